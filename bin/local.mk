@@ -1,0 +1,3 @@
+# A program is one file over the library, or a script.
+
+

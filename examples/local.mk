@@ -1,0 +1,14 @@
+# Each example is a script, as a user would write it, that the tests run.
+
+EXTRA_DIST += \
+	%D%/a9a/model.ps \
+	%D%/a9a/run \
+	%D%/avengers/model.ps \
+	%D%/avengers/run \
+	%D%/fm/model.ps \
+	%D%/fm/run \
+	%D%/mnist/model.ps \
+	%D%/mnist/run \
+	%D%/wide-deep/clicks \
+	%D%/wide-deep/model.ps \
+	%D%/wide-deep/run

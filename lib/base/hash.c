@@ -1,0 +1,60 @@
+#include "base/hash.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+struct hash {
+	XXH3_state_t *state;
+};
+
+uint64_t
+hash64(const void *bytes, size_t size)
+{
+	return XXH3_64bits(bytes, size);
+}
+
+struct hash *
+hash_new(void)
+{
+	struct hash *h = mem_alloc(1, sizeof(*h));
+
+	h->state = XXH3_createState();
+	if (!h->state)
+		abort();
+	hash_reset(h);
+	return h;
+}
+
+void
+hash_free(struct hash *h)
+{
+	if (!h)
+		return;
+	XXH3_freeState(h->state);
+	free(h);
+}
+
+void
+hash_reset(struct hash *h)
+{
+	XXH3_128bits_reset(h->state);
+}
+
+void
+hash_add(struct hash *h, const void *bytes, size_t size)
+{
+	XXH3_128bits_update(h->state, bytes, size);
+}
+
+void
+hash_text(const struct hash *h, char text[HASH_TEXT])
+{
+	XXH128_hash_t sum = XXH3_128bits_digest(h->state);
+
+	snprintf(text, HASH_TEXT, "%016llx%016llx",
+		 (unsigned long long)sum.high64,
+		 (unsigned long long)sum.low64);
+}

@@ -1,0 +1,17 @@
+lib_libps_a_SOURCES += \
+	%D%/endpoint.c \
+	%D%/endpoint.h \
+	%D%/fail.c \
+	%D%/fail.h \
+	%D%/hash.c \
+	%D%/hash.h \
+	%D%/log.c \
+	%D%/log.h \
+	%D%/mem.c \
+	%D%/mem.h \
+	%D%/rng.c \
+	%D%/rng.h \
+	%D%/settings.c \
+	%D%/settings.h \
+	%D%/text.c \
+	%D%/text.h

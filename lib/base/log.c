@@ -1,0 +1,70 @@
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static const char *log_name = "?";
+static enum log_level log_level = LOG_NORMAL;
+static FILE *log_file;
+
+int
+log_begin(const char *name, enum log_level level, const char *path,
+	  struct fail *f)
+{
+	log_name = name;
+	log_level = level;
+	if (!path)
+		return 0;
+
+	FILE *file = fopen(path, "ae");
+
+	if (!file)
+		return fail_sys(f, FAIL_CREATE, "cannot write the log %s",
+				path);
+	setvbuf(file, NULL, _IOLBF, 0);
+	log_file = file;
+	return 0;
+}
+
+/* One fputs is one write, so that the lines of several programs stay whole. */
+static void
+say(const char *format, va_list args)
+{
+	char text[640], line[680];
+
+	vsnprintf(text, sizeof(text), format, args);
+	snprintf(line, sizeof(line), "%.24s: %s\n", log_name, text);
+	fputs(line, log_file ? log_file : stderr);
+}
+
+void
+log_error(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+}
+
+void
+log_warn(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (log_level >= LOG_NORMAL)
+		say(format, args);
+	va_end(args);
+}
+
+void
+log_info(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (log_level >= LOG_VERBOSE)
+		say(format, args);
+	va_end(args);
+}

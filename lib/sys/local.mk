@@ -1,0 +1,1 @@
+lib_libps_a_SOURCES +=

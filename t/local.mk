@@ -1,0 +1,36 @@
+# Unit tests and end-to-end tests both speak TAP to the same driver.
+# A unit test is one file, t/unit/NAME.c.
+
+AM_DEFAULT_SOURCE_EXT = .c
+
+UNITS =
+UNITS += %D%/unit/endpoint
+UNITS += %D%/unit/text
+
+HELPERS =
+
+BATS_TESTS =
+
+check_PROGRAMS += $(UNITS) $(HELPERS)
+TESTS += $(UNITS) $(BATS_TESTS)
+EXTRA_DIST += $(BATS_TESTS)
+EXTRA_DIST += %D%/unit/tap.h
+
+TAP_DRIVER = env AM_TAP_AWK='$(AWK)' \
+	$(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+
+LOG_DRIVER = $(TAP_DRIVER)
+TEST_EXTENSIONS = .bats
+BATS_LOG_DRIVER = $(TAP_DRIVER)
+BATS_LOG_COMPILER = $(BATS)
+AM_BATS_LOG_FLAGS = --tap
+
+AM_TESTS_ENVIRONMENT = \
+	PATH="$(abs_top_srcdir)/t/helper:$$PATH"; \
+	PATH="$(abs_top_builddir)/t/helper:$$PATH"; \
+	PATH="$(abs_top_srcdir)/bin:$$PATH"; \
+	PATH="$(abs_top_builddir)/bin:$$PATH"; \
+	SRC="$(abs_top_srcdir)"; BUILD="$(abs_top_builddir)"; CC="$(CC)"; \
+	BATS_TEST_TIMEOUT=300; OPENBLAS_NUM_THREADS=1; OMP_NUM_THREADS=1; \
+	export PATH SRC BUILD CC BATS_TEST_TIMEOUT; \
+	export OPENBLAS_NUM_THREADS OMP_NUM_THREADS;
