@@ -4,7 +4,13 @@
 AM_DEFAULT_SOURCE_EXT = .c
 
 UNITS =
+UNITS += %D%/unit/clip
 UNITS += %D%/unit/endpoint
+UNITS += %D%/unit/initializer
+UNITS += %D%/unit/kernels
+UNITS += %D%/unit/optimizer
+UNITS += %D%/unit/partition
+UNITS += %D%/unit/schedule
 UNITS += %D%/unit/text
 
 HELPERS =

@@ -1,0 +1,94 @@
+#include "tensor/clip.h"
+
+#include "tensor/clones.h"
+
+#include <math.h>
+
+static CLONES void
+scale(float *sum, size_t n, float factor)
+{
+	for (size_t i = 0; i < n; i++)
+		sum[i] *= factor;
+}
+
+static CLONES void
+bound(float *sum, size_t n, float limit)
+{
+	for (size_t i = 0; i < n; i++) {
+		const float low = sum[i] < -limit ? -limit : sum[i];
+
+		sum[i] = low > limit ? limit : low;
+	}
+}
+
+/* Onto what the row sums of others have come to. */
+static double
+add_squares(double total, const struct gradient *g)
+{
+	for (size_t row = 0; row < g->rows; row++) {
+		const float *x = g->sum + row * g->width;
+		double sum = 0;
+
+		for (size_t i = 0; i < g->width; i++)
+			sum += (double)x[i] * (double)x[i];
+		total += sum;
+	}
+	return total;
+}
+
+/*
+ * Norm of the sums against the limit of the mean: the number of examples
+ * multiplies the one or divides the other.
+ */
+static float
+factor(double squares, float limit, size_t examples)
+{
+	const double most = (double)limit * (double)examples;
+	const double norm = sqrt(squares);
+
+	return norm > most ? (float)(most / norm) : 1;
+}
+
+/* An optimizer clips the gradients of its own variables together. */
+static void
+clip_together(struct gradient *g, size_t count, size_t at, size_t examples)
+{
+	const struct optimizer *o = g[at].variable->optimizer;
+	double squares = 0;
+	float by;
+
+	for (size_t i = 0; i < at; i++)
+		if (g[i].variable->optimizer == o)
+			return;		/* done when its first was met */
+	for (size_t i = at; i < count; i++)
+		if (g[i].variable->optimizer == o)
+			squares = add_squares(squares, &g[i]);
+	by = factor(squares, o->global_clipnorm, examples);
+	for (size_t i = at; i < count; i++)
+		if (by < 1 && g[i].variable->optimizer == o)
+			scale(g[i].sum, g[i].rows * g[i].width, by);
+}
+
+void
+clip_gradients(struct gradient *g, size_t count, size_t examples)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct optimizer *o = g[i].variable->optimizer;
+		const size_t n = g[i].rows * g[i].width;
+
+		if (!o)
+			continue;
+		if (o->clipvalue > 0) {
+			bound(g[i].sum, n, (float)((double)o->clipvalue *
+						   (double)examples));
+		} else if (o->clipnorm > 0) {
+			const float by = factor(add_squares(0, &g[i]),
+						o->clipnorm, examples);
+
+			if (by < 1)
+				scale(g[i].sum, n, by);
+		} else if (o->global_clipnorm > 0) {
+			clip_together(g, count, i, examples);
+		}
+	}
+}

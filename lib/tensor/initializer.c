@@ -1,0 +1,273 @@
+#include "tensor/initializer.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * One draw an element and arithmetic that rounds alike everywhere (so no
+ * libm, whose last bits depend on the processor): thus any slice is the same
+ * bits on any machine.
+ */
+
+/* Open at both ends, and as far from 0 as from 1. */
+static double
+unit(uint64_t bits)
+{
+	return ((double)(bits >> 12) + .5) * 0x1p-52;
+}
+
+/* log x = e log 2 + log m, by the series of artanh((m - 1) / (m + 1)). */
+static double
+logarithm(double x)
+{
+	int e;
+	double m = frexp(x, &e), s, square, sum = 0;
+
+	if (m < .70710678118654752) {
+		m *= 2;
+		e--;
+	}
+	s = (m - 1) / (m + 1);		/* within .172 */
+	square = s * s;
+	for (int k = 19; k > 1; k -= 2)
+		sum = (sum + 1. / k) * square;
+	return e * .69314718055994531 + 2 * s * (1 + sum);
+}
+
+/*
+ * Where a standard normal variable stays below with probability p: Wichura,
+ * "The percentage points of the normal distribution" (1988), algorithm AS
+ * 241, PPND7; good to 1e-7.
+ */
+static double
+normal_quantile(double p)
+{
+	const double q = p - .5;
+
+	if (fabs(q) <= .425) {
+		const double r = .180625 - q * q;
+
+		return q * (((59.109374720 * r + 159.29113202) * r +
+			     50.434271938) * r + 3.3871327179) /
+		       (((67.187563600 * r + 78.757757664) * r +
+			 17.895169469) * r + 1);
+	}
+
+	double r = sqrt(-logarithm(q < 0 ? p : 1 - p)), z;
+
+	if (r <= 5) {
+		r -= 1.6;
+		z = (((.17023821103 * r + 1.3067284816) * r + 2.7568153900) *
+		     r + 1.4234372777) /
+		    ((.12021132975 * r + .73700164250) * r + 1);
+	} else {
+		r -= 5;
+		z = (((.017337203997 * r + .42868294337) * r + 3.0812263860) *
+		     r + 6.6579051150) /
+		    ((.012258202635 * r + .24197894225) * r + 1);
+	}
+	return q < 0 ? -z : z;
+}
+
+/* How a value comes out of bits, with the kind's two numbers. */
+
+static double
+constant(double value, double unused, uint64_t bits)
+{
+	(void)unused;
+	(void)bits;
+	return value;
+}
+
+static double
+uniform(double min, double max, uint64_t bits)
+{
+	return min + (max - min) * unit(bits);
+}
+
+static double
+normal(double mean, double stddev, uint64_t bits)
+{
+	return mean + stddev * normal_quantile(unit(bits));
+}
+
+/* Within two standard deviations: below -2 lies .02275 of the whole. */
+static double
+truncated(double mean, double stddev, uint64_t bits)
+{
+	const double below = .022750131948179209;
+	const double p = below + (1 - 2 * below) * unit(bits);
+
+	return mean + stddev * normal_quantile(p);
+}
+
+enum fan { FAN_NONE, FAN_IN, FAN_AVERAGE };
+
+struct initializer_kind {
+	const char *name;
+	double (*draw)(double a, double b, uint64_t bits);
+	enum fan fan;		/* what the variance goes by, if anything */
+	double scale;		/* fan x variance */
+	float a, b;		/* unless there is a fan: the defaults */
+	size_t min, max;	/* numbers that may be said in the text */
+};
+
+static const struct initializer_kind kinds[] = {
+	{ .name = "constant", .draw = constant, .max = 1 },
+	{ .name = "glorot_normal", .draw = truncated,
+	  .fan = FAN_AVERAGE, .scale = 1 },
+	{ .name = "glorot_uniform", .draw = uniform,
+	  .fan = FAN_AVERAGE, .scale = 1 },
+	{ .name = "he_normal", .draw = truncated, .fan = FAN_IN, .scale = 2 },
+	{ .name = "he_uniform", .draw = uniform, .fan = FAN_IN, .scale = 2 },
+	{ .name = "lecun_normal", .draw = truncated,
+	  .fan = FAN_IN, .scale = 1 },
+	{ .name = "lecun_uniform", .draw = uniform,
+	  .fan = FAN_IN, .scale = 1 },
+	{ .name = "ones", .draw = constant, .a = 1 },
+	{ .name = "random_normal", .draw = normal, .b = .05f,
+	  .min = 1, .max = 2 },
+	{ .name = "random_uniform", .draw = uniform, .a = -.05f, .b = .05f,
+	  .min = 2, .max = 2 },
+	{ .name = "truncated_normal", .draw = truncated, .b = .05f,
+	  .min = 1, .max = 2 },
+	{ .name = "zeros", .draw = constant },
+};
+
+#define KINDS	(sizeof(kinds) / sizeof(kinds[0]))
+
+static const struct initializer_kind *
+find(const char *name)
+{
+	for (size_t i = 0; i < KINDS; i++)
+		if (strcmp(kinds[i].name, name) == 0)
+			return &kinds[i];
+	return NULL;
+}
+
+/* Of one number the normal ones take the second, stddev. */
+static bool
+numbers_fit(struct initializer *p, char **word, size_t n)
+{
+	const struct initializer_kind *kind = p->kind;
+
+	if (n == 0)
+		return true;
+	if (n < kind->min || n > kind->max)
+		return false;
+	if (kind->draw == constant)
+		return text_float(word[0], &p->a);
+	if (n == 2 && !text_float(word[0], &p->a))
+		return false;
+	if (!text_float(word[n - 1], &p->b))
+		return false;
+	return kind->draw == uniform ? p->a <= p->b : p->b >= 0;
+}
+
+static int
+unknown(const char *text, struct fail *f)
+{
+	struct text names = { 0 };
+	int rc;
+
+	for (size_t i = 0; i < KINDS; i++)
+		text_add(&names, " %s", kinds[i].name);
+	rc = fail(f, FAIL_CONFIG, "unknown initializer '%s', there are:%s",
+		  text, names.data);
+	text_release(&names);
+	return rc;
+}
+
+int
+initializer_parse(struct initializer *initializer, const char *text,
+		  struct fail *f)
+{
+	char *copy = mem_text(text);
+	size_t n;
+	char **word = text_split(copy, ':', &n);
+	struct initializer p = { .kind = n > 0 ? find(word[0]) : NULL };
+	int rc = 0;
+
+	if (!p.kind) {
+		rc = unknown(text, f);
+		goto out;
+	}
+	p.a = p.kind->a;
+	p.b = p.kind->b;
+	if (!numbers_fit(&p, word + 1, n - 1)) {
+		rc = fail(f, FAIL_CONFIG, "initializer '%s' is not in a form "
+			  "like random_uniform:MIN:MAX, random_normal:STDDEV, "
+			  "random_normal:MEAN:STDDEV or constant:VALUE", text);
+		goto out;
+	}
+	*initializer = p;
+out:
+	free(word);
+	free(copy);
+	return rc;
+}
+
+/*
+ * Keras's compute_fans: the last two axes are in and out, what is before them
+ * is a receptive field that multiplies both.
+ */
+static double
+fan_of(enum fan fan, struct shape s)
+{
+	double in = 1, out = 1;
+
+	if (s.rank == 1)
+		in = out = (double)s.dim[0];
+	if (s.rank >= 2) {
+		in = (double)s.dim[s.rank - 2];
+		out = (double)s.dim[s.rank - 1];
+	}
+	for (int i = 0; i < s.rank - 2; i++) {
+		in *= (double)s.dim[i];
+		out *= (double)s.dim[i];
+	}
+	return fmax(1, fan == FAN_IN ? in : (in + out) / 2);
+}
+
+/* Keras's VarianceScaling (Glorot and Bengio 2010, He and others 2015). */
+static void
+scale(const struct initializer_kind *kind, struct shape s, double *a,
+      double *b)
+{
+	const double variance = kind->scale / fan_of(kind->fan, s);
+
+	if (kind->draw == uniform) {
+		*b = sqrt(3 * variance);
+		*a = -*b;
+	} else {
+		/* What two standard deviations leave of one. */
+		*b = sqrt(variance) / .87962566103423978;
+		*a = 0;
+	}
+}
+
+void
+initializer_fill(const struct initializer *p, const char *name,
+		 struct shape shape, uint64_t seed, size_t first,
+		 float *values, size_t n)
+{
+	const uint64_t stream = hash64(name, strlen(name));
+	double a = (double)p->a, b = (double)p->b;
+
+	if (!p->kind || p->kind->draw == constant) {
+		for (size_t i = 0; i < n; i++)
+			values[i] = p->a;
+		return;
+	}
+	if (p->kind->fan != FAN_NONE)
+		scale(p->kind, shape, &a, &b);
+	for (size_t i = 0; i < n; i++)
+		values[i] = (float)p->kind->draw(a, b, rng_at(seed, stream,
+							      first + i));
+}

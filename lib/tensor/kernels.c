@@ -1,0 +1,84 @@
+#include "tensor/kernels.h"
+
+#include <assert.h>
+#include <cblas.h>
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+
+/* OpenBLAS's; other libraries have one thread anyway. */
+extern void openblas_set_num_threads(int) __attribute__((weak));
+
+void
+kernel_one_thread(void)
+{
+	if (openblas_set_num_threads)
+		openblas_set_num_threads(1);
+}
+
+void
+kernel_gemm_naive(struct gemm g, const float *a, const float *b, float *c)
+{
+	for (size_t i = 0; i < g.m; i++)
+		for (size_t j = 0; j < g.n; j++) {
+			double sum = g.add ? (double)c[i * g.n + j] : 0;
+
+			for (size_t k = 0; k < g.k; k++)
+				sum += (double)a[g.transpose_a ?
+						 k * g.m + i : i * g.k + k] *
+				       (double)b[g.transpose_b ?
+						 j * g.k + k : k * g.n + j];
+			c[i * g.n + j] = (float)sum;
+		}
+}
+
+void
+kernel_gemm(struct gemm g, const float *a, const float *b, float *c)
+{
+	if (g.m == 0 || g.n == 0)
+		return;
+	assert(g.m <= INT_MAX && g.n <= INT_MAX && g.k <= INT_MAX);
+
+	const int m = (int)g.m, n = (int)g.n, k = (int)g.k;
+
+	cblas_sgemm(CblasRowMajor,
+		    g.transpose_a ? CblasTrans : CblasNoTrans,
+		    g.transpose_b ? CblasTrans : CblasNoTrans,
+		    m, n, k, 1, a, g.transpose_a ? m : k,
+		    b, g.transpose_b ? k : n, g.add ? 1 : 0, c, n);
+}
+
+void
+kernel_add(float *restrict y, const float *restrict x, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] += x[i];
+}
+
+void
+kernel_axpy(float *restrict y, float a, const float *restrict x, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] += a * x[i];
+}
+
+float
+kernel_dot(const float *x, const float *y, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += (double)x[i] * (double)y[i];
+	return (float)sum;
+}
+
+/* No early way out: a loop without one goes over several at a time. */
+bool
+kernel_finite(const float *x, size_t n)
+{
+	unsigned odd = 0;
+
+	for (size_t i = 0; i < n; i++)
+		odd |= !(fabsf(x[i]) <= FLT_MAX);
+	return !odd;
+}

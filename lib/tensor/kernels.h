@@ -1,0 +1,38 @@
+/*
+ * kernels - the arithmetic of layers on plain arrays of floats, row-major.
+ *
+ * Arrays that are written do not overlap those that are read.
+ */
+#ifndef PS_KERNELS_H
+#define PS_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * c[m][n] = a b, or c + a b if add.  a is [m][k], b is [k][n]; one that is
+ * transposed lies as [k][m] or [n][k].  By CBLAS.
+ */
+struct gemm {
+	size_t m, n, k;
+	bool transpose_a, transpose_b, add;
+};
+void kernel_gemm(struct gemm, const float *a, const float *b, float *c);
+
+/* The same by three loops, for those who want to check. */
+void kernel_gemm_naive(struct gemm, const float *a, const float *b, float *c);
+
+void kernel_add(float *y, const float *x, size_t n);		/* y += x */
+void kernel_axpy(float *y, float a, const float *x, size_t n);	/* y += a x */
+float kernel_dot(const float *x, const float *y, size_t n);
+
+/*
+ * Keep the library behind CBLAS to the calling thread, where it has a say in
+ * it: a process is one unit of work here, and sums must not depend on how
+ * many cores there are.
+ */
+void kernel_one_thread(void);
+
+bool kernel_finite(const float *, size_t n);	/* no infinity, no NaN */
+
+#endif

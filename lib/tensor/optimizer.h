@@ -1,0 +1,56 @@
+/*
+ * optimizer - how a gradient changes a variable.
+ *
+ * Names, defaults and formulas are Keras's; see the table of each kind.  The
+ * servers apply them; a variable's slots (momentum, accumulator ...) live
+ * beside it, element for element.
+ */
+#ifndef PS_OPTIMIZER_H
+#define PS_OPTIMIZER_H
+
+#include "base/fail.h"
+#include "base/settings.h"
+#include "tensor/schedule.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define OPTIMIZER_SLOTS	4
+#define OPTIMIZER_HYPER	8
+
+struct optimizer_kind;
+
+/* One "optimizer" line of a model. */
+struct optimizer {
+	const struct optimizer_kind *kind;
+	struct schedule schedule;	/* holds the learning rate */
+	double hyper[OPTIMIZER_HYPER];	/* what else the kind takes */
+	float weight_decay;		/* 0: none */
+	float clipvalue, clipnorm, global_clipnorm;	/* 0: none */
+	size_t slots;			/* how many this one needs */
+	const char *slot_name[OPTIMIZER_SLOTS];	/* "momentum", ... */
+	float slot_start[OPTIMIZER_SLOTS];	/* their first value */
+};
+
+/*
+ * Elements to change.  w, slot[] and g do not overlap and need only the
+ * alignment of a float.
+ */
+struct update {
+	float *w;			/* n */
+	float *slot[OPTIMIZER_SLOTS];	/* n each */
+	const float *g;			/* n: the mean gradient, clipped */
+	size_t n;
+	float learning_rate;
+	uint64_t t;			/* updates of this variable, this one
+					   included: 1 at the first */
+};
+
+/* Of a name ("adam") and its settings, which it takes from s. */
+int optimizer_parse(struct optimizer *, const char *name, struct settings *s,
+		    struct fail *);
+const char *optimizer_name(const struct optimizer *);
+
+void optimizer_apply(const struct optimizer *, const struct update *);
+
+#endif

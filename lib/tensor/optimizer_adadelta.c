@@ -1,0 +1,49 @@
+#include "tensor/clones.h"
+#include "tensor/optimizer_kind.h"
+
+#include <math.h>
+
+enum { RHO, EPSILON };
+
+/*
+ * Zeiler, "Adadelta" (2012), whose steps have the unit of the weights; Keras
+ * multiplies them by a learning rate all the same.
+ */
+static CLONES void
+kernel(float *restrict w, float *restrict a, float *restrict d,
+       const float *restrict g, size_t n, float rate, float rho, float rest,
+       float epsilon)
+{
+	for (size_t i = 0; i < n; i++) {
+		float step;
+
+		a[i] = rho * a[i] + rest * (g[i] * g[i]);
+		step = sqrtf(d[i] + epsilon) * g[i] / sqrtf(a[i] + epsilon);
+		d[i] = rho * d[i] + rest * (step * step);
+		w[i] -= rate * step;
+	}
+}
+
+static void
+prepare(struct optimizer *o)
+{
+	optimizer_add_slot(o, "accumulated_grad", 0);
+	optimizer_add_slot(o, "accumulated_delta_var", 0);
+}
+
+static void
+apply(const struct optimizer *o, const struct update *u)
+{
+	kernel(u->w, u->slot[0], u->slot[1], u->g, u->n, u->learning_rate,
+	       (float)o->hyper[RHO], (float)(1 - o->hyper[RHO]),
+	       (float)o->hyper[EPSILON]);
+}
+
+const struct optimizer_kind optimizer_adadelta = {
+	.name = "adadelta", .learning_rate = .001f,
+	.hyper = {
+		[RHO] = { "rho", NULL, HYPER_FRACTION, .95 },
+		[EPSILON] = { "epsilon", NULL, HYPER_POSITIVE, 1e-7 },
+	},
+	.prepare = prepare, .apply = apply
+};

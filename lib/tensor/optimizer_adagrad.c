@@ -1,0 +1,43 @@
+#include "tensor/clones.h"
+#include "tensor/optimizer_kind.h"
+
+#include <math.h>
+
+enum { START, EPSILON };
+
+/*
+ * Duchi, Hazan and Singer, "Adaptive subgradient methods" (2011).  Keras has
+ * epsilon under the root.
+ */
+static CLONES void
+kernel(float *restrict w, float *restrict a, const float *restrict g,
+       size_t n, float rate, float epsilon)
+{
+	for (size_t i = 0; i < n; i++) {
+		a[i] += g[i] * g[i];
+		w[i] -= rate * g[i] / sqrtf(a[i] + epsilon);
+	}
+}
+
+static void
+prepare(struct optimizer *o)
+{
+	optimizer_add_slot(o, "accumulator", o->hyper[START]);
+}
+
+static void
+apply(const struct optimizer *o, const struct update *u)
+{
+	kernel(u->w, u->slot[0], u->g, u->n, u->learning_rate,
+	       (float)o->hyper[EPSILON]);
+}
+
+const struct optimizer_kind optimizer_adagrad = {
+	.name = "adagrad", .learning_rate = .001f,
+	.hyper = {
+		[START] = { "initial_accumulator_value", NULL,
+			    HYPER_POSITIVE, .1 },
+		[EPSILON] = { "epsilon", NULL, HYPER_POSITIVE, 1e-7 },
+	},
+	.prepare = prepare, .apply = apply
+};

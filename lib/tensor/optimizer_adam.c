@@ -1,0 +1,147 @@
+#include "tensor/clones.h"
+#include "tensor/optimizer_kind.h"
+
+#include <math.h>
+
+enum { BETA_1, BETA_2, EPSILON, AMSGRAD };
+
+struct constants {
+	float alpha, rest_1, rest_2 /* 1 - beta */, epsilon;
+};
+
+/*
+ * Kingma and Ba, "Adam" (2015), with both bias corrections drawn into alpha:
+ * the form just before their section 2.1, which is Keras's.
+ */
+static CLONES void
+adam(float *restrict w, float *restrict m, float *restrict v,
+     const float *restrict g, size_t n, struct constants c)
+{
+	for (size_t i = 0; i < n; i++) {
+		m[i] += (g[i] - m[i]) * c.rest_1;
+		v[i] += (g[i] * g[i] - v[i]) * c.rest_2;
+		w[i] -= c.alpha * m[i] / (sqrtf(v[i]) + c.epsilon);
+	}
+}
+
+/* Reddi, Kale and Kumar, "On the convergence of Adam and beyond" (2018). */
+static CLONES void
+amsgrad(float *restrict w, float *restrict m, float *restrict v,
+	float *restrict h, const float *restrict g, size_t n,
+	struct constants c)
+{
+	for (size_t i = 0; i < n; i++) {
+		m[i] += (g[i] - m[i]) * c.rest_1;
+		v[i] += (g[i] * g[i] - v[i]) * c.rest_2;
+		h[i] = v[i] > h[i] ? v[i] : h[i];
+		w[i] -= c.alpha * m[i] / (sqrtf(h[i]) + c.epsilon);
+	}
+}
+
+/* Adam's section 7.1: the largest gradient, fading, in place of the root. */
+static CLONES void
+adamax(float *restrict w, float *restrict m, float *restrict u,
+       const float *restrict g, size_t n, float alpha, float rest_1,
+       float beta_2, float epsilon)
+{
+	for (size_t i = 0; i < n; i++) {
+		const float size = g[i] < 0 ? -g[i] : g[i];
+		const float faded = beta_2 * u[i];
+
+		m[i] += (g[i] - m[i]) * rest_1;
+		u[i] = faded > size ? faded : size;
+		w[i] -= alpha * m[i] / (u[i] + epsilon);
+	}
+}
+
+/* By squaring: pow()'s last bit is not the same on every processor. */
+static double
+power(double x, uint64_t n)
+{
+	double result = 1;
+
+	for (; n > 0; n >>= 1, x *= x)
+		if (n & 1)
+			result *= x;
+	return result;
+}
+
+static void
+prepare(struct optimizer *o)
+{
+	optimizer_add_slot(o, "momentum", 0);
+	optimizer_add_slot(o, "velocity", 0);
+	if (o->hyper[AMSGRAD] > 0)
+		optimizer_add_slot(o, "velocity_hat", 0);
+}
+
+static void
+apply(const struct optimizer *o, const struct update *u)
+{
+	const double beta_1 = o->hyper[BETA_1], beta_2 = o->hyper[BETA_2];
+	const struct constants c = {
+		.alpha = (float)((double)u->learning_rate *
+				 sqrt(1 - power(beta_2, u->t)) /
+				 (1 - power(beta_1, u->t))),
+		.rest_1 = (float)(1 - beta_1),
+		.rest_2 = (float)(1 - beta_2),
+		.epsilon = (float)o->hyper[EPSILON]
+	};
+
+	if (o->hyper[AMSGRAD] > 0)
+		amsgrad(u->w, u->slot[0], u->slot[1], u->slot[2], u->g, u->n,
+			c);
+	else
+		adam(u->w, u->slot[0], u->slot[1], u->g, u->n, c);
+}
+
+static void
+prepare_max(struct optimizer *o)
+{
+	optimizer_add_slot(o, "momentum", 0);
+	optimizer_add_slot(o, "norm", 0);
+}
+
+static void
+apply_max(const struct optimizer *o, const struct update *u)
+{
+	const double beta_1 = o->hyper[BETA_1];
+
+	adamax(u->w, u->slot[0], u->slot[1], u->g, u->n,
+	       (float)((double)u->learning_rate / (1 - power(beta_1, u->t))),
+	       (float)(1 - beta_1), (float)o->hyper[BETA_2],
+	       (float)o->hyper[EPSILON]);
+}
+
+const struct optimizer_kind optimizer_adam = {
+	.name = "adam", .learning_rate = .001f,
+	.hyper = {
+		[BETA_1] = { "beta_1", NULL, HYPER_FRACTION, .9 },
+		[BETA_2] = { "beta_2", NULL, HYPER_FRACTION, .999 },
+		[EPSILON] = { "epsilon", NULL, HYPER_POSITIVE, 1e-7 },
+		[AMSGRAD] = { "amsgrad", NULL, HYPER_BOOL, 0 },
+	},
+	.prepare = prepare, .apply = apply
+};
+
+/* Adam whose weights decay unless told otherwise. */
+const struct optimizer_kind optimizer_adamw = {
+	.name = "adamw", .learning_rate = .001f, .weight_decay = .004f,
+	.hyper = {
+		[BETA_1] = { "beta_1", NULL, HYPER_FRACTION, .9 },
+		[BETA_2] = { "beta_2", NULL, HYPER_FRACTION, .999 },
+		[EPSILON] = { "epsilon", NULL, HYPER_POSITIVE, 1e-7 },
+		[AMSGRAD] = { "amsgrad", NULL, HYPER_BOOL, 0 },
+	},
+	.prepare = prepare, .apply = apply
+};
+
+const struct optimizer_kind optimizer_adamax = {
+	.name = "adamax", .learning_rate = .001f,
+	.hyper = {
+		[BETA_1] = { "beta_1", NULL, HYPER_FRACTION, .9 },
+		[BETA_2] = { "beta_2", NULL, HYPER_FRACTION, .999 },
+		[EPSILON] = { "epsilon", NULL, HYPER_POSITIVE, 1e-7 },
+	},
+	.prepare = prepare_max, .apply = apply_max
+};

@@ -1,0 +1,103 @@
+#include "tensor/clones.h"
+#include "tensor/optimizer_kind.h"
+
+#include <math.h>
+
+enum { POWER, START, L1, L2, SHRINKAGE, BETA };
+
+struct constants {
+	float rate, power /* the negated one */, l1, l2, shrinkage;
+};
+
+/*
+ * McMahan and others, "Ad click prediction: a view from the trenches" (2013),
+ * in Keras's form.  r0 and r are the accumulator before and after, to the
+ * power.  q is 0 only when neither a gradient nor a regularizer has said
+ * anything yet.
+ */
+static inline float
+weight(float w, float *z, float g, float r0, float r, struct constants c)
+{
+	*z += g + 2 * c.shrinkage * w - (r - r0) / c.rate * w;
+
+	const float low = *z < -c.l1 ? -c.l1 : *z;
+	const float clipped = low > c.l1 ? c.l1 : low;
+	const float q = r / c.rate + 2 * c.l2;
+
+	return q == 0 ? 0 : (clipped - *z) / q;
+}
+
+/* The default power: a root can be taken of many numbers at once. */
+static CLONES void
+by_root(float *restrict w, float *restrict a, float *restrict z,
+	const float *restrict g, size_t n, struct constants c)
+{
+	for (size_t i = 0; i < n; i++) {
+		const float sum = a[i] + g[i] * g[i];
+
+		w[i] = weight(w[i], &z[i], g[i], sqrtf(a[i]), sqrtf(sum), c);
+		a[i] = sum;
+	}
+}
+
+static void
+by_power(float *restrict w, float *restrict a, float *restrict z,
+	 const float *restrict g, size_t n, struct constants c)
+{
+	for (size_t i = 0; i < n; i++) {
+		const float sum = a[i] + g[i] * g[i];
+
+		w[i] = weight(w[i], &z[i], g[i], powf(a[i], c.power),
+			      powf(sum, c.power), c);
+		a[i] = sum;
+	}
+}
+
+static void
+prepare(struct optimizer *o)
+{
+	optimizer_add_slot(o, "accumulator", o->hyper[START]);
+	optimizer_add_slot(o, "linear", 0);
+}
+
+static void
+apply(const struct optimizer *o, const struct update *u)
+{
+	const float rate = u->learning_rate;
+
+	/* The formula divides by the rate; at the end of a schedule it may
+	   be 0, and then nothing moves. */
+	if (!(rate > 0))
+		return;
+
+	const struct constants c = {
+		.rate = rate,
+		.power = (float)-o->hyper[POWER],
+		.l1 = (float)o->hyper[L1],
+		.l2 = (float)(o->hyper[L2] +
+			      o->hyper[BETA] / (2 * (double)rate)),
+		.shrinkage = (float)o->hyper[SHRINKAGE]
+	};
+
+	if (o->hyper[POWER] == -.5)
+		by_root(u->w, u->slot[0], u->slot[1], u->g, u->n, c);
+	else
+		by_power(u->w, u->slot[0], u->slot[1], u->g, u->n, c);
+}
+
+const struct optimizer_kind optimizer_ftrl = {
+	.name = "ftrl", .learning_rate = .001f,
+	.hyper = {
+		[POWER] = { "learning_rate_power", NULL, HYPER_NEGATIVE, -.5 },
+		[START] = { "initial_accumulator_value", NULL,
+			    HYPER_POSITIVE, .1 },
+		[L1] = { "l1_regularization_strength", "l1",
+			 HYPER_POSITIVE, 0 },
+		[L2] = { "l2_regularization_strength", "l2",
+			 HYPER_POSITIVE, 0 },
+		[SHRINKAGE] = { "l2_shrinkage_regularization_strength",
+				"l2_shrinkage", HYPER_POSITIVE, 0 },
+		[BETA] = { "beta", NULL, HYPER_POSITIVE, 0 },
+	},
+	.prepare = prepare, .apply = apply
+};

@@ -1,0 +1,47 @@
+/*
+ * optimizer_kind - what an optimizer is made of; for optimizer*.c only.
+ *
+ * A new one is a file with a kernel and a table, and a line in optimizer.c.
+ */
+#ifndef PS_OPTIMIZER_KIND_H
+#define PS_OPTIMIZER_KIND_H
+
+#include "tensor/optimizer.h"
+
+enum hyper_range {
+	HYPER_BOOL,
+	HYPER_FRACTION,		/* 0 <= x < 1 */
+	HYPER_POSITIVE,		/* 0 <= x */
+	HYPER_NEGATIVE		/* x <= 0 */
+};
+
+struct hyper {
+	const char *key, *alias;	/* alias: another name, or NULL */
+	enum hyper_range range;
+	double start;			/* when it is not said */
+};
+
+struct optimizer_kind {
+	const char *name;
+	float learning_rate, weight_decay;	/* when they are not said */
+	struct hyper hyper[OPTIMIZER_HYPER];	/* of optimizer.hyper[], in
+						   its order */
+	/* Add the slots that these hyper parameters ask for. */
+	void (*prepare)(struct optimizer *);
+	/* Clipping and weight decay are done. */
+	void (*apply)(const struct optimizer *, const struct update *);
+};
+
+void optimizer_add_slot(struct optimizer *, const char *name, double start);
+
+extern const struct optimizer_kind optimizer_adadelta;
+extern const struct optimizer_kind optimizer_adagrad;
+extern const struct optimizer_kind optimizer_adam;
+extern const struct optimizer_kind optimizer_adamax;
+extern const struct optimizer_kind optimizer_adamw;
+extern const struct optimizer_kind optimizer_ftrl;
+extern const struct optimizer_kind optimizer_lion;
+extern const struct optimizer_kind optimizer_rmsprop;
+extern const struct optimizer_kind optimizer_sgd;
+
+#endif

@@ -1,0 +1,55 @@
+#include "tensor/clones.h"
+#include "tensor/optimizer_kind.h"
+
+enum { BETA_1, BETA_2 };
+
+struct constants {
+	float rate, beta_1, rest_1, beta_2, rest_2 /* 1 - beta */;
+};
+
+/* Of NaN this is NaN, so that it shows. */
+static inline float
+sign(float x)
+{
+	return x > 0 ? 1 : x < 0 ? -1 : x;
+}
+
+/* Chen and others, "Symbolic discovery of optimization algorithms" (2023). */
+static CLONES void
+kernel(float *restrict w, float *restrict m, const float *restrict g,
+       size_t n, struct constants c)
+{
+	for (size_t i = 0; i < n; i++) {
+		w[i] -= c.rate * sign(m[i] * c.beta_1 + g[i] * c.rest_1);
+		m[i] = m[i] * c.beta_2 + g[i] * c.rest_2;
+	}
+}
+
+static void
+prepare(struct optimizer *o)
+{
+	optimizer_add_slot(o, "momentum", 0);
+}
+
+static void
+apply(const struct optimizer *o, const struct update *u)
+{
+	const struct constants c = {
+		.rate = u->learning_rate,
+		.beta_1 = (float)o->hyper[BETA_1],
+		.rest_1 = (float)(1 - o->hyper[BETA_1]),
+		.beta_2 = (float)o->hyper[BETA_2],
+		.rest_2 = (float)(1 - o->hyper[BETA_2])
+	};
+
+	kernel(u->w, u->slot[0], u->g, u->n, c);
+}
+
+const struct optimizer_kind optimizer_lion = {
+	.name = "lion", .learning_rate = .001f,
+	.hyper = {
+		[BETA_1] = { "beta_1", NULL, HYPER_FRACTION, .9 },
+		[BETA_2] = { "beta_2", NULL, HYPER_FRACTION, .99 },
+	},
+	.prepare = prepare, .apply = apply
+};

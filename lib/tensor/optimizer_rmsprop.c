@@ -1,0 +1,116 @@
+#include "tensor/clones.h"
+#include "tensor/optimizer_kind.h"
+
+#include <math.h>
+
+enum { RHO, MOMENTUM, EPSILON, CENTERED };
+
+struct constants {
+	float rate, rho, rest /* 1 - rho */, momentum, epsilon;
+};
+
+/* Hinton, "Neural networks for machine learning", lecture 6 (2012). */
+static CLONES void
+plain(float *restrict w, float *restrict v, const float *restrict g,
+      size_t n, struct constants c)
+{
+	for (size_t i = 0; i < n; i++) {
+		v[i] = c.rho * v[i] + c.rest * (g[i] * g[i]);
+		w[i] -= c.rate * g[i] / sqrtf(v[i] + c.epsilon);
+	}
+}
+
+static CLONES void
+with_momentum(float *restrict w, float *restrict v, float *restrict m,
+	      const float *restrict g, size_t n, struct constants c)
+{
+	for (size_t i = 0; i < n; i++) {
+		v[i] = c.rho * v[i] + c.rest * (g[i] * g[i]);
+		m[i] = c.momentum * m[i] +
+		       c.rate * g[i] / sqrtf(v[i] + c.epsilon);
+		w[i] -= m[i];
+	}
+}
+
+/*
+ * v - b^2 is a variance, yet rounding may take it below 0, where Keras ends
+ * in NaN.
+ */
+static inline float
+spread(float v, float b)
+{
+	const float d = v - b * b;
+
+	return d < 0 ? 0 : d;
+}
+
+/* Graves, "Generating sequences with recurrent neural networks" (2013). */
+static CLONES void
+centered(float *restrict w, float *restrict v, float *restrict b,
+	 const float *restrict g, size_t n, struct constants c)
+{
+	for (size_t i = 0; i < n; i++) {
+		v[i] = c.rho * v[i] + c.rest * (g[i] * g[i]);
+		b[i] = c.rho * b[i] + c.rest * g[i];
+		w[i] -= c.rate * g[i] /
+			sqrtf(spread(v[i], b[i]) + c.epsilon);
+	}
+}
+
+static CLONES void
+centered_with_momentum(float *restrict w, float *restrict v,
+		       float *restrict m, float *restrict b,
+		       const float *restrict g, size_t n, struct constants c)
+{
+	for (size_t i = 0; i < n; i++) {
+		v[i] = c.rho * v[i] + c.rest * (g[i] * g[i]);
+		b[i] = c.rho * b[i] + c.rest * g[i];
+		m[i] = c.momentum * m[i] + c.rate * g[i] /
+		       sqrtf(spread(v[i], b[i]) + c.epsilon);
+		w[i] -= m[i];
+	}
+}
+
+static void
+prepare(struct optimizer *o)
+{
+	optimizer_add_slot(o, "velocity", 0);
+	if (o->hyper[MOMENTUM] > 0)
+		optimizer_add_slot(o, "momentum", 0);
+	if (o->hyper[CENTERED] > 0)
+		optimizer_add_slot(o, "average_gradient", 0);
+}
+
+static void
+apply(const struct optimizer *o, const struct update *u)
+{
+	float *const *slot = u->slot;
+	const struct constants c = {
+		.rate = u->learning_rate,
+		.rho = (float)o->hyper[RHO],
+		.rest = (float)(1 - o->hyper[RHO]),
+		.momentum = (float)o->hyper[MOMENTUM],
+		.epsilon = (float)o->hyper[EPSILON]
+	};
+
+	if (o->slots == 1)
+		plain(u->w, slot[0], u->g, u->n, c);
+	else if (o->slots == 3)
+		centered_with_momentum(u->w, slot[0], slot[1], slot[2], u->g,
+				       u->n, c);
+	else if (o->hyper[CENTERED] > 0)
+		centered(u->w, slot[0], slot[1], u->g, u->n, c);
+	else
+		with_momentum(u->w, slot[0], slot[1], u->g, u->n, c);
+}
+
+const struct optimizer_kind optimizer_rmsprop = {
+	.name = "rmsprop", .learning_rate = .001f,
+	.hyper = {
+		[RHO] = { "rho", NULL, HYPER_FRACTION, .9 },
+		[MOMENTUM] = { "momentum", NULL, HYPER_FRACTION, 0 },
+		[EPSILON] = { "epsilon", NULL, HYPER_POSITIVE, 1e-7 },
+		[CENTERED] = { "centered", NULL, HYPER_BOOL, 0 },
+	},
+	.prepare = prepare, .apply = apply
+};

@@ -1,0 +1,252 @@
+#include "tensor/partition.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool
+count_fits(const char *text, uint64_t *n)
+{
+	uint64_t x;
+
+	if (!text_uint(text, &x) || x < 1 || x > PARTITION_SHARDS)
+		return false;
+	*n = x;
+	return true;
+}
+
+/* "fixed" takes a count; "min" and "max" take bytes and perhaps a count. */
+static bool
+fits(struct partitioner *p, char **word, size_t words)
+{
+	if (words == 1 && strcmp(word[0], "none") == 0)
+		return true;
+	if (words == 2 && strcmp(word[0], "fixed") == 0) {
+		p->kind = PARTITION_FIXED;
+		return count_fits(word[1], &p->shards);
+	}
+	if (words < 2 || words > 3)
+		return false;
+	if (strcmp(word[0], "min") == 0)
+		p->kind = PARTITION_MIN;
+	else if (strcmp(word[0], "max") == 0)
+		p->kind = PARTITION_MAX;
+	else
+		return false;
+	return text_bytes(word[1], &p->bytes) && p->bytes > 0 &&
+	       (words == 2 || count_fits(word[2], &p->shards));
+}
+
+int
+partitioner_parse(struct partitioner *p, const char *text, struct fail *f)
+{
+	struct partitioner found = { .kind = PARTITION_NONE };
+	char *copy = mem_text(text);
+	size_t words;
+	char **word = text_split(copy, ':', &words);
+	const bool good = fits(&found, word, words);
+
+	free(word);
+	free(copy);
+	if (!good)
+		return fail(f, FAIL_CONFIG, "partitioner '%s' is not none, "
+			    "fixed:N, min:BYTES[:N] or max:BYTES[:N] "
+			    "with N from 1 to %d and BYTES above 0",
+			    text, PARTITION_SHARDS);
+	*p = found;
+	return 0;
+}
+
+/*
+ * The smallest shard of n has rows / n rows and the largest one more if any
+ * are left over, hence:
+ *
+ * MIN: as many shards as still have the rows that make up the bytes.
+ * TensorFlow's MinSizePartitioner takes the ceiling of total / bytes, so its
+ * shards may be smaller than it promises: 10 rows of 4 bytes at "at least 16"
+ * become 3 shards of 16, 12 and 12.  Here they become 2 of 20.
+ *
+ * MAX: as few shards as keep each within the rows that fit into the bytes.  A
+ * row is never cut, so where one row is larger than that, each stands alone.
+ *
+ * A variable smaller than MIN's bytes stays whole.  A said count is the last
+ * word: MAX's bytes give way to it, because who says both wants no more
+ * shards than that.
+ */
+static size_t
+count_by_bytes(const struct partitioner *p, size_t rows, uint64_t row_bytes)
+{
+	if (p->kind == PARTITION_MIN) {
+		const uint64_t least = p->bytes / row_bytes +
+				       (p->bytes % row_bytes > 0);
+
+		return rows / least;
+	}
+
+	const uint64_t most = p->bytes < row_bytes ? 1 : p->bytes / row_bytes;
+
+	return rows / most + (rows % most > 0);
+}
+
+size_t
+partition_count(const struct partitioner *p, struct shape shape)
+{
+	const size_t rows = shape_rows(shape), width = shape_width(shape);
+	size_t n = PARTITION_SHARDS;
+
+	/* Nothing can be cut from a single number or an empty array. */
+	if (shape.rank == 0 || rows == 0 || width == 0)
+		return 1;
+	switch (p->kind) {
+	case PARTITION_NONE:
+		return 1;
+	case PARTITION_FIXED:
+		n = rows;
+		break;
+	case PARTITION_MIN:
+	case PARTITION_MAX:
+		n = count_by_bytes(p, rows, width * sizeof(float));
+		break;
+	}
+	if (p->shards > 0 && n > p->shards)
+		n = p->shards;
+	if (n > PARTITION_SHARDS)
+		n = PARTITION_SHARDS;
+	return n > 0 ? n : 1;
+}
+
+/* The first rows % n shards are one row longer than the others. */
+struct rows
+partition_rows(size_t rows, size_t n, size_t i)
+{
+	const size_t base = rows / n, extra = rows % n;
+
+	assert(i < n);
+	return (struct rows){
+		.first = i * base + (i < extra ? i : extra),
+		.count = base + (i < extra)
+	};
+}
+
+size_t
+partition_find(size_t rows, size_t n, size_t row)
+{
+	const size_t base = rows / n, extra = rows % n;
+	const size_t edge = extra * (base + 1);	/* end of the longer ones */
+
+	assert(row < rows);
+	return row < edge ? row / (base + 1) : extra + (row - edge) / base;
+}
+
+int
+placement_parse(enum placement *p, const char *text, struct fail *f)
+{
+	if (strcmp(text, "balanced") == 0)
+		*p = PLACE_BALANCED;
+	else if (strcmp(text, "round-robin") == 0)
+		*p = PLACE_ROUND_ROBIN;
+	else
+		return fail(f, FAIL_CONFIG, "placement '%s' is not balanced or "
+			    "round-robin", text);
+	return 0;
+}
+
+uint64_t
+place_bytes(const struct place *p, const struct variable *variables)
+{
+	const struct variable *v = &variables[p->variable];
+	const uint64_t copies = 1 + (v->optimizer ? v->optimizer->slots : 0);
+
+	return p->rows.count * shape_width(v->shape) * sizeof(float) * copies;
+}
+
+static struct place *
+cut(const struct variable *variables, size_t n, const struct partitioner *p,
+    size_t *count)
+{
+	struct place *list = NULL;
+	size_t room = 0;
+
+	*count = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct shape shape = variables[i].shape;
+		const size_t shards = partition_count(p, shape);
+
+		for (size_t k = 0; k < shards; k++) {
+			list = mem_grow(list, *count, &room, sizeof(*list));
+			list[(*count)++] = (struct place){
+				.variable = (uint32_t)i,
+				.shard = (uint32_t)k,
+				.shards = (uint32_t)shards,
+				.rows = partition_rows(shape_rows(shape),
+						       shards, k)
+			};
+		}
+	}
+	return list;
+}
+
+struct load {
+	uint64_t bytes;
+	size_t index;
+};
+
+static int
+larger_first(const void *a, const void *b)
+{
+	const struct load *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/*
+ * Graham, "Bounds on multiprocessing timing anomalies" (1969): the fullest
+ * server has at most 4/3 - 1/(3 servers) of the best possible.
+ */
+static void
+balance(struct place *list, size_t count, const struct variable *variables,
+	size_t servers)
+{
+	struct load *shard = mem_alloc(count, sizeof(*shard));
+	uint64_t *held = mem_alloc(servers, sizeof(*held));
+
+	for (size_t i = 0; i < count; i++)
+		shard[i] = (struct load){
+			.bytes = place_bytes(&list[i], variables), .index = i
+		};
+	if (count > 0)
+		qsort(shard, count, sizeof(*shard), larger_first);
+	for (size_t i = 0; i < count; i++) {
+		size_t least = 0;
+
+		for (size_t s = 1; s < servers; s++)
+			if (held[s] < held[least])
+				least = s;
+		held[least] += shard[i].bytes;
+		list[shard[i].index].server = (uint32_t)least;
+	}
+	free(held);
+	free(shard);
+}
+
+struct place *
+partition_plan(const struct variable *variables, size_t n,
+	       const struct partitioner *p, enum placement placement,
+	       size_t servers, size_t *count)
+{
+	struct place *list = cut(variables, n, p, count);
+
+	assert(servers > 0);
+	if (placement == PLACE_BALANCED) {
+		balance(list, *count, variables, servers);
+		return list;
+	}
+	for (size_t i = 0; i < *count; i++)
+		list[i].server = (uint32_t)(i % servers);
+	return list;
+}

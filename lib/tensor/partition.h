@@ -1,0 +1,67 @@
+/*
+ * partition - into how many shards a variable is cut, and which server has
+ * them.
+ *
+ * Shards are contiguous rows along axis 0, sizes differ by one at most
+ * (TensorFlow's "div").
+ */
+#ifndef PS_PARTITION_H
+#define PS_PARTITION_H
+
+#include "base/fail.h"
+#include "tensor/variable.h"
+
+/* Of one variable: the most that may be asked for, and the most made. */
+#define PARTITION_SHARDS	65536
+
+enum partitioner_kind { PARTITION_NONE, PARTITION_FIXED, PARTITION_MIN,
+			PARTITION_MAX };
+
+/* "none", "fixed:N", "min:BYTES[:MAX]", "max:BYTES[:MAX]" */
+struct partitioner {
+	enum partitioner_kind kind;
+	uint64_t bytes;		/* MIN, MAX */
+	uint64_t shards;	/* FIXED: how many; else at most; 0: no limit */
+};
+
+int partitioner_parse(struct partitioner *, const char *text, struct fail *);
+
+/*
+ * How many shards, from 1 to rows; rank 0 is never cut.  MIN keeps every
+ * shard at or over its bytes, MAX at or under them, where rows and the said
+ * number of shards allow; where TensorFlow's formulas do not keep that promise
+ * though they could, ours do (see partition.c).
+ */
+size_t partition_count(const struct partitioner *, struct shape);
+
+/* The rows of shard i of n: first row and how many. */
+struct rows { size_t first, count; };
+struct rows partition_rows(size_t rows, size_t n, size_t i);
+
+/* Which shard of n has a row. */
+size_t partition_find(size_t rows, size_t n, size_t row);
+
+enum placement { PLACE_BALANCED, PLACE_ROUND_ROBIN };
+int placement_parse(enum placement *, const char *text, struct fail *);
+
+struct place {
+	uint32_t variable;	/* index into the model's variables */
+	uint32_t shard, shards;
+	uint32_t server;
+	struct rows rows;
+};
+
+/* What it takes on its server: weights and slots. */
+uint64_t place_bytes(const struct place *, const struct variable *variables);
+
+/*
+ * Every shard of every variable, in order of variable and shard.  Balanced
+ * puts the largest shards first on the server with the fewest bytes (weights
+ * and slots), lowest index on a tie; round robin continues one counter over
+ * all shards, as TensorFlow does.  The caller frees the list.
+ */
+struct place *partition_plan(const struct variable *, size_t variables,
+			     const struct partitioner *, enum placement,
+			     size_t servers, size_t *count);
+
+#endif

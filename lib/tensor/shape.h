@@ -1,0 +1,33 @@
+/*
+ * shape - the sizes of a tensor along its axes, outermost first.
+ */
+#ifndef PS_SHAPE_H
+#define PS_SHAPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHAPE_RANK	8
+#define SHAPE_TEXT	176
+
+struct shape {
+	int rank;			/* 0: a single number */
+	size_t dim[SHAPE_RANK];
+};
+
+size_t shape_size(struct shape);	/* elements; 1 for rank 0 */
+size_t shape_rows(struct shape);	/* dim[0]; 1 for rank 0 */
+size_t shape_width(struct shape);	/* elements of one row */
+bool shape_equal(struct shape, struct shape);
+
+/*
+ * Is it a shape that a peer or a file may have said: rank and dimensions in
+ * range, and no overflow in its bytes as floats?
+ */
+bool shape_sound(const struct shape *);
+
+/* "[7, 20]", as NumPy and TensorFlow print it; returns text. */
+const char *shape_text(struct shape, char text[SHAPE_TEXT]);
+
+#endif

@@ -1,0 +1,382 @@
+/*
+ * Shards: how many, which rows, on which server.
+ *
+ * The ids (P2, L1 ...) and the values beside them are TensorFlow's: of its
+ * partitioners, of variables on parameter servers, of embedding lookup.
+ */
+#include "tensor/partition.h"
+
+#include "base/rng.h"
+
+#include "tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct partitioner
+partitioner(const char *text)
+{
+	struct fail f;
+	struct partitioner p = { 0 };
+
+	if (partitioner_parse(&p, text, &f) < 0)
+		printf("Bail out! %s\n", f.text);
+	return p;
+}
+
+static size_t
+count(const char *text, struct shape shape)
+{
+	const struct partitioner p = partitioner(text);
+
+	return partition_count(&p, shape);
+}
+
+static bool
+refused(const char *text)
+{
+	struct fail f = { .text = "" };
+	struct partitioner p = { PARTITION_FIXED, 1, 2 };
+
+	return partitioner_parse(&p, text, &f) == -1 &&
+	       f.kind == FAIL_CONFIG && strstr(f.text, text) &&
+	       p.kind == PARTITION_FIXED && p.bytes == 1 && p.shards == 2;
+}
+
+static void
+texts_are_read_whole_or_refused(void)
+{
+	struct partitioner p = partitioner("min:256KiB:2");
+
+	ok(p.kind == PARTITION_MIN && p.bytes == 262144 && p.shards == 2);
+	p = partitioner("max:4");
+	ok(p.kind == PARTITION_MAX && p.bytes == 4 && p.shards == 0);
+	ok(partitioner("none").kind == PARTITION_NONE);
+	ok(refused("") && refused("fixed") && refused("fixed:") &&
+	   refused("fixed:x") && refused("fixed:2:3") && refused("none:1"));
+	ok(refused("min") && refused("min:4:2:1") && refused("mid:4") &&
+	   refused("min:4:") && refused("max:-4"));
+	named(refused("fixed:0") && refused("min:0") && refused("max:0") &&
+	      refused("min:4:0") && refused("max:4:0"),
+	      "a count or a size of 0 is refused everywhere");
+	ok(refused("fixed:65537") && refused("max:4:65537"));
+}
+
+static void
+tensorflow_counts(void)
+{
+	const struct shape six = { 2, { 6, 1 } };
+
+	named(count("fixed:2", (struct shape){ 2, { 10, 3 } }) == 2,
+	      "FixedShards(2) of [10, 3] is 2");
+	named(count("min:4:2", six) == 2, "MinSize(4, 2) of [6, 1] is 2");
+	named(count("min:4:10", six) == 6, "MinSize(4, 10) of [6, 1] is 6");
+	named(count("max:4", six) == 6, "MaxSize(4) of [6, 1] is 6");
+	named(count("max:4:2", six) == 2, "MaxSize(4, 2) of [6, 1] is 2");
+	named(count("max:1024", six) == 1, "MaxSize(1024) of [6, 1] is 1");
+	named(count("min:256KiB:2", (struct shape){ 2, { 1024, 1024 } }) == 2,
+	      "MinSize(256 KiB, 2) of [1024, 1024] is 2");
+	named(count("min:64MiB:2", (struct shape){ 1, { 20 } }) == 1,
+	      "MinSize(64 MiB, 2) of 80 bytes is 1");
+	named(count("fixed:4", (struct shape){ 1, { 10 } }) == 4,
+	      "FixedShards(4) of 10 rows is 4");
+}
+
+/* Every size of array, row, bytes and limit up to these. */
+static void
+promises_are_kept(void)
+{
+	bool min = true, max = true, fewest = true, limit = true;
+
+	for (size_t rows = 1; rows <= 40; rows++)
+	for (size_t width = 1; width <= 3; width++)
+	for (uint64_t bytes = 1; bytes <= 60; bytes++)
+	for (uint64_t most = 0; most <= 5; most++) {
+		const struct shape s = { 2, { rows, width } };
+		const uint64_t row = width * sizeof(float);
+		const struct partitioner at_least = { PARTITION_MIN, bytes,
+						      most };
+		const struct partitioner at_most = { PARTITION_MAX, bytes,
+						     most };
+		const size_t n = partition_count(&at_least, s);
+		const size_t m = partition_count(&at_most, s);
+
+		if (most && (n > most || m > most))
+			limit = false;
+		/* Smallest and largest: floor and ceiling of the mean. */
+		if (n > 1 && rows / n * row < bytes)
+			min = false;
+		/* And one more would have been too many. */
+		if (n < rows && n != most && rows / (n + 1) * row >= bytes)
+			min = false;
+		if ((rows + m - 1) / m * row > bytes && m != rows && m != most)
+			max = false;
+		if (m > 1 && (rows + m - 2) / (m - 1) * row <= bytes)
+			fewest = false;
+	}
+	named(min, "min: no shard is smaller, and none more would fit");
+	named(max, "max: no shard is larger, where rows and the count allow");
+	named(fewest, "max: no more shards than that takes");
+	named(limit, "the number of shards said is never passed");
+	named(count("min:16", (struct shape){ 1, { 10 } }) == 2,
+	      "min:16 of 40 bytes is 2 shards, not TensorFlow's 16 + 12 + 12");
+	named(count("max:4", (struct shape){ 2, { 3, 2 } }) == 3,
+	      "max: a row larger than the bytes stands alone");
+}
+
+static void
+p2_single_number_is_never_split(void)
+{
+	const struct shape number = { 0 };
+
+	named(count("fixed:4", number) == 1 && count("max:1", number) == 1 &&
+	      count("min:1", number) == 1, "P2 rank 0 is never split");
+}
+
+static void
+p5_at_most_one_shard_a_row(void)
+{
+	const struct shape three = { 2, { 3, 7 } };
+	const struct shape none = { 2, { 0, 7 } }, hollow = { 2, { 3, 0 } };
+
+	named(count("fixed:4", three) == 3 && count("max:1", three) == 3 &&
+	      count("min:1", three) == 3, "P5 no more shards than rows");
+	ok(count("fixed:4", none) == 1 && count("max:4", hollow) == 1);
+	ok(count("max:1", (struct shape){ 1, { 1 << 20 } }) ==
+	   PARTITION_SHARDS);
+}
+
+static bool
+shards_are(size_t rows, size_t n, const size_t *first)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct rows r = partition_rows(rows, n, i);
+		const size_t end = i + 1 < n ? first[i + 1] : rows;
+
+		if (r.first != first[i] || r.count != end - first[i])
+			return false;
+	}
+	return true;
+}
+
+/* offset = i * base + min(i, extra); each row is found where it lies. */
+static bool
+rows_and_find_agree(size_t rows, size_t n)
+{
+	const size_t base = rows / n, extra = rows % n;
+	size_t next = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct rows r = partition_rows(rows, n, i);
+
+		if (r.first != next ||
+		    r.first != i * base + (i < extra ? i : extra) ||
+		    r.count != base + (i < extra ? 1 : 0))
+			return false;
+		for (size_t row = r.first; row < r.first + r.count; row++)
+			if (partition_find(rows, n, row) != i)
+				return false;
+		next = r.first + r.count;
+	}
+	return next == rows;
+}
+
+/* As embedding_lookup writes it, in signed numbers. */
+static bool
+find_is_tensorflow_div(size_t rows, size_t n)
+{
+	const long per = (long)(rows / n), extras = (long)(rows % n);
+
+	for (long id = 0; id < (long)rows; id++) {
+		const long a = id / (per + 1), b = (id - extras) / per;
+		const long p = a > b ? a : b;
+		const long local = p < extras ? id % (per + 1) :
+						(id - extras) % per;
+		const size_t found = partition_find(rows, n, (size_t)id);
+
+		if (found != (size_t)p ||
+		    partition_rows(rows, n, found).first + (size_t)local !=
+		    (size_t)id)
+			return false;
+	}
+	return true;
+}
+
+static void
+l1_div_table(void)
+{
+	const size_t thirteen[] = { 0, 3, 6, 9, 11 };
+	bool all = true;
+
+	named(shards_are(13, 5, thirteen), "L1 div: 13 ids over 5 shards");
+	named(shards_are(5, 2, (size_t[]){ 0, 3 }), "5 rows over 2 are 3 + 2");
+	named(shards_are(10, 4, (size_t[]){ 0, 3, 6, 8 }),
+	      "10 rows over 4 are 3 + 3 + 2 + 2");
+	for (size_t rows = 1; rows <= 50; rows++)
+		for (size_t n = 1; n <= rows; n++)
+			all = all && rows_and_find_agree(rows, n) &&
+			      find_is_tensorflow_div(rows, n);
+	named(all, "L1 offsets and look-up are div's, for all up to 50 rows");
+
+	/* Far beyond what 32 bits or a double would carry exactly. */
+	const size_t huge = ((size_t)1 << 48) - 1;
+	const struct rows last = partition_rows(huge, 65536, 65535);
+
+	ok(last.first + last.count == huge);
+	ok(partition_find(huge, 65536, huge - 1) == 65535 &&
+	   partition_find(huge, 65536, last.first - 1) == 65534);
+}
+
+static void
+p6_round_robin_continues(void)
+{
+	const struct variable v[] = {
+		{ .shape = { 2, { 5, 2 } } },	/* 2 shards */
+		{ .shape = { 0 } },		/* whole */
+		{ .shape = { 1, { 1 } } },	/* whole: one row */
+		{ .shape = { 1, { 2 } } },	/* 2 shards */
+	};
+	const struct partitioner two = { PARTITION_FIXED, 0, 2 };
+	const uint32_t variable[] = { 0, 0, 1, 2, 3, 3 };
+	const uint32_t shard[] = { 0, 1, 0, 0, 0, 1 };
+	size_t n;
+	struct place *p = partition_plan(v, 4, &two, PLACE_ROUND_ROBIN, 3, &n);
+	bool same = n == 6;
+
+	for (uint32_t i = 0; same && i < 6; i++)
+		same = p[i].variable == variable[i] && p[i].shard == shard[i] &&
+		       p[i].server == i % 3;
+	named(same, "P6 round robin continues over variables and shards");
+	named(n == 6 && p[2].shards == 1 && p[3].shards == 1 &&
+	      p[2].rows.count == 1 && p[0].shards == 2,
+	      "P4 what is not cut is one place with all its rows");
+	ok(n == 6 && p[1].rows.first == 3 && p[1].rows.count == 2);
+	free(p);
+
+	/* More shards than servers: a server then has several. */
+	const struct partitioner four = { PARTITION_FIXED, 0, 4 };
+
+	p = partition_plan(v, 1, &four, PLACE_ROUND_ROBIN, 2, &n);
+	named(n == 4 && p[0].server == 0 && p[1].server == 1 &&
+	      p[2].server == 0 && p[3].server == 1,
+	      "P6 4 shards on 2 servers are on 0, 1, 0, 1");
+	free(p);
+}
+
+/* Bytes on the fullest server. */
+static uint64_t
+fullest(const struct variable *v, size_t n, const struct partitioner *p,
+	enum placement how, size_t servers, uint64_t *total, uint64_t *largest)
+{
+	size_t count;
+	struct place *list = partition_plan(v, n, p, how, servers, &count);
+	uint64_t held[16] = { 0 }, most = 0;
+
+	*total = *largest = 0;
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t bytes = place_bytes(&list[i], v);
+
+		held[list[i].server] += bytes;
+		*total += bytes;
+		if (bytes > *largest)
+			*largest = bytes;
+	}
+	for (size_t s = 0; s < servers; s++)
+		if (held[s] > most)
+			most = held[s];
+	free(list);
+	return most;
+}
+
+static void
+balanced_puts_the_largest_first(void)
+{
+	const struct optimizer adam = { .slots = 2 };
+	const struct variable v[] = {
+		{ .shape = { 2, { 2, 10 } } },			/* 80 bytes */
+		{ .shape = { 1, { 100 } } },			/* 400 */
+		{ .shape = { 1, { 50 } }, .optimizer = &adam },	/* 600 */
+		{ .shape = { 1, { 20 } } },			/* 80 */
+	};
+	const struct partitioner whole = { 0 };
+	size_t n;
+	struct place *p = partition_plan(v, 4, &whole, PLACE_BALANCED, 2, &n);
+
+	ok(n == 4 && place_bytes(&p[2], v) == 600);
+	ok(p[2].server == 0 && p[1].server == 1);
+	ok(p[0].server == 1 && p[3].server == 1);	/* 480, then 560 */
+	free(p);
+	p = partition_plan(v, 1, &whole, PLACE_BALANCED, 5, &n);
+	named(n == 1 && p[0].server == 0, "a tie goes to the lowest index");
+	free(p);
+	p = partition_plan(v, 0, &whole, PLACE_BALANCED, 5, &n);
+	ok(n == 0);
+	free(p);
+}
+
+/* Graham's bound; the mean and the largest shard bound the best from below. */
+static bool
+near_the_best(uint64_t most, uint64_t total, uint64_t largest, size_t servers)
+{
+	const double mean = (double)total / (double)servers;
+	const double share = 1 - 1 / (double)servers;
+
+	return (double)most <= mean + share * (double)largest + .5;
+}
+
+static void
+balanced_is_no_worse(void)
+{
+	struct rng rng = { .seed = 7 };
+	const char *text[] = { "none", "fixed:3", "max:4k", "min:2k" };
+	bool bounded = true, better = true, covered = true;
+
+	for (int i = 0; i < 400; i++) {
+		struct variable v[12] = { 0 };
+		const size_t n = 1 + rng_below(&rng, 12);
+		const size_t servers = 1 + rng_below(&rng, 10);
+		const struct partitioner p = partitioner(text[i % 4]);
+		uint64_t total, again, largest, even, turn;
+
+		/* Kernels with their biases, as models have them. */
+		for (size_t k = 0; k < n; k++)
+			v[k].shape = k % 2 ?
+				(struct shape){ 1, { v[k - 1].shape.dim[1] } } :
+				(struct shape){ 2, { 1 + rng_below(&rng, 300),
+						     1 + rng_below(&rng, 9) } };
+		even = fullest(v, n, &p, PLACE_BALANCED, servers, &total,
+			       &largest);
+		turn = fullest(v, n, &p, PLACE_ROUND_ROBIN, servers, &again,
+			       &largest);
+		covered = covered && total == again;
+		bounded = bounded &&
+			  near_the_best(even, total, largest, servers);
+		better = better && even <= turn;
+	}
+	named(covered, "both placements hold every byte once");
+	named(bounded, "balanced: within Graham's bound of the mean");
+	named(better, "balanced: never worse than round robin, on 400 models");
+}
+
+int
+main(void)
+{
+	struct fail f;
+	enum placement how = PLACE_BALANCED;
+
+	texts_are_read_whole_or_refused();
+	tensorflow_counts();
+	promises_are_kept();
+	p2_single_number_is_never_split();
+	p5_at_most_one_shard_a_row();
+	l1_div_table();
+	p6_round_robin_continues();
+	balanced_puts_the_largest_first();
+	balanced_is_no_worse();
+	ok(placement_parse(&how, "round-robin", &f) == 0 &&
+	   how == PLACE_ROUND_ROBIN);
+	ok(placement_parse(&how, "balanced", &f) == 0 && how == PLACE_BALANCED);
+	ok(placement_parse(&how, "random", &f) == -1 &&
+	   f.kind == FAIL_CONFIG && strstr(f.text, "random"));
+	return tap_done();
+}
