@@ -4,14 +4,22 @@
 AM_DEFAULT_SOURCE_EXT = .c
 
 UNITS =
+UNITS += %D%/unit/batch
 UNITS += %D%/unit/clip
 UNITS += %D%/unit/endpoint
+UNITS += %D%/unit/gather
+UNITS += %D%/unit/gradient
 UNITS += %D%/unit/initializer
 UNITS += %D%/unit/kernels
+UNITS += %D%/unit/lookup
+UNITS += %D%/unit/metric
+UNITS += %D%/unit/model
 UNITS += %D%/unit/optimizer
 UNITS += %D%/unit/partition
 UNITS += %D%/unit/schedule
 UNITS += %D%/unit/text
+UNITS += %D%/unit/train
+UNITS += %D%/unit/value
 
 HELPERS =
 
@@ -20,6 +28,7 @@ BATS_TESTS =
 check_PROGRAMS += $(UNITS) $(HELPERS)
 TESTS += $(UNITS) $(BATS_TESTS)
 EXTRA_DIST += $(BATS_TESTS)
+EXTRA_DIST += %D%/unit/rig.h
 EXTRA_DIST += %D%/unit/tap.h
 
 TAP_DRIVER = env AM_TAP_AWK='$(AWK)' \

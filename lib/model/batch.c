@@ -1,0 +1,131 @@
+#include "model/batch.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Does the feature keep offsets, having any number of values an example? */
+static bool
+runs(const struct feature *f)
+{
+	return input_width(f->input) == 0;
+}
+
+static void
+begin(struct feature *f, const struct input *in)
+{
+	*f = (struct feature){ .input = in };
+	if (in && runs(f))
+		feature_set_offset(f, 0, 0);
+}
+
+void
+batch_begin(struct batch *b, const struct input *inputs, size_t count,
+	    const struct input *label)
+{
+	*b = (struct batch){ .features = count };
+	b->feature = mem_alloc(count, sizeof(*b->feature));
+	for (size_t i = 0; i < count; i++)
+		begin(&b->feature[i], &inputs[i]);
+	begin(&b->label, label);
+}
+
+static void
+release(struct feature *f)
+{
+	free(f->value);
+	free(f->id);
+	free(f->weight);
+	free(f->offset);
+}
+
+void
+batch_release(struct batch *b)
+{
+	for (size_t i = 0; i < b->features; i++)
+		release(&b->feature[i]);
+	free(b->feature);
+	release(&b->label);
+	*b = (struct batch){ 0 };
+}
+
+void
+batch_reset(struct batch *b)
+{
+	b->examples = 0;	/* offset[0] is 0 for good */
+}
+
+static void
+append(struct feature *to, size_t examples, const struct feature *from,
+       size_t i)
+{
+	const size_t width = input_width(to->input);
+	size_t at = examples * width, first = i * width, n = width;
+
+	if (runs(to)) {
+		at = to->offset[examples];
+		first = from->offset[i];
+		n = from->offset[i + 1] - first;
+		feature_set_offset(to, examples + 1, at + n);
+	}
+	for (size_t k = 0; k < n; k++) {
+		if (to->input->kind == INPUT_FLOAT) {
+			feature_add_value(to, at + k, from->value[first + k]);
+			continue;
+		}
+		feature_add_id(to, at + k, from->id[first + k]);
+		if (to->input->kind == INPUT_SPARSE)
+			feature_add_weight(to, at + k, from->weight ?
+					   from->weight[first + k] : 1);
+	}
+}
+
+void
+batch_append(struct batch *to, const struct batch *from, size_t i)
+{
+	if (to->examples == 0)	/* labels are read by all, or by none */
+		to->label.input = from->label.input;
+	for (size_t k = 0; k < to->features; k++)
+		append(&to->feature[k], to->examples, &from->feature[k], i);
+	if (to->label.input)
+		append(&to->label, to->examples, &from->label, i);
+	to->examples++;
+}
+
+void
+feature_add_value(struct feature *f, size_t at, float value)
+{
+	f->value = mem_grow(f->value, at, &f->value_room, sizeof(*f->value));
+	f->value[at] = value;
+}
+
+void
+feature_add_id(struct feature *f, size_t at, uint64_t id)
+{
+	f->id = mem_grow(f->id, at, &f->id_room, sizeof(*f->id));
+	f->id[at] = id;
+}
+
+void
+feature_add_weight(struct feature *f, size_t at, float weight)
+{
+	if (!f->weight && weight == 1)
+		return;
+
+	const bool first = !f->weight;
+
+	f->weight = mem_grow(f->weight, at, &f->weight_room,
+			     sizeof(*f->weight));
+	for (size_t i = 0; first && i < at; i++)
+		f->weight[i] = 1;
+	f->weight[at] = weight;
+}
+
+void
+feature_set_offset(struct feature *f, size_t example, size_t offset)
+{
+	f->offset = mem_grow(f->offset, example, &f->offset_room,
+			     sizeof(*f->offset));
+	f->offset[example] = offset;
+}

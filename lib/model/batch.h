@@ -1,0 +1,53 @@
+/*
+ * batch - examples as a model reads them: what data readers fill and steps
+ * use up.
+ *
+ * A feature holds one input's values for all examples, by its kind:
+ *	float		value[examples * width]
+ *	id, string	id[examples * width]
+ *	ragged, sparse	id[offset[examples]], of example i those from offset[i]
+ *			up to offset[i + 1]; weight[] beside it for sparse,
+ *			NULL when every weight is 1
+ */
+#ifndef PS_BATCH_H
+#define PS_BATCH_H
+
+#include "model/input.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct feature {
+	const struct input *input;	/* borrowed from the model */
+	float *value;
+	uint64_t *id;
+	float *weight;
+	size_t *offset;
+	size_t value_room, id_room, weight_room, offset_room;	/* allocated */
+};
+
+struct batch {
+	size_t examples;
+	size_t features;	/* as many as the model has inputs */
+	struct feature *feature;	/* in the order of the model's inputs */
+	struct feature label;	/* label.input is NULL if none was read */
+};
+
+/* Empty, for these inputs (borrowed); label may be NULL. */
+void batch_begin(struct batch *, const struct input *inputs, size_t count,
+		 const struct input *label);
+void batch_release(struct batch *);
+void batch_reset(struct batch *);	/* no examples; keep the room */
+
+/*
+ * Append example i of another batch of the same inputs (shuffling, slicing).
+ */
+void batch_append(struct batch *, const struct batch *from, size_t i);
+
+/* Room for one more value in a feature of the batch being filled. */
+void feature_add_value(struct feature *, size_t at, float);
+void feature_add_id(struct feature *, size_t at, uint64_t);
+void feature_add_weight(struct feature *, size_t at, float);
+void feature_set_offset(struct feature *, size_t example, size_t offset);
+
+#endif

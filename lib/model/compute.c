@@ -1,0 +1,379 @@
+#include "model/compute.h"
+
+#include "base/mem.h"
+#include "model/gather.h"
+#include "model/graph.h"
+#include "model/layer.h"
+#include "tensor/kernels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The rows of one variable that a batch needs, and their gradient. */
+struct weights {
+	float *value, *gradient;	/* rows x width */
+	size_t rows, width, room;
+	const struct gather *gather;	/* of a table; NULL: all rows */
+};
+
+struct compute {
+	const struct model *model;
+	const struct batch *batch;
+	struct pass *pass;		/* one for each node */
+	struct flow *flow;		/* what their .in points into */
+	struct gather *gather;		/* one for each input */
+	struct weights *weights;	/* one for each variable */
+	struct gradient *clip;		/* the same, as clip_gradients wants */
+	float *value, *gradient;	/* all nodes' numbers, end to end */
+	size_t value_room, gradient_room;
+	size_t gradients;		/* floats of .gradient in use */
+	bool training;			/* of the last forward pass */
+	float *label;			/* examples */
+	size_t label_room;
+};
+
+/* Which input a table is looked up by. */
+static void
+find_tables(struct compute *c)
+{
+	const struct model *m = c->model;
+
+	for (size_t i = 0; i < m->nodes; i++) {
+		const struct node *n = m->node[i];
+
+		for (size_t k = 0; k < n->variables; k++)
+			if (m->variable[n->variable[k]].table)
+				c->weights[n->variable[k]].gather =
+					&c->gather[n->in[0]->feature];
+	}
+}
+
+struct compute *
+compute_new(const struct model *m)
+{
+	struct compute *c = mem_alloc(1, sizeof(*c));
+	size_t edges = 0;
+
+	kernel_one_thread();
+	c->model = m;
+	c->pass = mem_alloc(m->nodes, sizeof(*c->pass));
+	c->gather = mem_alloc(m->inputs, sizeof(*c->gather));
+	c->weights = mem_alloc(m->variables, sizeof(*c->weights));
+	c->clip = mem_alloc(m->variables, sizeof(*c->clip));
+	for (size_t i = 0; i < m->nodes; i++)
+		edges += m->node[i]->ins;
+	c->flow = mem_alloc(edges, sizeof(*c->flow));
+
+	struct flow *flow = c->flow;
+
+	for (size_t i = 0; i < m->nodes; i++) {
+		c->pass[i].node = m->node[i];
+		c->pass[i].in = flow;
+		flow += m->node[i]->ins;
+	}
+	for (size_t v = 0; v < m->variables; v++)
+		c->weights[v].width = shape_width(m->variable[v].shape);
+	find_tables(c);
+	return c;
+}
+
+void
+compute_free(struct compute *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->model->inputs; i++)
+		gather_release(&c->gather[i]);
+	for (size_t v = 0; v < c->model->variables; v++) {
+		free(c->weights[v].value);
+		free(c->weights[v].gradient);
+	}
+	free(c->pass);
+	free(c->flow);
+	free(c->gather);
+	free(c->weights);
+	free(c->clip);
+	free(c->value);
+	free(c->gradient);
+	free(c->label);
+	free(c);
+}
+
+/* Room for n floats; what was there need not be kept. */
+static void
+make_room(float **p, size_t *room, size_t n)
+{
+	if (n <= *room && *p)
+		return;
+	free(*p);
+	*p = mem_alloc(n, sizeof(float));
+	*room = n;
+}
+
+static void
+gather_rows(struct compute *c)
+{
+	const struct model *m = c->model;
+
+	for (size_t i = 0; i < m->nodes; i++) {
+		const struct node *n = m->node[i];
+		const struct feature *feature;
+		size_t width;
+
+		if (!n->looked_up)
+			continue;
+		feature = &c->batch->feature[n->feature];
+		width = input_width(n->input);
+		gather_ids(&c->gather[n->feature], feature->id, width > 0 ?
+			   c->batch->examples * width : c->batch->examples ?
+			   feature->offset[c->batch->examples] : 0);
+	}
+	for (size_t v = 0; v < m->variables; v++) {
+		struct weights *w = &c->weights[v];
+		size_t room = w->room;
+
+		w->rows = w->gather ? w->gather->count :
+			  shape_rows(m->variable[v].shape);
+		make_room(&w->value, &room, w->rows * w->width);
+		make_room(&w->gradient, &w->room, w->rows * w->width);
+	}
+}
+
+/* A view's floats are its input's; so is their gradient. */
+static void
+wire(struct compute *c, struct pass *p, float **value, float **gradient)
+{
+	const struct node *n = p->node;
+	const size_t examples = c->batch->examples;
+
+	p->examples = examples;
+	for (size_t k = 0; k < n->ins; k++)
+		p->in[k] = c->pass[n->in[k]->index].out;
+	for (size_t k = 0; k < n->variables; k++) {
+		p->w[k] = c->weights[n->variable[k]].value;
+		p->dw[k] = c->weights[n->variable[k]].gradient;
+	}
+	p->out = (struct flow){ 0 };
+	if (n->input) {
+		const struct feature *feature = &c->batch->feature[n->feature];
+
+		p->out.value = feature->value;
+		p->out.feature = node_ids(n) ? feature : NULL;
+		p->out.row = c->gather[n->feature].row;
+	} else if (n->layer->view) {
+		p->out = p->in[0];
+	} else {
+		p->out.value = *value;
+		p->scratch = *value += examples * node_size(n);
+		*value += examples * n->scratch;
+		if (n->trained) {
+			p->out.gradient = *gradient;
+			*gradient += examples * node_size(n);
+		}
+	}
+}
+
+static void
+read_labels(struct compute *c)
+{
+	const struct feature *label = &c->batch->label;
+
+	make_room(&c->label, &c->label_room, c->batch->examples);
+	if (!label->input)
+		return;
+	for (size_t i = 0; i < c->batch->examples; i++)
+		c->label[i] = label->input->kind == INPUT_FLOAT ?
+			      label->value[i] : (float)label->id[i];
+}
+
+void
+compute_begin(struct compute *c, const struct batch *batch)
+{
+	const struct model *m = c->model;
+	size_t values = 0, gradients = 0;
+
+	c->batch = batch;
+	gather_rows(c);
+	for (size_t i = 0; i < m->nodes; i++) {
+		const struct node *n = m->node[i];
+
+		if (n->input || n->layer->view)
+			continue;
+		values += node_size(n) + n->scratch;
+		gradients += n->trained ? node_size(n) : 0;
+	}
+	c->gradients = batch->examples * gradients;
+	make_room(&c->value, &c->value_room, batch->examples * values);
+	make_room(&c->gradient, &c->gradient_room, c->gradients);
+
+	float *value = c->value, *gradient = c->gradient;
+
+	for (size_t i = 0; i < m->nodes; i++)
+		wire(c, &c->pass[i], &value, &gradient);
+	read_labels(c);
+}
+
+struct compute_rows
+compute_rows(const struct compute *c, size_t v)
+{
+	const struct weights *w = &c->weights[v];
+
+	return (struct compute_rows){ w->gather ? w->gather->id : NULL,
+				      w->rows };
+}
+
+float *
+compute_value(struct compute *c, size_t v)
+{
+	return c->weights[v].value;
+}
+
+float *
+compute_gradient(struct compute *c, size_t v)
+{
+	return c->weights[v].gradient;
+}
+
+void
+compute_forward(struct compute *c, bool training, uint64_t seed)
+{
+	c->training = training;
+	for (size_t i = 0; i < c->model->nodes; i++) {
+		struct pass *p = &c->pass[i];
+
+		p->training = training;
+		p->seed = seed;
+		if (p->node->layer && !p->node->layer->view)
+			p->node->layer->forward(p);
+	}
+}
+
+/* Keras's penalties: l1 sum |w| + l2 sum w^2, of the rows at hand. */
+static double
+penalty(const struct variable *v, const struct weights *w)
+{
+	double l1 = 0, l2 = 0;
+
+	for (size_t i = 0; i < w->rows * w->width; i++) {
+		l1 += fabs((double)w->value[i]);
+		l2 += (double)w->value[i] * (double)w->value[i];
+	}
+	return (double)v->l1 * l1 + (double)v->l2 * l2;
+}
+
+/* Which rows of a table a batch has is chance: no matter for a score. */
+static bool
+is_penalized(const struct compute *c, const struct variable *v)
+{
+	return (v->l1 > 0 || v->l2 > 0) && (c->training || !v->table);
+}
+
+double
+compute_loss(const struct compute *c)
+{
+	const struct model *m = c->model;
+	const struct loss *l = &m->loss;
+	const size_t width = node_size(m->loss_node);
+	const float *x = c->pass[m->loss_node->index].out.value;
+	double sum = 0, penalties = 0;
+
+	for (size_t i = 0; i < c->batch->examples; i++)
+		sum += l->kind->value(l, x + i * width, width, c->label[i]);
+	for (size_t v = 0; v < m->variables; v++)
+		if (is_penalized(c, &m->variable[v]))
+			penalties += penalty(&m->variable[v], &c->weights[v]);
+	return sum + (double)c->batch->examples * penalties;
+}
+
+void
+compute_metrics(const struct compute *c, struct metric_state *state)
+{
+	const struct model *m = c->model;
+
+	for (size_t k = 0; k < m->metrics; k++) {
+		const struct node *n = m->metric_node[k];
+
+		metric_add(&m->metric[k], &state[k],
+			   c->pass[n->index].out.value, node_size(n),
+			   c->label, c->batch->examples);
+	}
+}
+
+const float *
+compute_prediction(const struct compute *c)
+{
+	return c->pass[c->model->prediction->index].out.value;
+}
+
+static void
+add_penalty(const struct variable *v, const struct weights *w, float examples)
+{
+	for (size_t i = 0; i < w->rows * w->width; i++) {
+		const float x = w->value[i];
+		const float sign = (float)((x > 0) - (x < 0));
+
+		w->gradient[i] += examples * (v->l1 * sign + 2 * v->l2 * x);
+	}
+}
+
+void
+compute_backward(struct compute *c)
+{
+	const struct model *m = c->model;
+	const struct loss *l = &m->loss;
+	const struct flow *end = &c->pass[m->loss_node->index].out;
+	const size_t width = node_size(m->loss_node);
+
+	memset(c->gradient, 0, c->gradients * sizeof(float));
+	for (size_t v = 0; v < m->variables; v++)
+		memset(c->weights[v].gradient, 0, c->weights[v].rows *
+		       c->weights[v].width * sizeof(float));
+	for (size_t i = 0; end->gradient && i < c->batch->examples; i++)
+		l->kind->gradient(l, end->value + i * width, width,
+				  c->label[i], end->gradient + i * width);
+	for (size_t i = m->nodes; i > 0; i--) {
+		const struct pass *p = &c->pass[i - 1];
+
+		if (p->node->trained && !p->node->layer->view)
+			p->node->layer->backward(p);
+	}
+	for (size_t v = 0; v < m->variables; v++)
+		if (m->variable[v].l1 > 0 || m->variable[v].l2 > 0)
+			add_penalty(&m->variable[v], &c->weights[v],
+				    (float)c->batch->examples);
+}
+
+void
+compute_clip(struct compute *c)
+{
+	const struct model *m = c->model;
+
+	for (size_t v = 0; v < m->variables; v++)
+		c->clip[v] = (struct gradient){
+			.variable = &m->variable[v],
+			.sum = c->weights[v].gradient,
+			.rows = c->weights[v].rows,
+			.width = c->weights[v].width
+		};
+	clip_gradients(c->clip, m->variables, c->batch->examples);
+}
+
+int
+compute_check(const struct compute *c, struct fail *f)
+{
+	const double loss = compute_loss(c);
+
+	if (!isfinite(loss))
+		return fail(f, FAIL_DATA, "the loss is %s", isnan(loss) ?
+			    "not a number" : "infinite");
+	for (size_t v = 0; v < c->model->variables; v++) {
+		const struct weights *w = &c->weights[v];
+
+		if (!kernel_finite(w->gradient, w->rows * w->width))
+			return fail(f, FAIL_DATA, "the gradient of %s has "
+				    "infinite numbers or NaNs",
+				    c->model->variable[v].name);
+	}
+	return 0;
+}

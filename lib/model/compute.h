@@ -1,0 +1,78 @@
+/*
+ * compute - run a model on a batch: loss, gradients, predictions.
+ *
+ * How a step goes:
+ *
+ *	compute_begin(c, batch);
+ *	for each variable v of the model:
+ *		rows = compute_rows(c, v);	pull these
+ *		compute_value(c, v)		put them here
+ *	compute_forward(c, true, seed);
+ *	compute_backward(c);
+ *	for each variable v:
+ *		compute_gradient(c, v)		push these
+ *
+ * Gradients are sums over the examples of the batch, those of the
+ * regularizers times the number of examples, so that pieces add up and
+ * whoever applies them divides once.
+ */
+#ifndef PS_COMPUTE_H
+#define PS_COMPUTE_H
+
+#include "model/batch.h"
+#include "model/model.h"
+#include "tensor/clip.h"
+
+#include <stdbool.h>
+
+struct compute;
+
+struct compute *compute_new(const struct model *);	/* borrowed */
+void compute_free(struct compute *);
+
+/* The batch is borrowed until the next begin. */
+void compute_begin(struct compute *, const struct batch *);
+
+/*
+ * The rows of variable v that the batch needs.  Of a table: count ids, sorted,
+ * each once, duplicates of the batch gathered into one.  Of any other
+ * variable: ids is NULL and count is all of its rows.
+ */
+struct compute_rows {
+	const uint64_t *ids;
+	size_t count;
+};
+struct compute_rows compute_rows(const struct compute *, size_t v);
+
+float *compute_value(struct compute *, size_t v);	/* count x width */
+float *compute_gradient(struct compute *, size_t v);	/* the same */
+
+/* training: dropout is on, drawn from seed. */
+void compute_forward(struct compute *, bool training, uint64_t seed);
+
+/*
+ * Sum over examples of the loss, plus examples times the penalties of the
+ * regularizers (as Keras adds them to the mean).  Of the forward pass; when
+ * that was not for training, without those of tables, so that it does not
+ * matter how examples were cut into batches.
+ */
+double compute_loss(const struct compute *);
+
+/* Add what the forward pass predicted to one state for each metric. */
+void compute_metrics(const struct compute *, struct metric_state *);
+
+/* examples x model_outputs(): probabilities, or values for regression. */
+const float *compute_prediction(const struct compute *);
+
+void compute_backward(struct compute *);
+
+/* Bound the gradients as the variables' optimizers say (see clip). */
+void compute_clip(struct compute *);
+
+/*
+ * Is every gradient finite?  If not, -1 and the variable's name in the
+ * failure (FAIL_DATA); the same for the loss.
+ */
+int compute_check(const struct compute *, struct fail *);
+
+#endif

@@ -1,0 +1,480 @@
+#include "model/define.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "model/layer.h"
+#include "model/parse.h"
+
+#include <ctype.h>
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int
+check_name(const struct model *m, const char *name, const char *where,
+	   struct fail *f)
+{
+	const struct node *other = model_find(m, name);
+	const char *p = name;
+
+	for (; isalnum((unsigned char)*p) || *p == '_' ||
+	       (p > name && (*p == '.' || *p == '-')); p++)
+		;
+	if (*p || p == name || p - name >= NODE_NAME)
+		return fail(f, FAIL_CONFIG, "%s: '%s' is no name: it takes "
+			    "letters, digits, _ - . and at most %d of them",
+			    where, name, NODE_NAME - 1);
+	if (other)
+		return fail(f, FAIL_CONFIG, "%s: %s is already defined at %s",
+			    where, name, other->where);
+	if (m->labelled && strcmp(m->label.name, name) == 0)
+		return fail(f, FAIL_CONFIG, "%s: %s is already the label, at "
+			    "%s", where, name, m->label.where);
+	for (size_t i = 0; i < m->variables; i++)
+		if (strcmp(m->variable[i].name, name) == 0)
+			return fail(f, FAIL_CONFIG, "%s: %s is already a "
+				    "variable", where, name);
+	return 0;
+}
+
+static int
+define_input(struct model *m, struct statement *st, struct fail *f)
+{
+	struct input *in = &m->input[m->inputs];
+	const char *where = st->settings.where;
+
+	if (check_name(m, st->word[1], where, f))
+		return -1;
+	m->inputs++;	/* from here on it is released with the model */
+	in->name = mem_text(st->word[1]);
+	snprintf(in->where, sizeof(in->where), "%s", where);
+	if (parse_input(in, m->source, st, false, f))
+		return -1;
+
+	struct node *n = model_add_node(m, in->name, where);
+
+	n->input = in;
+	n->feature = m->inputs - 1;
+	n->shape = in->shape;
+	if (n->shape.rank == 0)
+		n->shape = (struct shape){ 1, { 1 } };
+	return 0;
+}
+
+static int
+define_label(struct model *m, struct statement *st, struct fail *f)
+{
+	const char *where = st->settings.where;
+
+	if (m->labelled)
+		return fail(f, FAIL_CONFIG, "%s: a second label; the first is "
+			    "%s, at %s", where, m->label.name, m->label.where);
+	if (check_name(m, st->word[1], where, f))
+		return -1;
+	m->labelled = true;
+	m->label.name = mem_text(st->word[1]);
+	snprintf(m->label.where, sizeof(m->label.where), "%s", where);
+	return parse_input(&m->label, m->source, st, true, f);
+}
+
+static int
+define_variable(struct model *m, struct statement *st, struct fail *f)
+{
+	struct settings *s = &st->settings;
+	const char *initializer = settings_text(s, "initializer");
+	const char *at = settings_text(s, "where");
+	struct shape shape;
+
+	if (check_name(m, st->word[1], s->where, f))
+		return -1;
+	if (!parse_shape(st->word[2], &shape))
+		return fail(f, FAIL_CONFIG, "%s: %s: '%s' is no shape, like "
+			    "[7,20]", s->where, st->word[1], st->word[2]);
+	if (at && strcmp(at, "servers") != 0)
+		return fail(f, FAIL_CONFIG, "%s: where=%s: variables live on "
+			    "servers", s->where, at);
+
+	const int v = model_add_variable(m, s->where, st->word[1], NULL,
+					 shape, f);
+
+	if (v < 0)
+		return -1;
+	if (initializer_parse(&m->variable[v].initializer, initializer ?
+			      initializer : "glorot_uniform", f))
+		return fail_at(f, "%s: initializer", s->where);
+	return settings_done(s, f);
+}
+
+/* A node of a layer, built; the inputs are copied. */
+static struct node *
+add_layer(struct model *m, const char *name, const char *kind,
+	  struct node *const *in, size_t ins, struct settings *s,
+	  struct fail *f)
+{
+	struct node *n = model_add_node(m, name, s->where);
+	char dims[SHAPE_TEXT];
+
+	n->kind = kind;
+	n->layer = layer_find(kind);
+	n->in = mem_copy(in, ins * sizeof(struct node *));
+	n->ins = ins;
+	n->own = mem_alloc(1, n->layer->own);
+	if (n->layer->build(m, n, s, f))
+		return NULL;
+	if (!shape_sound(&n->shape) || node_size(n) > NODE_FLOATS ||
+	    n->scratch > NODE_FLOATS) {
+		fail(f, FAIL_CONFIG, "%s: %s: %s is too large for one "
+		     "example; the limit is %zu numbers", n->where, n->name,
+		     shape_text(n->shape, dims), NODE_FLOATS);
+		return NULL;
+	}
+	n->trained = n->variables > 0;
+	for (size_t i = 0; i < ins; i++)
+		n->trained = n->trained || in[i]->trained;
+	return n;
+}
+
+/* activation=NAME becomes a node of its own behind a layer's. */
+static int
+add_activation(struct model *m, struct node *n, struct settings *s,
+	       struct fail *f)
+{
+	const char *name = settings_text(s, "activation");
+	const struct layer *layer = name ? layer_find(name) : NULL;
+
+	if (!name || strcmp(name, "linear") == 0)
+		return 0;
+	if (!layer || !layer->activation)
+		return fail(f, FAIL_CONFIG, "%s: unknown activation '%s'",
+			    s->where, name);
+	return add_layer(m, n->name, name, &n, 1, s, f) ? 0 : -1;
+}
+
+static int
+find_inputs(const struct model *m, const struct statement *st,
+	    struct node **in, struct fail *f)
+{
+	for (size_t i = 3; i < st->words; i++) {
+		in[i - 3] = model_find(m, st->word[i]);
+		if (!in[i - 3])
+			return fail(f, FAIL_CONFIG, "%s: %s is not defined "
+				    "above", st->settings.where, st->word[i]);
+	}
+	return 0;
+}
+
+static int
+check_layer(const struct statement *st, const struct layer *layer,
+	    struct fail *f)
+{
+	const char *where = st->settings.where, *kind = st->word[2];
+	const char *guess = layer_guess(kind);
+	const size_t ins = st->words - 3;
+
+	if (!layer)
+		return fail(f, FAIL_CONFIG, "%s: unknown layer '%s'%s%s%s",
+			    where, kind, guess ? "; did you mean " : "",
+			    guess ? guess : "", guess ? "?" : "");
+	if (ins < layer->least)
+		return fail(f, FAIL_CONFIG, "%s: %s: %s takes %s%zu input%s, "
+			    "not %zu", where, st->word[0], kind,
+			    layer->most > layer->least ? "at least " : "",
+			    layer->least, layer->least == 1 ? "" : "s", ins);
+	if (ins > layer->most)
+		return fail(f, FAIL_CONFIG, "%s: %s: %s takes %zu input%s, "
+			    "not %zu", where, st->word[0], kind, layer->most,
+			    layer->most == 1 ? "" : "s", ins);
+	return 0;
+}
+
+static int
+define_layer(struct model *m, struct statement *st, struct fail *f)
+{
+	struct settings *s = &st->settings;
+	const struct layer *layer = layer_find(st->word[2]);
+	const size_t ins = st->words - 3;
+	struct node **in, *n = NULL;
+
+	if (check_name(m, st->word[0], s->where, f) ||
+	    check_layer(st, layer, f))
+		return -1;
+	in = mem_alloc(ins, sizeof(struct node *));
+	if (!find_inputs(m, st, in, f))
+		n = add_layer(m, st->word[0], st->word[2], in, ins, s, f);
+	free(in);
+	if (!n || (layer->activated && add_activation(m, n, s, f)))
+		return -1;
+	return settings_done(s, f);
+}
+
+/*
+ * Sigmoid and softmax are undone: the loss looks at what goes into them, and
+ * of logits the prediction is what comes out of them.
+ */
+static int
+link_loss(struct model *m, struct node *n, struct settings *s,
+	  struct fail *f)
+{
+	struct loss *l = &m->loss;
+	const char *link = l->kind->link;
+
+	m->loss_node = m->prediction = n;
+	if (link && n->kind && strcmp(n->kind, link) == 0) {
+		if (l->logits)
+			return fail(f, FAIL_CONFIG, "%s: %s ends in a %s, so "
+				    "it holds no logits; leave out "
+				    "from_logits", s->where, n->name, link);
+		l->logits = true;
+		m->loss_node = n->in[0];
+	} else if (l->logits) {
+		m->prediction = add_layer(m, n->name, link, &n, 1, s, f);
+	}
+	return m->prediction ? 0 : -1;
+}
+
+/* Which labels a loss can be taken of. */
+static int
+check_label(struct model *m, const char *where, struct fail *f)
+{
+	const struct loss_kind *kind = m->loss.kind;
+	struct input *label = &m->label;
+	const uint64_t most = kind->classes ? node_size(m->loss_node) :
+			      kind->two_sided ? 2 : 0;
+	const bool ids = label->kind != INPUT_FLOAT;
+
+	if (most == 0 && ids)
+		return fail(f, FAIL_CONFIG, "%s: %s takes a label of kind "
+			    "float, but %s (%s) is none", where, kind->name,
+			    label->name, label->where);
+	if (most > 0 && !ids && !label->binary)
+		return fail(f, FAIL_CONFIG, "%s: %s takes a label of kind "
+			    "%s, but %s (%s) is a float", where, kind->name,
+			    kind->classes ? "id or string" :
+			    "binary, id or string", label->name,
+			    label->where);
+	if (ids && label->rows > most)
+		return fail(f, FAIL_CONFIG, "%s: %s (%s) can be any of %llu, "
+			    "but %s tells %llu apart", where, label->name,
+			    label->where, (unsigned long long)label->rows,
+			    m->loss_node->name, (unsigned long long)most);
+	if (ids && label->rows == 0)
+		label->rows = most;
+	return 0;
+}
+
+static int
+define_loss(struct model *m, struct statement *st, struct fail *f)
+{
+	struct node *n = model_find(m, st->word[2]);
+	const char *where = st->settings.where;
+	char dims[SHAPE_TEXT];
+
+	if (m->loss.kind)
+		return fail(f, FAIL_CONFIG, "%s: a second loss", where);
+	if (!n || node_ids(n))
+		return fail(f, FAIL_CONFIG, "%s: %s is not the name of a "
+			    "layer", where, st->word[2]);
+	if (loss_parse(&m->loss, st->word[1], &st->settings, f))
+		return -1;
+
+	const bool classes = m->loss.kind->classes;
+
+	if (classes ? n->shape.rank != 1 || node_size(n) < 2 :
+	    node_size(n) != 1)
+		return fail(f, FAIL_CONFIG, "%s: %s takes %s, but %s is %s",
+			    where, m->loss.kind->name, classes ?
+			    "[n], one number for each of n classes" :
+			    "[1], a single number", n->name,
+			    shape_text(n->shape, dims));
+	if (!m->labelled)
+		return fail(f, FAIL_CONFIG, "%s: a loss needs a label line",
+			    where);
+	if (link_loss(m, n, &st->settings, f))
+		return -1;
+	return check_label(m, where, f);
+}
+
+static bool
+of_two_classes(const struct metric *metric)
+{
+	static const char *const names[] = { "auc", "precision", "recall" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(names[i], metric_name(metric)) == 0)
+			return true;
+	return false;
+}
+
+static int
+define_metric(struct model *m, struct statement *st, struct fail *f)
+{
+	struct settings *s = &st->settings;
+	struct metric metric;
+	struct node *n;
+
+	if (!m->loss.kind)
+		return fail(f, FAIL_CONFIG, "%s: a metric needs a loss line",
+			    s->where);
+	n = st->words > 2 ? model_find(m, st->word[2]) : m->prediction;
+	if (n == m->loss_node)
+		n = m->prediction;
+	if (!n || node_ids(n) || node_size(n) != node_size(m->prediction))
+		return fail(f, FAIL_CONFIG, "%s: %s is not the name of a "
+			    "layer with as many numbers as %s", s->where,
+			    st->word[2], m->prediction->name);
+	if (metric_parse(&metric, st->word[1], f))
+		return fail_at(f, "%s", s->where);
+	metric.threshold = m->loss.kind->threshold;
+	if (node_size(n) > 2 && of_two_classes(&metric))
+		return fail(f, FAIL_CONFIG, "%s: %s is a measure of two "
+			    "classes, but %s has %zu", s->where, st->word[1],
+			    n->name, node_size(n));
+	if (settings_float(s, "threshold", &metric.threshold, -FLT_MAX,
+			   FLT_MAX, f))
+		return -1;
+	m->metric = mem_grow(m->metric, m->metrics, &m->metric_room,
+			     sizeof(*m->metric));
+	m->metric_node = mem_grow(m->metric_node, m->metrics,
+				  &m->metric_node_room,
+				  sizeof(struct node *));
+	m->metric[m->metrics] = metric;
+	m->metric_node[m->metrics++] = n;
+	return settings_done(s, f);
+}
+
+static int
+add_optimizer(struct model *m, const char *name, struct settings *s,
+	      struct fail *f)
+{
+	const char *pattern = settings_text(s, "for");
+	struct optimizer *o = mem_alloc(1, sizeof(*o));
+
+	m->optimizer = mem_grow(m->optimizer, m->optimizers,
+				&m->optimizer_room,
+				sizeof(struct optimizer *));
+	m->pattern = mem_grow(m->pattern, m->optimizers, &m->pattern_room,
+			      sizeof(char *));
+	m->pattern[m->optimizers] = pattern;
+	m->optimizer[m->optimizers++] = o;
+	return optimizer_parse(o, name, s, f) || settings_done(s, f) ? -1 : 0;
+}
+
+static int
+define_optimizer(struct model *m, struct statement *st, struct fail *f)
+{
+	struct settings *s = &st->settings;
+	const char *pattern = settings_text(s, "for");
+	bool used = !pattern;
+
+	for (size_t i = 0; !pattern && i < m->optimizers; i++)
+		if (!m->pattern[i])
+			return fail(f, FAIL_CONFIG, "%s: a second optimizer "
+				    "without for=", s->where);
+	for (size_t i = 0; !used && i < m->variables; i++)
+		used = text_match(pattern, m->variable[i].name);
+	if (!used)
+		return fail(f, FAIL_CONFIG, "%s: for=%s matches no variable",
+			    s->where, pattern);
+	return add_optimizer(m, st->word[1], s, f);
+}
+
+/* The first pattern that matches; else the line without one. */
+static const struct optimizer *
+choose(const struct model *m, const char *name)
+{
+	const struct optimizer *fallback = NULL;
+
+	for (size_t i = 0; i < m->optimizers; i++) {
+		if (!m->pattern[i])
+			fallback = m->optimizer[i];
+		else if (text_match(m->pattern[i], name))
+			return m->optimizer[i];
+	}
+	return fallback;
+}
+
+/* Without a word about it, what Keras's compile() takes. */
+static int
+assign_optimizers(struct model *m, struct fail *f)
+{
+	struct settings none = { 0 };
+	bool fallback = false;
+
+	for (size_t i = 0; i < m->optimizers; i++)
+		fallback = fallback || !m->pattern[i];
+	if (!fallback && add_optimizer(m, "rmsprop", &none, f))
+		return -1;
+	for (size_t i = 0; i < m->variables; i++)
+		m->variable[i].optimizer = choose(m, m->variable[i].name);
+	return 0;
+}
+
+/* Rounds, so that a loss may be asked for before all layers are there. */
+struct keyword {
+	const char *name;
+	int round;
+	size_t least, most;		/* words */
+	const char *usage;
+	int (*define)(struct model *, struct statement *, struct fail *);
+};
+
+static const struct keyword keywords[] = {
+	{ "input", 0, 3, 3, "input NAME KIND", define_input },
+	{ "label", 0, 3, 3, "label NAME KIND", define_label },
+	{ "variable", 0, 3, 3, "variable NAME SHAPE", define_variable },
+	{ "loss", 1, 3, 3, "loss NAME LAYER", define_loss },
+	{ "metric", 2, 2, 3, "metric NAME [LAYER]", define_metric },
+	{ "optimizer", 2, 2, 2, "optimizer NAME", define_optimizer },
+};
+
+static const struct keyword layer_line = {
+	NULL, 0, 3, SIZE_MAX, "NAME = LAYER INPUT...", define_layer
+};
+
+static const struct keyword *
+find_keyword(const struct statement *st)
+{
+	if (st->words > 1 && strcmp(st->word[1], "=") == 0)
+		return &layer_line;
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords); i++)
+		if (strcmp(keywords[i].name, st->word[0]) == 0)
+			return &keywords[i];
+	return NULL;
+}
+
+static int
+define_one(struct model *m, struct statement *st, int round, struct fail *f)
+{
+	const struct keyword *k = find_keyword(st);
+	const char *where = st->settings.where;
+
+	if (!k)
+		return fail(f, FAIL_CONFIG, "%s: '%s' begins no statement; "
+			    "they are input, label, variable, NAME = LAYER, "
+			    "loss, metric, optimizer%s", where, st->word[0],
+			    strchr(st->word[0], '=') ?
+			    "; put blanks around the =" : "");
+	if (k->round != round)
+		return 0;
+	if (st->words < k->least || st->words > k->most)
+		return fail(f, FAIL_CONFIG, "%s: a line like '%s [KEY=VALUE]"
+			    "...' is expected", where, k->usage);
+	return k->define(m, st, f);
+}
+
+int
+define_all(struct model *m, struct fail *f)
+{
+	struct statements *all = &m->statements;
+
+	m->input = mem_alloc(all->count, sizeof(*m->input));
+	for (int round = 0; round < 3; round++)
+		for (size_t i = 0; i < all->count; i++)
+			if (define_one(m, &all->list[i], round, f))
+				return -1;
+	if (!m->loss.kind)
+		return fail(f, FAIL_CONFIG, "%s: there is no loss line",
+			    m->source->file[0].name);
+	return assign_optimizers(m, f);
+}

@@ -1,0 +1,29 @@
+/*
+ * gather - which rows of a table a batch needs.
+ *
+ * The ids of a feature, sorted, each once, and for each place in the feature
+ * which of them stands there.  A second batch reuses the room of the first.
+ */
+#ifndef PS_GATHER_H
+#define PS_GATHER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct gather_pair {
+	uint64_t id;
+	size_t at;
+};
+
+struct gather {
+	uint64_t *id;		/* count: sorted, each once */
+	size_t *row;		/* id[row[i]] is what stands at place i */
+	size_t count;
+	size_t room;		/* of all arrays */
+	struct gather_pair *pair, *other;
+};
+
+void gather_release(struct gather *);
+void gather_ids(struct gather *, const uint64_t *id, size_t n);
+
+#endif

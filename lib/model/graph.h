@@ -1,0 +1,86 @@
+/*
+ * graph - a model as its layers see it: nodes in the order of computation.
+ *
+ * The inside of struct model, for those who build it (model, layer_*) and
+ * those who run it (compute).
+ */
+#ifndef PS_GRAPH_H
+#define PS_GRAPH_H
+
+#include "model/input.h"
+#include "model/loss.h"
+#include "model/metric.h"
+#include "model/model.h"
+#include "model/statement.h"
+#include "tensor/variable.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define NODE_NAME	64		/* of a name and its NUL, at most */
+#define NODE_VARIABLES	2		/* of one layer, at most */
+#define NODE_FLOATS	((size_t)1 << 26)	/* of one example, at most */
+
+/* An input, or a layer's output. */
+struct node {
+	char *name;
+	const char *where;		/* "model.ps:4"; the statement's */
+	const char *kind;		/* the layer's name as written */
+	const struct layer *layer;	/* NULL: an input */
+	const struct input *input;	/* NULL: a layer */
+	struct shape shape;		/* of an example's floats; rank >= 1 */
+	struct node **in;		/* borrowed */
+	size_t ins;
+	void *own;			/* layer->own bytes, freed with it */
+	size_t variable[NODE_VARIABLES];	/* into model->variable */
+	size_t variables;
+	size_t scratch;			/* floats an example, kept from the
+					   forward to the backward pass */
+	bool trained;			/* variables here or further up: a
+					   gradient is wanted */
+	bool looked_up;			/* an input whose ids are a table's */
+	size_t index;			/* model->node[index] is this one */
+	size_t feature;			/* of an input: into batch->feature */
+};
+
+struct model {
+	struct statements statements;
+	const struct model_source *source;	/* while it is parsed */
+	struct input *input;
+	size_t inputs;
+	struct input label;
+	bool labelled;
+	struct node **node;		/* inputs anywhere before their use */
+	size_t nodes, node_room;
+	struct variable *variable;
+	size_t variables, variable_room;
+	struct optimizer **optimizer;
+	const char **pattern;		/* for= of each; NULL: the default */
+	size_t optimizers, optimizer_room, pattern_room;
+	struct metric *metric;
+	struct node **metric_node;	/* what each looks at */
+	size_t metrics, metric_room, metric_node_room;
+	struct loss loss;
+	struct node *loss_node;		/* what it looks at: logits, if so */
+	struct node *prediction;	/* the same as probabilities */
+};
+
+/* Does it carry ids rather than floats? */
+bool node_ids(const struct node *);
+size_t node_size(const struct node *);	/* floats of an example */
+
+/* By name, or NULL. */
+struct node *model_find(const struct model *, const char *name);
+
+/* Append; the name is copied. */
+struct node *model_add_node(struct model *, const char *name,
+			    const char *where);
+
+/*
+ * Append the variable "owner/weight" (or "owner", without a weight), checked
+ * to be new and of a sound shape; its index, or -1.
+ */
+int model_add_variable(struct model *, const char *where, const char *owner,
+		       const char *weight, struct shape, struct fail *);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * input - what a model reads of each example: the contract between model
+ * files and data files.
+ */
+#ifndef PS_INPUT_H
+#define PS_INPUT_H
+
+#include "model/lookup.h"
+#include "tensor/shape.h"
+
+#include <stdbool.h>
+
+enum input_kind {
+	INPUT_FLOAT,	/* shape floats an example */
+	INPUT_ID,	/* whole numbers below rows */
+	INPUT_STRING,	/* words, made ids below rows by the lookup */
+	INPUT_SPARSE	/* id:weight pairs, ids below rows */
+};
+
+struct input {
+	char *name;
+	enum input_kind kind;
+	struct shape shape;	/* of an example: [3] for string[3]; [] for
+				   one value; unused when ragged or sparse */
+	bool ragged;		/* id[], string[]: any number of values */
+	uint64_t rows;		/* ids are 0 .. rows - 1; 0 for floats */
+	struct lookup *lookup;	/* of a string; else NULL */
+	bool binary;		/* a label that may be 0/1 or -1/+1; it reads
+				   as a float of 0 or 1 */
+	char **columns;		/* patterns of the CSV columns that feed it; */
+	size_t column_count;	/* none: the column of its own name */
+	char separator;		/* cuts one column into values; 0: none */
+	char where[160];	/* "model.ps:1", for messages */
+};
+
+/* Values of one example, or 0 if that differs from example to example. */
+size_t input_width(const struct input *);
+
+#endif

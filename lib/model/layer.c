@@ -1,0 +1,228 @@
+#include "model/layer.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const struct layer
+	layer_activation, layer_add, layer_average, layer_category_encoding,
+	layer_concat, layer_dense, layer_dot, layer_dropout, layer_embedding,
+	layer_factorization, layer_flatten, layer_layer_normalization,
+	layer_linear, layer_maximum, layer_multiply, layer_normalization,
+	layer_reduce_mean, layer_reduce_sum, layer_rescaling, layer_reshape,
+	layer_softmax, layer_subtract;
+
+static const struct layer *const layers[] = {
+	&layer_add, &layer_average, &layer_category_encoding, &layer_concat,
+	&layer_dense, &layer_dot, &layer_dropout, &layer_embedding,
+	&layer_factorization, &layer_flatten, &layer_layer_normalization,
+	&layer_linear, &layer_maximum, &layer_multiply, &layer_normalization,
+	&layer_reduce_mean, &layer_reduce_sum, &layer_rescaling,
+	&layer_reshape, &layer_softmax, &layer_subtract
+};
+
+#define LAYERS	(sizeof(layers) / sizeof(*layers))
+
+const struct layer *
+layer_find(const char *name)
+{
+	for (size_t i = 0; i < LAYERS; i++)
+		if (strcmp(layers[i]->name, name) == 0)
+			return layers[i];
+	for (size_t i = 0; activation_name(i); i++)
+		if (strcmp(activation_name(i), name) == 0)
+			return &layer_activation;
+	return NULL;
+}
+
+/* One letter more, less or other, or two neighbours swapped? */
+static bool
+near(const char *a, const char *b)
+{
+	size_t n = strlen(a), m = strlen(b);
+
+	for (; n > 0 && m > 0 && *a == *b; n--, m--)
+		a++, b++;
+	for (; n > 0 && m > 0 && a[n - 1] == b[m - 1]; n--, m--)
+		;
+	return (n <= 1 && m <= 1) ||
+	       (n == 2 && m == 2 && a[0] == b[1] && a[1] == b[0]);
+}
+
+const char *
+layer_guess(const char *name)
+{
+	for (size_t i = 0; i < LAYERS; i++)
+		if (near(layers[i]->name, name))
+			return layers[i]->name;
+	for (size_t i = 0; activation_name(i); i++)
+		if (near(activation_name(i), name))
+			return activation_name(i);
+	return NULL;
+}
+
+int
+node_wants_floats(const struct node *n, struct fail *f)
+{
+	for (size_t i = 0; i < n->ins; i++)
+		if (node_ids(n->in[i]))
+			return fail(f, FAIL_CONFIG, "%s: %s: %s takes floats, "
+				    "but %s holds ids; put an embedding "
+				    "between", n->where, n->name, n->kind,
+				    n->in[i]->name);
+	return 0;
+}
+
+int
+node_wants_ids(const struct node *n, struct fail *f)
+{
+	for (size_t i = 0; i < n->ins; i++)
+		if (!node_ids(n->in[i]))
+			return fail(f, FAIL_CONFIG, "%s: %s: %s takes ids (an "
+				    "input of kind id, string or sparse), but "
+				    "%s holds floats", n->where, n->name,
+				    n->kind, n->in[i]->name);
+	return 0;
+}
+
+int
+node_wants_same_shapes(const struct node *n, struct fail *f)
+{
+	for (size_t i = 1; i < n->ins; i++) {
+		char a[SHAPE_TEXT], b[SHAPE_TEXT];
+
+		if (!shape_equal(n->in[0]->shape, n->in[i]->shape))
+			return fail(f, FAIL_CONFIG, "%s: %s: %s takes inputs "
+				    "of one shape, but %s is %s and %s is %s",
+				    n->where, n->name, n->kind,
+				    n->in[0]->name,
+				    shape_text(n->in[0]->shape, a),
+				    n->in[i]->name,
+				    shape_text(n->in[i]->shape, b));
+	}
+	return 0;
+}
+
+int
+node_axis(const struct node *n, struct settings *s, int *axis,
+	  struct fail *f)
+{
+	const struct shape shape = n->in[0]->shape;
+	const char *text = settings_text(s, "axis");
+	char dims[SHAPE_TEXT];
+
+	if (text) {
+		char *end;
+		const long value = strtol(text, &end, 10);
+
+		*axis = end == text || *end || value < -99 || value > 99 ?
+			0 : (int)value;
+	}
+	const int from_0 = *axis < 0 ? *axis + shape.rank : *axis - 1;
+
+	if (*axis == 0 || from_0 < 0 || from_0 >= shape.rank)
+		return fail(f, FAIL_CONFIG, "%s: %s: axis=%s is none of %s, "
+			    "which is %s: its axes are 1 to %d, or -1 from "
+			    "the last (0 is the batch)", n->where, n->name,
+			    text ? text : "1", n->in[0]->name,
+			    shape_text(shape, dims), shape.rank);
+	*axis = from_0;
+	return 0;
+}
+
+/*
+ * "l1:A", "l2:A" or "l1_l2:A:B"; a number left out is Keras's .01.  Whatever
+ * else it is, it is refused.
+ */
+static bool
+regularizer(char *text, struct variable *v)
+{
+	size_t count;
+	char **part = text_split(text, ':', &count);
+	const bool both = count > 0 && strcmp(part[0], "l1_l2") == 0;
+	const bool l1 = both || (count > 0 && strcmp(part[0], "l1") == 0);
+	const bool l2 = both || (count > 0 && strcmp(part[0], "l2") == 0);
+	float number[2] = { .01f, .01f };
+	bool good = (l1 || l2) && count <= (both ? 3 : 2);
+
+	for (size_t i = 1; good && i < count; i++)
+		good = text_float(part[i], &number[i - 1]) &&
+		       number[i - 1] >= 0;
+	v->l1 = l1 ? number[0] : 0;
+	v->l2 = l2 ? number[both] : 0;
+	free(part);
+	return good;
+}
+
+static int
+read_regularizer(struct variable *v, const char *weight, struct settings *s,
+		 struct fail *f)
+{
+	char key[64];
+	const char *text;
+
+	snprintf(key, sizeof(key), "%s_regularizer", weight);
+	text = settings_text(s, key);
+	if (!text)
+		return 0;
+
+	char *copy = mem_text(text);
+	const bool good = regularizer(copy, v);
+
+	free(copy);
+	if (good)
+		return 0;
+	return fail(f, FAIL_CONFIG, "%s: %s=%s is not l1:NUMBER, l2:NUMBER or "
+		    "l1_l2:NUMBER:NUMBER", s->where, key, text);
+}
+
+int
+node_variable(struct model *m, struct node *n, const char *weight,
+	      struct shape shape, bool table, const char *initializer,
+	      struct settings *s, struct fail *f)
+{
+	const int at = model_add_variable(m, n->where, n->name, weight, shape,
+					  f);
+	char key[64];
+	const char *text;
+
+	if (at < 0)
+		return -1;
+
+	struct variable *v = &m->variable[at];
+
+	v->table = table;
+	snprintf(key, sizeof(key), "%s_initializer", weight);
+	text = settings_text(s, key);
+	if (initializer_parse(&v->initializer, text ? text : initializer, f))
+		return fail_at(f, "%s: %s", n->where, key);
+	assert(n->variables < NODE_VARIABLES);
+	n->variable[n->variables++] = (size_t)at;
+	if (table) {
+		n->in[0]->looked_up = true;
+		v->lookups = input_width(n->in[0]->input);
+	}
+	return read_regularizer(v, weight, s, f);
+}
+
+struct bag
+flow_bag(const struct flow *flow, size_t i)
+{
+	const struct feature *feature = flow->feature;
+	const size_t width = input_width(feature->input);
+
+	if (width > 0)
+		return (struct bag){ i * width, width };
+	return (struct bag){ feature->offset[i],
+			     feature->offset[i + 1] - feature->offset[i] };
+}
+
+float
+flow_weight(const struct flow *flow, size_t at)
+{
+	return flow->feature->weight ? flow->feature->weight[at] : 1;
+}

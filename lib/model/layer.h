@@ -1,0 +1,95 @@
+/*
+ * layer - what can stand behind the = of a model file: a table.
+ *
+ * A layer is one file, layer_NAME.c, with a const struct layer, and one line
+ * in layer.c.  It is told its inputs and settings once, when the model is
+ * parsed (build), and computes with them batch by batch.
+ */
+#ifndef PS_LAYER_H
+#define PS_LAYER_H
+
+#include "base/fail.h"
+#include "base/settings.h"
+#include "model/batch.h"
+#include "model/graph.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What flows out of a node, over all examples of the batch. */
+struct flow {
+	float *value;		/* examples x node_size() */
+	float *gradient;	/* of the loss by it, to be added to; NULL
+				   where none is wanted */
+	const struct feature *feature;	/* of ids instead: the feature, */
+	const size_t *row;	/* and beside its id[] which of the rows that
+				   the batch needs each one is */
+};
+
+/* One node in one batch. */
+struct pass {
+	const struct node *node;
+	size_t examples;
+	bool training;
+	uint64_t seed;		/* of this step */
+	struct flow *in;	/* node->ins */
+	struct flow out;
+	float *w[NODE_VARIABLES];	/* variables; of a table the rows that
+					   the batch needs */
+	float *dw[NODE_VARIABLES];	/* their gradients, to be added to */
+	float *scratch;		/* examples x node->scratch */
+};
+
+struct layer {
+	const char *name;
+	size_t least, most;	/* inputs */
+	size_t own;		/* bytes of node->own */
+	bool view;		/* output is the input's floats, as they lie:
+				   forward and backward are NULL */
+	bool activated;		/* takes activation= */
+	bool activation;	/* may stand behind activation= */
+
+	/* Set node->shape, own, scratch; declare variables; 0 or -1. */
+	int (*build)(struct model *, struct node *, struct settings *,
+		     struct fail *);
+	void (*forward)(const struct pass *);
+	void (*backward)(const struct pass *);
+};
+
+const struct layer *layer_find(const char *name);	/* or NULL */
+/* The layer's name that is a slip of the pen away, or NULL. */
+const char *layer_guess(const char *name);
+/* The names that layer_activation goes by; NULL behind the last. */
+const char *activation_name(size_t i);
+
+/* For build functions.  They refuse with the line and the shapes. */
+
+/* All inputs carry floats, or all carry ids. */
+int node_wants_floats(const struct node *, struct fail *);
+int node_wants_ids(const struct node *, struct fail *);
+int node_wants_same_shapes(const struct node *, struct fail *);
+
+/*
+ * axis= as Keras counts: 0 is the batch, -1 the last.  *axis is the default
+ * before, and the axis of the example's shape (one less) after.
+ */
+int node_axis(const struct node *, struct settings *, int *axis,
+	      struct fail *);
+
+/*
+ * Declare "node/weight", with weight_initializer= and weight_regularizer=
+ * taken from the settings.  A table's rows are input 0's ids.
+ */
+int node_variable(struct model *, struct node *, const char *weight,
+		  struct shape, bool table, const char *initializer,
+		  struct settings *, struct fail *);
+
+/* For layers over ids: where those of example i stand in feature->id[]. */
+struct bag {
+	size_t first, count;
+};
+struct bag flow_bag(const struct flow *, size_t example);
+float flow_weight(const struct flow *, size_t at);	/* 1 if it has none */
+
+#endif

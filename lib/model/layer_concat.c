@@ -1,0 +1,84 @@
+/*
+ * layer_concat - inputs side by side along one axis: Keras's Concatenate.
+ */
+#include "model/layer.h"
+
+#include "tensor/kernels.h"
+
+#include <string.h>
+
+/* An example is outer pieces; of each, every input gives some floats. */
+struct own {
+	size_t outer;
+};
+
+static int
+build(struct model *m, struct node *n, struct settings *s, struct fail *f)
+{
+	struct own *own = n->own;
+	int axis = -1;
+
+	(void)m;
+	if (node_wants_floats(n, f) || node_axis(n, s, &axis, f))
+		return -1;
+	n->shape = n->in[0]->shape;
+	for (size_t q = 1; q < n->ins; q++) {
+		struct shape like = n->in[q]->shape;
+		char a[SHAPE_TEXT], b[SHAPE_TEXT];
+		const size_t more = axis < like.rank ? like.dim[axis] : 0;
+
+		like.dim[axis] = n->shape.dim[axis];
+		if (!shape_equal(like, n->shape))
+			return fail(f, FAIL_CONFIG, "%s: %s: concat takes "
+				    "shapes that differ only along axis %d, "
+				    "but %s is %s and %s is %s", n->where,
+				    n->name, axis + 1, n->in[0]->name,
+				    shape_text(n->in[0]->shape, a),
+				    n->in[q]->name,
+				    shape_text(n->in[q]->shape, b));
+		n->shape.dim[axis] += more;
+	}
+	own->outer = 1;
+	for (int i = 0; i < axis; i++)
+		own->outer *= n->shape.dim[i];
+	return 0;
+}
+
+static void
+forward(const struct pass *p)
+{
+	const struct own *own = p->node->own;
+	float *y = p->out.value;
+
+	for (size_t i = 0; i < p->examples * own->outer; i++)
+		for (size_t q = 0; q < p->node->ins; q++) {
+			const size_t n = node_size(p->node->in[q]) /
+					 own->outer;
+
+			memcpy(y, p->in[q].value + i * n, n * sizeof(*y));
+			y += n;
+		}
+}
+
+static void
+backward(const struct pass *p)
+{
+	const struct own *own = p->node->own;
+	const float *dy = p->out.gradient;
+
+	for (size_t i = 0; i < p->examples * own->outer; i++)
+		for (size_t q = 0; q < p->node->ins; q++) {
+			const size_t n = node_size(p->node->in[q]) /
+					 own->outer;
+
+			if (p->in[q].gradient)
+				kernel_add(p->in[q].gradient + i * n, dy, n);
+			dy += n;
+		}
+}
+
+const struct layer layer_concat = {
+	.name = "concat", .least = 1, .most = SIZE_MAX,
+	.own = sizeof(struct own),
+	.build = build, .forward = forward, .backward = backward
+};

@@ -1,0 +1,196 @@
+/*
+ * layer_dense - x kernel + bias: dense of floats; linear, which also weighs
+ * the features of a sparse input, whose kernel is then a table.
+ */
+#include "model/layer.h"
+
+#include "tensor/kernels.h"
+
+#include <string.h>
+
+#define UNITS	((uint64_t)1 << 24)
+
+struct own {
+	size_t units;
+	bool use_bias;
+};
+
+enum { KERNEL, BIAS };
+
+static int
+build_weights(struct model *m, struct node *n, struct settings *s,
+	      size_t rows, bool table, const char *initializer,
+	      struct fail *f)
+{
+	struct own *own = n->own;
+	uint64_t units = own->units;
+
+	own->use_bias = true;
+	if (settings_uint(s, "units", &units, 1, UNITS, f) ||
+	    settings_bool(s, "use_bias", &own->use_bias, f))
+		return -1;
+	if (units == 0)
+		return fail(f, FAIL_CONFIG, "%s: %s: units= is missing",
+			    n->where, n->name);
+	own->units = (size_t)units;
+
+	const struct shape kernel = { 2, { rows, own->units } };
+	const struct shape bias = { 1, { own->units } };
+
+	if (node_variable(m, n, "kernel", kernel, table, initializer, s, f))
+		return -1;
+	return own->use_bias ?
+	       node_variable(m, n, "bias", bias, false, "zeros", s, f) : 0;
+}
+
+/* The last axis is replaced by units, as in Keras. */
+static int
+build_floats(struct model *m, struct node *n, struct settings *s,
+	     const char *initializer, struct fail *f)
+{
+	struct own *own = n->own;
+
+	if (node_wants_floats(n, f))
+		return -1;
+	n->shape = n->in[0]->shape;
+
+	size_t *last = &n->shape.dim[n->shape.rank - 1];
+
+	if (build_weights(m, n, s, *last, false, initializer, f))
+		return -1;
+	*last = own->units;
+	return 0;
+}
+
+static int
+dense_build(struct model *m, struct node *n, struct settings *s,
+	    struct fail *f)
+{
+	return build_floats(m, n, s, "glorot_uniform", f);
+}
+
+static int
+linear_build(struct model *m, struct node *n, struct settings *s,
+	     struct fail *f)
+{
+	struct own *own = n->own;
+
+	own->units = 1;
+	if (!node_ids(n->in[0]))
+		return build_floats(m, n, s, "zeros", f);
+	if (build_weights(m, n, s, n->in[0]->input->rows, true, "zeros", f))
+		return -1;
+	n->shape = (struct shape){ 1, { own->units } };
+	return 0;
+}
+
+/* Before the products are added: the bias, or nothing. */
+static void
+start_with_bias(const struct pass *p, size_t rows, size_t units)
+{
+	const struct own *own = p->node->own;
+
+	if (!own->use_bias)
+		memset(p->out.value, 0, rows * units * sizeof(float));
+	else
+		for (size_t i = 0; i < rows; i++)
+			memcpy(p->out.value + i * units, p->w[BIAS],
+			       units * sizeof(float));
+}
+
+static void
+add_to_bias(const struct pass *p, size_t rows, size_t units)
+{
+	const struct own *own = p->node->own;
+
+	for (size_t i = 0; own->use_bias && i < rows; i++)
+		kernel_add(p->dw[BIAS], p->out.gradient + i * units, units);
+}
+
+static void
+dense_forward(const struct pass *p)
+{
+	const struct own *own = p->node->own;
+	const size_t rows = p->examples * node_size(p->node) / own->units;
+	const size_t width = p->examples ? p->examples *
+			     node_size(p->node->in[0]) / rows : 0;
+
+	start_with_bias(p, rows, own->units);
+	kernel_gemm((struct gemm){ .m = rows, .n = own->units, .k = width,
+				   .add = true },
+		    p->in[0].value, p->w[KERNEL], p->out.value);
+}
+
+static void
+dense_backward(const struct pass *p)
+{
+	const struct own *own = p->node->own;
+	const size_t rows = p->examples * node_size(p->node) / own->units;
+	const size_t width = p->examples ? p->examples *
+			     node_size(p->node->in[0]) / rows : 0;
+
+	kernel_gemm((struct gemm){ .m = width, .n = own->units, .k = rows,
+				   .transpose_a = true, .add = true },
+		    p->in[0].value, p->out.gradient, p->dw[KERNEL]);
+	add_to_bias(p, rows, own->units);
+	if (p->in[0].gradient)
+		kernel_gemm((struct gemm){ .m = rows, .n = width,
+					   .k = own->units,
+					   .transpose_b = true, .add = true },
+			    p->out.gradient, p->w[KERNEL],
+			    p->in[0].gradient);
+}
+
+static void
+linear_forward(const struct pass *p)
+{
+	const struct flow *in = &p->in[0];
+	const size_t units = node_size(p->node);
+
+	if (!in->feature) {
+		dense_forward(p);
+		return;
+	}
+	start_with_bias(p, p->examples, units);
+	for (size_t i = 0; i < p->examples; i++) {
+		const struct bag bag = flow_bag(in, i);
+
+		for (size_t j = bag.first; j < bag.first + bag.count; j++)
+			kernel_axpy(p->out.value + i * units,
+				    flow_weight(in, j),
+				    p->w[KERNEL] + in->row[j] * units, units);
+	}
+}
+
+static void
+linear_backward(const struct pass *p)
+{
+	const struct flow *in = &p->in[0];
+	const size_t units = node_size(p->node);
+
+	if (!in->feature) {
+		dense_backward(p);
+		return;
+	}
+	add_to_bias(p, p->examples, units);
+	for (size_t i = 0; i < p->examples; i++) {
+		const struct bag bag = flow_bag(in, i);
+
+		for (size_t j = bag.first; j < bag.first + bag.count; j++)
+			kernel_axpy(p->dw[KERNEL] + in->row[j] * units,
+				    flow_weight(in, j),
+				    p->out.gradient + i * units, units);
+	}
+}
+
+const struct layer layer_dense = {
+	.name = "dense", .least = 1, .most = 1, .own = sizeof(struct own),
+	.activated = true, .build = dense_build,
+	.forward = dense_forward, .backward = dense_backward
+};
+
+const struct layer layer_linear = {
+	.name = "linear", .least = 1, .most = 1, .own = sizeof(struct own),
+	.activated = true, .build = linear_build,
+	.forward = linear_forward, .backward = linear_backward
+};

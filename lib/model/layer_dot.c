@@ -1,0 +1,128 @@
+/*
+ * layer_dot - inner products over the last axis: Keras's Dot(axes=-1).
+ *
+ * Of [d] and [d], one number; of [k, d] and [m, d], all k x m products.
+ */
+#include "model/layer.h"
+
+#include "tensor/kernels.h"
+
+#include <math.h>
+
+struct own {
+	bool normalize;
+	size_t k, m, d;
+};
+
+static int
+build(struct model *m, struct node *n, struct settings *s, struct fail *f)
+{
+	struct own *own = n->own;
+
+	(void)m;
+	if (node_wants_floats(n, f) ||
+	    settings_bool(s, "normalize", &own->normalize, f))
+		return -1;
+
+	const struct shape a = n->in[0]->shape, b = n->in[1]->shape;
+	char text_a[SHAPE_TEXT], text_b[SHAPE_TEXT];
+
+	if (a.rank > 2 || a.rank != b.rank ||
+	    a.dim[a.rank - 1] != b.dim[b.rank - 1])
+		return fail(f, FAIL_CONFIG, "%s: %s: dot takes [d] and [d], "
+			    "or [k, d] and [m, d], but %s is %s and %s is %s",
+			    n->where, n->name, n->in[0]->name,
+			    shape_text(a, text_a), n->in[1]->name,
+			    shape_text(b, text_b));
+	own->d = a.dim[a.rank - 1];
+	own->k = a.rank == 2 ? a.dim[0] : 1;
+	own->m = b.rank == 2 ? b.dim[0] : 1;
+	n->shape = a.rank == 2 ? (struct shape){ 2, { own->k, own->m } } :
+		   (struct shape){ 1, { 1 } };
+	n->scratch = own->normalize ? own->k + own->m : 0;
+	return 0;
+}
+
+/* 1 / length, as Keras's normalize does it: the square is at least 1e-12. */
+static void
+inverse_lengths(const float *x, size_t rows, size_t d, float *inverse)
+{
+	for (size_t i = 0; i < rows; i++) {
+		const float square = kernel_dot(x + i * d, x + i * d, d);
+
+		inverse[i] = 1 / sqrtf(fmaxf(square, 1e-12f));
+	}
+}
+
+static void
+forward(const struct pass *p)
+{
+	const struct own *own = p->node->own;
+	const size_t k = own->k, m = own->m, d = own->d;
+
+	for (size_t e = 0; e < p->examples; e++) {
+		const float *a = p->in[0].value + e * k * d;
+		const float *b = p->in[1].value + e * m * d;
+		float *y = p->out.value + e * k * m;
+		float *scale = p->scratch + e * p->node->scratch;
+
+		for (size_t i = 0; i < k; i++)
+			for (size_t j = 0; j < m; j++)
+				y[i * m + j] = kernel_dot(a + i * d,
+							  b + j * d, d);
+		if (!own->normalize)
+			continue;
+		inverse_lengths(a, k, d, scale);
+		inverse_lengths(b, m, d, scale + k);
+		for (size_t i = 0; i < k; i++)
+			for (size_t j = 0; j < m; j++)
+				y[i * m + j] *= scale[i] * scale[k + j];
+	}
+}
+
+/*
+ * With u = a / |a|, the derivative of u.v by a is (v - (u.v) u) / |a|: what
+ * comes in as if u were free, less its part along u.
+ */
+static void
+add_side(const struct pass *p, size_t e, size_t side)
+{
+	const struct own *own = p->node->own;
+	const size_t k = own->k, m = own->m, d = own->d;
+	const size_t rows = side ? m : k, others = side ? k : m;
+	const float *a = p->in[side].value + e * rows * d;
+	const float *b = p->in[!side].value + e * others * d;
+	const float *scale = p->scratch + e * p->node->scratch;
+	float *da = p->in[side].gradient + e * rows * d;
+
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < others; j++) {
+			const size_t at = e * k * m +
+					  (side ? j * m + i : i * m + j);
+			float g = p->out.gradient[at];
+
+			if (own->normalize) {
+				const float s = scale[side ? k + i : i];
+
+				kernel_axpy(da + i * d, -g *
+					    p->out.value[at] * s * s,
+					    a + i * d, d);
+				g *= s * scale[side ? j : k + j];
+			}
+			kernel_axpy(da + i * d, g, b + j * d, d);
+		}
+}
+
+static void
+backward(const struct pass *p)
+{
+	for (size_t e = 0; e < p->examples; e++)
+		for (size_t side = 0; side < 2; side++)
+			if (p->in[side].gradient)
+				add_side(p, e, side);
+}
+
+const struct layer layer_dot = {
+	.name = "dot", .least = 2, .most = 2, .own = sizeof(struct own),
+	.build = build, .forward = forward, .backward = backward
+};

@@ -1,0 +1,69 @@
+/*
+ * layer_dropout - in training, zero some numbers and scale up the others, so
+ * that the expected sum stays (inverted dropout, as in Keras).
+ *
+ * Which ones is a function of the step's seed, the layer's name and the
+ * place, so that a step computed again drops the same.
+ */
+#include "model/layer.h"
+
+#include "base/hash.h"
+#include "base/rng.h"
+
+#include <string.h>
+
+struct own {
+	float rate;
+	uint64_t stream;
+};
+
+static int
+build(struct model *m, struct node *n, struct settings *s, struct fail *f)
+{
+	struct own *own = n->own;
+
+	(void)m;
+	if (node_wants_floats(n, f))
+		return -1;
+	own->rate = -1;
+	if (settings_float(s, "rate", &own->rate, 0, .999999f, f))
+		return -1;
+	if (own->rate < 0)
+		return fail(f, FAIL_CONFIG, "%s: %s: rate= is missing",
+			    n->where, n->name);
+	own->stream = hash64(n->name, strlen(n->name));
+	n->shape = n->in[0]->shape;
+	n->scratch = node_size(n);	/* what each was multiplied by */
+	return 0;
+}
+
+static void
+forward(const struct pass *p)
+{
+	const struct own *own = p->node->own;
+	const size_t n = p->examples * node_size(p->node);
+	const float kept = 1 / (1 - own->rate);
+
+	for (size_t i = 0; i < n; i++) {
+		const bool drop = p->training &&
+			rng_unit(rng_at(p->seed, own->stream, i)) <
+			(double)own->rate;
+
+		p->scratch[i] = drop ? 0 : p->training ? kept : 1;
+		p->out.value[i] = p->in[0].value[i] * p->scratch[i];
+	}
+}
+
+static void
+backward(const struct pass *p)
+{
+	const size_t n = p->examples * node_size(p->node);
+
+	for (size_t i = 0; i < n; i++)
+		p->in[0].gradient[i] += p->out.gradient[i] * p->scratch[i];
+}
+
+const struct layer layer_dropout = {
+	.name = "dropout", .least = 1, .most = 1, .own = sizeof(struct own),
+	.build = build, .forward = forward, .backward = backward
+};

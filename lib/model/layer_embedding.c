@@ -1,0 +1,140 @@
+/*
+ * layer_embedding - a row of a table for each id; those of a bag combined.
+ */
+#include "model/layer.h"
+
+#include "tensor/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+#define DIM	((uint64_t)1 << 20)
+
+enum combiner { NONE, SUM, MEAN, SQRTN };
+
+struct own {
+	enum combiner combiner;
+	size_t dim;
+};
+
+static int
+read_combiner(struct node *n, struct settings *s, enum combiner *combiner,
+	      struct fail *f)
+{
+	static const char *const names[] = { "none", "sum", "mean", "sqrtn" };
+	const char *text = settings_text(s, "combiner");
+	const size_t count = sizeof(names) / sizeof(*names);
+	size_t i = 0;
+
+	*combiner = NONE;
+	while (text && i < count && strcmp(names[i], text) != 0)
+		i++;
+	if (i == count)
+		return fail(f, FAIL_CONFIG, "%s: %s: combiner=%s is none of "
+			    "none, sum, mean, sqrtn", n->where, n->name, text);
+	if (text)
+		*combiner = (enum combiner)i;
+	if (*combiner == NONE && input_width(n->in[0]->input) == 0)
+		return fail(f, FAIL_CONFIG, "%s: %s: %s has a different number "
+			    "of ids in each example; say combiner=sum, mean "
+			    "or sqrtn", n->where, n->name, n->in[0]->name);
+	return 0;
+}
+
+static int
+build(struct model *m, struct node *n, struct settings *s, struct fail *f)
+{
+	struct own *own = n->own;
+	uint64_t dim = 0;
+
+	if (node_wants_ids(n, f) || read_combiner(n, s, &own->combiner, f) ||
+	    settings_uint(s, "dim", &dim, 1, DIM, f))
+		return -1;
+	if (dim == 0)
+		return fail(f, FAIL_CONFIG, "%s: %s: dim= is missing",
+			    n->where, n->name);
+	own->dim = (size_t)dim;
+
+	const struct input *input = n->in[0]->input;
+	const struct shape table = { 2, { input->rows, own->dim } };
+
+	n->shape = (struct shape){ 1, { own->dim } };
+	if (own->combiner == NONE && input->shape.rank > 0) {
+		if (input->shape.rank == SHAPE_RANK)
+			return fail(f, FAIL_CONFIG, "%s: %s: more than %d axes",
+				    n->where, n->name, SHAPE_RANK);
+		n->shape = input->shape;
+		n->shape.dim[n->shape.rank++] = own->dim;
+	}
+	return node_variable(m, n, "embeddings", table, true,
+			     "random_uniform", s, f);
+}
+
+/*
+ * What each row of a bag is multiplied by, besides its own weight.  An empty
+ * bag, or one whose weights cancel out, gives zeros.
+ */
+static float
+share(const struct flow *in, struct bag bag, enum combiner combiner)
+{
+	double sum = 0;
+
+	if (combiner == NONE || combiner == SUM)
+		return 1;
+	for (size_t j = bag.first; j < bag.first + bag.count; j++) {
+		const double w = (double)flow_weight(in, j);
+
+		sum += combiner == MEAN ? w : w * w;
+	}
+	if (combiner == SQRTN)
+		sum = sqrt(sum);
+	return sum == 0 ? 0 : (float)(1 / sum);
+}
+
+static void
+forward(const struct pass *p)
+{
+	const struct own *own = p->node->own;
+	const struct flow *in = &p->in[0];
+	const size_t size = node_size(p->node), dim = own->dim;
+	const size_t step = own->combiner == NONE ? dim : 0;
+
+	memset(p->out.value, 0, p->examples * size * sizeof(float));
+	for (size_t i = 0; i < p->examples; i++) {
+		const struct bag bag = flow_bag(in, i);
+		const float scale = share(in, bag, own->combiner);
+		float *out = p->out.value + i * size;
+
+		for (size_t j = bag.first; j < bag.first + bag.count; j++) {
+			kernel_axpy(out, scale * flow_weight(in, j),
+				    p->w[0] + in->row[j] * dim, dim);
+			out += step;
+		}
+	}
+}
+
+static void
+backward(const struct pass *p)
+{
+	const struct own *own = p->node->own;
+	const struct flow *in = &p->in[0];
+	const size_t size = node_size(p->node), dim = own->dim;
+	const size_t step = own->combiner == NONE ? dim : 0;
+
+	for (size_t i = 0; i < p->examples; i++) {
+		const struct bag bag = flow_bag(in, i);
+		const float scale = share(in, bag, own->combiner);
+		const float *out = p->out.gradient + i * size;
+
+		for (size_t j = bag.first; j < bag.first + bag.count; j++) {
+			kernel_axpy(p->dw[0] + in->row[j] * dim,
+				    scale * flow_weight(in, j), out, dim);
+			out += step;
+		}
+	}
+}
+
+const struct layer layer_embedding = {
+	.name = "embedding", .least = 1, .most = 1, .own = sizeof(struct own),
+	.build = build, .forward = forward, .backward = backward
+};

@@ -1,0 +1,151 @@
+/*
+ * layer_scale - (x - shift) scale + offset with numbers that are given, not
+ * trained: rescaling has one set of them, normalization one or as many as
+ * the last axis is long.
+ */
+#include "model/layer.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define EPSILON	1e-7f		/* Keras's: a deviation is at least that */
+
+struct affine {
+	float shift, scale, offset;
+};
+
+struct own {
+	size_t count;			/* 1, or the length of the last axis */
+	struct affine affine[];
+};
+
+static struct own *
+make_own(struct node *n, size_t count)
+{
+	struct own *own = mem_resize(n->own, 1, sizeof(*own) +
+				     count * sizeof(*own->affine));
+
+	n->own = own;
+	own->count = count;
+	for (size_t i = 0; i < count; i++)
+		own->affine[i] = (struct affine){ 0, 1, 0 };
+	return own;
+}
+
+static int
+build_rescaling(struct model *m, struct node *n, struct settings *s,
+		struct fail *f)
+{
+	struct affine *a = make_own(n, 1)->affine;
+
+	(void)m;
+	n->shape = n->in[0]->shape;
+	if (!settings_text(s, "scale"))
+		return fail(f, FAIL_CONFIG, "%s: %s: scale= is missing",
+			    n->where, n->name);
+	if (node_wants_floats(n, f) ||
+	    settings_float(s, "scale", &a->scale, -FLT_MAX, FLT_MAX, f) ||
+	    settings_float(s, "offset", &a->offset, -FLT_MAX, FLT_MAX, f))
+		return -1;
+	return 0;
+}
+
+/* The numbers of a list, one for all or one for each of n; NULL: neither. */
+static float *
+read_list(const char *text, size_t n)
+{
+	char *copy = mem_text(text);
+	size_t count;
+	char **word = text_split(copy, ',', &count);
+	float *list = mem_alloc(n, sizeof(*list));
+	bool good = count == n || count == 1;
+
+	for (size_t i = 0; good && i < n; i++)
+		good = text_float(word[count == 1 ? 0 : i], &list[i]);
+	free(word);
+	free(copy);
+	if (good)
+		return list;
+	free(list);
+	return NULL;
+}
+
+static int
+build_normalization(struct model *m, struct node *n, struct settings *s,
+		    struct fail *f)
+{
+	static const char *const keys[] = { "mean", "variance" };
+	const struct shape shape = n->in[0]->shape;
+
+	(void)m;
+	if (node_wants_floats(n, f))
+		return -1;
+
+	struct own *own = make_own(n, shape.dim[shape.rank - 1]);
+
+	n->shape = shape;
+	for (int k = 0; k < 2; k++) {
+		const char *text = settings_text(s, keys[k]);
+		float *list = text ? read_list(text, own->count) : NULL;
+
+		if (!list)
+			return fail(f, FAIL_CONFIG, "%s: %s: normalization "
+				    "needs %s=, one number or %zu, as the "
+				    "last axis of %s has", n->where, n->name,
+				    keys[k], own->count, n->in[0]->name);
+		for (size_t i = 0; i < own->count; i++) {
+			if (k == 0)
+				own->affine[i].shift = list[i];
+			else
+				own->affine[i].scale =
+					1 / fmaxf(sqrtf(list[i]), EPSILON);
+		}
+		free(list);
+	}
+	return 0;
+}
+
+static void
+forward(const struct pass *p)
+{
+	const struct own *own = p->node->own;
+	const size_t n = p->examples * node_size(p->node);
+	const float *x = p->in[0].value;
+
+	for (size_t i = 0, c = 0; i < n; i++) {
+		const struct affine *a = &own->affine[c];
+
+		p->out.value[i] = (x[i] - a->shift) * a->scale + a->offset;
+		if (++c == own->count)
+			c = 0;
+	}
+}
+
+static void
+backward(const struct pass *p)
+{
+	const struct own *own = p->node->own;
+	const size_t n = p->examples * node_size(p->node);
+
+	for (size_t i = 0, c = 0; i < n; i++) {
+		p->in[0].gradient[i] += p->out.gradient[i] *
+					own->affine[c].scale;
+		if (++c == own->count)
+			c = 0;
+	}
+}
+
+const struct layer layer_rescaling = {
+	.name = "rescaling", .least = 1, .most = 1, .own = sizeof(struct own),
+	.build = build_rescaling, .forward = forward, .backward = backward
+};
+
+const struct layer layer_normalization = {
+	.name = "normalization", .least = 1, .most = 1,
+	.own = sizeof(struct own),
+	.build = build_normalization, .forward = forward, .backward = backward
+};

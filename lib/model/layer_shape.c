@@ -1,0 +1,51 @@
+/*
+ * layer_shape - the same floats under another shape: flatten, reshape.
+ */
+#include "model/layer.h"
+
+#include "model/parse.h"
+
+static int
+build_flatten(struct model *m, struct node *n, struct settings *s,
+	      struct fail *f)
+{
+	(void)m, (void)s;
+	if (node_wants_floats(n, f))
+		return -1;
+	n->shape = (struct shape){ 1, { node_size(n->in[0]) } };
+	return 0;
+}
+
+static int
+build_reshape(struct model *m, struct node *n, struct settings *s,
+	      struct fail *f)
+{
+	const char *text = settings_text(s, "target_shape");
+	char a[SHAPE_TEXT], b[SHAPE_TEXT];
+
+	(void)m;
+	if (node_wants_floats(n, f))
+		return -1;
+	if (!text)
+		return fail(f, FAIL_CONFIG, "%s: %s: target_shape= is missing",
+			    n->where, n->name);
+	if (!parse_shape(text, &n->shape) || n->shape.rank == 0)
+		return fail(f, FAIL_CONFIG, "%s: %s: target_shape=%s is not "
+			    "like [3,4]", n->where, n->name, text);
+	if (node_size(n) != node_size(n->in[0]))
+		return fail(f, FAIL_CONFIG, "%s: %s: %s is %s, which does not "
+			    "fill %s", n->where, n->name, n->in[0]->name,
+			    shape_text(n->in[0]->shape, a),
+			    shape_text(n->shape, b));
+	return 0;
+}
+
+const struct layer layer_flatten = {
+	.name = "flatten", .least = 1, .most = 1, .view = true,
+	.build = build_flatten
+};
+
+const struct layer layer_reshape = {
+	.name = "reshape", .least = 1, .most = 1, .view = true,
+	.build = build_reshape
+};

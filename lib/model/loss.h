@@ -1,0 +1,43 @@
+/*
+ * loss - how far a prediction is from its label: a table.
+ *
+ * Names and formulas are Keras's.  Per example; sums are the caller's.
+ */
+#ifndef PS_LOSS_H
+#define PS_LOSS_H
+
+#include "base/fail.h"
+#include "base/settings.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct loss;
+
+struct loss_kind {
+	const char *name;
+	const char *link;	/* the activation it undoes to be exact, and
+				   that makes predictions of logits; or NULL */
+	bool classes;		/* one number for each class; else one */
+	bool two_sided;		/* labels must be 0 or 1 */
+	float threshold;	/* what tells 0 from 1 in a prediction */
+	double (*value)(const struct loss *, const float *x, size_t width,
+			float label);
+	/* Add the derivatives by x to dx. */
+	void (*gradient)(const struct loss *, const float *x, size_t width,
+			 float label, float *dx);
+};
+
+/* The "loss" line of a model. */
+struct loss {
+	const struct loss_kind *kind;
+	bool logits;		/* x is what the link is applied to */
+	float label_smoothing;
+	float delta;
+};
+
+/* By name and settings (from_logits=, label_smoothing=, delta=), or -1. */
+int loss_parse(struct loss *, const char *name, struct settings *,
+	       struct fail *);
+
+#endif

@@ -1,0 +1,330 @@
+#include "model/metric.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct metric_kind {
+	const char *name;
+	/* Examples one at a time: width predictions, then the label. */
+	void (*add)(const struct metric *, struct metric_state *,
+		    const float *p, size_t width, float label);
+	double (*value)(const struct metric_state *);
+};
+
+/* The class of a label; width when it is none of them. */
+static size_t
+class_of(float label, size_t width)
+{
+	return label >= 0 && label < (float)width ? (size_t)label : width;
+}
+
+/* Of two classes the second; with one column, what it is. */
+static float
+score_of(const float *p, size_t width)
+{
+	return width == 1 ? p[0] : p[1];
+}
+
+enum { HITS, MISSES };		/* of sum[] */
+
+static void
+hit_or_miss(struct metric_state *s, bool hit)
+{
+	s->sum[hit ? HITS : MISSES] += 1;
+}
+
+static double
+hit_rate(const struct metric_state *s)
+{
+	return s->sum[HITS] / (s->sum[HITS] + s->sum[MISSES]);
+}
+
+/* Keras's: above the threshold, not at it; the first of the largest. */
+static void
+add_accuracy(const struct metric *m, struct metric_state *s, const float *p,
+	     size_t width, float label)
+{
+	size_t best = 0;
+
+	if (width == 1) {
+		hit_or_miss(s, (p[0] > m->threshold) == (label > .5f));
+		return;
+	}
+	for (size_t i = 1; i < width; i++)
+		if (p[i] > p[best])
+			best = i;
+	hit_or_miss(s, best == class_of(label, width));
+}
+
+/* Of those called positive, how many are. */
+static void
+add_precision(const struct metric *m, struct metric_state *s, const float *p,
+	      size_t width, float label)
+{
+	if (score_of(p, width) > m->threshold)
+		hit_or_miss(s, label == 1);
+}
+
+/* Of the positive ones, how many are called so. */
+static void
+add_recall(const struct metric *m, struct metric_state *s, const float *p,
+	   size_t width, float label)
+{
+	if (label == 1)
+		hit_or_miss(s, score_of(p, width) > m->threshold);
+}
+
+enum { TOTAL, COUNT };		/* of sum[] */
+
+static void
+add_error(struct metric_state *s, double error)
+{
+	s->sum[TOTAL] += error;
+	s->sum[COUNT] += 1;
+}
+
+static double
+mean(const struct metric_state *s)
+{
+	return s->sum[TOTAL] / s->sum[COUNT];
+}
+
+/* Keras's bounds: certainty that is wrong costs 16.1, not infinity. */
+static double
+surprise(double p)
+{
+	const double least = 1e-7;
+
+	if (p < least)
+		p = least;
+	if (p > 1 - least)
+		p = 1 - least;
+	return -log(p);
+}
+
+static void
+add_log_loss(const struct metric *m, struct metric_state *s, const float *p,
+	     size_t width, float label)
+{
+	const size_t class = class_of(label, width);
+
+	(void)m;
+	if (width == 1)
+		add_error(s, surprise(label > .5f ? (double)p[0] :
+						    1 - (double)p[0]));
+	else
+		add_error(s, surprise(class < width ? (double)p[class] : 0));
+}
+
+/* With several columns the label is a class: 1 there and 0 elsewhere. */
+static double
+target(float label, size_t width, size_t i)
+{
+	return width == 1 ? (double)label : class_of(label, width) == i;
+}
+
+static void
+add_squared(const struct metric *m, struct metric_state *s, const float *p,
+	    size_t width, float label)
+{
+	double sum = 0;
+
+	(void)m;
+	for (size_t i = 0; i < width; i++) {
+		const double error = (double)p[i] - target(label, width, i);
+
+		sum += error * error;
+	}
+	add_error(s, sum / (double)width);
+}
+
+static void
+add_absolute(const struct metric *m, struct metric_state *s, const float *p,
+	     size_t width, float label)
+{
+	double sum = 0;
+
+	(void)m;
+	for (size_t i = 0; i < width; i++)
+		sum += fabs((double)p[i] - target(label, width, i));
+	add_error(s, sum / (double)width);
+}
+
+static void
+keep_score(struct metric_state *s, float score, bool positive)
+{
+	s->score = mem_grow(s->score, s->count, &s->score_room,
+			    sizeof(*s->score));
+	s->positive = mem_grow(s->positive, s->count, &s->positive_room,
+			       sizeof(*s->positive));
+	s->score[s->count] = score;
+	s->positive[s->count++] = positive;
+}
+
+static void
+add_auc(const struct metric *m, struct metric_state *s, const float *p,
+	size_t width, float label)
+{
+	(void)m;
+	keep_score(s, score_of(p, width), label == 1);
+}
+
+/*
+ * A number that grows with the score, and beside it whether it is positive in
+ * the lowest bit.  A negative float grows as its bits shrink; adding 0 makes
+ * one of the two zeros, which must tie.
+ */
+static uint64_t
+sort_key(float score, unsigned char positive)
+{
+	const float x = score + 0.f;
+	uint32_t bits;
+
+	memcpy(&bits, &x, sizeof(bits));
+	bits = bits >> 31 ? ~bits : bits | (uint32_t)1 << 31;
+	return (uint64_t)bits << 1 | positive;
+}
+
+static int
+by_key(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * Mann and Whitney's U: of all pairs of a positive and a negative, those with
+ * the positive above, and half of those that tie.  Counted twice over, in
+ * whole numbers, it is exact.
+ */
+static double
+area(const uint64_t *key, size_t n)
+{
+	uint64_t twice = 0, positives = 0, negatives = 0;
+
+	for (size_t i = 0; i < n; ) {
+		const uint64_t score = key[i] >> 1;
+		uint64_t here[2] = { 0 };
+
+		for (; i < n && key[i] >> 1 == score; i++)
+			here[key[i] & 1]++;
+		twice += here[1] * (2 * negatives + here[0]);
+		negatives += here[0];
+		positives += here[1];
+	}
+	return (double)twice / (2 * (double)positives * (double)negatives);
+}
+
+static double
+auc(const struct metric_state *s)
+{
+	uint64_t *key = mem_alloc(s->count, sizeof(*key));
+	bool sound = true;
+	double value;
+
+	for (size_t i = 0; i < s->count; i++) {
+		sound = sound && !isnan(s->score[i]);
+		key[i] = sort_key(s->score[i], s->positive[i]);
+	}
+	if (s->count > 0)
+		qsort(key, s->count, sizeof(*key), by_key);
+	value = sound ? area(key, s->count) : NAN;
+	free(key);
+	return value;
+}
+
+static const struct metric_kind kinds[] = {
+	{ "accuracy", add_accuracy, hit_rate },
+	{ "auc", add_auc, auc },
+	{ "log_loss", add_log_loss, mean },
+	{ "mean_absolute_error", add_absolute, mean },
+	{ "mean_squared_error", add_squared, mean },
+	{ "precision", add_precision, hit_rate },
+	{ "recall", add_recall, hit_rate },
+};
+
+#define KINDS	(sizeof(kinds) / sizeof(kinds[0]))
+
+static int
+unknown(const char *name, struct fail *f)
+{
+	struct text names = { 0 };
+	int rc;
+
+	for (size_t i = 0; i < KINDS; i++)
+		text_add(&names, " %s", kinds[i].name);
+	rc = fail(f, FAIL_CONFIG, "unknown metric '%s', there are:%s", name,
+		  names.data);
+	text_release(&names);
+	return rc;
+}
+
+int
+metric_parse(struct metric *m, const char *name, struct fail *f)
+{
+	for (size_t i = 0; i < KINDS; i++)
+		if (strcmp(kinds[i].name, name) == 0) {
+			*m = (struct metric){ &kinds[i], .5f };
+			return 0;
+		}
+	return unknown(name, f);
+}
+
+const char *
+metric_name(const struct metric *m)
+{
+	return m->kind->name;
+}
+
+bool
+metric_keeps_scores(const struct metric *m)
+{
+	return m->kind->add == add_auc;
+}
+
+void
+metric_release(struct metric_state *s)
+{
+	free(s->score);
+	free(s->positive);
+	*s = (struct metric_state){ 0 };
+}
+
+void
+metric_reset(struct metric_state *s)
+{
+	memset(s->sum, 0, sizeof(s->sum));
+	s->count = 0;
+}
+
+void
+metric_add(const struct metric *m, struct metric_state *s,
+	   const float *prediction, size_t width, const float *label,
+	   size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		m->kind->add(m, s, prediction + i * width, width, label[i]);
+}
+
+void
+metric_merge(const struct metric *m, struct metric_state *s,
+	     const struct metric_state *from)
+{
+	(void)m;
+	for (size_t i = 0; i < METRIC_SUMS; i++)
+		s->sum[i] += from->sum[i];
+	for (size_t i = 0; i < from->count; i++)
+		keep_score(s, from->score[i], from->positive[i]);
+}
+
+double
+metric_value(const struct metric *m, const struct metric_state *s)
+{
+	return m->kind->value(s);
+}

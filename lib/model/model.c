@@ -1,0 +1,153 @@
+#include "model/model.h"
+
+#include "base/mem.h"
+#include "model/define.h"
+#include "model/graph.h"
+#include "model/parse.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool
+node_ids(const struct node *n)
+{
+	return n->input && n->input->kind != INPUT_FLOAT;
+}
+
+size_t
+node_size(const struct node *n)
+{
+	return shape_size(n->shape);
+}
+
+/* Backwards: a hidden node bears the name of the one that it is part of. */
+struct node *
+model_find(const struct model *m, const char *name)
+{
+	for (size_t i = m->nodes; i > 0; i--)
+		if (strcmp(m->node[i - 1]->name, name) == 0)
+			return m->node[i - 1];
+	return NULL;
+}
+
+struct node *
+model_add_node(struct model *m, const char *name, const char *where)
+{
+	struct node *n = mem_alloc(1, sizeof(*n));
+
+	n->name = mem_text(name);
+	n->where = where;
+	n->index = m->nodes;
+	m->node = mem_grow(m->node, m->nodes, &m->node_room,
+			   sizeof(struct node *));
+	m->node[m->nodes++] = n;
+	return n;
+}
+
+int
+model_add_variable(struct model *m, const char *where, const char *owner,
+		   const char *weight, struct shape shape, struct fail *f)
+{
+	char name[2 * NODE_NAME], dims[SHAPE_TEXT];
+
+	snprintf(name, sizeof(name), "%s%s%s", owner, weight ? "/" : "",
+		 weight ? weight : "");
+	if (!shape_sound(&shape))
+		return fail(f, FAIL_CONFIG, "%s: %s: a variable of %s is too "
+			    "large", where, name, shape_text(shape, dims));
+	m->variable = mem_grow(m->variable, m->variables, &m->variable_room,
+			       sizeof(*m->variable));
+	m->variable[m->variables] = (struct variable){
+		.name = mem_text(name), .shape = shape
+	};
+	return (int)m->variables++;
+}
+
+static void
+node_free(struct node *n)
+{
+	free(n->name);
+	free(n->in);
+	free(n->own);
+	free(n);
+}
+
+void
+model_free(struct model *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->inputs; i++)
+		parse_release(&m->input[i]);
+	free(m->input);
+	parse_release(&m->label);
+	for (size_t i = 0; i < m->nodes; i++)
+		node_free(m->node[i]);
+	free(m->node);
+	for (size_t i = 0; i < m->variables; i++)
+		free(m->variable[i].name);
+	free(m->variable);
+	for (size_t i = 0; i < m->optimizers; i++)
+		free(m->optimizer[i]);
+	free(m->optimizer);
+	free(m->pattern);
+	free(m->metric);
+	free(m->metric_node);
+	statements_release(&m->statements);
+	free(m);
+}
+
+struct model *
+model_parse(const struct model_source *source, struct fail *f)
+{
+	struct model *m = mem_alloc(1, sizeof(*m));
+	const struct model_file *file = source->file;
+
+	m->source = source;
+	if (strlen(file->text) != file->size) {
+		fail(f, FAIL_CONFIG, "%s is not a text", file->name);
+		goto bad;
+	}
+	if (statements_read(&m->statements, file->name, file->text, f) ||
+	    define_all(m, f))
+		goto bad;
+	m->source = NULL;
+	return m;
+bad:
+	model_free(m);
+	return NULL;
+}
+
+const struct input *
+model_inputs(const struct model *m, size_t *count)
+{
+	*count = m->inputs;
+	return m->input;
+}
+
+const struct input *
+model_label(const struct model *m)
+{
+	return m->labelled ? &m->label : NULL;
+}
+
+const struct variable *
+model_variables(const struct model *m, size_t *count)
+{
+	*count = m->variables;
+	return m->variable;
+}
+
+const struct metric *
+model_metrics(const struct model *m, size_t *count)
+{
+	*count = m->metrics;
+	return m->metric;
+}
+
+size_t
+model_outputs(const struct model *m)
+{
+	return node_size(m->prediction);
+}

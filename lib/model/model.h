@@ -1,0 +1,52 @@
+/*
+ * model - a model file, read and checked: inputs, graph, loss, metrics,
+ * variables and their optimizers.  The language is in ps-model(5).
+ *
+ * A model holds no values.  What computes with it is a struct compute.
+ */
+#ifndef PS_MODEL_H
+#define PS_MODEL_H
+
+#include "base/fail.h"
+#include "model/input.h"
+#include "model/metric.h"
+#include "tensor/variable.h"
+
+/*
+ * A model file and the files it names (vocabularies), so that it can travel
+ * to another machine, or into a checkpoint, whole.  file[0] is the model.
+ */
+struct model_file {
+	char *name;		/* as the model names it */
+	char *text;		/* size bytes and a NUL */
+	size_t size;
+};
+
+struct model_source {
+	struct model_file *file;
+	size_t count;
+};
+
+/* Read a model file and what it names, relative to its folder. */
+int model_source_read(struct model_source *, const char *path, struct fail *);
+void model_source_release(struct model_source *);
+
+/* Its hash, of all files, 32 digits: are two models the same? */
+void model_source_hash(const struct model_source *, char text[33]);
+
+struct model;
+
+/* Parse and check; messages name file:line, kind is FAIL_CONFIG. */
+struct model *model_parse(const struct model_source *, struct fail *);
+void model_free(struct model *);
+
+/* All borrowed, good as long as the model. */
+const struct input *model_inputs(const struct model *, size_t *count);
+const struct input *model_label(const struct model *);	/* or NULL */
+const struct variable *model_variables(const struct model *, size_t *count);
+const struct metric *model_metrics(const struct model *, size_t *count);
+
+/* Numbers in one prediction: 1, or the classes. */
+size_t model_outputs(const struct model *);
+
+#endif

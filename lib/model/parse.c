@@ -1,0 +1,245 @@
+#include "model/parse.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS	((uint64_t)1 << 48)
+
+bool
+parse_shape(const char *text, struct shape *shape)
+{
+	const size_t n = strlen(text);
+	const bool bracket = n >= 2 && text[0] == '[' && text[n - 1] == ']';
+	char *copy = bracket ? mem_text_n(text + 1, n - 2) : mem_text(text);
+	size_t count;
+	char **word = text_split(copy, ',', &count);
+	struct shape s = { 0 };
+	bool good = count <= SHAPE_RANK && (bracket || count > 0);
+
+	for (size_t i = 0; good && i < count; i++) {
+		uint64_t dim;
+
+		good = text_uint(word[i], &dim) && dim > 0 && dim <= ROWS;
+		if (good)
+			s.dim[s.rank++] = (size_t)dim;
+	}
+	good = good && shape_sound(&s);
+	if (good)
+		*shape = s;
+	free(word);
+	free(copy);
+	return good;
+}
+
+/* The words of a vocabulary file, one a line; text is cut in place. */
+static char **
+split_lines(char *text, size_t *count)
+{
+	const size_t n = strlen(text);
+
+	if (n > 0 && text[n - 1] == '\n')
+		text[n - 1] = '\0';
+
+	char **word = text_split(text, '\n', count);
+
+	for (size_t i = 0; i < *count; i++) {
+		const size_t size = strlen(word[i]);
+
+		if (size > 0 && word[i][size - 1] == '\r')
+			word[i][size - 1] = '\0';
+	}
+	return word;
+}
+
+static const struct model_file *
+find_file(const struct model_source *source, const char *name)
+{
+	for (size_t i = 1; i < source->count; i++)
+		if (strcmp(source->file[i].name, name) == 0)
+			return &source->file[i];
+	return NULL;
+}
+
+static int
+read_vocabulary(struct input *in, const struct model_source *source,
+		const char *vocab, const char *path, struct settings *s,
+		struct fail *f)
+{
+	const char *mask = settings_text(s, "mask_token");
+	const struct model_file *file = NULL;
+	uint64_t oov = 0;
+	size_t count;
+
+	if (settings_uint(s, "num_oov_indices", &oov, 0, ROWS, f))
+		return -1;
+	if (path) {
+		file = find_file(source, path);
+		if (!file)
+			return fail(f, FAIL_CONFIG, "%s: the file %s did not "
+				    "come with the model", in->where, path);
+		if (strlen(file->text) != file->size)
+			return fail(f, FAIL_CONFIG, "%s: %s is not a text",
+				    in->where, path);
+	}
+
+	char *text = mem_text(file ? file->text : vocab);
+	char **word = file ? split_lines(text, &count) :
+		      text_split(text, ',', &count);
+
+	if (count == 0)
+		fail(f, FAIL_CONFIG, "no words");
+	else
+		in->lookup = lookup_vocabulary(word, count, oov, mask, f);
+	free(word);
+	free(text);
+	if (!in->lookup)
+		return fail_at(f, "%s: %s", in->where,
+			       file ? file->name : "vocab=");
+	return 0;
+}
+
+static int
+read_string(struct input *in, const struct model_source *source,
+	    struct settings *s, struct fail *f)
+{
+	const char *vocab = settings_text(s, "vocab");
+	const char *path = settings_text(s, "vocab_file");
+	const char *hash = settings_text(s, "hash");
+
+	if (!!vocab + !!path + !!hash != 1)
+		return fail(f, FAIL_CONFIG, "%s: %s: a string needs one of "
+			    "vocab=WORD,WORD..., vocab_file=FILE and hash=N",
+			    in->where, in->name);
+	if (hash) {
+		if (settings_uint(s, "hash", &in->rows, 1, ROWS, f))
+			return -1;
+		in->lookup = lookup_hashing(in->rows);
+	} else if (read_vocabulary(in, source, vocab, path, s, f)) {
+		return -1;
+	}
+	in->rows = lookup_rows(in->lookup);
+	return 0;
+}
+
+static int
+read_columns(struct input *in, struct settings *s, struct fail *f)
+{
+	const char *columns = settings_text(s, "columns");
+	const char *sep = settings_text(s, "sep");
+
+	if (columns) {
+		char *text = mem_text(columns);
+
+		in->columns = text_split(text, ',', &in->column_count);
+		for (size_t i = 0; i < in->column_count; i++)
+			in->columns[i] = mem_text(in->columns[i]);
+		free(text);
+	}
+	if (sep && strlen(sep) != 1)
+		return fail(f, FAIL_CONFIG, "%s: sep=%s is not one character",
+			    in->where, sep);
+	in->separator = sep ? sep[0] : '\0';
+	return 0;
+}
+
+/* What is in the brackets behind the kind, if they are there. */
+static int
+read_brackets(struct input *in, const char *text, bool label, struct fail *f)
+{
+	const bool sparse = in->kind == INPUT_SPARSE;
+	struct shape shape = { 0 };
+
+	if (!*text && !sparse)
+		return 0;
+	if (label)
+		return fail(f, FAIL_CONFIG, "%s: %s: a label is one value, "
+			    "without %s", in->where, in->name, text);
+	if (strcmp(text, "[]") == 0 && in->kind != INPUT_FLOAT && !sparse) {
+		in->ragged = true;
+		return 0;
+	}
+	if (*text != '[' || !parse_shape(text, &shape) || shape.rank == 0 ||
+	    (sparse && shape.rank != 1))
+		return fail(f, FAIL_CONFIG, "%s: %s: '%s' is no shape; say %s",
+			    in->where, in->name, text, sparse ?
+			    "sparse[N], N features" : in->kind == INPUT_FLOAT ?
+			    "float, float[3] or float[28,28]" :
+			    "nothing for one value, [3] for three, [] for any "
+			    "number");
+	if (sparse)
+		in->rows = shape.dim[0];
+	else
+		in->shape = shape;
+	return 0;
+}
+
+struct kind {
+	const char *name;
+	enum input_kind kind;
+	bool input, label;
+};
+
+static const struct kind kinds[] = {
+	{ "float", INPUT_FLOAT, true, true },
+	{ "id", INPUT_ID, true, true },
+	{ "string", INPUT_STRING, true, true },
+	{ "sparse", INPUT_SPARSE, true, false },
+	{ "binary", INPUT_FLOAT, false, true },
+};
+
+static int
+read_kind(struct input *in, const char *word, bool label, struct fail *f)
+{
+	const size_t n = strcspn(word, "[");
+	const size_t count = sizeof(kinds) / sizeof(*kinds);
+	size_t i = 0;
+
+	while (i < count && (strlen(kinds[i].name) != n ||
+			     strncmp(kinds[i].name, word, n) != 0 ||
+			     !(label ? kinds[i].label : kinds[i].input)))
+		i++;
+	if (i == count)
+		return fail(f, FAIL_CONFIG, "%s: %s: '%s' is none of %s",
+			    in->where, in->name, word, label ?
+			    "string, binary, id, float" :
+			    "float, id, string, sparse");
+	in->kind = kinds[i].kind;
+	in->binary = !kinds[i].input;
+	return read_brackets(in, word + n, label, f);
+}
+
+int
+parse_input(struct input *in, const struct model_source *source,
+	    struct statement *st, bool label, struct fail *f)
+{
+	struct settings *s = &st->settings;
+
+	if (read_kind(in, st->word[2], label, f))
+		return -1;
+	if (in->kind == INPUT_STRING && read_string(in, source, s, f))
+		return -1;
+	if (in->kind == INPUT_ID) {
+		if (settings_uint(s, "rows", &in->rows, 1, ROWS, f))
+			return -1;
+		if (in->rows == 0 && !label)
+			return fail(f, FAIL_CONFIG, "%s: %s: rows= is missing: "
+				    "ids are 0 to rows - 1", in->where,
+				    in->name);
+	}
+	return read_columns(in, s, f) || settings_done(s, f) ? -1 : 0;
+}
+
+void
+parse_release(struct input *in)
+{
+	for (size_t i = 0; i < in->column_count; i++)
+		free(in->columns[i]);
+	free(in->columns);
+	free(in->name);
+	lookup_free(in->lookup);
+	*in = (struct input){ 0 };
+}

@@ -1,0 +1,155 @@
+/*
+ * source - a model file and the files that it names, read once and carried
+ * along.
+ */
+#include "model/model.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "model/statement.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MODEL_BYTES	((size_t)1 << 20)
+#define FILE_BYTES	((size_t)1 << 28)
+
+static struct model_file *
+add_file(struct model_source *source, const char *name)
+{
+	source->file = mem_resize(source->file, source->count + 1,
+				  sizeof(*source->file));
+	source->file[source->count] = (struct model_file){
+		.name = mem_text(name)
+	};
+	return &source->file[source->count++];
+}
+
+static int
+read_file(struct model_file *file, const char *path, size_t limit,
+	  struct fail *f)
+{
+	FILE *stream = fopen(path, "r");
+	size_t room = 4096, n = 1;
+
+	if (!stream)
+		return fail_sys(f, FAIL_NOINPUT, "cannot open %s", path);
+	file->text = mem_alloc(room, 1);
+	while (n > 0 && file->size <= limit) {
+		if (file->size + 1 == room) {
+			room *= 2;
+			file->text = mem_resize(file->text, room, 1);
+		}
+		n = fread(file->text + file->size, 1, room - file->size - 1,
+			  stream);
+		file->size += n;
+	}
+	file->text[file->size] = '\0';
+
+	const bool bad = ferror(stream);
+
+	if (bad)
+		fail_sys(f, FAIL_NOINPUT, "cannot read %s", path);
+	else if (file->size > limit)
+		fail(f, FAIL_CONFIG, "%s is larger than %zu bytes", path,
+		     limit);
+	fclose(stream);
+	return bad || file->size > limit ? -1 : 0;
+}
+
+static bool
+known(const struct model_source *source, const char *name)
+{
+	for (size_t i = 1; i < source->count; i++)
+		if (strcmp(source->file[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* A name that does not begin with a slash is in the model's folder. */
+static int
+read_named(struct model_source *source, const char *model, const char *name,
+	   struct fail *f)
+{
+	const char *slash = strrchr(model, '/');
+	const size_t folder = slash && *name != '/' ?
+			      (size_t)(slash - model) + 1 : 0;
+	char *path = mem_alloc(folder + strlen(name) + 1, 1);
+
+	memcpy(path, model, folder);
+	memcpy(path + folder, name, strlen(name));
+
+	const int bad = read_file(add_file(source, name), path, FILE_BYTES, f);
+
+	free(path);
+	return bad;
+}
+
+static int
+read_all(struct model_source *source, const char *path, struct fail *f)
+{
+	struct statements all = { 0 };
+	int bad = read_file(add_file(source, path), path, MODEL_BYTES, f) ||
+		  statements_read(&all, path, source->file[0].text, f);
+
+	for (size_t i = 0; !bad && i < all.count; i++) {
+		struct settings *s = &all.list[i].settings;
+		const char *name = settings_text(s, "vocab_file");
+
+		if (!name || known(source, name))
+			continue;
+		bad = read_named(source, path, name, f);
+		if (bad)
+			fail_at(f, "%s", s->where);
+	}
+	statements_release(&all);
+	return bad ? -1 : 0;
+}
+
+int
+model_source_read(struct model_source *source, const char *path,
+		  struct fail *f)
+{
+	*source = (struct model_source){ 0 };
+	if (!read_all(source, path, f))
+		return 0;
+	model_source_release(source);
+	return -1;
+}
+
+void
+model_source_release(struct model_source *source)
+{
+	for (size_t i = 0; i < source->count; i++) {
+		free(source->file[i].name);
+		free(source->file[i].text);
+	}
+	free(source->file);
+	*source = (struct model_source){ 0 };
+}
+
+/*
+ * Sizes go in before texts, so that no two lists of files look alike.  Where
+ * the model itself lay does not matter.
+ */
+void
+model_source_hash(const struct model_source *source, char text[33])
+{
+	struct hash *h = hash_new();
+
+	for (size_t i = 0; i < source->count; i++) {
+		const struct model_file *file = &source->file[i];
+		const char *name = i == 0 ? "" : file->name;
+		char sizes[64];
+		const int n = snprintf(sizes, sizeof(sizes), "%zu %zu\n",
+				       strlen(name), file->size);
+
+		hash_add(h, sizes, (size_t)n);
+		hash_add(h, name, strlen(name));
+		hash_add(h, file->text, file->size);
+	}
+	hash_text(h, text);
+	hash_free(h);
+}

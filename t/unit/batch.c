@@ -1,0 +1,95 @@
+/* A batch holds what was put in, and examples move from one to another. */
+#include "model/batch.h"
+
+#include "tap.h"
+
+#include <string.h>
+
+static const struct input inputs[] = {
+	{ .kind = INPUT_FLOAT, .shape = { 1, { 2 } } },
+	{ .kind = INPUT_ID, .rows = 9, .ragged = true },
+	{ .kind = INPUT_SPARSE, .rows = 99 },
+};
+static const struct input label = { .kind = INPUT_FLOAT };
+
+/* Example n has n words and n pairs. */
+static void
+add(struct batch *b, size_t n, float weight)
+{
+	const size_t e = b->examples;
+	struct feature *x = &b->feature[0], *word = &b->feature[1],
+		       *s = &b->feature[2];
+	const size_t w = word->offset[e], p = s->offset[e];
+
+	feature_add_value(x, 2 * e, (float)n);
+	feature_add_value(x, 2 * e + 1, -(float)n);
+	for (size_t i = 0; i < n; i++) {
+		feature_add_id(word, w + i, n);
+		feature_add_id(s, p + i, 10 * n + i);
+		feature_add_weight(s, p + i, weight);
+	}
+	feature_set_offset(word, e + 1, w + n);
+	feature_set_offset(s, e + 1, p + n);
+	feature_add_value(&b->label, e, (float)n);
+	b->examples++;
+}
+
+static void
+test_width(void)
+{
+	ok(input_width(&inputs[0]) == 2 && input_width(&label) == 1);
+	ok(input_width(&inputs[1]) == 0 && input_width(&inputs[2]) == 0);
+}
+
+static void
+test_append(void)
+{
+	struct batch a, b;
+
+	batch_begin(&a, inputs, 3, &label);
+	batch_begin(&b, inputs, 3, &label);
+	add(&a, 2, 1);
+	add(&a, 0, 1);
+	add(&a, 3, 1);
+	ok(!a.feature[2].weight);
+	batch_append(&b, &a, 2);
+	ok(!b.feature[2].weight);
+	add(&a, 1, .5f);
+	ok(a.feature[2].weight[4] == 1 && a.feature[2].weight[5] == .5f);
+	batch_append(&b, &a, 3);
+	batch_append(&b, &a, 1);
+	ok(b.examples == 3 && b.feature[0].value[0] == 3 &&
+	   b.feature[0].value[1] == -3 && b.feature[0].value[4] == 0);
+
+	const size_t offset[] = { 0, 3, 4, 4 };
+
+	ok(memcmp(b.feature[1].offset, offset, sizeof(offset)) == 0 &&
+	   memcmp(b.feature[2].offset, offset, sizeof(offset)) == 0);
+	ok(b.feature[1].id[2] == 3 && b.feature[1].id[3] == 1);
+	ok(b.feature[2].id[2] == 32 && b.feature[2].id[3] == 10);
+	ok(b.feature[2].weight[2] == 1 && b.feature[2].weight[3] == .5f);
+	ok(b.label.value[0] == 3 && b.label.value[1] == 1 &&
+	   b.label.value[2] == 0);
+
+	batch_reset(&b);
+	batch_append(&b, &a, 0);
+	ok(b.examples == 1 && b.feature[1].offset[1] == 2 &&
+	   b.feature[2].weight[1] == 1 && b.label.value[0] == 2);
+	/* As a reader leaves it that does not read them. */
+	a.label.input = NULL;
+	batch_reset(&b);
+	batch_append(&b, &a, 0);
+	named(!b.label.input && b.examples == 1,
+	      "examples without labels give none");
+	a.label.input = &label;
+	batch_release(&a);
+	batch_release(&b);
+}
+
+int
+main(void)
+{
+	test_width();
+	test_append();
+	return tap_done();
+}

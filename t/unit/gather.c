@@ -1,0 +1,56 @@
+/* Ids come out sorted, once each, and every place finds its own. */
+#include "model/gather.h"
+
+#include "base/rng.h"
+
+#include "tap.h"
+
+#include <stdbool.h>
+
+static bool
+gathers(struct gather *g, const uint64_t *id, size_t n)
+{
+	gather_ids(g, id, n);
+	for (size_t i = 1; i < g->count; i++)
+		if (g->id[i] <= g->id[i - 1])
+			return false;
+	for (size_t i = 0; i < n; i++)
+		if (g->row[i] >= g->count || g->id[g->row[i]] != id[i])
+			return false;
+	/* No id that nobody asked for. */
+	for (size_t k = 0; k < g->count; k++) {
+		size_t i = 0;
+
+		while (i < n && g->row[i] != k)
+			i++;
+		if (i == n)
+			return false;
+	}
+	return true;
+}
+
+int
+main(void)
+{
+	static const size_t sizes[] = { 1, 2, 63, 64, 65, 1000, 30 };
+	static const uint64_t limits[] = { 1, 5, 256, 257, 70000, UINT64_MAX };
+	static const uint64_t few[] = { 9, 2, 9, 0, UINT64_MAX };
+	static uint64_t id[1000];
+	struct rng rng = { .seed = 1 };
+	struct gather g = { 0 };
+	bool good = true;
+
+	ok(gathers(&g, few, 5) && g.count == 4 && g.id[3] == UINT64_MAX);
+	for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++)
+		for (size_t k = 0; k < sizeof(limits) / sizeof(*limits); k++) {
+			for (size_t i = 0; i < sizes[s]; i++)
+				id[i] = rng_below(&rng, limits[k]);
+			good = good && gathers(&g, id, sizes[s]);
+		}
+	ok(good);
+	ok(gathers(&g, NULL, 0) && g.count == 0);
+	gather_release(&g);
+	ok(gathers(&g, NULL, 0));
+	gather_release(&g);
+	return tap_done();
+}

@@ -1,0 +1,391 @@
+/* A model file is understood, or refused in one line that says why. */
+#include "rig.h"
+
+#include "base/text.h"
+
+#include "tap.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#define END	"label t binary\nloss binary_crossentropy y from_logits=1\n"
+
+/* Every mistake, and what is said about it. */
+static const struct {
+	const char *text, *message;
+} mistakes[] = {
+	{ "", "model.ps: there is no loss line" },
+	{ "# nothing\n\n", "model.ps: there is no loss line" },
+	{ "inptu x float", "model.ps:1: 'inptu' begins no statement; they are "
+	  "input, label, variable, NAME = LAYER, loss, metric, optimizer" },
+	{ "input x", "model.ps:1: a line like 'input NAME KIND "
+	  "[KEY=VALUE]...' is expected" },
+	{ "\ninput x \"float", "model.ps:2: a \" is not closed" },
+	{ "input x int", "model.ps:1: x: 'int' is none of float, id, string, "
+	  "sparse" },
+	{ "label x sparse[3]", "model.ps:1: x: 'sparse[3]' is none of "
+	  "string, binary, id, float" },
+	{ "input x binary", "model.ps:1: x: 'binary' is none of float, id, "
+	  "string, sparse" },
+	{ "input x float[]", "model.ps:1: x: '[]' is no shape; say float, "
+	  "float[3] or float[28,28]" },
+	{ "input x sparse", "model.ps:1: x: '' is no shape; say sparse[N], N "
+	  "features" },
+	{ "input x id[0] rows=3", "model.ps:1: x: '[0]' is no shape; say "
+	  "nothing for one value, [3] for three, [] for any number" },
+	{ "input x id[3x] rows=3", "model.ps:1: x: '[3x]' is no shape; say "
+	  "nothing for one value, [3] for three, [] for any number" },
+	{ "input x float[99999999999,99999999999]", "model.ps:1: x: "
+	  "'[99999999999,99999999999]' is no shape; say float, float[3] or "
+	  "float[28,28]" },
+	{ "input x id", "model.ps:1: x: rows= is missing: ids are 0 to rows - "
+	  "1" },
+	{ "input x string", "model.ps:1: x: a string needs one of "
+	  "vocab=WORD,WORD..., vocab_file=FILE and hash=N" },
+	{ "input x string hash=3 vocab=a", "model.ps:1: x: a string needs one "
+	  "of vocab=WORD,WORD..., vocab_file=FILE and hash=N" },
+	{ "input x string hash=0", "model.ps:1: hash=0 is not a whole number "
+	  "from 1 to 281474976710656" },
+	{ "input x float size=3", "model.ps:1: unknown setting size" },
+	{ "input x float sep=ab", "model.ps:1: sep=ab is not one character" },
+	{ "input x/y float", "model.ps:1: 'x/y' is no name: it takes letters, "
+	  "digits, _ - . and at most 63 of them" },
+	{ "input x float\ninput x id rows=2",
+	  "model.ps:2: x is already defined at model.ps:1" },
+	{ "label x binary\ninput x float",
+	  "model.ps:2: x is already the label, at model.ps:1" },
+	{ "label x binary\nlabel z binary", "model.ps:2: a second label; the "
+	  "first is x, at model.ps:1" },
+	{ "label x id[2]", "model.ps:1: x: a label is one value, without "
+	  "[2]" },
+	{ "input x float\ny = dens x", "model.ps:2: unknown layer 'dens'; did "
+	  "you mean dense?" },
+	{ "input x float\ny = rleu x", "model.ps:2: unknown layer 'rleu'; did "
+	  "you mean relu?" },
+	{ "input x float\ny = conv2d x", "model.ps:2: unknown layer "
+	  "'conv2d'" },
+	{ "y=dense x units=1", "model.ps:1: 'y=dense' begins no statement; "
+	  "they are input, label, variable, NAME = LAYER, loss, metric, "
+	  "optimizer; put blanks around the =" },
+	{ "y =", "model.ps:1: a line like 'NAME = LAYER INPUT... "
+	  "[KEY=VALUE]...' is expected" },
+	{ "y = dense units=1", "model.ps:1: y: dense takes 1 input, not 0" },
+	{ "input x float\ny = dense x x units=1",
+	  "model.ps:2: y: dense takes 1 input, not 2" },
+	{ "input x float\ny = add x", "model.ps:2: y: add takes at least 2 "
+	  "inputs, not 1" },
+	{ "y = dense x units=1", "model.ps:1: x is not defined above" },
+	{ "input x float\ny = dense y units=1",
+	  "model.ps:2: y is not defined above" },
+	{ "input x float\ny = dense x", "model.ps:2: y: units= is missing" },
+	{ "input x float\ny = dense x units=1 unit=2",
+	  "model.ps:2: unknown setting unit" },
+	{ "input x float\ny = dense x units=1 units=2",
+	  "model.ps:2: units is said twice" },
+	{ "input x float\ny = dense x units=1 activation=zigmoid",
+	  "model.ps:2: unknown activation 'zigmoid'" },
+	{ "input x float\ny = dense x units=1 activation=dense",
+	  "model.ps:2: unknown activation 'dense'" },
+	{ "input x float\ny = dense x units=1 kernel_regularizer=l3:1",
+	  "model.ps:2: kernel_regularizer=l3:1 is not l1:NUMBER, l2:NUMBER or "
+	  "l1_l2:NUMBER:NUMBER" },
+	{ "input x sparse[3]\ny = dense x units=1", "model.ps:2: y: dense "
+	  "takes floats, but x holds ids; put an embedding between" },
+	{ "input x float[3]\ny = embedding x dim=2", "model.ps:2: y: "
+	  "embedding takes ids (an input of kind id, string or sparse), but x "
+	  "holds floats" },
+	{ "input x sparse[3]\ny = embedding x", "model.ps:2: y: x has a "
+	  "different number of ids in each example; say combiner=sum, mean "
+	  "or sqrtn" },
+	{ "input x id rows=3\ny = embedding x", "model.ps:2: y: dim= is "
+	  "missing" },
+	{ "input x id rows=3\ny = embedding x dim=2 combiner=max",
+	  "model.ps:2: y: combiner=max is none of none, sum, mean, sqrtn" },
+	{ "input x float[2]\ninput z float[3]\ny = add x z", "model.ps:3: y: "
+	  "add takes inputs of one shape, but x is [2] and z is [3]" },
+	{ "input x float[2,3]\ninput z float[3,2]\ny = concat x z",
+	  "model.ps:3: y: concat takes shapes that differ only along axis 2, "
+	  "but x is [2, 3] and z is [3, 2]" },
+	{ "input x float[2]\ninput z float[3]\ny = dot x z", "model.ps:3: y: "
+	  "dot takes [d] and [d], or [k, d] and [m, d], but x is [2] and z is "
+	  "[3]" },
+	{ "input x float[2,3]\ny = reduce_mean x axis=3", "model.ps:2: y: "
+	  "axis=3 is none of x, which is [2, 3]: its axes are 1 to 2, or -1 "
+	  "from the last (0 is the batch)" },
+	{ "input x float[6]\ny = reshape x target_shape=[4,2]",
+	  "model.ps:2: y: x is [6], which does not fill [4, 2]" },
+	{ "input x float[2]\ny = normalization x mean=0,1,2 variance=1",
+	  "model.ps:2: y: normalization needs mean=, one number or 2, as the "
+	  "last axis of x has" },
+	{ "input x float\ny = dropout x", "model.ps:2: y: rate= is missing" },
+	{ "input x float\nx2 = dense x units=1\nloss hinge x2",
+	  "model.ps:3: a loss needs a label line" },
+	{ "label t binary\nloss hinge z",
+	  "model.ps:2: z is not the name of a layer" },
+	{ "label t binary\ninput x float\nloss hing x",
+	  "model.ps:3: unknown loss 'hing'" },
+	{ "label t binary\ninput x float\nloss hinge x\nloss hinge x",
+	  "model.ps:4: a second loss" },
+	{ "label t binary\ninput x float[2]\nloss hinge x", "model.ps:3: "
+	  "hinge takes [1], a single number, but x is [2]" },
+	{ "label t id\ninput x float\nloss sparse_categorical_crossentropy x",
+	  "model.ps:3: sparse_categorical_crossentropy takes [n], one number "
+	  "for each of n classes, but x is [1]" },
+	{ "label t float\ninput x float\nloss binary_crossentropy x",
+	  "model.ps:3: binary_crossentropy takes a label of kind binary, id "
+	  "or string, but t (model.ps:1) is a float" },
+	{ "label t string vocab=a,b,c\ninput x float\nloss hinge x",
+	  "model.ps:3: t (model.ps:1) can be any of 3, but x tells 2 apart" },
+	{ "label t id\ninput x float\nloss mean_squared_error x",
+	  "model.ps:3: mean_squared_error takes a label of kind float, but t "
+	  "(model.ps:1) is none" },
+	{ "input x float\ny = sigmoid x\n" END, "model.ps:4: y ends in a "
+	  "sigmoid, so it holds no logits; leave out from_logits" },
+	{ "input x float\ny = dense x units=1\n" END "metric accuracy x2",
+	  "model.ps:5: x2 is not the name of a layer with as many numbers as "
+	  "y" },
+	{ "input x float[9]\nlabel t id\n"
+	  "loss sparse_categorical_crossentropy x\nmetric auc",
+	  "model.ps:4: auc is a measure of two classes, but x has 9" },
+	{ "input x float\ny = dense x units=1\n" END
+	  "optimizer sgd\noptimizer adam", "model.ps:6: a second optimizer "
+	  "without for=" },
+	{ "input x float\ny = dense x units=1\n" END
+	  "optimizer sgd for=z/*", "model.ps:5: for=z/* matches no "
+	  "variable" },
+	{ "input x float\ny = dense x units=1\n" END "optimizer sgd rho=1",
+	  "model.ps:5: unknown setting rho" },
+	{ "variable v 3,x", "model.ps:1: v: '3,x' is no shape, like [7,20]" },
+	{ "input x float[60000000]\ny = concat x x", "model.ps:2: y: "
+	  "[120000000] is too large for one example; the limit is 67108864 "
+	  "numbers" },
+	{ "input x id rows=200000000000000\ny = embedding x dim=1000",
+	  "model.ps:2: y/embeddings: a variable of [200000000000000, 1000] is "
+	  "too large" },
+};
+
+static struct model *
+parse(const char *text, struct fail *f)
+{
+	char name[] = "model.ps", *copy = mem_text(text);
+	struct model_file file = { name, copy, strlen(text) };
+	struct model *m = model_parse(&(struct model_source){ &file, 1 }, f);
+
+	free(copy);
+	return m;
+}
+
+static void
+test_mistakes(void)
+{
+	for (size_t i = 0; i < sizeof(mistakes) / sizeof(*mistakes); i++) {
+		struct fail f = { 0 };
+		struct model *m = parse(mistakes[i].text, &f);
+		const bool good = !m && f.kind == FAIL_CONFIG &&
+				  strcmp(f.text, mistakes[i].message) == 0;
+
+		if (!good)
+			printf("# %s\n# said: %s\n", mistakes[i].text,
+			       m ? "nothing" : f.text);
+		tap_ok(good, mistakes[i].message, __FILE__, __LINE__);
+		model_free(m);
+	}
+}
+
+static void
+test_variables(void)
+{
+	static const char *const names[] = {
+		"wide/kernel", "wide/bias", "e/embeddings", "d/kernel",
+		"d/bias", "n/gamma", "n/beta", "free"
+	};
+	struct fail f;
+	struct model *m = parse(
+		"input s sparse[99] columns=a,b* sep=\" \"  # a comment\r\n"
+		"input \"w\" string vocab=\"iron man,hulk\" mask_token=none "
+		"num_oov_indices=1\n"
+		"optimizer ftrl for=wide/*\noptimizer sgd for=*/bias\n"
+		"optimizer adam\n"
+		"wide = linear s\ne = embedding w dim=4\n"
+		"d = dense e units=4 activation=relu\n"
+		"n = layer_normalization d\ny = reduce_sum n\n"
+		"logit = add y wide\n"
+		"variable free [2,3] initializer=zeros where=servers\n"
+		"label t string vocab=no,yes\n"
+		"loss binary_crossentropy logit from_logits=true\n"
+		"metric auc\nmetric accuracy logit threshold=0.3\n", &f);
+	size_t n;
+
+	ok(m);
+	if (!m) {
+		printf("# %s\n", f.text);
+		return;
+	}
+
+	const struct variable *v = model_variables(m, &n);
+
+	ok(n == 8);
+	for (size_t i = 0; i < n && i < 8; i++)
+		tap_ok(strcmp(v[i].name, names[i]) == 0, names[i], __FILE__,
+		       __LINE__);
+	ok(v[0].table && v[2].table && !v[1].table && !v[3].table);
+	ok(v[0].shape.dim[0] == 99 && v[0].shape.dim[1] == 1);
+	ok(v[2].shape.dim[0] == 4 && v[2].shape.dim[1] == 4);
+	ok(v[7].shape.rank == 2 && v[7].shape.dim[1] == 3);
+	ok(strcmp(optimizer_name(v[0].optimizer), "ftrl") == 0 &&
+	   strcmp(optimizer_name(v[1].optimizer), "ftrl") == 0 &&
+	   strcmp(optimizer_name(v[4].optimizer), "sgd") == 0 &&
+	   strcmp(optimizer_name(v[3].optimizer), "adam") == 0);
+
+	const struct input *in = model_inputs(m, &n);
+
+	ok(n == 2 && in[0].kind == INPUT_SPARSE && in[0].rows == 99 &&
+	   in[0].column_count == 2 && strcmp(in[0].columns[1], "b*") == 0 &&
+	   in[0].separator == ' ' && strcmp(in[0].where, "model.ps:1") == 0);
+	ok(strcmp(in[1].name, "w") == 0 && in[1].rows == 4 &&
+	   strcmp(lookup_word(in[1].lookup, 2), "iron man") == 0);
+	ok(model_label(m)->rows == 2 && model_outputs(m) == 1);
+
+	const struct metric *metric = model_metrics(m, &n);
+
+	ok(n == 2 && metric[0].threshold == .5f &&
+	   metric[1].threshold == .3f);
+	model_free(m);
+}
+
+static void
+test_defaults(void)
+{
+	struct fail f;
+	struct model *m = parse("input x float\ny = dense x units=3\n"
+				"label t id\nmetric accuracy\n"
+				"loss sparse_categorical_crossentropy y "
+				"from_logits=true\n", &f);
+	size_t n;
+
+	ok(m && model_label(m)->rows == 3 && model_outputs(m) == 3);
+	ok(strcmp(optimizer_name(model_variables(m, &n)->optimizer),
+		  "rmsprop") == 0);
+	model_free(m);
+	m = parse("input x float\nlabel t binary\nloss hinge x\n"
+		  "metric accuracy\n", &f);
+	ok(m && model_metrics(m, &n)->threshold == 0);
+	model_free(m);
+}
+
+static void
+put(const char *folder, const char *name, const char *text)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "w");
+	fputs(text, file);
+	fclose(file);
+}
+
+/* Files that a model names come along, and are part of what it is. */
+static void
+test_source(void)
+{
+	static const char text[] =
+		"input w string vocab_file=words.txt\n"
+		"input z string vocab_file=words.txt\n"
+		"y = linear w\n" END;
+	char folder[] = "/tmp/pskit-model.XXXXXX", path[64];
+	char hash[33], other[33];
+	struct model_source s;
+	struct fail f;
+	size_t n;
+
+	ok(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/m.ps", folder);
+	ok(model_source_read(&s, path, &f) == -1 && f.kind == FAIL_NOINPUT);
+	put(folder, "m.ps", text);
+	ok(model_source_read(&s, path, &f) == -1 && f.kind == FAIL_NOINPUT &&
+	   strstr(f.text, "m.ps:1: cannot open ") &&
+	   strstr(f.text, "words.txt: No such file"));
+	put(folder, "words.txt", "iron man\r\nhulk\n");
+	ok(model_source_read(&s, path, &f) == 0 && s.count == 2 &&
+	   strcmp(s.file[0].text, text) == 0 &&
+	   s.file[0].size == strlen(text) &&
+	   strcmp(s.file[1].name, "words.txt") == 0);
+	model_source_hash(&s, hash);
+	ok(strlen(hash) == 32);
+
+	struct model *m = model_parse(&s, &f);
+
+	ok(m && model_inputs(m, &n)->rows == 2 &&
+	   lookup_find(model_inputs(m, &n)->lookup, "iron man", 8) == 0);
+	model_free(m);
+	s.file[0].name[0] = 'x';
+	model_source_hash(&s, other);
+	ok(strcmp(hash, other) == 0);
+	s.file[1].text[0] = 'I';
+	model_source_hash(&s, other);
+	ok(strcmp(hash, other) != 0);
+	s.count = 1;
+	ok(!model_parse(&s, &f) &&
+	   strstr(f.text, ": the file words.txt did not come with the model"));
+	s.count = 2;
+	model_source_release(&s);
+
+	put(folder, "words.txt", "hulk\nhulk\n");
+	ok(model_source_read(&s, path, &f) == 0 && !model_parse(&s, &f) &&
+	   strstr(f.text, "m.ps:1: words.txt: ") && strstr(f.text, "hulk"));
+	model_source_release(&s);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/words.txt", folder);
+	unlink(path);
+	rmdir(folder);
+}
+
+/* The manual's examples are models. */
+static void
+test_manual(void)
+{
+	char path[4096], line[512];
+	struct text model = { 0 };
+	const char *src = getenv("SRC");
+	bool inside = false;
+	size_t models = 0;
+	FILE *page;
+
+	snprintf(path, sizeof(path), "%s/man/ps-model.5", src ? src : ".");
+	page = fopen(path, "r");
+	ok(page);
+	while (page && fgets(line, sizeof(line), page)) {
+		if (strncmp(line, ".Bd", 3) == 0) {
+			inside = true;
+			text_reset(&model);
+		} else if (strncmp(line, ".Ed", 3) == 0) {
+			struct fail f = { 0 };
+			struct model *m = parse(model.data, &f);
+
+			inside = false;
+			models++;
+			ok(m);
+			if (!m)
+				printf("# %s\n%s\n", f.text, model.data);
+			model_free(m);
+		} else if (inside) {
+			text_add(&model, "%s", line);
+		}
+	}
+	ok(models == 6);
+	if (page)
+		fclose(page);
+	text_release(&model);
+}
+
+int
+main(void)
+{
+	test_mistakes();
+	test_manual();
+	test_variables();
+	test_defaults();
+	test_source();
+	return tap_done();
+}

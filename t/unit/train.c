@@ -1,0 +1,328 @@
+/* Whole models learn, with a server's arithmetic but without a server. */
+#include "rig.h"
+
+#include "tap.h"
+
+#include <math.h>
+
+static const char avengers[] =
+	"input    feature string[3] vocab=avenger,ironman,batman,hulk,"
+	"spiderman,kingkong,wonder_woman\n"
+	"label    label   string    vocab=no,yes\n"
+	"emb    = embedding feature dim=20\n"
+	"mean   = reduce_mean emb\n"
+	"prob   = dense mean units=1 activation=sigmoid\n"
+	"loss     binary_crossentropy prob\n"
+	"metric   accuracy prob\n"
+	"optimizer rmsprop learning_rate=0.1\n";
+
+struct trainer {
+	struct rig rig;
+	float **slot[OPTIMIZER_SLOTS];
+	uint64_t t;
+};
+
+static void
+trainer_begin(struct trainer *t, const char *text)
+{
+	*t = (struct trainer){ 0 };
+	rig_begin(&t->rig, text);
+	for (size_t k = 0; k < OPTIMIZER_SLOTS; k++)
+		t->slot[k] = mem_alloc(t->rig.variables, sizeof(float *));
+	for (size_t v = 0; v < t->rig.variables; v++) {
+		const struct variable *var = &t->rig.variable[v];
+		const size_t n = shape_size(var->shape);
+
+		initializer_fill(&var->initializer, var->name, var->shape, 1,
+				 0, t->rig.w[v], n);
+		for (size_t k = 0; k < var->optimizer->slots; k++) {
+			t->slot[k][v] = mem_alloc(n, sizeof(float));
+			for (size_t i = 0; i < n; i++)
+				t->slot[k][v][i] =
+					var->optimizer->slot_start[k];
+		}
+	}
+}
+
+static void
+trainer_end(struct trainer *t)
+{
+	for (size_t k = 0; k < OPTIMIZER_SLOTS; k++) {
+		for (size_t v = 0; v < t->rig.variables; v++)
+			free(t->slot[k][v]);
+		free(t->slot[k]);
+	}
+	rig_end(&t->rig);
+}
+
+static void
+apply(struct trainer *t, size_t v)
+{
+	const struct variable *var = &t->rig.variable[v];
+	const struct compute_rows rows = compute_rows(t->rig.compute, v);
+	const size_t width = shape_width(var->shape);
+	float *g = compute_gradient(t->rig.compute, v);
+
+	for (size_t i = 0; i < rows.count * width; i++)
+		g[i] /= (float)t->rig.batch.examples;
+	for (size_t i = 0; i < rows.count; i++) {
+		const size_t at = (rows.ids ? rows.ids[i] : i) * width;
+		struct update u = {
+			.w = t->rig.w[v] + at, .g = g + i * width, .n = width,
+			.learning_rate = schedule_at(&var->optimizer->schedule,
+						     t->t - 1),
+			.t = t->t
+		};
+
+		for (size_t k = 0; k < var->optimizer->slots; k++)
+			u.slot[k] = t->slot[k][v] + at;
+		optimizer_apply(var->optimizer, &u);
+	}
+}
+
+/* One step on the batch in the rig; the mean loss before it. */
+static double
+train(struct trainer *t)
+{
+	struct compute *c = t->rig.compute;
+	struct fail f;
+
+	t->t++;
+	rig_pull(&t->rig);
+	compute_forward(c, true, t->t);
+	compute_backward(c);
+	compute_clip(c);
+	if (compute_check(c, &f)) {
+		printf("# %s\n", f.text);
+		return 1e9;
+	}
+	for (size_t v = 0; v < t->rig.variables; v++)
+		apply(t, v);
+	return compute_loss(c) / (double)t->rig.batch.examples;
+}
+
+/* The tutorial's rule: yes if an avenger is among the three. */
+static void
+add_avengers(struct batch *b, struct rng *rng)
+{
+	static const char *const words[] = {
+		"avenger", "ironman", "batman", "hulk", "spiderman",
+		"kingkong", "wonder_woman"
+	};
+	struct feature *x = &b->feature[0];
+	bool yes = false;
+
+	for (size_t i = 0; i < 3; i++) {
+		const uint64_t n = rng_below(rng, 7);
+
+		yes = yes || n == 0;
+		feature_add_id(x, 3 * b->examples + i, lookup_find(
+			x->input->lookup, words[n], strlen(words[n])));
+	}
+	feature_add_id(&b->label, b->examples, yes);
+	b->examples++;
+}
+
+static void
+test_avengers(void)
+{
+	const struct metric *metric;
+	struct metric_state state = { 0 };
+	struct rng rng = { .seed = 3 };
+	struct trainer t;
+	size_t metrics;
+
+	trainer_begin(&t, avengers);
+	metric = model_metrics(t.rig.model, &metrics);
+	ok(metrics == 1 && strcmp(metric_name(metric), "accuracy") == 0);
+	for (int step = 0; step < 40; step++) {
+		batch_reset(&t.rig.batch);
+		for (int i = 0; i < 10; i++)
+			add_avengers(&t.rig.batch, &rng);
+		if (step >= 20)
+			compute_metrics((rig_pull(&t.rig), compute_forward(
+				t.rig.compute, false, 0), t.rig.compute),
+				&state);
+		train(&t);
+	}
+	ok(metric_value(metric, &state) == 1);
+	metric_release(&state);
+	trainer_end(&t);
+}
+
+/* A table gives what a dense kernel over all ids gives, on any batch. */
+static void
+test_table_equals_dense(const char *optimizer)
+{
+	static const char head[] =
+		"input s id[] rows=7\nlabel t binary\n"
+		"loss binary_crossentropy y from_logits=true\n";
+	struct rng rng = { .seed = 5 };
+	struct trainer table, dense;
+	char text[512];
+	float worst = 0;
+
+	snprintf(text, sizeof(text), "%sy = linear s\noptimizer %s\n", head,
+		 optimizer);
+	trainer_begin(&table, text);
+	snprintf(text, sizeof(text), "%sx = category_encoding s "
+		 "output_mode=count\ny = dense x units=1 "
+		 "kernel_initializer=zeros\noptimizer %s\n", head,
+		 optimizer);
+	trainer_begin(&dense, text);
+	for (int step = 0; step < 50; step++) {
+		batch_reset(&table.rig.batch);
+		batch_reset(&dense.rig.batch);
+		for (int e = 0; e < 6; e++) {
+			rig_add_example(&table.rig, &rng);
+			batch_append(&dense.rig.batch, &table.rig.batch,
+				     (size_t)e);
+		}
+		train(&table);
+		train(&dense);
+	}
+	for (size_t i = 0; i < 7; i++) {
+		const float off = table.rig.w[0][i] - dense.rig.w[0][i];
+
+		worst = fmaxf(worst, fabsf(off));
+	}
+	ok(worst < 1e-6f && fabsf(table.rig.w[0][0]) > 1e-3f);
+	trainer_end(&table);
+	trainer_end(&dense);
+}
+
+static const char wide_and_deep[] =
+	"input s sparse[30]\nlabel t binary\nwide = linear s\n"
+	"e = embedding s dim=4 combiner=mean\n"
+	"h = dense e units=8 activation=relu kernel_regularizer=l2:0.01\n"
+	"d = dropout h rate=0.3\ndeep = dense d units=1\n"
+	"y = add wide deep\nloss binary_crossentropy y from_logits=true\n"
+	"optimizer ftrl for=wide/* learning_rate=0.1\n"
+	"optimizer adam learning_rate=0.03\n";
+
+/* The gradient by all of wide/kernel, over examples first to end. */
+static void
+gradient_of(struct rig *r, const struct rig *all, size_t first, size_t end,
+	    float *sum)
+{
+	batch_reset(&r->batch);
+	for (size_t i = first; i < end; i++)
+		batch_append(&r->batch, &all->batch, i);
+	rig_pull(r);
+	compute_forward(r->compute, false, 0);
+	compute_backward(r->compute);
+
+	const struct compute_rows rows = compute_rows(r->compute, 0);
+
+	for (size_t i = 0; i < rows.count; i++)
+		sum[rows.ids[i]] += compute_gradient(r->compute, 0)[i];
+}
+
+/* Pieces of a batch add up to the batch; small ones follow large ones. */
+static void
+test_pieces(void)
+{
+	float whole[30] = { 0 }, again[30] = { 0 }, pieces[30] = { 0 };
+	struct rng rng = { .seed = 8 };
+	struct rig all, r;
+	float worst = 0;
+
+	rig_begin(&all, wide_and_deep);
+	rig_begin(&r, wide_and_deep);
+	rig_fill(&r, &rng);
+	for (int e = 0; e < 100; e++)
+		rig_add_example(&all, &rng);
+	gradient_of(&r, &all, 0, 100, whole);
+	for (size_t i = 0; i < 100; i += 9)
+		gradient_of(&r, &all, i, i + 9 < 100 ? i + 9 : 100, pieces);
+	for (size_t i = 0; i < 30; i++)
+		worst = fmaxf(worst, fabsf(whole[i] - pieces[i]));
+	ok(worst < 1e-5f && fabsf(whole[0]) > 1e-3f);
+	gradient_of(&r, &all, 0, 100, again);
+	ok(memcmp(whole, again, sizeof(whole)) == 0);
+	gradient_of(&r, &all, 3, 3, again);
+	ok(compute_loss(r.compute) == 0);
+	ok(memcmp(whole, again, sizeof(whole)) == 0);
+	rig_end(&all);
+	rig_end(&r);
+}
+
+/* The same steps end at the same bits, dropout and all; and learn. */
+static void
+test_repeat(void)
+{
+	struct trainer t[2];
+	double first = 0, last = 0;
+
+	for (int k = 0; k < 2; k++) {
+		struct rng rng = { .seed = 2 };
+
+		trainer_begin(&t[k], wide_and_deep);
+		for (int e = 0; e < 40; e++)
+			rig_add_example(&t[k].rig, &rng);
+		for (int step = 0; step < 300; step++) {
+			last = train(&t[k]);
+			first = step == 0 ? last : first;
+		}
+	}
+	ok(last < first / 2);
+	for (size_t v = 0; v < t[0].rig.variables; v++)
+		ok(memcmp(t[0].rig.w[v], t[1].rig.w[v],
+			  shape_size(t[0].rig.variable[v].shape) *
+			  sizeof(float)) == 0);
+	trainer_end(&t[0]);
+	trainer_end(&t[1]);
+}
+
+static void
+test_check(void)
+{
+	struct rng rng = { .seed = 2 };
+	struct fail f = { 0 };
+	struct rig r;
+
+	rig_begin(&r, "input x float[2]\ny = dense x units=1\n"
+		  "label t float\nloss mean_squared_error y\n"
+		  "optimizer sgd clipvalue=0.25\n");
+	rig_add_example(&r, &rng);
+	rig_add_example(&r, &rng);
+	r.w[1][0] = 100;
+	rig_pull(&r);
+	compute_forward(r.compute, true, 0);
+	compute_backward(r.compute);
+	ok(compute_check(r.compute, &f) == 0);
+	compute_clip(r.compute);
+	ok(compute_gradient(r.compute, 1)[0] == .5f);
+
+	r.w[1][0] = 1e30f;
+	rig_pull(&r);
+	compute_forward(r.compute, true, 0);
+	compute_backward(r.compute);
+	ok(compute_check(r.compute, &f) == 0);
+	r.batch.feature[0].value[0] = 1e30f;
+	rig_pull(&r);
+	compute_forward(r.compute, true, 0);
+	compute_backward(r.compute);
+	ok(compute_check(r.compute, &f) == -1 && f.kind == FAIL_DATA &&
+	   strcmp(f.text, "the gradient of y/kernel has infinite numbers or "
+		  "NaNs") == 0);
+	r.w[1][0] = NAN;
+	rig_pull(&r);
+	compute_forward(r.compute, true, 0);
+	compute_backward(r.compute);
+	ok(compute_check(r.compute, &f) == -1 &&
+	   strcmp(f.text, "the loss is not a number") == 0);
+	rig_end(&r);
+}
+
+int
+main(void)
+{
+	test_avengers();
+	test_table_equals_dense("sgd learning_rate=0.5");
+	test_table_equals_dense("adagrad learning_rate=0.5");
+	test_pieces();
+	test_repeat();
+	test_check();
+	return tap_done();
+}

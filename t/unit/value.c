@@ -1,0 +1,382 @@
+/*
+ * What every layer, activation and loss makes of given numbers, against its
+ * formula written out.
+ */
+#include "rig.h"
+
+#include "tap.h"
+
+#include <math.h>
+
+#define HEAD	"input a float[3]\ninput b float[3]\ninput one float\n"	\
+		"input m float[2,3]\ninput w id[3] rows=4\n"		\
+		"input r id[] rows=4\ninput s sparse[4]\n"		\
+		"input none id[] rows=4\n"
+
+static const float a[] = { .5f, -1.5f, 2 }, b[] = { 1, .25f, -3 };
+static const float m[] = { 1, 2, 4, -1, 0, .5f };
+
+/* Row i of a table of width 2 is e[i]. */
+static const float e[4][2] = { { 1, 2 }, { -3, .5f }, { .25f, 4 }, { 5, -1 } };
+
+static void
+add_values(struct feature *to, const float *x, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		feature_add_value(to, i, x[i]);
+}
+
+/*
+ * One example: w is 2 0 2, r is 1 1 3, s is 1:0.5 3:-2, none is empty.
+ */
+static void
+fill(struct rig *r, float label)
+{
+	static const uint64_t w[] = { 2, 0, 2 }, bag[] = { 1, 1, 3 };
+	static const uint64_t id[] = { 1, 3 };
+	static const float one = 7, weight[] = { .5f, -2 };
+	struct feature *f = r->batch.feature;
+
+	add_values(&f[0], a, 3);
+	add_values(&f[1], b, 3);
+	add_values(&f[2], &one, 1);
+	add_values(&f[3], m, 6);
+	for (size_t i = 0; i < 3; i++) {
+		feature_add_id(&f[4], i, w[i]);
+		feature_add_id(&f[5], i, bag[i]);
+	}
+	feature_set_offset(&f[5], 1, 3);
+	for (size_t i = 0; i < 2; i++) {
+		feature_add_id(&f[6], i, id[i]);
+		feature_add_weight(&f[6], i, weight[i]);
+	}
+	feature_set_offset(&f[6], 1, 2);
+	feature_set_offset(&f[7], 1, 0);
+	if (r->batch.label.input->kind == INPUT_ID)
+		feature_add_id(&r->batch.label, 0, (uint64_t)label);
+	else
+		feature_add_value(&r->batch.label, 0, label);
+	r->batch.examples = 1;
+}
+
+/* Tables are e, other weights .1 .2 .3 ..., all but the probe's. */
+static void
+set_weights(struct rig *r)
+{
+	for (size_t v = 0; v < r->variables; v++)
+		for (size_t i = 0; i < shape_size(r->variable[v].shape); i++)
+			r->w[v][i] = r->variable[v].table ?
+				     (&e[0][0])[i] : .1f * (float)(i + 1);
+}
+
+/* What the layer y of these lines makes of all that. */
+static const struct {
+	const char *lines;
+	size_t n;
+	double want[12];
+} cases[] = {
+	{ "y = dense a units=2", 2,
+	  { .5 * .1 - 1.5 * .3 + 2 * .5 + .1,
+	    .5 * .2 - 1.5 * .4 + 2 * .6 + .2 } },
+	{ "y = dense a units=1 use_bias=false activation=relu", 1,
+	  { .5 * .1 - 1.5 * .2 + 2 * .3 } },
+	{ "y = dense m units=1", 2,
+	  { 1 * .1 + 2 * .2 + 4 * .3 + .1, -1 * .1 + .5 * .3 + .1 } },
+	{ "y = dense one units=1", 1, { 7 * .1 + .1 } },
+	{ "y = linear a", 1, { .5 * .1 - 1.5 * .2 + 2 * .3 + .1 } },
+	{ "y = linear s", 1, { .5 * 2 - 2 * .5 + .1 } },
+	{ "y = linear s units=2", 2,
+	  { .5 * -3 - 2 * 5 + .1, .5 * .5 - 2 * -1 + .2 } },
+	{ "y = linear w use_bias=false", 1, { -3 + 1 - 3 } },
+	{ "y = linear none", 1, { .1 } },
+	{ "y = embedding w dim=2", 6, { .25, 4, 1, 2, .25, 4 } },
+	{ "y = embedding w dim=2 combiner=sum", 2, { 1.5, 10 } },
+	{ "y = embedding w dim=2 combiner=mean", 2, { .5, 10 / 3. } },
+	{ "y = embedding r dim=2 combiner=sqrtn", 2,
+	  { -1 / 1.7320508075688772, 0 } },
+	{ "y = embedding s dim=2 combiner=sum", 2,
+	  { .5 * -3 - 2 * 5, .5 * .5 - 2 * -1 } },
+	{ "y = embedding s dim=2 combiner=mean", 2,
+	  { (.5 * -3 - 2 * 5) / -1.5, (.5 * .5 - 2 * -1) / -1.5 } },
+	{ "y = embedding s dim=2 combiner=sqrtn", 2,
+	  { (.5 * -3 - 2 * 5) / 2.0615528128088303,
+	    (.5 * .5 - 2 * -1) / 2.0615528128088303 } },
+	{ "y = embedding none dim=2 combiner=mean", 2, { 0, 0 } },
+	{ "y = factorization s factors=2", 1,
+	  { (-3 * 5 + .5 * -1) * .5 * -2 } },
+	{ "y = factorization w factors=2", 1,
+	  { 2 * (.25 * 1 + 4 * 2) + .25 * .25 + 4 * 4 } },
+	{ "y = concat a one b", 7, { .5, -1.5, 2, 7, 1, .25, -3 } },
+	{ "y = concat m m", 12, { 1, 2, 4, 1, 2, 4, -1, 0, .5, -1, 0, .5 } },
+	{ "y = concat m m axis=1", 12,
+	  { 1, 2, 4, -1, 0, .5, 1, 2, 4, -1, 0, .5 } },
+	{ "y = add a b a", 3, { 2, -2.75, 1 } },
+	{ "y = subtract a b", 3, { -.5, -1.75, 5 } },
+	{ "y = multiply a b a", 3, { .25, .5625, -12 } },
+	{ "y = average a b", 3, { .75, -.625, -.5 } },
+	{ "y = maximum a b", 3, { 1, .25, 2 } },
+	{ "y = dot a b", 1, { .5 - .375 - 6 } },
+	{ "y = dot a b normalize=true", 1,
+	  { (.5 - .375 - 6) / (2.5495097567963922 * 3.1721443851123800) } },
+	{ "y = dot m m", 4, { 21, 1, 1, 1.25 } },
+	{ "y = dot m m normalize=true", 4,
+	  { 1, 1 / (4.582575694955840 * 1.1180339887498949),
+	    1 / (4.582575694955840 * 1.1180339887498949), 1 } },
+	{ "y = reduce_mean m", 3, { 0, 1, 2.25 } },
+	{ "y = reduce_mean m axis=2", 2, { 7 / 3., -.5 / 3 } },
+	{ "y = reduce_sum m axis=-1 keepdims=true", 2, { 7, -.5 } },
+	{ "y = reduce_sum a", 1, { 1 } },
+	{ "y = flatten m", 6, { 1, 2, 4, -1, 0, .5 } },
+	{ "q = reshape m target_shape=[3,2]\ny = reduce_sum q", 2,
+	  { 1 + 4 + 0, 2 - 1 + .5 } },
+	{ "y = dropout a rate=0.9", 3, { .5, -1.5, 2 } },
+	{ "y = rescaling a scale=2 offset=-1", 3, { 0, -4, 3 } },
+	{ "y = normalization m mean=1,0,-1 variance=4,1,0.25", 6,
+	  { 0, 2, 10, -1, 0, 3 } },
+	{ "y = normalization a mean=1 variance=4", 3, { -.25, -1.25, .5 } },
+	{ "y = layer_normalization a scale=false center=false", 3,
+	  { (.5 - 1 / 3.) / 1.434069578352304,
+	    (-1.5 - 1 / 3.) / 1.434069578352304,
+	    (2 - 1 / 3.) / 1.434069578352304 } },
+	{ "y = layer_normalization a", 3,
+	  { .1 * (.5 - 1 / 3.) / 1.434069578352304 + .1,
+	    .2 * (-1.5 - 1 / 3.) / 1.434069578352304 + .2,
+	    .3 * (2 - 1 / 3.) / 1.434069578352304 + .3 } },
+	{ "y = category_encoding w", 4, { 1, 0, 1, 0 } },
+	{ "y = category_encoding w output_mode=count", 4, { 1, 0, 2, 0 } },
+	{ "y = category_encoding s output_mode=count", 4, { 0, .5, 0, -2 } },
+	{ "y = relu a", 3, { .5, 0, 2 } },
+	{ "q = rescaling a scale=4\ny = relu6 q", 3, { 2, 0, 6 } },
+	{ "y = leaky_relu a", 3, { .5, -.3, 2 } },
+	{ "y = dense a units=1 use_bias=false activation=leaky_relu "
+	  "kernel_initializer=ones negative_slope=0.5", 1, { .35 } },
+	{ "y = leaky_relu a negative_slope=0.5", 3, { .5, -.75, 2 } },
+	{ "y = sigmoid a", 3,
+	  { .62245933120185459, .18242552380635635, .88079707797788231 } },
+	{ "q = rescaling a scale=100\ny = sigmoid q", 3, { 1, 0, 1 } },
+	{ "q = rescaling a scale=3\ny = hard_sigmoid q", 3,
+	  { .75, 0, 1 } },
+	{ "y = tanh a", 3,
+	  { .46211715726000976, -.90514825364486644, .96402758007581690 } },
+	{ "y = gelu a", 3,
+	  { .34573123063700656, -.10021080193280560, 1.9544997361036416 } },
+	{ "y = elu a", 3, { .5, -.77686983985157017, 2 } },
+	{ "y = elu a alpha=2", 3, { .5, -1.5537396797031403, 2 } },
+	{ "y = selu a", 3,
+	  { .52535049367774277, -1.3658142075280218, 2.1014019747109711 } },
+	{ "y = softplus a", 3,
+	  { .97407698418010669, .20141327798275246, 2.1269280110429725 } },
+	{ "y = softsign a", 3, { 1 / 3., -.6, 2 / 3. } },
+	{ "y = silu a", 3,
+	  { .31122966560092729, -.27363828570953453, 1.7615941559557646 } },
+	{ "y = swish a", 3,
+	  { .31122966560092729, -.27363828570953453, 1.7615941559557646 } },
+	{ "y = exponential a", 3,
+	  { 1.6487212707001282, .22313016014842982, 7.3890560989306502 } },
+	{ "y = softmax a", 3,
+	  { 0.1780302055061591,
+	    0.0240937682868484,
+	    0.7978760262069926 } },
+	{ "y = dense a units=3 activation=linear use_bias=false", 3,
+	  { .05 - .6 + 1.4, .1 - .75 + 1.6, .15 - .9 + 1.8 } },
+};
+
+/* A probe behind y lets through one of its numbers after the other. */
+static bool
+puts_out(struct rig *r, const double *want, size_t n)
+{
+	const size_t last = r->variables - 1;
+
+	if (shape_size(r->variable[last].shape) != n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		float got;
+
+		for (size_t k = 0; k < n; k++)
+			r->w[last][k] = k == i;
+		rig_pull(r);
+		compute_forward(r->compute, false, 1);
+		got = *compute_prediction(r->compute);
+		if (fabs((double)got - want[i]) <=
+		    1e-6 * fmax(1, fabs(want[i])))
+			continue;
+		printf("# number %zu is %.9g, not %.9g\n", i, (double)got,
+		       want[i]);
+		return false;
+	}
+	return true;
+}
+
+static void
+test_layer(const char *lines, const double *want, size_t n)
+{
+	char text[1024];
+	struct rig r;
+
+	snprintf(text, sizeof(text), "%s%s\nflat = flatten y\n"
+		 "probe = dense flat use_bias=false units=1\n"
+		 "label t float\nloss mean_squared_error probe\n", HEAD,
+		 lines);
+	rig_begin(&r, text);
+	fill(&r, 0);
+	set_weights(&r);
+	tap_ok(puts_out(&r, want, n), strtok(text + strlen(HEAD), "\n"),
+	       __FILE__, __LINE__);
+	rig_end(&r);
+}
+
+/* Of the number 7 or the logits a, and a label. */
+static const struct {
+	const char *lines;
+	float label;
+	double want;
+} losses[] = {
+	{ "label t binary\ny = rescaling one scale=0.1\n"
+	  "loss binary_crossentropy y", 1, .35667494393873238 },
+	{ "label t binary\ny = rescaling one scale=0.1\n"
+	  "loss binary_crossentropy y", 0, 1.2039728043259361 },
+	{ "label t binary\ny = rescaling one scale=0.1\n"
+	  "loss binary_crossentropy y label_smoothing=0.2", 1,
+	  .9 * .35667494393873238 + .1 * 1.2039728043259361 },
+	{ "label t binary\nloss binary_crossentropy one", 0,
+	  16.118095650958320 },
+	{ "label t binary\nloss binary_crossentropy one from_logits=true", 1,
+	  .00091146645377420 },
+	{ "label t binary\nloss binary_crossentropy one from_logits=true", 0,
+	  7.0009114664537742 },
+	{ "label t binary\nz = rescaling one scale=20\ny = sigmoid z\n"
+	  "loss binary_crossentropy y", 0, 140 },
+	{ "label t id\ny = softmax a\n"
+	  "loss sparse_categorical_crossentropy y", 1, 3.725802049231600 },
+	{ "label t id\n"
+	  "loss sparse_categorical_crossentropy a from_logits=true", 0,
+	  1.725802049231600 },
+	{ "label t id\ny = rescaling a scale=0.5\n"
+	  "loss sparse_categorical_crossentropy y", 0, 1.3862943611198906 },
+	{ "label t float\nloss mean_squared_error one", 4.5f, 6.25 },
+	{ "label t float\nloss mean_absolute_error one", 9.5f, 2.5 },
+	{ "label t binary\ny = rescaling one scale=0.1\nloss hinge y", 1,
+	  .3 },
+	{ "label t binary\ny = rescaling one scale=0.1\nloss hinge y", 0,
+	  1.7 },
+	{ "label t binary\nloss hinge one", 1, 0 },
+	{ "label t float\nloss huber one", 6.5f, .125 },
+	{ "label t float\nloss huber one", 10, 2.5 },
+	{ "label t float\nloss huber one delta=2", 10, 4 },
+	{ "label t float\nloss log_cosh one", 6, .43378083048302690 },
+	{ "label t float\nloss poisson one", 3,
+	  7 - 3 * 1.9459101633417070 },
+};
+
+static void
+test_loss(const char *lines, float label, double want)
+{
+	char text[1024];
+	struct rig r;
+	double got;
+
+	snprintf(text, sizeof(text), "%s%s\n", HEAD, lines);
+	rig_begin(&r, text);
+	fill(&r, label);
+	rig_pull(&r);
+	compute_forward(r.compute, true, 1);
+	got = compute_loss(r.compute);
+	if (fabs(got - want) > 1e-6 * fmax(1, fabs(want)))
+		printf("# %s: %.9g, not %.9g\n", lines, got, want);
+	tap_ok(fabs(got - want) <= 1e-6 * fmax(1, fabs(want)),
+	       strstr(lines, "loss "), __FILE__, __LINE__);
+	rig_end(&r);
+}
+
+/* Logits are predicted as probabilities, and measured as such. */
+static void
+test_logits(void)
+{
+	struct rig r;
+	const float *p;
+
+	rig_begin(&r, HEAD "label t id\n"
+		  "loss sparse_categorical_crossentropy a from_logits=1\n"
+		  "metric accuracy a\nmetric log_loss\n");
+	fill(&r, 2);
+	rig_pull(&r);
+	compute_forward(r.compute, false, 0);
+	p = compute_prediction(r.compute);
+	ok(model_outputs(r.model) == 3);
+	ok(fabsf(p[0] + p[1] + p[2] - 1) < 1e-6f && p[2] > .79f);
+
+	struct metric_state state[2] = { 0 };
+	size_t metrics;
+	const struct metric *metric = model_metrics(r.model, &metrics);
+
+	compute_metrics(r.compute, state);
+	ok(metrics == 2 && metric_value(&metric[0], &state[0]) == 1);
+	ok(fabs(metric_value(&metric[1], &state[1]) -
+		compute_loss(r.compute)) < 1e-6);
+	rig_end(&r);
+}
+
+/* A penalty counts once for each example, of a table for the rows at hand. */
+static void
+test_regularizers(void)
+{
+	struct rig r;
+
+	rig_begin(&r, HEAD "y = embedding w dim=2 combiner=sum "
+		  "embeddings_regularizer=l1_l2:0.1:0.01\n"
+		  "z = dense y units=1 kernel_initializer=zeros "
+		  "bias_regularizer=l1\n"
+		  "label t float\nloss mean_squared_error z\n");
+	fill(&r, 0);
+	set_weights(&r);
+	r.w[1][0] = r.w[1][1] = 0;
+	r.w[2][0] = -2;
+	rig_pull(&r);
+	compute_forward(r.compute, true, 0);
+	ok(fabs(compute_loss(r.compute) - (4 + .1 * (1 + 2 + .25 + 4) +
+		.01 * (1 + 4 + .0625 + 16) + .01 * 2)) < 1e-6);
+	rig_end(&r);
+}
+
+/* Half of the numbers go, the others double; each step others. */
+static void
+test_dropout(void)
+{
+	struct rig r;
+	double sum = 0;
+	float first;
+
+	rig_begin(&r, "input x float[4000]\ny = dropout x rate=0.5\n"
+		  "z = reduce_mean y\nlabel t float\n"
+		  "loss mean_squared_error z\n");
+	for (size_t i = 0; i < 4000; i++)
+		feature_add_value(&r.batch.feature[0], i, 1);
+	feature_add_value(&r.batch.label, 0, 0);
+	r.batch.examples = 1;
+	rig_pull(&r);
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		compute_forward(r.compute, true, seed);
+		sum += (double)*compute_prediction(r.compute);
+	}
+	ok(fabs(sum / 50 - 1) < .01);
+	compute_forward(r.compute, true, 1);
+	first = *compute_prediction(r.compute);
+	compute_forward(r.compute, true, 2);
+	ok(*compute_prediction(r.compute) != first);
+	compute_forward(r.compute, true, 1);
+	ok(*compute_prediction(r.compute) == first);
+	rig_end(&r);
+}
+
+int
+main(void)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		test_layer(cases[i].lines, cases[i].want, cases[i].n);
+	for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++)
+		test_loss(losses[i].lines, losses[i].label, losses[i].want);
+	test_logits();
+	test_regularizers();
+	test_dropout();
+	return tap_done();
+}
