@@ -1,1 +1,29 @@
-lib_libps_a_SOURCES +=
+lib_libps_a_SOURCES += \
+	%D%/arrays.c \
+	%D%/arrays.h \
+	%D%/checkpoint.c \
+	%D%/checkpoint.h \
+	%D%/checkpoint_list.c \
+	%D%/checkpoint_write.c \
+	%D%/cluster.c \
+	%D%/cluster.h \
+	%D%/compare.c \
+	%D%/compare.h \
+	%D%/convert.c \
+	%D%/convert.h \
+	%D%/describe.c \
+	%D%/describe.h \
+	%D%/disk.c \
+	%D%/disk.h \
+	%D%/manifest.c \
+	%D%/manifest.h \
+	%D%/npy.c \
+	%D%/npy.h \
+	%D%/npz.c \
+	%D%/parts.c \
+	%D%/parts.h \
+	%D%/rank.c \
+	%D%/rank.h \
+	%D%/safetensors.c \
+	%D%/tar.c \
+	%D%/tar.h

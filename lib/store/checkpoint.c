@@ -1,0 +1,218 @@
+#include "store/checkpoint.h"
+
+#include "base/mem.h"
+#include "store/disk.h"
+#include "store/manifest.h"
+#include "store/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct checkpoint {
+	char *path;
+	struct manifest manifest;
+	struct parts parts;
+	struct checkpoint_entry *entry;
+	size_t *first;			/* of each entry's members */
+	size_t entries;
+};
+
+/* Members of one array stand together; an entry is made for each run. */
+static void
+index_entries(struct checkpoint *c)
+{
+	const struct parts *p = &c->parts;
+	size_t room = 0, room_first = 0;
+
+	for (size_t i = 0; i < p->members; i++) {
+		const struct manifest_member *m = &p->member[i];
+		struct checkpoint_entry *e = c->entries > 0 ?
+			&c->entry[c->entries - 1] : NULL;
+
+		if (!e || strcmp(e->variable, m->variable) != 0 ||
+		    strcmp(e->slot, m->slot) != 0) {
+			c->entry = mem_grow(c->entry, c->entries, &room,
+					    sizeof(*c->entry));
+			c->first = mem_grow(c->first, c->entries,
+					    &room_first, sizeof(*c->first));
+			c->first[c->entries] = i;
+			e = &c->entry[c->entries++];
+			*e = (struct checkpoint_entry){
+				.variable = m->variable, .slot = m->slot,
+				.shape = m->shape,
+			};
+		}
+		e->shards++;
+		if (e->updates < m->updates)
+			e->updates = m->updates;
+	}
+}
+
+static int
+read_manifest(struct checkpoint *c, int folder, struct fail *f)
+{
+	char *path = disk_path("%s/" MANIFEST_FILE, c->path);
+	struct text text = { 0 };
+	int r = disk_read_text(folder, path, MANIFEST_MAX, &text, f);
+
+	if (r == 0 && manifest_read(&c->manifest, text.data, text.size,
+				    f) < 0)
+		r = fail_at(f, "%s", path);
+	text_release(&text);
+	free(path);
+	return r;
+}
+
+/* The folder is opened once: what takes its name meanwhile is not mixed in. */
+struct checkpoint *
+checkpoint_open(const char *path, bool verify, struct fail *f)
+{
+	const int folder = disk_open_folder(path, f);
+	struct checkpoint *c;
+	const struct manifest *m;
+	int r;
+
+	if (folder < 0)
+		return NULL;
+	c = mem_alloc(1, sizeof(*c));
+	m = &c->manifest;
+	c->path = mem_text(path);
+	r = read_manifest(c, folder, f);
+	if (r == 0)
+		r = parts_open(&c->parts, folder, path, m->name, m->part,
+			       m->parts, verify, f);
+	close(folder);
+	if (r == 0 && !manifest_agrees(m, c->parts.member, c->parts.members))
+		r = fail(f, FAIL_DATA, "%s/" MANIFEST_FILE ": lists other "
+			 "variables than the parts hold", path);
+	if (r < 0) {
+		checkpoint_close(c);
+		return NULL;
+	}
+	index_entries(c);
+	return c;
+}
+
+void
+checkpoint_close(struct checkpoint *c)
+{
+	if (!c)
+		return;
+	parts_release(&c->parts);
+	manifest_release(&c->manifest);
+	free(c->entry);
+	free(c->first);
+	free(c->path);
+	free(c);
+}
+
+const struct checkpoint_info *
+checkpoint_info(const struct checkpoint *c)
+{
+	return &c->manifest.info;
+}
+
+const struct model_source *
+checkpoint_model(const struct checkpoint *c)
+{
+	return &c->manifest.model;
+}
+
+const char *
+checkpoint_path(const struct checkpoint *c)
+{
+	return c->path;
+}
+
+uint64_t
+checkpoint_size(const struct checkpoint *c)
+{
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < c->manifest.parts; i++)
+		size += c->manifest.part[i].size;
+	return size;
+}
+
+const struct checkpoint_entry *
+checkpoint_entries(const struct checkpoint *c, size_t *count)
+{
+	*count = c->entries;
+	return c->entry;
+}
+
+const struct checkpoint_entry *
+checkpoint_find(const struct checkpoint *c, const char *variable,
+		const char *slot)
+{
+	size_t low = 0, high = c->entries;
+
+	while (low < high) {
+		const size_t i = low + (high - low) / 2;
+		int r = strcmp(variable, c->entry[i].variable);
+
+		if (r == 0)
+			r = strcmp(slot, c->entry[i].slot);
+		if (r == 0)
+			return &c->entry[i];
+		if (r < 0)
+			high = i;
+		else
+			low = i + 1;
+	}
+	return NULL;
+}
+
+static int
+read_rows(struct checkpoint *c, const struct checkpoint_entry *e,
+	  struct rows want, float *out, uint64_t *updates, struct fail *f)
+{
+	const size_t first = c->first[e - c->entry];
+	const size_t end = want.first + want.count;
+	const size_t width = shape_width(e->shape);
+
+	*updates = 0;
+	for (size_t i = first; i < first + e->shards; i++) {
+		struct manifest_member *m = &c->parts.member[i];
+		const size_t last = m->rows.first + m->rows.count;
+		const size_t from = want.first > m->rows.first ?
+				    want.first : m->rows.first;
+		const size_t to = end < last ? end : last;
+
+		if (from >= to)
+			continue;
+		if (parts_floats(&c->parts, m, (struct rows){
+				 from - m->rows.first, to - from },
+				 out + (from - want.first) * width, f) < 0)
+			return -1;
+		if (*updates < m->updates)
+			*updates = m->updates;
+	}
+	return 0;
+}
+
+int
+checkpoint_read(struct checkpoint *c, const char *variable, const char *slot,
+		struct shape shape, struct rows rows, float *out,
+		uint64_t *updates, struct fail *f)
+{
+	const struct checkpoint_entry *e = checkpoint_find(c, variable, slot);
+	char here[SHAPE_TEXT], wanted[SHAPE_TEXT];
+	uint64_t ignored;
+
+	if (!e)
+		return fail(f, FAIL_DATA, "%s: holds no '%s%s%s'", c->path,
+			    variable, *slot ? "@" : "", slot);
+	if (!shape_equal(e->shape, shape))
+		return fail(f, FAIL_DATA, "%s: '%s%s%s' has shape %s, not %s",
+			    c->path, variable, *slot ? "@" : "", slot,
+			    shape_text(e->shape, here),
+			    shape_text(shape, wanted));
+	if (rows.first > shape_rows(shape) ||
+	    rows.count > shape_rows(shape) - rows.first)
+		return fail(f, FAIL_INTERNAL, "'%s' has no rows %zu to %zu",
+			    variable, rows.first,
+			    rows.first + rows.count - 1);
+	return read_rows(c, e, rows, out, updates ? updates : &ignored, f);
+}

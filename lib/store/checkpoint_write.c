@@ -1,0 +1,276 @@
+#include "base/mem.h"
+#include "store/checkpoint.h"
+#include "store/disk.h"
+#include "store/manifest.h"
+#include "store/npy.h"
+#include "store/parts.h"
+#include "store/tar.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+void
+checkpoint_name(uint64_t step, char name[CHECKPOINT_NAME])
+{
+	snprintf(name, CHECKPOINT_NAME, "ckpt-%08ju", (uintmax_t)step);
+}
+
+static int
+write_array(struct tar_writer *tar, const struct checkpoint_array *array,
+	    struct manifest_member *m, struct fail *f)
+{
+	char header[NPY_HEADER_MAX], *file = manifest_member_file(m);
+	const size_t head = npy_header(manifest_member_shape(m), header);
+	int r;
+
+	m->size = head + 4 * (uint64_t)m->rows.count * shape_width(m->shape);
+	r = tar_begin(tar, file, m->size, f);
+	free(file);
+	if (r == 0)
+		r = tar_add(tar, header, head, f);
+	for (size_t i = 0; r == 0 && i < array->pieces; i++)
+		r = tar_add(tar, array->piece[i].data,
+			    array->piece[i].count * sizeof(float), f);
+	tar_hash(tar, m->hash);
+	return r;
+}
+
+/* Our own caller's word, but the file outlives us: say it before it is
+   wrong. */
+static int
+check_arrays(const struct checkpoint_array *array, size_t arrays,
+	     struct fail *f)
+{
+	for (size_t i = 0; i < arrays; i++) {
+		const struct checkpoint_array *a = &array[i];
+		const size_t rows = shape_rows(a->shape);
+		size_t n = 0;
+
+		if (manifest_check_names(a->variable, a->slot, f) < 0)
+			return -1;
+		for (size_t k = 0; k < a->pieces; k++)
+			n += a->piece[k].count;
+		if (!shape_sound(&a->shape) || a->rows.count == 0 ||
+		    a->rows.first >= rows ||
+		    a->rows.count > rows - a->rows.first ||
+		    n != a->rows.count * shape_width(a->shape))
+			return fail(f, FAIL_INTERNAL, "'%s': shape, rows and "
+				    "pieces do not fit", a->variable);
+	}
+	return 0;
+}
+
+static int
+write_manifest(struct tar_writer *tar, const struct manifest_part *m,
+	       struct fail *f)
+{
+	struct text text = { 0 };
+	int r;
+
+	manifest_part_write(m, &text);
+	r = tar_begin(tar, MANIFEST_FILE, text.size, f);
+	if (r == 0)
+		r = tar_add(tar, text.data, text.size, f);
+	text_release(&text);
+	return r;
+}
+
+static int
+write_tar(const char *path, struct manifest_part *m,
+	  const struct checkpoint_array *array, struct checkpoint_part *part,
+	  struct fail *f)
+{
+	struct tar_writer *tar = tar_create(path, f);
+	int r = tar ? 0 : -1;
+
+	for (size_t i = 0; r == 0 && i < m->count; i++)
+		r = write_array(tar, &array[i], &m->member[i], f);
+	if (r == 0)
+		r = write_manifest(tar, m, f);
+	if (r == 0)
+		return tar_commit(tar, &part->size, part->hash, f);
+	tar_abandon(tar);
+	return -1;
+}
+
+int
+checkpoint_write_part(const char *dir, const char *name, size_t i, size_t n,
+		      const struct checkpoint_array *array, size_t arrays,
+		      struct checkpoint_part *part, struct fail *f)
+{
+	char *folder, *path;
+	int r;
+
+	/* A name may come from a peer. */
+	if (!manifest_sound_name(name) || i >= n || n > MANIFEST_PARTS)
+		return fail(f, FAIL_DATA, "'%.80s', part %zu of %zu, is no "
+			    "checkpoint's name", name, i, n);
+	if (check_arrays(array, arrays, f) < 0)
+		return -1;
+
+	struct manifest_part m = {
+		.name = mem_text(name), .part = i, .parts = n,
+		.member = mem_alloc(arrays, sizeof(*m.member)),
+		.count = arrays,
+	};
+
+	for (size_t k = 0; k < arrays; k++)
+		m.member[k] = (struct manifest_member){
+			.variable = mem_text(array[k].variable),
+			.slot = mem_text(array[k].slot),
+			.shape = array[k].shape,
+			.rows = array[k].rows,
+			.updates = array[k].updates,
+		};
+	folder = disk_path("%s/" DISK_TEMP "%s", dir, name);
+	path = parts_path(folder, i, n);
+	r = disk_make_folder(dir, f);
+	if (r == 0)
+		r = disk_make_folder(folder, f);
+	if (r == 0)
+		r = write_tar(path, &m, array, part, f);
+	free(path);
+	free(folder);
+	manifest_part_release(&m);
+	return r;
+}
+
+static void
+stamp(char time_text[32])
+{
+	const time_t now = getenv("SOURCE_DATE_EPOCH") ?
+			   (time_t)tar_time() : time(NULL);
+	struct tm tm;
+
+	strftime(time_text, 32, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+}
+
+/*
+ * Give the finished folder its name.  A run that went back and came by again
+ * replaces the older one of the same step, in one move where the file system
+ * can.
+ */
+static int
+move(const char *dir, const char *from, const char *name, struct fail *f)
+{
+	char *to = disk_path("%s/%s", dir, name);
+	char *old = disk_path("%s/" DISK_TEMP "old-%s", dir, name);
+	int r = 0;
+
+	if (rename(from, to) < 0) {
+		if (errno != ENOTEMPTY && errno != EEXIST)
+			r = fail_sys(f, FAIL_CREATE, "cannot create %s", to);
+		else if (renameat2(AT_FDCWD, from, AT_FDCWD, to,
+				   RENAME_EXCHANGE) == 0)
+			rename(from, old);
+		else if (rename(to, old) < 0 || rename(from, to) < 0)
+			r = fail_sys(f, FAIL_CREATE, "cannot replace %s", to);
+	}
+	if (r == 0)
+		r = disk_sync_folder(dir, f);
+	if (r == 0 && access(old, F_OK) == 0)
+		r = disk_remove_folder(old, f);
+	free(old);
+	free(to);
+	return r;
+}
+
+static int
+write_text(const char *folder, const struct text *text, struct fail *f)
+{
+	char *path = disk_path("%s/" MANIFEST_FILE, folder);
+	struct disk_file file;
+	int r = disk_create(&file, path, f);
+
+	if (r == 0)
+		r = disk_write(&file, text->data, text->size, f);
+	if (r == 0)
+		r = disk_commit(&file, f);
+	disk_abandon(&file);
+	free(path);
+	return r;
+}
+
+int
+checkpoint_publish(const char *dir, const char *name,
+		   const struct checkpoint_info *info,
+		   const struct model_source *model,
+		   const struct checkpoint_part *part, size_t n,
+		   struct fail *f)
+{
+	char *folder = disk_path("%s/" DISK_TEMP "%s", dir, name);
+	char *copy = mem_text(name);
+	/* All borrowed: never released. */
+	struct manifest m = {
+		.name = copy, .info = *info, .model = *model,
+		.part = (struct checkpoint_part *)part, .parts = n,
+	};
+	struct parts parts = { 0 };
+	struct text text = { 0 };
+	int fd = disk_open_folder(folder, f);
+	int r = fd < 0 ? -1 : parts_open(&parts, fd, folder, name, part, n,
+					 false, f);
+
+	if (fd >= 0)
+		close(fd);
+	if (*m.info.time == '\0')
+		stamp(m.info.time);
+	if (r == 0) {
+		manifest_write(&m, parts.member, parts.members, &text);
+		if (text.size > MANIFEST_MAX)
+			r = fail(f, FAIL_DATA, "%s: the model and what it "
+				 "names are too large for a checkpoint",
+				 name);
+	}
+	if (r == 0)
+		r = write_text(folder, &text, f);
+	if (r == 0)
+		r = move(dir, folder, name, f);
+	text_release(&text);
+	parts_release(&parts);
+	free(copy);
+	free(folder);
+	return r;
+}
+
+/*
+ * The manifest is written anew beside the old one and takes its place: at no
+ * moment is the checkpoint without one.
+ */
+int
+checkpoint_finish(const char *dir, const char *name, struct fail *f)
+{
+	char *folder = disk_path("%s/%s", dir, name);
+	char *path = disk_path("%s/" MANIFEST_FILE, folder);
+	struct manifest m = { 0 };
+	struct parts parts = { 0 };
+	struct text text = { 0 };
+	const int fd = disk_open_folder(folder, f);
+	int r = fd < 0 ? -1 : disk_read_text(fd, path, MANIFEST_MAX, &text,
+					     f);
+
+	if (r == 0)
+		r = manifest_read(&m, text.data, text.size, f);
+	if (r == 0)
+		r = parts_open(&parts, fd, folder, name, m.part, m.parts,
+			       false, f);
+	if (fd >= 0)
+		close(fd);
+	if (r == 0) {
+		m.info.final = true;
+		text_reset(&text);
+		manifest_write(&m, parts.member, parts.members, &text);
+		r = write_text(folder, &text, f);
+	}
+	text_release(&text);
+	parts_release(&parts);
+	manifest_release(&m);
+	free(path);
+	free(folder);
+	return r;
+}

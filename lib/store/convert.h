@@ -1,0 +1,35 @@
+/*
+ * convert - checkpoints to and from other programs' files.
+ */
+#ifndef PS_CONVERT_H
+#define PS_CONVERT_H
+
+#include "base/fail.h"
+#include "store/checkpoint.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Every variable as one array under its own name, and with slots each of
+ * them as "VARIABLE@SLOT", to a .npz or .safetensors.
+ */
+int convert_export(struct checkpoint *, const char *path, bool slots,
+		   struct fail *);
+
+/* One array, "VARIABLE" or "VARIABLE@SLOT", as .npy, a megabyte at a time. */
+int convert_array(struct checkpoint *, const char *name,
+		  int (*add)(void *to, const void *, size_t, struct fail *),
+		  void *to, struct fail *);
+
+/*
+ * A checkpoint of step 0 in dir, of a model and a file of initial values;
+ * arrays are named as above.  What the file lacks has the values that seed
+ * gives it, told through warn, and slots their first values.  Its name:
+ */
+#define CONVERT_NAME	"ckpt-00000000"
+int convert_import(const struct model_source *, const char *values,
+		   const char *dir, uint64_t seed,
+		   void (*warn)(const char *), struct fail *);
+
+#endif

@@ -1,0 +1,188 @@
+#include "store/describe.h"
+
+#include "store/compare.h"
+#include "store/disk.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void
+add_json(json_t *object, struct text *out)
+{
+	char *text = json_dumps(object, JSON_PRESERVE_ORDER);
+
+	if (!text)
+		abort();
+	text_add(out, "%s\n", text);
+	free(text);
+	json_decref(object);
+}
+
+static json_t *
+line_json(const struct checkpoint *c, const char *name)
+{
+	const struct checkpoint_info *info = checkpoint_info(c);
+
+	return json_pack("{s:s, s:I, s:s, s:I, s:b}", "name", name, "step",
+			 (json_int_t)info->step, "time", info->time, "size",
+			 (json_int_t)checkpoint_size(c), "final",
+			 (int)info->final);
+}
+
+static void
+add_line(const struct checkpoint *c, const char *name, bool json,
+	 struct text *out)
+{
+	const struct checkpoint_info *info = checkpoint_info(c);
+
+	if (json)
+		add_json(line_json(c, name), out);
+	else
+		text_add(out, "%s\t%ju\t%s\t%ju\t%s\n", name,
+			 (uintmax_t)info->step, info->time,
+			 (uintmax_t)checkpoint_size(c),
+			 info->final ? "final" : "-");
+}
+
+static void
+add_damaged(const char *name, uint64_t step, bool json, struct text *out)
+{
+	if (json)
+		add_json(json_pack("{s:s, s:I, s:b}", "name", name, "step",
+				   (json_int_t)step, "damaged", 1), out);
+	else
+		text_add(out, "%s\t%ju\t-\t-\tdamaged\n", name,
+			 (uintmax_t)step);
+}
+
+int
+describe_folder(const char *dir, bool json, void (*warn)(const char *),
+		struct text *out, struct fail *f)
+{
+	struct checkpoint_list list;
+	struct fail why;
+
+	if (checkpoint_list(&list, dir, f) < 0)
+		return -1;
+	for (size_t i = 0; i < list.count; i++) {
+		char *path = disk_path("%s/%s", dir, list.name[i]);
+		struct checkpoint *c = checkpoint_open(path, false, &why);
+
+		if (c) {
+			add_line(c, list.name[i], json, out);
+		} else {
+			warn(why.text);
+			add_damaged(list.name[i], list.step[i], json, out);
+		}
+		checkpoint_close(c);
+		free(path);
+	}
+	checkpoint_list_free(&list);
+	return 0;
+}
+
+int
+describe_difference(struct checkpoint *a, struct checkpoint *b, bool slots,
+		    double tolerance, struct text *out, struct fail *f)
+{
+	struct compare_item *item;
+	int status = 0;
+	size_t n;
+
+	item = compare_checkpoints(a, b, slots, &n, f);
+	if (!item)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		const struct compare_item *x = &item[i];
+
+		text_add(out, "%s%s%s\t", x->variable, *x->slot ? "@" : "",
+			 x->slot);
+		if (x->misfit)
+			text_add(out, "%s\n", x->misfit);
+		else
+			text_add(out, "%.9g\t%.9g\n", x->largest, x->rms);
+		if (x->misfit || x->largest > tolerance)
+			status = 1;
+	}
+	free(item);
+	return status;
+}
+
+static const char *
+base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static json_t *
+entry_json(const struct checkpoint_entry *e)
+{
+	json_t *shape = json_array();
+
+	for (int i = 0; i < e->shape.rank; i++)
+		json_array_append_new(shape, json_integer(
+				      (json_int_t)e->shape.dim[i]));
+	return json_pack("{s:s, s:s, s:o, s:I, s:I}", "variable", e->variable,
+			 "slot", e->slot, "shape", shape, "shards",
+			 (json_int_t)e->shards, "updates",
+			 (json_int_t)e->updates);
+}
+
+static void
+describe_json(const struct checkpoint *c, const char *model, struct text *out)
+{
+	const struct checkpoint_info *info = checkpoint_info(c);
+	json_t *o = line_json(c, base(checkpoint_path(c)));
+	json_t *list = json_array();
+	const struct checkpoint_entry *e;
+	char seed[24];
+	size_t n;
+
+	/* 64 bits are more than JSON's readers agree on. */
+	snprintf(seed, sizeof(seed), "%ju", (uintmax_t)info->seed);
+	e = checkpoint_entries(c, &n);
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, entry_json(&e[i]));
+	json_object_set_new(o, "run", json_string(info->run));
+	json_object_set_new(o, "seed", json_string(seed));
+	json_object_set_new(o, "examples",
+			    json_integer((json_int_t)info->examples));
+	json_object_set_new(o, "seconds", json_real(info->seconds));
+	json_object_set_new(o, "model", json_string(model));
+	json_object_set_new(o, "arrays", list);
+	add_json(o, out);
+}
+
+void
+describe_checkpoint(const struct checkpoint *c, bool json, struct text *out)
+{
+	const struct checkpoint_info *info = checkpoint_info(c);
+	const struct model_source *source = checkpoint_model(c);
+	const char *model = source->count > 0 ? source->file[0].name : "-";
+	const struct checkpoint_entry *e;
+	char shape[SHAPE_TEXT];
+	size_t n;
+
+	if (json) {
+		describe_json(c, model, out);
+		return;
+	}
+	text_add(out, "checkpoint\t%s\nstep\t%ju%s\ntime\t%s\nrun\t%s\n"
+		 "seed\t%ju\nexamples\t%ju\nseconds\t%.3f\nsize\t%ju\n"
+		 "model\t%s\n", base(checkpoint_path(c)),
+		 (uintmax_t)info->step, info->final ? ", final" : "",
+		 info->time, info->run, (uintmax_t)info->seed,
+		 (uintmax_t)info->examples, info->seconds,
+		 (uintmax_t)checkpoint_size(c), model);
+	e = checkpoint_entries(c, &n);
+	for (size_t i = 0; i < n; i++, e++)
+		text_add(out, "array\t%s%s%s\t%s\t%zu %s\t%ju %s\n",
+			 e->variable, *e->slot ? "@" : "", e->slot,
+			 shape_text(e->shape, shape), e->shards,
+			 e->shards == 1 ? "shard" : "shards",
+			 (uintmax_t)e->updates,
+			 e->updates == 1 ? "update" : "updates");
+}

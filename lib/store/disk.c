@@ -1,0 +1,258 @@
+#include "store/disk.h"
+
+#include "base/mem.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+char *
+disk_path(const char *format, ...)
+{
+	char *path = NULL;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&path, format, args) < 0)
+		abort();
+	va_end(args);
+	return path;
+}
+
+/* "DIR/.tmp-NAME" for "DIR/NAME". */
+static char *
+temporary(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const int folder = slash ? (int)(slash - path) + 1 : 0;
+
+	return disk_path("%.*s" DISK_TEMP "%s", folder, path, path + folder);
+}
+
+int
+disk_create(struct disk_file *file, const char *path, struct fail *f)
+{
+	char *temp = temporary(path);
+	int fd;
+
+	/* What a killed writer left; whoever still has it open keeps a file
+	   without a name. */
+	unlink(temp);
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0) {
+		fail_sys(f, FAIL_CREATE, "cannot create %s", temp);
+		free(temp);
+		*file = (struct disk_file){ .fd = -1 };
+		return -1;
+	}
+	*file = (struct disk_file){
+		.fd = fd, .path = mem_text(path), .temp = temp,
+		.hash = hash_new(),
+	};
+	return 0;
+}
+
+int
+disk_write(struct disk_file *file, const void *bytes, size_t size,
+	   struct fail *f)
+{
+	const char *at = bytes;
+	size_t left = size;
+
+	while (left > 0) {
+		const ssize_t n = write(file->fd, at, left);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail_sys(f, FAIL_IO, "cannot write %s",
+					file->path);
+		at += n;
+		left -= (size_t)n;
+	}
+	hash_add(file->hash, bytes, size);
+	file->size += size;
+	return 0;
+}
+
+static void
+release(struct disk_file *file)
+{
+	hash_free(file->hash);
+	free(file->path);
+	free(file->temp);
+	*file = (struct disk_file){ .fd = -1 };
+}
+
+void
+disk_abandon(struct disk_file *file)
+{
+	if (file->fd < 0)
+		return;
+	close(file->fd);
+	unlink(file->temp);
+	release(file);
+}
+
+static int
+sync_parent(const char *path, struct fail *f)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? mem_text_n(path, (size_t)(slash - path) + 1) :
+			       mem_text(".");
+	const int r = disk_sync_folder(folder, f);
+
+	free(folder);
+	return r;
+}
+
+int
+disk_commit(struct disk_file *file, struct fail *f)
+{
+	int r = 0;
+
+	if (fsync(file->fd) < 0)
+		r = fail_sys(f, FAIL_IO, "cannot write %s", file->path);
+	/* The number is given back whatever close() says. */
+	if (close(file->fd) < 0 && r == 0)
+		r = fail_sys(f, FAIL_IO, "cannot write %s", file->path);
+	if (r == 0 && rename(file->temp, file->path) < 0)
+		r = fail_sys(f, FAIL_CREATE, "cannot create %s", file->path);
+	if (r < 0)
+		unlink(file->temp);
+	else
+		r = sync_parent(file->path, f);
+	release(file);
+	return r;
+}
+
+int
+disk_make_folder(const char *path, struct fail *f)
+{
+	struct stat st;
+
+	if (mkdir(path, 0777) == 0)
+		return 0;
+	if (errno == EEXIST && stat(path, &st) == 0) {
+		if (S_ISDIR(st.st_mode))
+			return 0;
+		errno = ENOTDIR;
+	}
+	return fail_sys(f, FAIL_CREATE, "cannot create %s", path);
+}
+
+int
+disk_sync_folder(const char *path, struct fail *f)
+{
+	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = 0;
+
+	if (fd < 0)
+		return fail_sys(f, FAIL_IO, "cannot open %s", path);
+	/* Some file systems cannot, and need not. */
+	if (fsync(fd) < 0 && errno != EINVAL)
+		r = fail_sys(f, FAIL_IO, "cannot write %s", path);
+	close(fd);
+	return r;
+}
+
+int
+disk_remove_folder(const char *path, struct fail *f)
+{
+	DIR *dir = opendir(path);
+	struct dirent *e;
+
+	if (!dir)
+		return fail_sys(f, FAIL_IO, "cannot remove %s", path);
+	while ((e = readdir(dir)))
+		if (strcmp(e->d_name, ".") != 0 &&
+		    strcmp(e->d_name, "..") != 0)
+			unlinkat(dirfd(dir), e->d_name, 0);
+	closedir(dir);
+	if (rmdir(path) < 0)
+		return fail_sys(f, FAIL_IO, "cannot remove %s", path);
+	return 0;
+}
+
+int
+disk_read_at(int fd, const char *path, void *bytes, size_t size,
+	     uint64_t offset, struct fail *f)
+{
+	char *at = bytes;
+
+	while (size > 0) {
+		const ssize_t n = pread(fd, at, size, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail_sys(f, FAIL_IO, "cannot read %s", path);
+		if (n == 0)
+			return fail(f, FAIL_DATA, "%s: ends at byte %ju, cut "
+				    "short", path, (uintmax_t)offset);
+		at += n;
+		size -= (size_t)n;
+		offset += (uint64_t)n;
+	}
+	return 0;
+}
+
+int
+disk_open_folder(const char *path, struct fail *f)
+{
+	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? fail_sys(f, FAIL_NOINPUT, "cannot open %s", path) : fd;
+}
+
+int
+disk_open(int folder, const char *path, uint64_t *size, struct fail *f)
+{
+	const char *slash = folder == AT_FDCWD ? NULL : strrchr(path, '/');
+	/* Without O_NONBLOCK a FIFO would have us wait for a writer. */
+	const int fd = openat(folder, slash ? slash + 1 : path,
+			      O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return fail_sys(f, FAIL_NOINPUT, "cannot open %s", path);
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return fail(f, FAIL_DATA, "%s: not a plain file", path);
+	}
+	if (size)
+		*size = (uint64_t)st.st_size;
+	return fd;
+}
+
+int
+disk_read_text(int folder, const char *path, size_t limit,
+	       struct text *text, struct fail *f)
+{
+	const int fd = disk_open(folder, path, NULL, f);
+	char block[16384];
+	ssize_t n;
+	int r = 0;
+
+	if (fd < 0)
+		return -1;
+	while (r == 0 && (n = read(fd, block, sizeof(block))) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			r = fail_sys(f, FAIL_IO, "cannot read %s", path);
+		else if (text->size + (size_t)n > limit)
+			r = fail(f, FAIL_DATA, "%s: larger than %zu bytes",
+				 path, limit);
+		else
+			text_add_bytes(text, block, (size_t)n);
+	}
+	close(fd);
+	return r;
+}

@@ -1,0 +1,64 @@
+/*
+ * disk - files that are there whole or not at all.
+ *
+ * A file is written under a temporary name beside its own, hashed as it
+ * goes, made safe and renamed.  Only names are used, never a kept folder
+ * handle: a writer that was presumed dead and wakes up late finds that its
+ * folder has moved, and cannot touch what was published.
+ */
+#ifndef PS_DISK_H
+#define PS_DISK_H
+
+#include "base/fail.h"
+#include "base/hash.h"
+#include "base/text.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define DISK_TEMP	".tmp-"		/* what such names begin with */
+
+/* A path put together; the caller frees it. */
+char *disk_path(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+
+struct disk_file {
+	int fd;				/* -1: none */
+	char *path, *temp;
+	uint64_t size;			/* written so far */
+	struct hash *hash;		/* of what was written */
+};
+
+int disk_create(struct disk_file *, const char *path, struct fail *);
+int disk_write(struct disk_file *, const void *, size_t, struct fail *);
+/* Safe on disk under its name, or gone; ends the file either way. */
+int disk_commit(struct disk_file *, struct fail *);
+/* Give up; nothing to do after disk_commit(), or on { .fd = -1 }. */
+void disk_abandon(struct disk_file *);
+
+/* Make a folder; one that is there already is fine. */
+int disk_make_folder(const char *path, struct fail *);
+/* What was renamed in a folder stays renamed, even without power. */
+int disk_sync_folder(const char *path, struct fail *);
+/* A folder and its files; folders within it stay, and it with them. */
+int disk_remove_folder(const char *path, struct fail *);
+
+/*
+ * A plain file to read, and its size; or -1.  With a folder (else AT_FDCWD)
+ * it is the file there of the path's last component, whatever became of the
+ * folder's own name.
+ */
+int disk_open(int folder, const char *path, uint64_t *size, struct fail *);
+
+/* A folder to open files in, or -1. */
+int disk_open_folder(const char *path, struct fail *);
+
+/* size bytes at offset, or FAIL_DATA if the file ends before. */
+int disk_read_at(int fd, const char *path, void *, size_t size,
+		 uint64_t offset, struct fail *);
+
+/* A whole file of at most limit bytes; folder as for disk_open(). */
+int disk_read_text(int folder, const char *path, size_t limit, struct text *,
+		   struct fail *);
+
+#endif

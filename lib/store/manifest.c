@@ -1,0 +1,629 @@
+#include "store/manifest.h"
+
+#include "base/mem.h"
+#include "store/disk.h"
+
+#include <assert.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FORMAT		1
+#define MAX_NAME	200
+
+/* How both texts begin; the hash is of all behind it. */
+#define HEAD		"{\n  \"hash\": \""
+#define HEAD_END	"\",\n"
+#define HEAD_SIZE	(sizeof(HEAD) - 1 + HASH_TEXT - 1 + \
+			 sizeof(HEAD_END) - 1)
+
+/* ---- names ---- */
+
+static bool
+sound_name(const char *name, const char *extra)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		"abcdefghijklmnopqrstuvwxyz0123456789_";
+	const size_t n = strlen(name);
+
+	/* Each component begins with a letter, digit or underscore: so none
+	   is empty, "." or "..". */
+	for (size_t i = 0; i < n; i++) {
+		const bool first = i == 0 || name[i - 1] == '/';
+
+		if (!strchr(plain, name[i]) &&
+		    (first || !strchr(extra, name[i])))
+			return false;
+	}
+	return n > 0 && n <= MAX_NAME && name[n - 1] != '/';
+}
+
+int
+manifest_check_names(const char *variable, const char *slot, struct fail *f)
+{
+	if (!sound_name(variable, "./+-"))
+		return fail(f, FAIL_DATA, "variable '%.80s': the name cannot "
+			    "be a file's", variable);
+	if (*slot && !sound_name(slot, ".+-"))
+		return fail(f, FAIL_DATA, "slot '%.80s': the name cannot be "
+			    "a file's", slot);
+	return 0;
+}
+
+bool
+manifest_sound_name(const char *name)
+{
+	return sound_name(name, ".+-") && strlen(name) < CHECKPOINT_NAME;
+}
+
+char *
+manifest_member_file(const struct manifest_member *m)
+{
+	return disk_path("%s%s%s/%zu-%zu.npy", m->variable,
+			 *m->slot ? "@" : "", m->slot, m->rows.first,
+			 m->rows.first + m->rows.count - 1);
+}
+
+struct shape
+manifest_member_shape(const struct manifest_member *m)
+{
+	struct shape s = m->shape;
+
+	if (s.rank > 0)
+		s.dim[0] = m->rows.count;
+	return s;
+}
+
+void
+manifest_member_release(struct manifest_member *m)
+{
+	free(m->variable);
+	free(m->slot);
+}
+
+/* ---- writing ---- */
+
+static json_t *
+number(uint64_t n)
+{
+	assert(n <= INT64_MAX);
+	return json_integer((json_int_t)n);
+}
+
+static void
+set(json_t *object, const char *key, json_t *value)
+{
+	if (json_object_set_new(object, key, value) < 0)
+		abort();		/* out of memory, or no UTF-8 */
+}
+
+static void
+add_compact(struct text *out, const json_t *value)
+{
+	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT |
+				JSON_PRESERVE_ORDER);
+
+	if (!text)
+		abort();
+	text_add_bytes(out, text, strlen(text));
+	free(text);
+}
+
+/* A line for each key, and for each item of a list: grep and diff read it. */
+static void
+add_lines(struct text *out, json_t *object)
+{
+	const char *key, *comma = "";
+	json_t *value, *item;
+	size_t i;
+
+	json_object_foreach(object, key, value) {
+		text_add(out, "%s  \"%s\": ", comma, key);
+		comma = ",\n";
+		if (!json_is_array(value)) {
+			add_compact(out, value);
+			continue;
+		}
+		text_add(out, "[");
+		json_array_foreach(value, i, item) {
+			text_add(out, "%s\n    ", i ? "," : "");
+			add_compact(out, item);
+		}
+		text_add(out, "\n  ]");
+	}
+	text_add(out, "\n}\n");
+}
+
+/* Takes over the object. */
+static void
+seal(json_t *object, struct text *out)
+{
+	struct hash *hash = hash_new();
+	struct text body = { 0 };
+	char sum[HASH_TEXT];
+
+	add_lines(&body, object);
+	hash_add(hash, body.data, body.size);
+	hash_text(hash, sum);
+	text_add(out, "%s%s%s", HEAD, sum, HEAD_END);
+	text_add_bytes(out, body.data, body.size);
+	text_release(&body);
+	hash_free(hash);
+	json_decref(object);
+}
+
+static json_t *
+shape_json(struct shape s)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < s.rank; i++)
+		json_array_append_new(list, number(s.dim[i]));
+	return list;
+}
+
+void
+manifest_part_write(const struct manifest_part *p, struct text *out)
+{
+	json_t *object = json_object(), *list = json_array();
+
+	for (size_t i = 0; i < p->count; i++) {
+		const struct manifest_member *m = &p->member[i];
+		char *file = manifest_member_file(m);
+		json_t *item = json_object();
+
+		set(item, "file", json_string(file));
+		set(item, "variable", json_string(m->variable));
+		set(item, "slot", json_string(m->slot));
+		set(item, "shape", shape_json(m->shape));
+		set(item, "first", number(m->rows.first));
+		set(item, "rows", number(m->rows.count));
+		set(item, "updates", number(m->updates));
+		set(item, "size", number(m->size));
+		set(item, "hash", json_string(m->hash));
+		json_array_append_new(list, item);
+		free(file);
+	}
+	set(object, "format", json_integer(FORMAT));
+	set(object, "name", json_string(p->name));
+	set(object, "part", number(p->part));
+	set(object, "parts", number(p->parts));
+	set(object, "members", list);
+	seal(object, out);
+}
+
+static bool
+same_array(const struct manifest_member *a, const struct manifest_member *b)
+{
+	return strcmp(a->variable, b->variable) == 0 &&
+	       strcmp(a->slot, b->slot) == 0;
+}
+
+/* Members are sorted: those of one array stand together. */
+static json_t *
+variables_json(const struct manifest_member *m, size_t members)
+{
+	json_t *list = json_array(), *shards = NULL;
+
+	for (size_t i = 0; i < members; i++) {
+		json_t *shard = json_object();
+
+		if (i == 0 || !same_array(&m[i - 1], &m[i])) {
+			json_t *item = json_object();
+
+			set(item, "variable", json_string(m[i].variable));
+			set(item, "slot", json_string(m[i].slot));
+			set(item, "shape", shape_json(m[i].shape));
+			set(item, "shards", shards = json_array());
+			json_array_append_new(list, item);
+		}
+		set(shard, "part", number(m[i].part));
+		set(shard, "first", number(m[i].rows.first));
+		set(shard, "rows", number(m[i].rows.count));
+		json_array_append_new(shards, shard);
+	}
+	return list;
+}
+
+/*
+ * A file is text, or else bytes of which each is one character: JSON knows
+ * UTF-8 only, and a vocabulary may be older.
+ */
+static json_t *
+file_json(const struct model_file *file)
+{
+	json_t *item = json_object();
+	json_t *text = json_stringn(file->text, file->size);
+	json_t *name = json_string(file->name);
+
+	set(item, "name", name ? name : json_string("?"));
+	if (text) {
+		set(item, "text", text);
+		return item;
+	}
+
+	char *wide = mem_alloc(2 * file->size, 1);
+	size_t n = 0;
+
+	for (size_t i = 0; i < file->size; i++) {
+		const unsigned char c = (unsigned char)file->text[i];
+
+		if (c >= 0x80)
+			wide[n++] = (char)(0xc0 | c >> 6);
+		wide[n++] = (char)(c < 0x80 ? c : 0x80 | (c & 0x3f));
+	}
+	set(item, "bytes", json_stringn(wide, n));
+	free(wide);
+	return item;
+}
+
+void
+manifest_write(const struct manifest *m, const struct manifest_member *member,
+	       size_t members, struct text *out)
+{
+	const struct checkpoint_info *info = &m->info;
+	json_t *o = json_object(), *parts = json_array();
+	json_t *model = json_array();
+	char seed[24];
+
+	for (size_t i = 0; i < m->model.count; i++)
+		json_array_append_new(model, file_json(&m->model.file[i]));
+	for (size_t i = 0; i < m->parts; i++) {
+		char *file = disk_path("shard-%zu-of-%zu.tar", i, m->parts);
+		json_t *part = json_object();
+
+		set(part, "file", json_string(file));
+		set(part, "size", number(m->part[i].size));
+		set(part, "hash", json_string(m->part[i].hash));
+		json_array_append_new(parts, part);
+		free(file);
+	}
+	/* A seed has 64 bits; many a JSON reader rounds above 2^53. */
+	snprintf(seed, sizeof(seed), "%ju", (uintmax_t)info->seed);
+	set(o, "format", json_integer(FORMAT));
+	set(o, "name", json_string(m->name));
+	set(o, "step", number(info->step));
+	set(o, "final", json_boolean(info->final));
+	set(o, "run", json_string(info->run));
+	set(o, "seed", json_string(seed));
+	set(o, "examples", number(info->examples));
+	set(o, "seconds", json_real(isfinite(info->seconds) ?
+				    info->seconds : 0));
+	set(o, "time", json_string(info->time));
+	set(o, "parts", parts);
+	set(o, "variables", variables_json(member, members));
+	set(o, "model", model);
+	seal(o, out);
+}
+
+/* ---- reading ---- */
+
+static json_t *
+unseal(const char *text, size_t size, struct fail *f)
+{
+	const char *sum = text + sizeof(HEAD) - 1;
+	char wanted[HASH_TEXT];
+	struct hash *hash;
+	json_error_t error;
+	json_t *object;
+
+	if (size < HEAD_SIZE || memcmp(text, HEAD, sizeof(HEAD) - 1) != 0 ||
+	    memcmp(sum + HASH_TEXT - 1, HEAD_END, sizeof(HEAD_END) - 1) != 0) {
+		fail(f, FAIL_DATA, "does not begin as a manifest does");
+		return NULL;
+	}
+	hash = hash_new();
+	hash_add(hash, text + HEAD_SIZE, size - HEAD_SIZE);
+	hash_text(hash, wanted);
+	hash_free(hash);
+	if (memcmp(sum, wanted, HASH_TEXT - 1) != 0) {
+		fail(f, FAIL_DATA, "damaged: its hash does not match");
+		return NULL;
+	}
+	object = json_loadb(text, size, JSON_REJECT_DUPLICATES |
+			    JSON_ALLOW_NUL, &error);
+	if (!object)
+		fail(f, FAIL_DATA, "line %d: %s", error.line, error.text);
+	return object;
+}
+
+static int
+check_format(json_t *o, struct fail *f)
+{
+	const json_t *format = json_object_get(o, "format");
+
+	if (!json_is_integer(format))
+		return fail(f, FAIL_DATA, "no format number");
+	if (json_integer_value(format) != FORMAT)
+		return fail(f, FAIL_DATA, "format %jd is not known to this "
+			    "version",
+			    (intmax_t)json_integer_value(format));
+	return 0;
+}
+
+/* json_unpack_ex() has said why, for people who know the text. */
+static int
+misfit(const json_error_t *e, struct fail *f)
+{
+	return fail(f, FAIL_DATA, "not as it should be: %s", e->text);
+}
+
+static bool
+copy_text(char *to, size_t room, const char *from)
+{
+	return snprintf(to, room, "%s", from) < (int)room;
+}
+
+static bool
+sound_hash(const char *text)
+{
+	return strlen(text) == HASH_TEXT - 1 &&
+	       strspn(text, "0123456789abcdef") == HASH_TEXT - 1;
+}
+
+static bool
+read_shape(const json_t *list, struct shape *s)
+{
+	json_t *item;
+	size_t i;
+
+	if (!json_is_array(list) || json_array_size(list) > SHAPE_RANK)
+		return false;
+	*s = (struct shape){ .rank = (int)json_array_size(list) };
+	json_array_foreach(list, i, item) {
+		if (!json_is_integer(item) || json_integer_value(item) < 0)
+			return false;
+		s->dim[i] = (size_t)json_integer_value(item);
+	}
+	return shape_sound(s);
+}
+
+static int
+read_member(struct manifest_member *m, json_t *item, struct fail *f)
+{
+	json_int_t first, rows, updates, size;
+	const char *file, *variable, *slot, *hash;
+	json_error_t error;
+	json_t *shape;
+	int same;
+
+	if (json_unpack_ex(item, &error, 0, "{s:s, s:s, s:s, s:o, s:I, s:I, "
+			   "s:I, s:I, s:s}", "file", &file, "variable",
+			   &variable, "slot", &slot, "shape", &shape,
+			   "first", &first, "rows", &rows, "updates",
+			   &updates, "size", &size, "hash", &hash) < 0)
+		return misfit(&error, f);
+	if (manifest_check_names(variable, slot, f) < 0)
+		return -1;
+	if (!read_shape(shape, &m->shape))
+		return fail(f, FAIL_DATA, "'%s': no sound shape", variable);
+	if (first < 0 || rows < 1 || updates < 0 || size < 0 ||
+	    (size_t)first >= shape_rows(m->shape) ||
+	    (size_t)rows > shape_rows(m->shape) - (size_t)first)
+		return fail(f, FAIL_DATA, "'%s': numbers out of range",
+			    variable);
+	if (!sound_hash(hash))
+		return fail(f, FAIL_DATA, "'%s': no sound hash", variable);
+	m->rows = (struct rows){ (size_t)first, (size_t)rows };
+	m->updates = (uint64_t)updates;
+	m->size = (uint64_t)size;
+	memcpy(m->hash, hash, HASH_TEXT);
+	m->variable = mem_text(variable);
+	m->slot = mem_text(slot);
+
+	char *wanted = manifest_member_file(m);
+
+	same = strcmp(file, wanted) == 0;
+	if (!same)
+		fail(f, FAIL_DATA, "'%.80s' is listed, '%s' expected", file,
+		     wanted);
+	free(wanted);
+	return same ? 0 : -1;
+}
+
+int
+manifest_part_read(struct manifest_part *p, const char *text, size_t size,
+		   struct fail *f)
+{
+	json_t *o = unseal(text, size, f), *list, *item;
+	json_int_t part, parts;
+	json_error_t error;
+	const char *name;
+	size_t i;
+	int r = -1;
+
+	if (!o || check_format(o, f) < 0)
+		goto out;
+	if (json_unpack_ex(o, &error, 0, "{s:s, s:I, s:I, s:o}", "name",
+			   &name, "part", &part, "parts", &parts, "members",
+			   &list) < 0) {
+		misfit(&error, f);
+		goto out;
+	}
+	if (part < 0 || parts > (json_int_t)MANIFEST_PARTS || part >= parts) {
+		fail(f, FAIL_DATA, "part %jd of %jd makes no sense",
+		     (intmax_t)part, (intmax_t)parts);
+		goto out;
+	}
+	p->name = mem_text(name);
+	p->part = (size_t)part;
+	p->parts = (size_t)parts;
+	p->member = mem_alloc(json_array_size(list), sizeof(*p->member));
+	r = 0;
+	json_array_foreach(list, i, item) {
+		p->count = i + 1;
+		p->member[i].part = p->part;
+		r = read_member(&p->member[i], item, f);
+		if (r < 0)
+			break;
+	}
+out:
+	json_decref(o);
+	return r;
+}
+
+void
+manifest_part_release(struct manifest_part *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		manifest_member_release(&p->member[i]);
+	free(p->member);
+	free(p->name);
+	*p = (struct manifest_part){ 0 };
+}
+
+static int
+read_file(struct model_file *file, json_t *item, struct fail *f)
+{
+	json_t *text = json_object_get(item, "text");
+	json_t *bytes = json_object_get(item, "bytes");
+	json_t *name = json_object_get(item, "name");
+	json_t *source = text ? text : bytes;
+	const char *from = json_string_value(source);
+	size_t left = json_string_length(source), n = 0;
+
+	if (!json_is_string(name) || !json_is_string(source))
+		return fail(f, FAIL_DATA, "a model file has no name or text");
+	file->name = mem_text(json_string_value(name));
+	file->text = mem_text_n(from, left);
+	file->size = left;
+	if (text)
+		return 0;
+	for (; left > 0; left--, from++) {
+		unsigned char c = (unsigned char)*from;
+
+		if (c >= 0xc4)
+			return fail(f, FAIL_DATA, "model file '%.80s': a "
+				    "character is no byte", file->name);
+		if (c >= 0x80 && left > 1) {
+			c = (unsigned char)(c << 6 | (from[1] & 0x3f));
+			left--;
+			from++;
+		}
+		file->text[n++] = (char)c;
+	}
+	file->text[n] = '\0';
+	file->size = n;
+	return 0;
+}
+
+static int
+read_model(struct model_source *model, json_t *list, struct fail *f)
+{
+	json_t *item;
+	size_t i;
+
+	if (!json_is_array(list))
+		return fail(f, FAIL_DATA, "no list of model files");
+	model->file = mem_alloc(json_array_size(list), sizeof(*model->file));
+	json_array_foreach(list, i, item) {
+		model->count = i + 1;
+		if (read_file(&model->file[i], item, f) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+read_parts(struct manifest *m, json_t *list, struct fail *f)
+{
+	json_error_t error;
+	json_t *item;
+	size_t i;
+
+	if (!json_is_array(list) || json_array_size(list) == 0 ||
+	    json_array_size(list) > MANIFEST_PARTS)
+		return fail(f, FAIL_DATA, "no list of parts");
+	m->parts = json_array_size(list);
+	m->part = mem_alloc(m->parts, sizeof(*m->part));
+	json_array_foreach(list, i, item) {
+		char *file = disk_path("shard-%zu-of-%zu.tar", i, m->parts);
+		const char *name, *hash;
+		json_int_t size;
+		int r = 0;
+
+		if (json_unpack_ex(item, &error, 0, "{s:s, s:I, s:s}", "file",
+				   &name, "size", &size, "hash", &hash) < 0)
+			r = misfit(&error, f);
+		else if (strcmp(name, file) != 0 || size < 0 ||
+			 !sound_hash(hash))
+			r = fail(f, FAIL_DATA, "part %zu makes no sense", i);
+		free(file);
+		if (r < 0)
+			return -1;
+		m->part[i].size = (uint64_t)size;
+		memcpy(m->part[i].hash, hash, HASH_TEXT);
+	}
+	return 0;
+}
+
+static int
+read_info(struct manifest *m, json_t *o, struct fail *f)
+{
+	const char *name, *run, *seed, *time;
+	struct checkpoint_info *info = &m->info;
+	json_int_t step, examples;
+	json_error_t error;
+	int final;
+
+	if (json_unpack_ex(o, &error, 0, "{s:s, s:I, s:b, s:s, s:s, s:I, "
+			   "s:F, s:s}", "name", &name, "step", &step, "final",
+			   &final, "run", &run, "seed", &seed, "examples",
+			   &examples, "seconds", &info->seconds, "time",
+			   &time) < 0)
+		return misfit(&error, f);
+	if (step < 0 || examples < 0 || !text_uint(seed, &info->seed) ||
+	    !copy_text(info->run, sizeof(info->run), run) ||
+	    !copy_text(info->time, sizeof(info->time), time))
+		return fail(f, FAIL_DATA, "step, seed, run or time makes no "
+			    "sense");
+	m->name = mem_text(name);
+	info->step = (uint64_t)step;
+	info->examples = (uint64_t)examples;
+	info->final = final;
+	return 0;
+}
+
+int
+manifest_read(struct manifest *m, const char *text, size_t size,
+	      struct fail *f)
+{
+	json_t *o = unseal(text, size, f);
+	int r = -1;
+
+	if (o && check_format(o, f) == 0 && read_info(m, o, f) == 0 &&
+	    read_parts(m, json_object_get(o, "parts"), f) == 0 &&
+	    read_model(&m->model, json_object_get(o, "model"), f) == 0) {
+		m->variables = json_incref(json_object_get(o, "variables"));
+		r = 0;
+	}
+	json_decref(o);
+	return r;
+}
+
+bool
+manifest_agrees(const struct manifest *m,
+		const struct manifest_member *member, size_t members)
+{
+	json_t *variables = variables_json(member, members);
+	const bool same = json_equal(m->variables, variables);
+
+	json_decref(variables);
+	return same;
+}
+
+void
+manifest_release(struct manifest *m)
+{
+	for (size_t i = 0; i < m->model.count; i++) {
+		free(m->model.file[i].name);
+		free(m->model.file[i].text);
+	}
+	free(m->model.file);
+	free(m->part);
+	free(m->name);
+	json_decref(m->variables);
+	*m = (struct manifest){ 0 };
+}

@@ -1,0 +1,40 @@
+/*
+ * npy - NumPy's array format: a header and raw numbers.
+ *
+ * Written: version 1.0, '<f4', C order.  Read: versions 1 to 3, C order, any
+ * number type, converted to float by the caller's choice of npy_convert().
+ */
+#ifndef PS_NPY_H
+#define PS_NPY_H
+
+#include "base/fail.h"
+#include "tensor/shape.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define NPY_HEADER_MAX	1024
+
+/* The header of a '<f4' array; returns its size, a multiple of 64. */
+size_t npy_header(struct shape, char header[NPY_HEADER_MAX]);
+
+struct npy {
+	struct shape shape;
+	char kind;		/* 'f', 'i', 'u', 'b' (bool) */
+	size_t item;		/* bytes of one number */
+	bool big;		/* big-endian */
+	size_t offset;		/* where the numbers begin */
+};
+
+/*
+ * Of the first bytes of a file, at least its whole header (NPY_HEADER_MAX are
+ * enough for what NumPy writes).  Returns 0, or -1 (FAIL_DATA, no name in
+ * front).  Fortran order and objects are refused.
+ */
+int npy_read(struct npy *, const void *bytes, size_t size, struct fail *);
+
+/* n numbers as floats; 64-bit integers are rounded. */
+void npy_floats(const struct npy *, const void *numbers, float *out,
+		size_t n);
+
+#endif

@@ -1,0 +1,239 @@
+/*
+ * npz - arrays as NumPy's savez() keeps them: a zip of .npy files.
+ */
+#include "store/arrays.h"
+
+#include "base/mem.h"
+#include "store/tar.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct output {
+	struct archive *archive;
+	struct disk_file *file;
+	struct fail fail;
+	bool failed;
+};
+
+/* As for tar: libarchive is told that all is well, outcome() that not. */
+static la_ssize_t
+write_block(struct archive *a, void *data, const void *bytes, size_t size)
+{
+	struct output *o = data;
+
+	(void)a;
+	if (!o->failed && disk_write(o->file, bytes, size, &o->fail) < 0)
+		o->failed = true;
+	return (la_ssize_t)size;
+}
+
+static int
+outcome(struct output *o, bool well, struct fail *f)
+{
+	if (o->failed) {
+		*f = o->fail;
+		return -1;
+	}
+	return well ? 0 : fail(f, FAIL_IO, "%s: %s", o->file->path,
+			       archive_error_string(o->archive));
+}
+
+static int
+add(void *to, const void *bytes, size_t size, struct fail *f)
+{
+	struct output *o = to;
+
+	return outcome(o, archive_write_data(o->archive, bytes, size) ==
+		       (la_ssize_t)size, f);
+}
+
+static int
+write_array(struct output *o, const struct arrays_source *source, size_t i,
+	    struct fail *f)
+{
+	const struct arrays_item *item = &source->item[i];
+	struct archive_entry *e = archive_entry_new();
+	char header[NPY_HEADER_MAX];
+	const size_t head = npy_header(item->shape, header);
+	char *name = disk_path("%s.npy", item->name);
+	int r;
+
+	archive_entry_set_pathname(e, name);
+	archive_entry_set_filetype(e, AE_IFREG);
+	archive_entry_set_perm(e, 0644);
+	archive_entry_set_mtime(e, tar_time(), 0);
+	archive_entry_set_size(e, (la_int64_t)(head + 4 *
+			       (uint64_t)shape_size(item->shape)));
+	r = archive_write_header(o->archive, e);
+	archive_entry_free(e);
+	free(name);
+	if (outcome(o, r == ARCHIVE_OK, f) < 0 || add(o, header, head, f) < 0)
+		return -1;
+	return arrays_each(source, i, add, o, f);
+}
+
+static int
+write_npz(struct disk_file *file, const struct arrays_source *source,
+	  struct fail *f)
+{
+	struct output o = { .archive = archive_write_new(), .file = file };
+	int r;
+
+	if (!o.archive)
+		abort();
+	archive_write_set_format_zip(o.archive);
+	archive_write_set_options(o.archive, "zip:compression=store");
+	archive_write_set_bytes_per_block(o.archive, 0);
+	r = outcome(&o, archive_write_open(o.archive, &o, NULL, write_block,
+					   NULL) == ARCHIVE_OK, f);
+	for (size_t i = 0; r == 0 && i < source->count; i++)
+		r = write_array(&o, source, i, f);
+	if (r == 0)
+		r = outcome(&o, archive_write_close(o.archive) == ARCHIVE_OK,
+			    f);
+	o.failed = true;
+	archive_write_free(o.archive);
+	return r;
+}
+
+/* ---- reading ---- */
+
+static int
+broken(struct archive *a, const char *path, const char *name, struct fail *f)
+{
+	const char *reason = archive_error_string(a);
+
+	return fail(f, FAIL_DATA, "%s: '%.80s': %s", path, name,
+		    reason ? reason : "cut short");
+}
+
+/* As many bytes as there are, up to size; -1 for damage. */
+static la_ssize_t
+read_full(struct archive *a, char *bytes, size_t size)
+{
+	size_t got = 0;
+
+	while (got < size) {
+		const la_ssize_t n =
+			archive_read_data(a, bytes + got, size - got);
+
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		got += (size_t)n;
+	}
+	return (la_ssize_t)got;
+}
+
+/*
+ * Numbers into out, through a block that begins with what came in with the
+ * header; then exactly the end, where the zip's checksum is compared.
+ */
+static int
+read_numbers(struct archive *a, const struct npy *npy, char *block,
+	     size_t room, size_t held, float *out)
+{
+	size_t left = shape_size(npy->shape);
+
+	while (left > 0) {
+		size_t want = room / npy->item;
+		la_ssize_t n;
+
+		if (want > left)
+			want = left;
+		if (held < want * npy->item) {
+			n = read_full(a, block + held,
+				      want * npy->item - held);
+			if (n < 0 || held + (size_t)n < want * npy->item)
+				return -1;
+			held = want * npy->item;
+		}
+		npy_floats(npy, block, out, want);
+		out += want;
+		left -= want;
+		held -= want * npy->item;
+		memmove(block, block + want * npy->item, held);
+	}
+	return held == 0 && read_full(a, block, 1) == 0 ? 0 : -1;
+}
+
+static int
+read_array(struct archive *a, const char *path, char *name,
+	   const struct arrays_sink *sink, struct fail *f)
+{
+	const size_t room = (size_t)1 << 18;
+	char *block = mem_alloc(room, 1);
+	const la_ssize_t n = read_full(a, block, NPY_HEADER_MAX);
+	struct npy npy;
+	float *out;
+	int r = -1;
+
+	if (n < 0) {
+		broken(a, path, name, f);
+	} else if (npy_read(&npy, block, (size_t)n, f) < 0) {
+		fail_at(f, "%s: '%.80s'", path, name);
+	} else if (!(out = sink->place(sink->data, name, npy.shape, f))) {
+		fail_at(f, "%s", path);
+	} else {
+		memmove(block, block + npy.offset, (size_t)n - npy.offset);
+		r = read_numbers(a, &npy, block, room,
+				 (size_t)n - npy.offset, out);
+		if (r < 0)
+			broken(a, path, name, f);
+	}
+	free(block);
+	return r;
+}
+
+static int
+read_entry(struct archive *a, struct archive_entry *e, const char *path,
+	   const struct arrays_sink *sink, struct fail *f)
+{
+	const char *text = archive_entry_pathname(e);
+	const size_t n = text ? strlen(text) : 0;
+	char *name;
+	int r;
+
+	if (n <= 4 || strcmp(text + n - 4, ".npy") != 0 ||
+	    archive_entry_filetype(e) != AE_IFREG)
+		return fail(f, FAIL_DATA, "%s: '%.80s' is no .npy", path,
+			    text ? text : "");
+	name = mem_text_n(text, n - 4);
+	r = read_array(a, path, name, sink, f);
+	free(name);
+	return r;
+}
+
+static int
+read_npz(int fd, const char *path, uint64_t size,
+	 const struct arrays_sink *sink, struct fail *f)
+{
+	struct archive *a = archive_read_new();
+	struct archive_entry *e;
+	int r, got = ARCHIVE_OK;
+
+	(void)size;
+	if (!a)
+		abort();
+	archive_read_support_format_zip(a);
+	r = archive_read_open_fd(a, fd, 1 << 16) == ARCHIVE_OK ? 0 :
+	    broken(a, path, "", f);
+	while (r == 0 &&
+	       (got = archive_read_next_header(a, &e)) == ARCHIVE_OK)
+		r = read_entry(a, e, path, sink, f);
+	if (r == 0 && got != ARCHIVE_EOF)
+		r = fail(f, FAIL_DATA, "%s: not a zip, or damaged: %s", path,
+			 archive_error_string(a));
+	archive_read_free(a);
+	return r;
+}
+
+const struct arrays_format arrays_npz = {
+	.suffix = ".npz", .write = write_npz, .read = read_npz,
+};

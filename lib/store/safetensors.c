@@ -1,0 +1,206 @@
+/*
+ * safetensors - a length (8 bytes, little end first), that much JSON, and
+ * the numbers: https://github.com/huggingface/safetensors, "Format".
+ */
+#include "store/arrays.h"
+
+#include "base/mem.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEADER_MAX	((uint64_t)100 << 20)	/* the format's own limit */
+
+static const struct {
+	const char *name;
+	char kind;
+	size_t item;
+} types[] = {
+	{ "BOOL", 'b', 1 }, { "F16", 'f', 2 }, { "F32", 'f', 4 },
+	{ "F64", 'f', 8 }, { "I8", 'i', 1 }, { "I16", 'i', 2 },
+	{ "I32", 'i', 4 }, { "I64", 'i', 8 }, { "U8", 'u', 1 },
+	{ "U16", 'u', 2 }, { "U32", 'u', 4 }, { "U64", 'u', 8 },
+};
+
+static int
+add(void *to, const void *bytes, size_t size, struct fail *f)
+{
+	return disk_write(to, bytes, size, f);
+}
+
+/* Numbers begin at a multiple of 8: blanks are allowed behind the JSON. */
+static void
+make_header(const struct arrays_source *source, struct text *text)
+{
+	uint64_t at = 0;
+
+	text_add(text, "{");
+	for (size_t i = 0; i < source->count; i++) {
+		const struct arrays_item *item = &source->item[i];
+		const uint64_t end = at + 4 * (uint64_t)shape_size(item->shape);
+		char shape[SHAPE_TEXT];
+
+		/* Names are of letters, digits and ./@_+-: no escapes. */
+		text_add(text, "%s\"%s\":{\"dtype\":\"F32\",\"shape\":%s,"
+			 "\"data_offsets\":[%ju,%ju]}", i ? "," : "",
+			 item->name, shape_text(item->shape, shape),
+			 (uintmax_t)at, (uintmax_t)end);
+		at = end;
+	}
+	text_add(text, "}");
+	while (text->size % 8 != 0)
+		text_add(text, " ");
+}
+
+static int
+write_file(struct disk_file *file, const struct arrays_source *source,
+	   struct fail *f)
+{
+	struct text text = { 0 };
+	uint64_t size;
+	int r;
+
+	make_header(source, &text);
+	size = text.size;
+	r = disk_write(file, &size, sizeof(size), f);
+	if (r == 0)
+		r = disk_write(file, text.data, text.size, f);
+	text_release(&text);
+	for (size_t i = 0; r == 0 && i < source->count; i++)
+		r = arrays_each(source, i, add, file, f);
+	return r;
+}
+
+/* ---- reading ---- */
+
+struct input {
+	int fd;
+	const char *path;
+	uint64_t start, size;		/* of the numbers */
+	const struct arrays_sink *sink;
+};
+
+/* Type, shape and place of one array; false if they make no sense. */
+static bool
+read_item(const struct input *in, const json_t *item, struct npy *npy)
+{
+	const json_t *shape = json_object_get(item, "shape");
+	const json_t *offsets = json_object_get(item, "data_offsets");
+	const char *type = json_string_value(json_object_get(item, "dtype"));
+	const json_int_t from =
+		json_integer_value(json_array_get(offsets, 0));
+	const json_int_t to = json_integer_value(json_array_get(offsets, 1));
+
+	*npy = (struct npy){ 0 };
+	for (size_t i = 0; type && i < sizeof(types) / sizeof(*types); i++)
+		if (strcmp(type, types[i].name) == 0) {
+			npy->kind = types[i].kind;
+			npy->item = types[i].item;
+		}
+	if (npy->item == 0 || !json_is_array(shape) ||
+	    json_array_size(shape) > SHAPE_RANK ||
+	    json_array_size(offsets) != 2)
+		return false;
+	npy->shape.rank = (int)json_array_size(shape);
+	for (int i = 0; i < npy->shape.rank; i++) {
+		const json_t *dim = json_array_get(shape, (size_t)i);
+
+		if (!json_is_integer(dim) || json_integer_value(dim) < 0)
+			return false;
+		npy->shape.dim[i] = (size_t)json_integer_value(dim);
+	}
+	npy->offset = (size_t)from;
+	return shape_sound(&npy->shape) && from >= 0 && to >= from &&
+	       (uint64_t)to <= in->size &&
+	       (uint64_t)(to - from) == npy->item *
+	       (uint64_t)shape_size(npy->shape);
+}
+
+static int
+read_numbers(const struct input *in, const struct npy *npy, float *out,
+	     struct fail *f)
+{
+	const size_t step = 1 << 16;
+	char *block = mem_alloc(step, npy->item);
+	const size_t all = shape_size(npy->shape);
+	int r = 0;
+
+	for (size_t at = 0; r == 0 && at < all; at += step) {
+		const size_t n = all - at < step ? all - at : step;
+
+		r = disk_read_at(in->fd, in->path, block, n * npy->item,
+				 in->start + npy->offset + at * npy->item, f);
+		if (r == 0)
+			npy_floats(npy, block, out + at, n);
+	}
+	free(block);
+	return r;
+}
+
+static int
+read_items(const struct input *in, json_t *object, struct fail *f)
+{
+	uint64_t used = 0;
+	const char *name;
+	json_t *item;
+
+	json_object_foreach(object, name, item) {
+		struct npy npy;
+		float *out;
+
+		if (strcmp(name, "__metadata__") == 0)
+			continue;
+		if (!read_item(in, item, &npy))
+			return fail(f, FAIL_DATA, "%s: '%.80s': type, shape "
+				    "or place makes no sense", in->path,
+				    name);
+		out = in->sink->place(in->sink->data, name, npy.shape, f);
+		if (!out)
+			return fail_at(f, "%s", in->path);
+		if (read_numbers(in, &npy, out, f) < 0)
+			return -1;
+		used += npy.item * (uint64_t)shape_size(npy.shape);
+	}
+	if (used != in->size)
+		return fail(f, FAIL_DATA, "%s: %ju bytes of numbers, its "
+			    "header tells of %ju", in->path,
+			    (uintmax_t)in->size, (uintmax_t)used);
+	return 0;
+}
+
+static int
+read_file(int fd, const char *path, uint64_t size,
+	  const struct arrays_sink *sink, struct fail *f)
+{
+	struct input in = { .fd = fd, .path = path, .sink = sink };
+	json_error_t error;
+	json_t *object;
+	uint64_t length;
+	char *text;
+	int r;
+
+	if (disk_read_at(fd, path, &length, sizeof(length), 0, f) < 0)
+		return -1;
+	if (length > size - sizeof(length) || length > HEADER_MAX)
+		return fail(f, FAIL_DATA, "%s: not a safetensors file, or "
+			    "cut short", path);
+	in.start = sizeof(length) + length;
+	in.size = size - in.start;
+	text = mem_alloc((size_t)length + 1, 1);
+	r = disk_read_at(fd, path, text, (size_t)length, sizeof(length), f);
+	object = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES,
+			    &error);
+	free(text);
+	if (r == 0 && !json_is_object(object))
+		r = fail(f, FAIL_DATA, "%s: not a safetensors file: %s",
+			 path, object ? "no object" : error.text);
+	if (r == 0)
+		r = read_items(&in, object, f);
+	json_decref(object);
+	return r;
+}
+
+const struct arrays_format arrays_safetensors = {
+	.suffix = ".safetensors", .write = write_file, .read = read_file,
+};

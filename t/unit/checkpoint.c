@@ -1,0 +1,437 @@
+/*
+ * What was saved under some number of servers is read under any other, and a
+ * folder of checkpoints always has a newest whole one.
+ */
+#include "store/checkpoint.h"
+
+#include "base/mem.h"
+#include "store/disk.h"
+
+#include "tap.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct fail f;
+static char root[] = "/tmp/checkpoint.XXXXXX";
+
+static const struct model_source model = {
+	.file = (struct model_file[]){
+		{ (char[]){ "model.ps" }, (char[]){ "loss x\n" }, 7 },
+		{ (char[]){ "words" }, (char[]){ "caf\xe9\n" }, 5 },
+	},
+	.count = 2,
+};
+
+static char *
+at(const char *dir, const char *name)
+{
+	static char path[4][256];
+	static int i;
+
+	i = (i + 1) % 4;
+	snprintf(path[i], sizeof(path[i]), "%s/%s/%s", root, dir, name);
+	return path[i];
+}
+
+static bool
+read_all(const char *path, struct text *text)
+{
+	return disk_read_text(AT_FDCWD, path, 1 << 20, text, &f) == 0;
+}
+
+/* A variable, cut into shards, one a server; in two pieces where it can. */
+static int
+save(const char *dir, uint64_t step, const char *variable, struct shape shape,
+     const float *values, size_t servers)
+{
+	const struct checkpoint_info info = {
+		.step = step, .run = "0123456789abcdef0123456789abcdef",
+		.seed = UINT64_MAX, .examples = 12, .seconds = 1.5,
+		.final = true, .time = "2026-01-02T03:04:05Z",
+	};
+	struct checkpoint_part part[8];
+	char name[CHECKPOINT_NAME];
+	const size_t width = shape_width(shape);
+
+	checkpoint_name(step, name);
+	for (size_t i = 0; i < servers; i++) {
+		const struct rows rows =
+			partition_rows(shape_rows(shape), servers, i);
+		const size_t n = rows.count * width;
+		const float *from = values + rows.first * width;
+		float *slot = mem_alloc(n, sizeof(*slot));
+		const struct checkpoint_piece piece[] = {
+			{ from, n / 2 }, { from + n / 2, n - n / 2 },
+			{ slot, n },
+		};
+		const struct checkpoint_array array[] = {
+			{ variable, "", shape, rows, piece, 2, 7 + i },
+			{ variable, "m", shape, rows, piece + 2, 1, 7 + i },
+		};
+
+		for (size_t k = 0; k < n; k++)
+			slot[k] = -from[k];
+
+		const int r = checkpoint_write_part(at(".", dir), name, i,
+						    servers, array, 2,
+						    &part[i], &f);
+
+		free(slot);
+		if (r < 0)
+			return -1;
+	}
+	return checkpoint_publish(at(".", dir), name, &info, &model, part,
+				  servers, &f);
+}
+
+static float *
+count_up(size_t n)
+{
+	float *values = mem_alloc(n, sizeof(*values));
+
+	for (size_t i = 0; i < n; i++)
+		values[i] = (float)i + 0.25f;
+	return values;
+}
+
+/* Every range of rows, of values and slot. */
+static bool
+reads_any_rows(struct checkpoint *c, const char *variable, struct shape shape)
+{
+	const size_t rows = shape_rows(shape), width = shape_width(shape);
+	float *got = mem_alloc(rows * width, sizeof(*got));
+	bool all = true;
+
+	for (size_t first = 0; first < rows; first++)
+		for (size_t n = 1; n <= rows - first; n++)
+			for (int slot = 0; slot < 2; slot++) {
+				const float sign = slot ? -1 : 1;
+
+				if (checkpoint_read(c, variable,
+						    slot ? "m" : "", shape,
+						    (struct rows){ first, n },
+						    got, NULL, &f) < 0)
+					all = false;
+				for (size_t i = 0; i < n * width; i++)
+					all = all && got[i] == sign *
+					      ((float)(first * width + i) +
+					       0.25f);
+			}
+	free(got);
+	return all;
+}
+
+static void
+test_shards(void)
+{
+	const struct shape shape = { 2, { 7, 5 } };
+	float *values = count_up(35), out[35];
+	uint64_t updates;
+
+	ok(save("shards", 300, "emb/embeddings", shape, values, 3) == 0);
+
+	struct checkpoint *c =
+		checkpoint_open(at("shards", "ckpt-00000300"), false, &f);
+	size_t n;
+
+	ok(c && reads_any_rows(c, "emb/embeddings", shape));
+	const struct checkpoint_entry *e = checkpoint_entries(c, &n);
+	ok(n == 2 && strcmp(e[1].slot, "m") == 0 && e[0].shards == 3 &&
+	   shape_equal(e[0].shape, shape) && e[0].updates == 9);
+	ok(checkpoint_read(c, "emb/embeddings", "", shape,
+			   (struct rows){ 0, 1 }, out, &updates, &f) == 0 &&
+	   updates == 7);
+
+	const struct checkpoint_info *info = checkpoint_info(c);
+	ok(info->step == 300 && info->seed == UINT64_MAX && info->final &&
+	   info->examples == 12 && info->seconds == 1.5 &&
+	   strcmp(info->time, "2026-01-02T03:04:05Z") == 0);
+
+	const struct model_source *m = checkpoint_model(c);
+	ok(m->count == 2 && strcmp(m->file[0].text, "loss x\n") == 0 &&
+	   m->file[1].size == 5 && strcmp(m->file[1].text, "caf\xe9\n") == 0);
+
+	ok(checkpoint_read(c, "emb/nothing", "", shape, (struct rows){ 0, 1 },
+			   out, NULL, &f) < 0 && f.kind == FAIL_DATA);
+	ok(checkpoint_read(c, "emb/embeddings", "", (struct shape){
+			   2, { 5, 7 } }, (struct rows){ 0, 1 }, out, NULL,
+			   &f) < 0 && f.kind == FAIL_DATA &&
+	   strstr(f.text, "has shape [7, 5], not [5, 7]"));
+	checkpoint_close(c);
+
+	/* A single number is one row of one. */
+	ok(save("scalar", 1, "x", (struct shape){ 0 }, values, 1) == 0);
+	c = checkpoint_open(at("scalar", "ckpt-00000001"), true, &f);
+	ok(c && reads_any_rows(c, "x", (struct shape){ 0 }));
+	checkpoint_close(c);
+	free(values);
+}
+
+/* As the reader's servers see it: each reads its own rows. */
+static bool
+restores(const char *dir, size_t rows, size_t servers, const float *values)
+{
+	struct checkpoint *c = checkpoint_open(at(dir, "ckpt-00000001"),
+					       true, &f);
+	const struct shape shape = { 1, { rows } };
+	float got[8];
+	bool all = c;
+
+	for (size_t i = 0; all && i < servers; i++) {
+		const struct rows part = partition_rows(rows, servers, i);
+
+		all = checkpoint_read(c, "w", "", shape, part, got, NULL,
+				      &f) == 0 &&
+		      memcmp(got, values + part.first,
+			     part.count * sizeof(*got)) == 0;
+	}
+	checkpoint_close(c);
+	return all;
+}
+
+static void
+test_named(void)
+{
+	const float fives[] = { 5, 10, 15, 20 }, w[] = { 1, 2, 3, 4 };
+	const float changed[] = { 9, 9, 9, 9 };
+	const struct shape four = { 1, { 4 } };
+	struct text text = { 0 };
+
+	ok(save("C1", 1, "w", four, fives, 4) == 0);
+	ok(restores("C1", 4, 1, fives) && "C1: 4 shards to 1");
+	ok(save("C2", 1, "w", four, fives, 1) == 0);
+	ok(restores("C2", 4, 4, fives) && "C2: 1 shard to 4");
+	ok(restores("C1", 4, 2, fives) && "C3: 4 shards to 2");
+	ok(save("C5", 1, "w", four, w, 2) == 0);
+	ok(save("C5", 2, "w", four, changed, 2) == 0);
+	ok(restores("C5", 4, 2, w) && restores("C5", 4, 4, w) &&
+	   "C5: the old values, after new ones were saved");
+
+	/* C6: on disk a slice has the full name, shape, offset and shape. */
+	ok(read_all(at("C1", "ckpt-00000001/shard-2-of-4.tar"), &text));
+	text_add_bytes(&text, "", 1);
+	ok(strcmp(text.data, "w/2-2.npy") == 0);
+	ok(memmem(text.data, text.size, "\"variable\":\"w\",\"slot\":\"\","
+		  "\"shape\":[4],\"first\":2,\"rows\":1", 50) &&
+	   "C6: a slice knows the whole");
+	text_release(&text);
+}
+
+/* ---- folders ---- */
+
+static void
+overwrite(const char *path, const void *bytes, size_t size)
+{
+	const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+
+	if (fd < 0 || write(fd, bytes, size) != (ssize_t)size)
+		abort();
+	close(fd);
+}
+
+static int warnings;
+
+static void
+warn(const char *text)
+{
+	warnings += strstr(text, "shard-0-of-1.tar: ") != NULL;
+}
+
+static void
+spoil(const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/shard-0-of-1.tar", name);
+	if (truncate(at("list", path), 700) < 0)
+		abort();
+}
+
+static void
+test_list(void)
+{
+	const struct shape shape = { 1, { 4 } };
+	float *values = count_up(4);
+	struct checkpoint_list list;
+	struct checkpoint *c;
+	char *dir = mem_text(at(".", "list"));
+
+	ok(checkpoint_list(&list, dir, &f) < 0 && f.kind == FAIL_NOINPUT);
+	ok(checkpoint_probe(dir, &f) == 0);
+	ok(checkpoint_list(&list, dir, &f) == 0 && list.count == 0);
+	checkpoint_list_free(&list);
+	ok(!checkpoint_newest(dir, warn, &f) && f.kind == FAIL_NOINPUT);
+
+	for (uint64_t step = 5; step <= 20; step += 5)
+		ok(save("list", step, "w", shape, values, 1) == 0);
+	ok(save("list", 100000000, "w", shape, values, 1) == 0);
+	ok(save("list", 20, "w", shape, values, 1) == 0 &&
+	   "a step may be saved again");
+	ok(checkpoint_list(&list, dir, &f) == 0 && list.count == 5 &&
+	   list.step[0] == 5 && list.step[4] == 100000000 &&
+	   strcmp(list.name[3], "ckpt-00000020") == 0);
+	checkpoint_list_free(&list);
+
+	spoil("ckpt-100000000");
+	c = checkpoint_newest(dir, warn, &f);
+	ok(c && checkpoint_info(c)->step == 20 && warnings == 1);
+
+	/* Two whole ones stay, and the damaged one, which is newer. */
+	ok(checkpoint_prune(dir, 2, &f) == 0);
+	ok(checkpoint_list(&list, dir, &f) == 0 && list.count == 3 &&
+	   list.step[0] == 15);
+	checkpoint_list_free(&list);
+
+	/* Who has it open reads on. */
+	ok(checkpoint_remove(dir, "ckpt-00000020", &f) == 0);
+	ok(reads_any_rows(c, "w", shape));
+	checkpoint_close(c);
+
+	mkdir(at("list", ".tmp-ckpt-00000030"), 0777);
+	overwrite(at("list", ".tmp-ckpt-00000030/x"), "x", 1);
+	overwrite(at("list", ".tmp-y"), "x", 1);
+	checkpoint_sweep(dir);
+	ok(access(at("list", ".tmp-ckpt-00000030"), F_OK) < 0 &&
+	   access(at("list", ".tmp-y"), F_OK) < 0 &&
+	   access(at("list", "ckpt-00000015"), F_OK) == 0);
+	free(dir);
+	free(values);
+}
+
+static void
+test_trouble(void)
+{
+	const struct rlimit small = { 1000, RLIM_INFINITY };
+	struct rlimit before;
+	const struct shape shape = { 1, { 4 } };
+	float *values = count_up(4);
+
+	overwrite(at(".", "file"), "x", 1);
+	ok(save("file", 1, "w", shape, values, 1) < 0 &&
+	   f.kind == FAIL_CREATE && strstr(f.text, "file: Not a dir"));
+	ok(checkpoint_probe(at(".", "file"), &f) < 0 &&
+	   f.kind == FAIL_CREATE);
+	ok(save("x", 1, "../w", shape, values, 1) < 0 && f.kind == FAIL_DATA);
+
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &before);
+	setrlimit(RLIMIT_FSIZE, &small);
+	ok(save("full", 1, "w", shape, values, 1) < 0 && f.kind == FAIL_IO &&
+	   strstr(f.text, "shard-0-of-1.tar: File too large"));
+	setrlimit(RLIMIT_FSIZE, &before);
+	ok(rmdir(at("full", ".tmp-ckpt-00000001")) == 0);
+	ok(save("full", 1, "w", shape, values, 1) == 0);
+	free(values);
+}
+
+/* Save one step after another until killed. */
+static _Noreturn void
+write_on(uint64_t step, const float *values)
+{
+	for (;; step++) {
+		if (save("storm", step, "w", (struct shape){ 1, { 64 } },
+			 values, 2) < 0 ||
+		    checkpoint_prune(at(".", "storm"), 3, &f) < 0)
+			_exit(1);
+	}
+}
+
+static void
+count_warning(const char *text)
+{
+	printf("# %s\n", text);
+	warnings++;
+}
+
+/*
+ * Writers are killed at any moment, and beside them the newest checkpoint is
+ * read all the time: it is whole and never goes back.
+ */
+static void
+test_storm(void)
+{
+	float *values = count_up(64);
+	uint64_t last = 0, next = 0;
+	size_t back = 0, torn = 0;
+	int status, ended = 0;
+	char *dir = mem_text(at(".", "storm"));
+
+	warnings = 0;
+	ok(save("storm", 0, "w", (struct shape){ 1, { 64 } }, values, 2) ==
+	   0);
+	for (int kills = 0; kills < 30; kills++) {
+		const pid_t pid = fork();
+
+		if (pid == 0)
+			write_on(last + 1, values);
+		/* It has done something, and is doing something. */
+		for (next = last; next < last + 1 + (uint64_t)kills % 3 &&
+		     waitpid(pid, &status, WNOHANG) == 0;) {
+			struct checkpoint *c =
+				checkpoint_newest(dir, count_warning, &f);
+
+			torn += !c;
+			if (c && checkpoint_info(c)->step < next)
+				back++;
+			else if (c)
+				next = checkpoint_info(c)->step;
+			checkpoint_close(c);
+		}
+		kill(pid, SIGKILL);
+		ended += waitpid(pid, &status, 0) != pid ||
+			 !WIFSIGNALED(status);
+		last = next;
+		checkpoint_sweep(dir);
+	}
+	ok(torn == 0 && back == 0 && warnings == 0 && ended == 0);
+	free(dir);
+	free(values);
+}
+
+/* The same content is the same bytes. */
+static void
+test_same(void)
+{
+	static const char *const file[] = {
+		"ckpt-00000001/shard-1-of-2.tar",
+		"ckpt-00000001/MANIFEST.json",
+	};
+	float *values = count_up(4);
+
+	ok(save("a", 1, "w", (struct shape){ 1, { 4 } }, values, 2) == 0 &&
+	   save("b", 1, "w", (struct shape){ 1, { 4 } }, values, 2) == 0);
+	for (int i = 0; i < 2; i++) {
+		struct text a = { 0 }, b = { 0 };
+
+		ok(read_all(at("a", file[i]), &a) &&
+		   read_all(at("b", file[i]), &b) &&
+		   a.size == b.size && memcmp(a.data, b.data, a.size) == 0);
+		text_release(&a);
+		text_release(&b);
+	}
+	free(values);
+}
+
+int
+main(void)
+{
+	char command[64];
+
+	if (!mkdtemp(root))
+		abort();
+	test_shards();
+	test_named();
+	test_list();
+	test_trouble();
+	test_storm();
+	test_same();
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	return system(command) == 0 ? tap_done() : 1;
+}

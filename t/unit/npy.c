@@ -1,0 +1,133 @@
+/* What we write reads back; what NumPy may write is read, or refused. */
+#include "store/npy.h"
+
+#include "tap.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct fail f;
+
+/* Version 1 with this dictionary. */
+static int
+read_text(struct npy *npy, const char *text)
+{
+	char bytes[NPY_HEADER_MAX] = "\x93NUMPY\x01";
+	const size_t n = strlen(text);
+
+	bytes[8] = (char)(n & 255);
+	bytes[9] = (char)(n >> 8);
+	memcpy(bytes + 10, text, n);
+	return npy_read(npy, bytes, 10 + n, &f);
+}
+
+static void
+round_trip(struct shape s)
+{
+	char header[NPY_HEADER_MAX];
+	const size_t size = npy_header(s, header);
+	struct npy npy;
+
+	ok(size % 64 == 0 && header[size - 1] == '\n');
+	ok(npy_read(&npy, header, size, &f) == 0);
+	ok(shape_equal(npy.shape, s) && npy.kind == 'f' && npy.item == 4 &&
+	   !npy.big && npy.offset == size);
+	for (size_t cut = 0; cut < size; cut++)
+		if (npy_read(&npy, header, cut, &f) == 0)
+			ok(!"a cut header is refused");
+}
+
+static float
+value(const char *type, const char *bytes)
+{
+	char text[128];
+	struct npy npy;
+	float x = -99;
+
+	snprintf(text, sizeof(text), "{'descr': '%s', 'fortran_order': "
+		 "False, 'shape': ()}\n", type);
+	if (read_text(&npy, text) == 0)
+		npy_floats(&npy, bytes, &x, 1);
+	return x;
+}
+
+static void
+test_types(void)
+{
+	ok(value("<f4", "\0\0\xc0\xbf") == -1.5f);
+	ok(value(">f4", "\xbf\xc0\0\0") == -1.5f);
+	ok(value("<f8", "\0\0\0\0\0\0\xf8\xbf") == -1.5f);
+	ok(value("<f2", "\0\xbe") == -1.5f);
+	ok(value("<f2", "\1\0") == 0x1p-24f && isinf(value("<f2", "\0\x7c")) &&
+	   isnan(value("<f2", "\1\x7c")));
+	ok(value("|i1", "\xff") == -1 && value("|i1", "\x80") == -128);
+	ok(value("|u1", "\xff") == 255 && value("|b1", "\1") == 1);
+	ok(value("<i2", "\0\x80") == -32768 &&
+	   value(">i2", "\x80\0") == -32768);
+	ok(value("<i8", "\xfe\xff\xff\xff\xff\xff\xff\xff") == -2);
+	ok(value("<i8", "\0\0\0\0\0\0\0\x80") == -0x1p63f);
+	ok(value("<u8", "\xff\xff\xff\xff\xff\xff\xff\xff") == 0x1p64f);
+	ok(value(">u4", "\0\0\1\0") == 256);
+}
+
+static void
+test_foreign(void)
+{
+	static const char *const refused[] = {
+		"", "{", "{}", "[]",
+		"{'descr': '<f4', 'fortran_order': False}",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': 3}",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 3)}",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (3 4)}",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (3,",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (nan,)}",
+		"{'descr': '<f4', 'fortran_order': False, "
+			"'shape': (99999999999999999999999,)}",
+		"{'descr': '<f4', 'fortran_order': False, "
+			"'shape': (4294967296, 4294967296)}",
+		"{'descr': '<f4', 'fortran_order': False, "
+			"'shape': (1,1,1,1,1,1,1,1,1)}",
+		"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}",
+		"{'descr': '<f4', 'fortran_order': None, 'shape': (2, 2)}",
+		"{'descr': '|O', 'fortran_order': False, 'shape': (2,)}",
+		"{'descr': '<c8', 'fortran_order': False, 'shape': (2,)}",
+		"{'descr': '<f16', 'fortran_order': False, 'shape': (2,)}",
+		"{'descr': '<U4', 'fortran_order': False, 'shape': (2,)}",
+		"{'descr': '', 'fortran_order': False, 'shape': (2,)}",
+		"{'descr': [('a', '<f4')], 'fortran_order': False, "
+			"'shape': (2,)}",
+		"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, "
+			"'shape': (2,)}",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), "
+			"'more': 1}",
+	};
+	struct npy npy;
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+		f.kind = 0;
+		ok(read_text(&npy, refused[i]) < 0 && f.kind == FAIL_DATA);
+	}
+	ok(read_text(&npy, "{\"shape\": (7 , 20,) , 'fortran_order':False,"
+		     "'descr':'<i8'}   \n") == 0);
+	ok(npy.shape.rank == 2 && npy.shape.dim[1] == 20 && npy.item == 8);
+	ok(read_text(&npy, "{'descr': '<f4', 'fortran_order': True, "
+		     "'shape': (5,), }") == 0);
+	ok(npy_read(&npy, "\x93NUMPY\4\0\0\0\0\0", 12, &f) < 0);
+	ok(npy_read(&npy, "PK\3\4\0\0\0\0\0\0\0\0", 12, &f) < 0);
+	/* Version 2 has four bytes of length, here more than there is. */
+	ok(npy_read(&npy, "\x93NUMPY\2\0\xff\xff\xff\xff", 12, &f) < 0);
+}
+
+int
+main(void)
+{
+	round_trip((struct shape){ 0 });
+	round_trip((struct shape){ 1, { 7 } });
+	round_trip((struct shape){ 2, { 7, 20 } });
+	round_trip((struct shape){ 8, { 1, 2, 3, 4, 5, 6, 7, 1 << 30 } });
+	test_types();
+	test_foreign();
+	return tap_done();
+}
