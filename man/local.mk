@@ -1,1 +1,2 @@
+dist_man_MANS += %D%/ps-data.5
 dist_man_MANS += %D%/ps-model.5

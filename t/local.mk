@@ -4,6 +4,7 @@
 AM_DEFAULT_SOURCE_EXT = .c
 
 UNITS =
+UNITS += %D%/unit/badinput
 UNITS += %D%/unit/batch
 UNITS += %D%/unit/checkpoint
 UNITS += %D%/unit/checkpoint_damage
@@ -18,9 +19,12 @@ UNITS += %D%/unit/lookup
 UNITS += %D%/unit/metric
 UNITS += %D%/unit/model
 UNITS += %D%/unit/npy
+UNITS += %D%/unit/number
 UNITS += %D%/unit/optimizer
 UNITS += %D%/unit/partition
+UNITS += %D%/unit/reader
 UNITS += %D%/unit/schedule
+UNITS += %D%/unit/source
 UNITS += %D%/unit/text
 UNITS += %D%/unit/train
 UNITS += %D%/unit/value
@@ -32,6 +36,8 @@ BATS_TESTS =
 check_PROGRAMS += $(UNITS) $(HELPERS)
 TESTS += $(UNITS) $(BATS_TESTS)
 EXTRA_DIST += $(BATS_TESTS)
+EXTRA_DIST += %D%/unit/examples.h
+EXTRA_DIST += %D%/unit/files.h
 EXTRA_DIST += %D%/unit/rig.h
 EXTRA_DIST += %D%/unit/tap.h
 

@@ -1,0 +1,303 @@
+#include "data/array.h"
+
+#include "base/mem.h"
+#include "data/fill.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOAD_MAX	((size_t)4 << 30)	/* of an array in memory */
+
+int
+array_open(struct array *a, const char *file, bool allow_pipe,
+	   array_header *header, struct fail *f)
+{
+	*a = (struct array){ .name = mem_text(file) };
+	a->source = source_open(file, allow_pipe, f);
+	if (!a->source || header(a, f) != 0)
+		return -1;
+	return 0;
+}
+
+void
+array_release(struct array *a)
+{
+	source_close(a->source);
+	free(a->name);
+	free(a->bytes);
+	*a = (struct array){ 0 };
+}
+
+int
+array_begin(struct array *a, const struct input *in, struct fail *f)
+{
+	const size_t takes = input_width(in);
+	const size_t has = shape_width(a->head.shape);
+
+	if (takes == 0 || in->kind == INPUT_STRING)
+		return fail(f, FAIL_CONFIG, "%s: %s (%s) cannot be fed from "
+			    "an array of numbers", a->name, in->name,
+			    in->where);
+	if (a->head.shape.rank == 0)
+		return fail(f, FAIL_DATA, "%s: it has no records, only one "
+			    "number", a->name);
+	if (takes != has)
+		return fail(f, FAIL_DATA, "%s: %zu number%s a record, but %s "
+			    "(%s) takes %zu", a->name, has,
+			    has == 1 ? "" : "s", in->name, in->where, takes);
+	a->rows = shape_rows(a->head.shape);
+	a->row_size = has * a->head.item;
+	if (a->source)
+		a->bytes = mem_alloc(a->row_size, 1);
+	return 0;
+}
+
+static int
+ends_early(const struct array *a, struct fail *f)
+{
+	return fail(f, FAIL_DATA, "%s: it ends in record %llu of %llu",
+		    a->name, (unsigned long long)a->row + 1,
+		    (unsigned long long)a->rows);
+}
+
+/* The bytes of the next row; NULL behind the last one, or in trouble. */
+static const unsigned char *
+next_row(struct array *a, bool *bad, struct fail *f)
+{
+	size_t got, want = a->row_size;
+
+	*bad = true;
+	if (!a->source) {
+		*bad = false;
+		return a->row < a->rows ? a->bytes + a->row * want : NULL;
+	}
+	if (a->row == a->rows)
+		want = 1;	/* there should be none */
+	if (source_copy(a->source, a->bytes, want, &got, f) != 0)
+		return NULL;
+	if (a->row == a->rows) {
+		*bad = got > 0;
+		if (got > 0)
+			fail(f, FAIL_DATA, "%s: more follows the last of %llu "
+			     "records", a->name,
+			     (unsigned long long)a->rows);
+		return NULL;
+	}
+	if (got < want) {
+		ends_early(a, f);
+		return NULL;
+	}
+	*bad = false;
+	return a->bytes;
+}
+
+/* Number i of some, which are integers, all of its bits. */
+static int64_t
+integer_at(const struct npy *n, const unsigned char *numbers, size_t i)
+{
+	const unsigned unused = 64 - 8 * (unsigned)n->item;
+	const unsigned char *b = numbers + i * n->item;
+	uint64_t bits = 0;
+
+	for (size_t k = 0; k < n->item; k++)
+		bits = bits << 8 | b[n->big ? k : n->item - 1 - k];
+	/* Shifting right copies the sign, in gcc and clang. */
+	return n->kind == 'i' ? (int64_t)(bits << unused) >> unused :
+	       bits > INT64_MAX ? INT64_MAX : (int64_t)bits;
+}
+
+/* Floats go where they belong at once: images are many numbers. */
+static int
+fill_floats(const struct array *a, struct feature *to, size_t at,
+	    size_t width, const unsigned char *bytes, struct fail *f)
+{
+	feature_add_value(to, at + width - 1, 0);	/* make room */
+	npy_floats(&a->head, bytes, to->value + at, width);
+	for (size_t i = 0; i < width; i++)
+		if (!isfinite(to->value[at + i]))
+			return fill_number(to, at + i, to->value[at + i], f);
+	return 0;
+}
+
+static int
+fill_each(const struct array *a, struct feature *to, size_t at, size_t width,
+	  const unsigned char *bytes, struct fail *f)
+{
+	const bool exact = to->input->kind == INPUT_ID && a->head.kind != 'f';
+	float x;
+
+	for (size_t i = 0; i < width; i++) {
+		if (exact) {
+			if (fill_integer(to, at + i, integer_at(&a->head,
+					 bytes, i), f) != 0)
+				return -1;
+			continue;
+		}
+		npy_floats(&a->head, bytes + i * a->head.item, &x, 1);
+		if (fill_number(to, at + i, x, f) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+fill_row(const struct array *a, struct feature *to, size_t example,
+	 const unsigned char *bytes, struct fail *f)
+{
+	const size_t width = input_width(to->input), at = example * width;
+	const bool floats = to->input->kind == INPUT_FLOAT &&
+			    !to->input->binary;
+
+	if ((floats ? fill_floats : fill_each)(a, to, at, width, bytes,
+					       f) == 0)
+		return 0;
+	return fail_at(f, "%s: record %llu", a->name,
+		       (unsigned long long)a->row + 1);
+}
+
+int
+array_next(struct array *a, struct feature *to, size_t example,
+	   struct fail *f)
+{
+	bool bad;
+	const unsigned char *bytes = next_row(a, &bad, f);
+
+	if (!bytes)
+		return bad ? -1 : 0;
+	bad = to && fill_row(a, to, example, bytes, f) != 0;
+	a->row++;
+	return bad ? -1 : 1;
+}
+
+int
+npy_header_read(struct array *a, struct fail *f)
+{
+	unsigned char bytes[NPY_HEADER_MAX];
+	size_t got, more, size;
+
+	/* Up to the length of the rest, whichever version it is. */
+	if (source_copy(a->source, bytes, 12, &got, f) != 0)
+		return -1;
+	if (got == 0)
+		return fail(f, FAIL_NOINPUT, "%s: it is empty", a->name);
+	size = got < 12 ? 0 : bytes[8] + 256u * bytes[9] + 10;
+	if (size > 0 && bytes[6] > 1)
+		size += 2 + 65536u * bytes[10] + ((size_t)bytes[11] << 24);
+	if (got == 12 && size > 12 && size <= sizeof(bytes)) {
+		if (source_copy(a->source, bytes + 12, size - 12, &more,
+				f) != 0)
+			return -1;
+		got += more;
+	}
+	if (npy_read(&a->head, bytes, got, f) != 0)
+		return fail_at(f, "%s", a->name);
+	return 0;
+}
+
+int
+array_load(struct array *a, struct source *s, struct fail *f)
+{
+	size_t size, end = 0, got = 1, room = 0;
+
+	a->source = s;
+
+	const int bad = npy_header_read(a, f);
+
+	a->source = NULL;
+	if (bad)
+		return -1;
+	size = shape_size(a->head.shape);
+	if (size > LOAD_MAX / a->head.item)
+		return fail(f, FAIL_DATA, "%s: larger than %zu GiB; save it "
+			    "as .npy, which is read row by row", a->name,
+			    LOAD_MAX >> 30);
+	size *= a->head.item;
+
+	/* The header's word is not enough to take the memory at once. */
+	while (got > 0 && end < size) {
+		if (end == room) {
+			room = end ? 2 * end : 65536;
+			room = room < size ? room : size;
+			a->bytes = mem_resize(a->bytes, room, 1);
+		}
+		if (source_copy(s, a->bytes + end, room - end, &got, f) != 0)
+			return -1;
+		end += got;
+	}
+	a->rows = shape_rows(a->head.shape);
+	a->row = size ? end / (size / a->rows) : 0;
+	if (end < size)
+		return ends_early(a, f);
+	a->row = 0;
+	return 0;
+}
+
+/* Values and labels. */
+struct pair {
+	struct array value, label;
+	bool labelled;
+};
+
+void
+array_pair_close(void *state)
+{
+	struct pair *p = state;
+
+	array_release(&p->value);
+	array_release(&p->label);
+	free(p);
+}
+
+static int
+begin_pair(struct pair *p, const struct want *want, char *const *files,
+	   array_header *header, struct fail *f)
+{
+	if (want->count != 1)
+		return fail(f, FAIL_CONFIG, "%s: a file of one array feeds "
+			    "models of one input; this one has %zu", files[0],
+			    want->count);
+	if (array_open(&p->value, files[0], want->allow_pipe, header, f) ||
+	    array_begin(&p->value, want->inputs, f))
+		return -1;
+	p->labelled = want->label != NULL;
+	if (!p->labelled)
+		return 0;
+	if (array_open(&p->label, files[1], want->allow_pipe, header, f) ||
+	    array_begin(&p->label, want->label, f))
+		return -1;
+	if (p->value.rows != p->label.rows)
+		return fail(f, FAIL_DATA, "%s: %llu labels for the %llu "
+			    "records of %s", files[1],
+			    (unsigned long long)p->label.rows,
+			    (unsigned long long)p->value.rows, files[0]);
+	return 0;
+}
+
+void *
+array_pair_open(const struct want *want, char *const *files,
+		array_header *header, struct fail *f)
+{
+	struct pair *p = mem_alloc(1, sizeof(*p));
+
+	if (begin_pair(p, want, files, header, f) == 0)
+		return p;
+	array_pair_close(p);
+	return NULL;
+}
+
+int
+array_pair_read(void *state, struct batch *b, struct fail *f)
+{
+	struct pair *p = state;
+	const size_t example = b ? b->examples : 0;
+	struct fail second;
+	const int got = array_next(&p->value, b ? &b->feature[0] : NULL,
+				   example, f);
+
+	/* After a bad record, too: the two stay in step. */
+	if (p->labelled && array_next(&p->label, b ? &b->label : NULL,
+				      example, got < 0 ? &second : f) < 0)
+		return -1;
+	return got;
+}

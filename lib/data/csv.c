@@ -1,0 +1,437 @@
+#include "data/format.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "data/fill.h"
+#include "data/lines.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A field of the record, as a place in its text, which may move. */
+struct field {
+	size_t start, size;
+};
+
+/* The columns that one input takes. */
+struct feed {
+	const struct input *input;
+	size_t *column, count, room;
+};
+
+/*
+ * Comma-separated values as RFC 4180 has them, or tab-separated ones, in which
+ * a quote is a character like another.
+ */
+struct csv {
+	struct lines lines;
+	char separator;
+	bool quotes;
+	uint64_t line;		/* where the record begins */
+	struct field *field;	/* of the record; each ends in a NUL */
+	size_t count, room;
+	char **name;		/* of the columns */
+	size_t columns;		/* 0 until they are known */
+	struct feed *feed;	/* of the inputs, then of the label */
+	size_t feeds;		/* how many inputs */
+	struct feed label;
+	bool pending;		/* the first record has been split already */
+};
+
+static void
+csv_close(void *state)
+{
+	struct csv *c = state;
+
+	lines_release(&c->lines);
+	free(c->field);
+	for (size_t i = 0; i < c->columns; i++)
+		free(c->name[i]);
+	free(c->name);
+	for (size_t i = 0; i < c->feeds; i++)
+		free(c->feed[i].column);
+	free(c->feed);
+	free(c->label.column);
+	free(c);
+}
+
+static int
+csv_fail(const struct csv *c, struct fail *f)
+{
+	return fail_at(f, "%s:%llu", source_name(c->lines.source),
+		       (unsigned long long)c->line);
+}
+
+static void
+add_field(struct csv *c, size_t start, size_t end)
+{
+	c->field = mem_grow(c->field, c->count, &c->room, sizeof(*c->field));
+	c->field[c->count++] = (struct field){ start, end - start };
+	c->lines.text[end] = '\0';
+}
+
+/* A field in quotes, which *at moves past; quotes doubled inside are one. */
+static int
+split_quoted(struct csv *c, size_t *at, struct fail *f)
+{
+	struct lines *l = &c->lines;
+	const size_t start = *at + 1;
+	size_t from = start, to = start;
+
+	for (;; from++) {
+		if (from == l->size) {
+			const int got = lines_more(l, f);
+
+			if (got < 0)
+				return -1;
+			if (got == 0) {
+				fail(f, FAIL_DATA, "quotes are not closed");
+				return csv_fail(c, f);
+			}
+		}
+		if (l->text[from] == '"' && l->text[++from] != '"')
+			break;
+		l->text[to++] = l->text[from];
+	}
+	if (from < l->size && l->text[from] != c->separator) {
+		fail(f, FAIL_DATA, "text follows closing quotes");
+		return csv_fail(c, f);
+	}
+	*at = from;
+	add_field(c, start, to);
+	return 0;
+}
+
+static void
+split_plain(struct csv *c, size_t *at)
+{
+	const struct lines *l = &c->lines;
+	const size_t start = *at;
+
+	while (*at < l->size && l->text[*at] != c->separator)
+		++*at;
+	add_field(c, start, *at);
+}
+
+/* Cut the next record into its fields: 1; 0: no more. */
+static int
+split(struct csv *c, struct fail *f)
+{
+	struct lines *l = &c->lines;
+	size_t at = 0;
+	int got;
+
+	/* An empty line can be a record of one column only. */
+	do {
+		got = lines_next(l, f);
+	} while (got > 0 && l->size == 0 && c->columns != 1);
+	if (got <= 0)
+		return got;
+	c->line = l->number;
+	for (c->count = 0;; at++) {
+		if (c->quotes && l->text[at] == '"') {
+			if (split_quoted(c, &at, f) != 0)
+				return -1;
+		} else {
+			split_plain(c, &at);
+		}
+		if (at == l->size)
+			return 1;
+	}
+}
+
+static char *
+field_text(const struct csv *c, size_t i)
+{
+	return c->lines.text + c->field[i].start;
+}
+
+/* The names of the columns, as far as they fit a message. */
+static void
+list_columns(const struct csv *c, struct text *list)
+{
+	char shown[FILL_SHOWN];
+
+	for (size_t i = 0; i < c->columns; i++) {
+		if (list->size > 200) {
+			text_add(list, ", ...");
+			return;
+		}
+		text_add(list, "%s%s", i ? ", " : "",
+			 fill_shown(c->name[i], strlen(c->name[i]), shown));
+	}
+}
+
+static int
+not_found(const struct csv *c, const struct input *in, const char *pattern,
+	  struct fail *f)
+{
+	struct text list = { 0 };
+
+	list_columns(c, &list);
+	fail(f, FAIL_DATA, "no column %s for %s (%s); there are: %s", pattern,
+	     in->name, in->where, list.data);
+	text_release(&list);
+	return csv_fail(c, f);
+}
+
+static bool
+takes(const struct feed *feed, size_t column)
+{
+	for (size_t i = 0; i < feed->count; i++)
+		if (feed->column[i] == column)
+			return true;
+	return false;
+}
+
+/* Is it this column by name, or a column of its own by the pattern? */
+static bool
+matches(const struct csv *c, const char *pattern, size_t column,
+	const struct feed *apart)
+{
+	if (strcmp(pattern, c->name[column]) == 0)
+		return true;
+	return !takes(apart, column) && text_match(pattern, c->name[column]);
+}
+
+/* Add the columns that a pattern means; those there already stay as once. */
+static int
+add_columns(const struct csv *c, struct feed *feed, const char *pattern,
+	    bool exact, const struct feed *apart, struct fail *f)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < c->columns; i++) {
+		if (exact ? strcmp(pattern, c->name[i]) != 0 :
+			    !matches(c, pattern, i, apart))
+			continue;
+		found++;
+		if (takes(feed, i))
+			continue;
+		feed->column = mem_grow(feed->column, feed->count, &feed->room,
+					sizeof(*feed->column));
+		feed->column[feed->count++] = i;
+	}
+	if (found == 0)
+		return not_found(c, feed->input, pattern, f);
+	return 0;
+}
+
+/* As many columns as the input has values, or one to be cut. */
+static int
+check_width(const struct csv *c, const struct feed *feed, struct fail *f)
+{
+	const struct input *in = feed->input;
+	const size_t width = in->separator ? 1 : input_width(in);
+
+	if (width == 0 || width == feed->count)
+		return 0;
+	if (in->separator)
+		fail(f, FAIL_DATA, "%s (%s) is cut out of one column by sep=, "
+		     "but %zu columns feed it", in->name, in->where,
+		     feed->count);
+	else
+		fail(f, FAIL_DATA, "%s (%s) takes %zu value%s, but %zu "
+		     "column%s feed%s it", in->name, in->where, width,
+		     width == 1 ? "" : "s",
+		     feed->count, feed->count == 1 ? "" : "s",
+		     feed->count == 1 ? "s" : "");
+	return csv_fail(c, f);
+}
+
+/* Columns of the label are set apart: no pattern takes them by chance. */
+static int
+plan(const struct csv *c, struct feed *feed, const struct input *in,
+     const struct feed *apart, struct fail *f)
+{
+	feed->input = in;
+	if (in->column_count == 0 &&
+	    add_columns(c, feed, in->name, true, apart, f) != 0)
+		return -1;
+	for (size_t i = 0; i < in->column_count; i++)
+		if (add_columns(c, feed, in->columns[i], false, apart, f) != 0)
+			return -1;
+	return check_width(c, feed, f);
+}
+
+static int
+plan_all(struct csv *c, const struct want *want, struct fail *f)
+{
+	static const struct feed none = { 0 };
+	struct feed apart = { 0 };
+	struct fail ignored;
+	int got = 0;
+
+	c->feed = mem_alloc(want->count, sizeof(*c->feed));
+	c->feeds = want->count;
+	if (want->label)
+		got = plan(c, &c->label, want->label, &none, f);
+	else if (want->apart)
+		plan(c, &apart, want->apart, &none, &ignored);
+	for (size_t i = 0; i < want->count && got == 0; i++)
+		got = plan(c, &c->feed[i], &want->inputs[i],
+			   want->label ? &c->label : &apart, f);
+	free(apart.column);
+	return got;
+}
+
+/* Name the columns by the first line, or by numbers. */
+static int
+name_columns(struct csv *c, bool no_header, struct fail *f)
+{
+	const int got = split(c, f);
+	char number[24];
+
+	if (got < 0)
+		return -1;
+	if (got == 0)
+		return fail(f, FAIL_NOINPUT, "%s: it is empty",
+			    source_name(c->lines.source));
+	c->pending = no_header;
+	c->columns = c->count;
+	c->name = mem_alloc(c->columns, sizeof(*c->name));
+	for (size_t i = 0; i < c->columns; i++) {
+		snprintf(number, sizeof(number), "%zu", i + 1);
+		c->name[i] = mem_text(no_header ? number : field_text(c, i));
+	}
+	return 0;
+}
+
+static void *
+begin(const struct want *want, const char *file, char separator, bool quotes,
+      struct fail *f)
+{
+	struct csv *c = mem_alloc(1, sizeof(*c));
+
+	c->separator = separator;
+	c->quotes = quotes;
+	if (lines_open(&c->lines, file, want->allow_pipe, f) == 0 &&
+	    name_columns(c, want->no_header, f) == 0 &&
+	    plan_all(c, want, f) == 0)
+		return c;
+	csv_close(c);
+	return NULL;
+}
+
+static void *
+csv_open(const struct want *want, char *const *files, struct fail *f)
+{
+	return begin(want, files[0], ',', true, f);
+}
+
+static void *
+tsv_open(const struct want *want, char *const *files, struct fail *f)
+{
+	return begin(want, files[0], '\t', false, f);
+}
+
+/*
+ * Cut a field and put its values from at on; returns how many.  The field is
+ * left as it was, for the next input.  Between blanks there is nothing.
+ */
+static int
+fill_cut(struct feature *to, size_t at, char *text, size_t size,
+	 size_t *count, struct fail *f)
+{
+	const char separator = to->input->separator;
+	char *const end = text + size;
+
+	*count = 0;
+	while (size > 0) {
+		char *stop = memchr(text, separator, (size_t)(end - text));
+		char *last = stop ? stop : end;
+		const char saved = *last;
+
+		*last = '\0';
+		if (last > text || separator != ' ') {
+			if (fill_text(to, at + *count, text,
+				      (size_t)(last - text), f) != 0)
+				return -1;
+			++*count;
+		}
+		*last = saved;
+		if (!stop)
+			break;
+		text = stop + 1;
+	}
+	return 0;
+}
+
+/* Put the fields of a feed from at on; *count says how many values. */
+static int
+fill_fields(const struct csv *c, const struct feed *feed, struct feature *to,
+	    size_t at, size_t *count, struct fail *f)
+{
+	char shown[FILL_SHOWN];
+
+	for (size_t i = 0; i < feed->count; i++) {
+		const size_t column = feed->column[i];
+		const char *name = c->name[column];
+		const size_t size = c->field[column].size;
+		char *text = field_text(c, column);
+		size_t n = 1;
+
+		if (feed->input->separator ?
+		    fill_cut(to, at, text, size, &n, f) != 0 :
+		    fill_text(to, at, text, size, f) != 0)
+			return fail_at(f, "%s", fill_shown(name, strlen(name),
+							   shown));
+		at += n;
+		*count += n;
+	}
+	return 0;
+}
+
+static int
+fill(const struct csv *c, const struct feed *feed, struct feature *to,
+     size_t example, struct fail *f)
+{
+	const size_t width = input_width(feed->input);
+	const size_t at = width ? example * width : to->offset[example];
+	size_t count = 0;
+
+	if (fill_fields(c, feed, to, at, &count, f) != 0)
+		return -1;
+	if (width == 0)
+		feature_set_offset(to, example + 1, at + count);
+	else if (count != width)
+		return fail(f, FAIL_DATA, "%s: %zu value%s instead of %zu",
+			    feed->input->name, count, count == 1 ? "" : "s",
+			    width);
+	return 0;
+}
+
+static int
+csv_read(void *state, struct batch *b, struct fail *f)
+{
+	struct csv *c = state;
+	int got = 1;
+
+	if (!c->pending)
+		got = split(c, f);
+	c->pending = false;
+	if (got <= 0)
+		return got;
+	if (c->count != c->columns) {
+		fail(f, FAIL_DATA, "%zu field%s instead of %zu", c->count,
+		     c->count == 1 ? "" : "s", c->columns);
+		return csv_fail(c, f);
+	}
+	got = 0;
+	for (size_t i = 0; b && i < c->feeds && got == 0; i++)
+		got = fill(c, &c->feed[i], &b->feature[i], b->examples, f);
+	if (b && got == 0 && c->label.input)
+		got = fill(c, &c->label, &b->label, b->examples, f);
+	return got == 0 ? 1 : csv_fail(c, f);
+}
+
+const struct format format_csv = {
+	.name = "csv", .suffix = ".csv",
+	.open = csv_open, .read = csv_read, .close = csv_close,
+};
+
+const struct format format_tsv = {
+	.name = "tsv", .suffix = ".tsv",
+	.open = tsv_open, .read = csv_read, .close = csv_close,
+};

@@ -1,0 +1,32 @@
+/*
+ * fill - put one value into a feature, checked against its input.
+ *
+ * Failures are FAIL_DATA and say what is wrong with the value; the caller
+ * puts in front where it stands.
+ */
+#ifndef PS_FILL_H
+#define PS_FILL_H
+
+#include "base/fail.h"
+#include "model/batch.h"
+
+#include <stddef.h>
+
+/*
+ * Text of size bytes and a NUL, as value number at.  Blanks around a number do
+ * not matter; a missing number does.  For a sparse input the text is "id" or
+ * "id:weight", ids from 0.
+ */
+int fill_text(struct feature *, size_t at, const char *text, size_t size,
+	      struct fail *);
+
+/* A number out of a binary file.  Words cannot be filled so. */
+int fill_number(struct feature *, size_t at, float, struct fail *);
+int fill_integer(struct feature *, size_t at, int64_t, struct fail *);
+
+#define FILL_SHOWN	44
+
+/* Text fit for a message: short, and of one line; returns shown. */
+const char *fill_shown(const char *text, size_t size, char shown[FILL_SHOWN]);
+
+#endif

@@ -1,0 +1,68 @@
+#include "data/format.h"
+
+#include <string.h>
+
+static const struct format *const formats[] = {
+	&format_csv, &format_idx, &format_npy, &format_npz,
+	&format_svmlight, &format_tsv,
+};
+
+#define FORMATS	(sizeof(formats) / sizeof(*formats))
+
+const struct format *
+format_find(const char *name)
+{
+	for (size_t i = 0; i < FORMATS; i++)
+		if (strcmp(formats[i]->name, name) == 0)
+			return formats[i];
+	return NULL;
+}
+
+/* Does a name of that size end so?  Then it gets shorter. */
+static bool
+strip(const char *name, size_t *size, const char *suffix)
+{
+	const size_t n = strlen(suffix);
+
+	if (*size <= n || memcmp(name + *size - n, suffix, n) != 0)
+		return false;
+	*size -= n;
+	return true;
+}
+
+static bool
+contains(const char *name, size_t size, const char *word)
+{
+	const size_t n = strlen(word);
+
+	for (size_t i = 0; i + n <= size; i++)
+		if (memcmp(name + i, word, n) == 0)
+			return true;
+	return false;
+}
+
+const struct format *
+format_of(const char *file)
+{
+	static const char *const packed[] = {
+		".gz", ".zst", ".xz", ".bz2", ".lz4", ".lz"
+	};
+	const char *slash = strrchr(file, '/');
+	const char *name = slash ? slash + 1 : file;
+	size_t size = strlen(name);
+
+	if (strncmp(file, "pipe:", 5) == 0)
+		return &format_svmlight;
+	for (size_t i = 0; i < sizeof(packed) / sizeof(*packed); i++)
+		if (strip(name, &size, packed[i]))
+			break;
+	for (size_t i = 0; i < FORMATS; i++)
+		if (formats[i]->suffix &&
+		    strip(name, &size, formats[i]->suffix))
+			return formats[i];
+	for (size_t i = 0; i < FORMATS; i++)
+		if (formats[i]->within &&
+		    contains(name, size, formats[i]->within))
+			return formats[i];
+	return &format_svmlight;
+}

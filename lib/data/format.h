@@ -1,0 +1,52 @@
+/*
+ * format - what a data format has to do: one const struct, one file each.
+ *
+ * A format reads the records of one file (idx and npy: of two, the labels in
+ * the second) and puts what the inputs want into a batch.  A new one is added
+ * here and to the table in format.c.
+ */
+#ifndef PS_FORMAT_H
+#define PS_FORMAT_H
+
+#include "base/fail.h"
+#include "model/batch.h"
+#include "model/input.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What to read: borrowed, for as long as the file is open. */
+struct want {
+	const struct input *inputs;
+	size_t count;
+	const struct input *label;	/* NULL: labels are not read */
+	const struct input *apart;	/* the model's label, if not read */
+	bool no_header;
+	bool allow_pipe;
+};
+
+struct format {
+	const char *name;
+	const char *suffix;	/* how its files' names end, or NULL */
+	const char *within;	/* what stands in its files' names, or NULL */
+	bool pairs;		/* labels are in a second file */
+	/* NULL if the files cannot feed what is wanted. */
+	void *(*open)(const struct want *, char *const *files, struct fail *);
+	/*
+	 * Put one record behind the examples of the batch, which the caller
+	 * then counts, or pass over it if the batch is NULL.  1; 0: no more.
+	 */
+	int (*read)(void *, struct batch *, struct fail *);
+	void (*close)(void *);
+};
+
+extern const struct format format_csv, format_idx, format_npy, format_npz,
+	format_svmlight, format_tsv;
+
+/* By its name, or NULL. */
+const struct format *format_find(const char *name);
+
+/* By the name of a file, or else svmlight. */
+const struct format *format_of(const char *file);
+
+#endif

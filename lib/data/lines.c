@@ -1,0 +1,131 @@
+#include "data/lines.h"
+
+#include "base/mem.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+int
+lines_open(struct lines *l, const char *name, bool allow_pipe,
+	   struct fail *f)
+{
+	*l = (struct lines){ 0 };
+	l->source = source_open(name, allow_pipe, f);
+	return l->source ? 0 : -1;
+}
+
+void
+lines_release(struct lines *l)
+{
+	source_close(l->source);
+	free(l->buffer);
+	*l = (struct lines){ 0 };
+}
+
+/* Move what is left to the front and put more behind it: 1, 0: no more. */
+static int
+refill(struct lines *l, struct fail *f)
+{
+	const void *bytes;
+	size_t size;
+
+	if (source_read(l->source, &bytes, &size, f) != 0)
+		return -1;
+	if (size == 0)
+		return 0;
+	if (l->start > 0) {
+		memmove(l->buffer, l->buffer + l->start, l->end - l->start);
+		l->line -= l->start;
+		l->next -= l->start;
+		l->end -= l->start;
+		l->start = 0;
+	}
+	/* One byte stays free for the NUL behind a last line. */
+	if (l->room - l->end <= size) {
+		l->room = 2 * l->end + size + 1;
+		l->buffer = mem_resize(l->buffer, l->room, 1);
+	}
+	memcpy(l->buffer + l->end, bytes, size);
+	l->end += size;
+	return 1;
+}
+
+/* The line from l->line on ends before at; its end has n characters. */
+static int
+cut(struct lines *l, size_t at, size_t n)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+
+	if (l->number++ == 0 && at - l->start >= 3 &&
+	    memcmp(l->buffer + l->start, mark, 3) == 0)
+		l->start += 3;
+	l->next = at + n;
+	l->cut = n;
+	if (at > l->start && at > l->line && l->buffer[at - 1] == '\r') {
+		at--;
+		l->cut++;
+	}
+	l->buffer[at] = '\0';
+	l->text = l->buffer + l->start;
+	l->size = at - l->start;
+	return 1;
+}
+
+/* Find the end of the line that begins at l->line. */
+static int
+advance(struct lines *l, struct fail *f)
+{
+	size_t seen = l->line;
+
+	for (;;) {
+		char *end = seen == l->end ? NULL :
+			    memchr(l->buffer + seen, '\n', l->end - seen);
+
+		if (end)
+			return cut(l, (size_t)(end - l->buffer), 1);
+		seen = l->end - l->start;
+		if (seen > LINE_MAX_SIZE) {
+			l->number++;
+			fail(f, FAIL_DATA, "longer than %zu MiB",
+			     LINE_MAX_SIZE >> 20);
+			return lines_fail(l, f);
+		}
+
+		const int got = refill(l, f);
+
+		if (got < 0)
+			return -1;
+		if (got == 0)
+			return l->line < l->end ? cut(l, l->end, 0) : 0;
+		seen += l->start;
+	}
+}
+
+int
+lines_next(struct lines *l, struct fail *f)
+{
+	l->start = l->line = l->next;
+	return advance(l, f);
+}
+
+int
+lines_more(struct lines *l, struct fail *f)
+{
+	char *end = l->text + l->size;
+
+	/* Put the line's end back, which is data now. */
+	if (l->cut == 2)
+		*end++ = '\r';
+	if (l->next > (size_t)(end - l->buffer))
+		*end = '\n';
+	l->line = l->next;
+	return advance(l, f);
+}
+
+int
+lines_fail(const struct lines *l, struct fail *f)
+{
+	return fail_at(f, "%s:%llu", source_name(l->source),
+		       (unsigned long long)l->number);
+}

@@ -1,0 +1,42 @@
+/*
+ * lines - a source cut into lines, each with its number.
+ */
+#ifndef PS_LINES_H
+#define PS_LINES_H
+
+#include "data/source.h"
+
+#include <stdint.h>
+
+#define LINE_MAX_SIZE	((size_t)64 << 20)
+
+struct lines {
+	struct source *source;
+	char *text;		/* the line, then a NUL; ours to write in */
+	size_t size;		/* of the line, without its end */
+	uint64_t number;	/* of its last line, from 1 */
+	/* Private: */
+	char *buffer;		/* what was read and not yet passed */
+	size_t start, line, next, end, room;
+	size_t cut;		/* characters of the line's end */
+};
+
+/* A zeroed struct lines is an empty one, for release. */
+int lines_open(struct lines *, const char *name, bool allow_pipe,
+	       struct fail *);
+void lines_release(struct lines *);
+
+/*
+ * The next line: 1, and text and size are it until the next call; 0: no more.
+ * "\r\n" ends a line as "\n" does, and a byte order mark is passed over.  A
+ * line of more than LINE_MAX_SIZE bytes is FAIL_DATA.
+ */
+int lines_next(struct lines *, struct fail *);
+
+/* Add the line that follows, for a record that has "\n" in it. */
+int lines_more(struct lines *, struct fail *);
+
+/* Put "file:line: " before the failure; returns -1. */
+int lines_fail(const struct lines *, struct fail *);
+
+#endif

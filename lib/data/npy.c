@@ -1,0 +1,154 @@
+#include "data/array.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *
+npy_open(const struct want *want, char *const *files, struct fail *f)
+{
+	return array_pair_open(want, files, npy_header_read, f);
+}
+
+const struct format format_npy = {
+	.name = "npy", .suffix = ".npy", .pairs = true, .open = npy_open,
+	.read = array_pair_read, .close = array_pair_close,
+};
+
+/*
+ * An archive with an array for each input and for the label, by name.  They
+ * stand one behind the other, so all are held in memory.
+ */
+struct npz {
+	struct array *array;	/* of the inputs, then of the label */
+	size_t count;
+};
+
+static void
+npz_close(void *state)
+{
+	struct npz *n = state;
+
+	for (size_t i = 0; i < n->count; i++)
+		array_release(&n->array[i]);
+	free(n->array);
+	free(n);
+}
+
+static const struct input *
+input_of(const struct want *want, size_t i)
+{
+	return i < want->count ? &want->inputs[i] : want->label;
+}
+
+/* Is a member the array of that name?  NumPy puts ".npy" behind it. */
+static bool
+is_array(const char *member, const char *name)
+{
+	const size_t n = strlen(name);
+
+	return strncmp(member, name, n) == 0 &&
+	       (member[n] == '\0' || strcmp(member + n, ".npy") == 0);
+}
+
+/* Load a member, if it is wanted. */
+static int
+load(struct npz *n, const struct want *want, struct source *s,
+     const char *member, struct fail *f)
+{
+	for (size_t i = 0; i < n->count; i++) {
+		const struct input *in = input_of(want, i);
+		struct array *a = &n->array[i];
+
+		if (!is_array(member, in->name))
+			continue;
+		if (a->name)
+			return fail(f, FAIL_DATA, "%s: %s is in it twice",
+				    source_name(s), in->name);
+		a->name = mem_alloc(strlen(source_name(s)) +
+				    strlen(in->name) + 2, 1);
+		sprintf(a->name, "%s:%s", source_name(s), in->name);
+		return array_load(a, s, f) || array_begin(a, in, f) ? -1 : 0;
+	}
+	return 0;
+}
+
+static int
+check(const struct npz *n, const struct want *want, const char *file,
+      struct fail *f)
+{
+	for (size_t i = 0; i < n->count; i++) {
+		const struct array *a = &n->array[i];
+		const struct input *in = input_of(want, i);
+
+		if (!a->name)
+			return fail(f, FAIL_DATA, "%s: no array %s (%s) in it",
+				    file, in->name, in->where);
+		if (a->rows != n->array[0].rows)
+			return fail(f, FAIL_DATA, "%s: %llu records, but %s "
+				    "has %llu", a->name,
+				    (unsigned long long)a->rows,
+				    n->array[0].name,
+				    (unsigned long long)n->array[0].rows);
+	}
+	return 0;
+}
+
+static int
+load_all(struct npz *n, const struct want *want, struct source *s,
+	 struct fail *f)
+{
+	const char *member;
+	int got;
+
+	while ((got = source_member(s, &member, f)) > 0)
+		if (load(n, want, s, member, f) != 0)
+			return -1;
+	return got < 0 ? -1 : check(n, want, source_name(s), f);
+}
+
+static void *
+npz_open(const struct want *want, char *const *files, struct fail *f)
+{
+	struct npz *n = mem_alloc(1, sizeof(*n));
+	struct source *s = source_open_archive(files[0], want->allow_pipe, f);
+
+	n->count = want->count + (want->label != NULL);
+	n->array = mem_alloc(n->count, sizeof(*n->array));
+
+	const bool good = s && load_all(n, want, s, f) == 0;
+
+	source_close(s);
+	if (good)
+		return n;
+	npz_close(n);
+	return NULL;
+}
+
+static int
+npz_read(void *state, struct batch *b, struct fail *f)
+{
+	struct npz *n = state;
+	struct fail second;
+	int all = 1;
+
+	/* After a bad value, too: the arrays stay in step. */
+	for (size_t i = 0; i < n->count; i++) {
+		struct feature *to = !b ? NULL :
+			i < b->features ? &b->feature[i] : &b->label;
+		const int got = array_next(&n->array[i], to,
+					   b ? b->examples : 0,
+					   all < 0 ? &second : f);
+
+		if (got < all)
+			all = got;
+	}
+	return all;
+}
+
+const struct format format_npz = {
+	.name = "npz", .suffix = ".npz", .open = npz_open, .read = npz_read,
+	.close = npz_close,
+};

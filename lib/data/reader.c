@@ -1,0 +1,259 @@
+#include "data/reader.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "data/format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct reader {
+	struct reader_options options;
+	const struct format *format;	/* NULL: by the names */
+	struct want want;
+	char **file;
+	size_t files, next;	/* next to be opened */
+	const struct format *now;	/* of the open file */
+	void *state;		/* of the format; NULL: none is open */
+	size_t opened;		/* which file it is */
+	uint64_t in_file;	/* records so far, bad ones included */
+	uint64_t in_pass;
+	uint64_t kept;		/* of those in the pass, in our shard */
+	uint64_t records;
+	/* Of shuffling: */
+	struct rng rng;
+	struct batch *held;	/* one example each */
+	size_t holds, begun, room;
+	bool over;		/* the pass is, but for those held */
+};
+
+bool
+reader_format(const char *name)
+{
+	return format_find(name) != NULL;
+}
+
+static void
+close_file(struct reader *r)
+{
+	if (r->state)
+		r->now->close(r->state);
+	r->state = NULL;
+}
+
+/* Open the next file, or two. */
+static int
+open_file(struct reader *r, struct fail *f)
+{
+	char *const *file = &r->file[r->next];
+
+	r->now = r->format ? r->format : format_of(file[0]);
+
+	const bool two = r->now->pairs && r->want.label;
+
+	if (two && r->next + 1 == r->files)
+		return fail(f, FAIL_NOINPUT, "%s: no file of labels follows "
+			    "it, which %s needs", file[0], r->now->name);
+	r->state = r->now->open(&r->want, file, f);
+	if (!r->state)
+		return -1;
+	r->opened = r->next;
+	r->next += two ? 2 : 1;
+	r->in_file = 0;
+	return 0;
+}
+
+static int
+check_options(const struct reader *r, struct fail *f)
+{
+	const struct reader_options *o = &r->options;
+
+	if (o->format && !r->format)
+		return fail(f, FAIL_USAGE, "unknown data format '%s'",
+			    o->format);
+	if (r->files == 0)
+		return fail(f, FAIL_USAGE, "no input is given");
+	if (o->shards > 0 && o->shard >= o->shards)
+		return fail(f, FAIL_USAGE, "shard %llu of %llu: they are "
+			    "counted from 0", (unsigned long long)o->shard,
+			    (unsigned long long)o->shards);
+	for (size_t i = 0; o->repeat && i < r->files; i++)
+		if (strcmp(r->file[i], "-") == 0)
+			return fail(f, FAIL_USAGE, "standard input cannot be "
+				    "repeated");
+	return 0;
+}
+
+struct reader *
+reader_open(char *const *files, size_t count,
+	    const struct reader_options *options, const struct input *inputs,
+	    size_t input_count, const struct input *label, struct fail *f)
+{
+	struct reader *r = mem_alloc(1, sizeof(*r));
+
+	r->options = *options;
+	r->want = (struct want){
+		.inputs = inputs, .count = input_count,
+		.label = options->unlabelled ? NULL : label,
+		.apart = options->unlabelled ? label : NULL,
+		.no_header = options->no_header,
+		.allow_pipe = options->allow_pipe
+	};
+	r->rng.seed = options->seed;
+	if (options->format)
+		r->format = format_find(options->format);
+	r->file = mem_alloc(count, sizeof(*r->file));
+	for (; r->files < count; r->files++)
+		r->file[r->files] = mem_text(files[r->files]);
+	if (check_options(r, f) == 0 && open_file(r, f) == 0)
+		return r;
+	reader_close(r);
+	return NULL;
+}
+
+void
+reader_close(struct reader *r)
+{
+	if (!r)
+		return;
+	close_file(r);
+	for (size_t i = 0; i < r->files; i++)
+		free(r->file[i]);
+	free(r->file);
+	for (size_t i = 0; i < r->begun; i++)
+		batch_release(&r->held[i]);
+	free(r->held);
+	free(r);
+}
+
+/* The current file is at its end. */
+static int
+end_file(struct reader *r, struct fail *f)
+{
+	close_file(r);
+	if (r->in_file == 0)
+		return fail(f, FAIL_NOINPUT, "%s: it has no records",
+			    r->file[r->opened]);
+	return 0;
+}
+
+/*
+ * The next record of our shard, behind the examples of the batch: 1; 0: the
+ * pass is over.  A bad one is passed over by the call after.
+ */
+static int
+read_record(struct reader *r, struct batch *b, struct fail *f)
+{
+	const struct reader_options *o = &r->options;
+
+	for (;;) {
+		if (!r->state && r->next == r->files)
+			return 0;
+		if (!r->state && open_file(r, f) != 0)
+			return -1;
+
+		const bool ours = o->shards == 0 ||
+				  r->in_pass % o->shards == o->shard;
+		const int got = r->now->read(r->state, ours ? b : NULL, f);
+
+		if (got == 0) {
+			if (end_file(r, f) != 0)
+				return -1;
+			continue;
+		}
+		r->in_file++;
+		r->in_pass++;
+		r->records++;
+		if (got < 0)
+			return -1;
+		if (ours) {
+			b->examples++;
+			r->kept++;
+			return 1;
+		}
+	}
+}
+
+/* Hold as many examples as we may. */
+static int
+hold(struct reader *r, struct fail *f)
+{
+	while (!r->over && r->holds < r->options.shuffle) {
+		if (r->holds == r->begun) {
+			r->held = mem_grow(r->held, r->begun, &r->room,
+					   sizeof(*r->held));
+			batch_begin(&r->held[r->begun++], r->want.inputs,
+				    r->want.count, r->want.label);
+		}
+		batch_reset(&r->held[r->holds]);
+
+		const int got = read_record(r, &r->held[r->holds], f);
+
+		if (got < 0)
+			return -1;
+		r->over = got == 0;
+		r->holds += got > 0;
+	}
+	return 0;
+}
+
+/* Any one of those held; the last one takes its place. */
+static int
+draw(struct reader *r, struct batch *b, struct fail *f)
+{
+	if (hold(r, f) != 0)
+		return -1;
+	if (r->holds == 0)
+		return 0;
+
+	struct batch *drawn = &r->held[rng_below(&r->rng, r->holds)];
+	struct batch *last = &r->held[--r->holds];
+	const struct batch swapped = *last;
+
+	batch_append(b, drawn, 0);
+	*last = *drawn;
+	*drawn = swapped;
+	return 1;
+}
+
+static int
+begin_again(struct reader *r, struct fail *f)
+{
+	if (r->kept == 0)
+		return fail(f, FAIL_NOINPUT, "shard %llu of %llu is empty: "
+			    "there are %llu records",
+			    (unsigned long long)r->options.shard,
+			    (unsigned long long)r->options.shards,
+			    (unsigned long long)r->in_pass);
+	r->next = 0;
+	r->in_pass = r->kept = 0;
+	r->over = false;
+	return 0;
+}
+
+int
+reader_next(struct reader *r, size_t n, struct batch *b, struct fail *f)
+{
+	batch_reset(b);
+	b->label.input = r->want.label;
+	while (b->examples < n) {
+		const int got = r->options.shuffle > 0 ? draw(r, b, f) :
+				read_record(r, b, f);
+
+		if (got < 0)
+			return -1;
+		if (got > 0)
+			continue;
+		if (!r->options.repeat)
+			break;
+		if (begin_again(r, f) != 0)
+			return -1;
+	}
+	return b->examples > 0;
+}
+
+uint64_t
+reader_records(const struct reader *r)
+{
+	return r->records;
+}

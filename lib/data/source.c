@@ -1,0 +1,376 @@
+#include "data/source.h"
+
+#include "base/mem.h"
+#include "data/crc.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define BLOCK	(256 << 10)
+#define TRAILER	8		/* bytes at the end of gzip's data */
+
+struct source {
+	char *name;
+	struct archive *archive;
+	int fd;
+	pid_t child;		/* of "pipe:", until it was waited for; or 0 */
+	bool members;		/* an archive, rather than one stream */
+	bool ended;
+	const unsigned char *rest;	/* of a block, for source_copy() */
+	size_t rest_size;
+	uint64_t taken;		/* bytes read from fd */
+	unsigned char tail[TRAILER];	/* the last of them */
+	uint64_t given;		/* bytes made of them */
+	struct crc *crc;	/* of those, if it is gzip; else NULL */
+	struct fail fail;	/* of take(), deep in libarchive */
+	bool failed;
+	unsigned char block[BLOCK];
+};
+
+extern char **environ;
+
+/* Start "sh -c COMMAND", its output for us to read. */
+static int
+spawn(struct source *s, const char *command, struct fail *f)
+{
+	char sh[] = "sh", c[] = "-c", *text = mem_text(command);
+	char *const argv[] = { sh, c, text, NULL };
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t set;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		free(text);
+		return fail_sys(f, FAIL_NOINPUT, "%s", s->name);
+	}
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF |
+				 POSIX_SPAWN_SETSIGMASK);
+	sigemptyset(&set);
+	posix_spawnattr_setsigmask(&attr, &set);
+	/* The program ignores it, but "zcat | head" relies on it. */
+	sigaddset(&set, SIGPIPE);
+	posix_spawnattr_setsigdefault(&attr, &set);
+
+	errno = posix_spawn(&s->child, "/bin/sh", &actions, &attr, argv,
+			    environ);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&actions);
+	close(ends[1]);
+	s->fd = ends[0];
+	free(text);
+	if (errno != 0) {
+		s->child = 0;
+		return fail_sys(f, FAIL_NOINPUT, "%s", s->name);
+	}
+	return 0;
+}
+
+/* The command has closed its output: has it done its work? */
+static int
+await(struct source *s, struct fail *f)
+{
+	const pid_t child = s->child;
+	int status;
+
+	s->child = 0;
+	while (child > 0 && waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return fail_sys(f, FAIL_IO, "%s", s->name);
+	if (child == 0)
+		return 0;
+	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGPIPE)
+		return fail(f, FAIL_IO, "%s: the command was ended by signal "
+			    "%d", s->name, WTERMSIG(status));
+	if (WIFEXITED(status) && WEXITSTATUS(status) != 0 &&
+	    WEXITSTATUS(status) != 128 + SIGPIPE)
+		return fail(f, FAIL_IO, "%s: the command ended with status "
+			    "%d", s->name, WEXITSTATUS(status));
+	return 0;
+}
+
+static void
+keep_tail(struct source *s, size_t n)
+{
+	const size_t fresh = n < TRAILER ? n : TRAILER;
+
+	memmove(s->tail, s->tail + fresh, TRAILER - fresh);
+	memcpy(s->tail + TRAILER - fresh, s->block + n - fresh, fresh);
+}
+
+/* libarchive's archive_read_callback. */
+static la_ssize_t
+take(struct archive *a, void *context, const void **bytes)
+{
+	struct source *s = context;
+	ssize_t n;
+
+	*bytes = s->block;
+	do {
+		n = read(s->fd, s->block, sizeof(s->block));
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		s->failed = fail_sys(&s->fail, FAIL_IO, "%s", s->name) != 0;
+	else if (n == 0)
+		s->failed = await(s, &s->fail) != 0;
+	if (!s->failed) {
+		s->taken += (uint64_t)n;
+		keep_tail(s, (size_t)n);
+		return n;
+	}
+	archive_set_error(a, EIO, "%s", s->fail.text);
+	return ARCHIVE_FATAL;
+}
+
+/* What libarchive has to complain of, or what we have had to. */
+static int
+broken(struct source *s, struct fail *f)
+{
+	const char *why = archive_error_string(s->archive);
+
+	if (s->failed) {
+		*f = s->fail;
+		return -1;
+	}
+	return fail(f, FAIL_DATA, "%s: %s", s->name, why ? why : "damaged");
+}
+
+static int
+open_fd(struct source *s, bool allow_pipe, struct fail *f)
+{
+	struct stat st;
+
+	if (strncmp(s->name, "pipe:", 5) == 0) {
+		if (!allow_pipe)
+			return fail(f, FAIL_DENIED,
+				    "%s: a command is taken from the command "
+				    "line only", s->name);
+		return spawn(s, s->name + 5, f);
+	}
+	if (strcmp(s->name, "-") == 0)
+		s->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	else
+		s->fd = open(s->name, O_RDONLY | O_CLOEXEC);
+	if (s->fd < 0 || fstat(s->fd, &st) != 0)
+		return fail_sys(f, FAIL_NOINPUT, "%s", s->name);
+	if (S_ISDIR(st.st_mode))
+		return fail(f, FAIL_NOINPUT, "%s: it is a directory", s->name);
+	return 0;
+}
+
+/*
+ * The filters by name: "all" would have those in that run other programs, and
+ * uudecode, which takes a line of text for its own.
+ */
+static int
+open_archive(struct source *s, struct fail *f)
+{
+	struct archive *a = s->archive = archive_read_new();
+
+	if (!a)
+		return fail(f, FAIL_INTERNAL, "%s: libarchive has no memory",
+			    s->name);
+	archive_read_support_filter_gzip(a);
+	archive_read_support_filter_bzip2(a);
+	archive_read_support_filter_xz(a);
+	archive_read_support_filter_lzip(a);
+	archive_read_support_filter_zstd(a);
+	archive_read_support_filter_lz4(a);
+	archive_read_support_format_empty(a);
+	if (s->members) {
+		archive_read_support_format_tar(a);
+		archive_read_support_format_zip_streamable(a);
+	} else {
+		archive_read_support_format_raw(a);
+	}
+	if (archive_read_open(a, s, NULL, take, NULL) != ARCHIVE_OK)
+		return broken(s, f);
+	if (s->members)
+		return 0;
+	if (source_member(s, NULL, f) < 0)
+		return -1;
+	if (archive_filter_code(a, 0) == ARCHIVE_FILTER_GZIP) {
+		s->crc = mem_alloc(1, sizeof(*s->crc));
+		crc_begin(s->crc);
+	}
+	return 0;
+}
+
+static struct source *
+begin(const char *name, bool members, bool allow_pipe, struct fail *f)
+{
+	struct source *s = mem_alloc(1, sizeof(*s));
+
+	s->name = mem_text(name);
+	s->members = members;
+	s->fd = -1;
+	if (open_fd(s, allow_pipe, f) == 0 && open_archive(s, f) == 0)
+		return s;
+	source_close(s);
+	return NULL;
+}
+
+struct source *
+source_open(const char *name, bool allow_pipe, struct fail *f)
+{
+	return begin(name, false, allow_pipe, f);
+}
+
+struct source *
+source_open_archive(const char *name, bool allow_pipe, struct fail *f)
+{
+	return begin(name, true, allow_pipe, f);
+}
+
+void
+source_close(struct source *s)
+{
+	struct fail ignored;
+
+	if (!s)
+		return;
+	archive_read_free(s->archive);
+	if (s->fd >= 0)
+		close(s->fd);
+	if (s->child > 0) {
+		/* It may be waiting for something else than our reading. */
+		kill(s->child, SIGTERM);
+		await(s, &ignored);
+	}
+	free(s->crc);
+	free(s->name);
+	free(s);
+}
+
+const char *
+source_name(const struct source *s)
+{
+	return s->name;
+}
+
+/* Four bytes, little end first. */
+static uint32_t
+number_at(const unsigned char *b)
+{
+	return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 |
+	       (uint32_t)b[3] << 24;
+}
+
+/*
+ * libarchive does not look at gzip's checksum.  The last member's is at the
+ * very end, and speaks for all there is if its size does; where several were
+ * put behind each other, those before are not checked.
+ */
+static int
+check_gzip(const struct source *s, struct fail *f)
+{
+	if (!s->crc || number_at(s->tail + 4) != (uint32_t)s->given ||
+	    number_at(s->tail) == crc_value(s->crc))
+		return 0;
+	return fail(f, FAIL_DATA, "%s: damaged: the checksum of the "
+		    "compressed data is another", s->name);
+}
+
+/* All has been read; was it all there was? */
+static int
+finish(struct source *s, struct fail *f)
+{
+	const void *bytes;
+
+	s->ended = true;
+	if (s->members)
+		return 0;
+	if ((uint64_t)archive_filter_bytes(s->archive, -1) != s->taken)
+		return fail(f, FAIL_DATA, "%s: something else follows the "
+			    "compressed data", s->name);
+	if (take(s->archive, s, &bytes) != 0)
+		return broken(s, f);
+	return check_gzip(s, f);
+}
+
+int
+source_member(struct source *s, const char **name, struct fail *f)
+{
+	struct archive_entry *entry;
+	int got;
+
+	do {
+		got = archive_read_next_header(s->archive, &entry);
+	} while (got == ARCHIVE_RETRY);
+	s->rest_size = 0;
+	if (got == ARCHIVE_EOF)
+		return finish(s, f);
+	if (got != ARCHIVE_OK)
+		return broken(s, f);
+	if (name) {
+		*name = archive_entry_pathname(entry);
+		if (!*name)
+			return fail(f, FAIL_DATA, "%s: a member has no name",
+				    s->name);
+	}
+	s->ended = false;
+	return 1;
+}
+
+int
+source_read(struct source *s, const void **bytes, size_t *size,
+	    struct fail *f)
+{
+	la_int64_t offset;
+	int got;
+
+	*size = 0;
+	while (!s->ended && *size == 0) {
+		got = archive_read_data_block(s->archive, bytes, size,
+					      &offset);
+		if (got == ARCHIVE_EOF)
+			return finish(s, f);
+		if (got != ARCHIVE_OK)
+			return broken(s, f);
+	}
+	s->given += *size;
+	if (s->crc)
+		crc_add(s->crc, *bytes, *size);
+	return 0;
+}
+
+int
+source_copy(struct source *s, void *to, size_t n, size_t *got,
+	    struct fail *f)
+{
+	unsigned char *out = to;
+
+	*got = 0;
+	while (*got < n) {
+		const void *bytes;
+		size_t part = n - *got;
+
+		if (s->rest_size == 0) {
+			if (source_read(s, &bytes, &s->rest_size, f) != 0)
+				return -1;
+			s->rest = bytes;
+		}
+		if (s->rest_size == 0)
+			break;
+		if (part > s->rest_size)
+			part = s->rest_size;
+		memcpy(out + *got, s->rest, part);
+		s->rest += part;
+		s->rest_size -= part;
+		*got += part;
+	}
+	return 0;
+}

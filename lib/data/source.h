@@ -1,0 +1,42 @@
+/*
+ * source - bytes out of a file, decompressed as they come.
+ *
+ * The name is a file, "-" (standard input) or "pipe:COMMAND", which sh runs.
+ * gzip, bzip2, xz, lzip, zstd and lz4 are known by their first bytes; all else
+ * is taken as it is.  A command must end with status 0, or by SIGPIPE.
+ *
+ * FAIL_NOINPUT: it cannot be read at all; FAIL_DATA: it is damaged or cut
+ * short; FAIL_IO: reading broke off.  Every message begins with the name.
+ */
+#ifndef PS_SOURCE_H
+#define PS_SOURCE_H
+
+#include "base/fail.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct source;
+
+/* allow_pipe false: "pipe:" is refused (FAIL_DENIED). */
+struct source *source_open(const char *name, bool allow_pipe, struct fail *);
+
+/* The same for an archive, tar or zip, to be read member by member. */
+struct source *source_open_archive(const char *name, bool allow_pipe,
+				   struct fail *);
+void source_close(struct source *);
+
+const char *source_name(const struct source *);
+
+/* Go to the next member: 1, and its name until the next call; 0: no more. */
+int source_member(struct source *, const char **name, struct fail *);
+
+/* Some more bytes, good until the next call; no bytes are the end. */
+int source_read(struct source *, const void **bytes, size_t *size,
+		struct fail *);
+
+/* Copy n bytes, fewer only at the end; *got says how many. */
+int source_copy(struct source *, void *to, size_t n, size_t *got,
+		struct fail *);
+
+#endif

@@ -1,0 +1,228 @@
+#include "data/format.h"
+
+#include "base/mem.h"
+#include "data/fill.h"
+#include "data/lines.h"
+#include "data/number.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * "label [qid:n] id:value id:value ... # comment"; ids from 1, ascending, as
+ * SVM-light and LIBSVM write them.  They feed the one input of a model.
+ */
+struct svmlight {
+	struct lines lines;
+	const struct input *label;
+	uint64_t size;		/* ids are 1 to size */
+	bool dense;		/* the input is float[size] */
+};
+
+static void
+svmlight_close(void *state)
+{
+	struct svmlight *s = state;
+
+	lines_release(&s->lines);
+	free(s);
+}
+
+static void *
+svmlight_open(const struct want *want, char *const *files, struct fail *f)
+{
+	const struct input *in = want->inputs;
+
+	if (want->count != 1 ||
+	    (in->kind != INPUT_SPARSE && in->kind != INPUT_FLOAT)) {
+		fail(f, FAIL_CONFIG, "%s: svmlight feeds models of one input, "
+		     "sparse or float; this one has %zu%s%s%s", files[0],
+		     want->count, want->count == 1 ? ", " : "",
+		     want->count == 1 ? in->name : "",
+		     want->count == 1 ? " of another kind" : "");
+		return NULL;
+	}
+
+	struct svmlight *s = mem_alloc(1, sizeof(*s));
+
+	s->label = want->label;
+	s->dense = in->kind == INPUT_FLOAT;
+	s->size = s->dense ? input_width(in) : in->rows;
+	if (lines_open(&s->lines, files[0], want->allow_pipe, f) == 0)
+		return s;
+	svmlight_close(s);
+	return NULL;
+}
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static char *
+skip_blanks(char *p)
+{
+	while (is_blank(*p))
+		p++;
+	return p;
+}
+
+static char *
+skip_word(char *p)
+{
+	while (*p && !is_blank(*p))
+		p++;
+	return p;
+}
+
+/* Past the word at p, which is the label unless it is a feature already. */
+static char *
+read_label(struct svmlight *s, struct batch *b, char *p, struct fail *f)
+{
+	char *end = skip_word(p);
+	const char saved = *end;
+
+	if (!s->label)
+		return memchr(p, ':', (size_t)(end - p)) ? p : end;
+	*end = '\0';
+
+	const int got = fill_text(&b->label, b->examples, p,
+				  (size_t)(end - p), f);
+
+	*end = saved;
+	if (got == 0)
+		return end;
+	fail_at(f, "label");
+	return NULL;
+}
+
+static int
+misfit(const char *p, const char *what, struct fail *f)
+{
+	char shown[FILL_SHOWN];
+	size_t size = 0;
+
+	while (p[size] && !is_blank(p[size]))
+		size++;
+	return fail(f, FAIL_DATA, "'%s' %s", fill_shown(p, size, shown), what);
+}
+
+/* One "id:value" at p, with an id above the last one; returns its end. */
+static char *
+read_pair(const struct svmlight *s, char *p, uint64_t last, uint64_t *id,
+	  float *value, struct fail *f)
+{
+	const char *colon = number_uint(p, id);
+	const char *end = colon && *colon == ':' ?
+			  number_float(colon + 1, value) : NULL;
+
+	if (!end || (*end && !is_blank(*end)))
+		misfit(p, "is not id:number", f);
+	else if (!isfinite(*value))
+		misfit(p, "is too large for a float", f);
+	else if (*id == 0)
+		misfit(p, "has the id 0; they begin at 1", f);
+	else if (*id > s->size)
+		fail(f, FAIL_DATA, "id %llu is out of range, 1 to %llu",
+		     (unsigned long long)*id, (unsigned long long)s->size);
+	else if (*id <= last)
+		fail(f, FAIL_DATA, "id %llu after %llu; they must ascend",
+		     (unsigned long long)*id, (unsigned long long)last);
+	else
+		return p + (end - p);
+	return NULL;
+}
+
+static char *
+skip_query(char *p)
+{
+	p = skip_blanks(p);
+	return strncmp(p, "qid:", 4) == 0 ? skip_word(p) : p;
+}
+
+static int
+read_sparse(struct svmlight *s, struct batch *b, char *p, struct fail *f)
+{
+	struct feature *to = &b->feature[0];
+	size_t at = to->offset[b->examples];
+	uint64_t id, last = 0;
+	float value;
+
+	for (p = skip_blanks(p); *p; p = skip_blanks(p), last = id) {
+		p = read_pair(s, p, last, &id, &value, f);
+		if (!p)
+			return -1;
+		feature_add_id(to, at, id - 1);
+		feature_add_weight(to, at++, value);
+	}
+	feature_set_offset(to, b->examples + 1, at);
+	return 0;
+}
+
+static int
+read_dense(struct svmlight *s, struct batch *b, char *p, struct fail *f)
+{
+	struct feature *to = &b->feature[0];
+	const size_t first = b->examples * (size_t)s->size;
+	uint64_t id, last = 0;
+	float value;
+
+	for (size_t i = 0; i < s->size; i++)
+		feature_add_value(to, first + i, 0);
+	for (p = skip_blanks(p); *p; p = skip_blanks(p), last = id) {
+		p = read_pair(s, p, last, &id, &value, f);
+		if (!p)
+			return -1;
+		to->value[first + id - 1] = value;
+	}
+	return 0;
+}
+
+/* The next line that is more than blanks and a comment, without them. */
+static int
+next_record(struct svmlight *s, char **start, struct fail *f)
+{
+	for (;;) {
+		const int got = lines_next(&s->lines, f);
+
+		if (got <= 0)
+			return got;
+
+		char *text = s->lines.text, *hash;
+
+		if (memchr(text, '\0', s->lines.size)) {
+			fail(f, FAIL_DATA, "a NUL byte");
+			return lines_fail(&s->lines, f);
+		}
+		hash = memchr(text, '#', s->lines.size);
+		if (hash)
+			*hash = '\0';
+		*start = skip_blanks(text);
+		if (**start)
+			return 1;
+	}
+}
+
+static int
+svmlight_read(void *state, struct batch *b, struct fail *f)
+{
+	struct svmlight *s = state;
+	char *p = NULL;
+	int got = next_record(s, &p, f);
+
+	if (got <= 0 || !b)
+		return got;
+	p = read_label(s, b, p, f);
+	if (p)
+		p = skip_query(p);
+	if (p && (s->dense ? read_dense : read_sparse)(s, b, p, f) == 0)
+		return 1;
+	return lines_fail(&s->lines, f);
+}
+
+const struct format format_svmlight = {
+	.name = "svmlight", .suffix = ".svm",
+	.open = svmlight_open, .read = svmlight_read, .close = svmlight_close,
+};

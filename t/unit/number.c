@@ -1,0 +1,131 @@
+/* Decimal numbers come out as strtof has them, to the last bit. */
+#include "data/number.h"
+
+#include "base/rng.h"
+
+#include "tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct rng rng = { .seed = 7 };
+
+static size_t
+below(size_t n)
+{
+	return (size_t)rng_below(&rng, n);
+}
+
+/* Digits, a point, an exponent, each or none, and what is no number. */
+static void
+random_text(char text[80])
+{
+	size_t n = 0, digits = 1 + below(below(4) == 0 ? 40 : 12);
+	const size_t point = below(2) ? below(digits + 1) : SIZE_MAX;
+
+	if (below(4) == 0)
+		text[n++] = "+-"[below(2)];
+	for (size_t i = 0; i <= digits; i++) {
+		if (i == point)
+			text[n++] = '.';
+		if (i < digits)
+			text[n++] = (char)('0' + below(10));
+	}
+	if (below(3) == 0)
+		n += (size_t)snprintf(text + n, 20, "%c%s%zu",
+				      "eE"[below(2)],
+				      below(2) ? "-" : below(2) ? "+" : "",
+				      below(below(2) ? 50 : 10));
+	if (below(9) == 0)
+		text[n++] = " xe.-:"[below(6)];
+	text[n] = '\0';
+}
+
+/* The middle between two floats, to all its digits, or just beside it. */
+static void
+middle_text(char text[80])
+{
+	const uint32_t bits = (uint32_t)(0x3f800000 + below(0x8000000));
+	float x;
+
+	memcpy(&x, &bits, sizeof(x));
+
+	const double d = ((double)x + (double)nextafterf(x, INFINITY)) / 2;
+
+	snprintf(text, 80, "%.*g", 8 + (int)below(22), d);
+}
+
+static bool
+same_as_strtof(const char *text)
+{
+	char *end;
+	float mine = 0;
+	const float theirs = strtof(text, &end);
+	const char *stop = number_float(text, &mine);
+
+	if (stop == end && memcmp(&mine, &theirs, sizeof(mine)) == 0)
+		return true;
+	printf("# '%s': %.9g, not %.9g\n", text, (double)mine,
+	       (double)theirs);
+	return false;
+}
+
+static bool
+many(void (*make)(char *), size_t count)
+{
+	char text[80];
+	size_t right = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		make(text);
+		right += same_as_strtof(text);
+	}
+	return right == count;
+}
+
+static bool
+is_uint(const char *text, uint64_t n, size_t size)
+{
+	uint64_t got = 1;
+	const char *end = number_uint(text, &got);
+
+	return end == text + size && got == n;
+}
+
+int
+main(void)
+{
+	float x;
+
+	ok(many(random_text, 200000));
+	ok(many(middle_text, 100000));
+	ok(same_as_strtof("1e22") && same_as_strtof("1e23") &&
+	   same_as_strtof("999999999999999e22") && same_as_strtof("1e-45") &&
+	   same_as_strtof("7e-46") && same_as_strtof("-0") &&
+	   same_as_strtof("0e999999999999") && same_as_strtof("1e") &&
+	   same_as_strtof("1e+") && same_as_strtof(".5") &&
+	   same_as_strtof("5.") && same_as_strtof("1.2.3") &&
+	   same_as_strtof("16777217") && same_as_strtof("0000000000000001"));
+	ok(number_float("1e39", &x) && isinf(x));
+	ok(number_float("-1e99999999999", &x) && isinf(x) && x < 0);
+	ok(!number_float("", &x) && !number_float("-", &x) &&
+	   !number_float(".", &x) && !number_float("e5", &x) &&
+	   !number_float("nan", &x) && !number_float("inf", &x) &&
+	   !number_float(" 1", &x));
+
+	const char *hex = "0x10";
+
+	ok(number_float(hex, &x) == hex + 1 && x == 0);
+	ok(is_uint("0", 0, 1) && is_uint("123:4", 123, 3) &&
+	   is_uint("0000000000000000000000007", 7, 25));
+	ok(is_uint("18446744073709551614", UINT64_MAX - 1, 20) &&
+	   is_uint("18446744073709551616", UINT64_MAX, 20) &&
+	   is_uint("99999999999999999999999", UINT64_MAX, 23));
+
+	uint64_t n;
+
+	ok(!number_uint("", &n) && !number_uint("-1", &n) &&
+	   !number_uint("+1", &n));
+	return tap_done();
+}

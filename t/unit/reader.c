@@ -1,0 +1,475 @@
+/* Every format feeds inputs as the manual says, in batches of any size. */
+#include "data/reader.h"
+
+#include "data/format.h"
+
+#include "examples.h"
+#include "files.h"
+#include "tap.h"
+
+static const struct reader_options plain;
+static struct input in[8], label;
+static size_t inputs;
+
+static void
+forget(void)
+{
+	for (size_t i = 0; i < inputs; i++)
+		free(in[i].name);
+	inputs = 0;
+}
+
+static struct input *
+add(const char *name, enum input_kind kind, uint64_t rows, size_t width)
+{
+	in[inputs] = examples_input(name, kind, rows, width);
+	return &in[inputs++];
+}
+
+static bool
+reads_with(const char *files, const struct reader_options *o,
+	   const char *expected)
+{
+	bool same = true;
+
+	for (size_t size = 1; size < 6; size++) {
+		char *got = examples_read(files, o, in, inputs,
+					  label.name ? &label : NULL, size,
+					  20);
+
+		if (strcmp(got, expected) != 0) {
+			printf("# batches of %zu:\n%s\n", size, got);
+			same = false;
+		}
+		free(got);
+	}
+	return same;
+}
+
+static bool
+reads(const char *files, const char *expected)
+{
+	return reads_with(files, &plain, expected);
+}
+
+static void
+test_svmlight(void)
+{
+	files_text("a.svm", "# nothing here\n+1 1:1 3:.5\n\n"
+		   "-1 qid:3 2:2e0 # 3:3\n \t\n1\n-1\t3:1  \r\n0 1:0");
+	add("x", INPUT_SPARSE, 3, 1);
+	label.binary = true;
+	ok(reads("a.svm", "1 | 0:1 2:0.5\n0 | 1:2\n1 | \n0 | 2:1\n"
+		 "0 | 0:0\n"));
+	forget();
+	add("x", INPUT_FLOAT, 0, 3);
+	ok(reads("a.svm", "1 | 1 0 0.5\n0 | 0 2 0\n1 | 0 0 0\n0 | 0 0 1\n"
+		 "0 | 0 0 0\n"));
+
+	/* Weights that are all one are not kept. */
+	files_text("one.svm", "0 1:1 2:1\n1 3:1\n");
+	forget();
+	add("x", INPUT_SPARSE, 3, 1);
+	ok(reads("one.svm", "0 | 0 1\n1 | 2\n"));
+
+	const struct reader_options o = { .unlabelled = true };
+
+	files_text("bare.svm", "1:1 2:1\n7 3:1\nno 1:1 3:1\n\n");
+	ok(reads_with("bare.svm", &o, " | 0 1\n | 2\n | 0 2\n"));
+	label.binary = false;
+	files_text("y.svm", "-2.5 1:1\n1e3 2:1");
+	ok(reads("y.svm", "-2.5 | 0\n1000 | 1\n"));
+	label.kind = INPUT_ID;
+	label.rows = 3;
+	files_text("class.svm", "+2 1:1\n0 2:1\n1.0 3:1");
+	ok(reads("class.svm", "2 | 0\n0 | 1\n1 | 2\n"));
+	label.kind = INPUT_FLOAT;
+	forget();
+}
+
+static void
+test_csv(void)
+{
+	files_text("a.csv", "\xef\xbb\xbfy,b,\"a\"\"\nx\",c\r\n"
+		   "1, 2 ,\"3\",\"4\"\r\n\r\n0,5,\"6\"\"\n,\",7");
+	add("b", INPUT_FLOAT, 0, 1);
+	ok(reads("a.csv", "1 | 2\n0 | 5\n"));
+
+	char name[] = "a\"\nx";
+	char *one[] = { name };
+
+	in[0].columns = one;
+	in[0].column_count = 1;
+	in[0].kind = INPUT_STRING;
+	in[0].lookup = lookup_hashing(1000000007);
+
+	char expected[99];
+
+	snprintf(expected, sizeof(expected), "1 | %llu\n0 | %llu\n",
+		 (unsigned long long)lookup_find(in[0].lookup, "3", 1),
+		 (unsigned long long)lookup_find(in[0].lookup, "6\"\n,", 4));
+	ok(reads("a.csv", expected));
+	lookup_free(in[0].lookup);
+	forget();
+}
+
+static void
+test_columns(void)
+{
+	char p1[] = "x*", p2[] = "w[0-9]", p3[] = "*";
+	char *patterns[] = { p2, p1 }, *all[] = { p3 };
+	struct input *x = add("x", INPUT_FLOAT, 0, 4);
+
+	files_text("b.csv", "x1,w2,y,x2,w1\n1,2,1,4,5\n6,7,0,9,10\n");
+	x->columns = patterns;
+	x->column_count = 2;
+	ok(reads("b.csv", "1 | 2 5 1 4\n0 | 7 10 6 9\n"));
+
+	/* The label is not taken for an input, nor when it is not read. */
+	const struct reader_options blind = { .unlabelled = true };
+
+	x->columns = all;
+	x->column_count = 1;
+	ok(reads("b.csv", "1 | 1 2 4 5\n0 | 6 7 9 10\n"));
+	ok(reads_with("b.csv", &blind, " | 1 2 4 5\n | 6 7 9 10\n"));
+	files_text("c.csv", "x1,w2,x2,w1\n1,2,4,5\n");
+	ok(reads_with("c.csv", &blind, " | 1 2 4 5\n"));
+
+	const struct reader_options bare = { .no_header = true };
+	char three[] = "3", two[] = "[12]";
+	char *last[] = { three }, *first[] = { two };
+
+	x->columns = first;
+	x->shape.dim[0] = 2;
+	label.columns = last;
+	label.column_count = 1;
+	files_text("bare.csv", "1,2,1\n3,4,0\n");
+	ok(reads_with("bare.csv", &bare, "1 | 1 2\n0 | 3 4\n"));
+	label.column_count = 0;
+	forget();
+}
+
+static void
+test_cut(void)
+{
+	char tags[] = "tags", fixed[] = "fixed", pairs[] = "pairs";
+	char *column[] = { tags, fixed, pairs };
+	struct input *bag = add("bag", INPUT_ID, 10, 1);
+	struct input *pair = add("pair", INPUT_FLOAT, 0, 2);
+	struct input *sparse = add("sparse", INPUT_SPARSE, 100, 1);
+
+	bag->ragged = true;
+	bag->separator = '|';
+	pair->separator = ';';
+	sparse->separator = ' ';
+	for (size_t i = 0; i < 3; i++) {
+		in[i].columns = &column[i];
+		in[i].column_count = 1;
+	}
+	files_text("c.tsv", "y\ttags\tfixed\tpairs\n"
+		   "1\t1|2|3\t.5;1\t 7:2  3\n0\t\t1;\"\t\n");
+	ok(reads("c.tsv", "65 c.tsv:3: fixed: '\"' is not a finite number"));
+	files_text("c.tsv", "y\ttags\tfixed\tpairs\n"
+		   "1\t1|2|3\t.5;1\t 7:2  3\n0\t\t1;-1\t\n1\t9\t0;0\t5:.5");
+	ok(reads("c.tsv", "1 | 1 2 3 | 0.5 1 | 7:2 3:1\n"
+		 "0 |  | 1 -1 | \n1 | 9 | 0 0 | 5:0.5\n"));
+
+	/* One column may feed several inputs. */
+	column[1] = tags;
+	pair->separator = '|';
+	files_text("c.tsv", "y\ttags\tpairs\n1\t1|2\t\n");
+	ok(reads("c.tsv", "1 | 1 2 | 1 2 | \n"));
+	forget();
+}
+
+static void
+test_words(void)
+{
+	char no[] = "no", yes[] = "yes", empty[] = "";
+	char *answers[] = { no, yes }, *words[] = { empty, yes };
+	struct input *x = add("x", INPUT_STRING, 3, 1);
+
+	x->lookup = lookup_vocabulary(words, 2, 1, NULL, &examples_fail);
+	label.kind = INPUT_STRING;
+	label.rows = 2;
+	label.lookup = lookup_vocabulary(answers, 2, 0, NULL, &examples_fail);
+	files_text("w.csv", "x,y\nyes,no\n,yes\nwhat,no\n");
+	ok(reads("w.csv", "0 | 2\n1 | 1\n0 | 0\n"));
+	files_text("w.csv", "x,y\nyes,no\n,maybe\n");
+	ok(reads("w.csv", "65 w.csv:3: y: 'maybe' is not in the vocabulary"));
+	lookup_free(x->lookup);
+	lookup_free(label.lookup);
+	label.kind = INPUT_FLOAT;
+	forget();
+}
+
+static void
+test_idx(void)
+{
+	static const char images[] =
+		"\0\0\x08\3\0\0\0\2\0\0\0\1\0\0\0\3" "\1\2\3\xff\0\7";
+	static const char labels[] = "\0\0\x08\1\0\0\0\2" "\5\1";
+	static const char shorts[] =
+		"\0\0\x0b\2\0\0\0\2\0\0\0\3" "\1\0\xff\xff\0\3"
+		"\0\0\0\1\0\0";
+	const struct reader_options blind = { .unlabelled = true };
+
+	files_put("i-idx3-ubyte", images, sizeof(images) - 1);
+	files_packed("l-idx1.gz", "gzip", labels, sizeof(labels) - 1);
+	files_put("s.idx", shorts, sizeof(shorts) - 1);
+	add("x", INPUT_FLOAT, 0, 3);
+	label.kind = INPUT_ID;
+	label.rows = 6;
+	ok(reads("i-idx3-ubyte,l-idx1.gz", "5 | 1 2 3\n1 | 255 0 7\n"));
+	ok(reads_with("s.idx,i-idx3-ubyte", &blind, " | 256 -1 3\n"
+		      " | 0 1 0\n | 1 2 3\n | 255 0 7\n"));
+	label.kind = INPUT_FLOAT;
+	forget();
+}
+
+/* What NumPy writes for an array of two dimensions, or one. */
+static void
+put_npy(struct text *t, const char *type, const char *shape,
+	const void *numbers, size_t size)
+{
+	char header[128];
+
+	memset(header, ' ', sizeof(header));
+	memcpy(header, "\x93NUMPY\1\0\x76\0", 10);
+	header[10 + snprintf(header + 10, 117, "{'descr': '%s', "
+			     "'fortran_order': False, 'shape': %s, }", type,
+			     shape)] = ' ';
+	header[127] = '\n';
+	text_add_bytes(t, header, sizeof(header));
+	text_add_bytes(t, numbers, size);
+}
+
+static void
+test_npy(void)
+{
+	const float x[] = { 1, .5, -2, 3, 4, 5 };
+	const int64_t id[] = { 0, 20000001, 7 };
+	const unsigned char y[] = { 1, 0, 1 };
+	struct text tx = { 0 }, tid = { 0 }, ty = { 0 };
+	struct archive *a;
+
+	put_npy(&tx, "<f4", "(3, 2)", x, sizeof(x));
+	put_npy(&tid, "<i8", "(3,)", id, sizeof(id));
+	put_npy(&ty, "|b1", "(3,)", y, sizeof(y));
+	files_put("x.npy", tx.data, tx.size);
+	files_put("id.npy", tid.data, tid.size);
+	files_put("y.npy", ty.data, ty.size);
+	add("x", INPUT_FLOAT, 0, 2);
+	ok(reads("x.npy,y.npy", "1 | 1 0.5\n0 | -2 3\n1 | 4 5\n"));
+	forget();
+	add("id", INPUT_ID, 20000002, 1);
+	ok(reads("id.npy,y.npy", "1 | 0\n0 | 20000001\n1 | 7\n"));
+
+	a = archive_write_new();
+	archive_write_set_format_zip(a);
+	archive_write_open_filename(a, "a.npz");
+	files_member(a, "y.npy", ty.data, ty.size);
+	files_member(a, "other.npy", "who cares", 9);
+	files_member(a, "x.npy", tx.data, tx.size);
+	files_member(a, "id.npy", tid.data, tid.size);
+	archive_write_free(a);
+	add("x", INPUT_FLOAT, 0, 2);
+	ok(reads("a.npz", "1 | 0 | 1 0.5\n0 | 20000001 | -2 3\n"
+		 "1 | 7 | 4 5\n"));
+
+	struct reader_options o = { .format = "npz" };
+
+	ok(reads_with("pipe:cat a.npz", &o, "77 pipe:cat a.npz: a command is "
+		      "taken from the command line only"));
+	o.allow_pipe = true;
+	ok(reads_with("pipe:cat a.npz", &o, "1 | 0 | 1 0.5\n"
+		      "0 | 20000001 | -2 3\n1 | 7 | 4 5\n"));
+	text_release(&tx);
+	text_release(&tid);
+	text_release(&ty);
+	forget();
+}
+
+/* Records 0 to count - 1, over some files, each its own label. */
+static void
+put_records(size_t count)
+{
+	struct text t = { 0 };
+	char name[] = "r0.svm.gz";
+
+	for (size_t i = 0; i < count; i++) {
+		text_add(&t, "%zu 1:%zu\n", i, i + 2);
+		if (i % 10 < 9 && i + 1 < count)
+			continue;
+		files_packed(name, "gzip", t.data, t.size);
+		name[1]++;
+		text_reset(&t);
+	}
+	text_release(&t);
+}
+
+#define FILES	"r0.svm.gz,r1.svm.gz,r2.svm.gz"
+#define RECORDS	25
+
+/* How often each record came, in count examples; in what order. */
+static bool
+tally(const struct reader_options *o, size_t size, size_t count,
+      size_t seen[RECORDS], size_t order[])
+{
+	char *got = examples_read(FILES, o, in, inputs, &label, size,
+				  count / size);
+	char *p = got;
+	size_t n = 0;
+
+	memset(seen, 0, RECORDS * sizeof(*seen));
+	for (; n < count && *p; n++) {
+		order[n] = strtoull(p, &p, 10);
+		if (order[n] >= RECORDS || strncmp(p, " | 0:", 5) != 0 ||
+		    strtoull(p + 5, &p, 10) != order[n] + 2)
+			break;
+		seen[order[n]]++;
+		p += *p == '\n';
+	}
+	if (n < count)
+		printf("# %zu: %.80s\n", n, p);
+	free(got);
+	return n == count;
+}
+
+static bool
+each(const size_t seen[RECORDS], size_t times)
+{
+	for (size_t i = 0; i < RECORDS; i++)
+		if (seen[i] != times)
+			return false;
+	return true;
+}
+
+static void
+test_passes(void)
+{
+	size_t seen[RECORDS], order[200], again[200];
+	struct reader_options o = { .repeat = true };
+
+	put_records(RECORDS);
+	add("x", INPUT_SPARSE, 1, 1);
+	ok(tally(&plain, 5, 25, seen, order) && each(seen, 1));
+	ok(tally(&o, 10, 50, seen, order) && each(seen, 2) &&
+	   order[24] == 24 && order[25] == 0);
+
+	/* Shuffled, every pass is a permutation, and another one. */
+	o.shuffle = 7;
+	ok(tally(&o, 25, 100, seen, order) && each(seen, 4));
+	ok(memcmp(order, order + 25, 25 * sizeof(*order)) != 0);
+	ok(tally(&o, 4, 100, seen, again) &&
+	   memcmp(order, again, 100 * sizeof(*order)) == 0);
+	o.seed = 1;
+	ok(tally(&o, 4, 100, seen, again) && each(seen, 4) &&
+	   memcmp(order, again, 100 * sizeof(*order)) != 0);
+	o.shuffle = 1000000;
+	ok(tally(&o, 25, 50, seen, order) && each(seen, 2));
+	o.shuffle = 1;
+	ok(tally(&o, 25, 25, seen, order) && order[0] == 0 &&
+	   order[24] == 24);
+}
+
+static void
+test_shards(void)
+{
+	size_t seen[RECORDS], order[200], sum[RECORDS] = { 0 }, right = 0;
+	struct reader_options o = { .shards = 4, .repeat = true };
+
+	for (o.shard = 0; o.shard < 4; o.shard++) {
+		const size_t count = o.shard == 0 ? 7 : 6;
+
+		o.shuffle = o.shard;	/* shards first, then shuffling */
+		right += tally(&o, 1, 2 * count, seen, order);
+		for (size_t i = 0; i < RECORDS; i++) {
+			sum[i] += seen[i];
+			right += seen[i] == (i % 4 == o.shard ? 2 : 0);
+		}
+	}
+	ok(right == 4 + 4 * RECORDS && each(sum, 2));
+
+	o = (struct reader_options){ .shard = 30, .shards = 40 };
+	ok(reads_with(FILES, &o, ""));
+	o.repeat = true;
+	ok(reads_with(FILES, &o,
+		      "66 shard 30 of 40 is empty: there are 25 records"));
+	forget();
+}
+
+static void
+test_formats(void)
+{
+	static const char *const names[][2] = {
+		{ "a.csv", "csv" }, { "d.npy/a.tsv.gz", "tsv" },
+		{ "t10k-images-idx3-ubyte.gz", "idx" }, { "x.npy", "npy" },
+		{ "x.npz", "npz" }, { "a.svm.bz2", "svmlight" },
+		{ "idx/a9a", "svmlight" }, { "-", "svmlight" },
+		{ "pipe:cat a.csv", "svmlight" }, { ".csv", "svmlight" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		named(strcmp(format_of(names[i][0])->name, names[i][1]) == 0,
+		      names[i][0]);
+	ok(reader_format("tsv") && !reader_format("parquet"));
+}
+
+/* The real thing, if it is there: 32,561 rows of 13.9 features. */
+static void
+test_a9a(void)
+{
+	const char *src = getenv("SRC");
+	struct fail *f = &examples_fail;
+	char name[4096];
+	char *files[] = { name };
+
+	snprintf(name, sizeof(name), "%s/../shared/data/a9a.svm",
+		 src ? src : ".");
+	if (access(name, R_OK) != 0) {
+		printf("ok %d # SKIP no %s\n", ++tap_count, name);
+		return;
+	}
+	add("x", INPUT_SPARSE, 123, 1);
+	label.binary = true;
+
+	struct reader *r = reader_open(files, 1, &plain, in, 1, &label, f);
+	struct batch b;
+	size_t rows = 0, features = 0, positive = 0;
+
+	batch_begin(&b, in, 1, &label);
+	while (reader_next(r, 1000, &b, f) > 0) {
+		rows += b.examples;
+		features += b.feature[0].offset[b.examples];
+		for (size_t i = 0; i < b.examples; i++)
+			positive += b.label.value[i] > 0;
+	}
+	ok(rows == 32561 && reader_records(r) == 32561 &&
+	   features == 451592 && positive == 7841 && !b.feature[0].weight);
+	batch_release(&b);
+	reader_close(r);
+	label.binary = false;
+	forget();
+}
+
+int
+main(void)
+{
+	label = examples_input("y", INPUT_FLOAT, 0, 1);
+	files_begin();
+	test_svmlight();
+	test_csv();
+	test_columns();
+	test_cut();
+	test_words();
+	test_idx();
+	test_npy();
+	test_passes();
+	test_shards();
+	test_formats();
+	test_a9a();
+	files_end();
+	free(label.name);
+	return tap_done();
+}
