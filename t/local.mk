@@ -15,19 +15,25 @@ UNITS += %D%/unit/gather
 UNITS += %D%/unit/gradient
 UNITS += %D%/unit/initializer
 UNITS += %D%/unit/kernels
+UNITS += %D%/unit/keys
 UNITS += %D%/unit/lookup
+UNITS += %D%/unit/message
 UNITS += %D%/unit/metric
 UNITS += %D%/unit/model
 UNITS += %D%/unit/npy
 UNITS += %D%/unit/number
 UNITS += %D%/unit/optimizer
+UNITS += %D%/unit/pack
 UNITS += %D%/unit/partition
+UNITS += %D%/unit/plan
 UNITS += %D%/unit/reader
+UNITS += %D%/unit/result
 UNITS += %D%/unit/schedule
 UNITS += %D%/unit/source
 UNITS += %D%/unit/text
 UNITS += %D%/unit/train
 UNITS += %D%/unit/value
+UNITS += %D%/unit/wire_page
 
 HELPERS =
 

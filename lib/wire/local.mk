@@ -1,1 +1,12 @@
-lib_libps_a_SOURCES +=
+lib_libps_a_SOURCES += \
+	%D%/keys.c \
+	%D%/keys.h \
+	%D%/message.c \
+	%D%/message.h \
+	%D%/pack.c \
+	%D%/pack.h \
+	%D%/plan.c \
+	%D%/plan.h \
+	%D%/plan_print.c \
+	%D%/result.c \
+	%D%/result.h

@@ -1,0 +1,169 @@
+/*
+ * message - what the programs say to each other.
+ *
+ * A message is a header frame, a MessagePack array [kind, request, numbers...,
+ * blob] of a fixed shape for each kind, and behind it frames of raw bytes.
+ * The shapes are one table, in message.c; ps-wire(7) explains each kind.
+ * An answer repeats the request number of what it answers.
+ *
+ * A struct message owns nothing: blob and frames point into what was received,
+ * or at what is to be sent.
+ */
+#ifndef PS_MESSAGE_H
+#define PS_MESSAGE_H
+
+#include "base/fail.h"
+#include "wire/pack.h"
+
+#include <stdatomic.h>
+
+#define WIRE_VERSION	1
+#define WIRE_NONE	UINT64_MAX	/* where a number is left open */
+
+#define MESSAGE_NUMBERS	8
+#define MESSAGE_FRAMES	4
+#define MESSAGE_BLOB	512		/* bytes, at most */
+
+enum message_kind {
+	/* between any two */
+	MESSAGE_HELLO = 1, MESSAGE_WELCOME, MESSAGE_REFUSED, MESSAGE_OK,
+	MESSAGE_PING, MESSAGE_PONG, MESSAGE_STOP, MESSAGE_BYE,
+	/* the coordinator to a server */
+	MESSAGE_PLAN, MESSAGE_MARK, MESSAGE_VOID, MESSAGE_FREEZE,
+	MESSAGE_THAW, MESSAGE_SAVE, MESSAGE_SAVED, MESSAGE_LOAD,
+	/* workers and evaluators to a server */
+	MESSAGE_PULL, MESSAGE_PUSH, MESSAGE_PUSHPULL, MESSAGE_VALUES,
+	/* the coordinator and its workers and evaluators */
+	MESSAGE_READY, MESSAGE_LEASE, MESSAGE_CANCEL, MESSAGE_DONE,
+	MESSAGE_FAILED, MESSAGE_EXHAUSTED, MESSAGE_LOST, MESSAGE_EVALUATE,
+	MESSAGE_EVALUATED, MESSAGE_CUT,
+	MESSAGE_KINDS
+};
+
+enum role {
+	ROLE_NONE, ROLE_COORDINATOR, ROLE_SERVER, ROLE_WORKER, ROLE_EVALUATOR
+};
+
+/* What became of a push. */
+enum outcome {
+	OUTCOME_NONE,		/* there was none: a pull */
+	OUTCOME_APPLIED,
+	OUTCOME_DUP,		/* applied before; not again */
+	OUTCOME_VOID,		/* the step has been given up; not applied */
+	OUTCOME_LATER,		/* beyond the window; not applied */
+	OUTCOME_STALE,		/* of another run, or an older term */
+	OUTCOME_WRONG_PLAN	/* ask the coordinator for the plan again */
+};
+
+/* Bytes that somebody keeps while they are being sent. */
+struct hold {
+	atomic_int references;
+	void (*release)(struct hold *);	/* at the last drop; any thread */
+};
+
+void hold_take(struct hold *);
+void hold_drop(struct hold *);
+
+struct frame {
+	const void *data;
+	size_t size;
+	struct hold *hold;	/* NULL: the sender copies the data at once */
+};
+
+struct message {
+	enum message_kind kind;
+	uint64_t request;
+	union {
+		uint64_t number[MESSAGE_NUMBERS];
+		struct {	/* blob: run; frame: endpoint, of a server */
+			uint64_t version, role, index, life, term;
+		} hello;
+		struct {	/* blob: run */
+			uint64_t version, role, index, life, term, plan;
+		} welcome;
+		struct {	/* blob: why */
+			uint64_t status;
+		} refused;
+		struct {	/* blob: run; frames: model, plan */
+			uint64_t term, plan, seed, server, step;
+		} plan;
+		struct {
+			uint64_t run, term, step;
+		} mark;
+		struct {
+			uint64_t run, term, first, count;
+		} voided;
+		struct {	/* save and load: blob: name */
+			uint64_t run, term, cut, step, part, parts;
+		} cut;
+		struct {	/* blob: hash */
+			uint64_t size;
+		} saved;
+		struct {	/* frames: keys */
+			uint64_t run, term, plan, part, cut;
+		} pull;
+		struct {	/* frames: keys; keys to pull; values */
+			uint64_t run, term, plan, part, step, examples,
+				 version, rate;
+		} push;
+		struct {	/* frames: values */
+			uint64_t outcome, version, staleness;
+		} values;
+		struct {
+			uint64_t term, first, count, attempt, batch, rate;
+		} lease;
+		struct {
+			uint64_t first, count;
+		} cancel;
+		struct {	/* frames: results, scores, labels */
+			uint64_t term, count;
+		} done;
+		struct {	/* blob: why */
+			uint64_t term, step, status;
+		} failed;
+		struct {
+			uint64_t term, records;
+		} exhausted;
+		struct {	/* blob: why */
+			uint64_t term, server;
+		} lost;
+		struct {	/* frames: files */
+			uint64_t term, shard, shards, batch;
+		} evaluate;
+	};
+	struct frame blob;
+	size_t frames;
+	struct frame frame[MESSAGE_FRAMES];
+};
+
+const char *message_name(enum message_kind);
+
+/* Write the header; the frames are the sender's to send behind it. */
+void message_write(struct pack *, const struct message *);
+
+/* Read a header.  FAIL_PROTOCOL says what is wrong with it. */
+int message_read(struct message *, const void *header, size_t size,
+		 struct fail *);
+
+/* Does it have as many frames as its kind must? */
+int message_check_frames(const struct message *, struct fail *);
+
+/* An answer: kind, and the request number of what it answers. */
+struct message message_answer(const struct message *to,
+			      enum message_kind kind);
+struct message message_refuse(const struct message *to, enum fail_kind,
+			      const char *text);
+
+/* The status of REFUSED or FAILED as a kind; FAIL_PROTOCOL if it is none. */
+enum fail_kind message_status(uint64_t status);
+
+/* Copy a text blob: at most size - 1 bytes, printable ones. */
+void message_text(const struct message *, char *text, size_t size);
+
+/* A float in a number: its bits, so that 0.0 is 0. */
+uint64_t message_float_bits(float);
+float message_float(uint64_t bits);
+uint64_t message_double_bits(double);
+double message_double(uint64_t bits);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * pack - the part of MessagePack that headers use.
+ *
+ * Arrays, unsigned integers and byte strings ("bin"); see ps-wire(7).
+ *
+ * Writing is msgpack-c's and cannot fail: the buffer grows.  Reading what a
+ * peer sent is our own and bounded: shortest forms only, no allocation, and
+ * sticky: after the first misfit every read returns zero, so a decoder reads
+ * straight down and asks unpack_ok() once, at the end.  A blob is a view of
+ * the bytes being read.
+ */
+#ifndef PS_PACK_H
+#define PS_PACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pack {
+	unsigned char *data;
+	size_t size, room;
+};
+
+void pack_release(struct pack *);
+void pack_reset(struct pack *);		/* empty it, keep the room */
+
+void pack_array(struct pack *, size_t count);
+void pack_uint(struct pack *, uint64_t);
+void pack_blob(struct pack *, const void *, size_t size);
+void pack_text(struct pack *, const char *);	/* as a blob, without NUL */
+
+struct unpack {
+	const unsigned char *next, *end;
+	bool bad;
+};
+
+struct unpack unpack_from(const void *, size_t size);
+bool unpack_ok(const struct unpack *);	/* all read, and nothing left */
+size_t unpack_left(const struct unpack *);	/* bytes */
+
+uint32_t unpack_array(struct unpack *);
+uint64_t unpack_uint(struct unpack *);
+const void *unpack_blob(struct unpack *, size_t *size);
+
+/* A number below the limit; that or more is a misfit. */
+uint64_t unpack_below(struct unpack *, uint64_t limit);
+
+#endif

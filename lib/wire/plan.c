@@ -1,0 +1,307 @@
+#include "wire/plan.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "wire/message.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A table's share of a message is not known before there is a batch. */
+#define TABLE_NOMINAL	((size_t)64 << 10)
+
+#define MAX_FILES	4096
+#define MAX_ENDPOINT	256
+
+void
+plan_release(struct plan *p)
+{
+	for (size_t i = 0; p->endpoint && i < p->servers; i++)
+		free(p->endpoint[i]);
+	free(p->endpoint);
+	free(p->piece);
+	free(p->part);
+	*p = (struct plan){ 0 };
+}
+
+uint64_t
+plan_run(const struct plan *p)
+{
+	uint64_t run;
+
+	memcpy(&run, p->run, sizeof(run));
+	return run;
+}
+
+struct builder {
+	struct plan *plan;
+	size_t piece_room, part_room;
+	size_t bytes;		/* in the last part */
+};
+
+static void
+add_piece(struct builder *b, uint32_t server, struct piece piece)
+{
+	struct plan *p = b->plan;
+	const size_t bytes = piece.table ? TABLE_NOMINAL :
+		piece.count * sizeof(float);
+
+	if (p->parts == 0 || p->part[p->parts - 1].server != server ||
+	    b->bytes + bytes > PLAN_PIECE) {
+		p->part = mem_grow(p->part, p->parts, &b->part_room,
+				   sizeof(*p->part));
+		p->part[p->parts++] = (struct part){ server, p->pieces, 0 };
+		b->bytes = 0;
+	}
+	p->piece = mem_grow(p->piece, p->pieces, &b->piece_room,
+			    sizeof(*p->piece));
+	p->piece[p->pieces++] = piece;
+	p->part[p->parts - 1].count++;
+	b->bytes += bytes;
+}
+
+static void
+add_shard(struct builder *b, const struct place *place,
+	  const struct variable *v)
+{
+	const size_t width = shape_width(v->shape);
+	const size_t most = PLAN_PIECE / sizeof(float);
+
+	if (v->table) {
+		add_piece(b, place->server, (struct piece){
+			place->variable, true, place->rows.first,
+			place->rows.count, width });
+		return;
+	}
+	const size_t end = (place->rows.first + place->rows.count) * width;
+
+	for (size_t at = place->rows.first * width; at < end; at += most)
+		add_piece(b, place->server, (struct piece){
+			place->variable, false, at,
+			end - at < most ? end - at : most, 1 });
+}
+
+void
+plan_make(struct plan *p, const struct model *model,
+	  const struct place *place, size_t places, char *const *endpoint,
+	  size_t servers)
+{
+	struct builder b = { .plan = p };
+	size_t variables;
+	const struct variable *v = model_variables(model, &variables);
+
+	p->servers = servers;
+	p->endpoint = mem_alloc(servers, sizeof(*p->endpoint));
+	for (size_t i = 0; i < servers; i++)
+		p->endpoint[i] = mem_text(endpoint[i]);
+	for (uint32_t server = 0; server < servers; server++)
+		for (size_t i = 0; i < places; i++)
+			if (place[i].server == server)
+				add_shard(&b, &place[i],
+					  &v[place[i].variable]);
+}
+
+void
+plan_write(struct pack *out, const struct plan *p)
+{
+	pack_array(out, 3);
+	pack_array(out, p->servers);
+	for (size_t i = 0; i < p->servers; i++)
+		pack_text(out, p->endpoint[i]);
+	pack_array(out, p->pieces);
+	for (size_t i = 0; i < p->pieces; i++) {
+		pack_array(out, 3);
+		pack_uint(out, p->piece[i].variable);
+		pack_uint(out, p->piece[i].first);
+		pack_uint(out, p->piece[i].count);
+	}
+	pack_array(out, p->parts);
+	for (size_t i = 0; i < p->parts; i++) {
+		pack_array(out, 2);
+		pack_uint(out, p->part[i].server);
+		pack_uint(out, p->part[i].count);
+	}
+}
+
+static void
+read_endpoints(struct plan *p, struct unpack *u)
+{
+	const uint32_t count = unpack_array(u);
+
+	if (count == 0 || count > PLAN_SERVERS || count > unpack_left(u)) {
+		u->bad = true;
+		return;
+	}
+	p->endpoint = mem_alloc(count, sizeof(*p->endpoint));
+	p->servers = count;
+	for (size_t i = 0; i < count; i++) {
+		size_t size;
+		const char *text = unpack_blob(u, &size);
+
+		u->bad = u->bad || size > MAX_ENDPOINT;
+		p->endpoint[i] = mem_text_n(u->bad ? "" : text,
+					    u->bad ? 0 : size);
+	}
+}
+
+static void
+read_pieces(struct plan *p, const struct model *model, struct unpack *u)
+{
+	const uint32_t count = unpack_array(u);
+	size_t variables;
+	const struct variable *v = model_variables(model, &variables);
+
+	if (count > unpack_left(u)) {
+		u->bad = true;
+		return;
+	}
+	p->piece = mem_alloc(count, sizeof(*p->piece));
+	p->pieces = count;
+	for (size_t i = 0; i < count && !u->bad; i++) {
+		struct piece *piece = &p->piece[i];
+
+		u->bad = unpack_array(u) != 3 || u->bad;
+		piece->variable = (uint32_t)unpack_below(u, variables);
+		piece->first = unpack_uint(u);
+		piece->count = unpack_uint(u);
+		u->bad = u->bad || piece->count == 0;
+		if (u->bad)
+			return;
+		piece->table = v[piece->variable].table;
+		piece->width = piece->table ?
+			shape_width(v[piece->variable].shape) : 1;
+	}
+}
+
+static void
+read_parts(struct plan *p, struct unpack *u)
+{
+	const uint32_t count = unpack_array(u);
+	size_t pieces = 0;
+
+	if (count > unpack_left(u)) {
+		u->bad = true;
+		return;
+	}
+	p->part = mem_alloc(count, sizeof(*p->part));
+	p->parts = count;
+	for (size_t i = 0; i < count && !u->bad; i++) {
+		u->bad = unpack_array(u) != 2 || u->bad;
+		p->part[i].server = (uint32_t)unpack_below(u, p->servers);
+		p->part[i].first = pieces;
+		p->part[i].count = unpack_below(u, p->pieces - pieces + 1);
+		pieces += p->part[i].count;
+		/* None is empty, and those of a server are neighbours. */
+		u->bad = u->bad || p->part[i].count == 0 ||
+			(i > 0 && p->part[i].server < p->part[i - 1].server);
+	}
+	u->bad = u->bad || pieces != p->pieces;
+}
+
+static int
+by_place(const void *left, const void *right)
+{
+	const struct piece *a = left, *b = right;
+
+	if (a->variable != b->variable)
+		return a->variable < b->variable ? -1 : 1;
+	return a->first < b->first ? -1 : a->first > b->first;
+}
+
+/* Do the pieces cover every variable, once? */
+static bool
+covered(const struct plan *p, const struct model *model)
+{
+	size_t variables, at = 0;
+	const struct variable *v = model_variables(model, &variables);
+	struct piece *sorted = mem_copy(p->piece,
+					p->pieces * sizeof(*p->piece));
+	bool good = true;
+
+	qsort(sorted, p->pieces, sizeof(*sorted), by_place);
+	for (size_t i = 0; i < variables && good; i++) {
+		const size_t all = v[i].table ? shape_rows(v[i].shape) :
+			shape_size(v[i].shape);
+		size_t next = 0;
+
+		for (; at < p->pieces && sorted[at].variable == i; at++) {
+			if (sorted[at].first != next ||
+			    sorted[at].count > all - next)
+				break;
+			next += sorted[at].count;
+		}
+		good = next == all;
+	}
+	good = good && at == p->pieces;
+	free(sorted);
+	return good;
+}
+
+int
+plan_read(struct plan *p, const struct model *model, const void *bytes,
+	  size_t size, struct fail *f)
+{
+	struct unpack u = unpack_from(bytes, size);
+
+	u.bad = unpack_array(&u) != 3;
+	if (!u.bad)
+		read_endpoints(p, &u);
+	if (!u.bad)
+		read_pieces(p, model, &u);
+	if (!u.bad)
+		read_parts(p, &u);
+	if (unpack_ok(&u) && covered(p, model))
+		return 0;
+	plan_release(p);
+	return fail(f, FAIL_PROTOCOL, "malformed plan");
+}
+
+void
+plan_write_model(struct pack *out, const struct model_source *source)
+{
+	pack_array(out, 2 * source->count);
+	for (size_t i = 0; i < source->count; i++) {
+		pack_text(out, source->file[i].name);
+		pack_blob(out, source->file[i].text, source->file[i].size);
+	}
+}
+
+int
+plan_read_model(struct model_source *source, const void *bytes, size_t size,
+		struct fail *f)
+{
+	struct unpack u = unpack_from(bytes, size);
+	const uint32_t count = unpack_array(&u);
+
+	*source = (struct model_source){ 0 };
+	if (u.bad || count == 0 || count % 2 || count > 2 * MAX_FILES)
+		return fail(f, FAIL_PROTOCOL, "malformed model");
+	source->file = mem_alloc(count / 2, sizeof(*source->file));
+	for (source->count = 0; source->count < count / 2; source->count++) {
+		struct model_file *file = &source->file[source->count];
+		size_t name_size;
+		const char *name = unpack_blob(&u, &name_size);
+		const char *text = unpack_blob(&u, &file->size);
+
+		if (u.bad)
+			break;
+		file->name = mem_text_n(name, name_size);
+		file->text = mem_text_n(text, file->size);
+	}
+	if (unpack_ok(&u))
+		return 0;
+	model_source_release(source);
+	return fail(f, FAIL_PROTOCOL, "malformed model");
+}
+
+size_t
+plan_part_dense(const struct plan *p, size_t part)
+{
+	const struct piece *piece = p->piece + p->part[part].first;
+	size_t floats = 0;
+
+	for (size_t i = 0; i < p->part[part].count; i++)
+		if (!piece[i].table)
+			floats += piece[i].count;
+	return floats;
+}

@@ -1,0 +1,82 @@
+/*
+ * plan - which server holds what, and how it travels.
+ *
+ * A variable is cut into shards (tensor/partition); a shard of a table is one
+ * piece, a shard of another variable is cut into pieces of at most
+ * PLAN_PIECE bytes.  Neighbouring pieces of one server are bundled into parts
+ * of about as much: a part is what one push or pull message is about, and the
+ * unit that a step is applied to, once.
+ *
+ * The coordinator makes the plan; everybody else reads it off the wire.
+ */
+#ifndef PS_PLAN_H
+#define PS_PLAN_H
+
+#include "model/model.h"
+#include "tensor/partition.h"
+#include "wire/pack.h"
+
+#define PLAN_PIECE	((size_t)512 << 10)	/* bytes */
+#define PLAN_SERVERS	4096
+#define PLAN_RUN	16			/* bytes of a run's id */
+
+struct piece {
+	uint32_t variable;
+	bool table;
+	size_t first, count;	/* rows of a table; else elements, row-major */
+	size_t width;		/* floats of a row of a table; else 1 */
+};
+
+struct part {
+	uint32_t server;
+	size_t first, count;	/* pieces */
+};
+
+struct plan {
+	uint64_t number;
+	uint64_t seed;			/* of the initial values */
+	unsigned char run[PLAN_RUN];
+	uint64_t term;
+	size_t servers;
+	char **endpoint;		/* of each server */
+	size_t pieces;
+	struct piece *piece;		/* in order of part */
+	size_t parts;
+	struct part *part;		/* in order of server */
+};
+
+void plan_release(struct plan *);
+
+/* Fill pieces and parts; endpoints are copied. */
+void plan_make(struct plan *, const struct model *, const struct place *,
+	       size_t places, char *const *endpoint, size_t servers);
+
+/* The first eight bytes of the run, as every push and pull carries them. */
+uint64_t plan_run(const struct plan *);
+
+/* Frames of a PLAN message. */
+void plan_write(struct pack *, const struct plan *);
+
+/*
+ * Read one, checked against the model: pieces must cover every variable
+ * exactly once.  number, seed, run and term are the header's to fill in.
+ */
+int plan_read(struct plan *, const struct model *, const void *, size_t,
+	      struct fail *);
+
+void plan_write_model(struct pack *, const struct model_source *);
+int plan_read_model(struct model_source *, const void *, size_t,
+		    struct fail *);
+
+/* Floats that a part has: all of its dense pieces. */
+size_t plan_part_dense(const struct plan *, size_t part);
+
+/*
+ * For people: shards, bytes and skew of each server, bytes per step of a
+ * worker with batches of so many examples.  --plan prints it.
+ */
+struct text;
+void plan_print(struct text *, const struct plan *, const struct model *,
+		const struct place *, size_t places, uint64_t batch);
+
+#endif

@@ -1,0 +1,96 @@
+#include "wire/result.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NUMBERS	9	/* of a result, beside the sums */
+
+void
+result_metrics(struct result *r, const struct metric *metric, size_t count,
+	       const struct metric_state *state)
+{
+	(void)metric;
+	r->metrics = count;
+	r->scores = 0;
+	for (size_t i = 0; i < count; i++) {
+		memcpy(r->sum[i], state[i].sum, sizeof(r->sum[i]));
+		if (state[i].count > 0)
+			r->scores = state[i].count;
+	}
+}
+
+void
+result_write(struct pack *p, const struct result *r)
+{
+	pack_array(p, NUMBERS + r->metrics * METRIC_SUMS);
+	pack_uint(p, r->step);
+	pack_uint(p, r->attempt);
+	pack_uint(p, r->examples);
+	pack_uint(p, r->staleness);
+	pack_uint(p, r->microseconds);
+	pack_uint(p, r->voided);
+	pack_uint(p, r->mixed);
+	pack_uint(p, message_double_bits(r->loss));
+	pack_uint(p, r->scores);
+	for (size_t i = 0; i < r->metrics; i++)
+		for (size_t j = 0; j < METRIC_SUMS; j++)
+			pack_uint(p, message_double_bits(r->sum[i][j]));
+}
+
+bool
+result_read(struct unpack *u, struct result *r, size_t metrics)
+{
+	u->bad = unpack_array(u) != NUMBERS + metrics * METRIC_SUMS || u->bad;
+	r->step = unpack_uint(u);
+	r->attempt = unpack_uint(u);
+	r->examples = unpack_uint(u);
+	r->staleness = unpack_uint(u);
+	r->microseconds = unpack_uint(u);
+	r->voided = unpack_below(u, 2);
+	r->mixed = unpack_below(u, 2);
+	r->loss = message_double(unpack_uint(u));
+	r->scores = unpack_uint(u);
+	r->metrics = metrics;
+	for (size_t i = 0; i < metrics; i++)
+		for (size_t j = 0; j < METRIC_SUMS; j++)
+			r->sum[i][j] = message_double(unpack_uint(u));
+	return !u->bad;
+}
+
+void
+result_add(const struct result *r, const struct metric *metric,
+	   struct metric_state *state, const float *scores,
+	   const unsigned char *positive)
+{
+	for (size_t i = 0; i < r->metrics; i++) {
+		struct metric_state from = { 0 };
+
+		memcpy(from.sum, r->sum[i], sizeof(from.sum));
+		if (metric_keeps_scores(&metric[i]) && r->scores > 0) {
+			/* Only read by the merge. */
+			from.score = (float *)(uintptr_t)scores;
+			from.positive = (unsigned char *)(uintptr_t)positive;
+			from.count = r->scores;
+		}
+		metric_merge(&metric[i], &state[i], &from);
+	}
+}
+
+int
+result_scores(const struct message *m, const void **scores,
+	      const unsigned char **positive, size_t *count, struct fail *f)
+{
+	*scores = *positive = NULL;
+	*count = 0;
+	if (m->frames == 1)
+		return 0;
+	if (m->frames != 3 ||
+	    m->frame[1].size != m->frame[2].size * sizeof(float))
+		return fail(f, FAIL_PROTOCOL, "malformed scores");
+	*scores = m->frame[1].data;
+	*positive = m->frame[2].data;
+	*count = m->frame[2].size;
+	return 0;
+}

@@ -1,0 +1,48 @@
+/*
+ * result - what a worker reports of its steps, and of an evaluation.
+ *
+ * Results travel in the first frame of DONE and EVALUATED, as a MessagePack
+ * array of numbers each; a double is its 64 bits.  Behind it come the scores
+ * (little-endian floats) and labels (a byte each, 0 or 1) of all results, if
+ * the model has a metric that needs them (auc).
+ */
+#ifndef PS_RESULT_H
+#define PS_RESULT_H
+
+#include "base/fail.h"
+#include "model/metric.h"
+#include "wire/message.h"
+#include "wire/pack.h"
+
+#define RESULT_METRICS	16	/* of a model, at most */
+
+struct result {
+	uint64_t step, attempt, examples, staleness, microseconds;
+	bool voided;		/* the servers refused it: it was given up */
+	bool mixed;		/* another attempt supplied some parts */
+	double loss;		/* summed over examples */
+	size_t metrics;
+	double sum[RESULT_METRICS][METRIC_SUMS];
+	size_t scores;		/* how many of the scores are its own */
+};
+
+/* The sums of metric states; the scores are counted, not copied. */
+void result_metrics(struct result *, const struct metric *, size_t count,
+		    const struct metric_state *);
+
+void result_write(struct pack *, const struct result *);
+
+/* From the cursor; false on a misfit. */
+bool result_read(struct unpack *, struct result *, size_t metrics);
+
+/* Add a result's sums, and its scores if it has any, to metric states. */
+void result_add(const struct result *, const struct metric *,
+		struct metric_state *, const float *scores,
+		const unsigned char *positive);
+
+/* The scores and labels of a message: how many, or -1 for a misfit. */
+int result_scores(const struct message *, const void **scores,
+		  const unsigned char **positive, size_t *count,
+		  struct fail *);
+
+#endif

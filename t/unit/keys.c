@@ -1,0 +1,141 @@
+/*
+ * Any sorted set of rows goes round, several pieces behind one another; what
+ * no writer writes is refused.
+ */
+#include "wire/keys.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+#include "tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS	4000
+
+static uint64_t set[ROWS];
+
+/* Each row of the piece with some probability: sorted and unique. */
+static size_t
+random_set(struct rng *rng, uint64_t first, uint64_t rows)
+{
+	const uint64_t one_of = 1 + rng_below(rng, 40);
+	size_t count = 0;
+
+	for (uint64_t i = 0; i < rows; i++)
+		if (rng_below(rng, one_of) == 0)
+			set[count++] = first + i;
+	return count;
+}
+
+static bool
+goes_round(struct rng *rng, uint64_t **rows, size_t *room)
+{
+	const uint64_t first = rng_next(rng) >> (1 + rng_below(rng, 63));
+	const uint64_t piece = 1 + rng_below(rng, ROWS);
+	const size_t count = random_set(rng, first, piece);
+	struct pack p = { 0 };
+	bool same = true;
+
+	keys_write(&p, set, count, first);
+	keys_write(&p, set, count, first);	/* a second piece */
+
+	struct unpack u = unpack_from(p.data, p.size);
+
+	for (int k = 0; k < 2; k++) {
+		same = same && keys_read(&u, piece, rows, room) == count;
+		for (size_t i = 0; i < count && same; i++)
+			same = (*rows)[i] == set[i] - first;
+	}
+	same = same && unpack_ok(&u);
+	pack_release(&p);
+	return same;
+}
+
+/* Damaged: refused, or sorted rows of the piece that are written the same. */
+static bool
+sound(struct rng *rng, uint64_t **rows, size_t *room)
+{
+	const uint64_t piece = 1 + rng_below(rng, 300);
+	const size_t count = random_set(rng, 0, piece);
+	struct pack p = { 0 }, again = { 0 };
+	bool good = true;
+
+	keys_write(&p, set, count, 0);
+	for (size_t i = 0; i < p.size; i++) {
+		unsigned char *copy = mem_copy(p.data, p.size);
+		struct unpack u = unpack_from(copy, i);
+
+		keys_read(&u, piece, rows, room);
+		good = good && !unpack_ok(&u);
+		copy[i] = (unsigned char)rng_next(rng);
+		u = unpack_from(copy, p.size);
+
+		const size_t n = keys_read(&u, piece, rows, room);
+
+		pack_reset(&again);
+		keys_write(&again, *rows, n, 0);
+		if (unpack_ok(&u))
+			good = good && again.size == p.size &&
+				memcmp(again.data, copy, p.size) == 0;
+		free(copy);
+	}
+	pack_release(&p);
+	pack_release(&again);
+	return good;
+}
+
+static bool
+refused(const char *data, size_t size, uint64_t piece)
+{
+	struct unpack u = unpack_from(data, size);
+	uint64_t *rows = NULL;
+	size_t room = 0;
+	const size_t count = keys_read(&u, piece, &rows, &room);
+
+	free(rows);
+	return count == 0 && u.bad;
+}
+
+#define REFUSED(text, piece)	refused(text, sizeof(text) - 1, piece)
+
+int
+main(void)
+{
+	struct rng rng = { .seed = 3 };
+	uint64_t *rows = NULL;
+	size_t room = 0;
+	bool round = true, good = true;
+
+	for (int i = 0; i < 200; i++) {
+		round = round && goes_round(&rng, &rows, &room);
+		good = good && sound(&rng, &rows, &room);
+	}
+	named(round, "any sorted set goes round");
+	named(good, "damaged keys are refused, or are keys");
+	ok(room <= ROWS);
+
+	ok(REFUSED("", 5));			/* not even a count */
+	ok(REFUSED("\x01", 5));			/* a row is missing */
+	ok(REFUSED("\x01\x05", 5));		/* beyond the piece */
+	ok(REFUSED("\x02\x04\x00", 5));		/* the second one is */
+	ok(REFUSED("\x06\0\0\0\0\0\0", 5));	/* more rows than there are */
+	ok(REFUSED("\x81\x00\x00", 5));		/* not the shortest form */
+	ok(REFUSED("\x01\x80\x00", 5));
+	ok(REFUSED("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 5));
+	ok(REFUSED("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", UINT64_MAX));
+	ok(!REFUSED("\x02\x00\x00", 2));
+
+	struct pack p = { 0 };
+	static const uint64_t far[] = { 0, UINT64_MAX - 1 };
+	struct unpack u;
+
+	keys_write(&p, far, 2, 0);
+	u = unpack_from(p.data, p.size);
+	ok(keys_read(&u, UINT64_MAX, &rows, &room) == 2 &&
+	   rows[1] == UINT64_MAX - 1 && unpack_ok(&u));
+	pack_release(&p);
+	free(rows);
+	return tap_done();
+}

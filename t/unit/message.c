@@ -1,0 +1,204 @@
+/*
+ * Every kind of message goes round; what is malformed is refused by name.
+ */
+#include "wire/message.h"
+
+#include "base/rng.h"
+
+#include "tap.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+static const char text[] = "some words";
+static struct fail f;
+
+static struct message
+sample(enum message_kind kind, struct rng *rng)
+{
+	struct message m = { .kind = kind, .request = rng_next(rng) };
+
+	for (size_t i = 0; i < MESSAGE_NUMBERS; i++)
+		m.number[i] = rng_next(rng) >> rng_below(rng, 64);
+	m.blob = (struct frame){ text, strlen(text), NULL };
+	return m;
+}
+
+/* What is read says what was written; numbers that it has not are 0. */
+static bool
+same(const struct message *m, const struct message *read)
+{
+	size_t n = MESSAGE_NUMBERS;
+
+	while (n > 0 && read->number[n - 1] == 0)
+		n--;
+	return m->kind == read->kind && m->request == read->request &&
+		memcmp(m->number, read->number, n * 8) == 0 &&
+		(read->blob.size == 0 ||
+		 (read->blob.size == m->blob.size &&
+		  memcmp(read->blob.data, text, m->blob.size) == 0));
+}
+
+static void
+goes_round(enum message_kind kind, struct rng *rng)
+{
+	const struct message m = sample(kind, rng);
+	struct pack p = { 0 }, again = { 0 };
+	struct message read;
+	char why[64];
+
+	message_write(&p, &m);
+	named(message_read(&read, p.data, p.size, &f) == 0 &&
+	      same(&m, &read), message_name(kind));
+	message_write(&again, &read);
+	named(again.size == p.size &&
+	      memcmp(again.data, p.data, p.size) == 0,
+	      "and is written the same");
+
+	/* Cut short, or with a byte too many. */
+	snprintf(why, sizeof(why), "malformed %s", message_name(kind));
+	named(message_read(&read, p.data, p.size - 1, &f) < 0 &&
+	      f.kind == FAIL_PROTOCOL &&
+	      (strcmp(f.text, why) == 0 ||
+	       strcmp(f.text, "not a message") == 0), why);
+	pack_uint(&p, 0);
+	named(message_read(&read, p.data, p.size, &f) < 0 &&
+	      strcmp(f.text, why) == 0, "a byte too many");
+	pack_release(&p);
+	pack_release(&again);
+}
+
+/* Whatever byte is changed: refused, or it means exactly what it says. */
+static bool
+sound(enum message_kind kind, struct rng *rng)
+{
+	const struct message m = sample(kind, rng);
+	struct pack p = { 0 }, again = { 0 };
+	struct message read;
+	bool good = true;
+
+	message_write(&p, &m);
+	for (size_t i = 0; i < p.size; i++)
+		for (unsigned to = 0; to < 256; to++) {
+			const unsigned char was = p.data[i];
+
+			p.data[i] = (unsigned char)to;
+			pack_reset(&again);
+			if (message_read(&read, p.data, p.size, &f) == 0) {
+				message_write(&again, &read);
+				good = good && again.size == p.size &&
+					memcmp(again.data, p.data,
+					       p.size) == 0;
+			}
+			p.data[i] = was;
+		}
+	pack_release(&p);
+	pack_release(&again);
+	return good;
+}
+
+static void
+frames(void)
+{
+	struct message m = { .kind = MESSAGE_PUSH, .frames = 2 };
+
+	ok(message_check_frames(&m, &f) == 0);
+	m.frames = 3;
+	ok(message_check_frames(&m, &f) < 0 && f.kind == FAIL_PROTOCOL);
+	ok(strcmp(f.text, "PUSH with 3 frames") == 0);
+	m.kind = MESSAGE_PING;
+	m.frames = 0;
+	ok(message_check_frames(&m, &f) == 0);
+	m.frames = 1;
+	ok(message_check_frames(&m, &f) < 0);
+}
+
+static void
+answers(void)
+{
+	static const char longest[MESSAGE_BLOB + 100];
+	const struct message to = { .kind = MESSAGE_PULL, .request = 7 };
+	struct message m = message_answer(&to, MESSAGE_VALUES);
+	char out[8];
+
+	ok(m.kind == MESSAGE_VALUES && m.request == 7 && m.frames == 0);
+	m = message_refuse(&to, FAIL_AGAIN, "not\nnow, please");
+	ok(m.kind == MESSAGE_REFUSED && m.request == 7 &&
+	   m.refused.status == FAIL_AGAIN);
+	message_text(&m, out, sizeof(out));
+	ok(strcmp(out, "not?now") == 0);
+
+	char words[sizeof(longest)];
+
+	memset(words, 'x', sizeof(words));
+	words[sizeof(words) - 1] = '\0';
+	m = message_refuse(&to, FAIL_AGAIN, words);
+	ok(m.blob.size == MESSAGE_BLOB);
+	ok(strcmp(message_name(MESSAGE_KINDS), "?") == 0);
+	ok(strcmp(message_name((enum message_kind)0), "?") == 0);
+}
+
+static void
+nonsense(void)
+{
+	struct pack p = { 0 };
+	struct message m;
+
+	ok(message_read(&m, NULL, 0, &f) < 0);
+	ok(strcmp(f.text, "not a message") == 0);
+	pack_array(&p, 2);
+	pack_uint(&p, MESSAGE_KINDS);
+	pack_uint(&p, 1);
+	ok(message_read(&m, p.data, p.size, &f) < 0);
+	ok(strcmp(f.text, "not a message") == 0);
+
+	/* A blob that is too long: no text of a peer's is a book. */
+	char words[MESSAGE_BLOB + 1] = "";
+
+	m = (struct message){ .kind = MESSAGE_FAILED,
+			      .blob = { words, sizeof(words), NULL } };
+	pack_reset(&p);
+	message_write(&p, &m);
+	ok(message_read(&m, p.data, p.size, &f) < 0);
+	ok(strcmp(f.text, "malformed FAILED") == 0);
+	pack_release(&p);
+}
+
+static void
+floats(void)
+{
+	static const float some[] = { 0, -0.0f, 1, -1.5f, FLT_MAX, FLT_MIN,
+				      INFINITY };
+	bool same_bits = true;
+
+	for (size_t i = 0; i < sizeof(some) / sizeof(*some); i++) {
+		const float f1 = message_float(message_float_bits(some[i]));
+		const double d = message_double(
+			message_double_bits((double)some[i] / 3));
+
+		same_bits = same_bits &&
+			memcmp(&f1, &some[i], sizeof(f1)) == 0 &&
+			d == (double)some[i] / 3;
+	}
+	named(same_bits, "floats and doubles keep every bit");
+	ok(message_float_bits(0) == 0);
+}
+
+int
+main(void)
+{
+	struct rng rng = { .seed = 2 };
+	bool good = true;
+
+	for (int k = 1; k < MESSAGE_KINDS; k++) {
+		goes_round((enum message_kind)k, &rng);
+		good = good && sound((enum message_kind)k, &rng);
+	}
+	named(good, "any byte changed: refused, or what it says");
+	frames();
+	answers();
+	nonsense();
+	floats();
+	return tap_done();
+}

@@ -1,0 +1,151 @@
+/*
+ * What a worker reports goes round, every bit of it, and adds up to what one
+ * worker alone would have had.
+ */
+#include "wire/result.h"
+
+#include "base/rng.h"
+
+#include "tap.h"
+
+#include <string.h>
+
+static struct fail f;
+
+static struct result
+sample(struct rng *rng, size_t metrics)
+{
+	struct result r = {
+		.step = rng_next(rng), .attempt = rng_below(rng, 5),
+		.examples = rng_below(rng, 1000), .staleness = rng_next(rng),
+		.microseconds = rng_next(rng) >> 20,
+		.voided = rng_below(rng, 2), .mixed = rng_below(rng, 2),
+		.loss = rng_unit(rng_next(rng)) - .5, .metrics = metrics,
+		.scores = rng_below(rng, 100)
+	};
+
+	for (size_t i = 0; i < metrics; i++)
+		for (size_t j = 0; j < METRIC_SUMS; j++)
+			r.sum[i][j] = rng_unit(rng_next(rng));
+	return r;
+}
+
+static bool
+same(const struct result *a, const struct result *b)
+{
+	return a->step == b->step && a->attempt == b->attempt &&
+		a->examples == b->examples && a->staleness == b->staleness &&
+		a->microseconds == b->microseconds &&
+		a->voided == b->voided && a->mixed == b->mixed &&
+		a->loss == b->loss && a->metrics == b->metrics &&
+		a->scores == b->scores &&
+		memcmp(a->sum, b->sum, a->metrics * sizeof(a->sum[0])) == 0;
+}
+
+static void
+round_trip(void)
+{
+	struct rng rng = { .seed = 5 };
+	struct pack p = { 0 };
+	bool good = true, cut = true, wrong = true;
+
+	for (size_t metrics = 0; metrics <= RESULT_METRICS; metrics++) {
+		const struct result r = sample(&rng, metrics);
+		const struct result s = sample(&rng, metrics);
+		struct result read;
+		struct unpack u;
+
+		pack_reset(&p);
+		result_write(&p, &r);
+
+		const size_t first = p.size;
+
+		result_write(&p, &s);
+		u = unpack_from(p.data, p.size);
+		good = good && result_read(&u, &read, metrics) &&
+			same(&r, &read) && result_read(&u, &read, metrics) &&
+			same(&s, &read) && unpack_ok(&u);
+		for (size_t i = 0; i < first; i++) {
+			u = unpack_from(p.data, i);
+			cut = cut && !result_read(&u, &read, metrics);
+		}
+		u = unpack_from(p.data, p.size);
+		wrong = wrong && (metrics == RESULT_METRICS ||
+				  !result_read(&u, &read, metrics + 1));
+	}
+	named(good, "results go round, one behind the other");
+	named(cut, "one cut short is refused");
+	named(wrong, "and one of another model");
+	pack_release(&p);
+}
+
+/* Halves of a batch, each reported, are the batch. */
+static void
+adds_up(void)
+{
+	static const float prediction[] = { .9f, .2f, .6f, .4f, .7f, .1f };
+	static const float label[] = { 1, 0, 0, 1, 1, 0 };
+	struct metric metric[2];
+	struct metric_state whole[2] = { 0 }, half[2] = { 0 },
+			    sum[2] = { 0 };
+	struct result r;
+
+	metric_parse(&metric[0], "accuracy", &f);
+	metric_parse(&metric[1], "auc", &f);
+	for (size_t i = 0; i < 2; i++)
+		metric_add(&metric[i], &whole[i], prediction, 1, label, 6);
+	for (size_t at = 0; at < 6; at += 3) {
+		for (size_t i = 0; i < 2; i++) {
+			metric_reset(&half[i]);
+			metric_add(&metric[i], &half[i], prediction + at, 1,
+				   label + at, 3);
+		}
+		result_metrics(&r, metric, 2, half);
+		ok(r.metrics == 2 && r.scores == 3);
+		result_add(&r, metric, sum, half[1].score, half[1].positive);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		named(metric_value(&metric[i], &sum[i]) ==
+		      metric_value(&metric[i], &whole[i]),
+		      metric_name(&metric[i]));
+		metric_release(&whole[i]);
+		metric_release(&half[i]);
+		metric_release(&sum[i]);
+	}
+}
+
+static void
+scores(void)
+{
+	const float score[] = { .5f, .25f };
+	const unsigned char positive[] = { 1, 0 };
+	struct message m = {
+		.kind = MESSAGE_DONE, .frames = 3,
+		.frame = { { NULL, 0, NULL },
+			   { score, sizeof(score), NULL },
+			   { positive, sizeof(positive), NULL } }
+	};
+	const unsigned char *labels;
+	const void *at;
+	size_t count;
+
+	ok(result_scores(&m, &at, &labels, &count, &f) == 0);
+	ok(at == score && labels == positive && count == 2);
+	m.frame[1].size--;
+	ok(result_scores(&m, &at, &labels, &count, &f) < 0);
+	ok(f.kind == FAIL_PROTOCOL &&
+	   strcmp(f.text, "malformed scores") == 0);
+	m.frames = 2;
+	ok(result_scores(&m, &at, &labels, &count, &f) < 0);
+	m.frames = 1;
+	ok(result_scores(&m, &at, &labels, &count, &f) == 0 && count == 0);
+}
+
+int
+main(void)
+{
+	round_trip();
+	adds_up();
+	scores();
+	return tap_done();
+}
