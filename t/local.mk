@@ -10,7 +10,10 @@ UNITS += %D%/unit/checkpoint
 UNITS += %D%/unit/checkpoint_damage
 UNITS += %D%/unit/clip
 UNITS += %D%/unit/cluster
+UNITS += %D%/unit/cluster_run
+UNITS += %D%/unit/coord
 UNITS += %D%/unit/endpoint
+UNITS += %D%/unit/evaluator
 UNITS += %D%/unit/gather
 UNITS += %D%/unit/gradient
 UNITS += %D%/unit/initializer
@@ -25,14 +28,21 @@ UNITS += %D%/unit/number
 UNITS += %D%/unit/optimizer
 UNITS += %D%/unit/pack
 UNITS += %D%/unit/partition
+UNITS += %D%/unit/peers
 UNITS += %D%/unit/plan
+UNITS += %D%/unit/queue
 UNITS += %D%/unit/reader
+UNITS += %D%/unit/request
 UNITS += %D%/unit/result
 UNITS += %D%/unit/schedule
+UNITS += %D%/unit/server
+UNITS += %D%/unit/shard
 UNITS += %D%/unit/source
 UNITS += %D%/unit/text
 UNITS += %D%/unit/train
+UNITS += %D%/unit/until
 UNITS += %D%/unit/value
+UNITS += %D%/unit/window
 UNITS += %D%/unit/wire_page
 
 HELPERS =
@@ -46,6 +56,7 @@ EXTRA_DIST += %D%/unit/examples.h
 EXTRA_DIST += %D%/unit/files.h
 EXTRA_DIST += %D%/unit/rig.h
 EXTRA_DIST += %D%/unit/tap.h
+EXTRA_DIST += %D%/unit/wires.h
 
 TAP_DRIVER = env AM_TAP_AWK='$(AWK)' \
 	$(SHELL) $(top_srcdir)/build-aux/tap-driver.sh

@@ -1,1 +1,35 @@
-lib_libps_a_SOURCES +=
+lib_libps_a_SOURCES += \
+	%D%/chunk.c \
+	%D%/chunk.h \
+	%D%/client.c \
+	%D%/client.h \
+	%D%/coord.c \
+	%D%/coord.h \
+	%D%/coord_inside.h \
+	%D%/coord_report.c \
+	%D%/coord_workers.c \
+	%D%/evaluation.c \
+	%D%/evaluation.h \
+	%D%/evaluator.c \
+	%D%/evaluator.h \
+	%D%/fleet.c \
+	%D%/fleet.h \
+	%D%/line.c \
+	%D%/line.h \
+	%D%/outbox.h \
+	%D%/peers.c \
+	%D%/peers.h \
+	%D%/queue.c \
+	%D%/queue.h \
+	%D%/request.c \
+	%D%/request.h \
+	%D%/server.c \
+	%D%/server.h \
+	%D%/shard.c \
+	%D%/shard.h \
+	%D%/until.c \
+	%D%/until.h \
+	%D%/window.c \
+	%D%/window.h \
+	%D%/worker.c \
+	%D%/worker.h

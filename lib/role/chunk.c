@@ -1,0 +1,42 @@
+#include "role/chunk.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void
+release(struct hold *hold)
+{
+	struct chunk *c = (struct chunk *)hold;	/* its first member */
+
+	free(c->value);
+	free(c);
+}
+
+struct chunk *
+chunk_new(size_t size, size_t slots)
+{
+	struct chunk *c = mem_alloc(1, sizeof(*c));
+
+	atomic_init(&c->hold.references, 1);
+	c->hold.release = release;
+	c->size = size;
+	c->slots = slots;
+	c->value = mem_alloc(size * (1 + slots), sizeof(*c->value));
+	return c;
+}
+
+void
+chunk_writable(struct chunk **c)
+{
+	struct chunk *old = *c;
+
+	if (atomic_load_explicit(&old->hold.references,
+				 memory_order_acquire) == 1)
+		return;
+	*c = chunk_new(old->size, old->slots);
+	memcpy((*c)->value, old->value,
+	       old->size * (1 + old->slots) * sizeof(*old->value));
+	hold_drop(&old->hold);
+}

@@ -1,0 +1,480 @@
+#include "role/client.h"
+
+#include "base/mem.h"
+#include "wire/keys.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Parts under way to one server, at most: what bounds its memory for us. */
+#define CREDIT	16
+
+struct server_peer {
+	uint64_t peer;
+	bool up, welcome;
+	uint64_t life;			/* 0: not heard of yet */
+	uint64_t heard, waiting_since;
+	size_t first, count;		/* its parts of the plan */
+	size_t next;			/* the first one not sent yet */
+	size_t under_way;
+};
+
+struct client {
+	const struct plan *plan;
+	const struct model *model;
+	const struct variable *variable;
+	enum role role;
+	uint64_t life;
+	struct outbox *outbox;
+	struct server_peer *server;
+	struct exchange exchange;
+	struct exchanged exchanged;
+	uint64_t generation;		/* of exchanges */
+	bool *answered;			/* of each part */
+	size_t left;			/* parts that are not */
+	uint64_t *version;		/* of each part, at its last pull */
+	struct pack push_keys, pull_keys;
+	float *values;
+	size_t value_room;
+};
+
+struct client *
+client_new(const struct plan *plan, const struct model *model,
+	   enum role role, uint64_t life, struct outbox *outbox,
+	   uint64_t now, struct fail *f)
+{
+	struct client *c = mem_alloc(1, sizeof(*c));
+	size_t variables;
+
+	c->plan = plan;
+	c->model = model;
+	c->variable = model_variables(model, &variables);
+	c->role = role;
+	c->life = life;
+	c->outbox = outbox;
+	c->server = mem_alloc(plan->servers, sizeof(*c->server));
+	c->answered = mem_alloc(plan->parts, sizeof(*c->answered));
+	c->version = mem_alloc(plan->parts, sizeof(*c->version));
+	for (size_t i = 0; i < plan->parts; i++) {
+		struct server_peer *s = &c->server[plan->part[i].server];
+
+		if (s->count++ == 0)
+			s->first = i;
+	}
+	for (size_t i = 0; i < plan->servers; i++) {
+		c->server[i].waiting_since = now;
+		if (outbox_dial(outbox, plan->endpoint[i],
+				&c->server[i].peer, f) < 0) {
+			fail_at(f, "server %zu", i);
+			client_free(c);
+			return NULL;
+		}
+	}
+	return c;
+}
+
+void
+client_free(struct client *c)
+{
+	const struct message bye = { .kind = MESSAGE_BYE };
+
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->plan->servers; i++) {
+		if (c->server[i].peer && c->server[i].up)
+			outbox_send(c->outbox, c->server[i].peer, &bye);
+		if (c->server[i].peer)
+			outbox_hang_up(c->outbox, c->server[i].peer);
+	}
+	pack_release(&c->push_keys);
+	pack_release(&c->pull_keys);
+	free(c->values);
+	free(c->answered);
+	free(c->version);
+	free(c->server);
+	free(c);
+}
+
+static struct server_peer *
+find_server(const struct client *c, uint64_t peer)
+{
+	for (size_t i = 0; i < c->plan->servers; i++)
+		if (c->server[i].peer == peer)
+			return &c->server[i];
+	return NULL;
+}
+
+bool
+client_knows(const struct client *c, uint64_t peer)
+{
+	return find_server(c, peer) != NULL;
+}
+
+bool
+client_ready(const struct client *c)
+{
+	for (size_t i = 0; i < c->plan->servers; i++)
+		if (!c->server[i].welcome)
+			return false;
+	return true;
+}
+
+bool
+client_idle(const struct client *c)
+{
+	return c->left == 0;
+}
+
+const struct exchanged *
+client_exchanged(const struct client *c)
+{
+	return &c->exchanged;
+}
+
+/* ---- a part, as a message ---- */
+
+static size_t
+lower_bound(const uint64_t *ids, size_t count, uint64_t id)
+{
+	size_t low = 0;
+
+	while (low < count) {
+		const size_t middle = low + (count - low) / 2;
+
+		if (ids[middle] < id)
+			low = middle + 1;
+		else
+			count = middle;
+	}
+	return low;
+}
+
+/* What of a piece a compute has: floats first .. first + count - 1. */
+struct span {
+	size_t first, count;	/* into compute_value() */
+	const uint64_t *ids;	/* of a table: the rows */
+	size_t rows;
+};
+
+static struct span
+span_of(const struct compute *compute, const struct piece *piece)
+{
+	if (!piece->table)
+		return (struct span){ .first = piece->first,
+				      .count = piece->count };
+
+	const struct compute_rows rows = compute_rows(compute,
+						      piece->variable);
+	const size_t low = lower_bound(rows.ids, rows.count, piece->first);
+	const size_t high = lower_bound(rows.ids, rows.count,
+					piece->first + piece->count);
+
+	return (struct span){ low * piece->width,
+			      (high - low) * piece->width,
+			      rows.ids + low, high - low };
+}
+
+static void
+write_keys(struct pack *keys, const struct client *c,
+	   const struct compute *compute, const struct part *part)
+{
+	pack_reset(keys);
+	for (size_t i = 0; i < part->count; i++) {
+		const struct piece *piece = &c->plan->piece[part->first + i];
+
+		if (!piece->table)
+			continue;
+		const struct span span = span_of(compute, piece);
+
+		keys_write(keys, span.ids, span.rows, piece->first);
+	}
+}
+
+static float *
+reserve(struct client *c, size_t floats)
+{
+	if (floats > c->value_room) {
+		c->value_room = 2 * floats;
+		c->values = mem_resize(c->values, c->value_room,
+				       sizeof(float));
+	}
+	return c->values;
+}
+
+static struct frame
+gather(struct client *c, const struct part *part)
+{
+	/* The gradients are only read. */
+	struct compute *from =
+		(struct compute *)(uintptr_t)c->exchange.push;
+	size_t floats = 0;
+
+	for (size_t i = 0; i < part->count; i++) {
+		const struct piece *piece = &c->plan->piece[part->first + i];
+		const struct span span = span_of(from, piece);
+		const float *g = compute_gradient(from, piece->variable) +
+			span.first;
+
+		if (part->count == 1)	/* as it lies */
+			return (struct frame){ g, span.count * sizeof(float),
+					       NULL };
+		reserve(c, floats + span.count);
+		memcpy(c->values + floats, g, span.count * sizeof(float));
+		floats += span.count;
+	}
+	return (struct frame){ c->values, floats * sizeof(float), NULL };
+}
+
+static void
+fill_push(struct client *c, size_t n, struct message *m)
+{
+	const struct exchange *x = &c->exchange;
+	const struct part *part = &c->plan->part[n];
+
+	m->kind = x->pull ? MESSAGE_PUSHPULL : MESSAGE_PUSH;
+	m->push.run = plan_run(c->plan);
+	m->push.term = c->plan->term;
+	m->push.plan = c->plan->number;
+	m->push.part = n;
+	m->push.step = x->step;
+	m->push.examples = x->examples;
+	m->push.version = c->version[n];
+	m->push.rate = message_float_bits(x->learning_rate);
+	write_keys(&c->push_keys, c, x->push, part);
+	m->frame[m->frames++] = (struct frame){ c->push_keys.data,
+						c->push_keys.size, NULL };
+}
+
+static void
+send_part(struct client *c, struct server_peer *s, size_t n)
+{
+	const struct exchange *x = &c->exchange;
+	const struct part *part = &c->plan->part[n];
+	struct message m = { .kind = MESSAGE_PULL };
+
+	m.request = c->generation * c->plan->parts + n;
+	if (x->push) {
+		fill_push(c, n, &m);
+	} else {
+		m.pull.run = plan_run(c->plan);
+		m.pull.term = c->plan->term;
+		m.pull.plan = c->plan->number;
+		m.pull.part = n;
+		m.pull.cut = x->cut;
+	}
+	if (x->pull) {
+		write_keys(&c->pull_keys, c, x->pull, part);
+		m.frame[m.frames++] = (struct frame){ c->pull_keys.data,
+						      c->pull_keys.size,
+						      NULL };
+	}
+	if (x->push)
+		m.frame[m.frames++] = gather(c, part);
+	outbox_send(c->outbox, s->peer, &m);	/* lost: sent again when up */
+}
+
+static void
+send_more(struct client *c, struct server_peer *s)
+{
+	while (s->welcome && s->under_way < CREDIT &&
+	       s->next < s->first + s->count) {
+		send_part(c, s, s->next++);
+		s->under_way++;
+	}
+}
+
+void
+client_exchange(struct client *c, const struct exchange *x, uint64_t now)
+{
+	c->exchange = *x;
+	c->exchanged = (struct exchanged){ 0 };
+	c->generation++;
+	c->left = c->plan->parts;
+	memset(c->answered, 0, c->plan->parts * sizeof(*c->answered));
+	for (size_t i = 0; i < c->plan->servers; i++) {
+		struct server_peer *s = &c->server[i];
+
+		s->next = s->first;
+		s->under_way = 0;
+		s->waiting_since = now;
+		send_more(c, s);
+	}
+}
+
+/* ---- what servers say ---- */
+
+void
+client_up(struct client *c, uint64_t peer, uint64_t now)
+{
+	struct server_peer *s = find_server(c, peer);
+	struct message m = { .kind = MESSAGE_HELLO };
+
+	s->up = true;
+	s->welcome = false;
+	s->heard = now;
+	m.hello.version = WIRE_VERSION;
+	m.hello.role = c->role;
+	m.hello.index = WIRE_NONE;
+	m.hello.life = c->life;
+	m.hello.term = c->plan->term;
+	m.blob = (struct frame){ c->plan->run, PLAN_RUN, NULL };
+	outbox_send(c->outbox, peer, &m);
+}
+
+void
+client_down(struct client *c, uint64_t peer, uint64_t now)
+{
+	struct server_peer *s = find_server(c, peer);
+
+	s->up = s->welcome = false;
+	s->waiting_since = now;
+}
+
+/* What was under way may be lost: begin again with what is unanswered. */
+static void
+send_again(struct client *c, struct server_peer *s)
+{
+	s->under_way = 0;
+	if (c->left == 0)
+		return;
+	for (size_t n = s->first; n < s->next; n++)
+		if (!c->answered[n]) {
+			send_part(c, s, n);
+			s->under_way++;
+		}
+	send_more(c, s);
+}
+
+static int
+welcome(struct client *c, struct server_peer *s, const struct message *m,
+	struct fail *f)
+{
+	const size_t i = (size_t)(s - c->server);
+
+	if (m->welcome.role != ROLE_SERVER || m->welcome.index != i)
+		return fail(f, FAIL_PROTOCOL, "server %zu (%s) is not that "
+			    "server", i, c->plan->endpoint[i]);
+	if (s->life && s->life != m->welcome.life)
+		return fail(f, FAIL_PEER, "server %zu (%s) restarted and has "
+			    "lost its variables", i, c->plan->endpoint[i]);
+	s->life = m->welcome.life;
+	s->welcome = true;
+	send_again(c, s);
+	return 0;
+}
+
+static int
+scatter(struct client *c, const struct part *part, const struct frame *values,
+	struct fail *f)
+{
+	const char *from = values->data;
+	size_t left = values->size;
+
+	for (size_t i = 0; i < part->count; i++) {
+		const struct piece *piece = &c->plan->piece[part->first + i];
+		const struct span span = span_of(c->exchange.pull, piece);
+		const size_t size = span.count * sizeof(float);
+
+		if (size > left)
+			break;
+		if (size > 0)
+			memcpy(compute_value(c->exchange.pull,
+					     piece->variable) + span.first,
+			       from, size);
+		from += size;
+		left -= size;
+		if (i + 1 == part->count && left == 0)
+			return 0;
+	}
+	return fail(f, FAIL_PROTOCOL, "%zu bytes of values do not fit",
+		    values->size);
+}
+
+static void
+count_outcome(struct client *c, const struct message *m)
+{
+	struct exchanged *e = &c->exchanged;
+
+	switch (m->values.outcome) {
+	case OUTCOME_APPLIED:	e->applied++; break;
+	case OUTCOME_DUP:	e->repeated++; break;
+	case OUTCOME_VOID:	e->voided++; break;
+	default:		e->refused++;
+	}
+	if (m->values.staleness > e->staleness)
+		e->staleness = m->values.staleness;
+}
+
+static int
+take_values(struct client *c, struct server_peer *s, const struct message *m,
+	    struct fail *f)
+{
+	const uint64_t n = m->request - c->generation * c->plan->parts;
+
+	if (n < s->first || n >= s->next || c->answered[n] || c->left == 0)
+		return 0;	/* a late answer */
+	if (m->values.outcome == OUTCOME_STALE ||
+	    m->values.outcome == OUTCOME_WRONG_PLAN)
+		return fail(f, FAIL_AGAIN, "server %zu (%s) has another plan",
+			    (size_t)(s - c->server),
+			    c->plan->endpoint[s - c->server]);
+	if (c->exchange.push)
+		count_outcome(c, m);
+	if (c->exchange.pull && m->frames != 1)
+		return fail(f, FAIL_PROTOCOL, "no values in the answer");
+	if (c->exchange.pull &&
+	    scatter(c, &c->plan->part[n], &m->frame[0], f) < 0)
+		return -1;
+	c->version[n] = m->values.version;
+	c->answered[n] = true;
+	c->left--;
+	s->under_way--;
+	send_more(c, s);
+	return 0;
+}
+
+int
+client_hear(struct client *c, uint64_t peer, const struct message *m,
+	    uint64_t now, struct fail *f)
+{
+	struct server_peer *s = find_server(c, peer);
+	char text[MESSAGE_BLOB + 1];
+
+	s->heard = s->waiting_since = now;
+	switch (m->kind) {
+	case MESSAGE_WELCOME:
+		return welcome(c, s, m, f);
+	case MESSAGE_VALUES:
+		return take_values(c, s, m, f);
+	case MESSAGE_REFUSED:
+		if (m->request != 0 && !s->welcome)
+			return 0;	/* it overtook HELLO: sent again */
+		message_text(m, text, sizeof(text));
+		return fail(f, message_status(m->refused.status),
+			    "server %zu (%s): %s", (size_t)(s - c->server),
+			    c->plan->endpoint[s - c->server], text);
+	default:
+		return 0;
+	}
+}
+
+int
+client_check(const struct client *c, uint64_t now, uint64_t timeout_ms,
+	     size_t *server, struct fail *f)
+{
+	for (size_t i = 0; i < c->plan->servers; i++) {
+		const struct server_peer *s = &c->server[i];
+		const bool waits = !s->welcome || s->under_way > 0;
+
+		if (!waits || now - s->waiting_since < timeout_ms)
+			continue;
+		*server = i;
+		if (s->heard == 0)
+			return fail(f, FAIL_PEER, "server %zu (%s) does not "
+				    "answer", i, c->plan->endpoint[i]);
+		return fail(f, FAIL_PEER, "server %zu (%s) is silent, last "
+			    "heard %.1f s ago", i, c->plan->endpoint[i],
+			    (double)(now - s->heard) / 1000);
+	}
+	return 0;
+}

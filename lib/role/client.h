@@ -1,0 +1,68 @@
+/*
+ * client - the servers' peer: pushes gradients, pulls values.
+ *
+ * What a worker or an evaluator knows of the servers of a run.  One exchange
+ * is under way at a time: it goes to every part of the plan, pushing what one
+ * compute has worked out, pulling what another needs, or both in one message.
+ * Parts that get lost with a connection are sent again: servers apply a step
+ * to a part once, however often it comes.
+ */
+#ifndef PS_CLIENT_H
+#define PS_CLIENT_H
+
+#include "model/compute.h"
+#include "role/outbox.h"
+#include "wire/plan.h"
+
+struct client;
+
+/* Dials every server.  Plan and model are borrowed.  NULL: FAIL_PEER. */
+struct client *client_new(const struct plan *, const struct model *,
+			  enum role, uint64_t life, struct outbox *,
+			  uint64_t now_ms, struct fail *);
+void client_free(struct client *);	/* says BYE and hangs up */
+
+/* Is this peer one of the servers? */
+bool client_knows(const struct client *, uint64_t peer);
+
+void client_up(struct client *, uint64_t peer, uint64_t now_ms);
+void client_down(struct client *, uint64_t peer, uint64_t now_ms);
+
+/* All servers have said WELCOME. */
+bool client_ready(const struct client *);
+
+struct exchange {
+	const struct compute *push;	/* NULL: only pull */
+	uint64_t step, examples;
+	float learning_rate;		/* 0: the schedules' */
+	struct compute *pull;		/* NULL: only push */
+	uint64_t cut;			/* pull from this cut; WIRE_NONE */
+};
+
+/* What became of the push: counted in parts. */
+struct exchanged {
+	size_t applied, repeated, voided, refused;
+	uint64_t staleness;		/* the largest */
+};
+
+/* Begin; computes are borrowed until client_idle(). */
+void client_exchange(struct client *, const struct exchange *,
+		     uint64_t now_ms);
+bool client_idle(const struct client *);
+const struct exchanged *client_exchanged(const struct client *);
+
+/*
+ * A server said something.  -1: the run cannot go on like this (a server
+ * restarted, or refuses what we say); the failure names it.
+ */
+int client_hear(struct client *, uint64_t peer, const struct message *,
+		uint64_t now_ms, struct fail *);
+
+/*
+ * Has a server let us wait for so long?  -1 then, and the failure names it,
+ * its address and when it was last heard; *server is which.
+ */
+int client_check(const struct client *, uint64_t now_ms, uint64_t timeout_ms,
+		 size_t *server, struct fail *);
+
+#endif

@@ -1,0 +1,866 @@
+#include "role/coord.h"
+
+#include "base/mem.h"
+#include "role/coord_inside.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TERM		1		/* of a run that nobody has resumed */
+#define PLAN_NUMBER	1
+#define MAX_REQUESTS	4096		/* read ahead */
+#define MARK_STEPS	1024		/* steps between two marks */
+#define MARK_MS		200		/* or this long */
+#define PROBE_MS	250
+#define PATIENCE_MS	1000		/* with a connection that broke */
+#define STOP_MS		5000		/* for members to leave */
+#define EXHAUSTED_MS	1000		/* for late workers to come */
+
+uint64_t
+coord_run(const struct coord *c)
+{
+	return plan_run(&c->plan);
+}
+
+void
+coord_plan(const struct coord_options *o, const struct model *model,
+	   struct plan *plan, struct place **place, size_t *places)
+{
+	size_t variables;
+	const struct variable *v = model_variables(model, &variables);
+	char **endpoint = mem_alloc(o->servers, sizeof(*endpoint));
+
+	for (size_t i = 0; i < o->servers; i++)
+		endpoint[i] = o->server[i] ? o->server[i] : (char *)"-";
+	*place = partition_plan(v, variables, &o->partitioner, o->placement,
+				o->servers, places);
+	plan_make(plan, model, *place, *places, endpoint, o->servers);
+	plan->number = PLAN_NUMBER;
+	plan->term = TERM;
+	plan->seed = o->seed;
+	memcpy(plan->run, o->run, PLAN_RUN);
+	free(endpoint);
+}
+
+void
+coord_print_plan(struct text *out, const struct coord_options *o,
+		 const struct model *model)
+{
+	struct plan plan = { 0 };
+	struct place *place;
+	size_t places;
+
+	coord_plan(o, model, &plan, &place, &places);
+	plan_print(out, &plan, model, place, places, o->batch);
+	plan_release(&plan);
+	free(place);
+}
+
+struct coord *
+coord_new(const struct coord_options *o, const struct model_source *source,
+	  const struct model *model, struct outbox *outbox, uint64_t now,
+	  struct fail *f)
+{
+	struct coord *c = mem_alloc(1, sizeof(*c));
+	struct place *place;
+	size_t places;
+
+	c->o = *o;
+	c->source = source;
+	c->model = model;
+	c->metric = model_metrics(model, &c->metrics);
+	c->outbox = outbox;
+	c->began_ms = c->run_began_ms = c->helped_ms = now;
+	c->saved_step = *o->restore ? o->restored.step : WIRE_NONE;
+	snprintf(c->job.name, sizeof(c->job.name), "%s", o->restore);
+	c->trained_before = o->restored.seconds;
+	coord_plan(o, model, &c->plan, &place, &places);
+	free(place);
+	plan_write_model(&c->model_frame, source);
+	c->queue = queue_new(*o->restore ? o->restored.step : 0);
+	c->mark_sent = c->mark_told = c->tried_step = queue_mark(c->queue);
+	if (c->metrics > RESULT_METRICS) {
+		fail(f, FAIL_CONFIG, "a model has at most %d metrics",
+		     RESULT_METRICS);
+		coord_free(c);
+		return NULL;
+	}
+	c->fleet = fleet_new(o->server, o->servers, c->plan.run, TERM,
+			     o->life, outbox, now, f);
+	if (c->fleet)
+		return c;
+	coord_free(c);
+	return NULL;
+}
+
+void
+coord_free(struct coord *c)
+{
+	if (!c)
+		return;
+	members_free(c);
+	fleet_free(c->fleet);
+	queue_free(c->queue);
+	pack_release(&c->plan_frame);
+	pack_release(&c->model_frame);
+	plan_release(&c->plan);
+	totals_release(&c->join);
+	totals_release(&c->all);
+	totals_release(&c->eval);
+	text_release(&c->output);
+	text_release(&c->warnings);
+	free(c->job.part);
+	free(c->shards_back);
+	free(c->failed_id);
+	free(c);
+}
+
+struct text *
+coord_output(struct coord *c)
+{
+	return &c->output;
+}
+
+struct text *
+coord_warnings(struct coord *c)
+{
+	return &c->warnings;
+}
+
+/* ---- ends ---- */
+
+static void
+report_failed_step(struct coord *c)
+{
+	report_error(c, c->failed_id, "train", c->failed_step,
+		     c->failed_worker, c->step_error.text);
+	queue_end(c->queue, c->failed_step);
+}
+
+static void
+stop_members(struct coord *c, uint64_t now)
+{
+	struct message m = { .kind = c->o.keep_servers ? MESSAGE_BYE :
+			     MESSAGE_STOP };
+
+	c->phase = PHASE_STOP;
+	c->deadline_ms = now + STOP_MS;
+	workers_stop(c);
+	if (!c->server_gone || fleet_present(c->fleet) > 0)
+		fleet_ask(c->fleet, &m);
+}
+
+/* Nothing more will be done: each request that waits is told. */
+static void
+give_up(struct coord *c)
+{
+	if (c->failing)
+		report_failed_step(c);
+	c->failing = c->cancelling = false;
+	while (!queue_idle(c->queue)) {
+		queue_cancel(c->queue, report_cancelled, c);
+		if (queue_barrier(c->queue)) {
+			report_passed_over(c, queue_barrier(c->queue));
+			queue_pass(c->queue);
+		}
+	}
+}
+
+void
+coord_fail(struct coord *c, const struct fail *why, uint64_t now)
+{
+	if (c->phase >= PHASE_STOP)
+		return;
+	c->failure = *why;
+	c->status = (int)why->kind;
+	give_up(c);
+	stop_members(c, now);
+}
+
+/* The run ends with this error, but what was trained is kept. */
+static void
+wind_up(struct coord *c, const struct fail *why)
+{
+	c->failure = *why;
+	c->status = (int)why->kind;
+	c->no_more_requests = c->stopping = true;
+}
+
+void
+coord_error(struct coord *c, const struct fail *why)
+{
+	if (!c->o.keep_going)
+		wind_up(c, why);
+	else if (c->status == 0)
+		c->status = (int)why->kind;
+}
+
+bool
+coord_over(const struct coord *c, int *status, struct fail *f)
+{
+	if (c->phase != PHASE_OVER)
+		return false;
+	*status = c->status;
+	*f = c->failure;
+	return true;
+}
+
+/* ---- steps that are given up ---- */
+
+void
+coord_void(struct coord *c)
+{
+	struct message m = { .kind = MESSAGE_VOID };
+
+	c->cancelling = true;
+	m.voided.run = coord_run(c);
+	m.voided.term = c->plan.term;
+	m.voided.first = queue_mark(c->queue);
+	m.voided.count = queue_next(c->queue) - queue_mark(c->queue);
+	workers_cancel(c, m.voided.first, m.voided.count);
+	fleet_ask(c->fleet, &m);
+}
+
+/* The servers refuse those steps from now on: say it. */
+static void
+voided(struct coord *c)
+{
+	c->cancelling = false;
+	if (c->failing) {
+		report_failed_step(c);
+		coord_error(c, &c->step_error);
+	}
+	c->failing = false;
+	queue_cancel(c->queue, report_cancelled, c);
+}
+
+/* ---- cuts and checkpoints ---- */
+
+static struct message
+cut_message(const struct coord *c, enum message_kind kind)
+{
+	struct message m = { .kind = kind };
+
+	m.cut.run = coord_run(c);
+	m.cut.term = c->plan.term;
+	m.cut.cut = c->cut;
+	m.cut.step = c->cut_step;
+	m.cut.parts = c->o.servers;
+	return m;
+}
+
+static void
+thaw(struct coord *c)
+{
+	const struct message m = cut_message(c, MESSAGE_THAW);
+
+	fleet_ask(c->fleet, &m);
+	c->cut_state = CUT_NONE;
+}
+
+static bool
+checkpoint_due(const struct coord *c, uint64_t now)
+{
+	const uint64_t mark = queue_mark(c->queue);
+
+	if (!c->o.checkpoint)
+		return false;
+	return c->save_wanted || mark >= c->next_save ||
+		(c->o.every_ms && mark > c->tried_step &&
+		 now - c->saved_ms >= c->o.every_ms);
+}
+
+/* Every so many steps is at multiples of it. */
+static void
+plan_save(struct coord *c)
+{
+	const uint64_t every = c->o.every_steps;
+	const uint64_t mark = queue_mark(c->queue);
+
+	c->next_save = every ? mark - mark % every + every : WIRE_NONE;
+}
+
+static struct member *
+waiting_evaluator(const struct coord *c)
+{
+	for (struct member *m = c->member; m; m = m->next)
+		if (m->wants_cut && !m->gone)
+			return m;
+	return NULL;
+}
+
+static void
+freeze(struct coord *c)
+{
+	struct message m;
+
+	c->cut = ++c->cuts;
+	c->cut_step = queue_mark(c->queue);
+	if (!c->cut_for) {
+		c->tried_step = c->cut_step;
+		plan_save(c);
+	}
+	m = cut_message(c, MESSAGE_FREEZE);
+	fleet_ask(c->fleet, &m);
+	c->cut_state = CUT_FREEZE;
+}
+
+static void
+save(struct coord *c)
+{
+	char name[CHECKPOINT_NAME];
+	struct message m = cut_message(c, MESSAGE_SAVE);
+
+	checkpoint_name(c->cut_step, name);
+	m.blob = (struct frame){ name, strlen(name), NULL };
+	fleet_ask(c->fleet, &m);
+	c->cut_state = CUT_SAVE;
+}
+
+static void
+give_cut(struct coord *c)
+{
+	struct member *e = c->cut_for;
+	struct message m = cut_message(c, MESSAGE_CUT);
+
+	c->cut_for = NULL;
+	if (e->gone || !e->wants_cut) {
+		thaw(c);
+		return;
+	}
+	m.request = e->request;
+	e->cut = c->cut;
+	e->wants_cut = false;
+	c->cut_state = CUT_NONE;
+	outbox_send(c->outbox, e->peer, &m);
+}
+
+/* A checkpoint came to its end; why it failed, or NULL. */
+static void
+end_checkpoint(struct coord *c, const struct fail *why, uint64_t now)
+{
+	const struct request *r = c->save_wanted ? queue_barrier(c->queue) :
+		NULL;
+	char name[CHECKPOINT_NAME];
+
+	c->saved_ms = now;
+	checkpoint_name(c->cut_step, name);
+	if (!why) {
+		c->saved_step = c->cut_step;
+		if (r)
+			report_saved(c, r->id, name, c->cut_step);
+	} else {
+		report_warning(c, "no checkpoint of step %llu: %s",
+			       (unsigned long long)c->cut_step, why->text);
+		if (r)
+			report_error(c, r->id, "save", c->cut_step, NULL,
+				     why->text);
+		if ((r || c->final) && c->status == 0) {
+			c->status = (int)why->kind;
+			c->failure = *why;
+		}
+	}
+	if (r)
+		queue_pass(c->queue);
+	c->save_wanted = false;
+}
+
+static void
+fill_job(struct coord *c, const struct ask *saved, uint64_t now)
+{
+	struct coord_job *job = &c->job;
+
+	free(job->part);
+	*job = (struct coord_job){ .parts = c->o.servers,
+				   .again = !saved };
+	checkpoint_name(c->cut_step, job->name);
+	job->info.step = c->cut_step;
+	for (size_t i = 0; i < PLAN_RUN; i++)
+		snprintf(job->info.run + 2 * i, 3, "%02x", c->plan.run[i]);
+	job->info.seed = c->plan.seed;
+	job->info.final = c->final;
+	job->info.examples = c->o.restored.examples + c->all.examples;
+	job->info.seconds = c->trained_before +
+		(double)(now - c->run_began_ms) / 1000;
+	job->part = mem_alloc(c->o.servers, sizeof(*job->part));
+	for (size_t i = 0; saved && i < c->o.servers; i++) {
+		job->part[i].size = saved->saved[i].size;
+		snprintf(job->part[i].hash, sizeof(job->part[i].hash),
+			 "%.32s", saved->saved[i].hash);
+	}
+	c->job_waiting = true;
+	c->cut_state = CUT_PUBLISH;
+}
+
+const struct coord_job *
+coord_job(const struct coord *c)
+{
+	return c->job_waiting ? &c->job : NULL;
+}
+
+void
+coord_published(struct coord *c, const struct fail *why, uint64_t now)
+{
+	c->job_waiting = false;
+	end_checkpoint(c, why, now);
+	if (c->job.again)
+		c->cut_state = CUT_NONE;
+	else
+		thaw(c);
+	coord_advance(c, now);
+}
+
+/* Drain, freeze, go on: the servers hold the cut while it is used. */
+static void
+advance_cut(struct coord *c, uint64_t now)
+{
+	if (c->cut_state == CUT_NONE) {
+		const bool due = checkpoint_due(c, now);
+
+		c->cut_for = due ? NULL : waiting_evaluator(c);
+		if (due || c->cut_for)
+			c->cut_state = CUT_DRAIN;
+	}
+	if (c->cut_state == CUT_DRAIN && !c->cancelling &&
+	    queue_mark(c->queue) == queue_next(c->queue))
+		freeze(c);
+}
+
+/* ---- servers ---- */
+
+static void
+ask_plan(struct coord *c)
+{
+	struct message m = { .kind = MESSAGE_PLAN };
+
+	/* Some endpoints are known only now that all are there. */
+	for (size_t i = 0; i < c->plan.servers; i++) {
+		free(c->plan.endpoint[i]);
+		c->plan.endpoint[i] = mem_text(fleet_endpoint(c->fleet, i));
+	}
+	pack_reset(&c->plan_frame);
+	plan_write(&c->plan_frame, &c->plan);
+	m.plan.term = c->plan.term;
+	m.plan.plan = c->plan.number;
+	m.plan.seed = c->plan.seed;
+	m.plan.step = queue_mark(c->queue);
+	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
+	m.frames = 2;
+	m.frame[0] = (struct frame){ c->model_frame.data,
+				     c->model_frame.size, NULL };
+	m.frame[1] = (struct frame){ c->plan_frame.data, c->plan_frame.size,
+				     NULL };
+	fleet_ask(c->fleet, &m);
+	c->phase = PHASE_PLAN;
+}
+
+static void
+ask_load(struct coord *c)
+{
+	struct message m = cut_message(c, MESSAGE_LOAD);
+
+	m.cut.cut = WIRE_NONE;
+	m.blob = (struct frame){ c->o.restore, strlen(c->o.restore), NULL };
+	fleet_ask(c->fleet, &m);
+	c->phase = PHASE_LOAD;
+}
+
+static void
+begin_run(struct coord *c, uint64_t now)
+{
+	c->phase = PHASE_RUN;
+	c->run_began_ms = c->saved_ms = c->helped_ms = now;
+	c->tried_step = queue_mark(c->queue);
+	plan_save(c);
+	totals_reset(&c->join, now);
+	totals_reset(&c->all, now);
+	workers_say_plan(c);
+}
+
+/* A server cannot freeze, or not write: that cut fails, the run goes on. */
+static void
+no_cut(struct coord *c, const struct fail *why, uint64_t now)
+{
+	struct message m = { .kind = MESSAGE_REFUSED };
+
+	if (c->cut_for && !c->cut_for->gone) {
+		m.request = c->cut_for->request;
+		m = message_refuse(&m, why->kind, why->text);
+		c->cut_for->wants_cut = false;
+		outbox_send(c->outbox, c->cut_for->peer, &m);
+	} else if (!c->cut_for) {
+		end_checkpoint(c, why, now);
+	}
+	c->cut_for = NULL;
+	thaw(c);
+}
+
+static void
+answered(struct coord *c, const struct ask *ask, uint64_t now)
+{
+	const enum message_kind kind = ask->message.kind;
+
+	if (c->phase == PHASE_STOP && kind != MESSAGE_STOP &&
+	    kind != MESSAGE_BYE)
+		return;		/* too late */
+	if (ask->failed && (kind == MESSAGE_FREEZE || kind == MESSAGE_SAVE)) {
+		no_cut(c, &ask->why, now);
+		return;
+	}
+	if (ask->failed && kind != MESSAGE_THAW && kind != MESSAGE_STOP &&
+	    kind != MESSAGE_BYE) {
+		coord_fail(c, &ask->why, now);
+		return;
+	}
+	switch (kind) {
+	case MESSAGE_PLAN:
+		if (*c->o.restore)
+			ask_load(c);
+		else
+			begin_run(c, now);
+		break;
+	case MESSAGE_LOAD:
+		begin_run(c, now);
+		break;
+	case MESSAGE_MARK:
+		c->mark_told = ask->message.mark.step;
+		break;
+	case MESSAGE_VOID:
+		voided(c);
+		break;
+	case MESSAGE_FREEZE:
+		if (c->cut_for)
+			give_cut(c);
+		else
+			save(c);
+		break;
+	case MESSAGE_SAVE:
+		fill_job(c, ask, now);
+		break;
+	case MESSAGE_STOP:
+	case MESSAGE_BYE:
+		c->servers_told = true;
+		break;
+	default:
+		break;
+	}
+}
+
+static void
+tell_mark(struct coord *c, uint64_t now)
+{
+	const uint64_t mark = queue_mark(c->queue);
+	struct message m = { .kind = MESSAGE_MARK };
+
+	if (mark == c->mark_sent || fleet_asking(c->fleet, MESSAGE_MARK) ||
+	    (mark - c->mark_sent < MARK_STEPS &&
+	     now - c->mark_ms < MARK_MS))
+		return;
+	c->mark_ms = now;
+	m.mark.run = coord_run(c);
+	m.mark.term = c->plan.term;
+	m.mark.step = c->mark_sent = mark;
+	fleet_ask(c->fleet, &m);
+}
+
+/* ---- requests ---- */
+
+bool
+coord_wants(const struct coord *c)
+{
+	return !c->no_more_requests && c->phase < PHASE_STOP &&
+		queue_requests(c->queue) < MAX_REQUESTS;
+}
+
+void
+coord_request(struct coord *c, const char *line, uint64_t number,
+	      uint64_t now)
+{
+	struct request r;
+	struct fail why;
+
+	if (request_read(&r, line, &why) < 0) {
+		/* It waits for its turn: what was asked before is done. */
+		fail_at(&why, "request %llu", (unsigned long long)number);
+		request_release(&r);
+		r.op = REQUEST_BAD;
+		r.why = mem_text(why.text);
+	}
+	if (r.op == REQUEST_NONE)
+		return;
+	if (r.op == REQUEST_STOP) {
+		request_release(&r);
+		coord_end_of_requests(c, now);
+		return;
+	}
+	queue_put(c->queue, &r);
+}
+
+void
+coord_end_of_requests(struct coord *c, uint64_t now)
+{
+	c->no_more_requests = true;
+	coord_advance(c, now);
+}
+
+void
+coord_stop(struct coord *c, uint64_t now)
+{
+	struct fail none = { 0 };
+
+	if (c->phase < PHASE_RUN) {
+		coord_fail(c, &none, now);
+		return;
+	}
+	c->no_more_requests = c->stopping = true;
+	coord_advance(c, now);
+}
+
+/* 1: the barrier at the front is behind us. */
+static int
+pass_save(struct coord *c, const struct request *r)
+{
+	char name[CHECKPOINT_NAME];
+	struct fail why;
+
+	if (!c->o.checkpoint) {
+		fail(&why, FAIL_CONFIG, "save: there is no --checkpoint=DIR");
+		report_error(c, r->id, "save", WIRE_NONE, NULL, why.text);
+		coord_error(c, &why);
+	} else if (c->cut_state != CUT_NONE || c->save_wanted) {
+		return 0;	/* a cut that was begun before lacks steps */
+	} else if (c->saved_step != queue_mark(c->queue)) {
+		c->save_wanted = true;
+		return 0;
+	} else {		/* it has just been saved */
+		checkpoint_name(c->saved_step, name);
+		report_saved(c, r->id, name, c->saved_step);
+	}
+	queue_pass(c->queue);
+	return 1;
+}
+
+static int
+pass_barrier(struct coord *c, const struct request *r, uint64_t now)
+{
+	struct fail why;
+
+	switch (r->op) {
+	case REQUEST_JOIN:
+		report_totals(c, r->id, "join", &c->join, now,
+			      c->step_error.kind ? c->step_error.text :
+			      NULL);
+		c->step_error.kind = 0;
+		totals_reset(&c->join, now);
+		queue_pass(c->queue);
+		return 1;
+	case REQUEST_EVAL:
+		if (!c->evaluating || c->shards_left > 0) {
+			workers_evaluate(c, r, now);
+			return 0;
+		}
+		c->evaluating = false;
+		report_totals(c, r->id, "eval", &c->eval, now, NULL);
+		queue_pass(c->queue);
+		return 1;
+	case REQUEST_BAD:
+		fail(&why, FAIL_DATA, "%.500s", r->why);
+		report_error(c, NULL, request_name(r->op), WIRE_NONE, NULL,
+			     why.text);
+		queue_pass(c->queue);
+		coord_error(c, &why);
+		return 1;
+	default:
+		return pass_save(c, r);
+	}
+}
+
+/* What is at the front that only workers can do? */
+static enum request_op
+work_waiting(const struct coord *c)
+{
+	const struct request *r = queue_barrier(c->queue);
+
+	if (queue_idle(c->queue) || c->cancelling)
+		return REQUEST_NONE;
+	if (!r)
+		return REQUEST_TRAIN;
+	return r->op == REQUEST_EVAL ? REQUEST_EVAL : REQUEST_NONE;
+}
+
+/*
+ * Work, and nobody to do it: none is here, or too few to begin, or all have
+ * used up their data.  That is an error, in time.
+ */
+static void
+check_workers(struct coord *c, uint64_t now)
+{
+	const enum request_op op = work_waiting(c);
+	const size_t present = workers_present(c);
+	const double seconds = (double)c->o.timeout_ms / 1000;
+	struct fail why;
+
+	if (op == REQUEST_NONE || (c->started && workers_can(c, op))) {
+		c->helped_ms = now;
+	} else if (c->started && present > 0) {
+		if (now - c->helped_ms < EXHAUSTED_MS)
+			return;
+		fail(&why, FAIL_NOINPUT, "no worker has data left: %llu steps "
+		     "were done, %llu were not (ps-work --repeat reads "
+		     "again)", (unsigned long long)c->all.steps,
+		     (unsigned long long)queue_waiting(c->queue));
+		report_error(c, NULL, "train", WIRE_NONE, NULL, why.text);
+		wind_up(c, &why);
+	} else if (now - c->helped_ms >= c->o.timeout_ms) {
+		if (present == 0)
+			fail(&why, FAIL_PEER, "no worker within %g s, %llu "
+			     "steps were done", seconds,
+			     (unsigned long long)c->all.steps);
+		else
+			fail(&why, FAIL_PEER, "%zu of %llu workers within "
+			     "%g s", workers_ready(c),
+			     (unsigned long long)c->o.min_workers, seconds);
+		coord_fail(c, &why, now);
+	}
+}
+
+/* The last checkpoint, then everybody may go. */
+static void
+end_run(struct coord *c, uint64_t now)
+{
+	if (c->o.checkpoint && !c->final) {
+		c->final = true;
+		if (c->saved_step == queue_mark(c->queue)) {
+			c->cut_step = c->saved_step;
+			fill_job(c, NULL, now);
+		} else {
+			c->cut_for = NULL;
+			c->cut_state = CUT_DRAIN;
+			advance_cut(c, now);
+		}
+		return;
+	}
+	stop_members(c, now);
+}
+
+/*
+ * Hang up only when those who called have left: what is still on its way to
+ * them when a connection ends, as our STOP may be, is dropped.
+ */
+static void
+check_over(struct coord *c, uint64_t now)
+{
+	bool left = c->servers_told || fleet_present(c->fleet) == 0;
+	uint64_t workers = 0;
+
+	for (const struct member *m = c->member; m; m = m->next) {
+		left = left && m->gone;
+		workers += m->role == ROLE_WORKER;
+	}
+	/* Who has not called yet would call in vain. */
+	left = left && workers >= c->o.workers;
+	if (c->phase == PHASE_STOP && (left || now >= c->deadline_ms))
+		c->phase = PHASE_OVER;
+}
+
+static void
+advance_stopping(struct coord *c)
+{
+	if (!c->stopping || c->cancelling || queue_running(c->queue) > 0)
+		return;
+	if (queue_mark(c->queue) < queue_next(c->queue)) {
+		coord_void(c);	/* steps whose workers have died */
+		return;
+	}
+	if (c->save_wanted && c->cut_state != CUT_NONE)
+		return;		/* it is under way */
+	c->evaluating = c->save_wanted = false;
+	give_up(c);
+}
+
+void
+coord_advance(struct coord *c, uint64_t now)
+{
+	const struct request *r;
+
+	if (c->phase == PHASE_GREET && fleet_welcome(c->fleet))
+		ask_plan(c);
+	check_over(c, now);
+	if (c->phase != PHASE_RUN)
+		return;
+	if (workers_ready(c) >= c->o.min_workers)
+		c->started = true;
+	advance_stopping(c);
+	while (!c->cancelling && (r = queue_barrier(c->queue)) &&
+	       pass_barrier(c, r, now) && c->phase == PHASE_RUN)
+		;
+	advance_cut(c, now);
+	if (c->started && !c->cancelling && !c->stopping)
+		workers_lease(c);
+	tell_mark(c, now);
+	if (c->no_more_requests && queue_idle(c->queue) && !c->cancelling &&
+	    c->cut_state == CUT_NONE && c->phase == PHASE_RUN)
+		end_run(c, now);
+}
+
+/* ---- what happens ---- */
+
+void
+coord_up(struct coord *c, uint64_t peer, uint64_t now)
+{
+	if (fleet_knows(c->fleet, peer))
+		fleet_up(c->fleet, peer, now);
+}
+
+void
+coord_down(struct coord *c, uint64_t peer, uint64_t now)
+{
+	if (fleet_knows(c->fleet, peer))
+		fleet_down(c->fleet, peer, now);
+}
+
+void
+coord_hear(struct coord *c, uint64_t peer, const struct message *m,
+	   uint64_t now)
+{
+	const struct ask *ended;
+	struct fail why;
+
+	if (!fleet_knows(c->fleet, peer))
+		workers_hear(c, peer, m, now);
+	else if (fleet_hear(c->fleet, peer, m, now, &ended, &why) < 0)
+		coord_fail(c, &why, now);
+	else if (ended)
+		answered(c, ended, now);
+	coord_advance(c, now);
+}
+
+void
+coord_somebody_left(struct coord *c, uint64_t now)
+{
+	workers_probe(c, now);
+	coord_advance(c, now);
+}
+
+void
+coord_tick(struct coord *c, uint64_t now)
+{
+	struct fail why;
+
+	check_over(c, now);
+	if (c->phase >= PHASE_STOP)
+		return;
+	if (fleet_tick(c->fleet, now, c->o.timeout_ms, PATIENCE_MS,
+		       &why) < 0) {
+		c->server_gone = true;
+		coord_fail(c, &why, now);
+		return;
+	}
+	tell_mark(c, now);
+	if (now - c->probed_ms >= PROBE_MS)
+		workers_probe(c, now);
+	if (c->phase == PHASE_RUN)
+		check_workers(c, now);
+	coord_advance(c, now);
+}

@@ -1,0 +1,93 @@
+/*
+ * coord - the coordinator of a run: members, steps, results.
+ *
+ * It owns the plan, gives out steps, retries what is lost, and turns request
+ * lines into result lines.  It holds no socket, clock or file: its program
+ * brings messages, lines and the time, takes the output away, and does the
+ * jobs on files.
+ */
+#ifndef PS_COORD_H
+#define PS_COORD_H
+
+#include "base/text.h"
+#include "role/outbox.h"
+#include "store/checkpoint.h"
+#include "wire/plan.h"
+
+struct coord;
+
+enum results { RESULTS_ALL, RESULTS_ERRORS, RESULTS_NONE };
+
+struct coord_options {
+	char **server;			/* endpoints; NULL: will register */
+	size_t servers;
+	struct partitioner partitioner;
+	enum placement placement;
+	uint64_t seed, batch, pack, in_flight, min_workers;
+	uint64_t workers;		/* of the cluster, if that is known */
+	enum results results;
+	bool keep_going, keep_servers;
+	uint64_t timeout_ms, lease_ms;
+	bool checkpoint;		/* the servers have a directory */
+	uint64_t every_steps, every_ms;	/* 0: only when asked, and at the end */
+	char restore[CHECKPOINT_NAME];	/* ""; or the checkpoint to load */
+	struct checkpoint_info restored;	/* what it says */
+	uint64_t life;			/* random */
+	unsigned char run[PLAN_RUN];	/* random; or that of the checkpoint */
+};
+
+/* Options are copied; model and source are borrowed. */
+struct coord *coord_new(const struct coord_options *,
+			const struct model_source *, const struct model *,
+			struct outbox *, uint64_t now_ms, struct fail *);
+void coord_free(struct coord *);
+
+void coord_up(struct coord *, uint64_t peer, uint64_t now_ms);
+void coord_down(struct coord *, uint64_t peer, uint64_t now_ms);
+void coord_hear(struct coord *, uint64_t peer, const struct message *,
+		uint64_t now_ms);
+void coord_somebody_left(struct coord *, uint64_t now_ms);
+void coord_tick(struct coord *, uint64_t now_ms);
+
+/* Is there room for another request line? */
+bool coord_wants(const struct coord *);
+/* A request line, without its newline; number counts from 1. */
+void coord_request(struct coord *, const char *line, uint64_t number,
+		   uint64_t now_ms);
+/* There will be no more: drain, save, end. */
+void coord_end_of_requests(struct coord *, uint64_t now_ms);
+/* Asked to stop: give out no more steps, wait for those under way. */
+void coord_stop(struct coord *, uint64_t now_ms);
+
+/* Result lines to print; the program empties it. */
+struct text *coord_output(struct coord *);
+/* Lines for the operator; the program empties it. */
+struct text *coord_warnings(struct coord *);
+
+/* A checkpoint whose parts are safe: to publish. */
+struct coord_job {
+	char name[CHECKPOINT_NAME];
+	struct checkpoint_info info;
+	struct checkpoint_part *part;
+	size_t parts;
+	bool again;		/* published before, now the final one */
+};
+const struct coord_job *coord_job(const struct coord *);
+void coord_published(struct coord *, const struct fail *why,
+		     uint64_t now_ms);
+
+/* It is over.  0, or the kind of the failure, which f tells. */
+bool coord_over(const struct coord *, int *status, struct fail *f);
+
+/* One line of what is going on, for a terminal. */
+void coord_progress(const struct coord *, struct text *, uint64_t now_ms);
+
+/* The plan of these options; free with plan_release() and free(). */
+void coord_plan(const struct coord_options *, const struct model *,
+		struct plan *, struct place **, size_t *places);
+
+/* The plan of these options for people, without a cluster (--plan). */
+void coord_print_plan(struct text *, const struct coord_options *,
+		      const struct model *);
+
+#endif

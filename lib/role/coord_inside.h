@@ -1,0 +1,164 @@
+/*
+ * coord_inside - what the parts of the coordinator share: coord.c (the run
+ * and its servers), coord_workers.c (leases and results), coord_report.c
+ * (lines).  For nobody else.
+ */
+#ifndef PS_COORD_INSIDE_H
+#define PS_COORD_INSIDE_H
+
+#include "role/coord.h"
+#include "role/fleet.h"
+#include "role/peers.h"
+#include "role/queue.h"
+#include "wire/result.h"
+
+enum phase {
+	PHASE_GREET,		/* servers say WELCOME */
+	PHASE_PLAN,		/* they take the plan */
+	PHASE_LOAD,		/* they read a checkpoint */
+	PHASE_RUN,
+	PHASE_STOP,		/* members are told to stop */
+	PHASE_OVER
+};
+
+struct leased {
+	uint64_t id;
+	size_t left;		/* steps without a result */
+};
+
+/* One that dialled us: a worker or an evaluator. */
+struct member {
+	enum role role;
+	uint64_t peer, life, index, heard;
+	char name[32];		/* "worker:2" */
+	bool ready, exhausted, gone;
+	struct leased *lease;	/* in_flight of them; id 0: free */
+	bool evaluating;	/* a worker: has a shard of an evaluation */
+	uint64_t shard, request;
+	uint64_t cut;		/* an evaluator: that it holds; or WIRE_NONE */
+	bool wants_cut;
+	uint64_t leased;	/* the number of its last lease */
+	struct member *next;
+};
+
+struct totals {
+	uint64_t steps, examples, mixed, began_ms;
+	double loss;
+	struct metric_state state[RESULT_METRICS];
+	bool unscored;		/* there were more scores than are kept */
+};
+
+/* Every step up to here, frozen on the servers. */
+enum cut_state { CUT_NONE, CUT_DRAIN, CUT_FREEZE, CUT_SAVE, CUT_PUBLISH };
+
+struct coord {
+	struct coord_options o;
+	const struct model_source *source;
+	const struct model *model;
+	const struct metric *metric;
+	size_t metrics;
+	struct outbox *outbox;
+	enum phase phase;
+	struct plan plan;
+	struct pack plan_frame, model_frame;
+	struct fleet *fleet;
+	struct queue *queue;
+	uint64_t began_ms, run_began_ms, deadline_ms;
+	bool no_more_requests, stopping, server_gone, servers_told;
+
+	struct peers peers;
+	struct member *member;
+	uint64_t workers_named, leases, probed_ms;
+	uint64_t helped_ms;	/* when somebody could do what there is */
+	bool started;			/* min_workers were there once */
+
+	uint64_t mark_sent, mark_told;	/* told: all servers have it */
+	uint64_t mark_ms;		/* when it was sent */
+
+	/* an error of a step's own making */
+	bool cancelling;	/* the servers are told of void steps */
+	bool failing;		/* because of this one: */
+	struct fail step_error;
+	char *failed_id;
+	uint64_t failed_step;
+	char failed_worker[32];
+
+	/* checkpoints and evaluators' cuts */
+	enum cut_state cut_state;
+	uint64_t cut, cuts, cut_step;
+	struct member *cut_for;		/* NULL: a checkpoint */
+	bool save_wanted;	/* by a request */
+	bool final;		/* the last one has been begun */
+	uint64_t saved_step;	/* of the last one; WIRE_NONE: none yet */
+	uint64_t tried_step, saved_ms;	/* of the last try */
+	uint64_t next_save;	/* no step at or over it is begun before it
+				   is saved */
+	bool job_waiting;
+	struct coord_job job;
+
+	/* an evaluation by the workers */
+	bool evaluating;
+	uint64_t shards, shards_left, shard_next, eval_requests;
+	uint64_t *shards_back;		/* to be given out again */
+	size_t shards_back_count;
+	uint64_t eval_began_ms;
+	struct totals eval;
+
+	struct totals join, all;	/* since the last join; of the run */
+	double trained_before;		/* seconds, by the checkpoint */
+	struct text output, warnings;
+	int status;
+	struct fail failure;
+};
+
+/* ---- coord.c ---- */
+
+void coord_fail(struct coord *, const struct fail *, uint64_t now_ms);
+/* A request's own error: it ends the run, or (keep_going) only its status. */
+void coord_error(struct coord *, const struct fail *);
+void coord_advance(struct coord *, uint64_t now_ms);
+uint64_t coord_run(const struct coord *);
+/* Give up every step under way: the servers first, then the queue. */
+void coord_void(struct coord *);
+
+/* ---- coord_workers.c ---- */
+
+void workers_hear(struct coord *, uint64_t peer, const struct message *,
+		  uint64_t now_ms);
+/* Give out what there is, to each in turn. */
+void workers_lease(struct coord *);
+void workers_probe(struct coord *, uint64_t now_ms);
+void workers_say_plan(struct coord *);
+void workers_cancel(struct coord *, uint64_t first, uint64_t count);
+void workers_stop(struct coord *);
+size_t workers_ready(const struct coord *);	/* can be leased to */
+size_t workers_present(const struct coord *);
+/* Could they do it, or will they when they are ready? */
+bool workers_can(const struct coord *, enum request_op);
+void workers_evaluate(struct coord *, const struct request *,
+		      uint64_t now_ms);
+void members_free(struct coord *);
+
+/* ---- coord_report.c ---- */
+
+void report_step(struct coord *, const char *id, const struct result *,
+		 const char *worker, const float *scores,
+		 const unsigned char *positive);
+void report_error(struct coord *, const char *id, const char *op,
+		  uint64_t step, const char *worker, const char *why);
+void report_cancelled(void *coord, const char *id, uint64_t steps);
+void report_passed_over(struct coord *, const struct request *);
+void report_totals(struct coord *, const char *id, const char *op,
+		   const struct totals *, uint64_t now_ms,
+		   const char *error);
+void report_saved(struct coord *, const char *id, const char *name,
+		  uint64_t step);
+void report_warning(struct coord *, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void totals_reset(struct totals *, uint64_t now_ms);
+void totals_release(struct totals *);
+void totals_add(struct totals *, const struct coord *,
+		const struct result *, const float *scores,
+		const unsigned char *positive);
+
+#endif

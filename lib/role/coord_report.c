@@ -1,0 +1,213 @@
+/*
+ * The coordinator's lines: results, totals, warnings, progress.
+ */
+#include "role/coord_inside.h"
+
+#include "role/line.h"
+
+#include <stdio.h>
+
+/* Scores kept for a metric that needs all of them (auc), at most. */
+#define MAX_SCORES	((size_t)1 << 24)
+
+void
+totals_reset(struct totals *t, uint64_t now)
+{
+	t->steps = t->examples = t->mixed = 0;
+	t->loss = 0;
+	t->unscored = false;
+	t->began_ms = now;
+	for (size_t i = 0; i < RESULT_METRICS; i++)
+		metric_reset(&t->state[i]);
+}
+
+void
+totals_release(struct totals *t)
+{
+	for (size_t i = 0; i < RESULT_METRICS; i++)
+		metric_release(&t->state[i]);
+}
+
+static bool
+too_many_scores(const struct totals *t, const struct coord *c, size_t more)
+{
+	for (size_t i = 0; i < c->metrics; i++)
+		if (t->state[i].count + more > MAX_SCORES)
+			return true;
+	return false;
+}
+
+void
+totals_add(struct totals *t, const struct coord *c, const struct result *r,
+	   const float *scores, const unsigned char *positive)
+{
+	struct result bare = *r;
+
+	/* Of some of the scores it would be another number: it is null. */
+	if (scores && too_many_scores(t, c, r->scores))
+		t->unscored = true;
+	for (size_t i = 0; t->unscored && i < c->metrics; i++)
+		t->state[i].count = 0;
+	t->steps++;
+	t->examples += r->examples;
+	t->mixed += r->mixed;
+	t->loss += r->loss;
+	if (!scores || t->unscored)
+		bare.scores = 0;
+	result_add(&bare, c->metric, t->state, scores, positive);
+}
+
+static void
+begin(struct text *out, const char *id, const char *op)
+{
+	text_add(out, "{");
+	if (id)
+		text_add(out, "\"id\":%s,", id);
+	text_add(out, "\"op\":\"%s\"", op);
+}
+
+void
+report_step(struct coord *c, const char *id, const struct result *r,
+	    const char *worker, const float *scores,
+	    const unsigned char *positive)
+{
+	struct metric_state state[RESULT_METRICS] = { 0 };
+	struct text *out = &c->output;
+
+	if (c->o.results != RESULTS_ALL)
+		return;
+	result_add(r, c->metric, state, scores, positive);
+	begin(out, id, "train");
+	text_add(out, ",\"step\":%llu,\"worker\":\"%s\",\"attempt\":%llu,",
+		 (unsigned long long)r->step, worker,
+		 (unsigned long long)r->attempt);
+	line_scores(out, r->examples, r->loss, c->metric, c->metrics, state);
+	text_add(out, ",\"staleness\":%llu,\"seconds\":",
+		 (unsigned long long)r->staleness);
+	line_number(out, (double)r->microseconds / 1e6);
+	text_add(out, "}\n");
+	for (size_t i = 0; i < c->metrics; i++)
+		metric_release(&state[i]);
+}
+
+void
+report_error(struct coord *c, const char *id, const char *op, uint64_t step,
+	     const char *worker, const char *why)
+{
+	struct text *out = &c->output;
+
+	if (c->o.results == RESULTS_NONE)
+		return;
+	begin(out, id, op);
+	if (step != WIRE_NONE)
+		text_add(out, ",\"step\":%llu", (unsigned long long)step);
+	if (worker)
+		text_add(out, ",\"worker\":\"%s\"", worker);
+	text_add(out, ",\"error\":");
+	line_string(out, why);
+	text_add(out, "}\n");
+}
+
+void
+report_cancelled(void *coord, const char *id, uint64_t steps)
+{
+	struct coord *c = coord;
+
+	if (c->o.results == RESULTS_NONE)
+		return;
+	begin(&c->output, id, "train");
+	text_add(&c->output, ",\"steps\":%llu,\"cancelled\":true}\n",
+		 (unsigned long long)steps);
+}
+
+void
+report_passed_over(struct coord *c, const struct request *r)
+{
+	if (c->o.results == RESULTS_NONE)
+		return;
+	begin(&c->output, r->id, request_name(r->op));
+	text_add(&c->output, ",\"cancelled\":true}\n");
+}
+
+void
+report_totals(struct coord *c, const char *id, const char *op,
+	      const struct totals *t, uint64_t now, const char *error)
+{
+	struct text *out = &c->output;
+
+	if (c->o.results == RESULTS_NONE)
+		return;
+	begin(out, id, op);
+	text_add(out, ",\"step\":%llu",
+		 (unsigned long long)queue_mark(c->queue));
+	if (t != &c->eval)
+		text_add(out, ",\"steps\":%llu",
+			 (unsigned long long)t->steps);
+	text_add(out, ",");
+	line_scores(out, t->examples, t->loss, c->metric, c->metrics,
+		    t->state);
+	if (t->mixed > 0)
+		text_add(out, ",\"mixed\":%llu",
+			 (unsigned long long)t->mixed);
+	text_add(out, ",\"seconds\":");
+	line_number(out, (double)(now - t->began_ms) / 1000);
+	if (error) {
+		text_add(out, ",\"error\":");
+		line_string(out, error);
+	}
+	text_add(out, "}\n");
+}
+
+void
+report_saved(struct coord *c, const char *id, const char *name,
+	     uint64_t step)
+{
+	struct text *out = &c->output;
+
+	if (c->o.results == RESULTS_NONE)
+		return;
+	begin(out, id, "save");
+	text_add(out, ",\"step\":%llu,\"checkpoint\":\"%s\"}\n",
+		 (unsigned long long)step, name);
+}
+
+void
+report_warning(struct coord *c, const char *format, ...)
+{
+	char line[700];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	text_add(&c->warnings, "%s\n", line);
+}
+
+void
+coord_progress(const struct coord *c, struct text *out, uint64_t now)
+{
+	const double seconds = (double)(now - c->run_began_ms) / 1000;
+	const double rate = seconds > 0 ? (double)c->all.steps / seconds : 0;
+	const uint64_t left = queue_waiting(c->queue);
+
+	text_add(out, "step %llu",
+		 (unsigned long long)queue_mark(c->queue));
+	if (left > 0)
+		text_add(out, " of %llu", (unsigned long long)
+			 (queue_mark(c->queue) + left));
+	text_add(out, "  %.0f steps/s  %.0f examples/s", rate, seconds > 0 ?
+		 (double)c->all.examples / seconds : 0);
+	if (c->join.examples > 0)
+		text_add(out, "  loss %.4f",
+			 c->join.loss / (double)c->join.examples);
+	for (size_t i = 0; i < c->metrics && c->join.examples > 0; i++)
+		if (!metric_keeps_scores(&c->metric[i]))
+			text_add(out, "  %s %.4f",
+				 metric_name(&c->metric[i]),
+				 metric_value(&c->metric[i],
+					      &c->join.state[i]));
+	text_add(out, "  %zu workers  %zu servers", workers_present(c),
+		 fleet_present(c->fleet));
+	if (rate > 0 && left > 0)
+		text_add(out, "  ETA %.0f s", (double)left / rate);
+}

@@ -1,0 +1,58 @@
+#include "role/evaluation.h"
+
+#include <string.h>
+
+void
+evaluation_open(struct evaluation *e, const struct model *model)
+{
+	memset(e, 0, sizeof(*e));
+	e->compute = compute_new(model);
+	e->metric = model_metrics(model, &e->metrics);
+}
+
+void
+evaluation_close(struct evaluation *e)
+{
+	for (size_t i = 0; i < e->metrics; i++)
+		metric_release(&e->state[i]);
+	compute_free(e->compute);
+	memset(e, 0, sizeof(*e));
+}
+
+void
+evaluation_reset(struct evaluation *e)
+{
+	for (size_t i = 0; i < e->metrics; i++)
+		metric_reset(&e->state[i]);
+	e->examples = 0;
+	e->loss = 0;
+}
+
+void
+evaluation_begin(struct evaluation *e, const struct batch *batch)
+{
+	compute_begin(e->compute, batch);
+	e->examples += batch->examples;
+}
+
+void
+evaluation_end(struct evaluation *e, bool labelled)
+{
+	compute_forward(e->compute, false, 0);
+	if (!labelled)
+		return;
+	e->loss += compute_loss(e->compute);
+	compute_metrics(e->compute, e->state);
+}
+
+void
+evaluation_result(const struct evaluation *e, struct result *r,
+		  const struct metric_state **scores)
+{
+	*r = (struct result){ .examples = e->examples, .loss = e->loss };
+	result_metrics(r, e->metric, e->metrics, e->state);
+	*scores = NULL;
+	for (size_t i = 0; i < e->metrics; i++)
+		if (e->state[i].count > 0)
+			*scores = &e->state[i];
+}

@@ -1,0 +1,40 @@
+/*
+ * evaluation - score batches of examples with a model's values.
+ *
+ * Where the values come from is the caller's affair: a client pulls them, or
+ * a checkpoint is read.
+ *
+ *	evaluation_begin(e, batch)	what does the batch need?
+ *	... fill e->compute's values ...
+ *	evaluation_end(e)		add it up
+ */
+#ifndef PS_EVALUATION_H
+#define PS_EVALUATION_H
+
+#include "model/compute.h"
+#include "wire/result.h"
+
+struct evaluation {
+	struct compute *compute;
+	const struct metric *metric;	/* of the model */
+	size_t metrics;
+	struct metric_state state[RESULT_METRICS];
+	uint64_t examples;
+	double loss;			/* summed */
+};
+
+void evaluation_open(struct evaluation *, const struct model *);
+void evaluation_close(struct evaluation *);
+void evaluation_reset(struct evaluation *);
+
+/* The batch is borrowed until evaluation_end(). */
+void evaluation_begin(struct evaluation *, const struct batch *);
+
+/* Labelled: add loss and metrics; else only predict. */
+void evaluation_end(struct evaluation *, bool labelled);
+
+/* All of it as a result, and the scores that go with it. */
+void evaluation_result(const struct evaluation *, struct result *,
+		       const struct metric_state **scores);
+
+#endif

@@ -1,0 +1,357 @@
+#include "role/fleet.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PING_MS		1000
+
+struct link {
+	char *endpoint;		/* NULL: not yet known */
+	uint64_t peer;		/* 0: not dialled */
+	bool up, welcome, planned;
+	uint64_t life, heard, since;	/* since: up or down */
+};
+
+struct fleet {
+	struct outbox *outbox;
+	unsigned char run[PLAN_RUN];
+	uint64_t term, life, began, pinged;
+	struct link *link;
+	size_t count;
+	struct ask **ask;
+	size_t asks, ask_room;
+	uint64_t numbered;	/* asks so far */
+};
+
+static int
+dial(struct fleet *fl, size_t i, struct fail *f)
+{
+	struct link *l = &fl->link[i];
+
+	if (outbox_dial(fl->outbox, l->endpoint, &l->peer, f) < 0)
+		return fail_at(f, "server %zu", i);
+	return 0;
+}
+
+struct fleet *
+fleet_new(char *const *endpoint, size_t servers,
+	  const unsigned char run[PLAN_RUN], uint64_t term, uint64_t life,
+	  struct outbox *outbox, uint64_t now, struct fail *f)
+{
+	struct fleet *fl = mem_alloc(1, sizeof(*fl));
+
+	fl->outbox = outbox;
+	memcpy(fl->run, run, PLAN_RUN);
+	fl->term = term;
+	fl->life = life;
+	fl->began = fl->pinged = now;
+	fl->count = servers;
+	fl->link = mem_alloc(servers, sizeof(*fl->link));
+	for (size_t i = 0; i < servers; i++) {
+		fl->link[i].since = now;
+		if (!endpoint[i])
+			continue;
+		fl->link[i].endpoint = mem_text(endpoint[i]);
+		if (dial(fl, i, f) < 0) {
+			fleet_free(fl);
+			return NULL;
+		}
+	}
+	return fl;
+}
+
+void
+fleet_free(struct fleet *fl)
+{
+	if (!fl)
+		return;
+	for (size_t i = 0; i < fl->count; i++) {
+		if (fl->link[i].peer)
+			outbox_hang_up(fl->outbox, fl->link[i].peer);
+		free(fl->link[i].endpoint);
+	}
+	for (size_t i = 0; i < fl->asks; i++) {
+		free(fl->ask[i]->answered);
+		free(fl->ask[i]->saved);
+		free(fl->ask[i]);
+	}
+	free(fl->ask);
+	free(fl->link);
+	free(fl);
+}
+
+size_t
+fleet_size(const struct fleet *fl)
+{
+	return fl->count;
+}
+
+const char *
+fleet_endpoint(const struct fleet *fl, size_t server)
+{
+	const char *endpoint = fl->link[server].endpoint;
+
+	return endpoint ? endpoint : "not registered";
+}
+
+static struct link *
+find(const struct fleet *fl, uint64_t peer)
+{
+	for (size_t i = 0; i < fl->count; i++)
+		if (fl->link[i].peer && fl->link[i].peer == peer)
+			return &fl->link[i];
+	return NULL;
+}
+
+bool
+fleet_knows(const struct fleet *fl, uint64_t peer)
+{
+	return find(fl, peer) != NULL;
+}
+
+bool
+fleet_welcome(const struct fleet *fl)
+{
+	return fleet_present(fl) == fl->count;
+}
+
+size_t
+fleet_present(const struct fleet *fl)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < fl->count; i++)
+		count += fl->link[i].welcome;
+	return count;
+}
+
+int
+fleet_register(struct fleet *fl, uint64_t server, const char *endpoint,
+	       struct fail *f)
+{
+	struct link *l;
+
+	if (server >= fl->count)
+		return fail(f, FAIL_CONFIG, "no server %llu in this run: "
+			    "it has %zu", (unsigned long long)server,
+			    fl->count);
+	l = &fl->link[server];
+	if (l->endpoint && strcmp(l->endpoint, endpoint) == 0)
+		return 0;
+	if (l->welcome)
+		return fail(f, FAIL_AGAIN, "server %llu is at %s and alive",
+			    (unsigned long long)server, l->endpoint);
+	if (l->peer)
+		outbox_hang_up(fl->outbox, l->peer);
+	free(l->endpoint);
+	l->endpoint = mem_text(endpoint);
+	return dial(fl, server, f);
+}
+
+void
+fleet_up(struct fleet *fl, uint64_t peer, uint64_t now)
+{
+	struct link *l = find(fl, peer);
+	struct message m = { .kind = MESSAGE_HELLO };
+
+	l->up = true;
+	l->welcome = false;
+	l->heard = l->since = now;
+	m.hello.version = WIRE_VERSION;
+	m.hello.role = ROLE_COORDINATOR;
+	m.hello.index = (uint64_t)(l - fl->link);
+	m.hello.life = fl->life;
+	m.hello.term = fl->term;
+	m.blob = (struct frame){ fl->run, PLAN_RUN, NULL };
+	outbox_send(fl->outbox, peer, &m);
+}
+
+void
+fleet_down(struct fleet *fl, uint64_t peer, uint64_t now)
+{
+	struct link *l = find(fl, peer);
+
+	l->up = l->welcome = false;
+	l->since = now;
+}
+
+/* ---- asks ---- */
+
+static void
+send_ask(struct fleet *fl, const struct ask *ask, size_t i)
+{
+	struct message m = ask->message;
+
+	if (m.kind == MESSAGE_PLAN)
+		m.plan.server = i;
+	if (m.kind == MESSAGE_SAVE)
+		m.cut.part = i;
+	m.blob.data = ask->blob;
+	outbox_send(fl->outbox, fl->link[i].peer, &m);
+}
+
+/* One that is not in use. */
+static struct ask *
+free_ask(struct fleet *fl)
+{
+	struct ask *ask;
+
+	for (size_t i = 0; i < fl->asks; i++)
+		if (fl->ask[i]->kind == 0)
+			return fl->ask[i];
+	ask = mem_alloc(1, sizeof(*ask));
+	ask->answered = mem_alloc(fl->count, sizeof(*ask->answered));
+	ask->saved = mem_alloc(fl->count, sizeof(*ask->saved));
+	fl->ask = mem_grow(fl->ask, fl->asks, &fl->ask_room,
+			   sizeof(struct ask *));
+	fl->ask[fl->asks++] = ask;
+	return ask;
+}
+
+void
+fleet_ask(struct fleet *fl, const struct message *m)
+{
+	struct ask *ask = free_ask(fl);
+
+	ask->kind = m->kind;
+	ask->number = ++fl->numbered;
+	ask->message = *m;
+	ask->message.request = ask->number;
+	if (m->blob.size > 0)
+		memcpy(ask->blob, m->blob.data, m->blob.size);
+	ask->left = fl->count;
+	ask->failed = false;
+	memset(ask->answered, 0, fl->count * sizeof(bool));
+	for (size_t i = 0; i < fl->count; i++)
+		if (fl->link[i].welcome)
+			send_ask(fl, ask, i);
+}
+
+bool
+fleet_asking(const struct fleet *fl, enum message_kind kind)
+{
+	for (size_t i = 0; i < fl->asks; i++)
+		if (fl->ask[i]->kind == kind)
+			return true;
+	return false;
+}
+
+static struct ask *
+find_ask(struct fleet *fl, uint64_t number)
+{
+	for (size_t i = 0; i < fl->asks; i++)
+		if (fl->ask[i]->kind != 0 && fl->ask[i]->number == number)
+			return fl->ask[i];
+	return NULL;
+}
+
+static void
+take_answer(struct fleet *fl, size_t i, const struct message *m,
+	    const struct ask **ended)
+{
+	struct ask *ask = find_ask(fl, m->request);
+	char text[MESSAGE_BLOB + 1];
+
+	if (!ask || ask->answered[i] || !fl->link[i].welcome)
+		return;		/* what overtook HELLO is asked again */
+	message_text(m, text, sizeof(text));
+	if (m->kind == MESSAGE_REFUSED && !ask->failed) {
+		ask->failed = true;
+		fail(&ask->why, message_status(m->refused.status),
+		     "server %zu (%s): %.300s", i, fleet_endpoint(fl, i),
+		     text);
+	} else if (m->kind == MESSAGE_SAVED) {
+		ask->saved[i].size = m->saved.size;
+		snprintf(ask->saved[i].hash, sizeof(ask->saved[i].hash),
+			 "%.60s", text);
+	}
+	if (ask->kind == MESSAGE_PLAN)
+		fl->link[i].planned = true;
+	ask->answered[i] = true;
+	if (--ask->left > 0)
+		return;
+	ask->kind = 0;
+	*ended = ask;
+}
+
+static int
+take_welcome(struct fleet *fl, size_t i, const struct message *m,
+	     struct fail *f)
+{
+	struct link *l = &fl->link[i];
+
+	if (m->welcome.version != WIRE_VERSION ||
+	    m->welcome.role != ROLE_SERVER)
+		return fail(f, FAIL_PROTOCOL, "server %zu (%s) is no ps-serve "
+			    "of this release", i, fleet_endpoint(fl, i));
+	if (l->planned && l->life != m->welcome.life)
+		return fail(f, FAIL_PEER, "server %zu (%s) restarted and has "
+			    "lost its variables", i, fleet_endpoint(fl, i));
+	l->life = m->welcome.life;
+	l->welcome = true;
+	for (size_t k = 0; k < fl->asks; k++)
+		if (fl->ask[k]->kind != 0 && !fl->ask[k]->answered[i])
+			send_ask(fl, fl->ask[k], i);
+	return 0;
+}
+
+int
+fleet_hear(struct fleet *fl, uint64_t peer, const struct message *m,
+	   uint64_t now, const struct ask **ended, struct fail *f)
+{
+	struct link *l = find(fl, peer);
+	const size_t i = (size_t)(l - fl->link);
+	char text[MESSAGE_BLOB + 1];
+
+	*ended = NULL;
+	l->heard = now;
+	if (m->kind == MESSAGE_WELCOME)
+		return take_welcome(fl, i, m, f);
+	if (m->kind == MESSAGE_REFUSED && m->request == 0) {
+		message_text(m, text, sizeof(text));
+		return fail(f, message_status(m->refused.status),
+			    "server %zu (%s): %s", i, fleet_endpoint(fl, i),
+			    text);
+	}
+	if (m->kind == MESSAGE_OK || m->kind == MESSAGE_SAVED ||
+	    m->kind == MESSAGE_REFUSED)
+		take_answer(fl, i, m, ended);
+	return 0;
+}
+
+int
+fleet_tick(struct fleet *fl, uint64_t now, uint64_t timeout,
+	   uint64_t patience, struct fail *f)
+{
+	/* Request 0 is HELLO's: a PING may overtake it. */
+	const struct message ping = { .kind = MESSAGE_PING,
+				      .request = WIRE_NONE };
+	const bool due = now - fl->pinged >= PING_MS;
+
+	for (size_t i = 0; i < fl->count; i++) {
+		const struct link *l = &fl->link[i];
+
+		if (!l->endpoint && now - fl->began >= timeout)
+			return fail(f, FAIL_PEER, "server %zu did not register "
+				    "within %g s: is it running, with -c and "
+				    "-i %zu?", i, (double)timeout / 1000, i);
+		if (!l->life && now - fl->began >= timeout)
+			return fail(f, FAIL_PEER, "server %zu (%s) does not "
+				    "answer within %g s: is it running?", i,
+				    fleet_endpoint(fl, i),
+				    (double)timeout / 1000);
+		if (l->life && !l->up && now - l->since >= patience)
+			return fail(f, FAIL_PEER, "server %zu (%s) is gone, "
+				    "last heard %.1f s ago", i,
+				    fleet_endpoint(fl, i),
+				    (double)(now - l->heard) / 1000);
+		if (due && l->welcome)
+			outbox_send(fl->outbox, l->peer, &ping);
+	}
+	if (due)
+		fl->pinged = now;
+	return 0;
+}

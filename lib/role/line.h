@@ -1,0 +1,21 @@
+/*
+ * line - the values in a line of results, as JSON.
+ */
+#ifndef PS_LINE_H
+#define PS_LINE_H
+
+#include "base/text.h"
+#include "model/metric.h"
+
+void line_string(struct text *, const char *);
+void line_number(struct text *, double);	/* null if it is not finite */
+
+/*
+ * "examples":9,"loss":0.5,"metrics":{"accuracy":0.9}, with the mean of a loss
+ * that was summed over the examples, and one state for each metric.
+ */
+void line_scores(struct text *, uint64_t examples, double loss,
+		 const struct metric *, size_t count,
+		 const struct metric_state *);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * outbox - where a role puts what it has to say, and asks for new peers.
+ *
+ * A role holds no socket: in a program this is the net, in a test a list.
+ * Whatever a message points at may be reused when send returns, but for
+ * frames with a hold.
+ */
+#ifndef PS_OUTBOX_H
+#define PS_OUTBOX_H
+
+#include "wire/message.h"
+
+struct outbox {
+	/* 0; or -1: the peer is gone. */
+	int (*send)(void *to, uint64_t peer, const struct message *);
+	/* Call somebody: *peer is told up when they are there. */
+	int (*dial)(void *to, const char *endpoint, uint64_t *peer,
+		    struct fail *);
+	void (*hang_up)(void *to, uint64_t peer);
+	void *to;
+};
+
+static inline int
+outbox_send(const struct outbox *o, uint64_t peer, const struct message *m)
+{
+	return o->send(o->to, peer, m);
+}
+
+static inline int
+outbox_dial(const struct outbox *o, const char *endpoint, uint64_t *peer,
+	    struct fail *f)
+{
+	return o->dial(o->to, endpoint, peer, f);
+}
+
+static inline void
+outbox_hang_up(const struct outbox *o, uint64_t peer)
+{
+	o->hang_up(o->to, peer);
+}
+
+#endif

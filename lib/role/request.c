@@ -1,0 +1,224 @@
+#include "role/request.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_BATCH	((uint64_t)1 << 24)
+#define BLANKS		" \t\r\n"
+
+static const char *const names[] = {
+	[REQUEST_NONE] = "", [REQUEST_TRAIN] = "train",
+	[REQUEST_EVAL] = "eval", [REQUEST_JOIN] = "join",
+	[REQUEST_SAVE] = "save", [REQUEST_STOP] = "stop",
+	[REQUEST_BAD] = "request"
+};
+
+const char *
+request_name(enum request_op op)
+{
+	return names[op];
+}
+
+static enum request_op
+find_op(const char *name)
+{
+	for (size_t i = REQUEST_TRAIN; i <= REQUEST_STOP; i++)
+		if (strcmp(names[i], name) == 0)
+			return (enum request_op)i;
+	return REQUEST_NONE;
+}
+
+void
+request_release(struct request *r)
+{
+	for (size_t i = 0; i < r->files; i++)
+		free(r->file[i]);
+	free(r->file);
+	free(r->id);
+	free(r->why);
+	*r = (struct request){ 0 };
+}
+
+static void
+add_file(struct request *r, const char *name)
+{
+	r->file = mem_resize(r->file, r->files + 1, sizeof(*r->file));
+	r->file[r->files++] = mem_text(name);
+}
+
+static char *
+as_json(const char *text)
+{
+	json_t *string = json_string(text);
+	char *json = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
+
+	json_decref(string);
+	return json;
+}
+
+static int
+set_number(struct request *r, const char *key, const char *value,
+	   struct fail *f)
+{
+	if (strcmp(key, "batch") == 0 && text_uint(value, &r->batch) &&
+	    r->batch > 0 && r->batch <= MAX_BATCH)
+		return 0;
+	if (strcmp(key, "steps") == 0 && text_uint(value, &r->steps) &&
+	    r->steps > 0)
+		return 0;
+	if (strcmp(key, "learning_rate") == 0 &&
+	    text_float(value, &r->learning_rate) && r->learning_rate > 0)
+		return 0;
+	return fail(f, FAIL_DATA, "%s=%s means nothing here (batch=N, "
+		    "steps=N, learning_rate=X do)", key, value);
+}
+
+/* What stands behind "train": a number of steps, key=value. */
+static int
+read_train_word(struct request *r, char *word, struct fail *f)
+{
+	char *equals = strchr(word, '=');
+
+	if (!equals && (!text_uint(word, &r->steps) || r->steps == 0))
+		return fail(f, FAIL_DATA, "train '%s': not a number of steps",
+			    word);
+	if (!equals)
+		return 0;
+	*equals = '\0';
+	return set_number(r, word, equals + 1, f);
+}
+
+static int
+read_words(struct request *r, char *line, struct fail *f)
+{
+	char *rest, *word = strtok_r(line, BLANKS, &rest);
+
+	r->op = find_op(word);
+	if (strcmp(word, "epoch") == 0)		/* kept, so that no id is it */
+		return fail(f, FAIL_DATA, "epoch: workers read inputs of "
+			    "their own and know no common pass; say train N");
+	if (r->op == REQUEST_NONE) {
+		r->op = REQUEST_TRAIN;
+		r->id = as_json(word);
+		if (!r->id)
+			return fail(f, FAIL_DATA, "an id that is not UTF-8");
+		if (!strtok_r(NULL, BLANKS, &rest))
+			return 0;
+		return fail(f, FAIL_DATA, "'%s' is no request (train, eval, "
+			    "join, save, stop, a bare id or a JSON object)",
+			    word);
+	}
+	while ((word = strtok_r(NULL, BLANKS, &rest))) {
+		if (r->op == REQUEST_TRAIN) {
+			if (read_train_word(r, word, f) < 0)
+				return -1;
+		} else if (r->op == REQUEST_EVAL) {
+			add_file(r, word);
+		} else {
+			return fail(f, FAIL_DATA, "'%s' behind %s", word,
+				    names[r->op]);
+		}
+	}
+	return 0;
+}
+
+static int
+read_member(struct request *r, const char *key, json_t *value,
+	    struct fail *f)
+{
+	size_t i;
+	json_t *item;
+
+	if (strcmp(key, "op") == 0) {
+		if (!json_is_string(value))
+			return fail(f, FAIL_DATA, "\"op\" is no string");
+		r->op = find_op(json_string_value(value));
+		return r->op != REQUEST_NONE ? 0 :
+			fail(f, FAIL_DATA, "\"op\" is '%s', which is no "
+			     "request", json_string_value(value));
+	}
+	if (strcmp(key, "id") == 0) {
+		if (!json_is_string(value) && !json_is_integer(value))
+			return fail(f, FAIL_DATA,
+				    "\"id\" is no string or number");
+		r->id = json_dumps(value, JSON_ENCODE_ANY);
+		return 0;
+	}
+	if (strcmp(key, "files") == 0 && json_is_array(value)) {
+		json_array_foreach(value, i, item) {
+			if (!json_is_string(item))
+				return fail(f, FAIL_DATA,
+					    "\"files\" are not strings");
+			add_file(r, json_string_value(item));
+		}
+		return 0;
+	}
+	if (!json_is_number(value))
+		return fail(f, FAIL_DATA, "\"%s\" means nothing here", key);
+
+	char *text = json_dumps(value, JSON_ENCODE_ANY);
+	const int set = set_number(r, key, text, f);
+
+	free(text);
+	return set;
+}
+
+/* Members may come before the op: which go with it is known at the end. */
+static int
+check_members(const struct request *r, json_t *object, struct fail *f)
+{
+	static const char *const train[] = { "steps", "batch",
+					     "learning_rate" };
+
+	if (r->files > 0 && r->op != REQUEST_EVAL)
+		return fail(f, FAIL_DATA, "\"files\" are for eval");
+	for (size_t i = 0; i < 3 && r->op != REQUEST_TRAIN; i++)
+		if (json_object_get(object, train[i]))
+			return fail(f, FAIL_DATA, "\"%s\" is for train",
+				    train[i]);
+	return 0;
+}
+
+static int
+read_json(struct request *r, const char *line, struct fail *f)
+{
+	json_error_t error;
+	json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, &error);
+	const char *key;
+	json_t *value;
+	int status = 0;
+
+	if (!object)
+		return fail(f, FAIL_DATA, "not JSON: %s", error.text);
+	r->op = REQUEST_TRAIN;
+	json_object_foreach(object, key, value)
+		if (status == 0)
+			status = read_member(r, key, value, f);
+	if (status == 0)
+		status = check_members(r, object, f);
+	json_decref(object);
+	return status;
+}
+
+int
+request_read(struct request *r, const char *line, struct fail *f)
+{
+	int status;
+
+	*r = (struct request){ .steps = 1 };
+	line += strspn(line, BLANKS);
+	if (*line == '\0' || *line == '#')
+		return 0;
+	if (*line == '{')
+		return read_json(r, line, f);
+
+	char *words = mem_text(line);
+
+	status = read_words(r, words, f);
+	free(words);
+	return status;
+}

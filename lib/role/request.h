@@ -1,0 +1,36 @@
+/*
+ * request - one line of what ps-coord is asked for; see ps-request(5).
+ */
+#ifndef PS_REQUEST_H
+#define PS_REQUEST_H
+
+#include "base/fail.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum request_op {
+	REQUEST_NONE,		/* a blank line, or a comment */
+	REQUEST_TRAIN, REQUEST_EVAL, REQUEST_JOIN, REQUEST_SAVE, REQUEST_STOP,
+	REQUEST_BAD		/* none of these: its turn is an error */
+};
+
+struct request {
+	enum request_op op;
+	char *id;		/* as JSON ("\"7\""), or NULL: it has none */
+	uint64_t steps;		/* TRAIN */
+	uint64_t batch;		/* examples of a step; 0: the usual */
+	float learning_rate;	/* 0: the schedules' */
+	char **file;		/* EVAL: files of them */
+	size_t files;
+	char *why;		/* BAD: what is wrong with it */
+};
+
+/* Free with request_release(), also after a failure (FAIL_DATA). */
+int request_read(struct request *, const char *line, struct fail *);
+void request_release(struct request *);
+
+const char *request_name(enum request_op);
+
+#endif

@@ -1,0 +1,637 @@
+#include "role/server.h"
+
+#include "base/mem.h"
+#include "role/peers.h"
+#include "role/window.h"
+
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_PEERS	65536
+#define MAX_CUTS	64
+#define MAX_JOBS	64
+
+struct named_cut {
+	uint64_t id;
+	struct cut *cut;	/* NULL: free */
+};
+
+/* Who a peer said it is; items of the peers map point into this. */
+static char as_coordinator[1], as_client[1];
+
+struct server {
+	struct outbox *outbox;
+	uint64_t life, lease_ms;
+	struct peers peers;
+	uint64_t coordinator, coordinator_heard;
+	bool busy;		/* a run has us */
+	bool stopping;
+
+	struct model_source source;
+	struct model *model;
+	struct plan plan;
+	size_t index;		/* which server of the plan we are */
+	struct shard *shard;	/* NULL: no plan yet */
+
+	uint64_t mark;
+	struct window *applied;	/* of each part */
+	struct window voided;
+	uint64_t pushes, repeats;
+
+	struct named_cut cut[MAX_CUTS];
+	struct server_job job[MAX_JOBS];	/* a queue */
+	size_t jobs;
+	char state[160];
+};
+
+struct server *
+server_new(uint64_t life, uint64_t lease_ms, struct outbox *outbox)
+{
+	struct server *s = mem_alloc(1, sizeof(*s));
+
+	s->outbox = outbox;
+	s->life = life;
+	s->lease_ms = lease_ms;
+	return s;
+}
+
+static void
+forget_run(struct server *s)
+{
+	for (size_t i = 0; i < MAX_CUTS; i++) {
+		cut_free(s->cut[i].cut);
+		s->cut[i].cut = NULL;
+	}
+	for (size_t i = 0; s->applied && i < s->plan.parts; i++)
+		window_release(&s->applied[i]);
+	free(s->applied);
+	s->applied = NULL;
+	window_release(&s->voided);
+	shard_free(s->shard);
+	s->shard = NULL;
+	plan_release(&s->plan);
+	model_free(s->model);
+	s->model = NULL;
+	model_source_release(&s->source);
+	s->mark = s->pushes = s->repeats = 0;
+	s->jobs = 0;
+}
+
+void
+server_free(struct server *s)
+{
+	if (!s)
+		return;
+	forget_run(s);
+	peers_release(&s->peers);
+	free(s);
+}
+
+bool
+server_stopping(const struct server *s)
+{
+	return s->stopping;
+}
+
+const char *
+server_state(struct server *s)
+{
+	snprintf(s->state, sizeof(s->state),
+		 "mark %llu, %llu pushes applied, %llu repeats",
+		 (unsigned long long)s->mark, (unsigned long long)s->pushes,
+		 (unsigned long long)s->repeats);
+	return s->state;
+}
+
+static void
+say(struct server *s, uint64_t peer, const struct message *m)
+{
+	if (outbox_send(s->outbox, peer, m) < 0)
+		peers_remove(&s->peers, peer);	/* nobody to tell */
+}
+
+static void
+refuse(struct server *s, uint64_t peer, const struct message *to,
+       const struct fail *why)
+{
+	const struct message m = message_refuse(to, why->kind, why->text);
+
+	say(s, peer, &m);
+}
+
+static bool
+same_run(const struct server *s, const struct frame *run)
+{
+	return run->size == PLAN_RUN &&
+		memcmp(run->data, s->plan.run, PLAN_RUN) == 0;
+}
+
+/* ---- who is there ---- */
+
+/* May this coordinator have us? */
+static int
+check_coordinator(const struct server *s, const struct message *m,
+		  uint64_t now, struct fail *f)
+{
+	if (!s->busy || now - s->coordinator_heard > s->lease_ms)
+		return 0;
+	if (same_run(s, &m->blob)) {
+		if (m->hello.term >= s->plan.term)
+			return 0;
+		return fail(f, FAIL_AGAIN, "term %llu is over, %llu began",
+			    (unsigned long long)m->hello.term,
+			    (unsigned long long)s->plan.term);
+	}
+	return fail(f, FAIL_AGAIN, "busy with another run, whose coordinator "
+		    "was heard %llu ms ago",
+		    (unsigned long long)(now - s->coordinator_heard));
+}
+
+/* Nobody tells a server who left: those to whom nothing can be said have. */
+static void
+forget_leavers(struct server *s)
+{
+	const struct message ping = { .kind = MESSAGE_PING };
+	uint64_t *peer = mem_alloc(s->peers.count, sizeof(*peer));
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->peers.room; i++)
+		if (s->peers.entry[i].item)
+			peer[count++] = s->peers.entry[i].peer;
+	for (size_t i = 0; i < count; i++)
+		say(s, peer[i], &ping);
+	free(peer);
+}
+
+static int
+hello(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
+      struct fail *f)
+{
+	struct message out = message_answer(m, MESSAGE_WELCOME);
+
+	if (m->hello.version != WIRE_VERSION)
+		return fail(f, FAIL_PROTOCOL, "protocol version %llu, "
+			    "not %d: use programs of one release",
+			    (unsigned long long)m->hello.version,
+			    WIRE_VERSION);
+	if (s->peers.count >= MAX_PEERS)
+		forget_leavers(s);
+	if (s->peers.count >= MAX_PEERS)
+		return fail(f, FAIL_AGAIN, "too many peers");
+	if (m->hello.role == ROLE_COORDINATOR) {
+		if (check_coordinator(s, m, now, f) < 0)
+			return -1;
+		s->coordinator = peer;
+		s->coordinator_heard = now;
+	} else if (m->hello.role != ROLE_WORKER &&
+		   m->hello.role != ROLE_EVALUATOR) {
+		return fail(f, FAIL_PROTOCOL, "not a role that a server "
+			    "talks to");
+	} else if (!s->shard || !same_run(s, &m->blob)) {
+		return fail(f, FAIL_AGAIN, "another run");
+	}
+	peers_set(&s->peers, peer, m->hello.role == ROLE_COORDINATOR ?
+		  as_coordinator : as_client);
+	out.welcome.version = WIRE_VERSION;
+	out.welcome.role = ROLE_SERVER;
+	out.welcome.index = s->index;
+	out.welcome.life = s->life;
+	out.welcome.term = s->plan.term;
+	out.welcome.plan = s->shard ? s->plan.number : WIRE_NONE;
+	out.blob = (struct frame){ s->plan.run, s->shard ? PLAN_RUN : 0,
+				   NULL };
+	say(s, peer, &out);
+	return 0;
+}
+
+/* ---- the coordinator's ---- */
+
+static int
+take_plan(struct server *s, const struct message *m, struct fail *f)
+{
+	if (m->blob.size != PLAN_RUN)
+		return fail(f, FAIL_PROTOCOL, "a plan of no run");
+	if (s->jobs > 0)	/* the writer still reads what we hold */
+		return fail(f, FAIL_AGAIN, "a checkpoint is being written");
+	forget_run(s);
+	s->busy = false;
+	if (plan_read_model(&s->source, m->frame[0].data, m->frame[0].size,
+			    f) < 0)
+		return -1;
+	s->model = model_parse(&s->source, f);
+	if (!s->model || plan_read(&s->plan, s->model, m->frame[1].data,
+				   m->frame[1].size, f) < 0)
+		return -1;
+	if (m->plan.server >= s->plan.servers)
+		return fail(f, FAIL_PROTOCOL, "a plan without this server");
+	s->plan.number = m->plan.plan;
+	s->plan.seed = m->plan.seed;
+	s->plan.term = m->plan.term;
+	memcpy(s->plan.run, m->blob.data, PLAN_RUN);
+	s->index = m->plan.server;
+	s->mark = m->plan.step;
+	s->shard = shard_new(&s->plan, s->model, s->index);
+	s->applied = mem_alloc(s->plan.parts, sizeof(*s->applied));
+	s->busy = true;
+	return 0;
+}
+
+static int
+check_term(const struct server *s, uint64_t run, uint64_t term,
+	   struct fail *f)
+{
+	if (s->shard && run == plan_run(&s->plan) && term >= s->plan.term)
+		return 0;
+	return fail(f, FAIL_AGAIN, "another run, or an older term");
+}
+
+static void
+mark(struct server *s, uint64_t step)
+{
+	if (step <= s->mark)
+		return;
+	for (size_t i = 0; i < s->plan.parts; i++)
+		window_forget(&s->applied[i], s->mark, step);
+	window_forget(&s->voided, s->mark, step);
+	s->mark = step;
+}
+
+static int
+void_steps(struct server *s, const struct message *m, struct fail *f)
+{
+	uint64_t first = m->voided.first, count = m->voided.count;
+
+	/* Asked again after a mark: what is below it has ended anyway. */
+	if (first < s->mark) {
+		const uint64_t ended = s->mark - first;
+
+		first = s->mark;
+		count -= ended < count ? ended : count;
+	}
+	if (count > WINDOW || first - s->mark > WINDOW - count)
+		return fail(f, FAIL_PROTOCOL, "steps beyond the window");
+	for (uint64_t i = 0; i < count; i++)
+		window_add(&s->voided, first + i);
+	return 0;
+}
+
+static struct named_cut *
+find_cut(struct server *s, uint64_t id)
+{
+	for (size_t i = 0; i < MAX_CUTS; i++)
+		if (s->cut[i].cut && s->cut[i].id == id)
+			return &s->cut[i];
+	return NULL;
+}
+
+static int
+freeze(struct server *s, uint64_t id, struct fail *f)
+{
+	if (find_cut(s, id))
+		return 0;
+	for (size_t i = 0; i < MAX_CUTS; i++)
+		if (!s->cut[i].cut) {
+			s->cut[i].id = id;
+			s->cut[i].cut = cut_new(s->shard);
+			return 0;
+		}
+	return fail(f, FAIL_AGAIN, "too many cuts are held");
+}
+
+static bool
+saving(const struct server *s, const struct named_cut *cut)
+{
+	size_t arrays;
+	const struct checkpoint_array *a = cut_arrays(cut->cut, &arrays);
+
+	for (size_t i = 0; i < s->jobs; i++)
+		if (s->job[i].array == a)
+			return true;
+	return false;
+}
+
+static int
+thaw(struct server *s, uint64_t id, struct fail *f)
+{
+	struct named_cut *cut = find_cut(s, id);
+
+	if (cut && saving(s, cut))
+		return fail(f, FAIL_AGAIN, "the cut is being saved");
+	if (cut) {
+		cut_free(cut->cut);
+		cut->cut = NULL;
+	}
+	return 0;
+}
+
+/* Names travel, never paths. */
+static bool
+plain_name(const char *name)
+{
+	return *name && *name != '.' && !strchr(name, '/') &&
+		!strchr(name, '?');
+}
+
+static int
+add_job(struct server *s, uint64_t peer, const struct message *m,
+	struct fail *f)
+{
+	struct server_job job = {
+		.kind = m->kind == MESSAGE_SAVE ? JOB_SAVE : JOB_LOAD,
+		.part = m->cut.part, .parts = m->cut.parts,
+		.peer = peer, .request = *m
+	};
+	struct named_cut *cut = find_cut(s, m->cut.cut);
+
+	message_text(m, job.name, sizeof(job.name));
+	if (!plain_name(job.name))
+		return fail(f, FAIL_PROTOCOL, "not a name of a checkpoint");
+	if (job.kind == JOB_SAVE && !cut)
+		return fail(f, FAIL_PROTOCOL, "no such cut");
+	if (s->jobs == MAX_JOBS)
+		return fail(f, FAIL_AGAIN, "too many files at once");
+	if (cut)
+		job.array = cut_arrays(cut->cut, &job.arrays);
+	s->job[s->jobs++] = job;
+	return 0;
+}
+
+bool
+server_job(struct server *s, struct server_job *job)
+{
+	if (s->jobs == 0)
+		return false;
+	*job = s->job[0];
+	return true;
+}
+
+static void
+end_job(struct server *s, const struct server_job *job)
+{
+	if (s->jobs == 0 || s->job[0].request.request != job->request.request)
+		return;		/* of a run that was forgotten */
+	s->jobs--;
+	memmove(s->job, s->job + 1, s->jobs * sizeof(*s->job));
+}
+
+void
+server_saved(struct server *s, const struct server_job *job,
+	     const struct checkpoint_part *part, const struct fail *why)
+{
+	struct message m = message_answer(&job->request, MESSAGE_SAVED);
+
+	end_job(s, job);
+	if (!part) {
+		refuse(s, job->peer, &job->request, why);
+		return;
+	}
+	m.saved.size = part->size;
+	m.blob = (struct frame){ part->hash, strlen(part->hash), NULL };
+	say(s, job->peer, &m);
+}
+
+void
+server_load(struct server *s, const struct server_job *job,
+	    struct checkpoint *from, struct fail *why)
+{
+	const struct message m = message_answer(&job->request, MESSAGE_OK);
+
+	end_job(s, job);
+	if (!from || shard_restore(s->shard, from, why) < 0)
+		refuse(s, job->peer, &job->request, why);
+	else
+		say(s, job->peer, &m);
+}
+
+/* What only the coordinator may say.  1: it will be answered later. */
+static int
+obey(struct server *s, uint64_t peer, const struct message *m,
+     struct fail *f)
+{
+	switch (m->kind) {
+	case MESSAGE_PLAN:
+		return take_plan(s, m, f);
+	case MESSAGE_MARK:
+		if (check_term(s, m->mark.run, m->mark.term, f) < 0)
+			return -1;
+		mark(s, m->mark.step);
+		return 0;
+	case MESSAGE_VOID:
+		if (check_term(s, m->voided.run, m->voided.term, f) < 0)
+			return -1;
+		return void_steps(s, m, f);
+	case MESSAGE_FREEZE:
+	case MESSAGE_THAW:
+		if (check_term(s, m->cut.run, m->cut.term, f) < 0)
+			return -1;
+		return m->kind == MESSAGE_THAW ? thaw(s, m->cut.cut, f) :
+			freeze(s, m->cut.cut, f);
+	case MESSAGE_SAVE:
+	case MESSAGE_LOAD:
+		if (check_term(s, m->cut.run, m->cut.term, f) < 0 ||
+		    add_job(s, peer, m, f) < 0)
+			return -1;
+		return 1;
+	case MESSAGE_STOP:
+		s->stopping = true;
+		return 0;
+	case MESSAGE_BYE:
+		s->busy = false;
+		return 0;
+	default:
+		return fail(f, FAIL_PROTOCOL, "%s is not for a server",
+			    message_name(m->kind));
+	}
+}
+
+/* ---- workers' and evaluators' ---- */
+
+/* Is it of our run, our term, our plan?  If not, tell the sender which. */
+static enum outcome
+check_plan(const struct server *s, uint64_t run, uint64_t term,
+	   uint64_t plan)
+{
+	if (run != plan_run(&s->plan) || term != s->plan.term)
+		return OUTCOME_STALE;
+	return plan == s->plan.number ? OUTCOME_NONE : OUTCOME_WRONG_PLAN;
+}
+
+static int
+check_part(const struct server *s, uint64_t part, struct fail *f)
+{
+	if (part < s->plan.parts && s->plan.part[part].server == s->index)
+		return 0;
+	return fail(f, FAIL_PROTOCOL, "part %llu is not here",
+		    (unsigned long long)part);
+}
+
+static int
+pull(struct server *s, uint64_t peer, const struct message *m,
+     struct fail *f)
+{
+	struct message out = message_answer(m, MESSAGE_VALUES);
+	const struct named_cut *cut = NULL;
+
+	out.values.outcome = check_plan(s, m->pull.run, m->pull.term,
+					m->pull.plan);
+	if (out.values.outcome != OUTCOME_NONE) {
+		say(s, peer, &out);
+		return 0;
+	}
+	if (check_part(s, m->pull.part, f) < 0)
+		return -1;
+	if (m->pull.cut != WIRE_NONE) {
+		cut = find_cut(s, m->pull.cut);
+		if (!cut)
+			return fail(f, FAIL_AGAIN, "the cut is no longer "
+				    "held");
+	}
+	if (shard_pull(s->shard, m->pull.part, cut ? cut->cut : NULL,
+		       &m->frame[0], &out.frame[0], f) < 0)
+		return -1;
+	out.frames = 1;
+	out.values.version = shard_version(s->shard, m->pull.part);
+	say(s, peer, &out);
+	return 0;
+}
+
+/* What is to become of a push of this step to this part. */
+static enum outcome
+judge(const struct server *s, uint64_t part, uint64_t step)
+{
+	if (step < s->mark)
+		return OUTCOME_DUP;	/* ended; how, no longer matters */
+	if (step - s->mark >= WINDOW)
+		return OUTCOME_LATER;
+	if (window_has(&s->voided, step))
+		return OUTCOME_VOID;
+	return window_has(&s->applied[part], step) ? OUTCOME_DUP :
+		OUTCOME_APPLIED;
+}
+
+static int
+apply(struct server *s, const struct message *m, const struct frame *values,
+      struct message *out, struct fail *f)
+{
+	const struct shard_push push = {
+		.keys = &m->frame[0], .values = values,
+		.examples = m->push.examples,
+		.learning_rate = message_float(m->push.rate),
+		.steps = m->push.step
+	};
+	const uint64_t version = shard_version(s->shard, m->push.part);
+
+	out->values.outcome = judge(s, m->push.part, m->push.step);
+	if (out->values.outcome == OUTCOME_DUP)
+		s->repeats++;
+	if (out->values.outcome != OUTCOME_APPLIED)
+		return 0;
+	if (shard_push(s->shard, m->push.part, &push, f) < 0)
+		return -1;
+	window_add(&s->applied[m->push.part], m->push.step);
+	s->pushes++;
+	if (version > m->push.version)
+		out->values.staleness = version - m->push.version;
+	return 0;
+}
+
+/* All that may be wrong is found before anything is applied. */
+static int
+check_push(const struct server *s, const struct message *m, struct fail *f)
+{
+	const float rate = message_float(m->push.rate);
+
+	if (check_part(s, m->push.part, f) < 0)
+		return -1;
+	if (m->push.examples == 0)
+		return fail(f, FAIL_PROTOCOL, "a push of no examples");
+	if (!(rate >= 0 && rate <= FLT_MAX))
+		return fail(f, FAIL_PROTOCOL, "a learning rate of %g",
+			    (double)rate);
+	return m->kind == MESSAGE_PUSHPULL ?
+		shard_check_keys(s->shard, m->push.part, &m->frame[1], f) : 0;
+}
+
+/* PUSH: keys, values.  PUSHPULL: keys, keys to pull, values. */
+static int
+push(struct server *s, uint64_t peer, const struct message *m,
+     struct fail *f)
+{
+	struct message out = message_answer(m, MESSAGE_VALUES);
+	const bool pulls = m->kind == MESSAGE_PUSHPULL;
+
+	out.values.outcome = check_plan(s, m->push.run, m->push.term,
+					m->push.plan);
+	if (out.values.outcome == OUTCOME_NONE) {
+		if (check_push(s, m, f) < 0 ||
+		    apply(s, m, &m->frame[pulls ? 2 : 1], &out, f) < 0)
+			return -1;
+		if (pulls && shard_pull(s->shard, m->push.part, NULL,
+					&m->frame[1], &out.frame[0], f) < 0)
+			return -1;
+		out.frames = pulls;
+		out.values.version = shard_version(s->shard, m->push.part);
+	}
+	say(s, peer, &out);
+	return 0;
+}
+
+static int
+act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
+    struct fail *f)
+{
+	const struct message done = message_answer(m, MESSAGE_OK);
+	const void *known = peers_find(&s->peers, peer);
+	int later;
+
+	if (m->kind == MESSAGE_HELLO)
+		return hello(s, peer, m, now, f);
+	if (!known)
+		return m->kind == MESSAGE_BYE ? 0 :
+			fail(f, FAIL_PROTOCOL, "say HELLO first");
+	if (m->kind >= MESSAGE_PULL && m->kind <= MESSAGE_PUSHPULL &&
+	    !s->shard)
+		return fail(f, FAIL_AGAIN, "no plan yet");
+	if (peer == s->coordinator)
+		s->coordinator_heard = now;
+	switch (m->kind) {
+	case MESSAGE_PULL:
+		return pull(s, peer, m, f);
+	case MESSAGE_PUSH:
+	case MESSAGE_PUSHPULL:
+		return push(s, peer, m, f);
+	case MESSAGE_PING: {
+		const struct message pong = message_answer(m, MESSAGE_PONG);
+
+		say(s, peer, &pong);
+		return 0;
+	}
+	case MESSAGE_PONG:
+		return 0;
+	default:
+		break;
+	}
+	if (known != as_coordinator || peer != s->coordinator) {
+		if (m->kind != MESSAGE_BYE)
+			return fail(f, FAIL_DENIED, "%s is the coordinator's "
+				    "to say", message_name(m->kind));
+		peers_remove(&s->peers, peer);
+		return 0;
+	}
+	later = obey(s, peer, m, f);
+	if (later == 0)
+		say(s, peer, &done);
+	return later;
+}
+
+void
+server_hear(struct server *s, uint64_t peer, const struct message *m,
+	    uint64_t now_ms)
+{
+	struct fail f;
+
+	if (act(s, peer, m, now_ms, &f) < 0)
+		refuse(s, peer, m, &f);
+}

@@ -1,0 +1,58 @@
+/*
+ * server - answer what is said to one server of a run.
+ *
+ * It holds no socket, clock or file: it is told of messages and the time,
+ * puts answers into an outbox, and hands jobs on files to its program.
+ *
+ * What a step is applied to is a part (see wire/plan).  Each step counts once
+ * for each part: steps below the mark have ended, of those above it a server
+ * remembers which were applied and which were given up.
+ */
+#ifndef PS_SERVER_H
+#define PS_SERVER_H
+
+#include "role/outbox.h"
+#include "role/shard.h"
+
+struct server;
+
+/*
+ * The life is a random number, new for every start of the program; lease_ms
+ * is how long a coordinator may be silent before another run may take over.
+ */
+struct server *server_new(uint64_t life, uint64_t lease_ms,
+			  struct outbox *);
+void server_free(struct server *);
+
+void server_hear(struct server *, uint64_t peer, const struct message *,
+		 uint64_t now_ms);
+
+/* Somebody told it to stop. */
+bool server_stopping(const struct server *);
+
+/* For people: "step 300, 2 variables ..."; good until the next call. */
+const char *server_state(struct server *);
+
+/* Work on files, asked for by the coordinator: save a cut, or load one. */
+struct server_job {
+	enum { JOB_SAVE = 1, JOB_LOAD } kind;
+	char name[CHECKPOINT_NAME];	/* of the checkpoint */
+	size_t part, parts;		/* SAVE: which one this server writes */
+	const struct checkpoint_array *array;
+	size_t arrays;
+	uint64_t peer;			/* for the answer */
+	struct message request;
+};
+
+/* The next job, if there is one. */
+bool server_job(struct server *, struct server_job *);
+
+/* How a save ended: part, or NULL and why not. */
+void server_saved(struct server *, const struct server_job *,
+		  const struct checkpoint_part *, const struct fail *);
+
+/* How a load went: the checkpoint, or NULL and why not. */
+void server_load(struct server *, const struct server_job *,
+		 struct checkpoint *, struct fail *);
+
+#endif

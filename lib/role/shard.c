@@ -1,0 +1,506 @@
+#include "role/shard.h"
+
+#include "base/mem.h"
+#include "wire/keys.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Chunks of a table are copied when a frozen one is written: small ones. */
+#define TABLE_CHUNK	((size_t)64 << 10)	/* bytes of values */
+#define ZERO_COPY	((size_t)64 << 10)
+
+/* A piece that this server has. */
+struct holding {
+	const struct piece *piece;
+	const struct variable *variable;
+	size_t slots;
+	size_t shift;		/* a chunk of a table has 1 << shift rows */
+	size_t chunks;
+	struct chunk **chunk;
+	uint64_t updates;
+};
+
+struct shard {
+	const struct plan *plan;
+	const struct model *model;
+	size_t server;
+	struct holding *holding;	/* one for each piece of the plan;
+					   chunks is 0 for those of others */
+	uint64_t *version;		/* of each part */
+	float *scratch;			/* gradients, values to send */
+	size_t scratch_room;
+	uint64_t **keys;		/* of the table pieces of a part */
+	size_t *key_room, *key_count;
+	size_t keys_room;
+};
+
+struct cut {
+	const struct shard *shard;
+	struct chunk ***chunk;		/* of each piece: its chunks */
+	struct checkpoint_array *array;
+	struct checkpoint_piece *piece;
+	size_t arrays, pieces;
+};
+
+static size_t
+holding_width(const struct holding *h)
+{
+	return h->piece->width;
+}
+
+/* Rows of chunk i of a table; a dense piece is one chunk. */
+static size_t
+chunk_count(const struct holding *h, size_t i)
+{
+	const size_t left = h->piece->count - (i << h->shift);
+	const size_t most = (size_t)1 << h->shift;
+
+	if (!h->piece->table)
+		return h->piece->count;
+	return left < most ? left : most;
+}
+
+static void
+hold_piece(struct holding *h, const struct piece *piece,
+	   const struct variable *v, uint64_t seed)
+{
+	size_t width = piece->width;
+
+	h->piece = piece;
+	h->variable = v;
+	h->slots = v->optimizer ? v->optimizer->slots : 0;
+	h->chunks = piece->count > 0;
+	while (piece->table && (width * sizeof(float)) << (h->shift + 1) <=
+	       TABLE_CHUNK)
+		h->shift++;
+	if (piece->table)
+		h->chunks = (piece->count + ((size_t)1 << h->shift) - 1) >>
+			h->shift;
+	h->chunk = mem_alloc(h->chunks, sizeof(struct chunk *));
+	for (size_t i = 0; i < h->chunks; i++) {
+		const size_t size = chunk_count(h, i) * width;
+		struct chunk *c = chunk_new(size, h->slots);
+
+		h->chunk[i] = c;
+		initializer_fill(&v->initializer, v->name, v->shape, seed,
+				 (piece->first + (i << h->shift)) * width,
+				 c->value, size);
+		for (size_t s = 0; s < h->slots; s++)
+			for (size_t j = 0; j < size; j++)
+				chunk_slot(c, s)[j] =
+					v->optimizer->slot_start[s];
+	}
+}
+
+struct shard *
+shard_new(const struct plan *plan, const struct model *model, size_t server)
+{
+	struct shard *s = mem_alloc(1, sizeof(*s));
+	size_t variables;
+	const struct variable *v = model_variables(model, &variables);
+
+	s->plan = plan;
+	s->model = model;
+	s->server = server;
+	s->holding = mem_alloc(plan->pieces, sizeof(*s->holding));
+	s->version = mem_alloc(plan->parts, sizeof(*s->version));
+	for (size_t i = 0; i < plan->parts; i++) {
+		const struct part *part = &plan->part[i];
+
+		if (part->server != server)
+			continue;
+		for (size_t j = part->first; j < part->first + part->count;
+		     j++)
+			hold_piece(&s->holding[j], &plan->piece[j],
+				   &v[plan->piece[j].variable], plan->seed);
+		if (part->count > s->keys_room)
+			s->keys_room = part->count;
+	}
+	s->keys = mem_alloc(s->keys_room, sizeof(*s->keys));
+	s->key_room = mem_alloc(s->keys_room, sizeof(*s->key_room));
+	s->key_count = mem_alloc(s->keys_room, sizeof(*s->key_count));
+	return s;
+}
+
+void
+shard_free(struct shard *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->plan->pieces; i++) {
+		for (size_t j = 0; j < s->holding[i].chunks; j++)
+			hold_drop(&s->holding[i].chunk[j]->hold);
+		free(s->holding[i].chunk);
+	}
+	for (size_t i = 0; i < s->keys_room; i++)
+		free(s->keys[i]);
+	free(s->keys);
+	free(s->key_room);
+	free(s->key_count);
+	free(s->scratch);
+	free(s->version);
+	free(s->holding);
+	free(s);
+}
+
+uint64_t
+shard_version(const struct shard *s, size_t part)
+{
+	return s->version[part];
+}
+
+static float *
+scratch(struct shard *s, size_t floats)
+{
+	if (floats > s->scratch_room) {
+		s->scratch_room = floats;
+		s->scratch = mem_resize(s->scratch, floats, sizeof(float));
+	}
+	return s->scratch;
+}
+
+/*
+ * Read the keys of all table pieces of a part; floats is how many the values
+ * of all pieces are.
+ */
+static int
+read_keys(struct shard *s, const struct part *part, const struct frame *keys,
+	  size_t *floats, struct fail *f)
+{
+	struct unpack u = unpack_from(keys->data, keys->size);
+
+	*floats = 0;
+	for (size_t i = 0; i < part->count; i++) {
+		const struct piece *piece = &s->plan->piece[part->first + i];
+
+		s->key_count[i] = piece->table ?
+			keys_read(&u, piece->count, &s->keys[i],
+				  &s->key_room[i]) : piece->count;
+		*floats += s->key_count[i] * piece->width;
+	}
+	return unpack_ok(&u) ? 0 : fail(f, FAIL_PROTOCOL, "malformed keys");
+}
+
+int
+shard_check_keys(struct shard *s, size_t n, const struct frame *keys,
+		 struct fail *f)
+{
+	size_t floats;
+
+	return read_keys(s, &s->plan->part[n], keys, &floats, f);
+}
+
+static float *
+row_of(const struct holding *h, struct chunk *const *chunk, uint64_t row,
+       size_t *in_chunk)
+{
+	const size_t width = holding_width(h);
+
+	*in_chunk = (row & (((uint64_t)1 << h->shift) - 1)) * width;
+	return chunk[row >> h->shift]->value + *in_chunk;
+}
+
+int
+shard_pull(struct shard *s, size_t n, const struct cut *cut,
+	   const struct frame *keys, struct frame *values, struct fail *f)
+{
+	const struct part *part = &s->plan->part[n];
+	size_t floats, at;
+
+	if (read_keys(s, part, keys, &floats, f) < 0)
+		return -1;
+
+	const struct holding *first = &s->holding[part->first];
+	struct chunk *const *chunks = cut ? cut->chunk[part->first] :
+		first->chunk;
+
+	if (part->count == 1 && !first->piece->table &&
+	    floats * sizeof(float) >= ZERO_COPY) {
+		*values = (struct frame){ chunks[0]->value,
+					  floats * sizeof(float),
+					  &chunks[0]->hold };
+		return 0;
+	}
+	float *to = scratch(s, floats);
+
+	*values = (struct frame){ to, floats * sizeof(float), NULL };
+	for (size_t i = 0; i < part->count; i++) {
+		const struct holding *h = &s->holding[part->first + i];
+		const size_t width = holding_width(h);
+
+		chunks = cut ? cut->chunk[part->first + i] : h->chunk;
+		if (!h->piece->table) {
+			memcpy(to, chunks[0]->value,
+			       h->piece->count * sizeof(float));
+			to += h->piece->count;
+			continue;
+		}
+		for (size_t k = 0; k < s->key_count[i]; k++, to += width)
+			memcpy(to, row_of(h, chunks, s->keys[i][k], &at),
+			       width * sizeof(float));
+	}
+	return 0;
+}
+
+static bool
+all_finite(const float *x, size_t n)
+{
+	uint32_t bad = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t bits;
+
+		memcpy(&bits, &x[i], sizeof(bits));
+		bad |= (bits & 0x7f800000) == 0x7f800000;
+	}
+	return !bad;
+}
+
+static void
+apply(const struct holding *h, struct chunk *c, size_t at, const float *g,
+      size_t n, float learning_rate)
+{
+	struct update u = { .w = c->value + at, .g = g, .n = n,
+			    .learning_rate = learning_rate,
+			    .t = h->updates };
+
+	for (size_t s = 0; s < h->slots; s++)
+		u.slot[s] = chunk_slot(c, s) + at;
+	optimizer_apply(h->variable->optimizer, &u);
+}
+
+static void
+push_piece(struct holding *h, const uint64_t *rows, size_t count,
+	   const float *g, float learning_rate)
+{
+	const size_t width = holding_width(h);
+
+	h->updates++;
+	if (!h->piece->table) {
+		chunk_writable(&h->chunk[0]);
+		apply(h, h->chunk[0], 0, g, h->piece->count, learning_rate);
+		return;
+	}
+	for (size_t k = 0; k < count; k++, g += width) {
+		struct chunk **c = &h->chunk[rows[k] >> h->shift];
+		size_t at;
+
+		chunk_writable(c);
+		row_of(h, h->chunk, rows[k], &at);
+		apply(h, *c, at, g, width, learning_rate);
+	}
+}
+
+int
+shard_push(struct shard *s, size_t n, const struct shard_push *p,
+	   struct fail *f)
+{
+	const struct part *part = &s->plan->part[n];
+	const float examples = (float)p->examples;
+	size_t floats;
+
+	if (read_keys(s, part, p->keys, &floats, f) < 0)
+		return -1;
+	if (p->values->size != floats * sizeof(float))
+		return fail(f, FAIL_PROTOCOL, "%zu bytes of gradient, not %zu",
+			    p->values->size, floats * sizeof(float));
+
+	float *g = scratch(s, floats);
+
+	/* The frame may lie at any address: the copy is aligned. */
+	if (floats > 0)
+		memcpy(g, p->values->data, p->values->size);
+	if (!all_finite(g, floats))
+		return fail(f, FAIL_DATA, "a gradient is not finite");
+	for (size_t i = 0; i < floats; i++)
+		g[i] /= examples;
+	for (size_t i = 0; i < part->count; i++) {
+		struct holding *h = &s->holding[part->first + i];
+		const struct optimizer *o = h->variable->optimizer;
+
+		push_piece(h, s->keys[i], s->key_count[i], g,
+			   p->learning_rate > 0 ? p->learning_rate :
+			   schedule_at(&o->schedule, p->steps));
+		g += s->key_count[i] * holding_width(h);
+	}
+	s->version[n]++;
+	return 0;
+}
+
+/*
+ * A checkpoint holds rows.  Dense pieces of one shard are cut anywhere, so
+ * they are put together again: neighbours make one array.
+ */
+static bool
+continues(const struct holding *last, const struct holding *h)
+{
+	return h->chunks > 0 && last->variable == h->variable &&
+		!h->piece->table &&
+		last->piece->first + last->piece->count == h->piece->first;
+}
+
+/* The values (slot 0) or a slot of holdings i to end - 1, as one array. */
+static void
+add_array(struct cut *cut, size_t i, size_t end, size_t slot)
+{
+	const struct shard *s = cut->shard;
+	const struct holding *h = &s->holding[i];
+	const size_t width = shape_width(h->variable->shape);
+	struct checkpoint_array *a = &cut->array[cut->arrays++];
+	struct checkpoint_piece *to = cut->piece + cut->pieces;
+	size_t floats = 0;
+
+	*a = (struct checkpoint_array){
+		.variable = h->variable->name,
+		.slot = slot == 0 ? "" :
+			h->variable->optimizer->slot_name[slot - 1],
+		.shape = h->variable->shape,
+		.rows.first = h->piece->first * h->piece->width / width,
+		.piece = to,
+		.updates = h->updates,
+	};
+	for (; i < end; i++)
+		for (size_t j = 0; j < s->holding[i].chunks; j++) {
+			const struct chunk *c = cut->chunk[i][j];
+
+			*to++ = (struct checkpoint_piece){
+				c->value + slot * c->size, c->size };
+			floats += c->size;
+			a->pieces++;
+		}
+	cut->pieces += a->pieces;
+	a->rows.count = floats / width;
+}
+
+static void
+describe(struct cut *cut)
+{
+	const struct shard *s = cut->shard;
+	size_t arrays = 0, chunks = 0, end;
+
+	for (size_t i = 0; i < s->plan->pieces; i++) {
+		arrays += 1 + s->holding[i].slots;
+		chunks += s->holding[i].chunks * (1 + s->holding[i].slots);
+	}
+	cut->array = mem_alloc(arrays, sizeof(*cut->array));
+	cut->piece = mem_alloc(chunks, sizeof(*cut->piece));
+	for (size_t i = 0; i < s->plan->pieces; i = end) {
+		end = i + 1;
+		if (s->holding[i].chunks == 0)
+			continue;
+		while (end < s->plan->pieces &&
+		       continues(&s->holding[end - 1], &s->holding[end]))
+			end++;
+		for (size_t k = 0; k <= s->holding[i].slots; k++)
+			add_array(cut, i, end, k);
+	}
+}
+
+struct cut *
+cut_new(const struct shard *s)
+{
+	struct cut *cut = mem_alloc(1, sizeof(*cut));
+
+	cut->shard = s;
+	cut->chunk = mem_alloc(s->plan->pieces, sizeof(*cut->chunk));
+	for (size_t i = 0; i < s->plan->pieces; i++) {
+		const struct holding *h = &s->holding[i];
+
+		cut->chunk[i] = mem_alloc(h->chunks, sizeof(struct chunk *));
+		for (size_t j = 0; j < h->chunks; j++) {
+			cut->chunk[i][j] = h->chunk[j];
+			hold_take(&h->chunk[j]->hold);
+		}
+	}
+	describe(cut);
+	return cut;
+}
+
+void
+cut_free(struct cut *cut)
+{
+	if (!cut)
+		return;
+	for (size_t i = 0; i < cut->shard->plan->pieces; i++) {
+		for (size_t j = 0; j < cut->shard->holding[i].chunks; j++)
+			hold_drop(&cut->chunk[i][j]->hold);
+		free(cut->chunk[i]);
+	}
+	free(cut->chunk);
+	free(cut->array);
+	free(cut->piece);
+	free(cut);
+}
+
+const struct checkpoint_array *
+cut_arrays(const struct cut *cut, size_t *count)
+{
+	*count = cut->arrays;
+	return cut->array;
+}
+
+static bool
+has_slot(const struct checkpoint *from, const char *variable,
+	 const char *slot)
+{
+	size_t count;
+	const struct checkpoint_entry *e = checkpoint_entries(from, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(e[i].variable, variable) == 0 &&
+		    strcmp(e[i].slot, slot) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Rows that cover a chunk are read whole, what is wanted of them is kept: a
+ * dense piece may begin and end inside a row.  Slots that the checkpoint does
+ * not have (values that were imported) keep their first value.
+ */
+static int
+restore_chunk(struct holding *h, size_t i, struct checkpoint *from,
+	      struct fail *f)
+{
+	const struct variable *v = h->variable;
+	const size_t width = shape_width(v->shape);
+	const size_t first = (h->piece->first + (i << h->shift)) *
+		h->piece->width;
+	int read = 0;
+
+	chunk_writable(&h->chunk[i]);
+
+	struct chunk *c = h->chunk[i];
+	struct rows rows = { .first = first / width };
+
+	rows.count = (first + c->size - 1) / width + 1 - rows.first;
+
+	float *whole = mem_alloc(rows.count * width, sizeof(*whole));
+
+	for (size_t s = 0; s <= h->slots && read == 0; s++) {
+		const char *slot = s == 0 ? "" :
+			v->optimizer->slot_name[s - 1];
+
+		if (s > 0 && !has_slot(from, v->name, slot))
+			continue;
+		read = checkpoint_read(from, v->name, slot, v->shape, rows,
+				       whole, &h->updates, f);
+		memcpy(c->value + s * c->size,
+		       whole + (first - rows.first * width),
+		       c->size * sizeof(float));
+	}
+	free(whole);
+	return read;
+}
+
+int
+shard_restore(struct shard *s, struct checkpoint *from, struct fail *f)
+{
+	for (size_t i = 0; i < s->plan->pieces; i++)
+		for (size_t j = 0; j < s->holding[i].chunks; j++)
+			if (restore_chunk(&s->holding[i], j, from, f) < 0)
+				return -1;
+	return 0;
+}

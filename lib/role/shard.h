@@ -1,0 +1,61 @@
+/*
+ * shard - the variables' values and slots that one server holds.
+ *
+ * It knows nothing of steps or peers: it pulls, it pushes, it freezes.
+ */
+#ifndef PS_SHARD_H
+#define PS_SHARD_H
+
+#include "role/chunk.h"
+#include "store/checkpoint.h"
+#include "wire/plan.h"
+
+struct shard;
+struct cut;
+
+/* With initial values.  Plan and model are borrowed and must outlive it. */
+struct shard *shard_new(const struct plan *, const struct model *,
+			size_t server);
+void shard_free(struct shard *);
+
+/* How often a part has been pushed to. */
+uint64_t shard_version(const struct shard *, size_t part);
+
+/*
+ * The values of a part, live or of a cut (NULL: live), for the rows that the
+ * keys name: all pieces in order.  The frame is good until the next call, or
+ * for as long as its hold is held.  FAIL_PROTOCOL if the keys are bad.
+ */
+int shard_pull(struct shard *, size_t part, const struct cut *,
+	       const struct frame *keys, struct frame *values, struct fail *);
+
+/* Would these keys do? */
+int shard_check_keys(struct shard *, size_t part, const struct frame *keys,
+		     struct fail *);
+
+/*
+ * Apply a gradient: keys and sums over so many examples, laid out as a pull
+ * of the same keys.  At this learning rate, or, when it is 0, at that of each
+ * optimizer's schedule after steps updates.  All of it, or on failure none:
+ * FAIL_PROTOCOL for a misfit, FAIL_DATA for numbers that are not finite.
+ */
+struct shard_push {
+	const struct frame *keys, *values;
+	uint64_t examples;
+	float learning_rate;
+	uint64_t steps;
+};
+int shard_push(struct shard *, size_t part, const struct shard_push *,
+	       struct fail *);
+
+/* Everything as it is now, by reference. */
+struct cut *cut_new(const struct shard *);
+void cut_free(struct cut *);
+
+/* What a checkpoint writes of a cut; good until cut_free(). */
+const struct checkpoint_array *cut_arrays(const struct cut *, size_t *count);
+
+/* Take values, slots and update counts from a checkpoint. */
+int shard_restore(struct shard *, struct checkpoint *, struct fail *);
+
+#endif

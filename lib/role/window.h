@@ -1,0 +1,25 @@
+/*
+ * window - a set of steps, bounded: those from a mark up to WINDOW beyond it.
+ *
+ * What became of the steps below the mark is settled and forgotten.
+ */
+#ifndef PS_WINDOW_H
+#define PS_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WINDOW	((uint64_t)1 << 16)
+
+struct window {
+	uint64_t *bits;		/* WINDOW of them, a ring; NULL: empty */
+};
+
+void window_release(struct window *);
+bool window_has(const struct window *, uint64_t step);
+void window_add(struct window *, uint64_t step);
+
+/* The mark moves: forget the steps from .. to - 1. */
+void window_forget(struct window *, uint64_t from, uint64_t to);
+
+#endif

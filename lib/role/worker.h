@@ -1,0 +1,83 @@
+/*
+ * worker - run the steps that the coordinator leases.
+ *
+ * It pulls, computes, pushes; the push of one step and the pull of the next
+ * are one exchange.  It holds no socket, clock or file: its program brings
+ * messages, the time and batches of examples:
+ *
+ *	worker_want()		how many examples the next batch should have
+ *	worker_batch()		here it is
+ *	worker_exhausted()	there are no more
+ *	worker_bad_data()	they cannot be read
+ */
+#ifndef PS_WORKER_H
+#define PS_WORKER_H
+
+#include "model/batch.h"
+#include "role/outbox.h"
+#include "wire/plan.h"
+
+struct worker;
+
+struct worker_options {
+	const char *coordinator;	/* its endpoint */
+	uint64_t timeout_ms;
+	uint64_t life;			/* random, new for every start */
+	uint64_t index;			/* of the task; WIRE_NONE: any */
+};
+
+/* Dials the coordinator.  Options are copied, the endpoint borrowed. */
+struct worker *worker_new(const struct worker_options *, struct outbox *,
+			  uint64_t now_ms, struct fail *);
+void worker_free(struct worker *);	/* says BYE */
+
+void worker_up(struct worker *, uint64_t peer, uint64_t now_ms);
+void worker_down(struct worker *, uint64_t peer, uint64_t now_ms);
+
+/* -1: it cannot go on, and the failure says why. */
+int worker_hear(struct worker *, uint64_t peer, const struct message *,
+		uint64_t now_ms, uint64_t now_us, struct fail *);
+
+/* Deadlines: call it now and then. */
+int worker_tick(struct worker *, uint64_t now_ms, struct fail *);
+
+/* The coordinator says that the run is over. */
+bool worker_stopped(const struct worker *);
+
+/* The model, once the coordinator has told it; else NULL. */
+const struct model *worker_model(const struct worker *);
+uint64_t worker_seed(const struct worker *);	/* of the run */
+
+/* Examples wanted for the next step that has no batch yet; 0: none. */
+size_t worker_want(const struct worker *);
+
+/*
+ * The batch is taken: its contents are swapped with an old one, whose room
+ * can be used again.
+ */
+void worker_batch(struct worker *, struct batch *, uint64_t now_ms,
+		  uint64_t now_us);
+void worker_exhausted(struct worker *, uint64_t records);
+void worker_bad_data(struct worker *, const struct fail *why);
+
+/*
+ * An evaluation to do: read those files and give every batch of this shard
+ * of their records, then NULL.
+ */
+struct worker_evaluation {
+	char **file;		/* count of them; borrowed; 0: the worker's
+				   own inputs, from their beginning */
+	size_t count;
+	uint64_t shard, shards, batch;
+	uint64_t number;	/* another one: begin again */
+};
+const struct worker_evaluation *worker_evaluation(const struct worker *);
+bool worker_evaluation_wants(const struct worker *);	/* the next batch */
+void worker_evaluation_batch(struct worker *, struct batch *,
+			     uint64_t now_ms);
+void worker_evaluation_failed(struct worker *, const struct fail *why);
+
+/* For people; good until the next call. */
+const char *worker_state(struct worker *);
+
+#endif

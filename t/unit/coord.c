@@ -1,0 +1,625 @@
+/*
+ * The coordinator, spoken to by one server and a few members that the test
+ * plays: what it says, to whom, and its lines to the letter.  Whole clusters
+ * are in cluster_run.
+ */
+#include "role/coord.h"
+
+#include "wire/result.h"
+
+#include "rig.h"
+#include "tap.h"
+
+#define SERVER	100	/* peers */
+#define A	1
+#define B	2
+#define EYE	3	/* an evaluator */
+#define SAID	512
+
+static const char model[] =
+	"input  x float[2]\nlabel y float\n"
+	"p = dense x units=1\nloss mean_squared_error p\n"
+	"optimizer sgd\n";
+
+static struct rig rig;
+static struct coord *coord;
+static struct coord_options options;
+static uint64_t now;
+
+/* All that it has said since last asked. */
+static struct said {
+	uint64_t peer;
+	struct message m;
+	char blob[MESSAGE_BLOB + 1];
+} said[SAID];
+static size_t count;
+
+static int
+record(void *to, uint64_t peer, const struct message *m)
+{
+	struct said *s = &said[count % SAID];
+
+	(void)to;
+	count++;
+	*s = (struct said){ .peer = peer, .m = *m };
+	message_text(m, s->blob, sizeof(s->blob));
+	return 0;
+}
+
+static int
+dial(void *to, const char *endpoint, uint64_t *peer, struct fail *f)
+{
+	(void)to;
+	(void)f;
+	*peer = SERVER + (uint64_t)(endpoint[0] - 'a');
+	return 0;
+}
+
+static void
+hang_up(void *to, uint64_t peer)
+{
+	(void)to;
+	(void)peer;
+}
+
+static struct outbox outbox = { record, dial, hang_up, NULL };
+
+/* The first thing of that kind to this peer that was not asked for yet. */
+static const struct message *
+heard(uint64_t peer, enum message_kind kind)
+{
+	for (size_t i = 0; i < count && i < SAID; i++)
+		if (said[i].peer == peer && said[i].m.kind == kind) {
+			said[i].peer = 0;
+			return &said[i].m;
+		}
+	return NULL;
+}
+
+static bool
+refused(uint64_t peer, const char *why)
+{
+	for (size_t i = 0; i < count && i < SAID; i++)
+		if (said[i].peer == peer &&
+		    said[i].m.kind == MESSAGE_REFUSED) {
+			said[i].peer = 0;
+			if (strcmp(said[i].blob, why) == 0)
+				return true;
+			printf("# %s\n", said[i].blob);
+		}
+	return false;
+}
+
+static void
+tell(uint64_t peer, struct message m)
+{
+	coord_hear(coord, peer, &m, now);
+}
+
+/* The server does what it was asked. */
+static bool
+obey(enum message_kind kind)
+{
+	const struct message *m = heard(SERVER, kind);
+
+	if (!m)
+		return false;
+	tell(SERVER, message_answer(m, MESSAGE_OK));
+	return true;
+}
+
+/* Do the lines read so?  They are taken. */
+static bool
+lines(struct text *out, const char *expected)
+{
+	const bool same = out->size == strlen(expected) &&
+		memcmp(out->size ? out->data : "", expected, out->size) == 0;
+
+	if (!same)
+		printf("# %.*s\n", (int)out->size, out->size ? out->data :
+		       "");
+	text_reset(out);
+	return same;
+}
+
+static bool
+prints(const char *expected)
+{
+	return lines(coord_output(coord), expected);
+}
+
+static void
+ask(const char *line)
+{
+	static uint64_t number;
+
+	coord_request(coord, line, ++number, now);
+	coord_tick(coord, now);
+}
+
+static void
+hello(uint64_t peer, enum role role, uint64_t life)
+{
+	struct message m = { .kind = MESSAGE_HELLO };
+
+	m.hello.version = WIRE_VERSION;
+	m.hello.role = role;
+	m.hello.index = WIRE_NONE;
+	m.hello.life = life;
+	tell(peer, m);
+}
+
+static void
+join_worker(uint64_t peer)
+{
+	hello(peer, ROLE_WORKER, peer);
+	tell(peer, (struct message){ .kind = MESSAGE_READY });
+}
+
+static void
+welcome(uint64_t life)
+{
+	struct message m = { .kind = MESSAGE_WELCOME };
+
+	m.welcome.version = WIRE_VERSION;
+	m.welcome.role = ROLE_SERVER;
+	m.welcome.life = life;
+	tell(SERVER, m);
+}
+
+static void
+begin(void)
+{
+	static char *endpoint[] = { (char *)"a" };
+	struct fail f;
+
+	coord_free(coord);
+	now = 1000;
+	count = 0;
+	options.server = options.server ? options.server : endpoint;
+	options.servers = 1;
+	options.batch = 4;
+	options.pack = 1;
+	options.in_flight = 2;
+	options.min_workers = 1;
+	options.timeout_ms = 5000;
+	coord = coord_new(&options, &rig.source, rig.model, &outbox, now, &f);
+}
+
+static void
+begin_run(void)
+{
+	begin();
+	coord_up(coord, SERVER, now);
+	welcome(7);
+	obey(MESSAGE_PLAN);
+	count = 0;
+}
+
+/* A result of a step, in DONE. */
+static void
+done(uint64_t peer, uint64_t lease, uint64_t step)
+{
+	const struct result r = { .step = step, .attempt = 1, .examples = 4,
+				  .staleness = 2, .microseconds = 250000,
+				  .loss = 2 };
+	struct message m = { .kind = MESSAGE_DONE, .request = lease,
+			     .frames = 1 };
+	struct pack p = { 0 };
+
+	result_write(&p, &r);
+	m.done.count = 1;
+	m.frame[0] = (struct frame){ p.data, p.size, NULL };
+	tell(peer, m);
+	pack_release(&p);
+}
+
+static void
+failed(uint64_t peer, uint64_t step, const char *why)
+{
+	struct message m = { .kind = MESSAGE_FAILED };
+
+	m.failed.step = step;
+	m.failed.status = FAIL_DATA;
+	m.blob = (struct frame){ why, strlen(why), NULL };
+	tell(peer, m);
+}
+
+static bool
+over(int status, const char *why)
+{
+	struct fail f;
+	int is;
+
+	obey(MESSAGE_STOP);
+	tell(A, (struct message){ .kind = MESSAGE_BYE });
+	tell(B, (struct message){ .kind = MESSAGE_BYE });
+	coord_tick(coord, now);
+	return coord_over(coord, &is, &f) && is == status &&
+		strcmp(f.text, why) == 0;
+}
+
+/* ---- the tests ---- */
+
+#define STEP(id, n, worker) \
+	"{" id "\"op\":\"train\",\"step\":" n ",\"worker\":\"" worker "\"," \
+	"\"attempt\":1,\"examples\":4,\"loss\":0.5,\"metrics\":{}," \
+	"\"staleness\":2,\"seconds\":0.25}\n"
+
+static void
+steps(void)
+{
+	const struct message *m;
+
+	begin();
+	ok(!heard(SERVER, MESSAGE_HELLO));
+	coord_up(coord, SERVER, now);
+	m = heard(SERVER, MESSAGE_HELLO);
+	ok(m && m->hello.role == ROLE_COORDINATOR && m->hello.index == 0);
+	join_worker(A);
+	ok(heard(A, MESSAGE_WELCOME) && !heard(A, MESSAGE_PLAN));
+	welcome(7);
+	ok(!heard(A, MESSAGE_PLAN));
+	ok(obey(MESSAGE_PLAN));
+	m = heard(A, MESSAGE_PLAN);
+	ok(m && m->plan.server == WIRE_NONE && m->frames == 2);
+	ask("a");
+	ask("train 4 batch=9 learning_rate=.5");
+	m = heard(A, MESSAGE_LEASE);
+	ok(m && m->lease.first == 0 && m->lease.count == 1 &&
+	   m->lease.batch == 4 && m->lease.rate == 0 &&
+	   m->lease.attempt == 1);
+	const uint64_t first = m ? m->request : 0;
+
+	m = heard(A, MESSAGE_LEASE);
+	ok(m && m->lease.first == 1 && m->lease.batch == 9 &&
+	   message_float(m->lease.rate) == .5f);
+	const uint64_t second = m ? m->request : 0;
+
+	ok(!heard(A, MESSAGE_LEASE));
+	done(A, first, 0);
+	ok(prints(STEP("\"id\":\"a\",", "0", "worker:0")));
+	m = heard(A, MESSAGE_LEASE);
+	ok(m && m->lease.first == 2);
+	done(A, second, 1);
+	done(A, second, 1);
+	named(prints(STEP("", "1", "worker:0")), "a result is told once");
+
+	/* B is free: it gets what A has no hands for. */
+	count = 0;
+	join_worker(B);
+	ask("b");
+	ask("c");
+	ask("join");
+	m = heard(B, MESSAGE_LEASE);
+	ok(m && m->lease.first == 4);
+	m = heard(B, MESSAGE_LEASE);
+	ok(m && m->lease.first == 5);
+	ok(!heard(A, MESSAGE_LEASE));
+	/* A leaves: what it had comes back, and goes out first. */
+	tell(A, (struct message){ .kind = MESSAGE_BYE });
+	ok(lines(coord_warnings(coord), "worker:0 is gone\n"));
+	done(B, m ? m->request : 0, 5);
+	ok(prints(STEP("\"id\":\"b\",", "5", "worker:1")));
+	m = heard(B, MESSAGE_LEASE);
+	ok(m && m->lease.first == 2 && m->lease.attempt == 2);
+}
+
+static void
+in_turn(void)
+{
+	const struct message *m;
+	bool fair = true;
+
+	begin_run();
+	join_worker(A);
+	join_worker(B);
+	count = 0;
+	ask("train 4");
+	for (uint64_t i = 0; i < 4; i++) {
+		m = heard(i % 2 ? B : A, MESSAGE_LEASE);
+		fair = fair && m && m->lease.first == i;
+	}
+	named(fair, "leases go to each in turn");
+}
+
+static void
+marks(void)
+{
+	const struct message *m;
+
+	begin_run();
+	join_worker(A);
+	ask("train 100");
+	now += 300;
+	coord_tick(coord, now);
+	m = heard(A, MESSAGE_LEASE);
+	done(A, m ? m->request : 0, 0);
+	m = heard(SERVER, MESSAGE_MARK);
+	ok(m && m->mark.step == 1);
+	if (m)
+		tell(SERVER, message_answer(m, MESSAGE_OK));
+	m = heard(A, MESSAGE_LEASE);
+	done(A, m ? m->request : 0, 1);
+	coord_tick(coord, now + 150);
+	ok(!heard(SERVER, MESSAGE_MARK));
+	coord_tick(coord, now + 200);
+	m = heard(SERVER, MESSAGE_MARK);
+	ok(m && m->mark.step == 2);
+}
+
+static void
+join_lines(void)
+{
+	const struct message *m;
+
+	begin_run();
+	ask("{\"id\":\"j\",\"op\":\"join\"}");
+	ok(prints("{\"id\":\"j\",\"op\":\"join\",\"step\":0,\"steps\":0,"
+		  "\"examples\":0,\"loss\":null,\"metrics\":{},"
+		  "\"seconds\":0}\n"));
+	join_worker(A);
+	ask("train");
+	ask("join");
+	m = heard(A, MESSAGE_LEASE);
+	now += 500;
+	done(A, m ? m->request : 0, 0);
+	ok(prints(STEP("", "0", "worker:0")
+		  "{\"op\":\"join\",\"step\":1,\"steps\":1,\"examples\":4,"
+		  "\"loss\":0.5,\"metrics\":{},\"seconds\":0.5}\n"));
+	ask("save");
+	ok(prints("{\"op\":\"save\",\"error\":\"save: there is no "
+		  "--checkpoint=DIR\"}\n"));
+	ok(over(FAIL_CONFIG, "save: there is no --checkpoint=DIR"));
+}
+
+static void
+errors(void)
+{
+	const struct message *m;
+
+	options.keep_going = true;
+	begin_run();
+	join_worker(A);
+	ask("a");
+	ask("train 3");
+	ask("join");
+	ask("b");
+	m = heard(A, MESSAGE_LEASE);
+	failed(A, 0, "bad.csv:3: no number");
+	ok(heard(A, MESSAGE_CANCEL));
+	named(prints(""), "an error waits until the servers know");
+	failed(A, 1, "another one");
+	const struct message *v = heard(SERVER, MESSAGE_VOID);
+
+	ok(v && v->voided.first == 0 && v->voided.count == 2);
+	count = 0;
+	if (v)
+		tell(SERVER, message_answer(v, MESSAGE_OK));
+	ok(prints("{\"id\":\"a\",\"op\":\"train\",\"step\":0,\"worker\":"
+		  "\"worker:0\",\"error\":\"bad.csv:3: no number\"}\n"
+		  "{\"op\":\"train\",\"steps\":3,\"cancelled\":true}\n"
+		  "{\"op\":\"join\",\"step\":2,\"steps\":0,\"examples\":0,"
+		  "\"loss\":null,\"metrics\":{},\"seconds\":0,"
+		  "\"error\":\"bad.csv:3: no number\"}\n"));
+	m = heard(A, MESSAGE_LEASE);
+	named(m && m->lease.first == 2, "and what comes after is run");
+	done(A, m ? m->request : 0, 2);
+	ok(prints(STEP("\"id\":\"b\",", "2", "worker:0")));
+	ask("trian 5");
+	ok(strstr(coord_output(coord)->data, "'trian' is no request"));
+	coord_end_of_requests(coord, now);
+	ok(over(FAIL_DATA, ""));
+	options.keep_going = false;
+
+	begin_run();
+	join_worker(A);
+	ask("a");
+	ask("b");
+	ask("eval");
+	failed(A, 0, "bad");
+	coord_stop(coord, now);
+	obey(MESSAGE_VOID);
+	named(prints("{\"id\":\"a\",\"op\":\"train\",\"step\":0,\"worker\":"
+		     "\"worker:0\",\"error\":\"bad\"}\n"
+		     "{\"id\":\"b\",\"op\":\"train\",\"steps\":1,"
+		     "\"cancelled\":true}\n"
+		     "{\"op\":\"eval\",\"cancelled\":true}\n"),
+	      "an error is told though it is asked to stop");
+	ok(over(FAIL_DATA, "bad"));
+}
+
+static void
+nonsense(void)
+{
+	struct message m = { .kind = MESSAGE_HELLO };
+
+	begin_run();
+	m.hello.version = 9;
+	tell(A, m);
+	ok(refused(A, "protocol version 9, not 1: use programs of one "
+		   "release"));
+	hello(A, ROLE_COORDINATOR, 1);
+	ok(refused(A, "not a role that a coordinator talks to"));
+	done(A, 1, 0);
+	ok(refused(A, "say HELLO first"));
+	join_worker(A);
+	ask("train 5");
+	m = (struct message){ .kind = MESSAGE_DONE, .frames = 1 };
+	m.done.count = 1;
+	m.frame[0] = (struct frame){ "\x91\x01", 2, NULL };
+	tell(A, m);
+	ok(refused(A, "malformed results"));
+	m.frames = 2;
+	tell(A, m);
+	ok(refused(A, "malformed scores"));
+	done(A, 99, 4);
+	done(A, 99, UINT64_MAX);
+	failed(A, 4, "not yet given out");
+	named(prints(""), "results of steps that nobody has are no news");
+	m = (struct message){ .kind = MESSAGE_EVALUATED, .frames = 1 };
+	tell(A, m);
+	tell(A, (struct message){ .kind = MESSAGE_REFUSED });
+	tell(A, (struct message){ .kind = MESSAGE_PUSH });
+	ok(prints("") && !refused(A, ""));
+}
+
+/* An evaluator borrows a cut, gives it back, and may borrow again. */
+static void
+evaluators(void)
+{
+	const struct message *m;
+
+	begin_run();
+	hello(EYE, ROLE_EVALUATOR, 9);
+	ok(heard(EYE, MESSAGE_WELCOME) && heard(EYE, MESSAGE_PLAN));
+	for (uint64_t i = 1; i <= 2; i++) {
+		count = 0;
+		tell(EYE, (struct message){ .kind = MESSAGE_CUT,
+					    .request = 40 + i });
+		ok(obey(MESSAGE_FREEZE));
+		m = heard(EYE, MESSAGE_CUT);
+		ok(m && m->request == 40 + i && m->cut.cut == i);
+		tell(EYE, (struct message){ .kind = MESSAGE_THAW });
+		m = heard(SERVER, MESSAGE_THAW);
+		ok(m && m->cut.cut == i);
+	}
+	count = 0;
+	tell(EYE, (struct message){ .kind = MESSAGE_CUT, .request = 50 });
+	m = heard(SERVER, MESSAGE_FREEZE);
+	if (m)
+		tell(SERVER, message_refuse(m, FAIL_AGAIN, "too many cuts"));
+	named(refused(EYE, "server 0 (a): too many cuts"),
+	      "no cut: the evaluator is told, the run goes on");
+	ask("join");
+	ok(coord_output(coord)->size > 0);
+}
+
+/* A save holds all that was asked before it, whatever else is saved. */
+static void
+saves(void)
+{
+	struct message m;
+	const struct message *s;
+
+	options.checkpoint = true;
+	options.every_steps = 1;
+	begin_run();
+	join_worker(A);
+	ask("a");
+	s = heard(A, MESSAGE_LEASE);
+	done(A, s ? s->request : 0, 0);		/* one is due */
+	text_reset(coord_output(coord));
+	ok(obey(MESSAGE_FREEZE));
+	ask("b");
+	ask("save");
+	s = heard(A, MESSAGE_LEASE);
+	done(A, s ? s->request : 0, 1);
+	for (uint64_t i = 1; i <= 2; i++) {
+		text_reset(coord_output(coord));
+		if (i == 2)
+			ok(obey(MESSAGE_FREEZE));
+		s = heard(SERVER, MESSAGE_SAVE);
+		ok(s && s->cut.step == i && s->cut.part == 0);
+		m = message_answer(s ? s : &m, MESSAGE_SAVED);
+		m.saved.size = 10 * i;
+		m.blob = (struct frame){ "ab", 2, NULL };
+		tell(SERVER, m);
+		ok(coord_job(coord) && coord_job(coord)->info.step == i &&
+		   coord_job(coord)->part[0].size == 10 * i);
+		coord_published(coord, NULL, now);
+	}
+	ok(prints("{\"op\":\"save\",\"step\":2,\"checkpoint\":"
+		  "\"ckpt-00000002\"}\n"));
+	ask("save");
+	named(prints("{\"op\":\"save\",\"step\":2,\"checkpoint\":"
+		     "\"ckpt-00000002\"}\n"), "what is saved is saved");
+	coord_end_of_requests(coord, now);
+	ok(coord_job(coord) && coord_job(coord)->again &&
+	   coord_job(coord)->info.final);
+	coord_published(coord, NULL, now);
+	ok(over(0, ""));
+	options.checkpoint = false;
+	options.every_steps = 0;
+}
+
+static void
+servers(void)
+{
+	struct message m = { .kind = MESSAGE_HELLO, .frames = 1 };
+	static char *unknown[] = { NULL };
+	char **const known = options.server;
+
+	begin_run();
+	coord_down(coord, SERVER, now);
+	coord_up(coord, SERVER, now);
+	welcome(8);
+	ok(over(FAIL_PEER, "server 0 (a) restarted and has lost its "
+		"variables"));
+
+	begin();
+	now += 5000;
+	coord_tick(coord, now);
+	ok(over(FAIL_PEER, "server 0 (a) does not answer within 5 s: is it "
+		"running?"));
+
+	options.server = unknown;
+	begin();
+	m.hello.version = WIRE_VERSION;
+	m.hello.role = ROLE_SERVER;
+	m.hello.index = 1;
+	m.frame[0] = (struct frame){ "a", 1, NULL };
+	tell(B, m);
+	ok(refused(B, "no server 1 in this run: it has 1"));
+	m.hello.index = 0;
+	tell(B, m);
+	ok(heard(B, MESSAGE_OK));
+	coord_up(coord, SERVER, now);
+	welcome(7);
+	ok(obey(MESSAGE_PLAN));
+	ask("join");
+	named(coord_output(coord)->size > 0, "a server says where it is");
+	options.server = known;
+}
+
+static void
+quiet(void)
+{
+	const struct message *m;
+
+	options.results = RESULTS_ERRORS;
+	begin_run();
+	join_worker(A);
+	ask("a");
+	m = heard(A, MESSAGE_LEASE);
+	done(A, m ? m->request : 0, 0);
+	ok(prints(""));
+	ask("b");
+	failed(A, 1, "bad");
+	obey(MESSAGE_VOID);
+	ok(coord_output(coord)->size > 0);
+	options.results = RESULTS_NONE;
+	begin_run();
+	ask("trian 5");
+	ok(prints(""));
+	options.results = RESULTS_ALL;
+}
+
+int
+main(void)
+{
+	rig_begin(&rig, model);
+	steps();
+	in_turn();
+	marks();
+	join_lines();
+	errors();
+	nonsense();
+	evaluators();
+	saves();
+	servers();
+	quiet();
+	coord_free(coord);
+	rig_end(&rig);
+	return tap_done();
+}

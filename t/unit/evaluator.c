@@ -1,0 +1,263 @@
+/* What an evaluator says to whom, and how long it waits for an answer. */
+#include "role/evaluator.h"
+#include "rig.h"
+
+#include "tap.h"
+
+#include <math.h>
+
+#define COORDINATOR	1	/* peers, in the order of their dialling */
+#define SERVER		2
+#define TIMEOUT		1000
+
+static const char text[] =
+	"input  x float[1]\n"
+	"label  y float\n"
+	"p    = dense x units=1\n"
+	"loss   mean_squared_error p\n";
+
+/* The last message said to each peer, and the peers so far. */
+struct world {
+	struct rig rig;
+	struct outbox outbox;
+	struct evaluator *ev;
+	struct message said[4];
+	size_t count[4];
+	uint64_t peers;
+	struct fail f;
+};
+
+static int
+send(void *to, uint64_t peer, const struct message *m)
+{
+	struct world *w = to;
+
+	w->said[peer] = *m;
+	w->count[peer]++;
+	return 0;
+}
+
+static int
+dial(void *to, const char *endpoint, uint64_t *peer, struct fail *f)
+{
+	struct world *w = to;
+
+	(void)f;
+	*peer = ++w->peers;
+	return strcmp(endpoint, *peer == COORDINATOR ? "c" : "s") ? -1 : 0;
+}
+
+static void
+hang_up(void *to, uint64_t peer)
+{
+	(void)to;
+	(void)peer;
+}
+
+static void
+begin(struct world *w)
+{
+	const struct evaluator_options o = {
+		.coordinator = "c", .timeout_ms = TIMEOUT, .life = 7,
+		.index = WIRE_NONE
+	};
+
+	*w = (struct world){ 0 };
+	rig_begin(&w->rig, text);
+	w->outbox = (struct outbox){ send, dial, hang_up, w };
+	w->ev = evaluator_new(&o, &w->outbox, 0, &w->f);
+}
+
+static void
+end(struct world *w)
+{
+	evaluator_free(w->ev);
+	rig_end(&w->rig);
+}
+
+static int
+hear(struct world *w, uint64_t peer, struct message m, uint64_t now)
+{
+	return evaluator_hear(w->ev, peer, &m, now, &w->f);
+}
+
+static int
+hear_plan(struct world *w, uint64_t now)
+{
+	const struct partitioner whole = { 0 };
+	const unsigned char run[PLAN_RUN] = "0123456789abcde";
+	struct message m = { .kind = MESSAGE_PLAN, .frames = 2 };
+	struct pack model = { 0 }, packed = { 0 };
+	struct plan plan = { 0 };
+	char server[] = "s", *endpoint = server;
+	struct place *place;
+	size_t places;
+	int status;
+
+	place = partition_plan(w->rig.variable, w->rig.variables, &whole,
+			       PLACE_BALANCED, 1, &places);
+	plan_make(&plan, w->rig.model, place, places, &endpoint, 1);
+	plan_write(&packed, &plan);
+	plan_write_model(&model, &w->rig.source);
+	m.plan.term = m.plan.plan = 1;
+	m.blob = (struct frame){ run, PLAN_RUN, NULL };
+	m.frame[0] = (struct frame){ model.data, model.size, NULL };
+	m.frame[1] = (struct frame){ packed.data, packed.size, NULL };
+	status = hear(w, COORDINATOR, m, now);
+	pack_release(&model);
+	pack_release(&packed);
+	plan_release(&plan);
+	free(place);
+	return status;
+}
+
+static int
+hear_welcome(struct world *w, uint64_t now)
+{
+	struct message m = { .kind = MESSAGE_WELCOME };
+
+	m.welcome.role = ROLE_SERVER;
+	m.welcome.life = 9;
+	return hear(w, SERVER, m, now);
+}
+
+static int
+hear_cut(struct world *w, uint64_t cut, uint64_t now)
+{
+	struct message m = { .kind = MESSAGE_CUT };
+
+	m.cut.cut = cut;
+	m.cut.step = 40;
+	return hear(w, COORDINATOR, m, now);
+}
+
+/* Up to where the cut has been asked for. */
+static void
+ask(struct world *w)
+{
+	begin(w);
+	evaluator_up(w->ev, COORDINATOR, 0);
+	hear_plan(w, 0);
+	evaluator_up(w->ev, SERVER, 0);
+	hear_welcome(w, 100);
+}
+
+static void
+test_talk(void)
+{
+	float values[2] = { 3, 1 };	/* the part: in whatever order */
+	struct message m = { .kind = MESSAGE_VALUES, .frames = 1 };
+	const struct evaluation *e;
+	uint64_t step;
+	struct world w;
+
+	begin(&w);
+	ok(!evaluator_model(w.ev) && !evaluator_wants(w.ev));
+	evaluator_up(w.ev, COORDINATOR, 0);
+	ok(w.said[COORDINATOR].kind == MESSAGE_HELLO &&
+	   w.said[COORDINATOR].hello.role == ROLE_EVALUATOR);
+	ok(hear_plan(&w, 0) == 0 && evaluator_model(w.ev));
+	evaluator_up(w.ev, SERVER, 0);
+	ok(w.said[SERVER].kind == MESSAGE_HELLO);
+	ok(w.said[COORDINATOR].kind == MESSAGE_HELLO);	/* no cut yet */
+	ok(hear_welcome(&w, 0) == 0);
+	ok(w.said[COORDINATOR].kind == MESSAGE_CUT);
+	ok(!evaluator_wants(w.ev));
+	ok(hear_cut(&w, 5, 0) == 0 && evaluator_wants(w.ev));
+
+	feature_add_value(&w.rig.batch.feature[0], 0, 1);
+	feature_add_value(&w.rig.batch.label, 0, 2);
+	w.rig.batch.examples = 1;
+	evaluator_score(w.ev, &w.rig.batch, 0);
+	ok(w.said[SERVER].kind == MESSAGE_PULL &&
+	   w.said[SERVER].pull.cut == 5 && !evaluator_wants(w.ev));
+	m.request = w.said[SERVER].request;
+	m.frame[0] = (struct frame){ values, sizeof(values), NULL };
+	ok(hear(&w, SERVER, m, 0) == 0 && evaluator_wants(w.ev));
+	e = evaluator_scored(w.ev, &step);
+	ok(step == 40 && e->examples == 1 && fabs(e->loss - 4) < 1e-6);
+	end(&w);
+	ok(w.said[COORDINATOR].kind == MESSAGE_BYE &&
+	   w.said[SERVER].kind == MESSAGE_BYE);
+}
+
+static bool
+gives_up(struct world *w, uint64_t now, const char *why)
+{
+	return evaluator_tick(w->ev, now - 1, &w->f) == 0 &&
+		evaluator_tick(w->ev, now, &w->f) == -1 &&
+		w->f.kind == FAIL_PEER && strstr(w->f.text, why);
+}
+
+static void
+test_patience(void)
+{
+	struct world w;
+
+	begin(&w);
+	ok(gives_up(&w, TIMEOUT, "coordinator c does not answer within 1 s"));
+	evaluator_up(w.ev, COORDINATOR, 500);
+	ok(gives_up(&w, 500 + TIMEOUT, "c has begun no run"));
+	hear_plan(&w, 600);
+	ok(gives_up(&w, 600 + TIMEOUT, "server 0 (s) does not answer"));
+	end(&w);
+
+	ask(&w);
+	ok(gives_up(&w, 100 + TIMEOUT, "c has frozen no step"));
+	evaluator_down(w.ev, COORDINATOR, 200);
+	ok(gives_up(&w, 200 + TIMEOUT, "c has not come back"));
+	end(&w);
+}
+
+static void
+test_lost_connections(void)
+{
+	struct world w;
+	size_t said;
+
+	ask(&w);
+	evaluator_down(w.ev, COORDINATOR, 200);
+	evaluator_up(w.ev, COORDINATOR, 300);
+	hear_plan(&w, 300);
+	ok(w.said[COORDINATOR].kind == MESSAGE_CUT);	/* once more */
+	hear_cut(&w, 6, 300);
+	said = w.count[COORDINATOR];
+
+	/* With the cut in hand, only the servers matter. */
+	evaluator_down(w.ev, COORDINATOR, 400);
+	ok(evaluator_tick(w.ev, 400 + 2 * TIMEOUT, &w.f) == 0);
+	evaluator_up(w.ev, COORDINATOR, 3000);
+	hear_plan(&w, 3000);
+	ok(w.count[COORDINATOR] == said + 1 &&
+	   w.said[COORDINATOR].kind == MESSAGE_HELLO);
+	evaluator_score(w.ev, &w.rig.batch, 3000);
+	ok(gives_up(&w, 3000 + TIMEOUT, "server 0 (s) is silent"));
+	end(&w);
+}
+
+static void
+test_ends(void)
+{
+	struct world w;
+
+	ask(&w);
+	ok(hear(&w, COORDINATOR, (struct message){ .kind = MESSAGE_STOP },
+		200) == -1 && w.f.kind == FAIL_PEER &&
+	   strstr(w.f.text, "coordinator c ended the run"));
+	ok(hear(&w, COORDINATOR, message_refuse(
+			&(struct message){ .kind = MESSAGE_HELLO },
+			FAIL_AGAIN, "too many peers"), 200) == -1 &&
+	   w.f.kind == FAIL_AGAIN &&
+	   strcmp(w.f.text, "coordinator c: too many peers") == 0);
+	end(&w);
+}
+
+int
+main(void)
+{
+	test_talk();
+	test_patience();
+	test_lost_connections();
+	test_ends();
+	return tap_done();
+}

@@ -1,0 +1,413 @@
+/*
+ * The queue against what TensorFlow's tests ask of theirs (the ids Q and S
+ * are the acceptance list's), and against a simple model under random orders.
+ */
+#include "role/queue.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+#include "tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ANY	UINT64_MAX	/* no limit but the window */
+
+static char w1[1], w2[1];	/* workers: only their addresses count */
+static struct lease_terms l;
+
+static void
+put(struct queue *q, enum request_op op, const char *id, uint64_t steps)
+{
+	struct request r = { .op = op, .id = id ? mem_text(id) : NULL,
+			     .steps = steps };
+
+	queue_put(q, &r);
+}
+
+static void
+train(struct queue *q, const char *id)
+{
+	put(q, REQUEST_TRAIN, id, 1);
+}
+
+/* What was cancelled: "id:steps " of each. */
+static char told[256];
+
+static void
+tell(void *to, const char *id, uint64_t steps)
+{
+	(void)to;
+	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s:%llu ",
+		 id ? id : "-", (unsigned long long)steps);
+}
+
+static void
+q1(void)
+{
+	struct queue *q = queue_new(0);
+
+	train(q, "c");
+	ok(queue_lease(q, w1, 1, ANY, &l) == 1 && l.first == 0 &&
+	   l.attempt == 1);
+	named(strcmp(queue_id(q, 0), "c") == 0 && !queue_idle(q) &&
+	      queue_running(q) == 1, "Q1 in flight: not done");
+	ok(queue_return(q, w1) == 1 && queue_running(q) == 0);
+	ok(!queue_idle(q) && queue_mark(q) == 0);
+	ok(queue_lease(q, w2, 1, ANY, &l) == 1);
+	named(l.first == 0 && l.attempt == 2 &&
+	      strcmp(queue_id(q, 0), "c") == 0,
+	      "Q1 what was put back comes again");
+	queue_end(q, 0);
+	named(queue_idle(q) && queue_running(q) == 0 && queue_mark(q) == 1,
+	      "Q1 finished: done");
+	queue_free(q);
+}
+
+static void
+q2(void)
+{
+	struct queue *q = queue_new(0);
+	int ended[5] = { 0 };
+	bool once = true;
+
+	for (int i = 0; i < 5; i++)
+		train(q, NULL);
+	/* Each of two workers gives back the first that it takes. */
+	ok(queue_lease(q, w1, 1, ANY, &l) == 1);
+	ok(queue_lease(q, w2, 1, ANY, &l) == 1);
+	ok(queue_return(q, w1) == 1 && queue_return(q, w2) == 1);
+	for (int i = 0; queue_lease(q, i % 2 ? w1 : w2, 1, ANY, &l); i++) {
+		ended[l.first]++;
+		queue_end(q, l.first);
+	}
+	for (int i = 0; i < 5; i++)
+		once = once && ended[i] == 1;
+	named(once && queue_idle(q), "Q2 each ends exactly once");
+	ok(queue_lease(q, w1, 1, ANY, &l) == 0);
+	queue_free(q);
+}
+
+/* A join is a barrier; done asks whether anything is left. */
+static void
+q3(void)
+{
+	struct queue *q = queue_new(0);
+
+	train(q, "a");
+	ok(queue_lease(q, w1, 1, ANY, &l) == 1);
+	queue_end(q, 0);
+	put(q, REQUEST_JOIN, "j", 1);
+	named(queue_barrier(q) && strcmp(queue_barrier(q)->id, "j") == 0,
+	      "Q3 finish first, join afterwards: at once");
+	queue_pass(q);
+	ok(queue_idle(q));
+
+	put(q, REQUEST_JOIN, NULL, 1);
+	named(queue_barrier(q) != NULL, "S1 join with nothing asked: at once");
+	queue_pass(q);
+	queue_free(q);
+}
+
+static void
+errors(void)
+{
+	struct queue *q = queue_new(0);
+
+	train(q, "1");
+	train(q, "2");
+	train(q, "3");
+	put(q, REQUEST_JOIN, "j", 1);
+	train(q, "4");
+	ok(queue_lease(q, w1, 1, ANY, &l) == 1);
+	ok(queue_lease(q, w2, 1, ANY, &l) == 1);
+	named(!queue_barrier(q),
+	      "Q4 join waits for what is in flight, failing or not");
+
+	/* The first fails: it has ended, the rest in front is cancelled. */
+	queue_end(q, 0);
+	told[0] = '\0';
+	ok(queue_cancel(q, tell, NULL) == 2);
+	named(strcmp(told, "2:1 3:1 ") == 0,
+	      "Q5/6/7 what was queued or in flight is told to be cancelled");
+	named(queue_running(q) == 0 && queue_mark(q) == 2 &&
+	      queue_step(q, 1) == NULL,
+	      "Q8 after an error nothing is in flight");
+	queue_end(q, 1);
+	named(queue_mark(q) == 2, "Q8 a late end of it is no news");
+	named(queue_barrier(q) && queue_barrier(q)->op == REQUEST_JOIN,
+	      "cancelling goes up to the first barrier");
+	queue_pass(q);
+	ok(queue_lease(q, w1, 1, ANY, &l) == 1);
+	named(l.first == 2 && l.attempt == 1 &&
+	      strcmp(queue_id(q, 2), "4") == 0,
+	      "Q9 afterwards new ones run, under new numbers");
+	queue_end(q, 2);
+	ok(queue_idle(q) && queue_requests(q) == 0);
+	ok(queue_cancel(q, tell, NULL) == 0);
+	queue_free(q);
+}
+
+static void
+s2(void)
+{
+	struct queue *q = queue_new(0);
+	int sum = 0;
+
+	for (int round = 1; round <= 2; round++) {
+		for (int i = 0; i < 5; i++)
+			train(q, NULL);
+		put(q, REQUEST_JOIN, NULL, 1);
+		while (queue_lease(q, w1, 1, ANY, &l)) {
+			sum += 2;
+			queue_end(q, l.first);
+		}
+		named(queue_barrier(q) && sum == 10 * round,
+		      "S2 joins, again and again, see all before them");
+		queue_pass(q);
+	}
+	ok(queue_idle(q));
+	queue_free(q);
+}
+
+static void
+packs(void)
+{
+	struct queue *q = queue_new(7);
+
+	put(q, REQUEST_TRAIN, "a", 10);
+	put(q, REQUEST_TRAIN, "b", 10);
+	ok(queue_waiting(q) == 20);
+	ok(queue_lease(q, w1, 4, ANY, &l) == 4 && l.first == 7 &&
+	   l.count == 4);
+	ok(queue_lease(q, w2, 8, ANY, &l) == 6 && l.first == 11);
+	named(strcmp(queue_id(q, 16), "a") == 0,
+	      "a lease is of one request");
+	ok(queue_lease(q, w2, 8, 20, &l) == 3 && l.first == 17);
+	named(queue_lease(q, w2, 8, 20, &l) == 0, "none at or over the limit");
+	ok(queue_return(q, w1) == 4);
+	queue_return(q, w2);
+	ok(queue_lease(q, w1, 2, 0, &l) == 2 && l.first == 7);
+	named(l.attempt == 2, "what came back goes first, lowest first");
+	ok(queue_lease(q, w1, 100, ANY, &l) == 8 && l.first == 9);
+	ok(queue_lease(q, w1, 100, ANY, &l) == 3 && l.first == 17);
+	ok(queue_lease(q, w1, 100, ANY, &l) == 7 && l.first == 20 &&
+	   l.attempt == 1);
+	ok(queue_lease(q, w1, 100, ANY, &l) == 0);
+	queue_end(q, 9);
+	ok(queue_mark(q) == 7 && queue_waiting(q) == 19);
+	ok(queue_step(q, 9) == NULL && queue_step(q, 8) != NULL &&
+	   queue_step(q, 6) == NULL && queue_step(q, 27) == NULL);
+	queue_end(q, 8);
+	queue_end(q, 7);
+	ok(queue_mark(q) == 10 && queue_next(q) == 27);
+	queue_free(q);
+}
+
+/* Terms of a request travel with its steps. */
+static void
+terms(void)
+{
+	struct queue *q = queue_new(0);
+	struct request r = { .op = REQUEST_TRAIN, .steps = 2, .batch = 9,
+			     .learning_rate = .5f };
+
+	queue_put(q, &r);
+	ok(r.op == REQUEST_NONE && r.steps == 0);
+	ok(queue_lease(q, w1, 1, ANY, &l) == 1 && l.batch == 9 &&
+	   l.learning_rate == .5f);
+	queue_return(q, w1);
+	ok(queue_lease(q, w1, 1, ANY, &l) == 1 && l.batch == 9 &&
+	   l.learning_rate == .5f && l.attempt == 2);
+	queue_free(q);
+}
+
+static void
+barriers(void)
+{
+	struct queue *q = queue_new(0);
+
+	put(q, REQUEST_SAVE, "s", 1);
+	put(q, REQUEST_EVAL, "e", 1);
+	train(q, "t");
+	named(queue_lease(q, w1, 1, ANY, &l) == 0,
+	      "nothing behind a barrier is given out");
+	ok(queue_waiting(q) == 0 && queue_requests(q) == 3);
+	ok(queue_barrier(q)->op == REQUEST_SAVE);
+	queue_pass(q);
+	ok(queue_barrier(q)->op == REQUEST_EVAL);
+	queue_pass(q);
+	ok(!queue_barrier(q) && queue_lease(q, w1, 1, ANY, &l) == 1);
+	queue_free(q);
+}
+
+static void
+full(void)
+{
+	struct queue *q = queue_new(0);
+	uint64_t given = 0;
+
+	put(q, REQUEST_TRAIN, NULL, 2 * WINDOW);
+	while (queue_lease(q, w1, 1000, ANY, &l))
+		given += l.count;
+	named(given == WINDOW && queue_next(q) == WINDOW,
+	      "Q12 no step is given out beyond the window");
+	for (uint64_t i = 1; i < WINDOW; i++)
+		queue_end(q, i);
+	named(queue_lease(q, w2, 1, ANY, &l) == 0,
+	      "Q12 the oldest step holds it up");
+	ok(queue_return(q, w1) == 1);
+	named(queue_lease(q, w2, 1, ANY, &l) == 1 && l.first == 0,
+	      "Q12 but can be given out again");
+	queue_end(q, 0);
+	ok(queue_mark(q) == WINDOW);
+	ok(queue_lease(q, w2, WINDOW, ANY, &l) == WINDOW);
+	queue_cancel(q, NULL, NULL);
+	ok(queue_mark(q) == 2 * WINDOW && queue_idle(q));
+	queue_free(q);
+}
+
+/* ---- Q10: any order of calls, against a model that forgets nothing ---- */
+
+#define WORKERS	10
+#define STEPS	4000
+
+struct history {
+	char state[STEPS];	/* 0 not given, l(eased), r(eturned), e(nded) */
+	int worker[STEPS];
+	uint64_t next, asked;
+};
+
+static char crew[WORKERS];
+
+static bool
+lease_fits(struct history *h, size_t most, size_t got, int worker)
+{
+	uint64_t back = 0;
+
+	while (back < h->next && h->state[back] != 'r')
+		back++;
+	if (got == 0)
+		return back == h->next && h->next == h->asked;
+	if (l.count != got || got > most ||
+	    l.first != (back < h->next ? back : h->next))
+		return false;
+	for (uint64_t i = l.first; i < l.first + got; i++) {
+		if (h->state[i] != (back < h->next ? 'r' : '\0'))
+			return false;
+		h->state[i] = 'l';
+		h->worker[i] = worker;
+	}
+	if (l.first + got > h->next)
+		h->next = l.first + got;
+	return true;
+}
+
+static size_t
+end_some(struct history *h, struct queue *q, struct rng *rng, int worker)
+{
+	size_t ended = 0;
+
+	for (uint64_t i = 0; i < h->next; i++)
+		if (h->state[i] == 'l' && h->worker[i] == worker &&
+		    rng_below(rng, 2)) {
+			h->state[i] = 'e';
+			queue_end(q, i);
+			queue_end(q, i);	/* twice is no news */
+			ended++;
+		}
+	return ended;
+}
+
+static bool
+agrees(const struct history *h, const struct queue *q)
+{
+	uint64_t mark = 0, running = 0, ended = 0;
+
+	while (mark < h->next && h->state[mark] == 'e')
+		mark++;
+	for (uint64_t i = 0; i < h->next; i++) {
+		running += h->state[i] == 'l';
+		ended += h->state[i] == 'e';
+		if ((queue_step(q, i) == NULL) != (h->state[i] == 'e'))
+			return false;
+	}
+	return queue_mark(q) == mark && queue_next(q) == h->next &&
+		queue_running(q) == running &&
+		queue_waiting(q) == h->asked - ended &&
+		queue_idle(q) == (h->asked == ended);
+}
+
+static bool
+act(struct history *h, struct queue *q, struct rng *rng)
+{
+	const int worker = (int)rng_below(rng, WORKERS);
+	const size_t most = 1 + rng_below(rng, 5);
+	uint64_t steps = 1 + rng_below(rng, 9);
+
+	switch (rng_below(rng, 5)) {
+	case 0:
+		if (h->asked + steps <= STEPS) {
+			put(q, REQUEST_TRAIN, NULL, steps);
+			h->asked += steps;
+		}
+		return true;
+	case 1:
+		for (uint64_t i = 0; i < h->next; i++)
+			if (h->state[i] == 'l' && h->worker[i] == worker)
+				h->state[i] = 'r';
+		queue_return(q, &crew[worker]);
+		return true;
+	case 2:
+		end_some(h, q, rng, worker);
+		return true;
+	default:
+		return lease_fits(h, most, queue_lease(q, &crew[worker], most,
+						       ANY, &l), worker);
+	}
+}
+
+static bool
+any_order(uint64_t seed)
+{
+	struct rng rng = { .seed = seed };
+	struct history h = { .next = 0 };
+	struct queue *q = queue_new(0);
+	bool good = true;
+	int rest = 0;
+
+	for (int i = 0; i < 300 && good; i++)
+		good = act(&h, q, &rng) && agrees(&h, q);
+	/* And to the end. */
+	while (good && !queue_idle(q)) {
+		const size_t got = queue_lease(q, crew, 3, ANY, &l);
+
+		good = lease_fits(&h, 3, got, 0) && rest++ < 100000;
+		for (int w = 0; w < WORKERS; w++)
+			end_some(&h, q, &rng, w);
+	}
+	queue_free(q);
+	return good && h.next == h.asked;
+}
+
+int
+main(void)
+{
+	bool good = true;
+
+	q1();
+	q2();
+	q3();
+	errors();
+	s2();
+	packs();
+	terms();
+	barriers();
+	full();
+	for (uint64_t seed = 0; seed < 100; seed++)
+		good = good && any_order(seed);
+	named(good, "Q10 workers come and go in any order: nothing is lost, "
+	      "given twice or out of order");
+	return tap_done();
+}

@@ -1,0 +1,142 @@
+/*
+ * Every form of a request line, and what is said to lines that are none.
+ */
+#include "role/request.h"
+
+#include "tap.h"
+
+#include <string.h>
+
+static struct request r;
+static struct fail f;
+
+static bool
+reads(const char *line)
+{
+	request_release(&r);
+	return request_read(&r, line, &f) == 0;
+}
+
+static bool
+is(enum request_op op, const char *id, uint64_t steps)
+{
+	return r.op == op && r.steps == steps &&
+		(id ? r.id && strcmp(r.id, id) == 0 : !r.id);
+}
+
+static void
+refused(const char *line, const char *why)
+{
+	const bool read = reads(line);
+
+	if (!read && strcmp(f.text, why) != 0)
+		printf("# said: %s\n", f.text);
+	named(!read && f.kind == FAIL_DATA && strcmp(f.text, why) == 0, why);
+}
+
+static void
+words(void)
+{
+	ok(reads("") && r.op == REQUEST_NONE);
+	ok(reads("  \t\r") && r.op == REQUEST_NONE);
+	ok(reads("# 7 more") && r.op == REQUEST_NONE);
+	ok(reads("7") && is(REQUEST_TRAIN, "\"7\"", 1));
+	ok(reads("  a-b_c.d \r") && is(REQUEST_TRAIN, "\"a-b_c.d\"", 1));
+	ok(reads("say\"hi\\") && is(REQUEST_TRAIN, "\"say\\\"hi\\\\\"", 1));
+	ok(reads("train") && is(REQUEST_TRAIN, NULL, 1) && r.batch == 0 &&
+	   r.learning_rate == 0);
+	ok(reads("train 300") && is(REQUEST_TRAIN, NULL, 300));
+	ok(reads("train 300 batch=64 learning_rate=.5") &&
+	   is(REQUEST_TRAIN, NULL, 300) && r.batch == 64 &&
+	   r.learning_rate == .5f);
+	ok(reads("train steps=3") && is(REQUEST_TRAIN, NULL, 3));
+	ok(reads("train 18446744073709551615") &&
+	   is(REQUEST_TRAIN, NULL, UINT64_MAX));
+	ok(reads("join") && is(REQUEST_JOIN, NULL, 1));
+	ok(reads("save") && is(REQUEST_SAVE, NULL, 1));
+	ok(reads("stop") && is(REQUEST_STOP, NULL, 1));
+	ok(reads("eval") && is(REQUEST_EVAL, NULL, 1) && r.files == 0);
+	ok(reads("eval a.csv  b.csv") && r.files == 2 &&
+	   strcmp(r.file[0], "a.csv") == 0 &&
+	   strcmp(r.file[1], "b.csv") == 0);
+}
+
+static void
+objects(void)
+{
+	ok(reads("{}") && is(REQUEST_TRAIN, NULL, 1));
+	ok(reads("{\"id\": \"join\"}") && is(REQUEST_TRAIN, "\"join\"", 1));
+	ok(reads("{\"id\": 7, \"op\": \"join\"}") &&
+	   is(REQUEST_JOIN, "7", 1));
+	ok(reads("{\"op\":\"train\",\"steps\":5,\"batch\":8,"
+		 "\"learning_rate\":0.1}") && is(REQUEST_TRAIN, NULL, 5) &&
+	   r.batch == 8 && r.learning_rate == .1f);
+	ok(reads("{\"op\":\"eval\",\"files\":[\"a b\",\"c\"]}") &&
+	   r.op == REQUEST_EVAL && r.files == 2 &&
+	   strcmp(r.file[0], "a b") == 0);
+	ok(reads("{\"files\":[],\"op\":\"save\"}") && r.op == REQUEST_SAVE);
+	ok(reads("{\"op\":\"stop\"}") && r.op == REQUEST_STOP);
+}
+
+#define KNOWN	" (batch=N, steps=N, learning_rate=X do)"
+
+static void
+refusals(void)
+{
+	refused("train x", "train 'x': not a number of steps");
+	refused("train 0", "train '0': not a number of steps");
+	refused("train -1", "train '-1': not a number of steps");
+	refused("epoch", "epoch: workers read inputs of their own and know "
+		"no common pass; say train N");
+	refused("train batch=0", "batch=0 means nothing here" KNOWN);
+	refused("train batch=16777217",
+		"batch=16777217 means nothing here" KNOWN);
+	refused("train batch=", "batch= means nothing here" KNOWN);
+	refused("train learning_rate=-1",
+		"learning_rate=-1 means nothing here" KNOWN);
+	refused("train learning_rate=nan",
+		"learning_rate=nan means nothing here" KNOWN);
+	refused("train learning_rate=inf",
+		"learning_rate=inf means nothing here" KNOWN);
+	refused("train colour=red", "colour=red means nothing here" KNOWN);
+	refused("trian 5", "'trian' is no request (train, eval, join, save, "
+		"stop, a bare id or a JSON object)");
+	refused("join 5", "'5' behind join");
+	refused("save now", "'now' behind save");
+	refused("stop it", "'it' behind stop");
+	refused("\xff", "an id that is not UTF-8");
+
+	ok(!reads("{") && strncmp(f.text, "not JSON: ", 10) == 0);
+	ok(!reads("{\"id\":1,\"id\":2}") &&
+	   strncmp(f.text, "not JSON: ", 10) == 0);
+	ok(!reads("{} {}") && strncmp(f.text, "not JSON: ", 10) == 0);
+	refused("{\"op\":\"none\"}", "\"op\" is 'none', which is no "
+		"request");
+	refused("{\"op\":\"\"}", "\"op\" is '', which is no request");
+	refused("{\"op\":5}", "\"op\" is no string");
+	refused("{\"id\":[]}", "\"id\" is no string or number");
+	refused("{\"id\":1.5}", "\"id\" is no string or number");
+	refused("{\"colour\":\"red\"}", "\"colour\" means nothing here");
+	refused("{\"colour\":7}", "colour=7 means nothing here" KNOWN);
+	refused("{\"batch\":\"7\"}", "\"batch\" means nothing here");
+	refused("{\"steps\":2.5}", "steps=2.5 means nothing here" KNOWN);
+	refused("{\"steps\":-1}", "steps=-1 means nothing here" KNOWN);
+	refused("{\"op\":\"eval\",\"files\":[1]}",
+		"\"files\" are not strings");
+	refused("{\"files\":[\"a\"]}", "\"files\" are for eval");
+	refused("{\"op\":\"join\",\"steps\":5}", "\"steps\" is for train");
+	refused("{\"batch\":5,\"op\":\"save\"}", "\"batch\" is for train");
+	refused("{\"op\":\"eval\",\"learning_rate\":1}",
+		"\"learning_rate\" is for train");
+}
+
+int
+main(void)
+{
+	words();
+	objects();
+	refusals();
+	ok(strcmp(request_name(REQUEST_SAVE), "save") == 0);
+	request_release(&r);
+	return tap_done();
+}

@@ -1,0 +1,588 @@
+/*
+ * A server, spoken to: each step counts once for each part, only who may say
+ * a thing is heard, and what is wrong is refused in words and changes nothing.
+ */
+#include "role/server.h"
+
+#include "role/window.h"
+#include "wire/keys.h"
+
+#include "rig.h"
+#include "tap.h"
+
+#include <math.h>
+
+#define COORD	1	/* peers */
+#define WORKER	2
+#define OTHER	3
+#define CROWD	1000	/* and up */
+#define TERM	4
+#define PLAN	6
+#define LEASE	500
+
+static const char model[] =
+	"input  id id rows=10\n"
+	"label  y float\n"
+	"e  = embedding id dim=2 embeddings_initializer=zeros\n"
+	"p  = dense e units=1 kernel_initializer=zeros\n"
+	"loss mean_squared_error p\n"
+	"optimizer sgd learning_rate=1\n";
+
+/* The last thing it said, and to whom. */
+static struct said {
+	uint64_t peer;
+	struct message m;
+	char blob[MESSAGE_BLOB + 1];
+	float value[64];
+	size_t count;
+} said;
+
+static struct rig rig;
+static struct plan plan;
+static struct pack model_frame, plan_frame;
+static struct server *server;
+static uint64_t now, number;
+static bool crowd_left;
+static const unsigned char run[PLAN_RUN] = "a run, 16 bytes";
+
+static int
+record(void *to, uint64_t peer, const struct message *m)
+{
+	(void)to;
+	if (peer >= CROWD && crowd_left)
+		return -1;
+	said = (struct said){ .peer = peer, .m = *m };
+	message_text(m, said.blob, sizeof(said.blob));
+	if (m->frames == 1) {
+		said.count = m->frame[0].size / sizeof(float);
+		memcpy(said.value, m->frame[0].data, m->frame[0].size);
+	}
+	return 0;
+}
+
+static struct outbox outbox = { .send = record };
+
+/* What it answers. */
+static enum message_kind
+tell(uint64_t peer, struct message m)
+{
+	said = (struct said){ 0 };
+	m.request = ++number;
+	server_hear(server, peer, &m, now);
+	return said.m.request == number && said.peer == peer ?
+		said.m.kind : (enum message_kind)0;
+}
+
+static bool
+refuses(uint64_t peer, struct message m, enum fail_kind kind,
+	const char *why)
+{
+	if (tell(peer, m) == MESSAGE_REFUSED &&
+	    said.m.refused.status == kind && strcmp(said.blob, why) == 0)
+		return true;
+	printf("# %s %s\n", message_name(said.m.kind), said.blob);
+	return false;
+}
+
+/* ---- what is said to it ---- */
+
+static struct message
+hello(enum role role)
+{
+	struct message m = { .kind = MESSAGE_HELLO };
+
+	m.hello.version = WIRE_VERSION;
+	m.hello.role = role;
+	m.hello.term = TERM;
+	m.blob = (struct frame){ run, PLAN_RUN, NULL };
+	return m;
+}
+
+static struct message
+plan_message(void)
+{
+	struct message m = { .kind = MESSAGE_PLAN, .frames = 2 };
+
+	m.plan.term = TERM;
+	m.plan.plan = PLAN;
+	m.plan.seed = 1;
+	m.plan.server = 0;
+	m.plan.step = 10;
+	m.blob = (struct frame){ run, PLAN_RUN, NULL };
+	m.frame[0] = (struct frame){ model_frame.data, model_frame.size,
+				     NULL };
+	m.frame[1] = (struct frame){ plan_frame.data, plan_frame.size, NULL };
+	return m;
+}
+
+static struct message
+about_run(enum message_kind kind)
+{
+	struct message m = { .kind = kind };
+
+	m.mark.run = plan_run(&plan);
+	m.mark.term = TERM;
+	return m;
+}
+
+static struct message
+mark(uint64_t step)
+{
+	struct message m = about_run(MESSAGE_MARK);
+
+	m.mark.step = step;
+	return m;
+}
+
+static struct message
+void_steps(uint64_t first, uint64_t count)
+{
+	struct message m = about_run(MESSAGE_VOID);
+
+	m.voided.first = first;
+	m.voided.count = count;
+	return m;
+}
+
+static struct message
+cut(enum message_kind kind, uint64_t id)
+{
+	struct message m = about_run(kind);
+
+	m.cut.cut = id;
+	m.cut.parts = 1;
+	m.blob = (struct frame){ "ckpt-00000010", 13, NULL };
+	return m;
+}
+
+/* Part 0 has a table and two dense pieces: rows 1 and 3, all the rest. */
+static const unsigned char keys[] = { 2, 1, 1 };
+static float gradient[7] = { 1, 2, 3, 4, 5, 6, 7 };
+
+static struct message
+pull(uint64_t id)
+{
+	struct message m = { .kind = MESSAGE_PULL, .frames = 1 };
+
+	m.pull.run = plan_run(&plan);
+	m.pull.term = TERM;
+	m.pull.plan = PLAN;
+	m.pull.cut = id;
+	m.frame[0] = (struct frame){ keys, sizeof(keys), NULL };
+	return m;
+}
+
+static struct message
+push(uint64_t step)
+{
+	struct message m = { .kind = MESSAGE_PUSH, .frames = 2 };
+
+	m.push.run = plan_run(&plan);
+	m.push.term = TERM;
+	m.push.plan = PLAN;
+	m.push.step = step;
+	m.push.examples = 1;
+	m.frame[0] = (struct frame){ keys, sizeof(keys), NULL };
+	m.frame[1] = (struct frame){ gradient, sizeof(gradient), NULL };
+	return m;
+}
+
+static struct message
+pushpull(uint64_t step)
+{
+	struct message m = push(step);
+
+	m.kind = MESSAGE_PUSHPULL;
+	m.frames = 3;
+	m.frame[2] = m.frame[1];
+	m.frame[1] = m.frame[0];
+	return m;
+}
+
+static enum outcome
+pushed(struct message m)
+{
+	return tell(WORKER, m) == MESSAGE_VALUES ?
+		(enum outcome)said.m.values.outcome : OUTCOME_NONE;
+}
+
+/* Is every weight that was pushed to -times what one push says? */
+static bool
+applied(float times)
+{
+	if (tell(WORKER, pull(WIRE_NONE)) != MESSAGE_VALUES ||
+	    said.count != 7)
+		return false;
+	for (size_t i = 0; i < 7; i++)
+		if (said.value[i] != -times * gradient[i])
+			return false;
+	return true;
+}
+
+static void
+begin(void)
+{
+	server_free(server);
+	server = server_new(77, LEASE, &outbox);
+	now = 1000;
+}
+
+static void
+begin_run(void)
+{
+	begin();
+	tell(COORD, hello(ROLE_COORDINATOR));
+	tell(COORD, plan_message());
+	tell(WORKER, hello(ROLE_WORKER));
+}
+
+/* ---- the tests ---- */
+
+static void
+greetings(void)
+{
+	struct message m = hello(ROLE_COORDINATOR);
+
+	begin();
+	ok(refuses(WORKER, pull(WIRE_NONE), FAIL_PROTOCOL,
+		   "say HELLO first"));
+	ok(refuses(WORKER, hello(ROLE_WORKER), FAIL_AGAIN, "another run"));
+	ok(refuses(WORKER, hello(ROLE_SERVER), FAIL_PROTOCOL,
+		   "not a role that a server talks to"));
+	m.hello.version = 9;
+	ok(refuses(COORD, m, FAIL_PROTOCOL, "protocol version 9, not 1: use "
+		   "programs of one release"));
+	ok(tell(COORD, hello(ROLE_COORDINATOR)) == MESSAGE_WELCOME);
+	ok(said.m.welcome.life == 77 && said.m.welcome.plan == WIRE_NONE &&
+	   said.m.welcome.role == ROLE_SERVER);
+	ok(refuses(COORD, pull(WIRE_NONE), FAIL_AGAIN, "no plan yet"));
+	ok(refuses(COORD, mark(3), FAIL_AGAIN,
+		   "another run, or an older term"));
+	ok(tell(COORD, plan_message()) == MESSAGE_OK);
+	ok(tell(WORKER, hello(ROLE_WORKER)) == MESSAGE_WELCOME);
+	ok(said.m.welcome.plan == PLAN && said.m.welcome.term == TERM);
+	ok(tell(WORKER, (struct message){ .kind = MESSAGE_PING }) ==
+	   MESSAGE_PONG);
+	ok(tell(OTHER, (struct message){ .kind = MESSAGE_BYE }) == 0);
+}
+
+/* Who may say what. */
+static void
+rights(void)
+{
+	static const enum message_kind kinds[] = {
+		MESSAGE_PLAN, MESSAGE_MARK, MESSAGE_VOID, MESSAGE_FREEZE,
+		MESSAGE_THAW, MESSAGE_SAVE, MESSAGE_LOAD, MESSAGE_STOP
+	};
+	char why[64];
+
+	begin_run();
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		struct message m = plan_message();
+
+		m.kind = kinds[i];
+		snprintf(why, sizeof(why), "%s is the coordinator's to say",
+			 message_name(kinds[i]));
+		named(refuses(WORKER, m, FAIL_DENIED, why), why);
+	}
+	ok(!server_stopping(server));
+	ok(refuses(COORD, (struct message){ .kind = MESSAGE_LEASE },
+		   FAIL_PROTOCOL, "LEASE is not for a server"));
+	tell(WORKER, (struct message){ .kind = MESSAGE_BYE });
+	ok(refuses(WORKER, pull(WIRE_NONE), FAIL_PROTOCOL,
+		   "say HELLO first"));
+
+	/* Another connection of the coordinator's: the old one is nobody. */
+	ok(tell(OTHER, hello(ROLE_COORDINATOR)) == MESSAGE_WELCOME);
+	ok(refuses(COORD, mark(11), FAIL_DENIED,
+		   "MARK is the coordinator's to say"));
+	ok(tell(OTHER, mark(11)) == MESSAGE_OK);
+	ok(tell(OTHER, (struct message){ .kind = MESSAGE_STOP }) ==
+	   MESSAGE_OK);
+	ok(server_stopping(server));
+}
+
+static void
+other_runs(void)
+{
+	struct message m = hello(ROLE_COORDINATOR);
+
+	begin_run();
+	now += 100;
+	m.blob.data = "some other run !";
+	ok(refuses(OTHER, m, FAIL_AGAIN, "busy with another run, whose "
+		   "coordinator was heard 100 ms ago"));
+	m = hello(ROLE_COORDINATOR);
+	m.hello.term = TERM - 1;
+	ok(refuses(OTHER, m, FAIL_AGAIN, "term 3 is over, 4 began"));
+	tell(COORD, (struct message){ .kind = MESSAGE_PONG });
+	now += LEASE;
+	m = hello(ROLE_COORDINATOR);
+	m.blob.data = "some other run !";
+	ok(refuses(OTHER, m, FAIL_AGAIN, "busy with another run, whose "
+		   "coordinator was heard 500 ms ago"));
+	now++;
+	named(tell(OTHER, m) == MESSAGE_WELCOME,
+	      "a silent coordinator loses its servers");
+	begin_run();
+	tell(COORD, (struct message){ .kind = MESSAGE_BYE });
+	named(tell(OTHER, m) == MESSAGE_WELCOME, "and so does one that left");
+}
+
+static void
+once(void)
+{
+	begin_run();
+	ok(applied(0));
+	ok(pushed(push(10)) == OUTCOME_APPLIED && applied(1));
+	named(pushed(push(10)) == OUTCOME_DUP && applied(1),
+	      "a repeat is not applied");
+	ok(pushed(push(12)) == OUTCOME_APPLIED && applied(2));
+	ok(said.m.values.version == 2);
+	struct message m = push(13);
+
+	m.push.version = 1;
+	ok(pushed(m) == OUTCOME_APPLIED && said.m.values.staleness == 1);
+	named(pushed(push(9)) == OUTCOME_DUP, "below the mark all has ended");
+	ok(tell(COORD, mark(20)) == MESSAGE_OK);
+	ok(pushed(push(19)) == OUTCOME_DUP && applied(3));
+	ok(tell(COORD, mark(5)) == MESSAGE_OK);
+	named(pushed(push(19)) == OUTCOME_DUP, "a mark never goes back");
+	ok(pushed(push(20 + WINDOW)) == OUTCOME_LATER);
+	ok(pushed(push(UINT64_MAX)) == OUTCOME_LATER && applied(3));
+	ok(pushed(push(20 + WINDOW - 1)) == OUTCOME_APPLIED && applied(4));
+
+	ok(tell(COORD, void_steps(25, 2)) == MESSAGE_OK);
+	named(pushed(push(25)) == OUTCOME_VOID &&
+	      pushed(push(26)) == OUTCOME_VOID && applied(4),
+	      "what was given up is not applied");
+	ok(pushed(push(27)) == OUTCOME_APPLIED);
+	named(tell(COORD, void_steps(15, 6)) == MESSAGE_OK &&
+	      pushed(push(20)) == OUTCOME_VOID,
+	      "void steps below the mark do no harm");
+	ok(refuses(COORD, void_steps(20, WINDOW + 1), FAIL_PROTOCOL,
+		   "steps beyond the window"));
+	ok(refuses(COORD, void_steps(UINT64_MAX, 2), FAIL_PROTOCOL,
+		   "steps beyond the window"));
+	ok(tell(COORD, mark(20 + WINDOW)) == MESSAGE_OK);
+	named(pushed(push(25 + WINDOW)) == OUTCOME_APPLIED,
+	      "the window moves on, and forgets");
+	ok(strstr(server_state(server), "6 pushes applied, 4 repeats"));
+}
+
+static void
+strangers(void)
+{
+	struct message m;
+
+	begin_run();
+	m = push(10);
+	m.push.run++;
+	ok(pushed(m) == OUTCOME_STALE);
+	m = push(10);
+	m.push.term--;
+	ok(pushed(m) == OUTCOME_STALE);
+	m = push(10);
+	m.push.plan++;
+	ok(pushed(m) == OUTCOME_WRONG_PLAN);
+	m = pull(WIRE_NONE);
+	m.pull.plan++;
+	ok(pushed(m) == OUTCOME_WRONG_PLAN && said.m.frames == 0);
+	m = mark(50);
+	m.mark.run++;
+	ok(refuses(COORD, m, FAIL_AGAIN, "another run, or an older term"));
+	m = mark(50);
+	m.mark.term--;
+	ok(refuses(COORD, m, FAIL_AGAIN, "another run, or an older term"));
+	ok(pushed(push(10)) == OUTCOME_APPLIED);
+}
+
+static void
+nonsense(void)
+{
+	static const unsigned char beyond[] = { 1, 10 };
+	static float bad[7] = { 1, 1, 1, 1, 1, 1, NAN };
+	struct message m;
+
+	begin_run();
+	m = push(10);
+	m.push.part = 1;
+	ok(refuses(WORKER, m, FAIL_PROTOCOL, "part 1 is not here"));
+	m.push.part = UINT64_MAX;
+	ok(refuses(WORKER, m, FAIL_PROTOCOL,
+		   "part 18446744073709551615 is not here"));
+	m = push(10);
+	m.push.examples = 0;
+	ok(refuses(WORKER, m, FAIL_PROTOCOL, "a push of no examples"));
+	m = push(10);
+	m.push.rate = message_float_bits(INFINITY);
+	ok(refuses(WORKER, m, FAIL_PROTOCOL, "a learning rate of inf"));
+	m.push.rate = message_float_bits(-1);
+	ok(refuses(WORKER, m, FAIL_PROTOCOL, "a learning rate of -1"));
+	m.push.rate = message_float_bits(NAN);
+	ok(tell(WORKER, m) == MESSAGE_REFUSED);
+	m = push(10);
+	m.frame[0] = (struct frame){ beyond, 2, NULL };
+	ok(refuses(WORKER, m, FAIL_PROTOCOL, "malformed keys"));
+	m = push(10);
+	m.frame[1].size -= 4;
+	ok(refuses(WORKER, m, FAIL_PROTOCOL, "24 bytes of gradient, not 28"));
+	m = push(10);
+	m.frame[1].data = bad;
+	ok(refuses(WORKER, m, FAIL_DATA, "a gradient is not finite"));
+	m = pushpull(10);
+	m.frame[1] = (struct frame){ beyond, 2, NULL };
+	ok(refuses(WORKER, m, FAIL_PROTOCOL, "malformed keys"));
+	named(applied(0), "nothing of all that was applied");
+	named(pushed(push(10)) == OUTCOME_APPLIED && applied(1),
+	      "and the step can still be");
+	m = push(11);
+	m.push.rate = message_float_bits(2);
+	m.push.examples = 2;
+	ok(pushed(m) == OUTCOME_APPLIED && applied(2));
+
+	m = plan_message();
+	m.blob.size = 3;
+	ok(refuses(COORD, m, FAIL_PROTOCOL, "a plan of no run"));
+	m = plan_message();
+	m.frame[1].size--;
+	ok(refuses(COORD, m, FAIL_PROTOCOL, "malformed plan"));
+	m = plan_message();
+	m.plan.server = 1;
+	ok(refuses(COORD, m, FAIL_PROTOCOL, "a plan without this server"));
+	ok(refuses(WORKER, pull(WIRE_NONE), FAIL_AGAIN, "no plan yet"));
+	ok(tell(COORD, plan_message()) == MESSAGE_OK);
+	named(applied(0), "a new plan begins anew");
+}
+
+static void
+together(void)
+{
+	begin_run();
+	ok(pushed(pushpull(10)) == OUTCOME_APPLIED && said.count == 7 &&
+	   said.value[6] == -7);
+	named(pushed(pushpull(10)) == OUTCOME_DUP && said.value[6] == -7,
+	      "a repeat is not applied, but still pulls");
+}
+
+static void
+cuts(void)
+{
+	begin_run();
+	pushed(push(10));
+	ok(refuses(WORKER, pull(3), FAIL_AGAIN,
+		   "the cut is no longer held"));
+	ok(tell(COORD, cut(MESSAGE_FREEZE, 3)) == MESSAGE_OK);
+	pushed(push(11));
+	ok(tell(COORD, cut(MESSAGE_FREEZE, 3)) == MESSAGE_OK);
+	named(tell(WORKER, pull(3)) == MESSAGE_VALUES && said.value[0] == -1,
+	      "a cut stays as it was, also when it is asked for again");
+	ok(applied(2));
+	ok(tell(COORD, cut(MESSAGE_THAW, 3)) == MESSAGE_OK);
+	ok(tell(COORD, cut(MESSAGE_THAW, 3)) == MESSAGE_OK);
+	ok(refuses(WORKER, pull(3), FAIL_AGAIN,
+		   "the cut is no longer held"));
+	for (uint64_t i = 0; i < 64; i++)
+		tell(COORD, cut(MESSAGE_FREEZE, i));
+	ok(refuses(COORD, cut(MESSAGE_FREEZE, 64), FAIL_AGAIN,
+		   "too many cuts are held"));
+}
+
+static void
+files(void)
+{
+	const struct checkpoint_part part = { 5, "abcd" };
+	struct server_job job;
+	struct message m;
+	struct fail why;
+
+	begin_run();
+	pushed(push(10));
+	ok(refuses(COORD, cut(MESSAGE_SAVE, 1), FAIL_PROTOCOL,
+		   "no such cut"));
+	tell(COORD, cut(MESSAGE_FREEZE, 1));
+	m = cut(MESSAGE_SAVE, 1);
+	m.blob = (struct frame){ "../x", 4, NULL };
+	ok(refuses(COORD, m, FAIL_PROTOCOL, "not a name of a checkpoint"));
+	m.blob.size = 0;
+	ok(refuses(COORD, m, FAIL_PROTOCOL, "not a name of a checkpoint"));
+	ok(!server_job(server, &job));
+	named(tell(COORD, cut(MESSAGE_SAVE, 1)) == 0,
+	      "a save is answered when it is done");
+	ok(server_job(server, &job) && job.kind == JOB_SAVE &&
+	   strcmp(job.name, "ckpt-00000010") == 0 && job.parts == 1 &&
+	   job.part == 0);
+	ok(job.arrays == 3 && job.array[0].piece[0].data[2] == -1);
+	ok(refuses(COORD, cut(MESSAGE_THAW, 1), FAIL_AGAIN,
+		   "the cut is being saved"));
+	ok(refuses(COORD, plan_message(), FAIL_AGAIN,
+		   "a checkpoint is being written"));
+	pushed(push(11));
+	ok(job.array[0].piece[0].data[2] == -1);
+	server_saved(server, &job, &part, NULL);
+	ok(said.peer == COORD && said.m.kind == MESSAGE_SAVED &&
+	   said.m.saved.size == 5 && strcmp(said.blob, "abcd") == 0);
+	ok(!server_job(server, &job));
+	tell(COORD, cut(MESSAGE_SAVE, 1));
+	ok(server_job(server, &job));
+	fail(&why, FAIL_IO, "disk full");
+	server_saved(server, &job, NULL, &why);
+	ok(said.m.kind == MESSAGE_REFUSED &&
+	   said.m.refused.status == FAIL_IO &&
+	   strcmp(said.blob, "disk full") == 0);
+	tell(COORD, cut(MESSAGE_LOAD, WIRE_NONE));
+	ok(server_job(server, &job) && job.kind == JOB_LOAD);
+	server_load(server, &job, NULL, &why);
+	ok(said.m.kind == MESSAGE_REFUSED && applied(2));
+}
+
+/* Room for so many peers, not counting those who left without a word. */
+static void
+leavers(void)
+{
+	bool all = true;
+
+	begin_run();
+	for (uint64_t i = 0; i < 65534; i++)
+		all = all && tell(CROWD + i, hello(ROLE_WORKER)) ==
+			MESSAGE_WELCOME;
+	ok(all);
+	ok(refuses(OTHER, hello(ROLE_WORKER), FAIL_AGAIN, "too many peers"));
+	crowd_left = true;
+	ok(tell(OTHER, hello(ROLE_WORKER)) == MESSAGE_WELCOME);
+	ok(applied(0) && tell(COORD, mark(11)) == MESSAGE_OK);
+}
+
+int
+main(void)
+{
+	static char *endpoint[] = { (char *)"ipc://x" };
+	struct place *place;
+	size_t places;
+
+	rig_begin(&rig, model);
+	place = partition_plan(rig.variable, rig.variables,
+			       &(struct partitioner){ PARTITION_NONE, 0, 0 },
+			       PLACE_BALANCED, 1, &places);
+	plan_make(&plan, rig.model, place, places, endpoint, 1);
+	free(place);
+	memcpy(plan.run, run, PLAN_RUN);
+	plan_write_model(&model_frame, &rig.source);
+	plan_write(&plan_frame, &plan);
+	greetings();
+	rights();
+	other_runs();
+	once();
+	strangers();
+	nonsense();
+	together();
+	cuts();
+	files();
+	leavers();
+	server_free(server);
+	pack_release(&model_frame);
+	pack_release(&plan_frame);
+	plan_release(&plan);
+	rig_end(&rig);
+	return tap_done();
+}

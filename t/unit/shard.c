@@ -1,0 +1,441 @@
+/*
+ * What servers hold: first values whoever holds them, gradients applied to
+ * the last bit or not at all, cuts that stay as they were, checkpoints that
+ * restore under any other plan.
+ */
+#include "role/shard.h"
+
+#include "wire/keys.h"
+
+#include "rig.h"
+#include "tap.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#define RATE	.5f
+#define SERVERS	3
+
+/* A kernel of 840 KB: cut into pieces in the middle of a row. */
+static const char model[] =
+	"input  id id rows=37\n"
+	"input  x float[3]\n"
+	"label  y float\n"
+	"e  = embedding id dim=3\n"
+	"m  = add e x\n"
+	"h  = dense m units=70001\n"
+	"p  = dense h units=1\n"
+	"loss mean_squared_error p\n"
+	"optimizer sgd learning_rate=0.5 momentum=0\n";
+
+struct fixture {
+	struct rig rig;		/* its w: what the values should be */
+	struct plan plan;
+	struct shard *shard[SERVERS];
+	struct pack keys;
+};
+
+static struct fail f;
+
+static void
+begin(struct fixture *x, const char *text, const char *partitioner,
+      size_t servers)
+{
+	static char *endpoint[SERVERS];
+	struct partitioner how;
+	struct place *place;
+	size_t places;
+
+	*x = (struct fixture){ .plan.number = 1 };
+	rig_begin(&x->rig, text);
+	partitioner_parse(&how, partitioner, &f);
+	place = partition_plan(x->rig.variable, x->rig.variables, &how,
+			       PLACE_BALANCED, servers, &places);
+	for (size_t i = 0; i < servers; i++)
+		endpoint[i] = (char *)"ipc://x";
+	plan_make(&x->plan, x->rig.model, place, places, endpoint, servers);
+	free(place);
+	x->plan.seed = 7;
+	for (size_t i = 0; i < servers; i++)
+		x->shard[i] = shard_new(&x->plan, x->rig.model, i);
+}
+
+static void
+end(struct fixture *x)
+{
+	for (size_t i = 0; i < SERVERS; i++)
+		shard_free(x->shard[i]);
+	plan_release(&x->plan);
+	pack_release(&x->keys);
+	rig_end(&x->rig);
+}
+
+static struct shard *
+holder(const struct fixture *x, size_t part)
+{
+	return x->shard[x->plan.part[part].server];
+}
+
+/* Keys of every row, or of every third one. */
+static struct frame
+keys_of(struct fixture *x, size_t part, size_t stride)
+{
+	const struct part *p = &x->plan.part[part];
+	uint64_t row[64];
+
+	pack_reset(&x->keys);
+	for (size_t i = p->first; i < p->first + p->count; i++) {
+		const struct piece *piece = &x->plan.piece[i];
+		size_t n = 0;
+
+		for (size_t k = 0; piece->table && k < piece->count;
+		     k += stride)
+			row[n++] = piece->first + k;
+		if (piece->table)
+			keys_write(&x->keys, row, n, piece->first);
+	}
+	return (struct frame){ x->keys.data, x->keys.size, NULL };
+}
+
+/* For each float of a part that such keys name: where it is, in order. */
+static size_t
+walk(const struct fixture *x, size_t part, size_t stride,
+     float **at, float *const *w)
+{
+	const struct part *p = &x->plan.part[part];
+	size_t n = 0;
+
+	for (size_t i = p->first; i < p->first + p->count; i++) {
+		const struct piece *piece = &x->plan.piece[i];
+		float *from = w[piece->variable] + piece->first *
+			piece->width;
+
+		for (size_t k = 0; k < piece->count;
+		     k += piece->table ? stride : 1)
+			for (size_t j = 0; j < piece->width; j++)
+				at[n++] = from + k * piece->width + j;
+	}
+	return n;
+}
+
+/* Do all shards say what w holds?  cut: of a cut, one for each server. */
+static bool
+say(struct fixture *x, struct cut *const *cut, float *const *w)
+{
+	float **at = mem_alloc(500000, sizeof(*at));
+	bool same = true;
+
+	for (size_t i = 0; i < x->plan.parts; i++) {
+		const struct frame keys = keys_of(x, i, 1);
+		const size_t n = walk(x, i, 1, at, w);
+		struct frame v;
+
+		same = same && shard_pull(holder(x, i), i, cut ?
+			cut[x->plan.part[i].server] : NULL, &keys, &v,
+			&f) == 0 && v.size == n * sizeof(float);
+		for (size_t k = 0; same && k < n; k++)
+			same = memcmp((const char *)v.data + 4 * k, at[k],
+				      4) == 0;
+	}
+	free(at);
+	return same;
+}
+
+static void
+first_values(struct fixture *x)
+{
+	for (size_t v = 0; v < x->rig.variables; v++) {
+		const struct variable *var = &x->rig.variable[v];
+
+		initializer_fill(&var->initializer, var->name, var->shape, 7,
+				 0, x->rig.w[v], shape_size(var->shape));
+	}
+}
+
+/* The same by hand: w - rate * (g / examples). */
+static bool
+push_all(struct fixture *x, size_t stride, float rate)
+{
+	struct rng rng = { .seed = 8 };
+	float **at = mem_alloc(500000, sizeof(*at));
+	float *g = mem_alloc(500000, sizeof(*g));
+	bool good = true;
+
+	for (size_t i = 0; i < x->plan.parts; i++) {
+		const struct frame keys = keys_of(x, i, stride);
+		const size_t n = walk(x, i, stride, at, x->rig.w);
+		const struct frame values = { g, n * sizeof(*g), NULL };
+		const struct shard_push push = { &keys, &values, 3, rate, 0 };
+		const uint64_t before = shard_version(holder(x, i), i);
+
+		for (size_t k = 0; k < n; k++) {
+			g[k] = rig_random(&rng);
+			*at[k] -= (rate > 0 ? rate : RATE) * (g[k] / 3);
+		}
+		good = good && shard_push(holder(x, i), i, &push, &f) == 0 &&
+			shard_version(holder(x, i), i) == before + 1;
+	}
+	free(at);
+	free(g);
+	return good;
+}
+
+/* A push that is wrong in some way changes nothing. */
+static bool
+refused(struct fixture *x, size_t part, const struct frame *keys,
+	const struct frame *values, enum fail_kind kind, const char *why)
+{
+	const struct shard_push push = { keys, values, 1, 0, 0 };
+	const uint64_t before = shard_version(holder(x, part), part);
+
+	return shard_push(holder(x, part), part, &push, &f) < 0 &&
+		f.kind == kind && strstr(f.text, why) &&
+		shard_version(holder(x, part), part) == before;
+}
+
+static void
+bad_pushes(struct fixture *x)
+{
+	float *g = mem_alloc(500000, sizeof(*g));
+	float **at = mem_alloc(500000, sizeof(*at));
+	bool sizes = true, finite = true, short_keys = true, pulls = true;
+
+	for (size_t i = 0; i < x->plan.parts; i++) {
+		struct frame keys = keys_of(x, i, 1);
+		const size_t n = walk(x, i, 1, at, x->rig.w);
+		struct frame v = { g, n * sizeof(*g), NULL };
+
+		v.size -= 1;
+		sizes = sizes && refused(x, i, &keys, &v, FAIL_PROTOCOL,
+					 "bytes of gradient");
+		v.size += 5;
+		sizes = sizes && refused(x, i, &keys, &v, FAIL_PROTOCOL,
+					 "bytes of gradient");
+		v.size -= 4;
+		g[n - 1] = i % 2 ? NAN : -INFINITY;
+		finite = finite && refused(x, i, &keys, &v, FAIL_DATA,
+					   "not finite");
+		g[n - 1] = 0;
+		pack_uint(&x->keys, 1);		/* one byte too many */
+		keys = (struct frame){ x->keys.data, x->keys.size, NULL };
+		short_keys = short_keys && refused(x, i, &keys, &v,
+			FAIL_PROTOCOL, "malformed keys");
+		pulls = pulls && shard_pull(holder(x, i), i, NULL, &keys, &v,
+					    &f) < 0 &&
+			shard_check_keys(holder(x, i), i, &keys, &f) < 0 &&
+			strcmp(f.text, "malformed keys") == 0;
+	}
+	free(g);
+	free(at);
+	named(sizes, "a gradient of another size is refused");
+	named(finite, "and one that is not finite");
+	named(short_keys, "and one whose keys do not fit");
+	named(pulls, "and so is a pull of them");
+	named(say(x, NULL, x->rig.w), "and nothing has changed");
+}
+
+/* What a checkpoint would write of a cut: the rows as they are in w. */
+static bool
+arrays_are(const struct fixture *x, struct cut *const *cut,
+	   float *const *w, size_t servers)
+{
+	size_t floats = 0, all = 0;
+
+	for (size_t s = 0; s < servers; s++) {
+		size_t count;
+		const struct checkpoint_array *a = cut_arrays(cut[s],
+							      &count);
+
+		for (size_t i = 0; i < count; i++) {
+			size_t v = 0, n = 0;
+
+			while (strcmp(x->rig.variable[v].name,
+				      a[i].variable) != 0)
+				v++;
+
+			const size_t width = shape_width(a[i].shape);
+			const float *at = w[v] + a[i].rows.first * width;
+
+			for (size_t p = 0; p < a[i].pieces; p++) {
+				if (memcmp(a[i].piece[p].data, at + n,
+					   a[i].piece[p].count *
+					   sizeof(*at)) != 0)
+					return false;
+				n += a[i].piece[p].count;
+			}
+			if (n != a[i].rows.count * width)
+				return false;
+			floats += n;
+		}
+	}
+	for (size_t v = 0; v < x->rig.variables; v++)
+		all += shape_size(x->rig.variable[v].shape);
+	return floats == all;
+}
+
+static void
+cuts(struct fixture *x, size_t servers)
+{
+	struct cut *cut[SERVERS] = { NULL };
+	float **then = mem_alloc(x->rig.variables, sizeof(*then));
+
+	for (size_t s = 0; s < servers; s++)
+		cut[s] = cut_new(x->shard[s]);
+	for (size_t v = 0; v < x->rig.variables; v++)
+		then[v] = mem_copy(x->rig.w[v], sizeof(float) *
+				   shape_size(x->rig.variable[v].shape));
+	push_all(x, 1, 0);
+	push_all(x, 3, .25f);
+	named(say(x, cut, then), "a cut stays as it was");
+	named(say(x, NULL, x->rig.w), "while training goes on");
+	named(arrays_are(x, cut, then, servers),
+	      "a checkpoint of it is whole rows of the same");
+	for (size_t s = 0; s < servers; s++)
+		cut_free(cut[s]);
+	push_all(x, 1, 0);
+	named(say(x, NULL, x->rig.w), "and without it");
+	for (size_t v = 0; v < x->rig.variables; v++)
+		free(then[v]);
+	free(then);
+}
+
+static void
+one_plan(const char *partitioner, size_t servers)
+{
+	struct fixture x;
+
+	printf("# %s, %zu servers\n", partitioner, servers);
+	begin(&x, model, partitioner, servers);
+	first_values(&x);
+	named(say(&x, NULL, x.rig.w),
+	      "first values are the same for any number of servers");
+	named(push_all(&x, 1, 0) && push_all(&x, 3, 0) &&
+	      push_all(&x, 1, .125f), "pushes are counted");
+	named(say(&x, NULL, x.rig.w), "gradients are applied, exactly");
+	bad_pushes(&x);
+	cuts(&x, servers);
+	end(&x);
+}
+
+/* ---- restoring ---- */
+
+static const char with_slots[] =
+	"input  id id rows=37\n"
+	"label  y float\n"
+	"e  = embedding id dim=3\n"
+	"p  = dense e units=1\n"
+	"loss mean_squared_error p\n"
+	"optimizer adam learning_rate=0.01\n";
+
+static void
+save(struct fixture *x, const char *dir, size_t servers)
+{
+	struct checkpoint_part part[SERVERS];
+	const struct checkpoint_info info = { .step = 5, .run = "00" };
+	char name[CHECKPOINT_NAME];
+
+	checkpoint_name(5, name);
+	for (size_t s = 0; s < servers; s++) {
+		struct cut *cut = cut_new(x->shard[s]);
+		size_t count;
+		const struct checkpoint_array *a = cut_arrays(cut, &count);
+
+		ok(checkpoint_write_part(dir, name, s, servers, a, count,
+					 &part[s], &f) == 0);
+		cut_free(cut);
+	}
+	ok(checkpoint_publish(dir, name, &info, &x->rig.source, part,
+			      servers, &f) == 0);
+}
+
+/* Both hold the same, and go on the same: so the slots are, too. */
+static bool
+same_shards(struct fixture *x, struct fixture *y)
+{
+	float **at = mem_alloc(10000, sizeof(*at));
+	bool same = true;
+
+	for (size_t i = 0; i < x->plan.parts; i++) {
+		const struct frame keys = keys_of(x, i, 1);
+		const size_t n = walk(x, i, 1, at, x->rig.w);
+		struct frame v;
+
+		same = same && shard_pull(holder(x, i), i, NULL, &keys, &v,
+					  &f) == 0;
+		for (size_t k = 0; same && k < n; k++)
+			memcpy(at[k], (const char *)v.data + 4 * k, 4);
+	}
+	free(at);
+	return same && say(y, NULL, x->rig.w);
+}
+
+static void
+push_ones(struct fixture *x)
+{
+	static const float g[500] = { 1, -1, 2, 3, -4, 5, 1, 1 };
+	float *at[500];
+
+	for (size_t i = 0; i < x->plan.parts; i++) {
+		const struct frame keys = keys_of(x, i, 1);
+		const struct frame v = { g, walk(x, i, 1, at, x->rig.w) *
+					 sizeof(*g), NULL };
+		const struct shard_push push = { &keys, &v, 1, 0, 0 };
+
+		shard_push(holder(x, i), i, &push, &f);
+	}
+}
+
+static void
+restores(void)
+{
+	char dir[] = "/tmp/shard.XXXXXX";
+	char path[128];
+	struct fixture x, y;
+	struct checkpoint *from;
+
+	if (!mkdtemp(dir))
+		return;
+	begin(&x, with_slots, "none", 1);
+	begin(&y, with_slots, "none", 1);
+	push_ones(&x);
+	push_ones(&x);
+	ok(!same_shards(&x, &y));
+	save(&x, dir, 1);
+	snprintf(path, sizeof(path), "%s/ckpt-00000005", dir);
+	from = checkpoint_open(path, true, &f);
+	ok(from && shard_restore(y.shard[0], from, &f) == 0);
+	named(same_shards(&x, &y), "what was saved is restored");
+	push_ones(&x);
+	push_ones(&y);
+	named(same_shards(&x, &y), "with its slots, and goes on the same");
+	end(&y);
+
+	begin(&y, with_slots, "fixed:4", 3);
+	for (size_t s = 0; s < 3; s++)
+		ok(from && shard_restore(y.shard[s], from, &f) == 0);
+	end(&x);
+	begin(&x, with_slots, "none", 1);
+	ok(from && shard_restore(x.shard[0], from, &f) == 0);
+	named(same_shards(&x, &y), "also under another plan");
+	end(&x);
+	end(&y);
+
+	begin(&y, model, "none", 1);
+	named(from && shard_restore(y.shard[0], from, &f) < 0 &&
+	      f.kind == FAIL_DATA, "but not into another model");
+	end(&y);
+	checkpoint_close(from);
+	ok(checkpoint_remove(dir, "ckpt-00000005", &f) == 0);
+	rmdir(dir);
+}
+
+int
+main(void)
+{
+	one_plan("none", 1);
+	one_plan("none", 3);
+	one_plan("fixed:5", 2);
+	one_plan("max:100000", 3);
+	restores();
+	return tap_done();
+}

@@ -1,0 +1,310 @@
+/*
+ * wires - a network in memory, for a whole cluster in one process.
+ *
+ * Nodes are numbers; node 3 is dialled as "node:3".  What is said over a wire
+ * arrives in order, some time or never: the test delivers what it likes, cuts
+ * wires, kills nodes.  It behaves as sys/net does, at its worst: who dialled
+ * is told that a wire broke and that it is whole again, late; until then
+ * what it says may be lost, or overtake that news.  Who was dialled learns of
+ * it by not being able to send.  Every message is written and read again, and
+ * its bytes are exactly as large as they say.
+ */
+#ifndef PS_WIRES_H
+#define PS_WIRES_H
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "role/outbox.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODES	64
+#define WIRES	512
+
+enum packet_kind { PACKET_MESSAGE, PACKET_UP, PACKET_DOWN, PACKET_LEFT };
+
+struct packet {
+	enum packet_kind kind;
+	uint64_t peer;		/* who says it, as the receiver knows them */
+	struct message message;
+	void *bytes[2 + MESSAGE_FRAMES];
+	struct packet *next;
+};
+
+struct wire {
+	int dialler, listener;	/* dialler -1: there is no wire */
+	uint64_t dial_peer, listen_peer;
+	bool whole;		/* what the dialler says goes somewhere */
+	struct packet *to_dialler, *to_listener;
+};
+
+struct node {
+	bool alive, left;	/* somebody left: it is to be told */
+	struct wires *wires;
+	struct outbox outbox;
+};
+
+struct wires {
+	struct wire wire[WIRES];
+	size_t count;
+	struct node node[NODES];
+	uint64_t peers;
+	struct rng rng;
+	uint64_t slow_news;	/* that somebody left: one of so many */
+	size_t malformed;	/* what no kind of message looks like */
+};
+
+static inline void
+packet_free(struct packet *p)
+{
+	for (size_t i = 0; i < 2 + MESSAGE_FRAMES; i++)
+		free(p->bytes[i]);
+	free(p);
+}
+
+static inline void
+packets_drop(struct packet **list)
+{
+	while (*list) {
+		struct packet *p = *list;
+
+		*list = p->next;
+		packet_free(p);
+	}
+}
+
+static inline struct packet *
+packet_add(struct packet **list, enum packet_kind kind, uint64_t peer)
+{
+	struct packet *p = mem_alloc(1, sizeof(*p));
+
+	while (*list)
+		list = &(*list)->next;
+	p->kind = kind;
+	p->peer = peer;
+	*list = p;
+	return p;
+}
+
+static inline void
+packet_fill(struct wires *w, struct packet *p, const struct message *m)
+{
+	struct pack header = { 0 };
+	struct fail f;
+
+	message_write(&header, m);
+	p->bytes[0] = mem_copy(header.data, header.size);
+	if (message_read(&p->message, p->bytes[0], header.size, &f) < 0)
+		w->malformed++;
+	pack_release(&header);
+	p->message.frames = m->frames;
+	for (size_t i = 0; i < m->frames; i++) {
+		p->bytes[1 + i] = mem_copy(m->frame[i].size ?
+					   m->frame[i].data : "",
+					   m->frame[i].size);
+		p->message.frame[i] = (struct frame){
+			p->bytes[1 + i], m->frame[i].size, NULL };
+	}
+	if (message_check_frames(&p->message, &f) < 0)
+		w->malformed++;
+}
+
+static inline int
+wires_send(void *to, uint64_t peer, const struct message *m)
+{
+	struct node *n = to;
+	struct wires *w = n->wires;
+	const int from = (int)(n - w->node);
+
+	for (size_t i = 0; i < w->count; i++) {
+		struct wire *wire = &w->wire[i];
+
+		if (wire->dialler == from && wire->dial_peer == peer) {
+			if (wire->whole)
+				packet_fill(w, packet_add(
+					&wire->to_listener, PACKET_MESSAGE,
+					wire->listen_peer), m);
+			return 0;
+		}
+		if (wire->dialler >= 0 && wire->listener == from &&
+		    wire->listen_peer == peer) {
+			packet_fill(w, packet_add(&wire->to_dialler,
+						  PACKET_MESSAGE,
+						  wire->dial_peer), m);
+			return 0;
+		}
+	}
+	return -1;
+}
+
+/* The wire is whole, whether or not the dialler has been told. */
+static inline void
+wire_connect(struct wires *w, struct wire *wire, bool early)
+{
+	wire->listen_peer = ++w->peers;
+	wire->whole = early;
+	packet_add(&wire->to_dialler, PACKET_UP, wire->dial_peer);
+}
+
+static inline int
+wires_dial(void *to, const char *endpoint, uint64_t *peer, struct fail *f)
+{
+	struct node *n = to;
+	struct wires *w = n->wires;
+	struct wire *wire = NULL;
+
+	for (size_t i = 0; i < w->count && !wire; i++)
+		if (w->wire[i].dialler < 0)
+			wire = &w->wire[i];
+	if (!wire && w->count < WIRES)
+		wire = &w->wire[w->count++];
+	if (!wire || strncmp(endpoint, "node:", 5) != 0)
+		return fail(f, FAIL_PEER, "cannot dial %s", endpoint);
+	*wire = (struct wire){ .dialler = (int)(n - w->node),
+			       .listener = atoi(endpoint + 5),
+			       .dial_peer = ++w->peers };
+	*peer = wire->dial_peer;
+	if (w->node[wire->listener].alive)
+		wire_connect(w, wire, false);
+	return 0;
+}
+
+static inline void
+wires_hang_up(void *to, uint64_t peer)
+{
+	struct node *n = to;
+	struct wires *w = n->wires;
+
+	for (size_t i = 0; i < w->count; i++) {
+		struct wire *wire = &w->wire[i];
+
+		if (wire->dialler != n - w->node || wire->dial_peer != peer)
+			continue;
+		packets_drop(&wire->to_dialler);
+		packets_drop(&wire->to_listener);
+		wire->dialler = -1;
+		w->node[wire->listener].left = true;
+	}
+}
+
+static inline struct outbox *
+wires_node(struct wires *w, int node)
+{
+	struct node *n = &w->node[node];
+
+	*n = (struct node){
+		.alive = true, .wires = w,
+		.outbox = { wires_send, wires_dial, wires_hang_up, n }
+	};
+	for (size_t i = 0; i < w->count; i++)	/* who waited for it */
+		if (w->wire[i].dialler >= 0 && w->wire[i].listener == node)
+			wire_connect(w, &w->wire[i], false);
+	return &n->outbox;
+}
+
+/* A wire breaks; both ends will find out. */
+static inline void
+wire_break(struct wires *w, struct wire *wire)
+{
+	const bool told = wire->to_dialler &&
+		wire->to_dialler->kind == PACKET_UP;
+
+	packets_drop(&wire->to_dialler);
+	packets_drop(&wire->to_listener);
+	wire->whole = false;
+	wire->listen_peer = ++w->peers;		/* nobody */
+	if (!told)
+		packet_add(&wire->to_dialler, PACKET_DOWN, wire->dial_peer);
+	w->node[wire->listener].left = true;
+	if (w->node[wire->listener].alive)
+		wire_connect(w, wire, !told && rng_below(&w->rng, 2));
+}
+
+/* kill -9: nothing is said any more, by it or to it. */
+static inline void
+wires_kill(struct wires *w, int node)
+{
+	w->node[node].alive = false;
+	for (size_t i = 0; i < w->count; i++) {
+		struct wire *wire = &w->wire[i];
+
+		if (wire->dialler == node) {
+			packets_drop(&wire->to_dialler);
+			packets_drop(&wire->to_listener);
+			wire->dialler = -1;
+			w->node[wire->listener].left = true;
+		} else if (wire->dialler >= 0 && wire->listener == node) {
+			wire_break(w, wire);
+		}
+	}
+}
+
+static inline struct packet *
+packet_take(struct packet **list)
+{
+	struct packet *p = *list;
+
+	*list = p->next;
+	return p;
+}
+
+/* Somebody is to be told that somebody left. */
+static inline struct packet *
+wires_news(struct wires *w, int *node)
+{
+	struct packet *none = NULL;
+
+	for (int i = 0; i < NODES; i++)
+		if (w->node[i].alive && w->node[i].left) {
+			w->node[i].left = false;
+			*node = i;
+			return packet_add(&none, PACKET_LEFT, 0);
+		}
+	return NULL;
+}
+
+/*
+ * Something that happens next, to *node; free it.  NULL: nothing is under
+ * way.
+ */
+static inline struct packet *
+wires_next(struct wires *w, int *node)
+{
+	const size_t begin = rng_below(&w->rng, w->count ? w->count : 1);
+	struct packet *news;
+
+	if (rng_below(&w->rng, 1 + w->slow_news) == 0 &&
+	    (news = wires_news(w, node)))
+		return news;
+	for (size_t k = 0; k < w->count; k++) {
+		struct wire *wire = &w->wire[(begin + k) % w->count];
+		const bool up = rng_below(&w->rng, 2);
+
+		if (wire->dialler < 0)
+			continue;
+		if (wire->to_dialler && (up || !wire->to_listener)) {
+			*node = wire->dialler;
+			wire->whole = wire->whole ||
+				wire->to_dialler->kind == PACKET_UP;
+			return packet_take(&wire->to_dialler);
+		}
+		if (wire->to_listener) {
+			*node = wire->listener;
+			return packet_take(&wire->to_listener);
+		}
+	}
+	return wires_news(w, node);
+}
+
+static inline void
+wires_release(struct wires *w)
+{
+	for (size_t i = 0; i < w->count; i++) {
+		packets_drop(&w->wire[i].to_dialler);
+		packets_drop(&w->wire[i].to_listener);
+	}
+}
+
+#endif
