@@ -30,6 +30,7 @@ UNITS += %D%/unit/pack
 UNITS += %D%/unit/partition
 UNITS += %D%/unit/peers
 UNITS += %D%/unit/plan
+UNITS += %D%/unit/prefetch
 UNITS += %D%/unit/queue
 UNITS += %D%/unit/reader
 UNITS += %D%/unit/request

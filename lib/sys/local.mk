@@ -1,1 +1,29 @@
-lib_libps_a_SOURCES +=
+lib_libps_a_SOURCES += \
+	%D%/cli.c \
+	%D%/cli.h \
+	%D%/clock.c \
+	%D%/clock.h \
+	%D%/coord_options.c \
+	%D%/coord_options.h \
+	%D%/eval_options.c \
+	%D%/eval_options.h \
+	%D%/feed.c \
+	%D%/feed.h \
+	%D%/follow.c \
+	%D%/follow.h \
+	%D%/keeper.c \
+	%D%/keeper.h \
+	%D%/net.c \
+	%D%/net.h \
+	%D%/prefetch.c \
+	%D%/prefetch.h \
+	%D%/progress.c \
+	%D%/progress.h \
+	%D%/saver.c \
+	%D%/saver.h \
+	%D%/scoring.c \
+	%D%/scoring.h \
+	%D%/snapshot.c \
+	%D%/snapshot.h \
+	%D%/stream.c \
+	%D%/stream.h

@@ -1,0 +1,400 @@
+#include "sys/cli.h"
+
+#include "base/log.h"
+#include "base/text.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_OPTIONS	64
+#define COLUMNS		79
+
+enum { INSECURE = 1 << 16, LOG };
+
+static const struct cli_option common_options[] = {
+	{ 'f', "cluster", "FILE|JSON" },
+	{ 'h', "help", NULL },
+	{ 'q', "quiet", NULL },
+	{ 't', "task", "TYPE:INDEX" },
+	{ 'V', "version", NULL },
+	{ 'v', "verbose", NULL },
+	{ 'w', "timeout", "DURATION" },
+	{ INSECURE, "insecure", NULL },
+	{ LOG, "log", "FILE" },
+	{ 0 }
+};
+
+static const char *cli_name = "?";
+static const char *cli_synopsis = "";
+static char current[64];	/* the option at hand, as a user writes it */
+static bool log_is_file;
+
+volatile sig_atomic_t cli_stop;
+int cli_stop_fd = -1;
+static int stop_pipe = -1;
+
+static void
+on_stop(int number)
+{
+	const int saved = errno;
+
+	if (cli_stop++ > 0)
+		_exit(128 + number);
+	if (write(stop_pipe, "", 1) < 0)
+		errno = saved;	/* full: it is readable already */
+}
+
+/*
+ * A socket must not become standard output because that was closed.  What is
+ * opened here fails when it is used, just as the closed one would have.
+ */
+static void
+hold_standard_files(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
+
+void
+cli_begin(const char *name, const char *usage, enum cli_kind kind)
+{
+	const struct sigaction stop = { .sa_handler = on_stop };
+	const struct sigaction broken = {
+		.sa_handler = kind == CLI_DAEMON ? SIG_IGN : SIG_DFL
+	};
+	struct fail f;
+	int ends[2];
+
+	cli_name = name;
+	cli_synopsis = usage;
+	log_begin(name, LOG_NORMAL, NULL, &f);
+	hold_standard_files();
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
+		fail_sys(&f, FAIL_AGAIN, "cannot make a pipe");
+		cli_die(&f);
+	}
+	cli_stop_fd = ends[0];
+	stop_pipe = ends[1];
+	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGPIPE, &broken, NULL);
+	/* A limit on the size of files is an error of write, no death. */
+	signal(SIGXFSZ, SIG_IGN);
+}
+
+/* The next part of a synopsis: up to a blank outside of all brackets. */
+static size_t
+part_length(const char *text)
+{
+	size_t n = 0;
+
+	for (int depth = 0; text[n] && (text[n] != ' ' || depth > 0); n++)
+		depth += (text[n] == '[') - (text[n] == ']');
+	return n;
+}
+
+static _Noreturn void
+print_help(void)
+{
+	const char *halves[] = { CLI_SYNOPSIS, cli_synopsis };
+	const int indent = printf("usage: %s", cli_name);
+	size_t column = (size_t)indent;
+
+	for (size_t i = 0; i < 2; i++) {
+		for (const char *p = halves[i]; *p; p += strspn(p, " ")) {
+			const size_t n = part_length(p);
+
+			if (column + 1 + n > COLUMNS) {
+				printf("\n%*s", indent, "");
+				column = (size_t)indent;
+			}
+			printf(" %.*s", (int)n, p);
+			column += 1 + n;
+			p += n;
+		}
+	}
+	putchar('\n');
+	exit(cli_end(0));
+}
+
+static _Noreturn void
+print_version(void)
+{
+	printf("%s (%s) %s\n", cli_name, PACKAGE_NAME, PACKAGE_VERSION);
+	exit(cli_end(0));
+}
+
+/* ---- the command line ---- */
+
+/* Options in the two forms in which getopt_long() wants them. */
+struct table {
+	char letters[3 * MAX_OPTIONS + 2];
+	struct option longs[MAX_OPTIONS + 1];
+	size_t n;
+};
+
+static void
+add_options(struct table *t, const struct cli_option *o)
+{
+	char *letter = t->letters + strlen(t->letters);
+
+	for (; o->id; o++) {
+		assert(t->n < MAX_OPTIONS);
+
+		const int wants = !o->argument ? no_argument :
+			*o->argument == '[' ? optional_argument :
+			required_argument;
+
+		if (o->id < CLI_LONG)
+			letter += sprintf(letter, "%c%.*s", o->id, wants, "::");
+		if (o->name)
+			t->longs[t->n++] = (struct option){
+				o->name, wants, NULL, o->id
+			};
+	}
+}
+
+static const struct cli_option *
+find_option(const struct cli_option *o, int id)
+{
+	while (o->id && o->id != id)
+		o++;
+	return o->id ? o : NULL;
+}
+
+/* Put the name of an option, as it was written, where messages find it. */
+static void
+name_option(const struct cli_option *own, int id, bool is_long)
+{
+	const struct cli_option *o = find_option(own, id);
+
+	if (!o)
+		o = find_option(common_options, id);
+	if (is_long && o)
+		snprintf(current, sizeof(current), "--%s", o->name);
+	else
+		snprintf(current, sizeof(current), "-%c", id);
+}
+
+static _Noreturn void
+refuse(int c, const struct cli_option *own, const char *word)
+{
+	const bool is_long = strncmp(word, "--", 2) == 0;
+
+	if (optopt)
+		name_option(own, optopt, is_long);
+	if (c == ':')
+		cli_usage("%s: an argument is wanted", current);
+	if (is_long && optopt)
+		cli_usage("%s: no argument is wanted", current);
+	if (is_long)
+		cli_usage("no option %.*s", (int)strcspn(word, "="), word);
+	cli_usage("no option -%c", optopt);
+}
+
+/* Take in an option of every program; false if it is none of these. */
+static bool
+take_common(int c, struct cli_common *common)
+{
+	switch (c) {
+	case 'f': common->cluster = optarg; return true;
+	case 'h': print_help();
+	case 'q': common->quiet = true; return true;
+	case 't': common->task = optarg; return true;
+	case 'V': print_version();
+	case 'v': common->verbose = true; return true;
+	case 'w': common->timeout_ms = cli_duration(); return true;
+	case INSECURE: common->insecure = true; return true;
+	case LOG: common->log = optarg; return true;
+	}
+	return false;
+}
+
+static void
+finish_common(struct cli_common *common)
+{
+	const enum log_level level = common->verbose ? LOG_VERBOSE :
+		common->quiet ? LOG_QUIET : LOG_NORMAL;
+	struct fail f;
+
+	if (!common->timeout_ms)
+		common->timeout_ms = 60000;
+	if (log_begin(cli_name, level, common->log, &f) < 0)
+		cli_die(&f);
+	log_is_file = common->log != NULL;
+}
+
+int
+cli_next(int argc, char **argv, const struct cli_option *own,
+	 struct cli_common *common)
+{
+	struct table t = { .letters = ":" };
+	int c, place;
+
+	add_options(&t, own);
+	add_options(&t, common_options);
+	opterr = 0;
+	do {
+		place = -1;
+		c = getopt_long(argc, argv, t.letters, t.longs, &place);
+		if (c == '?' || c == ':')
+			refuse(c, own, argv[optind - 1]);
+		if (c == -1)
+			finish_common(common);
+		else
+			name_option(own, c, place >= 0);
+	} while (take_common(c, common));
+	return c;
+}
+
+/* ---- arguments ---- */
+
+uint64_t
+cli_uint(uint64_t min, uint64_t max)
+{
+	uint64_t n;
+
+	if (text_uint(optarg, &n) && n >= min && n <= max)
+		return n;
+	if (max == UINT64_MAX)
+		cli_usage("%s: '%s' is not a whole number from %" PRIu64
+			  " up", current, optarg, min);
+	cli_usage("%s: '%s' is not a whole number from %" PRIu64 " to %"
+		  PRIu64, current, optarg, min, max);
+}
+
+double
+cli_float(double min, double max)
+{
+	double x;
+
+	if (!text_double(optarg, &x) || x < min || x > max)
+		cli_usage("%s: '%s' is not a number from %g to %g", current,
+			  optarg, min, max);
+	return x;
+}
+
+uint64_t
+cli_duration(void)
+{
+	uint64_t ms;
+
+	if (!text_duration(optarg, &ms) || ms == 0)
+		cli_usage("%s: '%s' is not a duration such as 500ms, 5s, 2m",
+			  current, optarg);
+	return ms;
+}
+
+uint64_t
+cli_bytes(void)
+{
+	uint64_t bytes;
+
+	if (!text_bytes(optarg, &bytes) || bytes == 0)
+		cli_usage("%s: '%s' is not a size such as 512, 64Ki, 1M",
+			  current, optarg);
+	return bytes;
+}
+
+void
+cli_shard(uint64_t *i, uint64_t *n)
+{
+	char text[64];
+	char *slash;
+
+	snprintf(text, sizeof(text), "%s", optarg);
+	slash = strchr(text, '/');
+	if (slash)
+		*slash++ = '\0';
+	if (!slash || !text_uint(text, i) || !text_uint(slash, n) || *i >= *n)
+		cli_usage("%s: '%s' is not I/N, with I from 0 to N - 1",
+			  current, optarg);
+}
+
+int
+cli_choice(const char *const *names)
+{
+	struct text list = { 0 };
+
+	for (int i = 0; names[i]; i++) {
+		if (strcmp(names[i], optarg) == 0) {
+			text_release(&list);
+			return i;
+		}
+		text_add(&list, "%s%s", i ? ", " : "", names[i]);
+	}
+	cli_usage("%s: '%s' is none of %s", current, optarg, list.data);
+}
+
+/* ---- ends ---- */
+
+void
+cli_usage(const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	fprintf(stderr, "%s: %s; try '%s --help'\n", cli_name, text, cli_name);
+	exit(FAIL_USAGE);
+}
+
+/* The reason of an end is for whoever started the program, too. */
+void
+cli_die(const struct fail *f)
+{
+	log_error("%s", f->text);
+	if (log_is_file)
+		fprintf(stderr, "%s: %s\n", cli_name, f->text);
+	exit(f->kind);
+}
+
+_Noreturn void
+cli_lost_output(const struct fail *f)
+{
+	struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+	if (poll(&out, 1, 0) > 0 && out.revents & POLLERR) {
+		signal(SIGPIPE, SIG_DFL);
+		raise(SIGPIPE);
+	}
+	cli_die(f);
+}
+
+void
+cli_ready(const char *endpoint)
+{
+	struct fail f;
+
+	printf("%s\n", endpoint);
+	if (fflush(stdout) == 0 && freopen("/dev/null", "w", stdout))
+		return;
+	fail_sys(&f, FAIL_IO, "cannot write standard output");
+	cli_die(&f);
+}
+
+int
+cli_end(int status)
+{
+	/* An earlier error has its reason no more; a fresh one does. */
+	const bool lost = ferror(stdout);
+
+	if (fclose(stdout) == 0 && !lost)
+		return status;
+	if (lost)
+		log_error("cannot write standard output");
+	else
+		log_error("cannot write standard output: %s", strerror(errno));
+	return FAIL_IO;
+}

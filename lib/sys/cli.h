@@ -1,0 +1,128 @@
+/*
+ * cli - what every main() needs, and nothing else does.
+ *
+ * These print and exit, so nothing else in lib/ may call them.  A program
+ * declares its options once, as data, and reads them in one loop; what all
+ * programs have in common is done here.
+ *
+ *	#define USAGE "[-b endpoint] [--plan] [--shuffle[=buffer]] input ..."
+ *
+ *	static const struct cli_option options[] = {
+ *		{ 'b',     "bind",    "ENDPOINT" },
+ *		{ PLAN,    "plan",    NULL },
+ *		{ SHUFFLE, "shuffle", "[BUFFER]" },
+ *		{ 0 }
+ *	};
+ *
+ *	cli_begin("ps-coord", USAGE, CLI_FILTER);
+ *	while ((c = cli_next(argc, argv, options, &common)) != -1) {
+ *		switch (c) {
+ *		case 'b':  o.bind = optarg; break;
+ *		case 'B':  o.batch = cli_uint(1, 65536); break;
+ *		case PLAN: o.plan = true; break;
+ *		...
+ *	}
+ *	... argv[optind] and on are the operands ...
+ *	if (work(&o, &f) < 0)
+ *		cli_die(&f);
+ *	return cli_end(0);
+ */
+#ifndef PS_CLI_H
+#define PS_CLI_H
+
+#include "base/fail.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <unistd.h>	/* optarg, optind */
+
+/* What SIGPIPE does: a daemon ignores it, a filter dies of it, quietly. */
+enum cli_kind { CLI_DAEMON, CLI_FILTER };
+
+/* The first id for an option without a letter. */
+#define CLI_LONG	256
+
+struct cli_option {
+	int id;			/* its letter, or CLI_LONG and up */
+	const char *name;	/* the long name, or NULL */
+	const char *argument;	/* NULL: none; "[...]": may be left out */
+};
+
+/*
+ * Options of every program.  { 0 } is where to begin; the last cli_next()
+ * puts in the defaults.
+ */
+struct cli_common {
+	const char *cluster;	/* -f: a file, or JSON; NULL */
+	const char *task;	/* -t: TYPE:INDEX; NULL */
+	const char *log;	/* --log; NULL is standard error */
+	uint64_t timeout_ms;	/* -w: patience with peers; 60 s */
+	bool insecure;		/* --insecure: any bind address will do */
+	bool quiet, verbose;	/* already told to log */
+};
+
+/* How the synopsis of every program begins; cli_begin() puts it there. */
+#define CLI_SYNOPSIS \
+	"[-hqVv] [-f cluster] [-t task] [-w timeout] [--insecure] [--log=file]"
+
+/*
+ * SIGTERM and SIGINT ask for a stop: cli_stop counts them, and cli_stop_fd
+ * becomes readable, and stays so, for those who sleep in poll.  The second
+ * ends the program on the spot.
+ */
+extern volatile sig_atomic_t cli_stop;
+extern int cli_stop_fd;
+
+/* The usage is the manual's SYNOPSIS behind the name and CLI_SYNOPSIS. */
+void cli_begin(const char *name, const char *usage, enum cli_kind);
+
+/*
+ * The id of the next option of the program's own, its argument in optarg,
+ * or -1 behind the last one; then the log is open and optind is the first
+ * operand.  Options of every program are taken in on the way.  --help and
+ * --version end the program with 0, what is unknown ends it with 64.
+ */
+int cli_next(int argc, char **argv, const struct cli_option *,
+	     struct cli_common *);
+
+/*
+ * The argument of the option that cli_next() just gave, as something else,
+ * or the end of the program with a line that names the option.
+ */
+uint64_t cli_uint(uint64_t min, uint64_t max);
+double cli_float(double min, double max);
+uint64_t cli_duration(void);		/* milliseconds, at least one */
+uint64_t cli_bytes(void);		/* at least one */
+int cli_choice(const char *const *names); /* its place; NULL ends the names */
+
+/* "I/N", I below N. */
+void cli_shard(uint64_t *i, uint64_t *n);
+
+/* "NAME: text; try 'NAME --help'" and 64. */
+_Noreturn void cli_usage(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+
+/* "NAME: text", and the kind of the failure as status. */
+_Noreturn void cli_die(const struct fail *);
+
+/*
+ * What was to go to standard output got lost, and a filter that has had to
+ * tidy up first ends now: like any other filter, by SIGPIPE without a word if
+ * its reader has gone, else as cli_die().
+ */
+_Noreturn void cli_lost_output(const struct fail *);
+
+/*
+ * Say on standard output where a daemon listens, now that it does, and close
+ * it: the line is the daemon's whole output.
+ */
+void cli_ready(const char *endpoint);
+
+/*
+ * The last word of main(): the status, unless what was written to standard
+ * output got lost; then 74.
+ */
+int cli_end(int status);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * eval_options - the command line of ps-eval.
+ */
+#ifndef PS_EVAL_OPTIONS_H
+#define PS_EVAL_OPTIONS_H
+
+#include "data/reader.h"
+#include "role/evaluator.h"
+#include "role/until.h"
+#include "store/cluster.h"
+#include "sys/cli.h"
+
+#define EVAL_USAGE \
+	"[-B batch] [-C directory] [-c endpoint] [-F format] [--follow] " \
+	"[--newest] [--no-header] [--predict] [--until=condition] input ..."
+
+struct eval_settings {
+	struct cli_common common;
+	struct cluster cluster;
+	struct evaluator_options evaluator;
+	struct reader_options reader;
+	struct until until;
+	const char *dir;	/* of checkpoints; NULL: score the live model */
+	bool follow, newest;
+	uint64_t batch;
+	char **inputs;
+	size_t count;
+};
+
+/* Ends the program when they make no sense. */
+void eval_settings_read(struct eval_settings *, int argc, char **argv);
+
+/* Ends the program unless every input can be read more than once. */
+void eval_settings_reread(const struct eval_settings *);
+void eval_settings_release(struct eval_settings *);
+
+#endif

@@ -1,0 +1,191 @@
+#include "sys/feed.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "sys/clock.h"
+#include "sys/prefetch.h"
+
+#include <stdlib.h>
+
+struct feed {
+	struct worker *worker;
+	struct feed_options o;
+	struct prefetch *data;	/* NULL: not opened yet */
+	bool data_over;
+	struct prefetch *eval;	/* of the evaluation under way */
+	uint64_t evaluation;	/* its number */
+	struct batch batch, eval_batch;
+	bool begun;		/* the batches are */
+	struct fail why;	/* it cannot be read; kind 0: it can */
+};
+
+struct feed *
+feed_new(struct worker *worker, const struct feed_options *o)
+{
+	struct feed *feed = mem_alloc(1, sizeof(*feed));
+
+	feed->worker = worker;
+	feed->o = *o;
+	return feed;
+}
+
+void
+feed_free(struct feed *feed)
+{
+	if (!feed)
+		return;
+	prefetch_close(feed->eval);
+	prefetch_close(feed->data);
+	batch_release(&feed->batch);
+	batch_release(&feed->eval_batch);
+	free(feed);
+}
+
+size_t
+feed_fds(const struct feed *feed, struct pollfd *fds)
+{
+	size_t count = 0;
+
+	if (feed->data && !feed->data_over)
+		fds[count++] = (struct pollfd){ prefetch_fd(feed->data),
+						POLLIN, 0 };
+	if (feed->eval)
+		fds[count++] = (struct pollfd){ prefetch_fd(feed->eval),
+						POLLIN, 0 };
+	return count;
+}
+
+/* The model is known: the inputs can be read. */
+static void
+begin_data(struct feed *feed)
+{
+	struct reader_options o = feed->o.reader;
+	const struct model *model = worker_model(feed->worker);
+	size_t inputs;
+	const struct input *input = model_inputs(model, &inputs);
+
+	o.seed = worker_seed(feed->worker) ^ feed->o.life;
+	if (feed->o.index != WIRE_NONE)	/* the same in every run */
+		o.seed = worker_seed(feed->worker) ^
+			(feed->o.index + 1) << 32;
+	batch_begin(&feed->batch, input, inputs, model_label(model));
+	batch_begin(&feed->eval_batch, input, inputs, model_label(model));
+	feed->begun = true;
+	feed->data = prefetch_open(model, feed->o.inputs, feed->o.count, &o,
+				   &feed->why);
+}
+
+/*
+ * Data that cannot be read are the error of the step that needs them, and of
+ * nobody if no step does.
+ */
+static void
+bad_data(struct feed *feed)
+{
+	feed->data_over = true;
+	log_warn("%s", feed->why.text);
+	worker_bad_data(feed->worker, &feed->why);
+}
+
+void
+feed_steps(struct feed *feed)
+{
+	uint64_t records;
+	size_t want;
+
+	if (!feed->begun && worker_model(feed->worker))
+		begin_data(feed);
+	if (feed->begun && !feed->data && !feed->data_over &&
+	    worker_want(feed->worker) > 0)
+		bad_data(feed);
+	while (feed->data && !feed->data_over &&
+	       (want = worker_want(feed->worker)) > 0) {
+		const int got = prefetch_take(feed->data, want, &feed->batch);
+
+		if (got == 0)
+			break;
+		if (got > 0) {
+			worker_batch(feed->worker, &feed->batch, clock_ms(),
+				     clock_us());
+			continue;
+		}
+		feed->data_over = true;
+		if (prefetch_end(feed->data, &records, &feed->why) < 0) {
+			bad_data(feed);
+		} else {
+			log_info("the data has ended: %llu records",
+				 (unsigned long long)records);
+			worker_exhausted(feed->worker, records);
+		}
+	}
+}
+
+int
+feed_status(const struct feed *feed)
+{
+	return feed->data_over ? (int)feed->why.kind : 0;
+}
+
+static void
+begin_evaluation(struct feed *feed, const struct worker_evaluation *e)
+{
+	const bool own = e->count == 0;
+	const struct reader_options o = {
+		.format = feed->o.reader.format,
+		.no_header = feed->o.reader.no_header,
+		.shard = e->shard, .shards = e->shards,
+		.allow_pipe = own	/* a peer's word is no command */
+	};
+	struct fail f;
+
+	feed->evaluation = e->number;
+	feed->eval = prefetch_open(worker_model(feed->worker),
+				   own ? feed->o.inputs : e->file,
+				   own ? feed->o.count : e->count, &o, &f);
+	if (!feed->eval)
+		worker_evaluation_failed(feed->worker, &f);
+}
+
+static void
+end_evaluation(struct feed *feed)
+{
+	uint64_t records;
+	struct fail f;
+
+	/* A shard without a record is none of an evaluation's faults. */
+	if (prefetch_end(feed->eval, &records, &f) < 0)
+		worker_evaluation_failed(feed->worker, &f);
+	else
+		worker_evaluation_batch(feed->worker, NULL, clock_ms());
+}
+
+void
+feed_evaluation(struct feed *feed)
+{
+	const struct worker_evaluation *e = worker_evaluation(feed->worker);
+
+	if (feed->eval && (!e || e->number != feed->evaluation)) {
+		prefetch_close(feed->eval);
+		feed->eval = NULL;
+	}
+	if (e && !feed->eval)
+		begin_evaluation(feed, e);
+	while (feed->eval && (e = worker_evaluation(feed->worker)) &&
+	       worker_evaluation_wants(feed->worker)) {
+		const int got = prefetch_take(feed->eval, e->batch,
+					      &feed->eval_batch);
+
+		if (got == 0)
+			return;
+		if (got > 0)
+			worker_evaluation_batch(feed->worker,
+						&feed->eval_batch,
+						clock_ms());
+		else
+			end_evaluation(feed);
+	}
+	if (feed->eval && !worker_evaluation(feed->worker)) {
+		prefetch_close(feed->eval);
+		feed->eval = NULL;
+	}
+}

@@ -1,0 +1,38 @@
+/*
+ * feed - bring a worker the batches that it wants.
+ *
+ * Its own inputs for steps, other files (or the same again) for evaluations;
+ * both are read ahead (see prefetch).
+ */
+#ifndef PS_FEED_H
+#define PS_FEED_H
+
+#include "data/reader.h"
+#include "role/worker.h"
+
+#include <poll.h>
+
+struct feed;
+
+struct feed_options {
+	struct reader_options reader;	/* its seed is the feed's to set */
+	char **inputs;			/* borrowed */
+	size_t count;
+	uint64_t life, index;		/* of the worker */
+};
+
+struct feed *feed_new(struct worker *, const struct feed_options *);
+void feed_free(struct feed *);
+
+/* What to wait for beside messages; returns how many, FEED_FDS at most. */
+#define FEED_FDS	2
+size_t feed_fds(const struct feed *, struct pollfd *);
+
+/* Give the worker what it wants, as far as it has been read. */
+void feed_steps(struct feed *);
+void feed_evaluation(struct feed *);
+
+/* 0, or of what kind the failure was that ended a step for want of data. */
+int feed_status(const struct feed *);
+
+#endif

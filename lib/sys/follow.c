@@ -1,0 +1,120 @@
+#include "sys/follow.h"
+
+#include "base/mem.h"
+#include "store/disk.h"
+#include "store/manifest.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+struct follow {
+	char *dir;
+	int fd;				/* of inotify; -1: there is none */
+	int watch;			/* on the last one; -1: none */
+	struct checkpoint_list list;	/* as of the last look */
+	size_t next;			/* of the list */
+	char *last;			/* the path given out last, or NULL */
+	uint64_t step;			/* of that */
+};
+
+struct follow *
+follow_open(const char *dir)
+{
+	struct follow *w = mem_alloc(1, sizeof(*w));
+
+	w->dir = mem_text(dir);
+	w->watch = -1;
+	w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	return w;
+}
+
+void
+follow_close(struct follow *w)
+{
+	if (!w)
+		return;
+	if (w->fd >= 0)
+		close(w->fd);
+	checkpoint_list_free(&w->list);
+	free(w->last);
+	free(w->dir);
+	free(w);
+}
+
+int
+follow_fd(const struct follow *w)
+{
+	return w->fd;
+}
+
+/* Before the look: what comes after it is an event again. */
+static void
+watch(struct follow *w)
+{
+	char events[4096];
+
+	while (w->fd >= 0 && read(w->fd, events, sizeof(events)) > 0)
+		;
+	if (w->fd < 0)
+		return;
+	/* Asked again each time, for folders may come and go. */
+	inotify_add_watch(w->fd, w->dir, IN_MOVED_TO | IN_ONLYDIR);
+	/* One that was published may be made the final one. */
+	if (w->last)
+		w->watch = inotify_add_watch(w->fd, w->last, IN_MOVED_TO |
+					     IN_ONLYDIR);
+}
+
+int
+follow_look(struct follow *w, struct fail *f)
+{
+	checkpoint_list_free(&w->list);
+	w->next = 0;
+	watch(w);
+	if (checkpoint_list(&w->list, w->dir, f) < 0)
+		return -1;
+	while (w->last && w->next < w->list.count &&
+	       w->list.step[w->next] <= w->step)
+		w->next++;
+	return 0;
+}
+
+const char *
+follow_next(struct follow *w)
+{
+	if (w->next == w->list.count)
+		return NULL;
+	if (w->watch >= 0)
+		inotify_rm_watch(w->fd, w->watch);
+	w->watch = -1;
+	free(w->last);
+	w->last = disk_path("%s/%s", w->dir, w->list.name[w->next]);
+	w->step = w->list.step[w->next++];
+	return w->last;
+}
+
+/* By its manifest alone, for its parts may be damaged. */
+bool
+follow_is_over(const struct follow *w)
+{
+	struct manifest m = { 0 };
+	struct text text = { 0 };
+	struct fail f;
+	char *path;
+	bool over;
+
+	if (!w->last || w->next < w->list.count)
+		return false;
+	path = disk_path("%s/" MANIFEST_FILE, w->last);
+	over = disk_read_text(AT_FDCWD, path, MANIFEST_MAX, &text,
+			      &f) == 0 &&
+		manifest_read(&m, text.data, text.size, &f) == 0 &&
+		m.info.final;
+	manifest_release(&m);
+	text_release(&text);
+	free(path);
+	return over;
+}

@@ -1,0 +1,39 @@
+/*
+ * follow - the checkpoints of a folder, oldest first, and new ones as they
+ * come.
+ *
+ * The folder is looked through at each event that inotify tells, and once a
+ * second besides, since inotify sees nothing of what other machines do on a
+ * network file system.
+ */
+#ifndef PS_FOLLOW_H
+#define PS_FOLLOW_H
+
+#include "base/fail.h"
+#include "store/checkpoint.h"
+
+#include <stdbool.h>
+
+struct follow;
+
+/* The folder need not be there yet. */
+struct follow *follow_open(const char *dir);
+void follow_close(struct follow *);
+
+/* Look: what is there, that was not given out.  FAIL_NOINPUT: no folder. */
+int follow_look(struct follow *, struct fail *);
+
+/* The path of the oldest of these, once; NULL: there is none just now. */
+const char *follow_next(struct follow *);
+
+/*
+ * Has the last one been given out, and is it the final one of its run?  It
+ * may become that only later.
+ */
+bool follow_is_over(const struct follow *);
+
+/* When to look again: readable, or so many milliseconds later. */
+#define FOLLOW_MS	1000
+int follow_fd(const struct follow *);
+
+#endif

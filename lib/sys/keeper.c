@@ -1,0 +1,133 @@
+#include "sys/keeper.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void
+warn(const char *text)
+{
+	log_warn("%s", text);
+}
+
+/* Has it every variable of the model, in the same shape? */
+static int
+check_model(const struct checkpoint *from, const struct model *model,
+	    struct fail *f)
+{
+	size_t variables, entries, j;
+	const struct variable *v = model_variables(model, &variables);
+	const struct checkpoint_entry *e = checkpoint_entries(from, &entries);
+	char here[SHAPE_TEXT], there[SHAPE_TEXT];
+
+	for (size_t i = 0; i < variables; i++) {
+		for (j = 0; j < entries; j++)
+			if (strcmp(e[j].variable, v[i].name) == 0 &&
+			    *e[j].slot == '\0')
+				break;
+		if (j == entries)
+			return fail(f, FAIL_DATA, "%s is of another model: "
+				    "it has no %s", checkpoint_path(from),
+				    v[i].name);
+		if (!shape_equal(e[j].shape, v[i].shape))
+			return fail(f, FAIL_DATA, "%s is of another model: "
+				    "its %s is %s, not %s",
+				    checkpoint_path(from), v[i].name,
+				    shape_text(e[j].shape, there),
+				    shape_text(v[i].shape, here));
+	}
+	return 0;
+}
+
+static struct checkpoint *
+open_restored(const struct keeper *k, const char *restore, struct fail *f)
+{
+	const char *slash = strrchr(restore, '/');
+	const size_t dir = strlen(k->dir);
+
+	if (strcmp(restore, "latest") == 0)
+		return checkpoint_newest(k->dir, warn, f);
+	/* Names travel to the servers, never paths. */
+	if (slash && ((size_t)(slash - restore) != dir ||
+		      strncmp(restore, k->dir, dir) != 0)) {
+		fail(f, FAIL_USAGE, "--restore: %s is not in %s, where the "
+		     "servers look", restore, k->dir);
+		return NULL;
+	}
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s", k->dir,
+		 slash ? slash + 1 : restore);
+	return checkpoint_open(path, true, f);
+}
+
+static void
+take_info(struct coord_options *o, const struct checkpoint *from)
+{
+	const char *path = checkpoint_path(from);
+	const char *slash = strrchr(path, '/');
+
+	snprintf(o->restore, sizeof(o->restore), "%.60s",
+		 slash ? slash + 1 : path);
+	o->restored = *checkpoint_info(from);
+}
+
+int
+keeper_begin(const struct keeper *k, const char *restore,
+	     const struct model *model, struct coord_options *o,
+	     struct fail *f)
+{
+	struct checkpoint_list list = { 0 };
+	struct checkpoint *from;
+	int status;
+
+	if (!k->dir)
+		return 0;
+	if (checkpoint_probe(k->dir, f) < 0)
+		return -1;
+	checkpoint_sweep(k->dir);	/* nobody writes before we ask */
+	o->checkpoint = true;
+	if (strcmp(restore, "none") == 0)
+		return 0;
+	if (strcmp(restore, "latest") == 0) {
+		if (checkpoint_list(&list, k->dir, f) < 0)
+			return -1;
+		const bool none = list.count == 0;
+
+		checkpoint_list_free(&list);
+		if (none)
+			return 0;
+	}
+	from = open_restored(k, restore, f);
+	if (!from)
+		return -1;
+	status = check_model(from, model, f);
+	if (status == 0)
+		take_info(o, from);
+	checkpoint_close(from);
+	return status;
+}
+
+void
+keeper_run(const struct keeper *k, struct coord *coord,
+	   const struct model_source *source, uint64_t now)
+{
+	const struct coord_job *job = coord_job(coord);
+	struct fail why;
+	int status;
+
+	if (!job)
+		return;
+	status = job->again ?
+		checkpoint_finish(k->dir, job->name, &why) :
+		checkpoint_publish(k->dir, job->name, &job->info, source,
+				   job->part, job->parts, &why);
+	if (status < 0 && why.kind == FAIL_NOINPUT)
+		fail_at(&why, "what the servers wrote is not in %s: is that "
+			"the directory of their -d?", k->dir);
+	if (status == 0 && k->keep > 0 &&
+	    checkpoint_prune(k->dir, k->keep, &why) < 0)
+		log_warn("%s", why.text);
+	coord_published(coord, status < 0 ? &why : NULL, now);
+}

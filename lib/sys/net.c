@@ -1,0 +1,653 @@
+#include "sys/net.h"
+
+#include "base/mem.h"
+#include "base/endpoint.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#define MAX_FRAME	((int64_t)64 << 20)	/* the peer is cut off */
+#define ZERO_COPY	((size_t)64 << 10)
+#define HANDSHAKE_MS	2000
+#define RECONNECT_MS	50
+#define RECONNECT_MAX_MS 2000
+#define BACKLOG		1024
+
+/* Peers that we dialled have this bit, above all routing ids. */
+#define DIALLED		((uint64_t)1 << 63)
+
+/*
+ * A ZeroMQ socket is heard only when its descriptor said that something may
+ * be there, or when something was sent (libzmq may then have seen, and
+ * unsignalled, what came in): every look for nothing costs a system call.
+ */
+struct ear {
+	void *socket;
+	int fd;
+	bool stirred;
+};
+
+struct dialled {
+	struct ear ear, monitor;
+	bool up, told;		/* somebody is there; NET_UP has said so */
+	char endpoint[256];
+};
+
+struct net {
+	void *context;
+	struct ear listener, listener_monitor;
+	int lock;		/* of an ipc endpoint */
+	char lock_path[300];
+	char endpoint[256];
+	struct dialled *dial;
+	size_t dials, dial_room;
+	uint64_t lease_ms;
+	size_t turn;		/* sockets are heard in turn */
+	struct pack header;
+	zmq_msg_t id, head, frame[MESSAGE_FRAMES];
+	struct pollfd *polled;
+	struct ear **polled_ear;	/* NULL for a descriptor of others */
+	size_t polled_room, ear_room;
+};
+
+static int
+trouble(struct fail *f, enum fail_kind kind, const char *what,
+	const char *endpoint)
+{
+	return fail(f, kind, "cannot %s %s: %s", what, endpoint,
+		    zmq_strerror(errno));
+}
+
+/*
+ * Routing ids come from rand(), which libzmq does not seed; and glibc must
+ * not return the memory of every large frame to the system.
+ */
+static void
+prepare_process(void)
+{
+	unsigned seed = 0;
+
+	if (getrandom(&seed, sizeof(seed), 0) == sizeof(seed))
+		srand(seed);
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	mallopt(M_TRIM_THRESHOLD, 128 << 20);
+}
+
+struct net *
+net_new(uint64_t lease_ms)
+{
+	struct net *net = mem_alloc(1, sizeof(*net));
+
+	prepare_process();
+	net->lock = -1;
+	net->lease_ms = lease_ms;
+	net->context = zmq_ctx_new();
+	zmq_msg_init(&net->id);
+	zmq_msg_init(&net->head);
+	for (size_t i = 0; i < MESSAGE_FRAMES; i++)
+		zmq_msg_init(&net->frame[i]);
+	return net;
+}
+
+static void
+close_with(const struct ear *ear, const struct ear *monitor, int linger_ms)
+{
+	if (!ear->socket)
+		return;
+	zmq_socket_monitor(ear->socket, NULL, 0);
+	if (monitor->socket)
+		zmq_close(monitor->socket);
+	zmq_setsockopt(ear->socket, ZMQ_LINGER, &linger_ms,
+		       sizeof(linger_ms));
+	zmq_close(ear->socket);
+}
+
+void
+net_free(struct net *net, int linger_ms)
+{
+	if (!net)
+		return;
+	for (size_t i = 0; i < MESSAGE_FRAMES; i++)
+		zmq_msg_close(&net->frame[i]);
+	zmq_msg_close(&net->head);
+	zmq_msg_close(&net->id);
+	for (size_t i = 0; i < net->dials; i++)
+		close_with(&net->dial[i].ear, &net->dial[i].monitor,
+			   linger_ms);
+	close_with(&net->listener, &net->listener_monitor, linger_ms);
+	zmq_ctx_term(net->context);
+	if (net->lock >= 0) {
+		unlink(net->lock_path);
+		close(net->lock);
+	}
+	pack_release(&net->header);
+	free(net->polled);
+	free(net->polled_ear);
+	free(net->dial);
+	free(net);
+}
+
+static void
+set(void *socket, int option, int value)
+{
+	zmq_setsockopt(socket, option, &value, sizeof(value));
+}
+
+/* With its descriptor; a look at it is due, as after every beginning. */
+static struct ear
+ear_of(void *socket)
+{
+	struct ear ear = { .socket = socket, .fd = -1, .stirred = true };
+	size_t size = sizeof(ear.fd);
+
+	if (socket)
+		zmq_getsockopt(socket, ZMQ_FD, &ear.fd, &size);
+	return ear;
+}
+
+static struct ear
+open_socket(struct net *net, int type)
+{
+	void *socket = zmq_socket(net->context, type);
+	const int64_t max = MAX_FRAME;
+	const int lease = (int)net->lease_ms;
+
+	if (!socket)
+		return ear_of(NULL);
+	zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max, sizeof(max));
+	set(socket, ZMQ_LINGER, 0);
+	set(socket, ZMQ_SNDHWM, 0);
+	set(socket, ZMQ_RCVHWM, 0);
+	set(socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS);
+	set(socket, ZMQ_HEARTBEAT_IVL, lease / 4 > 0 ? lease / 4 : 1);
+	set(socket, ZMQ_HEARTBEAT_TIMEOUT, lease);
+	set(socket, ZMQ_HEARTBEAT_TTL, lease);
+	set(socket, ZMQ_BACKLOG, BACKLOG);
+	if (type == ZMQ_ROUTER) {
+		set(socket, ZMQ_ROUTER_MANDATORY, 1);
+	} else {
+		set(socket, ZMQ_IMMEDIATE, 1);
+		set(socket, ZMQ_RECONNECT_IVL, RECONNECT_MS);
+		set(socket, ZMQ_RECONNECT_IVL_MAX, RECONNECT_MAX_MS);
+	}
+	return ear_of(socket);
+}
+
+/* A socket from which the comings and goings of another can be read. */
+static struct ear
+open_monitor(struct net *net, void *socket, int events)
+{
+	char address[64];
+	void *monitor;
+
+	snprintf(address, sizeof(address), "inproc://monitor-%p", socket);
+	if (zmq_socket_monitor(socket, address, events) < 0)
+		return ear_of(NULL);
+	monitor = zmq_socket(net->context, ZMQ_PAIR);
+	if (monitor)
+		zmq_connect(monitor, address);
+	return ear_of(monitor);
+}
+
+/*
+ * Binding an ipc endpoint steals it silently from whoever has it: hold a lock
+ * beside it for as long as it is ours.
+ */
+static int
+lock_path(struct net *net, const char *path, struct fail *f)
+{
+	int lock;
+
+	snprintf(net->lock_path, sizeof(net->lock_path), "%s.lock", path);
+	lock = open(net->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (lock < 0)
+		return fail_sys(f, FAIL_CREATE, "cannot make %s",
+				net->lock_path);
+	if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
+		net->lock = lock;	/* unlinked by its owner alone */
+		return 0;
+	}
+	close(lock);
+	return fail(f, FAIL_PEER, "cannot listen on ipc://%s: "
+		    "another program does", path);
+}
+
+/* The number of a tcp endpoint's host, by name or number. */
+static int
+find_host(const char *endpoint, char number[INET_ADDRSTRLEN], struct fail *f)
+{
+	const char *host = endpoint + strlen("tcp://");
+	struct addrinfo hints = { .ai_family = AF_INET,
+				  .ai_socktype = SOCK_STREAM };
+	struct addrinfo *found;
+	struct sockaddr_in address;
+	char name[256];
+
+	snprintf(name, sizeof(name), "%.*s",
+		 (int)(strrchr(host, ':') - host), host);
+	if (getaddrinfo(name, NULL, &hints, &found) != 0)
+		return fail(f, FAIL_PEER, "%s: no host is called %s",
+			    endpoint, name);
+	memcpy(&address, found->ai_addr, sizeof(address));
+	inet_ntop(AF_INET, &address.sin_addr, number, INET_ADDRSTRLEN);
+	freeaddrinfo(found);
+	return 0;
+}
+
+void
+net_blame_host(const char *endpoint, struct fail *f)
+{
+	char number[INET_ADDRSTRLEN];
+	struct fail why;
+
+	if (f->kind == FAIL_PEER && strncmp(endpoint, "tcp://", 6) == 0 &&
+	    find_host(endpoint, number, &why) < 0)
+		*f = why;
+}
+
+/* libzmq binds to numbers only: find the number of a host's name. */
+static int
+resolve(const char *endpoint, char *numeric, size_t size, struct fail *f)
+{
+	char number[INET_ADDRSTRLEN];
+
+	snprintf(numeric, size, "%s", endpoint);
+	if (strncmp(endpoint, "tcp://*:", 8) == 0)
+		return 0;
+	if (find_host(endpoint, number, f) < 0)
+		return -1;
+	snprintf(numeric, size, "tcp://%s%s", number,
+		 strrchr(endpoint, ':'));
+	return 0;
+}
+
+int
+net_listen(struct net *net, const char *endpoint, bool insecure,
+	   struct fail *f)
+{
+	const bool ipc = strncmp(endpoint, "ipc://", 6) == 0;
+	size_t size = sizeof(net->endpoint);
+	char numeric[300];
+
+	if (endpoint_check(endpoint, ENDPOINT_BIND, f) < 0)
+		return -1;
+	if (!insecure && !endpoint_loopback(endpoint))
+		return fail(f, FAIL_DENIED, "%s can be reached by strangers: "
+			    "listen on 127.0.0.1 or ipc://, or say --insecure",
+			    endpoint);
+	if (ipc ? lock_path(net, endpoint + 6, f) < 0 :
+	    resolve(endpoint, numeric, sizeof(numeric), f) < 0)
+		return -1;
+	net->listener = open_socket(net, ZMQ_ROUTER);
+	if (!net->listener.socket)
+		return trouble(f, FAIL_INTERNAL, "open", endpoint);
+	net->listener_monitor = open_monitor(net, net->listener.socket,
+					     ZMQ_EVENT_DISCONNECTED);
+
+	const mode_t mask = umask(0077);	/* of the ipc socket's file */
+	const int bound = zmq_bind(net->listener.socket,
+				   ipc ? endpoint : numeric);
+
+	umask(mask);
+	if (bound < 0)
+		return trouble(f, FAIL_PEER, "listen on", endpoint);
+	zmq_getsockopt(net->listener.socket, ZMQ_LAST_ENDPOINT, net->endpoint,
+		       &size);
+	return 0;
+}
+
+const char *
+net_endpoint(const struct net *net)
+{
+	return net->listener.socket ? net->endpoint : NULL;
+}
+
+int
+net_dial(struct net *net, const char *endpoint, uint64_t *peer,
+	 struct fail *f)
+{
+	struct dialled *d;
+
+	if (endpoint_check(endpoint, ENDPOINT_CONNECT, f) < 0)
+		return -1;
+	net->dial = mem_grow(net->dial, net->dials, &net->dial_room,
+			     sizeof(*net->dial));
+	d = &net->dial[net->dials];
+	*d = (struct dialled){ .ear = open_socket(net, ZMQ_DEALER) };
+	snprintf(d->endpoint, sizeof(d->endpoint), "%s", endpoint);
+	if (!d->ear.socket)
+		return trouble(f, FAIL_INTERNAL, "open", endpoint);
+	d->monitor = open_monitor(net, d->ear.socket, ZMQ_EVENT_DISCONNECTED |
+				  ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
+	if (zmq_connect(d->ear.socket, endpoint) < 0) {
+		trouble(f, FAIL_PEER, "reach", endpoint);
+		close_with(&d->ear, &d->monitor, 0);
+		return -1;
+	}
+	*peer = DIALLED | net->dials++;
+	return 0;
+}
+
+static struct dialled *
+dialled(struct net *net, uint64_t peer)
+{
+	const uint64_t i = peer & ~DIALLED;
+
+	return peer & DIALLED && i < net->dials && net->dial[i].ear.socket ?
+		&net->dial[i] : NULL;
+}
+
+void
+net_hang_up(struct net *net, uint64_t peer)
+{
+	struct dialled *d = dialled(net, peer);
+
+	if (!d)
+		return;
+	close_with(&d->ear, &d->monitor, 0);
+	d->ear.socket = d->monitor.socket = NULL;
+}
+
+/* The next event of a monitor, or 0. */
+static uint16_t
+monitored(struct ear *monitor)
+{
+	uint16_t event = 0;
+	zmq_msg_t frame;
+	bool first = true;
+
+	if (!monitor->stirred || !monitor->socket)
+		return 0;
+	zmq_msg_init(&frame);
+	while (zmq_msg_recv(&frame, monitor->socket, ZMQ_DONTWAIT) >= 0) {
+		if (first && zmq_msg_size(&frame) >= sizeof(event))
+			memcpy(&event, zmq_msg_data(&frame), sizeof(event));
+		first = false;
+		if (!zmq_msg_more(&frame))
+			break;
+	}
+	zmq_msg_close(&frame);
+	monitor->stirred = event != 0;
+	return event;
+}
+
+static bool
+writable(void *socket)
+{
+	int events = 0;
+	size_t size = sizeof(events);
+
+	return zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) == 0 &&
+		events & ZMQ_POLLOUT;
+}
+
+/* What the monitor of a dialled peer knows. */
+static enum net_event_kind
+comings(struct dialled *d)
+{
+	const uint16_t event = monitored(&d->monitor);
+
+	if (event == ZMQ_EVENT_DISCONNECTED) {
+		const bool was = d->told;
+
+		d->up = d->told = false;
+		return was ? NET_DOWN : NET_NOTHING;
+	}
+	if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
+		d->up = true;
+	if (!d->up || d->told || !writable(d->ear.socket))
+		return NET_NOTHING;
+	d->told = true;
+	return NET_UP;
+}
+
+/* A routing id of libzmq's making: five bytes, the first one 0. */
+static uint64_t
+peer_of(zmq_msg_t *id)
+{
+	uint64_t peer = 0;
+
+	if (zmq_msg_size(id) == 5)
+		memcpy(&peer, zmq_msg_data(id), 5);
+	return peer;
+}
+
+/* All frames of one message; those too many are dropped. */
+static bool
+take(struct net *net, void *socket, size_t *frames)
+{
+	*frames = 0;
+	if (socket == net->listener.socket &&
+	    (zmq_msg_recv(&net->id, socket, ZMQ_DONTWAIT) < 0 ||
+	     !zmq_msg_more(&net->id)))
+		return false;
+	if (zmq_msg_recv(&net->head, socket, ZMQ_DONTWAIT) < 0)
+		return false;
+
+	bool more = zmq_msg_more(&net->head);
+
+	while (more) {
+		zmq_msg_t *to = &net->frame[*frames < MESSAGE_FRAMES ?
+					    *frames : MESSAGE_FRAMES - 1];
+
+		if (zmq_msg_recv(to, socket, ZMQ_DONTWAIT) < 0)
+			break;
+		more = zmq_msg_more(to);
+		++*frames;
+	}
+	return true;
+}
+
+static bool
+receive(struct net *net, struct ear *ear, uint64_t peer, struct net_event *e)
+{
+	struct message *m = &e->message;
+	void *socket = ear->socket;
+	size_t frames;
+
+	if (!ear->stirred)
+		return false;
+	ear->stirred = take(net, socket, &frames);
+	if (!ear->stirred)
+		return false;
+	e->peer = socket == net->listener.socket ? peer_of(&net->id) : peer;
+	e->kind = NET_GARBAGE;
+	if (message_read(m, zmq_msg_data(&net->head),
+			 zmq_msg_size(&net->head), &e->why) < 0)
+		return true;
+	m->frames = frames;
+	if (frames > MESSAGE_FRAMES || message_check_frames(m, &e->why) < 0) {
+		if (frames > MESSAGE_FRAMES)
+			fail(&e->why, FAIL_PROTOCOL, "%zu frames", frames);
+		return true;
+	}
+	for (size_t i = 0; i < frames; i++) {
+		m->frame[i].data = zmq_msg_data(&net->frame[i]);
+		m->frame[i].size = zmq_msg_size(&net->frame[i]);
+	}
+	e->kind = NET_MESSAGE;
+	return true;
+}
+
+/* Socket i of all: the listener, then those dialled. */
+static bool
+hear(struct net *net, size_t i, struct net_event *e)
+{
+	if (i == 0) {
+		if (!net->listener.socket)
+			return false;
+		if (monitored(&net->listener_monitor)) {
+			e->kind = NET_SOMEBODY_LEFT;
+			return true;
+		}
+		return receive(net, &net->listener, 0, e);
+	}
+	struct dialled *d = &net->dial[i - 1];
+
+	if (!d->ear.socket)
+		return false;
+	e->peer = DIALLED | (i - 1);
+	e->kind = comings(d);
+	return e->kind != NET_NOTHING ||
+		receive(net, &d->ear, e->peer, e);
+}
+
+void
+net_next(struct net *net, struct net_event *e)
+{
+	const size_t sockets = 1 + net->dials;
+
+	for (size_t i = 0; i < sockets; i++) {
+		const size_t at = (net->turn + i) % sockets;
+
+		e->kind = NET_NOTHING;
+		if (hear(net, at, e)) {
+			net->turn = at + 1;
+			return;
+		}
+	}
+	e->kind = NET_NOTHING;
+}
+
+static void
+add_polled(struct net *net, size_t *count, struct pollfd fd, struct ear *ear)
+{
+	net->polled = mem_grow(net->polled, *count, &net->polled_room,
+			       sizeof(*net->polled));
+	net->polled_ear = mem_grow(net->polled_ear, *count, &net->ear_room,
+				   sizeof(*net->polled_ear));
+	net->polled[*count] = fd;
+	net->polled_ear[(*count)++] = ear;
+}
+
+static void
+add_ear(struct net *net, size_t *count, struct ear *ear)
+{
+	if (ear->socket)
+		add_polled(net, count, (struct pollfd){ .fd = ear->fd,
+							.events = POLLIN },
+			   ear);
+}
+
+int
+net_wait(struct net *net, struct pollfd *fds, size_t count, int64_t ms,
+	 struct fail *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		add_polled(net, &n, fds[i], NULL);
+	add_ear(net, &n, &net->listener);
+	add_ear(net, &n, &net->listener_monitor);
+	for (size_t i = 0; i < net->dials; i++) {
+		struct dialled *d = &net->dial[i];
+
+		add_ear(net, &n, &d->ear);
+		add_ear(net, &n, &d->monitor);
+		/* Up, but not yet writable: no descriptor tells when. */
+		if (d->ear.socket && d->up && !d->told)
+			ms = 1;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (net->polled_ear[i] && net->polled_ear[i]->stirred)
+			ms = 0;
+	if (poll(net->polled, n, (int)ms) < 0) {
+		if (errno != EINTR)
+			return fail_sys(f, FAIL_INTERNAL, "cannot poll");
+		for (size_t i = 0; i < n; i++)
+			net->polled[i].revents = 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (net->polled_ear[i] && net->polled[i].revents)
+			net->polled_ear[i]->stirred = true;
+	for (size_t i = 0; i < count; i++)
+		fds[i].revents = net->polled[i].revents;
+	return 0;
+}
+
+static void
+release(void *data, void *hint)
+{
+	(void)data;
+	hold_drop(hint);
+}
+
+static int
+send_frame(void *socket, const struct frame *frame, int flags)
+{
+	zmq_msg_t out;
+
+	if (!frame->hold || frame->size < ZERO_COPY)
+		return zmq_send(socket, frame->data, frame->size, flags) < 0 ?
+			-1 : 0;
+	hold_take(frame->hold);
+	/* libzmq only reads it. */
+	zmq_msg_init_data(&out, (void *)(uintptr_t)frame->data, frame->size,
+			  release, frame->hold);
+	if (zmq_msg_send(&out, socket, flags) >= 0)
+		return 0;
+	zmq_msg_close(&out);
+	return -1;
+}
+
+int
+net_send(struct net *net, uint64_t peer, const struct message *m)
+{
+	struct dialled *d = dialled(net, peer);
+	struct ear *ear = d ? &d->ear : &net->listener;
+	void *socket = ear->socket;
+	const int flags = ZMQ_DONTWAIT;
+
+	ear->stirred = true;
+	if (!socket || (!d && peer & DIALLED))
+		return -1;
+	if (!d && zmq_send(socket, &peer, 5, flags | ZMQ_SNDMORE) < 0)
+		return -1;
+	pack_reset(&net->header);
+	message_write(&net->header, m);
+
+	struct frame header = { net->header.data, net->header.size, NULL };
+	int sent = send_frame(socket, &header, flags |
+			      (m->frames ? ZMQ_SNDMORE : 0));
+
+	for (size_t i = 0; sent == 0 && i < m->frames; i++)
+		sent = send_frame(socket, &m->frame[i], flags |
+				  (i + 1 < m->frames ? ZMQ_SNDMORE : 0));
+	return sent;
+}
+
+static int
+send_to(void *net, uint64_t peer, const struct message *m)
+{
+	return net_send(net, peer, m);
+}
+
+static int
+dial_to(void *net, const char *endpoint, uint64_t *peer, struct fail *f)
+{
+	return net_dial(net, endpoint, peer, f);
+}
+
+static void
+hang_up_on(void *net, uint64_t peer)
+{
+	net_hang_up(net, peer);
+}
+
+struct outbox
+net_outbox(struct net *net)
+{
+	return (struct outbox){ .send = send_to, .dial = dial_to,
+				.hang_up = hang_up_on, .to = net };
+}

@@ -1,0 +1,83 @@
+/*
+ * net - messages to and from peers, over ZeroMQ.
+ *
+ * The only module that knows ZeroMQ.  A net listens at one endpoint at most
+ * and dials any number of others; each of these is a peer, a number that
+ * stays the same while the connection lasts (for one that we dialled: for
+ * ever).  What a message means is none of its business.
+ *
+ * Sending never blocks and says nothing of arrival: answers do.
+ */
+#ifndef PS_NET_H
+#define PS_NET_H
+
+#include "base/fail.h"
+#include "role/outbox.h"
+#include "wire/message.h"
+
+#include <poll.h>
+
+struct net;
+
+/* The lease is how long a peer may be silent before it counts as lost. */
+struct net *net_new(uint64_t lease_ms);
+
+/* What is still to be sent has linger_ms to leave. */
+void net_free(struct net *, int linger_ms);
+
+/*
+ * Listen.  "tcp://127.0.0.1:*" asks the system for a port.  An address that
+ * is neither loopback nor ipc is refused (FAIL_DENIED) unless insecure.
+ */
+int net_listen(struct net *, const char *endpoint, bool insecure,
+	       struct fail *);
+
+/* As bound, port filled in; NULL if it does not listen. */
+const char *net_endpoint(const struct net *);
+
+/* Dial.  NET_UP tells when there is somebody at the other end. */
+int net_dial(struct net *, const char *endpoint, uint64_t *peer,
+	     struct fail *);
+void net_hang_up(struct net *, uint64_t peer);
+
+/*
+ * Dialling goes on trying when the endpoint's host has no number, since names
+ * may come to be known later.  So when the peer there has failed us
+ * (FAIL_PEER) and its host is still not known, say this instead.
+ */
+void net_blame_host(const char *endpoint, struct fail *);
+
+enum net_event_kind {
+	NET_NOTHING,
+	NET_MESSAGE,		/* peer said message */
+	NET_GARBAGE,		/* peer sent what is none: text says why */
+	NET_UP,			/* a peer that we dialled is there */
+	NET_DOWN,		/* a peer that we dialled went away */
+	NET_SOMEBODY_LEFT	/* one of those who dialled us: send to find
+				   out who */
+};
+
+struct net_event {
+	enum net_event_kind kind;
+	uint64_t peer;
+	struct message message;	/* good until the next call */
+	struct fail why;
+};
+
+/* The next thing that happened, without waiting. */
+void net_next(struct net *, struct net_event *);
+
+/*
+ * Wait until something happens, a descriptor is ready (its revents are set),
+ * or the milliseconds ran out (-1: never).
+ */
+int net_wait(struct net *, struct pollfd *fds, size_t count, int64_t ms,
+	     struct fail *);
+
+/* 0; or -1: there is no such peer any more. */
+int net_send(struct net *, uint64_t peer, const struct message *);
+
+/* The same as an outbox of a role. */
+struct outbox net_outbox(struct net *);
+
+#endif

@@ -1,0 +1,44 @@
+#include "sys/progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define DRAW_MS	100
+
+static bool drawn;
+
+bool
+progress_possible(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+}
+
+void
+progress_wipe(void)
+{
+	if (drawn)
+		fputs("\r\033[K", stderr);
+	drawn = false;
+}
+
+void
+progress_draw(const char *text, uint64_t now)
+{
+	static uint64_t last;
+	struct winsize size;
+	int columns = 80;
+
+	if (drawn && now - last < DRAW_MS)
+		return;
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
+		columns = size.ws_col;
+	fprintf(stderr, "\r%.*s\033[K", columns - 1, text);
+	fflush(stderr);
+	drawn = true;
+	last = now;
+}

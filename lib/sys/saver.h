@@ -1,0 +1,23 @@
+/*
+ * saver - a server's work on files: parts of checkpoints.
+ *
+ * Written in a thread of its own, one at a time, while the server goes on:
+ * what is written is frozen.  Read at once: nobody trains meanwhile.
+ */
+#ifndef PS_SAVER_H
+#define PS_SAVER_H
+
+#include "role/server.h"
+
+struct saver;
+
+struct saver *saver_new(const char *dir);	/* NULL: there is none */
+void saver_free(struct saver *);	/* waits for what is being written */
+
+/* Readable when something has been written. */
+int saver_fd(const struct saver *);
+
+/* End what has been written, begin what is asked for. */
+void saver_run(struct saver *, struct server *);
+
+#endif

@@ -1,0 +1,173 @@
+#include "sys/scoring.h"
+
+#include "role/line.h"
+#include "sys/clock.h"
+#include "sys/snapshot.h"
+
+#include <poll.h>
+#include <string.h>
+
+int
+scoring_begin(struct scoring *g, const struct model *model,
+	      const struct evaluation *e, struct fail *f)
+{
+	const struct eval_settings *s = g->s;
+	size_t inputs;
+	const struct input *input = model_inputs(model, &inputs);
+
+	if (until_holds(&s->until, e, f) < 0)
+		return -1;
+	g->data = prefetch_open(model, s->inputs, s->count, &s->reader, f);
+	if (!g->data)
+		return -1;
+	batch_begin(&g->batch, input, inputs, model_label(model));
+	g->model = model;
+	g->over = false;
+	g->began_ms = clock_ms();
+	return 0;
+}
+
+void
+scoring_close(struct scoring *g)
+{
+	prefetch_close(g->data);
+	g->data = NULL;
+	g->model = NULL;
+	batch_release(&g->batch);
+}
+
+int
+scoring_fd(const struct scoring *g)
+{
+	return prefetch_fd(g->data);
+}
+
+int
+scoring_next(struct scoring *g, struct fail *f)
+{
+	const int got = prefetch_take(g->data, g->s->batch, &g->batch);
+	uint64_t records;
+
+	if (got >= 0)
+		return got;
+	g->over = true;
+	return prefetch_end(g->data, &records, f);
+}
+
+static int
+flush(struct scoring *g, struct fail *f)
+{
+	if (fflush(g->out) == 0)
+		return 0;
+	return fail_sys(f, FAIL_IO, "cannot write standard output");
+}
+
+int
+scoring_add(struct scoring *g, const struct evaluation *e, struct fail *f)
+{
+	const size_t outputs = model_outputs(g->model);
+	const float *x = compute_prediction(e->compute);
+
+	if (!g->s->evaluator.predict)
+		return 0;
+	for (size_t i = 0; i < g->batch.examples * outputs; i++)
+		fprintf(g->out, "%.9g%c", (double)x[i],
+			(i + 1) % outputs == 0 ? '\n' : '\t');
+	return flush(g, f);
+}
+
+static void
+add_name(struct text *line, const struct checkpoint *from)
+{
+	const char *path = checkpoint_path(from);
+	const char *slash = strrchr(path, '/');
+
+	text_add(line, "\"checkpoint\":");
+	line_string(line, slash ? slash + 1 : path);
+	text_add(line, ",");
+}
+
+int
+scoring_end(struct scoring *g, const struct evaluation *e, uint64_t step,
+	    const struct checkpoint *from, struct fail *f)
+{
+	struct text line = { 0 };
+
+	g->ended++;
+	if (g->s->evaluator.predict)
+		return 0;
+	if (from)
+		add_name(&line, from);
+	text_add(&line, "\"step\":%llu,", (unsigned long long)step);
+	if (from)
+		text_add(&line, "\"final\":%s,",
+			 checkpoint_info(from)->final ? "true" : "false");
+	line_scores(&line, e->examples, e->loss, e->metric, e->metrics,
+		    e->state);
+	text_add(&line, ",\"seconds\":");
+	line_number(&line, (double)(clock_ms() - g->began_ms) / 1000);
+	fprintf(g->out, "{%s}\n", line.data);
+	text_release(&line);
+	g->met = until_holds(&g->s->until, e, f) > 0;
+	return flush(g, f);
+}
+
+/* ---- with a checkpoint ---- */
+
+static void
+wait_for_batch(const struct scoring *g)
+{
+	struct pollfd fds[] = {
+		{ .fd = cli_stop_fd, .events = POLLIN },
+		{ .fd = scoring_fd(g), .events = POLLIN }
+	};
+
+	poll(fds, 2, -1);
+}
+
+static int
+score_batches(struct scoring *g, struct snapshot *s, struct evaluation *e,
+	      struct fail *f)
+{
+	while (!cli_stop) {
+		const int got = scoring_next(g, f);
+
+		if (got < 0)
+			return -1;
+		if (g->over)
+			return scoring_end(g, e,
+					   checkpoint_info(s->from)->step,
+					   s->from, f);
+		if (got == 0) {
+			wait_for_batch(g);
+			continue;
+		}
+		evaluation_begin(e, &g->batch);
+		if (snapshot_fill(s, e->compute, f) < 0)
+			return 1;
+		evaluation_end(e, !g->s->evaluator.predict);
+		if (scoring_add(g, e, f) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+scoring_checkpoint(struct scoring *g, struct checkpoint **from,
+		   struct fail *f)
+{
+	struct evaluation e;
+	struct snapshot s;
+	int status;
+
+	if (snapshot_open(&s, from, f) < 0)
+		return 1;
+	evaluation_open(&e, s.model);
+	status = scoring_begin(g, s.model, &e, f);
+	if (status == 0)
+		status = score_batches(g, &s, &e, f);
+	scoring_close(g);
+	evaluation_close(&e);
+	snapshot_close(&s);
+	return status;
+}

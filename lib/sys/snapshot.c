@@ -1,0 +1,96 @@
+#include "sys/snapshot.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int
+read_whole(struct snapshot *s, struct fail *f)
+{
+	size_t variables;
+	const struct variable *v = model_variables(s->model, &variables);
+
+	s->value = mem_alloc(variables, sizeof(*s->value));
+	for (size_t i = 0; i < variables; i++) {
+		const struct rows all = { 0, shape_rows(v[i].shape) };
+
+		if (v[i].table)
+			continue;
+		s->value[i] = mem_alloc(shape_size(v[i].shape),
+					sizeof(float));
+		if (checkpoint_read(s->from, v[i].name, "", v[i].shape, all,
+				    s->value[i], NULL, f) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+snapshot_open(struct snapshot *s, struct checkpoint **from, struct fail *f)
+{
+	*s = (struct snapshot){ .from = *from };
+	*from = NULL;
+	s->model = model_parse(checkpoint_model(s->from), f);
+	if (!s->model)
+		fail_at(f, "%s", checkpoint_path(s->from));
+	if (s->model && read_whole(s, f) == 0)
+		return 0;
+	snapshot_close(s);
+	return -1;
+}
+
+void
+snapshot_close(struct snapshot *s)
+{
+	size_t variables = 0;
+
+	if (s->model)
+		model_variables(s->model, &variables);
+	for (size_t i = 0; s->value && i < variables; i++)
+		free(s->value[i]);
+	free(s->value);
+	model_free(s->model);
+	checkpoint_close(s->from);
+	*s = (struct snapshot){ 0 };
+}
+
+/* Ids that follow one another are one read. */
+static int
+read_rows(struct snapshot *s, const struct variable *v,
+	  const struct compute_rows *rows, float *to, struct fail *f)
+{
+	const size_t width = shape_width(v->shape);
+	size_t n;
+
+	for (size_t i = 0; i < rows->count; i += n) {
+		n = 1;
+		while (i + n < rows->count &&
+		       rows->ids[i + n] == rows->ids[i] + n)
+			n++;
+		if (checkpoint_read(s->from, v->name, "", v->shape,
+				    (struct rows){ rows->ids[i], n },
+				    to + i * width, NULL, f) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+snapshot_fill(struct snapshot *s, struct compute *c, struct fail *f)
+{
+	size_t variables;
+	const struct variable *v = model_variables(s->model, &variables);
+
+	for (size_t i = 0; i < variables; i++) {
+		const struct compute_rows rows = compute_rows(c, i);
+		float *to = compute_value(c, i);
+
+		if (!s->value[i] && read_rows(s, &v[i], &rows, to, f) < 0)
+			return -1;
+		if (s->value[i])
+			memcpy(to, s->value[i], shape_size(v[i].shape) *
+			       sizeof(float));
+	}
+	return 0;
+}

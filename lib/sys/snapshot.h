@@ -1,0 +1,31 @@
+/*
+ * snapshot - a checkpoint, ready to be computed with: its model, and values
+ * for any batch.
+ *
+ * Variables that every batch needs whole are read once and kept; of tables,
+ * only the rows of a batch are read, each time.  So memory is bounded by the
+ * model without its tables, and tables by the page cache.
+ */
+#ifndef PS_SNAPSHOT_H
+#define PS_SNAPSHOT_H
+
+#include "model/compute.h"
+#include "store/checkpoint.h"
+
+struct snapshot {
+	struct checkpoint *from;
+	struct model *model;
+	float **value;		/* of each variable; NULL: a table */
+};
+
+/*
+ * Takes the checkpoint over, also on failure.  FAIL_DATA if it does not hold
+ * what its own model needs.
+ */
+int snapshot_open(struct snapshot *, struct checkpoint **, struct fail *);
+void snapshot_close(struct snapshot *);
+
+/* Fill in the values that compute_begin() has found to be needed. */
+int snapshot_fill(struct snapshot *, struct compute *, struct fail *);
+
+#endif

@@ -1,0 +1,127 @@
+#include "sys/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READ_BYTES	((size_t)64 << 10)
+#define MAX_LINE	((size_t)16 << 20)
+
+int
+stream_open(struct stream *in, const char *path, struct fail *f)
+{
+	*in = (struct stream){ .fd = STDIN_FILENO, .name = path };
+	if (strcmp(path, "-") == 0) {
+		in->name = "standard input";
+		return 0;
+	}
+	in->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (in->fd >= 0)
+		return 0;
+	return fail_sys(f, FAIL_NOINPUT, "cannot open %s", path);
+}
+
+void
+stream_close(struct stream *in)
+{
+	if (in->fd > STDERR_FILENO)
+		close(in->fd);
+	text_release(&in->text);
+}
+
+int
+stream_read(struct stream *in, struct fail *f)
+{
+	char bytes[READ_BYTES];
+	const ssize_t n = read(in->fd, bytes, sizeof(bytes));
+
+	if (n < 0)
+		return errno == EINTR || errno == EAGAIN ? 0 :
+			fail_sys(f, FAIL_IO, "cannot read %s", in->name);
+	/* What was handed out makes room. */
+	if (in->at > 0) {
+		memmove(in->text.data, in->text.data + in->at,
+			in->text.size - in->at + 1);
+		in->text.size -= in->at;
+		in->at = 0;
+	}
+	if (in->text.size > MAX_LINE)
+		return fail(f, FAIL_DATA, "%s: a line without an end",
+			    in->name);
+	in->end = n == 0;
+	if (n > 0)
+		text_add_bytes(&in->text, bytes, (size_t)n);
+	else if (in->text.size > 0 &&
+		 in->text.data[in->text.size - 1] != '\n')
+		text_add_bytes(&in->text, "\n", 1);
+	return 0;
+}
+
+char *
+stream_next(struct stream *in)
+{
+	char *line = in->text.data + in->at;
+	char *end = in->at < in->text.size ?
+		memchr(line, '\n', in->text.size - in->at) : NULL;
+
+	if (!end)
+		return NULL;
+	*end = '\0';
+	in->at += (size_t)(end - line) + 1;
+	in->number++;
+	return line;
+}
+
+int
+stream_create(const char *path, struct fail *f)
+{
+	int fd = STDOUT_FILENO;
+
+	if (path)
+		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+			  0666);
+	return fd >= 0 ? fd :
+		fail_sys(f, FAIL_CREATE, "cannot write %s", path);
+}
+
+/* A pipe that is writable takes this much without waiting. */
+static size_t
+at_once(int fd, size_t size)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+		return size;
+	return size < PIPE_BUF ? size : PIPE_BUF;
+}
+
+int
+stream_write(int fd, struct text *text, struct fail *f)
+{
+	size_t done = 0;
+
+	while (done < text->size) {
+		struct pollfd ready = { .fd = fd, .events = POLLOUT };
+		ssize_t n;
+
+		if (poll(&ready, 1, 0) <= 0)
+			break;
+		n = write(fd, text->data + done,
+			  at_once(fd, text->size - done));
+		if (n < 0 && errno != EINTR && errno != EAGAIN)
+			return fail_sys(f, FAIL_IO,
+					"cannot write standard output");
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	if (done > 0) {
+		memmove(text->data, text->data + done, text->size - done + 1);
+		text->size -= done;
+	}
+	return 0;
+}

@@ -1,0 +1,42 @@
+/*
+ * stream - text in and out of descriptors that others may be slow at.
+ *
+ * Reading and writing never wait: the program polls, and goes on with its
+ * peers meanwhile.  The descriptors' flags are left alone, since they may be
+ * shared with other programs.
+ */
+#ifndef PS_STREAM_H
+#define PS_STREAM_H
+
+#include "base/fail.h"
+#include "base/text.h"
+
+struct stream {
+	int fd;
+	const char *name;	/* for messages */
+	struct text text;	/* from at on not handed out yet */
+	size_t at;
+	uint64_t number;	/* of the last line, from 1 */
+	bool end;		/* there is no more to read */
+};
+
+/* "-" is standard input. */
+int stream_open(struct stream *, const char *path, struct fail *);
+void stream_close(struct stream *);
+
+/* Read once; call it when poll says that it is readable. */
+int stream_read(struct stream *, struct fail *);
+
+/* The next whole line without its newline, good until the next read. */
+char *stream_next(struct stream *);
+
+/* To write to: a file made anew, or standard output (NULL). */
+int stream_create(const char *path, struct fail *);
+
+/*
+ * Write as much of a text as the descriptor takes at once, when poll says
+ * that it is writable, and drop it from the text.
+ */
+int stream_write(int fd, struct text *, struct fail *);
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * Batches have the size that is asked for, though others were read ahead, and
+ * their examples come in order, each once.
+ */
+#include "sys/prefetch.h"
+
+#include "files.h"
+#include "tap.h"
+
+#include <poll.h>
+
+#define EXAMPLES	100
+
+static struct prefetch *
+begin(const struct model *model)
+{
+	static char name[] = "x.svm";
+	static char *files[] = { name };
+	const struct reader_options o = { .format = "svmlight" };
+	struct fail f;
+	FILE *file = fopen(name, "w");
+
+	for (int i = 1; file && i <= EXAMPLES; i++)
+		fprintf(file, "1 %d:1\n", i);
+	if (!file || fclose(file) != 0)
+		return NULL;
+	return prefetch_open(model, files, 1, &o, &f);
+}
+
+/* A batch, or -1 for the end. */
+static int
+take(struct prefetch *p, size_t n, struct batch *batch)
+{
+	struct pollfd fds = { .fd = prefetch_fd(p), .events = POLLIN };
+	int got;
+
+	while ((got = prefetch_take(p, n, batch)) == 0)
+		poll(&fds, 1, -1);
+	return got;
+}
+
+/* Are they the examples from first on? */
+static bool
+follow(const struct batch *b, size_t first)
+{
+	for (size_t i = 0; i < b->examples; i++)
+		if (b->feature[0].id[b->feature[0].offset[i]] != first + i)
+			return false;
+	return true;
+}
+
+int
+main(void)
+{
+	static const size_t sizes[] = { 2, 2, 3, 3, 7, 1, 1, 30, 2, 2, 2 };
+	static char name[] = "m.ps";
+	static char text[] = "input x sparse[100]\nlabel y binary\n"
+		"z = linear x\n"
+		"loss binary_crossentropy z from_logits=true\n"
+		"optimizer sgd\n";
+	struct model_file file = { name, text, sizeof(text) - 1 };
+	const struct model_source source = { &file, 1 };
+	struct batch batch;
+	struct model *model;
+	struct prefetch *p;
+	struct fail f;
+	size_t seen = 0, inputs;
+
+	files_begin();
+	model = model_parse(&source, &f);
+	ok(model != NULL);
+	p = model ? begin(model) : NULL;
+	ok(p != NULL);
+	if (!p)
+		return tap_done();
+
+	const struct input *input = model_inputs(model, &inputs);
+
+	batch_begin(&batch, input, inputs, model_label(model));
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		named(take(p, sizes[i], &batch) == 1 &&
+		      batch.examples == sizes[i] && follow(&batch, seen),
+		      "a batch of the size that was asked for");
+		seen += batch.examples;
+	}
+	named(take(p, 40, &batch) == 1 && batch.examples == 40 &&
+	      follow(&batch, seen), "one larger than all that was read ahead");
+	seen += batch.examples;
+	named(take(p, 40, &batch) == 1 && seen + batch.examples == EXAMPLES &&
+	      follow(&batch, seen), "the last one is what is left");
+	ok(take(p, 40, &batch) == -1);
+	ok(prefetch_end(p, &seen, &f) == 0 && seen == EXAMPLES);
+	batch_release(&batch);
+	prefetch_close(p);
+	model_free(model);
+	files_end();
+	return tap_done();
+}
