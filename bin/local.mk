@@ -1,3 +1,6 @@
 # A program is one file over the library, or a script.
 
+bin_PROGRAMS += %D%/ps-coord
+bin_PROGRAMS += %D%/ps-serve
+bin_PROGRAMS += %D%/ps-work
 

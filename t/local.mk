@@ -49,10 +49,12 @@ UNITS += %D%/unit/wire_page
 HELPERS =
 
 BATS_TESTS =
+BATS_TESTS += %D%/10-cli.bats
 
 check_PROGRAMS += $(UNITS) $(HELPERS)
 TESTS += $(UNITS) $(BATS_TESTS)
 EXTRA_DIST += $(BATS_TESTS)
+EXTRA_DIST += %D%/lib.bash
 EXTRA_DIST += %D%/unit/examples.h
 EXTRA_DIST += %D%/unit/files.h
 EXTRA_DIST += %D%/unit/rig.h

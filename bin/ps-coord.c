@@ -1,0 +1,244 @@
+/*
+ * ps-coord - a filter: step requests in, results out.
+ */
+#include "base/log.h"
+#include "base/mem.h"
+#include "role/coord.h"
+#include "store/cluster.h"
+#include "sys/cli.h"
+#include "sys/clock.h"
+#include "sys/coord_options.h"
+#include "sys/keeper.h"
+#include "sys/stream.h"
+#include "sys/net.h"
+#include "sys/progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TICK_MS		50
+#define LINGER_MS	500
+#define MAX_OUTPUT	((size_t)1 << 20)	/* results that nobody reads */
+
+/* Everything that ps-coord has open. */
+struct program {
+	struct coord_settings s;
+	struct model_source source;
+	struct model *model;
+	struct net *net;
+	struct coord *coord;
+	struct stream in;
+	int out;
+	bool progress;
+	bool lost;		/* nobody takes our results: */
+	struct fail why_lost;
+};
+
+static void
+print_plan(const struct program *p)
+{
+	struct text out = { 0 };
+
+	coord_print_plan(&out, &p->s.o, p->model);
+	fputs(out.data, stdout);
+	text_release(&out);
+}
+
+static void
+hear(struct program *p)
+{
+	struct net_event e;
+
+	for (net_next(p->net, &e); e.kind != NET_NOTHING;
+	     net_next(p->net, &e)) {
+		const uint64_t now = clock_ms();
+
+		if (e.kind == NET_UP)
+			coord_up(p->coord, e.peer, now);
+		else if (e.kind == NET_DOWN)
+			coord_down(p->coord, e.peer, now);
+		else if (e.kind == NET_SOMEBODY_LEFT)
+			coord_somebody_left(p->coord, now);
+		else if (e.kind == NET_MESSAGE)
+			coord_hear(p->coord, e.peer, &e.message, now);
+		else if (e.kind == NET_GARBAGE)
+			log_info("refused: %s", e.why.text);
+		if (coord_output(p->coord)->size > MAX_OUTPUT)
+			return;		/* let it be read first */
+	}
+}
+
+/* Hand out the lines that are there, as far as there is room for them. */
+static void
+take_requests(struct program *p)
+{
+	char *line;
+
+	while (coord_wants(p->coord) && (line = stream_next(&p->in)))
+		coord_request(p->coord, line, p->in.number, clock_ms());
+	if (p->in.end && p->in.at == p->in.text.size &&
+	    coord_wants(p->coord))
+		coord_end_of_requests(p->coord, clock_ms());
+}
+
+static void
+tell(struct program *p)
+{
+	struct text *warnings = coord_warnings(p->coord);
+	struct text line = { 0 };
+
+	if (warnings->size > 0) {
+		progress_wipe();
+		warnings->data[warnings->size - 1] = '\0';
+		for (char *w = warnings->data, *rest = w; w; w = rest) {
+			rest = strchr(w, '\n');
+			if (rest)
+				*rest++ = '\0';
+			log_warn("%s", w);
+		}
+		text_reset(warnings);
+	}
+	if (!p->progress)
+		return;
+	coord_progress(p->coord, &line, clock_ms());
+	progress_draw(line.data, clock_ms());
+	text_release(&line);
+}
+
+/* When results cannot be written the members are still told to stop. */
+static void
+say(struct program *p)
+{
+	struct text *out = coord_output(p->coord);
+
+	if (!p->lost && stream_write(p->out, out, &p->why_lost) < 0) {
+		p->lost = true;
+		coord_stop(p->coord, clock_ms());
+	}
+	if (p->lost)
+		text_reset(out);
+}
+
+static int
+run(struct program *p, int *status, struct fail *why, struct fail *f)
+{
+	struct text *out = coord_output(p->coord);
+	bool stopped = false;
+
+	while (!coord_over(p->coord, status, why)) {
+		struct pollfd fds[3] = {
+			{ .fd = cli_stop_fd, .events = stopped ? 0 : POLLIN }
+		};
+		size_t count = 1;
+		const bool wants = !p->in.end && coord_wants(p->coord) &&
+			out->size < MAX_OUTPUT;
+
+		if (wants)
+			fds[count++] = (struct pollfd){ p->in.fd, POLLIN, 0 };
+		if (out->size > 0)
+			fds[count++] = (struct pollfd){ p->out, POLLOUT, 0 };
+		if (net_wait(p->net, fds, count, TICK_MS, f) < 0 ||
+		    (wants && fds[1].revents && stream_read(&p->in, f) < 0))
+			return -1;
+		if (cli_stop && !stopped) {
+			coord_stop(p->coord, clock_ms());
+			stopped = true;
+		}
+		hear(p);
+		take_requests(p);
+		coord_tick(p->coord, clock_ms());
+		keeper_run(&p->s.keeper, p->coord, &p->source, clock_ms());
+		say(p);
+		tell(p);
+	}
+	return 0;
+}
+
+/* What is left to say, however slow the reader is. */
+static void
+say_rest(struct program *p)
+{
+	while (coord_output(p->coord)->size > 0) {
+		struct pollfd fds = { .fd = p->out, .events = POLLOUT };
+
+		if (poll(&fds, 1, -1) >= 0)
+			say(p);
+	}
+}
+
+static void
+open_all(struct program *p, struct outbox *outbox)
+{
+	struct coord_settings *s = &p->s;
+	struct fail f;
+
+	p->out = stream_create(s->output, &f);
+	if (p->out < 0 || stream_open(&p->in, s->requests, &f) < 0 ||
+	    keeper_begin(&s->keeper, s->restore, p->model, &s->o, &f) < 0)
+		cli_die(&f);
+	p->net = net_new(s->o.lease_ms);
+	if (net_listen(p->net, s->bind, s->common.insecure, &f) < 0)
+		cli_die(&f);
+	log_info("listening on %s", net_endpoint(p->net));
+	*outbox = net_outbox(p->net);
+	p->coord = coord_new(&s->o, &p->source, p->model, outbox, clock_ms(),
+			     &f);
+	if (!p->coord)
+		cli_die(&f);
+	p->progress = !s->common.quiet && progress_possible();
+}
+
+static void
+close_all(struct program *p)
+{
+	coord_free(p->coord);
+	net_free(p->net, LINGER_MS);
+	stream_close(&p->in);
+	model_free(p->model);
+	model_source_release(&p->source);
+	coord_settings_release(&p->s);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct program p = { 0 };
+	struct outbox outbox;
+	struct fail f, why;
+	int status;
+
+	cli_begin("ps-coord", COORD_USAGE, CLI_DAEMON);
+	coord_settings_read(&p.s, argc, argv);
+	if (p.s.print_task) {
+		printf("%s %llu\n", cluster_type_name(p.s.cluster.type),
+		       (unsigned long long)p.s.cluster.index);
+		return cli_end(0);
+	}
+	if (model_source_read(&p.source, p.s.model, &f) < 0)
+		cli_die(&f);
+	p.model = model_parse(&p.source, &f);
+	if (!p.model)
+		cli_die(&f);
+	if (p.s.plan_only) {
+		print_plan(&p);
+		close_all(&p);
+		return cli_end(0);
+	}
+	open_all(&p, &outbox);
+	if (run(&p, &status, &why, &f) < 0)
+		cli_die(&f);
+	for (size_t i = 0; status != 0 && i < p.s.o.servers; i++)
+		if (p.s.o.server[i])
+			net_blame_host(p.s.o.server[i], &why);
+	say_rest(&p);
+	progress_wipe();
+	tell(&p);
+	progress_wipe();
+	close_all(&p);
+	if (p.lost)
+		cli_lost_output(&p.why_lost);
+	if (status != 0 && *why.text)
+		log_error("%s", why.text);
+	return cli_end(status);
+}

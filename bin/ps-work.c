@@ -1,0 +1,181 @@
+/*
+ * ps-work - run steps: read a batch, pull, compute gradients, push.
+ */
+#include "base/log.h"
+#include "role/worker.h"
+#include "store/cluster.h"
+#include "sys/cli.h"
+#include "sys/clock.h"
+#include "sys/feed.h"
+#include "sys/net.h"
+
+#include <stdlib.h>
+
+#define USAGE	"[-c endpoint] [-F format] [-i index] [--lease=duration] " \
+		"[--no-header] [--repeat] [--shard=i/n] " \
+		"[--shuffle[=buffer]] input ..."
+
+#define SHUFFLE_EXAMPLES	10000
+#define MAX_SHUFFLE		((uint64_t)1 << 32)
+#define TICK_MS			250
+#define LINGER_MS		500
+
+enum { LEASE = CLI_LONG, NO_HEADER, REPEAT, SHARD, SHUFFLE };
+
+static const struct cli_option options[] = {
+	{ 'c',       "coordinator", "ENDPOINT" },
+	{ 'F',       "format",      "FORMAT" },
+	{ 'i',       "index",       "INDEX" },
+	{ LEASE,     "lease",       "DURATION" },
+	{ NO_HEADER, "no-header",   NULL },
+	{ REPEAT,    "repeat",      NULL },
+	{ SHARD,     "shard",       "I/N" },
+	{ SHUFFLE,   "shuffle",     "[BUFFER]" },
+	{ 0, NULL, NULL }
+};
+
+struct options {
+	struct cli_common common;
+	struct cluster cluster;
+	struct worker_options worker;
+	struct feed_options feed;
+	uint64_t lease_ms;
+};
+
+static void
+find_coordinator(struct options *o)
+{
+	struct fail f;
+
+	if (cluster_read(&o->cluster, o->common.cluster, o->common.task,
+			 &f) < 0)
+		cli_die(&f);
+	if (o->cluster.has_task && o->cluster.type != CLUSTER_WORKER)
+		cli_usage("the task is %s, not worker",
+			  cluster_type_name(o->cluster.type));
+	if (o->cluster.has_task && o->worker.index == WIRE_NONE)
+		o->worker.index = o->cluster.index;
+	if (!o->worker.coordinator)
+		o->worker.coordinator = cluster_endpoint(&o->cluster,
+							 CLUSTER_CHIEF, 0);
+	if (!o->worker.coordinator)
+		o->worker.coordinator = getenv("PS_COORD");
+	if (!o->worker.coordinator)
+		cli_usage("where is the coordinator? say -c");
+}
+
+static struct options
+parse(int argc, char **argv)
+{
+	struct options o = { .lease_ms = 10000,
+			     .worker.index = WIRE_NONE,
+			     .feed.reader.allow_pipe = true };
+	int c;
+
+	while ((c = cli_next(argc, argv, options, &o.common)) != -1) {
+		switch (c) {
+		case 'c':	o.worker.coordinator = optarg; break;
+		case 'F':	o.feed.reader.format = optarg; break;
+		case 'i':	o.worker.index = cli_uint(0, 1 << 20); break;
+		case LEASE:	o.lease_ms = cli_duration(); break;
+		case NO_HEADER:	o.feed.reader.no_header = true; break;
+		case REPEAT:	o.feed.reader.repeat = true; break;
+		case SHARD:	cli_shard(&o.feed.reader.shard,
+					  &o.feed.reader.shards);
+				break;
+		case SHUFFLE:	o.feed.reader.shuffle = optarg ?
+					cli_uint(1, MAX_SHUFFLE) :
+					SHUFFLE_EXAMPLES;
+				break;
+		}
+	}
+	if (optind == argc)
+		cli_usage("no input: a file, - or pipe:COMMAND");
+	if (o.feed.reader.format && !reader_format(o.feed.reader.format))
+		cli_usage("-F: there is no format '%s'", o.feed.reader.format);
+	o.feed.inputs = argv + optind;
+	o.feed.count = (size_t)(argc - optind);
+	o.worker.timeout_ms = o.common.timeout_ms;
+	o.worker.life = clock_random();
+	find_coordinator(&o);
+	o.feed.life = o.worker.life;
+	o.feed.index = o.worker.index;
+	return o;
+}
+
+static int
+hear(struct net *net, struct worker *w, struct feed *feed, struct fail *f)
+{
+	struct net_event e;
+
+	for (net_next(net, &e); e.kind != NET_NOTHING; net_next(net, &e)) {
+		if (e.kind == NET_UP)
+			worker_up(w, e.peer, clock_ms());
+		else if (e.kind == NET_DOWN)
+			worker_down(w, e.peer, clock_ms());
+		else if (e.kind == NET_MESSAGE &&
+			 worker_hear(w, e.peer, &e.message, clock_ms(),
+				     clock_us(), f) < 0)
+			return -1;
+		/* The next batch while this one's answers are under way. */
+		feed_steps(feed);
+		if (worker_stopped(w))
+			break;
+	}
+	return 0;
+}
+
+static int
+work(struct net *net, struct worker *w, struct feed *feed, struct fail *f)
+{
+	struct pollfd fds[1 + FEED_FDS] = {
+		{ .fd = cli_stop_fd, .events = POLLIN }
+	};
+
+	while (!cli_stop && !worker_stopped(w)) {
+		const size_t count = 1 + feed_fds(feed, fds + 1);
+
+		if (net_wait(net, fds, count, TICK_MS, f) < 0 ||
+		    hear(net, w, feed, f) < 0)
+			return -1;
+		feed_steps(feed);
+		if (worker_tick(w, clock_ms(), f) < 0)
+			return -1;
+		feed_evaluation(feed);
+	}
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct fail f;
+
+	cli_begin("ps-work", USAGE, CLI_DAEMON);
+
+	struct options o = parse(argc, argv);
+	struct net *net = net_new(o.lease_ms);
+
+	struct outbox outbox = net_outbox(net);
+	struct worker *worker = worker_new(&o.worker, &outbox, clock_ms(),
+					   &f);
+
+	if (!worker)
+		cli_die(&f);
+
+	struct feed *feed = feed_new(worker, &o.feed);
+	const int status = work(net, worker, feed, &f);
+	const int data = feed_status(feed);
+
+	if (status < 0)
+		net_blame_host(o.worker.coordinator, &f);
+
+	log_info("stopped after %s", worker_state(worker));
+	feed_free(feed);
+	worker_free(worker);
+	net_free(net, LINGER_MS);
+	cluster_release(&o.cluster);
+	if (status < 0)
+		cli_die(&f);
+	return cli_end(data);
+}

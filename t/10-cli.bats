@@ -1,0 +1,78 @@
+# What every program does with its command line.
+
+load lib.bash
+
+@test "-h and --help print the usage on standard output" {
+	for program in $(programs); do
+		run -0 --separate-stderr "$program" -h
+		assert_line --index 0 --partial "usage: $program ["
+		assert_equal "$stderr" ""
+		short=$output
+		run -0 "$program" --help
+		assert_output "$short"
+	done
+}
+
+@test "-V and --version print name and version" {
+	for program in $(programs); do
+		run -0 --separate-stderr "$program" -V
+		assert_output --regexp "^$program \(pskit\) [0-9.]+$"
+		assert_equal "$stderr" ""
+		version=$output
+		run -0 "$program" --version
+		assert_output "$version"
+	done
+}
+
+# refused COMMAND... - one line on standard error, status 64, nothing else.
+refused() {
+	run -64 --separate-stderr "$@"
+	assert_output ""
+	assert_equal "${#stderr_lines[@]}" 1
+	[[ $stderr == "$1: "*"; try '$1 --help'" ]] || fail "$stderr"
+}
+
+@test "an option that there is not is refused in one line" {
+	for program in $(programs); do
+		refused "$program" -Z
+		refused "$program" --no-such-option
+		refused "$program" --no-such-option=3
+	done
+}
+
+@test "an option without its argument is refused in one line" {
+	for program in $(programs); do
+		refused "$program" -f
+		refused "$program" --task
+	done
+}
+
+@test "an argument that does not fit is refused, with the option's name" {
+	for program in $(programs); do
+		[ -e "$SRC/bin/$program.c" ] || continue
+		refused "$program" -w 3x
+		[[ $stderr == "$program: -w: '3x' is not a duration"* ]]
+		refused "$program" --timeout=0
+		[[ $stderr == "$program: --timeout: '0' is not"* ]]
+		refused "$program" --insecure=yes
+		[[ $stderr == "$program: --insecure: no argument"* ]]
+	done
+}
+
+@test "a log that cannot be written is an error" {
+	for program in $(programs); do
+		[ -e "$SRC/bin/$program.c" ] || continue
+		run -73 "$program" --log=/nonexistent/log
+		assert_output --partial "/nonexistent/log"
+		assert_equal "${#lines[@]}" 1
+	done
+}
+
+@test "lost output is an error" {
+	for program in $(programs); do
+		run -74 --separate-stderr bash -c "$program -V >/dev/full"
+		[[ $stderr == "$program: cannot write standard output"* ]]
+		run -74 bash -c "$program --help >/dev/full"
+		run -74 bash -c "$program -V >&-"
+	done
+}

@@ -1,0 +1,89 @@
+# Shared by the end-to-end tests: a fresh directory for each, and daemons that
+# cannot outlive the test that started them.
+#
+# The build gives SRC and BUILD, the roots of the two trees, and puts the
+# programs on PATH.
+
+bats_require_minimum_version 1.5.0
+bats_load_library bats-support
+bats_load_library bats-assert
+bats_load_library bats-file
+
+unset TF_CONFIG PS_SERVERS PS_COORD
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+}
+
+teardown() {
+	local one
+	for one in "${daemons[@]}"; do
+		kill -KILL "$one" 2>/dev/null || true
+	done
+}
+
+# start COMMAND... - run a daemon and wait until it is ready.
+# Sets endpoint to where it listens, pid to its process, and log to the file
+# that holds its standard error.  The daemon says that it is ready by one line
+# on its standard output, so there is nothing to poll and no sleep to get
+# wrong.  It must not hold file descriptor 3, which bats waits on.
+start() {
+	local pipe
+	pipe=$(mktemp -u ready.XXXXXX)
+	mkfifo "$pipe"
+	log=$PWD/$(basename "$1").${#daemons[@]}.log
+	"$@" >"$pipe" 2>"$log" 3>&- &
+	pid=$!
+	daemons+=("$pid")
+	if ! read -r -t 20 endpoint <"$pipe"; then
+		echo "not ready: $*"
+		cat "$log"
+		return 1
+	fi
+	rm "$pipe"
+}
+
+# launch COMMAND... - run in the background what says nothing when it is
+# ready.  Sets pid, out and log.
+launch() {
+	out=$PWD/$(basename "$1").${#daemons[@]}.out
+	log=${out%.out}.log
+	"$@" >"$out" 2>"$log" 3>&- &
+	pid=$!
+	daemons+=("$pid")
+}
+
+# stop [PID] - ask a daemon, or else the last one, to end; it must end with 0.
+stop() {
+	kill -TERM "${1:-$pid}"
+	wait "${1:-$pid}"
+}
+
+# need_data FILE... - set data to the folder of real data, or skip the test.
+need_data() {
+	local file
+	data=$SRC/../shared/data
+	for file in "$@"; do
+		[ -e "$data/$file" ] || skip "no $file in $data"
+	done
+}
+
+# programs - the names of those that are built, one a line.
+programs() {
+	local file
+	for file in "$SRC"/bin/ps-*.c; do
+		file=$(basename "$file" .c)
+		[ ! -x "$BUILD/bin/$file" ] || echo "$file"
+	done
+	scripts
+}
+
+# scripts - the names of those of them that are shell scripts.
+scripts() {
+	local file
+	for file in "$SRC"/bin/ps-*; do
+		[ ! -e "$file" ] || [[ $file == *.* ]] ||
+			[ -e "$file.c" ] || basename "$file"
+	done
+}
