@@ -4,3 +4,5 @@ bin_PROGRAMS += %D%/ps-coord
 bin_PROGRAMS += %D%/ps-serve
 bin_PROGRAMS += %D%/ps-work
 
+dist_bin_SCRIPTS += %D%/ps-local
+dist_bin_SCRIPTS += %D%/ps-node

@@ -1,0 +1,292 @@
+# ps-local and ps-node: what they start, pass on and clean away.
+#
+# Most of these are about processes and lines, so stand-ins take the place of
+# servers and workers: they say what they were given, and wait to be stopped.
+
+load lib.bash
+
+stand_in() {
+	cat >"bin/$1"
+	chmod +x "bin/$1"
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	mkdir bin tmp
+	stand_in ps-serve <<-'EOT'
+		#!/bin/sh
+		echo $$ >>pids
+		echo "ps-serve: given $*" >&2
+		echo tcp://ready
+		exec tail -f /dev/null >/dev/null
+	EOT
+	stand_in ps-work <<-'EOT'
+		#!/bin/sh
+		echo $$ >>pids
+		echo "ps-work: given $*" >&2
+		[ ! -p begun ] || echo >begun
+		exec tail -f /dev/null
+	EOT
+	# await N - until so many workers have written to begun.
+	stand_in await <<-'EOT'
+		#!/bin/bash
+		exec 9<>begun
+		for ((n = 0; n < $1; n++)); do read -r <&9; done
+	EOT
+	mkfifo begun
+	export TMPDIR=$PWD/tmp
+	real=$PATH
+	PATH=$PWD/bin:$PATH
+}
+
+# Is a process there, and no mere entry that its parent has not fetched?
+alive() {
+	grep -q '^State:[[:space:]][^ZX]' "/proc/$1/status" 2>/dev/null
+}
+
+# Nothing is left of what ran: no process of those in pids, no file.  One
+# that closed its files may need a moment to be gone.
+assert_clean() {
+	local one moment
+	while read -r one; do
+		for ((moment = 0; moment < 200; moment++)); do
+			alive "$one" || continue 2
+		done
+		fail "$one is still there"
+	done <pids
+	run ls -A tmp
+	assert_output ""
+}
+
+@test "the command is told of servers and coordinator, and all is cleared" {
+	run -0 --separate-stderr ps-local -w 3 -s 2 sh -c 'await 3
+		echo "$PS_SERVERS"; echo "$PS_COORD"; stat -c %a "$TMPDIR"/*'
+	assert_line --index 0 --regexp \
+		"^ipc://$TMPDIR/[^,]*/server.0,ipc://$TMPDIR/[^,]*/server.1$"
+	assert_line --index 1 --regexp "^ipc://$TMPDIR/.*/coord$"
+	assert_line --index 2 700
+	assert_equal "$(wc -l <pids)" 5
+	assert_clean
+}
+
+@test "standard input, output and status are the command's own" {
+	run -7 --separate-stderr sh -c \
+		"echo hello | ps-local sh -c 'cat; exit 7'"
+	assert_output hello
+	run -127 ps-local no-such-program
+	assert_output --partial "no-such-program: not found"
+	run -74 --separate-stderr ps-local sh -c 'exit 74'
+}
+
+@test "what members say has their role and index before it" {
+	run -0 --separate-stderr ps-local -w 2 -s 1 await 2
+	assert_output ""
+	[[ $'\n'$stderr == *$'\nps-serve[0]: given -b ipc://'* ]]
+	[[ $'\n'$stderr == *$'\nps-work[1]: given -c ipc://'* ]]
+	assert_equal "${#stderr_lines[@]}" 3
+}
+
+@test "a member's last words are not lost" {
+	stand_in ps-work <<-'EOT'
+		#!/bin/bash
+		echo $$ >>pids
+		tail -f /dev/null &
+		trap 'seq -f "ps-work: %g" 2000 >&2; kill $!; exit' TERM
+		echo >begun
+		wait
+	EOT
+	run -0 --separate-stderr ps-local await 1
+	assert_equal "${#stderr_lines[@]}" 2001
+	assert_equal "${stderr_lines[2000]}" "ps-work[0]: 2000"
+	assert_clean
+}
+
+@test "--log takes the members' lines, -v and -C reach them" {
+	run -0 --separate-stderr ps-local --log=log -v -C "a b" \
+		sh -c 'echo x >&2'
+	assert_equal "$stderr" x
+	run -0 cat log
+	assert_output --regexp "ps-serve\[0\]: given -v -b ipc://.* -d a b"
+	run -73 ps-local --log=/nonexistent/log true
+	assert_output --partial "/nonexistent/log"
+}
+
+@test "the workers' options reach each of them, with its index" {
+	stand_in ps-work <<-'EOT'
+		#!/bin/sh
+		echo $$ >>pids
+		shift 2
+		printf '<%s>' "$@" >"given.$2"
+		echo >begun
+		exec tail -f /dev/null
+	EOT
+	# shellcheck disable=SC2016
+	run -0 ps-local -w 2 -- --shard=%i/%n "it's" '' '$x `y` "z" *' \
+		-- await 2
+	assert_equal "$(cat given.0)" \
+		"<-i><0><--shard=0/2><it's><><\$x \`y\` \"z\" *>"
+	assert_equal "$(cat given.1)" \
+		"<-i><1><--shard=1/2><it's><><\$x \`y\` \"z\" *>"
+	assert_clean
+}
+
+@test "a server that does not get ready is the end, and is heard" {
+	stand_in ps-serve <<-'EOT'
+		#!/bin/sh
+		echo "ps-serve: no room" >&2
+		exit 73
+	EOT
+	touch pids
+	run -69 --separate-stderr ps-local -s 2 echo never
+	assert_output ""
+	[[ $stderr == *"ps-local: not every server got ready"* ]]
+	[[ $stderr == *"ps-serve[1]: no room"* ]]
+	assert_clean
+}
+
+@test "SIGTERM, SIGINT and SIGHUP reach the command; then all is cleared" {
+	cat >waiting <<-'EOT'
+		trap 'kill $!; exit 3' "$1"
+		tail -f /dev/null >/dev/null &
+		echo $! >>pids
+		echo waiting
+		wait
+	EOT
+	for signal in TERM INT HUP; do
+		start env --default-signal=INT ps-local -w 2 -s 2 \
+			bash waiting "$signal"
+		assert_equal "$endpoint" waiting
+		kill -s "$signal" "$pid"
+		status=0
+		wait "$pid" || status=$?
+		assert_equal "$status" 3
+		assert_clean
+	done
+}
+
+@test "nobody outlives it, even when it is killed" {
+	start ps-local -w 2 -s 2 sh -c \
+		'echo $$ >>pids; await 2; echo waiting
+		exec tail -f /dev/null >/dev/null'
+	kill -KILL "$pid"
+	rm -r tmp/*
+	assert_clean
+}
+
+@test "the whole of a command that is a pipeline ends with it" {
+	start ps-local sh -c \
+		'tail -f /dev/null >/dev/null & echo $! >>pids
+		echo waiting; wait'
+	kill -TERM "$pid"
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 143
+	assert_clean
+}
+
+@test "what the command leaves in the background ends, too" {
+	run -0 ps-local sh -c 'tail -f /dev/null & echo $! >>pids'
+	assert_clean
+}
+
+@test "a member that will not stop is killed, with its children" {
+	stand_in ps-work <<-'EOT'
+		#!/bin/sh
+		trap '' TERM
+		echo $$ >>pids
+		tail -f /dev/null &
+		echo $! >>pids
+		echo >begun
+		wait
+	EOT
+	run -0 ps-local --grace=100ms await 1
+	assert_output --partial "ps-local: killing what does not stop"
+	assert_clean
+}
+
+@test "a command line that makes no sense is refused" {
+	touch pids
+	for words in "" "-w x true" "-s -1 true" "-w 99999 true" \
+		"--grace=5x true" "--grace=5m3 true" "-- true" "-w 1 -- a --" \
+		"--workers true"; do
+		# shellcheck disable=SC2086
+		run -64 --separate-stderr ps-local $words
+		assert_equal "${#stderr_lines[@]}" 1
+	done
+	assert_clean
+}
+
+@test "clusters side by side do not meet" {
+	run -0 --separate-stderr ps-local sh -c 'await 1; ps-local await 1'
+	assert_equal "$(wc -l <pids)" 4
+	assert_clean
+}
+
+# Stand-ins that say what they are given; the coordinator knows the task.
+given() {
+	local program
+	for program in ps-coord ps-work ps-serve ps-eval; do
+		stand_in "$program" <<-'EOT'
+			#!/bin/sh
+			[ "$1" != --print-task ] || [ -z "$TASK" ] ||
+				exec echo "$TASK"
+			printf '%s' "${0##*/}"
+			printf ' <%s>' "$@"
+		EOT
+	done
+}
+
+@test "a node becomes the program of its role, with its options" {
+	given
+	words=(-f c.json -q --log=l --ps -d "a b" --chief -m m '' --worker x
+		--ps -v)
+	TASK="ps 1" run -0 ps-node "${words[@]}"
+	assert_output "ps-serve <-f> <c.json> <-q> <--log=l> <-d> <a b> <-v>"
+	TASK="chief 0" run -0 ps-node "${words[@]}"
+	assert_output "ps-coord <-f> <c.json> <-q> <--log=l> <-m> <m> <>"
+	TASK="worker 1" run -0 ps-node "${words[@]}"
+	assert_output "ps-work <-f> <c.json> <-q> <--log=l> <x>"
+	TASK="evaluator 0" run -0 ps-node "${words[@]}"
+	assert_output "ps-eval <-f> <c.json> <-q> <--log=l>"
+}
+
+@test "a node without a task, or with options for nobody, is refused" {
+	given
+	TASK="none" run -78 ps-node
+	assert_output "ps-node: no task is given, by -t or in TF_CONFIG"
+	run -64 ps-node x --ps
+	assert_output --partial "'x' belongs behind --chief"
+	run -64 ps-node -B 7 --chief
+	assert_output --partial "no option -B"
+}
+
+@test "a node passes on what is wrong with the cluster" {
+	PATH=$real
+	command -v ps-coord || skip "not built"
+	TF_CONFIG="nonsense" run -78 --separate-stderr ps-node
+	assert_equal "${#stderr_lines[@]}" 1
+	TF_CONFIG='{"cluster":{"worker":["h:1"],"ps":["h:2"]},"task":{"type":
+		"cook"}}' run -78 ps-node
+	assert_output --partial "'cook' is no task type"
+}
+
+@test "the scripts are of the same version as the rest" {
+	version=$(sed -n 's/#define PACKAGE_VERSION "\(.*\)"/\1/p' \
+		"$BUILD/config.h")
+	for script in $(scripts); do
+		run -0 "$script" -V
+		assert_output "$script (pskit) $version"
+	done
+}
+
+@test "a cluster of the real programs comes and goes" {
+	PATH=$real
+	command -v ps-serve && command -v ps-work || skip "not built"
+	run -0 ps-local -w 3 -s 2 -- /dev/null -- sh -c '
+		folder=${PS_COORD#ipc://}
+		test -S "${folder%/*}/server.1"'
+	assert_output ""
+	run ls -A tmp
+	assert_output ""
+}
