@@ -1,5 +1,6 @@
 # A program is one file over the library, or a script.
 
+bin_PROGRAMS += %D%/ps-ckpt
 bin_PROGRAMS += %D%/ps-coord
 bin_PROGRAMS += %D%/ps-serve
 bin_PROGRAMS += %D%/ps-work

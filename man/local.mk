@@ -1,3 +1,5 @@
+dist_man_MANS += %D%/ps-ckpt.1
+dist_man_MANS += %D%/ps-ckpt.5
 dist_man_MANS += %D%/ps-coord.1
 dist_man_MANS += %D%/ps-data.5
 dist_man_MANS += %D%/ps-local.1
