@@ -2,6 +2,7 @@
 
 bin_PROGRAMS += %D%/ps-ckpt
 bin_PROGRAMS += %D%/ps-coord
+bin_PROGRAMS += %D%/ps-eval
 bin_PROGRAMS += %D%/ps-serve
 bin_PROGRAMS += %D%/ps-work
 

@@ -50,6 +50,7 @@ HELPERS =
 
 BATS_TESTS =
 BATS_TESTS += %D%/10-cli.bats
+BATS_TESTS += %D%/40-eval.bats
 BATS_TESTS += %D%/50-ckpt.bats
 BATS_TESTS += %D%/70-local.bats
 

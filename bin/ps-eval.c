@@ -1,0 +1,223 @@
+/*
+ * ps-eval - score checkpoints or the live model, or predict with them.
+ */
+#include "base/log.h"
+#include "store/disk.h"
+#include "store/manifest.h"
+#include "sys/cli.h"
+#include "sys/clock.h"
+#include "sys/eval_options.h"
+#include "sys/follow.h"
+#include "sys/net.h"
+#include "sys/scoring.h"
+
+#include <stdlib.h>
+
+#define LEASE_MS	10000
+#define TICK_MS		250
+#define LINGER_MS	500
+
+struct program {
+	struct eval_settings s;
+	struct scoring scoring;
+	bool damaged;			/* some checkpoint is */
+};
+
+/* 0; 1: the checkpoint is not to be had; -1: nothing else would be either. */
+static int
+score(struct program *p, const char *path, struct fail *f)
+{
+	struct checkpoint *from = checkpoint_open(path, true, f);
+
+	return from ? scoring_checkpoint(&p->scoring, &from, f) : 1;
+}
+
+/* What happens to one does not end the others. */
+static int
+score_next(struct program *p, const char *path, struct fail *f)
+{
+	const int status = score(p, path, f);
+
+	if (status <= 0)
+		return status;
+	if (access(path, F_OK) < 0) {
+		log_warn("%s was removed before it was scored", path);
+		return 0;
+	}
+	log_warn("%s", f->text);
+	p->damaged = true;
+	return 0;
+}
+
+static void
+wait_for(const struct follow *folder)
+{
+	struct pollfd fds[] = {
+		{ .fd = cli_stop_fd, .events = POLLIN },
+		{ .fd = follow_fd(folder), .events = POLLIN }
+	};
+
+	poll(fds, 2, FOLLOW_MS);
+}
+
+static int
+score_all(struct program *p, struct follow *folder, struct fail *f)
+{
+	const uint64_t began = clock_ms();
+	const bool *met = &p->scoring.met;
+	const char *path;
+	bool over = false;
+
+	while (!over && !*met && !cli_stop) {
+		if (follow_look(folder, f) < 0 && (!p->s.follow ||
+		    clock_ms() - began >= p->s.common.timeout_ms))
+			return -1;
+		while (!*met && !cli_stop && (path = follow_next(folder)))
+			if (score_next(p, path, f) < 0)
+				return -1;
+		over = !p->s.follow || follow_is_over(folder);
+		if (!over && !*met)
+			wait_for(folder);
+	}
+	if (p->scoring.ended == 0 && !p->damaged && !cli_stop)
+		return fail(f, FAIL_NOINPUT, "%s: no checkpoint here",
+			    p->s.dir);
+	if (p->damaged && !*met && !p->s.follow)
+		return fail(f, FAIL_DATA, "%s: not every checkpoint could be "
+			    "scored", p->s.dir);
+	return 0;
+}
+
+static bool
+is_checkpoint(const char *path)
+{
+	char *manifest = disk_path("%s/" MANIFEST_FILE, path);
+	const bool is = access(manifest, F_OK) == 0;
+
+	free(manifest);
+	return is;
+}
+
+static void
+warn(const char *text)
+{
+	log_warn("%s", text);
+}
+
+static int
+score_checkpoints(struct program *p, struct fail *f)
+{
+	struct checkpoint *from;
+	struct follow *folder;
+	int status;
+
+	if (is_checkpoint(p->s.dir)) {
+		if (p->s.follow || p->s.newest)
+			cli_usage("%s is a checkpoint, not a folder of them",
+				  p->s.dir);
+		return score(p, p->s.dir, f) == 0 ? 0 : -1;
+	}
+	if (p->s.newest || p->s.evaluator.predict) {
+		from = checkpoint_newest(p->s.dir, warn, f);
+		return from && scoring_checkpoint(&p->scoring, &from, f) == 0 ?
+			0 : -1;
+	}
+	eval_settings_reread(&p->s);
+	folder = follow_open(p->s.dir);
+	status = score_all(p, folder, f);
+	follow_close(folder);
+	return status;
+}
+
+/* ---- the live model ---- */
+
+static int
+hear(struct net *net, struct evaluator *ev, struct fail *f)
+{
+	struct net_event e;
+
+	for (net_next(net, &e); e.kind != NET_NOTHING; net_next(net, &e)) {
+		if (e.kind == NET_UP)
+			evaluator_up(ev, e.peer, clock_ms());
+		else if (e.kind == NET_DOWN)
+			evaluator_down(ev, e.peer, clock_ms());
+		else if (e.kind == NET_MESSAGE &&
+			 evaluator_hear(ev, e.peer, &e.message, clock_ms(),
+					f) < 0)
+			return -1;
+	}
+	return evaluator_tick(ev, clock_ms(), f);
+}
+
+/* Go on as far as there are batches and answers. */
+static int
+advance(struct scoring *g, struct evaluator *ev, bool *under_way,
+	struct fail *f)
+{
+	uint64_t step;
+	const struct evaluation *e = evaluator_scored(ev, &step);
+
+	if (!g->model && evaluator_model(ev) &&
+	    scoring_begin(g, evaluator_model(ev), e, f) < 0)
+		return -1;
+	while (evaluator_wants(ev)) {
+		if (*under_way && scoring_add(g, e, f) < 0)
+			return -1;
+
+		const int got = scoring_next(g, f);
+
+		*under_way = got > 0;
+		if (got > 0)
+			evaluator_score(ev, &g->batch, clock_ms());
+		else
+			return got < 0 || !g->over ? got :
+				scoring_end(g, e, step, NULL, f);
+	}
+	return 0;
+}
+
+static int
+score_live(struct program *p, struct fail *f)
+{
+	struct scoring *g = &p->scoring;
+	struct net *net = net_new(LEASE_MS);
+	struct outbox outbox = net_outbox(net);
+	struct evaluator *ev = evaluator_new(&p->s.evaluator, &outbox,
+					     clock_ms(), f);
+	bool under_way = false;
+	int status = ev ? 0 : -1;
+
+	while (status == 0 && !g->over && !cli_stop) {
+		struct pollfd fds[] = {
+			{ .fd = cli_stop_fd, .events = POLLIN },
+			{ .fd = g->model ? scoring_fd(g) : -1,
+			  .events = POLLIN }
+		};
+
+		if (net_wait(net, fds, 2, TICK_MS, f) < 0 ||
+		    hear(net, ev, f) < 0 || advance(g, ev, &under_way, f) < 0)
+			status = -1;
+	}
+	if (status < 0)
+		net_blame_host(p->s.evaluator.coordinator, f);
+	scoring_close(g);
+	evaluator_free(ev);
+	net_free(net, LINGER_MS);
+	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct program p = { .scoring = { .s = &p.s, .out = stdout } };
+	struct fail f;
+	bool unmet;
+
+	cli_begin("ps-eval", EVAL_USAGE, CLI_FILTER);
+	eval_settings_read(&p.s, argc, argv);
+	if ((p.s.dir ? score_checkpoints(&p, &f) : score_live(&p, &f)) < 0)
+		cli_die(&f);
+	unmet = *p.s.until.metric && !p.scoring.met;
+	eval_settings_release(&p.s);
+	return cli_end(unmet);
+}

@@ -1,0 +1,552 @@
+# ps-eval: checkpoints, the live model, predictions.
+
+load lib.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	cat >model.ps <<-'END'
+		input     x sparse[20]
+		label     y binary
+		p       = linear x activation=sigmoid
+		loss      binary_crossentropy p
+		metric    accuracy p
+		metric    auc p
+		metric    log_loss p
+		optimizer adagrad learning_rate=0.5
+	END
+	# Ids 1 to 19; the label goes by which half has more, but for some.
+	awk 'BEGIN {
+		srand(7)
+		for (n = 0; n < 300; n++) {
+			line = ""; high = 0; count = 0
+			for (id = 1; id < 20; id++)
+				if (rand() < 0.3) {
+					line = line " " id ":1"
+					high += id > 10
+					count++
+				}
+			if (line == "")
+				line = " 1:1"
+			print (2 * high > count) != (rand() < 0.1), line
+		}
+	}' | sed 's/  / /' >train.svm
+}
+
+# in_cluster FUNCTION - run it with three workers and two servers.
+in_cluster() {
+	{
+		declare -f session ask await "$1"
+		echo "$1"
+	} >script
+	ps-local -C "$PWD/ckpts" -w 3 -s 2 -- --repeat --shard=%i/%n \
+		"${examples:-train.svm}" -- bash -eu script
+}
+
+# session OPTIONS - a coordinator that is asked line by line.
+session() {
+	mkfifo requests results
+	ps-coord -m model.ps -B 8 "$@" <requests >results &
+	coord=$!
+	exec 9>requests 8<results
+}
+
+# ask LINE... - requests.
+ask() {
+	printf '%s\n' "$@" >&9
+}
+
+# await OP - set line to the next result of such a request.
+await() {
+	while read -r -t 60 line <&8; do
+		[[ $line != *"\"op\":\"$1\""* ]] || return 0
+	done
+	echo "no $1" >&2
+	return 1
+}
+
+# train REQUEST... - a run that saves checkpoints; its results are in results.
+train() {
+	printf '%s\n' "$@" | ps-local -C "$PWD/ckpts" -w 3 -s 2 -- --repeat \
+		--shard=%i/%n "${examples:-train.svm}" -- ps-coord -m model.ps \
+		-B 8 --checkpoint=ckpts --keep=0 >results
+}
+
+# numbers LINE - what it tells of the evaluation, a number a line.
+numbers() {
+	sed -E 's/.*("examples".*)\},"seconds".*/\1/; s/"metrics":\{//' \
+		<<<"$1" | tr ',' '\n'
+}
+
+# agree LINE LINE - counts and auc are equal, losses to a millionth.
+agree() {
+	paste -d: <(numbers "$1") <(numbers "$2") | awk -F: '
+		$1 ~ /loss/ { d = $2 - $4; if (d * d > 1e-12) bad = 1; next }
+		$2 != $4 { bad = 1 }
+		$1 == "\"examples\"" { seen++ }
+		END { exit bad || !seen || NR < 3 }' || fail "$1
+is not $2"
+}
+
+# await_stop_handler PID - until it catches SIGTERM, the 15th signal.
+await_stop_handler() {
+	until [ $((0x$(sed -n 's/^SigCgt:.*\(........\)$/\1/p' \
+			"/proc/$1/status") & 0x4000)) != 0 ]; do :; done
+}
+
+# ---- checkpoints ----
+
+@test "each checkpoint is scored in order of step, as the workers scored it" {
+	train 'train 20' 'eval train.svm' save 'train 20' 'eval train.svm'
+	mapfile -t asked < <(grep '"op":"eval"' results)
+	run -0 --separate-stderr ps-eval -C ckpts train.svm
+	assert_equal "$stderr" ""
+	assert_equal "${#lines[@]}" 2
+	[[ ${lines[0]} == '{"checkpoint":"ckpt-00000020","step":20,'* ]]
+	[[ ${lines[0]} == *',"final":false,"examples":300,"loss":'* ]]
+	[[ ${lines[1]} == '{"checkpoint":"ckpt-00000040","step":40,'* ]]
+	[[ ${lines[1]} == *',"final":true,"examples":300,"loss":'* ]]
+	agree "${lines[0]}" "${asked[0]}"
+	agree "${lines[1]}" "${asked[1]}"
+	run -0 ps-eval -C ckpts/ckpt-00000020/ train.svm
+	agree "$output" "${asked[0]}"
+	run -0 ps-eval -C ckpts --newest train.svm
+	agree "$output" "${asked[1]}"
+}
+
+@test "scores do not depend on how examples are cut into batches" {
+	cat >model.ps <<-'END'
+		input     x sparse[20]
+		label     y binary
+		e = embedding x dim=4 combiner=mean embeddings_regularizer=l2:.1
+		h = dense e units=5 activation=relu kernel_regularizer=l2:.01
+		w       = linear x
+		d       = dense h units=1
+		s       = add w d
+		p       = sigmoid s
+		loss      binary_crossentropy p
+		metric    accuracy p
+		metric    auc p
+		metric    precision p
+		metric    recall p
+		optimizer adam
+	END
+	train 'train 50' 'eval train.svm'
+	asked=$(grep '"op":"eval"' results)
+	for batch in 1 7 256 1024; do
+		run -0 ps-eval -C ckpts -B "$batch" train.svm
+		agree "$output" "$asked"
+	done
+}
+
+@test "the three ways of an evaluation agree on real data" {
+	need_data a9a.svm
+	examples=$data/a9a.svm
+	sed -i 's/sparse.20./sparse[124]/' model.ps
+	live() {
+		session --checkpoint=ckpts
+		ask 'train 100' "eval $examples" save
+		await eval
+		echo "$line"
+		await save
+		ps-eval "$examples"
+		ps-eval -C ckpts "$examples"
+		exec 9>&-
+		wait "$coord"
+	}
+	export examples
+	run -0 --separate-stderr in_cluster live
+	assert_equal "$stderr" ""
+	assert_equal "${#lines[@]}" 3
+	assert_output --partial '"examples":32561,'
+	agree "${lines[0]}" "${lines[1]}"
+	agree "${lines[0]}" "${lines[2]}"
+}
+
+@test "inputs are read again for each, compressed, from a pipe, or several" {
+	train 'train 10' save 'train 10'
+	run -0 ps-eval -C ckpts train.svm
+	one=$output
+	gzip -k train.svm
+	head -n 100 train.svm >first
+	tail -n +101 train.svm >rest
+	for input in train.svm.gz 'pipe:cat train.svm' 'first rest'; do
+		if [ "$input" = 'first rest' ]; then
+			run -0 ps-eval -C ckpts first rest
+		else
+			run -0 ps-eval -C ckpts "$input"
+		fi
+		assert_equal "${#lines[@]}" 2
+		agree "${lines[0]}" "${one%%$'\n'*}"
+		agree "${lines[1]}" "${one##*$'\n'}"
+	done
+	mkfifo fifo
+	for input in - fifo; do
+		run -64 ps-eval -C ckpts "$input"
+		assert_output --partial "'$input' can be read only once"
+	done
+	run -0 ps-eval -C ckpts --newest - <train.svm
+	agree "$output" "${one##*$'\n'}"
+}
+
+@test "a checkpoint that is pruned is passed over, one in hand is scored" {
+	train 'train 10' save 'train 10' save 'train 10'
+	run -0 --separate-stderr ps-eval -C ckpts \
+		'pipe:rm -r ckpts/ckpt-000000[12]0 2>&-; cat train.svm'
+	assert_equal "${#lines[@]}" 2
+	[[ ${lines[0]} == *'"step":10,'*'"examples":300,'* ]]
+	[[ ${lines[1]} == *'"step":30,'*'"examples":300,'* ]]
+	assert_equal "$stderr" "ps-eval: ckpts/ckpt-00000020 was removed \
+before it was scored"
+}
+
+@test "a damaged checkpoint is reported, and the others are scored" {
+	train 'train 10' save 'train 10' save 'train 10'
+	printf x | dd of=ckpts/ckpt-00000010/shard-0-of-2.tar bs=1 seek=700 \
+		conv=notrunc status=none
+	rm ckpts/ckpt-00000020/MANIFEST.json
+	run -65 --separate-stderr ps-eval -C ckpts train.svm
+	assert_equal "${#lines[@]}" 1
+	[[ $output == *'"step":30,'* ]]
+	assert_equal "${#stderr_lines[@]}" 3
+	[[ ${stderr_lines[0]} == *ckpt-00000010/shard-0-of-2.tar* ]]
+	[[ ${stderr_lines[1]} == *ckpt-00000020/MANIFEST.json* ]]
+	run -0 --separate-stderr ps-eval -C ckpts --follow train.svm
+	assert_equal "${#stderr_lines[@]}" 2
+	[[ $output == *'"step":30,"final":true,'* ]]
+	run -65 ps-eval -C ckpts/ckpt-00000010 train.svm
+}
+
+@test "--follow waits for the folder and for what comes, until the final one" {
+	follow() {
+		mkfifo scored
+		ps-eval -C ckpts --follow train.svm >scored 9>&- &
+		car=$!
+		exec 7<scored
+		session --checkpoint=ckpts --keep=0
+		for step in 10 20 30; do
+			ask 'train 10' save
+			read -r -t 60 line <&7
+			echo "$line"
+		done
+		# The last one was published long ago and turns final now.
+		exec 9>&-
+		wait "$coord"
+		wait "$car"
+		! read -r line <&7
+	}
+	run -0 --separate-stderr in_cluster follow
+	assert_equal "$stderr" ""
+	assert_equal "${#lines[@]}" 3
+	for n in 0 1 2; do
+		[[ ${lines[n]} == *"\"step\":$((n + 1))0,\"final\":false,"* ]]
+	done
+}
+
+@test "--follow skips none, and ends by itself, however often one is saved" {
+	follow() {
+		ps-eval -C ckpts --follow train.svm >scored &
+		car=$!
+		for n in {1..30}; do
+			printf '%s\n' 'train 5' save
+		done | ps-coord -m model.ps -B 8 --checkpoint=ckpts --keep=0 \
+			--results=none
+		wait "$car"
+	}
+	run -0 --separate-stderr in_cluster follow
+	assert_equal "$stderr" ""
+	sed -E 's/.*"step":([0-9]+),.*/\1/' scored >steps
+	seq 5 5 150 | diff - steps
+}
+
+@test "--follow survives pruning" {
+	follow() {
+		ps-eval -C ckpts --follow train.svm >scored &
+		car=$!
+		for n in {1..30}; do
+			printf '%s\n' 'train 2' save
+		done | ps-coord -m model.ps -B 8 --checkpoint=ckpts --keep=1 \
+			--results=none
+		wait "$car"
+	}
+	run -0 in_cluster follow
+	sed -E 's/.*"step":([0-9]+),.*/\1/' scored >steps
+	sort -nuc steps
+	assert_equal "$(tail -n 1 steps)" 60
+}
+
+@test "--follow ends when it is asked to" {
+	train 'train 10' save 'train 10'
+	rm -r ckpts/ckpt-00000020
+	mkfifo scored
+	ps-eval -C ckpts --follow train.svm >scored 3>&- &
+	pid=$!
+	daemons+=("$pid")
+	exec 7<scored
+	read -r -t 60 line <&7
+	stop
+	run read -r line <&7
+	assert_failure
+}
+
+@test "a filter ends when it is asked to, though its input is silent" {
+	train 'train 10'
+	for bytes in '' "$(head -n 1 train.svm)"; do
+		mkfifo in out
+		ps-eval --predict -B 1 -C ckpts - <in >out 3>&- &
+		pid=$!
+		daemons+=("$pid")
+		exec 6>in 7<out
+		[ -z "$bytes" ] || {
+			echo "$bytes" >&6
+			read -r -t 60 line <&7
+		}
+		await_stop_handler "$pid"
+		stop
+		exec 6>&- 7<&-
+		rm in out
+	done
+}
+
+@test "--until ends with the first that is good enough, or else with 1" {
+	train 'train 10' save 'train 10' save 'train 10'
+	run -0 ps-eval -C ckpts --until='auc >= 0.1' train.svm
+	assert_equal "${#lines[@]}" 1
+	run -0 ps-eval -C ckpts --until='loss<10' train.svm
+	assert_equal "${#lines[@]}" 1
+	run -1 --separate-stderr ps-eval -C ckpts --until='auc>1' train.svm
+	assert_equal "${#lines[@]}" 3
+	assert_equal "$stderr" ""
+	run -1 ps-eval -C ckpts --follow --until='accuracy<=0' train.svm
+	for bad in '' auc 'auc>' 'auc=1' '>=1' 'auc>=x' 'auc>=1x' 'a<nan'; do
+		run -64 ps-eval -C ckpts --until="$bad" train.svm
+		assert_output --partial "--until: '$bad' is not a condition"
+	done
+	run -64 --separate-stderr ps-eval -C ckpts --until='f1>1' train.svm
+	assert_equal "$output" ""
+	assert_equal "$stderr" "ps-eval: --until: the model has no metric 'f1'"
+}
+
+@test "ps-ckpt keeps the best by the lines" {
+	train 'train 10' save 'train 10' save 'train 10'
+	ps-eval -C ckpts train.svm >scores
+	best=$(sed -E 's/.*"checkpoint":"([^"]*)".*"loss":([^,]*).*/\2 \1/' \
+		scores | sort -g | head -n 1 | cut -d' ' -f2)
+	ps-ckpt prune --keep=1 --best=log_loss --metrics=scores ckpts
+	run ls ckpts
+	assert_output "$best"
+}
+
+# ---- the live model ----
+
+@test "the live model is scored as of one step, while training goes on" {
+	live() {
+		session --results=all
+		ask 'train 20' join
+		await join
+		mkfifo in out
+		ps-eval --predict -B 1 - <in >out 9>&- &
+		eval=$!
+		exec 6>in 7<out
+		head -n 1 train.svm >&6
+		read -r -t 60 before <&7
+		ask 'train 50' join
+		await join
+		head -n 1 train.svm >&6
+		read -r -t 60 during <&7
+		exec 6>&-
+		wait "$eval"
+		after=$(head -n 1 train.svm | ps-eval --predict -)
+		[ "$before" = "$during" ]
+		[ "$before" != "$after" ]
+		ps-eval train.svm
+		exec 9>&-
+		wait "$coord"
+	}
+	run -0 --separate-stderr in_cluster live
+	assert_equal "$stderr" ""
+	[[ $output == '{"step":70,"examples":300,"loss":'* ]]
+}
+
+@test "--until works on the live model" {
+	live() {
+		session
+		ask 'train 20' join
+		await join
+		ps-eval --until='auc>0.01' train.svm
+		! ps-eval --until='auc>1' train.svm
+		exec 9>&-
+		wait "$coord"
+	}
+	run -0 --separate-stderr in_cluster live
+	assert_equal "${#lines[@]}" 2
+	assert_equal "$stderr" ""
+}
+
+@test "an evaluator gives its cut back, also when it is killed" {
+	live() {
+		session
+		ask 'train 5' join
+		await join
+		mkfifo in
+		for n in {1..70}; do	# more than a server would hold
+			ps-eval --predict -B 1 - <in >out 9>&- &
+			eval=$!
+			exec 6>in
+			head -n 1 train.svm >&6
+			until [ -s out ]; do :; done
+			kill -KILL "$eval"
+			wait "$eval" 2>/dev/null || true
+			exec 6>&-
+		done
+		ps-eval train.svm
+		ask 'train 5' join
+		await join
+		exec 9>&-
+		wait "$coord"
+	}
+	run -0 --separate-stderr in_cluster live
+	[[ $output == '{"step":5,"examples":300,'* ]]
+}
+
+@test "a run that ends before its evaluation is an error of the evaluation" {
+	live() {
+		session
+		ask 'train 5' join
+		await join
+		mkfifo in out
+		ps-eval --predict -B 1 - <in >out 9>&- &
+		eval=$!
+		exec 6>in 7<out
+		head -n 1 train.svm >&6
+		read -r -t 60 line <&7
+		exec 9>&-
+		wait "$coord"
+		wait "$eval"
+	}
+	run -69 --separate-stderr in_cluster live
+	[[ $stderr == "ps-eval: coordinator ipc://"*"ended the run"* ]]
+}
+
+@test "a coordinator that is not there is an error that names it" {
+	run -69 --separate-stderr ps-eval -w 300ms -c ipc://nobody train.svm
+	assert_equal "$stderr" "ps-eval: coordinator ipc://nobody does not \
+answer within 0.3 s"
+	run -69 --separate-stderr env PS_COORD=ipc://nobody2 \
+		ps-eval -w 300ms train.svm
+	[[ $stderr == *"coordinator ipc://nobody2 does"* ]]
+	run -69 --separate-stderr ps-eval -w 300ms -t evaluator:0 -f '{
+		"cluster": { "chief": ["127.0.0.1:1"], "ps": ["127.0.0.1:2"],
+		"worker": ["127.0.0.1:3"] } }' train.svm
+	[[ $stderr == *"coordinator tcp://127.0.0.1:1 does"* ]]
+	run -64 ps-eval -t worker:0 -c ipc://nobody train.svm
+	assert_output --partial "the task is worker, not evaluator"
+}
+
+# ---- predictions ----
+
+@test "--predict prints a line for each example, labelled or not" {
+	train 'train 40'
+	run -0 --separate-stderr ps-eval --predict -C ckpts train.svm
+	assert_equal "${#lines[@]}" 300
+	assert_equal "$stderr" ""
+	labelled=$output
+	cut -d' ' -f2- train.svm >bare.svm
+	run -0 ps-eval --predict -C ckpts -B 7 - <bare.svm
+	assert_output "$labelled"
+	# By hand: accuracy is how many are on the right side of a half.
+	right=$(paste <(printf '%s\n' "$labelled") train.svm |
+		awk '($1 >= 0.5) == $2 { n++ } END { printf "%.9g", n / NR }')
+	run -0 ps-eval -C ckpts train.svm
+	assert_output --partial "\"accuracy\":$right,"
+}
+
+@test "--predict prints the probabilities of classes with tabs" {
+	cat >model.ps <<-'END'
+		input     x float[2] columns=a,b
+		label     c id
+		p       = dense x units=3 activation=softmax
+		loss      sparse_categorical_crossentropy p
+		optimizer sgd learning_rate=0.1
+	END
+	printf 'a,b,c\n1,2,0\n2,1,1\n0,0,2\n' >three.csv
+	examples=three.csv
+	# Each of three workers has one of the three records.
+	train 'train 9'
+	printf 'b,a\n2,1\n0,0\n' >new.csv
+	run -0 ps-eval --predict -C ckpts -F csv - <new.csv
+	assert_equal "${#lines[@]}" 2
+	awk -F'\t' '{ d = $1 + $2 + $3 - 1; if (NF != 3 || d * d > 1e-12)
+		exit 1 }' <<<"$output"
+	run -0 ps-eval --predict -C ckpts three.csv
+	assert_line --index 0 --regexp "^${lines[0]}$"
+}
+
+@test "a reader of predictions may leave, in silence" {
+	train 'train 10'
+	for n in {1..100}; do cat train.svm; done >long.svm
+	run -0 --separate-stderr bash -o pipefail -c \
+		'ps-eval --predict -C ckpts long.svm | head -n 1;
+		[ "${PIPESTATUS[0]}" = 141 ] || echo "${PIPESTATUS[0]}" >&2'
+	assert_equal "${#lines[@]}" 1
+	assert_equal "$stderr" ""
+}
+
+# ---- what is wrong ----
+
+# bad STATUS TEXT OPTIONS... - one line with the text, nothing else.
+bad() {
+	run "-$1" --separate-stderr ps-eval "${@:3}"
+	assert_equal "$output" ""
+	assert_equal "${#stderr_lines[@]}" 1
+	[[ $stderr == *"$2"* ]] || fail "$stderr"
+}
+
+@test "a command line that makes no sense is refused" {
+	bad 64 "no input" -C .
+	bad 64 "say -C or -c" train.svm
+	bad 64 "not both" -C . -c ipc://x train.svm
+	bad 64 "--follow: where" -c ipc://x --follow train.svm
+	bad 64 "--newest: where" -c ipc://x --newest train.svm
+	bad 64 "all of them, or one" -C . --follow --newest train.svm
+	bad 64 "--predict" -C . --predict --follow train.svm
+	bad 64 "--predict" -C . --predict --until='loss<1' train.svm
+	bad 64 "no format 'x'" -C . -F x train.svm
+	bad 64 "-B: '0'" -C . -B 0 train.svm
+}
+
+@test "a folder without checkpoints is an error" {
+	mkdir empty
+	bad 66 "empty: no checkpoint" -C empty train.svm
+	bad 66 "empty: no whole checkpoint" -C empty --newest train.svm
+	bad 66 "empty: no whole checkpoint" -C empty --predict train.svm
+	bad 66 "cannot open nowhere: No such file" -C nowhere train.svm
+	bad 66 "cannot open nowhere" -C nowhere --follow -w 1ms train.svm
+	bad 66 "cannot open train.svm: Not a directory" -C train.svm train.svm
+}
+
+@test "bad examples are an error that names file and line" {
+	train 'train 10'
+	bad 66 "nofile" -C ckpts nofile
+	true >empty
+	bad 66 "empty: it has no records" -C ckpts empty
+	(cat train.svm; echo '1 3:nan') >nan
+	bad 65 "nan:301" -C ckpts nan
+	(cat train.svm; echo 'seven 3:1') >label
+	bad 65 "label:301" -C ckpts label
+	(cat train.svm; echo '2 3:1') >range
+	bad 65 "range:301" -C ckpts range
+	echo '1 99:1' >id
+	bad 65 "id:1" -C ckpts --predict id
+	bad 64 "is a checkpoint" -C ckpts/ckpt-00000010 --follow train.svm
+}
+
+@test "lost output is an error" {
+	train 'train 10'
+	for option in --newest --predict; do
+		run -74 --separate-stderr bash -c \
+			"ps-eval -C ckpts $option train.svm >/dev/full"
+		[[ $stderr == "ps-eval: cannot write standard output: "* ]]
+		assert_equal "${#stderr_lines[@]}" 1
+	done
+}
