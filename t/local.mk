@@ -50,13 +50,22 @@ HELPERS =
 
 BATS_TESTS =
 BATS_TESTS += %D%/10-cli.bats
+BATS_TESTS += %D%/20-badinput.bats
 BATS_TESTS += %D%/40-eval.bats
 BATS_TESTS += %D%/50-ckpt.bats
+BATS_TESTS += %D%/50-train.bats
+BATS_TESTS += %D%/55-tf.bats
+BATS_TESTS += %D%/60-exact.bats
+BATS_TESTS += %D%/61-checkpoint.bats
 BATS_TESTS += %D%/70-local.bats
+BATS_TESTS += %D%/80-examples.bats
 
 check_PROGRAMS += $(UNITS) $(HELPERS)
 TESTS += $(UNITS) $(BATS_TESTS)
 EXTRA_DIST += $(BATS_TESTS)
+EXTRA_DIST += %D%/helper/exact.py
+EXTRA_DIST += %D%/helper/idx-split.py
+EXTRA_DIST += %D%/helper/sessions.sh
 EXTRA_DIST += %D%/lib.bash
 EXTRA_DIST += %D%/unit/examples.h
 EXTRA_DIST += %D%/unit/files.h

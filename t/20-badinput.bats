@@ -1,0 +1,239 @@
+# Whatever is wrong from outside: one line of who found it, with the file, the
+# line or the option; its status; nothing hangs and nothing is left.
+
+load lib.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	cat >model.ps <<-'END'
+		input  x sparse[4]
+		label  y binary
+		logit = linear x
+		loss   binary_crossentropy logit from_logits=true
+		optimizer sgd
+	END
+	cat >csv.ps <<-'END'
+		input  a float
+		label  y binary
+		logit = dense a units=1
+		loss   binary_crossentropy logit from_logits=true
+		optimizer sgd
+	END
+	echo '+1 1:1 2:1' >train.svm
+}
+
+# one STATUS LINE COMMAND... - it ends so, and says that and nothing else.
+one() {
+	run "-$1" --separate-stderr timeout 30 "${@:3}"
+	assert_equal "$stderr" "$2"
+}
+
+# cluster MODEL INPUT... - train it here; what ps-coord says is on standard
+# error, and the workers' own lines are in members.
+cluster() {
+	ps-local --log=members -- --repeat "${@:2}" -- \
+		ps-coord -m "$1" <<<$'train 3\njoin'
+}
+export -f cluster
+
+# bad_model MESSAGE - model.ps is refused with it, before anybody is needed.
+bad_model() {
+	one 78 "ps-coord: model.ps:$1" ps-coord -m model.ps -s ipc://none \
+		/dev/null
+	assert_output ""
+}
+
+# bad_data STATUS MESSAGE MODEL FILE - a run over it ends with it.
+bad_data() {
+	one "$1" "ps-coord: $4$2" bash -c "cluster $3 $4"
+	assert_line --index 0 --partial '"error":'
+	run -0 sort -u members
+	assert_output "ps-work[0]: $4$2"
+	rm members
+}
+
+# bad_rows MESSAGE ROW... - the same for svmlight.
+bad_rows() {
+	printf '%s\n' "${@:2}" >bad.svm
+	bad_data 65 "$1" model.ps bad.svm
+}
+
+# bad_table MESSAGE ROW... - the same for CSV.
+bad_table() {
+	printf '%s\n' "${@:2}" >bad.csv
+	bad_data 65 "$1" csv.ps bad.csv
+}
+
+@test "an unknown layer" {
+	sed -i 's/linear x/liner x/' model.ps
+	bad_model "3: unknown layer 'liner'; did you mean linear?"
+}
+
+@test "a shape mismatch" {
+	cat >model.ps <<-'END'
+		input a float[3]
+		input b float[2]
+		label y binary
+		c = add a b
+	END
+	bad_model "4: c: add takes inputs of one shape, but a is [3] and b\
+ is [2]"
+}
+
+@test "a vocabulary file that is missing" {
+	sed -i '1s/.*/input x string vocab_file=words/' model.ps
+	run -66 --separate-stderr ps-coord -m model.ps -s ipc://none /dev/null
+	[[ $stderr == "ps-coord: model.ps:1: "*words* ]] || fail "$stderr"
+	assert_equal "${#stderr_lines[@]}" 1
+}
+
+@test "malformed svmlight" {
+	bad_rows ":2: '1-1' is not id:number" '+1 1:1' '+1 1-1'
+	bad_rows ":1: label: '1-1' is not a finite number" 1-1
+	bad_rows ":1: '5:x' is not id:number" '+1 5:x'
+	bad_rows ":1: id 2 after 3; they must ascend" '+1 3:1 2:1'
+}
+
+@test "a CSV row with the wrong number of fields" {
+	bad_table ":3: 1 field instead of 2" a,y 1,0 1
+}
+
+@test "a column that no input can find" {
+	bad_table ":1: no column a for a (csv.ps:1); there are: b, y" b,y 1,0
+}
+
+@test "a label out of range" {
+	bad_rows ":1: label: 2 is neither 0 or 1 nor -1 or +1" '2 1:1'
+	bad_table ":2: y: 2 is neither 0 or 1 nor -1 or +1" a,y 1,2
+}
+
+@test "NaN in the data" {
+	bad_rows ":1: '1:nan' is not id:number" '+1 1:nan'
+	bad_table ":2: a: 'nan' is not a finite number" a,y nan,1
+}
+
+@test "empty input" {
+	touch empty.svm
+	bad_data 66 ": it has no records" model.ps empty.svm
+	touch empty.csv
+	bad_data 66 ": it is empty" csv.ps empty.csv
+}
+
+@test "truncated gzip" {
+	yes '+1 1:1' | head -n 20000 | gzip | head -c 60 >short.svm.gz
+	bad_data 65 ": truncated gzip input" model.ps short.svm.gz
+}
+
+@test "a cluster that is none" {
+	local ps='"ps":["127.0.0.1:2"]' worker='"worker":["127.0.0.1:3"]'
+	local one='"chief":["127.0.0.1:1"]'
+	local two='"chief":["127.0.0.1:1","127.0.0.1:4"]'
+	local cases=(
+	"{oops" "line 1: no JSON: string or '}' expected near 'oops'"
+	"{\"cluster\":{$two,$ps,$worker}}"
+	"cluster: there is more than one chief"
+	"{\"cluster\":{$one,$ps,$worker},\"task\":{\"type\":\"boss\"}}"
+	"task: 'boss' is no task type: chief, worker, ps or evaluator"
+	"{\"cluster\":{$one,$ps}}" "cluster: there is no worker"
+	)
+	local k program
+	for ((k = 0; k < ${#cases[@]}; k += 2)); do
+		for program in ps-serve "ps-work x" "ps-coord -m x" "ps-eval x"
+		do
+			# shellcheck disable=SC2086 # its words
+			TF_CONFIG=${cases[k]} one 78 \
+				"${program%% *}: TF_CONFIG: ${cases[k + 1]}" \
+				$program
+		done
+	done
+}
+
+# For each of the programs that use one.
+@test "an endpoint that is none" {
+	local at=tcp://127.0.0.1:99999
+	local why="'$at' has no usable port: '99999' is not a number from"
+	one 64 "ps-serve: $why 0 to 65535" ps-serve -b $at
+	one 64 "ps-coord: $why 0 to 65535" \
+		ps-coord -m model.ps -s ipc://none -b $at /dev/null
+	one 64 "ps-coord: server 0: $why 1 to 65535" \
+		ps-coord -m model.ps -b ipc://c -s $at /dev/null
+	one 64 "ps-work: $why 1 to 65535" ps-work -c $at train.svm
+	one 64 "ps-eval: $why 1 to 65535" ps-eval -c $at train.svm
+}
+
+@test "a host that nobody knows" {
+	local at=tcp://nohost.invalid:1
+	local why="$at: no host is called nohost.invalid"
+	one 69 "ps-serve: $why" ps-serve --insecure -b $at
+	one 69 "ps-work: $why" ps-work -w 50ms -c $at train.svm
+	one 69 "ps-eval: $why" ps-eval -w 50ms -c $at train.svm
+	one 69 "ps-coord: $why" \
+		ps-coord -w 50ms -m model.ps -b ipc://c -s $at /dev/null
+}
+
+@test "a port that is taken" {
+	start ps-serve -b 'tcp://127.0.0.1:*'
+	local why="cannot listen on $endpoint: Address already in use"
+	one 69 "ps-serve: $why" ps-serve -b "$endpoint"
+	one 69 "ps-coord: $why" \
+		ps-coord -m model.ps -s ipc://none -b "$endpoint" /dev/null
+}
+
+@test "an address that strangers can reach" {
+	local at='tcp://*:*'
+	local why="$at can be reached by strangers: listen on 127.0.0.1 or\
+ ipc://, or say --insecure"
+	one 77 "ps-serve: $why" ps-serve -b "$at"
+	one 77 "ps-coord: $why" \
+		ps-coord -m model.ps -s ipc://none -b "$at" /dev/null
+}
+
+@test "no server within --timeout" {
+	one 69 "ps-coord: server 0 (ipc://none) does not answer within\
+ 0.05 s: is it running?" bash -c \
+		'ps-coord -w 50ms -m model.ps -b ipc://c -s ipc://none <<<train'
+	assert_output '{"op":"train","steps":1,"cancelled":true}'
+}
+
+@test "no worker within --timeout" {
+	start ps-serve -b "ipc://$PWD/s"
+	one 69 "ps-coord: no worker within 1 s, 0 steps were done" bash -c \
+		"ps-coord -w 1s -m model.ps -b ipc://c -s ipc://$PWD/s <<<train"
+	assert_output '{"op":"train","steps":1,"cancelled":true}'
+	wait "$pid"
+}
+
+@test "a checkpoint directory that a server cannot write" {
+	touch file
+	one 73 "ps-serve: cannot create file/x: Not a directory" \
+		ps-serve -b ipc://s -d file/x
+	assert_output ""
+}
+
+@test "standard output that is full" {
+	local why="cannot write standard output: No space left on device"
+	one 74 "ps-serve: $why" bash -c "ps-serve >/dev/full"
+	one 74 "ps-coord: $why" bash -c \
+		"ps-coord -m model.ps -s 2 --plan >/dev/full"
+	one 74 "ps-coord: $why" bash -c \
+		"yes train | cluster model.ps train.svm >/dev/full"
+}
+
+@test "a request line that is no request" {
+	local cases=(
+	"trian 5" "'trian' is no request (train, eval, join, save, stop, a\
+ bare id or a JSON object)"
+	'{"op":"fly"}' "\"op\" is 'fly', which is no request"
+	'{"op":' "not JSON: unexpected token near end of file"
+	"join now" "'now' behind join"
+	"train x" "train 'x': not a number of steps"
+	)
+	local k
+	for ((k = 0; k < ${#cases[@]}; k += 2)); do
+		echo "${cases[k]}" >requests
+		one 65 "ps-coord: request 1: ${cases[k + 1]}" \
+			ps-local -- train.svm -- ps-coord -m model.ps requests
+		assert_line --index 0 --partial '"error":"request 1: '
+	done
+}

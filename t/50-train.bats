@@ -1,0 +1,89 @@
+# Whole runs on real data, by processes that talk as in earnest: what comes
+# out is as good as what is known of the data.
+
+load lib.bash
+
+# The last line of an example's output, of the evaluation.
+metric() {
+	tail -n 1 <<<"$output" | jq_number "$1"
+}
+
+# jq_number NAME - the number of that name in a line of JSON.
+jq_number() {
+	sed -nE "s/.*\"$1\":([0-9.e+-]+).*/\1/p"
+}
+
+# holds EXPRESSION - in awk's arithmetic.
+holds() {
+	awk "BEGIN { exit !($1) }" || fail "not $1"
+}
+
+@test "a9a: 3 workers and 2 servers come within 1 % of the optimum" {
+	need_data a9a.svm
+	run -0 --separate-stderr "$SRC/examples/a9a/run" \
+		"$data/a9a.svm" "$data/a9a.svm"
+	holds "$(metric log_loss) < 1.01 * 0.32307"
+	holds "$(metric examples) == 32561"
+	assert_equal "$stderr" ""
+}
+
+@test "a9a: rows never seen are ranked as well, from gzip too" {
+	need_data a9a.svm
+	head -n 24000 "$data/a9a.svm" | gzip >train.gz
+	tail -n +24001 "$data/a9a.svm" | gzip >test.gz
+	run -0 "$SRC/examples/a9a/run" train.gz test.gz
+	holds "$(metric auc) >= 0.900"
+	holds "$(metric log_loss) < 1.01 * 0.32307"
+	holds "$(metric examples) == 8561"
+}
+
+@test "a9a: the rows may come out of a pipe" {
+	need_data a9a.svm
+	tail -n +24001 "$data/a9a.svm" >test.svm
+	run -0 "$SRC/examples/a9a/run" \
+		"pipe:head -n 24000 '$data/a9a.svm'" test.svm
+	holds "$(metric auc) >= 0.900"
+	holds "$(metric log_loss) < 1.01 * 0.32307"
+}
+
+@test "w6a: wide & deep beats the best that a linear model can do" {
+	need_data w6a.svm
+	run -0 "$SRC/examples/wide-deep/run" \
+		"$SRC/examples/wide-deep/model.ps" \
+		"$data/w6a.svm" "$data/w6a.svm"
+	holds "$(metric log_loss) < 0.9 * 0.02802"
+}
+
+@test "w6a: so does a factorization machine" {
+	need_data w6a.svm
+	run -0 "$SRC/examples/fm/run" "$data/w6a.svm" "$data/w6a.svm"
+	holds "$(metric log_loss) < 0.9 * 0.02802"
+}
+
+# accuracies WORKERS SERVERS - of digits never seen, the mean of 5 seeds.
+accuracies() {
+	local seed
+	for seed in 1 2 3 4 5; do
+		printf '%s\n' "train 1250" "eval test.images test.labels" |
+			ps-local -q -w "$1" -s "$2" -- -F idx --shuffle \
+				--repeat train.images train.labels -- \
+				ps-coord -m "$SRC/examples/mnist/model.ps" \
+				--seed="$seed" | tail -n 1
+	done | jq_number accuracy | awk '{ sum += $1 } END { print sum / NR }'
+}
+
+@test "mnist: digits are read, by many members as well as by two" {
+	images=mnist10k-images-idx3-ubyte.gz
+	labels=mnist10k-labels-idx1-ubyte.gz
+	need_data $images $labels
+	[ -x /usr/bin/python3 ] || skip "no /usr/bin/python3"
+	# They are sorted by digit: 2,000 from everywhere are for the test.
+	idx-split.py "$data/$images" 5 train.images test.images
+	idx-split.py "$data/$labels" 5 train.labels test.labels
+	many=$(accuracies 3 2)
+	one=$(accuracies 1 1)
+	echo "many $many, one $one"
+	holds "$many >= 0.93"
+	holds "$one >= 0.93"
+	holds "$many - $one < 0.01 && $one - $many < 0.01"
+}

@@ -1,0 +1,304 @@
+# What TensorFlow's own tests hold its coordinator to, as far as it has a
+# meaning for programs: each test has the number of that behaviour.  D1 and
+# D10 are about tracing functions, E8 about calls outside of schedule().
+#
+# The model's loss is the mean of what the step has read, and it never learns,
+# so that results tell who read which records.
+
+load lib.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	cat >sum.ps <<-'END'
+		input  x float
+		label  y float
+		same = dense x units=1 kernel_initializer=ones use_bias=false
+		loss   mean_squared_error same
+		metric mean_absolute_error same
+		optimizer sgd learning_rate=0
+	END
+	model=sum.ps
+}
+
+# rows NUMBER... - a CSV file of them, with labels of 0.
+rows() {
+	echo x,y
+	printf '%s,0\n' "$@"
+}
+
+# begin - servers and a coordinator that reads requests as they are asked; its
+# results come on descriptor 8, requests go to 7.  Options are ps-coord's.
+begin() {
+	mkfifo requests results
+	start ps-serve -b "ipc://$PWD/s"
+	ps-coord -b "ipc://$PWD/c" -s "ipc://$PWD/s" -m "$model" "$@" \
+		requests >results 2>coord.log 3>&- &
+	coord=$!
+	daemons+=("$coord")
+	exec 8<results 7>requests
+}
+
+# worker INDEX OPTION... - one more.
+worker() {
+	launch ps-work -c "ipc://$PWD/c" -i "$@" 7>&- 8<&-
+}
+
+# ask REQUEST - now.
+ask() {
+	echo "$1" >&7
+}
+
+# answer - the next line of results, in $line.
+answer() {
+	read -r -t 20 line <&8 || fail "no answer: $(cat coord.log)"
+}
+
+# end STATUS - of the requests, and of the coordinator, with all its members.
+end() {
+	local status=0
+	exec 7>&-
+	cat <&8 >rest
+	wait "$coord" || status=$?
+	exec 8<&-
+	assert_equal "$status" "$1"
+}
+
+# values WORKER - the mean of what it read, each of its steps a line.
+values() {
+	sed -n "s/.*\"worker\":\"worker:$1\".*_error\":\([0-9.e+-]*\)}.*/\1/p"
+}
+
+# cluster WORKERS WORKER-OPTION... -- COORD-OPTION... - the requests on
+# standard input.
+cluster() {
+	local workers=$1 options=()
+	shift
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	ps-local -q -w "$workers" -- "${options[@]}" -- \
+		ps-coord -m "$model" --min-workers="$workers" "${@:2}"
+}
+
+@test "D2 each worker shuffles the same data in an order of its own" {
+	rows 0 1 2 3 4 5 6 7 8 9 >data.csv
+	# So many that neither, however late, is left without ten.
+	cluster 2 --repeat --shuffle data.csv -- -B 1 <<<'train 5000' >out
+	for i in 0 1; do
+		values $i <out | head -n 10 >order.$i
+		run -0 sort -n order.$i
+		assert_output "$(seq 0 9)"
+	done
+	run -1 cmp -s order.0 order.1
+}
+
+@test "D3 five workers share ten records by their number" {
+	rows 0 1 2 3 4 5 6 7 8 9 >data.csv
+	run -0 --separate-stderr cluster 5 --shard=%i/%n data.csv -- -B 2 \
+		<<<'train 5'
+	run -0 sort -n <<<"$(values '[0-4]' <<<"$output")"
+	assert_output "$(printf '%s\n' 2.5 3.5 4.5 5.5 6.5)"
+}
+
+@test "D4 an evaluation of a worker's data does not move its training" {
+	rows 1 2 3 4 5 6 7 8 9 10 >data.csv
+	run -0 cluster 1 data.csv -- -B 2 \
+		<<<$'train 1\neval\ntrain 1\neval\ntrain 1'
+	run -0 values 0 <<<"$output"
+	assert_output "$(printf '%s\n' 1.5 3.5 5.5)"
+}
+
+@test "D5 a step takes from several inputs" {
+	sed 's/^input.*/input a float\ninput b float\nx = add a b/' \
+		sum.ps >two.ps
+	model=two.ps
+	printf '%s\n' a,b,y 0,5,0 >data.csv
+	run -0 cluster 1 data.csv -- -B 1 <<<'train 1'
+	run -0 values 0 <<<"$output"
+	assert_output 5
+}
+
+@test "D6 the first batch is the first records, whichever worker runs it" {
+	rows 1 2 3 4 5 6 7 8 9 10 >data.csv
+	run -0 cluster 3 --repeat data.csv -- -B 4 <<<'train 50'
+	for i in 0 1 2; do
+		values $i <<<"$output" >means
+		[ ! -s means ] || assert_equal "$(head -n 1 means)" 2.5
+	done
+	# And so on over the end of a pass: 9 10 1 2.
+	means=$(values '[0-2]' <<<"$output" | sort -n | uniq | tr '\n' ' ')
+	[[ "2.5 4.5 5.5 6.5 8.5 " == *"$means"* ]] || fail "$means"
+}
+
+@test "D7 a worker sees its own data only" {
+	for i in 0 1 2; do
+		rows $((i + 1)) >data.$i.csv
+	done
+	run -0 cluster 3 --repeat data.%i.csv -- -B 3 <<<'train 30'
+	for i in 0 1 2; do
+		values $i <<<"$output" | grep -vx $((i + 1)) >others || true
+		assert_equal "$(cat others)" ""
+	done
+}
+
+@test "D8 what the workers did adds up to the steps, after each join" {
+	rows 1 >data.csv
+	run -0 cluster 3 --repeat data.csv -- -B 2 \
+		<<<$'train 20\njoin\ntrain 20\njoin'
+	assert_line --index 20 --partial \
+		'"op":"join","step":20,"steps":20,"examples":40,'
+	assert_line --index 41 --partial \
+		'"op":"join","step":40,"steps":20,"examples":40,'
+	assert_equal "$(values '[0-2]' <<<"$output" | wc -l)" 40
+}
+
+@test "D9 evaluating again and again leaves nothing open" {
+	rows 1 2 3 >data.csv
+	begin -B 1
+	worker 0 --repeat data.csv
+	for count in 1 10; do
+		for _ in $(seq $count); do
+			ask eval
+			answer
+		done
+		ask train	# the worker has tidied up when this is done
+		answer
+		ls "/proc/$pid/fd" | wc -l >open.$count
+	done
+	end 0
+	run -0 diff open.1 open.10
+}
+
+@test "D11 a worker that comes back reads its data from the start" {
+	rows 1 2 3 4 5 6 7 8 9 >data.csv
+	begin -B 1 --lease=500ms
+	worker 0 --repeat data.csv
+	for i in 1 2 3; do
+		ask train
+		answer
+		assert_equal "$(values 0 <<<"$line")" $i
+	done
+	kill -KILL "$pid"
+	wait "$pid" 2>killed || true
+	worker 0 --repeat data.csv
+	ask train
+	answer
+	assert_equal "$(values 0 <<<"$line")" 1
+	end 0
+}
+
+@test "E1 one bad step of four: the run ends with its error" {
+	rows 1 2 3 nan 5 >data.csv
+	run -65 --separate-stderr cluster 1 data.csv -- -B 1 <<<$'train 4\njoin'
+	[[ $stderr == *"data.csv:5: "* ]]
+	# A good one that is under way is cancelled like those that wait.
+	run -0 values 0 <<<"$output"
+	[[ $'1\n2\n3' == "$output"* ]] || fail "$output"
+}
+
+@test "E2 an endless stream of requests ends with the first error" {
+	rows 1 2 3 4 five >data.csv
+	yes train | head -n 10000000 >many
+	run -65 --separate-stderr cluster 1 data.csv -- -B 1 <many
+	# What waited is cancelled; what was never read is not mentioned.
+	[ "${#lines[@]}" -lt 100000 ]
+	run -0 grep -c 'data.csv:6: ' <<<"$output"
+	assert_output 1
+}
+
+@test "E3 of several errors one is told, and the next join is clean" {
+	rows 1 2 1e30 1e30 1e30 4 5 >data.csv
+	run -65 --separate-stderr cluster 1 --repeat data.csv -- -B 1 \
+		--keep-going <<<$'train 5\njoin\njoin'
+	assert_equal "$(grep -c '"op":"train".*"error":' <<<"$output")" 1
+	grep '"op":"join"' <<<"$output" >joins
+	run -0 sed -n '/"error":/=' joins
+	assert_output 1
+}
+
+@test "E4 good steps run after an error, and a new one is told again" {
+	rows 1 2 1e30 4 5 >data.csv
+	begin -B 1 --keep-going
+	worker 0 --repeat data.csv
+	for round in 1 2 3; do
+		ask 'train 3'
+		ask join
+		answer
+		answer
+		answer
+		[[ $line == *'"error":'*same* ]] || fail "$line"
+		answer
+		[[ $line == *'"op":"join"'*'"error":'* ]] || fail "$line"
+		ask 'train 2'
+		ask join
+		answer
+		answer
+		answer
+		[[ $line == *'"op":"join"'* && $line != *'"error":'* ]] ||
+			fail "$line"
+	done
+	end 65
+}
+
+@test "E5 the line of a bad step has its id and its error" {
+	rows 1 2 1e30 4 >data.csv
+	run -65 --separate-stderr cluster 1 data.csv -- -B 1 \
+		<<<$'one\ntwo\nbad\nfour'
+	assert_line --index 0 --partial '{"id":"one","op":"train","step":0,'
+	assert_line --partial '{"id":"bad","op":"train","step":2,"worker":'
+	run -0 grep -c '"error":' <<<"$output"
+	assert_output 1
+}
+
+@test "E6 a broken input is an error when it is used, and only then" {
+	rows $(seq 5000) >data.csv
+	gzip <data.csv | head -c 6000 >broken.csv.gz
+	for input in broken.csv.gz nowhere.csv; do
+		for one in "$input" "data.csv $input"; do
+			# shellcheck disable=SC2086 # one or two of them
+			run --separate-stderr cluster 1 $one -- -B 100 \
+				<<<$'train 1000\njoin'
+			[[ $status == 6[56] ]]
+			[[ $output == *'"error":"'*"$input: "* ]]
+			[[ $stderr == *"$input: "* ]]
+		done
+	done
+	run -0 --separate-stderr cluster 1 data.csv broken.csv.gz -- -B 1 \
+		<<<$'train 3\njoin'
+	assert_equal "$stderr" ""
+}
+
+@test "E7 a bad step cancels a long one; then good ones run" {
+	local long
+	rows 1 >good.csv
+	rows 1 1e30 $(yes 1 | head -n 100) >bad.csv
+	begin -B 1 --keep-going --in-flight=1 --min-workers=2
+	worker 0 --repeat good.csv
+	long=$pid
+	worker 1 --repeat bad.csv
+	ask 'train 2'	# one for each, so that both are there
+	ask join
+	answer
+	answer
+	answer
+	kill -STOP "$long"
+	ask 'train 2'
+	ask join
+	answer
+	[[ $line == *'"worker":"worker:1"'*'"error":'* ]] || fail "$line"
+	answer
+	[[ $line == *'"cancelled":true'* ]] || fail "$line"
+	answer
+	[[ $line == *'"op":"join"'*'"error":'* ]] || fail "$line"
+	kill -CONT "$long"
+	ask 'train 3'
+	ask join
+	answer
+	answer
+	answer
+	answer
+	[[ $line == *'"op":"join"'*'"steps":3,'* ]] || fail "$line"
+	end 65
+}

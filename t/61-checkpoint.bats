@@ -1,0 +1,222 @@
+# Checkpoints of running clusters: made while training goes on, read by the
+# next run, whatever its number of servers.
+
+load lib.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	dir=$PWD/ckpt
+	mkdir "$dir"
+	cat >model.ps <<-'END'
+		input    word string[3] sep=| vocab=a,b,c,d,e,f,g,h,i,j,k
+		label    good string    vocab=no,yes
+		wide   = linear word
+		emb    = embedding word dim=6
+		mean   = reduce_mean emb
+		deep   = dense mean units=1
+		logit  = add wide deep
+		loss     binary_crossentropy logit from_logits=true
+		metric   accuracy logit
+		optimizer ftrl for=wide/* learning_rate=0.1
+		optimizer adam learning_rate=0.01
+	END
+	awk 'BEGIN {
+		print "word,good"
+		for (i = 0; i < 50; i++) {
+			word = substr("abcdefghijk", i * 7 % 11 + 1, 1) "|" \
+				substr("abcdefghijk", i * 5 % 11 + 1, 1) "|" \
+				substr("abcdefghijk", i * i % 11 + 1, 1)
+			print word "," (word ~ /[aei]/ ? "yes" : "no")
+		}
+	}' >data.csv
+}
+
+# train SERVERS REQUESTS [COORD-OPTION...] - a run of one worker, in order,
+# that reads and writes checkpoints in $dir.
+train() {
+	local servers=$1 requests=$2
+	shift 2
+	printf '%s\n' "$requests" | ps-local -q -C "$dir" -s "$servers" -- \
+		--repeat "$PWD/data.csv" -- ps-coord -m model.ps -B 8 \
+		--checkpoint="$dir" "$@"
+}
+
+# names - of the checkpoints there are, with a star at the final one.
+names() {
+	ps-ckpt ls "$dir" | awk '{ print $1 ($5 == "final" ? "*" : "") }'
+}
+
+@test "a run goes on at its newest checkpoint's step, with its state" {
+	run -0 train 2 'train 10'
+	assert_line --index 0 --partial '"step":0,'
+	run -0 train 2 'train 10'
+	assert_line --index 0 --partial '"step":10,'
+	assert_line --index 9 --partial '"step":19,'
+	run -0 names
+	assert_output "$(printf '%s\n' ckpt-00000010* ckpt-00000020*)"
+	run -0 ps-ckpt show "$dir"
+	assert_line --partial "$(printf 'emb/embeddings\t[11, 6]')"
+	run -0 grep -c '20 updates' <(ps-ckpt show "$dir")
+	assert_output 15	# 5 variables with two slots each
+}
+
+@test "a directory, a name or nothing: what is restored can be said" {
+	train 1 'train 6' --every=2 >out
+	run -0 train 1 'train 1' --restore=ckpt-00000002
+	assert_output --partial '"step":2,'
+	run -0 train 1 'train 1' --restore="$dir/ckpt-00000004"
+	assert_output --partial '"step":4,'
+	run -0 train 1 'train 1' --restore=none
+	assert_output --partial '"step":0,'
+	run -66 train 1 'train 1' --restore=ckpt-00000099
+	assert_output --partial "$dir/ckpt-00000099"
+}
+
+@test "every so many steps one is kept, the last of them is final" {
+	train 2 'train 30' --every=5 --keep=3 >out
+	run -0 names
+	assert_output "$(printf '%s\n' ckpt-00000020 ckpt-00000025 \
+		ckpt-00000030*)"
+	run -0 ps-ckpt verify "$dir"/*
+	rm -r "$dir"/*
+	train 2 'train 30' --every=5 --keep=0 >out
+	run -0 names
+	assert_line --index 0 ckpt-00000005
+	assert_equal "${#lines[@]}" 6
+}
+
+@test "save is a barrier: its line comes when the checkpoint is safe" {
+	run -0 train 2 $'train 7\nsave\ntrain 2\nsave\njoin'
+	assert_line --index 7 \
+		'{"op":"save","step":7,"checkpoint":"ckpt-00000007"}'
+	assert_line --index 10 \
+		'{"op":"save","step":9,"checkpoint":"ckpt-00000009"}'
+	run -0 names
+	assert_output "$(printf '%s\n' ckpt-00000007 ckpt-00000009*)"
+}
+
+# restored FROM FROM-HOW TO TO-HOW - saved by FROM servers, restored by TO, it
+# is the same model: it trains on to the same weights and slots.
+restored() {
+	rm -rf "$dir" first again
+	mkdir "$dir"
+	train "$1" 'train 10' "$2" >out
+	cp -r "$dir" first
+	train "$1" 'train 10' "$2" >out
+	mv "$dir" again
+	mv first "$dir"
+	train "$3" 'train 10' "$4" >out
+	ps-ckpt diff --slots again "$dir" >off || {
+		cat off
+		fail "$*"
+	}
+}
+
+@test "C1 C2 C3 as many shards are restored as there are to be" {
+	restored 4 --partition=fixed:4 1 --partition=fixed:1
+	restored 1 --partition=fixed:1 4 --partition=fixed:4
+	restored 4 --partition=fixed:4 2 --partition=fixed:2
+	restored 3 --partition=fixed:7 2 --partition=max:30
+}
+
+@test "C4 a variable exists when the plan does, before anything is restored" {
+	train 1 'train 2' >out
+	# Servers that never saw the model: it comes with the coordinator.
+	run -0 train 3 'join'
+	assert_output --partial '"step":2,"steps":0,'
+}
+
+@test "C5 what is changed after a restore does not change what is restored" {
+	train 2 'train 5' --partition=fixed:2 >out
+	cp -r "$dir" first
+	train 2 'train 5' --partition=fixed:2 >out
+	run -0 ps-ckpt diff --slots first "$dir/ckpt-00000005"
+	run -1 ps-ckpt diff first "$dir/ckpt-00000010"
+	train 4 'train 5' --restore=ckpt-00000005 --partition=fixed:4 >out
+	run -0 ps-ckpt diff --slots first "$dir/ckpt-00000005"
+}
+
+@test "C6 each shard is under its variable's whole name, with its rows" {
+	train 2 'train 2' --partition=fixed:2 >out
+	run -0 bash -c 'for f in ckpt/ckpt-00000002/*.tar; do
+		tar tf "$f"; done | grep embeddings | sort'
+	assert_line --index 0 --regexp '^emb/embeddings/0-5.npy$'
+	assert_line --regexp '^emb/embeddings/6-10.npy$'
+}
+
+# Kill the whole cluster, as a power cut does, after a known step.
+@test "after kill -9 of everybody, the run goes on at the checkpoint" {
+	mkfifo requests results
+	for i in 0 1; do
+		start ps-serve -b "ipc://$PWD/s$i" -d "$dir"
+	done
+	launch ps-work -c "ipc://$PWD/c" --repeat data.csv
+	ps-coord -b "ipc://$PWD/c" -s "ipc://$PWD/s0,ipc://$PWD/s1" \
+		-m model.ps -B 8 --checkpoint="$dir" requests >results 3>&- &
+	daemons+=($!)
+	exec 8<results 7>requests
+	printf '%s\n' 'train 12' save 'train 1000000' >&7
+	grep -q -m 1 '"op":"save"' <&8
+	kill -KILL "${daemons[@]}"
+	wait "${daemons[@]}" 2>killed || true
+	exec 7>&- 8<&-
+	run -0 names
+	assert_output ckpt-00000012
+	run -0 train 3 'train 3'
+	assert_line --index 0 --partial '"step":12,'
+	run -0 names
+	assert_line --index 1 'ckpt-00000015*'
+}
+
+@test "what an interrupted writer left is swept up" {
+	mkdir "$dir/.tmp-ckpt-00000009"
+	touch "$dir/.tmp-ckpt-00000009/shard-0-of-2.tar"
+	train 1 'train 2' >out
+	run -0 ls -A "$dir"
+	assert_output ckpt-00000002
+}
+
+@test "a checkpoint of another model is refused, in words" {
+	train 1 'train 2' >out
+	sed -i 's/dim=6/dim=5/' model.ps
+	run -65 --separate-stderr train 1 'train 2'
+	assert_output ""
+	assert_equal "$stderr" "ps-coord: $dir/ckpt-00000002 is of another\
+ model: its emb/embeddings is [11, 6], not [11, 5]"
+	sed -i 's/^emb /bag /; s/mean emb/mean bag/' model.ps
+	run -65 --separate-stderr train 1 'train 2'
+	[[ $stderr == *"it has no bag/embeddings" ]]
+}
+
+@test "when the newest is damaged, the one before it is taken" {
+	train 2 'train 6' --every=3 >out
+	truncate -s -100 "$dir/ckpt-00000006/shard-1-of-2.tar"
+	run -0 --separate-stderr train 2 'train 1'
+	assert_output --partial '"step":3,'
+	[[ $stderr == *"$dir/ckpt-00000006/shard-1-of-2.tar: "* ]]
+	for one in "$dir"/*; do
+		truncate -s 100 "$one/MANIFEST.json"
+	done
+	run -65 train 2 'train 1'
+	assert_output --partial "$dir"
+}
+
+@test "a directory that cannot be written is refused before any step" {
+	touch file
+	dir=$PWD/file/ckpt
+	printf '%s\n' 'train 2' >requests
+	run -73 --separate-stderr ps-coord -m model.ps --checkpoint="$dir" \
+		-s ipc://nobody requests
+	assert_output ""
+	[[ $stderr == "ps-coord: "*"$dir"* ]]
+	assert_equal "${#stderr_lines[@]}" 1
+}
+
+@test "servers without a directory make a checkpoint a clear error" {
+	run -78 --separate-stderr ps-local -q -- --repeat "$PWD/data.csv" -- \
+		ps-coord -m model.ps --checkpoint="$dir" <<<'train 2'
+	[[ $stderr == *"start it with -d"* ]]
+	run -0 names
+	assert_output ""
+}

@@ -1,0 +1,73 @@
+# The examples do what they say, and so do the manual pages and README.md.
+
+load lib.bash
+
+need_programs() {
+	local program
+	for program in ps-serve ps-work ps-coord; do
+		[ -x "$BUILD/bin/$program" ] || skip "$program is not built"
+	done
+	export TMPDIR=$PWD
+}
+
+# metric NAME - of the last evaluation among the lines of the output.
+metric() {
+	grep '"op":"eval"' <<<"$output" | tail -n 1 |
+		sed -E "s/.*\"$1\":([0-9.e+-]+).*/\1/"
+}
+
+# holds EXPRESSION - in awk's arithmetic.
+holds() {
+	awk "BEGIN { exit !($1) }" || fail "not $1"
+}
+
+@test "avengers: the tutorial's model is perfect by the fourth epoch" {
+	need_programs
+	run -0 --separate-stderr "$SRC/examples/avengers/run"
+	assert_line --index 0 --regexp \
+		'^Finished epoch 0, accuracy is [01]\.[0-9]{6}\.$'
+	assert_line --index 3 "Finished epoch 3, accuracy is 1.000000."
+	assert_line --index 4 "Evaluation accuracy: 1.000000"
+	assert_equal "${#lines[@]}" 5
+	assert_equal "$stderr" ""
+	run find . -type f ! -name 'separate-stderr-*'	# bats's own
+	assert_output ""
+}
+
+@test "wide-deep: it finds the taste that a linear model cannot" {
+	need_programs
+	run -0 --separate-stderr "$SRC/examples/wide-deep/run"
+	holds "$(metric auc) > 0.83"
+	assert_equal "$stderr" ""
+}
+
+@test "fm: it finds the pairs, on made up and on real data" {
+	need_programs
+	run -0 --separate-stderr "$SRC/examples/fm/run"
+	holds "$(metric auc) > 0.83"
+	need_data w6a.svm
+	run -0 "$SRC/examples/fm/run" "$data/w6a.svm" "$data/w6a.svm"
+	holds "$(metric log_loss) < 0.9 * 0.02802"
+}
+
+@test "mnist: it reads digits" {
+	need_programs
+	images=mnist10k-images-idx3-ubyte.gz
+	labels=mnist10k-labels-idx1-ubyte.gz
+	need_data $images $labels
+	run -0 "$SRC/examples/mnist/run" "$data/$images" "$data/$labels" \
+		"$data/$images" "$data/$labels"
+	holds "$(metric accuracy) > 0.93"
+	run -64 "$SRC/examples/mnist/run"
+}
+
+# The pages' sessions build on each other within a page; see sessions.sh.
+@test "the sessions in the manual pages run, and print what they show" {
+	need_programs
+	for page in "$SRC"/man/*.[1-9]; do
+		"$SRC/t/helper/sessions.sh" "$page" >session
+		mkdir "$(basename "$page")"
+		(cd "$(basename "$page")" && sh ../session) ||
+			fail "$(basename "$page")"
+	done
+}
