@@ -49,6 +49,7 @@ UNITS += %D%/unit/wire_page
 HELPERS =
 
 BATS_TESTS =
+BATS_TESTS += %D%/00-house.bats
 BATS_TESTS += %D%/10-cli.bats
 BATS_TESTS += %D%/20-badinput.bats
 BATS_TESTS += %D%/40-eval.bats
@@ -59,6 +60,7 @@ BATS_TESTS += %D%/60-exact.bats
 BATS_TESTS += %D%/61-checkpoint.bats
 BATS_TESTS += %D%/70-local.bats
 BATS_TESTS += %D%/80-examples.bats
+BATS_TESTS += %D%/80-pages.bats
 
 check_PROGRAMS += $(UNITS) $(HELPERS)
 TESTS += $(UNITS) $(BATS_TESTS)

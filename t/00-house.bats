@@ -1,0 +1,164 @@
+# The rules of the house that a program can check.  See HACKING.md.
+
+load lib.bash
+
+# Everything that somebody wrote, without what was built among it.
+written() {
+	find "$SRC" \( -name autom4te.cache -o -name build-aux -o -name .git \
+		-o -name '.deps' -o -path "$SRC/pskit-*" \) -prune -o -type f \
+		\( -name '*.[ch]' -o -name '*.mk' -o -name '*.ba*' \
+		-o -name '*.[1-9]' -o -name '*.md' -o -name '*.ps' \
+		-o -name '*.py' -o -name 'Makefile.am' -o -name configure.ac \
+		-o -name '*.sh' -o -path "$SRC/bootstrap" \
+		-o -path "$SRC/.ci/run" \
+		-o -path "$SRC/examples/*/*" -o -path "$SRC/lib/LAYERS" \) \
+		! -name 'config.h' -print
+	scripts | sed "s|^|$SRC/bin/|"
+}
+
+@test "a folder includes only what lib/LAYERS allows it" {
+	local file folder allowed header
+	for file in "$SRC"/lib/*/*.[ch]; do
+		folder=$(basename "$(dirname "$file")")
+		allowed=$(sed -n "s/^$folder: *//p" "$SRC/lib/LAYERS")
+		sed -n 's/^#include "\(.*\)"$/\1/p' "$file" |
+		while read -r header; do
+			[[ " $folder $allowed " == *" ${header%%/*} "* ]] ||
+				echo "${file#"$SRC/"} must not include $header"
+		done
+	done >broken
+	diff /dev/null broken
+}
+
+@test "lib/LAYERS lists every folder, each below those that use it" {
+	local below="" folder rest each
+	while read -r folder rest; do
+		for each in $rest; do
+			[[ " $below " == *" $each "* ]] ||
+				echo "${folder%:} uses $each, which is above"
+		done
+		below+=" ${folder%:}"
+	done < <(grep -v '^#' "$SRC/lib/LAYERS" | grep .) >broken
+	for folder in "$SRC"/lib/*/; do
+		folder=$(basename "$folder")
+		[[ " $below " == *" $folder "* ]] || echo "$folder: no layer"
+	done >>broken
+	diff /dev/null broken
+}
+
+@test "only sys/net knows ZeroMQ" {
+	grep -rlE '<zmq(_utils)?\.h>' "$SRC/lib" "$SRC/bin" --include='*.[ch]' |
+		grep -v "^$SRC/lib/sys/net\.c$" >broken || true
+	diff /dev/null broken
+}
+
+@test "only sys/cli exits or writes to the standard files" {
+	grep -rnE '\<(_?exit|printf|puts|putchar|perror)\(|\<std(out|err)\>' \
+		"$SRC/lib" --include='*.c' |
+		grep -vE "^$SRC/lib/(sys/(cli|progress)|base/(log|mem))\.c:" |
+		grep -vE ':[0-9]+:[[:space:]]*(/?\*)' >broken || true
+	diff /dev/null broken
+}
+
+@test "every header compiles alone" {
+	local header
+	for header in "$SRC"/lib/*/*.h; do
+		${CC:-cc} -std=c11 -Wall -Werror -fsyntax-only \
+			-include "$BUILD/config.h" -iquote "$SRC/lib" \
+			-x c "$header"
+	done
+}
+
+@test "every header is guarded by a name of its own" {
+	local header
+	for header in "$SRC"/lib/*/*.h; do
+		sed -n 's/^#ifndef \(PS_[A-Z0-9_]*_H\)$/\1/p' "$header"
+	done | sort >guards
+	ls "$SRC"/lib/*/*.h >headers
+	[ "$(wc -l <guards)" = "$(wc -l <headers)" ]
+	uniq -d guards >broken
+	diff /dev/null broken
+}
+
+@test "no line is wider than 80 columns" {
+	local file
+	written | grep -vE '\.(md|ps|[1-9])$' | while read -r file; do
+		expand "$file" | awk -v name="${file#"$SRC/"}" \
+			'length > 80 { print name ":" NR }'
+	done >wide
+	diff /dev/null wide
+}
+
+@test "no line ends in blanks, every file in a newline" {
+	local file
+	written | while read -r file; do
+		grep -nH '[[:blank:]]$' "$file" || true
+		[ -z "$(tail -c 1 "$file")" ] || echo "$file: no newline"
+	done >broken
+	diff /dev/null broken
+}
+
+@test "comments are of one kind, and speak of the project alone" {
+	grep -rnE '(^|[[:space:]])//' "$SRC"/{bin,lib,t} --include='*.[ch]' \
+		>broken || true
+	grep -rnE '\<(TODO|FIXME|XXX|NEEDSWORK)\>' "$SRC"/{bin,lib,man} \
+		--include='*.[ch1-9]' >>broken || true
+	diff /dev/null broken
+}
+
+@test "programs stay under 250 lines" {
+	{
+		wc -l "$SRC"/bin/*.c
+		scripts | sed "s|^|$SRC/bin/|" | xargs -r wc -l
+	} | awk '$2 != "total" && $1 >= 250' >long
+	diff /dev/null long
+}
+
+@test "every program has a manual page, and its usage is the synopsis there" {
+	local program
+	for program in $(programs); do
+		"$program" --help | tr -d '[:space:]' >usage
+		{
+			echo "usage:"
+			mandoc -Tascii "$SRC/man/$program.1" |
+			sed 's/.\x08//g' |
+			awk '/^[A-Z]/ { on = /^SYNOPSIS/; next } on'
+		} | tr -d '[:space:]' >synopsis
+		diff synopsis usage
+	done
+}
+
+@test "every option of a program is in its manual page" {
+	local file program name
+	for program in $(programs); do
+		for name in $(sed -nE 's/^\t\{.*, "([a-z-]+)",.*\},?$/\1/p' \
+				"$SRC/bin/$program.c" 2>/dev/null); do
+			grep -q -- "Fl -$name\>" "$SRC/man/$program.1" ||
+				echo "$program: --$name is not in the manual"
+		done
+	done >broken
+	diff /dev/null broken
+}
+
+@test "the manual pages are clean" {
+	command -v mandoc || skip "no mandoc"
+	find "$SRC/man" -name '*.[1-9]' | xargs -r mandoc -Tlint -Wwarning
+}
+
+@test "the manual pages name only pages that there are" {
+	local name section
+	[ "$(programs | wc -l)" -ge 7 ] || skip "not every program is built"
+	sed -n 's/^\.Xr \(ps[a-z-]*\) \([1-9]\).*/\1 \2/p' "$SRC"/man/*.[1-9] |
+	sort -u | while read -r name section; do
+		[ -e "$SRC/man/$name.$section" ] || echo "$name($section)"
+	done >broken
+	diff /dev/null broken
+}
+
+@test "shellcheck has nothing to say about the scripts" {
+	command -v shellcheck || skip "no shellcheck"
+	written | while read -r file; do
+		! head -n 1 "$file" | grep -qE '^#!.*[ /](ba)?sh$' ||
+			echo "$file"
+	done | xargs -r shellcheck
+}
