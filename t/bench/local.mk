@@ -1,8 +1,10 @@
 # Speed: never part of pass or fail.  "make bench" prints JSON lines.
 
+EXTRA_PROGRAMS += %D%/bare
 
-BENCHES = 
+BENCHES = %D%/startup %D%/steps %D%/memory
 EXTRA_DIST += $(BENCHES)
+CLEANFILES += %D%/bare
 
 bench: all %D%/bare
 	@PATH="$(abs_top_builddir)/bin:$(abs_top_srcdir)/bin:$$PATH"; \
