@@ -237,3 +237,20 @@ bad_table() {
 		assert_line --index 0 --partial '"error":"request 1: '
 	done
 }
+
+@test "a peer of another version of the protocol" {
+	local other="76 protocol version 9, not 1: use programs of one release"
+	start ps-serve
+	run -0 stranger "$endpoint" 3 9
+	assert_output "$other"
+	echo train >requests
+	launch ps-coord -b "ipc://$PWD/coord" -s "$endpoint" -m model.ps \
+		requests
+	run -0 stranger "ipc://$PWD/coord" 3 9
+	assert_output "$other"
+	# Neither is the worse for it.
+	run -0 stranger "ipc://$PWD/coord" 3 1
+	assert_output WELCOME
+	run -0 timeout 30 ps-work -c "ipc://$PWD/coord" train.svm
+	wait "$pid"
+}

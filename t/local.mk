@@ -47,6 +47,7 @@ UNITS += %D%/unit/window
 UNITS += %D%/unit/wire_page
 
 HELPERS =
+HELPERS += %D%/helper/stranger
 
 BATS_TESTS =
 BATS_TESTS += %D%/00-house.bats
