@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <netdb.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,13 +72,18 @@ trouble(struct fail *f, enum fail_kind kind, const char *what,
 
 /*
  * Routing ids come from rand(), which libzmq does not seed; and glibc must
- * not return the memory of every large frame to the system.
+ * not return the memory of every large frame to the system.  What a message
+ * wakes up need not push aside who sent it: under SCHED_BATCH a program that
+ * has more to do goes on, and many messages are handled at one switch.
  */
 static void
 prepare_process(void)
 {
+	const struct sched_param normal = { .sched_priority = 0 };
 	unsigned seed = 0;
 
+	if (sched_getscheduler(0) == SCHED_OTHER)
+		sched_setscheduler(0, SCHED_BATCH, &normal);
 	if (getrandom(&seed, sizeof(seed), 0) == sizeof(seed))
 		srand(seed);
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);
