@@ -12,6 +12,7 @@ UNITS += %D%/unit/clip
 UNITS += %D%/unit/cluster
 UNITS += %D%/unit/cluster_run
 UNITS += %D%/unit/coord
+UNITS += %D%/unit/early
 UNITS += %D%/unit/endpoint
 UNITS += %D%/unit/evaluator
 UNITS += %D%/unit/gather

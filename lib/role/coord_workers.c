@@ -309,6 +309,8 @@ lease_to(struct coord *c, struct member *w)
 	m.lease.attempt = terms.attempt;
 	m.lease.batch = terms.batch ? terms.batch : c->o.batch;
 	m.lease.rate = message_float_bits(terms.learning_rate);
+	m.lease.pass = terms.pass;
+	m.lease.more = terms.more;
 	if (outbox_send(c->outbox, w->peer, &m) < 0)
 		lost(c, w);
 	return true;

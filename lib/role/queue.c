@@ -16,7 +16,7 @@ struct queue {
 	struct order *front, **back;
 	size_t orders;
 	struct step *step;	/* WINDOW of them, a ring by number */
-	uint64_t mark, next;
+	uint64_t mark, next, pass;
 	size_t running, returned;
 };
 
@@ -108,11 +108,26 @@ take(struct queue *q, uint64_t number, void *worker)
 	q->running++;
 }
 
-static void
-describe(const struct order *o, struct lease_terms *l)
+static struct order *
+first_with_steps(const struct queue *q)
 {
+	struct order *o = q->front;
+
+	while (o && o->request.op == REQUEST_TRAIN &&
+	       o->given == o->request.steps)
+		o = o->next;
+	return o && o->request.op == REQUEST_TRAIN ? o : NULL;
+}
+
+static void
+describe(const struct queue *q, const struct order *o, struct lease_terms *l)
+{
+	const struct order *next = first_with_steps(q);
+
 	l->batch = o->request.batch;
 	l->learning_rate = o->request.learning_rate;
+	l->pass = q->pass;
+	l->more = next && next->request.batch == l->batch;
 }
 
 /* Steps that came back, the lowest first. */
@@ -129,7 +144,7 @@ lease_returned(struct queue *q, void *worker, size_t most,
 	l->first = number;
 	l->attempt = first->attempts + 1;
 	l->count = 0;
-	describe(first->order, l);
+	describe(q, first->order, l);
 	while (l->count < most && number < q->next &&
 	       at(q, number)->state == STEP_RETURNED &&
 	       at(q, number)->order == first->order &&
@@ -138,17 +153,6 @@ lease_returned(struct queue *q, void *worker, size_t most,
 		l->count++;
 	}
 	return l->count;
-}
-
-static struct order *
-first_with_steps(const struct queue *q)
-{
-	struct order *o = q->front;
-
-	while (o && o->request.op == REQUEST_TRAIN &&
-	       o->given == o->request.steps)
-		o = o->next;
-	return o && o->request.op == REQUEST_TRAIN ? o : NULL;
 }
 
 size_t
@@ -170,8 +174,8 @@ queue_lease(struct queue *q, void *worker, size_t most, uint64_t limit,
 		most = limit - q->next;
 	*l = (struct lease_terms){ .first = q->next, .count = most,
 				   .attempt = 1 };
-	describe(o, l);
 	o->given += most;
+	describe(q, o, l);
 	for (size_t i = 0; i < most; i++, q->next++) {
 		*at(q, q->next) = (struct step){ .order = o };
 		take(q, q->next, worker);
@@ -239,6 +243,7 @@ queue_cancel(struct queue *q,
 		at(q, i)->state = STEP_ENDED;
 	q->mark = q->next;
 	q->running = q->returned = 0;
+	q->pass++;
 	return count;
 }
 
@@ -253,6 +258,7 @@ void
 queue_pass(struct queue *q)
 {
 	drop_order(q, &q->front);
+	q->pass++;
 }
 
 uint64_t

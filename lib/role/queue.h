@@ -34,6 +34,9 @@ struct lease_terms {
 	uint64_t first, count, attempt;	/* attempt: 1 for the first */
 	uint64_t batch;			/* 0: the usual */
 	float learning_rate;
+	uint64_t pass;			/* barriers and cancellations so far */
+	bool more;			/* steps like these come behind them,
+					   with no barrier between */
 };
 size_t queue_lease(struct queue *, void *worker, size_t most, uint64_t limit,
 		   struct lease_terms *);

@@ -16,7 +16,7 @@
 
 /* Steps to run, first to end - 1; those below next have been begun. */
 struct lease {
-	uint64_t id, first, end, next, attempt, batch;
+	uint64_t id, first, end, next, attempt, batch, pass;
 	float learning_rate;
 	struct pack results;
 	size_t count;			/* results that are in */
@@ -24,11 +24,17 @@ struct lease {
 	bool cancelled;
 };
 
-/* One step in the making. */
+/*
+ * One step in the making.  An early one has no lease yet: more steps like
+ * those before it were announced, so it pulls what it will need meanwhile.
+ */
 struct work {
 	struct compute *compute;
 	struct batch batch;
-	struct lease *lease;	/* NULL: nothing in the making */
+	bool busy;
+	struct lease *lease;
+	uint64_t size;		/* examples that were asked for */
+	uint64_t pass;		/* for leases of this pass its pull is good */
 	uint64_t step, began_us;
 	struct result result;
 };
@@ -53,7 +59,13 @@ struct worker {
 	struct lease lease[MAX_LEASES];	/* a ring */
 	size_t lease_first, leases;
 	struct batch waiting;		/* for the next step */
-	bool has_batch, exhausted, exhausted_said;
+	uint64_t waiting_size;		/* that was asked for */
+	bool has_batch, unwanted;	/* unwanted: of another size */
+	bool over;			/* nothing more can be read, */
+	struct fail bad;		/* because of this, if it has a kind */
+	bool exhausted, exhausted_said;
+	bool more;			/* said by the last lease, like: */
+	uint64_t more_size, more_pass;
 	uint64_t records;		/* read, when exhausted */
 	struct work work[2];		/* one computes while one pulls */
 	struct work *pulling;		/* NULL, or what the exchange is for */
@@ -193,6 +205,9 @@ take_lease(struct worker *w, const struct message *m, struct fail *f)
 	l->attempt = m->lease.attempt;
 	l->batch = m->lease.batch;
 	l->learning_rate = message_float(m->lease.rate);
+	l->pass = w->more_pass = m->lease.pass;
+	w->more = m->lease.more != 0;
+	w->more_size = l->batch;
 	l->count = 0;
 	l->cancelled = w->exhausted;	/* it will come back */
 	pack_reset(&l->results);
@@ -321,6 +336,9 @@ worker_up(struct worker *w, uint64_t peer, uint64_t now)
 	hello(w);
 	/* The coordinator takes back what it had given us: so do we. */
 	cancel(w, 0, UINT64_MAX);
+	w->more = false;
+	if (w->pulling && !w->pulling->lease)
+		w->pulling->pass = WIRE_NONE;
 	end_evaluation(w);
 }
 
@@ -395,12 +413,79 @@ say_ready(struct worker *w)
 
 /* ---- steps ---- */
 
+/* A step that is pulled for, or has been, and waits for its lease. */
+static bool
+early(const struct worker *w)
+{
+	return w->pulling && !w->pulling->lease;
+}
+
+/* Examples for the step that is so many behind the next one; 0: no step. */
+static uint64_t
+size_of(const struct worker *w, uint64_t behind)
+{
+	for (size_t i = 0; i < w->leases; i++) {
+		const struct lease *l =
+			lease_at((struct worker *)(uintptr_t)w, i);
+
+		if (l->cancelled)
+			continue;
+		if (l->end - l->next > behind)
+			return l->batch;
+		behind -= l->end - l->next;
+	}
+	return w->more ? w->more_size : 0;
+}
+
 size_t
 worker_want(const struct worker *w)
 {
+	return w->has_batch || w->over ? 0 : size_of(w, early(w));
+}
+
+/* What was read for an early step is for one of another size. */
+static bool
+misread(const struct worker *w)
+{
 	const struct lease *l = next_lease(w);
 
-	return l && !w->has_batch && !w->exhausted ? l->batch : 0;
+	return early(w) && l && l->batch != w->pulling->size;
+}
+
+static void
+drop_work(struct work *work)
+{
+	work->lease = NULL;
+	work->busy = false;
+}
+
+static void
+unload(struct worker *w)
+{
+	struct work *work = w->pulling;
+	const struct batch empty = w->waiting;
+
+	w->pulling = NULL;
+	w->waiting = work->batch;
+	work->batch = empty;
+	w->has_batch = w->unwanted = true;
+	drop_work(work);
+}
+
+bool
+worker_put_back(struct worker *w, struct batch *batch)
+{
+	const struct batch old = *batch;
+
+	if (!w->unwanted)
+		return false;
+	*batch = w->waiting;
+	w->waiting = old;
+	w->has_batch = w->unwanted = w->over = false;
+	w->bad.kind = 0;
+	if (misread(w) && client_idle(w->client))
+		unload(w);
+	return true;
 }
 
 /* A step that has been computed goes into its lease's results. */
@@ -430,27 +515,35 @@ note_result(struct worker *w, struct work *work, uint64_t now_us)
 	l->count++;
 	w->steps++;
 	w->examples += r->examples;
-	work->lease = NULL;
+	drop_work(work);
 	if (work->step + 1 == l->end || l->cancelled)
 		say_done(w, l);
 }
 
-/* Put the waiting batch to the next step. */
+/* Put the waiting batch to the next step, or to an early one. */
 static struct work *
 begin_work(struct worker *w, uint64_t now_us)
 {
 	struct lease *l = next_lease(w);
-	struct work *work = w->work[0].lease ? &w->work[1] : &w->work[0];
+	struct work *work = w->work[0].busy ? &w->work[1] : &w->work[0];
 	struct batch batch;
 
-	if (!l || !w->has_batch || work->lease)
+	if (!w->has_batch || w->unwanted || work->busy || (!l && !w->more))
 		return NULL;
+	if (w->waiting_size != size_of(w, 0)) {
+		w->unwanted = true;
+		return NULL;
+	}
 	batch = work->batch;
 	work->batch = w->waiting;
+	work->size = w->waiting_size;
 	w->waiting = batch;
 	w->has_batch = false;
+	work->busy = true;
 	work->lease = l;
-	work->step = l->next++;
+	work->pass = l ? l->pass : w->more_pass;
+	if (l)
+		work->step = l->next++;
 	work->began_us = now_us;
 	compute_begin(work->compute, &work->batch);
 	return work;
@@ -501,7 +594,7 @@ say_exhausted(struct worker *w)
 	struct message m = { .kind = MESSAGE_EXHAUSTED };
 
 	if (!w->exhausted || w->exhausted_said || !w->ready_said ||
-	    w->work[0].lease || w->work[1].lease)
+	    w->work[0].busy || w->work[1].busy)
 		return;
 	w->exhausted_said = true;
 	m.exhausted.term = w->plan.term;
@@ -509,31 +602,72 @@ say_exhausted(struct worker *w)
 	say(w, &m);
 }
 
+/*
+ * The early step's pull has come.  Is its lease here, and for the batch that
+ * was read?  If not it waits, or the batch goes back to be read anew.  What
+ * was pulled before a barrier is pulled again.
+ */
+static bool
+adopt(struct worker *w, struct work *work, uint64_t now, uint64_t now_us)
+{
+	struct lease *l = next_lease(w);
+
+	if (!l)
+		return false;
+	if (misread(w)) {	/* what was read behind it goes back first */
+		if (w->has_batch)
+			w->unwanted = true;
+		else
+			unload(w);
+		return false;
+	}
+	work->lease = l;
+	work->step = l->next++;
+	work->began_us = now_us;
+	if (work->pass == l->pass)
+		return true;
+	work->pass = l->pass;
+	exchange(w, NULL, work, now);
+	return false;
+}
+
+/* Compute what has been pulled for; NULL: nothing is to be pushed. */
+static struct work *
+compute_step(struct worker *w)
+{
+	struct work *work = w->pulling;
+	struct fail why;
+
+	w->pulling = NULL;
+	if (!work)
+		return NULL;
+	if (work->lease->cancelled) {
+		if (work->lease->count > 0)
+			say_done(w, work->lease);
+	} else if (run_step(w, work, &why) < 0) {
+		say_failed(w, work->lease, work->step, &why);
+	} else {
+		return work;
+	}
+	drop_work(work);
+	return NULL;
+}
+
 /* Go on as far as there are leases, batches and answers. */
 static void
 advance(struct worker *w, uint64_t now, uint64_t now_us)
 {
 	struct work *ready, *next;
-	struct fail why;
 
 	if (!w->client || !client_idle(w->client) || w->eval_pulling)
 		return;
 	if (w->pushing)
 		note_result(w, w->pushing, now_us);
 	w->pushing = NULL;
-	ready = w->pulling;
-	w->pulling = NULL;
-	if (ready && ready->lease->cancelled) {
-		if (ready->lease->count > 0)
-			say_done(w, ready->lease);
-		ready->lease = NULL;
-		ready = NULL;
-	}
-	if (ready && run_step(w, ready, &why) < 0) {
-		say_failed(w, ready->lease, ready->step, &why);
-		ready->lease = NULL;
-		ready = NULL;
-	}
+	drop_leases(w);
+	if (early(w) && !adopt(w, w->pulling, now, now_us))
+		return;
+	ready = compute_step(w);
 	drop_leases(w);
 	next = begin_work(w, now_us);
 	if (ready || next)
@@ -548,20 +682,29 @@ worker_batch(struct worker *w, struct batch *batch, uint64_t now,
 {
 	const struct batch old = w->waiting;
 
+	w->waiting_size = worker_want(w);
 	w->waiting = *batch;
 	*batch = old;
 	w->has_batch = true;
 	advance(w, now, now_us);
 }
 
-void
-worker_exhausted(struct worker *w, uint64_t records)
+/*
+ * The data have ended.  A step that was read for before still has its turn;
+ * data that cannot be read are the error of the step behind it.
+ */
+static void
+end_data(struct worker *w)
 {
-	w->exhausted = true;
-	w->records = records;
-	for (size_t i = 0; i < w->leases; i++) {
-		struct lease *l = lease_at(w, i);
+	struct lease *l = next_lease(w);
 
+	if (!w->over || w->exhausted || early(w) || (w->bad.kind && !l))
+		return;
+	if (w->bad.kind)
+		say_failed(w, l, l->next++, &w->bad);
+	w->exhausted = true;
+	for (size_t i = 0; i < w->leases; i++) {
+		l = lease_at(w, i);
 		l->end = l->next;
 		if (l->count > 0 && !in_the_making(w, l))
 			say_done(w, l);
@@ -571,12 +714,17 @@ worker_exhausted(struct worker *w, uint64_t records)
 }
 
 void
+worker_exhausted(struct worker *w, uint64_t records)
+{
+	w->over = true;
+	w->records = records;
+	end_data(w);
+}
+
+void
 worker_bad_data(struct worker *w, const struct fail *why)
 {
-	struct lease *l = next_lease(w);
-
-	if (l)
-		say_failed(w, l, l->next++, why);
+	w->bad = *why;
 	worker_exhausted(w, WIRE_NONE);	/* nothing behind it can be read */
 }
 
@@ -593,7 +741,7 @@ worker_evaluation_wants(const struct worker *w)
 {
 	/* A step that was begun before comes to its end first. */
 	return w->evaluating && !w->eval_pulling && !w->pushing &&
-		!w->pulling && client_idle(w->client);
+		(!w->pulling || early(w)) && client_idle(w->client);
 }
 
 static int
@@ -743,6 +891,7 @@ worker_hear(struct worker *w, uint64_t peer, const struct message *m,
 	say_ready(w);
 	drop_leases(w);
 	advance(w, now, now_us);
+	end_data(w);
 	return 0;
 }
 

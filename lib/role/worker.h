@@ -7,6 +7,7 @@
  *
  *	worker_want()		how many examples the next batch should have
  *	worker_batch()		here it is
+ *	worker_put_back()	it is not wanted any more
  *	worker_exhausted()	there are no more
  *	worker_bad_data()	they cannot be read
  */
@@ -58,6 +59,12 @@ size_t worker_want(const struct worker *);
 void worker_batch(struct worker *, struct batch *, uint64_t now_ms,
 		  uint64_t now_us);
 void worker_exhausted(struct worker *, uint64_t records);
+
+/*
+ * A batch that was taken but is not wanted as it is (the next step has
+ * another size): its examples come first in those to be given next.
+ */
+bool worker_put_back(struct worker *, struct batch *);
 void worker_bad_data(struct worker *, const struct fail *why);
 
 /*

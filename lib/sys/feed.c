@@ -11,7 +11,7 @@ struct feed {
 	struct worker *worker;
 	struct feed_options o;
 	struct prefetch *data;	/* NULL: not opened yet */
-	bool data_over;
+	bool data_over, warned;
 	struct prefetch *eval;	/* of the evaluation under way */
 	uint64_t evaluation;	/* its number */
 	struct batch batch, eval_batch;
@@ -83,7 +83,9 @@ static void
 bad_data(struct feed *feed)
 {
 	feed->data_over = true;
-	log_warn("%s", feed->why.text);
+	if (!feed->warned)
+		log_warn("%s", feed->why.text);
+	feed->warned = true;
 	worker_bad_data(feed->worker, &feed->why);
 }
 
@@ -98,6 +100,10 @@ feed_steps(struct feed *feed)
 	if (feed->begun && !feed->data && !feed->data_over &&
 	    worker_want(feed->worker) > 0)
 		bad_data(feed);
+	while (worker_put_back(feed->worker, &feed->batch)) {
+		prefetch_put_back(feed->data, &feed->batch);
+		feed->data_over = false;
+	}
 	while (feed->data && !feed->data_over &&
 	       (want = worker_want(feed->worker)) > 0) {
 		const int got = prefetch_take(feed->data, want, &feed->batch);

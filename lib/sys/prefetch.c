@@ -263,6 +263,22 @@ prefetch_take(struct prefetch *p, size_t n, struct batch *batch)
 	return got;
 }
 
+void
+prefetch_put_back(struct prefetch *p, const struct batch *batch)
+{
+	struct batch rest;
+
+	pthread_mutex_lock(&p->lock);
+	batch_reset(&p->spare);
+	append(&p->spare, batch, 0, batch->examples);
+	append(&p->spare, &p->rest, 0, p->rest.examples);
+	rest = p->rest;
+	p->rest = p->spare;
+	p->spare = rest;
+	batch_reset(&p->spare);
+	pthread_mutex_unlock(&p->lock);
+}
+
 int
 prefetch_fd(const struct prefetch *p)
 {

@@ -27,6 +27,9 @@ void prefetch_close(struct prefetch *);
  * is; -1: the end, or a failure: prefetch_end() tells.
  */
 int prefetch_take(struct prefetch *, size_t n, struct batch *);
+
+/* One that was taken is not wanted yet: its examples come first again. */
+void prefetch_put_back(struct prefetch *, const struct batch *);
 int prefetch_fd(const struct prefetch *);
 
 /* 0: the data ended after so many records; -1: they cannot be read. */

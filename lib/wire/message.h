@@ -20,7 +20,7 @@
 #define WIRE_VERSION	1
 #define WIRE_NONE	UINT64_MAX	/* where a number is left open */
 
-#define MESSAGE_NUMBERS	8
+#define MESSAGE_NUMBERS	12
 #define MESSAGE_FRAMES	4
 #define MESSAGE_BLOB	512		/* bytes, at most */
 
@@ -110,7 +110,8 @@ struct message {
 			uint64_t outcome, version, staleness;
 		} values;
 		struct {
-			uint64_t term, first, count, attempt, batch, rate;
+			uint64_t term, first, count, attempt, batch, rate,
+				 pass, more;
 		} lease;
 		struct {
 			uint64_t first, count;

@@ -40,7 +40,7 @@ struct data {
 /* What was asked, and what has come of it. */
 struct asked {
 	char op;		/* t(rain) j(oin) e(val) s(ave) */
-	uint64_t steps, done, cancelled, errors, lines;
+	uint64_t steps, done, cancelled, errors, lines, batch;
 };
 
 struct plot {			/* what is to happen */
@@ -123,6 +123,12 @@ feed_steps(struct cluster *c, int node)
 	uint64_t want;
 	struct fail f;
 
+	while (worker_put_back(w, &d->batch)) {
+		d->over = false;
+		d->read -= d->batch.examples;
+		if (d->left != ENOUGH)
+			d->left += d->batch.examples;
+	}
 	while (!d->over && (want = worker_want(w)) > 0) {
 		if (want > d->left)
 			want = d->left;
@@ -246,8 +252,9 @@ static void
 ask(struct cluster *c, char op, uint64_t steps)
 {
 	if (c->requests < MAX_REQUESTS)
-		c->asked[c->requests++] = (struct asked){ .op = op,
-							  .steps = steps };
+		c->asked[c->requests++] = (struct asked){
+			.op = op, .steps = steps,
+			.batch = 3 + rng_below(&c->wires.rng, 3) };
 }
 
 static void
@@ -265,8 +272,10 @@ give_request(struct cluster *c)
 		return;
 	}
 	if (a->op == 't')
-		snprintf(line, sizeof(line), "{\"id\":%zu,\"steps\":%llu}",
-			 c->given, (unsigned long long)a->steps);
+		snprintf(line, sizeof(line), "{\"id\":%zu,\"steps\":%llu,"
+			 "\"batch\":%llu}", c->given,
+			 (unsigned long long)a->steps,
+			 (unsigned long long)a->batch);
 	else
 		snprintf(line, sizeof(line), "{\"id\":%zu,\"op\":\"%s\"}",
 			 c->given, op[(unsigned char)a->op]);
@@ -305,6 +314,8 @@ take_step(struct cluster *c, struct asked *a, const char *line)
 	const uint64_t step = field(line, "\"step\":");
 
 	c->wrong += step >= 100000 || c->seen[step]++ > 0;
+	c->wrong += c->plot->records == 0 &&
+		field(line, "\"examples\":") != a->batch;
 	a->done++;
 	c->done++;
 }

@@ -1,0 +1,195 @@
+/*
+ * A worker pulls for a step before it has its lease, if it was told that more
+ * like it come: what it pulled is good for the same pass only, and a batch
+ * that was read too early goes back.
+ */
+#include "role/coord.h"
+#include "role/server.h"
+#include "role/worker.h"
+
+#include "rig.h"
+#include "tap.h"
+#include "wires.h"
+
+#define SIZES	8
+
+static struct rig rig;
+static struct wires wires;
+static struct server *server;
+static struct worker *worker;
+static uint64_t coordinator;	/* the worker's wire, at our end */
+static uint64_t leases;
+static size_t pulls, pushes, both, done;
+static size_t size[SIZES], batches;	/* of the batches that were given */
+static size_t back;			/* examples that were put back */
+
+static void
+hear_worker(const struct packet *p)
+{
+	struct message m = { .kind = MESSAGE_WELCOME };
+
+	done += p->message.kind == MESSAGE_DONE;
+	if (p->message.kind != MESSAGE_HELLO)
+		return;
+	coordinator = p->peer;
+	m.request = p->message.request;
+	m.welcome.version = WIRE_VERSION;
+	m.welcome.role = ROLE_COORDINATOR;
+	m.blob = (struct frame){ "run of the tests", PLAN_RUN, NULL };
+	outbox_send(&wires.node[0].outbox, p->peer, &m);
+}
+
+static void
+feed(void)
+{
+	struct batch batch = { 0 };
+	struct rng rng = { 0 };
+	size_t want;
+
+	if (!worker_model(worker))
+		return;
+	for (;;) {
+		batch_begin(&batch, rig.batch.feature[0].input, 1,
+			    rig.batch.label.input);
+		if (worker_put_back(worker, &batch)) {
+			back += batch.examples;
+		} else if ((want = worker_want(worker)) > 0) {
+			batch_reset(&rig.batch);
+			for (size_t i = 0; i < want; i++) {
+				rig_add_example(&rig, &rng);
+				batch_append(&batch, &rig.batch, i);
+			}
+			size[batches++ % SIZES] = want;
+			worker_batch(worker, &batch, 0, 0);
+		} else {
+			break;
+		}
+		batch_release(&batch);
+	}
+	batch_release(&batch);
+}
+
+/* Until nobody has anything to say. */
+static void
+settle(void)
+{
+	struct packet *p;
+	struct fail f;
+	int node;
+
+	while ((p = wires_next(&wires, &node))) {
+		if (node == 1 && p->kind == PACKET_MESSAGE) {
+			pulls += p->message.kind == MESSAGE_PULL;
+			pushes += p->message.kind == MESSAGE_PUSH;
+			both += p->message.kind == MESSAGE_PUSHPULL;
+			server_hear(server, p->peer, &p->message, 0);
+		} else if (node == 0 && p->kind == PACKET_MESSAGE) {
+			hear_worker(p);
+		} else if (node == 8 && p->kind == PACKET_UP) {
+			worker_up(worker, p->peer, 0);
+		} else if (node == 8 && p->kind == PACKET_MESSAGE) {
+			ok(worker_hear(worker, p->peer, &p->message, 0, 0,
+				       &f) == 0);
+		}
+		packet_free(p);
+		feed();
+	}
+}
+
+static void
+say_plan(uint64_t to, uint64_t index)
+{
+	char *endpoint[] = { (char *)"node:1" };
+	const struct coord_options o = { .server = endpoint, .servers = 1,
+					 .run = "run of the tests" };
+	struct message m = { .kind = MESSAGE_PLAN, .frames = 2 };
+	struct pack model = { 0 }, text = { 0 };
+	struct plan plan = { 0 };
+	struct place *place;
+	size_t places;
+
+	coord_plan(&o, rig.model, &plan, &place, &places);
+	plan_write_model(&model, &rig.source);
+	plan_write(&text, &plan);
+	m.plan.term = plan.term;
+	m.plan.plan = plan.number;
+	m.plan.server = index;
+	m.blob = (struct frame){ plan.run, PLAN_RUN, NULL };
+	m.frame[0] = (struct frame){ model.data, model.size, NULL };
+	m.frame[1] = (struct frame){ text.data, text.size, NULL };
+	outbox_send(&wires.node[0].outbox, to, &m);
+	pack_release(&model);
+	pack_release(&text);
+	plan_release(&plan);
+	free(place);
+}
+
+static void
+begin(void)
+{
+	const struct worker_options o = { .coordinator = "node:0",
+					  .life = 1, .index = 0 };
+	struct message hello = { .kind = MESSAGE_HELLO };
+	struct fail f;
+	uint64_t peer;
+
+	rig_begin(&rig, "input x float[2]\nlabel y float\n"
+		  "p = dense x units=1\nloss mean_squared_error p\n"
+		  "optimizer sgd\n");
+	wires_node(&wires, 0);
+	server = server_new(7, 500, wires_node(&wires, 1));
+	worker = worker_new(&o, wires_node(&wires, 8), 0, &f);
+	outbox_dial(&wires.node[0].outbox, "node:1", &peer, &f);
+	settle();
+	hello.hello.version = WIRE_VERSION;
+	hello.hello.role = ROLE_COORDINATOR;
+	hello.blob = (struct frame){ "run of the tests", PLAN_RUN, NULL };
+	outbox_send(&wires.node[0].outbox, peer, &hello);
+	say_plan(peer, 0);
+	settle();
+	say_plan(coordinator, WIRE_NONE);
+	settle();
+}
+
+static void
+lease(uint64_t batch, uint64_t pass, bool more)
+{
+	struct message m = { .kind = MESSAGE_LEASE, .request = ++leases };
+
+	pulls = pushes = both = done = back = 0;
+	m.lease.term = 1;
+	m.lease.first = leases;
+	m.lease.count = m.lease.attempt = 1;
+	m.lease.batch = batch;
+	m.lease.pass = pass;
+	m.lease.more = more;
+	outbox_send(&wires.node[0].outbox, coordinator, &m);
+	settle();
+}
+
+int
+main(void)
+{
+	begin();
+	lease(4, 0, false);
+	named(pulls == 1 && pushes == 1 && both == 0 && done == 1,
+	      "nothing is pulled that nobody has announced");
+	lease(4, 0, true);
+	named(pulls == 1 && both == 1 && done == 1,
+	      "a push pulls for the step that is to come");
+	lease(4, 0, true);
+	named(pulls == 0 && both == 1 && done == 1,
+	      "which then needs no pull of its own");
+	lease(4, 1, true);
+	named(pulls == 1 && both == 1 && done == 1 && back == 0,
+	      "behind a barrier it is pulled again");
+	lease(3, 1, false);
+	named(back == 8 && pulls == 1 && pushes == 1 && done == 1 &&
+	      size[(batches - 1) % SIZES] == 3,
+	      "two batches of another size go back, and are read anew");
+	worker_free(worker);
+	server_free(server);
+	wires_release(&wires);
+	rig_end(&rig);
+	return tap_done();
+}
