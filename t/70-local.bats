@@ -261,6 +261,30 @@ given() {
 	assert_output --partial "no option -B"
 }
 
+# cpus OPTION... - the CPUs of two servers and two workers, a line each.
+cpus() {
+	ps-local "$@" -w 2 -s 2 sh -c 'await 2
+		for pid in $(cat pids); do
+			sed -n "s/^Cpus_allowed_list:[[:space:]]*//p" \
+				/proc/$pid/status
+		done' 2>/dev/null
+	rm pids
+}
+
+@test "members that share CPUs stay on one each, in turn" {
+	command -v taskset || skip "no taskset"
+	all=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
+	one=${all%%[,-]*}
+	assert_equal "$(cpus --pin | grep -c '[-,]')" 0
+	assert_equal "$(cpus --no-pin | sort -u)" "$all"
+	assert_equal "$(taskset -c "$one" bash -c "$(declare -f cpus)
+		cpus" | sort | uniq -c | tr -s ' ')" " 4 $one"
+	if [ "$(nproc)" = 2 ]; then
+		assert_equal "$(cpus | sort | uniq -c | awk '{ print $1 }')" \
+			$'2\n2'
+	fi
+}
+
 @test "a node passes on what is wrong with the cluster" {
 	PATH=$real
 	command -v ps-coord || skip "not built"

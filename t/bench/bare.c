@@ -7,9 +7,10 @@
  * coordinator that leases steps, two in flight to a worker; workers that send
  * every server a header, keys, keys and values and get a header and values
  * back, then report; servers that answer.  Nothing is decoded or computed;
- * frames have the sizes that the tutorial's model makes.  Prints steps a
- * second.
+ * frames have the sizes that the tutorial's model makes; processes are
+ * scheduled, and kept on CPUs, as the real ones are.  Prints steps a second.
  */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +147,26 @@ coordinate(const char *address, long steps, int workers)
 	printf("%.0f\n", (double)steps / (seconds() - began));
 }
 
+/* As sys/net and ps-local do it. */
+static void
+schedule(int member, int members)
+{
+	const struct sched_param normal = { .sched_priority = 0 };
+	cpu_set_t all, one;
+	int cpu = -1;
+
+	sched_setscheduler(0, SCHED_BATCH, &normal);
+	if (sched_getaffinity(0, sizeof(all), &all) < 0 || member < 0 ||
+	    members < CPU_COUNT(&all))
+		return;
+	for (member %= CPU_COUNT(&all); member >= 0; member--)
+		while (!CPU_ISSET(++cpu, &all))
+			;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -165,6 +186,7 @@ main(int argc, char **argv)
 			continue;
 		}
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		schedule(i, workers + servers);
 		if (i < servers) {
 			char name[16];
 
@@ -173,6 +195,7 @@ main(int argc, char **argv)
 		}
 		work(argv[4], servers);
 	}
+	schedule(-1, 0);
 	coordinate(argv[4], atol(argv[1]), workers);
 	for (int i = 0; i < count; i++) {
 		kill(child[i], SIGKILL);
