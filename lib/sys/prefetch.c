@@ -19,6 +19,7 @@ struct prefetch {
 	struct batch rest, spare;	/* see regroup() */
 	size_t size;			/* examples of a batch; 0: not asked */
 	bool over, waiting, quit;
+	bool woken;			/* the event is to be read */
 	bool busy;			/* opening or reading */
 	bool may_hang;			/* ... what never ends */
 	const struct model *model;	/* with these, to open the reader; */
@@ -39,9 +40,12 @@ wake(struct prefetch *p)
 {
 	const uint64_t one = 1;
 
-	if (p->waiting && write(p->event, &one, sizeof(one)) < 0)
+	if (!p->waiting)
+		return;
+	if (write(p->event, &one, sizeof(one)) < 0)
 		abort();	/* a counter of ones cannot overflow */
 	p->waiting = false;
+	p->woken = true;
 }
 
 static int
@@ -237,9 +241,10 @@ prefetch_take(struct prefetch *p, size_t n, struct batch *batch)
 	uint64_t events;
 	int got = 0;
 
-	if (read(p->event, &events, sizeof(events)) < 0)
-		events = 0;	/* none: it does not block */
 	pthread_mutex_lock(&p->lock);
+	if (p->woken && read(p->event, &events, sizeof(events)) < 0)
+		abort();	/* it was written to */
+	p->woken = false;
 	const bool asked_anew = p->size != n;
 	const bool fits = front_fits(p, n);
 
