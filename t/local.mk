@@ -47,12 +47,14 @@ UNITS += %D%/unit/window
 UNITS += %D%/unit/wire_page
 
 HELPERS =
+HELPERS += %D%/helper/hostile
 HELPERS += %D%/helper/stranger
 
 BATS_TESTS =
 BATS_TESTS += %D%/00-house.bats
 BATS_TESTS += %D%/10-cli.bats
 BATS_TESTS += %D%/20-badinput.bats
+BATS_TESTS += %D%/32-hostile.bats
 BATS_TESTS += %D%/40-eval.bats
 BATS_TESTS += %D%/50-ckpt.bats
 BATS_TESTS += %D%/50-train.bats
