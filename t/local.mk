@@ -72,6 +72,7 @@ EXTRA_DIST += %D%/helper/exact.py
 EXTRA_DIST += %D%/helper/idx-split.py
 EXTRA_DIST += %D%/helper/sessions.sh
 EXTRA_DIST += %D%/lib.bash
+EXTRA_DIST += %D%/storm
 EXTRA_DIST += %D%/unit/examples.h
 EXTRA_DIST += %D%/unit/files.h
 EXTRA_DIST += %D%/unit/rig.h
