@@ -55,6 +55,7 @@ BATS_TESTS += %D%/00-house.bats
 BATS_TESTS += %D%/10-cli.bats
 BATS_TESTS += %D%/20-badinput.bats
 BATS_TESTS += %D%/32-hostile.bats
+BATS_TESTS += %D%/33-disk.bats
 BATS_TESTS += %D%/40-eval.bats
 BATS_TESTS += %D%/50-ckpt.bats
 BATS_TESTS += %D%/50-train.bats
