@@ -220,3 +220,10 @@ restored() {
 	run -0 names
 	assert_output ""
 }
+
+# t/storm 300 is the whole of it.
+@test "whenever its writer is killed, a checkpoint is whole or not there" {
+	run -0 --separate-stderr timeout 200 "$SRC/t/storm" 30
+	assert_output --partial "30 writers and 3 clusters killed"
+	assert_equal "$stderr" ""
+}

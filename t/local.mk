@@ -48,12 +48,15 @@ UNITS += %D%/unit/window
 UNITS += %D%/unit/wire_page
 
 HELPERS =
+HELPERS += %D%/helper/hostile
 HELPERS += %D%/helper/stranger
 
 BATS_TESTS =
 BATS_TESTS += %D%/00-house.bats
 BATS_TESTS += %D%/10-cli.bats
 BATS_TESTS += %D%/20-badinput.bats
+BATS_TESTS += %D%/32-hostile.bats
+BATS_TESTS += %D%/33-disk.bats
 BATS_TESTS += %D%/40-eval.bats
 BATS_TESTS += %D%/50-ckpt.bats
 BATS_TESTS += %D%/50-train.bats
@@ -71,6 +74,7 @@ EXTRA_DIST += %D%/helper/exact.py
 EXTRA_DIST += %D%/helper/idx-split.py
 EXTRA_DIST += %D%/helper/sessions.sh
 EXTRA_DIST += %D%/lib.bash
+EXTRA_DIST += %D%/storm
 EXTRA_DIST += %D%/unit/examples.h
 EXTRA_DIST += %D%/unit/files.h
 EXTRA_DIST += %D%/unit/rig.h

@@ -3,6 +3,8 @@ lib_libps_a_SOURCES += \
 	%D%/endpoint.h \
 	%D%/fail.c \
 	%D%/fail.h \
+	%D%/failpoint.c \
+	%D%/failpoint.h \
 	%D%/hash.c \
 	%D%/hash.h \
 	%D%/log.c \

@@ -33,6 +33,10 @@ say(const char *format, va_list args)
 	char text[640], line[680];
 
 	vsnprintf(text, sizeof(text), format, args);
+	/* Names in files and words of peers are for eyes, not terminals. */
+	for (unsigned char *c = (unsigned char *)text; *c; c++)
+		if (*c < ' ' || *c == 0x7f)
+			*c = '?';
 	snprintf(line, sizeof(line), "%.24s: %s\n", log_name, text);
 	fputs(line, log_file ? log_file : stderr);
 }

@@ -351,6 +351,7 @@ end_checkpoint(struct coord *c, const struct fail *why, uint64_t now)
 		if (r)
 			report_saved(c, r->id, name, c->cut_step);
 	} else {
+		c->sweep = true;
 		report_warning(c, "no checkpoint of step %llu: %s",
 			       (unsigned long long)c->cut_step, why->text);
 		if (r)
@@ -397,6 +398,15 @@ const struct coord_job *
 coord_job(const struct coord *c)
 {
 	return c->job_waiting ? &c->job : NULL;
+}
+
+bool
+coord_sweeps(struct coord *c)
+{
+	const bool sweep = c->sweep;
+
+	c->sweep = false;
+	return sweep;
 }
 
 void

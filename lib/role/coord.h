@@ -73,6 +73,8 @@ struct coord_job {
 	bool again;		/* published before, now the final one */
 };
 const struct coord_job *coord_job(const struct coord *);
+/* Has one failed?  Then what there is of it can be swept up.  Asked once. */
+bool coord_sweeps(struct coord *);
 void coord_published(struct coord *, const struct fail *why,
 		     uint64_t now_ms);
 

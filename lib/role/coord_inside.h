@@ -95,6 +95,7 @@ struct coord {
 				   is saved */
 	bool job_waiting;
 	struct coord_job job;
+	bool sweep;		/* what is left of one that failed */
 
 	/* an evaluation by the workers */
 	bool evaluating;

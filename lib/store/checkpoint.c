@@ -7,7 +7,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* How often to look again when a checkpoint is replaced under our eyes. */
+#define LOOKS	8
 
 struct checkpoint {
 	char *path;
@@ -64,15 +68,29 @@ read_manifest(struct checkpoint *c, int folder, struct fail *f)
 	return r;
 }
 
-/* The folder is opened once: what takes its name meanwhile is not mixed in. */
-struct checkpoint *
-checkpoint_open(const char *path, bool verify, struct fail *f)
+/* Does another folder have the name by now? */
+static bool
+was_replaced(const char *path, int folder)
+{
+	struct stat ours, now;
+
+	return fstat(folder, &ours) == 0 && stat(path, &now) == 0 &&
+	       (ours.st_ino != now.st_ino || ours.st_dev != now.st_dev);
+}
+
+/*
+ * The folder is opened once: what takes its name meanwhile is not mixed in.
+ * But then its files may go before we have them, and the new one is there.
+ */
+static struct checkpoint *
+try_to_open(const char *path, bool verify, bool *again, struct fail *f)
 {
 	const int folder = disk_open_folder(path, f);
 	struct checkpoint *c;
 	const struct manifest *m;
 	int r;
 
+	*again = false;
 	if (folder < 0)
 		return NULL;
 	c = mem_alloc(1, sizeof(*c));
@@ -82,6 +100,7 @@ checkpoint_open(const char *path, bool verify, struct fail *f)
 	if (r == 0)
 		r = parts_open(&c->parts, folder, path, m->name, m->part,
 			       m->parts, verify, f);
+	*again = r < 0 && was_replaced(path, folder);
 	close(folder);
 	if (r == 0 && !manifest_agrees(m, c->parts.member, c->parts.members))
 		r = fail(f, FAIL_DATA, "%s/" MANIFEST_FILE ": lists other "
@@ -91,6 +110,17 @@ checkpoint_open(const char *path, bool verify, struct fail *f)
 		return NULL;
 	}
 	index_entries(c);
+	return c;
+}
+
+struct checkpoint *
+checkpoint_open(const char *path, bool verify, struct fail *f)
+{
+	struct checkpoint *c = NULL;
+	bool again = true;
+
+	for (int i = 0; i < LOOKS && !c && again; i++)
+		c = try_to_open(path, verify, &again, f);
 	return c;
 }
 

@@ -1,3 +1,4 @@
+#include "base/failpoint.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "store/checkpoint.h"
@@ -124,11 +125,14 @@ checkpoint_remove(const char *dir, const char *name, struct fail *f)
 {
 	char *path = disk_path("%s/%s", dir, name);
 	char *old = disk_path("%s/" DISK_TEMP "old-%s", dir, name);
-	int r = 0;
+	int r = failpoint("prune-remove", f);
 
 	/* First out of sight, then file by file: nobody finds half of it. */
-	if (rename(path, old) == 0)
-		r = disk_remove_folder(old, f);
+	if (r < 0)
+		;
+	else if (rename(path, old) == 0)
+		r = failpoint("prune-removed", f) < 0 ? -1 :
+			disk_remove_folder(old, f);
 	else if (errno != ENOENT)
 		r = fail_sys(f, FAIL_IO, "cannot remove %s", path);
 	free(old);
@@ -137,11 +141,11 @@ checkpoint_remove(const char *dir, const char *name, struct fail *f)
 }
 
 static bool
-is_whole(const char *dir, const char *name)
+is_whole(const char *dir, const char *name, bool verify)
 {
 	char *path = disk_path("%s/%s", dir, name);
 	struct fail f;
-	struct checkpoint *c = checkpoint_open(path, false, &f);
+	struct checkpoint *c = checkpoint_open(path, verify, &f);
 
 	checkpoint_close(c);
 	free(path);
@@ -149,7 +153,7 @@ is_whole(const char *dir, const char *name)
 }
 
 int
-checkpoint_prune(const char *dir, size_t keep, struct fail *f)
+checkpoint_prune(const char *dir, size_t keep, bool verify, struct fail *f)
 {
 	struct checkpoint_list list;
 	size_t good = 0;
@@ -162,7 +166,7 @@ checkpoint_prune(const char *dir, size_t keep, struct fail *f)
 	for (size_t i = list.count; r == 0 && i-- > 0;) {
 		if (good == keep)
 			r = checkpoint_remove(dir, list.name[i], f);
-		else if (is_whole(dir, list.name[i]))
+		else if (is_whole(dir, list.name[i], verify))
 			good++;
 	}
 	checkpoint_list_free(&list);

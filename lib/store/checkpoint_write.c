@@ -1,3 +1,4 @@
+#include "base/failpoint.h"
 #include "base/mem.h"
 #include "store/checkpoint.h"
 #include "store/disk.h"
@@ -162,7 +163,9 @@ move(const char *dir, const char *from, const char *name, struct fail *f)
 	char *old = disk_path("%s/" DISK_TEMP "old-%s", dir, name);
 	int r = 0;
 
-	if (rename(from, to) < 0) {
+	if (failpoint("publish-rename", f) < 0)
+		r = -1;
+	else if (rename(from, to) < 0) {
 		if (errno != ENOTEMPTY && errno != EEXIST)
 			r = fail_sys(f, FAIL_CREATE, "cannot create %s", to);
 		else if (renameat2(AT_FDCWD, from, AT_FDCWD, to,
@@ -171,6 +174,8 @@ move(const char *dir, const char *from, const char *name, struct fail *f)
 		else if (rename(to, old) < 0 || rename(from, to) < 0)
 			r = fail_sys(f, FAIL_CREATE, "cannot replace %s", to);
 	}
+	if (r == 0)
+		r = failpoint("publish-renamed", f);
 	if (r == 0)
 		r = disk_sync_folder(dir, f);
 	if (r == 0 && access(old, F_OK) == 0)
@@ -227,6 +232,8 @@ checkpoint_publish(const char *dir, const char *name,
 				 "names are too large for a checkpoint",
 				 name);
 	}
+	if (r == 0)
+		r = failpoint("publish-manifest", f);
 	if (r == 0)
 		r = write_text(folder, &text, f);
 	if (r == 0)

@@ -1,5 +1,6 @@
 #include "store/disk.h"
 
+#include "base/failpoint.h"
 #include "base/mem.h"
 
 #include <dirent.h>
@@ -65,6 +66,8 @@ disk_write(struct disk_file *file, const void *bytes, size_t size,
 	const char *at = bytes;
 	size_t left = size;
 
+	if (failpoint("disk-write", f) < 0)
+		return -1;
 	while (left > 0) {
 		const ssize_t n = write(file->fd, at, left);
 
@@ -115,18 +118,20 @@ sync_parent(const char *path, struct fail *f)
 int
 disk_commit(struct disk_file *file, struct fail *f)
 {
-	int r = 0;
+	int r = failpoint("disk-sync", f);
 
-	if (fsync(file->fd) < 0)
+	if (r == 0 && fsync(file->fd) < 0)
 		r = fail_sys(f, FAIL_IO, "cannot write %s", file->path);
 	/* The number is given back whatever close() says. */
 	if (close(file->fd) < 0 && r == 0)
 		r = fail_sys(f, FAIL_IO, "cannot write %s", file->path);
+	if (r == 0)
+		r = failpoint("disk-rename", f);
 	if (r == 0 && rename(file->temp, file->path) < 0)
 		r = fail_sys(f, FAIL_CREATE, "cannot create %s", file->path);
 	if (r < 0)
 		unlink(file->temp);
-	else
+	else if ((r = failpoint("disk-renamed", f)) == 0)
 		r = sync_parent(file->path, f);
 	release(file);
 	return r;

@@ -350,6 +350,21 @@ misfit(const json_error_t *e, struct fail *f)
 	return fail(f, FAIL_DATA, "not as it should be: %s", e->text);
 }
 
+/* A string that goes on behind a NUL would not be what we take it for. */
+static bool
+has_hidden(json_t *object)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(object, key, value)
+		if (json_is_string(value) &&
+		    strlen(json_string_value(value)) !=
+		    json_string_length(value))
+			return true;
+	return false;
+}
+
 static bool
 copy_text(char *to, size_t room, const char *from)
 {
@@ -395,6 +410,9 @@ read_member(struct manifest_member *m, json_t *item, struct fail *f)
 			   "first", &first, "rows", &rows, "updates",
 			   &updates, "size", &size, "hash", &hash) < 0)
 		return misfit(&error, f);
+	if (has_hidden(item))
+		return fail(f, FAIL_DATA, "'%.80s': a string holds a NUL",
+			    variable);
 	if (manifest_check_names(variable, slot, f) < 0)
 		return -1;
 	if (!read_shape(shape, &m->shape))
@@ -445,6 +463,10 @@ manifest_part_read(struct manifest_part *p, const char *text, size_t size,
 	if (part < 0 || parts > (json_int_t)MANIFEST_PARTS || part >= parts) {
 		fail(f, FAIL_DATA, "part %jd of %jd makes no sense",
 		     (intmax_t)part, (intmax_t)parts);
+		goto out;
+	}
+	if (has_hidden(o)) {
+		fail(f, FAIL_DATA, "'%.80s': a string holds a NUL", name);
 		goto out;
 	}
 	p->name = mem_text(name);
@@ -548,7 +570,7 @@ read_parts(struct manifest *m, json_t *list, struct fail *f)
 				   &name, "size", &size, "hash", &hash) < 0)
 			r = misfit(&error, f);
 		else if (strcmp(name, file) != 0 || size < 0 ||
-			 !sound_hash(hash))
+			 has_hidden(item) || !sound_hash(hash))
 			r = fail(f, FAIL_DATA, "part %zu makes no sense", i);
 		free(file);
 		if (r < 0)
@@ -574,7 +596,8 @@ read_info(struct manifest *m, json_t *o, struct fail *f)
 			   &examples, "seconds", &info->seconds, "time",
 			   &time) < 0)
 		return misfit(&error, f);
-	if (step < 0 || examples < 0 || !text_uint(seed, &info->seed) ||
+	if (step < 0 || examples < 0 || has_hidden(o) ||
+	    !text_uint(seed, &info->seed) ||
 	    !copy_text(info->run, sizeof(info->run), run) ||
 	    !copy_text(info->time, sizeof(info->time), time))
 		return fail(f, FAIL_DATA, "step, seed, run or time makes no "

@@ -1,5 +1,6 @@
 #include "sys/keeper.h"
 
+#include "base/failpoint.h"
 #include "base/log.h"
 
 #include <stdio.h>
@@ -109,6 +110,30 @@ keeper_begin(const struct keeper *k, const char *restore,
 	return status;
 }
 
+/* The newest may turn out to be damaged: it is never the only one. */
+static size_t
+kept(const struct keeper *k)
+{
+	return k->keep == 1 ? 2 : k->keep;
+}
+
+static void
+prune(const struct keeper *k)
+{
+	struct fail why;
+
+	if (checkpoint_prune(k->dir, kept(k), false, &why) < 0)
+		log_warn("%s", why.text);
+}
+
+/* One failed, and nobody writes: a disk may be full of what is not wanted. */
+static void
+make_room(const struct keeper *k)
+{
+	checkpoint_sweep(k->dir);
+	prune(k);
+}
+
 void
 keeper_run(const struct keeper *k, struct coord *coord,
 	   const struct model_source *source, uint64_t now)
@@ -117,6 +142,8 @@ keeper_run(const struct keeper *k, struct coord *coord,
 	struct fail why;
 	int status;
 
+	if (coord_sweeps(coord))
+		make_room(k);
 	if (!job)
 		return;
 	status = job->again ?
@@ -126,8 +153,9 @@ keeper_run(const struct keeper *k, struct coord *coord,
 	if (status < 0 && why.kind == FAIL_NOINPUT)
 		fail_at(&why, "what the servers wrote is not in %s: is that "
 			"the directory of their -d?", k->dir);
-	if (status == 0 && k->keep > 0 &&
-	    checkpoint_prune(k->dir, k->keep, &why) < 0)
-		log_warn("%s", why.text);
+	if (status == 0)
+		prune(k);
+	if (status == 0)
+		status = failpoint("publish-told", &why);
 	coord_published(coord, status < 0 ? &why : NULL, now);
 }

@@ -1,5 +1,6 @@
 #include "sys/saver.h"
 
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -58,6 +59,8 @@ write_part(void *arg)
 	s->status = checkpoint_write_part(s->dir, job->name, job->part,
 					  job->parts, job->array, job->arrays,
 					  &s->part, &s->why);
+	if (s->status == 0)
+		s->status = failpoint("part-told", &s->why);
 	if (write(s->event, &one, sizeof(one)) < 0)
 		abort();	/* a counter of ones cannot overflow */
 	return NULL;

@@ -1,0 +1,34 @@
+# Files made to do harm: refused for what is wrong with them, in one line, by
+# everything that reads them, and nothing is written anywhere.
+
+load lib.bash
+
+# told STATUS REASON COMMAND... - it ends so, with one line that holds the
+# reason, and without control characters.
+told() {
+	run "-$1" --separate-stderr timeout 30 "${@:3}" </dev/null
+	[[ $stderr == *"$2"* ]] || fail "$3 $4: $stderr"
+	[[ $stderr != *[[:cntrl:]]* ]] || fail "$3 $4: $(cat -v <<<"$stderr")"
+}
+
+@test "a hostile checkpoint is refused, whoever opens it" {
+	local name why dir
+	echo 1 >data.csv
+	hostile >all
+	[ "$(wc -l <all)" -gt 80 ]
+	while IFS=$'\t' read -r name why; do
+		dir=outer/$name/dir
+		mkdir -p "${dir%/*}"
+		hostile "$name" "$dir"
+		find . ! -name 'separate-*' >before
+		[ "$why" ] || {
+			run -0 ps-ckpt verify "$dir"
+			continue
+		}
+		told 65 "$why" ps-ckpt verify "$dir"
+		assert_output ""
+		told 65 "$why" ps-eval \
+			-C "$dir/ckpt-00000001" data.csv
+		find . ! -name 'separate-*' | diff before -
+	done <all
+}

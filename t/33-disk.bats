@@ -1,0 +1,169 @@
+# Disks that are full, limits on files, and death at the worst moment: that
+# checkpoint fails, loudly; training goes on; what is older stays whole.
+
+load lib.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	dir=$PWD/ckpt
+	mkdir "$dir"
+	cat >model.ps <<-'END'
+		input    x float[100] columns=x*
+		label    y binary
+		hidden = dense x units=100
+		logit  = dense hidden units=1
+		loss     binary_crossentropy logit from_logits=true
+		optimizer sgd
+	END
+	awk 'BEGIN {
+		for (i = 0; i < 100; i++) printf "x%d,", i; print "y"
+		for (i = 0; i < 100; i++) printf "%d,", i % 3; print 1
+	}' >data.csv
+}
+
+teardown() {
+	local one
+	for one in "${daemons[@]}"; do
+		kill -KILL "$one" 2>/dev/null || true
+	done
+	if mountpoint -q "$BATS_TEST_TMPDIR/ckpt"; then
+		umount "$BATS_TEST_TMPDIR/ckpt"
+	fi
+}
+
+# train STEPS [COORD-OPTION...] - by one worker and two servers.
+train() {
+	echo train "$1" | timeout 60 ps-local --log=members -s 2 \
+		-C "$dir" -- --repeat "$PWD/data.csv" -- \
+		ps-coord -m model.ps -B 1 --checkpoint="$dir" "${@:2}"
+}
+
+# whole - the checkpoints in dir, each of which must be; nothing else is there.
+whole() {
+	ps-ckpt verify "$dir"/ckpt-* >verified
+	diff <(ls -A "$dir") <(sed 's/.*\/\(.*\): ok/\1/' verified)
+	wc -l <verified
+}
+
+@test "a disk that fills up costs the checkpoints that do not fit, no more" {
+	mount -t tmpfs -o size=400k none "$dir" 2>why ||
+		skip "no tmpfs can be mounted here: $(<why)"
+	run -74 --separate-stderr train 20 --every=1 --keep=0
+	assert_equal "${#lines[@]}" 20
+	refute_line --partial '"error"'
+	[[ $stderr == *"no checkpoint of step 20: "*"No space left"* ]]
+	grep -q "^ps-serve.* no checkpoint .*No space left on device" members
+	run -0 whole
+	many=$output
+	[ "$many" -ge 3 ]
+	[ "$many" -lt 15 ]
+	# The next run goes on at the newest; and pruning makes room again.
+	run -0 --separate-stderr train 20 --every=1 --keep=2
+	assert_line --index 0 --partial "\"step\":$many,"
+	run -0 whole
+	assert_output 2
+}
+
+@test "a limit on the size of files is an error, not a death" {
+	train 2 >out
+	ulimit -f 8
+	run -74 --separate-stderr train 4 --every=1
+	assert_equal "${#lines[@]}" 4
+	[[ $stderr == *"no checkpoint of step 6: "*"File too large"* ]]
+	run -0 whole
+	assert_output 1
+}
+
+@test "a disk that is full before the run does not take part in it" {
+	mount -t tmpfs -o size=16k none "$dir" 2>why ||
+		skip "no tmpfs can be mounted here: $(<why)"
+	dd if=/dev/zero of="$dir/other" 2>/dev/null || true
+	run -69 --separate-stderr train 2
+	assert_output ""
+	grep -q "^ps-serve.0.: cannot .*No space left on device" members
+	assert_equal "$(ls -A "$dir")" other
+}
+
+@test "a folder that goes away under a run costs only what was in it" {
+	mkfifo requests
+	ps-local -q --log=members -s 2 -C "$dir" -- --repeat \
+		"$PWD/data.csv" -- ps-coord -m model.ps -B 1 \
+		--checkpoint="$dir" requests >results 2>said 3>&- &
+	pid=$!
+	daemons+=("$pid")
+	exec 7>requests
+	printf '%s\n' 'train 3' save >&7
+	timeout 60 tail -n +1 -f results | grep -q -m 1 '"op":"save"'
+	rm -r "$dir"
+	echo lost >"$dir"
+	printf '%s\n' 'train 3' >&7
+	exec 7>&-
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 73
+	assert_equal "$(grep -c '"step":[0-9]*,"worker"' results)" 6
+	grep -q "no checkpoint of step 6: .*Not a directory" said
+}
+
+@test "pruning leaves two whole ones, however many damaged ones are newer" {
+	train 4 --every=1 --keep=0 >out
+	for one in 3 4; do
+		truncate -s -600 "$dir/ckpt-0000000$one/shard-1-of-2.tar"
+	done
+	run -0 --separate-stderr train 1 --keep=1
+	# It went on at 2, and made 3 anew.
+	assert_line --index 0 --partial '"step":2,'
+	assert_equal "$(ls "$dir")" "$(printf '%s\n' ckpt-0000000{2,3,4})"
+	run -0 ps-ckpt verify "$dir"/*{2,3}
+	# A flipped bit in an array counts, too, when people ask.
+	printf '?' | dd of="$dir/ckpt-00000003/shard-0-of-2.tar" bs=1 \
+		seek=1000 conv=notrunc 2>/dev/null
+	ps-ckpt prune --keep=1 "$dir"
+	assert_equal "$(ls "$dir")" "$(printf '%s\n' ckpt-0000000{2,3,4})"
+}
+
+@test "results that cannot be written are an end, told by its status" {
+	run -74 --separate-stderr train 2 -o /dev/full
+	[[ $stderr == *"No space left on device"* ]]
+	assert_output ""
+}
+
+# Every place between what is decided, what is safe and what is told.
+@test "death at any failpoint leaves whole checkpoints to go on from" {
+	grep -q 'define PS_DEV' "$BUILD/config.h" ||
+		skip "no failpoints: configure --enable-dev"
+	points=$(grep -rhoE 'failpoint\("[a-z-]+"' "$SRC/lib/store" \
+		"$SRC/lib/sys" | cut -d '"' -f 2)
+	[ "$(wc -l <<<"$points")" -ge 10 ]
+	for point in $points; do
+		rm -rf "${dir:?}"/* members
+		train 4 --every=1 --keep=2 >out 2>said
+		mv members before
+		# Both servers die of what is theirs, the rest of that.
+		PS_FAIL=$point:3:kill run timeout 60 bash -c "
+			$(declare -f train); dir=$dir
+			train 1000000 -w 500ms --every=1 --keep=2 \
+				--results=none"
+		[ "$status" != 0 ] || fail "$point was not met"
+		[ "$status" != 124 ] || fail "$point: it hung"
+		run -0 --separate-stderr train 1 --keep=2
+		step=$(sed -n 's/.*"step":\([0-9]*\),.*/\1/p' <<<"$output")
+		[ "$step" -ge 4 ] || fail "$point: back at $step"
+		[ "$(whole)" -ge 2 ] || fail "$point: fewer than two left"
+	done
+}
+
+@test "an error at any failpoint costs that checkpoint, and no step" {
+	grep -q 'define PS_DEV' "$BUILD/config.h" ||
+		skip "no failpoints: configure --enable-dev"
+	for point in $(grep -rhoE 'failpoint\("[a-z-]+"' "$SRC/lib/store" \
+		"$SRC/lib/sys" | cut -d '"' -f 2); do
+		rm -rf "${dir:?}"/*
+		PS_FAIL=$point:2:error run -0 --separate-stderr train 6 \
+			--every=1 --keep=2
+		assert_equal "${#lines[@]}" 6
+		[[ $stderr == *"failpoint $point" ]] || fail "$point: $stderr"
+		run -0 whole
+	done
+}
