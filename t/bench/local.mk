@@ -6,6 +6,7 @@
 BENCH_BINARIES =
 BENCH_BINARIES += %D%/bare
 BENCH_BINARIES += %D%/dense
+BENCH_BINARIES += %D%/keys
 BENCH_BINARIES += %D%/small
 BENCH_BINARIES += %D%/sparse
 BENCH_BINARIES += %D%/wire
@@ -14,6 +15,7 @@ BENCHES =
 BENCHES += %D%/wire
 BENCHES += %D%/dense
 BENCHES += %D%/small
+BENCHES += %D%/keys
 BENCHES += %D%/sparse
 BENCHES += %D%/steps
 BENCHES += %D%/startup
