@@ -27,6 +27,9 @@
 
 enum bench_size { BENCH_TINY, BENCH_NORMAL, BENCH_FULL };
 
+/* How two of ours, or two that are bare, reach each other. */
+enum bench_way { BENCH_TCP, BENCH_IPC };
+
 /* What several runs gave. */
 struct series {
 	double figure[BENCH_RUNS], cpu[BENCH_RUNS];

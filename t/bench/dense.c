@@ -39,7 +39,8 @@ hear(struct run *r)
 }
 
 static void
-run_begin(struct run *r, size_t side, const char *optimizer)
+run_begin(struct run *r, size_t side, const char *optimizer,
+	  enum bench_way way)
 {
 	struct rng rng = { .seed = 1 };
 	char model[512];
@@ -47,7 +48,7 @@ run_begin(struct run *r, size_t side, const char *optimizer)
 
 	snprintf(model, sizeof(model), MODEL, side, side, optimizer);
 	*r = (struct run){ 0 };
-	serve_begin(&r->serve, model, "tcp://127.0.0.1:*");
+	serve_begin(&r->serve, model, way);
 	rig_add_example(&r->serve.rig, &rng);
 	compute_begin(r->serve.rig.compute, &r->serve.rig.batch);
 	for (size_t v = 0; v < r->serve.rig.variables; v++) {
@@ -109,9 +110,9 @@ struct bare {
 };
 
 static void
-bare_begin(struct bare *b, size_t floats)
+bare_begin(struct bare *b, size_t floats, enum bench_way way)
 {
-	path_begin(&b->path, floats);
+	path_begin(&b->path, floats, way);
 	b->floats = floats;
 	b->value = calloc(floats, sizeof(float));
 	b->gradient = calloc(floats, sizeof(float));
@@ -184,35 +185,42 @@ best_way(struct bare *b, size_t times)
 	return way;
 }
 
-int
-main(void)
+static void
+compare(enum bench_way way, const char *sgd_case, const char *adam_case)
 {
 	const size_t side = bench_scale(64, 4096, 4096);
-	const size_t times = bench_scale(1, 12, 50);
+	const size_t times = bench_scale(1, 8, 50);
 	struct series sgd = { 0 }, adam = { 0 }, bare = { 0 };
 	struct run with_sgd, with_adam;
 	struct bare b;
 
-	run_begin(&with_sgd, side, "sgd");
-	run_begin(&with_adam, side, "adam");
-	bare_begin(&b, (size_t)(with_sgd.bytes / sizeof(float)));
+	run_begin(&with_sgd, side, "sgd", way);
+	run_begin(&with_adam, side, "adam", way);
+	bare_begin(&b, (size_t)(with_sgd.bytes / sizeof(float)), way);
 
-	const size_t way = best_way(&b, times);
+	const size_t best = best_way(&b, times);
 
 	for (size_t i = 0; i < bench_runs(); i++) {
 		run_measure(&with_sgd, &sgd, times);
-		bare_measure(&b, &bare, ways[way].part / 4,
-			     ways[way].in_flight, times);
+		bare_measure(&b, &bare, ways[best].part / 4,
+			     ways[best].in_flight, times);
 		run_measure(&with_adam, &adam, times);
 	}
-	bench_print(&(struct claim){ "dense", "sgd", "GB/s", "the bare path",
-				     1.0 }, &sgd, &bare);
-	bench_print(&(struct claim){ "dense", "adam", "GB/s", "the bare path",
-				     0.8 }, &adam, &bare);
+	bench_print(&(struct claim){ "dense", sgd_case, "GB/s",
+				     "the bare path", 1.0 }, &sgd, &bare);
+	bench_print(&(struct claim){ "dense", adam_case, "GB/s",
+				     "the bare path", 0.8 }, &adam, &bare);
 	run_end(&with_sgd);
 	run_end(&with_adam);
 	path_end(&b.path);
 	free(b.value);
 	free(b.gradient);
+}
+
+int
+main(void)
+{
+	compare(BENCH_TCP, "sgd, tcp", "adam, tcp");
+	compare(BENCH_IPC, "sgd, one host", "adam, one host");
 	return 0;
 }

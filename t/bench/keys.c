@@ -183,8 +183,8 @@ main(void)
 
 	snprintf(model, sizeof(model), MODEL, rows);
 	work_begin(&work, rows, keys);
-	serve_begin(&serve, model, "tcp://127.0.0.1:*");
-	path_begin(&path, rows);
+	serve_begin(&serve, model, BENCH_TCP);
+	path_begin(&path, rows, BENCH_TCP);
 	for (size_t i = 0; i < bench_runs(); i++) {
 		measure_ours(&serve, &work, &ours);
 		measure_bare(&path, &work, &bare);

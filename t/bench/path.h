@@ -144,10 +144,11 @@ path_socket(void *context, int type)
 	return socket;
 }
 
-/* A child with so many floats, and a DEALER that speaks with it, over tcp. */
+/* A child with so many floats, and a DEALER that speaks with it. */
 static inline void
-path_begin(struct path *p, size_t floats)
+path_begin(struct path *p, size_t floats, enum bench_way way)
 {
+	const char *bind = way == BENCH_TCP ? "tcp://127.0.0.1:*" : "ipc://*";
 	char endpoint[128] = "";
 	int ready[2];
 
@@ -159,7 +160,7 @@ path_begin(struct path *p, size_t floats)
 		void *socket = path_socket(zmq_ctx_new(), ZMQ_ROUTER);
 		size_t size = sizeof(endpoint);
 
-		if (zmq_bind(socket, "tcp://127.0.0.1:*") < 0 ||
+		if (zmq_bind(socket, bind) < 0 ||
 		    zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, endpoint,
 				   &size) < 0 ||
 		    write(ready[1], endpoint, size) < 0)

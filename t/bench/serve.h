@@ -25,8 +25,14 @@ struct serve {
 	uint64_t request;
 };
 
+static inline int
+serve_port(const struct serve *s)
+{
+	return atoi(strrchr(s->endpoint, ':') + 1);
+}
+
 static inline void
-serve_spawn(struct serve *s, const char *bind)
+serve_spawn(struct serve *s, enum bench_way way)
 {
 	int ready[2];
 	ssize_t size;
@@ -36,7 +42,7 @@ serve_spawn(struct serve *s, const char *bind)
 	s->pid = bench_fork();
 	if (s->pid == 0) {
 		dup2(ready[1], STDOUT_FILENO);
-		execlp("ps-serve", "ps-serve", "-b", bind, (char *)NULL);
+		execlp("ps-serve", "ps-serve", (char *)NULL);
 		bench_die("there is no ps-serve in PATH");
 	}
 	close(ready[1]);
@@ -45,6 +51,10 @@ serve_spawn(struct serve *s, const char *bind)
 		bench_die("ps-serve does not start");
 	s->endpoint[size - 1] = '\0';
 	close(ready[0]);
+	/* By its number, a host's own address is a short way to itself. */
+	if (way == BENCH_TCP)
+		snprintf(s->endpoint, sizeof(s->endpoint),
+			 "tcp://localhost:%d", serve_port(s));
 }
 
 /* The next thing that happened, waiting for it. */
@@ -126,7 +136,7 @@ serve_plan(struct serve *s)
 
 /* Start one for a model, which is given as its text. */
 static inline void
-serve_begin(struct serve *s, const char *model, const char *bind)
+serve_begin(struct serve *s, const char *model, enum bench_way way)
 {
 	const struct partitioner whole = { .kind = PARTITION_NONE };
 	char *endpoint = s->endpoint;
@@ -134,7 +144,7 @@ serve_begin(struct serve *s, const char *model, const char *bind)
 	size_t places;
 
 	*s = (struct serve){ 0 };
-	serve_spawn(s, bind);
+	serve_spawn(s, way);
 	rig_begin(&s->rig, model);
 	place = partition_plan(s->rig.variable, s->rig.variables, &whole,
 			       PLACE_BALANCED, 1, &places);

@@ -83,8 +83,8 @@ main(void)
 	struct serve serve;
 	struct path path;
 
-	serve_begin(&serve, model, "tcp://127.0.0.1:*");
-	path_begin(&path, FLOATS);
+	serve_begin(&serve, model, BENCH_TCP);
+	path_begin(&path, FLOATS, BENCH_TCP);
 	for (size_t i = 0; i < bench_runs(); i++) {
 		measure_ours(&serve, &ours, count);
 		measure_bare(&path, &bare, count);

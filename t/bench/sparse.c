@@ -141,8 +141,8 @@ compare(const char *what, size_t rows, size_t keys, size_t width,
 
 	snprintf(model, sizeof(model), MODEL, rows, width);
 	work_begin(&work, rows, keys, width);
-	serve_begin(&serve, model, "tcp://127.0.0.1:*");
-	path_begin(&path, rows * width);
+	serve_begin(&serve, model, BENCH_TCP);
+	path_begin(&path, rows * width, BENCH_TCP);
 	for (size_t i = 0; i < bench_runs(); i++) {
 		measure_ours(&serve, &work, &step, &ours, count);
 		measure_bare(&path, &work, &bare, count);
