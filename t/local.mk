@@ -24,6 +24,7 @@ UNITS += %D%/unit/lookup
 UNITS += %D%/unit/message
 UNITS += %D%/unit/metric
 UNITS += %D%/unit/model
+UNITS += %D%/unit/net
 UNITS += %D%/unit/npy
 UNITS += %D%/unit/number
 UNITS += %D%/unit/optimizer

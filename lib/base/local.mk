@@ -7,6 +7,8 @@ lib_libps_a_SOURCES += \
 	%D%/failpoint.h \
 	%D%/hash.c \
 	%D%/hash.h \
+	%D%/hold.c \
+	%D%/hold.h \
 	%D%/log.c \
 	%D%/log.h \
 	%D%/mem.c \

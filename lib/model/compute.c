@@ -10,9 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A gradient is sent as it lies: it may outlive the compute for a while. */
+struct sums {
+	struct hold hold;
+	size_t room;
+	_Alignas(16) float sum[];
+};
+
 /* The rows of one variable that a batch needs, and their gradient. */
 struct weights {
-	float *value, *gradient;	/* rows x width */
+	float *value;			/* rows x width */
+	struct sums *gradient;		/* the same */
 	size_t rows, width, room;
 	const struct gather *gather;	/* of a table; NULL: all rows */
 };
@@ -87,7 +95,8 @@ compute_free(struct compute *c)
 		gather_release(&c->gather[i]);
 	for (size_t v = 0; v < c->model->variables; v++) {
 		free(c->weights[v].value);
-		free(c->weights[v].gradient);
+		if (c->weights[v].gradient)
+			hold_drop(&c->weights[v].gradient->hold);
 	}
 	free(c->pass);
 	free(c->flow);
@@ -112,6 +121,29 @@ make_room(float **p, size_t *room, size_t n)
 }
 
 static void
+release_sums(struct hold *hold)
+{
+	free(hold);		/* its first member */
+}
+
+/* Room for n floats that nobody else reads. */
+static void
+make_sums(struct sums **p, size_t n)
+{
+	struct sums *s = *p;
+
+	if (s && n <= s->room && hold_alone(&s->hold))
+		return;
+	if (s)
+		hold_drop(&s->hold);
+	s = mem_alloc(1, sizeof(*s) + n * sizeof(float));
+	atomic_init(&s->hold.references, 1);
+	s->hold.release = release_sums;
+	s->room = n;
+	*p = s;
+}
+
+static void
 gather_rows(struct compute *c)
 {
 	const struct model *m = c->model;
@@ -131,12 +163,11 @@ gather_rows(struct compute *c)
 	}
 	for (size_t v = 0; v < m->variables; v++) {
 		struct weights *w = &c->weights[v];
-		size_t room = w->room;
 
 		w->rows = w->gather ? w->gather->count :
 			  shape_rows(m->variable[v].shape);
-		make_room(&w->value, &room, w->rows * w->width);
-		make_room(&w->gradient, &w->room, w->rows * w->width);
+		make_room(&w->value, &w->room, w->rows * w->width);
+		make_sums(&w->gradient, w->rows * w->width);
 	}
 }
 
@@ -152,7 +183,7 @@ wire(struct compute *c, struct pass *p, float **value, float **gradient)
 		p->in[k] = c->pass[n->in[k]->index].out;
 	for (size_t k = 0; k < n->variables; k++) {
 		p->w[k] = c->weights[n->variable[k]].value;
-		p->dw[k] = c->weights[n->variable[k]].gradient;
+		p->dw[k] = c->weights[n->variable[k]].gradient->sum;
 	}
 	p->out = (struct flow){ 0 };
 	if (n->input) {
@@ -232,7 +263,13 @@ compute_value(struct compute *c, size_t v)
 float *
 compute_gradient(struct compute *c, size_t v)
 {
-	return c->weights[v].gradient;
+	return c->weights[v].gradient->sum;
+}
+
+struct hold *
+compute_gradient_hold(const struct compute *c, size_t v)
+{
+	return &c->weights[v].gradient->hold;
 }
 
 void
@@ -313,7 +350,8 @@ add_penalty(const struct variable *v, const struct weights *w, float examples)
 		const float x = w->value[i];
 		const float sign = (float)((x > 0) - (x < 0));
 
-		w->gradient[i] += examples * (v->l1 * sign + 2 * v->l2 * x);
+		w->gradient->sum[i] += examples *
+			(v->l1 * sign + 2 * v->l2 * x);
 	}
 }
 
@@ -327,7 +365,7 @@ compute_backward(struct compute *c)
 
 	memset(c->gradient, 0, c->gradients * sizeof(float));
 	for (size_t v = 0; v < m->variables; v++)
-		memset(c->weights[v].gradient, 0, c->weights[v].rows *
+		memset(c->weights[v].gradient->sum, 0, c->weights[v].rows *
 		       c->weights[v].width * sizeof(float));
 	for (size_t i = 0; end->gradient && i < c->batch->examples; i++)
 		l->kind->gradient(l, end->value + i * width, width,
@@ -352,7 +390,7 @@ compute_clip(struct compute *c)
 	for (size_t v = 0; v < m->variables; v++)
 		c->clip[v] = (struct gradient){
 			.variable = &m->variable[v],
-			.sum = c->weights[v].gradient,
+			.sum = c->weights[v].gradient->sum,
 			.rows = c->weights[v].rows,
 			.width = c->weights[v].width
 		};
@@ -370,7 +408,7 @@ compute_check(const struct compute *c, struct fail *f)
 	for (size_t v = 0; v < c->model->variables; v++) {
 		const struct weights *w = &c->weights[v];
 
-		if (!kernel_finite(w->gradient, w->rows * w->width))
+		if (!kernel_finite(w->gradient->sum, w->rows * w->width))
 			return fail(f, FAIL_DATA, "the gradient of %s has "
 				    "infinite numbers or NaNs",
 				    c->model->variable[v].name);

@@ -19,6 +19,7 @@
 #ifndef PS_COMPUTE_H
 #define PS_COMPUTE_H
 
+#include "base/hold.h"
 #include "model/batch.h"
 #include "model/model.h"
 #include "tensor/clip.h"
@@ -46,6 +47,12 @@ struct compute_rows compute_rows(const struct compute *, size_t v);
 
 float *compute_value(struct compute *, size_t v);	/* count x width */
 float *compute_gradient(struct compute *, size_t v);	/* the same */
+
+/*
+ * What a gradient lies in.  While others refer to it, it is not written: the
+ * next begin takes fresh memory.
+ */
+struct hold *compute_gradient_hold(const struct compute *, size_t v);
 
 /* training: dropout is on, drawn from seed. */
 void compute_forward(struct compute *, bool training, uint64_t seed);

@@ -32,8 +32,7 @@ chunk_writable(struct chunk **c)
 {
 	struct chunk *old = *c;
 
-	if (atomic_load_explicit(&old->hold.references,
-				 memory_order_acquire) == 1)
+	if (hold_alone(&old->hold))
 		return;
 	*c = chunk_new(old->size, old->slots);
 	memcpy((*c)->value, old->value,

@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parts under way to one server, at most: what bounds its memory for us. */
-#define CREDIT	16
+/*
+ * Bytes of values under way to one server, at most, but for a part that is
+ * larger: what bounds its memory for us.
+ */
+#define CREDIT	((size_t)8 << 20)
 
 struct server_peer {
 	uint64_t peer;
@@ -16,7 +19,7 @@ struct server_peer {
 	uint64_t heard, waiting_since;
 	size_t first, count;		/* its parts of the plan */
 	size_t next;			/* the first one not sent yet */
-	size_t under_way;
+	size_t under_way, bytes;	/* parts, and their values */
 };
 
 struct client {
@@ -32,6 +35,7 @@ struct client {
 	uint64_t generation;		/* of exchanges */
 	bool *answered;			/* of each part */
 	size_t left;			/* parts that are not */
+	size_t *bytes;			/* of each part's values */
 	uint64_t *version;		/* of each part, at its last pull */
 	struct pack push_keys, pull_keys;
 	float *values;
@@ -55,6 +59,7 @@ client_new(const struct plan *plan, const struct model *model,
 	c->server = mem_alloc(plan->servers, sizeof(*c->server));
 	c->answered = mem_alloc(plan->parts, sizeof(*c->answered));
 	c->version = mem_alloc(plan->parts, sizeof(*c->version));
+	c->bytes = mem_alloc(plan->parts, sizeof(*c->bytes));
 	for (size_t i = 0; i < plan->parts; i++) {
 		struct server_peer *s = &c->server[plan->part[i].server];
 
@@ -91,6 +96,7 @@ client_free(struct client *c)
 	free(c->values);
 	free(c->answered);
 	free(c->version);
+	free(c->bytes);
 	free(c->server);
 	free(c);
 }
@@ -216,8 +222,10 @@ gather(struct client *c, const struct part *part)
 			span.first;
 
 		if (part->count == 1)	/* as it lies */
-			return (struct frame){ g, span.count * sizeof(float),
-					       NULL };
+			return (struct frame){
+				g, span.count * sizeof(float),
+				compute_gradient_hold(from, piece->variable)
+			};
 		reserve(c, floats + span.count);
 		memcpy(c->values + floats, g, span.count * sizeof(float));
 		floats += span.count;
@@ -273,13 +281,40 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 	outbox_send(c->outbox, s->peer, &m);	/* lost: sent again when up */
 }
 
+/* Bytes of the values of a part: the more of those pushed and pulled. */
+static size_t
+part_bytes(const struct client *c, const struct part *part)
+{
+	const struct exchange *x = &c->exchange;
+	size_t push = 0, pull = 0;
+
+	for (size_t i = 0; i < part->count; i++) {
+		const struct piece *piece = &c->plan->piece[part->first + i];
+
+		push += x->push ? span_of(x->push, piece).count : 0;
+		pull += x->pull ? span_of(x->pull, piece).count : 0;
+	}
+	return (push > pull ? push : pull) * sizeof(float);
+}
+
+static void
+start_part(struct client *c, struct server_peer *s, size_t n)
+{
+	send_part(c, s, n);
+	s->under_way++;
+	s->bytes += c->bytes[n];
+}
+
 static void
 send_more(struct client *c, struct server_peer *s)
 {
-	while (s->welcome && s->under_way < CREDIT &&
-	       s->next < s->first + s->count) {
-		send_part(c, s, s->next++);
-		s->under_way++;
+	for (; s->welcome && s->next < s->first + s->count; s->next++) {
+		const size_t n = s->next;
+
+		c->bytes[n] = part_bytes(c, &c->plan->part[n]);
+		if (s->under_way > 0 && s->bytes + c->bytes[n] > CREDIT)
+			return;
+		start_part(c, s, n);
 	}
 }
 
@@ -295,7 +330,7 @@ client_exchange(struct client *c, const struct exchange *x, uint64_t now)
 		struct server_peer *s = &c->server[i];
 
 		s->next = s->first;
-		s->under_way = 0;
+		s->under_way = s->bytes = 0;
 		s->waiting_since = now;
 		send_more(c, s);
 	}
@@ -334,14 +369,12 @@ client_down(struct client *c, uint64_t peer, uint64_t now)
 static void
 send_again(struct client *c, struct server_peer *s)
 {
-	s->under_way = 0;
+	s->under_way = s->bytes = 0;
 	if (c->left == 0)
 		return;
 	for (size_t n = s->first; n < s->next; n++)
-		if (!c->answered[n]) {
-			send_part(c, s, n);
-			s->under_way++;
-		}
+		if (!c->answered[n])
+			start_part(c, s, n);
 	send_more(c, s);
 }
 
@@ -429,6 +462,7 @@ take_values(struct client *c, struct server_peer *s, const struct message *m,
 	c->answered[n] = true;
 	c->left--;
 	s->under_way--;
+	s->bytes -= c->bytes[n];
 	send_more(c, s);
 	return 0;
 }

@@ -41,20 +41,6 @@ static const struct shape_of {
 	[MESSAGE_CUT]		= { "CUT",	6, true,  0, 0 },
 };
 
-void
-hold_take(struct hold *h)
-{
-	atomic_fetch_add_explicit(&h->references, 1, memory_order_relaxed);
-}
-
-void
-hold_drop(struct hold *h)
-{
-	if (atomic_fetch_sub_explicit(&h->references, 1,
-				      memory_order_acq_rel) == 1)
-		h->release(h);
-}
-
 const char *
 message_name(enum message_kind kind)
 {

@@ -13,9 +13,8 @@
 #define PS_MESSAGE_H
 
 #include "base/fail.h"
+#include "base/hold.h"
 #include "wire/pack.h"
-
-#include <stdatomic.h>
 
 #define WIRE_VERSION	1
 #define WIRE_NONE	UINT64_MAX	/* where a number is left open */
@@ -54,15 +53,6 @@ enum outcome {
 	OUTCOME_STALE,		/* of another run, or an older term */
 	OUTCOME_WRONG_PLAN	/* ask the coordinator for the plan again */
 };
-
-/* Bytes that somebody keeps while they are being sent. */
-struct hold {
-	atomic_int references;
-	void (*release)(struct hold *);	/* at the last drop; any thread */
-};
-
-void hold_take(struct hold *);
-void hold_drop(struct hold *);
 
 struct frame {
 	const void *data;

@@ -1,15 +1,53 @@
-# Speed: never part of pass or fail.  "make bench" prints JSON lines.
+# Speed: never part of pass or fail.  "make bench" prints a table, with JSON=1
+# the lines that it is made of; "make bench-full" has the long ones, too.
+# A benchmark is a program or a script of one line here: it prints lines as in
+# t/bench/bench.h and ends with 0, or with what went wrong.
 
-EXTRA_PROGRAMS += %D%/bare
+BENCH_BINARIES =
+BENCH_BINARIES += %D%/bare
+BENCH_BINARIES += %D%/dense
+BENCH_BINARIES += %D%/keys
+BENCH_BINARIES += %D%/small
+BENCH_BINARIES += %D%/sparse
+BENCH_BINARIES += %D%/wire
 
-BENCHES = %D%/startup %D%/steps %D%/memory
-EXTRA_DIST += $(BENCHES)
-CLEANFILES += %D%/bare
+BENCHES =
+BENCHES += %D%/wire
+BENCHES += %D%/dense
+BENCHES += %D%/small
+BENCHES += %D%/keys
+BENCHES += %D%/sparse
+BENCHES += %D%/steps
+BENCHES += %D%/startup
+BENCHES += %D%/memory
 
-bench: all %D%/bare
-	@PATH="$(abs_top_builddir)/bin:$(abs_top_srcdir)/bin:$$PATH"; \
-	BUILD="$(abs_top_builddir)"; \
-	OPENBLAS_NUM_THREADS=1; export PATH BUILD OPENBLAS_NUM_THREADS; \
-	for bench in $(BENCHES); do $(srcdir)/$$bench || exit; done
+EXTRA_PROGRAMS += $(BENCH_BINARIES)
+CLEANFILES += $(BENCH_BINARIES) %D%/results.jsonl
+EXTRA_DIST += %D%/bench.h
+EXTRA_DIST += %D%/bench.sh
+EXTRA_DIST += %D%/memory
+EXTRA_DIST += %D%/path.h
+EXTRA_DIST += %D%/peers
+EXTRA_DIST += %D%/plot
+EXTRA_DIST += %D%/run
+EXTRA_DIST += %D%/serve.h
+EXTRA_DIST += %D%/startup
+EXTRA_DIST += %D%/steps
+EXTRA_DIST += %D%/table
 
-.PHONY: bench
+RUN_BENCHES = \
+	PATH="$(abs_top_builddir)/bin:$(abs_top_srcdir)/bin:$$PATH" \
+	SRC="$(abs_top_srcdir)" BUILD="$(abs_top_builddir)" JSON="$(JSON)" \
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+
+bench: all $(BENCH_BINARIES)
+	@env $(RUN_BENCHES) $(srcdir)/t/bench/run $(BENCHES)
+
+bench-full: all $(BENCH_BINARIES)
+	@env $(RUN_BENCHES) BENCH_SIZE=full $(srcdir)/t/bench/run $(BENCHES)
+
+# What others have made for the same work, in the build tree.
+bench-peers:
+	@env $(RUN_BENCHES) $(srcdir)/t/bench/peers
+
+.PHONY: bench bench-full bench-peers

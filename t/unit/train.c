@@ -315,6 +315,39 @@ test_check(void)
 	rig_end(&r);
 }
 
+/* Whoever sends a gradient keeps it as it was, whatever comes after. */
+static void
+test_held_gradient(void)
+{
+	struct rng rng = { .seed = 5 };
+	struct hold *hold;
+	struct rig r;
+	float *sum, first;
+
+	rig_begin(&r, "input x float[4]\nlabel y float\n"
+		  "out = dense x units=1\nloss mean_squared_error out\n"
+		  "optimizer sgd\n");
+	rig_fill(&r, &rng);
+	rig_add_example(&r, &rng);
+	rig_pull(&r);
+	compute_forward(r.compute, true, 0);
+	compute_backward(r.compute);
+	sum = compute_gradient(r.compute, 0);
+	hold = compute_gradient_hold(r.compute, 0);
+	first = *sum;
+	ok(first != 0);
+	hold_take(hold);
+	rig_pull(&r);
+	ok(compute_gradient(r.compute, 0) != sum && *sum == first);
+	ok(compute_gradient_hold(r.compute, 0) != hold);
+	sum = compute_gradient(r.compute, 0);
+	rig_pull(&r);
+	ok(compute_gradient(r.compute, 0) == sum);
+	rig_end(&r);
+	ok(hold_alone(hold));
+	hold_drop(hold);
+}
+
 int
 main(void)
 {
@@ -324,5 +357,6 @@ main(void)
 	test_pieces();
 	test_repeat();
 	test_check();
+	test_held_gradient();
 	return tap_done();
 }

@@ -1,0 +1,89 @@
+# Shared by the benchmarks that are scripts: . "${0%/*}/bench.sh"
+#
+# They measure ours and what it is held against in turn, and print the line
+# of t/bench/bench.h with the medians of both.  What cannot be measured ends
+# the script: there are no lines about nothing.
+# BENCH_SIZE is "tiny" (does it run at all?), "normal" or "full".
+
+set -eu
+dir=$(mktemp -d)
+trap 'rm -r "$dir"' EXIT
+trap 'exit 1' INT TERM
+size=${BENCH_SIZE:-normal}
+runs=5
+[ "$size" != tiny ] || runs=1
+
+# scale TINY NORMAL FULL - the one for this size.
+scale() {
+	case $size in
+	tiny) echo "$1" ;;
+	full) echo "$3" ;;
+	*) echo "$2" ;;
+	esac
+}
+
+# skip WHAT - say that something is not measured, and why.
+skip() {
+	echo "${0##*/}: SKIPPED: $*" >&2
+}
+
+# measure SERIES COMMAND... - a command that prints a figure and, if it knows
+# them, processor seconds; they are kept as one run of the series.
+measure() {
+	series=$dir/$1.series
+	shift
+	if ! "$@" >"$dir/figure" || ! awk '
+		$1 + 0 > 0 { good = 1 } END { exit !good }' "$dir/figure"; then
+		echo "${0##*/}: $1: nothing was measured" >&2
+		exit 1
+	fi
+	cat "$dir/figure" >>"$series"
+}
+
+# median SERIES [COLUMN] - of its figures, or processor seconds.
+median() {
+	awk -v column="${2:-1}" 'NF >= column { print $column }' \
+		"$dir/$1.series" | sort -g |
+		awk '{ run[NR] = $1 } END {
+			if (NR) printf "%.6g\n", NR % 2 ? run[(NR + 1) / 2] :
+				(run[NR / 2] + run[NR / 2 + 1]) / 2 }'
+}
+
+# line CASE UNIT SERIES AGAINST PEER [TARGET | "most" BOUND] - print one.
+# PEER is a series, or a number.
+line() {
+	case $5 in
+	[0-9]*) peer=$5 peer_cpu='' ;;
+	*) peer=$(median "$5") peer_cpu=$(median "$5" 2) ;;
+	esac
+	awk -v bench="${0##*/}" -v what="$1" -v unit="$2" \
+		-v figure="$(median "$3")" -v cpu="$(median "$3" 2)" \
+		-v against="$4" -v peer="$peer" -v peer_cpu="$peer_cpu" \
+		-v target="${6-}" -v most="${7-}" '
+	function text(key, value) {
+		printf ",\"%s\":\"%s\"", key, value
+	}
+	function number(key, value) {
+		if (value != "")
+			printf ",\"%s\":%s", key, value
+	}
+	BEGIN {
+		if (figure + 0 <= 0 || peer + 0 <= 0)
+			exit 1
+		printf "{\"bench\":\"%s\"", bench
+		text("case", what)
+		number("figure", figure)
+		text("unit", unit)
+		number("cpu", cpu)
+		text("against", against)
+		number("peer_figure", peer)
+		number("peer_cpu", peer_cpu)
+		printf ",\"ratio\":%.3f", figure / peer
+		if (target == "most")
+			number("most", most)
+		else
+			number("target", target)
+		print "}"
+	}'
+}
+

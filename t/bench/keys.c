@@ -1,0 +1,201 @@
+/*
+ * keys - 10 M sorted 64-bit keys with a float each are pushed, then pulled,
+ * beside the bare path with raw keys and an array of rows; and how many bytes
+ * that takes, beside the bare path and beside one whose answers repeat the
+ * keys, too.
+ */
+#include "serve.h"
+#include "path.h"
+#include "wire/keys.h"
+
+#define MODEL \
+	"input    x sparse[%zu]\n" \
+	"label    y float\n" \
+	"out    = linear x use_bias=false\n" \
+	"loss     mean_squared_error out\n" \
+	"optimizer sgd\n"
+
+#define REQUEST		((size_t)128 << 10)	/* keys in one */
+#define IN_FLIGHT	4
+
+struct work {
+	size_t keys;
+	uint64_t *key;
+	float *gradient, *value;
+	double bytes;		/* of ours, both ways, in one pass */
+};
+
+static void
+work_begin(struct work *w, size_t rows, size_t keys)
+{
+	struct rng rng = { .seed = 7 };
+
+	*w = (struct work){ .keys = keys };
+	w->key = mem_alloc(keys, sizeof(uint64_t));
+	w->gradient = mem_alloc(keys, sizeof(float));
+	w->value = mem_alloc(keys, sizeof(float));
+	for (size_t i = 0; i < keys; i++) {
+		w->key[i] = i * (rows / keys) + rng_below(&rng, rows / keys);
+		w->gradient[i] = 1e-3f * (float)(i % 7);
+		w->value[i] = 0;
+	}
+}
+
+static void
+work_end(struct work *w)
+{
+	free(w->key);
+	free(w->gradient);
+	free(w->value);
+}
+
+static size_t
+keys_at(const struct work *w, size_t at)
+{
+	return w->keys - at < REQUEST ? w->keys - at : REQUEST;
+}
+
+static void
+ask(struct serve *s, struct work *w, enum message_kind kind, size_t at,
+    uint64_t step)
+{
+	struct message m = serve_message(s, kind, 0, step);
+	const size_t n = keys_at(w, at);
+	static struct pack keys;
+
+	m.request = at;
+	pack_reset(&keys);
+	keys_write(&keys, w->key + at, n, 0);
+	m.frame[m.frames++] = (struct frame){ keys.data, keys.size, NULL };
+	if (kind == MESSAGE_PUSH)
+		m.frame[m.frames++] = (struct frame){
+			w->gradient + at, n * sizeof(float), NULL };
+	w->bytes += (double)(keys.size + n * sizeof(float));
+	net_send(s->net, s->worker, &m);
+}
+
+static void
+take(struct serve *s, struct work *w, enum message_kind kind)
+{
+	struct net_event e;
+	const struct frame *values = &e.message.frame[0];
+
+	serve_await(s, s->worker, MESSAGE_VALUES, &e);
+	if (kind == MESSAGE_PUSH) {
+		if (e.message.values.outcome != OUTCOME_APPLIED)
+			bench_die("a push was not applied");
+		return;
+	}
+	if (values->size != keys_at(w, e.message.request) * sizeof(float))
+		bench_die("not the values that were asked for");
+	memcpy(w->value + e.message.request, values->data, values->size);
+}
+
+static void
+all_ours(struct serve *s, struct work *w, enum message_kind kind,
+	 uint64_t *step)
+{
+	size_t asked = 0, under_way = 0;
+
+	while (asked < w->keys || under_way > 0) {
+		if (asked < w->keys && under_way < IN_FLIGHT) {
+			ask(s, w, kind, asked, (*step)++);
+			asked += keys_at(w, asked);
+			under_way++;
+			continue;
+		}
+		take(s, w, kind);
+		under_way--;
+	}
+	serve_mark(s, *step);
+}
+
+static void
+measure_ours(struct serve *s, struct work *w, struct series *to)
+{
+	const struct watch began = watch_read(s->pid);
+	static uint64_t step;
+
+	w->bytes = 0;
+	all_ours(s, w, MESSAGE_PUSH, &step);
+	all_ours(s, w, MESSAGE_PULL, &step);
+	series_add(to, (double)w->keys, began, s->pid);
+}
+
+static void
+all_bare(struct path *p, struct work *w, enum path_op op)
+{
+	size_t asked = 0, under_way = 0;
+
+	while (asked < w->keys || under_way > 0) {
+		struct path_header h = { .op = op, .width = 1, .at = asked };
+
+		if (asked < w->keys && under_way < IN_FLIGHT) {
+			h.count = keys_at(w, asked);
+			path_ask(p, &h, w->key + asked, op == PATH_PUSH ?
+				 w->gradient + asked : NULL, h.count);
+			asked += h.count;
+			under_way++;
+			continue;
+		}
+		path_take(p, &h, w->value, true);
+		under_way--;
+	}
+}
+
+static void
+measure_bare(struct path *p, struct work *w, struct series *to)
+{
+	const struct watch began = watch_read(p->pid);
+
+	all_bare(p, w, PATH_PUSH);
+	all_bare(p, w, PATH_PULL);
+	series_add(to, (double)w->keys, began, p->pid);
+}
+
+/* Bytes a key: values go both ways, and raw keys so often. */
+static void
+print_bytes(const struct work *w, const char *against, double times,
+	    double most)
+{
+	const double ours = w->bytes / (double)w->keys;
+	const double raw = 2 * sizeof(float) + times * sizeof(uint64_t);
+
+	printf("{\"bench\":\"keys\",\"case\":\"bytes on the wire, flat\","
+	       "\"figure\":%.4g,\"unit\":\"B/key\",\"against\":\"%s\","
+	       "\"peer_figure\":%.4g,\"ratio\":%.3f", ours, against, raw,
+	       ours / raw);
+	if (most > 0)
+		printf(",\"most\":%.4g", most);
+	puts("}");
+}
+
+int
+main(void)
+{
+	const size_t keys = bench_scale(10000, 10000000, 10000000);
+	const size_t rows = 4 * keys;
+	struct series ours = { 0 }, bare = { 0 };
+	struct serve serve;
+	struct path path;
+	struct work work;
+	char model[512];
+
+	snprintf(model, sizeof(model), MODEL, rows);
+	work_begin(&work, rows, keys);
+	serve_begin(&serve, model, BENCH_TCP);
+	path_begin(&path, rows, BENCH_TCP);
+	for (size_t i = 0; i < bench_runs(); i++) {
+		measure_ours(&serve, &work, &ours);
+		measure_bare(&path, &work, &bare);
+	}
+	bench_print(&(struct claim){ "keys", "push, then pull, flat",
+				     "keys/s", "the bare path", 1.0 },
+		    &ours, &bare);
+	print_bytes(&work, "raw keys, twice", 2, 0);
+	print_bytes(&work, "raw keys, also in answers", 3, 1.0 / 3);
+	serve_end(&serve);
+	path_end(&path);
+	work_end(&work);
+	return 0;
+}
