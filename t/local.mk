@@ -29,6 +29,7 @@ UNITS += %D%/unit/npy
 UNITS += %D%/unit/number
 UNITS += %D%/unit/optimizer
 UNITS += %D%/unit/pack
+UNITS += %D%/unit/pairs
 UNITS += %D%/unit/partition
 UNITS += %D%/unit/peers
 UNITS += %D%/unit/plan

@@ -41,13 +41,14 @@ refill(struct lines *l, struct fail *f)
 		l->end -= l->start;
 		l->start = 0;
 	}
-	/* One byte stays free for the NUL behind a last line. */
-	if (l->room - l->end <= size) {
-		l->room = 2 * l->end + size + 1;
+	/* The NUL behind a last line stays free, and the slack. */
+	if (l->room - l->end < size + 1 + LINE_SLACK) {
+		l->room = 2 * l->end + size + 1 + LINE_SLACK;
 		l->buffer = mem_resize(l->buffer, l->room, 1);
 	}
 	memcpy(l->buffer + l->end, bytes, size);
 	l->end += size;
+	memset(l->buffer + l->end, 0, 1 + LINE_SLACK);
 	return 1;
 }
 

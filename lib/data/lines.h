@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define LINE_MAX_SIZE	((size_t)64 << 20)
+#define LINE_SLACK	32	/* bytes behind the NUL that can be read */
 
 struct lines {
 	struct source *source;

@@ -4,6 +4,7 @@ lib_libps_a_SOURCES += \
 	%D%/crc.c \
 	%D%/crc.h \
 	%D%/csv.c \
+	%D%/digits.h \
 	%D%/fill.c \
 	%D%/fill.h \
 	%D%/format.c \
@@ -14,6 +15,8 @@ lib_libps_a_SOURCES += \
 	%D%/npy.c \
 	%D%/number.c \
 	%D%/number.h \
+	%D%/pairs.c \
+	%D%/pairs.h \
 	%D%/reader.c \
 	%D%/reader.h \
 	%D%/source.c \

@@ -4,6 +4,7 @@
 #include "data/fill.h"
 #include "data/lines.h"
 #include "data/number.h"
+#include "data/pairs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@ struct svmlight {
 	const struct input *label;
 	uint64_t size;		/* ids are 1 to size */
 	bool dense;		/* the input is float[size] */
+	float *value;		/* of a record's pairs */
+	size_t room;
 };
 
 static void
@@ -26,6 +29,7 @@ svmlight_close(void *state)
 	struct svmlight *s = state;
 
 	lines_release(&s->lines);
+	free(s->value);
 	free(s);
 }
 
@@ -142,22 +146,51 @@ skip_query(char *p)
 	return strncmp(p, "qid:", 4) == 0 ? skip_word(p) : p;
 }
 
+/* Weights of n values from at on: kept if one is not 1, or some are. */
+static void
+add_weights(struct feature *to, size_t at, const float *value, size_t n)
+{
+	bool ones = !to->weight;
+
+	for (size_t i = 0; i < n && ones; i++)
+		ones = value[i] == 1;
+	if (!ones)
+		memcpy(feature_weights(to, at, n), value, n * sizeof(*value));
+}
+
+/*
+ * What pairs_read() does not take is read with more care, or said to be
+ * wrong.
+ */
 static int
 read_sparse(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 {
 	struct feature *to = &b->feature[0];
-	size_t at = to->offset[b->examples];
-	uint64_t id, last = 0;
-	float value;
+	const size_t at = to->offset[b->examples];
+	const char *end = s->lines.text + s->lines.size;
+	const size_t most = (size_t)(end - p) / PAIRS_SHORTEST + 1;
+	uint64_t *id = feature_ids(to, at, most);
+	uint64_t last = 0;
+	size_t n = 0, plain;
 
-	for (p = skip_blanks(p); *p; p = skip_blanks(p), last = id) {
-		p = read_pair(s, p, last, &id, &value, f);
+	if (most > s->room)
+		s->value = mem_resize(s->value, s->room = 2 * most,
+				      sizeof(*s->value));
+	for (p = skip_blanks(p); *p; p = skip_blanks(p)) {
+		p += pairs_read(p, last, s->size, id + n, s->value + n,
+				&plain) - p;
+		n += plain;
+		last = n > 0 ? id[n - 1] + 1 : 0;
+		p = skip_blanks(p);
+		if (!*p)
+			break;
+		p = read_pair(s, p, last, &last, &s->value[n], f);
 		if (!p)
 			return -1;
-		feature_add_id(to, at, id - 1);
-		feature_add_weight(to, at++, value);
+		id[n++] = last - 1;
 	}
-	feature_set_offset(to, b->examples + 1, at);
+	add_weights(to, at, s->value, n);
+	feature_set_offset(to, b->examples + 1, at + n);
 	return 0;
 }
 

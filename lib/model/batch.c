@@ -93,6 +93,25 @@ batch_append(struct batch *to, const struct batch *from, size_t i)
 	to->examples++;
 }
 
+uint64_t *
+feature_ids(struct feature *f, size_t at, size_t n)
+{
+	f->id = mem_grow(f->id, at + n, &f->id_room, sizeof(*f->id));
+	return f->id + at;
+}
+
+float *
+feature_weights(struct feature *f, size_t at, size_t n)
+{
+	const bool first = !f->weight;
+
+	f->weight = mem_grow(f->weight, at + n, &f->weight_room,
+			     sizeof(*f->weight));
+	for (size_t i = 0; first && i < at; i++)
+		f->weight[i] = 1;
+	return f->weight + at;
+}
+
 void
 feature_add_value(struct feature *f, size_t at, float value)
 {
@@ -110,16 +129,8 @@ feature_add_id(struct feature *f, size_t at, uint64_t id)
 void
 feature_add_weight(struct feature *f, size_t at, float weight)
 {
-	if (!f->weight && weight == 1)
-		return;
-
-	const bool first = !f->weight;
-
-	f->weight = mem_grow(f->weight, at, &f->weight_room,
-			     sizeof(*f->weight));
-	for (size_t i = 0; first && i < at; i++)
-		f->weight[i] = 1;
-	f->weight[at] = weight;
+	if (f->weight || weight != 1)
+		*feature_weights(f, at, 1) = weight;
 }
 
 void

@@ -1,0 +1,57 @@
+/*
+ * digits - eight characters of a number at once, in the bytes of a word.
+ *
+ * The first character is the lowest byte.  A word that is shifted up until
+ * its last character is the highest byte is a number with leading zeros.
+ */
+#ifndef PS_DIGITS_H
+#define PS_DIGITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define DIGITS_EACH	UINT64_C(0x0101010101010101)	/* times a byte */
+
+/* Eight characters; a digit is its value, any other byte is 10 or more. */
+static inline uint64_t
+digits_load(const char *p)
+{
+	uint64_t word;
+
+	memcpy(&word, p, sizeof(word));
+	return word ^ '0' * DIGITS_EACH;
+}
+
+/* The top bit of every byte that is no digit, and of no other. */
+static inline uint64_t
+digits_not(uint64_t word)
+{
+	const uint64_t low = word & 0x7f * DIGITS_EACH;
+
+	return ((low + 0x76 * DIGITS_EACH) | word) & 0x80 * DIGITS_EACH;
+}
+
+/* Are all bytes of both words digits? */
+static inline bool
+digits_all(uint64_t a, uint64_t b)
+{
+	const uint64_t six = 0x06 * DIGITS_EACH;
+
+	/* Only a byte that is none itself can carry into its neighbour. */
+	return ((a | (a + six) | b | (b + six)) & 0xf0 * DIGITS_EACH) == 0;
+}
+
+/* The number of eight digits: pairs of digits, then of pairs, of those. */
+static inline uint64_t
+digits_value(uint64_t word)
+{
+	const uint64_t mask = UINT64_C(0x000000ff000000ff);
+	const uint64_t even = UINT64_C(0x000f424000000064);
+	const uint64_t odd = UINT64_C(0x0000271000000001);
+
+	word = word * 10 + (word >> 8);
+	return ((word & mask) * even + (word >> 16 & mask) * odd) >> 32;
+}
+
+#endif

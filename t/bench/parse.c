@@ -1,0 +1,280 @@
+/*
+ * parse - how fast svmlight and CSV become batches, in one thread.
+ *
+ *	parse [ROWS]
+ *
+ * Beside it, in the same run and in turn with it, over the same file: a loop
+ * of getline() and strtof(), which is what is easily written, and a scan for
+ * line ends by memchr(), which is what reading costs that does nothing.  The
+ * median of five rounds of each, in megabytes a CPU second; a JSON line for
+ * each comparison.
+ */
+#include "base/rng.h"
+#include "data/reader.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FEATURES	1000000
+#define PAIRS		30	/* of a row */
+#define COLUMNS		20	/* of CSV */
+#define ROUNDS		5
+#define BATCH		512
+#define BLOCK		(256 << 10)
+
+static char file[4096];
+static float sink[64 * PAIRS];	/* so that no loop is dropped as useless */
+
+static void
+check(int good)
+{
+	if (good)
+		return;
+	perror("parse");
+	exit(1);
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Ascending ids, each once; the text is as long with any of them. */
+static void
+write_pairs(FILE *out, struct rng *rng, const char *format, double low)
+{
+	uint32_t id[PAIRS];
+
+	for (size_t i = 0; i < PAIRS; i++)
+		id[i] = (uint32_t)rng_below(rng, FEATURES - PAIRS);
+	qsort(id, PAIRS, sizeof(*id), by_number);
+	for (uint32_t i = 0; i < PAIRS; i++) {
+		fprintf(out, " %u:", id[i] + i + 1);
+		fprintf(out, format, low + (1 - low) *
+			(double)rng_below(rng, 1 << 30) * 0x1p-30);
+	}
+}
+
+static void
+write_svmlight(size_t rows, const char *format, double low)
+{
+	struct rng rng = { .seed = 1 };
+	FILE *out = fopen(file, "w");
+
+	check(out != NULL);
+	for (size_t i = 0; i < rows; i++) {
+		fputs(rng_below(&rng, 2) ? "+1" : "-1", out);
+		write_pairs(out, &rng, format, low);
+		fputc('\n', out);
+	}
+	check(fclose(out) == 0);
+}
+
+static void
+write_csv(size_t rows, const char *format, double low)
+{
+	struct rng rng = { .seed = 1 };
+	FILE *out = fopen(file, "w");
+
+	check(out != NULL);
+	fputs("y", out);
+	for (int k = 0; k < COLUMNS; k++)
+		fprintf(out, ",x%d", k);
+	for (size_t i = 0; i < rows; i++) {
+		fprintf(out, "\n%d", (int)rng_below(&rng, 2));
+		for (int k = 0; k < COLUMNS; k++) {
+			fputc(',', out);
+			fprintf(out, format, low + (1 - low) *
+				(double)rng_below(&rng, 1 << 30) * 0x1p-30);
+		}
+	}
+	fputc('\n', out);
+	check(fclose(out) == 0);
+}
+
+/* ---- what is measured: each goes once through the file ---- */
+
+static struct input in, label;
+static const char *format;
+
+static void
+ours(void)
+{
+	const struct reader_options o = { .format = format };
+	char *const files[] = { file };
+	struct fail f;
+	struct batch b;
+	struct reader *r = reader_open(files, 1, &o, &in, 1, &label, &f);
+	int got = r ? 1 : -1;
+
+	batch_begin(&b, &in, 1, &label);
+	while (got > 0)
+		got = reader_next(r, BATCH, &b, &f);
+	if (got < 0)
+		fprintf(stderr, "parse: %s\n", f.text);
+	check(got == 0);
+	batch_release(&b);
+	reader_close(r);
+}
+
+static void
+strtof_pairs(char *p, float *value)
+{
+	char *end;
+	size_t n = 0;
+
+	value[n++] = strtof(p, &end);
+	for (p = end; *p == ' '; p = end) {
+		value[n++] = (float)strtoull(p + 1, &end, 10);
+		value[n++] = strtof(end + 1, &end);
+	}
+}
+
+static void
+strtof_fields(char *p, float *value)
+{
+	size_t n = 0;
+
+	for (char *end; *p; p = end + (*end == ','))
+		value[n++] = strtof(p, &end), *end == '\n' ? end++ : end;
+}
+
+static void
+strtof_loop(void)
+{
+	FILE *text = fopen(file, "r");
+	char *line = NULL;
+	size_t room = 0;
+	bool header = strcmp(format, "csv") == 0;
+
+	check(text != NULL);
+	while (getline(&line, &room, text) > 0) {
+		if (strcmp(format, "svmlight") == 0)
+			strtof_pairs(line, sink);
+		else if (!header)
+			strtof_fields(line, sink);
+		header = false;
+	}
+	fclose(text);
+	free(line);
+}
+
+static void
+memchr_loop(void)
+{
+	static char block[BLOCK];
+	const int fd = open(file, O_RDONLY);
+	ssize_t n;
+
+	check(fd >= 0);
+	while ((n = read(fd, block, BLOCK)) > 0)
+		for (char *p = block; p; sink[0]++) {
+			p = memchr(p, '\n', (size_t)(block + n - p));
+			p += p != NULL;
+		}
+	close(fd);
+}
+
+/* ---- rounds ---- */
+
+static double
+seconds(void (*work)(void))
+{
+	struct timespec from, to;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+	work();
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+	return (double)(to.tv_sec - from.tv_sec) +
+	       (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double
+median(double *x)
+{
+	qsort(x, ROUNDS, sizeof(*x), by_size);
+	return x[ROUNDS / 2];
+}
+
+static void
+print(const char *what, const char *against, double ours_rate,
+      double their_rate, double target)
+{
+	printf("{\"bench\":\"parse\",\"case\":\"%s\",\"figure\":%.0f,"
+	       "\"unit\":\"MB/CPU s\",\"against\":\"%s\","
+	       "\"against_figure\":%.0f,\"ratio\":%.2f,\"target\":%g}\n",
+	       what, ours_rate, against, their_rate, ours_rate / their_rate,
+	       target);
+	fflush(stdout);
+}
+
+static void
+compare(const char *what)
+{
+	double mine[ROUNDS], theirs[ROUNDS], limit[ROUNDS];
+	FILE *f = fopen(file, "r");
+	double mb;
+
+	check(f != NULL && fseek(f, 0, SEEK_END) == 0);
+	mb = (double)ftell(f) * 1e-6;
+	fclose(f);
+	for (int i = 0; i < ROUNDS; i++) {
+		limit[i] = seconds(memchr_loop);
+		mine[i] = seconds(ours);
+		theirs[i] = seconds(strtof_loop);
+	}
+
+	const double rate = mb / median(mine);
+
+	print(what, "strtof", rate, mb / median(theirs), 4);
+	print(what, "memchr", rate, mb / median(limit), 0.3);
+}
+
+int
+main(int argc, char **argv)
+{
+	const size_t rows = argc > 1 ? strtoul(argv[1], NULL, 10) : 250000;
+	const char *dir = getenv("TMPDIR");
+	char name[] = "x", y[] = "y", pattern[] = "x*";
+	char *columns[] = { pattern };
+
+	snprintf(file, sizeof(file), "%s/parse.XXXXXX", dir ? dir : "/tmp");
+
+	const int fd = mkstemp(file);
+
+	check(fd >= 0);
+	close(fd);
+	label = (struct input){ .name = y, .binary = true };
+
+	format = "svmlight";
+	in = (struct input){ .name = name, .kind = INPUT_SPARSE,
+			     .rows = FEATURES };
+	write_svmlight(rows, "%.3f", 0);
+	compare("svmlight");
+	write_svmlight(rows, "%.6g", -1);
+	compare("svmlight signed %.6g");
+
+	format = "csv";
+	in = (struct input){ .name = name, .kind = INPUT_FLOAT,
+			     .shape = { 1, { COLUMNS } },
+			     .columns = columns, .column_count = 1 };
+	write_csv(rows, "%.4f", 0);
+	compare("csv");
+	unlink(file);
+	return 0;
+}
