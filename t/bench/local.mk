@@ -7,6 +7,7 @@ BENCH_BINARIES =
 BENCH_BINARIES += %D%/bare
 BENCH_BINARIES += %D%/dense
 BENCH_BINARIES += %D%/keys
+BENCH_BINARIES += %D%/parse
 BENCH_BINARIES += %D%/small
 BENCH_BINARIES += %D%/sparse
 BENCH_BINARIES += %D%/wire
@@ -17,6 +18,7 @@ BENCHES += %D%/dense
 BENCHES += %D%/small
 BENCHES += %D%/keys
 BENCHES += %D%/sparse
+BENCHES += %D%/parse
 BENCHES += %D%/steps
 BENCHES += %D%/startup
 BENCHES += %D%/memory
@@ -34,20 +36,6 @@ EXTRA_DIST += %D%/serve.h
 EXTRA_DIST += %D%/startup
 EXTRA_DIST += %D%/steps
 EXTRA_DIST += %D%/table
-EXTRA_PROGRAMS += %D%/bare
-EXTRA_PROGRAMS += %D%/parse
-
-BENCHES = %D%/startup %D%/steps %D%/memory
-EXTRA_DIST += $(BENCHES)
-CLEANFILES += %D%/bare
-CLEANFILES += %D%/parse
-
-bench: all %D%/bare %D%/parse
-	@PATH="$(abs_top_builddir)/bin:$(abs_top_srcdir)/bin:$$PATH"; \
-	BUILD="$(abs_top_builddir)"; \
-	OPENBLAS_NUM_THREADS=1; export PATH BUILD OPENBLAS_NUM_THREADS; \
-	for bench in $(BENCHES); do $(srcdir)/$$bench || exit; done; \
-	%D%/parse
 
 RUN_BENCHES = \
 	PATH="$(abs_top_builddir)/bin:$(abs_top_srcdir)/bin:$$PATH" \
