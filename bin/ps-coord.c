@@ -235,6 +235,7 @@ main(int argc, char **argv)
 	progress_wipe();
 	tell(&p);
 	progress_wipe();
+	log_info("%s", coord_state(p.coord));
 	close_all(&p);
 	if (p.lost)
 		cli_lost_output(&p.why_lost);

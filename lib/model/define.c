@@ -410,6 +410,36 @@ assign_optimizers(struct model *m, struct fail *f)
 	return 0;
 }
 
+/* "mode async for=PATTERN": which variables wait for no round. */
+static int
+define_mode(struct model *m, struct statement *st, struct fail *f)
+{
+	struct settings *s = &st->settings;
+	const char *pattern = settings_text(s, "for");
+	const bool async = strcmp(st->word[1], "async") == 0;
+	bool used = false;
+
+	if (!async && strcmp(st->word[1], "sync") != 0)
+		return fail(f, FAIL_CONFIG, "%s: '%s' is not async or sync",
+			    s->where, st->word[1]);
+	if (!pattern)
+		return fail(f, FAIL_CONFIG, "%s: which variables? say "
+			    "for=PATTERN", s->where);
+	for (size_t i = 0; i < m->variables; i++) {
+		struct variable *v = &m->variable[i];
+
+		if (!text_match(pattern, v->name))
+			continue;
+		used = true;
+		v->async = v->has_mode ? v->async : async;
+		v->has_mode = true;
+	}
+	if (!used)
+		return fail(f, FAIL_CONFIG, "%s: for=%s matches no variable",
+			    s->where, pattern);
+	return settings_done(s, f);
+}
+
 /* Rounds, so that a loss may be asked for before all layers are there. */
 struct keyword {
 	const char *name;
@@ -426,6 +456,7 @@ static const struct keyword keywords[] = {
 	{ "loss", 1, 3, 3, "loss NAME LAYER", define_loss },
 	{ "metric", 2, 2, 3, "metric NAME [LAYER]", define_metric },
 	{ "optimizer", 2, 2, 2, "optimizer NAME", define_optimizer },
+	{ "mode", 2, 2, 2, "mode async for=PATTERN", define_mode },
 };
 
 static const struct keyword layer_line = {
@@ -452,8 +483,8 @@ define_one(struct model *m, struct statement *st, int round, struct fail *f)
 	if (!k)
 		return fail(f, FAIL_CONFIG, "%s: '%s' begins no statement; "
 			    "they are input, label, variable, NAME = LAYER, "
-			    "loss, metric, optimizer%s", where, st->word[0],
-			    strchr(st->word[0], '=') ?
+			    "loss, metric, optimizer, mode%s", where,
+			    st->word[0], strchr(st->word[0], '=') ?
 			    "; put blanks around the =" : "");
 	if (k->round != round)
 		return 0;

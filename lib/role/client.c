@@ -248,6 +248,8 @@ fill_push(struct client *c, size_t n, struct message *m)
 	m->push.examples = x->examples;
 	m->push.version = c->version[n];
 	m->push.rate = message_float_bits(x->learning_rate);
+	m->push.slot = x->slot;
+	m->push.attempt = x->attempt;
 	write_keys(&c->push_keys, c, x->push, part);
 	m->frame[m->frames++] = (struct frame){ c->push_keys.data,
 						c->push_keys.size, NULL };
@@ -269,6 +271,7 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 		m.pull.plan = c->plan->number;
 		m.pull.part = n;
 		m.pull.cut = x->cut;
+		m.pull.after = x->after;
 	}
 	if (x->pull) {
 		write_keys(&c->pull_keys, c, x->pull, part);
@@ -334,6 +337,15 @@ client_exchange(struct client *c, const struct exchange *x, uint64_t now)
 		s->waiting_since = now;
 		send_more(c, s);
 	}
+}
+
+void
+client_give_up(struct client *c)
+{
+	c->generation++;
+	c->left = 0;
+	for (size_t i = 0; i < c->plan->servers; i++)
+		c->server[i].under_way = 0;
 }
 
 /* ---- what servers say ---- */
@@ -429,7 +441,8 @@ count_outcome(struct client *c, const struct message *m)
 	struct exchanged *e = &c->exchanged;
 
 	switch (m->values.outcome) {
-	case OUTCOME_APPLIED:	e->applied++; break;
+	case OUTCOME_APPLIED:
+	case OUTCOME_STAGED:	e->applied++; break;
 	case OUTCOME_DUP:	e->repeated++; break;
 	case OUTCOME_VOID:	e->voided++; break;
 	default:		e->refused++;
@@ -496,9 +509,13 @@ int
 client_check(const struct client *c, uint64_t now, uint64_t timeout_ms,
 	     size_t *server, struct fail *f)
 {
+	/* The end of a round takes as long as the slowest worker does. */
+	const bool parked = c->left > 0 && c->exchange.after > 0;
+
 	for (size_t i = 0; i < c->plan->servers; i++) {
 		const struct server_peer *s = &c->server[i];
-		const bool waits = !s->welcome || s->under_way > 0;
+		const bool waits = !s->welcome ||
+			(s->under_way > 0 && !parked);
 
 		if (!waits || now - s->waiting_since < timeout_ms)
 			continue;

@@ -37,9 +37,12 @@ struct exchange {
 	float learning_rate;		/* 0: the schedules' */
 	struct compute *pull;		/* NULL: only push */
 	uint64_t cut;			/* pull from this cut; WIRE_NONE */
+	uint64_t slot, attempt;		/* of a round; 0: of none */
+	uint64_t after;			/* pull when all rounds below have
+					   ended; 0: now */
 };
 
-/* What became of the push: counted in parts. */
+/* What became of the push: counted in parts; applied, or staged for it. */
 struct exchanged {
 	size_t applied, repeated, voided, refused;
 	uint64_t staleness;		/* the largest */
@@ -49,6 +52,8 @@ struct exchanged {
 void client_exchange(struct client *, const struct exchange *,
 		     uint64_t now_ms);
 bool client_idle(const struct client *);
+/* Wait no longer for a pull; what is still said of it is passed over. */
+void client_give_up(struct client *);
 const struct exchanged *client_exchanged(const struct client *);
 
 /*

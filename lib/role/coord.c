@@ -79,6 +79,8 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	free(place);
 	plan_write_model(&c->model_frame, source);
 	c->queue = queue_new(*o->restore ? o->restored.step : 0);
+	if (o->mode == MODE_SSP)
+		queue_bound(c->queue, o->ahead);
 	c->mark_sent = c->mark_told = c->tried_step = queue_mark(c->queue);
 	if (c->metrics > RESULT_METRICS) {
 		fail(f, FAIL_CONFIG, "a model has at most %d metrics",
@@ -100,6 +102,9 @@ coord_free(struct coord *c)
 	if (!c)
 		return;
 	members_free(c);
+	rounds_free(c->rounds);
+	pack_release(&c->attempts);
+	text_release(&c->state);
 	fleet_free(c->fleet);
 	queue_free(c->queue);
 	pack_release(&c->plan_frame);
@@ -214,6 +219,10 @@ coord_void(struct coord *c)
 	struct message m = { .kind = MESSAGE_VOID };
 
 	c->cancelling = true;
+	if (c->committing)
+		return;		/* that round ends first; sync_committed() */
+	if (c->rounds)
+		rounds_reset(c->rounds);
 	m.voided.run = coord_run(c);
 	m.voided.term = c->plan.term;
 	m.voided.first = queue_mark(c->queue);
@@ -539,6 +548,9 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 	case MESSAGE_VOID:
 		voided(c);
 		break;
+	case MESSAGE_COMMIT:
+		sync_committed(c);
+		break;
 	case MESSAGE_FREEZE:
 		if (c->cut_for)
 			give_cut(c);
@@ -777,7 +789,11 @@ check_over(struct coord *c, uint64_t now)
 static void
 advance_stopping(struct coord *c)
 {
-	if (!c->stopping || c->cancelling || queue_running(c->queue) > 0)
+	if (!c->stopping || c->cancelling)
+		return;
+	if (c->rounds)
+		workers_lease(c);	/* the rest of what was begun */
+	if (c->rounds ? sync_running(c) : queue_running(c->queue) > 0)
 		return;
 	if (queue_mark(c->queue) < queue_next(c->queue)) {
 		coord_void(c);	/* steps whose workers have died */
@@ -801,6 +817,8 @@ coord_advance(struct coord *c, uint64_t now)
 		return;
 	if (workers_ready(c) >= c->o.min_workers)
 		c->started = true;
+	if (c->started)
+		sync_begin(c);
 	advance_stopping(c);
 	while (!c->cancelling && (r = queue_barrier(c->queue)) &&
 	       pass_barrier(c, r, now) && c->phase == PHASE_RUN)

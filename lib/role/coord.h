@@ -18,6 +18,9 @@ struct coord;
 
 enum results { RESULTS_ALL, RESULTS_ERRORS, RESULTS_NONE };
 
+/* What a step waits for; see ps-coord(1). */
+enum mode { MODE_ASYNC, MODE_SSP, MODE_SYNC };
+
 struct coord_options {
 	char **server;			/* endpoints; NULL: will register */
 	size_t servers;
@@ -34,6 +37,10 @@ struct coord_options {
 	struct checkpoint_info restored;	/* what it says */
 	uint64_t life;			/* random */
 	unsigned char run[PLAN_RUN];	/* random; or that of the checkpoint */
+	enum mode mode;
+	uint64_t ahead;			/* MODE_SSP: steps */
+	uint64_t replicas, backup;	/* MODE_SYNC: slots of a round (0: as
+					   many as workers), spare workers */
 };
 
 /* Options are copied; model and source are borrowed. */
@@ -83,6 +90,9 @@ bool coord_over(const struct coord *, int *status, struct fail *f);
 
 /* One line of what is going on, for a terminal. */
 void coord_progress(const struct coord *, struct text *, uint64_t now_ms);
+
+/* For people: "300 steps ..."; good until the next call. */
+const char *coord_state(struct coord *);
 
 /* The plan of these options; free with plan_release() and free(). */
 void coord_plan(const struct coord_options *, const struct model *,

@@ -10,6 +10,7 @@
 #include "role/fleet.h"
 #include "role/peers.h"
 #include "role/queue.h"
+#include "role/round.h"
 #include "wire/result.h"
 
 enum phase {
@@ -24,7 +25,10 @@ enum phase {
 struct leased {
 	uint64_t id;
 	size_t left;		/* steps without a result */
+	struct attempt at;	/* of a round */
 };
+
+#define ROUND_TERMS	2	/* no more rounds are open at a time */
 
 /* One that dialled us: a worker or an evaluator. */
 struct member {
@@ -41,11 +45,14 @@ struct member {
 	struct member *next;
 };
 
+#define STALENESS	256	/* told apart; the last one: or more */
+
 struct totals {
 	uint64_t steps, examples, mixed, began_ms;
 	double loss;
 	struct metric_state state[RESULT_METRICS];
 	bool unscored;		/* there were more scores than are kept */
+	uint64_t stale[STALENESS];	/* steps that met so many pushes */
 };
 
 /* Every step up to here, frozen on the servers. */
@@ -110,6 +117,13 @@ struct coord {
 	struct text output, warnings;
 	int status;
 	struct fail failure;
+
+	/* a synchronous run, once it has begun */
+	struct rounds *rounds;
+	struct lease_terms terms[ROUND_TERMS];	/* by step */
+	bool committing;		/* the servers are told of a round: */
+	struct pack attempts;
+	struct text state;
 };
 
 /* ---- coord.c ---- */
@@ -139,6 +153,32 @@ bool workers_can(const struct coord *, enum request_op);
 void workers_evaluate(struct coord *, const struct request *,
 		      uint64_t now_ms);
 void members_free(struct coord *);
+
+/* ---- for coord_sync.c ---- */
+
+bool worker_leasable(const struct member *);
+void workers_lost(struct coord *, struct member *);
+
+/* ---- coord_sync.c: only in a synchronous run ---- */
+
+void sync_begin(struct coord *);
+/* Open rounds of steps below the limit, and give out slots. */
+void sync_lease(struct coord *, uint64_t limit);
+void sync_take(struct coord *, struct member *, uint64_t lease,
+	       const struct result *, const float *scores,
+	       const unsigned char *positive);
+void sync_given_back(struct coord *, struct member *, uint64_t lease);
+/* Does it matter what becomes of this lease?  If not, it is over. */
+bool sync_counts(struct coord *, struct member *, uint64_t lease);
+/* Have the servers commit the first round, if it is whole. */
+void sync_commit(struct coord *);
+void sync_committed(struct coord *);
+bool sync_running(const struct coord *);
+/*
+ * The servers have gone back, or lost what they had staged: every open round
+ * begins again.  Leases are to be taken back first.
+ */
+void sync_reset(struct coord *);
 
 /* ---- coord_report.c ---- */
 

@@ -6,6 +6,7 @@
 #include "role/line.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Scores kept for a metric that needs all of them (auc), at most. */
 #define MAX_SCORES	((size_t)1 << 24)
@@ -17,6 +18,7 @@ totals_reset(struct totals *t, uint64_t now)
 	t->loss = 0;
 	t->unscored = false;
 	t->began_ms = now;
+	memset(t->stale, 0, sizeof(t->stale));
 	for (size_t i = 0; i < RESULT_METRICS; i++)
 		metric_reset(&t->state[i]);
 }
@@ -51,6 +53,7 @@ totals_add(struct totals *t, const struct coord *c, const struct result *r,
 	t->steps++;
 	t->examples += r->examples;
 	t->mixed += r->mixed;
+	t->stale[r->staleness < STALENESS ? r->staleness : STALENESS - 1]++;
 	t->loss += r->loss;
 	if (!scores || t->unscored)
 		bare.scores = 0;
@@ -78,9 +81,12 @@ report_step(struct coord *c, const char *id, const struct result *r,
 		return;
 	result_add(r, c->metric, state, scores, positive);
 	begin(out, id, "train");
-	text_add(out, ",\"step\":%llu,\"worker\":\"%s\",\"attempt\":%llu,",
-		 (unsigned long long)r->step, worker,
-		 (unsigned long long)r->attempt);
+	text_add(out, ",\"step\":%llu,", (unsigned long long)r->step);
+	if (worker)
+		text_add(out, "\"worker\":\"%s\",\"attempt\":%llu,", worker,
+			 (unsigned long long)r->attempt);
+	else
+		text_add(out, "\"slots\":%zu,", rounds_slots(c->rounds));
 	line_scores(out, r->examples, r->loss, c->metric, c->metrics, state);
 	text_add(out, ",\"staleness\":%llu,\"seconds\":",
 		 (unsigned long long)r->staleness);
@@ -129,6 +135,20 @@ report_passed_over(struct coord *c, const struct request *r)
 	text_add(&c->output, ",\"cancelled\":true}\n");
 }
 
+/* "[9,0,1]": how many steps met 0, 1, 2 pushes of others. */
+static void
+add_staleness(struct text *out, const struct totals *t)
+{
+	size_t last = STALENESS - 1;
+
+	while (last > 0 && t->stale[last] == 0)
+		last--;
+	for (size_t i = 0; i <= last; i++)
+		text_add(out, "%c%llu", i == 0 ? '[' : ',',
+			 (unsigned long long)t->stale[i]);
+	text_add(out, "]");
+}
+
 void
 report_totals(struct coord *c, const char *id, const char *op,
 	      const struct totals *t, uint64_t now, const char *error)
@@ -149,6 +169,10 @@ report_totals(struct coord *c, const char *id, const char *op,
 	if (t->mixed > 0)
 		text_add(out, ",\"mixed\":%llu",
 			 (unsigned long long)t->mixed);
+	if (t != &c->eval && t->steps > 0) {
+		text_add(out, ",\"staleness\":");
+		add_staleness(out, t);
+	}
 	text_add(out, ",\"seconds\":");
 	line_number(out, (double)(now - t->began_ms) / 1000);
 	if (error) {
@@ -181,6 +205,19 @@ report_warning(struct coord *c, const char *format, ...)
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	text_add(&c->warnings, "%s\n", line);
+}
+
+const char *
+coord_state(struct coord *c)
+{
+	struct text *out = &c->state;
+
+	text_reset(out);
+	text_add(out, "%llu steps, %llu examples; steps by staleness ",
+		 (unsigned long long)c->all.steps,
+		 (unsigned long long)c->all.examples);
+	add_staleness(out, &c->all);
+	return out->data;
 }
 
 void

@@ -97,6 +97,8 @@ static void
 take_back(struct coord *c, struct member *w)
 {
 	queue_return(c->queue, w);
+	if (c->rounds)
+		rounds_lose(c->rounds, w);
 	memset(w->lease, 0, c->o.in_flight * sizeof(*w->lease));
 }
 
@@ -155,8 +157,8 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	return 0;
 }
 
-static bool
-leasable(const struct member *m)
+bool
+worker_leasable(const struct member *m)
 {
 	return m->role == ROLE_WORKER && m->ready && !m->gone &&
 		!m->exhausted;
@@ -168,7 +170,7 @@ workers_ready(const struct coord *c)
 	size_t count = 0;
 
 	for (const struct member *m = c->member; m; m = m->next)
-		count += leasable(m);
+		count += worker_leasable(m);
 	return count;
 }
 
@@ -207,8 +209,8 @@ let_go(struct coord *c, struct member *e)
 	e->cut = WIRE_NONE;
 }
 
-static void
-lost(struct coord *c, struct member *w)
+void
+workers_lost(struct coord *c, struct member *w)
 {
 	if (w->gone)
 		return;
@@ -232,7 +234,7 @@ workers_probe(struct coord *c, uint64_t now)
 	c->probed_ms = now;
 	for (struct member *m = c->member; m; m = m->next)
 		if (!m->gone && outbox_send(c->outbox, m->peer, &ping) < 0)
-			lost(c, m);
+			workers_lost(c, m);
 }
 
 void
@@ -270,7 +272,7 @@ next_worker(const struct coord *c)
 	for (struct member *m = c->member; m; m = m->next) {
 		size_t has = 0;
 
-		if (!leasable(m))
+		if (!worker_leasable(m))
 			continue;
 		for (size_t i = 0; i < c->o.in_flight; i++)
 			has += m->lease[i].id != 0;
@@ -283,6 +285,20 @@ next_worker(const struct coord *c)
 	return best;
 }
 
+/* No step at or over it is begun now. */
+static uint64_t
+lease_limit(const struct coord *c)
+{
+	/* Before a cut only what was begun is brought to its end. */
+	const bool draining = c->cut_state == CUT_DRAIN ||
+		c->cut_state == CUT_FREEZE || c->stopping;
+	const uint64_t window = c->mark_told + WINDOW;
+
+	if (draining)
+		return queue_next(c->queue);
+	return window < c->next_save ? window : c->next_save;
+}
+
 /* false: there is nothing to give out now. */
 static bool
 lease_to(struct coord *c, struct member *w)
@@ -290,14 +306,8 @@ lease_to(struct coord *c, struct member *w)
 	struct message m = { .kind = MESSAGE_LEASE };
 	struct leased *slot = w->lease;
 	struct lease_terms terms;
-	/* Before a cut only what was begun is brought to its end. */
-	const bool draining = c->cut_state == CUT_DRAIN ||
-		c->cut_state == CUT_FREEZE;
-	const uint64_t window = c->mark_told + WINDOW;
-	const uint64_t limit = draining ? queue_next(c->queue) :
-		window < c->next_save ? window : c->next_save;
 
-	if (queue_lease(c->queue, w, c->o.pack, limit, &terms) == 0)
+	if (queue_lease(c->queue, w, c->o.pack, lease_limit(c), &terms) == 0)
 		return false;
 	while (slot->id != 0)
 		slot++;
@@ -312,7 +322,7 @@ lease_to(struct coord *c, struct member *w)
 	m.lease.pass = terms.pass;
 	m.lease.more = terms.more;
 	if (outbox_send(c->outbox, w->peer, &m) < 0)
-		lost(c, w);
+		workers_lost(c, w);
 	return true;
 }
 
@@ -321,6 +331,10 @@ workers_lease(struct coord *c)
 {
 	struct member *w;
 
+	if (c->o.mode == MODE_SYNC) {
+		sync_lease(c, lease_limit(c));
+		return;
+	}
 	while ((w = next_worker(c)) && lease_to(c, w))
 		;
 }
@@ -360,6 +374,10 @@ take_result(struct coord *c, struct member *w, const struct message *m,
 	const struct step *step = queue_step(c->queue, r->step);
 	const bool failed = c->failing && c->failed_step == r->step;
 
+	if (c->o.mode == MODE_SYNC) {
+		sync_take(c, w, m->request, r, scores, positive);
+		return;
+	}
 	if (step && !r->voided && !failed) {
 		report_step(c, queue_id(c->queue, r->step), r, w->name,
 			    scores, positive);
@@ -387,6 +405,9 @@ take_done(struct coord *c, struct member *w, const struct message *m,
 	float *scores = mem_alloc(left, sizeof(*scores));
 	size_t at = 0;
 
+	if (m->done.count == 0)
+		sync_given_back(c, w, m->request);
+
 	if (left > 0)
 		memcpy(scores, bytes, left * sizeof(*scores));
 	for (uint64_t i = 0; i < m->done.count; i++) {
@@ -409,7 +430,8 @@ take_failed(struct coord *c, struct member *w, const struct message *m)
 	char text[MESSAGE_BLOB + 1];
 
 	message_text(m, text, sizeof(text));
-	if (!step || c->cancelling)
+	if (!step || c->cancelling ||
+	    (c->o.mode == MODE_SYNC && !sync_counts(c, w, m->request)))
 		return;		/* of an attempt that no longer counts */
 	fail(&c->step_error, message_status(m->failed.status), "%s", text);
 	free(c->failed_id);
@@ -469,7 +491,7 @@ workers_evaluate(struct coord *c, const struct request *r, uint64_t now)
 		m.frames = 1;
 		m.frame[0] = (struct frame){ files.data, files.size, NULL };
 		if (outbox_send(c->outbox, w->peer, &m) < 0)
-			lost(c, w);
+			workers_lost(c, w);
 	}
 	pack_release(&files);
 }
@@ -548,7 +570,8 @@ hear_member(struct coord *c, struct member *w, const struct message *m,
 				       "records", w->name, (unsigned long long)
 				       m->exhausted.records);
 		w->exhausted = true;
-		take_back(c, w);
+		if (c->o.mode != MODE_SYNC)	/* or it says which */
+			take_back(c, w);
 		break;
 	case MESSAGE_EVALUATED:
 		return take_evaluated(c, w, m, f);
@@ -568,7 +591,7 @@ hear_member(struct coord *c, struct member *w, const struct message *m,
 		let_go(c, w);
 		break;
 	case MESSAGE_BYE:
-		lost(c, w);
+		workers_lost(c, w);
 		break;
 	case MESSAGE_PING:
 		outbox_send(c->outbox, w->peer, &pong);

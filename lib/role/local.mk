@@ -7,6 +7,7 @@ lib_libps_a_SOURCES += \
 	%D%/coord.h \
 	%D%/coord_inside.h \
 	%D%/coord_report.c \
+	%D%/coord_sync.c \
 	%D%/coord_workers.c \
 	%D%/evaluation.c \
 	%D%/evaluation.h \
@@ -17,16 +18,22 @@ lib_libps_a_SOURCES += \
 	%D%/line.c \
 	%D%/line.h \
 	%D%/outbox.h \
+	%D%/parked.c \
+	%D%/parked.h \
 	%D%/peers.c \
 	%D%/peers.h \
 	%D%/queue.c \
 	%D%/queue.h \
 	%D%/request.c \
 	%D%/request.h \
+	%D%/round.c \
+	%D%/round.h \
 	%D%/server.c \
 	%D%/server.h \
 	%D%/shard.c \
 	%D%/shard.h \
+	%D%/stage.c \
+	%D%/stage.h \
 	%D%/until.c \
 	%D%/until.h \
 	%D%/window.c \

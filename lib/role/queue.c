@@ -17,6 +17,7 @@ struct queue {
 	size_t orders;
 	struct step *step;	/* WINDOW of them, a ring by number */
 	uint64_t mark, next, pass;
+	uint64_t ahead;		/* of the mark: how far steps may be */
 	size_t running, returned;
 };
 
@@ -28,7 +29,14 @@ queue_new(uint64_t first_step)
 	q->back = &q->front;
 	q->step = mem_alloc(WINDOW, sizeof(*q->step));
 	q->mark = q->next = first_step;
+	q->ahead = WINDOW - 1;
 	return q;
+}
+
+void
+queue_bound(struct queue *q, uint64_t ahead)
+{
+	q->ahead = ahead < WINDOW ? ahead : WINDOW - 1;
 }
 
 static void
@@ -164,8 +172,8 @@ queue_lease(struct queue *q, void *worker, size_t most, uint64_t limit,
 	if (q->returned > 0)
 		return lease_returned(q, worker, most, l);
 	o = first_with_steps(q);
-	if (limit > q->mark + WINDOW)
-		limit = q->mark + WINDOW;
+	if (limit > q->mark + q->ahead + 1)
+		limit = q->mark + q->ahead + 1;
 	if (!o || q->next >= limit)
 		return 0;
 	if (most > o->request.steps - o->given)

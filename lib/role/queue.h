@@ -22,6 +22,13 @@ struct queue;
 struct queue *queue_new(uint64_t first_step);
 void queue_free(struct queue *);
 
+/*
+ * Bounded staleness: a step is leased when all steps more than so many below
+ * it have ended, as number queue_mark() + ahead is when all below the mark
+ * have.
+ */
+void queue_bound(struct queue *, uint64_t ahead);
+
 /* Takes what the request holds and empties it. */
 void queue_put(struct queue *, struct request *);
 size_t queue_requests(const struct queue *);	/* that have not ended */

@@ -1,7 +1,9 @@
 #include "role/server.h"
 
 #include "base/mem.h"
+#include "role/parked.h"
 #include "role/peers.h"
+#include "role/stage.h"
 #include "role/window.h"
 
 #include <float.h>
@@ -39,6 +41,9 @@ struct server {
 	struct window *applied;	/* of each part */
 	struct window voided;
 	uint64_t pushes, repeats;
+	struct stage *stage;	/* of rounds */
+	struct parked parked;
+	bool round_ended;	/* and those that waited for it are to know */
 
 	struct named_cut cut[MAX_CUTS];
 	struct server_job job[MAX_JOBS];	/* a queue */
@@ -69,6 +74,9 @@ forget_run(struct server *s)
 	free(s->applied);
 	s->applied = NULL;
 	window_release(&s->voided);
+	parked_release(&s->parked);
+	stage_free(s->stage);
+	s->stage = NULL;
 	shard_free(s->shard);
 	s->shard = NULL;
 	plan_release(&s->plan);
@@ -234,6 +242,7 @@ take_plan(struct server *s, const struct message *m, struct fail *f)
 	s->mark = m->plan.step;
 	s->shard = shard_new(&s->plan, s->model, s->index);
 	s->applied = mem_alloc(s->plan.parts, sizeof(*s->applied));
+	s->stage = stage_new(&s->plan, s->model, s->index, s->shard, s->mark);
 	s->busy = true;
 	return 0;
 }
@@ -248,6 +257,13 @@ check_term(const struct server *s, uint64_t run, uint64_t term,
 }
 
 static void
+advance_round(struct server *s)
+{
+	if (stage_advance(s->stage, s->mark, &s->voided))
+		s->round_ended = true;
+}
+
+static void
 mark(struct server *s, uint64_t step)
 {
 	if (step <= s->mark)
@@ -256,6 +272,7 @@ mark(struct server *s, uint64_t step)
 		window_forget(&s->applied[i], s->mark, step);
 	window_forget(&s->voided, s->mark, step);
 	s->mark = step;
+	advance_round(s);
 }
 
 static int
@@ -274,6 +291,17 @@ void_steps(struct server *s, const struct message *m, struct fail *f)
 		return fail(f, FAIL_PROTOCOL, "steps beyond the window");
 	for (uint64_t i = 0; i < count; i++)
 		window_add(&s->voided, first + i);
+	advance_round(s);
+	return 0;
+}
+
+static int
+commit(struct server *s, const struct message *m, struct fail *f)
+{
+	if (stage_commit(s->stage, m->commit.step, &m->frame[0], f) < 0)
+		return -1;
+	s->round_ended = true;
+	advance_round(s);
 	return 0;
 }
 
@@ -399,6 +427,8 @@ server_load(struct server *s, const struct server_job *job,
 	const struct message m = message_answer(&job->request, MESSAGE_OK);
 
 	end_job(s, job);
+	if (from && s->stage)
+		stage_reset(s->stage, s->mark);
 	if (!from || shard_restore(s->shard, from, why) < 0)
 		refuse(s, job->peer, &job->request, why);
 	else
@@ -434,6 +464,10 @@ obey(struct server *s, uint64_t peer, const struct message *m,
 		    add_job(s, peer, m, f) < 0)
 			return -1;
 		return 1;
+	case MESSAGE_COMMIT:
+		if (check_term(s, m->commit.run, m->commit.term, f) < 0)
+			return -1;
+		return commit(s, m, f);
 	case MESSAGE_STOP:
 		s->stopping = true;
 		return 0;
@@ -482,6 +516,10 @@ pull(struct server *s, uint64_t peer, const struct message *m,
 	}
 	if (check_part(s, m->pull.part, f) < 0)
 		return -1;
+	if (m->pull.after > stage_step(s->stage)) {
+		parked_add(&s->parked, peer, m);
+		return 0;
+	}
 	if (m->pull.cut != WIRE_NONE) {
 		cut = find_cut(s, m->pull.cut);
 		if (!cut)
@@ -495,6 +533,24 @@ pull(struct server *s, uint64_t peer, const struct message *m,
 	out.values.version = shard_version(s->shard, m->pull.part);
 	say(s, peer, &out);
 	return 0;
+}
+
+/* Rounds have ended: answer who waited, but for those who wait for more. */
+static void
+answer_parked(struct server *s)
+{
+	struct parked taken = parked_take(&s->parked);
+	struct fail f;
+
+	s->round_ended = false;
+	for (size_t i = 0; i < taken.count; i++) {
+		const struct parked_pull *p = &taken.pull[i];
+
+		if (peers_find(&s->peers, p->peer) &&
+		    pull(s, p->peer, &p->pull, &f) < 0)
+			refuse(s, p->peer, &p->pull, &f);
+	}
+	parked_release(&taken);
 }
 
 /* What is to become of a push of this step to this part. */
@@ -511,6 +567,22 @@ judge(const struct server *s, uint64_t part, uint64_t step)
 		OUTCOME_APPLIED;
 }
 
+/* A push of a slot: it is staged, or applied if its part does not wait. */
+static int
+take_slot(struct server *s, const struct message *m,
+	  const struct shard_push *push, enum outcome *outcome,
+	  struct fail *f)
+{
+	*outcome = judge(s, m->push.part, m->push.step);
+	if (*outcome != OUTCOME_VOID &&
+	    stage_push(s->stage, m->push.part, m->push.step, m->push.slot,
+		       m->push.attempt, push, outcome, f) < 0)
+		return -1;
+	s->repeats += *outcome == OUTCOME_DUP;
+	s->pushes += *outcome == OUTCOME_APPLIED;
+	return 0;
+}
+
 static int
 apply(struct server *s, const struct message *m, const struct frame *values,
       struct message *out, struct fail *f)
@@ -522,7 +594,16 @@ apply(struct server *s, const struct message *m, const struct frame *values,
 		.steps = m->push.step
 	};
 	const uint64_t version = shard_version(s->shard, m->push.part);
+	enum outcome outcome;
 
+	if (m->push.attempt > 0) {
+		if (take_slot(s, m, &push, &outcome, f) < 0)
+			return -1;
+		out->values.outcome = outcome;
+		if (outcome == OUTCOME_APPLIED && version > m->push.version)
+			out->values.staleness = version - m->push.version;
+		return 0;
+	}
 	out->values.outcome = judge(s, m->push.part, m->push.step);
 	if (out->values.outcome == OUTCOME_DUP)
 		s->repeats++;
@@ -550,6 +631,9 @@ check_push(const struct server *s, const struct message *m, struct fail *f)
 	if (!(rate >= 0 && rate <= FLT_MAX))
 		return fail(f, FAIL_PROTOCOL, "a learning rate of %g",
 			    (double)rate);
+	if (m->push.slot >= WIRE_SLOTS)
+		return fail(f, FAIL_PROTOCOL, "there is no slot %llu",
+			    (unsigned long long)m->push.slot);
 	return m->kind == MESSAGE_PUSHPULL ?
 		shard_check_keys(s->shard, m->push.part, &m->frame[1], f) : 0;
 }
@@ -634,4 +718,6 @@ server_hear(struct server *s, uint64_t peer, const struct message *m,
 
 	if (act(s, peer, m, now_ms, &f) < 0)
 		refuse(s, peer, m, &f);
+	if (s->round_ended)
+		answer_parked(s);
 }

@@ -293,27 +293,14 @@ push_piece(struct holding *h, const uint64_t *rows, size_t count,
 	}
 }
 
-int
-shard_push(struct shard *s, size_t n, const struct shard_push *p,
-	   struct fail *f)
+/* Apply what is in g: sums over so many examples, the rows in s->keys. */
+static void
+push_part(struct shard *s, size_t n, float *g, size_t floats,
+	  const struct shard_push *p, uint64_t of)
 {
 	const struct part *part = &s->plan->part[n];
-	const float examples = (float)p->examples;
-	size_t floats;
+	const float examples = (float)of;
 
-	if (read_keys(s, part, p->keys, &floats, f) < 0)
-		return -1;
-	if (p->values->size != floats * sizeof(float))
-		return fail(f, FAIL_PROTOCOL, "%zu bytes of gradient, not %zu",
-			    p->values->size, floats * sizeof(float));
-
-	float *g = scratch(s, floats);
-
-	/* The frame may lie at any address: the copy is aligned. */
-	if (floats > 0)
-		memcpy(g, p->values->data, p->values->size);
-	if (!all_finite(g, floats))
-		return fail(f, FAIL_DATA, "a gradient is not finite");
 	for (size_t i = 0; i < floats; i++)
 		g[i] /= examples;
 	for (size_t i = 0; i < part->count; i++) {
@@ -326,7 +313,170 @@ shard_push(struct shard *s, size_t n, const struct shard_push *p,
 		g += s->key_count[i] * holding_width(h);
 	}
 	s->version[n]++;
+}
+
+/* Read a push into s->keys and the scratch; NULL: it will not do. */
+static float *
+read_push(struct shard *s, size_t n, const struct shard_push *p,
+	  size_t *floats, struct fail *f)
+{
+	float *g;
+
+	if (read_keys(s, &s->plan->part[n], p->keys, floats, f) < 0)
+		return NULL;
+	if (p->values->size != *floats * sizeof(float)) {
+		fail(f, FAIL_PROTOCOL, "%zu bytes of gradient, not %zu",
+		     p->values->size, *floats * sizeof(float));
+		return NULL;
+	}
+	g = scratch(s, *floats + 1);
+	/* The frame may lie at any address: the copy is aligned. */
+	if (*floats > 0)
+		memcpy(g, p->values->data, p->values->size);
+	if (all_finite(g, *floats))
+		return g;
+	fail(f, FAIL_DATA, "a gradient is not finite");
+	return NULL;
+}
+
+int
+shard_push(struct shard *s, size_t n, const struct shard_push *p,
+	   struct fail *f)
+{
+	size_t floats;
+	float *g = read_push(s, n, p, &floats, f);
+
+	if (!g)
+		return -1;
+	push_part(s, n, g, floats, p, p->examples);
 	return 0;
+}
+
+int
+shard_check_push(struct shard *s, size_t n, const struct shard_push *p,
+		 struct fail *f)
+{
+	size_t floats;
+
+	return read_push(s, n, p, &floats, f) ? 0 : -1;
+}
+
+/* ---- the slots of a round ---- */
+
+/* How far one slot has been read. */
+struct slot_reader {
+	struct unpack keys;
+	const float *values;
+	uint64_t *rows;		/* of the piece that it stands on */
+	size_t room, count;
+};
+
+/* Merge rows, sorted and each once, into those of piece i: so are they. */
+static void
+unite(struct shard *s, size_t i, const uint64_t *more, size_t n)
+{
+	size_t a = s->key_count[i], k = a + n;
+	const size_t end = k;
+	uint64_t *all;
+
+	if (end > s->key_room[i]) {
+		s->key_room[i] = end;
+		s->keys[i] = mem_resize(s->keys[i], end, sizeof(*all));
+	}
+	all = s->keys[i];
+	/* From the back, so that nothing unread is written over. */
+	while (n > 0) {
+		if (a > 0 && all[a - 1] >= more[n - 1]) {
+			n -= all[a - 1] == more[n - 1];
+			all[--k] = all[--a];
+		} else {
+			all[--k] = more[--n];
+		}
+	}
+	memmove(all + a, all + k, (end - k) * sizeof(*all));
+	s->key_count[i] = a + end - k;
+}
+
+static void
+read_rows(struct shard *s, size_t i, const struct piece *piece,
+	  struct slot_reader *r, size_t slots)
+{
+	s->key_count[i] = piece->table ? 0 : piece->count;
+	for (size_t k = 0; k < slots; k++) {
+		r[k].count = piece->table ?
+			keys_read(&r[k].keys, piece->count, &r[k].rows,
+				  &r[k].room) : piece->count;
+		if (piece->table)
+			unite(s, i, r[k].rows, r[k].count);
+	}
+}
+
+/* g += what a slot has of a piece; the reader moves behind it. */
+static void
+add_slot(float *g, const uint64_t *rows, size_t width, bool table,
+	 struct slot_reader *r)
+{
+	if (!table)
+		for (size_t j = 0; j < r->count; j++)
+			g[j] += r->values[j];
+	for (size_t k = 0, at = 0; table && k < r->count; k++, at++) {
+		while (rows[at] != r->rows[k])
+			at++;
+		for (size_t j = 0; j < width; j++)
+			g[at * width + j] += r->values[k * width + j];
+	}
+	r->values += r->count * width;
+}
+
+/* The sums of all pieces, in the scratch; their rows are in s->keys. */
+static float *
+add_slots(struct shard *s, const struct part *part, struct slot_reader *r,
+	  size_t slots, size_t *floats)
+{
+	float *g = scratch(s, 1);
+
+	*floats = 0;
+	for (size_t i = 0; i < part->count; i++) {
+		const struct piece *piece = &s->plan->piece[part->first + i];
+		size_t size;
+
+		read_rows(s, i, piece, r, slots);
+		size = s->key_count[i] * piece->width;
+		g = scratch(s, *floats + size + 1);
+		memset(g + *floats, 0, size * sizeof(*g));
+		for (size_t k = 0; k < slots; k++)
+			add_slot(g + *floats, s->keys[i], piece->width,
+				 piece->table, &r[k]);
+		*floats += size;
+	}
+	return g;
+}
+
+int
+shard_push_slots(struct shard *s, size_t n, const struct shard_push *slot,
+		 size_t slots, struct fail *f)
+{
+	struct slot_reader *r = mem_alloc(slots, sizeof(*r));
+	uint64_t examples = 0;
+	size_t floats;
+	float *g;
+	bool finite;
+
+	for (size_t k = 0; k < slots; k++) {
+		r[k].keys = unpack_from(slot[k].keys->data,
+					slot[k].keys->size);
+		r[k].values = slot[k].values->data;
+		examples += slot[k].examples;
+	}
+	g = add_slots(s, &s->plan->part[n], r, slots, &floats);
+	finite = all_finite(g, floats);
+	if (finite)
+		push_part(s, n, g, floats, slot, examples);
+	for (size_t k = 0; k < slots; k++)
+		free(r[k].rows);
+	free(r);
+	return finite ? 0 : fail(f, FAIL_DATA, "the gradients of a round add "
+				 "up to what is not finite");
 }
 
 /*

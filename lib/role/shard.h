@@ -48,6 +48,22 @@ struct shard_push {
 int shard_push(struct shard *, size_t part, const struct shard_push *,
 	       struct fail *);
 
+/* Would this push do?  The failures are shard_push()'s. */
+int shard_check_push(struct shard *, size_t part, const struct shard_push *,
+		     struct fail *);
+
+/*
+ * Apply the gradients of all slots of a round as one update: added up in the
+ * order of the slots, element for element, and divided by the examples of
+ * all.  So the sum does not depend on who came first, nor on how variables
+ * are spread over servers.  Each must have passed shard_check_push(), its
+ * values must be aligned; rate and steps are those of the first.  FAIL_DATA
+ * if the sum is not finite; nothing is applied then.
+ */
+int shard_push_slots(struct shard *, size_t part,
+		     const struct shard_push *slot, size_t slots,
+		     struct fail *);
+
 /* Everything as it is now, by reference. */
 struct cut *cut_new(const struct shard *);
 void cut_free(struct cut *);

@@ -22,6 +22,7 @@ struct lease {
 	size_t count;			/* results that are in */
 	struct metric_state scores;	/* theirs */
 	bool cancelled;
+	uint64_t slot, slots;	/* of a round; slots 0: of none */
 };
 
 /*
@@ -70,6 +71,9 @@ struct worker {
 	struct work work[2];		/* one computes while one pulls */
 	struct work *pulling;		/* NULL, or what the exchange is for */
 	struct work *pushing;
+	struct work *aside;	/* its turn comes after an older round's */
+	uint64_t waiting_for;	/* the lease that has_batch is for */
+	struct worker_next wanted;
 	struct pack out;
 
 	struct worker_evaluation evaluation;
@@ -188,51 +192,37 @@ lease_at(struct worker *w, size_t i)
 	return &w->lease[(w->lease_first + i) % MAX_LEASES];
 }
 
-static int
-take_lease(struct worker *w, const struct message *m, struct fail *f)
-{
-	struct lease *l = lease_at(w, w->leases);
-
-	if (!w->welcome)	/* of the connection before this one */
-		return 0;
-	if (!w->client || w->leases == MAX_LEASES || m->lease.count == 0 ||
-	    m->lease.count > MAX_PACK || m->lease.batch == 0 ||
-	    m->lease.first > UINT64_MAX - m->lease.count)
-		return fail(f, FAIL_PROTOCOL, "a lease that cannot be");
-	l->id = m->request;
-	l->first = l->next = m->lease.first;
-	l->end = m->lease.first + m->lease.count;
-	l->attempt = m->lease.attempt;
-	l->batch = m->lease.batch;
-	l->learning_rate = message_float(m->lease.rate);
-	l->pass = w->more_pass = m->lease.pass;
-	w->more = m->lease.more != 0;
-	w->more_size = l->batch;
-	l->count = 0;
-	l->cancelled = w->exhausted;	/* it will come back */
-	pack_reset(&l->results);
-	metric_reset(&l->scores);
-	w->leases++;
-	return 0;
-}
-
-/* The first lease with a step that has not been begun, or NULL. */
+/*
+ * The first lease with a step that has not been begun, or NULL.  Of slots the
+ * one of the lowest step: the rounds behind it wait for it.
+ */
 static struct lease *
 next_lease(const struct worker *w)
 {
+	struct lease *first = NULL;
+
 	for (size_t i = 0; i < w->leases; i++) {
 		struct lease *l = lease_at((struct worker *)(uintptr_t)w, i);
 
-		if (l->next < l->end && !l->cancelled)
-			return l;
+		if (l->next == l->end || l->cancelled)
+			continue;
+		if (!first || (l->slots > 0 && l->next < first->next))
+			first = l;
 	}
-	return NULL;
+	return first;
 }
 
 static bool
 in_the_making(const struct worker *w, const struct lease *l)
 {
 	return w->work[0].lease == l || w->work[1].lease == l;
+}
+
+/* A step that is pulled for, or has been, and waits for its lease. */
+static bool
+early(const struct worker *w)
+{
+	return w->pulling && !w->pulling->lease;
 }
 
 /* Leases that are over leave the ring from its front. */
@@ -271,22 +261,62 @@ say_done(struct worker *w, struct lease *l)
 	metric_reset(&l->scores);
 }
 
+static int
+take_lease(struct worker *w, const struct message *m, struct fail *f)
+{
+	struct lease *l = lease_at(w, w->leases);
+
+	if (!w->welcome)	/* of the connection before this one */
+		return 0;
+	if (!w->client || w->leases == MAX_LEASES || m->lease.count == 0 ||
+	    m->lease.count > MAX_PACK || m->lease.batch == 0 ||
+	    m->lease.first > UINT64_MAX - m->lease.count)
+		return fail(f, FAIL_PROTOCOL, "a lease that cannot be");
+	l->id = m->request;
+	l->first = l->next = m->lease.first;
+	l->end = m->lease.first + m->lease.count;
+	l->attempt = m->lease.attempt;
+	l->batch = m->lease.batch;
+	l->learning_rate = message_float(m->lease.rate);
+	l->pass = w->more_pass = m->lease.pass;
+	w->more = m->lease.more != 0;
+	w->more_size = l->batch;
+	l->slot = m->lease.slot;
+	l->slots = m->lease.slots;
+	l->count = 0;
+	l->cancelled = w->exhausted;	/* it will come back */
+	pack_reset(&l->results);
+	metric_reset(&l->scores);
+	w->leases++;
+	if (w->exhausted && l->slots > 0)
+		say_done(w, l);		/* a round waits for it */
+	return 0;
+}
+
+/* It is over, if nothing of it is in the making: a slot is given back. */
+static void
+end_lease(struct worker *w, struct lease *l)
+{
+	if (!in_the_making(w, l) && (l->count > 0 || l->slots > 0))
+		say_done(w, l);
+}
+
 /*
- * Give up what has not been computed of leases with one of these steps.  What
- * is done is reported.
+ * Give up what has not been computed of leases with one of these steps, or of
+ * that one lease (id not 0).  What is done is reported.
  */
 static void
-cancel(struct worker *w, uint64_t first, uint64_t count)
+cancel(struct worker *w, uint64_t first, uint64_t count, uint64_t id)
 {
 	for (size_t i = 0; i < w->leases; i++) {
 		struct lease *l = lease_at(w, i);
 
 		if (l->end <= first || (l->first > first &&
-					l->first - first >= count))
+					l->first - first >= count) ||
+		    (id != 0 && l->id != id) || l->cancelled)
 			continue;
 		l->cancelled = true;
-		if (l->count > 0 && !in_the_making(w, l))
-			say_done(w, l);
+		end_lease(w, l);
 	}
 	drop_leases(w);
 }
@@ -335,9 +365,9 @@ worker_up(struct worker *w, uint64_t peer, uint64_t now)
 	w->heard = now;
 	hello(w);
 	/* The coordinator takes back what it had given us: so do we. */
-	cancel(w, 0, UINT64_MAX);
+	cancel(w, 0, UINT64_MAX, 0);
 	w->more = false;
-	if (w->pulling && !w->pulling->lease)
+	if (early(w))
 		w->pulling->pass = WIRE_NONE;
 	end_evaluation(w);
 }
@@ -413,13 +443,6 @@ say_ready(struct worker *w)
 
 /* ---- steps ---- */
 
-/* A step that is pulled for, or has been, and waits for its lease. */
-static bool
-early(const struct worker *w)
-{
-	return w->pulling && !w->pulling->lease;
-}
-
 /* Examples for the step that is so many behind the next one; 0: no step. */
 static uint64_t
 size_of(const struct worker *w, uint64_t behind)
@@ -440,7 +463,11 @@ size_of(const struct worker *w, uint64_t behind)
 size_t
 worker_want(const struct worker *w)
 {
-	return w->has_batch || w->over ? 0 : size_of(w, early(w));
+	const struct lease *l = next_lease(w);
+
+	if (w->has_batch || w->over)
+		return 0;
+	return l && !early(w) ? l->batch : size_of(w, early(w));
 }
 
 /* What was read for an early step is for one of another size. */
@@ -488,6 +515,18 @@ worker_put_back(struct worker *w, struct batch *batch)
 	return true;
 }
 
+const struct worker_next *
+worker_next(struct worker *w)
+{
+	const struct lease *l = next_lease(w);
+
+	if (!l || worker_want(w) == 0)
+		return NULL;
+	w->wanted = (struct worker_next){ l->next, l->slot, l->slots,
+					  l->attempt, l->batch };
+	return &w->wanted;
+}
+
 /* A step that has been computed goes into its lease's results. */
 static void
 note_result(struct worker *w, struct work *work, uint64_t now_us)
@@ -520,17 +559,17 @@ note_result(struct worker *w, struct work *work, uint64_t now_us)
 		say_done(w, l);
 }
 
-/* Put the waiting batch to the next step, or to an early one. */
+/* Put the waiting batch to the next step of a lease, or to an early one. */
 static struct work *
-begin_work(struct worker *w, uint64_t now_us)
+begin_work(struct worker *w, struct lease *l, uint64_t now_us)
 {
-	struct lease *l = next_lease(w);
 	struct work *work = w->work[0].busy ? &w->work[1] : &w->work[0];
 	struct batch batch;
 
-	if (!w->has_batch || w->unwanted || work->busy || (!l && !w->more))
+	if (!w->has_batch || w->unwanted || work->busy || (!l && !w->more) ||
+	    (l && l->slots > 0 && w->waiting_for != l->id))
 		return NULL;
-	if (w->waiting_size != size_of(w, 0)) {
+	if (w->waiting_size != (l ? l->batch : w->more_size)) {
 		w->unwanted = true;
 		return NULL;
 	}
@@ -549,6 +588,80 @@ begin_work(struct worker *w, uint64_t now_us)
 	return work;
 }
 
+/* A work whose lease was given up. */
+static void
+put_down(struct worker *w, struct work *work)
+{
+	struct lease *l = work->lease;
+
+	drop_work(work);
+	end_lease(w, l);
+}
+
+/* Whose the waiting batch is: a slot that has not been begun, or NULL. */
+static struct lease *
+batch_lease(struct worker *w)
+{
+	for (size_t i = 0; w->has_batch && i < w->leases; i++) {
+		struct lease *l = lease_at(w, i);
+
+		if (l->id == w->waiting_for && l->next < l->end &&
+		    !l->cancelled)
+			return l;
+	}
+	return NULL;
+}
+
+/*
+ * What waits for the round before its own gives way to a slot of that one,
+ * as when another worker died, or is late: or they would wait for each other
+ * for ever.
+ */
+static void
+make_way(struct worker *w, uint64_t now_us)
+{
+	struct lease *next = next_lease(w), *has = batch_lease(w);
+	struct work *waits = w->pulling;
+
+	if (w->aside && w->aside->lease->cancelled) {
+		put_down(w, w->aside);
+		w->aside = NULL;
+	}
+	if (next && next->slots > 0 && w->has_batch && !has) {
+		w->has_batch = !w->options.assigned;
+		w->waiting_for = next->id;
+	} else if (has && next && has->slots > 0 && has != next && !w->aside) {
+		w->aside = begin_work(w, has, now_us);
+	}
+	if (!waits || early(w) || w->pushing || waits->lease->slots == 0)
+		return;
+	if (waits->lease->cancelled) {
+		put_down(w, waits);
+	} else if (next && next->next < waits->step && w->has_batch &&
+		   w->waiting_for == next->id && !w->aside) {
+		w->aside = waits;
+	} else {
+		return;
+	}
+	client_give_up(w->client);
+	w->pulling = NULL;
+}
+
+/* What to pull for now. */
+static struct work *
+next_work(struct worker *w, uint64_t now_us)
+{
+	struct lease *next = next_lease(w);
+	struct work *work = w->aside;
+
+	if (work && (!next || next->next > work->step || !w->has_batch ||
+		     w->waiting_for != next->id)) {
+		w->aside = NULL;
+		return work;
+	}
+	return begin_work(w, next, now_us);
+}
+
 static int
 run_step(struct worker *w, struct work *work, struct fail *f)
 {
@@ -557,7 +670,8 @@ run_step(struct worker *w, struct work *work, struct fail *f)
 	for (size_t i = 0; i < w->metrics; i++)
 		metric_reset(&w->state[i]);
 	compute_forward(work->compute, true,
-			w->plan.seed ^ (work->step + 1));
+			w->plan.seed ^ (work->step + 1) ^
+			work->lease->slot << 40);
 	*r = (struct result){ .examples = work->batch.examples,
 			      .loss = compute_loss(work->compute) };
 	compute_metrics(work->compute, w->state);
@@ -580,7 +694,11 @@ exchange(struct worker *w, struct work *push, struct work *pull, uint64_t now)
 		x.step = push->step;
 		x.examples = push->batch.examples;
 		x.learning_rate = push->lease->learning_rate;
+		x.slot = push->lease->slot;
+		x.attempt = push->lease->slots > 0 ? push->lease->attempt : 0;
 	}
+	if (pull && pull->lease && pull->lease->slots > 0)
+		x.after = pull->step;
 	x.pull = pull ? pull->compute : NULL;
 	w->pushing = push;
 	w->pulling = pull;
@@ -593,9 +711,13 @@ say_exhausted(struct worker *w)
 {
 	struct message m = { .kind = MESSAGE_EXHAUSTED };
 
-	if (!w->exhausted || w->exhausted_said || !w->ready_said ||
-	    w->work[0].busy || w->work[1].busy)
+	if (!w->exhausted || w->exhausted_said || !w->ready_said)
 		return;
+	/* What waits for a round may wait for others to do our part of it. */
+	for (size_t i = 0; i < 2; i++)
+		if (w->work[i].busy && (!w->work[i].lease ||
+					w->work[i].lease->slots == 0))
+			return;
 	w->exhausted_said = true;
 	m.exhausted.term = w->plan.term;
 	m.exhausted.records = w->records;
@@ -642,13 +764,12 @@ compute_step(struct worker *w)
 	if (!work)
 		return NULL;
 	if (work->lease->cancelled) {
-		if (work->lease->count > 0)
-			say_done(w, work->lease);
-	} else if (run_step(w, work, &why) < 0) {
-		say_failed(w, work->lease, work->step, &why);
-	} else {
-		return work;
+		put_down(w, work);
+		return NULL;
 	}
+	if (run_step(w, work, &why) == 0)
+		return work;
+	say_failed(w, work->lease, work->step, &why);
 	drop_work(work);
 	return NULL;
 }
@@ -659,7 +780,10 @@ advance(struct worker *w, uint64_t now, uint64_t now_us)
 {
 	struct work *ready, *next;
 
-	if (!w->client || !client_idle(w->client) || w->eval_pulling)
+	if (!w->client || w->eval_pulling)
+		return;
+	make_way(w, now_us);
+	if (!client_idle(w->client))
 		return;
 	if (w->pushing)
 		note_result(w, w->pushing, now_us);
@@ -669,7 +793,9 @@ advance(struct worker *w, uint64_t now, uint64_t now_us)
 		return;
 	ready = compute_step(w);
 	drop_leases(w);
-	next = begin_work(w, now_us);
+	/* A round waits for this push: nothing is to hold up its answer. */
+	next = ready && ready->lease->slots > 0 ? NULL :
+		next_work(w, now_us);
 	if (ready || next)
 		exchange(w, ready, next, now);
 	else
@@ -686,6 +812,7 @@ worker_batch(struct worker *w, struct batch *batch, uint64_t now,
 	w->waiting = *batch;
 	*batch = old;
 	w->has_batch = true;
+	w->waiting_for = next_lease(w) ? next_lease(w)->id : 0;
 	advance(w, now, now_us);
 }
 
@@ -706,8 +833,8 @@ end_data(struct worker *w)
 	for (size_t i = 0; i < w->leases; i++) {
 		l = lease_at(w, i);
 		l->end = l->next;
-		if (l->count > 0 && !in_the_making(w, l))
-			say_done(w, l);
+		if (!l->cancelled)
+			end_lease(w, l);
 	}
 	drop_leases(w);
 	say_exhausted(w);
@@ -848,7 +975,7 @@ hear_coordinator(struct worker *w, const struct message *m, uint64_t now,
 	case MESSAGE_LEASE:
 		return take_lease(w, m, f);
 	case MESSAGE_CANCEL:
-		cancel(w, m->cancel.first, m->cancel.count);
+		cancel(w, m->cancel.first, m->cancel.count, m->request);
 		return 0;
 	case MESSAGE_EVALUATE:
 		return take_evaluate(w, m, f);

@@ -12,12 +12,13 @@
 #define MAX_PACK	4096
 #define MAX_IN_FLIGHT	64
 
-enum { CHECKPOINT = CLI_LONG, EVERY, IN_FLIGHT, KEEP, KEEP_GOING,
-       KEEP_SERVERS, LEASE, MIN_WORKERS, PACK, PARTITION, PLACE, PLAN,
-       PRINT_TASK, RESTORE, RESULTS, SEED };
+enum { BACKUP = CLI_LONG, CHECKPOINT, EVERY, IN_FLIGHT, KEEP, KEEP_GOING,
+       KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, PACK, PARTITION, PLACE, PLAN,
+       PRINT_TASK, REPLICAS, RESTORE, RESULTS, SEED };
 
 static const struct cli_option options[] = {
 	{ 'b',          "bind",         "ENDPOINT" },
+	{ BACKUP,       "backup",       "N" },
 	{ 'B',          "batch",        "BATCH" },
 	{ CHECKPOINT,   "checkpoint",   "DIRECTORY" },
 	{ EVERY,        "every",        "STEPS|DURATION" },
@@ -28,12 +29,14 @@ static const struct cli_option options[] = {
 	{ LEASE,        "lease",        "DURATION" },
 	{ 'm',          "model",        "MODEL" },
 	{ MIN_WORKERS,  "min-workers",  "N" },
+	{ MODE,         "mode",         "async|ssp:N|sync" },
 	{ 'o',          "output",       "FILE" },
 	{ PACK,         "pack",         "N" },
 	{ PARTITION,    "partition",    "PARTITIONER" },
 	{ PLACE,        "place",        "PLACEMENT" },
 	{ PLAN,         "plan",         NULL },
 	{ PRINT_TASK,   "print-task",   NULL },
+	{ REPLICAS,     "replicas",     "N" },
 	{ RESTORE,      "restore",      "latest|none|PATH" },
 	{ RESULTS,      "results",      "all|errors|none" },
 	{ 's',          "servers",      "ENDPOINT,...|COUNT" },
@@ -56,6 +59,32 @@ read_every(struct coord_options *o)
 }
 
 static void
+read_mode(struct coord_options *o)
+{
+	if (strcmp(optarg, "async") == 0)
+		o->mode = MODE_ASYNC;
+	else if (strcmp(optarg, "sync") == 0)
+		o->mode = MODE_SYNC;
+	else if (strncmp(optarg, "ssp:", 4) == 0 &&
+		 text_uint(optarg + 4, &o->ahead))
+		o->mode = MODE_SSP;
+	else
+		cli_usage("--mode: '%s' is not async, ssp:N or sync", optarg);
+}
+
+/* What only rounds have. */
+static void
+check_mode(const struct coord_options *o)
+{
+	if (o->mode == MODE_SYNC)
+		return;
+	if (o->replicas > 0)
+		cli_usage("--replicas needs --mode=sync");
+	if (o->backup > 0)
+		cli_usage("--backup needs --mode=sync");
+}
+
+static void
 read_option(struct coord_settings *s, int c)
 {
 	struct coord_options *o = &s->o;
@@ -63,6 +92,7 @@ read_option(struct coord_settings *s, int c)
 
 	switch (c) {
 	case 'b':	s->bind = optarg; break;
+	case BACKUP:	o->backup = cli_uint(0, WIRE_SLOTS); break;
 	case 'B':	o->batch = cli_uint(1, MAX_BATCH); break;
 	case CHECKPOINT: s->keeper.dir = optarg; break;
 	case EVERY:	read_every(o); break;
@@ -73,6 +103,7 @@ read_option(struct coord_settings *s, int c)
 	case LEASE:	o->lease_ms = cli_duration(); break;
 	case 'm':	s->model = optarg; break;
 	case MIN_WORKERS: o->min_workers = cli_uint(0, 1 << 20); break;
+	case MODE:	read_mode(o); break;
 	case 'o':	s->output = optarg; break;
 	case PACK:	o->pack = cli_uint(1, MAX_PACK); break;
 	case PARTITION:
@@ -85,6 +116,7 @@ read_option(struct coord_settings *s, int c)
 		break;
 	case PLAN:	s->plan_only = true; break;
 	case PRINT_TASK: s->print_task = true; break;
+	case REPLICAS:	o->replicas = cli_uint(1, WIRE_SLOTS); break;
 	case RESTORE:	s->restore = optarg; break;
 	case RESULTS:	o->results = (enum results)cli_choice(results_names);
 			break;
@@ -169,6 +201,7 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 	if (optind < argc)
 		s->requests = argv[optind];
 	s->o.timeout_ms = s->common.timeout_ms;
+	check_mode(&s->o);
 	read_cluster(s);
 	if (!s->model && !s->print_task)
 		cli_usage("which model? say -m");

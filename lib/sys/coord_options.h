@@ -10,12 +10,13 @@
 #include "sys/keeper.h"
 
 #define COORD_USAGE \
-	"[-b endpoint] [-s endpoint,...|count] [-B batch] " \
+	"[-b endpoint] [-s endpoint,...|count] [-B batch] [--backup=n] " \
 	"[--checkpoint=directory] [--every=steps|duration] " \
 	"[--in-flight=n] [--keep=n] [--keep-going] [--keep-servers] " \
-	"[--lease=duration] [--min-workers=n] [-o file] [--pack=n] " \
-	"[--partition=partitioner] [--place=placement] [--plan] " \
-	"[--print-task] [--restore=latest|none|path] " \
+	"[--lease=duration] [--min-workers=n] [--mode=async|ssp:n|sync] " \
+	"[-o file] [--pack=n] [--partition=partitioner] " \
+	"[--place=placement] [--plan] [--print-task] [--replicas=n] " \
+	"[--restore=latest|none|path] " \
 	"[--results=all|errors|none] [--seed=n] -m model [requests]"
 
 struct coord_settings {

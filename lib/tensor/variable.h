@@ -18,6 +18,8 @@ struct variable {
 	struct initializer initializer;
 	const struct optimizer *optimizer;	/* borrowed from the model */
 	float l1, l2;			/* regularizers; 0: none */
+	bool async;			/* waits for no round: */
+	bool has_mode;			/* a line of the model says it */
 };
 
 #endif

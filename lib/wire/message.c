@@ -25,12 +25,12 @@ static const struct shape_of {
 	[MESSAGE_SAVE]		= { "SAVE",	6, true,  0, 0 },
 	[MESSAGE_SAVED]		= { "SAVED",	1, true,  0, 0 },
 	[MESSAGE_LOAD]		= { "LOAD",	6, true,  0, 0 },
-	[MESSAGE_PULL]		= { "PULL",	5, false, 1, 1 },
-	[MESSAGE_PUSH]		= { "PUSH",	8, false, 2, 2 },
-	[MESSAGE_PUSHPULL]	= { "PUSHPULL",	8, false, 3, 3 },
+	[MESSAGE_PULL]		= { "PULL",	6, false, 1, 1 },
+	[MESSAGE_PUSH]		= { "PUSH",	10, false, 2, 2 },
+	[MESSAGE_PUSHPULL]	= { "PUSHPULL",	10, false, 3, 3 },
 	[MESSAGE_VALUES]	= { "VALUES",	3, false, 0, 1 },
 	[MESSAGE_READY]		= { "READY",	0, false, 0, 0 },
-	[MESSAGE_LEASE]		= { "LEASE",	8, false, 0, 0 },
+	[MESSAGE_LEASE]		= { "LEASE",	10, false, 0, 0 },
 	[MESSAGE_CANCEL]	= { "CANCEL",	2, false, 0, 0 },
 	[MESSAGE_DONE]		= { "DONE",	2, false, 1, 3 },
 	[MESSAGE_FAILED]	= { "FAILED",	3, true,  0, 0 },
@@ -39,6 +39,7 @@ static const struct shape_of {
 	[MESSAGE_EVALUATE]	= { "EVALUATE",	4, false, 1, 1 },
 	[MESSAGE_EVALUATED]	= { "EVALUATED", 2, false, 1, 3 },
 	[MESSAGE_CUT]		= { "CUT",	6, true,  0, 0 },
+	[MESSAGE_COMMIT]	= { "COMMIT",	3, false, 1, 1 },
 };
 
 const char *

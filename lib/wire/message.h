@@ -23,6 +23,8 @@
 #define MESSAGE_FRAMES	4
 #define MESSAGE_BLOB	512		/* bytes, at most */
 
+#define WIRE_SLOTS	4096		/* of a round, at most */
+
 enum message_kind {
 	/* between any two */
 	MESSAGE_HELLO = 1, MESSAGE_WELCOME, MESSAGE_REFUSED, MESSAGE_OK,
@@ -36,6 +38,8 @@ enum message_kind {
 	MESSAGE_READY, MESSAGE_LEASE, MESSAGE_CANCEL, MESSAGE_DONE,
 	MESSAGE_FAILED, MESSAGE_EXHAUSTED, MESSAGE_LOST, MESSAGE_EVALUATE,
 	MESSAGE_EVALUATED, MESSAGE_CUT,
+	/* rounds: the coordinator to a server */
+	MESSAGE_COMMIT,
 	MESSAGE_KINDS
 };
 
@@ -51,7 +55,8 @@ enum outcome {
 	OUTCOME_VOID,		/* the step has been given up; not applied */
 	OUTCOME_LATER,		/* beyond the window; not applied */
 	OUTCOME_STALE,		/* of another run, or an older term */
-	OUTCOME_WRONG_PLAN	/* ask the coordinator for the plan again */
+	OUTCOME_WRONG_PLAN,	/* ask the coordinator for the plan again */
+	OUTCOME_STAGED		/* kept until its round is committed */
 };
 
 struct frame {
@@ -90,18 +95,18 @@ struct message {
 			uint64_t size;
 		} saved;
 		struct {	/* frames: keys */
-			uint64_t run, term, plan, part, cut;
+			uint64_t run, term, plan, part, cut, after;
 		} pull;
 		struct {	/* frames: keys; keys to pull; values */
 			uint64_t run, term, plan, part, step, examples,
-				 version, rate;
+				 version, rate, slot, attempt;
 		} push;
 		struct {	/* frames: values */
 			uint64_t outcome, version, staleness;
 		} values;
 		struct {
 			uint64_t term, first, count, attempt, batch, rate,
-				 pass, more;
+				 pass, more, slot, slots;
 		} lease;
 		struct {
 			uint64_t first, count;
@@ -121,6 +126,9 @@ struct message {
 		struct {	/* frames: files */
 			uint64_t term, shard, shards, batch;
 		} evaluate;
+		struct {	/* frame: attempts */
+			uint64_t run, term, step;
+		} commit;
 	};
 	struct frame blob;
 	size_t frames;

@@ -35,9 +35,20 @@ plan_run(const struct plan *p)
 
 struct builder {
 	struct plan *plan;
+	const struct variable *variable;
 	size_t piece_room, part_room;
 	size_t bytes;		/* in the last part */
 };
+
+/* What waits for rounds and what does not never share a part. */
+static bool
+other_mode(const struct builder *b, struct piece piece)
+{
+	const struct piece *last = &b->plan->piece[b->plan->pieces - 1];
+
+	return b->variable[last->variable].async !=
+		b->variable[piece.variable].async;
+}
 
 static void
 add_piece(struct builder *b, uint32_t server, struct piece piece)
@@ -47,7 +58,7 @@ add_piece(struct builder *b, uint32_t server, struct piece piece)
 		piece.count * sizeof(float);
 
 	if (p->parts == 0 || p->part[p->parts - 1].server != server ||
-	    b->bytes + bytes > PLAN_PIECE) {
+	    b->bytes + bytes > PLAN_PIECE || other_mode(b, piece)) {
 		p->part = mem_grow(p->part, p->parts, &b->part_room,
 				   sizeof(*p->part));
 		p->part[p->parts++] = (struct part){ server, p->pieces, 0 };
@@ -86,9 +97,9 @@ plan_make(struct plan *p, const struct model *model,
 	  const struct place *place, size_t places, char *const *endpoint,
 	  size_t servers)
 {
-	struct builder b = { .plan = p };
 	size_t variables;
 	const struct variable *v = model_variables(model, &variables);
+	struct builder b = { .plan = p, .variable = v };
 
 	p->servers = servers;
 	p->endpoint = mem_alloc(servers, sizeof(*p->endpoint));
@@ -237,6 +248,24 @@ covered(const struct plan *p, const struct model *model)
 	return good;
 }
 
+/* Does no part mix what waits for rounds with what does not? */
+static bool
+unmixed(const struct plan *p, const struct model *model)
+{
+	size_t variables;
+	const struct variable *v = model_variables(model, &variables);
+
+	for (size_t i = 0; i < p->parts; i++) {
+		const struct piece *piece = p->piece + p->part[i].first;
+
+		for (size_t k = 1; k < p->part[i].count; k++)
+			if (v[piece[k].variable].async !=
+			    v[piece->variable].async)
+				return false;
+	}
+	return true;
+}
+
 int
 plan_read(struct plan *p, const struct model *model, const void *bytes,
 	  size_t size, struct fail *f)
@@ -250,7 +279,7 @@ plan_read(struct plan *p, const struct model *model, const void *bytes,
 		read_pieces(p, model, &u);
 	if (!u.bad)
 		read_parts(p, &u);
-	if (unpack_ok(&u) && covered(p, model))
+	if (unpack_ok(&u) && covered(p, model) && unmixed(p, model))
 		return 0;
 	plan_release(p);
 	return fail(f, FAIL_PROTOCOL, "malformed plan");

@@ -366,7 +366,8 @@ join_lines(void)
 	done(A, m ? m->request : 0, 0);
 	ok(prints(STEP("", "0", "worker:0")
 		  "{\"op\":\"join\",\"step\":1,\"steps\":1,\"examples\":4,"
-		  "\"loss\":0.5,\"metrics\":{},\"seconds\":0.5}\n"));
+		  "\"loss\":0.5,\"metrics\":{},"
+		  "\"staleness\":[0,0,1],\"seconds\":0.5}\n"));
 	ask("save");
 	ok(prints("{\"op\":\"save\",\"error\":\"save: there is no "
 		  "--checkpoint=DIR\"}\n"));

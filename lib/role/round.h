@@ -1,0 +1,93 @@
+/*
+ * round - the coordinator's rounds: which slots, who is at them, who counts.
+ *
+ * In a synchronous run a step is a round of so many slots.  A slot is given to
+ * a worker, that is an attempt; the first one that is done is chosen, and a
+ * round of which every slot has one is committed.  Two rounds are open at
+ * most: the one whose turn it is, and the one after, whose slots are given out
+ * ahead, so that workers read their examples and ask for values before they
+ * are there.
+ *
+ * A slot goes to the worker that had it last, its owner, if that one is there:
+ * so each keeps to its own part of the data.  When a worker is lost its slots
+ * are given out again.  Backups are spare workers that do a slot once more
+ * when all but so few of a round are done: the first answer wins, and its
+ * worker is the owner from then on.
+ *
+ * Of a slot the two newest attempts may be chosen, no older ones: that is how
+ * many a server keeps (see stage).
+ */
+#ifndef PS_ROUND_H
+#define PS_ROUND_H
+
+#include "wire/result.h"
+
+struct rounds;
+
+/* 1 to WIRE_SLOTS slots; backups: slots that may be done twice at a time. */
+struct rounds *rounds_new(size_t slots, size_t backups);
+void rounds_free(struct rounds *);
+
+size_t rounds_slots(const struct rounds *);
+
+/* Is there room for another one?  Its step is to follow the last one's. */
+bool rounds_room(const struct rounds *);
+void rounds_open(struct rounds *, uint64_t step);
+
+/* A try at a slot. */
+struct attempt {
+	uint64_t step, slot, number;	/* number: 1 for the first */
+};
+
+/*
+ * Something to do for this worker: a slot of the round whose turn it is; else,
+ * if it may be given one ahead, its own of the next; else, if it is spare, one
+ * that is late.  false: nothing now.
+ */
+bool rounds_lease(struct rounds *, void *worker, bool ahead, bool spare,
+		  struct attempt *);
+
+/* The step whose slots are given out first; WIRE_NONE: there is no round. */
+uint64_t rounds_turn(const struct rounds *);
+
+/* May this attempt still be chosen? */
+bool rounds_live(const struct rounds *, const void *worker,
+		 const struct attempt *);
+
+/*
+ * An attempt is done.  true: it is chosen, its result and scores are copied;
+ * *overtaken is another worker that is at the slot in vain, or NULL.
+ */
+bool rounds_choose(struct rounds *, void *worker, const struct attempt *,
+		   const struct result *, const float *scores,
+		   const unsigned char *positive, void **overtaken);
+
+/* An attempt has come to nothing; all those of a worker, which is lost. */
+void rounds_drop(struct rounds *, const void *worker, const struct attempt *);
+void rounds_lose(struct rounds *, const void *worker);
+
+/* Attempts under way that may be chosen. */
+size_t rounds_running(const struct rounds *);
+
+/* Is every slot of the first round chosen? */
+bool rounds_whole(const struct rounds *);
+
+/* Of the first round: its step; of each slot the chosen attempt's number. */
+uint64_t rounds_step(const struct rounds *);
+uint64_t rounds_chosen(const struct rounds *, size_t slot);
+
+/*
+ * What the slots of the first round, which is whole, come to together: sums
+ * in the order of the slots, the longest time, the largest staleness.  The
+ * scores are good until the next call.
+ */
+void rounds_result(struct rounds *, struct result *, const float **scores,
+		   const unsigned char **positive);
+
+/* The first round has ended. */
+void rounds_close(struct rounds *);
+
+/* Forget all rounds, as when steps are given up or begin again. */
+void rounds_reset(struct rounds *);
+
+#endif
