@@ -138,14 +138,13 @@ find_slot(const struct rounds *r, const struct round *round,
 {
 	size_t best = r->slots;
 
-	for (size_t k = r->slots; k-- > 0;) {
+	for (size_t k = 0; k < r->slots; k++) {
 		if (!free_slot(&round->slot[k]))
 			continue;
 		if (r->owner[k] == worker)
 			return k;
-		if (!r->owner[k])
-			best = k;
-		else if (any && (best == r->slots || r->owner[best]))
+		if (best == r->slots ? any || !r->owner[k] :
+		    r->owner[best] && !r->owner[k])
 			best = k;
 	}
 	return best;
@@ -301,11 +300,11 @@ rounds_lose(struct rounds *r, const void *worker)
 size_t
 rounds_running(const struct rounds *r)
 {
+	const struct round *round = turn(r);
 	size_t count = 0;
 
-	for (size_t i = 0; i < r->open; i++)
-		for (size_t k = 0; k < r->slots; k++)
-			count += live(&r->round[i].slot[k]);
+	for (size_t k = 0; round && k < r->slots; k++)
+		count += live(&round->slot[k]);
 	return count;
 }
 

@@ -66,7 +66,10 @@ bool rounds_choose(struct rounds *, void *worker, const struct attempt *,
 void rounds_drop(struct rounds *, const void *worker, const struct attempt *);
 void rounds_lose(struct rounds *, const void *worker);
 
-/* Attempts under way that may be chosen. */
+/*
+ * Attempts under way that may be chosen, of the round whose turn it is: those
+ * ahead of it wait.
+ */
 size_t rounds_running(const struct rounds *);
 
 /* Is every slot of the first round chosen? */

@@ -2,7 +2,8 @@
  * A whole cluster in one process, over wires in memory, under hundreds of
  * seeds: wires break, workers are killed and others come, messages of
  * different wires overtake one another.  Whatever happens, each step is
- * applied once to each part, each request is answered, and the run ends.
+ * applied once to each part, each request is answered, and the run ends.  One
+ * seed in three is asynchronous, one of bounded staleness, one of rounds.
  *
  * The model's gradient is -1 for every weight and every example, the learning
  * rate 1: so every weight counts the steps that it has seen, exactly.
@@ -534,8 +535,15 @@ cluster_new(const struct plot *plot, uint64_t seed)
 		.keep_going = plot->keep_going, .timeout_ms = 20000,
 		.lease_ms = 500, .checkpoint = plot->checkpoint,
 		.every_steps = plot->checkpoint ? 7 : 0,
-		.life = 5, .run = "run of the tests"
+		.life = 5, .run = "run of the tests",
+		.mode = (enum mode)(seed % 3)
 	};
+	if (o->mode == MODE_SSP)
+		o->ahead = rng_below(&c->wires.rng, 6);
+	if (o->mode == MODE_SYNC) {
+		o->replicas = rng_below(&c->wires.rng, 6);
+		o->backup = rng_below(&c->wires.rng, 3);
+	}
 	for (size_t i = 0; i < plot->servers; i++)
 		c->server[i] = server_new(100 + i, 500, wires_node(
 			&c->wires, 1 + (int)i));

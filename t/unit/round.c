@@ -1,0 +1,229 @@
+/* A coordinator's rounds: who gets which slot, and which attempt counts. */
+#include "base/mem.h"
+#include "base/rng.h"
+#include "role/round.h"
+
+#include "tap.h"
+
+#include <stdlib.h>
+
+static char worker[8];		/* their addresses are who they are */
+
+#define W(n)	((void *)&worker[n])
+
+static struct attempt a;
+
+/* Is this what worker n is given? */
+static bool
+gives(struct rounds *r, int n, uint64_t step, uint64_t slot, uint64_t number)
+{
+	return rounds_lease(r, W(n), true, true, &a) && a.step == step &&
+		a.slot == slot && a.number == number;
+}
+
+static bool
+nothing(struct rounds *r, int n)
+{
+	return !rounds_lease(r, W(n), true, true, &a);
+}
+
+static struct attempt
+try(uint64_t step, uint64_t slot, uint64_t number)
+{
+	return (struct attempt){ step, slot, number };
+}
+
+/* Worker n is done with it; overtaken is another one's number, or -1. */
+static bool
+done(struct rounds *r, int n, struct attempt at, int overtaken)
+{
+	const struct result result = { .examples = 4 + at.slot,
+				       .loss = (double)at.slot + .25,
+				       .staleness = at.slot,
+				       .microseconds = 9 - at.slot,
+				       .metrics = 1, .sum[0][0] = 1,
+				       .scores = 2 };
+	const float scores[] = { (float)at.slot, (float)at.number };
+	const unsigned char positive[] = { 1, 0 };
+	void *other;
+
+	return rounds_choose(r, W(n), &at, &result, scores, positive,
+			     &other) &&
+		other == (overtaken < 0 ? NULL : W(overtaken));
+}
+
+static struct rounds *
+begin(size_t slots, size_t backups)
+{
+	struct rounds *r = rounds_new(slots, backups);
+
+	rounds_open(r, 10);
+	rounds_open(r, 11);
+	return r;
+}
+
+static void
+slots_and_owners(void)
+{
+	struct rounds *r = begin(2, 0);
+
+	ok(!rounds_room(r) && rounds_slots(r) == 2 && rounds_turn(r) == 10);
+	ok(gives(r, 1, 10, 0, 1) && gives(r, 2, 10, 1, 1));
+	ok(nothing(r, 3));
+	ok(gives(r, 2, 11, 1, 1));
+	named(gives(r, 1, 11, 0, 1), "each keeps to its slot");
+	ok(done(r, 2, try(10, 1, 1), -1) && !rounds_whole(r));
+	ok(!done(r, 2, try(10, 1, 1), -1));
+	ok(rounds_running(r) == 1);
+	ok(done(r, 1, try(10, 0, 1), -1) && rounds_whole(r));
+	ok(rounds_step(r) == 10 && rounds_turn(r) == 11);
+	rounds_close(r);
+	ok(rounds_room(r) && rounds_step(r) == 11 && rounds_running(r) == 2);
+	rounds_open(r, 12);
+	named(nothing(r, 3), "a spare worker takes nobody's slot ahead");
+	ok(!rounds_lease(r, W(1), false, true, &a));
+	ok(gives(r, 1, 12, 0, 1));
+	rounds_free(r);
+}
+
+static void
+losses(void)
+{
+	struct rounds *r = begin(2, 0);
+
+	ok(gives(r, 1, 10, 0, 1) && gives(r, 2, 10, 1, 1) &&
+	   gives(r, 1, 11, 0, 1));
+	rounds_lose(r, W(1));
+	named(gives(r, 3, 10, 0, 2) && gives(r, 3, 11, 0, 2),
+	      "the slots of a lost worker are given out again");
+	ok(!done(r, 1, try(10, 0, 1), -1));
+	ok(!rounds_live(r, W(1), &(struct attempt){ 10, 0, 1 }) &&
+	   rounds_live(r, W(3), &(struct attempt){ 10, 0, 2 }) &&
+	   !rounds_live(r, W(2), &(struct attempt){ 10, 0, 2 }));
+	a = try(10, 0, 2);
+	rounds_drop(r, W(3), &a);
+	ok(gives(r, 2, 10, 0, 3));
+	ok(done(r, 2, a, -1) && done(r, 2, try(10, 1, 1), -1));
+	ok(rounds_whole(r) && rounds_chosen(r, 0) == 3 &&
+	   rounds_chosen(r, 1) == 1);
+	rounds_reset(r);
+	ok(rounds_room(r) && !rounds_whole(r) && rounds_running(r) == 0 &&
+	   rounds_turn(r) == WIRE_NONE && nothing(r, 2));
+	rounds_open(r, 10);
+	named(gives(r, 2, 10, 0, 1), "all begins again");
+	rounds_free(r);
+}
+
+static void
+backups(void)
+{
+	struct rounds *r = begin(3, 1);
+
+	ok(gives(r, 1, 10, 0, 1) && gives(r, 2, 10, 1, 1) &&
+	   gives(r, 3, 10, 2, 1) && nothing(r, 4));
+	ok(done(r, 1, try(10, 0, 1), -1) && nothing(r, 4));
+	ok(done(r, 2, try(10, 1, 1), -1));
+	ok(!rounds_lease(r, W(4), true, false, &a));
+	named(gives(r, 4, 10, 2, 2), "the last slot is done a second time");
+	ok(gives(r, 1, 11, 0, 1) && nothing(r, 1));
+	named(done(r, 4, try(10, 2, 2), 3), "the first answer wins");
+	named(!done(r, 3, try(10, 2, 1), -1), "the other comes to nothing");
+	ok(rounds_whole(r) && rounds_chosen(r, 2) == 2);
+	rounds_close(r);
+	named(gives(r, 4, 11, 2, 1), "and its worker owns the slot");
+	rounds_free(r);
+
+	/* Of a slot the two newest count. */
+	r = begin(1, 1);
+	ok(gives(r, 1, 10, 0, 1) && gives(r, 2, 10, 0, 2));
+	rounds_lose(r, W(2));
+	ok(gives(r, 3, 10, 0, 3) && !done(r, 1, try(10, 0, 1), -1) &&
+	   done(r, 3, try(10, 0, 3), -1));
+	rounds_free(r);
+}
+
+static void
+sums(void)
+{
+	struct rounds *r = begin(3, 0);
+	const unsigned char *positive;
+	const float *scores;
+	struct result all;
+
+	for (int n = 0; n < 3; n++)
+		ok(gives(r, n, 10, (uint64_t)n, 1));
+	for (int n = 2; n >= 0; n--)
+		ok(done(r, n, try(10, (uint64_t)n, 1), -1));
+	rounds_result(r, &all, &scores, &positive);
+	ok(all.step == 10 && all.examples == 15 && all.loss == 3.75 &&
+	   all.staleness == 2 && all.microseconds == 9 &&
+	   all.metrics == 1 && all.sum[0][0] == 3);
+	ok(all.scores == 6 && scores[0] == 0 && scores[2] == 1 &&
+	   scores[4] == 2 && scores[5] == 1 && positive[4] == 1 &&
+	   positive[5] == 0);
+	rounds_free(r);
+}
+
+/* Whoever is lost, every round comes to its end and each slot counts once. */
+static bool
+chaos(uint64_t seed)
+{
+	struct rng rng = { .seed = seed };
+	const size_t slots = 1 + rng_below(&rng, 5);
+	struct rounds *r = rounds_new(slots, rng_below(&rng, 3));
+	struct { int n; struct attempt at; } held[64];
+	uint64_t step = 0, closed = 0, chosen = 0;
+	size_t count = 0;
+
+	for (int turn = 0; turn < 100000 && closed < 50; turn++) {
+		const int n = (int)rng_below(&rng, 8);
+
+		if (rounds_room(r))
+			rounds_open(r, step++);
+		if (count < 64 && rounds_lease(r, W(n), rng_below(&rng, 2),
+					       rng_below(&rng, 2), &a)) {
+			held[count].n = n;
+			held[count++].at = a;
+		}
+		if (rng_below(&rng, 20) == 0)
+			rounds_lose(r, W(n));
+		if (count > 0 && rng_below(&rng, 3) == 0) {
+			const size_t i = rng_below(&rng, count);
+			const bool live = rounds_live(r, W(held[i].n),
+						      &held[i].at);
+			bool won = done(r, held[i].n, held[i].at, -1);
+
+			for (int o = 0; live && !won && o < 8; o++)
+				won = !rounds_live(r, W(held[i].n),
+						   &held[i].at);
+			chosen += live;
+			if (won != live)
+				break;
+			held[i] = held[--count];
+		}
+		if (rounds_whole(r)) {
+			rounds_close(r);
+			closed++;
+		}
+	}
+	for (size_t k = 0; k < slots; k++)	/* of rounds still open */
+		chosen -= rounds_chosen(r, k) != 0;
+	rounds_free(r);
+	return closed == 50 && chosen >= 50 * slots &&
+		chosen <= 51 * slots;
+}
+
+int
+main(void)
+{
+	bool good = true;
+
+	slots_and_owners();
+	losses();
+	backups();
+	sums();
+	for (uint64_t seed = 1; seed <= 200; seed++)
+		good = chaos(seed) && good;
+	named(good, "every round ends, whoever is lost");
+	return tap_done();
+}
