@@ -316,7 +316,9 @@ take_step(struct cluster *c, struct asked *a, const char *line)
 
 	c->wrong += step >= 100000 || c->seen[step]++ > 0;
 	c->wrong += c->plot->records == 0 &&
-		field(line, "\"examples\":") != a->batch;
+		(c->options.mode == MODE_SYNC ?
+		 field(line, "\"examples\":") % a->batch != 0 :
+		 field(line, "\"examples\":") != a->batch);
 	a->done++;
 	c->done++;
 }
