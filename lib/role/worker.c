@@ -825,7 +825,8 @@ end_data(struct worker *w)
 {
 	struct lease *l = next_lease(w);
 
-	if (!w->over || w->exhausted || early(w) || (w->bad.kind && !l))
+	if (!w->over || w->exhausted || w->has_batch || early(w) ||
+	    (w->bad.kind && !l))
 		return;
 	if (w->bad.kind)
 		say_failed(w, l, l->next++, &w->bad);
