@@ -19,6 +19,7 @@ UNITS += %D%/unit/gradient
 UNITS += %D%/unit/initializer
 UNITS += %D%/unit/kernels
 UNITS += %D%/unit/keys
+UNITS += %D%/unit/ledger
 UNITS += %D%/unit/lookup
 UNITS += %D%/unit/message
 UNITS += %D%/unit/metric

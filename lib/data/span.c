@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct span_reader {
 	const struct format *format;
@@ -35,6 +36,22 @@ find_format(const struct span *s, const struct span_format *how,
 	return format;
 }
 
+/* Nothing that could keep us waiting, or run. */
+static int
+check_file(const char *name, struct fail *f)
+{
+	struct stat st;
+
+	if (strcmp(name, "-") == 0 || strncmp(name, "pipe:", 5) == 0)
+		return fail(f, FAIL_DENIED, "%s: of a coordinator's word only "
+			    "files are read", name);
+	if (stat(name, &st) != 0)
+		return fail_sys(f, FAIL_NOINPUT, "%s", name);
+	if (!S_ISREG(st.st_mode))
+		return fail(f, FAIL_NOINPUT, "%s: it is no plain file", name);
+	return 0;
+}
+
 static int
 begin(struct span_reader *r, const struct span *s,
       const struct span_format *how, struct fail *f)
@@ -45,6 +62,9 @@ begin(struct span_reader *r, const struct span *s,
 	if (r->format->pairs && r->want.label && !s->label)
 		return fail(f, FAIL_NOINPUT, "%s: no file of labels goes with "
 			    "it, which %s needs", s->file, r->format->name);
+	if (check_file(s->file, f) < 0 ||
+	    (s->label && check_file(s->label, f) < 0))
+		return -1;
 	r->state = r->format->open(&r->want, r->file, f);
 	if (!r->state)
 		return -1;

@@ -1,4 +1,6 @@
 lib_libps_a_SOURCES += \
+	%D%/block.c \
+	%D%/block.h \
 	%D%/chunk.c \
 	%D%/chunk.h \
 	%D%/client.c \
@@ -14,6 +16,8 @@ lib_libps_a_SOURCES += \
 	%D%/evaluator.h \
 	%D%/fleet.c \
 	%D%/fleet.h \
+	%D%/ledger.c \
+	%D%/ledger.h \
 	%D%/line.c \
 	%D%/line.h \
 	%D%/outbox.h \
