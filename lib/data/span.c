@@ -14,6 +14,7 @@ struct span_reader {
 	char *file[2];
 	uint64_t number;	/* of the next record */
 	uint64_t left;		/* of the span */
+	const atomic_bool *stop;
 };
 
 void
@@ -84,11 +85,21 @@ changed(const struct span_reader *r, struct fail *f)
 		    (unsigned long long)r->number + 1);
 }
 
+/* The next record, unless somebody wants us to stop. */
+static int
+next(struct span_reader *r, struct batch *b, struct fail *f)
+{
+	if (r->stop && atomic_load_explicit(r->stop, memory_order_relaxed))
+		return fail(f, FAIL_PEER, "%s: reading was broken off",
+			    r->file[0]);
+	return r->format->read(r->state, b, f);
+}
+
 static int
 pass(struct span_reader *r, uint64_t records, struct fail *f)
 {
 	for (; records > 0; records--) {
-		const int got = r->format->read(r->state, NULL, f);
+		const int got = next(r, NULL, f);
 
 		if (got <= 0)
 			return got < 0 ? -1 : changed(r, f);
@@ -110,6 +121,7 @@ enter(const struct span *s, const struct span_format *how,
 	r->file[1] = s->label ? mem_text(s->label) : NULL;
 	r->number = s->number;
 	r->left = s->count;
+	r->stop = how->stop;
 	if (begin(r, s, how, f) == 0)
 		return r;
 	span_close(r);
@@ -158,7 +170,7 @@ span_read(struct span_reader *r, struct batch *b, struct fail *f)
 
 	if (r->left == 0)
 		return 0;
-	got = r->format->read(r->state, b, f);
+	got = next(r, b, f);
 	if (got == 0)
 		return changed(r, f);
 	r->left--;
@@ -181,7 +193,7 @@ count(struct span_reader *r, struct span_tally *t, struct fail *f)
 	size_t room = 0;
 	int got;
 
-	while ((got = r->format->read(r->state, NULL, f)) > 0) {
+	while ((got = next(r, NULL, f)) > 0) {
 		const uint64_t at = r->format->at ?
 			r->format->at(r->state) : UINT64_MAX;
 

@@ -11,6 +11,7 @@
 #include "model/batch.h"
 #include "model/input.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,6 +32,7 @@ void span_release(struct span *);	/* the names */
 struct span_format {
 	char *name;		/* NULL: by the file's name */
 	bool no_header;
+	const atomic_bool *stop;	/* leave off when it is true; or NULL */
 };
 
 struct span_reader;

@@ -230,6 +230,21 @@ ledger_records(const struct ledger *l)
 	return l->records;
 }
 
+void
+ledger_write_files(const struct ledger *l, struct pack *p)
+{
+	size_t count = l->in.files;
+
+	for (size_t i = 0; i < l->in.files; i++)
+		count += l->in.file[i].label != NULL;
+	pack_array(p, count);
+	for (size_t i = 0; i < l->in.files; i++) {
+		pack_text(p, l->in.file[i].name);
+		if (l->in.file[i].label)
+			pack_text(p, l->in.file[i].label);
+	}
+}
+
 uint64_t
 ledger_steps(const struct ledger *l)
 {

@@ -65,6 +65,7 @@ void ledger_whole(struct ledger *, size_t split);
 /* ---- what a step reads ---- */
 
 uint64_t ledger_records(const struct ledger *);
+void ledger_write_files(const struct ledger *, struct pack *);	/* a list */
 uint64_t ledger_steps(const struct ledger *);		/* of an epoch */
 uint64_t ledger_epoch(const struct ledger *, uint64_t place);
 uint64_t ledger_stream(const struct ledger *, uint64_t place);

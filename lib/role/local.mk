@@ -7,6 +7,7 @@ lib_libps_a_SOURCES += \
 	%D%/client.h \
 	%D%/coord.c \
 	%D%/coord.h \
+	%D%/coord_data.c \
 	%D%/coord_inside.h \
 	%D%/coord_report.c \
 	%D%/coord_workers.c \

@@ -37,6 +37,8 @@ enum message_kind {
 	MESSAGE_READY, MESSAGE_LEASE, MESSAGE_CANCEL, MESSAGE_DONE,
 	MESSAGE_FAILED, MESSAGE_EXHAUSTED, MESSAGE_LOST, MESSAGE_EVALUATE,
 	MESSAGE_EVALUATED, MESSAGE_CUT,
+	/* ... of its data */
+	MESSAGE_INDEX, MESSAGE_INDEXED,
 	MESSAGE_KINDS
 };
 
@@ -84,7 +86,7 @@ struct message {
 		struct {	/* blob: why */
 			uint64_t status;
 		} refused;
-		struct {	/* blob: run; frames: model, plan */
+		struct {	/* blob: run; frames: model, plan, format */
 			uint64_t term, plan, seed, server, step;
 		} plan;
 		struct {
@@ -109,8 +111,9 @@ struct message {
 		struct {	/* frames: values */
 			uint64_t outcome, version, staleness;
 		} values;
-		struct {
-			uint64_t term, first, count, attempt, batch, rate;
+		struct {	/* frames: block, the one after it */
+			uint64_t term, first, count, attempt, batch, rate,
+				 from;
 		} lease;
 		struct {
 			uint64_t first, count;
@@ -130,6 +133,13 @@ struct message {
 		struct {	/* frames: files */
 			uint64_t term, shard, shards, batch;
 		} evaluate;
+		struct {	/* frames: span */
+			uint64_t term;
+		} index;
+		struct {	/* frames: places; records: WIRE_NONE if only
+				   the whole file can be counted */
+			uint64_t term, records;
+		} indexed;
 	};
 	struct frame blob;
 	size_t frames;
