@@ -175,6 +175,7 @@ open_all(struct program *p, struct outbox *outbox)
 
 	p->out = stream_create(s->output, &f);
 	if (p->out < 0 || stream_open(&p->in, s->requests, &f) < 0 ||
+	    coord_settings_ledger(s, p->model, &f) < 0 ||
 	    keeper_begin(&s->keeper, s->restore, p->model, &s->o, &f) < 0)
 		cli_die(&f);
 	p->net = net_new(s->o.lease_ms);

@@ -13,7 +13,7 @@
 
 #define USAGE	"[-c endpoint] [-F format] [-i index] [--lease=duration] " \
 		"[--no-header] [--repeat] [--shard=i/n] " \
-		"[--shuffle[=buffer]] input ..."
+		"[--shuffle[=buffer]] [input ...]"
 
 #define SHUFFLE_EXAMPLES	10000
 #define MAX_SHUFFLE		((uint64_t)1 << 32)
@@ -89,12 +89,15 @@ parse(int argc, char **argv)
 				break;
 		}
 	}
-	if (optind == argc)
-		cli_usage("no input: a file, - or pipe:COMMAND");
+	if (optind == argc && (o.feed.reader.repeat || o.feed.reader.shuffle ||
+			       o.feed.reader.shards))
+		cli_usage("--repeat, --shard and --shuffle are for inputs, "
+			  "and none is named");
 	if (o.feed.reader.format && !reader_format(o.feed.reader.format))
 		cli_usage("-F: there is no format '%s'", o.feed.reader.format);
 	o.feed.inputs = argv + optind;
 	o.feed.count = (size_t)(argc - optind);
+	o.worker.inputs = o.feed.count > 0;
 	o.worker.timeout_ms = o.common.timeout_ms;
 	o.worker.life = clock_random();
 	find_coordinator(&o);

@@ -37,6 +37,7 @@ struct csv {
 	size_t feeds;		/* how many inputs */
 	struct feed label;
 	bool pending;		/* the first record has been split already */
+	bool part;		/* not to the end of the file */
 };
 
 static void
@@ -59,8 +60,7 @@ csv_close(void *state)
 static int
 csv_fail(const struct csv *c, struct fail *f)
 {
-	return fail_at(f, "%s:%llu", source_name(c->lines.source),
-		       (unsigned long long)c->line);
+	return lines_fail_at(&c->lines, c->line, f);
 }
 
 static void
@@ -129,6 +129,11 @@ split(struct csv *c, struct fail *f)
 	if (got <= 0)
 		return got;
 	c->line = l->number;
+	/* Where the file was cut may be between quotes. */
+	if (c->part && c->quotes && memchr(l->text, '"', l->size)) {
+		fail(f, FAIL_AGAIN, "quotes: it cannot be read in parts");
+		return csv_fail(c, f);
+	}
 	for (c->count = 0;; at++) {
 		if (c->quotes && l->text[at] == '"') {
 			if (split_quoted(c, &at, f) != 0)
@@ -426,12 +431,37 @@ csv_read(void *state, struct batch *b, struct fail *f)
 	return got == 0 ? 1 : csv_fail(c, f);
 }
 
+/* The names stand at the front, and no record begins before their end. */
+static int
+csv_seek(void *state, uint64_t from, uint64_t until, struct fail *f)
+{
+	struct csv *c = state;
+
+	c->part = until != UINT64_MAX;
+	if (c->pending && (from > 0 || lines_at(&c->lines) >= until))
+		c->pending = false;
+	else if (from < lines_behind(&c->lines))
+		from = 0;
+	return lines_seek(&c->lines, from, until, f);
+}
+
+static uint64_t
+csv_at(const void *state)
+{
+	const struct csv *c = state;
+
+	return source_plain(c->lines.source) ? lines_at(&c->lines) :
+		UINT64_MAX;
+}
+
 const struct format format_csv = {
 	.name = "csv", .suffix = ".csv",
 	.open = csv_open, .read = csv_read, .close = csv_close,
+	.seek = csv_seek, .at = csv_at,
 };
 
 const struct format format_tsv = {
 	.name = "tsv", .suffix = ".tsv",
 	.open = tsv_open, .read = csv_read, .close = csv_close,
+	.seek = csv_seek, .at = csv_at,
 };

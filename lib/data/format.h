@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* What to read: borrowed, for as long as the file is open. */
 struct want {
@@ -38,6 +39,15 @@ struct format {
 	 */
 	int (*read)(void *, struct batch *, struct fail *);
 	void (*close)(void *);
+	/*
+	 * Formats of lines: go to the records that begin at byte from or
+	 * behind it, but before until, of a plain file that has just been
+	 * opened; and where the last one began, or UINT64_MAX if the file is
+	 * not plain.  NULL: it is read from the front only.  FAIL_AGAIN: it
+	 * can be read as a whole, but not in parts.
+	 */
+	int (*seek)(void *, uint64_t from, uint64_t until, struct fail *);
+	uint64_t (*at)(const void *);
 };
 
 extern const struct format format_csv, format_idx, format_npy, format_npz,

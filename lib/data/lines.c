@@ -10,7 +10,7 @@ int
 lines_open(struct lines *l, const char *name, bool allow_pipe,
 	   struct fail *f)
 {
-	*l = (struct lines){ 0 };
+	*l = (struct lines){ .until = UINT64_MAX };
 	l->source = source_open(name, allow_pipe, f);
 	return l->source ? 0 : -1;
 }
@@ -39,6 +39,7 @@ refill(struct lines *l, struct fail *f)
 		l->line -= l->start;
 		l->next -= l->start;
 		l->end -= l->start;
+		l->base += l->start;
 		l->start = 0;
 	}
 	/* The NUL behind a last line stays free, and the slack. */
@@ -58,7 +59,8 @@ cut(struct lines *l, size_t at, size_t n)
 {
 	static const char mark[] = "\xef\xbb\xbf";
 
-	if (l->number++ == 0 && at - l->start >= 3 &&
+	l->number++;
+	if (l->base + l->start == 0 && at - l->start >= 3 &&
 	    memcmp(l->buffer + l->start, mark, 3) == 0)
 		l->start += 3;
 	l->next = at + n;
@@ -103,9 +105,44 @@ advance(struct lines *l, struct fail *f)
 	}
 }
 
+/* The line that holds the byte before is passed, or none if it ends there. */
+int
+lines_seek(struct lines *l, uint64_t from, uint64_t until, struct fail *f)
+{
+	struct source *source;
+	int got = 0;
+
+	if (from > 0) {
+		source = source_open_at(source_name(l->source), from - 1, f);
+		if (!source)
+			return -1;
+		source_close(l->source);
+		l->source = source;
+		l->number = l->start = l->line = l->next = l->end = 0;
+		l->began = l->base = from - 1;
+		got = lines_next(l, f);
+	}
+	l->until = until;
+	return got < 0 ? -1 : 0;
+}
+
+uint64_t
+lines_at(const struct lines *l)
+{
+	return l->base + l->start;
+}
+
+uint64_t
+lines_behind(const struct lines *l)
+{
+	return l->base + l->next;
+}
+
 int
 lines_next(struct lines *l, struct fail *f)
 {
+	if (l->base + l->next >= l->until)
+		return 0;
 	l->start = l->line = l->next;
 	return advance(l, f);
 }
@@ -124,9 +161,42 @@ lines_more(struct lines *l, struct fail *f)
 	return advance(l, f);
 }
 
+/* Ends of lines in the part of the file that we passed over. */
+static uint64_t
+lines_before(const struct lines *l)
+{
+	struct source *s = NULL;
+	uint64_t count = 0, left = l->began;
+	const void *bytes;
+	struct fail ignored;
+	size_t size;
+
+	if (left > 0)
+		s = source_open_at(source_name(l->source), 0, &ignored);
+	while (s && left > 0 &&
+	       source_read(s, &bytes, &size, &ignored) == 0 && size > 0) {
+		const char *p = bytes, *end;
+
+		if (size > left)
+			size = (size_t)left;
+		left -= size;
+		for (end = p + size; (p = memchr(p, '\n', (size_t)(end - p)));
+		     p++)
+			count++;
+	}
+	source_close(s);
+	return count;
+}
+
+int
+lines_fail_at(const struct lines *l, uint64_t number, struct fail *f)
+{
+	return fail_at(f, "%s:%llu", source_name(l->source),
+		       (unsigned long long)(lines_before(l) + number));
+}
+
 int
 lines_fail(const struct lines *l, struct fail *f)
 {
-	return fail_at(f, "%s:%llu", source_name(l->source),
-		       (unsigned long long)l->number);
+	return lines_fail_at(l, l->number, f);
 }

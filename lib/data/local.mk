@@ -21,4 +21,8 @@ lib_libps_a_SOURCES += \
 	%D%/reader.h \
 	%D%/source.c \
 	%D%/source.h \
+	%D%/span.c \
+	%D%/span.h \
+	%D%/split.c \
+	%D%/split.h \
 	%D%/svmlight.c

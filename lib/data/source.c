@@ -25,6 +25,8 @@ struct source {
 	int fd;
 	pid_t child;		/* of "pipe:", until it was waited for; or 0 */
 	bool members;		/* an archive, rather than one stream */
+	bool bare;		/* nothing is unpacked */
+	bool regular;		/* it is a file */
 	bool ended;
 	const unsigned char *rest;	/* of a block, for source_copy() */
 	size_t rest_size;
@@ -168,6 +170,7 @@ open_fd(struct source *s, bool allow_pipe, struct fail *f)
 		return fail_sys(f, FAIL_NOINPUT, "%s", s->name);
 	if (S_ISDIR(st.st_mode))
 		return fail(f, FAIL_NOINPUT, "%s: it is a directory", s->name);
+	s->regular = S_ISREG(st.st_mode);
 	return 0;
 }
 
@@ -175,6 +178,17 @@ open_fd(struct source *s, bool allow_pipe, struct fail *f)
  * The filters by name: "all" would have those in that run other programs, and
  * uudecode, which takes a line of text for its own.
  */
+static void
+support_filters(struct archive *a)
+{
+	archive_read_support_filter_gzip(a);
+	archive_read_support_filter_bzip2(a);
+	archive_read_support_filter_xz(a);
+	archive_read_support_filter_lzip(a);
+	archive_read_support_filter_zstd(a);
+	archive_read_support_filter_lz4(a);
+}
+
 static int
 open_archive(struct source *s, struct fail *f)
 {
@@ -183,12 +197,8 @@ open_archive(struct source *s, struct fail *f)
 	if (!a)
 		return fail(f, FAIL_INTERNAL, "%s: libarchive has no memory",
 			    s->name);
-	archive_read_support_filter_gzip(a);
-	archive_read_support_filter_bzip2(a);
-	archive_read_support_filter_xz(a);
-	archive_read_support_filter_lzip(a);
-	archive_read_support_filter_zstd(a);
-	archive_read_support_filter_lz4(a);
+	if (!s->bare)
+		support_filters(a);
 	archive_read_support_format_empty(a);
 	if (s->members) {
 		archive_read_support_format_tar(a);
@@ -235,6 +245,23 @@ source_open_archive(const char *name, bool allow_pipe, struct fail *f)
 	return begin(name, true, allow_pipe, f);
 }
 
+struct source *
+source_open_at(const char *name, uint64_t offset, struct fail *f)
+{
+	struct source *s = mem_alloc(1, sizeof(*s));
+
+	s->name = mem_text(name);
+	s->bare = true;
+	s->fd = -1;
+	if (open_fd(s, false, f) == 0 &&
+	    (lseek(s->fd, (off_t)offset, SEEK_SET) >= 0 ||
+	     fail_sys(f, FAIL_IO, "%s", name) == 0) &&
+	    open_archive(s, f) == 0)
+		return s;
+	source_close(s);
+	return NULL;
+}
+
 void
 source_close(struct source *s)
 {
@@ -253,6 +280,13 @@ source_close(struct source *s)
 	free(s->crc);
 	free(s->name);
 	free(s);
+}
+
+bool
+source_plain(const struct source *s)
+{
+	return s->regular && !s->members &&
+		archive_filter_code(s->archive, 0) == ARCHIVE_FILTER_NONE;
 }
 
 const char *

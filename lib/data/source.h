@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct source;
 
@@ -24,7 +25,13 @@ struct source *source_open(const char *name, bool allow_pipe, struct fail *);
 /* The same for an archive, tar or zip, to be read member by member. */
 struct source *source_open_archive(const char *name, bool allow_pipe,
 				   struct fail *);
+/* The bytes of a file from an offset on, as they are. */
+struct source *source_open_at(const char *name, uint64_t offset,
+			      struct fail *);
 void source_close(struct source *);
+
+/* Is it a plain file, whose bytes we give as they lie there? */
+bool source_plain(const struct source *);
 
 const char *source_name(const struct source *);
 

@@ -255,7 +255,25 @@ svmlight_read(void *state, struct batch *b, struct fail *f)
 	return lines_fail(&s->lines, f);
 }
 
+static int
+svmlight_seek(void *state, uint64_t from, uint64_t until, struct fail *f)
+{
+	struct svmlight *s = state;
+
+	return lines_seek(&s->lines, from, until, f);
+}
+
+static uint64_t
+svmlight_at(const void *state)
+{
+	const struct svmlight *s = state;
+
+	return source_plain(s->lines.source) ? lines_at(&s->lines) :
+		UINT64_MAX;
+}
+
 const struct format format_svmlight = {
 	.name = "svmlight", .suffix = ".svm",
 	.open = svmlight_open, .read = svmlight_read, .close = svmlight_close,
+	.seek = svmlight_seek, .at = svmlight_at,
 };

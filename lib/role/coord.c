@@ -78,9 +78,11 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	coord_plan(o, model, &c->plan, &place, &places);
 	free(place);
 	plan_write_model(&c->model_frame, source);
+	block_write_format(&c->format_frame, &o->format);
 	c->queue = queue_new(*o->restore ? o->restored.step : 0);
 	if (o->mode == MODE_SSP)
 		queue_bound(c->queue, o->ahead);
+	queue_follow(c->queue, o->ledger);
 	c->mark_sent = c->mark_told = c->tried_step = queue_mark(c->queue);
 	if (c->metrics > RESULT_METRICS) {
 		fail(f, FAIL_CONFIG, "a model has at most %d metrics",
@@ -109,10 +111,14 @@ coord_free(struct coord *c)
 	queue_free(c->queue);
 	pack_release(&c->plan_frame);
 	pack_release(&c->model_frame);
+	pack_release(&c->format_frame);
+	pack_release(&c->block);
+	pack_release(&c->block_after);
 	plan_release(&c->plan);
 	totals_release(&c->join);
 	totals_release(&c->all);
 	totals_release(&c->eval);
+	totals_release(&c->epoch);
 	text_release(&c->output);
 	text_release(&c->warnings);
 	free(c->job.part);
@@ -602,7 +608,7 @@ coord_request(struct coord *c, const char *line, uint64_t number,
 	struct request r;
 	struct fail why;
 
-	if (request_read(&r, line, &why) < 0) {
+	if (request_read(&r, line, &why) < 0 || data_check(c, &r, &why) < 0) {
 		/* It waits for its turn: what was asked before is done. */
 		fail_at(&why, "request %llu", (unsigned long long)number);
 		request_release(&r);
@@ -677,6 +683,8 @@ pass_barrier(struct coord *c, const struct request *r, uint64_t now)
 		totals_reset(&c->join, now);
 		queue_pass(c->queue);
 		return 1;
+	case REQUEST_EPOCH:
+		return data_epoch(c, r, now);
 	case REQUEST_EVAL:
 		if (!c->evaluating || c->shards_left > 0) {
 			workers_evaluate(c, r, now);
@@ -706,7 +714,9 @@ work_waiting(const struct coord *c)
 
 	if (queue_idle(c->queue) || c->cancelling)
 		return REQUEST_NONE;
-	if (!r)
+	if (!data_ready(c))
+		return REQUEST_EVAL;	/* whoever can read */
+	if (!r || r->op == REQUEST_EPOCH)
 		return REQUEST_TRAIN;
 	return r->op == REQUEST_EVAL ? REQUEST_EVAL : REQUEST_NONE;
 }
@@ -820,11 +830,14 @@ coord_advance(struct coord *c, uint64_t now)
 	if (c->started)
 		sync_begin(c);
 	advance_stopping(c);
-	while (!c->cancelling && (r = queue_barrier(c->queue)) &&
+	if (!data_ready(c) && !c->stopping && !queue_idle(c->queue))
+		data_count(c);
+	while (!c->cancelling && data_ready(c) &&
+	       (r = queue_barrier(c->queue)) &&
 	       pass_barrier(c, r, now) && c->phase == PHASE_RUN)
 		;
 	advance_cut(c, now);
-	if (c->started && !c->cancelling && !c->stopping)
+	if (c->started && !c->cancelling && !c->stopping && data_ready(c))
 		workers_lease(c);
 	tell_mark(c, now);
 	if (c->no_more_requests && queue_idle(c->queue) && !c->cancelling &&

@@ -10,6 +10,7 @@
 #define PS_COORD_H
 
 #include "base/text.h"
+#include "role/ledger.h"
 #include "role/outbox.h"
 #include "store/checkpoint.h"
 #include "wire/plan.h"
@@ -35,6 +36,9 @@ struct coord_options {
 	uint64_t every_steps, every_ms;	/* 0: only when asked, and at the end */
 	char restore[CHECKPOINT_NAME];	/* ""; or the checkpoint to load */
 	struct checkpoint_info restored;	/* what it says */
+	struct ledger *ledger;		/* borrowed; NULL: workers read inputs
+					   of their own */
+	struct span_format format;	/* of its inputs, borrowed */
 	uint64_t life;			/* random */
 	unsigned char run[PLAN_RUN];	/* random; or that of the checkpoint */
 	enum mode mode;

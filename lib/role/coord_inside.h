@@ -1,13 +1,14 @@
 /*
  * coord_inside - what the parts of the coordinator share: coord.c (the run
- * and its servers), coord_workers.c (leases and results), coord_report.c
- * (lines).  For nobody else.
+ * and its servers), coord_workers.c (leases and results), coord_data.c (the
+ * ledger), coord_report.c (lines).  For nobody else.
  */
 #ifndef PS_COORD_INSIDE_H
 #define PS_COORD_INSIDE_H
 
 #include "role/coord.h"
 #include "role/fleet.h"
+#include "role/ledger.h"
 #include "role/peers.h"
 #include "role/queue.h"
 #include "role/round.h"
@@ -42,6 +43,10 @@ struct member {
 	uint64_t cut;		/* an evaluator: that it holds; or WIRE_NONE */
 	bool wants_cut;
 	uint64_t leased;	/* the number of its last lease */
+	uint64_t stream;	/* of the ledger; WIRE_NONE: it has none */
+	bool counting;		/* a split of the ledger: */
+	size_t split;
+	uint64_t count_request;
 	struct member *next;
 };
 
@@ -67,7 +72,7 @@ struct coord {
 	struct outbox *outbox;
 	enum phase phase;
 	struct plan plan;
-	struct pack plan_frame, model_frame;
+	struct pack plan_frame, model_frame, format_frame;
 	struct fleet *fleet;
 	struct queue *queue;
 	uint64_t began_ms, run_began_ms, deadline_ms;
@@ -113,6 +118,10 @@ struct coord {
 	struct totals eval;
 
 	struct totals join, all;	/* since the last join; of the run */
+	struct totals epoch;		/* of one of the ledger: */
+	uint64_t epoch_number;
+	struct pack block, block_after;	/* of a lease */
+	uint64_t counts;		/* requests to count a split */
 	double trained_before;		/* seconds, by the checkpoint */
 	struct text output, warnings;
 	int status;
@@ -179,16 +188,43 @@ bool sync_running(const struct coord *);
  * begins again.  Leases are to be taken back first.
  */
 void sync_reset(struct coord *);
+/* ---- coord_data.c ---- */
+
+/* Is everything known that is needed to give out steps? */
+bool data_ready(const struct coord *);
+/* Have splits counted by those who can. */
+void data_count(struct coord *);
+/* The worker is gone: somebody else is to count, and to read its stream. */
+void data_take_back(struct coord *, struct member *);
+int data_counted(struct coord *, struct member *, const struct message *,
+		 uint64_t now_ms, struct fail *);
+void data_refused(struct coord *, struct member *, const struct message *,
+		  uint64_t now_ms);
+/* What the ledger has for a worker; as queue_lease(). */
+size_t data_lease(struct coord *, struct member *, uint64_t limit,
+		  struct lease_terms *);
+/* Its frames, which are good until the next lease. */
+void data_describe(struct coord *, const struct lease_terms *,
+		   struct message *);
+/* A step of the ledger is done. */
+void data_done(struct coord *, const struct step *, const struct result *,
+	       const float *scores, const unsigned char *positive,
+	       uint64_t now_ms);
+/* An epoch is at the front of the queue: 1: it is behind us. */
+int data_epoch(struct coord *, const struct request *, uint64_t now_ms);
+/* Can the ledger do that? */
+int data_check(const struct coord *, const struct request *, struct fail *);
 
 /* ---- coord_report.c ---- */
 
-void report_step(struct coord *, const char *id, const struct result *,
-		 const char *worker, const float *scores,
-		 const unsigned char *positive);
+void report_step(struct coord *, const struct step *,
+		 const struct result *, const char *worker,
+		 const float *scores, const unsigned char *positive);
 void report_error(struct coord *, const char *id, const char *op,
 		  uint64_t step, const char *worker, const char *why);
-void report_cancelled(void *coord, const char *id, uint64_t steps);
+void report_cancelled(void *coord, const struct request *, uint64_t steps);
 void report_passed_over(struct coord *, const struct request *);
+void report_epoch(struct coord *, const char *id, uint64_t now_ms);
 void report_totals(struct coord *, const char *id, const char *op,
 		   const struct totals *, uint64_t now_ms,
 		   const char *error);

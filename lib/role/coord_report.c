@@ -70,7 +70,7 @@ begin(struct text *out, const char *id, const char *op)
 }
 
 void
-report_step(struct coord *c, const char *id, const struct result *r,
+report_step(struct coord *c, const struct step *s, const struct result *r,
 	    const char *worker, const float *scores,
 	    const unsigned char *positive)
 {
@@ -80,8 +80,11 @@ report_step(struct coord *c, const char *id, const struct result *r,
 	if (c->o.results != RESULTS_ALL)
 		return;
 	result_add(r, c->metric, state, scores, positive);
-	begin(out, id, "train");
+	begin(out, queue_id(c->queue, r->step), "train");
 	text_add(out, ",\"step\":%llu,", (unsigned long long)r->step);
+	if (c->o.ledger)
+		text_add(out, "\"epoch\":%llu,", (unsigned long long)
+			 ledger_epoch(c->o.ledger, s->place));
 	if (worker)
 		text_add(out, "\"worker\":\"%s\",\"attempt\":%llu,", worker,
 			 (unsigned long long)r->attempt);
@@ -115,13 +118,13 @@ report_error(struct coord *c, const char *id, const char *op, uint64_t step,
 }
 
 void
-report_cancelled(void *coord, const char *id, uint64_t steps)
+report_cancelled(void *coord, const struct request *r, uint64_t steps)
 {
 	struct coord *c = coord;
 
 	if (c->o.results == RESULTS_NONE)
 		return;
-	begin(&c->output, id, "train");
+	begin(&c->output, r->id, request_name(r->op));
 	text_add(&c->output, ",\"steps\":%llu,\"cancelled\":true}\n",
 		 (unsigned long long)steps);
 }
@@ -149,15 +152,12 @@ add_staleness(struct text *out, const struct totals *t)
 	text_add(out, "]");
 }
 
-void
-report_totals(struct coord *c, const char *id, const char *op,
-	      const struct totals *t, uint64_t now, const char *error)
+/* How far we are, and what was trained or scored. */
+static void
+add_totals(struct coord *c, const struct totals *t, uint64_t now)
 {
 	struct text *out = &c->output;
 
-	if (c->o.results == RESULTS_NONE)
-		return;
-	begin(out, id, op);
 	text_add(out, ",\"step\":%llu",
 		 (unsigned long long)queue_mark(c->queue));
 	if (t != &c->eval)
@@ -175,6 +175,38 @@ report_totals(struct coord *c, const char *id, const char *op,
 	}
 	text_add(out, ",\"seconds\":");
 	line_number(out, (double)(now - t->began_ms) / 1000);
+}
+
+/* Of those that were visited and those that were not there is no other. */
+void
+report_epoch(struct coord *c, const char *id, uint64_t now)
+{
+	const uint64_t records = ledger_records(c->o.ledger);
+	struct text *out = &c->output;
+
+	if (c->o.results == RESULTS_NONE)
+		return;
+	begin(out, id, "epoch");
+	text_add(out, ",\"epoch\":%llu",
+		 (unsigned long long)c->epoch_number);
+	add_totals(c, &c->epoch, now);
+	text_add(out, ",\"records\":%llu", (unsigned long long)records);
+	if (c->epoch.examples < records)
+		text_add(out, ",\"missed\":%llu", (unsigned long long)
+			 (records - c->epoch.examples));
+	text_add(out, "}\n");
+}
+
+void
+report_totals(struct coord *c, const char *id, const char *op,
+	      const struct totals *t, uint64_t now, const char *error)
+{
+	struct text *out = &c->output;
+
+	if (c->o.results == RESULTS_NONE)
+		return;
+	begin(out, id, op);
+	add_totals(c, t, now);
 	if (error) {
 		text_add(out, ",\"error\":");
 		line_string(out, error);

@@ -209,7 +209,7 @@ sync_committed(struct coord *c)
 	struct result r;
 
 	rounds_result(c->rounds, &r, &scores, &positive);
-	report_step(c, queue_id(c->queue, r.step), &r, NULL, scores,
+	report_step(c, queue_step(c->queue, r.step), &r, NULL, scores,
 		    positive);
 	totals_add(&c->join, c, &r, scores, positive);
 	totals_add(&c->all, c, &r, NULL, NULL);

@@ -34,11 +34,13 @@ say_plan(struct coord *c, struct member *w)
 	m.plan.server = WIRE_NONE;
 	m.plan.step = queue_mark(c->queue);
 	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
-	m.frames = 2;
+	m.frames = c->o.ledger ? 3 : 2;
 	m.frame[0] = (struct frame){ c->model_frame.data,
 				     c->model_frame.size, NULL };
 	m.frame[1] = (struct frame){ c->plan_frame.data, c->plan_frame.size,
 				     NULL };
+	m.frame[2] = (struct frame){ c->format_frame.data,
+				     c->format_frame.size, NULL };
 	outbox_send(c->outbox, w->peer, &m);
 }
 
@@ -78,7 +80,7 @@ new_member(struct coord *c, const struct message *hello)
 
 	m->role = (enum role)hello->hello.role;
 	m->life = hello->hello.life;
-	m->cut = WIRE_NONE;
+	m->cut = m->stream = WIRE_NONE;
 	m->index = hello->hello.index != WIRE_NONE ? hello->hello.index :
 		c->workers_named;
 	if (m->role == ROLE_WORKER && hello->hello.index == WIRE_NONE)
@@ -149,6 +151,7 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	/* It gives up what it had: see worker_up(). */
 	take_back(c, w);
 	shard_back(c, w);
+	data_take_back(c, w);
 	w->peer = peer;
 	w->heard = now;
 	w->gone = w->ready = w->wants_cut = false;
@@ -221,6 +224,7 @@ workers_lost(struct coord *c, struct member *w)
 		report_warning(c, "%s is gone", w->name);
 	take_back(c, w);
 	shard_back(c, w);
+	data_take_back(c, w);
 	w->wants_cut = false;
 	let_go(c, w);
 }
@@ -307,7 +311,9 @@ lease_to(struct coord *c, struct member *w)
 	struct leased *slot = w->lease;
 	struct lease_terms terms;
 
-	if (queue_lease(c->queue, w, c->o.pack, lease_limit(c), &terms) == 0)
+	if ((c->o.ledger ? data_lease(c, w, lease_limit(c), &terms) :
+	     queue_lease(c->queue, w, c->o.pack, lease_limit(c),
+			 &terms)) == 0)
 		return false;
 	while (slot->id != 0)
 		slot++;
@@ -321,6 +327,8 @@ lease_to(struct coord *c, struct member *w)
 	m.lease.rate = message_float_bits(terms.learning_rate);
 	m.lease.pass = terms.pass;
 	m.lease.more = terms.more;
+	if (c->o.ledger)
+		data_describe(c, &terms, &m);
 	if (outbox_send(c->outbox, w->peer, &m) < 0)
 		workers_lost(c, w);
 	return true;
@@ -369,7 +377,7 @@ lease_progress(struct coord *c, struct member *w, uint64_t id)
 static void
 take_result(struct coord *c, struct member *w, const struct message *m,
 	    const struct result *r, const float *scores,
-	    const unsigned char *positive)
+	    const unsigned char *positive, uint64_t now)
 {
 	const struct step *step = queue_step(c->queue, r->step);
 	const bool failed = c->failing && c->failed_step == r->step;
@@ -379,10 +387,10 @@ take_result(struct coord *c, struct member *w, const struct message *m,
 		return;
 	}
 	if (step && !r->voided && !failed) {
-		report_step(c, queue_id(c->queue, r->step), r, w->name,
-			    scores, positive);
+		report_step(c, step, r, w->name, scores, positive);
 		totals_add(&c->join, c, r, scores, positive);
 		totals_add(&c->all, c, r, NULL, NULL);
+		data_done(c, step, r, scores, positive, now);
 		queue_end(c->queue, r->step);
 	}
 	lease_progress(c, w, m->request);
@@ -390,7 +398,7 @@ take_result(struct coord *c, struct member *w, const struct message *m,
 
 static int
 take_done(struct coord *c, struct member *w, const struct message *m,
-	  struct fail *f)
+	  uint64_t now, struct fail *f)
 {
 	struct unpack u = unpack_from(m->frame[0].data, m->frame[0].size);
 	const unsigned char *positive;
@@ -413,7 +421,7 @@ take_done(struct coord *c, struct member *w, const struct message *m,
 	for (uint64_t i = 0; i < m->done.count; i++) {
 		if (!result_read(&u, &r, c->metrics) || r.scores > left)
 			break;
-		take_result(c, w, m, &r, scores + at, positive + at);
+		take_result(c, w, m, &r, scores + at, positive + at, now);
 		at += r.scores;
 		left -= r.scores;
 	}
@@ -468,7 +476,10 @@ workers_evaluate(struct coord *c, const struct request *r, uint64_t now)
 		c->shards_back_count = 0;
 		totals_reset(&c->eval, now);
 	}
-	pack_array(&files, r->files);
+	if (r->files == 0 && c->o.ledger)
+		ledger_write_files(c->o.ledger, &files);
+	else
+		pack_array(&files, r->files);
 	for (size_t i = 0; i < r->files; i++)
 		pack_text(&files, r->file[i]);
 	for (struct member *w = c->member; w; w = w->next) {
@@ -549,7 +560,7 @@ evaluation_refused(struct coord *c, struct member *w,
 
 static int
 hear_member(struct coord *c, struct member *w, const struct message *m,
-	    struct fail *f)
+	    uint64_t now, struct fail *f)
 {
 	const struct message pong = message_answer(m, MESSAGE_PONG);
 	char text[MESSAGE_BLOB + 1];
@@ -560,7 +571,7 @@ hear_member(struct coord *c, struct member *w, const struct message *m,
 		w->exhausted = false;
 		break;
 	case MESSAGE_DONE:
-		return take_done(c, w, m, f);
+		return take_done(c, w, m, now, f);
 	case MESSAGE_FAILED:
 		take_failed(c, w, m);
 		break;
@@ -575,8 +586,11 @@ hear_member(struct coord *c, struct member *w, const struct message *m,
 		break;
 	case MESSAGE_EVALUATED:
 		return take_evaluated(c, w, m, f);
+	case MESSAGE_INDEXED:
+		return data_counted(c, w, m, now, f);
 	case MESSAGE_REFUSED:
 		evaluation_refused(c, w, m);
+		data_refused(c, w, m, now);
 		break;
 	case MESSAGE_LOST:
 		message_text(m, text, sizeof(text));
@@ -616,7 +630,7 @@ workers_hear(struct coord *c, uint64_t peer, const struct message *m,
 		status = hello(c, peer, m, now, &f);
 	} else if (w) {
 		w->heard = now;
-		status = hear_member(c, w, m, &f);
+		status = hear_member(c, w, m, now, &f);
 	} else if (m->kind != MESSAGE_BYE && m->kind != MESSAGE_PONG) {
 		status = fail(&f, FAIL_PROTOCOL, "say HELLO first");
 	}

@@ -1,10 +1,13 @@
 lib_libps_a_SOURCES += \
+	%D%/block.c \
+	%D%/block.h \
 	%D%/chunk.c \
 	%D%/chunk.h \
 	%D%/client.c \
 	%D%/client.h \
 	%D%/coord.c \
 	%D%/coord.h \
+	%D%/coord_data.c \
 	%D%/coord_inside.h \
 	%D%/coord_report.c \
 	%D%/coord_sync.c \
@@ -15,6 +18,8 @@ lib_libps_a_SOURCES += \
 	%D%/evaluator.h \
 	%D%/fleet.c \
 	%D%/fleet.h \
+	%D%/ledger.c \
+	%D%/ledger.h \
 	%D%/line.c \
 	%D%/line.h \
 	%D%/outbox.h \

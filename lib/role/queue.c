@@ -9,6 +9,7 @@ struct order {
 	struct request request;
 	uint64_t given;		/* steps that have a number */
 	uint64_t ended;
+	bool begun;		/* an epoch: its steps are known */
 	struct order *next;
 };
 
@@ -19,6 +20,7 @@ struct queue {
 	uint64_t mark, next, pass;
 	uint64_t ahead;		/* of the mark: how far steps may be */
 	size_t running, returned;
+	struct ledger *ledger;	/* or NULL */
 };
 
 struct queue *
@@ -75,6 +77,12 @@ queue_put(struct queue *q, struct request *r)
 	q->orders++;
 }
 
+void
+queue_follow(struct queue *q, struct ledger *ledger)
+{
+	q->ledger = ledger;
+}
+
 size_t
 queue_requests(const struct queue *q)
 {
@@ -124,7 +132,9 @@ first_with_steps(const struct queue *q)
 	while (o && o->request.op == REQUEST_TRAIN &&
 	       o->given == o->request.steps)
 		o = o->next;
-	return o && o->request.op == REQUEST_TRAIN ? o : NULL;
+	if (o && o->request.op == REQUEST_TRAIN)
+		return o;
+	return o && o->begun && o->given < o->request.steps ? o : NULL;
 }
 
 static void
@@ -135,7 +145,34 @@ describe(const struct queue *q, const struct order *o, struct lease_terms *l)
 	l->batch = o->request.batch;
 	l->learning_rate = o->request.learning_rate;
 	l->pass = q->pass;
-	l->more = next && next->request.batch == l->batch;
+	/* What a step of a ledger reads is known when it is leased. */
+	l->more = next && next->request.batch == l->batch && !q->ledger;
+}
+
+/* Lease this one, and those behind it that go with it. */
+static size_t
+lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
+	  struct lease_terms *l)
+{
+	const struct step first = *at(q, number);
+	const uint64_t run = q->ledger ? ledger_run(q->ledger, first.place) :
+		most;
+
+	if (most > run)
+		most = (size_t)run;
+	*l = (struct lease_terms){ .first = number, .place = first.place,
+				   .attempt = first.attempts + 1 };
+	describe(q, first.order, l);
+	while (l->count < most && number < q->next &&
+	       at(q, number)->state == first.state &&
+	       at(q, number)->order == first.order &&
+	       at(q, number)->attempts == first.attempts &&
+	       (!q->ledger ||
+		at(q, number)->place == first.place + l->count)) {
+		take(q, number++, worker);
+		l->count++;
+	}
+	return l->count;
 }
 
 /* Steps that came back, the lowest first. */
@@ -144,23 +181,10 @@ lease_returned(struct queue *q, void *worker, size_t most,
 	       struct lease_terms *l)
 {
 	uint64_t number = q->mark;
-	struct step *first;
 
 	while (at(q, number)->state != STEP_RETURNED)
 		number++;
-	first = at(q, number);
-	l->first = number;
-	l->attempt = first->attempts + 1;
-	l->count = 0;
-	describe(q, first->order, l);
-	while (l->count < most && number < q->next &&
-	       at(q, number)->state == STEP_RETURNED &&
-	       at(q, number)->order == first->order &&
-	       at(q, number)->attempts + 1 == l->attempt) {
-		take(q, number++, worker);
-		l->count++;
-	}
-	return l->count;
+	return lease_run(q, worker, number, most, l);
 }
 
 size_t
@@ -191,6 +215,50 @@ queue_lease(struct queue *q, void *worker, size_t most, uint64_t limit,
 	return most;
 }
 
+/* Number the steps from here on up to the limit. */
+static void
+number_steps(struct queue *q, uint64_t limit, uint64_t streams)
+{
+	struct order *o;
+
+	while (q->next < limit && (o = first_with_steps(q))) {
+		const uint64_t place = ledger_take(q->ledger, streams);
+
+		*at(q, q->next++) = (struct step){
+			.state = STEP_WAITING, .order = o, .place = place,
+			.stream = ledger_stream(q->ledger, place)
+		};
+		o->given++;
+	}
+}
+
+size_t
+queue_lease_stream(struct queue *q, void *worker, size_t most,
+		   uint64_t limit, const struct lease_choice *choice,
+		   struct lease_terms *l)
+{
+	uint64_t found = UINT64_MAX;
+
+	if (q->returned > 0)
+		return lease_returned(q, worker, most, l);
+	if (limit > q->mark + q->ahead + 1)
+		limit = q->mark + q->ahead + 1;
+	if (limit > q->mark + choice->ahead)
+		limit = q->mark + choice->ahead;
+	number_steps(q, limit, choice->streams);
+	for (uint64_t i = q->mark; i < q->next; i++) {
+		if (at(q, i)->state != STEP_WAITING)
+			continue;
+		if (found == UINT64_MAX)
+			found = i;
+		if (at(q, i)->stream == choice->stream) {
+			found = i;
+			break;
+		}
+	}
+	return found == UINT64_MAX ? 0 : lease_run(q, worker, found, most, l);
+}
+
 static void
 forget_order(struct queue *q, const struct order *o)
 {
@@ -211,7 +279,7 @@ queue_end(struct queue *q, uint64_t number)
 	q->running -= s->state == STEP_LEASED;
 	q->returned -= s->state == STEP_RETURNED;
 	s->state = STEP_ENDED;
-	if (++s->order->ended == s->order->request.steps)
+	if (++s->order->ended == s->order->request.steps && !s->order->begun)
 		forget_order(q, s->order);
 	while (q->mark < q->next && at(q, q->mark)->state == STEP_ENDED)
 		q->mark++;
@@ -233,25 +301,37 @@ queue_return(struct queue *q, const void *worker)
 	return count;
 }
 
-size_t
-queue_cancel(struct queue *q,
-	     void (*tell)(void *to, const char *id, uint64_t steps), void *to)
+/* What was never leased another step can read. */
+static void
+end_all(struct queue *q)
 {
-	size_t count = 0;
-
-	while (q->front && q->front->request.op == REQUEST_TRAIN) {
-		const struct order *o = q->front;
-
-		if (tell)
-			tell(to, o->request.id, o->request.steps - o->ended);
-		drop_order(q, &q->front);
-		count++;
-	}
-	for (uint64_t i = q->mark; i < q->next; i++)
+	for (uint64_t i = q->mark; i < q->next; i++) {
+		if (at(q, i)->state == STEP_WAITING)
+			ledger_return(q->ledger, at(q, i)->place);
 		at(q, i)->state = STEP_ENDED;
+	}
 	q->mark = q->next;
 	q->running = q->returned = 0;
 	q->pass++;
+}
+
+size_t
+queue_cancel(struct queue *q,
+	     void (*tell)(void *to, const struct request *, uint64_t steps),
+	     void *to)
+{
+	size_t count = 0;
+
+	while (q->front && (q->front->request.op == REQUEST_TRAIN ||
+			    q->front->begun)) {
+		const struct order *o = q->front;
+
+		if (tell)
+			tell(to, &o->request, o->request.steps - o->ended);
+		drop_order(q, &q->front);
+		count++;
+	}
+	end_all(q);
 	return count;
 }
 
@@ -267,6 +347,26 @@ queue_pass(struct queue *q)
 {
 	drop_order(q, &q->front);
 	q->pass++;
+}
+
+void
+queue_begin(struct queue *q, uint64_t steps)
+{
+	struct order *o = q->front;
+
+	o->request.steps = steps;
+	o->request.epochs--;
+	o->given = o->ended = 0;
+	o->begun = true;
+}
+
+bool
+queue_begun(const struct queue *q, uint64_t *left)
+{
+	const struct order *o = q->front;
+
+	*left = o && o->begun ? o->request.steps - o->ended : 0;
+	return o && o->begun;
 }
 
 uint64_t
@@ -299,7 +399,7 @@ queue_waiting(const struct queue *q)
 	uint64_t steps = 0;
 
 	for (const struct order *o = q->front;
-	     o && o->request.op == REQUEST_TRAIN; o = o->next)
+	     o && (o->request.op == REQUEST_TRAIN || o->begun); o = o->next)
 		steps += o->request.steps - o->ended;
 	return steps;
 }

@@ -10,10 +10,14 @@
  * A step's number is given out when it is leased, in order, without gaps, and
  * never again.  A step that comes back (its worker died) is leased again,
  * before new ones, lowest number first.
+ *
+ * With a ledger the numbers up to some distance are given out by streams, so
+ * that a worker keeps to its own.
  */
 #ifndef PS_QUEUE_H
 #define PS_QUEUE_H
 
+#include "role/ledger.h"
 #include "role/request.h"
 #include "role/window.h"
 
@@ -28,6 +32,8 @@ void queue_free(struct queue *);
  * have.
  */
 void queue_bound(struct queue *, uint64_t ahead);
+/* Every step has a place in the ledger, which is borrowed. */
+void queue_follow(struct queue *, struct ledger *);
 
 /* Takes what the request holds and empties it. */
 void queue_put(struct queue *, struct request *);
@@ -44,17 +50,33 @@ struct lease_terms {
 	uint64_t pass;			/* barriers and cancellations so far */
 	bool more;			/* steps like these come behind them,
 					   with no barrier between */
+	uint64_t place;			/* of the first, in the ledger */
 };
 size_t queue_lease(struct queue *, void *worker, size_t most, uint64_t limit,
 		   struct lease_terms *);
 
-/* A step as it stands. */
+/*
+ * The same with a ledger, steps whose records are in sequence: of a stream, if
+ * there are any, else of the one that is furthest behind.
+ */
+struct lease_choice {
+	uint64_t stream;	/* WIRE_NONE: any */
+	uint64_t streams;	/* of an epoch that begins */
+	uint64_t ahead;		/* of the mark, at most, numbers are looked
+				   at */
+};
+size_t queue_lease_stream(struct queue *, void *worker, size_t most,
+			  uint64_t limit, const struct lease_choice *,
+			  struct lease_terms *);
+
+/* A step as it stands; one that waits has a number, but was never leased. */
 struct step {
-	enum step_state { STEP_NONE, STEP_LEASED, STEP_RETURNED, STEP_ENDED }
-		state;
+	enum step_state { STEP_NONE, STEP_WAITING, STEP_LEASED, STEP_RETURNED,
+			  STEP_ENDED } state;
 	uint64_t attempts;
 	void *worker;
 	struct order *order;
+	uint64_t place, stream;		/* in the ledger */
 };
 
 /* NULL if it has ended or never began. */
@@ -73,15 +95,23 @@ size_t queue_return(struct queue *, const void *worker);
  * Give up every train request in front of the first barrier.  For each one
  * that had steps left, tell is called with how many had not ended (it may be
  * NULL).  Its steps are ended; which ones were under way: queue_mark() before
- * and queue_next() after.
+ * and queue_next() after.  An epoch that has begun is given up, too.
  */
 size_t queue_cancel(struct queue *,
-		    void (*tell)(void *to, const char *id, uint64_t steps),
+		    void (*tell)(void *to, const struct request *,
+				 uint64_t steps),
 		    void *to);
 
 /* The barrier at the front, or NULL; and go on behind it. */
 const struct request *queue_barrier(const struct queue *);
 void queue_pass(struct queue *);
+
+/*
+ * The barrier is an epoch, which now has steps to be leased: it stays at the
+ * front.  Has it begun, and how many steps have not ended?
+ */
+void queue_begin(struct queue *, uint64_t steps);
+bool queue_begun(const struct queue *, uint64_t *left);
 
 uint64_t queue_mark(const struct queue *);	/* all steps below ended */
 uint64_t queue_next(const struct queue *);	/* the next new number */

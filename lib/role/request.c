@@ -12,7 +12,8 @@
 
 static const char *const names[] = {
 	[REQUEST_NONE] = "", [REQUEST_TRAIN] = "train",
-	[REQUEST_EVAL] = "eval", [REQUEST_JOIN] = "join",
+	[REQUEST_EPOCH] = "epoch", [REQUEST_EVAL] = "eval",
+	[REQUEST_JOIN] = "join",
 	[REQUEST_SAVE] = "save", [REQUEST_STOP] = "stop",
 	[REQUEST_BAD] = "request"
 };
@@ -70,11 +71,32 @@ set_number(struct request *r, const char *key, const char *value,
 	if (strcmp(key, "steps") == 0 && text_uint(value, &r->steps) &&
 	    r->steps > 0)
 		return 0;
+	if (strcmp(key, "epochs") == 0 && text_uint(value, &r->epochs) &&
+	    r->epochs > 0)
+		return 0;
 	if (strcmp(key, "learning_rate") == 0 &&
 	    text_float(value, &r->learning_rate) && r->learning_rate > 0)
 		return 0;
 	return fail(f, FAIL_DATA, "%s=%s means nothing here (batch=N, "
 		    "steps=N, learning_rate=X do)", key, value);
+}
+
+/* "epoch [N] [learning_rate=X]" */
+static int
+read_epoch_word(struct request *r, char *word, struct fail *f)
+{
+	char *equals = strchr(word, '=');
+
+	if (!equals && (!text_uint(word, &r->epochs) || r->epochs == 0))
+		return fail(f, FAIL_DATA, "epoch '%s': not a number of "
+			    "epochs", word);
+	if (!equals)
+		return 0;
+	*equals = '\0';
+	if (strcmp(word, "learning_rate") == 0)
+		return set_number(r, word, equals + 1, f);
+	return fail(f, FAIL_DATA, "%s=%s means nothing to an epoch "
+		    "(learning_rate=X does)", word, equals + 1);
 }
 
 /* What stands behind "train": a number of steps, key=value. */
@@ -98,9 +120,6 @@ read_words(struct request *r, char *line, struct fail *f)
 	char *rest, *word = strtok_r(line, BLANKS, &rest);
 
 	r->op = find_op(word);
-	if (strcmp(word, "epoch") == 0)		/* kept, so that no id is it */
-		return fail(f, FAIL_DATA, "epoch: workers read inputs of "
-			    "their own and know no common pass; say train N");
 	if (r->op == REQUEST_NONE) {
 		r->op = REQUEST_TRAIN;
 		r->id = as_json(word);
@@ -108,13 +127,17 @@ read_words(struct request *r, char *line, struct fail *f)
 			return fail(f, FAIL_DATA, "an id that is not UTF-8");
 		if (!strtok_r(NULL, BLANKS, &rest))
 			return 0;
-		return fail(f, FAIL_DATA, "'%s' is no request (train, eval, "
-			    "join, save, stop, a bare id or a JSON object)",
+		return fail(f, FAIL_DATA, "'%s' is no request (train, epoch, "
+			    "eval, join, save, stop, a bare id or a JSON "
+			    "object)",
 			    word);
 	}
 	while ((word = strtok_r(NULL, BLANKS, &rest))) {
 		if (r->op == REQUEST_TRAIN) {
 			if (read_train_word(r, word, f) < 0)
+				return -1;
+		} else if (r->op == REQUEST_EPOCH) {
+			if (read_epoch_word(r, word, f) < 0)
 				return -1;
 		} else if (r->op == REQUEST_EVAL) {
 			add_file(r, word);
@@ -171,15 +194,19 @@ read_member(struct request *r, const char *key, json_t *value,
 static int
 check_members(const struct request *r, json_t *object, struct fail *f)
 {
-	static const char *const train[] = { "steps", "batch",
-					     "learning_rate" };
+	static const char *const train[] = { "steps", "batch" };
 
 	if (r->files > 0 && r->op != REQUEST_EVAL)
 		return fail(f, FAIL_DATA, "\"files\" are for eval");
-	for (size_t i = 0; i < 3 && r->op != REQUEST_TRAIN; i++)
+	for (size_t i = 0; i < 2 && r->op != REQUEST_TRAIN; i++)
 		if (json_object_get(object, train[i]))
 			return fail(f, FAIL_DATA, "\"%s\" is for train",
 				    train[i]);
+	if (r->op != REQUEST_EPOCH && json_object_get(object, "epochs"))
+		return fail(f, FAIL_DATA, "\"epochs\" is for epoch");
+	if (r->op != REQUEST_TRAIN && r->op != REQUEST_EPOCH &&
+	    json_object_get(object, "learning_rate"))
+		return fail(f, FAIL_DATA, "\"learning_rate\" is for train");
 	return 0;
 }
 
@@ -209,7 +236,7 @@ request_read(struct request *r, const char *line, struct fail *f)
 {
 	int status;
 
-	*r = (struct request){ .steps = 1 };
+	*r = (struct request){ .steps = 1, .epochs = 1 };
 	line += strspn(line, BLANKS);
 	if (*line == '\0' || *line == '#')
 		return 0;

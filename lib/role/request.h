@@ -12,7 +12,8 @@
 
 enum request_op {
 	REQUEST_NONE,		/* a blank line, or a comment */
-	REQUEST_TRAIN, REQUEST_EVAL, REQUEST_JOIN, REQUEST_SAVE, REQUEST_STOP,
+	REQUEST_TRAIN, REQUEST_EPOCH, REQUEST_EVAL, REQUEST_JOIN,
+	REQUEST_SAVE, REQUEST_STOP,
 	REQUEST_BAD		/* none of these: its turn is an error */
 };
 
@@ -20,6 +21,7 @@ struct request {
 	enum request_op op;
 	char *id;		/* as JSON ("\"7\""), or NULL: it has none */
 	uint64_t steps;		/* TRAIN */
+	uint64_t epochs;	/* EPOCH */
 	uint64_t batch;		/* examples of a step; 0: the usual */
 	float learning_rate;	/* 0: the schedules' */
 	char **file;		/* EVAL: files of them */

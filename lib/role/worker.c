@@ -1,7 +1,9 @@
 #include "role/worker.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "model/compute.h"
+#include "role/block.h"
 #include "role/client.h"
 #include "role/evaluation.h"
 #include "wire/result.h"
@@ -23,6 +25,8 @@ struct lease {
 	struct metric_state scores;	/* theirs */
 	bool cancelled;
 	uint64_t slot, slots;	/* of a round; slots 0: of none */
+	struct text block, after;	/* frames of the coordinator's data */
+	uint64_t from;			/* its first step's, in the block */
 };
 
 /*
@@ -73,7 +77,6 @@ struct worker {
 	struct work *pushing;
 	struct work *aside;	/* its turn comes after an older round's */
 	uint64_t waiting_for;	/* the lease that has_batch is for */
-	struct worker_next wanted;
 	struct pack out;
 
 	struct worker_evaluation evaluation;
@@ -81,6 +84,11 @@ struct worker {
 	struct evaluation score;
 	struct batch eval_batch;
 	bool evaluating, eval_pulling;
+	struct span_format format;	/* of the coordinator's data, */
+	bool leased_data;		/* if there are any */
+	struct message index_request;
+	struct text index;		/* the span's frame */
+	bool indexing;
 	uint64_t evaluations, steps, examples;
 	char text[128];
 };
@@ -152,7 +160,11 @@ worker_free(struct worker *w)
 	for (size_t i = 0; i < MAX_LEASES; i++) {
 		pack_release(&w->lease[i].results);
 		metric_release(&w->lease[i].scores);
+		text_release(&w->lease[i].block);
+		text_release(&w->lease[i].after);
 	}
+	text_release(&w->index);
+	free(w->format.name);
 	pack_release(&w->out);
 	free(w);
 }
@@ -190,6 +202,14 @@ static struct lease *
 lease_at(struct worker *w, size_t i)
 {
 	return &w->lease[(w->lease_first + i) % MAX_LEASES];
+}
+
+static void
+keep_frame(struct text *to, const struct message *m, size_t i)
+{
+	text_reset(to);
+	if (i < m->frames)
+		text_add_bytes(to, m->frame[i].data, m->frame[i].size);
 }
 
 /*
@@ -270,7 +290,8 @@ take_lease(struct worker *w, const struct message *m, struct fail *f)
 		return 0;
 	if (!w->client || w->leases == MAX_LEASES || m->lease.count == 0 ||
 	    m->lease.count > MAX_PACK || m->lease.batch == 0 ||
-	    m->lease.first > UINT64_MAX - m->lease.count)
+	    m->lease.first > UINT64_MAX - m->lease.count ||
+	    (m->frames > 0) != w->leased_data)
 		return fail(f, FAIL_PROTOCOL, "a lease that cannot be");
 	l->id = m->request;
 	l->first = l->next = m->lease.first;
@@ -285,6 +306,9 @@ take_lease(struct worker *w, const struct message *m, struct fail *f)
 	l->slots = m->lease.slots;
 	l->count = 0;
 	l->cancelled = w->exhausted;	/* it will come back */
+	l->from = m->lease.from;
+	keep_frame(&l->block, m, 0);
+	keep_frame(&l->after, m, 1);
 	pack_reset(&l->results);
 	metric_reset(&l->scores);
 	w->leases++;
@@ -370,6 +394,7 @@ worker_up(struct worker *w, uint64_t peer, uint64_t now)
 	if (early(w))
 		w->pulling->pass = WIRE_NONE;
 	end_evaluation(w);
+	w->indexing = false;
 }
 
 void
@@ -382,6 +407,25 @@ worker_down(struct worker *w, uint64_t peer, uint64_t now)
 	}
 	w->up = w->welcome = w->ready_said = false;
 	w->down_since = now;
+}
+
+/* Either we have inputs, or the coordinator has. */
+static int
+take_format(struct worker *w, const struct message *m, struct fail *f)
+{
+	w->leased_data = m->frames > 2;
+	if (w->leased_data && w->options.inputs)
+		return fail(f, FAIL_USAGE, "inputs are named here, but the "
+			    "coordinator %s has data of its own for all "
+			    "workers (ps-coord -d): name them there or here",
+			    w->options.coordinator);
+	if (!w->leased_data && !w->options.inputs)
+		return fail(f, FAIL_USAGE, "no input: name files, - or "
+			    "pipe:COMMAND here, or data for all workers at "
+			    "the coordinator (ps-coord -d)");
+	return w->leased_data ? block_read_format(&w->format,
+						  m->frame[2].data,
+						  m->frame[2].size, f) : 0;
 }
 
 static int
@@ -398,6 +442,8 @@ take_plan(struct worker *w, const struct message *m, uint64_t now,
 	if (w->model)
 		return fail(f, FAIL_AGAIN, "the coordinator has begun "
 			    "another run");
+	if (take_format(w, m, f) < 0)
+		return -1;
 	if (plan_read_model(&w->source, m->frame[0].data, m->frame[0].size,
 			    f) < 0)
 		return -1;
@@ -515,18 +561,6 @@ worker_put_back(struct worker *w, struct batch *batch)
 	return true;
 }
 
-const struct worker_next *
-worker_next(struct worker *w)
-{
-	const struct lease *l = next_lease(w);
-
-	if (!l || worker_want(w) == 0)
-		return NULL;
-	w->wanted = (struct worker_next){ l->next, l->slot, l->slots,
-					  l->attempt, l->batch };
-	return &w->wanted;
-}
-
 /* A step that has been computed goes into its lease's results. */
 static void
 note_result(struct worker *w, struct work *work, uint64_t now_us)
@@ -628,7 +662,7 @@ make_way(struct worker *w, uint64_t now_us)
 		w->aside = NULL;
 	}
 	if (next && next->slots > 0 && w->has_batch && !has) {
-		w->has_batch = !w->options.assigned;
+		w->has_batch = !w->leased_data;
 		w->waiting_for = next->id;
 	} else if (has && next && has->slots > 0 && has != next && !w->aside) {
 		w->aside = begin_work(w, has, now_us);
@@ -856,6 +890,113 @@ worker_bad_data(struct worker *w, const struct fail *why)
 	worker_exhausted(w, WIRE_NONE);	/* nothing behind it can be read */
 }
 
+/* ---- data of the coordinator's ---- */
+
+const struct span_format *
+worker_format(const struct worker *w)
+{
+	return w->leased_data ? &w->format : NULL;
+}
+
+bool
+worker_slice(const struct worker *w, struct worker_slice *s)
+{
+	const struct lease *l = worker_want(w) > 0 ? next_lease(w) : NULL;
+
+	if (!l)
+		return false;
+	s->block = (struct frame){ l->block.data, l->block.size, NULL };
+	s->from = l->from + (l->next - l->first) * l->batch;
+	s->count = l->batch;
+	return true;
+}
+
+/* Another block than those that are there already? */
+static size_t
+add_block(struct frame *frame, size_t count, const struct text *block)
+{
+	for (size_t i = 0; i < count; i++)
+		if (frame[i].size == block->size &&
+		    memcmp(frame[i].data, block->data, block->size) == 0)
+			return count;
+	frame[count] = (struct frame){ block->data, block->size, NULL };
+	return count + 1;
+}
+
+size_t
+worker_blocks(const struct worker *w, struct frame *frame, size_t most)
+{
+	const struct lease *last = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < w->leases && count < most; i++) {
+		const struct lease *l =
+			lease_at((struct worker *)(uintptr_t)w, i);
+
+		if (l->next == l->end || l->cancelled)
+			continue;
+		count = add_block(frame, count, &l->block);
+		last = l;
+	}
+	if (last && last->after.size > 0 && count < most)
+		count = add_block(frame, count, &last->after);
+	return count;
+}
+
+void
+worker_bad_block(struct worker *w, const struct fail *why)
+{
+	struct lease *l = next_lease(w);
+
+	if (l)
+		say_failed(w, l, l->next++, why);
+	drop_leases(w);
+}
+
+static void
+take_index(struct worker *w, const struct message *m)
+{
+	w->index_request = *m;
+	keep_frame(&w->index, m, 0);
+	w->index_request.frame[0] = (struct frame){ w->index.data,
+						    w->index.size, NULL };
+	w->indexing = w->welcome;
+}
+
+const struct frame *
+worker_index(const struct worker *w, uint64_t *number)
+{
+	*number = w->index_request.request;
+	return w->indexing ? &w->index_request.frame[0] : NULL;
+}
+
+void
+worker_indexed(struct worker *w, const struct span_tally *t)
+{
+	struct message m = message_answer(&w->index_request, MESSAGE_INDEXED);
+
+	pack_reset(&w->out);
+	pack_array(&w->out, t->places);
+	for (size_t i = 0; i < t->places; i++)
+		pack_uint(&w->out, t->place[i]);
+	m.indexed.term = w->plan.term;
+	m.indexed.records = t->whole ? WIRE_NONE : t->records;
+	m.frames = 1;
+	m.frame[0] = (struct frame){ w->out.data, w->out.size, NULL };
+	w->indexing = false;
+	say(w, &m);
+}
+
+void
+worker_index_failed(struct worker *w, const struct fail *why)
+{
+	const struct message m = message_refuse(&w->index_request, why->kind,
+						why->text);
+
+	w->indexing = false;
+	say(w, &m);
+}
+
 /* ---- evaluation ---- */
 
 const struct worker_evaluation *
@@ -980,6 +1121,9 @@ hear_coordinator(struct worker *w, const struct message *m, uint64_t now,
 		return 0;
 	case MESSAGE_EVALUATE:
 		return take_evaluate(w, m, f);
+	case MESSAGE_INDEX:
+		take_index(w, m);
+		return 0;
 	case MESSAGE_PING: {
 		const struct message pong = message_answer(m, MESSAGE_PONG);
 

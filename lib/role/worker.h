@@ -14,6 +14,7 @@
 #ifndef PS_WORKER_H
 #define PS_WORKER_H
 
+#include "data/span.h"
 #include "model/batch.h"
 #include "role/outbox.h"
 #include "wire/plan.h"
@@ -25,8 +26,7 @@ struct worker_options {
 	uint64_t timeout_ms;
 	uint64_t life;			/* random, new for every start */
 	uint64_t index;			/* of the task; WIRE_NONE: any */
-	bool assigned;			/* a batch is for one step and slot
-					   alone; see worker_next() */
+	bool inputs;			/* it has some of its own */
 };
 
 /* Dials the coordinator.  Options are copied, the endpoint borrowed. */
@@ -51,15 +51,11 @@ bool worker_stopped(const struct worker *);
 const struct model *worker_model(const struct worker *);
 uint64_t worker_seed(const struct worker *);	/* of the run */
 
+/* How to read what the coordinator leases; NULL: we have inputs of our own. */
+const struct span_format *worker_format(const struct worker *);
+
 /* Examples wanted for the next step that has no batch yet; 0: none. */
 size_t worker_want(const struct worker *);
-
-/* Whose batch it is that is wanted; NULL: none is.  Good until the next call
-   of the worker. */
-struct worker_next {
-	uint64_t step, slot, slots, attempt, batch;	/* slots: 0: none */
-};
-const struct worker_next *worker_next(struct worker *);
 
 /*
  * The batch is taken: its contents are swapped with an old one, whose room
@@ -74,6 +70,26 @@ void worker_exhausted(struct worker *, uint64_t records);
  * another size): its examples come first in those to be given next.
  */
 bool worker_put_back(struct worker *, struct batch *);
+
+/*
+ * With data of the coordinator's: the next step wants count records, or as
+ * many as there are, of a block (see role/block) from its record number from
+ * on, in the block's order.  Frames are good until the next message.
+ */
+struct worker_slice {
+	struct frame block;
+	uint64_t from, count;
+};
+bool worker_slice(const struct worker *, struct worker_slice *);
+/* The blocks that are needed, in that order, as far as they are known. */
+size_t worker_blocks(const struct worker *, struct frame *, size_t most);
+/* The block of the next step cannot be read. */
+void worker_bad_block(struct worker *, const struct fail *why);
+
+/* A span to be counted, or NULL; number: another one, another number. */
+const struct frame *worker_index(const struct worker *, uint64_t *number);
+void worker_indexed(struct worker *, const struct span_tally *);
+void worker_index_failed(struct worker *, const struct fail *why);
 void worker_bad_data(struct worker *, const struct fail *why);
 
 /*

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "data/reader.h"
 #include "sys/clock.h"
 
 #include <inttypes.h>
@@ -11,17 +12,24 @@
 #define MAX_BATCH	((uint64_t)1 << 24)
 #define MAX_PACK	4096
 #define MAX_IN_FLIGHT	64
+#define SPLIT_BYTES	((uint64_t)64 << 20)
+#define SHUFFLE_RECORDS	10000
+#define ORDERED_RECORDS	1024	/* of a block that is not shuffled */
+#define MAX_SHUFFLE	((uint64_t)1 << 32)
 
 enum { BACKUP = CLI_LONG, CHECKPOINT, EVERY, IN_FLIGHT, KEEP, KEEP_GOING,
-       KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, PACK, PARTITION, PLACE, PLAN,
-       PRINT_TASK, REPLICAS, RESTORE, RESULTS, SEED };
+       KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, NO_HEADER, PACK, PARTITION,
+       PLACE, PLAN, PRINT_TASK, REPLICAS, RESTORE, RESULTS, SEED, SHUFFLE,
+       SPLIT };
 
 static const struct cli_option options[] = {
 	{ 'b',          "bind",         "ENDPOINT" },
 	{ BACKUP,       "backup",       "N" },
 	{ 'B',          "batch",        "BATCH" },
 	{ CHECKPOINT,   "checkpoint",   "DIRECTORY" },
+	{ 'd',          "data",         "INPUT" },
 	{ EVERY,        "every",        "STEPS|DURATION" },
+	{ 'F',          "format",       "FORMAT" },
 	{ IN_FLIGHT,    "in-flight",    "N" },
 	{ KEEP,         "keep",         "N" },
 	{ KEEP_GOING,   "keep-going",   NULL },
@@ -30,6 +38,7 @@ static const struct cli_option options[] = {
 	{ 'm',          "model",        "MODEL" },
 	{ MIN_WORKERS,  "min-workers",  "N" },
 	{ MODE,         "mode",         "async|ssp:N|sync" },
+	{ NO_HEADER,    "no-header",    NULL },
 	{ 'o',          "output",       "FILE" },
 	{ PACK,         "pack",         "N" },
 	{ PARTITION,    "partition",    "PARTITIONER" },
@@ -41,6 +50,8 @@ static const struct cli_option options[] = {
 	{ RESULTS,      "results",      "all|errors|none" },
 	{ 's',          "servers",      "ENDPOINT,...|COUNT" },
 	{ SEED,         "seed",         "N" },
+	{ SHUFFLE,      "shuffle",      "[BUFFER]" },
+	{ SPLIT,        "split",        "SIZE" },
 	{ 0, NULL, NULL }
 };
 
@@ -85,6 +96,13 @@ check_mode(const struct coord_options *o)
 }
 
 static void
+add_input(struct coord_settings *s)
+{
+	s->input = mem_resize(s->input, s->inputs + 1, sizeof(*s->input));
+	s->input[s->inputs++] = optarg;
+}
+
+static void
 read_option(struct coord_settings *s, int c)
 {
 	struct coord_options *o = &s->o;
@@ -95,7 +113,9 @@ read_option(struct coord_settings *s, int c)
 	case BACKUP:	o->backup = cli_uint(0, WIRE_SLOTS); break;
 	case 'B':	o->batch = cli_uint(1, MAX_BATCH); break;
 	case CHECKPOINT: s->keeper.dir = optarg; break;
+	case 'd':	add_input(s); break;
 	case EVERY:	read_every(o); break;
+	case 'F':	o->format.name = optarg; break;
 	case IN_FLIGHT:	o->in_flight = cli_uint(1, MAX_IN_FLIGHT); break;
 	case KEEP:	s->keeper.keep = cli_uint(0, UINT64_MAX); break;
 	case KEEP_GOING: o->keep_going = true; break;
@@ -104,6 +124,7 @@ read_option(struct coord_settings *s, int c)
 	case 'm':	s->model = optarg; break;
 	case MIN_WORKERS: o->min_workers = cli_uint(0, 1 << 20); break;
 	case MODE:	read_mode(o); break;
+	case NO_HEADER:	o->format.no_header = true; break;
 	case 'o':	s->output = optarg; break;
 	case PACK:	o->pack = cli_uint(1, MAX_PACK); break;
 	case PARTITION:
@@ -122,6 +143,10 @@ read_option(struct coord_settings *s, int c)
 			break;
 	case 's':	s->servers = optarg; break;
 	case SEED:	o->seed = cli_uint(0, UINT64_MAX); break;
+	case SHUFFLE:	s->shuffle = optarg ? cli_uint(1, MAX_SHUFFLE) :
+				SHUFFLE_RECORDS;
+			break;
+	case SPLIT:	s->split = cli_bytes(); break;
 	}
 }
 
@@ -183,6 +208,19 @@ read_cluster(struct coord_settings *s)
 	read_servers(s);
 }
 
+static void
+check_data(const struct coord_settings *s)
+{
+	const struct span_format *how = &s->o.format;
+
+	if (how->name && !reader_format(how->name))
+		cli_usage("-F: there is no format '%s'", how->name);
+	if (s->inputs == 0 && (how->name || how->no_header || s->shuffle ||
+			       s->split))
+		cli_usage("-F, --no-header, --shuffle and --split are for "
+			  "data, and none are given: say -d");
+}
+
 void
 coord_settings_read(struct coord_settings *s, int argc, char **argv)
 {
@@ -200,6 +238,7 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 			  argv[optind + 1]);
 	if (optind < argc)
 		s->requests = argv[optind];
+	check_data(s);
 	s->o.timeout_ms = s->common.timeout_ms;
 	check_mode(&s->o);
 	read_cluster(s);
@@ -219,9 +258,34 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 	}
 }
 
+int
+coord_settings_ledger(struct coord_settings *s, const struct model *model,
+		      struct fail *f)
+{
+	const struct ledger_options o = {
+		.seed = s->o.seed, .batch = s->o.batch, .unit = s->o.pack,
+		.buffer = s->shuffle ? s->shuffle : ORDERED_RECORDS,
+		.shuffle = s->shuffle > 0
+	};
+	struct splits splits;
+
+	if (s->inputs == 0)
+		return 0;
+	if (splits_cut(&splits, s->input, s->inputs, &s->o.format,
+		       model_label(model) != NULL,
+		       s->split ? s->split : SPLIT_BYTES, f) < 0) {
+		splits_release(&splits);
+		return -1;
+	}
+	s->o.ledger = ledger_new(&o, &splits);
+	return 0;
+}
+
 void
 coord_settings_release(struct coord_settings *s)
 {
+	ledger_free(s->o.ledger);
+	free(s->input);
 	free(s->o.server);
 	free(s->server_list);
 	cluster_release(&s->cluster);

@@ -11,13 +11,14 @@
 
 #define COORD_USAGE \
 	"[-b endpoint] [-s endpoint,...|count] [-B batch] [--backup=n] " \
-	"[--checkpoint=directory] [--every=steps|duration] " \
-	"[--in-flight=n] [--keep=n] [--keep-going] [--keep-servers] " \
-	"[--lease=duration] [--min-workers=n] [--mode=async|ssp:n|sync] " \
-	"[-o file] [--pack=n] [--partition=partitioner] " \
-	"[--place=placement] [--plan] [--print-task] [--replicas=n] " \
-	"[--restore=latest|none|path] " \
-	"[--results=all|errors|none] [--seed=n] -m model [requests]"
+	"[--checkpoint=directory] [-d input] [--every=steps|duration] " \
+	"[-F format] [--in-flight=n] [--keep=n] [--keep-going] " \
+	"[--keep-servers] [--lease=duration] [--min-workers=n] " \
+	"[--mode=async|ssp:n|sync] [--no-header] [-o file] [--pack=n] " \
+	"[--partition=partitioner] [--place=placement] [--plan] " \
+	"[--print-task] [--replicas=n] [--restore=latest|none|path] " \
+	"[--results=all|errors|none] [--seed=n] [--shuffle[=buffer]] " \
+	"[--split=size] -m model [requests]"
 
 struct coord_settings {
 	struct cli_common common;
@@ -28,11 +29,18 @@ struct coord_settings {
 	const char *requests;	/* "-" by default */
 	const char *servers;	/* as said */
 	char *server_list;	/* cut up */
+	char **input;		/* of the ledger */
+	size_t inputs;
+	uint64_t split, shuffle;	/* bytes; records */
 	bool plan_only, print_task;
 };
 
 /* Ends the program when they make no sense. */
 void coord_settings_read(struct coord_settings *, int argc, char **argv);
+
+/* Cut the inputs that are given, if any, for a ledger. */
+int coord_settings_ledger(struct coord_settings *, const struct model *,
+			  struct fail *);
 void coord_settings_release(struct coord_settings *);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "sys/blocks.h"
 #include "sys/clock.h"
 #include "sys/prefetch.h"
 
@@ -12,6 +13,9 @@ struct feed {
 	struct feed_options o;
 	struct prefetch *data;	/* NULL: not opened yet */
 	bool data_over, warned;
+	struct blocks *blocks;	/* the coordinator's data, instead */
+	bool counting;
+	uint64_t count;		/* its number */
 	struct prefetch *eval;	/* of the evaluation under way */
 	uint64_t evaluation;	/* its number */
 	struct batch batch, eval_batch;
@@ -36,6 +40,7 @@ feed_free(struct feed *feed)
 		return;
 	prefetch_close(feed->eval);
 	prefetch_close(feed->data);
+	blocks_free(feed->blocks);
 	batch_release(&feed->batch);
 	batch_release(&feed->eval_batch);
 	free(feed);
@@ -48,6 +53,9 @@ feed_fds(const struct feed *feed, struct pollfd *fds)
 
 	if (feed->data && !feed->data_over)
 		fds[count++] = (struct pollfd){ prefetch_fd(feed->data),
+						POLLIN, 0 };
+	if (feed->blocks)
+		fds[count++] = (struct pollfd){ blocks_fd(feed->blocks),
 						POLLIN, 0 };
 	if (feed->eval)
 		fds[count++] = (struct pollfd){ prefetch_fd(feed->eval),
@@ -71,6 +79,10 @@ begin_data(struct feed *feed)
 	batch_begin(&feed->batch, input, inputs, model_label(model));
 	batch_begin(&feed->eval_batch, input, inputs, model_label(model));
 	feed->begun = true;
+	if (worker_format(feed->worker)) {
+		feed->blocks = blocks_new(model, worker_format(feed->worker));
+		return;
+	}
 	feed->data = prefetch_open(model, feed->o.inputs, feed->o.count, &o,
 				   &feed->why);
 }
@@ -89,6 +101,67 @@ bad_data(struct feed *feed)
 	worker_bad_data(feed->worker, &feed->why);
 }
 
+/* Have those blocks read that will be needed. */
+static void
+want_blocks(struct feed *feed)
+{
+	struct frame want[BLOCKS_KEPT - 1];	/* room for one from before */
+
+	blocks_want(feed->blocks, want,
+		    worker_blocks(feed->worker, want, BLOCKS_KEPT - 1));
+}
+
+/* A split to be counted comes before any step. */
+static void
+count_split(struct feed *feed)
+{
+	uint64_t number;
+	const struct frame *span = worker_index(feed->worker, &number);
+	struct span_tally tally;
+	struct fail why;
+
+	if (feed->counting) {
+		const int got = blocks_counted(feed->blocks, &tally, &why);
+
+		if (got == 0)
+			return;
+		feed->counting = false;
+		if (span && number == feed->count && got > 0)
+			worker_indexed(feed->worker, &tally);
+		else if (span && number == feed->count)
+			worker_index_failed(feed->worker, &why);
+		if (got > 0)
+			free(tally.place);
+		span = worker_index(feed->worker, &number);
+	}
+	if (span && blocks_count(feed->blocks, span)) {
+		feed->counting = true;
+		feed->count = number;
+	}
+}
+
+static void
+feed_slices(struct feed *feed)
+{
+	struct worker_slice s;
+	int got;
+
+	count_split(feed);
+	want_blocks(feed);
+	while (worker_slice(feed->worker, &s) &&
+	       (got = blocks_slice(feed->blocks, &s.block, s.from, s.count,
+				   &feed->batch, &feed->why)) != 0) {
+		if (got > 0) {
+			worker_batch(feed->worker, &feed->batch, clock_ms(),
+				     clock_us());
+		} else {
+			log_warn("%s", feed->why.text);
+			worker_bad_block(feed->worker, &feed->why);
+		}
+		want_blocks(feed);
+	}
+}
+
 void
 feed_steps(struct feed *feed)
 {
@@ -97,6 +170,10 @@ feed_steps(struct feed *feed)
 
 	if (!feed->begun && worker_model(feed->worker))
 		begin_data(feed);
+	if (feed->blocks) {
+		feed_slices(feed);
+		return;
+	}
 	if (feed->begun && !feed->data && !feed->data_over &&
 	    worker_want(feed->worker) > 0)
 		bad_data(feed);
@@ -129,14 +206,15 @@ feed_steps(struct feed *feed)
 int
 feed_status(const struct feed *feed)
 {
-	return feed->data_over ? (int)feed->why.kind : 0;
+	return feed->data_over || feed->blocks ? (int)feed->why.kind : 0;
 }
 
 static void
 begin_evaluation(struct feed *feed, const struct worker_evaluation *e)
 {
 	const bool own = e->count == 0;
-	const struct reader_options o = {
+	const struct span_format *how = worker_format(feed->worker);
+	struct reader_options o = {
 		.format = feed->o.reader.format,
 		.no_header = feed->o.reader.no_header,
 		.shard = e->shard, .shards = e->shards,
@@ -144,6 +222,10 @@ begin_evaluation(struct feed *feed, const struct worker_evaluation *e)
 	};
 	struct fail f;
 
+	if (how && !o.format)	/* as what is trained with */
+		o.format = how->name;
+	if (how)
+		o.no_header = o.no_header || how->no_header;
 	feed->evaluation = e->number;
 	feed->eval = prefetch_open(worker_model(feed->worker),
 				   own ? feed->o.inputs : e->file,

@@ -1,8 +1,9 @@
 /*
  * feed - bring a worker the batches that it wants.
  *
- * Its own inputs for steps, other files (or the same again) for evaluations;
- * both are read ahead (see prefetch).
+ * For steps its own inputs, or blocks that the coordinator leases, for
+ * evaluations other files (or the same again); all are read ahead (see
+ * prefetch and blocks).
  */
 #ifndef PS_FEED_H
 #define PS_FEED_H
@@ -25,7 +26,7 @@ struct feed *feed_new(struct worker *, const struct feed_options *);
 void feed_free(struct feed *);
 
 /* What to wait for beside messages; returns how many, FEED_FDS at most. */
-#define FEED_FDS	2
+#define FEED_FDS	3
 size_t feed_fds(const struct feed *, struct pollfd *);
 
 /* Give the worker what it wants, as far as it has been read. */

@@ -17,7 +17,7 @@ static const struct shape_of {
 	[MESSAGE_PONG]		= { "PONG",	0, false, 0, 0 },
 	[MESSAGE_STOP]		= { "STOP",	0, false, 0, 0 },
 	[MESSAGE_BYE]		= { "BYE",	0, false, 0, 0 },
-	[MESSAGE_PLAN]		= { "PLAN",	5, true,  2, 2 },
+	[MESSAGE_PLAN]		= { "PLAN",	5, true,  2, 3 },
 	[MESSAGE_MARK]		= { "MARK",	3, false, 0, 0 },
 	[MESSAGE_VOID]		= { "VOID",	4, false, 0, 0 },
 	[MESSAGE_FREEZE]	= { "FREEZE",	6, true,  0, 0 },
@@ -30,7 +30,7 @@ static const struct shape_of {
 	[MESSAGE_PUSHPULL]	= { "PUSHPULL",	10, false, 3, 3 },
 	[MESSAGE_VALUES]	= { "VALUES",	3, false, 0, 1 },
 	[MESSAGE_READY]		= { "READY",	0, false, 0, 0 },
-	[MESSAGE_LEASE]		= { "LEASE",	10, false, 0, 0 },
+	[MESSAGE_LEASE]		= { "LEASE",	11, false, 0, 2 },
 	[MESSAGE_CANCEL]	= { "CANCEL",	2, false, 0, 0 },
 	[MESSAGE_DONE]		= { "DONE",	2, false, 1, 3 },
 	[MESSAGE_FAILED]	= { "FAILED",	3, true,  0, 0 },
@@ -40,6 +40,8 @@ static const struct shape_of {
 	[MESSAGE_EVALUATED]	= { "EVALUATED", 2, false, 1, 3 },
 	[MESSAGE_CUT]		= { "CUT",	6, true,  0, 0 },
 	[MESSAGE_COMMIT]	= { "COMMIT",	3, false, 1, 1 },
+	[MESSAGE_INDEX]		= { "INDEX",	1, false, 1, 1 },
+	[MESSAGE_INDEXED]	= { "INDEXED",	2, false, 1, 1 },
 };
 
 const char *

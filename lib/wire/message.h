@@ -40,6 +40,8 @@ enum message_kind {
 	MESSAGE_EVALUATED, MESSAGE_CUT,
 	/* rounds: the coordinator to a server */
 	MESSAGE_COMMIT,
+	/* ... of its data */
+	MESSAGE_INDEX, MESSAGE_INDEXED,
 	MESSAGE_KINDS
 };
 
@@ -79,7 +81,7 @@ struct message {
 		struct {	/* blob: why */
 			uint64_t status;
 		} refused;
-		struct {	/* blob: run; frames: model, plan */
+		struct {	/* blob: run; frames: model, plan, format */
 			uint64_t term, plan, seed, server, step;
 		} plan;
 		struct {
@@ -104,9 +106,9 @@ struct message {
 		struct {	/* frames: values */
 			uint64_t outcome, version, staleness;
 		} values;
-		struct {
+		struct {	/* frames: block, the one after it */
 			uint64_t term, first, count, attempt, batch, rate,
-				 pass, more, slot, slots;
+				 pass, more, slot, slots, from;
 		} lease;
 		struct {
 			uint64_t first, count;
@@ -129,6 +131,13 @@ struct message {
 		struct {	/* frame: attempts */
 			uint64_t run, term, step;
 		} commit;
+		struct {	/* frames: span */
+			uint64_t term;
+		} index;
+		struct {	/* frames: places; records: WIRE_NONE if only
+				   the whole file can be counted */
+			uint64_t term, records;
+		} indexed;
 	};
 	struct frame blob;
 	size_t frames;

@@ -128,7 +128,8 @@ static void
 begin(void)
 {
 	const struct worker_options o = { .coordinator = "node:0",
-					  .life = 1, .index = 0 };
+					  .life = 1, .index = 0,
+					  .inputs = true };
 	struct message hello = { .kind = MESSAGE_HELLO };
 	struct fail f;
 	uint64_t peer;

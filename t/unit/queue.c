@@ -36,11 +36,11 @@ train(struct queue *q, const char *id)
 static char told[256];
 
 static void
-tell(void *to, const char *id, uint64_t steps)
+tell(void *to, const struct request *r, uint64_t steps)
 {
 	(void)to;
 	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s:%llu ",
-		 id ? id : "-", (unsigned long long)steps);
+		 r->id ? r->id : "-", (unsigned long long)steps);
 }
 
 static void

@@ -76,6 +76,11 @@ objects(void)
 	   strcmp(r.file[0], "a b") == 0);
 	ok(reads("{\"files\":[],\"op\":\"save\"}") && r.op == REQUEST_SAVE);
 	ok(reads("{\"op\":\"stop\"}") && r.op == REQUEST_STOP);
+	ok(reads("epoch") && r.op == REQUEST_EPOCH && r.epochs == 1);
+	ok(reads("epoch 3 learning_rate=0.5") && r.epochs == 3 &&
+	   r.learning_rate == 0.5f);
+	ok(reads("{\"op\":\"epoch\",\"epochs\":2}") &&
+	   r.op == REQUEST_EPOCH && r.epochs == 2);
 }
 
 #define KNOWN	" (batch=N, steps=N, learning_rate=X do)"
@@ -86,8 +91,14 @@ refusals(void)
 	refused("train x", "train 'x': not a number of steps");
 	refused("train 0", "train '0': not a number of steps");
 	refused("train -1", "train '-1': not a number of steps");
-	refused("epoch", "epoch: workers read inputs of their own and know "
-		"no common pass; say train N");
+	refused("epoch x", "epoch 'x': not a number of epochs");
+	refused("epoch 0", "epoch '0': not a number of epochs");
+	refused("epoch batch=3",
+		"batch=3 means nothing to an epoch (learning_rate=X does)");
+	refused("epoch learning_rate=0",
+		"learning_rate=0 means nothing here" KNOWN);
+	refused("{\"epochs\":2}", "\"epochs\" is for epoch");
+	refused("{\"op\":\"epoch\",\"steps\":2}", "\"steps\" is for train");
 	refused("train batch=0", "batch=0 means nothing here" KNOWN);
 	refused("train batch=16777217",
 		"batch=16777217 means nothing here" KNOWN);
@@ -99,8 +110,8 @@ refusals(void)
 	refused("train learning_rate=inf",
 		"learning_rate=inf means nothing here" KNOWN);
 	refused("train colour=red", "colour=red means nothing here" KNOWN);
-	refused("trian 5", "'trian' is no request (train, eval, join, save, "
-		"stop, a bare id or a JSON object)");
+	refused("trian 5", "'trian' is no request (train, epoch, eval, join, "
+		"save, stop, a bare id or a JSON object)");
 	refused("join 5", "'5' behind join");
 	refused("save now", "'now' behind save");
 	refused("stop it", "'it' behind stop");

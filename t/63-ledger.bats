@@ -1,0 +1,289 @@
+# The coordinator's data (ps-coord -d): an epoch visits every record exactly
+# once, whoever dies on the way.
+#
+# In visit.ps a record adds exactly 1 to a number of its own: its gradient is
+# -1 whatever has been learnt, the server divides their sum by the examples,
+# and the learning rate is their number in a batch.
+
+load lib.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	cat >visit.ps <<-'END'
+		input  record id rows=16384
+		label  far float
+		count = embedding record dim=1 embeddings_initializer=zeros
+		loss   mean_absolute_error count
+		optimizer sgd learning_rate=32
+	END
+	cat >sum.ps <<-'END'
+		input  x float
+		label  y float
+		same = dense x units=1 kernel_initializer=ones use_bias=false
+		loss   mean_squared_error same
+		metric mean_absolute_error same
+		optimizer sgd learning_rate=0
+	END
+}
+
+# records FIRST LAST - a file of them for visit.ps.
+records() {
+	echo record,far
+	seq "$1" "$2" | sed 's/$/,1e6/'
+}
+
+# data - all records in many splits and formats: cut, compressed, quoted.
+data() {
+	records 0 9999 >part-0.csv
+	records 10000 12000 | gzip >part-1.csv.gz
+	records 12001 12001 | sed '2s/$/\r/' >part-2.csv
+	records 12002 16383 | sed '/000,/s/^[0-9]*/"&"/' >part-3.csv
+}
+
+# visits - how often each number of visits occurs, in the newest checkpoint.
+visits() {
+	ps-ckpt cat ckpt count/embeddings | tail -c 65536 |
+		od -An -v -t f4 -w4 | sort | uniq -c | tr -s ' '
+}
+
+# local_run WORKERS COORD-OPTION... - the requests on standard input.
+local_run() {
+	mkdir -p ckpt
+	ps-local -q -w "$1" -s 2 -C "$PWD/ckpt" ps-coord --min-workers="$1" \
+		--results=errors "${@:2}"
+}
+
+# lines of totals without what differs from run to run.
+told() {
+	sed -E 's/,"loss":[^}]*\},"seconds":[0-9.e-]+//'
+}
+
+@test "an epoch visits every record once, of files of any kind" {
+	data
+	run -0 local_run 3 -m visit.ps -d 'part-*' --split=4k \
+		--checkpoint=ckpt --partition=fixed:2 <<<epoch
+	assert_output --partial '"epoch":0,"step":512,"steps":512,"examples":16384,'
+	assert_output --partial ',"records":16384}'
+	refute_output --partial missed
+	run -0 visits
+	assert_output " 16384 1"
+}
+
+@test "also shuffled, packed, several of them, and in any number of streams" {
+	data
+	for workers in 1 2 5; do
+		rm -rf ckpt
+		run -0 local_run $workers -m visit.ps -d 'part-*' --split=10k \
+			--shuffle=500 --pack=$((workers + 1)) \
+			--checkpoint=ckpt --every=300 <<<$'epoch 2\nepoch'
+		assert_equal "$(grep -c '"steps":512,"examples":16384,' \
+			<<<"$output")" 3
+		run -0 visits
+		assert_output " 16384 3"
+	done
+}
+
+@test "train takes the next steps, and an epoch what is left" {
+	data
+	run -0 local_run 2 -m visit.ps -d 'part-*' --shuffle --checkpoint=ckpt \
+		<<<$'train 12\nepoch\ntrain 512\njoin\ntrain 500\nepoch 2'
+	run -0 told <<<"$output"
+	assert_output - <<-'END'
+		{"op":"epoch","epoch":0,"step":512,"steps":512,"examples":16384,"records":16384}
+		{"op":"join","step":1024,"steps":1024,"examples":32768}
+		{"op":"epoch","epoch":2,"step":1536,"steps":512,"examples":16384,"records":16384}
+		{"op":"epoch","epoch":3,"step":2048,"steps":512,"examples":16384,"records":16384}
+	END
+}
+
+# begin COORD-OPTION... - servers, workers 0 and up, requests to 7, results
+# from 8.
+begin() {
+	mkdir -p ckpt
+	mkfifo requests results
+	for i in 0 1; do
+		start ps-serve -b "ipc://$PWD/s$i" -d ckpt
+	done
+	ps-coord -b "ipc://$PWD/c" -s "ipc://$PWD/s0,ipc://$PWD/s1" \
+		"$@" requests >results 2>coord.log 3>&- &
+	coord=$!
+	daemons+=("$coord")
+	exec 8<results 7>requests
+}
+
+worker() {
+	launch ps-work -c "ipc://$PWD/c" "$@" 7>&- 8<&-
+}
+
+# pass LINES - of results; the last one is in $line.
+pass() {
+	local n
+	for ((n = 0; n < $1; n++)); do
+		read -r -t 20 line <&8 || fail "no answer: $(cat coord.log)"
+	done
+}
+
+@test "workers are killed in the middle, and every record is visited once" {
+	data
+	begin -m visit.ps -B 8 -d part-0.csv -d part-1.csv.gz -d part-2.csv \
+		-d part-3.csv --split=4k --shuffle=640 --checkpoint=ckpt \
+		--partition=fixed:4 --pack=3 --min-workers=3 --in-flight=3
+	for i in 0 1 2; do
+		worker
+		workers[i]=$pid
+	done
+	for epoch in 0 1 2 3 4; do
+		echo epoch learning_rate=8 >&7
+		pass 100
+		kill -KILL "${workers[epoch % 3]}"
+		worker
+		workers[epoch % 3]=$pid
+		# Nothing follows that line before the next request.
+		sed '/"op":"epoch"/q' <&8 >>lines
+		run -0 tail -n 1 lines
+		assert_output --regexp \
+			'"steps":2048,"examples":16384,.*"records":16384}$'
+	done
+	exec 7>&-
+	cat <&8
+	wait "$coord"
+	run -0 grep '"attempt":2' lines
+	run -0 visits
+	assert_output " 16384 5"
+}
+
+# steps - what each step has read, as a number, in order.
+steps() {
+	sed -nE 's/.*"step":([0-9]+),"epoch":([0-9]+).*_error":([0-9.e+]+)\}.*/\1 \2 \3/p' |
+		sort -n
+}
+
+@test "a seed is an order, whoever runs the steps; epochs have another" {
+	(echo x,y; seq 400 | sed 's/$/,0/') >data.csv
+	for seed in 1 1 2; do
+		echo epoch 2 | ps-local -q -w 2 ps-coord -m sum.ps -B 8 \
+			-d data.csv --split=500 --shuffle=40 --seed=$seed \
+			--min-workers=2 | steps >order.$seed
+		[ -e first ] || mv order.1 first
+	done
+	assert_equal "$(wc -l <first)" 100
+	run -0 cmp first order.1
+	run -1 cmp -s order.1 order.2
+	run -1 cmp -s <(grep ' 0 ' first | cut -d' ' -f3) \
+		<(grep ' 1 ' first | cut -d' ' -f3)
+	# Without --shuffle a single worker reads the file as it is.
+	run -0 bash -c 'echo epoch | ps-local -q ps-coord -m sum.ps -B 100 \
+		-d data.csv --split=500'
+	run -0 steps <<<"$output"
+	assert_output - <<-'END'
+		0 0 50.5
+		1 0 150.5
+		2 0 250.5
+		3 0 350.5
+	END
+}
+
+@test "images and labels, in pairs, and what a step's error leaves out" {
+	need_data mnist10k-images-idx3-ubyte.gz
+	cat >model.ps <<-'END'
+		input  image float[28,28]
+		label  digit id rows=10
+		small = rescaling image scale=0.00392156862745098
+		flat = flatten small
+		prob = dense flat units=10 activation=softmax
+		loss   sparse_categorical_crossentropy prob
+		optimizer sgd learning_rate=0.1
+	END
+	run -0 local_run 2 -m model.ps -B 64 --shuffle=1024 \
+		-d "$data/mnist10k-images-idx3-ubyte.gz" \
+		-d "$data/mnist10k-labels-idx1-ubyte.gz" <<<$'epoch\neval'
+	assert_line --partial '"steps":157,"examples":10000,'
+	assert_line --partial '"op":"eval","step":157,"examples":10000,'
+}
+
+@test "real data in several splits, compressed or not" {
+	need_data a9a.svm
+	gzip -c "$data/a9a.svm" >a9a.svm.gz
+	cat >model.ps <<-'END'
+		input  x sparse[123]
+		label  y binary
+		prob = linear x activation=sigmoid
+		loss   binary_crossentropy prob
+		optimizer adagrad learning_rate=0.1
+	END
+	run -0 local_run 3 -m model.ps -B 100 -d "$data/a9a.svm" \
+		-d a9a.svm.gz --split=256Ki --shuffle <<<'epoch 2'
+	local all=$((2 * $(grep -c . "$data/a9a.svm")))
+	assert_equal "$(grep -c "\"examples\":$all,.*\"records\":$all}" \
+		<<<"$output")" 2
+}
+
+@test "a record that cannot be read is an error of its step, by its line" {
+	(records 0 99; echo x,1; records 101 199 | tail -n +2) >data.csv
+	run -65 --separate-stderr local_run 2 -m visit.ps -d data.csv \
+		--split=500 <<<epoch
+	assert_output --regexp '"op":"train","step":[0-9],"worker":"worker:[01]","error":"data.csv:102: record: '\''x'\''.*'$'\n''.*"op":"epoch","steps":[0-9],"cancelled":true'
+}
+
+@test "data that cannot be counted end the run" {
+	(records 0 99; echo 1; records 101 199 | tail -n +2) >data.csv
+	for size in 64Mi 500; do
+		run -65 --separate-stderr local_run 2 -m visit.ps -d data.csv \
+			--split=$size <<<$'epoch\njoin'
+		assert_output --regexp '^\{"op":"data","worker":"worker:[01]","error":"data.csv:102: 1 field instead of 2"\}
+.*"op":"epoch","cancelled":true\}
+.*"op":"join","cancelled":true\}$'
+	done
+	echo record,far >none.csv
+	run -66 --separate-stderr local_run 1 -m visit.ps -d none.csv <<<epoch
+	assert_output --partial '"error":"none.csv: it has no records"}'
+}
+
+# bad STATUS TEXT OPTION... - ps-coord does not even begin.
+bad() {
+	run -"$1" --separate-stderr ps-coord -m visit.ps -s 1 "${@:3}" \
+		</dev/null
+	assert_equal "${stderr_lines[0]}" "ps-coord: $2"
+}
+
+@test "what makes no sense is refused at once" {
+	bad 64 "pipe:cat x: the coordinator's data are read more than once, and by the workers: they must be files" -d 'pipe:cat x'
+	bad 64 "-: the coordinator's data are read more than once, and by the workers: they must be files" -d -
+	bad 66 "none.svm: No such file or directory" -d none.svm
+	bad 66 "none*: no file fits it" -d 'none*'
+	bad 66 ".: it is no plain file" -d .
+	bad 64 "-F: there is no format 'xml'; try 'ps-coord --help'" -F xml -d x
+	for option in -Fcsv --no-header --shuffle --split=1k; do
+		bad 64 "-F, --no-header, --shuffle and --split are for data, and none are given: say -d; try 'ps-coord --help'" $option
+	done
+	run -64 --separate-stderr ps-work -c ipc://nowhere --repeat
+	assert_equal "${stderr_lines[0]}" "ps-work: --repeat, --shard and --shuffle are for inputs, and none is named; try 'ps-work --help'"
+}
+
+@test "requests that the data do not allow" {
+	records 0 99 >data.csv
+	run -65 --separate-stderr local_run 1 -m visit.ps -d data.csv \
+		<<<'train 2 batch=8'
+	assert_output '{"op":"request","error":"request 1: batch=8: with data of ps-coord (-d) all steps are of one size, --batch"}'
+	run -65 --separate-stderr ps-local -q -- data.csv -- \
+		ps-coord -m visit.ps <<<epoch
+	assert_output '{"op":"request","error":"request 1: epoch: workers read inputs of their own and know no common pass; say train N, or give ps-coord the data (-d)"}'
+}
+
+@test "inputs are named by the coordinator or by the workers" {
+	records 0 99 >data.csv
+	begin -m visit.ps -d data.csv
+	run -64 --separate-stderr ps-work -c "ipc://$PWD/c" data.csv
+	assert_equal "$stderr" "ps-work: inputs are named here, but the coordinator ipc://$PWD/c has data of its own for all workers (ps-coord -d): name them there or here"
+	exec 7>&-
+	cat <&8
+	wait "$coord"
+	rm requests results
+	begin -m visit.ps
+	run -64 --separate-stderr ps-work -c "ipc://$PWD/c"
+	assert_equal "$stderr" "ps-work: no input: name files, - or pipe:COMMAND here, or data for all workers at the coordinator (ps-coord -d)"
+	exec 7>&-
+	cat <&8
+	wait "$coord"
+}

@@ -1,0 +1,349 @@
+/*
+ * Whatever the sizes, an epoch visits every record once: pure arithmetic,
+ * held to it for many of them, and by the records that the blocks name.
+ */
+#include "role/ledger.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+#include "tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct fail why;
+
+/* A ledger over files of so many records, each file one split. */
+static struct ledger *
+make(struct ledger_options o, const uint64_t *records, size_t files)
+{
+	struct splits s = { .files = files, .count = files };
+	struct ledger *l;
+	char name[24];
+	size_t split;
+
+	s.file = mem_alloc(files, sizeof(*s.file));
+	s.split = mem_alloc(files, sizeof(*s.split));
+	for (size_t i = 0; i < files; i++) {
+		snprintf(name, sizeof(name), "%zu", i);
+		s.file[i].name = mem_text(name);
+		s.split[i] = (struct split){ i, 0, UINT64_MAX };
+	}
+	l = ledger_new(&o, &s);
+	while ((split = ledger_count_next(l)) != LEDGER_NONE)
+		if (ledger_counted(l, split, records[split], NULL, 0,
+				   &why) < 0)
+			printf("# %s\n", why.text);
+	return l;
+}
+
+/* Records of a slice, each as its file * 1000 + number; order is theirs. */
+static size_t
+visit(struct ledger *l, const struct slice *s, uint64_t *record)
+{
+	struct block b;
+	uint64_t *all = mem_alloc(s->size, sizeof(*all));
+	size_t *order = mem_alloc(s->size, sizeof(*order)), n = 0;
+
+	ledger_block(l, s, &b);
+	for (size_t i = 0; i < b.spans; i++)
+		for (uint64_t k = 0; k < b.span[i].count; k++)
+			all[n++] = strtoull(b.span[i].file, NULL, 10) * 1000 +
+				b.span[i].number + k;
+	block_order(b.seed, order, n);
+	for (uint64_t i = 0; i < s->count; i++)
+		record[i] = all[order[s->from + i]];
+	if (n != s->size)
+		printf("# a block of %zu, not %llu\n", n,
+		       (unsigned long long)s->size);
+	block_release(&b);
+	free(all);
+	free(order);
+	return s->count;
+}
+
+/* Does an epoch come to every record, once, in full batches but the last? */
+static bool
+once(struct ledger *l, const struct ledger_options *o, uint64_t epoch,
+     uint64_t streams)
+{
+	const uint64_t steps = ledger_steps(l), n = ledger_records(l);
+	unsigned char seen[8000] = { 0 };
+	uint64_t record[64], total = 0, in_stream[16] = { 0 };
+
+	for (uint64_t step = 0; step < steps; step++) {
+		const uint64_t place = ledger_take(l, streams);
+		struct slice s;
+
+		if (place != epoch * steps + step)
+			return false;
+		for (uint64_t slot = 0; slot < o->slots; slot++) {
+			if (!ledger_slice(l, place, slot, &s))
+				continue;
+			if (s.count != o->batch && total + s.count < n &&
+			    (step != steps - 1 || o->slots == 1))
+				return false;
+			total += visit(l, &s, record);
+			in_stream[s.stream]++;
+			for (uint64_t i = 0; i < s.count; i++)
+				seen[record[i]]++;
+		}
+	}
+	for (size_t i = 0, once = 0; i < sizeof(seen); i++) {
+		once += seen[i];
+		if (seen[i] > 1 || (i == sizeof(seen) - 1 && once != n))
+			return false;
+	}
+	/* Streams differ by a unit at most. */
+	for (uint64_t i = 1; i < ledger_streams(l, epoch * steps); i++)
+		if (in_stream[i] + o->unit < in_stream[0])
+			return false;
+	return total == n;
+}
+
+static void
+test_every_record_once(void)
+{
+	static const uint64_t files[][3] = { { 1, 0, 0 }, { 7, 0, 0 },
+		{ 1, 1, 1 }, { 5, 9, 2 }, { 100, 3, 41 } };
+	struct rng rng = { .seed = 7 };
+	bool all = true;
+
+	for (int i = 0; i < 600 && all; i++) {
+		const uint64_t *records = files[rng_below(&rng, 5)];
+		const uint64_t streams = 1 + rng_below(&rng, 7);
+		struct ledger_options o = {
+			.seed = (uint64_t)i, .batch = 1 + rng_below(&rng, 20),
+			.slots = i % 3 ? 1 : streams,
+			.unit = i % 3 ? 1 + rng_below(&rng, 4) : 1,
+			.buffer = rng_below(&rng, 40), .shuffle = i % 2
+		};
+		struct ledger *l = make(o, records, records[1] ? 3 : 1);
+
+		for (uint64_t e = 0; e < 3; e++)
+			all = all && once(l, &o, e, streams + e);
+		if (!all)
+			printf("# case %d: N=%llu B=%llu streams=%llu "
+			       "slots=%llu unit=%llu buffer=%llu\n", i,
+			       (unsigned long long)ledger_records(l),
+			       (unsigned long long)o.batch,
+			       (unsigned long long)streams,
+			       (unsigned long long)o.slots,
+			       (unsigned long long)o.unit,
+			       (unsigned long long)o.buffer);
+		ledger_free(l);
+	}
+	ok(all);
+}
+
+/* The places of an epoch's records, in the order that they are read in. */
+static void
+read_epoch(struct ledger *l, uint64_t epoch, uint64_t *record)
+{
+	for (uint64_t i = 0; i < ledger_steps(l); i++) {
+		struct slice s;
+
+		ledger_slice(l, epoch * ledger_steps(l) + i, 0, &s);
+		record += visit(l, &s, record);
+	}
+}
+
+static void
+test_order(void)
+{
+	static const uint64_t files[] = { 30, 30, 30, 30 };
+	struct ledger_options o = { .seed = 1, .batch = 7, .unit = 1,
+				    .buffer = 20, .shuffle = true };
+	struct ledger *one = make(o, files, 4), *same = make(o, files, 4);
+	uint64_t a[120], b[120], c[120];
+	bool ascends = true;
+
+	ledger_take(one, 2);
+	ledger_take(same, 2);
+	read_epoch(one, 0, a);
+	read_epoch(same, 0, b);
+	read_epoch(one, 1, c);
+	named(memcmp(a, b, sizeof(a)) == 0, "a seed is an order");
+	named(memcmp(a, c, sizeof(a)) != 0, "another epoch, another order");
+	ledger_free(same);
+	o.seed = 2;
+	same = make(o, files, 4);
+	ledger_take(same, 2);
+	read_epoch(same, 0, b);
+	named(memcmp(a, b, sizeof(a)) != 0, "another seed, another order");
+	ledger_free(same);
+	o.shuffle = false;
+	same = make(o, files, 4);
+	ledger_take(same, 1);
+	read_epoch(same, 5, b);
+	for (int i = 1; i < 120; i++)
+		ascends = ascends && b[i] > b[i - 1];
+	named(ascends, "not shuffled they come as they lie");
+	ledger_free(same);
+	ledger_free(one);
+}
+
+static void
+test_runs(void)
+{
+	static const uint64_t files[] = { 100 };
+	struct ledger_options o = { .batch = 4, .unit = 3, .buffer = 20 };
+	struct ledger *l = make(o, files, 1);
+	struct slice s;
+	struct block b;
+	bool streams = true, together = true;
+
+	ledger_take(l, 2);	/* 25 steps in units of 3: 9 of them */
+	ok(ledger_steps(l) == 25 && ledger_streams(l, 3) == 2);
+	for (uint64_t i = 0; i < 25; i++) {
+		const uint64_t run = ledger_run(l, i);
+		struct slice to;
+
+		streams = streams && ledger_stream(l, i) == i / 3 % 2;
+		ledger_slice(l, i, 0, &s);
+		for (uint64_t k = 1; k < run; k++) {
+			ledger_slice(l, i + k, 0, &to);
+			together = together && to.first == s.first &&
+				to.from == s.from + k * 4;
+		}
+	}
+	ok(streams);
+	ok(together);
+	ok(ledger_slice(l, 3, 0, &s) && s.first == 0 && s.size == 20);
+	ok(ledger_block_after(l, &s, &b) && b.span[0].number == 20 &&
+	   b.span[0].count == 20);
+	block_release(&b);
+	ok(ledger_slice(l, 24, 0, &s) && !ledger_block_after(l, &s, &b));
+	ledger_free(l);
+}
+
+static void
+test_returned(void)
+{
+	static const uint64_t files[] = { 40 };
+	struct ledger_options o = { .batch = 4 };
+	struct ledger *l = make(o, files, 1);
+
+	for (int i = 0; i < 12; i++)
+		ledger_take(l, 1);
+	ok(ledger_now(l) == 1 && ledger_left(l) == 8);
+	ledger_return(l, 11);
+	ok(ledger_now(l) == 1 && ledger_left(l) == 9);
+	ledger_return(l, 9);
+	named(ledger_now(l) == 0 && ledger_left(l) == 1,
+	      "what an epoch lacks is its own, though the next has begun");
+	ok(ledger_take(l, 1) == 9 && ledger_take(l, 1) == 11 &&
+	   ledger_take(l, 1) == 12);
+	ledger_free(l);
+}
+
+static bool
+back(struct ledger *from, struct ledger *to)
+{
+	struct pack counts = { 0 }, position = { 0 };
+	bool good;
+
+	ledger_write_counts(from, &counts);
+	ledger_write_position(from, &position);
+	good = ledger_read_counts(to, counts.data, counts.size, &why) == 0 &&
+		ledger_read_position(to, position.data, position.size,
+				     &why) == 0;
+	for (size_t i = 0; i < position.size && good; i++)
+		good = ledger_read_position(to, position.data, i, &why) < 0;
+	if (good)
+		good = ledger_read_position(to, position.data, position.size,
+					    &why) == 0;
+	pack_release(&counts);
+	pack_release(&position);
+	return good;
+}
+
+static struct ledger *
+uncounted(struct ledger_options o, const char *name)
+{
+	struct splits s = { .files = 1, .count = 2 };
+
+	s.file = mem_alloc(1, sizeof(*s.file));
+	s.split = mem_alloc(2, sizeof(*s.split));
+	s.file[0].name = mem_text(name);
+	s.split[0] = (struct split){ 0, 0, 100 };
+	s.split[1] = (struct split){ 0, 100, 150 };
+	return ledger_new(&o, &s);
+}
+
+static void
+test_bytes(void)
+{
+	static const uint64_t place[] = { 0, 70 };
+	struct ledger_options o = { .batch = 4, .unit = 2, .shuffle = true };
+	struct ledger *l = uncounted(o, "a"), *other;
+	struct slice s, t;
+
+	ok(ledger_count_next(l) == 0 && ledger_count_next(l) == 1);
+	ok(ledger_counted(l, 0, SPAN_EVERY + 3, place, 1, &why) < 0 &&
+	   why.kind == FAIL_PROTOCOL);
+	ok(ledger_counted(l, 0, SPAN_EVERY + 3, place, 2, &why) == 0);
+	ok(ledger_counted(l, 1, 9, place + 1, 1, &why) == 0 &&
+	   ledger_ready(l));
+	for (int i = 0; i < 10; i++)
+		ledger_take(l, 3);
+	ledger_return(l, 4);
+	other = uncounted(o, "a");
+	ok(back(l, other) && ledger_ready(other) && ledger_take(other, 1) == 4
+	   && ledger_take(other, 1) == 10);
+	ledger_slice(l, 7, 0, &s);
+	ledger_slice(other, 7, 0, &t);
+	ok(memcmp(&s, &t, sizeof(s)) == 0);
+	ledger_free(other);
+	other = uncounted(o, "b");
+	ok(!back(l, other) && why.kind == FAIL_CONFIG);
+	ledger_free(other);
+	o.batch = 5;
+	other = uncounted(o, "a");
+	ok(!back(l, other) && why.kind == FAIL_CONFIG);
+	ledger_free(other);
+	ledger_free(l);
+}
+
+static void
+test_whole(void)
+{
+	struct ledger_options o = { .batch = 4 };
+	struct ledger *l = uncounted(o, "a"), *other;
+	static const uint64_t place[] = { 3 };
+
+	ledger_count_next(l);
+	ledger_count_next(l);
+	ok(ledger_counted(l, 1, 5, place, 1, &why) == 0 && !ledger_ready(l));
+	ledger_whole(l, 0);
+	ok(ledger_count_next(l) == 0 && ledger_count_next(l) == LEDGER_NONE &&
+	   ledger_span(l, 0).end == UINT64_MAX);
+	ledger_count_again(l, 0);
+	ok(ledger_count_next(l) == 0);
+	ok(ledger_counted(l, 0, 12, place, 1, &why) == 0 && ledger_ready(l) &&
+	   ledger_records(l) == 12);
+	other = uncounted(o, "a");
+	ok(back(l, other) && ledger_records(other) == 12);
+	ledger_free(other);
+	other = uncounted(o, "a");
+	ledger_count_next(other);
+	ledger_count_next(other);
+	ok(ledger_counted(other, 0, 0, NULL, 0, &why) == 0 &&
+	   ledger_counted(other, 1, 0, NULL, 0, &why) < 0 &&
+	   strcmp(why.text, "a: it has no records") == 0);
+	ledger_free(other);
+	ledger_free(l);
+}
+
+int
+main(void)
+{
+	test_every_record_once();
+	test_order();
+	test_runs();
+	test_returned();
+	test_bytes();
+	test_whole();
+	return tap_done();
+}

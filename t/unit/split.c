@@ -1,0 +1,272 @@
+/* However a file is cut, every record is read once, and found again. */
+#include "data/split.h"
+
+#include "examples.h"
+#include "files.h"
+#include "tap.h"
+
+#define WHOLE	UINT64_MAX
+
+static struct span_format how;
+static struct input in, label;
+static struct fail why;
+
+/* So many records from number on, entered at a byte, put behind a text. */
+static bool
+add_records(struct text *t, struct span *s)
+{
+	struct span_reader *r = span_open(s, &how, &in, 1, &label, &why);
+	struct batch b;
+	int got = r ? 1 : -1;
+
+	batch_begin(&b, &in, 1, &label);
+	b.label.input = &label;
+	while (got > 0)
+		got = span_read(r, &b, &why);
+	examples_add_all(t, &b);
+	batch_release(&b);
+	span_close(r);
+	return got == 0;
+}
+
+static struct span
+part(const char *file, uint64_t begin, uint64_t end)
+{
+	return (struct span){ .file = (char *)(uintptr_t)file,
+			      .begin = begin, .end = end,
+			      .count = UINT64_MAX };
+}
+
+/* The records of all splits of some size; false: it cannot be cut. */
+static bool
+read_splits(const char *file, uint64_t size, struct text *t)
+{
+	char *name = mem_text(file);
+	struct span_tally tally = { 0 };
+	struct splits s;
+	bool good;
+
+	text_add(t, ":\n");
+	good = splits_cut(&s, &name, 1, &how, true, size, &why) == 0;
+
+	for (size_t i = 0; i < s.count && good && !tally.whole; i++) {
+		struct span p = part(file, s.split[i].begin, s.split[i].end);
+
+		good = span_count(&p, &how, &in, 1, &label, &tally,
+				  &why) == 0;
+		p.count = tally.records;
+		good = good && (tally.whole || add_records(t, &p));
+		free(tally.place);
+	}
+	splits_release(&s);
+	free(name);
+	if (!good)
+		printf("# %s by %llu: %s\n", file, (unsigned long long)size,
+		       why.text);
+	return good && !tally.whole;
+}
+
+/* Every way to cut it comes to the whole of it. */
+static bool
+every_cut(const char *file, const char *text)
+{
+	char *all = NULL;
+	bool same = true;
+
+	files_text(file, text);
+	for (uint64_t size = strlen(text) + 1; size > 0; size--) {
+		struct text t = { 0 };
+
+		same = read_splits(file, size, &t) && same;
+		if (all && strcmp(all, t.data) != 0) {
+			printf("# by %llu:\n%s", (unsigned long long)size,
+			       t.data);
+			same = false;
+		}
+		if (!all)
+			all = mem_text(t.data);
+		text_release(&t);
+	}
+	free(all);
+	return same;
+}
+
+/* Is it seen that it cannot be cut, or else is nothing read twice? */
+static bool
+cut_or_whole(const char *file, const char *text)
+{
+	struct text all = { 0 };
+	bool same = true;
+
+	files_text(file, text);
+	same = read_splits(file, strlen(text) + 1, &all);
+	for (uint64_t size = 1; size <= strlen(text); size++) {
+		struct text t = { 0 };
+
+		if (read_splits(file, size, &t))
+			same = same && strcmp(t.data, all.data) == 0;
+		text_release(&t);
+	}
+	text_release(&all);
+	return same;
+}
+
+static void
+test_lines(void)
+{
+	in = examples_input("x", INPUT_SPARSE, 9, 1);
+	label = examples_input("y", INPUT_FLOAT, 0, 1);
+	ok(every_cut("a.svm", "1 1:3\n0 2:2 3:3\n1 4:4\n"));
+	ok(every_cut("b.svm", "1 1:3\n\n\n# no record\n0 2:2\r\n \n1 3:3"));
+	ok(every_cut("c.svm", "\xef\xbb\xbf" "1 1:3\n0 2:2\n#"));
+	free(in.name);
+	in = examples_input("x", INPUT_FLOAT, 0, 1);
+	ok(every_cut("a.csv", "x,y\n1,2\n3,4\n5,6\n"));
+	ok(every_cut("b.csv", "y,x\r\n1,2\r\n\r\n3,4\r\n5,6"));
+	ok(every_cut("c.csv", "\n\nx,y\n1,2\n\n3,4\n"));
+	ok(every_cut("d.csv", "\"x\",\"y\"\n1,2\n3,4\n"));
+	ok(every_cut("a.tsv", "x\ty\t\"\n1\t2\t\"\n3\t4\t\"\n"));
+	how.no_header = true;
+	free(in.name);
+	free(label.name);
+	in = examples_input("1", INPUT_FLOAT, 0, 1);
+	label = examples_input("2", INPUT_FLOAT, 0, 1);
+	ok(every_cut("e.csv", "1,2\n3,4\n5,6\n"));
+	ok(every_cut("f.csv", "\n\n1,2\n3,4\n"));
+	how.no_header = false;
+}
+
+static void
+test_quotes(void)
+{
+	struct text none = { 0 };
+
+	free(in.name);
+	free(label.name);
+	in = examples_input("x", INPUT_FLOAT, 0, 1);
+	label = examples_input("y", INPUT_FLOAT, 0, 1);
+	ok(cut_or_whole("g.csv", "x,z,y\n1,\"a\nb,c\n2,3\",4\n5,d,6\n"));
+	ok(cut_or_whole("h.csv", "x,z,y\n1,a,2\n3,\"b\n4,\"\"c\"\",5\n\",6\n"
+			"7,d,8\n"));
+	files_text("i.csv", "x,z,y\n1,a,2\n3,\"b\nc\",4\n");
+	ok(!read_splits("i.csv", 12, &none));
+	text_release(&none);
+}
+
+static bool
+counts(struct span *p, struct span_tally *t)
+{
+	return span_count(p, &how, &in, 1, &label, t, &why) == 0;
+}
+
+static void
+test_count(void)
+{
+	struct span_tally t;
+	struct text big = { 0 }, got = { 0 };
+	struct span p = part("big.csv", 0, WHOLE);
+
+	text_add(&big, "x,y\n");
+	for (int i = 0; i < 2 * SPAN_EVERY + 5; i++)
+		text_add(&big, "%d,0\n", i);
+	files_text("big.csv", big.data);
+	ok(counts(&p, &t) && t.records == 2 * SPAN_EVERY + 5 &&
+	   t.places == 3 && t.place[0] == 4);
+	p.begin = t.place[2];
+	p.skip = 3;
+	p.count = 2;
+	ok(add_records(&got, &p) && strcmp(got.data, "0 | 8195\n"
+					   "0 | 8196\n") == 0);
+	p.count = 3;
+	ok(!add_records(&got, &p) && why.kind == FAIL_DATA &&
+	   strstr(why.text, "it has changed since it was counted"));
+	free(t.place);
+	files_packed("big.csv.gz", "gzip", big.data, big.size);
+	p = part("big.csv.gz", 0, WHOLE);
+	ok(counts(&p, &t) && t.records == 2 * SPAN_EVERY + 5 && t.places == 0);
+	text_release(&big);
+	text_release(&got);
+}
+
+static void
+test_bad(void)
+{
+	struct span_tally t;
+	struct span p = part("bad.csv", 8, 16);
+	struct text none = { 0 };
+
+	files_text("bad.csv", "x,y\n1,2\n3,4\n5\n7,8\n");
+	ok(counts(&p, &t) && t.whole);
+	p = part("bad.csv", 0, WHOLE);
+	ok(!counts(&p, &t) && why.kind == FAIL_DATA &&
+	   strcmp(why.text, "bad.csv:4: 1 field instead of 2") == 0);
+	/* The line is the file's, wherever it was entered. */
+	p = part("bad.csv", 8, WHOLE);
+	ok(!counts(&p, &t) &&
+	   strcmp(why.text, "bad.csv:4: 1 field instead of 2") == 0);
+	files_text("bad.csv", "x,y\n1,2\nx,3\n");
+	p = part("bad.csv", 8, WHOLE);
+	ok(counts(&p, &t) && t.records == 1);
+	free(t.place);
+	p.count = 1;
+	ok(!add_records(&none, &p) &&
+	   strcmp(why.text, "bad.csv:3: x: 'x' is not a finite number") == 0);
+	text_release(&none);
+}
+
+static bool
+cut_fails(const char *input, enum fail_kind kind, const char *text)
+{
+	char *name = mem_text(input);
+	struct splits s;
+	const int got = splits_cut(&s, &name, 1, &how, true, 64, &why);
+
+	free(name);
+	splits_release(&s);
+	if (got < 0 && why.kind == kind && strcmp(why.text, text) == 0)
+		return true;
+	printf("# %s\n", got < 0 ? why.text : "it can");
+	return false;
+}
+
+static void
+test_inputs(void)
+{
+	char *inputs[] = { mem_text("s[0-9].svm"), mem_text("one.svm") };
+	struct splits s;
+
+	files_text("s2.svm", "1 1:1\n");
+	files_text("s1.svm", "1 1:1\n");
+	files_text("one.svm", "1 1:1\n0 1:1\n");
+	ok(splits_cut(&s, inputs, 2, &how, true, 6, &why) == 0 &&
+	   s.files == 3 && s.count == 4 &&
+	   strcmp(s.file[0].name, "s1.svm") == 0 &&
+	   strcmp(s.file[1].name, "s2.svm") == 0 && s.split[3].file == 2 &&
+	   s.split[3].begin == 6 && s.split[3].end == 12);
+	splits_release(&s);
+	free(inputs[0]);
+	free(inputs[1]);
+	ok(cut_fails("pipe:cat a.svm", FAIL_USAGE, "pipe:cat a.svm: the "
+		     "coordinator's data are read more than once, and by the "
+		     "workers: they must be files"));
+	ok(cut_fails("none*.svm", FAIL_NOINPUT,
+		     "none*.svm: no file fits it"));
+	ok(cut_fails(".", FAIL_NOINPUT, ".: it is no plain file"));
+	ok(cut_fails("x-idx3-ubyte", FAIL_NOINPUT, "x-idx3-ubyte: no file of "
+		     "labels follows it, which idx needs"));
+}
+
+int
+main(void)
+{
+	files_begin();
+	test_lines();
+	test_quotes();
+	test_count();
+	test_bad();
+	test_inputs();
+	files_end();
+	free(in.name);
+	free(label.name);
+	return tap_done();
+}
