@@ -218,6 +218,8 @@ gather(struct client *c, const struct part *part)
 		if (part->count == 1)	/* as it lies */
 			return (struct frame){ g, span.count * sizeof(float),
 					       NULL };
+		if (span.count == 0)	/* no row of it occurs */
+			continue;
 		reserve(c, floats + span.count);
 		memcpy(c->values + floats, g, span.count * sizeof(float));
 		floats += span.count;
