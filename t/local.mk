@@ -41,6 +41,7 @@ UNITS += %D%/unit/server
 UNITS += %D%/unit/shard
 UNITS += %D%/unit/source
 UNITS += %D%/unit/split
+UNITS += %D%/unit/streams
 UNITS += %D%/unit/text
 UNITS += %D%/unit/train
 UNITS += %D%/unit/until
