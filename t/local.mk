@@ -46,6 +46,7 @@ UNITS += %D%/unit/shard
 UNITS += %D%/unit/source
 UNITS += %D%/unit/split
 UNITS += %D%/unit/stage
+UNITS += %D%/unit/streams
 UNITS += %D%/unit/text
 UNITS += %D%/unit/train
 UNITS += %D%/unit/until

@@ -226,6 +226,8 @@ gather(struct client *c, const struct part *part)
 				g, span.count * sizeof(float),
 				compute_gradient_hold(from, piece->variable)
 			};
+		if (span.count == 0)	/* no row of it occurs */
+			continue;
 		reserve(c, floats + span.count);
 		memcpy(c->values + floats, g, span.count * sizeof(float));
 		floats += span.count;

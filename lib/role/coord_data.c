@@ -211,6 +211,14 @@ data_describe(struct coord *c, const struct lease_terms *terms,
 
 /* ---- epochs ---- */
 
+static void
+open_epoch(struct coord *c, uint64_t epoch, uint64_t now)
+{
+	totals_reset(&c->epoch, now);
+	c->epoch_number = epoch;
+	c->epoch_open = true;
+}
+
 /* Totals are kept of the newest epoch that has begun: it closes last. */
 void
 data_done(struct coord *c, const struct step *step, const struct result *r,
@@ -221,10 +229,8 @@ data_done(struct coord *c, const struct step *step, const struct result *r,
 	if (!c->o.ledger)
 		return;
 	epoch = ledger_epoch(c->o.ledger, step->place);
-	if (epoch > c->epoch_number || c->epoch.steps == 0) {
-		totals_reset(&c->epoch, now);
-		c->epoch_number = epoch;
-	}
+	if (epoch > c->epoch_number || !c->epoch_open)
+		open_epoch(c, epoch, now);
 	if (epoch == c->epoch_number)
 		totals_add(&c->epoch, c, r, scores, positive);
 }
@@ -235,9 +241,8 @@ begin_epoch(struct coord *c, uint64_t now)
 {
 	const uint64_t epoch = ledger_now(c->o.ledger);
 
-	if (epoch != c->epoch_number || c->epoch.steps == 0)
-		totals_reset(&c->epoch, now);
-	c->epoch_number = epoch;
+	if (epoch != c->epoch_number || !c->epoch_open)
+		open_epoch(c, epoch, now);
 	queue_begin(c->queue, ledger_left(c->o.ledger));
 }
 
@@ -253,7 +258,7 @@ data_epoch(struct coord *c, const struct request *r, uint64_t now)
 	if (left > 0)
 		return 0;
 	report_epoch(c, r->id, now);
-	c->epoch.steps = 0;	/* the next one begins anew */
+	c->epoch_open = false;
 	if (r->epochs > 0) {
 		begin_epoch(c, now);
 		return 0;

@@ -120,6 +120,7 @@ struct coord {
 	struct totals join, all;	/* since the last join; of the run */
 	struct totals epoch;		/* of one of the ledger: */
 	uint64_t epoch_number;
+	bool epoch_open;		/* steps of it were done */
 	struct pack block, block_after;	/* of a lease */
 	uint64_t counts;		/* requests to count a split */
 	double trained_before;		/* seconds, by the checkpoint */

@@ -606,6 +606,153 @@ quiet(void)
 	options.results = RESULTS_ALL;
 }
 
+/* ---- data of its own ---- */
+
+static void
+make_ledger(uint64_t unit)
+{
+	const struct ledger_options o = { .batch = 4, .unit = unit };
+	struct splits s = { .files = 1, .count = 2 };
+
+	s.file = mem_alloc(1, sizeof(*s.file));
+	s.split = mem_alloc(2, sizeof(*s.split));
+	s.file[0].name = mem_text("a.svm");
+	s.split[0] = (struct split){ 0, 0, 50 };
+	s.split[1] = (struct split){ 0, 50, 90 };
+	ledger_free(options.ledger);
+	options.ledger = ledger_new(&o, &s);
+	options.pack = unit;
+}
+
+/* It counted so many: the first begins at this byte. */
+static void
+indexed(uint64_t peer, uint64_t request, uint64_t records, uint64_t place)
+{
+	struct message m = { .kind = MESSAGE_INDEXED, .request = request,
+			     .frames = 1 };
+	struct pack p = { 0 };
+
+	pack_array(&p, records > 0 && records != WIRE_NONE);
+	if (p.size > 0 && records > 0 && records != WIRE_NONE)
+		pack_uint(&p, place);
+	m.indexed.records = records;
+	m.frame[0] = (struct frame){ p.data, p.size, NULL };
+	tell(peer, m);
+	pack_release(&p);
+}
+
+#define DATA_STEP(n, worker) \
+	"{\"op\":\"train\",\"step\":" n ",\"epoch\":0,\"worker\":\"" \
+	worker "\",\"attempt\":1,\"examples\":4,\"loss\":0.5," \
+	"\"metrics\":{},\"staleness\":2,\"seconds\":0.25}\n"
+
+static void
+counting(void)
+{
+	const struct message *m;
+	uint64_t a, b;
+
+	make_ledger(1);
+	begin_run();
+	join_worker(A);
+	m = heard(A, MESSAGE_PLAN);
+	named(m && m->frames == 3, "that there are data is part of the plan");
+	named(!heard(A, MESSAGE_INDEX), "nothing is counted in vain");
+	ask("epoch");
+	m = heard(A, MESSAGE_INDEX);
+	ok(m && m->frames == 1 && !heard(A, MESSAGE_INDEX));
+	a = m ? m->request : 0;
+	join_worker(B);
+	m = heard(B, MESSAGE_INDEX);
+	ok(m != NULL);
+	b = m ? m->request : 0;
+	tell(B, (struct message){ .kind = MESSAGE_BYE });
+	indexed(A, a, 3, 0);
+	m = heard(A, MESSAGE_INDEX);
+	named(m != NULL, "what one leaves undone another one counts");
+	indexed(B, b, 7, 50);
+	ok(!heard(A, MESSAGE_LEASE));
+	b = m ? m->request : 0;
+	indexed(A, b, WIRE_NONE, 0);
+	m = heard(A, MESSAGE_INDEX);
+	named(m && !heard(A, MESSAGE_LEASE), "a file may have to be whole");
+	indexed(A, b, 7, 50);
+	indexed(A, m ? m->request : 0, 8, 0);
+	m = heard(A, MESSAGE_LEASE);
+	ok(m && m->frames == 2 && m->lease.from == 0 && m->lease.batch == 4);
+	a = m ? m->request : 0;
+	m = heard(A, MESSAGE_LEASE);
+	named(m && m->lease.from == 0 && m->frames == 1, "a block is a batch");
+	now = 3000;
+	done(A, a, 0);
+	ok(prints(DATA_STEP("0", "worker:0")));
+	done(A, m ? m->request : 0, 1);
+	ok(prints(DATA_STEP("1", "worker:0")
+		  "{\"op\":\"epoch\",\"epoch\":0,\"step\":2,\"steps\":2,"
+		  "\"examples\":8,\"loss\":0.5,\"metrics\":{},"
+		  "\"seconds\":2,\"records\":8}\n"));
+}
+
+static void
+missed(void)
+{
+	const struct message *m;
+
+	make_ledger(1);
+	options.keep_going = true;
+	begin_run();
+	join_worker(A);
+	ask("epoch");
+	m = heard(A, MESSAGE_INDEX);
+	indexed(A, m ? m->request : 0, 9, 0);
+	m = heard(A, MESSAGE_INDEX);
+	indexed(A, m ? m->request : 0, 7, 60);
+	m = heard(A, MESSAGE_LEASE);
+	const uint64_t first = m ? m->request : 0;
+
+	ok(heard(A, MESSAGE_LEASE) != NULL);
+	done(A, first, 0);
+	ok(heard(A, MESSAGE_LEASE) != NULL);
+	coord_output(coord)->size = 0;
+	failed(A, 1, "a.svm:5: bad");
+	obey(MESSAGE_VOID);
+	ok(prints("{\"op\":\"train\",\"step\":1,\"worker\":\"worker:0\","
+		  "\"error\":\"a.svm:5: bad\"}\n"
+		  "{\"op\":\"epoch\",\"steps\":2,\"cancelled\":true}\n"));
+	ask("epoch");
+	m = heard(A, MESSAGE_LEASE);
+	named(m && m->lease.first == 4, "a number is never used again");
+	now = 2500;
+	done(A, m ? m->request : 0, 4);
+	ok(prints(DATA_STEP("4", "worker:0")
+		  "{\"op\":\"epoch\",\"epoch\":0,\"step\":5,\"steps\":2,"
+		  "\"examples\":8,\"loss\":0.5,\"metrics\":{},"
+		  "\"seconds\":1.5,\"records\":16,\"missed\":8}\n"));
+	ask("train 2 batch=3");
+	ok(strstr(coord_output(coord)->data, "batch=3: with data of ps-coord "
+		  "(-d) all steps are of one size, --batch"));
+	options.keep_going = false;
+}
+
+static void
+no_data(void)
+{
+	const struct message *m;
+	struct message r = { .kind = MESSAGE_REFUSED };
+
+	make_ledger(1);
+	begin_run();
+	join_worker(A);
+	ask("train 5");
+	m = heard(A, MESSAGE_INDEX);
+	r = message_refuse(m, FAIL_DATA, "a.svm:7: a NUL byte");
+	tell(A, r);
+	ok(prints("{\"op\":\"data\",\"worker\":\"worker:0\",\"error\":"
+		  "\"a.svm:7: a NUL byte\"}\n"
+		  "{\"op\":\"train\",\"steps\":5,\"cancelled\":true}\n"));
+	ok(over(65, "a.svm:7: a NUL byte"));
+}
+
 int
 main(void)
 {
@@ -620,7 +767,11 @@ main(void)
 	saves();
 	servers();
 	quiet();
+	counting();
+	missed();
+	no_data();
 	coord_free(coord);
+	ledger_free(options.ledger);
 	rig_end(&rig);
 	return tap_done();
 }
