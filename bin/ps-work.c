@@ -11,19 +11,20 @@
 
 #include <stdlib.h>
 
-#define USAGE	"[-c endpoint] [-F format] [-i index] [--lease=duration] " \
-		"[--no-header] [--repeat] [--shard=i/n] " \
-		"[--shuffle[=buffer]] [input ...]"
+#define USAGE	"[-c endpoint] [--cache[=directory]] [-F format] " \
+		"[-i index] [--lease=duration] [--no-header] [--repeat] " \
+		"[--shard=i/n] [--shuffle[=buffer]] [input ...]"
 
 #define SHUFFLE_EXAMPLES	10000
 #define MAX_SHUFFLE		((uint64_t)1 << 32)
 #define TICK_MS			250
 #define LINGER_MS		500
 
-enum { LEASE = CLI_LONG, NO_HEADER, REPEAT, SHARD, SHUFFLE };
+enum { CACHE = CLI_LONG, LEASE, NO_HEADER, REPEAT, SHARD, SHUFFLE };
 
 static const struct cli_option options[] = {
 	{ 'c',       "coordinator", "ENDPOINT" },
+	{ CACHE,     "cache",       "[DIRECTORY]" },
 	{ 'F',       "format",      "FORMAT" },
 	{ 'i',       "index",       "INDEX" },
 	{ LEASE,     "lease",       "DURATION" },
@@ -75,6 +76,8 @@ parse(int argc, char **argv)
 	while ((c = cli_next(argc, argv, options, &o.common)) != -1) {
 		switch (c) {
 		case 'c':	o.worker.coordinator = optarg; break;
+		case CACHE:	o.feed.reader.cache = optarg ? optarg : "";
+				break;
 		case 'F':	o.feed.reader.format = optarg; break;
 		case 'i':	o.worker.index = cli_uint(0, 1 << 20); break;
 		case LEASE:	o.lease_ms = cli_duration(); break;

@@ -1,6 +1,10 @@
 lib_libps_a_SOURCES += \
 	%D%/array.c \
 	%D%/array.h \
+	%D%/cache.c \
+	%D%/cache.h \
+	%D%/cache_file.c \
+	%D%/cache_file.h \
 	%D%/crc.c \
 	%D%/crc.h \
 	%D%/csv.c \

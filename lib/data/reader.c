@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "data/cache.h"
 #include "data/format.h"
 
 #include <stdlib.h>
@@ -14,6 +15,7 @@ struct reader {
 	char **file;
 	size_t files, next;	/* next to be opened */
 	const struct format *now;	/* of the open file */
+	struct cache cache;	/* if the options want one */
 	void *state;		/* of the format; NULL: none is open */
 	size_t opened;		/* which file it is */
 	uint64_t in_file;	/* records so far, bad ones included */
@@ -54,7 +56,10 @@ open_file(struct reader *r, struct fail *f)
 	if (two && r->next + 1 == r->files)
 		return fail(f, FAIL_NOINPUT, "%s: no file of labels follows "
 			    "it, which %s needs", file[0], r->now->name);
-	r->state = r->now->open(&r->want, file, f);
+	if (r->options.cache)
+		r->state = cache_open(&r->cache, &r->now, &r->want, file, f);
+	else
+		r->state = r->now->open(&r->want, file, f);
 	if (!r->state)
 		return -1;
 	r->opened = r->next;
@@ -100,6 +105,7 @@ reader_open(char *const *files, size_t count,
 		.allow_pipe = options->allow_pipe
 	};
 	r->rng.seed = options->seed;
+	r->cache.folder = options->cache;
 	if (options->format)
 		r->format = format_find(options->format);
 	r->file = mem_alloc(count, sizeof(*r->file));

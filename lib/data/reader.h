@@ -27,6 +27,8 @@ struct reader_options {
 	bool unlabelled;	/* labels are not read, and may be missing:
 				   batches have no label (prediction) */
 	bool allow_pipe;	/* "pipe:" is ours to run, not a peer's word */
+	const char *cache;	/* folder of caches, borrowed; "": beside the
+				   inputs; NULL: none */
 };
 
 struct reader;

@@ -146,18 +146,6 @@ skip_query(char *p)
 	return strncmp(p, "qid:", 4) == 0 ? skip_word(p) : p;
 }
 
-/* Weights of n values from at on: kept if one is not 1, or some are. */
-static void
-add_weights(struct feature *to, size_t at, const float *value, size_t n)
-{
-	bool ones = !to->weight;
-
-	for (size_t i = 0; i < n && ones; i++)
-		ones = value[i] == 1;
-	if (!ones)
-		memcpy(feature_weights(to, at, n), value, n * sizeof(*value));
-}
-
 /*
  * What pairs_read() does not take is read with more care, or said to be
  * wrong.
@@ -189,7 +177,7 @@ read_sparse(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 			return -1;
 		id[n++] = last - 1;
 	}
-	add_weights(to, at, s->value, n);
+	feature_add_weights(to, at, s->value, n);
 	feature_set_offset(to, b->examples + 1, at + n);
 	return 0;
 }

@@ -69,16 +69,15 @@ append(struct feature *to, size_t examples, const struct feature *from,
 		n = from->offset[i + 1] - first;
 		feature_set_offset(to, examples + 1, at + n);
 	}
-	for (size_t k = 0; k < n; k++) {
-		if (to->input->kind == INPUT_FLOAT) {
-			feature_add_value(to, at + k, from->value[first + k]);
-			continue;
-		}
-		feature_add_id(to, at + k, from->id[first + k]);
-		if (to->input->kind == INPUT_SPARSE)
-			feature_add_weight(to, at + k, from->weight ?
-					   from->weight[first + k] : 1);
-	}
+	if (to->input->kind == INPUT_FLOAT)
+		memcpy(feature_values(to, at, n), from->value + first,
+		       n * sizeof(*to->value));
+	else
+		memcpy(feature_ids(to, at, n), from->id + first,
+		       n * sizeof(*to->id));
+	if (to->input->kind == INPUT_SPARSE)
+		feature_add_weights(to, at, from->weight ?
+				    from->weight + first : NULL, n);
 }
 
 void
@@ -93,6 +92,14 @@ batch_append(struct batch *to, const struct batch *from, size_t i)
 	to->examples++;
 }
 
+float *
+feature_values(struct feature *f, size_t at, size_t n)
+{
+	f->value = mem_grow(f->value, at + n, &f->value_room,
+			    sizeof(*f->value));
+	return f->value + at;
+}
+
 uint64_t *
 feature_ids(struct feature *f, size_t at, size_t n)
 {
@@ -100,16 +107,31 @@ feature_ids(struct feature *f, size_t at, size_t n)
 	return f->id + at;
 }
 
-float *
-feature_weights(struct feature *f, size_t at, size_t n)
+static bool
+all_ones(const float *weight, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (weight[i] != 1)
+			return false;
+	return true;
+}
+
+void
+feature_add_weights(struct feature *f, size_t at, const float *weight,
+		    size_t n)
 {
 	const bool first = !f->weight;
 
+	if (first && (!weight || all_ones(weight, n)))
+		return;
 	f->weight = mem_grow(f->weight, at + n, &f->weight_room,
 			     sizeof(*f->weight));
 	for (size_t i = 0; first && i < at; i++)
 		f->weight[i] = 1;
-	return f->weight + at;
+	if (weight)
+		memcpy(f->weight + at, weight, n * sizeof(*weight));
+	for (size_t i = at; !weight && i < at + n; i++)
+		f->weight[i] = 1;
 }
 
 void
@@ -129,8 +151,7 @@ feature_add_id(struct feature *f, size_t at, uint64_t id)
 void
 feature_add_weight(struct feature *f, size_t at, float weight)
 {
-	if (f->weight || weight != 1)
-		*feature_weights(f, at, 1) = weight;
+	feature_add_weights(f, at, &weight, 1);
 }
 
 void

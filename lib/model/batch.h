@@ -44,12 +44,13 @@ void batch_reset(struct batch *);	/* no examples; keep the room */
  */
 void batch_append(struct batch *, const struct batch *from, size_t i);
 
-/*
- * Room for n ids from at on, to be filled; and for as many weights, those
- * before at being 1 if there were none.
- */
+/* Room for n values from at on, to be filled. */
+float *feature_values(struct feature *, size_t at, size_t n);
 uint64_t *feature_ids(struct feature *, size_t at, size_t n);
-float *feature_weights(struct feature *, size_t at, size_t n);
+
+/* n weights from at on, NULL if all are 1; kept if some are not, or were. */
+void feature_add_weights(struct feature *, size_t at, const float *weight,
+			 size_t n);
 
 /* Room for one more value in a feature of the batch being filled. */
 void feature_add_value(struct feature *, size_t at, float);

@@ -1,6 +1,5 @@
 #include "model/lookup.h"
 
-#include "base/hash.h"
 #include "base/mem.h"
 #include "base/text.h"
 
@@ -126,6 +125,16 @@ lookup_find(const struct lookup *l, const char *word, size_t size)
 	if (l->oov == 1)
 		return l->masked;
 	return l->masked + hash64(word, size) % l->oov;
+}
+
+void
+lookup_hash(const struct lookup *l, struct hash *h)
+{
+	const uint64_t numbers[] = { l->bins, l->masked, l->oov, l->count };
+
+	hash_add(h, numbers, sizeof(numbers));
+	if (l->count > 0)	/* the words, each with its NUL */
+		hash_add(h, l->arena.data, l->arena.size);
 }
 
 const char *

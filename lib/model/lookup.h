@@ -5,6 +5,7 @@
 #define PS_LOOKUP_H
 
 #include "base/fail.h"
+#include "base/hash.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +31,9 @@ uint64_t lookup_rows(const struct lookup *);	/* ids are below this */
 
 #define LOOKUP_UNKNOWN	UINT64_MAX	/* not in the vocabulary, and no oov */
 uint64_t lookup_find(const struct lookup *, const char *word, size_t size);
+
+/* Add all that decides which ids the words get. */
+void lookup_hash(const struct lookup *, struct hash *);
 
 /* The word behind an id of a vocabulary, or NULL. */
 const char *lookup_word(const struct lookup *, uint64_t id);

@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,9 +100,48 @@ disk_abandon(struct disk_file *file)
 {
 	if (file->fd < 0)
 		return;
-	close(file->fd);
 	unlink(file->temp);
+	close(file->fd);	/* last: it gives up a lock */
 	release(file);
+}
+
+/* Is what is open still what the name means? */
+static bool
+still_named(int fd, const char *name)
+{
+	struct stat open, named;
+
+	return fstat(fd, &open) == 0 && stat(name, &named) == 0 &&
+	       open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
+int
+disk_create_alone(struct disk_file *file, const char *path, struct fail *f)
+{
+	char *temp = temporary(path);
+	const int fd = open(temp, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+
+	*file = (struct disk_file){ .fd = -1 };
+	if (fd < 0) {
+		fail_sys(f, FAIL_CREATE, "cannot create %s", temp);
+		free(temp);
+		return -1;
+	}
+	/* What a killed writer left is not locked, and written over. */
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0 || !still_named(fd, temp)) {
+		close(fd);
+		free(temp);
+		return 1;
+	}
+	*file = (struct disk_file){
+		.fd = fd, .path = mem_text(path), .temp = temp,
+		.hash = hash_new(),
+	};
+	if (ftruncate(fd, 0) == 0)
+		return 0;
+	fail_sys(f, FAIL_CREATE, "cannot create %s", temp);
+	disk_abandon(file);
+	return -1;
 }
 
 static int
@@ -122,9 +163,7 @@ disk_commit(struct disk_file *file, struct fail *f)
 
 	if (r == 0 && fsync(file->fd) < 0)
 		r = fail_sys(f, FAIL_IO, "cannot write %s", file->path);
-	/* The number is given back whatever close() says. */
-	if (close(file->fd) < 0 && r == 0)
-		r = fail_sys(f, FAIL_IO, "cannot write %s", file->path);
+	/* All is safe by now. */
 	if (r == 0)
 		r = failpoint("disk-rename", f);
 	if (r == 0 && rename(file->temp, file->path) < 0)
@@ -133,6 +172,7 @@ disk_commit(struct disk_file *file, struct fail *f)
 		unlink(file->temp);
 	else if ((r = failpoint("disk-renamed", f)) == 0)
 		r = sync_parent(file->path, f);
+	close(file->fd);	/* last: it gives up a lock */
 	release(file);
 	return r;
 }

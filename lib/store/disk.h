@@ -30,6 +30,8 @@ struct disk_file {
 };
 
 int disk_create(struct disk_file *, const char *path, struct fail *);
+/* The same, unless somebody else is about it: 1, and nothing is begun. */
+int disk_create_alone(struct disk_file *, const char *path, struct fail *);
 int disk_write(struct disk_file *, const void *, size_t, struct fail *);
 /* Safe on disk under its name, or gone; ends the file either way. */
 int disk_commit(struct disk_file *, struct fail *);

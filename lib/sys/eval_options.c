@@ -9,12 +9,13 @@
 #define BATCH		1024
 #define MAX_BATCH	((uint64_t)1 << 20)
 
-enum { FOLLOW = CLI_LONG, NEWEST, NO_HEADER, PREDICT, UNTIL };
+enum { CACHE = CLI_LONG, FOLLOW, NEWEST, NO_HEADER, PREDICT, UNTIL };
 
 static const struct cli_option options[] = {
 	{ 'B',       "batch",       "BATCH" },
 	{ 'C',       "checkpoint",  "DIRECTORY" },
 	{ 'c',       "coordinator", "ENDPOINT" },
+	{ CACHE,     "cache",       "[DIRECTORY]" },
 	{ 'F',       "format",      "FORMAT" },
 	{ FOLLOW,    "follow",      NULL },
 	{ NEWEST,    "newest",      NULL },
@@ -95,6 +96,7 @@ eval_settings_read(struct eval_settings *s, int argc, char **argv)
 		case 'B':	s->batch = cli_uint(1, MAX_BATCH); break;
 		case 'C':	s->dir = trim(optarg); break;
 		case 'c':	s->evaluator.coordinator = optarg; break;
+		case CACHE:	s->reader.cache = optarg ? optarg : ""; break;
 		case 'F':	s->reader.format = optarg; break;
 		case FOLLOW:	s->follow = true; break;
 		case NEWEST:	s->newest = true; break;

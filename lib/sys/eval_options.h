@@ -11,8 +11,9 @@
 #include "sys/cli.h"
 
 #define EVAL_USAGE \
-	"[-B batch] [-C directory] [-c endpoint] [-F format] [--follow] " \
-	"[--newest] [--no-header] [--predict] [--until=condition] input ..."
+	"[-B batch] [-C directory] [-c endpoint] [--cache[=directory]] " \
+	"[-F format] [--follow] [--newest] [--no-header] [--predict] " \
+	"[--until=condition] input ..."
 
 struct eval_settings {
 	struct cli_common common;

@@ -218,7 +218,9 @@ begin_evaluation(struct feed *feed, const struct worker_evaluation *e)
 		.format = feed->o.reader.format,
 		.no_header = feed->o.reader.no_header,
 		.shard = e->shard, .shards = e->shards,
-		.allow_pipe = own	/* a peer's word is no command */
+		/* A peer's word is no command, and makes no files. */
+		.allow_pipe = own,
+		.cache = own ? feed->o.reader.cache : NULL
 	};
 	struct fail f;
 

@@ -1,0 +1,313 @@
+#include "data/cache_file.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAGIC	"pscache1"
+
+struct head {
+	char magic[8];
+	struct cache_key key;
+	uint64_t sum;		/* XXH3-64 of what is before */
+};
+
+struct block {
+	uint64_t first;		/* number of its first record, from 0 */
+	uint32_t records;	/* 0: the end */
+	uint32_t size;		/* bytes that follow */
+	uint64_t data_sum;	/* XXH3-64 of these */
+	uint64_t sum;		/* of what is before */
+};
+
+_Static_assert(sizeof(struct head) == 128 && sizeof(struct block) == 32,
+	       "structs without gaps, written as they are");
+
+#define BLOCK_MAX	((size_t)1 << 30)
+
+int
+cache_file_create(struct disk_file *file, const char *path,
+	     const struct cache_key *key, struct fail *f)
+{
+	struct head h = { .magic = MAGIC, .key = *key };
+	const int got = disk_create_alone(file, path, f);
+
+	h.sum = hash64(&h, offsetof(struct head, sum));
+	if (got != 0)
+		return got;
+	if (disk_write(file, &h, sizeof(h), f) == 0)
+		return 0;
+	disk_abandon(file);
+	return -1;
+}
+
+/* ---- features to bytes ---- */
+
+/* Are its ids kept in four bytes? */
+static bool
+narrow(const struct feature *x)
+{
+	return x->input->rows <= UINT32_MAX;
+}
+
+static void
+add_ids(struct text *to, const struct feature *x, size_t n)
+{
+	uint32_t few[256];
+
+	if (!narrow(x)) {
+		text_add_bytes(to, x->id, n * sizeof(*x->id));
+		return;
+	}
+	for (size_t i = 0; i < n; ) {
+		size_t k = 0;
+
+		for (; k < 256 && i < n; k++, i++)
+			few[k] = (uint32_t)x->id[i];
+		text_add_bytes(to, few, k * sizeof(*few));
+	}
+}
+
+static void
+add_number(struct text *to, size_t n)
+{
+	const uint32_t number = (uint32_t)n;
+
+	text_add_bytes(to, &number, sizeof(number));
+}
+
+static void
+add_feature(struct text *to, const struct feature *x, size_t examples)
+{
+	const size_t width = input_width(x->input);
+	const size_t n = width ? examples * width : x->offset[examples];
+
+	if (x->input->kind == INPUT_FLOAT) {
+		text_add_bytes(to, x->value, n * sizeof(*x->value));
+		return;
+	}
+	for (size_t i = 1; !width && i <= examples; i++)
+		add_number(to, x->offset[i]);
+	add_ids(to, x, n);
+	if (x->input->kind != INPUT_SPARSE)
+		return;
+	add_number(to, x->weight != NULL);
+	if (x->weight)
+		text_add_bytes(to, x->weight, n * sizeof(*x->weight));
+}
+
+int
+cache_file_add(struct disk_file *file, const struct batch *b, uint64_t first,
+	  struct text *room, struct fail *f)
+{
+	struct block block = { .first = first };
+
+	text_reset(room);
+	text_add_bytes(room, &block, sizeof(block));	/* to be filled in */
+	for (size_t i = 0; b->examples > 0 && i < b->features; i++)
+		add_feature(room, &b->feature[i], b->examples);
+	if (b->examples > 0 && b->label.input)
+		add_feature(room, &b->label, b->examples);
+	if (room->size - sizeof(block) > BLOCK_MAX)
+		return fail(f, FAIL_DATA, "%s: records of more than %zu MiB "
+			    "are not kept", file->path, BLOCK_MAX >> 20);
+	block.records = (uint32_t)b->examples;
+	block.size = (uint32_t)(room->size - sizeof(block));
+	block.data_sum = hash64(room->data + sizeof(block), block.size);
+	block.sum = hash64(&block, offsetof(struct block, sum));
+	memcpy(room->data, &block, sizeof(block));
+	return disk_write(file, room->data, room->size, f);
+}
+
+/* ---- and back ---- */
+
+static int
+damaged(const struct cache_file *c, const char *what, struct fail *f)
+{
+	return fail(f, FAIL_DATA, "%s: damaged: %s at byte %llu", c->path,
+		    what, (unsigned long long)c->at);
+}
+
+int
+cache_file_open(struct cache_file *c, const char *path,
+	   const struct cache_key *key, struct fail *f)
+{
+	struct head h;
+
+	*c = (struct cache_file){ .fd = -1 };
+	if (access(path, F_OK) != 0)
+		return 0;
+	c->path = mem_text(path);
+	c->fd = disk_open(AT_FDCWD, path, NULL, f);
+	if (c->fd < 0 ||
+	    disk_read_at(c->fd, path, &h, sizeof(h), 0, f) != 0)
+		return -1;
+	if (memcmp(h.magic, MAGIC, sizeof(h.magic)) != 0 ||
+	    h.sum != hash64(&h, offsetof(struct head, sum)))
+		return damaged(c, "its header", f);
+	c->at = sizeof(h);
+	return memcmp(&h.key, key, sizeof(*key)) == 0;
+}
+
+void
+cache_file_close(struct cache_file *c)
+{
+	if (c->path && c->fd >= 0)
+		close(c->fd);
+	free(c->path);
+	text_release(&c->room);
+	*c = (struct cache_file){ .fd = -1 };
+}
+
+/* Bytes of a block not used yet. */
+struct rest {
+	const char *next;
+	size_t size;
+};
+
+/* n items, or NULL if there are fewer. */
+static const char *
+take(struct rest *r, size_t n, size_t item)
+{
+	const char *p = r->next;
+
+	if (n > r->size / item)
+		return NULL;
+	r->next += n * item;
+	r->size -= n * item;
+	return p;
+}
+
+static bool
+read_offsets(struct feature *x, size_t examples, struct rest *r)
+{
+	const char *p = take(r, examples, sizeof(uint32_t));
+	uint32_t end;
+
+	for (size_t i = 1; p && i <= examples; i++, p += sizeof(end)) {
+		memcpy(&end, p, sizeof(end));
+		feature_set_offset(x, i, end);
+		if (end < x->offset[i - 1])
+			return false;
+	}
+	return p != NULL;
+}
+
+/* Put n ids of four bytes into eight each; returns the largest. */
+static uint32_t
+widen(const uint32_t *few, size_t n, uint64_t *id)
+{
+	uint32_t largest = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		id[i] = few[i];
+		largest = few[i] > largest ? few[i] : largest;
+	}
+	return largest;
+}
+
+/* All below the number of rows: a cache never leads out of a table. */
+static bool
+read_ids(struct feature *x, size_t n, struct rest *r)
+{
+	const size_t item = narrow(x) ? sizeof(uint32_t) : sizeof(uint64_t);
+	const void *p = take(r, n, item);
+	uint64_t *id, largest = 0;
+
+	if (!p)
+		return false;
+	id = feature_ids(x, 0, n);
+	if (narrow(x))
+		return n == 0 || widen(p, n, id) < x->input->rows;
+	memcpy(id, p, n * item);
+	for (size_t i = 0; i < n; i++)
+		largest = id[i] > largest ? id[i] : largest;
+	return n == 0 || largest < x->input->rows;
+}
+
+static bool
+read_weights(struct feature *x, size_t n, struct rest *r)
+{
+	const char *p = take(r, 1, sizeof(uint32_t));
+	uint32_t weighted;
+
+	if (!p)
+		return false;
+	memcpy(&weighted, p, sizeof(weighted));
+	p = weighted ? take(r, n, sizeof(float)) : NULL;
+	feature_add_weights(x, 0, (const float *)(const void *)p, n);
+	return p || !weighted;
+}
+
+static bool
+read_feature(struct feature *x, size_t examples, struct rest *r)
+{
+	const size_t width = input_width(x->input);
+	const char *p;
+	size_t n = examples * width;
+
+	if (!width && !read_offsets(x, examples, r))
+		return false;
+	if (!width)
+		n = x->offset[examples];
+	if (x->input->kind == INPUT_FLOAT) {
+		p = take(r, n, sizeof(float));
+		if (p)
+			memcpy(feature_values(x, 0, n), p, n * sizeof(float));
+		return p != NULL;
+	}
+	return read_ids(x, n, r) &&
+	       (x->input->kind != INPUT_SPARSE || read_weights(x, n, r));
+}
+
+/* The block's bytes, if they are what was written. */
+static int
+read_block(struct cache_file *c, struct block *block, struct fail *f)
+{
+	if (disk_read_at(c->fd, c->path, block, sizeof(*block), c->at,
+			 f) != 0)
+		return -1;
+	if (block->sum != hash64(block, offsetof(struct block, sum)) ||
+	    block->first != c->records || block->size > BLOCK_MAX)
+		return damaged(c, "a block's header", f);
+	if (block->size > c->room.room) {
+		c->room.room = block->size;
+		c->room.data = mem_resize(c->room.data, block->size, 1);
+	}
+	if (disk_read_at(c->fd, c->path, c->room.data, block->size,
+			 c->at + sizeof(*block), f) != 0)
+		return -1;
+	if (block->data_sum != hash64(c->room.data, block->size))
+		return damaged(c, "a block", f);
+	return 0;
+}
+
+int
+cache_file_next(struct cache_file *c, struct batch *b, struct fail *f)
+{
+	struct block block;
+	bool fits = true;
+
+	batch_reset(b);
+	if (read_block(c, &block, f) != 0)
+		return -1;
+
+	struct rest r = { c->room.data, block.size };
+
+	for (size_t i = 0; block.records && i < b->features && fits; i++)
+		fits = read_feature(&b->feature[i], block.records, &r);
+	if (block.records && fits && b->label.input)
+		fits = read_feature(&b->label, block.records, &r);
+	if (!fits || r.size > 0)
+		return damaged(c, "what a block holds", f);
+	c->at += sizeof(block) + block.size;
+	c->records += block.records;
+	b->examples = block.records;
+	return block.records > 0;
+}

@@ -1,0 +1,58 @@
+/*
+ * cache_file - records of an input in the form in which batches hold them.
+ *
+ * The file is described in ps-data(5).  It says what it was made of, and is
+ * trusted only as far as it says the same as its reader; blocks of records
+ * have checksums, and are used whole or not at all.
+ */
+#ifndef PS_CACHE_FILE_H
+#define PS_CACHE_FILE_H
+
+#include "base/fail.h"
+#include "base/text.h"
+#include "model/batch.h"
+#include "store/disk.h"
+
+#include <stdint.h>
+
+/* What a cache was made of; it is compared as bytes. */
+struct cache_key {
+	struct cache_stat {
+		uint64_t size;
+		int64_t modified[2], changed[2];	/* seconds, and ns */
+	} file[2];	/* the second is of labels, or zero */
+	char way[32];	/* hexadecimal digits: the hash of how it is read */
+};
+
+/* A block is written once it is that large, or so many records. */
+#define CACHE_BLOCK	((size_t)256 << 10)
+#define CACHE_RECORDS	65536
+
+/* 0; 1: somebody else is writing it; -1. */
+int cache_file_create(struct disk_file *, const char *path,
+		 const struct cache_key *, struct fail *);
+
+/*
+ * The examples of a batch are records from first on; none says that first
+ * records are all.  room is for the bytes, and can be used again.
+ */
+int cache_file_add(struct disk_file *, const struct batch *, uint64_t first,
+	      struct text *room, struct fail *);
+
+struct cache_file {
+	int fd;			/* -1: none */
+	char *path;
+	uint64_t at;		/* of the next block */
+	uint64_t records;	/* read so far */
+	struct text room;
+};
+
+/* 1: it is there, and of that; 0: it is not; -1: it is damaged. */
+int cache_file_open(struct cache_file *, const char *path,
+	       const struct cache_key *, struct fail *);
+void cache_file_close(struct cache_file *);
+
+/* Fill a batch with the next block: 1; 0: no more; -1: it is damaged. */
+int cache_file_next(struct cache_file *, struct batch *, struct fail *);
+
+#endif

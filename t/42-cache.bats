@@ -1,0 +1,141 @@
+# --cache: the same run with and without, and what becomes of a cache.
+
+load lib.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	cat >model.ps <<-'END'
+		input     x sparse[50]
+		label     y binary
+		logit   = linear x
+		loss      binary_crossentropy logit from_logits=true
+		metric    auc logit
+		optimizer adagrad learning_rate=0.5
+	END
+	awk 'BEGIN {
+		srand(5)
+		for (n = 0; n < 400; n++) {
+			line = int(rand() * 2)
+			for (id = 1; id <= 50; id++)
+				if (rand() < 0.2)
+					line = line " " id ":" rand() - 0.5
+			print line
+		}
+	}' >train.svm
+}
+
+# train OPTION... - three passes and a bit by one worker; what its steps say
+# of the examples is in result, what the worker says in members.
+train() {
+	rm -f members
+	ps-local -w 1 -s 1 --log=members -- -v --repeat --shuffle=64 "$@" \
+		-- ps-coord -m model.ps -B 16 --seed=3 <<<'train 80' |
+		sed 's/,"pull_us.*//; s/,"seconds.*//; s/"step":/\n&/' |
+		grep -o '"loss":[^,]*' >result
+	[ "$(wc -l <result)" -ge 80 ]
+}
+
+# the_cache - its name; there is one.
+the_cache() {
+	local all=(.train.svm-*.pscache)
+	[ ${#all[@]} -eq 1 ] && [ -f "${all[0]}" ] && echo "${all[0]}"
+}
+
+@test "a run with a cache is the same, step by step" {
+	train train.svm
+	cp result plain
+	train --cache train.svm
+	cmp plain result
+	run -0 grep -c pscache members
+	assert_output 1
+	run -0 grep -o 'made of 400 records' members
+	run -0 the_cache
+	train --cache train.svm
+	cmp plain result
+	run -1 grep pscache members
+}
+
+@test "a cache in a directory, for a compressed input" {
+	gzip train.svm
+	mkdir kept
+	train train.svm.gz
+	cp result plain
+	train --cache=kept train.svm.gz
+	cmp plain result
+	run -0 ls kept
+	assert_output --regexp '^train\.svm\.gz-[0-9a-f]{16}\.pscache$'
+	run -2 ls .train*
+}
+
+@test "a damaged cache is refused, removed, and made again" {
+	train --cache train.svm
+	cp result plain
+	cache=$(the_cache)
+	cp "$cache" good
+	printf x | dd of="$cache" bs=1 seek=3000 conv=notrunc status=none
+	train --cache train.svm
+	cmp plain result
+	run -0 grep -c 'damaged: a block at byte 128; reading train.svm' \
+		members
+	assert_output 1
+	cmp "$cache" good
+	truncate -s 500 "$cache"
+	train --cache train.svm
+	cmp plain result
+	run -0 grep -c 'cut short; reading train.svm instead' members
+	cmp "$cache" good
+}
+
+@test "a stale cache is made again" {
+	train --cache train.svm
+	cp "$(the_cache)" old
+	sed -i 's/ 3:[-.0-9]*/ 3:9/' train.svm
+	train train.svm
+	cp result plain
+	train --cache train.svm
+	cmp plain result
+	run -1 cmp -s old "$(the_cache)"
+	run -0 grep -c 'made of 400 records' members
+}
+
+@test "no cache: for want of a directory, or of a file" {
+	train train.svm
+	cp result plain
+	train --cache=nowhere train.svm
+	cmp plain result
+	run -0 grep -c 'going on without a cache' members
+	assert_output 1
+	train --cache 'pipe:cat train.svm'
+	cmp plain result
+	run -0 grep 'pipe:cat train.svm: not a plain file' members
+	run -1 the_cache
+}
+
+@test "two workers of an input may both be told to keep it" {
+	for _ in 1 2 3; do
+		ps-local -w 2 -s 1 --log=members -- --repeat --shard=%i/%n \
+			--cache train.svm -- ps-coord -m model.ps -B 8 \
+			--results=errors <<<$'train 200\njoin' >got
+		run -0 grep -o '"examples":[0-9]*' got
+		assert_output '"examples":1600'
+	done
+	run -1 grep cache members
+}
+
+@test "ps-eval scores the same from a cache" {
+	ps-local -C "$PWD/ckpts" -- train.svm -- \
+		ps-coord -m model.ps -B 16 --checkpoint=ckpts --results=errors \
+		<<<$'train 20\nsave' >/dev/null
+	run -0 ps-eval -C ckpts --newest train.svm
+	score=${output%,\"seconds*}
+	for _ in 1 2; do
+		run -0 ps-eval -C ckpts --newest --cache train.svm
+		assert_equal "${output%,\"seconds*}" "$score"
+		ps-eval -C ckpts --newest --predict train.svm >plain
+		ps-eval -C ckpts --newest --predict --cache train.svm >kept
+		cmp plain kept
+	done
+	run -0 bash -c 'ls -A | grep -c pscache'
+	assert_output 2
+}

@@ -1,0 +1,614 @@
+/*
+ * With a cache the batches are the same as without, bit for bit, whatever
+ * became of the cache: it is made, read, stale, damaged, in the making by
+ * somebody else, or cannot be made.
+ */
+#include "data/reader.h"
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/rng.h"
+
+#include "examples.h"
+#include "files.h"
+#include "tap.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#define ROWS	3000
+
+static struct input in[4], label;
+static size_t inputs;
+static char *files[2];
+static size_t count;	/* of files */
+static struct fail why;
+
+/* ---- inputs ---- */
+
+static struct input *
+add(const char *name, enum input_kind kind, uint64_t rows, size_t width)
+{
+	in[inputs] = examples_input(name, kind, rows, width);
+	return &in[inputs++];
+}
+
+static void
+forget(void)
+{
+	for (size_t i = 0; i < inputs; i++) {
+		lookup_free(in[i].lookup);
+		free(in[i].name);
+	}
+	inputs = 0;
+}
+
+static void
+use(const char *first, const char *second)
+{
+	static char names[2][40];
+
+	snprintf(names[0], sizeof(names[0]), "%s", first);
+	snprintf(names[1], sizeof(names[1]), "%s", second);
+	files[0] = names[0];
+	files[1] = names[1];
+	count = *second ? 2 : 1;
+}
+
+/* weight: how a value is printed; NULL: each is 1. */
+static void
+put_svmlight(const char *name, size_t rows, const char *weight)
+{
+	struct rng rng = { .seed = 3 };
+	struct text t = { 0 };
+
+	for (size_t i = 0; i < rows; i++) {
+		uint64_t id = 0;
+
+		text_add(&t, "%d", (int)rng_below(&rng, 2));
+		for (uint64_t n = rng_below(&rng, 40); n > 0; n--) {
+			id += 1 + rng_below(&rng, 20);
+			text_add(&t, " %llu:", (unsigned long long)id);
+			if (weight)
+				text_add(&t, "%g", (double)
+					 rng_below(&rng, 100000) / 777 - 9);
+			else
+				text_add(&t, "1");
+		}
+		text_add(&t, "\n");
+	}
+	files_put(name, t.data, t.size);
+	text_release(&t);
+}
+
+static void
+put_table(const char *name, size_t rows, char separator)
+{
+	struct rng rng = { .seed = 4 };
+	struct text t = { 0 };
+
+	text_add(&t, "y%cx%cword%cbag%cpairs\n", separator, separator,
+		 separator, separator);
+	for (size_t i = 0; i < rows; i++) {
+		text_add(&t, "%d%c%g%cw%d%c", (int)rng_below(&rng, 2),
+			 separator, (double)rng_below(&rng, 1000) / 7,
+			 separator, (int)rng_below(&rng, 50), separator);
+		for (uint64_t n = rng_below(&rng, 4); n > 0; n--)
+			text_add(&t, "%d%s", (int)rng_below(&rng, 9),
+				 n > 1 ? "|" : "");
+		text_add(&t, "%c", separator);
+		for (uint64_t n = rng_below(&rng, 4); n > 0; n--)
+			text_add(&t, " %d:%d", (int)rng_below(&rng, 99),
+				 (int)rng_below(&rng, 3));
+		text_add(&t, "\n");
+	}
+	files_put(name, t.data, t.size);
+	text_release(&t);
+}
+
+static void
+add_table(void)
+{
+	struct input *x;
+
+	add("x", INPUT_FLOAT, 0, 1);
+	x = add("word", INPUT_STRING, 1000, 1);
+	x->lookup = lookup_hashing(1000);
+	x = add("bag", INPUT_ID, (uint64_t)1 << 40, 1);
+	x->ragged = true;
+	x->separator = '|';
+	x = add("pairs", INPUT_SPARSE, 100, 1);
+	x->separator = ' ';
+}
+
+static void
+put_idx(size_t rows)
+{
+	struct rng rng = { .seed = 5 };
+	struct text x = { 0 }, y = { 0 };
+	const unsigned char high = (unsigned char)(rows >> 8);
+	const unsigned char low = (unsigned char)rows;
+	const unsigned char x_head[] = {
+		0, 0, 8, 2, 0, 0, high, low, 0, 0, 0, 200
+	};
+	const unsigned char y_head[] = { 0, 0, 8, 1, 0, 0, high, low };
+
+	text_add_bytes(&x, x_head, sizeof(x_head));
+	text_add_bytes(&y, y_head, sizeof(y_head));
+	for (size_t i = 0; i < 201 * rows; i++) {
+		const unsigned char c = (unsigned char)rng_below(&rng, 2);
+
+		text_add_bytes(i % 201 ? &x : &y, &c, 1);
+	}
+	files_put("x.idx", x.data, x.size);
+	files_put("y.idx", y.data, y.size);
+	text_release(&x);
+	text_release(&y);
+}
+
+/* ---- what is read ---- */
+
+static void
+add_feature(struct hash *h, const struct feature *x, size_t examples)
+{
+	const size_t width = input_width(x->input);
+	const size_t n = width ? examples * width : x->offset[examples];
+	const float one = 1;
+
+	if (!width)
+		hash_add(h, x->offset, (examples + 1) * sizeof(*x->offset));
+	if (x->input->kind == INPUT_FLOAT)
+		hash_add(h, x->value, n * sizeof(*x->value));
+	else
+		hash_add(h, x->id, n * sizeof(*x->id));
+	for (size_t i = 0; x->input->kind == INPUT_SPARSE && i < n; i++)
+		hash_add(h, x->weight ? &x->weight[i] : &one, sizeof(one));
+}
+
+static void
+add_batch(struct hash *h, const struct batch *b)
+{
+	hash_add(h, &b->examples, sizeof(b->examples));
+	for (size_t i = 0; i < b->features; i++)
+		add_feature(h, &b->feature[i], b->examples);
+	if (b->label.input)
+		add_feature(h, &b->label, b->examples);
+}
+
+/* Up to so many batches, as a hash of all their bits; to be freed. */
+static char *
+read_all(const struct reader_options *o, size_t size, size_t batches)
+{
+	struct reader *r = reader_open(files, count, o, in, inputs, &label,
+				       &why);
+	struct hash *h = hash_new();
+	struct batch b;
+	char text[HASH_TEXT];
+	int got = r ? 1 : -1;
+
+	batch_begin(&b, in, inputs, &label);
+	while (got > 0 && batches-- > 0) {
+		got = reader_next(r, size, &b, &why);
+		if (got > 0)
+			add_batch(h, &b);
+	}
+	if (got < 0)
+		hash_add(h, why.text, strlen(why.text));
+	hash_text(h, text);
+	hash_free(h);
+	batch_release(&b);
+	reader_close(r);
+	return mem_text(text);
+}
+
+static bool
+same(const struct reader_options *o, const char *cache, size_t size,
+     size_t batches)
+{
+	struct reader_options with = *o;
+	char *plain = read_all(o, size, batches), *kept;
+	bool equal;
+
+	with.cache = cache;
+	kept = read_all(&with, size, batches);
+	equal = strcmp(plain, kept) == 0;
+	free(plain);
+	free(kept);
+	return equal;
+}
+
+/* ---- the caches ---- */
+
+static char found[300];
+
+/* How many there are in a folder; found is one of them. */
+static size_t
+caches(const char *folder, const char *suffix)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *e;
+	size_t n = 0, end = strlen(suffix);
+
+	while (dir && (e = readdir(dir))) {
+		const size_t size = strlen(e->d_name);
+
+		if (size < end || strcmp(e->d_name + size - end, suffix) != 0)
+			continue;
+		snprintf(found, sizeof(found), "%s/%.255s", folder,
+			 e->d_name);
+		n++;
+	}
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+static void
+remove_caches(void)
+{
+	while (caches(".", ".pscache") > 0)
+		unlink(found);
+}
+
+/* The bytes of the one that there is. */
+static char *
+cache_bytes(size_t *size)
+{
+	*size = 0;
+	return caches(".", ".pscache") == 1 ? files_get(found, size) :
+	       mem_text("");
+}
+
+/* ---- tests ---- */
+
+/* Every way of reading, while the cache is made, and when it is there. */
+static void
+test_same(const char *name, size_t rows)
+{
+	static const size_t shards[][2] = { { 0, 0 }, { 0, 3 }, { 2, 3 } };
+	size_t right = 0, tried = 0;
+
+	for (int way = 0; way < 12; way++) {
+		const struct reader_options o = {
+			.shard = shards[way % 3][0],
+			.shards = shards[way % 3][1],
+			.shuffle = way / 3 % 2 ? 300 : 0, .seed = 9,
+			.repeat = way / 6
+		};
+		const size_t batches = o.repeat ? rows * 5 / 2 / 64 : rows;
+
+		remove_caches();
+		for (int pass = 0; pass < 3; pass++, tried++)
+			right += same(&o, "", pass == 1 ? 1 + rows / 7 : 64,
+				      batches);
+		right += caches(".", ".pscache") == 1;
+	}
+	named(right == tried + 12, name);
+	remove_caches();
+}
+
+static void
+test_formats(void)
+{
+	size_t size;
+	char *bytes;
+
+	label = examples_input("y", INPUT_FLOAT, 0, 1);
+	label.binary = true;
+	put_svmlight("a.svm", ROWS, "%g");
+	put_svmlight("ones.svm", ROWS, NULL);
+	use("a.svm", "");
+	add("x", INPUT_SPARSE, 1000, 1);
+	test_same("svmlight, sparse", ROWS);
+	use("ones.svm", "");
+	test_same("svmlight, sparse, without weights", ROWS);
+	use("a.svm", "ones.svm");
+	files[1] = files[0];	/* twice the same; both have one cache */
+	test_same("svmlight, the same file twice", 2 * ROWS);
+	bytes = files_get("a.svm", &size);
+	files_packed("a.svm.gz", "gzip", bytes, size);
+	free(bytes);
+	use("a.svm.gz", "");
+	test_same("svmlight, compressed", ROWS);
+	forget();
+	add("x", INPUT_FLOAT, 0, 1000);
+	put_svmlight("small.svm", 500, "%g");
+	use("small.svm", "");
+	test_same("svmlight, dense", 500);
+	forget();
+	add_table();
+	put_table("a.csv", ROWS, ',');
+	use("a.csv", "");
+	test_same("csv of every kind", ROWS);
+	put_table("a.tsv", ROWS, '\t');
+	use("a.tsv", "");
+	test_same("tsv of every kind", ROWS);
+	forget();
+	add("x", INPUT_FLOAT, 0, 200);
+	put_idx(700);
+	use("x.idx", "y.idx");
+	for (int i = 0; i < 2; i++) {
+		const struct reader_options o = { .cache = i ? "" : NULL };
+
+		ok(same(&o, "", 64, 1000));
+	}
+	remove_caches();
+	forget();
+}
+
+/* Another cache is made, or none is used, when anything is another. */
+static void
+test_stale(void)
+{
+	struct reader_options o = { 0 };
+	struct timespec old[2] = { { .tv_sec = 5 }, { .tv_sec = 5 } };
+	char *first, *again;
+	size_t size, size_again;
+
+	put_svmlight("s.svm", 100, "%g");
+	use("s.svm", "");
+	add("x", INPUT_SPARSE, 1000, 1);
+	ok(same(&o, "", 7, 100) && caches(".", ".pscache") == 1);
+	first = cache_bytes(&size);
+
+	/* Not read again: its cache is what is read. */
+	again = files_get(found, &size_again);
+	ok(same(&o, "", 7, 100) && size == size_again &&
+	   memcmp(first, again, size) == 0);
+	free(again);
+
+	/* Longer; as long but later; earlier, and others in it. */
+	put_svmlight("s.svm", 101, "%g");
+	ok(same(&o, "", 7, 100) && caches(".", ".pscache") == 1);
+	put_svmlight("s.svm", 101, NULL);
+	ok(same(&o, "", 7, 100));
+	utimensat(AT_FDCWD, "s.svm", old, 0);
+	ok(same(&o, "", 7, 100) && caches(".", ".pscache") == 1);
+	again = cache_bytes(&size_again);
+	utimensat(AT_FDCWD, "s.svm", old, 0);	/* but it has been touched */
+	free(first);
+	ok(same(&o, "", 7, 100));
+	first = cache_bytes(&size);
+	ok(size == size_again && memcmp(first, again, size) != 0);
+	free(first);
+	free(again);
+
+	/* Read in another way: another cache, and the first one stays. */
+	in[0].rows = 2000;
+	ok(same(&o, "", 7, 100) && caches(".", ".pscache") == 2);
+	o.unlabelled = true;
+	ok(same(&o, "", 7, 100) && caches(".", ".pscache") == 3);
+	o.unlabelled = false;
+	label.binary = false;
+	ok(same(&o, "", 7, 100) && caches(".", ".pscache") == 4);
+	label.binary = true;
+	remove_caches();
+	forget();
+
+	/* Words. */
+	char a[] = "w1", b[] = "w2", *words[] = { a, b };
+
+	put_table("w.csv", 50, ',');
+	use("w.csv", "");
+	struct input *x = add("word", INPUT_STRING, 3, 1);
+
+	x->lookup = lookup_vocabulary(words, 2, 1, NULL, &why);
+	ok(same(&o, "", 7, 100) && caches(".", ".pscache") == 1);
+	lookup_free(x->lookup);
+	words[0] = b;
+	words[1] = a;
+	x->lookup = lookup_vocabulary(words, 2, 1, NULL, &why);
+	ok(same(&o, "", 7, 100) && caches(".", ".pscache") == 2);
+	forget();
+
+	/* The header, which is a record without names. */
+	files_text("h.csv", "1,2\n3,4\n");
+	use("h.csv", "");
+	char one[] = "1", two[] = "2", *first_column[] = { one };
+	char *second_column[] = { two };
+
+	x = add("x", INPUT_FLOAT, 0, 1);
+	x->columns = first_column;
+	label.columns = second_column;
+	x->column_count = label.column_count = 1;
+	label.binary = false;
+	ok(same(&o, "", 7, 100));
+	o.no_header = true;
+	ok(same(&o, "", 7, 100));
+	label.columns = NULL;
+	label.column_count = 0;
+	label.binary = true;
+	remove_caches();
+	forget();
+}
+
+/* It is the input's word that counts, and the cache is made again. */
+static bool
+refused(const char *bytes, size_t size, const char *good, size_t good_size)
+{
+	const struct reader_options o = { 0 };
+	char path[sizeof(found)], *now;
+	bool equal;
+	size_t n;
+
+	strcpy(path, found);
+	files_put(path, bytes, size);
+	equal = same(&o, "", 64, 1000);		/* refuses it, or in the end */
+	equal = equal && same(&o, "", 64, 1000);	/* makes it again */
+	now = cache_bytes(&n);
+	equal = equal && n == good_size && memcmp(now, good, n) == 0;
+	free(now);
+	return equal;
+}
+
+static void
+test_damage(size_t rows, size_t step)
+{
+	const struct reader_options o = { 0 };
+	size_t size, right = 0, tried = 0;
+	char *good, *bad;
+
+	put_svmlight("d.svm", rows, "%g");
+	use("d.svm", "");
+	add("x", INPUT_SPARSE, 1000, 1);
+	ok(same(&o, "", 64, 1000));
+	good = cache_bytes(&size);
+	bad = mem_copy(good, size);
+	ok(size > rows && caches(".", ".pscache") == 1);
+	for (size_t i = 0; i < size; i += step, tried += 2) {
+		right += refused(good, i, good, size);
+		bad[i] ^= (char)(1 << i % 8);
+		right += refused(bad, size, good, size);
+		bad[i] = good[i];
+	}
+	ok(right == tried);
+	ok(refused("", 0, good, size));
+	free(good);
+	free(bad);
+	remove_caches();
+	forget();
+}
+
+/* A reader that has read one batch. */
+static struct reader *
+begin(struct batch *b)
+{
+	const struct reader_options o = { .cache = "" };
+	struct reader *r = reader_open(files, count, &o, in, inputs, &label,
+				       &why);
+
+	batch_begin(b, in, inputs, &label);
+	if (!r || reader_next(r, 10, b, &why) <= 0)
+		exit(1);
+	return r;
+}
+
+static bool
+finish(struct reader *r, struct batch *b)
+{
+	int got;
+
+	do {
+		got = reader_next(r, 100, b, &why);
+	} while (got > 0);
+	batch_release(b);
+	reader_close(r);
+	return got == 0;
+}
+
+static void
+test_makers(void)
+{
+	const struct reader_options o = { 0 };
+	struct reader *r, *second;
+	struct batch b, c;
+	char path[sizeof(found) + 8];
+	FILE *file;
+
+	put_svmlight("m.svm", 2 * ROWS, "%g");
+	use("m.svm", "");
+	add("x", INPUT_SPARSE, 1000, 1);
+
+	/* One makes it; others read the input meanwhile. */
+	r = begin(&b);
+	second = begin(&c);
+	ok(finish(second, &c) && caches(".", ".pscache") == 1);
+	ok(strstr(found, "/.tmp-") && same(&o, "", 64, 1000));
+	ok(finish(r, &b) && caches(".", ".pscache") == 1);
+	ok(!strstr(found, "/.tmp-") && same(&o, "", 64, 1000));
+
+	/* Whoever stops before the end leaves nothing. */
+	remove_caches();
+	r = begin(&b);
+	batch_release(&b);
+	reader_close(r);
+	ok(caches(".", ".pscache") == 0);
+
+	/* What somebody left who was killed is written over. */
+	same(&o, "", 64, 1000);
+	caches(".", ".pscache");
+	snprintf(path, sizeof(path), "./.tmp-%s", found + 2);
+	remove_caches();
+	put_table(path, 3 * ROWS, ',');
+	ok(same(&o, "", 64, 1000) && caches(".", ".pscache") == 1 &&
+	   same(&o, "", 64, 1000));
+
+	/* Of a file that changes meanwhile none is made. */
+	remove_caches();
+	r = begin(&b);
+	file = fopen("m.svm", "a");
+	fputs("1 1:1\n", file);
+	fclose(file);
+	ok(finish(r, &b) && caches(".", ".pscache") == 0);
+
+	/* Nor of one that is bad, whosever record it is. */
+	put_svmlight("bad.svm", 50, "%g");
+	file = fopen("bad.svm", "a");
+	fputs("1 2:1 1:1\n", file);
+	fclose(file);
+	use("bad.svm", "");
+	ok(same(&o, "", 64, 1000) && caches(".", ".pscache") == 0 &&
+	   strcmp(why.text, "bad.svm:51: id 1 after 2; they must ascend") ==
+	   0);
+	forget();
+}
+
+static void
+test_trouble(void)
+{
+	const struct reader_options o = { 0 };
+	const struct rlimit small = { 100000, RLIM_INFINITY };
+	const struct rlimit large = { RLIM_INFINITY, RLIM_INFINITY };
+	struct reader_options piped = { .allow_pipe = true };
+
+	put_svmlight("t.svm", ROWS, "%g");
+	use("t.svm", "");
+	add("x", INPUT_SPARSE, 1000, 1);
+
+	/* No room for it. */
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &small);
+	ok(same(&o, "", 64, 1000) && caches(".", ".pscache") == 0);
+	setrlimit(RLIMIT_FSIZE, &large);
+
+	/* No folder for it; one of its own. */
+	ok(same(&o, "nowhere", 64, 1000) && caches(".", ".pscache") == 0);
+	mkdir("kept", 0777);
+	ok(same(&o, "kept", 64, 1000) && caches("kept", ".pscache") == 1 &&
+	   caches(".", ".pscache") == 0 && same(&o, "kept", 64, 1000));
+	put_svmlight("kept/t.svm", 7, "%g");	/* another of that name */
+	use("kept/t.svm", "");
+	ok(same(&o, "kept", 64, 1000) && caches("kept", ".pscache") == 2);
+	while (caches("kept", "t.svm") + caches("kept", ".pscache") > 0)
+		unlink(found);
+
+	/* What can be read once only is not kept. */
+	use("pipe:cat t.svm", "");
+	ok(same(&piped, "", 64, 1000) && caches(".", ".pscache") == 0);
+	use("none.svm", "");
+	ok(same(&o, "", 64, 1000) && why.kind == FAIL_NOINPUT);
+	files_text("empty.svm", "# nothing\n");
+	use("empty.svm", "");
+	ok(same(&o, "", 64, 1000) && same(&o, "", 64, 1000) &&
+	   why.kind == FAIL_NOINPUT);
+	remove_caches();
+	rmdir("kept");
+	forget();
+}
+
+int
+main(void)
+{
+	files_begin();
+	log_begin("cache", LOG_QUIET, NULL, &why);
+	test_formats();
+	test_stale();
+	test_damage(12, 1);
+	test_damage(ROWS, 70001);
+	test_makers();
+	test_trouble();
+	free(label.name);
+	files_end();
+	return tap_done();
+}
