@@ -5,8 +5,10 @@
 
 BENCH_BINARIES =
 BENCH_BINARIES += %D%/bare
+BENCH_BINARIES += %D%/data
 BENCH_BINARIES += %D%/dense
 BENCH_BINARIES += %D%/keys
+BENCH_BINARIES += %D%/loop
 BENCH_BINARIES += %D%/small
 BENCH_BINARIES += %D%/sparse
 BENCH_BINARIES += %D%/wire
@@ -17,6 +19,7 @@ BENCHES += %D%/dense
 BENCHES += %D%/small
 BENCHES += %D%/keys
 BENCHES += %D%/sparse
+BENCHES += %D%/lr
 BENCHES += %D%/steps
 BENCHES += %D%/startup
 BENCHES += %D%/memory
