@@ -120,3 +120,15 @@ cpu_line() {
 	done
 	line "$1" "${2%/s}/CPU s" "$3.cpu" "$4" "$5.cpu" "$6"
 }
+
+# peer_python MODULE - the interpreter of the peers, if it has this; else say
+# what is skipped.
+peer_python() {
+	python=${PEERS-$BUILD/t/bench/peers}/bin/python
+	if "$python" -c "import importlib.util as i, sys
+sys.exit(i.find_spec('$1') is None)" 2>/dev/null; then
+		echo "$python"
+	else
+		skip "no $1: make bench-peers"
+	fi
+}

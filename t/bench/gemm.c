@@ -54,11 +54,14 @@ batch(struct layer *l, size_t examples)
 	}
 }
 
-/* How many examples in so many seconds. */
-static double
+struct result {
+	double rate, cpu;	/* examples a second; seconds for one */
+};
+
+/* For so many seconds, or for one batch. */
+static struct result
 run(size_t examples, double seconds)
 {
-	const double began = bench_clock(CLOCK_MONOTONIC);
 	struct layer l[LAYERS];
 	double done = 0;
 
@@ -68,40 +71,41 @@ run(size_t examples, double seconds)
 		l[i].dw = floats(units[i] * units[i + 1]);
 		l[i].out = floats(examples * units[i + 1]);
 	}
-	for (; bench_clock(CLOCK_MONOTONIC) - began < seconds;
-	     done += (double)examples)
+	batch(l, examples);
+
+	const struct watch began = watch_read(0);
+	struct watch now;
+
+	do {
 		batch(l, examples);
-	return done;
+		done += (double)examples;
+		now = watch_read(0);
+	} while (now.wall - began.wall < seconds);
+	return (struct result){ done / (now.wall - began.wall),
+				(now.cpu - began.cpu) / done };
 }
 
 int
 main(int argc, char **argv)
 {
-	double all = 0, cpu = 0;
-	int result[2];
+	struct result one, all = { 0 };
+	int pipes[2];
 
-	if (argc != 3 || pipe(result) < 0) {
+	if (argc != 3 || pipe(pipes) < 0) {
 		fprintf(stderr, "usage: gemm batch seconds\n");
 		return 64;
 	}
 	for (int i = 0; i < 2; i++)
 		if (bench_fork() == 0) {
-			const double mine[] = {
-				run(strtoul(argv[1], NULL, 10),
-				    atof(argv[2])),
-				bench_clock(CLOCK_PROCESS_CPUTIME_ID)
-			};
-
-			_exit(write(result[1], mine, sizeof(mine)) < 0);
+			one = run(strtoul(argv[1], NULL, 10), atof(argv[2]));
+			_exit(write(pipes[1], &one, sizeof(one)) < 0);
 		}
 	for (int i = 0; i < 2; i++) {
-		double one[2];
-
-		if (read(result[0], one, sizeof(one)) != sizeof(one))
+		if (read(pipes[0], &one, sizeof(one)) != sizeof(one))
 			bench_die("a process is gone");
-		all += one[0];
-		cpu += one[1];
+		all.rate += one.rate;
+		all.cpu += one.cpu / 2;
 	}
-	printf("%.0f %.3g\n", all / atof(argv[2]), cpu / all);
+	printf("%.0f %.3g\n", all.rate, all.cpu);
 	return 0;
 }

@@ -161,6 +161,7 @@ echo(const char *endpoint)
 	void *socket = path_socket(zmq_ctx_new(), ZMQ_ROUTER);
 	char id[64], bytes[256];
 
+	path_prepare();
 	if (zmq_bind(socket, endpoint) < 0)
 		_exit(1);
 	for (;;) {
