@@ -7,6 +7,7 @@ dist_man_MANS += %D%/ps-local.1
 dist_man_MANS += %D%/ps-model.5
 dist_man_MANS += %D%/ps-node.1
 dist_man_MANS += %D%/ps-request.5
+dist_man_MANS += %D%/ps-performance.7
 dist_man_MANS += %D%/ps-serve.1
 dist_man_MANS += %D%/ps-wire.7
 dist_man_MANS += %D%/ps-work.1

@@ -76,6 +76,7 @@ BATS_TESTS += %D%/63-ledger.bats
 BATS_TESTS += %D%/70-local.bats
 BATS_TESTS += %D%/80-examples.bats
 BATS_TESTS += %D%/80-pages.bats
+BATS_TESTS += %D%/85-bench.bats
 
 check_PROGRAMS += $(UNITS) $(HELPERS)
 TESTS += $(UNITS) $(BATS_TESTS)

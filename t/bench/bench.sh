@@ -45,8 +45,11 @@ median() {
 	awk -v column="${2:-1}" 'NF >= column { print $column }' \
 		"$dir/$1.series" | sort -g |
 		awk '{ run[NR] = $1 } END {
-			if (NR) printf "%.6g\n", NR % 2 ? run[(NR + 1) / 2] :
-				(run[NR / 2] + run[NR / 2 + 1]) / 2 }'
+			low = int((NR + 1) / 2)
+			high = int((NR + 2) / 2)
+			if (NR)
+				printf "%.6g\n", (run[low] + run[high]) / 2
+		}'
 }
 
 # line CASE UNIT SERIES AGAINST PEER [TARGET | "most" BOUND] - print one.
@@ -87,3 +90,45 @@ line() {
 	}'
 }
 
+
+# timed COMMAND... - wall and processor seconds of a command and of all that
+# it waited for; what it prints is dropped.
+timed() {
+	began=$(date +%s%N)
+	("$@" >/dev/null && times >"$dir/times") || return
+	ended=$(date +%s%N)
+	awk -v wall=$((ended - began)) '
+	function seconds(text) {
+		split(text, part, /[ms]/)
+		return 60 * part[1] + part[2]
+	}
+	NR == 2 { print wall / 1e9, seconds($1) + seconds($2) }
+	' "$dir/times"
+}
+
+# rate AMOUNT - seconds on standard input become amounts a second, processor
+# seconds become those for one.
+rate() {
+	awk -v n="$1" '{ print n / $1, $2 / n }'
+}
+
+# cpu_line ... - as line, but of what a processor second gives.
+cpu_line() {
+	for each in "$3" "$5"; do
+		awk '{ print 1 / $2 }' "$dir/$each.series" \
+			>"$dir/$each.cpu.series"
+	done
+	line "$1" "${2%/s}/CPU s" "$3.cpu" "$4" "$5.cpu" "$6"
+}
+
+# peer_python MODULE - the interpreter of the peers, if it has this; else say
+# what is skipped.
+peer_python() {
+	python=${PEERS-$BUILD/t/bench/peers}/bin/python
+	if "$python" -c "import importlib.util as i, sys
+sys.exit(i.find_spec('$1') is None)" 2>/dev/null; then
+		echo "$python"
+	else
+		skip "no $1: make bench-peers"
+	fi
+}

@@ -1,0 +1,82 @@
+# The benchmarks run, and say what they must, however fast they are.
+
+load lib.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	mkdir -p build/t/bench
+	export RESULTS=$PWD/build/t/bench/results.jsonl
+	export BENCH_SIZE=tiny PEERS=$PWD/none
+}
+
+# run_benches NAME... - as "make bench" does, on little work.
+run_benches() {
+	PATH=$BUILD/t/bench:$PATH BUILD=$PWD/build "$SRC/t/bench/run" "$@"
+}
+
+# The lines that are not {"bench":NAME,...} with all that the table wants.
+misfits() {
+	local number='[0-9.e+-]+'
+	grep -vE "^\{\"bench\":\"$1\",\"case\":\"[^\"]+\",\
+\"figure\":$number,\"unit\":\"[^\"]*\",(\"cpu\":$number,)?\
+\"against\":\"[^\"]+\",\"peer_figure\":$number,\
+(\"peer_cpu\":$number,)?\"ratio\":$number\
+(,\"(target|most)\":$number)?\}$" || true
+}
+
+@test "every benchmark measures something, and says so in lines of one kind" {
+	local each
+	sed -n 's|^BENCHES += %D%/||p' "$SRC/t/bench/local.mk" >names
+	[ -s names ]
+	while read -r each; do
+		run -0 --separate-stderr run_benches --json "$each" <&-
+		[ -n "$output" ] || [[ $stderr == *SKIPPED* ]]
+		misfits "$each" <"$RESULTS" >broken
+		diff /dev/null broken
+	done <names
+}
+
+@test "one that fails is said so, and fails them all, but not the others" {
+	mkdir bin
+	ln -s /bin/false bin/broken
+	PATH=$PWD/bin:$PATH
+	run -1 --separate-stderr run_benches --json broken startup
+	[[ $stderr == *"bench: broken failed"* ]]
+	[[ $output == *'"bench":"startup"'* ]]
+}
+
+@test "a benchmark without the programs that it is about fails" {
+	mkdir bin
+	printf '#!/bin/sh\nexit 1\n' >bin/ps-local
+	chmod +x bin/ps-local
+	PATH=$PWD/bin:$PATH
+	run -1 --separate-stderr run_benches steps
+	[[ $stderr == *"nothing was measured"* ]]
+	run -1 --separate-stderr run_benches lr
+	[[ $stderr == *"nothing was measured"* ]]
+}
+
+rest() {
+	printf '"against":"%s","peer_figure":%s,"ratio":%s,"%s":%s' "$@"
+}
+
+@test "the table says which figures fall short" {
+	printf '{"bench":"%s","case":"%s","figure":%s,"unit":"%s",%s}\n' \
+		a b 3.2e6 x/s "$(rest c 4e6 0.8 target 0.9)" \
+		d e 10 s "$(rest f 20 0.5 most 1)" >lines
+	run -0 "$SRC/t/bench/table" lines
+	[[ ${lines[0]} =~ ^BENCH\ +CASE\ +FIGURE\ +UNIT\ +PEER\ +AGAINST ]]
+	[[ ${lines[1]} =~ ^a\ +b\ +3.20\ M\ +x/s\ +4.00\ M\ +c\ +0.8- ]]
+	[[ ${lines[1]} == *">= 0.9" ]]
+	[[ ${lines[2]} =~ ^d\ +e\ +10\ +s\ +20\ +f\ +0.5\ +\<=\ 1$ ]]
+}
+
+@test "curves are drawn, where there is gnuplot" {
+	command -v gnuplot || skip "no gnuplot"
+	printf 'workers\t1\t5\nworkers\t2\t9\nservers\t1\t2\n' >curves
+	run -0 "$SRC/t/bench/plot" curves out.svg
+	assert_output out.svg
+	grep -q '</svg>' out.svg
+	run -66 "$SRC/t/bench/plot" missing out.svg
+}
