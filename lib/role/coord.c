@@ -251,10 +251,11 @@ cut_message(const struct coord *c, enum message_kind kind)
 }
 
 static void
-thaw(struct coord *c)
+thaw(struct coord *c, bool published)
 {
-	const struct message m = cut_message(c, MESSAGE_THAW);
+	struct message m = cut_message(c, MESSAGE_THAW);
 
+	m.cut.published = published;
 	fleet_ask(c->fleet, &m);
 	c->cut_state = CUT_NONE;
 }
@@ -326,7 +327,7 @@ give_cut(struct coord *c)
 
 	c->cut_for = NULL;
 	if (e->gone || !e->wants_cut) {
-		thaw(c);
+		thaw(c, false);
 		return;
 	}
 	m.request = e->request;
@@ -407,7 +408,7 @@ coord_published(struct coord *c, const struct fail *why, uint64_t now)
 	if (c->job.again)
 		c->cut_state = CUT_NONE;
 	else
-		thaw(c);
+		thaw(c, why == NULL);
 	coord_advance(c, now);
 }
 
@@ -461,6 +462,7 @@ ask_load(struct coord *c)
 	struct message m = cut_message(c, MESSAGE_LOAD);
 
 	m.cut.cut = WIRE_NONE;
+	m.cut.step = c->o.restored.step;
 	m.blob = (struct frame){ c->o.restore, strlen(c->o.restore), NULL };
 	fleet_ask(c->fleet, &m);
 	c->phase = PHASE_LOAD;
@@ -493,7 +495,7 @@ no_cut(struct coord *c, const struct fail *why, uint64_t now)
 		end_checkpoint(c, why, now);
 	}
 	c->cut_for = NULL;
-	thaw(c);
+	thaw(c, false);
 }
 
 static void

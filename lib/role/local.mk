@@ -1,4 +1,6 @@
 lib_libps_a_SOURCES += \
+	%D%/changes.c \
+	%D%/changes.h \
 	%D%/chunk.c \
 	%D%/chunk.h \
 	%D%/client.c \
@@ -19,14 +21,20 @@ lib_libps_a_SOURCES += \
 	%D%/outbox.h \
 	%D%/peers.c \
 	%D%/peers.h \
+	%D%/primary.c \
+	%D%/primary.h \
 	%D%/queue.c \
 	%D%/queue.h \
 	%D%/request.c \
 	%D%/request.h \
 	%D%/server.c \
 	%D%/server.h \
+	%D%/server_changes.c \
+	%D%/server_inside.h \
 	%D%/shard.c \
 	%D%/shard.h \
+	%D%/standby.c \
+	%D%/standby.h \
 	%D%/until.c \
 	%D%/until.h \
 	%D%/window.c \

@@ -1,8 +1,7 @@
-#include "role/server.h"
+#include "role/server_inside.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
-#include "role/peers.h"
-#include "role/window.h"
 
 #include <float.h>
 #include <stdio.h>
@@ -10,41 +9,9 @@
 #include <string.h>
 
 #define MAX_PEERS	65536
-#define MAX_CUTS	64
-#define MAX_JOBS	64
-
-struct named_cut {
-	uint64_t id;
-	struct cut *cut;	/* NULL: free */
-};
 
 /* Who a peer said it is; items of the peers map point into this. */
-static char as_coordinator[1], as_client[1];
-
-struct server {
-	struct outbox *outbox;
-	uint64_t life, lease_ms;
-	struct peers peers;
-	uint64_t coordinator, coordinator_heard;
-	bool busy;		/* a run has us */
-	bool stopping;
-
-	struct model_source source;
-	struct model *model;
-	struct plan plan;
-	size_t index;		/* which server of the plan we are */
-	struct shard *shard;	/* NULL: no plan yet */
-
-	uint64_t mark;
-	struct window *applied;	/* of each part */
-	struct window voided;
-	uint64_t pushes, repeats;
-
-	struct named_cut cut[MAX_CUTS];
-	struct server_job job[MAX_JOBS];	/* a queue */
-	size_t jobs;
-	char state[160];
-};
+static char as_coordinator[1], as_client[1], as_standby[1];
 
 struct server *
 server_new(uint64_t life, uint64_t lease_ms, struct outbox *outbox)
@@ -54,12 +21,14 @@ server_new(uint64_t life, uint64_t lease_ms, struct outbox *outbox)
 	s->outbox = outbox;
 	s->life = life;
 	s->lease_ms = lease_ms;
+	s->logged = WIRE_NONE;
 	return s;
 }
 
-static void
-forget_run(struct server *s)
+void
+server_forget_run(struct server *s)
 {
+	standby_forget(&s->standby);	/* its cut is of what we had */
 	for (size_t i = 0; i < MAX_CUTS; i++) {
 		cut_free(s->cut[i].cut);
 		s->cut[i].cut = NULL;
@@ -75,8 +44,9 @@ forget_run(struct server *s)
 	model_free(s->model);
 	s->model = NULL;
 	model_source_release(&s->source);
-	s->mark = s->pushes = s->repeats = 0;
+	s->mark = s->pushes = s->repeats = s->above = 0;
 	s->jobs = 0;
+	s->loading = false;
 }
 
 void
@@ -84,7 +54,8 @@ server_free(struct server *s)
 {
 	if (!s)
 		return;
-	forget_run(s);
+	server_forget_run(s);
+	changes_release(&s->changes);
 	peers_release(&s->peers);
 	free(s);
 }
@@ -105,24 +76,25 @@ server_state(struct server *s)
 	return s->state;
 }
 
-static void
-say(struct server *s, uint64_t peer, const struct message *m)
+void
+server_say(struct server *s, uint64_t peer, const struct message *m)
 {
-	if (outbox_send(s->outbox, peer, m) < 0)
+	/* What was replayed, or is followed, was answered elsewhere. */
+	if (peer && outbox_send(s->outbox, peer, m) < 0)
 		peers_remove(&s->peers, peer);	/* nobody to tell */
 }
 
-static void
-refuse(struct server *s, uint64_t peer, const struct message *to,
-       const struct fail *why)
+void
+server_refuse(struct server *s, uint64_t peer, const struct message *to,
+	      const struct fail *why)
 {
 	const struct message m = message_refuse(to, why->kind, why->text);
 
-	say(s, peer, &m);
+	server_say(s, peer, &m);
 }
 
-static bool
-same_run(const struct server *s, const struct frame *run)
+bool
+server_same_run(const struct server *s, const struct frame *run)
 {
 	return run->size == PLAN_RUN &&
 		memcmp(run->data, s->plan.run, PLAN_RUN) == 0;
@@ -137,7 +109,7 @@ check_coordinator(const struct server *s, const struct message *m,
 {
 	if (!s->busy || now - s->coordinator_heard > s->lease_ms)
 		return 0;
-	if (same_run(s, &m->blob)) {
+	if (server_same_run(s, &m->blob)) {
 		if (m->hello.term >= s->plan.term)
 			return 0;
 		return fail(f, FAIL_AGAIN, "term %llu is over, %llu began",
@@ -161,7 +133,7 @@ forget_leavers(struct server *s)
 		if (s->peers.entry[i].item)
 			peer[count++] = s->peers.entry[i].peer;
 	for (size_t i = 0; i < count; i++)
-		say(s, peer[i], &ping);
+		server_say(s, peer[i], &ping);
 	free(peer);
 }
 
@@ -170,6 +142,8 @@ hello(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
       struct fail *f)
 {
 	struct message out = message_answer(m, MESSAGE_WELCOME);
+	const bool whole = s->shard && (!primary_followed(&s->primary) ||
+					primary_copied(&s->primary));
 
 	if (m->hello.version != WIRE_VERSION)
 		return fail(f, FAIL_PROTOCOL, "protocol version %llu, "
@@ -185,37 +159,98 @@ hello(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 			return -1;
 		s->coordinator = peer;
 		s->coordinator_heard = now;
+		s->primary.greeted = whole;
+	} else if (m->hello.role == ROLE_STANDBY) {
+		if (server_hello_standby(s, peer, m, f) < 0)
+			return -1;
+	} else if (m->hello.role == ROLE_SERVER) {
+		return server_hello_server(s, m, f);
+	} else if (primary_followed(&s->primary)) {
+		return fail(f, FAIL_AGAIN, "a standby of %s",
+			    s->primary.at);
 	} else if (m->hello.role != ROLE_WORKER &&
 		   m->hello.role != ROLE_EVALUATOR) {
 		return fail(f, FAIL_PROTOCOL, "not a role that a server "
 			    "talks to");
-	} else if (!s->shard || !same_run(s, &m->blob)) {
+	} else if (!s->shard || !server_same_run(s, &m->blob)) {
 		return fail(f, FAIL_AGAIN, "another run");
 	}
 	peers_set(&s->peers, peer, m->hello.role == ROLE_COORDINATOR ?
-		  as_coordinator : as_client);
+		  as_coordinator : m->hello.role == ROLE_STANDBY ?
+		  as_standby : as_client);
 	out.welcome.version = WIRE_VERSION;
 	out.welcome.role = ROLE_SERVER;
 	out.welcome.index = s->index;
 	out.welcome.life = s->life;
 	out.welcome.term = s->plan.term;
-	out.welcome.plan = s->shard ? s->plan.number : WIRE_NONE;
-	out.blob = (struct frame){ s->plan.run, s->shard ? PLAN_RUN : 0,
-				   NULL };
-	say(s, peer, &out);
+	out.welcome.plan = whole ? s->plan.number : WIRE_NONE;
+	out.blob = (struct frame){ s->plan.run, whole ? PLAN_RUN : 0, NULL };
+	server_say(s, peer, &out);
+	if (m->hello.role == ROLE_COORDINATOR)
+		server_report_standby(s);
+	if (m->hello.role == ROLE_STANDBY)
+		server_begin_standby(s);
 	return 0;
 }
 
 /* ---- the coordinator's ---- */
 
-static int
-take_plan(struct server *s, const struct message *m, struct fail *f)
+/* Does it lay out the same variables in the same way? */
+static bool
+same_layout(const struct plan *a, const struct plan *b)
+{
+	for (size_t i = 0; i < a->pieces && i < b->pieces; i++) {
+		const struct piece *p = &a->piece[i], *q = &b->piece[i];
+
+		if (p->variable != q->variable || p->first != q->first ||
+		    p->count != q->count)
+			return false;
+	}
+	for (size_t i = 0; i < a->parts && i < b->parts; i++)
+		if (a->part[i].server != b->part[i].server ||
+		    a->part[i].count != b->part[i].count)
+			return false;
+	return a->pieces == b->pieces && a->parts == b->parts &&
+		a->servers == b->servers;
+}
+
+/* Is it the plan that we have, perhaps under a newer term? */
+bool
+server_has_plan(const struct server *s, const struct message *m)
+{
+	struct plan plan = { 0 };
+	struct fail none;
+	bool same;
+
+	if (!s->shard || !server_same_run(s, &m->blob) ||
+	    m->plan.plan != s->plan.number || m->plan.server != s->index ||
+	    m->plan.seed != s->plan.seed ||
+	    hash64(m->frame[0].data, m->frame[0].size) != s->model_hash)
+		return false;
+	same = plan_read(&plan, s->model, m->frame[1].data, m->frame[1].size,
+			 &none) == 0 && same_layout(&plan, &s->plan);
+	plan_release(&plan);
+	return same;
+}
+
+int
+server_take_plan(struct server *s, const struct message *m, struct fail *f)
 {
 	if (m->blob.size != PLAN_RUN)
 		return fail(f, FAIL_PROTOCOL, "a plan of no run");
+	if (s->shard && server_same_run(s, &m->blob) &&
+	    m->plan.term < s->plan.term)
+		return fail(f, FAIL_AGAIN, "term %llu is over, %llu began",
+			    (unsigned long long)m->plan.term,
+			    (unsigned long long)s->plan.term);
+	if (server_has_plan(s, m)) {
+		s->plan.term = m->plan.term;
+		s->busy = true;
+		return 0;
+	}
 	if (s->jobs > 0)	/* the writer still reads what we hold */
 		return fail(f, FAIL_AGAIN, "a checkpoint is being written");
-	forget_run(s);
+	server_forget_run(s);
 	s->busy = false;
 	if (plan_read_model(&s->source, m->frame[0].data, m->frame[0].size,
 			    f) < 0)
@@ -230,6 +265,7 @@ take_plan(struct server *s, const struct message *m, struct fail *f)
 	s->plan.seed = m->plan.seed;
 	s->plan.term = m->plan.term;
 	memcpy(s->plan.run, m->blob.data, PLAN_RUN);
+	s->model_hash = hash64(m->frame[0].data, m->frame[0].size);
 	s->index = m->plan.server;
 	s->mark = m->plan.step;
 	s->shard = shard_new(&s->plan, s->model, s->index);
@@ -355,6 +391,7 @@ add_job(struct server *s, uint64_t peer, const struct message *m,
 	if (cut)
 		job.array = cut_arrays(cut->cut, &job.arrays);
 	s->job[s->jobs++] = job;
+	s->loading = s->loading || job.kind == JOB_LOAD;
 	return 0;
 }
 
@@ -384,12 +421,22 @@ server_saved(struct server *s, const struct server_job *job,
 
 	end_job(s, job);
 	if (!part) {
-		refuse(s, job->peer, &job->request, why);
+		server_refuse(s, job->peer, &job->request, why);
 		return;
 	}
 	m.saved.size = part->size;
 	m.blob = (struct frame){ part->hash, strlen(part->hash), NULL };
-	say(s, job->peer, &m);
+	server_say(s, job->peer, &m);
+}
+
+/* It holds exactly the steps below this one. */
+static void
+go_back(struct server *s, uint64_t step)
+{
+	for (size_t i = 0; i < s->plan.parts; i++)
+		window_release(&s->applied[i]);
+	window_release(&s->voided);
+	s->mark = s->above = step;
 }
 
 void
@@ -399,10 +446,17 @@ server_load(struct server *s, const struct server_job *job,
 	const struct message m = message_answer(&job->request, MESSAGE_OK);
 
 	end_job(s, job);
-	if (!from || shard_restore(s->shard, from, why) < 0)
-		refuse(s, job->peer, &job->request, why);
-	else
-		say(s, job->peer, &m);
+	s->loading = false;
+	if (!from || shard_restore(s->shard, from, why) < 0) {
+		server_refuse(s, job->peer, &job->request, why);
+	} else {
+		go_back(s, job->request.cut.step);
+		server_say(s, job->peer, &m);
+	}
+	if (!from && primary_followed(&s->primary))
+		s->over = *why;		/* it has what we have not */
+	server_begin_standby(s);
+	server_settle(s);
 }
 
 /* What only the coordinator may say.  1: it will be answered later. */
@@ -412,7 +466,7 @@ obey(struct server *s, uint64_t peer, const struct message *m,
 {
 	switch (m->kind) {
 	case MESSAGE_PLAN:
-		return take_plan(s, m, f);
+		return server_take_plan(s, m, f);
 	case MESSAGE_MARK:
 		if (check_term(s, m->mark.run, m->mark.term, f) < 0)
 			return -1;
@@ -477,7 +531,7 @@ pull(struct server *s, uint64_t peer, const struct message *m,
 	out.values.outcome = check_plan(s, m->pull.run, m->pull.term,
 					m->pull.plan);
 	if (out.values.outcome != OUTCOME_NONE) {
-		say(s, peer, &out);
+		server_say(s, peer, &out);
 		return 0;
 	}
 	if (check_part(s, m->pull.part, f) < 0)
@@ -493,7 +547,7 @@ pull(struct server *s, uint64_t peer, const struct message *m,
 		return -1;
 	out.frames = 1;
 	out.values.version = shard_version(s->shard, m->pull.part);
-	say(s, peer, &out);
+	server_say(s, peer, &out);
 	return 0;
 }
 
@@ -531,6 +585,8 @@ apply(struct server *s, const struct message *m, const struct frame *values,
 	if (shard_push(s->shard, m->push.part, &push, f) < 0)
 		return -1;
 	window_add(&s->applied[m->push.part], m->push.step);
+	if (m->push.step >= s->above)
+		s->above = m->push.step + 1;
 	s->pushes++;
 	if (version > m->push.version)
 		out->values.staleness = version - m->push.version;
@@ -574,17 +630,56 @@ push(struct server *s, uint64_t peer, const struct message *m,
 		out.frames = pulls;
 		out.values.version = shard_version(s->shard, m->push.part);
 	}
-	say(s, peer, &out);
+	server_say(s, peer, &out);
 	return 0;
+}
+
+/* One of those that server_is_change() tells. */
+int
+server_apply(struct server *s, uint64_t peer, const struct message *m,
+	     struct fail *f)
+{
+	const struct message done = message_answer(m, MESSAGE_OK);
+	int later;
+
+	if (m->kind == MESSAGE_PUSH || m->kind == MESSAGE_PUSHPULL)
+		return s->shard ? push(s, peer, m, f) :
+			fail(f, FAIL_AGAIN, "no plan yet");
+	later = obey(s, peer, m, f);
+	if (later == 0)
+		server_say(s, peer, &done);
+	if (m->kind == MESSAGE_PLAN)
+		server_begin_standby(s);
+	return later;
+}
+
+/* What only the coordinator may say, and does. */
+static int
+hear_coordinator(struct server *s, uint64_t peer, const struct message *m,
+		 struct fail *f)
+{
+	const struct message done = message_answer(m, MESSAGE_OK);
+	int later;
+
+	if (primary_followed(&s->primary) && m->kind != MESSAGE_STOP &&
+	    m->kind != MESSAGE_BYE && server_promote(s, m, f) < 0)
+		return -1;
+	if (m->kind == MESSAGE_PLAN && !(server_same_run(s, &m->blob) &&
+					 m->plan.term < s->plan.term))
+		server_keep_standby(s, m->plan.standby);
+	if (server_is_change(m->kind))
+		return server_do(s, peer, m, f);
+	later = obey(s, peer, m, f);
+	if (later == 0)
+		server_say(s, peer, &done);
+	return later;
 }
 
 static int
 act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
     struct fail *f)
 {
-	const struct message done = message_answer(m, MESSAGE_OK);
 	const void *known = peers_find(&s->peers, peer);
-	int later;
 
 	if (m->kind == MESSAGE_HELLO)
 		return hello(s, peer, m, now, f);
@@ -601,17 +696,21 @@ act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 		return pull(s, peer, m, f);
 	case MESSAGE_PUSH:
 	case MESSAGE_PUSHPULL:
-		return push(s, peer, m, f);
+		return server_do(s, peer, m, f);
 	case MESSAGE_PING: {
 		const struct message pong = message_answer(m, MESSAGE_PONG);
 
-		say(s, peer, &pong);
+		server_say(s, peer, &pong);
 		return 0;
 	}
 	case MESSAGE_PONG:
 		return 0;
 	default:
 		break;
+	}
+	if (known == as_standby) {
+		server_hear_standby(s, peer, m);
+		return 0;
 	}
 	if (known != as_coordinator || peer != s->coordinator) {
 		if (m->kind != MESSAGE_BYE)
@@ -620,18 +719,28 @@ act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 		peers_remove(&s->peers, peer);
 		return 0;
 	}
-	later = obey(s, peer, m, f);
-	if (later == 0)
-		say(s, peer, &done);
-	return later;
+	return hear_coordinator(s, peer, m, f);
 }
+
+/* ---- what happens ---- */
 
 void
 server_hear(struct server *s, uint64_t peer, const struct message *m,
 	    uint64_t now_ms)
 {
+	const bool followed = s->primary.peer && peer == s->primary.peer;
 	struct fail f;
 
-	if (act(s, peer, m, now_ms, &f) < 0)
-		refuse(s, peer, m, &f);
+	if (followed && s->primary.promoted)
+		return;		/* its time is over */
+	if ((followed ? server_hear_primary(s, m, &f) :
+	     act(s, peer, m, now_ms, &f)) < 0)
+		server_refuse(s, peer, m, &f);
+}
+
+bool
+server_over(const struct server *s, struct fail *f)
+{
+	*f = s->over;
+	return s->over.kind != 0;
 }

@@ -17,11 +17,11 @@ static const struct shape_of {
 	[MESSAGE_PONG]		= { "PONG",	0, false, 0, 0 },
 	[MESSAGE_STOP]		= { "STOP",	0, false, 0, 0 },
 	[MESSAGE_BYE]		= { "BYE",	0, false, 0, 0 },
-	[MESSAGE_PLAN]		= { "PLAN",	5, true,  2, 2 },
+	[MESSAGE_PLAN]		= { "PLAN",	6, true,  2, 2 },
 	[MESSAGE_MARK]		= { "MARK",	3, false, 0, 0 },
 	[MESSAGE_VOID]		= { "VOID",	4, false, 0, 0 },
 	[MESSAGE_FREEZE]	= { "FREEZE",	6, true,  0, 0 },
-	[MESSAGE_THAW]		= { "THAW",	6, true,  0, 0 },
+	[MESSAGE_THAW]		= { "THAW",	7, true,  0, 0 },
 	[MESSAGE_SAVE]		= { "SAVE",	6, true,  0, 0 },
 	[MESSAGE_SAVED]		= { "SAVED",	1, true,  0, 0 },
 	[MESSAGE_LOAD]		= { "LOAD",	6, true,  0, 0 },
@@ -39,6 +39,10 @@ static const struct shape_of {
 	[MESSAGE_EVALUATE]	= { "EVALUATE",	4, false, 1, 1 },
 	[MESSAGE_EVALUATED]	= { "EVALUATED", 2, false, 1, 3 },
 	[MESSAGE_CUT]		= { "CUT",	6, true,  0, 0 },
+	[MESSAGE_STANDBY]	= { "STANDBY",	3, false, 0, 1 },
+	[MESSAGE_SYNC]		= { "SYNC",	8, true,  3, 3 },
+	[MESSAGE_STATE]		= { "STATE",	3, false, 1, 1 },
+	[MESSAGE_HELD]		= { "HELD",	1, false, 0, 0 },
 };
 
 void

@@ -37,11 +37,14 @@ enum message_kind {
 	MESSAGE_READY, MESSAGE_LEASE, MESSAGE_CANCEL, MESSAGE_DONE,
 	MESSAGE_FAILED, MESSAGE_EXHAUSTED, MESSAGE_LOST, MESSAGE_EVALUATE,
 	MESSAGE_EVALUATED, MESSAGE_CUT,
+	/* a server, its standby, and the coordinator of both */
+	MESSAGE_STANDBY, MESSAGE_SYNC, MESSAGE_STATE, MESSAGE_HELD,
 	MESSAGE_KINDS
 };
 
 enum role {
-	ROLE_NONE, ROLE_COORDINATOR, ROLE_SERVER, ROLE_WORKER, ROLE_EVALUATOR
+	ROLE_NONE, ROLE_COORDINATOR, ROLE_SERVER, ROLE_WORKER, ROLE_EVALUATOR,
+	ROLE_STANDBY
 };
 
 /* What became of a push. */
@@ -75,7 +78,8 @@ struct message {
 	uint64_t request;
 	union {
 		uint64_t number[MESSAGE_NUMBERS];
-		struct {	/* blob: run; frame: endpoint, of a server */
+		struct {	/* blob: run; frame: endpoint, of a server or
+				   a standby */
 			uint64_t version, role, index, life, term;
 		} hello;
 		struct {	/* blob: run */
@@ -85,7 +89,7 @@ struct message {
 			uint64_t status;
 		} refused;
 		struct {	/* blob: run; frames: model, plan */
-			uint64_t term, plan, seed, server, step;
+			uint64_t term, plan, seed, server, step, standby;
 		} plan;
 		struct {
 			uint64_t run, term, step;
@@ -93,8 +97,9 @@ struct message {
 		struct {
 			uint64_t run, term, first, count;
 		} voided;
-		struct {	/* save and load: blob: name */
-			uint64_t run, term, cut, step, part, parts;
+		struct {	/* save and load: blob: name; published: of
+				   thaw */
+			uint64_t run, term, cut, step, part, parts, published;
 		} cut;
 		struct {	/* blob: hash */
 			uint64_t size;
@@ -130,6 +135,19 @@ struct message {
 		struct {	/* frames: files */
 			uint64_t term, shard, shards, batch;
 		} evaluate;
+		struct {	/* life 0: it is lost; frame: endpoint */
+			uint64_t run, term, life;
+		} standby;
+		struct {	/* as plan; one more frame: windows */
+			uint64_t term, plan, seed, server, step, pushes,
+				 number, chunks;
+		} sync;
+		struct {	/* frame: values, slots */
+			uint64_t piece, chunk, updates;
+		} state;
+		struct {
+			uint64_t number;
+		} held;
 	};
 	struct frame blob;
 	size_t frames;
