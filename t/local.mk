@@ -6,6 +6,7 @@ AM_DEFAULT_SOURCE_EXT = .c
 UNITS =
 UNITS += %D%/unit/badinput
 UNITS += %D%/unit/batch
+UNITS += %D%/unit/changelog
 UNITS += %D%/unit/checkpoint
 UNITS += %D%/unit/checkpoint_damage
 UNITS += %D%/unit/clip
@@ -75,6 +76,7 @@ EXTRA_DIST += %D%/lib.bash
 EXTRA_DIST += %D%/unit/examples.h
 EXTRA_DIST += %D%/unit/files.h
 EXTRA_DIST += %D%/unit/rig.h
+EXTRA_DIST += %D%/unit/script.h
 EXTRA_DIST += %D%/unit/tap.h
 EXTRA_DIST += %D%/unit/wires.h
 

@@ -1,4 +1,6 @@
 lib_libps_a_SOURCES += \
+	%D%/changelog.c \
+	%D%/changelog.h \
 	%D%/cli.c \
 	%D%/cli.h \
 	%D%/clock.c \
