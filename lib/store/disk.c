@@ -100,8 +100,8 @@ disk_abandon(struct disk_file *file)
 	release(file);
 }
 
-static int
-sync_parent(const char *path, struct fail *f)
+int
+disk_sync_parent(const char *path, struct fail *f)
 {
 	const char *slash = strrchr(path, '/');
 	char *folder = slash ? mem_text_n(path, (size_t)(slash - path) + 1) :
@@ -127,7 +127,7 @@ disk_commit(struct disk_file *file, struct fail *f)
 	if (r < 0)
 		unlink(file->temp);
 	else
-		r = sync_parent(file->path, f);
+		r = disk_sync_parent(file->path, f);
 	release(file);
 	return r;
 }
