@@ -8,6 +8,7 @@ lib_libps_a_SOURCES += \
 	%D%/coord.c \
 	%D%/coord.h \
 	%D%/coord_inside.h \
+	%D%/coord_recover.c \
 	%D%/coord_report.c \
 	%D%/coord_workers.c \
 	%D%/evaluation.c \
@@ -16,6 +17,8 @@ lib_libps_a_SOURCES += \
 	%D%/evaluator.h \
 	%D%/fleet.c \
 	%D%/fleet.h \
+	%D%/history.c \
+	%D%/history.h \
 	%D%/line.c \
 	%D%/line.h \
 	%D%/outbox.h \
@@ -25,6 +28,10 @@ lib_libps_a_SOURCES += \
 	%D%/primary.h \
 	%D%/queue.c \
 	%D%/queue.h \
+	%D%/ranges.c \
+	%D%/ranges.h \
+	%D%/redo.c \
+	%D%/redo.h \
 	%D%/request.c \
 	%D%/request.h \
 	%D%/server.c \

@@ -46,7 +46,6 @@ server_forget_run(struct server *s)
 	model_source_release(&s->source);
 	s->mark = s->pushes = s->repeats = s->above = 0;
 	s->jobs = 0;
-	s->loading = false;
 }
 
 void
@@ -102,20 +101,24 @@ server_same_run(const struct server *s, const struct frame *run)
 
 /* ---- who is there ---- */
 
-/* May this coordinator have us? */
+static int
+fail_term(const struct server *s, uint64_t term, struct fail *f)
+{
+	return fail(f, FAIL_AGAIN, "term %llu is over, %llu began: another "
+		    "coordinator has this run", (unsigned long long)term,
+		    (unsigned long long)s->term);
+}
+
+/* May this coordinator have us?  Of our run, only one that is no older. */
 static int
 check_coordinator(const struct server *s, const struct message *m,
 		  uint64_t now, struct fail *f)
 {
+	if (s->shard && server_same_run(s, &m->blob))
+		return m->hello.term >= s->term ? 0 :
+			fail_term(s, m->hello.term, f);
 	if (!s->busy || now - s->coordinator_heard > s->lease_ms)
 		return 0;
-	if (server_same_run(s, &m->blob)) {
-		if (m->hello.term >= s->plan.term)
-			return 0;
-		return fail(f, FAIL_AGAIN, "term %llu is over, %llu began",
-			    (unsigned long long)m->hello.term,
-			    (unsigned long long)s->plan.term);
-	}
 	return fail(f, FAIL_AGAIN, "busy with another run, whose coordinator "
 		    "was heard %llu ms ago",
 		    (unsigned long long)(now - s->coordinator_heard));
@@ -159,6 +162,8 @@ hello(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 			return -1;
 		s->coordinator = peer;
 		s->coordinator_heard = now;
+		if (s->shard && server_same_run(s, &m->blob))
+			s->term = m->hello.term;
 		s->primary.greeted = whole;
 	} else if (m->hello.role == ROLE_STANDBY) {
 		if (server_hello_standby(s, peer, m, f) < 0)
@@ -194,6 +199,44 @@ hello(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 }
 
 /* ---- the coordinator's ---- */
+
+static bool
+saving(const struct server *s, const struct named_cut *cut)
+{
+	size_t arrays;
+	const struct checkpoint_array *a = cut_arrays(cut->cut, &arrays);
+
+	for (size_t i = 0; i < s->jobs; i++)
+		if (s->job[i].array == a)
+			return true;
+	return false;
+}
+
+/* What the coordinator of an earlier term had us hold. */
+static void
+let_cuts_go(struct server *s)
+{
+	for (size_t i = 0; i < MAX_CUTS; i++)
+		if (s->cut[i].cut && saving(s, &s->cut[i])) {
+			s->cut[i].id = WIRE_NONE;	/* until it is saved */
+		} else {
+			cut_free(s->cut[i].cut);
+			s->cut[i].cut = NULL;
+		}
+}
+
+/* We have this plan: it is the term that may be new. */
+static int
+take_term(struct server *s, uint64_t term, struct fail *f)
+{
+	if (term < s->term)
+		return fail_term(s, term, f);
+	if (term > s->plan.term)
+		let_cuts_go(s);
+	s->term = s->plan.term = term;
+	s->busy = true;
+	return 0;
+}
 
 /* Does it lay out the same variables in the same way? */
 static bool
@@ -238,16 +281,11 @@ server_take_plan(struct server *s, const struct message *m, struct fail *f)
 {
 	if (m->blob.size != PLAN_RUN)
 		return fail(f, FAIL_PROTOCOL, "a plan of no run");
+	if (server_has_plan(s, m))
+		return take_term(s, m->plan.term, f);
 	if (s->shard && server_same_run(s, &m->blob) &&
-	    m->plan.term < s->plan.term)
-		return fail(f, FAIL_AGAIN, "term %llu is over, %llu began",
-			    (unsigned long long)m->plan.term,
-			    (unsigned long long)s->plan.term);
-	if (server_has_plan(s, m)) {
-		s->plan.term = m->plan.term;
-		s->busy = true;
-		return 0;
-	}
+	    m->plan.term < s->term)
+		return fail_term(s, m->plan.term, f);
 	if (s->jobs > 0)	/* the writer still reads what we hold */
 		return fail(f, FAIL_AGAIN, "a checkpoint is being written");
 	server_forget_run(s);
@@ -263,7 +301,7 @@ server_take_plan(struct server *s, const struct message *m, struct fail *f)
 		return fail(f, FAIL_PROTOCOL, "a plan without this server");
 	s->plan.number = m->plan.plan;
 	s->plan.seed = m->plan.seed;
-	s->plan.term = m->plan.term;
+	s->term = s->plan.term = m->plan.term;
 	memcpy(s->plan.run, m->blob.data, PLAN_RUN);
 	s->model_hash = hash64(m->frame[0].data, m->frame[0].size);
 	s->index = m->plan.server;
@@ -278,9 +316,9 @@ static int
 check_term(const struct server *s, uint64_t run, uint64_t term,
 	   struct fail *f)
 {
-	if (s->shard && run == plan_run(&s->plan) && term >= s->plan.term)
-		return 0;
-	return fail(f, FAIL_AGAIN, "another run, or an older term");
+	if (!s->shard || run != plan_run(&s->plan))
+		return fail(f, FAIL_AGAIN, "another run");
+	return term >= s->plan.term ? 0 : fail_term(s, term, f);
 }
 
 static void
@@ -336,18 +374,6 @@ freeze(struct server *s, uint64_t id, struct fail *f)
 	return fail(f, FAIL_AGAIN, "too many cuts are held");
 }
 
-static bool
-saving(const struct server *s, const struct named_cut *cut)
-{
-	size_t arrays;
-	const struct checkpoint_array *a = cut_arrays(cut->cut, &arrays);
-
-	for (size_t i = 0; i < s->jobs; i++)
-		if (s->job[i].array == a)
-			return true;
-	return false;
-}
-
 static int
 thaw(struct server *s, uint64_t id, struct fail *f)
 {
@@ -370,6 +396,47 @@ plain_name(const char *name)
 		!strchr(name, '?');
 }
 
+/* The variables are as they were at this step: so is what we know of them. */
+static void
+go_back(struct server *s, uint64_t step)
+{
+	for (size_t i = 0; i < s->plan.parts; i++)
+		window_release(&s->applied[i]);
+	window_release(&s->voided);
+	s->mark = s->above = step;
+}
+
+static void
+drop_job(struct server *s)
+{
+	s->jobs--;
+	memmove(s->job, s->job + 1, s->jobs * sizeof(*s->job));
+}
+
+/*
+ * A LOAD without a name, back to the initial values, is no work on files, but
+ * has its turn: what is being saved is of the shard that goes.
+ */
+static void
+start_over(struct server *s)
+{
+	while (s->jobs > 0 && s->job[0].kind == JOB_LOAD &&
+	       *s->job[0].name == '\0') {
+		const struct server_job job = s->job[0];
+		const struct message m = message_answer(&job.request,
+							MESSAGE_OK);
+
+		drop_job(s);
+		let_cuts_go(s);
+		if (s->standby.cut)
+			server_drop_standby(s);
+		shard_free(s->shard);
+		s->shard = shard_new(&s->plan, s->model, s->index);
+		go_back(s, job.request.cut.step);
+		server_say(s, job.peer, &m);
+	}
+}
+
 static int
 add_job(struct server *s, uint64_t peer, const struct message *m,
 	struct fail *f)
@@ -382,7 +449,8 @@ add_job(struct server *s, uint64_t peer, const struct message *m,
 	struct named_cut *cut = find_cut(s, m->cut.cut);
 
 	message_text(m, job.name, sizeof(job.name));
-	if (!plain_name(job.name))
+	if (!plain_name(job.name) &&
+	    (job.kind == JOB_SAVE || m->blob.size > 0))
 		return fail(f, FAIL_PROTOCOL, "not a name of a checkpoint");
 	if (job.kind == JOB_SAVE && !cut)
 		return fail(f, FAIL_PROTOCOL, "no such cut");
@@ -391,8 +459,17 @@ add_job(struct server *s, uint64_t peer, const struct message *m,
 	if (cut)
 		job.array = cut_arrays(cut->cut, &job.arrays);
 	s->job[s->jobs++] = job;
-	s->loading = s->loading || job.kind == JOB_LOAD;
+	start_over(s);
 	return 0;
+}
+
+bool
+server_loading(const struct server *s)
+{
+	for (size_t i = 0; i < s->jobs; i++)
+		if (s->job[i].kind == JOB_LOAD)
+			return true;
+	return false;
 }
 
 bool
@@ -409,8 +486,13 @@ end_job(struct server *s, const struct server_job *job)
 {
 	if (s->jobs == 0 || s->job[0].request.request != job->request.request)
 		return;		/* of a run that was forgotten */
-	s->jobs--;
-	memmove(s->job, s->job + 1, s->jobs * sizeof(*s->job));
+	drop_job(s);
+	for (size_t i = 0; i < MAX_CUTS; i++)
+		if (s->cut[i].cut && s->cut[i].id == WIRE_NONE &&
+		    !saving(s, &s->cut[i])) {
+			cut_free(s->cut[i].cut);
+			s->cut[i].cut = NULL;
+		}
 }
 
 void
@@ -422,21 +504,14 @@ server_saved(struct server *s, const struct server_job *job,
 	end_job(s, job);
 	if (!part) {
 		server_refuse(s, job->peer, &job->request, why);
-		return;
+	} else {
+		m.saved.size = part->size;
+		m.blob = (struct frame){ part->hash, strlen(part->hash),
+					 NULL };
+		server_say(s, job->peer, &m);
 	}
-	m.saved.size = part->size;
-	m.blob = (struct frame){ part->hash, strlen(part->hash), NULL };
-	server_say(s, job->peer, &m);
-}
-
-/* It holds exactly the steps below this one. */
-static void
-go_back(struct server *s, uint64_t step)
-{
-	for (size_t i = 0; i < s->plan.parts; i++)
-		window_release(&s->applied[i]);
-	window_release(&s->voided);
-	s->mark = s->above = step;
+	start_over(s);
+	server_settle(s);
 }
 
 void
@@ -446,15 +521,17 @@ server_load(struct server *s, const struct server_job *job,
 	const struct message m = message_answer(&job->request, MESSAGE_OK);
 
 	end_job(s, job);
-	s->loading = false;
+	if (!s->shard)		/* the run was forgotten meanwhile */
+		return;
 	if (!from || shard_restore(s->shard, from, why) < 0) {
 		server_refuse(s, job->peer, &job->request, why);
+		if (primary_followed(&s->primary))
+			s->over = *why;		/* it has what we have not */
 	} else {
 		go_back(s, job->request.cut.step);
 		server_say(s, job->peer, &m);
 	}
-	if (!from && primary_followed(&s->primary))
-		s->over = *why;		/* it has what we have not */
+	start_over(s);
 	server_begin_standby(s);
 	server_settle(s);
 }
@@ -700,6 +777,8 @@ act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 	case MESSAGE_PING: {
 		const struct message pong = message_answer(m, MESSAGE_PONG);
 
+		if (known == as_coordinator && peer != s->coordinator)
+			break;
 		server_say(s, peer, &pong);
 		return 0;
 	}
@@ -712,6 +791,10 @@ act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 		server_hear_standby(s, peer, m);
 		return 0;
 	}
+	if (known == as_coordinator && peer != s->coordinator &&
+	    m->kind != MESSAGE_BYE)
+		return fail(f, FAIL_AGAIN, "another coordinator has this "
+			    "server");
 	if (known != as_coordinator || peer != s->coordinator) {
 		if (m->kind != MESSAGE_BYE)
 			return fail(f, FAIL_DENIED, "%s is the coordinator's "

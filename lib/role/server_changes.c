@@ -47,7 +47,7 @@ server_settle(struct server *s)
 		if (primary_followed(&s->primary))
 			limit = !primary_copied(&s->primary) ? 0 :
 				s->primary.held;
-		if (s->loading || !(c = changes_take(&s->changes, limit)))
+		if (server_loading(s) || !(c = changes_take(&s->changes, limit)))
 			return;
 		s->acted = c->number;
 		if (server_apply(s, c->peer, &c->message, &f) < 0)
@@ -137,7 +137,7 @@ server_begin_standby(struct server *s)
 	const struct standby who = s->waiting;
 	struct message m;
 
-	if (!who.peer || s->standby.life || !s->shard || s->loading)
+	if (!who.peer || s->standby.life || !s->shard || server_loading(s))
 		return;
 	s->waiting = (struct standby){ 0 };
 	m = server_plan(s, s->mark, &model, &plan);
@@ -177,19 +177,22 @@ server_do(struct server *s, uint64_t peer, const struct message *m,
 	return 0;
 }
 
+void
+server_drop_standby(struct server *s)
+{
+	const struct message over = { .kind = MESSAGE_REFUSED,
+				      .refused.status = FAIL_AGAIN };
+
+	server_say(s, s->standby.peer, &over);
+	standby_forget(&s->standby);
+}
+
 /* The coordinator has said which standby it counts on: any other is none. */
 void
 server_keep_standby(struct server *s, uint64_t life)
 {
 	if (s->standby.life && s->standby.life != life) {
-		/* If it is alive it begins anew. */
-		const struct message over = {
-			.kind = MESSAGE_REFUSED,
-			.refused.status = FAIL_AGAIN
-		};
-
-		server_say(s, s->standby.peer, &over);
-		standby_forget(&s->standby);
+		server_drop_standby(s);
 		server_settle(s);
 	}
 	server_report_standby(s);

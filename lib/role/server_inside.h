@@ -27,6 +27,7 @@ struct server {
 	uint64_t life, lease_ms;
 	struct peers peers;
 	uint64_t coordinator, coordinator_heard;
+	uint64_t term;		/* the newest heard of, of this run */
 	bool busy;		/* a run has us */
 	bool stopping;
 
@@ -51,7 +52,6 @@ struct server {
 	uint64_t acted;		/* on the changes up to this one */
 	uint64_t logged;	/* those that are in the log; WIRE_NONE:
 				   there is no log */
-	bool loading;		/* they wait for a LOAD */
 	uint64_t above;		/* no step from here on was pushed */
 	uint64_t model_hash;	/* of the PLAN's model frame */
 	struct standby standby, waiting;	/* ours; one that would be */
@@ -68,6 +68,7 @@ bool server_same_run(const struct server *, const struct frame *run);
 void server_forget_run(struct server *);
 bool server_has_plan(const struct server *, const struct message *);
 int server_take_plan(struct server *, const struct message *, struct fail *);
+bool server_loading(const struct server *);	/* changes wait for a LOAD */
 /* Act on a change: see server_is_change().  1: it is answered later. */
 int server_apply(struct server *, uint64_t peer, const struct message *,
 		 struct fail *);
@@ -88,6 +89,8 @@ int server_hello_server(struct server *, const struct message *,
 			struct fail *);
 void server_begin_standby(struct server *);
 void server_report_standby(struct server *);
+/* It may begin anew. */
+void server_drop_standby(struct server *);
 void server_keep_standby(struct server *, uint64_t life);
 void server_hear_standby(struct server *, uint64_t peer,
 			 const struct message *);
