@@ -80,6 +80,7 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	c->queue = queue_new(*o->restore ? o->restored.step : 0);
 	c->mark_told = c->tried_step = queue_mark(c->queue);
 	recover_init(c);
+	standby_init(c);
 	if (c->metrics > RESULT_METRICS) {
 		fail(f, FAIL_CONFIG, "a model has at most %d metrics",
 		     RESULT_METRICS);
@@ -102,6 +103,7 @@ coord_free(struct coord *c)
 	members_free(c);
 	fleet_free(c->fleet);
 	recover_release(c);
+	standby_release(c);
 	queue_free(c->queue);
 	pack_release(&c->plan_frame);
 	pack_release(&c->model_frame);
@@ -847,8 +849,10 @@ coord_advance(struct coord *c, uint64_t now)
 
 	if (c->phase < PHASE_STOP && fleet_changed(c->fleet))
 		recover_begin(c);
-	if (c->phase == PHASE_GREET && fleet_welcome(c->fleet))
+	if (c->phase == PHASE_GREET && fleet_welcome(c->fleet) &&
+	    !standby_step_in(c, now))
 		recover_ask_plan(c);
+	standby_tell(c, now);
 	check_over(c, now);
 	if (c->phase != PHASE_RUN)
 		return;
@@ -876,6 +880,8 @@ coord_up(struct coord *c, uint64_t peer, uint64_t now)
 {
 	if (fleet_knows(c->fleet, peer))
 		fleet_up(c->fleet, peer, now);
+	else if (standby_knows(c, peer))
+		standby_up(c, peer, now);
 }
 
 void
@@ -883,6 +889,8 @@ coord_down(struct coord *c, uint64_t peer, uint64_t now)
 {
 	if (fleet_knows(c->fleet, peer))
 		fleet_down(c->fleet, peer, now);
+	else if (standby_knows(c, peer))
+		standby_down(c, peer, now);
 }
 
 void
@@ -892,8 +900,12 @@ coord_hear(struct coord *c, uint64_t peer, const struct message *m,
 	const struct ask *ended;
 	struct fail why;
 
-	if (!fleet_knows(c->fleet, peer))
+	if (standby_knows(c, peer))
+		standby_hear(c, peer, m, now);
+	else if (!fleet_knows(c->fleet, peer))
 		workers_hear(c, peer, m, now);
+	else if (m->kind == MESSAGE_STANDBY)
+		standby_told(c, fleet_server(c->fleet, peer), m, now);
 	else if (fleet_hear(c->fleet, peer, m, now, &ended, &why) < 0)
 		coord_fail(c, &why, now);
 	else if (ended)
@@ -922,6 +934,7 @@ coord_tick(struct coord *c, uint64_t now)
 		coord_fail(c, &why, now);
 		return;
 	}
+	standby_watch(c, now);
 	recover_watch(c, now);
 	tell_mark(c, now);
 	if (now - c->probed_ms >= PROBE_MS)

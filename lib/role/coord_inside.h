@@ -45,6 +45,17 @@ struct member {
 	struct member *next;
 };
 
+/* The hot standby of a server.  See coord_standby.c. */
+struct understudy {
+	uint64_t peer, life;	/* 0: there is none */
+	char endpoint[256];
+	bool up, ready;		/* ready: it can take over */
+	uint64_t since;		/* up or down */
+	uint64_t lost_ms;	/* the server was lost then, and it took over;
+				   0: that has been told */
+	uint64_t steps;		/* that were done then */
+};
+
 struct totals {
 	uint64_t steps, examples, mixed, began_ms;
 	double loss;
@@ -120,6 +131,8 @@ struct coord {
 	bool *gone_told;
 	bool save_again;	/* a checkpoint was lost while being made */
 	uint64_t run_again, redo_errors;
+
+	struct understudy *understudy;	/* of each server */
 
 	/* a step that kills workers */
 	bool setting_aside;	/* the servers are told: */
@@ -199,6 +212,27 @@ bool workers_can(const struct coord *, enum request_op);
 void workers_evaluate(struct coord *, const struct request *,
 		      uint64_t now_ms);
 void members_free(struct coord *);
+
+/* ---- coord_standby.c ---- */
+
+void standby_init(struct coord *);
+void standby_release(struct coord *);
+bool standby_knows(const struct coord *, uint64_t peer);
+void standby_up(struct coord *, uint64_t peer, uint64_t now_ms);
+void standby_down(struct coord *, uint64_t peer, uint64_t now_ms);
+void standby_hear(struct coord *, uint64_t peer, const struct message *,
+		  uint64_t now_ms);
+/* A server says what has become of its standby. */
+void standby_told(struct coord *, size_t server, const struct message *,
+		  uint64_t now_ms);
+/* Have a standby take over for each server that came back with nothing. */
+bool standby_step_in(struct coord *, uint64_t now_ms);
+/* One that took over counts as such when the next step is done. */
+void standby_tell(struct coord *, uint64_t now_ms);
+/* Before a new term: which ones are counted on in it. */
+void standby_begin_term(struct coord *);
+/* Servers and standbys that are gone. */
+void standby_watch(struct coord *, uint64_t now_ms);
 
 /* ---- coord_report.c ---- */
 

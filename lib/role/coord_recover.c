@@ -80,6 +80,7 @@ recover_ask_plan(struct coord *c)
 	c->new_term = false;
 	c->cuts = (c->plan.term - 1) << 32;	/* no number comes twice */
 	fleet_begin_term(c->fleet, c->plan.run, c->plan.term);
+	standby_begin_term(c);
 	/* Some endpoints are known only now that all are there. */
 	for (size_t i = 0; i < c->plan.servers; i++) {
 		free(c->plan.endpoint[i]);
@@ -284,7 +285,8 @@ recover_watch(struct coord *c, uint64_t now)
 				tell_back(c, i, WIRE_NONE, now);
 				fleet_returned(c->fleet);
 			}
-		} else if (!c->gone_told[i] && now - gone >= GONE_MS) {
+		} else if (!c->gone_told[i] && !c->understudy[i].lost_ms &&
+			   now - gone >= GONE_MS) {
 			c->gone_told[i] = true;
 			report_warning(c, "server %zu (%s) is gone: waiting "
 				       "%g s for it", i,

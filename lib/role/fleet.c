@@ -16,6 +16,8 @@ struct link {
 	uint64_t life, heard, since;	/* since: up or down */
 	uint64_t gone;		/* since when it has not been there; or 0 */
 	uint64_t mark, marked;	/* told, acknowledged */
+	uint64_t term;		/* of the last PLAN that it took */
+	uint64_t standby;	/* the life of the one counted on, or 0 */
 };
 
 struct fleet {
@@ -114,6 +116,18 @@ bool
 fleet_knows(const struct fleet *fl, uint64_t peer)
 {
 	return find(fl, peer) != NULL;
+}
+
+size_t
+fleet_server(const struct fleet *fl, uint64_t peer)
+{
+	return (size_t)(find(fl, peer) - fl->link);
+}
+
+void
+fleet_count_on(struct fleet *fl, size_t server, uint64_t life)
+{
+	fl->link[server].standby = life;
 }
 
 bool
@@ -298,8 +312,10 @@ send_ask(struct fleet *fl, const struct ask *ask, size_t i)
 {
 	struct message m = ask->message;
 
-	if (m.kind == MESSAGE_PLAN)
+	if (m.kind == MESSAGE_PLAN) {
 		m.plan.server = i;
+		m.plan.standby = fl->link[i].standby;
+	}
 	if (m.kind == MESSAGE_SAVE)
 		m.cut.part = i;
 	if (m.kind == MESSAGE_MARK)
@@ -393,6 +409,8 @@ take_answer(struct fleet *fl, size_t i, const struct message *m,
 		snprintf(ask->saved[i].hash, sizeof(ask->saved[i].hash),
 			 "%.60s", text);
 	}
+	if (ask->kind == MESSAGE_PLAN && m->kind == MESSAGE_OK)
+		fl->link[i].term = fl->term;
 	if (ask->kind == MESSAGE_MARK)
 		fl->link[i].marked = fl->link[i].mark;
 	ask->answered[i] = true;
@@ -414,8 +432,13 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 			    "of this release", i, fleet_endpoint(fl, i));
 	const bool other = l->life && l->life != m->welcome.life;
 
+	/* A log brings back all that this server ever answered for, unless
+	   it is that of an earlier term. */
 	if (other) {
-		l->holds = false;
+		l->holds = l->holds && m->welcome.plan != WIRE_NONE &&
+			m->blob.size == PLAN_RUN &&
+			memcmp(m->blob.data, fl->run, PLAN_RUN) == 0 &&
+			m->welcome.term >= l->term;
 		fl->changed = true;
 	}
 	l->life = m->welcome.life;

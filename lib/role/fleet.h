@@ -3,7 +3,7 @@
  *
  * An ask is one message to every server and its answers.  What gets lost with
  * a connection is asked again.  A server that comes back as another life has
- * lost its variables: fleet_changed() tells so, and the coordinator has it
+ * lost its variables, unless it has a log: fleet_changed() tells so, and the coordinator has it
  * take a plan and a checkpoint anew.  One that does not come back is an error
  * that names it.
  */
@@ -25,6 +25,11 @@ void fleet_free(struct fleet *);
 size_t fleet_size(const struct fleet *);
 const char *fleet_endpoint(const struct fleet *, size_t server);
 bool fleet_knows(const struct fleet *, uint64_t peer);
+/* Which server a peer is that fleet_knows(). */
+size_t fleet_server(const struct fleet *, uint64_t peer);
+
+/* The standby that PLAN says is counted on for a server: its life, or 0. */
+void fleet_count_on(struct fleet *, size_t server, uint64_t life);
 
 /* The run, and the term that is said in HELLO. */
 void fleet_begin_term(struct fleet *, const unsigned char run[PLAN_RUN],

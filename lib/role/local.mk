@@ -10,6 +10,7 @@ lib_libps_a_SOURCES += \
 	%D%/coord_inside.h \
 	%D%/coord_recover.c \
 	%D%/coord_report.c \
+	%D%/coord_standby.c \
 	%D%/coord_workers.c \
 	%D%/evaluation.c \
 	%D%/evaluation.h \

@@ -567,6 +567,8 @@ obey(struct server *s, uint64_t peer, const struct message *m,
 		return 1;
 	case MESSAGE_STOP:
 		s->stopping = true;
+		server_say(s, s->standby.peer, m);
+		server_say(s, s->waiting.peer, m);
 		return 0;
 	case MESSAGE_BYE:
 		s->busy = false;

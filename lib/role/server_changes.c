@@ -261,8 +261,9 @@ server_hello_server(struct server *s, const struct message *m, struct fail *f)
 {
 	const struct frame *at = &m->frame[0];
 
-	if (!s->shard || !server_same_run(s, &m->blob) || m->frames != 1 ||
-	    m->hello.index != s->index || m->hello.term <= s->plan.term)
+	if (m->frames != 1 || (s->shard && (!server_same_run(s, &m->blob) ||
+					    m->hello.index != s->index ||
+					    m->hello.term <= s->plan.term)))
 		return fail(f, FAIL_PROTOCOL, "not a role that a server "
 			    "talks to");
 	return fail(&s->over, FAIL_AGAIN, "the standby %.*s took over in term "
@@ -384,6 +385,9 @@ server_hear_primary(struct server *s, const struct message *m, struct fail *f)
 		if (status == 0)
 			server_say(s, s->primary.peer, &ok);
 		return status;
+	case MESSAGE_STOP:	/* the run is over */
+		s->stopping = true;
+		return 0;
 	case MESSAGE_REFUSED:
 		if (m->request != PRIMARY_HELLO) {	/* it is over */
 			say_hello(s);
