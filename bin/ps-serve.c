@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "role/server.h"
 #include "store/cluster.h"
+#include "sys/changelog.h"
 #include "sys/cli.h"
 #include "sys/clock.h"
 #include "sys/net.h"
@@ -12,32 +13,48 @@
 #include <string.h>
 
 #define USAGE	"[-b endpoint] [-c endpoint] [-d directory] [-i index] " \
-		"[--lease=duration]"
+		"[--durable=checkpoint|wal] [--lease=duration] " \
+		"[--standby-of=endpoint]"
 
 #define MAX_SERVERS	4096
 
-enum { LEASE = CLI_LONG };
+enum { DURABLE = CLI_LONG, LEASE, STANDBY_OF };
 
 static const struct cli_option options[] = {
 	{ 'b',   "bind",        "ENDPOINT" },
 	{ 'c',   "coordinator", "ENDPOINT" },
 	{ 'd',   "directory",   "DIRECTORY" },
+	{ DURABLE, "durable",   "checkpoint|wal" },
 	{ 'i',   "index",       "INDEX" },
 	{ LEASE, "lease",       "DURATION" },
+	{ STANDBY_OF, "standby-of", "ENDPOINT" },
 	{ 0, NULL, NULL }
 };
+
+static const char *const durables[] = { "checkpoint", "wal", NULL };
 
 struct options {
 	struct cli_common common;
 	struct cluster cluster;
-	const char *bind, *coordinator, *directory;
+	const char *bind, *coordinator, *directory, *standby_of;
 	uint64_t index, lease_ms;
+	bool wal;
 };
 
 /* With -c: the coordinator, to whom we say where we are. */
 struct registration {
 	uint64_t peer;		/* 0: none */
 	uint64_t index, life;
+};
+
+/* Everything that ps-serve has open. */
+struct program {
+	struct net *net;
+	struct outbox outbox;
+	struct server *server;
+	struct saver *saver;
+	struct changelog *log;		/* NULL: there is none */
+	struct registration reg;
 };
 
 static struct options
@@ -53,7 +70,9 @@ parse(int argc, char **argv)
 		case 'c':	o.coordinator = optarg; break;
 		case 'd':	o.directory = optarg; break;
 		case 'i':	o.index = cli_uint(0, MAX_SERVERS - 1); break;
+		case DURABLE:	o.wal = cli_choice(durables); break;
 		case LEASE:	o.lease_ms = cli_duration(); break;
+		case STANDBY_OF: o.standby_of = optarg; break;
 		}
 	}
 	if (optind < argc)
@@ -71,6 +90,11 @@ parse(int argc, char **argv)
 		o.bind = "tcp://127.0.0.1:*";
 	if (o.coordinator && o.index == WIRE_NONE)
 		cli_usage("-c: which server is this? say -i");
+	if (o.wal && !o.directory)
+		cli_usage("--durable=wal: where is the log to be? say -d");
+	if (o.standby_of && (o.coordinator || o.wal))
+		cli_usage("--standby-of: not with %s",
+			  o.wal ? "--durable=wal" : "-c");
 	return o;
 }
 
@@ -107,73 +131,112 @@ registered(const struct registration *reg, struct net *net,
 }
 
 static int
-hear(struct net *net, struct server *server, const struct registration *reg,
-     struct fail *f)
+hear(struct program *p, struct fail *f)
 {
 	struct net_event e;
 
-	for (net_next(net, &e); e.kind != NET_NOTHING; net_next(net, &e)) {
-		const int ours = registered(reg, net, &e, f);
+	for (net_next(p->net, &e); e.kind != NET_NOTHING;
+	     net_next(p->net, &e)) {
+		const int ours = registered(&p->reg, p->net, &e, f);
 
 		if (ours < 0)
 			return -1;
 		if (e.kind == NET_MESSAGE && !ours)
-			server_hear(server, e.peer, &e.message, clock_ms());
+			server_hear(p->server, e.peer, &e.message,
+				    clock_ms());
+		else if (e.kind == NET_UP && !ours)
+			server_up(p->server, e.peer);
+		else if (e.kind == NET_SOMEBODY_LEFT)
+			server_left(p->server);
 		else if (e.kind == NET_GARBAGE)
 			log_info("refused: %s", e.why.text);
-		if (server_stopping(server))
+		if (server_stopping(p->server))
 			break;
 	}
 	return 0;
 }
 
+/* What was heard becomes durable and is acted on; files are read, written. */
 static int
-serve(struct net *net, struct server *server, const struct registration *reg,
-      struct saver *saver, struct fail *f)
+act(struct program *p, struct fail *f)
+{
+	do {
+		server_flush(p->server);
+		if (p->log && changelog_run(p->log, p->server, f) < 0)
+			return -1;
+	} while (saver_run(p->saver, p->server));
+	return server_over(p->server, f) ? -1 : 0;
+}
+
+static int
+serve(struct program *p, struct fail *f)
 {
 	struct pollfd fds[] = { { .fd = cli_stop_fd, .events = POLLIN },
-				{ .fd = saver_fd(saver), .events = POLLIN } };
+				{ .fd = saver_fd(p->saver),
+				  .events = POLLIN } };
 
-	while (!cli_stop && !server_stopping(server)) {
-		if (net_wait(net, fds, 2, -1, f) < 0 ||
-		    hear(net, server, reg, f) < 0)
+	while (!cli_stop && !server_stopping(p->server))
+		if (net_wait(p->net, fds, 2, -1, f) < 0 || hear(p, f) < 0 ||
+		    act(p, f) < 0)
 			return -1;
-		saver_run(saver, server);
-	}
 	return 0;
+}
+
+static void
+open_all(struct program *p, const struct options *o)
+{
+	const uint64_t index = o->index != WIRE_NONE ? o->index :
+		o->cluster.has_task ? o->cluster.index : 0;
+	struct fail f;
+
+	p->reg = (struct registration){ .index = o->index,
+					.life = clock_random() };
+	p->net = net_new(o->lease_ms);
+	p->outbox = net_outbox(p->net);
+	p->server = server_new(p->reg.life, o->lease_ms, &p->outbox);
+	p->saver = saver_new(o->directory);
+	if (o->directory && checkpoint_probe(o->directory, &f) < 0)
+		cli_die(&f);
+	if (o->wal) {
+		p->log = changelog_open(o->directory, index, p->server, &f);
+		if (!p->log)
+			cli_die(&f);
+	}
+	if (net_listen(p->net, o->bind, o->common.insecure, &f) < 0 ||
+	    (o->coordinator &&
+	     net_dial(p->net, o->coordinator, &p->reg.peer, &f) < 0) ||
+	    (o->standby_of &&
+	     server_follow(p->server, o->standby_of, net_endpoint(p->net),
+			   &f) < 0))
+		cli_die(&f);
+}
+
+static void
+close_all(struct program *p)
+{
+	saver_free(p->saver);
+	changelog_close(p->log);
+	log_info("stopped: %s", server_state(p->server));
+	server_free(p->server);
+	net_free(p->net, 500);
 }
 
 int
 main(int argc, char **argv)
 {
+	struct program p = { 0 };
 	struct fail f;
 
 	cli_begin("ps-serve", USAGE, CLI_DAEMON);
 
 	struct options o = parse(argc, argv);
-	struct registration reg = { .index = o.index,
-				    .life = clock_random() };
-	struct net *net = net_new(o.lease_ms);
 
-	if ((o.directory && checkpoint_probe(o.directory, &f) < 0) ||
-	    net_listen(net, o.bind, o.common.insecure, &f) < 0 ||
-	    (o.coordinator &&
-	     net_dial(net, o.coordinator, &reg.peer, &f) < 0))
+	open_all(&p, &o);
+	cli_ready(net_endpoint(p.net));
+	log_info("listening on %s", net_endpoint(p.net));
+	if (serve(&p, &f) < 0)
 		cli_die(&f);
-
-	struct outbox outbox = net_outbox(net);
-	struct server *server = server_new(reg.life, o.lease_ms, &outbox);
-
-	struct saver *saver = saver_new(o.directory);
-
-	cli_ready(net_endpoint(net));
-	log_info("listening on %s", net_endpoint(net));
-	if (serve(net, server, &reg, saver, &f) < 0)
-		cli_die(&f);
-	saver_free(saver);
-	log_info("stopped: %s", server_state(server));
-	server_free(server);
-	net_free(net, 500);
+	close_all(&p);
 	cluster_release(&o.cluster);
 	return cli_end(0);
 }

@@ -6,6 +6,10 @@
  * compute has worked out, pulling what another needs, or both in one message.
  * Parts that get lost with a connection are sent again: servers apply a step
  * to a part once, however often it comes.
+ *
+ * A server that has another term than ours, or has lost its variables, lets
+ * the exchange wait: the coordinator will send a newer PLAN, which
+ * client_renew() takes, or will end the run.
  */
 #ifndef PS_CLIENT_H
 #define PS_CLIENT_H
@@ -21,6 +25,13 @@ struct client *client_new(const struct plan *, const struct model *,
 			  enum role, uint64_t life, struct outbox *,
 			  uint64_t now_ms, struct fail *);
 void client_free(struct client *);	/* says BYE and hangs up */
+
+/*
+ * The plan, which was borrowed, has a newer term, and maybe other endpoints.
+ * The exchange under way is forgotten; servers whose endpoint changed are
+ * dialled, and greeted anew who has not let us in.
+ */
+int client_renew(struct client *, uint64_t now_ms, struct fail *);
 
 /* Is this peer one of the servers? */
 bool client_knows(const struct client *, uint64_t peer);
@@ -40,6 +51,7 @@ struct exchange {
 	uint64_t slot, attempt;		/* of a round; 0: of none */
 	uint64_t after;			/* pull when all rounds below have
 					   ended; 0: now */
+	uint64_t server;		/* push to this one; WIRE_NONE: all */
 };
 
 /* What became of the push: counted in parts; applied, or staged for it. */
@@ -58,7 +70,7 @@ const struct exchanged *client_exchanged(const struct client *);
 
 /*
  * A server said something.  -1: the run cannot go on like this (a server
- * restarted, or refuses what we say); the failure names it.
+ * refuses what we say); the failure names it.
  */
 int client_hear(struct client *, uint64_t peer, const struct message *,
 		uint64_t now_ms, struct fail *);

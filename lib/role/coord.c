@@ -13,7 +13,6 @@
 #define MARK_STEPS	1024		/* steps between two marks */
 #define MARK_MS		200		/* or this long */
 #define PROBE_MS	250
-#define PATIENCE_MS	1000		/* with a connection that broke */
 #define STOP_MS		5000		/* for members to leave */
 #define EXHAUSTED_MS	1000		/* for late workers to come */
 
@@ -83,7 +82,9 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	if (o->mode == MODE_SSP)
 		queue_bound(c->queue, o->ahead);
 	queue_follow(c->queue, o->ledger);
-	c->mark_sent = c->mark_told = c->tried_step = queue_mark(c->queue);
+	c->mark_told = c->tried_step = queue_mark(c->queue);
+	recover_init(c);
+	standby_init(c);
 	if (c->metrics > RESULT_METRICS) {
 		fail(f, FAIL_CONFIG, "a model has at most %d metrics",
 		     RESULT_METRICS);
@@ -108,6 +109,8 @@ coord_free(struct coord *c)
 	pack_release(&c->attempts);
 	text_release(&c->state);
 	fleet_free(c->fleet);
+	recover_release(c);
+	standby_release(c);
 	queue_free(c->queue);
 	pack_release(&c->plan_frame);
 	pack_release(&c->model_frame);
@@ -241,6 +244,9 @@ coord_void(struct coord *c)
 static void
 voided(struct coord *c)
 {
+	for (uint64_t s = queue_mark(c->queue); s < queue_next(c->queue); s++)
+		if (queue_step(c->queue, s))
+			history_void(&c->history, s, 1);
 	c->cancelling = false;
 	if (c->failing) {
 		report_failed_step(c);
@@ -248,6 +254,57 @@ voided(struct coord *c)
 	}
 	c->failing = false;
 	queue_cancel(c->queue, report_cancelled, c);
+}
+
+static void
+ask_aside(struct coord *c, uint64_t step)
+{
+	struct message m = { .kind = MESSAGE_VOID };
+
+	c->setting_aside = true;
+	c->aside = step;
+	m.voided.run = coord_run(c);
+	m.voided.term = c->plan.term;
+	m.voided.first = step;
+	m.voided.count = 1;
+	fleet_ask(c->fleet, &m);
+}
+
+static void
+end_aside(struct coord *c)
+{
+	const struct step *s = queue_step(c->queue, c->aside);
+	struct fail why;
+
+	c->setting_aside = false;
+	if (!s || c->cancelling)
+		return;		/* it was given up with all others */
+	fail(&why, FAIL_DATA, "set aside: %llu workers died under it",
+	     (unsigned long long)s->deaths);
+	report_error(c, queue_id(c->queue, c->aside), "train", c->aside,
+		     c->aside_worker, why.text);
+	history_void(&c->history, c->aside, 1);
+	queue_end(c->queue, c->aside);
+	if (c->status == 0) {
+		c->status = FAIL_DATA;
+		fail_at(&why, "step %llu", (unsigned long long)c->aside);
+		c->failure = why;
+	}
+	/* More than one may have been found meanwhile. */
+	for (uint64_t i = queue_mark(c->queue); i < queue_next(c->queue); i++)
+		if ((s = queue_step(c->queue, i)) &&
+		    s->state == STEP_SET_ASIDE) {
+			ask_aside(c, i);
+			return;
+		}
+}
+
+void
+coord_set_aside(struct coord *c, uint64_t step, const char *worker)
+{
+	snprintf(c->aside_worker, sizeof(c->aside_worker), "%s", worker);
+	if (!c->setting_aside && c->phase == PHASE_RUN)
+		ask_aside(c, step);
 }
 
 /* ---- cuts and checkpoints ---- */
@@ -266,10 +323,11 @@ cut_message(const struct coord *c, enum message_kind kind)
 }
 
 static void
-thaw(struct coord *c)
+thaw(struct coord *c, bool published)
 {
-	const struct message m = cut_message(c, MESSAGE_THAW);
+	struct message m = cut_message(c, MESSAGE_THAW);
 
+	m.cut.published = published;
 	fleet_ask(c->fleet, &m);
 	c->cut_state = CUT_NONE;
 }
@@ -281,7 +339,7 @@ checkpoint_due(const struct coord *c, uint64_t now)
 
 	if (!c->o.checkpoint)
 		return false;
-	return c->save_wanted || mark >= c->next_save ||
+	return c->save_wanted || c->save_again || mark >= c->next_save ||
 		(c->o.every_ms && mark > c->tried_step &&
 		 now - c->saved_ms >= c->o.every_ms);
 }
@@ -313,6 +371,7 @@ freeze(struct coord *c)
 	c->cut = ++c->cuts;
 	c->cut_step = queue_mark(c->queue);
 	if (!c->cut_for) {
+		c->save_again = false;
 		c->tried_step = c->cut_step;
 		plan_save(c);
 	}
@@ -341,7 +400,7 @@ give_cut(struct coord *c)
 
 	c->cut_for = NULL;
 	if (e->gone || !e->wants_cut) {
-		thaw(c);
+		thaw(c, false);
 		return;
 	}
 	m.request = e->request;
@@ -349,6 +408,16 @@ give_cut(struct coord *c)
 	e->wants_cut = false;
 	c->cut_state = CUT_NONE;
 	outbox_send(c->outbox, e->peer, &m);
+}
+
+/* The newest checkpoint: what a server that is lost will go back to. */
+static void
+take_base(struct coord *c, const char *name)
+{
+	snprintf(c->base.name, sizeof(c->base.name), "%s", name);
+	c->base.step = c->cut_step;
+	if (c->phase == PHASE_RUN && recover_idle(c))
+		history_forget(&c->history, c->cut_step);
 }
 
 /* A checkpoint came to its end; why it failed, or NULL. */
@@ -363,6 +432,7 @@ end_checkpoint(struct coord *c, const struct fail *why, uint64_t now)
 	checkpoint_name(c->cut_step, name);
 	if (!why) {
 		c->saved_step = c->cut_step;
+		take_base(c, name);
 		if (r)
 			report_saved(c, r->id, name, c->cut_step);
 	} else {
@@ -432,7 +502,7 @@ coord_published(struct coord *c, const struct fail *why, uint64_t now)
 	if (c->job.again)
 		c->cut_state = CUT_NONE;
 	else
-		thaw(c);
+		thaw(c, why == NULL);
 	coord_advance(c, now);
 }
 
@@ -447,7 +517,7 @@ advance_cut(struct coord *c, uint64_t now)
 		if (due || c->cut_for)
 			c->cut_state = CUT_DRAIN;
 	}
-	if (c->cut_state == CUT_DRAIN && !c->cancelling &&
+	if (c->cut_state == CUT_DRAIN && !c->cancelling && recover_idle(c) &&
 	    queue_mark(c->queue) == queue_next(c->queue))
 		freeze(c);
 }
@@ -455,51 +525,28 @@ advance_cut(struct coord *c, uint64_t now)
 /* ---- servers ---- */
 
 static void
-ask_plan(struct coord *c)
-{
-	struct message m = { .kind = MESSAGE_PLAN };
-
-	/* Some endpoints are known only now that all are there. */
-	for (size_t i = 0; i < c->plan.servers; i++) {
-		free(c->plan.endpoint[i]);
-		c->plan.endpoint[i] = mem_text(fleet_endpoint(c->fleet, i));
-	}
-	pack_reset(&c->plan_frame);
-	plan_write(&c->plan_frame, &c->plan);
-	m.plan.term = c->plan.term;
-	m.plan.plan = c->plan.number;
-	m.plan.seed = c->plan.seed;
-	m.plan.step = queue_mark(c->queue);
-	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
-	m.frames = 2;
-	m.frame[0] = (struct frame){ c->model_frame.data,
-				     c->model_frame.size, NULL };
-	m.frame[1] = (struct frame){ c->plan_frame.data, c->plan_frame.size,
-				     NULL };
-	fleet_ask(c->fleet, &m);
-	c->phase = PHASE_PLAN;
-}
-
-static void
-ask_load(struct coord *c)
-{
-	struct message m = cut_message(c, MESSAGE_LOAD);
-
-	m.cut.cut = WIRE_NONE;
-	m.blob = (struct frame){ c->o.restore, strlen(c->o.restore), NULL };
-	fleet_ask(c->fleet, &m);
-	c->phase = PHASE_LOAD;
-}
-
-static void
 begin_run(struct coord *c, uint64_t now)
 {
-	c->phase = PHASE_RUN;
-	c->run_began_ms = c->saved_ms = c->helped_ms = now;
+	c->begun = true;
+	c->run_began_ms = c->saved_ms = now;
 	c->tried_step = queue_mark(c->queue);
 	plan_save(c);
 	totals_reset(&c->join, now);
 	totals_reset(&c->all, now);
+}
+
+/* The servers hold what they are to hold: now the workers. */
+static void
+go_on(struct coord *c, uint64_t now)
+{
+	recover_end(c, now);
+	if (!c->begun)
+		begin_run(c, now);
+	c->helped_ms = now;
+	if (c->cancelling)	/* the new term keeps those steps out */
+		voided(c);
+	if (c->setting_aside)
+		end_aside(c);
 	workers_say_plan(c);
 }
 
@@ -518,7 +565,7 @@ no_cut(struct coord *c, const struct fail *why, uint64_t now)
 		end_checkpoint(c, why, now);
 	}
 	c->cut_for = NULL;
-	thaw(c);
+	thaw(c, false);
 }
 
 static void
@@ -540,19 +587,21 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 	}
 	switch (kind) {
 	case MESSAGE_PLAN:
-		if (*c->o.restore)
-			ask_load(c);
-		else
-			begin_run(c, now);
+		if (!recover_ask_load(c))
+			go_on(c, now);
 		break;
 	case MESSAGE_LOAD:
-		begin_run(c, now);
+		go_on(c, now);
 		break;
 	case MESSAGE_MARK:
-		c->mark_told = ask->message.mark.step;
+		c->mark_told = recover_told(c);
 		break;
 	case MESSAGE_VOID:
-		voided(c);
+		if (c->setting_aside && ask->message.voided.count == 1 &&
+		    ask->message.voided.first == c->aside)
+			end_aside(c);
+		else
+			voided(c);
 		break;
 	case MESSAGE_COMMIT:
 		sync_committed(c);
@@ -578,17 +627,25 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 static void
 tell_mark(struct coord *c, uint64_t now)
 {
-	const uint64_t mark = queue_mark(c->queue);
 	struct message m = { .kind = MESSAGE_MARK };
+	uint64_t moved = 0;
 
-	if (mark == c->mark_sent || fleet_asking(c->fleet, MESSAGE_MARK) ||
-	    (mark - c->mark_sent < MARK_STEPS &&
-	     now - c->mark_ms < MARK_MS))
+	if (c->phase != PHASE_RUN || fleet_asking(c->fleet, MESSAGE_MARK))
+		return;
+	for (size_t i = 0; i < c->o.servers; i++) {
+		const uint64_t mark = recover_mark(c, i);
+		const uint64_t told = fleet_mark(c->fleet, i);
+
+		if (mark > told && mark - told > moved)
+			moved = mark - told;
+	}
+	if (moved == 0 || (moved < MARK_STEPS && now - c->mark_ms < MARK_MS))
 		return;
 	c->mark_ms = now;
+	for (size_t i = 0; i < c->o.servers; i++)
+		fleet_set_mark(c->fleet, i, recover_mark(c, i));
 	m.mark.run = coord_run(c);
 	m.mark.term = c->plan.term;
-	m.mark.step = c->mark_sent = mark;
 	fleet_ask(c->fleet, &m);
 }
 
@@ -712,6 +769,8 @@ work_waiting(const struct coord *c)
 {
 	const struct request *r = queue_barrier(c->queue);
 
+	if (!recover_idle(c))
+		return REQUEST_TRAIN;
 	if (queue_idle(c->queue) || c->cancelling)
 		return REQUEST_NONE;
 	if (!data_ready(c))
@@ -743,7 +802,10 @@ check_workers(struct coord *c, uint64_t now)
 		     "again)", (unsigned long long)c->all.steps,
 		     (unsigned long long)queue_waiting(c->queue));
 		report_error(c, NULL, "train", WIRE_NONE, NULL, why.text);
-		wind_up(c, &why);
+		if (recover_idle(c))
+			wind_up(c, &why);
+		else	/* what a server lacks nobody can give it */
+			coord_fail(c, &why, now);
 	} else if (now - c->helped_ms >= c->o.timeout_ms) {
 		if (present == 0)
 			fail(&why, FAIL_PEER, "no worker within %g s, %llu "
@@ -799,7 +861,8 @@ check_over(struct coord *c, uint64_t now)
 static void
 advance_stopping(struct coord *c)
 {
-	if (!c->stopping || c->cancelling)
+	if (!c->stopping || c->cancelling || c->setting_aside ||
+	    !recover_idle(c))
 		return;
 	if (c->rounds)
 		workers_lease(c);	/* the rest of what was begun */
@@ -820,8 +883,12 @@ coord_advance(struct coord *c, uint64_t now)
 {
 	const struct request *r;
 
-	if (c->phase == PHASE_GREET && fleet_welcome(c->fleet))
-		ask_plan(c);
+	if (c->phase < PHASE_STOP && fleet_changed(c->fleet))
+		recover_begin(c);
+	if (c->phase == PHASE_GREET && fleet_welcome(c->fleet) &&
+	    !standby_step_in(c, now))
+		recover_ask_plan(c);
+	standby_tell(c, now);
 	check_over(c, now);
 	if (c->phase != PHASE_RUN)
 		return;
@@ -832,15 +899,17 @@ coord_advance(struct coord *c, uint64_t now)
 	advance_stopping(c);
 	if (!data_ready(c) && !c->stopping && !queue_idle(c->queue))
 		data_count(c);
-	while (!c->cancelling && data_ready(c) &&
+	while (!c->cancelling && recover_idle(c) && data_ready(c) &&
 	       (r = queue_barrier(c->queue)) &&
 	       pass_barrier(c, r, now) && c->phase == PHASE_RUN)
 		;
 	advance_cut(c, now);
-	if (c->started && !c->cancelling && !c->stopping && data_ready(c))
+	if (c->started && data_ready(c) &&
+	    (!c->cancelling || !recover_idle(c)))
 		workers_lease(c);
 	tell_mark(c, now);
 	if (c->no_more_requests && queue_idle(c->queue) && !c->cancelling &&
+	    !c->setting_aside && recover_idle(c) &&
 	    c->cut_state == CUT_NONE && c->phase == PHASE_RUN)
 		end_run(c, now);
 }
@@ -852,6 +921,8 @@ coord_up(struct coord *c, uint64_t peer, uint64_t now)
 {
 	if (fleet_knows(c->fleet, peer))
 		fleet_up(c->fleet, peer, now);
+	else if (standby_knows(c, peer))
+		standby_up(c, peer, now);
 }
 
 void
@@ -859,6 +930,8 @@ coord_down(struct coord *c, uint64_t peer, uint64_t now)
 {
 	if (fleet_knows(c->fleet, peer))
 		fleet_down(c->fleet, peer, now);
+	else if (standby_knows(c, peer))
+		standby_down(c, peer, now);
 }
 
 void
@@ -868,8 +941,12 @@ coord_hear(struct coord *c, uint64_t peer, const struct message *m,
 	const struct ask *ended;
 	struct fail why;
 
-	if (!fleet_knows(c->fleet, peer))
+	if (standby_knows(c, peer))
+		standby_hear(c, peer, m, now);
+	else if (!fleet_knows(c->fleet, peer))
 		workers_hear(c, peer, m, now);
+	else if (m->kind == MESSAGE_STANDBY)
+		standby_told(c, fleet_server(c->fleet, peer), m, now);
 	else if (fleet_hear(c->fleet, peer, m, now, &ended, &why) < 0)
 		coord_fail(c, &why, now);
 	else if (ended)
@@ -892,12 +969,14 @@ coord_tick(struct coord *c, uint64_t now)
 	check_over(c, now);
 	if (c->phase >= PHASE_STOP)
 		return;
-	if (fleet_tick(c->fleet, now, c->o.timeout_ms, PATIENCE_MS,
+	if (fleet_tick(c->fleet, now, c->o.timeout_ms, c->o.patience_ms,
 		       &why) < 0) {
 		c->server_gone = true;
 		coord_fail(c, &why, now);
 		return;
 	}
+	standby_watch(c, now);
+	recover_watch(c, now);
 	tell_mark(c, now);
 	if (now - c->probed_ms >= PROBE_MS)
 		workers_probe(c, now);

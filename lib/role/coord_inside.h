@@ -1,16 +1,19 @@
 /*
  * coord_inside - what the parts of the coordinator share: coord.c (the run
- * and its servers), coord_workers.c (leases and results), coord_data.c (the
- * ledger), coord_report.c (lines).  For nobody else.
+ * and its servers), coord_recover.c (what was lost), coord_workers.c (leases
+ * and results), coord_sync.c (rounds), coord_data.c (the ledger),
+ * coord_standby.c, coord_report.c (lines).  For nobody else.
  */
 #ifndef PS_COORD_INSIDE_H
 #define PS_COORD_INSIDE_H
 
 #include "role/coord.h"
 #include "role/fleet.h"
+#include "role/history.h"
 #include "role/ledger.h"
 #include "role/peers.h"
 #include "role/queue.h"
+#include "role/redo.h"
 #include "role/round.h"
 #include "wire/result.h"
 
@@ -27,6 +30,8 @@ struct leased {
 	uint64_t id;
 	size_t left;		/* steps without a result */
 	struct attempt at;	/* of a round */
+	uint64_t first, count;
+	uint64_t server;	/* run again for this one; or WIRE_NONE */
 };
 
 #define ROUND_TERMS	2	/* no more rounds are open at a time */
@@ -51,6 +56,16 @@ struct member {
 };
 
 #define STALENESS	256	/* told apart; the last one: or more */
+/* The hot standby of a server.  See coord_standby.c. */
+struct understudy {
+	uint64_t peer, life;	/* 0: there is none */
+	char endpoint[256];
+	bool up, ready;		/* ready: it can take over */
+	uint64_t since;		/* up or down */
+	uint64_t lost_ms;	/* the server was lost then, and it took over;
+				   0: that has been told */
+	uint64_t steps;		/* that were done then */
+};
 
 struct totals {
 	uint64_t steps, examples, mixed, began_ms;
@@ -84,7 +99,7 @@ struct coord {
 	uint64_t helped_ms;	/* when somebody could do what there is */
 	bool started;			/* min_workers were there once */
 
-	uint64_t mark_sent, mark_told;	/* told: all servers have it */
+	uint64_t mark_told;		/* all servers have it */
 	uint64_t mark_ms;		/* when it was sent */
 
 	/* an error of a step's own making */
@@ -117,6 +132,26 @@ struct coord {
 	uint64_t eval_began_ms;
 	struct totals eval;
 
+	/* what was lost: see coord_recover.c */
+	bool begun;		/* all servers were ready once */
+	bool new_term;		/* wanted */
+	struct cut_base {	/* what a server without variables loads */
+		char name[CHECKPOINT_NAME];	/* "": initial values */
+		uint64_t step;
+	} base, back;		/* the newest; the one being loaded */
+	struct history history;	/* since base */
+	struct redo *redo;	/* of each server */
+	bool *gone_told;
+	bool save_again;	/* a checkpoint was lost while being made */
+	uint64_t run_again, redo_errors;
+
+	struct understudy *understudy;	/* of each server */
+
+	/* a step that kills workers */
+	bool setting_aside;	/* the servers are told: */
+	uint64_t aside, set_aside;	/* which; how many were */
+	char aside_worker[32];
+
 	struct totals join, all;	/* since the last join; of the run */
 	struct totals epoch;		/* of one of the ledger: */
 	uint64_t epoch_number;
@@ -146,6 +181,43 @@ uint64_t coord_run(const struct coord *);
 /* Give up every step under way: the servers first, then the queue. */
 void coord_void(struct coord *);
 
+/* One step more that is not worth its workers. */
+void coord_set_aside(struct coord *, uint64_t step, const char *worker);
+
+/* ---- coord_recover.c ---- */
+
+void recover_init(struct coord *);
+void recover_release(struct coord *);
+
+/*
+ * Something was lost: go through the whole procedure, from its beginning.
+ * coord_advance() has it wait until all servers are there.
+ */
+void recover_begin(struct coord *);
+/*
+ * From now on this server is the one at that endpoint, which has its
+ * variables (a standby) or not; recover_begin() follows by itself.
+ */
+void recover_server(struct coord *, size_t server, const char *endpoint,
+		    bool holds, uint64_t now_ms);
+
+/* Its steps: the plan; the checkpoint, unless nobody needs it; the end. */
+void recover_ask_plan(struct coord *);
+bool recover_ask_load(struct coord *);
+void recover_end(struct coord *, uint64_t now_ms);
+
+bool recover_idle(const struct coord *);	/* no server lacks a step */
+uint64_t recover_mark(const struct coord *, size_t server);
+uint64_t recover_told(const struct coord *);	/* the least of marks told */
+
+/* A step to run again, and for whom. */
+bool recover_lease(struct coord *, void *worker, struct lease_terms *,
+		   uint64_t *server);
+void recover_return(struct coord *, const void *worker);
+void recover_failed(struct coord *, uint64_t step, size_t server,
+		    const struct fail *, uint64_t now_ms);
+void recover_watch(struct coord *, uint64_t now_ms);
+
 /* ---- coord_workers.c ---- */
 
 void workers_hear(struct coord *, uint64_t peer, const struct message *,
@@ -154,6 +226,8 @@ void workers_hear(struct coord *, uint64_t peer, const struct message *,
 void workers_lease(struct coord *);
 void workers_probe(struct coord *, uint64_t now_ms);
 void workers_say_plan(struct coord *);
+/* Nobody has anything any more; the next PLAN will tell them. */
+void workers_withdraw(struct coord *);
 void workers_cancel(struct coord *, uint64_t first, uint64_t count);
 void workers_stop(struct coord *);
 size_t workers_ready(const struct coord *);	/* can be leased to */
@@ -215,6 +289,26 @@ void data_done(struct coord *, const struct step *, const struct result *,
 int data_epoch(struct coord *, const struct request *, uint64_t now_ms);
 /* Can the ledger do that? */
 int data_check(const struct coord *, const struct request *, struct fail *);
+/* ---- coord_standby.c ---- */
+
+void standby_init(struct coord *);
+void standby_release(struct coord *);
+bool standby_knows(const struct coord *, uint64_t peer);
+void standby_up(struct coord *, uint64_t peer, uint64_t now_ms);
+void standby_down(struct coord *, uint64_t peer, uint64_t now_ms);
+void standby_hear(struct coord *, uint64_t peer, const struct message *,
+		  uint64_t now_ms);
+/* A server says what has become of its standby. */
+void standby_told(struct coord *, size_t server, const struct message *,
+		  uint64_t now_ms);
+/* Have a standby take over for each server that came back with nothing. */
+bool standby_step_in(struct coord *, uint64_t now_ms);
+/* One that took over counts as such when the next step is done. */
+void standby_tell(struct coord *, uint64_t now_ms);
+/* Before a new term: which ones are counted on in it. */
+void standby_begin_term(struct coord *);
+/* Servers and standbys that are gone. */
+void standby_watch(struct coord *, uint64_t now_ms);
 
 /* ---- coord_report.c ---- */
 

@@ -83,7 +83,9 @@ lease_slot(struct coord *c, struct member *w, size_t has)
 
 	const struct lease_terms *terms = &c->terms[a.step % ROUND_TERMS];
 
-	*free_one = (struct leased){ .id = ++c->leases, .left = 1, .at = a };
+	*free_one = (struct leased){ .id = ++c->leases, .left = 1, .at = a,
+				     .first = a.step, .count = 1,
+				     .server = WIRE_NONE };
 	w->leased = m.request = c->leases;
 	m.lease.term = c->plan.term;
 	m.lease.first = a.step;
@@ -93,6 +95,7 @@ lease_slot(struct coord *c, struct member *w, size_t has)
 	m.lease.rate = message_float_bits(terms->learning_rate);
 	m.lease.slot = a.slot;
 	m.lease.slots = rounds_slots(c->rounds);
+	m.lease.server = WIRE_NONE;
 	if (outbox_send(c->outbox, w->peer, &m) < 0)
 		workers_lost(c, w);
 	return true;

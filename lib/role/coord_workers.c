@@ -101,6 +101,7 @@ take_back(struct coord *c, struct member *w)
 	queue_return(c->queue, w);
 	if (c->rounds)
 		rounds_lose(c->rounds, w);
+	recover_return(c, w);
 	memset(w->lease, 0, c->o.in_flight * sizeof(*w->lease));
 }
 
@@ -213,6 +214,42 @@ let_go(struct coord *c, struct member *e)
 }
 
 void
+workers_withdraw(struct coord *c)
+{
+	for (struct member *m = c->member; m; m = m->next) {
+		memset(m->lease, 0, c->o.in_flight * sizeof(*m->lease));
+		shard_back(c, m);
+		data_take_back(c, m);
+		m->ready = m->wants_cut = false;
+		m->cut = WIRE_NONE;
+	}
+	queue_return(c->queue, NULL);
+	sync_reset(c);
+	recover_return(c, NULL);
+}
+
+/* A worker runs its leases in order: the first step left is to blame. */
+static void
+blame_step(struct coord *c, const struct member *w)
+{
+	const struct leased *first = NULL;
+
+	for (size_t i = 0; i < c->o.in_flight; i++)
+		if (w->lease[i].id && w->lease[i].server == WIRE_NONE &&
+		    (!first || w->lease[i].id < first->id))
+			first = &w->lease[i];
+	for (uint64_t i = 0; first && i < first->count; i++) {
+		const struct step *s = queue_step(c->queue, first->first + i);
+
+		if (!s || s->state != STEP_LEASED || s->worker != w)
+			continue;
+		if (queue_blame(c->queue, first->first + i, w))
+			coord_set_aside(c, first->first + i, w->name);
+		return;
+	}
+}
+
+void
 workers_lost(struct coord *c, struct member *w)
 {
 	if (w->gone)
@@ -229,6 +266,15 @@ workers_lost(struct coord *c, struct member *w)
 	let_go(c, w);
 }
 
+/* It left without a word, as nobody does who was asked to stop. */
+static void
+died(struct coord *c, struct member *w)
+{
+	if (!w->gone && w->role == ROLE_WORKER && c->phase == PHASE_RUN)
+		blame_step(c, w);
+	workers_lost(c, w);
+}
+
 /* ROUTER tells who is gone when it is told to send to them. */
 void
 workers_probe(struct coord *c, uint64_t now)
@@ -238,7 +284,7 @@ workers_probe(struct coord *c, uint64_t now)
 	c->probed_ms = now;
 	for (struct member *m = c->member; m; m = m->next)
 		if (!m->gone && outbox_send(c->outbox, m->peer, &ping) < 0)
-			workers_lost(c, m);
+			died(c, m);
 }
 
 void
@@ -311,14 +357,24 @@ lease_to(struct coord *c, struct member *w)
 	struct leased *slot = w->lease;
 	struct lease_terms terms;
 
-	if ((c->o.ledger ? data_lease(c, w, lease_limit(c), &terms) :
-	     queue_lease(c->queue, w, c->o.pack, lease_limit(c),
-			 &terms)) == 0)
+	const uint64_t next = queue_next(c->queue);
+	uint64_t server = WIRE_NONE;
+
+	if (!recover_lease(c, w, &terms, &server) &&
+	    (c->stopping || c->cancelling ||
+	     (c->o.ledger ? data_lease(c, w, lease_limit(c), &terms) :
+	      queue_lease(c->queue, w, c->o.pack, lease_limit(c),
+			  &terms)) == 0))
 		return false;
+	if (server == WIRE_NONE && terms.first == next)
+		history_add(&c->history, &(struct asked_of){
+			next, terms.batch, terms.learning_rate });
 	while (slot->id != 0)
 		slot++;
 	slot->id = w->leased = m.request = ++c->leases;
-	slot->left = terms.count;
+	slot->left = slot->count = terms.count;
+	slot->first = terms.first;
+	slot->server = m.lease.server = server;
 	m.lease.term = c->plan.term;
 	m.lease.first = terms.first;
 	m.lease.count = terms.count;
@@ -329,8 +385,10 @@ lease_to(struct coord *c, struct member *w)
 	m.lease.more = terms.more;
 	if (c->o.ledger)
 		data_describe(c, &terms, &m);
-	if (outbox_send(c->outbox, w->peer, &m) < 0)
-		workers_lost(c, w);
+	if (outbox_send(c->outbox, w->peer, &m) < 0) {
+		memset(slot, 0, sizeof(*slot));	/* it never had that one */
+		died(c, w);
+	}
 	return true;
 }
 
@@ -396,16 +454,31 @@ take_result(struct coord *c, struct member *w, const struct message *m,
 	lease_progress(c, w, m->request);
 }
 
+/* The lease of that number, or NULL. */
+static struct leased *
+find_lease(const struct coord *c, const struct member *w, uint64_t id)
+{
+	for (size_t i = 0; i < c->o.in_flight; i++)
+		if (id && w->lease[i].id == id)
+			return &w->lease[i];
+	return NULL;
+}
+
 static int
 take_done(struct coord *c, struct member *w, const struct message *m,
 	  uint64_t now, struct fail *f)
 {
+	const struct leased *l = find_lease(c, w, m->request);
+	const uint64_t server = l ? l->server : WIRE_NONE;
+
 	struct unpack u = unpack_from(m->frame[0].data, m->frame[0].size);
 	const unsigned char *positive;
 	const void *bytes;
 	struct result r;
 	size_t left;
 
+	if (m->done.term != c->plan.term)
+		return 0;	/* what a server may have lost since */
 	if (result_scores(m, &bytes, &positive, &left, f) < 0)
 		return -1;
 
@@ -421,7 +494,13 @@ take_done(struct coord *c, struct member *w, const struct message *m,
 	for (uint64_t i = 0; i < m->done.count; i++) {
 		if (!result_read(&u, &r, c->metrics) || r.scores > left)
 			break;
-		take_result(c, w, m, &r, scores + at, positive + at, now);
+		if (server == WIRE_NONE) {
+			take_result(c, w, m, &r, scores + at, positive + at,
+				    now);
+		} else {	/* it has been told before */
+			redo_end(&c->redo[server], r.step);
+			lease_progress(c, w, m->request);
+		}
 		at += r.scores;
 		left -= r.scores;
 	}
@@ -432,12 +511,23 @@ take_done(struct coord *c, struct member *w, const struct message *m,
 
 /* An error of the step's own making: it is given up, and all that waits. */
 static void
-take_failed(struct coord *c, struct member *w, const struct message *m)
+take_failed(struct coord *c, struct member *w, const struct message *m,
+	    uint64_t now)
 {
 	const struct step *step = queue_step(c->queue, m->failed.step);
+	const struct leased *l = find_lease(c, w, m->request);
 	char text[MESSAGE_BLOB + 1];
+	struct fail why;
 
 	message_text(m, text, sizeof(text));
+	if (m->failed.term != c->plan.term)
+		return;
+	if (l && l->server != WIRE_NONE) {
+		fail(&why, message_status(m->failed.status), "%s", text);
+		recover_failed(c, m->failed.step, l->server, &why, now);
+		take_back(c, w);
+		return;
+	}
 	if (!step || c->cancelling ||
 	    (c->o.mode == MODE_SYNC && !sync_counts(c, w, m->request)))
 		return;		/* of an attempt that no longer counts */
@@ -558,12 +648,27 @@ evaluation_refused(struct coord *c, struct member *w,
 
 /* ---- messages ---- */
 
+/* A worker cannot reach a server.  Are we waiting for it, too? */
+static void
+take_lost(struct coord *c, struct member *w, const struct message *m)
+{
+	struct message out = message_answer(m, MESSAGE_OK);
+	char text[MESSAGE_BLOB + 1];
+
+	if (c->phase == PHASE_RUN && m->lost.server < c->o.servers &&
+	    fleet_present_at(c->fleet, m->lost.server)) {
+		message_text(m, text, sizeof(text));
+		report_warning(c, "%s: %s", w->name, text);
+		out = message_refuse(m, FAIL_PEER, "the coordinator can");
+	}
+	outbox_send(c->outbox, w->peer, &out);
+}
+
 static int
 hear_member(struct coord *c, struct member *w, const struct message *m,
 	    uint64_t now, struct fail *f)
 {
 	const struct message pong = message_answer(m, MESSAGE_PONG);
-	char text[MESSAGE_BLOB + 1];
 
 	switch (m->kind) {
 	case MESSAGE_READY:
@@ -573,7 +678,7 @@ hear_member(struct coord *c, struct member *w, const struct message *m,
 	case MESSAGE_DONE:
 		return take_done(c, w, m, now, f);
 	case MESSAGE_FAILED:
-		take_failed(c, w, m);
+		take_failed(c, w, m, now);
 		break;
 	case MESSAGE_EXHAUSTED:
 		if (!w->exhausted && m->exhausted.records != WIRE_NONE)
@@ -593,8 +698,7 @@ hear_member(struct coord *c, struct member *w, const struct message *m,
 		data_refused(c, w, m, now);
 		break;
 	case MESSAGE_LOST:
-		message_text(m, text, sizeof(text));
-		report_warning(c, "%s: %s", w->name, text);
+		take_lost(c, w, m);
 		break;
 	case MESSAGE_CUT:
 		let_go(c, w);	/* it never heard of that one */

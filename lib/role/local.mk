@@ -1,6 +1,8 @@
 lib_libps_a_SOURCES += \
 	%D%/block.c \
 	%D%/block.h \
+	%D%/changes.c \
+	%D%/changes.h \
 	%D%/chunk.c \
 	%D%/chunk.h \
 	%D%/client.c \
@@ -9,8 +11,10 @@ lib_libps_a_SOURCES += \
 	%D%/coord.h \
 	%D%/coord_data.c \
 	%D%/coord_inside.h \
+	%D%/coord_recover.c \
 	%D%/coord_report.c \
 	%D%/coord_sync.c \
+	%D%/coord_standby.c \
 	%D%/coord_workers.c \
 	%D%/evaluation.c \
 	%D%/evaluation.h \
@@ -20,6 +24,8 @@ lib_libps_a_SOURCES += \
 	%D%/fleet.h \
 	%D%/ledger.c \
 	%D%/ledger.h \
+	%D%/history.c \
+	%D%/history.h \
 	%D%/line.c \
 	%D%/line.h \
 	%D%/outbox.h \
@@ -27,18 +33,28 @@ lib_libps_a_SOURCES += \
 	%D%/parked.h \
 	%D%/peers.c \
 	%D%/peers.h \
+	%D%/primary.c \
+	%D%/primary.h \
 	%D%/queue.c \
 	%D%/queue.h \
+	%D%/ranges.c \
+	%D%/ranges.h \
+	%D%/redo.c \
+	%D%/redo.h \
 	%D%/request.c \
 	%D%/request.h \
 	%D%/round.c \
 	%D%/round.h \
 	%D%/server.c \
 	%D%/server.h \
+	%D%/server_changes.c \
+	%D%/server_inside.h \
 	%D%/shard.c \
 	%D%/shard.h \
 	%D%/stage.c \
 	%D%/stage.h \
+	%D%/standby.c \
+	%D%/standby.h \
 	%D%/until.c \
 	%D%/until.h \
 	%D%/window.c \

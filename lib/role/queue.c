@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#define MAX_DEATHS	5	/* of workers, more than one of them */
+
 /* A request on its way. */
 struct order {
 	struct request request;
@@ -152,7 +154,7 @@ describe(const struct queue *q, const struct order *o, struct lease_terms *l)
 /* Lease this one, and those behind it that go with it. */
 static size_t
 lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
-	  struct lease_terms *l)
+	  uint64_t limit, struct lease_terms *l)
 {
 	const struct step first = *at(q, number);
 	const uint64_t run = q->ledger ? ledger_run(q->ledger, first.place) :
@@ -160,11 +162,14 @@ lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
 
 	if (most > run)
 		most = (size_t)run;
+	if (first.deaths > 0)	/* so that the next death tells whose it is */
+		most = 1;
 	*l = (struct lease_terms){ .first = number, .place = first.place,
 				   .attempt = first.attempts + 1 };
 	describe(q, first.order, l);
-	while (l->count < most && number < q->next &&
+	while (l->count < most && number < q->next && number < limit &&
 	       at(q, number)->state == first.state &&
+	       at(q, number)->deaths == first.deaths &&
 	       at(q, number)->order == first.order &&
 	       at(q, number)->attempts == first.attempts &&
 	       (!q->ledger ||
@@ -177,14 +182,14 @@ lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
 
 /* Steps that came back, the lowest first. */
 static size_t
-lease_returned(struct queue *q, void *worker, size_t most,
+lease_returned(struct queue *q, void *worker, size_t most, uint64_t limit,
 	       struct lease_terms *l)
 {
 	uint64_t number = q->mark;
 
 	while (at(q, number)->state != STEP_RETURNED)
 		number++;
-	return lease_run(q, worker, number, most, l);
+	return lease_run(q, worker, number, most, limit, l);
 }
 
 size_t
@@ -194,7 +199,7 @@ queue_lease(struct queue *q, void *worker, size_t most, uint64_t limit,
 	struct order *o;
 
 	if (q->returned > 0)
-		return lease_returned(q, worker, most, l);
+		return lease_returned(q, worker, most, limit, l);
 	o = first_with_steps(q);
 	if (limit > q->mark + q->ahead + 1)
 		limit = q->mark + q->ahead + 1;
@@ -240,7 +245,7 @@ queue_lease_stream(struct queue *q, void *worker, size_t most,
 	uint64_t found = UINT64_MAX;
 
 	if (q->returned > 0)
-		return lease_returned(q, worker, most, l);
+		return lease_returned(q, worker, most, limit, l);
 	if (limit > q->mark + q->ahead + 1)
 		limit = q->mark + q->ahead + 1;
 	if (limit > q->mark + choice->ahead)
@@ -256,7 +261,8 @@ queue_lease_stream(struct queue *q, void *worker, size_t most,
 			break;
 		}
 	}
-	return found == UINT64_MAX ? 0 : lease_run(q, worker, found, most, l);
+	return found == UINT64_MAX ? 0 :
+		lease_run(q, worker, found, most, limit, l);
 }
 
 static void
@@ -292,13 +298,32 @@ queue_return(struct queue *q, const void *worker)
 
 	for (uint64_t i = q->mark; i < q->next; i++)
 		if (at(q, i)->state == STEP_LEASED &&
-		    at(q, i)->worker == worker) {
+		    (!worker || at(q, i)->worker == worker)) {
 			at(q, i)->state = STEP_RETURNED;
 			q->running--;
 			q->returned++;
 			count++;
 		}
 	return count;
+}
+
+bool
+queue_blame(struct queue *q, uint64_t number, const void *worker)
+{
+	struct step *s = at(q, number);
+
+	if (!queue_step(q, number) || s->state == STEP_SET_ASIDE)
+		return false;
+	s->deaths++;
+	if (!s->first_dead)
+		s->first_dead = worker;
+	s->killer = s->killer || s->first_dead != worker;
+	if (s->deaths < MAX_DEATHS || !s->killer)
+		return false;
+	q->running -= s->state == STEP_LEASED;
+	q->returned -= s->state == STEP_RETURNED;
+	s->state = STEP_SET_ASIDE;
+	return true;
 }
 
 /* What was never leased another step can read. */

@@ -1,10 +1,7 @@
-#include "role/server.h"
+#include "role/server_inside.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
-#include "role/parked.h"
-#include "role/peers.h"
-#include "role/stage.h"
-#include "role/window.h"
 
 #include <float.h>
 #include <stdio.h>
@@ -12,44 +9,9 @@
 #include <string.h>
 
 #define MAX_PEERS	65536
-#define MAX_CUTS	64
-#define MAX_JOBS	64
-
-struct named_cut {
-	uint64_t id;
-	struct cut *cut;	/* NULL: free */
-};
 
 /* Who a peer said it is; items of the peers map point into this. */
-static char as_coordinator[1], as_client[1];
-
-struct server {
-	struct outbox *outbox;
-	uint64_t life, lease_ms;
-	struct peers peers;
-	uint64_t coordinator, coordinator_heard;
-	bool busy;		/* a run has us */
-	bool stopping;
-
-	struct model_source source;
-	struct model *model;
-	struct plan plan;
-	size_t index;		/* which server of the plan we are */
-	struct shard *shard;	/* NULL: no plan yet */
-
-	uint64_t mark;
-	struct window *applied;	/* of each part */
-	struct window voided;
-	uint64_t pushes, repeats;
-	struct stage *stage;	/* of rounds */
-	struct parked parked;
-	bool round_ended;	/* and those that waited for it are to know */
-
-	struct named_cut cut[MAX_CUTS];
-	struct server_job job[MAX_JOBS];	/* a queue */
-	size_t jobs;
-	char state[160];
-};
+static char as_coordinator[1], as_client[1], as_standby[1];
 
 struct server *
 server_new(uint64_t life, uint64_t lease_ms, struct outbox *outbox)
@@ -59,12 +21,14 @@ server_new(uint64_t life, uint64_t lease_ms, struct outbox *outbox)
 	s->outbox = outbox;
 	s->life = life;
 	s->lease_ms = lease_ms;
+	s->logged = WIRE_NONE;
 	return s;
 }
 
-static void
-forget_run(struct server *s)
+void
+server_forget_run(struct server *s)
 {
+	standby_forget(&s->standby);	/* its cut is of what we had */
 	for (size_t i = 0; i < MAX_CUTS; i++) {
 		cut_free(s->cut[i].cut);
 		s->cut[i].cut = NULL;
@@ -83,7 +47,7 @@ forget_run(struct server *s)
 	model_free(s->model);
 	s->model = NULL;
 	model_source_release(&s->source);
-	s->mark = s->pushes = s->repeats = 0;
+	s->mark = s->pushes = s->repeats = s->above = 0;
 	s->jobs = 0;
 }
 
@@ -92,7 +56,8 @@ server_free(struct server *s)
 {
 	if (!s)
 		return;
-	forget_run(s);
+	server_forget_run(s);
+	changes_release(&s->changes);
 	peers_release(&s->peers);
 	free(s);
 }
@@ -113,24 +78,25 @@ server_state(struct server *s)
 	return s->state;
 }
 
-static void
-say(struct server *s, uint64_t peer, const struct message *m)
+void
+server_say(struct server *s, uint64_t peer, const struct message *m)
 {
-	if (outbox_send(s->outbox, peer, m) < 0)
+	/* What was replayed, or is followed, was answered elsewhere. */
+	if (peer && outbox_send(s->outbox, peer, m) < 0)
 		peers_remove(&s->peers, peer);	/* nobody to tell */
 }
 
-static void
-refuse(struct server *s, uint64_t peer, const struct message *to,
-       const struct fail *why)
+void
+server_refuse(struct server *s, uint64_t peer, const struct message *to,
+	      const struct fail *why)
 {
 	const struct message m = message_refuse(to, why->kind, why->text);
 
-	say(s, peer, &m);
+	server_say(s, peer, &m);
 }
 
-static bool
-same_run(const struct server *s, const struct frame *run)
+bool
+server_same_run(const struct server *s, const struct frame *run)
 {
 	return run->size == PLAN_RUN &&
 		memcmp(run->data, s->plan.run, PLAN_RUN) == 0;
@@ -138,20 +104,24 @@ same_run(const struct server *s, const struct frame *run)
 
 /* ---- who is there ---- */
 
-/* May this coordinator have us? */
+static int
+fail_term(const struct server *s, uint64_t term, struct fail *f)
+{
+	return fail(f, FAIL_AGAIN, "term %llu is over, %llu began: another "
+		    "coordinator has this run", (unsigned long long)term,
+		    (unsigned long long)s->term);
+}
+
+/* May this coordinator have us?  Of our run, only one that is no older. */
 static int
 check_coordinator(const struct server *s, const struct message *m,
 		  uint64_t now, struct fail *f)
 {
+	if (s->shard && server_same_run(s, &m->blob))
+		return m->hello.term >= s->term ? 0 :
+			fail_term(s, m->hello.term, f);
 	if (!s->busy || now - s->coordinator_heard > s->lease_ms)
 		return 0;
-	if (same_run(s, &m->blob)) {
-		if (m->hello.term >= s->plan.term)
-			return 0;
-		return fail(f, FAIL_AGAIN, "term %llu is over, %llu began",
-			    (unsigned long long)m->hello.term,
-			    (unsigned long long)s->plan.term);
-	}
 	return fail(f, FAIL_AGAIN, "busy with another run, whose coordinator "
 		    "was heard %llu ms ago",
 		    (unsigned long long)(now - s->coordinator_heard));
@@ -169,7 +139,7 @@ forget_leavers(struct server *s)
 		if (s->peers.entry[i].item)
 			peer[count++] = s->peers.entry[i].peer;
 	for (size_t i = 0; i < count; i++)
-		say(s, peer[i], &ping);
+		server_say(s, peer[i], &ping);
 	free(peer);
 }
 
@@ -178,6 +148,8 @@ hello(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
       struct fail *f)
 {
 	struct message out = message_answer(m, MESSAGE_WELCOME);
+	const bool whole = s->shard && (!primary_followed(&s->primary) ||
+					primary_copied(&s->primary));
 
 	if (m->hello.version != WIRE_VERSION)
 		return fail(f, FAIL_PROTOCOL, "protocol version %llu, "
@@ -193,37 +165,133 @@ hello(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 			return -1;
 		s->coordinator = peer;
 		s->coordinator_heard = now;
+		if (s->shard && server_same_run(s, &m->blob))
+			s->term = m->hello.term;
+		s->primary.greeted = whole;
+	} else if (m->hello.role == ROLE_STANDBY) {
+		if (server_hello_standby(s, peer, m, f) < 0)
+			return -1;
+	} else if (m->hello.role == ROLE_SERVER) {
+		return server_hello_server(s, m, f);
+	} else if (primary_followed(&s->primary)) {
+		return fail(f, FAIL_AGAIN, "a standby of %s",
+			    s->primary.at);
 	} else if (m->hello.role != ROLE_WORKER &&
 		   m->hello.role != ROLE_EVALUATOR) {
 		return fail(f, FAIL_PROTOCOL, "not a role that a server "
 			    "talks to");
-	} else if (!s->shard || !same_run(s, &m->blob)) {
+	} else if (!s->shard || !server_same_run(s, &m->blob)) {
 		return fail(f, FAIL_AGAIN, "another run");
 	}
 	peers_set(&s->peers, peer, m->hello.role == ROLE_COORDINATOR ?
-		  as_coordinator : as_client);
+		  as_coordinator : m->hello.role == ROLE_STANDBY ?
+		  as_standby : as_client);
 	out.welcome.version = WIRE_VERSION;
 	out.welcome.role = ROLE_SERVER;
 	out.welcome.index = s->index;
 	out.welcome.life = s->life;
 	out.welcome.term = s->plan.term;
-	out.welcome.plan = s->shard ? s->plan.number : WIRE_NONE;
-	out.blob = (struct frame){ s->plan.run, s->shard ? PLAN_RUN : 0,
-				   NULL };
-	say(s, peer, &out);
+	out.welcome.plan = whole ? s->plan.number : WIRE_NONE;
+	out.blob = (struct frame){ s->plan.run, whole ? PLAN_RUN : 0, NULL };
+	server_say(s, peer, &out);
+	if (m->hello.role == ROLE_COORDINATOR)
+		server_report_standby(s);
+	if (m->hello.role == ROLE_STANDBY)
+		server_begin_standby(s);
 	return 0;
 }
 
 /* ---- the coordinator's ---- */
 
+static bool
+saving(const struct server *s, const struct named_cut *cut)
+{
+	size_t arrays;
+	const struct checkpoint_array *a = cut_arrays(cut->cut, &arrays);
+
+	for (size_t i = 0; i < s->jobs; i++)
+		if (s->job[i].array == a)
+			return true;
+	return false;
+}
+
+/* What the coordinator of an earlier term had us hold. */
+static void
+let_cuts_go(struct server *s)
+{
+	for (size_t i = 0; i < MAX_CUTS; i++)
+		if (s->cut[i].cut && saving(s, &s->cut[i])) {
+			s->cut[i].id = WIRE_NONE;	/* until it is saved */
+		} else {
+			cut_free(s->cut[i].cut);
+			s->cut[i].cut = NULL;
+		}
+}
+
+/* We have this plan: it is the term that may be new. */
 static int
-take_plan(struct server *s, const struct message *m, struct fail *f)
+take_term(struct server *s, uint64_t term, struct fail *f)
+{
+	if (term < s->term)
+		return fail_term(s, term, f);
+	if (term > s->plan.term)
+		let_cuts_go(s);
+	s->term = s->plan.term = term;
+	s->busy = true;
+	return 0;
+}
+
+/* Does it lay out the same variables in the same way? */
+static bool
+same_layout(const struct plan *a, const struct plan *b)
+{
+	for (size_t i = 0; i < a->pieces && i < b->pieces; i++) {
+		const struct piece *p = &a->piece[i], *q = &b->piece[i];
+
+		if (p->variable != q->variable || p->first != q->first ||
+		    p->count != q->count)
+			return false;
+	}
+	for (size_t i = 0; i < a->parts && i < b->parts; i++)
+		if (a->part[i].server != b->part[i].server ||
+		    a->part[i].count != b->part[i].count)
+			return false;
+	return a->pieces == b->pieces && a->parts == b->parts &&
+		a->servers == b->servers;
+}
+
+/* Is it the plan that we have, perhaps under a newer term? */
+bool
+server_has_plan(const struct server *s, const struct message *m)
+{
+	struct plan plan = { 0 };
+	struct fail none;
+	bool same;
+
+	if (!s->shard || !server_same_run(s, &m->blob) ||
+	    m->plan.plan != s->plan.number || m->plan.server != s->index ||
+	    m->plan.seed != s->plan.seed ||
+	    hash64(m->frame[0].data, m->frame[0].size) != s->model_hash)
+		return false;
+	same = plan_read(&plan, s->model, m->frame[1].data, m->frame[1].size,
+			 &none) == 0 && same_layout(&plan, &s->plan);
+	plan_release(&plan);
+	return same;
+}
+
+int
+server_take_plan(struct server *s, const struct message *m, struct fail *f)
 {
 	if (m->blob.size != PLAN_RUN)
 		return fail(f, FAIL_PROTOCOL, "a plan of no run");
+	if (server_has_plan(s, m))
+		return take_term(s, m->plan.term, f);
+	if (s->shard && server_same_run(s, &m->blob) &&
+	    m->plan.term < s->term)
+		return fail_term(s, m->plan.term, f);
 	if (s->jobs > 0)	/* the writer still reads what we hold */
 		return fail(f, FAIL_AGAIN, "a checkpoint is being written");
-	forget_run(s);
+	server_forget_run(s);
 	s->busy = false;
 	if (plan_read_model(&s->source, m->frame[0].data, m->frame[0].size,
 			    f) < 0)
@@ -236,8 +304,9 @@ take_plan(struct server *s, const struct message *m, struct fail *f)
 		return fail(f, FAIL_PROTOCOL, "a plan without this server");
 	s->plan.number = m->plan.plan;
 	s->plan.seed = m->plan.seed;
-	s->plan.term = m->plan.term;
+	s->term = s->plan.term = m->plan.term;
 	memcpy(s->plan.run, m->blob.data, PLAN_RUN);
+	s->model_hash = hash64(m->frame[0].data, m->frame[0].size);
 	s->index = m->plan.server;
 	s->mark = m->plan.step;
 	s->shard = shard_new(&s->plan, s->model, s->index);
@@ -251,9 +320,9 @@ static int
 check_term(const struct server *s, uint64_t run, uint64_t term,
 	   struct fail *f)
 {
-	if (s->shard && run == plan_run(&s->plan) && term >= s->plan.term)
-		return 0;
-	return fail(f, FAIL_AGAIN, "another run, or an older term");
+	if (!s->shard || run != plan_run(&s->plan))
+		return fail(f, FAIL_AGAIN, "another run");
+	return term >= s->plan.term ? 0 : fail_term(s, term, f);
 }
 
 static void
@@ -328,18 +397,6 @@ freeze(struct server *s, uint64_t id, struct fail *f)
 	return fail(f, FAIL_AGAIN, "too many cuts are held");
 }
 
-static bool
-saving(const struct server *s, const struct named_cut *cut)
-{
-	size_t arrays;
-	const struct checkpoint_array *a = cut_arrays(cut->cut, &arrays);
-
-	for (size_t i = 0; i < s->jobs; i++)
-		if (s->job[i].array == a)
-			return true;
-	return false;
-}
-
 static int
 thaw(struct server *s, uint64_t id, struct fail *f)
 {
@@ -362,6 +419,51 @@ plain_name(const char *name)
 		!strchr(name, '?');
 }
 
+/* The variables are as they were at this step: so is what we know of them. */
+static void
+go_back(struct server *s, uint64_t step)
+{
+	for (size_t i = 0; i < s->plan.parts; i++)
+		window_release(&s->applied[i]);
+	window_release(&s->voided);
+	stage_reset(s->stage, step);
+	s->mark = s->above = step;
+}
+
+static void
+drop_job(struct server *s)
+{
+	s->jobs--;
+	memmove(s->job, s->job + 1, s->jobs * sizeof(*s->job));
+}
+
+/*
+ * A LOAD without a name, back to the initial values, is no work on files, but
+ * has its turn: what is being saved is of the shard that goes.
+ */
+static void
+start_over(struct server *s)
+{
+	while (s->jobs > 0 && s->job[0].kind == JOB_LOAD &&
+	       *s->job[0].name == '\0') {
+		const struct server_job job = s->job[0];
+		const struct message m = message_answer(&job.request,
+							MESSAGE_OK);
+
+		drop_job(s);
+		let_cuts_go(s);
+		if (s->standby.cut)
+			server_drop_standby(s);
+		stage_free(s->stage);
+		shard_free(s->shard);
+		s->shard = shard_new(&s->plan, s->model, s->index);
+		s->stage = stage_new(&s->plan, s->model, s->index, s->shard,
+				     job.request.cut.step);
+		go_back(s, job.request.cut.step);
+		server_say(s, job.peer, &m);
+	}
+}
+
 static int
 add_job(struct server *s, uint64_t peer, const struct message *m,
 	struct fail *f)
@@ -374,7 +476,8 @@ add_job(struct server *s, uint64_t peer, const struct message *m,
 	struct named_cut *cut = find_cut(s, m->cut.cut);
 
 	message_text(m, job.name, sizeof(job.name));
-	if (!plain_name(job.name))
+	if (!plain_name(job.name) &&
+	    (job.kind == JOB_SAVE || m->blob.size > 0))
 		return fail(f, FAIL_PROTOCOL, "not a name of a checkpoint");
 	if (job.kind == JOB_SAVE && !cut)
 		return fail(f, FAIL_PROTOCOL, "no such cut");
@@ -383,7 +486,17 @@ add_job(struct server *s, uint64_t peer, const struct message *m,
 	if (cut)
 		job.array = cut_arrays(cut->cut, &job.arrays);
 	s->job[s->jobs++] = job;
+	start_over(s);
 	return 0;
+}
+
+bool
+server_loading(const struct server *s)
+{
+	for (size_t i = 0; i < s->jobs; i++)
+		if (s->job[i].kind == JOB_LOAD)
+			return true;
+	return false;
 }
 
 bool
@@ -400,8 +513,13 @@ end_job(struct server *s, const struct server_job *job)
 {
 	if (s->jobs == 0 || s->job[0].request.request != job->request.request)
 		return;		/* of a run that was forgotten */
-	s->jobs--;
-	memmove(s->job, s->job + 1, s->jobs * sizeof(*s->job));
+	drop_job(s);
+	for (size_t i = 0; i < MAX_CUTS; i++)
+		if (s->cut[i].cut && s->cut[i].id == WIRE_NONE &&
+		    !saving(s, &s->cut[i])) {
+			cut_free(s->cut[i].cut);
+			s->cut[i].cut = NULL;
+		}
 }
 
 void
@@ -412,12 +530,15 @@ server_saved(struct server *s, const struct server_job *job,
 
 	end_job(s, job);
 	if (!part) {
-		refuse(s, job->peer, &job->request, why);
-		return;
+		server_refuse(s, job->peer, &job->request, why);
+	} else {
+		m.saved.size = part->size;
+		m.blob = (struct frame){ part->hash, strlen(part->hash),
+					 NULL };
+		server_say(s, job->peer, &m);
 	}
-	m.saved.size = part->size;
-	m.blob = (struct frame){ part->hash, strlen(part->hash), NULL };
-	say(s, job->peer, &m);
+	start_over(s);
+	server_settle(s);
 }
 
 void
@@ -427,12 +548,19 @@ server_load(struct server *s, const struct server_job *job,
 	const struct message m = message_answer(&job->request, MESSAGE_OK);
 
 	end_job(s, job);
-	if (from && s->stage)
-		stage_reset(s->stage, s->mark);
-	if (!from || shard_restore(s->shard, from, why) < 0)
-		refuse(s, job->peer, &job->request, why);
-	else
-		say(s, job->peer, &m);
+	if (!s->shard)		/* the run was forgotten meanwhile */
+		return;
+	if (!from || shard_restore(s->shard, from, why) < 0) {
+		server_refuse(s, job->peer, &job->request, why);
+		if (primary_followed(&s->primary))
+			s->over = *why;		/* it has what we have not */
+	} else {
+		go_back(s, job->request.cut.step);
+		server_say(s, job->peer, &m);
+	}
+	start_over(s);
+	server_begin_standby(s);
+	server_settle(s);
 }
 
 /* What only the coordinator may say.  1: it will be answered later. */
@@ -442,7 +570,7 @@ obey(struct server *s, uint64_t peer, const struct message *m,
 {
 	switch (m->kind) {
 	case MESSAGE_PLAN:
-		return take_plan(s, m, f);
+		return server_take_plan(s, m, f);
 	case MESSAGE_MARK:
 		if (check_term(s, m->mark.run, m->mark.term, f) < 0)
 			return -1;
@@ -470,6 +598,8 @@ obey(struct server *s, uint64_t peer, const struct message *m,
 		return commit(s, m, f);
 	case MESSAGE_STOP:
 		s->stopping = true;
+		server_say(s, s->standby.peer, m);
+		server_say(s, s->waiting.peer, m);
 		return 0;
 	case MESSAGE_BYE:
 		s->busy = false;
@@ -511,7 +641,7 @@ pull(struct server *s, uint64_t peer, const struct message *m,
 	out.values.outcome = check_plan(s, m->pull.run, m->pull.term,
 					m->pull.plan);
 	if (out.values.outcome != OUTCOME_NONE) {
-		say(s, peer, &out);
+		server_say(s, peer, &out);
 		return 0;
 	}
 	if (check_part(s, m->pull.part, f) < 0)
@@ -531,7 +661,7 @@ pull(struct server *s, uint64_t peer, const struct message *m,
 		return -1;
 	out.frames = 1;
 	out.values.version = shard_version(s->shard, m->pull.part);
-	say(s, peer, &out);
+	server_say(s, peer, &out);
 	return 0;
 }
 
@@ -548,7 +678,7 @@ answer_parked(struct server *s)
 
 		if (peers_find(&s->peers, p->peer) &&
 		    pull(s, p->peer, &p->pull, &f) < 0)
-			refuse(s, p->peer, &p->pull, &f);
+			server_refuse(s, p->peer, &p->pull, &f);
 	}
 	parked_release(&taken);
 }
@@ -612,6 +742,8 @@ apply(struct server *s, const struct message *m, const struct frame *values,
 	if (shard_push(s->shard, m->push.part, &push, f) < 0)
 		return -1;
 	window_add(&s->applied[m->push.part], m->push.step);
+	if (m->push.step >= s->above)
+		s->above = m->push.step + 1;
 	s->pushes++;
 	if (version > m->push.version)
 		out->values.staleness = version - m->push.version;
@@ -658,17 +790,58 @@ push(struct server *s, uint64_t peer, const struct message *m,
 		out.frames = pulls;
 		out.values.version = shard_version(s->shard, m->push.part);
 	}
-	say(s, peer, &out);
+	server_say(s, peer, &out);
 	return 0;
+}
+
+/* One of those that server_is_change() tells. */
+int
+server_apply(struct server *s, uint64_t peer, const struct message *m,
+	     struct fail *f)
+{
+	const struct message done = message_answer(m, MESSAGE_OK);
+	int later;
+
+	if (m->kind == MESSAGE_PUSH || m->kind == MESSAGE_PUSHPULL)
+		return s->shard ? push(s, peer, m, f) :
+			fail(f, FAIL_AGAIN, "no plan yet");
+	later = obey(s, peer, m, f);
+	if (later == 0)
+		server_say(s, peer, &done);
+	if (m->kind == MESSAGE_PLAN || s->round_ended)
+		server_begin_standby(s);
+	if (s->round_ended)
+		answer_parked(s);
+	return later;
+}
+
+/* What only the coordinator may say, and does. */
+static int
+hear_coordinator(struct server *s, uint64_t peer, const struct message *m,
+		 struct fail *f)
+{
+	const struct message done = message_answer(m, MESSAGE_OK);
+	int later;
+
+	if (primary_followed(&s->primary) && m->kind != MESSAGE_STOP &&
+	    m->kind != MESSAGE_BYE && server_promote(s, m, f) < 0)
+		return -1;
+	if (m->kind == MESSAGE_PLAN && !(server_same_run(s, &m->blob) &&
+					 m->plan.term < s->plan.term))
+		server_keep_standby(s, m->plan.standby);
+	if (server_is_change(m->kind))
+		return server_do(s, peer, m, f);
+	later = obey(s, peer, m, f);
+	if (later == 0)
+		server_say(s, peer, &done);
+	return later;
 }
 
 static int
 act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
     struct fail *f)
 {
-	const struct message done = message_answer(m, MESSAGE_OK);
 	const void *known = peers_find(&s->peers, peer);
-	int later;
 
 	if (m->kind == MESSAGE_HELLO)
 		return hello(s, peer, m, now, f);
@@ -685,11 +858,13 @@ act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 		return pull(s, peer, m, f);
 	case MESSAGE_PUSH:
 	case MESSAGE_PUSHPULL:
-		return push(s, peer, m, f);
+		return server_do(s, peer, m, f);
 	case MESSAGE_PING: {
 		const struct message pong = message_answer(m, MESSAGE_PONG);
 
-		say(s, peer, &pong);
+		if (known == as_coordinator && peer != s->coordinator)
+			break;
+		server_say(s, peer, &pong);
 		return 0;
 	}
 	case MESSAGE_PONG:
@@ -697,6 +872,14 @@ act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 	default:
 		break;
 	}
+	if (known == as_standby) {
+		server_hear_standby(s, peer, m);
+		return 0;
+	}
+	if (known == as_coordinator && peer != s->coordinator &&
+	    m->kind != MESSAGE_BYE)
+		return fail(f, FAIL_AGAIN, "another coordinator has this "
+			    "server");
 	if (known != as_coordinator || peer != s->coordinator) {
 		if (m->kind != MESSAGE_BYE)
 			return fail(f, FAIL_DENIED, "%s is the coordinator's "
@@ -704,20 +887,28 @@ act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 		peers_remove(&s->peers, peer);
 		return 0;
 	}
-	later = obey(s, peer, m, f);
-	if (later == 0)
-		say(s, peer, &done);
-	return later;
+	return hear_coordinator(s, peer, m, f);
 }
+
+/* ---- what happens ---- */
 
 void
 server_hear(struct server *s, uint64_t peer, const struct message *m,
 	    uint64_t now_ms)
 {
+	const bool followed = s->primary.peer && peer == s->primary.peer;
 	struct fail f;
 
-	if (act(s, peer, m, now_ms, &f) < 0)
-		refuse(s, peer, m, &f);
-	if (s->round_ended)
-		answer_parked(s);
+	if (followed && s->primary.promoted)
+		return;		/* its time is over */
+	if ((followed ? server_hear_primary(s, m, &f) :
+	     act(s, peer, m, now_ms, &f)) < 0)
+		server_refuse(s, peer, m, &f);
+}
+
+bool
+server_over(const struct server *s, struct fail *f)
+{
+	*f = s->over;
+	return s->over.kind != 0;
 }

@@ -11,6 +11,7 @@
 #ifndef PS_SERVER_H
 #define PS_SERVER_H
 
+#include "role/changes.h"
 #include "role/outbox.h"
 #include "role/shard.h"
 
@@ -29,6 +30,9 @@ void server_hear(struct server *, uint64_t peer, const struct message *,
 
 /* Somebody told it to stop. */
 bool server_stopping(const struct server *);
+
+/* It cannot go on: why. */
+bool server_over(const struct server *, struct fail *);
 
 /* For people: "step 300, 2 variables ..."; good until the next call. */
 const char *server_state(struct server *);
@@ -54,5 +58,39 @@ void server_saved(struct server *, const struct server_job *,
 /* How a load went: the checkpoint, or NULL and why not. */
 void server_load(struct server *, const struct server_job *,
 		 struct checkpoint *, struct fail *);
+
+/*
+ * A hot standby: follow the server that listens at primary, for those who
+ * will look for us at endpoint, until the coordinator has us take over.
+ */
+int server_follow(struct server *, const char *primary, const char *endpoint,
+		  struct fail *);
+void server_up(struct server *, uint64_t peer);
+/* One of those who called has left. */
+void server_left(struct server *);
+/* All that has come was heard: a standby says so, and acts on it. */
+void server_flush(struct server *);
+
+/*
+ * The log.  After server_log() nothing that alters the state is acted on, or
+ * answered, before it is durable.  The program takes each change, numbered
+ * from 1, makes it safe and says so.
+ */
+void server_log(struct server *);
+/* NULL: there is no such change yet, or no longer; good until the next call
+   that is not const. */
+const struct change *server_change(const struct server *, uint64_t number);
+void server_durable(struct server *, uint64_t number);
+uint64_t server_acted(const struct server *);	/* on changes up to this */
+
+/* Is it a PLAN that has the server begin anew? */
+bool server_begins(const struct server *, const struct message *);
+/* Has every step from this one on still to be pushed? */
+bool server_ended(const struct server *, uint64_t step);
+/* A PLAN that leads to this server's plan, at a step; of these bytes. */
+struct message server_plan(const struct server *, uint64_t step,
+			   struct pack *model, struct pack *plan);
+/* Before server_log(): a change out of the log.  Do the jobs in between. */
+void server_replay(struct server *, const struct message *);
 
 #endif

@@ -39,6 +39,8 @@ struct shard {
 struct cut {
 	const struct shard *shard;
 	struct chunk ***chunk;		/* of each piece: its chunks */
+	uint64_t *updates;		/* of each piece */
+	size_t chunks;			/* of all */
 	struct checkpoint_array *array;
 	struct checkpoint_piece *piece;
 	size_t arrays, pieces;
@@ -555,9 +557,12 @@ cut_new(const struct shard *s)
 
 	cut->shard = s;
 	cut->chunk = mem_alloc(s->plan->pieces, sizeof(*cut->chunk));
+	cut->updates = mem_alloc(s->plan->pieces, sizeof(*cut->updates));
 	for (size_t i = 0; i < s->plan->pieces; i++) {
 		const struct holding *h = &s->holding[i];
 
+		cut->updates[i] = h->updates;
+		cut->chunks += h->chunks;
 		cut->chunk[i] = mem_alloc(h->chunks, sizeof(struct chunk *));
 		for (size_t j = 0; j < h->chunks; j++) {
 			cut->chunk[i][j] = h->chunk[j];
@@ -579,6 +584,7 @@ cut_free(struct cut *cut)
 		free(cut->chunk[i]);
 	}
 	free(cut->chunk);
+	free(cut->updates);
 	free(cut->array);
 	free(cut->piece);
 	free(cut);
@@ -653,4 +659,58 @@ shard_restore(struct shard *s, struct checkpoint *from, struct fail *f)
 			if (restore_chunk(&s->holding[i], j, from, f) < 0)
 				return -1;
 	return 0;
+}
+
+size_t
+cut_chunks(const struct cut *cut)
+{
+	return cut->chunks;
+}
+
+struct shard_chunk
+cut_chunk(const struct cut *cut, size_t i)
+{
+	const struct holding *h = cut->shard->holding;
+	size_t piece = 0;
+
+	while (i >= h[piece].chunks)
+		i -= h[piece++].chunks;
+
+	struct chunk *c = cut->chunk[piece][i];
+
+	return (struct shard_chunk){
+		.piece = piece, .chunk = i, .updates = cut->updates[piece],
+		.data = { c->value, c->size * (1 + c->slots) *
+			  sizeof(*c->value), &c->hold },
+	};
+}
+
+int
+shard_take_chunk(struct shard *s, const struct shard_chunk *from,
+		 struct fail *f)
+{
+	struct holding *h;
+	struct chunk *c;
+
+	if (from->piece >= s->plan->pieces ||
+	    from->chunk >= s->holding[from->piece].chunks)
+		return fail(f, FAIL_PROTOCOL, "no chunk %llu of piece %llu "
+			    "is here", (unsigned long long)from->chunk,
+			    (unsigned long long)from->piece);
+	h = &s->holding[from->piece];
+	c = h->chunk[from->chunk];
+	if (from->data.size != c->size * (1 + c->slots) * sizeof(*c->value))
+		return fail(f, FAIL_PROTOCOL, "a chunk of %zu bytes",
+			    from->data.size);
+	chunk_writable(&h->chunk[from->chunk]);
+	memcpy(h->chunk[from->chunk]->value, from->data.data,
+	       from->data.size);
+	h->updates = from->updates;
+	return 0;
+}
+
+void
+shard_set_version(struct shard *s, size_t part, uint64_t version)
+{
+	s->version[part] = version;
 }

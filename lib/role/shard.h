@@ -74,4 +74,22 @@ const struct checkpoint_array *cut_arrays(const struct cut *, size_t *count);
 /* Take values, slots and update counts from a checkpoint. */
 int shard_restore(struct shard *, struct checkpoint *, struct fail *);
 
+/*
+ * For a standby: a cut is so many chunks, each of a piece of the plan and a
+ * place in it, all of its values and slots in one.  The data is good until
+ * cut_free(), or for as long as the hold is held.
+ */
+struct shard_chunk {
+	uint64_t piece, chunk, updates;	/* of the whole piece */
+	struct frame data;
+};
+size_t cut_chunks(const struct cut *);
+struct shard_chunk cut_chunk(const struct cut *, size_t i);
+/* FAIL_PROTOCOL if there is no such chunk, or it is of another size. */
+int shard_take_chunk(struct shard *, const struct shard_chunk *,
+		     struct fail *);
+
+/* How often a part has been pushed to elsewhere. */
+void shard_set_version(struct shard *, size_t part, uint64_t version);
+
 #endif

@@ -93,6 +93,25 @@ stage_reset(struct stage *s, uint64_t step)
 		}
 }
 
+static bool
+slot_empty(const struct slot *slot)
+{
+	for (size_t a = 0; a < ATTEMPTS; a++)
+		if (slot->staged[a].attempt != 0)
+			return false;
+	return !slot->applied;
+}
+
+bool
+stage_empty(const struct stage *s)
+{
+	for (size_t i = 0; i < s->plan->parts; i++)
+		for (size_t k = 0; k < s->part[i].count; k++)
+			if (!slot_empty(s->part[i].slot[k]))
+				return false;
+	return true;
+}
+
 bool
 stage_advance(struct stage *s, uint64_t mark, const struct window *voided)
 {

@@ -28,6 +28,9 @@ void stage_free(struct stage *);
 /* The round that it stands at: those below are committed or given up. */
 uint64_t stage_step(const struct stage *);
 
+/* Is nothing kept for the round? */
+bool stage_empty(const struct stage *);
+
 /*
  * Pass over rounds below the mark and those that were given up; true: it
  * stands at another one now, and what was staged is gone.

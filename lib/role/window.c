@@ -53,3 +53,29 @@ window_forget(struct window *w, uint64_t from, uint64_t to)
 		}
 	}
 }
+
+size_t
+window_write(const struct window *w, uint64_t mark,
+	     unsigned char bytes[WINDOW_BYTES])
+{
+	size_t size = 0;
+
+	if (!w->bits)
+		return 0;
+	memset(bytes, 0, WINDOW_BYTES);
+	for (size_t i = 0; i < WINDOW; i++)
+		if (window_has(w, mark + i)) {
+			bytes[i / 8] |= (unsigned char)(1 << i % 8);
+			size = i / 8 + 1;
+		}
+	return size;
+}
+
+void
+window_read(struct window *w, uint64_t mark, const unsigned char *bytes,
+	    size_t size)
+{
+	for (size_t i = 0; i / 8 < size && i < WINDOW; i++)
+		if (bytes[i / 8] >> i % 8 & 1)
+			window_add(w, mark + i);
+}

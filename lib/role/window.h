@@ -7,6 +7,7 @@
 #define PS_WINDOW_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define WINDOW	((uint64_t)1 << 16)
@@ -21,5 +22,15 @@ void window_add(struct window *, uint64_t step);
 
 /* The mark moves: forget the steps from .. to - 1. */
 void window_forget(struct window *, uint64_t from, uint64_t to);
+
+/*
+ * Its steps from a mark on as bits, the mark's the lowest of the first byte:
+ * how many bytes, at most WINDOW_BYTES.  And back again, as many as fit.
+ */
+#define WINDOW_BYTES	(WINDOW / 8)
+size_t window_write(const struct window *, uint64_t mark,
+		    unsigned char bytes[WINDOW_BYTES]);
+void window_read(struct window *, uint64_t mark, const unsigned char *bytes,
+		 size_t size);
 
 #endif

@@ -19,8 +19,8 @@
 
 enum { BACKUP = CLI_LONG, CHECKPOINT, EVERY, IN_FLIGHT, KEEP, KEEP_GOING,
        KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, NO_HEADER, PACK, PARTITION,
-       PLACE, PLAN, PRINT_TASK, REPLICAS, RESTORE, RESULTS, SEED, SHUFFLE,
-       SPLIT };
+       PATIENCE, PLACE, PLAN, PRINT_TASK, REPLICAS, RESTORE, RESULTS, SEED,
+       SHUFFLE, SPLIT };
 
 static const struct cli_option options[] = {
 	{ 'b',          "bind",         "ENDPOINT" },
@@ -42,6 +42,7 @@ static const struct cli_option options[] = {
 	{ 'o',          "output",       "FILE" },
 	{ PACK,         "pack",         "N" },
 	{ PARTITION,    "partition",    "PARTITIONER" },
+	{ PATIENCE,     "patience",     "DURATION" },
 	{ PLACE,        "place",        "PLACEMENT" },
 	{ PLAN,         "plan",         NULL },
 	{ PRINT_TASK,   "print-task",   NULL },
@@ -131,6 +132,7 @@ read_option(struct coord_settings *s, int c)
 		if (partitioner_parse(&o->partitioner, optarg, &f) < 0)
 			cli_usage("--partition: %s", f.text);
 		break;
+	case PATIENCE:	o->patience_ms = cli_duration(); break;
 	case PLACE:
 		if (placement_parse(&o->placement, optarg, &f) < 0)
 			cli_usage("--place: %s", f.text);
@@ -228,7 +230,8 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 
 	s->o = (struct coord_options){ .batch = 32, .pack = 1,
 				       .in_flight = 2, .min_workers = 1,
-				       .lease_ms = 10000 };
+				       .lease_ms = 10000,
+				       .patience_ms = 60000 };
 	s->keeper.keep = 5;
 	s->requests = "-";
 	while ((c = cli_next(argc, argv, options, &s->common)) != -1)

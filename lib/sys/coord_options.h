@@ -15,10 +15,10 @@
 	"[-F format] [--in-flight=n] [--keep=n] [--keep-going] " \
 	"[--keep-servers] [--lease=duration] [--min-workers=n] " \
 	"[--mode=async|ssp:n|sync] [--no-header] [-o file] [--pack=n] " \
-	"[--partition=partitioner] [--place=placement] [--plan] " \
-	"[--print-task] [--replicas=n] [--restore=latest|none|path] " \
-	"[--results=all|errors|none] [--seed=n] [--shuffle[=buffer]] " \
-	"[--split=size] -m model [requests]"
+	"[--partition=partitioner] [--patience=duration] " \
+	"[--place=placement] [--plan] [--print-task] [--replicas=n] " \
+	"[--restore=latest|none|path] [--results=all|errors|none] " \
+	"[--seed=n] [--shuffle[=buffer]] [--split=size] -m model [requests]"
 
 struct coord_settings {
 	struct cli_common common;

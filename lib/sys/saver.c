@@ -95,10 +95,11 @@ load(const struct saver *s, struct server *server,
 	checkpoint_close(from);
 }
 
-void
+bool
 saver_run(struct saver *s, struct server *server)
 {
 	struct server_job job;
+	bool loaded = false;
 	struct fail why;
 
 	end_write(s, server);
@@ -110,10 +111,11 @@ saver_run(struct saver *s, struct server *server)
 			server_saved(server, &job, NULL, &why);
 		} else if (job.kind == JOB_LOAD) {
 			load(s, server, &job);
+			loaded = true;
 		} else {
 			s->busy = true;
 			if (pthread_create(&s->thread, NULL, write_part, s))
 				abort();	/* no threads: no program */
 		}
-	}
+	}	return loaded;
 }

@@ -17,7 +17,7 @@ void saver_free(struct saver *);	/* waits for what is being written */
 /* Readable when something has been written. */
 int saver_fd(const struct saver *);
 
-/* End what has been written, begin what is asked for. */
-void saver_run(struct saver *, struct server *);
+/* End what has been written, begin what is asked for.  Has it loaded? */
+bool saver_run(struct saver *, struct server *);
 
 #endif

@@ -17,11 +17,11 @@ static const struct shape_of {
 	[MESSAGE_PONG]		= { "PONG",	0, false, 0, 0 },
 	[MESSAGE_STOP]		= { "STOP",	0, false, 0, 0 },
 	[MESSAGE_BYE]		= { "BYE",	0, false, 0, 0 },
-	[MESSAGE_PLAN]		= { "PLAN",	5, true,  2, 3 },
+	[MESSAGE_PLAN]		= { "PLAN",	6, true,  2, 3 },
 	[MESSAGE_MARK]		= { "MARK",	3, false, 0, 0 },
 	[MESSAGE_VOID]		= { "VOID",	4, false, 0, 0 },
 	[MESSAGE_FREEZE]	= { "FREEZE",	6, true,  0, 0 },
-	[MESSAGE_THAW]		= { "THAW",	6, true,  0, 0 },
+	[MESSAGE_THAW]		= { "THAW",	7, true,  0, 0 },
 	[MESSAGE_SAVE]		= { "SAVE",	6, true,  0, 0 },
 	[MESSAGE_SAVED]		= { "SAVED",	1, true,  0, 0 },
 	[MESSAGE_LOAD]		= { "LOAD",	6, true,  0, 0 },
@@ -30,7 +30,7 @@ static const struct shape_of {
 	[MESSAGE_PUSHPULL]	= { "PUSHPULL",	10, false, 3, 3 },
 	[MESSAGE_VALUES]	= { "VALUES",	3, false, 0, 1 },
 	[MESSAGE_READY]		= { "READY",	0, false, 0, 0 },
-	[MESSAGE_LEASE]		= { "LEASE",	11, false, 0, 2 },
+	[MESSAGE_LEASE]		= { "LEASE",	12, false, 0, 2 },
 	[MESSAGE_CANCEL]	= { "CANCEL",	2, false, 0, 0 },
 	[MESSAGE_DONE]		= { "DONE",	2, false, 1, 3 },
 	[MESSAGE_FAILED]	= { "FAILED",	3, true,  0, 0 },
@@ -42,6 +42,10 @@ static const struct shape_of {
 	[MESSAGE_COMMIT]	= { "COMMIT",	3, false, 1, 1 },
 	[MESSAGE_INDEX]		= { "INDEX",	1, false, 1, 1 },
 	[MESSAGE_INDEXED]	= { "INDEXED",	2, false, 1, 1 },
+	[MESSAGE_STANDBY]	= { "STANDBY",	3, false, 0, 1 },
+	[MESSAGE_SYNC]		= { "SYNC",	8, true,  3, 3 },
+	[MESSAGE_STATE]		= { "STATE",	3, false, 1, 1 },
+	[MESSAGE_HELD]		= { "HELD",	1, false, 0, 0 },
 };
 
 const char *

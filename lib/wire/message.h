@@ -42,11 +42,14 @@ enum message_kind {
 	MESSAGE_COMMIT,
 	/* ... of its data */
 	MESSAGE_INDEX, MESSAGE_INDEXED,
+	/* a server, its standby, and the coordinator of both */
+	MESSAGE_STANDBY, MESSAGE_SYNC, MESSAGE_STATE, MESSAGE_HELD,
 	MESSAGE_KINDS
 };
 
 enum role {
-	ROLE_NONE, ROLE_COORDINATOR, ROLE_SERVER, ROLE_WORKER, ROLE_EVALUATOR
+	ROLE_NONE, ROLE_COORDINATOR, ROLE_SERVER, ROLE_WORKER, ROLE_EVALUATOR,
+	ROLE_STANDBY
 };
 
 /* What became of a push. */
@@ -72,7 +75,8 @@ struct message {
 	uint64_t request;
 	union {
 		uint64_t number[MESSAGE_NUMBERS];
-		struct {	/* blob: run; frame: endpoint, of a server */
+		struct {	/* blob: run; frame: endpoint, of a server or
+				   a standby */
 			uint64_t version, role, index, life, term;
 		} hello;
 		struct {	/* blob: run */
@@ -82,7 +86,7 @@ struct message {
 			uint64_t status;
 		} refused;
 		struct {	/* blob: run; frames: model, plan, format */
-			uint64_t term, plan, seed, server, step;
+			uint64_t term, plan, seed, server, step, standby;
 		} plan;
 		struct {
 			uint64_t run, term, step;
@@ -90,8 +94,9 @@ struct message {
 		struct {
 			uint64_t run, term, first, count;
 		} voided;
-		struct {	/* save and load: blob: name */
-			uint64_t run, term, cut, step, part, parts;
+		struct {	/* save and load: blob: name; published: of
+				   thaw */
+			uint64_t run, term, cut, step, part, parts, published;
 		} cut;
 		struct {	/* blob: hash */
 			uint64_t size;
@@ -108,7 +113,7 @@ struct message {
 		} values;
 		struct {	/* frames: block, the one after it */
 			uint64_t term, first, count, attempt, batch, rate,
-				 pass, more, slot, slots, from;
+				 pass, more, slot, slots, from, server;
 		} lease;
 		struct {
 			uint64_t first, count;
@@ -138,6 +143,19 @@ struct message {
 				   the whole file can be counted */
 			uint64_t term, records;
 		} indexed;
+		struct {	/* life 0: it is lost; frame: endpoint */
+			uint64_t run, term, life;
+		} standby;
+		struct {	/* as plan; one more frame: windows */
+			uint64_t term, plan, seed, server, step, pushes,
+				 number, chunks;
+		} sync;
+		struct {	/* frame: values, slots */
+			uint64_t piece, chunk, updates;
+		} state;
+		struct {
+			uint64_t number;
+		} held;
 	};
 	struct frame blob;
 	size_t frames;

@@ -164,6 +164,7 @@ lease(uint64_t batch, uint64_t pass, bool more)
 	m.lease.batch = batch;
 	m.lease.pass = pass;
 	m.lease.more = more;
+	m.lease.server = WIRE_NONE;
 	outbox_send(&wires.node[0].outbox, coordinator, &m);
 	settle();
 }

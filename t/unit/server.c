@@ -115,6 +115,16 @@ plan_message(void)
 	return m;
 }
 
+/* Of the same run, but not the one that it has. */
+static struct message
+other_plan(void)
+{
+	struct message m = plan_message();
+
+	m.plan.plan++;
+	return m;
+}
+
 static struct message
 about_run(enum message_kind kind)
 {
@@ -256,8 +266,7 @@ greetings(void)
 	ok(said.m.welcome.life == 77 && said.m.welcome.plan == WIRE_NONE &&
 	   said.m.welcome.role == ROLE_SERVER);
 	ok(refuses(COORD, pull(WIRE_NONE), FAIL_AGAIN, "no plan yet"));
-	ok(refuses(COORD, mark(3), FAIL_AGAIN,
-		   "another run, or an older term"));
+	ok(refuses(COORD, mark(3), FAIL_AGAIN, "another run"));
 	ok(tell(COORD, plan_message()) == MESSAGE_OK);
 	ok(tell(WORKER, hello(ROLE_WORKER)) == MESSAGE_WELCOME);
 	ok(said.m.welcome.plan == PLAN && said.m.welcome.term == TERM);
@@ -294,8 +303,8 @@ rights(void)
 
 	/* Another connection of the coordinator's: the old one is nobody. */
 	ok(tell(OTHER, hello(ROLE_COORDINATOR)) == MESSAGE_WELCOME);
-	ok(refuses(COORD, mark(11), FAIL_DENIED,
-		   "MARK is the coordinator's to say"));
+	ok(refuses(COORD, mark(11), FAIL_AGAIN,
+		   "another coordinator has this server"));
 	ok(tell(OTHER, mark(11)) == MESSAGE_OK);
 	ok(tell(OTHER, (struct message){ .kind = MESSAGE_STOP }) ==
 	   MESSAGE_OK);
@@ -314,7 +323,8 @@ other_runs(void)
 		   "coordinator was heard 100 ms ago"));
 	m = hello(ROLE_COORDINATOR);
 	m.hello.term = TERM - 1;
-	ok(refuses(OTHER, m, FAIL_AGAIN, "term 3 is over, 4 began"));
+	ok(refuses(OTHER, m, FAIL_AGAIN, "term 3 is over, 4 began: another "
+		   "coordinator has this run"));
 	tell(COORD, (struct message){ .kind = MESSAGE_PONG });
 	now += LEASE;
 	m = hello(ROLE_COORDINATOR);
@@ -390,10 +400,11 @@ strangers(void)
 	ok(pushed(m) == OUTCOME_WRONG_PLAN && said.m.frames == 0);
 	m = mark(50);
 	m.mark.run++;
-	ok(refuses(COORD, m, FAIL_AGAIN, "another run, or an older term"));
+	ok(refuses(COORD, m, FAIL_AGAIN, "another run"));
 	m = mark(50);
 	m.mark.term--;
-	ok(refuses(COORD, m, FAIL_AGAIN, "another run, or an older term"));
+	ok(refuses(COORD, m, FAIL_AGAIN, "term 3 is over, 4 began: another "
+		   "coordinator has this run"));
 	ok(pushed(push(10)) == OUTCOME_APPLIED);
 }
 
@@ -445,6 +456,7 @@ nonsense(void)
 	m.blob.size = 3;
 	ok(refuses(COORD, m, FAIL_PROTOCOL, "a plan of no run"));
 	m = plan_message();
+	m.plan.plan++;
 	m.frame[1].size--;
 	ok(refuses(COORD, m, FAIL_PROTOCOL, "malformed plan"));
 	m = plan_message();
@@ -515,7 +527,7 @@ files(void)
 	ok(job.arrays == 3 && job.array[0].piece[0].data[2] == -1);
 	ok(refuses(COORD, cut(MESSAGE_THAW, 1), FAIL_AGAIN,
 		   "the cut is being saved"));
-	ok(refuses(COORD, plan_message(), FAIL_AGAIN,
+	ok(refuses(COORD, other_plan(), FAIL_AGAIN,
 		   "a checkpoint is being written"));
 	pushed(push(11));
 	ok(job.array[0].piece[0].data[2] == -1);

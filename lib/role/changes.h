@@ -1,0 +1,38 @@
+/*
+ * changes - what alters a server's state, in order, until it may be acted on.
+ *
+ * A server with a log or a standby must not act on a message, and nobody may
+ * see its effect, before the message is durable.  So it is kept here as it
+ * came: the log writes these bytes, the standby is sent them, and the server
+ * applies them, each in this order.  Changes are numbered from 1.
+ */
+#ifndef PS_CHANGES_H
+#define PS_CHANGES_H
+
+#include "wire/message.h"
+
+struct change {
+	struct hold hold;	/* of the bytes: a frame may outlive it here */
+	uint64_t number, peer;
+	struct message message;	/* blob and frames lie behind the struct */
+	struct change *next;
+};
+
+struct changes {		/* { 0 } is empty */
+	struct change *first, **end;
+	uint64_t last;		/* the number of the last one ever kept */
+};
+
+void changes_release(struct changes *);
+
+/* Keep a copy of a message, and who said it. */
+const struct change *changes_add(struct changes *, uint64_t peer,
+				 const struct message *);
+
+/* The one of this number, or NULL: there is none yet, or no longer. */
+const struct change *changes_find(const struct changes *, uint64_t number);
+
+/* Take out the first one, for hold_drop(); NULL if it is above the limit. */
+struct change *changes_take(struct changes *, uint64_t limit);
+
+#endif

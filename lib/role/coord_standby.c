@@ -1,0 +1,222 @@
+/*
+ * The coordinator's view of hot standbys.  A server tells of one that is in
+ * sync; once the coordinator has greeted it, it is counted on: when the server
+ * is lost it takes over, as a server at another address that has all of the
+ * variables.  When it is lost itself a new term lets the server go on alone.
+ */
+#include "role/coord_inside.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GONE_MS		250	/* a connection may break for so long */
+
+void
+standby_init(struct coord *c)
+{
+	c->understudy = mem_alloc(c->o.servers, sizeof(*c->understudy));
+}
+
+static void
+forget(struct coord *c, struct understudy *u)
+{
+	if (u->peer)
+		outbox_hang_up(c->outbox, u->peer);
+	u->peer = u->life = 0;
+	u->up = u->ready = false;
+}
+
+void
+standby_release(struct coord *c)
+{
+	for (size_t i = 0; c->understudy && i < c->o.servers; i++)
+		forget(c, &c->understudy[i]);
+	free(c->understudy);
+}
+
+static struct understudy *
+find(const struct coord *c, uint64_t peer)
+{
+	for (size_t i = 0; peer && i < c->o.servers; i++)
+		if (c->understudy[i].peer == peer)
+			return &c->understudy[i];
+	return NULL;
+}
+
+bool
+standby_knows(const struct coord *c, uint64_t peer)
+{
+	return find(c, peer) != NULL;
+}
+
+void
+standby_up(struct coord *c, uint64_t peer, uint64_t now)
+{
+	struct understudy *u = find(c, peer);
+	struct message m = { .kind = MESSAGE_HELLO };
+
+	u->up = true;
+	u->since = now;
+	m.hello.version = WIRE_VERSION;
+	m.hello.role = ROLE_COORDINATOR;
+	m.hello.index = (uint64_t)(u - c->understudy);
+	m.hello.life = c->o.life;
+	m.hello.term = c->plan.term;
+	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
+	outbox_send(c->outbox, peer, &m);
+}
+
+void
+standby_down(struct coord *c, uint64_t peer, uint64_t now)
+{
+	struct understudy *u = find(c, peer);
+
+	u->up = false;
+	u->since = now;
+}
+
+/* A new term in which nobody counts on it any more. */
+static void
+drop(struct coord *c, size_t server, const char *why)
+{
+	struct understudy *u = &c->understudy[server];
+
+	if (u->life)
+		report_warning(c, "server %zu (%s): its standby %s %s: it "
+			       "goes on without one", server,
+			       fleet_endpoint(c->fleet, server), u->endpoint,
+			       why);
+	forget(c, u);
+	recover_begin(c);
+}
+
+void
+standby_hear(struct coord *c, uint64_t peer, const struct message *m,
+	     uint64_t now)
+{
+	struct understudy *u = find(c, peer);
+	const size_t server = (size_t)(u - c->understudy);
+
+	(void)now;
+	if (m->kind == MESSAGE_REFUSED) {
+		drop(c, server, "refuses us");
+		return;
+	}
+	if (m->kind != MESSAGE_WELCOME || u->ready)
+		return;
+	if (m->welcome.life != u->life || m->welcome.index != server ||
+	    m->welcome.plan != c->plan.number ||
+	    m->blob.size != PLAN_RUN ||
+	    memcmp(m->blob.data, c->plan.run, PLAN_RUN) != 0) {
+		drop(c, server, "is another one");
+		return;
+	}
+	u->ready = true;
+	fleet_count_on(c->fleet, server, u->life);
+	report_warning(c, "server %zu (%s) has a standby at %s", server,
+		       fleet_endpoint(c->fleet, server), u->endpoint);
+}
+
+void
+standby_told(struct coord *c, size_t server, const struct message *m,
+	     uint64_t now)
+{
+	struct understudy *u = &c->understudy[server];
+	struct fail why;
+
+	if (m->standby.run != coord_run(c) ||
+	    m->standby.term != c->plan.term || c->new_term ||
+	    c->phase >= PHASE_STOP)
+		return;		/* it will be told what counts now */
+	if (m->standby.life == 0) {
+		drop(c, server, "cannot be reached by it");
+		return;
+	}
+	if (u->life == m->standby.life || m->frames != 1 ||
+	    m->frame[0].size >= sizeof(u->endpoint))
+		return;
+	forget(c, u);
+	memcpy(u->endpoint, m->frame[0].data, m->frame[0].size);
+	u->endpoint[m->frame[0].size] = '\0';
+	u->life = m->standby.life;
+	u->since = now;
+	if (outbox_dial(c->outbox, u->endpoint, &u->peer, &why) < 0)
+		drop(c, server, why.text);
+}
+
+static bool
+promote(struct coord *c, size_t server, uint64_t now)
+{
+	struct understudy *u = &c->understudy[server];
+	const uint64_t life = u->life;
+	uint64_t heard, gone;
+
+	if (!u->ready || !u->up)
+		return false;
+	gone = fleet_gone(c->fleet, server, &heard);
+	u->lost_ms = gone ? gone : now;
+	u->steps = c->all.steps;
+	forget(c, u);
+	report_warning(c, "server %zu (%s) is gone: its standby %s takes over",
+		       server, fleet_endpoint(c->fleet, server), u->endpoint);
+	recover_server(c, server, u->endpoint, true, now);
+	fleet_expect(c->fleet, server, life);
+	return true;
+}
+
+void
+standby_begin_term(struct coord *c)
+{
+	for (size_t i = 0; i < c->o.servers; i++) {
+		struct understudy *u = &c->understudy[i];
+
+		if (u->life && !u->ready)
+			forget(c, u);	/* it will be told of again */
+		fleet_count_on(c->fleet, i, u->ready ? u->life : 0);
+	}
+}
+
+bool
+standby_step_in(struct coord *c, uint64_t now)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < c->o.servers; i++)
+		if (!fleet_holds(c->fleet, i))
+			any = promote(c, i, now) || any;
+	return any;
+}
+
+void
+standby_tell(struct coord *c, uint64_t now)
+{
+	for (size_t i = 0; i < c->o.servers; i++) {
+		struct understudy *u = &c->understudy[i];
+
+		if (u->lost_ms == 0 || c->all.steps == u->steps)
+			continue;
+		report_warning(c, "server %zu: its standby %s took over after "
+			       "%.2f s", i, fleet_endpoint(c->fleet, i),
+			       (double)(now - u->lost_ms) / 1000);
+		u->lost_ms = 0;
+	}
+}
+
+void
+standby_watch(struct coord *c, uint64_t now)
+{
+	for (size_t i = 0; i < c->o.servers; i++) {
+		struct understudy *u = &c->understudy[i];
+		uint64_t heard;
+		const uint64_t gone = fleet_gone(c->fleet, i, &heard);
+
+		if (u->life && !u->up && now - u->since >= GONE_MS)
+			drop(c, i, "is gone");
+		else if (gone && now - gone >= GONE_MS &&
+			 !fleet_present_at(c->fleet, i))
+			promote(c, i, now);
+	}
+}

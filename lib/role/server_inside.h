@@ -1,0 +1,106 @@
+/*
+ * server_inside - what the parts of a server share: server.c (who is there,
+ * the run, pulls and pushes) and server_changes.c (what must be durable first:
+ * its log, its standby, or the server that it stands by for).  For nobody
+ * else.
+ */
+#ifndef PS_SERVER_INSIDE_H
+#define PS_SERVER_INSIDE_H
+
+#include "role/changes.h"
+#include "role/parked.h"
+#include "role/peers.h"
+#include "role/primary.h"
+#include "role/server.h"
+#include "role/stage.h"
+#include "role/standby.h"
+#include "role/window.h"
+
+#define MAX_CUTS	64
+#define MAX_JOBS	64
+
+struct named_cut {
+	uint64_t id;
+	struct cut *cut;	/* NULL: free */
+};
+
+struct server {
+	struct outbox *outbox;
+	uint64_t life, lease_ms;
+	struct peers peers;
+	uint64_t coordinator, coordinator_heard;
+	uint64_t term;		/* the newest heard of, of this run */
+	bool busy;		/* a run has us */
+	bool stopping;
+
+	struct model_source source;
+	struct model *model;
+	struct plan plan;
+	size_t index;		/* which server of the plan we are */
+	struct shard *shard;	/* NULL: no plan yet */
+
+	uint64_t mark;
+	struct window *applied;	/* of each part */
+	struct window voided;
+	uint64_t pushes, repeats;
+	struct stage *stage;	/* of rounds */
+	struct parked parked;
+	bool round_ended;	/* and those that waited for it are to know */
+
+	struct named_cut cut[MAX_CUTS];
+	struct server_job job[MAX_JOBS];	/* a queue */
+	size_t jobs;
+	char state[160];
+
+	/* what must be durable before it is acted on */
+	struct changes changes;
+	uint64_t acted;		/* on the changes up to this one */
+	uint64_t logged;	/* those that are in the log; WIRE_NONE:
+				   there is no log */
+	uint64_t above;		/* no step from here on was pushed */
+	uint64_t model_hash;	/* of the PLAN's model frame */
+	struct standby standby, waiting;	/* ours; one that would be */
+	struct primary primary;	/* or whose we are */
+	struct fail over;	/* kind 0: it is not */
+};
+
+/* ---- server.c ---- */
+
+void server_say(struct server *, uint64_t peer, const struct message *);
+void server_refuse(struct server *, uint64_t peer, const struct message *to,
+		   const struct fail *why);
+bool server_same_run(const struct server *, const struct frame *run);
+void server_forget_run(struct server *);
+bool server_has_plan(const struct server *, const struct message *);
+int server_take_plan(struct server *, const struct message *, struct fail *);
+bool server_loading(const struct server *);	/* changes wait for a LOAD */
+/* Act on a change: see server_is_change().  1: it is answered later. */
+int server_apply(struct server *, uint64_t peer, const struct message *,
+		 struct fail *);
+
+/* ---- server_changes.c ---- */
+
+/* Does it alter what a log or a standby must know of? */
+bool server_is_change(enum message_kind);
+/* Act on a change as soon as it is durable. */
+int server_do(struct server *, uint64_t peer, const struct message *,
+	      struct fail *);
+/* Act on what is durable. */
+void server_settle(struct server *);
+
+int server_hello_standby(struct server *, uint64_t peer,
+			 const struct message *, struct fail *);
+int server_hello_server(struct server *, const struct message *,
+			struct fail *);
+void server_begin_standby(struct server *);
+void server_report_standby(struct server *);
+/* It may begin anew. */
+void server_drop_standby(struct server *);
+void server_keep_standby(struct server *, uint64_t life);
+void server_hear_standby(struct server *, uint64_t peer,
+			 const struct message *);
+int server_promote(struct server *, const struct message *, struct fail *);
+int server_hear_primary(struct server *, const struct message *,
+			struct fail *);
+
+#endif

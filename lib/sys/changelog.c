@@ -1,0 +1,468 @@
+#include "sys/changelog.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "store/disk.h"
+#include "store/record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIMIT	((size_t)320 << 20)	/* bytes of a record */
+
+/* A PLAN of initial values; a PLAN and the LOAD that follows; the rest. */
+enum { KIND_PLAN = 1, KIND_PLAN_OF, KIND_LOAD, KIND_CHANGE };
+
+struct changelog {
+	char *dir, *folder;		/* DIR, DIR/log-0 */
+	struct record_file *lock, *file;	/* file NULL: no segment yet */
+	uint64_t number;		/* of the segment that is written */
+	uint64_t cut, cut_number;	/* it began with this cut; or 0 */
+	uint64_t next;			/* the change to be written next */
+	uint64_t replayed;
+	struct pack header;
+
+	/* while it is replayed */
+	struct server *server;
+	uint64_t *segment;
+	size_t segments;
+	bool first;			/* what it begins with is wanted */
+	char load[CHECKPOINT_NAME];	/* "": no checkpoint */
+	bool whole;			/* what it begins with */
+};
+
+static char *
+segment_path(const struct changelog *l, uint64_t number)
+{
+	return disk_path("%s/%08ju", l->folder, (uintmax_t)number);
+}
+
+/* ---- a message as a record: sizes, header, frames ---- */
+
+static int
+write_message(struct changelog *l, uint32_t kind, const struct message *m,
+	      struct fail *f)
+{
+	uint32_t size[2 + MESSAGE_FRAMES] = { (uint32_t)m->frames };
+	struct iovec piece[2 + MESSAGE_FRAMES];
+
+	pack_reset(&l->header);
+	message_write(&l->header, m);
+	size[1] = (uint32_t)l->header.size;
+	piece[0] = (struct iovec){ size, (2 + m->frames) * sizeof(*size) };
+	piece[1] = (struct iovec){ l->header.data, l->header.size };
+	for (size_t i = 0; i < m->frames; i++) {
+		size[2 + i] = (uint32_t)m->frame[i].size;
+		piece[2 + i] = (struct iovec){
+			(void *)(uintptr_t)m->frame[i].data, m->frame[i].size
+		};
+	}
+	return record_append_pieces(l->file, kind, piece, 2 + m->frames, f);
+}
+
+static bool
+split_record(const struct record *r, struct message *m, struct fail *f)
+{
+	const char *at = r->bytes, *end = at + r->size;
+	uint32_t frames, size[1 + MESSAGE_FRAMES];
+
+	if (r->size < sizeof(frames))
+		return false;
+	memcpy(&frames, at, sizeof(frames));
+	at += sizeof(frames);
+	if (frames > MESSAGE_FRAMES ||
+	    (size_t)(end - at) < (1 + frames) * sizeof(*size))
+		return false;
+	memcpy(size, at, (1 + frames) * sizeof(*size));
+	at += (1 + frames) * sizeof(*size);
+	if (size[0] > (size_t)(end - at) ||
+	    message_read(m, at, size[0], f) < 0)
+		return false;
+	at += size[0];
+	m->frames = frames;
+	for (size_t i = 0; i < frames; i++) {
+		if (size[1 + i] > (size_t)(end - at))
+			return false;
+		m->frame[i] = (struct frame){ at, size[1 + i], NULL };
+		at += size[1 + i];
+	}
+	return at == end && message_check_frames(m, f) == 0;
+}
+
+static int
+read_message(const struct changelog *l, const struct record *r,
+	     struct message *m, struct fail *f)
+{
+	struct fail why;
+
+	if (split_record(r, m, &why))
+		return 0;
+	return fail(f, FAIL_DATA, "%s: no message in the record at byte %ju",
+		    l->folder, (uintmax_t)r->offset);
+}
+
+/* ---- what is there ---- */
+
+static int
+by_number(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int
+list_segments(struct changelog *l, struct fail *f)
+{
+	DIR *d = opendir(l->folder);
+	struct dirent *e;
+	size_t room = 0;
+	uint64_t number;
+
+	if (!d)
+		return fail_sys(f, FAIL_NOINPUT, "cannot open %s", l->folder);
+	while ((e = readdir(d))) {
+		if (!text_uint(e->d_name, &number))
+			continue;
+		l->segment = mem_grow(l->segment, l->segments, &room,
+				      sizeof(*l->segment));
+		l->segment[l->segments++] = number;
+	}
+	closedir(d);
+	if (l->segments > 0)
+		qsort(l->segment, l->segments, sizeof(*l->segment),
+		      by_number);
+	return 0;
+}
+
+static int
+remove_segment(const struct changelog *l, uint64_t number, struct fail *f)
+{
+	char *path = segment_path(l, number);
+	int r = 0;
+
+	if (unlink(path) < 0 && errno != ENOENT)
+		r = fail_sys(f, FAIL_IO, "cannot remove %s", path);
+	free(path);
+	return r;
+}
+
+/* The oldest first: what is left has no gap. */
+static int
+remove_before(const struct changelog *l, uint64_t number, struct fail *f)
+{
+	struct changelog there = { .folder = l->folder };
+	int r = list_segments(&there, f);
+
+	for (size_t i = 0; r == 0 && i < there.segments; i++)
+		if (there.segment[i] < number)
+			r = remove_segment(l, there.segment[i], f);
+	free(there.segment);
+	return r;
+}
+
+/* ---- replay ---- */
+
+/* What does the segment begin with? */
+static int
+look_at(void *self, const struct record *r, struct fail *f)
+{
+	struct changelog *l = self;
+	struct message m;
+
+	if (read_message(l, r, &m, f) < 0)
+		return -1;
+	if (r->kind == KIND_CHANGE)
+		return fail(f, FAIL_AGAIN, "this was all");
+	if (r->kind == KIND_LOAD)
+		message_text(&m, l->load, sizeof(l->load));
+	l->whole = r->kind != KIND_PLAN_OF;
+	return 0;
+}
+
+/* Can it be begun from?  What was torn when it was made cannot. */
+static bool
+beginning(struct changelog *l, uint64_t number)
+{
+	char *path = segment_path(l, number);
+	struct checkpoint *from = NULL;
+	struct fail why;
+	uint64_t cut;
+	bool good;
+
+	l->whole = false;
+	*l->load = '\0';
+	good = record_replay(path, LIMIT, look_at, l, &cut, &why) == 0 ||
+		why.kind == FAIL_AGAIN;
+	free(path);
+	if (!good || !l->whole || !*l->load)
+		return good && l->whole;
+	path = disk_path("%s/%s", l->dir, l->load);
+	from = checkpoint_open(path, true, &why);
+	free(path);
+	checkpoint_close(from);
+	return from != NULL;
+}
+
+static int
+load(const struct changelog *l, const struct server_job *job, struct fail *f)
+{
+	char *path = disk_path("%s/%s", l->dir, job->name);
+	struct checkpoint *from = checkpoint_open(path, true, f);
+	const bool good = from != NULL;
+
+	free(path);
+	server_load(l->server, job, from, f);
+	checkpoint_close(from);
+	return good ? 0 : -1;
+}
+
+static int
+replay(void *self, const struct record *r, struct fail *f)
+{
+	struct changelog *l = self;
+	struct server_job job;
+	struct message m;
+
+	if (read_message(l, r, &m, f) < 0)
+		return -1;
+	if (r->kind != KIND_CHANGE && !l->first)
+		return 0;	/* where we are anyway */
+	server_replay(l->server, &m);
+	l->replayed += r->kind == KIND_CHANGE;
+	return server_job(l->server, &job) ? load(l, &job, f) : 0;
+}
+
+/* All of segment i; the last one is written on. */
+static int
+replay_segment(struct changelog *l, size_t i, struct fail *f)
+{
+	char *path = segment_path(l, l->segment[i]);
+	const bool last = i + 1 == l->segments;
+	uint64_t cut = 0;
+	int r = 0;
+
+	if (last) {
+		l->file = record_open(path, LIMIT, replay, l, &cut, f);
+		r = l->file ? 0 : -1;
+		l->number = l->segment[i];
+	} else {
+		r = record_replay(path, LIMIT, replay, l, &cut, f);
+	}
+	if (r == 0 && cut > 0 && !last)	/* another one came behind it */
+		r = fail(f, FAIL_DATA, "%s: damaged in its last %ju bytes",
+			 path, (uintmax_t)cut);
+	else if (r == 0 && cut > 0)
+		log_info("%s: dropped %ju bytes at the end, which were never "
+			 "answered for", path, (uintmax_t)cut);
+	l->first = false;
+	free(path);
+	return r;
+}
+
+static int
+replay_all(struct changelog *l, struct fail *f)
+{
+	size_t first = l->segments;
+
+	if (list_segments(l, f) < 0 || l->segments == 0)
+		return l->segments == 0 ? 0 : -1;
+	/* The last one may have been torn in the making. */
+	if (!beginning(l, l->segment[l->segments - 1]) && !l->whole &&
+	    remove_segment(l, l->segment[--l->segments], f) < 0)
+		return -1;
+	first = l->segments;
+	while (first > 0 && !beginning(l, l->segment[first - 1]))
+		first--;
+	if (l->segments == 0)
+		return 0;
+	if (first == 0)
+		return fail(f, FAIL_DATA, "%s: there is no checkpoint to "
+			    "begin with (%s): to begin with nothing, remove "
+			    "this folder", l->folder, l->load);
+	if (remove_before(l, l->segment[first - 1], f) < 0)
+		return -1;
+	l->first = true;
+	for (size_t i = first - 1; i < l->segments; i++)
+		if (replay_segment(l, i, f) < 0)
+			return -1;
+	return 0;
+}
+
+static int
+nothing(void *self, const struct record *r, struct fail *f)
+{
+	(void)self;
+	(void)r;
+	(void)f;
+	return 0;
+}
+
+static int
+open_folder(struct changelog *l, struct fail *f)
+{
+	char *path = disk_path("%s/lock", l->folder);
+	uint64_t cut;
+
+	if (disk_make_folder(l->folder, f) == 0)
+		l->lock = record_open(path, LIMIT, nothing, NULL, &cut, f);
+	free(path);
+	return l->lock ? 0 : -1;
+}
+
+struct changelog *
+changelog_open(const char *dir, uint64_t index, struct server *server,
+	       struct fail *f)
+{
+	struct changelog *l = mem_alloc(1, sizeof(*l));
+
+	l->dir = mem_text(dir);
+	l->folder = disk_path("%s/log-%ju", dir, (uintmax_t)index);
+	l->server = server;
+	l->next = 1;
+	if (open_folder(l, f) < 0 || replay_all(l, f) < 0) {
+		changelog_close(l);
+		return NULL;
+	}
+	if (l->file)
+		log_info("%s: %ju changes replayed", l->folder,
+			 (uintmax_t)l->replayed);
+	server_log(server);
+	return l;
+}
+
+void
+changelog_close(struct changelog *l)
+{
+	if (!l)
+		return;
+	record_close(l->file);
+	record_close(l->lock);
+	pack_release(&l->header);
+	free(l->segment);
+	free(l->folder);
+	free(l->dir);
+	free(l);
+}
+
+/* ---- writing ---- */
+
+/* A new segment, from this plan and checkpoint (NULL: none) on. */
+static int
+begin_segment(struct changelog *l, const struct message *plan,
+	      const struct message *load, struct fail *f)
+{
+	char *path = segment_path(l, l->number + 1);
+	uint64_t cut;
+
+	record_close(l->file);
+	l->file = record_open(path, LIMIT, nothing, NULL, &cut, f);
+	free(path);
+	if (!l->file)
+		return -1;
+	l->number++;
+	if (write_message(l, load ? KIND_PLAN_OF : KIND_PLAN, plan, f) < 0 ||
+	    (load && write_message(l, KIND_LOAD, load, f) < 0))
+		return -1;
+	return record_sync(l->file, f);
+}
+
+/* From a checkpoint that the server's plan goes with. */
+static int
+begin_from(struct changelog *l, const struct server *server,
+	   const struct message *load, struct fail *f)
+{
+	struct pack model = { 0 }, plan = { 0 };
+	const struct message m = server_plan(server, load->cut.step, &model,
+					     &plan);
+	const int r = begin_segment(l, &m, load, f);
+
+	pack_release(&model);
+	pack_release(&plan);
+	return r;
+}
+
+static int
+write_freeze(struct changelog *l, const struct server *server,
+	     const struct message *freeze, struct fail *f)
+{
+	struct message m = *freeze;
+	char name[CHECKPOINT_NAME];
+
+	/* What was pushed above the cut would be lost with the old one. */
+	if (!l->file || !server_ended(server, freeze->cut.step))
+		return 0;
+	checkpoint_name(freeze->cut.step, name);
+	m.kind = MESSAGE_LOAD;
+	m.cut.cut = WIRE_NONE;
+	m.blob = (struct frame){ name, strlen(name), NULL };
+	if (begin_from(l, server, &m, f) < 0)
+		return -1;
+	l->cut = freeze->cut.cut;
+	l->cut_number = l->number;
+	return 0;
+}
+
+/* A change that may have to do with segments. */
+static int
+write_turn(struct changelog *l, const struct server *server,
+	   const struct message *m, struct fail *f)
+{
+	switch (m->kind) {
+	case MESSAGE_FREEZE:
+		return write_freeze(l, server, m, f);
+	case MESSAGE_THAW:
+		if (!m->cut.published || !l->cut_number ||
+		    m->cut.cut != l->cut)
+			return 0;
+		return remove_before(l, l->cut_number, f);
+	case MESSAGE_LOAD:
+		if (!l->file)
+			return 0;
+		return begin_from(l, server, m, f) < 0 ||
+			remove_before(l, l->number, f) < 0 ? -1 : 0;
+	default:
+		if (!server_begins(server, m))
+			return l->file ? write_message(l, KIND_CHANGE, m, f) :
+				0;
+		l->cut_number = 0;
+		return begin_segment(l, m, NULL, f) < 0 ||
+			remove_before(l, l->number, f) < 0 ? -1 : 0;
+	}
+}
+
+/* It is judged when all that came before it was acted on. */
+static bool
+is_turn(const struct message *m)
+{
+	return m->kind == MESSAGE_FREEZE || m->kind == MESSAGE_THAW ||
+		m->kind == MESSAGE_LOAD || m->kind == MESSAGE_PLAN;
+}
+
+int
+changelog_run(struct changelog *l, struct server *server, struct fail *f)
+{
+	const struct change *c;
+
+	for (;;) {
+		c = server_change(server, l->next);
+		for (; c && !is_turn(&c->message); c = c->next, l->next++)
+			if (l->file && write_message(l, KIND_CHANGE,
+						     &c->message, f) < 0)
+				return -1;
+		if (l->file && record_sync(l->file, f) < 0)
+			return -1;
+		server_durable(server, l->next - 1);
+		c = server_change(server, l->next);
+		if (!c || server_acted(server) + 1 < l->next)
+			return 0;
+		if (write_turn(l, server, &c->message, f) < 0)
+			return -1;
+		l->next++;
+	}
+}

@@ -1,0 +1,230 @@
+/*
+ * A server and its hot standby, with messages passed by hand: whatever order
+ * things come in, what the server has answered the standby has, bit for bit,
+ * and takes over with.
+ */
+#include "script.h"
+#include "tap.h"
+
+/* The standby calls at any time, the server dies at any time after. */
+static bool
+interleaving(uint64_t seed)
+{
+	struct rng rng = { seed, 0 };
+	uint64_t calls, dies, held;
+	bool equal, kept = true, in_sync;
+
+	begin(&rng);
+	calls = 2 + rng_below(&rng, script.last);
+	dies = calls + rng_below(&rng, script.last);
+	while (heard < script.last && heard < dies) {
+		const uint64_t what = rng_below(&rng, 8);
+
+		if (heard == calls && !standby.out.last)
+			call();
+		if (what < 4)
+			hear_script(&primary, ++heard);
+		else if (what < 6)
+			deliver(&primary, &standby, PRIMARY);
+		else if (what < 7)
+			deliver(&standby, &primary, STANDBY);
+		else
+			server_flush(standby.server);
+	}
+	in_sync = primary.told;
+	if (!in_sync) {		/* then nobody would have it take over */
+		end();
+		return true;
+	}
+	while (rng_below(&rng, 4))	/* some of what was under way */
+		deliver(&primary, &standby, PRIMARY);
+	promote();
+	held = synced_at + server_acted(standby.server);
+	for (uint64_t n = 1; n <= script.last; n++)
+		kept = kept && (!primary.answered[n] || n <= held);
+	make_reference(held);
+	equal = same(&standby, &reference);
+	if (!kept || !equal)
+		printf("# seed %llu: called at %llu, died at %llu, held "
+		       "%llu\n", (unsigned long long)seed,
+		       (unsigned long long)calls, (unsigned long long)heard,
+		       (unsigned long long)held);
+	side_free(&reference);
+	end();
+	return kept && equal;
+}
+
+static void
+interleavings(void)
+{
+	bool all = true;
+
+	for (uint64_t seed = 1; seed <= 60; seed++)
+		all = interleaving(seed) && all;
+	named(all, "whatever was answered the standby has, bit for bit");
+}
+
+/* So many answers to the script were given. */
+static bool
+answered(uint64_t count)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = 1; i <= script.last; i++)
+		n += primary.answered[i] > 0;
+	return n == count;
+}
+
+static void
+in_sync(void)
+{
+	struct rng rng = { 5, 0 };
+
+	begin(&rng);
+	call();
+	deliver_all();
+	while (heard < 20)
+		hear_script(&primary, ++heard);
+}
+
+/* Only the coordinator lets a server go on without its standby. */
+static void
+stalled(void)
+{
+	in_sync();
+	ok(primary.told && primary.standby_life == 2);
+	ok(answered(1));	/* the PLAN, before there was a standby */
+	deliver_all();
+	ok(answered(20));
+	while (heard < 40)
+		hear_script(&primary, ++heard);
+	tell_plan(&primary, TERM, 2);
+	ok(answered(20) && !primary.answered[CHANGES - 1]);
+	tell_plan(&primary, TERM + 1, 0);
+	ok(answered(40) && primary.answered[CHANGES - 1] == 1);
+	hear_script(&primary, ++heard);
+	ok(answered(41));
+
+	/* It wakes up, and begins anew. */
+	primary.told = false;
+	deliver_all();
+	ok(primary.told && primary.standby_life == 2);
+	hear_script(&primary, ++heard);
+	ok(answered(41));
+	deliver_all();
+	ok(answered(42));
+	end();
+}
+
+static void
+broken(void)
+{
+	in_sync();
+	deliver_all();
+	unreachable = true;
+	server_left(primary.server);
+	unreachable = false;
+	ok(primary.standby_life == 0);
+	hear_script(&primary, ++heard);
+	ok(answered(20));
+	primary.told = false;
+	greet(&primary, COORD, ROLE_COORDINATOR, TERM);
+	ok(primary.told && primary.standby_life == 0);
+	tell_plan(&primary, TERM + 1, 0);
+	ok(answered(21));
+	end();
+
+	/* One of whom the coordinator never heard may just go. */
+	struct rng rng = { 5, 0 };
+
+	begin(&rng);
+	call();
+	deliver(&standby, &primary, STANDBY);
+	hear_script(&primary, ++heard);
+	ok(answered(1));
+	unreachable = true;
+	hear_script(&primary, ++heard);
+	unreachable = false;
+	ok(answered(3) && !primary.told);
+	end();
+}
+
+/* What the coordinator counts on is not thrown away. */
+static void
+promised(void)
+{
+	struct fail f;
+
+	in_sync();
+	deliver_all();
+	greet(&standby, WORKER, ROLE_WORKER, TERM);
+	ok(standby.said.kind == 0);
+	tell_plan(&standby, TERM, 0);	/* from nobody: refused */
+	ok(server_acted(standby.server) == 19);
+	greet(&standby, COORD, ROLE_COORDINATOR, TERM + 1);
+
+	/* A server back from its log has a cut for it, of the same term. */
+	server_up(standby.server, PRIMARY);
+	deliver_all();
+	ok(server_acted(standby.server) == 19);
+
+	tell_plan(&standby, TERM, 0);
+	ok(standby.said.kind == MESSAGE_REFUSED);
+	tell_plan(&standby, TERM + 1, 0);
+	ok(standby.said.kind == MESSAGE_OK);
+	ok(!server_over(primary.server, &f));
+	deliver_all();
+	ok(server_over(primary.server, &f) && f.kind == FAIL_AGAIN &&
+	   strcmp(f.text, "the standby node:2 took over in term 5: start "
+		  "this one again with --standby-of") == 0);
+	end();
+}
+
+/* The log: nothing is answered before it is durable, and all is replayed. */
+static void
+logged(void)
+{
+	struct rng rng = { 9, 0 };
+	uint64_t durable = 0;
+	const struct change *c;
+	bool kept = true;
+
+	begin(&rng);
+	server_log(primary.server);
+	server_replay(standby.server, &changes_find(&script, 1)->message);
+	while (heard < script.last) {
+		hear_script(&primary, ++heard);
+		kept = kept && answered(durable + 1);
+		if (rng_below(&rng, 3) > 0)
+			continue;
+		while ((c = server_change(primary.server, durable + 1))) {
+			server_replay(standby.server, &c->message);
+			durable++;
+			if (rng_below(&rng, 4) == 0)
+				break;
+		}
+		server_durable(primary.server, durable);
+		kept = kept && answered(durable + 1);
+	}
+	ok(kept && durable > 0);
+	make_reference(durable + 1);
+	greet(&standby, COORD, ROLE_COORDINATOR, TERM + 1);
+	tell_plan(&standby, TERM + 1, 0);
+	greet(&standby, WORKER, ROLE_WORKER, TERM + 1);
+	ok(same(&standby, &reference));
+	side_free(&reference);
+	end();
+}
+
+int
+main(void)
+{
+	script_open();
+	interleavings();
+	stalled();
+	broken();
+	promised();
+	logged();
+	script_close();
+	return tap_done();
+}
