@@ -69,7 +69,8 @@ counted() {
 		for name in zipfile.ZipFile('weights.npz').namelist():
 		    b = zipfile.ZipFile('weights.npz').read(name)
 		    head = 10 + struct.unpack('<H', b[8:10])[0]
-		    got = struct.unpack('<%df' % ((len(b) - head) // 4), b[head:])
+		    floats = (len(b) - head) // 4
+		    got = struct.unpack('<%df' % floats, b[head:])
 		    want = float(sys.argv[1])
 		    assert all(x == want for x in got), (name, got, want)
 	EOT
