@@ -81,7 +81,7 @@ dies() {
 
 @test "a log that cannot be written ends the server; with room it goes on" {
 	counting
-	serve_limited() { (ulimit -f 40 && exec ps-serve "$@"); }
+	serve_limited() { ulimit -f 40 && exec ps-serve "$@"; }
 	start serve_limited --durable=wal -d ckpt
 	server=$pid at=$endpoint
 	local limited=$log
