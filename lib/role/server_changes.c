@@ -48,7 +48,8 @@ server_settle(struct server *s)
 		if (primary_followed(&s->primary))
 			limit = !primary_copied(&s->primary) ? 0 :
 				s->primary.held;
-		if (server_loading(s) || !(c = changes_take(&s->changes, limit)))
+		if (server_loading(s) ||
+		    !(c = changes_take(&s->changes, limit)))
 			return;
 		s->acted = c->number;
 		if (server_apply(s, c->peer, &c->message, &f) < 0)

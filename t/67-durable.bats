@@ -1,0 +1,143 @@
+# A server with a log is killed and comes back as what it was.
+
+load lib.bash
+load counting.bash
+
+# serve [OPTION...] - start the server where it was, or anywhere.
+serve() {
+	start ps-serve -b "${at:-tcp://127.0.0.1:*}" --durable=wal -d ckpt "$@"
+	server=$pid
+	at=$endpoint
+}
+
+# dies PID - kill -9, and wait until it is dead.
+dies() {
+	kill -KILL "$1"
+	wait "$1" 2>killed || true
+}
+
+@test "kill -9 of a server with a log: nothing is lost, nothing run again" {
+	counting
+	serve
+	conduct -s "$at" --checkpoint=ckpt
+	work
+	for round in 1 2 3; do
+		ask 400
+		done_steps 50
+		dies "$server"
+		serve
+		ask 10
+		done_steps 360
+	done
+	ends
+	wait "$server"
+	counted 1230
+	run ! grep 'run again' heard
+}
+
+@test "a checkpoint makes what was logged before it superfluous" {
+	counting
+	serve
+	conduct -s "$at" --checkpoint=ckpt --every=100
+	work
+	ask 250
+	done_steps 250
+	dies "$server"
+	run -0 ls ckpt
+	assert_line ckpt-00000200
+	run -0 ls ckpt/log-0
+	[ "${#lines[@]}" -le 3 ]
+	serve
+	ask 100
+	done_steps 100
+	ends
+	wait "$server"
+	counted 350
+}
+
+@test "two servers, one of them without a log: each gets what it lacks" {
+	counting
+	serve
+	local first=$at
+	start ps-serve -d ckpt
+	local plain=$pid second=$endpoint
+	conduct -s "$first,$second" --checkpoint=ckpt --every=100
+	work
+	ask 300
+	done_steps 250
+	dies "$server"
+	dies "$plain"
+	serve
+	start ps-serve -b "$second" -d ckpt
+	ask 100
+	done_steps 150
+	ends
+	wait "$server"
+	wait "$pid"
+	counted 400
+	run -0 grep -c 'server 1 .* steps are run again' heard
+	run ! grep 'server 0 .* run again' heard
+}
+
+@test "a log that cannot be written ends the server; with room it goes on" {
+	counting
+	serve_limited() { ulimit -f 40 && exec ps-serve "$@"; }
+	start serve_limited --durable=wal -d ckpt
+	server=$pid at=$endpoint
+	local limited=$log
+	conduct -s "$at" --checkpoint=ckpt
+	work
+	ask 600
+	status=0
+	wait "$server" || status=$?
+	assert_equal "$status" 74
+	run -0 cat "$limited"
+	assert_output --partial \
+		": cannot write ckpt/log-0/00000001: File too large"
+	serve
+	done_steps 600
+	ends
+	wait "$server"
+	counted 600
+}
+
+@test "a log is one server's" {
+	serve
+	run -75 ps-serve --durable=wal -d ckpt
+	assert_output "ps-serve: ckpt/log-0/lock: another program has it open"
+	run -75 ps-serve --durable=wal -d ckpt -i 0
+	local one=$pid
+	start ps-serve --durable=wal -d ckpt -i 1
+	stop
+	stop "$one"
+}
+
+@test "a log that is damaged where it was safe is refused" {
+	counting
+	serve
+	conduct -s "$at" --checkpoint=ckpt
+	work
+	ask 100
+	done_steps 100
+	dies "$server"
+	printf x | dd of=ckpt/log-0/00000001 bs=1 seek=2000 conv=notrunc \
+		2>dd.log
+	run -65 ps-serve -b "$at" --durable=wal -d ckpt
+	assert_output --regexp \
+		"^ps-serve: ckpt/log-0/00000001: damaged at byte [0-9]+ of "
+	rm ckpt/log-0/00000001
+	serve
+	hears "*without its variables: initial values, 100 steps are run again"
+	ends
+	wait "$server"
+	counted 100
+}
+
+@test "where the log is to be, and who may not have one" {
+	run -64 ps-serve --durable=wal
+	assert_output --partial "--durable=wal: where is the log to be? say -d"
+	run -64 ps-serve --durable=wal -d ckpt --standby-of=ipc://x
+	assert_output --partial "--standby-of: not with --durable=wal"
+	run -64 ps-serve --durable=never
+	assert_output --partial "--durable"
+}

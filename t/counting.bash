@@ -1,0 +1,77 @@
+# Shared by the tests of what may die: a run whose weights are the number of
+# steps that were applied, exactly, since every gradient is -1; and a
+# coordinator that is asked and heard line by line.
+
+# counting - model and data: after N steps each of five weights is N.
+counting() {
+	printf '%s\n' 'input x sparse[4]' 'label y float' 'p = linear x' \
+		'loss mean_absolute_error p' \
+		'optimizer sgd learning_rate=1' >count.ps
+	echo '1000000000 1:1 2:1 3:1 4:1' >one.svm
+}
+
+# conduct OPTION... - start ps-coord on count.ps.  Requests go to descriptor
+# $requests; results come from $results, messages from $messages.
+conduct() {
+	mkfifo requests results messages
+	ps-coord -b ipc://coord -m count.ps -B 1 "$@" \
+		<requests >results 2>messages 3>&- &
+	coord=$!
+	daemons+=("$coord")
+	exec {requests}>requests {results}<results {messages}<messages
+}
+
+# work - start a worker for it.
+work() {
+	launch ps-work -c ipc://coord --repeat one.svm
+	worker=$pid
+}
+
+# ask N - request so many steps.
+ask() {
+	seq "$1" >&"$requests"
+}
+
+# done_steps N - wait for so many results.
+done_steps() {
+	local i line
+	for ((i = 0; i < $1; i++)); do
+		read -r -t 30 line <&"$results" || fail "result $i of $1"
+		[[ $line == *'"loss":'* ]] || fail "$line"
+	done
+}
+
+# hears PATTERN - wait for a message like this; sets line.
+hears() {
+	while read -r -t 30 line <&"$messages"; do
+		echo "$line" >>heard
+		# shellcheck disable=SC2053 # a pattern
+		[[ $line != $1 ]] || return 0
+	done
+	fail "never heard: $1, but $(cat heard)"
+}
+
+# ends - no more requests: the run ends well, and so does the worker.  Those
+# started meanwhile have the pipe open, so that its end would not be seen.
+ends() {
+	echo stop >&"$requests"
+	cat <&"$results" >rest
+	cat <&"$messages" >>heard
+	wait "$coord"
+	wait "$worker"
+}
+
+# counted N - every weight of the newest checkpoint is N.
+counted() {
+	ps-ckpt convert ckpt weights.npz
+	/usr/bin/python3 - "$1" <<-'EOT'
+		import sys, zipfile, struct
+		for name in zipfile.ZipFile('weights.npz').namelist():
+		    b = zipfile.ZipFile('weights.npz').read(name)
+		    head = 10 + struct.unpack('<H', b[8:10])[0]
+		    floats = (len(b) - head) // 4
+		    got = struct.unpack('<%df' % floats, b[head:])
+		    want = float(sys.argv[1])
+		    assert all(x == want for x in got), (name, got, want)
+	EOT
+}
