@@ -419,6 +419,7 @@ take_result(struct coord *c, struct member *w, const struct message *m,
 			    scores, positive);
 		totals_add(&c->join, c, r, scores, positive);
 		totals_add(&c->all, c, r, NULL, NULL);
+		journal_done(c, r->step);
 		queue_end(c->queue, r->step);
 	}
 	lease_progress(c, w, m->request);
@@ -465,6 +466,8 @@ take_done(struct coord *c, struct member *w, const struct message *m,
 			take_result(c, w, m, &r, scores + at, positive + at);
 		} else {	/* it has been told before */
 			redo_end(&c->redo[server], r.step);
+			if (redo_idle(&c->redo[server]))
+				journal_servers(c, false);
 			lease_progress(c, w, m->request);
 		}
 		at += r.scores;
@@ -604,7 +607,7 @@ evaluation_refused(struct coord *c, struct member *w,
 	for (struct member *o = c->member; o; o = o->next)
 		o->evaluating = false;
 	c->evaluating = false;
-	queue_pass(c->queue);
+	coord_pass(c);
 	coord_error(c, &why);
 }
 

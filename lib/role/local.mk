@@ -6,6 +6,7 @@ lib_libps_a_SOURCES += \
 	%D%/coord.c \
 	%D%/coord.h \
 	%D%/coord_inside.h \
+	%D%/coord_journal.c \
 	%D%/coord_recover.c \
 	%D%/coord_report.c \
 	%D%/coord_workers.c \
@@ -17,6 +18,7 @@ lib_libps_a_SOURCES += \
 	%D%/fleet.h \
 	%D%/history.c \
 	%D%/history.h \
+	%D%/journal.h \
 	%D%/line.c \
 	%D%/line.h \
 	%D%/outbox.h \

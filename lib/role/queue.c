@@ -268,6 +268,34 @@ queue_cancel(struct queue *q,
 	return count;
 }
 
+bool
+queue_give(struct queue *q, struct lease_terms *l)
+{
+	struct order *o = first_with_steps(q);
+
+	if (!o || q->next >= q->mark + WINDOW)
+		return false;
+	*l = (struct lease_terms){ .first = q->next, .count = 1,
+				   .attempt = 1 };
+	describe(o, l);
+	o->given++;
+	*at(q, q->next++) = (struct step){ .order = o, .attempts = 1,
+					   .state = STEP_RETURNED };
+	q->returned++;
+	return true;
+}
+
+void
+queue_drop(struct queue *q, size_t requests)
+{
+	while (requests-- > 0 && q->front)
+		drop_order(q, &q->front);
+	for (uint64_t i = q->mark; i < q->next; i++)
+		at(q, i)->state = STEP_ENDED;
+	q->mark = q->next;
+	q->running = q->returned = 0;
+}
+
 const struct request *
 queue_barrier(const struct queue *q)
 {

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "store/disk.h"
 #include "sys/clock.h"
 
 #include <inttypes.h>
@@ -12,7 +13,7 @@
 #define MAX_PACK	4096
 #define MAX_IN_FLIGHT	64
 
-enum { CHECKPOINT = CLI_LONG, EVERY, IN_FLIGHT, KEEP, KEEP_GOING,
+enum { CHECKPOINT = CLI_LONG, EVERY, IN_FLIGHT, JOURNAL, KEEP, KEEP_GOING,
        KEEP_SERVERS, LEASE, MIN_WORKERS, PACK, PARTITION, PATIENCE, PLACE, PLAN,
        PRINT_TASK, RESTORE, RESULTS, SEED };
 
@@ -22,6 +23,7 @@ static const struct cli_option options[] = {
 	{ CHECKPOINT,   "checkpoint",   "DIRECTORY" },
 	{ EVERY,        "every",        "STEPS|DURATION" },
 	{ IN_FLIGHT,    "in-flight",    "N" },
+	{ JOURNAL,      "journal",      "FILE" },
 	{ KEEP,         "keep",         "N" },
 	{ KEEP_GOING,   "keep-going",   NULL },
 	{ KEEP_SERVERS, "keep-servers", NULL },
@@ -68,6 +70,7 @@ read_option(struct coord_settings *s, int c)
 	case CHECKPOINT: s->keeper.dir = optarg; break;
 	case EVERY:	read_every(o); break;
 	case IN_FLIGHT:	o->in_flight = cli_uint(1, MAX_IN_FLIGHT); break;
+	case JOURNAL:	s->journal = optarg; break;
 	case KEEP:	s->keeper.keep = cli_uint(0, UINT64_MAX); break;
 	case KEEP_GOING: o->keep_going = true; break;
 	case KEEP_SERVERS: o->keep_servers = true; break;
@@ -177,6 +180,9 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 		cli_usage("which model? say -m");
 	if (!s->keeper.dir && (s->o.every_steps || s->o.every_ms))
 		cli_usage("--every needs --checkpoint");
+	if (!s->journal && s->keeper.dir)
+		s->journal = s->journal_path =
+			disk_path("%s/journal", s->keeper.dir);
 	if (!s->restore)
 		s->restore = s->keeper.dir ? "latest" : "none";
 	if (!s->keeper.dir && strcmp(s->restore, "none") != 0)
@@ -194,5 +200,6 @@ coord_settings_release(struct coord_settings *s)
 {
 	free(s->o.server);
 	free(s->server_list);
+	free(s->journal_path);
 	cluster_release(&s->cluster);
 }

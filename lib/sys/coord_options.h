@@ -12,10 +12,10 @@
 #define COORD_USAGE \
 	"[-b endpoint] [-s endpoint,...|count] [-B batch] " \
 	"[--checkpoint=directory] [--every=steps|duration] " \
-	"[--in-flight=n] [--keep=n] [--keep-going] [--keep-servers] " \
-	"[--lease=duration] [--min-workers=n] [-o file] [--pack=n] " \
-	"[--partition=partitioner] [--patience=duration] " \
-	"[--place=placement] [--plan] " \
+	"[--in-flight=n] [--journal=file] [--keep=n] [--keep-going] " \
+	"[--keep-servers] [--lease=duration] [--min-workers=n] " \
+	"[-o file] [--pack=n] [--partition=partitioner] " \
+	"[--patience=duration] [--place=placement] [--plan] " \
 	"[--print-task] [--restore=latest|none|path] " \
 	"[--results=all|errors|none] [--seed=n] -m model [requests]"
 
@@ -24,7 +24,8 @@ struct coord_settings {
 	struct cluster cluster;
 	struct coord_options o;
 	struct keeper keeper;
-	const char *bind, *model, *output, *restore;
+	const char *bind, *model, *output, *restore, *journal;
+	char *journal_path;	/* if it was not said */
 	const char *requests;	/* "-" by default */
 	const char *servers;	/* as said */
 	char *server_list;	/* cut up */
