@@ -25,6 +25,7 @@ setup() {
 		2,3,1,1,1,1e6
 	END
 	sed -i 's/id\[2\]/id[2] columns=i*/' model.ps
+	: >results
 	servers=ipc://$PWD/s0,ipc://$PWD/s1
 }
 
@@ -59,7 +60,7 @@ counted() {
 lines() {
 	rm -f written
 	mkfifo written
-	tail -n +1 -F results >written 2>tail 3>&- &
+	tail -n +1 -f results >written 2>tail 3>&- &
 	head -n "$1" <written >/dev/null
 	kill "$!" 2>gone || true
 }
@@ -75,21 +76,21 @@ need_numpy() {
 	serve 1
 	work
 	work
-	echo train 3000 >requests
-	coord -o results --every=500 requests
-	lines 700
+	echo train 12000 >requests
+	coord -o results --every=2000 requests
+	lines 2500
 	kill -KILL "$server1"
 	serve 1
-	lines 1500
+	lines 5000
 	kill -KILL "$server0" "$server1"
 	serve 0
 	serve 1
 	wait "$coord"
-	counted 3000
+	counted 12000
 	run -0 wc -l <results
-	assert_output 3000
+	assert_output 12000
 	run -0 sort -u <(sed 's/.*"step":\([0-9]*\).*/\1/' results)
-	assert_equal "${#lines[@]}" 3000
+	assert_equal "${#lines[@]}" 12000
 	run -0 grep -c "without its variables: ckpt-" "$PWD/ps-coord.4.log"
 }
 
@@ -97,7 +98,7 @@ need_numpy() {
 	serve 0
 	serve 1
 	work
-	echo train 1000 >requests
+	echo train 4000 >requests
 	launch ps-coord -b "ipc://$PWD/c" -s "$servers" -m model.ps -B 2 \
 		-o results requests
 	coord=$pid
@@ -115,8 +116,8 @@ need_numpy() {
 	serve 1
 	work
 	work
-	printf '%s\n' 'train 2000' join 'train 1000' join >requests
-	for at in 300 900 1500 2300; do
+	printf '%s\n' 'train 8000' join 'train 4000' join >requests
+	for at in 1200 3600 6000 9200; do
 		coord -o results requests
 		lines "$at"
 		kill -KILL "$coord"
@@ -124,13 +125,13 @@ need_numpy() {
 	done
 	coord -o results requests
 	wait "$coord"
-	counted 3000
+	counted 12000
 	run -0 grep -c train results
-	assert_output 3000
+	assert_output 12000
 	run -0 sort -u <(sed -n '/train/s/.*"step":\([0-9]*\).*/\1/p' results)
-	assert_equal "${#lines[@]}" 3000
+	assert_equal "${#lines[@]}" 12000
 	run -0 grep join results
-	assert_line --index 0 --partial '"step":2000,"steps":2000,'
-	assert_line --index 1 --partial '"step":3000,"steps":1000,'
+	assert_line --index 0 --partial '"step":8000,"steps":8000,'
+	assert_line --index 1 --partial '"step":12000,"steps":4000,'
 	assert_not_exists "$dir/journal"
 }
