@@ -8,6 +8,7 @@
 #include "sys/cli.h"
 #include "sys/clock.h"
 #include "sys/coord_options.h"
+#include "sys/journal_file.h"
 #include "sys/keeper.h"
 #include "sys/stream.h"
 #include "sys/net.h"
@@ -28,22 +29,14 @@ struct program {
 	struct model *model;
 	struct net *net;
 	struct coord *coord;
+	struct journal_file *journal;
+	uint64_t written;	/* bytes of results */
 	struct stream in;
 	int out;
 	bool progress;
 	bool lost;		/* nobody takes our results: */
 	struct fail why_lost;
 };
-
-static void
-print_plan(const struct program *p)
-{
-	struct text out = { 0 };
-
-	coord_print_plan(&out, &p->s.o, p->model);
-	fputs(out.data, stdout);
-	text_release(&out);
-}
 
 static void
 hear(struct program *p)
@@ -111,6 +104,7 @@ static void
 say(struct program *p)
 {
 	struct text *out = coord_output(p->coord);
+	const size_t size = out->size;
 
 	if (!p->lost && stream_write(p->out, out, &p->why_lost) < 0) {
 		p->lost = true;
@@ -118,6 +112,9 @@ say(struct program *p)
 	}
 	if (p->lost)
 		text_reset(out);
+	p->written += size - out->size;
+	if (out->size == 0 && !p->lost)
+		coord_note(p->coord, p->written, false, clock_ms());
 }
 
 static int
@@ -173,11 +170,12 @@ open_all(struct program *p, struct outbox *outbox)
 	struct coord_settings *s = &p->s;
 	struct fail f;
 
-	p->out = stream_create(s->output, &f);
-	if (p->out < 0 || stream_open(&p->in, s->requests, &f) < 0 ||
+	if (stream_open(&p->in, s->requests, &f) < 0 ||
 	    coord_settings_ledger(s, p->model, &f) < 0 ||
-	    keeper_begin(&s->keeper, s->restore, p->model, &s->o, &f) < 0)
+	    keeper_begin(&s->keeper, s->restore, p->model, &s->o, &f) < 0 ||
+	    (s->journal && !(p->journal = journal_file_open(s->journal, &f))))
 		cli_die(&f);
+	s->o.journal = p->journal ? journal_file_sink(p->journal) : NULL;
 	p->net = net_new(s->o.lease_ms);
 	if (net_listen(p->net, s->bind, s->common.insecure, &f) < 0)
 		cli_die(&f);
@@ -185,7 +183,9 @@ open_all(struct program *p, struct outbox *outbox)
 	*outbox = net_outbox(p->net);
 	p->coord = coord_new(&s->o, &p->source, p->model, outbox, clock_ms(),
 			     &f);
-	if (!p->coord)
+	if (!p->coord ||
+	    (p->out = journal_file_begin(p->journal, p->coord, &p->in,
+					 s->output, &p->written, &f)) < 0)
 		cli_die(&f);
 	p->progress = !s->common.quiet && progress_possible();
 }
@@ -194,6 +194,7 @@ static void
 close_all(struct program *p)
 {
 	coord_free(p->coord);
+	journal_file_close(p->journal);
 	net_free(p->net, LINGER_MS);
 	stream_close(&p->in);
 	model_free(p->model);
@@ -204,6 +205,7 @@ close_all(struct program *p)
 int
 main(int argc, char **argv)
 {
+	struct text plan = { 0 };
 	struct program p = { 0 };
 	struct outbox outbox;
 	struct fail f, why;
@@ -222,7 +224,9 @@ main(int argc, char **argv)
 	if (!p.model)
 		cli_die(&f);
 	if (p.s.plan_only) {
-		print_plan(&p);
+		coord_print_plan(&plan, &p.s.o, p.model);
+		fputs(plan.data, stdout);
+		text_release(&plan);
 		close_all(&p);
 		return cli_end(0);
 	}
@@ -233,7 +237,7 @@ main(int argc, char **argv)
 		if (p.s.o.server[i])
 			net_blame_host(p.s.o.server[i], &why);
 	say_rest(&p);
-	progress_wipe();
+	coord_finish(p.coord, p.written, clock_ms());
 	tell(&p);
 	progress_wipe();
 	log_info("%s", coord_state(p.coord));

@@ -22,6 +22,12 @@ coord_run(const struct coord *c)
 	return plan_run(&c->plan);
 }
 
+uint64_t
+coord_term(const struct coord *c)
+{
+	return c->plan.term;
+}
+
 void
 coord_plan(const struct coord_options *o, const struct model *model,
 	   struct plan *plan, struct place **place, size_t *places)
@@ -70,7 +76,7 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	c->model = model;
 	c->metric = model_metrics(model, &c->metrics);
 	c->outbox = outbox;
-	c->began_ms = c->run_began_ms = c->helped_ms = now;
+	c->began_ms = c->run_began_ms = c->helped_ms = c->now_ms = now;
 	c->saved_step = *o->restore ? o->restored.step : WIRE_NONE;
 	snprintf(c->job.name, sizeof(c->job.name), "%s", o->restore);
 	c->trained_before = o->restored.seconds;
@@ -122,6 +128,8 @@ coord_free(struct coord *c)
 	totals_release(&c->all);
 	totals_release(&c->eval);
 	totals_release(&c->epoch);
+	text_release(&c->lines);
+	pack_release(&c->notes);
 	text_release(&c->output);
 	text_release(&c->warnings);
 	free(c->job.part);
@@ -149,6 +157,8 @@ report_failed_step(struct coord *c)
 {
 	report_error(c, c->failed_id, "train", c->failed_step,
 		     c->failed_worker, c->step_error.text);
+	if (queue_step(c->queue, c->failed_step))
+		journal_void(c, c->failed_step);
 	queue_end(c->queue, c->failed_step);
 }
 
@@ -236,6 +246,7 @@ coord_void(struct coord *c)
 	m.voided.term = c->plan.term;
 	m.voided.first = queue_mark(c->queue);
 	m.voided.count = queue_next(c->queue) - queue_mark(c->queue);
+	journal_voiding(c, m.voided.first, m.voided.count, false);
 	workers_cancel(c, m.voided.first, m.voided.count);
 	fleet_ask(c->fleet, &m);
 }
@@ -253,7 +264,14 @@ voided(struct coord *c)
 		coord_error(c, &c->step_error);
 	}
 	c->failing = false;
-	queue_cancel(c->queue, report_cancelled, c);
+	journal_dropped(c, queue_cancel(c->queue, report_cancelled, c));
+}
+
+void
+coord_pass(struct coord *c)
+{
+	journal_passed(c);
+	queue_pass(c->queue);
 }
 
 static void
@@ -267,6 +285,7 @@ ask_aside(struct coord *c, uint64_t step)
 	m.voided.term = c->plan.term;
 	m.voided.first = step;
 	m.voided.count = 1;
+	journal_voiding(c, step, 1, true);
 	fleet_ask(c->fleet, &m);
 }
 
@@ -284,6 +303,7 @@ end_aside(struct coord *c)
 	report_error(c, queue_id(c->queue, c->aside), "train", c->aside,
 		     c->aside_worker, why.text);
 	history_void(&c->history, c->aside, 1);
+	journal_void(c, c->aside);
 	queue_end(c->queue, c->aside);
 	if (c->status == 0) {
 		c->status = FAIL_DATA;
@@ -416,6 +436,7 @@ take_base(struct coord *c, const char *name)
 {
 	snprintf(c->base.name, sizeof(c->base.name), "%s", name);
 	c->base.step = c->cut_step;
+	journal_cut(c);
 	if (c->phase == PHASE_RUN && recover_idle(c))
 		history_forget(&c->history, c->cut_step);
 }
@@ -448,7 +469,7 @@ end_checkpoint(struct coord *c, const struct fail *why, uint64_t now)
 		}
 	}
 	if (r)
-		queue_pass(c->queue);
+		coord_pass(c);
 	c->save_wanted = false;
 }
 
@@ -531,6 +552,8 @@ begin_run(struct coord *c, uint64_t now)
 	c->run_began_ms = c->saved_ms = now;
 	c->tried_step = queue_mark(c->queue);
 	plan_save(c);
+	if (c->resumed)
+		return;
 	totals_reset(&c->join, now);
 	totals_reset(&c->all, now);
 }
@@ -654,8 +677,7 @@ tell_mark(struct coord *c, uint64_t now)
 bool
 coord_wants(const struct coord *c)
 {
-	return !c->no_more_requests && c->phase < PHASE_STOP &&
-		queue_requests(c->queue) < MAX_REQUESTS;
+	return !c->no_more_requests && c->phase < PHASE_STOP && !c->full;
 }
 
 void
@@ -665,6 +687,7 @@ coord_request(struct coord *c, const char *line, uint64_t number,
 	struct request r;
 	struct fail why;
 
+	journal_line(c, line, number);
 	if (request_read(&r, line, &why) < 0 || data_check(c, &r, &why) < 0) {
 		/* It waits for its turn: what was asked before is done. */
 		fail_at(&why, "request %llu", (unsigned long long)number);
@@ -680,6 +703,7 @@ coord_request(struct coord *c, const char *line, uint64_t number,
 		return;
 	}
 	queue_put(c->queue, &r);
+	c->full = queue_requests(c->queue) >= MAX_REQUESTS;
 }
 
 void
@@ -722,7 +746,7 @@ pass_save(struct coord *c, const struct request *r)
 		checkpoint_name(c->saved_step, name);
 		report_saved(c, r->id, name, c->saved_step);
 	}
-	queue_pass(c->queue);
+	coord_pass(c);
 	return 1;
 }
 
@@ -738,7 +762,7 @@ pass_barrier(struct coord *c, const struct request *r, uint64_t now)
 			      NULL);
 		c->step_error.kind = 0;
 		totals_reset(&c->join, now);
-		queue_pass(c->queue);
+		coord_pass(c);
 		return 1;
 	case REQUEST_EPOCH:
 		return data_epoch(c, r, now);
@@ -749,13 +773,13 @@ pass_barrier(struct coord *c, const struct request *r, uint64_t now)
 		}
 		c->evaluating = false;
 		report_totals(c, r->id, "eval", &c->eval, now, NULL);
-		queue_pass(c->queue);
+		coord_pass(c);
 		return 1;
 	case REQUEST_BAD:
 		fail(&why, FAIL_DATA, "%.500s", r->why);
 		report_error(c, NULL, request_name(r->op), WIRE_NONE, NULL,
 			     why.text);
-		queue_pass(c->queue);
+		coord_pass(c);
 		coord_error(c, &why);
 		return 1;
 	default:
@@ -883,6 +907,10 @@ coord_advance(struct coord *c, uint64_t now)
 {
 	const struct request *r;
 
+	c->now_ms = now;
+	/* Taken many at a time, they are made safe many at a time. */
+	if (queue_requests(c->queue) <= MAX_REQUESTS / 2)
+		c->full = false;
 	if (c->phase < PHASE_STOP && fleet_changed(c->fleet))
 		recover_begin(c);
 	if (c->phase == PHASE_GREET && fleet_welcome(c->fleet) &&
@@ -904,7 +932,8 @@ coord_advance(struct coord *c, uint64_t now)
 	       pass_barrier(c, r, now) && c->phase == PHASE_RUN)
 		;
 	advance_cut(c, now);
-	if (c->started && data_ready(c) &&
+	journal_lines(c);
+	if (c->phase == PHASE_RUN && c->started && data_ready(c) &&
 	    (!c->cancelling || !recover_idle(c)))
 		workers_lease(c);
 	tell_mark(c, now);

@@ -10,6 +10,7 @@
 #define PS_COORD_H
 
 #include "base/text.h"
+#include "role/journal.h"
 #include "role/ledger.h"
 #include "role/outbox.h"
 #include "store/checkpoint.h"
@@ -40,6 +41,7 @@ struct coord_options {
 	struct ledger *ledger;		/* borrowed; NULL: workers read inputs
 					   of their own */
 	struct span_format format;	/* of its inputs, borrowed */
+	const struct journal *journal;	/* NULL: none; borrowed */
 	uint64_t life;			/* random */
 	unsigned char run[PLAN_RUN];	/* random; or that of the checkpoint */
 	enum mode mode;
@@ -54,12 +56,31 @@ struct coord *coord_new(const struct coord_options *,
 			struct outbox *, uint64_t now_ms, struct fail *);
 void coord_free(struct coord *);
 
+/*
+ * With a journal.  First it is told all records of a run that broke off, in
+ * order, if there was one (FAIL_CONFIG: of another model or plan); then it
+ * begins: 1 if it goes on with that run, behind this line of the requests
+ * and after so many bytes of results, or 0.
+ */
+int coord_replay(struct coord *, uint32_t kind, const void *, size_t,
+		 struct fail *);
+int coord_start(struct coord *, uint64_t *line, uint64_t *written,
+		struct fail *);
+
+/* All results until now are written, so many bytes in all; call it often. */
+void coord_note(struct coord *, uint64_t written, bool now_or_never,
+		uint64_t now_ms);
+/* The run is over, and all has been written: the next one begins anew. */
+void coord_finish(struct coord *, uint64_t written, uint64_t now_ms);
+
 void coord_up(struct coord *, uint64_t peer, uint64_t now_ms);
 void coord_down(struct coord *, uint64_t peer, uint64_t now_ms);
 void coord_hear(struct coord *, uint64_t peer, const struct message *,
 		uint64_t now_ms);
 void coord_somebody_left(struct coord *, uint64_t now_ms);
 void coord_tick(struct coord *, uint64_t now_ms);
+
+uint64_t coord_term(const struct coord *);
 
 /* Is there room for another request line? */
 bool coord_wants(const struct coord *);

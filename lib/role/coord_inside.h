@@ -1,8 +1,9 @@
 /*
  * coord_inside - what the parts of the coordinator share: coord.c (the run
- * and its servers), coord_recover.c (what was lost), coord_workers.c (leases
- * and results), coord_sync.c (rounds), coord_data.c (the ledger),
- * coord_standby.c, coord_report.c (lines).  For nobody else.
+ * and its servers), coord_recover.c (what was lost), coord_journal.c (what
+ * is kept), coord_workers.c (leases and results), coord_sync.c (rounds),
+ * coord_data.c (the ledger), coord_standby.c, coord_report.c (lines).  For
+ * nobody else.
  */
 #ifndef PS_COORD_INSIDE_H
 #define PS_COORD_INSIDE_H
@@ -92,6 +93,7 @@ struct coord {
 	struct queue *queue;
 	uint64_t began_ms, run_began_ms, deadline_ms;
 	bool no_more_requests, stopping, server_gone, servers_told;
+	bool full;		/* of requests, until half are done */
 
 	struct peers peers;
 	struct member *member;
@@ -146,6 +148,13 @@ struct coord {
 	uint64_t run_again, redo_errors;
 
 	struct understudy *understudy;	/* of each server */
+	/* what is kept: see coord_journal.c */
+	bool replaying, resumed, journal_lost;
+	struct text lines;	/* taken, and not in the journal yet */
+	uint64_t line;		/* the number of the last one */
+	struct pack notes;	/* what ended, not in the journal yet */
+	uint64_t note_first, note_count;	/* done in a row */
+	uint64_t written, noted_ms, now_ms;
 
 	/* a step that kills workers */
 	bool setting_aside;	/* the servers are told: */
@@ -181,6 +190,8 @@ uint64_t coord_run(const struct coord *);
 /* Give up every step under way: the servers first, then the queue. */
 void coord_void(struct coord *);
 
+/* The barrier at the front is behind us. */
+void coord_pass(struct coord *);
 /* One step more that is not worth its workers. */
 void coord_set_aside(struct coord *, uint64_t step, const char *worker);
 
@@ -217,6 +228,21 @@ void recover_return(struct coord *, const void *worker);
 void recover_failed(struct coord *, uint64_t step, size_t server,
 		    const struct fail *, uint64_t now_ms);
 void recover_watch(struct coord *, uint64_t now_ms);
+
+/* ---- coord_journal.c ---- */
+
+void journal_begin(struct coord *);
+void journal_term(struct coord *);
+void journal_line(struct coord *, const char *line, uint64_t number);
+void journal_lines(struct coord *);
+void journal_done(struct coord *, uint64_t step);
+void journal_void(struct coord *, uint64_t step);
+void journal_passed(struct coord *);
+void journal_dropped(struct coord *, size_t requests);
+void journal_voiding(struct coord *, uint64_t first, uint64_t count,
+		     bool aside);
+void journal_servers(struct coord *, bool safe);
+void journal_cut(struct coord *);
 
 /* ---- coord_workers.c ---- */
 

@@ -76,7 +76,10 @@ recover_ask_plan(struct coord *c)
 {
 	struct message m = { .kind = MESSAGE_PLAN };
 
-	c->plan.term += c->new_term;
+	if (c->new_term) {
+		c->plan.term++;
+		journal_term(c);
+	}
 	c->new_term = false;
 	c->cuts = (c->plan.term - 1) << 32;	/* no number comes twice */
 	fleet_begin_term(c->fleet, c->plan.run, c->plan.term);
@@ -183,9 +186,10 @@ recover_end(struct coord *c, uint64_t now)
 			steps = ranges_total(&c->redo[i].todo);
 			c->run_again += steps;
 		}
-		if (c->begun)
+		if (c->begun || c->resumed)
 			tell_back(c, i, steps, now);
 	}
+	journal_servers(c, true);	/* before a worker hears of them */
 	fleet_returned(c->fleet);
 	c->mark_told = recover_told(c);
 	c->phase = PHASE_RUN;

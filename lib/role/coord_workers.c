@@ -449,6 +449,7 @@ take_result(struct coord *c, struct member *w, const struct message *m,
 		totals_add(&c->join, c, r, scores, positive);
 		totals_add(&c->all, c, r, NULL, NULL);
 		data_done(c, step, r, scores, positive, now);
+		journal_done(c, r->step);
 		queue_end(c->queue, r->step);
 	}
 	lease_progress(c, w, m->request);
@@ -499,6 +500,8 @@ take_done(struct coord *c, struct member *w, const struct message *m,
 				    now);
 		} else {	/* it has been told before */
 			redo_end(&c->redo[server], r.step);
+			if (redo_idle(&c->redo[server]))
+				journal_servers(c, false);
 			lease_progress(c, w, m->request);
 		}
 		at += r.scores;
@@ -642,7 +645,7 @@ evaluation_refused(struct coord *c, struct member *w,
 	for (struct member *o = c->member; o; o = o->next)
 		o->evaluating = false;
 	c->evaluating = false;
-	queue_pass(c->queue);
+	coord_pass(c);
 	coord_error(c, &why);
 }
 

@@ -12,6 +12,7 @@ struct link {
 	char *endpoint;		/* NULL: not yet known */
 	uint64_t peer;		/* 0: not dialled */
 	bool up, welcome, greeted;	/* greeted: it was there once */
+	bool expected;		/* it has this run, or has become another */
 	bool holds;		/* this life has the plan and the variables */
 	uint64_t life, heard, since;	/* since: up or down */
 	uint64_t gone;		/* since when it has not been there; or 0 */
@@ -185,7 +186,7 @@ void
 fleet_expect(struct fleet *fl, size_t server, uint64_t life)
 {
 	fl->link[server].life = life;
-	fl->link[server].holds = true;
+	fl->link[server].holds = fl->link[server].expected = true;
 }
 
 uint64_t
@@ -430,7 +431,10 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 	    m->welcome.role != ROLE_SERVER)
 		return fail(f, FAIL_PROTOCOL, "server %zu (%s) is no ps-serve "
 			    "of this release", i, fleet_endpoint(fl, i));
-	const bool other = l->life && l->life != m->welcome.life;
+	const bool ours = m->blob.size == PLAN_RUN &&
+		memcmp(m->blob.data, fl->run, PLAN_RUN) == 0;
+	const bool other = l->life && (l->life != m->welcome.life ||
+				       (l->expected && !ours));
 
 	/* A log brings back all that this server ever answered for, unless
 	   it is that of an earlier term. */
@@ -443,6 +447,7 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 	}
 	l->life = m->welcome.life;
 	l->welcome = l->greeted = true;
+	l->expected = false;
 	for (size_t k = 0; k < fl->asks; k++) {
 		const struct ask *ask = fl->ask[k];
 

@@ -11,6 +11,7 @@ lib_libps_a_SOURCES += \
 	%D%/coord.h \
 	%D%/coord_data.c \
 	%D%/coord_inside.h \
+	%D%/coord_journal.c \
 	%D%/coord_recover.c \
 	%D%/coord_report.c \
 	%D%/coord_sync.c \
@@ -26,6 +27,7 @@ lib_libps_a_SOURCES += \
 	%D%/ledger.h \
 	%D%/history.c \
 	%D%/history.h \
+	%D%/journal.h \
 	%D%/line.c \
 	%D%/line.h \
 	%D%/outbox.h \

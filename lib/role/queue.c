@@ -360,6 +360,31 @@ queue_cancel(struct queue *q,
 	return count;
 }
 
+bool
+queue_give(struct queue *q, struct lease_terms *l)
+{
+	struct order *o = first_with_steps(q);
+
+	if (!o || q->next >= q->mark + WINDOW)
+		return false;
+	*l = (struct lease_terms){ .first = q->next, .count = 1,
+				   .attempt = 1 };
+	o->given++;
+	describe(q, o, l);
+	*at(q, q->next++) = (struct step){ .order = o, .attempts = 1,
+					   .state = STEP_RETURNED };
+	q->returned++;
+	return true;
+}
+
+void
+queue_drop(struct queue *q, size_t requests)
+{
+	while (requests-- > 0 && q->front)
+		drop_order(q, &q->front);
+	end_all(q);
+}
+
 const struct request *
 queue_barrier(const struct queue *q)
 {

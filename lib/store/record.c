@@ -345,6 +345,18 @@ record_sync(struct record_file *file, struct fail *f)
 }
 
 int
+record_reset(struct record_file *file, struct fail *f)
+{
+	if (check_broken(file, f) < 0)
+		return -1;
+	text_reset(&file->held);
+	file->written = file->safe = 0;
+	if (ftruncate(file->fd, 0) < 0 || fsync(file->fd) < 0)
+		return break_off(file, f);
+	return 0;
+}
+
+int
 record_append_pieces(struct record_file *file, uint32_t kind,
 		     const struct iovec *piece, size_t count, struct fail *f)
 {

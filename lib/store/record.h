@@ -73,6 +73,9 @@ int record_append_pieces(struct record_file *, uint32_t kind,
 int record_flush(struct record_file *, struct fail *);
 int record_sync(struct record_file *, struct fail *);
 
+/* Empty it, safely: nothing of it is wanted any more. */
+int record_reset(struct record_file *, struct fail *);
+
 /* Bytes in the file, those not yet flushed too; and those that are safe. */
 uint64_t record_size(const struct record_file *);
 uint64_t record_safe(const struct record_file *);

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/reader.h"
+#include "store/disk.h"
 #include "sys/clock.h"
 
 #include <inttypes.h>
@@ -17,10 +18,10 @@
 #define ORDERED_RECORDS	1024	/* of a block that is not shuffled */
 #define MAX_SHUFFLE	((uint64_t)1 << 32)
 
-enum { BACKUP = CLI_LONG, CHECKPOINT, EVERY, IN_FLIGHT, KEEP, KEEP_GOING,
-       KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, NO_HEADER, PACK, PARTITION,
-       PATIENCE, PLACE, PLAN, PRINT_TASK, REPLICAS, RESTORE, RESULTS, SEED,
-       SHUFFLE, SPLIT };
+enum { BACKUP = CLI_LONG, CHECKPOINT, EVERY, IN_FLIGHT, JOURNAL, KEEP,
+       KEEP_GOING, KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, NO_HEADER, PACK,
+       PARTITION, PATIENCE, PLACE, PLAN, PRINT_TASK, REPLICAS, RESTORE,
+       RESULTS, SEED, SHUFFLE, SPLIT };
 
 static const struct cli_option options[] = {
 	{ 'b',          "bind",         "ENDPOINT" },
@@ -31,6 +32,7 @@ static const struct cli_option options[] = {
 	{ EVERY,        "every",        "STEPS|DURATION" },
 	{ 'F',          "format",       "FORMAT" },
 	{ IN_FLIGHT,    "in-flight",    "N" },
+	{ JOURNAL,      "journal",      "FILE" },
 	{ KEEP,         "keep",         "N" },
 	{ KEEP_GOING,   "keep-going",   NULL },
 	{ KEEP_SERVERS, "keep-servers", NULL },
@@ -118,6 +120,7 @@ read_option(struct coord_settings *s, int c)
 	case EVERY:	read_every(o); break;
 	case 'F':	o->format.name = optarg; break;
 	case IN_FLIGHT:	o->in_flight = cli_uint(1, MAX_IN_FLIGHT); break;
+	case JOURNAL:	s->journal = optarg; break;
 	case KEEP:	s->keeper.keep = cli_uint(0, UINT64_MAX); break;
 	case KEEP_GOING: o->keep_going = true; break;
 	case KEEP_SERVERS: o->keep_servers = true; break;
@@ -249,6 +252,9 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 		cli_usage("which model? say -m");
 	if (!s->keeper.dir && (s->o.every_steps || s->o.every_ms))
 		cli_usage("--every needs --checkpoint");
+	if (!s->journal && s->keeper.dir)
+		s->journal = s->journal_path =
+			disk_path("%s/journal", s->keeper.dir);
 	if (!s->restore)
 		s->restore = s->keeper.dir ? "latest" : "none";
 	if (!s->keeper.dir && strcmp(s->restore, "none") != 0)
@@ -291,5 +297,6 @@ coord_settings_release(struct coord_settings *s)
 	free(s->input);
 	free(s->o.server);
 	free(s->server_list);
+	free(s->journal_path);
 	cluster_release(&s->cluster);
 }

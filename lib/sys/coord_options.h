@@ -12,20 +12,22 @@
 #define COORD_USAGE \
 	"[-b endpoint] [-s endpoint,...|count] [-B batch] [--backup=n] " \
 	"[--checkpoint=directory] [-d input] [--every=steps|duration] " \
-	"[-F format] [--in-flight=n] [--keep=n] [--keep-going] " \
-	"[--keep-servers] [--lease=duration] [--min-workers=n] " \
-	"[--mode=async|ssp:n|sync] [--no-header] [-o file] [--pack=n] " \
-	"[--partition=partitioner] [--patience=duration] " \
-	"[--place=placement] [--plan] [--print-task] [--replicas=n] " \
-	"[--restore=latest|none|path] [--results=all|errors|none] " \
-	"[--seed=n] [--shuffle[=buffer]] [--split=size] -m model [requests]"
+	"[-F format] [--in-flight=n] [--journal=file] [--keep=n] " \
+	"[--keep-going] [--keep-servers] [--lease=duration] " \
+	"[--min-workers=n] [--mode=async|ssp:n|sync] [--no-header] " \
+	"[-o file] [--pack=n] [--partition=partitioner] " \
+	"[--patience=duration] [--place=placement] [--plan] " \
+	"[--print-task] [--replicas=n] [--restore=latest|none|path] " \
+	"[--results=all|errors|none] [--seed=n] [--shuffle[=buffer]] " \
+	"[--split=size] -m model [requests]"
 
 struct coord_settings {
 	struct cli_common common;
 	struct cluster cluster;
 	struct coord_options o;
 	struct keeper keeper;
-	const char *bind, *model, *output, *restore;
+	const char *bind, *model, *output, *restore, *journal;
+	char *journal_path;	/* if it was not said */
 	const char *requests;	/* "-" by default */
 	const char *servers;	/* as said */
 	char *server_list;	/* cut up */

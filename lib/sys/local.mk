@@ -15,6 +15,8 @@ lib_libps_a_SOURCES += \
 	%D%/feed.h \
 	%D%/follow.c \
 	%D%/follow.h \
+	%D%/journal_file.c \
+	%D%/journal_file.h \
 	%D%/keeper.c \
 	%D%/keeper.h \
 	%D%/net.c \

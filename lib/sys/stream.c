@@ -61,8 +61,16 @@ stream_read(struct stream *in, struct fail *f)
 	return 0;
 }
 
-char *
-stream_next(struct stream *in)
+bool
+stream_rewinds(const struct stream *in)
+{
+	struct stat status;
+
+	return fstat(in->fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+static char *
+next_line(struct stream *in)
 {
 	char *line = in->text.data + in->at;
 	char *end = in->at < in->text.size ?
@@ -76,6 +84,17 @@ stream_next(struct stream *in)
 	return line;
 }
 
+char *
+stream_next(struct stream *in)
+{
+	char *line;
+
+	do
+		line = next_line(in);
+	while (line && in->number <= in->skip);
+	return line;
+}
+
 int
 stream_create(const char *path, struct fail *f)
 {
@@ -86,6 +105,29 @@ stream_create(const char *path, struct fail *f)
 			  0666);
 	return fd >= 0 ? fd :
 		fail_sys(f, FAIL_CREATE, "cannot write %s", path);
+}
+
+int
+stream_append(const char *path, uint64_t size, struct fail *f)
+{
+	const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	struct stat status;
+
+	if (fd < 0)
+		return fail_sys(f, FAIL_CREATE, "cannot write %s", path);
+	if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode))
+		return fd;	/* what it has taken is not ours any more */
+	if ((uint64_t)status.st_size < size) {
+		close(fd);
+		return fail(f, FAIL_DATA, "%s: %llu bytes of results had been "
+			    "written, and are not there any more", path,
+			    (unsigned long long)size);
+	}
+	if (ftruncate(fd, (off_t)size) == 0 && lseek(fd, 0, SEEK_END) >= 0)
+		return fd;
+	fail_sys(f, FAIL_IO, "cannot write %s", path);
+	close(fd);
+	return -1;
 }
 
 /* A pipe that is writable takes this much without waiting. */

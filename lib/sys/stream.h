@@ -17,6 +17,7 @@ struct stream {
 	struct text text;	/* from at on not handed out yet */
 	size_t at;
 	uint64_t number;	/* of the last line, from 1 */
+	uint64_t skip;		/* lines to pass over */
 	bool end;		/* there is no more to read */
 };
 
@@ -30,8 +31,13 @@ int stream_read(struct stream *, struct fail *);
 /* The next whole line without its newline, good until the next read. */
 char *stream_next(struct stream *);
 
+/* Can it be read again from its beginning, as a file can? */
+bool stream_rewinds(const struct stream *);
+
 /* To write to: a file made anew, or standard output (NULL). */
 int stream_create(const char *path, struct fail *);
+/* A file that is there: all behind its first size bytes goes. */
+int stream_append(const char *path, uint64_t size, struct fail *);
 
 /*
  * Write as much of a text as the descriptor takes at once, when poll says

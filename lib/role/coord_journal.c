@@ -1,0 +1,557 @@
+/*
+ * The coordinator's journal: what it keeps of itself, and how it becomes
+ * what it was.
+ */
+#include "role/coord_inside.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define JOURNAL_VERSION	1
+#define NOTE_MS		100	/* ends are written in batches */
+
+enum note { NOTE_DONE = 1, NOTE_VOID, NOTE_PASSED, NOTE_DROPPED };
+
+static void
+add(struct coord *c, enum journal_kind kind, struct pack *p, bool safe)
+{
+	const struct journal *j = c->o.journal;
+	struct fail why;
+
+	if (!j || c->journal_lost || c->replaying)
+		return;
+	if (j->add(j->to, kind, p->data, p->size, safe, &why) == 0)
+		return;
+	c->journal_lost = true;
+	coord_fail(c, &why, c->now_ms);
+}
+
+/* ---- what is kept ---- */
+
+/* Another model or plan has another number; endpoints may change. */
+static uint64_t
+plan_hash(const struct coord *c)
+{
+	const struct plan *p = &c->plan;
+	struct pack out = { 0 };
+	uint64_t hash;
+
+	for (size_t i = 0; i < p->pieces; i++) {
+		pack_uint(&out, p->piece[i].variable);
+		pack_uint(&out, p->piece[i].first);
+		pack_uint(&out, p->piece[i].count);
+	}
+	for (size_t i = 0; i < p->parts; i++) {
+		pack_uint(&out, p->part[i].server);
+		pack_uint(&out, p->part[i].count);
+	}
+	hash = hash64(out.data, out.size);
+	pack_release(&out);
+	return hash;
+}
+
+static void
+pack_run(struct pack *out, const struct coord *c)
+{
+	pack_uint(out, JOURNAL_VERSION);
+	pack_uint(out, hash64(c->model_frame.data, c->model_frame.size));
+	pack_uint(out, plan_hash(c));
+	pack_uint(out, c->plan.seed);
+	pack_uint(out, c->o.servers);
+}
+
+void
+journal_begin(struct coord *c)
+{
+	struct pack out = { 0 };
+
+	pack_run(&out, c);
+	pack_blob(&out, c->plan.run, PLAN_RUN);
+	pack_text(&out, c->base.name);
+	pack_uint(&out, c->base.step);
+	pack_uint(&out, c->o.restored.examples);
+	pack_uint(&out, message_double_bits(c->o.restored.seconds));
+	add(c, JOURNAL_RUN, &out, true);
+	pack_release(&out);
+}
+
+void
+journal_term(struct coord *c)
+{
+	struct pack out = { 0 };
+
+	pack_uint(&out, c->plan.term);
+	add(c, JOURNAL_TERM, &out, true);
+	pack_release(&out);
+}
+
+void
+journal_line(struct coord *c, const char *line, uint64_t number)
+{
+	if (!c->o.journal || c->replaying)
+		return;
+	text_add(&c->lines, "%s\n", line);
+	c->line = number;
+}
+
+void
+journal_lines(struct coord *c)
+{
+	struct pack out = { 0 };
+
+	if (c->lines.size == 0)
+		return;
+	pack_uint(&out, c->line);
+	pack_blob(&out, c->lines.data, c->lines.size);
+	text_reset(&c->lines);
+	add(c, JOURNAL_LINES, &out, true);
+	pack_release(&out);
+}
+
+static void
+note(struct coord *c, enum note what, uint64_t first, uint64_t count)
+{
+	struct pack *out = &c->notes;
+
+	if (!c->o.journal || c->replaying)
+		return;
+	if (what == NOTE_DONE && c->note_count > 0 &&
+	    c->note_first + c->note_count == first) {
+		c->note_count += count;
+		return;
+	}
+	if (c->note_count > 0) {
+		pack_uint(out, NOTE_DONE);
+		pack_uint(out, c->note_first);
+		pack_uint(out, c->note_count);
+		c->note_count = 0;
+	}
+	if (what == NOTE_DONE) {
+		c->note_first = first;
+		c->note_count = count;
+	} else if (what) {
+		pack_uint(out, what);
+		pack_uint(out, first);
+		pack_uint(out, count);
+	}
+}
+
+void
+journal_done(struct coord *c, uint64_t step)
+{
+	note(c, NOTE_DONE, step, 1);
+}
+
+void
+journal_void(struct coord *c, uint64_t step)
+{
+	note(c, NOTE_VOID, step, 1);
+}
+
+void
+journal_passed(struct coord *c)
+{
+	note(c, NOTE_PASSED, 0, 1);
+}
+
+void
+journal_dropped(struct coord *c, size_t requests)
+{
+	note(c, NOTE_DROPPED, queue_next(c->queue), requests);
+}
+
+static void
+pack_totals(struct pack *out, const struct coord *c, const struct totals *t,
+	    uint64_t now)
+{
+	pack_uint(out, t->steps);
+	pack_uint(out, t->examples);
+	pack_uint(out, t->mixed);
+	pack_uint(out, message_double_bits(t->loss));
+	pack_uint(out, now - t->began_ms);
+	for (size_t i = 0; i < c->metrics; i++)
+		for (size_t j = 0; j < METRIC_SUMS; j++)
+			pack_uint(out, message_double_bits(
+				t->state[i].sum[j]));
+}
+
+/* The results of what ended have been written: so many bytes in all. */
+void
+coord_note(struct coord *c, uint64_t written, bool now_or_never,
+	   uint64_t now)
+{
+	struct pack out = { 0 };
+
+	if (!c->o.journal || c->replaying ||
+	    (c->notes.size == 0 && c->note_count == 0) ||
+	    (!now_or_never && now - c->noted_ms < NOTE_MS))
+		return;
+	c->noted_ms = c->now_ms = now;
+	note(c, 0, 0, 0);
+	journal_lines(c);	/* what ended was asked for before */
+	pack_uint(&out, written);
+	pack_uint(&out, (uint64_t)c->status);
+	pack_totals(&out, c, &c->join, now);
+	pack_totals(&out, c, &c->all, now);
+	pack_blob(&out, c->notes.data, c->notes.size);
+	pack_reset(&c->notes);
+	add(c, JOURNAL_ENDS, &out, false);
+	pack_release(&out);
+}
+
+/* All steps of [first, first + count) are given up, for what happened. */
+void
+journal_voiding(struct coord *c, uint64_t first, uint64_t count, bool aside)
+{
+	struct pack out = { 0 };
+
+	pack_uint(&out, first);
+	pack_uint(&out, count);
+	pack_uint(&out, aside);
+	pack_uint(&out, c->failing);
+	pack_uint(&out, c->failed_step);
+	pack_uint(&out, c->failing ? c->step_error.kind : 0);
+	pack_text(&out, c->failing ? c->step_error.text : "");
+	pack_text(&out, aside ? c->aside_worker : c->failed_worker);
+	pack_text(&out, c->failed_id ? c->failed_id : "");
+	add(c, JOURNAL_VOID, &out, true);
+	pack_release(&out);
+}
+
+void
+journal_servers(struct coord *c, bool safe)
+{
+	struct pack out = { 0 };
+
+	for (size_t i = 0; i < c->o.servers; i++) {
+		const struct redo *r = &c->redo[i];
+
+		pack_uint(&out, fleet_life(c->fleet, i));
+		pack_uint(&out, r->todo.count + r->outs);
+		for (size_t k = 0; k < r->todo.count; k++) {
+			pack_uint(&out, r->todo.range[k].first);
+			pack_uint(&out, r->todo.range[k].end);
+		}
+		for (size_t k = 0; k < r->outs; k++) {
+			pack_uint(&out, r->out[k].step);
+			pack_uint(&out, r->out[k].step + 1);
+		}
+	}
+	add(c, JOURNAL_SERVERS, &out, safe);
+	pack_release(&out);
+}
+
+void
+journal_cut(struct coord *c)
+{
+	struct pack out = { 0 };
+
+	pack_text(&out, c->base.name);
+	pack_uint(&out, c->base.step);
+	add(c, JOURNAL_CUT, &out, true);
+	pack_release(&out);
+}
+
+void
+coord_finish(struct coord *c, uint64_t written, uint64_t now)
+{
+	struct pack out = { 0 };
+
+	/* Whoever has taken over finishes it. */
+	if (c->begun && c->failure.kind == FAIL_AGAIN)
+		return;
+	coord_note(c, written, true, now);
+	pack_uint(&out, (uint64_t)c->status);
+	add(c, JOURNAL_FINISHED, &out, true);
+	pack_release(&out);
+}
+
+/* ---- being what it was ---- */
+
+static int
+replay_run(struct coord *c, struct unpack *u, struct fail *f)
+{
+	struct pack ours = { 0 };
+	const size_t size = unpack_left(u);
+	const unsigned char *bytes = u->next;
+	const void *blob;
+	size_t length;
+
+	pack_run(&ours, c);
+	if (size < ours.size || memcmp(bytes, ours.data, ours.size) != 0) {
+		pack_release(&ours);
+		return fail(f, FAIL_CONFIG, "it is of another model, seed or "
+			    "number of servers or partitions: go on as that "
+			    "run was begun, or remove it to begin anew");
+	}
+	u->next += ours.size;
+	pack_release(&ours);
+	blob = unpack_blob(u, &length);
+	if (u->bad || length != PLAN_RUN)
+		return -1;
+	memcpy(c->plan.run, blob, PLAN_RUN);
+	blob = unpack_blob(u, &length);
+	if (u->bad || length >= sizeof(c->base.name))
+		return -1;
+	memset(c->base.name, 0, sizeof(c->base.name));
+	memcpy(c->base.name, blob, length);
+	c->base.step = unpack_uint(u);
+	c->o.restored.examples = unpack_uint(u);
+	c->trained_before = message_double(unpack_uint(u));
+	queue_free(c->queue);
+	c->queue = queue_new(c->base.step);
+	c->resumed = true;
+	return 0;
+}
+
+static int
+replay_lines(struct coord *c, struct unpack *u)
+{
+	const uint64_t last = unpack_uint(u);
+	size_t size;
+	const char *lines = unpack_blob(u, &size);
+	uint64_t number = last + 1;
+	char *copy, *line, *end;
+
+	if (u->bad)
+		return -1;
+	copy = mem_text_n(lines, size);
+	for (size_t i = 0; i < size; i++)
+		number -= copy[i] == '\n';
+	for (line = copy; (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		coord_request(c, line, number++, c->now_ms);
+	}
+	free(copy);
+	c->line = last;
+	return 0;
+}
+
+/* All steps up to this one have a number. */
+static int
+give_up_to(struct coord *c, uint64_t step)
+{
+	struct lease_terms l;
+
+	while (queue_next(c->queue) <= step) {
+		if (!queue_give(c->queue, &l))
+			return -1;
+		history_add(&c->history, &(struct asked_of){
+			l.first, l.batch, l.learning_rate });
+	}
+	return 0;
+}
+
+static int
+replay_note(struct coord *c, uint64_t what, uint64_t first, uint64_t count)
+{
+	for (uint64_t i = 0; what <= NOTE_VOID && i < count; i++) {
+		if (give_up_to(c, first + i) < 0)
+			return -1;
+		if (what == NOTE_VOID)
+			history_void(&c->history, first + i, 1);
+		queue_end(c->queue, first + i);
+		if (c->setting_aside && c->aside == first + i)
+			c->setting_aside = false;
+	}
+	if (what == NOTE_PASSED) {
+		if (!queue_barrier(c->queue))
+			return -1;
+		queue_pass(c->queue);
+	}
+	if (what == NOTE_DROPPED) {
+		if (first > 0 && give_up_to(c, first - 1) < 0)
+			return -1;
+		for (uint64_t s = queue_mark(c->queue); s < first; s++)
+			if (queue_step(c->queue, s))
+				history_void(&c->history, s, 1);
+		queue_drop(c->queue, count);
+		c->cancelling = c->failing = false;
+	}
+	return 0;
+}
+
+static void
+unpack_totals(struct unpack *u, const struct coord *c, struct totals *t)
+{
+	t->steps = unpack_uint(u);
+	t->examples = unpack_uint(u);
+	t->mixed = unpack_uint(u);
+	t->loss = message_double(unpack_uint(u));
+	t->began_ms = c->now_ms - unpack_uint(u);
+	for (size_t i = 0; i < c->metrics; i++) {
+		metric_reset(&t->state[i]);
+		for (size_t j = 0; j < METRIC_SUMS; j++)
+			t->state[i].sum[j] = message_double(unpack_uint(u));
+		if (metric_keeps_scores(&c->metric[i]))
+			t->unscored = true;	/* they were not kept */
+	}
+}
+
+static int
+replay_ends(struct coord *c, struct unpack *u)
+{
+	struct unpack notes;
+	const void *bytes;
+	size_t size;
+
+	c->written = unpack_uint(u);
+	c->status = (int)unpack_uint(u);
+	unpack_totals(u, c, &c->join);
+	unpack_totals(u, c, &c->all);
+	bytes = unpack_blob(u, &size);
+	if (u->bad)
+		return -1;
+	notes = unpack_from(bytes, size);
+	while (unpack_left(&notes) > 0 && !notes.bad) {
+		const uint64_t what = unpack_uint(&notes);
+		const uint64_t first = unpack_uint(&notes);
+		const uint64_t count = unpack_uint(&notes);
+
+		if (notes.bad || replay_note(c, what, first, count) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void
+take_text(struct unpack *u, char *text, size_t room)
+{
+	size_t size;
+	const char *bytes = unpack_blob(u, &size);
+
+	snprintf(text, room, "%.*s", u->bad ? 0 : (int)size,
+		 u->bad ? "" : bytes);
+}
+
+static int
+replay_void(struct coord *c, struct unpack *u)
+{
+	const uint64_t first = unpack_uint(u), count = unpack_uint(u);
+	const bool aside = unpack_uint(u);
+	char id[512], worker[32];
+	uint64_t kind;
+
+	c->failing = unpack_uint(u);
+	c->failed_step = unpack_uint(u);
+	kind = unpack_uint(u);
+	take_text(u, c->step_error.text, sizeof(c->step_error.text));
+	take_text(u, worker, sizeof(worker));
+	take_text(u, id, sizeof(id));
+	if (u->bad || (count > 0 && give_up_to(c, first + count - 1) < 0))
+		return -1;
+	if (aside) {
+		c->setting_aside = true;
+		c->aside = first;
+		memcpy(c->aside_worker, worker, sizeof(worker));
+		return 0;
+	}
+	c->step_error.kind = kind ? message_status(kind) : 0;
+	memcpy(c->failed_worker, worker, sizeof(worker));
+	free(c->failed_id);
+	c->failed_id = *id ? mem_text(id) : NULL;
+	c->cancelling = true;
+	return 0;
+}
+
+static int
+replay_servers(struct coord *c, struct unpack *u)
+{
+	for (size_t i = 0; i < c->o.servers && !u->bad; i++) {
+		const uint64_t life = unpack_uint(u);
+		uint64_t ranges = unpack_uint(u);
+
+		redo_release(&c->redo[i]);
+		for (; ranges > 0 && !u->bad; ranges--) {
+			const uint64_t first = unpack_uint(u);
+
+			ranges_add(&c->redo[i].todo, first,
+				   unpack_uint(u) - first);
+		}
+		fleet_expect(c->fleet, i, life);
+		fleet_back(c->fleet, i, c->base.step);
+	}
+	return u->bad ? -1 : 0;
+}
+
+static int
+replay_cut(struct coord *c, struct unpack *u)
+{
+	take_text(u, c->base.name, sizeof(c->base.name));
+	c->base.step = unpack_uint(u);
+	return u->bad ? -1 : 0;
+}
+
+int
+coord_replay(struct coord *c, uint32_t kind, const void *bytes, size_t size,
+	     struct fail *f)
+{
+	struct unpack u = unpack_from(bytes, size);
+	int r = 0;
+
+	c->replaying = true;
+	fail(f, FAIL_DATA, "a record that makes no sense");
+	switch ((enum journal_kind)kind) {
+	case JOURNAL_RUN:	r = replay_run(c, &u, f); break;
+	case JOURNAL_TERM:	c->plan.term = unpack_uint(&u); break;
+	case JOURNAL_LINES:	r = replay_lines(c, &u); break;
+	case JOURNAL_ENDS:	r = replay_ends(c, &u); break;
+	case JOURNAL_VOID:	r = replay_void(c, &u); break;
+	case JOURNAL_SERVERS:	r = replay_servers(c, &u); break;
+	case JOURNAL_CUT:	r = replay_cut(c, &u); break;
+	default:		break;
+	}
+	c->replaying = false;
+	return r < 0 || u.bad ? -1 : 0;
+}
+
+/* The newest checkpoint on disk may be newer than what was noted. */
+static int
+take_newest(struct coord *c)
+{
+	char run[33];
+
+	for (size_t i = 0; i < PLAN_RUN; i++)
+		snprintf(run + 2 * i, 3, "%02x", c->plan.run[i]);
+	if (!*c->o.restore || strcmp(run, c->o.restored.run) != 0 ||
+	    c->o.restored.step < c->base.step)
+		return 0;
+	snprintf(c->base.name, sizeof(c->base.name), "%s", c->o.restore);
+	c->base.step = c->o.restored.step;
+	if (c->base.step > 0 && give_up_to(c, c->base.step - 1) < 0)
+		return -1;
+	for (uint64_t s = queue_mark(c->queue); s < c->base.step; s++)
+		queue_end(c->queue, s);
+	return 0;
+}
+
+int
+coord_start(struct coord *c, uint64_t *line, uint64_t *written,
+	    struct fail *f)
+{
+	*line = c->line;
+	*written = c->written;
+	if (!c->o.journal)
+		return 0;
+	if (!c->resumed) {
+		journal_begin(c);
+		return 0;
+	}
+	if (take_newest(c) < 0)
+		return fail(f, FAIL_DATA, "%s holds steps that it does not "
+			    "know of", c->o.restore);
+	c->saved_step = *c->base.name ? c->base.step : WIRE_NONE;
+	c->tried_step = queue_mark(c->queue);
+	c->plan.term++;
+	journal_term(c);
+	fleet_begin_term(c->fleet, c->plan.run, c->plan.term);
+	report_warning(c, "going on with a run that broke off: %llu steps "
+		       "have ended, term %llu begins",
+		       (unsigned long long)queue_mark(c->queue),
+		       (unsigned long long)c->plan.term);
+	return 1;
+}

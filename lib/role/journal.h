@@ -1,0 +1,41 @@
+/*
+ * journal - what a coordinator that is started again must know.
+ *
+ * The coordinator says what is to be kept, and when it must be safe before it
+ * goes on; where it is kept is its program's (sys/journal_file).  The records,
+ * which are sequences of MessagePack numbers and byte strings:
+ *
+ *	RUN	run, model, plan, seed, servers, base of the run
+ *	TERM	a term began: safe before anybody hears of it
+ *	LINES	requests that were taken, and the number of the last line:
+ *		safe before one of their steps is leased; they reserve the
+ *		numbers of their steps
+ *	ENDS	what ended, in order; written when its results are
+ *	VOID	steps are being given up: safe before a server is told
+ *	SERVERS	the life of each server, and what it lacks
+ *	CUT	a checkpoint was published
+ *	FINISHED
+ */
+#ifndef PS_JOURNAL_H
+#define PS_JOURNAL_H
+
+#include "base/fail.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum journal_kind {
+	JOURNAL_RUN = 1, JOURNAL_TERM, JOURNAL_LINES, JOURNAL_ENDS,
+	JOURNAL_VOID, JOURNAL_SERVERS, JOURNAL_CUT, JOURNAL_FINISHED
+};
+
+/* Where records go. */
+struct journal {
+	/* In the file when it returns; if safe, on disk, with all before. */
+	int (*add)(void *to, uint32_t kind, const void *, size_t, bool safe,
+		   struct fail *);
+	void *to;
+};
+
+#endif

@@ -1,0 +1,114 @@
+#include "sys/journal_file.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "store/record.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LIMIT	((size_t)64 << 20)	/* bytes of a record */
+
+struct journal_file {
+	char *path;
+	struct record_file *file;
+	struct journal sink;
+	bool finished;
+};
+
+static int
+add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
+    struct fail *f)
+{
+	struct journal_file *j = to;
+
+	j->finished = kind == JOURNAL_FINISHED;
+	if (record_append(j->file, kind, bytes, size, f) < 0)
+		return -1;
+	return safe ? record_sync(j->file, f) : record_flush(j->file, f);
+}
+
+static int
+look(void *self, const struct record *r, struct fail *f)
+{
+	struct journal_file *j = self;
+
+	(void)f;
+	j->finished = r->kind == JOURNAL_FINISHED;
+	return 0;
+}
+
+struct journal_file *
+journal_file_open(const char *path, struct fail *f)
+{
+	struct journal_file *j = mem_alloc(1, sizeof(*j));
+	uint64_t cut;
+
+	j->path = mem_text(path);
+	j->sink = (struct journal){ .add = add, .to = j };
+	j->file = record_open(path, LIMIT, look, j, &cut, f);
+	if (j->file && cut > 0)
+		log_warn("%s: %llu torn bytes at its end are cut off", path,
+			 (unsigned long long)cut);
+	if (j->file && (!j->finished || record_reset(j->file, f) == 0)) {
+		j->finished = false;
+		return j;
+	}
+	journal_file_close(j);
+	return NULL;
+}
+
+void
+journal_file_close(struct journal_file *j)
+{
+	if (!j)
+		return;
+	if (j->finished && j->file)	/* nobody needs to know */
+		unlink(j->path);
+	record_close(j->file);
+	free(j->path);
+	free(j);
+}
+
+const struct journal *
+journal_file_sink(const struct journal_file *j)
+{
+	return &j->sink;
+}
+
+static int
+replay(void *coord, const struct record *r, struct fail *f)
+{
+	return coord_replay(coord, r->kind, r->bytes, r->size, f);
+}
+
+static int
+tell(const struct journal_file *j, struct coord *coord, struct fail *f)
+{
+	uint64_t cut;
+
+	if (!j || record_replay(j->path, LIMIT, replay, coord, &cut, f) == 0)
+		return 0;
+	return fail_at(f, "%s", j->path);
+}
+
+int
+journal_file_begin(struct journal_file *j, struct coord *coord,
+		   struct stream *in, const char *output, uint64_t *written,
+		   struct fail *f)
+{
+	uint64_t line;
+	const int resumed = tell(j, coord, f) < 0 ? -1 :
+		coord_start(coord, &line, written, f);
+
+	if (resumed < 0)
+		return -1;
+	if (resumed && stream_rewinds(in))
+		in->skip = line;
+	else if (resumed)
+		log_warn("%s cannot be rewound: %llu lines were taken before, "
+			 "and whether what comes now was among them cannot "
+			 "be known", in->name, (unsigned long long)line);
+	return output && resumed ? stream_append(output, *written, f) :
+		stream_create(output, f);
+}

@@ -1,0 +1,27 @@
+/*
+ * journal_file - the coordinator's journal on disk.
+ */
+#ifndef PS_JOURNAL_FILE_H
+#define PS_JOURNAL_FILE_H
+
+#include "role/coord.h"
+#include "sys/stream.h"
+
+struct journal_file;
+
+/* Open the journal of this path, for nobody else. */
+struct journal_file *journal_file_open(const char *path, struct fail *);
+void journal_file_close(struct journal_file *);
+const struct journal *journal_file_sink(const struct journal_file *);
+
+/*
+ * Begin anew, or where a run broke off: the coordinator is told what it was,
+ * the requests are taken up behind the last line that it took, and results
+ * behind those that are known to have been written.  Returns where to write
+ * them.  Without a journal (NULL) it is anew.
+ */
+int journal_file_begin(struct journal_file *, struct coord *,
+		       struct stream *in, const char *output,
+		       uint64_t *written, struct fail *);
+
+#endif

@@ -1,0 +1,137 @@
+# Members that are killed and started again: nothing is done twice in effect,
+# and nothing is left out.
+
+load lib.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	dir=$PWD/ckpt
+	mkdir "$dir"
+	# Every gradient is -1, so every weight counts its steps.
+	cat >model.ps <<-'END'
+		input  i id[2] rows=4
+		input  x float[3] columns=x*
+		label  y float
+		d    = dense x units=1 kernel_initializer=zeros
+		e = embedding i dim=1 combiner=sum embeddings_initializer=zeros
+		p    = add d e
+		loss   mean_absolute_error p
+		optimizer sgd learning_rate=1
+	END
+	cat >data.csv <<-'END'
+		i1,i2,x1,x2,x3,y
+		0,1,1,1,1,1e6
+		2,3,1,1,1,1e6
+	END
+	sed -i 's/id\[2\]/id[2] columns=i*/' model.ps
+	: >results
+	servers=ipc://$PWD/s0,ipc://$PWD/s1
+}
+
+serve() {
+	start ps-serve -b "ipc://$PWD/s$1" -d "$dir"
+	eval "server$1=$pid"
+}
+
+work() {
+	launch ps-work -c "ipc://$PWD/c" --repeat data.csv
+}
+
+# coord [OPTION...] - in the background, requests on descriptor 7.
+coord() {
+	launch ps-coord -b "ipc://$PWD/c" -s "$servers" -m model.ps -B 2 \
+		--checkpoint="$dir" --partition=fixed:2 "$@"
+	coord=$pid
+}
+
+# counted N - every weight has seen exactly N steps, d of 2 examples each.
+counted() {
+	ps-ckpt convert "$dir" weights.npz
+	/usr/bin/python3 - "$1" <<-'END'
+		import sys, numpy as np
+		for name, value in np.load("weights.npz").items():
+		    assert (value == float(sys.argv[1]) *
+		            (.5 if "emb" in name else 1)).all(), (name, value)
+	END
+}
+
+# lines N - wait until so many results are there.
+lines() {
+	rm -f written
+	mkfifo written
+	tail -n +1 -f results >written 2>tail 3>&- &
+	head -n "$1" <written >/dev/null
+	kill "$!" 2>gone || true
+}
+
+need_numpy() {
+	/usr/bin/python3 -c 'import numpy' 2>/dev/null ||
+		skip "/usr/bin/python3 has no numpy"
+}
+
+@test "a server that is killed comes back: every weight counts each step" {
+	need_numpy
+	serve 0
+	serve 1
+	work
+	work
+	echo train 12000 >requests
+	coord -o results --every=2000 requests
+	lines 2500
+	kill -KILL "$server1"
+	serve 1
+	lines 5000
+	kill -KILL "$server0" "$server1"
+	serve 0
+	serve 1
+	wait "$coord"
+	counted 12000
+	run -0 wc -l <results
+	assert_output 12000
+	run -0 sort -u <(sed 's/.*"step":\([0-9]*\).*/\1/' results)
+	assert_equal "${#lines[@]}" 12000
+	run -0 grep -c "without its variables: ckpt-" "$PWD/ps-coord.4.log"
+}
+
+@test "without checkpoints a server's steps are run again from the first" {
+	serve 0
+	serve 1
+	work
+	echo train 4000 >requests
+	launch ps-coord -b "ipc://$PWD/c" -s "$servers" -m model.ps -B 2 \
+		-o results requests
+	coord=$pid
+	lines 300
+	kill -KILL "$server1"
+	serve 1
+	wait "$coord"
+	run -0 grep -c "initial values, [0-9]* steps are run again" \
+		"$PWD/ps-coord.3.log"
+}
+
+@test "a coordinator that is killed goes on: each result is there once" {
+	need_numpy
+	serve 0
+	serve 1
+	work
+	work
+	printf '%s\n' 'train 8000' join 'train 4000' join >requests
+	for at in 1200 3600 6000 9200; do
+		coord -o results requests
+		lines "$at"
+		kill -KILL "$coord"
+		wait "$coord" 2>killed || true
+	done
+	coord -o results requests
+	wait "$coord"
+	counted 12000
+	run -0 grep -c train results
+	assert_output 12000
+	run -0 sort -u <(sed -n '/train/s/.*"step":\([0-9]*\).*/\1/p' results)
+	assert_equal "${#lines[@]}" 12000
+	run -0 grep join results
+	assert_line --index 0 --partial '"step":8000,"steps":8000,'
+	assert_line --index 1 --partial '"step":12000,"steps":4000,'
+	assert_not_exists "$dir/journal"
+}
