@@ -61,6 +61,7 @@ BATS_TESTS += %D%/50-train.bats
 BATS_TESTS += %D%/55-tf.bats
 BATS_TESTS += %D%/60-exact.bats
 BATS_TESTS += %D%/61-checkpoint.bats
+BATS_TESTS += %D%/62-modes.bats
 BATS_TESTS += %D%/70-local.bats
 BATS_TESTS += %D%/80-examples.bats
 BATS_TESTS += %D%/80-pages.bats

@@ -219,7 +219,9 @@ gather(struct client *c, const struct part *part)
 			return (struct frame){ g, span.count * sizeof(float),
 					       NULL };
 		reserve(c, floats + span.count);
-		memcpy(c->values + floats, g, span.count * sizeof(float));
+		if (span.count > 0)	/* there may be no room as yet */
+			memcpy(c->values + floats, g,
+			       span.count * sizeof(float));
 		floats += span.count;
 	}
 	return (struct frame){ c->values, floats * sizeof(float), NULL };

@@ -42,6 +42,7 @@ struct member {
 	uint64_t cut;		/* an evaluator: that it holds; or WIRE_NONE */
 	bool wants_cut;
 	uint64_t leased;	/* the number of its last lease */
+	bool behind;		/* all others had to wait for it */
 	struct member *next;
 };
 

@@ -187,6 +187,16 @@ queue_lease(struct queue *q, void *worker, size_t most, uint64_t limit,
 	return most;
 }
 
+void *
+queue_held_up(const struct queue *q)
+{
+	const struct step *s = queue_step(q, q->mark);
+
+	return s && s->state == STEP_LEASED && q->returned == 0 &&
+		q->next > q->mark + q->ahead && first_with_steps(q) ?
+		s->worker : NULL;
+}
+
 static void
 forget_order(struct queue *q, const struct order *o)
 {

@@ -29,6 +29,10 @@ void queue_free(struct queue *);
  */
 void queue_bound(struct queue *, uint64_t ahead);
 
+/* Who has the step at the mark, if that alone keeps steps from being leased;
+   else NULL. */
+void *queue_held_up(const struct queue *);
+
 /* Takes what the request holds and empties it. */
 void queue_put(struct queue *, struct request *);
 size_t queue_requests(const struct queue *);	/* that have not ended */

@@ -2,7 +2,7 @@
 
 EXTRA_PROGRAMS += %D%/bare
 
-BENCHES = %D%/startup %D%/steps %D%/memory
+BENCHES = %D%/startup %D%/steps %D%/memory %D%/stragglers
 EXTRA_DIST += $(BENCHES)
 CLEANFILES += %D%/bare
 
