@@ -11,6 +11,7 @@ UNITS += %D%/unit/checkpoint_damage
 UNITS += %D%/unit/clip
 UNITS += %D%/unit/cluster
 UNITS += %D%/unit/cluster_run
+UNITS += %D%/unit/cluster_sync
 UNITS += %D%/unit/coord
 UNITS += %D%/unit/endpoint
 UNITS += %D%/unit/evaluator
