@@ -53,6 +53,7 @@ struct member {
 	bool counting;		/* a split of the ledger: */
 	size_t split;
 	uint64_t count_request;
+	bool behind;		/* all others had to wait for it */
 	struct member *next;
 };
 

@@ -28,6 +28,10 @@ sync_begin(struct coord *c)
 	if (slots > WIRE_SLOTS)
 		slots = WIRE_SLOTS;
 	c->rounds = rounds_new(slots, c->o.backup);
+	/* In every run alike: worker:0 has slot 0. */
+	for (struct member *w = c->member; w; w = w->next)
+		if (worker_leasable(w) && w->index < slots)
+			rounds_own(c->rounds, w->index, w);
 }
 
 /* ---- leases ---- */

@@ -312,7 +312,10 @@ members_free(struct coord *c)
 
 /* ---- leases ---- */
 
-/* The one with the fewest leases, of these who has waited longest, or NULL. */
+/*
+ * The one with the fewest leases, of these who has waited longest, or NULL.
+ * Who is behind gets none ahead: that one would hold everybody up again.
+ */
 static struct member *
 next_worker(const struct coord *c)
 {
@@ -327,6 +330,7 @@ next_worker(const struct coord *c)
 		for (size_t i = 0; i < c->o.in_flight; i++)
 			has += m->lease[i].id != 0;
 		if (has > least || has == c->o.in_flight ||
+		    (m->behind && has > 0) ||
 		    (has == least && best && m->leased >= best->leased))
 			continue;
 		best = m;
@@ -403,6 +407,8 @@ workers_lease(struct coord *c)
 	}
 	while ((w = next_worker(c)) && lease_to(c, w))
 		;
+	if (w && (w = queue_held_up(c->queue)))
+		w->behind = true;
 }
 
 void
@@ -444,6 +450,8 @@ take_result(struct coord *c, struct member *w, const struct message *m,
 		sync_take(c, w, m->request, r, scores, positive);
 		return;
 	}
+	if (r->step != queue_mark(c->queue))
+		w->behind = false;
 	if (step && !r->voided && !failed) {
 		report_step(c, step, r, w->name, scores, positive);
 		totals_add(&c->join, c, r, scores, positive);

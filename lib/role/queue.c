@@ -265,6 +265,16 @@ queue_lease_stream(struct queue *q, void *worker, size_t most,
 		lease_run(q, worker, found, most, limit, l);
 }
 
+void *
+queue_held_up(const struct queue *q)
+{
+	const struct step *s = queue_step(q, q->mark);
+
+	return s && s->state == STEP_LEASED && q->returned == 0 &&
+		q->next > q->mark + q->ahead && first_with_steps(q) ?
+		s->worker : NULL;
+}
+
 static void
 forget_order(struct queue *q, const struct order *o)
 {

@@ -35,6 +35,10 @@ void queue_bound(struct queue *, uint64_t ahead);
 /* Every step has a place in the ledger, which is borrowed. */
 void queue_follow(struct queue *, struct ledger *);
 
+/* Who has the step at the mark, if that alone keeps steps from being leased;
+   else NULL. */
+void *queue_held_up(const struct queue *);
+
 /* Takes what the request holds and empties it. */
 void queue_put(struct queue *, struct request *);
 size_t queue_requests(const struct queue *);	/* that have not ended */

@@ -80,6 +80,12 @@ rounds_slots(const struct rounds *r)
 	return r->slots;
 }
 
+void
+rounds_own(struct rounds *r, size_t slot, void *worker)
+{
+	r->owner[slot] = worker;
+}
+
 bool
 rounds_room(const struct rounds *r)
 {

@@ -30,6 +30,9 @@ void rounds_free(struct rounds *);
 
 size_t rounds_slots(const struct rounds *);
 
+/* This worker is to have that slot, as long as it is there. */
+void rounds_own(struct rounds *, size_t slot, void *worker);
+
 /* Is there room for another one?  Its step is to follow the last one's. */
 bool rounds_room(const struct rounds *);
 void rounds_open(struct rounds *, uint64_t step);

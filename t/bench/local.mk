@@ -32,6 +32,9 @@ BENCHES += %D%/ckpt
 BENCHES += %D%/scaling
 BENCHES += %D%/startup
 BENCHES += %D%/memory
+BENCHES = %D%/startup %D%/steps %D%/memory %D%/stragglers
+EXTRA_DIST += $(BENCHES)
+CLEANFILES += %D%/bare
 
 check_PROGRAMS += $(BENCH_BINARIES)
 CLEANFILES += %D%/results.jsonl %D%/scaling.tsv %D%/scaling.svg

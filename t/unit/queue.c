@@ -392,6 +392,39 @@ any_order(uint64_t seed)
 	return good && h.next == h.asked;
 }
 
+static void
+bounded(void)
+{
+	struct queue *q = queue_new(5);
+
+	queue_bound(q, 2);
+	put(q, REQUEST_TRAIN, NULL, 9);
+	ok(queue_lease(q, w1, 1, ANY, &l) == 1 && l.first == 5);
+	ok(!queue_held_up(q));
+	named(queue_lease(q, w2, 9, ANY, &l) == 2 && l.first == 6 &&
+	      queue_lease(q, w2, 1, ANY, &l) == 0,
+	      "no step is leased further ahead than the bound");
+	named(queue_held_up(q) == w1, "it is known who holds it up");
+	queue_end(q, 6);
+	ok(queue_lease(q, w2, 1, ANY, &l) == 0);
+	queue_return(q, w1);
+	ok(!queue_held_up(q));
+	ok(queue_lease(q, w2, 1, ANY, &l) == 1 && l.first == 5);
+	queue_end(q, 5);
+	ok(queue_lease(q, w1, 9, ANY, &l) == 2 && l.first == 8);
+	queue_free(q);
+
+	q = queue_new(0);
+	queue_bound(q, 0);
+	put(q, REQUEST_TRAIN, NULL, 2);
+	ok(queue_lease(q, w1, 1, ANY, &l) == 1);
+	named(queue_lease(q, w2, 1, ANY, &l) == 0,
+	      "with a bound of 0 one runs at a time");
+	queue_end(q, 0);
+	ok(queue_lease(q, w2, 1, ANY, &l) == 1 && !queue_held_up(q));
+	queue_free(q);
+}
+
 int
 main(void)
 {
@@ -406,6 +439,7 @@ main(void)
 	terms();
 	barriers();
 	full();
+	bounded();
 	for (uint64_t seed = 0; seed < 100; seed++)
 		good = good && any_order(seed);
 	named(good, "Q10 workers come and go in any order: nothing is lost, "

@@ -1,0 +1,300 @@
+# What a step waits for: for nothing, for all but the last few before it, or
+# for a round of slots that come to what one large batch would.
+
+load lib.bash
+
+# members SERVERS WORKERS [WORKER-ARGUMENT...] - start them; %i is a worker's
+# index.  Sets servers, a list of endpoints, and worker, their processes.
+members() {
+	local count=$2 i k
+	servers=""
+	worker=()
+	for ((k = 0; k < $1; k++)); do
+		start ps-serve -d "$PWD/ckpt"
+		servers+=${servers:+,}$endpoint
+	done
+	shift 2
+	for ((i = 0; i < count; i++)); do
+		launch ps-work -c ipc://coord -i "$i" "${@//%i/$i}"
+		worker+=("$pid")
+	done
+}
+
+# coord [OPTION...] - the coordinator of those members.
+coord() {
+	${with:-} ps-coord -b ipc://coord -s "$servers" -m model.ps \
+		--min-workers="${#worker[@]}" --checkpoint=ckpt "$@"
+}
+
+# same DIRECTORY DIRECTORY - checkpoints are, bit for bit.
+same() {
+	run -0 ps-ckpt diff --slots "$1" "$2"
+}
+
+# equal_batches - a model, and records of which a batch of 4 has all.
+equal_batches() {
+	cat >model.ps <<-'M'
+		input  x float[3] columns=a,b,c
+		label  y float
+		hidden = dense x units=4 activation=tanh
+		out    = dense hidden units=1
+		loss   mean_squared_error out
+		optimizer adam learning_rate=0.05
+	M
+	printf '%s\n' a,b,c,y 1,0,.5,2 0,1,.25,-1 .5,.5,1,3 -1,2,0,0 >data.csv
+}
+
+# slots N SIZE - cut the batches of 8 of data.csv, which begins again when it
+# ends, into N of SIZE: slot0.csv and so on have those of 100 steps.
+slots() {
+	local k
+	for ((k = 0; k < $1; k++)); do
+		awk -v k="$k" -v size="$2" 'NR == 1 { head = $0; next }
+			{ record[n++] = $0 }
+			END {
+				print head
+				for (step = 0; step < 100; step++)
+					for (j = 0; j < size; j++) {
+						at = step * 8 + k * size + j
+						print record[at % n]
+					}
+			}' data.csv >"slot$k.csv"
+	done
+}
+
+# exact MODEL OPTIMIZER... - rounds of 4 slots come to what NumPy does in
+# double precision with the concatenated batches, on 1, 2 and 5 servers, and
+# these to the very same.
+exact() {
+	local n
+	exact.py make "$@"
+	slots 4 2
+	rm -rf ckpt-*
+	for n in 1 2 5; do
+		rm -rf ckpt
+		ps-ckpt import -q -m model.ps initial.npz ckpt >/dev/null
+		members "$n" 4 --repeat slot%i.csv
+		echo train 100 | coord -q --mode=sync --replicas=4 -B 2 \
+			--partition=fixed:3 --results=errors
+		mv ckpt "ckpt-$n"
+	done
+	ps-ckpt convert ckpt-1 weights.npz
+	exact.py compare expected.npz weights.npz >off || {
+		cat off
+		fail "$*"
+	}
+	same ckpt-1 ckpt-2
+	same ckpt-1 ckpt-5
+}
+
+need_numpy() {
+	/usr/bin/python3 -c 'import numpy' 2>/dev/null ||
+		skip "/usr/bin/python3 has no numpy to compare with"
+}
+
+@test "sync: slots come to one large batch, on any number of servers" {
+	need_numpy
+	exact mlp "sgd learning_rate=0.1 momentum=0.9"
+	exact tutorial "adam learning_rate=0.01"
+	exact wide "ftrl for=wide/* learning_rate=0.1" \
+		"rmsprop learning_rate=0.01 weight_decay=0.05"
+}
+
+@test "sync: schedules go by rounds, regularizers by examples" {
+	need_numpy
+	exact mlp regular=l1_l2:0.01:0.02 "sgd learning_rate=0.2 \
+		schedule=exponential_decay decay_steps=30 decay_rate=0.5"
+}
+
+@test "sync: a result is a step's, whoever did its slots" {
+	equal_batches
+	members 2 3 --repeat data.csv
+	printf '%s\n' 'train 5' join >requests
+	coord -B 4 --mode=sync -o results requests
+	run -0 sed -E 's/"(loss|seconds)":[0-9.e-]+/"\1":.../g' results
+	local i
+	for i in 0 1 2 3 4; do
+		assert_line --index "$i" "{\"op\":\"train\",\"step\":$i,\
+\"slots\":3,\"examples\":12,\"loss\":...,\"metrics\":{},\"staleness\":0,\
+\"seconds\":...}"
+	done
+	assert_line --index 5 --partial '"steps":5,"examples":60,"loss":...,'
+	assert_line --index 5 --partial ',"metrics":{},"staleness":[5],'
+	run -0 ls ckpt
+	assert_output ckpt-00000005
+}
+
+# begin_run OPTION... - in the background; its results are on descriptor 5.
+begin_run() {
+	exec 5< <(with=exec coord "$@" 2>coord.log 3>&-)
+}
+
+# until_step N - read results until that step's.
+until_step() {
+	local line
+	while read -r -t 60 line <&5; do
+		[[ $line != *"\"step\":$1,"* ]] || return 0
+	done
+	fail "no step $1: $(cat coord.log)"
+}
+
+# whole STEPS - what these come to when nothing happens.
+whole() {
+	rm -rf ckpt whole
+	members 2 3 --repeat data.csv
+	echo "train $1" | coord -B 4 --mode=sync --replicas=3 --results=errors
+	mv ckpt whole
+}
+
+@test "sync: a worker that is killed changes nothing" {
+	equal_batches
+	whole 600
+	members 2 3 --repeat data.csv
+	echo 'train 600' >requests
+	begin_run -B 4 --mode=sync --replicas=3 requests
+	until_step 50
+	kill -KILL "${worker[1]}"
+	until_step 300
+	kill -KILL "${worker[0]}"
+	until_step 599
+	cat <&5
+	grep -q 'worker:0 is gone' coord.log
+	grep -q 'worker:1 is gone' coord.log
+	same whole ckpt
+}
+
+@test "sync: a backup does the slot of a worker that has stopped" {
+	equal_batches
+	whole 600
+	members 2 4 --repeat data.csv
+	echo 'train 600' >requests
+	begin_run -B 4 --mode=sync --backup=1 --lease=200s requests
+	until_step 50
+	kill -STOP "${worker[1]}"
+	until_step 599
+	kill -CONT "${worker[1]}"
+	cat <&5
+	run -0 cat coord.log
+	refute_output
+	same whole ckpt
+}
+
+@test "sync: a checkpoint is at the end of a round, and training goes on" {
+	equal_batches
+	whole 40
+	members 2 3 --repeat data.csv
+	echo 'train 20' | coord -B 4 --mode=sync --replicas=3 --every=7 \
+		--results=errors
+	run -0 ls ckpt
+	assert_output $'ckpt-00000007\nckpt-00000014\nckpt-00000020'
+	members 1 2 --repeat data.csv
+	printf 'train 10\neval\nsave\ntrain 10\n' | coord -B 4 --mode=sync \
+		--replicas=3 --in-flight=1 --results=errors
+	same whole ckpt
+}
+
+@test "sync: a slot's own error voids the step, once" {
+	equal_batches
+	cp data.csv fine.csv
+	members 2 1 --repeat fine.csv
+	sed '4s/.*/.5,.5,oops,3/' data.csv >bad.csv
+	cat fine.csv >twice.csv
+	tail -n +2 bad.csv >>twice.csv
+	launch ps-work -c ipc://coord -i 1 twice.csv
+	worker+=("$pid")
+	printf '%s\n' 'train 5' join 'train 2' >requests
+	run -65 --separate-stderr coord -B 4 --mode=sync --keep-going requests
+	# It is found when the record is read, perhaps a round ahead.
+	[[ ${lines[0]} != *slots* ]] || lines=("${lines[@]:1}")
+	assert_line --index 0 --partial 'twice.csv:8: '
+	assert_line --index 1 --partial ',"cancelled":true}'
+	assert_line --index 2 --partial '"op":"join","step":2,'
+	assert_line --index 3 --partial '"step":2,"slots":2,"examples":8,'
+	assert_line --index 4 --partial '"step":3,"slots":2,"examples":8,'
+	assert_equal "${#lines[@]}" 5
+}
+
+@test "sync: asked to stop, it ends the rounds that it has begun" {
+	equal_batches
+	members 2 2 --repeat data.csv
+	yes train | head -n 100000 >requests
+	begin_run -B 4 --mode=sync requests
+	until_step 20
+	kill -TERM $!
+	cat <&5 >rest
+	wait $!
+	run -0 ls ckpt
+	assert_output "ckpt-$(printf %08d $((21 + $(grep -c slots rest))))"
+}
+
+@test "sync: variables of mode async wait for nobody" {
+	need_numpy
+	exact.py make tutorial "adam learning_rate=0.01"
+	cp model.ps plain.ps
+	printf '%s\n' 'mode sync for=emb/none*' >wrong.ps
+	cat plain.ps wrong.ps >model.ps
+	run -78 ps-coord --plan -s 1 -m model.ps
+	assert_output --partial 'for=emb/none* matches no variable'
+	echo 'mode async for=emb/*' | cat plain.ps - >model.ps
+	run -0 ps-coord --plan -s 1 -m plain.ps
+	assert_output --partial ' 1 parts;'
+	run -0 ps-coord --plan -s 1 -m model.ps
+	assert_output --partial ' 2 parts;'
+	# With one slot there is nobody to wait for.
+	for how in --mode=async "--mode=sync --replicas=1"; do
+		rm -rf ckpt
+		members 2 1 --repeat data.csv
+		echo train 50 | coord -B 8 $how --results=errors
+		[ -e whole ] || mv ckpt whole
+	done
+	same whole ckpt
+	# With several it is applied once for each.
+	members 2 3 --repeat data.csv
+	rm -rf ckpt
+	printf 'train 40\njoin\n' | coord -B 8 --mode=sync --results=errors \
+		>results
+	grep -q '"steps":40,"examples":960,' results
+	run -0 ps-ckpt show ckpt
+	assert_line --partial $'emb/embeddings\t[11, 4]\t1 shard\t120 updates'
+	assert_line --partial $'prob/bias\t[1]\t1 shard\t40 updates'
+}
+
+@test "ssp: no step begins before those that it waits for have ended" {
+	equal_batches
+	local n
+	for n in 0 3; do
+		rm -rf ckpt
+		members 2 4 --repeat data.csv
+		printf 'train 400\njoin\n' | coord -B 4 --mode=ssp:$n >results
+		run -0 awk -F'[:,]' -v n=$n '/"train"/ {
+			for (i = 1; i < NF; i++) {
+				if ($i == "\"step\"")
+					step = $(i + 1)
+				if ($i == "\"staleness\"")
+					stale = $(i + 1)
+			}
+			if (step - n > mark + 0)
+				print "step", step, "before", mark
+			ended[step] = 1
+			while (mark + 0 in ended)
+				mark++
+			if (stale > 2 * n)
+				print "step", step, "met", stale
+			count++
+		}
+		END { print count }' results
+		assert_output 400
+		run -0 grep -o '"staleness":\[[0-9,]*\]' results
+		[ "$n" != 0 ] || assert_output '"staleness":[400]'
+	done
+}
+
+@test "modes that make no sense are refused" {
+	run -64 ps-coord --mode=ssp -m model.ps -s 1
+	assert_line --partial "--mode: 'ssp' is not async, ssp:N or sync"
+	run -64 ps-coord --mode=ssp:x -m model.ps -s 1
+	run -64 ps-coord --replicas=2 -m model.ps -s 1
+	assert_line --partial '--replicas needs --mode=sync'
+	run -64 ps-coord --mode=ssp:3 --backup=2 -m model.ps -s 1
+	assert_line --partial '--backup needs --mode=sync'
+}
