@@ -154,6 +154,30 @@ pass() {
 	assert_output " 16384 5"
 }
 
+@test "a run that is stopped goes on where it was, and misses nothing" {
+	data
+	begin -m visit.ps -B 8 -d 'part-*' --shuffle --checkpoint=ckpt \
+		--pack=2 --every=150
+	worker
+	worker
+	echo epoch learning_rate=8 >&7
+	pass 100
+	kill -TERM "$coord"
+	cat <&8 >rest
+	wait "$coord"
+	exec 7>&-
+	run -0 local_run 3 -m visit.ps -B 8 -d 'part-*' --shuffle --pack=2 \
+		--checkpoint=ckpt <<<$'epoch 2 learning_rate=8'
+	refute_output --partial missed
+	assert_line --partial '"epoch":0,'
+	assert_line --partial '"epoch":1,'
+	run -0 visits
+	assert_output " 16384 2"
+	run -0 --separate-stderr local_run 1 -m visit.ps -B 16 -d 'part-*' \
+		--checkpoint=ckpt <<<'train 1'
+	assert_regex "$stderr" "begin with epoch 0, not where ckpt-0000"
+}
+
 # steps - what each step has read, as a number, in order.
 steps() {
 	local x='([0-9.e+]+)'
