@@ -222,8 +222,8 @@ bad_table() {
 
 @test "a request line that is no request" {
 	local cases=(
-	"trian 5" "'trian' is no request (train, eval, join, save, stop, a\
- bare id or a JSON object)"
+	"trian 5" "'trian' is no request (train, epoch, eval, join, save,\
+ stop, a bare id or a JSON object)"
 	'{"op":"fly"}' "\"op\" is 'fly', which is no request"
 	'{"op":' "not JSON: unexpected token near end of file"
 	"join now" "'now' behind join"

@@ -56,14 +56,15 @@ local_run() {
 
 # lines of totals without what differs from run to run.
 told() {
-	sed -E 's/,"loss":[^}]*\},"seconds":[0-9.e-]+//'
+	sed -E 's/,"loss":[^}]*\},"seconds":[0-9.e-]+//
+		s/.*"epoch"://'
 }
 
 @test "an epoch visits every record once, of files of any kind" {
 	data
 	run -0 local_run 3 -m visit.ps -d 'part-*' --split=4k \
 		--checkpoint=ckpt --partition=fixed:2 <<<epoch
-	assert_output --partial '"epoch":0,"step":512,"steps":512,"examples":16384,'
+	assert_output --partial '"step":512,"steps":512,"examples":16384,'
 	assert_output --partial ',"records":16384}'
 	refute_output --partial missed
 	run -0 visits
@@ -90,10 +91,10 @@ told() {
 		<<<$'train 12\nepoch\ntrain 512\njoin\ntrain 500\nepoch 2'
 	run -0 told <<<"$output"
 	assert_output - <<-'END'
-		{"op":"epoch","epoch":0,"step":512,"steps":512,"examples":16384,"records":16384}
+		0,"step":512,"steps":512,"examples":16384,"records":16384}
 		{"op":"join","step":1024,"steps":1024,"examples":32768}
-		{"op":"epoch","epoch":2,"step":1536,"steps":512,"examples":16384,"records":16384}
-		{"op":"epoch","epoch":3,"step":2048,"steps":512,"examples":16384,"records":16384}
+		2,"step":1536,"steps":512,"examples":16384,"records":16384}
+		3,"step":2048,"steps":512,"examples":16384,"records":16384}
 	END
 }
 
@@ -113,14 +114,14 @@ begin() {
 }
 
 worker() {
-	launch ps-work -c "ipc://$PWD/c" "$@" 7>&- 8<&-
+	launch ps-work -c "ipc://$PWD/c" 7>&- 8<&-
 }
 
-# pass LINES - of results; the last one is in $line.
+# pass LINES - of results.
 pass() {
-	local n
+	local n _
 	for ((n = 0; n < $1; n++)); do
-		read -r -t 20 line <&8 || fail "no answer: $(cat coord.log)"
+		read -r -t 20 _ <&8 || fail "no answer: $(cat coord.log)"
 	done
 }
 
@@ -153,9 +154,34 @@ pass() {
 	assert_output " 16384 5"
 }
 
+@test "a run that is stopped goes on where it was, and misses nothing" {
+	data
+	begin -m visit.ps -B 8 -d 'part-*' --shuffle --checkpoint=ckpt \
+		--pack=2 --every=150
+	worker
+	worker
+	echo epoch learning_rate=8 >&7
+	pass 100
+	kill -TERM "$coord"
+	cat <&8 >rest
+	wait "$coord"
+	exec 7>&-
+	run -0 local_run 3 -m visit.ps -B 8 -d 'part-*' --shuffle --pack=2 \
+		--checkpoint=ckpt <<<$'epoch 2 learning_rate=8'
+	refute_output --partial missed
+	assert_line --partial '"epoch":0,'
+	assert_line --partial '"epoch":1,'
+	run -0 visits
+	assert_output " 16384 2"
+	run -0 --separate-stderr local_run 1 -m visit.ps -B 16 -d 'part-*' \
+		--checkpoint=ckpt <<<'train 1'
+	assert_regex "$stderr" "begin with epoch 0, not where ckpt-0000"
+}
+
 # steps - what each step has read, as a number, in order.
 steps() {
-	sed -nE 's/.*"step":([0-9]+),"epoch":([0-9]+).*_error":([0-9.e+]+)\}.*/\1 \2 \3/p' |
+	local x='([0-9.e+]+)'
+	sed -nE "s/.*\"step\":$x,\"epoch\":$x.*_error\":$x\}.*/\1 \2 \3/p" |
 		sort -n
 }
 
@@ -202,6 +228,19 @@ steps() {
 	assert_line --partial '"op":"eval","step":157,"examples":10000,'
 }
 
+@test "a cluster of nodes, with one command line, has data, too" {
+	records 0 319 >data.csv
+	export TF_CONFIG='{"cluster":{"chief":["ipc://c"],"ps":["ipc://s"],
+		"worker":["ipc://w0","ipc://w1"]}}'
+	start ps-node -t ps:0 --chief -m visit.ps -d data.csv
+	for i in 0 1; do
+		launch ps-node -t "worker:$i" --chief -m visit.ps -d data.csv
+	done
+	run -0 ps-node -t chief:0 --chief -m visit.ps -d data.csv \
+		--results=errors <<<epoch
+	assert_output --partial '"steps":10,"examples":320,'
+}
+
 @test "real data in several splits, compressed or not" {
 	need_data a9a.svm
 	gzip -c "$data/a9a.svm" >a9a.svm.gz
@@ -223,7 +262,9 @@ steps() {
 	(records 0 99; echo x,1; records 101 199 | tail -n +2) >data.csv
 	run -65 --separate-stderr local_run 2 -m visit.ps -d data.csv \
 		--split=500 <<<epoch
-	assert_output --regexp '"op":"train","step":[0-9],"worker":"worker:[01]","error":"data.csv:102: record: '\''x'\''.*'$'\n''.*"op":"epoch","steps":[0-9],"cancelled":true'
+	assert_line --regexp \
+		'"op":"train".*"error":"data.csv:102: record: .x. is not'
+	assert_line --regexp '"op":"epoch","steps":[0-9],"cancelled":true'
 }
 
 @test "data that cannot be counted end the run" {
@@ -231,9 +272,11 @@ steps() {
 	for size in 64Mi 500; do
 		run -65 --separate-stderr local_run 2 -m visit.ps -d data.csv \
 			--split=$size <<<$'epoch\njoin'
-		assert_output --regexp '^\{"op":"data","worker":"worker:[01]","error":"data.csv:102: 1 field instead of 2"\}
-.*"op":"epoch","cancelled":true\}
-.*"op":"join","cancelled":true\}$'
+		why="data.csv:102: 1 field instead of 2"
+		assert_line --index 0 --regexp \
+			"^.\"op\":\"data\",\"worker\":.*,\"error\":\"$why\"}"
+		assert_line --index 1 '{"op":"epoch","cancelled":true}'
+		assert_line --index 2 '{"op":"join","cancelled":true}'
 	done
 	echo record,far >none.csv
 	run -66 --separate-stderr local_run 1 -m visit.ps -d none.csv <<<epoch
@@ -248,41 +291,54 @@ bad() {
 }
 
 @test "what makes no sense is refused at once" {
-	bad 64 "pipe:cat x: the coordinator's data are read more than once, and by the workers: they must be files" -d 'pipe:cat x'
-	bad 64 "-: the coordinator's data are read more than once, and by the workers: they must be files" -d -
+	local why try
+	why="the coordinator's data are read more than once, and by the"
+	why="$why workers: they must be files"
+	bad 64 "pipe:cat x: $why" -d 'pipe:cat x'
+	bad 64 "-: $why" -d -
 	bad 66 "none.svm: No such file or directory" -d none.svm
 	bad 66 "none*: no file fits it" -d 'none*'
 	bad 66 ".: it is no plain file" -d .
-	bad 64 "-F: there is no format 'xml'; try 'ps-coord --help'" -F xml -d x
+	try="; try 'ps-coord --help'"
+	bad 64 "-F: there is no format 'xml'$try" -F xml -d x
+	why="-F, --no-header, --shuffle and --split are for data, and none are"
 	for option in -Fcsv --no-header --shuffle --split=1k; do
-		bad 64 "-F, --no-header, --shuffle and --split are for data, and none are given: say -d; try 'ps-coord --help'" $option
+		bad 64 "$why given: say -d$try" $option
 	done
 	run -64 --separate-stderr ps-work -c ipc://nowhere --repeat
-	assert_equal "${stderr_lines[0]}" "ps-work: --repeat, --shard and --shuffle are for inputs, and none is named; try 'ps-work --help'"
+	why="--repeat, --shard and --shuffle are for inputs, and none is named"
+	assert_equal "${stderr_lines[0]}" \
+		"ps-work: $why; try 'ps-work --help'"
 }
 
 @test "requests that the data do not allow" {
 	records 0 99 >data.csv
 	run -65 --separate-stderr local_run 1 -m visit.ps -d data.csv \
 		<<<'train 2 batch=8'
-	assert_output '{"op":"request","error":"request 1: batch=8: with data of ps-coord (-d) all steps are of one size, --batch"}'
+	assert_output --partial '"op":"request","error":"request 1: batch=8: '
+	assert_output --partial ' (-d) all steps are of one size, --batch"}'
 	run -65 --separate-stderr ps-local -q -- data.csv -- \
 		ps-coord -m visit.ps <<<epoch
-	assert_output '{"op":"request","error":"request 1: epoch: workers read inputs of their own and know no common pass; say train N, or give ps-coord the data (-d)"}'
+	assert_output --partial '"op":"request","error":"request 1: epoch: '
+	assert_output --partial 'say train N, or give ps-coord the data (-d)"}'
 }
 
 @test "inputs are named by the coordinator or by the workers" {
 	records 0 99 >data.csv
 	begin -m visit.ps -d data.csv
 	run -64 --separate-stderr ps-work -c "ipc://$PWD/c" data.csv
-	assert_equal "$stderr" "ps-work: inputs are named here, but the coordinator ipc://$PWD/c has data of its own for all workers (ps-coord -d): name them there or here"
+	local why="inputs are named here, but the coordinator ipc://$PWD/c"
+	why="$why has data of its own for all workers (ps-coord -d)"
+	assert_equal "$stderr" "ps-work: $why: name them there or here"
 	exec 7>&-
 	cat <&8
 	wait "$coord"
 	rm requests results
 	begin -m visit.ps
 	run -64 --separate-stderr ps-work -c "ipc://$PWD/c"
-	assert_equal "$stderr" "ps-work: no input: name files, - or pipe:COMMAND here, or data for all workers at the coordinator (ps-coord -d)"
+	why="no input: name files, - or pipe:COMMAND here, or data for all"
+	assert_equal "$stderr" \
+		"ps-work: $why workers at the coordinator (ps-coord -d)"
 	exec 7>&-
 	cat <&8
 	wait "$coord"

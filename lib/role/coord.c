@@ -393,6 +393,7 @@ freeze(struct coord *c)
 	if (!c->cut_for) {
 		c->save_again = false;
 		c->tried_step = c->cut_step;
+		data_position(c, c->cut_ledger);
 		plan_save(c);
 	}
 	m = cut_message(c, MESSAGE_FREEZE);
@@ -487,6 +488,7 @@ fill_job(struct coord *c, const struct ask *saved, uint64_t now)
 		snprintf(job->info.run + 2 * i, 3, "%02x", c->plan.run[i]);
 	job->info.seed = c->plan.seed;
 	job->info.final = c->final;
+	memcpy(job->info.ledger, c->cut_ledger, sizeof(job->info.ledger));
 	job->info.examples = c->o.restored.examples + c->all.examples;
 	job->info.seconds = c->trained_before +
 		(double)(now - c->run_began_ms) / 1000;

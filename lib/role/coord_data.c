@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,6 +88,41 @@ count_whole(struct coord *c, size_t split)
 	ledger_whole(c->o.ledger, split);
 }
 
+void
+data_position(const struct coord *c, char text[CHECKPOINT_LEDGER])
+{
+	struct pack p = { 0 };
+
+	*text = '\0';
+	if (!c->o.ledger || !ledger_ready(c->o.ledger))
+		return;
+	ledger_write_position(c->o.ledger, &p);
+	for (size_t i = 0; 2 * p.size < CHECKPOINT_LEDGER && i < p.size; i++)
+		snprintf(text + 2 * i, 3, "%02x", p.data[i]);
+	pack_release(&p);
+}
+
+/* Go on where the checkpoint that was loaded had come to, if it is so. */
+static void
+go_on(struct coord *c)
+{
+	const char *text = c->o.restored.ledger;
+	unsigned char bytes[CHECKPOINT_LEDGER / 2];
+	const size_t size = strlen(text) / 2;
+	unsigned byte = 0;
+	struct fail why;
+
+	if (!*c->o.restore || size == 0)
+		return;
+	for (size_t i = 0; i < size; i++) {
+		sscanf(text + 2 * i, "%2x", &byte);
+		bytes[i] = (unsigned char)byte;
+	}
+	if (ledger_read_position(c->o.ledger, bytes, size, &why) < 0)
+		report_warning(c, "the data begin with epoch 0, not where %s "
+			       "was: %s", c->o.restore, why.text);
+}
+
 /* The first request cannot be, and so none can. */
 static void
 no_data(struct coord *c, const struct fail *why, const char *worker,
@@ -126,6 +162,8 @@ data_counted(struct coord *c, struct member *w, const struct message *m,
 	free(place);
 	if (got < 0)
 		no_data(c, &why, NULL, now);
+	else if (ledger_ready(c->o.ledger))
+		go_on(c);
 	return 0;
 }
 
@@ -229,6 +267,7 @@ data_done(struct coord *c, const struct step *step, const struct result *r,
 	if (!c->o.ledger)
 		return;
 	epoch = ledger_epoch(c->o.ledger, step->place);
+	ledger_visit(c->o.ledger, step->place, r->examples);
 	if (epoch > c->epoch_number || !c->epoch_open)
 		open_epoch(c, epoch, now);
 	if (epoch == c->epoch_number)

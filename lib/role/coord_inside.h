@@ -121,6 +121,7 @@ struct coord {
 	bool final;		/* the last one has been begun */
 	uint64_t saved_step;	/* of the last one; WIRE_NONE: none yet */
 	uint64_t tried_step, saved_ms;	/* of the last try */
+	char cut_ledger[CHECKPOINT_LEDGER];	/* as the cut has it */
 	uint64_t next_save;	/* no step at or over it is begun before it
 				   is saved */
 	bool job_waiting;
@@ -314,6 +315,8 @@ void data_done(struct coord *, const struct step *, const struct result *,
 	       uint64_t now_ms);
 /* An epoch is at the front of the queue: 1: it is behind us. */
 int data_epoch(struct coord *, const struct request *, uint64_t now_ms);
+/* Where the ledger is, for a checkpoint: "" if there is no saying. */
+void data_position(const struct coord *, char text[CHECKPOINT_LEDGER]);
 /* Can the ledger do that? */
 int data_check(const struct coord *, const struct request *, struct fail *);
 /* ---- coord_standby.c ---- */

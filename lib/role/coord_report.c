@@ -177,11 +177,12 @@ add_totals(struct coord *c, const struct totals *t, uint64_t now)
 	line_number(out, (double)(now - t->began_ms) / 1000);
 }
 
-/* Of those that were visited and those that were not there is no other. */
+/* Totals are of this run, visited the records were by those before, too. */
 void
 report_epoch(struct coord *c, const char *id, uint64_t now)
 {
 	const uint64_t records = ledger_records(c->o.ledger);
+	const uint64_t visited = ledger_visited(c->o.ledger, c->epoch_number);
 	struct text *out = &c->output;
 
 	if (c->o.results == RESULTS_NONE)
@@ -191,9 +192,9 @@ report_epoch(struct coord *c, const char *id, uint64_t now)
 		 (unsigned long long)c->epoch_number);
 	add_totals(c, &c->epoch, now);
 	text_add(out, ",\"records\":%llu", (unsigned long long)records);
-	if (c->epoch.examples < records)
-		text_add(out, ",\"missed\":%llu", (unsigned long long)
-			 (records - c->epoch.examples));
+	if (visited < records)
+		text_add(out, ",\"missed\":%llu",
+			 (unsigned long long)(records - visited));
 	text_add(out, "}\n");
 }
 

@@ -45,6 +45,7 @@ struct ledger {
 	uint64_t next;		/* place */
 	uint64_t *returned;	/* ascending */
 	size_t returns, returns_room;
+	uint64_t visited_epoch, visited;	/* records, of the newest */
 };
 
 struct ledger *
@@ -567,6 +568,25 @@ ledger_left(const struct ledger *l)
 	return left;
 }
 
+void
+ledger_visit(struct ledger *l, uint64_t place, uint64_t records)
+{
+	const uint64_t epoch = ledger_epoch(l, place);
+
+	if (epoch > l->visited_epoch) {
+		l->visited_epoch = epoch;
+		l->visited = 0;
+	}
+	if (epoch == l->visited_epoch)
+		l->visited += records;
+}
+
+uint64_t
+ledger_visited(const struct ledger *l, uint64_t epoch)
+{
+	return epoch == l->visited_epoch ? l->visited : 0;
+}
+
 /* ---- as bytes ---- */
 
 void
@@ -654,7 +674,7 @@ ledger_read_counts(struct ledger *l, const void *data, size_t size,
 void
 ledger_write_position(const struct ledger *l, struct pack *p)
 {
-	pack_array(p, 11 + 3 * l->sinces + l->returns);
+	pack_array(p, 13 + 3 * l->sinces + l->returns);
 	pack_uint(p, l->o.seed);
 	pack_uint(p, l->o.batch);
 	pack_uint(p, l->o.slots);
@@ -664,6 +684,8 @@ ledger_write_position(const struct ledger *l, struct pack *p)
 	pack_uint(p, l->records);
 	pack_uint(p, l->next);
 	pack_uint(p, l->begun);
+	pack_uint(p, l->visited_epoch);
+	pack_uint(p, l->visited);
 	pack_uint(p, l->sinces);
 	for (size_t i = 0; i < l->sinces; i++) {
 		pack_uint(p, l->since[i].epoch);
@@ -713,11 +735,13 @@ ledger_read_position(struct ledger *l, const void *data, size_t size,
 			    "--replicas have to stay");
 	l->next = unpack_uint(&u);
 	l->begun = unpack_uint(&u);
+	l->visited_epoch = unpack_uint(&u);
+	l->visited = unpack_uint(&u);
 	read_since(l, &u, unpack_uint(&u));
 	l->returns = 0;
 	for (uint64_t left = unpack_uint(&u); left > 0 && !u.bad; left--)
 		ledger_return(l, unpack_uint(&u));
-	if (!unpack_ok(&u) || count != 11 + 3 * l->sinces + l->returns)
+	if (!unpack_ok(&u) || count != 13 + 3 * l->sinces + l->returns)
 		return fail(f, FAIL_DATA, "a malformed position of the "
 			    "ledger");
 	return 0;

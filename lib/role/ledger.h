@@ -103,6 +103,10 @@ void ledger_return(struct ledger *, uint64_t place);
 uint64_t ledger_now(const struct ledger *);
 uint64_t ledger_left(const struct ledger *);
 
+/* A step has read so many; how many have been read of the newest epoch. */
+void ledger_visit(struct ledger *, uint64_t place, uint64_t records);
+uint64_t ledger_visited(const struct ledger *, uint64_t epoch);
+
 /*
  * What was counted, and how far it is, each as bytes.  Reading them back is
  * FAIL_CONFIG if they are of other inputs or options.

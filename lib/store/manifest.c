@@ -292,6 +292,8 @@ manifest_write(const struct manifest *m, const struct manifest_member *member,
 	set(o, "seconds", json_real(isfinite(info->seconds) ?
 				    info->seconds : 0));
 	set(o, "time", json_string(info->time));
+	if (*info->ledger)
+		set(o, "ledger", json_string(info->ledger));
 	set(o, "parts", parts);
 	set(o, "variables", variables_json(member, members));
 	set(o, "model", model);
@@ -584,24 +586,25 @@ read_parts(struct manifest *m, json_t *list, struct fail *f)
 static int
 read_info(struct manifest *m, json_t *o, struct fail *f)
 {
-	const char *name, *run, *seed, *time;
+	const char *name, *run, *seed, *time, *ledger = "";
 	struct checkpoint_info *info = &m->info;
 	json_int_t step, examples;
 	json_error_t error;
 	int final;
 
 	if (json_unpack_ex(o, &error, 0, "{s:s, s:I, s:b, s:s, s:s, s:I, "
-			   "s:F, s:s}", "name", &name, "step", &step, "final",
-			   &final, "run", &run, "seed", &seed, "examples",
-			   &examples, "seconds", &info->seconds, "time",
-			   &time) < 0)
+			   "s:F, s:s, s?s}", "name", &name, "step", &step,
+			   "final", &final, "run", &run, "seed", &seed,
+			   "examples", &examples, "seconds", &info->seconds,
+			   "time", &time, "ledger", &ledger) < 0)
 		return misfit(&error, f);
 	if (step < 0 || examples < 0 || has_hidden(o) ||
 	    !text_uint(seed, &info->seed) ||
 	    !copy_text(info->run, sizeof(info->run), run) ||
-	    !copy_text(info->time, sizeof(info->time), time))
-		return fail(f, FAIL_DATA, "step, seed, run or time makes no "
-			    "sense");
+	    !copy_text(info->time, sizeof(info->time), time) ||
+	    !copy_text(info->ledger, sizeof(info->ledger), ledger))
+		return fail(f, FAIL_DATA, "step, seed, run, time or ledger "
+			    "makes no sense");
 	m->name = mem_text(name);
 	info->step = (uint64_t)step;
 	info->examples = (uint64_t)examples;

@@ -214,6 +214,26 @@ test_bad(void)
 	text_release(&none);
 }
 
+/* A span may be a peer's word. */
+static void
+test_denied(void)
+{
+	struct span p = part("pipe:touch ran", 0, WHOLE);
+
+	ok(!span_open(&p, &how, &in, 1, &label, &why) &&
+	   why.kind == FAIL_DENIED && access("ran", F_OK) != 0);
+	p = part("-", 0, WHOLE);
+	ok(!span_open(&p, &how, &in, 1, &label, &why) &&
+	   why.kind == FAIL_DENIED);
+	p = part("/dev/zero", 0, WHOLE);
+	ok(!span_open(&p, &how, &in, 1, &label, &why) &&
+	   strcmp(why.text, "/dev/zero: it is no plain file") == 0);
+	p = part("x-idx3-ubyte", 0, WHOLE);
+	p.label = p.file;
+	ok(!span_open(&p, &how, &in, 1, &label, &why) &&
+	   why.kind == FAIL_NOINPUT);
+}
+
 static bool
 cut_fails(const char *input, enum fail_kind kind, const char *text)
 {
@@ -264,6 +284,7 @@ main(void)
 	test_quotes();
 	test_count();
 	test_bad();
+	test_denied();
 	test_inputs();
 	files_end();
 	free(in.name);
