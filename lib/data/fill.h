@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 /*
- * Text of size bytes and a NUL, as value number at.  Blanks around a number do
+ * Text of size bytes, a NUL and NUMBER_SLACK more, as value number at.  Blanks around a number do
  * not matter; a missing number does.  For a sparse input the text is "id" or
  * "id:weight", ids from 0.
  */
