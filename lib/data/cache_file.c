@@ -61,7 +61,7 @@ add_ids(struct text *to, const struct feature *x, size_t n)
 {
 	uint32_t few[256];
 
-	if (!narrow(x)) {
+	if (n > 0 && !narrow(x)) {
 		text_add_bytes(to, x->id, n * sizeof(*x->id));
 		return;
 	}
@@ -98,7 +98,7 @@ add_feature(struct text *to, const struct feature *x, size_t examples)
 	if (x->input->kind != INPUT_SPARSE)
 		return;
 	add_number(to, x->weight != NULL);
-	if (x->weight)
+	if (x->weight && n > 0)
 		text_add_bytes(to, x->weight, n * sizeof(*x->weight));
 }
 
@@ -222,13 +222,15 @@ read_ids(struct feature *x, size_t n, struct rest *r)
 
 	if (!p)
 		return false;
+	if (n == 0)
+		return true;
 	id = feature_ids(x, 0, n);
 	if (narrow(x))
-		return n == 0 || widen(p, n, id) < x->input->rows;
+		return widen(p, n, id) < x->input->rows;
 	memcpy(id, p, n * item);
 	for (size_t i = 0; i < n; i++)
 		largest = id[i] > largest ? id[i] : largest;
-	return n == 0 || largest < x->input->rows;
+	return largest < x->input->rows;
 }
 
 static bool

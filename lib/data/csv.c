@@ -2,7 +2,9 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "data/digits.h"
 #include "data/fill.h"
+#include "data/number.h"
 #include "data/lines.h"
 
 #include <stdio.h>
@@ -18,6 +20,7 @@ struct field {
 struct feed {
 	const struct input *input;
 	size_t *column, count, room;
+	bool numbers;		/* floats, each a column */
 };
 
 /*
@@ -107,10 +110,19 @@ static void
 split_plain(struct csv *c, size_t *at)
 {
 	const struct lines *l = &c->lines;
+	const uint64_t separators = (unsigned char)c->separator * DIGITS_EACH;
 	const size_t start = *at;
+	unsigned n = 8;
 
-	while (*at < l->size && l->text[*at] != c->separator)
-		++*at;
+	/* Eight characters at a time; behind the line there is slack. */
+	for (; *at < l->size && n == 8; *at += n) {
+		const uint64_t other = digits_load(l->text + *at) ^
+				       '0' * DIGITS_EACH ^ separators;
+
+		n = digits_before(digits_zero(other));
+	}
+	if (*at > l->size)
+		*at = l->size;
 	add_field(c, start, *at);
 }
 
@@ -251,6 +263,8 @@ plan(const struct csv *c, struct feed *feed, const struct input *in,
      const struct feed *apart, struct fail *f)
 {
 	feed->input = in;
+	feed->numbers = in->kind == INPUT_FLOAT && !in->binary &&
+			!in->ragged && !in->separator;
 	if (in->column_count == 0 &&
 	    add_columns(c, feed, in->name, true, apart, f) != 0)
 		return -1;
@@ -388,6 +402,23 @@ fill_fields(const struct csv *c, const struct feed *feed, struct feature *to,
 	return 0;
 }
 
+/*
+ * Columns of plain numbers, one for each value; false if there is anything
+ * else about them, which fill_fields() is to find out.
+ */
+static bool
+fill_numbers(const struct csv *c, const struct feed *feed, float *value)
+{
+	for (size_t i = 0; i < feed->count; i++) {
+		const struct field *field = &c->field[feed->column[i]];
+
+		if (!number_short(c->lines.text + field->start, field->size,
+				  &value[i]))
+			return false;
+	}
+	return true;
+}
+
 static int
 fill(const struct csv *c, const struct feed *feed, struct feature *to,
      size_t example, struct fail *f)
@@ -396,6 +427,9 @@ fill(const struct csv *c, const struct feed *feed, struct feature *to,
 	const size_t at = width ? example * width : to->offset[example];
 	size_t count = 0;
 
+	if (feed->numbers &&
+	    fill_numbers(c, feed, feature_values(to, at, width)))
+		return 0;
 	if (fill_fields(c, feed, to, at, &count, f) != 0)
 		return -1;
 	if (width == 0)

@@ -32,6 +32,22 @@ digits_not(uint64_t word)
 	return ((low + 0x76 * DIGITS_EACH) | word) & 0x80 * DIGITS_EACH;
 }
 
+/* The top bit of every byte that is 0, and of no other. */
+static inline uint64_t
+digits_zero(uint64_t word)
+{
+	const uint64_t low = 0x7f * DIGITS_EACH;
+
+	return ~(((word & low) + low) | word | low);
+}
+
+/* How many of eight characters stand before the first that is marked. */
+static inline unsigned
+digits_before(uint64_t marks)
+{
+	return marks ? (unsigned)__builtin_ctzll(marks) / 8 : 8;
+}
+
 /* Are all bytes of both words digits? */
 static inline bool
 digits_all(uint64_t a, uint64_t b)

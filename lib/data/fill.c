@@ -41,8 +41,11 @@ skip_blanks(const char *p)
 static int
 read_float(const char *text, size_t size, float *x, struct fail *f)
 {
-	const char *start = skip_blanks(text), *end;
+	const char *start, *end;
 
+	if (number_short(text, size, x))
+		return 0;
+	start = skip_blanks(text);
 	if (start == text + size)
 		return fail(f, FAIL_DATA, "the number is missing");
 	end = number_float(start, x);

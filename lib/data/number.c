@@ -1,5 +1,7 @@
 #include "data/number.h"
 
+#include "data/digits.h"
+
 #include <float.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -115,6 +117,37 @@ number_float(const char *text, float *value)
 	if (end && !quick(&d, value))
 		*value = strtof(text, NULL);
 	return end;
+}
+
+bool
+number_short(const char *text, size_t size, float *value)
+{
+	const bool negative = size > 0 && *text == '-';
+	uint64_t word, point, below;
+	unsigned places = 0;
+
+	text += negative;
+	size -= negative;
+	if (size == 0 || size > 8)
+		return false;
+	word = digits_load(text) << (64 - 8 * size);
+	point = digits_not(word);
+	if (point) {
+		/* The one that is no digit must be a point; close the gap. */
+		below = (point >> 7) - 1;
+		if ((point & (point - 1)) != 0 || size == 1 ||
+		    (word & point / 0x80 * 0xff) !=
+		    point / 0x80 * ('.' ^ '0'))
+			return false;
+		places = (unsigned)__builtin_clzll(point) / 8;
+		word = (word & below) << 8 |
+		       (word & ~(below | point / 0x80 * 0xff));
+	}
+	/* Rounded once: with a point, there are 7 digits at most. */
+	*value = (float)(int32_t)digits_value(word) / (float)power[places];
+	if (negative)
+		*value = -*value;
+	return true;
 }
 
 const char *

@@ -7,10 +7,20 @@
 #ifndef PS_NUMBER_H
 #define PS_NUMBER_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* [+-] digits [. digits] [e [+-] digits]; infinite if too large. */
 const char *number_float(const char *text, float *);
+
+/*
+ * The same for the most common numbers: all of the size characters are digits
+ * but for a "-" before and a point, and there are 8 at most beside the "-".
+ * false: it is not such a number.  NUMBER_SLACK bytes behind can be read.
+ */
+#define NUMBER_SLACK	8
+bool number_short(const char *text, size_t size, float *);
 
 /* Digits only; UINT64_MAX if too large. */
 const char *number_uint(const char *text, uint64_t *);

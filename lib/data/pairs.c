@@ -16,27 +16,20 @@ struct layout {
 	unsigned places;	/* digits behind it; 0: there is no point */
 };
 
-/* How many of eight characters come before the first that is marked. */
-static unsigned
-before(uint64_t marks)
-{
-	return marks ? (unsigned)__builtin_ctzll(marks) / 8 : 8;
-}
-
 /* How is the pair at p written?  false: not plainly. */
 static bool
 look(const char *p, struct layout *l)
 {
-	l->id = before(digits_not(digits_load(p)));
+	l->id = digits_before(digits_not(digits_load(p)));
 	if (l->id == 0 || p[l->id] != ':')
 		return false;
 	p += l->id + 1;
 	p += *p == '-';
-	l->point = l->value = before(digits_not(digits_load(p)));
+	l->point = l->value = digits_before(digits_not(digits_load(p)));
 	l->places = 0;
 	if (p[l->value] == '.') {
 		p += l->value + 1;
-		l->places = before(digits_not(digits_load(p)));
+		l->places = digits_before(digits_not(digits_load(p)));
 		l->value += 1 + l->places;
 	}
 	return l->value <= 8 && l->point + l->places > 0;

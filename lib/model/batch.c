@@ -69,6 +69,8 @@ append(struct feature *to, size_t examples, const struct feature *from,
 		n = from->offset[i + 1] - first;
 		feature_set_offset(to, examples + 1, at + n);
 	}
+	if (n == 0)
+		return;		/* and perhaps there is no array */
 	if (to->input->kind == INPUT_FLOAT)
 		memcpy(feature_values(to, at, n), from->value + first,
 		       n * sizeof(*to->value));

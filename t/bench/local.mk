@@ -15,6 +15,9 @@ BENCH_BINARIES += %D%/loop
 BENCH_BINARIES += %D%/small
 BENCH_BINARIES += %D%/sparse
 BENCH_BINARIES += %D%/wire
+EXTRA_PROGRAMS += %D%/bare
+EXTRA_PROGRAMS += %D%/cache
+EXTRA_PROGRAMS += %D%/parse
 
 BENCHES =
 BENCHES += %D%/wire
@@ -58,6 +61,16 @@ EXTRA_DIST += %D%/table
 EXTRA_DIST += %D%/tensorflow_cluster.py
 EXTRA_DIST += %D%/widedeep
 EXTRA_DIST += %D%/widedeep.py
+CLEANFILES += %D%/cache
+CLEANFILES += %D%/parse
+EXTRA_DIST += %D%/text.h
+
+bench: all %D%/bare %D%/cache %D%/parse
+	@PATH="$(abs_top_builddir)/bin:$(abs_top_srcdir)/bin:$$PATH"; \
+	BUILD="$(abs_top_builddir)"; \
+	OPENBLAS_NUM_THREADS=1; export PATH BUILD OPENBLAS_NUM_THREADS; \
+	for bench in $(BENCHES); do $(srcdir)/$$bench || exit; done; \
+	%D%/parse && %D%/cache
 
 RUN_BENCHES = \
 	PATH="$(abs_top_builddir)/bin:$(abs_top_srcdir)/bin:$$PATH" \

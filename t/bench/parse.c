@@ -9,73 +9,19 @@
  * median of five rounds of each, in megabytes a CPU second; a JSON line for
  * each comparison.
  */
-#include "base/rng.h"
 #include "data/reader.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <fcntl.h>
-#include <time.h>
-#include <unistd.h>
+#include "text.h"
 
-#define FEATURES	1000000
-#define PAIRS		30	/* of a row */
+#include <fcntl.h>
+#include <string.h>
+
 #define COLUMNS		20	/* of CSV */
-#define ROUNDS		5
 #define BATCH		512
 #define BLOCK		(256 << 10)
+#define CPU		CLOCK_PROCESS_CPUTIME_ID
 
-static char file[4096];
 static float sink[64 * PAIRS];	/* so that no loop is dropped as useless */
-
-static void
-check(int good)
-{
-	if (good)
-		return;
-	perror("parse");
-	exit(1);
-}
-
-static int
-by_number(const void *a, const void *b)
-{
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Ascending ids, each once; the text is as long with any of them. */
-static void
-write_pairs(FILE *out, struct rng *rng, const char *format, double low)
-{
-	uint32_t id[PAIRS];
-
-	for (size_t i = 0; i < PAIRS; i++)
-		id[i] = (uint32_t)rng_below(rng, FEATURES - PAIRS);
-	qsort(id, PAIRS, sizeof(*id), by_number);
-	for (uint32_t i = 0; i < PAIRS; i++) {
-		fprintf(out, " %u:", id[i] + i + 1);
-		fprintf(out, format, low + (1 - low) *
-			(double)rng_below(rng, 1 << 30) * 0x1p-30);
-	}
-}
-
-static void
-write_svmlight(size_t rows, const char *format, double low)
-{
-	struct rng rng = { .seed = 1 };
-	FILE *out = fopen(file, "w");
-
-	check(out != NULL);
-	for (size_t i = 0; i < rows; i++) {
-		fputs(rng_below(&rng, 2) ? "+1" : "-1", out);
-		write_pairs(out, &rng, format, low);
-		fputc('\n', out);
-	}
-	check(fclose(out) == 0);
-}
 
 static void
 write_csv(size_t rows, const char *format, double low)
@@ -184,33 +130,6 @@ memchr_loop(void)
 
 /* ---- rounds ---- */
 
-static double
-seconds(void (*work)(void))
-{
-	struct timespec from, to;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
-	work();
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
-	return (double)(to.tv_sec - from.tv_sec) +
-	       (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
-}
-
-static int
-by_size(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double
-median(double *x)
-{
-	qsort(x, ROUNDS, sizeof(*x), by_size);
-	return x[ROUNDS / 2];
-}
-
 static void
 print(const char *what, const char *against, double ours_rate,
       double their_rate, double target)
@@ -234,9 +153,9 @@ compare(const char *what)
 	mb = (double)ftell(f) * 1e-6;
 	fclose(f);
 	for (int i = 0; i < ROUNDS; i++) {
-		limit[i] = seconds(memchr_loop);
-		mine[i] = seconds(ours);
-		theirs[i] = seconds(strtof_loop);
+		limit[i] = seconds(memchr_loop, CPU);
+		mine[i] = seconds(ours, CPU);
+		theirs[i] = seconds(strtof_loop, CPU);
 	}
 
 	const double rate = mb / median(mine);
@@ -249,16 +168,10 @@ int
 main(int argc, char **argv)
 {
 	const size_t rows = argc > 1 ? strtoul(argv[1], NULL, 10) : 250000;
-	const char *dir = getenv("TMPDIR");
 	char name[] = "x", y[] = "y", pattern[] = "x*";
 	char *columns[] = { pattern };
 
-	snprintf(file, sizeof(file), "%s/parse.XXXXXX", dir ? dir : "/tmp");
-
-	const int fd = mkstemp(file);
-
-	check(fd >= 0);
-	close(fd);
+	make_file();
 	label = (struct input){ .name = y, .binary = true };
 
 	format = "svmlight";

@@ -71,6 +71,30 @@ same_as_strtof(const char *text)
 	return false;
 }
 
+/* Those that are short, and no others, are taken, and right. */
+static bool
+short_same(const char *text)
+{
+	const size_t size = strlen(text);
+	char room[80 + NUMBER_SLACK];
+	char *end;
+	float mine = 0, theirs;
+
+	strcpy(room, text);
+	theirs = strtof(room, &end);
+
+	const size_t bare = size - (*text == '-');
+	const bool is_short = bare > 0 && bare <= 8 && end == room + size &&
+			      !strpbrk(text, "+eExXnNiI ");
+
+	if (number_short(room, size, &mine) == is_short &&
+	    (!is_short || memcmp(&mine, &theirs, sizeof(mine)) == 0))
+		return true;
+	printf("# short '%s': %.9g, not %.9g\n", text, (double)mine,
+	       (double)theirs);
+	return false;
+}
+
 static bool
 many(void (*make)(char *), size_t count)
 {
@@ -79,7 +103,73 @@ many(void (*make)(char *), size_t count)
 
 	for (size_t i = 0; i < count; i++) {
 		make(text);
-		right += same_as_strtof(text);
+		right += same_as_strtof(text) && short_same(text);
+	}
+	return right == count;
+}
+
+/* Any float at all, as it is commonly printed, and as it is printed to be
+   read again. */
+static void
+bits_text(char text[80])
+{
+	const uint32_t bits = (uint32_t)rng_below(&rng, (uint64_t)1 << 32);
+	float x;
+
+	memcpy(&x, &bits, sizeof(x));
+	if (!isfinite(x))
+		x = 0;
+	snprintf(text, 80, below(2) ? "%.9g" : "%.17g", (double)x);
+}
+
+/* The same of those that are nearly nothing, or nearly too large. */
+static void
+edge_text(char text[80])
+{
+	const uint32_t bits = (uint32_t)(below(2) ? below(0x1000000) :
+					 0x7f000000 + below(0x800000));
+	float x;
+
+	memcpy(&x, &bits, sizeof(x));
+	snprintf(text, 80, "%.*e", below(2) ? 8 : 20,
+		 (double)x * (below(2) ? 1 : 1.9));
+}
+
+/* A few digits and a point, as in most files. */
+static void
+short_text(char text[80])
+{
+	const size_t digits = 1 + below(9);
+	const size_t point = below(digits + 2);
+	size_t n = 0;
+
+	if (below(3) == 0)
+		text[n++] = '-';
+	for (size_t i = 0; i < digits; i++) {
+		if (i == point)
+			text[n++] = '.';
+		text[n++] = (char)('0' + below(10));
+	}
+	text[n] = '\0';
+}
+
+/* The same with a character that may be out of place. */
+static void
+odd_text(char text[80])
+{
+	short_text(text);
+	text[below(strlen(text))] = " +-./:e\xb1"[below(8)];
+}
+
+static bool
+many_short(void (*make)(char *), size_t count)
+{
+	char text[80];
+	size_t right = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		make(text);
+		right += short_same(text);
 	}
 	return right == count;
 }
@@ -100,6 +190,10 @@ main(void)
 
 	ok(many(random_text, 200000));
 	ok(many(middle_text, 100000));
+	ok(many(bits_text, 200000));
+	ok(many(edge_text, 100000));
+	ok(many(short_text, 200000));
+	ok(many_short(odd_text, 200000));
 	ok(same_as_strtof("1e22") && same_as_strtof("1e23") &&
 	   same_as_strtof("999999999999999e22") && same_as_strtof("1e-45") &&
 	   same_as_strtof("7e-46") && same_as_strtof("-0") &&

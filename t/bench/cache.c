@@ -1,0 +1,93 @@
+/*
+ * cache - reading an input again out of its cache, beside reading its text.
+ *
+ *	cache [ROWS]
+ *
+ * Passes over the same svmlight file in one thread and in turn: of the text,
+ * with no cache; of the text while the cache is made; of the cache.  The
+ * medians of five rounds, in examples a second of the clock; "making" is the
+ * ratio of the first two.
+ */
+#include "data/reader.h"
+
+#include "text.h"
+
+#include <dirent.h>
+#include <string.h>
+
+#define BATCH	512
+
+static struct input in, label;
+static const char *folder;	/* of the caches, or NULL */
+
+static void
+read_all(void)
+{
+	const struct reader_options o = { .cache = folder };
+	char *const files[] = { file };
+	struct fail f;
+	struct batch b;
+	struct reader *r = reader_open(files, 1, &o, &in, 1, &label, &f);
+	int got = r ? 1 : -1;
+
+	batch_begin(&b, &in, 1, &label);
+	while (got > 0)
+		got = reader_next(r, BATCH, &b, &f);
+	if (got < 0)
+		fprintf(stderr, "cache: %s\n", f.text);
+	check(got == 0);
+	batch_release(&b);
+	reader_close(r);
+}
+
+static void
+remove_caches(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	check(d != NULL);
+	while ((e = readdir(d)))
+		unlinkat(dirfd(d), e->d_name, 0);
+	closedir(d);
+}
+
+int
+main(int argc, char **argv)
+{
+	const size_t rows = argc > 1 ? strtoul(argv[1], NULL, 10) : 250000;
+	double text[ROUNDS], made[ROUNDS], kept[ROUNDS], cpu[2][ROUNDS];
+	char name[] = "x", y[] = "y", dir[sizeof(file) + 8];
+
+	make_file();
+	snprintf(dir, sizeof(dir), "%s.XXXXXX", file);
+	check(mkdtemp(dir) != NULL);
+	label = (struct input){ .name = y, .binary = true };
+	in = (struct input){ .name = name, .kind = INPUT_SPARSE,
+			     .rows = FEATURES };
+	write_svmlight(rows, "%.3f", 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		remove_caches(dir);
+		folder = NULL;
+		text[i] = seconds(read_all, CLOCK_MONOTONIC);
+		cpu[0][i] = seconds(read_all, CLOCK_PROCESS_CPUTIME_ID);
+		folder = dir;
+		made[i] = seconds(read_all, CLOCK_MONOTONIC);
+		kept[i] = seconds(read_all, CLOCK_MONOTONIC);
+		cpu[1][i] = seconds(read_all, CLOCK_PROCESS_CPUTIME_ID);
+	}
+
+	const double first = median(text), second = median(kept);
+	const double ratio_cpu = median(cpu[0]) / median(cpu[1]);
+
+	printf("{\"bench\":\"cache\",\"figure\":%.0f,\"unit\":"
+	       "\"examples/s\",\"against\":\"first epoch\","
+	       "\"against_figure\":%.0f,\"ratio\":%.2f,\"target\":2.5,"
+	       "\"cpu_ratio\":%.2f,\"making\":%.2f}\n",
+	       (double)rows / second, (double)rows / first, first / second,
+	       ratio_cpu, median(made) / first);
+	remove_caches(dir);
+	rmdir(dir);
+	unlink(file);
+	return 0;
+}
