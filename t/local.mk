@@ -33,6 +33,7 @@ UNITS += %D%/unit/plan
 UNITS += %D%/unit/prefetch
 UNITS += %D%/unit/queue
 UNITS += %D%/unit/reader
+UNITS += %D%/unit/record
 UNITS += %D%/unit/request
 UNITS += %D%/unit/result
 UNITS += %D%/unit/schedule

@@ -12,7 +12,7 @@
 struct server_peer {
 	uint64_t peer;
 	bool up, welcome;
-	uint64_t life;			/* 0: not heard of yet */
+	char *endpoint;			/* where it was dialled */
 	uint64_t heard, waiting_since;
 	size_t first, count;		/* its parts of the plan */
 	size_t next;			/* the first one not sent yet */
@@ -38,6 +38,19 @@ struct client {
 	size_t value_room;
 };
 
+static int
+dial(struct client *c, size_t i, uint64_t now, struct fail *f)
+{
+	struct server_peer *s = &c->server[i];
+
+	s->up = s->welcome = false;
+	s->waiting_since = now;
+	s->endpoint = mem_text(c->plan->endpoint[i]);
+	if (outbox_dial(c->outbox, s->endpoint, &s->peer, f) < 0)
+		return fail_at(f, "server %zu", i);
+	return 0;
+}
+
 struct client *
 client_new(const struct plan *plan, const struct model *model,
 	   enum role role, uint64_t life, struct outbox *outbox,
@@ -61,15 +74,11 @@ client_new(const struct plan *plan, const struct model *model,
 		if (s->count++ == 0)
 			s->first = i;
 	}
-	for (size_t i = 0; i < plan->servers; i++) {
-		c->server[i].waiting_since = now;
-		if (outbox_dial(outbox, plan->endpoint[i],
-				&c->server[i].peer, f) < 0) {
-			fail_at(f, "server %zu", i);
+	for (size_t i = 0; i < plan->servers; i++)
+		if (dial(c, i, now, f) < 0) {
 			client_free(c);
 			return NULL;
 		}
-	}
 	return c;
 }
 
@@ -85,6 +94,7 @@ client_free(struct client *c)
 			outbox_send(c->outbox, c->server[i].peer, &bye);
 		if (c->server[i].peer)
 			outbox_hang_up(c->outbox, c->server[i].peer);
+		free(c->server[i].endpoint);
 	}
 	pack_release(&c->push_keys);
 	pack_release(&c->pull_keys);
@@ -225,6 +235,16 @@ gather(struct client *c, const struct part *part)
 	return (struct frame){ c->values, floats * sizeof(float), NULL };
 }
 
+/* Is the step pushed to this part? */
+static bool
+pushes(const struct client *c, size_t n)
+{
+	const struct exchange *x = &c->exchange;
+
+	return x->push && (x->server == WIRE_NONE ||
+			   x->server == c->plan->part[n].server);
+}
+
 static void
 fill_push(struct client *c, size_t n, struct message *m)
 {
@@ -250,10 +270,11 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 {
 	const struct exchange *x = &c->exchange;
 	const struct part *part = &c->plan->part[n];
+	const bool push = pushes(c, n);
 	struct message m = { .kind = MESSAGE_PULL };
 
 	m.request = c->generation * c->plan->parts + n;
-	if (x->push) {
+	if (push) {
 		fill_push(c, n, &m);
 	} else {
 		m.pull.run = plan_run(c->plan);
@@ -268,7 +289,7 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 						      c->pull_keys.size,
 						      NULL };
 	}
-	if (x->push)
+	if (push)
 		m.frame[m.frames++] = gather(c, part);
 	outbox_send(c->outbox, s->peer, &m);	/* lost: sent again when up */
 }
@@ -276,11 +297,12 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 static void
 send_more(struct client *c, struct server_peer *s)
 {
-	while (s->welcome && s->under_way < CREDIT &&
-	       s->next < s->first + s->count) {
-		send_part(c, s, s->next++);
-		s->under_way++;
-	}
+	for (; s->welcome && s->under_way < CREDIT &&
+	     s->next < s->first + s->count; s->next++)
+		if (!c->answered[s->next]) {
+			send_part(c, s, s->next);
+			s->under_way++;
+		}
 }
 
 void
@@ -289,8 +311,11 @@ client_exchange(struct client *c, const struct exchange *x, uint64_t now)
 	c->exchange = *x;
 	c->exchanged = (struct exchanged){ 0 };
 	c->generation++;
-	c->left = c->plan->parts;
-	memset(c->answered, 0, c->plan->parts * sizeof(*c->answered));
+	c->left = 0;
+	for (size_t n = 0; n < c->plan->parts; n++) {
+		c->answered[n] = !x->pull && !pushes(c, n);
+		c->left += !c->answered[n];
+	}
 	for (size_t i = 0; i < c->plan->servers; i++) {
 		struct server_peer *s = &c->server[i];
 
@@ -303,22 +328,29 @@ client_exchange(struct client *c, const struct exchange *x, uint64_t now)
 
 /* ---- what servers say ---- */
 
-void
-client_up(struct client *c, uint64_t peer, uint64_t now)
+static void
+greet(struct client *c, const struct server_peer *s)
 {
-	struct server_peer *s = find_server(c, peer);
 	struct message m = { .kind = MESSAGE_HELLO };
 
-	s->up = true;
-	s->welcome = false;
-	s->heard = now;
 	m.hello.version = WIRE_VERSION;
 	m.hello.role = c->role;
 	m.hello.index = WIRE_NONE;
 	m.hello.life = c->life;
 	m.hello.term = c->plan->term;
 	m.blob = (struct frame){ c->plan->run, PLAN_RUN, NULL };
-	outbox_send(c->outbox, peer, &m);
+	outbox_send(c->outbox, s->peer, &m);
+}
+
+void
+client_up(struct client *c, uint64_t peer, uint64_t now)
+{
+	struct server_peer *s = find_server(c, peer);
+
+	s->up = true;
+	s->welcome = false;
+	s->heard = now;
+	greet(c, s);
 }
 
 void
@@ -354,12 +386,30 @@ welcome(struct client *c, struct server_peer *s, const struct message *m,
 	if (m->welcome.role != ROLE_SERVER || m->welcome.index != i)
 		return fail(f, FAIL_PROTOCOL, "server %zu (%s) is not that "
 			    "server", i, c->plan->endpoint[i]);
-	if (s->life && s->life != m->welcome.life)
-		return fail(f, FAIL_PEER, "server %zu (%s) restarted and has "
-			    "lost its variables", i, c->plan->endpoint[i]);
-	s->life = m->welcome.life;
 	s->welcome = true;
 	send_again(c, s);
+	return 0;
+}
+
+int
+client_renew(struct client *c, uint64_t now, struct fail *f)
+{
+	c->left = 0;
+	c->generation++;
+	for (size_t i = 0; i < c->plan->servers; i++) {
+		struct server_peer *s = &c->server[i];
+
+		s->under_way = 0;
+		s->waiting_since = now;
+		if (strcmp(s->endpoint, c->plan->endpoint[i]) != 0) {
+			outbox_hang_up(c->outbox, s->peer);
+			free(s->endpoint);
+			if (dial(c, i, now, f) < 0)
+				return -1;
+		} else if (s->up && !s->welcome) {
+			greet(c, s);
+		}
+	}
 	return 0;
 }
 
@@ -415,10 +465,8 @@ take_values(struct client *c, struct server_peer *s, const struct message *m,
 		return 0;	/* a late answer */
 	if (m->values.outcome == OUTCOME_STALE ||
 	    m->values.outcome == OUTCOME_WRONG_PLAN)
-		return fail(f, FAIL_AGAIN, "server %zu (%s) has another plan",
-			    (size_t)(s - c->server),
-			    c->plan->endpoint[s - c->server]);
-	if (c->exchange.push)
+		return 0;	/* a newer PLAN is on its way to us */
+	if (pushes(c, n))
 		count_outcome(c, m);
 	if (c->exchange.pull && m->frames != 1)
 		return fail(f, FAIL_PROTOCOL, "no values in the answer");
@@ -449,6 +497,9 @@ client_hear(struct client *c, uint64_t peer, const struct message *m,
 	case MESSAGE_REFUSED:
 		if (m->request != 0 && !s->welcome)
 			return 0;	/* it overtook HELLO: sent again */
+		if (m->refused.status == FAIL_AGAIN &&
+		    (c->left == 0 || c->exchange.cut == WIRE_NONE))
+			return 0;	/* it has lost the run: as STALE */
 		message_text(m, text, sizeof(text));
 		return fail(f, message_status(m->refused.status),
 			    "server %zu (%s): %s", (size_t)(s - c->server),

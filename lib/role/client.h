@@ -6,6 +6,10 @@
  * compute has worked out, pulling what another needs, or both in one message.
  * Parts that get lost with a connection are sent again: servers apply a step
  * to a part once, however often it comes.
+ *
+ * A server that has another term than ours, or has lost its variables, lets
+ * the exchange wait: the coordinator will send a newer PLAN, which
+ * client_renew() takes, or will end the run.
  */
 #ifndef PS_CLIENT_H
 #define PS_CLIENT_H
@@ -22,6 +26,13 @@ struct client *client_new(const struct plan *, const struct model *,
 			  uint64_t now_ms, struct fail *);
 void client_free(struct client *);	/* says BYE and hangs up */
 
+/*
+ * The plan, which was borrowed, has a newer term, and maybe other endpoints.
+ * The exchange under way is forgotten; servers whose endpoint changed are
+ * dialled, and greeted anew who has not let us in.
+ */
+int client_renew(struct client *, uint64_t now_ms, struct fail *);
+
 /* Is this peer one of the servers? */
 bool client_knows(const struct client *, uint64_t peer);
 
@@ -37,6 +48,7 @@ struct exchange {
 	float learning_rate;		/* 0: the schedules' */
 	struct compute *pull;		/* NULL: only push */
 	uint64_t cut;			/* pull from this cut; WIRE_NONE */
+	uint64_t server;		/* push to this one; WIRE_NONE: all */
 };
 
 /* What became of the push: counted in parts. */
@@ -53,7 +65,7 @@ const struct exchanged *client_exchanged(const struct client *);
 
 /*
  * A server said something.  -1: the run cannot go on like this (a server
- * restarted, or refuses what we say); the failure names it.
+ * refuses what we say); the failure names it.
  */
 int client_hear(struct client *, uint64_t peer, const struct message *,
 		uint64_t now_ms, struct fail *);

@@ -13,7 +13,6 @@
 #define MARK_STEPS	1024		/* steps between two marks */
 #define MARK_MS		200		/* or this long */
 #define PROBE_MS	250
-#define PATIENCE_MS	1000		/* with a connection that broke */
 #define STOP_MS		5000		/* for members to leave */
 #define DRAIN_MS	8000		/* to come to an end when asked to */
 #define DRAINED_MS	9000		/* ... all of it */
@@ -81,7 +80,8 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	free(place);
 	plan_write_model(&c->model_frame, source);
 	c->queue = queue_new(*o->restore ? o->restored.step : 0);
-	c->mark_sent = c->mark_told = c->tried_step = queue_mark(c->queue);
+	c->mark_told = c->tried_step = queue_mark(c->queue);
+	recover_init(c);
 	if (c->metrics > RESULT_METRICS) {
 		fail(f, FAIL_CONFIG, "a model has at most %d metrics",
 		     RESULT_METRICS);
@@ -103,6 +103,7 @@ coord_free(struct coord *c)
 		return;
 	members_free(c);
 	fleet_free(c->fleet);
+	recover_release(c);
 	queue_free(c->queue);
 	pack_release(&c->plan_frame);
 	pack_release(&c->model_frame);
@@ -230,6 +231,9 @@ coord_void(struct coord *c)
 static void
 voided(struct coord *c)
 {
+	for (uint64_t s = queue_mark(c->queue); s < queue_next(c->queue); s++)
+		if (queue_step(c->queue, s))
+			history_void(&c->history, s, 1);
 	c->cancelling = false;
 	if (c->failing) {
 		report_failed_step(c);
@@ -237,6 +241,57 @@ voided(struct coord *c)
 	}
 	c->failing = false;
 	queue_cancel(c->queue, report_cancelled, c);
+}
+
+static void
+ask_aside(struct coord *c, uint64_t step)
+{
+	struct message m = { .kind = MESSAGE_VOID };
+
+	c->setting_aside = true;
+	c->aside = step;
+	m.voided.run = coord_run(c);
+	m.voided.term = c->plan.term;
+	m.voided.first = step;
+	m.voided.count = 1;
+	fleet_ask(c->fleet, &m);
+}
+
+static void
+end_aside(struct coord *c)
+{
+	const struct step *s = queue_step(c->queue, c->aside);
+	struct fail why;
+
+	c->setting_aside = false;
+	if (!s || c->cancelling)
+		return;		/* it was given up with all others */
+	fail(&why, FAIL_DATA, "set aside: %llu workers died under it",
+	     (unsigned long long)s->deaths);
+	report_error(c, queue_id(c->queue, c->aside), "train", c->aside,
+		     c->aside_worker, why.text);
+	history_void(&c->history, c->aside, 1);
+	queue_end(c->queue, c->aside);
+	if (c->status == 0) {
+		c->status = FAIL_DATA;
+		fail_at(&why, "step %llu", (unsigned long long)c->aside);
+		c->failure = why;
+	}
+	/* More than one may have been found meanwhile. */
+	for (uint64_t i = queue_mark(c->queue); i < queue_next(c->queue); i++)
+		if ((s = queue_step(c->queue, i)) &&
+		    s->state == STEP_SET_ASIDE) {
+			ask_aside(c, i);
+			return;
+		}
+}
+
+void
+coord_set_aside(struct coord *c, uint64_t step, const char *worker)
+{
+	snprintf(c->aside_worker, sizeof(c->aside_worker), "%s", worker);
+	if (!c->setting_aside && c->phase == PHASE_RUN)
+		ask_aside(c, step);
 }
 
 /* ---- cuts and checkpoints ---- */
@@ -270,7 +325,7 @@ checkpoint_due(const struct coord *c, uint64_t now)
 
 	if (!c->o.checkpoint)
 		return false;
-	return c->save_wanted || mark >= c->next_save ||
+	return c->save_wanted || c->save_again || mark >= c->next_save ||
 		(c->o.every_ms && mark > c->tried_step &&
 		 now - c->saved_ms >= c->o.every_ms);
 }
@@ -302,6 +357,7 @@ freeze(struct coord *c)
 	c->cut = ++c->cuts;
 	c->cut_step = queue_mark(c->queue);
 	if (!c->cut_for) {
+		c->save_again = false;
 		c->tried_step = c->cut_step;
 		plan_save(c);
 	}
@@ -340,6 +396,16 @@ give_cut(struct coord *c)
 	outbox_send(c->outbox, e->peer, &m);
 }
 
+/* The newest checkpoint: what a server that is lost will go back to. */
+static void
+take_base(struct coord *c, const char *name)
+{
+	snprintf(c->base.name, sizeof(c->base.name), "%s", name);
+	c->base.step = c->cut_step;
+	if (c->phase == PHASE_RUN && recover_idle(c))
+		history_forget(&c->history, c->cut_step);
+}
+
 /* A checkpoint came to its end; why it failed, or NULL. */
 static void
 end_checkpoint(struct coord *c, const struct fail *why, uint64_t now)
@@ -352,6 +418,7 @@ end_checkpoint(struct coord *c, const struct fail *why, uint64_t now)
 	checkpoint_name(c->cut_step, name);
 	if (!why) {
 		c->saved_step = c->cut_step;
+		take_base(c, name);
 		if (r)
 			report_saved(c, r->id, name, c->cut_step);
 	} else {
@@ -436,7 +503,7 @@ advance_cut(struct coord *c, uint64_t now)
 		if (due || c->cut_for)
 			c->cut_state = CUT_DRAIN;
 	}
-	if (c->cut_state == CUT_DRAIN && !c->cancelling &&
+	if (c->cut_state == CUT_DRAIN && !c->cancelling && recover_idle(c) &&
 	    queue_mark(c->queue) == queue_next(c->queue))
 		freeze(c);
 }
@@ -444,51 +511,28 @@ advance_cut(struct coord *c, uint64_t now)
 /* ---- servers ---- */
 
 static void
-ask_plan(struct coord *c)
-{
-	struct message m = { .kind = MESSAGE_PLAN };
-
-	/* Some endpoints are known only now that all are there. */
-	for (size_t i = 0; i < c->plan.servers; i++) {
-		free(c->plan.endpoint[i]);
-		c->plan.endpoint[i] = mem_text(fleet_endpoint(c->fleet, i));
-	}
-	pack_reset(&c->plan_frame);
-	plan_write(&c->plan_frame, &c->plan);
-	m.plan.term = c->plan.term;
-	m.plan.plan = c->plan.number;
-	m.plan.seed = c->plan.seed;
-	m.plan.step = queue_mark(c->queue);
-	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
-	m.frames = 2;
-	m.frame[0] = (struct frame){ c->model_frame.data,
-				     c->model_frame.size, NULL };
-	m.frame[1] = (struct frame){ c->plan_frame.data, c->plan_frame.size,
-				     NULL };
-	fleet_ask(c->fleet, &m);
-	c->phase = PHASE_PLAN;
-}
-
-static void
-ask_load(struct coord *c)
-{
-	struct message m = cut_message(c, MESSAGE_LOAD);
-
-	m.cut.cut = WIRE_NONE;
-	m.blob = (struct frame){ c->o.restore, strlen(c->o.restore), NULL };
-	fleet_ask(c->fleet, &m);
-	c->phase = PHASE_LOAD;
-}
-
-static void
 begin_run(struct coord *c, uint64_t now)
 {
-	c->phase = PHASE_RUN;
-	c->run_began_ms = c->saved_ms = c->helped_ms = now;
+	c->begun = true;
+	c->run_began_ms = c->saved_ms = now;
 	c->tried_step = queue_mark(c->queue);
 	plan_save(c);
 	totals_reset(&c->join, now);
 	totals_reset(&c->all, now);
+}
+
+/* The servers hold what they are to hold: now the workers. */
+static void
+go_on(struct coord *c, uint64_t now)
+{
+	recover_end(c, now);
+	if (!c->begun)
+		begin_run(c, now);
+	c->helped_ms = now;
+	if (c->cancelling)	/* the new term keeps those steps out */
+		voided(c);
+	if (c->setting_aside)
+		end_aside(c);
 	workers_say_plan(c);
 }
 
@@ -529,19 +573,21 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 	}
 	switch (kind) {
 	case MESSAGE_PLAN:
-		if (*c->o.restore)
-			ask_load(c);
-		else
-			begin_run(c, now);
+		if (!recover_ask_load(c))
+			go_on(c, now);
 		break;
 	case MESSAGE_LOAD:
-		begin_run(c, now);
+		go_on(c, now);
 		break;
 	case MESSAGE_MARK:
-		c->mark_told = ask->message.mark.step;
+		c->mark_told = recover_told(c);
 		break;
 	case MESSAGE_VOID:
-		voided(c);
+		if (c->setting_aside && ask->message.voided.count == 1 &&
+		    ask->message.voided.first == c->aside)
+			end_aside(c);
+		else
+			voided(c);
 		break;
 	case MESSAGE_FREEZE:
 		if (c->cut_for)
@@ -564,17 +610,25 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 static void
 tell_mark(struct coord *c, uint64_t now)
 {
-	const uint64_t mark = queue_mark(c->queue);
 	struct message m = { .kind = MESSAGE_MARK };
+	uint64_t moved = 0;
 
-	if (mark == c->mark_sent || fleet_asking(c->fleet, MESSAGE_MARK) ||
-	    (mark - c->mark_sent < MARK_STEPS &&
-	     now - c->mark_ms < MARK_MS))
+	if (c->phase != PHASE_RUN || fleet_asking(c->fleet, MESSAGE_MARK))
+		return;
+	for (size_t i = 0; i < c->o.servers; i++) {
+		const uint64_t mark = recover_mark(c, i);
+		const uint64_t told = fleet_mark(c->fleet, i);
+
+		if (mark > told && mark - told > moved)
+			moved = mark - told;
+	}
+	if (moved == 0 || (moved < MARK_STEPS && now - c->mark_ms < MARK_MS))
 		return;
 	c->mark_ms = now;
+	for (size_t i = 0; i < c->o.servers; i++)
+		fleet_set_mark(c->fleet, i, recover_mark(c, i));
 	m.mark.run = coord_run(c);
 	m.mark.term = c->plan.term;
-	m.mark.step = c->mark_sent = mark;
 	fleet_ask(c->fleet, &m);
 }
 
@@ -713,6 +767,8 @@ work_waiting(const struct coord *c)
 {
 	const struct request *r = queue_barrier(c->queue);
 
+	if (!recover_idle(c))
+		return REQUEST_TRAIN;
 	if (queue_idle(c->queue) || c->cancelling)
 		return REQUEST_NONE;
 	if (!r)
@@ -742,7 +798,10 @@ check_workers(struct coord *c, uint64_t now)
 		     "again)", (unsigned long long)c->all.steps,
 		     (unsigned long long)queue_waiting(c->queue));
 		report_error(c, NULL, "train", WIRE_NONE, NULL, why.text);
-		wind_up(c, &why);
+		if (recover_idle(c))
+			wind_up(c, &why);
+		else	/* what a server lacks nobody can give it */
+			coord_fail(c, &why, now);
 	} else if (now - c->helped_ms >= c->o.timeout_ms) {
 		if (present == 0)
 			fail(&why, FAIL_PEER, "no worker within %g s, %llu "
@@ -798,7 +857,8 @@ check_over(struct coord *c, uint64_t now)
 static void
 advance_stopping(struct coord *c)
 {
-	if (!c->stopping || c->cancelling || queue_running(c->queue) > 0)
+	if (!c->stopping || c->cancelling || c->setting_aside ||
+	    queue_running(c->queue) > 0 || !recover_idle(c))
 		return;
 	if (queue_mark(c->queue) < queue_next(c->queue)) {
 		coord_void(c);	/* steps whose workers have died */
@@ -815,22 +875,26 @@ coord_advance(struct coord *c, uint64_t now)
 {
 	const struct request *r;
 
+	if (c->phase < PHASE_STOP && fleet_changed(c->fleet))
+		recover_begin(c);
 	if (c->phase == PHASE_GREET && fleet_welcome(c->fleet))
-		ask_plan(c);
+		recover_ask_plan(c);
 	check_over(c, now);
 	if (c->phase != PHASE_RUN)
 		return;
 	if (workers_ready(c) >= c->o.min_workers)
 		c->started = true;
 	advance_stopping(c);
-	while (!c->cancelling && (r = queue_barrier(c->queue)) &&
+	while (!c->cancelling && recover_idle(c) &&
+	       (r = queue_barrier(c->queue)) &&
 	       pass_barrier(c, r, now) && c->phase == PHASE_RUN)
 		;
 	advance_cut(c, now);
-	if (c->started && !c->cancelling && !c->stopping)
+	if (c->started && (!c->cancelling || !recover_idle(c)))
 		workers_lease(c);
 	tell_mark(c, now);
 	if (c->no_more_requests && queue_idle(c->queue) && !c->cancelling &&
+	    !c->setting_aside && recover_idle(c) &&
 	    c->cut_state == CUT_NONE && c->phase == PHASE_RUN)
 		end_run(c, now);
 }
@@ -884,7 +948,7 @@ coord_tick(struct coord *c, uint64_t now)
 	check_over(c, now);
 	if (c->phase >= PHASE_STOP)
 		return;
-	if (fleet_tick(c->fleet, now, c->o.timeout_ms, PATIENCE_MS,
+	if (fleet_tick(c->fleet, now, c->o.timeout_ms, c->o.patience_ms,
 		       &why) < 0) {
 		c->server_gone = true;
 		if (c->asked_ms) {	/* they may be ending, too */
@@ -894,6 +958,7 @@ coord_tick(struct coord *c, uint64_t now)
 		coord_fail(c, &why, now);
 		return;
 	}
+	recover_watch(c, now);
 	tell_mark(c, now);
 	if (now - c->probed_ms >= PROBE_MS)
 		workers_probe(c, now);

@@ -28,6 +28,7 @@ struct coord_options {
 	enum results results;
 	bool keep_going, keep_servers;
 	uint64_t timeout_ms, lease_ms;
+	uint64_t patience_ms;		/* with a server that is gone */
 	bool checkpoint;		/* the servers have a directory */
 	uint64_t every_steps, every_ms;	/* 0: only when asked, and at the end */
 	char restore[CHECKPOINT_NAME];	/* ""; or the checkpoint to load */

@@ -1,15 +1,17 @@
 /*
  * coord_inside - what the parts of the coordinator share: coord.c (the run
- * and its servers), coord_workers.c (leases and results), coord_report.c
- * (lines).  For nobody else.
+ * and its servers), coord_recover.c (what was lost), coord_workers.c (leases
+ * and results), coord_report.c (lines).  For nobody else.
  */
 #ifndef PS_COORD_INSIDE_H
 #define PS_COORD_INSIDE_H
 
 #include "role/coord.h"
 #include "role/fleet.h"
+#include "role/history.h"
 #include "role/peers.h"
 #include "role/queue.h"
+#include "role/redo.h"
 #include "wire/result.h"
 
 enum phase {
@@ -24,6 +26,8 @@ enum phase {
 struct leased {
 	uint64_t id;
 	size_t left;		/* steps without a result */
+	uint64_t first, count;
+	uint64_t server;	/* run again for this one; or WIRE_NONE */
 };
 
 /* One that dialled us: a worker or an evaluator. */
@@ -73,7 +77,7 @@ struct coord {
 	uint64_t helped_ms;	/* when somebody could do what there is */
 	bool started;			/* min_workers were there once */
 
-	uint64_t mark_sent, mark_told;	/* told: all servers have it */
+	uint64_t mark_told;		/* all servers have it */
 	uint64_t mark_ms;		/* when it was sent */
 
 	/* an error of a step's own making */
@@ -106,6 +110,24 @@ struct coord {
 	uint64_t eval_began_ms;
 	struct totals eval;
 
+	/* what was lost: see coord_recover.c */
+	bool begun;		/* all servers were ready once */
+	bool new_term;		/* wanted */
+	struct cut_base {	/* what a server without variables loads */
+		char name[CHECKPOINT_NAME];	/* "": initial values */
+		uint64_t step;
+	} base, back;		/* the newest; the one being loaded */
+	struct history history;	/* since base */
+	struct redo *redo;	/* of each server */
+	bool *gone_told;
+	bool save_again;	/* a checkpoint was lost while being made */
+	uint64_t run_again, redo_errors;
+
+	/* a step that kills workers */
+	bool setting_aside;	/* the servers are told: */
+	uint64_t aside, set_aside;	/* which; how many were */
+	char aside_worker[32];
+
 	struct totals join, all;	/* since the last join; of the run */
 	double trained_before;		/* seconds, by the checkpoint */
 	struct text output, warnings;
@@ -123,6 +145,43 @@ uint64_t coord_run(const struct coord *);
 /* Give up every step under way: the servers first, then the queue. */
 void coord_void(struct coord *);
 
+/* One step more that is not worth its workers. */
+void coord_set_aside(struct coord *, uint64_t step, const char *worker);
+
+/* ---- coord_recover.c ---- */
+
+void recover_init(struct coord *);
+void recover_release(struct coord *);
+
+/*
+ * Something was lost: go through the whole procedure, from its beginning.
+ * coord_advance() has it wait until all servers are there.
+ */
+void recover_begin(struct coord *);
+/*
+ * From now on this server is the one at that endpoint, which has its
+ * variables (a standby) or not; recover_begin() follows by itself.
+ */
+void recover_server(struct coord *, size_t server, const char *endpoint,
+		    bool holds, uint64_t now_ms);
+
+/* Its steps: the plan; the checkpoint, unless nobody needs it; the end. */
+void recover_ask_plan(struct coord *);
+bool recover_ask_load(struct coord *);
+void recover_end(struct coord *, uint64_t now_ms);
+
+bool recover_idle(const struct coord *);	/* no server lacks a step */
+uint64_t recover_mark(const struct coord *, size_t server);
+uint64_t recover_told(const struct coord *);	/* the least of marks told */
+
+/* A step to run again, and for whom. */
+bool recover_lease(struct coord *, void *worker, struct lease_terms *,
+		   uint64_t *server);
+void recover_return(struct coord *, const void *worker);
+void recover_failed(struct coord *, uint64_t step, size_t server,
+		    const struct fail *, uint64_t now_ms);
+void recover_watch(struct coord *, uint64_t now_ms);
+
 /* ---- coord_workers.c ---- */
 
 void workers_hear(struct coord *, uint64_t peer, const struct message *,
@@ -131,6 +190,8 @@ void workers_hear(struct coord *, uint64_t peer, const struct message *,
 void workers_lease(struct coord *);
 void workers_probe(struct coord *, uint64_t now_ms);
 void workers_say_plan(struct coord *);
+/* Nobody has anything any more; the next PLAN will tell them. */
+void workers_withdraw(struct coord *);
 void workers_cancel(struct coord *, uint64_t first, uint64_t count);
 void workers_stop(struct coord *);
 size_t workers_ready(const struct coord *);	/* can be leased to */

@@ -97,6 +97,7 @@ static void
 take_back(struct coord *c, struct member *w)
 {
 	queue_return(c->queue, w);
+	recover_return(c, w);
 	memset(w->lease, 0, c->o.in_flight * sizeof(*w->lease));
 }
 
@@ -207,6 +208,40 @@ let_go(struct coord *c, struct member *e)
 	e->cut = WIRE_NONE;
 }
 
+void
+workers_withdraw(struct coord *c)
+{
+	for (struct member *m = c->member; m; m = m->next) {
+		memset(m->lease, 0, c->o.in_flight * sizeof(*m->lease));
+		shard_back(c, m);
+		m->ready = m->wants_cut = false;
+		m->cut = WIRE_NONE;
+	}
+	queue_return(c->queue, NULL);
+	recover_return(c, NULL);
+}
+
+/* A worker runs its leases in order: the first step left is to blame. */
+static void
+blame_step(struct coord *c, const struct member *w)
+{
+	const struct leased *first = NULL;
+
+	for (size_t i = 0; i < c->o.in_flight; i++)
+		if (w->lease[i].id && w->lease[i].server == WIRE_NONE &&
+		    (!first || w->lease[i].id < first->id))
+			first = &w->lease[i];
+	for (uint64_t i = 0; first && i < first->count; i++) {
+		const struct step *s = queue_step(c->queue, first->first + i);
+
+		if (!s || s->state != STEP_LEASED || s->worker != w)
+			continue;
+		if (queue_blame(c->queue, first->first + i, w))
+			coord_set_aside(c, first->first + i, w->name);
+		return;
+	}
+}
+
 static void
 lost(struct coord *c, struct member *w)
 {
@@ -223,6 +258,15 @@ lost(struct coord *c, struct member *w)
 	let_go(c, w);
 }
 
+/* It left without a word, as nobody does who was asked to stop. */
+static void
+died(struct coord *c, struct member *w)
+{
+	if (!w->gone && w->role == ROLE_WORKER && c->phase == PHASE_RUN)
+		blame_step(c, w);
+	lost(c, w);
+}
+
 /* ROUTER tells who is gone when it is told to send to them. */
 void
 workers_probe(struct coord *c, uint64_t now)
@@ -232,7 +276,7 @@ workers_probe(struct coord *c, uint64_t now)
 	c->probed_ms = now;
 	for (struct member *m = c->member; m; m = m->next)
 		if (!m->gone && outbox_send(c->outbox, m->peer, &ping) < 0)
-			lost(c, m);
+			died(c, m);
 }
 
 void
@@ -297,20 +341,32 @@ lease_to(struct coord *c, struct member *w)
 	const uint64_t limit = draining ? queue_next(c->queue) :
 		window < c->next_save ? window : c->next_save;
 
-	if (queue_lease(c->queue, w, c->o.pack, limit, &terms) == 0)
+	const uint64_t next = queue_next(c->queue);
+	uint64_t server = WIRE_NONE;
+
+	if (!recover_lease(c, w, &terms, &server) &&
+	    (c->stopping || c->cancelling ||
+	     queue_lease(c->queue, w, c->o.pack, limit, &terms) == 0))
 		return false;
+	if (server == WIRE_NONE && terms.first == next)
+		history_add(&c->history, &(struct asked_of){
+			next, terms.batch, terms.learning_rate });
 	while (slot->id != 0)
 		slot++;
 	slot->id = w->leased = m.request = ++c->leases;
-	slot->left = terms.count;
+	slot->left = slot->count = terms.count;
+	slot->first = terms.first;
+	slot->server = m.lease.server = server;
 	m.lease.term = c->plan.term;
 	m.lease.first = terms.first;
 	m.lease.count = terms.count;
 	m.lease.attempt = terms.attempt;
 	m.lease.batch = terms.batch ? terms.batch : c->o.batch;
 	m.lease.rate = message_float_bits(terms.learning_rate);
-	if (outbox_send(c->outbox, w->peer, &m) < 0)
-		lost(c, w);
+	if (outbox_send(c->outbox, w->peer, &m) < 0) {
+		memset(slot, 0, sizeof(*slot));	/* it never had that one */
+		died(c, w);
+	}
 	return true;
 }
 
@@ -368,16 +424,31 @@ take_result(struct coord *c, struct member *w, const struct message *m,
 	lease_progress(c, w, m->request);
 }
 
+/* The lease of that number, or NULL. */
+static struct leased *
+find_lease(const struct coord *c, const struct member *w, uint64_t id)
+{
+	for (size_t i = 0; i < c->o.in_flight; i++)
+		if (id && w->lease[i].id == id)
+			return &w->lease[i];
+	return NULL;
+}
+
 static int
 take_done(struct coord *c, struct member *w, const struct message *m,
 	  struct fail *f)
 {
+	const struct leased *l = find_lease(c, w, m->request);
+	const uint64_t server = l ? l->server : WIRE_NONE;
+
 	struct unpack u = unpack_from(m->frame[0].data, m->frame[0].size);
 	const unsigned char *positive;
 	const void *bytes;
 	struct result r;
 	size_t left;
 
+	if (m->done.term != c->plan.term)
+		return 0;	/* what a server may have lost since */
 	if (result_scores(m, &bytes, &positive, &left, f) < 0)
 		return -1;
 
@@ -390,7 +461,12 @@ take_done(struct coord *c, struct member *w, const struct message *m,
 	for (uint64_t i = 0; i < m->done.count; i++) {
 		if (!result_read(&u, &r, c->metrics) || r.scores > left)
 			break;
-		take_result(c, w, m, &r, scores + at, positive + at);
+		if (server == WIRE_NONE) {
+			take_result(c, w, m, &r, scores + at, positive + at);
+		} else {	/* it has been told before */
+			redo_end(&c->redo[server], r.step);
+			lease_progress(c, w, m->request);
+		}
 		at += r.scores;
 		left -= r.scores;
 	}
@@ -401,12 +477,23 @@ take_done(struct coord *c, struct member *w, const struct message *m,
 
 /* An error of the step's own making: it is given up, and all that waits. */
 static void
-take_failed(struct coord *c, struct member *w, const struct message *m)
+take_failed(struct coord *c, struct member *w, const struct message *m,
+	    uint64_t now)
 {
 	const struct step *step = queue_step(c->queue, m->failed.step);
+	const struct leased *l = find_lease(c, w, m->request);
 	char text[MESSAGE_BLOB + 1];
+	struct fail why;
 
 	message_text(m, text, sizeof(text));
+	if (m->failed.term != c->plan.term)
+		return;
+	if (l && l->server != WIRE_NONE) {
+		fail(&why, message_status(m->failed.status), "%s", text);
+		recover_failed(c, m->failed.step, l->server, &why, now);
+		take_back(c, w);
+		return;
+	}
 	if (!step || c->cancelling)
 		return;		/* of an attempt that no longer counts */
 	fail(&c->step_error, message_status(m->failed.status), "%s", text);
@@ -523,12 +610,27 @@ evaluation_refused(struct coord *c, struct member *w,
 
 /* ---- messages ---- */
 
+/* A worker cannot reach a server.  Are we waiting for it, too? */
+static void
+take_lost(struct coord *c, struct member *w, const struct message *m)
+{
+	struct message out = message_answer(m, MESSAGE_OK);
+	char text[MESSAGE_BLOB + 1];
+
+	if (c->phase == PHASE_RUN && m->lost.server < c->o.servers &&
+	    fleet_present_at(c->fleet, m->lost.server)) {
+		message_text(m, text, sizeof(text));
+		report_warning(c, "%s: %s", w->name, text);
+		out = message_refuse(m, FAIL_PEER, "the coordinator can");
+	}
+	outbox_send(c->outbox, w->peer, &out);
+}
+
 static int
 hear_member(struct coord *c, struct member *w, const struct message *m,
-	    struct fail *f)
+	    uint64_t now, struct fail *f)
 {
 	const struct message pong = message_answer(m, MESSAGE_PONG);
-	char text[MESSAGE_BLOB + 1];
 
 	switch (m->kind) {
 	case MESSAGE_READY:
@@ -538,7 +640,7 @@ hear_member(struct coord *c, struct member *w, const struct message *m,
 	case MESSAGE_DONE:
 		return take_done(c, w, m, f);
 	case MESSAGE_FAILED:
-		take_failed(c, w, m);
+		take_failed(c, w, m, now);
 		break;
 	case MESSAGE_EXHAUSTED:
 		if (!w->exhausted && m->exhausted.records != WIRE_NONE)
@@ -554,8 +656,7 @@ hear_member(struct coord *c, struct member *w, const struct message *m,
 		evaluation_refused(c, w, m);
 		break;
 	case MESSAGE_LOST:
-		message_text(m, text, sizeof(text));
-		report_warning(c, "%s: %s", w->name, text);
+		take_lost(c, w, m);
 		break;
 	case MESSAGE_CUT:
 		let_go(c, w);	/* it never heard of that one */
@@ -591,7 +692,7 @@ workers_hear(struct coord *c, uint64_t peer, const struct message *m,
 		status = hello(c, peer, m, now, &f);
 	} else if (w) {
 		w->heard = now;
-		status = hear_member(c, w, m, &f);
+		status = hear_member(c, w, m, now, &f);
 	} else if (m->kind != MESSAGE_BYE && m->kind != MESSAGE_PONG) {
 		status = fail(&f, FAIL_PROTOCOL, "say HELLO first");
 	}

@@ -83,7 +83,7 @@ evaluator_scored(const struct evaluator *e, uint64_t *step)
 void
 evaluator_score(struct evaluator *e, const struct batch *batch, uint64_t now)
 {
-	struct exchange x = { .cut = e->cut };
+	struct exchange x = { .cut = e->cut, .server = WIRE_NONE };
 
 	evaluation_begin(&e->evaluation, batch);
 	x.pull = e->evaluation.compute;
@@ -127,6 +127,24 @@ evaluator_down(struct evaluator *e, uint64_t peer, uint64_t now)
 
 /* ---- the plan and the cut ---- */
 
+/* A server was lost, or the coordinator: so are the cuts that were held. */
+static int
+take_term(struct evaluator *e, const struct message *m, uint64_t now,
+	  struct fail *f)
+{
+	if (m->plan.term <= e->plan.term)
+		return 0;
+	if (plan_renew(&e->plan, e->model, m->plan.term, &m->frame[1], f) < 0)
+		return -1;
+	if (e->cut != WIRE_NONE)
+		return fail(f, FAIL_AGAIN, "a member of the run was lost, and "
+			    "with it step %llu as it was being scored",
+			    (unsigned long long)e->step);
+	e->asked = false;
+	e->since = now;
+	return client_renew(e->client, now, f);
+}
+
 static int
 take_plan(struct evaluator *e, const struct message *m, uint64_t now,
 	  struct fail *f)
@@ -134,10 +152,8 @@ take_plan(struct evaluator *e, const struct message *m, uint64_t now,
 	if (m->blob.size != PLAN_RUN)
 		return fail(f, FAIL_PROTOCOL, "a plan of no run");
 	if (e->model && m->plan.plan == e->plan.number &&
-	    memcmp(m->blob.data, e->plan.run, PLAN_RUN) == 0) {
-		e->plan.term = m->plan.term;
-		return 0;
-	}
+	    memcmp(m->blob.data, e->plan.run, PLAN_RUN) == 0)
+		return take_term(e, m, now, f);
 	if (e->model)
 		return fail(f, FAIL_AGAIN, "the coordinator has begun "
 			    "another run");

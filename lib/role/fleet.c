@@ -11,8 +11,11 @@
 struct link {
 	char *endpoint;		/* NULL: not yet known */
 	uint64_t peer;		/* 0: not dialled */
-	bool up, welcome, planned;
+	bool up, welcome, greeted;	/* greeted: it was there once */
+	bool holds;		/* this life has the plan and the variables */
 	uint64_t life, heard, since;	/* since: up or down */
+	uint64_t gone;		/* since when it has not been there; or 0 */
+	uint64_t mark, marked;	/* told, acknowledged */
 };
 
 struct fleet {
@@ -24,6 +27,7 @@ struct fleet {
 	struct ask **ask;
 	size_t asks, ask_room;
 	uint64_t numbered;	/* asks so far */
+	bool changed;
 };
 
 static int
@@ -128,6 +132,113 @@ fleet_present(const struct fleet *fl)
 	return count;
 }
 
+void
+fleet_begin_term(struct fleet *fl, const unsigned char run[PLAN_RUN],
+		 uint64_t term)
+{
+	memcpy(fl->run, run, PLAN_RUN);
+	fl->term = term;
+}
+
+bool
+fleet_changed(struct fleet *fl)
+{
+	const bool changed = fl->changed;
+
+	fl->changed = false;
+	return changed;
+}
+
+bool
+fleet_holds(const struct fleet *fl, size_t server)
+{
+	return fl->link[server].holds;
+}
+
+void
+fleet_held(struct fleet *fl, size_t server)
+{
+	fl->link[server].holds = true;
+}
+
+uint64_t
+fleet_life(const struct fleet *fl, size_t server)
+{
+	return fl->link[server].life;
+}
+
+void
+fleet_expect(struct fleet *fl, size_t server, uint64_t life)
+{
+	fl->link[server].life = life;
+	fl->link[server].holds = true;
+}
+
+uint64_t
+fleet_mark(const struct fleet *fl, size_t server)
+{
+	return fl->link[server].mark;
+}
+
+uint64_t
+fleet_marked(const struct fleet *fl, size_t server)
+{
+	return fl->link[server].marked;
+}
+
+void
+fleet_set_mark(struct fleet *fl, size_t server, uint64_t step)
+{
+	fl->link[server].mark = step;
+}
+
+void
+fleet_back(struct fleet *fl, size_t server, uint64_t step)
+{
+	fl->link[server].mark = fl->link[server].marked = step;
+}
+
+uint64_t
+fleet_gone(const struct fleet *fl, size_t server, uint64_t *heard)
+{
+	*heard = fl->link[server].heard;
+	return fl->link[server].gone;
+}
+
+bool
+fleet_present_at(const struct fleet *fl, size_t server)
+{
+	return fl->link[server].welcome;
+}
+
+void
+fleet_returned(struct fleet *fl)
+{
+	for (size_t i = 0; i < fl->count; i++)
+		if (fl->link[i].welcome)
+			fl->link[i].gone = 0;
+}
+
+int
+fleet_move(struct fleet *fl, size_t server, const char *endpoint, bool holds,
+	   uint64_t now, struct fail *f)
+{
+	struct link *l = &fl->link[server];
+
+	if (l->peer)
+		outbox_hang_up(fl->outbox, l->peer);
+	free(l->endpoint);
+	l->endpoint = mem_text(endpoint);
+	l->up = l->welcome = false;
+	l->holds = holds;
+	if (holds)
+		l->life = 0;	/* whichever answers there */
+	if (l->gone == 0)
+		l->gone = now;
+	fl->changed = true;
+	return dial(fl, server, f);
+}
+
 int
 fleet_register(struct fleet *fl, uint64_t server, const char *endpoint,
 	       struct fail *f)
@@ -176,6 +287,8 @@ fleet_down(struct fleet *fl, uint64_t peer, uint64_t now)
 
 	l->up = l->welcome = false;
 	l->since = now;
+	if (l->gone == 0 && l->greeted)
+		l->gone = now;
 }
 
 /* ---- asks ---- */
@@ -189,6 +302,8 @@ send_ask(struct fleet *fl, const struct ask *ask, size_t i)
 		m.plan.server = i;
 	if (m.kind == MESSAGE_SAVE)
 		m.cut.part = i;
+	if (m.kind == MESSAGE_MARK)
+		m.mark.step = fl->link[i].mark;
 	m.blob.data = ask->blob;
 	outbox_send(fl->outbox, fl->link[i].peer, &m);
 }
@@ -224,10 +339,20 @@ fleet_ask(struct fleet *fl, const struct message *m)
 		memcpy(ask->blob, m->blob.data, m->blob.size);
 	ask->left = fl->count;
 	ask->failed = false;
-	memset(ask->answered, 0, fl->count * sizeof(bool));
-	for (size_t i = 0; i < fl->count; i++)
-		if (fl->link[i].welcome)
+	for (size_t i = 0; i < fl->count; i++) {
+		ask->answered[i] = m->kind == MESSAGE_LOAD &&
+			fl->link[i].holds;
+		ask->left -= ask->answered[i];
+		if (fl->link[i].welcome && !ask->answered[i])
 			send_ask(fl, ask, i);
+	}
+}
+
+void
+fleet_forget(struct fleet *fl)
+{
+	for (size_t i = 0; i < fl->asks; i++)
+		fl->ask[i]->kind = 0;
 }
 
 bool
@@ -268,8 +393,8 @@ take_answer(struct fleet *fl, size_t i, const struct message *m,
 		snprintf(ask->saved[i].hash, sizeof(ask->saved[i].hash),
 			 "%.60s", text);
 	}
-	if (ask->kind == MESSAGE_PLAN)
-		fl->link[i].planned = true;
+	if (ask->kind == MESSAGE_MARK)
+		fl->link[i].marked = fl->link[i].mark;
 	ask->answered[i] = true;
 	if (--ask->left > 0)
 		return;
@@ -287,14 +412,23 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 	    m->welcome.role != ROLE_SERVER)
 		return fail(f, FAIL_PROTOCOL, "server %zu (%s) is no ps-serve "
 			    "of this release", i, fleet_endpoint(fl, i));
-	if (l->planned && l->life != m->welcome.life)
-		return fail(f, FAIL_PEER, "server %zu (%s) restarted and has "
-			    "lost its variables", i, fleet_endpoint(fl, i));
+	const bool other = l->life && l->life != m->welcome.life;
+
+	if (other) {
+		l->holds = false;
+		fl->changed = true;
+	}
 	l->life = m->welcome.life;
-	l->welcome = true;
-	for (size_t k = 0; k < fl->asks; k++)
-		if (fl->ask[k]->kind != 0 && !fl->ask[k]->answered[i])
-			send_ask(fl, fl->ask[k], i);
+	l->welcome = l->greeted = true;
+	for (size_t k = 0; k < fl->asks; k++) {
+		const struct ask *ask = fl->ask[k];
+
+		/* Who has become another can only stop. */
+		if (ask->kind != 0 && !ask->answered[i] &&
+		    (!other || ask->kind == MESSAGE_STOP ||
+		     ask->kind == MESSAGE_BYE))
+			send_ask(fl, ask, i);
+	}
 	return 0;
 }
 
@@ -310,7 +444,9 @@ fleet_hear(struct fleet *fl, uint64_t peer, const struct message *m,
 	l->heard = now;
 	if (m->kind == MESSAGE_WELCOME)
 		return take_welcome(fl, i, m, f);
-	if (m->kind == MESSAGE_REFUSED && m->request == 0) {
+	if (m->kind == MESSAGE_REFUSED &&
+	    (m->request == 0 || (m->request == WIRE_NONE && l->welcome &&
+				 m->refused.status == FAIL_AGAIN))) {
 		message_text(m, text, sizeof(text));
 		return fail(f, message_status(m->refused.status),
 			    "server %zu (%s): %s", i, fleet_endpoint(fl, i),
@@ -338,12 +474,12 @@ fleet_tick(struct fleet *fl, uint64_t now, uint64_t timeout,
 			return fail(f, FAIL_PEER, "server %zu did not register "
 				    "within %g s: is it running, with -c and "
 				    "-i %zu?", i, (double)timeout / 1000, i);
-		if (!l->life && now - fl->began >= timeout)
+		if (!l->greeted && !l->gone && now - fl->began >= timeout)
 			return fail(f, FAIL_PEER, "server %zu (%s) does not "
 				    "answer within %g s: is it running?", i,
 				    fleet_endpoint(fl, i),
 				    (double)timeout / 1000);
-		if (l->life && !l->up && now - l->since >= patience)
+		if (l->gone && !l->welcome && now - l->gone >= patience)
 			return fail(f, FAIL_PEER, "server %zu (%s) is gone, "
 				    "last heard %.1f s ago", i,
 				    fleet_endpoint(fl, i),

@@ -2,8 +2,10 @@
  * fleet - the coordinator's servers: who is there, and what they were asked.
  *
  * An ask is one message to every server and its answers.  What gets lost with
- * a connection is asked again; a server that does not come back, or comes
- * back as another life without its variables, is an error that names it.
+ * a connection is asked again.  A server that comes back as another life has
+ * lost its variables: fleet_changed() tells so, and the coordinator has it
+ * take a plan and a checkpoint anew.  One that does not come back is an error
+ * that names it.
  */
 #ifndef PS_FLEET_H
 #define PS_FLEET_H
@@ -23,6 +25,45 @@ void fleet_free(struct fleet *);
 size_t fleet_size(const struct fleet *);
 const char *fleet_endpoint(const struct fleet *, size_t server);
 bool fleet_knows(const struct fleet *, uint64_t peer);
+
+/* The run, and the term that is said in HELLO. */
+void fleet_begin_term(struct fleet *, const unsigned char run[PLAN_RUN],
+		      uint64_t term);
+
+/*
+ * Has a server come as another life, or been moved, since this was last
+ * asked?
+ */
+bool fleet_changed(struct fleet *);
+
+/* Has it the plan and the variables?  And: it has them now. */
+bool fleet_holds(const struct fleet *, size_t server);
+void fleet_held(struct fleet *, size_t server);
+uint64_t fleet_life(const struct fleet *, size_t server);
+/* It has them if it is still of this life. */
+void fleet_expect(struct fleet *, size_t server, uint64_t life);
+
+/*
+ * From now on a server is the one at this endpoint, which has its variables
+ * or not.
+ */
+int fleet_move(struct fleet *, size_t server, const char *endpoint,
+	       bool holds, uint64_t now_ms, struct fail *);
+
+/* Its mark: to be told by the next MARK; and the one it has acknowledged. */
+uint64_t fleet_mark(const struct fleet *, size_t server);
+uint64_t fleet_marked(const struct fleet *, size_t server);
+void fleet_set_mark(struct fleet *, size_t server, uint64_t step);
+/* It has gone back to this one. */
+void fleet_back(struct fleet *, size_t server, uint64_t step);
+
+/*
+ * Since when a server has been gone; 0: it is there, or never was.  One that
+ * is there again still counts until fleet_returned() is called.
+ */
+uint64_t fleet_gone(const struct fleet *, size_t server, uint64_t *heard);
+bool fleet_present_at(const struct fleet *, size_t server);
+void fleet_returned(struct fleet *);
 
 /* A server says where it is. */
 int fleet_register(struct fleet *, uint64_t server, const char *endpoint,
@@ -51,9 +92,13 @@ struct ask {
 
 /*
  * Ask all servers.  m->blob is copied, frames must last until it has ended.
- * For PLAN and SAVE each server is told its own index.
+ * For PLAN and SAVE each server is told its own index, for MARK its own mark;
+ * those that hold what LOAD is to bring are not asked to.
  */
 void fleet_ask(struct fleet *, const struct message *m);
+
+/* Nobody waits for what was asked any more. */
+void fleet_forget(struct fleet *);
 
 /* Is an ask of this kind under way? */
 bool fleet_asking(const struct fleet *, enum message_kind);

@@ -6,6 +6,7 @@ lib_libps_a_SOURCES += \
 	%D%/coord.c \
 	%D%/coord.h \
 	%D%/coord_inside.h \
+	%D%/coord_recover.c \
 	%D%/coord_report.c \
 	%D%/coord_workers.c \
 	%D%/evaluation.c \
@@ -14,6 +15,8 @@ lib_libps_a_SOURCES += \
 	%D%/evaluator.h \
 	%D%/fleet.c \
 	%D%/fleet.h \
+	%D%/history.c \
+	%D%/history.h \
 	%D%/line.c \
 	%D%/line.h \
 	%D%/outbox.h \
@@ -21,6 +24,10 @@ lib_libps_a_SOURCES += \
 	%D%/peers.h \
 	%D%/queue.c \
 	%D%/queue.h \
+	%D%/ranges.c \
+	%D%/ranges.h \
+	%D%/redo.c \
+	%D%/redo.h \
 	%D%/request.c \
 	%D%/request.h \
 	%D%/server.c \

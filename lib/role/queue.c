@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#define MAX_DEATHS	5	/* of workers, more than one of them */
+
 /* A request on its way. */
 struct order {
 	struct request request;
@@ -117,7 +119,7 @@ describe(const struct order *o, struct lease_terms *l)
 
 /* Steps that came back, the lowest first. */
 static size_t
-lease_returned(struct queue *q, void *worker, size_t most,
+lease_returned(struct queue *q, void *worker, size_t most, uint64_t limit,
 	       struct lease_terms *l)
 {
 	uint64_t number = q->mark;
@@ -125,14 +127,19 @@ lease_returned(struct queue *q, void *worker, size_t most,
 
 	while (at(q, number)->state != STEP_RETURNED)
 		number++;
+	if (number >= limit)
+		return 0;
 	first = at(q, number);
+	if (first->deaths > 0)
+		most = 1;
 	l->first = number;
 	l->attempt = first->attempts + 1;
 	l->count = 0;
 	describe(first->order, l);
 	while (l->count < most && number < q->next &&
 	       at(q, number)->state == STEP_RETURNED &&
-	       at(q, number)->order == first->order &&
+	       number < limit && at(q, number)->order == first->order &&
+	       (at(q, number)->deaths == 0 || l->count == 0) &&
 	       at(q, number)->attempts + 1 == l->attempt) {
 		take(q, number++, worker);
 		l->count++;
@@ -158,7 +165,7 @@ queue_lease(struct queue *q, void *worker, size_t most, uint64_t limit,
 	struct order *o;
 
 	if (q->returned > 0)
-		return lease_returned(q, worker, most, l);
+		return lease_returned(q, worker, most, limit, l);
 	o = first_with_steps(q);
 	if (limit > q->mark + WINDOW)
 		limit = q->mark + WINDOW;
@@ -212,13 +219,32 @@ queue_return(struct queue *q, const void *worker)
 
 	for (uint64_t i = q->mark; i < q->next; i++)
 		if (at(q, i)->state == STEP_LEASED &&
-		    at(q, i)->worker == worker) {
+		    (!worker || at(q, i)->worker == worker)) {
 			at(q, i)->state = STEP_RETURNED;
 			q->running--;
 			q->returned++;
 			count++;
 		}
 	return count;
+}
+
+bool
+queue_blame(struct queue *q, uint64_t number, const void *worker)
+{
+	struct step *s = at(q, number);
+
+	if (!queue_step(q, number) || s->state == STEP_SET_ASIDE)
+		return false;
+	s->deaths++;
+	if (!s->first_dead)
+		s->first_dead = worker;
+	s->killer = s->killer || s->first_dead != worker;
+	if (s->deaths < MAX_DEATHS || !s->killer)
+		return false;
+	q->running -= s->state == STEP_LEASED;
+	q->returned -= s->state == STEP_RETURNED;
+	s->state = STEP_SET_ASIDE;
+	return true;
 }
 
 size_t

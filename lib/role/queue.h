@@ -40,11 +40,14 @@ size_t queue_lease(struct queue *, void *worker, size_t most, uint64_t limit,
 
 /* A step as it stands. */
 struct step {
-	enum step_state { STEP_NONE, STEP_LEASED, STEP_RETURNED, STEP_ENDED }
-		state;
+	enum step_state { STEP_NONE, STEP_LEASED, STEP_RETURNED, STEP_ENDED,
+			  STEP_SET_ASIDE } state;
 	uint64_t attempts;
 	void *worker;
 	struct order *order;
+	uint64_t deaths;		/* of workers under it */
+	const void *first_dead;		/* the worker that died first */
+	bool killer;			/* others did, too */
 };
 
 /* NULL if it has ended or never began. */
@@ -56,8 +59,15 @@ const char *queue_id(const struct queue *, uint64_t number);
 /* It is done, or given up. */
 void queue_end(struct queue *, uint64_t number);
 
-/* All that a worker had comes back; how many steps. */
+/* All that a worker had comes back; how many steps.  NULL: all workers. */
 size_t queue_return(struct queue *, const void *worker);
+
+/*
+ * The worker died while it ran this step, which is leased alone from now on.
+ * true: it has died under too many, and is set aside: it is leased no more
+ * and waits for queue_end().
+ */
+bool queue_blame(struct queue *, uint64_t number, const void *worker);
 
 /*
  * Give up every train request in front of the first barrier.  For each one

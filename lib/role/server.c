@@ -26,6 +26,7 @@ struct server {
 	uint64_t life, lease_ms;
 	struct peers peers;
 	uint64_t coordinator, coordinator_heard;
+	uint64_t term;		/* the newest heard of, of this run */
 	bool busy;		/* a run has us */
 	bool stopping;
 
@@ -130,20 +131,24 @@ same_run(const struct server *s, const struct frame *run)
 
 /* ---- who is there ---- */
 
-/* May this coordinator have us? */
+static int
+fail_term(const struct server *s, uint64_t term, struct fail *f)
+{
+	return fail(f, FAIL_AGAIN, "term %llu is over, %llu began: another "
+		    "coordinator has this run", (unsigned long long)term,
+		    (unsigned long long)s->term);
+}
+
+/* May this coordinator have us?  Of our run, only one that is no older. */
 static int
 check_coordinator(const struct server *s, const struct message *m,
 		  uint64_t now, struct fail *f)
 {
+	if (s->shard && same_run(s, &m->blob))
+		return m->hello.term >= s->term ? 0 :
+			fail_term(s, m->hello.term, f);
 	if (!s->busy || now - s->coordinator_heard > s->lease_ms)
 		return 0;
-	if (same_run(s, &m->blob)) {
-		if (m->hello.term >= s->plan.term)
-			return 0;
-		return fail(f, FAIL_AGAIN, "term %llu is over, %llu began",
-			    (unsigned long long)m->hello.term,
-			    (unsigned long long)s->plan.term);
-	}
 	return fail(f, FAIL_AGAIN, "busy with another run, whose coordinator "
 		    "was heard %llu ms ago",
 		    (unsigned long long)(now - s->coordinator_heard));
@@ -185,6 +190,8 @@ hello(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 			return -1;
 		s->coordinator = peer;
 		s->coordinator_heard = now;
+		if (s->shard && same_run(s, &m->blob))
+			s->term = m->hello.term;
 	} else if (m->hello.role != ROLE_WORKER &&
 		   m->hello.role != ROLE_EVALUATOR) {
 		return fail(f, FAIL_PROTOCOL, "not a role that a server "
@@ -208,11 +215,52 @@ hello(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 
 /* ---- the coordinator's ---- */
 
+static bool
+saving(const struct server *s, const struct named_cut *cut)
+{
+	size_t arrays;
+	const struct checkpoint_array *a = cut_arrays(cut->cut, &arrays);
+
+	for (size_t i = 0; i < s->jobs; i++)
+		if (s->job[i].array == a)
+			return true;
+	return false;
+}
+
+/* What the coordinator of an earlier term had us hold. */
+static void
+let_cuts_go(struct server *s)
+{
+	for (size_t i = 0; i < MAX_CUTS; i++)
+		if (s->cut[i].cut && saving(s, &s->cut[i])) {
+			s->cut[i].id = WIRE_NONE;	/* until it is saved */
+		} else {
+			cut_free(s->cut[i].cut);
+			s->cut[i].cut = NULL;
+		}
+}
+
+/* We have this plan: it is the term that may be new. */
+static int
+take_term(struct server *s, uint64_t term, struct fail *f)
+{
+	if (term < s->term)
+		return fail_term(s, term, f);
+	if (term > s->plan.term)
+		let_cuts_go(s);
+	s->term = s->plan.term = term;
+	s->busy = true;
+	return 0;
+}
+
 static int
 take_plan(struct server *s, const struct message *m, struct fail *f)
 {
 	if (m->blob.size != PLAN_RUN)
 		return fail(f, FAIL_PROTOCOL, "a plan of no run");
+	if (s->shard && same_run(s, &m->blob) &&
+	    m->plan.plan == s->plan.number && m->plan.server == s->index)
+		return take_term(s, m->plan.term, f);
 	if (s->jobs > 0)	/* the writer still reads what we hold */
 		return fail(f, FAIL_AGAIN, "a checkpoint is being written");
 	forget_run(s);
@@ -228,7 +276,7 @@ take_plan(struct server *s, const struct message *m, struct fail *f)
 		return fail(f, FAIL_PROTOCOL, "a plan without this server");
 	s->plan.number = m->plan.plan;
 	s->plan.seed = m->plan.seed;
-	s->plan.term = m->plan.term;
+	s->term = s->plan.term = m->plan.term;
 	memcpy(s->plan.run, m->blob.data, PLAN_RUN);
 	s->index = m->plan.server;
 	s->mark = m->plan.step;
@@ -242,9 +290,9 @@ static int
 check_term(const struct server *s, uint64_t run, uint64_t term,
 	   struct fail *f)
 {
-	if (s->shard && run == plan_run(&s->plan) && term >= s->plan.term)
-		return 0;
-	return fail(f, FAIL_AGAIN, "another run, or an older term");
+	if (!s->shard || run != plan_run(&s->plan))
+		return fail(f, FAIL_AGAIN, "another run");
+	return term >= s->plan.term ? 0 : fail_term(s, term, f);
 }
 
 static void
@@ -300,18 +348,6 @@ freeze(struct server *s, uint64_t id, struct fail *f)
 	return fail(f, FAIL_AGAIN, "too many cuts are held");
 }
 
-static bool
-saving(const struct server *s, const struct named_cut *cut)
-{
-	size_t arrays;
-	const struct checkpoint_array *a = cut_arrays(cut->cut, &arrays);
-
-	for (size_t i = 0; i < s->jobs; i++)
-		if (s->job[i].array == a)
-			return true;
-	return false;
-}
-
 static int
 thaw(struct server *s, uint64_t id, struct fail *f)
 {
@@ -334,6 +370,45 @@ plain_name(const char *name)
 		!strchr(name, '?');
 }
 
+/* The variables are as they were at this step: so is what we know of them. */
+static void
+go_back(struct server *s, uint64_t step)
+{
+	for (size_t i = 0; i < s->plan.parts; i++)
+		window_release(&s->applied[i]);
+	window_release(&s->voided);
+	s->mark = step;
+}
+
+static void
+drop_job(struct server *s)
+{
+	s->jobs--;
+	memmove(s->job, s->job + 1, s->jobs * sizeof(*s->job));
+}
+
+/*
+ * A LOAD without a name, back to the initial values, is no work on files, but
+ * has its turn: what is being saved is of the shard that goes.
+ */
+static void
+start_over(struct server *s)
+{
+	while (s->jobs > 0 && s->job[0].kind == JOB_LOAD &&
+	       *s->job[0].name == '\0') {
+		const struct server_job job = s->job[0];
+		const struct message m = message_answer(&job.request,
+							MESSAGE_OK);
+
+		drop_job(s);
+		let_cuts_go(s);
+		shard_free(s->shard);
+		s->shard = shard_new(&s->plan, s->model, s->index);
+		go_back(s, job.request.cut.step);
+		say(s, job.peer, &m);
+	}
+}
+
 static int
 add_job(struct server *s, uint64_t peer, const struct message *m,
 	struct fail *f)
@@ -346,7 +421,8 @@ add_job(struct server *s, uint64_t peer, const struct message *m,
 	struct named_cut *cut = find_cut(s, m->cut.cut);
 
 	message_text(m, job.name, sizeof(job.name));
-	if (!plain_name(job.name))
+	if (!plain_name(job.name) &&
+	    (job.kind == JOB_SAVE || m->blob.size > 0))
 		return fail(f, FAIL_PROTOCOL, "not a name of a checkpoint");
 	if (job.kind == JOB_SAVE && !cut)
 		return fail(f, FAIL_PROTOCOL, "no such cut");
@@ -355,6 +431,7 @@ add_job(struct server *s, uint64_t peer, const struct message *m,
 	if (cut)
 		job.array = cut_arrays(cut->cut, &job.arrays);
 	s->job[s->jobs++] = job;
+	start_over(s);
 	return 0;
 }
 
@@ -372,8 +449,13 @@ end_job(struct server *s, const struct server_job *job)
 {
 	if (s->jobs == 0 || s->job[0].request.request != job->request.request)
 		return;		/* of a run that was forgotten */
-	s->jobs--;
-	memmove(s->job, s->job + 1, s->jobs * sizeof(*s->job));
+	drop_job(s);
+	for (size_t i = 0; i < MAX_CUTS; i++)
+		if (s->cut[i].cut && s->cut[i].id == WIRE_NONE &&
+		    !saving(s, &s->cut[i])) {
+			cut_free(s->cut[i].cut);
+			s->cut[i].cut = NULL;
+		}
 }
 
 void
@@ -385,11 +467,13 @@ server_saved(struct server *s, const struct server_job *job,
 	end_job(s, job);
 	if (!part) {
 		refuse(s, job->peer, &job->request, why);
-		return;
+	} else {
+		m.saved.size = part->size;
+		m.blob = (struct frame){ part->hash, strlen(part->hash),
+					 NULL };
+		say(s, job->peer, &m);
 	}
-	m.saved.size = part->size;
-	m.blob = (struct frame){ part->hash, strlen(part->hash), NULL };
-	say(s, job->peer, &m);
+	start_over(s);
 }
 
 void
@@ -399,10 +483,15 @@ server_load(struct server *s, const struct server_job *job,
 	const struct message m = message_answer(&job->request, MESSAGE_OK);
 
 	end_job(s, job);
-	if (!from || shard_restore(s->shard, from, why) < 0)
+	if (!s->shard)		/* the run was forgotten meanwhile */
+		return;
+	if (!from || shard_restore(s->shard, from, why) < 0) {
 		refuse(s, job->peer, &job->request, why);
-	else
+	} else {
+		go_back(s, job->request.cut.step);
 		say(s, job->peer, &m);
+	}
+	start_over(s);
 }
 
 /* What only the coordinator may say.  1: it will be answered later. */
@@ -605,6 +694,8 @@ act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 	case MESSAGE_PING: {
 		const struct message pong = message_answer(m, MESSAGE_PONG);
 
+		if (known == as_coordinator && peer != s->coordinator)
+			break;
 		say(s, peer, &pong);
 		return 0;
 	}
@@ -613,6 +704,10 @@ act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 	default:
 		break;
 	}
+	if (known == as_coordinator && peer != s->coordinator &&
+	    m->kind != MESSAGE_BYE)
+		return fail(f, FAIL_AGAIN, "another coordinator has this "
+			    "server");
 	if (known != as_coordinator || peer != s->coordinator) {
 		if (m->kind != MESSAGE_BYE)
 			return fail(f, FAIL_DENIED, "%s is the coordinator's "

@@ -12,11 +12,12 @@
 
 #define MAX_LEASES	256
 #define HELLO_REQUEST	WIRE_NONE	/* no lease has it */
+#define LOST_REQUEST	(WIRE_NONE - 1)
 #define MAX_PACK	65536	/* steps of a lease */
 
 /* Steps to run, first to end - 1; those below next have been begun. */
 struct lease {
-	uint64_t id, first, end, next, attempt, batch;
+	uint64_t id, first, end, next, attempt, batch, server;
 	float learning_rate;
 	struct pack results;
 	size_t count;			/* results that are in */
@@ -38,7 +39,8 @@ struct worker {
 	struct worker_options options;
 	uint64_t coordinator;	/* peer */
 	bool up, welcome, stopped, ready_said;
-	uint64_t heard, down_since;
+	uint64_t heard, down_since, lost_said;
+	struct fail lost;		/* why we said LOST */
 	unsigned char run[PLAN_RUN];
 	uint64_t term;
 
@@ -181,8 +183,8 @@ take_lease(struct worker *w, const struct message *m, struct fail *f)
 {
 	struct lease *l = lease_at(w, w->leases);
 
-	if (!w->welcome)	/* of the connection before this one */
-		return 0;
+	if (!w->welcome || m->lease.term != w->plan.term)
+		return 0;	/* of the connection or term before this one */
 	if (!w->client || w->leases == MAX_LEASES || m->lease.count == 0 ||
 	    m->lease.count > MAX_PACK || m->lease.batch == 0 ||
 	    m->lease.first > UINT64_MAX - m->lease.count)
@@ -193,6 +195,7 @@ take_lease(struct worker *w, const struct message *m, struct fail *f)
 	l->attempt = m->lease.attempt;
 	l->batch = m->lease.batch;
 	l->learning_rate = message_float(m->lease.rate);
+	l->server = m->lease.server;
 	l->count = 0;
 	l->cancelled = w->exhausted;	/* it will come back */
 	pack_reset(&l->results);
@@ -336,6 +339,43 @@ worker_down(struct worker *w, uint64_t peer, uint64_t now)
 	w->down_since = now;
 }
 
+/* Of an earlier term: nobody waits for it any more. */
+static void
+forget_leases(struct worker *w)
+{
+	for (size_t i = 0; i < w->leases; i++) {
+		struct lease *l = lease_at(w, i);
+
+		l->count = 0;
+		pack_reset(&l->results);
+		metric_reset(&l->scores);
+	}
+	w->leases = 0;
+	w->work[0].lease = w->work[1].lease = NULL;
+	w->pushing = w->pulling = NULL;
+	end_evaluation(w);
+}
+
+/* The plan that we have, of a newer term and maybe with other endpoints. */
+static int
+take_term(struct worker *w, const struct message *m, uint64_t now,
+	  struct fail *f)
+{
+	const struct message old = message_refuse(m, FAIL_AGAIN, "this term "
+						  "is over, another began");
+
+	if (m->plan.term <= w->plan.term) {
+		if (m->plan.term < w->plan.term)
+			say(w, &old);
+		return 0;
+	}
+	if (plan_renew(&w->plan, w->model, m->plan.term, &m->frame[1], f) < 0)
+		return -1;
+	forget_leases(w);
+	w->ready_said = w->exhausted_said = false;
+	return client_renew(w->client, now, f);
+}
+
 static int
 take_plan(struct worker *w, const struct message *m, uint64_t now,
 	  struct fail *f)
@@ -343,10 +383,8 @@ take_plan(struct worker *w, const struct message *m, uint64_t now,
 	if (m->blob.size != PLAN_RUN)
 		return fail(f, FAIL_PROTOCOL, "a plan of no run");
 	if (w->model && m->plan.plan == w->plan.number &&
-	    memcmp(m->blob.data, w->plan.run, PLAN_RUN) == 0) {
-		w->plan.term = m->plan.term;
-		return 0;
-	}
+	    memcmp(m->blob.data, w->plan.run, PLAN_RUN) == 0)
+		return take_term(w, m, now, f);
 	if (w->model)
 		return fail(f, FAIL_AGAIN, "the coordinator has begun "
 			    "another run");
@@ -480,13 +518,14 @@ run_step(struct worker *w, struct work *work, struct fail *f)
 static void
 exchange(struct worker *w, struct work *push, struct work *pull, uint64_t now)
 {
-	struct exchange x = { .cut = WIRE_NONE };
+	struct exchange x = { .cut = WIRE_NONE, .server = WIRE_NONE };
 
 	if (push) {
 		x.push = push->compute;
 		x.step = push->step;
 		x.examples = push->batch.examples;
 		x.learning_rate = push->lease->learning_rate;
+		x.server = push->lease->server;
 	}
 	x.pull = pull ? pull->compute : NULL;
 	w->pushing = push;
@@ -655,7 +694,7 @@ say_evaluated(struct worker *w)
 void
 worker_evaluation_batch(struct worker *w, struct batch *batch, uint64_t now)
 {
-	struct exchange x = { .cut = WIRE_NONE };
+	struct exchange x = { .cut = WIRE_NONE, .server = WIRE_NONE };
 	struct batch old = w->eval_batch;
 
 	if (!w->evaluating)
@@ -716,6 +755,10 @@ hear_coordinator(struct worker *w, const struct message *m, uint64_t now,
 	case MESSAGE_REFUSED:
 		if (!w->welcome && m->request != HELLO_REQUEST)
 			return 0;	/* it overtook HELLO */
+		if (m->request == LOST_REQUEST) {
+			*f = w->lost;
+			return -1;
+		}
 		message_text(m, text, sizeof(text));
 		return fail(f, message_status(m->refused.status),
 			    "coordinator %s: %s", w->options.coordinator,
@@ -749,7 +792,8 @@ worker_hear(struct worker *w, uint64_t peer, const struct message *m,
 int
 worker_tick(struct worker *w, uint64_t now, struct fail *f)
 {
-	struct message m = { .kind = MESSAGE_LOST };
+	struct message m = { .kind = MESSAGE_LOST, .request = LOST_REQUEST };
+	struct fail why;
 	size_t server;
 
 	if (!w->up && now - w->down_since >= w->options.timeout_ms)
@@ -758,12 +802,17 @@ worker_tick(struct worker *w, uint64_t now, struct fail *f)
 			    "is gone and did not come back" :
 			    "does not answer",
 			    (double)w->options.timeout_ms / 1000);
-	if (!w->client || client_check(w->client, now, w->options.timeout_ms,
-				       &server, f) == 0)
+	if (!w->client || !w->welcome || now - w->lost_said <
+	    w->options.timeout_ms / 4 ||
+	    client_check(w->client, now, w->options.timeout_ms, &server,
+			 &why) == 0)
 		return 0;
+	/* Whether to wait for it is the coordinator's to say. */
+	w->lost_said = now;
+	w->lost = why;
 	m.lost.term = w->plan.term;
 	m.lost.server = server;
-	m.blob = (struct frame){ f->text, strlen(f->text), NULL };
+	m.blob = (struct frame){ why.text, strlen(why.text), NULL };
 	say(w, &m);
-	return -1;
+	return 0;
 }

@@ -103,8 +103,8 @@ disk_abandon(struct disk_file *file)
 	release(file);
 }
 
-static int
-sync_parent(const char *path, struct fail *f)
+int
+disk_sync_parent(const char *path, struct fail *f)
 {
 	const char *slash = strrchr(path, '/');
 	char *folder = slash ? mem_text_n(path, (size_t)(slash - path) + 1) :
@@ -132,7 +132,7 @@ disk_commit(struct disk_file *file, struct fail *f)
 	if (r < 0)
 		unlink(file->temp);
 	else if ((r = failpoint("disk-renamed", f)) == 0)
-		r = sync_parent(file->path, f);
+		r = disk_sync_parent(file->path, f);
 	release(file);
 	return r;
 }

@@ -40,6 +40,8 @@ void disk_abandon(struct disk_file *);
 int disk_make_folder(const char *path, struct fail *);
 /* What was renamed in a folder stays renamed, even without power. */
 int disk_sync_folder(const char *path, struct fail *);
+/* The same of the folder that a file is in. */
+int disk_sync_parent(const char *path, struct fail *);
 /* A folder and its files; folders within it stay, and it with them. */
 int disk_remove_folder(const char *path, struct fail *);
 

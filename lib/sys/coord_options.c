@@ -13,7 +13,7 @@
 #define MAX_IN_FLIGHT	64
 
 enum { CHECKPOINT = CLI_LONG, EVERY, IN_FLIGHT, KEEP, KEEP_GOING,
-       KEEP_SERVERS, LEASE, MIN_WORKERS, PACK, PARTITION, PLACE, PLAN,
+       KEEP_SERVERS, LEASE, MIN_WORKERS, PACK, PARTITION, PATIENCE, PLACE, PLAN,
        PRINT_TASK, RESTORE, RESULTS, SEED };
 
 static const struct cli_option options[] = {
@@ -31,6 +31,7 @@ static const struct cli_option options[] = {
 	{ 'o',          "output",       "FILE" },
 	{ PACK,         "pack",         "N" },
 	{ PARTITION,    "partition",    "PARTITIONER" },
+	{ PATIENCE,     "patience",     "DURATION" },
 	{ PLACE,        "place",        "PLACEMENT" },
 	{ PLAN,         "plan",         NULL },
 	{ PRINT_TASK,   "print-task",   NULL },
@@ -79,6 +80,7 @@ read_option(struct coord_settings *s, int c)
 		if (partitioner_parse(&o->partitioner, optarg, &f) < 0)
 			cli_usage("--partition: %s", f.text);
 		break;
+	case PATIENCE:	o->patience_ms = cli_duration(); break;
 	case PLACE:
 		if (placement_parse(&o->placement, optarg, &f) < 0)
 			cli_usage("--place: %s", f.text);
@@ -158,7 +160,8 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 
 	s->o = (struct coord_options){ .batch = 32, .pack = 1,
 				       .in_flight = 2, .min_workers = 1,
-				       .lease_ms = 10000 };
+				       .lease_ms = 10000,
+				       .patience_ms = 60000 };
 	s->keeper.keep = 5;
 	s->requests = "-";
 	while ((c = cli_next(argc, argv, options, &s->common)) != -1)

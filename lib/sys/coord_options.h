@@ -14,7 +14,8 @@
 	"[--checkpoint=directory] [--every=steps|duration] " \
 	"[--in-flight=n] [--keep=n] [--keep-going] [--keep-servers] " \
 	"[--lease=duration] [--min-workers=n] [-o file] [--pack=n] " \
-	"[--partition=partitioner] [--place=placement] [--plan] " \
+	"[--partition=partitioner] [--patience=duration] " \
+	"[--place=placement] [--plan] " \
 	"[--print-task] [--restore=latest|none|path] " \
 	"[--results=all|errors|none] [--seed=n] -m model [requests]"
 

@@ -30,7 +30,7 @@ static const struct shape_of {
 	[MESSAGE_PUSHPULL]	= { "PUSHPULL",	8, false, 3, 3 },
 	[MESSAGE_VALUES]	= { "VALUES",	3, false, 0, 1 },
 	[MESSAGE_READY]		= { "READY",	0, false, 0, 0 },
-	[MESSAGE_LEASE]		= { "LEASE",	6, false, 0, 0 },
+	[MESSAGE_LEASE]		= { "LEASE",	7, false, 0, 0 },
 	[MESSAGE_CANCEL]	= { "CANCEL",	2, false, 0, 0 },
 	[MESSAGE_DONE]		= { "DONE",	2, false, 1, 3 },
 	[MESSAGE_FAILED]	= { "FAILED",	3, true,  0, 0 },

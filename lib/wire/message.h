@@ -110,7 +110,8 @@ struct message {
 			uint64_t outcome, version, staleness;
 		} values;
 		struct {
-			uint64_t term, first, count, attempt, batch, rate;
+			uint64_t term, first, count, attempt, batch, rate,
+				 server;
 		} lease;
 		struct {
 			uint64_t first, count;

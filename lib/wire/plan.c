@@ -256,6 +256,42 @@ plan_read(struct plan *p, const struct model *model, const void *bytes,
 	return fail(f, FAIL_PROTOCOL, "malformed plan");
 }
 
+static bool
+same_parts(const struct plan *a, const struct plan *b)
+{
+	bool same = a->servers == b->servers && a->pieces == b->pieces &&
+		a->parts == b->parts;
+
+	for (size_t i = 0; same && i < a->pieces; i++)
+		same = by_place(&a->piece[i], &b->piece[i]) == 0 &&
+			a->piece[i].count == b->piece[i].count;
+	for (size_t i = 0; same && i < a->parts; i++)
+		same = a->part[i].server == b->part[i].server &&
+			a->part[i].count == b->part[i].count;
+	return same;
+}
+
+int
+plan_renew(struct plan *p, const struct model *model, uint64_t term,
+	   const struct frame *frame, struct fail *f)
+{
+	struct plan newer = { 0 };
+	char **endpoint = p->endpoint;
+
+	if (plan_read(&newer, model, frame->data, frame->size, f) < 0)
+		return -1;
+	if (!same_parts(p, &newer)) {
+		plan_release(&newer);
+		return fail(f, FAIL_PROTOCOL, "another plan of the same "
+			    "number");
+	}
+	p->endpoint = newer.endpoint;
+	newer.endpoint = endpoint;
+	p->term = term;
+	plan_release(&newer);
+	return 0;
+}
+
 void
 plan_write_model(struct pack *out, const struct model_source *source)
 {

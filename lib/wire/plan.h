@@ -64,6 +64,14 @@ void plan_write(struct pack *, const struct plan *);
 int plan_read(struct plan *, const struct model *, const void *, size_t,
 	      struct fail *);
 
+/*
+ * Take the endpoints, and the term, of a newer PLAN of the same number, which
+ * must be the same plan otherwise: FAIL_PROTOCOL if not.
+ */
+struct frame;
+int plan_renew(struct plan *, const struct model *, uint64_t term,
+	       const struct frame *, struct fail *);
+
 void plan_write_model(struct pack *, const struct model_source *);
 int plan_read_model(struct model_source *, const void *, size_t,
 		    struct fail *);

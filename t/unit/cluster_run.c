@@ -521,7 +521,7 @@ cluster_new(const struct plot *plot, uint64_t seed)
 		.in_flight = 1 + rng_below(&c->wires.rng, 3),
 		.min_workers = plot->min_workers ? plot->min_workers : 1,
 		.keep_going = plot->keep_going, .timeout_ms = 20000,
-		.lease_ms = 500, .checkpoint = plot->checkpoint,
+		.lease_ms = 500, .patience_ms = 1000, .checkpoint = plot->checkpoint,
 		.every_steps = plot->checkpoint ? 7 : 0,
 		.life = 5, .run = "run of the tests"
 	};

@@ -24,7 +24,7 @@ static const char model[] =
 static struct rig rig;
 static struct coord *coord;
 static struct coord_options options;
-static uint64_t now;
+static uint64_t now, term = 1, dead;
 
 /* All that it has said since last asked. */
 static struct said {
@@ -40,6 +40,8 @@ record(void *to, uint64_t peer, const struct message *m)
 	struct said *s = &said[count % SAID];
 
 	(void)to;
+	if (peer == dead)
+		return -1;
 	count++;
 	*s = (struct said){ .peer = peer, .m = *m };
 	message_text(m, s->blob, sizeof(s->blob));
@@ -128,6 +130,12 @@ prints(const char *expected)
 	return lines(coord_output(coord), expected);
 }
 
+static bool
+warns(const char *expected)
+{
+	return lines(coord_warnings(coord), expected);
+}
+
 static void
 ask(const char *line)
 {
@@ -183,6 +191,7 @@ begin(void)
 	options.in_flight = 2;
 	options.min_workers = 1;
 	options.timeout_ms = 5000;
+	options.patience_ms = 1000;
 	coord = coord_new(&options, &rig.source, rig.model, &outbox, now, &f);
 }
 
@@ -208,6 +217,7 @@ done(uint64_t peer, uint64_t lease, uint64_t step)
 	struct pack p = { 0 };
 
 	result_write(&p, &r);
+	m.done.term = term;
 	m.done.count = 1;
 	m.frame[0] = (struct frame){ p.data, p.size, NULL };
 	tell(peer, m);
@@ -219,6 +229,7 @@ failed(uint64_t peer, uint64_t step, const char *why)
 {
 	struct message m = { .kind = MESSAGE_FAILED };
 
+	m.failed.term = term;
 	m.failed.step = step;
 	m.failed.status = FAIL_DATA;
 	m.blob = (struct frame){ why, strlen(why), NULL };
@@ -448,6 +459,7 @@ nonsense(void)
 	m = (struct message){ .kind = MESSAGE_DONE, .frames = 1 };
 	m.done.count = 1;
 	m.frame[0] = (struct frame){ "\x91\x01", 2, NULL };
+	m.done.term = 1;
 	tell(A, m);
 	ok(refused(A, "malformed results"));
 	m.frames = 2;
@@ -552,10 +564,14 @@ servers(void)
 
 	begin_run();
 	coord_down(coord, SERVER, now);
-	coord_up(coord, SERVER, now);
-	welcome(8);
-	ok(over(FAIL_PEER, "server 0 (a) restarted and has lost its "
-		"variables"));
+	now += 250;
+	coord_tick(coord, now);
+	ok(warns("server 0 (a) is gone: waiting 1 s for it\n"));
+	now += 749;
+	coord_tick(coord, now);
+	now += 1;
+	coord_tick(coord, now);
+	ok(over(FAIL_PEER, "server 0 (a) is gone, last heard 1.0 s ago"));
 
 	begin();
 	now += 5000;
@@ -580,6 +596,96 @@ servers(void)
 	ask("join");
 	named(coord_output(coord)->size > 0, "a server says where it is");
 	options.server = known;
+}
+
+/* What a server without variables lacks is run again, for it alone. */
+static void
+a_lost_server(void)
+{
+	const struct message *m;
+	uint64_t lease;
+
+	begin_run();
+	join_worker(A);
+	ask("train 3");
+	for (uint64_t i = 0; i < 2; i++) {
+		m = heard(A, MESSAGE_LEASE);
+		done(A, m ? m->request : 0, i);
+	}
+	text_reset(coord_output(coord));
+	heard(A, MESSAGE_LEASE);
+	heard(A, MESSAGE_PLAN);
+	coord_down(coord, SERVER, now);
+	now += 500;
+	coord_up(coord, SERVER, now);
+	welcome(8);
+	m = heard(SERVER, MESSAGE_PLAN);
+	ok(m && m->plan.term == 2 && m->plan.step == 0);
+	named(!heard(A, MESSAGE_PLAN), "the servers come first");
+	done(A, 3, 2);
+	named(prints(""), "what was done in an earlier term does not count");
+	if (m)
+		tell(SERVER, message_answer(m, MESSAGE_OK));
+	ok(warns("server 0 (a) is back after 0.5 s without its variables: "
+		 "initial values, 2 steps are run again\n"));
+	m = heard(A, MESSAGE_PLAN);
+	ok(m && m->plan.term == 2);
+	count = 0;
+	tell(A, (struct message){ .kind = MESSAGE_READY });
+	term = 2;
+	for (uint64_t i = 0; i < 2; i++) {
+		m = heard(A, MESSAGE_LEASE);
+		ok(m && m->lease.first == i && m->lease.server == 0 &&
+		   m->lease.term == 2);
+		lease = m ? m->request : 0;
+		done(A, lease, i);
+	}
+	ok(prints(""));
+	m = heard(A, MESSAGE_LEASE);
+	ok(m && m->lease.first == 2 && m->lease.server == WIRE_NONE &&
+	   m->lease.attempt == 2);
+	done(A, m ? m->request : 0, 2);
+	ok(coord_output(coord)->size > 0);
+	term = 1;
+}
+
+/* A step that kills whoever runs it is set aside, and the run goes on. */
+static void
+a_deadly_step(void)
+{
+	const struct message *m;
+
+	begin_run();
+	ask("{\"id\":7,\"steps\":3}");
+	for (uint64_t i = 0; i < 7; i++) {
+		hello(A, ROLE_WORKER, 50 + i);
+		tell(A, (struct message){ .kind = MESSAGE_READY });
+		count = 0;
+		if (i < 2) {	/* it leaves, which is no death */
+			tell(A, (struct message){ .kind = MESSAGE_BYE });
+			continue;
+		}
+		dead = A;
+		coord_somebody_left(coord, now);
+		dead = 0;
+	}
+	text_reset(coord_warnings(coord));
+	m = heard(SERVER, MESSAGE_VOID);
+	ok(m && m->voided.first == 0 && m->voided.count == 1);
+	if (m)
+		tell(SERVER, message_answer(m, MESSAGE_OK));
+	ok(prints("{\"id\":7,\"op\":\"train\",\"step\":0,\"worker\":"
+		  "\"worker:6\",\"error\":\"set aside: 5 workers died under "
+		  "it\"}\n"));
+	hello(A, ROLE_WORKER, 99);
+	tell(A, (struct message){ .kind = MESSAGE_READY });
+	for (uint64_t i = 1; i < 3; i++) {
+		m = heard(A, MESSAGE_LEASE);
+		ok(m && m->lease.first == i);
+		done(A, m ? m->request : 0, i);
+	}
+	coord_end_of_requests(coord, now);
+	ok(over(FAIL_DATA, "step 0: set aside: 5 workers died under it"));
 }
 
 static void
@@ -618,6 +724,8 @@ main(void)
 	evaluators();
 	saves();
 	servers();
+	a_lost_server();
+	a_deadly_step();
 	quiet();
 	coord_free(coord);
 	rig_end(&rig);

@@ -188,7 +188,8 @@ packs(void)
 	named(queue_lease(q, w2, 8, 20, &l) == 0, "none at or over the limit");
 	ok(queue_return(q, w1) == 4);
 	queue_return(q, w2);
-	ok(queue_lease(q, w1, 2, 0, &l) == 2 && l.first == 7);
+	ok(queue_lease(q, w1, 2, 7, &l) == 0);
+	ok(queue_lease(q, w1, 2, ANY, &l) == 2 && l.first == 7);
 	named(l.attempt == 2, "what came back goes first, lowest first");
 	ok(queue_lease(q, w1, 100, ANY, &l) == 8 && l.first == 9);
 	ok(queue_lease(q, w1, 100, ANY, &l) == 3 && l.first == 17);

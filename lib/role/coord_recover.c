@@ -1,0 +1,295 @@
+/*
+ * The coordinator's one recovery procedure, whatever it was that was lost:
+ * nobody has a lease; all servers are there; a new term; the plan to all of
+ * them; the newest checkpoint to those without their variables; the plan to
+ * the workers; and what these servers lack is run again for them alone.
+ */
+#include "role/coord_inside.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GONE_MS		250	/* a connection may break for so long */
+#define MAX_REDO_ERRORS	5
+
+void
+recover_init(struct coord *c)
+{
+	c->redo = mem_alloc(c->o.servers, sizeof(*c->redo));
+	c->gone_told = mem_alloc(c->o.servers, sizeof(*c->gone_told));
+	snprintf(c->base.name, sizeof(c->base.name), "%s", c->o.restore);
+	c->base.step = queue_mark(c->queue);
+}
+
+void
+recover_release(struct coord *c)
+{
+	for (size_t i = 0; c->redo && i < c->o.servers; i++)
+		redo_release(&c->redo[i]);
+	free(c->redo);
+	free(c->gone_told);
+	history_release(&c->history);
+}
+
+/* A cut that was being made is lost with the servers that held it. */
+static void
+give_up_cut(struct coord *c)
+{
+	if (c->cut_state == CUT_NONE || c->cut_state == CUT_PUBLISH)
+		return;
+	if (!c->cut_for && c->cut_state != CUT_DRAIN)
+		c->save_again = true;
+	c->final = false;
+	c->cut_for = NULL;
+	c->cut_state = CUT_NONE;
+}
+
+void
+recover_begin(struct coord *c)
+{
+	if (c->phase >= PHASE_STOP)
+		return;
+	workers_withdraw(c);
+	give_up_cut(c);
+	fleet_forget(c->fleet);
+	c->new_term = true;
+	c->phase = PHASE_GREET;
+}
+
+void
+recover_server(struct coord *c, size_t server, const char *endpoint,
+	       bool holds, uint64_t now)
+{
+	struct fail why;
+
+	if (c->phase >= PHASE_STOP)
+		return;
+	if (fleet_move(c->fleet, server, endpoint, holds, now, &why) < 0)
+		coord_fail(c, &why, now);
+}
+
+void
+recover_ask_plan(struct coord *c)
+{
+	struct message m = { .kind = MESSAGE_PLAN };
+
+	c->plan.term += c->new_term;
+	c->new_term = false;
+	c->cuts = (c->plan.term - 1) << 32;	/* no number comes twice */
+	fleet_begin_term(c->fleet, c->plan.run, c->plan.term);
+	/* Some endpoints are known only now that all are there. */
+	for (size_t i = 0; i < c->plan.servers; i++) {
+		free(c->plan.endpoint[i]);
+		c->plan.endpoint[i] = mem_text(fleet_endpoint(c->fleet, i));
+	}
+	pack_reset(&c->plan_frame);
+	plan_write(&c->plan_frame, &c->plan);
+	m.plan.term = c->plan.term;
+	m.plan.plan = c->plan.number;
+	m.plan.seed = c->plan.seed;
+	m.plan.step = c->base.step;
+	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
+	m.frames = 2;
+	m.frame[0] = (struct frame){ c->model_frame.data,
+				     c->model_frame.size, NULL };
+	m.frame[1] = (struct frame){ c->plan_frame.data, c->plan_frame.size,
+				     NULL };
+	c->back = c->base;
+	fleet_ask(c->fleet, &m);
+	c->phase = PHASE_PLAN;
+}
+
+static bool
+all_hold(const struct coord *c)
+{
+	for (size_t i = 0; i < c->o.servers; i++)
+		if (!fleet_holds(c->fleet, i))
+			return false;
+	return true;
+}
+
+/* The initial values came with the plan. */
+bool
+recover_ask_load(struct coord *c)
+{
+	struct message m = { .kind = MESSAGE_LOAD };
+
+	if (!*c->back.name || all_hold(c))
+		return false;
+	m.cut.run = coord_run(c);
+	m.cut.term = c->plan.term;
+	m.cut.cut = WIRE_NONE;
+	m.cut.step = c->back.step;
+	m.cut.parts = c->o.servers;
+	m.blob = (struct frame){ c->back.name, strlen(c->back.name), NULL };
+	fleet_ask(c->fleet, &m);
+	c->phase = PHASE_LOAD;
+	return true;
+}
+
+/* The steps that are done and that this server, back at the cut, lacks. */
+static void
+fill_redo(struct coord *c, size_t server)
+{
+	const struct ranges *voided = &c->history.voided;
+	const uint64_t from = c->back.step, mark = queue_mark(c->queue);
+	struct ranges *todo = &c->redo[server].todo;
+
+	redo_release(&c->redo[server]);
+	if (mark > from)
+		ranges_add(todo, from, mark - from);
+	for (uint64_t s = mark; s < queue_next(c->queue); s++)
+		if (!queue_step(c->queue, s))
+			ranges_add(todo, s, 1);
+	for (size_t i = 0; i < voided->count; i++)
+		ranges_remove(todo, voided->range[i].first,
+			      voided->range[i].end - voided->range[i].first);
+}
+
+static void
+tell_back(struct coord *c, size_t i, uint64_t steps, uint64_t now)
+{
+	uint64_t heard;
+	const uint64_t gone = fleet_gone(c->fleet, i, &heard);
+	const double seconds = gone ? (double)(now - gone) / 1000 : 0;
+	const char *at = fleet_endpoint(c->fleet, i);
+
+	if (steps != WIRE_NONE)
+		report_warning(c, "server %zu (%s) is back after %.1f s "
+			       "without its variables: %s, %llu steps are "
+			       "run again", i, at, seconds, *c->back.name ?
+			       c->back.name : "initial values",
+			       (unsigned long long)steps);
+	else if (c->gone_told[i])
+		report_warning(c, "server %zu (%s) is back after %.1f s", i,
+			       at, seconds);
+	c->gone_told[i] = false;
+}
+
+void
+recover_end(struct coord *c, uint64_t now)
+{
+	for (size_t i = 0; i < c->o.servers; i++) {
+		uint64_t steps = WIRE_NONE;
+
+		if (!fleet_holds(c->fleet, i)) {
+			fill_redo(c, i);
+			fleet_back(c->fleet, i, c->back.step);
+			fleet_held(c->fleet, i);
+			steps = ranges_total(&c->redo[i].todo);
+			c->run_again += steps;
+		}
+		if (c->begun)
+			tell_back(c, i, steps, now);
+	}
+	fleet_returned(c->fleet);
+	c->mark_told = recover_told(c);
+	c->phase = PHASE_RUN;
+}
+
+uint64_t
+recover_told(const struct coord *c)
+{
+	uint64_t told = UINT64_MAX;
+
+	for (size_t i = 0; i < c->o.servers; i++)
+		if (fleet_marked(c->fleet, i) < told)
+			told = fleet_marked(c->fleet, i);
+	return told;
+}
+
+uint64_t
+recover_mark(const struct coord *c, size_t server)
+{
+	const uint64_t mark = queue_mark(c->queue);
+	const uint64_t redo = redo_mark(&c->redo[server]);
+
+	return redo < mark ? redo : mark;
+}
+
+bool
+recover_idle(const struct coord *c)
+{
+	for (size_t i = 0; i < c->o.servers; i++)
+		if (!redo_idle(&c->redo[i]))
+			return false;
+	return true;
+}
+
+bool
+recover_lease(struct coord *c, void *worker, struct lease_terms *l,
+	      uint64_t *server)
+{
+	for (size_t i = 0; i < c->o.servers; i++) {
+		const struct ranges *todo = &c->redo[i].todo;
+		uint64_t limit = fleet_marked(c->fleet, i) + WINDOW, until;
+		struct asked_of asked;
+
+		if (todo->count == 0)
+			continue;
+		asked = history_of(&c->history, todo->range[0].first, &until);
+		if (until < limit)
+			limit = until;
+		*l = (struct lease_terms){ .batch = asked.batch,
+			.learning_rate = asked.learning_rate };
+		l->count = redo_lease(&c->redo[i], worker, c->o.pack, limit,
+				      &l->first);
+		*server = i;
+		if (l->count > 0)
+			return true;
+	}
+	return false;
+}
+
+void
+recover_return(struct coord *c, const void *worker)
+{
+	for (size_t i = 0; i < c->o.servers; i++)
+		redo_return(&c->redo[i], worker);
+}
+
+/*
+ * A step that went well once fails when it is run again.  Others may have
+ * data that are better, but not for ever.
+ */
+void
+recover_failed(struct coord *c, uint64_t step, size_t server,
+	       const struct fail *why, uint64_t now)
+{
+	struct fail f = *why;
+
+	if (++c->redo_errors < MAX_REDO_ERRORS)
+		return;
+	fail_at(&f, "step %llu, run again for server %zu",
+		(unsigned long long)step, server);
+	coord_fail(c, &f, now);
+}
+
+/* Who is gone is named at once, however long they are waited for. */
+void
+recover_watch(struct coord *c, uint64_t now)
+{
+	for (size_t i = 0; c->begun && i < c->o.servers; i++) {
+		uint64_t heard;
+		const uint64_t gone = fleet_gone(c->fleet, i, &heard);
+
+		if (gone == 0)
+			continue;
+		if (fleet_present_at(c->fleet, i)) {
+			/* It kept its variables, or recover_end() tells. */
+			if (c->phase == PHASE_RUN) {
+				tell_back(c, i, WIRE_NONE, now);
+				fleet_returned(c->fleet);
+			}
+		} else if (!c->gone_told[i] && now - gone >= GONE_MS) {
+			c->gone_told[i] = true;
+			report_warning(c, "server %zu (%s) is gone: waiting "
+				       "%g s for it", i,
+				       fleet_endpoint(c->fleet, i),
+				       (double)c->o.patience_ms / 1000);
+		}
+	}
+}
