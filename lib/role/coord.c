@@ -943,7 +943,7 @@ coord_tick(struct coord *c, uint64_t now)
 {
 	struct fail why;
 
-	if (c->phase == PHASE_RUN)
+	if (c->phase < PHASE_STOP)
 		check_drain(c, now);
 	check_over(c, now);
 	if (c->phase >= PHASE_STOP)

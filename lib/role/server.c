@@ -1,5 +1,6 @@
 #include "role/server.h"
 
+#include "base/failpoint.h"
 #include "base/mem.h"
 #include "role/peers.h"
 #include "role/window.h"
@@ -590,13 +591,17 @@ pull(struct server *s, uint64_t peer, const struct message *m,
 static enum outcome
 judge(const struct server *s, uint64_t part, uint64_t step)
 {
+	struct fail none;
+
 	if (step < s->mark)
 		return OUTCOME_DUP;	/* ended; how, no longer matters */
 	if (step - s->mark >= WINDOW)
 		return OUTCOME_LATER;
 	if (window_has(&s->voided, step))
 		return OUTCOME_VOID;
-	return window_has(&s->applied[part], step) ? OUTCOME_DUP :
+	/* An error here switches off what the nemesis is to miss. */
+	return window_has(&s->applied[part], step) &&
+		failpoint("dedup", &none) == 0 ? OUTCOME_DUP :
 		OUTCOME_APPLIED;
 }
 
