@@ -48,6 +48,7 @@ UNITS += %D%/unit/window
 UNITS += %D%/unit/wire_page
 
 HELPERS =
+HELPERS += %D%/helper/flood
 HELPERS += %D%/helper/hostile
 HELPERS += %D%/helper/stranger
 
@@ -56,6 +57,7 @@ BATS_TESTS += %D%/00-house.bats
 BATS_TESTS += %D%/10-cli.bats
 BATS_TESTS += %D%/20-badinput.bats
 BATS_TESTS += %D%/30-ends.bats
+BATS_TESTS += %D%/31-strangers.bats
 BATS_TESTS += %D%/32-hostile.bats
 BATS_TESTS += %D%/33-disk.bats
 BATS_TESTS += %D%/34-fuzz.bats
