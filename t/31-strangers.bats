@@ -37,7 +37,7 @@ withstands() {
 	done
 	wait $!
 	assert_equal "$(<flooded)" "$connections"
-	[ "$answered" -ge 3 ]
+	[ "$answered" -ge 1 ]
 	after=$(kibibytes "$2")
 	# Sanitizers keep what was given back.
 	grep -q 'define PS_DEV' "$BUILD/config.h" ||
