@@ -122,7 +122,7 @@ listening() {
 }
 
 @test "a server that ends is an error that names it" {
-	cluster -w 1s
+	cluster --patience=1s
 	ends "$serve"
 	gone "$coord"
 	assert_equal "$status" 69

@@ -14,7 +14,8 @@ FUZZ_SECONDS = 60
 FUZZERS = \
 	%D%/array_npy %D%/array_npz %D%/cluster %D%/csv %D%/idx %D%/keys \
 	%D%/manifest %D%/message %D%/model %D%/npy %D%/npz %D%/plan \
-	%D%/record %D%/request %D%/result %D%/safetensors %D%/svmlight %D%/tar %D%/tsv
+	%D%/record %D%/request %D%/result %D%/safetensors %D%/svmlight %D%/tar \
+	%D%/tsv
 
 check_PROGRAMS += $(FUZZERS)
 %C%_array_npy_SOURCES = %D%/array_npy.c %D%/main.c
