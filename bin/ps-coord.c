@@ -152,15 +152,20 @@ run(struct program *p, int *status, struct fail *why, struct fail *f)
 	return 0;
 }
 
-/* What is left to say, however slow the reader is. */
+/* What is left to say, however slow the reader, unless we are to stop. */
 static void
 say_rest(struct program *p)
 {
-	while (coord_output(p->coord)->size > 0) {
-		struct pollfd fds = { .fd = p->out, .events = POLLOUT };
+	while (coord_output(p->coord)->size > 0 && !p->lost) {
+		struct pollfd fds[] = {
+			{ p->out, POLLOUT, 0 },
+			{ cli_stop ? -1 : cli_stop_fd, POLLIN, 0 }
+		};
 
-		if (poll(&fds, 1, -1) >= 0)
-			say(p);
+		if (poll(fds, 2, cli_stop ? LINGER_MS : -1) == 0)
+			p->lost = fail(&p->why_lost, FAIL_IO, "results are "
+				       "lost: nobody reads them") < 0;
+		say(p);
 	}
 }
 

@@ -14,6 +14,8 @@
 #define MARK_MS		200		/* or this long */
 #define PROBE_MS	250
 #define STOP_MS		5000		/* for members to leave */
+#define DRAIN_MS	8000		/* to come to an end when asked to */
+#define DRAINED_MS	9000		/* ... all of it */
 #define EXHAUSTED_MS	1000		/* for late workers to come */
 
 uint64_t
@@ -170,6 +172,8 @@ stop_members(struct coord *c, uint64_t now)
 
 	c->phase = PHASE_STOP;
 	c->deadline_ms = now + STOP_MS;
+	if (c->asked_ms && c->deadline_ms > c->asked_ms + DRAINED_MS)
+		c->deadline_ms = c->asked_ms + DRAINED_MS;
 	workers_stop(c);
 	if (!c->server_gone || fleet_present(c->fleet) > 0)
 		fleet_ask(c->fleet, &m);
@@ -720,12 +724,29 @@ coord_stop(struct coord *c, uint64_t now)
 {
 	struct fail none = { 0 };
 
+	c->asked_ms = now;
 	if (c->phase < PHASE_RUN) {
 		coord_fail(c, &none, now);
 		return;
 	}
 	c->no_more_requests = c->stopping = true;
 	coord_advance(c, now);
+}
+
+/* Peers may be away or stopped: whoever asked us to stop will not wait. */
+static void
+check_drain(struct coord *c, uint64_t now)
+{
+	struct fail none = { 0 };
+
+	if (!c->asked_ms || now - c->asked_ms < DRAIN_MS)
+		return;
+	report_warning(c, "not all could be ended within %d s: %llu steps are "
+		       "given up%s", DRAIN_MS / 1000, (unsigned long long)
+		       (queue_next(c->queue) - queue_mark(c->queue)),
+		       c->o.checkpoint ? ", and there is no last checkpoint" :
+		       "");
+	coord_fail(c, &none, now);
 }
 
 /* 1: the barrier at the front is behind us. */
@@ -997,12 +1018,18 @@ coord_tick(struct coord *c, uint64_t now)
 {
 	struct fail why;
 
+	if (c->phase < PHASE_STOP)
+		check_drain(c, now);
 	check_over(c, now);
 	if (c->phase >= PHASE_STOP)
 		return;
 	if (fleet_tick(c->fleet, now, c->o.timeout_ms, c->o.patience_ms,
 		       &why) < 0) {
 		c->server_gone = true;
+		if (c->asked_ms) {	/* they may be ending, too */
+			report_warning(c, "%s", why.text);
+			why = (struct fail){ 0 };
+		}
 		coord_fail(c, &why, now);
 		return;
 	}

@@ -1,5 +1,6 @@
 #include "role/server_inside.h"
 
+#include "base/failpoint.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
@@ -687,13 +688,17 @@ answer_parked(struct server *s)
 static enum outcome
 judge(const struct server *s, uint64_t part, uint64_t step)
 {
+	struct fail none;
+
 	if (step < s->mark)
 		return OUTCOME_DUP;	/* ended; how, no longer matters */
 	if (step - s->mark >= WINDOW)
 		return OUTCOME_LATER;
 	if (window_has(&s->voided, step))
 		return OUTCOME_VOID;
-	return window_has(&s->applied[part], step) ? OUTCOME_DUP :
+	/* An error here switches off what the nemesis is to miss. */
+	return window_has(&s->applied[part], step) &&
+		failpoint("dedup", &none) == 0 ? OUTCOME_DUP :
 		OUTCOME_APPLIED;
 }
 

@@ -137,6 +137,9 @@ net_free(struct net *net, int linger_ms)
 	close_with(&net->listener, &net->listener_monitor, linger_ms);
 	zmq_ctx_term(net->context);
 	if (net->lock >= 0) {
+		/* libzmq leaves the socket's file; it is ours until then. */
+		if (*net->endpoint)
+			unlink(net->endpoint + strlen("ipc://"));
 		unlink(net->lock_path);
 		close(net->lock);
 	}

@@ -149,7 +149,8 @@ read_endpoints(struct plan *p, struct unpack *u)
 		size_t size;
 		const char *text = unpack_blob(u, &size);
 
-		u->bad = u->bad || size > MAX_ENDPOINT;
+		u->bad = u->bad || size > MAX_ENDPOINT ||
+			(size > 0 && memchr(text, '\0', size));
 		p->endpoint[i] = mem_text_n(u->bad ? "" : text,
 					    u->bad ? 0 : size);
 	}
@@ -348,6 +349,8 @@ plan_read_model(struct model_source *source, const void *bytes, size_t size,
 		const char *name = unpack_blob(&u, &name_size);
 		const char *text = unpack_blob(&u, &file->size);
 
+		u.bad = u.bad ||
+			(name_size > 0 && memchr(name, '\0', name_size));
 		if (u.bad)
 			break;
 		file->name = mem_text_n(name, name_size);

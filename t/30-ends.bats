@@ -1,0 +1,212 @@
+# How everything ends: asked to stop it does what it can, and exits with 0
+# within ten seconds, whoever else is away; asked twice it is gone at once;
+# and nothing is left.
+
+load lib.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	cat >model.ps <<-'END'
+		input  x float
+		label  y binary
+		logit = dense x units=1
+		loss   binary_crossentropy logit from_logits=true
+		optimizer sgd
+	END
+	printf '%s\n' x,y 1,0 2,1 >data.csv
+	at=ipc://$PWD
+}
+
+# gone PID [SECONDS] - it is, within these (10); and with which status.
+gone() {
+	timeout "${2:-10}" tail --pid="$1" -f /dev/null ||
+		fail "still there after ${2:-10} s: $(ps -o args= "$1")"
+	status=0
+	wait "$1" || status=$?
+}
+
+# over PID - it ends of its own accord, with 0.
+over() {
+	gone "$1"
+	assert_equal "$status" 0
+}
+
+# ends PID [STATUS] - asked to, with that status (0).
+ends() {
+	kill -TERM "$1"
+	gone "$1"
+	assert_equal "$status" "${2:-0}"
+}
+
+# cluster [COORD-OPTION...] - a server, a worker and a coordinator that have
+# done a step, and more to do than will ever be: pids serve, work and coord.
+# The requests are in 7, the results in 8.
+cluster() {
+	start ps-serve -b "$at/s" -d "$PWD/ckpt"
+	serve=$pid
+	launch ps-work --lease=500ms -c "$at/c" --repeat data.csv
+	work=$pid
+	[ -p requests ] || mkfifo requests results
+	ps-coord -b "$at/c" -s "$at/s" -m model.ps -B 1 --lease=500ms "$@" \
+		requests >results 2>coord.log 3>&- &
+	coord=$!
+	daemons+=("$coord")
+	exec 8<results 7>requests
+	echo "train ${steps:-1000000}" >&7
+	read -r -t 60 _ <&8
+	# Nobody is to wait for us.
+	cat <&8 >lines 3>&- &
+	reader=$!
+	daemons+=("$reader")
+}
+
+# left - what there is besides what the tests themselves made.
+left() {
+	find . ! -name '*.log' ! -name '*.out' ! -name 'separate-*' \
+		! -name model.ps ! -name data.csv ! -name requests \
+		! -name results ! -name lines ! -path './ckpt*' -type f -o \
+		-type s
+}
+
+# listening PID - when it can be asked: it is no shell, and catches SIGTERM.
+listening() {
+	local mask
+	until [[ $(<"/proc/$1/comm") == ps-* ]]; do :; done
+	while mask=$(sed -n 's/^SigCgt:\t*//p' "/proc/$1/status"); do
+		((0x$mask & 0x4000)) && return
+	done
+}
+
+@test "each role ends when nobody else is there" {
+	mkfifo never
+	exec 6<>never
+	echo train >requests
+	for command in "ps-serve -b $at/s" \
+	    "ps-serve -b $at/s -c $at/nobody -i 0" \
+	    "ps-work -c $at/nobody data.csv" \
+	    "ps-eval -c $at/nobody data.csv" \
+	    "ps-eval -C . --follow data.csv" \
+	    "ps-coord -m model.ps -s $at/nobody -b $at/c requests" \
+	    "ps-coord -m model.ps -s $at/nobody -b $at/c never"; do
+		# shellcheck disable=SC2086
+		launch $command
+		listening "$pid"
+		ends "$pid"
+	done
+	run -0 left
+	assert_output ""
+}
+
+@test "in the midst of a run each role ends, and the others know it" {
+	cluster --checkpoint="$PWD/ckpt"
+	ends "$coord"
+	over "$work"
+	over "$serve"
+	wait "$reader"
+	# Only what was told that it was done is in the last checkpoint, and
+	# what was given up.
+	run -0 ps-ckpt ls ckpt
+	assert_output --partial final
+	[[ $(ls ckpt) =~ ^ckpt-0*([1-9][0-9]*)$ ]]
+	[ "$(grep -c '"worker"' lines)" -lt "${BASH_REMATCH[1]}" ]
+	run -0 left
+	assert_output ""
+}
+
+@test "a worker that ends is not missed by those who end after it" {
+	cluster --checkpoint="$PWD/ckpt"
+	ends "$work"
+	ends "$coord"
+	over "$serve"
+}
+
+@test "a server that ends is an error that names it" {
+	cluster --patience=1s
+	ends "$serve"
+	gone "$coord"
+	assert_equal "$status" 69
+	grep -q "server 0 (ipc://.*/s)" coord.log
+	over "$work"
+}
+
+@test "whoever is asked ends, though all the others were killed" {
+	local who
+	for who in serve work coord; do
+		cluster --checkpoint="$PWD/ckpt"
+		for one in "$serve" "$work" "$coord"; do
+			[ "$one" = "${!who}" ] || kill -KILL "$one"
+		done
+		ends "${!who}"
+	done
+}
+
+@test "whoever is asked ends, though all the others are stopped" {
+	local who
+	for who in serve work coord; do
+		cluster --checkpoint="$PWD/ckpt"
+		for one in "$serve" "$work" "$coord"; do
+			[ "$one" = "${!who}" ] || kill -STOP "$one"
+		done
+		ends "${!who}"
+		kill -KILL "$serve" "$work" "$coord" 2>/dev/null || true
+	done
+	# The coordinator said whom it missed.
+	grep -q "ps-coord: server 0 (ipc://.*/s)" coord.log
+}
+
+@test "asked twice, each is gone at once" {
+	local who
+	for who in serve work coord; do
+		cluster --checkpoint="$PWD/ckpt"
+		for one in "$serve" "$work" "$coord"; do
+			[ "$one" = "${!who}" ] || kill -STOP "$one"
+		done
+		# Both are there before it can do anything about the first.
+		kill -STOP "${!who}"
+		kill -TERM "${!who}"
+		kill -INT "${!who}"
+		kill -CONT "${!who}"
+		gone "${!who}" 2
+		[ "$status" = 130 ] || [ "$status" = 143 ]
+		kill -KILL "$serve" "$work" "$coord" 2>/dev/null || true
+	done
+}
+
+@test "a pipe that nobody empties keeps nobody" {
+	cluster
+	kill -STOP "$reader"
+	dd if=/dev/zero of=results oflag=nonblock bs=1 2>/dev/null || true
+	ends "$coord" 74
+	assert_equal "$(tail -n 1 coord.log)" \
+		"ps-coord: results are lost: nobody reads them"
+	gone "$work"
+	gone "$serve"
+	# A filter, too.
+	printf '\2\0\0\0\0\0\0\0{}' >none.safetensors
+	ps-ckpt -q import -m model.ps none.safetensors ckpt >/dev/null
+	dd if=/dev/zero of=results oflag=nonblock bs=1 2>/dev/null || true
+	ps-eval --predict -C ckpt data.csv >results 2>eval.log 3>&- &
+	daemons+=($!)
+	listening $!
+	kill -TERM $!
+	gone $!
+	[ "$status" = 0 ] || [ "$status" = 74 ]
+}
+
+@test "SIGTERM in the middle of a checkpoint: it is whole, or not there" {
+	grep -q 'define PS_DEV' "$BUILD/config.h" ||
+		skip "no failpoints: configure --enable-dev"
+	for point in disk-write disk-sync disk-rename part-told \
+	    publish-rename publish-renamed publish-told; do
+		export PS_FAIL=$point:2:sleep
+		cluster --checkpoint="$PWD/ckpt" --every=2
+		echo save >&7
+		ends "$coord"
+		over "$serve"
+		over "$work"
+		run -0 ps-ckpt verify ckpt/*
+		assert_equal "$(find ckpt -name '.tmp*')" ""
+		rm -r ckpt
+	done
+}

@@ -1,0 +1,85 @@
+# What comes from strangers: nobody is the worse for it.
+#
+# STRANGERS is how many connections there are: 10000 is the whole of it.
+
+load lib.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	connections=${STRANGERS:-1000}
+	cat >model.ps <<-'END'
+		input  x float
+		label  y binary
+		logit = dense x units=1
+		loss   binary_crossentropy logit from_logits=true
+		optimizer sgd
+	END
+	printf '%s\n' x,y 1,0 2,1 >data.csv
+}
+
+# kibibytes PID - that it has in memory.
+kibibytes() {
+	sed -n 's/^VmRSS:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$1/status"
+}
+
+# withstands ENDPOINT PID COMMAND... - strangers call it, while the command
+# succeeds again and again.
+withstands() {
+	local before after answered=0
+	run -0 flood "$1" 200 1
+	before=$(kibibytes "$2")
+	flood "$1" "$connections" 2 >flooded 3>&- &
+	daemons+=($!)
+	while kill -0 $! 2>/dev/null; do
+		"${@:3}" || fail "no answer"
+		answered=$((answered + 1))
+	done
+	wait $!
+	assert_equal "$(<flooded)" "$connections"
+	[ "$answered" -ge 1 ]
+	after=$(kibibytes "$2")
+	# Sanitizers keep what was given back.
+	grep -q 'define PS_DEV' "$BUILD/config.h" ||
+		[ $((after - before)) -le 16384 ] ||
+		fail "$before KiB became $after"
+}
+
+@test "strangers at a server, while others are answered" {
+	start ps-serve -v --lease=1s
+	greet() {
+		[[ $(stranger "$endpoint" 3 9) == "76 protocol version 9"* ]]
+	}
+	withstands "$endpoint" "$pid" greet
+	# It says what it refused, and no more.
+	run -1 grep -v '^ps-serve: \(refused: \|listening on \)' "$log"
+	stop "$pid"
+}
+
+@test "strangers at a server that trains, and at its coordinator" {
+	port=$((20000 + $$ % 20000))
+	coord=tcp://127.0.0.1:$port
+	start ps-serve --lease=1s
+	serve=$pid server=$endpoint
+	mkfifo requests
+	ps-coord -b "$coord" -s "$server" -m model.ps --lease=1s -B 1 \
+		requests >results 2>coord.log 3>&- &
+	coordinator=$!
+	daemons+=("$coordinator")
+	exec 7>requests
+	launch ps-work --lease=1s -c "$coord" --repeat data.csv
+	train() {
+		local was
+		was=$(wc -l <results)
+		echo "train 5" >&7
+		[ "$(timeout 20 tail -n +$((was + 1)) -f results |
+			head -n 5 | wc -l)" = 5 ]
+	}
+	train
+	withstands "$server" "$serve" train
+	withstands "$coord" "$coordinator" train
+	! grep '"error"' results
+	echo stop >&7
+	wait "$coordinator"
+	assert_equal "$(<coord.log)" ""
+}

@@ -1,0 +1,19 @@
+# What was ever found, and what each decoder can read, goes through it again;
+# "make fuzz" looks for more.
+
+load lib.bash
+
+@test "every input of the corpora is taken or refused, no more" {
+	local folder name
+	for folder in "$SRC"/t/fuzz/corpus/*/; do
+		name=$(basename "$folder")
+		run -0 --separate-stderr "$BUILD/t/fuzz/$name" "$folder"
+		assert_equal "$output" "$(find "$folder" -type f | wc -l)"
+		[ "$output" -gt 0 ]
+		assert_equal "$stderr" ""
+	done
+	# None is without its target, nor the other way about.
+	ls "$SRC/t/fuzz/corpus" | diff <(find "$SRC/t/fuzz" -maxdepth 1 \
+		-name '*.c' ! -name main.c -printf '%f\n' |
+		sed 's/\.c$//' | sort) -
+}

@@ -1,0 +1,23 @@
+# A part of what t/nemesis does with other seeds and for longer; and that it
+# does notice.
+
+load lib.bash
+
+@test "kills, stops, cuts and a full disk: each step counts once, still" {
+	run -0 --separate-stderr timeout 120 "$SRC/t/nemesis" 1 10
+	[[ $output == *" steps done, "*" again, 0 wrong"* ]]
+}
+
+@test "killed workers alone: what they began is done once" {
+	FAULTS=kill ROLES=work run -0 --separate-stderr timeout 120 \
+		"$SRC/t/nemesis" 2 5
+	[[ $output == *" steps done, "*" again, 0 wrong"* ]]
+}
+
+@test "without de-duplication the nemesis reports it" {
+	grep -q 'define PS_DEV' "$BUILD/config.h" ||
+		skip "no failpoints: configure --enable-dev"
+	TMPDIR=$PWD BROKEN=dedup:0:error FAULTS=kill ROLES=work \
+		run -1 --separate-stderr timeout 120 "$SRC/t/nemesis" 3 8
+	[[ $stderr == *"steps were done, but the weights are "* ]]
+}

@@ -1,0 +1,22 @@
+/* The header of a NumPy array: what it says is sound. */
+#include "store/npy.h"
+
+#include "fuzz.h"
+
+int
+fuzz_one(const uint8_t *data, size_t size)
+{
+	struct npy npy;
+	struct fail f;
+
+	if (npy_read(&npy, data, size, &f) < 0)
+		return 0;
+	FUZZ_CHECK(shape_sound(&npy.shape) && npy.offset <= size);
+
+	const size_t n = (size - npy.offset) / npy.item;
+	float *out = malloc(n * sizeof(*out) + 1);
+
+	npy_floats(&npy, data + npy.offset, out, n);
+	free(out);
+	return 0;
+}

@@ -1,0 +1,30 @@
+/* A file of named tensors.  No array is larger than what is read. */
+#include "store/arrays.h"
+
+#include "fuzz.h"
+
+static float room[1 << 16];
+
+static float *
+place(void *data, const char *name, struct shape shape, struct fail *f)
+{
+	(void)data;
+	FUZZ_CHECK(shape_sound(&shape));
+	if (shape_size(shape) <= sizeof(room) / sizeof(*room))
+		return room;
+	fail(f, FAIL_DATA, "%s: too large", name);
+	return NULL;
+}
+
+int
+fuzz_one(const uint8_t *data, size_t size)
+{
+	const struct arrays_sink sink = { place, NULL };
+	char path[32];
+	const int fd = fuzz_file(data, size, path);
+	struct fail f;
+
+	arrays_safetensors.read(fd, path, size, &sink, &f);
+	close(fd);
+	return 0;
+}
