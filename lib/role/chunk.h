@@ -10,6 +10,8 @@
 
 #include "wire/message.h"
 
+#include <stdbool.h>
+
 struct chunk {
 	struct hold hold;
 	size_t size;		/* floats of the values, and of each slot */
@@ -18,6 +20,17 @@ struct chunk {
 };
 
 struct chunk *chunk_new(size_t size, size_t slots);	/* one reference */
+
+/* The same with whatever was in memory for values. */
+struct chunk *chunk_blank(size_t size, size_t slots);
+
+/* Does somebody else refer to it, so that it must not be written? */
+static inline bool
+chunk_shared(struct chunk *c)
+{
+	return atomic_load_explicit(&c->hold.references,
+				    memory_order_acquire) > 1;
+}
 
 /* Make *c fit to be written; what it was goes to its other readers. */
 void chunk_writable(struct chunk **c);

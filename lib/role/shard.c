@@ -1,9 +1,10 @@
 #include "role/shard.h"
 
 #include "base/mem.h"
+#include "tensor/apply.h"
+#include "tensor/kernels.h"
 #include "wire/keys.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,13 +194,35 @@ shard_check_keys(struct shard *s, size_t n, const struct frame *keys,
 }
 
 static float *
-row_of(const struct holding *h, struct chunk *const *chunk, uint64_t row,
-       size_t *in_chunk)
+row_of(const struct holding *h, struct chunk *const *chunk, uint64_t row)
+{
+	const uint64_t in_chunk = row & (((uint64_t)1 << h->shift) - 1);
+
+	return chunk[row >> h->shift]->value + in_chunk * holding_width(h);
+}
+
+#define AHEAD	128	/* rows to ask for before the first is touched */
+
+static void
+pull_rows(const struct holding *h, struct chunk *const *chunk,
+	  const uint64_t *rows, size_t count, float *to)
 {
 	const size_t width = holding_width(h);
+	const float *from[AHEAD];
 
-	*in_chunk = (row & (((uint64_t)1 << h->shift) - 1)) * width;
-	return chunk[row >> h->shift]->value + *in_chunk;
+	for (size_t done = 0, some; done < count; done += some) {
+		some = count - done < AHEAD ? count - done : AHEAD;
+		for (size_t k = 0; k < some; k++) {
+			from[k] = row_of(h, chunk, rows[done + k]);
+			__builtin_prefetch(from[k]);
+		}
+		if (width == 1)
+			for (size_t k = 0; k < some; k++)
+				*to++ = *from[k];
+		else
+			for (size_t k = 0; k < some; k++, to += width)
+				memcpy(to, from[k], width * sizeof(*to));
+	}
 }
 
 int
@@ -207,7 +230,7 @@ shard_pull(struct shard *s, size_t n, const struct cut *cut,
 	   const struct frame *keys, struct frame *values, struct fail *f)
 {
 	const struct part *part = &s->plan->part[n];
-	size_t floats, at;
+	size_t floats;
 
 	if (read_keys(s, part, keys, &floats, f) < 0)
 		return -1;
@@ -237,59 +260,48 @@ shard_pull(struct shard *s, size_t n, const struct cut *cut,
 			to += h->piece->count;
 			continue;
 		}
-		for (size_t k = 0; k < s->key_count[i]; k++, to += width)
-			memcpy(to, row_of(h, chunks, s->keys[i][k], &at),
-			       width * sizeof(float));
+		pull_rows(h, chunks, s->keys[i], s->key_count[i], to);
+		to += s->key_count[i] * width;
 	}
 	return 0;
 }
 
-static bool
-all_finite(const float *x, size_t n)
+/* A whole dense piece; from a chunk that is frozen into a fresh one. */
+static void
+push_dense(struct holding *h, const struct apply *a, const void *gradient)
 {
-	uint32_t bad = 0;
+	struct chunk *from = h->chunk[0];
 
-	for (size_t i = 0; i < n; i++) {
-		uint32_t bits;
-
-		memcpy(&bits, &x[i], sizeof(bits));
-		bad |= (bits & 0x7f800000) == 0x7f800000;
-	}
-	return !bad;
+	if (chunk_shared(from))
+		h->chunk[0] = chunk_blank(from->size, from->slots);
+	apply_all(a, from->value, h->chunk[0]->value, gradient, from->size);
+	if (from != h->chunk[0])
+		hold_drop(&from->hold);
 }
 
+/* Rows are sorted, and so are their chunks. */
 static void
-apply(const struct holding *h, struct chunk *c, size_t at, const float *g,
-      size_t n, float learning_rate)
-{
-	struct update u = { .w = c->value + at, .g = g, .n = n,
-			    .learning_rate = learning_rate,
-			    .t = h->updates };
-
-	for (size_t s = 0; s < h->slots; s++)
-		u.slot[s] = chunk_slot(c, s) + at;
-	optimizer_apply(h->variable->optimizer, &u);
-}
-
-static void
-push_piece(struct holding *h, const uint64_t *rows, size_t count,
-	   const float *g, float learning_rate)
+push_rows(struct holding *h, const struct apply *a, const uint64_t *rows,
+	  size_t count, const char *gradient)
 {
 	const size_t width = holding_width(h);
+	struct apply_row row[AHEAD];
+	size_t last = SIZE_MAX;
 
-	h->updates++;
-	if (!h->piece->table) {
-		chunk_writable(&h->chunk[0]);
-		apply(h, h->chunk[0], 0, g, h->piece->count, learning_rate);
-		return;
-	}
-	for (size_t k = 0; k < count; k++, g += width) {
-		struct chunk **c = &h->chunk[rows[k] >> h->shift];
-		size_t at;
+	for (size_t done = 0, some; done < count; done += some) {
+		some = count - done < AHEAD ? count - done : AHEAD;
+		for (size_t k = 0; k < some; k++) {
+			const size_t i = rows[done + k] >> h->shift;
 
-		chunk_writable(c);
-		row_of(h, h->chunk, rows[k], &at);
-		apply(h, *c, at, g, width, learning_rate);
+			if (i != last)
+				chunk_writable(&h->chunk[i]);
+			last = i;
+			row[k].value = row_of(h, h->chunk, rows[done + k]);
+			row[k].stride = h->chunk[i]->size;
+			apply_row_fetch(&row[k], h->slots);
+		}
+		apply_rows(a, row, some, width, gradient +
+			   done * width * sizeof(float));
 	}
 }
 
@@ -298,7 +310,7 @@ shard_push(struct shard *s, size_t n, const struct shard_push *p,
 	   struct fail *f)
 {
 	const struct part *part = &s->plan->part[n];
-	const float examples = (float)p->examples;
+	const char *g = p->values->data;
 	size_t floats;
 
 	if (read_keys(s, part, p->keys, &floats, f) < 0)
@@ -306,24 +318,24 @@ shard_push(struct shard *s, size_t n, const struct shard_push *p,
 	if (p->values->size != floats * sizeof(float))
 		return fail(f, FAIL_PROTOCOL, "%zu bytes of gradient, not %zu",
 			    p->values->size, floats * sizeof(float));
-
-	float *g = scratch(s, floats);
-
-	/* The frame may lie at any address: the copy is aligned. */
-	if (floats > 0)
-		memcpy(g, p->values->data, p->values->size);
-	if (!all_finite(g, floats))
+	if (!kernel_finite(g, floats))
 		return fail(f, FAIL_DATA, "a gradient is not finite");
-	for (size_t i = 0; i < floats; i++)
-		g[i] /= examples;
 	for (size_t i = 0; i < part->count; i++) {
 		struct holding *h = &s->holding[part->first + i];
 		const struct optimizer *o = h->variable->optimizer;
+		const struct apply a = {
+			.optimizer = o, .t = ++h->updates,
+			.examples = (float)p->examples,
+			.learning_rate = p->learning_rate > 0 ?
+				p->learning_rate :
+				schedule_at(&o->schedule, p->steps)
+		};
 
-		push_piece(h, s->keys[i], s->key_count[i], g,
-			   p->learning_rate > 0 ? p->learning_rate :
-			   schedule_at(&o->schedule, p->steps));
-		g += s->key_count[i] * holding_width(h);
+		if (h->piece->table)
+			push_rows(h, &a, s->keys[i], s->key_count[i], g);
+		else
+			push_dense(h, &a, g);
+		g += s->key_count[i] * holding_width(h) * sizeof(float);
 	}
 	s->version[n]++;
 	return 0;

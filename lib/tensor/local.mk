@@ -1,4 +1,6 @@
 lib_libps_a_SOURCES += \
+	%D%/apply.c \
+	%D%/apply.h \
 	%D%/clip.c \
 	%D%/clip.h \
 	%D%/clones.h \
