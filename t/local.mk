@@ -40,6 +40,7 @@ UNITS += %D%/unit/schedule
 UNITS += %D%/unit/server
 UNITS += %D%/unit/shard
 UNITS += %D%/unit/source
+UNITS += %D%/unit/table
 UNITS += %D%/unit/text
 UNITS += %D%/unit/train
 UNITS += %D%/unit/until

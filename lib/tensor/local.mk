@@ -24,4 +24,6 @@ lib_libps_a_SOURCES += \
 	%D%/schedule.h \
 	%D%/shape.c \
 	%D%/shape.h \
+	%D%/table.c \
+	%D%/table.h \
 	%D%/variable.h
