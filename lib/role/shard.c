@@ -177,7 +177,7 @@ read_keys(struct shard *s, const struct part *part, const struct frame *keys,
 		const struct piece *piece = &s->plan->piece[part->first + i];
 
 		s->key_count[i] = piece->table ?
-			keys_read(&u, piece->count, &s->keys[i],
+			keys_read(&u, piece->count - 1, &s->keys[i],
 				  &s->key_room[i]) : piece->count;
 		*floats += s->key_count[i] * piece->width;
 	}
