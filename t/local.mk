@@ -59,6 +59,7 @@ BATS_TESTS += %D%/40-eval.bats
 BATS_TESTS += %D%/50-ckpt.bats
 BATS_TESTS += %D%/50-train.bats
 BATS_TESTS += %D%/55-tf.bats
+BATS_TESTS += %D%/58-hash.bats
 BATS_TESTS += %D%/60-exact.bats
 BATS_TESTS += %D%/61-checkpoint.bats
 BATS_TESTS += %D%/70-local.bats

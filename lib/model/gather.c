@@ -1,5 +1,6 @@
 #include "model/gather.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -64,17 +65,9 @@ radix_sort(struct gather *g, size_t n, uint64_t largest)
 	}
 }
 
-void
-gather_ids(struct gather *g, const uint64_t *id, size_t n)
+static void
+sort(struct gather *g, size_t n, uint64_t largest)
 {
-	uint64_t largest = 0;
-
-	make_room(g, n);
-	for (size_t i = 0; i < n; i++) {
-		g->pair[i] = (struct gather_pair){ id[i], i };
-		if (id[i] > largest)
-			largest = id[i];
-	}
 	if (n < SMALL)
 		insertion_sort(g->pair, n);
 	else
@@ -86,4 +79,27 @@ gather_ids(struct gather *g, const uint64_t *id, size_t n)
 			g->id[g->count++] = g->pair[i].id;
 		g->row[g->pair[i].at] = g->count - 1;
 	}
+}
+
+void
+gather_ids(struct gather *g, const uint64_t *id, size_t n)
+{
+	uint64_t largest = 0;
+
+	make_room(g, n);
+	for (size_t i = 0; i < n; i++) {
+		g->pair[i] = (struct gather_pair){ id[i], i };
+		if (id[i] > largest)
+			largest = id[i];
+	}
+	sort(g, n, largest);
+}
+
+void
+gather_keys(struct gather *g, const uint64_t *id, size_t n)
+{
+	make_room(g, n);
+	for (size_t i = 0; i < n; i++)
+		g->pair[i] = (struct gather_pair){ hash_mix(id[i]), i };
+	sort(g, n, UINT64_MAX);
 }

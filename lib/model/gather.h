@@ -26,4 +26,7 @@ struct gather {
 void gather_release(struct gather *);
 void gather_ids(struct gather *, const uint64_t *id, size_t n);
 
+/* Of a hashed table: the keys of the ids in their place. */
+void gather_keys(struct gather *, const uint64_t *id, size_t n);
+
 #endif

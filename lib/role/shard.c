@@ -1,7 +1,9 @@
 #include "role/shard.h"
 
 #include "base/mem.h"
+#include "store/rows.h"
 #include "tensor/apply.h"
+#include "tensor/hashed.h"
 #include "tensor/kernels.h"
 #include "wire/keys.h"
 
@@ -20,6 +22,8 @@ struct holding {
 	size_t shift;		/* a chunk of a table has 1 << shift rows */
 	size_t chunks;
 	struct chunk **chunk;
+	struct hashed hashed;
+	struct table *table;	/* of a hashed one, which has no chunks */
 	uint64_t updates;
 };
 
@@ -39,10 +43,13 @@ struct shard {
 
 struct cut {
 	const struct shard *shard;
-	struct chunk ***chunk;		/* of each piece: its chunks */
+	struct chunk ***chunk;		/* of each piece: its chunks, */
+	struct table **table;		/* or the table it is */
 	struct checkpoint_array *array;
 	struct checkpoint_piece *piece;
 	size_t arrays, pieces;
+	size_t hashed;			/* arrays of hashed tables: first,
+					   and their names are ours */
 };
 
 static size_t
@@ -72,6 +79,11 @@ hold_piece(struct holding *h, const struct piece *piece,
 	h->piece = piece;
 	h->variable = v;
 	h->slots = v->optimizer ? v->optimizer->slots : 0;
+	if (piece->hashed) {
+		h->hashed = (struct hashed){ v, seed };
+		h->table = hashed_table(&h->hashed, piece->count);
+		return;
+	}
 	h->chunks = piece->count > 0;
 	while (piece->table && (width * sizeof(float)) << (h->shift + 1) <=
 	       TABLE_CHUNK)
@@ -134,6 +146,7 @@ shard_free(struct shard *s)
 		for (size_t j = 0; j < s->holding[i].chunks; j++)
 			hold_drop(&s->holding[i].chunk[j]->hold);
 		free(s->holding[i].chunk);
+		table_free(s->holding[i].table);
 	}
 	for (size_t i = 0; i < s->keys_room; i++)
 		free(s->keys[i]);
@@ -177,8 +190,10 @@ read_keys(struct shard *s, const struct part *part, const struct frame *keys,
 		const struct piece *piece = &s->plan->piece[part->first + i];
 
 		s->key_count[i] = piece->table ?
-			keys_read(&u, piece->count - 1, &s->keys[i],
+			keys_read(&u, piece_last_key(piece), &s->keys[i],
 				  &s->key_room[i]) : piece->count;
+		for (size_t k = 0; piece->hashed && k < s->key_count[i]; k++)
+			s->keys[i][k] += piece_key(piece);
 		*floats += s->key_count[i] * piece->width;
 	}
 	return unpack_ok(&u) ? 0 : fail(f, FAIL_PROTOCOL, "malformed keys");
@@ -260,7 +275,11 @@ shard_pull(struct shard *s, size_t n, const struct cut *cut,
 			to += h->piece->count;
 			continue;
 		}
-		pull_rows(h, chunks, s->keys[i], s->key_count[i], to);
+		if (h->table)
+			table_pull(cut ? cut->table[part->first + i] :
+				   h->table, s->keys[i], s->key_count[i], to);
+		else
+			pull_rows(h, chunks, s->keys[i], s->key_count[i], to);
 		to += s->key_count[i] * width;
 	}
 	return 0;
@@ -305,6 +324,36 @@ push_rows(struct holding *h, const struct apply *a, const uint64_t *rows,
 	}
 }
 
+/* Rows that are not admitted yet lose their gradient. */
+static void
+push_hashed(struct holding *h, const struct apply *a, const uint64_t *keys,
+	    size_t count, const char *gradient)
+{
+	const size_t width = holding_width(h), size = width * sizeof(float);
+	struct apply_row row[TABLE_BATCH];
+	float *found[TABLE_BATCH];
+
+	table_update(h->table, a->t);
+	for (size_t done = 0, some; done < count; done += some) {
+		size_t from = 0, rows = 0;
+
+		some = count - done < TABLE_BATCH ? count - done : TABLE_BATCH;
+		table_touch(h->table, keys + done, some, found);
+		for (size_t k = 0; k <= some; k++) {
+			if (k < some && found[k]) {
+				row[rows++] = (struct apply_row){ found[k],
+								  width };
+				continue;
+			}
+			apply_rows(a, row, rows, width,
+				   gradient + from * size);
+			from = k + 1;
+			rows = 0;
+		}
+		gradient += some * size;
+	}
+}
+
 int
 shard_push(struct shard *s, size_t n, const struct shard_push *p,
 	   struct fail *f)
@@ -331,7 +380,9 @@ shard_push(struct shard *s, size_t n, const struct shard_push *p,
 				schedule_at(&o->schedule, p->steps)
 		};
 
-		if (h->piece->table)
+		if (h->table)
+			push_hashed(h, &a, s->keys[i], s->key_count[i], g);
+		else if (h->piece->table)
 			push_rows(h, &a, s->keys[i], s->key_count[i], g);
 		else
 			push_dense(h, &a, g);
@@ -393,11 +444,21 @@ describe(struct cut *cut)
 	size_t arrays = 0, chunks = 0, end;
 
 	for (size_t i = 0; i < s->plan->pieces; i++) {
-		arrays += 1 + s->holding[i].slots;
+		arrays += s->holding[i].table ? ROWS_ARRAYS :
+			1 + s->holding[i].slots;
 		chunks += s->holding[i].chunks * (1 + s->holding[i].slots);
 	}
 	cut->array = mem_alloc(arrays, sizeof(*cut->array));
 	cut->piece = mem_alloc(chunks, sizeof(*cut->piece));
+	for (size_t i = 0; i < s->plan->pieces; i++)
+		if (cut->table[i])
+			cut->hashed += rows_arrays(
+				s->holding[i].variable, cut->table[i],
+				(struct rows){ s->plan->piece[i].first,
+					       s->plan->piece[i].count },
+				s->holding[i].updates,
+				cut->array + cut->hashed);
+	cut->arrays = cut->hashed;
 	for (size_t i = 0; i < s->plan->pieces; i = end) {
 		end = i + 1;
 		if (s->holding[i].chunks == 0)
@@ -417,9 +478,12 @@ cut_new(const struct shard *s)
 
 	cut->shard = s;
 	cut->chunk = mem_alloc(s->plan->pieces, sizeof(*cut->chunk));
+	cut->table = mem_alloc(s->plan->pieces, sizeof(*cut->table));
 	for (size_t i = 0; i < s->plan->pieces; i++) {
 		const struct holding *h = &s->holding[i];
 
+		if (h->table)
+			cut->table[i] = table_share(h->table);
 		cut->chunk[i] = mem_alloc(h->chunks, sizeof(struct chunk *));
 		for (size_t j = 0; j < h->chunks; j++) {
 			cut->chunk[i][j] = h->chunk[j];
@@ -439,8 +503,12 @@ cut_free(struct cut *cut)
 		for (size_t j = 0; j < cut->shard->holding[i].chunks; j++)
 			hold_drop(&cut->chunk[i][j]->hold);
 		free(cut->chunk[i]);
+		table_free(cut->table[i]);
 	}
 	free(cut->chunk);
+	free(cut->table);
+	for (size_t i = 0; i < cut->hashed; i++)
+		free((char *)(uintptr_t)cut->array[i].variable);
 	free(cut->array);
 	free(cut->piece);
 	free(cut);
@@ -507,9 +575,30 @@ restore_chunk(struct holding *h, size_t i, struct checkpoint *from,
 	return read;
 }
 
+static int
+restore_table(struct holding *h, struct checkpoint *from, struct fail *f)
+{
+	const struct rows ranges = { h->piece->first, h->piece->count };
+	struct table *table = hashed_table(&h->hashed, ranges.count);
+	uint64_t updates = 0;
+
+	if (rows_restore(from, h->variable, table, ranges, &updates, f) < 0) {
+		table_free(table);
+		return -1;
+	}
+	table_free(h->table);
+	h->table = table;
+	h->updates = updates;
+	return 0;
+}
+
 int
 shard_restore(struct shard *s, struct checkpoint *from, struct fail *f)
 {
+	for (size_t i = 0; i < s->plan->pieces; i++)
+		if (s->holding[i].table &&
+		    restore_table(&s->holding[i], from, f) < 0)
+			return -1;
 	for (size_t i = 0; i < s->plan->pieces; i++)
 		for (size_t j = 0; j < s->holding[i].chunks; j++)
 			if (restore_chunk(&s->holding[i], j, from, f) < 0)

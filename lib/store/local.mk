@@ -24,6 +24,8 @@ lib_libps_a_SOURCES += \
 	%D%/parts.h \
 	%D%/rank.c \
 	%D%/rank.h \
+	%D%/rows.c \
+	%D%/rows.h \
 	%D%/safetensors.c \
 	%D%/tar.c \
 	%D%/tar.h

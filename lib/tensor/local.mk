@@ -4,6 +4,8 @@ lib_libps_a_SOURCES += \
 	%D%/clip.c \
 	%D%/clip.h \
 	%D%/clones.h \
+	%D%/hashed.c \
+	%D%/hashed.h \
 	%D%/initializer.c \
 	%D%/initializer.h \
 	%D%/kernels.c \

@@ -514,6 +514,12 @@ table_share(const struct table *from)
 	return t;
 }
 
+size_t
+table_floats(const struct table *t)
+{
+	return t->layout.floats;
+}
+
 uint64_t
 table_rows(const struct table *t)
 {

@@ -41,6 +41,7 @@ void table_free(struct table *);
 /* Another one with the rows as they are now, to be read, by any thread. */
 struct table *table_share(const struct table *);
 
+size_t table_floats(const struct table *);	/* of a row: values, slots */
 uint64_t table_rows(const struct table *);
 uint64_t table_bytes(const struct table *);	/* of memory, for all pages */
 
