@@ -123,8 +123,7 @@ read_string(struct input *in, const struct model_source *source,
 	if (!!vocab + !!path + !!hash + in->hashed != 1)
 		return fail(f, FAIL_CONFIG, "%s: %s: a string needs one of "
 			    "vocab=WORD,WORD..., vocab_file=FILE, hash=N%s",
-			    in->where, in->name, label ? "" : " and "
-			    "rows=hash");
+			    in->where, in->name, label ? "" : ", rows=hash");
 	if (in->hashed) {
 		in->lookup = lookup_hashing(UINT64_MAX);
 		return 0;

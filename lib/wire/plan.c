@@ -69,16 +69,16 @@ add_shard(struct builder *b, const struct place *place,
 
 	if (v->table) {
 		add_piece(b, place->server, (struct piece){
-			place->variable, true, v->hashed,
-			place->rows.first, place->rows.count, width });
+			place->variable, true, place->rows.first,
+			place->rows.count, width, v->hashed });
 		return;
 	}
 	const size_t end = (place->rows.first + place->rows.count) * width;
 
 	for (size_t at = place->rows.first * width; at < end; at += most)
 		add_piece(b, place->server, (struct piece){
-			place->variable, false, false, at,
-			end - at < most ? end - at : most, 1 });
+			place->variable, false, at,
+			end - at < most ? end - at : most, 1, false });
 }
 
 void

@@ -22,10 +22,11 @@
 
 struct piece {
 	uint32_t variable;
-	bool table, hashed;
+	bool table;
 	size_t first, count;	/* rows of a table, ranges of a hashed one's
 				   keys; else elements, row-major */
 	size_t width;		/* floats of a row of a table; else 1 */
+	bool hashed;
 };
 
 struct part {
