@@ -4,6 +4,7 @@
 AM_DEFAULT_SOURCE_EXT = .c
 
 UNITS =
+UNITS += %D%/unit/apply
 UNITS += %D%/unit/badinput
 UNITS += %D%/unit/batch
 UNITS += %D%/unit/cache
@@ -52,6 +53,7 @@ UNITS += %D%/unit/split
 UNITS += %D%/unit/stage
 UNITS += %D%/unit/standby
 UNITS += %D%/unit/streams
+UNITS += %D%/unit/table
 UNITS += %D%/unit/text
 UNITS += %D%/unit/train
 UNITS += %D%/unit/until
@@ -78,6 +80,7 @@ BATS_TESTS += %D%/42-cache.bats
 BATS_TESTS += %D%/50-ckpt.bats
 BATS_TESTS += %D%/50-train.bats
 BATS_TESTS += %D%/55-tf.bats
+BATS_TESTS += %D%/58-hash.bats
 BATS_TESTS += %D%/60-exact.bats
 BATS_TESTS += %D%/61-checkpoint.bats
 BATS_TESTS += %D%/62-modes.bats

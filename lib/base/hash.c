@@ -16,6 +16,15 @@ hash64(const void *bytes, size_t size)
 	return XXH3_64bits(bytes, size);
 }
 
+/* The factors are those of hash_mix(), inverted modulo 2^64. */
+uint64_t
+hash_unmix(uint64_t z)
+{
+	z = (z ^ z >> 31 ^ z >> 62) * 0x319642b2d24d8ec3u;
+	z = (z ^ z >> 27 ^ z >> 54) * 0x96de1b173f119089u;
+	return z ^ z >> 30 ^ z >> 60;
+}
+
 struct hash *
 hash_new(void)
 {

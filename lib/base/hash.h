@@ -14,6 +14,20 @@
 /* XXH3-64. */
 uint64_t hash64(const void *, size_t size);
 
+/*
+ * Numbers mixed so that any few bits depend on all: no two give the same, and
+ * hash_unmix() is the way back.  splitmix64's finalizer.
+ */
+static inline uint64_t
+hash_mix(uint64_t z)
+{
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
+uint64_t hash_unmix(uint64_t);
+
 /* XXH3-128 of what comes in pieces, as 32 hexadecimal digits. */
 struct hash;
 struct hash *hash_new(void);

@@ -59,7 +59,7 @@ read_float(const char *text, size_t size, float *x, struct fail *f)
 static int
 add_id(struct feature *to, size_t at, uint64_t id, struct fail *f)
 {
-	if (id >= to->input->rows)
+	if (id >= to->input->rows && !to->input->hashed)
 		return fail(f, FAIL_DATA, "%llu is out of range, 0 to %llu",
 			    (unsigned long long)id,
 			    (unsigned long long)to->input->rows - 1);
@@ -112,6 +112,10 @@ fill_id(struct feature *to, size_t at, const char *text, size_t size,
 	float x;
 
 	end = number_uint(start + (*start == '+'), &id);
+	if (*start == '-' && to->input->hashed) {
+		end = number_uint(start + 1, &id);
+		id = -id;	/* as 64 bits */
+	}
 	if (end && skip_blanks(end) == text + size)
 		return add_id(to, at, id, f);
 	if (read_float(text, size, &x, f) != 0)
@@ -186,7 +190,7 @@ fill_integer(struct feature *to, size_t at, int64_t n, struct fail *f)
 {
 	if (to->input->kind == INPUT_FLOAT)
 		return fill_number(to, at, (float)n, f);
-	if (n < 0)
+	if (n < 0 && !to->input->hashed)
 		return below_zero(to, (double)n, f);
 	return add_id(to, at, (uint64_t)n, f);
 }

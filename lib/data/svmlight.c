@@ -52,7 +52,8 @@ svmlight_open(const struct want *want, char *const *files, struct fail *f)
 
 	s->label = want->label;
 	s->dense = in->kind == INPUT_FLOAT;
-	s->size = s->dense ? input_width(in) : in->rows;
+	s->size = s->dense ? input_width(in) : in->hashed ? UINT64_MAX :
+		in->rows;
 	if (lines_open(&s->lines, files[0], want->allow_pipe, f) == 0)
 		return s;
 	svmlight_close(s);

@@ -151,15 +151,17 @@ gather_rows(struct compute *c)
 	for (size_t i = 0; i < m->nodes; i++) {
 		const struct node *n = m->node[i];
 		const struct feature *feature;
-		size_t width;
+		size_t width, count;
 
 		if (!n->looked_up)
 			continue;
 		feature = &c->batch->feature[n->feature];
 		width = input_width(n->input);
-		gather_ids(&c->gather[n->feature], feature->id, width > 0 ?
-			   c->batch->examples * width : c->batch->examples ?
-			   feature->offset[c->batch->examples] : 0);
+		count = width > 0 ? c->batch->examples * width :
+			c->batch->examples ?
+			feature->offset[c->batch->examples] : 0;
+		(n->input->hashed ? gather_keys : gather_ids)(
+			&c->gather[n->feature], feature->id, count);
 	}
 	for (size_t v = 0; v < m->variables; v++) {
 		struct weights *w = &c->weights[v];

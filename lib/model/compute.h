@@ -36,7 +36,8 @@ void compute_begin(struct compute *, const struct batch *);
 
 /*
  * The rows of variable v that the batch needs.  Of a table: count ids, sorted,
- * each once, duplicates of the batch gathered into one.  Of any other
+ * each once, duplicates of the batch gathered into one; of a hashed table its
+ * keys (see tensor/table).  Of any other
  * variable: ids is NULL and count is all of its rows.
  */
 struct compute_rows {

@@ -10,20 +10,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct gather_pair {
-	uint64_t id;
-	size_t at;
-};
-
 struct gather {
 	uint64_t *id;		/* count: sorted, each once */
 	size_t *row;		/* id[row[i]] is what stands at place i */
 	size_t count;
 	size_t room;		/* of all arrays */
-	struct gather_pair *pair, *other;
+	uint64_t *key, *word, *other;	/* while sorting */
 };
 
 void gather_release(struct gather *);
 void gather_ids(struct gather *, const uint64_t *id, size_t n);
+
+/* Of a hashed table: the keys of the ids in their place. */
+void gather_keys(struct gather *, const uint64_t *id, size_t n);
 
 #endif

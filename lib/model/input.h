@@ -24,6 +24,7 @@ struct input {
 				   one value; unused when ragged or sparse */
 	bool ragged;		/* id[], string[]: any number of values */
 	uint64_t rows;		/* ids are 0 .. rows - 1; 0 for floats */
+	bool hashed;		/* ids are any 64 bits, and rows is 0 */
 	struct lookup *lookup;	/* of a string; else NULL */
 	bool binary;		/* a label that may be 0/1 or -1/+1; it reads
 				   as a float of 0 or 1 */
@@ -32,6 +33,9 @@ struct input {
 	char separator;		/* cuts one column into values; 0: none */
 	char where[160];	/* "model.ps:1", for messages */
 };
+
+/* Rows that a table of this input is said to have. */
+size_t input_table_rows(const struct input *);
 
 /* Values of one example, or 0 if that differs from example to example. */
 size_t input_width(const struct input *);

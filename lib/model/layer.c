@@ -180,6 +180,51 @@ read_regularizer(struct variable *v, const char *weight, struct settings *s,
 		    "l1_l2:NUMBER:NUMBER", s->where, key, text);
 }
 
+/* "age:UPDATES", "rows:MOST", or both with a comma between. */
+static bool
+eviction(char *text, struct variable *v)
+{
+	size_t count;
+	char **part = text_split(text, ',', &count);
+	bool good = count > 0;
+
+	for (size_t i = 0; good && i < count; i++) {
+		char *colon = strchr(part[i], ':');
+		const bool age = strncmp(part[i], "age:", 4) == 0;
+		uint64_t *to = age ? &v->age : &v->most;
+
+		good = (age || strncmp(part[i], "rows:", 5) == 0) &&
+			*to == 0 && text_uint(colon + 1, to) && *to > 0 &&
+			*to <= (uint64_t)1 << 48;
+	}
+	free(part);
+	return good;
+}
+
+/* What a hashed table takes: which rows are made, and which go. */
+static int
+read_rows(struct variable *v, struct settings *s, struct fail *f)
+{
+	const char *text = settings_text(s, "evict");
+
+	v->hashed = true;
+	v->admit = 1;
+	if (settings_uint(s, "admit", &v->admit, 1, 1 << 20, f) < 0)
+		return -1;
+	if (!text)
+		return 0;
+
+	char *copy = mem_text(text);
+	const bool good = eviction(copy, v);
+
+	free(copy);
+	if (good)
+		return 0;
+	return fail(f, FAIL_CONFIG, "%s: evict=%s is not age:UPDATES, "
+		    "rows:NUMBER or both with a comma between", s->where,
+		    text);
+}
+
 int
 node_variable(struct model *m, struct node *n, const char *weight,
 	      struct shape shape, bool table, const char *initializer,
@@ -205,6 +250,8 @@ node_variable(struct model *m, struct node *n, const char *weight,
 	if (table) {
 		n->in[0]->looked_up = true;
 		v->lookups = input_width(n->in[0]->input);
+		if (n->in[0]->input->hashed && read_rows(v, s, f) < 0)
+			return -1;
 	}
 	return read_regularizer(v, weight, s, f);
 }

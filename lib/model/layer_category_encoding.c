@@ -24,6 +24,10 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 
 	const uint64_t rows = n->in[0]->input->rows;
 
+	if (n->in[0]->input->hashed)
+		return fail(f, FAIL_CONFIG, "%s: %s: %s has any ids, too many "
+			    "to spell out; use linear or embedding", n->where,
+			    n->name, n->in[0]->name);
 	if (rows > TOKENS)
 		return fail(f, FAIL_CONFIG, "%s: %s: %s has %llu ids, too many "
 			    "to spell out; use linear or embedding", n->where,

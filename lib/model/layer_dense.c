@@ -78,7 +78,8 @@ linear_build(struct model *m, struct node *n, struct settings *s,
 	own->units = 1;
 	if (!node_ids(n->in[0]))
 		return build_floats(m, n, s, "zeros", f);
-	if (build_weights(m, n, s, n->in[0]->input->rows, true, "zeros", f))
+	if (build_weights(m, n, s, input_table_rows(n->in[0]->input), true,
+			  "zeros", f))
 		return -1;
 	n->shape = (struct shape){ 1, { own->units } };
 	return 0;

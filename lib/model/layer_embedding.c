@@ -56,7 +56,7 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	own->dim = (size_t)dim;
 
 	const struct input *input = n->in[0]->input;
-	const struct shape table = { 2, { input->rows, own->dim } };
+	const struct shape table = { 2, { input_table_rows(input), own->dim } };
 
 	n->shape = (struct shape){ 1, { own->dim } };
 	if (own->combiner == NONE && input->shape.rank > 0) {

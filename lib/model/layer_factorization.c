@@ -27,7 +27,7 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 			    n->where, n->name);
 
 	const struct shape table = {
-		2, { n->in[0]->input->rows, (size_t)factors }
+		2, { input_table_rows(n->in[0]->input), (size_t)factors }
 	};
 
 	n->shape = (struct shape){ 1, { 1 } };

@@ -102,18 +102,32 @@ read_vocabulary(struct input *in, const struct model_source *source,
 	return 0;
 }
 
+/* Is a table to have rows for whatever ids there are? */
+static bool
+is_hashed(struct settings *s, bool label)
+{
+	const char *rows = label ? NULL : settings_text(s, "rows");
+
+	return rows && strcmp(rows, "hash") == 0;
+}
+
 static int
 read_string(struct input *in, const struct model_source *source,
-	    struct settings *s, struct fail *f)
+	    struct settings *s, bool label, struct fail *f)
 {
 	const char *vocab = settings_text(s, "vocab");
 	const char *path = settings_text(s, "vocab_file");
 	const char *hash = settings_text(s, "hash");
 
-	if (!!vocab + !!path + !!hash != 1)
+	in->hashed = is_hashed(s, label);
+	if (!!vocab + !!path + !!hash + in->hashed != 1)
 		return fail(f, FAIL_CONFIG, "%s: %s: a string needs one of "
-			    "vocab=WORD,WORD..., vocab_file=FILE and hash=N",
-			    in->where, in->name);
+			    "vocab=WORD,WORD..., vocab_file=FILE, hash=N%s",
+			    in->where, in->name, label ? "" : ", rows=hash");
+	if (in->hashed) {
+		in->lookup = lookup_hashing(UINT64_MAX);
+		return 0;
+	}
 	if (hash) {
 		if (settings_uint(s, "hash", &in->rows, 1, ROWS, f))
 			return -1;
@@ -162,11 +176,16 @@ read_brackets(struct input *in, const char *text, bool label, struct fail *f)
 		in->ragged = true;
 		return 0;
 	}
+	if (strcmp(text, "[hash]") == 0 && sparse) {
+		in->hashed = true;
+		return 0;
+	}
 	if (*text != '[' || !parse_shape(text, &shape) || shape.rank == 0 ||
 	    (sparse && shape.rank != 1))
 		return fail(f, FAIL_CONFIG, "%s: %s: '%s' is no shape; say %s",
 			    in->where, in->name, text, sparse ?
-			    "sparse[N], N features" : in->kind == INPUT_FLOAT ?
+			    "sparse[N], N features, or sparse[hash]" :
+			    in->kind == INPUT_FLOAT ?
 			    "float, float[3] or float[28,28]" :
 			    "nothing for one value, [3] for three, [] for any "
 			    "number");
@@ -220,15 +239,17 @@ parse_input(struct input *in, const struct model_source *source,
 
 	if (read_kind(in, st->word[2], label, f))
 		return -1;
-	if (in->kind == INPUT_STRING && read_string(in, source, s, f))
+	if (in->kind == INPUT_STRING && read_string(in, source, s, label, f))
 		return -1;
 	if (in->kind == INPUT_ID) {
-		if (settings_uint(s, "rows", &in->rows, 1, ROWS, f))
+		in->hashed = is_hashed(s, label);
+		if (!in->hashed &&
+		    settings_uint(s, "rows", &in->rows, 1, ROWS, f))
 			return -1;
-		if (in->rows == 0 && !label)
+		if (in->rows == 0 && !in->hashed && !label)
 			return fail(f, FAIL_CONFIG, "%s: %s: rows= is missing: "
-				    "ids are 0 to rows - 1", in->where,
-				    in->name);
+				    "ids are 0 to rows - 1, or any with "
+				    "rows=hash", in->where, in->name);
 	}
 	return read_columns(in, s, f) || settings_done(s, f) ? -1 : 0;
 }

@@ -14,8 +14,8 @@ release(struct hold *hold)
 	free(c);
 }
 
-struct chunk *
-chunk_new(size_t size, size_t slots)
+static struct chunk *
+with_values(size_t size, size_t slots, float *value)
 {
 	struct chunk *c = mem_alloc(1, sizeof(*c));
 
@@ -23,8 +23,22 @@ chunk_new(size_t size, size_t slots)
 	c->hold.release = release;
 	c->size = size;
 	c->slots = slots;
-	c->value = mem_alloc(size * (1 + slots), sizeof(*c->value));
+	c->value = value;
 	return c;
+}
+
+struct chunk *
+chunk_new(size_t size, size_t slots)
+{
+	return with_values(size, slots, mem_alloc(size * (1 + slots),
+						  sizeof(float)));
+}
+
+struct chunk *
+chunk_blank(size_t size, size_t slots)
+{
+	return with_values(size, slots, mem_resize(NULL, size * (1 + slots),
+						   sizeof(float)));
 }
 
 void
@@ -34,7 +48,7 @@ chunk_writable(struct chunk **c)
 
 	if (hold_alone(&old->hold))
 		return;
-	*c = chunk_new(old->size, old->slots);
+	*c = chunk_blank(old->size, old->slots);
 	memcpy((*c)->value, old->value,
 	       old->size * (1 + old->slots) * sizeof(*old->value));
 	hold_drop(&old->hold);

@@ -19,6 +19,9 @@ struct chunk {
 
 struct chunk *chunk_new(size_t size, size_t slots);	/* one reference */
 
+/* The same with whatever was in memory for values. */
+struct chunk *chunk_blank(size_t size, size_t slots);
+
 /* Make *c fit to be written; what it was goes to its other readers. */
 void chunk_writable(struct chunk **c);
 

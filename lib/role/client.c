@@ -181,9 +181,11 @@ span_of(const struct compute *compute, const struct piece *piece)
 
 	const struct compute_rows rows = compute_rows(compute,
 						      piece->variable);
-	const size_t low = lower_bound(rows.ids, rows.count, piece->first);
-	const size_t high = lower_bound(rows.ids, rows.count,
-					piece->first + piece->count);
+	const uint64_t first = piece_key(piece);
+	const uint64_t last = first + piece_last_key(piece);
+	const size_t low = lower_bound(rows.ids, rows.count, first);
+	const size_t high = last == UINT64_MAX ? rows.count :
+		lower_bound(rows.ids, rows.count, last + 1);
 
 	return (struct span){ low * piece->width,
 			      (high - low) * piece->width,
@@ -202,7 +204,7 @@ write_keys(struct pack *keys, const struct client *c,
 			continue;
 		const struct span span = span_of(compute, piece);
 
-		keys_write(keys, span.ids, span.rows, piece->first);
+		keys_write(keys, span.ids, span.rows, piece_key(piece));
 	}
 }
 

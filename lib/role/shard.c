@@ -1,9 +1,12 @@
 #include "role/shard.h"
 
 #include "base/mem.h"
+#include "store/rows.h"
+#include "tensor/apply.h"
+#include "tensor/hashed.h"
+#include "tensor/kernels.h"
 #include "wire/keys.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +22,8 @@ struct holding {
 	size_t shift;		/* a chunk of a table has 1 << shift rows */
 	size_t chunks;
 	struct chunk **chunk;
+	struct hashed hashed;
+	struct table *table;	/* of a hashed one, which has no chunks */
 	uint64_t updates;
 };
 
@@ -38,12 +43,15 @@ struct shard {
 
 struct cut {
 	const struct shard *shard;
-	struct chunk ***chunk;		/* of each piece: its chunks */
+	struct chunk ***chunk;		/* of each piece: its chunks, */
+	struct table **table;		/* or the table it is */
 	uint64_t *updates;		/* of each piece */
 	size_t chunks;			/* of all */
 	struct checkpoint_array *array;
 	struct checkpoint_piece *piece;
 	size_t arrays, pieces;
+	size_t hashed;			/* arrays of hashed tables: first,
+					   and their names are ours */
 };
 
 static size_t
@@ -73,6 +81,11 @@ hold_piece(struct holding *h, const struct piece *piece,
 	h->piece = piece;
 	h->variable = v;
 	h->slots = v->optimizer ? v->optimizer->slots : 0;
+	if (piece->hashed) {
+		h->hashed = (struct hashed){ v, seed };
+		h->table = hashed_table(&h->hashed, piece->count);
+		return;
+	}
 	h->chunks = piece->count > 0;
 	while (piece->table && (width * sizeof(float)) << (h->shift + 1) <=
 	       TABLE_CHUNK)
@@ -135,6 +148,7 @@ shard_free(struct shard *s)
 		for (size_t j = 0; j < s->holding[i].chunks; j++)
 			hold_drop(&s->holding[i].chunk[j]->hold);
 		free(s->holding[i].chunk);
+		table_free(s->holding[i].table);
 	}
 	for (size_t i = 0; i < s->keys_room; i++)
 		free(s->keys[i]);
@@ -163,6 +177,18 @@ scratch(struct shard *s, size_t floats)
 	return s->scratch;
 }
 
+/* The keys of a piece that is a table, as the table knows its rows. */
+static size_t
+read_piece(struct unpack *u, const struct piece *piece, uint64_t **rows,
+	   size_t *room)
+{
+	const size_t count = keys_read(u, piece_last_key(piece), rows, room);
+
+	for (size_t k = 0; piece->hashed && k < count; k++)
+		(*rows)[k] += piece_key(piece);
+	return count;
+}
+
 /*
  * Read the keys of all table pieces of a part; floats is how many the values
  * of all pieces are.
@@ -178,8 +204,8 @@ read_keys(struct shard *s, const struct part *part, const struct frame *keys,
 		const struct piece *piece = &s->plan->piece[part->first + i];
 
 		s->key_count[i] = piece->table ?
-			keys_read(&u, piece->count, &s->keys[i],
-				  &s->key_room[i]) : piece->count;
+			read_piece(&u, piece, &s->keys[i], &s->key_room[i]) :
+			piece->count;
 		*floats += s->key_count[i] * piece->width;
 	}
 	return unpack_ok(&u) ? 0 : fail(f, FAIL_PROTOCOL, "malformed keys");
@@ -195,13 +221,35 @@ shard_check_keys(struct shard *s, size_t n, const struct frame *keys,
 }
 
 static float *
-row_of(const struct holding *h, struct chunk *const *chunk, uint64_t row,
-       size_t *in_chunk)
+row_of(const struct holding *h, struct chunk *const *chunk, uint64_t row)
+{
+	const uint64_t in_chunk = row & (((uint64_t)1 << h->shift) - 1);
+
+	return chunk[row >> h->shift]->value + in_chunk * holding_width(h);
+}
+
+#define AHEAD	128	/* rows to ask for before the first is touched */
+
+static void
+pull_rows(const struct holding *h, struct chunk *const *chunk,
+	  const uint64_t *rows, size_t count, float *to)
 {
 	const size_t width = holding_width(h);
+	const float *from[AHEAD];
 
-	*in_chunk = (row & (((uint64_t)1 << h->shift) - 1)) * width;
-	return chunk[row >> h->shift]->value + *in_chunk;
+	for (size_t done = 0, some; done < count; done += some) {
+		some = count - done < AHEAD ? count - done : AHEAD;
+		for (size_t k = 0; k < some; k++) {
+			from[k] = row_of(h, chunk, rows[done + k]);
+			__builtin_prefetch(from[k]);
+		}
+		if (width == 1)
+			for (size_t k = 0; k < some; k++)
+				*to++ = *from[k];
+		else
+			for (size_t k = 0; k < some; k++, to += width)
+				memcpy(to, from[k], width * sizeof(*to));
+	}
 }
 
 int
@@ -209,7 +257,7 @@ shard_pull(struct shard *s, size_t n, const struct cut *cut,
 	   const struct frame *keys, struct frame *values, struct fail *f)
 {
 	const struct part *part = &s->plan->part[n];
-	size_t floats, at;
+	size_t floats;
 
 	if (read_keys(s, part, keys, &floats, f) < 0)
 		return -1;
@@ -239,119 +287,113 @@ shard_pull(struct shard *s, size_t n, const struct cut *cut,
 			to += h->piece->count;
 			continue;
 		}
-		for (size_t k = 0; k < s->key_count[i]; k++, to += width)
-			memcpy(to, row_of(h, chunks, s->keys[i][k], &at),
-			       width * sizeof(float));
+		if (h->table)
+			table_pull(cut ? cut->table[part->first + i] :
+				   h->table, s->keys[i], s->key_count[i], to);
+		else
+			pull_rows(h, chunks, s->keys[i], s->key_count[i], to);
+		to += s->key_count[i] * width;
 	}
 	return 0;
 }
 
-static bool
-all_finite(const float *x, size_t n)
+/* A whole dense piece; from a chunk that is frozen into a fresh one. */
+static void
+push_dense(struct holding *h, const struct apply *a, const void *gradient)
 {
-	uint32_t bad = 0;
+	struct chunk *from = h->chunk[0];
 
-	for (size_t i = 0; i < n; i++) {
-		uint32_t bits;
-
-		memcpy(&bits, &x[i], sizeof(bits));
-		bad |= (bits & 0x7f800000) == 0x7f800000;
-	}
-	return !bad;
+	if (!hold_alone(&from->hold))
+		h->chunk[0] = chunk_blank(from->size, from->slots);
+	apply_all(a, from->value, h->chunk[0]->value, gradient, from->size);
+	if (from != h->chunk[0])
+		hold_drop(&from->hold);
 }
 
+/* Rows are sorted, and so are their chunks. */
 static void
-apply(const struct holding *h, struct chunk *c, size_t at, const float *g,
-      size_t n, float learning_rate)
-{
-	struct update u = { .w = c->value + at, .g = g, .n = n,
-			    .learning_rate = learning_rate,
-			    .t = h->updates };
-
-	for (size_t s = 0; s < h->slots; s++)
-		u.slot[s] = chunk_slot(c, s) + at;
-	optimizer_apply(h->variable->optimizer, &u);
-}
-
-static void
-push_piece(struct holding *h, const uint64_t *rows, size_t count,
-	   const float *g, float learning_rate)
+push_rows(struct holding *h, const struct apply *a, const uint64_t *rows,
+	  size_t count, const char *gradient)
 {
 	const size_t width = holding_width(h);
+	struct apply_row row[AHEAD];
+	size_t last = SIZE_MAX;
 
-	h->updates++;
-	if (!h->piece->table) {
-		chunk_writable(&h->chunk[0]);
-		apply(h, h->chunk[0], 0, g, h->piece->count, learning_rate);
-		return;
+	for (size_t done = 0, some; done < count; done += some) {
+		some = count - done < AHEAD ? count - done : AHEAD;
+		for (size_t k = 0; k < some; k++) {
+			const size_t i = rows[done + k] >> h->shift;
+
+			if (i != last)
+				chunk_writable(&h->chunk[i]);
+			last = i;
+			row[k].value = row_of(h, h->chunk, rows[done + k]);
+			row[k].stride = h->chunk[i]->size;
+			apply_row_fetch(&row[k], h->slots);
+		}
+		apply_rows(a, row, some, width, gradient +
+			   done * width * sizeof(float));
 	}
-	for (size_t k = 0; k < count; k++, g += width) {
-		struct chunk **c = &h->chunk[rows[k] >> h->shift];
-		size_t at;
+}
 
-		chunk_writable(c);
-		row_of(h, h->chunk, rows[k], &at);
-		apply(h, *c, at, g, width, learning_rate);
+/* Rows that are not admitted yet lose their gradient. */
+static void
+push_hashed(struct holding *h, const struct apply *a, const uint64_t *keys,
+	    size_t count, const char *gradient)
+{
+	const size_t width = holding_width(h), size = width * sizeof(float);
+	struct apply_row row[TABLE_BATCH];
+	float *found[TABLE_BATCH];
+
+	table_update(h->table, a->t);
+	for (size_t done = 0, some; done < count; done += some) {
+		size_t from = 0, rows = 0;
+
+		some = count - done < TABLE_BATCH ? count - done : TABLE_BATCH;
+		table_touch(h->table, keys + done, some, found);
+		for (size_t k = 0; k <= some; k++) {
+			if (k < some && found[k]) {
+				row[rows++] = (struct apply_row){ found[k],
+								  width };
+				continue;
+			}
+			apply_rows(a, row, rows, width,
+				   gradient + from * size);
+			from = k + 1;
+			rows = 0;
+		}
+		gradient += some * size;
 	}
 }
 
 /* Apply what is in g: sums over so many examples, the rows in s->keys. */
 static void
-push_part(struct shard *s, size_t n, float *g, size_t floats,
+push_part(struct shard *s, size_t n, const void *gradient,
 	  const struct shard_push *p, uint64_t of)
 {
 	const struct part *part = &s->plan->part[n];
-	const float examples = (float)of;
+	const char *g = gradient;
 
-	for (size_t i = 0; i < floats; i++)
-		g[i] /= examples;
 	for (size_t i = 0; i < part->count; i++) {
 		struct holding *h = &s->holding[part->first + i];
 		const struct optimizer *o = h->variable->optimizer;
+		const struct apply a = {
+			.optimizer = o, .t = ++h->updates,
+			.examples = (float)of,
+			.learning_rate = p->learning_rate > 0 ?
+				p->learning_rate :
+				schedule_at(&o->schedule, p->steps)
+		};
 
-		push_piece(h, s->keys[i], s->key_count[i], g,
-			   p->learning_rate > 0 ? p->learning_rate :
-			   schedule_at(&o->schedule, p->steps));
-		g += s->key_count[i] * holding_width(h);
+		if (h->table)
+			push_hashed(h, &a, s->keys[i], s->key_count[i], g);
+		else if (h->piece->table)
+			push_rows(h, &a, s->keys[i], s->key_count[i], g);
+		else
+			push_dense(h, &a, g);
+		g += s->key_count[i] * holding_width(h) * sizeof(float);
 	}
 	s->version[n]++;
-}
-
-/* Read a push into s->keys and the scratch; NULL: it will not do. */
-static float *
-read_push(struct shard *s, size_t n, const struct shard_push *p,
-	  size_t *floats, struct fail *f)
-{
-	float *g;
-
-	if (read_keys(s, &s->plan->part[n], p->keys, floats, f) < 0)
-		return NULL;
-	if (p->values->size != *floats * sizeof(float)) {
-		fail(f, FAIL_PROTOCOL, "%zu bytes of gradient, not %zu",
-		     p->values->size, *floats * sizeof(float));
-		return NULL;
-	}
-	g = scratch(s, *floats + 1);
-	/* The frame may lie at any address: the copy is aligned. */
-	if (*floats > 0)
-		memcpy(g, p->values->data, p->values->size);
-	if (all_finite(g, *floats))
-		return g;
-	fail(f, FAIL_DATA, "a gradient is not finite");
-	return NULL;
-}
-
-int
-shard_push(struct shard *s, size_t n, const struct shard_push *p,
-	   struct fail *f)
-{
-	size_t floats;
-	float *g = read_push(s, n, p, &floats, f);
-
-	if (!g)
-		return -1;
-	push_part(s, n, g, floats, p, p->examples);
-	return 0;
 }
 
 int
@@ -360,7 +402,24 @@ shard_check_push(struct shard *s, size_t n, const struct shard_push *p,
 {
 	size_t floats;
 
-	return read_push(s, n, p, &floats, f) ? 0 : -1;
+	if (read_keys(s, &s->plan->part[n], p->keys, &floats, f) < 0)
+		return -1;
+	if (p->values->size != floats * sizeof(float))
+		return fail(f, FAIL_PROTOCOL, "%zu bytes of gradient, not %zu",
+			    p->values->size, floats * sizeof(float));
+	if (!kernel_finite(p->values->data, floats))
+		return fail(f, FAIL_DATA, "a gradient is not finite");
+	return 0;
+}
+
+int
+shard_push(struct shard *s, size_t n, const struct shard_push *p,
+	   struct fail *f)
+{
+	if (shard_check_push(s, n, p, f) < 0)
+		return -1;
+	push_part(s, n, p->values->data, p, p->examples);
+	return 0;
 }
 
 /* ---- the slots of a round ---- */
@@ -406,8 +465,8 @@ read_rows(struct shard *s, size_t i, const struct piece *piece,
 	s->key_count[i] = piece->table ? 0 : piece->count;
 	for (size_t k = 0; k < slots; k++) {
 		r[k].count = piece->table ?
-			keys_read(&r[k].keys, piece->count, &r[k].rows,
-				  &r[k].room) : piece->count;
+			read_piece(&r[k].keys, piece, &r[k].rows,
+				   &r[k].room) : piece->count;
 		if (piece->table)
 			unite(s, i, r[k].rows, r[k].count);
 	}
@@ -471,9 +530,9 @@ shard_push_slots(struct shard *s, size_t n, const struct shard_push *slot,
 		examples += slot[k].examples;
 	}
 	g = add_slots(s, &s->plan->part[n], r, slots, &floats);
-	finite = all_finite(g, floats);
+	finite = kernel_finite(g, floats);
 	if (finite)
-		push_part(s, n, g, floats, slot, examples);
+		push_part(s, n, g, slot, examples);
 	for (size_t k = 0; k < slots; k++)
 		free(r[k].rows);
 	free(r);
@@ -533,11 +592,21 @@ describe(struct cut *cut)
 	size_t arrays = 0, chunks = 0, end;
 
 	for (size_t i = 0; i < s->plan->pieces; i++) {
-		arrays += 1 + s->holding[i].slots;
+		arrays += s->holding[i].table ? ROWS_ARRAYS :
+			1 + s->holding[i].slots;
 		chunks += s->holding[i].chunks * (1 + s->holding[i].slots);
 	}
 	cut->array = mem_alloc(arrays, sizeof(*cut->array));
 	cut->piece = mem_alloc(chunks, sizeof(*cut->piece));
+	for (size_t i = 0; i < s->plan->pieces; i++)
+		if (cut->table[i])
+			cut->hashed += rows_arrays(
+				s->holding[i].variable, cut->table[i],
+				(struct rows){ s->plan->piece[i].first,
+					       s->plan->piece[i].count },
+				s->holding[i].updates,
+				cut->array + cut->hashed);
+	cut->arrays = cut->hashed;
 	for (size_t i = 0; i < s->plan->pieces; i = end) {
 		end = i + 1;
 		if (s->holding[i].chunks == 0)
@@ -557,10 +626,13 @@ cut_new(const struct shard *s)
 
 	cut->shard = s;
 	cut->chunk = mem_alloc(s->plan->pieces, sizeof(*cut->chunk));
+	cut->table = mem_alloc(s->plan->pieces, sizeof(*cut->table));
 	cut->updates = mem_alloc(s->plan->pieces, sizeof(*cut->updates));
 	for (size_t i = 0; i < s->plan->pieces; i++) {
 		const struct holding *h = &s->holding[i];
 
+		if (h->table)
+			cut->table[i] = table_share(h->table);
 		cut->updates[i] = h->updates;
 		cut->chunks += h->chunks;
 		cut->chunk[i] = mem_alloc(h->chunks, sizeof(struct chunk *));
@@ -582,9 +654,13 @@ cut_free(struct cut *cut)
 		for (size_t j = 0; j < cut->shard->holding[i].chunks; j++)
 			hold_drop(&cut->chunk[i][j]->hold);
 		free(cut->chunk[i]);
+		table_free(cut->table[i]);
 	}
 	free(cut->chunk);
+	free(cut->table);
 	free(cut->updates);
+	for (size_t i = 0; i < cut->hashed; i++)
+		free((char *)(uintptr_t)cut->array[i].variable);
 	free(cut->array);
 	free(cut->piece);
 	free(cut);
@@ -651,9 +727,30 @@ restore_chunk(struct holding *h, size_t i, struct checkpoint *from,
 	return read;
 }
 
+static int
+restore_table(struct holding *h, struct checkpoint *from, struct fail *f)
+{
+	const struct rows ranges = { h->piece->first, h->piece->count };
+	struct table *table = hashed_table(&h->hashed, ranges.count);
+	uint64_t updates = 0;
+
+	if (rows_restore(from, h->variable, table, ranges, &updates, f) < 0) {
+		table_free(table);
+		return -1;
+	}
+	table_free(h->table);
+	h->table = table;
+	h->updates = updates;
+	return 0;
+}
+
 int
 shard_restore(struct shard *s, struct checkpoint *from, struct fail *f)
 {
+	for (size_t i = 0; i < s->plan->pieces; i++)
+		if (s->holding[i].table &&
+		    restore_table(&s->holding[i], from, f) < 0)
+			return -1;
 	for (size_t i = 0; i < s->plan->pieces; i++)
 		for (size_t j = 0; j < s->holding[i].chunks; j++)
 			if (restore_chunk(&s->holding[i], j, from, f) < 0)

@@ -31,6 +31,12 @@ arrays_format(const char *path, struct fail *f)
 	return NULL;
 }
 
+size_t
+arrays_item_bytes(const struct arrays_item *item)
+{
+	return item->numbers ? sizeof(uint64_t) : sizeof(float);
+}
+
 int
 arrays_write(const char *path, const struct arrays_source *source,
 	     struct fail *f)
@@ -70,9 +76,10 @@ arrays_each(const struct arrays_source *source, size_t i,
 	    void *to, struct fail *f)
 {
 	const struct shape s = source->item[i].shape;
-	const size_t width = shape_width(s) * sizeof(float);
+	const size_t width = shape_width(s) *
+		arrays_item_bytes(&source->item[i]);
 	const size_t step = width < PIECE ? PIECE / width : 1;
-	float *values = mem_alloc(step, width);
+	void *values = mem_alloc(step, width);
 	int r = 0;
 
 	for (size_t at = 0; r == 0 && at < shape_rows(s); at += step) {

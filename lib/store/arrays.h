@@ -14,18 +14,23 @@
 #include "tensor/partition.h"
 #include "tensor/shape.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct arrays_item {
 	char *name;
 	struct shape shape;
+	bool numbers;		/* 64-bit ones, not floats */
 };
+
+/* Bytes of one of its numbers. */
+size_t arrays_item_bytes(const struct arrays_item *);
 
 struct arrays_source {
 	const struct arrays_item *item;
 	size_t count;
 	/* Rows of item i. */
-	int (*rows)(void *data, size_t i, struct rows, float *out,
+	int (*rows)(void *data, size_t i, struct rows, void *out,
 		    struct fail *);
 	void *data;
 };
@@ -57,7 +62,7 @@ int arrays_write(const char *path, const struct arrays_source *,
 int arrays_read(const char *path, const struct arrays_sink *, struct fail *);
 
 /*
- * For formats: give all of item i, as floats, to add() in pieces of about
+ * For formats: give all of item i to add() in pieces of about
  * a megabyte.
  */
 int arrays_each(const struct arrays_source *, size_t i,

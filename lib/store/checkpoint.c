@@ -194,6 +194,30 @@ checkpoint_find(const struct checkpoint *c, const char *variable,
 	return NULL;
 }
 
+bool
+checkpoint_is_number(const char *slot)
+{
+	return strcmp(slot, CHECKPOINT_ID) == 0 ||
+		strcmp(slot, CHECKPOINT_UPDATE) == 0;
+}
+
+/* Only hashed tables have such slots, and each part of one is whole. */
+int
+checkpoint_numbers(struct checkpoint *c, const char *variable,
+		   const char *slot, struct rows rows, uint64_t *out,
+		   struct fail *f)
+{
+	const struct checkpoint_entry *e = checkpoint_find(c, variable, slot);
+
+	if (!e || e->shards != 1 || shape_width(e->shape) != 1 ||
+	    rows.first > shape_rows(e->shape) ||
+	    rows.count > shape_rows(e->shape) - rows.first)
+		return fail(f, FAIL_DATA, "%s: '%s' has no %s for each row",
+			    c->path, variable, slot);
+	return parts_numbers(&c->parts, &c->parts.member[c->first[e -
+			     c->entry]], rows, out, f);
+}
+
 static int
 read_rows(struct checkpoint *c, const struct checkpoint_entry *e,
 	  struct rows want, float *out, uint64_t *updates, struct fail *f)

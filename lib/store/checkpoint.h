@@ -19,6 +19,7 @@
 #include "model/model.h"
 #include "tensor/partition.h"
 #include "tensor/shape.h"
+#include "tensor/table.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,7 +37,17 @@ struct checkpoint_array {
 	} *piece;			/* together rows.count x width */
 	size_t pieces;
 	uint64_t updates;		/* of the variable, so far */
+
+	/* In place of pieces: the rows of a table, in order of key; of each
+	   the floats from column on, or for these slots a number. */
+	const struct table *table;
+	size_t column;
 };
+
+/* Slots of 64-bit numbers: a row's id, and the update that touched it. */
+#define CHECKPOINT_ID		"id"
+#define CHECKPOINT_UPDATE	"update"
+bool checkpoint_is_number(const char *slot);
 
 /* What the coordinator must know of a part to vouch for it. */
 struct checkpoint_part {
@@ -168,5 +179,10 @@ const struct checkpoint_entry *checkpoint_find(const struct checkpoint *,
 int checkpoint_read(struct checkpoint *, const char *variable,
 		    const char *slot, struct shape, struct rows,
 		    float *out, uint64_t *updates, struct fail *);
+
+/* The same of a slot of numbers; checkpoint_read() rounds them to floats. */
+int checkpoint_numbers(struct checkpoint *, const char *variable,
+		       const char *slot, struct rows, uint64_t *out,
+		       struct fail *);
 
 #endif

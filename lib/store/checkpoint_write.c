@@ -21,15 +21,57 @@ checkpoint_name(uint64_t step, char name[CHECKPOINT_NAME])
 	snprintf(name, CHECKPOINT_NAME, "ckpt-%08ju", (uintmax_t)step);
 }
 
+/* What an array says of one row of a table. */
+static void
+add_row(const struct checkpoint_array *a, const struct table_walk *at,
+	struct text *to)
+{
+	const uint64_t number = strcmp(a->slot, CHECKPOINT_ID) == 0 ?
+		hash_unmix(at->key) : at->update;
+
+	if (checkpoint_is_number(a->slot))
+		text_add_bytes(to, (const char *)&number, sizeof(number));
+	else
+		text_add_bytes(to, (const char *)(at->row + a->column),
+			       shape_width(a->shape) * sizeof(float));
+}
+
+#define BLOCK	((size_t)1 << 18)	/* bytes */
+
+static int
+write_rows(struct tar_writer *tar, const struct checkpoint_array *a,
+	   struct fail *f)
+{
+	struct table_walk walk = { 0 };
+	struct text block = { 0 };
+	int r = 0;
+
+	while (r == 0 && table_next(a->table, &walk)) {
+		add_row(a, &walk, &block);
+		if (block.size < BLOCK)
+			continue;
+		r = tar_add(tar, block.data, block.size, f);
+		text_reset(&block);
+	}
+	if (r == 0 && block.size > 0)
+		r = tar_add(tar, block.data, block.size, f);
+	table_walk_release(&walk);
+	text_release(&block);
+	return r;
+}
+
 static int
 write_array(struct tar_writer *tar, const struct checkpoint_array *array,
 	    struct manifest_member *m, struct fail *f)
 {
+	const bool numbers = checkpoint_is_number(m->slot);
+	const struct shape shape = manifest_member_shape(m);
 	char header[NPY_HEADER_MAX], *file = manifest_member_file(m);
-	const size_t head = npy_header(manifest_member_shape(m), header);
+	const size_t head = numbers ? npy_header_numbers(shape, header) :
+		npy_header(shape, header);
 	int r;
 
-	m->size = head + 4 * (uint64_t)m->rows.count * shape_width(m->shape);
+	m->size = head + (numbers ? 8 : 4) * (uint64_t)shape_size(shape);
 	r = tar_begin(tar, file, m->size, f);
 	free(file);
 	if (r == 0)
@@ -37,6 +79,8 @@ write_array(struct tar_writer *tar, const struct checkpoint_array *array,
 	for (size_t i = 0; r == 0 && i < array->pieces; i++)
 		r = tar_add(tar, array->piece[i].data,
 			    array->piece[i].count * sizeof(float), f);
+	if (r == 0 && array->table)
+		r = write_rows(tar, array, f);
 	tar_hash(tar, m->hash);
 	return r;
 }
@@ -59,7 +103,7 @@ check_arrays(const struct checkpoint_array *array, size_t arrays,
 		if (!shape_sound(&a->shape) || a->rows.count == 0 ||
 		    a->rows.first >= rows ||
 		    a->rows.count > rows - a->rows.first ||
-		    n != a->rows.count * shape_width(a->shape))
+		    (!a->table && n != a->rows.count * shape_width(a->shape)))
 			return fail(f, FAIL_INTERNAL, "'%s': shape, rows and "
 				    "pieces do not fit", a->variable);
 	}

@@ -14,10 +14,14 @@ struct export {
 };
 
 static int
-read_rows(void *data, size_t i, struct rows rows, float *out, struct fail *f)
+read_rows(void *data, size_t i, struct rows rows, void *out, struct fail *f)
 {
 	const struct export *x = data;
 	const struct checkpoint_entry *e = x->entry[i];
+
+	if (checkpoint_is_number(e->slot))
+		return checkpoint_numbers(x->checkpoint, e->variable, e->slot,
+					  rows, out, f);
 
 	return checkpoint_read(x->checkpoint, e->variable, e->slot, e->shape,
 			       rows, out, NULL, f);
@@ -36,11 +40,13 @@ convert_export(struct checkpoint *c, const char *path, bool slots,
 	for (size_t i = 0; i < n; i++) {
 		const struct checkpoint_entry *e = &entry[i];
 
-		if (*e->slot && !slots)
+		/* Rows are of no use without their ids. */
+		if (*e->slot && !slots && strcmp(e->slot, CHECKPOINT_ID) != 0)
 			continue;
 		x.entry[count] = e;
 		item[count].name = disk_path("%s%s%s", e->variable,
 					     *e->slot ? "@" : "", e->slot);
+		item[count].numbers = checkpoint_is_number(e->slot);
 		item[count++].shape = e->shape;
 	}
 	r = arrays_write(path, &(struct arrays_source){
@@ -70,9 +76,12 @@ convert_array(struct checkpoint *c, const char *name,
 		return fail(f, FAIL_DATA, "%s: holds no '%.200s'",
 			    checkpoint_path(c), name);
 
-	const struct arrays_item item = { NULL, e->shape };
+	const struct arrays_item item = {
+		NULL, e->shape, checkpoint_is_number(e->slot)
+	};
 
-	head = npy_header(e->shape, header);
+	head = item.numbers ? npy_header_numbers(e->shape, header) :
+		npy_header(e->shape, header);
 	if (add(to, header, head, f) < 0)
 		return -1;
 	return arrays_each(&(struct arrays_source){
@@ -101,7 +110,11 @@ make_targets(struct import *x, const struct variable *v, size_t n,
 	x->target = mem_alloc(n * (1 + OPTIMIZER_SLOTS), sizeof(*x->target));
 	for (size_t i = 0; i < n; i++, v++) {
 		const size_t size = shape_size(v->shape);
-		struct target *t = &x->target[x->count++];
+		struct target *t = &x->target[x->count];
+
+		if (v->hashed)
+			continue;	/* no rows to begin with */
+		x->count++;
 
 		*t = (struct target){ .variable = v, .slot = "" };
 		t->values = mem_alloc(size, sizeof(float));

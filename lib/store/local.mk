@@ -26,6 +26,8 @@ lib_libps_a_SOURCES += \
 	%D%/rank.h \
 	%D%/record.c \
 	%D%/record.h \
+	%D%/rows.c \
+	%D%/rows.h \
 	%D%/safetensors.c \
 	%D%/tar.c \
 	%D%/tar.h

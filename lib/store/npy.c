@@ -12,15 +12,15 @@ struct cursor {
 	const char *at, *end;
 };
 
-size_t
-npy_header(struct shape s, char header[NPY_HEADER_MAX])
+static size_t
+write_header(struct shape s, const char *type, char header[NPY_HEADER_MAX])
 {
 	char *text = header + 10;
 	const size_t room = NPY_HEADER_MAX - 10;
 	size_t n;
 
-	n = (size_t)snprintf(text, room, "{'descr': '<f4', "
-			     "'fortran_order': False, 'shape': (");
+	n = (size_t)snprintf(text, room, "{'descr': '%s', "
+			     "'fortran_order': False, 'shape': (", type);
 	for (int i = 0; i < s.rank; i++)
 		n += (size_t)snprintf(text + n, room - n, "%s%zu",
 				      i ? ", " : "", s.dim[i]);
@@ -35,6 +35,18 @@ npy_header(struct shape s, char header[NPY_HEADER_MAX])
 	header[8] = (char)(n & 0xff);
 	header[9] = (char)(n >> 8);
 	return 10 + n;
+}
+
+size_t
+npy_header(struct shape s, char header[NPY_HEADER_MAX])
+{
+	return write_header(s, "<f4", header);
+}
+
+size_t
+npy_header_numbers(struct shape s, char header[NPY_HEADER_MAX])
+{
+	return write_header(s, "<u8", header);
 }
 
 static void

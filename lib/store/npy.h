@@ -1,8 +1,8 @@
 /*
  * npy - NumPy's array format: a header and raw numbers.
  *
- * Written: version 1.0, '<f4', C order.  Read: versions 1 to 3, C order, any
- * number type, converted to float by the caller's choice of npy_convert().
+ * Written: version 1.0, '<f4' or '<u8', C order.  Read: versions 1 to 3, C
+ * order, any number type; npy_floats() makes floats of them.
  */
 #ifndef PS_NPY_H
 #define PS_NPY_H
@@ -17,6 +17,9 @@
 
 /* The header of a '<f4' array; returns its size, a multiple of 64. */
 size_t npy_header(struct shape, char header[NPY_HEADER_MAX]);
+
+/* Of a '<u8' array. */
+size_t npy_header_numbers(struct shape, char header[NPY_HEADER_MAX]);
 
 struct npy {
 	struct shape shape;

@@ -59,7 +59,9 @@ write_array(struct output *o, const struct arrays_source *source, size_t i,
 	const struct arrays_item *item = &source->item[i];
 	struct archive_entry *e = archive_entry_new();
 	char header[NPY_HEADER_MAX];
-	const size_t head = npy_header(item->shape, header);
+	const size_t head = item->numbers ?
+		npy_header_numbers(item->shape, header) :
+		npy_header(item->shape, header);
 	char *name = disk_path("%s.npy", item->name);
 	int r;
 
@@ -67,7 +69,8 @@ write_array(struct output *o, const struct arrays_source *source, size_t i,
 	archive_entry_set_filetype(e, AE_IFREG);
 	archive_entry_set_perm(e, 0644);
 	archive_entry_set_mtime(e, tar_time(), 0);
-	archive_entry_set_size(e, (la_int64_t)(head + 4 *
+	archive_entry_set_size(e, (la_int64_t)(head +
+			       arrays_item_bytes(item) *
 			       (uint64_t)shape_size(item->shape)));
 	r = archive_write_header(o->archive, e);
 	archive_entry_free(e);

@@ -45,6 +45,8 @@ check_array(struct manifest_member *m, const struct parts_file *file,
 	    struct fail *f)
 {
 	const struct shape shape = manifest_member_shape(m);
+	const bool numbers = checkpoint_is_number(m->slot);
+	const size_t item = numbers ? 8 : 4;
 	char header[NPY_HEADER_MAX];
 	struct npy npy;
 	size_t n = sizeof(header);
@@ -56,9 +58,10 @@ check_array(struct manifest_member *m, const struct parts_file *file,
 	if (npy_read(&npy, header, n, f) < 0)
 		return fail_at(f, "%s: byte %ju", file->path,
 			       (uintmax_t)m->offset);
-	if (npy.kind != 'f' || npy.item != 4 || npy.big ||
+	if (npy.kind != (numbers ? 'u' : 'f') || npy.item != item ||
+	    npy.big ||
 	    !shape_equal(npy.shape, shape) ||
-	    npy.offset + 4 * (uint64_t)shape_size(shape) != m->size)
+	    npy.offset + item * (uint64_t)shape_size(shape) != m->size)
 		return fail(f, FAIL_DATA, "%s: byte %ju: the array of '%s' "
 			    "has another type, shape or size than its "
 			    "manifest says", file->path,
@@ -189,7 +192,10 @@ check_rows(const struct parts *p, const char *folder, struct fail *f)
 				    "missing");
 		next = m->rows.first + m->rows.count;
 		if (after && strcmp(after->variable, m->variable) == 0 &&
-		    !shape_equal(after->shape, m->shape))
+		    (checkpoint_is_number(after->slot) ||
+		     checkpoint_is_number(m->slot) ?
+		     shape_rows(after->shape) != shape_rows(m->shape) :
+		     !shape_equal(after->shape, m->shape)))
 			return fail(f, FAIL_DATA, "%s: '%s' has two shapes",
 				    folder, m->variable);
 		if (after && strcmp(after->variable, m->variable) == 0 &&
@@ -269,15 +275,39 @@ verify_member(struct manifest_member *m, const struct parts_file *file,
 	return r;
 }
 
-int
-parts_floats(const struct parts *p, struct manifest_member *m,
-	     struct rows rows, float *out, struct fail *f)
+static int
+read_rows(const struct parts *p, struct manifest_member *m, struct rows rows,
+	  void *out, size_t width, struct fail *f)
 {
 	const struct parts_file *file = &p->file[m->part];
-	const size_t width = shape_width(m->shape) * sizeof(*out);
 
 	if (!m->verified && verify_member(m, file, f) < 0)
 		return -1;
 	return disk_read_at(file->fd, file->path, out, rows.count * width,
 			    m->numbers + rows.first * width, f);
+}
+
+int
+parts_numbers(const struct parts *p, struct manifest_member *m,
+	      struct rows rows, uint64_t *out, struct fail *f)
+{
+	return read_rows(p, m, rows, out, sizeof(*out), f);
+}
+
+int
+parts_floats(const struct parts *p, struct manifest_member *m,
+	     struct rows rows, float *out, struct fail *f)
+{
+	uint64_t *number;
+	int r;
+
+	if (!checkpoint_is_number(m->slot))
+		return read_rows(p, m, rows, out, shape_width(m->shape) *
+				 sizeof(*out), f);
+	number = mem_alloc(rows.count, sizeof(*number));
+	r = parts_numbers(p, m, rows, number, f);
+	for (size_t i = 0; r == 0 && i < rows.count; i++)
+		out[i] = (float)number[i];
+	free(number);
+	return r;
 }

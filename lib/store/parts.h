@@ -45,5 +45,7 @@ void parts_release(struct parts *);
  */
 int parts_floats(const struct parts *, struct manifest_member *, struct rows,
 		 float *out, struct fail *);
+int parts_numbers(const struct parts *, struct manifest_member *,
+		  struct rows, uint64_t *out, struct fail *);
 
 #endif

@@ -38,13 +38,15 @@ make_header(const struct arrays_source *source, struct text *text)
 	text_add(text, "{");
 	for (size_t i = 0; i < source->count; i++) {
 		const struct arrays_item *item = &source->item[i];
-		const uint64_t end = at + 4 * (uint64_t)shape_size(item->shape);
+		const uint64_t end = at + arrays_item_bytes(item) *
+			(uint64_t)shape_size(item->shape);
 		char shape[SHAPE_TEXT];
 
 		/* Names are of letters, digits and ./@_+-: no escapes. */
-		text_add(text, "%s\"%s\":{\"dtype\":\"F32\",\"shape\":%s,"
+		text_add(text, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":%s,"
 			 "\"data_offsets\":[%ju,%ju]}", i ? "," : "",
-			 item->name, shape_text(item->shape, shape),
+			 item->name, item->numbers ? "U64" : "F32",
+			 shape_text(item->shape, shape),
 			 (uintmax_t)at, (uintmax_t)end);
 		at = end;
 	}

@@ -23,6 +23,8 @@ check_model(const struct checkpoint *from, const struct model *model,
 	char here[SHAPE_TEXT], there[SHAPE_TEXT];
 
 	for (size_t i = 0; i < variables; i++) {
+		if (v[i].hashed)
+			continue;	/* it may have no rows */
 		for (j = 0; j < entries; j++)
 			if (strcmp(e[j].variable, v[i].name) == 0 &&
 			    *e[j].slot == '\0')

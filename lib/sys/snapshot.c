@@ -1,9 +1,22 @@
 #include "sys/snapshot.h"
 
 #include "base/mem.h"
+#include "store/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static int
+read_hashed(struct snapshot *s, size_t i, const struct variable *v,
+	    struct fail *f)
+{
+	const struct rows all = { 0, HASHED_RANGES };
+	uint64_t updates = 0;
+
+	s->hashed[i] = (struct hashed){ v, checkpoint_info(s->from)->seed };
+	s->table[i] = hashed_table(&s->hashed[i], all.count);
+	return rows_restore(s->from, v, s->table[i], all, &updates, f);
+}
 
 static int
 read_whole(struct snapshot *s, struct fail *f)
@@ -12,9 +25,13 @@ read_whole(struct snapshot *s, struct fail *f)
 	const struct variable *v = model_variables(s->model, &variables);
 
 	s->value = mem_alloc(variables, sizeof(*s->value));
+	s->table = mem_alloc(variables, sizeof(*s->table));
+	s->hashed = mem_alloc(variables, sizeof(*s->hashed));
 	for (size_t i = 0; i < variables; i++) {
 		const struct rows all = { 0, shape_rows(v[i].shape) };
 
+		if (v[i].hashed && read_hashed(s, i, &v[i], f) < 0)
+			return -1;
 		if (v[i].table)
 			continue;
 		s->value[i] = mem_alloc(shape_size(v[i].shape),
@@ -49,6 +66,10 @@ snapshot_close(struct snapshot *s)
 		model_variables(s->model, &variables);
 	for (size_t i = 0; s->value && i < variables; i++)
 		free(s->value[i]);
+	for (size_t i = 0; s->table && i < variables; i++)
+		table_free(s->table[i]);
+	free(s->table);
+	free(s->hashed);
 	free(s->value);
 	model_free(s->model);
 	checkpoint_close(s->from);
@@ -86,7 +107,9 @@ snapshot_fill(struct snapshot *s, struct compute *c, struct fail *f)
 		const struct compute_rows rows = compute_rows(c, i);
 		float *to = compute_value(c, i);
 
-		if (!s->value[i] && read_rows(s, &v[i], &rows, to, f) < 0)
+		if (s->table[i])
+			table_pull(s->table[i], rows.ids, rows.count, to);
+		else if (!s->value[i] && read_rows(s, &v[i], &rows, to, f) < 0)
 			return -1;
 		if (s->value[i])
 			memcpy(to, s->value[i], shape_size(v[i].shape) *

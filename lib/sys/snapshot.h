@@ -4,18 +4,22 @@
  *
  * Variables that every batch needs whole are read once and kept; of tables,
  * only the rows of a batch are read, each time.  So memory is bounded by the
- * model without its tables, and tables by the page cache.
+ * model without its tables, and tables by the page cache; but hashed tables
+ * are read whole, since their rows are found by id.
  */
 #ifndef PS_SNAPSHOT_H
 #define PS_SNAPSHOT_H
 
 #include "model/compute.h"
 #include "store/checkpoint.h"
+#include "tensor/hashed.h"
 
 struct snapshot {
 	struct checkpoint *from;
 	struct model *model;
 	float **value;		/* of each variable; NULL: a table */
+	struct table **table;	/* of each; NULL: it is not hashed */
+	struct hashed *hashed;
 };
 
 /*

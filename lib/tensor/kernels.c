@@ -1,10 +1,11 @@
 #include "tensor/kernels.h"
 
+#include "tensor/clones.h"
+
 #include <assert.h>
 #include <cblas.h>
-#include <float.h>
 #include <limits.h>
-#include <math.h>
+#include <string.h>
 
 /* OpenBLAS's; other libraries have one thread anyway. */
 extern void openblas_set_num_threads(int) __attribute__((weak));
@@ -48,14 +49,14 @@ kernel_gemm(struct gemm g, const float *a, const float *b, float *c)
 		    b, g.transpose_b ? k : n, g.add ? 1 : 0, c, n);
 }
 
-void
+CLONES void
 kernel_add(float *restrict y, const float *restrict x, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		y[i] += x[i];
 }
 
-void
+CLONES void
 kernel_axpy(float *restrict y, float a, const float *restrict x, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -72,13 +73,22 @@ kernel_dot(const float *x, const float *y, size_t n)
 	return (float)sum;
 }
 
-/* No early way out: a loop without one goes over several at a time. */
-bool
-kernel_finite(const float *x, size_t n)
+/*
+ * No early way out: a loop without one goes over several at a time.  What has
+ * all bits of the exponent set is an infinity or a NaN.
+ */
+CLONES bool
+kernel_finite(const void *x, size_t n)
 {
-	unsigned odd = 0;
+	const uint32_t exponent = 0x7f800000;
+	const char *at = x;
+	uint32_t odd = 0;
 
-	for (size_t i = 0; i < n; i++)
-		odd |= !(fabsf(x[i]) <= FLT_MAX);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t bits;
+
+		memcpy(&bits, at + i * sizeof(bits), sizeof(bits));
+		odd |= (bits & exponent) == exponent;
+	}
 	return !odd;
 }

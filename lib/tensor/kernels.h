@@ -33,6 +33,7 @@ float kernel_dot(const float *x, const float *y, size_t n);
  */
 void kernel_one_thread(void);
 
-bool kernel_finite(const float *, size_t n);	/* no infinity, no NaN */
+/* Of n floats at any address: no infinity, no NaN. */
+bool kernel_finite(const void *, size_t n);
 
 #endif

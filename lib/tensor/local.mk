@@ -1,7 +1,11 @@
 lib_libps_a_SOURCES += \
+	%D%/apply.c \
+	%D%/apply.h \
 	%D%/clip.c \
 	%D%/clip.h \
 	%D%/clones.h \
+	%D%/hashed.c \
+	%D%/hashed.h \
 	%D%/initializer.c \
 	%D%/initializer.h \
 	%D%/kernels.c \
@@ -22,4 +26,6 @@ lib_libps_a_SOURCES += \
 	%D%/schedule.h \
 	%D%/shape.c \
 	%D%/shape.h \
+	%D%/table.c \
+	%D%/table.h \
 	%D%/variable.h

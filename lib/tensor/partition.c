@@ -165,7 +165,7 @@ place_bytes(const struct place *p, const struct variable *variables)
 
 static struct place *
 cut(const struct variable *variables, size_t n, const struct partitioner *p,
-    size_t *count)
+    size_t servers, size_t *count)
 {
 	struct place *list = NULL;
 	size_t room = 0;
@@ -173,7 +173,8 @@ cut(const struct variable *variables, size_t n, const struct partitioner *p,
 	*count = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct shape shape = variables[i].shape;
-		const size_t shards = partition_count(p, shape);
+		const size_t shards = variables[i].hashed ? servers :
+			partition_count(p, shape);
 
 		for (size_t k = 0; k < shards; k++) {
 			list = mem_grow(list, *count, &room, sizeof(*list));
@@ -222,8 +223,13 @@ balance(struct place *list, size_t count, const struct variable *variables,
 	if (count > 0)
 		qsort(shard, count, sizeof(*shard), larger_first);
 	for (size_t i = 0; i < count; i++) {
+		const struct place *place = &list[shard[i].index];
 		size_t least = 0;
 
+		if (variables[place->variable].hashed) {
+			held[place->shard] += shard[i].bytes;
+			continue;
+		}
 		for (size_t s = 1; s < servers; s++)
 			if (held[s] < held[least])
 				least = s;
@@ -239,14 +245,18 @@ partition_plan(const struct variable *variables, size_t n,
 	       const struct partitioner *p, enum placement placement,
 	       size_t servers, size_t *count)
 {
-	struct place *list = cut(variables, n, p, count);
+	size_t next = 0;
+	struct place *list = cut(variables, n, p, servers, count);
 
 	assert(servers > 0);
+	for (size_t i = 0; i < *count; i++)
+		list[i].server = list[i].shard;	/* of hashed tables */
 	if (placement == PLACE_BALANCED) {
 		balance(list, *count, variables, servers);
 		return list;
 	}
 	for (size_t i = 0; i < *count; i++)
-		list[i].server = (uint32_t)(i % servers);
+		if (!variables[list[i].variable].hashed)
+			list[i].server = (uint32_t)(next++ % servers);
 	return list;
 }

@@ -58,7 +58,8 @@ uint64_t place_bytes(const struct place *, const struct variable *variables);
  * Every shard of every variable, in order of variable and shard.  Balanced
  * puts the largest shards first on the server with the fewest bytes (weights
  * and slots), lowest index on a tie; round robin continues one counter over
- * all shards, as TensorFlow does.  The caller frees the list.
+ * all shards, as TensorFlow does.  A hashed table has a shard on each server.
+ * The caller frees the list.
  */
 struct place *partition_plan(const struct variable *, size_t variables,
 			     const struct partitioner *, enum placement,

@@ -10,10 +10,27 @@
 
 #include <stdbool.h>
 
+/*
+ * A hashed table has the rows that are met, whatever their ids (see table.h).
+ * For its shape, and when it is cut into shards, this many ranges of keys
+ * stand for rows: all keys with the same first bits are in one.
+ */
+#define HASHED_BITS	16
+#define HASHED_RANGES	((size_t)1 << HASHED_BITS)
+
+/* The first key of a range; of the one behind the last it is 0 again. */
+static inline uint64_t
+hashed_first(size_t range)
+{
+	return (uint64_t)range << (64 - HASHED_BITS);
+}
+
 struct variable {
 	char *name;			/* "emb/embeddings" */
 	struct shape shape;
 	bool table;			/* its rows are looked up by id: */
+	bool hashed;			/* of any 64 bits, */
+	uint64_t admit, age, most;	/* see struct table_kind */
 	size_t lookups;			/* so many an example; 0: it depends */
 	struct initializer initializer;
 	const struct optimizer *optimizer;	/* borrowed from the model */

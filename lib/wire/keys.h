@@ -1,27 +1,33 @@
 /*
  * keys - the rows of tables that a push or pull is about, packed.
  *
- * For each table piece of the part, in order: how many rows, then the first
- * row and the gaps between neighbours less one, all counted from the piece's
- * first row, as LEB128 numbers (seven bits a byte, low bits first, the high
- * bit says that more follow; shortest form).  Sorted and unique by
- * construction; dense pieces have no keys.
+ * For each table piece of the part, in order: how many rows, as a LEB128
+ * number (seven bits a byte, low bits first, the high bit says that more
+ * follow; shortest form).  Then the first row, counted from the piece's first
+ * one, and the gaps between neighbours less one, in blocks of KEYS_BLOCK and
+ * what is left: a byte that says in how many bits, the fewest that do for the
+ * block, and behind it the numbers in so many bits each, low bits first, up
+ * to a whole byte.  So rows are sorted and unique by construction, and
+ * neighbouring ones take no room; dense pieces have no keys.
  */
 #ifndef PS_KEYS_H
 #define PS_KEYS_H
 
 #include "wire/pack.h"
 
+#define KEYS_BLOCK	128
+#define KEYS_MOST	((uint64_t)1 << 26)	/* rows of a message's piece */
+
 /* Append count sorted unique rows, each at or over first. */
 void keys_write(struct pack *, const uint64_t *rows, size_t count,
 		uint64_t first);
 
 /*
- * Read the keys of one piece of so many rows.  *rows grows by *room as it
- * must, up to piece_rows; rows count from 0.  A misfit leaves u bad and
- * returns 0.
+ * Read the keys of one piece whose rows are 0 to last; at most KEYS_MOST of
+ * them.  *rows grows by *room as it must.  A misfit leaves u bad and returns
+ * 0.
  */
-size_t keys_read(struct unpack *u, uint64_t piece_rows, uint64_t **rows,
+size_t keys_read(struct unpack *u, uint64_t last, uint64_t **rows,
 		 size_t *room);
 
 #endif

@@ -81,7 +81,7 @@ add_shard(struct builder *b, const struct place *place,
 	if (v->table) {
 		add_piece(b, place->server, (struct piece){
 			place->variable, true, place->rows.first,
-			place->rows.count, width });
+			place->rows.count, width, v->hashed });
 		return;
 	}
 	const size_t end = (place->rows.first + place->rows.count) * width;
@@ -89,7 +89,7 @@ add_shard(struct builder *b, const struct place *place,
 	for (size_t at = place->rows.first * width; at < end; at += most)
 		add_piece(b, place->server, (struct piece){
 			place->variable, false, at,
-			end - at < most ? end - at : most, 1 });
+			end - at < most ? end - at : most, 1, false });
 }
 
 void
@@ -180,6 +180,7 @@ read_pieces(struct plan *p, const struct model *model, struct unpack *u)
 		if (u->bad)
 			return;
 		piece->table = v[piece->variable].table;
+		piece->hashed = v[piece->variable].hashed;
 		piece->width = piece->table ?
 			shape_width(v[piece->variable].shape) : 1;
 	}
@@ -360,6 +361,18 @@ plan_read_model(struct model_source *source, const void *bytes, size_t size,
 		return 0;
 	model_source_release(source);
 	return fail(f, FAIL_PROTOCOL, "malformed model");
+}
+
+uint64_t
+piece_key(const struct piece *piece)
+{
+	return piece->hashed ? hashed_first(piece->first) : piece->first;
+}
+
+uint64_t
+piece_last_key(const struct piece *piece)
+{
+	return (piece->hashed ? hashed_first(piece->count) : piece->count) - 1;
 }
 
 size_t

@@ -23,8 +23,10 @@
 struct piece {
 	uint32_t variable;
 	bool table;
-	size_t first, count;	/* rows of a table; else elements, row-major */
+	size_t first, count;	/* rows of a table, ranges of a hashed one's
+				   keys; else elements, row-major */
 	size_t width;		/* floats of a row of a table; else 1 */
+	bool hashed;
 };
 
 struct part {
@@ -75,6 +77,13 @@ int plan_renew(struct plan *, const struct model *, uint64_t term,
 void plan_write_model(struct pack *, const struct model_source *);
 int plan_read_model(struct model_source *, const void *, size_t,
 		    struct fail *);
+
+/*
+ * The first row or key that a piece of a table has, and the last one counted
+ * from there.
+ */
+uint64_t piece_key(const struct piece *);
+uint64_t piece_last_key(const struct piece *);
 
 /* Floats that a part has: all of its dense pieces. */
 size_t plan_part_dense(const struct plan *, size_t part);

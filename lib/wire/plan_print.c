@@ -28,6 +28,13 @@ step_bytes(const struct variable *v, struct rows rows, uint64_t batch)
 {
 	const size_t width = shape_width(v->shape);
 	const size_t all = rows.count * width;
+
+	/* Any of its rows may be met; which there are is not known yet. */
+	if (v->hashed)
+		return sizeof(float) * width * (size_t)ceil((double)batch *
+			(double)v->lookups * (double)rows.count /
+			(double)HASHED_RANGES);
+
 	const double met = ceil((double)batch * (double)v->lookups *
 				(double)all / (double)shape_rows(v->shape));
 
@@ -47,11 +54,13 @@ print_shards(struct text *out, const struct variable *v,
 	for (size_t i = 0; i < places; i++) {
 		const struct place *at = &place[i];
 		const struct variable *of = &v[at->variable];
-		const size_t bytes = at->rows.count * sizeof(float) *
-			shape_width(of->shape) * (1 + slots(of));
+		const size_t bytes = of->hashed ? 0 : at->rows.count *
+			sizeof(float) * shape_width(of->shape) *
+			(1 + slots(of));
 
 		text_add(out, "%-24s %-16s %3u/%-2u %7zu..%-7zu %7u %12zu\n",
-			 of->name, shape_text(of->shape, shape),
+			 of->name, of->hashed ? "hashed" :
+			 shape_text(of->shape, shape),
 			 at->shard, at->shards, at->rows.first,
 			 at->rows.first + at->rows.count, at->server, bytes);
 		load[at->server].shards++;

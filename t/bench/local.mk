@@ -5,19 +5,20 @@
 
 BENCH_BINARIES =
 BENCH_BINARIES += %D%/bare
+BENCH_BINARIES += %D%/cache
 BENCH_BINARIES += %D%/data
 BENCH_BINARIES += %D%/dense
 BENCH_BINARIES += %D%/gemm
+BENCH_BINARIES += %D%/hashrows
+BENCH_BINARIES += %D%/kernels
 BENCH_BINARIES += %D%/keys
-BENCH_BINARIES += %D%/parse
 BENCH_BINARIES += %D%/lease
 BENCH_BINARIES += %D%/loop
+BENCH_BINARIES += %D%/pack
+BENCH_BINARIES += %D%/parse
 BENCH_BINARIES += %D%/small
 BENCH_BINARIES += %D%/sparse
 BENCH_BINARIES += %D%/wire
-EXTRA_PROGRAMS += %D%/bare
-EXTRA_PROGRAMS += %D%/cache
-EXTRA_PROGRAMS += %D%/parse
 
 BENCHES =
 BENCHES += %D%/wire
@@ -25,7 +26,11 @@ BENCHES += %D%/dense
 BENCHES += %D%/small
 BENCHES += %D%/keys
 BENCHES += %D%/sparse
+BENCHES += %D%/hashrows
+BENCHES += %D%/kernels
+BENCHES += %D%/pack
 BENCHES += %D%/parse
+BENCHES += %D%/cache
 BENCHES += %D%/lr
 BENCHES += %D%/lr-cache
 BENCHES += %D%/steps
@@ -35,9 +40,7 @@ BENCHES += %D%/ckpt
 BENCHES += %D%/scaling
 BENCHES += %D%/startup
 BENCHES += %D%/memory
-BENCHES = %D%/startup %D%/steps %D%/memory %D%/stragglers
-EXTRA_DIST += $(BENCHES)
-CLEANFILES += %D%/bare
+BENCHES += %D%/stragglers
 
 check_PROGRAMS += $(BENCH_BINARIES)
 CLEANFILES += %D%/results.jsonl %D%/scaling.tsv %D%/scaling.svg
@@ -61,16 +64,8 @@ EXTRA_DIST += %D%/table
 EXTRA_DIST += %D%/tensorflow_cluster.py
 EXTRA_DIST += %D%/widedeep
 EXTRA_DIST += %D%/widedeep.py
-CLEANFILES += %D%/cache
-CLEANFILES += %D%/parse
+EXTRA_DIST += %D%/stragglers
 EXTRA_DIST += %D%/text.h
-
-bench: all %D%/bare %D%/cache %D%/parse
-	@PATH="$(abs_top_builddir)/bin:$(abs_top_srcdir)/bin:$$PATH"; \
-	BUILD="$(abs_top_builddir)"; \
-	OPENBLAS_NUM_THREADS=1; export PATH BUILD OPENBLAS_NUM_THREADS; \
-	for bench in $(BENCHES); do $(srcdir)/$$bench || exit; done; \
-	%D%/parse && %D%/cache
 
 RUN_BENCHES = \
 	PATH="$(abs_top_builddir)/bin:$(abs_top_srcdir)/bin:$$PATH" \

@@ -72,8 +72,9 @@ save(const char *dir, uint64_t step, const char *variable, struct shape shape,
 			{ slot, n },
 		};
 		const struct checkpoint_array array[] = {
-			{ variable, "", shape, rows, piece, 2, 7 + i },
-			{ variable, "m", shape, rows, piece + 2, 1, 7 + i },
+			{ variable, "", shape, rows, piece, 2, 7 + i, NULL, 0 },
+			{ variable, "m", shape, rows, piece + 2, 1, 7 + i,
+			  NULL, 0 },
 		};
 
 		for (size_t k = 0; k < n; k++)

@@ -1,6 +1,7 @@
 /* Ids come out sorted, once each, and every place finds its own. */
 #include "model/gather.h"
 
+#include "base/hash.h"
 #include "base/rng.h"
 
 #include "tap.h"
@@ -8,9 +9,8 @@
 #include <stdbool.h>
 
 static bool
-gathers(struct gather *g, const uint64_t *id, size_t n)
+holds(const struct gather *g, const uint64_t *id, size_t n)
 {
-	gather_ids(g, id, n);
 	for (size_t i = 1; i < g->count; i++)
 		if (g->id[i] <= g->id[i - 1])
 			return false;
@@ -27,6 +27,20 @@ gathers(struct gather *g, const uint64_t *id, size_t n)
 			return false;
 	}
 	return true;
+}
+
+static bool
+gathers(struct gather *g, const uint64_t *id, size_t n)
+{
+	static uint64_t key[1000];
+	bool good;
+
+	gather_keys(g, id, n);
+	for (size_t i = 0; i < n; i++)
+		key[i] = hash_mix(id[i]);
+	good = holds(g, key, n);
+	gather_ids(g, id, n);
+	return good && holds(g, id, n);
 }
 
 int

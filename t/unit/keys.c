@@ -44,7 +44,7 @@ goes_round(struct rng *rng, uint64_t **rows, size_t *room)
 	struct unpack u = unpack_from(p.data, p.size);
 
 	for (int k = 0; k < 2; k++) {
-		same = same && keys_read(&u, piece, rows, room) == count;
+		same = same && keys_read(&u, piece - 1, rows, room) == count;
 		for (size_t i = 0; i < count && same; i++)
 			same = (*rows)[i] == set[i] - first;
 	}
@@ -67,12 +67,12 @@ sound(struct rng *rng, uint64_t **rows, size_t *room)
 		unsigned char *copy = mem_copy(p.data, p.size);
 		struct unpack u = unpack_from(copy, i);
 
-		keys_read(&u, piece, rows, room);
+		keys_read(&u, piece - 1, rows, room);
 		good = good && !unpack_ok(&u);
 		copy[i] = (unsigned char)rng_next(rng);
 		u = unpack_from(copy, p.size);
 
-		const size_t n = keys_read(&u, piece, rows, room);
+		const size_t n = keys_read(&u, piece - 1, rows, room);
 
 		pack_reset(&again);
 		keys_write(&again, *rows, n, 0);
@@ -92,7 +92,7 @@ refused(const char *data, size_t size, uint64_t piece)
 	struct unpack u = unpack_from(data, size);
 	uint64_t *rows = NULL;
 	size_t room = 0;
-	const size_t count = keys_read(&u, piece, &rows, &room);
+	const size_t count = keys_read(&u, piece - 1, &rows, &room);
 
 	free(rows);
 	return count == 0 && u.bad;
@@ -118,23 +118,36 @@ main(void)
 
 	ok(REFUSED("", 5));			/* not even a count */
 	ok(REFUSED("\x01", 5));			/* a row is missing */
-	ok(REFUSED("\x01\x05", 5));		/* beyond the piece */
-	ok(REFUSED("\x02\x04\x00", 5));		/* the second one is */
-	ok(REFUSED("\x06\0\0\0\0\0\0", 5));	/* more rows than there are */
+	ok(REFUSED("\x01\x03", 5));		/* the same */
+	ok(REFUSED("\x01\x03\x05", 5));	/* beyond the piece */
+	ok(REFUSED("\x02\x03\x04", 5));	/* the second one is */
+	ok(REFUSED("\x06\x00", 5));		/* more rows than there are */
 	ok(REFUSED("\x81\x00\x00", 5));		/* not the shortest form */
-	ok(REFUSED("\x01\x80\x00", 5));
+	ok(REFUSED("\x01\x03\x03", 5));	/* in more bits than it needs */
+	ok(REFUSED("\x01\x02\x07", 5));	/* not zeros behind the last */
+	ok(REFUSED("\x01\x41\0\0\0\0\0\0\0\x80\x01", UINT64_MAX));
 	ok(REFUSED("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 5));
 	ok(REFUSED("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", UINT64_MAX));
-	ok(!REFUSED("\x02\x00\x00", 2));
+	ok(!REFUSED("\x02\x00", 2));
+	ok(!REFUSED("\x02\x01\x02", 3));
 
 	struct pack p = { 0 };
-	static const uint64_t far[] = { 0, UINT64_MAX - 1 };
+	static const uint64_t far[] = { 0, UINT64_MAX };
 	struct unpack u;
 
 	keys_write(&p, far, 2, 0);
 	u = unpack_from(p.data, p.size);
 	ok(keys_read(&u, UINT64_MAX, &rows, &room) == 2 &&
-	   rows[1] == UINT64_MAX - 1 && unpack_ok(&u));
+	   rows[1] == UINT64_MAX && unpack_ok(&u));
+	u = unpack_from(p.data, p.size);
+	ok(keys_read(&u, UINT64_MAX - 1, &rows, &room) == 0 && u.bad);
+
+	/* Neighbours, as many as you like, take a byte for each block. */
+	for (size_t i = 0; i < ROWS; i++)
+		set[i] = 70000 + i;
+	pack_reset(&p);
+	keys_write(&p, set, ROWS, 70000);
+	ok(p.size == 2 + (ROWS + 127) / 128);
 	pack_release(&p);
 	free(rows);
 	return tap_done();

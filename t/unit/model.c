@@ -31,7 +31,16 @@ static const struct {
 	{ "input x float[]", "model.ps:1: x: '[]' is no shape; say float, "
 	  "float[3] or float[28,28]" },
 	{ "input x sparse", "model.ps:1: x: '' is no shape; say sparse[N], N "
-	  "features" },
+	  "features, or sparse[hash]" },
+	{ "input x id rows=hash\nlabel y float\ne = embedding x dim=2 "
+	  "admit=0", "model.ps:3: admit=0 is not a whole number from 1 to "
+	  "1048576" },
+	{ "input x id rows=hash\nlabel y float\ne = embedding x dim=2 "
+	  "evict=age:0", "model.ps:3: evict=age:0 is not age:UPDATES, "
+	  "rows:NUMBER or both with a comma between" },
+	{ "input x id rows=hash\nlabel y float\ne = category_encoding x",
+	  "model.ps:3: e: x has any ids, too many to spell out; use linear or "
+	  "embedding" },
 	{ "input x id[0] rows=3", "model.ps:1: x: '[0]' is no shape; say "
 	  "nothing for one value, [3] for three, [] for any number" },
 	{ "input x id[3x] rows=3", "model.ps:1: x: '[3x]' is no shape; say "
@@ -40,11 +49,11 @@ static const struct {
 	  "'[99999999999,99999999999]' is no shape; say float, float[3] or "
 	  "float[28,28]" },
 	{ "input x id", "model.ps:1: x: rows= is missing: ids are 0 to rows - "
-	  "1" },
+	  "1, or any with rows=hash" },
 	{ "input x string", "model.ps:1: x: a string needs one of "
-	  "vocab=WORD,WORD..., vocab_file=FILE and hash=N" },
+	  "vocab=WORD,WORD..., vocab_file=FILE, hash=N, rows=hash" },
 	{ "input x string hash=3 vocab=a", "model.ps:1: x: a string needs one "
-	  "of vocab=WORD,WORD..., vocab_file=FILE and hash=N" },
+	  "of vocab=WORD,WORD..., vocab_file=FILE, hash=N, rows=hash" },
 	{ "input x string hash=0", "model.ps:1: hash=0 is not a whole number "
 	  "from 1 to 281474976710656" },
 	{ "input x float size=3", "model.ps:1: unknown setting size" },

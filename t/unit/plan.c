@@ -228,7 +228,8 @@ made_up(const struct rig *rig)
 
 	memcpy(more + 1, all, p.pieces * sizeof(*more));
 	more[0] = (struct piece){ all[0].variable, all[0].table,
-				  all[0].first, 0, all[0].width };
+				  all[0].first, 0, all[0].width,
+				  false };
 	p.piece = more;
 	p.pieces++;
 	p.part[0].count++;

@@ -1,0 +1,177 @@
+#include "store/rows.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "store/disk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK	((size_t)1 << 12)	/* rows read at once */
+
+static const char *const keys = "keys", *const waiting = "waiting";
+
+static size_t
+add_arrays(const struct variable *v, const struct table *t, bool waits,
+	   struct rows ranges, uint64_t updates, struct checkpoint_array *to)
+{
+	const size_t width = waits ? 1 : shape_width(v->shape);
+	const size_t slots = v->optimizer && !waits ? v->optimizer->slots : 0;
+	const size_t rows = (size_t)table_rows(t);
+	struct checkpoint_array *a = to;
+
+	for (size_t i = 0; rows > 0 && i < 3 + slots; i++, a++) {
+		const bool numbers = i > slots;
+
+		*a = (struct checkpoint_array){
+			.variable = disk_path("%s/%s-%zu-%zu", v->name,
+				waits ? waiting : keys, ranges.first,
+				ranges.first + ranges.count - 1),
+			.slot = i == 0 ? "" : i <= slots ?
+				v->optimizer->slot_name[i - 1] :
+				i == slots + 1 ? CHECKPOINT_ID :
+				CHECKPOINT_UPDATE,
+			.shape = { numbers ? 1 : 2, { rows, width } },
+			.rows = { 0, rows },
+			.updates = updates, .table = t,
+			.column = i * width,
+		};
+	}
+	return (size_t)(a - to);
+}
+
+size_t
+rows_arrays(const struct variable *v, const struct table *t,
+	    struct rows ranges, uint64_t updates, struct checkpoint_array *to)
+{
+	const size_t n = add_arrays(v, t, false, ranges, updates, to);
+
+	return n + (table_waiting(t) ? add_arrays(v, table_waiting(t), true,
+						  ranges, updates, to + n) :
+		    0);
+}
+
+/* ---- reading ---- */
+
+struct part {
+	struct checkpoint *from;
+	const struct checkpoint_entry *entry;	/* of the values */
+	const struct variable *variable;
+	bool waits;
+};
+
+/* Values and slots of some rows, one after the other. */
+static int
+read_floats(const struct part *p, struct rows rows, float *row,
+	    size_t floats, struct fail *f)
+{
+	const struct checkpoint_entry *e = p->entry;
+	const struct optimizer *o = p->waits ? NULL : p->variable->optimizer;
+	const size_t width = shape_width(e->shape);
+	float *block = mem_alloc(rows.count * width, sizeof(*block));
+	int r = 0;
+
+	for (size_t s = 0; r == 0 && s < floats / width; s++) {
+		const char *slot = s == 0 ? "" : o->slot_name[s - 1];
+		const bool there = checkpoint_find(p->from, e->variable, slot);
+
+		for (size_t i = 0; !there && i < rows.count * width; i++)
+			block[i] = o->slot_start[s - 1];
+		if (there)
+			r = checkpoint_read(p->from, e->variable, slot,
+					    e->shape, rows, block, NULL, f);
+		for (size_t i = 0; i < rows.count; i++)
+			memcpy(row + i * floats + s * width,
+			       block + i * width, width * sizeof(*block));
+	}
+	free(block);
+	return r;
+}
+
+static int
+put_block(const struct part *p, struct table *t, struct rows rows,
+	  struct rows ranges, struct fail *f)
+{
+	const size_t floats = table_floats(t);
+	const uint64_t first = hashed_first(ranges.first);
+	const uint64_t last = first + hashed_first(ranges.count) - 1;
+	uint64_t *id = mem_alloc(rows.count, sizeof(*id));
+	uint64_t *update = mem_alloc(rows.count, sizeof(*update));
+	float *row = mem_alloc(rows.count * floats, sizeof(*row));
+	int r = checkpoint_numbers(p->from, p->entry->variable,
+				   CHECKPOINT_ID, rows, id, f);
+
+	if (r == 0)
+		r = checkpoint_numbers(p->from, p->entry->variable,
+				       CHECKPOINT_UPDATE, rows, update, f);
+	if (r == 0)
+		r = read_floats(p, rows, row, floats, f);
+	for (size_t i = 0; r == 0 && i < rows.count; i++) {
+		const uint64_t key = hash_mix(id[i]);
+
+		if (key >= first && key <= last)
+			table_put(t, key, row + i * floats, update[i]);
+	}
+	free(row);
+	free(update);
+	free(id);
+	return r;
+}
+
+static int
+put_part(const struct part *p, struct table *t, struct rows ranges,
+	 struct fail *f)
+{
+	const struct shape shape = p->entry->shape;
+	const size_t rows = shape_rows(shape);
+	const size_t width = p->waits ? 1 : shape_width(p->variable->shape);
+	int r = 0;
+
+	if (shape.rank != 2 || shape.dim[1] != width)
+		return fail(f, FAIL_DATA, "%s: '%s' has rows of %zu numbers, "
+			    "not %zu", checkpoint_path(p->from),
+			    p->entry->variable, shape_width(shape), width);
+	for (size_t at = 0; r == 0 && at < rows; at += BLOCK)
+		r = put_block(p, t, (struct rows){ at, rows - at < BLOCK ?
+						   rows - at : BLOCK },
+			      ranges, f);
+	return r;
+}
+
+/* Is it a part of the variable, of this kind? */
+static bool
+is_part(const struct checkpoint_entry *e, const struct variable *v,
+	const char *kind)
+{
+	const size_t n = strlen(v->name), k = strlen(kind);
+
+	return *e->slot == '\0' && strncmp(e->variable, v->name, n) == 0 &&
+		e->variable[n] == '/' &&
+		strncmp(e->variable + n + 1, kind, k) == 0 &&
+		e->variable[n + 1 + k] == '-';
+}
+
+int
+rows_restore(struct checkpoint *from, const struct variable *v,
+	     struct table *t, struct rows ranges, uint64_t *updates,
+	     struct fail *f)
+{
+	size_t count;
+	const struct checkpoint_entry *e = checkpoint_entries(from, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if ((is_part(&e[i], v, keys) || is_part(&e[i], v, waiting)) &&
+		    e[i].updates > *updates)
+			*updates = e[i].updates;
+	table_update(t, *updates);
+	for (size_t i = 0; i < count; i++) {
+		const struct part p = { from, &e[i], v,
+					is_part(&e[i], v, waiting) };
+		struct table *to = p.waits ? table_waiting(t) : t;
+
+		if ((p.waits || is_part(&e[i], v, keys)) && to &&
+		    put_part(&p, to, ranges, f) < 0)
+			return -1;
+	}
+	return 0;
+}

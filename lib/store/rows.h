@@ -1,0 +1,36 @@
+/*
+ * rows - hashed tables in checkpoints.
+ *
+ * A server's part of one is a variable of its own, EMB/keys-FIRST-LAST: the
+ * rows whose keys begin with FIRST to LAST, in order of key, and beside its
+ * slots the arrays "id" and "update" of 64-bit numbers.  Rows that wait to be
+ * admitted are EMB/waiting-FIRST-LAST; their values are how often they were
+ * pushed to.
+ */
+#ifndef PS_ROWS_H
+#define PS_ROWS_H
+
+#include "store/checkpoint.h"
+#include "tensor/table.h"
+#include "tensor/variable.h"
+
+/*
+ * Append what a checkpoint writes of ranges of a hashed variable, which must
+ * not be written meanwhile; nothing if there are no rows.  Room for
+ * ROWS_ARRAYS; variable names are new, and the caller's to free, one for each
+ * array.
+ */
+#define ROWS_ARRAYS	(2 * (3 + OPTIMIZER_SLOTS))
+size_t rows_arrays(const struct variable *, const struct table *,
+		   struct rows ranges, uint64_t updates,
+		   struct checkpoint_array *);
+
+/*
+ * Put the rows of these ranges into an empty table; updates is the most of
+ * all parts.  FAIL_DATA if they are of another kind.
+ */
+int rows_restore(struct checkpoint *, const struct variable *,
+		 struct table *, struct rows ranges, uint64_t *updates,
+		 struct fail *);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * apply - let an optimizer loose on many floats or rows at once.
+ *
+ * All that happens to a float happens while it is in cache: gradients are
+ * divided by the number of examples, what is frozen is copied, the optimizer
+ * runs, a block at a time.  A gradient may lie at any address, as it does in
+ * a frame.  That it is finite is to be seen before (kernel_finite()).
+ */
+#ifndef PS_APPLY_H
+#define PS_APPLY_H
+
+#include "tensor/optimizer.h"
+
+struct apply {
+	const struct optimizer *optimizer;
+	float learning_rate;
+	uint64_t t;		/* as in struct update */
+	float examples;		/* what the gradients are sums over */
+};
+
+/*
+ * Floats that lie together: n values and behind them n of each slot.  They
+ * are read at from and written to to, which may be the same.
+ */
+void apply_all(const struct apply *, const float *from, float *to,
+	       const void *gradient, size_t n);
+
+/* One of many rows: its values, and slot s at value + (1 + s) * stride. */
+struct apply_row {
+	float *value;
+	size_t stride;
+};
+
+/* Ask the memory for a row that will be applied to soon. */
+static inline void
+apply_row_fetch(const struct apply_row *row, size_t slots)
+{
+	for (size_t s = 0; s <= slots; s++)
+		__builtin_prefetch(row->value + s * row->stride, 1);
+}
+
+/* count rows of width floats, each another; gradients lie row by row. */
+void apply_rows(const struct apply *, const struct apply_row *, size_t count,
+		size_t width, const void *gradient);
+
+#endif

@@ -1,0 +1,795 @@
+#include "tensor/table.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/*
+ * A page is so large that it is seldom split, and so small that splitting and
+ * copying it are a matter of microseconds.  The low half of a key says in
+ * which group of places it stands, or after which other groups; the places of
+ * a group are compared all at once, since a branch for each would be foreseen
+ * by nobody.  A place whose key is 0 is free, and stays taken once it was; the
+ * row of key 0 itself has the place behind the last one.
+ *
+ * A small row stands beside its key: one miss of the cache for both.  The
+ * keys of others stand together, so that a search does not wade through rows.
+ */
+#define PAGE_BYTES	((size_t)16 << 10)
+#define PAGE_LEAST	16		/* places */
+#define GROUP		4		/* places */
+#define INLINE_BYTES	32		/* of a key and its row */
+#define SPREAD		((size_t)1 << 12)	/* of the directory: entries
+						   for a page, at most */
+
+/*
+ * Pages are cut from slabs, of which large ones ask for large pages of the
+ * machine: rows lie all over a table, and most of the time of finding one
+ * would go into translating its address.  A slab goes when its last page has
+ * gone, whoever frees that.
+ */
+#define SLAB_LEAST	((size_t)64 << 10)	/* bytes */
+#define SLAB_MOST	((size_t)2 << 20)
+
+struct slab {
+	atomic_size_t references;	/* pages, and the table that cuts */
+	size_t used, bytes;
+};
+
+struct page {
+	struct slab *slab;
+	atomic_int references;
+	unsigned depth;		/* bits that its keys have in common */
+	uint32_t used;		/* places */
+	bool zero;		/* the row of key 0 is here */
+	_Alignas(64) char place[];
+};
+
+struct layout {
+	uint32_t places, full;	/* of a page; a full one is split */
+	size_t key_step, row_at, row_step;	/* bytes */
+	size_t floats, row_bytes;
+	size_t date_at;		/* of the last update, behind the floats */
+	bool dated;
+	size_t page_bytes;
+};
+
+struct table {
+	struct table_kind kind;
+	struct layout layout;
+	unsigned depth;
+	struct page **directory;	/* 1 << depth */
+	size_t pages;
+	uint64_t rows;
+	uint64_t now;			/* the update under way */
+	uint64_t oldest;	/* rows not touched since then are gone,
+				   though they may still lie there */
+	uint64_t *dated;	/* rows by their last update, from first on */
+	uint64_t first;
+	size_t dates, dates_room;
+	struct table *waiting;
+	bool counting;			/* a table of those that wait */
+	struct slab *slab;		/* where the next page comes from */
+	atomic_int *sharers;		/* tables that have pages in common */
+};
+
+/* ---- places ---- */
+
+static struct layout
+make_layout(const struct table_kind *kind)
+{
+	struct layout l = { .dated = kind->age > 0 || kind->most > 0,
+			    .floats = kind->width * (1 + kind->slots) };
+
+	l.date_at = (l.floats * sizeof(float) + 7) / 8 * 8;
+	l.row_bytes = l.date_at + (l.dated ? sizeof(uint64_t) : 0);
+
+	const size_t bytes = sizeof(uint64_t) + l.row_bytes;
+	const size_t places = PAGE_BYTES / bytes;
+
+	l.places = (uint32_t)(places > PAGE_LEAST ? places : PAGE_LEAST) /
+		GROUP * GROUP;
+	l.full = l.places * 3 / 4;
+	l.page_bytes = sizeof(struct page) + (l.places + 1) * bytes;
+	l.page_bytes = (l.page_bytes + 63) / 64 * 64;
+	if (bytes <= INLINE_BYTES) {
+		l.row_at = sizeof(uint64_t);
+		l.row_step = l.key_step = bytes;
+	} else {
+		l.row_at = (l.places + 1) * sizeof(uint64_t);
+		l.row_step = l.row_bytes;
+		l.key_step = sizeof(uint64_t);
+	}
+	return l;
+}
+
+static inline uint64_t *
+key_at(const struct layout *l, struct page *p, size_t place)
+{
+	return (uint64_t *)(void *)(p->place + place * l->key_step);
+}
+
+static inline float *
+row_at(const struct layout *l, struct page *p, size_t place)
+{
+	return (float *)(void *)(p->place + l->row_at + place * l->row_step);
+}
+
+static inline uint64_t *
+date_at(const struct layout *l, float *row)
+{
+	return (uint64_t *)(void *)((char *)row + l->date_at);
+}
+
+/* The first place of a key's group. */
+static inline uint32_t
+home(const struct layout *l, uint64_t key)
+{
+	return (uint32_t)(((key & UINT32_MAX) * (l->places / GROUP)) >> 32) *
+		GROUP;
+}
+
+/* Which places of a group have a key: a bit for each. */
+static inline unsigned
+matches(const struct layout *l, struct page *p, uint32_t group, uint64_t key)
+{
+	unsigned bits = 0;
+
+	for (unsigned i = 0; i < GROUP; i++)
+		bits |= (unsigned)(*key_at(l, p, group + i) == key) << i;
+	return bits;
+}
+
+static inline size_t
+page_index(const struct table *t, uint64_t key)
+{
+	return t->depth > 0 ? (size_t)(key >> (64 - t->depth)) : 0;
+}
+
+#define NOWHERE	UINT32_MAX
+
+static inline uint32_t
+next_group(const struct layout *l, uint32_t group)
+{
+	return group + GROUP < l->places ? group + GROUP : 0;
+}
+
+/* The place of a key, or NOWHERE. */
+static inline uint32_t
+find(const struct layout *l, struct page *p, uint64_t key)
+{
+	uint32_t group = home(l, key);
+
+	if (key == 0)
+		return p->zero ? l->places : NOWHERE;
+	for (;; group = next_group(l, group)) {
+		const unsigned here = matches(l, p, group, key);
+
+		if (here)
+			return group + (uint32_t)__builtin_ctz(here);
+		if (matches(l, p, group, 0))
+			return NOWHERE;
+	}
+}
+
+/* A place for a key that has none, in a page that is not full. */
+static uint32_t
+take(const struct layout *l, struct page *p, uint64_t key)
+{
+	uint32_t group = home(l, key), place;
+	unsigned free;
+
+	if (key == 0) {
+		p->zero = true;
+		return l->places;
+	}
+	while (free = matches(l, p, group, 0), !free)
+		group = next_group(l, group);
+	place = group + (uint32_t)__builtin_ctz(free);
+	*key_at(l, p, place) = key;
+	p->used++;
+	return place;
+}
+
+/* ---- pages ---- */
+
+static void
+slab_drop(struct slab *s)
+{
+	if (s && atomic_fetch_sub_explicit(&s->references, 1,
+					   memory_order_acq_rel) == 1)
+		free(s);
+}
+
+static struct slab *
+slab_new(size_t last, size_t page)
+{
+	const size_t head = sizeof(struct page);
+	size_t bytes = last ? 2 * last : SLAB_LEAST;
+	struct slab *s;
+
+	if (bytes > SLAB_MOST)
+		bytes = SLAB_MOST;
+	if (bytes < head + page)
+		bytes = head + page;
+	s = aligned_alloc(bytes == SLAB_MOST ? SLAB_MOST : 64, bytes);
+	if (!s)
+		abort();	/* as mem_alloc() does */
+	if (bytes == SLAB_MOST)
+		madvise(s, bytes, MADV_HUGEPAGE);
+	atomic_init(&s->references, 1);
+	s->used = head;
+	s->bytes = bytes;
+	return s;
+}
+
+/* The same depth and places as an older page, or empty. */
+static struct page *
+page_new(struct table *t, unsigned depth, const struct page *from)
+{
+	const size_t bytes = t->layout.page_bytes;
+	struct page *p;
+
+	if (!t->slab || t->slab->bytes - t->slab->used < bytes) {
+		struct slab *slab = slab_new(t->slab ? t->slab->bytes : 0,
+					     bytes);
+
+		slab_drop(t->slab);
+		t->slab = slab;
+	}
+	p = (struct page *)(void *)((char *)t->slab + t->slab->used);
+	t->slab->used += bytes;
+	atomic_fetch_add_explicit(&t->slab->references, 1,
+				  memory_order_relaxed);
+	memset(p, 0, sizeof(*p));
+	if (from)
+		memcpy(p->place, from->place, bytes - sizeof(*p));
+	else
+		memset(p->place, 0, bytes - sizeof(*p));
+	p->slab = t->slab;
+	atomic_init(&p->references, 1);
+	p->depth = depth;
+	if (from) {
+		p->used = from->used;
+		p->zero = from->zero;
+	}
+	return p;
+}
+
+static void
+page_drop(struct page *p)
+{
+	if (atomic_fetch_sub_explicit(&p->references, 1,
+				      memory_order_acq_rel) == 1)
+		slab_drop(p->slab);
+}
+
+/* All entries of the directory for the page that has a key. */
+static void
+set_page(struct table *t, uint64_t key, struct page *p, unsigned depth)
+{
+	const size_t count = (size_t)1 << (t->depth - depth);
+	const size_t first = page_index(t, key) / count * count;
+
+	for (size_t i = 0; i < count; i++)
+		t->directory[first + i] = p;
+}
+
+/*
+ * May pages be another table's, too?  That is looked up here, not in each
+ * page: it would be another miss of the cache for each row.
+ */
+static inline bool
+is_sharing(const struct table *t)
+{
+	return atomic_load_explicit(t->sharers, memory_order_acquire) > 1;
+}
+
+/* The page of a key, to be written. */
+static struct page *
+page_writable(struct table *t, uint64_t key)
+{
+	struct page *p = t->directory[page_index(t, key)], *copy;
+
+	if (!is_sharing(t) || atomic_load_explicit(&p->references,
+						   memory_order_acquire) == 1)
+		return p;
+	copy = page_new(t, p->depth, p);
+	set_page(t, key, copy, copy->depth);
+	page_drop(p);
+	return copy;
+}
+
+/* Forgotten, or no longer waiting; the place is used again by a split. */
+static inline bool
+is_gone(const struct table *t, struct page *p, uint32_t place)
+{
+	float *row = row_at(&t->layout, p, place);
+
+	if (t->layout.dated && *date_at(&t->layout, row) < t->oldest)
+		return true;
+	return t->counting && *row < 0;
+}
+
+static void
+copy_row(const struct table *t, struct page *to, struct page *from,
+	 uint32_t place, uint64_t key)
+{
+	const struct layout *l = &t->layout;
+	const uint32_t at = take(l, to, key);
+
+	memcpy(row_at(l, to, at), row_at(l, from, place), l->row_bytes);
+}
+
+static void
+grow_directory(struct table *t)
+{
+	const size_t count = (size_t)1 << t->depth;
+	struct page **wider = mem_alloc(2 * count, sizeof(*wider));
+
+	for (size_t i = 0; i < count; i++)
+		wider[2 * i] = wider[2 * i + 1] = t->directory[i];
+	free(t->directory);
+	t->directory = wider;
+	t->depth++;
+}
+
+/*
+ * Two pages in place of one that is full, or a single one if so many of its
+ * rows are gone that it will do.  Mixed ids differ in their first bits; where
+ * keys do not, somebody made them up, and gets no more memory for it.
+ */
+static bool
+split(struct table *t, uint64_t key)
+{
+	const struct layout *l = &t->layout;
+	struct page *old = t->directory[page_index(t, key)], *half[2];
+	const unsigned depth = old->depth;
+	uint32_t live = 0;
+
+	for (uint32_t i = 0; i < l->places; i++)
+		live += *key_at(l, old, i) != 0 && !is_gone(t, old, i);
+
+	const bool both = live > l->full / 2;
+
+	if (both && depth == t->depth &&
+	    (size_t)1 << depth >= SPREAD * t->pages)
+		return false;
+	if (both && depth == t->depth)
+		grow_directory(t);
+	half[0] = page_new(t, depth + both, NULL);
+	half[1] = both ? page_new(t, depth + 1, NULL) : half[0];
+	for (uint32_t i = 0; i <= l->places; i++) {
+		const uint64_t k = i < l->places ? *key_at(l, old, i) : 0;
+
+		if ((i < l->places ? k != 0 : old->zero) &&
+		    !is_gone(t, old, i))
+			copy_row(t, half[both && (k >> (63 - depth) & 1)],
+				 old, i, k);
+	}
+	set_page(t, key & ~(both ? (uint64_t)1 << (63 - depth) : 0), half[0],
+		 depth + both);
+	if (both)
+		set_page(t, key | (uint64_t)1 << (63 - depth), half[1],
+			 depth + 1);
+	t->pages += both;
+	page_drop(old);
+	return true;
+}
+
+/* ---- which rows stay ---- */
+
+static void
+count_date(struct table *t, uint64_t update)
+{
+	const size_t at = (size_t)(update - t->first);
+
+	while (t->dates <= at) {
+		t->dated = mem_grow(t->dated, t->dates, &t->dates_room,
+				    sizeof(*t->dated));
+		t->dated[t->dates++] = 0;
+	}
+	t->dated[at]++;
+}
+
+/* Rows last touched before that update are no longer there. */
+static void
+forget_before(struct table *t, uint64_t update)
+{
+	size_t past;
+
+	for (; t->oldest < update && t->oldest - t->first < t->dates;
+	     t->oldest++)
+		t->rows -= t->dated[t->oldest - t->first];
+	if (t->oldest < update)
+		t->oldest = update;
+	past = (size_t)(t->oldest - t->first);
+	if (past < t->dates && (past < 1024 || past < t->dates / 2))
+		return;
+	past = past < t->dates ? past : t->dates;
+	t->dates -= past;
+	if (t->dates > 0)
+		memmove(t->dated, t->dated + past,
+			t->dates * sizeof(*t->dated));
+	t->first = t->oldest;
+}
+
+void
+table_update(struct table *t, uint64_t now)
+{
+	t->now = now;
+	if (t->waiting)
+		table_update(t->waiting, now);
+	if (!t->layout.dated)
+		return;
+	if (t->kind.age > 0 && now > t->kind.age)
+		forget_before(t, now - t->kind.age);
+	while (t->kind.most > 0 && t->rows > t->kind.most && t->oldest < now)
+		forget_before(t, t->oldest + 1);
+}
+
+static void
+set_date(struct table *t, float *row, bool was_there, uint64_t update)
+{
+	uint64_t *date = date_at(&t->layout, row);
+
+	if (!t->layout.dated)
+		return;
+	if (was_there)
+		t->dated[*date - t->first]--;
+	*date = update;
+	count_date(t, update);
+}
+
+/* ---- rows ---- */
+
+struct table *
+table_new(const struct table_kind *kind)
+{
+	struct table *t = mem_alloc(1, sizeof(*t));
+
+	assert(kind->width > 0);
+	t->kind = *kind;
+	t->layout = make_layout(kind);
+	t->directory = mem_alloc(1, sizeof(*t->directory));
+	t->directory[0] = page_new(t, 0, NULL);
+	t->pages = 1;
+	t->sharers = mem_alloc(1, sizeof(*t->sharers));
+	atomic_init(t->sharers, 1);
+	if (kind->admit > 1) {
+		t->waiting = table_new(&(struct table_kind){
+			.width = 1, .age = kind->age, .most = kind->most });
+		t->waiting->counting = true;
+	}
+	return t;
+}
+
+/* Each page stands in the directory as often as it has room for bits. */
+static size_t
+next_page(const struct table *t, size_t i)
+{
+	return i + ((size_t)1 << (t->depth - t->directory[i]->depth));
+}
+
+void
+table_free(struct table *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0, next; i < (size_t)1 << t->depth; i = next) {
+		next = next_page(t, i);
+		page_drop(t->directory[i]);
+	}
+	table_free(t->waiting);
+	if (atomic_fetch_sub_explicit(t->sharers, 1,
+				      memory_order_acq_rel) == 1)
+		free(t->sharers);
+	slab_drop(t->slab);
+	free(t->directory);
+	free(t->dated);
+	free(t);
+}
+
+struct table *
+table_share(const struct table *from)
+{
+	struct table *t = mem_copy(from, sizeof(*from));
+
+	t->directory = mem_copy(from->directory, sizeof(*t->directory) <<
+				from->depth);
+	for (size_t i = 0; i < (size_t)1 << t->depth; i = next_page(t, i))
+		atomic_fetch_add_explicit(&t->directory[i]->references, 1,
+					  memory_order_relaxed);
+	atomic_fetch_add_explicit(t->sharers, 1, memory_order_relaxed);
+	t->slab = NULL;
+	t->dated = NULL;
+	t->dates = t->dates_room = 0;
+	if (from->waiting)
+		t->waiting = table_share(from->waiting);
+	return t;
+}
+
+size_t
+table_floats(const struct table *t)
+{
+	return t->layout.floats;
+}
+
+uint64_t
+table_rows(const struct table *t)
+{
+	return t->rows;
+}
+
+uint64_t
+table_bytes(const struct table *t)
+{
+	return t->pages * t->layout.page_bytes +
+		(sizeof(*t->directory) << t->depth) +
+		(t->waiting ? table_bytes(t->waiting) : 0);
+}
+
+struct table *
+table_waiting(const struct table *t)
+{
+	return t->waiting;
+}
+
+static void
+start_row(const struct table *t, uint64_t key, float *row)
+{
+	if (t->kind.start)
+		t->kind.start(t->kind.data, hash_unmix(key), row);
+	else
+		memset(row, 0, t->layout.floats * sizeof(*row));
+}
+
+static float *
+row_of(const struct table *t, uint64_t key)
+{
+	struct page *p = t->directory[page_index(t, key)];
+	const uint32_t place = find(&t->layout, p, key);
+
+	return place == NOWHERE || is_gone(t, p, place) ? NULL :
+		row_at(&t->layout, p, place);
+}
+
+/*
+ * The rows of some keys as they are.  Memory is asked for the places of all
+ * before the first is looked at, and for their rows before anybody reads one.
+ */
+static void
+find_rows(const struct table *t, const uint64_t *key, size_t count,
+	  float **row)
+{
+	const struct layout l = t->layout;
+	struct page *page[TABLE_BATCH];
+
+	for (size_t k = 0; k < count; k++) {
+		page[k] = t->directory[page_index(t, key[k])];
+		__builtin_prefetch(key_at(&l, page[k], home(&l, key[k])), 1);
+	}
+	for (size_t k = 0; k < count; k++) {
+		const uint32_t place = find(&l, page[k], key[k]);
+
+		row[k] = place == NOWHERE || is_gone(t, page[k], place) ?
+			NULL : row_at(&l, page[k], place);
+		if (l.key_step != l.row_step)
+			__builtin_prefetch(row[k], 1);
+	}
+}
+
+static void
+copy_values(const float *const *row, size_t count, size_t width, float *to)
+{
+	if (width == 1)
+		for (size_t k = 0; k < count; k++)
+			to[k] = *row[k];
+	else
+		for (size_t k = 0; k < count; k++, to += width)
+			memcpy(to, row[k], width * sizeof(*to));
+}
+
+void
+table_pull(const struct table *t, const uint64_t *key, size_t count,
+	   float *values)
+{
+	const size_t width = t->kind.width, floats = t->layout.floats;
+	float *row[TABLE_BATCH], *start = NULL;
+
+	for (size_t done = 0, some; done < count; done += some) {
+		some = count - done < TABLE_BATCH ? count - done : TABLE_BATCH;
+		find_rows(t, key + done, some, row);
+		for (size_t k = 0; k < some; k++) {
+			if (row[k])
+				continue;
+			if (!start)
+				start = mem_alloc(TABLE_BATCH * floats,
+						  sizeof(*start));
+			row[k] = start + k * floats;
+			start_row(t, key[done + k], row[k]);
+		}
+		copy_values((const float *const *)row, some, width,
+			    values + done * width);
+	}
+	free(start);
+}
+
+/* The row of a key in a page that may be written, or NULL. */
+static float *
+writable_row(struct table *t, uint64_t key)
+{
+	float *row = row_of(t, key);
+	struct page *p;
+
+	if (!row || !is_sharing(t))
+		return row;
+	p = page_writable(t, key);
+	return row_at(&t->layout, p, find(&t->layout, p, key));
+}
+
+/*
+ * The row of a key that was absent, its floats still to be set; NULL: there
+ * is no room.
+ */
+static float *
+make_row(struct table *t, uint64_t key)
+{
+	struct page *p = page_writable(t, key);
+	uint32_t place = find(&t->layout, p, key);
+
+	while (place == NOWHERE && p->used >= t->layout.full) {
+		if (!split(t, key))
+			return NULL;
+		p = t->directory[page_index(t, key)];
+	}
+	if (place == NOWHERE)
+		place = take(&t->layout, p, key);
+	t->rows++;
+	return row_at(&t->layout, p, place);
+}
+
+/* Another push to a row that is not there: is it to be made? */
+static bool
+admit(struct table *t, uint64_t key)
+{
+	struct table *w = t->waiting;
+	float *pushes;
+
+	if (!w)
+		return true;
+	table_touch(w, &key, 1, &pushes);
+	if (!pushes || ++*pushes < (float)t->kind.admit)
+		return false;
+	*pushes = -1;		/* it waits no longer */
+	w->rows--;
+	if (w->layout.dated)
+		w->dated[w->now - w->first]--;
+	return true;
+}
+
+static float *
+touch(struct table *t, uint64_t key, bool *made)
+{
+	float *row = writable_row(t, key);
+
+	if (row) {
+		set_date(t, row, true, t->now);
+		return row;
+	}
+	if (!admit(t, key))
+		return NULL;
+	row = make_row(t, key);
+	if (!row)
+		return NULL;
+	set_date(t, row, false, t->now);
+	start_row(t, key, row);
+	*made = true;
+	return row;
+}
+
+void
+table_touch(struct table *t, const uint64_t *key, size_t count, float **row)
+{
+	const bool sharing = is_sharing(t);
+	bool made = false;
+
+	assert(count <= TABLE_BATCH);
+	find_rows(t, key, count, row);
+	for (size_t k = 0; k < count; k++) {
+		if (sharing || made || !row[k])
+			row[k] = touch(t, key[k], &made);
+		else
+			set_date(t, row[k], true, t->now);
+	}
+	/* A page may have been split meanwhile. */
+	for (size_t k = 0; made && k < count; k++)
+		if (row[k])
+			row[k] = row_of(t, key[k]);
+}
+
+void
+table_put(struct table *t, uint64_t key, const float *row, uint64_t update)
+{
+	float *there = writable_row(t, key);
+	const bool was_there = there != NULL;
+
+	if (t->layout.dated && update < t->oldest)
+		return;
+	if (!there)
+		there = make_row(t, key);
+	if (!there)
+		return;
+	memcpy(there, row, t->layout.floats * sizeof(*row));
+	set_date(t, there, was_there, update);
+}
+
+/* ---- all of them ---- */
+
+struct table_order {
+	uint64_t key;
+	uint32_t place;
+};
+
+static int
+by_key(const void *left, const void *right)
+{
+	const struct table_order *a = left, *b = right;
+
+	return a->key < b->key ? -1 : a->key > b->key;
+}
+
+static void
+sort_page(const struct table *t, struct table_walk *w)
+{
+	const struct layout *l = &t->layout;
+	struct page *p = t->directory[w->page];
+
+	if (!w->order)
+		w->order = mem_alloc(l->places + 1, sizeof(*w->order));
+	w->next = w->count = 0;
+	if (p->zero && !is_gone(t, p, l->places))
+		w->order[w->count++] = (struct table_order){ 0, l->places };
+	for (uint32_t i = 0; i < l->places; i++)
+		if (*key_at(l, p, i) != 0 && !is_gone(t, p, i))
+			w->order[w->count++] = (struct table_order){
+				*key_at(l, p, i), i };
+	qsort(w->order, w->count, sizeof(*w->order), by_key);
+}
+
+bool
+table_next(const struct table *t, struct table_walk *w)
+{
+	const size_t end = (size_t)1 << t->depth;
+
+	if (!w->order)
+		sort_page(t, w);
+	while (w->next == w->count) {
+		w->page = next_page(t, w->page);
+		if (w->page == end) {
+			table_walk_release(w);
+			return false;
+		}
+		sort_page(t, w);
+	}
+
+	const struct table_order *o = &w->order[w->next++];
+	float *row = row_at(&t->layout, t->directory[w->page], o->place);
+
+	w->key = o->key;
+	w->row = row;
+	w->update = t->layout.dated ? *date_at(&t->layout, row) : 0;
+	return true;
+}
+
+void
+table_walk_release(struct table_walk *w)
+{
+	free(w->order);
+	*w = (struct table_walk){ 0 };
+}

@@ -1,0 +1,190 @@
+/*
+ * A float ends as the same bits whether it is alone, in a block, in a row of
+ * many, in place or copied, and on every processor.
+ */
+#include "tensor/apply.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/rng.h"
+
+#include "tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FLOATS	2500		/* more than two blocks, and some */
+#define UPDATES	4
+
+/* Of what the floats are after UPDATES updates. */
+static const struct {
+	const char *name, *settings;
+	uint64_t digest;
+} kinds[] = {
+	{ "adadelta", "learning_rate=0.5", 0x612ad7be57345dce },
+	{ "adagrad", "learning_rate=0.1", 0xeddf7c3e4782d1e1 },
+	{ "adam", "", 0x735545879b234f2e },
+	{ "adam", "amsgrad=true", 0xffda16bf17567bb2 },
+	{ "adamax", "", 0x9a02783eedc68d81 },
+	{ "adamw", "", 0xb86fb23d2853de3c },
+	{ "ftrl", "learning_rate=0.1 l1=0.01 l2=0.1", 0x3d613e294440d65b },
+	{ "lion", "", 0x62526a23c1dde5b5 },
+	{ "rmsprop", "", 0xf9328fcc158f25a3 },
+	{ "rmsprop", "momentum=0.9", 0x9140a3381b3f32cc },
+	{ "rmsprop", "centered=true", 0x27a6da92db767558 },
+	{ "rmsprop", "centered=true momentum=0.9", 0x9859e7a7a71967df },
+	{ "sgd", "", 0xa99628d8c97efadc },
+	{ "sgd", "momentum=0.9 weight_decay=0.01", 0xcbcfa7c3f54f2ab8 },
+	{ "sgd", "momentum=0.9 nesterov=true", 0x67e684dfbe55c806 },
+};
+
+struct floats {
+	float *value;		/* FLOATS, and of each slot */
+	size_t size;
+};
+
+static void
+parse(struct optimizer *o, const char *name, const char *settings)
+{
+	char text[128];
+	struct settings s = { .where = "test" };
+	struct fail f;
+
+	snprintf(text, sizeof(text), "%s", settings);
+	for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
+		settings_add(&s, word, &f);
+	if (optimizer_parse(o, name, &s, &f) < 0) {
+		printf("Bail out! %s\n", f.text);
+		exit(1);
+	}
+	settings_release(&s);
+}
+
+static struct floats
+begin(const struct optimizer *o)
+{
+	struct rng rng = { .seed = 5 };
+	struct floats x = { .size = FLOATS * (1 + o->slots) };
+
+	x.value = mem_alloc(x.size, sizeof(float));
+	for (size_t i = 0; i < FLOATS; i++)
+		x.value[i] = (float)rng_unit(rng_next(&rng)) - .5f;
+	for (size_t i = FLOATS; i < x.size; i++)
+		x.value[i] = o->slot_start[i / FLOATS - 1];
+	return x;
+}
+
+static struct apply
+how(const struct optimizer *o, uint64_t t)
+{
+	return (struct apply){ .optimizer = o, .learning_rate = .01f,
+			       .t = t, .examples = t == 1 ? 1 : 7 };
+}
+
+/* One float at a time: no loop to make wide. */
+static void
+alone(const struct optimizer *o, struct floats x, const float *g, uint64_t t)
+{
+	const struct apply a = how(o, t);
+
+	for (size_t i = 0; i < FLOATS; i++) {
+		const float mean = g[i] / a.examples;
+		struct update u = { .w = &x.value[i], .g = &mean, .n = 1,
+				    .learning_rate = a.learning_rate,
+				    .t = t };
+
+		for (size_t s = 0; s < o->slots; s++)
+			u.slot[s] = &x.value[(1 + s) * FLOATS + i];
+		optimizer_apply(o, &u);
+	}
+}
+
+/* Together: in place, then from one place to another, at any address. */
+static void
+together(const struct optimizer *o, struct floats *x, const float *g,
+	 uint64_t t)
+{
+	const struct apply a = how(o, t);
+	char *odd = mem_alloc(FLOATS + 1, sizeof(*g));
+	float *to = x->value;
+
+	memcpy(odd + 1, g, FLOATS * sizeof(*g));
+	if (t % 2)
+		to = mem_alloc(x->size, sizeof(*to));
+	apply_all(&a, x->value, to, odd + 1, FLOATS);
+	if (to != x->value)
+		free(x->value);
+	x->value = to;
+	free(odd);
+}
+
+/* As rows, last first. */
+static void
+as_rows(const struct optimizer *o, struct floats x, const float *g,
+	size_t width, uint64_t t)
+{
+	const struct apply a = how(o, t);
+	const size_t rows = FLOATS / width;
+	struct apply_row *row = mem_alloc(rows, sizeof(*row));
+	float *turned = mem_alloc(FLOATS, sizeof(*g));
+
+	for (size_t i = 0; i < rows; i++) {
+		const size_t at = (rows - 1 - i) * width;
+
+		row[i] = (struct apply_row){ x.value + at, FLOATS };
+		apply_row_fetch(&row[i], o->slots);
+		memcpy(turned + i * width, g + at, width * sizeof(*g));
+	}
+	apply_rows(&a, row, rows, width, turned);
+	free(turned);
+	free(row);
+}
+
+static void
+one_kind(size_t k)
+{
+	static const size_t width[] = { 1, 2, 5, 20, 500, 1250, 2500 };
+	struct optimizer o;
+	struct floats one, all, rows[7];
+	struct rng rng = { .seed = 6 + k };
+	float g[FLOATS];
+	bool blocks = true, wide = true;
+
+	parse(&o, kinds[k].name, kinds[k].settings);
+	one = begin(&o);
+	all = begin(&o);
+	for (size_t i = 0; i < 7; i++)
+		rows[i] = begin(&o);
+	for (uint64_t t = 1; t <= UPDATES; t++) {
+		for (size_t i = 0; i < FLOATS; i++)
+			g[i] = 8 * (float)rng_unit(rng_next(&rng)) - 4;
+		alone(&o, one, g, t);
+		together(&o, &all, g, t);
+		for (size_t i = 0; i < 7; i++)
+			as_rows(&o, rows[i], g, width[i], t);
+	}
+
+	const size_t bytes = one.size * sizeof(float);
+	const uint64_t digest = hash64(one.value, bytes);
+
+	blocks = memcmp(one.value, all.value, bytes) == 0;
+	for (size_t i = 0; i < 7; i++) {
+		wide = wide && memcmp(one.value, rows[i].value, bytes) == 0;
+		free(rows[i].value);
+	}
+	printf("# %s %s: %#llx\n", kinds[k].name, kinds[k].settings,
+	       (unsigned long long)digest);
+	named(blocks, "blocks are as floats alone, to the bit");
+	named(wide, "and so are rows");
+	named(digest == kinds[k].digest, "and on every processor");
+	free(one.value);
+	free(all.value);
+}
+
+int
+main(void)
+{
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++)
+		one_kind(k);
+	return tap_done();
+}

@@ -1,0 +1,289 @@
+/*
+ * A table is what an array of rows beside an array of ids would be, whatever
+ * has been pushed, shared, forgotten or waited for, and however it grew.
+ */
+#include "tensor/table.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/rng.h"
+
+#include "tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define IDS	6000
+
+static void
+start(const void *data, uint64_t id, float *row)
+{
+	const struct table_kind *kind = data;
+
+	for (size_t i = 0; i < kind->width * (1 + kind->slots); i++)
+		row[i] = (float)(id % 1000) + (float)i / 4;
+}
+
+/* What is expected of each id. */
+struct expected {
+	uint64_t id, update, pushes;
+	bool there;
+	float *row;
+};
+
+struct model {
+	struct table_kind kind;
+	size_t floats;
+	struct table *table;
+	struct expected of[IDS];
+	uint64_t updates;
+};
+
+static struct model *
+begin(struct table_kind kind, uint64_t seed)
+{
+	struct model *m = mem_alloc(1, sizeof(*m));
+	struct rng rng = { .seed = seed };
+
+	m->kind = kind;
+	m->kind.start = start;
+	m->kind.data = &m->kind;
+	m->floats = kind.width * (1 + kind.slots);
+	m->table = table_new(&m->kind);
+	for (size_t i = 0; i < IDS; i++) {
+		m->of[i].id = i < 5 ? i : i < 10 ? UINT64_MAX - i :
+			i % 2 ? i : rng_next(&rng);
+		m->of[i].row = mem_alloc(m->floats, sizeof(float));
+	}
+	return m;
+}
+
+static void
+end(struct model *m)
+{
+	for (size_t i = 0; i < IDS; i++)
+		free(m->of[i].row);
+	table_free(m->table);
+	free(m);
+}
+
+static uint64_t
+rows_of(const struct model *m)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < IDS; i++)
+		n += m->of[i].there;
+	return n;
+}
+
+/* Rows go that were not touched since an update. */
+static void
+forget(struct model *m, uint64_t oldest)
+{
+	for (size_t i = 0; i < IDS; i++) {
+		struct expected *e = &m->of[i];
+
+		if (e->update >= oldest)
+			continue;
+		e->there = false;
+		e->pushes = 0;
+	}
+}
+
+static void
+begin_update(struct model *m)
+{
+	const uint64_t now = ++m->updates;
+
+	table_update(m->table, now);
+	if (m->kind.age > 0 && now > m->kind.age)
+		forget(m, now - m->kind.age);
+	if (m->kind.most == 0)
+		return;
+	for (uint64_t oldest = 0; rows_of(m) > m->kind.most; oldest++)
+		for (size_t i = 0; i < IDS; i++)
+			if (m->of[i].update < oldest)
+				m->of[i].there = false;
+}
+
+/* Add 1 to the first float of some rows and .5 to the last. */
+static bool
+push(struct model *m, struct rng *rng, uint64_t below, size_t count)
+{
+	uint64_t key[TABLE_BATCH];
+	struct expected *e[TABLE_BATCH];
+	float *row[TABLE_BATCH];
+	bool good = true;
+
+	begin_update(m);
+	for (size_t k = 0; k < count; k++) {
+		e[k] = &m->of[rng_below(rng, below)];
+		for (size_t j = 0; j < k; j++)
+			if (e[j] == e[k]) {	/* once in an update */
+				k--;
+				break;
+			}
+	}
+	for (size_t k = 0; k < count; k++)
+		key[k] = hash_mix(e[k]->id);
+	table_touch(m->table, key, count, row);
+	for (size_t k = 0; k < count; k++) {
+		e[k]->update = m->updates;
+		if (!e[k]->there && ++e[k]->pushes < m->kind.admit) {
+			good = good && !row[k];
+			continue;
+		}
+		if (!e[k]->there)
+			start(&m->kind, e[k]->id, e[k]->row);
+		e[k]->there = true;
+		e[k]->pushes = 0;
+		e[k]->row[0] += 1;
+		e[k]->row[m->floats - 1] += .5f;
+		if (!row[k])
+			return false;
+		row[k][0] += 1;
+		row[k][m->floats - 1] += .5f;
+	}
+	return good;
+}
+
+/* Does a table hold what is expected: pulled, counted, and walked over? */
+static bool
+holds(const struct model *m, const struct table *t)
+{
+	struct table_walk walk = { 0 };
+	uint64_t *key = mem_alloc(IDS, sizeof(*key)), last = 0, seen = 0;
+	float *values = mem_alloc(IDS * m->kind.width, sizeof(*values));
+	float *first = mem_alloc(m->floats, sizeof(*first));
+	const size_t bytes = m->kind.width * sizeof(float);
+	bool good = table_rows(t) == rows_of(m);
+
+	for (size_t i = 0; i < IDS; i++)
+		key[i] = hash_mix(m->of[i].id);
+	table_pull(t, key, IDS, values);
+	for (size_t i = 0; i < IDS; i++) {
+		start(&m->kind, m->of[i].id, first);
+		good = good && memcmp(values + i * m->kind.width,
+				      m->of[i].there ? m->of[i].row : first,
+				      bytes) == 0;
+	}
+	for (; table_next(t, &walk); seen++, last = walk.key)
+		good = good && (seen == 0 || walk.key > last);
+	good = good && seen == rows_of(m);
+	free(first);
+	free(values);
+	free(key);
+	return good;
+}
+
+/* By a walk, and put into a fresh table: the same. */
+static struct table *
+again(const struct model *m, const struct table *from)
+{
+	struct table *to = table_new(&m->kind);
+	struct table_walk walk = { 0 };
+
+	table_update(to, m->updates);
+	while (table_next(from, &walk))
+		table_put(to, walk.key, walk.row, walk.update);
+	while (table_waiting(from) &&
+	       table_next(table_waiting(from), &walk))
+		table_put(table_waiting(to), walk.key, walk.row, walk.update);
+	return to;
+}
+
+static void
+one_kind(const char *name, struct table_kind kind)
+{
+	struct model *m = begin(kind, 3);
+	struct rng rng = { .seed = 4 };
+	bool pushed = true, held = true, kept = true, put = true;
+
+	for (int round = 0; round < 12; round++) {
+		struct table *cut, *copy;
+		struct model *then;
+
+		for (int i = 0; i < 30; i++)
+			pushed = pushed && push(m, &rng, IDS >> round % 3,
+						1 + rng_below(&rng, 128));
+		held = held && holds(m, m->table);
+
+		/* A cut stays as it is while pushes go on. */
+		then = mem_copy(m, sizeof(*m));
+		for (size_t i = 0; i < IDS; i++)
+			then->of[i].row = mem_copy(m->of[i].row, m->floats *
+						   sizeof(float));
+		cut = table_share(m->table);
+		for (int i = 0; i < 20; i++)
+			pushed = pushed && push(m, &rng, IDS, 100);
+		kept = kept && holds(then, cut);
+		then->table = cut;
+		end(then);
+		held = held && holds(m, m->table);
+
+		/* What was saved goes on as if it had not been. */
+		copy = again(m, m->table);
+		table_free(m->table);
+		m->table = copy;
+		put = put && holds(m, m->table);
+	}
+	printf("# %s: %llu rows, %llu bytes\n", name,
+	       (unsigned long long)table_rows(m->table),
+	       (unsigned long long)table_bytes(m->table));
+	named(pushed, "rows are there when they should be");
+	named(held, "and hold what was pushed");
+	named(kept, "a cut stays as it was");
+	named(put, "a copy goes on the same");
+	end(m);
+}
+
+/* Keys that nobody would get by mixing ids take no more than some memory. */
+static void
+made_up(void)
+{
+	const struct table_kind kind = { .width = 1 };
+	struct table *t = table_new(&kind);
+	uint64_t key[TABLE_BATCH];
+	float *row[TABLE_BATCH];
+
+	for (uint64_t n = 0; n < 1000; n++) {
+		for (size_t k = 0; k < TABLE_BATCH; k++)
+			key[k] = n * TABLE_BATCH + k;
+		table_touch(t, key, TABLE_BATCH, row);
+	}
+	named(table_rows(t) < 1000 * TABLE_BATCH &&
+	      table_bytes(t) < (size_t)8 << 20,
+	      "keys made up to collide do not take all memory");
+	named(row[0] == NULL, "nor is there a row for each");
+	table_free(t);
+}
+
+int
+main(void)
+{
+	struct rng rng = { .seed = 1 };
+	bool back = hash_unmix(hash_mix(0)) == 0 &&
+		hash_unmix(hash_mix(UINT64_MAX)) == UINT64_MAX;
+
+	for (int i = 0; i < 1000; i++) {
+		const uint64_t id = rng_next(&rng);
+
+		back = back && hash_unmix(hash_mix(id)) == id;
+	}
+	named(back, "an id is found by its key");
+
+	one_kind("small rows", (struct table_kind){ .width = 1, .slots = 1 });
+	one_kind("rows", (struct table_kind){ .width = 16, .slots = 2 });
+	one_kind("odd rows", (struct table_kind){ .width = 3 });
+	one_kind("large rows", (struct table_kind){ .width = 600 });
+	one_kind("admitted", (struct table_kind){ .width = 2, .admit = 3 });
+	one_kind("aging", (struct table_kind){ .width = 5, .slots = 1,
+					       .age = 9 });
+	one_kind("at most so many", (struct table_kind){ .width = 1,
+							 .most = 700 });
+	one_kind("all of it", (struct table_kind){ .width = 4, .admit = 2,
+						   .age = 30 });
+	made_up();
+	return tap_done();
+}
