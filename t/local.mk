@@ -8,6 +8,7 @@ UNITS += %D%/unit/badinput
 UNITS += %D%/unit/batch
 UNITS += %D%/unit/checkpoint
 UNITS += %D%/unit/checkpoint_damage
+UNITS += %D%/unit/client
 UNITS += %D%/unit/clip
 UNITS += %D%/unit/cluster
 UNITS += %D%/unit/cluster_run
