@@ -1,0 +1,148 @@
+/* What a client has under way to a server is bounded by bytes. */
+#include "rig.h"
+#include "role/client.h"
+#include "tap.h"
+
+#define CREDIT	((size_t)8 << 20)
+#define MODEL	"input x float[1024]\nlabel y float\n" \
+		"wide = dense x units=4096\nout = dense wide units=1\n" \
+		"loss mean_squared_error out\noptimizer sgd\n"
+
+/* An outbox that remembers what was pulled, and whether a push was held. */
+struct said {
+	size_t pulls, bytes, held;
+	uint64_t request[256];
+	const struct plan *plan;
+};
+
+static int
+say(void *to, uint64_t peer, const struct message *m)
+{
+	struct said *s = to;
+
+	(void)peer;
+	if (m->kind == MESSAGE_PULL || m->kind == MESSAGE_PUSHPULL) {
+		s->request[s->pulls++ % 256] = m->request;
+		s->bytes += plan_part_dense(s->plan, m->kind == MESSAGE_PULL ?
+					    m->pull.part : m->push.part) *
+			sizeof(float);
+	}
+	if (m->kind == MESSAGE_PUSHPULL)
+		s->held += m->frame[2].hold != NULL;
+	return 0;
+}
+
+static int
+dial(void *to, const char *endpoint, uint64_t *peer, struct fail *f)
+{
+	(void)to;
+	(void)endpoint;
+	(void)f;
+	*peer = 1;
+	return 0;
+}
+
+static void
+hang_up(void *to, uint64_t peer)
+{
+	(void)to;
+	(void)peer;
+}
+
+static void
+welcome(struct client *c)
+{
+	struct message m = { .kind = MESSAGE_WELCOME };
+	struct fail f;
+
+	m.welcome.role = ROLE_SERVER;
+	m.welcome.life = 1;
+	client_up(c, 1, 0);
+	ok(client_hear(c, 1, &m, 0, &f) == 0 && client_ready(c));
+}
+
+/* The server answers the oldest request. */
+static int
+answer(struct client *c, const struct said *s, size_t which, float *values,
+       bool pushed)
+{
+	struct message m = { .kind = MESSAGE_VALUES, .frames = 1 };
+	const size_t part = s->request[which] % s->plan->parts;
+	struct fail f;
+
+	m.request = s->request[which];
+	m.values.outcome = pushed ? OUTCOME_APPLIED : OUTCOME_NONE;
+	m.frame[0] = (struct frame){ values, plan_part_dense(s->plan, part) *
+				     sizeof(float), NULL };
+	return client_hear(c, 1, &m, 0, &f);
+}
+
+static void
+exchange(struct rig *r, struct client *c, struct said *s, bool push)
+{
+	const struct exchange x = { .pull = r->compute, .cut = WIRE_NONE,
+				    .push = push ? r->compute : NULL,
+				    .examples = 1 };
+	float *values = mem_alloc(PLAN_PIECE / sizeof(float), sizeof(float));
+	size_t answered = 0, most = 0, least = SIZE_MAX;
+
+	s->pulls = s->bytes = s->held = 0;
+	client_exchange(c, &x, 0);
+	while (!client_idle(c) && answered < s->plan->parts) {
+		const size_t part = s->request[answered] % s->plan->parts;
+		const size_t size = plan_part_dense(s->plan, part) *
+			sizeof(float);
+
+		most = s->bytes > most ? s->bytes : most;
+		if (s->pulls < s->plan->parts)
+			least = s->bytes < least ? s->bytes : least;
+		s->bytes -= size;
+		if (answer(c, s, answered++, values, push) < 0)
+			break;
+	}
+	ok(client_idle(c) && answered == s->plan->parts);
+	ok(most <= CREDIT);
+	ok(least > CREDIT - PLAN_PIECE);	/* and no less than it may */
+	free(values);
+}
+
+static void
+test_credit(void)
+{
+	const struct partitioner whole = { .kind = PARTITION_NONE };
+	struct rng rng = { .seed = 1 };
+	char endpoint[] = "-", *endpoints = endpoint;
+	struct said said = { 0 };
+	struct outbox outbox = { say, dial, hang_up, &said };
+	struct plan plan = { 0 };
+	struct place *place;
+	struct client *c;
+	struct fail f;
+	size_t places;
+	struct rig r;
+
+	rig_begin(&r, MODEL);
+	rig_add_example(&r, &rng);
+	compute_begin(r.compute, &r.batch);
+	place = partition_plan(r.variable, r.variables, &whole,
+			       PLACE_BALANCED, 1, &places);
+	plan_make(&plan, r.model, place, places, &endpoints, 1);
+	said.plan = &plan;
+	c = client_new(&plan, r.model, ROLE_WORKER, 1, &outbox, 0, &f);
+	welcome(c);
+	ok(plan.parts > 32 && plan.parts < 256);
+	exchange(&r, c, &said, false);
+	exchange(&r, c, &said, true);
+	ok(said.held >= 32);	/* all but what shares a part is not copied */
+	client_free(c);
+	free(place);
+	plan_release(&plan);
+	rig_end(&r);
+}
+
+int
+main(void)
+{
+	test_credit();
+	return tap_done();
+}
