@@ -87,6 +87,7 @@ struct worker {
 	struct batch eval_batch;
 	bool evaluating, eval_pulling;
 	struct span_format format;	/* of the coordinator's data, */
+	struct worker_next wanted;
 	bool leased_data;		/* if there are any */
 	struct message index_request;
 	struct text index;		/* the span's frame */
@@ -601,6 +602,18 @@ worker_put_back(struct worker *w, struct batch *batch)
 	return true;
 }
 
+const struct worker_next *
+worker_next(struct worker *w)
+{
+	const struct lease *l = next_lease(w);
+
+	if (!l || worker_want(w) == 0)
+		return NULL;
+	w->wanted = (struct worker_next){ l->next, l->slot, l->slots,
+					  l->attempt, l->batch };
+	return &w->wanted;
+}
+
 /* A step that has been computed goes into its lease's results. */
 static void
 note_result(struct worker *w, struct work *work, uint64_t now_us)
@@ -702,7 +715,7 @@ make_way(struct worker *w, uint64_t now_us)
 		w->aside = NULL;
 	}
 	if (next && next->slots > 0 && w->has_batch && !has) {
-		w->has_batch = !w->leased_data;
+		w->has_batch = !w->leased_data && !w->options.assigned;
 		w->waiting_for = next->id;
 	} else if (has && next && has->slots > 0 && has != next && !w->aside) {
 		w->aside = begin_work(w, has, now_us);

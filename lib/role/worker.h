@@ -27,6 +27,8 @@ struct worker_options {
 	uint64_t life;			/* random, new for every start */
 	uint64_t index;			/* of the task; WIRE_NONE: any */
 	bool inputs;			/* it has some of its own */
+	bool assigned;			/* a batch is for one step and slot
+					   alone; see worker_next() */
 };
 
 /* Dials the coordinator.  Options are copied, the endpoint borrowed. */
@@ -56,6 +58,15 @@ const struct span_format *worker_format(const struct worker *);
 
 /* Examples wanted for the next step that has no batch yet; 0: none. */
 size_t worker_want(const struct worker *);
+
+/*
+ * Whose batch it is that is wanted; NULL: none is.  Good until the next call
+ * of the worker.
+ */
+struct worker_next {
+	uint64_t step, slot, slots, attempt, batch;	/* slots: 0: none */
+};
+const struct worker_next *worker_next(struct worker *);
 
 /*
  * The batch is taken: its contents are swapped with an old one, whose room

@@ -53,7 +53,7 @@ add_worker(struct cluster *c)
 	const struct worker_options o = {
 		.coordinator = "node:0", .timeout_ms = 20000,
 		.life = (uint64_t)node + 1, .index = WIRE_NONE,
-		.assigned = true
+		.assigned = true, .inputs = true
 	};
 	struct fail f;
 
