@@ -83,13 +83,7 @@ tell(struct program *p)
 
 	if (warnings->size > 0) {
 		progress_wipe();
-		warnings->data[warnings->size - 1] = '\0';
-		for (char *w = warnings->data, *rest = w; w; w = rest) {
-			rest = strchr(w, '\n');
-			if (rest)
-				*rest++ = '\0';
-			log_warn("%s", w);
-		}
+		log_warn_lines(warnings->data, warnings->size);
 		text_reset(warnings);
 	}
 	if (!p->progress)

@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *log_name = "?";
 static enum log_level log_level = LOG_NORMAL;
@@ -60,6 +61,20 @@ log_warn(const char *format, ...)
 	if (log_level >= LOG_NORMAL)
 		say(format, args);
 	va_end(args);
+}
+
+void
+log_warn_lines(const char *text, size_t size)
+{
+	const char *end;
+
+	for (const char *at = text; size > 0; size -= (size_t)(end - at) + 1,
+	     at = end + 1) {
+		end = memchr(at, '\n', size);
+		if (!end)
+			end = at + size - 1;
+		log_warn("%.*s", (int)(end - at), at);
+	}
 }
 
 void

@@ -9,6 +9,8 @@
 
 #include "base/fail.h"
 
+#include <stddef.h>
+
 enum log_level { LOG_QUIET, LOG_NORMAL, LOG_VERBOSE };
 
 /* A path of NULL is standard error. */
@@ -19,6 +21,7 @@ void log_error(const char *format, ...)	/* always; the reason of an end */
 	__attribute__((format(printf, 1, 2)));
 void log_warn(const char *format, ...)	/* unless quiet */
 	__attribute__((format(printf, 1, 2)));
+void log_warn_lines(const char *text, size_t size);	/* one for each */
 void log_info(const char *format, ...)	/* if verbose */
 	__attribute__((format(printf, 1, 2)));
 

@@ -147,8 +147,10 @@ describe(const struct queue *q, const struct order *o, struct lease_terms *l)
 	l->batch = o->request.batch;
 	l->learning_rate = o->request.learning_rate;
 	l->pass = q->pass;
-	/* What a step of a ledger reads is known when it is leased. */
-	l->more = next && next->request.batch == l->batch && !q->ledger;
+	/* What a step of a ledger reads is known when it is leased, and where
+	   staleness is bounded it may not pull before. */
+	l->more = next && next->request.batch == l->batch && !q->ledger &&
+		q->ahead == WINDOW - 1;
 }
 
 /* Lease this one, and those behind it that go with it. */

@@ -82,7 +82,7 @@ main(int argc, char **argv)
 
 	printf("{\"bench\":\"cache\",\"figure\":%.0f,\"unit\":"
 	       "\"examples/s\",\"against\":\"first epoch\","
-	       "\"against_figure\":%.0f,\"ratio\":%.2f,\"target\":2.5,"
+	       "\"peer_figure\":%.0f,\"ratio\":%.2f,\"target\":2.5,"
 	       "\"cpu_ratio\":%.2f,\"making\":%.2f}\n",
 	       (double)rows / second, (double)rows / first, first / second,
 	       ratio_cpu, median(made) / first);

@@ -133,11 +133,11 @@ one(size_t rows, size_t batches)
 		slowest * 1e3);
 	snprintf(label, sizeof(label), "update, %g M rows",
 		 (double)rows / 1e6);
-	bench_print(&(struct claim){ "table", label, "Mrows/s",
+	bench_print(&(struct claim){ "hashrows", label, "Mrows/s",
 				     "array of as many bytes", .5 },
 		    &ours, &array);
 	snprintf(label, sizeof(label), "pull, %g M rows", (double)rows / 1e6);
-	bench_print(&(struct claim){ "table", label, "Mrows/s",
+	bench_print(&(struct claim){ "hashrows", label, "Mrows/s",
 				     "array of as many bytes", .5 },
 		    &pulls, &gets);
 	free(e);

@@ -78,19 +78,19 @@ one(const char *what, uint64_t below, size_t batches)
 		series_add(&unpacks, keys, begin, 0);
 	}
 	snprintf(label, sizeof(label), "sort, %s", what);
-	bench_print(&(struct claim){ "keys", label, "Mids/s", "qsort", 5 },
+	bench_print(&(struct claim){ "pack", label, "Mids/s", "qsort", 5 },
 		    &sorts, &sorted);
 	snprintf(label, sizeof(label), "pack, %s", what);
-	bench_print(&(struct claim){ "keys", label, "Mkeys/s", "memcpy", 0 },
+	bench_print(&(struct claim){ "pack", label, "Mkeys/s", "memcpy", 0 },
 		    &packs, &copies);
 	snprintf(label, sizeof(label), "unpack, %s", what);
-	bench_print(&(struct claim){ "keys", label, "Mkeys/s", "memcpy", 0 },
+	bench_print(&(struct claim){ "pack", label, "Mkeys/s", "memcpy", 0 },
 		    &unpacks, &copies);
 	bytes.runs = raw.runs = 1;
 	bytes.figure[0] = (double)p.size / (double)g.count;
 	raw.figure[0] = sizeof(*id);
 	snprintf(label, sizeof(label), "size, %s", what);
-	bench_print(&(struct claim){ "keys", label, "bytes/key",
+	bench_print(&(struct claim){ "pack", label, "bytes/key",
 				     "raw 64-bit keys", 0 }, &bytes, &raw);
 	gather_release(&g);
 	pack_release(&p);

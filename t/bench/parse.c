@@ -136,7 +136,7 @@ print(const char *what, const char *against, double ours_rate,
 {
 	printf("{\"bench\":\"parse\",\"case\":\"%s\",\"figure\":%.0f,"
 	       "\"unit\":\"MB/CPU s\",\"against\":\"%s\","
-	       "\"against_figure\":%.0f,\"ratio\":%.2f,\"target\":%g}\n",
+	       "\"peer_figure\":%.0f,\"ratio\":%.2f,\"target\":%g}\n",
 	       what, ours_rate, against, their_rate, ours_rate / their_rate,
 	       target);
 	fflush(stdout);

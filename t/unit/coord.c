@@ -795,7 +795,8 @@ counting(void)
 	done(A, m ? m->request : 0, 1);
 	ok(prints(DATA_STEP("1", "worker:0")
 		  "{\"op\":\"epoch\",\"epoch\":0,\"step\":2,\"steps\":2,"
-		  "\"examples\":8,\"loss\":0.5,\"metrics\":{},\"staleness\":[0,0,2],"
+		  "\"examples\":8,\"loss\":0.5,\"metrics\":{},"
+		  "\"staleness\":[0,0,2],"
 		  "\"seconds\":2,\"records\":8}\n"));
 }
 
@@ -832,7 +833,8 @@ missed(void)
 	done(A, m ? m->request : 0, 4);
 	ok(prints(DATA_STEP("4", "worker:0")
 		  "{\"op\":\"epoch\",\"epoch\":0,\"step\":5,\"steps\":2,"
-		  "\"examples\":8,\"loss\":0.5,\"metrics\":{},\"staleness\":[0,0,2],"
+		  "\"examples\":8,\"loss\":0.5,\"metrics\":{},"
+		  "\"staleness\":[0,0,2],"
 		  "\"seconds\":1.5,\"records\":16,\"missed\":8}\n"));
 	ask("train 2 batch=3");
 	ok(strstr(coord_output(coord)->data, "batch=3: with data of ps-coord "
