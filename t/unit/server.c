@@ -565,6 +565,67 @@ leavers(void)
 	ok(applied(0) && tell(COORD, mark(11)) == MESSAGE_OK);
 }
 
+/* ---- rounds ---- */
+
+static struct message
+commit(uint64_t step)
+{
+	static const unsigned char attempts[] = { 0x92, 1, 2 };
+	struct message m = { .kind = MESSAGE_COMMIT, .frames = 1 };
+
+	m.commit.run = plan_run(&plan);
+	m.commit.term = TERM;
+	m.commit.step = step;
+	m.frame[0] = (struct frame){ attempts, sizeof(attempts), NULL };
+	return m;
+}
+
+static struct message
+slot(uint64_t step, uint64_t which, uint64_t attempt)
+{
+	struct message m = push(step);
+
+	m.push.slot = which;
+	m.push.attempt = attempt;
+	return m;
+}
+
+static void
+rounds(void)
+{
+	struct message late = pull(WIRE_NONE);
+
+	begin_run();
+	late.pull.after = 11;
+	late.request = 5;
+	said.m.kind = MESSAGE_KINDS;
+	server_hear(server, WORKER, &late, now);
+	named(said.m.kind == MESSAGE_KINDS, "a pull waits for its round");
+	ok(pushed(slot(11, 0, 1)) == OUTCOME_LATER);
+	ok(pushed(slot(10, 0, 1)) == OUTCOME_STAGED &&
+	   pushed(slot(10, 1, 2)) == OUTCOME_STAGED && applied(0));
+	ok(refuses(WORKER, commit(10), FAIL_DENIED,
+		   "COMMIT is the coordinator's to say"));
+	ok(refuses(WORKER, slot(10, WIRE_SLOTS, 1), FAIL_PROTOCOL,
+		   "there is no slot 4096"));
+	ok(refuses(COORD, commit(11), FAIL_PROTOCOL, "step 11 is to be "
+		   "committed, but it is the turn of step 10"));
+	tell(COORD, commit(10));
+	named(said.peer == WORKER && said.m.kind == MESSAGE_VALUES &&
+	      said.m.request == 5 && said.value[6] == -7,
+	      "and is answered when that is committed");
+	named(applied(1), "two slots are one update, of their mean");
+	ok(tell(COORD, commit(10)) == MESSAGE_OK && applied(1));
+	ok(pushed(slot(10, 0, 1)) == OUTCOME_DUP);
+	late.pull.after = 13;
+	server_hear(server, WORKER, &late, now);
+	tell(COORD, void_steps(11, 2));
+	named(said.peer == WORKER && said.m.kind == MESSAGE_VALUES,
+	      "a step that was given up is waited for no longer");
+	ok(pushed(slot(12, 0, 1)) == OUTCOME_VOID);
+	ok(pushed(slot(13, 0, 1)) == OUTCOME_STAGED);
+}
+
 int
 main(void)
 {
@@ -585,6 +646,7 @@ main(void)
 	rights();
 	other_runs();
 	once();
+	rounds();
 	strangers();
 	nonsense();
 	together();
