@@ -167,7 +167,8 @@ compare(const char *what)
 int
 main(int argc, char **argv)
 {
-	const size_t rows = argc > 1 ? strtoul(argv[1], NULL, 10) : 250000;
+	const size_t rows = argc > 1 ? strtoul(argv[1], NULL, 10) :
+		bench_rows(250000);
 	char name[] = "x", y[] = "y", pattern[] = "x*";
 	char *columns[] = { pattern };
 

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +25,15 @@ check(int good)
 		return;
 	perror("benchmark");
 	exit(1);
+}
+
+/* Rows for this size of benchmark; see t/bench/bench.h. */
+static inline size_t
+bench_rows(size_t normal)
+{
+	const char *size = getenv("BENCH_SIZE");
+
+	return size && strcmp(size, "tiny") == 0 ? 1000 : normal;
 }
 
 static inline int
