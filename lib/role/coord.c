@@ -74,6 +74,8 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	size_t places;
 
 	c->o = *o;
+	if (o->mode == MODE_SYNC)
+		c->o.pack = 1;		/* what is leased is a slot */
 	c->source = source;
 	c->model = model;
 	c->metric = model_metrics(model, &c->metrics);
@@ -245,7 +247,7 @@ coord_void(struct coord *c)
 	if (c->committing)
 		return;		/* that round ends first; sync_committed() */
 	if (c->rounds)
-		rounds_reset(c->rounds);
+		rounds_reset(c->rounds, true);
 	m.voided.run = coord_run(c);
 	m.voided.term = c->plan.term;
 	m.voided.first = queue_mark(c->queue);
@@ -572,7 +574,8 @@ go_on(struct coord *c, uint64_t now)
 	if (!c->begun)
 		begin_run(c, now);
 	c->helped_ms = now;
-	if (c->cancelling)	/* the new term keeps those steps out */
+	/* The new term keeps those steps out. */
+	if (!sync_go_on(c) && c->cancelling)
 		voided(c);
 	if (c->setting_aside)
 		end_aside(c);
@@ -633,7 +636,7 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 			voided(c);
 		break;
 	case MESSAGE_COMMIT:
-		sync_committed(c);
+		sync_committed(c, now);
 		break;
 	case MESSAGE_FREEZE:
 		if (c->cut_for)

@@ -146,6 +146,8 @@ struct coord {
 	} base, back;		/* the newest; the one being loaded */
 	struct history history;	/* since base */
 	struct redo *redo;	/* of each server */
+	bool *lost;		/* of each server: it has no variables */
+	bool all_back;		/* in rounds: all load what one has lost */
 	bool *gone_told;
 	bool save_again;	/* a checkpoint was lost while being made */
 	uint64_t run_again, redo_errors;
@@ -177,7 +179,8 @@ struct coord {
 
 	/* a synchronous run, once it has begun */
 	struct rounds *rounds;
-	struct lease_terms terms[ROUND_TERMS];	/* by step */
+	struct lease_terms terms[ROUND_TERMS];	/* of the last ones opened */
+	uint64_t opened;		/* rounds so far */
 	bool committing;		/* the servers are told of a round: */
 	struct pack attempts;
 	struct text state;
@@ -224,11 +227,15 @@ bool recover_idle(const struct coord *);	/* no server lacks a step */
 uint64_t recover_mark(const struct coord *, size_t server);
 uint64_t recover_told(const struct coord *);	/* the least of marks told */
 
-/* A step to run again, and for whom. */
+/* The steps from this one on have just been numbered: what they are. */
+void recover_note(struct coord *, uint64_t first);
+
+/* A step to run again, and for whom: in rounds it is for all of them. */
 bool recover_lease(struct coord *, void *worker, struct lease_terms *,
 		   uint64_t *server);
+void recover_ended(struct coord *, size_t server, uint64_t step);
 void recover_return(struct coord *, const void *worker);
-void recover_failed(struct coord *, uint64_t step, size_t server,
+void recover_failed(struct coord *, uint64_t step, uint64_t server,
 		    const struct fail *, uint64_t now_ms);
 void recover_watch(struct coord *, uint64_t now_ms);
 
@@ -285,13 +292,18 @@ void sync_given_back(struct coord *, struct member *, uint64_t lease);
 bool sync_counts(struct coord *, struct member *, uint64_t lease);
 /* Have the servers commit the first round, if it is whole. */
 void sync_commit(struct coord *);
-void sync_committed(struct coord *);
+void sync_committed(struct coord *, uint64_t now_ms);
 bool sync_running(const struct coord *);
 /*
- * The servers have gone back, or lost what they had staged: every open round
- * begins again.  Leases are to be taken back first.
+ * A new term begins: rounds begin again, but for one whose commit is under
+ * way.  Leases are to be taken back first.
  */
 void sync_reset(struct coord *);
+/* It has begun; true: that commit is asked for again, and is to end. */
+bool sync_go_on(struct coord *);
+/* Before that, if servers have gone back: there is nothing to commit. */
+void sync_go_back(struct coord *);
+
 /* ---- coord_data.c ---- */
 
 /* Is everything known that is needed to give out steps? */

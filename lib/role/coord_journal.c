@@ -341,7 +341,7 @@ give_up_to(struct coord *c, uint64_t step)
 		if (!queue_give(c->queue, &l))
 			return -1;
 		history_add(&c->history, &(struct asked_of){
-			l.first, l.batch, l.learning_rate });
+			l.first, l.batch, l.learning_rate, l.place });
 	}
 	return 0;
 }

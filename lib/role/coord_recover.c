@@ -19,6 +19,7 @@ void
 recover_init(struct coord *c)
 {
 	c->redo = mem_alloc(c->o.servers, sizeof(*c->redo));
+	c->lost = mem_alloc(c->o.servers, sizeof(*c->lost));
 	c->gone_told = mem_alloc(c->o.servers, sizeof(*c->gone_told));
 	snprintf(c->base.name, sizeof(c->base.name), "%s", c->o.restore);
 	c->base.step = queue_mark(c->queue);
@@ -30,6 +31,7 @@ recover_release(struct coord *c)
 	for (size_t i = 0; c->redo && i < c->o.servers; i++)
 		redo_release(&c->redo[i]);
 	free(c->redo);
+	free(c->lost);
 	free(c->gone_told);
 	history_release(&c->history);
 }
@@ -106,22 +108,35 @@ recover_ask_plan(struct coord *c)
 	c->phase = PHASE_PLAN;
 }
 
-static bool
-all_hold(const struct coord *c)
+/* Which ones have no variables; how many. */
+static size_t
+note_lost(struct coord *c)
 {
-	for (size_t i = 0; i < c->o.servers; i++)
+	size_t count = 0;
+
+	for (size_t i = 0; i < c->o.servers; i++) {
 		if (!fleet_holds(c->fleet, i))
-			return false;
-	return true;
+			c->lost[i] = true;
+		count += c->lost[i];
+	}
+	return count;
 }
 
-/* The initial values came with the plan. */
+/*
+ * The initial values came with the plan.  In a synchronous run what one has
+ * lost all do again, from the same state: they go back together.
+ */
 bool
 recover_ask_load(struct coord *c)
 {
 	struct message m = { .kind = MESSAGE_LOAD };
+	const size_t lost = note_lost(c);
 
-	if (!*c->back.name || all_hold(c))
+	if (c->o.mode == MODE_SYNC && lost > 0 && lost < c->o.servers)
+		c->all_back = true;
+	for (size_t i = 0; c->all_back && i < c->o.servers; i++)
+		fleet_lost(c->fleet, i);
+	if (lost == 0 || (!*c->back.name && !c->all_back))
 		return false;
 	m.cut.run = coord_run(c);
 	m.cut.term = c->plan.term;
@@ -134,15 +149,34 @@ recover_ask_load(struct coord *c)
 	return true;
 }
 
+void
+recover_note(struct coord *c, uint64_t first)
+{
+	struct lease_terms l;
+
+	for (; first < queue_next(c->queue); first++) {
+		queue_asked(c->queue, first, &l);
+		history_add(&c->history, &(struct asked_of){
+			first, l.batch, l.learning_rate, l.place });
+	}
+}
+
+/* What a server has to do again; all of them together in rounds. */
+static struct redo *
+redo_of(const struct coord *c, size_t server)
+{
+	return &c->redo[c->o.mode == MODE_SYNC ? 0 : server];
+}
+
 /* The steps that are done and that this server, back at the cut, lacks. */
 static void
-fill_redo(struct coord *c, size_t server)
+fill_redo(struct coord *c, struct redo *r)
 {
 	const struct ranges *voided = &c->history.voided;
 	const uint64_t from = c->back.step, mark = queue_mark(c->queue);
-	struct ranges *todo = &c->redo[server].todo;
+	struct ranges *todo = &r->todo;
 
-	redo_release(&c->redo[server]);
+	redo_release(r);
 	if (mark > from)
 		ranges_add(todo, from, mark - from);
 	for (uint64_t s = mark; s < queue_next(c->queue); s++)
@@ -163,8 +197,9 @@ tell_back(struct coord *c, size_t i, uint64_t steps, uint64_t now)
 
 	if (steps != WIRE_NONE)
 		report_warning(c, "server %zu (%s) is back after %.1f s "
-			       "without its variables: %s, %llu steps are "
-			       "run again", i, at, seconds, *c->back.name ?
+			       "without its variables: %s%s, %llu steps are "
+			       "run again", i, at, seconds, c->all_back ?
+			       "all go back to " : "", *c->back.name ?
 			       c->back.name : "initial values",
 			       (unsigned long long)steps);
 	else if (c->gone_told[i])
@@ -177,18 +212,26 @@ void
 recover_end(struct coord *c, uint64_t now)
 {
 	for (size_t i = 0; i < c->o.servers; i++) {
+		struct redo *r = redo_of(c, i);
 		uint64_t steps = WIRE_NONE;
 
 		if (!fleet_holds(c->fleet, i)) {
-			fill_redo(c, i);
+			if (r == &c->redo[i]) {
+				fill_redo(c, r);
+				c->run_again += ranges_total(&r->todo);
+			}
+			if (c->o.mode == MODE_SYNC)
+				sync_go_back(c);
 			fleet_back(c->fleet, i, c->back.step);
 			fleet_held(c->fleet, i);
-			steps = ranges_total(&c->redo[i].todo);
-			c->run_again += steps;
+			if (c->lost[i])
+				steps = ranges_total(&r->todo);
 		}
+		c->lost[i] = false;
 		if (c->begun || c->resumed)
 			tell_back(c, i, steps, now);
 	}
+	c->all_back = false;
 	journal_servers(c, true);	/* before a worker hears of them */
 	fleet_returned(c->fleet);
 	c->mark_told = recover_told(c);
@@ -210,7 +253,7 @@ uint64_t
 recover_mark(const struct coord *c, size_t server)
 {
 	const uint64_t mark = queue_mark(c->queue);
-	const uint64_t redo = redo_mark(&c->redo[server]);
+	const uint64_t redo = redo_mark(redo_of(c, server));
 
 	return redo < mark ? redo : mark;
 }
@@ -239,7 +282,9 @@ recover_lease(struct coord *c, void *worker, struct lease_terms *l,
 		if (until < limit)
 			limit = until;
 		*l = (struct lease_terms){ .batch = asked.batch,
-			.learning_rate = asked.learning_rate };
+			.learning_rate = asked.learning_rate,
+			.place = asked.place +
+				(todo->range[0].first - asked.first) };
 		l->count = redo_lease(&c->redo[i], worker, c->o.pack, limit,
 				      &l->first);
 		*server = i;
@@ -247,6 +292,14 @@ recover_lease(struct coord *c, void *worker, struct lease_terms *l,
 			return true;
 	}
 	return false;
+}
+
+void
+recover_ended(struct coord *c, size_t server, uint64_t step)
+{
+	redo_end(&c->redo[server], step);
+	if (redo_idle(&c->redo[server]))
+		journal_servers(c, false);
 }
 
 void
@@ -261,15 +314,18 @@ recover_return(struct coord *c, const void *worker)
  * data that are better, but not for ever.
  */
 void
-recover_failed(struct coord *c, uint64_t step, size_t server,
+recover_failed(struct coord *c, uint64_t step, uint64_t server,
 	       const struct fail *why, uint64_t now)
 {
 	struct fail f = *why;
 
 	if (++c->redo_errors < MAX_REDO_ERRORS)
 		return;
-	fail_at(&f, "step %llu, run again for server %zu",
-		(unsigned long long)step, server);
+	if (server == WIRE_NONE)
+		fail_at(&f, "step %llu, run again", (unsigned long long)step);
+	else
+		fail_at(&f, "step %llu, run again for server %llu",
+			(unsigned long long)step, (unsigned long long)server);
 	coord_fail(c, &f, now);
 }
 

@@ -28,6 +28,7 @@ sync_begin(struct coord *c)
 	if (slots > WIRE_SLOTS)
 		slots = WIRE_SLOTS;
 	c->rounds = rounds_new(slots, c->o.backup);
+	rounds_number(c->rounds, (c->plan.term - 1) << 32);
 	/* In every run alike: worker:0 has slot 0. */
 	for (struct member *w = c->member; w; w = w->next)
 		if (worker_leasable(w) && w->index < slots)
@@ -45,18 +46,45 @@ find_lease(const struct coord *c, struct member *w, uint64_t id)
 	return NULL;
 }
 
-/* The next step, if there is one and it is below the limit. */
+/*
+ * The next step, if there is one and it is below the limit.  Those that the
+ * servers, back at a cut, lack come before all others.
+ */
+static bool
+next_step(struct coord *c, uint64_t limit, struct lease_terms *terms)
+{
+	const uint64_t next = queue_next(c->queue);
+	uint64_t server;	/* all of them */
+
+	if (!recover_idle(c))
+		return recover_lease(c, c->rounds, terms, &server);
+	if (c->cancelling ||
+	    queue_lease(c->queue, c->rounds, 1, limit, terms) == 0)
+		return false;
+	recover_note(c, next);
+	return true;
+}
+
 static bool
 open_round(struct coord *c, uint64_t limit)
 {
 	struct lease_terms terms;
 
-	if (!rounds_room(c->rounds) ||
-	    queue_lease(c->queue, c->rounds, 1, limit, &terms) == 0)
+	if (!rounds_room(c->rounds) || !next_step(c, limit, &terms))
 		return false;
 	rounds_open(c->rounds, terms.first);
-	c->terms[terms.first % ROUND_TERMS] = terms;
+	c->terms[c->opened++ % ROUND_TERMS] = terms;
 	return true;
+}
+
+static const struct lease_terms *
+terms_of(const struct coord *c, uint64_t step)
+{
+	size_t i = 0;
+
+	while (i + 1 < ROUND_TERMS && c->terms[i].first != step)
+		i++;
+	return &c->terms[i];
 }
 
 /*
@@ -85,7 +113,7 @@ lease_slot(struct coord *c, struct member *w, size_t has)
 			  leases == ahead, &a))
 		return false;
 
-	const struct lease_terms *terms = &c->terms[a.step % ROUND_TERMS];
+	const struct lease_terms *terms = terms_of(c, a.step);
 
 	*free_one = (struct leased){ .id = ++c->leases, .left = 1, .at = a,
 				     .first = a.step, .count = 1,
@@ -186,15 +214,12 @@ sync_counts(struct coord *c, struct member *w, uint64_t lease)
 
 /* ---- commits ---- */
 
-void
-sync_commit(struct coord *c)
+static void
+ask_commit(struct coord *c)
 {
 	struct message m = { .kind = MESSAGE_COMMIT, .frames = 1 };
-	const size_t slots = c->rounds ? rounds_slots(c->rounds) : 0;
+	const size_t slots = rounds_slots(c->rounds);
 
-	if (!c->rounds || c->committing || c->cancelling ||
-	    !rounds_whole(c->rounds))
-		return;
 	pack_reset(&c->attempts);
 	pack_array(&c->attempts, slots);
 	for (size_t k = 0; k < slots; k++)
@@ -209,18 +234,40 @@ sync_commit(struct coord *c)
 }
 
 void
-sync_committed(struct coord *c)
+sync_commit(struct coord *c)
+{
+	if (c->rounds && !c->committing && !c->cancelling &&
+	    rounds_whole(c->rounds))
+		ask_commit(c);
+}
+
+/* The result of a step, when it is first done. */
+static void
+take_round(struct coord *c, const struct step *step, uint64_t now)
 {
 	const unsigned char *positive;
 	const float *scores;
 	struct result r;
 
 	rounds_result(c->rounds, &r, &scores, &positive);
-	report_step(c, queue_step(c->queue, r.step), &r, NULL, scores,
-		    positive);
+	report_step(c, step, &r, NULL, scores, positive);
 	totals_add(&c->join, c, &r, scores, positive);
 	totals_add(&c->all, c, &r, NULL, NULL);
+	data_done(c, step, &r, scores, positive, now);
+	journal_done(c, r.step);
 	queue_end(c->queue, r.step);
+}
+
+void
+sync_committed(struct coord *c, uint64_t now)
+{
+	const uint64_t number = rounds_step(c->rounds);
+	const struct step *step = queue_step(c->queue, number);
+
+	if (step)
+		take_round(c, step, now);
+	else
+		recover_ended(c, 0, number);
 	rounds_close(c->rounds);
 	c->committing = false;
 	if (c->cancelling)
@@ -241,7 +288,37 @@ sync_reset(struct coord *c)
 {
 	if (!c->rounds)
 		return;
-	rounds_reset(c->rounds);
+	rounds_reset(c->rounds, !c->committing);
 	queue_return(c->queue, c->rounds);
+}
+
+/*
+ * Some servers may have applied a round, and would give away what comes after
+ * it: so the rest apply the same.  Its step was taken back with all others.
+ */
+bool
+sync_go_on(struct coord *c)
+{
+	struct lease_terms terms;
+	uint64_t server;
+
+	if (!c->rounds)
+		return false;
+	rounds_number(c->rounds, (c->plan.term - 1) << 32);
+	if (!c->committing)
+		return false;
+	if (!recover_idle(c))
+		recover_lease(c, c->rounds, &terms, &server);
+	else
+		queue_lease(c->queue, c->rounds, 1, WIRE_NONE, &terms);
+	ask_commit(c);
+	return true;
+}
+
+void
+sync_go_back(struct coord *c)
+{
+	if (c->rounds)
+		rounds_reset(c->rounds, true);
 	c->committing = false;
 }

@@ -370,9 +370,7 @@ lease_to(struct coord *c, struct member *w)
 	      queue_lease(c->queue, w, c->o.pack, lease_limit(c),
 			  &terms)) == 0))
 		return false;
-	if (server == WIRE_NONE && terms.first == next)
-		history_add(&c->history, &(struct asked_of){
-			next, terms.batch, terms.learning_rate });
+	recover_note(c, next);
 	while (slot->id != 0)
 		slot++;
 	slot->id = w->leased = m.request = ++c->leases;
@@ -507,9 +505,7 @@ take_done(struct coord *c, struct member *w, const struct message *m,
 			take_result(c, w, m, &r, scores + at, positive + at,
 				    now);
 		} else {	/* it has been told before */
-			redo_end(&c->redo[server], r.step);
-			if (redo_idle(&c->redo[server]))
-				journal_servers(c, false);
+			recover_ended(c, server, r.step);
 			lease_progress(c, w, m->request);
 		}
 		at += r.scores;
@@ -533,7 +529,7 @@ take_failed(struct coord *c, struct member *w, const struct message *m,
 	message_text(m, text, sizeof(text));
 	if (m->failed.term != c->plan.term)
 		return;
-	if (l && l->server != WIRE_NONE) {
+	if (l && (l->server != WIRE_NONE || (l->at.number > 0 && !step))) {
 		fail(&why, message_status(m->failed.status), "%s", text);
 		recover_failed(c, m->failed.step, l->server, &why, now);
 		take_back(c, w);

@@ -176,6 +176,12 @@ fleet_held(struct fleet *fl, size_t server)
 	fl->link[server].holds = true;
 }
 
+void
+fleet_lost(struct fleet *fl, size_t server)
+{
+	fl->link[server].holds = false;
+}
+
 uint64_t
 fleet_life(const struct fleet *fl, size_t server)
 {

@@ -41,9 +41,11 @@ void fleet_begin_term(struct fleet *, const unsigned char run[PLAN_RUN],
  */
 bool fleet_changed(struct fleet *);
 
-/* Has it the plan and the variables?  And: it has them now. */
+/* Has it the plan and the variables?  And: it has them now; it is to load
+   others. */
 bool fleet_holds(const struct fleet *, size_t server);
 void fleet_held(struct fleet *, size_t server);
+void fleet_lost(struct fleet *, size_t server);
 uint64_t fleet_life(const struct fleet *, size_t server);
 /* It has them if it is still of this life. */
 void fleet_expect(struct fleet *, size_t server, uint64_t life);

@@ -372,6 +372,16 @@ queue_cancel(struct queue *q,
 	return count;
 }
 
+void
+queue_asked(const struct queue *q, uint64_t number, struct lease_terms *l)
+{
+	const struct step *s = at(q, number);
+
+	*l = (struct lease_terms){ .first = number, .count = 1, .attempt = 1,
+				   .place = q->ledger ? s->place : number };
+	describe(q, s->order, l);
+}
+
 bool
 queue_give(struct queue *q, struct lease_terms *l)
 {

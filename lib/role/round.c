@@ -28,6 +28,7 @@ struct round {
 
 struct rounds {
 	size_t slots, backups;
+	uint64_t base;			/* attempts of this term are above */
 	struct round round[OPEN];	/* the first ones are open */
 	size_t open;
 	void **owner;			/* of each slot, or NULL */
@@ -179,6 +180,8 @@ begin(struct rounds *r, struct round *round, size_t k, void *worker)
 	struct slot *s = &round->slot[k];
 	struct candidate *at = &s->live[0];
 
+	if (s->attempts < r->base)
+		s->attempts = r->base;
 	s->attempts++;
 	for (size_t i = 0; i < CANDIDATES; i++) {
 		if (s->live[i].number + 1 < s->attempts)
@@ -392,9 +395,17 @@ rounds_close(struct rounds *r)
 }
 
 void
-rounds_reset(struct rounds *r)
+rounds_reset(struct rounds *r, bool first)
 {
-	for (size_t i = 0; i < r->open; i++)
+	const size_t kept = !first && r->open > 0;
+
+	for (size_t i = kept; i < r->open; i++)
 		empty(r, &r->round[i]);
-	r->open = 0;
+	r->open = kept;
+}
+
+void
+rounds_number(struct rounds *r, uint64_t base)
+{
+	r->base = base;
 }

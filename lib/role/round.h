@@ -93,7 +93,16 @@ void rounds_result(struct rounds *, struct result *, const float **scores,
 /* The first round has ended. */
 void rounds_close(struct rounds *);
 
-/* Forget all rounds, as when steps are given up or begin again. */
-void rounds_reset(struct rounds *);
+/*
+ * Forget all rounds, as when steps are given up or begin again; or all but
+ * the first one.
+ */
+void rounds_reset(struct rounds *, bool first);
+
+/*
+ * Attempts at slots are numbered from here on, so that those of a round that
+ * begins again are newer than what servers have of it.
+ */
+void rounds_number(struct rounds *, uint64_t base);
 
 #endif

@@ -519,13 +519,16 @@ lose_servers(struct cluster *c)
 {
 	const struct asked *last = &c->asked[c->requests - 2];
 	struct rng *rng = &c->wires.rng;
+	/* In rounds all go back together: that takes longer. */
+	const uint64_t losses = c->plot->losses *
+		(c->options.mode == MODE_SYNC ? 4 : 1);
 
 	for (size_t i = 0; i < c->plot->servers; i++) {
 		if (!c->server[i] && rng_below(rng, 100) == 0)
 			c->server[i] = server_new(1000 + ++c->lives, 500,
 				wires_node(&c->wires, 1 + (int)i));
 		/* Who dies after the last step takes its sums along. */
-		if (!c->server[i] || rng_below(rng, c->plot->losses) > 0 ||
+		if (!c->server[i] || rng_below(rng, losses) > 0 ||
 		    last->done == last->steps)
 			continue;
 		wires_kill(&c->wires, 1 + (int)i);

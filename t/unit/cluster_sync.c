@@ -240,6 +240,7 @@ begin(struct cluster *c, uint64_t seed, size_t workers)
 		.placement = PLACE_ROUND_ROBIN, .seed = 4, .batch = 4,
 		.pack = 1, .in_flight = 1 + rng_below(&c->wires.rng, 3),
 		.min_workers = 1, .timeout_ms = 20000, .lease_ms = 500,
+		.patience_ms = 20000,
 		.checkpoint = true, .life = 5, .run = "run of the tests",
 		.mode = MODE_SYNC, .replicas = SLOTS,
 		.backup = rng_below(&c->wires.rng, 3)

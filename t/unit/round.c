@@ -106,11 +106,23 @@ losses(void)
 	ok(done(r, 2, a, -1) && done(r, 2, try(10, 1, 1), -1));
 	ok(rounds_whole(r) && rounds_chosen(r, 0) == 3 &&
 	   rounds_chosen(r, 1) == 1);
-	rounds_reset(r);
+	rounds_reset(r, true);
 	ok(rounds_room(r) && !rounds_whole(r) && rounds_running(r) == 0 &&
 	   rounds_turn(r) == WIRE_NONE && nothing(r, 2));
 	rounds_open(r, 10);
 	named(gives(r, 2, 10, 0, 1), "all begins again");
+	rounds_reset(r, true);
+	rounds_number(r, 1000);
+	rounds_open(r, 10);
+	rounds_open(r, 11);
+	named(gives(r, 2, 10, 0, 1001) && gives(r, 3, 10, 1, 1001),
+	      "with newer numbers");
+	ok(done(r, 2, try(10, 0, 1001), -1) &&
+	   done(r, 3, try(10, 1, 1001), -1));
+	rounds_reset(r, false);
+	named(rounds_whole(r) && rounds_step(r) == 10 &&
+	      rounds_chosen(r, 1) == 1001 && rounds_turn(r) == WIRE_NONE,
+	      "but for the first one");
 	rounds_free(r);
 }
 
