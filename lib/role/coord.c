@@ -535,6 +535,13 @@ coord_published(struct coord *c, const struct fail *why, uint64_t now)
 	coord_advance(c, now);
 }
 
+bool
+coord_drained(const struct coord *c)
+{
+	return c->cut_state == CUT_DRAIN &&
+		queue_mark(c->queue) == queue_next(c->queue);
+}
+
 /* Drain, freeze, go on: the servers hold the cut while it is used. */
 static void
 advance_cut(struct coord *c, uint64_t now)
@@ -546,8 +553,8 @@ advance_cut(struct coord *c, uint64_t now)
 		if (due || c->cut_for)
 			c->cut_state = CUT_DRAIN;
 	}
-	if (c->cut_state == CUT_DRAIN && !c->cancelling && recover_idle(c) &&
-	    queue_mark(c->queue) == queue_next(c->queue))
+	if (coord_drained(c) && !c->cancelling && recover_idle(c) &&
+	    (c->cut_for || journal_noted(c)))
 		freeze(c);
 }
 

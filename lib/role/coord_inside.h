@@ -192,6 +192,9 @@ void coord_fail(struct coord *, const struct fail *, uint64_t now_ms);
 /* A request's own error: it ends the run, or (keep_going) only its status. */
 void coord_error(struct coord *, const struct fail *);
 void coord_advance(struct coord *, uint64_t now_ms);
+
+/* A cut can be made as soon as what ended is noted. */
+bool coord_drained(const struct coord *);
 uint64_t coord_run(const struct coord *);
 /* Give up every step under way: the servers first, then the queue. */
 void coord_void(struct coord *);
@@ -253,6 +256,7 @@ void journal_voiding(struct coord *, uint64_t first, uint64_t count,
 		     bool aside);
 void journal_servers(struct coord *, bool safe);
 void journal_cut(struct coord *);
+bool journal_noted(const struct coord *);
 
 /* ---- coord_workers.c ---- */
 

@@ -179,16 +179,27 @@ pack_totals(struct pack *out, const struct coord *c, const struct totals *t,
 				t->state[i].sum[j]));
 }
 
+/*
+ * Whoever goes on from a checkpoint does not run its steps again: that they
+ * have ended, and their results, must be known before there can be one.
+ */
+bool
+journal_noted(const struct coord *c)
+{
+	return !c->o.journal || c->journal_lost ||
+		(c->notes.size == 0 && c->note_count == 0);
+}
+
 /* The results of what ended have been written: so many bytes in all. */
 void
 coord_note(struct coord *c, uint64_t written, bool now_or_never,
 	   uint64_t now)
 {
+	const bool drained = coord_drained(c);
 	struct pack out = { 0 };
 
-	if (!c->o.journal || c->replaying ||
-	    (c->notes.size == 0 && c->note_count == 0) ||
-	    (!now_or_never && now - c->noted_ms < NOTE_MS))
+	if (journal_noted(c) || c->replaying ||
+	    (!now_or_never && !drained && now - c->noted_ms < NOTE_MS))
 		return;
 	c->noted_ms = c->now_ms = now;
 	note(c, 0, 0, 0);
@@ -199,8 +210,10 @@ coord_note(struct coord *c, uint64_t written, bool now_or_never,
 	pack_totals(&out, c, &c->all, now);
 	pack_blob(&out, c->notes.data, c->notes.size);
 	pack_reset(&c->notes);
-	add(c, JOURNAL_ENDS, &out, false);
+	add(c, JOURNAL_ENDS, &out, drained);
 	pack_release(&out);
+	if (drained)		/* a cut waits for it */
+		coord_advance(c, now);
 }
 
 /* All steps of [first, first + count) are given up, for what happened. */
