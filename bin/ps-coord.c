@@ -16,7 +16,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define TICK_MS		50
 #define LINGER_MS	500
@@ -215,6 +214,7 @@ main(int argc, char **argv)
 	if (p.s.print_task) {
 		printf("%s %llu\n", cluster_type_name(p.s.cluster.type),
 		       (unsigned long long)p.s.cluster.index);
+		coord_settings_release(&p.s);
 		return cli_end(0);
 	}
 	if (model_source_read(&p.source, p.s.model, &f) < 0)

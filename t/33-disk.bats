@@ -147,6 +147,8 @@ whole() {
 				--results=none"
 		[ "$status" != 0 ] || fail "$point was not met"
 		[ "$status" != 124 ] || fail "$point: it hung"
+		# A new run, not the end of that one.
+		rm -f "$dir/journal"
 		run -0 --separate-stderr train 1 --keep=2
 		step=$(sed -n 's/.*"step":\([0-9]*\),.*/\1/p' <<<"$output")
 		[ "$step" -ge 4 ] || fail "$point: back at $step"
