@@ -147,8 +147,12 @@ describe(const struct queue *q, const struct order *o, struct lease_terms *l)
 	l->batch = o->request.batch;
 	l->learning_rate = o->request.learning_rate;
 	l->pass = q->pass;
-	/* What a step of a ledger reads is known when it is leased. */
-	l->more = next && next->request.batch == l->batch && !q->ledger;
+	/*
+	 * What a step of a ledger reads is known when it is leased; and one
+	 * that is to wait for others is not to be pulled for before.
+	 */
+	l->more = next && next->request.batch == l->batch && !q->ledger &&
+		q->ahead + 1 >= WINDOW;
 }
 
 /* Lease this one, and those behind it that go with it. */
