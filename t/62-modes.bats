@@ -4,14 +4,15 @@
 load lib.bash
 
 # members SERVERS WORKERS [WORKER-ARGUMENT...] - start them; %i is a worker's
-# index.  Sets servers, a list of endpoints, and worker, their processes.
+# index.  Sets servers, a list of endpoints; server and worker, processes.
 members() {
 	local count=$2 i k
 	servers=""
-	worker=()
+	worker=() server=()
 	for ((k = 0; k < $1; k++)); do
 		start ps-serve -d "$PWD/ckpt"
 		servers+=${servers:+,}$endpoint
+		server+=("$pid")
 	done
 	shift 2
 	for ((i = 0; i < count; i++)); do
@@ -259,6 +260,110 @@ whole() {
 	assert_line --partial $'prob/bias\t[1]\t1 shard\t40 updates'
 }
 
+# begin_epochs SERVERS WORKERS [COORD-OPTION...] - rounds of 3 slots with
+# ps-coord's data, of which the last step of an epoch has 2, one of them short.
+# 60 steps are done; the rest is asked for, but for what is written to 7.
+begin_epochs() {
+	rm -rf ckpt requests
+	mkfifo requests
+	members "$1" "$2"
+	if [ "${standby:-}" ]; then
+		start ps-serve -d "$PWD/ckpt" --standby-of="$servers"
+	fi
+	: >coord.log
+	begin_run -m model.ps -B 4 --mode=sync --replicas=3 -d many.csv \
+		--shuffle=50 --seed=3 --partition=fixed:3 "${@:3}" requests
+	exec 6< <(exec tail -n +1 -f --pid=$! coord.log 3>&-)
+	exec 7>requests
+	echo 'train 60' >&7
+	until_step 59
+}
+
+# told PATTERN - by the coordinator.
+told() {
+	local line
+	while read -r -t 20 line <&6; do
+		# shellcheck disable=SC2053 # it is a pattern
+		[[ $line != $1 ]] || return 0
+	done
+	fail "not told: $1"
+}
+
+many_records() {
+	equal_batches
+	echo a,b,c,y >many.csv
+	seq 1 2045 | awk '{ printf "%d,%.2f,%.2f,%.3f\n", $1 % 3,
+		$1 % 7 / 7, $1 % 11 / 11, $1 % 13 / 13 }' >>many.csv
+}
+
+# end_epochs - to be asked for first; and all is over, well.
+end_epochs() {
+	exec 7>&-
+	cat <&5 >rest
+	[ "$(grep -c '"steps":171,"examples":2045,' rest)" = 3 ] ||
+		fail "$(cat coord.log; grep epoch rest | tail -n 3)"
+}
+
+undisturbed() {
+	many_records
+	begin_epochs 2 3
+	echo 'epoch 3' >&7
+	end_epochs
+	mv ckpt whole
+}
+
+@test "sync with ps-coord's data: the same for any servers and workers" {
+	undisturbed
+	local n
+	for n in "1 1" "5 3" "2 1" "1 3"; do
+		# shellcheck disable=SC2086 # they are two
+		begin_epochs $n
+		echo 'epoch 3' >&7
+		end_epochs
+		same whole ckpt
+	done
+}
+
+@test "sync with ps-coord's data: the same though workers are killed" {
+	undisturbed
+	begin_epochs 5 3
+	echo epoch >&7
+	kill -KILL "${worker[1]}"
+	until_step 160
+	echo 'epoch 2' >&7
+	kill -KILL "${worker[0]}"
+	end_epochs
+	same whole ckpt
+}
+
+@test "sync: a server is killed, and all go back to the checkpoint" {
+	undisturbed
+	local every
+	for every in 40 ""; do
+		begin_epochs 2 3 ${every:+--every=$every}
+		echo 'epoch 3' >&7
+		kill -KILL "${server[1]}"
+		start ps-serve -d "$PWD/ckpt" -b "${servers#*,}" 7>&-
+		end_epochs
+		run -0 cat coord.log
+		assert_output --partial 'without its variables: all go back'
+		same whole ckpt
+	done
+}
+
+@test "sync: a server is killed that has a standby, and nothing is lost" {
+	undisturbed
+	standby=1 begin_epochs 1 3 --every=40
+	told '*has a standby at*'
+	echo 'epoch 3' >&7
+	kill -KILL "${server[0]}"
+	end_epochs
+	run -0 cat coord.log
+	assert_output --partial 'took over'
+	refute_output --partial 'run again'
+	same whole ckpt
+}
+
 @test "ssp: no step begins before those that it waits for have ended" {
 	equal_batches
 	local n
@@ -295,6 +400,8 @@ whole() {
 	run -64 ps-coord --mode=ssp:x -m model.ps -s 1
 	run -64 ps-coord --replicas=2 -m model.ps -s 1
 	assert_line --partial '--replicas needs --mode=sync'
+	run -64 ps-coord --mode=sync -d x.csv -m model.ps -s 1
+	assert_line --partial '-d with --mode=sync needs --replicas=N'
 	run -64 ps-coord --mode=ssp:3 --backup=2 -m model.ps -s 1
 	assert_line --partial '--backup needs --mode=sync'
 }

@@ -224,13 +224,13 @@ data_lease(struct coord *c, struct member *w, uint64_t limit,
 
 void
 data_describe(struct coord *c, const struct lease_terms *terms,
-	      struct message *m)
+	      uint64_t slot, struct message *m)
 {
 	struct ledger *l = c->o.ledger;
 	struct slice slice;
 	struct block b;
 
-	ledger_slice(l, terms->place, 0, &slice);
+	ledger_slice(l, terms->place, slot, &slice);
 	m->lease.from = slice.from;
 	ledger_block(l, &slice, &b);
 	pack_reset(&c->block);

@@ -323,8 +323,8 @@ void data_refused(struct coord *, struct member *, const struct message *,
 /* What the ledger has for a worker; as queue_lease(). */
 size_t data_lease(struct coord *, struct member *, uint64_t limit,
 		  struct lease_terms *);
-/* Its frames, which are good until the next lease. */
-void data_describe(struct coord *, const struct lease_terms *,
+/* Its frames for a slot, which are good until the next lease. */
+void data_describe(struct coord *, const struct lease_terms *, uint64_t slot,
 		   struct message *);
 /* A step of the ledger is done. */
 void data_done(struct coord *, const struct step *, const struct result *,

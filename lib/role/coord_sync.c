@@ -53,13 +53,19 @@ find_lease(const struct coord *c, struct member *w, uint64_t id)
 static bool
 next_step(struct coord *c, uint64_t limit, struct lease_terms *terms)
 {
+	const struct lease_choice in_order = {
+		.stream = WIRE_NONE, .streams = rounds_slots(c->rounds),
+		.ahead = ROUND_TERMS
+	};
 	const uint64_t next = queue_next(c->queue);
 	uint64_t server;	/* all of them */
 
 	if (!recover_idle(c))
 		return recover_lease(c, c->rounds, terms, &server);
 	if (c->cancelling ||
-	    queue_lease(c->queue, c->rounds, 1, limit, terms) == 0)
+	    (c->o.ledger ? queue_lease_stream(c->queue, c->rounds, 1, limit,
+					      &in_order, terms) :
+	     queue_lease(c->queue, c->rounds, 1, limit, terms)) == 0)
 		return false;
 	recover_note(c, next);
 	return true;
@@ -69,10 +75,15 @@ static bool
 open_round(struct coord *c, uint64_t limit)
 {
 	struct lease_terms terms;
+	struct slice none;
 
 	if (!rounds_room(c->rounds) || !next_step(c, limit, &terms))
 		return false;
 	rounds_open(c->rounds, terms.first);
+	/* The last step of an epoch may have records for fewer slots. */
+	for (size_t k = 0; c->o.ledger && k < rounds_slots(c->rounds); k++)
+		if (!ledger_slice(c->o.ledger, terms.place, k, &none))
+			rounds_skip(c->rounds, k);
 	c->terms[c->opened++ % ROUND_TERMS] = terms;
 	return true;
 }
@@ -128,6 +139,8 @@ lease_slot(struct coord *c, struct member *w, size_t has)
 	m.lease.slot = a.slot;
 	m.lease.slots = rounds_slots(c->rounds);
 	m.lease.server = WIRE_NONE;
+	if (c->o.ledger)
+		data_describe(c, terms, a.slot, &m);
 	if (outbox_send(c->outbox, w->peer, &m) < 0)
 		workers_lost(c, w);
 	return true;

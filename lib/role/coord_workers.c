@@ -386,7 +386,7 @@ lease_to(struct coord *c, struct member *w)
 	m.lease.pass = terms.pass;
 	m.lease.more = terms.more;
 	if (c->o.ledger)
-		data_describe(c, &terms, &m);
+		data_describe(c, &terms, 0, &m);
 	if (outbox_send(c->outbox, w->peer, &m) < 0) {
 		memset(slot, 0, sizeof(*slot));	/* it never had that one */
 		died(c, w);

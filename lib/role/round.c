@@ -14,7 +14,8 @@ struct slot {
 		uint64_t number;	/* 0: none */
 		void *worker;
 	} live[CANDIDATES];
-	uint64_t chosen;		/* its number; 0: none yet */
+	bool done;
+	uint64_t chosen;		/* its number; 0: it was skipped */
 	struct result result;		/* of the chosen one */
 	float *scores;
 	unsigned char *positive;
@@ -99,6 +100,15 @@ rounds_open(struct rounds *r, uint64_t step)
 	r->round[r->open++].step = step;
 }
 
+void
+rounds_skip(struct rounds *r, size_t slot)
+{
+	struct round *round = &r->round[r->open - 1];
+
+	round->slot[slot].done = true;
+	round->chosen++;
+}
+
 /* ---- who does what ---- */
 
 /* The first round that lacks something, or NULL. */
@@ -132,7 +142,7 @@ live(const struct slot *s)
 static bool
 free_slot(const struct slot *s)
 {
-	return !s->chosen && live(s) == 0;
+	return !s->done && live(s) == 0;
 }
 
 /*
@@ -166,7 +176,7 @@ find_late(const struct rounds *r, const struct round *round,
 	     r->slots - round->chosen <= r->backups; k++) {
 		const struct slot *s = &round->slot[k];
 
-		if (!s->chosen && live(s) == 1 && s->live[0].worker != worker &&
+		if (!s->done && live(s) == 1 && s->live[0].worker != worker &&
 		    s->live[1].worker != worker)
 			return k;
 	}
@@ -267,6 +277,7 @@ rounds_choose(struct rounds *r, void *worker, const struct attempt *a,
 				*overtaken;
 		s->live[i] = (struct candidate){ 0 };
 	}
+	s->done = true;
 	s->chosen = a->number;
 	s->result = *result;
 	if (result->scores > 0) {
@@ -363,7 +374,8 @@ rounds_result(struct rounds *r, struct result *result, const float **scores,
 
 	*result = (struct result){ .step = round->step, .attempt = 1 };
 	for (size_t k = 0; k < r->slots; k++)
-		add_result(result, &round->slot[k].result);
+		if (round->slot[k].chosen)
+			add_result(result, &round->slot[k].result);
 	r->scores = mem_resize(r->scores, result->scores + 1,
 			       sizeof(*r->scores));
 	r->positive = mem_resize(r->positive, result->scores + 1, 1);

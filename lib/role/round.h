@@ -36,6 +36,8 @@ void rounds_own(struct rounds *, size_t slot, void *worker);
 /* Is there room for another one?  Its step is to follow the last one's. */
 bool rounds_room(const struct rounds *);
 void rounds_open(struct rounds *, uint64_t step);
+/* Of the one just opened this slot has nothing to do. */
+void rounds_skip(struct rounds *, size_t slot);
 
 /* A try at a slot. */
 struct attempt {
@@ -78,7 +80,10 @@ size_t rounds_running(const struct rounds *);
 /* Is every slot of the first round chosen? */
 bool rounds_whole(const struct rounds *);
 
-/* Of the first round: its step; of each slot the chosen attempt's number. */
+/*
+ * Of the first round: its step; of each slot the chosen attempt's number, 0
+ * if there was nothing to do.
+ */
 uint64_t rounds_step(const struct rounds *);
 uint64_t rounds_chosen(const struct rounds *, size_t slot);
 

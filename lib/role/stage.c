@@ -224,22 +224,26 @@ find(const struct stage *s, size_t part, size_t slot, uint64_t attempt)
 	return NULL;
 }
 
-/* The chosen pushes to one part; -1: they are not all here. */
+/* The chosen pushes to one part, how many; -1: they are not all here. */
 static int
 find_all(const struct stage *s, size_t part, const uint64_t *attempt,
 	 struct shard_push *slot, size_t slots, struct fail *f)
 {
+	int count = 0;
+
 	for (size_t k = 0; k < slots; k++) {
 		const struct shard_push *push = find(s, part, k, attempt[k]);
 
+		if (attempt[k] == 0)
+			continue;	/* it had nothing to do */
 		if (!push)
 			return fail(f, FAIL_PROTOCOL, "slot %zu of step %llu, "
 				    "attempt %llu, is not staged", k,
 				    (unsigned long long)s->step,
 				    (unsigned long long)attempt[k]);
-		slot[k] = *push;
+		slot[count++] = *push;
 	}
-	return 0;
+	return count;
 }
 
 /* All parts are looked for before one is changed. */
@@ -250,17 +254,17 @@ apply(struct stage *s, const uint64_t *attempt, size_t slots, struct fail *f)
 	int status = 0;
 
 	for (int pass = 0; pass < 2; pass++)
-		for (size_t i = 0; i < s->plan->parts && status == 0; i++) {
+		for (size_t i = 0; i < s->plan->parts && status >= 0; i++) {
 			if (s->plan->part[i].server != s->server ||
 			    !waits(s, i))
 				continue;
 			status = find_all(s, i, attempt, slot, slots, f);
-			if (status == 0 && pass == 1)
+			if (status > 0 && pass == 1)
 				status = shard_push_slots(s->shard, i, slot,
-							  slots, f);
+							  (size_t)status, f);
 		}
 	free(slot);
-	return status;
+	return status < 0 ? -1 : 0;
 }
 
 int
@@ -282,10 +286,8 @@ stage_commit(struct stage *s, uint64_t step, const struct frame *attempts,
 	if (u.bad || slots == 0 || slots > WIRE_SLOTS)
 		return fail(f, FAIL_PROTOCOL, "malformed COMMIT");
 	attempt = mem_alloc(slots, sizeof(*attempt));
-	for (size_t k = 0; k < slots; k++) {
+	for (size_t k = 0; k < slots; k++)
 		attempt[k] = unpack_uint(&u);
-		u.bad = u.bad || attempt[k] == 0;
-	}
 	status = unpack_ok(&u) ? apply(s, attempt, slots, f) :
 		fail(f, FAIL_PROTOCOL, "malformed COMMIT");
 	free(attempt);

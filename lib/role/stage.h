@@ -51,7 +51,8 @@ int stage_push(struct stage *, size_t part, uint64_t step, uint64_t slot,
 	       enum outcome *, struct fail *);
 
 /*
- * The attempts of each slot, as COMMIT carries them: apply them to all parts
+ * The attempts of each slot, as COMMIT carries them, 0 if it had nothing to
+ * do: apply them to all parts
  * that wait, and stand at the next step.  A round that is over is not
  * committed again.  FAIL_PROTOCOL, and nothing has changed, if one of them is
  * not here; FAIL_DATA if they add up to what is not finite.

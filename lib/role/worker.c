@@ -454,6 +454,7 @@ forget_leases(struct worker *w)
 	for (size_t i = 0; i < 2; i++)
 		drop_work(&w->work[i]);
 	w->pushing = w->pulling = w->aside = NULL;
+	w->waiting_for = 0;
 	w->more = w->indexing = false;
 	end_evaluation(w);
 }
@@ -646,6 +647,13 @@ note_result(struct worker *w, struct work *work, uint64_t now_us)
 		say_done(w, l);
 }
 
+/* Is a batch that was read for it of no use to any other? */
+static bool
+reads_its_own(const struct worker *w, const struct lease *l)
+{
+	return l->slots > 0 || w->leased_data;
+}
+
 /* Put the waiting batch to the next step of a lease, or to an early one. */
 static struct work *
 begin_work(struct worker *w, struct lease *l, uint64_t now_us)
@@ -654,7 +662,7 @@ begin_work(struct worker *w, struct lease *l, uint64_t now_us)
 	struct batch batch;
 
 	if (!w->has_batch || w->unwanted || work->busy || (!l && !w->more) ||
-	    (l && l->slots > 0 && w->waiting_for != l->id))
+	    (l && reads_its_own(w, l) && w->waiting_for != l->id))
 		return NULL;
 	if (w->waiting_size != (l ? l->batch : w->more_size)) {
 		w->unwanted = true;
@@ -714,7 +722,7 @@ make_way(struct worker *w, uint64_t now_us)
 		put_down(w, w->aside);
 		w->aside = NULL;
 	}
-	if (next && next->slots > 0 && w->has_batch && !has) {
+	if (next && reads_its_own(w, next) && w->has_batch && !has) {
 		w->has_batch = !w->leased_data && !w->options.assigned;
 		w->waiting_for = next->id;
 	} else if (has && next && has->slots > 0 && has != next && !w->aside) {

@@ -224,6 +224,9 @@ check_data(const struct coord_settings *s)
 			       s->split))
 		cli_usage("-F, --no-header, --shuffle and --split are for "
 			  "data, and none are given: say -d");
+	if (s->inputs > 0 && s->o.mode == MODE_SYNC && s->o.replicas == 0)
+		cli_usage("-d with --mode=sync needs --replicas=N: what a "
+			  "slot reads depends on how many there are");
 }
 
 void
@@ -274,7 +277,7 @@ coord_settings_ledger(struct coord_settings *s, const struct model *model,
 	const struct ledger_options o = {
 		.seed = s->o.seed, .batch = s->o.batch, .unit = s->o.pack,
 		.buffer = s->shuffle ? s->shuffle : ORDERED_RECORDS,
-		.shuffle = s->shuffle > 0
+		.shuffle = s->shuffle > 0, .slots = s->o.replicas
 	};
 	struct splits splits;
 
