@@ -12,7 +12,8 @@ setup() {
 
 # run_benches NAME... - as "make bench" does, on little work.
 run_benches() {
-	PATH=$BUILD/t/bench:$PATH BUILD=$PWD/build "$SRC/t/bench/run" "$@"
+	PATH=$BUILD/t/bench:$PATH BUILD=$PWD/build timeout 120 \
+		"$SRC/t/bench/run" "$@"
 }
 
 # The lines that are not {"bench":NAME,...} with all that the table wants.

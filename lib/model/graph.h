@@ -44,6 +44,7 @@ struct node {
 };
 
 struct model {
+	bool kept;			/* see model_keep() */
 	struct statements statements;
 	const struct model_source *source;	/* while it is parsed */
 	struct input *input;

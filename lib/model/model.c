@@ -74,9 +74,15 @@ node_free(struct node *n)
 }
 
 void
+model_keep(const struct model *m)
+{
+	((struct model *)(uintptr_t)m)->kept = true;
+}
+
+void
 model_free(struct model *m)
 {
-	if (!m)
+	if (!m || m->kept)
 		return;
 	for (size_t i = 0; i < m->inputs; i++)
 		parse_release(&m->input[i]);

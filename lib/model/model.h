@@ -40,6 +40,9 @@ struct model;
 struct model *model_parse(const struct model_source *, struct fail *);
 void model_free(struct model *);
 
+/* A thread that cannot be ended may read it: it is never freed. */
+void model_keep(const struct model *);
+
 /* All borrowed, good as long as the model. */
 const struct input *model_inputs(const struct model *, size_t *count);
 const struct input *model_label(const struct model *);	/* or NULL */

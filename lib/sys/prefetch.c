@@ -157,7 +157,7 @@ prefetch_open(const struct model *model, char *const *files, size_t count,
 
 /*
  * The reader may be deep in a read that never ends (a pipe that nobody
- * writes): the thread is then left to the end of the process.
+ * writes): the thread is then left to the end of the process, with the model.
  */
 void
 prefetch_close(struct prefetch *p)
@@ -172,6 +172,7 @@ prefetch_close(struct prefetch *p)
 	pthread_cond_signal(&p->room);
 	pthread_mutex_unlock(&p->lock);
 	if (hangs) {
+		model_keep(p->model);
 		pthread_detach(p->thread);
 		return;
 	}

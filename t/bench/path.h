@@ -65,18 +65,37 @@ path_send(void *socket, const void *data, size_t size, int flags)
 	zmq_msg_send(&out, socket, flags);
 }
 
+/* Frames may lie at any address. */
+static inline float
+path_float(const void *from, size_t i)
+{
+	float x;
+
+	memcpy(&x, (const char *)from + i * sizeof(x), sizeof(x));
+	return x;
+}
+
+static inline uint64_t
+path_key(const void *from, size_t i)
+{
+	uint64_t key;
+
+	memcpy(&key, (const char *)from + i * sizeof(key), sizeof(key));
+	return key;
+}
+
 /* The rows of some keys: added to, copied out, or both. */
 static inline void
-path_rows(float *x, const struct path_header *h, const uint64_t *key,
-	  size_t keys, const float *y, float *out)
+path_rows(float *x, const struct path_header *h, const void *key,
+	  size_t keys, const void *y, float *out)
 {
 	const size_t width = h->width;
 
 	for (size_t k = 0; k < keys; k++) {
-		float *row = x + key[k] * width;
+		float *row = x + path_key(key, k) * width;
 
 		for (size_t i = 0; y && i < width; i++)
-			row[i] += y[k * width + i];
+			row[i] += path_float(y, k * width + i);
 		for (size_t i = 0; out && i < width; i++)
 			out[k * width + i] = row[i];
 	}
@@ -99,7 +118,7 @@ path_answer(void *socket, zmq_msg_t *id, zmq_msg_t *head, zmq_msg_t *frame,
 	const size_t keys = zmq_msg_size(&frame[0]) / sizeof(uint64_t);
 	const size_t size = (h->width ? keys * h->width : h->count) *
 		sizeof(float);
-	const float *y = pushes ?
+	const void *y = pushes ?
 		zmq_msg_data(&frame[h->width ? 1 : 0]) : NULL;
 	float *out = pulls && h->width ? malloc(size + !size) : NULL;
 	zmq_msg_t values;
@@ -107,7 +126,7 @@ path_answer(void *socket, zmq_msg_t *id, zmq_msg_t *head, zmq_msg_t *frame,
 	if (h->width)
 		path_rows(x, h, zmq_msg_data(&frame[0]), keys, y, out);
 	for (size_t i = 0; pushes && !h->width && i < h->count; i++)
-		x[h->at + i] += y[i];
+		x[h->at + i] += path_float(y, i);
 	zmq_msg_send(id, socket, ZMQ_SNDMORE);
 	zmq_send(socket, h, sizeof(*h), pulls ? ZMQ_SNDMORE : 0);
 	if (out && zmq_msg_init_data(&values, out, size, path_free,
