@@ -274,6 +274,7 @@ stage_commit(struct stage *s, uint64_t step, const struct frame *attempts,
 	struct unpack u = unpack_from(attempts->data, attempts->size);
 	const uint32_t slots = unpack_array(&u);
 	uint64_t *attempt;
+	bool some = false;
 	int status;
 
 	if (step < s->step)
@@ -286,9 +287,11 @@ stage_commit(struct stage *s, uint64_t step, const struct frame *attempts,
 	if (u.bad || slots == 0 || slots > WIRE_SLOTS)
 		return fail(f, FAIL_PROTOCOL, "malformed COMMIT");
 	attempt = mem_alloc(slots, sizeof(*attempt));
-	for (size_t k = 0; k < slots; k++)
+	for (size_t k = 0; k < slots; k++) {
 		attempt[k] = unpack_uint(&u);
-	status = unpack_ok(&u) ? apply(s, attempt, slots, f) :
+		some = some || attempt[k] > 0;
+	}
+	status = unpack_ok(&u) && some ? apply(s, attempt, slots, f) :
 		fail(f, FAIL_PROTOCOL, "malformed COMMIT");
 	free(attempt);
 	if (status == 0)

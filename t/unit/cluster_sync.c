@@ -41,7 +41,8 @@ struct cluster {
 	struct batch batch[NODES];
 	bool begun[NODES];		/* a batch of the worker's model */
 	int workers;			/* that ever were */
-	uint64_t now, ticked, kills, breaks;
+	uint64_t now, ticked, kills, breaks, losses;
+	uint64_t lives;			/* of servers */
 	size_t dead;			/* of themselves */
 	float weight[FLOATS];		/* what the last checkpoint holds */
 };
@@ -176,6 +177,26 @@ save(struct cluster *c)
 		coord_published(c->coord, NULL, c->now);
 }
 
+/* Have all steps ended?  Who dies then would take the weights along. */
+static bool
+done(const struct cluster *c)
+{
+	const struct text *out = coord_output(c->coord);
+
+	return out->size > 0 &&
+		memmem(out->data, out->size, "\"join\"", 6) != NULL;
+}
+
+/* A server dies, and another is there at once. */
+static void
+lose_server(struct cluster *c, size_t i)
+{
+	wires_kill(&c->wires, 1 + (int)i);
+	server_free(c->server[i]);
+	c->server[i] = server_new(1000 + ++c->lives, 500,
+				  wires_node(&c->wires, 1 + (int)i));
+}
+
 static void
 mishap(struct cluster *c)
 {
@@ -190,6 +211,8 @@ mishap(struct cluster *c)
 		if (wire->dialler >= 0)
 			wire_break(&c->wires, wire);
 	}
+	if (c->losses && rng_below(rng, c->losses) == 0 && !done(c))
+		lose_server(c, rng_below(rng, c->options.servers));
 	if (c->kills && rng_below(rng, c->kills) == 0 && c->workers < 40 &&
 	    node < NODES && c->worker[node]) {
 		wires_kill(&c->wires, node);
@@ -289,7 +312,8 @@ runs(struct cluster *c)
 
 /* Do all seeds end with the same weights? */
 static void
-all_same(const char *name, uint64_t seeds, uint64_t breaks, uint64_t kills)
+all_same(const char *name, uint64_t seeds, uint64_t breaks, uint64_t kills,
+	 uint64_t losses)
 {
 	static float first[FLOATS];
 	static bool known;
@@ -301,6 +325,7 @@ all_same(const char *name, uint64_t seeds, uint64_t breaks, uint64_t kills)
 
 		c->breaks = breaks;
 		c->kills = kills;
+		c->losses = losses;
 		begin(c, seed, 1 + seed % 6);
 		same = runs(c);
 		if (!known)
@@ -320,10 +345,12 @@ main(void)
 {
 	rig_begin(&rig, model);
 	all_same("any order of arrival, any number of servers and workers",
-		 60, 0, 0);
-	all_same("wires that break", 60, 100, 0);
-	all_same("workers that are killed", 60, 0, 150);
-	all_same("both", 60, 150, 200);
+		 60, 0, 0, 0);
+	all_same("wires that break", 60, 100, 0, 0);
+	all_same("workers that are killed", 60, 0, 150, 0);
+	all_same("both", 60, 150, 200, 0);
+	all_same("servers that are lost", 60, 0, 0, 1000);
+	all_same("all of that", 60, 300, 500, 1500);
 	rig_end(&rig);
 	return tap_done();
 }

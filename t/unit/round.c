@@ -127,6 +127,23 @@ losses(void)
 }
 
 static void
+empty_slots(void)
+{
+	struct rounds *r = begin(3, 0);
+
+	rounds_reset(r, true);
+	rounds_open(r, 10);
+	rounds_skip(r, 1);
+	ok(gives(r, 1, 10, 0, 1) && gives(r, 2, 10, 2, 1) && nothing(r, 3));
+	ok(done(r, 1, try(10, 0, 1), -1) && !rounds_whole(r) &&
+	   done(r, 2, try(10, 2, 1), -1));
+	named(rounds_whole(r) && rounds_chosen(r, 0) == 1 &&
+	      rounds_chosen(r, 1) == 0 && rounds_chosen(r, 2) == 1,
+	      "a slot with nothing to do is waited for by nobody");
+	rounds_free(r);
+}
+
+static void
 backups(void)
 {
 	struct rounds *r = begin(3, 1);
@@ -232,6 +249,7 @@ main(void)
 
 	slots_and_owners();
 	losses();
+	empty_slots();
 	backups();
 	sums();
 	for (uint64_t seed = 1; seed <= 200; seed++)

@@ -260,6 +260,28 @@ same_sums(void)
 }
 
 static void
+nothing_to_do(void)
+{
+	const uint64_t without[SLOTS] = { 1, 2, 2, 0 };
+	static float some[4096], fewer[4096];
+	struct fleet_of fl;
+	struct fail f;
+	size_t n;
+
+	fleet_begin(&fl, 1);
+	ok(push_all(&fl, 3) && commit(&fl, 0, 7, without, SLOTS, &f) == 0);
+	read_all(&fl, some, false);
+	fleet_end(&fl);
+	fleet_begin(&fl, 1);
+	ok(push_all(&fl, 3) && commit(&fl, 0, 7, without, SLOTS - 1,
+				      &f) == 0);
+	n = read_all(&fl, fewer, false);
+	fleet_end(&fl);
+	named(memcmp(some, fewer, n * sizeof(float)) == 0,
+	      "a slot with nothing to do adds nothing");
+}
+
+static void
 outcomes(void)
 {
 	const uint64_t missing[SLOTS] = { 1, 2, 3, 1 };
@@ -286,7 +308,7 @@ outcomes(void)
 	      "a round that is not all there is refused");
 	ok(commit(&fl, 0, 8, chosen, SLOTS, &f) < 0);
 	ok(commit(&fl, 0, 7, chosen, 0, &f) < 0);
-	ok(commit(&fl, 0, 7, (uint64_t[]){ 0, 1, 1, 1 }, SLOTS, &f) < 0);
+	ok(commit(&fl, 0, 7, (uint64_t[]){ 0, 0, 0, 0 }, SLOTS, &f) < 0);
 	read_all(&fl, after, false);
 	named(memcmp(before, after, n * sizeof(float)) == 0,
 	      "and changes nothing");
@@ -316,6 +338,7 @@ main(void)
 {
 	rig_begin(&rig, model);
 	same_sums();
+	nothing_to_do();
 	outcomes();
 	rig_end(&rig);
 	return tap_done();
