@@ -957,7 +957,7 @@ coord_advance(struct coord *c, uint64_t now)
 	advance_cut(c, now);
 	journal_lines(c);
 	if (c->phase == PHASE_RUN && c->started && data_ready(c) &&
-	    (!c->cancelling || !recover_idle(c)))
+	    !c->unnoted && (!c->cancelling || !recover_idle(c)))
 		workers_lease(c);
 	tell_mark(c, now);
 	if (c->no_more_requests && queue_idle(c->queue) && !c->cancelling &&

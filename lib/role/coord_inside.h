@@ -158,6 +158,9 @@ struct coord {
 	struct pack notes;	/* what ended, not in the journal yet */
 	uint64_t note_first, note_count;	/* done in a row */
 	uint64_t written, noted_ms, now_ms;
+	bool unnoted;		/* a barrier was passed: nothing behind it is
+				   leased before the journal has that */
+	uint64_t epochs_kept;	/* that have begun, in the journal */
 
 	/* a step that kills workers */
 	bool setting_aside;	/* the servers are told: */
@@ -224,6 +227,9 @@ bool recover_idle(const struct coord *);	/* no server lacks a step */
 uint64_t recover_mark(const struct coord *, size_t server);
 uint64_t recover_told(const struct coord *);	/* the least of marks told */
 
+/* The steps from this one on have just been numbered: what they are. */
+void recover_note(struct coord *, uint64_t first);
+
 /* A step to run again, and for whom. */
 bool recover_lease(struct coord *, void *worker, struct lease_terms *,
 		   uint64_t *server);
@@ -241,10 +247,14 @@ void journal_lines(struct coord *);
 void journal_done(struct coord *, uint64_t step);
 void journal_void(struct coord *, uint64_t step);
 void journal_passed(struct coord *);
+void journal_closed(struct coord *);	/* an epoch; another one begins */
 void journal_dropped(struct coord *, size_t requests);
 void journal_voiding(struct coord *, uint64_t first, uint64_t count,
 		     bool aside);
 void journal_servers(struct coord *, bool safe);
+void journal_counts(struct coord *);
+/* If an epoch has begun: into how many streams it was cut. */
+void journal_streams(struct coord *);
 void journal_cut(struct coord *);
 
 /* ---- coord_workers.c ---- */
@@ -304,6 +314,8 @@ int data_counted(struct coord *, struct member *, const struct message *,
 		 uint64_t now_ms, struct fail *);
 void data_refused(struct coord *, struct member *, const struct message *,
 		  uint64_t now_ms);
+/* Steps that can be leased together, from this place on. */
+size_t data_run(const struct coord *, uint64_t place);
 /* What the ledger has for a worker; as queue_lease(). */
 size_t data_lease(struct coord *, struct member *, uint64_t limit,
 		  struct lease_terms *);
@@ -314,6 +326,10 @@ void data_describe(struct coord *, const struct lease_terms *,
 void data_done(struct coord *, const struct step *, const struct result *,
 	       const float *scores, const unsigned char *positive,
 	       uint64_t now_ms);
+/* Go on where the checkpoint that was loaded had come to, if it is so. */
+void data_restore(struct coord *);
+/* The epoch at the front has steps from now on. */
+void data_begin_epoch(struct coord *, uint64_t now_ms);
 /* An epoch is at the front of the queue: 1: it is behind us. */
 int data_epoch(struct coord *, const struct request *, uint64_t now_ms);
 /* Where the ledger is, for a checkpoint: "" if there is no saying. */

@@ -134,6 +134,19 @@ recover_ask_load(struct coord *c)
 	return true;
 }
 
+void
+recover_note(struct coord *c, uint64_t first)
+{
+	struct lease_terms l;
+
+	for (; first < queue_next(c->queue); first++) {
+		queue_asked(c->queue, first, &l);
+		history_add(&c->history, &(struct asked_of){
+			first, l.batch, l.learning_rate, l.place });
+	}
+	journal_streams(c);
+}
+
 /* The steps that are done and that this server, back at the cut, lacks. */
 static void
 fill_redo(struct coord *c, size_t server)
@@ -239,8 +252,11 @@ recover_lease(struct coord *c, void *worker, struct lease_terms *l,
 		if (until < limit)
 			limit = until;
 		*l = (struct lease_terms){ .batch = asked.batch,
-			.learning_rate = asked.learning_rate };
-		l->count = redo_lease(&c->redo[i], worker, c->o.pack, limit,
+			.learning_rate = asked.learning_rate,
+			.place = asked.place +
+				(todo->range[0].first - asked.first) };
+		l->count = redo_lease(&c->redo[i], worker,
+				      data_run(c, l->place), limit,
 				      &l->first);
 		*server = i;
 		if (l->count > 0)

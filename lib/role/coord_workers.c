@@ -370,9 +370,7 @@ lease_to(struct coord *c, struct member *w)
 	      queue_lease(c->queue, w, c->o.pack, lease_limit(c),
 			  &terms)) == 0))
 		return false;
-	if (server == WIRE_NONE && terms.first == next)
-		history_add(&c->history, &(struct asked_of){
-			next, terms.batch, terms.learning_rate });
+	recover_note(c, next);
 	while (slot->id != 0)
 		slot++;
 	slot->id = w->leased = m.request = ++c->leases;

@@ -20,6 +20,7 @@ history_add(struct history *h, const struct asked_of *a)
 		NULL;
 
 	if (last && last->batch == a->batch &&
+	    last->place + (a->first - last->first) == a->place &&
 	    !(last->learning_rate < a->learning_rate) &&
 	    !(last->learning_rate > a->learning_rate))
 		return;		/* it goes on as before */

@@ -1,8 +1,8 @@
 /*
  * history - what the steps since the newest checkpoint were.
  *
- * All that is needed to run one of them again: which were given up, and what
- * the others were asked to be.
+ * All that is needed to run one of them again: which were given up, what the
+ * others were asked to be, and which records they read.
  */
 #ifndef PS_HISTORY_H
 #define PS_HISTORY_H
@@ -14,6 +14,8 @@ struct history {
 	struct asked_of {		/* from this step on */
 		uint64_t first, batch;	/* batch 0: the usual */
 		float learning_rate;	/* 0: the schedules' */
+		uint64_t place;		/* of the first, in the ledger; those
+					   behind it have the next ones */
 	} *asked;
 	size_t count, room;
 };

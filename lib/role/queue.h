@@ -54,7 +54,8 @@ struct lease_terms {
 	uint64_t pass;			/* barriers and cancellations so far */
 	bool more;			/* steps like these come behind them,
 					   with no barrier between */
-	uint64_t place;			/* of the first, in the ledger */
+	uint64_t place;			/* of the first, in the ledger; with
+					   none: its number */
 };
 size_t queue_lease(struct queue *, void *worker, size_t most, uint64_t limit,
 		   struct lease_terms *);
@@ -85,6 +86,9 @@ struct step {
 	const void *first_dead;		/* the worker that died first */
 	bool killer;			/* others did, too */
 };
+
+/* What a step that has not ended was asked to be, alone. */
+void queue_asked(const struct queue *, uint64_t number, struct lease_terms *);
 
 /* NULL if it has ended or never began. */
 const struct step *queue_step(const struct queue *, uint64_t number);
@@ -119,9 +123,11 @@ size_t queue_cancel(struct queue *,
 /*
  * For a queue that is built again from a journal: give the next number to
  * the step whose turn it is, as one that came back (false: there is none);
- * end so many requests at the front, and all steps that have a number.
+ * say that it was never leased; end so many requests at the front, and all
+ * steps that have a number.
  */
 bool queue_give(struct queue *, struct lease_terms *);
+void queue_wait(struct queue *, uint64_t number);
 void queue_drop(struct queue *, size_t requests);
 
 /* The barrier at the front, or NULL; and go on behind it. */
