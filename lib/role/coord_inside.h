@@ -188,6 +188,8 @@ struct coord {
 
 /* ---- coord.c ---- */
 
+/* The queue of a run whose first step this is. */
+void coord_begin_queue(struct coord *, uint64_t first);
 void coord_fail(struct coord *, const struct fail *, uint64_t now_ms);
 /* A request's own error: it ends the run, or (keep_going) only its status. */
 void coord_error(struct coord *, const struct fail *);

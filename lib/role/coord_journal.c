@@ -396,8 +396,7 @@ replay_run(struct coord *c, struct unpack *u, struct fail *f)
 	c->base.step = unpack_uint(u);
 	c->o.restored.examples = unpack_uint(u);
 	c->trained_before = message_double(unpack_uint(u));
-	queue_free(c->queue);
-	c->queue = queue_new(c->base.step);
+	coord_begin_queue(c, c->base.step);
 	c->resumed = true;
 	return 0;
 }
