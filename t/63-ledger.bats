@@ -98,14 +98,18 @@ told() {
 	END
 }
 
+serve() {
+	start ps-serve -b "ipc://$PWD/s$1" -d ckpt
+	servers[$1]=$pid
+}
+
 # begin COORD-OPTION... - servers, workers 0 and up, requests to 7, results
 # from 8.
 begin() {
 	mkdir -p ckpt
 	mkfifo requests results
-	for i in 0 1; do
-		start ps-serve -b "ipc://$PWD/s$i" -d ckpt
-	done
+	serve 0
+	serve 1
 	ps-coord -b "ipc://$PWD/c" -s "ipc://$PWD/s0,ipc://$PWD/s1" \
 		"$@" requests >results 2>coord.log 3>&- &
 	coord=$!
@@ -152,6 +156,63 @@ pass() {
 	run -0 grep '"attempt":2' lines
 	run -0 visits
 	assert_output " 16384 5"
+}
+
+@test "a server that is killed is given the very records that it lacks" {
+	data
+	begin -m visit.ps -B 8 -d 'part-*' --split=4k --shuffle=640 --pack=3 \
+		--checkpoint=ckpt --every=700 --partition=fixed:4 \
+		--min-workers=2
+	worker
+	worker
+	for i in 0 1 0; do
+		echo epoch learning_rate=8 >&7
+		pass 500
+		kill -KILL "${servers[i]}"
+		serve $i 7>&- 8<&-
+		worker	# so that the next epoch has more streams
+		sed '/"op":"epoch"/q' <&8 >>lines
+		run -0 tail -n 1 lines
+		assert_output --regexp \
+			'"steps":2048,"examples":16384,.*"records":16384}$'
+	done
+	exec 7>&-
+	cat <&8
+	wait "$coord"
+	run -0 grep -c 'without its variables' coord.log
+	assert_output 3
+	run -0 visits
+	assert_output " 16384 3"
+}
+
+@test "also when steps were given up, and others read what they left" {
+	(records 0 2999; echo x,1; records 3001 5999 | tail -n +2) >part.csv
+	sed -i 's/rows=16384/rows=6000/' visit.ps
+	begin -m visit.ps -B 8 -d part.csv --split=4k --shuffle=8 --pack=2 \
+		--min-workers=2 --partition=fixed:2 --keep-going \
+		--seed=3 --checkpoint=ckpt --every=10000
+	worker
+	worker
+	echo epoch learning_rate=8 >&7
+	sed '/"op":"epoch"/q' <&8 >lines
+	run -0 grep -c '"error":"part.csv:3002: record: .x. is not' lines
+	echo epoch learning_rate=8 >&7
+	pass 100
+	kill -KILL "${servers[1]}"
+	serve 1 7>&- 8<&-
+	sed '/"op":"epoch"/q' <&8 >line
+	exec 7>&-
+	cat <&8
+	wait "$coord" || true
+	run -0 grep -c 'initial values, [0-9]* steps are run again' coord.log
+	# What was voided nobody visits; all else is visited once.
+	run -0 sed -nE 's/.*"records":6000,"missed":([0-9]+).*/\1/p' line
+	missed=$output
+	assert [ "$missed" -gt 0 ]
+	run -0 bash -c 'ps-ckpt cat ckpt count/embeddings | tail -c 24000 |
+		od -An -v -t f4 -w4 | sort | uniq -c | tr -s " "'
+	assert_output " $missed 0
+ $((6000 - missed)) 1"
 }
 
 @test "a run that is stopped goes on where it was, and misses nothing" {

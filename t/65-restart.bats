@@ -135,3 +135,71 @@ need_numpy() {
 	assert_line --index 1 --partial '"step":12000,"steps":4000,'
 	assert_not_exists "$dir/journal"
 }
+
+# visiting - data and a model in which a record adds 1 to its own number.
+visiting() {
+	cat >visit.ps <<-'END'
+		input  record id rows=16384
+		label  far float
+		count = embedding record dim=1 embeddings_initializer=zeros
+		loss   mean_absolute_error count
+		optimizer sgd learning_rate=8
+	END
+	for part in 0 1 2 3; do
+		(echo record,far; seq $((part * 4096)) $((part * 4096 + 4095)) |
+			sed 's/$/,1e6/') >part-$part.csv
+	done
+}
+
+visitor() {
+	launch ps-work -c "ipc://$PWD/c"
+	workers+=("$pid")
+}
+
+# visits - how often each number of visits occurs, in the newest checkpoint.
+visits() {
+	ps-ckpt cat "$dir" count/embeddings | tail -c 65536 |
+		od -An -v -t f4 -w4 | sort | uniq -c | tr -s ' '
+}
+
+# epochs OPTION... - coord with data.
+epochs() {
+	coord -o results -m visit.ps -B 8 -d 'part-*' --split=9k --shuffle=700 \
+		--pack=3 "$@" requests
+}
+
+@test "a coordinator that is killed within an epoch visits each record once" {
+	local at
+	visiting
+	serve 0
+	serve 1
+	visitor
+	visitor
+	printf '%s\n' 'train 100' 'epoch 3' join 'train 500' epoch >requests
+	for at in 50 700 1900 3000 4100 5500 6500 7000; do
+		epochs --every=$((at % 900 + 600))
+		lines "$at"
+		kill -KILL "$coord"
+		wait "$coord" 2>killed || true
+		visitor		# the next epoch has more streams
+		[ "$at" != 3000 ] || kill -KILL "${workers[0]}"
+		[ "$at" != 1900 ] || {
+			kill -KILL "$server1"
+			serve 1
+		}
+	done
+	epochs
+	wait "$coord"
+	run -0 visits
+	assert_output " 16384 4"
+	run -0 sort -u <(sed -n '/train/s/.*"step":\([0-9]*\).*/\1/p' results)
+	assert_equal "${#lines[@]}" 8192
+	run -0 grep -c train results
+	assert_output 8192
+	run -0 grep -c '"records":16384}$' results
+	assert_output 4
+	run -0 grep '"op":"epoch"' results
+	assert_line --index 2 --partial '"steps":2048,"examples":16384,'
+	assert_line --index 3 --partial '"steps":2048,"examples":16384,'
+	assert_not_exists "$dir/journal"
+}

@@ -64,6 +64,16 @@ coord_print_plan(struct text *out, const struct coord_options *o,
 	free(place);
 }
 
+void
+coord_begin_queue(struct coord *c, uint64_t first)
+{
+	queue_free(c->queue);
+	c->queue = queue_new(first);
+	if (c->o.mode == MODE_SSP)
+		queue_bound(c->queue, c->o.ahead);
+	queue_follow(c->queue, c->o.ledger);
+}
+
 struct coord *
 coord_new(const struct coord_options *o, const struct model_source *source,
 	  const struct model *model, struct outbox *outbox, uint64_t now,
@@ -88,10 +98,7 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	free(place);
 	plan_write_model(&c->model_frame, source);
 	block_write_format(&c->format_frame, &o->format);
-	c->queue = queue_new(*o->restore ? o->restored.step : 0);
-	if (o->mode == MODE_SSP)
-		queue_bound(c->queue, o->ahead);
-	queue_follow(c->queue, o->ledger);
+	coord_begin_queue(c, *o->restore ? o->restored.step : 0);
 	c->mark_told = c->tried_step = queue_mark(c->queue);
 	recover_init(c);
 	standby_init(c);
@@ -967,7 +974,7 @@ coord_advance(struct coord *c, uint64_t now)
 	advance_cut(c, now);
 	journal_lines(c);
 	if (c->phase == PHASE_RUN && c->started && data_ready(c) &&
-	    (!c->cancelling || !recover_idle(c)))
+	    !c->unnoted && (!c->cancelling || !recover_idle(c)))
 		workers_lease(c);
 	tell_mark(c, now);
 	if (c->no_more_requests && queue_idle(c->queue) && !c->cancelling &&

@@ -102,9 +102,8 @@ data_position(const struct coord *c, char text[CHECKPOINT_LEDGER])
 	pack_release(&p);
 }
 
-/* Go on where the checkpoint that was loaded had come to, if it is so. */
-static void
-go_on(struct coord *c)
+void
+data_restore(struct coord *c)
 {
 	const char *text = c->o.restored.ledger;
 	unsigned char bytes[CHECKPOINT_LEDGER / 2];
@@ -112,7 +111,7 @@ go_on(struct coord *c)
 	unsigned byte = 0;
 	struct fail why;
 
-	if (!*c->o.restore || size == 0)
+	if (!c->o.ledger || !*c->o.restore || size == 0)
 		return;
 	for (size_t i = 0; i < size; i++) {
 		sscanf(text + 2 * i, "%2x", &byte);
@@ -162,8 +161,10 @@ data_counted(struct coord *c, struct member *w, const struct message *m,
 	free(place);
 	if (got < 0)
 		no_data(c, &why, NULL, now);
-	else if (ledger_ready(c->o.ledger))
-		go_on(c);
+	else if (ledger_ready(c->o.ledger)) {
+		data_restore(c);
+		journal_counts(c);
+	}
 	return 0;
 }
 
@@ -198,6 +199,15 @@ free_stream(const struct coord *c, uint64_t streams)
 		stream++;
 	free(had);
 	return stream < streams ? stream : WIRE_NONE;
+}
+
+size_t
+data_run(const struct coord *c, uint64_t place)
+{
+	const uint64_t run = c->o.ledger ? ledger_run(c->o.ledger, place) :
+		c->o.pack;
+
+	return run < c->o.pack ? (size_t)run : c->o.pack;
 }
 
 size_t
@@ -275,8 +285,8 @@ data_done(struct coord *c, const struct step *step, const struct result *r,
 }
 
 /* It may go on with one of which steps have been done. */
-static void
-begin_epoch(struct coord *c, uint64_t now)
+void
+data_begin_epoch(struct coord *c, uint64_t now)
 {
 	const uint64_t epoch = ledger_now(c->o.ledger);
 
@@ -291,7 +301,7 @@ data_epoch(struct coord *c, const struct request *r, uint64_t now)
 	uint64_t left;
 
 	if (!queue_begun(c->queue, &left)) {
-		begin_epoch(c, now);
+		data_begin_epoch(c, now);
 		return 0;
 	}
 	if (left > 0)
@@ -299,9 +309,10 @@ data_epoch(struct coord *c, const struct request *r, uint64_t now)
 	report_epoch(c, r->id, now);
 	c->epoch_open = false;
 	if (r->epochs > 0) {
-		begin_epoch(c, now);
+		journal_closed(c);
+		data_begin_epoch(c, now);
 		return 0;
 	}
-	queue_pass(c->queue);
+	coord_pass(c);
 	return 1;
 }

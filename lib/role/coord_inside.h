@@ -160,6 +160,9 @@ struct coord {
 	struct pack notes;	/* what ended, not in the journal yet */
 	uint64_t note_first, note_count;	/* done in a row */
 	uint64_t written, noted_ms, now_ms;
+	bool unnoted;		/* a barrier was passed: nothing behind it is
+				   leased before the journal has that */
+	uint64_t epochs_kept;	/* that have begun, in the journal */
 
 	/* a step that kills workers */
 	bool setting_aside;	/* the servers are told: */
@@ -188,6 +191,8 @@ struct coord {
 
 /* ---- coord.c ---- */
 
+/* The queue of a run whose first step this is. */
+void coord_begin_queue(struct coord *, uint64_t first);
 void coord_fail(struct coord *, const struct fail *, uint64_t now_ms);
 /* A request's own error: it ends the run, or (keep_going) only its status. */
 void coord_error(struct coord *, const struct fail *);
@@ -251,10 +256,14 @@ void journal_lines(struct coord *);
 void journal_done(struct coord *, uint64_t step);
 void journal_void(struct coord *, uint64_t step);
 void journal_passed(struct coord *);
+void journal_closed(struct coord *);	/* an epoch; another one begins */
 void journal_dropped(struct coord *, size_t requests);
 void journal_voiding(struct coord *, uint64_t first, uint64_t count,
 		     bool aside);
 void journal_servers(struct coord *, bool safe);
+void journal_counts(struct coord *);
+/* If an epoch has begun: into how many streams it was cut. */
+void journal_streams(struct coord *);
 void journal_cut(struct coord *);
 bool journal_noted(const struct coord *);
 
@@ -320,6 +329,8 @@ int data_counted(struct coord *, struct member *, const struct message *,
 		 uint64_t now_ms, struct fail *);
 void data_refused(struct coord *, struct member *, const struct message *,
 		  uint64_t now_ms);
+/* Steps that can be leased together, from this place on. */
+size_t data_run(const struct coord *, uint64_t place);
 /* What the ledger has for a worker; as queue_lease(). */
 size_t data_lease(struct coord *, struct member *, uint64_t limit,
 		  struct lease_terms *);
@@ -330,6 +341,10 @@ void data_describe(struct coord *, const struct lease_terms *, uint64_t slot,
 void data_done(struct coord *, const struct step *, const struct result *,
 	       const float *scores, const unsigned char *positive,
 	       uint64_t now_ms);
+/* Go on where the checkpoint that was loaded had come to, if it is so. */
+void data_restore(struct coord *);
+/* The epoch at the front has steps from now on. */
+void data_begin_epoch(struct coord *, uint64_t now_ms);
 /* An epoch is at the front of the queue: 1: it is behind us. */
 int data_epoch(struct coord *, const struct request *, uint64_t now_ms);
 /* Where the ledger is, for a checkpoint: "" if there is no saying. */

@@ -11,10 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JOURNAL_VERSION	1
+#define JOURNAL_VERSION	2
 #define NOTE_MS		100	/* ends are written in batches */
 
-enum note { NOTE_DONE = 1, NOTE_VOID, NOTE_PASSED, NOTE_DROPPED };
+enum note { NOTE_DONE = 1, NOTE_VOID, NOTE_PASSED, NOTE_DROPPED,
+	    NOTE_CLOSED };
 
 static void
 add(struct coord *c, enum journal_kind kind, struct pack *p, bool safe)
@@ -62,6 +63,7 @@ pack_run(struct pack *out, const struct coord *c)
 	pack_uint(out, plan_hash(c));
 	pack_uint(out, c->plan.seed);
 	pack_uint(out, c->o.servers);
+	pack_uint(out, c->o.ledger != NULL);
 }
 
 void
@@ -152,16 +154,33 @@ journal_void(struct coord *c, uint64_t step)
 	note(c, NOTE_VOID, step, 1);
 }
 
+/*
+ * Of the steps in front of a barrier the numbers are known without what was
+ * noted of them; of those behind it they are not.
+ */
+static void
+note_barrier(struct coord *c, enum note what, uint64_t first, uint64_t count)
+{
+	note(c, what, first, count);
+	c->unnoted = c->o.journal && !c->replaying;
+}
+
 void
 journal_passed(struct coord *c)
 {
-	note(c, NOTE_PASSED, 0, 1);
+	note_barrier(c, NOTE_PASSED, 0, 1);
+}
+
+void
+journal_closed(struct coord *c)
+{
+	note_barrier(c, NOTE_CLOSED, 0, 1);
 }
 
 void
 journal_dropped(struct coord *c, size_t requests)
 {
-	note(c, NOTE_DROPPED, queue_next(c->queue), requests);
+	note_barrier(c, NOTE_DROPPED, queue_next(c->queue), requests);
 }
 
 static void
@@ -190,6 +209,24 @@ journal_noted(const struct coord *c)
 		(c->notes.size == 0 && c->note_count == 0);
 }
 
+static void
+pack_epoch(struct pack *out, const struct coord *c, uint64_t now)
+{
+	if (!c->o.ledger)
+		return;
+	pack_uint(out, c->epoch_open);
+	pack_uint(out, c->epoch_number);
+	pack_uint(out, ledger_visited(c->o.ledger, c->epoch_number));
+	pack_totals(out, c, &c->epoch, now);
+}
+
+/* Who waits for it: a checkpoint holds what it is about. */
+static bool
+urgent(const struct coord *c)
+{
+	return c->unnoted || c->cut_state != CUT_NONE;
+}
+
 /* The results of what ended have been written: so many bytes in all. */
 void
 coord_note(struct coord *c, uint64_t written, bool now_or_never,
@@ -199,7 +236,8 @@ coord_note(struct coord *c, uint64_t written, bool now_or_never,
 	struct pack out = { 0 };
 
 	if (journal_noted(c) || c->replaying ||
-	    (!now_or_never && !drained && now - c->noted_ms < NOTE_MS))
+	    (!now_or_never && !drained && !urgent(c) &&
+	     now - c->noted_ms < NOTE_MS))
 		return;
 	c->noted_ms = c->now_ms = now;
 	note(c, 0, 0, 0);
@@ -210,10 +248,34 @@ coord_note(struct coord *c, uint64_t written, bool now_or_never,
 	pack_totals(&out, c, &c->all, now);
 	pack_blob(&out, c->notes.data, c->notes.size);
 	pack_reset(&c->notes);
+	pack_epoch(&out, c, now);
 	add(c, JOURNAL_ENDS, &out, drained);
 	pack_release(&out);
-	if (drained)		/* a cut waits for it */
-		coord_advance(c, now);
+	if (!drained && !c->unnoted)
+		return;
+	c->unnoted = false;
+	coord_advance(c, now);
+}
+
+/* Which of them have a number, but were never leased. */
+static void
+pack_waiting(struct pack *out, const struct coord *c, uint64_t first,
+	     uint64_t count)
+{
+	struct ranges waiting = { 0 };
+
+	for (uint64_t i = first; i < first + count; i++) {
+		const struct step *s = queue_step(c->queue, i);
+
+		if (s && s->state == STEP_WAITING)
+			ranges_add(&waiting, i, 1);
+	}
+	pack_uint(out, waiting.count);
+	for (size_t i = 0; i < waiting.count; i++) {
+		pack_uint(out, waiting.range[i].first);
+		pack_uint(out, waiting.range[i].end);
+	}
+	ranges_release(&waiting);
 }
 
 /* All steps of [first, first + count) are given up, for what happened. */
@@ -231,6 +293,7 @@ journal_voiding(struct coord *c, uint64_t first, uint64_t count, bool aside)
 	pack_text(&out, c->failing ? c->step_error.text : "");
 	pack_text(&out, aside ? c->aside_worker : c->failed_worker);
 	pack_text(&out, c->failed_id ? c->failed_id : "");
+	pack_waiting(&out, c, first, count);
 	add(c, JOURNAL_VOID, &out, true);
 	pack_release(&out);
 }
@@ -270,6 +333,35 @@ journal_cut(struct coord *c)
 }
 
 void
+journal_counts(struct coord *c)
+{
+	struct pack out = { 0 }, part = { 0 };
+
+	ledger_write_counts(c->o.ledger, &part);
+	pack_blob(&out, part.data, part.size);
+	pack_reset(&part);
+	ledger_write_position(c->o.ledger, &part);
+	pack_blob(&out, part.data, part.size);
+	add(c, JOURNAL_COUNTS, &out, true);
+	c->epochs_kept = ledger_begun(c->o.ledger);
+	pack_release(&part);
+	pack_release(&out);
+}
+
+void
+journal_streams(struct coord *c)
+{
+	struct pack out = { 0 };
+
+	if (!c->o.ledger || ledger_begun(c->o.ledger) == c->epochs_kept)
+		return;
+	c->epochs_kept = ledger_begun(c->o.ledger);
+	ledger_write_begun(c->o.ledger, &out);
+	add(c, JOURNAL_STREAMS, &out, true);
+	pack_release(&out);
+}
+
+void
 coord_finish(struct coord *c, uint64_t written, uint64_t now)
 {
 	struct pack out = { 0 };
@@ -298,8 +390,9 @@ replay_run(struct coord *c, struct unpack *u, struct fail *f)
 	if (size < ours.size || memcmp(bytes, ours.data, ours.size) != 0) {
 		pack_release(&ours);
 		return fail(f, FAIL_CONFIG, "it is of another model, seed or "
-			    "number of servers or partitions: go on as that "
-			    "run was begun, or remove it to begin anew");
+			    "number of servers or partitions, or with data "
+			    "of its own (-d): go on as that run was begun, "
+			    "or remove it to begin anew");
 	}
 	u->next += ours.size;
 	pack_release(&ours);
@@ -315,8 +408,7 @@ replay_run(struct coord *c, struct unpack *u, struct fail *f)
 	c->base.step = unpack_uint(u);
 	c->o.restored.examples = unpack_uint(u);
 	c->trained_before = message_double(unpack_uint(u));
-	queue_free(c->queue);
-	c->queue = queue_new(c->base.step);
+	coord_begin_queue(c, c->base.step);
 	c->resumed = true;
 	return 0;
 }
@@ -348,20 +440,30 @@ replay_lines(struct coord *c, struct unpack *u)
 static int
 give_up_to(struct coord *c, uint64_t step)
 {
+	const uint64_t first = queue_next(c->queue);
 	struct lease_terms l;
+	uint64_t left;
 
 	while (queue_next(c->queue) <= step) {
+		const struct request *r = queue_barrier(c->queue);
+
+		if (!data_ready(c))
+			return -1;
+		if (r && r->op == REQUEST_EPOCH &&
+		    !queue_begun(c->queue, &left))
+			data_begin_epoch(c, c->now_ms);
 		if (!queue_give(c->queue, &l))
 			return -1;
-		history_add(&c->history, &(struct asked_of){
-			l.first, l.batch, l.learning_rate, l.place });
 	}
+	recover_note(c, first);
 	return 0;
 }
 
 static int
 replay_note(struct coord *c, uint64_t what, uint64_t first, uint64_t count)
 {
+	uint64_t left;
+
 	for (uint64_t i = 0; what <= NOTE_VOID && i < count; i++) {
 		if (give_up_to(c, first + i) < 0)
 			return -1;
@@ -375,6 +477,11 @@ replay_note(struct coord *c, uint64_t what, uint64_t first, uint64_t count)
 		if (!queue_barrier(c->queue))
 			return -1;
 		queue_pass(c->queue);
+	}
+	if (what == NOTE_CLOSED) {
+		if (!data_ready(c) || !queue_begun(c->queue, &left))
+			return -1;
+		data_begin_epoch(c, c->now_ms);
 	}
 	if (what == NOTE_DROPPED) {
 		if (first > 0 && give_up_to(c, first - 1) < 0)
@@ -406,6 +513,23 @@ unpack_totals(struct unpack *u, const struct coord *c, struct totals *t)
 }
 
 static int
+unpack_epoch(struct unpack *u, struct coord *c)
+{
+	struct ledger *l = c->o.ledger;
+	uint64_t visited;
+
+	if (!l || !ledger_ready(l))
+		return 0;
+	c->epoch_open = unpack_uint(u);
+	c->epoch_number = unpack_uint(u);
+	visited = unpack_uint(u);
+	unpack_totals(u, c, &c->epoch);
+	ledger_visit(l, c->epoch_number * ledger_steps(l),
+		     visited - ledger_visited(l, c->epoch_number));
+	return u->bad ? -1 : 0;
+}
+
+static int
 replay_ends(struct coord *c, struct unpack *u)
 {
 	struct unpack notes;
@@ -428,7 +552,7 @@ replay_ends(struct coord *c, struct unpack *u)
 		if (notes.bad || replay_note(c, what, first, count) < 0)
 			return -1;
 	}
-	return 0;
+	return unpack_epoch(u, c);
 }
 
 static void
@@ -447,7 +571,7 @@ replay_void(struct coord *c, struct unpack *u)
 	const uint64_t first = unpack_uint(u), count = unpack_uint(u);
 	const bool aside = unpack_uint(u);
 	char id[512], worker[32];
-	uint64_t kind;
+	uint64_t kind, ranges;
 
 	c->failing = unpack_uint(u);
 	c->failed_step = unpack_uint(u);
@@ -468,7 +592,14 @@ replay_void(struct coord *c, struct unpack *u)
 	free(c->failed_id);
 	c->failed_id = *id ? mem_text(id) : NULL;
 	c->cancelling = true;
-	return 0;
+	for (ranges = unpack_uint(u); ranges > 0 && !u->bad; ranges--) {
+		uint64_t step = unpack_uint(u);
+		const uint64_t end = unpack_uint(u);
+
+		for (; !u->bad && step < end && step < first + count; step++)
+			queue_wait(c->queue, step);
+	}
+	return u->bad ? -1 : 0;
 }
 
 static int
@@ -499,6 +630,31 @@ replay_cut(struct coord *c, struct unpack *u)
 	return u->bad ? -1 : 0;
 }
 
+static int
+replay_counts(struct coord *c, struct unpack *u, struct fail *f)
+{
+	size_t counts_size, position_size;
+	const void *counts = unpack_blob(u, &counts_size);
+	const void *position = unpack_blob(u, &position_size);
+
+	if (u->bad || !c->o.ledger)
+		return -1;
+	if (ledger_read_counts(c->o.ledger, counts, counts_size, f) < 0 ||
+	    ledger_read_position(c->o.ledger, position, position_size, f) < 0)
+		return -1;
+	c->epochs_kept = ledger_begun(c->o.ledger);
+	return 0;
+}
+
+static int
+replay_streams(struct coord *c, struct unpack *u)
+{
+	if (!c->o.ledger || !ledger_read_begun(c->o.ledger, u))
+		return -1;
+	c->epochs_kept = ledger_begun(c->o.ledger);
+	return 0;
+}
+
 int
 coord_replay(struct coord *c, uint32_t kind, const void *bytes, size_t size,
 	     struct fail *f)
@@ -516,6 +672,8 @@ coord_replay(struct coord *c, uint32_t kind, const void *bytes, size_t size,
 	case JOURNAL_VOID:	r = replay_void(c, &u); break;
 	case JOURNAL_SERVERS:	r = replay_servers(c, &u); break;
 	case JOURNAL_CUT:	r = replay_cut(c, &u); break;
+	case JOURNAL_COUNTS:	r = replay_counts(c, &u, f); break;
+	case JOURNAL_STREAMS:	r = replay_streams(c, &u); break;
 	default:		break;
 	}
 	c->replaying = false;
@@ -537,8 +695,11 @@ take_newest(struct coord *c)
 	c->base.step = c->o.restored.step;
 	if (c->base.step > 0 && give_up_to(c, c->base.step - 1) < 0)
 		return -1;
+	if (queue_mark(c->queue) >= c->base.step)
+		return 0;
 	for (uint64_t s = queue_mark(c->queue); s < c->base.step; s++)
 		queue_end(c->queue, s);
+	data_restore(c);
 	return 0;
 }
 

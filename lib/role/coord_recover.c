@@ -159,6 +159,7 @@ recover_note(struct coord *c, uint64_t first)
 		history_add(&c->history, &(struct asked_of){
 			first, l.batch, l.learning_rate, l.place });
 	}
+	journal_streams(c);
 }
 
 /* What a server has to do again; all of them together in rounds. */
@@ -285,7 +286,8 @@ recover_lease(struct coord *c, void *worker, struct lease_terms *l,
 			.learning_rate = asked.learning_rate,
 			.place = asked.place +
 				(todo->range[0].first - asked.first) };
-		l->count = redo_lease(&c->redo[i], worker, c->o.pack, limit,
+		l->count = redo_lease(&c->redo[i], worker,
+				      data_run(c, l->place), limit,
 				      &l->first);
 		*server = i;
 		if (l->count > 0)

@@ -10,10 +10,15 @@
  *	LINES	requests that were taken, and the number of the last line:
  *		safe before one of their steps is leased; they reserve the
  *		numbers of their steps
- *	ENDS	what ended, in order; written when its results are
+ *	ENDS	what ended, in order; written when its results are, and
+ *		before a step behind a barrier that was passed is leased
  *	VOID	steps are being given up: safe before a server is told
  *	SERVERS	the life of each server, and what it lacks
  *	CUT	a checkpoint was published
+ *	COUNTS	the records of each split, and where the ledger begins: safe
+ *		before a step is leased
+ *	STREAMS	epochs that have begun, and the streams of the newest: safe
+ *		before one of its steps is leased
  *	FINISHED
  */
 #ifndef PS_JOURNAL_H
@@ -27,7 +32,8 @@
 
 enum journal_kind {
 	JOURNAL_RUN = 1, JOURNAL_TERM, JOURNAL_LINES, JOURNAL_ENDS,
-	JOURNAL_VOID, JOURNAL_SERVERS, JOURNAL_CUT, JOURNAL_FINISHED
+	JOURNAL_VOID, JOURNAL_SERVERS, JOURNAL_CUT, JOURNAL_FINISHED,
+	JOURNAL_COUNTS, JOURNAL_STREAMS
 };
 
 /* Where records go. */

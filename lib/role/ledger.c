@@ -2,7 +2,6 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "role/window.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -485,37 +484,25 @@ ledger_block_after(struct ledger *l, const struct slice *s, struct block *b)
 
 /* ---- places ---- */
 
-/* Epochs of which no step can be under way need not be known. */
 static void
-forget_streams(struct ledger *l)
+begin_epoch(struct ledger *l, uint64_t epoch, uint64_t streams, uint64_t unit)
 {
-	uint64_t low = l->next > WINDOW ? l->next - WINDOW : 0;
-	size_t drop = 0;
-
-	if (l->returns > 0 && l->returned[0] < low)
-		low = l->returned[0];
-	while (drop + 1 < l->sinces &&
-	       l->since[drop + 1].epoch <= ledger_epoch(l, low))
-		drop++;
-	l->sinces -= drop;
-	memmove(l->since, l->since + drop, l->sinces * sizeof(*l->since));
-}
-
-static void
-begin_epoch(struct ledger *l, uint64_t epoch, uint64_t streams)
-{
-	const struct since now = { epoch, streams, l->o.unit };
+	const struct since now = { epoch, streams, unit };
 	const struct since *last = l->sinces ? &l->since[l->sinces - 1] :
 		NULL;
 
 	l->begun = epoch + 1;
 	if (last && last->streams == now.streams && last->unit == now.unit)
 		return;
-	if (l->sinces > 0)
-		forget_streams(l);
 	l->since = mem_grow(l->since, l->sinces, &l->since_room,
 			    sizeof(*l->since));
 	l->since[l->sinces++] = now;
+}
+
+static uint64_t
+newest_streams(const struct ledger *l)
+{
+	return l->sinces ? l->since[l->sinces - 1].streams : 1;
 }
 
 uint64_t
@@ -532,7 +519,8 @@ ledger_take(struct ledger *l, uint64_t streams)
 	place = l->next++;
 	if (ledger_epoch(l, place) >= l->begun)
 		begin_epoch(l, ledger_epoch(l, place),
-			    streams > 0 ? streams : 1);
+			    streams > 0 ? streams : newest_streams(l),
+			    l->o.unit);
 	return place;
 }
 
@@ -671,10 +659,55 @@ ledger_read_counts(struct ledger *l, const void *data, size_t size,
 		    "counted");
 }
 
+uint64_t
+ledger_begun(const struct ledger *l)
+{
+	return l->begun;
+}
+
+void
+ledger_write_begun(const struct ledger *l, struct pack *p)
+{
+	pack_uint(p, l->begun);
+	pack_uint(p, newest_streams(l));
+	pack_uint(p, l->sinces ? l->since[l->sinces - 1].unit : l->o.unit);
+}
+
+bool
+ledger_read_begun(struct ledger *l, struct unpack *u)
+{
+	const uint64_t begun = unpack_uint(u), streams = unpack_uint(u);
+	const uint64_t unit = unpack_uint(u);
+
+	if (u->bad || streams == 0 || unit == 0 || begun < l->begun)
+		return false;
+	if (begun > l->begun)
+		begin_epoch(l, l->begun, streams, unit);
+	l->begun = begun;
+	return true;
+}
+
+/* Epochs of which no record is left to be read need not be known. */
+static size_t
+superfluous(const struct ledger *l)
+{
+	uint64_t low = l->next;
+	size_t count = 0;
+
+	if (l->returns > 0 && l->returned[0] < low)
+		low = l->returned[0];
+	while (count + 1 < l->sinces &&
+	       l->since[count + 1].epoch <= ledger_epoch(l, low))
+		count++;
+	return count;
+}
+
 void
 ledger_write_position(const struct ledger *l, struct pack *p)
 {
-	pack_array(p, 13 + 3 * l->sinces + l->returns);
+	const size_t first = superfluous(l);
+
+	pack_array(p, 13 + 3 * (l->sinces - first) + l->returns);
 	pack_uint(p, l->o.seed);
 	pack_uint(p, l->o.batch);
 	pack_uint(p, l->o.slots);
@@ -686,8 +719,8 @@ ledger_write_position(const struct ledger *l, struct pack *p)
 	pack_uint(p, l->begun);
 	pack_uint(p, l->visited_epoch);
 	pack_uint(p, l->visited);
-	pack_uint(p, l->sinces);
-	for (size_t i = 0; i < l->sinces; i++) {
+	pack_uint(p, l->sinces - first);
+	for (size_t i = first; i < l->sinces; i++) {
 		pack_uint(p, l->since[i].epoch);
 		pack_uint(p, l->since[i].streams);
 		pack_uint(p, l->since[i].unit);

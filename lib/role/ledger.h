@@ -93,7 +93,10 @@ bool ledger_block_after(struct ledger *, const struct slice *,
 
 /* ---- places ---- */
 
-/* The next one: returned ones first.  A new epoch has so many streams. */
+/*
+ * The next one: returned ones first.  An epoch that begins with it has so many
+ * streams; 0: as many as the last.
+ */
 uint64_t ledger_take(struct ledger *, uint64_t streams);
 
 /* Its step will not be: another one is to read this. */
@@ -114,6 +117,12 @@ uint64_t ledger_visited(const struct ledger *, uint64_t epoch);
 void ledger_write_counts(const struct ledger *, struct pack *);
 int ledger_read_counts(struct ledger *, const void *, size_t, struct fail *);
 void ledger_write_position(const struct ledger *, struct pack *);
+
+/* Epochs that have begun, and the streams of the newest. */
+uint64_t ledger_begun(const struct ledger *);
+void ledger_write_begun(const struct ledger *, struct pack *);
+bool ledger_read_begun(struct ledger *, struct unpack *);
+
 int ledger_read_position(struct ledger *, const void *, size_t,
 			 struct fail *);
 

@@ -385,18 +385,33 @@ queue_asked(const struct queue *q, uint64_t number, struct lease_terms *l)
 bool
 queue_give(struct queue *q, struct lease_terms *l)
 {
+	const uint64_t number = q->next;
 	struct order *o = first_with_steps(q);
 
-	if (!o || q->next >= q->mark + WINDOW)
+	if (!o || number >= q->mark + WINDOW)
 		return false;
-	*l = (struct lease_terms){ .first = q->next, .count = 1,
-				   .attempt = 1 };
-	o->given++;
-	describe(q, o, l);
-	*at(q, q->next++) = (struct step){ .order = o, .attempts = 1,
-					   .state = STEP_RETURNED };
+	if (q->ledger)
+		number_steps(q, number + 1, 0);
+	else
+		*at(q, q->next++) = (struct step){ .order = o };
+	o->given += !q->ledger;
+	at(q, number)->state = STEP_RETURNED;
+	at(q, number)->attempts = 1;
 	q->returned++;
+	queue_asked(q, number, l);
 	return true;
+}
+
+void
+queue_wait(struct queue *q, uint64_t number)
+{
+	struct step *s = at(q, number);
+
+	if (!queue_step(q, number) || s->state != STEP_RETURNED)
+		return;
+	s->state = STEP_WAITING;
+	s->attempts = 0;
+	q->returned--;
 }
 
 void

@@ -123,9 +123,11 @@ size_t queue_cancel(struct queue *,
 /*
  * For a queue that is built again from a journal: give the next number to
  * the step whose turn it is, as one that came back (false: there is none);
- * end so many requests at the front, and all steps that have a number.
+ * say that it was never leased; end so many requests at the front, and all
+ * steps that have a number.
  */
 bool queue_give(struct queue *, struct lease_terms *);
+void queue_wait(struct queue *, uint64_t number);
 void queue_drop(struct queue *, size_t requests);
 
 /* The barrier at the front, or NULL; and go on behind it. */

@@ -336,6 +336,19 @@ end_lease(struct worker *w, struct lease *l)
 		say_done(w, l);
 }
 
+/* The coordinator's data were read for a lease that is no more. */
+static void
+forget_records(struct worker *w)
+{
+	if (!w->leased_data || !w->has_batch)
+		return;
+	for (size_t i = 0; i < w->leases; i++)
+		if (lease_at(w, i)->id == w->waiting_for &&
+		    !lease_at(w, i)->cancelled)
+			return;
+	w->has_batch = w->unwanted = false;
+}
+
 /*
  * Give up what has not been computed of leases with one of these steps, or of
  * that one lease (id not 0).  What is done is reported.
@@ -353,6 +366,7 @@ cancel(struct worker *w, uint64_t first, uint64_t count, uint64_t id)
 		l->cancelled = true;
 		end_lease(w, l);
 	}
+	forget_records(w);
 	drop_leases(w);
 }
 
@@ -451,6 +465,7 @@ forget_leases(struct worker *w)
 		metric_reset(&l->scores);
 	}
 	w->leases = 0;
+	forget_records(w);
 	for (size_t i = 0; i < 2; i++)
 		drop_work(&w->work[i]);
 	w->pushing = w->pulling = w->aside = NULL;
