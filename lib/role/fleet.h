@@ -4,8 +4,8 @@
  * An ask is one message to every server and its answers.  What gets lost with
  * a connection is asked again.  A server that comes back as another life has
  * lost its variables, unless it has a log: fleet_changed() tells so, and the
- * coordinator has it take a plan and a checkpoint anew.  One that does not come back is an error
- * that names it.
+ * coordinator has it take a plan and a checkpoint anew.  One that does not
+ * come back is an error that names it.
  */
 #ifndef PS_FLEET_H
 #define PS_FLEET_H
