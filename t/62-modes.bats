@@ -164,6 +164,28 @@ whole() {
 	same whole ckpt
 }
 
+@test "sync: a coordinator that is killed changes nothing" {
+	equal_batches
+	whole 2000
+	local every
+	for every in 40 ""; do
+		rm -rf ckpt
+		members 2 3 --repeat data.csv
+		echo 'train 2000' >requests
+		begin_run -B 4 --mode=sync --replicas=3 \
+			${every:+--every=$every} requests
+		until_step 110
+		kill -KILL $!
+		cat <&5 >rest
+		begin_run -B 4 --mode=sync --replicas=3 \
+			${every:+--every=$every} requests
+		until_step 1999
+		cat <&5
+		grep -q 'going on with a run that broke off' coord.log
+		same whole ckpt
+	done
+}
+
 @test "sync: a backup does the slot of a worker that has stopped" {
 	equal_batches
 	whole 600

@@ -123,20 +123,30 @@ note_lost(struct coord *c)
 }
 
 /*
- * The initial values came with the plan.  In a synchronous run what one has
- * lost all do again, from the same state: they go back together.
+ * In a synchronous run what one has lost all do again, from the same state.
+ * Nor can a coordinator that was started again know which servers had
+ * committed the last round.
  */
+static bool
+all_go_back(const struct coord *c, size_t lost)
+{
+	return c->o.mode == MODE_SYNC &&
+		((lost > 0 && lost < c->o.servers) ||
+		 (lost == 0 && c->resumed && !c->begun));
+}
+
+/* The initial values came with the plan. */
 bool
 recover_ask_load(struct coord *c)
 {
 	struct message m = { .kind = MESSAGE_LOAD };
 	const size_t lost = note_lost(c);
 
-	if (c->o.mode == MODE_SYNC && lost > 0 && lost < c->o.servers)
+	if (all_go_back(c, lost))
 		c->all_back = true;
 	for (size_t i = 0; c->all_back && i < c->o.servers; i++)
 		fleet_lost(c->fleet, i);
-	if (lost == 0 || (!*c->back.name && !c->all_back))
+	if (!c->all_back && (lost == 0 || !*c->back.name))
 		return false;
 	m.cut.run = coord_run(c);
 	m.cut.term = c->plan.term;
