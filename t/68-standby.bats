@@ -98,3 +98,25 @@ this one again with --standby-of"
 	wait "$standby"
 	counted 400
 }
+
+@test "kill -9 of a server and the coordinator: started again, it takes over" {
+	pair
+	kill -KILL "$coord"
+	dies "$server"
+	wait "$coord" 2>killed || true
+	exec {requests}>&- {results}<&- {messages}<&-
+	rm requests results messages
+	conduct -s "$at" --checkpoint=ckpt
+	hears "*server 0 ($at) is gone: its standby $other takes over"
+	ask 300
+	done_steps 100
+	# And once more, though its first address is on the command line.
+	kill -KILL "$coord"
+	wait "$coord" 2>killed || true
+	exec {requests}>&- {results}<&- {messages}<&-
+	rm requests results messages
+	conduct -s "$at" --checkpoint=ckpt
+	ends
+	wait "$standby"
+	counted 700
+}

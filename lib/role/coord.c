@@ -954,7 +954,7 @@ coord_advance(struct coord *c, uint64_t now)
 	if (c->phase < PHASE_STOP && fleet_changed(c->fleet))
 		recover_begin(c);
 	if (c->phase == PHASE_GREET && fleet_welcome(c->fleet) &&
-	    !standby_step_in(c, now))
+	    !standby_awaited(c, now) && !standby_step_in(c, now))
 		recover_ask_plan(c);
 	standby_tell(c, now);
 	check_over(c, now);

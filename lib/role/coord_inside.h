@@ -367,6 +367,10 @@ void standby_told(struct coord *, size_t server, const struct message *,
 bool standby_step_in(struct coord *, uint64_t now_ms);
 /* One that took over counts as such when the next step is done. */
 void standby_tell(struct coord *, uint64_t now_ms);
+/* Those that the journal knows of, when the coordinator is started again. */
+void standby_resume(struct coord *);
+/* The coordinator has just been started: some may still answer. */
+bool standby_awaited(const struct coord *, uint64_t now_ms);
 /* Before a new term: which ones are counted on in it. */
 void standby_begin_term(struct coord *);
 /* Servers and standbys that are gone. */

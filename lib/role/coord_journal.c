@@ -305,8 +305,15 @@ journal_servers(struct coord *c, bool safe)
 
 	for (size_t i = 0; i < c->o.servers; i++) {
 		const struct redo *r = &c->redo[i];
+		const struct understudy *u = &c->understudy[i];
 
-		pack_uint(&out, fleet_life(c->fleet, i));
+		pack_text(&out, c->o.server[i] ? c->o.server[i] : "");
+		pack_text(&out, fleet_endpoint(c->fleet, i));
+		pack_uint(&out, fleet_holds(c->fleet, i) ?
+			  fleet_life(c->fleet, i) : 0);
+		pack_uint(&out, fleet_term(c->fleet, i));
+		pack_uint(&out, u->ready ? u->life : 0);
+		pack_text(&out, u->ready ? u->endpoint : "");
 		pack_uint(&out, r->todo.count + r->outs);
 		for (size_t k = 0; k < r->todo.count; k++) {
 			pack_uint(&out, r->todo.range[k].first);
@@ -602,13 +609,34 @@ replay_void(struct coord *c, struct unpack *u)
 	return u->bad ? -1 : 0;
 }
 
+/* Where it was, unless whoever starts us again says that it has moved. */
 static int
-replay_servers(struct coord *c, struct unpack *u)
+replay_place(struct coord *c, struct unpack *u, size_t i, struct fail *f)
+{
+	char said[256], was[256];
+
+	take_text(u, said, sizeof(said));
+	take_text(u, was, sizeof(was));
+	if (u->bad || strcmp(said, c->o.server[i] ? c->o.server[i] : "") != 0 ||
+	    strcmp(was, fleet_endpoint(c->fleet, i)) == 0)
+		return 0;
+	return fleet_place(c->fleet, i, was, f);
+}
+
+static int
+replay_servers(struct coord *c, struct unpack *u, struct fail *f)
 {
 	for (size_t i = 0; i < c->o.servers && !u->bad; i++) {
-		const uint64_t life = unpack_uint(u);
-		uint64_t ranges = unpack_uint(u);
+		struct understudy *who = &c->understudy[i];
+		uint64_t life, term, ranges;
 
+		if (replay_place(c, u, i, f) < 0)
+			return -1;
+		life = unpack_uint(u);
+		term = unpack_uint(u);
+		who->life = unpack_uint(u);
+		take_text(u, who->endpoint, sizeof(who->endpoint));
+		ranges = unpack_uint(u);
 		redo_release(&c->redo[i]);
 		for (; ranges > 0 && !u->bad; ranges--) {
 			const uint64_t first = unpack_uint(u);
@@ -616,7 +644,7 @@ replay_servers(struct coord *c, struct unpack *u)
 			ranges_add(&c->redo[i].todo, first,
 				   unpack_uint(u) - first);
 		}
-		fleet_expect(c->fleet, i, life);
+		fleet_resume(c->fleet, i, life, term);
 		fleet_back(c->fleet, i, c->base.step);
 	}
 	return u->bad ? -1 : 0;
@@ -670,7 +698,7 @@ coord_replay(struct coord *c, uint32_t kind, const void *bytes, size_t size,
 	case JOURNAL_LINES:	r = replay_lines(c, &u); break;
 	case JOURNAL_ENDS:	r = replay_ends(c, &u); break;
 	case JOURNAL_VOID:	r = replay_void(c, &u); break;
-	case JOURNAL_SERVERS:	r = replay_servers(c, &u); break;
+	case JOURNAL_SERVERS:	r = replay_servers(c, &u, f); break;
 	case JOURNAL_CUT:	r = replay_cut(c, &u); break;
 	case JOURNAL_COUNTS:	r = replay_counts(c, &u, f); break;
 	case JOURNAL_STREAMS:	r = replay_streams(c, &u); break;
@@ -723,6 +751,7 @@ coord_start(struct coord *c, uint64_t *line, uint64_t *written,
 	c->plan.term++;
 	journal_term(c);
 	fleet_begin_term(c->fleet, c->plan.run, c->plan.term);
+	standby_resume(c);
 	report_warning(c, "going on with a run that broke off: %llu steps "
 		       "have ended, term %llu begins",
 		       (unsigned long long)queue_mark(c->queue),

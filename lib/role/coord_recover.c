@@ -104,6 +104,8 @@ recover_ask_plan(struct coord *c)
 	m.frame[1] = (struct frame){ c->plan_frame.data, c->plan_frame.size,
 				     NULL };
 	c->back = c->base;
+	if (c->begun || c->resumed)	/* who is promised what */
+		journal_servers(c, true);
 	fleet_ask(c->fleet, &m);
 	c->phase = PHASE_PLAN;
 }

@@ -116,6 +116,8 @@ standby_hear(struct coord *c, uint64_t peer, const struct message *m,
 	}
 	u->ready = true;
 	fleet_count_on(c->fleet, server, u->life);
+	if (c->begun)
+		journal_servers(c, true);
 	report_warning(c, "server %zu (%s) has a standby at %s", server,
 		       fleet_endpoint(c->fleet, server), u->endpoint);
 }
@@ -145,6 +147,30 @@ standby_told(struct coord *c, size_t server, const struct message *m,
 	u->since = now;
 	if (outbox_dial(c->outbox, u->endpoint, &u->peer, &why) < 0)
 		drop(c, server, why.text);
+}
+
+void
+standby_resume(struct coord *c)
+{
+	for (size_t i = 0; i < c->o.servers; i++) {
+		struct understudy *u = &c->understudy[i];
+		struct fail why;
+
+		u->since = c->now_ms;
+		if (u->life &&
+		    outbox_dial(c->outbox, u->endpoint, &u->peer, &why) < 0)
+			forget(c, u);
+	}
+}
+
+bool
+standby_awaited(const struct coord *c, uint64_t now)
+{
+	for (size_t i = 0; !c->begun && i < c->o.servers; i++)
+		if (c->understudy[i].life && !c->understudy[i].ready &&
+		    now - c->began_ms < GONE_MS)
+			return true;
+	return false;
 }
 
 static bool
@@ -211,8 +237,10 @@ standby_watch(struct coord *c, uint64_t now)
 	for (size_t i = 0; i < c->o.servers; i++) {
 		struct understudy *u = &c->understudy[i];
 		uint64_t heard;
-		const uint64_t gone = fleet_gone(c->fleet, i, &heard);
+		uint64_t gone = fleet_gone(c->fleet, i, &heard);
 
+		if (gone == 0 && c->resumed && !c->begun)
+			gone = c->began_ms;
 		if (u->life && !u->up && now - u->since >= GONE_MS)
 			drop(c, i, "is gone");
 		else if (gone && now - gone >= GONE_MS &&

@@ -240,24 +240,50 @@ fleet_returned(struct fleet *fl)
 			fl->link[i].gone = 0;
 }
 
+void
+fleet_resume(struct fleet *fl, size_t server, uint64_t life, uint64_t term)
+{
+	struct link *l = &fl->link[server];
+
+	l->life = life;
+	l->term = term;
+	l->holds = l->expected = life != 0;
+}
+
+uint64_t
+fleet_term(const struct fleet *fl, size_t server)
+{
+	return fl->link[server].term;
+}
+
+int
+fleet_place(struct fleet *fl, size_t server, const char *endpoint,
+	    struct fail *f)
+{
+	struct link *l = &fl->link[server];
+	char *copy = mem_text(endpoint);
+
+	if (l->peer)
+		outbox_hang_up(fl->outbox, l->peer);
+	free(l->endpoint);
+	l->endpoint = copy;
+	l->up = l->welcome = false;
+	return dial(fl, server, f);
+}
+
 int
 fleet_move(struct fleet *fl, size_t server, const char *endpoint, bool holds,
 	   uint64_t now, struct fail *f)
 {
 	struct link *l = &fl->link[server];
 
-	if (l->peer)
-		outbox_hang_up(fl->outbox, l->peer);
-	free(l->endpoint);
-	l->endpoint = mem_text(endpoint);
-	l->up = l->welcome = false;
 	l->holds = holds;
 	if (holds)
 		l->life = 0;	/* whichever answers there */
 	if (l->gone == 0)
 		l->gone = now;
 	fl->changed = true;
-	return dial(fl, server, f);
+	return fleet_place(fl, server, endpoint, f);
 }
 
 int

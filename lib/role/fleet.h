@@ -51,6 +51,16 @@ uint64_t fleet_life(const struct fleet *, size_t server);
 void fleet_expect(struct fleet *, size_t server, uint64_t life);
 
 /*
+ * As a journal has it: the life that had the variables (0: none did), and the
+ * last term whose plan it took.  And: it is at this endpoint.
+ */
+void fleet_resume(struct fleet *, size_t server, uint64_t life,
+		  uint64_t term);
+uint64_t fleet_term(const struct fleet *, size_t server);
+int fleet_place(struct fleet *, size_t server, const char *endpoint,
+		struct fail *);
+
+/*
  * From now on a server is the one at this endpoint, which has its variables
  * or not.
  */

@@ -13,7 +13,9 @@
  *	ENDS	what ended, in order; written when its results are, and
  *		before a step behind a barrier that was passed is leased
  *	VOID	steps are being given up: safe before a server is told
- *	SERVERS	the life of each server, and what it lacks
+ *	SERVERS	where each server is, its life if it has its variables, the
+ *		last term that it took, its standby, and what it lacks: safe
+ *		before a plan goes out, and before a worker hears of it
  *	CUT	a checkpoint was published
  *	COUNTS	the records of each split, and where the ledger begins: safe
  *		before a step is leased
