@@ -134,7 +134,7 @@ whole() {
 	grep -q 'define PS_DEV' "$BUILD/config.h" ||
 		skip "no failpoints: configure --enable-dev"
 	points=$(grep -rhoE 'failpoint\("[a-z-]+"' "$SRC/lib/store" \
-		"$SRC/lib/sys" | cut -d '"' -f 2)
+		"$SRC/lib/sys" | cut -d '"' -f 2 | grep -v -e log- -e journal-)
 	[ "$(wc -l <<<"$points")" -ge 10 ]
 	for point in $points; do
 		rm -rf "${dir:?}"/* members
@@ -160,7 +160,8 @@ whole() {
 	grep -q 'define PS_DEV' "$BUILD/config.h" ||
 		skip "no failpoints: configure --enable-dev"
 	for point in $(grep -rhoE 'failpoint\("[a-z-]+"' "$SRC/lib/store" \
-		"$SRC/lib/sys" | cut -d '"' -f 2); do
+		"$SRC/lib/sys" | cut -d '"' -f 2 |
+		grep -v -e log- -e journal-); do
 		rm -rf "${dir:?}"/*
 		PS_FAIL=$point:2:error run -0 --separate-stderr train 6 \
 			--every=1 --keep=2

@@ -14,6 +14,21 @@ load lib.bash
 	[[ $output == *" steps done, "*" again, 0 wrong"* ]]
 }
 
+@test "with logs of the servers, and killed coordinators: the same" {
+	DURABLE=wal FAULTS=kill ROLES="serve coord" \
+		run -0 --separate-stderr timeout 120 "$SRC/t/nemesis" 4 5
+	[[ $output == *" steps done, "*" again, 0 wrong"* ]]
+}
+
+@test "a log that answers before it is safe is reported by the nemesis" {
+	grep -q 'define PS_DEV' "$BUILD/config.h" ||
+		skip "no failpoints: configure --enable-dev"
+	TMPDIR=$PWD BROKEN=log-unsafe:0:error DURABLE=wal FAULTS=kill \
+		ROLES=serve run -1 --separate-stderr timeout 120 \
+		"$SRC/t/nemesis" 3 4
+	[[ $stderr == *"steps were done, but the weights are "* ]]
+}
+
 @test "without de-duplication the nemesis reports it" {
 	grep -q 'define PS_DEV' "$BUILD/config.h" ||
 		skip "no failpoints: configure --enable-dev"

@@ -86,6 +86,7 @@ BATS_TESTS += %D%/60-exact.bats
 BATS_TESTS += %D%/61-checkpoint.bats
 BATS_TESTS += %D%/62-modes.bats
 BATS_TESTS += %D%/63-ledger.bats
+BATS_TESTS += %D%/64-moments.bats
 BATS_TESTS += %D%/65-restart.bats
 BATS_TESTS += %D%/67-durable.bats
 BATS_TESTS += %D%/68-standby.bats

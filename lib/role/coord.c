@@ -916,8 +916,9 @@ check_over(struct coord *c, uint64_t now)
 		left = left && m->gone;
 		workers += m->role == ROLE_WORKER;
 	}
-	/* Who has not called yet would call in vain. */
-	left = left && workers >= c->o.workers;
+	/* Who has not called yet would call in vain; a run that broke off
+	   had at least one. */
+	left = left && workers >= c->o.workers && (workers > 0 || !c->resumed);
 	if (c->phase == PHASE_STOP && (left || now >= c->deadline_ms))
 		c->phase = PHASE_OVER;
 }

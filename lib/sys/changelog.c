@@ -1,5 +1,6 @@
 #include "sys/changelog.h"
 
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -444,6 +445,16 @@ is_turn(const struct message *m)
 		m->kind == MESSAGE_LOAD || m->kind == MESSAGE_PLAN;
 }
 
+/* A test can have us answer before it is safe: who is killed then loses it. */
+static int
+make_safe(struct changelog *l, struct fail *f)
+{
+	if (failpoint("log-unsafe", f) < 0)
+		return 0;
+	return failpoint("log-sync", f) < 0 || record_sync(l->file, f) < 0 ||
+		failpoint("log-synced", f) < 0 ? -1 : 0;
+}
+
 int
 changelog_run(struct changelog *l, struct server *server, struct fail *f)
 {
@@ -455,7 +466,7 @@ changelog_run(struct changelog *l, struct server *server, struct fail *f)
 			if (l->file && write_message(l, KIND_CHANGE,
 						     &c->message, f) < 0)
 				return -1;
-		if (l->file && record_sync(l->file, f) < 0)
+		if (l->file && make_safe(l, f) < 0)
 			return -1;
 		server_durable(server, l->next - 1);
 		c = server_change(server, l->next);

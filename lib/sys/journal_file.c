@@ -1,5 +1,6 @@
 #include "sys/journal_file.h"
 
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "store/record.h"
@@ -23,9 +24,11 @@ add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 	struct journal_file *j = to;
 
 	j->finished = kind == JOURNAL_FINISHED;
-	if (record_append(j->file, kind, bytes, size, f) < 0)
+	if (failpoint("journal-add", f) < 0 ||
+	    record_append(j->file, kind, bytes, size, f) < 0 ||
+	    (safe ? record_sync : record_flush)(j->file, f) < 0)
 		return -1;
-	return safe ? record_sync(j->file, f) : record_flush(j->file, f);
+	return failpoint("journal-added", f);
 }
 
 static int

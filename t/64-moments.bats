@@ -1,0 +1,74 @@
+# Death between what is decided, what is safe and what is told: of the
+# coordinator at each of its journal's records, of a server at its log's.
+
+load lib.bash
+load counting.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	grep -q 'define PS_DEV' "$BUILD/config.h" ||
+		skip "no failpoints: configure --enable-dev"
+}
+
+# run_in FOLDER - a worker, and what it needs, there.
+run_in() {
+	mkdir "$BATS_TEST_TMPDIR/$1"
+	cd "$BATS_TEST_TMPDIR/$1" || return
+	counting
+	printf '%s\n' 'train 20' save 'train 20' >requests
+	work
+}
+
+conduct() {
+	timeout 60 ps-coord -b ipc://coord -s ipc://server -m count.ps -B 1 \
+		--checkpoint=ckpt -o results requests
+}
+
+# exact - 40 steps, each with a result, and each counts.
+exact() {
+	wait "$worker"
+	wait "$server"
+	counted 40
+	run -0 sort -un <(sed -n '/worker/s/.*"step":\([0-9]*\),.*/\1/p' results)
+	assert_equal "${#lines[@]}" 40
+	assert_equal "$(grep -c worker results)" 40
+	assert_equal "$(grep -c '"save"' results)" 1
+}
+
+# RUN, TERM, SERVERS, LINES, ENDS, CUT, ENDS; then, or later, the last ones.
+@test "whenever the coordinator dies, each step counts and is told once" {
+	for point in journal-add journal-added; do
+		for count in 1 2 3 4 5 6 7; do
+			run_in "$point-$count"
+			start ps-serve -b ipc://server -d ckpt
+			server=$pid
+			PS_FAIL=$point:$count:exit run -70 conduct
+			run -0 conduct
+			exact
+		done
+	done
+}
+
+@test "whenever a server with a log dies, each step counts once" {
+	for point in log-sync log-synced; do
+		for count in 1 2 3 5 20 50; do
+			run_in "$point-$count"
+			serve() {
+				start ps-serve -b ipc://server -i 0 -d ckpt \
+					--durable=wal
+				server=$pid
+			}
+			PS_FAIL=$point:$count:exit serve
+			dies=$server
+			conduct 2>said &
+			coord=$!
+			status=0
+			wait "$dies" || status=$?
+			assert_equal "$status" 70
+			serve
+			wait "$coord"
+			exact
+		done
+	done
+}
