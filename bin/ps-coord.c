@@ -175,7 +175,8 @@ open_all(struct program *p, struct outbox *outbox)
 		cli_die(&f);
 	s->o.journal = p->journal ? journal_file_sink(p->journal) : NULL;
 	p->net = net_new(s->o.lease_ms);
-	if (net_listen(p->net, s->bind, s->common.insecure, &f) < 0)
+	if (net_guard(p->net, s->common.key, &f) < 0 ||
+	    net_listen(p->net, s->bind, s->common.insecure, &f) < 0)
 		cli_die(&f);
 	log_info("listening on %s", net_endpoint(p->net));
 	*outbox = net_outbox(p->net);
@@ -217,10 +218,8 @@ main(int argc, char **argv)
 		coord_settings_release(&p.s);
 		return cli_end(0);
 	}
-	if (model_source_read(&p.source, p.s.model, &f) < 0)
-		cli_die(&f);
-	p.model = model_parse(&p.source, &f);
-	if (!p.model)
+	if (model_source_read(&p.source, p.s.model, &f) < 0 ||
+	    !(p.model = model_parse(&p.source, &f)))
 		cli_die(&f);
 	if (p.s.plan_only) {
 		coord_print_plan(&plan, &p.s.o, p.model);
@@ -233,8 +232,9 @@ main(int argc, char **argv)
 	if (run(&p, &status, &why, &f) < 0)
 		cli_die(&f);
 	for (size_t i = 0; status != 0 && i < p.s.o.servers; i++)
-		if (p.s.o.server[i])
-			net_blame_host(p.s.o.server[i], &why);
+		if (p.s.o.server[i] &&
+		    net_blame(p.net, p.s.o.server[i], &why))
+			status = (int)why.kind;
 	say_rest(&p);
 	coord_finish(p.coord, p.written, clock_ms());
 	tell(&p);

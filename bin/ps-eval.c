@@ -182,11 +182,13 @@ score_live(struct program *p, struct fail *f)
 	struct scoring *g = &p->scoring;
 	struct net *net = net_new(LEASE_MS);
 	struct outbox outbox = net_outbox(net);
-	struct evaluator *ev = evaluator_new(&p->s.evaluator, &outbox,
-					     clock_ms(), f);
+	struct evaluator *ev = NULL;
 	bool under_way = false;
-	int status = ev ? 0 : -1;
+	int status;
 
+	if (net_guard(net, p->s.common.key, f) == 0)
+		ev = evaluator_new(&p->s.evaluator, &outbox, clock_ms(), f);
+	status = ev ? 0 : -1;
 	while (status == 0 && !g->over && !cli_stop) {
 		struct pollfd fds[] = {
 			{ .fd = cli_stop_fd, .events = POLLIN },
@@ -199,7 +201,7 @@ score_live(struct program *p, struct fail *f)
 			status = -1;
 	}
 	if (status < 0)
-		net_blame_host(p->s.evaluator.coordinator, f);
+		net_blame(net, p->s.evaluator.coordinator, f);
 	scoring_close(g);
 	evaluator_free(ev);
 	net_free(net, LINGER_MS);

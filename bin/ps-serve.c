@@ -202,7 +202,8 @@ open_all(struct program *p, const struct options *o)
 		if (!p->log)
 			cli_die(&f);
 	}
-	if (net_listen(p->net, o->bind, o->common.insecure, &f) < 0 ||
+	if (net_guard(p->net, o->common.key, &f) < 0 ||
+	    net_listen(p->net, o->bind, o->common.insecure, &f) < 0 ||
 	    (o->coordinator &&
 	     net_dial(p->net, o->coordinator, &p->reg.peer, &f) < 0) ||
 	    (o->standby_of &&

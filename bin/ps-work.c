@@ -161,11 +161,11 @@ main(int argc, char **argv)
 
 	struct options o = parse(argc, argv);
 	struct net *net = net_new(o.lease_ms);
-
 	struct outbox outbox = net_outbox(net);
-	struct worker *worker = worker_new(&o.worker, &outbox, clock_ms(),
-					   &f);
+	struct worker *worker = NULL;
 
+	if (net_guard(net, o.common.key, &f) == 0)
+		worker = worker_new(&o.worker, &outbox, clock_ms(), &f);
 	if (!worker)
 		cli_die(&f);
 
@@ -174,7 +174,7 @@ main(int argc, char **argv)
 	const int data = feed_status(feed);
 
 	if (status < 0)
-		net_blame_host(o.worker.coordinator, &f);
+		net_blame(net, o.worker.coordinator, &f);
 
 	log_info("stopped after %s", worker_state(worker));
 	feed_free(feed);

@@ -183,7 +183,7 @@ bad_table() {
 @test "an address that strangers can reach" {
 	local at='tcp://*:*'
 	local why="$at can be reached by strangers: listen on 127.0.0.1 or\
- ipc://, or say --insecure"
+ ipc://, or say --key or --insecure"
 	one 77 "ps-serve: $why" ps-serve -b "$at"
 	one 77 "ps-coord: $why" \
 		ps-coord -m model.ps -s ipc://none -b "$at" /dev/null

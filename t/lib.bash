@@ -9,7 +9,7 @@ bats_load_library bats-support
 bats_load_library bats-assert
 bats_load_library bats-file
 
-unset TF_CONFIG PS_SERVERS PS_COORD
+unset TF_CONFIG PS_SERVERS PS_COORD PS_KEY
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return

@@ -76,6 +76,7 @@ BATS_TESTS += %D%/31-strangers.bats
 BATS_TESTS += %D%/32-hostile.bats
 BATS_TESTS += %D%/33-disk.bats
 BATS_TESTS += %D%/34-fuzz.bats
+BATS_TESTS += %D%/35-key.bats
 BATS_TESTS += %D%/40-eval.bats
 BATS_TESTS += %D%/42-cache.bats
 BATS_TESTS += %D%/50-ckpt.bats

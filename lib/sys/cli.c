@@ -17,7 +17,7 @@
 #define MAX_OPTIONS	64
 #define COLUMNS		79
 
-enum { INSECURE = 1 << 16, LOG };
+enum { INSECURE = 1 << 16, KEY, LOG };
 
 static const struct cli_option common_options[] = {
 	{ 'f', "cluster", "FILE|JSON" },
@@ -28,6 +28,7 @@ static const struct cli_option common_options[] = {
 	{ 'v', "verbose", NULL },
 	{ 'w', "timeout", "DURATION" },
 	{ INSECURE, "insecure", NULL },
+	{ KEY, "key", "FILE" },
 	{ LOG, "log", "FILE" },
 	{ 0 }
 };
@@ -214,6 +215,7 @@ take_common(int c, struct cli_common *common)
 	case 'v': common->verbose = true; return true;
 	case 'w': common->timeout_ms = cli_duration(); return true;
 	case INSECURE: common->insecure = true; return true;
+	case KEY: common->key = optarg; return true;
 	case LOG: common->log = optarg; return true;
 	}
 	return false;
@@ -228,6 +230,8 @@ finish_common(struct cli_common *common)
 
 	if (!common->timeout_ms)
 		common->timeout_ms = 60000;
+	if (!common->key && getenv("PS_KEY") && *getenv("PS_KEY"))
+		common->key = getenv("PS_KEY");
 	if (log_begin(cli_name, level, common->log, &f) < 0)
 		cli_die(&f);
 	log_is_file = common->log != NULL;

@@ -56,6 +56,7 @@ struct cli_option {
 struct cli_common {
 	const char *cluster;	/* -f: a file, or JSON; NULL */
 	const char *task;	/* -t: TYPE:INDEX; NULL */
+	const char *key;	/* --key, PS_KEY: a file, or NULL */
 	const char *log;	/* --log; NULL is standard error */
 	uint64_t timeout_ms;	/* -w: patience with peers; 60 s */
 	bool insecure;		/* --insecure: any bind address will do */
@@ -64,7 +65,8 @@ struct cli_common {
 
 /* How the synopsis of every program begins; cli_begin() puts it there. */
 #define CLI_SYNOPSIS \
-	"[-hqVv] [-f cluster] [-t task] [-w timeout] [--insecure] [--log=file]"
+	"[-hqVv] [-f cluster] [-t task] [-w timeout] [--insecure] " \
+	"[--key=file] [--log=file]"
 
 /*
  * SIGTERM and SIGINT ask for a stop: cli_stop counts them, and cli_stop_fd

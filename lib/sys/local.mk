@@ -9,6 +9,8 @@ lib_libps_a_SOURCES += \
 	%D%/clock.h \
 	%D%/coord_options.c \
 	%D%/coord_options.h \
+	%D%/curve.c \
+	%D%/curve.h \
 	%D%/eval_options.c \
 	%D%/eval_options.h \
 	%D%/feed.c \

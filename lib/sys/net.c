@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/endpoint.h"
+#include "sys/curve.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,6 +28,9 @@
 #define RECONNECT_MS	50
 #define RECONNECT_MAX_MS 2000
 #define BACKLOG		1024
+#define REFUSALS	(ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | \
+			 ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | \
+			 ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
 
 /* Peers that we dialled have this bit, above all routing ids. */
 #define DIALLED		((uint64_t)1 << 63)
@@ -45,12 +49,15 @@ struct ear {
 struct dialled {
 	struct ear ear, monitor;
 	bool up, told;		/* somebody is there; NET_UP has said so */
+	bool stranger;		/* it and we could not agree on a key */
 	char endpoint[256];
 };
 
 struct net {
 	void *context;
-	struct ear listener, listener_monitor;
+	struct ear listener, listener_monitor, door;
+	struct curve curve;
+	bool guarded;		/* by the curve's key */
 	int lock;		/* of an ipc endpoint */
 	char lock_path[300];
 	char endpoint[256];
@@ -109,6 +116,13 @@ net_new(uint64_t lease_ms)
 	return net;
 }
 
+int
+net_guard(struct net *net, const char *key, struct fail *f)
+{
+	net->guarded = key && curve_read(&net->curve, key, f) == 0;
+	return key && !net->guarded ? -1 : 0;
+}
+
 static void
 close_with(const struct ear *ear, const struct ear *monitor, int linger_ms)
 {
@@ -135,6 +149,8 @@ net_free(struct net *net, int linger_ms)
 		close_with(&net->dial[i].ear, &net->dial[i].monitor,
 			   linger_ms);
 	close_with(&net->listener, &net->listener_monitor, linger_ms);
+	if (net->door.socket)
+		zmq_close(net->door.socket);
 	zmq_ctx_term(net->context);
 	if (net->lock >= 0) {
 		/* libzmq leaves the socket's file; it is ours until then. */
@@ -212,6 +228,29 @@ open_monitor(struct net *net, void *socket, int events)
 	return ear_of(monitor);
 }
 
+/* The next event of a monitor, or 0. */
+static uint16_t
+monitored(struct ear *monitor)
+{
+	uint16_t event = 0;
+	zmq_msg_t frame;
+	bool first = true;
+
+	if (!monitor->stirred || !monitor->socket)
+		return 0;
+	zmq_msg_init(&frame);
+	while (zmq_msg_recv(&frame, monitor->socket, ZMQ_DONTWAIT) >= 0) {
+		if (first && zmq_msg_size(&frame) >= sizeof(event))
+			memcpy(&event, zmq_msg_data(&frame), sizeof(event));
+		first = false;
+		if (!zmq_msg_more(&frame))
+			break;
+	}
+	zmq_msg_close(&frame);
+	monitor->stirred = event != 0;
+	return event;
+}
+
 /*
  * Binding an ipc endpoint steals it silently from whoever has it: hold a lock
  * beside it for as long as it is ours.
@@ -257,15 +296,25 @@ find_host(const char *endpoint, char number[INET_ADDRSTRLEN], struct fail *f)
 	return 0;
 }
 
-void
-net_blame_host(const char *endpoint, struct fail *f)
+bool
+net_blame(const struct net *net, const char *endpoint, struct fail *f)
 {
 	char number[INET_ADDRSTRLEN];
-	struct fail why;
+	struct fail why = { 0 };
 
-	if (f->kind == FAIL_PEER && strncmp(endpoint, "tcp://", 6) == 0 &&
-	    find_host(endpoint, number, &why) < 0)
+	if (f->kind != FAIL_PEER)
+		return false;
+	for (size_t i = 0; i < net->dials; i++)
+		if (net->dial[i].stranger &&
+		    strcmp(net->dial[i].endpoint, endpoint) == 0)
+			fail(&why, FAIL_DENIED, net->guarded ?
+			     "%s: who listens there does not have our --key" :
+			     "%s: who listens there wants a --key", endpoint);
+	if (strncmp(endpoint, "tcp://", 6) == 0)
+		find_host(endpoint, number, &why);
+	if (why.kind)
 		*f = why;
+	return why.kind;
 }
 
 /* libzmq binds to numbers only: find the number of a host's name. */
@@ -321,6 +370,51 @@ is_there(const char *name)
 	return peer.uid == geteuid();
 }
 
+/*
+ * Somebody who knows whom to call, but has a key of his own, must not get in.
+ * Nor do those without any key if he does not: that is libzmq's to see to, at
+ * the first bytes.
+ */
+static int
+try_stranger(struct net *net, struct fail *f)
+{
+	struct ear caller = open_socket(net, ZMQ_DEALER), monitor;
+	struct curve key;
+	uint16_t event = 0;
+
+	if (!caller.socket || curve_make(&key, f) < 0)
+		return trouble(f, FAIL_INTERNAL, "try", net->endpoint);
+	curve_show(&key, net->curve.public, caller.socket);
+	monitor = open_monitor(net, caller.socket,
+			       ZMQ_EVENT_HANDSHAKE_SUCCEEDED | REFUSALS);
+	zmq_connect(caller.socket, net->endpoint);
+	for (int ms = 0; event == 0 && ms < 2 * HANDSHAKE_MS; ms++) {
+		struct pollfd fd[] = { { monitor.fd, POLLIN, 0 },
+				       { net->door.fd, POLLIN, 0 } };
+
+		poll(fd, 2, 1);
+		while (curve_answer(&net->curve, net->door.socket))
+			;
+		monitor.stirred = true;
+		event = monitored(&monitor);
+	}
+	close_with(&caller, &monitor, 0);
+	return event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH ? 0 :
+		fail(f, FAIL_INTERNAL, "%s: a stranger's key was not refused",
+		     net->endpoint);
+}
+
+/* From now on only who has our key comes in. */
+static int
+guard(struct net *net, struct fail *f)
+{
+	net->door = ear_of(curve_door(net->context, f));
+	if (!net->door.socket)
+		return -1;
+	curve_guard(&net->curve, net->listener.socket);
+	return 0;
+}
+
 int
 net_listen(struct net *net, const char *endpoint, bool insecure,
 	   struct fail *f)
@@ -331,16 +425,18 @@ net_listen(struct net *net, const char *endpoint, bool insecure,
 
 	if (endpoint_check(endpoint, ENDPOINT_BIND, f) < 0)
 		return -1;
-	if (!insecure && !endpoint_loopback(endpoint))
+	if (!insecure && !net->guarded && !endpoint_loopback(endpoint))
 		return fail(f, FAIL_DENIED, "%s can be reached by strangers: "
-			    "listen on 127.0.0.1 or ipc://, or say --insecure",
-			    endpoint);
+			    "listen on 127.0.0.1 or ipc://, or say --key or "
+			    "--insecure", endpoint);
 	if (ipc ? lock_path(net, endpoint + 6, f) < 0 :
 	    resolve(endpoint, numeric, sizeof(numeric), f) < 0)
 		return -1;
 	net->listener = open_socket(net, ZMQ_ROUTER);
 	if (!net->listener.socket)
 		return trouble(f, FAIL_INTERNAL, "open", endpoint);
+	if (net->guarded && guard(net, f) < 0)
+		return -1;
 	net->listener_monitor = open_monitor(net, net->listener.socket,
 					     ZMQ_EVENT_DISCONNECTED);
 
@@ -357,7 +453,7 @@ net_listen(struct net *net, const char *endpoint, bool insecure,
 		name_shortcut(net->endpoint, shortcut, sizeof(shortcut));
 		zmq_bind(net->listener.socket, shortcut);	/* or not */
 	}
-	return 0;
+	return net->guarded ? try_stranger(net, f) : 0;
 }
 
 const char *
@@ -383,8 +479,10 @@ net_dial(struct net *net, const char *endpoint, uint64_t *peer,
 	snprintf(d->endpoint, sizeof(d->endpoint), "%s", endpoint);
 	if (!d->ear.socket)
 		return trouble(f, FAIL_INTERNAL, "open", endpoint);
+	if (net->guarded)
+		curve_show(&net->curve, net->curve.public, d->ear.socket);
 	d->monitor = open_monitor(net, d->ear.socket, ZMQ_EVENT_DISCONNECTED |
-				  ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
+				  ZMQ_EVENT_HANDSHAKE_SUCCEEDED | REFUSALS);
 	if (zmq_connect(d->ear.socket, is_there(shortcut) ? shortcut :
 			endpoint) < 0) {
 		trouble(f, FAIL_PEER, "reach", endpoint);
@@ -415,29 +513,6 @@ net_hang_up(struct net *net, uint64_t peer)
 	d->ear.socket = d->monitor.socket = NULL;
 }
 
-/* The next event of a monitor, or 0. */
-static uint16_t
-monitored(struct ear *monitor)
-{
-	uint16_t event = 0;
-	zmq_msg_t frame;
-	bool first = true;
-
-	if (!monitor->stirred || !monitor->socket)
-		return 0;
-	zmq_msg_init(&frame);
-	while (zmq_msg_recv(&frame, monitor->socket, ZMQ_DONTWAIT) >= 0) {
-		if (first && zmq_msg_size(&frame) >= sizeof(event))
-			memcpy(&event, zmq_msg_data(&frame), sizeof(event));
-		first = false;
-		if (!zmq_msg_more(&frame))
-			break;
-	}
-	zmq_msg_close(&frame);
-	monitor->stirred = event != 0;
-	return event;
-}
-
 static bool
 writable(void *socket)
 {
@@ -462,6 +537,8 @@ comings(struct dialled *d)
 	}
 	if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
 		d->up = true;
+	if (event & (ZMQ_EVENT_HANDSHAKE_SUCCEEDED | REFUSALS))
+		d->stranger = event & REFUSALS;
 	if (!d->up || d->told || !writable(d->ear.socket))
 		return NET_NOTHING;
 	d->told = true;
@@ -543,6 +620,9 @@ hear(struct net *net, size_t i, struct net_event *e)
 	if (i == 0) {
 		if (!net->listener.socket)
 			return false;
+		if (net->door.socket && net->door.stirred)
+			net->door.stirred = curve_answer(&net->curve,
+							 net->door.socket);
 		if (monitored(&net->listener_monitor)) {
 			e->kind = NET_SOMEBODY_LEFT;
 			return true;
@@ -606,6 +686,7 @@ net_wait(struct net *net, struct pollfd *fds, size_t count, int64_t ms,
 		add_polled(net, &n, fds[i], NULL);
 	add_ear(net, &n, &net->listener);
 	add_ear(net, &n, &net->listener_monitor);
+	add_ear(net, &n, &net->door);
 	for (size_t i = 0; i < net->dials; i++) {
 		struct dialled *d = &net->dial[i];
 

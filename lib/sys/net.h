@@ -1,10 +1,10 @@
 /*
  * net - messages to and from peers, over ZeroMQ.
  *
- * The only module that knows ZeroMQ.  A net listens at one endpoint at most
- * and dials any number of others; each of these is a peer, a number that
- * stays the same while the connection lasts (for one that we dialled: for
- * ever).  What a message means is none of its business.
+ * The only module, with its curve, that knows ZeroMQ.  A net listens at one
+ * endpoint at most and dials any number of others; each of these is a peer, a
+ * number that stays the same while the connection lasts (for one that we
+ * dialled: for ever).  What a message means is none of its business.
  *
  * Sending never blocks and says nothing of arrival: answers do.
  */
@@ -26,8 +26,15 @@ struct net *net_new(uint64_t lease_ms);
 void net_free(struct net *, int linger_ms);
 
 /*
+ * Before it listens or dials: let nobody in who has not the key of this file
+ * (curve.h), and talk to nobody else.  NULL: whoever comes.
+ */
+int net_guard(struct net *, const char *key, struct fail *);
+
+/*
  * Listen.  "tcp://127.0.0.1:*" asks the system for a port.  An address that
- * is neither loopback nor ipc is refused (FAIL_DENIED) unless insecure.
+ * is neither loopback nor ipc is refused (FAIL_DENIED) unless there is a key,
+ * or insecure.  With a key, that a stranger is refused is tried first.
  */
 int net_listen(struct net *, const char *endpoint, bool insecure,
 	       struct fail *);
@@ -42,10 +49,11 @@ void net_hang_up(struct net *, uint64_t peer);
 
 /*
  * Dialling goes on trying when the endpoint's host has no number, since names
- * may come to be known later.  So when the peer there has failed us
- * (FAIL_PEER) and its host is still not known, say this instead.
+ * may come to be known later, or when the one who is there has another key.
+ * So when the peer there has failed us (FAIL_PEER) and this is still so, say
+ * this instead, and true.
  */
-void net_blame_host(const char *endpoint, struct fail *);
+bool net_blame(const struct net *, const char *endpoint, struct fail *);
 
 enum net_event_kind {
 	NET_NOTHING,

@@ -1,4 +1,5 @@
 /* Two nets in one process: how they reach each other. */
+#include "files.h"
 #include "sys/net.h"
 #include "tap.h"
 
@@ -17,6 +18,7 @@ await(struct net *net, struct net *other, enum net_event_kind kind,
 		net_next(net, e);
 		if (e->kind == kind)
 			return true;
+		net_wait(other, NULL, 0, 0, &f);
 		net_next(other, &theirs);
 		net_wait(net, NULL, 0, 1, &f);
 	}
@@ -89,11 +91,67 @@ test_later(void)
 	net_free(server, 0);
 }
 
+static void
+write_key(const char *path, char letter)
+{
+	FILE *file = fopen(path, "w");
+
+	for (int i = 0; i < 40; i++)
+		fputc(letter, file);
+	fputc('\n', file);
+	fclose(file);
+	chmod(path, 0600);
+}
+
+/* Who dials with this key, if any, comes in to who has "ours", or not. */
+static void
+test_key(const char *key, bool friend)
+{
+	struct net *server = net_new(10000), *client = net_new(10000);
+	const struct message ping = { .kind = MESSAGE_PING, .request = 7 };
+	struct fail f;
+	struct net_event e;
+	uint64_t peer;
+	bool blamed = false, quiet = true;
+
+	ok(net_guard(server, "ours", &f) == 0);
+	ok(net_guard(client, key, &f) == 0);
+	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0);
+	ok(net_dial(client, net_endpoint(server), &peer, &f) == 0);
+	if (friend) {
+		ok(await(client, server, NET_UP, &e));
+		ok(net_send(client, peer, &ping) == 0);
+		ok(await(server, client, NET_MESSAGE, &e) &&
+		   e.message.kind == MESSAGE_PING);
+	}
+	for (int i = 0; i < 10000 && !friend && !blamed; i++) {
+		net_next(client, &e);
+		quiet = quiet && e.kind == NET_NOTHING;
+		net_wait(server, NULL, 0, 0, &f);
+		net_next(server, &e);
+		quiet = quiet && (e.kind == NET_NOTHING ||
+				  e.kind == NET_SOMEBODY_LEFT);
+		net_wait(client, NULL, 0, 1, &f);
+		fail(&f, FAIL_PEER, "does not answer");
+		blamed = net_blame(client, net_endpoint(server), &f);
+	}
+	ok(quiet && blamed == !friend && (friend || f.kind == FAIL_DENIED));
+	net_free(client, 0);
+	net_free(server, 0);
+}
+
 int
 main(void)
 {
 	test_way("127.0.0.1", true);
 	test_way("localhost", false);
 	test_later();
+	files_begin();
+	write_key("ours", 'a');
+	write_key("theirs", 'b');
+	test_key("ours", true);
+	test_key("theirs", false);
+	test_key(NULL, false);
+	files_end();
 	return tap_done();
 }

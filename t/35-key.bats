@@ -1,0 +1,116 @@
+# The key that the members of a cluster share, and those who do not have it.
+
+load lib.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	cat >model.ps <<-'END'
+		input  x float
+		label  y binary
+		logit = dense x units=1
+		loss   binary_crossentropy logit from_logits=true
+		metric accuracy logit
+		optimizer sgd
+	END
+	printf '%s\n' x,y 1,0 2,1 >data.csv
+	make_key >key
+	make_key >other
+	chmod 600 key other
+}
+
+make_key() {
+	head -c 30 /dev/urandom | base64
+}
+
+# A coordinator that trains; sets at to where it listens.
+conduct() {
+	mkfifo requests
+	start ps-serve --key=key
+	at=ipc://$PWD/coord
+	launch ps-coord --key=key -m model.ps -B 2 -s "$endpoint" -b "$at" \
+		requests
+	coord=$pid
+	exec 7>requests
+	launch ps-work --key=key -c "$at" --repeat data.csv 7>&-
+}
+
+# finish - no more requests: the run ends, and has done so many steps.
+finish() {
+	exec 7>&-
+	wait "$coord"
+	run -0 grep -c '"worker"' "${out%/*}"/ps-coord.*.out
+	assert_output "$1"
+}
+
+# denied LINE COMMAND... - it is to end with 77 and this line.
+denied() {
+	run -77 --separate-stderr timeout 20 "${@:2}"
+	assert_equal "$stderr" "$1"
+}
+
+@test "who has the key trains and scores" {
+	conduct
+	printf '%s\n' train train train join >&7
+	run -0 ps-eval --key=key -c "$at" data.csv
+	assert_output --partial '"examples":2'
+	PS_KEY=key run -0 ps-eval -c "$at" data.csv
+	finish 3
+}
+
+@test "who does not have it neither hears nor disturbs" {
+	local why="who listens there does not have our --key"
+	conduct
+	printf '%s\n' train join >&7
+	for words in --key=other ''; do
+		[ "$words" ] || why="who listens there wants a --key"
+		# shellcheck disable=SC2086 # an option or none
+		denied "ps-eval: $at: $why" \
+			ps-eval $words -w 1s -c "$at" data.csv
+		# shellcheck disable=SC2086
+		denied "ps-work: $at: $why" \
+			ps-work $words -w 1s -c "$at" data.csv
+		# shellcheck disable=SC2086
+		denied "ps-coord: $endpoint: $why" ps-coord $words -w 1s \
+			-m model.ps -s "$endpoint" -b ipc://b <<<train
+	done
+	printf '%s\n' train train >&7
+	finish 3
+}
+
+@test "who has a key does not train where there is none" {
+	start ps-serve
+	denied "ps-coord: $endpoint: who listens there does not have our\
+ --key" ps-coord --key=key -w 1s -m model.ps -s "$endpoint" -b ipc://b <<<train
+}
+
+@test "with a key, one may listen where strangers can call" {
+	# An address of documentation's, which no machine has.
+	run -69 --separate-stderr ps-serve --key=key -b tcp://192.0.2.1:22222
+	assert_equal "$stderr" "ps-serve: cannot listen on\
+ tcp://192.0.2.1:22222: Cannot assign requested address"
+}
+
+@test "a key that is none, or that others can read" {
+	local none="a key is one line of 40 characters: head -c 30\
+ /dev/urandom | base64"
+	chmod 640 other
+	denied "ps-serve: other: others may read or write this key: chmod\
+ 600" ps-serve --key=other
+	chmod 600 data.csv
+	run -65 ps-serve --key=data.csv
+	assert_output "ps-serve: data.csv: $none"
+	run -65 ps-serve --key=/dev/null
+	assert_output "ps-serve: /dev/null: $none"
+	(cat key key) >twice
+	chmod 600 twice
+	run -65 ps-serve --key=twice
+	assert_output "ps-serve: twice: $none"
+	tr 'A-Za-z0-9' '"' <key >other
+	chmod 600 other
+	run -65 ps-work --key=other -c ipc://coord data.csv
+	assert_output "ps-work: other: a key is of letters, digits, + and /:\
+ this is none"
+	run -66 ps-coord --key=absent -m model.ps -s ipc://none <<<train
+	assert_output "ps-coord: cannot open absent: No such file or directory"
+}
