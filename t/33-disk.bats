@@ -143,7 +143,7 @@ whole() {
 		# Both servers die of what is theirs, the rest of that.
 		PS_FAIL=$point:3:kill run timeout 60 bash -c "
 			$(declare -f train); dir=$dir
-			train 1000000 -w 500ms --every=1 --keep=2 \
+			train 1000000 --patience=500ms --every=1 --keep=2 \
 				--results=none"
 		[ "$status" != 0 ] || fail "$point was not met"
 		[ "$status" != 124 ] || fail "$point: it hung"
