@@ -244,7 +244,7 @@ pull_rows(const struct holding *h, struct chunk *const *chunk,
 		some = count - done < AHEAD ? count - done : AHEAD;
 		for (size_t k = 0; k < some; k++) {
 			from[k] = row_of(h, chunk, rows[done + k]);
-			__builtin_prefetch(from[k]);
+			apply_fetch(from[k], width);
 		}
 		if (width == 1)
 			for (size_t k = 0; k < some; k++)
@@ -332,7 +332,9 @@ push_rows(struct holding *h, const struct apply *a, const uint64_t *rows,
 			last = i;
 			row[k].value = row_of(h, h->chunk, rows[done + k]);
 			row[k].stride = h->chunk[i]->size;
-			apply_row_fetch(&row[k], h->slots);
+			for (size_t p = 0; p <= h->slots; p++)
+				apply_fetch(row[k].value + p * row[k].stride,
+					    width);
 		}
 		apply_rows(a, row, some, width, gradient +
 			   done * width * sizeof(float));
