@@ -120,3 +120,37 @@ this one again with --standby-of"
 	wait "$standby"
 	counted 700
 }
+
+@test "a table of any ids goes over to the standby, row by row" {
+	counting
+	printf '%s\n' 'input u id rows=hash' 'label y float' \
+		'p = linear u use_bias=false' 'loss mean_absolute_error p' \
+		'optimizer sgd learning_rate=5' >count.ps
+	{
+		echo u,y
+		seq -f '%.0f,1000000000' 1000000007 1000000007 5000000035
+	} >ids.csv
+	start ps-serve -d ckpt
+	server=$pid at=$endpoint
+	conduct -s "$at" --checkpoint=ckpt -B 5
+	launch ps-work -c ipc://coord --repeat ids.csv
+	worker=$pid
+	ask 100
+	done_steps 100
+	start ps-serve -d ckpt --standby-of="$at"
+	standby=$pid other=$endpoint
+	hears "*server 0 ($at) has a standby at $other"
+	ask 400
+	done_steps 100
+	dies "$server"
+	done_steps 300
+	ends
+	wait "$standby"
+	ps-ckpt cat ckpt p/kernel/keys-0-65535 >rows.npy
+	run -0 /usr/bin/python3 -c '
+import struct
+b = open("rows.npy", "rb").read()
+b = b[10 + struct.unpack("<H", b[8:10])[0]:]
+print(struct.unpack("<%df" % (len(b) // 4), b))'
+	assert_output "(500.0, 500.0, 500.0, 500.0, 500.0)"
+}

@@ -14,8 +14,18 @@ release(struct hold *hold)
 	free(c);
 }
 
-static struct chunk *
-with_values(size_t size, size_t slots, float *value)
+struct chunk *
+chunk_new(size_t size, size_t slots)
+{
+	struct chunk *c = chunk_blank(size, slots);
+
+	memset(c->value, 0, size * (1 + slots) * sizeof(*c->value));
+	return c;
+}
+
+/* On a line: the rows of a table lie on as few as they can. */
+struct chunk *
+chunk_blank(size_t size, size_t slots)
 {
 	struct chunk *c = mem_alloc(1, sizeof(*c));
 
@@ -23,22 +33,8 @@ with_values(size_t size, size_t slots, float *value)
 	c->hold.release = release;
 	c->size = size;
 	c->slots = slots;
-	c->value = value;
+	c->value = mem_lines(size * (1 + slots), sizeof(*c->value));
 	return c;
-}
-
-struct chunk *
-chunk_new(size_t size, size_t slots)
-{
-	return with_values(size, slots, mem_alloc(size * (1 + slots),
-						  sizeof(float)));
-}
-
-struct chunk *
-chunk_blank(size_t size, size_t slots)
-{
-	return with_values(size, slots, mem_resize(NULL, size * (1 + slots),
-						   sizeof(float)));
 }
 
 void

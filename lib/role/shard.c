@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "store/rows.h"
 #include "tensor/apply.h"
+#include "tensor/carry.h"
 #include "tensor/hashed.h"
 #include "tensor/kernels.h"
 #include "wire/keys.h"
@@ -52,6 +53,8 @@ struct cut {
 	size_t arrays, pieces;
 	size_t hashed;			/* arrays of hashed tables: first,
 					   and their names are ours */
+	struct table_walk walk;		/* of the table that is being sent, */
+	struct chunk *block;		/* and its rows on their way */
 };
 
 static size_t
@@ -241,7 +244,7 @@ pull_rows(const struct holding *h, struct chunk *const *chunk,
 		some = count - done < AHEAD ? count - done : AHEAD;
 		for (size_t k = 0; k < some; k++) {
 			from[k] = row_of(h, chunk, rows[done + k]);
-			__builtin_prefetch(from[k]);
+			apply_fetch(from[k], width);
 		}
 		if (width == 1)
 			for (size_t k = 0; k < some; k++)
@@ -329,7 +332,9 @@ push_rows(struct holding *h, const struct apply *a, const uint64_t *rows,
 			last = i;
 			row[k].value = row_of(h, h->chunk, rows[done + k]);
 			row[k].stride = h->chunk[i]->size;
-			apply_row_fetch(&row[k], h->slots);
+			for (size_t p = 0; p <= h->slots; p++)
+				apply_fetch(row[k].value + p * row[k].stride,
+					    width);
 		}
 		apply_rows(a, row, some, width, gradient +
 			   done * width * sizeof(float));
@@ -656,6 +661,9 @@ cut_free(struct cut *cut)
 		free(cut->chunk[i]);
 		table_free(cut->table[i]);
 	}
+	table_walk_release(&cut->walk);
+	if (cut->block)
+		hold_drop(&cut->block->hold);
 	free(cut->chunk);
 	free(cut->table);
 	free(cut->updates);
@@ -758,18 +766,74 @@ shard_restore(struct shard *s, struct checkpoint *from, struct fail *f)
 	return 0;
 }
 
+/* Of a hashed table the rows make blocks, of which there is always one. */
+static size_t
+row_blocks(const struct table *t)
+{
+	const size_t blocks = carry_blocks(t);
+
+	return blocks > 0 ? blocks : 1;
+}
+
+/* ... and the rows that wait make others. */
+static size_t
+table_blocks(const struct table *t)
+{
+	return !t ? 0 : row_blocks(t) + (table_waiting(t) ?
+					 carry_blocks(table_waiting(t)) : 0);
+}
+
 size_t
 cut_chunks(const struct cut *cut)
 {
-	return cut->chunks;
+	size_t chunks = cut->chunks;
+
+	for (size_t i = 0; i < cut->shard->plan->pieces; i++)
+		chunks += table_blocks(cut->table[i]);
+	return chunks;
+}
+
+/* Block i of the hashed tables. */
+static struct shard_chunk
+cut_block(struct cut *cut, size_t i)
+{
+	const struct table *t;
+	struct chunk *block;
+	size_t piece = 0;
+
+	while (i >= table_blocks(cut->table[piece]))
+		i -= table_blocks(cut->table[piece++]);
+	t = cut->table[piece];
+
+	const bool waits = i >= row_blocks(t);
+
+	if (waits) {
+		i -= row_blocks(t);
+		t = table_waiting(t);
+	}
+	if (i == 0)
+		table_walk_release(&cut->walk);
+	block = chunk_blank(carry_room(t) / sizeof(float), 0);
+	if (cut->block)
+		hold_drop(&cut->block->hold);
+	cut->block = block;
+	return (struct shard_chunk){
+		.piece = piece, .chunk = 2 * i + waits,
+		.updates = cut->updates[piece],
+		.data = { block->value, carry_write(t, &cut->walk,
+						    block->value),
+			  &block->hold },
+	};
 }
 
 struct shard_chunk
-cut_chunk(const struct cut *cut, size_t i)
+cut_chunk(struct cut *cut, size_t i)
 {
 	const struct holding *h = cut->shard->holding;
 	size_t piece = 0;
 
+	if (i >= cut->chunks)
+		return cut_block(cut, i - cut->chunks);
 	while (i >= h[piece].chunks)
 		i -= h[piece++].chunks;
 
@@ -782,6 +846,23 @@ cut_chunk(const struct cut *cut, size_t i)
 	};
 }
 
+/* The table is empty when the first block comes. */
+static int
+take_block(struct holding *h, const struct shard_chunk *from, struct fail *f)
+{
+	struct table *t = from->chunk & 1 ? table_waiting(h->table) :
+		h->table;
+
+	if (from->chunk == 0)
+		table_update(h->table, from->updates);
+	h->updates = from->updates;
+	if (!t || !carry_read(t, from->data.data, from->data.size))
+		return fail(f, FAIL_PROTOCOL, "%zu bytes of rows that piece "
+			    "%llu does not have", from->data.size,
+			    (unsigned long long)from->piece);
+	return 0;
+}
+
 int
 shard_take_chunk(struct shard *s, const struct shard_chunk *from,
 		 struct fail *f)
@@ -789,6 +870,8 @@ shard_take_chunk(struct shard *s, const struct shard_chunk *from,
 	struct holding *h;
 	struct chunk *c;
 
+	if (from->piece < s->plan->pieces && s->holding[from->piece].table)
+		return take_block(&s->holding[from->piece], from, f);
 	if (from->piece >= s->plan->pieces ||
 	    from->chunk >= s->holding[from->piece].chunks)
 		return fail(f, FAIL_PROTOCOL, "no chunk %llu of piece %llu "

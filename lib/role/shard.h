@@ -76,16 +76,18 @@ int shard_restore(struct shard *, struct checkpoint *, struct fail *);
 
 /*
  * For a standby: a cut is so many chunks, each of a piece of the plan and a
- * place in it, all of its values and slots in one.  The data is good until
- * cut_free(), or for as long as the hold is held.
+ * place in it, all of its values and slots in one; of a hashed table they are
+ * blocks of rows (see carry.h), the even ones of its own, the odd ones of
+ * those that wait.  To be asked for in order.  The data is good until the next
+ * one and cut_free(), or for as long as the hold is held.
  */
 struct shard_chunk {
 	uint64_t piece, chunk, updates;	/* of the whole piece */
 	struct frame data;
 };
 size_t cut_chunks(const struct cut *);
-struct shard_chunk cut_chunk(const struct cut *, size_t i);
-/* FAIL_PROTOCOL if there is no such chunk, or it is of another size. */
+struct shard_chunk cut_chunk(struct cut *, size_t i);
+/* In order, too.  FAIL_PROTOCOL: no such chunk, or it is of another size. */
 int shard_take_chunk(struct shard *, const struct shard_chunk *,
 		     struct fail *);
 

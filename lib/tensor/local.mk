@@ -1,6 +1,8 @@
 lib_libps_a_SOURCES += \
 	%D%/apply.c \
 	%D%/apply.h \
+	%D%/carry.c \
+	%D%/carry.h \
 	%D%/clip.c \
 	%D%/clip.h \
 	%D%/clones.h \

@@ -8,8 +8,10 @@
 
 #include "role/server.h"
 
+#include "base/hash.h"
 #include "role/changes.h"
 #include "role/window.h"
+#include "tensor/table.h"
 #include "wire/keys.h"
 
 #include "rig.h"
@@ -25,9 +27,13 @@
 
 static const char model[] =
 	"input  id id rows=40\n"
+	"input  any id rows=hash\n"
 	"label  y float\n"
 	"e  = embedding id dim=3\n"
-	"h  = dense e units=5\n"
+	"a  = embedding any dim=2 admit=2 evict=age:60\n"
+	"b  = embedding any dim=600\n"
+	"c  = concat e a b\n"
+	"h  = dense c units=5\n"
 	"p  = dense h units=1\n"
 	"loss mean_squared_error p\n"
 	"optimizer adam learning_rate=0.1\n";
@@ -145,19 +151,36 @@ add(struct message *m, uint64_t peer)
 	changes_add(&script, peer, m);
 }
 
+/* Two rows, in order: of a hashed table, those of some of 80 ids. */
+static inline void
+draw_rows(struct rng *rng, bool hashed, uint64_t *row)
+{
+	row[0] = rng_below(rng, 20);
+	row[1] = 20 + rng_below(rng, 20);
+	for (size_t i = 0; hashed && i < 2; i++)
+		row[i] = hash_mix(2 * row[i] + rng_below(rng, 2));
+	if (row[0] > row[1]) {
+		const uint64_t first = row[0];
+
+		row[0] = row[1];
+		row[1] = first;
+	}
+}
+
 static inline void
 add_push(struct rng *rng, uint64_t step)
 {
-	const uint64_t rows[] = { rng_below(rng, 20), 20 + rng_below(rng, 20)};
 	struct message m = { .kind = MESSAGE_PUSH, .frames = 2 };
 	const size_t part = rng_below(rng, plan.parts);
-	float value[64];
+	float value[4096];
 	struct pack keys = { 0 };
 	size_t floats = 0;
+	uint64_t rows[2];
 
 	for (size_t i = 0; i < plan.part[part].count; i++) {
 		const struct piece *p = &plan.piece[plan.part[part].first + i];
 
+		draw_rows(rng, p->hashed, rows);
 		if (p->table)
 			keys_write(&keys, rows, 2, 0);
 		floats += (p->table ? 2 : p->count) * p->width;
@@ -316,11 +339,30 @@ saved(struct side *s)
 }
 
 static inline bool
+same_rows(const struct table *a, const struct table *b)
+{
+	const size_t size = table_floats(a) * sizeof(float);
+	struct table_walk x = { 0 }, y = { 0 };
+	bool more = table_next(a, &x), equal = more == table_next(b, &y);
+
+	while (equal && more) {
+		equal = x.key == y.key && x.update == y.update &&
+			memcmp(x.row, y.row, size) == 0;
+		more = table_next(a, &x);
+		equal = equal && more == table_next(b, &y);
+	}
+	table_walk_release(&x);
+	table_walk_release(&y);
+	return equal;
+}
+
+static inline bool
 same_array(const struct checkpoint_array *a, const struct checkpoint_array *b)
 {
 	if (strcmp(a->variable, b->variable) != 0 ||
 	    strcmp(a->slot, b->slot) != 0 || a->updates != b->updates ||
-	    a->pieces != b->pieces)
+	    a->pieces != b->pieces || !a->table != !b->table ||
+	    (a->table && !same_rows(a->table, b->table)))
 		return false;
 	for (size_t i = 0; i < a->pieces; i++)
 		if (a->piece[i].count != b->piece[i].count ||
