@@ -17,6 +17,7 @@
 		"[--standby-of=endpoint]"
 
 #define MAX_SERVERS	4096
+#define LEAVE_MS	1000	/* for its standby */
 
 enum { DURABLE = CLI_LONG, LEASE, STANDBY_OF };
 
@@ -150,8 +151,6 @@ hear(struct program *p, struct fail *f)
 			server_left(p->server);
 		else if (e.kind == NET_GARBAGE)
 			log_info("refused: %s", e.why.text);
-		if (server_stopping(p->server))
-			break;
 	}
 	return 0;
 }
@@ -178,6 +177,14 @@ serve(struct program *p, struct fail *f)
 	while (!cli_stop && !server_stopping(p->server))
 		if (net_wait(p->net, fds, 2, -1, f) < 0 || hear(p, f) < 0 ||
 		    act(p, f) < 0)
+			return -1;
+
+	/* What is on its way when a connection ends may be dropped. */
+	const uint64_t last = clock_ms() + LEAVE_MS;
+
+	while (!cli_stop && server_awaits(p->server) && clock_ms() < last)
+		if (net_wait(p->net, fds, 1, LEAVE_MS, f) < 0 ||
+		    hear(p, f) < 0)
 			return -1;
 	return 0;
 }

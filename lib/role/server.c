@@ -69,6 +69,12 @@ server_stopping(const struct server *s)
 	return s->stopping;
 }
 
+bool
+server_awaits(const struct server *s)
+{
+	return s->stopping && (s->standby.peer || s->waiting.peer);
+}
+
 const char *
 server_state(struct server *s)
 {

@@ -31,6 +31,9 @@ void server_hear(struct server *, uint64_t peer, const struct message *,
 /* Somebody told it to stop. */
 bool server_stopping(const struct server *);
 
+/* Its standby was told to stop, too, and has not left yet. */
+bool server_awaits(const struct server *);
+
 /* It cannot go on: why. */
 bool server_over(const struct server *, struct fail *);
 

@@ -208,8 +208,12 @@ server_hear_standby(struct server *s, uint64_t peer, const struct message *m)
 {
 	int status = 0;
 
+	if (peer == s->waiting.peer && m->kind == MESSAGE_BYE)
+		s->waiting = (struct standby){ 0 };
 	if (peer != s->standby.peer)
 		return;		/* of a time that is over */
+	if (m->kind == MESSAGE_BYE)
+		status = -1;
 	if (m->kind == MESSAGE_HELD && m->held.number > s->standby.held)
 		s->standby.held = m->held.number;
 	if (m->kind == MESSAGE_OK)
@@ -235,6 +239,9 @@ server_left(struct server *s)
 {
 	const struct message ping = { .kind = MESSAGE_PING };
 
+	if (s->waiting.peer &&
+	    outbox_send(s->outbox, s->waiting.peer, &ping) < 0)
+		s->waiting = (struct standby){ 0 };
 	if (s->standby.peer &&
 	    outbox_send(s->outbox, s->standby.peer, &ping) < 0)
 		lose_standby(s);
@@ -380,6 +387,7 @@ int
 server_hear_primary(struct server *s, const struct message *m, struct fail *f)
 {
 	const struct message ok = message_answer(m, MESSAGE_OK);
+	const struct message bye = { .kind = MESSAGE_BYE };
 	char text[MESSAGE_BLOB + 1];
 	int status;
 
@@ -393,6 +401,7 @@ server_hear_primary(struct server *s, const struct message *m, struct fail *f)
 		return status;
 	case MESSAGE_STOP:	/* the run is over */
 		s->stopping = true;
+		server_say(s, s->primary.peer, &bye);
 		return 0;
 	case MESSAGE_REFUSED:
 		if (m->request != PRIMARY_HELLO) {	/* it is over */

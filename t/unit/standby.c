@@ -180,6 +180,38 @@ promised(void)
 	end();
 }
 
+/* Who is told to stop has its standby leave first. */
+static void
+stopped(void)
+{
+	const struct message stop = { .kind = MESSAGE_STOP, .request = 1 };
+
+	in_sync();
+	deliver_all();
+	side_hear(&primary, COORD, &stop);
+	ok(server_stopping(primary.server) && server_awaits(primary.server));
+	ok(!server_stopping(standby.server));
+	deliver(&primary, &standby, PRIMARY);
+	ok(server_stopping(standby.server) && !server_awaits(standby.server));
+	deliver_all();
+	ok(!server_awaits(primary.server));
+	end();
+
+	/* Also one that is only about to be one; but not who is gone. */
+	side_new(&primary, 1);
+	side_new(&standby, 2);
+	greet(&primary, COORD, ROLE_COORDINATOR, TERM);
+	call();
+	deliver(&standby, &primary, STANDBY);
+	side_hear(&primary, COORD, &stop);
+	ok(server_awaits(primary.server));
+	unreachable = true;
+	server_left(primary.server);
+	unreachable = false;
+	ok(!server_awaits(primary.server));
+	end();
+}
+
 /* The log: nothing is answered before it is durable, and all is replayed. */
 static void
 logged(void)
@@ -224,6 +256,7 @@ main(void)
 	stalled();
 	broken();
 	promised();
+	stopped();
 	logged();
 	script_close();
 	return tap_done();
