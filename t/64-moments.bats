@@ -30,7 +30,7 @@ exact() {
 	wait "$worker"
 	wait "$server"
 	counted 40
-	run -0 sort -un <(sed -n '/worker/s/.*"step":\([0-9]*\),.*/\1/p' results)
+	run -0 sort -u <(sed -n '/worker/s/.*"step":\([0-9]*\).*/\1/p' results)
 	assert_equal "${#lines[@]}" 40
 	assert_equal "$(grep -c worker results)" 40
 	assert_equal "$(grep -c '"save"' results)" 1
