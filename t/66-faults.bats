@@ -1,0 +1,660 @@
+# What TensorFlow's fault tolerance tests hold it to, each under its number:
+# real processes, really killed.  Where those say that at least N steps were
+# counted it is N here, on both servers; and then what they do not ask for.
+# F8 is F7 for functions in Python: there are none.
+
+load lib.bash
+load counting.bash
+
+lease=3s	# the dead are missed sooner, by their connections
+
+# members [COORD-OPTION...] - two servers and a coordinator.
+members() {
+	local i
+	counting
+	server=() worker=() workerlog=() feed=()
+	for i in 0 1; do
+		server_at "$i"
+	done
+	conduct -s ipc://s0,ipc://s1 --checkpoint=ckpt --lease="$lease" "$@"
+}
+
+server_at() {
+	start ps-serve -d ckpt -b "ipc://s$1" --lease="$lease"
+	server[$1]=$pid
+}
+
+# worker_at I [WORKER-ARGUMENT...] - start worker I, whose data never end.
+worker_at() {
+	launch ps-work -c ipc://coord --lease="$lease" -i "$1" "${@:2}" \
+		--repeat one.svm
+	worker[$1]=$pid workerlog[$1]=$log
+}
+
+# fed_at I - start worker I, whose steps take until they are given a record.
+fed_at() {
+	if [ ! -p "fed$1.svm" ]; then
+		mkfifo "fed$1.svm"
+		exec {feed[$1]}<>"fed$1.svm"
+	fi
+	launch ps-work -c ipc://coord --lease="$lease" -i "$1" "fed$1.svm"
+	worker[$1]=$pid workerlog[$1]=$log
+}
+
+# give I [RECORD] - for one step.
+give() {
+	echo "${2:-$(cat one.svm)}" >&"${feed[$1]}"
+}
+
+# in_flight - two workers, each of which has done a step and has two more.
+in_flight() {
+	fed_at 0
+	fed_at 1
+	ask 6
+	give 0
+	give 1
+	done_steps 2
+}
+
+# dies PID... - kill -9, and wait until they are dead.
+dies() {
+	kill -KILL "$@"
+	wait "$@" 2>killed || true
+}
+
+# steps N - ask for them and have them done.
+steps() {
+	ask "$1"
+	done_steps "$1"
+}
+
+# says PATTERN - the next result is like this.
+says() {
+	read -r -t 30 line <&"$results" || fail "no result"
+	# shellcheck disable=SC2053 # a pattern
+	[[ $line == $1 ]] || fail "$line"
+}
+
+# nothing_said [SECONDS] - no result comes (within these, or has come).
+nothing_said() {
+	! read -r -t "${1:-0}" <&"$results" || fail "there are results"
+}
+
+# gone PID - it ends within ten seconds; with which status.
+gone() {
+	timeout 10 tail --pid="$1" -f /dev/null ||
+		fail "still there: $(ps -o args= "$1")"
+	status=0
+	wait "$1" || status=$?
+}
+
+# fails STATUS PATTERN - the run does, and the last that it says is like this.
+fails() {
+	cat <&"$results" >rest
+	gone "$coord"
+	cat <&"$messages" >>heard
+	assert_equal "$status" "$1"
+	# shellcheck disable=SC2053 # a pattern
+	[[ $(tail -n 1 heard) == $2 ]] || fail "$(cat heard)"
+}
+
+# finishes N - no more requests: all end well, and each weight is N.
+finishes() {
+	local one
+	echo stop >&"$requests"
+	cat <&"$results" >rest
+	cat <&"$messages" >>heard
+	for one in "$coord" "${worker[@]}" "${server[@]}"; do
+		[ ! -d "/proc/$one" ] || gone "$one"
+	done
+	wait "$coord"
+	counted "$1"
+}
+
+@test "F1: a coordinator that is told to end leaves nobody and nothing" {
+	local one
+	members --min-workers=2
+	worker_at 0
+	worker_at 1
+	steps 2
+	kill -TERM "$coord"
+	for one in "$coord" "${worker[@]}" "${server[@]}"; do
+		gone "$one"
+		assert_equal "$status" 0
+	done
+	run -0 find . -type s
+	assert_output ""
+}
+
+@test "F2: a worker is killed between steps: exactly 4 steps" {
+	members
+	worker_at 0
+	worker_at 1
+	steps 2
+	dies "${worker[0]}"
+	hears '*worker:0 is gone'
+	worker_at 0
+	steps 2
+	finishes 4
+}
+
+@test "F3: a worker is killed in the midst of steps: exactly 6 steps" {
+	members --min-workers=2
+	in_flight
+	dies "${worker[0]}"
+	hears '*worker:0 is gone'
+	echo join >&"$requests"
+	nothing_said
+	fed_at 0
+	for _ in 1 2 3 4; do	# whoever runs how many
+		give 0
+		give 1
+	done
+	done_steps 4
+	says '{"op":"join","step":6,"steps":6,*'
+	finishes 6
+}
+
+@test "F4: a worker is killed while a bad step waits: its error, then 3 good" {
+	members --min-workers=2 --keep-going --in-flight=1
+	fed_at 0
+	fed_at 1
+	ask 2
+	give 0
+	give 1
+	done_steps 2
+	ask 2
+	echo join >&"$requests"
+	dies "${worker[1]}"
+	hears '*worker:1 is gone'
+	fed_at 1
+	give 1 '1000000000 1:3e38 2:1 3:1 4:1'
+	says '*"worker":"worker:1"*"error":*'
+	says '*"cancelled":true}'
+	says '*"op":"join"*"error":*'
+	ask 3
+	echo join >&"$requests"
+	for _ in 1 2 3; do
+		give 0
+		give 1
+	done
+	done_steps 3
+	says '*"op":"join","step":7,"steps":3,*'
+	status=0
+	echo stop >&"$requests"
+	wait "$coord" || status=$?
+	assert_equal "$status" 65
+	counted 5
+}
+
+# again INPUT... - exactly 3 steps of a worker that is away twice.
+again() {
+	local round
+	members
+	for round in 1 2 3; do
+		launch ps-work -c ipc://coord --lease="$lease" -i 0 "$@"
+		worker[0]=$pid
+		steps 1
+		[ "$round" = 3 ] || {
+			dies "${worker[0]}"
+			hears '*worker:0 is gone'
+		}
+	done
+	finishes 3
+}
+
+@test "F5: a worker's data are opened again when it is back: exactly 3 steps" {
+	again one.svm
+}
+
+@test "F6: so are those that a command makes: exactly 3 steps" {
+	again 'pipe:cat one.svm'
+}
+
+@test "F7: what is said of a worker's death names it, and no server" {
+	members -w 1s
+	worker_at 0
+	steps 2
+	dies "${worker[0]}"
+	hears '*worker:0 is gone'
+	ask 1
+	fails 69 'ps-coord: no worker within 1 s, 2 steps were done'
+	run -1 grep server heard
+}
+
+@test "F9: what is said of a server's death names it, and no worker" {
+	members --patience=500ms
+	worker_at 0
+	steps 2
+	dies "${server[1]}"
+	hears '*server 1 (ipc://s1) is gone: waiting 0.5 s for it'
+	fails 69 'ps-coord: server 1 (ipc://s1) is gone, last heard * s ago'
+	run -1 grep worker heard
+}
+
+@test "F9: a server that is back at once is not taken for the old one" {
+	members
+	worker_at 0
+	steps 3
+	dies "${server[1]}"
+	server_at 1
+	hears '*server 1 (ipc://s1) is back * without its variables: initial*'
+	steps 2
+	finishes 5
+}
+
+@test "F10: both workers are killed: exactly 10 steps" {
+	members --min-workers=2
+	in_flight
+	ask 4
+	dies "${worker[@]}"
+	hears '*is gone'
+	worker_at 0
+	worker_at 1
+	done_steps 8
+	finishes 10
+}
+
+@test "F11: one worker is killed twice: exactly 10 steps" {
+	members --min-workers=2
+	in_flight
+	ask 4
+	dies "${worker[0]}"
+	hears '*worker:0 is gone'
+	fed_at 0
+	give 0
+	done_steps 1
+	dies "${worker[0]}"
+	hears '*worker:0 is gone'
+	worker_at 0
+	done_steps 5
+	give 1
+	give 1
+	done_steps 2
+	finishes 10
+}
+
+@test "F12: a server dies while a worker comes back: it is the server's fault" {
+	members --patience=500ms
+	worker_at 0
+	steps 2
+	dies "${worker[0]}"
+	hears '*worker:0 is gone'
+	dies "${server[1]}"
+	worker_at 0
+	ask 2
+	fails 69 'ps-coord: server 1 (ipc://s1) is gone, last heard * s ago'
+}
+
+@test "F12: and if the server comes back, too: exactly 4 steps" {
+	members
+	worker_at 0
+	steps 2
+	dies "${worker[0]}" "${server[1]}"
+	ask 2
+	worker_at 0
+	server_at 1
+	done_steps 2
+	finishes 4
+}
+
+@test "F13, F14: results and their totals outlive all workers" {
+	members --min-workers=2
+	worker_at 0
+	worker_at 1
+	ask 3
+	done_steps 2
+	read -r -t 30 kept <&"$results"
+	dies "${worker[@]}"
+	hears '*is gone'
+	hears '*is gone'
+	[[ $kept == *'"loss":'* ]]
+	echo join >&"$requests"
+	says '{"op":"join","step":3,"steps":3,"examples":3,*'
+	finishes 3
+}
+
+@test "F15: the servers are read while no worker is there" {
+	members
+	worker_at 0
+	steps 2
+	dies "${worker[0]}"
+	for _ in 1 2 3; do
+		run -0 timeout 20 ps-eval -c ipc://coord one.svm
+		assert_output --partial '{"step":2,"examples":1,'
+	done
+	worker_at 0
+	steps 1
+	run -0 timeout 20 ps-eval -c ipc://coord one.svm
+	assert_output --partial '{"step":3,"examples":1,'
+	finishes 3
+}
+
+@test "F16: a wait in which nothing fails changes nothing" {
+	lease=1s
+	members
+	worker_at 0
+	steps 2
+	nothing_said 3
+	steps 2
+	finishes 4
+	run -0 cat heard
+	assert_output ""
+}
+
+@test "F17: a join that waits fails with the server" {
+	members --patience=500ms
+	fed_at 0
+	ask 1
+	give 0
+	done_steps 1
+	ask 2
+	echo join >&"$requests"
+	dies "${server[0]}"
+	fails 69 'ps-coord: server 0 (ipc://s0) is gone, last heard * s ago'
+	run -0 grep -c '"cancelled":true' rest
+	assert_output 3
+}
+
+@test "F18: what is asked for when a server has died fails with it" {
+	members --patience=500ms
+	worker_at 0
+	steps 1
+	dies "${server[0]}"
+	hears '*server 0 (ipc://s0) is gone: waiting 0.5 s for it'
+	ask 2
+	fails 69 'ps-coord: server 0 (ipc://s0) is gone, last heard * s ago'
+	run -0 grep -c '"cancelled":true' rest
+	assert_output 2
+}
+
+@test "F19: a step that fails with its server is no fault of the worker's" {
+	members --patience=500ms --keep-going
+	fed_at 0
+	ask 1
+	give 0
+	done_steps 1
+	ask 1
+	dies "${server[1]}"
+	give 0
+	fails 69 'ps-coord: server 1 (ipc://s1) is gone, last heard * s ago'
+	run -1 grep '"error":' rest
+	gone "${worker[0]}"
+	assert_equal "$status" 0
+	run -0 cat "${workerlog[0]}"
+	assert_output ""
+}
+
+@test "F20: with nothing left to do a dead worker is not waited for" {
+	members
+	worker_at 0
+	steps 2
+	dies "${worker[0]}"
+	echo join >&"$requests"
+	says '{"op":"join","step":2,"steps":2,*'
+	finishes 2
+}
+
+@test "elastic: a worker is added between steps: exactly 4 steps" {
+	members
+	worker_at 0
+	steps 2
+	worker_at 1
+	dies "${worker[0]}"
+	ask 2
+	says '*"worker":"worker:1"*'
+	says '*"worker":"worker:1"*'
+	finishes 4
+}
+
+@test "elastic: a worker is added in the midst of steps: exactly 6 steps" {
+	members --in-flight=1
+	fed_at 0
+	ask 6
+	give 0
+	done_steps 1
+	worker_at 1
+	done_steps 4
+	give 0
+	done_steps 1
+	finishes 6
+}
+
+@test "elastic: a worker comes back under its name, or another" {
+	members
+	worker_at 0
+	ask 1
+	says '*"worker":"worker:0"*'
+	dies "${worker[0]}"
+	worker_at 0
+	ask 1
+	says '*"worker":"worker:0"*'
+	dies "${worker[0]}"
+	worker_at 7
+	ask 1
+	says '*"worker":"worker:7"*'
+	finishes 3
+}
+
+@test "a server with a standby is killed: the join comes, and exactly 6 steps" {
+	members --mode=sync --min-workers=2
+	start ps-serve -d ckpt --standby-of=ipc://s1 --lease="$lease"
+	server+=("$pid")
+	hears "*server 1 (ipc://s1) has a standby at $endpoint"
+	worker_at 0
+	worker_at 1
+	steps 3
+	dies "${server[1]}"
+	ask 3
+	echo join >&"$requests"
+	done_steps 3
+	says '{"op":"join","step":6,"steps":6,"examples":12,*'
+	run ! grep 'run again' heard
+	finishes 6
+}
+
+# again_conducted [COORD-OPTION...] - start the coordinator once more.
+again_conducted() {
+	exec {requests}>&- {results}<&- {messages}<&-
+	rm requests results messages
+	conduct -s ipc://s0,ipc://s1 --checkpoint=ckpt --lease="$lease" "$@"
+}
+
+@test "kill -9 of the coordinator in the midst of steps: exactly 6 steps" {
+	members --min-workers=2
+	in_flight
+	dies "$coord"
+	again_conducted --min-workers=2
+	hears '*going on with a run that broke off: *'
+	echo join >&"$requests"
+	# What ended just before may not have been noted, and is told again.
+	for _ in 1 2 3 4 5 6; do
+		give 0
+		give 1
+	done
+	until [[ $line == *'"op":"join"'* ]]; do
+		read -r -t 30 line <&"$results" || fail "no result"
+	done
+	[[ $line == *'"step":6,"steps":6,'* ]] || fail "$line"
+	finishes 6
+}
+
+# Whoever waits for somebody who has stopped, and for nobody else, ends in
+# time and says for whom it was.  A server waits for no one; its standby is in
+# 68-standby.bats, who is asked to end then in 30-ends.bats.
+
+# waits_not STATUS PATTERN COMMAND... - it ends so, with a line like this.
+waits_not() {
+	run "-$1" --separate-stderr timeout 20 "${@:3}"
+	# shellcheck disable=SC2053 # a pattern
+	[[ $stderr == $2 ]] || fail "$stderr"
+}
+
+@test "SIGSTOP of a server, before the run or in it: its name, and 69" {
+	lease=1s
+	members --patience=500ms
+	worker_at 0
+	steps 2
+	kill -STOP "${server[1]}"
+	ask 2
+	hears '*server 1 (ipc://s1) is gone: waiting 0.5 s for it'
+	fails 69 'ps-coord: server 1 (ipc://s1) is gone, last heard * s ago'
+	waits_not 69 'ps-coord: server 0 (ipc://s1) does not answer within *' \
+		ps-coord -m count.ps -s ipc://s1 -b ipc://c -w 500ms one.svm
+}
+
+@test "SIGSTOP of a server for a while: it is waited for, exactly 4 steps" {
+	lease=1s
+	members
+	worker_at 0
+	steps 2
+	kill -STOP "${server[1]}"
+	ask 2
+	hears '*server 1 (ipc://s1) is gone: waiting 60 s for it'
+	kill -CONT "${server[1]}"
+	hears '*server 1 (ipc://s1) is back after * s'
+	done_steps 2
+	run ! grep 'run again' heard
+	finishes 4
+}
+
+@test "SIGSTOP of the only worker: there is none, and 69" {
+	lease=1s
+	members -w 500ms
+	worker_at 0
+	steps 2
+	kill -STOP "${worker[0]}"
+	ask 2
+	fails 69 'ps-coord: no worker within 0.5 s, 2 steps were done'
+	grep -q 'ps-coord: worker:0 is gone' heard
+}
+
+@test "SIGSTOP of the coordinator: whoever calls it says so, and 69" {
+	lease=1s
+	members
+	worker_at 0 -w 1s
+	steps 2
+	kill -STOP "$coord"
+	waits_not 69 'ps-work: coordinator ipc://coord does not answer *' \
+		ps-work -c ipc://coord -w 500ms one.svm
+	waits_not 69 'ps-eval: coordinator ipc://coord does not answer *' \
+		ps-eval -c ipc://coord -w 500ms one.svm
+	gone "${worker[0]}"
+	assert_equal "$status" 69
+	run -0 cat "${workerlog[0]}"
+	assert_output "ps-work: coordinator ipc://coord is gone and did not \
+come back within 1 s"
+}
+
+# scoring - an evaluator that holds a cut, and waits for examples.
+scoring() {
+	mkfifo examples scores
+	ps-eval -c ipc://coord "$@" --predict -B 1 - <examples >scores \
+		2>eval.log 3>&- &
+	eval=$!
+	daemons+=("$eval")
+	exec {examples}>examples {scores}<scores
+	cat one.svm >&"$examples"
+	read -r -t 20 line <&"$scores"
+}
+
+@test "SIGSTOP of a server that an evaluation needs: its name, and 69" {
+	lease=1s
+	members
+	worker_at 0
+	steps 2
+	scoring -w 500ms
+	kill -STOP "${server[@]}"
+	cat one.svm >&"$examples"
+	gone "$eval"
+	assert_equal "$status" 69
+	run -0 cat eval.log
+	[[ $output == 'ps-eval: server '[01]' (ipc://s'[01]') is silent, '* ]]
+}
+
+@test "SIGSTOP of an evaluator that holds a cut: the run goes on and ends" {
+	lease=1s
+	members --every=2
+	worker_at 0
+	steps 2
+	scoring -w 500ms
+	kill -STOP "$eval"
+	steps 4
+	finishes 6
+	run -0 ls ckpt
+	assert_output $'ckpt-00000002\nckpt-00000004\nckpt-00000006'
+	kill -CONT "$eval"
+	cat one.svm >&"$examples"
+	gone "$eval"
+	assert_equal "$status" 69
+	run -0 cat eval.log
+	[[ $output == 'ps-eval: server '[01]' (ipc://s'[01]') is silent, '* ]]
+}
+
+@test "an evaluation whose coordinator is started again is to be tried again" {
+	members
+	worker_at 0
+	steps 2
+	scoring
+	dies "$coord"
+	again_conducted
+	gone "$eval"
+	assert_equal "$status" 75
+	run -0 cat eval.log
+	assert_output "ps-eval: a member of the run was lost, and with it \
+step 2 as it was being scored"
+	run -0 timeout 20 ps-eval -c ipc://coord one.svm
+	assert_output --partial '{"step":2,"examples":1,'
+	finishes 2
+}
+
+# second - another coordinator of the run, elsewhere, with a copy of the
+# journal.  The first one is first then, and speaks on told and answers.
+second() {
+	first=$coord told=$messages answers=$results
+	cp ckpt/journal copy
+	rm requests results messages
+	conduct -s ipc://s0,ipc://s1 --checkpoint=ckpt --lease="$lease" \
+		--journal=copy -b ipc://coord2
+}
+
+@test "a coordinator that is stopped keeps its journal from another one" {
+	members
+	worker_at 0
+	steps 2
+	kill -STOP "$coord"
+	waits_not 75 'ps-coord: ckpt/journal: another program has it open' \
+		ps-coord -b ipc://c -s ipc://s0,ipc://s1 -m count.ps -B 1 \
+		--checkpoint=ckpt one.svm
+	kill -CONT "$coord"
+	steps 2
+	finishes 4
+}
+
+@test "a coordinator that was replaced changes nothing when it wakes up" {
+	lease=1s
+	members
+	fed_at 0
+	ask 5
+	give 0
+	done_steps 1
+	kill -STOP "$coord"
+	second
+	hears '*going on with a run that broke off: *'
+	launch ps-work -c ipc://coord2 --repeat one.svm
+	worker[1]=$pid
+	done_steps 4
+	# What the first one leased is pushed now, and it says so itself.
+	give 0
+	give 0
+	kill -CONT "$first"
+	gone "$first"
+	assert_equal "$status" 75
+	run -0 tail -n 1 <&"$told"
+	assert_output --regexp "^ps-coord: server [01] \(ipc://s[01]\): \
+another coordinator has this server$"
+	run ! grep '"loss":' <&"$answers"
+	gone "${worker[0]}"
+	steps 2
+	finishes 7
+}
