@@ -12,15 +12,16 @@
 #include <stdlib.h>
 
 #define USAGE	"[-c endpoint] [--cache[=directory]] [-F format] " \
-		"[-i index] [--lease=duration] [--no-header] [--repeat] " \
-		"[--shard=i/n] [--shuffle[=buffer]] [input ...]"
+		"[-i index] [--lease=duration] [--no-header] [--prefetch=n] " \
+		"[--repeat] [--shard=i/n] [--shuffle[=buffer]] [input ...]"
 
 #define SHUFFLE_EXAMPLES	10000
 #define MAX_SHUFFLE		((uint64_t)1 << 32)
 #define TICK_MS			250
 #define LINGER_MS		500
 
-enum { CACHE = CLI_LONG, LEASE, NO_HEADER, REPEAT, SHARD, SHUFFLE };
+enum { CACHE = CLI_LONG, LEASE, NO_HEADER, PREFETCH, REPEAT, SHARD,
+       SHUFFLE };
 
 static const struct cli_option options[] = {
 	{ 'c',       "coordinator", "ENDPOINT" },
@@ -29,6 +30,7 @@ static const struct cli_option options[] = {
 	{ 'i',       "index",       "INDEX" },
 	{ LEASE,     "lease",       "DURATION" },
 	{ NO_HEADER, "no-header",   NULL },
+	{ PREFETCH,  "prefetch",    "N" },
 	{ REPEAT,    "repeat",      NULL },
 	{ SHARD,     "shard",       "I/N" },
 	{ SHUFFLE,   "shuffle",     "[BUFFER]" },
@@ -82,6 +84,7 @@ parse(int argc, char **argv)
 		case 'i':	o.worker.index = cli_uint(0, 1 << 20); break;
 		case LEASE:	o.lease_ms = cli_duration(); break;
 		case NO_HEADER:	o.feed.reader.no_header = true; break;
+		case PREFETCH:	o.worker.prefetch = cli_uint(0, 1); break;
 		case REPEAT:	o.feed.reader.repeat = true; break;
 		case SHARD:	cli_shard(&o.feed.reader.shard,
 					  &o.feed.reader.shards);

@@ -391,7 +391,7 @@ undisturbed() {
 	local n
 	for n in 0 3; do
 		rm -rf ckpt
-		members 2 4 --repeat data.csv
+		members 2 4 --repeat --prefetch=1 data.csv
 		printf 'train 400\njoin\n' | coord -B 4 --mode=ssp:$n >results
 		run -0 awk -F'[:,]' -v n=$n '/"train"/ {
 			for (i = 1; i < NF; i++) {

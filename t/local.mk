@@ -90,6 +90,7 @@ BATS_TESTS += %D%/63-ledger.bats
 BATS_TESTS += %D%/64-moments.bats
 BATS_TESTS += %D%/65-restart.bats
 BATS_TESTS += %D%/66-faults.bats
+BATS_TESTS += %D%/66-prefetch.bats
 BATS_TESTS += %D%/67-durable.bats
 BATS_TESTS += %D%/68-standby.bats
 BATS_TESTS += %D%/69-nemesis.bats

@@ -36,7 +36,6 @@ struct client {
 	bool *answered;			/* of each part */
 	size_t left;			/* parts that are not */
 	size_t *bytes;			/* of each part's values */
-	uint64_t *version;		/* of each part, at its last pull */
 	struct pack push_keys, pull_keys;
 	float *values;
 	size_t value_room;
@@ -71,7 +70,6 @@ client_new(const struct plan *plan, const struct model *model,
 	c->outbox = outbox;
 	c->server = mem_alloc(plan->servers, sizeof(*c->server));
 	c->answered = mem_alloc(plan->parts, sizeof(*c->answered));
-	c->version = mem_alloc(plan->parts, sizeof(*c->version));
 	c->bytes = mem_alloc(plan->parts, sizeof(*c->bytes));
 	for (size_t i = 0; i < plan->parts; i++) {
 		struct server_peer *s = &c->server[plan->part[i].server];
@@ -105,7 +103,6 @@ client_free(struct client *c)
 	pack_release(&c->pull_keys);
 	free(c->values);
 	free(c->answered);
-	free(c->version);
 	free(c->bytes);
 	free(c->server);
 	free(c);
@@ -272,7 +269,7 @@ fill_push(struct client *c, size_t n, struct message *m)
 	m->push.part = n;
 	m->push.step = x->step;
 	m->push.examples = x->examples;
-	m->push.version = c->version[n];
+	m->push.version = x->version ? x->version[n] : 0;
 	m->push.rate = message_float_bits(x->learning_rate);
 	m->push.slot = x->slot;
 	m->push.attempt = x->attempt;
@@ -526,7 +523,8 @@ take_values(struct client *c, struct server_peer *s, const struct message *m,
 	if (c->exchange.pull &&
 	    scatter(c, &c->plan->part[n], &m->frame[0], f) < 0)
 		return -1;
-	c->version[n] = m->values.version;
+	if (c->exchange.pull && c->exchange.pulled)
+		c->exchange.pulled[n] = m->values.version;
 	c->answered[n] = true;
 	c->left--;
 	s->under_way--;

@@ -52,6 +52,10 @@ struct exchange {
 	uint64_t after;			/* pull when all rounds below have
 					   ended; 0: now */
 	uint64_t server;		/* push to this one; WIRE_NONE: all */
+	const uint64_t *version;	/* of each part: what the push was
+					   computed with; NULL: not known */
+	uint64_t *pulled;		/* of each part: what has been pulled
+					   is put there; NULL: nowhere */
 };
 
 /* What became of the push: counted in parts; applied, or staged for it. */

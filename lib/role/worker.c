@@ -16,6 +16,7 @@
 #define HELLO_REQUEST	WIRE_NONE	/* no lease has it */
 #define LOST_REQUEST	(WIRE_NONE - 1)
 #define MAX_PACK	65536	/* steps of a lease */
+#define WORKS		3	/* one pulls, one computes, one pushes */
 
 /* Steps to run, first to end - 1; those below next have been begun. */
 struct lease {
@@ -30,6 +31,10 @@ struct lease {
 	uint64_t from;			/* its first step's, in the block */
 };
 
+/* What has become of a step, or is becoming of it. */
+enum stage { STAGE_NONE, STAGE_BEGUN, STAGE_PULLING, STAGE_PULLED,
+	     STAGE_COMPUTED, STAGE_PUSHING };
+
 /*
  * One step in the making.  An early one has no lease yet: more steps like
  * those before it were announced, so it pulls what it will need meanwhile.
@@ -37,12 +42,16 @@ struct lease {
 struct work {
 	struct compute *compute;
 	struct batch batch;
-	bool busy;
+	enum stage stage;
 	struct lease *lease;
+	uint64_t turn;		/* who was begun first has the lowest */
 	uint64_t size;		/* examples that were asked for */
 	uint64_t pass;		/* for leases of this pass its pull is good */
+	uint64_t *version;	/* of each part, as it was pulled */
 	uint64_t step, began_us;
+	struct metric_state state[RESULT_METRICS];
 	struct result result;
+	struct fail why;	/* it cannot be computed, if it has a kind */
 };
 
 struct worker {
@@ -61,7 +70,6 @@ struct worker {
 	struct client *client;
 	const struct metric *metric;
 	size_t metrics;
-	struct metric_state state[RESULT_METRICS];
 
 	struct lease lease[MAX_LEASES];	/* a ring */
 	size_t lease_first, leases;
@@ -74,10 +82,10 @@ struct worker {
 	bool more;			/* said by the last lease, like: */
 	uint64_t more_size, more_pass;
 	uint64_t records;		/* read, when exhausted */
-	struct work work[2];		/* one computes while one pulls */
-	struct work *pulling;		/* NULL, or what the exchange is for */
-	struct work *pushing;
-	struct work *aside;	/* its turn comes after an older round's */
+	struct work work[WORKS];	/* one at most pulls, is computed and
+					   not pushed, is pushed */
+	uint64_t turns;
+	bool computed;		/* since the last tick */
 	uint64_t waiting_for;	/* the lease that has_batch is for */
 	struct pack out;
 
@@ -128,22 +136,28 @@ end_evaluation(struct worker *w)
 }
 
 static void
+work_release(struct work *work)
+{
+	compute_free(work->compute);
+	batch_release(&work->batch);
+	free(work->version);
+	for (size_t i = 0; i < RESULT_METRICS; i++)
+		metric_release(&work->state[i]);
+	*work = (struct work){ 0 };
+}
+
+static void
 forget_plan(struct worker *w)
 {
 	end_evaluation(w);
 	client_free(w->client);
 	w->client = NULL;
-	for (size_t i = 0; i < 2; i++) {
-		compute_free(w->work[i].compute);
-		batch_release(&w->work[i].batch);
-		w->work[i] = (struct work){ 0 };
-	}
+	for (size_t i = 0; i < WORKS; i++)
+		work_release(&w->work[i]);
 	if (w->model)
 		evaluation_close(&w->score);
 	batch_release(&w->waiting);
 	batch_release(&w->eval_batch);
-	for (size_t i = 0; i < RESULT_METRICS; i++)
-		metric_release(&w->state[i]);
 	plan_release(&w->plan);
 	model_free(w->model);
 	w->model = NULL;
@@ -238,21 +252,58 @@ next_lease(const struct worker *w)
 static bool
 in_the_making(const struct worker *w, const struct lease *l)
 {
-	return w->work[0].lease == l || w->work[1].lease == l;
+	for (size_t i = 0; i < WORKS; i++)
+		if (w->work[i].lease == l)
+			return true;
+	return false;
 }
 
-/* A step that is pulled for, or has been, and waits for its lease. */
-static bool
+/* What has come so far: of several works the one begun first, or NULL. */
+static struct work *
+at_stage(const struct worker *w, enum stage stage)
+{
+	const struct work *first = NULL;
+
+	for (size_t i = 0; i < WORKS; i++)
+		if (w->work[i].stage == stage &&
+		    (!first || w->work[i].turn < first->turn))
+			first = &w->work[i];
+	return (struct work *)(uintptr_t)first;
+}
+
+/*
+ * Steps that are pulled for, or have been, and wait for their leases: how
+ * many, and which one was begun first and last.
+ */
+struct early {
+	size_t count;
+	struct work *first, *last;
+};
+
+static struct early
 early(const struct worker *w)
 {
-	return w->pulling && !w->pulling->lease;
+	struct early e = { 0 };
+
+	for (size_t i = 0; i < WORKS; i++) {
+		const struct work *work = &w->work[i];
+
+		if (work->stage == STAGE_NONE || work->lease)
+			continue;
+		e.count++;
+		if (!e.first || work->turn < e.first->turn)
+			e.first = (struct work *)(uintptr_t)work;
+		if (!e.last || work->turn > e.last->turn)
+			e.last = (struct work *)(uintptr_t)work;
+	}
+	return e;
 }
 
 static void
 drop_work(struct work *work)
 {
 	work->lease = NULL;
-	work->busy = false;
+	work->stage = STAGE_NONE;
 }
 
 /* Leases that are over leave the ring from its front. */
@@ -416,8 +467,8 @@ worker_up(struct worker *w, uint64_t peer, uint64_t now)
 	/* The coordinator takes back what it had given us: so do we. */
 	cancel(w, 0, UINT64_MAX, 0);
 	w->more = false;
-	if (early(w))
-		w->pulling->pass = WIRE_NONE;
+	for (size_t i = 0; i < WORKS; i++)
+		w->work[i].pass = WIRE_NONE;
 	end_evaluation(w);
 	w->indexing = false;
 }
@@ -466,9 +517,8 @@ forget_leases(struct worker *w)
 	}
 	w->leases = 0;
 	forget_records(w);
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < WORKS; i++)
 		drop_work(&w->work[i]);
-	w->pushing = w->pulling = w->aside = NULL;
 	w->waiting_for = 0;
 	w->more = w->indexing = false;
 	end_evaluation(w);
@@ -529,8 +579,10 @@ take_plan(struct worker *w, const struct message *m, uint64_t now,
 
 	batch_begin(&w->waiting, input, inputs, model_label(w->model));
 	batch_begin(&w->eval_batch, input, inputs, model_label(w->model));
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < WORKS; i++) {
 		w->work[i].compute = compute_new(w->model);
+		w->work[i].version = mem_alloc(w->plan.parts,
+					       sizeof(uint64_t));
 		batch_begin(&w->work[i].batch, input, inputs,
 			    model_label(w->model));
 	}
@@ -574,10 +626,11 @@ size_t
 worker_want(const struct worker *w)
 {
 	const struct lease *l = next_lease(w);
+	const size_t before = early(w).count;
 
 	if (w->has_batch || w->over)
 		return 0;
-	return l && !early(w) ? l->batch : size_of(w, early(w));
+	return l && before == 0 ? l->batch : size_of(w, before);
 }
 
 /* What was read for an early step is for one of another size. */
@@ -585,17 +638,20 @@ static bool
 misread(const struct worker *w)
 {
 	const struct lease *l = next_lease(w);
+	const struct work *work = early(w).first;
 
-	return early(w) && l && l->batch != w->pulling->size;
+	return work && l && l->batch != work->size;
 }
 
+/* What was read last goes back first, but not while values come for it. */
 static void
 unload(struct worker *w)
 {
-	struct work *work = w->pulling;
+	struct work *work = early(w).last;
 	const struct batch empty = w->waiting;
 
-	w->pulling = NULL;
+	if (work->stage == STAGE_PULLING)
+		return;
 	w->waiting = work->batch;
 	work->batch = empty;
 	w->has_batch = w->unwanted = true;
@@ -613,7 +669,7 @@ worker_put_back(struct worker *w, struct batch *batch)
 	w->waiting = old;
 	w->has_batch = w->unwanted = w->over = false;
 	w->bad.kind = 0;
-	if (misread(w) && client_idle(w->client))
+	if (misread(w))
 		unload(w);
 	return true;
 }
@@ -649,16 +705,16 @@ note_result(struct worker *w, struct work *work, uint64_t now_us)
 	result_write(&l->results, r);
 	if (!r->voided)
 		for (size_t i = 0; i < w->metrics; i++)
-			if (w->state[i].count > 0) {
+			if (work->state[i].count > 0) {
 				metric_merge(&w->metric[i], &l->scores,
-					     &w->state[i]);
+					     &work->state[i]);
 				break;
 			}
 	l->count++;
 	w->steps++;
 	w->examples += r->examples;
 	drop_work(work);
-	if (work->step + 1 == l->end || l->cancelled)
+	if (l->cancelled || (l->next == l->end && !in_the_making(w, l)))
 		say_done(w, l);
 }
 
@@ -673,10 +729,10 @@ reads_its_own(const struct worker *w, const struct lease *l)
 static struct work *
 begin_work(struct worker *w, struct lease *l, uint64_t now_us)
 {
-	struct work *work = w->work[0].busy ? &w->work[1] : &w->work[0];
+	struct work *work = at_stage(w, STAGE_NONE);
 	struct batch batch;
 
-	if (!w->has_batch || w->unwanted || work->busy || (!l && !w->more) ||
+	if (!w->has_batch || w->unwanted || !work || (!l && !w->more) ||
 	    (l && reads_its_own(w, l) && w->waiting_for != l->id))
 		return NULL;
 	if (w->waiting_size != (l ? l->batch : w->more_size)) {
@@ -688,7 +744,8 @@ begin_work(struct worker *w, struct lease *l, uint64_t now_us)
 	work->size = w->waiting_size;
 	w->waiting = batch;
 	w->has_batch = false;
-	work->busy = true;
+	work->stage = STAGE_BEGUN;
+	work->turn = ++w->turns;
 	work->lease = l;
 	work->pass = l ? l->pass : w->more_pass;
 	if (l)
@@ -698,14 +755,20 @@ begin_work(struct worker *w, struct lease *l, uint64_t now_us)
 	return work;
 }
 
-/* A work whose lease was given up. */
+/* Works whose leases were given up, but for what is under way. */
 static void
-put_down(struct worker *w, struct work *work)
+put_down(struct worker *w)
 {
-	struct lease *l = work->lease;
+	for (size_t i = 0; i < WORKS; i++) {
+		struct work *work = &w->work[i];
+		struct lease *l = work->lease;
 
-	drop_work(work);
-	end_lease(w, l);
+		if (!l || !l->cancelled || work->stage == STAGE_PULLING ||
+		    work->stage == STAGE_PUSHING)
+			continue;
+		drop_work(work);
+		end_lease(w, l);
+	}
 }
 
 /* Whose the waiting batch is: a slot that has not been begun, or NULL. */
@@ -731,30 +794,48 @@ static void
 make_way(struct worker *w, uint64_t now_us)
 {
 	struct lease *next = next_lease(w), *has = batch_lease(w);
-	struct work *waits = w->pulling;
+	struct work *waits = at_stage(w, STAGE_PULLING);
+	const bool aside = at_stage(w, STAGE_BEGUN) != NULL;
 
-	if (w->aside && w->aside->lease->cancelled) {
-		put_down(w, w->aside);
-		w->aside = NULL;
-	}
 	if (next && reads_its_own(w, next) && w->has_batch && !has) {
 		w->has_batch = !w->leased_data && !w->options.assigned;
 		w->waiting_for = next->id;
-	} else if (has && next && has->slots > 0 && has != next && !w->aside) {
-		w->aside = begin_work(w, has, now_us);
+	} else if (has && next && has->slots > 0 && has != next && !aside) {
+		begin_work(w, has, now_us);
 	}
-	if (!waits || early(w) || w->pushing || waits->lease->slots == 0)
+	if (!waits || !waits->lease || waits->lease->slots == 0 ||
+	    at_stage(w, STAGE_PUSHING))
 		return;
-	if (waits->lease->cancelled) {
-		put_down(w, waits);
-	} else if (next && next->next < waits->step && w->has_batch &&
-		   w->waiting_for == next->id && !w->aside) {
-		w->aside = waits;
-	} else {
+	if (!waits->lease->cancelled &&
+	    (!next || next->next >= waits->step || !w->has_batch ||
+	     w->waiting_for != next->id || at_stage(w, STAGE_BEGUN)))
 		return;
-	}
+	waits->stage = STAGE_BEGUN;
 	client_give_up(w->client);
-	w->pulling = NULL;
+}
+
+/*
+ * Is there to be a pull, while what has been pulled is not computed?  One for
+ * a later round would wait for it, and it for the exchange.
+ */
+static bool
+may_pull(const struct worker *w)
+{
+	const struct lease *next = next_lease(w);
+	const struct work *begun = at_stage(w, STAGE_BEGUN);
+	const uint64_t step = begun ? begun->step : next ? next->next : 0;
+	size_t pulled = 0;
+
+	for (size_t i = 0; i < WORKS; i++) {
+		const struct work *work = &w->work[i];
+
+		if (work->stage != STAGE_PULLED)
+			continue;
+		if (work->lease && work->lease->slots > 0)
+			return step <= work->step;
+		pulled++;
+	}
+	return pulled <= w->options.prefetch;
 }
 
 /* What to pull for now. */
@@ -762,35 +843,34 @@ static struct work *
 next_work(struct worker *w, uint64_t now_us)
 {
 	struct lease *next = next_lease(w);
-	struct work *work = w->aside;
+	struct work *work = at_stage(w, STAGE_BEGUN);
 
+	if (!may_pull(w))
+		return NULL;
 	if (work && (!next || next->next > work->step || !w->has_batch ||
-		     w->waiting_for != next->id)) {
-		w->aside = NULL;
+		     w->waiting_for != next->id))
 		return work;
-	}
-	return begin_work(w, next, now_us);
+	return misread(w) ? NULL : begin_work(w, next, now_us);
 }
 
-static int
-run_step(struct worker *w, struct work *work, struct fail *f)
+static void
+run_step(const struct worker *w, struct work *work)
 {
 	struct result *r = &work->result;
 
 	for (size_t i = 0; i < w->metrics; i++)
-		metric_reset(&w->state[i]);
+		metric_reset(&work->state[i]);
 	compute_forward(work->compute, true,
 			w->plan.seed ^ (work->step + 1) ^
 			work->lease->slot << 40);
 	*r = (struct result){ .examples = work->batch.examples,
 			      .loss = compute_loss(work->compute) };
-	compute_metrics(work->compute, w->state);
-	result_metrics(r, w->metric, w->metrics, w->state);
+	compute_metrics(work->compute, work->state);
+	result_metrics(r, w->metric, w->metrics, work->state);
 	compute_backward(work->compute);
-	if (compute_check(work->compute, f) < 0)
-		return -1;
-	compute_clip(work->compute);
-	return 0;
+	work->why.kind = 0;
+	if (compute_check(work->compute, &work->why) == 0)
+		compute_clip(work->compute);
 }
 
 /* Begin the exchange that pushes one work and pulls for another. */
@@ -807,12 +887,18 @@ exchange(struct worker *w, struct work *push, struct work *pull, uint64_t now)
 		x.slot = push->lease->slot;
 		x.attempt = push->lease->slots > 0 ? push->lease->attempt : 0;
 		x.server = push->lease->server;
+		x.version = push->version;
+		push->stage = STAGE_PUSHING;
 	}
-	if (pull && pull->lease && pull->lease->slots > 0)
-		x.after = pull->step;
-	x.pull = pull ? pull->compute : NULL;
-	w->pushing = push;
-	w->pulling = pull;
+	if (pull) {
+		x.pull = pull->compute;
+		x.pulled = pull->version;
+		pull->stage = STAGE_PULLING;
+		if (pull->lease)
+			pull->pass = pull->lease->pass;
+		if (pull->lease && pull->lease->slots > 0)
+			x.after = pull->step;
+	}
 	client_exchange(w->client, &x, now);
 }
 
@@ -825,9 +911,9 @@ say_exhausted(struct worker *w)
 	if (!w->exhausted || w->exhausted_said || !w->ready_said)
 		return;
 	/* What waits for a round may wait for others to do our part of it. */
-	for (size_t i = 0; i < 2; i++)
-		if (w->work[i].busy && (!w->work[i].lease ||
-					w->work[i].lease->slots == 0))
+	for (size_t i = 0; i < WORKS; i++)
+		if (w->work[i].stage != STAGE_NONE &&
+		    (!w->work[i].lease || w->work[i].lease->slots == 0))
 			return;
 	w->exhausted_said = true;
 	m.exhausted.term = w->plan.term;
@@ -835,82 +921,102 @@ say_exhausted(struct worker *w)
 	say(w, &m);
 }
 
-/*
- * The early step's pull has come.  Is its lease here, and for the batch that
- * was read?  If not it waits, or the batch goes back to be read anew.  What
- * was pulled before a barrier is pulled again.
- */
-static bool
-adopt(struct worker *w, struct work *work, uint64_t now, uint64_t now_us)
+/* The exchange, if there was one, has come to its end. */
+static void
+take_answers(struct worker *w, uint64_t now_us)
 {
-	struct lease *l = next_lease(w);
+	struct work *pushed = at_stage(w, STAGE_PUSHING);
+	struct work *pulled = at_stage(w, STAGE_PULLING);
 
-	if (!l)
-		return false;
-	if (misread(w)) {	/* what was read behind it goes back first */
-		if (w->has_batch)
-			w->unwanted = true;
-		else
-			unload(w);
-		return false;
-	}
-	work->lease = l;
-	work->step = l->next++;
-	work->began_us = now_us;
-	if (work->pass == l->pass)
-		return true;
-	work->pass = l->pass;
-	exchange(w, NULL, work, now);
-	return false;
+	if (pushed)
+		note_result(w, pushed, now_us);
+	if (pulled)
+		pulled->stage = STAGE_PULLED;
 }
 
-/* Compute what has been pulled for; NULL: nothing is to be pushed. */
-static struct work *
+/*
+ * Early steps come to their leases, in the order in which they were read.  Is
+ * this one for the batch that was read?  If not, it goes back, and what was
+ * read behind it goes back first.  What was pulled before a barrier is pulled
+ * again.
+ */
+static void
+adopt(struct worker *w, uint64_t now_us)
+{
+	struct work *work;
+	struct lease *l;
+
+	while ((l = next_lease(w)) && (work = early(w).first)) {
+		if (work->stage == STAGE_PULLING)
+			return;
+		if (misread(w)) {
+			if (w->has_batch)
+				w->unwanted = true;
+			else
+				unload(w);
+			return;
+		}
+		work->lease = l;
+		work->step = l->next++;
+		work->began_us = now_us;
+		if (work->pass != l->pass)
+			work->stage = STAGE_BEGUN;
+	}
+}
+
+/* Push what has been computed, pull for what comes. */
+static void
+next_exchange(struct worker *w, uint64_t now, uint64_t now_us)
+{
+	struct work *push = at_stage(w, STAGE_COMPUTED), *pull;
+
+	if (!client_idle(w->client))
+		return;
+	if (push && push->why.kind) {
+		say_failed(w, push->lease, push->step, &push->why);
+		drop_work(push);
+		put_down(w);
+		push = NULL;
+	}
+	/* A round waits for this push: nothing is to hold up its answer. */
+	pull = push && push->lease->slots > 0 ? NULL : next_work(w, now_us);
+	if (push || pull)
+		exchange(w, push, pull, now);
+}
+
+/* Compute what has been pulled for; false: there is nothing to compute. */
+static bool
 compute_step(struct worker *w)
 {
-	struct work *work = w->pulling;
-	struct fail why;
+	struct work *work = at_stage(w, STAGE_PULLED);
 
-	w->pulling = NULL;
-	if (!work)
-		return NULL;
-	if (work->lease->cancelled) {
-		put_down(w, work);
-		return NULL;
-	}
-	if (run_step(w, work, &why) == 0)
-		return work;
-	say_failed(w, work->lease, work->step, &why);
-	drop_work(work);
-	return NULL;
+	if (!work || !work->lease || at_stage(w, STAGE_COMPUTED))
+		return false;
+	run_step(w, work);
+	work->stage = STAGE_COMPUTED;
+	w->computed = true;
+	return true;
 }
 
-/* Go on as far as there are leases, batches and answers. */
+/*
+ * Go on as far as there are leases, batches and answers.  What can be sent is
+ * sent before anything is computed: it is on its way meanwhile.
+ */
 static void
 advance(struct worker *w, uint64_t now, uint64_t now_us)
 {
-	struct work *ready, *next;
-
 	if (!w->client || w->eval_pulling)
 		return;
 	make_way(w, now_us);
-	if (!client_idle(w->client))
-		return;
-	if (w->pushing)
-		note_result(w, w->pushing, now_us);
-	w->pushing = NULL;
+	if (client_idle(w->client))
+		take_answers(w, now_us);
+	adopt(w, now_us);
+	put_down(w);
+	do
+		next_exchange(w, now, now_us);
+	while (compute_step(w));
 	drop_leases(w);
-	if (early(w) && !adopt(w, w->pulling, now, now_us))
-		return;
-	ready = compute_step(w);
-	drop_leases(w);
-	/* A round waits for this push: nothing is to hold up its answer. */
-	next = ready && ready->lease->slots > 0 ? NULL :
-		next_work(w, now_us);
-	if (ready || next)
-		exchange(w, ready, next, now);
-	else
-		say_exhausted(w);
+	say_exhausted(w);
 }
 
 void
@@ -936,7 +1042,7 @@ end_data(struct worker *w)
 {
 	struct lease *l = next_lease(w);
 
-	if (!w->over || w->exhausted || w->has_batch || early(w) ||
+	if (!w->over || w->exhausted || w->has_batch || early(w).count > 0 ||
 	    (w->bad.kind && !l))
 		return;
 	if (w->bad.kind)
@@ -1085,9 +1191,13 @@ worker_evaluation(const struct worker *w)
 bool
 worker_evaluation_wants(const struct worker *w)
 {
+	if (!w->evaluating || w->eval_pulling || !client_idle(w->client))
+		return false;
 	/* A step that was begun before comes to its end first. */
-	return w->evaluating && !w->eval_pulling && !w->pushing &&
-		(!w->pulling || early(w)) && client_idle(w->client);
+	for (size_t i = 0; i < WORKS; i++)
+		if (w->work[i].stage > STAGE_BEGUN && w->work[i].lease)
+			return false;
+	return true;
 }
 
 static int
@@ -1261,6 +1371,10 @@ worker_tick(struct worker *w, uint64_t now, struct fail *f)
 			    "is gone and did not come back" :
 			    "does not answer",
 			    (double)w->options.timeout_ms / 1000);
+	if (w->computed) {	/* what came meanwhile is still to be heard */
+		w->computed = false;
+		return 0;
+	}
 	if (!w->client || !w->welcome || now - w->lost_said <
 	    w->options.timeout_ms / 4 ||
 	    client_check(w->client, now, w->options.timeout_ms, &server,

@@ -1,9 +1,10 @@
 /*
  * worker - run the steps that the coordinator leases.
  *
- * It pulls, computes, pushes; the push of one step and the pull of the next
- * are one exchange.  It holds no socket, clock or file: its program brings
- * messages, the time and batches of examples:
+ * It pulls, computes, pushes; the push of one step and the pull of the next,
+ * or of the one behind that, are one exchange, which is under way while a step
+ * is computed that was pulled for before.  It holds no socket, clock or file:
+ * its program brings messages, the time and batches of examples:
  *
  *	worker_want()		how many examples the next batch should have
  *	worker_batch()		here it is
@@ -29,6 +30,8 @@ struct worker_options {
 	bool inputs;			/* it has some of its own */
 	bool assigned;			/* a batch is for one step and slot
 					   alone; see worker_next() */
+	uint64_t prefetch;		/* pull for so many steps, 0 or 1,
+					   before the one that is computed */
 };
 
 /* Dials the coordinator.  Options are copied, the endpoint borrowed. */

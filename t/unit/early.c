@@ -1,17 +1,22 @@
 /*
  * A worker pulls for a step before it has its lease, if it was told that more
  * like it come: what it pulled is good for the same pass only, and a batch
- * that was read too early goes back.
+ * that was read too early goes back.  With prefetch it computes a step while
+ * the exchange is under way that pushes the one before and pulls for the next.
  */
 #include "role/coord.h"
 #include "role/server.h"
 #include "role/worker.h"
+#include "wire/result.h"
 
 #include "rig.h"
 #include "tap.h"
 #include "wires.h"
 
+#include <math.h>
+
 #define SIZES	8
+#define HELD	8
 
 static struct rig rig;
 static struct wires wires;
@@ -19,8 +24,13 @@ static struct server *server;
 static struct worker *worker;
 static uint64_t coordinator;	/* the worker's wire, at our end */
 static uint64_t leases;
-static size_t pulls, pushes, both, done;
+static size_t pulls, pushes, both, done, failed;
+static uint64_t stale;			/* the pushes that the last one met */
 static size_t size[SIZES], batches;	/* of the batches that were given */
+static float *values[SIZES];		/* theirs; the worker has them */
+static bool hold;			/* what is said to the server */
+static struct packet *held[HELD];
+static size_t holds;
 static size_t back;			/* examples that were put back */
 
 static void
@@ -28,7 +38,16 @@ hear_worker(const struct packet *p)
 {
 	struct message m = { .kind = MESSAGE_WELCOME };
 
-	done += p->message.kind == MESSAGE_DONE;
+	failed += p->message.kind == MESSAGE_FAILED;
+	if (p->message.kind == MESSAGE_DONE) {
+		struct unpack u = unpack_from(p->message.frame[0].data,
+					      p->message.frame[0].size);
+		struct result r;
+
+		ok(result_read(&u, &r, 0));
+		stale = r.staleness;
+		done++;
+	}
 	if (p->message.kind != MESSAGE_HELLO)
 		return;
 	coordinator = p->peer;
@@ -59,6 +78,7 @@ feed(void)
 				rig_add_example(&rig, &rng);
 				batch_append(&batch, &rig.batch, i);
 			}
+			values[batches % SIZES] = batch.feature[0].value;
 			size[batches++ % SIZES] = want;
 			worker_batch(worker, &batch, 0, 0);
 		} else {
@@ -78,6 +98,10 @@ settle(void)
 	int node;
 
 	while ((p = wires_next(&wires, &node))) {
+		if (node == 1 && hold && holds < HELD) {
+			held[holds++] = p;
+			continue;
+		}
 		if (node == 1 && p->kind == PACKET_MESSAGE) {
 			pulls += p->message.kind == MESSAGE_PULL;
 			pushes += p->message.kind == MESSAGE_PUSH;
@@ -124,12 +148,42 @@ say_plan(uint64_t to, uint64_t index)
 	free(place);
 }
 
+/* The server gets what was held back. */
 static void
-begin(void)
+let_go(void)
+{
+	hold = false;
+	for (size_t i = 0; i < holds; i++) {
+		both += held[i]->message.kind == MESSAGE_PUSHPULL;
+		server_hear(server, held[i]->peer, &held[i]->message, 0);
+		packet_free(held[i]);
+	}
+	holds = 0;
+	settle();
+}
+
+/* The only message that is held back pushes that step and pulls. */
+static bool
+under_way(uint64_t step)
+{
+	return holds == 1 && held[0]->message.kind == MESSAGE_PUSHPULL &&
+		held[0]->message.push.step == step;
+}
+
+/* Whoever computes with batch i from now on fails. */
+static void
+spoil(size_t i)
+{
+	values[i % SIZES][0] = NAN;
+}
+
+static void
+begin(uint64_t prefetch)
 {
 	const struct worker_options o = { .coordinator = "node:0",
 					  .life = 1, .index = 0,
-					  .inputs = true };
+					  .inputs = true,
+					  .prefetch = prefetch };
 	struct message hello = { .kind = MESSAGE_HELLO };
 	struct fail f;
 	uint64_t peer;
@@ -157,7 +211,7 @@ lease(uint64_t batch, uint64_t pass, bool more)
 {
 	struct message m = { .kind = MESSAGE_LEASE, .request = ++leases };
 
-	pulls = pushes = both = done = back = 0;
+	pulls = pushes = both = done = failed = back = 0;
 	m.lease.term = 1;
 	m.lease.first = leases;
 	m.lease.count = m.lease.attempt = 1;
@@ -169,10 +223,21 @@ lease(uint64_t batch, uint64_t pass, bool more)
 	settle();
 }
 
-int
-main(void)
+static void
+end(void)
 {
-	begin();
+	worker_free(worker);
+	server_free(server);
+	wires_release(&wires);
+	wires = (struct wires){ 0 };
+	leases = batches = 0;
+	rig_end(&rig);
+}
+
+static void
+test_early(void)
+{
+	begin(0);
 	lease(4, 0, false);
 	named(pulls == 1 && pushes == 1 && both == 0 && done == 1,
 	      "nothing is pulled that nobody has announced");
@@ -189,9 +254,79 @@ main(void)
 	named(back == 8 && pulls == 1 && pushes == 1 && done == 1 &&
 	      size[(batches - 1) % SIZES] == 3,
 	      "two batches of another size go back, and are read anew");
-	worker_free(worker);
-	server_free(server);
-	wires_release(&wires);
-	rig_end(&rig);
+	end();
+}
+
+/* A step is computed when all that was said has been answered. */
+static void
+test_in_turn(void)
+{
+	begin(0);
+	lease(4, 0, true);
+	ok(done == 1 && stale == 0);
+	hold = true;
+	lease(4, 0, true);
+	ok(under_way(2) && done == 0);
+	lease(4, 0, true);
+	spoil(2);
+	let_go();
+	named(done == 1 && stale == 0 && failed == 1,
+	      "nothing is computed while its values are on their way");
+	end();
+}
+
+static void
+test_ahead(void)
+{
+	begin(1);
+	lease(4, 0, true);
+	named(pulls == 2 && both == 1 && done == 1 && stale == 0,
+	      "with prefetch two steps are pulled for, and one is pushed");
+	hold = true;
+	lease(4, 0, true);
+	lease(4, 0, true);
+	ok(under_way(2) && done == 0);
+	spoil(2);
+	let_go();
+	named(done == 2 && failed == 0 && both == 2 && stale == 1,
+	      "a step is computed while the one before it is pushed");
+	lease(4, 1, true);
+	ok(pulls == 1 && both == 1 && done == 1 && stale == 0);
+	lease(4, 1, true);
+	named(pulls == 1 && both == 1 && done == 1 && stale == 0,
+	      "behind a barrier both are pulled again");
+	lease(4, 1, true);
+	ok(pulls == 0 && both == 1 && done == 1 && stale == 1);
+	lease(3, 1, false);
+	named(back == 12 && pulls == 1 && pushes == 1 && done == 1 &&
+	      stale == 0 && size[(batches - 1) % SIZES] == 3,
+	      "three batches of another size go back");
+	end();
+}
+
+/* What is known to be wrong is said when all before it is done. */
+static void
+test_failure(void)
+{
+	begin(1);
+	lease(4, 0, true);
+	hold = true;
+	spoil(2);
+	lease(4, 0, true);
+	lease(4, 0, true);
+	ok(under_way(2) && failed == 0);
+	let_go();
+	named(done == 1 && failed == 1 && pushes == 0,
+	      "a step that fails does so behind the one that is pushed");
+	end();
+}
+
+int
+main(void)
+{
+	test_early();
+	test_in_turn();
+	test_ahead();
+	test_failure();
 	return tap_done();
 }

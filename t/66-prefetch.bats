@@ -1,0 +1,105 @@
+# A step that is computed while others are pushed and pulled for: what it
+# then has not seen is told, and where that must not be, it is not so.
+
+load lib.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	cat >model.ps <<-'M'
+		input  x float[3] columns=a,b,c
+		label  y float
+		hidden = dense x units=4 activation=tanh
+		out    = dense hidden units=1
+		loss   mean_squared_error out
+		optimizer adam learning_rate=0.05
+	M
+	printf '%s\n' a,b,c,y 1,0,.5,2 0,1,.25,-1 .5,.5,1,3 -1,2,0,0 >data.csv
+}
+
+# train WORKERS PREFETCH [COORD-OPTION...] - by workers with data of their own.
+train() {
+	local workers=$1 prefetch=$2
+	shift 2
+	ps-local -q -s 2 -w "$workers" -C "$PWD/ckpt" -- \
+		--prefetch="$prefetch" --repeat "$PWD/data.csv" -- \
+		ps-coord -m model.ps -B 4 "$@"
+}
+
+# staleness - of each step that was trained: its number, what it met.
+staleness() {
+	sed -nE "s/.*\"train\",\"step\":([0-9]+),.*\"staleness\":([0-9]+),.*/\1 \2/p" \
+		<<<"$output"
+}
+
+@test "one worker's steps miss the one before, but none behind a barrier" {
+	run -0 train 1 1 <<-'R'
+		train 200
+		join
+		train 100
+		eval
+		train 100
+	R
+	staleness >met
+	run -0 awk '{ count[$2]++ } END { print NR, NR - count[0] - count[1] }
+		/^(0|200|300) / && $2 { print "step", $1, "is behind" }' met
+	assert_output "400 0"
+	# Now and then a step's records are not there in time to pull ahead.
+	[ "$(grep -c ' 1$' met)" -gt 100 ]
+}
+
+@test "by default they miss nothing" {
+	for how in "" --pack=7 "--in-flight=1"; do
+		# shellcheck disable=SC2086 # it may be none
+		run -0 train 1 0 $how <<<'train 200'
+		staleness >met
+		run -0 awk '$2 { print }  END { print NR }' met
+		assert_output 200
+	done
+}
+
+@test "several workers, and leases of any number and size" {
+	for how in "--pack=7" "--in-flight=1" "--in-flight=5 --pack=3"; do
+		# shellcheck disable=SC2086 # they are several
+		run -0 train 3 1 $how <<-'R'
+			train 300
+			join
+			{"steps":50,"batch":3}
+			train 50
+			eval
+			join
+		R
+		assert_line --partial '"op":"join","step":300,"steps":300,'
+		assert_line --partial \
+			'"op":"join","step":400,"steps":100,"examples":350,'
+	done
+}
+
+@test "rounds come to the same, bit for bit" {
+	for prefetch in 0 1; do
+		rm -rf ckpt
+		run -0 train 2 "$prefetch" --mode=sync --replicas=5 \
+			--checkpoint=ckpt --min-workers=2 <<<'train 100'
+		refute_output --partial '"staleness":1'
+		mv ckpt "ckpt-$prefetch"
+	done
+	run -0 ps-ckpt diff --slots ckpt-0 ckpt-1
+}
+
+@test "records of ps-coord's are read once each" {
+	echo a,b,c,y >many.csv
+	seq 1 1003 | awk '{ printf "%d,%d,%d,%d\n", $1 % 3, $1 % 7, $1 % 11,
+		$1 % 5 }' >>many.csv
+	for how in --in-flight=2 --in-flight=4 --pack=5; do
+		run -0 ps-local -q -s 2 -w 3 -- --prefetch=1 -- ps-coord \
+			-m model.ps -B 4 -d "$PWD/many.csv" --shuffle $how \
+			<<<'epoch 2'
+		[ "$(grep -c '"op":"epoch".*"examples":1003,' <<<"$output")" \
+			= 2 ]
+	done
+}
+
+@test "more than one step ahead is refused" {
+	run -64 ps-work --prefetch=2 x.csv
+	assert_output --partial '--prefetch'
+}
