@@ -2,6 +2,7 @@
 # next run, whatever its number of servers.
 
 load lib.bash
+load counting.bash
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
@@ -224,6 +225,63 @@ restored() {
 	[[ $stderr == *"start it with -d"* ]]
 	run -0 names
 	assert_output ""
+}
+
+# hold_up [OPTION...] - of 20 steps, with a cut every 10, one of the first ten
+# is given to a worker that is stopped, before another one joins.
+hold_up() {
+	counting
+	for i in 0 1; do
+		start ps-serve -b "ipc://s$i" -d ckpt "$@"
+	done
+	conduct -s ipc://s0,ipc://s1 --checkpoint=ckpt --every=10 --keep=0 \
+		--in-flight=1 "$@"
+	launch ps-work -c ipc://coord --repeat one.svm "$@"
+	held=$pid
+	ask 1
+	done_steps 1
+	kill -STOP "$held"
+	ask 19
+	launch ps-work -c ipc://coord --repeat one.svm "$@"
+	worker=$pid
+}
+
+# exact - both cuts hold their steps, each once.
+exact() {
+	echo save >&"$requests"
+	read -r -t 30 line <&"$results"
+	assert_equal "$line" \
+		'{"op":"save","step":20,"checkpoint":"ckpt-00000020"}'
+	counted 10 ckpt/ckpt-00000010
+	counted 20 ckpt/ckpt-00000020
+}
+
+@test "a cut waits for a worker, but nobody waits for the cut" {
+	hold_up --lease=60s
+	done_steps 18		# all those above the cut among them
+	assert_not_exists ckpt/ckpt-00000010
+	kill -CONT "$held"
+	done_steps 1
+	exact
+	ends
+	wait "$held"
+}
+
+@test "a worker that is stopped holds a cut up for no longer than its lease" {
+	hold_up --lease=500ms
+	done_steps 19
+	exact
+	kill -CONT "$held"
+	ends
+}
+
+@test "what a killed worker had of a cut another one does" {
+	hold_up --lease=60s
+	done_steps 18
+	kill -KILL "$held"
+	done_steps 1
+	exact
+	ends
 }
 
 # t/storm 300 is the whole of it.

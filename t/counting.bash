@@ -61,9 +61,9 @@ ends() {
 	wait "$worker"
 }
 
-# counted N - every weight of the newest checkpoint is N.
+# counted N [CHECKPOINT] - every weight of it, or of the newest, is N.
 counted() {
-	ps-ckpt convert ckpt weights.npz
+	ps-ckpt convert "${2:-ckpt}" weights.npz
 	/usr/bin/python3 - "$1" <<-'EOT'
 		import sys, zipfile, struct
 		for name in zipfile.ZipFile('weights.npz').namelist():

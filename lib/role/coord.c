@@ -132,6 +132,7 @@ coord_free(struct coord *c)
 	pack_release(&c->plan_frame);
 	pack_release(&c->model_frame);
 	pack_release(&c->format_frame);
+	pack_release(&c->cut_place);
 	pack_release(&c->block);
 	pack_release(&c->block_after);
 	plan_release(&c->plan);
@@ -271,6 +272,7 @@ voided(struct coord *c)
 	for (uint64_t s = queue_mark(c->queue); s < queue_next(c->queue); s++)
 		if (queue_step(c->queue, s))
 			history_void(&c->history, s, 1);
+	c->cut_spoiled = c->o.ledger && c->cut_reached;
 	c->cancelling = false;
 	if (c->failing) {
 		report_failed_step(c);
@@ -365,26 +367,24 @@ thaw(struct coord *c, bool published)
 	c->cut_state = CUT_NONE;
 }
 
+/* Now, not only when so many steps are done. */
 static bool
 checkpoint_due(const struct coord *c, uint64_t now)
 {
-	const uint64_t mark = queue_mark(c->queue);
-
 	if (!c->o.checkpoint)
 		return false;
-	return c->save_wanted || c->save_again || mark >= c->next_save ||
-		(c->o.every_ms && mark > c->tried_step &&
+	return c->save_wanted || c->save_again ||
+		(c->o.every_ms && queue_mark(c->queue) > c->tried_step &&
 		 now - c->saved_ms >= c->o.every_ms);
 }
 
 /* Every so many steps is at multiples of it. */
 static void
-plan_save(struct coord *c)
+plan_save(struct coord *c, uint64_t from)
 {
 	const uint64_t every = c->o.every_steps;
-	const uint64_t mark = queue_mark(c->queue);
 
-	c->next_save = every ? mark - mark % every + every : WIRE_NONE;
+	c->next_save = every ? from - from % every + every : WIRE_NONE;
 }
 
 static struct member *
@@ -396,22 +396,63 @@ waiting_evaluator(const struct coord *c)
 	return NULL;
 }
 
+/* All steps below the cut have a number, and none above: keep what is so. */
 static void
-freeze(struct coord *c)
+reach_cut(struct coord *c)
+{
+	c->cut_reached = true;
+	if (c->cut_for)
+		return;
+	data_note(c);
+	c->cut_examples = c->o.restored.examples + c->all.examples;
+}
+
+/* Tell the servers of a cut of the steps below one, of which none is begun. */
+static void
+freeze(struct coord *c, struct member *who, uint64_t step)
 {
 	struct message m;
 
 	c->cut = ++c->cuts;
-	c->cut_step = queue_mark(c->queue);
-	if (!c->cut_for) {
+	c->cut_step = step;
+	c->cut_for = who;
+	c->cut_reached = c->cut_spoiled = false;
+	if (!who) {
 		c->save_again = false;
-		c->tried_step = c->cut_step;
-		data_position(c, c->cut_ledger);
-		plan_save(c);
+		c->tried_step = step;
+		plan_save(c, step);
 	}
+	if (step == queue_next(c->queue))
+		reach_cut(c);
 	m = cut_message(c, MESSAGE_FREEZE);
 	fleet_ask(c->fleet, &m);
 	c->cut_state = CUT_FREEZE;
+}
+
+/* The servers know of a cut that lies ahead: it can be called off. */
+static bool
+cut_ahead(const struct coord *c)
+{
+	return c->cut_state == CUT_OPEN && !c->cut_reached;
+}
+
+/* Has the last step below it been given out just now? */
+static bool
+come_to_cut(struct coord *c)
+{
+	if (!cut_ahead(c) || queue_next(c->queue) != c->cut_step)
+		return false;
+	reach_cut(c);
+	return true;
+}
+
+static void
+call_off_cut(struct coord *c)
+{
+	if (!cut_ahead(c))
+		return;
+	c->next_save = c->cut_step;
+	thaw(c, false);
 }
 
 static void
@@ -501,8 +542,10 @@ fill_job(struct coord *c, const struct ask *saved, uint64_t now)
 		snprintf(job->info.run + 2 * i, 3, "%02x", c->plan.run[i]);
 	job->info.seed = c->plan.seed;
 	job->info.final = c->final;
-	memcpy(job->info.ledger, c->cut_ledger, sizeof(job->info.ledger));
-	job->info.examples = c->o.restored.examples + c->all.examples;
+	if (!saved)
+		reach_cut(c);
+	data_position(c, job->info.ledger);
+	job->info.examples = c->cut_examples;
 	job->info.seconds = c->trained_before +
 		(double)(now - c->run_began_ms) / 1000;
 	job->part = mem_alloc(c->o.servers, sizeof(*job->part));
@@ -543,26 +586,66 @@ coord_published(struct coord *c, const struct fail *why, uint64_t now)
 }
 
 bool
-coord_drained(const struct coord *c)
+coord_whole(const struct coord *c)
 {
-	return c->cut_state == CUT_DRAIN &&
-		queue_mark(c->queue) == queue_next(c->queue);
+	return c->cut_state == CUT_OPEN &&
+		queue_mark(c->queue) >= c->cut_step && !c->cancelling &&
+		recover_idle(c);
 }
 
-/* Drain, freeze, go on: the servers hold the cut while it is used. */
+void
+coord_count(struct coord *c, const struct step *step, const struct result *r)
+{
+	if (!c->cut_reached || c->cut_for || r->step >= c->cut_step)
+		return;
+	c->cut_examples += r->examples;
+	if (c->o.ledger)
+		ledger_visits_add(c->o.ledger, &c->cut_visits, step->place,
+				  r->examples);
+}
+
+/* A cut that is wanted now, or else the next of those that lie ahead. */
+static void
+begin_cut(struct coord *c, uint64_t now)
+{
+	const bool due = checkpoint_due(c, now);
+	struct member *who = due ? NULL : waiting_evaluator(c);
+
+	if (due || who) {
+		call_off_cut(c);
+		freeze(c, who, queue_next(c->queue));
+	} else if (c->cut_state == CUT_NONE && c->next_save != WIRE_NONE &&
+		   !c->final) {
+		freeze(c, NULL, c->next_save);
+	}
+}
+
 static void
 advance_cut(struct coord *c, uint64_t now)
 {
-	if (c->cut_state == CUT_NONE) {
-		const bool due = checkpoint_due(c, now);
-
-		c->cut_for = due ? NULL : waiting_evaluator(c);
-		if (due || c->cut_for)
-			c->cut_state = CUT_DRAIN;
+	if (c->cut_spoiled && c->cut_state == CUT_OPEN) {
+		c->cut_spoiled = false;
+		c->save_again = !c->cut_for;
+		thaw(c, false);
 	}
-	if (coord_drained(c) && !c->cancelling && recover_idle(c) &&
-	    (c->cut_for || journal_noted(c)))
-		freeze(c);
+	come_to_cut(c);
+	if ((c->cut_state == CUT_NONE || cut_ahead(c)) && !c->cancelling)
+		begin_cut(c, now);
+	if (!coord_whole(c))
+		return;
+	if (c->cut_for)
+		give_cut(c);
+	else if (journal_noted(c))
+		save(c);
+}
+
+/* Steps are given out up to the cut; and on, when it is known what it has. */
+static void
+lease(struct coord *c)
+{
+	workers_lease(c);
+	if (come_to_cut(c))
+		workers_lease(c);
 }
 
 /* ---- servers ---- */
@@ -573,7 +656,7 @@ begin_run(struct coord *c, uint64_t now)
 	c->begun = true;
 	c->run_began_ms = c->saved_ms = now;
 	c->tried_step = queue_mark(c->queue);
-	plan_save(c);
+	plan_save(c, queue_next(c->queue));
 	if (c->resumed)
 		return;
 	totals_reset(&c->join, now);
@@ -653,10 +736,7 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 		sync_committed(c, now);
 		break;
 	case MESSAGE_FREEZE:
-		if (c->cut_for)
-			give_cut(c);
-		else
-			save(c);
+		c->cut_state = CUT_OPEN;
 		break;
 	case MESSAGE_SAVE:
 		fill_job(c, ask, now);
@@ -777,14 +857,14 @@ pass_save(struct coord *c, const struct request *r)
 		fail(&why, FAIL_CONFIG, "save: there is no --checkpoint=DIR");
 		report_error(c, r->id, "save", WIRE_NONE, NULL, why.text);
 		coord_error(c, &why);
-	} else if (c->cut_state != CUT_NONE || c->save_wanted) {
-		return 0;	/* a cut that was begun before lacks steps */
-	} else if (c->saved_step != queue_mark(c->queue)) {
-		c->save_wanted = true;
-		return 0;
-	} else {		/* it has just been saved */
+	} else if (c->saved_step == queue_mark(c->queue)) {
 		checkpoint_name(c->saved_step, name);
 		report_saved(c, r->id, name, c->saved_step);
+	} else {
+		/* A cut that was begun before lacks steps. */
+		c->save_wanted = c->save_wanted ||
+			c->cut_state == CUT_NONE || cut_ahead(c);
+		return 0;
 	}
 	coord_pass(c);
 	return 1;
@@ -887,15 +967,14 @@ check_workers(struct coord *c, uint64_t now)
 static void
 end_run(struct coord *c, uint64_t now)
 {
+	call_off_cut(c);
 	if (c->o.checkpoint && !c->final) {
 		c->final = true;
 		if (c->saved_step == queue_mark(c->queue)) {
 			c->cut_step = c->saved_step;
 			fill_job(c, NULL, now);
 		} else {
-			c->cut_for = NULL;
-			c->cut_state = CUT_DRAIN;
-			advance_cut(c, now);
+			freeze(c, NULL, queue_mark(c->queue));
 		}
 		return;
 	}
@@ -976,11 +1055,12 @@ coord_advance(struct coord *c, uint64_t now)
 	journal_lines(c);
 	if (c->phase == PHASE_RUN && c->started && data_ready(c) &&
 	    !c->unnoted && (!c->cancelling || !recover_idle(c)))
-		workers_lease(c);
+		lease(c);
 	tell_mark(c, now);
 	if (c->no_more_requests && queue_idle(c->queue) && !c->cancelling &&
 	    !c->setting_aside && recover_idle(c) &&
-	    c->cut_state == CUT_NONE && c->phase == PHASE_RUN)
+	    (c->cut_state == CUT_NONE || cut_ahead(c)) &&
+	    c->phase == PHASE_RUN)
 		end_run(c, now);
 }
 

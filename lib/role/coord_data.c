@@ -89,14 +89,27 @@ count_whole(struct coord *c, size_t split)
 }
 
 void
+data_note(struct coord *c)
+{
+	pack_reset(&c->cut_place);
+	if (!c->o.ledger || !ledger_ready(c->o.ledger))
+		return;
+	ledger_write_position(c->o.ledger, &c->cut_place);
+	c->cut_visits = ledger_visits(c->o.ledger);
+}
+
+void
 data_position(const struct coord *c, char text[CHECKPOINT_LEDGER])
 {
 	struct pack p = { 0 };
 
 	*text = '\0';
-	if (!c->o.ledger || !ledger_ready(c->o.ledger))
+	if (c->cut_place.size == 0) {	/* where the run began */
+		if (c->o.ledger)
+			memcpy(text, c->o.restored.ledger, CHECKPOINT_LEDGER);
 		return;
-	ledger_write_position(c->o.ledger, &p);
+	}
+	ledger_copy_position(&c->cut_place, &c->cut_visits, &p);
 	for (size_t i = 0; 2 * p.size < CHECKPOINT_LEDGER && i < p.size; i++)
 		snprintf(text + 2 * i, 3, "%02x", p.data[i]);
 	pack_release(&p);

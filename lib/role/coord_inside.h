@@ -77,8 +77,13 @@ struct totals {
 	uint64_t stale[STALENESS];	/* steps that met so many pushes */
 };
 
-/* Every step up to here, frozen on the servers. */
-enum cut_state { CUT_NONE, CUT_DRAIN, CUT_FREEZE, CUT_SAVE, CUT_PUBLISH };
+/*
+ * A cut of all steps below one.  The servers are told of it first (FREEZE):
+ * until all know, that step is not given out.  Then it is OPEN, while training
+ * goes on, until the steps below it have ended.  One that is made every so
+ * many steps is told of as soon as may be: so nobody waits for that.
+ */
+enum cut_state { CUT_NONE, CUT_FREEZE, CUT_OPEN, CUT_SAVE, CUT_PUBLISH };
 
 struct coord {
 	struct coord_options o;
@@ -118,13 +123,17 @@ struct coord {
 	enum cut_state cut_state;
 	uint64_t cut, cuts, cut_step;
 	struct member *cut_for;		/* NULL: a checkpoint */
+	bool cut_reached;	/* all steps below it have a number: then, */
+	struct pack cut_place;		/* the ledger stood here; and of */
+	struct ledger_visits cut_visits;	/* these steps, those that */
+	uint64_t cut_examples;			/* are done */
+	bool cut_spoiled;	/* what they were to read others will */
 	bool save_wanted;	/* by a request */
 	bool final;		/* the last one has been begun */
 	uint64_t saved_step;	/* of the last one; WIRE_NONE: none yet */
 	uint64_t tried_step, saved_ms;	/* of the last try */
-	char cut_ledger[CHECKPOINT_LEDGER];	/* as the cut has it */
-	uint64_t next_save;	/* no step at or over it is begun before it
-				   is saved */
+	uint64_t next_save;	/* no step at or over it is begun before there
+				   is a cut of those below */
 	bool job_waiting;
 	struct coord_job job;
 	bool sweep;		/* what is left of one that failed */
@@ -198,8 +207,10 @@ void coord_fail(struct coord *, const struct fail *, uint64_t now_ms);
 void coord_error(struct coord *, const struct fail *);
 void coord_advance(struct coord *, uint64_t now_ms);
 
-/* A cut can be made as soon as what ended is noted. */
-bool coord_drained(const struct coord *);
+/* The cut has all of its steps: it can be saved when that is noted. */
+bool coord_whole(const struct coord *);
+/* A step is done: perhaps one of the cut. */
+void coord_count(struct coord *, const struct step *, const struct result *);
 uint64_t coord_run(const struct coord *);
 /* Give up every step under way: the servers first, then the queue. */
 void coord_void(struct coord *);
@@ -347,7 +358,9 @@ void data_restore(struct coord *);
 void data_begin_epoch(struct coord *, uint64_t now_ms);
 /* An epoch is at the front of the queue: 1: it is behind us. */
 int data_epoch(struct coord *, const struct request *, uint64_t now_ms);
-/* Where the ledger is, for a checkpoint: "" if there is no saying. */
+/* Where the ledger is, and for a checkpoint: where it was when that was
+   noted; "" if there is no saying. */
+void data_note(struct coord *);
 void data_position(const struct coord *, char text[CHECKPOINT_LEDGER]);
 /* Can the ledger do that? */
 int data_check(const struct coord *, const struct request *, struct fail *);

@@ -220,23 +220,17 @@ pack_epoch(struct pack *out, const struct coord *c, uint64_t now)
 	pack_totals(out, c, &c->epoch, now);
 }
 
-/* Who waits for it: a checkpoint holds what it is about. */
-static bool
-urgent(const struct coord *c)
-{
-	return c->unnoted || c->cut_state != CUT_NONE;
-}
-
 /* The results of what ended have been written: so many bytes in all. */
 void
 coord_note(struct coord *c, uint64_t written, bool now_or_never,
 	   uint64_t now)
 {
-	const bool drained = coord_drained(c);
+	/* A checkpoint waits for it, which holds what it is about. */
+	const bool whole = coord_whole(c);
 	struct pack out = { 0 };
 
 	if (journal_noted(c) || c->replaying ||
-	    (!now_or_never && !drained && !urgent(c) &&
+	    (!now_or_never && !whole && !c->unnoted &&
 	     now - c->noted_ms < NOTE_MS))
 		return;
 	c->noted_ms = c->now_ms = now;
@@ -249,9 +243,9 @@ coord_note(struct coord *c, uint64_t written, bool now_or_never,
 	pack_blob(&out, c->notes.data, c->notes.size);
 	pack_reset(&c->notes);
 	pack_epoch(&out, c, now);
-	add(c, JOURNAL_ENDS, &out, drained);
+	add(c, JOURNAL_ENDS, &out, whole);
 	pack_release(&out);
-	if (!drained && !c->unnoted)
+	if (!whole && !c->unnoted)
 		return;
 	c->unnoted = false;
 	coord_advance(c, now);

@@ -42,8 +42,10 @@ give_up_cut(struct coord *c)
 {
 	if (c->cut_state == CUT_NONE || c->cut_state == CUT_PUBLISH)
 		return;
-	if (!c->cut_for && c->cut_state != CUT_DRAIN)
+	if (!c->cut_for && c->cut_reached)
 		c->save_again = true;
+	else if (!c->cut_for)
+		c->next_save = c->cut_step;
 	c->final = false;
 	c->cut_for = NULL;
 	c->cut_state = CUT_NONE;

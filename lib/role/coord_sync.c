@@ -267,6 +267,7 @@ take_round(struct coord *c, const struct step *step, uint64_t now)
 	totals_add(&c->join, c, &r, scores, positive);
 	totals_add(&c->all, c, &r, NULL, NULL);
 	data_done(c, step, &r, scores, positive, now);
+	coord_count(c, step, &r);
 	journal_done(c, r.step);
 	queue_end(c->queue, r.step);
 }

@@ -343,14 +343,15 @@ next_worker(const struct coord *c)
 static uint64_t
 lease_limit(const struct coord *c)
 {
-	/* Before a cut only what was begun is brought to its end. */
-	const bool draining = c->cut_state == CUT_DRAIN ||
-		c->cut_state == CUT_FREEZE || c->stopping;
 	const uint64_t window = c->mark_told + WINDOW;
+	uint64_t limit = c->next_save;
 
-	if (draining)
+	if (c->stopping)
 		return queue_next(c->queue);
-	return window < c->next_save ? window : c->next_save;
+	if (c->cut_state == CUT_FREEZE ||
+	    (c->cut_state == CUT_OPEN && !c->cut_reached))
+		limit = c->cut_step;
+	return window < limit ? window : limit;
 }
 
 /* false: there is nothing to give out now. */
@@ -455,6 +456,7 @@ take_result(struct coord *c, struct member *w, const struct message *m,
 		totals_add(&c->join, c, r, scores, positive);
 		totals_add(&c->all, c, r, NULL, NULL);
 		data_done(c, step, r, scores, positive, now);
+		coord_count(c, step, r);
 		journal_done(c, r->step);
 		queue_end(c->queue, r->step);
 	}

@@ -31,6 +31,8 @@ struct since {
 	uint64_t epoch, streams, unit;
 };
 
+#define VISITS_AT	9	/* in a position */
+
 struct ledger {
 	struct ledger_options o;
 	struct splits in;
@@ -44,7 +46,7 @@ struct ledger {
 	uint64_t next;		/* place */
 	uint64_t *returned;	/* ascending */
 	size_t returns, returns_room;
-	uint64_t visited_epoch, visited;	/* records, of the newest */
+	struct ledger_visits visits;
 };
 
 struct ledger *
@@ -557,22 +559,33 @@ ledger_left(const struct ledger *l)
 }
 
 void
-ledger_visit(struct ledger *l, uint64_t place, uint64_t records)
+ledger_visits_add(const struct ledger *l, struct ledger_visits *v,
+		  uint64_t place, uint64_t records)
 {
 	const uint64_t epoch = ledger_epoch(l, place);
 
-	if (epoch > l->visited_epoch) {
-		l->visited_epoch = epoch;
-		l->visited = 0;
-	}
-	if (epoch == l->visited_epoch)
-		l->visited += records;
+	if (epoch > v->epoch)
+		*v = (struct ledger_visits){ .epoch = epoch };
+	if (epoch == v->epoch)
+		v->records += records;
+}
+
+struct ledger_visits
+ledger_visits(const struct ledger *l)
+{
+	return l->visits;
+}
+
+void
+ledger_visit(struct ledger *l, uint64_t place, uint64_t records)
+{
+	ledger_visits_add(l, &l->visits, place, records);
 }
 
 uint64_t
 ledger_visited(const struct ledger *l, uint64_t epoch)
 {
-	return epoch == l->visited_epoch ? l->visited : 0;
+	return epoch == l->visits.epoch ? l->visits.records : 0;
 }
 
 /* ---- as bytes ---- */
@@ -717,8 +730,8 @@ ledger_write_position(const struct ledger *l, struct pack *p)
 	pack_uint(p, l->records);
 	pack_uint(p, l->next);
 	pack_uint(p, l->begun);
-	pack_uint(p, l->visited_epoch);
-	pack_uint(p, l->visited);
+	pack_uint(p, l->visits.epoch);	/* VISITS_AT */
+	pack_uint(p, l->visits.records);
 	pack_uint(p, l->sinces - first);
 	for (size_t i = first; i < l->sinces; i++) {
 		pack_uint(p, l->since[i].epoch);
@@ -728,6 +741,22 @@ ledger_write_position(const struct ledger *l, struct pack *p)
 	pack_uint(p, l->returns);
 	for (size_t i = 0; i < l->returns; i++)
 		pack_uint(p, l->returned[i]);
+}
+
+void
+ledger_copy_position(const struct pack *from, const struct ledger_visits *v,
+		     struct pack *to)
+{
+	struct unpack u = unpack_from(from->data, from->size);
+	const uint32_t count = unpack_array(&u);
+
+	pack_array(to, count);
+	for (uint32_t i = 0; i < count; i++) {
+		const uint64_t was = unpack_uint(&u);
+
+		pack_uint(to, i == VISITS_AT ? v->epoch :
+			  i == VISITS_AT + 1 ? v->records : was);
+	}
 }
 
 static void
@@ -768,8 +797,8 @@ ledger_read_position(struct ledger *l, const void *data, size_t size,
 			    "--replicas have to stay");
 	l->next = unpack_uint(&u);
 	l->begun = unpack_uint(&u);
-	l->visited_epoch = unpack_uint(&u);
-	l->visited = unpack_uint(&u);
+	l->visits.epoch = unpack_uint(&u);
+	l->visits.records = unpack_uint(&u);
 	read_since(l, &u, unpack_uint(&u));
 	l->returns = 0;
 	for (uint64_t left = unpack_uint(&u); left > 0 && !u.bad; left--)

@@ -110,6 +110,14 @@ uint64_t ledger_left(const struct ledger *);
 void ledger_visit(struct ledger *, uint64_t place, uint64_t records);
 uint64_t ledger_visited(const struct ledger *, uint64_t epoch);
 
+/* The same for some of the steps only: those that a cut is of. */
+struct ledger_visits {
+	uint64_t epoch, records;	/* of the newest */
+};
+struct ledger_visits ledger_visits(const struct ledger *);
+void ledger_visits_add(const struct ledger *, struct ledger_visits *,
+		       uint64_t place, uint64_t records);
+
 /*
  * What was counted, and how far it is, each as bytes.  Reading them back is
  * FAIL_CONFIG if they are of other inputs or options.
@@ -117,6 +125,9 @@ uint64_t ledger_visited(const struct ledger *, uint64_t epoch);
 void ledger_write_counts(const struct ledger *, struct pack *);
 int ledger_read_counts(struct ledger *, const void *, size_t, struct fail *);
 void ledger_write_position(const struct ledger *, struct pack *);
+/* A position as it was written, but with these visits. */
+void ledger_copy_position(const struct pack *from,
+			  const struct ledger_visits *, struct pack *);
 
 /* Epochs that have begun, and the streams of the newest. */
 uint64_t ledger_begun(const struct ledger *);

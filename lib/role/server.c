@@ -213,11 +213,8 @@ hello(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 static bool
 saving(const struct server *s, const struct named_cut *cut)
 {
-	size_t arrays;
-	const struct checkpoint_array *a = cut_arrays(cut->cut, &arrays);
-
 	for (size_t i = 0; i < s->jobs; i++)
-		if (s->job[i].array == a)
+		if (s->job[i].cut == cut->cut)
 			return true;
 	return false;
 }
@@ -390,15 +387,19 @@ find_cut(struct server *s, uint64_t id)
 	return NULL;
 }
 
+/* There is to be a cut of the steps below this one. */
 static int
-freeze(struct server *s, uint64_t id, struct fail *f)
+freeze(struct server *s, uint64_t id, uint64_t step, struct fail *f)
 {
 	if (find_cut(s, id))
 		return 0;
+	if (s->above > step)	/* for a coordinator that has forgotten */
+		return fail(f, FAIL_AGAIN, "steps up to %llu are applied",
+			    (unsigned long long)s->above - 1);
 	for (size_t i = 0; i < MAX_CUTS; i++)
 		if (!s->cut[i].cut) {
 			s->cut[i].id = id;
-			s->cut[i].cut = cut_new(s->shard);
+			s->cut[i].cut = cut_below(s->shard, step);
 			return 0;
 		}
 	return fail(f, FAIL_AGAIN, "too many cuts are held");
@@ -490,8 +491,10 @@ add_job(struct server *s, uint64_t peer, const struct message *m,
 		return fail(f, FAIL_PROTOCOL, "no such cut");
 	if (s->jobs == MAX_JOBS)
 		return fail(f, FAIL_AGAIN, "too many files at once");
-	if (cut)
+	if (job.kind == JOB_SAVE) {
+		job.cut = cut->cut;
 		job.array = cut_arrays(cut->cut, &job.arrays);
+	}
 	s->job[s->jobs++] = job;
 	start_over(s);
 	return 0;
@@ -592,7 +595,7 @@ obey(struct server *s, uint64_t peer, const struct message *m,
 		if (check_term(s, m->cut.run, m->cut.term, f) < 0)
 			return -1;
 		return m->kind == MESSAGE_THAW ? thaw(s, m->cut.cut, f) :
-			freeze(s, m->cut.cut, f);
+			freeze(s, m->cut.cut, m->cut.step, f);
 	case MESSAGE_SAVE:
 	case MESSAGE_LOAD:
 		if (check_term(s, m->cut.run, m->cut.term, f) < 0 ||
@@ -732,7 +735,7 @@ apply(struct server *s, const struct message *m, const struct frame *values,
 		.keys = &m->frame[0], .values = values,
 		.examples = m->push.examples,
 		.learning_rate = message_float(m->push.rate),
-		.steps = m->push.step
+		.step = m->push.step
 	};
 	const uint64_t version = shard_version(s->shard, m->push.part);
 	enum outcome outcome;

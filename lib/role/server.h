@@ -45,6 +45,7 @@ struct server_job {
 	enum { JOB_SAVE = 1, JOB_LOAD } kind;
 	char name[CHECKPOINT_NAME];	/* of the checkpoint */
 	size_t part, parts;		/* SAVE: which one this server writes */
+	const struct cut *cut;		/* of this cut */
 	const struct checkpoint_array *array;
 	size_t arrays;
 	uint64_t peer;			/* for the answer */

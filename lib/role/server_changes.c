@@ -326,6 +326,8 @@ take_windows(struct server *s, const struct frame *frame, struct fail *f)
 		shard_set_version(s->shard, i, unpack_uint(&u));
 		bytes = unpack_blob(&u, &size);
 		window_read(&s->applied[i], s->mark, bytes, size);
+		if (window_end(&s->applied[i], s->mark) > s->above)
+			s->above = window_end(&s->applied[i], s->mark);
 	}
 	return unpack_ok(&u) ? 0 : fail(f, FAIL_PROTOCOL,
 					"malformed windows");
@@ -350,7 +352,6 @@ take_sync(struct server *s, const struct message *m, struct fail *f)
 	    take_windows(s, &m->frame[2], f) < 0)
 		return -1;
 	s->pushes = m->sync.pushes;
-	s->above = WIRE_NONE;	/* who knows */
 	s->changes.last = s->acted = w->held = m->sync.number;
 	w->chunks = m->sync.chunks;
 	w->synced = true;

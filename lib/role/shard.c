@@ -15,6 +15,13 @@
 #define TABLE_CHUNK	((size_t)64 << 10)	/* bytes of values */
 #define ZERO_COPY	((size_t)64 << 10)
 
+/* What a piece holds: now, or in a cut. */
+struct content {
+	struct chunk **chunk;
+	struct table *table;	/* of a hashed one, which has no chunks */
+	uint64_t updates;
+};
+
 /* A piece that this server has. */
 struct holding {
 	const struct piece *piece;
@@ -22,10 +29,8 @@ struct holding {
 	size_t slots;
 	size_t shift;		/* a chunk of a table has 1 << shift rows */
 	size_t chunks;
-	struct chunk **chunk;
 	struct hashed hashed;
-	struct table *table;	/* of a hashed one, which has no chunks */
-	uint64_t updates;
+	struct content now;
 };
 
 struct shard {
@@ -40,15 +45,17 @@ struct shard {
 	uint64_t **keys;		/* of the table pieces of a part */
 	size_t *key_room, *key_count;
 	size_t keys_room;
+	struct cut *cuts;
 };
 
 struct cut {
-	const struct shard *shard;
-	struct chunk ***chunk;		/* of each piece: its chunks, */
-	struct table **table;		/* or the table it is */
-	uint64_t *updates;		/* of each piece */
+	struct shard *shard;
+	struct cut *next;		/* of the same shard */
+	uint64_t step;			/* it has what is below */
+	struct content *content;	/* of each piece; NULL: what is there
+					   now is what it has */
 	size_t chunks;			/* of all */
-	struct checkpoint_array *array;
+	struct checkpoint_array *array;	/* NULL: it is not described yet */
 	struct checkpoint_piece *piece;
 	size_t arrays, pieces;
 	size_t hashed;			/* arrays of hashed tables: first,
@@ -86,7 +93,7 @@ hold_piece(struct holding *h, const struct piece *piece,
 	h->slots = v->optimizer ? v->optimizer->slots : 0;
 	if (piece->hashed) {
 		h->hashed = (struct hashed){ v, seed };
-		h->table = hashed_table(&h->hashed, piece->count);
+		h->now.table = hashed_table(&h->hashed, piece->count);
 		return;
 	}
 	h->chunks = piece->count > 0;
@@ -96,12 +103,12 @@ hold_piece(struct holding *h, const struct piece *piece,
 	if (piece->table)
 		h->chunks = (piece->count + ((size_t)1 << h->shift) - 1) >>
 			h->shift;
-	h->chunk = mem_alloc(h->chunks, sizeof(struct chunk *));
+	h->now.chunk = mem_alloc(h->chunks, sizeof(struct chunk *));
 	for (size_t i = 0; i < h->chunks; i++) {
 		const size_t size = chunk_count(h, i) * width;
 		struct chunk *c = chunk_new(size, h->slots);
 
-		h->chunk[i] = c;
+		h->now.chunk[i] = c;
 		initializer_fill(&v->initializer, v->name, v->shape, seed,
 				 (piece->first + (i << h->shift)) * width,
 				 c->value, size);
@@ -149,9 +156,9 @@ shard_free(struct shard *s)
 		return;
 	for (size_t i = 0; i < s->plan->pieces; i++) {
 		for (size_t j = 0; j < s->holding[i].chunks; j++)
-			hold_drop(&s->holding[i].chunk[j]->hold);
-		free(s->holding[i].chunk);
-		table_free(s->holding[i].table);
+			hold_drop(&s->holding[i].now.chunk[j]->hold);
+		free(s->holding[i].now.chunk);
+		table_free(s->holding[i].now.table);
 	}
 	for (size_t i = 0; i < s->keys_room; i++)
 		free(s->keys[i]);
@@ -255,6 +262,14 @@ pull_rows(const struct holding *h, struct chunk *const *chunk,
 	}
 }
 
+/* Of a piece: now (NULL), or in a cut. */
+static struct content *
+content_of(const struct shard *s, const struct cut *cut, size_t piece)
+{
+	return cut && cut->content ? &cut->content[piece] :
+		&s->holding[piece].now;
+}
+
 int
 shard_pull(struct shard *s, size_t n, const struct cut *cut,
 	   const struct frame *keys, struct frame *values, struct fail *f)
@@ -265,15 +280,13 @@ shard_pull(struct shard *s, size_t n, const struct cut *cut,
 	if (read_keys(s, part, keys, &floats, f) < 0)
 		return -1;
 
-	const struct holding *first = &s->holding[part->first];
-	struct chunk *const *chunks = cut ? cut->chunk[part->first] :
-		first->chunk;
+	const struct content *content = content_of(s, cut, part->first);
 
-	if (part->count == 1 && !first->piece->table &&
+	if (part->count == 1 && !s->holding[part->first].piece->table &&
 	    floats * sizeof(float) >= ZERO_COPY) {
-		*values = (struct frame){ chunks[0]->value,
+		*values = (struct frame){ content->chunk[0]->value,
 					  floats * sizeof(float),
-					  &chunks[0]->hold };
+					  &content->chunk[0]->hold };
 		return 0;
 	}
 	float *to = scratch(s, floats);
@@ -283,40 +296,65 @@ shard_pull(struct shard *s, size_t n, const struct cut *cut,
 		const struct holding *h = &s->holding[part->first + i];
 		const size_t width = holding_width(h);
 
-		chunks = cut ? cut->chunk[part->first + i] : h->chunk;
+		content = content_of(s, cut, part->first + i);
 		if (!h->piece->table) {
-			memcpy(to, chunks[0]->value,
+			memcpy(to, content->chunk[0]->value,
 			       h->piece->count * sizeof(float));
 			to += h->piece->count;
 			continue;
 		}
-		if (h->table)
-			table_pull(cut ? cut->table[part->first + i] :
-				   h->table, s->keys[i], s->key_count[i], to);
+		if (content->table)
+			table_pull(content->table, s->keys[i],
+				   s->key_count[i], to);
 		else
-			pull_rows(h, chunks, s->keys[i], s->key_count[i], to);
+			pull_rows(h, content->chunk, s->keys[i],
+				  s->key_count[i], to);
 		to += s->key_count[i] * width;
 	}
 	return 0;
 }
 
+/* A cut takes hold of what is there now, by reference. */
+static void
+freeze(struct cut *cut)
+{
+	const struct shard *s = cut->shard;
+
+	if (cut->content)
+		return;
+	cut->content = mem_alloc(s->plan->pieces, sizeof(*cut->content));
+	for (size_t i = 0; i < s->plan->pieces; i++) {
+		const struct holding *h = &s->holding[i];
+		struct content *c = &cut->content[i];
+
+		*c = h->now;
+		if (c->table)
+			c->table = table_share(c->table);
+		c->chunk = mem_alloc(h->chunks, sizeof(*c->chunk));
+		for (size_t j = 0; j < h->chunks; j++) {
+			c->chunk[j] = h->now.chunk[j];
+			hold_take(&c->chunk[j]->hold);
+		}
+	}
+}
+
 /* A whole dense piece; from a chunk that is frozen into a fresh one. */
 static void
-push_dense(struct holding *h, const struct apply *a, const void *gradient)
+push_dense(struct content *to, const struct apply *a, const void *gradient)
 {
-	struct chunk *from = h->chunk[0];
+	struct chunk *from = to->chunk[0];
 
 	if (!hold_alone(&from->hold))
-		h->chunk[0] = chunk_blank(from->size, from->slots);
-	apply_all(a, from->value, h->chunk[0]->value, gradient, from->size);
-	if (from != h->chunk[0])
+		to->chunk[0] = chunk_blank(from->size, from->slots);
+	apply_all(a, from->value, to->chunk[0]->value, gradient, from->size);
+	if (from != to->chunk[0])
 		hold_drop(&from->hold);
 }
 
 /* Rows are sorted, and so are their chunks. */
 static void
-push_rows(struct holding *h, const struct apply *a, const uint64_t *rows,
-	  size_t count, const char *gradient)
+push_rows(const struct holding *h, struct content *to, const struct apply *a,
+	  const uint64_t *rows, size_t count, const char *gradient)
 {
 	const size_t width = holding_width(h);
 	struct apply_row row[AHEAD];
@@ -328,10 +366,10 @@ push_rows(struct holding *h, const struct apply *a, const uint64_t *rows,
 			const size_t i = rows[done + k] >> h->shift;
 
 			if (i != last)
-				chunk_writable(&h->chunk[i]);
+				chunk_writable(&to->chunk[i]);
 			last = i;
-			row[k].value = row_of(h, h->chunk, rows[done + k]);
-			row[k].stride = h->chunk[i]->size;
+			row[k].value = row_of(h, to->chunk, rows[done + k]);
+			row[k].stride = to->chunk[i]->size;
 			for (size_t p = 0; p <= h->slots; p++)
 				apply_fetch(row[k].value + p * row[k].stride,
 					    width);
@@ -343,19 +381,19 @@ push_rows(struct holding *h, const struct apply *a, const uint64_t *rows,
 
 /* Rows that are not admitted yet lose their gradient. */
 static void
-push_hashed(struct holding *h, const struct apply *a, const uint64_t *keys,
-	    size_t count, const char *gradient)
+push_hashed(struct table *to, const struct apply *a, size_t width,
+	    const uint64_t *keys, size_t count, const char *gradient)
 {
-	const size_t width = holding_width(h), size = width * sizeof(float);
+	const size_t size = width * sizeof(float);
 	struct apply_row row[TABLE_BATCH];
 	float *found[TABLE_BATCH];
 
-	table_update(h->table, a->t);
+	table_update(to, a->t);
 	for (size_t done = 0, some; done < count; done += some) {
 		size_t from = 0, rows = 0;
 
 		some = count - done < TABLE_BATCH ? count - done : TABLE_BATCH;
-		table_touch(h->table, keys + done, some, found);
+		table_touch(to, keys + done, some, found);
 		for (size_t k = 0; k <= some; k++) {
 			if (k < some && found[k]) {
 				row[rows++] = (struct apply_row){ found[k],
@@ -371,33 +409,56 @@ push_hashed(struct holding *h, const struct apply *a, const uint64_t *keys,
 	}
 }
 
-/* Apply what is in g: sums over so many examples, the rows in s->keys. */
+/*
+ * Apply a gradient to what is there now, or to a cut: sums over so many
+ * examples, the rows in s->keys.
+ */
 static void
-push_part(struct shard *s, size_t n, const void *gradient,
+push_part(struct shard *s, struct cut *cut, size_t n, const void *gradient,
 	  const struct shard_push *p, uint64_t of)
 {
 	const struct part *part = &s->plan->part[n];
 	const char *g = gradient;
 
 	for (size_t i = 0; i < part->count; i++) {
-		struct holding *h = &s->holding[part->first + i];
+		const struct holding *h = &s->holding[part->first + i];
+		struct content *to = content_of(s, cut, part->first + i);
 		const struct optimizer *o = h->variable->optimizer;
 		const struct apply a = {
-			.optimizer = o, .t = ++h->updates,
+			.optimizer = o, .t = ++to->updates,
 			.examples = (float)of,
 			.learning_rate = p->learning_rate > 0 ?
 				p->learning_rate :
-				schedule_at(&o->schedule, p->steps)
+				schedule_at(&o->schedule, p->step)
 		};
 
-		if (h->table)
-			push_hashed(h, &a, s->keys[i], s->key_count[i], g);
+		if (to->table)
+			push_hashed(to->table, &a, holding_width(h),
+				    s->keys[i], s->key_count[i], g);
 		else if (h->piece->table)
-			push_rows(h, &a, s->keys[i], s->key_count[i], g);
+			push_rows(h, to, &a, s->keys[i], s->key_count[i], g);
 		else
-			push_dense(h, &a, g);
+			push_dense(to, &a, g);
 		g += s->key_count[i] * holding_width(h) * sizeof(float);
 	}
+}
+
+/*
+ * A step changes what is there now.  Cuts that it is not in, and that were as
+ * that until now, take hold of what it was; those that it is in, and that
+ * have done so, get it as well.
+ */
+static void
+push_copies(struct shard *s, size_t n, const void *gradient,
+	    const struct shard_push *p, uint64_t of)
+{
+	for (struct cut *cut = s->cuts; cut; cut = cut->next) {
+		if (p->step >= cut->step)
+			freeze(cut);
+		else if (cut->content && !cut->array)
+			push_part(s, cut, n, gradient, p, of);
+	}
+	push_part(s, NULL, n, gradient, p, of);
 	s->version[n]++;
 }
 
@@ -423,7 +484,7 @@ shard_push(struct shard *s, size_t n, const struct shard_push *p,
 {
 	if (shard_check_push(s, n, p, f) < 0)
 		return -1;
-	push_part(s, n, p->values->data, p, p->examples);
+	push_copies(s, n, p->values->data, p, p->examples);
 	return 0;
 }
 
@@ -537,7 +598,7 @@ shard_push_slots(struct shard *s, size_t n, const struct shard_push *slot,
 	g = add_slots(s, &s->plan->part[n], r, slots, &floats);
 	finite = kernel_finite(g, floats);
 	if (finite)
-		push_part(s, n, g, slot, examples);
+		push_copies(s, n, g, slot, examples);
 	for (size_t k = 0; k < slots; k++)
 		free(r[k].rows);
 	free(r);
@@ -575,11 +636,11 @@ add_array(struct cut *cut, size_t i, size_t end, size_t slot)
 		.shape = h->variable->shape,
 		.rows.first = h->piece->first * h->piece->width / width,
 		.piece = to,
-		.updates = h->updates,
+		.updates = cut->content[i].updates,
 	};
 	for (; i < end; i++)
 		for (size_t j = 0; j < s->holding[i].chunks; j++) {
-			const struct chunk *c = cut->chunk[i][j];
+			const struct chunk *c = cut->content[i].chunk[j];
 
 			*to++ = (struct checkpoint_piece){
 				c->value + slot * c->size, c->size };
@@ -597,19 +658,19 @@ describe(struct cut *cut)
 	size_t arrays = 0, chunks = 0, end;
 
 	for (size_t i = 0; i < s->plan->pieces; i++) {
-		arrays += s->holding[i].table ? ROWS_ARRAYS :
+		arrays += s->holding[i].now.table ? ROWS_ARRAYS :
 			1 + s->holding[i].slots;
 		chunks += s->holding[i].chunks * (1 + s->holding[i].slots);
 	}
 	cut->array = mem_alloc(arrays, sizeof(*cut->array));
 	cut->piece = mem_alloc(chunks, sizeof(*cut->piece));
 	for (size_t i = 0; i < s->plan->pieces; i++)
-		if (cut->table[i])
+		if (cut->content[i].table)
 			cut->hashed += rows_arrays(
-				s->holding[i].variable, cut->table[i],
+				s->holding[i].variable, cut->content[i].table,
 				(struct rows){ s->plan->piece[i].first,
 					       s->plan->piece[i].count },
-				s->holding[i].updates,
+				cut->content[i].updates,
 				cut->array + cut->hashed);
 	cut->arrays = cut->hashed;
 	for (size_t i = 0; i < s->plan->pieces; i = end) {
@@ -625,48 +686,48 @@ describe(struct cut *cut)
 }
 
 struct cut *
-cut_new(const struct shard *s)
+cut_below(struct shard *s, uint64_t step)
 {
 	struct cut *cut = mem_alloc(1, sizeof(*cut));
 
 	cut->shard = s;
-	cut->chunk = mem_alloc(s->plan->pieces, sizeof(*cut->chunk));
-	cut->table = mem_alloc(s->plan->pieces, sizeof(*cut->table));
-	cut->updates = mem_alloc(s->plan->pieces, sizeof(*cut->updates));
-	for (size_t i = 0; i < s->plan->pieces; i++) {
-		const struct holding *h = &s->holding[i];
+	cut->step = step;
+	cut->next = s->cuts;
+	s->cuts = cut;
+	for (size_t i = 0; i < s->plan->pieces; i++)
+		cut->chunks += s->holding[i].chunks;
+	return cut;
+}
 
-		if (h->table)
-			cut->table[i] = table_share(h->table);
-		cut->updates[i] = h->updates;
-		cut->chunks += h->chunks;
-		cut->chunk[i] = mem_alloc(h->chunks, sizeof(struct chunk *));
-		for (size_t j = 0; j < h->chunks; j++) {
-			cut->chunk[i][j] = h->chunk[j];
-			hold_take(&h->chunk[j]->hold);
-		}
-	}
-	describe(cut);
+struct cut *
+cut_new(struct shard *s)
+{
+	struct cut *cut = cut_below(s, 0);
+
+	freeze(cut);
 	return cut;
 }
 
 void
 cut_free(struct cut *cut)
 {
+	struct cut **at;
+
 	if (!cut)
 		return;
-	for (size_t i = 0; i < cut->shard->plan->pieces; i++) {
+	for (at = &cut->shard->cuts; *at != cut; at = &(*at)->next)
+		;
+	*at = cut->next;
+	for (size_t i = 0; cut->content && i < cut->shard->plan->pieces; i++) {
 		for (size_t j = 0; j < cut->shard->holding[i].chunks; j++)
-			hold_drop(&cut->chunk[i][j]->hold);
-		free(cut->chunk[i]);
-		table_free(cut->table[i]);
+			hold_drop(&cut->content[i].chunk[j]->hold);
+		free(cut->content[i].chunk);
+		table_free(cut->content[i].table);
 	}
 	table_walk_release(&cut->walk);
 	if (cut->block)
 		hold_drop(&cut->block->hold);
-	free(cut->chunk);
-	free(cut->table);
-	free(cut->updates);
+	free(cut->content);
 	for (size_t i = 0; i < cut->hashed; i++)
 		free((char *)(uintptr_t)cut->array[i].variable);
 	free(cut->array);
@@ -675,8 +736,11 @@ cut_free(struct cut *cut)
 }
 
 const struct checkpoint_array *
-cut_arrays(const struct cut *cut, size_t *count)
+cut_arrays(struct cut *cut, size_t *count)
 {
+	freeze(cut);
+	if (!cut->array)
+		describe(cut);
 	*count = cut->arrays;
 	return cut->array;
 }
@@ -710,9 +774,9 @@ restore_chunk(struct holding *h, size_t i, struct checkpoint *from,
 		h->piece->width;
 	int read = 0;
 
-	chunk_writable(&h->chunk[i]);
+	chunk_writable(&h->now.chunk[i]);
 
-	struct chunk *c = h->chunk[i];
+	struct chunk *c = h->now.chunk[i];
 	struct rows rows = { .first = first / width };
 
 	rows.count = (first + c->size - 1) / width + 1 - rows.first;
@@ -726,7 +790,7 @@ restore_chunk(struct holding *h, size_t i, struct checkpoint *from,
 		if (s > 0 && !has_slot(from, v->name, slot))
 			continue;
 		read = checkpoint_read(from, v->name, slot, v->shape, rows,
-				       whole, &h->updates, f);
+				       whole, &h->now.updates, f);
 		memcpy(c->value + s * c->size,
 		       whole + (first - rows.first * width),
 		       c->size * sizeof(float));
@@ -746,9 +810,9 @@ restore_table(struct holding *h, struct checkpoint *from, struct fail *f)
 		table_free(table);
 		return -1;
 	}
-	table_free(h->table);
-	h->table = table;
-	h->updates = updates;
+	table_free(h->now.table);
+	h->now.table = table;
+	h->now.updates = updates;
 	return 0;
 }
 
@@ -756,7 +820,7 @@ int
 shard_restore(struct shard *s, struct checkpoint *from, struct fail *f)
 {
 	for (size_t i = 0; i < s->plan->pieces; i++)
-		if (s->holding[i].table &&
+		if (s->holding[i].now.table &&
 		    restore_table(&s->holding[i], from, f) < 0)
 			return -1;
 	for (size_t i = 0; i < s->plan->pieces; i++)
@@ -789,7 +853,7 @@ cut_chunks(const struct cut *cut)
 	size_t chunks = cut->chunks;
 
 	for (size_t i = 0; i < cut->shard->plan->pieces; i++)
-		chunks += table_blocks(cut->table[i]);
+		chunks += table_blocks(cut->content[i].table);
 	return chunks;
 }
 
@@ -801,9 +865,9 @@ cut_block(struct cut *cut, size_t i)
 	struct chunk *block;
 	size_t piece = 0;
 
-	while (i >= table_blocks(cut->table[piece]))
-		i -= table_blocks(cut->table[piece++]);
-	t = cut->table[piece];
+	while (i >= table_blocks(cut->content[piece].table))
+		i -= table_blocks(cut->content[piece++].table);
+	t = cut->content[piece].table;
 
 	const bool waits = i >= row_blocks(t);
 
@@ -819,7 +883,7 @@ cut_block(struct cut *cut, size_t i)
 	cut->block = block;
 	return (struct shard_chunk){
 		.piece = piece, .chunk = 2 * i + waits,
-		.updates = cut->updates[piece],
+		.updates = cut->content[piece].updates,
 		.data = { block->value, carry_write(t, &cut->walk,
 						    block->value),
 			  &block->hold },
@@ -837,10 +901,11 @@ cut_chunk(struct cut *cut, size_t i)
 	while (i >= h[piece].chunks)
 		i -= h[piece++].chunks;
 
-	struct chunk *c = cut->chunk[piece][i];
+	const struct content *content = content_of(cut->shard, cut, piece);
+	struct chunk *c = content->chunk[i];
 
 	return (struct shard_chunk){
-		.piece = piece, .chunk = i, .updates = cut->updates[piece],
+		.piece = piece, .chunk = i, .updates = content->updates,
 		.data = { c->value, c->size * (1 + c->slots) *
 			  sizeof(*c->value), &c->hold },
 	};
@@ -850,12 +915,12 @@ cut_chunk(struct cut *cut, size_t i)
 static int
 take_block(struct holding *h, const struct shard_chunk *from, struct fail *f)
 {
-	struct table *t = from->chunk & 1 ? table_waiting(h->table) :
-		h->table;
+	struct table *t = from->chunk & 1 ? table_waiting(h->now.table) :
+		h->now.table;
 
 	if (from->chunk == 0)
-		table_update(h->table, from->updates);
-	h->updates = from->updates;
+		table_update(h->now.table, from->updates);
+	h->now.updates = from->updates;
 	if (!t || !carry_read(t, from->data.data, from->data.size))
 		return fail(f, FAIL_PROTOCOL, "%zu bytes of rows that piece "
 			    "%llu does not have", from->data.size,
@@ -870,7 +935,7 @@ shard_take_chunk(struct shard *s, const struct shard_chunk *from,
 	struct holding *h;
 	struct chunk *c;
 
-	if (from->piece < s->plan->pieces && s->holding[from->piece].table)
+	if (from->piece < s->plan->pieces && s->holding[from->piece].now.table)
 		return take_block(&s->holding[from->piece], from, f);
 	if (from->piece >= s->plan->pieces ||
 	    from->chunk >= s->holding[from->piece].chunks)
@@ -878,14 +943,14 @@ shard_take_chunk(struct shard *s, const struct shard_chunk *from,
 			    "is here", (unsigned long long)from->chunk,
 			    (unsigned long long)from->piece);
 	h = &s->holding[from->piece];
-	c = h->chunk[from->chunk];
+	c = h->now.chunk[from->chunk];
 	if (from->data.size != c->size * (1 + c->slots) * sizeof(*c->value))
 		return fail(f, FAIL_PROTOCOL, "a chunk of %zu bytes",
 			    from->data.size);
-	chunk_writable(&h->chunk[from->chunk]);
-	memcpy(h->chunk[from->chunk]->value, from->data.data,
+	chunk_writable(&h->now.chunk[from->chunk]);
+	memcpy(h->now.chunk[from->chunk]->value, from->data.data,
 	       from->data.size);
-	h->updates = from->updates;
+	h->now.updates = from->updates;
 	return 0;
 }
 

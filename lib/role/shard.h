@@ -1,7 +1,8 @@
 /*
  * shard - the variables' values and slots that one server holds.
  *
- * It knows nothing of steps or peers: it pulls, it pushes, it freezes.
+ * It knows nothing of peers, nor which steps are to be applied: it pulls, it
+ * pushes, it makes cuts.
  */
 #ifndef PS_SHARD_H
 #define PS_SHARD_H
@@ -34,16 +35,17 @@ int shard_check_keys(struct shard *, size_t part, const struct frame *keys,
 		     struct fail *);
 
 /*
- * Apply a gradient: keys and sums over so many examples, laid out as a pull
- * of the same keys.  At this learning rate, or, when it is 0, at that of each
- * optimizer's schedule after steps updates.  All of it, or on failure none:
- * FAIL_PROTOCOL for a misfit, FAIL_DATA for numbers that are not finite.
+ * Apply the gradient of a step: keys and sums over so many examples, laid out
+ * as a pull of the same keys.  At this learning rate, or, when it is 0, at
+ * that of each optimizer's schedule after step updates.  All of it, or on
+ * failure none: FAIL_PROTOCOL for a misfit, FAIL_DATA for numbers that are not
+ * finite.
  */
 struct shard_push {
 	const struct frame *keys, *values;
 	uint64_t examples;
 	float learning_rate;
-	uint64_t steps;
+	uint64_t step;
 };
 int shard_push(struct shard *, size_t part, const struct shard_push *,
 	       struct fail *);
@@ -57,29 +59,42 @@ int shard_check_push(struct shard *, size_t part, const struct shard_push *,
  * order of the slots, element for element, and divided by the examples of
  * all.  So the sum does not depend on who came first, nor on how variables
  * are spread over servers.  Each must have passed shard_check_push(), its
- * values must be aligned; rate and steps are those of the first.  FAIL_DATA
+ * values must be aligned; rate and step are those of the first.  FAIL_DATA
  * if the sum is not finite; nothing is applied then.
  */
 int shard_push_slots(struct shard *, size_t part,
 		     const struct shard_push *slot, size_t slots,
 		     struct fail *);
 
-/* Everything as it is now, by reference. */
-struct cut *cut_new(const struct shard *);
-void cut_free(struct cut *);
+/*
+ * Everything as it is now, by reference: what is written from then on is
+ * copied first.
+ */
+struct cut *cut_new(struct shard *);
 
-/* What a checkpoint writes of a cut; good until cut_free(). */
-const struct checkpoint_array *cut_arrays(const struct cut *, size_t *count);
+/*
+ * What all steps below this one make, of which none at or above it has been
+ * pushed yet.  The first push of such a step has the cut take hold of what is
+ * there; pushes below it that come later are applied to both.
+ */
+struct cut *cut_below(struct shard *, uint64_t step);
+void cut_free(struct cut *);		/* before its shard */
+
+/*
+ * What a checkpoint writes of a cut, to which nothing is pushed any more; for
+ * any thread, and good until cut_free().
+ */
+const struct checkpoint_array *cut_arrays(struct cut *, size_t *count);
 
 /* Take values, slots and update counts from a checkpoint. */
 int shard_restore(struct shard *, struct checkpoint *, struct fail *);
 
 /*
- * For a standby: a cut is so many chunks, each of a piece of the plan and a
- * place in it, all of its values and slots in one; of a hashed table they are
- * blocks of rows (see carry.h), the even ones of its own, the odd ones of
- * those that wait.  To be asked for in order.  The data is good until the next
- * one and cut_free(), or for as long as the hold is held.
+ * For a standby: a cut_new() is so many chunks, each of a piece of the plan
+ * and a place in it, all of its values and slots in one; of a hashed table
+ * they are blocks of rows (see carry.h), the even ones of its own, the odd
+ * ones of those that wait.  To be asked for in order.  The data is good until
+ * the next one and cut_free(), or for as long as the hold is held.
  */
 struct shard_chunk {
 	uint64_t piece, chunk, updates;	/* of the whole piece */

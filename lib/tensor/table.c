@@ -507,8 +507,8 @@ table_share(const struct table *from)
 					  memory_order_relaxed);
 	atomic_fetch_add_explicit(t->sharers, 1, memory_order_relaxed);
 	t->slab = NULL;
-	t->dated = NULL;
-	t->dates = t->dates_room = 0;
+	t->dated = mem_copy(from->dated, from->dates * sizeof(*t->dated));
+	t->dates_room = from->dates;
 	if (from->waiting)
 		t->waiting = table_share(from->waiting);
 	return t;

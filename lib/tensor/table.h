@@ -38,7 +38,10 @@ struct table_kind {
 struct table *table_new(const struct table_kind *);
 void table_free(struct table *);
 
-/* Another one with the rows as they are now, to be read, by any thread. */
+/*
+ * Another one with the rows as they are now.  Each may be written by one
+ * thread; what is not written any more can be read by any.
+ */
 struct table *table_share(const struct table *);
 
 size_t table_floats(const struct table *);	/* of a row: values, slots */

@@ -512,22 +512,30 @@ evaluators(void)
 static void
 saves(void)
 {
-	struct message m;
-	const struct message *s;
+	struct message m = { .kind = MESSAGE_FREEZE };
+	const struct message *s, *l;
 
 	options.checkpoint = true;
 	options.every_steps = 1;
-	begin_run();
+	begin();
+	coord_up(coord, SERVER, now);
+	welcome(7);
+	obey(MESSAGE_PLAN);
+	s = heard(SERVER, MESSAGE_FREEZE);
+	ok(s && s->cut.step == 1);
+	m = message_answer(s ? s : &m, MESSAGE_OK);
 	join_worker(A);
 	ask("a");
-	s = heard(A, MESSAGE_LEASE);
-	done(A, s ? s->request : 0, 0);		/* one is due */
-	text_reset(coord_output(coord));
-	ok(obey(MESSAGE_FREEZE));
 	ask("b");
+	l = heard(A, MESSAGE_LEASE);
+	done(A, l ? l->request : 0, 0);
+	ok(!heard(A, MESSAGE_LEASE));
+	tell(SERVER, m);
+	l = heard(A, MESSAGE_LEASE);
+	named(l != NULL, "a step behind a cut waits until the servers know of "
+	      "the cut");
 	ask("save");
-	s = heard(A, MESSAGE_LEASE);
-	done(A, s ? s->request : 0, 1);
+	done(A, l ? l->request : 0, 1);
 	for (uint64_t i = 1; i <= 2; i++) {
 		text_reset(coord_output(coord));
 		if (i == 2)
@@ -548,6 +556,8 @@ saves(void)
 	named(prints("{\"op\":\"save\",\"step\":2,\"checkpoint\":"
 		     "\"ckpt-00000002\"}\n"), "what is saved is saved");
 	coord_end_of_requests(coord, now);
+	ok(!coord_job(coord) && obey(MESSAGE_FREEZE));
+	ok(heard(SERVER, MESSAGE_THAW) != NULL);
 	ok(coord_job(coord) && coord_job(coord)->again &&
 	   coord_job(coord)->info.final);
 	coord_published(coord, NULL, now);

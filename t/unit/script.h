@@ -201,11 +201,11 @@ add_push(struct rng *rng, uint64_t step)
 	pack_release(&keys);
 }
 
-/* Pushes, some twice, some void; marks; a cut. */
+/* Pushes, some twice, some void; marks; cuts, and late pushes below them. */
 static inline void
 write_script(struct rng *rng)
 {
-	uint64_t mark = 0;
+	uint64_t mark = 0, above = 0, cuts = 2;
 	struct message m = plan_message(TERM, 0);
 
 	add(&m, COORD);
@@ -213,7 +213,10 @@ write_script(struct rng *rng)
 		const uint64_t kind = rng_below(rng, 20);
 
 		if (kind > 2) {
-			add_push(rng, mark + rng_below(rng, 12));
+			const uint64_t step = mark + rng_below(rng, 12);
+
+			add_push(rng, step);
+			above = step < above ? above : step + 1;
 			continue;
 		}
 		m = (struct message){ .kind = MESSAGE_VOID };
@@ -227,8 +230,8 @@ write_script(struct rng *rng)
 		}
 		if (kind == 2) {
 			m.kind = MESSAGE_FREEZE;
-			m.cut.cut = 1;
-			m.cut.step = mark;
+			m.cut.cut = ++cuts;
+			m.cut.step = above > mark ? above : mark;
 		}
 		add(&m, COORD);
 	}
@@ -329,6 +332,7 @@ saved(struct side *s)
 	m.cut.run = plan_run(&plan);
 	m.cut.term = TERM + 1;
 	m.cut.cut = 2;
+	m.cut.step = WIRE_NONE;
 	side_hear(s, COORD, &m);
 	m.kind = MESSAGE_SAVE;
 	m.cut.parts = 1;

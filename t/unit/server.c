@@ -160,8 +160,9 @@ cut(enum message_kind kind, uint64_t id)
 	struct message m = about_run(kind);
 
 	m.cut.cut = id;
+	m.cut.step = 11;
 	m.cut.parts = 1;
-	m.blob = (struct frame){ "ckpt-00000010", 13, NULL };
+	m.blob = (struct frame){ "ckpt-00000011", 13, NULL };
 	return m;
 }
 
@@ -497,7 +498,45 @@ cuts(void)
 	for (uint64_t i = 0; i < 64; i++)
 		tell(COORD, cut(MESSAGE_FREEZE, i));
 	ok(refuses(COORD, cut(MESSAGE_FREEZE, 64), FAIL_AGAIN,
+		   "steps up to 11 are applied"));
+	begin_run();
+	for (uint64_t i = 0; i < 64; i++)
+		tell(COORD, cut(MESSAGE_FREEZE, i));
+	ok(refuses(COORD, cut(MESSAGE_FREEZE, 64), FAIL_AGAIN,
 		   "too many cuts are held"));
+}
+
+/*
+ * A cut of the steps below 13: step 11 comes behind step 14, twice, and is in
+ * it once; what is above is not.
+ */
+static void
+late_pushes(void)
+{
+	struct message m = cut(MESSAGE_FREEZE, 1);
+	struct server_job job;
+
+	begin_run();
+	m.cut.step = 13;
+	tell(COORD, m);
+	pushed(push(12));
+	ok(tell(WORKER, pull(1)) == MESSAGE_VALUES && said.value[0] == -1);
+	named(pushed(push(14)) == OUTCOME_APPLIED &&
+	      tell(WORKER, pull(1)) == MESSAGE_VALUES && said.value[0] == -1,
+	      "the first push above a cut is not in it");
+	ok(pushed(push(11)) == OUTCOME_APPLIED);
+	ok(pushed(push(11)) == OUTCOME_DUP);
+	ok(pushed(push(13)) == OUTCOME_APPLIED);
+	named(tell(WORKER, pull(1)) == MESSAGE_VALUES && said.value[0] == -2,
+	      "a late one below it is, once");
+	ok(tell(WORKER, pull(WIRE_NONE)) == MESSAGE_VALUES &&
+	   said.value[0] == -4);
+	ok(tell(COORD, void_steps(10, 1)) == MESSAGE_OK);
+	ok(pushed(push(10)) == OUTCOME_VOID);
+	named(tell(COORD, cut(MESSAGE_SAVE, 1)) == 0 &&
+	      server_job(server, &job) && job.array[0].updates == 2 &&
+	      job.array[0].piece[0].data[2] == -2,
+	      "nor is one that was given up");
 }
 
 static void
@@ -522,7 +561,7 @@ files(void)
 	named(tell(COORD, cut(MESSAGE_SAVE, 1)) == 0,
 	      "a save is answered when it is done");
 	ok(server_job(server, &job) && job.kind == JOB_SAVE &&
-	   strcmp(job.name, "ckpt-00000010") == 0 && job.parts == 1 &&
+	   strcmp(job.name, "ckpt-00000011") == 0 && job.parts == 1 &&
 	   job.part == 0);
 	ok(job.arrays == 3 && job.array[0].piece[0].data[2] == -1);
 	ok(refuses(COORD, cut(MESSAGE_THAW, 1), FAIL_AGAIN,
@@ -651,6 +690,7 @@ main(void)
 	nonsense();
 	together();
 	cuts();
+	late_pushes();
 	files();
 	leavers();
 	server_free(server);

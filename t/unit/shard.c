@@ -429,6 +429,132 @@ restores(void)
 	rmdir(dir);
 }
 
+/* ---- cuts of steps ---- */
+
+/* All that a step may depend on: slots, t, the schedule, rows that go. */
+static const char with_all[] =
+	"input  u id rows=hash\n"
+	"input  v id rows=37\n"
+	"label  y float\n"
+	"e  = embedding u dim=2 admit=2 evict=age:9,rows:5\n"
+	"f  = embedding v dim=2\n"
+	"m  = add e f\n"
+	"p  = dense m units=1\n"
+	"loss mean_squared_error p\n"
+	"optimizer adam learning_rate=0.1 schedule=exponential_decay "
+	"decay_steps=2 decay_rate=0.5\n";
+
+#define STEPS	40
+
+/* A step is always the same: some rows of each table, any gradient. */
+static void
+push_step(struct fixture *x, uint64_t step)
+{
+	for (size_t i = 0; i < x->plan.parts; i++) {
+		const struct part *p = &x->plan.part[i];
+		struct rng rng = { step + 1, i };
+		size_t floats = 0;
+		float g[512];
+
+		pack_reset(&x->keys);
+		for (size_t k = p->first; k < p->first + p->count; k++) {
+			const struct piece *piece = &x->plan.piece[k];
+			uint64_t row[37];
+			size_t n = piece->table ? 0 : piece->count;
+
+			for (uint64_t r = 0; piece->table && r < 12; r++)
+				if (rng_below(&rng, 3) == 0)
+					row[n++] = piece->first + r;
+			if (piece->table)
+				keys_write(&x->keys, row, n, piece->first);
+			floats += n * piece->width;
+		}
+		for (size_t k = 0; k < floats; k++)
+			g[k] = rig_random(&rng);
+
+		const struct frame keys = { x->keys.data, x->keys.size, NULL };
+		const struct frame v = { g, floats * sizeof(*g), NULL };
+		const struct shard_push push = { &keys, &v, 1, 0, step };
+
+		if (shard_push(holder(x, i), i, &push, &f) < 0)
+			printf("# %s\n", f.text);
+	}
+}
+
+/* What checkpoints of them would hold, to the last bit. */
+static bool
+same_cuts(struct cut *x, struct cut *y)
+{
+	size_t count, others;
+	const struct checkpoint_array *a = cut_arrays(x, &count);
+	const struct checkpoint_array *b = cut_arrays(y, &others);
+	bool same = count == others && count > 0;
+
+	for (size_t i = 0; same && i < count; i++) {
+		same = a[i].updates == b[i].updates &&
+			a[i].pieces == b[i].pieces &&
+			a[i].rows.count == b[i].rows.count;
+		for (size_t p = 0; same && p < a[i].pieces; p++)
+			same = a[i].piece[p].count == b[i].piece[p].count &&
+				memcmp(a[i].piece[p].data, b[i].piece[p].data,
+				       a[i].piece[p].count *
+				       sizeof(float)) == 0;
+	}
+	cut_free(x);
+	cut_free(y);
+	return same;
+}
+
+/*
+ * Steps come in any order: of two cuts each holds those below it, as a shard
+ * does that was never told of others; and so does the shard itself.
+ */
+static void
+late_steps(void)
+{
+	bool below = true, all = true;
+
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		struct fixture x, one, other, every;
+		struct rng rng = { seed, 0 };
+		bool pushed[STEPS] = { false };
+		struct cut *cut[2];
+
+		begin(&x, with_all, "none", 1);
+		begin(&one, with_all, "none", 1);
+		begin(&other, with_all, "none", 1);
+		begin(&every, with_all, "none", 1);
+		cut[0] = cut_below(x.shard[0], STEPS / 4);
+		cut[1] = cut_below(x.shard[0], STEPS / 2);
+		for (uint64_t left = STEPS, low = 0; left > 0; left--) {
+			uint64_t s;
+
+			do	/* not far from the lowest that is missing */
+				s = low + rng_below(&rng, 12);
+			while (s >= STEPS || pushed[s]);
+			pushed[s] = true;
+			push_step(&x, s);
+			push_step(&every, s);
+			if (s < STEPS / 4)
+				push_step(&one, s);
+			if (s < STEPS / 2)
+				push_step(&other, s);
+			while (low < STEPS && pushed[low])
+				low++;
+		}
+		below = below && same_cuts(cut[0], cut_new(one.shard[0])) &&
+			same_cuts(cut[1], cut_new(other.shard[0]));
+		all = all && same_cuts(cut_new(x.shard[0]),
+				       cut_new(every.shard[0]));
+		end(&x);
+		end(&one);
+		end(&other);
+		end(&every);
+	}
+	named(below, "a cut is of the steps below it, whenever they come");
+	named(all, "and what goes on has them all");
+}
+
 int
 main(void)
 {
@@ -437,5 +563,6 @@ main(void)
 	one_plan("fixed:5", 2);
 	one_plan("max:100000", 3);
 	restores();
+	late_steps();
 	return tap_done();
 }
