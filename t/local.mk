@@ -42,6 +42,7 @@ UNITS += %D%/unit/plan
 UNITS += %D%/unit/prefetch
 UNITS += %D%/unit/queue
 UNITS += %D%/unit/reader
+UNITS += %D%/unit/recall
 UNITS += %D%/unit/record
 UNITS += %D%/unit/request
 UNITS += %D%/unit/result

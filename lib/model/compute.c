@@ -36,6 +36,7 @@ struct compute {
 	float *value, *gradient;	/* all nodes' numbers, end to end */
 	size_t value_room, gradient_room;
 	size_t gradients;		/* floats of .gradient in use */
+	uint64_t begun;			/* so often */
 	bool training;			/* of the last forward pass */
 	float *label;			/* examples */
 	size_t label_room;
@@ -220,6 +221,12 @@ read_labels(struct compute *c)
 			      label->value[i] : (float)label->id[i];
 }
 
+uint64_t
+compute_begun(const struct compute *c)
+{
+	return c->begun;
+}
+
 void
 compute_begin(struct compute *c, const struct batch *batch)
 {
@@ -227,6 +234,7 @@ compute_begin(struct compute *c, const struct batch *batch)
 	size_t values = 0, gradients = 0;
 
 	c->batch = batch;
+	c->begun++;
 	gather_rows(c);
 	for (size_t i = 0; i < m->nodes; i++) {
 		const struct node *n = m->node[i];

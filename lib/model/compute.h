@@ -34,6 +34,9 @@ void compute_free(struct compute *);
 /* The batch is borrowed until the next begin. */
 void compute_begin(struct compute *, const struct batch *);
 
+/* How often it has begun: while that stays the same, so do the rows. */
+uint64_t compute_begun(const struct compute *);
+
 /*
  * The rows of variable v that the batch needs.  Of a table: count ids, sorted,
  * each once, duplicates of the batch gathered into one; of a hashed table its

@@ -22,6 +22,15 @@ struct server_peer {
 	size_t under_way, bytes;	/* parts, and their values */
 };
 
+/* A pull of a part, which a push of the same rows may refer to. */
+struct pulled {
+	const struct compute *compute;	/* NULL: none that the server knows */
+	uint64_t begun;			/* of the compute */
+	uint64_t request;
+};
+
+#define PULLED	2		/* computes that are pulled for in turn */
+
 struct client {
 	const struct plan *plan;
 	const struct model *model;
@@ -36,6 +45,7 @@ struct client {
 	bool *answered;			/* of each part */
 	size_t left;			/* parts that are not */
 	size_t *bytes;			/* of each part's values */
+	struct pulled (*pulled)[PULLED];	/* of each part, newest first */
 	struct pack push_keys, pull_keys;
 	float *values;
 	size_t value_room;
@@ -71,6 +81,7 @@ client_new(const struct plan *plan, const struct model *model,
 	c->server = mem_alloc(plan->servers, sizeof(*c->server));
 	c->answered = mem_alloc(plan->parts, sizeof(*c->answered));
 	c->bytes = mem_alloc(plan->parts, sizeof(*c->bytes));
+	c->pulled = mem_alloc(plan->parts, sizeof(*c->pulled));
 	for (size_t i = 0; i < plan->parts; i++) {
 		struct server_peer *s = &c->server[plan->part[i].server];
 
@@ -104,6 +115,7 @@ client_free(struct client *c)
 	free(c->values);
 	free(c->answered);
 	free(c->bytes);
+	free(c->pulled);
 	free(c->server);
 	free(c);
 }
@@ -205,6 +217,35 @@ write_keys(struct pack *keys, const struct client *c,
 	}
 }
 
+/* An earlier pull of the rows that are to be pushed, or NULL. */
+static const struct pulled *
+find_pulled(const struct client *c, size_t n, uint64_t request)
+{
+	const struct compute *compute = c->exchange.push;
+
+	for (size_t i = 0; i < PULLED; i++) {
+		const struct pulled *p = &c->pulled[n][i];
+
+		if (p->compute == compute && p->request < request &&
+		    p->begun == compute_begun(compute))
+			return p;
+	}
+	return NULL;
+}
+
+static void
+note_pulled(struct client *c, size_t n, uint64_t request)
+{
+	const struct compute *compute = c->exchange.pull;
+	struct pulled *p = c->pulled[n];
+
+	if (c->pull_keys.size < WIRE_RECALL || c->exchange.cut != WIRE_NONE)
+		return;
+	if (p->compute && p->compute != compute)
+		p[1] = *p;
+	*p = (struct pulled){ compute, compute_begun(compute), request };
+}
+
 static float *
 reserve(struct client *c, size_t floats)
 {
@@ -261,6 +302,7 @@ fill_push(struct client *c, size_t n, struct message *m)
 {
 	const struct exchange *x = &c->exchange;
 	const struct part *part = &c->plan->part[n];
+	const struct pulled *pull = find_pulled(c, n, m->request);
 
 	m->kind = x->pull ? MESSAGE_PUSHPULL : MESSAGE_PUSH;
 	m->push.run = plan_run(c->plan);
@@ -273,7 +315,11 @@ fill_push(struct client *c, size_t n, struct message *m)
 	m->push.rate = message_float_bits(x->learning_rate);
 	m->push.slot = x->slot;
 	m->push.attempt = x->attempt;
-	write_keys(&c->push_keys, c, x->push, part);
+	pack_reset(&c->push_keys);
+	if (pull)
+		m->push.back = m->request - pull->request;
+	else
+		write_keys(&c->push_keys, c, x->push, part);
 	m->frame[m->frames++] = (struct frame){ c->push_keys.data,
 						c->push_keys.size, NULL };
 }
@@ -299,6 +345,7 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 	}
 	if (x->pull) {
 		write_keys(&c->pull_keys, c, x->pull, part);
+		note_pulled(c, n, m.request);
 		m.frame[m.frames++] = (struct frame){ c->pull_keys.data,
 						      c->pull_keys.size,
 						      NULL };
@@ -401,6 +448,8 @@ client_up(struct client *c, uint64_t peer, uint64_t now)
 	s->up = true;
 	s->welcome = false;
 	s->heard = now;
+	/* What was pulled before, the server does not know as ours. */
+	memset(c->pulled + s->first, 0, s->count * sizeof(*c->pulled));
 	greet(c, s);
 }
 
@@ -516,6 +565,14 @@ take_values(struct client *c, struct server_peer *s, const struct message *m,
 	if (m->values.outcome == OUTCOME_STALE ||
 	    m->values.outcome == OUTCOME_WRONG_PLAN)
 		return 0;	/* a newer PLAN is on its way to us */
+	if (m->values.outcome == OUTCOME_GONE) {
+		if (!pushes(c, n) || !find_pulled(c, n, m->request))
+			return fail(f, FAIL_PROTOCOL, "keys that were sent "
+				    "are said to be gone");
+		memset(c->pulled[n], 0, sizeof(c->pulled[n]));
+		send_part(c, s, n);
+		return 0;
+	}
 	if (pushes(c, n))
 		count_outcome(c, m);
 	if (c->exchange.pull && m->frames != 1)

@@ -41,6 +41,8 @@ lib_libps_a_SOURCES += \
 	%D%/queue.h \
 	%D%/ranges.c \
 	%D%/ranges.h \
+	%D%/recall.c \
+	%D%/recall.h \
 	%D%/redo.c \
 	%D%/redo.h \
 	%D%/request.c \

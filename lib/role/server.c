@@ -40,6 +40,7 @@ server_forget_run(struct server *s)
 	s->applied = NULL;
 	window_release(&s->voided);
 	parked_release(&s->parked);
+	recall_release(&s->recall);
 	stage_free(s->stage);
 	s->stage = NULL;
 	shard_free(s->shard);
@@ -672,6 +673,8 @@ pull(struct server *s, uint64_t peer, const struct message *m,
 	out.frames = 1;
 	out.values.version = shard_version(s->shard, m->pull.part);
 	server_say(s, peer, &out);
+	if (!cut)
+		recall_keep(&s->recall, peer, m->request, &m->frame[0]);
 	return 0;
 }
 
@@ -803,6 +806,9 @@ push(struct server *s, uint64_t peer, const struct message *m,
 			return -1;
 		out.frames = pulls;
 		out.values.version = shard_version(s->shard, m->push.part);
+		if (pulls && peer)
+			recall_keep(&s->recall, peer, m->request,
+				    &m->frame[1]);
 	}
 	server_say(s, peer, &out);
 	return 0;
@@ -827,6 +833,36 @@ server_apply(struct server *s, uint64_t peer, const struct message *m,
 	if (s->round_ended)
 		answer_parked(s);
 	return later;
+}
+
+/*
+ * A push of the rows of a pull is given their keys here: whoever keeps it, log
+ * or standby, has it whole.
+ */
+static int
+hear_push(struct server *s, uint64_t peer, const struct message *m,
+	  struct fail *f)
+{
+	struct message whole = *m, out = message_answer(m, MESSAGE_VALUES);
+	struct recalled *pull;
+	int done;
+
+	if (m->push.back == 0)
+		return server_do(s, peer, m, f);
+	if (m->frame[0].size > 0)
+		return fail(f, FAIL_PROTOCOL, "a push with keys, and those "
+			    "of a pull");
+	pull = recall_take(&s->recall, peer, m->request - m->push.back);
+	if (!pull) {
+		out.values.outcome = OUTCOME_GONE;
+		server_say(s, peer, &out);
+		return 0;
+	}
+	whole.push.back = 0;
+	whole.frame[0] = pull->keys;
+	done = server_do(s, peer, &whole, f);
+	free(pull);
+	return done;
 }
 
 /* What only the coordinator may say, and does. */
@@ -872,7 +908,7 @@ act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 		return pull(s, peer, m, f);
 	case MESSAGE_PUSH:
 	case MESSAGE_PUSHPULL:
-		return server_do(s, peer, m, f);
+		return hear_push(s, peer, m, f);
 	case MESSAGE_PING: {
 		const struct message pong = message_answer(m, MESSAGE_PONG);
 

@@ -11,6 +11,7 @@
 #include "role/parked.h"
 #include "role/peers.h"
 #include "role/primary.h"
+#include "role/recall.h"
 #include "role/server.h"
 #include "role/stage.h"
 #include "role/standby.h"
@@ -45,6 +46,7 @@ struct server {
 	uint64_t pushes, repeats;
 	struct stage *stage;	/* of rounds */
 	struct parked parked;
+	struct recall recall;	/* what pushes may refer to */
 	bool round_ended;	/* and those that waited for it are to know */
 
 	struct named_cut cut[MAX_CUTS];

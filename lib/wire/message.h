@@ -24,6 +24,8 @@
 #define MESSAGE_BLOB	512		/* bytes, at most */
 
 #define WIRE_SLOTS	4096		/* of a round, at most */
+#define WIRE_RECALL	256		/* bytes of a pull's keys, from which
+					   on a server remembers them */
 
 enum message_kind {
 	/* between any two */
@@ -61,7 +63,9 @@ enum outcome {
 	OUTCOME_LATER,		/* beyond the window; not applied */
 	OUTCOME_STALE,		/* of another run, or an older term */
 	OUTCOME_WRONG_PLAN,	/* ask the coordinator for the plan again */
-	OUTCOME_STAGED		/* kept until its round is committed */
+	OUTCOME_STAGED,		/* kept until its round is committed */
+	OUTCOME_GONE		/* a pull that is not remembered; not applied:
+				   send the keys */
 };
 
 struct frame {
@@ -104,9 +108,11 @@ struct message {
 		struct {	/* frames: keys */
 			uint64_t run, term, plan, part, cut, after;
 		} pull;
-		struct {	/* frames: keys; keys to pull; values */
+		struct {	/* frames: keys; keys to pull; values.
+				   back: the keys are those of the pull whose
+				   request number is so much lower */
 			uint64_t run, term, plan, part, step, examples,
-				 version, rate, slot, attempt;
+				 version, rate, slot, attempt, back;
 		} push;
 		struct {	/* frames: values */
 			uint64_t outcome, version, staleness;

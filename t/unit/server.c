@@ -381,6 +381,25 @@ once(void)
 	ok(strstr(server_state(server), "6 pushes applied, 4 repeats"));
 }
 
+/* See t/unit/recall for those that are remembered. */
+static void
+of_a_pull(void)
+{
+	struct message m = push(10);
+
+	begin_run();
+	m.push.back = 1;
+	ok(refuses(WORKER, m, FAIL_PROTOCOL, "a push with keys, and those of "
+		   "a pull"));
+	m.frame[0].size = 0;
+	ok(pushed(m) == OUTCOME_GONE && said.m.frames == 0);
+	m = pushpull(10);
+	m.push.back = 1;
+	m.frame[0].size = 0;
+	ok(pushed(m) == OUTCOME_GONE && said.m.frames == 0);
+	ok(applied(0) && pushed(push(10)) == OUTCOME_APPLIED && applied(1));
+}
+
 static void
 strangers(void)
 {
@@ -686,6 +705,7 @@ main(void)
 	other_runs();
 	once();
 	rounds();
+	of_a_pull();
 	strangers();
 	nonsense();
 	together();
