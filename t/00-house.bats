@@ -156,6 +156,34 @@ written() {
 	diff /dev/null broken
 }
 
+@test "the tests that the pages name are there" {
+	local name
+	{
+		sed -n 's/^\.\(Pq \)\{0,1\}Pa \(t\/.*\)/\2/p' "$SRC"/man/*.[1-9]
+		grep -oE '\<t/[a-z0-9/_.-]*[a-z0-9]' "$SRC"/*.md
+	} | tr -d ' ' | tr ',' '\n' | sed 's/.*://' | sort -u >named
+	grep -q t/unit/record named
+	while read -r name; do
+		[ -e "$SRC/$name" ] || [ -e "$SRC/$name.c" ] || echo "$name"
+	done <named >broken
+	diff /dev/null broken
+}
+
+@test "every promise, and every loss, names its test" {
+	awk '/^\.Ss What is (promised|lost)/ { list = 1 }
+		/^\.Ss What is not/ { list = 0 }
+		!list { next }
+		/^\.(It|El)/ {
+			if (item && !named)
+				print item
+			item = /^\.It/ ? FNR ": " $0 : ""
+			named = 0
+		}
+		/^\.Pq Pa t\// { named = 1 }' \
+		"$SRC/man/ps-reliability.7" >broken
+	diff /dev/null broken
+}
+
 @test "shellcheck has nothing to say about the scripts" {
 	command -v shellcheck || skip "no shellcheck"
 	written | while read -r file; do

@@ -79,7 +79,7 @@ whole() {
 	mount -t tmpfs -o size=16k none "$dir" 2>why ||
 		skip "no tmpfs can be mounted here: $(<why)"
 	dd if=/dev/zero of="$dir/other" 2>/dev/null || true
-	run -69 --separate-stderr train 2
+	run -74 --separate-stderr train 2
 	assert_output ""
 	grep -q "^ps-serve.0.: cannot .*No space left on device" members
 	assert_equal "$(ls -A "$dir")" other

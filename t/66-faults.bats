@@ -658,3 +658,75 @@ another coordinator has this server$"
 	steps 2
 	finishes 7
 }
+
+@test "a worker that was stopped changes nothing when it goes on" {
+	lease=1s
+	members --min-workers=2
+	in_flight
+	kill -STOP "${worker[0]}"
+	hears '*worker:0 is gone'
+	for _ in 1 2 3 4; do
+		give 0
+		give 1
+	done
+	done_steps 4
+	kill -CONT "${worker[0]}"
+	ask 3
+	for _ in 1 2 3; do
+		give 0
+		give 1
+	done
+	done_steps 3
+	finishes 9
+}
+
+@test "a server that was replaced elsewhere changes nothing when it wakes up" {
+	local i was
+	lease=1s
+	counting
+	server=() worker=()
+	conduct -s 2 --checkpoint=ckpt --lease="$lease"
+	for i in 0 1; do
+		start ps-serve -d ckpt -c ipc://coord -i "$i" --lease="$lease"
+		server[i]=$pid
+		[ "$i" = 1 ] || was=$log
+	done
+	worker_at 0
+	steps 3
+	kill -STOP "${server[0]}"
+	hears '*server 0 (tcp://*) is gone: waiting 60 s for it'
+	start ps-serve -d ckpt -c ipc://coord -i 0 --lease="$lease"
+	steps 2
+	kill -CONT "${server[0]}"
+	gone "${server[0]}"
+	assert_equal "$status" 75
+	run -0 cat "$was"
+	[[ $output == *' server 0 is at tcp://'*' and alive' ]] || fail "$output"
+	server[0]=$pid
+	steps 2
+	finishes 7
+}
+
+@test "a coordinator without its journal begins anew at the checkpoint" {
+	lease=1s
+	members
+	worker_at 0
+	steps 3
+	echo save >&"$requests"
+	says '*"save"*'
+	steps 2
+	dies "$coord"
+	rm ckpt/journal
+	# Its servers are another run's for as long as they may have one.
+	while :; do
+		dies "${worker[0]}"
+		again_conducted
+		worker_at 0
+		ask 1
+		read -r -t 30 line <&"$results" || fail "no result"
+		[[ $line == *'"cancelled":true'* ]] || break
+		fails 75 '*: busy with another run, whose coordinator was *'
+	done
+	[[ $line == *'"step":3,'* ]] || fail "$line"
+	finishes 4
+}

@@ -18,7 +18,7 @@ setup() {
 		#!/bin/sh
 		echo $$ >>pids
 		echo "ps-serve: given $*" >&2
-		echo tcp://ready
+		echo "$*" | grep -o 'ipc://[^ ]*'
 		exec tail -f /dev/null >/dev/null
 	EOT
 	stand_in ps-work <<-'EOT'
@@ -138,9 +138,9 @@ assert_clean() {
 		exit 73
 	EOT
 	touch pids
-	run -69 --separate-stderr ps-local -s 2 echo never
+	run -73 --separate-stderr ps-local -s 2 echo never
 	assert_output ""
-	[[ $stderr == *"ps-local: not every server got ready"* ]]
+	[[ $stderr == *"ps-local: server 0 did not get ready"* ]]
 	[[ $stderr == *"ps-serve[1]: no room"* ]]
 	assert_clean
 }

@@ -10,16 +10,15 @@
 #include "sys/keeper.h"
 
 #define COORD_USAGE \
-	"[-b endpoint] [-s endpoint,...|count] [-B batch] [--backup=n] " \
-	"[--checkpoint=directory] [-d input] [--every=steps|duration] " \
-	"[-F format] [--in-flight=n] [--journal=file] [--keep=n] " \
-	"[--keep-going] [--keep-servers] [--lease=duration] " \
-	"[--min-workers=n] [--mode=async|ssp:n|sync] [--no-header] " \
-	"[-o file] [--pack=n] [--partition=partitioner] " \
+	"[-b endpoint] [-B batch] [--backup=n] [--checkpoint=directory] " \
+	"[-d input] [--every=steps|duration] [-F format] [--in-flight=n] " \
+	"[--journal=file] [--keep=n] [--keep-going] [--keep-servers] " \
+	"[--lease=duration] [--min-workers=n] [--mode=async|ssp:n|sync] " \
+	"[--no-header] [-o file] [--pack=n] [--partition=partitioner] " \
 	"[--patience=duration] [--place=placement] [--plan] " \
 	"[--print-task] [--replicas=n] [--restore=latest|none|path] " \
-	"[--results=all|errors|none] [--seed=n] [--shuffle[=buffer]] " \
-	"[--split=size] -m model [requests]"
+	"[--results=all|errors|none] [-s endpoint,...|count] [--seed=n] " \
+	"[--shuffle[=buffer]] [--split=size] -m model [requests]"
 
 struct coord_settings {
 	struct cli_common common;
