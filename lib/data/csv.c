@@ -39,6 +39,8 @@ struct csv {
 	struct feed *feed;	/* of the inputs, then of the label */
 	size_t feeds;		/* how many inputs */
 	struct feed label;
+	float *number;		/* of a record, each a column, if floats can
+				   tell all that is wanted; else NULL */
 	bool pending;		/* the first record has been split already */
 	bool part;		/* not to the end of the file */
 };
@@ -57,6 +59,7 @@ csv_close(void *state)
 		free(c->feed[i].column);
 	free(c->feed);
 	free(c->label.column);
+	free(c->number);
 	free(c);
 }
 
@@ -126,21 +129,28 @@ split_plain(struct csv *c, size_t *at)
 	add_field(c, start, *at);
 }
 
-/* Cut the next record into its fields: 1; 0: no more. */
+/* The line in which the next record begins: 1; 0: no more. */
+static int
+next_line(struct csv *c, struct fail *f)
+{
+	struct lines *l = &c->lines;
+	int got;
+
+	/* An empty one can be a record of one column only. */
+	do {
+		got = lines_next(l, f);
+	} while (got > 0 && l->size == 0 && c->columns != 1);
+	c->line = l->number;
+	return got;
+}
+
+/* Cut the record of the line into its fields. */
 static int
 split(struct csv *c, struct fail *f)
 {
 	struct lines *l = &c->lines;
 	size_t at = 0;
-	int got;
 
-	/* An empty line can be a record of one column only. */
-	do {
-		got = lines_next(l, f);
-	} while (got > 0 && l->size == 0 && c->columns != 1);
-	if (got <= 0)
-		return got;
-	c->line = l->number;
 	/* Where the file was cut may be between quotes. */
 	if (c->part && c->quotes && memchr(l->text, '"', l->size)) {
 		fail(f, FAIL_AGAIN, "quotes: it cannot be read in parts");
@@ -154,7 +164,7 @@ split(struct csv *c, struct fail *f)
 			split_plain(c, &at);
 		}
 		if (at == l->size)
-			return 1;
+			return 0;
 	}
 }
 
@@ -274,12 +284,22 @@ plan(const struct csv *c, struct feed *feed, const struct input *in,
 	return check_width(c, feed, f);
 }
 
+/* Are its values numbers that floats hold, each a column of its own? */
+static bool
+told_by_floats(const struct input *in)
+{
+	return !in->ragged && !in->separator &&
+		(in->kind == INPUT_FLOAT || (in->kind == INPUT_ID &&
+		 !in->hashed && in->rows <= (uint64_t)1 << 24));
+}
+
 static int
 plan_all(struct csv *c, const struct want *want, struct fail *f)
 {
 	static const struct feed none = { 0 };
 	struct feed apart = { 0 };
 	struct fail ignored;
+	bool plain = !want->label || told_by_floats(want->label);
 	int got = 0;
 
 	c->feed = mem_alloc(want->count, sizeof(*c->feed));
@@ -292,6 +312,10 @@ plan_all(struct csv *c, const struct want *want, struct fail *f)
 		got = plan(c, &c->feed[i], &want->inputs[i],
 			   want->label ? &c->label : &apart, f);
 	free(apart.column);
+	for (size_t i = 0; i < want->count && plain; i++)
+		plain = told_by_floats(&want->inputs[i]);
+	if (plain)
+		c->number = mem_alloc(c->columns, sizeof(*c->number));
 	return got;
 }
 
@@ -299,14 +323,14 @@ plan_all(struct csv *c, const struct want *want, struct fail *f)
 static int
 name_columns(struct csv *c, bool no_header, struct fail *f)
 {
-	const int got = split(c, f);
+	const int got = next_line(c, f);
 	char number[24];
 
-	if (got < 0)
-		return -1;
 	if (got == 0)
 		return fail(f, FAIL_NOINPUT, "%s: it is empty",
 			    source_name(c->lines.source));
+	if (got < 0 || split(c, f) != 0)
+		return -1;
 	c->pending = no_header;
 	c->columns = c->count;
 	c->name = mem_alloc(c->columns, sizeof(*c->name));
@@ -441,17 +465,62 @@ fill(const struct csv *c, const struct feed *feed, struct feature *to,
 	return 0;
 }
 
+/* false: some do not fit. */
+static bool
+put_numbers(const struct csv *c, const struct feed *feed, struct feature *to,
+	    size_t example)
+{
+	const size_t at = example * feed->count;
+	struct fail ignored;
+	float *value;
+
+	for (size_t i = 0; !feed->numbers && i < feed->count; i++)
+		if (fill_number(to, at + i, c->number[feed->column[i]],
+				&ignored) != 0)
+			return false;
+	if (!feed->numbers)
+		return true;
+	value = feature_values(to, at, feed->count);
+	for (size_t i = 0; i < feed->count; i++)
+		value[i] = c->number[feed->column[i]];
+	return true;
+}
+
+/*
+ * A record of nothing but plain numbers need not be cut; false: it is another,
+ * or there is something wrong with it.
+ */
+static bool
+read_plain(const struct csv *c, struct batch *b)
+{
+	const struct lines *l = &c->lines;
+	const char *end;
+	bool good;
+
+	good = c->number && number_list(l->text, c->separator, c->number,
+					c->columns, &end) == c->columns &&
+		end == l->text + l->size;
+	for (size_t i = 0; i < c->feeds && good; i++)
+		good = put_numbers(c, &c->feed[i], &b->feature[i],
+				   b->examples);
+	return good && (!c->label.input ||
+			put_numbers(c, &c->label, &b->label, b->examples));
+}
+
 static int
 csv_read(void *state, struct batch *b, struct fail *f)
 {
 	struct csv *c = state;
 	int got = 1;
 
-	if (!c->pending)
-		got = split(c, f);
+	if (!c->pending) {
+		got = next_line(c, f);
+		if (got <= 0 || (b && read_plain(c, b)))
+			return got;
+		if (split(c, f) != 0)
+			return -1;
+	}
 	c->pending = false;
-	if (got <= 0)
-		return got;
 	if (c->count != c->columns) {
 		fail(f, FAIL_DATA, "%zu field%s instead of %zu", c->count,
 		     c->count == 1 ? "" : "s", c->columns);

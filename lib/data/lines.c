@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BLOCK	((size_t)256 << 10)	/* read at once, if it is there */
+
 int
 lines_open(struct lines *l, const char *name, bool allow_pipe,
 	   struct fail *f)
@@ -27,13 +29,9 @@ lines_release(struct lines *l)
 static int
 refill(struct lines *l, struct fail *f)
 {
-	const void *bytes;
+	const size_t behind = 1 + LINE_SLACK;	/* a NUL, too */
 	size_t size;
 
-	if (source_read(l->source, &bytes, &size, f) != 0)
-		return -1;
-	if (size == 0)
-		return 0;
 	if (l->start > 0) {
 		memmove(l->buffer, l->buffer + l->start, l->end - l->start);
 		l->line -= l->start;
@@ -42,15 +40,15 @@ refill(struct lines *l, struct fail *f)
 		l->base += l->start;
 		l->start = 0;
 	}
-	/* The NUL behind a last line stays free, and the slack. */
-	if (l->room - l->end < size + 1 + LINE_SLACK) {
-		l->room = 2 * l->end + size + 1 + LINE_SLACK;
+	if (l->room - l->end < BLOCK + behind) {
+		l->room = 2 * l->end + BLOCK + behind;
 		l->buffer = mem_resize(l->buffer, l->room, 1);
 	}
-	memcpy(l->buffer + l->end, bytes, size);
+	if (source_fill(l->source, l->buffer + l->end, BLOCK, &size, f) != 0)
+		return -1;
 	l->end += size;
-	memset(l->buffer + l->end, 0, 1 + LINE_SLACK);
-	return 1;
+	memset(l->buffer + l->end, 0, behind);
+	return size > 0;
 }
 
 /* The line from l->line on ends before at; its end has n characters. */

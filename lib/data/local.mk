@@ -11,6 +11,7 @@ lib_libps_a_SOURCES += \
 	%D%/digits.h \
 	%D%/fill.c \
 	%D%/fill.h \
+	%D%/form.h \
 	%D%/format.c \
 	%D%/format.h \
 	%D%/idx.c \

@@ -1,6 +1,6 @@
 #include "data/number.h"
 
-#include "data/digits.h"
+#include "data/form.h"
 
 #include <float.h>
 #include <stdbool.h>
@@ -148,6 +148,50 @@ number_short(const char *text, size_t size, float *value)
 	if (negative)
 		*value = -*value;
 	return true;
+}
+
+/* Those that are written alike. */
+static size_t
+read_alike(const char **at, const struct form *form, char between,
+	   float *restrict value, size_t most)
+{
+	const struct form f = *form;
+	const char *p = *at;
+	size_t n = 0;
+
+	while (n < most) {
+		const bool negative = *p == '-';
+		const char *end = p + negative + f.size;
+		const uint64_t word = form_word(&f, p + negative);
+
+		if (!digits_all(word, word) || (*end && *end != between))
+			break;
+		value[n++] = form_value(&f, word, negative);
+		*at = end;
+		if (!*end)
+			break;
+		p = end + 1;
+	}
+	return n;
+}
+
+size_t
+number_list(const char *text, char between, float *value, size_t most,
+	    const char **end)
+{
+	struct form form;
+	size_t n = 0, got = 1;
+
+	*end = text;
+	while (got > 0 && n < most && form_look(&form, text + (*text == '-'))) {
+		got = read_alike(&text, &form, between, value + n, most - n);
+		n += got;
+		if (got > 0)
+			*end = text;
+		if (got > 0 && *text++ != between)
+			break;
+	}
+	return n;
 }
 
 const char *

@@ -19,8 +19,15 @@ const char *number_float(const char *text, float *);
  * but for a "-" before and a point, and there are 8 at most beside the "-".
  * false: it is not such a number.  NUMBER_SLACK bytes behind can be read.
  */
-#define NUMBER_SLACK	8
+#define NUMBER_SLACK	18
 bool number_short(const char *text, size_t size, float *);
+
+/*
+ * As many of them as there are with this character between any two, up to
+ * most; *end is where it stopped: behind them, if nothing else follows.
+ */
+size_t number_list(const char *text, char between, float *value, size_t most,
+		   const char **end);
 
 /* Digits only; UINT64_MAX if too large. */
 const char *number_uint(const char *text, uint64_t *);

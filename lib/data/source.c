@@ -28,9 +28,9 @@ struct source {
 	bool bare;		/* nothing is unpacked */
 	bool regular;		/* it is a file */
 	bool ended;
-	const unsigned char *rest;	/* of a block, for source_copy() */
+	const unsigned char *rest;	/* of a block, for source_fill() */
 	size_t rest_size;
-	uint64_t taken;		/* bytes read from fd */
+	uint64_t taken;		/* bytes that libarchive read from fd */
 	unsigned char tail[TRAILER];	/* the last of them */
 	uint64_t given;		/* bytes made of them */
 	struct crc *crc;	/* of those, if it is gzip; else NULL */
@@ -104,6 +104,17 @@ await(struct source *s, struct fail *f)
 	return 0;
 }
 
+static ssize_t
+read_bytes(const struct source *s, void *to, size_t room)
+{
+	ssize_t n;
+
+	do {
+		n = read(s->fd, to, room);
+	} while (n < 0 && errno == EINTR);
+	return n;
+}
+
 static void
 keep_tail(struct source *s, size_t n)
 {
@@ -118,12 +129,9 @@ static la_ssize_t
 take(struct archive *a, void *context, const void **bytes)
 {
 	struct source *s = context;
-	ssize_t n;
+	const ssize_t n = read_bytes(s, s->block, sizeof(s->block));
 
 	*bytes = s->block;
-	do {
-		n = read(s->fd, s->block, sizeof(s->block));
-	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		s->failed = fail_sys(&s->fail, FAIL_IO, "%s", s->name) != 0;
 	else if (n == 0)
@@ -381,30 +389,55 @@ source_read(struct source *s, const void **bytes, size_t *size,
 	return 0;
 }
 
+/*
+ * Once libarchive has looked at the front of a plain file, and given it away,
+ * there is no more for it to do.
+ */
+static int
+read_plain(struct source *s, void *to, size_t room, size_t *got,
+	   struct fail *f)
+{
+	const ssize_t n = read_bytes(s, to, room);
+
+	if (n < 0)
+		return fail_sys(f, FAIL_IO, "%s", s->name);
+	*got = (size_t)n;
+	s->ended = n == 0;
+	return 0;
+}
+
+int
+source_fill(struct source *s, void *to, size_t room, size_t *got,
+	    struct fail *f)
+{
+	const void *bytes;
+
+	*got = 0;
+	if (s->rest_size == 0 && !s->ended && s->given == s->taken &&
+	    s->given > 0 && source_plain(s))
+		return read_plain(s, to, room, got, f);
+	if (s->rest_size == 0) {
+		if (source_read(s, &bytes, &s->rest_size, f) != 0)
+			return -1;
+		s->rest = bytes;
+	}
+	*got = room < s->rest_size ? room : s->rest_size;
+	if (*got > 0)
+		memcpy(to, s->rest, *got);
+	s->rest += *got;
+	s->rest_size -= *got;
+	return 0;
+}
+
 int
 source_copy(struct source *s, void *to, size_t n, size_t *got,
 	    struct fail *f)
 {
 	unsigned char *out = to;
+	size_t part = 1;
 
-	*got = 0;
-	while (*got < n) {
-		const void *bytes;
-		size_t part = n - *got;
-
-		if (s->rest_size == 0) {
-			if (source_read(s, &bytes, &s->rest_size, f) != 0)
-				return -1;
-			s->rest = bytes;
-		}
-		if (s->rest_size == 0)
-			break;
-		if (part > s->rest_size)
-			part = s->rest_size;
-		memcpy(out + *got, s->rest, part);
-		s->rest += part;
-		s->rest_size -= part;
-		*got += part;
-	}
+	for (*got = 0; *got < n && part > 0; *got += part)
+		if (source_fill(s, out + *got, n - *got, &part, f) != 0)
+			return -1;
 	return 0;
 }

@@ -42,6 +42,10 @@ int source_member(struct source *, const char **name, struct fail *);
 int source_read(struct source *, const void **bytes, size_t *size,
 		struct fail *);
 
+/* Copy as many as there are at hand, up to room; none are the end. */
+int source_fill(struct source *, void *to, size_t room, size_t *got,
+		struct fail *);
+
 /* Copy n bytes, fewer only at the end; *got says how many. */
 int source_copy(struct source *, void *to, size_t n, size_t *got,
 		struct fail *);

@@ -74,10 +74,17 @@ skip_blanks(char *p)
 	return p;
 }
 
+/* The record ends there: with the line, or at a comment. */
+static bool
+is_end(char c)
+{
+	return c == '\0' || c == '#';
+}
+
 static char *
 skip_word(char *p)
 {
-	while (*p && !is_blank(*p))
+	while (!is_end(*p) && !is_blank(*p))
 		p++;
 	return p;
 }
@@ -109,7 +116,7 @@ misfit(const char *p, const char *what, struct fail *f)
 	char shown[FILL_SHOWN];
 	size_t size = 0;
 
-	while (p[size] && !is_blank(p[size]))
+	while (!is_end(p[size]) && !is_blank(p[size]))
 		size++;
 	return fail(f, FAIL_DATA, "'%s' %s", fill_shown(p, size, shown), what);
 }
@@ -123,7 +130,7 @@ read_pair(const struct svmlight *s, char *p, uint64_t last, uint64_t *id,
 	const char *end = colon && *colon == ':' ?
 			  number_float(colon + 1, value) : NULL;
 
-	if (!end || (*end && !is_blank(*end)))
+	if (!end || (!is_end(*end) && !is_blank(*end)))
 		misfit(p, "is not id:number", f);
 	else if (!isfinite(*value))
 		misfit(p, "is too large for a float", f);
@@ -147,6 +154,15 @@ skip_query(char *p)
 	return strncmp(p, "qid:", 4) == 0 ? skip_word(p) : p;
 }
 
+/* A NUL ends the line, and nothing else. */
+static int
+check_end(const struct svmlight *s, const char *p, struct fail *f)
+{
+	if (*p == '#' || p == s->lines.text + s->lines.size)
+		return 0;
+	return fail(f, FAIL_DATA, "a NUL byte");
+}
+
 /*
  * What pairs_read() does not take is read with more care, or said to be
  * wrong.
@@ -165,13 +181,13 @@ read_sparse(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 	if (most > s->room)
 		s->value = mem_resize(s->value, s->room = 2 * most,
 				      sizeof(*s->value));
-	for (p = skip_blanks(p); *p; p = skip_blanks(p)) {
+	for (p = skip_blanks(p); !is_end(*p); p = skip_blanks(p)) {
 		p += pairs_read(p, last, s->size, id + n, s->value + n,
 				&plain) - p;
 		n += plain;
 		last = n > 0 ? id[n - 1] + 1 : 0;
 		p = skip_blanks(p);
-		if (!*p)
+		if (is_end(*p))
 			break;
 		p = read_pair(s, p, last, &last, &s->value[n], f);
 		if (!p)
@@ -180,7 +196,7 @@ read_sparse(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 	}
 	feature_add_weights(to, at, s->value, n);
 	feature_set_offset(to, b->examples + 1, at + n);
-	return 0;
+	return check_end(s, p, f);
 }
 
 static int
@@ -193,38 +209,28 @@ read_dense(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 
 	for (size_t i = 0; i < s->size; i++)
 		feature_add_value(to, first + i, 0);
-	for (p = skip_blanks(p); *p; p = skip_blanks(p), last = id) {
+	for (p = skip_blanks(p); !is_end(*p); p = skip_blanks(p), last = id) {
 		p = read_pair(s, p, last, &id, &value, f);
 		if (!p)
 			return -1;
 		to->value[first + id - 1] = value;
 	}
-	return 0;
+	return check_end(s, p, f);
 }
 
-/* The next line that is more than blanks and a comment, without them. */
+/* The next line that is more than blanks and a comment. */
 static int
 next_record(struct svmlight *s, char **start, struct fail *f)
 {
-	for (;;) {
-		const int got = lines_next(&s->lines, f);
+	int got;
 
-		if (got <= 0)
-			return got;
-
-		char *text = s->lines.text, *hash;
-
-		if (memchr(text, '\0', s->lines.size)) {
-			fail(f, FAIL_DATA, "a NUL byte");
-			return lines_fail(&s->lines, f);
-		}
-		hash = memchr(text, '#', s->lines.size);
-		if (hash)
-			*hash = '\0';
-		*start = skip_blanks(text);
-		if (**start)
-			return 1;
-	}
+	do {
+		got = lines_next(&s->lines, f);
+		if (got > 0)
+			*start = skip_blanks(s->lines.text);
+	} while (got > 0 && is_end(**start) &&
+		 (**start == '#' || check_end(s, *start, f) == 0));
+	return got;
 }
 
 static int

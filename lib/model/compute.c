@@ -37,7 +37,8 @@ struct compute {
 	size_t value_room, gradient_room;
 	size_t gradients;		/* floats of .gradient in use */
 	uint64_t begun;			/* so often */
-	bool training;			/* of the last forward pass */
+	bool training;			/* of the last forward pass, */
+	double loss;			/* as is this */
 	float *label;			/* examples */
 	size_t label_room;
 };
@@ -282,20 +283,6 @@ compute_gradient_hold(const struct compute *c, size_t v)
 	return &c->weights[v].gradient->hold;
 }
 
-void
-compute_forward(struct compute *c, bool training, uint64_t seed)
-{
-	c->training = training;
-	for (size_t i = 0; i < c->model->nodes; i++) {
-		struct pass *p = &c->pass[i];
-
-		p->training = training;
-		p->seed = seed;
-		if (p->node->layer && !p->node->layer->view)
-			p->node->layer->forward(p);
-	}
-}
-
 /* Keras's penalties: l1 sum |w| + l2 sum w^2, of the rows at hand. */
 static double
 penalty(const struct variable *v, const struct weights *w)
@@ -316,8 +303,8 @@ is_penalized(const struct compute *c, const struct variable *v)
 	return (v->l1 > 0 || v->l2 > 0) && (c->training || !v->table);
 }
 
-double
-compute_loss(const struct compute *c)
+static double
+loss_of(const struct compute *c)
 {
 	const struct model *m = c->model;
 	const struct loss *l = &m->loss;
@@ -331,6 +318,27 @@ compute_loss(const struct compute *c)
 		if (is_penalized(c, &m->variable[v]))
 			penalties += penalty(&m->variable[v], &c->weights[v]);
 	return sum + (double)c->batch->examples * penalties;
+}
+
+void
+compute_forward(struct compute *c, bool training, uint64_t seed)
+{
+	c->training = training;
+	for (size_t i = 0; i < c->model->nodes; i++) {
+		struct pass *p = &c->pass[i];
+
+		p->training = training;
+		p->seed = seed;
+		if (p->node->layer && !p->node->layer->view)
+			p->node->layer->forward(p);
+	}
+	c->loss = c->batch->label.input ? loss_of(c) : 0;
+}
+
+double
+compute_loss(const struct compute *c)
+{
+	return c->loss;
 }
 
 void
@@ -410,10 +418,8 @@ compute_clip(struct compute *c)
 int
 compute_check(const struct compute *c, struct fail *f)
 {
-	const double loss = compute_loss(c);
-
-	if (!isfinite(loss))
-		return fail(f, FAIL_DATA, "the loss is %s", isnan(loss) ?
+	if (!isfinite(c->loss))
+		return fail(f, FAIL_DATA, "the loss is %s", isnan(c->loss) ?
 			    "not a number" : "infinite");
 	for (size_t v = 0; v < c->model->variables; v++) {
 		const struct weights *w = &c->weights[v];

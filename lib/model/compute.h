@@ -65,7 +65,7 @@ void compute_forward(struct compute *, bool training, uint64_t seed);
  * Sum over examples of the loss, plus examples times the penalties of the
  * regularizers (as Keras adds them to the mean).  Of the forward pass; when
  * that was not for training, without those of tables, so that it does not
- * matter how examples were cut into batches.
+ * matter how examples were cut into batches.  0 without labels.
  */
 double compute_loss(const struct compute *);
 

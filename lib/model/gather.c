@@ -2,14 +2,20 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "tensor/clones.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SMALL		64	/* inserting beats counting digits up to here */
 #define DIGIT		11	/* bits */
 #define DIGITS		((size_t)1 << DIGIT)
 #define MIXED		(2 * DIGIT)	/* first bits that tell keys apart */
+#define FEW		4	/* ids of a word, mostly fewer */
+#define TOP		((uint64_t)1 << 63)
+#define CLOSE		2	/* words an id: up to here marking beats
+				   sorting */
 
 void
 gather_release(struct gather *g)
@@ -19,6 +25,8 @@ gather_release(struct gather *g)
 	free(g->key);
 	free(g->word);
 	free(g->other);
+	free(g->mark);
+	free(g->below);
 	*g = (struct gather){ 0 };
 }
 
@@ -28,7 +36,7 @@ make_room(struct gather *g, size_t n)
 	if (n <= g->room)
 		return;
 	g->room = n < SMALL ? SMALL : 2 * n;
-	g->id = mem_resize(g->id, g->room, sizeof(*g->id));
+	g->id = mem_resize(g->id, g->room + FEW, sizeof(*g->id));
 	g->row = mem_resize(g->row, g->room, sizeof(*g->row));
 	g->key = mem_resize(g->key, g->room, sizeof(*g->key));
 	g->word = mem_resize(g->word, g->room, sizeof(*g->word));
@@ -128,23 +136,87 @@ unite(struct gather *g, size_t n, uint64_t mask)
 	}
 }
 
+/*
+ * What is marked, in order, and how much; each word learns what is below it.
+ * A few ids are written for every word, as if they were there: that is
+ * quicker than to ask.  So there is room for as many behind the last one.
+ */
+static CLONES size_t
+list_marked(const uint64_t *restrict mark, uint32_t *restrict below,
+	    size_t marks, uint64_t *restrict id)
+{
+	size_t count = 0;
+
+	for (size_t m = 0; m < marks; m++) {
+		uint64_t bits = mark[m], *to = id + count;
+
+		below[m] = (uint32_t)count;
+		count += (size_t)__builtin_popcountll(bits);
+		for (int k = 0; k < FEW; k++, bits &= bits - 1)
+			to[k] = 64 * m + (uint64_t)__builtin_ctzll(bits | TOP);
+		for (to += FEW; bits; bits &= bits - 1)
+			*to++ = 64 * m + (uint64_t)__builtin_ctzll(bits);
+	}
+	return count;
+}
+
+static CLONES void
+find_marked(const uint64_t *restrict mark, const uint32_t *restrict below,
+	    const uint64_t *restrict id, size_t *restrict row, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t lower = ((uint64_t)1 << id[i] % 64) - 1;
+
+		row[i] = below[id[i] / 64] + (size_t)
+			__builtin_popcountll(mark[id[i] / 64] & lower);
+	}
+}
+
+/* Ids that lie close to each other are marked in a row of bits. */
+static void
+gather_marked(struct gather *g, const uint64_t *id, size_t n, size_t marks)
+{
+	if (marks > g->mark_room) {
+		g->mark_room = 2 * marks;
+		g->mark = mem_resize(g->mark, g->mark_room, sizeof(*g->mark));
+		g->below = mem_resize(g->below, g->mark_room,
+				      sizeof(*g->below));
+	}
+	memset(g->mark, 0, marks * sizeof(*g->mark));
+	for (size_t i = 0; i < n; i++)
+		g->mark[id[i] / 64] |= (uint64_t)1 << id[i] % 64;
+	g->count = list_marked(g->mark, g->below, marks, g->id);
+	find_marked(g->mark, g->below, id, g->row, n);
+}
+
+static uint64_t
+largest_of(const uint64_t *id, size_t n)
+{
+	uint64_t largest = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (id[i] > largest)
+			largest = id[i];
+	return largest;
+}
+
 /* Ids and places mostly fit into a word together, which halves the traffic. */
 void
 gather_ids(struct gather *g, const uint64_t *id, size_t n)
 {
 	const unsigned places = bits_of(n);
-	uint64_t largest = 0;
-	bool fits;
+	const uint64_t largest = largest_of(id, n);
+	const bool fits = bits_of(largest) + places <= 64;
 
 	make_room(g, n);
+	if (n > SMALL && n <= UINT32_MAX && largest / 64 < CLOSE * n) {
+		gather_marked(g, id, n, largest / 64 + 1);
+		return;
+	}
 	for (size_t i = 0; i < n; i++) {
 		g->key[i] = id[i];
-		if (id[i] > largest)
-			largest = id[i];
-	}
-	fits = bits_of(largest) + places <= 64;
-	for (size_t i = 0; i < n; i++)
 		g->word[i] = fits && n > SMALL ? id[i] << places | i : i;
+	}
 	if (n <= SMALL)
 		insert_places(g, n);
 	else if (fits)

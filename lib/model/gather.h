@@ -16,6 +16,9 @@ struct gather {
 	size_t count;
 	size_t room;		/* of all arrays */
 	uint64_t *key, *word, *other;	/* while sorting */
+	uint64_t *mark;			/* instead: a bit for each id, */
+	uint32_t *below;		/* and how many below each word */
+	size_t mark_room;
 };
 
 void gather_release(struct gather *);

@@ -142,6 +142,50 @@ dense_backward(const struct pass *p)
 			    p->in[0].gradient);
 }
 
+/* With one unit, which is the most common, a row is a number. */
+static void
+add_numbers(const struct pass *p)
+{
+	const struct flow *in = &p->in[0];
+	const float *w = p->w[KERNEL];
+
+	for (size_t i = 0; i < p->examples; i++) {
+		const struct bag bag = flow_bag(in, i);
+		const size_t *row = in->row + bag.first;
+		const float *weight = in->feature->weight;
+		float sum = p->out.value[i];
+
+		if (weight)
+			for (size_t j = 0; j < bag.count; j++)
+				sum += weight[bag.first + j] * w[row[j]];
+		else
+			for (size_t j = 0; j < bag.count; j++)
+				sum += w[row[j]];
+		p->out.value[i] = sum;
+	}
+}
+
+static void
+add_to_numbers(const struct pass *p)
+{
+	const struct flow *in = &p->in[0];
+	float *dw = p->dw[KERNEL];
+
+	for (size_t i = 0; i < p->examples; i++) {
+		const struct bag bag = flow_bag(in, i);
+		const size_t *row = in->row + bag.first;
+		const float *weight = in->feature->weight;
+		const float g = p->out.gradient[i];
+
+		if (weight)
+			for (size_t j = 0; j < bag.count; j++)
+				dw[row[j]] += weight[bag.first + j] * g;
+		else
+			for (size_t j = 0; j < bag.count; j++)
+				dw[row[j]] += g;
+	}
+}
+
 static void
 linear_forward(const struct pass *p)
 {
@@ -153,6 +197,10 @@ linear_forward(const struct pass *p)
 		return;
 	}
 	start_with_bias(p, p->examples, units);
+	if (units == 1) {
+		add_numbers(p);
+		return;
+	}
 	for (size_t i = 0; i < p->examples; i++) {
 		const struct bag bag = flow_bag(in, i);
 
@@ -174,6 +222,10 @@ linear_backward(const struct pass *p)
 		return;
 	}
 	add_to_bias(p, p->examples, units);
+	if (units == 1) {
+		add_to_numbers(p);
+		return;
+	}
 	for (size_t i = 0; i < p->examples; i++) {
 		const struct bag bag = flow_bag(in, i);
 

@@ -95,6 +95,63 @@ short_same(const char *text)
 	return false;
 }
 
+/* Short numbers, mostly written alike, and here and there something else. */
+static size_t
+put_list(char *to, size_t count)
+{
+	const size_t places = below(5);
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const double x = (double)below(20000) - 10000;
+
+		n += (size_t)sprintf(to + n, "%s%.*f", i ? "," : "",
+				     (int)places, below(9) ? x / 10000 : x);
+		if (below(50) == 0)
+			to[n - 1] = ",e+. x-"[below(7)];
+	}
+	memset(to + n, 0, NUMBER_SLACK);
+	return n;
+}
+
+/* It is those at the front that are taken one by one, too. */
+static bool
+list_same(void)
+{
+	char text[40 * 12 + NUMBER_SLACK];
+	const size_t size = put_list(text, below(40)), most = below(44);
+	float mine[44], each;
+	const char *end, *p = text, *behind = text;
+	size_t n = 0, count = number_list(text, ',', mine, most, &end);
+
+	for (; n < most; n++, p = behind + 1) {
+		const size_t length = strcspn(p, ",");
+
+		if (!number_short(p, length, &each) || n == count ||
+		    memcmp(&each, &mine[n], sizeof(each)) != 0)
+			break;
+		behind = p + length;
+		if (!*behind) {
+			n++;
+			break;
+		}
+	}
+	if (n == count && end == behind && end <= text + size &&
+	    (n == most || !*end || !number_short(p, strcspn(p, ","), &each)))
+		return true;
+	printf("# '%s': %zu of %zu, not %zu\n", text, count, most, n);
+	return false;
+}
+
+static bool
+lists(void)
+{
+	for (int i = 0; i < 100000; i++)
+		if (!list_same())
+			return false;
+	return true;
+}
+
 static bool
 many(void (*make)(char *), size_t count)
 {
@@ -194,6 +251,7 @@ main(void)
 	ok(many(edge_text, 100000));
 	ok(many(short_text, 200000));
 	ok(many_short(odd_text, 200000));
+	ok(lists());
 	ok(same_as_strtof("1e22") && same_as_strtof("1e23") &&
 	   same_as_strtof("999999999999999e22") && same_as_strtof("1e-45") &&
 	   same_as_strtof("7e-46") && same_as_strtof("-0") &&
