@@ -28,8 +28,9 @@ train() {
 
 # staleness - of each step that was trained: its number, what it met.
 staleness() {
-	sed -nE "s/.*\"train\",\"step\":([0-9]+),.*\"staleness\":([0-9]+),.*/\1 \2/p" \
-		<<<"$output"
+	local step='"train","step":([0-9]+),' met='"staleness":([0-9]+),'
+
+	sed -nE "s/.*$step.*$met.*/\1 \2/p" <<<"$output"
 }
 
 @test "one worker's steps miss the one before, but none behind a barrier" {

@@ -64,7 +64,10 @@ struct exchanged {
 	uint64_t staleness;		/* the largest */
 };
 
-/* Begin; computes are borrowed until client_idle(), gradients held longer. */
+/*
+ * Begin; computes and versions are borrowed until client_idle(), gradients
+ * held longer.
+ */
 void client_exchange(struct client *, const struct exchange *,
 		     uint64_t now_ms);
 bool client_idle(const struct client *);

@@ -16,7 +16,7 @@
 #define HELLO_REQUEST	WIRE_NONE	/* no lease has it */
 #define LOST_REQUEST	(WIRE_NONE - 1)
 #define MAX_PACK	65536	/* steps of a lease */
-#define WORKS		3	/* one pulls, one computes, one pushes */
+#define WORKS		3	/* one pulled for, one computed, one pushed */
 
 /* Steps to run, first to end - 1; those below next have been begun. */
 struct lease {
@@ -44,7 +44,7 @@ struct work {
 	struct batch batch;
 	enum stage stage;
 	struct lease *lease;
-	uint64_t turn;		/* who was begun first has the lowest */
+	uint64_t turn;		/* the lowest was begun first; none: 0 */
 	uint64_t size;		/* examples that were asked for */
 	uint64_t pass;		/* for leases of this pass its pull is good */
 	uint64_t *version;	/* of each part, as it was pulled */
@@ -258,7 +258,7 @@ in_the_making(const struct worker *w, const struct lease *l)
 	return false;
 }
 
-/* What has come so far: of several works the one begun first, or NULL. */
+/* The work at this stage, of several the one begun first; or NULL. */
 static struct work *
 at_stage(const struct worker *w, enum stage stage)
 {
@@ -304,6 +304,7 @@ drop_work(struct work *work)
 {
 	work->lease = NULL;
 	work->stage = STAGE_NONE;
+	work->turn = 0;		/* so that no more are used than must be */
 }
 
 /* Leases that are over leave the ring from its front. */
