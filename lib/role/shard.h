@@ -90,9 +90,9 @@ const struct checkpoint_array *cut_arrays(struct cut *, size_t *count);
 int shard_restore(struct shard *, struct checkpoint *, struct fail *);
 
 /*
- * For a standby: a cut_new() is so many chunks, each of a piece of the plan and a
- * place in it, all of its values and slots in one.  The data is good until
- * cut_free(), or for as long as the hold is held.
+ * For a standby: a cut_new() is so many chunks, each of a piece of the plan
+ * and a place in it, all of its values and slots in one.  The data is good
+ * until cut_free(), or for as long as the hold is held.
  */
 struct shard_chunk {
 	uint64_t piece, chunk, updates;	/* of the whole piece */
