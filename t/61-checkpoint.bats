@@ -284,6 +284,49 @@ exact() {
 	ends
 }
 
+# said NAME CHECKPOINT - what its manifest says of that.
+said() {
+	sed -n "s/^ *\"$1\": //p" "$2/MANIFEST.json" | grep .
+}
+
+@test "of the data and examples a checkpoint says what the cut has of them" {
+	counting
+	for i in {1..20}; do
+		cat one.svm
+	done >all.svm
+	mkdir plain
+	printf '%s\n' 'train 1' epoch | ps-local -q -C "$PWD/plain" -s 2 -- -- \
+		ps-coord -m count.ps -B 1 -d all.svm --checkpoint=plain \
+		--every=10 --keep=0 --results=none
+	start ps-serve -b ipc://s0 -d ckpt
+	conduct -s ipc://s0 --checkpoint=ckpt --every=10 --keep=0 -B 1 \
+		--in-flight=1 -d all.svm --lease=60s
+	launch ps-work -c ipc://coord --lease=60s
+	held=$pid
+	ask 1
+	done_steps 1
+	kill -STOP "$held"
+	echo epoch >&"$requests"
+	launch ps-work -c ipc://coord --lease=60s
+	worker=$pid
+	done_steps 12		# some of them above the cut
+	kill -CONT "$held"
+	done_steps 7
+	ends
+	for each in ledger examples step; do
+		assert_equal "$(said "$each" ckpt/ckpt-00000010)" \
+			"$(said "$each" plain/ckpt-00000010)"
+	done
+	mkdir again
+	cp -r ckpt/ckpt-00000010 again
+	echo epoch | ps-local -q -C "$PWD/again" -s 2 -- -- ps-coord \
+		-m count.ps -B 1 -d all.svm --checkpoint=again >out
+	run -0 tail -n 1 out
+	assert_output --partial '"steps":10,"examples":10,'
+	refute_output --partial missed
+	counted 20 again
+}
+
 # t/storm 300 is the whole of it.
 @test "whenever its writer is killed, a checkpoint is whole or not there" {
 	run -0 --separate-stderr timeout 200 "$SRC/t/storm" 30

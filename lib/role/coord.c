@@ -629,14 +629,12 @@ advance_cut(struct coord *c, uint64_t now)
 		thaw(c, false);
 	}
 	come_to_cut(c);
+	if (coord_whole(c) && c->cut_for)
+		give_cut(c);
+	else if (coord_whole(c) && journal_noted(c))
+		save(c);
 	if ((c->cut_state == CUT_NONE || cut_ahead(c)) && !c->cancelling)
 		begin_cut(c, now);
-	if (!coord_whole(c))
-		return;
-	if (c->cut_for)
-		give_cut(c);
-	else if (journal_noted(c))
-		save(c);
 }
 
 /* Steps are given out up to the cut; and on, when it is known what it has. */

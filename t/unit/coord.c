@@ -566,6 +566,113 @@ saves(void)
 	options.every_steps = 0;
 }
 
+/* Its next lease, which must be of this step, is done. */
+static void
+does(uint64_t peer, uint64_t step)
+{
+	const struct message *m = heard(peer, MESSAGE_LEASE);
+
+	if (m && m->lease.first == step && m->lease.count == 1)
+		done(peer, m->request, step);
+	else
+		ok(m && m->lease.first == step && m->lease.count == 1);
+}
+
+/* B keeps two steps of a cut, and A goes on: what is saved is of the cut. */
+static void
+open_cuts(void)
+{
+	struct message m = { .kind = MESSAGE_FREEZE };
+	const struct message *s;
+
+	options.checkpoint = true;
+	options.every_steps = 4;
+	begin();
+	coord_up(coord, SERVER, now);
+	welcome(7);
+	obey(MESSAGE_PLAN);
+	s = heard(SERVER, MESSAGE_FREEZE);
+	ok(s && s->cut.step == 4);
+	m = message_answer(s ? s : &m, MESSAGE_OK);
+	tell(SERVER, m);
+	join_worker(B);
+	ask("train 40");
+	join_worker(A);
+	for (uint64_t step = 2; step < 8; step++)
+		does(A, step);
+	named(!heard(SERVER, MESSAGE_SAVE) && !heard(A, MESSAGE_LEASE),
+	      "nobody waits for a cut, but for the one behind it");
+	hello(EYE, ROLE_EVALUATOR, 9);
+	tell(EYE, (struct message){ .kind = MESSAGE_CUT, .request = 41 });
+	ok(!heard(EYE, MESSAGE_CUT));
+	dead = B;
+	coord_somebody_left(coord, now);
+	dead = 0;
+	does(A, 0);
+	does(A, 1);
+	s = heard(SERVER, MESSAGE_SAVE);
+	ok(s && s->cut.step == 4);
+	m = message_answer(s ? s : &m, MESSAGE_SAVED);
+	m.blob = (struct frame){ "ab", 2, NULL };
+	tell(SERVER, m);
+	named(coord_job(coord) && coord_job(coord)->info.step == 4 &&
+	      coord_job(coord)->info.examples == 16,
+	      "the examples are those of the cut");
+	count = 0;
+	coord_published(coord, NULL, now);
+	named(obey(MESSAGE_FREEZE) && (s = heard(EYE, MESSAGE_CUT)) &&
+	      s->cut.step == 8, "then it is the evaluator's turn");
+	s = heard(SERVER, MESSAGE_FREEZE);
+	named(s && s->cut.step == 8, "and the next multiple's");
+	m = message_answer(s ? s : &m, MESSAGE_OK);
+	tell(SERVER, m);
+	s = heard(SERVER, MESSAGE_SAVE);
+	ok(s && s->cut.step == 8);
+	does(A, 8);
+	does(A, 9);
+	named(!heard(EYE, MESSAGE_REFUSED), "which is saved in its turn");
+	options.checkpoint = false;
+	options.every_steps = 0;
+}
+
+/* A cut that lies ahead makes room for one that is wanted now. */
+static void
+called_off(void)
+{
+	const struct message *s;
+	uint64_t ahead;
+
+	options.checkpoint = true;
+	options.every_steps = 100;
+	begin();
+	coord_up(coord, SERVER, now);
+	welcome(7);
+	obey(MESSAGE_PLAN);
+	s = heard(SERVER, MESSAGE_FREEZE);
+	ok(s && s->cut.step == 100);
+	ahead = s ? s->cut.cut : 0;
+	if (s)
+		tell(SERVER, message_answer(s, MESSAGE_OK));
+	join_worker(A);
+	ask("a");
+	ask("save");
+	does(A, 0);
+	s = heard(SERVER, MESSAGE_THAW);
+	ok(s && s->cut.cut == ahead && !s->cut.published);
+	s = heard(SERVER, MESSAGE_FREEZE);
+	ok(s && s->cut.step == 1 && s->cut.cut != ahead);
+	if (s)
+		tell(SERVER, message_refuse(s, FAIL_AGAIN, "steps up to 4 are "
+					    "applied"));
+	text_reset(coord_output(coord));
+	named(warns("no checkpoint of step 1: server 0 (a): steps up to 4 are "
+		    "applied\n"), "no cut is made without a step that it has");
+	s = heard(SERVER, MESSAGE_FREEZE);
+	named(s && s->cut.step == 100, "and comes back behind it");
+	options.checkpoint = false;
+	options.every_steps = 0;
+}
+
 static void
 servers(void)
 {
@@ -883,6 +990,8 @@ main(void)
 	nonsense();
 	evaluators();
 	saves();
+	open_cuts();
+	called_off();
 	servers();
 	a_lost_server();
 	a_deadly_step();
