@@ -347,9 +347,11 @@ lease_limit(const struct coord *c)
 	const bool draining = c->cut_state == CUT_DRAIN ||
 		c->cut_state == CUT_FREEZE || c->stopping;
 	const uint64_t window = c->mark_told + WINDOW;
+	const uint64_t next = queue_next(c->queue);
+	const uint64_t above = fleet_above(c->fleet);
 
 	if (draining)
-		return queue_next(c->queue);
+		return next > above ? next : above;
 	return window < c->next_save ? window : c->next_save;
 }
 

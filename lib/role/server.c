@@ -805,18 +805,34 @@ push(struct server *s, uint64_t peer, const struct message *m,
 	return 0;
 }
 
+/* No step from here on was pushed to us. */
+static uint64_t
+pushed_to(const struct server *s)
+{
+	uint64_t end = s->mark;
+
+	for (size_t i = 0; i < s->plan.parts; i++) {
+		const uint64_t last = window_end(&s->applied[i], s->mark);
+
+		end = last > end ? last : end;
+	}
+	return end;
+}
+
 /* One of those that server_is_change() tells. */
 int
 server_apply(struct server *s, uint64_t peer, const struct message *m,
 	     struct fail *f)
 {
-	const struct message done = message_answer(m, MESSAGE_OK);
+	struct message done = message_answer(m, MESSAGE_OK);
 	int later;
 
 	if (m->kind == MESSAGE_PUSH || m->kind == MESSAGE_PUSHPULL)
 		return s->shard ? push(s, peer, m, f) :
 			fail(f, FAIL_AGAIN, "no plan yet");
 	later = obey(s, peer, m, f);
+	if (m->kind == MESSAGE_PLAN && later == 0)
+		done.ok.above = pushed_to(s);
 	if (later == 0)
 		server_say(s, peer, &done);
 	if (m->kind == MESSAGE_PLAN || s->round_ended)

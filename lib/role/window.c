@@ -54,6 +54,16 @@ window_forget(struct window *w, uint64_t from, uint64_t to)
 	}
 }
 
+uint64_t
+window_end(const struct window *w, uint64_t mark)
+{
+	uint64_t end = mark + WINDOW;
+
+	while (w->bits && end > mark && !window_has(w, end - 1))
+		end--;
+	return w->bits ? end : mark;
+}
+
 size_t
 window_write(const struct window *w, uint64_t mark,
 	     unsigned char bytes[WINDOW_BYTES])

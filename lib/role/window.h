@@ -23,6 +23,9 @@ void window_add(struct window *, uint64_t step);
 /* The mark moves: forget the steps from .. to - 1. */
 void window_forget(struct window *, uint64_t from, uint64_t to);
 
+/* Behind the last of its steps from a mark on; the mark if it has none. */
+uint64_t window_end(const struct window *, uint64_t mark);
+
 /*
  * Its steps from a mark on as bits, the mark's the lowest of the first byte:
  * how many bytes, at most WINDOW_BYTES.  And back again, as many as fit.
