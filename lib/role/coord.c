@@ -249,13 +249,20 @@ coord_over(const struct coord *c, int *status, struct fail *f)
 void
 coord_void(struct coord *c)
 {
+	const uint64_t next = queue_next(c->queue);
 	struct message m = { .kind = MESSAGE_VOID };
+	struct lease_terms l;
 
 	c->cancelling = true;
 	if (c->committing)
 		return;		/* that round ends first; sync_committed() */
 	if (c->rounds)
 		rounds_reset(c->rounds, true);
+	/* No other step may have the number of one that a server has. */
+	while (queue_next(c->queue) < fleet_above(c->fleet) &&
+	       queue_give(c->queue, &l))
+		;
+	recover_note(c, next);
 	m.voided.run = coord_run(c);
 	m.voided.term = c->plan.term;
 	m.voided.first = queue_mark(c->queue);
@@ -385,6 +392,8 @@ plan_save(struct coord *c, uint64_t from)
 	const uint64_t every = c->o.every_steps;
 
 	c->next_save = every ? from - from % every + every : WIRE_NONE;
+	while (every && c->next_save < fleet_above(c->fleet))
+		c->next_save += every;
 }
 
 static struct member *
@@ -604,6 +613,17 @@ coord_count(struct coord *c, const struct step *step, const struct result *r)
 				  r->examples);
 }
 
+/*
+ * The coordinator before us may have given out steps of which we do not know,
+ * and servers have them: a cut below them would hold what is not its own.
+ */
+static bool
+can_cut(const struct coord *c)
+{
+	return queue_next(c->queue) >= fleet_above(c->fleet) ||
+		queue_waiting(c->queue) == 0;
+}
+
 /* A cut that is wanted now, or else the next of those that lie ahead. */
 static void
 begin_cut(struct coord *c, uint64_t now)
@@ -611,7 +631,7 @@ begin_cut(struct coord *c, uint64_t now)
 	const bool due = checkpoint_due(c, now);
 	struct member *who = due ? NULL : waiting_evaluator(c);
 
-	if (due || who) {
+	if ((due || who) && can_cut(c)) {
 		call_off_cut(c);
 		freeze(c, who, queue_next(c->queue));
 	} else if (c->cut_state == CUT_NONE && c->next_save != WIRE_NONE &&
@@ -1004,7 +1024,7 @@ static void
 advance_stopping(struct coord *c)
 {
 	if (!c->stopping || c->cancelling || c->setting_aside ||
-	    !recover_idle(c))
+	    !recover_idle(c) || !can_cut(c))
 		return;
 	if (c->rounds)
 		workers_lease(c);	/* the rest of what was begun */

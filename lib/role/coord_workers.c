@@ -347,7 +347,8 @@ lease_limit(const struct coord *c)
 	uint64_t limit = c->next_save;
 
 	if (c->stopping)
-		return queue_next(c->queue);
+		return queue_next(c->queue) > fleet_above(c->fleet) ?
+			queue_next(c->queue) : fleet_above(c->fleet);
 	if (c->cut_state == CUT_FREEZE ||
 	    (c->cut_state == CUT_OPEN && !c->cut_reached))
 		limit = c->cut_step;

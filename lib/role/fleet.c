@@ -18,6 +18,7 @@ struct link {
 	uint64_t gone;		/* since when it has not been there; or 0 */
 	uint64_t mark, marked;	/* told, acknowledged */
 	uint64_t term;		/* of the last PLAN that it took */
+	uint64_t above;		/* what it said to that */
 	uint64_t standby;	/* the life of the one counted on, or 0 */
 };
 
@@ -217,6 +218,7 @@ void
 fleet_back(struct fleet *fl, size_t server, uint64_t step)
 {
 	fl->link[server].mark = fl->link[server].marked = step;
+	fl->link[server].above = step;
 }
 
 uint64_t
@@ -254,6 +256,17 @@ uint64_t
 fleet_term(const struct fleet *fl, size_t server)
 {
 	return fl->link[server].term;
+}
+
+uint64_t
+fleet_above(const struct fleet *fl)
+{
+	uint64_t above = 0;
+
+	for (size_t i = 0; i < fl->count; i++)
+		if (fl->link[i].above > above)
+			above = fl->link[i].above;
+	return above;
 }
 
 int
@@ -442,8 +455,10 @@ take_answer(struct fleet *fl, size_t i, const struct message *m,
 		snprintf(ask->saved[i].hash, sizeof(ask->saved[i].hash),
 			 "%.60s", text);
 	}
-	if (ask->kind == MESSAGE_PLAN && m->kind == MESSAGE_OK)
+	if (ask->kind == MESSAGE_PLAN && m->kind == MESSAGE_OK) {
 		fl->link[i].term = fl->term;
+		fl->link[i].above = m->ok.above;
+	}
 	if (ask->kind == MESSAGE_MARK)
 		fl->link[i].marked = fl->link[i].mark;
 	ask->answered[i] = true;

@@ -57,6 +57,8 @@ void fleet_expect(struct fleet *, size_t server, uint64_t life);
 void fleet_resume(struct fleet *, size_t server, uint64_t life,
 		  uint64_t term);
 uint64_t fleet_term(const struct fleet *, size_t server);
+/* No step from here on was pushed to any server before this term. */
+uint64_t fleet_above(const struct fleet *);
 int fleet_place(struct fleet *, size_t server, const char *endpoint,
 		struct fail *);
 

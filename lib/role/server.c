@@ -819,13 +819,15 @@ int
 server_apply(struct server *s, uint64_t peer, const struct message *m,
 	     struct fail *f)
 {
-	const struct message done = message_answer(m, MESSAGE_OK);
+	struct message done = message_answer(m, MESSAGE_OK);
 	int later;
 
 	if (m->kind == MESSAGE_PUSH || m->kind == MESSAGE_PUSHPULL)
 		return s->shard ? push(s, peer, m, f) :
 			fail(f, FAIL_AGAIN, "no plan yet");
 	later = obey(s, peer, m, f);
+	if (m->kind == MESSAGE_PLAN && later == 0)
+		done.ok.above = s->above;
 	if (later == 0)
 		server_say(s, peer, &done);
 	if (m->kind == MESSAGE_PLAN || s->round_ended)

@@ -23,8 +23,7 @@ void window_add(struct window *, uint64_t step);
 /* The mark moves: forget the steps from .. to - 1. */
 void window_forget(struct window *, uint64_t from, uint64_t to);
 
-/* The one behind its last step, those below a mark being forgotten; or that
-   mark. */
+/* The one behind its last step from a mark on; the mark if it has none. */
 uint64_t window_end(const struct window *, uint64_t mark);
 
 /*

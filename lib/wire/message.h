@@ -89,6 +89,9 @@ struct message {
 		struct {	/* blob: why */
 			uint64_t status;
 		} refused;
+		struct {	/* of a server, to PLAN */
+			uint64_t above;
+		} ok;
 		struct {	/* blob: run; frames: model, plan, format */
 			uint64_t term, plan, seed, server, step, standby;
 		} plan;

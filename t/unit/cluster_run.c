@@ -28,6 +28,7 @@
 #define ROWS		4
 #define EVAL_RECORDS	23
 #define MAX_EVENTS	400000
+#define CALM		50000	/* from then on nothing happens: it must end */
 #define MAX_REQUESTS	32
 #define ENOUGH		UINT64_MAX
 
@@ -50,17 +51,30 @@ struct plot {			/* what is to happen */
 	size_t servers, workers;
 	uint64_t breaks, kills;		/* one of so many events; 0: never */
 	uint64_t losses;		/* of servers, which come back */
+	uint64_t deaths;		/* of coordinators, too */
 	uint64_t records, bad_at;	/* of the first worker */
 	uint64_t min_workers;
 	bool keep_going, checkpoint, stop, kill_server, no_disk;
 	bool no_replacement;
 };
 
+/* The journal of a coordinator. */
+struct kept {
+	uint32_t kind;
+	size_t size;
+	void *bytes;
+};
+
 struct cluster {
 	struct wires wires;
 	const struct plot *plot;
 	struct coord_options options;
-	struct coord *coord;
+	struct coord *coord;		/* NULL: it was killed */
+	uint64_t term;
+	struct journal journal;
+	struct kept *kept;
+	size_t keeps, kept_room;
+	struct text results;		/* its file of them */
 	struct server *server[SERVERS];
 	struct worker *worker[NODES];
 	struct data data[NODES];
@@ -274,7 +288,7 @@ give_request(struct cluster *c)
 	const struct asked *a = &c->asked[c->given];
 	char line[128];
 
-	if (!coord_wants(c->coord))
+	if (!c->coord || !coord_wants(c->coord))
 		return;
 	if (c->given == c->requests) {
 		coord_end_of_requests(c->coord, c->now);
@@ -362,23 +376,35 @@ take_line(struct cluster *c, const char *line)
 		c->wrong += field(line, "\"steps\":") != joined;
 }
 
+/* Lines that are now in the file, from here on. */
 static void
-take_output(struct cluster *c)
+take_lines(struct cluster *c, size_t from)
 {
-	struct text *out = coord_output(c->coord);
-	char *line = out->data, *end;
+	char *copy = mem_text_n(c->results.data + from,
+				c->results.size - from);
+	char *line = copy, *end;
 
-	if (out->size == 0)
-		return;
-	text_add(out, "%s", "");
-	while ((end = memchr(line, '\n',
-			     out->size - (size_t)(line - out->data)))) {
+	while ((end = strchr(line, '\n'))) {
 		*end = '\0';
 		take_line(c, line);
 		line = end + 1;
 	}
+	free(copy);
+}
+
+static void
+take_output(struct cluster *c)
+{
+	struct text *out = coord_output(c->coord);
+	const size_t from = c->results.size;
+
+	if (out->size > 0) {
+		text_add(&c->results, "%.*s", (int)out->size, out->data);
+		take_lines(c, from);
+	}
 	text_reset(out);
 	text_reset(coord_warnings(c->coord));
+	coord_note(c->coord, c->results.size, false, c->now);
 }
 
 /* ---- files ---- */
@@ -429,7 +455,7 @@ publish(struct cluster *c, const struct coord_job *job)
 	struct fail why;
 	int r = 0;
 
-	if (c->plot->losses && !job->again)
+	if (*c->dir && !job->again)
 		r = checkpoint_publish(c->dir, job->name, &job->info,
 				       &rig.source, job->part, job->parts,
 				       &why);
@@ -452,14 +478,105 @@ work_on_files(struct cluster *c)
 			continue;
 		}
 		c->torn_cuts += c->exact_cuts && !holds_exactly(&job);
-		if (c->plot->losses)
+		if (*c->dir)
 			save(c, c->server[i], &job);
 		else
 			server_saved(c->server[i], &job, c->plot->no_disk ?
 				     NULL : &part, &full);
 	}
-	if (coord_job(c->coord))
+	if (c->coord && coord_job(c->coord))
 		publish(c, coord_job(c->coord));
+}
+
+/* ---- a coordinator is killed, and another one goes on ---- */
+
+static int
+keep(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
+     struct fail *f)
+{
+	struct cluster *c = to;
+
+	(void)safe;
+	(void)f;
+	c->kept = mem_grow(c->kept, c->keeps, &c->kept_room,
+			   sizeof(*c->kept));
+	c->kept[c->keeps++] = (struct kept){ kind, size,
+					     mem_copy(bytes, size) };
+	return 0;
+}
+
+/* As ps-coord does when it finds a checkpoint. */
+static void
+find_newest(struct cluster *c)
+{
+	struct coord_options *o = &c->options;
+	struct checkpoint_list list;
+	struct checkpoint *from;
+	char path[128];
+	struct fail f;
+
+	if (!*c->dir || checkpoint_list(&list, c->dir, &f) < 0)
+		return;
+	if (list.count > 0) {
+		snprintf(path, sizeof(path), "%s/%s", c->dir,
+			 list.name[list.count - 1]);
+		from = checkpoint_open(path, false, &f);
+		snprintf(o->restore, sizeof(o->restore), "%s",
+			 list.name[list.count - 1]);
+		o->restored = *checkpoint_info(from);
+		checkpoint_close(from);
+	}
+	checkpoint_list_free(&list);
+}
+
+/* What was said since is said again: what is in the file counts. */
+static void
+read_results_again(struct cluster *c)
+{
+	memset(c->seen, 0, 100000);
+	c->done = 0;
+	for (size_t i = 0; i < c->requests; i++)
+		c->asked[i].done = c->asked[i].cancelled =
+			c->asked[i].errors = c->asked[i].lines = 0;
+	take_lines(c, 0);
+}
+
+static void
+begin_coordinator(struct cluster *c)
+{
+	uint64_t line = 0, written = 0;
+	struct fail f;
+	int r = 0;
+
+	c->options.life++;
+	if (c->keeps > 0 && c->plot->checkpoint)
+		c->options.every_steps = 3 + rng_below(&c->wires.rng, 9);
+	find_newest(c);
+	c->coord = coord_new(&c->options, &rig.source, rig.model,
+			     wires_node(&c->wires, 0), c->now, &f);
+	for (size_t i = 0; i < c->keeps && r == 0; i++)
+		r = coord_replay(c->coord, c->kept[i].kind,
+				 c->kept[i].bytes, c->kept[i].size, &f);
+	if (r == 0)
+		r = coord_start(c->coord, &line, &written, &f);
+	if (r < 0) {
+		printf("# %s\n", f.text);
+		c->wrong++;
+	}
+	c->given = line;
+	if (c->results.size > 0) {
+		c->results.size = written;
+		c->results.data[written] = '\0';
+		read_results_again(c);
+	}
+}
+
+static void
+kill_coordinator(struct cluster *c)
+{
+	wires_kill(&c->wires, 0);
+	coord_free(c->coord);
+	c->coord = NULL;
 }
 
 /* ---- time and news ---- */
@@ -470,6 +587,8 @@ hear(struct cluster *c, int node, struct packet *p)
 	struct worker *w = c->worker[node];
 	struct fail f;
 
+	if (node == 0 && !c->coord)
+		return;
 	if (node == 0 && p->kind == PACKET_UP)
 		coord_up(c->coord, p->peer, c->now);
 	else if (node == 0 && p->kind == PACKET_DOWN)
@@ -503,7 +622,8 @@ tick(struct cluster *c)
 	if (c->now - c->ticked < 20)
 		return;
 	c->ticked = c->now;
-	coord_tick(c->coord, c->now);
+	if (c->coord)
+		coord_tick(c->coord, c->now);
 	for (int i = FIRST_WORKER; i < NODES; i++) {
 		if (!c->worker[i] || worker_tick(c->worker[i], c->now,
 						 &f) == 0)
@@ -514,22 +634,28 @@ tick(struct cluster *c)
 	}
 }
 
+/* In rounds all go back together: that takes longer. */
+static uint64_t
+seldom(const struct cluster *c, uint64_t chance)
+{
+	return c->options.mode == MODE_SYNC ? 4 * chance : chance;
+}
+
 /* A server dies, one or more of them; after a while it is there again. */
 static void
 lose_servers(struct cluster *c)
 {
 	const struct asked *last = &c->asked[c->requests - 2];
 	struct rng *rng = &c->wires.rng;
-	/* In rounds all go back together: that takes longer. */
-	const uint64_t losses = c->plot->losses *
-		(c->options.mode == MODE_SYNC ? 4 : 1);
+	const uint64_t losses = seldom(c, c->plot->losses);
+	const bool calm = c->events > CALM;
 
 	for (size_t i = 0; i < c->plot->servers; i++) {
 		if (!c->server[i] && rng_below(rng, 100) == 0)
 			c->server[i] = server_new(1000 + ++c->lives, 500,
 				wires_node(&c->wires, 1 + (int)i));
 		/* Who dies after the last step takes its sums along. */
-		if (!c->server[i] || rng_below(rng, losses) > 0 ||
+		if (!c->server[i] || calm || rng_below(rng, losses) > 0 ||
 		    last->done == last->steps)
 			continue;
 		wires_kill(&c->wires, 1 + (int)i);
@@ -544,6 +670,12 @@ mishap(struct cluster *c)
 	const struct plot *p = c->plot;
 	struct rng *rng = &c->wires.rng;
 
+	if (p->losses)
+		lose_servers(c);
+	if (!c->coord && rng_below(rng, 100) == 0)
+		begin_coordinator(c);
+	if (c->events > CALM)
+		return;
 	if (p->breaks && rng_below(rng, p->breaks) == 0) {
 		struct wire *wire = &c->wires.wire[
 			rng_below(rng, c->wires.count)];
@@ -553,8 +685,9 @@ mishap(struct cluster *c)
 	}
 	if (p->kills && rng_below(rng, p->kills) == 0 && c->workers < 50)
 		kill_worker(c);
-	if (p->losses)
-		lose_servers(c);
+	if (c->coord && p->deaths &&
+	    rng_below(rng, seldom(c, p->deaths)) == 0)
+		kill_coordinator(c);
 	if (p->stop && rng_below(rng, 300) == 0)
 		coord_stop(c->coord, c->now);
 	if (p->kill_server && c->done > 5 && c->server[0]) {
@@ -587,7 +720,10 @@ step(struct cluster *c)
 		if (c->worker[i] && rng_below(rng, 2))
 			feed(c, i);
 	tick(c);
+	if (!c->coord)
+		return;
 	take_output(c);
+	c->term = coord_term(c->coord);
 	c->over = coord_over(c->coord, &c->status, &c->why);
 }
 
@@ -598,7 +734,6 @@ cluster_new(const struct plot *plot, uint64_t seed)
 {
 	struct cluster *c = mem_alloc(1, sizeof(*c));
 	struct coord_options *o = &c->options;
-	struct fail f;
 
 	c->plot = plot;
 	c->wires.rng.seed = seed;
@@ -627,8 +762,9 @@ cluster_new(const struct plot *plot, uint64_t seed)
 		o->replicas = rng_below(&c->wires.rng, 6);
 		o->backup = rng_below(&c->wires.rng, 3);
 	}
-	if (plot->losses) {
+	if (plot->losses)
 		o->patience_ms = 60000;
+	if (plot->checkpoint && (plot->losses || plot->deaths)) {
 		snprintf(c->dir, sizeof(c->dir), "cluster.XXXXXX");
 		if (!mkdtemp(c->dir))
 			perror(c->dir);
@@ -636,8 +772,11 @@ cluster_new(const struct plot *plot, uint64_t seed)
 	for (size_t i = 0; i < plot->servers; i++)
 		c->server[i] = server_new(100 + i, 500, wires_node(
 			&c->wires, 1 + (int)i));
-	c->coord = coord_new(o, &rig.source, rig.model,
-			     wires_node(&c->wires, 0), c->now, &f);
+	if (plot->deaths) {
+		c->journal = (struct journal){ keep, c };
+		o->journal = &c->journal;
+	}
+	begin_coordinator(c);
 	for (size_t i = 0; i < plot->workers; i++)
 		add_worker(c);
 	return c;
@@ -669,6 +808,10 @@ cluster_free(struct cluster *c)
 	for (size_t i = 0; i < SERVERS; i++)
 		server_free(c->server[i]);
 	coord_free(c->coord);
+	for (size_t i = 0; i < c->keeps; i++)
+		free(c->kept[i].bytes);
+	free(c->kept);
+	text_release(&c->results);
 	remove_checkpoints(c);
 	wires_release(&c->wires);
 	free(c->seen);
@@ -757,7 +900,7 @@ weights(struct cluster *c, float *least, float *most)
 
 	coord_plan(&c->options, rig.model, &plan, &place, &places);
 	free(place);
-	plan.term = coord_term(c->coord);
+	plan.term = c->term;
 	for (size_t i = 0; i < c->plot->servers; i++)
 		if (!c->server[i])	/* when the last step was done */
 			c->server[i] = server_new(1, 500, wires_node(
@@ -917,13 +1060,32 @@ lost_servers(void)
 	runs("a server is lost now and then", &(struct plot){ .servers = 2,
 	     .workers = 3, .losses = 2000 }, 40, &well);
 	runs("servers are lost often", &(struct plot){ .servers = 3,
-	     .workers = 2, .losses = 1500 }, 40, &well);
+	     .workers = 2, .losses = 700 }, 40, &well);
 	runs("and go back to checkpoints", &(struct plot){ .servers = 3,
 	     .workers = 3, .losses = 1000, .checkpoint = true }, 40,
 	     &well);
 	runs("while workers die and wires break", &(struct plot){
 	     .servers = 3, .workers = 4, .losses = 2000, .checkpoint = true,
 	     .breaks = 300, .kills = 500 }, 40, &well);
+}
+
+/* Another coordinator goes on with what was kept. */
+static void
+lost_coordinators(void)
+{
+	const struct end well = { .status = 0 };
+
+	runs("a coordinator is killed now and then", &(struct plot){
+	     .servers = 2, .workers = 3, .deaths = 300 }, SEEDS, &well);
+	runs("while workers die and wires break", &(struct plot){
+	     .servers = 3, .workers = 4, .deaths = 500, .breaks = 300,
+	     .kills = 500 }, SEEDS, &well);
+	runs("and the cuts are exact", &(struct plot){ .servers = 2,
+	     .workers = 3, .deaths = 150, .checkpoint = true }, SEEDS,
+	     &well);
+	runs("and servers are lost, too", &(struct plot){ .servers = 3,
+	     .workers = 3, .deaths = 500, .losses = 2000,
+	     .checkpoint = true }, 40, &well);
 }
 
 static void
@@ -989,6 +1151,7 @@ main(void)
 	rig_begin(&rig, text);
 	through_thick_and_thin();
 	lost_servers();
+	lost_coordinators();
 	errors();
 	ends();
 	rig_end(&rig);
