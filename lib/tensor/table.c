@@ -559,10 +559,23 @@ row_of(const struct table *t, uint64_t key)
 		row_at(&t->layout, p, place);
 }
 
+/* Ask the memory for the place of a key, in the page that it returns. */
+static inline struct page *
+fetch_place(const struct table *t, const struct layout *l, uint64_t key)
+{
+	struct page *p = t->directory[page_index(t, key)];
+
+	__builtin_prefetch(key_at(l, p, home(l, key)), 1);
+	return p;
+}
+
 /*
- * The rows of some keys as they are.  Memory is asked for the places of all
- * before the first is looked at, and for their rows before anybody reads one.
+ * The rows of some keys as they are.  Memory is asked for places some keys
+ * ahead, and for rows before anybody reads one.  Not further ahead: what a
+ * processor has no room to remember, it does not fetch.
  */
+#define AHEAD	32
+
 static void
 find_rows(const struct table *t, const uint64_t *key, size_t count,
 	  float **row)
@@ -570,13 +583,13 @@ find_rows(const struct table *t, const uint64_t *key, size_t count,
 	const struct layout l = t->layout;
 	struct page *page[TABLE_BATCH];
 
-	for (size_t k = 0; k < count; k++) {
-		page[k] = t->directory[page_index(t, key[k])];
-		__builtin_prefetch(key_at(&l, page[k], home(&l, key[k])), 1);
-	}
+	for (size_t k = 0; k < count && k < AHEAD; k++)
+		page[k] = fetch_place(t, &l, key[k]);
 	for (size_t k = 0; k < count; k++) {
 		const uint32_t place = find(&l, page[k], key[k]);
 
+		if (k + AHEAD < count)
+			page[k + AHEAD] = fetch_place(t, &l, key[k + AHEAD]);
 		row[k] = place == NOWHERE || is_gone(t, page[k], place) ?
 			NULL : row_at(&l, page[k], place);
 		if (l.key_step != l.row_step)

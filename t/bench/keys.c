@@ -3,13 +3,17 @@
  * beside the bare path with raw keys and an array of rows; and how many bytes
  * that takes, beside the bare path and beside one whose answers repeat the
  * keys, too.
+ *
+ * As a worker's, a push refers to the pull of its rows, the one of the pass
+ * before.  Keys of hash rows are any 64 bits, which say little of each other.
  */
 #include "serve.h"
 #include "path.h"
+#include "base/hash.h"
 #include "wire/keys.h"
 
 #define MODEL \
-	"input    x sparse[%zu]\n" \
+	"input    x id rows=%s\n" \
 	"label    y float\n" \
 	"out    = linear x use_bias=false\n" \
 	"loss     mean_squared_error out\n" \
@@ -20,31 +24,44 @@
 
 struct work {
 	size_t keys;
-	uint64_t *key;
+	uint64_t *key, *raw;	/* as ours, and the bare path, knows them */
 	float *gradient, *value;
 	double bytes;		/* of ours, both ways, in one pass */
 };
 
+static int
+by_key(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
 static void
-work_begin(struct work *w, size_t rows, size_t keys)
+work_begin(struct work *w, size_t rows, size_t keys, bool hash)
 {
 	struct rng rng = { .seed = 7 };
 
 	*w = (struct work){ .keys = keys };
 	w->key = mem_alloc(keys, sizeof(uint64_t));
+	w->raw = mem_alloc(keys, sizeof(uint64_t));
 	w->gradient = mem_alloc(keys, sizeof(float));
 	w->value = mem_alloc(keys, sizeof(float));
 	for (size_t i = 0; i < keys; i++) {
-		w->key[i] = i * (rows / keys) + rng_below(&rng, rows / keys);
+		w->raw[i] = i * (rows / keys) + rng_below(&rng, rows / keys);
+		w->key[i] = hash ? hash_mix(w->raw[i]) : w->raw[i];
 		w->gradient[i] = 1e-3f * (float)(i % 7);
 		w->value[i] = 0;
 	}
+	if (hash)
+		qsort(w->key, keys, sizeof(uint64_t), by_key);
 }
 
 static void
 work_end(struct work *w)
 {
 	free(w->key);
+	free(w->raw);
 	free(w->gradient);
 	free(w->value);
 }
@@ -55,6 +72,13 @@ keys_at(const struct work *w, size_t at)
 	return w->keys - at < REQUEST ? w->keys - at : REQUEST;
 }
 
+/* In each pass. */
+static size_t
+requests(const struct work *w)
+{
+	return (w->keys + REQUEST - 1) / REQUEST;
+}
+
 static void
 ask(struct serve *s, struct work *w, enum message_kind kind, size_t at,
     uint64_t step)
@@ -63,9 +87,11 @@ ask(struct serve *s, struct work *w, enum message_kind kind, size_t at,
 	const size_t n = keys_at(w, at);
 	static struct pack keys;
 
-	m.request = at;
 	pack_reset(&keys);
-	keys_write(&keys, w->key + at, n, 0);
+	if (kind == MESSAGE_PUSH && step >= requests(w))
+		m.push.back = requests(w);
+	else
+		keys_write(&keys, w->key + at, n, 0);
 	m.frame[m.frames++] = (struct frame){ keys.data, keys.size, NULL };
 	if (kind == MESSAGE_PUSH)
 		m.frame[m.frames++] = (struct frame){
@@ -79,16 +105,18 @@ take(struct serve *s, struct work *w, enum message_kind kind)
 {
 	struct net_event e;
 	const struct frame *values = &e.message.frame[0];
+	size_t at;
 
 	serve_await(s, s->worker, MESSAGE_VALUES, &e);
+	at = e.message.request % requests(w) * REQUEST;
 	if (kind == MESSAGE_PUSH) {
 		if (e.message.values.outcome != OUTCOME_APPLIED)
 			bench_die("a push was not applied");
 		return;
 	}
-	if (values->size != keys_at(w, e.message.request) * sizeof(float))
+	if (values->size != keys_at(w, at) * sizeof(float))
 		bench_die("not the values that were asked for");
-	memcpy(w->value + e.message.request, values->data, values->size);
+	memcpy(w->value + at, values->data, values->size);
 }
 
 static void
@@ -111,14 +139,14 @@ all_ours(struct serve *s, struct work *w, enum message_kind kind,
 }
 
 static void
-measure_ours(struct serve *s, struct work *w, struct series *to)
+measure_ours(struct serve *s, struct work *w, uint64_t *step,
+	     struct series *to)
 {
 	const struct watch began = watch_read(s->pid);
-	static uint64_t step;
 
 	w->bytes = 0;
-	all_ours(s, w, MESSAGE_PUSH, &step);
-	all_ours(s, w, MESSAGE_PULL, &step);
+	all_ours(s, w, MESSAGE_PUSH, step);
+	all_ours(s, w, MESSAGE_PULL, step);
 	series_add(to, (double)w->keys, began, s->pid);
 }
 
@@ -132,7 +160,7 @@ all_bare(struct path *p, struct work *w, enum path_op op)
 
 		if (asked < w->keys && under_way < IN_FLIGHT) {
 			h.count = keys_at(w, asked);
-			path_ask(p, &h, w->key + asked, op == PATH_PUSH ?
+			path_ask(p, &h, w->raw + asked, op == PATH_PUSH ?
 				 w->gradient + asked : NULL, h.count);
 			asked += h.count;
 			under_way++;
@@ -155,47 +183,62 @@ measure_bare(struct path *p, struct work *w, struct series *to)
 
 /* Bytes a key: values go both ways, and raw keys so often. */
 static void
-print_bytes(const struct work *w, const char *against, double times,
-	    double most)
+print_bytes(const struct work *w, bool hash, const char *against,
+	    double times, double most)
 {
 	const double ours = w->bytes / (double)w->keys;
 	const double raw = 2 * sizeof(float) + times * sizeof(uint64_t);
 
-	printf("{\"bench\":\"keys\",\"case\":\"bytes on the wire, flat\","
+	printf("{\"bench\":\"keys\",\"case\":\"bytes on the wire, %s\","
 	       "\"figure\":%.4g,\"unit\":\"B/key\",\"against\":\"%s\","
-	       "\"peer_figure\":%.4g,\"ratio\":%.3f", ours, against, raw,
-	       ours / raw);
+	       "\"peer_figure\":%.4g,\"ratio\":%.3f",
+	       hash ? "hash rows" : "flat", ours, against, raw, ours / raw);
 	if (most > 0)
 		printf(",\"most\":%.4g", most);
 	puts("}");
+}
+
+static void
+compare(size_t keys, bool hash)
+{
+	const size_t rows = 4 * keys;
+	struct series ours = { 0 }, bare = { 0 };
+	char model[512], number[32];
+	struct serve serve;
+	struct path path;
+	struct work work;
+	uint64_t step = 0;
+
+	snprintf(number, sizeof(number), "%zu", rows);
+	snprintf(model, sizeof(model), MODEL, hash ? "hash" : number);
+	work_begin(&work, rows, keys, hash);
+	serve_begin(&serve, model, BENCH_TCP);
+	path_begin(&path, rows, BENCH_TCP);
+	/* All rows are there before the clock runs. */
+	measure_ours(&serve, &work, &step, &(struct series){ 0 });
+	for (size_t i = 0; i < bench_runs(); i++) {
+		measure_ours(&serve, &work, &step, &ours);
+		measure_bare(&path, &work, &bare);
+	}
+	bench_print(&(struct claim){ "keys", hash ?
+				     "push, then pull, hash rows" :
+				     "push, then pull, flat", "keys/s",
+				     "the bare path", hash ? .5 : 1 },
+		    &ours, &bare);
+	print_bytes(&work, hash, "raw keys, twice", 2, 0);
+	print_bytes(&work, hash, "raw keys, also in answers", 3,
+		    hash ? 0 : 1.0 / 3);
+	serve_end(&serve);
+	path_end(&path);
+	work_end(&work);
 }
 
 int
 main(void)
 {
 	const size_t keys = bench_scale(10000, 10000000, 10000000);
-	const size_t rows = 4 * keys;
-	struct series ours = { 0 }, bare = { 0 };
-	struct serve serve;
-	struct path path;
-	struct work work;
-	char model[512];
 
-	snprintf(model, sizeof(model), MODEL, rows);
-	work_begin(&work, rows, keys);
-	serve_begin(&serve, model, BENCH_TCP);
-	path_begin(&path, rows, BENCH_TCP);
-	for (size_t i = 0; i < bench_runs(); i++) {
-		measure_ours(&serve, &work, &ours);
-		measure_bare(&path, &work, &bare);
-	}
-	bench_print(&(struct claim){ "keys", "push, then pull, flat",
-				     "keys/s", "the bare path", 1.0 },
-		    &ours, &bare);
-	print_bytes(&work, "raw keys, twice", 2, 0);
-	print_bytes(&work, "raw keys, also in answers", 3, 1.0 / 3);
-	serve_end(&serve);
-	path_end(&path);
-	work_end(&work);
+	compare(keys, false);
+	compare(keys, true);
 	return 0;
 }

@@ -132,7 +132,7 @@ as_rows(const struct optimizer *o, struct floats x, const float *g,
 		const size_t at = (rows - 1 - i) * width;
 
 		row[i] = (struct apply_row){ x.value + at, FLOATS };
-		apply_fetch(row[i].value, width);
+		apply_fetch(row[i].value, width);	/* harms nobody */
 		memcpy(turned + i * width, g + at, width * sizeof(*g));
 	}
 	apply_rows(&a, row, rows, width, turned);
