@@ -24,7 +24,7 @@ static struct server *server;
 static struct worker *worker;
 static uint64_t coordinator;	/* the worker's wire, at our end */
 static uint64_t leases;
-static size_t pulls, pushes, both, done, failed;
+static size_t pulls, pushes, both, done, failed, lost;
 static uint64_t stale;			/* the pushes that the last one met */
 static size_t size[SIZES], batches;	/* of the batches that were given */
 static float *values[SIZES];		/* theirs; the worker has them */
@@ -39,6 +39,7 @@ hear_worker(const struct packet *p)
 	struct message m = { .kind = MESSAGE_WELCOME };
 
 	failed += p->message.kind == MESSAGE_FAILED;
+	lost += p->message.kind == MESSAGE_LOST;
 	if (p->message.kind == MESSAGE_DONE) {
 		struct unpack u = unpack_from(p->message.frame[0].data,
 					      p->message.frame[0].size);
@@ -321,6 +322,27 @@ test_failure(void)
 	end();
 }
 
+/* With no patience at all, whoever owes an answer is silent for too long. */
+static void
+test_silence(void)
+{
+	struct fail f;
+
+	begin(1);
+	lease(4, 0, true);
+	hold = true;
+	lease(4, 0, true);
+	lost = 0;
+	ok(under_way(2) && worker_tick(worker, 1, &f) == 0);
+	settle();
+	named(lost == 0, "nobody is silent who may have spoken meanwhile");
+	ok(worker_tick(worker, 2, &f) == 0);
+	settle();
+	ok(lost == 1);
+	let_go();
+	end();
+}
+
 int
 main(void)
 {
@@ -328,5 +350,6 @@ main(void)
 	test_in_turn();
 	test_ahead();
 	test_failure();
+	test_silence();
 	return tap_done();
 }
