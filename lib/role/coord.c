@@ -408,6 +408,7 @@ freeze(struct coord *c)
 		c->tried_step = c->cut_step;
 		data_position(c, c->cut_ledger);
 		plan_save(c);
+		journal_fold(c);
 	}
 	m = cut_message(c, MESSAGE_FREEZE);
 	fleet_ask(c->fleet, &m);
@@ -721,6 +722,7 @@ coord_request(struct coord *c, const char *line, uint64_t number,
 	if (r.op == REQUEST_NONE)
 		return;
 	if (r.op == REQUEST_STOP) {
+		c->told_to_stop = true;
 		request_release(&r);
 		coord_end_of_requests(c, now);
 		return;
