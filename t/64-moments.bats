@@ -22,7 +22,7 @@ run_in() {
 
 conduct() {
 	timeout 60 ps-coord -b ipc://coord -s ipc://server -m count.ps -B 1 \
-		--checkpoint=ckpt -o results requests
+		--checkpoint=ckpt -o results "$@" requests
 }
 
 # exact - 40 steps, each with a result, and each counts.
@@ -47,6 +47,22 @@ exact() {
 			PS_FAIL=$point:$count:exit run -70 conduct
 			run -0 conduct
 			exact
+		done
+	done
+}
+
+# Of its checkpoints the third is the first that makes it shorter.
+@test "when it dies as the journal is made shorter, too" {
+	for point in record-rename record-renamed; do
+		for count in 1 2; do
+			run_in "$point-$count"
+			start ps-serve -b ipc://server -d ckpt
+			server=$pid
+			PS_FAIL=$point:$count:exit run -70 conduct --every=4
+			run -0 conduct --every=4
+			exact
+			run -0 ls ckpt
+			refute_line --partial journal
 		done
 	done
 }

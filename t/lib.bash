@@ -23,6 +23,21 @@ teardown() {
 	done
 }
 
+# Whoever a test has left behind, by a program of ours or by ours alone, has
+# its folder, and those that were killed are gone in a moment.
+teardown_file() {
+	local one
+	for one in $(find /proc/[0-9]*/cwd -maxdepth 0 \
+	    -lname "$BATS_RUN_TMPDIR/*" 2>/dev/null); do
+		one=${one//[!0-9]/}
+		grep -q '^ps-' "/proc/$one/comm" 2>/dev/null || continue
+		timeout 10 tail --pid="$one" -f /dev/null || {
+			echo "left behind: $(ps -o args= "$one")"
+			return 1
+		}
+	done
+}
+
 # start COMMAND... - run a daemon and wait until it is ready.
 # Sets endpoint to where it listens, pid to its process, and log to the file
 # that holds its standard error.  The daemon says that it is ready by one line

@@ -199,7 +199,8 @@ void
 text_add_bytes(struct text *t, const void *bytes, size_t size)
 {
 	reserve(t, size);
-	memcpy(t->data + t->size, bytes, size);
+	if (size > 0)		/* nothing may be NULL */
+		memcpy(t->data + t->size, bytes, size);
 	t->size += size;
 	t->data[t->size] = '\0';
 }

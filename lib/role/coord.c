@@ -413,6 +413,7 @@ reach_cut(struct coord *c)
 	if (c->cut_for)
 		return;
 	data_note(c);
+	journal_fold(c);
 	c->cut_examples = c->o.restored.examples + c->all.examples;
 }
 
@@ -819,6 +820,7 @@ coord_request(struct coord *c, const char *line, uint64_t number,
 	if (r.op == REQUEST_NONE)
 		return;
 	if (r.op == REQUEST_STOP) {
+		c->told_to_stop = true;
 		request_release(&r);
 		coord_end_of_requests(c, now);
 		return;

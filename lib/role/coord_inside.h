@@ -169,6 +169,8 @@ struct coord {
 	struct pack notes;	/* what ended, not in the journal yet */
 	uint64_t note_first, note_count;	/* done in a row */
 	uint64_t written, noted_ms, now_ms;
+	struct pack *fold;	/* where records go instead */
+	bool told_to_stop;	/* by a request */
 	bool unnoted;		/* a barrier was passed: nothing behind it is
 				   leased before the journal has that */
 	uint64_t epochs_kept;	/* that have begun, in the journal */
@@ -276,6 +278,8 @@ void journal_counts(struct coord *);
 /* If an epoch has begun: into how many streams it was cut. */
 void journal_streams(struct coord *);
 void journal_cut(struct coord *);
+/* All steps below cut_step have a number, and none above. */
+void journal_fold(struct coord *);
 bool journal_noted(const struct coord *);
 
 /* ---- coord_workers.c ---- */

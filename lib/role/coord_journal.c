@@ -13,6 +13,7 @@
 
 #define JOURNAL_VERSION	2
 #define NOTE_MS		100	/* ends are written in batches */
+#define MAX_FOLD	((size_t)16 << 20)
 
 enum note { NOTE_DONE = 1, NOTE_VOID, NOTE_PASSED, NOTE_DROPPED,
 	    NOTE_CLOSED };
@@ -23,6 +24,11 @@ add(struct coord *c, enum journal_kind kind, struct pack *p, bool safe)
 	const struct journal *j = c->o.journal;
 	struct fail why;
 
+	if (c->fold) {
+		pack_uint(c->fold, kind);
+		pack_blob(c->fold, p->data, p->size);
+		return;
+	}
 	if (!j || c->journal_lost || c->replaying)
 		return;
 	if (j->add(j->to, kind, p->data, p->size, safe, &why) == 0)
@@ -66,19 +72,25 @@ pack_run(struct pack *out, const struct coord *c)
 	pack_uint(out, c->o.ledger != NULL);
 }
 
-void
-journal_begin(struct coord *c)
+static void
+add_run(struct coord *c, const char *name, uint64_t step)
 {
 	struct pack out = { 0 };
 
 	pack_run(&out, c);
 	pack_blob(&out, c->plan.run, PLAN_RUN);
-	pack_text(&out, c->base.name);
-	pack_uint(&out, c->base.step);
+	pack_text(&out, name);
+	pack_uint(&out, step);
 	pack_uint(&out, c->o.restored.examples);
 	pack_uint(&out, message_double_bits(c->o.restored.seconds));
 	add(c, JOURNAL_RUN, &out, true);
 	pack_release(&out);
+}
+
+void
+journal_begin(struct coord *c)
+{
+	add_run(c, c->base.name, c->base.step);
 }
 
 void
@@ -100,18 +112,24 @@ journal_line(struct coord *c, const char *line, uint64_t number)
 	c->line = number;
 }
 
-void
-journal_lines(struct coord *c)
+static void
+add_lines(struct coord *c, const struct text *lines)
 {
 	struct pack out = { 0 };
 
-	if (c->lines.size == 0)
-		return;
 	pack_uint(&out, c->line);
-	pack_blob(&out, c->lines.data, c->lines.size);
-	text_reset(&c->lines);
+	pack_blob(&out, lines->data, lines->size);
 	add(c, JOURNAL_LINES, &out, true);
 	pack_release(&out);
+}
+
+void
+journal_lines(struct coord *c)
+{
+	if (c->lines.size == 0)
+		return;
+	add_lines(c, &c->lines);
+	text_reset(&c->lines);
 }
 
 static void
@@ -220,6 +238,21 @@ pack_epoch(struct pack *out, const struct coord *c, uint64_t now)
 	pack_totals(out, c, &c->epoch, now);
 }
 
+static void
+add_ends(struct coord *c, const struct pack *notes, bool safe, uint64_t now)
+{
+	struct pack out = { 0 };
+
+	pack_uint(&out, c->written);
+	pack_uint(&out, (uint64_t)c->status);
+	pack_totals(&out, c, &c->join, now);
+	pack_totals(&out, c, &c->all, now);
+	pack_blob(&out, notes->data, notes->size);
+	pack_epoch(&out, c, now);
+	add(c, JOURNAL_ENDS, &out, safe);
+	pack_release(&out);
+}
+
 /* The results of what ended have been written: so many bytes in all. */
 void
 coord_note(struct coord *c, uint64_t written, bool now_or_never,
@@ -227,7 +260,6 @@ coord_note(struct coord *c, uint64_t written, bool now_or_never,
 {
 	/* A checkpoint waits for it, which holds what it is about. */
 	const bool whole = coord_whole(c);
-	struct pack out = { 0 };
 
 	if (journal_noted(c) || c->replaying ||
 	    (!now_or_never && !whole && !c->unnoted &&
@@ -236,15 +268,9 @@ coord_note(struct coord *c, uint64_t written, bool now_or_never,
 	c->noted_ms = c->now_ms = now;
 	note(c, 0, 0, 0);
 	journal_lines(c);	/* what ended was asked for before */
-	pack_uint(&out, written);
-	pack_uint(&out, (uint64_t)c->status);
-	pack_totals(&out, c, &c->join, now);
-	pack_totals(&out, c, &c->all, now);
-	pack_blob(&out, c->notes.data, c->notes.size);
+	c->written = written;
+	add_ends(c, &c->notes, whole, now);
 	pack_reset(&c->notes);
-	pack_epoch(&out, c, now);
-	add(c, JOURNAL_ENDS, &out, whole);
-	pack_release(&out);
 	if (!whole && !c->unnoted)
 		return;
 	c->unnoted = false;
@@ -289,6 +315,10 @@ journal_voiding(struct coord *c, uint64_t first, uint64_t count, bool aside)
 	pack_text(&out, c->failed_id ? c->failed_id : "");
 	pack_waiting(&out, c, first, count);
 	add(c, JOURNAL_VOID, &out, true);
+	pack_reset(&out);
+	/* A fold takes the requests of steps under way for done. */
+	if (!aside && c->cut_reached && queue_mark(c->queue) < c->cut_step)
+		add(c, JOURNAL_FOLD, &out, false);
 	pack_release(&out);
 }
 
@@ -360,6 +390,48 @@ journal_streams(struct coord *c)
 	ledger_write_begun(c->o.ledger, &out);
 	add(c, JOURNAL_STREAMS, &out, true);
 	pack_release(&out);
+}
+
+/*
+ * What is not in the records of a fold must not be so.  That steps below the
+ * cut end later is written behind it, and says nothing then.
+ */
+static bool
+can_fold(const struct coord *c)
+{
+	return data_ready(c) && !c->stopping && !c->setting_aside &&
+		!c->cancelling && c->step_error.kind == 0 && !c->unnoted;
+}
+
+void
+journal_fold(struct coord *c)
+{
+	struct text left = { 0 };
+	struct pack fold = { 0 };
+	char name[CHECKPOINT_NAME];
+
+	if (!c->o.journal || c->journal_lost)
+		return;
+	journal_lines(c);
+	if (can_fold(c) && queue_write(c->queue, &left)) {
+		if (c->told_to_stop)
+			text_add(&left, "%s\n", request_name(REQUEST_STOP));
+		checkpoint_name(c->cut_step, name);
+		c->fold = &fold;
+		add_run(c, name, c->cut_step);
+		journal_term(c);
+		journal_servers(c, false);
+		if (c->o.ledger)
+			journal_counts(c);
+		add_lines(c, &left);
+		add_ends(c, &(struct pack){ 0 }, false, c->now_ms);
+		c->fold = NULL;
+	}
+	if (fold.size > MAX_FOLD)
+		pack_reset(&fold);
+	add(c, JOURNAL_FOLD, &fold, false);
+	pack_release(&fold);
+	text_release(&left);
 }
 
 void
@@ -677,6 +749,21 @@ replay_streams(struct coord *c, struct unpack *u)
 	return 0;
 }
 
+static int
+replay_fold(struct coord *c, struct unpack *u, struct fail *f)
+{
+	while (unpack_left(u) > 0) {
+		const uint64_t kind = unpack_uint(u);
+		size_t size;
+		const void *bytes = unpack_blob(u, &size);
+
+		if (u->bad || kind == JOURNAL_FOLD ||
+		    coord_replay(c, (uint32_t)kind, bytes, size, f) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int
 coord_replay(struct coord *c, uint32_t kind, const void *bytes, size_t size,
 	     struct fail *f)
@@ -696,6 +783,8 @@ coord_replay(struct coord *c, uint32_t kind, const void *bytes, size_t size,
 	case JOURNAL_CUT:	r = replay_cut(c, &u); break;
 	case JOURNAL_COUNTS:	r = replay_counts(c, &u, f); break;
 	case JOURNAL_STREAMS:	r = replay_streams(c, &u); break;
+	case JOURNAL_FOLD:	r = c->resumed ? 0 : replay_fold(c, &u, f);
+				break;
 	default:		break;
 	}
 	c->replaying = false;

@@ -21,6 +21,10 @@
  *		before a step is leased
  *	STREAMS	epochs that have begun, and the streams of the newest: safe
  *		before one of its steps is leased
+ *	FOLD	when a checkpoint's last step was given out: other records that
+ *		say what all steps up to it come to when it is published;
+ *		none if that cannot be said.  In a file that begins with one
+ *		it stands for them, else it says nothing
  *	FINISHED
  */
 #ifndef PS_JOURNAL_H
@@ -35,7 +39,7 @@
 enum journal_kind {
 	JOURNAL_RUN = 1, JOURNAL_TERM, JOURNAL_LINES, JOURNAL_ENDS,
 	JOURNAL_VOID, JOURNAL_SERVERS, JOURNAL_CUT, JOURNAL_FINISHED,
-	JOURNAL_COUNTS, JOURNAL_STREAMS
+	JOURNAL_COUNTS, JOURNAL_STREAMS, JOURNAL_FOLD
 };
 
 /* Where records go. */

@@ -422,6 +422,26 @@ queue_drop(struct queue *q, size_t requests)
 	end_all(q);
 }
 
+bool
+queue_write(const struct queue *q, struct text *out)
+{
+	for (const struct order *o = q->front; o; o = o->next) {
+		struct request left = o->request;
+
+		if (left.op == REQUEST_BAD || left.steps > INT64_MAX ||
+		    left.epochs > INT64_MAX - 1 ||
+		    (o->begun && o->given == left.steps))
+			return false;	/* or an epoch that is to be closed */
+		left.steps -= o->given;
+		left.epochs += o->begun;
+		if (left.op == REQUEST_TRAIN && left.steps == 0)
+			continue;	/* its steps are under way */
+		request_write(out, &left);
+		text_add(out, "\n");
+	}
+	return true;
+}
+
 const struct request *
 queue_barrier(const struct queue *q)
 {

@@ -130,6 +130,12 @@ bool queue_give(struct queue *, struct lease_terms *);
 void queue_wait(struct queue *, uint64_t number);
 void queue_drop(struct queue *, size_t requests);
 
+/*
+ * What is left to do when all steps that have a number have ended: requests,
+ * a line each.  false: no lines say that.
+ */
+bool queue_write(const struct queue *, struct text *);
+
 /* The barrier at the front, or NULL; and go on behind it. */
 const struct request *queue_barrier(const struct queue *);
 void queue_pass(struct queue *);

@@ -249,3 +249,31 @@ request_read(struct request *r, const char *line, struct fail *f)
 	free(words);
 	return status;
 }
+
+void
+request_write(struct text *out, const struct request *r)
+{
+	if (r->op == REQUEST_TRAIN)
+		text_add(out, "{\"steps\":%llu",
+			 (unsigned long long)r->steps);
+	else
+		text_add(out, "{\"op\":\"%s\"", names[r->op]);
+	if (r->id)
+		text_add(out, ",\"id\":%s", r->id);
+	if (r->op == REQUEST_EPOCH)
+		text_add(out, ",\"epochs\":%llu",
+			 (unsigned long long)r->epochs);
+	if (r->batch > 0)
+		text_add(out, ",\"batch\":%llu",
+			 (unsigned long long)r->batch);
+	if (r->learning_rate > 0)
+		text_add(out, ",\"learning_rate\":%.9g",
+			 (double)r->learning_rate);
+	for (size_t i = 0; i < r->files; i++) {
+		char *name = as_json(r->file[i]);
+
+		text_add(out, "%s%s", i ? "," : ",\"files\":[", name);
+		free(name);
+	}
+	text_add(out, "%s}", r->files ? "]" : "");
+}

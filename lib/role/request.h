@@ -5,6 +5,7 @@
 #define PS_REQUEST_H
 
 #include "base/fail.h"
+#include "base/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +35,8 @@ int request_read(struct request *, const char *line, struct fail *);
 void request_release(struct request *);
 
 const char *request_name(enum request_op);
+
+/* The line of a request, all but one that is BAD, without its newline. */
+void request_write(struct text *, const struct request *);
 
 #endif

@@ -1,5 +1,6 @@
 #include "store/record.h"
 
+#include "base/failpoint.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -9,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -16,6 +18,7 @@
 #include <unistd.h>
 
 #define BUFFER	(1U << 20)	/* bytes held before they are written */
+#define ASIDE	".new"		/* what is to take its place */
 
 struct record_file {
 	char *path;
@@ -241,10 +244,15 @@ open_locked(const char *path, struct fail *f)
 	}
 }
 
-/* The torn end goes, and the name is there without power too. */
+/* The torn end goes, and the name is there without power too; what was to
+   take its place never did. */
 static int
 make_ready(struct record_file *file, uint64_t cut, struct fail *f)
 {
+	char *aside = disk_path("%s" ASIDE, file->path);
+
+	unlink(aside);
+	free(aside);
 	if (cut > 0 && ftruncate(file->fd, (off_t)file->written) < 0)
 		return fail_sys(f, FAIL_IO, "cannot write %s", file->path);
 	if (fsync(file->fd) < 0)
@@ -280,7 +288,8 @@ record_close(struct record_file *file)
 {
 	if (!file)
 		return;
-	close(file->fd);
+	if (file->fd >= 0)
+		close(file->fd);
 	text_release(&file->held);
 	free(file->path);
 	free(file);
@@ -354,6 +363,72 @@ record_reset(struct record_file *file, struct fail *f)
 	if (ftruncate(file->fd, 0) < 0 || fsync(file->fd) < 0)
 		return break_off(file, f);
 	return 0;
+}
+
+struct copying {
+	struct record_file *to;
+	uint64_t from;
+};
+
+static int
+copy(void *self, const struct record *r, struct fail *f)
+{
+	const struct copying *c = self;
+
+	return r->offset < c->from ? 0 :
+		record_append(c->to, r->kind, r->bytes, r->size, f);
+}
+
+static int
+ignore(void *self, const struct record *r, struct fail *f)
+{
+	(void)self;
+	(void)r;
+	(void)f;
+	return 0;
+}
+
+/* The other file has our name from now on, and is locked. */
+static int
+replace(struct record_file *file, struct record_file *by, struct fail *f)
+{
+	if (failpoint("record-rename", f) < 0)
+		return -1;
+	if (rename(by->path, file->path) < 0)
+		return fail_sys(f, FAIL_CREATE, "cannot create %s",
+				file->path);
+	close(file->fd);
+	file->fd = by->fd;
+	file->written = by->written;
+	file->safe = by->safe;
+	by->fd = -1;
+	if (failpoint("record-renamed", f) < 0 ||
+	    disk_sync_parent(file->path, f) < 0) {
+		file->broken = true;	/* which one comes back? */
+		return -1;
+	}
+	return 0;
+}
+
+int
+record_drop(struct record_file *file, uint64_t before, struct fail *f)
+{
+	struct copying c = { .from = before };
+	char *path = disk_path("%s" ASIDE, file->path);
+	uint64_t end, cut;
+	int r = -1;
+
+	if (record_flush(file, f) == 0)
+		c.to = record_open(path, file->limit, ignore, NULL, &cut, f);
+	if (c.to && record_reset(c.to, f) == 0 &&
+	    replay(file->fd, file->path, file->limit, copy, &c, &end, &cut,
+		   f) == 0 && record_sync(c.to, f) == 0)
+		r = replace(file, c.to, f);
+	if (c.to && c.to->fd >= 0)
+		unlink(path);
+	record_close(c.to);
+	free(path);
+	return r;
 }
 
 int

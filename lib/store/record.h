@@ -76,6 +76,12 @@ int record_sync(struct record_file *, struct fail *);
 /* Empty it, safely: nothing of it is wanted any more. */
 int record_reset(struct record_file *, struct fail *);
 
+/*
+ * Drop all before the record at this offset, safely: another file takes the
+ * place of this one, at once.  After a failure it may be as it was.
+ */
+int record_drop(struct record_file *, uint64_t before, struct fail *);
+
 /* Bytes in the file, those not yet flushed too; and those that are safe. */
 uint64_t record_size(const struct record_file *);
 uint64_t record_safe(const struct record_file *);

@@ -15,7 +15,43 @@ struct journal_file {
 	struct record_file *file;
 	struct journal sink;
 	bool finished;
+	uint64_t begun;		/* the last FOLD; 0: none to begin with */
+	uint64_t cut;		/* that of the newest checkpoint, */
+	uint64_t before;	/* and of the one before it, if it is safe */
 };
+
+static void
+note(struct journal_file *j, uint32_t kind, size_t size, uint64_t offset)
+{
+	j->finished = kind == JOURNAL_FINISHED;
+	if (kind == JOURNAL_FOLD)
+		j->begun = size > 0 ? offset : 0;
+	if (kind == JOURNAL_CUT && j->cut != j->begun) {
+		j->before = j->cut;
+		j->cut = j->begun;
+	}
+}
+
+/*
+ * Two checkpoints ago begins what may still be asked for; when that is less
+ * than what lies before it, that is dropped.
+ */
+static void
+shorten(struct journal_file *j)
+{
+	const uint64_t before = j->before;
+	struct fail why;
+
+	if (before == 0 || before < record_size(j->file) - before)
+		return;
+	if (record_drop(j->file, before, &why) < 0) {
+		log_warn("%s is not made shorter: %s", j->path, why.text);
+		return;
+	}
+	j->before = 0;
+	j->cut = j->cut > before ? j->cut - before : 0;
+	j->begun = j->begun > before ? j->begun - before : 0;
+}
 
 static int
 add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
@@ -23,21 +59,22 @@ add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 {
 	struct journal_file *j = to;
 
-	j->finished = kind == JOURNAL_FINISHED;
+	note(j, kind, size, record_size(j->file));
 	if (failpoint("journal-add", f) < 0 ||
 	    record_append(j->file, kind, bytes, size, f) < 0 ||
-	    (safe ? record_sync : record_flush)(j->file, f) < 0)
+	    (safe ? record_sync : record_flush)(j->file, f) < 0 ||
+	    failpoint("journal-added", f) < 0)
 		return -1;
-	return failpoint("journal-added", f);
+	if (kind == JOURNAL_CUT)
+		shorten(j);
+	return 0;
 }
 
 static int
 look(void *self, const struct record *r, struct fail *f)
 {
-	struct journal_file *j = self;
-
 	(void)f;
-	j->finished = r->kind == JOURNAL_FINISHED;
+	note(self, r->kind, r->size, r->offset);
 	return 0;
 }
 
@@ -53,10 +90,12 @@ journal_file_open(const char *path, struct fail *f)
 	if (j->file && cut > 0)
 		log_warn("%s: %llu torn bytes at its end are cut off", path,
 			 (unsigned long long)cut);
-	if (j->file && (!j->finished || record_reset(j->file, f) == 0)) {
+	if (j->file && j->finished && record_reset(j->file, f) == 0) {
 		j->finished = false;
-		return j;
+		j->begun = j->cut = j->before = 0;
 	}
+	if (j->file && !j->finished)
+		return j;
 	journal_file_close(j);
 	return NULL;
 }

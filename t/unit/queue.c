@@ -425,6 +425,45 @@ bounded(void)
 	queue_free(q);
 }
 
+static bool
+writes(const struct queue *q, const char *lines)
+{
+	struct text out = { 0 };
+	const bool same = queue_write(q, &out) && out.data &&
+		strcmp(out.data, lines) == 0;
+
+	text_release(&out);
+	return same;
+}
+
+/* When what has begun has ended: the rest. */
+static void
+left(void)
+{
+	struct request epoch = { .op = REQUEST_EPOCH, .steps = 1,
+				 .epochs = 1 };
+	struct queue *q = queue_new(0);
+
+	put(q, REQUEST_TRAIN, NULL, 5);
+	put(q, REQUEST_JOIN, NULL, 1);
+	queue_put(q, &epoch);
+	ok(queue_lease(q, w1, 2, ANY, &l) == 2);
+	queue_end(q, 0);
+	queue_end(q, 1);
+	ok(writes(q, "{\"steps\":3}\n{\"op\":\"join\"}\n"
+		  "{\"op\":\"epoch\",\"epochs\":1}\n"));
+	ok(queue_lease(q, w1, 3, ANY, &l) == 3);
+	for (uint64_t i = 2; i < 5; i++)
+		queue_end(q, i);
+	queue_pass(q);
+	queue_begin(q, 2);
+	named(writes(q, "{\"op\":\"epoch\",\"epochs\":1}\n"),
+	      "an epoch that has begun is still to be ended");
+	ok(queue_lease(q, w1, 2, ANY, &l) == 2);
+	named(!writes(q, ""), "one that is to be closed cannot be written");
+	queue_free(q);
+}
+
 int
 main(void)
 {
@@ -440,6 +479,7 @@ main(void)
 	barriers();
 	full();
 	bounded();
+	left();
 	for (uint64_t seed = 0; seed < 100; seed++)
 		good = good && any_order(seed);
 	named(good, "Q10 workers come and go in any order: nothing is lost, "

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LIMIT	4096
@@ -365,6 +366,78 @@ test_full(void)
 	record_close(file);
 }
 
+/* Records first.. of the file come back, and can be added to. */
+static bool
+begins_with(unsigned first, unsigned count)
+{
+	struct told t = { .count = first };
+	struct record_file *file = record_open(FILE_, LIMIT, told, &t, &cut,
+					       &f);
+	const bool good = file && t.count == count && t.wrong == 0;
+
+	record_close(file);
+	return good;
+}
+
+static void
+test_drop(void)
+{
+	uint64_t before = 0;
+	struct record_file *file;
+	size_t size, bad = 0;
+	struct told t;
+	char *bytes;
+
+	free(build(40, 3, &size));
+	for (unsigned i = 0; i < 25; i++) {
+		unsigned char content_[256];
+
+		before += RECORD_HEAD + content(i, content_);
+	}
+	files_put(FILE_ ".new", "what broke off", 14);
+	file = reopen(&t);
+	ok(file && access(FILE_ ".new", F_OK) < 0);
+	add(file, 40);
+	ok(record_drop(file, before, &f) == 0);
+	ok(record_safe(file) == record_size(file) &&
+	   access(FILE_ ".new", F_OK) < 0);
+	ok(!reopen(&t) && f.kind == FAIL_AGAIN);
+	add(file, 41);
+	record_sync(file, &f);
+	record_close(file);
+	ok(begins_with(25, 42));
+	bytes = files_get(FILE_, &size);
+	for (size_t n = size; n-- > 0;) {
+		files_put(FILE_, bytes, n);
+		t = (struct told){ .count = 25 };
+		bad += record_replay(FILE_, LIMIT, told, &t, &cut, &f) < 0 ||
+			t.wrong > 0 || t.count > 41 || t.end + cut != n;
+	}
+	named(bad == 0, "shortened, then cut at every byte");
+	free(bytes);
+}
+
+/* What cannot be made leaves all as it was. */
+static void
+test_drop_fails(void)
+{
+	struct record_file *file;
+	struct told t;
+	size_t size;
+
+	free(build(4, 1, &size));
+	mkdir(FILE_ ".new", 0777);
+	file = reopen(&t);
+	ok(record_drop(file, RECORD_HEAD + 1, &f) < 0 &&
+	   f.kind == FAIL_CREATE);
+	ok(add(file, 4) == 0 && record_sync(file, &f) == 0);
+	record_close(file);
+	rmdir(FILE_ ".new");
+	file = reopen(&t);
+	ok(file && t.count == 5 && t.wrong == 0);
+	record_close(file);
+}
+
 int
 main(void)
 {
@@ -380,6 +453,8 @@ main(void)
 	test_limit();
 	test_no_file();
 	test_full();
+	test_drop();
+	test_drop_fails();
 	files_end();
 	return tap_done();
 }

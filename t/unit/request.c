@@ -141,10 +141,45 @@ refusals(void)
 		"\"learning_rate\" is for train");
 }
 
+/* What is written of a request is read as the same one. */
+static void
+written(void)
+{
+	static const char *const lines[] = {
+		"7", "say\"hi\\", "train", "train 300", "join", "stop",
+		"train 9 batch=64 learning_rate=1e-7", "save", "epoch 3",
+		"epoch learning_rate=.1", "eval", "eval a b.csv",
+		"{\"op\":\"eval\",\"id\":-4,\"files\":[\"a b\",\"\\\"\"]}",
+		"{\"id\":\"join\",\"steps\":9223372036854775807}"
+	};
+	struct text out = { 0 };
+	struct request was;
+	bool good = true;
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		text_reset(&out);
+		good = good && reads(lines[i]);
+		request_write(&out, &r);
+		was = r;
+		r = (struct request){ 0 };
+		good = good && reads(out.data) && is(was.op, was.id, was.steps);
+		good = good && r.epochs == was.epochs &&
+			r.batch == was.batch && r.files == was.files &&
+			!(r.learning_rate < was.learning_rate) &&
+			!(r.learning_rate > was.learning_rate);
+		for (size_t k = 0; good && k < r.files; k++)
+			good = strcmp(r.file[k], was.file[k]) == 0;
+		request_release(&was);
+	}
+	ok(good);
+	text_release(&out);
+}
+
 int
 main(void)
 {
 	words();
+	written();
 	objects();
 	refusals();
 	ok(strcmp(request_name(REQUEST_SAVE), "save") == 0);
