@@ -189,14 +189,14 @@ is_full(const struct batch *b)
 	return bytes >= CACHE_BLOCK || b->examples == CACHE_RECORDS;
 }
 
-/* Record i of the block, for the reader to count. */
+/* Records of the block, for the reader to count. */
 static void
-give(const struct state *s, size_t i, struct batch *b)
+give(const struct state *s, size_t i, size_t n, struct batch *b)
 {
 	if (!b)
 		return;
-	batch_append(b, &s->block, i);
-	b->examples--;
+	batch_append_run(b, &s->block, i, n);
+	b->examples -= n;
 }
 
 /*
@@ -214,7 +214,7 @@ read_and_keep(struct state *s, struct batch *b, struct fail *f)
 		end_making(s);
 	if (got <= 0)
 		return got;
-	give(s, s->block.examples++, b);
+	give(s, s->block.examples++, 1, b);
 	if (is_full(&s->block))
 		write_block(s);
 	return 1;
@@ -246,9 +246,10 @@ fall_back(struct state *s, const struct fail *why, struct fail *f)
 }
 
 static int
-read_kept(struct state *s, struct batch *b, struct fail *f)
+read_kept(struct state *s, struct batch *b, size_t most, struct fail *f)
 {
 	struct fail why;
+	size_t n;
 
 	if (s->used == s->block.examples) {
 		const int got = cache_file_next(&s->from, &s->block, &why);
@@ -260,22 +261,31 @@ read_kept(struct state *s, struct batch *b, struct fail *f)
 			return 0;
 		s->used = 0;
 	}
-	give(s, s->used++, b);
-	return 1;
+	n = s->block.examples - s->used;
+	n = n < most ? n : most;
+	give(s, s->used, n, b);
+	s->used += n;
+	return (int)n;
 }
 
 /* ---- as a format ---- */
 
 static int
-cache_read(void *state, struct batch *b, struct fail *f)
+cache_read_some(void *state, struct batch *b, size_t most, struct fail *f)
 {
 	struct state *s = state;
 
 	if (!s->text)
-		return read_kept(s, b, f);
+		return read_kept(s, b, most, f);
 	if (s->to.fd >= 0)
 		return read_and_keep(s, b, f);
 	return s->format->read(s->text, b, f);
+}
+
+static int
+cache_read(void *state, struct batch *b, struct fail *f)
+{
+	return cache_read_some(state, b, 1, f);
 }
 
 static void
@@ -322,7 +332,8 @@ find(struct state *s)
 }
 
 static const struct format format_cache = {
-	.name = "cache", .read = cache_read, .close = cache_close
+	.name = "cache", .read = cache_read, .read_some = cache_read_some,
+	.close = cache_close
 };
 
 void *

@@ -38,6 +38,8 @@ struct format {
 	 * then counts, or pass over it if the batch is NULL.  1; 0: no more.
 	 */
 	int (*read)(void *, struct batch *, struct fail *);
+	/* The same for several at once, up to most: how many.  Or NULL. */
+	int (*read_some)(void *, struct batch *, size_t most, struct fail *);
 	void (*close)(void *);
 	/*
 	 * Formats of lines: go to the records that begin at byte from or

@@ -144,11 +144,12 @@ end_file(struct reader *r, struct fail *f)
 }
 
 /*
- * The next record of our shard, behind the examples of the batch: 1; 0: the
- * pass is over.  A bad one is passed over by the call after.
+ * The next record of our shard, behind the examples of the batch, or up to
+ * most of them: 1; 0: the pass is over.  A bad one is passed over by the call
+ * after.
  */
 static int
-read_record(struct reader *r, struct batch *b, struct fail *f)
+read_records(struct reader *r, struct batch *b, size_t most, struct fail *f)
 {
 	const struct reader_options *o = &r->options;
 
@@ -160,21 +161,24 @@ read_record(struct reader *r, struct batch *b, struct fail *f)
 
 		const bool ours = o->shards == 0 ||
 				  r->in_pass % o->shards == o->shard;
-		const int got = r->now->read(r->state, ours ? b : NULL, f);
+		const int got = r->now->read_some && o->shards == 0 ?
+			r->now->read_some(r->state, b, most, f) :
+			r->now->read(r->state, ours ? b : NULL, f);
+		const uint64_t passed = got < 0 ? 1 : (uint64_t)got;
 
 		if (got == 0) {
 			if (end_file(r, f) != 0)
 				return -1;
 			continue;
 		}
-		r->in_file++;
-		r->in_pass++;
-		r->records++;
+		r->in_file += passed;
+		r->in_pass += passed;
+		r->records += passed;
 		if (got < 0)
 			return -1;
 		if (ours) {
-			b->examples++;
-			r->kept++;
+			b->examples += passed;
+			r->kept += passed;
 			return 1;
 		}
 	}
@@ -193,7 +197,7 @@ hold(struct reader *r, struct fail *f)
 		}
 		batch_reset(&r->held[r->holds]);
 
-		const int got = read_record(r, &r->held[r->holds], f);
+		const int got = read_records(r, &r->held[r->holds], 1, f);
 
 		if (got < 0)
 			return -1;
@@ -244,7 +248,7 @@ reader_next(struct reader *r, size_t n, struct batch *b, struct fail *f)
 	b->label.input = r->want.label;
 	while (b->examples < n) {
 		const int got = r->options.shuffle > 0 ? draw(r, b, f) :
-				read_record(r, b, f);
+				read_records(r, b, n - b->examples, f);
 
 		if (got < 0)
 			return -1;

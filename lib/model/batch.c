@@ -56,18 +56,30 @@ batch_reset(struct batch *b)
 	b->examples = 0;	/* offset[0] is 0 for good */
 }
 
+/* Where examples i up to i + count are to go; returns their values. */
+static size_t
+append_offsets(struct feature *to, size_t examples, const size_t *from,
+	       size_t count)
+{
+	const size_t at = to->offset[examples];
+
+	feature_set_offset(to, examples + count, 0);	/* make room */
+	for (size_t k = 0; k <= count; k++)
+		to->offset[examples + k] = at + from[k] - from[0];
+	return from[count] - from[0];
+}
+
 static void
 append(struct feature *to, size_t examples, const struct feature *from,
-       size_t i)
+       size_t i, size_t count)
 {
 	const size_t width = input_width(to->input);
-	size_t at = examples * width, first = i * width, n = width;
+	size_t at = examples * width, first = i * width, n = count * width;
 
 	if (runs(to)) {
 		at = to->offset[examples];
 		first = from->offset[i];
-		n = from->offset[i + 1] - first;
-		feature_set_offset(to, examples + 1, at + n);
+		n = append_offsets(to, examples, from->offset + i, count);
 	}
 	if (n == 0)
 		return;		/* and perhaps there is no array */
@@ -83,15 +95,23 @@ append(struct feature *to, size_t examples, const struct feature *from,
 }
 
 void
-batch_append(struct batch *to, const struct batch *from, size_t i)
+batch_append_run(struct batch *to, const struct batch *from, size_t i,
+		 size_t n)
 {
 	if (to->examples == 0)	/* labels are read by all, or by none */
 		to->label.input = from->label.input;
 	for (size_t k = 0; k < to->features; k++)
-		append(&to->feature[k], to->examples, &from->feature[k], i);
+		append(&to->feature[k], to->examples, &from->feature[k], i,
+		       n);
 	if (to->label.input)
-		append(&to->label, to->examples, &from->label, i);
-	to->examples++;
+		append(&to->label, to->examples, &from->label, i, n);
+	to->examples += n;
+}
+
+void
+batch_append(struct batch *to, const struct batch *from, size_t i)
+{
+	batch_append_run(to, from, i, 1);
 }
 
 float *

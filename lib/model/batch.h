@@ -40,9 +40,12 @@ void batch_release(struct batch *);
 void batch_reset(struct batch *);	/* no examples; keep the room */
 
 /*
- * Append example i of another batch of the same inputs (shuffling, slicing).
+ * Append example i of another batch of the same inputs (shuffling, slicing),
+ * or n of them from there on.
  */
 void batch_append(struct batch *, const struct batch *from, size_t i);
+void batch_append_run(struct batch *, const struct batch *from, size_t i,
+		      size_t n);
 
 /* Room for n values from at on, to be filled. */
 float *feature_values(struct feature *, size_t at, size_t n);

@@ -18,14 +18,15 @@ data linear-vw "$tests" "$features" 30 2 >"$dir/test.vw"
 # Vowpal Wabbit does the same with less around it: features are hashed to 2^20
 # weights in its own memory, adaptive like Adagrad's, an example at a time, and
 # a second thread parses.  We keep every id, exactly once, by way of a server.
-squares=$(awk -v n="$batch" 'BEGIN { print 0.1 / n / n }')
-epsilon=$(awk -v n="$batch" 'BEGIN { print 1e-7 / n / n }')
+adagrad=$(awk -v n="$batch" 'BEGIN {
+	print "initial_accumulator_value=" 0.1 / n / n " epsilon=" 1e-7 / n / n
+}')
 cat >"$dir/model.ps" <<M
 input    x sparse[$((features + 1))]
 label    y binary
 logit  = linear x
 loss     binary_crossentropy logit from_logits=true
-optimizer adagrad learning_rate=0.2 initial_accumulator_value=$squares epsilon=$epsilon
+optimizer adagrad learning_rate=0.2 $adagrad
 M
 
 # ours [REQUEST...] - train on all rows; CACHE may be an option of ps-work.

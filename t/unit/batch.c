@@ -86,10 +86,47 @@ test_append(void)
 	batch_release(&b);
 }
 
+static bool
+same_ids(const struct feature *x, const struct feature *y, size_t n)
+{
+	return memcmp(x->offset, y->offset, 5 * sizeof(*x->offset)) == 0 &&
+		memcmp(x->id, y->id, n * sizeof(*x->id)) == 0;
+}
+
+/* Several at once come to the same as one by one, with what was there. */
+static void
+test_run(void)
+{
+	struct batch a, one, many;
+
+	batch_begin(&a, inputs, 3, &label);
+	batch_begin(&one, inputs, 3, &label);
+	batch_begin(&many, inputs, 3, &label);
+	for (size_t i = 0; i < 4; i++)
+		add(&a, i, i == 2 ? .5f : 1);
+	batch_append(&one, &a, 3);
+	batch_append(&many, &a, 3);
+	for (size_t i = 1; i < 4; i++)
+		batch_append(&one, &a, i);
+	batch_append_run(&many, &a, 1, 3);
+	ok(many.examples == 4 && many.feature[1].offset[4] == 3 + 1 + 2 + 3);
+	ok(same_ids(&many.feature[1], &one.feature[1], 9) &&
+	   same_ids(&many.feature[2], &one.feature[2], 9) &&
+	   memcmp(many.feature[2].weight, one.feature[2].weight,
+		  9 * sizeof(float)) == 0);
+	ok(memcmp(many.feature[0].value, one.feature[0].value,
+		  8 * sizeof(float)) == 0 &&
+	   memcmp(many.label.value, one.label.value, 4 * sizeof(float)) == 0);
+	batch_release(&a);
+	batch_release(&one);
+	batch_release(&many);
+}
+
 int
 main(void)
 {
 	test_width();
 	test_append();
+	test_run();
 	return tap_done();
 }
