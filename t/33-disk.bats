@@ -143,8 +143,8 @@ whole() {
 		# Both servers die of what is theirs, the rest of that.
 		PS_FAIL=$point:3:kill run timeout 60 bash -c "
 			$(declare -f train); dir=$dir
-			train 1000000 -w 500ms --every=1 --keep=2 \
-				--results=none"
+			train 1000000 -w 500ms --patience=500ms \
+				--every=1 --keep=2 --results=none"
 		[ "$status" != 0 ] || fail "$point was not met"
 		[ "$status" != 124 ] || fail "$point: it hung"
 		# A new run, not the end of that one.
