@@ -268,6 +268,8 @@ coord_void(struct coord *c)
 	m.voided.first = queue_mark(c->queue);
 	m.voided.count = queue_next(c->queue) - queue_mark(c->queue);
 	journal_voiding(c, m.voided.first, m.voided.count, false);
+	if (c->phase >= PHASE_STOP)
+		return;
 	workers_cancel(c, m.voided.first, m.voided.count);
 	fleet_ask(c->fleet, &m);
 }
@@ -308,6 +310,8 @@ ask_aside(struct coord *c, uint64_t step)
 	m.voided.first = step;
 	m.voided.count = 1;
 	journal_voiding(c, step, 1, true);
+	if (c->phase >= PHASE_STOP)
+		return;
 	fleet_ask(c->fleet, &m);
 }
 
@@ -687,6 +691,8 @@ static void
 go_on(struct coord *c, uint64_t now)
 {
 	recover_end(c, now);
+	if (c->phase != PHASE_RUN)
+		return;
 	if (!c->begun)
 		begin_run(c, now);
 	c->helped_ms = now;

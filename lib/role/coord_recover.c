@@ -108,6 +108,8 @@ recover_ask_plan(struct coord *c)
 	c->back = c->base;
 	if (c->begun || c->resumed)	/* who is promised what */
 		journal_servers(c, true);
+	if (c->phase >= PHASE_STOP)	/* that cannot be kept */
+		return;
 	fleet_ask(c->fleet, &m);
 	c->phase = PHASE_PLAN;
 }
@@ -250,7 +252,8 @@ recover_end(struct coord *c, uint64_t now)
 	journal_servers(c, true);	/* before a worker hears of them */
 	fleet_returned(c->fleet);
 	c->mark_told = recover_told(c);
-	c->phase = PHASE_RUN;
+	if (c->phase < PHASE_STOP)	/* that cannot be kept */
+		c->phase = PHASE_RUN;
 }
 
 uint64_t

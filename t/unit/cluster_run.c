@@ -52,6 +52,7 @@ struct plot {			/* what is to happen */
 	uint64_t breaks, kills;		/* one of so many events; 0: never */
 	uint64_t losses;		/* of servers, which come back */
 	uint64_t deaths;		/* of coordinators, too */
+	uint64_t full;			/* a record that cannot be kept */
 	uint64_t records, bad_at;	/* of the first worker */
 	uint64_t min_workers;
 	bool keep_going, checkpoint, stop, kill_server, no_disk;
@@ -497,7 +498,9 @@ keep(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 	struct cluster *c = to;
 
 	(void)safe;
-	(void)f;
+	if (c->plot->full && c->events <= CALM &&
+	    rng_below(&c->wires.rng, c->plot->full) == 0)
+		return fail(f, FAIL_IO, "cannot keep it: disk full");
 	c->kept = mem_grow(c->kept, c->keeps, &c->kept_room,
 			   sizeof(*c->kept));
 	c->kept[c->keeps++] = (struct kept){ kind, size,
@@ -724,6 +727,11 @@ step(struct cluster *c)
 		return;
 	take_output(c);
 	c->term = coord_term(c->coord);
+	if (c->plot->full && coord_over(c->coord, &c->status, &c->why) &&
+	    c->status == FAIL_IO) {
+		kill_coordinator(c);	/* it is started again */
+		return;
+	}
 	c->over = coord_over(c->coord, &c->status, &c->why);
 }
 
@@ -1083,6 +1091,9 @@ lost_coordinators(void)
 	runs("and the cuts are exact", &(struct plot){ .servers = 2,
 	     .workers = 3, .deaths = 150, .checkpoint = true }, SEEDS,
 	     &well);
+	runs("also when what it says cannot be kept", &(struct plot){
+	     .servers = 2, .workers = 3, .deaths = 500, .full = 40,
+	     .losses = 2000 }, 40, &well);
 	runs("and servers are lost, too", &(struct plot){ .servers = 3,
 	     .workers = 3, .deaths = 500, .losses = 2000,
 	     .checkpoint = true }, 40, &well);
