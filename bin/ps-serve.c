@@ -204,11 +204,9 @@ open_all(struct program *p, const struct options *o)
 	p->saver = saver_new(o->directory);
 	if (o->directory && checkpoint_probe(o->directory, &f) < 0)
 		cli_die(&f);
-	if (o->wal) {
-		p->log = changelog_open(o->directory, index, p->server, &f);
-		if (!p->log)
-			cli_die(&f);
-	}
+	if (o->wal && !(p->log = changelog_open(o->directory, index,
+						p->server, &f)))
+		cli_die(&f);
 	if (net_guard(p->net, o->common.key, &f) < 0 ||
 	    net_listen(p->net, o->bind, o->common.insecure, &f) < 0 ||
 	    (o->coordinator &&

@@ -58,7 +58,7 @@ in_flight() {
 
 # dies PID... - kill -9, and wait until they are dead.
 dies() {
-	kill -KILL "$@"
+	kill -KILL "$@" 2>killed || true
 	wait "$@" 2>killed || true
 }
 
