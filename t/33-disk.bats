@@ -134,7 +134,8 @@ whole() {
 	grep -q 'define PS_DEV' "$BUILD/config.h" ||
 		skip "no failpoints: configure --enable-dev"
 	points=$(grep -rhoE 'failpoint\("[a-z-]+"' "$SRC/lib/store" \
-		"$SRC/lib/sys" | cut -d '"' -f 2 | grep -v -e log- -e journal-)
+		"$SRC/lib/sys" | cut -d '"' -f 2 |
+		grep -v -e log- -e journal- -e record-)
 	[ "$(wc -l <<<"$points")" -ge 10 ]
 	for point in $points; do
 		rm -rf "${dir:?}"/* members
@@ -161,7 +162,7 @@ whole() {
 		skip "no failpoints: configure --enable-dev"
 	for point in $(grep -rhoE 'failpoint\("[a-z-]+"' "$SRC/lib/store" \
 		"$SRC/lib/sys" | cut -d '"' -f 2 |
-		grep -v -e log- -e journal-); do
+		grep -v -e log- -e journal- -e record-); do
 		rm -rf "${dir:?}"/*
 		PS_FAIL=$point:2:error run -0 --separate-stderr train 6 \
 			--every=1 --keep=2

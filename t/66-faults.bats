@@ -104,7 +104,10 @@ finishes() {
 	echo stop >&"$requests"
 	cat <&"$results" >rest
 	cat <&"$messages" >>heard
-	for one in "$coord" "${worker[@]}" "${server[@]}"; do
+	gone "$coord"
+	# A worker that was started just now has not been told.
+	kill -TERM "${worker[@]}" 2>killed || true
+	for one in "${worker[@]}" "${server[@]}"; do
 		[ ! -d "/proc/$one" ] || gone "$one"
 	done
 	wait "$coord"

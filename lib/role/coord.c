@@ -195,7 +195,7 @@ give_up(struct coord *c)
 {
 	if (c->failing)
 		report_failed_step(c);
-	c->failing = c->cancelling = false;
+	c->failing = c->cancelling = c->voiding = false;
 	while (!queue_idle(c->queue)) {
 		queue_cancel(c->queue, report_cancelled, c);
 		if (queue_barrier(c->queue)) {
@@ -244,16 +244,39 @@ coord_over(const struct coord *c, int *status, struct fail *f)
 	return true;
 }
 
+/*
+ * What workers were at when they were told has been done by then, and counts;
+ * only what is left is void: what servers are to refuse, and nobody has pushed
+ * but the dead.
+ */
+static void
+tell_void(struct coord *c)
+{
+	struct message m = { .kind = MESSAGE_VOID };
+
+	if (!c->cancelling || c->voiding || c->committing ||
+	    workers_cancelling(c))
+		return;
+	c->voiding = true;
+	m.voided.run = coord_run(c);
+	m.voided.term = c->plan.term;
+	m.voided.first = queue_mark(c->queue);
+	m.voided.count = queue_next(c->queue) - queue_mark(c->queue);
+	journal_voiding(c, m.voided.first, m.voided.count, false);
+	if (c->phase < PHASE_STOP)
+		fleet_ask(c->fleet, &m);
+}
+
 /* ---- steps that are given up ---- */
 
 void
 coord_void(struct coord *c)
 {
 	const uint64_t next = queue_next(c->queue);
-	struct message m = { .kind = MESSAGE_VOID };
 	struct lease_terms l;
 
 	c->cancelling = true;
+	c->voiding = false;
 	if (c->committing)
 		return;		/* that round ends first; sync_committed() */
 	if (c->rounds)
@@ -263,15 +286,9 @@ coord_void(struct coord *c)
 	       queue_give(c->queue, &l))
 		;
 	recover_note(c, next);
-	m.voided.run = coord_run(c);
-	m.voided.term = c->plan.term;
-	m.voided.first = queue_mark(c->queue);
-	m.voided.count = queue_next(c->queue) - queue_mark(c->queue);
-	journal_voiding(c, m.voided.first, m.voided.count, false);
-	if (c->phase >= PHASE_STOP)
-		return;
-	workers_cancel(c, m.voided.first, m.voided.count);
-	fleet_ask(c->fleet, &m);
+	workers_cancel(c, queue_mark(c->queue),
+		       queue_next(c->queue) - queue_mark(c->queue));
+	tell_void(c);
 }
 
 /* The servers refuse those steps from now on: say it. */
@@ -282,7 +299,7 @@ voided(struct coord *c)
 		if (queue_step(c->queue, s))
 			history_void(&c->history, s, 1);
 	c->cut_spoiled = c->o.ledger && c->cut_reached;
-	c->cancelling = false;
+	c->cancelling = c->voiding = false;
 	if (c->failing) {
 		report_failed_step(c);
 		coord_error(c, &c->step_error);
@@ -1071,6 +1088,7 @@ coord_advance(struct coord *c, uint64_t now)
 	if (c->started)
 		sync_begin(c);
 	advance_stopping(c);
+	tell_void(c);
 	if (!data_ready(c) && !c->stopping && !queue_idle(c->queue))
 		data_count(c);
 	while (!c->cancelling && recover_idle(c) && data_ready(c) &&

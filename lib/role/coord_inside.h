@@ -54,6 +54,7 @@ struct member {
 	size_t split;
 	uint64_t count_request;
 	bool behind;		/* all others had to wait for it */
+	bool cancelling;	/* may be at a step that was cancelled */
 	struct member *next;
 };
 
@@ -112,7 +113,8 @@ struct coord {
 	uint64_t mark_ms;		/* when it was sent */
 
 	/* an error of a step's own making */
-	bool cancelling;	/* the servers are told of void steps */
+	bool cancelling;	/* steps are being given up, */
+	bool voiding;		/* and the servers told which */
 	bool failing;		/* because of this one: */
 	struct fail step_error;
 	char *failed_id;
@@ -293,6 +295,8 @@ void workers_say_plan(struct coord *);
 /* Nobody has anything any more; the next PLAN will tell them. */
 void workers_withdraw(struct coord *);
 void workers_cancel(struct coord *, uint64_t first, uint64_t count);
+/* Is any of them at a step that it had begun before that? */
+bool workers_cancelling(const struct coord *);
 void workers_stop(struct coord *);
 size_t workers_ready(const struct coord *);	/* can be leased to */
 size_t workers_present(const struct coord *);

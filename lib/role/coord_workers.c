@@ -155,7 +155,7 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	data_take_back(c, w);
 	w->peer = peer;
 	w->heard = now;
-	w->gone = w->ready = w->wants_cut = false;
+	w->gone = w->ready = w->wants_cut = w->cancelling = false;
 	peers_set(&c->peers, peer, w);
 	say_welcome(c, w, m);
 	return 0;
@@ -220,7 +220,7 @@ workers_withdraw(struct coord *c)
 		memset(m->lease, 0, c->o.in_flight * sizeof(*m->lease));
 		shard_back(c, m);
 		data_take_back(c, m);
-		m->ready = m->wants_cut = false;
+		m->ready = m->wants_cut = m->cancelling = false;
 		m->cut = WIRE_NONE;
 	}
 	queue_return(c->queue, NULL);
@@ -255,7 +255,7 @@ workers_lost(struct coord *c, struct member *w)
 	if (w->gone)
 		return;
 	w->gone = true;
-	w->ready = false;
+	w->ready = w->cancelling = false;
 	peers_remove(&c->peers, w->peer);
 	if (w->role == ROLE_WORKER && c->phase < PHASE_STOP)
 		report_warning(c, "%s is gone", w->name);
@@ -423,7 +423,18 @@ workers_cancel(struct coord *c, uint64_t first, uint64_t count)
 			continue;
 		outbox_send(c->outbox, w->peer, &m);
 		memset(w->lease, 0, c->o.in_flight * sizeof(*w->lease));
+		/* A slot that is pushed now is not committed, or is. */
+		w->cancelling = c->o.mode != MODE_SYNC;
 	}
+}
+
+bool
+workers_cancelling(const struct coord *c)
+{
+	for (const struct member *w = c->member; w; w = w->next)
+		if (w->cancelling && !w->gone)
+			return true;
+	return false;
 }
 
 static void
@@ -689,6 +700,9 @@ hear_member(struct coord *c, struct member *w, const struct message *m,
 		return take_done(c, w, m, now, f);
 	case MESSAGE_FAILED:
 		take_failed(c, w, m, now);
+		break;
+	case MESSAGE_OK:
+		w->cancelling = false;
 		break;
 	case MESSAGE_EXHAUSTED:
 		if (!w->exhausted && m->exhausted.records != WIRE_NONE)

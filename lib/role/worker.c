@@ -79,6 +79,7 @@ struct worker {
 	bool over;			/* nothing more can be read, */
 	struct fail bad;		/* because of this, if it has a kind */
 	bool exhausted, exhausted_said;
+	bool cancelled;		/* OK is to be said when none such is made */
 	bool more;			/* said by the last lease, like: */
 	uint64_t more_size, more_pass;
 	uint64_t records;		/* read, when exhausted */
@@ -422,6 +423,22 @@ cancel(struct worker *w, uint64_t first, uint64_t count, uint64_t id)
 	drop_leases(w);
 }
 
+/* Those that were begun have come to an end, and what that was has been said:
+   now the coordinator knows which steps nobody will push any more. */
+static void
+say_cancelled(struct worker *w)
+{
+	const struct message ok = { .kind = MESSAGE_OK };
+
+	if (!w->cancelled)
+		return;
+	for (size_t i = 0; i < WORKS; i++)
+		if (w->work[i].lease && w->work[i].lease->cancelled)
+			return;
+	w->cancelled = false;
+	say(w, &ok);
+}
+
 static void
 say_failed(struct worker *w, struct lease *l, uint64_t step,
 	   const struct fail *why)
@@ -467,7 +484,7 @@ worker_up(struct worker *w, uint64_t peer, uint64_t now)
 	hello(w);
 	/* The coordinator takes back what it had given us: so do we. */
 	cancel(w, 0, UINT64_MAX, 0);
-	w->more = false;
+	w->more = w->cancelled = false;
 	for (size_t i = 0; i < WORKS; i++)
 		w->work[i].pass = WIRE_NONE;
 	end_evaluation(w);
@@ -521,7 +538,7 @@ forget_leases(struct worker *w)
 	for (size_t i = 0; i < WORKS; i++)
 		drop_work(&w->work[i]);
 	w->waiting_for = 0;
-	w->more = w->indexing = false;
+	w->more = w->indexing = w->cancelled = false;
 	end_evaluation(w);
 }
 
@@ -1017,6 +1034,7 @@ advance(struct worker *w, uint64_t now, uint64_t now_us)
 		next_exchange(w, now, now_us);
 	while (compute_step(w));
 	drop_leases(w);
+	say_cancelled(w);
 	say_exhausted(w);
 }
 
@@ -1306,6 +1324,8 @@ hear_coordinator(struct worker *w, const struct message *m, uint64_t now,
 		return take_lease(w, m, f);
 	case MESSAGE_CANCEL:
 		cancel(w, m->cancel.first, m->cancel.count, m->request);
+		w->cancelled = w->cancelled || m->request == 0;
+		say_cancelled(w);
 		return 0;
 	case MESSAGE_EVALUATE:
 		return take_evaluate(w, m, f);

@@ -385,6 +385,49 @@ join_lines(void)
 	ok(over(FAIL_CONFIG, "save: there is no --checkpoint=DIR"));
 }
 
+/* What it was at has ended. */
+static void
+stopped(uint64_t peer)
+{
+	ok(heard(peer, MESSAGE_CANCEL));
+	tell(peer, (struct message){ .kind = MESSAGE_OK });
+}
+
+/* What others were at when a step failed is done, not void. */
+static void
+done_meanwhile(void)
+{
+	const struct message *m;
+	uint64_t lease;
+
+	options.keep_going = true;
+	begin_run();
+	join_worker(A);
+	join_worker(B);
+	ask("train 2");
+	m = heard(B, MESSAGE_LEASE);
+	lease = m ? m->request : 0;
+	ok(m && m->lease.first == 1);
+	failed(A, 0, "bad");
+	stopped(A);
+	ok(heard(B, MESSAGE_CANCEL) && !heard(SERVER, MESSAGE_VOID));
+	done(B, lease, 1);
+	ok(prints(STEP("", "1", "worker:1")));
+	tell(B, (struct message){ .kind = MESSAGE_OK });
+	obey(MESSAGE_VOID);
+	ok(prints("{\"op\":\"train\",\"step\":0,\"worker\":\"worker:0\","
+		  "\"error\":\"bad\"}\n"));
+
+	/* Nobody waits for one that is gone. */
+	ask("train 2");
+	failed(A, 2, "bad");
+	stopped(A);
+	ok(!heard(SERVER, MESSAGE_VOID));
+	tell(B, (struct message){ .kind = MESSAGE_BYE });
+	ok(heard(SERVER, MESSAGE_VOID));
+	options.keep_going = false;
+}
+
 static void
 errors(void)
 {
@@ -402,6 +445,9 @@ errors(void)
 	ok(heard(A, MESSAGE_CANCEL));
 	named(prints(""), "an error waits until the servers know");
 	failed(A, 1, "another one");
+	named(!heard(SERVER, MESSAGE_VOID), "nor are they told before the "
+	      "worker is at none of the steps any more");
+	tell(A, (struct message){ .kind = MESSAGE_OK });
 	const struct message *v = heard(SERVER, MESSAGE_VOID);
 
 	ok(v && v->voided.first == 0 && v->voided.count == 2);
@@ -431,6 +477,7 @@ errors(void)
 	ask("eval");
 	failed(A, 0, "bad");
 	coord_stop(coord, now);
+	stopped(A);
 	obey(MESSAGE_VOID);
 	named(prints("{\"id\":\"a\",\"op\":\"train\",\"step\":0,\"worker\":"
 		     "\"worker:0\",\"error\":\"bad\"}\n"
@@ -820,6 +867,7 @@ quiet(void)
 	ok(prints(""));
 	ask("b");
 	failed(A, 1, "bad");
+	stopped(A);
 	obey(MESSAGE_VOID);
 	ok(coord_output(coord)->size > 0);
 	options.results = RESULTS_NONE;
@@ -939,6 +987,7 @@ missed(void)
 	ok(heard(A, MESSAGE_LEASE) != NULL);
 	coord_output(coord)->size = 0;
 	failed(A, 1, "a.svm:5: bad");
+	stopped(A);
 	obey(MESSAGE_VOID);
 	ok(prints("{\"op\":\"train\",\"step\":1,\"worker\":\"worker:0\","
 		  "\"error\":\"a.svm:5: bad\"}\n"
@@ -987,6 +1036,7 @@ main(void)
 	marks();
 	join_lines();
 	errors();
+	done_meanwhile();
 	nonsense();
 	evaluators();
 	saves();
