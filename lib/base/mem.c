@@ -34,17 +34,6 @@ mem_resize(void *p, size_t count, size_t size)
 	return checked(realloc(p, count * size), count, size);
 }
 
-void *
-mem_lines(size_t count, size_t size)
-{
-	if (count == 0 || size == 0)
-		count = size = 1;
-	if (count > (SIZE_MAX - MEM_LINE) / size)
-		return checked(NULL, count, size);
-	return checked(aligned_alloc(MEM_LINE, (count * size + MEM_LINE - 1) /
-				     MEM_LINE * MEM_LINE), count, size);
-}
-
 char *
 mem_text(const char *text)
 {

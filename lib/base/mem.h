@@ -10,12 +10,8 @@
 
 #include <stddef.h>
 
-#define MEM_LINE	64	/* bytes of a cache line */
-
 void *mem_alloc(size_t count, size_t size);	/* zeroed */
 void *mem_resize(void *, size_t count, size_t size);
-void *mem_lines(size_t count, size_t size);	/* whole cache lines of
-						   whatever was in memory */
 char *mem_text(const char *);			/* a copy */
 char *mem_text_n(const char *, size_t n);	/* of the first n bytes */
 void *mem_copy(const void *, size_t size);

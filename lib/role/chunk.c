@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LINE	64	/* bytes of a cache line */
+
 static void
 release(struct hold *hold)
 {
-	struct chunk *c = (struct chunk *)hold;	/* its first member */
-
-	free(c->value);
-	free(c);
+	free(hold);		/* its first member */
 }
 
 struct chunk *
@@ -23,17 +22,23 @@ chunk_new(size_t size, size_t slots)
 	return c;
 }
 
-/* On a line: the rows of a table lie on as few as they can. */
+/*
+ * Values begin on a line: the rows of a table lie on as few as they can.  They
+ * are laid there by hand, for glibc does not use what aligned_alloc() gave,
+ * and free() took back, for the next one of the same size.
+ */
 struct chunk *
 chunk_blank(size_t size, size_t slots)
 {
-	struct chunk *c = mem_alloc(1, sizeof(*c));
+	struct chunk *c = mem_resize(NULL, 1, sizeof(*c) + LINE +
+				     size * (1 + slots) * sizeof(*c->value));
+	const uintptr_t end = (uintptr_t)(c + 1);
 
 	atomic_init(&c->hold.references, 1);
 	c->hold.release = release;
 	c->size = size;
 	c->slots = slots;
-	c->value = mem_lines(size * (1 + slots), sizeof(*c->value));
+	c->value = (float *)((end + LINE - 1) / LINE * LINE);
 	return c;
 }
 
