@@ -130,7 +130,7 @@ finishes() {
 }
 
 @test "F2: a worker is killed between steps: exactly 4 steps" {
-	members
+	members --min-workers=2
 	worker_at 0
 	worker_at 1
 	steps 2
