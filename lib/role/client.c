@@ -279,9 +279,7 @@ gather(struct client *c, const struct part *part)
 		if (span.count == 0)	/* no row of it occurs */
 			continue;
 		reserve(c, floats + span.count);
-		if (span.count > 0)	/* there may be no room as yet */
-			memcpy(c->values + floats, g,
-			       span.count * sizeof(float));
+		memcpy(c->values + floats, g, span.count * sizeof(float));
 		floats += span.count;
 	}
 	return (struct frame){ c->values, floats * sizeof(float), NULL };

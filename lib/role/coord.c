@@ -244,6 +244,8 @@ coord_over(const struct coord *c, int *status, struct fail *f)
 	return true;
 }
 
+/* ---- steps that are given up ---- */
+
 /*
  * What workers were at when they were told has been done by then, and counts;
  * only what is left is void: what servers are to refuse, and nobody has pushed
@@ -266,8 +268,6 @@ tell_void(struct coord *c)
 	if (c->phase < PHASE_STOP)
 		fleet_ask(c->fleet, &m);
 }
-
-/* ---- steps that are given up ---- */
 
 void
 coord_void(struct coord *c)

@@ -344,11 +344,12 @@ static uint64_t
 lease_limit(const struct coord *c)
 {
 	const uint64_t window = c->mark_told + WINDOW;
+	const uint64_t next = queue_next(c->queue);
+	const uint64_t above = fleet_above(c->fleet);
 	uint64_t limit = c->next_save;
 
 	if (c->stopping)
-		return queue_next(c->queue) > fleet_above(c->fleet) ?
-			queue_next(c->queue) : fleet_above(c->fleet);
+		return next > above ? next : above;
 	if (c->cut_state == CUT_FREEZE ||
 	    (c->cut_state == CUT_OPEN && !c->cut_reached))
 		limit = c->cut_step;

@@ -192,8 +192,7 @@ fleet_life(const struct fleet *fl, size_t server)
 void
 fleet_expect(struct fleet *fl, size_t server, uint64_t life)
 {
-	fl->link[server].life = life;
-	fl->link[server].holds = fl->link[server].expected = true;
+	fleet_resume(fl, server, life, fl->link[server].term);
 }
 
 uint64_t

@@ -378,11 +378,14 @@ is_there(const char *name)
 static int
 try_stranger(struct net *net, struct fail *f)
 {
-	struct ear caller = open_socket(net, ZMQ_DEALER), monitor;
+	struct ear caller, monitor;
 	struct curve key;
 	uint16_t event = 0;
 
-	if (!caller.socket || curve_make(&key, f) < 0)
+	if (curve_make(&key, f) < 0)
+		return -1;
+	caller = open_socket(net, ZMQ_DEALER);
+	if (!caller.socket)
 		return trouble(f, FAIL_INTERNAL, "try", net->endpoint);
 	curve_show(&key, net->curve.public, caller.socket);
 	monitor = open_monitor(net, caller.socket,
