@@ -422,8 +422,9 @@ source_fill(struct source *s, void *to, size_t room, size_t *got,
 		s->rest = bytes;
 	}
 	*got = room < s->rest_size ? room : s->rest_size;
-	if (*got > 0)
-		memcpy(to, s->rest, *got);
+	if (*got == 0)
+		return 0;	/* s->rest may be nowhere */
+	memcpy(to, s->rest, *got);
 	s->rest += *got;
 	s->rest_size -= *got;
 	return 0;
