@@ -879,8 +879,10 @@ hear_coordinator(struct server *s, uint64_t peer, const struct message *m,
 	    m->kind != MESSAGE_BYE && server_promote(s, m, f) < 0)
 		return -1;
 	if (m->kind == MESSAGE_PLAN && !(server_same_run(s, &m->blob) &&
-					 m->plan.term < s->plan.term))
+					 m->plan.term < s->plan.term)) {
+		s->asked_term = m->plan.term;
 		server_keep_standby(s, m->plan.standby);
+	}
 	if (server_is_change(m->kind))
 		return server_do(s, peer, m, f);
 	later = obey(s, peer, m, f);

@@ -58,7 +58,11 @@ server_settle(struct server *s)
 	}
 }
 
-/* Tell the coordinator of our standby, if it may know of it: or its loss. */
+/*
+ * Tell the coordinator of our standby, if it may know of it: or its loss.  In
+ * the term that it is at, though our PLAN may wait for the very standby that
+ * is lost.
+ */
 void
 server_report_standby(struct server *s)
 {
@@ -68,7 +72,8 @@ server_report_standby(struct server *s)
 	if (!b->in_sync || !s->coordinator)
 		return;
 	m.standby.run = plan_run(&s->plan);
-	m.standby.term = s->plan.term;
+	m.standby.term = s->asked_term > s->plan.term ? s->asked_term :
+		s->plan.term;
 	m.standby.life = b->peer ? b->life : 0;
 	m.frame[0] = (struct frame){ b->endpoint, strlen(b->endpoint), NULL };
 	server_say(s, s->coordinator, &m);

@@ -62,6 +62,7 @@ struct server {
 	uint64_t above;		/* no step from here on was pushed */
 	uint64_t model_hash;	/* of the PLAN's model frame */
 	struct standby standby, waiting;	/* ours; one that would be */
+	uint64_t asked_term;	/* of the newest PLAN, acted on or not */
 	struct primary primary;	/* or whose we are */
 	struct fail over;	/* kind 0: it is not */
 };

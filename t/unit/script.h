@@ -45,7 +45,7 @@ static struct side {
 	struct changes out;		/* messages, in order */
 	uint64_t answered[CHANGES];	/* outcome + 1 of each, or 1 */
 	struct message said;		/* the last to the coordinator */
-	uint64_t standby_life;		/* as said to the coordinator */
+	uint64_t standby_life, standby_term;	/* as told the coordinator */
 	bool told;
 	void (*after)(struct side *);	/* whatever it heard; or NULL */
 } primary, standby, reference;
@@ -73,6 +73,7 @@ send_to(void *to, uint64_t peer, const struct message *m)
 	} else if (m->kind == MESSAGE_STANDBY) {
 		s->told = true;
 		s->standby_life = m->standby.life;
+		s->standby_term = m->standby.term;
 	} else if (m->request > 0 && m->request < CHANGES) {
 		s->answered[m->request] = 1 + (m->kind == MESSAGE_VALUES ?
 					       m->values.outcome : 0);

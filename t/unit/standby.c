@@ -130,7 +130,13 @@ broken(void)
 	primary.told = false;
 	greet(&primary, COORD, ROLE_COORDINATOR, TERM);
 	ok(primary.told && primary.standby_life == 0);
-	tell_plan(&primary, TERM + 1, 0);
+
+	/* The coordinator that counts on it learns so in its new term. */
+	primary.told = false;
+	tell_plan(&primary, TERM + 1, 2);
+	ok(primary.told && primary.standby_life == 0 &&
+	   primary.standby_term == TERM + 1 && answered(20));
+	tell_plan(&primary, TERM + 2, 0);
 	ok(answered(21));
 	end();
 
