@@ -25,6 +25,9 @@ lib_libps_a_SOURCES += \
 	%D%/fleet.h \
 	%D%/ledger.c \
 	%D%/ledger.h \
+	%D%/ledger_count.c \
+	%D%/ledger_inside.h \
+	%D%/ledger_place.c \
 	%D%/history.c \
 	%D%/history.h \
 	%D%/journal.h \
