@@ -1,9 +1,9 @@
 /*
  * coord_inside - what the parts of the coordinator share: coord.c (the run
  * and its servers), coord_recover.c (what was lost), coord_journal.c (what
- * is kept), coord_workers.c (leases and results), coord_sync.c (rounds),
- * coord_data.c (the ledger), coord_standby.c, coord_report.c (lines).  For
- * nobody else.
+ * is kept), coord_replay.c (reading that), coord_workers.c (leases and
+ * results), coord_sync.c (rounds), coord_data.c (the ledger),
+ * coord_standby.c, coord_report.c (lines).  For nobody else.
  */
 #ifndef PS_COORD_INSIDE_H
 #define PS_COORD_INSIDE_H
@@ -164,7 +164,7 @@ struct coord {
 	uint64_t run_again, redo_errors;
 
 	struct understudy *understudy;	/* of each server */
-	/* what is kept: see coord_journal.c */
+	/* what is kept: see coord_journal.c, coord_replay.c */
 	bool replaying, resumed, journal_lost;
 	struct text lines;	/* taken, and not in the journal yet */
 	uint64_t line;		/* the number of the last one */
@@ -283,6 +283,16 @@ void journal_cut(struct coord *);
 /* All steps below cut_step have a number, and none above. */
 void journal_fold(struct coord *);
 bool journal_noted(const struct coord *);
+
+/* ---- for coord_replay.c ---- */
+
+/* What a record of JOURNAL_ENDS says of steps and requests. */
+enum journal_note {
+	NOTE_DONE = 1, NOTE_VOID, NOTE_PASSED, NOTE_DROPPED, NOTE_CLOSED
+};
+
+/* What a run that goes on with another one has in common with it. */
+void journal_pack_run(struct pack *, const struct coord *);
 
 /* ---- coord_workers.c ---- */
 

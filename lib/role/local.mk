@@ -13,6 +13,7 @@ lib_libps_a_SOURCES += \
 	%D%/coord_inside.h \
 	%D%/coord_journal.c \
 	%D%/coord_recover.c \
+	%D%/coord_replay.c \
 	%D%/coord_report.c \
 	%D%/coord_sync.c \
 	%D%/coord_standby.c \
