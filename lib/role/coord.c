@@ -257,7 +257,7 @@ tell_void(struct coord *c)
 	struct message m = { .kind = MESSAGE_VOID };
 
 	if (!c->cancelling || c->voiding || c->committing ||
-	    workers_cancelling(c))
+	    lease_cancelling(c))
 		return;
 	c->voiding = true;
 	m.voided.run = coord_run(c);
@@ -286,8 +286,8 @@ coord_void(struct coord *c)
 	       queue_give(c->queue, &l))
 		;
 	recover_note(c, next);
-	workers_cancel(c, queue_mark(c->queue),
-		       queue_next(c->queue) - queue_mark(c->queue));
+	lease_cancel(c, queue_mark(c->queue),
+		     queue_next(c->queue) - queue_mark(c->queue));
 	tell_void(c);
 }
 
@@ -683,9 +683,9 @@ advance_cut(struct coord *c, uint64_t now)
 static void
 lease(struct coord *c)
 {
-	workers_lease(c);
+	lease_give_out(c);
 	if (come_to_cut(c))
-		workers_lease(c);
+		lease_give_out(c);
 }
 
 /* ---- servers ---- */
@@ -931,7 +931,7 @@ pass_barrier(struct coord *c, const struct request *r, uint64_t now)
 		return data_epoch(c, r, now);
 	case REQUEST_EVAL:
 		if (!c->evaluating || c->shards_left > 0) {
-			workers_evaluate(c, r, now);
+			evaluate_give_out(c, r, now);
 			return 0;
 		}
 		c->evaluating = false;
@@ -1052,7 +1052,7 @@ advance_stopping(struct coord *c)
 	    !recover_idle(c) || !can_cut(c))
 		return;
 	if (c->rounds)
-		workers_lease(c);	/* the rest of what was begun */
+		lease_give_out(c);	/* the rest of what was begun */
 	if (c->rounds ? sync_running(c) : queue_running(c->queue) > 0)
 		return;
 	if (queue_mark(c->queue) < queue_next(c->queue)) {

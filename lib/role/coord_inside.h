@@ -1,9 +1,10 @@
 /*
  * coord_inside - what the parts of the coordinator share: coord.c (the run
  * and its servers), coord_recover.c (what was lost), coord_journal.c (what
- * is kept), coord_replay.c (reading that), coord_workers.c (leases and
- * results), coord_sync.c (rounds), coord_data.c (the ledger),
- * coord_standby.c, coord_report.c (lines).  For nobody else.
+ * is kept), coord_replay.c (reading that), coord_workers.c (who is there),
+ * coord_lease.c (steps and their results), coord_evaluate.c, coord_sync.c
+ * (rounds), coord_data.c (the ledger), coord_standby.c, coord_report.c
+ * (lines).  For nobody else.
  */
 #ifndef PS_COORD_INSIDE_H
 #define PS_COORD_INSIDE_H
@@ -298,28 +299,50 @@ void journal_pack_run(struct pack *, const struct coord *);
 
 void workers_hear(struct coord *, uint64_t peer, const struct message *,
 		  uint64_t now_ms);
-/* Give out what there is, to each in turn. */
-void workers_lease(struct coord *);
 void workers_probe(struct coord *, uint64_t now_ms);
 void workers_say_plan(struct coord *);
 /* Nobody has anything any more; the next PLAN will tell them. */
 void workers_withdraw(struct coord *);
-void workers_cancel(struct coord *, uint64_t first, uint64_t count);
-/* Is any of them at a step that it had begun before that? */
-bool workers_cancelling(const struct coord *);
 void workers_stop(struct coord *);
+bool worker_leasable(const struct member *);
 size_t workers_ready(const struct coord *);	/* can be leased to */
 size_t workers_present(const struct coord *);
 /* Could they do it, or will they when they are ready? */
 bool workers_can(const struct coord *, enum request_op);
-void workers_evaluate(struct coord *, const struct request *,
-		      uint64_t now_ms);
+void workers_lost(struct coord *, struct member *);
+/* It left without a word, as nobody does who was asked to stop. */
+void workers_died(struct coord *, struct member *);
 void members_free(struct coord *);
 
-/* ---- for coord_sync.c ---- */
+/* ---- coord_lease.c ---- */
 
-bool worker_leasable(const struct member *);
-void workers_lost(struct coord *, struct member *);
+/* Give out what there is, to each in turn. */
+void lease_give_out(struct coord *);
+void lease_take_back(struct coord *, struct member *);
+/* A worker runs its leases in order: the first step left is to blame. */
+void lease_blame(struct coord *, const struct member *);
+void lease_cancel(struct coord *, uint64_t first, uint64_t count);
+/* Is any of them at a step that it had begun before that? */
+bool lease_cancelling(const struct coord *);
+int lease_done(struct coord *, struct member *, const struct message *,
+	       uint64_t now_ms, struct fail *);
+/* An error of the step's own making: it is given up, and all that waits. */
+void lease_failed(struct coord *, struct member *, const struct message *,
+		  uint64_t now_ms);
+void lease_exhausted(struct coord *, struct member *,
+		     const struct message *);
+
+/* ---- coord_evaluate.c ---- */
+
+/* Begin, if it has not begun, and give a shard to each who has none. */
+void evaluate_give_out(struct coord *, const struct request *,
+		       uint64_t now_ms);
+void evaluate_take_back(struct coord *, struct member *);
+int evaluate_done(struct coord *, struct member *, const struct message *,
+		  struct fail *);
+/* An evaluation that cannot be: bad data, no such file. */
+void evaluate_refused(struct coord *, struct member *,
+		      const struct message *);
 
 /* ---- coord_sync.c: only in a synchronous run ---- */
 

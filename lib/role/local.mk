@@ -10,8 +10,10 @@ lib_libps_a_SOURCES += \
 	%D%/coord.c \
 	%D%/coord.h \
 	%D%/coord_data.c \
+	%D%/coord_evaluate.c \
 	%D%/coord_inside.h \
 	%D%/coord_journal.c \
+	%D%/coord_lease.c \
 	%D%/coord_recover.c \
 	%D%/coord_replay.c \
 	%D%/coord_report.c \
