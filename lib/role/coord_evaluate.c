@@ -133,5 +133,5 @@ evaluate_refused(struct coord *c, struct member *w, const struct message *m)
 		o->evaluating = false;
 	c->evaluating = false;
 	coord_pass(c);
-	coord_error(c, &why);
+	end_error(c, &why);
 }

@@ -26,7 +26,7 @@ add(struct coord *c, enum journal_kind kind, struct pack *p, bool safe)
 	if (j->add(j->to, kind, p->data, p->size, safe, &why) == 0)
 		return;
 	c->journal_lost = true;
-	coord_fail(c, &why, c->now_ms);
+	end_fail(c, &why, c->now_ms);
 }
 
 /* Another model or plan has another number; endpoints may change. */
@@ -250,7 +250,7 @@ coord_note(struct coord *c, uint64_t written, bool now_or_never,
 	   uint64_t now)
 {
 	/* A checkpoint waits for it, which holds what it is about. */
-	const bool whole = coord_whole(c);
+	const bool whole = cut_whole(c);
 
 	if (journal_noted(c) || c->replaying ||
 	    (!now_or_never && !whole && !c->unnoted &&

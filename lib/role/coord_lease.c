@@ -139,7 +139,7 @@ lease_blame(struct coord *c, const struct member *w)
 		if (!s || s->state != STEP_LEASED || s->worker != w)
 			continue;
 		if (queue_blame(c->queue, first->first + i, w))
-			coord_set_aside(c, first->first + i, w->name);
+			void_set_aside(c, first->first + i, w->name);
 		return;
 	}
 }
@@ -203,7 +203,7 @@ take_result(struct coord *c, struct member *w, const struct message *m,
 		totals_add(&c->join, c, r, scores, positive);
 		totals_add(&c->all, c, r, NULL, NULL);
 		data_done(c, step, r, scores, positive, now);
-		coord_count(c, step, r);
+		cut_count(c, step, r);
 		journal_done(c, r->step);
 		queue_end(c->queue, r->step);
 	}
@@ -293,7 +293,7 @@ lease_failed(struct coord *c, struct member *w, const struct message *m,
 	c->failed_step = m->failed.step;
 	snprintf(c->failed_worker, sizeof(c->failed_worker), "%s", w->name);
 	c->failing = true;
-	coord_void(c);
+	void_begin(c);
 }
 
 void

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define MAX_MEMBERS	65536
+#define EXHAUSTED_MS	1000		/* for late workers to come */
 
 /* ---- who is there ---- */
 
@@ -264,6 +265,58 @@ members_free(struct coord *c)
 		free(m);
 	}
 	peers_release(&c->peers);
+}
+
+/* What is at the front that only workers can do? */
+static enum request_op
+work_waiting(const struct coord *c)
+{
+	const struct request *r = queue_barrier(c->queue);
+
+	if (!recover_idle(c))
+		return REQUEST_TRAIN;
+	if (queue_idle(c->queue) || c->cancelling)
+		return REQUEST_NONE;
+	if (!data_ready(c))
+		return REQUEST_EVAL;	/* whoever can read */
+	if (!r || r->op == REQUEST_EPOCH)
+		return REQUEST_TRAIN;
+	return r->op == REQUEST_EVAL ? REQUEST_EVAL : REQUEST_NONE;
+}
+
+void
+workers_watch(struct coord *c, uint64_t now)
+{
+	const enum request_op op = work_waiting(c);
+	const size_t present = workers_present(c);
+	const double seconds = (double)c->o.timeout_ms / 1000;
+	struct fail why;
+
+	if (op == REQUEST_NONE || (c->started && workers_can(c, op))) {
+		c->helped_ms = now;
+	} else if (c->started && present > 0) {
+		if (now - c->helped_ms < EXHAUSTED_MS)
+			return;
+		fail(&why, FAIL_NOINPUT, "no worker has data left: %llu steps "
+		     "were done, %llu were not (ps-work --repeat reads "
+		     "again)", (unsigned long long)c->all.steps,
+		     (unsigned long long)queue_waiting(c->queue));
+		report_error(c, NULL, "train", WIRE_NONE, NULL, why.text);
+		if (recover_idle(c))
+			end_wind_up(c, &why);
+		else	/* what a server lacks nobody can give it */
+			end_fail(c, &why, now);
+	} else if (now - c->helped_ms >= c->o.timeout_ms) {
+		if (present == 0)
+			fail(&why, FAIL_PEER, "no worker within %g s, %llu "
+			     "steps were done", seconds,
+			     (unsigned long long)c->all.steps);
+		else
+			fail(&why, FAIL_PEER, "%zu of %llu workers within "
+			     "%g s", workers_ready(c),
+			     (unsigned long long)c->o.min_workers, seconds);
+		end_fail(c, &why, now);
+	}
 }
 
 /* ---- messages ---- */

@@ -9,7 +9,9 @@ lib_libps_a_SOURCES += \
 	%D%/client.h \
 	%D%/coord.c \
 	%D%/coord.h \
+	%D%/coord_cut.c \
 	%D%/coord_data.c \
+	%D%/coord_end.c \
 	%D%/coord_evaluate.c \
 	%D%/coord_inside.h \
 	%D%/coord_journal.c \
@@ -19,6 +21,7 @@ lib_libps_a_SOURCES += \
 	%D%/coord_report.c \
 	%D%/coord_sync.c \
 	%D%/coord_standby.c \
+	%D%/coord_void.c \
 	%D%/coord_workers.c \
 	%D%/evaluation.c \
 	%D%/evaluation.h \
