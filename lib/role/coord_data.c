@@ -141,7 +141,7 @@ no_data(struct coord *c, const struct fail *why, const char *worker,
 	uint64_t now)
 {
 	report_error(c, NULL, "data", WIRE_NONE, worker, why->text);
-	coord_fail(c, why, now);
+	end_fail(c, why, now);
 }
 
 int

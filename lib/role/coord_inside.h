@@ -1,9 +1,11 @@
 /*
- * coord_inside - what the parts of the coordinator share: coord.c (the run
- * and its servers), coord_recover.c (what was lost), coord_journal.c (what
- * is kept), coord_workers.c (leases and results), coord_sync.c (rounds),
- * coord_data.c (the ledger), coord_standby.c, coord_report.c (lines).  For
- * nobody else.
+ * coord_inside - what the parts of the coordinator share: coord.c (the run,
+ * its servers and requests), coord_cut.c (checkpoints), coord_void.c (steps
+ * that are given up), coord_end.c (how it ends), coord_recover.c (what was
+ * lost), coord_journal.c (what is kept), coord_replay.c (reading that),
+ * coord_workers.c (who is there), coord_lease.c (steps and their results),
+ * coord_evaluate.c, coord_sync.c (rounds), coord_data.c (the ledger),
+ * coord_standby.c, coord_report.c (lines).  For nobody else.
  */
 #ifndef PS_COORD_INSIDE_H
 #define PS_COORD_INSIDE_H
@@ -164,7 +166,7 @@ struct coord {
 	uint64_t run_again, redo_errors;
 
 	struct understudy *understudy;	/* of each server */
-	/* what is kept: see coord_journal.c */
+	/* what is kept: see coord_journal.c, coord_replay.c */
 	bool replaying, resumed, journal_lost;
 	struct text lines;	/* taken, and not in the journal yet */
 	uint64_t line;		/* the number of the last one */
@@ -204,25 +206,67 @@ struct coord {
 
 /* ---- coord.c ---- */
 
+uint64_t coord_run(const struct coord *);
 /* The queue of a run whose first step this is. */
 void coord_begin_queue(struct coord *, uint64_t first);
-void coord_fail(struct coord *, const struct fail *, uint64_t now_ms);
-/* A request's own error: it ends the run, or (keep_going) only its status. */
-void coord_error(struct coord *, const struct fail *);
 void coord_advance(struct coord *, uint64_t now_ms);
-
-/* The cut has all of its steps: it can be saved when that is noted. */
-bool coord_whole(const struct coord *);
-/* A step is done: perhaps one of the cut. */
-void coord_count(struct coord *, const struct step *, const struct result *);
-uint64_t coord_run(const struct coord *);
-/* Give up every step under way: the servers first, then the queue. */
-void coord_void(struct coord *);
-
 /* The barrier at the front is behind us. */
 void coord_pass(struct coord *);
-/* One step more that is not worth its workers. */
-void coord_set_aside(struct coord *, uint64_t step, const char *worker);
+
+/* ---- coord_cut.c ---- */
+
+/* Every so many steps is at multiples of it: the next one from this step. */
+void cut_plan(struct coord *, uint64_t from);
+void cut_advance(struct coord *, uint64_t now_ms);
+/* Steps are given out up to the cut; and on, when it is known what it has. */
+void cut_lease(struct coord *);
+/* None is under way, but perhaps one lies ahead that can be called off. */
+bool cut_idle(const struct coord *);
+/*
+ * The coordinator before us may have given out steps of which we do not know,
+ * and servers have them: a cut below them would hold what is not its own.
+ */
+bool cut_possible(const struct coord *);
+/* The cut has all of its steps: it can be saved when that is noted. */
+bool cut_whole(const struct coord *);
+/* A step is done: perhaps one of the cut. */
+void cut_count(struct coord *, const struct step *, const struct result *);
+/* The servers have saved it (NULL: long since): it is to be published. */
+void cut_saved(struct coord *, const struct ask *, uint64_t now_ms);
+/* A server cannot freeze, or not write: that cut fails, the run goes on. */
+void cut_failed(struct coord *, const struct fail *, uint64_t now_ms);
+/* Begin the last checkpoint; false: there is none to make any more. */
+bool cut_final(struct coord *, uint64_t now_ms);
+
+/* ---- coord_void.c ---- */
+
+/* Give up every step under way: the servers first, then the queue. */
+void void_begin(struct coord *);
+/* Tell the servers, if it is time to. */
+void void_tell(struct coord *);
+/* They refuse those steps from now on: say it. */
+void void_done(struct coord *);
+/* One step more that is not worth its workers; and when they refuse it. */
+void void_set_aside(struct coord *, uint64_t step, const char *worker);
+void void_aside_done(struct coord *);
+/* Nothing more will be done: each request that waits is told. */
+void void_give_up(struct coord *);
+
+/* ---- coord_end.c ---- */
+
+/* The run ends with this error, now. */
+void end_fail(struct coord *, const struct fail *, uint64_t now_ms);
+/* The run ends with this error, but what was trained is kept. */
+void end_wind_up(struct coord *, const struct fail *);
+/* A request's own error: it ends the run, or (keep_going) only its status. */
+void end_error(struct coord *, const struct fail *);
+/* Asked to stop: when what is under way has ended, the rest is given up. */
+void end_drain(struct coord *);
+/* Peers may be away or stopped: whoever asked us to stop will not wait. */
+void end_check_drain(struct coord *, uint64_t now_ms);
+/* The last checkpoint, then everybody may go. */
+void end_run(struct coord *, uint64_t now_ms);
+void end_check_over(struct coord *, uint64_t now_ms);
 
 /* ---- coord_recover.c ---- */
 
@@ -284,32 +328,69 @@ void journal_cut(struct coord *);
 void journal_fold(struct coord *);
 bool journal_noted(const struct coord *);
 
+/* ---- for coord_replay.c ---- */
+
+/* What a record of JOURNAL_ENDS says of steps and requests. */
+enum journal_note {
+	NOTE_DONE = 1, NOTE_VOID, NOTE_PASSED, NOTE_DROPPED, NOTE_CLOSED
+};
+
+/* What a run that goes on with another one has in common with it. */
+void journal_pack_run(struct pack *, const struct coord *);
+
 /* ---- coord_workers.c ---- */
 
 void workers_hear(struct coord *, uint64_t peer, const struct message *,
 		  uint64_t now_ms);
-/* Give out what there is, to each in turn. */
-void workers_lease(struct coord *);
 void workers_probe(struct coord *, uint64_t now_ms);
 void workers_say_plan(struct coord *);
 /* Nobody has anything any more; the next PLAN will tell them. */
 void workers_withdraw(struct coord *);
-void workers_cancel(struct coord *, uint64_t first, uint64_t count);
-/* Is any of them at a step that it had begun before that? */
-bool workers_cancelling(const struct coord *);
 void workers_stop(struct coord *);
+bool worker_leasable(const struct member *);
 size_t workers_ready(const struct coord *);	/* can be leased to */
 size_t workers_present(const struct coord *);
+/*
+ * Work, and nobody to do it: none is here, or too few to begin, or all have
+ * used up their data.  That is an error, in time.
+ */
+void workers_watch(struct coord *, uint64_t now_ms);
 /* Could they do it, or will they when they are ready? */
 bool workers_can(const struct coord *, enum request_op);
-void workers_evaluate(struct coord *, const struct request *,
-		      uint64_t now_ms);
+void workers_lost(struct coord *, struct member *);
+/* It left without a word, as nobody does who was asked to stop. */
+void workers_died(struct coord *, struct member *);
 void members_free(struct coord *);
 
-/* ---- for coord_sync.c ---- */
+/* ---- coord_lease.c ---- */
 
-bool worker_leasable(const struct member *);
-void workers_lost(struct coord *, struct member *);
+/* Give out what there is, to each in turn. */
+void lease_give_out(struct coord *);
+void lease_take_back(struct coord *, struct member *);
+/* A worker runs its leases in order: the first step left is to blame. */
+void lease_blame(struct coord *, const struct member *);
+void lease_cancel(struct coord *, uint64_t first, uint64_t count);
+/* Is any of them at a step that it had begun before that? */
+bool lease_cancelling(const struct coord *);
+int lease_done(struct coord *, struct member *, const struct message *,
+	       uint64_t now_ms, struct fail *);
+/* An error of the step's own making: it is given up, and all that waits. */
+void lease_failed(struct coord *, struct member *, const struct message *,
+		  uint64_t now_ms);
+void lease_exhausted(struct coord *, struct member *,
+		     const struct message *);
+
+/* ---- coord_evaluate.c ---- */
+
+/* Begin, if it has not begun, and give a shard to each who has none. */
+void evaluate_give_out(struct coord *, const struct request *,
+		       uint64_t now_ms);
+void evaluate_take_back(struct coord *, struct member *);
+int evaluate_done(struct coord *, struct member *, const struct message *,
+		  struct fail *);
+/* An evaluation that cannot be: bad data, no such file. */
+void evaluate_refused(struct coord *, struct member *,
+		      const struct message *);
 
 /* ---- coord_sync.c: only in a synchronous run ---- */
 

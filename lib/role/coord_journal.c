@@ -1,22 +1,14 @@
 /*
- * The coordinator's journal: what it keeps of itself, and how it becomes
- * what it was.
+ * The coordinator's journal, written: what it keeps of itself, for the one
+ * after it.  coord_replay.c reads it.
  */
 #include "role/coord_inside.h"
 
 #include "base/hash.h"
-#include "base/mem.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define JOURNAL_VERSION	2
 #define NOTE_MS		100	/* ends are written in batches */
 #define MAX_FOLD	((size_t)16 << 20)
-
-enum note { NOTE_DONE = 1, NOTE_VOID, NOTE_PASSED, NOTE_DROPPED,
-	    NOTE_CLOSED };
 
 static void
 add(struct coord *c, enum journal_kind kind, struct pack *p, bool safe)
@@ -34,10 +26,8 @@ add(struct coord *c, enum journal_kind kind, struct pack *p, bool safe)
 	if (j->add(j->to, kind, p->data, p->size, safe, &why) == 0)
 		return;
 	c->journal_lost = true;
-	coord_fail(c, &why, c->now_ms);
+	end_fail(c, &why, c->now_ms);
 }
-
-/* ---- what is kept ---- */
 
 /* Another model or plan has another number; endpoints may change. */
 static uint64_t
@@ -61,8 +51,8 @@ plan_hash(const struct coord *c)
 	return hash;
 }
 
-static void
-pack_run(struct pack *out, const struct coord *c)
+void
+journal_pack_run(struct pack *out, const struct coord *c)
 {
 	pack_uint(out, JOURNAL_VERSION);
 	pack_uint(out, hash64(c->model_frame.data, c->model_frame.size));
@@ -77,7 +67,7 @@ add_run(struct coord *c, const char *name, uint64_t step)
 {
 	struct pack out = { 0 };
 
-	pack_run(&out, c);
+	journal_pack_run(&out, c);
 	pack_blob(&out, c->plan.run, PLAN_RUN);
 	pack_text(&out, name);
 	pack_uint(&out, step);
@@ -133,7 +123,7 @@ journal_lines(struct coord *c)
 }
 
 static void
-note(struct coord *c, enum note what, uint64_t first, uint64_t count)
+note(struct coord *c, enum journal_note what, uint64_t first, uint64_t count)
 {
 	struct pack *out = &c->notes;
 
@@ -177,7 +167,8 @@ journal_void(struct coord *c, uint64_t step)
  * noted of them; of those behind it they are not.
  */
 static void
-note_barrier(struct coord *c, enum note what, uint64_t first, uint64_t count)
+note_barrier(struct coord *c, enum journal_note what, uint64_t first,
+	     uint64_t count)
 {
 	note(c, what, first, count);
 	c->unnoted = c->o.journal && !c->replaying;
@@ -259,7 +250,7 @@ coord_note(struct coord *c, uint64_t written, bool now_or_never,
 	   uint64_t now)
 {
 	/* A checkpoint waits for it, which holds what it is about. */
-	const bool whole = coord_whole(c);
+	const bool whole = cut_whole(c);
 
 	if (journal_noted(c) || c->replaying ||
 	    (!now_or_never && !whole && !c->unnoted &&
@@ -446,398 +437,4 @@ coord_finish(struct coord *c, uint64_t written, uint64_t now)
 	pack_uint(&out, (uint64_t)c->status);
 	add(c, JOURNAL_FINISHED, &out, true);
 	pack_release(&out);
-}
-
-/* ---- being what it was ---- */
-
-static int
-replay_run(struct coord *c, struct unpack *u, struct fail *f)
-{
-	struct pack ours = { 0 };
-	const size_t size = unpack_left(u);
-	const unsigned char *bytes = u->next;
-	const void *blob;
-	size_t length;
-
-	pack_run(&ours, c);
-	if (size < ours.size || memcmp(bytes, ours.data, ours.size) != 0) {
-		pack_release(&ours);
-		return fail(f, FAIL_CONFIG, "it is of another model, seed or "
-			    "number of servers or partitions, or with data "
-			    "of its own (-d): go on as that run was begun, "
-			    "or remove it to begin anew");
-	}
-	u->next += ours.size;
-	pack_release(&ours);
-	blob = unpack_blob(u, &length);
-	if (u->bad || length != PLAN_RUN)
-		return -1;
-	memcpy(c->plan.run, blob, PLAN_RUN);
-	blob = unpack_blob(u, &length);
-	if (u->bad || length >= sizeof(c->base.name))
-		return -1;
-	memset(c->base.name, 0, sizeof(c->base.name));
-	memcpy(c->base.name, blob, length);
-	c->base.step = unpack_uint(u);
-	c->o.restored.examples = unpack_uint(u);
-	c->trained_before = message_double(unpack_uint(u));
-	coord_begin_queue(c, c->base.step);
-	c->resumed = true;
-	return 0;
-}
-
-static int
-replay_lines(struct coord *c, struct unpack *u)
-{
-	const uint64_t last = unpack_uint(u);
-	size_t size;
-	const char *lines = unpack_blob(u, &size);
-	uint64_t number = last + 1;
-	char *copy, *line, *end;
-
-	if (u->bad)
-		return -1;
-	copy = mem_text_n(lines, size);
-	for (size_t i = 0; i < size; i++)
-		number -= copy[i] == '\n';
-	for (line = copy; (end = strchr(line, '\n')); line = end + 1) {
-		*end = '\0';
-		coord_request(c, line, number++, c->now_ms);
-	}
-	free(copy);
-	c->line = last;
-	return 0;
-}
-
-/* All steps up to this one have a number. */
-static int
-give_up_to(struct coord *c, uint64_t step)
-{
-	const uint64_t first = queue_next(c->queue);
-	struct lease_terms l;
-	uint64_t left;
-
-	while (queue_next(c->queue) <= step) {
-		const struct request *r = queue_barrier(c->queue);
-
-		if (!data_ready(c))
-			return -1;
-		if (r && r->op == REQUEST_EPOCH &&
-		    !queue_begun(c->queue, &left))
-			data_begin_epoch(c, c->now_ms);
-		if (!queue_give(c->queue, &l))
-			return -1;
-	}
-	recover_note(c, first);
-	return 0;
-}
-
-static int
-replay_note(struct coord *c, uint64_t what, uint64_t first, uint64_t count)
-{
-	uint64_t left;
-
-	for (uint64_t i = 0; what <= NOTE_VOID && i < count; i++) {
-		if (give_up_to(c, first + i) < 0)
-			return -1;
-		if (what == NOTE_VOID)
-			history_void(&c->history, first + i, 1);
-		queue_end(c->queue, first + i);
-		if (c->setting_aside && c->aside == first + i)
-			c->setting_aside = false;
-	}
-	if (what == NOTE_PASSED) {
-		if (!queue_barrier(c->queue))
-			return -1;
-		queue_pass(c->queue);
-	}
-	if (what == NOTE_CLOSED) {
-		if (!data_ready(c) || !queue_begun(c->queue, &left))
-			return -1;
-		data_begin_epoch(c, c->now_ms);
-	}
-	if (what == NOTE_DROPPED) {
-		if (first > 0 && give_up_to(c, first - 1) < 0)
-			return -1;
-		for (uint64_t s = queue_mark(c->queue); s < first; s++)
-			if (queue_step(c->queue, s))
-				history_void(&c->history, s, 1);
-		queue_drop(c->queue, count);
-		c->cancelling = c->failing = false;
-	}
-	return 0;
-}
-
-static void
-unpack_totals(struct unpack *u, const struct coord *c, struct totals *t)
-{
-	t->steps = unpack_uint(u);
-	t->examples = unpack_uint(u);
-	t->mixed = unpack_uint(u);
-	t->loss = message_double(unpack_uint(u));
-	t->began_ms = c->now_ms - unpack_uint(u);
-	for (size_t i = 0; i < c->metrics; i++) {
-		metric_reset(&t->state[i]);
-		for (size_t j = 0; j < METRIC_SUMS; j++)
-			t->state[i].sum[j] = message_double(unpack_uint(u));
-		if (metric_keeps_scores(&c->metric[i]))
-			t->unscored = true;	/* they were not kept */
-	}
-}
-
-static int
-unpack_epoch(struct unpack *u, struct coord *c)
-{
-	struct ledger *l = c->o.ledger;
-	uint64_t visited;
-
-	if (!l || !ledger_ready(l))
-		return 0;
-	c->epoch_open = unpack_uint(u);
-	c->epoch_number = unpack_uint(u);
-	visited = unpack_uint(u);
-	unpack_totals(u, c, &c->epoch);
-	ledger_visit(l, c->epoch_number * ledger_steps(l),
-		     visited - ledger_visited(l, c->epoch_number));
-	return u->bad ? -1 : 0;
-}
-
-static int
-replay_ends(struct coord *c, struct unpack *u)
-{
-	struct unpack notes;
-	const void *bytes;
-	size_t size;
-
-	c->written = unpack_uint(u);
-	c->status = (int)unpack_uint(u);
-	unpack_totals(u, c, &c->join);
-	unpack_totals(u, c, &c->all);
-	bytes = unpack_blob(u, &size);
-	if (u->bad)
-		return -1;
-	notes = unpack_from(bytes, size);
-	while (unpack_left(&notes) > 0 && !notes.bad) {
-		const uint64_t what = unpack_uint(&notes);
-		const uint64_t first = unpack_uint(&notes);
-		const uint64_t count = unpack_uint(&notes);
-
-		if (notes.bad || replay_note(c, what, first, count) < 0)
-			return -1;
-	}
-	return unpack_epoch(u, c);
-}
-
-static void
-take_text(struct unpack *u, char *text, size_t room)
-{
-	size_t size;
-	const char *bytes = unpack_blob(u, &size);
-
-	snprintf(text, room, "%.*s", u->bad ? 0 : (int)size,
-		 u->bad ? "" : bytes);
-}
-
-static int
-replay_void(struct coord *c, struct unpack *u)
-{
-	const uint64_t first = unpack_uint(u), count = unpack_uint(u);
-	const bool aside = unpack_uint(u);
-	char id[512], worker[32];
-	uint64_t kind, ranges;
-
-	c->failing = unpack_uint(u);
-	c->failed_step = unpack_uint(u);
-	kind = unpack_uint(u);
-	take_text(u, c->step_error.text, sizeof(c->step_error.text));
-	take_text(u, worker, sizeof(worker));
-	take_text(u, id, sizeof(id));
-	if (u->bad || (count > 0 && give_up_to(c, first + count - 1) < 0))
-		return -1;
-	if (aside) {
-		c->setting_aside = true;
-		c->aside = first;
-		memcpy(c->aside_worker, worker, sizeof(worker));
-		return 0;
-	}
-	c->step_error.kind = kind ? message_status(kind) : 0;
-	memcpy(c->failed_worker, worker, sizeof(worker));
-	free(c->failed_id);
-	c->failed_id = *id ? mem_text(id) : NULL;
-	c->cancelling = true;
-	for (ranges = unpack_uint(u); ranges > 0 && !u->bad; ranges--) {
-		uint64_t step = unpack_uint(u);
-		const uint64_t end = unpack_uint(u);
-
-		for (; !u->bad && step < end && step < first + count; step++)
-			queue_wait(c->queue, step);
-	}
-	return u->bad ? -1 : 0;
-}
-
-/* Where it was, unless whoever starts us again says that it has moved. */
-static int
-replay_place(struct coord *c, struct unpack *u, size_t i, struct fail *f)
-{
-	char said[256], was[256];
-
-	take_text(u, said, sizeof(said));
-	take_text(u, was, sizeof(was));
-	if (u->bad || strcmp(said, c->o.server[i] ? c->o.server[i] : "") != 0 ||
-	    strcmp(was, fleet_endpoint(c->fleet, i)) == 0)
-		return 0;
-	return fleet_place(c->fleet, i, was, f);
-}
-
-static int
-replay_servers(struct coord *c, struct unpack *u, struct fail *f)
-{
-	for (size_t i = 0; i < c->o.servers && !u->bad; i++) {
-		struct understudy *who = &c->understudy[i];
-		uint64_t life, term, ranges;
-
-		if (replay_place(c, u, i, f) < 0)
-			return -1;
-		life = unpack_uint(u);
-		term = unpack_uint(u);
-		who->life = unpack_uint(u);
-		take_text(u, who->endpoint, sizeof(who->endpoint));
-		ranges = unpack_uint(u);
-		redo_release(&c->redo[i]);
-		for (; ranges > 0 && !u->bad; ranges--) {
-			const uint64_t first = unpack_uint(u);
-
-			ranges_add(&c->redo[i].todo, first,
-				   unpack_uint(u) - first);
-		}
-		fleet_resume(c->fleet, i, life, term);
-		fleet_back(c->fleet, i, c->base.step);
-	}
-	return u->bad ? -1 : 0;
-}
-
-static int
-replay_cut(struct coord *c, struct unpack *u)
-{
-	take_text(u, c->base.name, sizeof(c->base.name));
-	c->base.step = unpack_uint(u);
-	return u->bad ? -1 : 0;
-}
-
-static int
-replay_counts(struct coord *c, struct unpack *u, struct fail *f)
-{
-	size_t counts_size, position_size;
-	const void *counts = unpack_blob(u, &counts_size);
-	const void *position = unpack_blob(u, &position_size);
-
-	if (u->bad || !c->o.ledger)
-		return -1;
-	if (ledger_read_counts(c->o.ledger, counts, counts_size, f) < 0 ||
-	    ledger_read_position(c->o.ledger, position, position_size, f) < 0)
-		return -1;
-	c->epochs_kept = ledger_begun(c->o.ledger);
-	return 0;
-}
-
-static int
-replay_streams(struct coord *c, struct unpack *u)
-{
-	if (!c->o.ledger || !ledger_read_begun(c->o.ledger, u))
-		return -1;
-	c->epochs_kept = ledger_begun(c->o.ledger);
-	return 0;
-}
-
-static int
-replay_fold(struct coord *c, struct unpack *u, struct fail *f)
-{
-	while (unpack_left(u) > 0) {
-		const uint64_t kind = unpack_uint(u);
-		size_t size;
-		const void *bytes = unpack_blob(u, &size);
-
-		if (u->bad || kind == JOURNAL_FOLD ||
-		    coord_replay(c, (uint32_t)kind, bytes, size, f) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-int
-coord_replay(struct coord *c, uint32_t kind, const void *bytes, size_t size,
-	     struct fail *f)
-{
-	struct unpack u = unpack_from(bytes, size);
-	int r = 0;
-
-	c->replaying = true;
-	fail(f, FAIL_DATA, "a record that makes no sense");
-	switch ((enum journal_kind)kind) {
-	case JOURNAL_RUN:	r = replay_run(c, &u, f); break;
-	case JOURNAL_TERM:	c->plan.term = unpack_uint(&u); break;
-	case JOURNAL_LINES:	r = replay_lines(c, &u); break;
-	case JOURNAL_ENDS:	r = replay_ends(c, &u); break;
-	case JOURNAL_VOID:	r = replay_void(c, &u); break;
-	case JOURNAL_SERVERS:	r = replay_servers(c, &u, f); break;
-	case JOURNAL_CUT:	r = replay_cut(c, &u); break;
-	case JOURNAL_COUNTS:	r = replay_counts(c, &u, f); break;
-	case JOURNAL_STREAMS:	r = replay_streams(c, &u); break;
-	case JOURNAL_FOLD:	r = c->resumed ? 0 : replay_fold(c, &u, f);
-				break;
-	default:		break;
-	}
-	c->replaying = false;
-	return r < 0 || u.bad ? -1 : 0;
-}
-
-/* The newest checkpoint on disk may be newer than what was noted. */
-static int
-take_newest(struct coord *c)
-{
-	char run[33];
-
-	for (size_t i = 0; i < PLAN_RUN; i++)
-		snprintf(run + 2 * i, 3, "%02x", c->plan.run[i]);
-	if (!*c->o.restore || strcmp(run, c->o.restored.run) != 0 ||
-	    c->o.restored.step < c->base.step)
-		return 0;
-	snprintf(c->base.name, sizeof(c->base.name), "%s", c->o.restore);
-	c->base.step = c->o.restored.step;
-	if (c->base.step > 0 && give_up_to(c, c->base.step - 1) < 0)
-		return -1;
-	if (queue_mark(c->queue) >= c->base.step)
-		return 0;
-	for (uint64_t s = queue_mark(c->queue); s < c->base.step; s++)
-		queue_end(c->queue, s);
-	data_restore(c);
-	return 0;
-}
-
-int
-coord_start(struct coord *c, uint64_t *line, uint64_t *written,
-	    struct fail *f)
-{
-	*line = c->line;
-	*written = c->written;
-	if (!c->o.journal)
-		return 0;
-	if (!c->resumed) {
-		journal_begin(c);
-		return 0;
-	}
-	if (take_newest(c) < 0)
-		return fail(f, FAIL_DATA, "%s holds steps that it does not "
-			    "know of", c->o.restore);
-	c->saved_step = *c->base.name ? c->base.step : WIRE_NONE;
-	c->tried_step = queue_mark(c->queue);
-	c->plan.term++;
-	journal_term(c);
-	fleet_begin_term(c->fleet, c->plan.run, c->plan.term);
-	standby_resume(c);
-	report_warning(c, "going on with a run that broke off: %llu steps "
-		       "have ended, term %llu begins",
-		       (unsigned long long)queue_mark(c->queue),
-		       (unsigned long long)c->plan.term);
-	return 1;
 }

@@ -72,7 +72,7 @@ recover_server(struct coord *c, size_t server, const char *endpoint,
 	if (c->phase >= PHASE_STOP)
 		return;
 	if (fleet_move(c->fleet, server, endpoint, holds, now, &why) < 0)
-		coord_fail(c, &why, now);
+		end_fail(c, &why, now);
 }
 
 void
@@ -345,7 +345,7 @@ recover_failed(struct coord *c, uint64_t step, uint64_t server,
 	else
 		fail_at(&f, "step %llu, run again for server %llu",
 			(unsigned long long)step, (unsigned long long)server);
-	coord_fail(c, &f, now);
+	end_fail(c, &f, now);
 }
 
 /* Who is gone is named at once, however long they are waited for. */

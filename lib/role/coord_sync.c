@@ -267,7 +267,7 @@ take_round(struct coord *c, const struct step *step, uint64_t now)
 	totals_add(&c->join, c, &r, scores, positive);
 	totals_add(&c->all, c, &r, NULL, NULL);
 	data_done(c, step, &r, scores, positive, now);
-	coord_count(c, step, &r);
+	cut_count(c, step, &r);
 	journal_done(c, r.step);
 	queue_end(c->queue, r.step);
 }
@@ -285,7 +285,7 @@ sync_committed(struct coord *c, uint64_t now)
 	rounds_close(c->rounds);
 	c->committing = false;
 	if (c->cancelling)
-		coord_void(c);		/* which waited for this */
+		void_begin(c);		/* which waited for this */
 	else
 		sync_commit(c);
 }

@@ -1,6 +1,5 @@
 /*
- * The coordinator's workers and evaluators: who is there, leases, results,
- * evaluations.
+ * The coordinator's workers and evaluators: who is there, and what they say.
  */
 #include "role/coord_inside.h"
 
@@ -11,6 +10,7 @@
 #include <string.h>
 
 #define MAX_MEMBERS	65536
+#define EXHAUSTED_MS	1000		/* for late workers to come */
 
 /* ---- who is there ---- */
 
@@ -95,27 +95,6 @@ new_member(struct coord *c, const struct message *hello)
 	return m;
 }
 
-static void
-take_back(struct coord *c, struct member *w)
-{
-	queue_return(c->queue, w);
-	if (c->rounds)
-		rounds_lose(c->rounds, w);
-	recover_return(c, w);
-	memset(w->lease, 0, c->o.in_flight * sizeof(*w->lease));
-}
-
-static void
-shard_back(struct coord *c, struct member *w)
-{
-	if (!w->evaluating)
-		return;
-	w->evaluating = false;
-	c->shards_back = mem_resize(c->shards_back, c->shards_back_count + 1,
-				    sizeof(*c->shards_back));
-	c->shards_back[c->shards_back_count++] = w->shard;
-}
-
 static int
 hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
       struct fail *f)
@@ -150,8 +129,8 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	else if (w->peer != peer)	/* it has reconnected */
 		peers_remove(&c->peers, w->peer);
 	/* It gives up what it had: see worker_up(). */
-	take_back(c, w);
-	shard_back(c, w);
+	lease_take_back(c, w);
+	evaluate_take_back(c, w);
 	data_take_back(c, w);
 	w->peer = peer;
 	w->heard = now;
@@ -218,7 +197,7 @@ workers_withdraw(struct coord *c)
 {
 	for (struct member *m = c->member; m; m = m->next) {
 		memset(m->lease, 0, c->o.in_flight * sizeof(*m->lease));
-		shard_back(c, m);
+		evaluate_take_back(c, m);
 		data_take_back(c, m);
 		m->ready = m->wants_cut = m->cancelling = false;
 		m->cut = WIRE_NONE;
@@ -226,27 +205,6 @@ workers_withdraw(struct coord *c)
 	queue_return(c->queue, NULL);
 	sync_reset(c);
 	recover_return(c, NULL);
-}
-
-/* A worker runs its leases in order: the first step left is to blame. */
-static void
-blame_step(struct coord *c, const struct member *w)
-{
-	const struct leased *first = NULL;
-
-	for (size_t i = 0; i < c->o.in_flight; i++)
-		if (w->lease[i].id && w->lease[i].server == WIRE_NONE &&
-		    (!first || w->lease[i].id < first->id))
-			first = &w->lease[i];
-	for (uint64_t i = 0; first && i < first->count; i++) {
-		const struct step *s = queue_step(c->queue, first->first + i);
-
-		if (!s || s->state != STEP_LEASED || s->worker != w)
-			continue;
-		if (queue_blame(c->queue, first->first + i, w))
-			coord_set_aside(c, first->first + i, w->name);
-		return;
-	}
 }
 
 void
@@ -259,19 +217,18 @@ workers_lost(struct coord *c, struct member *w)
 	peers_remove(&c->peers, w->peer);
 	if (w->role == ROLE_WORKER && c->phase < PHASE_STOP)
 		report_warning(c, "%s is gone", w->name);
-	take_back(c, w);
-	shard_back(c, w);
+	lease_take_back(c, w);
+	evaluate_take_back(c, w);
 	data_take_back(c, w);
 	w->wants_cut = false;
 	let_go(c, w);
 }
 
-/* It left without a word, as nobody does who was asked to stop. */
-static void
-died(struct coord *c, struct member *w)
+void
+workers_died(struct coord *c, struct member *w)
 {
 	if (!w->gone && w->role == ROLE_WORKER && c->phase == PHASE_RUN)
-		blame_step(c, w);
+		lease_blame(c, w);
 	workers_lost(c, w);
 }
 
@@ -284,7 +241,7 @@ workers_probe(struct coord *c, uint64_t now)
 	c->probed_ms = now;
 	for (struct member *m = c->member; m; m = m->next)
 		if (!m->gone && outbox_send(c->outbox, m->peer, &ping) < 0)
-			died(c, m);
+			workers_died(c, m);
 }
 
 void
@@ -310,362 +267,56 @@ members_free(struct coord *c)
 	peers_release(&c->peers);
 }
 
-/* ---- leases ---- */
-
-/*
- * The one with the fewest leases, of these who has waited longest, or NULL.
- * Who is behind gets none ahead: that one would hold everybody up again.
- */
-static struct member *
-next_worker(const struct coord *c)
-{
-	struct member *best = NULL;
-	size_t least = c->o.in_flight;
-
-	for (struct member *m = c->member; m; m = m->next) {
-		size_t has = 0;
-
-		if (!worker_leasable(m))
-			continue;
-		for (size_t i = 0; i < c->o.in_flight; i++)
-			has += m->lease[i].id != 0;
-		if (has > least || has == c->o.in_flight ||
-		    (m->behind && has > 0) ||
-		    (has == least && best && m->leased >= best->leased))
-			continue;
-		best = m;
-		least = has;
-	}
-	return best;
-}
-
-/* No step at or over it is begun now. */
-static uint64_t
-lease_limit(const struct coord *c)
-{
-	const uint64_t window = c->mark_told + WINDOW;
-	const uint64_t next = queue_next(c->queue);
-	const uint64_t above = fleet_above(c->fleet);
-	uint64_t limit = c->next_save;
-
-	if (c->stopping)
-		return next > above ? next : above;
-	if (c->cut_state == CUT_FREEZE ||
-	    (c->cut_state == CUT_OPEN && !c->cut_reached))
-		limit = c->cut_step;
-	return window < limit ? window : limit;
-}
-
-/* false: there is nothing to give out now. */
-static bool
-lease_to(struct coord *c, struct member *w)
-{
-	struct message m = { .kind = MESSAGE_LEASE };
-	struct leased *slot = w->lease;
-	struct lease_terms terms;
-
-	const uint64_t next = queue_next(c->queue);
-	uint64_t server = WIRE_NONE;
-
-	if (!recover_lease(c, w, &terms, &server) &&
-	    (c->stopping || c->cancelling ||
-	     (c->o.ledger ? data_lease(c, w, lease_limit(c), &terms) :
-	      queue_lease(c->queue, w, c->o.pack, lease_limit(c),
-			  &terms)) == 0))
-		return false;
-	recover_note(c, next);
-	while (slot->id != 0)
-		slot++;
-	slot->id = w->leased = m.request = ++c->leases;
-	slot->left = slot->count = terms.count;
-	slot->first = terms.first;
-	slot->server = m.lease.server = server;
-	m.lease.term = c->plan.term;
-	m.lease.first = terms.first;
-	m.lease.count = terms.count;
-	m.lease.attempt = terms.attempt;
-	m.lease.batch = terms.batch ? terms.batch : c->o.batch;
-	m.lease.rate = message_float_bits(terms.learning_rate);
-	m.lease.pass = terms.pass;
-	m.lease.more = terms.more;
-	if (c->o.ledger)
-		data_describe(c, &terms, 0, &m);
-	if (outbox_send(c->outbox, w->peer, &m) < 0) {
-		memset(slot, 0, sizeof(*slot));	/* it never had that one */
-		died(c, w);
-	}
-	return true;
-}
-
-void
-workers_lease(struct coord *c)
-{
-	struct member *w;
-
-	if (c->o.mode == MODE_SYNC) {
-		sync_lease(c, lease_limit(c));
-		return;
-	}
-	while ((w = next_worker(c)) && lease_to(c, w))
-		;
-	if (w && (w = queue_held_up(c->queue)))
-		w->behind = true;
-}
-
-void
-workers_cancel(struct coord *c, uint64_t first, uint64_t count)
-{
-	struct message m = { .kind = MESSAGE_CANCEL };
-
-	m.cancel.first = first;
-	m.cancel.count = count;
-	for (struct member *w = c->member; w; w = w->next) {
-		if (w->role != ROLE_WORKER || w->gone)
-			continue;
-		outbox_send(c->outbox, w->peer, &m);
-		memset(w->lease, 0, c->o.in_flight * sizeof(*w->lease));
-		/* A slot that is pushed now is not committed, or is. */
-		w->cancelling = c->o.mode != MODE_SYNC;
-	}
-}
-
-bool
-workers_cancelling(const struct coord *c)
-{
-	for (const struct member *w = c->member; w; w = w->next)
-		if (w->cancelling && !w->gone)
-			return true;
-	return false;
-}
-
-static void
-lease_progress(struct coord *c, struct member *w, uint64_t id)
-{
-	for (size_t i = 0; i < c->o.in_flight; i++)
-		if (w->lease[i].id == id && --w->lease[i].left == 0)
-			w->lease[i].id = 0;
-}
-
-/*
- * A step counts when it is first reported done: all of its parts have been
- * acknowledged.  What comes later, of another attempt, is no news.
- */
-static void
-take_result(struct coord *c, struct member *w, const struct message *m,
-	    const struct result *r, const float *scores,
-	    const unsigned char *positive, uint64_t now)
-{
-	const struct step *step = queue_step(c->queue, r->step);
-	const bool failed = c->failing && c->failed_step == r->step;
-
-	if (c->o.mode == MODE_SYNC) {
-		sync_take(c, w, m->request, r, scores, positive);
-		return;
-	}
-	if (r->step != queue_mark(c->queue))
-		w->behind = false;
-	if (step && !r->voided && !failed) {
-		report_step(c, step, r, w->name, scores, positive);
-		totals_add(&c->join, c, r, scores, positive);
-		totals_add(&c->all, c, r, NULL, NULL);
-		data_done(c, step, r, scores, positive, now);
-		coord_count(c, step, r);
-		journal_done(c, r->step);
-		queue_end(c->queue, r->step);
-	}
-	lease_progress(c, w, m->request);
-}
-
-/* The lease of that number, or NULL. */
-static struct leased *
-find_lease(const struct coord *c, const struct member *w, uint64_t id)
-{
-	for (size_t i = 0; i < c->o.in_flight; i++)
-		if (id && w->lease[i].id == id)
-			return &w->lease[i];
-	return NULL;
-}
-
-static int
-take_done(struct coord *c, struct member *w, const struct message *m,
-	  uint64_t now, struct fail *f)
-{
-	const struct leased *l = find_lease(c, w, m->request);
-	const uint64_t server = l ? l->server : WIRE_NONE;
-
-	struct unpack u = unpack_from(m->frame[0].data, m->frame[0].size);
-	const unsigned char *positive;
-	const void *bytes;
-	struct result r;
-	size_t left;
-
-	if (m->done.term != c->plan.term)
-		return 0;	/* what a server may have lost since */
-	if (result_scores(m, &bytes, &positive, &left, f) < 0)
-		return -1;
-
-	/* The frame may lie at any address. */
-	float *scores = mem_alloc(left, sizeof(*scores));
-	size_t at = 0;
-
-	if (m->done.count == 0)
-		sync_given_back(c, w, m->request);
-
-	if (left > 0)
-		memcpy(scores, bytes, left * sizeof(*scores));
-	for (uint64_t i = 0; i < m->done.count; i++) {
-		if (!result_read(&u, &r, c->metrics) || r.scores > left)
-			break;
-		if (server == WIRE_NONE) {
-			take_result(c, w, m, &r, scores + at, positive + at,
-				    now);
-		} else {	/* it has been told before */
-			recover_ended(c, server, r.step);
-			lease_progress(c, w, m->request);
-		}
-		at += r.scores;
-		left -= r.scores;
-	}
-	free(scores);
-	return unpack_ok(&u) ? 0 : fail(f, FAIL_PROTOCOL,
-					"malformed results");
-}
-
-/* An error of the step's own making: it is given up, and all that waits. */
-static void
-take_failed(struct coord *c, struct member *w, const struct message *m,
-	    uint64_t now)
-{
-	const struct step *step = queue_step(c->queue, m->failed.step);
-	const struct leased *l = find_lease(c, w, m->request);
-	char text[MESSAGE_BLOB + 1];
-	struct fail why;
-
-	message_text(m, text, sizeof(text));
-	if (m->failed.term != c->plan.term)
-		return;
-	if (l && (l->server != WIRE_NONE || (l->at.number > 0 && !step))) {
-		fail(&why, message_status(m->failed.status), "%s", text);
-		recover_failed(c, m->failed.step, l->server, &why, now);
-		take_back(c, w);
-		return;
-	}
-	if (!step || c->cancelling ||
-	    (c->o.mode == MODE_SYNC && !sync_counts(c, w, m->request)))
-		return;		/* of an attempt that no longer counts */
-	fail(&c->step_error, message_status(m->failed.status), "%s", text);
-	free(c->failed_id);
-	c->failed_id = step->order && queue_id(c->queue, m->failed.step) ?
-		mem_text(queue_id(c->queue, m->failed.step)) : NULL;
-	c->failed_step = m->failed.step;
-	snprintf(c->failed_worker, sizeof(c->failed_worker), "%s", w->name);
-	c->failing = true;
-	coord_void(c);
-}
-
-/* ---- evaluations ---- */
-
-static bool
-evaluates(const struct member *m)
-{
-	return m->role == ROLE_WORKER && m->ready && !m->gone;
-}
-
-void
-workers_evaluate(struct coord *c, const struct request *r, uint64_t now)
-{
-	struct pack files = { 0 };
-	size_t count = 0;
-
-	for (const struct member *w = c->member; w; w = w->next)
-		count += evaluates(w);
-	if (count == 0)
-		return;
-	if (!c->evaluating) {
-		c->evaluating = true;
-		c->shards = c->shards_left = count;
-		c->shard_next = 0;
-		c->shards_back_count = 0;
-		totals_reset(&c->eval, now);
-	}
-	if (r->files == 0 && c->o.ledger)
-		ledger_write_files(c->o.ledger, &files);
-	else
-		pack_array(&files, r->files);
-	for (size_t i = 0; i < r->files; i++)
-		pack_text(&files, r->file[i]);
-	for (struct member *w = c->member; w; w = w->next) {
-		struct message m = { .kind = MESSAGE_EVALUATE };
-
-		if (!evaluates(w) || w->evaluating)
-			continue;
-		if (c->shards_back_count > 0)
-			w->shard = c->shards_back[--c->shards_back_count];
-		else if (c->shard_next < c->shards)
-			w->shard = c->shard_next++;
-		else
-			break;
-		w->evaluating = true;
-		w->request = m.request = ++c->eval_requests;
-		m.evaluate.term = c->plan.term;
-		m.evaluate.shard = w->shard;
-		m.evaluate.shards = c->shards;
-		m.evaluate.batch = c->o.batch < 256 ? 256 : c->o.batch;
-		m.frames = 1;
-		m.frame[0] = (struct frame){ files.data, files.size, NULL };
-		if (outbox_send(c->outbox, w->peer, &m) < 0)
-			workers_lost(c, w);
-	}
-	pack_release(&files);
-}
-
-static int
-take_evaluated(struct coord *c, struct member *w, const struct message *m,
-	       struct fail *f)
-{
-	struct unpack u = unpack_from(m->frame[0].data, m->frame[0].size);
-	const unsigned char *positive;
-	const void *bytes;
-	struct result r;
-	size_t count;
-
-	if (!w->evaluating || m->request != w->request)
-		return 0;	/* of one that is over */
-	if (result_scores(m, &bytes, &positive, &count, f) < 0)
-		return -1;
-	if (!result_read(&u, &r, c->metrics) || r.scores > count)
-		return fail(f, FAIL_PROTOCOL, "malformed result");
-
-	float *scores = mem_alloc(count, sizeof(*scores));
-
-	if (count > 0)
-		memcpy(scores, bytes, count * sizeof(*scores));
-	w->evaluating = false;
-	totals_add(&c->eval, c, &r, scores, positive);
-	c->shards_left--;
-	free(scores);
-	return 0;
-}
-
-/* An evaluation that cannot be: bad data, no such file. */
-static void
-evaluation_refused(struct coord *c, struct member *w,
-		   const struct message *m)
+/* What is at the front that only workers can do? */
+static enum request_op
+work_waiting(const struct coord *c)
 {
 	const struct request *r = queue_barrier(c->queue);
-	char text[MESSAGE_BLOB + 1];
+
+	if (!recover_idle(c))
+		return REQUEST_TRAIN;
+	if (queue_idle(c->queue) || c->cancelling)
+		return REQUEST_NONE;
+	if (!data_ready(c))
+		return REQUEST_EVAL;	/* whoever can read */
+	if (!r || r->op == REQUEST_EPOCH)
+		return REQUEST_TRAIN;
+	return r->op == REQUEST_EVAL ? REQUEST_EVAL : REQUEST_NONE;
+}
+
+void
+workers_watch(struct coord *c, uint64_t now)
+{
+	const enum request_op op = work_waiting(c);
+	const size_t present = workers_present(c);
+	const double seconds = (double)c->o.timeout_ms / 1000;
 	struct fail why;
 
-	if (!w->evaluating || m->request != w->request || !r)
-		return;
-	message_text(m, text, sizeof(text));
-	fail(&why, message_status(m->refused.status), "%s", text);
-	report_error(c, r->id, "eval", WIRE_NONE, w->name, why.text);
-	for (struct member *o = c->member; o; o = o->next)
-		o->evaluating = false;
-	c->evaluating = false;
-	coord_pass(c);
-	coord_error(c, &why);
+	if (op == REQUEST_NONE || (c->started && workers_can(c, op))) {
+		c->helped_ms = now;
+	} else if (c->started && present > 0) {
+		if (now - c->helped_ms < EXHAUSTED_MS)
+			return;
+		fail(&why, FAIL_NOINPUT, "no worker has data left: %llu steps "
+		     "were done, %llu were not (ps-work --repeat reads "
+		     "again)", (unsigned long long)c->all.steps,
+		     (unsigned long long)queue_waiting(c->queue));
+		report_error(c, NULL, "train", WIRE_NONE, NULL, why.text);
+		if (recover_idle(c))
+			end_wind_up(c, &why);
+		else	/* what a server lacks nobody can give it */
+			end_fail(c, &why, now);
+	} else if (now - c->helped_ms >= c->o.timeout_ms) {
+		if (present == 0)
+			fail(&why, FAIL_PEER, "no worker within %g s, %llu "
+			     "steps were done", seconds,
+			     (unsigned long long)c->all.steps);
+		else
+			fail(&why, FAIL_PEER, "%zu of %llu workers within "
+			     "%g s", workers_ready(c),
+			     (unsigned long long)c->o.min_workers, seconds);
+		end_fail(c, &why, now);
+	}
 }
 
 /* ---- messages ---- */
@@ -698,28 +349,22 @@ hear_member(struct coord *c, struct member *w, const struct message *m,
 		w->exhausted = false;
 		break;
 	case MESSAGE_DONE:
-		return take_done(c, w, m, now, f);
+		return lease_done(c, w, m, now, f);
 	case MESSAGE_FAILED:
-		take_failed(c, w, m, now);
+		lease_failed(c, w, m, now);
 		break;
 	case MESSAGE_OK:
 		w->cancelling = false;
 		break;
 	case MESSAGE_EXHAUSTED:
-		if (!w->exhausted && m->exhausted.records != WIRE_NONE)
-			report_warning(c, "%s has used up its data: %llu "
-				       "records", w->name, (unsigned long long)
-				       m->exhausted.records);
-		w->exhausted = true;
-		if (c->o.mode != MODE_SYNC)	/* or it says which */
-			take_back(c, w);
+		lease_exhausted(c, w, m);
 		break;
 	case MESSAGE_EVALUATED:
-		return take_evaluated(c, w, m, f);
+		return evaluate_done(c, w, m, f);
 	case MESSAGE_INDEXED:
 		return data_counted(c, w, m, now, f);
 	case MESSAGE_REFUSED:
-		evaluation_refused(c, w, m);
+		evaluate_refused(c, w, m);
 		data_refused(c, w, m, now);
 		break;
 	case MESSAGE_LOST:

@@ -9,13 +9,19 @@ lib_libps_a_SOURCES += \
 	%D%/client.h \
 	%D%/coord.c \
 	%D%/coord.h \
+	%D%/coord_cut.c \
 	%D%/coord_data.c \
+	%D%/coord_end.c \
+	%D%/coord_evaluate.c \
 	%D%/coord_inside.h \
 	%D%/coord_journal.c \
+	%D%/coord_lease.c \
 	%D%/coord_recover.c \
+	%D%/coord_replay.c \
 	%D%/coord_report.c \
 	%D%/coord_sync.c \
 	%D%/coord_standby.c \
+	%D%/coord_void.c \
 	%D%/coord_workers.c \
 	%D%/evaluation.c \
 	%D%/evaluation.h \
@@ -25,6 +31,9 @@ lib_libps_a_SOURCES += \
 	%D%/fleet.h \
 	%D%/ledger.c \
 	%D%/ledger.h \
+	%D%/ledger_count.c \
+	%D%/ledger_inside.h \
+	%D%/ledger_place.c \
 	%D%/history.c \
 	%D%/history.h \
 	%D%/journal.h \

@@ -1,0 +1,139 @@
+/*
+ * The coordinator's end: a failure, an error, a signal, or nothing left to
+ * do; what is under way ends, is saved, and everybody is told to stop.
+ */
+#include "role/coord_inside.h"
+
+#define STOP_MS		5000		/* for members to leave */
+#define DRAIN_MS	8000		/* to come to an end when asked to */
+#define DRAINED_MS	9000		/* ... all of it */
+
+static void
+stop_members(struct coord *c, uint64_t now)
+{
+	struct message m = { .kind = c->o.keep_servers ? MESSAGE_BYE :
+			     MESSAGE_STOP };
+
+	c->phase = PHASE_STOP;
+	c->deadline_ms = now + STOP_MS;
+	if (c->asked_ms && c->deadline_ms > c->asked_ms + DRAINED_MS)
+		c->deadline_ms = c->asked_ms + DRAINED_MS;
+	workers_stop(c);
+	if (!c->server_gone || fleet_present(c->fleet) > 0)
+		fleet_ask(c->fleet, &m);
+}
+
+void
+end_fail(struct coord *c, const struct fail *why, uint64_t now)
+{
+	if (c->phase >= PHASE_STOP)
+		return;
+	c->failure = *why;
+	c->status = (int)why->kind;
+	void_give_up(c);
+	stop_members(c, now);
+}
+
+void
+end_wind_up(struct coord *c, const struct fail *why)
+{
+	c->failure = *why;
+	c->status = (int)why->kind;
+	c->no_more_requests = c->stopping = true;
+}
+
+void
+end_error(struct coord *c, const struct fail *why)
+{
+	if (!c->o.keep_going)
+		end_wind_up(c, why);
+	else if (c->status == 0)
+		c->status = (int)why->kind;
+}
+
+bool
+coord_over(const struct coord *c, int *status, struct fail *f)
+{
+	if (c->phase != PHASE_OVER)
+		return false;
+	*status = c->status;
+	*f = c->failure;
+	return true;
+}
+
+void
+coord_stop(struct coord *c, uint64_t now)
+{
+	struct fail none = { 0 };
+
+	c->asked_ms = now;
+	if (c->phase < PHASE_RUN) {
+		end_fail(c, &none, now);
+		return;
+	}
+	c->no_more_requests = c->stopping = true;
+	coord_advance(c, now);
+}
+
+void
+end_check_drain(struct coord *c, uint64_t now)
+{
+	struct fail none = { 0 };
+
+	if (!c->asked_ms || now - c->asked_ms < DRAIN_MS)
+		return;
+	report_warning(c, "not all could be ended within %d s: %llu steps are "
+		       "given up%s", DRAIN_MS / 1000, (unsigned long long)
+		       (queue_next(c->queue) - queue_mark(c->queue)),
+		       c->o.checkpoint ? ", and there is no last checkpoint" :
+		       "");
+	end_fail(c, &none, now);
+}
+
+void
+end_run(struct coord *c, uint64_t now)
+{
+	if (!cut_final(c, now))
+		stop_members(c, now);
+}
+
+/*
+ * Hang up only when those who called have left: what is still on its way to
+ * them when a connection ends, as our STOP may be, is dropped.
+ */
+void
+end_check_over(struct coord *c, uint64_t now)
+{
+	bool left = c->servers_told || fleet_present(c->fleet) == 0;
+	uint64_t workers = 0;
+
+	for (const struct member *m = c->member; m; m = m->next) {
+		left = left && m->gone;
+		workers += m->role == ROLE_WORKER;
+	}
+	/* Who has not called yet would call in vain; a run that broke off
+	   had at least one. */
+	left = left && workers >= c->o.workers && (workers > 0 || !c->resumed);
+	if (c->phase == PHASE_STOP && (left || now >= c->deadline_ms))
+		c->phase = PHASE_OVER;
+}
+
+void
+end_drain(struct coord *c)
+{
+	if (!c->stopping || c->cancelling || c->setting_aside ||
+	    !recover_idle(c) || !cut_possible(c))
+		return;
+	if (c->rounds)
+		lease_give_out(c);	/* the rest of what was begun */
+	if (c->rounds ? sync_running(c) : queue_running(c->queue) > 0)
+		return;
+	if (queue_mark(c->queue) < queue_next(c->queue)) {
+		void_begin(c);	/* steps whose workers have died */
+		return;
+	}
+	if (c->save_wanted && c->cut_state != CUT_NONE)
+		return;		/* it is under way */
+	c->evaluating = c->save_wanted = false;
+	void_give_up(c);
+}

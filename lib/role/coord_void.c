@@ -1,0 +1,153 @@
+/*
+ * The steps that the coordinator gives up: all that are under way, for an
+ * error or at the end; or a single one, which kills its workers.  The servers
+ * are told first (VOID), and refuse them from then on.
+ */
+#include "role/coord_inside.h"
+
+#include <stdio.h>
+
+/* ---- all of them ---- */
+
+static void
+report_failed_step(struct coord *c)
+{
+	report_error(c, c->failed_id, "train", c->failed_step,
+		     c->failed_worker, c->step_error.text);
+	if (queue_step(c->queue, c->failed_step))
+		journal_void(c, c->failed_step);
+	queue_end(c->queue, c->failed_step);
+}
+
+void
+void_give_up(struct coord *c)
+{
+	if (c->failing)
+		report_failed_step(c);
+	c->failing = c->cancelling = c->voiding = false;
+	while (!queue_idle(c->queue)) {
+		queue_cancel(c->queue, report_cancelled, c);
+		if (queue_barrier(c->queue)) {
+			report_passed_over(c, queue_barrier(c->queue));
+			queue_pass(c->queue);
+		}
+	}
+}
+
+/*
+ * What workers were at when they were told has been done by then, and counts;
+ * only what is left is void: what servers are to refuse, and nobody has pushed
+ * but the dead.
+ */
+void
+void_tell(struct coord *c)
+{
+	struct message m = { .kind = MESSAGE_VOID };
+
+	if (!c->cancelling || c->voiding || c->committing ||
+	    lease_cancelling(c))
+		return;
+	c->voiding = true;
+	m.voided.run = coord_run(c);
+	m.voided.term = c->plan.term;
+	m.voided.first = queue_mark(c->queue);
+	m.voided.count = queue_next(c->queue) - queue_mark(c->queue);
+	journal_voiding(c, m.voided.first, m.voided.count, false);
+	if (c->phase < PHASE_STOP)
+		fleet_ask(c->fleet, &m);
+}
+
+void
+void_begin(struct coord *c)
+{
+	const uint64_t next = queue_next(c->queue);
+	struct lease_terms l;
+
+	c->cancelling = true;
+	c->voiding = false;
+	if (c->committing)
+		return;		/* that round ends first; sync_committed() */
+	if (c->rounds)
+		rounds_reset(c->rounds, true);
+	/* No other step may have the number of one that a server has. */
+	while (queue_next(c->queue) < fleet_above(c->fleet) &&
+	       queue_give(c->queue, &l))
+		;
+	recover_note(c, next);
+	lease_cancel(c, queue_mark(c->queue),
+		     queue_next(c->queue) - queue_mark(c->queue));
+	void_tell(c);
+}
+
+void
+void_done(struct coord *c)
+{
+	for (uint64_t s = queue_mark(c->queue); s < queue_next(c->queue); s++)
+		if (queue_step(c->queue, s))
+			history_void(&c->history, s, 1);
+	c->cut_spoiled = c->o.ledger && c->cut_reached;
+	c->cancelling = c->voiding = false;
+	if (c->failing) {
+		report_failed_step(c);
+		end_error(c, &c->step_error);
+	}
+	c->failing = false;
+	journal_dropped(c, queue_cancel(c->queue, report_cancelled, c));
+}
+
+/* ---- one that is set aside ---- */
+
+static void
+ask_aside(struct coord *c, uint64_t step)
+{
+	struct message m = { .kind = MESSAGE_VOID };
+
+	c->setting_aside = true;
+	c->aside = step;
+	m.voided.run = coord_run(c);
+	m.voided.term = c->plan.term;
+	m.voided.first = step;
+	m.voided.count = 1;
+	journal_voiding(c, step, 1, true);
+	if (c->phase >= PHASE_STOP)
+		return;
+	fleet_ask(c->fleet, &m);
+}
+
+void
+void_aside_done(struct coord *c)
+{
+	const struct step *s = queue_step(c->queue, c->aside);
+	struct fail why;
+
+	c->setting_aside = false;
+	if (!s || c->cancelling)
+		return;		/* it was given up with all others */
+	fail(&why, FAIL_DATA, "set aside: %llu workers died under it",
+	     (unsigned long long)s->deaths);
+	report_error(c, queue_id(c->queue, c->aside), "train", c->aside,
+		     c->aside_worker, why.text);
+	history_void(&c->history, c->aside, 1);
+	journal_void(c, c->aside);
+	queue_end(c->queue, c->aside);
+	if (c->status == 0) {
+		c->status = FAIL_DATA;
+		fail_at(&why, "step %llu", (unsigned long long)c->aside);
+		c->failure = why;
+	}
+	/* More than one may have been found meanwhile. */
+	for (uint64_t i = queue_mark(c->queue); i < queue_next(c->queue); i++)
+		if ((s = queue_step(c->queue, i)) &&
+		    s->state == STEP_SET_ASIDE) {
+			ask_aside(c, i);
+			return;
+		}
+}
+
+void
+void_set_aside(struct coord *c, uint64_t step, const char *worker)
+{
+	snprintf(c->aside_worker, sizeof(c->aside_worker), "%s", worker);
+	if (!c->setting_aside && c->phase == PHASE_RUN)
+		ask_aside(c, step);
+}
