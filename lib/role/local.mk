@@ -64,4 +64,9 @@ lib_libps_a_SOURCES += \
 	%D%/window.c \
 	%D%/window.h \
 	%D%/worker.c \
-	%D%/worker.h
+	%D%/worker.h \
+	%D%/worker_data.c \
+	%D%/worker_evaluation.c \
+	%D%/worker_inside.h \
+	%D%/worker_lease.c \
+	%D%/worker_step.c
