@@ -52,7 +52,9 @@ lib_libps_a_SOURCES += \
 	%D%/server.c \
 	%D%/server.h \
 	%D%/server_changes.c \
+	%D%/server_cuts.c \
 	%D%/server_inside.h \
+	%D%/server_values.c \
 	%D%/shard.c \
 	%D%/shard.h \
 	%D%/stage.c \
