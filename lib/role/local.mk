@@ -61,7 +61,9 @@ lib_libps_a_SOURCES += \
 	%D%/server.c \
 	%D%/server.h \
 	%D%/server_changes.c \
+	%D%/server_cuts.c \
 	%D%/server_inside.h \
+	%D%/server_values.c \
 	%D%/shard.c \
 	%D%/shard.h \
 	%D%/stage.c \
@@ -73,4 +75,9 @@ lib_libps_a_SOURCES += \
 	%D%/window.c \
 	%D%/window.h \
 	%D%/worker.c \
-	%D%/worker.h
+	%D%/worker.h \
+	%D%/worker_data.c \
+	%D%/worker_evaluation.c \
+	%D%/worker_inside.h \
+	%D%/worker_lease.c \
+	%D%/worker_step.c

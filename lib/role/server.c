@@ -1,10 +1,9 @@
-#include "role/server_inside.h"
+#include "role/server.h"
 
-#include "base/failpoint.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "role/server_inside.h"
 
-#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,29 +208,7 @@ hello(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 	return 0;
 }
 
-/* ---- the coordinator's ---- */
-
-static bool
-saving(const struct server *s, const struct named_cut *cut)
-{
-	for (size_t i = 0; i < s->jobs; i++)
-		if (s->job[i].cut == cut->cut)
-			return true;
-	return false;
-}
-
-/* What the coordinator of an earlier term had us hold. */
-static void
-let_cuts_go(struct server *s)
-{
-	for (size_t i = 0; i < MAX_CUTS; i++)
-		if (s->cut[i].cut && saving(s, &s->cut[i])) {
-			s->cut[i].id = WIRE_NONE;	/* until it is saved */
-		} else {
-			cut_free(s->cut[i].cut);
-			s->cut[i].cut = NULL;
-		}
-}
+/* ---- the plan ---- */
 
 /* We have this plan: it is the term that may be new. */
 static int
@@ -240,7 +217,7 @@ take_term(struct server *s, uint64_t term, struct fail *f)
 	if (term < s->term)
 		return fail_term(s, term, f);
 	if (term > s->plan.term)
-		let_cuts_go(s);
+		server_let_cuts_go(s);
 	s->term = s->plan.term = term;
 	s->busy = true;
 	return 0;
@@ -321,6 +298,8 @@ server_take_plan(struct server *s, const struct message *m, struct fail *f)
 	return 0;
 }
 
+/* ---- what is said ---- */
+
 static int
 check_term(const struct server *s, uint64_t run, uint64_t term,
 	   struct fail *f)
@@ -328,250 +307,6 @@ check_term(const struct server *s, uint64_t run, uint64_t term,
 	if (!s->shard || run != plan_run(&s->plan))
 		return fail(f, FAIL_AGAIN, "another run");
 	return term >= s->plan.term ? 0 : fail_term(s, term, f);
-}
-
-static void
-advance_round(struct server *s)
-{
-	if (stage_advance(s->stage, s->mark, &s->voided))
-		s->round_ended = true;
-}
-
-static void
-mark(struct server *s, uint64_t step)
-{
-	if (step <= s->mark)
-		return;
-	for (size_t i = 0; i < s->plan.parts; i++)
-		window_forget(&s->applied[i], s->mark, step);
-	window_forget(&s->voided, s->mark, step);
-	s->mark = step;
-	advance_round(s);
-}
-
-static int
-void_steps(struct server *s, const struct message *m, struct fail *f)
-{
-	uint64_t first = m->voided.first, count = m->voided.count;
-
-	/* Asked again after a mark: what is below it has ended anyway. */
-	if (first < s->mark) {
-		const uint64_t ended = s->mark - first;
-
-		first = s->mark;
-		count -= ended < count ? ended : count;
-	}
-	if (count > WINDOW || first - s->mark > WINDOW - count)
-		return fail(f, FAIL_PROTOCOL, "steps beyond the window");
-	for (uint64_t i = 0; i < count; i++)
-		window_add(&s->voided, first + i);
-	advance_round(s);
-	return 0;
-}
-
-static int
-commit(struct server *s, const struct message *m, struct fail *f)
-{
-	if (stage_commit(s->stage, m->commit.step, &m->frame[0], f) < 0)
-		return -1;
-	s->round_ended = true;
-	advance_round(s);
-	return 0;
-}
-
-static struct named_cut *
-find_cut(struct server *s, uint64_t id)
-{
-	for (size_t i = 0; i < MAX_CUTS; i++)
-		if (s->cut[i].cut && s->cut[i].id == id)
-			return &s->cut[i];
-	return NULL;
-}
-
-/* There is to be a cut of the steps below this one. */
-static int
-freeze(struct server *s, uint64_t id, uint64_t step, struct fail *f)
-{
-	if (find_cut(s, id))
-		return 0;
-	if (s->above > step)	/* for a coordinator that has forgotten */
-		return fail(f, FAIL_AGAIN, "steps up to %llu are applied",
-			    (unsigned long long)s->above - 1);
-	for (size_t i = 0; i < MAX_CUTS; i++)
-		if (!s->cut[i].cut) {
-			s->cut[i].id = id;
-			s->cut[i].cut = cut_below(s->shard, step);
-			return 0;
-		}
-	return fail(f, FAIL_AGAIN, "too many cuts are held");
-}
-
-static int
-thaw(struct server *s, uint64_t id, struct fail *f)
-{
-	struct named_cut *cut = find_cut(s, id);
-
-	if (cut && saving(s, cut))
-		return fail(f, FAIL_AGAIN, "the cut is being saved");
-	if (cut) {
-		cut_free(cut->cut);
-		cut->cut = NULL;
-	}
-	return 0;
-}
-
-/* Names travel, never paths. */
-static bool
-plain_name(const char *name)
-{
-	return *name && *name != '.' && !strchr(name, '/') &&
-		!strchr(name, '?');
-}
-
-/* The variables are as they were at this step: so is what we know of them. */
-static void
-go_back(struct server *s, uint64_t step)
-{
-	for (size_t i = 0; i < s->plan.parts; i++)
-		window_release(&s->applied[i]);
-	window_release(&s->voided);
-	stage_reset(s->stage, step);
-	s->mark = s->above = step;
-}
-
-static void
-drop_job(struct server *s)
-{
-	s->jobs--;
-	memmove(s->job, s->job + 1, s->jobs * sizeof(*s->job));
-}
-
-/*
- * A LOAD without a name, back to the initial values, is no work on files, but
- * has its turn: what is being saved is of the shard that goes.
- */
-static void
-start_over(struct server *s)
-{
-	while (s->jobs > 0 && s->job[0].kind == JOB_LOAD &&
-	       *s->job[0].name == '\0') {
-		const struct server_job job = s->job[0];
-		const struct message m = message_answer(&job.request,
-							MESSAGE_OK);
-
-		drop_job(s);
-		let_cuts_go(s);
-		if (s->standby.cut)
-			server_drop_standby(s);
-		stage_free(s->stage);
-		shard_free(s->shard);
-		s->shard = shard_new(&s->plan, s->model, s->index);
-		s->stage = stage_new(&s->plan, s->model, s->index, s->shard,
-				     job.request.cut.step);
-		go_back(s, job.request.cut.step);
-		server_say(s, job.peer, &m);
-	}
-}
-
-static int
-add_job(struct server *s, uint64_t peer, const struct message *m,
-	struct fail *f)
-{
-	struct server_job job = {
-		.kind = m->kind == MESSAGE_SAVE ? JOB_SAVE : JOB_LOAD,
-		.part = m->cut.part, .parts = m->cut.parts,
-		.peer = peer, .request = *m
-	};
-	struct named_cut *cut = find_cut(s, m->cut.cut);
-
-	message_text(m, job.name, sizeof(job.name));
-	if (!plain_name(job.name) &&
-	    (job.kind == JOB_SAVE || m->blob.size > 0))
-		return fail(f, FAIL_PROTOCOL, "not a name of a checkpoint");
-	if (job.kind == JOB_SAVE && !cut)
-		return fail(f, FAIL_PROTOCOL, "no such cut");
-	if (s->jobs == MAX_JOBS)
-		return fail(f, FAIL_AGAIN, "too many files at once");
-	if (job.kind == JOB_SAVE) {
-		job.cut = cut->cut;
-		job.array = cut_arrays(cut->cut, &job.arrays);
-	}
-	s->job[s->jobs++] = job;
-	start_over(s);
-	return 0;
-}
-
-bool
-server_loading(const struct server *s)
-{
-	for (size_t i = 0; i < s->jobs; i++)
-		if (s->job[i].kind == JOB_LOAD)
-			return true;
-	return false;
-}
-
-bool
-server_job(struct server *s, struct server_job *job)
-{
-	if (s->jobs == 0)
-		return false;
-	*job = s->job[0];
-	return true;
-}
-
-static void
-end_job(struct server *s, const struct server_job *job)
-{
-	if (s->jobs == 0 || s->job[0].request.request != job->request.request)
-		return;		/* of a run that was forgotten */
-	drop_job(s);
-	for (size_t i = 0; i < MAX_CUTS; i++)
-		if (s->cut[i].cut && s->cut[i].id == WIRE_NONE &&
-		    !saving(s, &s->cut[i])) {
-			cut_free(s->cut[i].cut);
-			s->cut[i].cut = NULL;
-		}
-}
-
-void
-server_saved(struct server *s, const struct server_job *job,
-	     const struct checkpoint_part *part, const struct fail *why)
-{
-	struct message m = message_answer(&job->request, MESSAGE_SAVED);
-
-	end_job(s, job);
-	if (!part) {
-		server_refuse(s, job->peer, &job->request, why);
-	} else {
-		m.saved.size = part->size;
-		m.blob = (struct frame){ part->hash, strlen(part->hash),
-					 NULL };
-		server_say(s, job->peer, &m);
-	}
-	start_over(s);
-	server_settle(s);
-}
-
-void
-server_load(struct server *s, const struct server_job *job,
-	    struct checkpoint *from, struct fail *why)
-{
-	const struct message m = message_answer(&job->request, MESSAGE_OK);
-
-	end_job(s, job);
-	if (!s->shard)		/* the run was forgotten meanwhile */
-		return;
-	if (!from || shard_restore(s->shard, from, why) < 0) {
-		server_refuse(s, job->peer, &job->request, why);
-		if (primary_followed(&s->primary))
-			s->over = *why;		/* it has what we have not */
-	} else {
-		go_back(s, job->request.cut.step);
-		server_say(s, job->peer, &m);
-	}
-	start_over(s);
-	server_begin_standby(s);
-	server_settle(s);
 }
 
 /* What only the coordinator may say.  1: it will be answered later. */
@@ -585,28 +320,28 @@ obey(struct server *s, uint64_t peer, const struct message *m,
 	case MESSAGE_MARK:
 		if (check_term(s, m->mark.run, m->mark.term, f) < 0)
 			return -1;
-		mark(s, m->mark.step);
+		server_mark(s, m->mark.step);
 		return 0;
 	case MESSAGE_VOID:
 		if (check_term(s, m->voided.run, m->voided.term, f) < 0)
 			return -1;
-		return void_steps(s, m, f);
+		return server_void_steps(s, m, f);
 	case MESSAGE_FREEZE:
 	case MESSAGE_THAW:
 		if (check_term(s, m->cut.run, m->cut.term, f) < 0)
 			return -1;
-		return m->kind == MESSAGE_THAW ? thaw(s, m->cut.cut, f) :
-			freeze(s, m->cut.cut, m->cut.step, f);
+		return m->kind == MESSAGE_THAW ? server_thaw(s, m->cut.cut, f) :
+			server_freeze(s, m->cut.cut, m->cut.step, f);
 	case MESSAGE_SAVE:
 	case MESSAGE_LOAD:
 		if (check_term(s, m->cut.run, m->cut.term, f) < 0 ||
-		    add_job(s, peer, m, f) < 0)
+		    server_add_job(s, peer, m, f) < 0)
 			return -1;
 		return 1;
 	case MESSAGE_COMMIT:
 		if (check_term(s, m->commit.run, m->commit.term, f) < 0)
 			return -1;
-		return commit(s, m, f);
+		return server_commit(s, m, f);
 	case MESSAGE_STOP:
 		s->stopping = true;
 		server_say(s, s->standby.peer, m);
@@ -621,199 +356,6 @@ obey(struct server *s, uint64_t peer, const struct message *m,
 	}
 }
 
-/* ---- workers' and evaluators' ---- */
-
-/* Is it of our run, our term, our plan?  If not, tell the sender which. */
-static enum outcome
-check_plan(const struct server *s, uint64_t run, uint64_t term,
-	   uint64_t plan)
-{
-	if (run != plan_run(&s->plan) || term != s->plan.term)
-		return OUTCOME_STALE;
-	return plan == s->plan.number ? OUTCOME_NONE : OUTCOME_WRONG_PLAN;
-}
-
-static int
-check_part(const struct server *s, uint64_t part, struct fail *f)
-{
-	if (part < s->plan.parts && s->plan.part[part].server == s->index)
-		return 0;
-	return fail(f, FAIL_PROTOCOL, "part %llu is not here",
-		    (unsigned long long)part);
-}
-
-static int
-pull(struct server *s, uint64_t peer, const struct message *m,
-     struct fail *f)
-{
-	struct message out = message_answer(m, MESSAGE_VALUES);
-	const struct named_cut *cut = NULL;
-
-	out.values.outcome = check_plan(s, m->pull.run, m->pull.term,
-					m->pull.plan);
-	if (out.values.outcome != OUTCOME_NONE) {
-		server_say(s, peer, &out);
-		return 0;
-	}
-	if (check_part(s, m->pull.part, f) < 0)
-		return -1;
-	if (m->pull.after > stage_step(s->stage)) {
-		parked_add(&s->parked, peer, m);
-		return 0;
-	}
-	if (m->pull.cut != WIRE_NONE) {
-		cut = find_cut(s, m->pull.cut);
-		if (!cut)
-			return fail(f, FAIL_AGAIN, "the cut is no longer "
-				    "held");
-	}
-	if (shard_pull(s->shard, m->pull.part, cut ? cut->cut : NULL,
-		       &m->frame[0], &out.frame[0], f) < 0)
-		return -1;
-	out.frames = 1;
-	out.values.version = shard_version(s->shard, m->pull.part);
-	server_say(s, peer, &out);
-	if (!cut)
-		recall_keep(&s->recall, peer, m->request, &m->frame[0]);
-	return 0;
-}
-
-/* Rounds have ended: answer who waited, but for those who wait for more. */
-static void
-answer_parked(struct server *s)
-{
-	struct parked taken = parked_take(&s->parked);
-	struct fail f;
-
-	s->round_ended = false;
-	for (size_t i = 0; i < taken.count; i++) {
-		const struct parked_pull *p = &taken.pull[i];
-
-		if (peers_find(&s->peers, p->peer) &&
-		    pull(s, p->peer, &p->pull, &f) < 0)
-			server_refuse(s, p->peer, &p->pull, &f);
-	}
-	parked_release(&taken);
-}
-
-/* What is to become of a push of this step to this part. */
-static enum outcome
-judge(const struct server *s, uint64_t part, uint64_t step)
-{
-	struct fail none;
-
-	if (step < s->mark)
-		return OUTCOME_DUP;	/* ended; how, no longer matters */
-	if (step - s->mark >= WINDOW)
-		return OUTCOME_LATER;
-	if (window_has(&s->voided, step))
-		return OUTCOME_VOID;
-	/* An error here switches off what the nemesis is to miss. */
-	return window_has(&s->applied[part], step) &&
-		failpoint("dedup", &none) == 0 ? OUTCOME_DUP :
-		OUTCOME_APPLIED;
-}
-
-/* A push of a slot: it is staged, or applied if its part does not wait. */
-static int
-take_slot(struct server *s, const struct message *m,
-	  const struct shard_push *push, enum outcome *outcome,
-	  struct fail *f)
-{
-	*outcome = judge(s, m->push.part, m->push.step);
-	if (*outcome != OUTCOME_VOID &&
-	    stage_push(s->stage, m->push.part, m->push.step, m->push.slot,
-		       m->push.attempt, push, outcome, f) < 0)
-		return -1;
-	s->repeats += *outcome == OUTCOME_DUP;
-	s->pushes += *outcome == OUTCOME_APPLIED;
-	return 0;
-}
-
-static int
-apply(struct server *s, const struct message *m, const struct frame *values,
-      struct message *out, struct fail *f)
-{
-	const struct shard_push push = {
-		.keys = &m->frame[0], .values = values,
-		.examples = m->push.examples,
-		.learning_rate = message_float(m->push.rate),
-		.step = m->push.step
-	};
-	const uint64_t version = shard_version(s->shard, m->push.part);
-	enum outcome outcome;
-
-	if (m->push.attempt > 0) {
-		if (take_slot(s, m, &push, &outcome, f) < 0)
-			return -1;
-		out->values.outcome = outcome;
-		if (outcome == OUTCOME_APPLIED && version > m->push.version)
-			out->values.staleness = version - m->push.version;
-		return 0;
-	}
-	out->values.outcome = judge(s, m->push.part, m->push.step);
-	if (out->values.outcome == OUTCOME_DUP)
-		s->repeats++;
-	if (out->values.outcome != OUTCOME_APPLIED)
-		return 0;
-	if (shard_push(s->shard, m->push.part, &push, f) < 0)
-		return -1;
-	window_add(&s->applied[m->push.part], m->push.step);
-	if (m->push.step >= s->above)
-		s->above = m->push.step + 1;
-	s->pushes++;
-	if (version > m->push.version)
-		out->values.staleness = version - m->push.version;
-	return 0;
-}
-
-/* All that may be wrong is found before anything is applied. */
-static int
-check_push(const struct server *s, const struct message *m, struct fail *f)
-{
-	const float rate = message_float(m->push.rate);
-
-	if (check_part(s, m->push.part, f) < 0)
-		return -1;
-	if (m->push.examples == 0)
-		return fail(f, FAIL_PROTOCOL, "a push of no examples");
-	if (!(rate >= 0 && rate <= FLT_MAX))
-		return fail(f, FAIL_PROTOCOL, "a learning rate of %g",
-			    (double)rate);
-	if (m->push.slot >= WIRE_SLOTS)
-		return fail(f, FAIL_PROTOCOL, "there is no slot %llu",
-			    (unsigned long long)m->push.slot);
-	return m->kind == MESSAGE_PUSHPULL ?
-		shard_check_keys(s->shard, m->push.part, &m->frame[1], f) : 0;
-}
-
-/* PUSH: keys, values.  PUSHPULL: keys, keys to pull, values. */
-static int
-push(struct server *s, uint64_t peer, const struct message *m,
-     struct fail *f)
-{
-	struct message out = message_answer(m, MESSAGE_VALUES);
-	const bool pulls = m->kind == MESSAGE_PUSHPULL;
-
-	out.values.outcome = check_plan(s, m->push.run, m->push.term,
-					m->push.plan);
-	if (out.values.outcome == OUTCOME_NONE) {
-		if (check_push(s, m, f) < 0 ||
-		    apply(s, m, &m->frame[pulls ? 2 : 1], &out, f) < 0)
-			return -1;
-		if (pulls && shard_pull(s->shard, m->push.part, NULL,
-					&m->frame[1], &out.frame[0], f) < 0)
-			return -1;
-		out.frames = pulls;
-		out.values.version = shard_version(s->shard, m->push.part);
-		if (pulls && peer)
-			recall_keep(&s->recall, peer, m->request,
-				    &m->frame[1]);
-	}
-	server_say(s, peer, &out);
-	return 0;
-}
-
 /* One of those that server_is_change() tells. */
 int
 server_apply(struct server *s, uint64_t peer, const struct message *m,
@@ -823,7 +365,7 @@ server_apply(struct server *s, uint64_t peer, const struct message *m,
 	int later;
 
 	if (m->kind == MESSAGE_PUSH || m->kind == MESSAGE_PUSHPULL)
-		return s->shard ? push(s, peer, m, f) :
+		return s->shard ? server_push(s, peer, m, f) :
 			fail(f, FAIL_AGAIN, "no plan yet");
 	later = obey(s, peer, m, f);
 	if (m->kind == MESSAGE_PLAN && later == 0)
@@ -833,38 +375,8 @@ server_apply(struct server *s, uint64_t peer, const struct message *m,
 	if (m->kind == MESSAGE_PLAN || s->round_ended)
 		server_begin_standby(s);
 	if (s->round_ended)
-		answer_parked(s);
+		server_answer_parked(s);
 	return later;
-}
-
-/*
- * A push of the rows of a pull is given their keys here: whoever keeps it, log
- * or standby, has it whole.
- */
-static int
-hear_push(struct server *s, uint64_t peer, const struct message *m,
-	  struct fail *f)
-{
-	struct message whole = *m, out = message_answer(m, MESSAGE_VALUES);
-	struct recalled *pull;
-	int done;
-
-	if (m->push.back == 0)
-		return server_do(s, peer, m, f);
-	if (m->frame[0].size > 0)
-		return fail(f, FAIL_PROTOCOL, "a push with keys, and those "
-			    "of a pull");
-	pull = recall_take(&s->recall, peer, m->request - m->push.back);
-	if (!pull) {
-		out.values.outcome = OUTCOME_GONE;
-		server_say(s, peer, &out);
-		return 0;
-	}
-	whole.push.back = 0;
-	whole.frame[0] = pull->keys;
-	done = server_do(s, peer, &whole, f);
-	free(pull);
-	return done;
 }
 
 /* What only the coordinator may say, and does. */
@@ -909,10 +421,10 @@ act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 		s->coordinator_heard = now;
 	switch (m->kind) {
 	case MESSAGE_PULL:
-		return pull(s, peer, m, f);
+		return server_pull(s, peer, m, f);
 	case MESSAGE_PUSH:
 	case MESSAGE_PUSHPULL:
-		return hear_push(s, peer, m, f);
+		return server_hear_push(s, peer, m, f);
 	case MESSAGE_PING: {
 		const struct message pong = message_answer(m, MESSAGE_PONG);
 
@@ -943,8 +455,6 @@ act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 	}
 	return hear_coordinator(s, peer, m, f);
 }
-
-/* ---- what happens ---- */
 
 void
 server_hear(struct server *s, uint64_t peer, const struct message *m,

@@ -1,8 +1,9 @@
 /*
  * server_inside - what the parts of a server share: server.c (who is there,
- * the run, pulls and pushes) and server_changes.c (what must be durable first:
- * its log, its standby, or the server that it stands by for).  For nobody
- * else.
+ * the plan, what is said), server_values.c (pulls and pushes), server_cuts.c
+ * (what is held, saved, loaded) and server_changes.c (what must be durable
+ * first: its log, its standby, or the server that it stands by for).  For
+ * nobody else.
  */
 #ifndef PS_SERVER_INSIDE_H
 #define PS_SERVER_INSIDE_H
@@ -76,10 +77,43 @@ bool server_same_run(const struct server *, const struct frame *run);
 void server_forget_run(struct server *);
 bool server_has_plan(const struct server *, const struct message *);
 int server_take_plan(struct server *, const struct message *, struct fail *);
-bool server_loading(const struct server *);	/* changes wait for a LOAD */
 /* Act on a change: see server_is_change().  1: it is answered later. */
 int server_apply(struct server *, uint64_t peer, const struct message *,
 		 struct fail *);
+
+/* ---- server_values.c ---- */
+
+/* The steps below this one have ended. */
+void server_mark(struct server *, uint64_t step);
+int server_void_steps(struct server *, const struct message *, struct fail *);
+int server_commit(struct server *, const struct message *, struct fail *);
+/* The variables are as they were at this step: so is what we know of them. */
+void server_go_back(struct server *, uint64_t step);
+
+/* It is answered, or parked until the round that it is for. */
+int server_pull(struct server *, uint64_t peer, const struct message *,
+		struct fail *);
+/* Rounds have ended: answer who waited, but for those who wait for more. */
+void server_answer_parked(struct server *);
+/* A worker's, which may be of the rows of its pull, and is a change. */
+int server_hear_push(struct server *, uint64_t peer, const struct message *,
+		     struct fail *);
+/* Act on it. */
+int server_push(struct server *, uint64_t peer, const struct message *,
+		struct fail *);
+
+/* ---- server_cuts.c ---- */
+
+/* There is to be a cut of the steps below this one. */
+int server_freeze(struct server *, uint64_t id, uint64_t step, struct fail *);
+int server_thaw(struct server *, uint64_t id, struct fail *);
+struct named_cut *server_find_cut(struct server *, uint64_t id);
+/* What the coordinator of an earlier term had us hold. */
+void server_let_cuts_go(struct server *);
+/* A SAVE or LOAD, to be answered when it is done. */
+int server_add_job(struct server *, uint64_t peer, const struct message *,
+		   struct fail *);
+bool server_loading(const struct server *);	/* changes wait for a LOAD */
 
 /* ---- server_changes.c ---- */
 
