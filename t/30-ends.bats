@@ -173,6 +173,22 @@ listening() {
 	done
 }
 
+@test "asked when it has hardly begun again, it ends as it would have" {
+	cluster --checkpoint="$PWD/ckpt"
+	kill -KILL "$coord"
+	wait "$reader"
+	echo 'train 1000000' >again
+	launch ps-coord -b "$at/c" -s "$at/s" -m model.ps -B 1 --lease=500ms \
+		--checkpoint="$PWD/ckpt" again
+	listening "$pid"
+	ends "$pid"
+	grep -q 'going on with a run that broke off' "$log"
+	over "$work"
+	over "$serve"
+	run -0 ps-ckpt ls ckpt
+	assert_output --partial final
+}
+
 @test "a pipe that nobody empties keeps nobody" {
 	cluster
 	kill -STOP "$reader"

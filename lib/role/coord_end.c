@@ -67,7 +67,8 @@ coord_stop(struct coord *c, uint64_t now)
 	struct fail none = { 0 };
 
 	c->asked_ms = now;
-	if (c->phase < PHASE_RUN) {
+	/* One that has begun, here or in a life before, is recovered first. */
+	if (c->phase < PHASE_RUN && !c->begun && !c->resumed) {
 		end_fail(c, &none, now);
 		return;
 	}
@@ -122,14 +123,15 @@ void
 end_drain(struct coord *c)
 {
 	if (!c->stopping || c->cancelling || c->setting_aside ||
-	    !recover_idle(c) || !cut_possible(c))
+	    !recover_idle(c))
 		return;
 	if (c->rounds)
 		lease_give_out(c);	/* the rest of what was begun */
 	if (c->rounds ? sync_running(c) : queue_running(c->queue) > 0)
 		return;
-	if (queue_mark(c->queue) < queue_next(c->queue)) {
-		void_begin(c);	/* steps whose workers have died */
+	if (queue_mark(c->queue) < queue_next(c->queue) || !cut_possible(c)) {
+		/* Steps whose workers have died, or whose coordinator has. */
+		void_begin(c);
 		return;
 	}
 	if (c->save_wanted && c->cut_state != CUT_NONE)
