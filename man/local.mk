@@ -1,3 +1,4 @@
+EXTRA_DIST += %D%/scaling.svg
 dist_man_MANS += %D%/ps-ckpt.1
 dist_man_MANS += %D%/ps-ckpt.5
 dist_man_MANS += %D%/ps-coord.1

@@ -266,28 +266,44 @@ given() {
 	assert_output --partial "no option -B"
 }
 
-# cpus OPTION... - the CPUs of two servers and two workers, a line each.
+# cpus WORKERS OPTION... - the CPUs of a server and of so many workers, a line
+# each.
 cpus() {
-	ps-local "$@" -w 2 -s 2 sh -c 'await 2
+	ps-local -w "$@" sh -c 'await "$0"
 		for pid in $(cat pids); do
 			sed -n "s/^Cpus_allowed_list:[[:space:]]*//p" \
 				/proc/$pid/status
-		done' 2>/dev/null
+		done' "$1" 2>/dev/null
 	rm pids
+}
+
+# How many lines there are of each kind, the most first.
+tally() {
+	sort | uniq -c | sort -rn | awk '{ print $1 }'
 }
 
 @test "members that share CPUs stay on one each, in turn" {
 	command -v taskset || skip "no taskset"
+	count=$(env -u OMP_NUM_THREADS nproc)
 	all=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
 	one=${all%%[,-]*}
-	assert_equal "$(cpus --pin | grep -c '[-,]')" 0
-	assert_equal "$(cpus --no-pin | sort -u)" "$all"
+	cpus "$count" >shared
+	assert_equal "$(grep -c '[-,]' shared)" 0
+	assert_equal "$(tally <shared)" \
+		"$(echo 2; yes 1 | head -n $((count - 1)))"
+	assert_equal "$(cpus "$count" --no-pin | sort -u)" "$all"
 	assert_equal "$(taskset -c "$one" bash -c "$(declare -f cpus)
-		cpus" | sort | uniq -c | tr -s ' ')" " 4 $one"
-	if [ "$(nproc)" = 2 ]; then
-		assert_equal "$(cpus | sort | uniq -c | awk '{ print $1 }')" \
-			$'2\n2'
-	fi
+		cpus 3" | sort | uniq -c | tr -s ' ')" " 4 $one"
+}
+
+@test "members that have a CPU each are not kept on one" {
+	command -v taskset || skip "no taskset"
+	count=$(env -u OMP_NUM_THREADS nproc)
+	all=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
+	assert_equal "$(cpus $((count - 1)) | uniq -c | tr -s ' ')" \
+		" $count $all"
+	assert_equal "$(cpus $((count - 1)) --pin | tally)" \
+		"$(yes 1 | head -n "$count")"
 }
 
 @test "a node passes on what is wrong with the cluster" {

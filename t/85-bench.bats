@@ -79,5 +79,8 @@ rest() {
 	run -0 "$SRC/t/bench/plot" curves out.svg
 	assert_output out.svg
 	grep -q '</svg>' out.svg
+	# On a dark page nobody sees black.
+	grep -q '<text' out.svg
+	run ! grep 'fill="black"' out.svg
 	run -66 "$SRC/t/bench/plot" missing out.svg
 }

@@ -157,7 +157,7 @@ schedule(int member, int members)
 
 	sched_setscheduler(0, SCHED_BATCH, &normal);
 	if (sched_getaffinity(0, sizeof(all), &all) < 0 || member < 0 ||
-	    members < CPU_COUNT(&all))
+	    members <= CPU_COUNT(&all))
 		return;
 	for (member %= CPU_COUNT(&all); member >= 0; member--)
 		while (!CPU_ISSET(++cpu, &all))

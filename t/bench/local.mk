@@ -81,8 +81,14 @@ bench: all $(BENCH_BINARIES)
 bench-full: all $(BENCH_BINARIES)
 	@env $(RUN_BENCHES) BENCH_SIZE=full $(srcdir)/t/bench/run $(BENCHES)
 
+# The curves, and the picture of them that README.md has.
+bench-scaling: all $(BENCH_BINARIES)
+	@env $(RUN_BENCHES) $(srcdir)/t/bench/run scaling
+	@env $(RUN_BENCHES) $(srcdir)/t/bench/plot \
+		t/bench/scaling.tsv $(srcdir)/man/scaling.svg
+
 # What others have made for the same work, in the build tree.
 bench-peers:
 	@env $(RUN_BENCHES) $(srcdir)/t/bench/peers
 
-.PHONY: bench bench-full bench-peers
+.PHONY: bench bench-full bench-peers bench-scaling

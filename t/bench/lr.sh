@@ -4,14 +4,15 @@
 rows=$(scale 2000 1000000 1000000)
 features=$(scale 10000 1000000 1000000)
 tests=$(scale 500 100000 100000)
-batch=$(scale 1000 10000 10000)
+batch=$(scale 1000 20000 20000)
 vw=$(peer_python vowpalwabbit)
 
 data linear "$rows" "$features" 30 1 >"$dir/train.svm"
 data linear "$tests" "$features" 30 2 >"$dir/test.svm"
 data linear-vw "$rows" "$features" 30 1 >"$dir/train.vw"
 data linear-vw "$tests" "$features" 30 2 >"$dir/test.vw"
-# A larger batch moves fewer messages, and an id that occurs twice in it once.
+# A larger batch moves fewer messages, and an id that occurs twice in it once;
+# and while one is computed, the next one's values are under way.
 # Adagrad as in the loop, where it has one example at a time: the mean of a
 # batch is that much smaller, and so are its squares.
 #
@@ -32,7 +33,8 @@ M
 # ours [REQUEST...] - train on all rows; CACHE may be an option of ps-work.
 ours() {
 	printf '%s\n' "train $((rows / batch))" "$@" |
-		ps-local -w 1 -s 1 -- ${CACHE:+"$CACHE"} "$dir/train.svm" -- \
+		ps-local -w 1 -s 1 -- --prefetch=1 ${CACHE:+"$CACHE"} \
+			"$dir/train.svm" -- \
 			ps-coord -m "$dir/model.ps" -B "$batch" \
 			--results=errors
 }

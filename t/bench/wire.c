@@ -1,6 +1,10 @@
 /*
  * wire - how many bytes a second go through sys/net one way, as messages
  * with 512 KB of values, beside bare libzmq and, on tcp, a bare socket.
+ *
+ * A window of messages is under way at most, and the receiver answers each
+ * half of one, with bare libzmq as with ours: so there is always a half on
+ * its way while the other one is answered.
  */
 #include "path.h"
 #include "sys/net.h"
@@ -10,7 +14,8 @@
 #include <sys/un.h>
 
 #define PART		((size_t)512 << 10)
-#define IN_FLIGHT	16
+#define HALF		8		/* messages */
+#define WINDOW		(2 * HALF)
 
 static float part[PART / sizeof(float)];
 static struct hold kept = { .references = 1 };
@@ -94,12 +99,12 @@ net_receive(const char *endpoint, size_t count, int done)
 			continue;
 		if (e.message.frame[1].size != PART)
 			exit(1);
+		if (++i % HALF == 0) {
+			const struct message answer =
+				message_answer(&e.message, MESSAGE_VALUES);
 
-		const struct message answer =
-			message_answer(&e.message, MESSAGE_VALUES);
-
-		net_send(net, e.peer, &answer);
-		i++;
+			net_send(net, e.peer, &answer);
+		}
 	}
 	say(done, "");
 	net_event(net, &e);	/* until we are killed */
@@ -114,12 +119,13 @@ net_stream(struct stream *s, size_t count)
 	m.frame[0] = (struct frame){ part, 0, NULL };
 	m.frame[1] = (struct frame){ part, PART, &kept };
 	for (size_t sent = 0, answered = 0; answered < count;) {
-		while (sent < count && sent - answered < IN_FLIGHT) {
-			m.push.step = sent++;
+		for (; sent < count && sent - answered < WINDOW; sent++) {
+			m.push.step = sent;
 			net_send(s->net, s->peer, &m);
 		}
 		net_event(s->net, &e);
-		answered += e.kind == NET_MESSAGE;
+		if (e.kind == NET_MESSAGE)
+			answered += HALF;
 	}
 }
 
@@ -130,7 +136,7 @@ run_net(struct series *to, const char *endpoint, size_t count)
 	struct net_event e;
 	struct fail f;
 
-	begin(&s, endpoint, count + 1, net_receive);
+	begin(&s, endpoint, HALF + count, net_receive);
 	/* By its number, a host's own address is a short way to itself. */
 	if (strncmp(endpoint, "tcp:", 4) == 0)
 		snprintf(s.endpoint, sizeof(s.endpoint), "tcp://localhost:%d",
@@ -141,7 +147,7 @@ run_net(struct series *to, const char *endpoint, size_t count)
 	do
 		net_event(s.net, &e);
 	while (e.kind != NET_UP);
-	net_stream(&s, 1);
+	net_stream(&s, HALF);
 
 	const struct watch began = watch_read(s.pid);
 
@@ -154,21 +160,10 @@ run_net(struct series *to, const char *endpoint, size_t count)
 
 /* ---- bare libzmq ---- */
 
-static void *
-zmq_open(void *context, int type)
-{
-	void *socket = path_socket(context, type);
-	const int messages = IN_FLIGHT;
-
-	zmq_setsockopt(socket, ZMQ_SNDHWM, &messages, sizeof(messages));
-	zmq_setsockopt(socket, ZMQ_RCVHWM, &messages, sizeof(messages));
-	return socket;
-}
-
 static void
 zmq_receive(const char *endpoint, size_t count, int done)
 {
-	void *socket = zmq_open(zmq_ctx_new(), ZMQ_PULL);
+	void *socket = path_socket(zmq_ctx_new(), ZMQ_PAIR);
 	char bound[128];
 	size_t size = sizeof(bound);
 	zmq_msg_t in;
@@ -179,11 +174,26 @@ zmq_receive(const char *endpoint, size_t count, int done)
 	zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, bound, &size);
 	say(done, bound);
 	zmq_msg_init(&in);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 1; i <= count; i++) {
 		if (zmq_msg_recv(&in, socket, 0) != (int)PART)
 			exit(1);
+		if (i % HALF == 0)
+			zmq_send(socket, "", 0, 0);
+	}
 	say(done, "");
 	pause();
+}
+
+static void
+zmq_stream(struct stream *s, size_t count)
+{
+	for (size_t sent = 0, answered = 0; answered < count;
+	     answered += HALF) {
+		for (; sent < count && sent - answered < WINDOW; sent++)
+			path_send(s->socket, part, PART, 0);
+		if (zmq_recv(s->socket, NULL, 0, 0) < 0)
+			bench_die("no answer from %s", s->endpoint);
+	}
 }
 
 static void
@@ -191,16 +201,16 @@ run_zmq(struct series *to, const char *endpoint, size_t count)
 {
 	struct stream s;
 
-	begin(&s, endpoint, count, zmq_receive);
+	begin(&s, endpoint, HALF + count, zmq_receive);
 	s.context = zmq_ctx_new();
-	s.socket = zmq_open(s.context, ZMQ_PUSH);
+	s.socket = path_socket(s.context, ZMQ_PAIR);
 	if (zmq_connect(s.socket, s.endpoint) < 0)
 		bench_die("cannot connect to %s", s.endpoint);
+	zmq_stream(&s, HALF);
 
 	const struct watch began = watch_read(s.pid);
 
-	for (size_t i = 0; i < count; i++)
-		path_send(s.socket, part, PART, 0);
+	zmq_stream(&s, count);
 	end(&s);
 	series_add(to, (double)(count * PART) / 1e9, began, s.pid);
 	zmq_close(s.socket);
@@ -272,7 +282,7 @@ run_tcp(struct series *to, const char *endpoint, size_t count)
 int
 main(void)
 {
-	const size_t count = bench_scale(4, 4000, 20000);
+	const size_t count = HALF * bench_scale(1, 500, 2500);
 	struct series tcp = { 0 }, tcp_zmq = { 0 }, raw = { 0 };
 	struct series ipc = { 0 }, ipc_zmq = { 0 };
 	char endpoint[64], path[48];
