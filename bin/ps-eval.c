@@ -19,6 +19,7 @@
 
 struct program {
 	struct eval_settings s;
+	struct scores scores;
 	struct scoring scoring;
 	bool damaged;			/* some checkpoint is */
 };
@@ -79,7 +80,8 @@ score_all(struct program *p, struct follow *folder, struct fail *f)
 		if (!over && !*met)
 			wait_for(folder);
 	}
-	if (p->scoring.ended == 0 && !p->damaged && !cli_stop)
+	if (p->scoring.ended == 0 && !p->damaged && !p->scores.begun &&
+	    !cli_stop)
 		return fail(f, FAIL_NOINPUT, "%s: no checkpoint here",
 			    p->s.dir);
 	if (p->damaged && !*met && !p->s.follow)
@@ -111,6 +113,8 @@ score_checkpoints(struct program *p, struct fail *f)
 	struct follow *folder;
 	int status;
 
+	if (p->scoring.met)
+		return 0;	/* by what was scored before */
 	if (is_checkpoint(p->s.dir)) {
 		if (p->s.follow || p->s.newest)
 			cli_usage("%s is a checkpoint, not a folder of them",
@@ -124,6 +128,8 @@ score_checkpoints(struct program *p, struct fail *f)
 	}
 	eval_settings_reread(&p->s);
 	folder = follow_open(p->s.dir);
+	if (p->scores.begun)
+		follow_after(folder, p->scores.step, p->scores.final);
 	status = score_all(p, folder, f);
 	follow_close(folder);
 	return status;
@@ -211,15 +217,23 @@ score_live(struct program *p, struct fail *f)
 int
 main(int argc, char **argv)
 {
-	struct program p = { .scoring = { .s = &p.s, .out = stdout } };
+	struct program p = {
+		.scores = { .out = stdout },
+		.scoring = { .s = &p.s, .to = &p.scores }
+	};
 	struct fail f;
 	bool unmet;
 
 	cli_begin("ps-eval", EVAL_USAGE, CLI_FILTER);
 	eval_settings_read(&p.s, argc, argv);
+	if (p.s.output &&
+	    scores_open(&p.scores, p.s.output, &p.s.until, &f) < 0)
+		cli_die(&f);
+	p.scoring.met = p.scores.met;
 	if ((p.s.dir ? score_checkpoints(&p, &f) : score_live(&p, &f)) < 0)
 		cli_die(&f);
 	unmet = *p.s.until.metric && !p.scoring.met;
+	scores_close(&p.scores);
 	eval_settings_release(&p.s);
 	return cli_end(unmet);
 }

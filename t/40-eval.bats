@@ -337,6 +337,162 @@ before it was scored"
 	assert_output "$best"
 }
 
+# ---- a file of scores ----
+
+# bare [FILE] - its lines, but for the time that each took.
+bare() {
+	sed 's/,"seconds":.*//' "$@"
+}
+
+@test "killed at any moment, it goes on behind the last line of -o FILE" {
+	train 'train 10' save 'train 10' save 'train 10'
+	ps-eval -C ckpts train.svm | bare >whole
+	true >scores
+	for n in 0 1 2; do
+		run -137 ps-eval -C ckpts --follow -o scores "pipe:
+			[ \$(wc -l <scores) -lt $n ] || kill -KILL \$PPID
+			cat train.svm"
+		bare scores | diff <(head -n "$n" whole) -
+	done
+	for n in 1 2; do
+		run -0 --separate-stderr ps-eval -C ckpts --follow -o scores \
+			train.svm
+		assert_equal "$output$stderr" ""
+		bare scores | diff whole -
+	done
+	# There is nothing to do any more, and nobody to wait for.
+	rm -r ckpts/*
+	run -0 --separate-stderr timeout 60 ps-eval -C ckpts --follow \
+		-o scores train.svm
+	assert_equal "$output$stderr" ""
+	bare scores | diff whole -
+}
+
+@test "a torn line of -o FILE is cut off, and its checkpoint scored again" {
+	train 'train 10' save 'train 10'
+	ps-eval -C ckpts -o scores train.svm
+	mv scores whole
+	first=$(head -n 1 whole | wc -c)
+	all=$(wc -c <whole)
+	for size in 1 14 15 $((first - 1)) $((first + 1)) $((all - 1)); do
+		head -c "$size" whole >scores
+		run -0 --separate-stderr ps-eval -C ckpts -o scores train.svm
+		torn=$((size > first ? size - first : size))
+		assert_equal "$stderr" "ps-eval: scores: $torn torn bytes at \
+its end are cut off"
+		bare scores | diff <(bare whole) -
+	done
+}
+
+@test "--follow goes on, and ends when the last of -o FILE turns final" {
+	follow() {
+		session --checkpoint=ckpts --keep=0
+		for n in 1 2; do
+			ask 'train 10' save
+			await save
+			ps-eval -C ckpts -o scores train.svm
+		done
+		timeout 60 ps-eval -v -C ckpts --follow -o scores train.svm \
+			2>said 9>&- &
+		car=$!
+		timeout 60 tail -n +1 -f said | grep -q -m 1 'behind step 20'
+		exec 9>&-
+		wait "$coord"
+		wait "$car"
+	}
+	run -0 --separate-stderr in_cluster follow
+	assert_equal "$stderr" ""
+	bare scores | cut -d, -f1-3 | diff - <(printf '%s\n' \
+		'{"checkpoint":"ckpt-00000010","step":10,"final":false' \
+		'{"checkpoint":"ckpt-00000020","step":20,"final":false')
+}
+
+@test "with -o FILE what is no newer than its lines is not scored" {
+	train 'train 10' save 'train 10' save 'train 10'
+	for what in ckpts/ckpt-00000020 ckpts/ckpt-00000020 \
+		ckpts/ckpt-00000010; do
+		ps-eval -C "$what" -o scores train.svm
+	done
+	for n in 1 2; do
+		ps-eval -C ckpts --newest -o scores train.svm
+	done
+	assert_equal "$(cut -d, -f2 scores)" $'"step":20\n"step":30'
+}
+
+@test "a line of -o FILE counts for --until" {
+	train 'train 10' save 'train 10' save 'train 10'
+	for n in 1 2; do
+		run -0 ps-eval -C ckpts --until='auc>=0.1' -o scores train.svm
+		run -0 ps-eval -C ckpts --until='loss<10' -o scores train.svm
+		assert_equal "$(wc -l <scores)" 1
+	done
+	for until in 'auc>1' 'step>1'; do
+		ps-eval -C ckpts -o scores train.svm
+		run -1 ps-eval -C ckpts --until="$until" -o scores train.svm
+	done
+	assert_equal "$(wc -l <scores)" 3
+}
+
+@test "a file of others is refused for -o, and stays as it is" {
+	train 'train 10' save 'train 10'
+	ps-eval -C ckpts/ckpt-00000010 -o scores train.svm
+	for line in '' '# notes' '[1]' '{"step":70,"examples":300}' \
+		'{"checkpoint":"ckpt-00000020"}' '\000\000' \
+		'{"checkpoint":"a","step":-1}' '{"checkpoint":"a","step":"1"}' \
+		'{"checkpoint":"a","step":1} {"checkpoint":"b","step":2}'; do
+		{ cat scores; printf "$line\n"; } >file
+		cp file before
+		bad 65 "ps-eval: file:2: not the scores of a checkpoint" \
+			-C ckpts -o file train.svm
+		cmp file before
+	done
+	# Without a newline it is not torn either, unless it begins like ours.
+	for text in notes '{"step":70' '{"checkpoints'; do
+		printf '%s' "$text" >file
+		bad 65 "file:1: not the scores" -C ckpts -o file train.svm
+		assert_equal "$(<file)" "$text"
+	done
+}
+
+@test "a file that another program writes to is refused for -o" {
+	train 'train 10'
+	mkfifo begun in
+	ps-eval -C ckpts -o scores 'pipe:echo >begun; cat in' 3>&- &
+	pid=$!
+	daemons+=("$pid")
+	read -r -t 60 line <begun
+	bad 75 "scores: another program has it open" \
+		-C ckpts -o scores train.svm
+	echo '{"checkpoint":"ckpt-00000001","step":1}' >scores
+	run -75 --separate-stderr ps-coord -m model.ps -s ipc://nobody \
+		-o scores /dev/null
+	assert_equal "$stderr" \
+		"ps-coord: scores: another program has it open"
+	assert_equal "$(<scores)" '{"checkpoint":"ckpt-00000001","step":1}'
+	stop
+}
+
+@test "-o FILE that takes no more is an error, until there is room again" {
+	for n in {1..8}; do
+		echo train 5
+		echo save
+	done >requests
+	train "$(<requests)"
+	bad 73 "cannot write nowhere/scores: No such file" -C ckpts \
+		-o nowhere/scores train.svm
+	bad 74 "cannot write /dev/full: No space left" -C ckpts \
+		-o /dev/full train.svm
+	ps-eval -C ckpts train.svm | bare >whole
+	(
+		ulimit -f 1
+		bad 74 "cannot write scores: File too large" -C ckpts \
+			-o scores train.svm
+	)
+	assert_equal "$(wc -c <scores)" 1024
+	run -0 ps-eval -C ckpts -o scores train.svm
+	bare scores | diff whole -
+}
+
 # ---- the live model ----
 
 @test "the live model is scored as of one step, while training goes on" {
@@ -508,6 +664,8 @@ bad() {
 	bad 64 "not both" -C . -c ipc://x train.svm
 	bad 64 "--follow: where" -c ipc://x --follow train.svm
 	bad 64 "--newest: where" -c ipc://x --newest train.svm
+	bad 64 "-o: where" -c ipc://x -o scores train.svm
+	bad 64 "--predict" -C . --predict -o scores train.svm
 	bad 64 "all of them, or one" -C . --follow --newest train.svm
 	bad 64 "--predict" -C . --predict --follow train.svm
 	bad 64 "--predict" -C . --predict --until='loss<1' train.svm

@@ -35,8 +35,8 @@ until_read(struct until *u, const char *text)
 	return false;
 }
 
-static bool
-compare(const struct until *u, double x)
+bool
+until_meets(const struct until *u, double x)
 {
 	switch (u->is) {
 	case UNTIL_EQ:	return x <= u->value && x >= u->value;
@@ -54,11 +54,11 @@ until_holds(const struct until *u, const struct evaluation *e,
 	if (*u->metric == '\0')
 		return 0;
 	if (strcmp(u->metric, "loss") == 0)
-		return compare(u, e->loss / (double)e->examples);
+		return until_meets(u, e->loss / (double)e->examples);
 	for (size_t i = 0; i < e->metrics; i++)
 		if (strcmp(metric_name(&e->metric[i]), u->metric) == 0)
-			return compare(u, metric_value(&e->metric[i],
-						       &e->state[i]));
+			return until_meets(u, metric_value(&e->metric[i],
+							   &e->state[i]));
 	return fail(f, FAIL_USAGE, "--until: the model has no metric '%s'",
 		    u->metric);
 }

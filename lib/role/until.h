@@ -21,6 +21,9 @@ struct until {
 /* false: it is none. */
 bool until_read(struct until *, const char *text);
 
+/* Does the metric's value? */
+bool until_meets(const struct until *, double value);
+
 /*
  * 1: it holds; 0: not, or there is no condition; -1: the evaluation has no
  * such metric (FAIL_USAGE).  What is not a number holds nothing.

@@ -105,6 +105,17 @@ disk_abandon(struct disk_file *file)
 	release(file);
 }
 
+int
+disk_lock(int fd, const char *path, struct fail *f)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	if (errno == EWOULDBLOCK)
+		return fail(f, FAIL_AGAIN, "%s: another program has it open",
+			    path);
+	return fail_sys(f, FAIL_CREATE, "cannot lock %s", path);
+}
+
 /* Is what is open still what the name means? */
 static bool
 still_named(int fd, const char *name)

@@ -38,6 +38,9 @@ int disk_commit(struct disk_file *, struct fail *);
 /* Give up; nothing to do after disk_commit(), or on { .fd = -1 }. */
 void disk_abandon(struct disk_file *);
 
+/* An open file is for nobody else, or FAIL_AGAIN. */
+int disk_lock(int fd, const char *path, struct fail *);
+
 /* Make a folder; one that is there already is fine. */
 int disk_make_folder(const char *path, struct fail *);
 /* What was renamed in a folder stays renamed, even without power. */

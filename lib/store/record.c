@@ -233,10 +233,9 @@ open_locked(const char *path, struct fail *f)
 		if (fd < 0)
 			return fail_sys(f, FAIL_CREATE, "cannot open %s",
 					path);
-		if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (disk_lock(fd, path, f) < 0) {
 			close(fd);
-			return fail(f, FAIL_AGAIN, "%s: another program has "
-				    "it open", path);
+			return -1;
 		}
 		if (still_there(fd, path))
 			return fd;

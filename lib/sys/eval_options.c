@@ -20,6 +20,7 @@ static const struct cli_option options[] = {
 	{ FOLLOW,    "follow",      NULL },
 	{ NEWEST,    "newest",      NULL },
 	{ NO_HEADER, "no-header",   NULL },
+	{ 'o',       "output",      "FILE" },
 	{ PREDICT,   "predict",     NULL },
 	{ UNTIL,     "until",       "CONDITION" },
 	{ 0, NULL, NULL }
@@ -68,14 +69,17 @@ check(const struct eval_settings *s)
 	if (s->dir && s->evaluator.coordinator)
 		cli_usage("-C and -c: a checkpoint or the live model, not "
 			  "both");
-	if ((s->follow || s->newest) && !s->dir)
+	if ((s->follow || s->newest || s->output) && !s->dir)
 		cli_usage("%s: where are the checkpoints? say -C", s->follow ?
-			  "--follow" : "--newest");
+			  "--follow" : s->newest ? "--newest" : "-o");
 	if (s->follow && s->newest)
 		cli_usage("--follow and --newest: all of them, or one");
 	if (s->evaluator.predict && (s->follow || *s->until.metric))
 		cli_usage("--predict: there is nothing to %s", s->follow ?
 			  "follow, one model predicts" : "wait for");
+	if (s->evaluator.predict && s->output)
+		cli_usage("--predict: there are no scores to put into a file, "
+			  "predictions are printed");
 	if (s->reader.format && !reader_format(s->reader.format))
 		cli_usage("-F: there is no format '%s'", s->reader.format);
 	if (s->count == 0)
@@ -101,6 +105,7 @@ eval_settings_read(struct eval_settings *s, int argc, char **argv)
 		case FOLLOW:	s->follow = true; break;
 		case NEWEST:	s->newest = true; break;
 		case NO_HEADER:	s->reader.no_header = true; break;
+		case 'o':	s->output = optarg; break;
 		case PREDICT:	s->evaluator.predict = true; break;
 		case UNTIL:
 			if (!until_read(&s->until, optarg))

@@ -12,8 +12,8 @@
 
 #define EVAL_USAGE \
 	"[-B batch] [-C directory] [-c endpoint] [--cache[=directory]] " \
-	"[-F format] [--follow] [--newest] [--no-header] [--predict] " \
-	"[--until=condition] input ..."
+	"[-F format] [--follow] [--newest] [--no-header] [-o file] " \
+	"[--predict] [--until=condition] input ..."
 
 struct eval_settings {
 	struct cli_common common;
@@ -22,6 +22,7 @@ struct eval_settings {
 	struct reader_options reader;
 	struct until until;
 	const char *dir;	/* of checkpoints; NULL: score the live model */
+	const char *output;	/* a file of scores; NULL: standard output */
 	bool follow, newest;
 	uint64_t batch;
 	char **inputs;

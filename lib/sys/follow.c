@@ -16,8 +16,10 @@ struct follow {
 	int watch;			/* on the last one; -1: none */
 	struct checkpoint_list list;	/* as of the last look */
 	size_t next;			/* of the list */
-	char *last;			/* the path given out last, or NULL */
-	uint64_t step;			/* of that */
+	bool begun;			/* all up to step were given out: */
+	uint64_t step;
+	char *last;			/* its path; NULL: not known */
+	bool final;			/* it is known to be the final one */
 };
 
 struct follow *
@@ -44,6 +46,14 @@ follow_close(struct follow *w)
 	free(w);
 }
 
+void
+follow_after(struct follow *w, uint64_t step, bool final)
+{
+	w->begun = true;
+	w->step = step;
+	w->final = final;
+}
+
 int
 follow_fd(const struct follow *w)
 {
@@ -68,6 +78,17 @@ watch(struct follow *w)
 					     IN_ONLYDIR);
 }
 
+/* The one given out last may have been so in an earlier life. */
+static void
+pass_over(struct follow *w)
+{
+	for (; w->begun && w->next < w->list.count &&
+	     w->list.step[w->next] <= w->step; w->next++)
+		if (!w->last && w->list.step[w->next] == w->step)
+			w->last = disk_path("%s/%s", w->dir,
+					    w->list.name[w->next]);
+}
+
 int
 follow_look(struct follow *w, struct fail *f)
 {
@@ -76,9 +97,7 @@ follow_look(struct follow *w, struct fail *f)
 	watch(w);
 	if (checkpoint_list(&w->list, w->dir, f) < 0)
 		return -1;
-	while (w->last && w->next < w->list.count &&
-	       w->list.step[w->next] <= w->step)
-		w->next++;
+	pass_over(w);
 	return 0;
 }
 
@@ -92,7 +111,7 @@ follow_next(struct follow *w)
 	w->watch = -1;
 	free(w->last);
 	w->last = disk_path("%s/%s", w->dir, w->list.name[w->next]);
-	w->step = w->list.step[w->next++];
+	follow_after(w, w->list.step[w->next++], false);
 	return w->last;
 }
 
@@ -106,8 +125,10 @@ follow_is_over(const struct follow *w)
 	char *path;
 	bool over;
 
-	if (!w->last || w->next < w->list.count)
+	if (w->next < w->list.count)
 		return false;
+	if (w->final || !w->last)
+		return w->final;
 	path = disk_path("%s/" MANIFEST_FILE, w->last);
 	over = disk_read_text(AT_FDCWD, path, MANIFEST_MAX, &text,
 			      &f) == 0 &&

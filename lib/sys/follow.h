@@ -20,6 +20,9 @@ struct follow;
 struct follow *follow_open(const char *dir);
 void follow_close(struct follow *);
 
+/* As if all up to this step, be it the final one, had been given out. */
+void follow_after(struct follow *, uint64_t step, bool final);
+
 /* Look: what is there, that was not given out.  FAIL_NOINPUT: no folder. */
 int follow_look(struct follow *, struct fail *);
 

@@ -140,17 +140,21 @@ journal_file_begin(struct journal_file *j, struct coord *coord,
 		   struct fail *f)
 {
 	uint64_t line;
+	int fd;
 	const int resumed = tell(j, coord, f) < 0 ? -1 :
 		coord_start(coord, &line, written, f);
 
 	if (resumed < 0)
 		return -1;
-	if (resumed && stream_rewinds(in))
+	if (resumed && stream_is_file(in->fd))
 		in->skip = line;
 	else if (resumed)
 		log_warn("%s cannot be rewound: %llu lines were taken before, "
 			 "and whether what comes now was among them cannot "
 			 "be known", in->name, (unsigned long long)line);
-	return output && resumed ? stream_append(output, *written, f) :
-		stream_create(output, f);
+	fd = stream_create(output, f);
+	if (fd < 0 || !output || stream_cut(fd, output, *written, f) == 0)
+		return fd;
+	close(fd);
+	return -1;
 }

@@ -29,6 +29,8 @@ lib_libps_a_SOURCES += \
 	%D%/progress.h \
 	%D%/saver.c \
 	%D%/saver.h \
+	%D%/scores.c \
+	%D%/scores.h \
 	%D%/scoring.c \
 	%D%/scoring.h \
 	%D%/snapshot.c \

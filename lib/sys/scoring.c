@@ -1,5 +1,6 @@
 #include "sys/scoring.h"
 
+#include "base/log.h"
 #include "role/line.h"
 #include "sys/clock.h"
 #include "sys/snapshot.h"
@@ -54,14 +55,6 @@ scoring_next(struct scoring *g, struct fail *f)
 	return prefetch_end(g->data, &records, f);
 }
 
-static int
-flush(struct scoring *g, struct fail *f)
-{
-	if (fflush(g->out) == 0)
-		return 0;
-	return fail_sys(f, FAIL_IO, "cannot write standard output");
-}
-
 int
 scoring_add(struct scoring *g, const struct evaluation *e, struct fail *f)
 {
@@ -71,9 +64,9 @@ scoring_add(struct scoring *g, const struct evaluation *e, struct fail *f)
 	if (!g->s->evaluator.predict)
 		return 0;
 	for (size_t i = 0; i < g->batch.examples * outputs; i++)
-		fprintf(g->out, "%.9g%c", (double)x[i],
+		fprintf(g->to->out, "%.9g%c", (double)x[i],
 			(i + 1) % outputs == 0 ? '\n' : '\t');
-	return flush(g, f);
+	return scores_flush(g->to, f);
 }
 
 static void
@@ -106,10 +99,10 @@ scoring_end(struct scoring *g, const struct evaluation *e, uint64_t step,
 		    e->state);
 	text_add(&line, ",\"seconds\":");
 	line_number(&line, (double)(clock_ms() - g->began_ms) / 1000);
-	fprintf(g->out, "{%s}\n", line.data);
+	fprintf(g->to->out, "{%s}\n", line.data);
 	text_release(&line);
 	g->met = until_holds(&g->s->until, e, f) > 0;
-	return flush(g, f);
+	return scores_flush(g->to, f);
 }
 
 /* ---- with a checkpoint ---- */
@@ -160,6 +153,11 @@ scoring_checkpoint(struct scoring *g, struct checkpoint **from,
 	struct snapshot s;
 	int status;
 
+	if (scores_have(g->to, checkpoint_info(*from)->step)) {
+		log_info("%s is scored already", checkpoint_path(*from));
+		checkpoint_close(*from);
+		return 0;
+	}
 	if (snapshot_open(&s, from, f) < 0)
 		return 1;
 	evaluation_open(&e, s.model);

@@ -15,8 +15,7 @@
 #include "store/checkpoint.h"
 #include "sys/eval_options.h"
 #include "sys/prefetch.h"
-
-#include <stdio.h>
+#include "sys/scores.h"
 
 struct scoring {
 	const struct eval_settings *s;	/* borrowed */
@@ -25,9 +24,9 @@ struct scoring {
 	struct batch batch;
 	bool over;			/* no more batches */
 	uint64_t began_ms;
-	FILE *out;			/* borrowed */
+	struct scores *to;		/* borrowed */
 	size_t ended;			/* evaluations so far */
-	bool met;			/* --until, by the last of them */
+	bool met;			/* --until is, now or before */
 };
 
 /*
@@ -55,9 +54,9 @@ int scoring_end(struct scoring *, const struct evaluation *, uint64_t step,
 void scoring_close(struct scoring *);
 
 /*
- * All of this with a checkpoint, which is taken over.  0: done, or asked to
- * stop; 1: the checkpoint gave out, and the failure says why; -1: the inputs
- * or the output did.
+ * All of this with a checkpoint, which is taken over.  0: done, or ->to has
+ * it, or asked to stop; 1: the checkpoint gave out, and the failure says why;
+ * -1: the inputs or the output did.
  */
 int scoring_checkpoint(struct scoring *, struct checkpoint **,
 		       struct fail *);

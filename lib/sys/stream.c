@@ -1,5 +1,7 @@
 #include "sys/stream.h"
 
+#include "store/disk.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -62,11 +64,11 @@ stream_read(struct stream *in, struct fail *f)
 }
 
 bool
-stream_rewinds(const struct stream *in)
+stream_is_file(int fd)
 {
 	struct stat status;
 
-	return fstat(in->fd, &status) == 0 && S_ISREG(status.st_mode);
+	return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
 }
 
 static char *
@@ -101,42 +103,37 @@ stream_create(const char *path, struct fail *f)
 	int fd = STDOUT_FILENO;
 
 	if (path)
-		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-			  0666);
-	return fd >= 0 ? fd :
-		fail_sys(f, FAIL_CREATE, "cannot write %s", path);
+		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return fail_sys(f, FAIL_CREATE, "cannot write %s", path);
+	if (!path || !stream_is_file(fd) || disk_lock(fd, path, f) == 0)
+		return fd;
+	close(fd);
+	return -1;
 }
 
 int
-stream_append(const char *path, uint64_t size, struct fail *f)
+stream_cut(int fd, const char *path, uint64_t size, struct fail *f)
 {
-	const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-	struct stat status;
+	off_t end;
 
-	if (fd < 0)
-		return fail_sys(f, FAIL_CREATE, "cannot write %s", path);
-	if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode))
-		return fd;	/* what it has taken is not ours any more */
-	if ((uint64_t)status.st_size < size) {
-		close(fd);
+	if (!stream_is_file(fd))
+		return 0;	/* what it has taken is not ours any more */
+	end = lseek(fd, 0, SEEK_END);
+	if (end >= 0 && (uint64_t)end < size)
 		return fail(f, FAIL_DATA, "%s: %llu bytes of results had been "
 			    "written, and are not there any more", path,
 			    (unsigned long long)size);
-	}
 	if (ftruncate(fd, (off_t)size) == 0 && lseek(fd, 0, SEEK_END) >= 0)
-		return fd;
-	fail_sys(f, FAIL_IO, "cannot write %s", path);
-	close(fd);
-	return -1;
+		return 0;
+	return fail_sys(f, FAIL_IO, "cannot write %s", path);
 }
 
 /* A pipe that is writable takes this much without waiting. */
 static size_t
 at_once(int fd, size_t size)
 {
-	struct stat status;
-
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+	if (stream_is_file(fd))
 		return size;
 	return size < PIPE_BUF ? size : PIPE_BUF;
 }

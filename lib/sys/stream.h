@@ -31,13 +31,16 @@ int stream_read(struct stream *, struct fail *);
 /* The next whole line without its newline, good until the next read. */
 char *stream_next(struct stream *);
 
-/* Can it be read again from its beginning, as a file can? */
-bool stream_rewinds(const struct stream *);
+/* Can it be read again from its beginning, and cut at its end? */
+bool stream_is_file(int fd);
 
-/* To write to: a file made anew, or standard output (NULL). */
+/*
+ * To write to: a file, made if it is not there, that nobody else writes to
+ * (FAIL_AGAIN), or standard output (NULL).
+ */
 int stream_create(const char *path, struct fail *);
-/* A file that is there: all behind its first size bytes goes. */
-int stream_append(const char *path, uint64_t size, struct fail *);
+/* Go on behind the first size bytes of that file; what follows them goes. */
+int stream_cut(int fd, const char *path, uint64_t size, struct fail *);
 
 /*
  * Write as much of a text as the descriptor takes at once, when poll says

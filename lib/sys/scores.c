@@ -1,0 +1,136 @@
+#include "sys/scores.h"
+
+#include "base/log.h"
+#include "store/disk.h"
+#include "sys/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILE_MAX	((size_t)256 << 20)
+#define BEGINS		"{\"checkpoint\":"
+
+static bool
+meets(const json_t *line, const struct until *u)
+{
+	/* The loss is none of the metrics. */
+	const json_t *of = strcmp(u->metric, "loss") == 0 ? line :
+		json_object_get(line, "metrics");
+	const json_t *x = json_object_get(of, u->metric);
+
+	return json_is_number(x) && until_meets(u, json_number_value(x));
+}
+
+static int
+read_line(struct scores *s, const char *text, size_t size,
+	  const struct until *until, struct fail *f)
+{
+	json_t *line = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
+	const json_t *step = json_object_get(line, "step");
+	const bool ours = json_is_string(json_object_get(line,
+							 "checkpoint")) &&
+		json_is_integer(step) && json_integer_value(step) >= 0;
+
+	if (ours && (!s->begun ||
+		     (uint64_t)json_integer_value(step) >= s->step)) {
+		s->begun = true;
+		s->step = (uint64_t)json_integer_value(step);
+		s->final = json_is_true(json_object_get(line, "final"));
+	}
+	if (ours && *until->metric && meets(line, until))
+		s->met = true;
+	json_decref(line);
+	return ours ? 0 : fail(f, FAIL_DATA, "not the scores of a checkpoint "
+			       "in a line of JSON");
+}
+
+/* How much of it are whole lines?  What follows is the beginning of one. */
+static int
+read_lines(struct scores *s, const struct text *text,
+	   const struct until *until, size_t *whole, struct fail *f)
+{
+	const char *line = text->data, *end;
+	size_t left = text->size, number = 1;
+
+	for (; left > 0 && (end = memchr(line, '\n', left)); number++) {
+		const size_t size = (size_t)(end - line);
+
+		if (read_line(s, line, size, until, f) < 0)
+			return fail_at(f, "%s:%zu", s->path, number);
+		line += size + 1;
+		left -= size + 1;
+	}
+	*whole = text->size - left;
+	if (left > 0 && strncmp(line, BEGINS, left < strlen(BEGINS) ? left :
+				strlen(BEGINS)) != 0)
+		return fail(f, FAIL_DATA, "%s:%zu: not the scores of a "
+			    "checkpoint, and no newline", s->path, number);
+	return 0;
+}
+
+static int
+resume(struct scores *s, int fd, const struct until *until, struct fail *f)
+{
+	struct text text = { 0 };
+	size_t whole = 0;
+	int r = -1;
+
+	if (disk_read_text(AT_FDCWD, s->path, FILE_MAX, &text, f) == 0 &&
+	    read_lines(s, &text, until, &whole, f) == 0 &&
+	    stream_cut(fd, s->path, whole, f) == 0)
+		r = disk_sync_parent(s->path, f);
+	if (r == 0 && whole < text.size)
+		log_warn("%s: %zu torn bytes at its end are cut off", s->path,
+			 text.size - whole);
+	if (r == 0 && s->begun)
+		log_info("%s: going on behind step %llu", s->path,
+			 (unsigned long long)s->step);
+	text_release(&text);
+	return r;
+}
+
+int
+scores_open(struct scores *s, const char *path, const struct until *until,
+	    struct fail *f)
+{
+	const int fd = stream_create(path, f);
+
+	*s = (struct scores){ .path = path };
+	if (fd < 0)
+		return -1;
+	if (!stream_is_file(fd) || resume(s, fd, until, f) == 0) {
+		s->out = fdopen(fd, "w");
+		if (s->out)
+			return 0;
+		fail_sys(f, FAIL_CREATE, "cannot write %s", path);
+	}
+	close(fd);
+	return -1;
+}
+
+void
+scores_close(struct scores *s)
+{
+	if (s->path && s->out)
+		fclose(s->out);
+	s->out = NULL;
+}
+
+bool
+scores_have(const struct scores *s, uint64_t step)
+{
+	return s->begun && step <= s->step;
+}
+
+int
+scores_flush(const struct scores *s, struct fail *f)
+{
+	if (fflush(s->out) == 0 &&
+	    (!s->path || fdatasync(fileno(s->out)) == 0 || errno == EINVAL))
+		return 0;
+	return fail_sys(f, FAIL_IO, "cannot write %s", s->path ? s->path :
+			"standard output");
+}
