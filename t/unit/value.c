@@ -4,6 +4,7 @@
  */
 #include "rig.h"
 
+#include "model/layer.h"
 #include "tap.h"
 
 #include <math.h>
@@ -368,6 +369,185 @@ test_dropout(void)
 	rig_end(&r);
 }
 
+#define MOST	67		/* no whole number of vectors */
+
+/* The n numbers from first on, each as an example: results and gradients. */
+static void
+activate(struct rig *r, size_t first, size_t n, float *y, float *slope)
+{
+	for (size_t i = 0; i < n; i++) {
+		feature_add_id(&r->batch.feature[0], i, first + i);
+		feature_add_value(&r->batch.label, i, .75f);
+	}
+	r->batch.examples = n;
+	rig_pull(r);
+	compute_forward(r->compute, true, 0);
+	compute_backward(r->compute);
+	memcpy(y, compute_prediction(r->compute), n * sizeof(*y));
+	memcpy(slope, compute_gradient(r->compute, 0), n * sizeof(*slope));
+}
+
+/* Bit by bit, but for which NaN it is. */
+static bool
+same(const float *x, const float *y, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (memcmp(&x[i], &y[i], sizeof(*x)) != 0 &&
+		    !(isnan(x[i]) && isnan(y[i])))
+			return false;
+	return true;
+}
+
+static const float odd[] = {
+	NAN, INFINITY, -INFINITY, 0, -0.f, 6, 3, -3, 1e-40f, -1e-40f, 3e38f
+};
+
+#define ODD	(sizeof(odd) / sizeof(*odd))
+
+static void
+begin_activation(struct rig *r, const char *name)
+{
+	struct rng rng = { .seed = 5 };
+	char text[256];
+
+	snprintf(text, sizeof(text), "input x id rows=%d\n"
+		 "e = embedding x dim=1\ny = %s e\nlabel t float\n"
+		 "loss mean_squared_error y\n", MOST, name);
+	rig_begin(r, text);
+	for (size_t i = 0; i < MOST; i++)
+		r->w[0][i] = i % 3 == 0 && i / 3 < ODD ? odd[i / 3] :
+			     4 * rig_random(&rng);
+}
+
+/* Many go through an activation at a time; none of them notices. */
+static void
+test_company(const char *name)
+{
+	float y[MOST], slope[MOST], y_alone[MOST], slope_alone[MOST];
+	bool good = true;
+	struct rig r;
+
+	begin_activation(&r, name);
+	for (size_t i = 0; i < MOST; i++)
+		activate(&r, i, 1, &y_alone[i], &slope_alone[i]);
+	for (size_t n = 1; n <= MOST; n++) {
+		activate(&r, MOST - n, n, y, slope);
+		good = good && same(y, y_alone + MOST - n, n) &&
+		       same(slope, slope_alone + MOST - n, n);
+	}
+	named(good, name);
+	rig_end(&r);
+}
+
+static bool
+is_plus_0(float x)
+{
+	return x == 0 && !signbit(x);
+}
+
+/* What is not above 0, a NaN as well, is 0 and has no slope. */
+static void
+test_relu(void)
+{
+	float y[MOST], slope[MOST];
+	bool good = true;
+	struct rig r;
+
+	begin_activation(&r, "relu");
+	activate(&r, 0, MOST, y, slope);
+	for (size_t i = 0; i < MOST; i++) {
+		const float x = r.w[0][i];
+
+		good = good && (x > 0 ? y[i] == x : is_plus_0(y[i])) &&
+		       slope[i] == (x > 0 ? 2 * (x - .75f) : 0);
+	}
+	named(good, "relu of what is not above 0");
+	rig_end(&r);
+}
+
+static float
+sum(const float *x, size_t count, size_t step, float scale)
+{
+	float y = 0;
+
+	for (size_t i = 0; i < count; i++)
+		y += scale * x[i * step];
+	return y;
+}
+
+/* What can be made of 5 rows of width dim. */
+typedef bool check(const float *y, float (*x)[MOST], size_t dim);
+
+static bool
+is_rows(const float *y, float (*x)[MOST], size_t dim)
+{
+	bool good = true;
+
+	for (size_t i = 0; i < 5; i++)
+		good = good && same(y + i * dim, x[i], dim);
+	return good;
+}
+
+static bool
+is_mean_of_rows(const float *y, float (*x)[MOST], size_t dim)
+{
+	bool good = true;
+
+	for (size_t k = 0; k < dim; k++)
+		good = good && y[k] == sum(&x[0][k], 5, MOST, 1 / 5.f);
+	return good;
+}
+
+static bool
+is_sum_along_rows(const float *y, float (*x)[MOST], size_t dim)
+{
+	bool good = true;
+
+	for (size_t i = 0; i < 5; i++)
+		good = good && y[i] == sum(x[i], dim, 1, 1);
+	return good;
+}
+
+static bool
+makes(const char *layer, check *is, size_t dim)
+{
+	static const uint64_t id[] = { 7, 2, 2, 8, 0 };
+	struct rng rng = { .seed = dim };
+	float x[5][MOST];
+	char text[256];
+	struct rig r;
+	bool good;
+
+	snprintf(text, sizeof(text), "input w id[5] rows=9\n"
+		 "e = embedding w dim=%zu\nr = %s\ny = flatten r\n"
+		 "label t id\nloss sparse_categorical_crossentropy y\n",
+		 dim, layer);
+	rig_begin(&r, text);
+	rig_fill(&r, &rng);
+	for (size_t i = 0; i < 5; i++) {
+		feature_add_id(&r.batch.feature[0], i, id[i]);
+		memcpy(x[i], r.w[0] + id[i] * dim, dim * sizeof(float));
+	}
+	feature_add_id(&r.batch.label, 0, 0);
+	r.batch.examples = 1;
+	rig_pull(&r);
+	compute_forward(r.compute, false, 0);
+	good = is(compute_prediction(r.compute), x, dim);
+	rig_end(&r);
+	return good;
+}
+
+/* Of any width, sums are exact: in the order of the numbers. */
+static void
+test_widths(const char *layer, check *is)
+{
+	bool good = true;
+
+	for (size_t dim = 2; dim <= MOST; dim++)
+		good = good && makes(layer, is, dim);
+	named(good, layer);
+}
+
 int
 main(void)
 {
@@ -375,6 +555,12 @@ main(void)
 		test_layer(cases[i].lines, cases[i].want, cases[i].n);
 	for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++)
 		test_loss(losses[i].lines, losses[i].label, losses[i].want);
+	for (size_t i = 0; activation_name(i); i++)
+		test_company(activation_name(i));
+	test_relu();
+	test_widths("flatten e", is_rows);
+	test_widths("reduce_mean e axis=1", is_mean_of_rows);
+	test_widths("reduce_sum e axis=2", is_sum_along_rows);
 	test_logits();
 	test_regularizers();
 	test_dropout();
