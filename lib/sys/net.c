@@ -30,7 +30,7 @@
 #define HANDSHAKE_MS	2000
 #define RECONNECT_MS	50
 #define RECONNECT_MAX_MS 2000
-#define HAND_OVER_MS	1000	/* for last words */
+#define HAND_OVER_MS	500	/* for last words */
 #define BACKLOG		1024
 #define REFUSALS	(ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | \
 			 ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | \

@@ -22,7 +22,7 @@ struct net;
 /* The lease is how long a peer may be silent before it counts as lost. */
 struct net *net_new(uint64_t lease_ms);
 
-/* What was sent leaves first, unless that takes longer than a second. */
+/* What was sent leaves first, unless that takes longer than 500 ms. */
 void net_free(struct net *);
 
 /*
