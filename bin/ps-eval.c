@@ -15,7 +15,6 @@
 
 #define LEASE_MS	10000
 #define TICK_MS		250
-#define LINGER_MS	500
 
 struct program {
 	struct eval_settings s;
@@ -210,7 +209,7 @@ score_live(struct program *p, struct fail *f)
 		net_blame(net, p->s.evaluator.coordinator, f);
 	scoring_close(g);
 	evaluator_free(ev);
-	net_free(net, LINGER_MS);
+	net_free(net);
 	return status;
 }
 

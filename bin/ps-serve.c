@@ -224,7 +224,7 @@ close_all(struct program *p)
 	changelog_close(p->log);
 	log_info("stopped: %s", server_state(p->server));
 	server_free(p->server);
-	net_free(p->net, 500);
+	net_free(p->net);
 }
 
 int

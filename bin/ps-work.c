@@ -18,7 +18,6 @@
 #define SHUFFLE_EXAMPLES	10000
 #define MAX_SHUFFLE		((uint64_t)1 << 32)
 #define TICK_MS			250
-#define LINGER_MS		500
 
 enum { CACHE = CLI_LONG, LEASE, NO_HEADER, PREFETCH, REPEAT, SHARD,
        SHUFFLE };
@@ -182,7 +181,7 @@ main(int argc, char **argv)
 	log_info("stopped after %s", worker_state(worker));
 	feed_free(feed);
 	worker_free(worker);
-	net_free(net, LINGER_MS);
+	net_free(net);
 	cluster_release(&o.cluster);
 	if (status < 0)
 		cli_die(&f);

@@ -22,8 +22,8 @@ struct net;
 /* The lease is how long a peer may be silent before it counts as lost. */
 struct net *net_new(uint64_t lease_ms);
 
-/* What is still to be sent has linger_ms to leave. */
-void net_free(struct net *, int linger_ms);
+/* What was sent leaves first, unless that takes longer than 500 ms. */
+void net_free(struct net *);
 
 /*
  * Before it listens or dials: let nobody in who has not the key of this file

@@ -148,7 +148,7 @@ measure_ours(struct series *to, size_t steps, size_t pack)
 		hear(&w, &e, coordinator);
 	}
 	series_add(to, w.done, w.began, coordinator);
-	net_free(w.net, 100);
+	net_free(w.net);
 	bench_kill(coordinator);
 	bench_kill(server);
 }

@@ -166,7 +166,7 @@ serve_end(struct serve *s)
 	int status;
 
 	net_send(s->net, s->coordinator, &stop);
-	net_free(s->net, 500);
+	net_free(s->net);
 	if (waitpid(s->pid, &status, 0) < 0 || status != 0)
 		bench_die("ps-serve ended with %d", status);
 	plan_release(&s->plan);

@@ -154,7 +154,7 @@ run_net(struct series *to, const char *endpoint, size_t count)
 	net_stream(&s, count);
 	end(&s);
 	series_add(to, (double)(count * PART) / 1e9, began, s.pid);
-	net_free(s.net, 0);
+	net_free(s.net);
 	bench_kill(s.pid);
 }
 

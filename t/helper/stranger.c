@@ -57,7 +57,7 @@ main(int argc, char **argv)
 		fail(&f, FAIL_PEER, "%s does not answer", argv[1]);
 	else
 		print(&e.message);
-	net_free(net, 0);
+	net_free(net);
 	if (e.kind != NET_MESSAGE)
 		cli_die(&f);
 	return cli_end(0);

@@ -8,9 +8,13 @@
 		"wide = dense x units=4096\nout = dense wide units=1\n" \
 		"loss mean_squared_error out\noptimizer sgd\n"
 
-/* An outbox that remembers what was pulled, and whether a push was held. */
+/*
+ * An outbox that remembers what was pulled, whether a push was held, what came
+ * last and how often somebody was hung up on.
+ */
 struct said {
-	size_t pulls, bytes, held;
+	size_t pulls, bytes, held, hung_up;
+	enum message_kind last;
 	uint64_t request[256];
 	const struct plan *plan;
 };
@@ -21,6 +25,7 @@ say(void *to, uint64_t peer, const struct message *m)
 	struct said *s = to;
 
 	(void)peer;
+	s->last = m->kind;
 	if (m->kind == MESSAGE_PULL || m->kind == MESSAGE_PUSHPULL) {
 		s->request[s->pulls++ % 256] = m->request;
 		s->bytes += plan_part_dense(s->plan, m->kind == MESSAGE_PULL ?
@@ -45,8 +50,10 @@ dial(void *to, const char *endpoint, uint64_t *peer, struct fail *f)
 static void
 hang_up(void *to, uint64_t peer)
 {
-	(void)to;
+	struct said *s = to;
+
 	(void)peer;
+	s->hung_up++;
 }
 
 static void
@@ -135,6 +142,7 @@ test_credit(void)
 	exchange(&r, c, &said, true);
 	ok(said.held >= 32);	/* all but what shares a part is not copied */
 	client_free(c);
+	ok(said.last == MESSAGE_BYE && said.hung_up == 0);
 	free(place);
 	plan_release(&plan);
 	rig_end(&r);

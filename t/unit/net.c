@@ -3,8 +3,16 @@
 #include "sys/net.h"
 #include "tap.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LARGE_ONES	4
+#define FOR_A_NET	((size_t)512 << 10)	/* large enough to wait */
+#define FOR_TCP		((size_t)2 << 20)	/* its buffers are large */
 
 /* Until one of these happens to the net. */
 static bool
@@ -66,8 +74,8 @@ test_way(const char *host, bool shortcut)
 	ok(net_send(client, peer, &ping) == 0);
 	ok(await(server, client, NET_MESSAGE, &e) &&
 	   e.message.kind == MESSAGE_PING && e.message.request == 7);
-	net_free(client, 0);
-	net_free(server, 0);
+	net_free(client);
+	net_free(server);
 }
 
 /* Nobody is there yet: it waits for tcp, as it would on another host. */
@@ -82,13 +90,13 @@ test_later(void)
 
 	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0);
 	snprintf(endpoint, sizeof(endpoint), "%s", net_endpoint(server));
-	net_free(server, 0);
+	net_free(server);
 	server = net_new(10000);
 	ok(net_dial(client, endpoint, &peer, &f) == 0);
 	ok(net_listen(server, endpoint, false, &f) == 0);
 	ok(await(client, server, NET_UP, &e) && e.peer == peer);
-	net_free(client, 0);
-	net_free(server, 0);
+	net_free(client);
+	net_free(server);
 }
 
 static void
@@ -136,8 +144,188 @@ test_key(const char *key, bool friend)
 		blamed = net_blame(client, net_endpoint(server), &f);
 	}
 	ok(quiet && blamed == !friend && (friend || f.kind == FAIL_DENIED));
-	net_free(client, 0);
-	net_free(server, 0);
+	net_free(client);
+	net_free(server);
+}
+
+/* ---- last words ---- */
+
+static const struct message bye = { .kind = MESSAGE_BYE };
+
+static void
+forget(struct hold *hold)
+{
+	free(hold);
+}
+
+static void
+send_large(struct net *net, uint64_t peer, size_t size)
+{
+	struct hold *hold = calloc(1, sizeof(*hold) + size);
+	struct message m = { .kind = MESSAGE_VALUES, .frames = 1 };
+
+	*hold = (struct hold){ .references = 1, .release = forget };
+	m.frame[0] = (struct frame){ hold + 1, size, hold };
+	net_send(net, peer, &m);
+	hold_drop(hold);
+}
+
+/*
+ * A program that dials, says a lot and ends.  Its last act before it frees its
+ * net is a byte on the pipe.
+ */
+static pid_t
+speaker(const char *endpoint, const char *key, uint64_t lease_ms, size_t size,
+	int done[2])
+{
+	struct net_event e = { .kind = NET_NOTHING };
+	struct net *net;
+	struct fail f;
+	uint64_t peer;
+	pid_t pid;
+
+	ok(pipe(done) == 0);
+	fflush(stdout);
+	pid = fork();
+	if (pid != 0)
+		return pid;
+	net = net_new(lease_ms);
+	if (net_guard(net, key, &f) < 0 ||
+	    net_dial(net, endpoint, &peer, &f) < 0)
+		_exit(1);
+	while (e.kind != NET_UP) {
+		net_wait(net, NULL, 0, 1000, &f);
+		net_next(net, &e);
+	}
+	for (int i = 0; i < LARGE_ONES; i++)
+		send_large(net, peer, size);
+	net_send(net, peer, &bye);
+	if (write(done[1], "", 1) != 1)
+		_exit(1);
+	net_free(net);
+	_exit(0);
+}
+
+static bool
+ended_well(pid_t pid, int done[2])
+{
+	int status;
+
+	close(done[0]);
+	close(done[1]);
+	return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+/* All of it comes to who listens, with a key or without. */
+static void
+test_last_words(const char *key)
+{
+	struct net *net = net_new(10000);
+	struct net_event e = { .kind = NET_NOTHING };
+	struct fail f;
+	int done[2], larges = 0;
+	pid_t pid;
+
+	ok(net_guard(net, key, &f) == 0);
+	ok(net_listen(net, "tcp://127.0.0.1:*", false, &f) == 0);
+	pid = speaker(net_endpoint(net), key, 10000, FOR_A_NET, done);
+	for (int i = 0; i < 10000; i++) {
+		net_next(net, &e);
+		if (e.kind == NET_MESSAGE && e.message.kind == MESSAGE_BYE)
+			break;
+		if (e.kind == NET_MESSAGE && e.message.kind == MESSAGE_VALUES)
+			larges++;
+		if (e.kind == NET_NOTHING)
+			net_wait(net, NULL, 0, 1, &f);
+	}
+	ok(e.kind == NET_MESSAGE && larges == LARGE_ONES);
+	ok(ended_well(pid, done));
+	net_free(net);
+}
+
+/* A socket that listens: with it a peer may read when it likes. */
+static int
+listen_plainly(char *endpoint, size_t size)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	socklen_t length = sizeof(at);
+	const int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ok(bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0 &&
+	   listen(fd, 1) == 0 &&
+	   getsockname(fd, (struct sockaddr *)&at, &length) == 0);
+	snprintf(endpoint, size, "tcp://127.0.0.1:%d", ntohs(at.sin_port));
+	return fd;
+}
+
+/* Somebody is there, as ZMTP 3.0 has it. */
+static int
+accept_and_greet(int listener)
+{
+	static const char hello[] =
+		"\xff\0\0\0\0\0\0\0\0\x7f\3\0" "NULL\0\0\0\0\0\0\0\0"
+		"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+		"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+		"\4\x1c" "\5READY" "\xbSocket-Type" "\0\0\0\6" "ROUTER";
+	const int fd = accept(listener, NULL, NULL);
+
+	ok(write(fd, hello, sizeof(hello) - 1) == sizeof(hello) - 1);
+	return fd;
+}
+
+/* What was said last comes last, to who begins to read when all was said. */
+static void
+test_slow_reader(void)
+{
+	static char bytes[1 << 16];
+	struct pack last = { 0 };
+	struct pollfd later;
+	char endpoint[64], end[64] = "";
+	int listener = listen_plainly(endpoint, sizeof(endpoint)), fd, done[2];
+	pid_t pid = speaker(endpoint, NULL, 10000, FOR_TCP, done);
+	size_t size = 0;
+	ssize_t n;
+
+	message_write(&last, &bye);
+	fd = accept_and_greet(listener);
+	ok(read(done[0], bytes, 1) == 1);
+	later = (struct pollfd){ .fd = done[0], .events = POLLIN };
+	poll(&later, 1, 20);
+	while ((n = read(fd, bytes, sizeof(bytes))) > 0) {
+		size += (size_t)n;
+		if ((size_t)n >= last.size)
+			memcpy(end, bytes + n - last.size, last.size);
+	}
+	ok(size > LARGE_ONES * FOR_TCP);
+	ok(memcmp(end, last.data, last.size) == 0);
+	ok(ended_well(pid, done));
+	pack_release(&last);
+	close(fd);
+	close(listener);
+}
+
+/*
+ * While there is something left to say the peer says something, too, and
+ * hangs up.  libzmq 4.3.4 dies of that, at its next heartbeat, if the socket
+ * is closed and lingers.
+ */
+static void
+test_rude_reader(void)
+{
+	char endpoint[64], byte;
+	int listener = listen_plainly(endpoint, sizeof(endpoint)), fd, done[2];
+	pid_t pid = speaker(endpoint, NULL, 400, FOR_TCP, done);
+	struct pollfd later;
+
+	fd = accept_and_greet(listener);
+	ok(read(done[0], &byte, 1) == 1);
+	later = (struct pollfd){ .fd = done[0], .events = POLLIN };
+	poll(&later, 1, 20);
+	ok(send(fd, "\0\1x", 3, MSG_NOSIGNAL) == 3);
+	close(fd);
+	ok(ended_well(pid, done));
+	close(listener);
 }
 
 int
@@ -152,6 +340,10 @@ main(void)
 	test_key("ours", true);
 	test_key("theirs", false);
 	test_key(NULL, false);
+	test_last_words(NULL);
+	test_last_words("ours");
 	files_end();
+	test_slow_reader();
+	test_rude_reader();
 	return tap_done();
 }
