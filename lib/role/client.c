@@ -104,9 +104,10 @@ client_free(struct client *c)
 	if (!c)
 		return;
 	for (size_t i = 0; i < c->plan->servers; i++) {
-		/* To hang up now might cut off what was said before it. */
 		if (c->server[i].peer && c->server[i].up)
 			outbox_send(c->outbox, c->server[i].peer, &bye);
+		if (c->server[i].peer)
+			outbox_hang_up(c->outbox, c->server[i].peer);
 		free(c->server[i].endpoint);
 	}
 	pack_release(&c->push_keys);

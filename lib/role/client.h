@@ -24,7 +24,7 @@ struct client;
 struct client *client_new(const struct plan *, const struct model *,
 			  enum role, uint64_t life, struct outbox *,
 			  uint64_t now_ms, struct fail *);
-void client_free(struct client *);	/* says BYE */
+void client_free(struct client *);	/* says BYE and hangs up */
 
 /*
  * The plan, which was borrowed, has a newer term, and maybe other endpoints.

@@ -5,8 +5,8 @@
 #include "role/coord_inside.h"
 
 #define STOP_MS		5000		/* for members to leave */
-#define DRAIN_MS	8000		/* to come to an end when asked to */
-#define DRAINED_MS	9000		/* ... all of it */
+#define DRAIN_MS	7000		/* to come to an end when asked to */
+#define DRAINED_MS	8000		/* ... all of it */
 
 static void
 stop_members(struct coord *c, uint64_t now)

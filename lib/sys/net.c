@@ -54,6 +54,7 @@ struct dialled {
 	struct ear ear, monitor;
 	bool up, told;		/* somebody is there; NET_UP has said so */
 	bool stranger;		/* it and we could not agree on a key */
+	uint64_t left_ms;	/* when we hung up; 0: we did not */
 	char endpoint[256];
 };
 
@@ -474,19 +475,27 @@ dialled(struct net *net, uint64_t peer)
 {
 	const uint64_t i = peer & ~DIALLED;
 
-	return peer & DIALLED && i < net->dials && net->dial[i].ear.socket ?
-		&net->dial[i] : NULL;
+	return peer & DIALLED && i < net->dials && net->dial[i].ear.socket &&
+		!net->dial[i].left_ms ? &net->dial[i] : NULL;
 }
 
+static void
+close_dialled(struct dialled *d)
+{
+	close_with(&d->ear, &d->monitor);
+	d->ear.socket = d->monitor.socket = NULL;
+}
+
+/* Who is there is still to be given what was said before. */
 void
 net_hang_up(struct net *net, uint64_t peer)
 {
 	struct dialled *d = dialled(net, peer);
 
-	if (!d)
-		return;
-	close_with(&d->ear, &d->monitor);
-	d->ear.socket = d->monitor.socket = NULL;
+	if (d && d->up)
+		d->left_ms = clock_ms();
+	else if (d)
+		close_dialled(d);
 }
 
 /*
@@ -572,10 +581,10 @@ net_free(struct net *net)
 	/* Nothing can be on its way to who is not there. */
 	for (size_t i = 0; i < net->dials; i++)
 		if (!net->dial[i].up)
-			net_hang_up(net, DIALLED | i);
+			close_dialled(&net->dial[i]);
 	hand_over(net);
 	for (size_t i = 0; i < net->dials; i++)
-		net_hang_up(net, DIALLED | i);
+		close_dialled(&net->dial[i]);
 	close_with(&net->listener, &net->listener_monitor);
 	if (net->door.socket)
 		zmq_close(net->door.socket);
@@ -716,7 +725,7 @@ hear(struct net *net, size_t i, struct net_event *e)
 	}
 	struct dialled *d = &net->dial[i - 1];
 
-	if (!d->ear.socket)
+	if (!d->ear.socket || d->left_ms)
 		return false;
 	e->peer = DIALLED | (i - 1);
 	e->kind = comings(d);
@@ -775,6 +784,11 @@ net_wait(struct net *net, struct pollfd *fds, size_t count, int64_t ms,
 	for (size_t i = 0; i < net->dials; i++) {
 		struct dialled *d = &net->dial[i];
 
+		if (d->left_ms) {
+			if (clock_ms() - d->left_ms >= HAND_OVER_MS)
+				close_dialled(d);
+			continue;
+		}
 		add_ear(net, &n, &d->ear);
 		add_ear(net, &n, &d->monitor);
 		/* Up, but not yet writable: no descriptor tells when. */

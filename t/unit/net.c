@@ -171,12 +171,12 @@ send_large(struct net *net, uint64_t peer, size_t size)
 }
 
 /*
- * A program that dials, says a lot and ends.  Its last act before it frees its
- * net is a byte on the pipe.
+ * A program that dials, says a lot, may hang up, and ends.  Its last act before
+ * it frees its net is a byte on the pipe.
  */
 static pid_t
 speaker(const char *endpoint, const char *key, uint64_t lease_ms, size_t size,
-	int done[2])
+	bool hangs_up, int done[2])
 {
 	struct net_event e = { .kind = NET_NOTHING };
 	struct net *net;
@@ -200,6 +200,8 @@ speaker(const char *endpoint, const char *key, uint64_t lease_ms, size_t size,
 	for (int i = 0; i < LARGE_ONES; i++)
 		send_large(net, peer, size);
 	net_send(net, peer, &bye);
+	if (hangs_up)
+		net_hang_up(net, peer);
 	if (write(done[1], "", 1) != 1)
 		_exit(1);
 	net_free(net);
@@ -218,7 +220,7 @@ ended_well(pid_t pid, int done[2])
 
 /* All of it comes to who listens, with a key or without. */
 static void
-test_last_words(const char *key)
+test_last_words(const char *key, bool hangs_up)
 {
 	struct net *net = net_new(10000);
 	struct net_event e = { .kind = NET_NOTHING };
@@ -228,7 +230,8 @@ test_last_words(const char *key)
 
 	ok(net_guard(net, key, &f) == 0);
 	ok(net_listen(net, "tcp://127.0.0.1:*", false, &f) == 0);
-	pid = speaker(net_endpoint(net), key, 10000, FOR_A_NET, done);
+	pid = speaker(net_endpoint(net), key, 10000, FOR_A_NET, hangs_up,
+		      done);
 	for (int i = 0; i < 10000; i++) {
 		net_next(net, &e);
 		if (e.kind == NET_MESSAGE && e.message.kind == MESSAGE_BYE)
@@ -274,6 +277,16 @@ accept_and_greet(int listener)
 	return fd;
 }
 
+/* The last bytes of all that came. */
+static void
+keep_end(char *end, size_t size, const char *bytes, size_t n)
+{
+	const size_t fresh = n < size ? n : size;
+
+	memmove(end, end + fresh, size - fresh);
+	memcpy(end + size - fresh, bytes + n - fresh, fresh);
+}
+
 /* What was said last comes last, to who begins to read when all was said. */
 static void
 test_slow_reader(void)
@@ -283,7 +296,7 @@ test_slow_reader(void)
 	struct pollfd later;
 	char endpoint[64], end[64] = "";
 	int listener = listen_plainly(endpoint, sizeof(endpoint)), fd, done[2];
-	pid_t pid = speaker(endpoint, NULL, 10000, FOR_TCP, done);
+	pid_t pid = speaker(endpoint, NULL, 10000, FOR_TCP, false, done);
 	size_t size = 0;
 	ssize_t n;
 
@@ -294,8 +307,7 @@ test_slow_reader(void)
 	poll(&later, 1, 20);
 	while ((n = read(fd, bytes, sizeof(bytes))) > 0) {
 		size += (size_t)n;
-		if ((size_t)n >= last.size)
-			memcpy(end, bytes + n - last.size, last.size);
+		keep_end(end, last.size, bytes, (size_t)n);
 	}
 	ok(size > LARGE_ONES * FOR_TCP);
 	ok(memcmp(end, last.data, last.size) == 0);
@@ -315,7 +327,7 @@ test_rude_reader(void)
 {
 	char endpoint[64], byte;
 	int listener = listen_plainly(endpoint, sizeof(endpoint)), fd, done[2];
-	pid_t pid = speaker(endpoint, NULL, 400, FOR_TCP, done);
+	pid_t pid = speaker(endpoint, NULL, 400, FOR_TCP, false, done);
 	struct pollfd later;
 
 	fd = accept_and_greet(listener);
@@ -340,8 +352,9 @@ main(void)
 	test_key("ours", true);
 	test_key("theirs", false);
 	test_key(NULL, false);
-	test_last_words(NULL);
-	test_last_words("ours");
+	test_last_words(NULL, false);
+	test_last_words(NULL, true);
+	test_last_words("ours", false);
 	files_end();
 	test_slow_reader();
 	test_rude_reader();
