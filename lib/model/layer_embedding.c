@@ -3,6 +3,7 @@
  */
 #include "model/layer.h"
 
+#include "tensor/clones.h"
 #include "tensor/kernels.h"
 
 #include <math.h>
@@ -66,6 +67,8 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 		n->shape = input->shape;
 		n->shape.dim[n->shape.rank++] = own->dim;
 	}
+	if (input_width(input) == 1)
+		own->combiner = NONE;	/* nothing to combine it with */
 	return node_variable(m, n, "embeddings", table, true,
 			     "random_uniform", s, f);
 }
@@ -91,47 +94,86 @@ share(const struct flow *in, struct bag bag, enum combiner combiner)
 	return sum == 0 ? 0 : (float)(1 / sum);
 }
 
+/* Without a combiner what comes out is row after row, for n ids. */
+static CLONES void
+copy_rows(float *restrict out, const float *restrict w,
+	  const size_t *restrict row, size_t n, size_t dim)
+{
+	for (size_t j = 0; j < n; j++)
+		for (size_t k = 0; k < dim; k++)
+			out[j * dim + k] = w[row[j] * dim + k];
+}
+
+static CLONES void
+add_to_rows(float *restrict dw, const float *restrict out,
+	    const size_t *restrict row, size_t n, size_t dim)
+{
+	for (size_t j = 0; j < n; j++)
+		for (size_t k = 0; k < dim; k++)
+			dw[row[j] * dim + k] += out[j * dim + k];
+}
+
+static void
+combine(const struct pass *p)
+{
+	const struct own *own = p->node->own;
+	const struct flow *in = &p->in[0];
+	const size_t dim = own->dim;
+
+	memset(p->out.value, 0, p->examples * dim * sizeof(float));
+	for (size_t i = 0; i < p->examples; i++) {
+		const struct bag bag = flow_bag(in, i);
+		const float scale = share(in, bag, own->combiner);
+
+		for (size_t j = bag.first; j < bag.first + bag.count; j++)
+			kernel_axpy(p->out.value + i * dim,
+				    scale * flow_weight(in, j),
+				    p->w[0] + in->row[j] * dim, dim);
+	}
+}
+
+static void
+add_to_combined(const struct pass *p)
+{
+	const struct own *own = p->node->own;
+	const struct flow *in = &p->in[0];
+	const size_t dim = own->dim;
+
+	for (size_t i = 0; i < p->examples; i++) {
+		const struct bag bag = flow_bag(in, i);
+		const float scale = share(in, bag, own->combiner);
+
+		for (size_t j = bag.first; j < bag.first + bag.count; j++)
+			kernel_axpy(p->dw[0] + in->row[j] * dim,
+				    scale * flow_weight(in, j),
+				    p->out.gradient + i * dim, dim);
+	}
+}
+
 static void
 forward(const struct pass *p)
 {
 	const struct own *own = p->node->own;
-	const struct flow *in = &p->in[0];
-	const size_t size = node_size(p->node), dim = own->dim;
-	const size_t step = own->combiner == NONE ? dim : 0;
+	const size_t floats = p->examples * node_size(p->node);
 
-	memset(p->out.value, 0, p->examples * size * sizeof(float));
-	for (size_t i = 0; i < p->examples; i++) {
-		const struct bag bag = flow_bag(in, i);
-		const float scale = share(in, bag, own->combiner);
-		float *out = p->out.value + i * size;
-
-		for (size_t j = bag.first; j < bag.first + bag.count; j++) {
-			kernel_axpy(out, scale * flow_weight(in, j),
-				    p->w[0] + in->row[j] * dim, dim);
-			out += step;
-		}
-	}
+	if (own->combiner == NONE)
+		copy_rows(p->out.value, p->w[0], p->in[0].row,
+			  floats / own->dim, own->dim);
+	else
+		combine(p);
 }
 
 static void
 backward(const struct pass *p)
 {
 	const struct own *own = p->node->own;
-	const struct flow *in = &p->in[0];
-	const size_t size = node_size(p->node), dim = own->dim;
-	const size_t step = own->combiner == NONE ? dim : 0;
+	const size_t floats = p->examples * node_size(p->node);
 
-	for (size_t i = 0; i < p->examples; i++) {
-		const struct bag bag = flow_bag(in, i);
-		const float scale = share(in, bag, own->combiner);
-		const float *out = p->out.gradient + i * size;
-
-		for (size_t j = bag.first; j < bag.first + bag.count; j++) {
-			kernel_axpy(p->dw[0] + in->row[j] * dim,
-				    scale * flow_weight(in, j), out, dim);
-			out += step;
-		}
-	}
+	if (own->combiner == NONE)
+		add_to_rows(p->dw[0], p->out.gradient, p->in[0].row,
+			    floats / own->dim, own->dim);
+	else
+		add_to_combined(p);
 }
 
 const struct layer layer_embedding = {
