@@ -3,9 +3,7 @@
  */
 #include "model/layer.h"
 
-#include "tensor/kernels.h"
-
-#include <string.h>
+#include "tensor/clones.h"
 
 /* The input is outer x count x inner, the output outer x inner. */
 struct own {
@@ -55,31 +53,69 @@ build_mean(struct model *m, struct node *n, struct settings *s,
 	return 0;
 }
 
+static CLONES void
+add_up(float *restrict y, const float *restrict x, size_t outer,
+       struct own own)
+{
+	for (; outer > 0; outer--, y += own.inner) {
+		for (size_t k = 0; k < own.inner; k++)
+			y[k] = 0;
+		for (size_t j = 0; j < own.count; j++, x += own.inner)
+			for (size_t k = 0; k < own.inner; k++)
+				y[k] += own.scale * x[k];
+	}
+}
+
+static CLONES void
+hand_out(float *restrict dx, const float *restrict dy, size_t outer,
+	 struct own own)
+{
+	for (; outer > 0; outer--, dy += own.inner)
+		for (size_t j = 0; j < own.count; j++, dx += own.inner)
+			for (size_t k = 0; k < own.inner; k++)
+				dx[k] += own.scale * dy[k];
+}
+
+/* The same along the last axis, where one loop more would be of one turn. */
+static CLONES void
+add_up_last(float *restrict y, const float *restrict x, size_t outer,
+	    struct own own)
+{
+	for (size_t i = 0; i < outer; i++, x += own.count) {
+		float sum = 0;
+
+		for (size_t j = 0; j < own.count; j++)
+			sum += own.scale * x[j];
+		y[i] = sum;
+	}
+}
+
+static CLONES void
+hand_out_last(float *restrict dx, const float *restrict dy, size_t outer,
+	      struct own own)
+{
+	for (size_t i = 0; i < outer; i++, dx += own.count)
+		for (size_t j = 0; j < own.count; j++)
+			dx[j] += own.scale * dy[i];
+}
+
 static void
 forward(const struct pass *p)
 {
 	const struct own *own = p->node->own;
-	const size_t outer = p->examples * own->outer;
-	const float *x = p->in[0].value;
-	float *y = p->out.value;
 
-	memset(y, 0, outer * own->inner * sizeof(*y));
-	for (size_t i = 0; i < outer; i++, y += own->inner)
-		for (size_t j = 0; j < own->count; j++, x += own->inner)
-			kernel_axpy(y, own->scale, x, own->inner);
+	(own->inner == 1 ? add_up_last : add_up)(
+		p->out.value, p->in[0].value, p->examples * own->outer, *own);
 }
 
 static void
 backward(const struct pass *p)
 {
 	const struct own *own = p->node->own;
-	const size_t outer = p->examples * own->outer;
-	const float *dy = p->out.gradient;
-	float *dx = p->in[0].gradient;
 
-	for (size_t i = 0; i < outer; i++, dy += own->inner)
-		for (size_t j = 0; j < own->count; j++, dx += own->inner)
-			kernel_axpy(dx, own->scale, dy, own->inner);
+	(own->inner == 1 ? hand_out_last : hand_out)(
+		p->in[0].gradient, p->out.gradient, p->examples * own->outer,
+		*own);
 }
 
 const struct layer layer_reduce_mean = {
