@@ -122,8 +122,8 @@ backward(const struct pass *p)
 			add_to_input(p, at, *inverse);
 		if (own->center)
 			kernel_add(p->dw[own->beta], dy, n);
-		for (size_t i = 0; own->scale && i < n; i++)
-			p->dw[0][i] += dy[i] * p->scratch[at + i];
+		if (own->scale)
+			kernel_add_product(p->dw[0], dy, p->scratch + at, n);
 	}
 }
 

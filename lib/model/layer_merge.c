@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define PIECE	1024	/* elements multiplied at a time: they stay near */
+
 static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 {
@@ -49,36 +51,48 @@ sum_backward(const struct pass *p)
 				    p->out.gradient, n);
 }
 
-/* The product of element i of all inputs but one. */
-static float
-product(const struct pass *p, size_t i, size_t but)
+static size_t
+piece(size_t left)
 {
-	float y = 1;
+	return left < PIECE ? left : PIECE;
+}
 
+/* The product of n elements from at on, of all inputs but one. */
+static void
+product(const struct pass *p, size_t but, size_t at, size_t n, float *y)
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] = 1;
 	for (size_t q = 0; q < p->node->ins; q++)
 		if (q != but)
-			y *= p->in[q].value[i];
-	return y;
+			kernel_multiply(y, p->in[q].value + at, n);
 }
 
 static void
 multiply_forward(const struct pass *p)
 {
-	const size_t n = p->examples * node_size(p->node);
+	const size_t size = p->examples * node_size(p->node);
 
-	for (size_t i = 0; i < n; i++)
-		p->out.value[i] = product(p, i, p->node->ins);
+	for (size_t at = 0; at < size; at += PIECE)
+		product(p, p->node->ins, at, piece(size - at),
+			p->out.value + at);
 }
 
 static void
 multiply_backward(const struct pass *p)
 {
-	const size_t n = p->examples * node_size(p->node);
+	const size_t size = p->examples * node_size(p->node);
+	float others[PIECE];
 
-	for (size_t q = 0; q < p->node->ins; q++)
-		for (size_t i = 0; p->in[q].gradient && i < n; i++)
-			p->in[q].gradient[i] +=
-				p->out.gradient[i] * product(p, i, q);
+	for (size_t at = 0; at < size; at += PIECE)
+		for (size_t q = 0; q < p->node->ins; q++) {
+			if (!p->in[q].gradient)
+				continue;
+			product(p, q, at, piece(size - at), others);
+			kernel_add_product(p->in[q].gradient + at,
+					   p->out.gradient + at, others,
+					   piece(size - at));
+		}
 }
 
 /* Which input has the largest element i; the first of several. */

@@ -63,6 +63,21 @@ kernel_axpy(float *restrict y, float a, const float *restrict x, size_t n)
 		y[i] += a * x[i];
 }
 
+CLONES void
+kernel_multiply(float *restrict y, const float *restrict x, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] *= x[i];
+}
+
+CLONES void
+kernel_add_product(float *restrict y, const float *restrict a,
+		   const float *restrict b, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] += a[i] * b[i];
+}
+
 float
 kernel_dot(const float *x, const float *y, size_t n)
 {

@@ -24,6 +24,9 @@ void kernel_gemm_naive(struct gemm, const float *a, const float *b, float *c);
 
 void kernel_add(float *y, const float *x, size_t n);		/* y += x */
 void kernel_axpy(float *y, float a, const float *x, size_t n);	/* y += a x */
+void kernel_multiply(float *y, const float *x, size_t n);	/* y *= x */
+/* y += a b, element by element. */
+void kernel_add_product(float *y, const float *a, const float *b, size_t n);
 float kernel_dot(const float *x, const float *y, size_t n);
 
 /*

@@ -58,6 +58,8 @@ static const struct {
 	{ "add", A "q = dense b units=3\ny = add p q a p\n" END },
 	{ "subtract", A "q = dense b units=3\ny = subtract p q\n" END },
 	{ "multiply", A "q = dense b units=3\ny = multiply p q a\n" END },
+	{ "multiply, more than a piece", HEAD "p = embedding w dim=90\n"
+	  "q = embedding w dim=90\ny = multiply p q p\n" END },
 	{ "average", A "q = dense b units=3\ny = average p q a\n" END },
 	{ "maximum", A "q = dense b units=3\ny = maximum p q a\n" END },
 	{ "dot", A "q = dense b units=3\ny = dot p q\n" END },

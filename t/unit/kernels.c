@@ -26,6 +26,22 @@ equal(struct gemm g)
 	return true;
 }
 
+/* Element by element, however many go at a time, and none behind them. */
+static bool
+multiplies(size_t n)
+{
+	bool good = true;
+
+	for (size_t i = 0; i <= n; i++)
+		c[i] = d[i] = (float)i / 64;
+	kernel_multiply(c, a, n);
+	kernel_add_product(d, a, b, n);
+	for (size_t i = 0; i < n; i++)
+		good = good && c[i] == (float)i / 64 * a[i] &&
+		       d[i] == (float)i / 64 + a[i] * b[i];
+	return good && c[n] == (float)n / 64 && d[n] == (float)n / 64;
+}
+
 int
 main(void)
 {
@@ -49,6 +65,12 @@ main(void)
 		ok(good[how]);
 	ok(equal((struct gemm){ .m = 0, .n = 3, .k = 3 }));
 	ok(equal((struct gemm){ .m = 3, .n = 3, .k = 0, .add = true }));
+
+	bool products = true;
+
+	for (size_t n = 0; n < 70; n++)
+		products = products && multiplies(n);
+	ok(products);
 
 	const float y[] = { 1, 2, 3, 4, 5 };
 	float x[] = { 1, 0, -1, FLT_MAX, -FLT_MAX };
