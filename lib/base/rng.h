@@ -11,11 +11,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 64 random bits for (seed, stream, index): splitmix64's finalizer, chained. */
-uint64_t rng_at(uint64_t seed, uint64_t stream, uint64_t index);
+#define RNG_GOLDEN	0x9e3779b97f4a7c15u
+
+/* Steele, Lea and Flood, "Fast splittable pseudorandom number generators". */
+static inline uint64_t
+rng_mix(uint64_t z)
+{
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
+/*
+ * 64 random bits for (seed, stream, index): splitmix64's finalizer, chained.
+ * Inline, since most of it is the same for all of a stream.
+ */
+static inline uint64_t
+rng_at(uint64_t seed, uint64_t stream, uint64_t index)
+{
+	uint64_t z = rng_mix(seed + RNG_GOLDEN);
+
+	z = rng_mix(z ^ (stream + RNG_GOLDEN));
+	return rng_mix(z + (index + 1) * RNG_GOLDEN);
+}
 
 /* Bits as a number in [0, 1), of 53 binary places. */
-double rng_unit(uint64_t bits);
+static inline double
+rng_unit(uint64_t bits)
+{
+	return (double)(bits >> 11) * 0x1p-53;
+}
 
 struct rng {
 	uint64_t seed, next;

@@ -9,6 +9,8 @@
 
 #include "base/hash.h"
 #include "base/rng.h"
+#include "tensor/clones.h"
+#include "tensor/kernels.h"
 
 #include <string.h>
 
@@ -37,30 +39,36 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	return 0;
 }
 
+static CLONES void
+draw(float *factor, size_t n, uint64_t seed, uint64_t stream, float rate)
+{
+	const float kept = 1 / (1 - rate);
+
+	for (size_t i = 0; i < n; i++)
+		factor[i] = rng_unit(rng_at(seed, stream, i)) < (double)rate ?
+			    0 : kept;
+}
+
 static void
 forward(const struct pass *p)
 {
 	const struct own *own = p->node->own;
 	const size_t n = p->examples * node_size(p->node);
-	const float kept = 1 / (1 - own->rate);
 
-	for (size_t i = 0; i < n; i++) {
-		const bool drop = p->training &&
-			rng_unit(rng_at(p->seed, own->stream, i)) <
-			(double)own->rate;
-
-		p->scratch[i] = drop ? 0 : p->training ? kept : 1;
-		p->out.value[i] = p->in[0].value[i] * p->scratch[i];
-	}
+	if (p->training)
+		draw(p->scratch, n, p->seed, own->stream, own->rate);
+	else
+		for (size_t i = 0; i < n; i++)
+			p->scratch[i] = 1;
+	memcpy(p->out.value, p->in[0].value, n * sizeof(float));
+	kernel_multiply(p->out.value, p->scratch, n);
 }
 
 static void
 backward(const struct pass *p)
 {
-	const size_t n = p->examples * node_size(p->node);
-
-	for (size_t i = 0; i < n; i++)
-		p->in[0].gradient[i] += p->out.gradient[i] * p->scratch[i];
+	kernel_add_product(p->in[0].gradient, p->out.gradient, p->scratch,
+			   p->examples * node_size(p->node));
 }
 
 const struct layer layer_dropout = {
