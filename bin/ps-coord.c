@@ -15,7 +15,6 @@
 #include "sys/progress.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #define TICK_MS		50
 #define LINGER_MS	500
@@ -99,7 +98,8 @@ say(struct program *p)
 	struct text *out = coord_output(p->coord);
 	const size_t size = out->size;
 
-	if (!p->lost && stream_write(p->out, out, &p->why_lost) < 0) {
+	if (!p->lost && stream_write(p->out, p->s.output, out,
+				     &p->why_lost) < 0) {
 		p->lost = true;
 		coord_stop(p->coord, clock_ms());
 	}

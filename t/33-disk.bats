@@ -125,7 +125,7 @@ whole() {
 
 @test "results that cannot be written are an end, told by its status" {
 	run -74 --separate-stderr train 2 -o /dev/full
-	[[ $stderr == *"No space left on device"* ]]
+	[[ $stderr == *"cannot write /dev/full: No space left on device"* ]]
 	assert_output ""
 }
 

@@ -139,7 +139,7 @@ at_once(int fd, size_t size)
 }
 
 int
-stream_write(int fd, struct text *text, struct fail *f)
+stream_write(int fd, const char *name, struct text *text, struct fail *f)
 {
 	size_t done = 0;
 
@@ -152,8 +152,8 @@ stream_write(int fd, struct text *text, struct fail *f)
 		n = write(fd, text->data + done,
 			  at_once(fd, text->size - done));
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
-			return fail_sys(f, FAIL_IO,
-					"cannot write standard output");
+			return fail_sys(f, FAIL_IO, "cannot write %s", name ?
+					name : "standard output");
 		if (n <= 0)
 			break;
 		done += (size_t)n;

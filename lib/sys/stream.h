@@ -44,8 +44,9 @@ int stream_cut(int fd, const char *path, uint64_t size, struct fail *);
 
 /*
  * Write as much of a text as the descriptor takes at once, when poll says
- * that it is writable, and drop it from the text.
+ * that it is writable, and drop it from the text.  It is a file of that name,
+ * or standard output (NULL).
  */
-int stream_write(int fd, struct text *, struct fail *);
+int stream_write(int fd, const char *name, struct text *, struct fail *);
 
 #endif
