@@ -192,11 +192,9 @@ static size_t
 read_piece(struct unpack *u, const struct piece *piece, uint64_t **rows,
 	   size_t *room)
 {
-	const size_t count = keys_read(u, piece_last_key(piece), rows, room);
+	const uint64_t first = piece->hashed ? piece_key(piece) : 0;
 
-	for (size_t k = 0; piece->hashed && k < count; k++)
-		(*rows)[k] += piece_key(piece);
-	return count;
+	return keys_read(u, first, first + piece_last_key(piece), rows, room);
 }
 
 /*
