@@ -228,29 +228,36 @@ shard_check_keys(struct shard *s, size_t n, const struct frame *keys,
 	return read_keys(s, &s->plan->part[n], keys, &floats, f);
 }
 
-static float *
-row_of(const struct holding *h, struct chunk *const *chunk, uint64_t row)
-{
-	const uint64_t in_chunk = row & (((uint64_t)1 << h->shift) - 1);
-
-	return chunk[row >> h->shift]->value + in_chunk * holding_width(h);
-}
-
 #define AHEAD	128	/* rows to ask for before the first is touched */
 
+/* Where rows lie that are sorted, as their chunks are. */
 static void
-pull_rows(const struct holding *h, struct chunk *const *chunk,
+find_rows(const struct holding *h, struct chunk **chunk,
+	  const uint64_t *rows, size_t count, float **at)
+{
+	const size_t width = holding_width(h);
+
+	for (size_t k = 0; k < count;) {
+		const uint64_t i = rows[k] >> h->shift;
+		float *first = chunk[i]->value;
+
+		for (; k < count && rows[k] >> h->shift == i; k++) {
+			at[k] = first + (rows[k] - (i << h->shift)) * width;
+			apply_fetch(at[k], width);
+		}
+	}
+}
+
+static void
+pull_rows(const struct holding *h, struct chunk **chunk,
 	  const uint64_t *rows, size_t count, float *to)
 {
 	const size_t width = holding_width(h);
-	const float *from[AHEAD];
+	float *from[AHEAD];
 
 	for (size_t done = 0, some; done < count; done += some) {
 		some = count - done < AHEAD ? count - done : AHEAD;
-		for (size_t k = 0; k < some; k++) {
-			from[k] = row_of(h, chunk, rows[done + k]);
-			apply_fetch(from[k], width);
-		}
+		find_rows(h, chunk, rows + done, some, from);
 		if (width == 1)
 			for (size_t k = 0; k < some; k++)
 				*to++ = *from[k];
@@ -349,32 +356,45 @@ push_dense(struct content *to, const struct apply *a, const void *gradient)
 		hold_drop(&from->hold);
 }
 
-/* Rows are sorted, and so are their chunks. */
+/* Rows of chunks that are all of a size. */
+static void
+push_stretch(const struct holding *h, struct content *to,
+	     const struct apply *a, const uint64_t *rows, size_t count,
+	     const char *gradient)
+{
+	const size_t width = holding_width(h);
+	float *row[AHEAD];
+
+	for (size_t done = 0, some; done < count; done += some) {
+		size_t stride = to->chunk[rows[done] >> h->shift]->size;
+
+		some = count - done < AHEAD ? count - done : AHEAD;
+		for (size_t k = done, last = SIZE_MAX; k < done + some; k++) {
+			if (rows[k] >> h->shift != last)
+				chunk_writable(&to->chunk[rows[k] >> h->shift]);
+			last = rows[k] >> h->shift;
+		}
+		find_rows(h, to->chunk, rows + done, some, row);
+		for (size_t s = 1; s <= h->slots; s++)
+			for (size_t k = 0; k < some; k++)
+				apply_fetch(row[k] + s * stride, width);
+		apply_rows(a, (struct apply_rows){ row, some, width, stride },
+			   gradient + done * width * sizeof(float));
+	}
+}
+
+/* The last chunk may be a smaller one. */
 static void
 push_rows(const struct holding *h, struct content *to, const struct apply *a,
 	  const uint64_t *rows, size_t count, const char *gradient)
 {
-	const size_t width = holding_width(h);
-	struct apply_row row[AHEAD];
-	size_t last = SIZE_MAX;
+	size_t n = count;
 
-	for (size_t done = 0, some; done < count; done += some) {
-		some = count - done < AHEAD ? count - done : AHEAD;
-		for (size_t k = 0; k < some; k++) {
-			const size_t i = rows[done + k] >> h->shift;
-
-			if (i != last)
-				chunk_writable(&to->chunk[i]);
-			last = i;
-			row[k].value = row_of(h, to->chunk, rows[done + k]);
-			row[k].stride = to->chunk[i]->size;
-			for (size_t p = 0; p <= h->slots; p++)
-				apply_fetch(row[k].value + p * row[k].stride,
-					    width);
-		}
-		apply_rows(a, row, some, width, gradient +
-			   done * width * sizeof(float));
-	}
+	while (n > 0 && rows[n - 1] >> h->shift == h->chunks - 1)
+		n--;
+	push_stretch(h, to, a, rows, n, gradient);
+	push_stretch(h, to, a, rows + n, count - n, gradient +
+		     n * holding_width(h) * sizeof(float));
 }
 
 /* Rows that are not admitted yet lose their gradient. */
@@ -383,25 +403,18 @@ push_hashed(struct table *to, const struct apply *a, size_t width,
 	    const uint64_t *keys, size_t count, const char *gradient)
 {
 	const size_t size = width * sizeof(float);
-	struct apply_row row[TABLE_BATCH];
-	float *found[TABLE_BATCH];
+	float *row[TABLE_BATCH];
 
 	table_update(to, a->t);
 	for (size_t done = 0, some; done < count; done += some) {
-		size_t from = 0, rows = 0;
-
 		some = count - done < TABLE_BATCH ? count - done : TABLE_BATCH;
-		table_touch(to, keys + done, some, found);
-		for (size_t k = 0; k <= some; k++) {
-			if (k < some && found[k]) {
-				row[rows++] = (struct apply_row){ found[k],
-								  width };
-				continue;
-			}
-			apply_rows(a, row, rows, width,
-				   gradient + from * size);
-			from = k + 1;
-			rows = 0;
+		table_touch(to, keys + done, some, row);
+		for (size_t k = 0, end; k < some; k = end + 1) {
+			for (end = k; end < some && row[end]; end++)
+				;
+			apply_rows(a, (struct apply_rows){
+				row + k, end - k, width, width },
+				gradient + k * size);
 		}
 		gradient += some * size;
 	}
