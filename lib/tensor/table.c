@@ -610,10 +610,11 @@ find_near(const struct table *t, const struct layout *l,
 
 /*
  * The rows of some keys as they are; how many are there.  Memory is asked for
- * places some keys ahead, and for rows before anybody reads one.  Not further
- * ahead: what a processor has no room to remember, it does not fetch.
+ * the places of the next few keys at once, and for rows before anybody reads
+ * one.  Not for more: what a processor has no room to remember, it does not
+ * fetch.
  */
-#define AHEAD	32
+#define AHEAD	16
 
 static size_t
 find_rows(const struct table *t, const uint64_t *key, size_t count,
