@@ -66,6 +66,9 @@ lib_libps_a_SOURCES += \
 	%D%/server_values.c \
 	%D%/shard.c \
 	%D%/shard.h \
+	%D%/shard_cut.c \
+	%D%/shard_inside.h \
+	%D%/shard_rows.c \
 	%D%/stage.c \
 	%D%/stage.h \
 	%D%/standby.c \

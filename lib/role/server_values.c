@@ -117,9 +117,9 @@ server_pull(struct server *s, uint64_t peer, const struct message *m,
 			return fail(f, FAIL_AGAIN, "the cut is no longer "
 				    "held");
 	}
-	if (shard_pull(s->shard, m->pull.part, cut ? cut->cut : NULL,
-		       &m->frame[0], &out.frame[0], f) < 0)
+	if (shard_pull_keys(s->shard, m->pull.part, &m->frame[0], f) < 0)
 		return -1;
+	shard_pull_values(s->shard, cut ? cut->cut : NULL, &out.frame[0]);
 	out.frames = 1;
 	out.values.version = shard_version(s->shard, m->pull.part);
 	server_say(s, peer, &out);
@@ -236,7 +236,7 @@ check_push(const struct server *s, const struct message *m, struct fail *f)
 		return fail(f, FAIL_PROTOCOL, "there is no slot %llu",
 			    (unsigned long long)m->push.slot);
 	return m->kind == MESSAGE_PUSHPULL ?
-		shard_check_keys(s->shard, m->push.part, &m->frame[1], f) : 0;
+		shard_pull_keys(s->shard, m->push.part, &m->frame[1], f) : 0;
 }
 
 /* PUSH: keys, values.  PUSHPULL: keys, keys to pull, values. */
@@ -253,9 +253,8 @@ server_push(struct server *s, uint64_t peer, const struct message *m,
 		if (check_push(s, m, f) < 0 ||
 		    apply(s, m, &m->frame[pulls ? 2 : 1], &out, f) < 0)
 			return -1;
-		if (pulls && shard_pull(s->shard, m->push.part, NULL,
-					&m->frame[1], &out.frame[0], f) < 0)
-			return -1;
+		if (pulls)
+			shard_pull_values(s->shard, NULL, &out.frame[0]);
 		out.frames = pulls;
 		out.values.version = shard_version(s->shard, m->push.part);
 		if (pulls && peer)

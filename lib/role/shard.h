@@ -23,16 +23,15 @@ void shard_free(struct shard *);
 uint64_t shard_version(const struct shard *, size_t part);
 
 /*
- * The values of a part, live or of a cut (NULL: live), for the rows that the
- * keys name: all pieces in order.  The frame is good until the next call, or
- * for as long as its hold is held.  FAIL_PROTOCOL if the keys are bad.
+ * A pull of a part is two calls, and others but pulls may come in between: for
+ * the rows that the keys name, FAIL_PROTOCOL if those are bad, the values of
+ * all pieces in order, live or of a cut (NULL: live).  The frame is good until
+ * the next call, or for as long as its hold is held.
  */
-int shard_pull(struct shard *, size_t part, const struct cut *,
-	       const struct frame *keys, struct frame *values, struct fail *);
-
-/* Would these keys do? */
-int shard_check_keys(struct shard *, size_t part, const struct frame *keys,
-		     struct fail *);
+int shard_pull_keys(struct shard *, size_t part, const struct frame *keys,
+		    struct fail *);
+void shard_pull_values(struct shard *, const struct cut *,
+		       struct frame *values);
 
 /*
  * Apply the gradient of a step: keys and sums over so many examples, laid out

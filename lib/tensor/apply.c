@@ -75,84 +75,81 @@ apply_all(const struct apply *a, const float *from, float *to,
 
 /* A row by itself, where it lies. */
 static void
-apply_wide(const struct apply *a, const struct apply_row *row, size_t width,
+apply_wide(const struct apply *a, float *row, size_t width, size_t stride,
 	   const char *sum)
 {
 	float g[BLOCK];
 
 	for (size_t at = 0; at < width; at += BLOCK) {
 		const size_t some = width - at < BLOCK ? width - at : BLOCK;
-		struct update u = update_of(a, row->value + at,
+		struct update u = update_of(a, row + at,
 					    sum + at * sizeof(*g), g, some);
 
 		for (size_t s = 0; s < a->optimizer->slots; s++)
-			u.slot[s] = row->value + (1 + s) * row->stride + at;
+			u.slot[s] = row + (1 + s) * stride + at;
 		optimizer_apply(a->optimizer, &u);
 	}
 }
 
-/* Between rows here and there and a block of them, one after the other. */
+/* Between rows here and there, so far behind, and a block of them. */
 
 static void
-collect(float *restrict to, const struct apply_row *row, size_t count,
-	size_t width, size_t part)
+collect(float *restrict to, struct apply_rows r, size_t behind)
 {
-	if (width == 1)
-		for (size_t k = 0; k < count; k++)
-			to[k] = row[k].value[part * row[k].stride];
+	if (r.width == 1)
+		for (size_t k = 0; k < r.count; k++)
+			to[k] = r.row[k][behind];
 	else
-		for (size_t k = 0; k < count; k++, to += width)
-			memcpy(to, row[k].value + part * row[k].stride,
-			       width * sizeof(*to));
+		for (size_t k = 0; k < r.count; k++, to += r.width)
+			memcpy(to, r.row[k] + behind, r.width * sizeof(*to));
 }
 
 static void
-spread(const float *restrict from, const struct apply_row *row, size_t count,
-       size_t width, size_t part)
+spread(const float *restrict from, struct apply_rows r, size_t behind)
 {
-	if (width == 1)
-		for (size_t k = 0; k < count; k++)
-			row[k].value[part * row[k].stride] = from[k];
+	if (r.width == 1)
+		for (size_t k = 0; k < r.count; k++)
+			r.row[k][behind] = from[k];
 	else
-		for (size_t k = 0; k < count; k++, from += width)
-			memcpy(row[k].value + part * row[k].stride, from,
-			       width * sizeof(*from));
+		for (size_t k = 0; k < r.count; k++, from += r.width)
+			memcpy(r.row[k] + behind, from,
+			       r.width * sizeof(*from));
 }
 
 static void
-apply_some(const struct apply *a, const struct apply_row *row, size_t count,
-	   size_t width, const char *sum, struct block *b)
+apply_some(const struct apply *a, struct apply_rows r, const char *sum,
+	   struct block *b)
 {
-	const size_t slots = a->optimizer->slots, n = count * width;
-	struct update u = update_of(a, b->w, sum, b->g, n);
+	const size_t slots = a->optimizer->slots;
+	struct update u = update_of(a, b->w, sum, b->g, r.count * r.width);
 
-	collect(b->w, row, count, width, 0);
+	collect(b->w, r, 0);
 	for (size_t s = 0; s < slots; s++) {
 		u.slot[s] = b->slot[s];
-		collect(b->slot[s], row, count, width, 1 + s);
+		collect(b->slot[s], r, (1 + s) * r.stride);
 	}
 	optimizer_apply(a->optimizer, &u);
-	spread(b->w, row, count, width, 0);
+	spread(b->w, r, 0);
 	for (size_t s = 0; s < slots; s++)
-		spread(b->slot[s], row, count, width, 1 + s);
+		spread(b->slot[s], r, (1 + s) * r.stride);
 }
 
 void
-apply_rows(const struct apply *a, const struct apply_row *row, size_t count,
-	   size_t width, const void *gradient)
+apply_rows(const struct apply *a, struct apply_rows r, const void *gradient)
 {
-	const size_t most = width > 0 ? BLOCK / width : count;
+	const size_t most = r.width > 0 ? BLOCK / r.width : r.count;
 	const char *sum = gradient;
 	struct block b;
 
-	for (size_t some; count > 0; count -= some, row += some) {
-		some = count < most ? count : most;
-		if (some == 0) {
-			some = 1;
-			apply_wide(a, row, width, sum);
+	for (size_t left = r.count; left > 0; left -= r.count) {
+		r.count = left < most ? left : most;
+		if (r.count == 0) {
+			r.count = 1;
+			apply_wide(a, *r.row, r.width, r.stride, sum);
 		} else {
-			apply_some(a, row, some, width, sum, &b);
+			apply_some(a, r, sum, &b);
 		}
-		sum += some * width * sizeof(float);
+		r.row += r.count;
+		sum += r.count * r.width * sizeof(float);
 	}
 }

@@ -25,12 +25,6 @@ struct apply {
 void apply_all(const struct apply *, const float *from, float *to,
 	       const void *gradient, size_t n);
 
-/* One of many rows: its values, and slot s at value + (1 + s) * stride. */
-struct apply_row {
-	float *value;
-	size_t stride;
-};
-
 /*
  * Ask the memory for floats that will be wanted soon: of many the first lines,
  * the processor sees to the others.
@@ -49,8 +43,15 @@ apply_fetch(const float *from, size_t width)
 		__builtin_prefetch(at, 1);
 }
 
-/* count rows of width floats, each another; gradients lie row by row. */
-void apply_rows(const struct apply *, const struct apply_row *, size_t count,
-		size_t width, const void *gradient);
+/*
+ * Rows of width floats, each another: slot s of one lies at row + (1 + s) *
+ * stride.  Gradients lie row by row.
+ */
+struct apply_rows {
+	float *const *row;
+	size_t count, width, stride;
+};
+void apply_rows(const struct apply *, struct apply_rows,
+		const void *gradient);
 
 #endif

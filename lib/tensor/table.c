@@ -307,10 +307,8 @@ page_writable(struct table *t, uint64_t key)
 
 /* Forgotten, or no longer waiting; the place is used again by a split. */
 static inline bool
-is_gone(const struct table *t, struct page *p, uint32_t place)
+is_gone(const struct table *t, float *row)
 {
-	float *row = row_at(&t->layout, p, place);
-
 	if (t->layout.dated && *date_at(&t->layout, row) < t->oldest)
 		return true;
 	return t->counting && *row < 0;
@@ -353,7 +351,8 @@ split(struct table *t, uint64_t key)
 	uint32_t live = 0;
 
 	for (uint32_t i = 0; i < l->places; i++)
-		live += *key_at(l, old, i) != 0 && !is_gone(t, old, i);
+		live += *key_at(l, old, i) != 0 &&
+			!is_gone(t, row_at(l, old, i));
 
 	const bool both = live > l->full / 2;
 
@@ -368,7 +367,7 @@ split(struct table *t, uint64_t key)
 		const uint64_t k = i < l->places ? *key_at(l, old, i) : 0;
 
 		if ((i < l->places ? k != 0 : old->zero) &&
-		    !is_gone(t, old, i))
+		    !is_gone(t, row_at(l, old, i)))
 			copy_row(t, half[both && (k >> (63 - depth) & 1)],
 				 old, i, k);
 	}
@@ -554,47 +553,96 @@ row_of(const struct table *t, uint64_t key)
 {
 	struct page *p = t->directory[page_index(t, key)];
 	const uint32_t place = find(&t->layout, p, key);
+	float *row;
 
-	return place == NOWHERE || is_gone(t, p, place) ? NULL :
-		row_at(&t->layout, p, place);
+	if (place == NOWHERE)
+		return NULL;
+	row = row_at(&t->layout, p, place);
+	return is_gone(t, row) ? NULL : row;
 }
 
-/* Ask the memory for the place of a key, in the page that it returns. */
-static inline struct page *
-fetch_place(const struct table *t, const struct layout *l, uint64_t key)
-{
-	struct page *p = t->directory[page_index(t, key)];
+/* Where the search for a key begins: the first place of its group. */
+struct place {
+	const char *key;
+	char *row;
+};
 
-	__builtin_prefetch(key_at(l, p, home(l, key)), 1);
-	return p;
+/* Ask the memory for the places of some keys. */
+static inline void
+fetch_places(const struct table *t, const struct layout *l,
+	     const uint64_t *key, size_t count, struct place *first)
+{
+	for (size_t k = 0; k < count; k++) {
+		struct page *p = t->directory[page_index(t, key[k])];
+		const uint32_t group = home(l, key[k]);
+
+		first[k].key = (const char *)key_at(l, p, group);
+		first[k].row = (char *)row_at(l, p, group);
+		__builtin_prefetch(first[k].key, 1);
+	}
+}
+
+static inline bool
+has_key(const struct layout *l, const struct place *first, size_t i,
+	uint64_t key)
+{
+	const void *at = first->key + i * l->key_step;
+
+	return *(const uint64_t *)at == key;
 }
 
 /*
- * The rows of some keys as they are.  Memory is asked for places some keys
- * ahead, and for rows before anybody reads one.  Not further ahead: what a
- * processor has no room to remember, it does not fetch.
+ * Nearly all keys stand in their own group.  At most one of its places has
+ * the key; which one is summed up, for no branch would foresee it.
  */
-#define AHEAD	32
+static inline float *
+find_near(const struct table *t, const struct layout *l,
+	  const struct place *first, uint64_t key)
+{
+	size_t at = 0;
 
-static void
+	for (size_t i = 1; i < GROUP; i++)
+		at += i * has_key(l, first, i, key);
+	if (key == 0 || !has_key(l, first, at, key))
+		return row_of(t, key);
+	return (float *)(void *)(first->row + at * l->row_step);
+}
+
+/*
+ * The rows of some keys as they are; how many are there.  Memory is asked for
+ * the places of the next few keys at once, and for rows before anybody reads
+ * one.  Not for more: what a processor has no room to remember, it does not
+ * fetch.
+ */
+#define AHEAD	16
+
+static size_t
 find_rows(const struct table *t, const uint64_t *key, size_t count,
 	  float **row)
 {
 	const struct layout l = t->layout;
-	struct page *page[TABLE_BATCH];
+	struct place first[TABLE_BATCH];
+	size_t found = 0;
 
-	for (size_t k = 0; k < count && k < AHEAD; k++)
-		page[k] = fetch_place(t, &l, key[k]);
-	for (size_t k = 0; k < count; k++) {
-		const uint32_t place = find(&l, page[k], key[k]);
+	for (size_t done = 0, near = 0; done < count;) {
+		const size_t next = near + AHEAD < count ? near + AHEAD :
+			count;
 
-		if (k + AHEAD < count)
-			page[k + AHEAD] = fetch_place(t, &l, key[k + AHEAD]);
-		row[k] = place == NOWHERE || is_gone(t, page[k], place) ?
-			NULL : row_at(&l, page[k], place);
-		if (l.key_step != l.row_step)
-			__builtin_prefetch(row[k], 1);
+		fetch_places(t, &l, key + near, next - near, first + near);
+		for (; done < near; done++) {
+			row[done] = find_near(t, &l, &first[done], key[done]);
+			found += row[done] != NULL;
+			if (l.key_step != l.row_step)
+				__builtin_prefetch(row[done], 1);
+		}
+		near = next;
 	}
+	for (size_t k = 0; (l.dated || t->counting) && k < count; k++)
+		if (row[k] && is_gone(t, row[k])) {
+			row[k] = NULL;
+			found--;
+		}
+	return found;
 }
 
 static void
@@ -608,24 +656,34 @@ copy_values(const float *const *row, size_t count, size_t width, float *to)
 			memcpy(to, row[k], width * sizeof(*to));
 }
 
+/* Absent rows as they would begin, in start, which has room for them. */
+static void
+fill_in(const struct table *t, const uint64_t *key, size_t count,
+	float **row, float *start)
+{
+	for (size_t k = 0; k < count; k++) {
+		if (row[k])
+			continue;
+		row[k] = start + k * t->layout.floats;
+		start_row(t, key[k], row[k]);
+	}
+}
+
 void
 table_pull(const struct table *t, const uint64_t *key, size_t count,
 	   float *values)
 {
-	const size_t width = t->kind.width, floats = t->layout.floats;
+	const size_t width = t->kind.width;
 	float *row[TABLE_BATCH], *start = NULL;
 
 	for (size_t done = 0, some; done < count; done += some) {
 		some = count - done < TABLE_BATCH ? count - done : TABLE_BATCH;
-		find_rows(t, key + done, some, row);
-		for (size_t k = 0; k < some; k++) {
-			if (row[k])
-				continue;
+		if (find_rows(t, key + done, some, row) < some) {
 			if (!start)
-				start = mem_alloc(TABLE_BATCH * floats,
+				start = mem_alloc(TABLE_BATCH *
+						  t->layout.floats,
 						  sizeof(*start));
-			row[k] = start + k * floats;
-			start_row(t, key[done + k], row[k]);
+			fill_in(t, key + done, some, row, start);
 		}
 		copy_values((const float *const *)row, some, width,
 			    values + done * width);
@@ -713,7 +771,9 @@ table_touch(struct table *t, const uint64_t *key, size_t count, float **row)
 	bool made = false;
 
 	assert(count <= TABLE_BATCH);
-	find_rows(t, key, count, row);
+	if (find_rows(t, key, count, row) == count && !sharing &&
+	    !t->layout.dated)
+		return;
 	for (size_t k = 0; k < count; k++) {
 		if (sharing || made || !row[k])
 			row[k] = touch(t, key[k], &made);
@@ -766,10 +826,10 @@ sort_page(const struct table *t, struct table_walk *w)
 	if (!w->order)
 		w->order = mem_alloc(l->places + 1, sizeof(*w->order));
 	w->next = w->count = 0;
-	if (p->zero && !is_gone(t, p, l->places))
+	if (p->zero && !is_gone(t, row_at(l, p, l->places)))
 		w->order[w->count++] = (struct table_order){ 0, l->places };
 	for (uint32_t i = 0; i < l->places; i++)
-		if (*key_at(l, p, i) != 0 && !is_gone(t, p, i))
+		if (*key_at(l, p, i) != 0 && !is_gone(t, row_at(l, p, i)))
 			w->order[w->count++] = (struct table_order){
 				*key_at(l, p, i), i };
 	qsort(w->order, w->count, sizeof(*w->order), by_key);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define NUMBER_MAX	10	/* bytes of 64 bits by sevens */
+#define NARROW		56	/* bits: so many cannot overflow in a block */
 #define BLOCK_MAX	(1 + KEYS_BLOCK * sizeof(uint64_t))
 
 static void
@@ -96,42 +97,73 @@ take_number(struct unpack *u)
 	return 0;
 }
 
-/*
- * The inverse of put_bits(); two words more than the numbers can be read.
- * Returns all of them, or'ed: it says how many bits were needed.
- */
-static uint64_t
-get_bits(uint64_t *number, const unsigned char *from, size_t count,
-	 unsigned bits)
+/* Number i of so many bits; two words more than the numbers can be read. */
+static inline uint64_t
+get_bits(const unsigned char *from, size_t i, unsigned bits, uint64_t mask)
 {
-	const uint64_t mask = bits < 64 ? ((uint64_t)1 << bits) - 1 :
-		UINT64_MAX;
-	uint64_t any = 0;
+	const size_t at = i * bits;
+	const unsigned shift = at & 7;
+	uint64_t word, more;
 
-	for (size_t i = 0, at = 0; i < count; i++, at += bits) {
-		const unsigned shift = at & 7;
-		uint64_t word, more;
-
-		memcpy(&word, from + (at >> 3), sizeof(word));
-		word >>= shift;
-		if (shift + bits > 64) {
-			memcpy(&more, from + (at >> 3) + 8, sizeof(more));
-			word |= more << (64 - shift);
-		}
-		number[i] = word & mask;
-		any |= number[i];
+	memcpy(&word, from + (at >> 3), sizeof(word));
+	word >>= shift;
+	if (bits > NARROW && shift + bits > 64) {
+		memcpy(&more, from + (at >> 3) + 8, sizeof(more));
+		word |= more << (64 - shift);
 	}
-	return any;
+	return word & mask;
+}
+
+/*
+ * The rows of a block, from next on; any is all gaps or'ed: it says how many
+ * bits were needed.  Narrow gaps do not add up to more than 64 bits, so it is
+ * enough to look at the last row.
+ */
+static bool
+add_narrow(uint64_t *row, const unsigned char *from, size_t count,
+	   unsigned bits, uint64_t next, uint64_t last, uint64_t *any)
+{
+	const uint64_t mask = ((uint64_t)1 << bits) - 1, begin = next;
+
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t gap = get_bits(from, i, bits, mask);
+
+		*any |= gap;
+		row[i] = next + gap;
+		next = row[i] + 1;
+	}
+	return row[count - 1] - begin <= last - begin;
 }
 
 static bool
-get_block(struct unpack *u, uint64_t *gap, size_t count)
+add_wide(uint64_t *row, const unsigned char *from, size_t count,
+	 unsigned bits, uint64_t next, uint64_t last, uint64_t *any)
+{
+	const uint64_t mask = UINT64_MAX >> (64 - bits);
+
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t gap = get_bits(from, i, bits, mask);
+
+		if (gap > last - next || (i > 0 && row[i - 1] == last))
+			return false;
+		*any |= gap;
+		row[i] = next + gap;
+		next = row[i] + 1;
+	}
+	return true;
+}
+
+/* Rows of a block, each between next and last. */
+static bool
+get_block(struct unpack *u, uint64_t *row, size_t count, uint64_t next,
+	  uint64_t last)
 {
 	unsigned char padded[BLOCK_MAX + 2 * sizeof(uint64_t)];
 	const unsigned char *from = u->next + 1;
 	const unsigned bits = unpack_left(u) > 0 ? *u->next : 65;
 	const size_t bytes = (count * bits + 7) / 8;
 	const unsigned tail = (unsigned)(count * bits & 7);
+	uint64_t any = 0;
 
 	if (bits > 64 || bytes > unpack_left(u) - 1)
 		return false;
@@ -141,21 +173,24 @@ get_block(struct unpack *u, uint64_t *gap, size_t count)
 		memset(padded + bytes, 0, 2 * sizeof(uint64_t));
 		from = padded;
 	}
+	if (!(bits > NARROW ? add_wide : add_narrow)(row, from, count, bits,
+						     next, last, &any))
+		return false;
 	/* As few bits as do, and zeros behind the last. */
-	return bits_of(get_bits(gap, from, count, bits)) == bits &&
+	return bits_of(any) == bits &&
 		(tail == 0 || from[bytes - 1] >> tail == 0);
 }
 
 size_t
-keys_read(struct unpack *u, uint64_t last, uint64_t **rows, size_t *room)
+keys_read(struct unpack *u, uint64_t first, uint64_t last, uint64_t **rows,
+	  size_t *room)
 {
 	const uint64_t count = u->bad ? 0 : take_number(u);
-	uint64_t next = 0, gap[KEYS_BLOCK];
 
 	/* What is taken is bounded by what is there, and by a limit. */
 	if (u->bad || count > KEYS_MOST ||
 	    (count + KEYS_BLOCK - 1) / KEYS_BLOCK > unpack_left(u) ||
-	    (count > 0 && count - 1 > last)) {
+	    (count > 0 && count - 1 > last - first)) {
 		u->bad = true;
 		return 0;
 	}
@@ -166,16 +201,11 @@ keys_read(struct unpack *u, uint64_t last, uint64_t **rows, size_t *room)
 	for (uint64_t done = 0; done < count; done += KEYS_BLOCK) {
 		const size_t some = count - done < KEYS_BLOCK ?
 			(size_t)(count - done) : KEYS_BLOCK;
-		bool good = get_block(u, gap, some);
+		uint64_t *row = *rows + done;
 
-		/* Behind the last row next is 0 again, or too large. */
-		for (size_t i = 0; i < some && good; i++) {
-			good = next <= last && gap[i] <= last - next &&
-				(next > 0 || done + i == 0);
-			next += gap[i];
-			(*rows)[done + i] = next++;
-		}
-		if (!good) {
+		if ((done > 0 && row[-1] == last) ||
+		    !get_block(u, row, some, done > 0 ? row[-1] + 1 : first,
+			       last)) {
 			u->bad = true;
 			return 0;
 		}

@@ -23,11 +23,11 @@ void keys_write(struct pack *, const uint64_t *rows, size_t count,
 		uint64_t first);
 
 /*
- * Read the keys of one piece whose rows are 0 to last; at most KEYS_MOST of
- * them.  *rows grows by *room as it must.  A misfit leaves u bad and returns
- * 0.
+ * Read the keys of one piece whose rows are first to last; at most KEYS_MOST
+ * of them.  *rows grows by *room as it must.  A misfit leaves u bad and
+ * returns 0.
  */
-size_t keys_read(struct unpack *u, uint64_t last, uint64_t **rows,
-		 size_t *room);
+size_t keys_read(struct unpack *u, uint64_t first, uint64_t last,
+		 uint64_t **rows, size_t *room);
 
 #endif

@@ -73,7 +73,7 @@ one(const char *what, uint64_t below, size_t batches)
 		for (size_t b = 0; b < batches; b++) {
 			struct unpack u = unpack_from(p.data, p.size);
 
-			keys_read(&u, UINT64_MAX, &rows, &room);
+			keys_read(&u, 0, UINT64_MAX, &rows, &room);
 		}
 		series_add(&unpacks, keys, begin, 0);
 	}

@@ -18,7 +18,7 @@ fuzz_one(const uint8_t *data, size_t size)
 		return 0;
 	limit = data[0] < 64 ? (uint64_t)1 << data[0] : data[0];
 	u = unpack_from(data + 1, size - 1);
-	n = keys_read(&u, limit, &rows, &room);
+	n = keys_read(&u, 0, limit - 1, &rows, &room);
 	FUZZ_CHECK(n <= room || n == 0);
 	for (size_t i = 0; i < n; i++)
 		FUZZ_CHECK(rows[i] < limit && (i == 0 ||

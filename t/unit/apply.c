@@ -125,17 +125,17 @@ as_rows(const struct optimizer *o, struct floats x, const float *g,
 {
 	const struct apply a = how(o, t);
 	const size_t rows = FLOATS / width;
-	struct apply_row *row = mem_alloc(rows, sizeof(*row));
+	float **row = mem_alloc(rows, sizeof(*row));
 	float *turned = mem_alloc(FLOATS, sizeof(*g));
 
 	for (size_t i = 0; i < rows; i++) {
 		const size_t at = (rows - 1 - i) * width;
 
-		row[i] = (struct apply_row){ x.value + at, FLOATS };
-		apply_fetch(row[i].value, width);	/* harms nobody */
+		row[i] = x.value + at;
+		apply_fetch(row[i], width);	/* harms nobody */
 		memcpy(turned + i * width, g + at, width * sizeof(*g));
 	}
-	apply_rows(&a, row, rows, width, turned);
+	apply_rows(&a, (struct apply_rows){ row, rows, width, FLOATS }, turned);
 	free(turned);
 	free(row);
 }

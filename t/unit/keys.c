@@ -44,13 +44,45 @@ goes_round(struct rng *rng, uint64_t **rows, size_t *room)
 	struct unpack u = unpack_from(p.data, p.size);
 
 	for (int k = 0; k < 2; k++) {
-		same = same && keys_read(&u, piece - 1, rows, room) == count;
+		same = same && keys_read(&u, first, first + piece - 1, rows,
+					room) == count;
 		for (size_t i = 0; i < count && same; i++)
-			same = (*rows)[i] == set[i] - first;
+			same = (*rows)[i] == set[i];
 	}
 	same = same && unpack_ok(&u);
 	pack_release(&p);
 	return same;
+}
+
+/* Gaps of so many bits, of which the last row is the last one there may be. */
+static bool
+far_apart(struct rng *rng, unsigned bits, uint64_t **rows, size_t *room)
+{
+	const uint64_t first = rng_next(rng) >> 1 >> (bits / 2);
+	struct pack p = { 0 };
+	uint64_t next = first;
+	size_t count = 0, most = 300;
+	struct unpack u;
+	bool good;
+
+	for (; count < most; next = set[count++] + 1) {
+		const uint64_t gap = bits ? rng_next(rng) >> (64 - bits) : 0;
+
+		if (gap >= UINT64_MAX - next)
+			break;
+		set[count] = next + gap;
+	}
+	if (count < most)
+		set[count++] = UINT64_MAX;
+	keys_write(&p, set, count, first);
+	u = unpack_from(p.data, p.size);
+	good = keys_read(&u, first, set[count - 1], rows, room) == count &&
+		unpack_ok(&u) && memcmp(*rows, set, count * sizeof(*set)) == 0;
+	u = unpack_from(p.data, p.size);
+	good = good && keys_read(&u, first, set[count - 1] - 1, rows,
+				 room) == 0 && u.bad;
+	pack_release(&p);
+	return good;
 }
 
 /* Damaged: refused, or sorted rows of the piece that are written the same. */
@@ -67,12 +99,12 @@ sound(struct rng *rng, uint64_t **rows, size_t *room)
 		unsigned char *copy = mem_copy(p.data, p.size);
 		struct unpack u = unpack_from(copy, i);
 
-		keys_read(&u, piece - 1, rows, room);
+		keys_read(&u, 0, piece - 1, rows, room);
 		good = good && !unpack_ok(&u);
 		copy[i] = (unsigned char)rng_next(rng);
 		u = unpack_from(copy, p.size);
 
-		const size_t n = keys_read(&u, piece - 1, rows, room);
+		const size_t n = keys_read(&u, 0, piece - 1, rows, room);
 
 		pack_reset(&again);
 		keys_write(&again, *rows, n, 0);
@@ -92,7 +124,7 @@ refused(const char *data, size_t size, uint64_t piece)
 	struct unpack u = unpack_from(data, size);
 	uint64_t *rows = NULL;
 	size_t room = 0;
-	const size_t count = keys_read(&u, piece - 1, &rows, &room);
+	const size_t count = keys_read(&u, 0, piece - 1, &rows, &room);
 
 	free(rows);
 	return count == 0 && u.bad;
@@ -106,12 +138,15 @@ main(void)
 	struct rng rng = { .seed = 3 };
 	uint64_t *rows = NULL;
 	size_t room = 0;
-	bool round = true, good = true;
+	bool round = true, good = true, far_good = true;
 
 	for (int i = 0; i < 200; i++) {
 		round = round && goes_round(&rng, &rows, &room);
 		good = good && sound(&rng, &rows, &room);
 	}
+	for (unsigned bits = 0; bits <= 64; bits++)
+		far_good = far_good && far_apart(&rng, bits, &rows, &room);
+	named(far_good, "gaps have any size, and no row is behind the last");
 	named(round, "any sorted set goes round");
 	named(good, "damaged keys are refused, or are keys");
 	ok(room <= ROWS);
@@ -137,10 +172,10 @@ main(void)
 
 	keys_write(&p, far, 2, 0);
 	u = unpack_from(p.data, p.size);
-	ok(keys_read(&u, UINT64_MAX, &rows, &room) == 2 &&
+	ok(keys_read(&u, 0, UINT64_MAX, &rows, &room) == 2 &&
 	   rows[1] == UINT64_MAX && unpack_ok(&u));
 	u = unpack_from(p.data, p.size);
-	ok(keys_read(&u, UINT64_MAX - 1, &rows, &room) == 0 && u.bad);
+	ok(keys_read(&u, 0, UINT64_MAX - 1, &rows, &room) == 0 && u.bad);
 
 	/* Neighbours, as many as you like, take a byte for each block. */
 	for (size_t i = 0; i < ROWS; i++)

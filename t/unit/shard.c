@@ -118,6 +118,16 @@ walk(const struct fixture *x, size_t part, size_t stride,
 	return n;
 }
 
+static bool
+pull(struct fixture *x, size_t part, const struct cut *cut,
+     const struct frame *keys, struct frame *values)
+{
+	if (shard_pull_keys(holder(x, part), part, keys, &f) < 0)
+		return false;
+	shard_pull_values(holder(x, part), cut, values);
+	return true;
+}
+
 /* Do all shards say what w holds?  cut: of a cut, one for each server. */
 static bool
 say(struct fixture *x, struct cut *const *cut, float *const *w)
@@ -130,9 +140,9 @@ say(struct fixture *x, struct cut *const *cut, float *const *w)
 		const size_t n = walk(x, i, 1, at, w);
 		struct frame v;
 
-		same = same && shard_pull(holder(x, i), i, cut ?
-			cut[x->plan.part[i].server] : NULL, &keys, &v,
-			&f) == 0 && v.size == n * sizeof(float);
+		same = same && pull(x, i, cut ?
+				    cut[x->plan.part[i].server] : NULL, &keys,
+				    &v) && v.size == n * sizeof(float);
 		for (size_t k = 0; same && k < n; k++)
 			same = memcmp((const char *)v.data + 4 * k, at[k],
 				      4) == 0;
@@ -220,9 +230,7 @@ bad_pushes(struct fixture *x)
 		keys = (struct frame){ x->keys.data, x->keys.size, NULL };
 		short_keys = short_keys && refused(x, i, &keys, &v,
 			FAIL_PROTOCOL, "malformed keys");
-		pulls = pulls && shard_pull(holder(x, i), i, NULL, &keys, &v,
-					    &f) < 0 &&
-			shard_check_keys(holder(x, i), i, &keys, &f) < 0 &&
+		pulls = pulls && !pull(x, i, NULL, &keys, &v) &&
 			strcmp(f.text, "malformed keys") == 0;
 	}
 	free(g);
@@ -360,8 +368,7 @@ same_shards(struct fixture *x, struct fixture *y)
 		const size_t n = walk(x, i, 1, at, x->rig.w);
 		struct frame v;
 
-		same = same && shard_pull(holder(x, i), i, NULL, &keys, &v,
-					  &f) == 0;
+		same = same && pull(x, i, NULL, &keys, &v);
 		for (size_t k = 0; same && k < n; k++)
 			memcpy(at[k], (const char *)v.data + 4 * k, 4);
 	}
@@ -555,6 +562,101 @@ late_steps(void)
 	named(all, "and what goes on has them all");
 }
 
+/* A table of several chunks, of which the last one is smaller. */
+#define TABLE_ROWS	40000
+static const char large_table[] =
+	"input  id id rows=40000\n"
+	"label  y float\n"
+	"e  = embedding id dim=1\n"
+	"p  = reduce_sum e\n"
+	"loss mean_squared_error p\n"
+	"optimizer sgd momentum=0.5\n";
+
+/*
+ * Some rows, here and there and some of the last ones, are pulled and then
+ * pushed to; what the pull named before is answered as it is then.
+ */
+static bool
+push_some(struct fixture *x, struct rng *rng, float *momentum, float *value)
+{
+	static uint64_t row[TABLE_ROWS];
+	static float g[TABLE_ROWS];
+	const uint64_t one_of = 1 + rng_below(rng, 1000);
+	struct pack keys = { 0 };
+	struct frame v = { g, 0, NULL };
+	bool same = true;
+	size_t n = 0;
+
+	for (uint64_t r = 0; r < TABLE_ROWS; r++)
+		if (rng_below(rng, one_of) == 0 || r == TABLE_ROWS - 1)
+			row[n++] = r;
+	keys_write(&keys, row, n, 0);
+	for (size_t k = 0; k < n; k++) {
+		const size_t at = row[k];
+
+		g[k] = rig_random(rng);
+		momentum[at] = .5f * momentum[at] - .25f * g[k];
+		value[at] += momentum[at];
+	}
+	v.size = n * sizeof(*g);
+
+	const struct frame named_rows = { keys.data, keys.size, NULL };
+	const struct shard_push push = { &named_rows, &v, 1, .25f, 0 };
+
+	if (shard_pull_keys(x->shard[0], 0, &named_rows, &f) < 0 ||
+	    shard_push(x->shard[0], 0, &push, &f) < 0)
+		return false;
+	shard_pull_values(x->shard[0], NULL, &v);
+	same = v.size == n * sizeof(*g);
+	for (size_t k = 0; same && k < n; k++)
+		same = memcmp((const char *)v.data + 4 * k, &value[row[k]],
+			      4) == 0;
+	pack_release(&keys);
+	return same;
+}
+
+static bool
+cut_is(struct cut *cut, const float *then)
+{
+	size_t count, done = 0;
+	const struct checkpoint_array *a = cut_arrays(cut, &count);
+	bool same = count == 2;
+
+	for (size_t i = 0; i < a->pieces; done += a->piece[i++].count)
+		same = same && memcmp(a->piece[i].data, then + done,
+				      a->piece[i].count * sizeof(*then)) == 0;
+	return same && done == TABLE_ROWS;
+}
+
+static void
+several_chunks(void)
+{
+	float *momentum = mem_alloc(TABLE_ROWS, sizeof(*momentum));
+	float *value, *then;
+	struct rng rng = { .seed = 9 };
+	struct fixture x;
+	struct cut *cut;
+	bool good = true;
+
+	begin(&x, large_table, "none", 1);
+	first_values(&x);
+	value = x.rig.w[x.plan.piece[0].variable];
+	for (int i = 0; i < 10; i++)
+		good = good && push_some(&x, &rng, momentum, value);
+	named(good, "values are as they are when they are asked for, of rows "
+	      "that were named before");
+	cut = cut_new(x.shard[0]);
+	then = mem_copy(value, TABLE_ROWS * sizeof(*then));
+	for (int i = 0; i < 10; i++)
+		good = good && push_some(&x, &rng, momentum, value);
+	named(good, "and so is each, in whichever chunk it lies");
+	named(cut_is(cut, then), "a cut stays as it was, in all chunks");
+	cut_free(cut);
+	free(then);
+	free(momentum);
+	end(&x);
+}
+
 int
 main(void)
 {
@@ -564,5 +666,6 @@ main(void)
 	one_plan("max:100000", 3);
 	restores();
 	late_steps();
+	several_chunks();
 	return tap_done();
 }

@@ -120,7 +120,7 @@ keys_hold(const struct bytes *b)
 	struct pack out = { 0 };
 	uint64_t *rows = NULL;
 	size_t room = 0;
-	const size_t count = keys_read(&u, 3, &rows, &room);
+	const size_t count = keys_read(&u, 0, 3, &rows, &room);
 	bool good = unpack_ok(&u) && count == 2 && rows[0] == 1 &&
 		rows[1] == 3;
 
