@@ -159,7 +159,7 @@ assert_clean() {
 		sys.exit(3)
 	EOT
 	for signal in TERM INT HUP; do
-		start env --default-signal=INT ps-local -w 2 -s 2 \
+		start env --default-signal=TERM,INT,HUP ps-local -w 2 -s 2 \
 			python3 waiting "$signal"
 		assert_equal "$endpoint" waiting
 		kill -s "$signal" "$pid"
@@ -168,6 +168,12 @@ assert_clean() {
 		assert_equal "$status" 3
 		assert_clean
 	done
+}
+
+@test "without a standard input the command has an empty one" {
+	ps-local cat <&- >read 3>&-
+	assert_equal "$(wc -c <read)" 0
+	assert_clean
 }
 
 @test "nobody outlives it, even when it is killed" {
