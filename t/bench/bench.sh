@@ -112,6 +112,13 @@ rate() {
 	awk -v n="$1" '{ print n / $1, $2 / n }'
 }
 
+# joined COUNT - of so many lines of an amount and its seconds, as joins have
+# them, the rate of the last.  What took no millisecond took one.
+joined() {
+	awk -v n="$1" '{ rate = $1 / ($2 > 0 ? $2 : 0.001) }
+		END { print rate; exit NR != n }'
+}
+
 # cpu_line ... - as line, but of what a processor second gives.
 cpu_line() {
 	for each in "$3" "$5"; do
