@@ -22,6 +22,7 @@ struct prefetch {
 	bool woken;			/* the event is to be read */
 	bool busy;			/* opening or reading */
 	bool may_hang;			/* ... what never ends */
+	struct prefetch *next;		/* of those left behind */
 	const struct model *model;	/* with these, to open the reader; */
 	char **file;			/* until then it is NULL */
 	size_t files;
@@ -155,6 +156,9 @@ prefetch_open(const struct model *model, char *const *files, size_t count,
 	return p;
 }
 
+/* What threads may still use, so that it is not taken for lost. */
+static struct prefetch *left_behind;
+
 /*
  * The reader may be deep in a read that never ends (a pipe that nobody
  * writes): the thread is then left to the end of the process, with the model.
@@ -172,6 +176,8 @@ prefetch_close(struct prefetch *p)
 	pthread_cond_signal(&p->room);
 	pthread_mutex_unlock(&p->lock);
 	if (hangs) {
+		p->next = left_behind;
+		left_behind = p;
 		model_keep(p->model);
 		pthread_detach(p->thread);
 		return;
