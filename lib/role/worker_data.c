@@ -11,8 +11,7 @@ static uint64_t
 size_of(const struct worker *w, uint64_t behind)
 {
 	for (size_t i = 0; i < w->leases; i++) {
-		const struct lease *l =
-			worker_lease_at((struct worker *)(uintptr_t)w, i);
+		const struct lease *l = worker_lease_at(w, i);
 
 		if (l->cancelled)
 			continue;
@@ -214,8 +213,7 @@ worker_blocks(const struct worker *w, struct frame *frame, size_t most)
 	size_t count = 0;
 
 	for (size_t i = 0; i < w->leases && count < most; i++) {
-		const struct lease *l =
-			worker_lease_at((struct worker *)(uintptr_t)w, i);
+		const struct lease *l = worker_lease_at(w, i);
 
 		if (l->next == l->end || l->cancelled)
 			continue;

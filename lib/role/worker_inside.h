@@ -61,8 +61,6 @@ struct worker {
 	bool up, welcome, stopped, ready_said;
 	uint64_t heard, down_since, lost_said;
 	struct fail lost;		/* why we said LOST */
-	unsigned char run[PLAN_RUN];
-	uint64_t term;
 
 	struct model_source source;
 	struct model *model;
@@ -121,7 +119,7 @@ void worker_say(struct worker *, const struct message *);
 
 /* ---- worker_lease.c ---- */
 
-struct lease *worker_lease_at(struct worker *, size_t i);
+struct lease *worker_lease_at(const struct worker *, size_t i);
 /*
  * The first lease with a step that has not been begun, or NULL.  Of slots the
  * one of the lowest step: the rounds behind it wait for it.

@@ -9,9 +9,11 @@
 #define MAX_PACK	65536	/* steps of a lease */
 
 struct lease *
-worker_lease_at(struct worker *w, size_t i)
+worker_lease_at(const struct worker *w, size_t i)
 {
-	return &w->lease[(w->lease_first + i) % MAX_LEASES];
+	struct worker *of = (struct worker *)(uintptr_t)w;
+
+	return &of->lease[(w->lease_first + i) % MAX_LEASES];
 }
 
 /*
@@ -24,8 +26,7 @@ worker_next_lease(const struct worker *w)
 	struct lease *first = NULL;
 
 	for (size_t i = 0; i < w->leases; i++) {
-		struct lease *l =
-			worker_lease_at((struct worker *)(uintptr_t)w, i);
+		struct lease *l = worker_lease_at(w, i);
 
 		if (l->next == l->end || l->cancelled)
 			continue;
