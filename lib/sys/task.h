@@ -1,6 +1,6 @@
 /*
  * task - work on files in a thread of its own, a piece at a time, while the
- * program goes on.
+ * program goes on, to whose threads it gives way.
  */
 #ifndef PS_TASK_H
 #define PS_TASK_H
