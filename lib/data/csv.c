@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "data/digits.h"
 #include "data/fill.h"
+#include "data/form.h"
 #include "data/number.h"
 #include "data/lines.h"
 
@@ -41,6 +42,7 @@ struct csv {
 	struct feed label;
 	float *number;		/* of a record, each a column, if floats can
 				   tell all that is wanted; else NULL */
+	struct form *form;	/* of those, as they were last */
 	bool pending;		/* the first record has been split already */
 	bool part;		/* not to the end of the file */
 };
@@ -60,6 +62,7 @@ csv_close(void *state)
 	free(c->feed);
 	free(c->label.column);
 	free(c->number);
+	free(c->form);
 	free(c);
 }
 
@@ -314,8 +317,12 @@ plan_all(struct csv *c, const struct want *want, struct fail *f)
 	free(apart.column);
 	for (size_t i = 0; i < want->count && plain; i++)
 		plain = told_by_floats(&want->inputs[i]);
-	if (plain)
+	if (plain) {
 		c->number = mem_alloc(c->columns, sizeof(*c->number));
+		c->form = mem_alloc(c->columns, sizeof(*c->form));
+		for (size_t i = 0; i < c->columns; i++)
+			c->form[i] = form_digit;
+	}
 	return got;
 }
 
@@ -494,12 +501,11 @@ static bool
 read_plain(const struct csv *c, struct batch *b)
 {
 	const struct lines *l = &c->lines;
-	const char *end;
 	bool good;
 
 	good = c->number && number_list(l->text, c->separator, c->number,
-					c->columns, &end) == c->columns &&
-		end == l->text + l->size;
+					c->form, c->columns) ==
+			    l->text + l->size;
 	for (size_t i = 0; i < c->feeds && good; i++)
 		good = put_numbers(c, &c->feed[i], &b->feature[i],
 				   b->examples);
