@@ -32,11 +32,23 @@ is_digit(char c)
 static const char *
 add_digits(const char *p, struct decimal *d)
 {
-	for (; is_digit(*p); p++) {
-		d->digits = d->digits * 10 + (uint64_t)(*p - '0');
+	static const uint32_t ten[] = { 1, 10, 100, 1000, 10000, 100000,
+					1000000, 10000000, 100000000 };
+	unsigned n = 8;
+
+	for (; n == 8; p += n) {
+		uint64_t word = digits_load(p);
+
+		n = digits_before(digits_not(word));
+		if (n == 0)
+			break;
+		word <<= 64 - 8 * n;
+		if (d->count > 0)
+			d->count += (int)n;
+		else if (word > 0)
+			d->count = 8 - __builtin_ctzll(word) / 8;
 		/* 19 digits fit; what comes of more is never used. */
-		if (d->count < 20 && (d->count > 0 || d->digits > 0))
-			d->count++;
+		d->digits = d->digits * ten[n] + digits_value(word);
 	}
 	return p;
 }
@@ -89,20 +101,24 @@ scan(const char *text, struct decimal *d)
  * digits and power are both exact as doubles, their product or quotient is
  * rounded once.  Rounding it once more, to float, can only err if the first
  * rounding ended in the very middle between two floats.
+ *
+ * More than 15 digits are rounded, too: the double is then off by less than 4
+ * units in its last place, and must not be nearer to the middle than that.
  */
 static bool
 quick(const struct decimal *d, float *value)
 {
 	const int e = d->exponent;
+	const uint64_t off = d->count > 15 ? 4 : 0;
 	double x;
 	uint64_t bits;
 
-	if (d->count > 15 || e < -22 || e > 22)
+	if (d->count > 19 || e < -22 || e > 22)
 		return false;
 	x = (double)d->digits;
 	x = e < 0 ? x / power[-e] : x * power[e];
 	memcpy(&bits, &x, sizeof(bits));
-	if ((bits & 0x1fffffff) == 0x10000000)
+	if ((bits & 0x1fffffff) - (0x10000000 - off) <= 2 * off)
 		return false;
 	*value = (float)(d->negative ? -x : x);
 	return true;
