@@ -22,6 +22,7 @@ struct feed {
 	const struct input *input;
 	size_t *column, count, room;
 	bool numbers;		/* floats, each a column */
+	bool together;		/* the columns stand side by side */
 };
 
 /*
@@ -270,6 +271,15 @@ check_width(const struct csv *c, const struct feed *feed, struct fail *f)
 	return csv_fail(c, f);
 }
 
+static bool
+side_by_side(const struct feed *feed)
+{
+	for (size_t i = 1; i < feed->count; i++)
+		if (feed->column[i] != feed->column[0] + i)
+			return false;
+	return true;
+}
+
 /* Columns of the label are set apart: no pattern takes them by chance. */
 static int
 plan(const struct csv *c, struct feed *feed, const struct input *in,
@@ -284,6 +294,7 @@ plan(const struct csv *c, struct feed *feed, const struct input *in,
 	for (size_t i = 0; i < in->column_count; i++)
 		if (add_columns(c, feed, in->columns[i], false, apart, f) != 0)
 			return -1;
+	feed->together = side_by_side(feed);
 	return check_width(c, feed, f);
 }
 
@@ -488,7 +499,10 @@ put_numbers(const struct csv *c, const struct feed *feed, struct feature *to,
 	if (!feed->numbers)
 		return true;
 	value = feature_values(to, at, feed->count);
-	for (size_t i = 0; i < feed->count; i++)
+	if (feed->together)
+		memcpy(value, c->number + feed->column[0],
+		       feed->count * sizeof(*value));
+	for (size_t i = 0; !feed->together && i < feed->count; i++)
 		value[i] = c->number[feed->column[i]];
 	return true;
 }
