@@ -26,7 +26,10 @@ static const struct form form_digit = {
 	.size = 1, .shift = 56, .before = 0xff
 };
 
-/* 1 if it is a "-", else 0, without a branch. */
+/*
+ * 1 if it is a "-", else 0: neither by a branch nor by a byte register, which
+ * some processors only have when all that was in it before is known, too.
+ */
 static inline unsigned
 form_minus(char c)
 {
