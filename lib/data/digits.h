@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#ifdef __SSE2__
+#ifdef __x86_64__
 #include <emmintrin.h>
 #endif
 
@@ -74,7 +74,7 @@ digits_value(uint64_t word)
 }
 
 /* Two such words beside each other. */
-#ifdef __SSE2__
+#ifdef __x86_64__
 typedef __m128i digits_pair;
 #else
 typedef struct { uint64_t a, b; } digits_pair;
@@ -83,7 +83,7 @@ typedef struct { uint64_t a, b; } digits_pair;
 static inline digits_pair
 digits_both(uint64_t a, uint64_t b)
 {
-#ifdef __SSE2__
+#ifdef __x86_64__
 	return _mm_unpacklo_epi64(_mm_cvtsi64_si128((int64_t)a),
 				  _mm_cvtsi64_si128((int64_t)b));
 #else
@@ -95,7 +95,7 @@ digits_both(uint64_t a, uint64_t b)
 static inline bool
 digits_good(digits_pair x)
 {
-#ifdef __SSE2__
+#ifdef __x86_64__
 	return _mm_movemask_epi8(_mm_adds_epu8(x, _mm_set1_epi8(0x76))) == 0;
 #else
 	return digits_all(x.a, x.b);
@@ -106,9 +106,10 @@ digits_good(digits_pair x)
 static inline uint64_t
 digits_values(digits_pair x)
 {
-#ifdef __SSE2__
-	/* What the product has above its low byte is the tens. */
-	x = _mm_srli_epi16(_mm_mullo_epi16(x, _mm_set1_epi16(2561)), 8);
+#ifdef __x86_64__
+	/* The upper one of two bytes, and ten times the lower one. */
+	x = _mm_srli_epi16(_mm_mullo_epi16(x, _mm_set1_epi16(10 * 256 + 1)),
+			   8);
 	x = _mm_madd_epi16(x, _mm_set1_epi32(1 << 16 | 100));
 	x = _mm_packs_epi32(x, x);
 	x = _mm_madd_epi16(x, _mm_set1_epi32(1 << 16 | 10000));

@@ -4,6 +4,8 @@
  * Numbers beside or above each other are mostly written alike, with as many
  * digits before a point and behind it.  Where the next one begins is then known
  * before this one is looked at: nothing waits for the search of a separator.
+ * Where each has a form of its own, it is found without a branch: none could be
+ * foretold.
  */
 #ifndef PS_FORM_H
 #define PS_FORM_H
@@ -40,7 +42,7 @@ form_minus(char c)
 static inline unsigned
 form_points(const char *p)
 {
-#ifdef __SSE2__
+#ifdef __x86_64__
 	const __m128i x = _mm_loadu_si128((const void *)p);
 
 	return (unsigned)_mm_movemask_epi8(
@@ -58,7 +60,7 @@ form_points(const char *p)
 static inline unsigned
 form_ends(const char *p, char end)
 {
-#ifdef __SSE2__
+#ifdef __x86_64__
 	const __m128i x = _mm_loadu_si128((const void *)p);
 
 	return (unsigned)_mm_movemask_epi8(
@@ -74,7 +76,8 @@ form_ends(const char *p, char end)
 
 /*
  * The form of the number at p, which begins with so many characters of a sign
- * and ends before the character or one below it; false: it is not plain.
+ * and ends before the character or one below it; false: it is not plain.  What
+ * is no digit among the digits is found by digits_good().
  */
 static inline bool
 form_look(struct form *f, const char *p, unsigned sign, char end)
