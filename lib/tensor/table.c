@@ -616,6 +616,29 @@ find_near(const struct layout *l, const struct place *first, uint64_t key,
 }
 
 /*
+ * The rows of those keys that are far from their groups; how many are there.
+ * Some are even farther than the next group.
+ */
+static size_t
+find_far(const struct table *t, const struct layout *l,
+	 const struct place *first, const size_t *far, size_t count,
+	 const uint64_t *key, float **row)
+{
+	const size_t step = GROUP * l->key_step;
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		__builtin_prefetch(first[far[i]].key + step, 1);
+		__builtin_prefetch(first[far[i]].key + 2 * step, 1);
+	}
+	for (size_t i = 0; i < count; i++) {
+		row[far[i]] = row_of(t, key[far[i]]);
+		found += row[far[i]] != NULL;
+	}
+	return found;
+}
+
+/*
  * The rows of some keys as they are; how many are there.  Memory is asked for
  * all places at once, and for rows before anybody reads one.  A processor may
  * drop what it has no room to remember, so for each place it is asked once
@@ -645,11 +668,7 @@ find_rows(const struct table *t, const uint64_t *key, size_t count,
 		if (l.key_step != l.row_step)
 			__builtin_prefetch(row[k], 1);
 	}
-	found = count - fars;
-	for (size_t i = 0; i < fars; i++) {
-		row[far[i]] = row_of(t, key[far[i]]);
-		found += row[far[i]] != NULL;
-	}
+	found = count - fars + find_far(t, &l, first, far, fars, key, row);
 	for (size_t k = 0; (l.dated || t->counting) && k < count; k++)
 		if (row[k] && is_gone(t, row[k])) {
 			row[k] = NULL;
