@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "tensor/apply.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -81,6 +82,12 @@ struct table {
 
 /* ---- places ---- */
 
+static size_t
+whole_lines(size_t bytes)
+{
+	return (bytes + LINE - 1) / LINE * LINE;
+}
+
 static struct layout
 make_layout(const struct table_kind *kind)
 {
@@ -96,16 +103,16 @@ make_layout(const struct table_kind *kind)
 	l.places = (uint32_t)(places > PAGE_LEAST ? places : PAGE_LEAST) /
 		GROUP * GROUP;
 	l.full = l.places * 3 / 4;
-	l.page_bytes = sizeof(struct page) + (l.places + 1) * bytes;
-	l.page_bytes = (l.page_bytes + LINE - 1) / LINE * LINE;
 	if (bytes <= INLINE_BYTES) {
 		l.row_at = sizeof(uint64_t);
 		l.row_step = l.key_step = bytes;
 	} else {
-		l.row_at = (l.places + 1) * sizeof(uint64_t);
+		l.row_at = whole_lines((l.places + 1) * sizeof(uint64_t));
 		l.row_step = l.row_bytes;
 		l.key_step = sizeof(uint64_t);
 	}
+	l.page_bytes = sizeof(struct page) +
+		whole_lines(l.row_at + l.places * l.row_step + l.row_bytes);
 	return l;
 }
 
@@ -640,16 +647,16 @@ find_far(const struct table *t, const struct layout *l,
 
 /*
  * The rows of some keys as they are; how many are there.  Memory is asked for
- * all places at once, and for rows before anybody reads one.  A processor may
- * drop what it has no room to remember, so for each place it is asked once
- * more, some keys ahead.  Keys that do not stand in their own group come last,
- * all together: whether one does nobody foresees either.
+ * all places at once, and for so many floats of rows before anybody reads one.
+ * A processor may drop what it has no room to remember, so for each place it
+ * is asked once more, some keys ahead.  Keys that do not stand in their own
+ * group come last, all together: whether one does nobody foresees either.
  */
 #define AHEAD	16
 
 static size_t
 find_rows(const struct table *t, const uint64_t *key, size_t count,
-	  float **row)
+	  size_t floats, float **row)
 {
 	const struct layout l = t->layout;
 	struct place first[TABLE_BATCH];
@@ -666,7 +673,7 @@ find_rows(const struct table *t, const uint64_t *key, size_t count,
 		far[fars] = k;
 		fars += is_far;
 		if (l.key_step != l.row_step)
-			__builtin_prefetch(row[k], 1);
+			apply_fetch(row[k], floats);
 	}
 	found = count - fars + find_far(t, &l, first, far, fars, key, row);
 	for (size_t k = 0; (l.dated || t->counting) && k < count; k++)
@@ -710,7 +717,7 @@ table_pull(const struct table *t, const uint64_t *key, size_t count,
 
 	for (size_t done = 0, some; done < count; done += some) {
 		some = count - done < TABLE_BATCH ? count - done : TABLE_BATCH;
-		if (find_rows(t, key + done, some, row) < some) {
+		if (find_rows(t, key + done, some, width, row) < some) {
 			if (!start)
 				start = mem_alloc(TABLE_BATCH *
 						  t->layout.floats,
@@ -799,11 +806,12 @@ touch(struct table *t, uint64_t key, bool *made)
 void
 table_touch(struct table *t, const uint64_t *key, size_t count, float **row)
 {
+	const size_t all = t->layout.row_bytes / sizeof(float);
 	const bool sharing = is_sharing(t);
 	bool made = false;
 
 	assert(count <= TABLE_BATCH);
-	if (find_rows(t, key, count, row) == count && !sharing &&
+	if (find_rows(t, key, count, all, row) == count && !sharing &&
 	    !t->layout.dated)
 		return;
 	for (size_t k = 0; k < count; k++) {
