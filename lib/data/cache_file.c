@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "tensor/clones.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -200,8 +201,8 @@ read_offsets(struct feature *x, size_t examples, struct rest *r)
 }
 
 /* Put n ids of four bytes into eight each; returns the largest. */
-static uint32_t
-widen(const uint32_t *few, size_t n, uint64_t *id)
+static CLONES uint32_t
+widen(const uint32_t *restrict few, size_t n, uint64_t *restrict id)
 {
 	uint32_t largest = 0;
 

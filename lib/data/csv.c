@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "data/digits.h"
 #include "data/fill.h"
+#include "data/form.h"
 #include "data/number.h"
 #include "data/lines.h"
 
@@ -21,6 +22,7 @@ struct feed {
 	const struct input *input;
 	size_t *column, count, room;
 	bool numbers;		/* floats, each a column */
+	bool together;		/* the columns stand side by side */
 };
 
 /*
@@ -41,6 +43,7 @@ struct csv {
 	struct feed label;
 	float *number;		/* of a record, each a column, if floats can
 				   tell all that is wanted; else NULL */
+	struct form *form;	/* of those, as they were last */
 	bool pending;		/* the first record has been split already */
 	bool part;		/* not to the end of the file */
 };
@@ -60,6 +63,7 @@ csv_close(void *state)
 	free(c->feed);
 	free(c->label.column);
 	free(c->number);
+	free(c->form);
 	free(c);
 }
 
@@ -267,6 +271,15 @@ check_width(const struct csv *c, const struct feed *feed, struct fail *f)
 	return csv_fail(c, f);
 }
 
+static bool
+side_by_side(const struct feed *feed)
+{
+	for (size_t i = 1; i < feed->count; i++)
+		if (feed->column[i] != feed->column[0] + i)
+			return false;
+	return true;
+}
+
 /* Columns of the label are set apart: no pattern takes them by chance. */
 static int
 plan(const struct csv *c, struct feed *feed, const struct input *in,
@@ -281,6 +294,7 @@ plan(const struct csv *c, struct feed *feed, const struct input *in,
 	for (size_t i = 0; i < in->column_count; i++)
 		if (add_columns(c, feed, in->columns[i], false, apart, f) != 0)
 			return -1;
+	feed->together = side_by_side(feed);
 	return check_width(c, feed, f);
 }
 
@@ -314,8 +328,12 @@ plan_all(struct csv *c, const struct want *want, struct fail *f)
 	free(apart.column);
 	for (size_t i = 0; i < want->count && plain; i++)
 		plain = told_by_floats(&want->inputs[i]);
-	if (plain)
+	if (plain) {
 		c->number = mem_alloc(c->columns, sizeof(*c->number));
+		c->form = mem_alloc(c->columns, sizeof(*c->form));
+		for (size_t i = 0; i < c->columns; i++)
+			c->form[i] = form_digit;
+	}
 	return got;
 }
 
@@ -481,7 +499,10 @@ put_numbers(const struct csv *c, const struct feed *feed, struct feature *to,
 	if (!feed->numbers)
 		return true;
 	value = feature_values(to, at, feed->count);
-	for (size_t i = 0; i < feed->count; i++)
+	if (feed->together)
+		memcpy(value, c->number + feed->column[0],
+		       feed->count * sizeof(*value));
+	for (size_t i = 0; !feed->together && i < feed->count; i++)
 		value[i] = c->number[feed->column[i]];
 	return true;
 }
@@ -494,12 +515,11 @@ static bool
 read_plain(const struct csv *c, struct batch *b)
 {
 	const struct lines *l = &c->lines;
-	const char *end;
 	bool good;
 
 	good = c->number && number_list(l->text, c->separator, c->number,
-					c->columns, &end) == c->columns &&
-		end == l->text + l->size;
+					c->form, c->columns) ==
+			    l->text + l->size;
 	for (size_t i = 0; i < c->feeds && good; i++)
 		good = put_numbers(c, &c->feed[i], &b->feature[i],
 				   b->examples);

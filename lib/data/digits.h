@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __x86_64__
+#include <emmintrin.h>
+#endif
 
 #define DIGITS_EACH	UINT64_C(0x0101010101010101)	/* times a byte */
 
@@ -68,6 +71,52 @@ digits_value(uint64_t word)
 
 	word = word * 10 + (word >> 8);
 	return ((word & mask) * even + (word >> 16 & mask) * odd) >> 32;
+}
+
+/* Two such words beside each other. */
+#ifdef __x86_64__
+typedef __m128i digits_pair;
+#else
+typedef struct { uint64_t a, b; } digits_pair;
+#endif
+
+static inline digits_pair
+digits_both(uint64_t a, uint64_t b)
+{
+#ifdef __x86_64__
+	return _mm_unpacklo_epi64(_mm_cvtsi64_si128((int64_t)a),
+				  _mm_cvtsi64_si128((int64_t)b));
+#else
+	return (digits_pair){ a, b };
+#endif
+}
+
+/* Are all bytes digits? */
+static inline bool
+digits_good(digits_pair x)
+{
+#ifdef __x86_64__
+	return _mm_movemask_epi8(_mm_adds_epu8(x, _mm_set1_epi8(0x76))) == 0;
+#else
+	return digits_all(x.a, x.b);
+#endif
+}
+
+/* The two numbers, the first one in the lower half. */
+static inline uint64_t
+digits_values(digits_pair x)
+{
+#ifdef __x86_64__
+	/* The upper one of two bytes, and ten times the lower one. */
+	x = _mm_srli_epi16(_mm_mullo_epi16(x, _mm_set1_epi16(10 * 256 + 1)),
+			   8);
+	x = _mm_madd_epi16(x, _mm_set1_epi32(1 << 16 | 100));
+	x = _mm_packs_epi32(x, x);
+	x = _mm_madd_epi16(x, _mm_set1_epi32(1 << 16 | 10000));
+	return (uint64_t)_mm_cvtsi128_si64(x);
+#else
+	return digits_value(x.a) | digits_value(x.b) << 32;
+#endif
 }
 
 #endif

@@ -1,9 +1,11 @@
 /*
  * form - how a short number is written, so that others are read quickly.
  *
- * Numbers beside each other are mostly written alike, with as many digits
- * before a point and behind it.  Where the next one begins is then known
+ * Numbers beside or above each other are mostly written alike, with as many
+ * digits before a point and behind it.  Where the next one begins is then known
  * before this one is looked at: nothing waits for the search of a separator.
+ * Where each has a form of its own, it is found without a branch: none could be
+ * foretold.
  */
 #ifndef PS_FORM_H
 #define PS_FORM_H
@@ -11,65 +13,140 @@
 #include "data/digits.h"
 
 struct form {
-	unsigned size;		/* characters but for the "-": 1 to 8 */
-	unsigned shift;		/* by so many bits a word of them moves up */
-	/* In that word: */
-	uint64_t before;	/* the digits before the point */
-	uint64_t point;
-	uint64_t expected;	/* to be there */
-	/* Of positive and of negative numbers, for the sake of the point. */
-	float divisor[2];
+	unsigned size;		/* characters but for the "-" */
+	unsigned skip;		/* of those: a 0 that is not among the digits */
+	unsigned places;	/* digits behind the point */
+	unsigned shift;		/* by so many bits the digits move up */
+	/* In words of the eight characters from there on: */
+	uint64_t before;	/* the digits before the point, behind skip */
+	uint64_t fixed;		/* what is no digit ... */
+	uint64_t expected;	/* ... and what it should be */
+};
+
+/* Of a number of one digit, to begin with. */
+static const struct form form_digit = {
+	.size = 1, .shift = 56, .before = 0xff
 };
 
 /*
- * The form of the number at p, which has no sign; false: it is not plain.
- *
- * Behind a point there are 7 digits at most in all, so that they and the power
- * of ten are exact floats, and the quotient is rounded once; without one,
- * making a float of the digits is all the rounding there is.
+ * 1 if it is a "-", else 0: neither by a branch nor by a byte register, which
+ * some processors only have when all that was in it before is known, too.
+ */
+static inline unsigned
+form_minus(char c)
+{
+	return ((unsigned)((unsigned char)c ^ '-') - 1) >> 31;
+}
+
+/* Which of sixteen characters are points?  Bit i is for p[i]. */
+static inline unsigned
+form_points(const char *p)
+{
+#ifdef __x86_64__
+	const __m128i x = _mm_loadu_si128((const void *)p);
+
+	return (unsigned)_mm_movemask_epi8(
+		_mm_cmpeq_epi8(x, _mm_set1_epi8('.')));
+#else
+	unsigned marks = 0;
+
+	for (unsigned i = 0; i < 16; i++)
+		marks |= (unsigned)(p[i] == '.') << i;
+	return marks;
+#endif
+}
+
+/* And which are this one, or below it as a tab is below a blank? */
+static inline unsigned
+form_ends(const char *p, char end)
+{
+#ifdef __x86_64__
+	const __m128i x = _mm_loadu_si128((const void *)p);
+
+	return (unsigned)_mm_movemask_epi8(
+		_mm_cmpeq_epi8(x, _mm_min_epu8(x, _mm_set1_epi8(end))));
+#else
+	unsigned marks = 0;
+
+	for (unsigned i = 0; i < 16; i++)
+		marks |= (unsigned)((unsigned char)p[i] <= end) << i;
+	return marks;
+#endif
+}
+
+/*
+ * The form of the number at p, which begins with so many characters of a sign
+ * and ends before the character or one below it; false: it is not plain.  What
+ * is no digit among the digits is found by digits_good().
  */
 static inline bool
-form_look(struct form *f, const char *p)
+form_look(struct form *f, const char *p, unsigned sign, char end)
 {
-	static const float scale[] = { 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6,
-				       1e7 };
-	const unsigned digits = digits_before(digits_not(digits_load(p)));
-	unsigned places = 0, up_to;
+	static const uint64_t first[] = {
+		0, UINT64_MAX >> 56, UINT64_MAX >> 48, UINT64_MAX >> 40,
+		UINT64_MAX >> 32, UINT64_MAX >> 24, UINT64_MAX >> 16,
+		UINT64_MAX >> 8, UINT64_MAX
+	};
+	const unsigned ends = form_ends(p, end) | 0x10000;
+	const unsigned size = (unsigned)__builtin_ctz(ends);
+	const unsigned at = (unsigned)__builtin_ctz(ends | form_points(p));
+	const unsigned point = (at - size) >> 31;
+	unsigned digits = size - sign - point, before = at - sign, skip = 0;
 
-	*f = (struct form){ .size = digits };
-	if (p[digits] == '.') {
-		places = digits_before(digits_not(digits_load(p + digits +
-							      1)));
-		f->size += 1 + places;
+	if (digits == 9 && before == 1 && p[sign] == '0') {
+		digits = 8;
+		before = 0;
+		skip = 1;
 	}
-	if (f->size > 8 || digits + places == 0)
+	if (digits - 1 > 7 || before > 8 - point)
 		return false;
-	f->shift = 64 - 8 * f->size;
-	f->divisor[0] = scale[places];
-	f->divisor[1] = -scale[places];
-	if (f->size == digits)
-		return true;
-	up_to = f->shift + 8 * digits;
-	f->before = (UINT64_C(1) << up_to) - 1;
-	f->point = UINT64_C(0xff) << up_to;
-	f->expected = (uint64_t)('.' ^ '0') << up_to;
+	f->size = size - sign;
+	f->skip = skip;
+	f->places = digits - before;
+	f->shift = 64 - 8 * digits;
+	f->before = first[before];
+	f->fixed = point ? (UINT64_C(0x100) << 8 * (before + skip)) -
+			   (UINT64_C(1) << 8 * before) : 0;
+	f->expected = skip ? '0' | '.' << 8 : f->fixed & '.' * DIGITS_EACH;
 	return true;
 }
 
-/* The digits at p, a word for digits_all() and form_value(). */
+/* Are the point and a 0 that is passed over where they should be? */
+static inline bool
+form_fits(const struct form *f, const char *p)
+{
+	uint64_t word;
+
+	memcpy(&word, p, sizeof(word));
+	return (word & f->fixed) == f->expected;
+}
+
+/* The digits of the number at p, which has no sign. */
 static inline uint64_t
 form_word(const struct form *f, const char *p)
 {
-	const uint64_t word = digits_load(p) << f->shift ^ f->expected;
+	const uint64_t word = digits_load(p + f->skip);
+	const uint64_t behind = digits_load(p + f->skip + 1);
 
-	/* Close the gap, if it is where it should be. */
-	return word & f->point ? UINT64_MAX : word + (word & f->before) * 255;
+	return (((word ^ behind) & f->before) ^ behind) << f->shift;
 }
 
+/*
+ * Eight digits and 10^8 are exact as doubles, and their quotient is rounded
+ * once.  That it is rounded once more, to float, could only err if the first
+ * rounding ended in the middle between two floats, m * 2^e with m < 2^25.  It
+ * cannot: a quotient beside that differs from it by 1 / (m * 10^8) of it at
+ * least, which is more than the 2^-53 by which a double is rounded.
+ */
 static inline float
-form_value(const struct form *f, uint64_t word, bool negative)
+form_value(const struct form *f, uint64_t digits, unsigned minus)
 {
-	return (float)(int32_t)digits_value(word) / f->divisor[negative];
+	static const double scale[2][9] = {
+		{ 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8 },
+		{ -1e0, -1e1, -1e2, -1e3, -1e4, -1e5, -1e6, -1e7, -1e8 }
+	};
+
+	return (float)((double)(int32_t)digits / scale[minus][f->places]);
 }
 
 #endif

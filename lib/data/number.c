@@ -32,11 +32,23 @@ is_digit(char c)
 static const char *
 add_digits(const char *p, struct decimal *d)
 {
-	for (; is_digit(*p); p++) {
-		d->digits = d->digits * 10 + (uint64_t)(*p - '0');
+	static const uint32_t ten[] = { 1, 10, 100, 1000, 10000, 100000,
+					1000000, 10000000, 100000000 };
+	unsigned n = 8;
+
+	for (; n == 8; p += n) {
+		uint64_t word = digits_load(p);
+
+		n = digits_before(digits_not(word));
+		if (n == 0)
+			break;
+		word <<= 64 - 8 * n;
+		if (d->count > 0)
+			d->count += (int)n;
+		else if (word > 0)
+			d->count = 8 - __builtin_ctzll(word) / 8;
 		/* 19 digits fit; what comes of more is never used. */
-		if (d->count < 20 && (d->count > 0 || d->digits > 0))
-			d->count++;
+		d->digits = d->digits * ten[n] + digits_value(word);
 	}
 	return p;
 }
@@ -89,20 +101,24 @@ scan(const char *text, struct decimal *d)
  * digits and power are both exact as doubles, their product or quotient is
  * rounded once.  Rounding it once more, to float, can only err if the first
  * rounding ended in the very middle between two floats.
+ *
+ * More than 15 digits are rounded, too: the double is then off by less than 4
+ * units in its last place, and must not be nearer to the middle than that.
  */
 static bool
 quick(const struct decimal *d, float *value)
 {
 	const int e = d->exponent;
+	const uint64_t off = d->count > 15 ? 4 : 0;
 	double x;
 	uint64_t bits;
 
-	if (d->count > 15 || e < -22 || e > 22)
+	if (d->count > 19 || e < -22 || e > 22)
 		return false;
 	x = (double)d->digits;
 	x = e < 0 ? x / power[-e] : x * power[e];
 	memcpy(&bits, &x, sizeof(bits));
-	if ((bits & 0x1fffffff) == 0x10000000)
+	if ((bits & 0x1fffffff) - (0x10000000 - off) <= 2 * off)
 		return false;
 	*value = (float)(d->negative ? -x : x);
 	return true;
@@ -122,76 +138,78 @@ number_float(const char *text, float *value)
 bool
 number_short(const char *text, size_t size, float *value)
 {
-	const bool negative = size > 0 && *text == '-';
-	uint64_t word, point, below;
-	unsigned places = 0;
+	const unsigned minus = form_minus(*text);
+	struct form form;
+	uint64_t word;
 
-	text += negative;
-	size -= negative;
-	if (size == 0 || size > 8)
+	if (!form_look(&form, text, minus, '\0') || minus + form.size != size)
 		return false;
-	word = digits_load(text) << (64 - 8 * size);
-	point = digits_not(word);
-	if (point) {
-		/* The one that is no digit must be a point; close the gap. */
-		below = (point >> 7) - 1;
-		if ((point & (point - 1)) != 0 || size == 1 ||
-		    (word & point / 0x80 * 0xff) !=
-		    point / 0x80 * ('.' ^ '0'))
-			return false;
-		places = (unsigned)__builtin_clzll(point) / 8;
-		word = (word & below) << 8 |
-		       (word & ~(below | point / 0x80 * 0xff));
-	}
-	/* Rounded once: with a point, there are 7 digits at most. */
-	*value = (float)(int32_t)digits_value(word) / (float)power[places];
-	if (negative)
-		*value = -*value;
+	word = form_word(&form, text + minus);
+	if (!digits_all(word, word))
+		return false;
+	*value = form_value(&form, digits_value(word), minus);
 	return true;
 }
 
-/* Those that are written alike. */
-static size_t
-read_alike(const char **at, const struct form *form, char between,
-	   float *restrict value, size_t most)
+/*
+ * Those that are written as the forms say, two at a time but for the last;
+ * returns how many, and *at is the next one.
+ */
+static inline size_t
+read_alike(const char **at, char between, float *restrict value,
+	   const struct form *form, size_t count, bool with_signs)
 {
-	const struct form f = *form;
 	const char *p = *at;
 	size_t n = 0;
 
-	while (n < most) {
-		const bool negative = *p == '-';
-		const char *end = p + negative + f.size;
-		const uint64_t word = form_word(&f, p + negative);
+	for (; n + 2 < count; n += 2) {
+		const struct form *a = &form[n], *b = a + 1;
+		const unsigned a_minus = with_signs ? form_minus(*p) : 0;
+		const char *q = p + a_minus + a->size + 1;
+		const unsigned b_minus = with_signs ? form_minus(*q) : 0;
+		const char *end = q + b_minus + b->size;
+		digits_pair x;
+		uint64_t both;
 
-		if (!digits_all(word, word) || (*end && *end != between))
+		if (q[-1] != between || *end != between ||
+		    !form_fits(a, p + a_minus) || !form_fits(b, q + b_minus))
 			break;
-		value[n++] = form_value(&f, word, negative);
-		*at = end;
-		if (!*end)
+		x = digits_both(form_word(a, p + a_minus),
+				form_word(b, q + b_minus));
+		if (!digits_good(x))
 			break;
+		both = digits_values(x);
+		value[n] = form_value(a, (uint32_t)both, a_minus);
+		value[n + 1] = form_value(b, both >> 32, b_minus);
 		p = end + 1;
 	}
+	*at = p;
 	return n;
 }
 
-size_t
-number_list(const char *text, char between, float *value, size_t most,
-	    const char **end)
+const char *
+number_list(const char *p, char between, float *value, struct form *form,
+	    size_t count)
 {
-	struct form form;
-	size_t n = 0, got = 1;
+	size_t n = read_alike(&p, between, value, form, count, false);
 
-	*end = text;
-	while (got > 0 && n < most && form_look(&form, text + (*text == '-'))) {
-		got = read_alike(&text, &form, between, value + n, most - n);
-		n += got;
-		if (got > 0)
-			*end = text;
-		if (got > 0 && *text++ != between)
-			break;
+	n += read_alike(&p, between, value + n, form + n, count - n, true);
+	for (; n < count; n++, p++) {
+		const unsigned minus = form_minus(*p);
+		struct form f;
+		uint64_t word;
+
+		if (!form_look(&f, p, minus, between))
+			return NULL;
+		word = form_word(&f, p + minus);
+		p += minus + f.size;
+		if (!digits_all(word, word) ||
+		    *p != (n + 1 < count ? between : '\0'))
+			return NULL;
+		value[n] = form_value(&f, digits_value(word), minus);
+		form[n] = f;
 	}
-	return n;
+	return p - 1;
 }
 
 const char *

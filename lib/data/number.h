@@ -1,8 +1,8 @@
 /*
  * number - decimal numbers out of text, fast, and to the nearest float.
  *
- * Both return where the number ended, or NULL if there is none.  The text
- * must have an end that is no part of a number, such as a NUL.
+ * A text must have an end that is no part of a number, such as a NUL, and
+ * NUMBER_SLACK bytes behind that can be read.
  */
 #ifndef PS_NUMBER_H
 #define PS_NUMBER_H
@@ -11,25 +11,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* [+-] digits [. digits] [e [+-] digits]; infinite if too large. */
+#define NUMBER_SLACK	32
+
+/*
+ * [+-] digits [. digits] [e [+-] digits]; infinite if too large.  Returns
+ * where it ended, or NULL if there is none.
+ */
 const char *number_float(const char *text, float *);
 
 /*
  * The same for the most common numbers: all of the size characters are digits
- * but for a "-" before and a point, and there are 8 at most beside the "-".
- * false: it is not such a number.  NUMBER_SLACK bytes behind can be read.
+ * but for a "-" before and a point, and there are 8 digits at most, beside a
+ * 0 that is alone before the point.  false: it is not such a number, or ends
+ * in a point behind 8.
  */
-#define NUMBER_SLACK	18
 bool number_short(const char *text, size_t size, float *);
 
 /*
- * As many of them as there are with this character between any two, up to
- * most; *end is where it stopped: behind them, if nothing else follows.
+ * count of them with this character between any two, and a NUL behind them,
+ * which is returned; NULL: there is anything else.  A list is read faster if
+ * it is written like the one before, whose forms these are, or become.
  */
-size_t number_list(const char *text, char between, float *value, size_t most,
-		   const char **end);
+struct form;
+const char *number_list(const char *text, char between, float *value,
+			struct form *, size_t count);
 
-/* Digits only; UINT64_MAX if too large. */
+/* Digits only; UINT64_MAX if too large.  Returns as number_float() does. */
 const char *number_uint(const char *text, uint64_t *);
 
 #endif

@@ -4,75 +4,85 @@
 
 #include <stdbool.h>
 
-/* How a pair is written. */
-struct layout {
-	unsigned id;		/* digits of the id, 1 to 8 */
-	struct form value;
+/* Where pairs are read from, and to. */
+struct pairs {
+	const char *p;
+	uint64_t last, limit;
+	uint64_t *id;
+	float *value;
 };
 
-/* How is the pair at p written?  false: not plainly. */
-static bool
-look(const char *p, struct layout *l)
+/* How their values are written. */
+enum manner {
+	ALIKE,			/* all as the form says */
+	SIGNED,			/* the same, but for a "-" before some */
+	FREELY
+};
+
+/* How many digits are there before a colon?  0: none, or more than 8. */
+static inline unsigned
+id_size(const char *p)
 {
-	l->id = digits_before(digits_not(digits_load(p)));
-	if (l->id == 0 || p[l->id] != ':')
-		return false;
-	p += l->id + 1;
-	return form_look(&l->value, p + (*p == '-'));
+	const unsigned size = digits_before(digits_not(digits_load(p)));
+
+	return p[size] == ':' ? size : 0;
 }
 
-/*
- * Pairs written alike; what stops it is for others to see.  Returns how many,
- * which *at is moved past.
- */
-static size_t
-run(const char **at, const struct layout *l, uint64_t last, uint64_t limit,
-    uint64_t *restrict id, float *restrict value)
+/* As far as it goes: what stops it is for others to see. */
+static inline void
+take(struct pairs *from, struct form form, enum manner manner)
 {
-	const struct form form = l->value;
-	const unsigned id_size = l->id, id_shift = 64 - 8 * id_size;
-	const char *p = *at;
-	size_t n = 0;
+	uint64_t *restrict id = from->id, last = from->last;
+	const uint64_t limit = from->limit;
+	float *restrict value = from->value;
+	const char *p = from->p;
+	unsigned size = id_size(p);
 
-	for (;; n++) {
-		const char *v = p + id_size + 1;
-		const bool negative = *v == '-';
-		uint64_t key, word;
+	while (size > 0) {
+		const char *v = p + size + 1;
+		const unsigned minus = manner == ALIKE ? 0 : form_minus(*v);
+		digits_pair x;
+		uint64_t both, key;
 
-		if (v[-1] != ':')
+		if (manner == FREELY ? !form_look(&form, v, minus, ' ') :
+				       !form_fits(&form, v + minus))
 			break;
-		v += negative;
-		key = digits_load(p) << id_shift;
-		word = form_word(&form, v);
-		if (!digits_all(key, word))
+		x = digits_both(digits_load(p) << (64 - 8 * size),
+				form_word(&form, v + minus));
+		v += form.size + minus;
+		if (!digits_good(x) || (unsigned char)*v > ' ')
 			break;
-		key = digits_value(key);
-		v += form.size;
-		if (key <= last || key > limit || (unsigned char)*v > ' ')
+		both = digits_values(x);
+		key = (uint32_t)both;
+		if (key <= last || key > limit)
 			break;
-		value[n] = form_value(&form, word, negative);
-		id[n] = key - 1;
+		*value++ = form_value(&form, both >> 32, minus);
+		*id++ = key - 1;
 		last = key;
-		*at = v + (*v == ' ');
-		p = v + 1;
-		if (*v != ' ')
-			return n + 1;
+		p = v;
+		if (*p != ' ')
+			break;
+		/* Ids ascend, and get longer. */
+		p++;
+		if (p[size] != ':')
+			size = id_size(p);
 	}
-	return n;
+	*from = (struct pairs){ p, last, limit, id, value };
 }
 
 const char *
 pairs_read(const char *p, uint64_t last, uint64_t limit, uint64_t *id,
 	   float *value, size_t *count)
 {
-	struct layout l;
-	size_t n = 0, got = 1;
+	struct pairs from = { p, last, limit, id, value };
+	struct form form = { 0 };
+	const char *v = p + id_size(p) + 1;
 
-	while (got > 0 && look(p, &l)) {
-		got = run(&p, &l, last, limit, id + n, value + n);
-		n += got;
-		last = n > 0 ? id[n - 1] + 1 : last;
+	if (form_look(&form, v, form_minus(*v), ' ')) {
+		take(&from, form, ALIKE);
+		take(&from, form, SIGNED);
 	}
-	*count = n;
-	return p;
+	take(&from, form, FREELY);
+	*count = (size_t)(from.id - id);
+	return from.p;
 }

@@ -11,11 +11,11 @@
 
 /*
  * Read pairs that are plainly written, each behind one blank or at p: ids of
- * up to 8 digits that ascend, above last and up to limit, and numbers of up to
- * 8 characters with neither exponent nor "+".  There are *count of them; ids
- * are stored less 1.  It returns where it stopped: at a blank or the NUL that
- * ends the line, at the first pair that is not as plain, or at one that is
- * wrong, which others will find out.  The values are those of strtof().
+ * up to 8 digits that ascend, above last and up to limit, and numbers as
+ * number_short() takes them.  There are *count of them; ids are stored less 1.
+ * It returns where it stopped: at a blank or the NUL that ends the line, at the
+ * first pair that is not as plain, or at one that is wrong, which others will
+ * find out.  The values are those of strtof().
  *
  * id and value have room for one of every PAIRS_SHORTEST characters of the
  * line, and one more; LINE_SLACK bytes behind its end can be read.

@@ -1,7 +1,5 @@
 #include "tensor/apply.h"
 
-#include "tensor/clones.h"
-
 #include <string.h>
 
 /* Floats at a time: with four slots beside them they fit into a first level
@@ -9,99 +7,78 @@
 #define BLOCK	1024
 
 /*
- * Of floats that lie together fewer: 1024 are a page, and where both passes,
- * the division and the optimizer's, end with a page, the processor never
- * fetches ahead of either.
- */
-#define STRETCH	512
-
-/*
  * What is frozen is copied so many floats at a time: runs long enough for the
  * processor to fetch ahead of them, and all of them still in its second level
  * cache when the optimizer comes by.
  */
-#define COPY	8192
+#define COPY	(8 * BLOCK)
 
 struct block {
-	float g[BLOCK], w[BLOCK], slot[OPTIMIZER_SLOTS][BLOCK];
+	float w[BLOCK], slot[OPTIMIZER_SLOTS][BLOCK];
 };
-
-/* By division, not by a product: the same bits as one float by itself. */
-static CLONES void
-divide(float *restrict g, const char *restrict sum, size_t n, float examples)
-{
-	for (size_t i = 0; i < n; i++) {
-		float x;
-
-		memcpy(&x, sum + i * sizeof(x), sizeof(x));
-		g[i] = x / examples;
-	}
-}
-
-/* The mean gradient: in g, or where the sum lies if that will do. */
-static const float *
-mean(float *g, const char *sum, size_t n, float examples)
-{
-	if (examples == 1 && (uintptr_t)sum % sizeof(*g) == 0)
-		return (const float *)(const void *)sum;
-	divide(g, sum, n, examples);
-	return g;
-}
 
 /* Of n floats; the slots are still to be named. */
 static struct update
-update_of(const struct apply *a, float *w, const char *sum, float *g,
-	  size_t n)
+update_of(const struct apply *a, float *w, const loose_float *sum, size_t n)
 {
-	return (struct update){ .w = w, .g = mean(g, sum, n, a->examples),
+	return (struct update){ .w = w, .sum = sum, .examples = a->examples,
 				.n = n, .t = a->t,
 				.learning_rate = a->learning_rate };
 }
 
-/* Floats from at to end - 1 of n, where they lie. */
+/*
+ * Ask for the beginnings of what the next block is made of.  A processor does
+ * not fetch ahead beyond the end of a page, and a block is no less.
+ */
 static void
-apply_stretches(const struct apply *a, float *to, const char *sum, size_t n,
-		size_t at, size_t end)
+fetch_block(const float *from, const loose_float *sum, size_t n, size_t slots)
 {
-	float g[STRETCH];
+	apply_fetch(sum, BLOCK);
+	for (size_t s = 0; s <= slots; s++)
+		apply_fetch(from + s * n, BLOCK);
+}
 
-	for (; at < end; at += STRETCH) {
-		const size_t some = end - at < STRETCH ? end - at : STRETCH;
-		struct update u = update_of(a, to + at, sum + at * sizeof(*g),
-					    g, some);
+/* The next floats of n, and of each slot. */
+static void
+copy(float *to, const float *from, size_t at, size_t n, size_t slots)
+{
+	const size_t some = n - at < COPY ? n - at : COPY;
 
-		for (size_t s = 0; s < a->optimizer->slots; s++)
-			u.slot[s] = to + (1 + s) * n + at;
-		optimizer_apply(a->optimizer, &u);
-	}
+	for (size_t s = 0; s <= slots; s++)
+		memcpy(to + s * n + at, from + s * n + at,
+		       some * sizeof(*to));
 }
 
 void
 apply_all(const struct apply *a, const float *from, float *to,
 	  const void *gradient, size_t n)
 {
-	const size_t most = from == to ? n : COPY;
+	const size_t slots = a->optimizer->slots;
+	const loose_float *sum = gradient;
 
-	for (size_t at = 0, end; at < n; at = end) {
-		end = n - at < most ? n : at + most;
-		for (size_t s = 0; s <= a->optimizer->slots && from != to; s++)
-			memcpy(to + s * n + at, from + s * n + at,
-			       (end - at) * sizeof(*to));
-		apply_stretches(a, to, gradient, n, at, end);
+	for (size_t at = 0; at < n; at += BLOCK) {
+		const size_t some = n - at < BLOCK ? n - at : BLOCK;
+		struct update u = update_of(a, to + at, sum + at, some);
+
+		for (size_t s = 0; s < slots; s++)
+			u.slot[s] = to + (1 + s) * n + at;
+		if (from != to && at % COPY == 0)
+			copy(to, from, at, n, slots);
+		if (n - at >= 2 * BLOCK)
+			fetch_block(to + at + BLOCK, sum + at + BLOCK, n,
+				    slots);
+		optimizer_apply(a->optimizer, &u);
 	}
 }
 
 /* A row by itself, where it lies. */
 static void
 apply_wide(const struct apply *a, float *row, size_t width, size_t stride,
-	   const char *sum)
+	   const loose_float *sum)
 {
-	float g[BLOCK];
-
 	for (size_t at = 0; at < width; at += BLOCK) {
 		const size_t some = width - at < BLOCK ? width - at : BLOCK;
-		struct update u = update_of(a, row + at,
-					    sum + at * sizeof(*g), g, some);
+		struct update u = update_of(a, row + at, sum + at, some);
 
 		for (size_t s = 0; s < a->optimizer->slots; s++)
 			u.slot[s] = row + (1 + s) * stride + at;
@@ -135,11 +112,11 @@ spread(const float *restrict from, struct apply_rows r, size_t behind)
 }
 
 static void
-apply_some(const struct apply *a, struct apply_rows r, const char *sum,
-	   struct block *b)
+apply_some(const struct apply *a, struct apply_rows r,
+	   const loose_float *sum, struct block *b)
 {
 	const size_t slots = a->optimizer->slots;
-	struct update u = update_of(a, b->w, sum, b->g, r.count * r.width);
+	struct update u = update_of(a, b->w, sum, r.count * r.width);
 
 	collect(b->w, r, 0);
 	for (size_t s = 0; s < slots; s++) {
@@ -156,7 +133,7 @@ void
 apply_rows(const struct apply *a, struct apply_rows r, const void *gradient)
 {
 	const size_t most = r.width > 0 ? BLOCK / r.width : r.count;
-	const char *sum = gradient;
+	const loose_float *sum = gradient;
 	struct block b;
 
 	for (size_t left = r.count; left > 0; left -= r.count) {
@@ -168,6 +145,6 @@ apply_rows(const struct apply *a, struct apply_rows r, const void *gradient)
 			apply_some(a, r, sum, &b);
 		}
 		r.row += r.count;
-		sum += r.count * r.width * sizeof(float);
+		sum += r.count * r.width;
 	}
 }

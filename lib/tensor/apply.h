@@ -30,10 +30,10 @@ void apply_all(const struct apply *, const float *from, float *to,
  * the processor sees to the others.
  */
 static inline void
-apply_fetch(const float *from, size_t width)
+apply_fetch(const void *from, size_t width)
 {
-	const char *first = (const char *)from;
-	const char *last = (const char *)(from + width) - 1;
+	const char *first = from;
+	const char *last = first + width * sizeof(float) - 1;
 
 	__builtin_prefetch(first, 1);
 	if (width == 1)

@@ -1,7 +1,6 @@
 #include "tensor/optimizer.h"
 
 #include "base/text.h"
-#include "tensor/clones.h"
 #include "tensor/optimizer_kind.h"
 
 #include <assert.h>
@@ -154,19 +153,9 @@ optimizer_add_slot(struct optimizer *o, const char *name, double start)
 	o->slot_start[o->slots++] = (float)start;
 }
 
-/* Loshchilov and Hutter, "Decoupled weight decay regularization" (2019). */
-static CLONES void
-decay(float *w, size_t n, float weight_decay, float rate)
-{
-	for (size_t i = 0; i < n; i++)
-		w[i] -= w[i] * weight_decay * rate;
-}
-
 void
 optimizer_apply(const struct optimizer *o, const struct update *u)
 {
 	assert(u->t > 0);
-	if (o->weight_decay > 0)
-		decay(u->w, u->n, o->weight_decay, u->learning_rate);
 	o->kind->apply(o, u);
 }

@@ -32,14 +32,18 @@ struct optimizer {
 	float slot_start[OPTIMIZER_SLOTS];	/* their first value */
 };
 
+/* A float at any address, as those of a frame are. */
+typedef float loose_float __attribute__((aligned(1)));
+
 /*
- * Elements to change.  w, slot[] and g do not overlap and need only the
- * alignment of a float.
+ * Elements to change.  w, slot[] and sum do not overlap; w and slot[] need
+ * only the alignment of a float.
  */
 struct update {
 	float *w;			/* n */
 	float *slot[OPTIMIZER_SLOTS];	/* n each */
-	const float *g;			/* n: the mean gradient, clipped */
+	const loose_float *sum;		/* n: gradients, clipped */
+	float examples;			/* that they are sums over */
 	size_t n;
 	float learning_rate;
 	uint64_t t;			/* updates of this variable, this one

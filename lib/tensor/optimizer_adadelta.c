@@ -11,16 +11,16 @@ enum { RHO, EPSILON };
  */
 static CLONES void
 kernel(float *restrict w, float *restrict a, float *restrict d,
-       const float *restrict g, size_t n, float rate, float rho, float rest,
-       float epsilon)
+       struct step s, float rho, float rest, float epsilon)
 {
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < s.n; i++) {
+		const float g = mean_at(s, i);
 		float step;
 
-		a[i] = rho * a[i] + rest * (g[i] * g[i]);
-		step = sqrtf(d[i] + epsilon) * g[i] / sqrtf(a[i] + epsilon);
+		a[i] = rho * a[i] + rest * (g * g);
+		step = sqrtf(d[i] + epsilon) * g / sqrtf(a[i] + epsilon);
 		d[i] = rho * d[i] + rest * (step * step);
-		w[i] -= rate * step;
+		w[i] = decayed(w[i], s) - s.rate * step;
 	}
 }
 
@@ -34,7 +34,7 @@ prepare(struct optimizer *o)
 static void
 apply(const struct optimizer *o, const struct update *u)
 {
-	kernel(u->w, u->slot[0], u->slot[1], u->g, u->n, u->learning_rate,
+	kernel(u->w, u->slot[0], u->slot[1], step_of(o, u),
 	       (float)o->hyper[RHO], (float)(1 - o->hyper[RHO]),
 	       (float)o->hyper[EPSILON]);
 }

@@ -10,12 +10,13 @@ enum { START, EPSILON };
  * epsilon under the root.
  */
 static CLONES void
-kernel(float *restrict w, float *restrict a, const float *restrict g,
-       size_t n, float rate, float epsilon)
+kernel(float *restrict w, float *restrict a, struct step s, float epsilon)
 {
-	for (size_t i = 0; i < n; i++) {
-		a[i] += g[i] * g[i];
-		w[i] -= rate * g[i] / sqrtf(a[i] + epsilon);
+	for (size_t i = 0; i < s.n; i++) {
+		const float g = mean_at(s, i);
+
+		a[i] += g * g;
+		w[i] = decayed(w[i], s) - s.rate * g / sqrtf(a[i] + epsilon);
 	}
 }
 
@@ -28,8 +29,7 @@ prepare(struct optimizer *o)
 static void
 apply(const struct optimizer *o, const struct update *u)
 {
-	kernel(u->w, u->slot[0], u->g, u->n, u->learning_rate,
-	       (float)o->hyper[EPSILON]);
+	kernel(u->w, u->slot[0], step_of(o, u), (float)o->hyper[EPSILON]);
 }
 
 const struct optimizer_kind optimizer_adagrad = {

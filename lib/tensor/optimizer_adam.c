@@ -14,43 +14,48 @@ struct constants {
  * the form just before their section 2.1, which is Keras's.
  */
 static CLONES void
-adam(float *restrict w, float *restrict m, float *restrict v,
-     const float *restrict g, size_t n, struct constants c)
+adam(float *restrict w, float *restrict m, float *restrict v, struct step s,
+     struct constants c)
 {
-	for (size_t i = 0; i < n; i++) {
-		m[i] += (g[i] - m[i]) * c.rest_1;
-		v[i] += (g[i] * g[i] - v[i]) * c.rest_2;
-		w[i] -= c.alpha * m[i] / (sqrtf(v[i]) + c.epsilon);
+	for (size_t i = 0; i < s.n; i++) {
+		const float g = mean_at(s, i);
+
+		m[i] += (g - m[i]) * c.rest_1;
+		v[i] += (g * g - v[i]) * c.rest_2;
+		w[i] = decayed(w[i], s) -
+			c.alpha * m[i] / (sqrtf(v[i]) + c.epsilon);
 	}
 }
 
 /* Reddi, Kale and Kumar, "On the convergence of Adam and beyond" (2018). */
 static CLONES void
 amsgrad(float *restrict w, float *restrict m, float *restrict v,
-	float *restrict h, const float *restrict g, size_t n,
-	struct constants c)
+	float *restrict h, struct step s, struct constants c)
 {
-	for (size_t i = 0; i < n; i++) {
-		m[i] += (g[i] - m[i]) * c.rest_1;
-		v[i] += (g[i] * g[i] - v[i]) * c.rest_2;
+	for (size_t i = 0; i < s.n; i++) {
+		const float g = mean_at(s, i);
+
+		m[i] += (g - m[i]) * c.rest_1;
+		v[i] += (g * g - v[i]) * c.rest_2;
 		h[i] = v[i] > h[i] ? v[i] : h[i];
-		w[i] -= c.alpha * m[i] / (sqrtf(h[i]) + c.epsilon);
+		w[i] = decayed(w[i], s) -
+			c.alpha * m[i] / (sqrtf(h[i]) + c.epsilon);
 	}
 }
 
 /* Adam's section 7.1: the largest gradient, fading, in place of the root. */
 static CLONES void
 adamax(float *restrict w, float *restrict m, float *restrict u,
-       const float *restrict g, size_t n, float alpha, float rest_1,
-       float beta_2, float epsilon)
+       struct step s, float alpha, float rest_1, float beta_2, float epsilon)
 {
-	for (size_t i = 0; i < n; i++) {
-		const float size = g[i] < 0 ? -g[i] : g[i];
+	for (size_t i = 0; i < s.n; i++) {
+		const float g = mean_at(s, i);
+		const float size = g < 0 ? -g : g;
 		const float faded = beta_2 * u[i];
 
-		m[i] += (g[i] - m[i]) * rest_1;
+		m[i] += (g - m[i]) * rest_1;
 		u[i] = faded > size ? faded : size;
-		w[i] -= alpha * m[i] / (u[i] + epsilon);
+		w[i] = decayed(w[i], s) - alpha * m[i] / (u[i] + epsilon);
 	}
 }
 
@@ -89,10 +94,10 @@ apply(const struct optimizer *o, const struct update *u)
 	};
 
 	if (o->hyper[AMSGRAD] > 0)
-		amsgrad(u->w, u->slot[0], u->slot[1], u->slot[2], u->g, u->n,
-			c);
+		amsgrad(u->w, u->slot[0], u->slot[1], u->slot[2],
+			step_of(o, u), c);
 	else
-		adam(u->w, u->slot[0], u->slot[1], u->g, u->n, c);
+		adam(u->w, u->slot[0], u->slot[1], step_of(o, u), c);
 }
 
 static void
@@ -107,7 +112,7 @@ apply_max(const struct optimizer *o, const struct update *u)
 {
 	const double beta_1 = o->hyper[BETA_1];
 
-	adamax(u->w, u->slot[0], u->slot[1], u->g, u->n,
+	adamax(u->w, u->slot[0], u->slot[1], step_of(o, u),
 	       (float)((double)u->learning_rate / (1 - power(beta_1, u->t))),
 	       (float)(1 - beta_1), (float)o->hyper[BETA_2],
 	       (float)o->hyper[EPSILON]);

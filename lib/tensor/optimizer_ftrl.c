@@ -30,24 +30,25 @@ weight(float w, float *z, float g, float r0, float r, struct constants c)
 /* The default power: a root can be taken of many numbers at once. */
 static CLONES void
 by_root(float *restrict w, float *restrict a, float *restrict z,
-	const float *restrict g, size_t n, struct constants c)
+	struct step s, struct constants c)
 {
-	for (size_t i = 0; i < n; i++) {
-		const float sum = a[i] + g[i] * g[i];
+	for (size_t i = 0; i < s.n; i++) {
+		const float g = mean_at(s, i), sum = a[i] + g * g;
 
-		w[i] = weight(w[i], &z[i], g[i], sqrtf(a[i]), sqrtf(sum), c);
+		w[i] = weight(decayed(w[i], s), &z[i], g, sqrtf(a[i]),
+			      sqrtf(sum), c);
 		a[i] = sum;
 	}
 }
 
 static void
 by_power(float *restrict w, float *restrict a, float *restrict z,
-	 const float *restrict g, size_t n, struct constants c)
+	 struct step s, struct constants c)
 {
-	for (size_t i = 0; i < n; i++) {
-		const float sum = a[i] + g[i] * g[i];
+	for (size_t i = 0; i < s.n; i++) {
+		const float g = mean_at(s, i), sum = a[i] + g * g;
 
-		w[i] = weight(w[i], &z[i], g[i], powf(a[i], c.power),
+		w[i] = weight(decayed(w[i], s), &z[i], g, powf(a[i], c.power),
 			      powf(sum, c.power), c);
 		a[i] = sum;
 	}
@@ -63,6 +64,7 @@ prepare(struct optimizer *o)
 static void
 apply(const struct optimizer *o, const struct update *u)
 {
+	const struct step s = step_of(o, u);
 	const float rate = u->learning_rate;
 
 	/* The formula divides by the rate; at the end of a schedule it may
@@ -80,9 +82,9 @@ apply(const struct optimizer *o, const struct update *u)
 	};
 
 	if (o->hyper[POWER] == -.5)
-		by_root(u->w, u->slot[0], u->slot[1], u->g, u->n, c);
+		by_root(u->w, u->slot[0], u->slot[1], s, c);
 	else
-		by_power(u->w, u->slot[0], u->slot[1], u->g, u->n, c);
+		by_power(u->w, u->slot[0], u->slot[1], s, c);
 }
 
 const struct optimizer_kind optimizer_ftrl = {

@@ -28,9 +28,44 @@ struct optimizer_kind {
 						   its order */
 	/* Add the slots that these hyper parameters ask for. */
 	void (*prepare)(struct optimizer *);
-	/* Clipping and weight decay are done. */
 	void (*apply)(const struct optimizer *, const struct update *);
 };
+
+/*
+ * What all kernels need of an update.  They divide gradients and let weights
+ * decay where they read them: a pass by itself would halt the streams from
+ * memory.
+ */
+struct step {
+	const loose_float *sum;		/* n: gradients */
+	size_t n;
+	float examples;			/* that they are sums over */
+	float rate, weight_decay;
+};
+
+static inline struct step
+step_of(const struct optimizer *o, const struct update *u)
+{
+	return (struct step){ u->sum, u->n, u->examples, u->learning_rate,
+			      o->weight_decay };
+}
+
+/* By division, not by a product, which would not round to the same bits. */
+static inline float
+mean_at(struct step s, size_t i)
+{
+	return s.sum[i] / s.examples;
+}
+
+/*
+ * Loshchilov and Hutter, "Decoupled weight decay regularization" (2019): what
+ * is left of a weight before the optimizer changes it.
+ */
+static inline float
+decayed(float w, struct step s)
+{
+	return w - w * s.weight_decay * s.rate;
+}
 
 void optimizer_add_slot(struct optimizer *, const char *name, double start);
 

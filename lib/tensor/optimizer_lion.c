@@ -4,7 +4,7 @@
 enum { BETA_1, BETA_2 };
 
 struct constants {
-	float rate, beta_1, rest_1, beta_2, rest_2 /* 1 - beta */;
+	float beta_1, rest_1, beta_2, rest_2 /* 1 - beta */;
 };
 
 /* Of NaN this is NaN, so that it shows. */
@@ -16,12 +16,15 @@ sign(float x)
 
 /* Chen and others, "Symbolic discovery of optimization algorithms" (2023). */
 static CLONES void
-kernel(float *restrict w, float *restrict m, const float *restrict g,
-       size_t n, struct constants c)
+kernel(float *restrict w, float *restrict m, struct step s,
+       struct constants c)
 {
-	for (size_t i = 0; i < n; i++) {
-		w[i] -= c.rate * sign(m[i] * c.beta_1 + g[i] * c.rest_1);
-		m[i] = m[i] * c.beta_2 + g[i] * c.rest_2;
+	for (size_t i = 0; i < s.n; i++) {
+		const float g = mean_at(s, i);
+
+		w[i] = decayed(w[i], s) -
+			s.rate * sign(m[i] * c.beta_1 + g * c.rest_1);
+		m[i] = m[i] * c.beta_2 + g * c.rest_2;
 	}
 }
 
@@ -35,14 +38,13 @@ static void
 apply(const struct optimizer *o, const struct update *u)
 {
 	const struct constants c = {
-		.rate = u->learning_rate,
 		.beta_1 = (float)o->hyper[BETA_1],
 		.rest_1 = (float)(1 - o->hyper[BETA_1]),
 		.beta_2 = (float)o->hyper[BETA_2],
 		.rest_2 = (float)(1 - o->hyper[BETA_2])
 	};
 
-	kernel(u->w, u->slot[0], u->g, u->n, c);
+	kernel(u->w, u->slot[0], step_of(o, u), c);
 }
 
 const struct optimizer_kind optimizer_lion = {

@@ -6,29 +6,32 @@
 enum { RHO, MOMENTUM, EPSILON, CENTERED };
 
 struct constants {
-	float rate, rho, rest /* 1 - rho */, momentum, epsilon;
+	float rho, rest /* 1 - rho */, momentum, epsilon;
 };
 
 /* Hinton, "Neural networks for machine learning", lecture 6 (2012). */
 static CLONES void
-plain(float *restrict w, float *restrict v, const float *restrict g,
-      size_t n, struct constants c)
+plain(float *restrict w, float *restrict v, struct step s, struct constants c)
 {
-	for (size_t i = 0; i < n; i++) {
-		v[i] = c.rho * v[i] + c.rest * (g[i] * g[i]);
-		w[i] -= c.rate * g[i] / sqrtf(v[i] + c.epsilon);
+	for (size_t i = 0; i < s.n; i++) {
+		const float g = mean_at(s, i);
+
+		v[i] = c.rho * v[i] + c.rest * (g * g);
+		w[i] = decayed(w[i], s) - s.rate * g / sqrtf(v[i] + c.epsilon);
 	}
 }
 
 static CLONES void
 with_momentum(float *restrict w, float *restrict v, float *restrict m,
-	      const float *restrict g, size_t n, struct constants c)
+	      struct step s, struct constants c)
 {
-	for (size_t i = 0; i < n; i++) {
-		v[i] = c.rho * v[i] + c.rest * (g[i] * g[i]);
+	for (size_t i = 0; i < s.n; i++) {
+		const float g = mean_at(s, i);
+
+		v[i] = c.rho * v[i] + c.rest * (g * g);
 		m[i] = c.momentum * m[i] +
-		       c.rate * g[i] / sqrtf(v[i] + c.epsilon);
-		w[i] -= m[i];
+		       s.rate * g / sqrtf(v[i] + c.epsilon);
+		w[i] = decayed(w[i], s) - m[i];
 	}
 }
 
@@ -47,27 +50,31 @@ spread(float v, float b)
 /* Graves, "Generating sequences with recurrent neural networks" (2013). */
 static CLONES void
 centered(float *restrict w, float *restrict v, float *restrict b,
-	 const float *restrict g, size_t n, struct constants c)
+	 struct step s, struct constants c)
 {
-	for (size_t i = 0; i < n; i++) {
-		v[i] = c.rho * v[i] + c.rest * (g[i] * g[i]);
-		b[i] = c.rho * b[i] + c.rest * g[i];
-		w[i] -= c.rate * g[i] /
+	for (size_t i = 0; i < s.n; i++) {
+		const float g = mean_at(s, i);
+
+		v[i] = c.rho * v[i] + c.rest * (g * g);
+		b[i] = c.rho * b[i] + c.rest * g;
+		w[i] = decayed(w[i], s) - s.rate * g /
 			sqrtf(spread(v[i], b[i]) + c.epsilon);
 	}
 }
 
 static CLONES void
 centered_with_momentum(float *restrict w, float *restrict v,
-		       float *restrict m, float *restrict b,
-		       const float *restrict g, size_t n, struct constants c)
+		       float *restrict m, float *restrict b, struct step s,
+		       struct constants c)
 {
-	for (size_t i = 0; i < n; i++) {
-		v[i] = c.rho * v[i] + c.rest * (g[i] * g[i]);
-		b[i] = c.rho * b[i] + c.rest * g[i];
-		m[i] = c.momentum * m[i] + c.rate * g[i] /
+	for (size_t i = 0; i < s.n; i++) {
+		const float g = mean_at(s, i);
+
+		v[i] = c.rho * v[i] + c.rest * (g * g);
+		b[i] = c.rho * b[i] + c.rest * g;
+		m[i] = c.momentum * m[i] + s.rate * g /
 		       sqrtf(spread(v[i], b[i]) + c.epsilon);
-		w[i] -= m[i];
+		w[i] = decayed(w[i], s) - m[i];
 	}
 }
 
@@ -85,8 +92,8 @@ static void
 apply(const struct optimizer *o, const struct update *u)
 {
 	float *const *slot = u->slot;
+	const struct step s = step_of(o, u);
 	const struct constants c = {
-		.rate = u->learning_rate,
 		.rho = (float)o->hyper[RHO],
 		.rest = (float)(1 - o->hyper[RHO]),
 		.momentum = (float)o->hyper[MOMENTUM],
@@ -94,14 +101,13 @@ apply(const struct optimizer *o, const struct update *u)
 	};
 
 	if (o->slots == 1)
-		plain(u->w, slot[0], u->g, u->n, c);
+		plain(u->w, slot[0], s, c);
 	else if (o->slots == 3)
-		centered_with_momentum(u->w, slot[0], slot[1], slot[2], u->g,
-				       u->n, c);
+		centered_with_momentum(u->w, slot[0], slot[1], slot[2], s, c);
 	else if (o->hyper[CENTERED] > 0)
-		centered(u->w, slot[0], slot[1], u->g, u->n, c);
+		centered(u->w, slot[0], slot[1], s, c);
 	else
-		with_momentum(u->w, slot[0], slot[1], u->g, u->n, c);
+		with_momentum(u->w, slot[0], slot[1], s, c);
 }
 
 const struct optimizer_kind optimizer_rmsprop = {

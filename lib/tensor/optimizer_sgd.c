@@ -4,32 +4,32 @@
 enum { MOMENTUM, NESTEROV };
 
 static CLONES void
-plain(float *restrict w, const float *restrict g, size_t n, float rate)
+plain(float *restrict w, struct step s)
 {
-	for (size_t i = 0; i < n; i++)
-		w[i] -= rate * g[i];
+	for (size_t i = 0; i < s.n; i++)
+		w[i] = decayed(w[i], s) - s.rate * mean_at(s, i);
 }
 
 static CLONES void
-with_momentum(float *restrict w, float *restrict m, const float *restrict g,
-	      size_t n, float rate, float momentum)
+with_momentum(float *restrict w, float *restrict m, struct step s,
+	      float momentum)
 {
-	for (size_t i = 0; i < n; i++) {
-		m[i] = momentum * m[i] - rate * g[i];
-		w[i] += m[i];
+	for (size_t i = 0; i < s.n; i++) {
+		m[i] = momentum * m[i] - s.rate * mean_at(s, i);
+		w[i] = decayed(w[i], s) + m[i];
 	}
 }
 
 /* As if the gradient had been taken one step of momentum ahead. */
 static CLONES void
-with_nesterov(float *restrict w, float *restrict m, const float *restrict g,
-	      size_t n, float rate, float momentum)
+with_nesterov(float *restrict w, float *restrict m, struct step s,
+	      float momentum)
 {
-	for (size_t i = 0; i < n; i++) {
-		const float step = rate * g[i];
+	for (size_t i = 0; i < s.n; i++) {
+		const float step = s.rate * mean_at(s, i);
 
 		m[i] = momentum * m[i] - step;
-		w[i] += momentum * m[i] - step;
+		w[i] = decayed(w[i], s) + (momentum * m[i] - step);
 	}
 }
 
@@ -43,16 +43,15 @@ prepare(struct optimizer *o)
 static void
 apply(const struct optimizer *o, const struct update *u)
 {
+	const struct step s = step_of(o, u);
 	const float momentum = (float)o->hyper[MOMENTUM];
 
 	if (o->slots == 0)
-		plain(u->w, u->g, u->n, u->learning_rate);
+		plain(u->w, s);
 	else if (o->hyper[NESTEROV] > 0)
-		with_nesterov(u->w, u->slot[0], u->g, u->n, u->learning_rate,
-			      momentum);
+		with_nesterov(u->w, u->slot[0], s, momentum);
 	else
-		with_momentum(u->w, u->slot[0], u->g, u->n, u->learning_rate,
-			      momentum);
+		with_momentum(u->w, u->slot[0], s, momentum);
 }
 
 const struct optimizer_kind optimizer_sgd = {

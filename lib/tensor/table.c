@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "tensor/apply.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -24,6 +25,7 @@
 #define PAGE_LEAST	16		/* places */
 #define GROUP		4		/* places */
 #define INLINE_BYTES	32		/* of a key and its row */
+#define LINE		64		/* bytes that memory gives at once */
 #define SPREAD		((size_t)1 << 12)	/* of the directory: entries
 						   for a page, at most */
 
@@ -47,7 +49,7 @@ struct page {
 	unsigned depth;		/* bits that its keys have in common */
 	uint32_t used;		/* places */
 	bool zero;		/* the row of key 0 is here */
-	_Alignas(64) char place[];
+	_Alignas(LINE) char place[];
 };
 
 struct layout {
@@ -80,6 +82,12 @@ struct table {
 
 /* ---- places ---- */
 
+static size_t
+whole_lines(size_t bytes)
+{
+	return (bytes + LINE - 1) / LINE * LINE;
+}
+
 static struct layout
 make_layout(const struct table_kind *kind)
 {
@@ -95,16 +103,16 @@ make_layout(const struct table_kind *kind)
 	l.places = (uint32_t)(places > PAGE_LEAST ? places : PAGE_LEAST) /
 		GROUP * GROUP;
 	l.full = l.places * 3 / 4;
-	l.page_bytes = sizeof(struct page) + (l.places + 1) * bytes;
-	l.page_bytes = (l.page_bytes + 63) / 64 * 64;
 	if (bytes <= INLINE_BYTES) {
 		l.row_at = sizeof(uint64_t);
 		l.row_step = l.key_step = bytes;
 	} else {
-		l.row_at = (l.places + 1) * sizeof(uint64_t);
+		l.row_at = whole_lines((l.places + 1) * sizeof(uint64_t));
 		l.row_step = l.row_bytes;
 		l.key_step = sizeof(uint64_t);
 	}
+	l.page_bytes = sizeof(struct page) +
+		whole_lines(l.row_at + l.places * l.row_step + l.row_bytes);
 	return l;
 }
 
@@ -217,7 +225,7 @@ slab_new(size_t last, size_t page)
 		bytes = SLAB_MOST;
 	if (bytes < head + page)
 		bytes = head + page;
-	s = aligned_alloc(bytes == SLAB_MOST ? SLAB_MOST : 64, bytes);
+	s = aligned_alloc(bytes == SLAB_MOST ? SLAB_MOST : LINE, bytes);
 	if (!s)
 		abort();	/* as mem_alloc() does */
 	if (bytes == SLAB_MOST)
@@ -567,11 +575,13 @@ struct place {
 	char *row;
 };
 
-/* Ask the memory for the places of some keys. */
+/* Where the keys' groups are; the memory is asked for them. */
 static inline void
 fetch_places(const struct table *t, const struct layout *l,
 	     const uint64_t *key, size_t count, struct place *first)
 {
+	const bool wide = GROUP * l->key_step > LINE;
+
 	for (size_t k = 0; k < count; k++) {
 		struct page *p = t->directory[page_index(t, key[k])];
 		const uint32_t group = home(l, key[k]);
@@ -579,6 +589,8 @@ fetch_places(const struct table *t, const struct layout *l,
 		first[k].key = (const char *)key_at(l, p, group);
 		first[k].row = (char *)row_at(l, p, group);
 		__builtin_prefetch(first[k].key, 1);
+		if (wide)
+			__builtin_prefetch(first[k].key + LINE, 1);
 	}
 }
 
@@ -592,51 +604,78 @@ has_key(const struct layout *l, const struct place *first, size_t i,
 }
 
 /*
- * Nearly all keys stand in their own group.  At most one of its places has
- * the key; which one is summed up, for no branch would foresee it.
+ * The row of a key that stands in its own group, as nearly all do, and some
+ * other row of the group if it is far from there.  At most one place has the
+ * key; which one is summed up, for no branch would foresee it.
  */
 static inline float *
-find_near(const struct table *t, const struct layout *l,
-	  const struct place *first, uint64_t key)
+find_near(const struct layout *l, const struct place *first, uint64_t key,
+	  size_t *far)
 {
 	size_t at = 0;
 
 	for (size_t i = 1; i < GROUP; i++)
 		at += i * has_key(l, first, i, key);
-	if (key == 0 || !has_key(l, first, at, key))
-		return row_of(t, key);
+	*far = !has_key(l, first, at, key) | (key == 0);
+	/* If it is, the next group is where it will be looked for. */
+	__builtin_prefetch(first->key + *far * (GROUP * l->key_step), 1);
 	return (float *)(void *)(first->row + at * l->row_step);
 }
 
 /*
+ * The rows of those keys that are far from their groups; how many are there.
+ * Some are even farther than the next group.
+ */
+static size_t
+find_far(const struct table *t, const struct layout *l,
+	 const struct place *first, const size_t *far, size_t count,
+	 const uint64_t *key, float **row)
+{
+	const size_t step = GROUP * l->key_step;
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		__builtin_prefetch(first[far[i]].key + step, 1);
+		__builtin_prefetch(first[far[i]].key + 2 * step, 1);
+	}
+	for (size_t i = 0; i < count; i++) {
+		row[far[i]] = row_of(t, key[far[i]]);
+		found += row[far[i]] != NULL;
+	}
+	return found;
+}
+
+/*
  * The rows of some keys as they are; how many are there.  Memory is asked for
- * the places of the next few keys at once, and for rows before anybody reads
- * one.  Not for more: what a processor has no room to remember, it does not
- * fetch.
+ * all places at once, and for so many floats of rows before anybody reads one.
+ * A processor may drop what it has no room to remember, so for each place it
+ * is asked once more, some keys ahead.  Keys that do not stand in their own
+ * group come last, all together: whether one does nobody foresees either.
  */
 #define AHEAD	16
 
 static size_t
 find_rows(const struct table *t, const uint64_t *key, size_t count,
-	  float **row)
+	  size_t floats, float **row)
 {
 	const struct layout l = t->layout;
 	struct place first[TABLE_BATCH];
-	size_t found = 0;
+	size_t found, fars = 0;
+	size_t far[TABLE_BATCH];
 
-	for (size_t done = 0, near = 0; done < count;) {
-		const size_t next = near + AHEAD < count ? near + AHEAD :
-			count;
+	fetch_places(t, &l, key, count, first);
+	for (size_t k = 0; k < count; k++) {
+		const size_t ahead = k + AHEAD < count ? k + AHEAD : k;
+		size_t is_far;
 
-		fetch_places(t, &l, key + near, next - near, first + near);
-		for (; done < near; done++) {
-			row[done] = find_near(t, &l, &first[done], key[done]);
-			found += row[done] != NULL;
-			if (l.key_step != l.row_step)
-				__builtin_prefetch(row[done], 1);
-		}
-		near = next;
+		__builtin_prefetch(first[ahead].key, 1);
+		row[k] = find_near(&l, &first[k], key[k], &is_far);
+		far[fars] = k;
+		fars += is_far;
+		if (l.key_step != l.row_step)
+			apply_fetch(row[k], floats);
 	}
+	found = count - fars + find_far(t, &l, first, far, fars, key, row);
 	for (size_t k = 0; (l.dated || t->counting) && k < count; k++)
 		if (row[k] && is_gone(t, row[k])) {
 			row[k] = NULL;
@@ -678,7 +717,7 @@ table_pull(const struct table *t, const uint64_t *key, size_t count,
 
 	for (size_t done = 0, some; done < count; done += some) {
 		some = count - done < TABLE_BATCH ? count - done : TABLE_BATCH;
-		if (find_rows(t, key + done, some, row) < some) {
+		if (find_rows(t, key + done, some, width, row) < some) {
 			if (!start)
 				start = mem_alloc(TABLE_BATCH *
 						  t->layout.floats,
@@ -767,11 +806,12 @@ touch(struct table *t, uint64_t key, bool *made)
 void
 table_touch(struct table *t, const uint64_t *key, size_t count, float **row)
 {
+	const size_t all = t->layout.row_bytes / sizeof(float);
 	const bool sharing = is_sharing(t);
 	bool made = false;
 
 	assert(count <= TABLE_BATCH);
-	if (find_rows(t, key, count, row) == count && !sharing &&
+	if (find_rows(t, key, count, all, row) == count && !sharing &&
 	    !t->layout.dated)
 		return;
 	for (size_t k = 0; k < count; k++) {

@@ -7,7 +7,7 @@
 
 set -eu
 dir=$(mktemp -d)
-trap 'rm -r "$dir"' EXIT
+trap 'exec 7>&-; wait; rm -r "$dir"' EXIT
 trap 'exit 1' INT TERM
 size=${BENCH_SIZE:-normal}
 runs=5
@@ -138,4 +138,20 @@ sys.exit(i.find_spec('$1') is None)" 2>/dev/null; then
 	else
 		skip "no $1: make bench-peers"
 	fi
+}
+
+# tensorflow_start SCRIPT - a cluster of TensorFlow's that is asked for figures
+# until we end, so that it has to start but once; false where there is none.
+tensorflow_start() {
+	python=$(peer_python tensorflow)
+	[ -n "$python" ] || return
+	mkfifo "$dir/ask" "$dir/answer"
+	"$python" "${0%/*}/$1" <"$dir/ask" >"$dir/answer" &
+	exec 7>"$dir/ask" 8<"$dir/answer"
+}
+
+# tensorflow_ask NUMBER... - what the script makes of such a line.
+tensorflow_ask() {
+	echo "$*" >&7
+	read -r figures <&8 && echo "$figures"
 }

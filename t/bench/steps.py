@@ -1,11 +1,10 @@
-"""steps.py PACK FUNCTIONS - the model of "steps" in TensorFlow.
+"""steps.py - the model of "steps" in TensorFlow.
 
-3 workers and 2 servers, batch 10; so many batches in each function that is
-scheduled.  Prints steps a second, and processor seconds of all processes for
-each.
+3 workers and 2 servers, batch 10.  A line is PACK FUNCTIONS: how many batches
+are in each function that is scheduled, and how many of these.  The answer is
+steps a second, and processor seconds for one.
 """
-import sys
-import time
+import functools
 
 import tensorflow_cluster
 
@@ -48,25 +47,21 @@ def make_batches(tf):
     return tf.data.Dataset.from_tensor_slices((ids, labels)).repeat()
 
 
-def main(strategy, coordinator, cpu_seconds):
+def prepare(strategy, coordinator):
     import tensorflow as tf
-    pack, functions = int(sys.argv[1]), int(sys.argv[2])
     with strategy.scope():
         table = tf.Variable(tf.random.uniform([7, 20], -0.05, 0.05))
         kernel = tf.Variable(tf.random.uniform([20, 1], -0.5, 0.5))
         bias = tf.Variable(tf.zeros([1]))
-    step = make_step(tf, strategy, table, kernel, bias, pack)
     data = iter(coordinator.create_per_worker_dataset(
         lambda: make_batches(tf)))
-    for _ in range(6):
-        coordinator.schedule(step, args=(data,))
-    coordinator.join()
-    cpu, began = cpu_seconds(), time.monotonic()
-    for _ in range(functions):
-        coordinator.schedule(step, args=(data,))
-    coordinator.join()
-    wall, steps = time.monotonic() - began, functions * pack
-    print(steps / wall, (cpu_seconds() - cpu) / steps)
+
+    @functools.cache
+    def find(pack):
+        step = make_step(tf, strategy, table, kernel, bias, pack)
+        return (step, (data,)), pack
+
+    return find
 
 
-tensorflow_cluster.run(3, main)
+tensorflow_cluster.answer(3, prepare)

@@ -1,7 +1,11 @@
 """A cluster of TensorFlow's on this machine, for the benchmarks.
 
-run(WORKERS, main) starts that many workers and 2 servers as processes of
-their own, calls main(strategy, coordinator, cpu_seconds), and ends them.
+answer(WORKERS, prepare) starts that many workers and 2 servers as processes
+of their own and calls prepare(strategy, coordinator).  What that returns is
+called with the numbers of each line of standard input and gives a function of
+one step and how many examples, or steps, one is; so many of them are run, as
+the line's last number says.  What is printed is their rate, and processor
+seconds of all processes for each.
 """
 import json
 import os
@@ -9,6 +13,7 @@ import resource
 import socket
 import subprocess
 import sys
+import time
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -41,11 +46,24 @@ def cpu_seconds(members):
     return total
 
 
-def run(workers, main):
+def measure(coordinator, step, count, cpu):
+    """Seconds, and those of processors, that so many steps take."""
+    for _ in range(6):
+        coordinator.schedule(*step)
+    coordinator.join()
+    before, began = cpu(), time.monotonic()
+    for _ in range(count):
+        coordinator.schedule(*step)
+    coordinator.join()
+    return time.monotonic() - began, cpu() - before
+
+
+def answer(workers, prepare):
     cluster = {kind: [f"127.0.0.1:{free_port()}" for _ in range(count)]
                for kind, count in (("worker", workers), ("ps", 2))}
     members = [subprocess.Popen([sys.executable, __file__, kind, str(i),
                                  json.dumps(cluster)],
+                                stdin=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
                for kind in cluster for i in range(len(cluster[kind]))]
     try:
@@ -55,8 +73,14 @@ def run(workers, main):
                 tf.train.ClusterSpec(cluster), rpc_layer="grpc"),
             variable_partitioner=tf.distribute.experimental.partitioners
             .FixedShardsPartitioner(2))
-        main(strategy, tf.distribute.coordinator.ClusterCoordinator(strategy),
-             lambda: cpu_seconds(members))
+        coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+        find = prepare(strategy, coordinator)
+        for line in sys.stdin:
+            *what, count = map(int, line.split())
+            step, size = find(*what)
+            wall, cpu = measure(coordinator, step, count,
+                                lambda: cpu_seconds(members))
+            print(count * size / wall, cpu / (count * size), flush=True)
     finally:
         for m in members:
             m.kill()

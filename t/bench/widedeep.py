@@ -1,10 +1,9 @@
-"""widedeep.py BATCH STEPS - the model of "widedeep" in TensorFlow.
+"""widedeep.py - the model of "widedeep" in TensorFlow.
 
-2 workers and 2 servers, batches made in memory.  Prints examples a second,
-and processor seconds of all processes for each.
+2 workers and 2 servers, batches made in memory.  A line is BATCH STEPS; the
+answer is examples a second, and processor seconds for one.
 """
-import sys
-import time
+import functools
 
 import tensorflow_cluster
 
@@ -64,23 +63,19 @@ def make_step(tf, strategy, table, linear, dense):
     return step
 
 
-def main(strategy, coordinator, cpu_seconds):
+def prepare(strategy, coordinator):
     import tensorflow as tf
-    batch, steps = int(sys.argv[1]), int(sys.argv[2])
     with strategy.scope():
         variables = make_variables(tf)
-    step = make_step(tf, strategy, *variables)
-    data = iter(coordinator.create_per_worker_dataset(
-        lambda: make_batches(tf, batch)))
-    for _ in range(4):
-        coordinator.schedule(step, args=(data,))
-    coordinator.join()
-    cpu, began = cpu_seconds(), time.monotonic()
-    for _ in range(steps):
-        coordinator.schedule(step, args=(data,))
-    coordinator.join()
-    wall = time.monotonic() - began
-    print(steps * batch / wall, (cpu_seconds() - cpu) / (steps * batch))
+
+    @functools.cache
+    def find(batch):
+        step = make_step(tf, strategy, *variables)
+        data = iter(coordinator.create_per_worker_dataset(
+            lambda: make_batches(tf, batch)))
+        return (step, (data,)), batch
+
+    return find
 
 
-tensorflow_cluster.run(2, main)
+tensorflow_cluster.answer(2, prepare)

@@ -89,7 +89,8 @@ alone(const struct optimizer *o, struct floats x, const float *g, uint64_t t)
 
 	for (size_t i = 0; i < FLOATS; i++) {
 		const float mean = g[i] / a.examples;
-		struct update u = { .w = &x.value[i], .g = &mean, .n = 1,
+		struct update u = { .w = &x.value[i], .n = 1,
+				    .sum = &mean, .examples = 1,
 				    .learning_rate = a.learning_rate,
 				    .t = t };
 

@@ -199,7 +199,8 @@ random_float(int stream, int i)
 static void
 apply(struct run *r, size_t from, size_t n, int t, float rate)
 {
-	struct update u = { .w = r->w + from, .g = r->g + from, .n = n,
+	struct update u = { .w = r->w + from, .n = n,
+			    .sum = r->g + from, .examples = 1,
 			    .learning_rate = rate, .t = (uint64_t)t };
 
 	for (size_t k = 0; k < r->o.slots; k++)

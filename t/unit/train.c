@@ -63,12 +63,12 @@ apply(struct trainer *t, size_t v)
 	const size_t width = shape_width(var->shape);
 	float *g = compute_gradient(t->rig.compute, v);
 
-	for (size_t i = 0; i < rows.count * width; i++)
-		g[i] /= (float)t->rig.batch.examples;
 	for (size_t i = 0; i < rows.count; i++) {
 		const size_t at = (rows.ids ? rows.ids[i] : i) * width;
 		struct update u = {
-			.w = t->rig.w[v] + at, .g = g + i * width, .n = width,
+			.w = t->rig.w[v] + at, .n = width,
+			.sum = g + i * width,
+			.examples = (float)t->rig.batch.examples,
 			.learning_rate = schedule_at(&var->optimizer->schedule,
 						     t->t - 1),
 			.t = t->t
