@@ -116,20 +116,19 @@ run(struct program *p, int *status, struct fail *why, struct fail *f)
 	struct text *out = coord_output(p->coord);
 	bool stopped = false;
 
-	while (!coord_over(p->coord, status, why)) {
-		struct pollfd fds[3] = {
-			{ .fd = cli_stop_fd, .events = stopped ? 0 : POLLIN }
-		};
-		size_t count = 1;
+	while (!coord_over(p->coord, status, why) ||
+	       keeper_busy(&p->s.keeper)) {
 		const bool wants = !p->in.end && coord_wants(p->coord) &&
 			out->size < MAX_OUTPUT;
+		struct pollfd fds[] = {
+			{ stopped ? -1 : cli_stop_fd, POLLIN, 0 },
+			{ wants ? p->in.fd : -1, POLLIN, 0 },
+			{ out->size > 0 ? p->out : -1, POLLOUT, 0 },
+			{ keeper_fd(&p->s.keeper), POLLIN, 0 }
+		};
 
-		if (wants)
-			fds[count++] = (struct pollfd){ p->in.fd, POLLIN, 0 };
-		if (out->size > 0)
-			fds[count++] = (struct pollfd){ p->out, POLLOUT, 0 };
-		if (net_wait(p->net, fds, count, TICK_MS, f) < 0 ||
-		    (wants && fds[1].revents && stream_read(&p->in, f) < 0))
+		if (net_wait(p->net, fds, 4, TICK_MS, f) < 0 ||
+		    (fds[1].revents && stream_read(&p->in, f) < 0))
 			return -1;
 		if (cli_stop && !stopped) {
 			coord_stop(p->coord, clock_ms());

@@ -67,6 +67,37 @@ exact() {
 	done
 }
 
+# One is that of the save, the other one the last.
+@test "when it dies as it publishes a checkpoint, too" {
+	for point in publish-manifest publish-rename publish-renamed \
+	    publish-told; do
+		for count in 1 2; do
+			run_in "$point-$count"
+			start ps-serve -b ipc://server -d ckpt
+			server=$pid
+			PS_FAIL=$point:$count:exit run -70 conduct
+			run -0 conduct
+			exact
+		done
+	done
+}
+
+@test "steps are done, and told of, while a slow disk publishes" {
+	run_in slow
+	echo 'train 39' >requests
+	touch results
+	start ps-serve -b ipc://server -d ckpt
+	server=$pid
+	PS_FAIL=publish-rename:1:sleep conduct --every=20 &
+	coord=$!
+	timeout 60 tail -n +1 -f results | grep -q -m 1 '"step":38,'
+	[ ! -e ckpt/ckpt-00000020 ]
+	wait "$coord"
+	wait "$worker"
+	wait "$server"
+	run -0 ps-ckpt verify ckpt/*20 ckpt/*39
+}
+
 @test "whenever a server with a log dies, each step counts once" {
 	for point in log-sync log-synced; do
 		for count in 1 2 3 5 20 50; do

@@ -389,8 +389,11 @@ coord_advance(struct coord *c, uint64_t now)
 		c->full = false;
 	if (c->phase < PHASE_STOP && fleet_changed(c->fleet))
 		recover_begin(c);
-	if (c->phase == PHASE_GREET && fleet_welcome(c->fleet) &&
-	    !standby_awaited(c, now) && !standby_step_in(c, now))
+	/* What is being published is the newest checkpoint, or it is not: that
+	   is known before anybody loads one. */
+	if (c->phase == PHASE_GREET && c->cut_state != CUT_PUBLISH &&
+	    fleet_welcome(c->fleet) && !standby_awaited(c, now) &&
+	    !standby_step_in(c, now))
 		recover_ask_plan(c);
 	standby_tell(c, now);
 	end_check_over(c, now);

@@ -270,7 +270,8 @@ coord_published(struct coord *c, const struct fail *why, uint64_t now)
 {
 	c->job_waiting = false;
 	checkpoint_ended(c, why, now);
-	if (c->job.again)
+	/* A new term lets go of what an earlier one held. */
+	if (c->job.again || c->phase == PHASE_GREET)
 		c->cut_state = CUT_NONE;
 	else
 		thaw(c, why == NULL);

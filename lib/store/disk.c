@@ -15,6 +15,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/*
+ * What is written past the page cache is written in blocks of this size, from
+ * and to multiples of a page: enough for a disk, and few enough for a second
+ * level cache.
+ */
+#define BLOCK	((size_t)1 << 20)
+#define PAGE	((size_t)4096)
+
 char *
 disk_path(const char *format, ...)
 {
@@ -61,19 +69,40 @@ disk_create(struct disk_file *file, const char *path, struct fail *f)
 	return 0;
 }
 
-int
-disk_write(struct disk_file *file, const void *bytes, size_t size,
-	   struct fail *f)
+void
+disk_pass_cache(struct disk_file *file)
 {
-	const char *at = bytes;
-	size_t left = size;
+	const int flags = fcntl(file->fd, F_GETFL);
+	uintptr_t room;
 
-	if (failpoint("disk-write", f) < 0)
-		return -1;
+	if (flags < 0 || fcntl(file->fd, F_SETFL, flags | O_DIRECT) < 0)
+		return;
+	file->room = mem_resize(NULL, 1, BLOCK + PAGE);
+	room = (uintptr_t)file->room;
+	file->block = file->room + (PAGE - room % PAGE);
+}
+
+/* From here on through the page cache; false: so it was. */
+static bool
+use_cache(const struct disk_file *file)
+{
+	const int flags = fcntl(file->fd, F_GETFL);
+
+	return flags >= 0 && flags & O_DIRECT &&
+		fcntl(file->fd, F_SETFL, flags & ~O_DIRECT) == 0;
+}
+
+static int
+write_all(const struct disk_file *file, const char *at, size_t left,
+	  struct fail *f)
+{
 	while (left > 0) {
 		const ssize_t n = write(file->fd, at, left);
 
-		if (n < 0 && errno == EINTR)
+		/* Some file systems, and the ends of full disks, are not
+		   passed in blocks as ours. */
+		if (n < 0 && (errno == EINTR ||
+			      (errno == EINVAL && use_cache(file))))
 			continue;
 		if (n < 0)
 			return fail_sys(f, FAIL_IO, "cannot write %s",
@@ -81,15 +110,65 @@ disk_write(struct disk_file *file, const void *bytes, size_t size,
 		at += n;
 		left -= (size_t)n;
 	}
+	return 0;
+}
+
+static int
+write_block(struct disk_file *file, struct fail *f)
+{
+	const size_t size = file->filled;
+
+	file->filled = 0;
+	return write_all(file, file->block, size, f);
+}
+
+/* Collect what makes a block, and write those that are full. */
+static int
+write_blocks(struct disk_file *file, const char *at, size_t left,
+	     struct fail *f)
+{
+	while (left > 0) {
+		const size_t room = BLOCK - file->filled;
+		const size_t some = left < room ? left : room;
+
+		memcpy(file->block + file->filled, at, some);
+		file->filled += some;
+		if (file->filled == BLOCK && write_block(file, f) < 0)
+			return -1;
+		at += some;
+		left -= some;
+	}
+	return 0;
+}
+
+int
+disk_write(struct disk_file *file, const void *bytes, size_t size,
+	   struct fail *f)
+{
+	if (failpoint("disk-write", f) < 0 ||
+	    (file->block ? write_blocks(file, bytes, size, f) :
+	     write_all(file, bytes, size, f)) < 0)
+		return -1;
 	hash_add(file->hash, bytes, size);
 	file->size += size;
 	return 0;
+}
+
+/* What makes no whole block. */
+static int
+write_rest(struct disk_file *file, struct fail *f)
+{
+	if (file->filled == 0)
+		return 0;
+	use_cache(file);
+	return write_block(file, f);
 }
 
 static void
 release(struct disk_file *file)
 {
 	hash_free(file->hash);
+	free(file->room);
 	free(file->path);
 	free(file->temp);
 	*file = (struct disk_file){ .fd = -1 };
@@ -170,8 +249,10 @@ disk_sync_parent(const char *path, struct fail *f)
 int
 disk_commit(struct disk_file *file, struct fail *f)
 {
-	int r = failpoint("disk-sync", f);
+	int r = write_rest(file, f);
 
+	if (r == 0)
+		r = failpoint("disk-sync", f);
 	if (r == 0 && fsync(file->fd) < 0)
 		r = fail_sys(f, FAIL_IO, "cannot write %s", file->path);
 	/* All is safe by now. */

@@ -27,11 +27,20 @@ struct disk_file {
 	char *path, *temp;
 	uint64_t size;			/* written so far */
 	struct hash *hash;		/* of what was written */
+	char *room, *block;		/* what makes no whole block yet, of a
+					   file that passes the page cache */
+	size_t filled;
 };
 
 int disk_create(struct disk_file *, const char *path, struct fail *);
 /* The same, unless somebody else is about it: 1, and nothing is begun. */
 int disk_create_alone(struct disk_file *, const char *path, struct fail *);
+/*
+ * A new file is large, and nobody will read it soon: if its file system can,
+ * it is written past the page cache, which costs a third of the processor's
+ * time, and leaves there what others read.
+ */
+void disk_pass_cache(struct disk_file *);
 int disk_write(struct disk_file *, const void *, size_t, struct fail *);
 /* Safe on disk under its name, or gone; ends the file either way. */
 int disk_commit(struct disk_file *, struct fail *);

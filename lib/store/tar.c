@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define BLOCK		512
+#define STRETCH		((size_t)32 << 10)
 #define MAX_MEMBERS	((size_t)1 << 20)
 #define MAX_NAME	1024
 
@@ -71,6 +72,7 @@ tar_create(const char *path, struct fail *f)
 
 	if (disk_create(&file, path, f) < 0)
 		return NULL;
+	disk_pass_cache(&file);
 	w = mem_alloc(1, sizeof(*w));
 	w->file = file;
 	w->hash = hash_new();
@@ -106,14 +108,21 @@ tar_begin(struct tar_writer *w, const char *name, uint64_t size,
 	return outcome(w, r == ARCHIVE_OK, f);
 }
 
+/* So much at a time that all passes but the first find it in the cache. */
 int
 tar_add(struct tar_writer *w, const void *bytes, size_t size, struct fail *f)
 {
-	if (size == 0)
-		return 0;
-	hash_add(w->hash, bytes, size);
-	return outcome(w, archive_write_data(w->archive, bytes, size) ==
-		       (la_ssize_t)size, f);
+	const char *at = bytes;
+	int r = 0;
+
+	for (size_t left = size, some; r == 0 && left > 0; left -= some) {
+		some = left < STRETCH ? left : STRETCH;
+		hash_add(w->hash, at, some);
+		r = outcome(w, archive_write_data(w->archive, at, some) ==
+			    (la_ssize_t)some, f);
+		at += some;
+	}
+	return r;
 }
 
 void

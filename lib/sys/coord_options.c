@@ -296,6 +296,7 @@ coord_settings_ledger(struct coord_settings *s, const struct model *model,
 void
 coord_settings_release(struct coord_settings *s)
 {
+	keeper_release(&s->keeper);
 	ledger_free(s->o.ledger);
 	free(s->input);
 	free(s->o.server);

@@ -77,7 +77,7 @@ take_info(struct coord_options *o, const struct checkpoint *from)
 }
 
 int
-keeper_begin(const struct keeper *k, const char *restore,
+keeper_begin(struct keeper *k, const char *restore,
 	     const struct model *model, struct coord_options *o,
 	     struct fail *f)
 {
@@ -90,6 +90,7 @@ keeper_begin(const struct keeper *k, const char *restore,
 	if (checkpoint_probe(k->dir, f) < 0)
 		return -1;
 	checkpoint_sweep(k->dir);	/* nobody writes before we ask */
+	k->task = task_new();
 	o->checkpoint = true;
 	if (strcmp(restore, "none") == 0)
 		return 0;
@@ -119,45 +120,77 @@ kept(const struct keeper *k)
 	return k->keep == 1 ? 2 : k->keep;
 }
 
-static void
-prune(const struct keeper *k)
-{
-	struct fail why;
-
-	if (checkpoint_prune(k->dir, kept(k), false, &why) < 0)
-		log_warn("%s", why.text);
-}
-
 /* One failed, and nobody writes: a disk may be full of what is not wanted. */
 static void
 make_room(const struct keeper *k)
 {
+	struct fail why;
+
 	checkpoint_sweep(k->dir);
-	prune(k);
+	if (checkpoint_prune(k->dir, kept(k), false, &why) < 0)
+		log_warn("%s", why.text);
+}
+
+static void
+publish(void *self)
+{
+	struct keeper *k = self;
+	const struct coord_job *job = k->job;
+
+	k->why_not_pruned.kind = 0;
+	k->status = job->again ?
+		checkpoint_finish(k->dir, job->name, &k->why) :
+		checkpoint_publish(k->dir, job->name, &job->info, k->source,
+				   job->part, job->parts, &k->why);
+	if (k->status < 0 && k->why.kind == FAIL_NOINPUT)
+		fail_at(&k->why, "what the servers wrote is not in %s: is "
+			"that the directory of their -d?", k->dir);
+	if (k->status < 0)
+		return;
+	checkpoint_prune(k->dir, kept(k), false, &k->why_not_pruned);
+	k->status = failpoint("publish-told", &k->why);
+}
+
+static void
+end_publish(struct keeper *k, struct coord *coord, uint64_t now)
+{
+	if (!task_ended(k->task))
+		return;
+	if (k->why_not_pruned.kind)
+		log_warn("%s", k->why_not_pruned.text);
+	coord_published(coord, k->status < 0 ? &k->why : NULL, now);
 }
 
 void
-keeper_run(const struct keeper *k, struct coord *coord,
+keeper_run(struct keeper *k, struct coord *coord,
 	   const struct model_source *source, uint64_t now)
 {
-	const struct coord_job *job = coord_job(coord);
-	struct fail why;
-	int status;
-
+	end_publish(k, coord, now);
+	if (task_busy(k->task))
+		return;
 	if (coord_sweeps(coord))
 		make_room(k);
-	if (!job)
-		return;
-	status = job->again ?
-		checkpoint_finish(k->dir, job->name, &why) :
-		checkpoint_publish(k->dir, job->name, &job->info, source,
-				   job->part, job->parts, &why);
-	if (status < 0 && why.kind == FAIL_NOINPUT)
-		fail_at(&why, "what the servers wrote is not in %s: is that "
-			"the directory of their -d?", k->dir);
-	if (status == 0)
-		prune(k);
-	if (status == 0)
-		status = failpoint("publish-told", &why);
-	coord_published(coord, status < 0 ? &why : NULL, now);
+	k->job = coord_job(coord);
+	k->source = source;
+	if (k->job)
+		task_begin(k->task, publish, k);
+}
+
+bool
+keeper_busy(const struct keeper *k)
+{
+	return task_busy(k->task);
+}
+
+int
+keeper_fd(const struct keeper *k)
+{
+	return task_fd(k->task);
+}
+
+void
+keeper_release(struct keeper *k)
+{
+	task_free(k->task);
+	k->task = NULL;
 }

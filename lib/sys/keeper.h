@@ -1,15 +1,25 @@
 /*
  * keeper - the coordinator's work on checkpoints: which to restore, and
  * publishing what the servers have written.
+ *
+ * It publishes, and removes what is too old, in a thread of its own, while the
+ * coordinator goes on: nobody waits for a slow disk who need not.
  */
 #ifndef PS_KEEPER_H
 #define PS_KEEPER_H
 
 #include "role/coord.h"
+#include "sys/task.h"
 
 struct keeper {
 	const char *dir;	/* NULL: no checkpoints */
 	uint64_t keep;		/* the newest so many; 0: all */
+
+	struct task *task;	/* publishes: */
+	const struct coord_job *job;
+	const struct model_source *source;
+	struct fail why, why_not_pruned;
+	int status;
 };
 
 /*
@@ -17,12 +27,20 @@ struct keeper {
  * if there is none yet), "none", or a path.  Fills o->checkpoint, restore,
  * restored; a checkpoint of another model is FAIL_DATA.
  */
-int keeper_begin(const struct keeper *, const char *restore,
+int keeper_begin(struct keeper *, const char *restore,
 		 const struct model *, struct coord_options *o,
 		 struct fail *);
+void keeper_release(struct keeper *);	/* waits for what it publishes */
 
-/* Publish what waits, if anything does. */
-void keeper_run(const struct keeper *, struct coord *,
-		const struct model_source *, uint64_t now_ms);
+/* Readable when something has been published; -1: nothing will be. */
+int keeper_fd(const struct keeper *);
+
+/*
+ * Tell of what has been published, or not; begin to publish what waits.  The
+ * source is borrowed until keeper_busy() is false.
+ */
+void keeper_run(struct keeper *, struct coord *, const struct model_source *,
+		uint64_t now_ms);
+bool keeper_busy(const struct keeper *);
 
 #endif

@@ -36,4 +36,6 @@ lib_libps_a_SOURCES += \
 	%D%/snapshot.c \
 	%D%/snapshot.h \
 	%D%/stream.c \
-	%D%/stream.h
+	%D%/stream.h \
+	%D%/task.c \
+	%D%/task.h

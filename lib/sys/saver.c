@@ -3,21 +3,18 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "sys/task.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 struct saver {
 	const char *dir;
-	struct server_job job;	/* the thread's, while busy */
+	struct task *task;
+	struct server_job job;	/* the task's, while it is busy */
 	struct checkpoint_part part;
 	struct fail why;
-	bool busy;
-	int status, event;
-	pthread_t thread;
+	int status;
 };
 
 struct saver *
@@ -26,9 +23,7 @@ saver_new(const char *dir)
 	struct saver *s = mem_alloc(1, sizeof(*s));
 
 	s->dir = dir;
-	s->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->event < 0)
-		abort();	/* no descriptors: no program */
+	s->task = task_new();
 	return s;
 }
 
@@ -37,44 +32,34 @@ saver_free(struct saver *s)
 {
 	if (!s)
 		return;
-	if (s->busy)
-		pthread_join(s->thread, NULL);
-	close(s->event);
+	task_free(s->task);
 	free(s);
 }
 
 int
 saver_fd(const struct saver *s)
 {
-	return s->event;
+	return task_fd(s->task);
 }
 
-static void *
-write_part(void *arg)
+static void
+write_part(void *self)
 {
-	struct saver *s = arg;
+	struct saver *s = self;
 	const struct server_job *job = &s->job;
-	const uint64_t one = 1;
 
 	s->status = checkpoint_write_part(s->dir, job->name, job->part,
 					  job->parts, job->array, job->arrays,
 					  &s->part, &s->why);
 	if (s->status == 0)
 		s->status = failpoint("part-told", &s->why);
-	if (write(s->event, &one, sizeof(one)) < 0)
-		abort();	/* a counter of ones cannot overflow */
-	return NULL;
 }
 
 static void
 end_write(struct saver *s, struct server *server)
 {
-	uint64_t events;
-
-	if (!s->busy || read(s->event, &events, sizeof(events)) < 0)
+	if (!task_ended(s->task))
 		return;
-	pthread_join(s->thread, NULL);
-	s->busy = false;
 	server_saved(server, &s->job, s->status < 0 ? NULL : &s->part,
 		     &s->why);
 	if (s->status < 0)
@@ -103,7 +88,7 @@ saver_run(struct saver *s, struct server *server)
 	struct fail why;
 
 	end_write(s, server);
-	while (!s->busy && server_job(server, &job)) {
+	while (!task_busy(s->task) && server_job(server, &job)) {
 		s->job = job;
 		if (!s->dir) {
 			fail(&why, FAIL_CONFIG, "this server has no "
@@ -113,9 +98,8 @@ saver_run(struct saver *s, struct server *server)
 			load(s, server, &job);
 			loaded = true;
 		} else {
-			s->busy = true;
-			if (pthread_create(&s->thread, NULL, write_part, s))
-				abort();	/* no threads: no program */
+			task_begin(s->task, write_part, s);
 		}
-	}	return loaded;
+	}
+	return loaded;
 }

@@ -182,9 +182,38 @@ one_kind(size_t k)
 	free(all.value);
 }
 
+/* So many that they are copied in several blocks. */
+static void
+copied(void)
+{
+	const size_t n = 20001, floats = 3 * n;
+	struct optimizer o;
+	float *x = mem_alloc(floats, sizeof(*x));
+	float *y = mem_alloc(floats, sizeof(*y));
+	float *g = mem_alloc(n, sizeof(*g));
+	struct rng rng = { .seed = 7 };
+
+	parse(&o, "adam", "");
+
+	const struct apply a = how(&o, 2);
+
+	for (size_t i = 0; i < floats; i++)
+		x[i] = (float)rng_unit(rng_next(&rng));
+	for (size_t i = 0; i < n; i++)
+		g[i] = 8 * (float)rng_unit(rng_next(&rng)) - 4;
+	apply_all(&a, x, y, g, n);
+	apply_all(&a, x, x, g, n);
+	named(memcmp(x, y, floats * sizeof(*x)) == 0,
+	      "what is copied is as what is not");
+	free(x);
+	free(y);
+	free(g);
+}
+
 int
 main(void)
 {
+	copied();
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++)
 		one_kind(k);
 	return tap_done();

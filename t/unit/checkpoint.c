@@ -306,11 +306,28 @@ test_list(void)
 	free(values);
 }
 
+/* Files have room for so many bytes, and the save must say so. */
+static bool
+fails_beyond(rlim_t limit, const char *dir, struct shape shape,
+	     const float *values)
+{
+	const struct rlimit small = { limit, RLIM_INFINITY };
+	struct rlimit before;
+	int r;
+
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &before);
+	setrlimit(RLIMIT_FSIZE, &small);
+	r = save(dir, 1, "w", shape, values, 1);
+	setrlimit(RLIMIT_FSIZE, &before);
+	return r < 0 && f.kind == FAIL_IO &&
+		strstr(f.text, "shard-0-of-1.tar: File too large") &&
+		rmdir(at(dir, ".tmp-ckpt-00000001")) == 0;
+}
+
 static void
 test_trouble(void)
 {
-	const struct rlimit small = { 1000, RLIM_INFINITY };
-	struct rlimit before;
 	const struct shape shape = { 1, { 4 } };
 	float *values = count_up(4);
 
@@ -321,15 +338,31 @@ test_trouble(void)
 	   f.kind == FAIL_CREATE);
 	ok(save("x", 1, "../w", shape, values, 1) < 0 && f.kind == FAIL_DATA);
 
-	signal(SIGXFSZ, SIG_IGN);
-	getrlimit(RLIMIT_FSIZE, &before);
-	setrlimit(RLIMIT_FSIZE, &small);
-	ok(save("full", 1, "w", shape, values, 1) < 0 && f.kind == FAIL_IO &&
-	   strstr(f.text, "shard-0-of-1.tar: File too large"));
-	setrlimit(RLIMIT_FSIZE, &before);
-	ok(rmdir(at("full", ".tmp-ckpt-00000001")) == 0);
+	ok(fails_beyond(1000, "full", shape, values));
 	ok(save("full", 1, "w", shape, values, 1) == 0);
 	free(values);
+}
+
+/* Blocks and a rest: past the page cache, where the file system can. */
+static void
+test_large(void)
+{
+	const struct shape shape = { 2, { 500, 1001 } };
+	const size_t n = shape_size(shape);
+	float *values = count_up(n), *out = mem_alloc(n, sizeof(*out));
+	struct checkpoint *c;
+
+	/* Past some blocks, and at no multiple of anything. */
+	ok(fails_beyond(3000001, "large", shape, values));
+	ok(save("large", 1, "w", shape, values, 1) == 0);
+	c = checkpoint_open(at("large", "ckpt-00000001"), true, &f);
+	ok(c && checkpoint_size(c) > 2 * n * sizeof(*out));
+	ok(c && checkpoint_read(c, "w", "", shape, (struct rows){ 0, 500 },
+				out, NULL, &f) == 0 &&
+	   memcmp(out, values, n * sizeof(*out)) == 0);
+	checkpoint_close(c);
+	free(values);
+	free(out);
 }
 
 /* Save one step after another until killed. */
@@ -432,6 +465,7 @@ main(void)
 	test_named();
 	test_list();
 	test_trouble();
+	test_large();
 	test_storm();
 	test_same();
 	snprintf(command, sizeof(command), "rm -r %s", root);

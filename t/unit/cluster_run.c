@@ -82,6 +82,8 @@ struct cluster {
 	int workers;			/* that ever were */
 	uint64_t lives;			/* of servers */
 	char dir[32];			/* of checkpoints */
+	bool published;			/* one, or not; it is not told yet */
+	struct fail why_not;
 	uint64_t now, ticked, events;
 	struct asked asked[MAX_REQUESTS];
 	size_t requests, given;
@@ -450,17 +452,22 @@ save(struct cluster *c, struct server *server, const struct server_job *job)
 	server_saved(server, job, r < 0 ? NULL : &part, &why);
 }
 
+/* In a thread, while all others go on: it is told of some time later. */
 static void
 publish(struct cluster *c, const struct coord_job *job)
 {
-	struct fail why;
-	int r = 0;
-
-	if (*c->dir && !job->again)
-		r = checkpoint_publish(c->dir, job->name, &job->info,
-				       &rig.source, job->part, job->parts,
-				       &why);
-	coord_published(c->coord, r < 0 ? &why : NULL, c->now);
+	if (!c->published) {
+		c->why_not.kind = 0;
+		if (*c->dir && !job->again)
+			checkpoint_publish(c->dir, job->name, &job->info,
+					   &rig.source, job->part, job->parts,
+					   &c->why_not);
+		c->published = true;
+	} else if (rng_below(&c->wires.rng, 4) == 0) {
+		c->published = false;
+		coord_published(c->coord, c->why_not.kind ? &c->why_not :
+				NULL, c->now);
+	}
 }
 
 static void
@@ -580,6 +587,7 @@ kill_coordinator(struct cluster *c)
 	wires_kill(&c->wires, 0);
 	coord_free(c->coord);
 	c->coord = NULL;
+	c->published = false;
 }
 
 /* ---- time and news ---- */

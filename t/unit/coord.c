@@ -814,6 +814,39 @@ a_lost_server(void)
 	term = 1;
 }
 
+/* What is being published may be what a lost server is to load. */
+static void
+lost_meanwhile(void)
+{
+	struct message m = { .kind = MESSAGE_SAVE };
+	const struct message *s;
+
+	options.checkpoint = true;
+	begin_run();
+	join_worker(A);
+	ask("a");
+	does(A, 0);
+	ask("save");
+	ok(obey(MESSAGE_FREEZE));
+	s = heard(SERVER, MESSAGE_SAVE);
+	m = message_answer(s ? s : &m, MESSAGE_SAVED);
+	m.blob = (struct frame){ "ab", 2, NULL };
+	tell(SERVER, m);
+	ok(coord_job(coord) != NULL);
+	coord_down(coord, SERVER, now);
+	coord_up(coord, SERVER, now);
+	welcome(8);
+	named(!heard(SERVER, MESSAGE_PLAN), "that is waited for");
+	coord_published(coord, NULL, now);
+	named(!heard(SERVER, MESSAGE_THAW), "nobody holds its cut any more");
+	s = heard(SERVER, MESSAGE_PLAN);
+	ok(s && s->plan.term == 2 && s->plan.step == 1);
+	if (s)
+		tell(SERVER, message_answer(s, MESSAGE_OK));
+	ok(heard(SERVER, MESSAGE_LOAD) != NULL);
+	options.checkpoint = false;
+}
+
 /* A step that kills whoever runs it is set aside, and the run goes on. */
 static void
 a_deadly_step(void)
@@ -1044,6 +1077,7 @@ main(void)
 	called_off();
 	servers();
 	a_lost_server();
+	lost_meanwhile();
 	a_deadly_step();
 	quiet();
 	counting();

@@ -1,0 +1,94 @@
+#include "sys/task.h"
+
+#include "base/mem.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/*
+ * It gives way to steps, but not to everything: on a machine that is always
+ * busy it still has a tenth of a CPU, and a checkpoint comes to its end.
+ */
+#define NICE	10
+
+struct task {
+	void (*work)(void *arg);
+	void *arg;
+	bool busy;
+	int event;
+	pthread_t thread;
+};
+
+struct task *
+task_new(void)
+{
+	struct task *t = mem_alloc(1, sizeof(*t));
+
+	t->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (t->event < 0)
+		abort();	/* no descriptors: no program */
+	return t;
+}
+
+void
+task_free(struct task *t)
+{
+	if (!t)
+		return;
+	if (t->busy)
+		pthread_join(t->thread, NULL);
+	close(t->event);
+	free(t);
+}
+
+int
+task_fd(const struct task *t)
+{
+	return t ? t->event : -1;
+}
+
+static void *
+run(void *self)
+{
+	const struct task *t = self;
+	const uint64_t one = 1;
+
+	/* To Linux 0 is this thread, not the program. */
+	setpriority(PRIO_PROCESS, 0, NICE);
+	t->work(t->arg);
+	if (write(t->event, &one, sizeof(one)) < 0)
+		abort();	/* a counter of ones cannot overflow */
+	return NULL;
+}
+
+void
+task_begin(struct task *t, void (*work)(void *arg), void *arg)
+{
+	t->work = work;
+	t->arg = arg;
+	t->busy = true;
+	if (pthread_create(&t->thread, NULL, run, t) != 0)
+		abort();	/* no threads: no program */
+}
+
+bool
+task_busy(const struct task *t)
+{
+	return t && t->busy;
+}
+
+bool
+task_ended(struct task *t)
+{
+	uint64_t events;
+
+	if (!task_busy(t) || read(t->event, &events, sizeof(events)) < 0)
+		return false;
+	pthread_join(t->thread, NULL);
+	t->busy = false;
+	return true;
+}
