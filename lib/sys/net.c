@@ -87,22 +87,34 @@ trouble(struct fail *f, enum fail_kind kind, const char *what,
 
 /*
  * Routing ids come from rand(), which libzmq does not seed; and glibc must
- * not return the memory of every large frame to the system.  What a message
- * wakes up need not push aside who sent it: under SCHED_BATCH a program that
- * has more to do goes on, and many messages are handled at one switch.
+ * not return the memory of every large frame to the system.
  */
 static void
 prepare_process(void)
 {
-	const struct sched_param normal = { .sched_priority = 0 };
 	unsigned seed = 0;
 
-	if (sched_getscheduler(0) == SCHED_OTHER)
-		sched_setscheduler(0, SCHED_BATCH, &normal);
 	if (getrandom(&seed, sizeof(seed), 0) == sizeof(seed))
 		srand(seed);
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	mallopt(M_TRIM_THRESHOLD, 128 << 20);
+}
+
+/*
+ * What a message wakes up need not push aside who sent it: under SCHED_BATCH
+ * a program that has more to do goes on, and many messages are handled at one
+ * switch.  Only the threads that carry messages do: they are done at once,
+ * and somebody waits for it, maybe while others here compute for long.
+ */
+static void
+be_patient(void *context)
+{
+	const struct sched_param normal = { .sched_priority = 0 };
+
+	if (sched_getscheduler(0) != SCHED_OTHER)
+		return;
+	sched_setscheduler(0, SCHED_BATCH, &normal);
+	zmq_ctx_set(context, ZMQ_THREAD_SCHED_POLICY, SCHED_OTHER);
 }
 
 struct net *
@@ -114,6 +126,7 @@ net_new(uint64_t lease_ms)
 	net->lock = -1;
 	net->lease_ms = lease_ms;
 	net->context = zmq_ctx_new();
+	be_patient(net->context);
 	zmq_msg_init(&net->id);
 	zmq_msg_init(&net->head);
 	for (size_t i = 0; i < MESSAGE_FRAMES; i++)

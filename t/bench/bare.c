@@ -36,8 +36,10 @@ open_socket(int type, const char *address, const char *name, int listen)
 	char endpoint[256];
 	void *socket;
 
-	if (!context)
+	if (!context) {
 		context = zmq_ctx_new();
+		zmq_ctx_set(context, ZMQ_THREAD_SCHED_POLICY, SCHED_OTHER);
+	}
 	socket = zmq_socket(context, type);
 	snprintf(endpoint, sizeof(endpoint), "ipc://%s/%s", address, name);
 	if ((listen ? zmq_bind : zmq_connect)(socket, endpoint) != 0) {

@@ -158,7 +158,7 @@ measure_ours(struct series *to, size_t steps, size_t pack)
 static void
 echo(const char *endpoint)
 {
-	void *socket = path_socket(zmq_ctx_new(), ZMQ_ROUTER);
+	void *socket = path_socket(path_context(), ZMQ_ROUTER);
 	char id[64], bytes[256];
 
 	path_prepare();
@@ -187,7 +187,7 @@ measure_bare(struct series *to, size_t messages)
 	pid = bench_fork();
 	if (pid == 0)
 		echo(endpoint);
-	context = zmq_ctx_new();
+	context = path_context();
 	for (size_t i = 0; i < WORKERS; i++) {
 		worker[i] = path_socket(context, ZMQ_DEALER);
 		if (zmq_connect(worker[i], endpoint) < 0)

@@ -32,7 +32,8 @@ struct path {
 
 /*
  * As sys/net has it: glibc does not give the memory of every frame back, and
- * whom a message wakes waits for who sent it.
+ * whom a message wakes waits for who sent it, but for the threads that carry
+ * messages.
  */
 static inline void
 path_prepare(void)
@@ -42,6 +43,15 @@ path_prepare(void)
 	sched_setscheduler(0, SCHED_BATCH, &normal);
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	mallopt(M_TRIM_THRESHOLD, 128 << 20);
+}
+
+static inline void *
+path_context(void)
+{
+	void *context = zmq_ctx_new();
+
+	zmq_ctx_set(context, ZMQ_THREAD_SCHED_POLICY, SCHED_OTHER);
+	return context;
 }
 
 static inline void
@@ -183,7 +193,7 @@ path_begin(struct path *p, size_t floats, enum bench_way way)
 		bench_die("no pipe");
 	p->pid = bench_fork();
 	if (p->pid == 0) {
-		void *socket = path_socket(zmq_ctx_new(), ZMQ_ROUTER);
+		void *socket = path_socket(path_context(), ZMQ_ROUTER);
 		size_t size = sizeof(endpoint);
 
 		if (zmq_bind(socket, bind) < 0 ||
@@ -197,7 +207,7 @@ path_begin(struct path *p, size_t floats, enum bench_way way)
 	if (read(ready[0], endpoint, sizeof(endpoint)) <= 0)
 		bench_die("the bare server does not start");
 	close(ready[0]);
-	p->context = zmq_ctx_new();
+	p->context = path_context();
 	p->socket = path_socket(p->context, ZMQ_DEALER);
 	if (zmq_connect(p->socket, endpoint) < 0)
 		bench_die("cannot reach the bare server");

@@ -163,7 +163,7 @@ run_net(struct series *to, const char *endpoint, size_t count)
 static void
 zmq_receive(const char *endpoint, size_t count, int done)
 {
-	void *socket = path_socket(zmq_ctx_new(), ZMQ_PAIR);
+	void *socket = path_socket(path_context(), ZMQ_PAIR);
 	char bound[128];
 	size_t size = sizeof(bound);
 	zmq_msg_t in;
@@ -202,7 +202,7 @@ run_zmq(struct series *to, const char *endpoint, size_t count)
 	struct stream s;
 
 	begin(&s, endpoint, HALF + count, zmq_receive);
-	s.context = zmq_ctx_new();
+	s.context = path_context();
 	s.socket = path_socket(s.context, ZMQ_PAIR);
 	if (zmq_connect(s.socket, s.endpoint) < 0)
 		bench_die("cannot connect to %s", s.endpoint);
