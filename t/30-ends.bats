@@ -226,3 +226,22 @@ listening() {
 		rm -r ckpt
 	done
 }
+
+# policies - of the last that was started, and of its thread that carries
+# messages, once that has its name.
+policies() {
+	timeout 20 sh -c "until grep -qx ZMQbg/IO/0 /proc/$pid/task/*/comm
+		do sleep 0.1; done"
+	carrier=$(grep -lx ZMQbg/IO/0 /proc/"$pid"/task/*/comm)
+	for task in "$pid" "$(basename "${carrier%/comm}")"; do
+		chrt -p "$task" | sed -n 's/.*policy: //p'
+	done
+}
+
+@test "only the threads that carry messages push others aside" {
+	command -v chrt || skip "no chrt"
+	start ps-serve -b ipc://server
+	assert_equal "$(policies)" $'SCHED_BATCH\nSCHED_OTHER'
+	start chrt --batch 0 ps-serve -b ipc://other
+	assert_equal "$(policies)" $'SCHED_BATCH\nSCHED_BATCH'
+}
