@@ -135,19 +135,34 @@ number_float(const char *text, float *value)
 	return end;
 }
 
+/*
+ * The short number at p, up to this character or one below it, and its form;
+ * returns where it ends, or NULL if there is none.
+ */
+static inline const char *
+read_short(const char *p, char end, struct form *form, float *value)
+{
+	const unsigned minus = form_minus(*p);
+	uint64_t word;
+
+	if (!form_look(form, p, minus, end))
+		return NULL;
+	word = form_word(form, p + minus);
+	if (!digits_all(word, word))
+		return NULL;
+	*value = form_value(form, digits_value(word), minus);
+	return p + minus + form->size;
+}
+
 bool
 number_short(const char *text, size_t size, float *value)
 {
-	const unsigned minus = form_minus(*text);
 	struct form form;
-	uint64_t word;
+	float x;
 
-	if (!form_look(&form, text, minus, '\0') || minus + form.size != size)
+	if (read_short(text, '\0', &form, &x) != text + size)
 		return false;
-	word = form_word(&form, text + minus);
-	if (!digits_all(word, word))
-		return false;
-	*value = form_value(&form, digits_value(word), minus);
+	*value = x;
 	return true;
 }
 
@@ -195,18 +210,11 @@ number_list(const char *p, char between, float *value, struct form *form,
 
 	n += read_alike(&p, between, value + n, form + n, count - n, true);
 	for (; n < count; n++, p++) {
-		const unsigned minus = form_minus(*p);
 		struct form f;
-		uint64_t word;
 
-		if (!form_look(&f, p, minus, between))
+		p = read_short(p, between, &f, &value[n]);
+		if (!p || *p != (n + 1 < count ? between : '\0'))
 			return NULL;
-		word = form_word(&f, p + minus);
-		p += minus + f.size;
-		if (!digits_all(word, word) ||
-		    *p != (n + 1 < count ? between : '\0'))
-			return NULL;
-		value[n] = form_value(&f, digits_value(word), minus);
 		form[n] = f;
 	}
 	return p - 1;
