@@ -31,11 +31,11 @@ update_of(const struct apply *a, float *w, const loose_float *sum, size_t n)
  * not fetch ahead beyond the end of a page, and a block is no less.
  */
 static void
-fetch_block(const float *from, const loose_float *sum, size_t n, size_t slots)
+fetch_block(const float *w, const loose_float *sum, size_t n, size_t slots)
 {
 	apply_fetch(sum, BLOCK);
 	for (size_t s = 0; s <= slots; s++)
-		apply_fetch(from + s * n, BLOCK);
+		apply_fetch(w + s * n, BLOCK);
 }
 
 /* The next floats of n, and of each slot. */
