@@ -10,6 +10,8 @@
  * frames have the sizes that the tutorial's model makes; processes are
  * scheduled, and kept on CPUs, as the real ones are.  Prints steps a second.
  */
+#include "path.h"
+
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,10 +38,8 @@ open_socket(int type, const char *address, const char *name, int listen)
 	char endpoint[256];
 	void *socket;
 
-	if (!context) {
-		context = zmq_ctx_new();
-		zmq_ctx_set(context, ZMQ_THREAD_SCHED_POLICY, SCHED_OTHER);
-	}
+	if (!context)
+		context = path_context();
 	socket = zmq_socket(context, type);
 	snprintf(endpoint, sizeof(endpoint), "ipc://%s/%s", address, name);
 	if ((listen ? zmq_bind : zmq_connect)(socket, endpoint) != 0) {
@@ -153,11 +153,10 @@ coordinate(const char *address, long steps, int workers)
 static void
 schedule(int member, int members)
 {
-	const struct sched_param normal = { .sched_priority = 0 };
 	cpu_set_t all, one;
 	int cpu = -1;
 
-	sched_setscheduler(0, SCHED_BATCH, &normal);
+	path_prepare();
 	if (sched_getaffinity(0, sizeof(all), &all) < 0 || member < 0 ||
 	    members <= CPU_COUNT(&all))
 		return;

@@ -141,12 +141,13 @@ sys.exit(i.find_spec('$1') is None)" 2>/dev/null; then
 }
 
 # tensorflow_start SCRIPT - a cluster of TensorFlow's that is asked for figures
-# until we end, so that it has to start but once; false where there is none.
+# until we end, so that it has to start but once.  Sets tensorflow, to nothing
+# where there is none.
 tensorflow_start() {
-	python=$(peer_python tensorflow)
-	[ -n "$python" ] || return
+	tensorflow=$(peer_python tensorflow)
+	[ -n "$tensorflow" ] || return 0
 	mkfifo "$dir/ask" "$dir/answer"
-	"$python" "${0%/*}/$1" <"$dir/ask" >"$dir/answer" &
+	"$tensorflow" "${0%/*}/$1" <"$dir/ask" >"$dir/answer" &
 	exec 7>"$dir/ask" 8<"$dir/answer"
 }
 
