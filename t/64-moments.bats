@@ -37,16 +37,22 @@ exact() {
 	assert_equal "$(grep -c '"save"' results)" 1
 }
 
+# dies_at POINT COUNT [OPTION...] - the coordinator there, once; then another
+# one goes on.
+dies_at() {
+	run_in "$1-$2"
+	start ps-serve -b ipc://server -d ckpt
+	server=$pid
+	PS_FAIL=$1:$2:exit run -70 conduct "${@:3}"
+	run -0 conduct "${@:3}"
+	exact
+}
+
 # RUN, TERM, SERVERS, LINES, ENDS, CUT, ENDS; then, or later, the last ones.
 @test "whenever the coordinator dies, each step counts and is told once" {
 	for point in journal-add journal-added; do
 		for count in 1 2 3 4 5 6 7; do
-			run_in "$point-$count"
-			start ps-serve -b ipc://server -d ckpt
-			server=$pid
-			PS_FAIL=$point:$count:exit run -70 conduct
-			run -0 conduct
-			exact
+			dies_at "$point" "$count"
 		done
 	done
 }
@@ -55,12 +61,7 @@ exact() {
 @test "when it dies as the journal is made shorter, too" {
 	for point in record-rename record-renamed; do
 		for count in 1 2; do
-			run_in "$point-$count"
-			start ps-serve -b ipc://server -d ckpt
-			server=$pid
-			PS_FAIL=$point:$count:exit run -70 conduct --every=4
-			run -0 conduct --every=4
-			exact
+			dies_at "$point" "$count" --every=4
 			run -0 ls ckpt
 			refute_line --partial journal
 		done
@@ -72,12 +73,7 @@ exact() {
 	for point in publish-manifest publish-rename publish-renamed \
 	    publish-told; do
 		for count in 1 2; do
-			run_in "$point-$count"
-			start ps-serve -b ipc://server -d ckpt
-			server=$pid
-			PS_FAIL=$point:$count:exit run -70 conduct
-			run -0 conduct
-			exact
+			dies_at "$point" "$count"
 		done
 	done
 }
