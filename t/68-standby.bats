@@ -41,6 +41,25 @@ dies() {
 	counted 1000
 }
 
+@test "who would be the next standby too early is told so, and harms nobody" {
+	pair
+	kill -STOP "$coord"
+	dies "$server"
+	start ps-serve -b "$at" -d ckpt --standby-of="$other"
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 75
+	run -0 cat "$log"
+	assert_output "ps-serve: $other does not want a standby: a standby of $at"
+	kill -CONT "$coord"
+	ask 100
+	hears "*server 0: its standby $other took over after *.?? s"
+	done_steps 300
+	ends
+	wait "$standby"
+	counted 500
+}
+
 @test "kill -9 of a standby: the server goes on without it" {
 	pair
 	dies "$standby"

@@ -175,14 +175,14 @@ hello(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 		if (s->shard && server_same_run(s, &m->blob))
 			s->term = m->hello.term;
 		s->primary.greeted = whole;
+	} else if (primary_followed(&s->primary)) {
+		return fail(f, FAIL_AGAIN, "a standby of %s",
+			    s->primary.at);
 	} else if (m->hello.role == ROLE_STANDBY) {
 		if (server_hello_standby(s, peer, m, f) < 0)
 			return -1;
 	} else if (m->hello.role == ROLE_SERVER) {
 		return server_hello_server(s, m, f);
-	} else if (primary_followed(&s->primary)) {
-		return fail(f, FAIL_AGAIN, "a standby of %s",
-			    s->primary.at);
 	} else if (m->hello.role != ROLE_WORKER &&
 		   m->hello.role != ROLE_EVALUATOR) {
 		return fail(f, FAIL_PROTOCOL, "not a role that a server "

@@ -259,8 +259,6 @@ server_hello_standby(struct server *s, uint64_t peer, const struct message *m,
 {
 	struct standby *w = &s->waiting;
 
-	if (primary_followed(&s->primary))
-		return fail(f, FAIL_AGAIN, "a standby has no standby");
 	if (m->frames != 1 || m->frame[0].size == 0 ||
 	    m->frame[0].size >= sizeof(w->endpoint) || m->hello.life == 0)
 		return fail(f, FAIL_PROTOCOL, "a standby that does not say "
@@ -414,6 +412,8 @@ server_hear_primary(struct server *s, const struct message *m, struct fail *f)
 			say_hello(s);
 			return 0;
 		}
+		if (s->primary.synced)	/* by another one at its address */
+			return 0;
 		message_text(m, text, sizeof(text));
 		fail(&s->over, message_status(m->refused.status),
 		     "%s does not want a standby: %s", s->primary.at,

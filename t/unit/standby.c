@@ -3,6 +3,8 @@
  * things come in, what the server has answered the standby has, bit for bit,
  * and takes over with.
  */
+#include "role/primary.h"
+
 #include "script.h"
 #include "tap.h"
 
@@ -186,6 +188,50 @@ promised(void)
 	end();
 }
 
+/* Where the lost server was there may be another one by now. */
+static void
+replaced(void)
+{
+	struct message hello = { .kind = MESSAGE_HELLO,
+				 .request = PRIMARY_HELLO, .frames = 1,
+				 .frame[0] = { "node:2", 6, NULL } };
+	const struct message refused =
+		message_refuse(&hello, FAIL_AGAIN, "a standby of node:2");
+	struct side next;
+	struct fail f;
+
+	/* It follows the one that took over, and may hear of that. */
+	hello.hello.version = WIRE_VERSION;
+	hello.hello.role = ROLE_SERVER;
+	hello.hello.term = TERM + 1;
+	side_new(&next, 3);
+	server_follow(next.server, "node:2", "node:1", &f);
+	side_hear(&next, WORKER, &hello);
+	ok(!server_over(next.server, &f));
+
+	/* It may be there too early, and a standby has no standby. */
+	hello.hello.role = ROLE_STANDBY;
+	hello.hello.life = 2;
+	side_hear(&next, WORKER, &hello);
+	ok(next.said.kind == MESSAGE_REFUSED &&
+	   next.said.refused.status == FAIL_AGAIN);
+	in_sync();
+	deliver_all();
+	side_hear(&standby, PRIMARY, &refused);
+	ok(!server_over(standby.server, &f));
+	end();
+
+	/* Who has nothing yet ends. */
+	side_new(&standby, 2);
+	call();
+	side_hear(&standby, PRIMARY, &refused);
+	ok(server_over(standby.server, &f) && f.kind == FAIL_AGAIN &&
+	   strcmp(f.text, "node:1 does not want a standby: a standby of "
+		  "node:2") == 0);
+	side_free(&standby);
+	side_free(&next);
+}
+
 /* Who is told to stop has its standby leave first. */
 static void
 stopped(void)
@@ -262,6 +308,7 @@ main(void)
 	stalled();
 	broken();
 	promised();
+	replaced();
 	stopped();
 	logged();
 	script_close();
