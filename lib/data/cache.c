@@ -245,27 +245,45 @@ fall_back(struct state *s, const struct fail *why, struct fail *f)
 	return 0;
 }
 
+/*
+ * The next block: right into the batch, for the reader to count, if all of its
+ * records are wanted there, and else into ours.  How many there are; or -1.
+ */
+static int64_t
+read_block(struct state *s, struct batch *b, size_t most, struct fail *f)
+{
+	const int64_t records = cache_file_peek(&s->from, f);
+	const bool whole = b && records <= (int64_t)most;
+
+	if (records <= 0)
+		return records;
+	s->used = 0;
+	batch_reset(&s->block);
+	if (cache_file_next(&s->from, whole ? b : &s->block, f) != 0)
+		return -1;
+	if (whole)
+		b->examples -= (size_t)records;
+	return records;
+}
+
 static int
 read_kept(struct state *s, struct batch *b, size_t most, struct fail *f)
 {
+	int64_t got = (int64_t)(s->block.examples - s->used);
 	struct fail why;
-	size_t n;
 
-	if (s->used == s->block.examples) {
-		const int got = cache_file_next(&s->from, &s->block, &why);
-
+	if (got == 0) {
+		got = read_block(s, b, most, &why);
 		if (got < 0)
 			return fall_back(s, &why, f) != 0 ? -1 :
 			       s->format->read(s->text, b, f);
-		if (got == 0)
-			return 0;
-		s->used = 0;
 	}
-	n = s->block.examples - s->used;
-	n = n < most ? n : most;
-	give(s, s->used, n, b);
-	s->used += n;
-	return (int)n;
+	if (s->used == s->block.examples)
+		return (int)got;
+	got = got < (int64_t)most ? got : (int64_t)most;
+	give(s, s->used, (size_t)got, b);
+	s->used += (size_t)got;
+	return (int)got;
 }
 
 /* ---- as a format ---- */

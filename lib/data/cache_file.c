@@ -19,15 +19,7 @@ struct head {
 	uint64_t sum;		/* XXH3-64 of what is before */
 };
 
-struct block {
-	uint64_t first;		/* number of its first record, from 0 */
-	uint32_t records;	/* 0: the end */
-	uint32_t size;		/* bytes that follow */
-	uint64_t data_sum;	/* XXH3-64 of these */
-	uint64_t sum;		/* of what is before */
-};
-
-_Static_assert(sizeof(struct head) == 128 && sizeof(struct block) == 32,
+_Static_assert(sizeof(struct head) == 128 && sizeof(struct cache_block) == 32,
 	       "structs without gaps, written as they are");
 
 #define BLOCK_MAX	((size_t)1 << 30)
@@ -107,7 +99,7 @@ int
 cache_file_add(struct disk_file *file, const struct batch *b, uint64_t first,
 	  struct text *room, struct fail *f)
 {
-	struct block block = { .first = first };
+	struct cache_block block = { .first = first };
 
 	text_reset(room);
 	text_add_bytes(room, &block, sizeof(block));	/* to be filled in */
@@ -121,7 +113,7 @@ cache_file_add(struct disk_file *file, const struct batch *b, uint64_t first,
 	block.records = (uint32_t)b->examples;
 	block.size = (uint32_t)(room->size - sizeof(block));
 	block.data_sum = hash64(room->data + sizeof(block), block.size);
-	block.sum = hash64(&block, offsetof(struct block, sum));
+	block.sum = hash64(&block, offsetof(struct cache_block, sum));
 	memcpy(room->data, &block, sizeof(block));
 	return disk_write(file, room->data, room->size, f);
 }
@@ -185,17 +177,20 @@ take(struct rest *r, size_t n, size_t item)
 	return p;
 }
 
+/* Of so many examples from first on, where those end. */
 static bool
-read_offsets(struct feature *x, size_t examples, struct rest *r)
+read_offsets(struct feature *x, size_t first, size_t examples, struct rest *r)
 {
 	const char *p = take(r, examples, sizeof(uint32_t));
-	uint32_t end;
+	const size_t base = x->offset[first];
+	uint32_t last = 0, end;
 
 	for (size_t i = 1; p && i <= examples; i++, p += sizeof(end)) {
 		memcpy(&end, p, sizeof(end));
-		feature_set_offset(x, i, end);
-		if (end < x->offset[i - 1])
+		if (end < last)
 			return false;
+		feature_set_offset(x, first + i, base + end);
+		last = end;
 	}
 	return p != NULL;
 }
@@ -215,7 +210,7 @@ widen(const uint32_t *restrict few, size_t n, uint64_t *restrict id)
 
 /* All below the number of rows: a cache never leads out of a table. */
 static bool
-read_ids(struct feature *x, size_t n, struct rest *r)
+read_ids(struct feature *x, size_t at, size_t n, struct rest *r)
 {
 	const size_t item = narrow(x) ? sizeof(uint32_t) : sizeof(uint64_t);
 	const void *p = take(r, n, item);
@@ -225,7 +220,7 @@ read_ids(struct feature *x, size_t n, struct rest *r)
 		return false;
 	if (n == 0)
 		return true;
-	id = feature_ids(x, 0, n);
+	id = feature_ids(x, at, n);
 	if (narrow(x))
 		return widen(p, n, id) < x->input->rows;
 	memcpy(id, p, n * item);
@@ -235,7 +230,7 @@ read_ids(struct feature *x, size_t n, struct rest *r)
 }
 
 static bool
-read_weights(struct feature *x, size_t n, struct rest *r)
+read_weights(struct feature *x, size_t at, size_t n, struct rest *r)
 {
 	const char *p = take(r, 1, sizeof(uint32_t));
 	uint32_t weighted;
@@ -244,49 +239,69 @@ read_weights(struct feature *x, size_t n, struct rest *r)
 		return false;
 	memcpy(&weighted, p, sizeof(weighted));
 	p = weighted ? take(r, n, sizeof(float)) : NULL;
-	feature_add_weights(x, 0, (const float *)(const void *)p, n);
-	return p || !weighted;
+	if (!p && weighted)
+		return false;
+	feature_add_weights(x, at, (const float *)(const void *)p, n);
+	return true;
 }
 
+/* Of so many examples, behind the first ones. */
 static bool
-read_feature(struct feature *x, size_t examples, struct rest *r)
+read_feature(struct feature *x, size_t first, size_t examples,
+	     struct rest *r)
 {
 	const size_t width = input_width(x->input);
+	size_t at = first * width, n = examples * width;
 	const char *p;
-	size_t n = examples * width;
 
-	if (!width && !read_offsets(x, examples, r))
-		return false;
-	if (!width)
-		n = x->offset[examples];
+	if (!width) {
+		if (!read_offsets(x, first, examples, r))
+			return false;
+		at = x->offset[first];
+		n = x->offset[first + examples] - at;
+	}
 	if (x->input->kind == INPUT_FLOAT) {
 		p = take(r, n, sizeof(float));
 		if (p)
-			memcpy(feature_values(x, 0, n), p, n * sizeof(float));
+			memcpy(feature_values(x, at, n), p,
+			       n * sizeof(float));
 		return p != NULL;
 	}
-	return read_ids(x, n, r) &&
-	       (x->input->kind != INPUT_SPARSE || read_weights(x, n, r));
+	return read_ids(x, at, n, r) && (x->input->kind != INPUT_SPARSE ||
+					 read_weights(x, at, n, r));
+}
+
+int64_t
+cache_file_peek(struct cache_file *c, struct fail *f)
+{
+	struct cache_block *block = &c->block;
+
+	if (c->peeked)
+		return block->records;
+	if (disk_read_at(c->fd, c->path, block, sizeof(*block), c->at,
+			 f) != 0)
+		return -1;
+	if (block->sum != hash64(block, offsetof(struct cache_block, sum)) ||
+	    block->first != c->records || block->size > BLOCK_MAX)
+		return damaged(c, "a block's header", f);
+	c->peeked = true;
+	return block->records;
 }
 
 /* The block's bytes, if they are what was written. */
 static int
-read_block(struct cache_file *c, struct block *block, struct fail *f)
+read_block(struct cache_file *c, struct fail *f)
 {
-	if (disk_read_at(c->fd, c->path, block, sizeof(*block), c->at,
-			 f) != 0)
-		return -1;
-	if (block->sum != hash64(block, offsetof(struct block, sum)) ||
-	    block->first != c->records || block->size > BLOCK_MAX)
-		return damaged(c, "a block's header", f);
-	if (block->size > c->room.room) {
-		c->room.room = block->size;
-		c->room.data = mem_resize(c->room.data, block->size, 1);
+	const size_t size = c->block.size;
+
+	if (size > c->room.room) {
+		c->room.room = size;
+		c->room.data = mem_resize(c->room.data, size, 1);
 	}
-	if (disk_read_at(c->fd, c->path, c->room.data, block->size,
-			 c->at + sizeof(*block), f) != 0)
+	if (disk_read_at(c->fd, c->path, c->room.data, size,
+			 c->at + sizeof(c->block), f) != 0)
 		return -1;
-	if (block->data_sum != hash64(c->room.data, block->size))
+	if (c->block.data_sum != hash64(c->room.data, size))
 		return damaged(c, "a block", f);
 	return 0;
 }
@@ -294,23 +309,23 @@ read_block(struct cache_file *c, struct block *block, struct fail *f)
 int
 cache_file_next(struct cache_file *c, struct batch *b, struct fail *f)
 {
-	struct block block;
+	const size_t records = c->block.records;
 	bool fits = true;
 
-	batch_reset(b);
-	if (read_block(c, &block, f) != 0)
+	if (cache_file_peek(c, f) < 0 || read_block(c, f) != 0)
 		return -1;
 
-	struct rest r = { c->room.data, block.size };
+	struct rest r = { c->room.data, c->block.size };
 
-	for (size_t i = 0; block.records && i < b->features && fits; i++)
-		fits = read_feature(&b->feature[i], block.records, &r);
-	if (block.records && fits && b->label.input)
-		fits = read_feature(&b->label, block.records, &r);
+	for (size_t i = 0; i < b->features && fits; i++)
+		fits = read_feature(&b->feature[i], b->examples, records, &r);
+	if (fits && b->label.input)
+		fits = read_feature(&b->label, b->examples, records, &r);
 	if (!fits || r.size > 0)
 		return damaged(c, "what a block holds", f);
-	c->at += sizeof(block) + block.size;
-	c->records += block.records;
-	b->examples = block.records;
-	return block.records > 0;
+	c->at += sizeof(c->block) + c->block.size;
+	c->records += records;
+	c->peeked = false;
+	b->examples += records;
+	return 0;
 }

@@ -13,6 +13,7 @@
 #include "model/batch.h"
 #include "store/disk.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What a cache was made of; it is compared as bytes. */
@@ -39,10 +40,21 @@ int cache_file_create(struct disk_file *, const char *path,
 int cache_file_add(struct disk_file *, const struct batch *, uint64_t first,
 	      struct text *room, struct fail *);
 
+/* What stands before each block. */
+struct cache_block {
+	uint64_t first;		/* number of its first record, from 0 */
+	uint32_t records;	/* 0: the end */
+	uint32_t size;		/* bytes that follow */
+	uint64_t data_sum;	/* XXH3-64 of these */
+	uint64_t sum;		/* of what is before */
+};
+
 struct cache_file {
 	int fd;			/* -1: none */
 	char *path;
-	uint64_t at;		/* of the next block */
+	uint64_t at;		/* of the next block, */
+	struct cache_block block;	/* which is this one */
+	bool peeked;		/* if that has been looked at */
 	uint64_t records;	/* read so far */
 	struct text room;
 };
@@ -52,7 +64,10 @@ int cache_file_open(struct cache_file *, const char *path,
 	       const struct cache_key *, struct fail *);
 void cache_file_close(struct cache_file *);
 
-/* Fill a batch with the next block: 1; 0: no more; -1: it is damaged. */
+/* How many records the next block has; 0: no more; -1: it is damaged. */
+int64_t cache_file_peek(struct cache_file *, struct fail *);
+
+/* Append the next block, which is there, to a batch: 0; -1: it is damaged. */
 int cache_file_next(struct cache_file *, struct batch *, struct fail *);
 
 #endif
