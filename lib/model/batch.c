@@ -38,6 +38,7 @@ release(struct feature *f)
 	free(f->id);
 	free(f->weight);
 	free(f->offset);
+	gather_release(&f->gather);
 }
 
 void
@@ -54,6 +55,7 @@ void
 batch_reset(struct batch *b)
 {
 	b->examples = 0;	/* offset[0] is 0 for good */
+	b->prepared = false;
 }
 
 /* Where examples i up to i + count are to go; returns their values. */
@@ -98,6 +100,7 @@ void
 batch_append_run(struct batch *to, const struct batch *from, size_t i,
 		 size_t n)
 {
+	to->prepared = false;
 	if (to->examples == 0)	/* labels are read by all, or by none */
 		to->label.input = from->label.input;
 	for (size_t k = 0; k < to->features; k++)
@@ -112,6 +115,27 @@ void
 batch_append(struct batch *to, const struct batch *from, size_t i)
 {
 	batch_append_run(to, from, i, 1);
+}
+
+static size_t
+bytes(const struct feature *f, size_t examples)
+{
+	const size_t width = input_width(f->input);
+	const size_t n = width > 0 ? examples * width : f->offset[examples];
+
+	return n * ((f->value ? sizeof(*f->value) : 0) +
+		    (f->id ? sizeof(*f->id) : 0) +
+		    (f->weight ? sizeof(*f->weight) : 0));
+}
+
+size_t
+batch_bytes(const struct batch *b)
+{
+	size_t sum = b->label.input ? bytes(&b->label, b->examples) : 0;
+
+	for (size_t i = 0; i < b->features; i++)
+		sum += bytes(&b->feature[i], b->examples);
+	return sum;
 }
 
 float *

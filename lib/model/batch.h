@@ -12,8 +12,10 @@
 #ifndef PS_BATCH_H
 #define PS_BATCH_H
 
+#include "model/gather.h"
 #include "model/input.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +26,8 @@ struct feature {
 	float *weight;
 	size_t *offset;
 	size_t value_room, id_room, weight_room, offset_room;	/* allocated */
+	struct gather gather;	/* of the ids, once the batch is prepared and
+				   if a table is looked up by them */
 };
 
 struct batch {
@@ -31,6 +35,7 @@ struct batch {
 	size_t features;	/* as many as the model has inputs */
 	struct feature *feature;	/* in the order of the model's inputs */
 	struct feature label;	/* label.input is NULL if none was read */
+	bool prepared;		/* by compute_prepare(), and the same since */
 };
 
 /* Empty, for these inputs (borrowed); label may be NULL. */
@@ -46,6 +51,8 @@ void batch_reset(struct batch *);	/* no examples; keep the room */
 void batch_append(struct batch *, const struct batch *from, size_t i);
 void batch_append_run(struct batch *, const struct batch *from, size_t i,
 		      size_t n);
+
+size_t batch_bytes(const struct batch *);	/* of what it holds */
 
 /* Room for n values from at on, to be filled. */
 float *feature_values(struct feature *, size_t at, size_t n);

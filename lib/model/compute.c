@@ -1,7 +1,6 @@
 #include "model/compute.h"
 
 #include "base/mem.h"
-#include "model/gather.h"
 #include "model/graph.h"
 #include "model/layer.h"
 #include "tensor/kernels.h"
@@ -22,7 +21,8 @@ struct weights {
 	float *value;			/* rows x width */
 	struct sums *gradient;		/* the same */
 	size_t rows, width, room;
-	const struct gather *gather;	/* of a table; NULL: all rows */
+	const struct node *by;	/* the input that says which rows of a table;
+				   NULL: all */
 };
 
 struct compute {
@@ -30,7 +30,7 @@ struct compute {
 	const struct batch *batch;
 	struct pass *pass;		/* one for each node */
 	struct flow *flow;		/* what their .in points into */
-	struct gather *gather;		/* one for each input */
+	struct sorter sorter;
 	struct weights *weights;	/* one for each variable */
 	struct gradient *clip;		/* the same, as clip_gradients wants */
 	float *value, *gradient;	/* all nodes' numbers, end to end */
@@ -54,8 +54,7 @@ find_tables(struct compute *c)
 
 		for (size_t k = 0; k < n->variables; k++)
 			if (m->variable[n->variable[k]].table)
-				c->weights[n->variable[k]].gather =
-					&c->gather[n->in[0]->feature];
+				c->weights[n->variable[k]].by = n->in[0];
 	}
 }
 
@@ -68,7 +67,6 @@ compute_new(const struct model *m)
 	kernel_one_thread();
 	c->model = m;
 	c->pass = mem_alloc(m->nodes, sizeof(*c->pass));
-	c->gather = mem_alloc(m->inputs, sizeof(*c->gather));
 	c->weights = mem_alloc(m->variables, sizeof(*c->weights));
 	c->clip = mem_alloc(m->variables, sizeof(*c->clip));
 	for (size_t i = 0; i < m->nodes; i++)
@@ -93,8 +91,7 @@ compute_free(struct compute *c)
 {
 	if (!c)
 		return;
-	for (size_t i = 0; i < c->model->inputs; i++)
-		gather_release(&c->gather[i]);
+	sorter_release(&c->sorter);
 	for (size_t v = 0; v < c->model->variables; v++) {
 		free(c->weights[v].value);
 		if (c->weights[v].gradient)
@@ -102,7 +99,6 @@ compute_free(struct compute *c)
 	}
 	free(c->pass);
 	free(c->flow);
-	free(c->gather);
 	free(c->weights);
 	free(c->clip);
 	free(c->value);
@@ -145,30 +141,54 @@ make_sums(struct sums **p, size_t n)
 	*p = s;
 }
 
-static void
-gather_rows(struct compute *c)
+/* How many values a feature has in all. */
+static size_t
+values_of(const struct feature *x, size_t examples)
 {
-	const struct model *m = c->model;
+	const size_t width = input_width(x->input);
 
-	for (size_t i = 0; i < m->nodes; i++) {
+	return width > 0 ? examples * width :
+		examples > 0 ? x->offset[examples] : 0;
+}
+
+void
+compute_prepare(const struct model *m, struct batch *b, struct sorter *sorter)
+{
+	for (size_t i = 0; !b->prepared && i < m->nodes; i++) {
 		const struct node *n = m->node[i];
-		const struct feature *feature;
-		size_t width, count;
+		struct feature *x;
+		size_t count;
 
 		if (!n->looked_up)
 			continue;
-		feature = &c->batch->feature[n->feature];
-		width = input_width(n->input);
-		count = width > 0 ? c->batch->examples * width :
-			c->batch->examples ?
-			feature->offset[c->batch->examples] : 0;
-		(n->input->hashed ? gather_keys : gather_ids)(
-			&c->gather[n->feature], feature->id, count);
+		x = &b->feature[n->feature];
+		count = values_of(x, b->examples);
+		if (n->input->hashed)
+			gather_keys(&x->gather, sorter, x->id, count);
+		else
+			gather_ids(&x->gather, sorter, x->id, count,
+				   n->input->rows);
 	}
+	b->prepared = true;
+}
+
+/* The rows that the batch needs of a variable; NULL: all. */
+static const struct gather *
+rows_of(const struct compute *c, const struct weights *w)
+{
+	return w->by ? &c->batch->feature[w->by->feature].gather : NULL;
+}
+
+static void
+make_weights(struct compute *c)
+{
+	const struct model *m = c->model;
+
 	for (size_t v = 0; v < m->variables; v++) {
 		struct weights *w = &c->weights[v];
+		const struct gather *some = rows_of(c, w);
 
-		w->rows = w->gather ? w->gather->count :
+		w->rows = some ? some->count :
 			  shape_rows(m->variable[v].shape);
 		make_room(&w->value, &w->room, w->rows * w->width);
 		make_sums(&w->gradient, w->rows * w->width);
@@ -195,7 +215,7 @@ wire(struct compute *c, struct pass *p, float **value, float **gradient)
 
 		p->out.value = feature->value;
 		p->out.feature = node_ids(n) ? feature : NULL;
-		p->out.row = c->gather[n->feature].row;
+		p->out.row = feature->gather.row;
 	} else if (n->layer->view) {
 		p->out = p->in[0];
 	} else {
@@ -229,14 +249,15 @@ compute_begun(const struct compute *c)
 }
 
 void
-compute_begin(struct compute *c, const struct batch *batch)
+compute_begin(struct compute *c, struct batch *batch)
 {
 	const struct model *m = c->model;
 	size_t values = 0, gradients = 0;
 
+	compute_prepare(m, batch, &c->sorter);
 	c->batch = batch;
 	c->begun++;
-	gather_rows(c);
+	make_weights(c);
 	for (size_t i = 0; i < m->nodes; i++) {
 		const struct node *n = m->node[i];
 
@@ -261,8 +282,9 @@ compute_rows(const struct compute *c, size_t v)
 {
 	const struct weights *w = &c->weights[v];
 
-	return (struct compute_rows){ w->gather ? w->gather->id : NULL,
-				      w->rows };
+	const struct gather *some = rows_of(c, w);
+
+	return (struct compute_rows){ some ? some->id : NULL, w->rows };
 }
 
 float *

@@ -3,6 +3,7 @@
  *
  * How a step goes:
  *
+ *	compute_prepare(model, batch, sorter);	by any thread, or left out
  *	compute_begin(c, batch);
  *	for each variable v of the model:
  *		rows = compute_rows(c, v);	pull these
@@ -31,8 +32,14 @@ struct compute;
 struct compute *compute_new(const struct model *);	/* borrowed */
 void compute_free(struct compute *);
 
-/* The batch is borrowed until the next begin. */
-void compute_begin(struct compute *, const struct batch *);
+/*
+ * Find which rows of tables a batch needs, unless that is known: it is most of
+ * what can be done of a step before its turn.
+ */
+void compute_prepare(const struct model *, struct batch *, struct sorter *);
+
+/* The batch is prepared, and borrowed until the next begin. */
+void compute_begin(struct compute *, struct batch *);
 
 /* How often it has begun: while that stays the same, so do the rows. */
 uint64_t compute_begun(const struct compute *);

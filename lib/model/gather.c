@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "tensor/clones.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,25 +23,50 @@ gather_release(struct gather *g)
 {
 	free(g->id);
 	free(g->row);
-	free(g->key);
-	free(g->word);
-	free(g->other);
-	free(g->mark);
-	free(g->below);
 	*g = (struct gather){ 0 };
+}
+
+void
+sorter_release(struct sorter *s)
+{
+	free(s->key);
+	free(s->word);
+	free(s->other);
+	free(s->mark);
+	free(s->below);
+	*s = (struct sorter){ 0 };
 }
 
 static void
 make_room(struct gather *g, size_t n)
 {
+	assert(n <= UINT32_MAX);
 	if (n <= g->room)
 		return;
-	g->room = n < SMALL ? SMALL : 2 * n;
+	g->room = n < SMALL ? SMALL : n + n / 4;
 	g->id = mem_resize(g->id, g->room + FEW, sizeof(*g->id));
 	g->row = mem_resize(g->row, g->room, sizeof(*g->row));
-	g->key = mem_resize(g->key, g->room, sizeof(*g->key));
-	g->word = mem_resize(g->word, g->room, sizeof(*g->word));
-	g->other = mem_resize(g->other, g->room, sizeof(*g->other));
+}
+
+static void
+make_sorting_room(struct sorter *s, size_t n)
+{
+	if (n <= s->room)
+		return;
+	s->room = n < SMALL ? SMALL : n + n / 4;
+	s->key = mem_resize(s->key, s->room, sizeof(*s->key));
+	s->word = mem_resize(s->word, s->room, sizeof(*s->word));
+	s->other = mem_resize(s->other, s->room, sizeof(*s->other));
+}
+
+static void
+make_marking_room(struct sorter *s, size_t marks)
+{
+	if (marks <= s->mark_room)
+		return;
+	s->mark_room = 2 * marks;
+	s->mark = mem_resize(s->mark, s->mark_room, sizeof(*s->mark));
+	s->below = mem_resize(s->below, s->mark_room, sizeof(*s->below));
 }
 
 static unsigned
@@ -50,12 +76,12 @@ bits_of(uint64_t number)
 }
 
 static void
-swap(struct gather *g)
+swap(struct sorter *s)
 {
-	uint64_t *sorted = g->other;
+	uint64_t *sorted = s->other;
 
-	g->other = g->word;
-	g->word = sorted;
+	s->other = s->word;
+	s->word = sorted;
 }
 
 /* Of counts where each digit's words begin. */
@@ -74,26 +100,26 @@ add_up(size_t *start)
 
 /* Words by their bits from low up to high, digit by digit. */
 static void
-sort_words(struct gather *g, size_t n, unsigned low, unsigned high)
+sort_words(struct sorter *s, size_t n, unsigned low, unsigned high)
 {
 	for (; low < high; low += DIGIT) {
 		size_t start[DIGITS] = { 0 };
 
 		for (size_t i = 0; i < n; i++)
-			start[g->word[i] >> low & (DIGITS - 1)]++;
+			start[s->word[i] >> low & (DIGITS - 1)]++;
 		add_up(start);
 		for (size_t i = 0; i < n; i++)
-			g->other[start[g->word[i] >> low & (DIGITS - 1)]++] =
-				g->word[i];
-		swap(g);
+			s->other[start[s->word[i] >> low & (DIGITS - 1)]++] =
+				s->word[i];
+		swap(s);
 	}
 }
 
 /* Words are places of keys: by the bits of the keys from low on. */
 static void
-sort_places(struct gather *g, size_t n, unsigned low)
+sort_places(struct sorter *s, size_t n, unsigned low)
 {
-	const uint64_t *key = g->key;
+	const uint64_t *key = s->key;
 
 	for (; low < 64; low += DIGIT) {
 		size_t start[DIGITS] = { 0 };
@@ -102,37 +128,37 @@ sort_places(struct gather *g, size_t n, unsigned low)
 			start[key[i] >> low & (DIGITS - 1)]++;
 		add_up(start);
 		for (size_t i = 0; i < n; i++)
-			g->other[start[key[g->word[i]] >> low &
-				       (DIGITS - 1)]++] = g->word[i];
-		swap(g);
+			s->other[start[key[s->word[i]] >> low &
+				       (DIGITS - 1)]++] = s->word[i];
+		swap(s);
 	}
 }
 
 /* What little of the order is still wrong. */
 static void
-insert_places(struct gather *g, size_t n)
+insert_places(struct sorter *s, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
-		const uint64_t place = g->word[i], key = g->key[place];
+		const uint64_t place = s->word[i], key = s->key[place];
 		size_t j = i;
 
-		for (; j > 0 && g->key[g->word[j - 1]] > key; j--)
-			g->word[j] = g->word[j - 1];
-		g->word[j] = place;
+		for (; j > 0 && s->key[s->word[j - 1]] > key; j--)
+			s->word[j] = s->word[j - 1];
+		s->word[j] = place;
 	}
 }
 
 /* Each key once, and where it stands; words are places in the low bits. */
 static void
-unite(struct gather *g, size_t n, uint64_t mask)
+unite(struct gather *g, const struct sorter *s, size_t n, uint64_t mask)
 {
 	g->count = 0;
 	for (size_t i = 0; i < n; i++) {
-		const uint64_t at = g->word[i] & mask, key = g->key[at];
+		const uint64_t at = s->word[i] & mask, key = s->key[at];
 
 		if (i == 0 || key != g->id[g->count - 1])
 			g->id[g->count++] = key;
-		g->row[at] = g->count - 1;
+		g->row[at] = (uint32_t)(g->count - 1);
 	}
 }
 
@@ -162,37 +188,37 @@ list_marked(const uint64_t *restrict mark, uint32_t *restrict below,
 
 static CLONES void
 find_marked(const uint64_t *restrict mark, const uint32_t *restrict below,
-	    const uint64_t *restrict id, size_t *restrict row, size_t n)
+	    const uint64_t *restrict id, uint32_t *restrict row, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const uint64_t lower = ((uint64_t)1 << id[i] % 64) - 1;
 
-		row[i] = below[id[i] / 64] + (size_t)
+		row[i] = below[id[i] / 64] + (uint32_t)
 			__builtin_popcountll(mark[id[i] / 64] & lower);
 	}
 }
 
 /* Ids that lie close to each other are marked in a row of bits. */
 static void
-gather_marked(struct gather *g, const uint64_t *id, size_t n, size_t marks)
+gather_marked(struct gather *g, struct sorter *s, const uint64_t *id,
+	      size_t n, size_t marks)
 {
-	if (marks > g->mark_room) {
-		g->mark_room = 2 * marks;
-		g->mark = mem_resize(g->mark, g->mark_room, sizeof(*g->mark));
-		g->below = mem_resize(g->below, g->mark_room,
-				      sizeof(*g->below));
-	}
-	memset(g->mark, 0, marks * sizeof(*g->mark));
+	make_marking_room(s, marks);
+	memset(s->mark, 0, marks * sizeof(*s->mark));
 	for (size_t i = 0; i < n; i++)
-		g->mark[id[i] / 64] |= (uint64_t)1 << id[i] % 64;
-	g->count = list_marked(g->mark, g->below, marks, g->id);
-	find_marked(g->mark, g->below, id, g->row, n);
+		s->mark[id[i] / 64] |= (uint64_t)1 << id[i] % 64;
+	g->count = list_marked(s->mark, s->below, marks, g->id);
+	find_marked(s->mark, s->below, id, g->row, n);
 }
 
+/* At least what the largest id is; they are not read if that is near. */
 static uint64_t
-largest_of(const uint64_t *id, size_t n)
+largest_of(const uint64_t *id, size_t n, uint64_t limit)
 {
 	uint64_t largest = 0;
+
+	if (limit > 0 && limit / 64 < CLOSE * n)
+		return limit - 1;
 
 	for (size_t i = 0; i < n; i++)
 		if (id[i] > largest)
@@ -202,41 +228,44 @@ largest_of(const uint64_t *id, size_t n)
 
 /* Ids and places mostly fit into a word together, which halves the traffic. */
 void
-gather_ids(struct gather *g, const uint64_t *id, size_t n)
+gather_ids(struct gather *g, struct sorter *s, const uint64_t *id, size_t n,
+	   uint64_t limit)
 {
 	const unsigned places = bits_of(n);
-	const uint64_t largest = largest_of(id, n);
+	const uint64_t largest = largest_of(id, n, limit);
 	const bool fits = bits_of(largest) + places <= 64;
 
 	make_room(g, n);
-	if (n > SMALL && n <= UINT32_MAX && largest / 64 < CLOSE * n) {
-		gather_marked(g, id, n, largest / 64 + 1);
+	if (n > SMALL && largest / 64 < CLOSE * n) {
+		gather_marked(g, s, id, n, largest / 64 + 1);
 		return;
 	}
+	make_sorting_room(s, n);
 	for (size_t i = 0; i < n; i++) {
-		g->key[i] = id[i];
-		g->word[i] = fits && n > SMALL ? id[i] << places | i : i;
+		s->key[i] = id[i];
+		s->word[i] = fits && n > SMALL ? id[i] << places | i : i;
 	}
 	if (n <= SMALL)
-		insert_places(g, n);
+		insert_places(s, n);
 	else if (fits)
-		sort_words(g, n, places, places + bits_of(largest));
+		sort_words(s, n, places, places + bits_of(largest));
 	else
-		sort_places(g, n, 0);
-	unite(g, n, ((uint64_t)1 << places) - 1);
+		sort_places(s, n, 0);
+	unite(g, s, n, ((uint64_t)1 << places) - 1);
 }
 
 /* Mixed keys are told apart by their first bits, but for a few. */
 void
-gather_keys(struct gather *g, const uint64_t *id, size_t n)
+gather_keys(struct gather *g, struct sorter *s, const uint64_t *id, size_t n)
 {
 	make_room(g, n);
+	make_sorting_room(s, n);
 	for (size_t i = 0; i < n; i++) {
-		g->key[i] = hash_mix(id[i]);
-		g->word[i] = i;
+		s->key[i] = hash_mix(id[i]);
+		s->word[i] = i;
 	}
 	if (n > SMALL)
-		sort_places(g, n, 64 - MIXED);
-	insert_places(g, n);
-	unite(g, n, UINT64_MAX);
+		sort_places(s, n, 64 - MIXED);
+	insert_places(s, n);
+	unite(g, s, n, UINT64_MAX);
 }

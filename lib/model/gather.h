@@ -2,7 +2,8 @@
  * gather - which rows of a table a batch needs.
  *
  * The ids of a feature, sorted, each once, and for each place in the feature
- * which of them stands there.  A second batch reuses the room of the first.
+ * which of them stands there.  A second batch reuses the room of the first;
+ * what is needed only while it is done can be shared by many.
  */
 #ifndef PS_GATHER_H
 #define PS_GATHER_H
@@ -10,21 +11,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct gather {
+struct gather {			/* { 0 } is empty */
 	uint64_t *id;		/* count: sorted, each once */
-	size_t *row;		/* id[row[i]] is what stands at place i */
+	uint32_t *row;		/* id[row[i]] is what stands at place i */
 	size_t count;
-	size_t room;		/* of all arrays */
+	size_t room;		/* of both arrays */
+};
+
+struct sorter {			/* { 0 }, too */
 	uint64_t *key, *word, *other;	/* while sorting */
+	size_t room;
 	uint64_t *mark;			/* instead: a bit for each id, */
 	uint32_t *below;		/* and how many below each word */
 	size_t mark_room;
 };
 
 void gather_release(struct gather *);
-void gather_ids(struct gather *, const uint64_t *id, size_t n);
+void sorter_release(struct sorter *);
+
+/* Of n ids, at most UINT32_MAX, all below a limit; 0: they may be any. */
+void gather_ids(struct gather *, struct sorter *, const uint64_t *id,
+		size_t n, uint64_t limit);
 
 /* Of a hashed table: the keys of the ids in their place. */
-void gather_keys(struct gather *, const uint64_t *id, size_t n);
+void gather_keys(struct gather *, struct sorter *, const uint64_t *id,
+		 size_t n);
 
 #endif

@@ -23,7 +23,7 @@ struct flow {
 	float *gradient;	/* of the loss by it, to be added to; NULL
 				   where none is wanted */
 	const struct feature *feature;	/* of ids instead: the feature, */
-	const size_t *row;	/* and beside its id[] which of the rows that
+	const uint32_t *row;	/* and beside its id[] which of the rows that
 				   the batch needs each one is */
 };
 

@@ -151,7 +151,7 @@ add_numbers(const struct pass *p)
 
 	for (size_t i = 0; i < p->examples; i++) {
 		const struct bag bag = flow_bag(in, i);
-		const size_t *row = in->row + bag.first;
+		const uint32_t *row = in->row + bag.first;
 		const float *weight = in->feature->weight;
 		float sum = p->out.value[i];
 
@@ -173,7 +173,7 @@ add_to_numbers(const struct pass *p)
 
 	for (size_t i = 0; i < p->examples; i++) {
 		const struct bag bag = flow_bag(in, i);
-		const size_t *row = in->row + bag.first;
+		const uint32_t *row = in->row + bag.first;
 		const float *weight = in->feature->weight;
 		const float g = p->out.gradient[i];
 

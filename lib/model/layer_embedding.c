@@ -97,7 +97,7 @@ share(const struct flow *in, struct bag bag, enum combiner combiner)
 /* Without a combiner what comes out is row after row, for n ids. */
 static CLONES void
 copy_rows(float *restrict out, const float *restrict w,
-	  const size_t *restrict row, size_t n, size_t dim)
+	  const uint32_t *restrict row, size_t n, size_t dim)
 {
 	for (size_t j = 0; j < n; j++)
 		for (size_t k = 0; k < dim; k++)
@@ -106,7 +106,7 @@ copy_rows(float *restrict out, const float *restrict w,
 
 static CLONES void
 add_to_rows(float *restrict dw, const float *restrict out,
-	    const size_t *restrict row, size_t n, size_t dim)
+	    const uint32_t *restrict row, size_t n, size_t dim)
 {
 	for (size_t j = 0; j < n; j++)
 		for (size_t k = 0; k < dim; k++)

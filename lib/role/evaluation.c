@@ -29,7 +29,7 @@ evaluation_reset(struct evaluation *e)
 }
 
 void
-evaluation_begin(struct evaluation *e, const struct batch *batch)
+evaluation_begin(struct evaluation *e, struct batch *batch)
 {
 	compute_begin(e->compute, batch);
 	e->examples += batch->examples;

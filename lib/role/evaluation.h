@@ -28,7 +28,7 @@ void evaluation_close(struct evaluation *);
 void evaluation_reset(struct evaluation *);
 
 /* The batch is borrowed until evaluation_end(). */
-void evaluation_begin(struct evaluation *, const struct batch *);
+void evaluation_begin(struct evaluation *, struct batch *);
 
 /* Labelled: add loss and metrics; else only predict. */
 void evaluation_end(struct evaluation *, bool labelled);

@@ -81,7 +81,7 @@ evaluator_scored(const struct evaluator *e, uint64_t *step)
 }
 
 void
-evaluator_score(struct evaluator *e, const struct batch *batch, uint64_t now)
+evaluator_score(struct evaluator *e, struct batch *batch, uint64_t now)
 {
 	struct exchange x = { .cut = e->cut, .server = WIRE_NONE };
 

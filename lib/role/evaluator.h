@@ -49,7 +49,7 @@ const struct model *evaluator_model(const struct evaluator *);
 bool evaluator_wants(const struct evaluator *);
 
 /* The batch is borrowed until the next one is wanted. */
-void evaluator_score(struct evaluator *, const struct batch *,
+void evaluator_score(struct evaluator *, struct batch *,
 		     uint64_t now_ms);
 
 /* What was scored so far, and at which step: the cut holds those below. */

@@ -1,6 +1,7 @@
 #include "sys/prefetch.h"
 
 #include "base/mem.h"
+#include "model/compute.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,6 +12,10 @@
 
 #define AHEAD	8	/* batches */
 #define LOW	4	/* batches left when the reader wakes */
+
+/* One batch of so many bytes is enough: with those that are computed, more
+   would push each other out of the processor's cache. */
+#define ENOUGH	((size_t)2 << 20)
 
 struct prefetch {
 	struct reader *reader;
@@ -29,6 +34,7 @@ struct prefetch {
 	struct reader_options options;
 	int status;			/* of the reader, at its end */
 	struct fail why;
+	struct sorter sorter;	/* the thread's */
 	int event;
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -60,6 +66,25 @@ open_reader(struct prefetch *p, struct fail *f)
 	return p->reader ? 0 : -1;
 }
 
+/* The next batch, with all that can be done of a step here. */
+static int
+read_batch(struct prefetch *p, size_t size, struct batch *b, struct fail *f)
+{
+	const int got = !p->reader && open_reader(p, f) < 0 ? -1 :
+		reader_next(p->reader, size, b, f);
+
+	if (got > 0)
+		compute_prepare(p->model, b, &p->sorter);
+	return got;
+}
+
+static bool
+is_full(const struct prefetch *p)
+{
+	return p->ready == AHEAD ||
+		(p->ready > 0 && batch_bytes(&p->ring[p->first]) > ENOUGH);
+}
+
 static void *
 run(void *arg)
 {
@@ -68,7 +93,7 @@ run(void *arg)
 
 	pthread_mutex_lock(&p->lock);
 	while (!p->quit && !p->over) {
-		if (p->size == 0 || p->ready == AHEAD) {
+		if (p->size == 0 || is_full(p)) {
 			/* Then fill it up again, from LOW on. */
 			pthread_cond_wait(&p->room, &p->lock);
 			continue;
@@ -78,8 +103,7 @@ run(void *arg)
 
 		p->busy = true;
 		pthread_mutex_unlock(&p->lock);
-		const int got = !p->reader && open_reader(p, &why) < 0 ? -1 :
-			reader_next(p->reader, size, b, &why);
+		const int got = read_batch(p, size, b, &why);
 
 		pthread_mutex_lock(&p->lock);
 		p->busy = false;
@@ -120,6 +144,7 @@ release(struct prefetch *p)
 		batch_release(&p->ring[i]);
 	batch_release(&p->rest);
 	batch_release(&p->spare);
+	sorter_release(&p->sorter);
 	for (size_t i = 0; i < p->files; i++)
 		free(p->file[i]);
 	free(p->file);
@@ -196,6 +221,20 @@ pass_front(struct prefetch *p)
 	p->ready--;
 }
 
+/*
+ * What was used last is filled next: its memory is the warmest, and places of
+ * the ring that are never needed need none.
+ */
+static void
+reuse(struct prefetch *p, struct batch used)
+{
+	struct batch *left = &p->ring[(p->first + AHEAD - 1) % AHEAD];
+	struct batch *next = &p->ring[(p->first + p->ready + p->busy) % AHEAD];
+
+	*left = *next;
+	*next = used;
+}
+
 /* Is the batch at the front the one that is asked for? */
 static bool
 front_fits(const struct prefetch *p, size_t n)
@@ -258,8 +297,8 @@ prefetch_take(struct prefetch *p, size_t n, struct batch *batch)
 	p->size = n;
 	if (fits) {
 		*batch = p->ring[p->first];
-		p->ring[p->first] = empty;
 		pass_front(p);
+		reuse(p, empty);
 		got = 1;
 	} else if (regroup(p, n, batch)) {
 		got = 1;
@@ -269,7 +308,7 @@ prefetch_take(struct prefetch *p, size_t n, struct batch *batch)
 		p->waiting = true;
 	}
 	/* Many small batches at a time: every wake-up costs two switches. */
-	if (asked_anew || !fits || p->ready == LOW)
+	if (asked_anew || !fits || p->ready <= LOW)
 		pthread_cond_signal(&p->room);
 	pthread_mutex_unlock(&p->lock);
 	return got;

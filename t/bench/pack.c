@@ -35,6 +35,7 @@ one(const char *what, uint64_t below, size_t batches)
 	struct series raw = { 0 };
 	struct rng rng = { .seed = 1 };
 	struct gather g = { 0 };
+	struct sorter sorter = { 0 };
 	struct pack p = { 0 };
 	size_t room = 0;
 	char label[80];
@@ -45,7 +46,10 @@ one(const char *what, uint64_t below, size_t batches)
 		struct watch begin = watch_read(0);
 
 		for (size_t b = 0; b < batches; b++)
-			(below ? gather_ids : gather_keys)(&g, id, IDS);
+			if (below)
+				gather_ids(&g, &sorter, id, IDS, below);
+			else
+				gather_keys(&g, &sorter, id, IDS);
 		series_add(&sorts, work, begin, 0);
 		begin = watch_read(0);
 		for (size_t b = 0; b < batches; b++) {
@@ -93,6 +97,7 @@ one(const char *what, uint64_t below, size_t batches)
 	bench_print(&(struct claim){ "pack", label, "bytes/key",
 				     "raw 64-bit keys", 0 }, &bytes, &raw);
 	gather_release(&g);
+	sorter_release(&sorter);
 	pack_release(&p);
 	free(rows);
 	free(copy);

@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+static struct sorter sorter;
+
 static bool
 holds(const struct gather *g, const uint64_t *id, size_t n)
 {
@@ -30,16 +32,18 @@ holds(const struct gather *g, const uint64_t *id, size_t n)
 }
 
 static bool
-gathers(struct gather *g, const uint64_t *id, size_t n)
+gathers(struct gather *g, const uint64_t *id, size_t n, uint64_t limit)
 {
 	static uint64_t key[1000];
 	bool good;
 
-	gather_keys(g, id, n);
+	gather_keys(g, &sorter, id, n);
 	for (size_t i = 0; i < n; i++)
 		key[i] = hash_mix(id[i]);
 	good = holds(g, key, n);
-	gather_ids(g, id, n);
+	gather_ids(g, &sorter, id, n, 0);
+	good = good && holds(g, id, n);
+	gather_ids(g, &sorter, id, n, limit);
 	return good && holds(g, id, n);
 }
 
@@ -54,17 +58,20 @@ main(void)
 	struct gather g = { 0 };
 	bool good = true;
 
-	ok(gathers(&g, few, 5) && g.count == 4 && g.id[3] == UINT64_MAX);
+	ok(gathers(&g, few, 5, 0) && g.count == 4 && g.id[3] == UINT64_MAX);
 	for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++)
 		for (size_t k = 0; k < sizeof(limits) / sizeof(*limits); k++) {
 			for (size_t i = 0; i < sizes[s]; i++)
 				id[i] = rng_below(&rng, limits[k]);
-			good = good && gathers(&g, id, sizes[s]);
+			good = good && gathers(&g, id, sizes[s],
+						       limits[k]);
 		}
 	ok(good);
-	ok(gathers(&g, NULL, 0) && g.count == 0);
+	ok(gathers(&g, NULL, 0, 1) && g.count == 0);
 	gather_release(&g);
-	ok(gathers(&g, NULL, 0));
+	sorter_release(&sorter);
+	ok(gathers(&g, NULL, 0, 0));
 	gather_release(&g);
+	sorter_release(&sorter);
 	return tap_done();
 }

@@ -39,13 +39,20 @@ take(struct prefetch *p, size_t n, struct batch *batch)
 	return got;
 }
 
-/* Are they the examples from first on? */
+/* Are they the examples from first on, and the rows theirs if prepared? */
 static bool
 follow(const struct batch *b, size_t first)
 {
-	for (size_t i = 0; i < b->examples; i++)
-		if (b->feature[0].id[b->feature[0].offset[i]] != first + i)
+	const struct feature *x = &b->feature[0];
+
+	for (size_t i = 0; i < b->examples; i++) {
+		const size_t at = x->offset[i];
+
+		if (x->id[at] != first + i ||
+		    (b->prepared && x->gather.id[x->gather.row[at]] !=
+		     x->id[at]))
 			return false;
+	}
 	return true;
 }
 
@@ -64,7 +71,7 @@ main(void)
 	struct model *model;
 	struct prefetch *p;
 	struct fail f;
-	size_t seen = 0, inputs;
+	size_t seen = 0, inputs, prepared = 0;
 
 	files_begin();
 	model = model_parse(&source, &f);
@@ -82,7 +89,9 @@ main(void)
 		      batch.examples == sizes[i] && follow(&batch, seen),
 		      "a batch of the size that was asked for");
 		seen += batch.examples;
+		prepared += batch.prepared;
 	}
+	named(prepared > 0, "what was read as it was asked for is prepared");
 	named(take(p, 40, &batch) == 1 && batch.examples == 40 &&
 	      follow(&batch, seen), "one larger than all that was read ahead");
 	seen += batch.examples;

@@ -32,6 +32,7 @@ static struct client *client;
 static struct plan plan;
 static struct rig rig;
 static struct compute *turn[3];
+static struct batch batch[3];		/* what each has begun */
 static float table[ROWS][2];		/* as it should be */
 static struct changes answers;		/* on their way to the client */
 static struct fail f;
@@ -155,6 +156,9 @@ begin(void)
 	memcpy(plan.run, run, PLAN_RUN);
 	for (size_t i = 0; i < 3; i++)
 		turn[i] = compute_new(rig.model);
+	for (size_t i = 0; i < 3; i++)
+		batch_begin(&batch[i], rig.batch.feature[0].input,
+			    rig.batch.features, rig.batch.label.input);
 	memset(table, 0, sizeof(table));
 	free(place);
 	serve();
@@ -171,8 +175,10 @@ end(void)
 	client_free(client);
 	server_free(server);
 	changes_release(&answers);
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < 3; i++) {
 		compute_free(turn[i]);
+		batch_release(&batch[i]);
+	}
 	plan_release(&plan);
 	rig_end(&rig);
 }
@@ -181,10 +187,16 @@ end(void)
 static void
 draw(struct compute *c, struct rng *rng, float gradient)
 {
+	struct batch *b = batch;
+
+	while (turn[b - batch] != c)
+		b++;
 	batch_reset(&rig.batch);
 	for (size_t i = 0; i < SOME; i++)
 		rig_add_example(&rig, rng);
-	compute_begin(c, &rig.batch);
+	batch_reset(b);
+	batch_append_run(b, &rig.batch, 0, SOME);
+	compute_begin(c, b);
 	for (size_t v = 0; v < rig.variables; v++) {
 		const size_t floats = compute_rows(c, v).count *
 			shape_width(rig.variable[v].shape);

@@ -112,6 +112,7 @@ rig_add_example(struct rig *r, struct rng *rng)
 	if (b->label.input)
 		rig_add_feature(&b->label, b->examples, rng);
 	b->examples++;
+	b->prepared = false;
 }
 
 /* Begin a step: the rows that it needs, out of the whole variables. */
