@@ -5,6 +5,8 @@ lib_libps_a_SOURCES += \
 	%D%/fail.h \
 	%D%/failpoint.c \
 	%D%/failpoint.h \
+	%D%/floats.c \
+	%D%/floats.h \
 	%D%/hash.c \
 	%D%/hash.h \
 	%D%/hold.c \

@@ -1,5 +1,6 @@
 #include "model/compute.h"
 
+#include "base/floats.h"
 #include "base/mem.h"
 #include "model/graph.h"
 #include "model/layer.h"
@@ -9,17 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A gradient is sent as it lies: it may outlive the compute for a while. */
-struct sums {
-	struct hold hold;
-	size_t room;
-	_Alignas(16) float sum[];
-};
-
 /* The rows of one variable that a batch needs, and their gradient. */
 struct weights {
 	float *value;			/* rows x width */
-	struct sums *gradient;		/* the same */
+	struct floats *gradient;	/* the same: a gradient is sent as it
+					   lies, and may outlive us */
 	size_t rows, width, room;
 	const struct node *by;	/* the input that says which rows of a table;
 				   NULL: all */
@@ -94,8 +89,7 @@ compute_free(struct compute *c)
 	sorter_release(&c->sorter);
 	for (size_t v = 0; v < c->model->variables; v++) {
 		free(c->weights[v].value);
-		if (c->weights[v].gradient)
-			hold_drop(&c->weights[v].gradient->hold);
+		floats_free(&c->weights[v].gradient);
 	}
 	free(c->pass);
 	free(c->flow);
@@ -116,29 +110,6 @@ make_room(float **p, size_t *room, size_t n)
 	free(*p);
 	*p = mem_alloc(n, sizeof(float));
 	*room = n;
-}
-
-static void
-release_sums(struct hold *hold)
-{
-	free(hold);		/* its first member */
-}
-
-/* Room for n floats that nobody else reads. */
-static void
-make_sums(struct sums **p, size_t n)
-{
-	struct sums *s = *p;
-
-	if (s && n <= s->room && hold_alone(&s->hold))
-		return;
-	if (s)
-		hold_drop(&s->hold);
-	s = mem_alloc(1, sizeof(*s) + n * sizeof(float));
-	atomic_init(&s->hold.references, 1);
-	s->hold.release = release_sums;
-	s->room = n;
-	*p = s;
 }
 
 /* How many values a feature has in all. */
@@ -191,7 +162,7 @@ make_weights(struct compute *c)
 		w->rows = some ? some->count :
 			  shape_rows(m->variable[v].shape);
 		make_room(&w->value, &w->room, w->rows * w->width);
-		make_sums(&w->gradient, w->rows * w->width);
+		floats_room(&w->gradient, w->rows * w->width);
 	}
 }
 
@@ -207,7 +178,7 @@ wire(struct compute *c, struct pass *p, float **value, float **gradient)
 		p->in[k] = c->pass[n->in[k]->index].out;
 	for (size_t k = 0; k < n->variables; k++) {
 		p->w[k] = c->weights[n->variable[k]].value;
-		p->dw[k] = c->weights[n->variable[k]].gradient->sum;
+		p->dw[k] = c->weights[n->variable[k]].gradient->at;
 	}
 	p->out = (struct flow){ 0 };
 	if (n->input) {
@@ -296,7 +267,7 @@ compute_value(struct compute *c, size_t v)
 float *
 compute_gradient(struct compute *c, size_t v)
 {
-	return c->weights[v].gradient->sum;
+	return c->weights[v].gradient->at;
 }
 
 struct hold *
@@ -390,7 +361,7 @@ add_penalty(const struct variable *v, const struct weights *w, float examples)
 		const float x = w->value[i];
 		const float sign = (float)((x > 0) - (x < 0));
 
-		w->gradient->sum[i] += examples *
+		w->gradient->at[i] += examples *
 			(v->l1 * sign + 2 * v->l2 * x);
 	}
 }
@@ -405,7 +376,7 @@ compute_backward(struct compute *c)
 
 	memset(c->gradient, 0, c->gradients * sizeof(float));
 	for (size_t v = 0; v < m->variables; v++)
-		memset(c->weights[v].gradient->sum, 0, c->weights[v].rows *
+		memset(c->weights[v].gradient->at, 0, c->weights[v].rows *
 		       c->weights[v].width * sizeof(float));
 	for (size_t i = 0; end->gradient && i < c->batch->examples; i++)
 		l->kind->gradient(l, end->value + i * width, width,
@@ -430,7 +401,7 @@ compute_clip(struct compute *c)
 	for (size_t v = 0; v < m->variables; v++)
 		c->clip[v] = (struct gradient){
 			.variable = &m->variable[v],
-			.sum = c->weights[v].gradient->sum,
+			.sum = c->weights[v].gradient->at,
 			.rows = c->weights[v].rows,
 			.width = c->weights[v].width
 		};
@@ -446,7 +417,7 @@ compute_check(const struct compute *c, struct fail *f)
 	for (size_t v = 0; v < c->model->variables; v++) {
 		const struct weights *w = &c->weights[v];
 
-		if (!kernel_finite(w->gradient->sum, w->rows * w->width))
+		if (!kernel_finite(w->gradient->at, w->rows * w->width))
 			return fail(f, FAIL_DATA, "the gradient of %s has "
 				    "infinite numbers or NaNs",
 				    c->model->variable[v].name);

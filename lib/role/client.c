@@ -1,5 +1,6 @@
 #include "role/client.h"
 
+#include "base/floats.h"
 #include "base/mem.h"
 #include "wire/keys.h"
 
@@ -47,8 +48,7 @@ struct client {
 	size_t *bytes;			/* of each part's values */
 	struct pulled (*pulled)[PULLED];	/* of each part, newest first */
 	struct pack push_keys, pull_keys;
-	float *values;
-	size_t value_room;
+	struct floats **values;		/* of each part, gathered */
 };
 
 static int
@@ -82,6 +82,7 @@ client_new(const struct plan *plan, const struct model *model,
 	c->answered = mem_alloc(plan->parts, sizeof(*c->answered));
 	c->bytes = mem_alloc(plan->parts, sizeof(*c->bytes));
 	c->pulled = mem_alloc(plan->parts, sizeof(*c->pulled));
+	c->values = mem_alloc(plan->parts, sizeof(*c->values));
 	for (size_t i = 0; i < plan->parts; i++) {
 		struct server_peer *s = &c->server[plan->part[i].server];
 
@@ -112,6 +113,8 @@ client_free(struct client *c)
 	}
 	pack_release(&c->push_keys);
 	pack_release(&c->pull_keys);
+	for (size_t i = 0; i < c->plan->parts; i++)
+		floats_free(&c->values[i]);
 	free(c->values);
 	free(c->answered);
 	free(c->bytes);
@@ -246,43 +249,41 @@ note_pulled(struct client *c, size_t n, uint64_t request)
 	*p = (struct pulled){ compute, compute_begun(compute), request };
 }
 
-static float *
-reserve(struct client *c, size_t floats)
-{
-	if (floats > c->value_room) {
-		c->value_room = 2 * floats;
-		c->values = mem_resize(c->values, c->value_room,
-				       sizeof(float));
-	}
-	return c->values;
-}
-
+/* The gradients of a part: that of a single piece as it lies. */
 static struct frame
-gather(struct client *c, const struct part *part)
+gather(struct client *c, size_t n)
 {
+	const struct part *part = &c->plan->part[n];
 	/* The gradients are only read. */
 	struct compute *from =
 		(struct compute *)(uintptr_t)c->exchange.push;
 	size_t floats = 0;
+	float *to;
 
 	for (size_t i = 0; i < part->count; i++) {
 		const struct piece *piece = &c->plan->piece[part->first + i];
 		const struct span span = span_of(from, piece);
-		const float *g = compute_gradient(from, piece->variable) +
-			span.first;
 
-		if (part->count == 1)	/* as it lies */
+		if (part->count == 1)
 			return (struct frame){
-				g, span.count * sizeof(float),
+				compute_gradient(from, piece->variable) +
+					span.first,
+				span.count * sizeof(float),
 				compute_gradient_hold(from, piece->variable)
 			};
-		if (span.count == 0)	/* no row of it occurs */
-			continue;
-		reserve(c, floats + span.count);
-		memcpy(c->values + floats, g, span.count * sizeof(float));
 		floats += span.count;
 	}
-	return (struct frame){ c->values, floats * sizeof(float), NULL };
+	to = floats_room(&c->values[n], floats);
+	for (size_t i = 0; i < part->count; i++) {
+		const struct piece *piece = &c->plan->piece[part->first + i];
+		const struct span span = span_of(from, piece);
+
+		memcpy(to, compute_gradient(from, piece->variable) +
+		       span.first, span.count * sizeof(float));
+		to += span.count;
+	}
+	return (struct frame){ c->values[n]->at, floats * sizeof(float),
+			       &c->values[n]->hold };
 }
 
 /* Is the step pushed to this part? */
@@ -349,7 +350,7 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 						      NULL };
 	}
 	if (push)
-		m.frame[m.frames++] = gather(c, part);
+		m.frame[m.frames++] = gather(c, n);
 	outbox_send(c->outbox, s->peer, &m);	/* lost: sent again when up */
 }
 

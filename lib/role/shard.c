@@ -107,6 +107,7 @@ shard_free(struct shard *s)
 	free(s->pushed);
 	free(s->pulled);
 	free(s->scratch);
+	floats_free(&s->values);
 	free(s->version);
 	free(s->holding);
 	free(s);
@@ -181,8 +182,8 @@ shard_pull_values(struct shard *s, const struct cut *cut,
 		*values = (struct frame){ c->value, size, &c->hold };
 		return;
 	}
-	to = scratch(s, s->pulled_floats);
-	*values = (struct frame){ to, size, NULL };
+	to = floats_room(&s->values, s->pulled_floats);
+	*values = (struct frame){ to, size, &s->values->hold };
 	for (size_t i = 0; i < part->count; i++) {
 		content_pull(content_of(s, cut, part->first + i), &h[i],
 			     &s->pulled[i], to);

@@ -6,6 +6,7 @@
 #ifndef PS_SHARD_INSIDE_H
 #define PS_SHARD_INSIDE_H
 
+#include "base/floats.h"
 #include "role/shard.h"
 #include "tensor/apply.h"
 #include "tensor/hashed.h"
@@ -41,8 +42,9 @@ struct shard {
 	struct holding *holding;	/* one for each piece of the plan;
 					   chunks is 0 for those of others */
 	uint64_t *version;		/* of each part */
-	float *scratch;			/* gradients, values to send */
+	float *scratch;			/* gradients */
 	size_t scratch_room;
+	struct floats *values;		/* to send */
 	struct row_list *pushed;	/* of the pieces of the part that is */
 	struct row_list *pulled;	/* pushed to, and of the one pulled */
 	size_t lists;

@@ -1,0 +1,24 @@
+/*
+ * floats - numbers that are sent as they lie.
+ *
+ * Who has sent them need not wait until they are gone: to write again it takes
+ * the same memory if nobody reads that any more, and else fresh memory.
+ */
+#ifndef PS_FLOATS_H
+#define PS_FLOATS_H
+
+#include "base/hold.h"
+
+#include <stddef.h>
+
+struct floats {
+	struct hold hold;
+	size_t room;
+	_Alignas(16) float at[];
+};
+
+/* Room for n that nobody else reads, in *p (NULL: none yet): its .at. */
+float *floats_room(struct floats **p, size_t n);
+void floats_free(struct floats **);
+
+#endif
