@@ -2,42 +2,83 @@
 
 #include <string.h>
 
-#define AHEAD	128	/* rows to ask for before the first is touched */
+/* Rows to ask for before the first is touched, and bytes of them. */
+#define AHEAD		256
+#define AHEAD_BYTES	((size_t)32 << 10)
 
-/* Where rows lie that are sorted, as their chunks are. */
-static void
-find_rows(struct chunk *const *chunk, const struct holding *h,
+#define LINE		64	/* bytes of a cache line */
+
+/* How many of so many rows are taken together. */
+static size_t
+count_ahead(const struct holding *h, size_t count)
+{
+	const size_t fit = AHEAD_BYTES / (h->piece->width * sizeof(float));
+	const size_t most = fit < 1 ? 1 : fit < AHEAD ? fit : AHEAD;
+
+	return count < most ? count : most;
+}
+
+/* Do sorted rows lie in one chunk, at least one for each of its lines? */
+static bool
+are_dense(const struct holding *h, const uint64_t *rows, size_t count)
+{
+	const uint64_t first = rows[0], last = rows[count - 1];
+
+	return first >> h->shift == last >> h->shift &&
+		(last - first) * h->piece->width * sizeof(float) <=
+		count * LINE;
+}
+
+/*
+ * The next of some sorted rows.  Dense ones go by their numbers, and the
+ * processor fetches them by itself; others by where they lie, which is put
+ * down in at, and are asked for.
+ */
+static struct pick
+next_rows(struct chunk *const *chunk, const struct holding *h,
 	  const uint64_t *rows, size_t count, float **at)
 {
-	const size_t width = h->piece->width;
+	struct pick p = { .count = count_ahead(h, count),
+			  .width = h->piece->width };
 
-	for (size_t k = 0; k < count;) {
+	if (are_dense(h, rows, p.count)) {
+		const uint64_t i = rows[0] >> h->shift;
+
+		p.first = chunk[i]->value;
+		p.base = i << h->shift;
+		p.number = rows;
+		return p;
+	}
+	for (size_t k = 0; k < p.count;) {
 		const uint64_t i = rows[k] >> h->shift;
 		float *first = chunk[i]->value;
 
-		for (; k < count && rows[k] >> h->shift == i; k++) {
-			at[k] = first + (rows[k] - (i << h->shift)) * width;
-			apply_fetch(at[k], width);
+		for (; k < p.count && rows[k] >> h->shift == i; k++) {
+			at[k] = first + (rows[k] - (i << h->shift)) * p.width;
+			apply_fetch(at[k], p.width);
 		}
 	}
+	p.row = at;
+	return p;
 }
 
 static void
 pull_rows(struct chunk *const *chunk, const struct holding *h,
 	  const uint64_t *rows, size_t count, float *to)
 {
-	const size_t width = h->piece->width;
-	float *from[AHEAD];
+	float *at[AHEAD];
 
-	for (size_t done = 0, some; done < count; done += some) {
-		some = count - done < AHEAD ? count - done : AHEAD;
-		find_rows(chunk, h, rows + done, some, from);
-		if (width == 1)
-			for (size_t k = 0; k < some; k++)
-				*to++ = *from[k];
+	while (count > 0) {
+		const struct pick p = next_rows(chunk, h, rows, count, at);
+		const float *whole = pick_whole(&p);
+
+		if (whole)
+			memcpy(to, whole, p.count * p.width * sizeof(*to));
 		else
-			for (size_t k = 0; k < some; k++, to += width)
-				memcpy(to, from[k], width * sizeof(*to));
+			pick_collect(&p, 0, to);
+		to += p.count * p.width;
+		rows += p.count;
+		count -= p.count;
 	}
 }
 
@@ -66,14 +107,17 @@ push_dense(struct content *to, const struct apply *a, const void *gradient)
 		hold_drop(&from->hold);
 }
 
-/* The chunks of some rows can be written from now on. */
+/* The chunks of the next of some rows can be written from now on. */
 static void
 make_writable(struct chunk **chunk, const struct holding *h,
 	      const uint64_t *rows, size_t count)
 {
-	for (size_t k = 0; k < count; k++)
-		if (k == 0 || rows[k] >> h->shift != rows[k - 1] >> h->shift)
+	const uint64_t last = rows[count_ahead(h, count) - 1] >> h->shift;
+
+	for (size_t k = 0; rows[k] >> h->shift != last; k++)
+		if (rows[k] >> h->shift != rows[k + 1] >> h->shift)
 			chunk_writable(&chunk[rows[k] >> h->shift]);
+	chunk_writable(&chunk[last]);
 }
 
 /* Rows of chunks that are all of one size. */
@@ -82,20 +126,22 @@ push_equal(struct content *to, const struct holding *h,
 	   const struct apply *a, const uint64_t *rows, size_t count,
 	   const char *gradient)
 {
-	const size_t width = h->piece->width;
-	float *row[AHEAD];
+	float *at[AHEAD];
 
-	for (size_t done = 0, some; done < count; done += some) {
-		struct apply_rows r = { .row = row, .width = width };
+	while (count > 0) {
+		struct pick p;
+		size_t stride;
 
-		r.count = some = count - done < AHEAD ? count - done : AHEAD;
-		make_writable(to->chunk, h, rows + done, some);
-		r.stride = to->chunk[rows[done] >> h->shift]->size;
-		find_rows(to->chunk, h, rows + done, some, row);
-		for (size_t s = 1; s <= h->slots; s++)
-			for (size_t k = 0; k < some; k++)
-				apply_fetch(row[k] + s * r.stride, width);
-		apply_rows(a, r, gradient + done * width * sizeof(float));
+		make_writable(to->chunk, h, rows, count);
+		stride = to->chunk[rows[0] >> h->shift]->size;
+		p = next_rows(to->chunk, h, rows, count, at);
+		for (size_t s = 1; p.row && s <= h->slots; s++)
+			for (size_t k = 0; k < p.count; k++)
+				apply_fetch(at[k] + s * stride, p.width);
+		apply_rows(a, p, stride, gradient);
+		gradient += p.count * p.width * sizeof(float);
+		rows += p.count;
+		count -= p.count;
 	}
 }
 
@@ -128,9 +174,9 @@ push_hashed(struct table *to, const struct holding *h, const struct apply *a,
 		for (size_t k = 0, end; k < some; k = end + 1) {
 			for (end = k; end < some && row[end]; end++)
 				;
-			apply_rows(a, (struct apply_rows){
-				row + k, end - k, width, width },
-				gradient + k * width * sizeof(float));
+			apply_rows(a, (struct pick){ .row = row + k,
+				   .count = end - k, .width = width }, width,
+				   gradient + k * width * sizeof(float));
 		}
 		gradient += some * width * sizeof(float);
 	}

@@ -13,6 +13,9 @@
  */
 #define COPY	(8 * BLOCK)
 
+/* Floats of a row for which the optimizer is called by itself. */
+#define WIDE	512
+
 struct block {
 	float w[BLOCK], slot[OPTIMIZER_SLOTS][BLOCK];
 };
@@ -71,80 +74,60 @@ apply_all(const struct apply *a, const float *from, float *to,
 	}
 }
 
-/* A row by itself, where it lies. */
+/* Floats that lie together, where they lie. */
 static void
-apply_wide(const struct apply *a, float *row, size_t width, size_t stride,
-	   const loose_float *sum)
+apply_whole(const struct apply *a, float *w, size_t n, size_t stride,
+	    const loose_float *sum)
 {
-	for (size_t at = 0; at < width; at += BLOCK) {
-		const size_t some = width - at < BLOCK ? width - at : BLOCK;
-		struct update u = update_of(a, row + at, sum + at, some);
+	for (size_t at = 0; at < n; at += BLOCK) {
+		const size_t some = n - at < BLOCK ? n - at : BLOCK;
+		struct update u = update_of(a, w + at, sum + at, some);
 
 		for (size_t s = 0; s < a->optimizer->slots; s++)
-			u.slot[s] = row + (1 + s) * stride + at;
+			u.slot[s] = w + (1 + s) * stride + at;
 		optimizer_apply(a->optimizer, &u);
 	}
 }
 
-/* Between rows here and there, so far behind, and a block of them. */
-
+/* Rows that are a block at most. */
 static void
-collect(float *restrict to, struct apply_rows r, size_t behind)
-{
-	if (r.width == 1)
-		for (size_t k = 0; k < r.count; k++)
-			to[k] = r.row[k][behind];
-	else
-		for (size_t k = 0; k < r.count; k++, to += r.width)
-			memcpy(to, r.row[k] + behind, r.width * sizeof(*to));
-}
-
-static void
-spread(const float *restrict from, struct apply_rows r, size_t behind)
-{
-	if (r.width == 1)
-		for (size_t k = 0; k < r.count; k++)
-			r.row[k][behind] = from[k];
-	else
-		for (size_t k = 0; k < r.count; k++, from += r.width)
-			memcpy(r.row[k] + behind, from,
-			       r.width * sizeof(*from));
-}
-
-static void
-apply_some(const struct apply *a, struct apply_rows r,
+apply_some(const struct apply *a, const struct pick *p, size_t stride,
 	   const loose_float *sum, struct block *b)
 {
 	const size_t slots = a->optimizer->slots;
-	struct update u = update_of(a, b->w, sum, r.count * r.width);
+	struct update u = update_of(a, b->w, sum, p->count * p->width);
 
-	collect(b->w, r, 0);
+	pick_collect(p, 0, b->w);
 	for (size_t s = 0; s < slots; s++) {
 		u.slot[s] = b->slot[s];
-		collect(b->slot[s], r, (1 + s) * r.stride);
+		pick_collect(p, (1 + s) * stride, b->slot[s]);
 	}
 	optimizer_apply(a->optimizer, &u);
-	spread(b->w, r, 0);
+	pick_spread(p, 0, b->w);
 	for (size_t s = 0; s < slots; s++)
-		spread(b->slot[s], r, (1 + s) * r.stride);
+		pick_spread(p, (1 + s) * stride, b->slot[s]);
 }
 
 void
-apply_rows(const struct apply *a, struct apply_rows r, const void *gradient)
+apply_rows(const struct apply *a, struct pick p, size_t stride,
+	   const void *gradient)
 {
-	const size_t most = r.width > 0 ? BLOCK / r.width : r.count;
+	const size_t most = p.width > WIDE ? 1 : BLOCK / p.width;
 	const loose_float *sum = gradient;
+	size_t left = p.count;
 	struct block b;
 
-	for (size_t left = r.count; left > 0; left -= r.count) {
-		r.count = left < most ? left : most;
-		if (r.count == 0) {
-			r.count = 1;
-			apply_wide(a, *r.row, r.width, r.stride, sum);
-		} else {
-			apply_some(a, r, sum, &b);
-		}
-		r.row += r.count;
-		sum += r.count * r.width;
+	while (left > 0) {
+		float *whole;
+
+		p.count = left < most ? left : most;
+		left -= p.count;
+		whole = pick_whole(&p);
+		if (whole)
+			apply_whole(a, whole, p.count * p.width, stride, sum);
+		else
+			apply_some(a, &p, stride, sum, &b);
+		sum += p.count * p.width;
+		pick_skip(&p, p.count);
 	}
 }

@@ -10,6 +10,7 @@
 #define PS_APPLY_H
 
 #include "tensor/optimizer.h"
+#include "tensor/pick.h"
 
 struct apply {
 	const struct optimizer *optimizer;
@@ -44,14 +45,10 @@ apply_fetch(const void *from, size_t width)
 }
 
 /*
- * Rows of width floats, each another: slot s of one lies at row + (1 + s) *
- * stride.  Gradients lie row by row.
+ * Rows whose slot s lies (1 + s) * stride floats behind them.  Gradients lie
+ * row by row.
  */
-struct apply_rows {
-	float *const *row;
-	size_t count, width, stride;
-};
-void apply_rows(const struct apply *, struct apply_rows,
+void apply_rows(const struct apply *, struct pick, size_t stride,
 		const void *gradient);
 
 #endif

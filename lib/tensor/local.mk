@@ -24,6 +24,8 @@ lib_libps_a_SOURCES += \
 	%D%/optimizer_sgd.c \
 	%D%/partition.c \
 	%D%/partition.h \
+	%D%/pick.c \
+	%D%/pick.h \
 	%D%/schedule.c \
 	%D%/schedule.h \
 	%D%/shape.c \

@@ -97,8 +97,57 @@ take_number(struct unpack *u)
 	return 0;
 }
 
-/* Number i of so many bits; two words more than the numbers can be read. */
+/*
+ * Add the gaps of a block, so many out of a word, to rows from next on; all
+ * gaps, or'ed.  A row waits for no more than the sum of the gaps before it.
+ * A word more than the gaps can be read.
+ */
 static inline uint64_t
+add_gaps(uint64_t *row, const unsigned char *from, size_t count,
+	 unsigned bits, uint64_t next, size_t each)
+{
+	const uint64_t mask = ((uint64_t)1 << bits) - 1;
+	uint64_t words = 0, any = 0;
+
+	for (size_t i = 0, at = 0; i < count; i += each, at += each * bits) {
+		uint64_t word;
+
+		memcpy(&word, from + (at >> 3), sizeof(word));
+		word >>= at & 7;
+		words |= word;
+		for (size_t j = 0; j < each; j++, word >>= bits) {
+			next += word & mask;
+			row[i + j] = next + i + j;
+		}
+	}
+	for (size_t j = 0; j < each; j++, words >>= bits)
+		any |= words & mask;
+	return any;
+}
+
+/*
+ * The rows of a block, from next on; any is all gaps or'ed: it says how many
+ * bits were needed.  Narrow gaps do not add up to more than 64 bits, so it is
+ * enough to look at the last row.  Where eight gaps begin and end on a byte,
+ * one load has all of them, or half.
+ */
+static bool
+add_narrow(uint64_t *row, const unsigned char *from, size_t count,
+	   unsigned bits, uint64_t next, uint64_t last, uint64_t *any)
+{
+	const bool eights = count % 8 == 0;
+
+	if (eights && bits <= 64 / 8)
+		*any = add_gaps(row, from, count, bits, next, 8);
+	else if (eights && bits <= (64 - 4) / 4)
+		*any = add_gaps(row, from, count, bits, next, 4);
+	else
+		*any = add_gaps(row, from, count, bits, next, 1);
+	return row[count - 1] - next <= last - next;
+}
+
+/* Number i of so many bits; two words more than the numbers can be read. */
+static uint64_t
 get_bits(const unsigned char *from, size_t i, unsigned bits, uint64_t mask)
 {
 	const size_t at = i * bits;
@@ -107,32 +156,11 @@ get_bits(const unsigned char *from, size_t i, unsigned bits, uint64_t mask)
 
 	memcpy(&word, from + (at >> 3), sizeof(word));
 	word >>= shift;
-	if (bits > NARROW && shift + bits > 64) {
+	if (shift + bits > 64) {
 		memcpy(&more, from + (at >> 3) + 8, sizeof(more));
 		word |= more << (64 - shift);
 	}
 	return word & mask;
-}
-
-/*
- * The rows of a block, from next on; any is all gaps or'ed: it says how many
- * bits were needed.  Narrow gaps do not add up to more than 64 bits, so it is
- * enough to look at the last row.
- */
-static bool
-add_narrow(uint64_t *row, const unsigned char *from, size_t count,
-	   unsigned bits, uint64_t next, uint64_t last, uint64_t *any)
-{
-	const uint64_t mask = ((uint64_t)1 << bits) - 1, begin = next;
-
-	for (size_t i = 0; i < count; i++) {
-		const uint64_t gap = get_bits(from, i, bits, mask);
-
-		*any |= gap;
-		row[i] = next + gap;
-		next = row[i] + 1;
-	}
-	return row[count - 1] - begin <= last - begin;
 }
 
 static bool

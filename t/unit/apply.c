@@ -121,10 +121,9 @@ together(const struct optimizer *o, struct floats *x, const float *g,
 
 /* As rows, last first. */
 static void
-as_rows(const struct optimizer *o, struct floats x, const float *g,
-	size_t width, uint64_t t)
+as_pointers(const struct apply *a, struct floats x, const float *g,
+	    size_t width)
 {
-	const struct apply a = how(o, t);
 	const size_t rows = FLOATS / width;
 	float **row = mem_alloc(rows, sizeof(*row));
 	float *turned = mem_alloc(FLOATS, sizeof(*g));
@@ -136,17 +135,61 @@ as_rows(const struct optimizer *o, struct floats x, const float *g,
 		apply_fetch(row[i], width);	/* harms nobody */
 		memcpy(turned + i * width, g + at, width * sizeof(*g));
 	}
-	apply_rows(&a, (struct apply_rows){ row, rows, width, FLOATS }, turned);
+	apply_rows(a, (struct pick){ rows, width, .row = row }, FLOATS,
+		   turned);
 	free(turned);
 	free(row);
+}
+
+/* By their numbers: neighbours, then every second one of the others. */
+static void
+as_numbers(const struct apply *a, struct floats x, const float *g,
+	   size_t width)
+{
+	const size_t rows = FLOATS / width;
+	uint64_t *number = mem_alloc(rows, sizeof(*number));
+	float *own = mem_alloc(FLOATS, sizeof(*g));
+
+	for (size_t turn = 0; turn < 3; turn++) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < rows; i++) {
+			if (turn != (i < rows / 3 ? 0 : 1 + i % 2))
+				continue;
+			memcpy(own + n * width, g + i * width,
+			       width * sizeof(*g));
+			number[n++] = 70000 + i;
+		}
+		apply_rows(a, (struct pick){ n, width, .number = number,
+			   .first = x.value, .base = 70000 }, FLOATS, own);
+	}
+	free(own);
+	free(number);
+}
+
+/* What is no whole row is one of its own. */
+static void
+as_rows(const struct optimizer *o, struct floats x, const float *g,
+	size_t width, uint64_t t)
+{
+	const struct apply a = how(o, t);
+	const size_t rest = FLOATS % width;
+	float *last = x.value + FLOATS - rest;
+
+	(t % 2 ? as_pointers : as_numbers)(&a, x, g, width);
+	if (rest > 0)
+		apply_rows(&a, (struct pick){ 1, rest, .row = &last }, FLOATS,
+			   g + FLOATS - rest);
 }
 
 static void
 one_kind(size_t k)
 {
-	static const size_t width[] = { 1, 2, 5, 20, 500, 1250, 2500 };
+	static const size_t width[] = { 1, 2, 3, 4, 5, 6, 7, 8, 16, 20, 500,
+					1250, 2500 };
+	const size_t widths = sizeof(width) / sizeof(*width);
 	struct optimizer o;
-	struct floats one, all, rows[7];
+	struct floats one, all, rows[sizeof(width) / sizeof(*width)];
 	struct rng rng = { .seed = 6 + k };
 	float g[FLOATS];
 	bool blocks = true, wide = true;
@@ -154,14 +197,14 @@ one_kind(size_t k)
 	parse(&o, kinds[k].name, kinds[k].settings);
 	one = begin(&o);
 	all = begin(&o);
-	for (size_t i = 0; i < 7; i++)
+	for (size_t i = 0; i < widths; i++)
 		rows[i] = begin(&o);
 	for (uint64_t t = 1; t <= UPDATES; t++) {
 		for (size_t i = 0; i < FLOATS; i++)
 			g[i] = 8 * (float)rng_unit(rng_next(&rng)) - 4;
 		alone(&o, one, g, t);
 		together(&o, &all, g, t);
-		for (size_t i = 0; i < 7; i++)
+		for (size_t i = 0; i < widths; i++)
 			as_rows(&o, rows[i], g, width[i], t);
 	}
 
@@ -169,7 +212,7 @@ one_kind(size_t k)
 	const uint64_t digest = hash64(one.value, bytes);
 
 	blocks = memcmp(one.value, all.value, bytes) == 0;
-	for (size_t i = 0; i < 7; i++) {
+	for (size_t i = 0; i < widths; i++) {
 		wide = wide && memcmp(one.value, rows[i].value, bytes) == 0;
 		free(rows[i].value);
 	}

@@ -564,24 +564,27 @@ late_steps(void)
 
 /* A table of several chunks, of which the last one is smaller. */
 #define TABLE_ROWS	40000
+#define TABLE_WIDTH	3	/* at most */
 static const char large_table[] =
 	"input  id id rows=40000\n"
 	"label  y float\n"
-	"e  = embedding id dim=1\n"
+	"e  = embedding id dim=%zu\n"
 	"p  = reduce_sum e\n"
 	"loss mean_squared_error p\n"
 	"optimizer sgd momentum=0.5\n";
 
 /*
- * Some rows, here and there and some of the last ones, are pulled and then
+ * Some rows, near or far, and some of the last ones, are pulled and then
  * pushed to; what the pull named before is answered as it is then.
  */
 static bool
 push_some(struct fixture *x, struct rng *rng, float *momentum, float *value)
 {
 	static uint64_t row[TABLE_ROWS];
-	static float g[TABLE_ROWS];
-	const uint64_t one_of = 1 + rng_below(rng, 1000);
+	static float g[TABLE_ROWS * TABLE_WIDTH];
+	const size_t width = x->plan.piece[0].width;
+	const uint64_t one_of = 1 + rng_below(rng, rng_below(rng, 2) ? 4 :
+					      1000);
 	struct pack keys = { 0 };
 	struct frame v = { g, 0, NULL };
 	bool same = true;
@@ -591,14 +594,14 @@ push_some(struct fixture *x, struct rng *rng, float *momentum, float *value)
 		if (rng_below(rng, one_of) == 0 || r == TABLE_ROWS - 1)
 			row[n++] = r;
 	keys_write(&keys, row, n, 0);
-	for (size_t k = 0; k < n; k++) {
-		const size_t at = row[k];
+	for (size_t k = 0; k < n * width; k++) {
+		const size_t at = row[k / width] * width + k % width;
 
 		g[k] = rig_random(rng);
 		momentum[at] = .5f * momentum[at] - .25f * g[k];
 		value[at] += momentum[at];
 	}
-	v.size = n * sizeof(*g);
+	v.size = n * width * sizeof(*g);
 
 	const struct frame named_rows = { keys.data, keys.size, NULL };
 	const struct shard_push push = { &named_rows, &v, 1, .25f, 0 };
@@ -607,16 +610,17 @@ push_some(struct fixture *x, struct rng *rng, float *momentum, float *value)
 	    shard_push(x->shard[0], 0, &push, &f) < 0)
 		return false;
 	shard_pull_values(x->shard[0], NULL, &v);
-	same = v.size == n * sizeof(*g);
+	same = v.size == n * width * sizeof(*g);
 	for (size_t k = 0; same && k < n; k++)
-		same = memcmp((const char *)v.data + 4 * k, &value[row[k]],
-			      4) == 0;
+		same = memcmp((const float *)v.data + k * width,
+			      &value[row[k] * width],
+			      width * sizeof(*value)) == 0;
 	pack_release(&keys);
 	return same;
 }
 
 static bool
-cut_is(struct cut *cut, const float *then)
+cut_is(struct cut *cut, const float *then, size_t floats)
 {
 	size_t count, done = 0;
 	const struct checkpoint_array *a = cut_arrays(cut, &count);
@@ -625,20 +629,23 @@ cut_is(struct cut *cut, const float *then)
 	for (size_t i = 0; i < a->pieces; done += a->piece[i++].count)
 		same = same && memcmp(a->piece[i].data, then + done,
 				      a->piece[i].count * sizeof(*then)) == 0;
-	return same && done == TABLE_ROWS;
+	return same && done == floats;
 }
 
 static void
-several_chunks(void)
+several_chunks(size_t width)
 {
-	float *momentum = mem_alloc(TABLE_ROWS, sizeof(*momentum));
+	const size_t floats = TABLE_ROWS * width;
+	float *momentum = mem_alloc(floats, sizeof(*momentum));
 	float *value, *then;
 	struct rng rng = { .seed = 9 };
 	struct fixture x;
 	struct cut *cut;
 	bool good = true;
+	char text[256];
 
-	begin(&x, large_table, "none", 1);
+	snprintf(text, sizeof(text), large_table, width);
+	begin(&x, text, "none", 1);
 	first_values(&x);
 	value = x.rig.w[x.plan.piece[0].variable];
 	for (int i = 0; i < 10; i++)
@@ -646,11 +653,12 @@ several_chunks(void)
 	named(good, "values are as they are when they are asked for, of rows "
 	      "that were named before");
 	cut = cut_new(x.shard[0]);
-	then = mem_copy(value, TABLE_ROWS * sizeof(*then));
+	then = mem_copy(value, floats * sizeof(*then));
 	for (int i = 0; i < 10; i++)
 		good = good && push_some(&x, &rng, momentum, value);
 	named(good, "and so is each, in whichever chunk it lies");
-	named(cut_is(cut, then), "a cut stays as it was, in all chunks");
+	named(cut_is(cut, then, floats),
+	      "a cut stays as it was, in all chunks");
 	cut_free(cut);
 	free(then);
 	free(momentum);
@@ -666,6 +674,7 @@ main(void)
 	one_plan("max:100000", 3);
 	restores();
 	late_steps();
-	several_chunks();
+	several_chunks(1);
+	several_chunks(TABLE_WIDTH);
 	return tap_done();
 }
