@@ -28,6 +28,7 @@ UNITS += %D%/unit/kernels
 UNITS += %D%/unit/keys
 UNITS += %D%/unit/ledger
 UNITS += %D%/unit/lookup
+UNITS += %D%/unit/loss
 UNITS += %D%/unit/message
 UNITS += %D%/unit/metric
 UNITS += %D%/unit/model
