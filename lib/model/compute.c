@@ -300,13 +300,12 @@ static double
 loss_of(const struct compute *c)
 {
 	const struct model *m = c->model;
-	const struct loss *l = &m->loss;
-	const size_t width = node_size(m->loss_node);
-	const float *x = c->pass[m->loss_node->index].out.value;
-	double sum = 0, penalties = 0;
+	const double sum = loss_sum(&m->loss,
+				    c->pass[m->loss_node->index].out.value,
+				    node_size(m->loss_node), c->label,
+				    c->batch->examples);
+	double penalties = 0;
 
-	for (size_t i = 0; i < c->batch->examples; i++)
-		sum += l->kind->value(l, x + i * width, width, c->label[i]);
 	for (size_t v = 0; v < m->variables; v++)
 		if (is_penalized(c, &m->variable[v]))
 			penalties += penalty(&m->variable[v], &c->weights[v]);
@@ -372,15 +371,15 @@ compute_backward(struct compute *c)
 	const struct model *m = c->model;
 	const struct loss *l = &m->loss;
 	const struct flow *end = &c->pass[m->loss_node->index].out;
-	const size_t width = node_size(m->loss_node);
 
 	memset(c->gradient, 0, c->gradients * sizeof(float));
 	for (size_t v = 0; v < m->variables; v++)
 		memset(c->weights[v].gradient->at, 0, c->weights[v].rows *
 		       c->weights[v].width * sizeof(float));
-	for (size_t i = 0; end->gradient && i < c->batch->examples; i++)
-		l->kind->gradient(l, end->value + i * width, width,
-				  c->label[i], end->gradient + i * width);
+	if (end->gradient)
+		l->kind->gradient(l, end->gradient, end->value,
+				  node_size(m->loss_node), c->label,
+				  c->batch->examples);
 	for (size_t i = m->nodes; i > 0; i--) {
 		const struct pass *p = &c->pass[i - 1];
 

@@ -7,6 +7,7 @@
 #include "model/layer.h"
 
 #include "tensor/clones.h"
+#include "tensor/elementary.h"
 
 #include <float.h>
 #include <math.h>
@@ -97,7 +98,7 @@ POINTWISE(leaky_relu)
 static inline float
 sigmoid(float x, float a)
 {
-	const float e = expf(-fabsf(x));
+	const float e = (float)exp_of_negative(-fabs((double)x));
 
 	(void)a;
 	return (x < 0 ? e : 1) / (1 + e);
@@ -199,8 +200,10 @@ POINTWISE(selu)
 static inline float
 softplus(float x, float a)
 {
+	const double e = exp_of_negative(-fabs((double)x));
+
 	(void)a;
-	return fmaxf(x, 0) + log1pf(expf(-fabsf(x)));
+	return (x > 0 ? x : 0) + (float)log1p_of_fraction(e);
 }
 
 static inline float

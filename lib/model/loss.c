@@ -1,54 +1,116 @@
 #include "model/loss.h"
 
+#include "tensor/clones.h"
+#include "tensor/elementary.h"
+
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 #define EPSILON	1e-7		/* Keras's backend.epsilon() */
 
-static double
+/*
+ * Both functions of a kind whose examples are one number each, made of
+ * NAME(l, x, label) and NAME_slope(l, x, label) for one example.  A loop that
+ * they are inlined into takes several examples at a time.
+ */
+#define LOSS_OF_ONE(name)						\
+static CLONES void							\
+name##_value(const struct loss *l, double *restrict value,		\
+	     const float *restrict x, size_t width,			\
+	     const float *restrict label, size_t n)			\
+{									\
+	const struct loss own = *l;					\
+									\
+	(void)width;							\
+	for (size_t i = 0; i < n; i++)					\
+		value[i] = name(&own, (double)x[i], (double)label[i]);	\
+}									\
+									\
+static CLONES void							\
+name##_gradient(const struct loss *l, float *restrict dx,		\
+		const float *restrict x, size_t width,			\
+		const float *restrict label, size_t n)			\
+{									\
+	const struct loss own = *l;					\
+									\
+	(void)width;							\
+	for (size_t i = 0; i < n; i++)					\
+		dx[i] += name##_slope(&own, x[i], label[i]);		\
+}
+
+static inline double
 clip(double p)
 {
 	return p < EPSILON ? EPSILON : p > 1 - EPSILON ? 1 - EPSILON : p;
 }
 
 /* Keras clips by a function whose slope is 0 beyond its ends. */
-static bool
+static inline bool
 clipped(double p)
 {
 	return p < EPSILON || p > 1 - EPSILON;
 }
 
-static double
-smooth(const struct loss *l, float label)
+static inline double
+smooth(const struct loss *l, double label)
 {
 	const double s = (double)l->label_smoothing;
 
-	return (double)label * (1 - s) + s / 2;
+	return label * (1 - s) + s / 2;
 }
 
-static double
-binary_value(const struct loss *l, const float *x, size_t width, float label)
+static inline double
+logit(const struct loss *l, double x, double label)
 {
-	const double y = smooth(l, label), z = (double)x[0], p = clip(z);
+	return (x > 0 ? x : 0) - x * smooth(l, label) +
+	       log1p_of_fraction(exp_of_negative(-fabs(x)));
+}
 
-	(void)width;
-	if (l->logits)
-		return fmax(z, 0) - z * y + log1p(exp(-fabs(z)));
-	return -(y * log(p) + (1 - y) * log(1 - p));
+static inline float
+logit_slope(const struct loss *l, float x, float label)
+{
+	const double e = exp_of_negative(-fabs((double)x));
+
+	return (float)((x < 0 ? e : 1) / (1 + e) - smooth(l, (double)label));
+}
+
+LOSS_OF_ONE(logit)
+
+static inline double
+probability(const struct loss *l, double x, double label)
+{
+	const double y = smooth(l, label), p = clip(x);
+
+	return -(y * log_of_positive(p) + (1 - y) * log_of_positive(1 - p));
+}
+
+static inline float
+probability_slope(const struct loss *l, float x, float label)
+{
+	const double y = smooth(l, (double)label), p = (double)x;
+
+	return clipped(p) ? 0 : (float)((p - y) / (p * (1 - p)));
+}
+
+LOSS_OF_ONE(probability)
+
+static void
+binary_value(const struct loss *l, double *restrict value,
+	     const float *restrict x, size_t width,
+	     const float *restrict label, size_t n)
+{
+	(l->logits ? logit_value : probability_value)(l, value, x, width,
+						      label, n);
 }
 
 static void
-binary_gradient(const struct loss *l, const float *x, size_t width,
-		float label, float *dx)
+binary_gradient(const struct loss *l, float *restrict dx,
+		const float *restrict x, size_t width,
+		const float *restrict label, size_t n)
 {
-	const double y = smooth(l, label), z = (double)x[0];
-
-	(void)width;
-	if (l->logits)
-		dx[0] += (float)(1 / (1 + exp(-z)) - y);
-	else if (!clipped(z))
-		dx[0] += (float)((z - y) / (z * (1 - z)));
+	(l->logits ? logit_gradient : probability_gradient)(l, dx, x, width,
+							    label, n);
 }
 
 /* log(sum(exp(x))), without overflow. */
@@ -65,21 +127,17 @@ log_sum(const float *x, size_t width)
 }
 
 static double
-sparse_value(const struct loss *l, const float *x, size_t width, float label)
+sparse(const struct loss *l, const float *x, size_t width, size_t y)
 {
-	const size_t y = (size_t)label;
-
 	if (l->logits)
 		return log_sum(x, width) - (double)x[y];
 	return -log(clip((double)x[y]));
 }
 
 static void
-sparse_gradient(const struct loss *l, const float *x, size_t width,
-		float label, float *dx)
+add_sparse_slope(const struct loss *l, float *dx, const float *x, size_t width,
+		 size_t y)
 {
-	const size_t y = (size_t)label;
-
 	if (l->logits) {
 		const double all = log_sum(x, width);
 
@@ -91,118 +149,138 @@ sparse_gradient(const struct loss *l, const float *x, size_t width,
 	}
 }
 
-static double
-square_value(const struct loss *l, const float *x, size_t width, float label)
+static void
+sparse_value(const struct loss *l, double *restrict value,
+	     const float *restrict x, size_t width,
+	     const float *restrict label, size_t n)
 {
-	const double e = (double)x[0] - (double)label;
-
-	(void)l, (void)width;
-	return e * e;
+	for (size_t i = 0; i < n; i++)
+		value[i] = sparse(l, x + i * width, width, (size_t)label[i]);
 }
 
 static void
-square_gradient(const struct loss *l, const float *x, size_t width,
-		float label, float *dx)
+sparse_gradient(const struct loss *l, float *restrict dx,
+		const float *restrict x, size_t width,
+		const float *restrict label, size_t n)
 {
-	(void)l, (void)width;
-	dx[0] += 2 * (x[0] - label);
+	for (size_t i = 0; i < n; i++)
+		add_sparse_slope(l, dx + i * width, x + i * width, width,
+				 (size_t)label[i]);
 }
 
-static double
-absolute_value(const struct loss *l, const float *x, size_t width, float label)
+static inline double
+square(const struct loss *l, double x, double label)
 {
-	(void)l, (void)width;
-	return fabs((double)x[0] - (double)label);
+	(void)l;
+	return (x - label) * (x - label);
 }
 
-static float
+static inline float
+square_slope(const struct loss *l, float x, float label)
+{
+	(void)l;
+	return 2 * (x - label);
+}
+
+LOSS_OF_ONE(square)
+
+static inline double
+absolute(const struct loss *l, double x, double label)
+{
+	(void)l;
+	return fabs(x - label);
+}
+
+static inline float
 sign(float x)
 {
 	return (float)((x > 0) - (x < 0));
 }
 
-static void
-absolute_gradient(const struct loss *l, const float *x, size_t width,
-		  float label, float *dx)
+static inline float
+absolute_slope(const struct loss *l, float x, float label)
 {
-	(void)l, (void)width;
-	dx[0] += sign(x[0] - label);
+	(void)l;
+	return sign(x - label);
 }
+
+LOSS_OF_ONE(absolute)
 
 /* Labels 0 and 1 stand for -1 and 1. */
-static double
-hinge_value(const struct loss *l, const float *x, size_t width, float label)
+static inline double
+hinge(const struct loss *l, double x, double label)
 {
-	(void)l, (void)width;
-	return fmax(0, 1 - (2 * (double)label - 1) * (double)x[0]);
+	const double short_of_1 = 1 - (2 * label - 1) * x;
+
+	(void)l;
+	return short_of_1 > 0 ? short_of_1 : 0;
 }
 
-static void
-hinge_gradient(const struct loss *l, const float *x, size_t width,
-	       float label, float *dx)
+static inline float
+hinge_slope(const struct loss *l, float x, float label)
 {
-	if (hinge_value(l, x, width, label) > 0)
-		dx[0] -= 2 * label - 1;
+	return hinge(l, (double)x, (double)label) > 0 ? 1 - 2 * label : 0;
 }
 
-static double
-huber_value(const struct loss *l, const float *x, size_t width, float label)
-{
-	const double e = fabs((double)x[0] - (double)label);
-	const double delta = (double)l->delta;
+LOSS_OF_ONE(hinge)
 
-	(void)width;
+static inline double
+huber(const struct loss *l, double x, double label)
+{
+	const double e = fabs(x - label), delta = (double)l->delta;
+
 	return e <= delta ? e * e / 2 : delta * e - delta * delta / 2;
 }
 
-static void
-huber_gradient(const struct loss *l, const float *x, size_t width,
-	       float label, float *dx)
+static inline float
+huber_slope(const struct loss *l, float x, float label)
 {
-	const float e = x[0] - label;
+	const float e = x - label;
 
-	(void)width;
-	dx[0] += fabsf(e) <= l->delta ? e : l->delta * sign(e);
+	return fabsf(e) <= l->delta ? e : l->delta * sign(e);
 }
+
+LOSS_OF_ONE(huber)
 
 /* log((e^x + e^-x) / 2), without overflow. */
-static double
-log_cosh_value(const struct loss *l, const float *x, size_t width, float label)
+static inline double
+log_cosh(const struct loss *l, double x, double label)
 {
-	const double e = fabs((double)x[0] - (double)label);
+	const double e = fabs(x - label);
 
-	(void)l, (void)width;
-	return e + log1p(exp(-2 * e)) - log(2);
+	(void)l;
+	return e + log1p_of_fraction(exp_of_negative(-2 * e)) - M_LN2;
 }
 
-static void
-log_cosh_gradient(const struct loss *l, const float *x, size_t width,
-		  float label, float *dx)
+static inline float
+log_cosh_slope(const struct loss *l, float x, float label)
 {
-	(void)l, (void)width;
-	dx[0] += tanhf(x[0] - label);
+	(void)l;
+	return tanhf(x - label);
 }
 
-static double
-poisson_value(const struct loss *l, const float *x, size_t width, float label)
-{
-	const double p = (double)x[0];
+LOSS_OF_ONE(log_cosh)
 
-	(void)l, (void)width;
-	return p - (double)label * log(p + EPSILON);
+static inline double
+poisson(const struct loss *l, double x, double label)
+{
+	(void)l;
+	return x - label * log(x + EPSILON);
 }
 
-static void
-poisson_gradient(const struct loss *l, const float *x, size_t width,
-		 float label, float *dx)
+static inline float
+poisson_slope(const struct loss *l, float x, float label)
 {
-	(void)l, (void)width;
-	dx[0] += (float)(1 - (double)label / ((double)x[0] + EPSILON));
+	(void)l;
+	return (float)(1 - (double)label / ((double)x + EPSILON));
 }
+
+LOSS_OF_ONE(poisson)
 
 static const struct loss_kind kinds[] = {
 	{ "binary_crossentropy", .link = "sigmoid", .two_sided = true,
-	  .threshold = .5f, binary_value, binary_gradient },
+	  .smoothed = true, .threshold = .5f, binary_value,
+	  binary_gradient },
 	{ "sparse_categorical_crossentropy", .link = "softmax",
 	  .classes = true, .threshold = .5f, sparse_value, sparse_gradient },
 	{ "mean_squared_error", .threshold = .5f,
@@ -211,7 +289,7 @@ static const struct loss_kind kinds[] = {
 	  .value = absolute_value, .gradient = absolute_gradient },
 	{ "hinge", .two_sided = true, .threshold = 0,
 	  .value = hinge_value, .gradient = hinge_gradient },
-	{ "huber", .threshold = .5f,
+	{ "huber", .bounded = true, .threshold = .5f,
 	  .value = huber_value, .gradient = huber_gradient },
 	{ "log_cosh", .threshold = .5f,
 	  .value = log_cosh_value, .gradient = log_cosh_gradient },
@@ -233,11 +311,30 @@ loss_parse(struct loss *l, const char *name, struct settings *s,
 	if (l->kind->link &&
 	    settings_bool(s, "from_logits", &l->logits, f))
 		return -1;
-	if (l->kind->value == binary_value &&
+	if (l->kind->smoothed &&
 	    settings_float(s, "label_smoothing", &l->label_smoothing, 0, 1, f))
 		return -1;
-	if (l->kind->value == huber_value &&
+	if (l->kind->bounded &&
 	    settings_float(s, "delta", &l->delta, FLT_MIN, FLT_MAX, f))
 		return -1;
 	return settings_done(s, f);
+}
+
+#define BLOCK	256		/* of values, in the nearest cache */
+
+double
+loss_sum(const struct loss *l, const float *x, size_t width,
+	 const float *label, size_t n)
+{
+	double value[BLOCK], sum = 0;
+
+	for (size_t at = 0; at < n; at += BLOCK) {
+		const size_t some = n - at < BLOCK ? n - at : BLOCK;
+
+		l->kind->value(l, value, x + at * width, width, label + at,
+			       some);
+		for (size_t i = 0; i < some; i++)
+			sum += value[i];
+	}
+	return sum;
 }

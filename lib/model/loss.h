@@ -1,7 +1,8 @@
 /*
  * loss - how far a prediction is from its label: a table.
  *
- * Names and formulas are Keras's.  Per example; sums are the caller's.
+ * Names and formulas are Keras's.  What an example loses does not depend on
+ * the others that it is given with.
  */
 #ifndef PS_LOSS_H
 #define PS_LOSS_H
@@ -20,12 +21,17 @@ struct loss_kind {
 				   that makes predictions of logits; or NULL */
 	bool classes;		/* one number for each class; else one */
 	bool two_sided;		/* labels must be 0 or 1 */
+	bool smoothed;		/* label_smoothing= is a setting of it, */
+	bool bounded;		/* delta= is one */
 	float threshold;	/* what tells 0 from 1 in a prediction */
-	double (*value)(const struct loss *, const float *x, size_t width,
-			float label);
+	/* Of n examples, width numbers of x and one label each. */
+	void (*value)(const struct loss *, double *restrict value,
+		      const float *restrict x, size_t width,
+		      const float *restrict label, size_t n);
 	/* Add the derivatives by x to dx. */
-	void (*gradient)(const struct loss *, const float *x, size_t width,
-			 float label, float *dx);
+	void (*gradient)(const struct loss *, float *restrict dx,
+			 const float *restrict x, size_t width,
+			 const float *restrict label, size_t n);
 };
 
 /* The "loss" line of a model. */
@@ -39,5 +45,9 @@ struct loss {
 /* By name and settings (from_logits=, label_smoothing=, delta=), or -1. */
 int loss_parse(struct loss *, const char *name, struct settings *,
 	       struct fail *);
+
+/* The sum of what n examples lose, one after the other. */
+double loss_sum(const struct loss *, const float *x, size_t width,
+		const float *label, size_t n);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "tensor/clones.h"
+#include "tensor/elementary.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -10,9 +12,10 @@
 
 struct metric_kind {
 	const char *name;
-	/* Examples one at a time: width predictions, then the label. */
+	/* n examples: width predictions and one label each. */
 	void (*add)(const struct metric *, struct metric_state *,
-		    const float *p, size_t width, float label);
+		    const float *p, size_t width, const float *label,
+		    size_t n);
 	double (*value)(const struct metric_state *);
 };
 
@@ -33,9 +36,10 @@ score_of(const float *p, size_t width)
 enum { HITS, MISSES };		/* of sum[] */
 
 static void
-hit_or_miss(struct metric_state *s, bool hit)
+add_hits(struct metric_state *s, size_t hits, size_t of)
 {
-	s->sum[hit ? HITS : MISSES] += 1;
+	s->sum[HITS] += (double)hits;
+	s->sum[MISSES] += (double)(of - hits);
 }
 
 static double
@@ -44,39 +48,64 @@ hit_rate(const struct metric_state *s)
 	return s->sum[HITS] / (s->sum[HITS] + s->sum[MISSES]);
 }
 
-/* Keras's: above the threshold, not at it; the first of the largest. */
-static void
-add_accuracy(const struct metric *m, struct metric_state *s, const float *p,
-	     size_t width, float label)
+static size_t
+largest(const float *p, size_t width)
 {
 	size_t best = 0;
 
-	if (width == 1) {
-		hit_or_miss(s, (p[0] > m->threshold) == (label > .5f));
-		return;
-	}
 	for (size_t i = 1; i < width; i++)
 		if (p[i] > p[best])
 			best = i;
-	hit_or_miss(s, best == class_of(label, width));
+	return best;
+}
+
+/* Keras's: above the threshold, not at it; the first of the largest. */
+static void
+add_accuracy(const struct metric *m, struct metric_state *s, const float *p,
+	     size_t width, const float *label, size_t n)
+{
+	size_t hits = 0;
+
+	for (size_t i = 0; i < n; i++)
+		hits += width == 1 ?
+			(p[i] > m->threshold) == (label[i] > .5f) :
+			largest(p + i * width, width) ==
+			class_of(label[i], width);
+	add_hits(s, hits, n);
 }
 
 /* Of those called positive, how many are. */
 static void
 add_precision(const struct metric *m, struct metric_state *s, const float *p,
-	      size_t width, float label)
+	      size_t width, const float *label, size_t n)
 {
-	if (score_of(p, width) > m->threshold)
-		hit_or_miss(s, label == 1);
+	size_t hits = 0, of = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const bool called = score_of(p + i * width, width) >
+				    m->threshold;
+
+		hits += called && label[i] == 1;
+		of += called;
+	}
+	add_hits(s, hits, of);
 }
 
 /* Of the positive ones, how many are called so. */
 static void
 add_recall(const struct metric *m, struct metric_state *s, const float *p,
-	   size_t width, float label)
+	   size_t width, const float *label, size_t n)
 {
-	if (label == 1)
-		hit_or_miss(s, score_of(p, width) > m->threshold);
+	size_t hits = 0, of = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const bool positive = label[i] == 1;
+
+		hits += positive &&
+			score_of(p + i * width, width) > m->threshold;
+		of += positive;
+	}
+	add_hits(s, hits, of);
 }
 
 enum { TOTAL, COUNT };		/* of sum[] */
@@ -95,30 +124,52 @@ mean(const struct metric_state *s)
 }
 
 /* Keras's bounds: certainty that is wrong costs 16.1, not infinity. */
-static double
+static inline double
 surprise(double p)
 {
 	const double least = 1e-7;
 
-	if (p < least)
-		p = least;
-	if (p > 1 - least)
-		p = 1 - least;
-	return -log(p);
+	return -log_of_positive(p < least ? least :
+				p > 1 - least ? 1 - least : p);
 }
 
-static void
-add_log_loss(const struct metric *m, struct metric_state *s, const float *p,
-	     size_t width, float label)
+static CLONES void
+surprises(double *restrict error, const double *restrict p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		error[i] = surprise(p[i]);
+}
+
+/* What is said of the class that it is. */
+static double
+said(const float *p, size_t width, float label)
 {
 	const size_t class = class_of(label, width);
 
-	(void)m;
 	if (width == 1)
-		add_error(s, surprise(label > .5f ? (double)p[0] :
-						    1 - (double)p[0]));
-	else
-		add_error(s, surprise(class < width ? (double)p[class] : 0));
+		return label > .5f ? (double)p[0] : 1 - (double)p[0];
+	return class < width ? (double)p[class] : 0;
+}
+
+#define BLOCK	256		/* of examples, in the nearest cache */
+
+static void
+add_log_loss(const struct metric *m, struct metric_state *s, const float *p,
+	     size_t width, const float *label, size_t n)
+{
+	double right[BLOCK], error[BLOCK];
+
+	(void)m;
+	for (size_t at = 0; at < n; at += BLOCK) {
+		const size_t some = n - at < BLOCK ? n - at : BLOCK;
+
+		for (size_t i = 0; i < some; i++)
+			right[i] = said(p + (at + i) * width, width,
+					label[at + i]);
+		surprises(error, right, some);
+		for (size_t i = 0; i < some; i++)
+			add_error(s, error[i]);
+	}
 }
 
 /* With several columns the label is a class: 1 there and 0 elsewhere. */
@@ -130,29 +181,35 @@ target(float label, size_t width, size_t i)
 
 static void
 add_squared(const struct metric *m, struct metric_state *s, const float *p,
-	    size_t width, float label)
+	    size_t width, const float *label, size_t n)
 {
-	double sum = 0;
-
 	(void)m;
-	for (size_t i = 0; i < width; i++) {
-		const double error = (double)p[i] - target(label, width, i);
+	for (size_t i = 0; i < n; i++, p += width) {
+		double sum = 0;
 
-		sum += error * error;
+		for (size_t k = 0; k < width; k++) {
+			const double error = (double)p[k] -
+					     target(label[i], width, k);
+
+			sum += error * error;
+		}
+		add_error(s, sum / (double)width);
 	}
-	add_error(s, sum / (double)width);
 }
 
 static void
 add_absolute(const struct metric *m, struct metric_state *s, const float *p,
-	     size_t width, float label)
+	     size_t width, const float *label, size_t n)
 {
-	double sum = 0;
-
 	(void)m;
-	for (size_t i = 0; i < width; i++)
-		sum += fabs((double)p[i] - target(label, width, i));
-	add_error(s, sum / (double)width);
+	for (size_t i = 0; i < n; i++, p += width) {
+		double sum = 0;
+
+		for (size_t k = 0; k < width; k++)
+			sum += fabs((double)p[k] -
+				    target(label[i], width, k));
+		add_error(s, sum / (double)width);
+	}
 }
 
 static void
@@ -168,10 +225,11 @@ keep_score(struct metric_state *s, float score, bool positive)
 
 static void
 add_auc(const struct metric *m, struct metric_state *s, const float *p,
-	size_t width, float label)
+	size_t width, const float *label, size_t n)
 {
 	(void)m;
-	keep_score(s, score_of(p, width), label == 1);
+	for (size_t i = 0; i < n; i++)
+		keep_score(s, score_of(p + i * width, width), label[i] == 1);
 }
 
 /*
@@ -308,8 +366,7 @@ metric_add(const struct metric *m, struct metric_state *s,
 	   const float *prediction, size_t width, const float *label,
 	   size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		m->kind->add(m, s, prediction + i * width, width, label[i]);
+	m->kind->add(m, s, prediction, width, label, n);
 }
 
 void

@@ -11,13 +11,15 @@
 
 /*
  * c[m][n] = a b, or c + a b if add.  a is [m][k], b is [k][n]; one that is
- * transposed lies as [k][m] or [n][k].  By CBLAS.
+ * transposed lies as [k][m] or [n][k].  By CBLAS, which comes with
+ * kernel_one_thread(): a program that never calls that has no product.
  */
 struct gemm {
 	size_t m, n, k;
 	bool transpose_a, transpose_b, add;
 };
-void kernel_gemm(struct gemm, const float *a, const float *b, float *c);
+void kernel_gemm(struct gemm, const float *a, const float *b, float *c)
+	__attribute__((weak));
 
 /* The same by three loops, for those who want to check. */
 void kernel_gemm_naive(struct gemm, const float *a, const float *b, float *c);

@@ -74,6 +74,23 @@ bounds(void)
 	ok(near(value("log_loss", p + 2, 1, y + 2, 1), -log(1 - 1e-7)));
 }
 
+/* More than go at a time, of one class after the other. */
+static void
+many(void)
+{
+	float p[1000], y[1000];
+	double sum = 0;
+
+	for (size_t i = 0; i < 1000; i++) {
+		p[i] = (float)rng_unit(rng_at(6, 0, i));
+		y[i] = i < 500 ? 0 : 1;
+		sum -= log(i < 500 ? 1 - (double)p[i] : (double)p[i]);
+	}
+	ok(near(value("log_loss", p, 1, y, 1000), sum / 1000));
+	p[700] = NAN;
+	ok(isnan(value("log_loss", p, 1, y, 1000)));
+}
+
 static void
 classes(void)
 {
@@ -203,6 +220,7 @@ main(void)
 
 	binary();
 	bounds();
+	many();
 	classes();
 	regression();
 	areas();
