@@ -28,7 +28,7 @@
 #define MAX_FRAME	((int64_t)64 << 20)	/* the peer is cut off */
 #define ZERO_COPY	((size_t)64 << 10)
 #define HANDSHAKE_MS	2000
-#define RECONNECT_MS	50
+#define RECONNECT_MS	10
 #define RECONNECT_MAX_MS 2000
 #define HAND_OVER_MS	500	/* for last words */
 #define BACKLOG		1024
