@@ -97,6 +97,23 @@ take_number(struct unpack *u)
 	return 0;
 }
 
+/* Number i of so many bits; two words more than the numbers can be read. */
+static inline uint64_t
+get_bits(const unsigned char *from, size_t i, unsigned bits, uint64_t mask)
+{
+	const size_t at = i * bits;
+	const unsigned shift = at & 7;
+	uint64_t word, more;
+
+	memcpy(&word, from + (at >> 3), sizeof(word));
+	word >>= shift;
+	if (bits > NARROW && shift + bits > 64) {
+		memcpy(&more, from + (at >> 3) + 8, sizeof(more));
+		word |= more << (64 - shift);
+	}
+	return word & mask;
+}
+
 /*
  * Add the gaps of a block, so many out of a word, to rows from next on; all
  * gaps, or'ed.  A row waits for no more than the sum of the gaps before it.
@@ -125,6 +142,22 @@ add_gaps(uint64_t *row, const unsigned char *from, size_t count,
 	return any;
 }
 
+/* The same of gaps of any size, one by one. */
+static void
+add_each(uint64_t *row, const unsigned char *from, size_t count,
+	 unsigned bits, uint64_t next, uint64_t *any)
+{
+	const uint64_t mask = ((uint64_t)1 << bits) - 1;
+
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t gap = get_bits(from, i, bits, mask);
+
+		*any |= gap;
+		row[i] = next + gap;
+		next = row[i] + 1;
+	}
+}
+
 /*
  * The rows of a block, from next on; any is all gaps or'ed: it says how many
  * bits were needed.  Narrow gaps do not add up to more than 64 bits, so it is
@@ -142,25 +175,8 @@ add_narrow(uint64_t *row, const unsigned char *from, size_t count,
 	else if (eights && bits <= (64 - 4) / 4)
 		*any = add_gaps(row, from, count, bits, next, 4);
 	else
-		*any = add_gaps(row, from, count, bits, next, 1);
+		add_each(row, from, count, bits, next, any);
 	return row[count - 1] - next <= last - next;
-}
-
-/* Number i of so many bits; two words more than the numbers can be read. */
-static uint64_t
-get_bits(const unsigned char *from, size_t i, unsigned bits, uint64_t mask)
-{
-	const size_t at = i * bits;
-	const unsigned shift = at & 7;
-	uint64_t word, more;
-
-	memcpy(&word, from + (at >> 3), sizeof(word));
-	word >>= shift;
-	if (shift + bits > 64) {
-		memcpy(&more, from + (at >> 3) + 8, sizeof(more));
-		word |= more << (64 - shift);
-	}
-	return word & mask;
 }
 
 static bool
