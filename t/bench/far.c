@@ -10,6 +10,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -65,6 +66,14 @@ listener(void)
 	return fd;
 }
 
+/* What is due leaves at once, whatever was not acknowledged yet. */
+static void
+send_at_once(int fd)
+{
+	check(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 },
+			 sizeof(int)) == 0);
+}
+
 static void
 join(int here, int port)
 {
@@ -75,6 +84,8 @@ join(int here, int port)
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	check(here >= 0 && ways < 2 * PAIRS &&
 	      connect(there, (struct sockaddr *)&at, sizeof(at)) == 0);
+	send_at_once(here);
+	send_at_once(there);
 	way[ways] = (struct way){ .from = here, .to = there };
 	way[ways].last = &way[ways].first;
 	way[++ways] = (struct way){ .from = there, .to = here };
