@@ -42,7 +42,8 @@ struct batch {
 void batch_begin(struct batch *, const struct input *inputs, size_t count,
 		 const struct input *label);
 void batch_release(struct batch *);
-void batch_reset(struct batch *);	/* no examples; keep the room */
+/* No examples, but room: before a batch is filled anew. */
+void batch_reset(struct batch *);
 
 /*
  * Append example i of another batch of the same inputs (shuffling, slicing),

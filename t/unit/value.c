@@ -375,6 +375,7 @@ test_dropout(void)
 static void
 activate(struct rig *r, size_t first, size_t n, float *y, float *slope)
 {
+	batch_reset(&r->batch);
 	for (size_t i = 0; i < n; i++) {
 		feature_add_id(&r->batch.feature[0], i, first + i);
 		feature_add_value(&r->batch.label, i, .75f);
