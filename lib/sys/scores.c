@@ -2,11 +2,14 @@
 
 #include "base/log.h"
 #include "store/disk.h"
+#include "sys/cli.h"
 #include "sys/stream.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <poll.h>
+#include <stdio_ext.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -125,10 +128,31 @@ scores_have(const struct scores *s, uint64_t step)
 	return s->begun && step <= s->step;
 }
 
+/*
+ * Once there is room, or we are asked to stop: a signal interrupts no write
+ * that begins just behind it.
+ */
+static int
+flush(FILE *out)
+{
+	struct pollfd fds[] = {
+		{ .fd = fileno(out), .events = POLLOUT },
+		{ .fd = cli_stop_fd, .events = POLLIN }
+	};
+
+	while (poll(fds, 2, -1) < 0 && errno == EINTR)
+		;
+	if (fds[0].revents != 0)
+		return fflush(out);
+	__fpurge(out);		/* or our end would wait for it */
+	errno = EINTR;
+	return EOF;
+}
+
 int
 scores_flush(const struct scores *s, struct fail *f)
 {
-	if (fflush(s->out) == 0 &&
+	if (flush(s->out) == 0 &&
 	    (!s->path || fdatasync(fileno(s->out)) == 0 || errno == EINVAL))
 		return 0;
 	return fail_sys(f, FAIL_IO, "cannot write %s", s->path ? s->path :
