@@ -173,10 +173,8 @@ end_making(struct state *s)
 static size_t
 feature_bytes(const struct feature *x, size_t examples)
 {
-	const size_t width = input_width(x->input);
-	const size_t n = width ? examples * width : x->offset[examples];
-
-	return n * (x->input->kind == INPUT_SPARSE ? 8 : 4);
+	return feature_count(x, examples) *
+		(x->input->kind == INPUT_SPARSE ? 8 : 4);
 }
 
 static bool

@@ -79,7 +79,7 @@ static void
 add_feature(struct text *to, const struct feature *x, size_t examples)
 {
 	const size_t width = input_width(x->input);
-	const size_t n = width ? examples * width : x->offset[examples];
+	const size_t n = feature_count(x, examples);
 
 	if (x->input->kind == INPUT_FLOAT) {
 		text_add_bytes(to, x->value, n * sizeof(*x->value));
@@ -312,7 +312,7 @@ cache_file_next(struct cache_file *c, struct batch *b, struct fail *f)
 	const size_t records = c->block.records;
 	bool fits = true;
 
-	if (cache_file_peek(c, f) < 0 || read_block(c, f) != 0)
+	if (read_block(c, f) != 0)
 		return -1;
 
 	struct rest r = { c->room.data, c->block.size };

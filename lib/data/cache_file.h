@@ -67,7 +67,7 @@ void cache_file_close(struct cache_file *);
 /* How many records the next block has; 0: no more; -1: it is damaged. */
 int64_t cache_file_peek(struct cache_file *, struct fail *);
 
-/* Append the next block, which is there, to a batch: 0; -1: it is damaged. */
+/* Append that block, if it has records, to a batch: 0; -1: it is damaged. */
 int cache_file_next(struct cache_file *, struct batch *, struct fail *);
 
 #endif

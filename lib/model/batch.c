@@ -117,15 +117,20 @@ batch_append(struct batch *to, const struct batch *from, size_t i)
 	batch_append_run(to, from, i, 1);
 }
 
+size_t
+feature_count(const struct feature *f, size_t examples)
+{
+	return runs(f) ? f->offset[examples] :
+		examples * input_width(f->input);
+}
+
 static size_t
 bytes(const struct feature *f, size_t examples)
 {
-	const size_t width = input_width(f->input);
-	const size_t n = width > 0 ? examples * width : f->offset[examples];
-
-	return n * ((f->value ? sizeof(*f->value) : 0) +
-		    (f->id ? sizeof(*f->id) : 0) +
-		    (f->weight ? sizeof(*f->weight) : 0));
+	return feature_count(f, examples) *
+		((f->value ? sizeof(*f->value) : 0) +
+		 (f->id ? sizeof(*f->id) : 0) +
+		 (f->weight ? sizeof(*f->weight) : 0));
 }
 
 size_t

@@ -55,6 +55,9 @@ void batch_append_run(struct batch *, const struct batch *from, size_t i,
 
 size_t batch_bytes(const struct batch *);	/* of what it holds */
 
+/* How many values, or ids, a feature has in so many examples. */
+size_t feature_count(const struct feature *, size_t examples);
+
 /* Room for n values from at on, to be filled. */
 float *feature_values(struct feature *, size_t at, size_t n);
 uint64_t *feature_ids(struct feature *, size_t at, size_t n);

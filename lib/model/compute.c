@@ -112,16 +112,6 @@ make_room(float **p, size_t *room, size_t n)
 	*room = n;
 }
 
-/* How many values a feature has in all. */
-static size_t
-values_of(const struct feature *x, size_t examples)
-{
-	const size_t width = input_width(x->input);
-
-	return width > 0 ? examples * width :
-		examples > 0 ? x->offset[examples] : 0;
-}
-
 void
 compute_prepare(const struct model *m, struct batch *b, struct sorter *sorter)
 {
@@ -133,7 +123,7 @@ compute_prepare(const struct model *m, struct batch *b, struct sorter *sorter)
 		if (!n->looked_up)
 			continue;
 		x = &b->feature[n->feature];
-		count = values_of(x, b->examples);
+		count = feature_count(x, b->examples);
 		if (n->input->hashed)
 			gather_keys(&x->gather, sorter, x->id, count);
 		else
@@ -252,7 +242,6 @@ struct compute_rows
 compute_rows(const struct compute *c, size_t v)
 {
 	const struct weights *w = &c->weights[v];
-
 	const struct gather *some = rows_of(c, w);
 
 	return (struct compute_rows){ some ? some->id : NULL, w->rows };

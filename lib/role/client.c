@@ -249,41 +249,43 @@ note_pulled(struct client *c, size_t n, uint64_t request)
 	*p = (struct pulled){ compute, compute_begun(compute), request };
 }
 
-/* The gradients of a part: that of a single piece as it lies. */
+/* The gradient of a piece, as it lies. */
+static struct frame
+gradient_of(const struct client *c, const struct piece *piece)
+{
+	/* It is only read. */
+	struct compute *from =
+		(struct compute *)(uintptr_t)c->exchange.push;
+	const struct span span = span_of(from, piece);
+
+	return (struct frame){
+		compute_gradient(from, piece->variable) + span.first,
+		span.count * sizeof(float),
+		compute_gradient_hold(from, piece->variable)
+	};
+}
+
+/* The gradients of a part, one behind the other. */
 static struct frame
 gather(struct client *c, size_t n)
 {
 	const struct part *part = &c->plan->part[n];
-	/* The gradients are only read. */
-	struct compute *from =
-		(struct compute *)(uintptr_t)c->exchange.push;
-	size_t floats = 0;
-	float *to;
+	const struct piece *piece = &c->plan->piece[part->first];
+	size_t size = 0;
+	char *to;
 
+	if (part->count == 1)
+		return gradient_of(c, piece);
+	for (size_t i = 0; i < part->count; i++)
+		size += gradient_of(c, &piece[i]).size;
+	to = (char *)floats_room(&c->values[n], size / sizeof(float));
 	for (size_t i = 0; i < part->count; i++) {
-		const struct piece *piece = &c->plan->piece[part->first + i];
-		const struct span span = span_of(from, piece);
+		const struct frame g = gradient_of(c, &piece[i]);
 
-		if (part->count == 1)
-			return (struct frame){
-				compute_gradient(from, piece->variable) +
-					span.first,
-				span.count * sizeof(float),
-				compute_gradient_hold(from, piece->variable)
-			};
-		floats += span.count;
+		memcpy(to, g.data, g.size);
+		to += g.size;
 	}
-	to = floats_room(&c->values[n], floats);
-	for (size_t i = 0; i < part->count; i++) {
-		const struct piece *piece = &c->plan->piece[part->first + i];
-		const struct span span = span_of(from, piece);
-
-		memcpy(to, compute_gradient(from, piece->variable) +
-		       span.first, span.count * sizeof(float));
-		to += span.count;
-	}
-	return (struct frame){ c->values[n]->at, floats * sizeof(float),
-			       &c->values[n]->hold };
+	return (struct frame){ c->values[n]->at, size, &c->values[n]->hold };
 }
 
 /* Is the step pushed to this part? */

@@ -30,16 +30,15 @@ are_dense(const struct holding *h, const uint64_t *rows, size_t count)
 }
 
 /*
- * The next of some sorted rows.  Dense ones go by their numbers, and the
- * processor fetches them by itself; others by where they lie, which is put
- * down in at, and are asked for.
+ * Sorted rows, so many as can be taken together.  Dense ones go by their
+ * numbers, and the processor fetches them by itself; others by where they
+ * lie, which is put down in at, and are asked for.
  */
 static struct pick
-next_rows(struct chunk *const *chunk, const struct holding *h,
+find_rows(struct chunk *const *chunk, const struct holding *h,
 	  const uint64_t *rows, size_t count, float **at)
 {
-	struct pick p = { .count = count_ahead(h, count),
-			  .width = h->piece->width };
+	struct pick p = { .count = count, .width = h->piece->width };
 
 	if (are_dense(h, rows, p.count)) {
 		const uint64_t i = rows[0] >> h->shift;
@@ -69,7 +68,8 @@ pull_rows(struct chunk *const *chunk, const struct holding *h,
 	float *at[AHEAD];
 
 	while (count > 0) {
-		const struct pick p = next_rows(chunk, h, rows, count, at);
+		const struct pick p = find_rows(chunk, h, rows,
+						count_ahead(h, count), at);
 		const float *whole = pick_whole(&p);
 
 		if (whole)
@@ -107,12 +107,12 @@ push_dense(struct content *to, const struct apply *a, const void *gradient)
 		hold_drop(&from->hold);
 }
 
-/* The chunks of the next of some rows can be written from now on. */
+/* The chunks of some rows can be written from now on. */
 static void
 make_writable(struct chunk **chunk, const struct holding *h,
 	      const uint64_t *rows, size_t count)
 {
-	const uint64_t last = rows[count_ahead(h, count) - 1] >> h->shift;
+	const uint64_t last = rows[count - 1] >> h->shift;
 
 	for (size_t k = 0; rows[k] >> h->shift != last; k++)
 		if (rows[k] >> h->shift != rows[k + 1] >> h->shift)
@@ -129,19 +129,20 @@ push_equal(struct content *to, const struct holding *h,
 	float *at[AHEAD];
 
 	while (count > 0) {
+		const size_t some = count_ahead(h, count);
 		struct pick p;
 		size_t stride;
 
-		make_writable(to->chunk, h, rows, count);
+		make_writable(to->chunk, h, rows, some);
 		stride = to->chunk[rows[0] >> h->shift]->size;
-		p = next_rows(to->chunk, h, rows, count, at);
+		p = find_rows(to->chunk, h, rows, some, at);
 		for (size_t s = 1; p.row && s <= h->slots; s++)
 			for (size_t k = 0; k < p.count; k++)
 				apply_fetch(at[k] + s * stride, p.width);
 		apply_rows(a, p, stride, gradient);
-		gradient += p.count * p.width * sizeof(float);
-		rows += p.count;
-		count -= p.count;
+		gradient += some * p.width * sizeof(float);
+		rows += some;
+		count -= some;
 	}
 }
 

@@ -34,11 +34,12 @@ update_of(const struct apply *a, float *w, const loose_float *sum, size_t n)
  * not fetch ahead beyond the end of a page, and a block is no less.
  */
 static void
-fetch_block(const float *w, const loose_float *sum, size_t n, size_t slots)
+fetch_block(const float *w, const loose_float *sum, size_t stride,
+	    size_t slots)
 {
 	apply_fetch(sum, BLOCK);
 	for (size_t s = 0; s <= slots; s++)
-		apply_fetch(w + s * n, BLOCK);
+		apply_fetch(w + s * stride, BLOCK);
 }
 
 /* The next floats of n, and of each slot. */
@@ -52,41 +53,33 @@ copy(float *to, const float *from, size_t at, size_t n, size_t slots)
 		       some * sizeof(*to));
 }
 
-void
-apply_all(const struct apply *a, const float *from, float *to,
-	  const void *gradient, size_t n)
+/* Floats that lie together; a slot is so far behind another. */
+static void
+apply_run(const struct apply *a, const float *from, float *to,
+	  const loose_float *sum, size_t n, size_t stride)
 {
 	const size_t slots = a->optimizer->slots;
-	const loose_float *sum = gradient;
 
 	for (size_t at = 0; at < n; at += BLOCK) {
 		const size_t some = n - at < BLOCK ? n - at : BLOCK;
 		struct update u = update_of(a, to + at, sum + at, some);
 
 		for (size_t s = 0; s < slots; s++)
-			u.slot[s] = to + (1 + s) * n + at;
+			u.slot[s] = to + (1 + s) * stride + at;
 		if (from != to && at % COPY == 0)
 			copy(to, from, at, n, slots);
 		if (n - at >= 2 * BLOCK)
-			fetch_block(to + at + BLOCK, sum + at + BLOCK, n,
+			fetch_block(to + at + BLOCK, sum + at + BLOCK, stride,
 				    slots);
 		optimizer_apply(a->optimizer, &u);
 	}
 }
 
-/* Floats that lie together, where they lie. */
-static void
-apply_whole(const struct apply *a, float *w, size_t n, size_t stride,
-	    const loose_float *sum)
+void
+apply_all(const struct apply *a, const float *from, float *to,
+	  const void *gradient, size_t n)
 {
-	for (size_t at = 0; at < n; at += BLOCK) {
-		const size_t some = n - at < BLOCK ? n - at : BLOCK;
-		struct update u = update_of(a, w + at, sum + at, some);
-
-		for (size_t s = 0; s < a->optimizer->slots; s++)
-			u.slot[s] = w + (1 + s) * stride + at;
-		optimizer_apply(a->optimizer, &u);
-	}
+	apply_run(a, from, to, gradient, n, n);
 }
 
 /* Rows that are a block at most. */
@@ -124,7 +117,8 @@ apply_rows(const struct apply *a, struct pick p, size_t stride,
 		left -= p.count;
 		whole = pick_whole(&p);
 		if (whole)
-			apply_whole(a, whole, p.count * p.width, stride, sum);
+			apply_run(a, whole, whole, sum, p.count * p.width,
+				  stride);
 		else
 			apply_some(a, &p, stride, sum, &b);
 		sum += p.count * p.width;
