@@ -53,7 +53,8 @@ struct ear {
 struct dialled {
 	struct ear ear, monitor;
 	bool up, told;		/* somebody is there; NET_UP has said so */
-	bool stranger;		/* it and we could not agree on a key */
+	bool met;		/* somebody has been, and we agreed on a key, */
+	bool stranger;		/* or never have with who is there now */
 	uint64_t left_ms;	/* when we hung up; 0: we did not */
 	char endpoint[256];
 };
@@ -471,8 +472,9 @@ net_dial(struct net *net, const char *endpoint, uint64_t *peer,
 		return trouble(f, FAIL_INTERNAL, "open", endpoint);
 	if (net->guarded)
 		curve_show(&net->curve, net->curve.public, d->ear.socket);
-	d->monitor = open_monitor(net, d->ear.socket, ZMQ_EVENT_DISCONNECTED |
-				  ZMQ_EVENT_HANDSHAKE_SUCCEEDED | REFUSALS);
+	d->monitor = open_monitor(net, d->ear.socket, ZMQ_EVENT_CLOSED |
+				  ZMQ_EVENT_DISCONNECTED | REFUSALS |
+				  ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
 	if (zmq_connect(d->ear.socket, is_there(shortcut) ? shortcut :
 			endpoint) < 0) {
 		trouble(f, FAIL_PEER, "reach", endpoint);
@@ -643,9 +645,11 @@ comings(struct dialled *d)
 		return was ? NET_DOWN : NET_NOTHING;
 	}
 	if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
-		d->up = true;
-	if (event & (ZMQ_EVENT_HANDSHAKE_SUCCEEDED | REFUSALS))
-		d->stranger = event & REFUSALS;
+		d->up = d->met = true;
+	if (event & REFUSALS)
+		d->stranger = !d->met;	/* or it dies, or is stopped */
+	if (event & (ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_CLOSED))
+		d->stranger = false;	/* closed: nobody is there at all */
 	if (!d->up || d->told || !writable(d->ear.socket))
 		return NET_NOTHING;
 	d->told = true;

@@ -4,6 +4,7 @@
 #include "tap.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -172,7 +173,8 @@ send_large(struct net *net, uint64_t peer, size_t size)
 
 /*
  * A program that dials, says a lot, may hang up, and ends.  Its last act before
- * it frees its net is a byte on the pipe.
+ * it frees its net is a byte on the pipe.  It is started while there is no net
+ * here, whose threads might have a lock that a fork would leave locked.
  */
 static pid_t
 speaker(const char *endpoint, const char *key, uint64_t lease_ms, size_t size,
@@ -222,16 +224,15 @@ ended_well(pid_t pid, int done[2])
 static void
 test_last_words(const char *key, bool hangs_up)
 {
+	int done[2], larges = 0;
+	const pid_t pid = speaker("ipc://words", key, 10000, FOR_A_NET,
+				  hangs_up, done);
 	struct net *net = net_new(10000);
 	struct net_event e = { .kind = NET_NOTHING };
 	struct fail f;
-	int done[2], larges = 0;
-	pid_t pid;
 
 	ok(net_guard(net, key, &f) == 0);
-	ok(net_listen(net, "tcp://127.0.0.1:*", false, &f) == 0);
-	pid = speaker(net_endpoint(net), key, 10000, FOR_A_NET, hangs_up,
-		      done);
+	ok(net_listen(net, "ipc://words", false, &f) == 0);
 	for (int i = 0; i < 10000; i++) {
 		net_next(net, &e);
 		if (e.kind == NET_MESSAGE && e.message.kind == MESSAGE_BYE)
@@ -275,6 +276,70 @@ accept_and_greet(int listener)
 
 	ok(write(fd, hello, sizeof(hello) - 1) == sizeof(hello) - 1);
 	return fd;
+}
+
+/* Hear what comes for a moment; is who is there to blame? */
+static bool
+blames(struct net *net, const char *endpoint)
+{
+	struct net_event e;
+	struct fail f;
+
+	net_wait(net, NULL, 0, 1, &f);
+	do
+		net_next(net, &e);
+	while (e.kind != NET_NOTHING);
+	fail(&f, FAIL_PEER, "does not answer");
+	return net_blame(net, endpoint, &f);
+}
+
+/* Whoever is at the door is sent away; how many. */
+static int
+send_away(int listener)
+{
+	const int fd = accept(listener, NULL, NULL);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/*
+ * Who hangs up on us at once may want a key; but not who has gone away since,
+ * and not who had none to ask for before.
+ */
+static void
+test_hung_up(bool met)
+{
+	struct net *net = net_new(10000);
+	char endpoint[64];
+	int listener = listen_plainly(endpoint, sizeof(endpoint)), away = 0;
+	bool blamed = false;
+	struct fail f;
+	uint64_t peer;
+
+	ok(net_dial(net, endpoint, &peer, &f) == 0);
+	if (met) {
+		const int fd = accept_and_greet(listener);
+		struct net_event e = { .kind = NET_NOTHING };
+
+		while (e.kind != NET_UP) {
+			net_wait(net, NULL, 0, 1000, &f);
+			net_next(net, &e);
+		}
+		close(fd);
+	}
+	fcntl(listener, F_SETFL, O_NONBLOCK);
+	for (int i = 0; i < 10000 && away < 5 && !blamed; i++) {
+		away += send_away(listener);
+		blamed = blames(net, endpoint);
+	}
+	ok(blamed == !met && away > 0);
+	close(listener);
+	for (int i = 0; i < 10000 && blamed; i++)
+		blamed = blames(net, endpoint);
+	ok(!blamed);
+	net_free(net);
 }
 
 /* The last bytes of all that came. */
@@ -352,6 +417,8 @@ main(void)
 	test_key("ours", true);
 	test_key("theirs", false);
 	test_key(NULL, false);
+	test_hung_up(false);
+	test_hung_up(true);
 	test_last_words(NULL, false);
 	test_last_words(NULL, true);
 	test_last_words("ours", false);
