@@ -135,7 +135,7 @@ listening() {
 	for who in serve work coord; do
 		cluster --checkpoint="$PWD/ckpt"
 		for one in "$serve" "$work" "$coord"; do
-			[ "$one" = "${!who}" ] || kill -KILL "$one"
+			[ "$one" = "${!who}" ] || dies "$one"
 		done
 		ends "${!who}"
 	done
@@ -149,7 +149,7 @@ listening() {
 			[ "$one" = "${!who}" ] || kill -STOP "$one"
 		done
 		ends "${!who}"
-		kill -KILL "$serve" "$work" "$coord" 2>/dev/null || true
+		dies "$serve" "$work" "$coord"
 	done
 	# The coordinator said whom it missed.
 	grep -q "ps-coord: server 0 (ipc://.*/s)" coord.log
@@ -169,13 +169,13 @@ listening() {
 		kill -CONT "${!who}"
 		gone "${!who}" 2
 		[ "$status" = 130 ] || [ "$status" = 143 ]
-		kill -KILL "$serve" "$work" "$coord" 2>/dev/null || true
+		dies "$serve" "$work" "$coord"
 	done
 }
 
 @test "asked when it has hardly begun again, it ends as it would have" {
 	cluster --checkpoint="$PWD/ckpt"
-	kill -KILL "$coord"
+	dies "$coord"
 	wait "$reader"
 	echo 'train 1000000' >again
 	launch ps-coord -b "$at/c" -s "$at/s" -m model.ps -B 1 --lease=500ms \

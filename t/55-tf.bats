@@ -180,8 +180,7 @@ cluster() {
 		answer
 		assert_equal "$(values 0 <<<"$line")" $i
 	done
-	kill -KILL "$pid"
-	wait "$pid" 2>killed || true
+	dies "$pid"
 	worker 0 --repeat data.csv
 	ask train
 	answer

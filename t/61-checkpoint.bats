@@ -159,8 +159,7 @@ restored() {
 	exec 8<results 7>requests
 	printf '%s\n' 'train 12' save 'train 1000000' >&7
 	grep -q -m 1 '"op":"save"' <&8
-	kill -KILL "${daemons[@]}"
-	wait "${daemons[@]}" 2>killed || true
+	dies "${daemons[@]}"
 	exec 7>&- 8<&-
 	run -0 names
 	assert_output ckpt-00000012

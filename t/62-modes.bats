@@ -175,7 +175,7 @@ whole() {
 		begin_run -B 4 --mode=sync --replicas=3 \
 			${every:+--every=$every} requests
 		until_step 110
-		kill -KILL $!
+		dies $!
 		cat <&5 >rest
 		begin_run -B 4 --mode=sync --replicas=3 \
 			${every:+--every=$every} requests
@@ -364,7 +364,7 @@ undisturbed() {
 	for every in 40 ""; do
 		begin_epochs 2 3 ${every:+--every=$every}
 		echo 'epoch 3' >&7
-		kill -KILL "${server[1]}"
+		dies "${server[1]}"
 		start ps-serve -d "$PWD/ckpt" -b "${servers#*,}" 7>&-
 		end_epochs
 		run -0 cat coord.log

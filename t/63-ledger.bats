@@ -168,7 +168,7 @@ pass() {
 	for i in 0 1 0; do
 		echo epoch learning_rate=8 >&7
 		pass 500
-		kill -KILL "${servers[i]}"
+		dies "${servers[i]}"
 		serve $i 7>&- 8<&-
 		worker	# so that the next epoch has more streams
 		sed '/"op":"epoch"/q' <&8 >>lines
@@ -198,7 +198,7 @@ pass() {
 	run -0 grep -c '"error":"part.csv:3002: record: .x. is not' lines
 	echo epoch learning_rate=8 >&7
 	pass 100
-	kill -KILL "${servers[1]}"
+	dies "${servers[1]}"
 	serve 1 7>&- 8<&-
 	sed '/"op":"epoch"/q' <&8 >line
 	exec 7>&-

@@ -79,10 +79,10 @@ need_numpy() {
 	echo train 12000 >requests
 	coord -o results --every=2000 requests
 	lines 2500
-	kill -KILL "$server1"
+	dies "$server1"
 	serve 1
 	lines 5000
-	kill -KILL "$server0" "$server1"
+	dies "$server0" "$server1"
 	serve 0
 	serve 1
 	wait "$coord"
@@ -103,7 +103,7 @@ need_numpy() {
 		-o results requests
 	coord=$pid
 	lines 300
-	kill -KILL "$server1"
+	dies "$server1"
 	serve 1
 	wait "$coord"
 	run -0 grep -c "initial values, [0-9]* steps are run again" \
@@ -120,8 +120,7 @@ need_numpy() {
 	for at in 1200 3600 6000 9200; do
 		coord -o results requests
 		lines "$at"
-		kill -KILL "$coord"
-		wait "$coord" 2>killed || true
+		dies "$coord"
 	done
 	coord -o results requests
 	wait "$coord"
@@ -179,12 +178,11 @@ epochs() {
 	for at in 50 700 1900 3000 4100 5500 6500 7000; do
 		epochs --every=$((at % 900 + 600))
 		lines "$at"
-		kill -KILL "$coord"
-		wait "$coord" 2>killed || true
+		dies "$coord"
 		visitor		# the next epoch has more streams
 		[ "$at" != 3000 ] || kill -KILL "${workers[0]}"
 		[ "$at" != 1900 ] || {
-			kill -KILL "$server1"
+			dies "$server1"
 			serve 1
 		}
 	done
@@ -227,8 +225,7 @@ journal_is_short() {
 		coord -o results --every=500 --keep=2 requests
 		lines "$at"
 		journal_is_short
-		kill -KILL "$coord"
-		wait "$coord" 2>killed || true
+		dies "$coord"
 	done
 	coord -o results --every=500 --keep=2 requests
 	wait "$coord"

@@ -56,12 +56,6 @@ in_flight() {
 	done_steps 2
 }
 
-# dies PID... - kill -9, and wait until they are dead.
-dies() {
-	kill -KILL "$@" 2>killed || true
-	wait "$@" 2>killed || true
-}
-
 # steps N - ask for them and have them done.
 steps() {
 	ask "$1"
@@ -106,7 +100,7 @@ finishes() {
 	cat <&"$messages" >>heard
 	gone "$coord"
 	# A worker that was started just now has not been told.
-	kill -TERM "${worker[@]}" 2>killed || true
+	kill -TERM "${worker[@]}" 2>/dev/null || true
 	for one in "${worker[@]}" "${server[@]}"; do
 		[ ! -d "/proc/$one" ] || gone "$one"
 	done

@@ -10,12 +10,6 @@ serve() {
 	at=$endpoint
 }
 
-# dies PID - kill -9, and wait until it is dead.
-dies() {
-	kill -KILL "$1"
-	wait "$1" 2>killed || true
-}
-
 @test "kill -9 of a server with a log: nothing is lost, nothing run again" {
 	counting
 	serve

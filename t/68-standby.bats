@@ -17,11 +17,6 @@ pair() {
 	done_steps 200
 }
 
-dies() {
-	kill -KILL "$1"
-	wait "$1" 2>killed || true
-}
-
 @test "kill -9 of a server: its standby takes over, and can have one" {
 	pair
 	dies "$server"
@@ -121,9 +116,7 @@ this one again with --standby-of"
 
 @test "kill -9 of a server and the coordinator: started again, it takes over" {
 	pair
-	kill -KILL "$coord"
-	dies "$server"
-	wait "$coord" 2>killed || true
+	dies "$coord" "$server"
 	exec {requests}>&- {results}<&- {messages}<&-
 	rm requests results messages
 	conduct -s "$at" --checkpoint=ckpt
@@ -131,8 +124,7 @@ this one again with --standby-of"
 	ask 300
 	done_steps 100
 	# And once more, though its first address is on the command line.
-	kill -KILL "$coord"
-	wait "$coord" 2>killed || true
+	dies "$coord"
 	exec {requests}>&- {results}<&- {messages}<&-
 	rm requests results messages
 	conduct -s "$at" --checkpoint=ckpt

@@ -75,6 +75,13 @@ stop() {
 	wait "${1:-$pid}"
 }
 
+# dies PID... - kill -9, and wait until they are dead, and let go of their
+# addresses.
+dies() {
+	kill -KILL "$@" 2>/dev/null || true
+	wait "$@" 2>/dev/null || true
+}
+
 # need_data FILE... - set data to the folder of real data, or skip the test.
 need_data() {
 	local file
