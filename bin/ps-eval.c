@@ -12,6 +12,7 @@
 #include "sys/scoring.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #define LEASE_MS	10000
 #define TICK_MS		250
@@ -217,7 +218,7 @@ int
 main(int argc, char **argv)
 {
 	struct program p = {
-		.scores = { .out = stdout },
+		.scores = { .fd = STDOUT_FILENO },
 		.scoring = { .s = &p.s, .to = &p.scores }
 	};
 	struct fail f;

@@ -202,7 +202,8 @@ listening() {
 	printf '\2\0\0\0\0\0\0\0{}' >none.safetensors
 	ps-ckpt -q import -m model.ps none.safetensors ckpt >/dev/null
 	dd if=/dev/zero of=results oflag=nonblock bs=1 2>/dev/null || true
-	ps-eval --predict -C ckpt data.csv >results 2>eval.log 3>&- &
+	(cat data.csv; seq -f %g,1 2000) >large.csv
+	ps-eval --predict -C ckpt large.csv >results 2>eval.log 3>&- &
 	daemons+=($!)
 	listening $!
 	kill -TERM $!

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <poll.h>
-#include <stdio_ext.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -99,27 +98,22 @@ int
 scores_open(struct scores *s, const char *path, const struct until *until,
 	    struct fail *f)
 {
-	const int fd = stream_create(path, f);
-
-	*s = (struct scores){ .path = path };
-	if (fd < 0)
+	*s = (struct scores){ .path = path, .fd = stream_create(path, f) };
+	if (s->fd < 0)
 		return -1;
-	if (!stream_is_file(fd) || resume(s, fd, until, f) == 0) {
-		s->out = fdopen(fd, "w");
-		if (s->out)
-			return 0;
-		fail_sys(f, FAIL_CREATE, "cannot write %s", path);
-	}
-	close(fd);
+	if (!stream_is_file(s->fd) || resume(s, s->fd, until, f) == 0)
+		return 0;
+	scores_close(s);
 	return -1;
 }
 
 void
 scores_close(struct scores *s)
 {
-	if (s->path && s->out)
-		fclose(s->out);
-	s->out = NULL;
+	if (s->path)
+		close(s->fd);
+	s->fd = -1;
+	text_release(&s->text);
 }
 
 bool
@@ -129,32 +123,36 @@ scores_have(const struct scores *s, uint64_t step)
 }
 
 /*
- * Once there is room, or we are asked to stop: a signal interrupts no write
- * that begins just behind it.
+ * As there is room, unless we are asked to stop before there is some: a signal
+ * interrupts no write that begins just behind it.
  */
 static int
-flush(FILE *out)
+write_text(struct scores *s, struct fail *f)
 {
 	struct pollfd fds[] = {
-		{ .fd = fileno(out), .events = POLLOUT },
+		{ .fd = s->fd, .events = POLLOUT },
 		{ .fd = cli_stop_fd, .events = POLLIN }
 	};
 
-	while (poll(fds, 2, -1) < 0 && errno == EINTR)
-		;
-	if (fds[0].revents != 0)
-		return fflush(out);
-	__fpurge(out);		/* or our end would wait for it */
-	errno = EINTR;
-	return EOF;
+	while (s->text.size > 0) {
+		if (poll(fds, 2, -1) < 0)
+			continue;
+		if (fds[0].revents == 0)
+			return fail(f, FAIL_IO, "cannot write %s: nobody "
+				    "reads it", s->path ? s->path :
+				    "standard output");
+		if (stream_write(s->fd, s->path, &s->text, f) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 int
-scores_flush(const struct scores *s, struct fail *f)
+scores_flush(struct scores *s, struct fail *f)
 {
-	if (flush(s->out) == 0 &&
-	    (!s->path || fdatasync(fileno(s->out)) == 0 || errno == EINVAL))
+	if (write_text(s, f) < 0)
+		return -1;
+	if (!s->path || fdatasync(s->fd) == 0 || errno == EINVAL)
 		return 0;
-	return fail_sys(f, FAIL_IO, "cannot write %s", s->path ? s->path :
-			"standard output");
+	return fail_sys(f, FAIL_IO, "cannot write %s", s->path);
 }

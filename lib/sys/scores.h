@@ -9,13 +9,13 @@
 #ifndef PS_SCORES_H
 #define PS_SCORES_H
 
+#include "base/text.h"
 #include "role/until.h"
 
-#include <stdio.h>
-
 struct scores {
-	FILE *out;		/* borrowed, unless there is a path */
-	const char *path;	/* NULL: a stream, of which nothing is known */
+	int fd;			/* borrowed, unless there is a path */
+	const char *path;	/* NULL: standard output, a stream */
+	struct text text;	/* to be written */
 	bool begun;		/* there were lines before: */
 	uint64_t step;		/* the highest that they name */
 	bool final;		/* which was its run's last checkpoint */
@@ -23,9 +23,9 @@ struct scores {
 };
 
 /*
- * Open a file, made if it is not there, for nobody else (FAIL_AGAIN), learn
- * what it holds, and be ready to write to ->out.  The torn end of a line is
- * cut off; a file with lines of others is FAIL_DATA, and stays as it is.
+ * Open a file, made if it is not there, for nobody else (FAIL_AGAIN), and
+ * learn what it holds.  The torn end of a line is cut off; a file with lines
+ * of others is FAIL_DATA, and stays as it is.
  */
 int scores_open(struct scores *, const char *path, const struct until *,
 		struct fail *);
@@ -34,7 +34,10 @@ void scores_close(struct scores *);
 /* Is this in the file already, or older than what is? */
 bool scores_have(const struct scores *, uint64_t step);
 
-/* See to it that what was written to ->out is there, and safe in a file. */
-int scores_flush(const struct scores *, struct fail *);
+/*
+ * Write the text, and see to it that it is safe in a file.  It is an error to
+ * be asked to stop while nobody takes it.
+ */
+int scores_flush(struct scores *, struct fail *);
 
 #endif

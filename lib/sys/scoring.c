@@ -64,8 +64,8 @@ scoring_add(struct scoring *g, const struct evaluation *e, struct fail *f)
 	if (!g->s->evaluator.predict)
 		return 0;
 	for (size_t i = 0; i < g->batch.examples * outputs; i++)
-		fprintf(g->to->out, "%.9g%c", (double)x[i],
-			(i + 1) % outputs == 0 ? '\n' : '\t');
+		text_add(&g->to->text, "%.9g%c", (double)x[i],
+			 (i + 1) % outputs == 0 ? '\n' : '\t');
 	return scores_flush(g->to, f);
 }
 
@@ -84,23 +84,23 @@ int
 scoring_end(struct scoring *g, const struct evaluation *e, uint64_t step,
 	    const struct checkpoint *from, struct fail *f)
 {
-	struct text line = { 0 };
+	struct text *line = &g->to->text;
 
 	g->ended++;
 	if (g->s->evaluator.predict)
 		return 0;
+	text_add(line, "{");
 	if (from)
-		add_name(&line, from);
-	text_add(&line, "\"step\":%llu,", (unsigned long long)step);
+		add_name(line, from);
+	text_add(line, "\"step\":%llu,", (unsigned long long)step);
 	if (from)
-		text_add(&line, "\"final\":%s,",
+		text_add(line, "\"final\":%s,",
 			 checkpoint_info(from)->final ? "true" : "false");
-	line_scores(&line, e->examples, e->loss, e->metric, e->metrics,
+	line_scores(line, e->examples, e->loss, e->metric, e->metrics,
 		    e->state);
-	text_add(&line, ",\"seconds\":");
-	line_number(&line, (double)(clock_ms() - g->began_ms) / 1000);
-	fprintf(g->to->out, "{%s}\n", line.data);
-	text_release(&line);
+	text_add(line, ",\"seconds\":");
+	line_number(line, (double)(clock_ms() - g->began_ms) / 1000);
+	text_add(line, "}\n");
 	g->met = until_holds(&g->s->until, e, f) > 0;
 	return scores_flush(g->to, f);
 }
