@@ -46,7 +46,7 @@ cache_file_create(struct disk_file *file, const char *path,
 static bool
 narrow(const struct feature *x)
 {
-	return x->input->rows <= UINT32_MAX;
+	return !x->input->hashed && x->input->rows <= UINT32_MAX;
 }
 
 static void
@@ -208,7 +208,13 @@ widen(const uint32_t *restrict few, size_t n, uint64_t *restrict id)
 	return largest;
 }
 
-/* All below the number of rows: a cache never leads out of a table. */
+/* Is it below the number of rows?  A cache never leads out of a table. */
+static bool
+has_row(const struct feature *x, uint64_t id)
+{
+	return x->input->hashed || id < x->input->rows;
+}
+
 static bool
 read_ids(struct feature *x, size_t at, size_t n, struct rest *r)
 {
@@ -222,11 +228,11 @@ read_ids(struct feature *x, size_t at, size_t n, struct rest *r)
 		return true;
 	id = feature_ids(x, at, n);
 	if (narrow(x))
-		return widen(p, n, id) < x->input->rows;
+		return has_row(x, widen(p, n, id));
 	memcpy(id, p, n * item);
 	for (size_t i = 0; i < n; i++)
 		largest = id[i] > largest ? id[i] : largest;
-	return largest < x->input->rows;
+	return has_row(x, largest);
 }
 
 static bool

@@ -19,7 +19,7 @@
 
 #define ROWS	3000
 
-static struct input in[4], label;
+static struct input in[6], label;
 static size_t inputs;
 static char *files[2];
 static size_t count;	/* of files */
@@ -88,8 +88,8 @@ put_table(const char *name, size_t rows, char separator)
 	struct rng rng = { .seed = 4 };
 	struct text t = { 0 };
 
-	text_add(&t, "y%cx%cword%cbag%cpairs\n", separator, separator,
-		 separator, separator);
+	text_add(&t, "y%cx%cword%cbag%cpairs%cany%cname\n", separator,
+		 separator, separator, separator, separator, separator);
 	for (size_t i = 0; i < rows; i++) {
 		text_add(&t, "%d%c%g%cw%d%c", (int)rng_below(&rng, 2),
 			 separator, (double)rng_below(&rng, 1000) / 7,
@@ -101,7 +101,9 @@ put_table(const char *name, size_t rows, char separator)
 		for (uint64_t n = rng_below(&rng, 4); n > 0; n--)
 			text_add(&t, " %d:%d", (int)rng_below(&rng, 99),
 				 (int)rng_below(&rng, 3));
-		text_add(&t, "\n");
+		text_add(&t, "%c%llu%cn%d\n", separator, (unsigned long long)
+			 rng_below(&rng, UINT64_MAX), separator,
+			 (int)rng_below(&rng, 50));
 	}
 	files_put(name, t.data, t.size);
 	text_release(&t);
@@ -120,6 +122,11 @@ add_table(void)
 	x->separator = '|';
 	x = add("pairs", INPUT_SPARSE, 100, 1);
 	x->separator = ' ';
+	x = add("any", INPUT_ID, 0, 1);
+	x->hashed = true;
+	x = add("name", INPUT_STRING, 0, 1);
+	x->hashed = true;
+	x->lookup = lookup_hashing(UINT64_MAX);
 }
 
 static void
@@ -281,10 +288,10 @@ test_same(const char *name, size_t rows)
 		remove_caches();
 		for (int pass = 0; pass < 3; pass++, tried++)
 			right += same(&o, "", pass == 1 ? 1 + rows / 7 : 64,
-				      batches);
-		right += caches(".", ".pscache") == 1;
+				      batches) &&
+				caches(".", ".pscache") == 1;
 	}
-	named(right == tried + 12, name);
+	named(right == tried, name);
 	remove_caches();
 }
 
