@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAGIC	"pscache1"
+#define MAGIC	"pscache2"
 
 struct head {
 	char magic[8];
@@ -42,37 +42,28 @@ cache_file_create(struct disk_file *file, const char *path,
 
 /* ---- features to bytes ---- */
 
-/* Are its ids kept in four bytes? */
-static bool
-narrow(const struct feature *x)
-{
-	return !x->input->hashed && x->input->rows <= UINT32_MAX;
-}
-
-static void
-add_ids(struct text *to, const struct feature *x, size_t n)
-{
-	uint32_t few[256];
-
-	if (n > 0 && !narrow(x)) {
-		text_add_bytes(to, x->id, n * sizeof(*x->id));
-		return;
-	}
-	for (size_t i = 0; i < n; ) {
-		size_t k = 0;
-
-		for (; k < 256 && i < n; k++, i++)
-			few[k] = (uint32_t)x->id[i];
-		text_add_bytes(to, few, k * sizeof(*few));
-	}
-}
-
 static void
 add_number(struct text *to, size_t n)
 {
 	const uint32_t number = (uint32_t)n;
 
 	text_add_bytes(to, &number, sizeof(number));
+}
+
+/* Four-byte items, if there are any that are not the usual ones. */
+static void
+add_beside(struct text *to, const void *item, size_t n)
+{
+	add_number(to, item != NULL);
+	if (item && n > 0)
+		text_add_bytes(to, item, n * sizeof(uint32_t));
+}
+
+/* Can its ids be 2^32 or more? */
+static bool
+is_wide(const struct feature *x)
+{
+	return x->input->hashed || x->input->rows > UINT32_MAX;
 }
 
 static void
@@ -87,12 +78,12 @@ add_feature(struct text *to, const struct feature *x, size_t examples)
 	}
 	for (size_t i = 1; !width && i <= examples; i++)
 		add_number(to, x->offset[i]);
-	add_ids(to, x, n);
-	if (x->input->kind != INPUT_SPARSE)
-		return;
-	add_number(to, x->weight != NULL);
-	if (x->weight && n > 0)
-		text_add_bytes(to, x->weight, n * sizeof(*x->weight));
+	if (n > 0)
+		text_add_bytes(to, x->id, n * sizeof(*x->id));
+	if (is_wide(x))
+		add_beside(to, x->high, n);
+	if (x->input->kind == INPUT_SPARSE)
+		add_beside(to, x->weight, n);
 }
 
 int
@@ -141,11 +132,12 @@ cache_file_open(struct cache_file *c, const char *path,
 	if (c->fd < 0 ||
 	    disk_read_at(c->fd, path, &h, sizeof(h), 0, f) != 0)
 		return -1;
-	if (memcmp(h.magic, MAGIC, sizeof(h.magic)) != 0 ||
-	    h.sum != hash64(&h, offsetof(struct head, sum)))
+	if (h.sum != hash64(&h, offsetof(struct head, sum)))
 		return damaged(c, "its header", f);
 	c->at = sizeof(h);
-	return memcmp(&h.key, key, sizeof(*key)) == 0;
+	/* Or it is of another release. */
+	return memcmp(h.magic, MAGIC, sizeof(h.magic)) == 0 &&
+		memcmp(&h.key, key, sizeof(*key)) == 0;
 }
 
 void
@@ -195,59 +187,60 @@ read_offsets(struct feature *x, size_t first, size_t examples, struct rest *r)
 	return p != NULL;
 }
 
-/* Put n ids of four bytes into eight each; returns the largest. */
+/* n items of four bytes; *item is NULL if there are only the usual ones. */
+static bool
+read_beside(const void **item, size_t n, struct rest *r)
+{
+	const char *p = take(r, 1, sizeof(uint32_t));
+	uint32_t some;
+
+	if (!p)
+		return false;
+	memcpy(&some, p, sizeof(some));
+	*item = some ? take(r, n, sizeof(uint32_t)) : NULL;
+	return *item || !some;
+}
+
+/* Returns the largest. */
 static CLONES uint32_t
-widen(const uint32_t *restrict few, size_t n, uint64_t *restrict id)
+copy_ids(const uint32_t *restrict from, size_t n, uint32_t *restrict to)
 {
 	uint32_t largest = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		id[i] = few[i];
-		largest = few[i] > largest ? few[i] : largest;
+		to[i] = from[i];
+		largest = from[i] > largest ? from[i] : largest;
 	}
 	return largest;
 }
 
-/* Is it below the number of rows?  A cache never leads out of a table. */
-static bool
-has_row(const struct feature *x, uint64_t id)
-{
-	return x->input->hashed || id < x->input->rows;
-}
-
+/* All below the number of rows: a cache never leads out of a table. */
 static bool
 read_ids(struct feature *x, size_t at, size_t n, struct rest *r)
 {
-	const size_t item = narrow(x) ? sizeof(uint32_t) : sizeof(uint64_t);
-	const void *p = take(r, n, item);
-	uint64_t *id, largest = 0;
+	const void *low = take(r, n, sizeof(uint32_t)), *high = NULL;
+	uint64_t largest = 0;
 
-	if (!p)
+	if (!low || (is_wide(x) && !read_beside(&high, n, r)))
 		return false;
 	if (n == 0)
 		return true;
-	id = feature_ids(x, at, n);
-	if (narrow(x))
-		return has_row(x, widen(p, n, id));
-	memcpy(id, p, n * item);
-	for (size_t i = 0; i < n; i++)
-		largest = id[i] > largest ? id[i] : largest;
-	return has_row(x, largest);
+	largest = copy_ids(low, n, feature_ids(x, at, n));
+	feature_add_high(x, at, high, n);
+	for (size_t i = 0; high && i < n; i++)
+		if (feature_id(x, at + i) > largest)
+			largest = feature_id(x, at + i);
+	return x->input->hashed || largest < x->input->rows;
 }
 
 static bool
 read_weights(struct feature *x, size_t at, size_t n, struct rest *r)
 {
-	const char *p = take(r, 1, sizeof(uint32_t));
-	uint32_t weighted;
+	const void *weight;
 
-	if (!p)
+	if (!read_beside(&weight, n, r))
 		return false;
-	memcpy(&weighted, p, sizeof(weighted));
-	p = weighted ? take(r, n, sizeof(float)) : NULL;
-	if (!p && weighted)
-		return false;
-	feature_add_weights(x, at, (const float *)(const void *)p, n);
+	feature_add_weights(x, at, weight, n);
 	return true;
 }
 

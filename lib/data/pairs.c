@@ -8,7 +8,7 @@
 struct pairs {
 	const char *p;
 	uint64_t last, limit;
-	uint64_t *id;
+	uint32_t *id;
 	float *value;
 };
 
@@ -32,7 +32,7 @@ id_size(const char *p)
 static inline void
 take(struct pairs *from, struct form form, enum manner manner)
 {
-	uint64_t *restrict id = from->id, last = from->last;
+	uint32_t *restrict id = from->id, last = from->last;
 	const uint64_t limit = from->limit;
 	float *restrict value = from->value;
 	const char *p = from->p;
@@ -57,7 +57,7 @@ take(struct pairs *from, struct form form, enum manner manner)
 		if (key <= last || key > limit)
 			break;
 		*value++ = form_value(&form, both >> 32, minus);
-		*id++ = key - 1;
+		*id++ = (uint32_t)(key - 1);
 		last = key;
 		p = v;
 		if (*p != ' ')
@@ -71,7 +71,7 @@ take(struct pairs *from, struct form form, enum manner manner)
 }
 
 const char *
-pairs_read(const char *p, uint64_t last, uint64_t limit, uint64_t *id,
+pairs_read(const char *p, uint64_t last, uint64_t limit, uint32_t *id,
 	   float *value, size_t *count)
 {
 	struct pairs from = { p, last, limit, id, value };

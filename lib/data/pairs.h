@@ -21,6 +21,6 @@
  * line, and one more; LINE_SLACK bytes behind its end can be read.
  */
 const char *pairs_read(const char *p, uint64_t last, uint64_t limit,
-		       uint64_t *id, float *value, size_t *count);
+		       uint32_t *id, float *value, size_t *count);
 
 #endif

@@ -174,7 +174,7 @@ read_sparse(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 	const size_t at = to->offset[b->examples];
 	const char *end = s->lines.text + s->lines.size;
 	const size_t most = (size_t)(end - p) / PAIRS_SHORTEST + 1;
-	uint64_t *id = feature_ids(to, at, most);
+	uint32_t *id = feature_ids(to, at, most);
 	uint64_t last = 0;
 	size_t n = 0, plain;
 
@@ -184,15 +184,16 @@ read_sparse(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 	for (p = skip_blanks(p); !is_end(*p); p = skip_blanks(p)) {
 		p += pairs_read(p, last, s->size, id + n, s->value + n,
 				&plain) - p;
+		feature_add_high(to, at + n, NULL, plain);
 		n += plain;
-		last = n > 0 ? id[n - 1] + 1 : 0;
+		last = plain > 0 ? (uint64_t)id[n - 1] + 1 : last;
 		p = skip_blanks(p);
 		if (is_end(*p))
 			break;
 		p = read_pair(s, p, last, &last, &s->value[n], f);
 		if (!p)
 			return -1;
-		id[n++] = last - 1;
+		feature_add_id(to, at + n++, last - 1);
 	}
 	feature_add_weights(to, at, s->value, n);
 	feature_set_offset(to, b->examples + 1, at + n);

@@ -36,6 +36,7 @@ release(struct feature *f)
 {
 	free(f->value);
 	free(f->id);
+	free(f->high);
 	free(f->weight);
 	free(f->offset);
 	gather_release(&f->gather);
@@ -85,12 +86,13 @@ append(struct feature *to, size_t examples, const struct feature *from,
 	}
 	if (n == 0)
 		return;		/* and perhaps there is no array */
-	if (to->input->kind == INPUT_FLOAT)
+	if (to->input->kind == INPUT_FLOAT) {
 		memcpy(feature_values(to, at, n), from->value + first,
 		       n * sizeof(*to->value));
-	else
-		memcpy(feature_ids(to, at, n), from->id + first,
-		       n * sizeof(*to->id));
+		return;
+	}
+	memcpy(feature_ids(to, at, n), from->id + first, n * sizeof(*to->id));
+	feature_add_high(to, at, from->high ? from->high + first : NULL, n);
 	if (to->input->kind == INPUT_SPARSE)
 		feature_add_weights(to, at, from->weight ?
 				    from->weight + first : NULL, n);
@@ -130,6 +132,7 @@ bytes(const struct feature *f, size_t examples)
 	return feature_count(f, examples) *
 		((f->value ? sizeof(*f->value) : 0) +
 		 (f->id ? sizeof(*f->id) : 0) +
+		 (f->high ? sizeof(*f->high) : 0) +
 		 (f->weight ? sizeof(*f->weight) : 0));
 }
 
@@ -151,38 +154,74 @@ feature_values(struct feature *f, size_t at, size_t n)
 	return f->value + at;
 }
 
-uint64_t *
+uint64_t
+feature_id(const struct feature *f, size_t at)
+{
+	return f->id[at] | (f->high ? (uint64_t)f->high[at] << 32 : 0);
+}
+
+uint32_t *
 feature_ids(struct feature *f, size_t at, size_t n)
 {
 	f->id = mem_grow(f->id, at + n, &f->id_room, sizeof(*f->id));
 	return f->id + at;
 }
 
-static bool
-all_ones(const float *weight, size_t n)
+/* ---- what is beside, mostly the same everywhere ---- */
+
+#define ITEM	4	/* bytes of a weight, or half an id */
+
+static void
+fill(char *item, size_t n, const void *usual)
 {
 	for (size_t i = 0; i < n; i++)
-		if (weight[i] != 1)
+		memcpy(item + i * ITEM, usual, ITEM);
+}
+
+static bool
+are_all(const char *item, size_t n, const void *usual)
+{
+	for (size_t i = 0; i < n; i++)
+		if (memcmp(item + i * ITEM, usual, ITEM) != 0)
 			return false;
 	return true;
+}
+
+/* Items from at on; NULL: the usual ones.  Returns what there is now. */
+static void *
+add_beside(void *there, size_t *room, size_t at, const void *item, size_t n,
+	   const void *usual)
+{
+	char *all;
+
+	if (!there && (!item || are_all(item, n, usual)))
+		return NULL;
+	all = mem_grow(there, at + n, room, ITEM);
+	if (!there)
+		fill(all, at, usual);
+	if (item)
+		memcpy(all + at * ITEM, item, n * ITEM);
+	else
+		fill(all + at * ITEM, n, usual);
+	return all;
+}
+
+void
+feature_add_high(struct feature *f, size_t at, const uint32_t *high, size_t n)
+{
+	static const uint32_t usual = 0;
+
+	f->high = add_beside(f->high, &f->high_room, at, high, n, &usual);
 }
 
 void
 feature_add_weights(struct feature *f, size_t at, const float *weight,
 		    size_t n)
 {
-	const bool first = !f->weight;
+	static const float usual = 1;
 
-	if (first && (!weight || all_ones(weight, n)))
-		return;
-	f->weight = mem_grow(f->weight, at + n, &f->weight_room,
-			     sizeof(*f->weight));
-	for (size_t i = 0; first && i < at; i++)
-		f->weight[i] = 1;
-	if (weight)
-		memcpy(f->weight + at, weight, n * sizeof(*weight));
-	for (size_t i = at; !weight && i < at + n; i++)
-		f->weight[i] = 1;
+	f->weight = add_beside(f->weight, &f->weight_room, at, weight, n,
+			       &usual);
 }
 
 void
@@ -195,8 +234,10 @@ feature_add_value(struct feature *f, size_t at, float value)
 void
 feature_add_id(struct feature *f, size_t at, uint64_t id)
 {
-	f->id = mem_grow(f->id, at, &f->id_room, sizeof(*f->id));
-	f->id[at] = id;
+	const uint32_t high = (uint32_t)(id >> 32);
+
+	*feature_ids(f, at, 1) = (uint32_t)id;
+	feature_add_high(f, at, &high, 1);
 }
 
 void

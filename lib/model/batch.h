@@ -8,6 +8,8 @@
  *	ragged, sparse	id[offset[examples]], of example i those from offset[i]
  *			up to offset[i + 1]; weight[] beside it for sparse,
  *			NULL when every weight is 1
+ * Of ids these are the lower halves; the upper ones are in high[], NULL when
+ * every id is below 2^32.
  */
 #ifndef PS_BATCH_H
 #define PS_BATCH_H
@@ -22,10 +24,10 @@
 struct feature {
 	const struct input *input;	/* borrowed from the model */
 	float *value;
-	uint64_t *id;
+	uint32_t *id, *high;
 	float *weight;
 	size_t *offset;
-	size_t value_room, id_room, weight_room, offset_room;	/* allocated */
+	size_t value_room, id_room, high_room, weight_room, offset_room;
 	struct gather gather;	/* of the ids, once the batch is prepared and
 				   if a table is looked up by them */
 };
@@ -58,11 +60,18 @@ size_t batch_bytes(const struct batch *);	/* of what it holds */
 /* How many values, or ids, a feature has in so many examples. */
 size_t feature_count(const struct feature *, size_t examples);
 
-/* Room for n values from at on, to be filled. */
-float *feature_values(struct feature *, size_t at, size_t n);
-uint64_t *feature_ids(struct feature *, size_t at, size_t n);
+uint64_t feature_id(const struct feature *, size_t at);
 
-/* n weights from at on, NULL if all are 1; kept if some are not, or were. */
+/* Room for n values from at on, or lower halves of ids, to be filled. */
+float *feature_values(struct feature *, size_t at, size_t n);
+uint32_t *feature_ids(struct feature *, size_t at, size_t n);
+
+/*
+ * What is beside those: n upper halves from at on, NULL if all are 0, or n
+ * weights, NULL if all are 1; kept if some are not, or were.
+ */
+void feature_add_high(struct feature *, size_t at, const uint32_t *high,
+		      size_t n);
 void feature_add_weights(struct feature *, size_t at, const float *weight,
 			 size_t n);
 

@@ -118,16 +118,18 @@ compute_prepare(const struct model *m, struct batch *b, struct sorter *sorter)
 	for (size_t i = 0; !b->prepared && i < m->nodes; i++) {
 		const struct node *n = m->node[i];
 		struct feature *x;
+		struct ids ids;
 		size_t count;
 
 		if (!n->looked_up)
 			continue;
 		x = &b->feature[n->feature];
+		ids = (struct ids){ x->id, x->high };
 		count = feature_count(x, b->examples);
 		if (n->input->hashed)
-			gather_keys(&x->gather, sorter, x->id, count);
+			gather_keys(&x->gather, sorter, ids, count);
 		else
-			gather_ids(&x->gather, sorter, x->id, count,
+			gather_ids(&x->gather, sorter, ids, count,
 				   n->input->rows);
 	}
 	b->prepared = true;
@@ -200,7 +202,7 @@ read_labels(struct compute *c)
 		return;
 	for (size_t i = 0; i < c->batch->examples; i++)
 		c->label[i] = label->input->kind == INPUT_FLOAT ?
-			      label->value[i] : (float)label->id[i];
+			      label->value[i] : (float)feature_id(label, i);
 }
 
 uint64_t

@@ -98,6 +98,12 @@ add_up(size_t *start)
 	}
 }
 
+static uint64_t
+id_at(struct ids ids, size_t i)
+{
+	return ids.low[i] | (ids.high ? (uint64_t)ids.high[i] << 32 : 0);
+}
+
 /* Words by their bits from low up to high, digit by digit. */
 static void
 sort_words(struct sorter *s, size_t n, unsigned low, unsigned high)
@@ -188,7 +194,7 @@ list_marked(const uint64_t *restrict mark, uint32_t *restrict below,
 
 static CLONES void
 find_marked(const uint64_t *restrict mark, const uint32_t *restrict below,
-	    const uint64_t *restrict id, uint32_t *restrict row, size_t n)
+	    const uint32_t *restrict id, uint32_t *restrict row, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const uint64_t lower = ((uint64_t)1 << id[i] % 64) - 1;
@@ -200,7 +206,7 @@ find_marked(const uint64_t *restrict mark, const uint32_t *restrict below,
 
 /* Ids that lie close to each other are marked in a row of bits. */
 static void
-gather_marked(struct gather *g, struct sorter *s, const uint64_t *id,
+gather_marked(struct gather *g, struct sorter *s, const uint32_t *id,
 	      size_t n, size_t marks)
 {
 	make_marking_room(s, marks);
@@ -213,7 +219,7 @@ gather_marked(struct gather *g, struct sorter *s, const uint64_t *id,
 
 /* At least what the largest id is; they are not read if that is near. */
 static uint64_t
-largest_of(const uint64_t *id, size_t n, uint64_t limit)
+largest_of(struct ids ids, size_t n, uint64_t limit)
 {
 	uint64_t largest = 0;
 
@@ -221,29 +227,29 @@ largest_of(const uint64_t *id, size_t n, uint64_t limit)
 		return limit - 1;
 
 	for (size_t i = 0; i < n; i++)
-		if (id[i] > largest)
-			largest = id[i];
+		if (id_at(ids, i) > largest)
+			largest = id_at(ids, i);
 	return largest;
 }
 
 /* Ids and places mostly fit into a word together, which halves the traffic. */
 void
-gather_ids(struct gather *g, struct sorter *s, const uint64_t *id, size_t n,
+gather_ids(struct gather *g, struct sorter *s, struct ids ids, size_t n,
 	   uint64_t limit)
 {
 	const unsigned places = bits_of(n);
-	const uint64_t largest = largest_of(id, n, limit);
+	const uint64_t largest = largest_of(ids, n, limit);
 	const bool fits = bits_of(largest) + places <= 64;
 
 	make_room(g, n);
-	if (n > SMALL && largest / 64 < CLOSE * n) {
-		gather_marked(g, s, id, n, largest / 64 + 1);
+	if (n > SMALL && !ids.high && largest / 64 < CLOSE * n) {
+		gather_marked(g, s, ids.low, n, largest / 64 + 1);
 		return;
 	}
 	make_sorting_room(s, n);
 	for (size_t i = 0; i < n; i++) {
-		s->key[i] = id[i];
-		s->word[i] = fits && n > SMALL ? id[i] << places | i : i;
+		s->key[i] = id_at(ids, i);
+		s->word[i] = fits && n > SMALL ? s->key[i] << places | i : i;
 	}
 	if (n <= SMALL)
 		insert_places(s, n);
@@ -256,12 +262,12 @@ gather_ids(struct gather *g, struct sorter *s, const uint64_t *id, size_t n,
 
 /* Mixed keys are told apart by their first bits, but for a few. */
 void
-gather_keys(struct gather *g, struct sorter *s, const uint64_t *id, size_t n)
+gather_keys(struct gather *g, struct sorter *s, struct ids ids, size_t n)
 {
 	make_room(g, n);
 	make_sorting_room(s, n);
 	for (size_t i = 0; i < n; i++) {
-		s->key[i] = hash_mix(id[i]);
+		s->key[i] = hash_mix(id_at(ids, i));
 		s->word[i] = i;
 	}
 	if (n > SMALL)

@@ -29,12 +29,16 @@ struct sorter {			/* { 0 }, too */
 void gather_release(struct gather *);
 void sorter_release(struct sorter *);
 
+/* As a feature has them: in halves, the upper ones NULL if all are 0. */
+struct ids {
+	const uint32_t *low, *high;
+};
+
 /* Of n ids, at most UINT32_MAX, all below a limit; 0: they may be any. */
-void gather_ids(struct gather *, struct sorter *, const uint64_t *id,
-		size_t n, uint64_t limit);
+void gather_ids(struct gather *, struct sorter *, struct ids, size_t n,
+		uint64_t limit);
 
 /* Of a hashed table: the keys of the ids in their place. */
-void gather_keys(struct gather *, struct sorter *, const uint64_t *id,
-		 size_t n);
+void gather_keys(struct gather *, struct sorter *, struct ids, size_t n);
 
 #endif

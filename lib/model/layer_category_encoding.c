@@ -50,7 +50,7 @@ forward(const struct pass *p)
 		float *y = p->out.value + i * size;
 
 		for (size_t j = bag.first; j < bag.first + bag.count; j++) {
-			const uint64_t id = in->feature->id[j];
+			const uint64_t id = feature_id(in->feature, j);
 
 			y[id] = count ? y[id] + flow_weight(in, j) : 1;
 		}

@@ -29,6 +29,8 @@ one(const char *what, uint64_t below, size_t batches)
 {
 	const double work = (double)(IDS * batches) / 1e6;
 	uint64_t *id = mem_alloc(IDS, sizeof(*id));
+	uint32_t *half = mem_alloc(2 * IDS, sizeof(*half));
+	const struct ids ids = { half, below ? NULL : half + IDS };
 	uint64_t *copy = mem_alloc(IDS, sizeof(*copy)), *rows = NULL;
 	struct series sorts = { 0 }, packs = { 0 }, unpacks = { 0 };
 	struct series sorted = { 0 }, copies = { 0 }, bytes = { 0 };
@@ -40,16 +42,19 @@ one(const char *what, uint64_t below, size_t batches)
 	size_t room = 0;
 	char label[80];
 
-	for (size_t i = 0; i < IDS; i++)
+	for (size_t i = 0; i < IDS; i++) {
 		id[i] = below ? rng_below(&rng, below) : rng_next(&rng);
+		half[i] = (uint32_t)id[i];
+		half[IDS + i] = (uint32_t)(id[i] >> 32);
+	}
 	for (size_t run = 0; run < bench_runs(); run++) {
 		struct watch begin = watch_read(0);
 
 		for (size_t b = 0; b < batches; b++)
 			if (below)
-				gather_ids(&g, &sorter, id, IDS, below);
+				gather_ids(&g, &sorter, ids, IDS, below);
 			else
-				gather_keys(&g, &sorter, id, IDS);
+				gather_keys(&g, &sorter, ids, IDS);
 		series_add(&sorts, work, begin, 0);
 		begin = watch_read(0);
 		for (size_t b = 0; b < batches; b++) {
@@ -101,6 +106,7 @@ one(const char *what, uint64_t below, size_t batches)
 	pack_release(&p);
 	free(rows);
 	free(copy);
+	free(half);
 	free(id);
 }
 

@@ -18,6 +18,7 @@ static const struct input inputs[] = {
 	{ .name = (char[]){ "v" }, .kind = INPUT_FLOAT, .shape = { 1, { 2 } } },
 	{ .name = (char[]){ "u" }, .kind = INPUT_ID, .ragged = true,
 	  .rows = (uint64_t)1 << 40 },
+	{ .name = (char[]){ "h" }, .kind = INPUT_ID, .hashed = true },
 };
 
 static const struct input label = {
@@ -33,7 +34,7 @@ write_head(uint8_t *file)
 	uint64_t sum;
 
 	memset(file, 0, HEAD);
-	memcpy(file, "pscache1", 8);
+	memcpy(file, "pscache2", 8);
 	sum = hash64(file, HEAD - sizeof(sum));
 	memcpy(file + HEAD - sizeof(sum), &sum, sizeof(sum));
 }
@@ -64,13 +65,13 @@ check(const struct batch *b)
 	for (size_t i = 0; i < b->features; i++) {
 		const struct feature *x = &b->feature[i];
 
-		if (x->input->kind == INPUT_FLOAT)
+		if (x->input->kind == INPUT_FLOAT || x->input->hashed)
 			continue;
 		FUZZ_CHECK(x->offset[0] == 0);
 		for (size_t e = 0; e < b->examples; e++)
 			FUZZ_CHECK(x->offset[e] <= x->offset[e + 1]);
 		for (size_t k = 0; k < x->offset[b->examples]; k++)
-			FUZZ_CHECK(x->id[k] < x->input->rows);
+			FUZZ_CHECK(feature_id(x, k) < x->input->rows);
 	}
 }
 

@@ -167,8 +167,11 @@ add_feature(struct hash *h, const struct feature *x, size_t examples)
 		hash_add(h, x->offset, (examples + 1) * sizeof(*x->offset));
 	if (x->input->kind == INPUT_FLOAT)
 		hash_add(h, x->value, n * sizeof(*x->value));
-	else
-		hash_add(h, x->id, n * sizeof(*x->id));
+	for (size_t i = 0; x->input->kind != INPUT_FLOAT && i < n; i++) {
+		const uint64_t id = feature_id(x, i);
+
+		hash_add(h, &id, sizeof(id));
+	}
 	for (size_t i = 0; x->input->kind == INPUT_SPARSE && i < n; i++)
 		hash_add(h, x->weight ? &x->weight[i] : &one, sizeof(one));
 }

@@ -44,7 +44,8 @@ examples_add(struct text *t, const struct feature *x, size_t i)
 		if (x->input->kind == INPUT_FLOAT)
 			text_add(t, "%g", (double)x->value[k]);
 		else
-			text_add(t, "%llu", (unsigned long long)x->id[k]);
+			text_add(t, "%llu", (unsigned long long)
+				 feature_id(x, k));
 		if (x->input->kind == INPUT_SPARSE && x->weight)
 			text_add(t, ":%g", (double)x->weight[k]);
 	}

@@ -35,15 +35,22 @@ static bool
 gathers(struct gather *g, const uint64_t *id, size_t n, uint64_t limit)
 {
 	static uint64_t key[1000];
+	static uint32_t low[1000], high[1000];
+	struct ids ids = { low, NULL };
 	bool good;
 
-	gather_keys(g, &sorter, id, n);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		key[i] = hash_mix(id[i]);
+		low[i] = (uint32_t)id[i];
+		high[i] = (uint32_t)(id[i] >> 32);
+		if (high[i])
+			ids.high = high;
+	}
+	gather_keys(g, &sorter, ids, n);
 	good = holds(g, key, n);
-	gather_ids(g, &sorter, id, n, 0);
+	gather_ids(g, &sorter, ids, n, 0);
 	good = good && holds(g, id, n);
-	gather_ids(g, &sorter, id, n, limit);
+	gather_ids(g, &sorter, ids, n, limit);
 	return good && holds(g, id, n);
 }
 

@@ -63,7 +63,7 @@ random_line(bool odd)
 
 /* Is what was taken right, each pair of it? */
 static bool
-agrees(const char *end, const uint64_t *id, const float *value, size_t count)
+agrees(const char *end, const uint32_t *id, const float *value, size_t count)
 {
 	char *p = line;
 	uint64_t last = 0;
@@ -73,7 +73,7 @@ agrees(const char *end, const uint64_t *id, const float *value, size_t count)
 		const char colon = *p++;
 		const float x = strtof(p, &p);
 
-		if (colon != ':' || key != id[i] + 1 || key <= last ||
+		if (colon != ':' || key != (uint64_t)id[i] + 1 || key <= last ||
 		    memcmp(&x, &value[i], sizeof(x)) != 0 ||
 		    (*p && *p != ' ' && *p != '\t')) {
 			printf("# '%s', pair %zu\n", line, i);
@@ -88,7 +88,7 @@ agrees(const char *end, const uint64_t *id, const float *value, size_t count)
 static bool
 many(bool odd)
 {
-	uint64_t id[MOST * 8];
+	uint32_t id[MOST * 8];
 	float value[MOST * 8];
 	size_t count;
 
@@ -112,7 +112,7 @@ many(bool odd)
 static bool
 takes(const char *text, size_t count, const char *rest)
 {
-	uint64_t id[MOST];
+	uint32_t id[MOST];
 	float value[MOST];
 	size_t got;
 
