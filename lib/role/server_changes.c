@@ -412,7 +412,7 @@ server_hear_primary(struct server *s, const struct message *m, struct fail *f)
 			say_hello(s);
 			return 0;
 		}
-		if (s->primary.synced)	/* by another one at its address */
+		if (primary_copied(&s->primary))	/* by its successor */
 			return 0;
 		message_text(m, text, sizeof(text));
 		fail(&s->over, message_status(m->refused.status),

@@ -197,6 +197,7 @@ replaced(void)
 				 .frame[0] = { "node:2", 6, NULL } };
 	const struct message refused =
 		message_refuse(&hello, FAIL_AGAIN, "a standby of node:2");
+	struct rng rng = { 5, 0 };
 	struct side next;
 	struct fail f;
 
@@ -221,7 +222,19 @@ replaced(void)
 	ok(!server_over(standby.server, &f));
 	end();
 
-	/* Who has nothing yet ends. */
+	/* Who has not got all yet ends. */
+	begin(&rng);
+	hear_script(&primary, ++heard);
+	call();
+	deliver(&standby, &primary, STANDBY);
+	deliver(&primary, &standby, PRIMARY);
+	deliver(&primary, &standby, PRIMARY);
+	ok(!server_over(standby.server, &f));
+	side_hear(&standby, PRIMARY, &refused);
+	ok(server_over(standby.server, &f) && f.kind == FAIL_AGAIN);
+	end();
+
+	/* Who has nothing at all, too. */
 	side_new(&standby, 2);
 	call();
 	side_hear(&standby, PRIMARY, &refused);
