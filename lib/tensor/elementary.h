@@ -95,7 +95,10 @@ log1p_of_fraction(double x)
 	return near_1 ? LN_2_HIGH + (y + LN_2_LOW) : y;
 }
 
-/* ln(x) of a positive normal number: of m where x = 2^n m, and n ln 2. */
+/*
+ * ln(x) of a positive normal number up to 2^1023: of m where x = 2^n m, and
+ * n ln 2.
+ */
 static inline double
 log_of_positive(double x)
 {
