@@ -392,8 +392,9 @@ its end are cut off"
 			await save
 			ps-eval -C ckpts -o scores train.svm
 		done
+		true >said
 		timeout 60 ps-eval -v -C ckpts --follow -o scores train.svm \
-			2>said 9>&- &
+			2>>said 9>&- &
 		car=$!
 		timeout 60 tail -n +1 -f said | grep -q -m 1 'behind step 20'
 		exec 9>&-
