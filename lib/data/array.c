@@ -92,9 +92,13 @@ next_row(struct array *a, bool *bad, struct fail *f)
 	return a->bytes;
 }
 
-/* Number i of some, which are integers, all of its bits. */
+/*
+ * Number i of some, which are integers.  One that is too large to have a sign
+ * is as good as any that large, unless there is use for all 64 bits.
+ */
 static int64_t
-integer_at(const struct npy *n, const unsigned char *numbers, size_t i)
+integer_at(const struct npy *n, const unsigned char *numbers, size_t i,
+	   bool any)
 {
 	const unsigned unused = 64 - 8 * (unsigned)n->item;
 	const unsigned char *b = numbers + i * n->item;
@@ -104,7 +108,7 @@ integer_at(const struct npy *n, const unsigned char *numbers, size_t i)
 		bits = bits << 8 | b[n->big ? k : n->item - 1 - k];
 	/* Shifting right copies the sign, in gcc and clang. */
 	return n->kind == 'i' ? (int64_t)(bits << unused) >> unused :
-	       bits > INT64_MAX ? INT64_MAX : (int64_t)bits;
+	       bits > INT64_MAX && !any ? INT64_MAX : (int64_t)bits;
 }
 
 /* Floats go where they belong at once: images are many numbers. */
@@ -129,8 +133,8 @@ fill_each(const struct array *a, struct feature *to, size_t at, size_t width,
 
 	for (size_t i = 0; i < width; i++) {
 		if (exact) {
-			if (fill_integer(to, at + i, integer_at(&a->head,
-					 bytes, i), f) != 0)
+			if (fill_integer(to, at + i, integer_at(&a->head, bytes,
+					 i, to->input->hashed), f) != 0)
 				return -1;
 			continue;
 		}

@@ -249,8 +249,9 @@ test_npy(void)
 {
 	const float x[] = { 1, .5, -2, 3, 4, 5 };
 	const int64_t id[] = { 0, 20000001, 7 };
+	const uint64_t large[] = { UINT64_MAX, (uint64_t)1 << 63, 7 };
 	const unsigned char y[] = { 1, 0, 1 };
-	struct text tx = { 0 }, tid = { 0 }, ty = { 0 };
+	struct text tx = { 0 }, tid = { 0 }, ty = { 0 }, tlarge = { 0 };
 	struct archive *a;
 
 	put_npy(&tx, "<f4", "(3, 2)", x, sizeof(x));
@@ -264,6 +265,14 @@ test_npy(void)
 	forget();
 	add("id", INPUT_ID, 20000002, 1);
 	ok(reads("id.npy,y.npy", "1 | 0\n0 | 20000001\n1 | 7\n"));
+	put_npy(&tlarge, "<u8", "(3,)", large, sizeof(large));
+	files_put("large.npy", tlarge.data, tlarge.size);
+	ok(reads("large.npy,y.npy", "65 large.npy: record 1: "
+		 "9223372036854775807 is out of range, 0 to 20000001"));
+	in[0].hashed = true;
+	ok(reads("large.npy,y.npy", "1 | 18446744073709551615\n"
+		 "0 | 9223372036854775808\n1 | 7\n"));
+	in[0].hashed = false;
 
 	a = archive_write_new();
 	archive_write_set_format_zip(a);
@@ -287,6 +296,7 @@ test_npy(void)
 	text_release(&tx);
 	text_release(&tid);
 	text_release(&ty);
+	text_release(&tlarge);
 	forget();
 }
 
