@@ -170,6 +170,20 @@ assert_clean() {
 	done
 }
 
+@test "asked to stop while it starts, it is gone at once, with all of them" {
+	for ms in {00..30}; do
+		ps-local -w 3 -s 2 --grace=60s sleep 60 3>&- &
+		pid=$!
+		sleep "0.0$ms"
+		kill -TERM "$pid"
+		timeout 20 tail --pid="$pid" -f /dev/null
+		status=0
+		wait "$pid" || status=$?
+		assert_equal "$status" 143
+	done
+	assert_clean
+}
+
 @test "without a standard input the command has an empty one" {
 	ps-local cat <&- >read 3>&-
 	assert_equal "$(wc -c <read)" 0
@@ -218,7 +232,7 @@ assert_clean() {
 
 @test "a command line that makes no sense is refused" {
 	touch pids
-	for words in "" "-w x true" "-s -1 true" "-w 99999 true" \
+	for words in "" "-w x true" "-s -1 true" "-w 99999 true" "-w 08 true" \
 		"--grace=5x true" "--grace=5m3 true" "-- true" "-w 1 -- a --" \
 		"--workers true"; do
 		# shellcheck disable=SC2086
