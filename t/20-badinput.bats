@@ -172,6 +172,13 @@ bad_table() {
 		ps-coord -w 50ms -m model.ps -b ipc://c -s $at /dev/null
 }
 
+@test "data that are no UTF-8: the results say where they are" {
+	printf 'a,y\nr\xe9sum\xc3\xa9\xe9,1\n' >bad.csv
+	run -65 --separate-stderr cluster csv.ps bad.csv
+	assert_line --index 0 --partial \
+		"\"error\":\"bad.csv:2: a: 'r?sumé?' is not a finite number\""
+}
+
 @test "a port that is taken" {
 	start ps-serve -b 'tcp://127.0.0.1:*'
 	local why="cannot listen on $endpoint: Address already in use"

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "model/metric.h"
 
+/* Bytes that are no UTF-8 become question marks. */
 void line_string(struct text *, const char *);
 void line_number(struct text *, double);	/* null if it is not finite */
 
