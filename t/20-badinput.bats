@@ -172,6 +172,16 @@ bad_table() {
 		ps-coord -w 50ms -m model.ps -b ipc://c -s $at /dev/null
 }
 
+@test "a step that leads to infinite numbers" {
+	sed 's/binary_cross.*/mean_squared_error logit/; s/binary/float/' \
+		csv.ps >square.ps
+	printf 'a,y\n1e30,-1e30\n' >large.csv
+	run -65 --separate-stderr cluster square.ps large.csv
+	assert_equal "$stderr" "ps-coord: step 0: the gradient of logit/kernel\
+ has infinite numbers or NaNs; a smaller learning_rate or a clipnorm may help"
+	assert_line --index 0 --partial '"step":0,"worker":"worker:0","error":'
+}
+
 @test "data that are no UTF-8: the results say where they are" {
 	printf 'a,y\nr\xe9sum\xc3\xa9\xe9,1\n' >bad.csv
 	run -65 --separate-stderr cluster csv.ps bad.csv

@@ -398,18 +398,20 @@ compute_clip(struct compute *c)
 	clip_gradients(c->clip, m->variables, c->batch->examples);
 }
 
+#define ADVICE	"; a smaller learning_rate or a clipnorm may help"
+
 int
 compute_check(const struct compute *c, struct fail *f)
 {
 	if (!isfinite(c->loss))
-		return fail(f, FAIL_DATA, "the loss is %s", isnan(c->loss) ?
-			    "not a number" : "infinite");
+		return fail(f, FAIL_DATA, "the loss is %s" ADVICE,
+			    isnan(c->loss) ? "not a number" : "infinite");
 	for (size_t v = 0; v < c->model->variables; v++) {
 		const struct weights *w = &c->weights[v];
 
 		if (!kernel_finite(w->gradient->at, w->rows * w->width))
 			return fail(f, FAIL_DATA, "the gradient of %s has "
-				    "infinite numbers or NaNs",
+				    "infinite numbers or NaNs" ADVICE,
 				    c->model->variable[v].name);
 	}
 	return 0;

@@ -198,6 +198,9 @@ run_step(const struct worker *w, struct work *work)
 	work->why.kind = 0;
 	if (compute_check(work->compute, &work->why) == 0)
 		compute_clip(work->compute);
+	else
+		fail_at(&work->why, "step %llu",
+			(unsigned long long)work->step);
 }
 
 /* Begin the exchange that pushes one work and pulls for another. */
