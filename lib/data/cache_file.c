@@ -227,10 +227,12 @@ read_ids(struct feature *x, size_t at, size_t n, struct rest *r)
 		return true;
 	largest = copy_ids(low, n, feature_ids(x, at, n));
 	feature_add_high(x, at, high, n);
+	if (x->input->hashed)
+		return true;	/* there is none that it does not take */
 	for (size_t i = 0; high && i < n; i++)
 		if (feature_id(x, at + i) > largest)
 			largest = feature_id(x, at + i);
-	return x->input->hashed || largest < x->input->rows;
+	return largest < x->input->rows;
 }
 
 static bool

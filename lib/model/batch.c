@@ -157,7 +157,7 @@ feature_values(struct feature *f, size_t at, size_t n)
 uint64_t
 feature_id(const struct feature *f, size_t at)
 {
-	return f->id[at] | (f->high ? (uint64_t)f->high[at] << 32 : 0);
+	return ids_at((struct ids){ f->id, f->high }, at);
 }
 
 uint32_t *

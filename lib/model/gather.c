@@ -98,12 +98,6 @@ add_up(size_t *start)
 	}
 }
 
-static uint64_t
-id_at(struct ids ids, size_t i)
-{
-	return ids.low[i] | (ids.high ? (uint64_t)ids.high[i] << 32 : 0);
-}
-
 /* Words by their bits from low up to high, digit by digit. */
 static void
 sort_words(struct sorter *s, size_t n, unsigned low, unsigned high)
@@ -227,8 +221,8 @@ largest_of(struct ids ids, size_t n, uint64_t limit)
 		return limit - 1;
 
 	for (size_t i = 0; i < n; i++)
-		if (id_at(ids, i) > largest)
-			largest = id_at(ids, i);
+		if (ids_at(ids, i) > largest)
+			largest = ids_at(ids, i);
 	return largest;
 }
 
@@ -248,7 +242,7 @@ gather_ids(struct gather *g, struct sorter *s, struct ids ids, size_t n,
 	}
 	make_sorting_room(s, n);
 	for (size_t i = 0; i < n; i++) {
-		s->key[i] = id_at(ids, i);
+		s->key[i] = ids_at(ids, i);
 		s->word[i] = fits && n > SMALL ? s->key[i] << places | i : i;
 	}
 	if (n <= SMALL)
@@ -267,7 +261,7 @@ gather_keys(struct gather *g, struct sorter *s, struct ids ids, size_t n)
 	make_room(g, n);
 	make_sorting_room(s, n);
 	for (size_t i = 0; i < n; i++) {
-		s->key[i] = hash_mix(id_at(ids, i));
+		s->key[i] = hash_mix(ids_at(ids, i));
 		s->word[i] = i;
 	}
 	if (n > SMALL)

@@ -34,6 +34,12 @@ struct ids {
 	const uint32_t *low, *high;
 };
 
+static inline uint64_t
+ids_at(struct ids ids, size_t i)
+{
+	return ids.low[i] | (ids.high ? (uint64_t)ids.high[i] << 32 : 0);
+}
+
 /* Of n ids, at most UINT32_MAX, all below a limit; 0: they may be any. */
 void gather_ids(struct gather *, struct sorter *, struct ids, size_t n,
 		uint64_t limit);

@@ -160,7 +160,7 @@ static void
 add_feature(struct hash *h, const struct feature *x, size_t examples)
 {
 	const size_t width = input_width(x->input);
-	const size_t n = width ? examples * width : x->offset[examples];
+	const size_t n = feature_count(x, examples);
 	const float one = 1;
 
 	if (!width)
