@@ -21,6 +21,7 @@ enum fail_kind {
 	FAIL_NOINPUT = 66,	/* an input is missing, or used up */
 	FAIL_PEER = 69,		/* a peer is missing or silent */
 	FAIL_INTERNAL = 70,	/* we are wrong */
+	FAIL_MEMORY = 71,	/* there is none left */
 	FAIL_CREATE = 73,	/* an output cannot be made */
 	FAIL_IO = 74,		/* reading or writing broke off */
 	FAIL_AGAIN = 75,	/* trying again later may help */

@@ -1,17 +1,20 @@
 #include "base/mem.h"
 
+#include "base/fail.h"
+#include "base/log.h"
+
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void *
 checked(void *p, size_t count, size_t size)
 {
 	if (!p) {
-		fprintf(stderr, "out of memory: %zu x %zu bytes\n",
-			count, size);
-		abort();
+		log_error("out of memory: %zu x %zu bytes cannot be had",
+			  count, size);
+		_exit(FAIL_MEMORY);
 	}
 	return p;
 }

@@ -1,9 +1,10 @@
 /*
  * mem - allocation that does not fail.
  *
- * Running out of memory is the one error no caller can repair, so these abort
- * the program; they never return NULL.  Check every size that came from
- * outside against a limit before it gets here.
+ * Running out of memory is the one error no caller can repair, so these end
+ * the program, there and then, with FAIL_MEMORY; they never return NULL.
+ * Check every size that came from outside against a limit before it gets
+ * here.
  */
 #ifndef PS_MEM_H
 #define PS_MEM_H
