@@ -8,6 +8,7 @@
 #include "store/checkpoint.h"
 #include "store/convert.h"
 #include "store/describe.h"
+#include "store/disk.h"
 #include "store/rank.h"
 #include "sys/cli.h"
 
@@ -91,9 +92,10 @@ run_verify(char **operand, struct fail *f)
 
 		if (c)
 			printf("%s: ok\n", checkpoint_path(c));
+		else if ((status = (int)f->kind) == FAIL_AGAIN)
+			return -1;
 		else
 			log_error("%s", f->text);
-		status = c ? status : (int)f->kind;
 		checkpoint_close(c);
 	}
 	return status;
@@ -102,9 +104,8 @@ run_verify(char **operand, struct fail *f)
 static int
 write_out(void *to, const void *bytes, size_t size, struct fail *f)
 {
-	if (fwrite(bytes, 1, size, to) == size)
-		return 0;
-	return fail_sys(f, FAIL_IO, "cannot write standard output");
+	return fwrite(bytes, 1, size, to) == size ? 0 :
+		fail_sys(f, FAIL_IO, "cannot write standard output");
 }
 
 static int
@@ -124,11 +125,9 @@ run_diff(char **operand, struct fail *f)
 	struct checkpoint *b = a ? checkpoint_choose(operand[1], false, f) :
 			       NULL;
 	struct text text = { 0 };
-	int status = -1;
+	int status = b ? describe_difference(a, b, o.slots, o.tolerance,
+					     &text, f) : -1;
 
-	if (b)
-		status = describe_difference(a, b, o.slots, o.tolerance,
-					     &text, f);
 	print(&text);
 	checkpoint_close(b);
 	checkpoint_close(a);
@@ -239,6 +238,7 @@ main(int argc, char **argv)
 	struct fail f;
 
 	cli_begin("ps-ckpt", USAGE, CLI_FILTER);
+	disk_read_until(&cli_stop);
 
 	const struct command *command = parse(argc, argv);
 	const int status = command->run(argv + optind + 1, &f);

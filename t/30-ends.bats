@@ -246,3 +246,15 @@ policies() {
 	start chrt --batch 0 ps-serve -b ipc://other
 	assert_equal "$(policies)" $'SCHED_BATCH\nSCHED_BATCH'
 }
+
+@test "ps-ckpt ends in the midst of its work, and does not call it done" {
+	printf '\2\0\0\0\0\0\0\0{}' >none.safetensors
+	ps-ckpt -q import -m model.ps none.safetensors ckpt >/dev/null
+	# shellcheck disable=SC2046 # many
+	launch ps-ckpt verify $(yes ckpt | head -n 20000)
+	until [ -s "$out" ]; do sleep 0.01; done
+	ends "$pid" 75
+	[ "$(wc -l <"$out")" -lt 20000 ]
+	assert_equal "$(wc -l <"$log")" 1
+	grep -q ': not read to its end: asked to stop$' "$log"
+}

@@ -140,22 +140,24 @@ checkpoint_remove(const char *dir, const char *name, struct fail *f)
 	return r;
 }
 
-static bool
-is_whole(const char *dir, const char *name, bool verify)
+/* 1 or 0; -1 if that was not found out. */
+static int
+is_whole(const char *dir, const char *name, bool verify, struct fail *f)
 {
 	char *path = disk_path("%s/%s", dir, name);
-	struct fail f;
-	struct checkpoint *c = checkpoint_open(path, verify, &f);
+	struct checkpoint *c = checkpoint_open(path, verify, f);
+	const int whole = c ? 1 : f->kind == FAIL_AGAIN ? -1 : 0;
 
 	checkpoint_close(c);
 	free(path);
-	return c;
+	return whole;
 }
 
 int
 checkpoint_prune(const char *dir, size_t keep, bool verify, struct fail *f)
 {
 	struct checkpoint_list list;
+	struct fail why;
 	size_t good = 0;
 	int r = 0;
 
@@ -164,10 +166,15 @@ checkpoint_prune(const char *dir, size_t keep, bool verify, struct fail *f)
 	if (checkpoint_list(&list, dir, f) < 0)
 		return -1;
 	for (size_t i = list.count; r == 0 && i-- > 0;) {
+		const int whole = good == keep ? 0 :
+			is_whole(dir, list.name[i], verify, &why);
+
 		if (good == keep)
 			r = checkpoint_remove(dir, list.name[i], f);
-		else if (is_whole(dir, list.name[i], verify))
-			good++;
+		else if (whole < 0)
+			r = fail(f, why.kind, "%s", why.text);
+		else
+			good += (size_t)whole;
 	}
 	checkpoint_list_free(&list);
 	return r;

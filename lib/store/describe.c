@@ -62,15 +62,19 @@ describe_folder(const char *dir, bool json, void (*warn)(const char *),
 {
 	struct checkpoint_list list;
 	struct fail why;
+	int r = 0;
 
 	if (checkpoint_list(&list, dir, f) < 0)
 		return -1;
-	for (size_t i = 0; i < list.count; i++) {
+	for (size_t i = 0; i < list.count && r == 0; i++) {
 		char *path = disk_path("%s/%s", dir, list.name[i]);
 		struct checkpoint *c = checkpoint_open(path, false, &why);
 
 		if (c) {
 			add_line(c, list.name[i], json, out);
+		} else if (why.kind == FAIL_AGAIN) {
+			*f = why;
+			r = -1;
 		} else {
 			warn(why.text);
 			add_damaged(list.name[i], list.step[i], json, out);
@@ -79,7 +83,7 @@ describe_folder(const char *dir, bool json, void (*warn)(const char *),
 		free(path);
 	}
 	checkpoint_list_free(&list);
-	return 0;
+	return r;
 }
 
 int

@@ -317,6 +317,14 @@ disk_remove_folder(const char *path, struct fail *f)
 	return 0;
 }
 
+static const volatile sig_atomic_t *stop_reading;
+
+void
+disk_read_until(const volatile sig_atomic_t *stop)
+{
+	stop_reading = stop;
+}
+
 int
 disk_read_at(int fd, const char *path, void *bytes, size_t size,
 	     uint64_t offset, struct fail *f)
@@ -324,6 +332,10 @@ disk_read_at(int fd, const char *path, void *bytes, size_t size,
 	char *at = bytes;
 
 	while (size > 0) {
+		if (stop_reading && *stop_reading)
+			return fail(f, FAIL_AGAIN, "%s: not read to its end: "
+				    "asked to stop", path);
+
 		const ssize_t n = pread(fd, at, size, (off_t)offset);
 
 		if (n < 0 && errno == EINTR)

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,6 +69,13 @@ int disk_open(int folder, const char *path, uint64_t *size, struct fail *);
 
 /* A folder to open files in, or -1. */
 int disk_open_folder(const char *path, struct fail *);
+
+/*
+ * Nothing is read by disk_read_at() any more once *stop, which a signal may
+ * set, is no longer 0: FAIL_AGAIN.  For programs that may read for long, and
+ * for all of their threads.
+ */
+void disk_read_until(const volatile sig_atomic_t *stop);
 
 /* size bytes at offset, or FAIL_DATA if the file ends before. */
 int disk_read_at(int fd, const char *path, void *, size_t size,
