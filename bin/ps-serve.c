@@ -4,12 +4,16 @@
 #include "base/log.h"
 #include "role/server.h"
 #include "store/cluster.h"
+#include "store/disk.h"
 #include "sys/changelog.h"
 #include "sys/cli.h"
 #include "sys/clock.h"
+#include "sys/memory.h"
 #include "sys/net.h"
+#include "sys/registration.h"
 #include "sys/saver.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define USAGE	"[-b endpoint] [-c endpoint] [-d directory] [-i index] " \
@@ -40,12 +44,6 @@ struct options {
 	const char *bind, *coordinator, *directory, *standby_of;
 	uint64_t index, lease_ms;
 	bool wal;
-};
-
-/* With -c: the coordinator, to whom we say where we are. */
-struct registration {
-	uint64_t peer;		/* 0: none */
-	uint64_t index, life;
 };
 
 /* Everything that ps-serve has open. */
@@ -99,38 +97,6 @@ parse(int argc, char **argv)
 	return o;
 }
 
-static void
-say_where(const struct registration *reg, struct net *net)
-{
-	const char *endpoint = net_endpoint(net);
-	struct message m = { .kind = MESSAGE_HELLO, .frames = 1 };
-
-	m.hello.version = WIRE_VERSION;
-	m.hello.role = ROLE_SERVER;
-	m.hello.index = reg->index;
-	m.hello.life = reg->life;
-	m.frame[0] = (struct frame){ endpoint, strlen(endpoint), NULL };
-	net_send(net, reg->peer, &m);
-}
-
-/* Is it about our registration?  -1: the coordinator does not want us. */
-static int
-registered(const struct registration *reg, struct net *net,
-	   const struct net_event *e, struct fail *f)
-{
-	char text[MESSAGE_BLOB + 1];
-
-	if (!reg->peer || e->peer != reg->peer)
-		return 0;
-	if (e->kind == NET_UP)
-		say_where(reg, net);
-	if (e->kind != NET_MESSAGE || e->message.kind != MESSAGE_REFUSED)
-		return 1;
-	message_text(&e->message, text, sizeof(text));
-	return fail(f, (enum fail_kind)e->message.refused.status,
-		    "the coordinator refuses us: %s", text);
-}
-
 static int
 hear(struct program *p, struct fail *f)
 {
@@ -138,7 +104,7 @@ hear(struct program *p, struct fail *f)
 
 	for (net_next(p->net, &e); e.kind != NET_NOTHING;
 	     net_next(p->net, &e)) {
-		const int ours = registered(&p->reg, p->net, &e, f);
+		const int ours = registration_hear(&p->reg, p->net, &e, f);
 
 		if (ours < 0)
 			return -1;
@@ -201,12 +167,17 @@ open_all(struct program *p, const struct options *o)
 	p->net = net_new(o->lease_ms);
 	p->outbox = net_outbox(p->net);
 	p->server = server_new(p->reg.life, o->lease_ms, &p->outbox);
+	server_limit(p->server, memory_limit(), &cli_stop);
+	disk_read_until(&cli_stop);
 	p->saver = saver_new(o->directory);
 	if (o->directory && checkpoint_probe(o->directory, &f) < 0)
 		cli_die(&f);
 	if (o->wal && !(p->log = changelog_open(o->directory, index,
-						p->server, &f)))
+						p->server, &f))) {
+		if (cli_stop)
+			exit(cli_end(0));
 		cli_die(&f);
+	}
 	if (net_guard(p->net, o->common.key, &f) < 0 ||
 	    net_listen(p->net, o->bind, o->common.insecure, &f) < 0 ||
 	    (o->coordinator &&

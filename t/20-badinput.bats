@@ -172,6 +172,14 @@ bad_table() {
 		ps-coord -w 50ms -m model.ps -b ipc://c -s $at /dev/null
 }
 
+@test "variables that no memory holds" {
+	sed 's/sparse.*/sparse[1099511627776]/' model.ps >large.ps
+	run -78 --separate-stderr timeout 30 ps-local -- train.svm -- \
+		ps-coord -m large.ps <<<train
+	[[ $stderr == "ps-coord: server 0 (ipc://"*"): its variables need "*\
+" GiB, all its memory is "*" GiB: take more servers, or fewer rows" ]]
+}
+
 @test "a step that leads to infinite numbers" {
 	sed 's/binary_cross.*/mean_squared_error logit/; s/binary/float/' \
 		csv.ps >square.ps

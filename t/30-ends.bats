@@ -247,6 +247,29 @@ policies() {
 	assert_equal "$(policies)" $'SCHED_BATCH\nSCHED_BATCH'
 }
 
+@test "a server ends in the midst of making its variables" {
+	cat >model.ps <<-'END'
+		input  x sparse[1000000000]
+		label  y binary
+		logit = linear x kernel_initializer=random_normal
+		loss   binary_crossentropy logit from_logits=true
+		optimizer sgd
+	END
+	start ps-serve -b "$at/s"
+	serve=$pid
+	echo train >requests
+	launch ps-coord -m model.ps -s "$at/s" -b "$at/c" --patience=1s \
+		requests
+	until [ "$(ps -o rss= "$serve")" -gt 200000 ]; do sleep 0.1; done
+	over=$SECONDS
+	ends "$serve"
+	[ $((SECONDS - over)) -le 3 ]
+	# Whoever waits for them says so, though nothing has been trained yet.
+	gone "$pid"
+	assert_equal "$status" 69
+	grep -q "server 0 ($at/s) is gone: waiting 1 s for it" "$log"
+}
+
 @test "ps-ckpt ends in the midst of its work, and does not call it done" {
 	printf '\2\0\0\0\0\0\0\0{}' >none.safetensors
 	ps-ckpt -q import -m model.ps none.safetensors ckpt >/dev/null

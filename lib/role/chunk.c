@@ -13,15 +13,6 @@ release(struct hold *hold)
 	free(hold);		/* its first member */
 }
 
-struct chunk *
-chunk_new(size_t size, size_t slots)
-{
-	struct chunk *c = chunk_blank(size, slots);
-
-	memset(c->value, 0, size * (1 + slots) * sizeof(*c->value));
-	return c;
-}
-
 /*
  * Values begin on a line: the rows of a table lie on as few as they can.  They
  * are laid there by hand, for glibc does not use what aligned_alloc() gave,

@@ -17,9 +17,7 @@ struct chunk {
 	float *value;		/* size, then size for each slot */
 };
 
-struct chunk *chunk_new(size_t size, size_t slots);	/* one reference */
-
-/* The same with whatever was in memory for values. */
+/* With one reference, and whatever was in memory for values. */
 struct chunk *chunk_blank(size_t size, size_t slots);
 
 /* Make *c fit to be written; what it was goes to its other readers. */

@@ -245,7 +245,7 @@ recover_end(struct coord *c, uint64_t now)
 				steps = ranges_total(&r->todo);
 		}
 		c->lost[i] = false;
-		if (c->begun || c->resumed)
+		if (c->begun || c->resumed || c->gone_told[i])
 			tell_back(c, i, steps, now);
 	}
 	c->all_back = false;
@@ -352,7 +352,7 @@ recover_failed(struct coord *c, uint64_t step, uint64_t server,
 void
 recover_watch(struct coord *c, uint64_t now)
 {
-	for (size_t i = 0; c->begun && i < c->o.servers; i++) {
+	for (size_t i = 0; i < c->o.servers; i++) {
 		uint64_t heard;
 		const uint64_t gone = fleet_gone(c->fleet, i, &heard);
 

@@ -26,6 +26,20 @@ server_new(uint64_t life, uint64_t lease_ms, struct outbox *outbox)
 }
 
 void
+server_limit(struct server *s, uint64_t memory,
+	     const volatile sig_atomic_t *stop)
+{
+	s->memory = memory;
+	s->stop = stop;
+}
+
+bool
+server_stopped(const struct server *s)
+{
+	return s->stop && *s->stop;
+}
+
+void
 server_forget_run(struct server *s)
 {
 	standby_forget(&s->standby);	/* its cut is of what we had */
@@ -261,6 +275,20 @@ server_has_plan(const struct server *s, const struct message *m)
 	return same;
 }
 
+/* What cannot be had would be noticed one by one, and late. */
+static int
+check_memory(const struct server *s, size_t server, struct fail *f)
+{
+	const double bytes = shard_bytes(&s->plan, s->model, server);
+	const double gib = 1 << 30;
+
+	if (s->memory == 0 || bytes <= (double)s->memory)
+		return 0;
+	return fail(f, FAIL_CONFIG, "its variables need %.3g GiB, all its "
+		    "memory is %.3g GiB: take more servers, or fewer rows",
+		    bytes / gib, (double)s->memory / gib);
+}
+
 int
 server_take_plan(struct server *s, const struct message *m, struct fail *f)
 {
@@ -284,6 +312,8 @@ server_take_plan(struct server *s, const struct message *m, struct fail *f)
 		return -1;
 	if (m->plan.server >= s->plan.servers)
 		return fail(f, FAIL_PROTOCOL, "a plan without this server");
+	if (check_memory(s, m->plan.server, f) < 0)
+		return -1;
 	s->plan.number = m->plan.plan;
 	s->plan.seed = m->plan.seed;
 	s->term = s->plan.term = m->plan.term;
@@ -291,7 +321,9 @@ server_take_plan(struct server *s, const struct message *m, struct fail *f)
 	s->model_hash = hash64(m->frame[0].data, m->frame[0].size);
 	s->index = m->plan.server;
 	s->mark = m->plan.step;
-	s->shard = shard_new(&s->plan, s->model, s->index);
+	s->shard = shard_new(&s->plan, s->model, s->index, s->stop);
+	if (!s->shard)
+		return 1;
 	s->applied = mem_alloc(s->plan.parts, sizeof(*s->applied));
 	s->stage = stage_new(&s->plan, s->model, s->index, s->shard, s->mark);
 	s->busy = true;

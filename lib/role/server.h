@@ -25,6 +25,14 @@ struct server *server_new(uint64_t life, uint64_t lease_ms,
 			  struct outbox *);
 void server_free(struct server *);
 
+/*
+ * A plan whose variables need more than so many bytes is refused; 0: any is
+ * tried.  Once *stop is no longer 0, variables are not made and loaded any
+ * more, and those who asked for it get no answer: the program is to end.
+ */
+void server_limit(struct server *, uint64_t memory,
+		  const volatile sig_atomic_t *stop);
+
 void server_hear(struct server *, uint64_t peer, const struct message *,
 		 uint64_t now_ms);
 
@@ -59,8 +67,9 @@ bool server_job(struct server *, struct server_job *);
 void server_saved(struct server *, const struct server_job *,
 		  const struct checkpoint_part *, const struct fail *);
 
-/* How a load went: the checkpoint, or NULL and why not. */
-void server_load(struct server *, const struct server_job *,
+/* How a load went: the checkpoint, or NULL and why not.  -1: it was not
+   loaded, why is what was answered. */
+int server_load(struct server *, const struct server_job *,
 		 struct checkpoint *, struct fail *);
 
 /*

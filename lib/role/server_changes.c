@@ -342,6 +342,7 @@ take_sync(struct server *s, const struct message *m, struct fail *f)
 {
 	struct primary *w = &s->primary;
 	struct message plan = *m;
+	int status;
 
 	if (w->greeted && server_same_run(s, &m->blob) &&
 	    m->sync.term <= s->plan.term)
@@ -351,9 +352,11 @@ take_sync(struct server *s, const struct message *m, struct fail *f)
 	server_forget_run(s);
 	changes_release(&s->changes);
 	plan.plan.step = m->sync.step;
-	if (server_take_plan(s, &plan, f) < 0 ||
-	    take_windows(s, &m->frame[2], f) < 0)
-		return -1;
+	status = server_take_plan(s, &plan, f);
+	if (status == 0)
+		status = take_windows(s, &m->frame[2], f);
+	if (status != 0)
+		return status;
 	s->pushes = m->sync.pushes;
 	s->changes.last = s->acted = w->held = m->sync.number;
 	w->chunks = m->sync.chunks;

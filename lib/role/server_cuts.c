@@ -104,8 +104,11 @@ start_over(struct server *s)
 		if (s->standby.cut)
 			server_drop_standby(s);
 		stage_free(s->stage);
+		s->stage = NULL;
 		shard_free(s->shard);
-		s->shard = shard_new(&s->plan, s->model, s->index);
+		s->shard = shard_new(&s->plan, s->model, s->index, s->stop);
+		if (!s->shard)
+			return;
 		s->stage = stage_new(&s->plan, s->model, s->index, s->shard,
 				     job.request.cut.step);
 		server_go_back(s, job.request.cut.step);
@@ -192,16 +195,21 @@ server_saved(struct server *s, const struct server_job *job,
 	server_settle(s);
 }
 
-void
+int
 server_load(struct server *s, const struct server_job *job,
 	    struct checkpoint *from, struct fail *why)
 {
 	const struct message m = message_answer(&job->request, MESSAGE_OK);
+	int r = from ? 0 : -1;
 
 	end_job(s, job);
 	if (!s->shard)		/* the run was forgotten meanwhile */
-		return;
-	if (!from || shard_restore(s->shard, from, why) < 0) {
+		return r;
+	if (r == 0)
+		r = shard_restore(s->shard, from, why);
+	if (r < 0 && server_stopped(s))
+		return r;
+	if (r < 0) {
 		server_refuse(s, job->peer, &job->request, why);
 		if (primary_followed(&s->primary))
 			s->over = *why;		/* it has what we have not */
@@ -212,4 +220,5 @@ server_load(struct server *s, const struct server_job *job,
 	start_over(s);
 	server_begin_standby(s);
 	server_settle(s);
+	return r;
 }

@@ -29,6 +29,8 @@ struct named_cut {
 struct server {
 	struct outbox *outbox;
 	uint64_t life, lease_ms;
+	uint64_t memory;	/* bytes; 0: not known */
+	const volatile sig_atomic_t *stop;
 	struct peers peers;
 	uint64_t coordinator, coordinator_heard;
 	uint64_t term;		/* the newest heard of, of this run */
@@ -75,7 +77,9 @@ void server_refuse(struct server *, uint64_t peer, const struct message *to,
 		   const struct fail *why);
 bool server_same_run(const struct server *, const struct frame *run);
 void server_forget_run(struct server *);
+bool server_stopped(const struct server *);	/* by a signal */
 bool server_has_plan(const struct server *, const struct message *);
+/* 1: it is to end. */
 int server_take_plan(struct server *, const struct message *, struct fail *);
 /* Act on a change: see server_is_change().  1: it is answered later. */
 int server_apply(struct server *, uint64_t peer, const struct message *,

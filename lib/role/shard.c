@@ -24,8 +24,26 @@ chunk_count(const struct holding *h, size_t i)
 }
 
 static void
-hold_piece(struct holding *h, const struct piece *piece,
-	   const struct variable *v, uint64_t seed)
+make_chunk(struct holding *h, size_t i, uint64_t seed)
+{
+	const struct variable *v = h->variable;
+	const size_t width = h->piece->width;
+	const size_t size = chunk_count(h, i) * width;
+	struct chunk *c = chunk_blank(size, h->slots);
+
+	initializer_fill(&v->initializer, v->name, v->shape, seed,
+			 (h->piece->first + (i << h->shift)) * width,
+			 c->value, size);
+	for (size_t s = 0; s < h->slots; s++)
+		for (size_t j = 0; j < size; j++)
+			chunk_slot(c, s)[j] = v->optimizer->slot_start[s];
+	h->now.chunk[i] = c;
+}
+
+/* Of a table it has the chunks that were made before a stop. */
+static void
+hold_piece(struct shard *s, struct holding *h, const struct piece *piece,
+	   const struct variable *v)
 {
 	size_t width = piece->width;
 
@@ -33,7 +51,7 @@ hold_piece(struct holding *h, const struct piece *piece,
 	h->variable = v;
 	h->slots = v->optimizer ? v->optimizer->slots : 0;
 	if (piece->hashed) {
-		h->hashed = (struct hashed){ v, seed };
+		h->hashed = (struct hashed){ v, s->plan->seed };
 		h->now.table = hashed_table(&h->hashed, piece->count);
 		return;
 	}
@@ -46,22 +64,39 @@ hold_piece(struct holding *h, const struct piece *piece,
 			h->shift;
 	h->now.chunk = mem_alloc(h->chunks, sizeof(struct chunk *));
 	for (size_t i = 0; i < h->chunks; i++) {
-		const size_t size = chunk_count(h, i) * width;
-		struct chunk *c = chunk_new(size, h->slots);
-
-		h->now.chunk[i] = c;
-		initializer_fill(&v->initializer, v->name, v->shape, seed,
-				 (piece->first + (i << h->shift)) * width,
-				 c->value, size);
-		for (size_t s = 0; s < h->slots; s++)
-			for (size_t j = 0; j < size; j++)
-				chunk_slot(c, s)[j] =
-					v->optimizer->slot_start[s];
+		if (shard_stopped(s))
+			h->chunks = i;
+		else
+			make_chunk(h, i, s->plan->seed);
 	}
 }
 
+double
+shard_bytes(const struct plan *plan, const struct model *model, size_t server)
+{
+	size_t variables;
+	const struct variable *v = model_variables(model, &variables);
+	double bytes = 0;
+
+	for (size_t i = 0; i < plan->parts; i++) {
+		const struct part *part = &plan->part[i];
+
+		for (size_t j = part->first; part->server == server &&
+		     j < part->first + part->count; j++) {
+			const struct piece *p = &plan->piece[j];
+			const struct optimizer *o = v[p->variable].optimizer;
+
+			bytes += p->hashed ? 0 : (double)p->count *
+				(double)p->width * sizeof(float) *
+				(double)(1 + (o ? o->slots : 0));
+		}
+	}
+	return bytes;
+}
+
 struct shard *
-shard_new(const struct plan *plan, const struct model *model, size_t server)
+shard_new(const struct plan *plan, const struct model *model, size_t server,
+	  const volatile sig_atomic_t *stop)
 {
 	struct shard *s = mem_alloc(1, sizeof(*s));
 	size_t variables;
@@ -70,6 +105,7 @@ shard_new(const struct plan *plan, const struct model *model, size_t server)
 	s->plan = plan;
 	s->model = model;
 	s->server = server;
+	s->stop = stop;
 	s->holding = mem_alloc(plan->pieces, sizeof(*s->holding));
 	s->version = mem_alloc(plan->parts, sizeof(*s->version));
 	for (size_t i = 0; i < plan->parts; i++) {
@@ -79,13 +115,17 @@ shard_new(const struct plan *plan, const struct model *model, size_t server)
 			continue;
 		for (size_t j = part->first; j < part->first + part->count;
 		     j++)
-			hold_piece(&s->holding[j], &plan->piece[j],
-				   &v[plan->piece[j].variable], plan->seed);
+			hold_piece(s, &s->holding[j], &plan->piece[j],
+				   &v[plan->piece[j].variable]);
 		if (part->count > s->lists)
 			s->lists = part->count;
 	}
 	s->pushed = mem_alloc(s->lists, sizeof(*s->pushed));
 	s->pulled = mem_alloc(s->lists, sizeof(*s->pulled));
+	if (shard_stopped(s)) {
+		shard_free(s);
+		return NULL;
+	}
 	return s;
 }
 

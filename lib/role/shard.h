@@ -11,12 +11,22 @@
 #include "store/checkpoint.h"
 #include "wire/plan.h"
 
+#include <signal.h>
+
 struct shard;
 struct cut;
 
-/* With initial values.  Plan and model are borrowed and must outlive it. */
+/* Bytes of values and slots that are there from the first; hashed tables
+   have none yet. */
+double shard_bytes(const struct plan *, const struct model *, size_t server);
+
+/*
+ * With initial values.  Plan and model are borrowed and must outlive it.
+ * Many take long: NULL if *stop, which a signal may set, was no longer 0
+ * before they were made; a stop of NULL is never.
+ */
 struct shard *shard_new(const struct plan *, const struct model *,
-			size_t server);
+			size_t server, const volatile sig_atomic_t *stop);
 void shard_free(struct shard *);
 
 /* How often a part has been pushed to. */

@@ -39,6 +39,7 @@ struct shard {
 	const struct plan *plan;
 	const struct model *model;
 	size_t server;
+	const volatile sig_atomic_t *stop;
 	struct holding *holding;	/* one for each piece of the plan;
 					   chunks is 0 for those of others */
 	uint64_t *version;		/* of each part */
@@ -67,6 +68,12 @@ struct cut {
 	struct table_walk walk;		/* of the table that is being sent, */
 	struct chunk *block;		/* and its rows on their way */
 };
+
+static inline bool
+shard_stopped(const struct shard *s)
+{
+	return s->stop && *s->stop;
+}
 
 /* Of a piece: now (NULL), or in a cut. */
 static inline struct content *

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "store/disk.h"
 #include "store/record.h"
+#include "sys/cli.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -186,9 +187,19 @@ look_at(void *self, const struct record *r, struct fail *f)
 	return 0;
 }
 
-/* Can it be begun from?  What was torn when it was made cannot. */
-static bool
-beginning(struct changelog *l, uint64_t number)
+static int
+asked_to_stop(const struct changelog *l, struct fail *f)
+{
+	return !cli_stop ? 0 : fail(f, FAIL_AGAIN, "%s: asked to stop",
+				    l->folder);
+}
+
+/*
+ * Can it be begun from?  What was torn when it was made cannot: 0.  Of what
+ * was not read, as somebody wants us to stop, nothing is known: -1.
+ */
+static int
+beginning(struct changelog *l, uint64_t number, struct fail *f)
 {
 	char *path = segment_path(l, number);
 	struct checkpoint *from = NULL;
@@ -201,26 +212,27 @@ beginning(struct changelog *l, uint64_t number)
 	good = record_replay(path, LIMIT, look_at, l, &cut, &why) == 0 ||
 		why.kind == FAIL_AGAIN;
 	free(path);
-	if (!good || !l->whole || !*l->load)
-		return good && l->whole;
-	path = disk_path("%s/%s", l->dir, l->load);
-	from = checkpoint_open(path, true, &why);
-	free(path);
-	checkpoint_close(from);
-	return from != NULL;
+	good = good && l->whole;
+	if (good && *l->load) {
+		path = disk_path("%s/%s", l->dir, l->load);
+		from = checkpoint_open(path, true, &why);
+		free(path);
+		checkpoint_close(from);
+		good = from != NULL;
+	}
+	return asked_to_stop(l, f) < 0 ? -1 : good;
 }
 
 static int
 load(const struct changelog *l, const struct server_job *job, struct fail *f)
 {
 	char *path = disk_path("%s/%s", l->dir, job->name);
-	struct checkpoint *from = checkpoint_open(path, true, f);
-	const bool good = from != NULL;
+	struct checkpoint *from = checkpoint_open(path, false, f);
+	const int r = server_load(l->server, job, from, f);
 
 	free(path);
-	server_load(l->server, job, from, f);
 	checkpoint_close(from);
-	return good ? 0 : -1;
+	return r;
 }
 
 static int
@@ -230,7 +242,7 @@ replay(void *self, const struct record *r, struct fail *f)
 	struct server_job job;
 	struct message m;
 
-	if (read_message(l, r, &m, f) < 0)
+	if (asked_to_stop(l, f) < 0 || read_message(l, r, &m, f) < 0)
 		return -1;
 	if (r->kind != KIND_CHANGE && !l->first)
 		return 0;	/* where we are anyway */
@@ -269,17 +281,22 @@ replay_segment(struct changelog *l, size_t i, struct fail *f)
 static int
 replay_all(struct changelog *l, struct fail *f)
 {
-	size_t first = l->segments;
+	size_t first;
+	int found;
 
 	if (list_segments(l, f) < 0 || l->segments == 0)
 		return l->segments == 0 ? 0 : -1;
 	/* The last one may have been torn in the making. */
-	if (!beginning(l, l->segment[l->segments - 1]) && !l->whole &&
-	    remove_segment(l, l->segment[--l->segments], f) < 0)
-		return -1;
+	found = beginning(l, l->segment[l->segments - 1], f);
+	if (found == 0 && !l->whole)
+		found = remove_segment(l, l->segment[--l->segments], f);
 	first = l->segments;
-	while (first > 0 && !beginning(l, l->segment[first - 1]))
-		first--;
+	while (found == 0 && first > 0) {
+		found = beginning(l, l->segment[first - 1], f);
+		first -= found == 0;
+	}
+	if (found < 0)
+		return -1;
 	if (l->segments == 0)
 		return 0;
 	if (first == 0)

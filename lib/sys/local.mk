@@ -21,12 +21,16 @@ lib_libps_a_SOURCES += \
 	%D%/journal_file.h \
 	%D%/keeper.c \
 	%D%/keeper.h \
+	%D%/memory.c \
+	%D%/memory.h \
 	%D%/net.c \
 	%D%/net.h \
 	%D%/prefetch.c \
 	%D%/prefetch.h \
 	%D%/progress.c \
 	%D%/progress.h \
+	%D%/registration.c \
+	%D%/registration.h \
 	%D%/saver.c \
 	%D%/saver.h \
 	%D%/scores.c \

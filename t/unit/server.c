@@ -606,6 +606,37 @@ files(void)
 	ok(said.m.kind == MESSAGE_REFUSED && applied(2));
 }
 
+/* What does not fit is refused; what is not made any more is not answered. */
+static void
+limits(void)
+{
+	const double bytes = shard_bytes(&plan, rig.model, 0);
+	volatile sig_atomic_t stop = 0;
+
+	begin();
+	tell(COORD, hello(ROLE_COORDINATOR));
+	server_limit(server, (uint64_t)bytes - 1, &stop);
+	tell(COORD, plan_message());
+	ok(said.m.kind == MESSAGE_REFUSED &&
+	   said.m.refused.status == FAIL_CONFIG &&
+	   strstr(said.blob, "its variables need"));
+	ok(refuses(COORD, pull(WIRE_NONE), FAIL_AGAIN, "no plan yet"));
+	server_limit(server, (uint64_t)bytes, &stop);
+	stop = 1;
+	ok(tell(COORD, plan_message()) == 0);
+	ok(refuses(COORD, pull(WIRE_NONE), FAIL_AGAIN, "no plan yet"));
+	stop = 0;
+	ok(tell(COORD, plan_message()) == MESSAGE_OK);
+
+	/* What is there goes, and nothing comes in its place. */
+	stop = 1;
+	struct message m = cut(MESSAGE_LOAD, WIRE_NONE);
+
+	m.blob.size = 0;
+	ok(tell(COORD, m) == 0);
+	ok(refuses(COORD, mark(12), FAIL_AGAIN, "another run"));
+}
+
 /* Room for so many peers, not counting those who left without a word. */
 static void
 leavers(void)
@@ -713,6 +744,7 @@ main(void)
 	late_pushes();
 	files();
 	leavers();
+	limits();
 	server_free(server);
 	pack_release(&model_frame);
 	pack_release(&plan_frame);

@@ -57,7 +57,7 @@ begin(struct fixture *x, const char *text, const char *partitioner,
 	free(place);
 	x->plan.seed = 7;
 	for (size_t i = 0; i < servers; i++)
-		x->shard[i] = shard_new(&x->plan, x->rig.model, i);
+		x->shard[i] = shard_new(&x->plan, x->rig.model, i, NULL);
 }
 
 static void

@@ -46,7 +46,7 @@ fleet_begin(struct fleet_of *fl, size_t servers)
 	plan_make(&fl->plan, rig.model, place, places, endpoint, servers);
 	free(place);
 	for (size_t s = 0; s < servers; s++) {
-		fl->shard[s] = shard_new(&fl->plan, rig.model, s);
+		fl->shard[s] = shard_new(&fl->plan, rig.model, s, NULL);
 		fl->stage[s] = stage_new(&fl->plan, rig.model, s,
 					 fl->shard[s], 7);
 	}
