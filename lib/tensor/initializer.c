@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/text.h"
+#include "tensor/clones.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -252,6 +253,16 @@ scale(const struct initializer_kind *kind, struct shape s, double *a,
 	}
 }
 
+/* What most tables begin with, and a server may have to make billions of. */
+static CLONES void
+fill_uniform(double min, double max, uint64_t seed, uint64_t stream,
+	     size_t first, float *values, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		values[i] = (float)uniform(min, max, rng_at(seed, stream,
+							    first + i));
+}
+
 void
 initializer_fill(const struct initializer *p, const char *name,
 		 struct shape shape, uint64_t seed, size_t first,
@@ -267,6 +278,10 @@ initializer_fill(const struct initializer *p, const char *name,
 	}
 	if (p->kind->fan != FAN_NONE)
 		scale(p->kind, shape, &a, &b);
+	if (p->kind->draw == uniform) {
+		fill_uniform(a, b, seed, stream, first, values, n);
+		return;
+	}
 	for (size_t i = 0; i < n; i++)
 		values[i] = (float)p->kind->draw(a, b, rng_at(seed, stream,
 							      first + i));
