@@ -710,15 +710,20 @@ receive(struct net *net, struct ear *ear, uint64_t peer, struct net_event *e)
 	if (message_read(m, zmq_msg_data(&net->head),
 			 zmq_msg_size(&net->head), &e->why) < 0)
 		return true;
-	m->frames = frames;
+
+	const size_t missing = message_missing(m->kind, frames);
+
+	m->frames = missing + frames;
 	if (frames > MESSAGE_FRAMES || message_check_frames(m, &e->why) < 0) {
 		if (frames > MESSAGE_FRAMES)
 			fail(&e->why, FAIL_PROTOCOL, "%zu frames", frames);
 		return true;
 	}
+	for (size_t i = 0; i < missing; i++)
+		m->frame[i].data = "";
 	for (size_t i = 0; i < frames; i++) {
-		m->frame[i].data = zmq_msg_data(&net->frame[i]);
-		m->frame[i].size = zmq_msg_size(&net->frame[i]);
+		m->frame[missing + i].data = zmq_msg_data(&net->frame[i]);
+		m->frame[missing + i].size = zmq_msg_size(&net->frame[i]);
 	}
 	e->kind = NET_MESSAGE;
 	return true;
@@ -871,10 +876,11 @@ net_send(struct net *net, uint64_t peer, const struct message *m)
 	message_write(&net->header, m);
 
 	struct frame header = { net->header.data, net->header.size, NULL };
+	const size_t first = message_unsent(m);
 	int sent = send_frame(socket, &header, flags |
-			      (m->frames ? ZMQ_SNDMORE : 0));
+			      (first < m->frames ? ZMQ_SNDMORE : 0));
 
-	for (size_t i = 0; sent == 0 && i < m->frames; i++)
+	for (size_t i = first; sent == 0 && i < m->frames; i++)
 		sent = send_frame(socket, &m->frame[i], flags |
 				  (i + 1 < m->frames ? ZMQ_SNDMORE : 0));
 	return sent;

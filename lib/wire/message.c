@@ -8,6 +8,7 @@ static const struct shape_of {
 	size_t numbers;
 	bool blob;
 	size_t min_frames, max_frames;
+	size_t keys;		/* of these are keys, and stand first */
 } shapes[MESSAGE_KINDS] = {
 	[MESSAGE_HELLO]		= { "HELLO",	5, true,  0, 1 },
 	[MESSAGE_WELCOME]	= { "WELCOME",	6, true,  0, 0 },
@@ -25,9 +26,9 @@ static const struct shape_of {
 	[MESSAGE_SAVE]		= { "SAVE",	6, true,  0, 0 },
 	[MESSAGE_SAVED]		= { "SAVED",	1, true,  0, 0 },
 	[MESSAGE_LOAD]		= { "LOAD",	6, true,  0, 0 },
-	[MESSAGE_PULL]		= { "PULL",	6, false, 1, 1 },
-	[MESSAGE_PUSH]		= { "PUSH",	11, false, 2, 2 },
-	[MESSAGE_PUSHPULL]	= { "PUSHPULL",	11, false, 3, 3 },
+	[MESSAGE_PULL]		= { "PULL",	6, false, 1, 1, 1 },
+	[MESSAGE_PUSH]		= { "PUSH",	11, false, 2, 2, 1 },
+	[MESSAGE_PUSHPULL]	= { "PUSHPULL",	11, false, 3, 3, 2 },
 	[MESSAGE_VALUES]	= { "VALUES",	3, false, 0, 1 },
 	[MESSAGE_READY]		= { "READY",	0, false, 0, 0 },
 	[MESSAGE_LEASE]		= { "LEASE",	12, false, 0, 2 },
@@ -103,6 +104,26 @@ message_check_frames(const struct message *m, struct fail *f)
 		return 0;
 	return fail(f, FAIL_PROTOCOL, "%s with %zu frames", shape->name,
 		    m->frames);
+}
+
+size_t
+message_unsent(const struct message *m)
+{
+	size_t n = 0;
+
+	while (n < shapes[m->kind].keys && m->frame[n].size == 0)
+		n++;
+	return n;
+}
+
+size_t
+message_missing(enum message_kind kind, size_t frames)
+{
+	const struct shape_of *shape = &shapes[kind];
+	const size_t missing = shape->max_frames - frames;
+
+	return frames <= shape->max_frames && missing <= shape->keys ?
+		missing : 0;
 }
 
 struct message

@@ -183,6 +183,14 @@ int message_read(struct message *, const void *header, size_t size,
 /* Does it have as many frames as its kind must? */
 int message_check_frames(const struct message *, struct fail *);
 
+/*
+ * Frames of keys that are empty, of a part that has no tables, do not travel
+ * if they come first.  How many of this message do not; and how many are
+ * missing from one of this kind that came with so many frames.
+ */
+size_t message_unsent(const struct message *);
+size_t message_missing(enum message_kind, size_t frames);
+
 /* An answer: kind, and the request number of what it answers. */
 struct message message_answer(const struct message *to,
 			      enum message_kind kind);

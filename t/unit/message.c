@@ -114,6 +114,28 @@ frames(void)
 	ok(message_check_frames(&m, &f) < 0);
 }
 
+/* Of frames in front that are empty only keys do not travel. */
+static void
+unsent(void)
+{
+	struct message m = { .kind = MESSAGE_PUSHPULL, .frames = 3 };
+
+	ok(message_unsent(&m) == 2);
+	m.frame[1].size = 1;
+	ok(message_unsent(&m) == 1);
+	m.frame[0].size = 1;
+	m.frame[1].size = 0;
+	ok(message_unsent(&m) == 0);
+	m = (struct message){ .kind = MESSAGE_VALUES, .frames = 1 };
+	ok(message_unsent(&m) == 0);
+	for (size_t frames = 0; frames < 6; frames++) {
+		ok(message_missing(MESSAGE_PUSHPULL, frames) ==
+		   (frames == 1 || frames == 2 ? 3 - frames : 0));
+		ok(message_missing(MESSAGE_PULL, frames) == (frames == 0));
+		ok(message_missing(MESSAGE_VALUES, frames) == 0);
+	}
+}
+
 static void
 answers(void)
 {
@@ -197,6 +219,7 @@ main(void)
 	}
 	named(good, "any byte changed: refused, or what it says");
 	frames();
+	unsent();
 	answers();
 	nonsense();
 	floats();

@@ -79,6 +79,39 @@ test_way(const char *host, bool shortcut)
 	net_free(server);
 }
 
+/* Whichever frames are empty, they arrive as they were sent. */
+static void
+test_empty_keys(void)
+{
+	struct net *server = net_new(10000), *client = net_new(10000);
+	struct net_event e;
+	struct fail f;
+	uint64_t peer;
+
+	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0);
+	ok(net_dial(client, net_endpoint(server), &peer, &f) == 0);
+	ok(await(client, server, NET_UP, &e));
+	for (int full = 0; full < 8; full++) {
+		struct message m = { .kind = MESSAGE_PUSHPULL, .frames = 3 };
+		bool same = true;
+
+		for (int i = 0; i < 3; i++)
+			m.frame[i] = (struct frame){ "a\0bc\0d" + 2 * i,
+						     full >> i & 1, NULL };
+		ok(net_send(client, peer, &m) == 0);
+		ok(await(server, client, NET_MESSAGE, &e) &&
+		   e.message.frames == 3);
+		for (int i = 0; i < 3; i++)
+			same = same && e.message.frame[i].data &&
+				e.message.frame[i].size == m.frame[i].size &&
+				memcmp(e.message.frame[i].data,
+				       m.frame[i].data, m.frame[i].size) == 0;
+		ok(same);
+	}
+	net_free(client);
+	net_free(server);
+}
+
 /* Nobody is there yet: it waits for tcp, as it would on another host. */
 static void
 test_later(void)
@@ -411,6 +444,7 @@ main(void)
 	test_way("127.0.0.1", true);
 	test_way("localhost", false);
 	test_later();
+	test_empty_keys();
 	files_begin();
 	write_key("ours", 'a');
 	write_key("theirs", 'b');
