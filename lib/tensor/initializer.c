@@ -10,6 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BLOCK	256	/* values */
+
+/* What lies below -2 of a standard normal distribution. */
+#define CUT	.022750131948179209
+
 /*
  * One draw an element and arithmetic that rounds alike everywhere (so no
  * libm, whose last bits depend on the processor): thus any slice is the same
@@ -44,23 +49,29 @@ logarithm(double x)
 /*
  * Where a standard normal variable stays below with probability p: Wichura,
  * "The percentage points of the normal distribution" (1988), algorithm AS
- * 241, PPND7; good to 1e-7.
+ * 241, PPND7; good to 1e-7.  For p within .425 of a half, and for others.
  */
-static double
-normal_quantile(double p)
+static inline bool
+is_central(double p)
 {
-	const double q = p - .5;
+	return fabs(p - .5) <= .425;
+}
 
-	if (fabs(q) <= .425) {
-		const double r = .180625 - q * q;
+static inline double
+central_quantile(double p)
+{
+	const double q = p - .5, r = .180625 - q * q;
 
-		return q * (((59.109374720 * r + 159.29113202) * r +
-			     50.434271938) * r + 3.3871327179) /
-		       (((67.187563600 * r + 78.757757664) * r +
-			 17.895169469) * r + 1);
-	}
+	return q * (((59.109374720 * r + 159.29113202) * r + 50.434271938) *
+		    r + 3.3871327179) /
+	       (((67.187563600 * r + 78.757757664) * r + 17.895169469) * r +
+		1);
+}
 
-	double r = sqrt(-logarithm(q < 0 ? p : 1 - p)), z;
+static double
+outer_quantile(double p)
+{
+	double r = sqrt(-logarithm(p < .5 ? p : 1 - p)), z;
 
 	if (r <= 5) {
 		r -= 1.6;
@@ -73,46 +84,14 @@ normal_quantile(double p)
 		     r + 6.6579051150) /
 		    ((.012258202635 * r + .24197894225) * r + 1);
 	}
-	return q < 0 ? -z : z;
-}
-
-/* How a value comes out of bits, with the kind's two numbers. */
-
-static double
-constant(double value, double unused, uint64_t bits)
-{
-	(void)unused;
-	(void)bits;
-	return value;
-}
-
-static double
-uniform(double min, double max, uint64_t bits)
-{
-	return min + (max - min) * unit(bits);
-}
-
-static double
-normal(double mean, double stddev, uint64_t bits)
-{
-	return mean + stddev * normal_quantile(unit(bits));
-}
-
-/* Within two standard deviations: below -2 lies .02275 of the whole. */
-static double
-truncated(double mean, double stddev, uint64_t bits)
-{
-	const double below = .022750131948179209;
-	const double p = below + (1 - 2 * below) * unit(bits);
-
-	return mean + stddev * normal_quantile(p);
+	return p < .5 ? -z : z;
 }
 
 enum fan { FAN_NONE, FAN_IN, FAN_AVERAGE };
 
 struct initializer_kind {
 	const char *name;
-	double (*draw)(double a, double b, uint64_t bits);
+	enum draw { CONSTANT, UNIFORM, NORMAL, TRUNCATED } draw;
 	enum fan fan;		/* what the variance goes by, if anything */
 	double scale;		/* fan x variance */
 	float a, b;		/* unless there is a fan: the defaults */
@@ -120,25 +99,25 @@ struct initializer_kind {
 };
 
 static const struct initializer_kind kinds[] = {
-	{ .name = "constant", .draw = constant, .max = 1 },
-	{ .name = "glorot_normal", .draw = truncated,
+	{ .name = "constant", .draw = CONSTANT, .max = 1 },
+	{ .name = "glorot_normal", .draw = TRUNCATED,
 	  .fan = FAN_AVERAGE, .scale = 1 },
-	{ .name = "glorot_uniform", .draw = uniform,
+	{ .name = "glorot_uniform", .draw = UNIFORM,
 	  .fan = FAN_AVERAGE, .scale = 1 },
-	{ .name = "he_normal", .draw = truncated, .fan = FAN_IN, .scale = 2 },
-	{ .name = "he_uniform", .draw = uniform, .fan = FAN_IN, .scale = 2 },
-	{ .name = "lecun_normal", .draw = truncated,
+	{ .name = "he_normal", .draw = TRUNCATED, .fan = FAN_IN, .scale = 2 },
+	{ .name = "he_uniform", .draw = UNIFORM, .fan = FAN_IN, .scale = 2 },
+	{ .name = "lecun_normal", .draw = TRUNCATED,
 	  .fan = FAN_IN, .scale = 1 },
-	{ .name = "lecun_uniform", .draw = uniform,
+	{ .name = "lecun_uniform", .draw = UNIFORM,
 	  .fan = FAN_IN, .scale = 1 },
-	{ .name = "ones", .draw = constant, .a = 1 },
-	{ .name = "random_normal", .draw = normal, .b = .05f,
+	{ .name = "ones", .draw = CONSTANT, .a = 1 },
+	{ .name = "random_normal", .draw = NORMAL, .b = .05f,
 	  .min = 1, .max = 2 },
-	{ .name = "random_uniform", .draw = uniform, .a = -.05f, .b = .05f,
+	{ .name = "random_uniform", .draw = UNIFORM, .a = -.05f, .b = .05f,
 	  .min = 2, .max = 2 },
-	{ .name = "truncated_normal", .draw = truncated, .b = .05f,
+	{ .name = "truncated_normal", .draw = TRUNCATED, .b = .05f,
 	  .min = 1, .max = 2 },
-	{ .name = "zeros", .draw = constant },
+	{ .name = "zeros", .draw = CONSTANT },
 };
 
 #define KINDS	(sizeof(kinds) / sizeof(kinds[0]))
@@ -162,13 +141,13 @@ numbers_fit(struct initializer *p, char **word, size_t n)
 		return true;
 	if (n < kind->min || n > kind->max)
 		return false;
-	if (kind->draw == constant)
+	if (kind->draw == CONSTANT)
 		return text_float(word[0], &p->a);
 	if (n == 2 && !text_float(word[0], &p->a))
 		return false;
 	if (!text_float(word[n - 1], &p->b))
 		return false;
-	return kind->draw == uniform ? p->a <= p->b : p->b >= 0;
+	return kind->draw == UNIFORM ? p->a <= p->b : p->b >= 0;
 }
 
 static int
@@ -243,7 +222,7 @@ scale(const struct initializer_kind *kind, struct shape s, double *a,
 {
 	const double variance = kind->scale / fan_of(kind->fan, s);
 
-	if (kind->draw == uniform) {
+	if (kind->draw == UNIFORM) {
 		*b = sqrt(3 * variance);
 		*a = -*b;
 	} else {
@@ -253,14 +232,46 @@ scale(const struct initializer_kind *kind, struct shape s, double *a,
 	}
 }
 
-/* What most tables begin with, and a server may have to make billions of. */
+/* Which values of a variable, by whose numbers. */
+struct draws {
+	uint64_t seed, stream, first;
+	double a, b;
+};
+
 static CLONES void
-fill_uniform(double min, double max, uint64_t seed, uint64_t stream,
-	     size_t first, float *values, size_t n)
+fill_uniform(const struct draws *d, float *values, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		values[i] = (float)uniform(min, max, rng_at(seed, stream,
-							    first + i));
+	for (size_t i = 0; i < n; i++) {
+		const double u = unit(rng_at(d->seed, d->stream,
+					     d->first + i));
+
+		values[i] = (float)(d->a + (d->b - d->a) * u);
+	}
+}
+
+/*
+ * Of the whole there is what lies between the ends below and 1 - below.  The
+ * few values far from the middle are put right after all of a block.
+ */
+static CLONES void
+fill_normal(const struct draws *d, double below, float *values, size_t n)
+{
+	double p[BLOCK], z[BLOCK];
+
+	for (size_t at = 0, some; at < n; at += some) {
+		some = n - at < BLOCK ? n - at : BLOCK;
+		for (size_t i = 0; i < some; i++) {
+			p[i] = below + (1 - 2 * below) *
+				unit(rng_at(d->seed, d->stream,
+					    d->first + at + i));
+			z[i] = central_quantile(p[i]);
+		}
+		for (size_t i = 0; i < some; i++)
+			if (!is_central(p[i]))
+				z[i] = outer_quantile(p[i]);
+		for (size_t i = 0; i < some; i++)
+			values[at + i] = (float)(d->a + d->b * z[i]);
+	}
 }
 
 void
@@ -268,21 +279,24 @@ initializer_fill(const struct initializer *p, const char *name,
 		 struct shape shape, uint64_t seed, size_t first,
 		 float *values, size_t n)
 {
-	const uint64_t stream = hash64(name, strlen(name));
-	double a = (double)p->a, b = (double)p->b;
+	struct draws d = { seed, hash64(name, strlen(name)), first,
+			   (double)p->a, (double)p->b };
 
-	if (!p->kind || p->kind->draw == constant) {
+	if (p->kind && p->kind->fan != FAN_NONE)
+		scale(p->kind, shape, &d.a, &d.b);
+	switch (p->kind ? p->kind->draw : CONSTANT) {
+	case CONSTANT:
 		for (size_t i = 0; i < n; i++)
 			values[i] = p->a;
-		return;
+		break;
+	case UNIFORM:
+		fill_uniform(&d, values, n);
+		break;
+	case NORMAL:
+		fill_normal(&d, 0, values, n);
+		break;
+	case TRUNCATED:
+		fill_normal(&d, CUT, values, n);
+		break;
 	}
-	if (p->kind->fan != FAN_NONE)
-		scale(p->kind, shape, &a, &b);
-	if (p->kind->draw == uniform) {
-		fill_uniform(a, b, seed, stream, first, values, n);
-		return;
-	}
-	for (size_t i = 0; i < n; i++)
-		values[i] = (float)p->kind->draw(a, b, rng_at(seed, stream,
-							      first + i));
 }
