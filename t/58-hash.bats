@@ -82,15 +82,40 @@ score() {
 	run -0 ps-ckpt verify c
 	/usr/bin/python3 -c 'import numpy' 2>/dev/null || skip "no numpy"
 	ps-ckpt convert c c.npz
-	ps-ckpt cat c e/embeddings/keys-0-65535@id >id.npy
+	ps-ckpt cat c e/embeddings@id >id.npy
 	run -0 /usr/bin/python3 -c '
 import numpy
 c = numpy.load("c.npz")
-id = c["e/embeddings/keys-0-65535@id"]
+id = c["e/embeddings@id"]
 assert id.dtype == "<u8" and (id == numpy.load("id.npy")).all()
-assert len(set(id)) == len(id) == len(c["e/embeddings/keys-0-65535"])
+assert len(set(id)) == len(id) == len(c["e/embeddings"])
 assert id.max() < 500 and len(id) > 200
+assert not [name for name in c.files if "keys" in name]
 '
+}
+
+@test "whoever wrote it, a table is read as one; its parts can be, too" {
+	model "id rows=hash" admit=2
+	train 1 one 30 >/dev/null
+	train 3 three 30 >/dev/null
+	for kind in npz safetensors; do
+		ps-ckpt convert --slots one "one.$kind"
+		ps-ckpt convert --slots three "three.$kind"
+		cmp "one.$kind" "three.$kind"
+	done
+	for array in e/embeddings l/kernel@momentum e/embeddings@id \
+		l/kernel@update e/embeddings/waiting \
+		e/embeddings/waiting@id; do
+		ps-ckpt cat one $array >one.npy
+		ps-ckpt cat three $array >three.npy
+		cmp one.npy three.npy
+	done
+	ps-ckpt cat one e/embeddings/keys-0-65535@id >part.npy
+	ps-ckpt cat three e/embeddings@id | cmp - part.npy
+	ps-ckpt cat three e/embeddings/keys-43691-65535 >part.npy
+	run -65 ps-ckpt cat three e/embeddings@nothing
+	assert_output "ps-ckpt: three/ckpt-00000030: holds no\
+ 'e/embeddings@nothing'; see what it holds by ps-ckpt show"
 }
 
 @test "ids may be any, also below zero, and words" {

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "store/arrays.h"
+#include "store/whole.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,53 +10,77 @@
 /* ---- out of a checkpoint ---- */
 
 struct export {
-	struct checkpoint *checkpoint;
-	const struct checkpoint_entry **entry;
+	struct whole whole;
+	const struct whole_array **array;
 };
 
 static int
 read_rows(void *data, size_t i, struct rows rows, void *out, struct fail *f)
 {
 	const struct export *x = data;
-	const struct checkpoint_entry *e = x->entry[i];
 
-	if (checkpoint_is_number(e->slot))
-		return checkpoint_numbers(x->checkpoint, e->variable, e->slot,
-					  rows, out, f);
+	return whole_read(&x->whole, x->array[i], rows, out, f);
+}
 
-	return checkpoint_read(x->checkpoint, e->variable, e->slot, e->shape,
-			       rows, out, NULL, f);
+static int
+write_arrays(struct export *x, size_t count, const char *path,
+	     struct fail *f)
+{
+	struct arrays_item *item = mem_alloc(count, sizeof(*item));
+	int r;
+
+	for (size_t i = 0; i < count; i++)
+		item[i] = (struct arrays_item){
+			whole_name(x->array[i]), x->array[i]->shape,
+			x->array[i]->numbers
+		};
+	r = arrays_write(path, &(struct arrays_source){
+			 item, count, read_rows, x }, f);
+	while (count > 0)
+		free(item[--count].name);
+	free(item);
+	return r;
 }
 
 int
 convert_export(struct checkpoint *c, const char *path, bool slots,
 	       struct fail *f)
 {
-	size_t n, count = 0;
-	const struct checkpoint_entry *entry = checkpoint_entries(c, &n);
-	struct arrays_item *item = mem_alloc(n, sizeof(*item));
-	struct export x = { c, mem_alloc(n, sizeof(*x.entry)) };
-	int r;
+	struct export x = { 0 };
+	size_t count = 0;
+	int r = whole_open(&x.whole, c, f);
 
-	for (size_t i = 0; i < n; i++) {
-		const struct checkpoint_entry *e = &entry[i];
+	x.array = mem_alloc(x.whole.count, sizeof(*x.array));
+	for (size_t i = 0; i < x.whole.count; i++) {
+		const struct whole_array *a = &x.whole.array[i];
 
 		/* Rows are of no use without their ids. */
-		if (*e->slot && !slots && strcmp(e->slot, CHECKPOINT_ID) != 0)
-			continue;
-		x.entry[count] = e;
-		item[count].name = disk_path("%s%s%s", e->variable,
-					     *e->slot ? "@" : "", e->slot);
-		item[count].numbers = checkpoint_is_number(e->slot);
-		item[count++].shape = e->shape;
+		if (*a->slot == '\0' || slots ||
+		    strcmp(a->slot, CHECKPOINT_ID) == 0)
+			x.array[count++] = a;
 	}
-	r = arrays_write(path, &(struct arrays_source){
-			 item, count, read_rows, &x }, f);
-	while (count > 0)
-		free(item[--count].name);
-	free(item);
-	free(x.entry);
+	if (r == 0)
+		r = write_arrays(&x, count, path, f);
+	free(x.array);
+	whole_release(&x.whole);
 	return r;
+}
+
+static int
+write_npy(const struct whole *w, const struct whole_array *a,
+	  int (*add)(void *, const void *, size_t, struct fail *),
+	  void *to, struct fail *f)
+{
+	const struct arrays_item item = { NULL, a->shape, a->numbers };
+	struct export x = { *w, &a };
+	char header[NPY_HEADER_MAX];
+	const size_t head = a->numbers ? npy_header_numbers(a->shape, header) :
+		npy_header(a->shape, header);
+
+	if (add(to, header, head, f) < 0)
+		return -1;
+	return arrays_each(&(struct arrays_source){
+			   &item, 1, read_rows, &x }, 0, add, to, f);
 }
 
 int
@@ -64,28 +89,26 @@ convert_array(struct checkpoint *c, const char *name,
 	      void *to, struct fail *f)
 {
 	const size_t n = strcspn(name, "@");
+	const char *slot = name[n] ? name + n + 1 : "";
 	char *variable = mem_text_n(name, n);
-	const struct checkpoint_entry *e =
-		checkpoint_find(c, variable, name[n] ? name + n + 1 : "");
-	struct export x = { c, &e };
-	char header[NPY_HEADER_MAX];
-	size_t head;
-
-	free(variable);
-	if (!e)
-		return fail(f, FAIL_DATA, "%s: holds no '%.200s'",
-			    checkpoint_path(c), name);
-
-	const struct arrays_item item = {
-		NULL, e->shape, checkpoint_is_number(e->slot)
+	const struct checkpoint_entry *e = checkpoint_find(c, variable, slot);
+	const struct whole_array part = {
+		.shape = e ? e->shape : (struct shape){ 0 },
+		.numbers = checkpoint_is_number(slot), .part = &e, .parts = 1,
 	};
+	struct whole w;
+	int r = whole_open(&w, c, f);
+	const struct whole_array *a = e ? &part :
+		whole_find(&w, variable, slot);
 
-	head = item.numbers ? npy_header_numbers(e->shape, header) :
-		npy_header(e->shape, header);
-	if (add(to, header, head, f) < 0)
-		return -1;
-	return arrays_each(&(struct arrays_source){
-			   &item, 1, read_rows, &x }, 0, add, to, f);
+	if (r == 0 && !a)
+		r = fail(f, FAIL_DATA, "%s: holds no '%.200s'; see what it "
+			 "holds by ps-ckpt show", checkpoint_path(c), name);
+	if (r == 0)
+		r = write_npy(&w, a, add, to, f);
+	whole_release(&w);
+	free(variable);
+	return r;
 }
 
 /* ---- into one ---- */

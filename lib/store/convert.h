@@ -12,12 +12,16 @@
 
 /*
  * Every variable as one array under its own name, and with slots each of
- * them as "VARIABLE@SLOT", to a .npz or .safetensors.
+ * them as "VARIABLE@SLOT", to a .npz or .safetensors.  Of a hashed table the
+ * ids of its rows are "VARIABLE@id", with slots or without; see whole.h.
  */
 int convert_export(struct checkpoint *, const char *path, bool slots,
 		   struct fail *);
 
-/* One array, "VARIABLE" or "VARIABLE@SLOT", as .npy, a megabyte at a time. */
+/*
+ * One array, "VARIABLE" or "VARIABLE@SLOT", as .npy, a megabyte at a time: a
+ * whole one, or a server's part of a hashed table.
+ */
 int convert_array(struct checkpoint *, const char *name,
 		  int (*add)(void *to, const void *, size_t, struct fail *),
 		  void *to, struct fail *);

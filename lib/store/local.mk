@@ -30,4 +30,6 @@ lib_libps_a_SOURCES += \
 	%D%/rows.h \
 	%D%/safetensors.c \
 	%D%/tar.c \
-	%D%/tar.h
+	%D%/tar.h \
+	%D%/whole.c \
+	%D%/whole.h

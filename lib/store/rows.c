@@ -4,12 +4,49 @@
 #include "base/mem.h"
 #include "store/disk.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BLOCK	((size_t)1 << 12)	/* rows read at once */
 
 static const char *const keys = "keys", *const waiting = "waiting";
+
+char *
+rows_part_name(const char *table, bool waits, struct rows ranges)
+{
+	return disk_path("%s/%s-%zu-%zu", table, waits ? waiting : keys,
+			 ranges.first, ranges.first + ranges.count - 1);
+}
+
+/* Step over a kind and two numbers, of which the first is kept. */
+static bool
+take_ranges(const char *at, const char *kind, size_t *first)
+{
+	const size_t n = strlen(kind);
+	char *end;
+
+	if (strncmp(at, kind, n) != 0 || at[n] != '-' ||
+	    !isdigit((unsigned char)at[n + 1]))
+		return false;
+	*first = (size_t)strtoull(at + n + 1, &end, 10);
+	if (*end != '-' || !isdigit((unsigned char)end[1]))
+		return false;
+	strtoull(end + 1, &end, 10);
+	return *end == '\0';
+}
+
+bool
+rows_part(struct rows_part *part, const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	if (!slash)
+		return false;
+	part->table = (size_t)(slash - name);
+	part->waits = take_ranges(slash + 1, waiting, &part->first);
+	return part->waits || take_ranges(slash + 1, keys, &part->first);
+}
 
 static size_t
 add_arrays(const struct variable *v, const struct table *t, bool waits,
@@ -24,9 +61,7 @@ add_arrays(const struct variable *v, const struct table *t, bool waits,
 		const bool numbers = i > slots;
 
 		*a = (struct checkpoint_array){
-			.variable = disk_path("%s/%s-%zu-%zu", v->name,
-				waits ? waiting : keys, ranges.first,
-				ranges.first + ranges.count - 1),
+			.variable = rows_part_name(v->name, waits, ranges),
 			.slot = i == 0 ? "" : i <= slots ?
 				v->optimizer->slot_name[i - 1] :
 				i == slots + 1 ? CHECKPOINT_ID :
@@ -138,17 +173,18 @@ put_part(const struct part *p, struct table *t, struct rows ranges,
 	return r;
 }
 
-/* Is it a part of the variable, of this kind? */
+/* Is it a part of the variable? */
 static bool
 is_part(const struct checkpoint_entry *e, const struct variable *v,
-	const char *kind)
+	bool *waits)
 {
-	const size_t n = strlen(v->name), k = strlen(kind);
+	struct rows_part part;
 
-	return *e->slot == '\0' && strncmp(e->variable, v->name, n) == 0 &&
-		e->variable[n] == '/' &&
-		strncmp(e->variable + n + 1, kind, k) == 0 &&
-		e->variable[n + 1 + k] == '-';
+	if (*e->slot || !rows_part(&part, e->variable) ||
+	    strncmp(e->variable, v->name, part.table) != 0)
+		return false;
+	*waits = part.waits;
+	return v->name[part.table] == '\0';
 }
 
 int
@@ -158,19 +194,20 @@ rows_restore(struct checkpoint *from, const struct variable *v,
 {
 	size_t count;
 	const struct checkpoint_entry *e = checkpoint_entries(from, &count);
+	bool waits;
 
 	for (size_t i = 0; i < count; i++)
-		if ((is_part(&e[i], v, keys) || is_part(&e[i], v, waiting)) &&
-		    e[i].updates > *updates)
+		if (is_part(&e[i], v, &waits) && e[i].updates > *updates)
 			*updates = e[i].updates;
 	table_update(t, *updates);
 	for (size_t i = 0; i < count; i++) {
-		const struct part p = { from, &e[i], v,
-					is_part(&e[i], v, waiting) };
-		struct table *to = p.waits ? table_waiting(t) : t;
+		if (!is_part(&e[i], v, &waits))
+			continue;
 
-		if ((p.waits || is_part(&e[i], v, keys)) && to &&
-		    put_part(&p, to, ranges, f) < 0)
+		const struct part p = { from, &e[i], v, waits };
+		struct table *to = waits ? table_waiting(t) : t;
+
+		if (to && put_part(&p, to, ranges, f) < 0)
 			return -1;
 	}
 	return 0;

@@ -14,6 +14,17 @@
 #include "tensor/table.h"
 #include "tensor/variable.h"
 
+/* A part's name, "EMB/keys-FIRST-LAST"; free it. */
+char *rows_part_name(const char *table, bool waits, struct rows ranges);
+
+/* Is it such a name?  Then what it says. */
+struct rows_part {
+	size_t table;			/* characters of the table's name */
+	bool waits;
+	size_t first;			/* of its ranges */
+};
+bool rows_part(struct rows_part *, const char *name);
+
 /*
  * Append what a checkpoint writes of ranges of a hashed variable, which must
  * not be written meanwhile; nothing if there are no rows.  Room for
