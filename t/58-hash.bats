@@ -118,6 +118,31 @@ assert not [name for name in c.files if "keys" in name]
  'e/embeddings@nothing'; see what it holds by ps-ckpt show"
 }
 
+@test "diff joins rows by their ids, whoever wrote them" {
+	model "id rows=hash"
+	train 1 one 30 >/dev/null
+	train 3 three 30 >/dev/null
+	train 2 later 40 >/dev/null
+	run -0 ps-ckpt diff --slots one three
+	assert_line "e/embeddings	0	0"
+	assert_line "e/embeddings@velocity	0	0"
+	refute_output --partial keys
+	refute_output --partial "@id"
+
+	number=$'\t[0-9.e-]+'
+	rows=$'\t[0-9]+ rows only in the'
+	run -1 ps-ckpt diff --tolerance=1 one later
+	assert_line --regexp "^e/embeddings$number$number$rows second$"
+	run -1 ps-ckpt diff --tolerance=1 --slots later three
+	assert_line --regexp "^l/kernel@momentum$number$number$rows first$"
+
+	model "id rows=500"
+	train 1 flat 30 >/dev/null
+	run -1 ps-ckpt diff flat one
+	assert_line "e/embeddings	hashed in one only"
+	assert_line "d/bias	0	0"
+}
+
 @test "ids may be any, also below zero, and words" {
 	model "id rows=hash"
 	from=$BATS_FILE_TMPDIR/signed.csv

@@ -1,61 +1,243 @@
 #include "store/compare.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
+#include "store/whole.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define PIECE	((size_t)1 << 18)	/* floats, but at least a row */
+#define PIECE	((size_t)1 << 18)	/* numbers, but at least a row */
 
 struct sums {
 	double largest, squares;
 };
 
 static void
-add(struct sums *s, const float *a, const float *b, size_t n)
+add_one(struct sums *s, double a, double b)
 {
-	for (size_t i = 0; i < n; i++) {
-		double d = fabs((double)a[i] - (double)b[i]);
+	double d = fabs(a - b);
 
-		/* The same infinity is no difference, nor is NaN from NaN. */
-		if (a[i] == b[i] || (isnan(a[i]) && isnan(b[i])))
-			d = 0;
-		else if (isnan(d))
-			d = INFINITY;
-		if (d > s->largest)
-			s->largest = d;
-		s->squares += d * d;
-	}
+	/* The same infinity is no difference, nor is NaN from NaN. */
+	if (a == b || (isnan(a) && isnan(b)))
+		d = 0;
+	else if (isnan(d))
+		d = INFINITY;
+	if (d > s->largest)
+		s->largest = d;
+	s->squares += d * d;
+}
+
+/* n numbers of arrays that are both of this kind. */
+static void
+add(struct sums *s, bool numbers, const void *a, const void *b, size_t n)
+{
+	const uint64_t *number[] = { a, b };
+	const float *value[] = { a, b };
+
+	for (size_t i = 0; numbers && i < n; i++)
+		add_one(s, (double)number[0][i], (double)number[1][i]);
+	for (size_t i = 0; !numbers && i < n; i++)
+		add_one(s, (double)value[0][i], (double)value[1][i]);
+}
+
+/* One of the two, and the rows of it that are in memory. */
+struct side {
+	const struct whole *from;
+	const struct whole_array *array, *ids;
+	struct rows block;
+	char *row;
+	size_t width, bytes;		/* of a row: numbers, and bytes */
+	size_t step;			/* rows of a block, at most */
+
+	/* Of a hashed table: where we are in the block, and at which key. */
+	uint64_t *id, key;
+	size_t next;
+	bool there;
+};
+
+static void
+begin(struct side *s, const struct whole *from,
+      const struct whole_array *array)
+{
+	const size_t width = shape_width(array->shape);
+
+	*s = (struct side){
+		.from = from, .array = array, .width = width,
+		.ids = whole_find(from, array->variable, CHECKPOINT_ID),
+		.bytes = width * (array->numbers ? sizeof(uint64_t) :
+				  sizeof(float)),
+		.step = width < PIECE ? PIECE / width : 1,
+	};
+	s->row = mem_alloc(s->step, s->bytes);
+	s->id = mem_alloc(array->hashed ? s->step : 0, sizeof(*s->id));
+}
+
+static void
+end(struct side *s)
+{
+	free(s->row);
+	free(s->id);
+}
+
+/* The next block, which is empty behind the last row. */
+static int
+load(struct side *s, struct fail *f)
+{
+	size_t left;
+
+	s->block.first += s->block.count;
+	left = shape_rows(s->array->shape) - s->block.first;
+	s->block.count = left < s->step ? left : s->step;
+	if (s->array->hashed &&
+	    whole_read(s->from, s->ids, s->block, s->id, f) < 0)
+		return -1;
+	return whole_read(s->from, s->array, s->block, s->row, f);
 }
 
 static int
-compare_arrays(struct checkpoint *a, struct checkpoint *b,
-	       const struct checkpoint_entry *e, struct compare_item *item,
+compare_rows(struct side *a, struct side *b, struct compare_item *item,
+	     struct fail *f)
+{
+	const size_t size = shape_size(a->array->shape);
+	struct sums sums = { 0 };
+	int r;
+
+	while (r = load(a, f) < 0 ? -1 : load(b, f), r == 0 &&
+	       a->block.count > 0)
+		add(&sums, a->array->numbers, a->row, b->row,
+		    a->block.count * a->width);
+	item->largest = sums.largest;
+	item->rms = sqrt(sums.squares / (double)size);
+	return r;
+}
+
+/* To the next row of a hashed table, if there is one. */
+static int
+advance(struct side *s, struct fail *f)
+{
+	const bool was_there = s->there;
+	const uint64_t last = s->key;
+
+	s->next += was_there;
+	if (s->next == s->block.count) {
+		s->next = 0;
+		if (load(s, f) < 0)
+			return -1;
+	}
+	s->there = s->block.count > 0;
+	if (!s->there)
+		return 0;
+	s->key = hash_mix(s->id[s->next]);
+	if (was_there && s->key <= last)
+		return fail(f, FAIL_DATA, "%s: rows of '%s' are not in the "
+			    "order of their keys",
+			    checkpoint_path(s->from->checkpoint),
+			    s->array->variable);
+	return 0;
+}
+
+/* Both are in the order of keys, so rows are joined as sorted lists are. */
+static int
+join_rows(struct side *a, struct side *b, struct compare_item *item,
+	  struct fail *f)
+{
+	struct sums sums = { 0 };
+	size_t both = 0;
+	int r = advance(a, f) < 0 ? -1 : advance(b, f);
+
+	while (r == 0 && (a->there || b->there)) {
+		const bool in_a = a->there && (!b->there || a->key <= b->key);
+		const bool in_b = b->there && (!a->there || b->key <= a->key);
+
+		if (in_a && in_b) {
+			both++;
+			add(&sums, a->array->numbers,
+			    a->row + a->next * a->bytes,
+			    b->row + b->next * b->bytes, a->width);
+		} else {
+			item->only[in_b]++;
+		}
+		if (in_a)
+			r = advance(a, f);
+		if (r == 0 && in_b)
+			r = advance(b, f);
+	}
+	if (both == 0)
+		item->misfit = "no row in both";
+	else
+		item->rms = sqrt(sums.squares / (double)(both * a->width));
+	item->largest = sums.largest;
+	return r;
+}
+
+static const char *
+misfit(const struct whole_array *a, const struct whole_array *b)
+{
+	if (a->hashed != b->hashed)
+		return "hashed in one only";
+	if (a->hashed ? shape_width(a->shape) != shape_width(b->shape) :
+	    !shape_equal(a->shape, b->shape))
+		return "of another shape";
+	return NULL;
+}
+
+static int
+compare_arrays(const struct whole *w[2], const struct whole_array *a,
+	       const struct whole_array *b, struct compare_item *item,
 	       struct fail *f)
 {
-	const size_t rows = shape_rows(e->shape), width = shape_width(e->shape);
-	const size_t step = width < PIECE ? PIECE / width : 1;
-	float *left = mem_alloc(step, width * sizeof(*left));
-	float *right = mem_alloc(step, width * sizeof(*right));
-	struct sums sums = { 0 };
+	struct side left, right;
+	int r;
+
+	item->misfit = misfit(a, b);
+	if (item->misfit)
+		return 0;
+	begin(&left, w[0], a);
+	begin(&right, w[1], b);
+	r = a->hashed ? join_rows(&left, &right, item, f) :
+		compare_rows(&left, &right, item, f);
+	end(&left);
+	end(&right);
+	return r;
+}
+
+/* Rows are joined by their ids, so these do not differ. */
+static bool
+is_wanted(const struct whole_array *a, bool slots)
+{
+	if (a->hashed && strcmp(a->slot, CHECKPOINT_ID) == 0)
+		return false;
+	return *a->slot == '\0' || slots;
+}
+
+/* All of the first, and of the second what only it has. */
+static int
+compare_wholes(const struct whole *w[2], bool slots,
+	       struct compare_item *item, size_t *count, struct fail *f)
+{
+	const size_t n = w[0]->count, m = w[1]->count;
 	int r = 0;
 
-	for (size_t at = 0; r == 0 && at < rows; at += step) {
-		const struct rows now = { at, rows - at < step ? rows - at :
-					      step };
+	*count = 0;
+	for (size_t i = 0; r == 0 && i < n + m; i++) {
+		const struct whole_array *a =
+			i < n ? &w[0]->array[i] : &w[1]->array[i - n];
+		const struct whole_array *other =
+			whole_find(w[i < n], a->variable, a->slot);
+		struct compare_item *to = &item[*count];
 
-		r = checkpoint_read(a, e->variable, e->slot, e->shape, now,
-				    left, NULL, f);
-		if (r == 0)
-			r = checkpoint_read(b, e->variable, e->slot, e->shape,
-					    now, right, NULL, f);
-		if (r == 0)
-			add(&sums, left, right, now.count * width);
+		if (!is_wanted(a, slots) || (i >= n && other))
+			continue;
+		*to = (struct compare_item){ .name = whole_name(a) };
+		++*count;
+		if (other)
+			r = compare_arrays(w, a, other, to, f);
+		else
+			to->misfit = i < n ? "only in the first" :
+					     "only in the second";
 	}
-	item->largest = sums.largest;
-	item->rms = sqrt(sums.squares / (double)(rows * width));
-	free(left);
-	free(right);
 	return r;
 }
 
@@ -63,36 +245,27 @@ struct compare_item *
 compare_checkpoints(struct checkpoint *a, struct checkpoint *b, bool slots,
 		    size_t *count, struct fail *f)
 {
-	size_t n, m;
-	const struct checkpoint_entry *left = checkpoint_entries(a, &n);
-	const struct checkpoint_entry *right = checkpoint_entries(b, &m);
-	struct compare_item *item = mem_alloc(n + m, sizeof(*item));
-	int r = 0;
+	struct whole left = { 0 }, right = { 0 };
+	struct compare_item *item = NULL;
 
 	*count = 0;
-	for (size_t i = 0; r == 0 && i < n + m; i++) {
-		const struct checkpoint_entry *e =
-			i < n ? &left[i] : &right[i - n];
-		const struct checkpoint_entry *other =
-			checkpoint_find(i < n ? b : a, e->variable, e->slot);
-		struct compare_item *to = &item[*count];
-
-		if ((*e->slot && !slots) || (i >= n && other))
-			continue;
-		*to = (struct compare_item){
-			.variable = e->variable, .slot = e->slot,
-		};
-		++*count;
-		if (!other)
-			to->misfit = i < n ? "only in the first" :
-					     "only in the second";
-		else if (!shape_equal(e->shape, other->shape))
-			to->misfit = "of another shape";
-		else
-			r = compare_arrays(a, b, e, to, f);
+	if (whole_open(&left, a, f) == 0 && whole_open(&right, b, f) == 0) {
+		item = mem_alloc(left.count + right.count, sizeof(*item));
+		if (compare_wholes((const struct whole *[]){ &left, &right },
+				   slots, item, count, f) < 0) {
+			compare_free(item, *count);
+			item = NULL;
+		}
 	}
-	if (r == 0)
-		return item;
+	whole_release(&right);
+	whole_release(&left);
+	return item;
+}
+
+void
+compare_free(struct compare_item *item, size_t count)
+{
+	while (count > 0)
+		free(item[--count].name);
 	free(item);
-	return NULL;
 }

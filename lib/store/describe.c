@@ -86,6 +86,23 @@ describe_folder(const char *dir, bool json, void (*warn)(const char *),
 	return r;
 }
 
+static void
+add_difference(const struct compare_item *x, struct text *out)
+{
+	static const char *const where[] = { "first", "second" };
+
+	if (x->misfit)
+		text_add(out, "%s\t%s", x->name, x->misfit);
+	else
+		text_add(out, "%s\t%.9g\t%.9g", x->name, x->largest, x->rms);
+	for (size_t i = 0; i < 2; i++)
+		if (x->only[i] > 0)
+			text_add(out, "\t%ju %s only in the %s",
+				 (uintmax_t)x->only[i],
+				 x->only[i] == 1 ? "row" : "rows", where[i]);
+	text_add(out, "\n");
+}
+
 int
 describe_difference(struct checkpoint *a, struct checkpoint *b, bool slots,
 		    double tolerance, struct text *out, struct fail *f)
@@ -100,16 +117,12 @@ describe_difference(struct checkpoint *a, struct checkpoint *b, bool slots,
 	for (size_t i = 0; i < n; i++) {
 		const struct compare_item *x = &item[i];
 
-		text_add(out, "%s%s%s\t", x->variable, *x->slot ? "@" : "",
-			 x->slot);
-		if (x->misfit)
-			text_add(out, "%s\n", x->misfit);
-		else
-			text_add(out, "%.9g\t%.9g\n", x->largest, x->rms);
-		if (x->misfit || x->largest > tolerance)
+		add_difference(x, out);
+		if (x->misfit || x->largest > tolerance || x->only[0] > 0 ||
+		    x->only[1] > 0)
 			status = 1;
 	}
-	free(item);
+	compare_free(item, n);
 	return status;
 }
 

@@ -19,8 +19,9 @@ int describe_folder(const char *dir, bool json, void (*warn)(const char *),
 
 /*
  * A line for each array of either one: name, largest and RMS difference, by
- * tabs, or why it has none.  Returns 0 if all differences are at most that,
- * 1 if not, -1 for a failure.
+ * tabs, or why it has none; and how many rows of a hashed table are in one
+ * only.  Returns 0 if all differences are at most that and nothing is in one
+ * only, 1 if not, -1 for a failure.
  */
 int describe_difference(struct checkpoint *, struct checkpoint *, bool slots,
 			double tolerance, struct text *, struct fail *);

@@ -1,10 +1,11 @@
 /*
  * A hashed table that any number of servers wrote is one array, its rows in
- * the order of their keys; parts that do not fit together are refused.
+ * the order of their keys, and is compared with another row by row; parts
+ * that do not fit together are refused.
  */
 #include "store/whole.h"
 
-#include "base/mem.h"
+#include "store/compare.h"
 #include "store/rows.h"
 
 #include "tap.h"
@@ -31,61 +32,69 @@ static const struct model_source model = {
 	.count = 1,
 };
 
-/* The ids from 0 on; the values of a row are its id. */
+/* What a checkpoint has, and who wrote it. */
+struct content {
+	const char *name;
+	size_t servers, slots;		/* so many of them have a slot m */
+	uint64_t first, end;		/* ids */
+	float more;			/* than its id has each value */
+	bool swapped;			/* names of the first and the last */
+};
+
 static struct table *
-fill(struct rows ranges)
+fill(const struct content *x, struct rows ranges)
 {
 	struct table *t = table_new(&(struct table_kind){ .width = WIDTH });
 
-	for (uint64_t id = 0; id < IDS; id++) {
-		const float row[WIDTH] = { (float)id, (float)id, (float)id };
+	for (uint64_t id = x->first; id < x->end; id++) {
+		const float value = (float)id + x->more;
 		const size_t range = (size_t)(hash_mix(id) >>
 					      (64 - HASHED_BITS));
 
 		if (range >= ranges.first &&
 		    range - ranges.first < ranges.count)
-			table_put(t, hash_mix(id), row, 0);
+			table_put(t, hash_mix(id),
+				  (float[WIDTH]){ value, value, value }, 0);
 	}
 	return t;
 }
 
-/* One part, with a slot m or without. */
 static int
-save_part(const char *dir, size_t i, size_t servers, bool slot,
-	  struct checkpoint_part *part)
+save_part(const struct content *x, size_t i, struct checkpoint_part *part)
 {
-	const struct rows ranges = partition_rows(HASHED_RANGES, servers, i);
-	struct table *t = fill(ranges);
+	const size_t other = x->swapped ? x->servers - 1 - i : i;
+	struct table *t = fill(x, partition_rows(HASHED_RANGES, x->servers,
+						 other));
 	struct checkpoint_array a[ROWS_ARRAYS];
-	const size_t n = rows_arrays(&variable, t, ranges, 1, a);
+	const size_t n = rows_arrays(&variable, t, partition_rows(
+			HASHED_RANGES, x->servers, i), 1, a);
 	int r;
 
 	a[n] = a[0];
 	a[n].slot = "m";
-	r = checkpoint_write_part(dir, "ckpt-00000001", i, servers, a,
-				  n + slot, part, &f);
+	r = checkpoint_write_part(root, x->name, i, x->servers, a,
+				  n + (i < x->slots), part, &f);
 	for (size_t k = 0; k < n; k++)
 		free((char *)(uintptr_t)a[k].variable);
 	table_free(t);
 	return r;
 }
 
-/* With slots of so many of the servers. */
 static struct checkpoint *
-save(size_t servers, size_t slots)
+save(const struct content *x)
 {
 	const struct checkpoint_info info = { .step = 1,
 		.run = "0123456789abcdef0123456789abcdef" };
 	struct checkpoint_part part[16];
 	char path[64];
 
-	for (size_t i = 0; i < servers; i++)
-		if (save_part(root, i, servers, i < slots, &part[i]) < 0)
+	for (size_t i = 0; i < x->servers; i++)
+		if (save_part(x, i, &part[i]) < 0)
 			return NULL;
-	if (checkpoint_publish(root, "ckpt-00000001", &info, &model, part,
-			       servers, &f) < 0)
+	if (checkpoint_publish(root, x->name, &info, &model, part,
+			       x->servers, &f) < 0)
 		return NULL;
-	snprintf(path, sizeof(path), "%s/ckpt-00000001", root);
+	snprintf(path, sizeof(path), "%s/%s", root, x->name);
 	return checkpoint_open(path, true, &f);
 }
 
@@ -119,7 +128,8 @@ static void
 test_one(size_t servers)
 {
 	const struct shape shape = { 2, { IDS, WIDTH } };
-	struct checkpoint *c = save(servers, servers);
+	struct checkpoint *c = save(&(struct content){
+				    "a", servers, servers, 0, IDS, 0, false });
 	struct whole w;
 
 	ok(c && whole_open(&w, c, &f) == 0);
@@ -147,13 +157,59 @@ test_one(size_t servers)
 static void
 test_misfit(void)
 {
-	struct checkpoint *c = save(3, 2);
+	struct checkpoint *c = save(&(struct content){
+				    "a", 3, 2, 0, IDS, 0, false });
 	struct whole w;
 
 	ok(c && whole_open(&w, c, &f) < 0 && f.kind == FAIL_DATA &&
 	   strstr(f.text, "'e/embeddings' has no m for each row"));
 	whole_release(&w);
 	checkpoint_close(c);
+}
+
+static struct compare_item *
+compare(const struct content *a, const struct content *b, bool slots,
+	size_t *count)
+{
+	struct checkpoint *left = save(a), *right = save(b);
+	struct compare_item *item = left && right ?
+		compare_checkpoints(left, right, slots, count, &f) : NULL;
+
+	checkpoint_close(right);
+	checkpoint_close(left);
+	return item;
+}
+
+/* Rows are joined by id, whoever has them; those of one alone are counted. */
+static void
+test_compare(void)
+{
+	const struct content one = { "a", 1, 1, 0, 1000, 0, false };
+	const struct content more = { "b", 7, 7, 10, 1200, 0.25f, false };
+	const struct content none = { "b", 3, 0, 1000, 1001, 0, false };
+	const struct content bad = { "b", 3, 0, 0, 1000, 0, true };
+	struct compare_item *item;
+	size_t n;
+
+	item = compare(&one, &more, true, &n);
+	ok(item && n == 3 && strcmp(item[0].name, "e/embeddings") == 0 &&
+	   strcmp(item[1].name, "e/embeddings@m") == 0 &&
+	   strcmp(item[2].name, "e/embeddings@update") == 0);
+	for (size_t i = 0; item && i < n; i++)
+		ok(!item[i].misfit && item[i].only[0] == 10 &&
+		   item[i].only[1] == 200 &&
+		   item[i].largest == (i < 2 ? 0.25 : 0) &&
+		   item[i].rms == item[i].largest);
+	compare_free(item, n);
+
+	item = compare(&one, &none, true, &n);
+	ok(item && n == 3 && strcmp(item[0].misfit, "no row in both") == 0 &&
+	   item[0].only[0] == 1000 && item[0].only[1] == 1 &&
+	   strcmp(item[1].misfit, "only in the first") == 0);
+	compare_free(item, n);
+
+	ok(!compare(&one, &bad, false, &n) && f.kind == FAIL_DATA &&
+	   strstr(f.text, "/b: rows of 'e/embeddings' are not in the order"));
 }
 
 static void
@@ -189,6 +245,7 @@ main(void)
 	test_one(2);
 	test_one(15);		/* keys-43690 comes behind keys-8738 */
 	test_misfit();
+	test_compare();
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	return system(command) == 0 ? tap_done() : 1;
 }
