@@ -100,15 +100,11 @@ static int64_t
 integer_at(const struct npy *n, const unsigned char *numbers, size_t i,
 	   bool any)
 {
-	const unsigned unused = 64 - 8 * (unsigned)n->item;
-	const unsigned char *b = numbers + i * n->item;
-	uint64_t bits = 0;
+	uint64_t bits;
 
-	for (size_t k = 0; k < n->item; k++)
-		bits = bits << 8 | b[n->big ? k : n->item - 1 - k];
-	/* Shifting right copies the sign, in gcc and clang. */
-	return n->kind == 'i' ? (int64_t)(bits << unused) >> unused :
-	       bits > INT64_MAX && !any ? INT64_MAX : (int64_t)bits;
+	npy_integers(n, numbers + i * n->item, &bits, 1);
+	return n->kind != 'i' && bits > INT64_MAX && !any ? INT64_MAX :
+	       (int64_t)bits;
 }
 
 /* Floats go where they belong at once: images are many numbers. */

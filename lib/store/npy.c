@@ -303,3 +303,19 @@ npy_floats(const struct npy *npy, const void *numbers, float *out, size_t n)
 		}
 	}
 }
+
+void
+npy_integers(const struct npy *npy, const void *numbers, uint64_t *out,
+	     size_t n)
+{
+	const unsigned unused = 64 - 8 * (unsigned)npy->item;
+	const unsigned char *b = numbers;
+
+	for (size_t i = 0; i < n; i++, b += npy->item) {
+		const uint64_t bits = bits_of(b, npy->item, npy->big);
+
+		/* Shifting right copies the sign, in gcc and clang. */
+		out[i] = npy->kind != 'i' ? bits :
+			 (uint64_t)((int64_t)(bits << unused) >> unused);
+	}
+}

@@ -2,7 +2,8 @@
  * npy - NumPy's array format: a header and raw numbers.
  *
  * Written: version 1.0, '<f4' or '<u8', C order.  Read: versions 1 to 3, C
- * order, any number type; npy_floats() makes floats of them.
+ * order, any number type; npy_floats() makes floats of them, npy_integers()
+ * integers of those that are.
  */
 #ifndef PS_NPY_H
 #define PS_NPY_H
@@ -12,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define NPY_HEADER_MAX	1024
 
@@ -39,5 +41,9 @@ int npy_read(struct npy *, const void *bytes, size_t size, struct fail *);
 /* n numbers as floats; 64-bit integers are rounded. */
 void npy_floats(const struct npy *, const void *numbers, float *out,
 		size_t n);
+
+/* n integers, all of their bits; those below 0 as two's complement. */
+void npy_integers(const struct npy *, const void *numbers, uint64_t *out,
+		  size_t n);
 
 #endif

@@ -16,7 +16,11 @@ fuzz_one(const uint8_t *data, size_t size)
 	const size_t n = (size - npy.offset) / npy.item;
 	float *out = malloc(n * sizeof(*out) + 1);
 
+	uint64_t *integer = malloc(n * sizeof(*integer) + 1);
+
 	npy_floats(&npy, data + npy.offset, out, n);
+	npy_integers(&npy, data + npy.offset, integer, n);
+	free(integer);
 	free(out);
 	return 0;
 }

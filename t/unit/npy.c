@@ -37,18 +37,56 @@ round_trip(struct shape s)
 			ok(!"a cut header is refused");
 }
 
-static float
-value(const char *type, const char *bytes)
+static bool
+read_type(struct npy *npy, const char *type)
 {
 	char text[128];
-	struct npy npy;
-	float x = -99;
 
 	snprintf(text, sizeof(text), "{'descr': '%s', 'fortran_order': "
 		 "False, 'shape': ()}\n", type);
-	if (read_text(&npy, text) == 0)
+	return read_text(npy, text) == 0;
+}
+
+static float
+value(const char *type, const char *bytes)
+{
+	struct npy npy;
+	float x = -99;
+
+	if (read_type(&npy, type))
 		npy_floats(&npy, bytes, &x, 1);
 	return x;
+}
+
+/* The second of two. */
+static uint64_t
+integer(const char *type, const char *bytes)
+{
+	struct npy npy;
+	uint64_t x[2] = { 99, 99 };
+
+	if (read_type(&npy, type))
+		npy_integers(&npy, bytes, x, 2);
+	return x[1];
+}
+
+/* All 64 bits, and below 0 as all other types have it. */
+static void
+test_integers(void)
+{
+	ok(integer("<u8", "????????\xff\xff\xff\xff\xff\xff\xff\xff") ==
+	   UINT64_MAX);
+	ok(integer("<i8", "????????\xfe\xff\xff\xff\xff\xff\xff\xff") ==
+	   (uint64_t)-2);
+	ok(integer(">i8", "????????\x80\0\0\0\0\0\0\1") ==
+	   ((uint64_t)1 << 63) + 1);
+	ok(integer(">u8", "????????\0\x20\0\0\0\0\0\1") ==
+	   ((uint64_t)1 << 53) + 1);
+	ok(integer("|i1", "?\xff") == UINT64_MAX &&
+	   integer("|u1", "?\xff") == 255);
+	ok(integer("<i2", "??\0\x80") == (uint64_t)-32768 &&
+	   integer(">u2", "??\x80\1") == 32769);
+	ok(integer("<i4", "????\xff\xff\xff\xff") == UINT64_MAX);
 }
 
 static void
@@ -128,6 +166,7 @@ main(void)
 	round_trip((struct shape){ 2, { 7, 20 } });
 	round_trip((struct shape){ 8, { 1, 2, 3, 4, 5, 6, 7, 1 << 30 } });
 	test_types();
+	test_integers();
 	test_foreign();
 	return tap_done();
 }
