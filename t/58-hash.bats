@@ -143,6 +143,143 @@ assert not [name for name in c.files if "keys" in name]
 	assert_line "d/bias	0	0"
 }
 
+@test "what was converted is imported again, byte for byte, and goes on" {
+	model "id rows=500"
+	train 1 flat 40 >/dev/null
+	scored=$(score flat)
+	ps-ckpt convert --slots flat flat.npz
+	ps-ckpt -q import -m model.ps --seed=7 flat.npz flat-again
+	loss=$(train 1 flat-again 30 --restore=latest)
+
+	model "id rows=hash"
+	train 3 three 40 >/dev/null
+	for kind in npz safetensors; do
+		ps-ckpt convert --slots three "three.$kind"
+		run -0 --separate-stderr ps-ckpt import -m model.ps --seed=7 \
+			"three.$kind" "$kind"
+		assert_output "$kind/ckpt-00000000"
+		assert_equal "$stderr" ""
+		run -0 ps-ckpt verify "$kind"
+		ps-ckpt convert --slots "$kind" "again.$kind"
+		cmp "three.$kind" "again.$kind"
+	done
+	run -0 ps-ckpt diff --slots three npz
+	assert_equal "$(score npz)" "$scored"
+	assert_equal "$(train 1 npz 30 --restore=latest)" "$loss"
+	assert_equal "$(train 2 safetensors 30 --restore=latest)" "$loss"
+
+	# Without slots they have their first values, as others have.
+	ps-ckpt convert three values.npz
+	ps-ckpt -q import -m model.ps values.npz values
+	run -0 ps-ckpt diff three values
+	run -0 ps-ckpt cat values e/embeddings@velocity
+}
+
+@test "rows that wait, and when each was touched, are imported, too" {
+	model "id rows=hash" admit=2 evict=age:10
+	train 2 a 40 >/dev/null
+	ps-ckpt convert --slots a a.npz
+	ps-ckpt -q import -m model.ps --seed=7 a.npz b
+	ps-ckpt convert --slots b b.npz
+	cmp a.npz b.npz
+	before=$(ps-ckpt show b | grep -c 'keys\|waiting')
+	[ "$before" -gt 6 ]
+	run -0 train 1 b 5 --restore=latest
+	# Those that nobody asks for go in time.
+	run -1 ps-ckpt diff a b
+	assert_line --regexp $'^e/embeddings\t.* only in the first'
+}
+
+# numpy CODE - with NumPy as np, or skip.
+numpy() {
+	/usr/bin/python3 -c 'import numpy' 2>/dev/null || skip "no numpy"
+	/usr/bin/python3 -c "import zipfile, numpy as np
+emb, ids, kernel = np.ones((3, 6), 'f4'), np.array([7, 1, 3]), np.ones((3, 1))
+$1"
+}
+
+@test "rows of other programs are imported, in any order and of any type" {
+	numpy '
+ids = np.array([5, -2, 1 << 62, 0])
+np.savez_compressed("own.npz", **{
+	"e/embeddings": np.outer(np.arange(4), np.ones(6)).astype("f8"),
+	"e/embeddings@id": ids,
+	"l/kernel": np.arange(4).reshape(4, 1),
+	"l/kernel@id": np.array([5, 1 << 63, 300, 0], ">u8")})
+'
+	model "id rows=hash"
+	run -0 --separate-stderr ps-ckpt import -m model.ps own.npz own
+	assert_equal "${#stderr_lines[@]}" 3	# two biases and a kernel
+	ps-ckpt convert own all.npz
+	numpy '
+all = np.load("all.npz")
+row = dict(zip(all["e/embeddings@id"].astype("<i8"), all["e/embeddings"]))
+assert {k: v.tolist() for k, v in row.items()} == {
+	5: [0] * 6, -2: [1] * 6, 1 << 62: [2] * 6, 0: [3] * 6}
+assert dict(zip(all["l/kernel@id"].tolist(), all["l/kernel"][:, 0])) == {
+	5: 0, 1 << 63: 1, 300: 2, 0: 3}
+'
+	run -0 train 2 own 5 --restore=latest
+
+	numpy 'np.savez("none.npz", **{"d/bias": np.ones(1)})'
+	run -0 ps-ckpt import -m model.ps none.npz none
+	assert_line "ps-ckpt: e/embeddings: not in none.npz; has no rows yet"
+}
+
+@test "rows that make no table are refused" {
+	numpy '
+def save(name, **arrays):
+	np.savez(name + ".npz", **{"e/embeddings" + k.replace("row", "").
+		replace("_", "@"): v for k, v in arrays.items()})
+save("twice", row=emb, _id=np.array([4, 9, 4]))
+save("lonely", row=emb)
+save("empty", _id=ids)
+save("slot", _velocity=emb, _id=ids)
+save("fewer", row=emb, _id=ids[:2])
+save("short", row=emb, _velocity=emb[:2], _id=ids)
+save("narrow", row=emb[:, :4], _id=ids)
+save("flat", row=emb[0], _id=ids)
+save("column", row=emb, _id=ids.reshape(3, 1))
+save("floats", row=emb, _id=ids.astype("f8"))
+save("truth", row=emb, _id=ids > 1)
+save("when", row=emb, _id=ids, _update=np.array([1, 2, -1]))
+save("odd", row=emb, _id=ids, _mean=emb)
+np.savez("waits.npz", **{"e/embeddings/waiting": kernel,
+	"e/embeddings/waiting@id": ids})
+with zipfile.ZipFile("lie.npz", "w") as zip:
+	head = repr({"descr": "<f4", "fortran_order": False,
+		"shape": (1 << 40, 6)}).encode() + b"\n"
+	zip.writestr("e/embeddings.npy", b"\x93NUMPY\1\0" +
+		len(head).to_bytes(2, "little") + head)
+'
+	model "id rows=hash"
+	e="'e/embeddings'" id="'e/embeddings@id'"
+	while IFS='|' read -r name text; do
+		run -65 --separate-stderr \
+			ps-ckpt import -m model.ps "$name.npz" dir
+		assert_output ""
+		assert_equal "$stderr" "ps-ckpt: $name.npz: $text"
+		assert_not_exist dir
+	done <<-END
+		twice|$id: rows 0 and 2 have the same id
+		lonely|$e is there, but no $id
+		empty|$id is there, but no $e
+		slot|$id is there, but no $e
+		fewer|$e has 3 rows, $id has 2
+		short|'e/embeddings@velocity' has 2 rows, $id has 3
+		narrow|$e has shape [3, 4], rows of 6 numbers are wanted
+		flat|$e has shape [6], rows of 6 numbers are wanted
+		column|$id has shape [3, 1], one integer for each row is wanted
+		floats|$id holds no integers
+		truth|$id holds no integers
+		when|'e/embeddings@update': row 2: there is no update\
+ 18446744073709551615
+		odd|'e/embeddings@mean' is no variable of the model
+		waits|'e/embeddings/waiting' is no variable of the model
+		lie|$e: has more numbers than there is room for in the file
+	END
+}
+
 @test "ids may be any, also below zero, and words" {
 	model "id rows=hash"
 	from=$BATS_FILE_TMPDIR/signed.csv

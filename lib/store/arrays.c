@@ -93,3 +93,14 @@ arrays_each(const struct arrays_source *source, size_t i,
 	free(values);
 	return r;
 }
+
+void *
+arrays_put(const struct npy *npy, const void *numbers, size_t n,
+	   bool integers, void *to)
+{
+	if (integers)
+		npy_integers(npy, numbers, to, n);
+	else
+		npy_floats(npy, numbers, to, n);
+	return (char *)to + n * (integers ? sizeof(uint64_t) : sizeof(float));
+}

@@ -36,9 +36,12 @@ struct arrays_source {
 };
 
 struct arrays_sink {
-	/* Room for shape_size() floats, or NULL to refuse. */
-	float *(*place)(void *data, const char *name, struct shape,
-			struct fail *);
+	/*
+	 * Room for as many floats as there are numbers, or, which is then to
+	 * be said, for as many 64-bit integers; or NULL to refuse.
+	 */
+	void *(*place)(void *data, const char *name, const struct npy *,
+		       bool *integers, struct fail *);
 	void *data;
 };
 
@@ -68,5 +71,9 @@ int arrays_read(const char *path, const struct arrays_sink *, struct fail *);
 int arrays_each(const struct arrays_source *, size_t i,
 		int (*add)(void *to, const void *, size_t, struct fail *),
 		void *to, struct fail *);
+
+/* For formats: n numbers into a sink's room; returns where it goes on. */
+void *arrays_put(const struct npy *, const void *numbers, size_t n,
+		 bool integers, void *to);
 
 #endif

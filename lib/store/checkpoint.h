@@ -42,6 +42,9 @@ struct checkpoint_array {
 	   the floats from column on, or for these slots a number. */
 	const struct table *table;
 	size_t column;
+
+	/* In place of both: a slot of numbers, one for each row. */
+	const uint64_t *number;
 };
 
 /* Slots of 64-bit numbers: a row's id, and the update that touched it. */

@@ -81,6 +81,9 @@ write_array(struct tar_writer *tar, const struct checkpoint_array *array,
 			    array->piece[i].count * sizeof(float), f);
 	if (r == 0 && array->table)
 		r = write_rows(tar, array, f);
+	if (r == 0 && array->number)
+		r = tar_add(tar, array->number,
+			    array->rows.count * sizeof(*array->number), f);
 	tar_hash(tar, m->hash);
 	return r;
 }
@@ -103,7 +106,10 @@ check_arrays(const struct checkpoint_array *array, size_t arrays,
 		if (!shape_sound(&a->shape) || a->rows.count == 0 ||
 		    a->rows.first >= rows ||
 		    a->rows.count > rows - a->rows.first ||
-		    (!a->table && n != a->rows.count * shape_width(a->shape)))
+		    (!a->table && !a->number &&
+		     n != a->rows.count * shape_width(a->shape)) ||
+		    (a->number && (!checkpoint_is_number(a->slot) ||
+				   shape_width(a->shape) != 1)))
 			return fail(f, FAIL_INTERNAL, "'%s': shape, rows and "
 				    "pieces do not fit", a->variable);
 	}

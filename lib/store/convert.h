@@ -29,7 +29,8 @@ int convert_array(struct checkpoint *, const char *name,
 /*
  * A checkpoint of step 0 in dir, of a model and a file of initial values;
  * arrays are named as above.  What the file lacks has the values that seed
- * gives it, told through warn, and slots their first values.  Its name:
+ * gives it, told through warn, and slots their first values; a hashed table
+ * has the rows that the file has, in any order.  Its name:
  */
 #define CONVERT_NAME	"ckpt-00000000"
 int convert_import(const struct model_source *, const char *values,

@@ -11,6 +11,7 @@ lib_libps_a_SOURCES += \
 	%D%/compare.h \
 	%D%/convert.c \
 	%D%/convert.h \
+	%D%/convert_import.c \
 	%D%/describe.c \
 	%D%/describe.h \
 	%D%/disk.c \

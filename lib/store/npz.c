@@ -140,7 +140,7 @@ read_full(struct archive *a, char *bytes, size_t size)
  */
 static int
 read_numbers(struct archive *a, const struct npy *npy, char *block,
-	     size_t room, size_t held, float *out)
+	     size_t room, size_t held, bool integers, void *out)
 {
 	size_t left = shape_size(npy->shape);
 
@@ -157,8 +157,7 @@ read_numbers(struct archive *a, const struct npy *npy, char *block,
 				return -1;
 			held = want * npy->item;
 		}
-		npy_floats(npy, block, out, want);
-		out += want;
+		out = arrays_put(npy, block, want, integers, out);
 		left -= want;
 		held -= want * npy->item;
 		memmove(block, block + want * npy->item, held);
@@ -166,27 +165,35 @@ read_numbers(struct archive *a, const struct npy *npy, char *block,
 	return held == 0 && read_full(a, block, 1) == 0 ? 0 : -1;
 }
 
+/* Deflate makes one byte of at most so many. */
+#define PACKED	1032
+
 static int
-read_array(struct archive *a, const char *path, char *name,
+read_array(struct archive *a, const char *path, uint64_t size, char *name,
 	   const struct arrays_sink *sink, struct fail *f)
 {
 	const size_t room = (size_t)1 << 18;
 	char *block = mem_alloc(room, 1);
 	const la_ssize_t n = read_full(a, block, NPY_HEADER_MAX);
+	bool integers = false;
 	struct npy npy;
-	float *out;
+	void *out;
 	int r = -1;
 
 	if (n < 0) {
 		broken(a, path, name, f);
 	} else if (npy_read(&npy, block, (size_t)n, f) < 0) {
 		fail_at(f, "%s: '%.80s'", path, name);
-	} else if (!(out = sink->place(sink->data, name, npy.shape, f))) {
+	} else if (shape_size(npy.shape) > size * PACKED / npy.item) {
+		fail(f, FAIL_DATA, "%s: '%.80s': has more numbers than there "
+		     "is room for in the file", path, name);
+	} else if (!(out = sink->place(sink->data, name, &npy, &integers,
+				       f))) {
 		fail_at(f, "%s", path);
 	} else {
 		memmove(block, block + npy.offset, (size_t)n - npy.offset);
 		r = read_numbers(a, &npy, block, room,
-				 (size_t)n - npy.offset, out);
+				 (size_t)n - npy.offset, integers, out);
 		if (r < 0)
 			broken(a, path, name, f);
 	}
@@ -196,7 +203,7 @@ read_array(struct archive *a, const char *path, char *name,
 
 static int
 read_entry(struct archive *a, struct archive_entry *e, const char *path,
-	   const struct arrays_sink *sink, struct fail *f)
+	   uint64_t size, const struct arrays_sink *sink, struct fail *f)
 {
 	const char *text = archive_entry_pathname(e);
 	const size_t n = text ? strlen(text) : 0;
@@ -208,7 +215,7 @@ read_entry(struct archive *a, struct archive_entry *e, const char *path,
 		return fail(f, FAIL_DATA, "%s: '%.80s' is no .npy", path,
 			    text ? text : "");
 	name = mem_text_n(text, n - 4);
-	r = read_array(a, path, name, sink, f);
+	r = read_array(a, path, size, name, sink, f);
 	free(name);
 	return r;
 }
@@ -221,7 +228,6 @@ read_npz(int fd, const char *path, uint64_t size,
 	struct archive_entry *e;
 	int r, got = ARCHIVE_OK;
 
-	(void)size;
 	if (!a)
 		abort();
 	archive_read_support_format_zip(a);
@@ -229,7 +235,7 @@ read_npz(int fd, const char *path, uint64_t size,
 	    broken(a, path, "", f);
 	while (r == 0 &&
 	       (got = archive_read_next_header(a, &e)) == ARCHIVE_OK)
-		r = read_entry(a, e, path, sink, f);
+		r = read_entry(a, e, path, size, sink, f);
 	if (r == 0 && got != ARCHIVE_EOF)
 		r = fail(f, FAIL_DATA, "%s: not a zip, or damaged: %s", path,
 			 archive_error_string(a));

@@ -120,8 +120,8 @@ read_item(const struct input *in, const json_t *item, struct npy *npy)
 }
 
 static int
-read_numbers(const struct input *in, const struct npy *npy, float *out,
-	     struct fail *f)
+read_numbers(const struct input *in, const struct npy *npy, bool integers,
+	     void *out, struct fail *f)
 {
 	const size_t step = 1 << 16;
 	char *block = mem_alloc(step, npy->item);
@@ -134,7 +134,7 @@ read_numbers(const struct input *in, const struct npy *npy, float *out,
 		r = disk_read_at(in->fd, in->path, block, n * npy->item,
 				 in->start + npy->offset + at * npy->item, f);
 		if (r == 0)
-			npy_floats(npy, block, out + at, n);
+			out = arrays_put(npy, block, n, integers, out);
 	}
 	free(block);
 	return r;
@@ -148,8 +148,9 @@ read_items(const struct input *in, json_t *object, struct fail *f)
 	json_t *item;
 
 	json_object_foreach(object, name, item) {
+		bool integers = false;
 		struct npy npy;
-		float *out;
+		void *out;
 
 		if (strcmp(name, "__metadata__") == 0)
 			continue;
@@ -157,10 +158,11 @@ read_items(const struct input *in, json_t *object, struct fail *f)
 			return fail(f, FAIL_DATA, "%s: '%.80s': type, shape "
 				    "or place makes no sense", in->path,
 				    name);
-		out = in->sink->place(in->sink->data, name, npy.shape, f);
+		out = in->sink->place(in->sink->data, name, &npy, &integers,
+				      f);
 		if (!out)
 			return fail_at(f, "%s", in->path);
-		if (read_numbers(in, &npy, out, f) < 0)
+		if (read_numbers(in, &npy, integers, out, f) < 0)
 			return -1;
 		used += npy.item * (uint64_t)shape_size(npy.shape);
 	}

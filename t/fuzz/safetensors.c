@@ -3,14 +3,16 @@
 
 #include "fuzz.h"
 
-static float room[1 << 16];
+static uint64_t room[1 << 16];
 
-static float *
-place(void *data, const char *name, struct shape shape, struct fail *f)
+static void *
+place(void *data, const char *name, const struct npy *npy, bool *integers,
+      struct fail *f)
 {
 	(void)data;
-	FUZZ_CHECK(shape_sound(&shape));
-	if (shape_size(shape) <= sizeof(room) / sizeof(*room))
+	FUZZ_CHECK(shape_sound(&npy->shape));
+	*integers = npy->kind != 'f';
+	if (shape_size(npy->shape) <= sizeof(room) / sizeof(*room))
 		return room;
 	fail(f, FAIL_DATA, "%s: too large", name);
 	return NULL;

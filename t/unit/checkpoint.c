@@ -72,9 +72,12 @@ save(const char *dir, uint64_t step, const char *variable, struct shape shape,
 			{ slot, n },
 		};
 		const struct checkpoint_array array[] = {
-			{ variable, "", shape, rows, piece, 2, 7 + i, NULL, 0 },
-			{ variable, "m", shape, rows, piece + 2, 1, 7 + i,
-			  NULL, 0 },
+			{ .variable = variable, .slot = "", .shape = shape,
+			  .rows = rows, .piece = piece, .pieces = 2,
+			  .updates = 7 + i },
+			{ .variable = variable, .slot = "m", .shape = shape,
+			  .rows = rows, .piece = piece + 2, .pieces = 1,
+			  .updates = 7 + i },
 		};
 
 		for (size_t k = 0; k < n; k++)
