@@ -251,8 +251,8 @@ lease_done(struct coord *c, struct member *w, const struct message *m,
 		if (!result_read(&u, &r, c->metrics) || r.scores > left)
 			break;
 		if (server == WIRE_NONE) {
-			take_result(c, w, m, &r, scores + at, positive + at,
-				    now);
+			take_result(c, w, m, &r, scores + at,
+				    positive ? positive + at : NULL, now);
 		} else {	/* it has been told before */
 			recover_ended(c, server, r.step);
 			progress(c, w, m->request);
