@@ -322,6 +322,8 @@ unite(struct row_list *rows, const struct row_list *with)
 	const size_t end = k;
 	uint64_t *all;
 
+	if (n == 0)
+		return;
 	if (end > rows->room) {
 		rows->room = end;
 		rows->row = mem_resize(rows->row, end, sizeof(*all));
@@ -359,6 +361,8 @@ add_slot(float *g, const uint64_t *rows, size_t width, bool table,
 {
 	const struct row_list *own = &r->rows;
 
+	if (own->count == 0)
+		return;		/* and perhaps there are no values */
 	if (!table)
 		for (size_t j = 0; j < own->count; j++)
 			g[j] += r->values[j];

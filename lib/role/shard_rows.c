@@ -153,6 +153,8 @@ push_rows(struct content *to, const struct holding *h, const struct apply *a,
 {
 	size_t n = count;
 
+	if (count == 0)
+		return;		/* and perhaps there are no arrays */
 	while (n > 0 && rows[n - 1] >> h->shift == h->chunks - 1)
 		n--;
 	push_equal(to, h, a, rows, n, gradient);

@@ -74,10 +74,12 @@ stream_is_file(int fd)
 static char *
 next_line(struct stream *in)
 {
-	char *line = in->text.data + in->at;
-	char *end = in->at < in->text.size ?
-		memchr(line, '\n', in->text.size - in->at) : NULL;
+	char *line, *end;
 
+	if (in->at == in->text.size)
+		return NULL;
+	line = in->text.data + in->at;
+	end = memchr(line, '\n', in->text.size - in->at);
 	if (!end)
 		return NULL;
 	*end = '\0';

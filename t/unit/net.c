@@ -96,7 +96,7 @@ test_empty_keys(void)
 		bool same = true;
 
 		for (int i = 0; i < 3; i++)
-			m.frame[i] = (struct frame){ "a\0bc\0d" + 2 * i,
+			m.frame[i] = (struct frame){ &"abc"[i],
 						     full >> i & 1, NULL };
 		ok(net_send(client, peer, &m) == 0);
 		ok(await(server, client, NET_MESSAGE, &e) &&
