@@ -52,14 +52,14 @@ static inline float
 relu(float x, float a)
 {
 	(void)a;
-	return x > 0 ? x : 0;
+	return x <= 0 ? 0 : x;
 }
 
 static inline float
 relu_slope(float x, float y, float a)
 {
 	(void)y, (void)a;
-	return x > 0;
+	return !(x <= 0);
 }
 
 POINTWISE(relu)

@@ -6,6 +6,7 @@
 
 #include "tensor/kernels.h"
 
+#include <math.h>
 #include <string.h>
 
 #define PIECE	1024	/* elements multiplied at a time: they stay near */
@@ -95,14 +96,15 @@ multiply_backward(const struct pass *p)
 		}
 }
 
-/* Which input has the largest element i; the first of several. */
+/* Which input has the largest element i, or NaN; the first of several. */
 static size_t
 largest(const struct pass *p, size_t i)
 {
 	size_t best = 0;
 
 	for (size_t q = 1; q < p->node->ins; q++)
-		if (p->in[q].value[i] > p->in[best].value[i])
+		if (!(p->in[q].value[i] <= p->in[best].value[i]) &&
+		    !isnan(p->in[best].value[i]))
 			best = q;
 	return best;
 }

@@ -5,6 +5,8 @@
 
 #include "tensor/clones.h"
 
+#define COLUMNS	64	/* added up at a time */
+
 /* The input is outer x count x inner, the output outer x inner. */
 struct own {
 	size_t outer, count, inner;
@@ -53,17 +55,28 @@ build_mean(struct model *m, struct node *n, struct settings *s,
 	return 0;
 }
 
+/* Columns first to first + n - 1; a million floats add up to what they are. */
+static inline void
+add_columns(float *restrict y, const float *restrict x, size_t first,
+	    size_t n, struct own own)
+{
+	double sum[COLUMNS] = { 0 };
+
+	for (size_t j = 0; j < own.count; j++)
+		for (size_t k = 0; k < n; k++)
+			sum[k] += (double)x[j * own.inner + first + k];
+	for (size_t k = 0; k < n; k++)
+		y[first + k] = (float)((double)own.scale * sum[k]);
+}
+
 static CLONES void
 add_up(float *restrict y, const float *restrict x, size_t outer,
        struct own own)
 {
-	for (; outer > 0; outer--, y += own.inner) {
-		for (size_t k = 0; k < own.inner; k++)
-			y[k] = 0;
-		for (size_t j = 0; j < own.count; j++, x += own.inner)
-			for (size_t k = 0; k < own.inner; k++)
-				y[k] += own.scale * x[k];
-	}
+	for (; outer > 0; outer--, y += own.inner, x += own.count * own.inner)
+		for (size_t k = 0; k < own.inner; k += COLUMNS)
+			add_columns(y, x, k, own.inner - k < COLUMNS ?
+				    own.inner - k : COLUMNS, own);
 }
 
 static CLONES void
@@ -82,11 +95,11 @@ add_up_last(float *restrict y, const float *restrict x, size_t outer,
 	    struct own own)
 {
 	for (size_t i = 0; i < outer; i++, x += own.count) {
-		float sum = 0;
+		double sum = 0;
 
 		for (size_t j = 0; j < own.count; j++)
-			sum += own.scale * x[j];
-		y[i] = sum;
+			sum += (double)x[j];
+		y[i] = (float)((double)own.scale * sum);
 	}
 }
 

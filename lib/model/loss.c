@@ -213,13 +213,13 @@ hinge(const struct loss *l, double x, double label)
 	const double short_of_1 = 1 - (2 * label - 1) * x;
 
 	(void)l;
-	return short_of_1 > 0 ? short_of_1 : 0;
+	return short_of_1 <= 0 ? 0 : short_of_1;
 }
 
 static inline float
 hinge_slope(const struct loss *l, float x, float label)
 {
-	return hinge(l, (double)x, (double)label) > 0 ? 1 - 2 * label : 0;
+	return hinge(l, (double)x, (double)label) == 0 ? 0 : 1 - 2 * label;
 }
 
 LOSS_OF_ONE(hinge)

@@ -289,6 +289,70 @@ test_loss(const char *lines, float label, double want)
 	rig_end(&r);
 }
 
+/* What is no number stays none, and is not trained on as if it were one. */
+static void
+test_no_number(char *lines, float label)
+{
+	char text[1024];
+	struct rig r;
+
+	snprintf(text, sizeof(text), "%s%s\n", HEAD, lines);
+	rig_begin(&r, text);
+	fill(&r, label);
+	for (size_t i = 0; i < 3; i++)
+		r.batch.feature[0].value[i] = NAN;
+	*r.batch.feature[2].value = NAN;
+	rig_pull(&r);
+	compute_forward(r.compute, true, 1);
+	tap_ok(isnan(compute_loss(r.compute)), strtok(lines, "\n"), __FILE__,
+	       __LINE__);
+	rig_end(&r);
+}
+
+static void
+test_no_numbers(void)
+{
+	static const char *const activations[] = {
+		"relu", "relu6", "leaky_relu", "sigmoid", "hard_sigmoid",
+		"tanh", "gelu", "elu", "selu", "softplus", "softsign", "silu",
+		"exponential"
+	};
+	static const char *const kinds[] = {
+		"binary_crossentropy one", "mean_squared_error one",
+		"binary_crossentropy one from_logits=true", "hinge one",
+		"mean_absolute_error one", "huber one", "log_cosh one",
+		"poisson one"
+	};
+	static const char *const merges[] = { "y = maximum a b",
+					      "y = maximum b a" };
+	char text[512];
+
+	for (size_t i = 0; i < sizeof(activations) / sizeof(*activations);
+	     i++) {
+		snprintf(text, sizeof(text), "y = %s one\nlabel t float\n"
+			 "loss mean_squared_error y", activations[i]);
+		test_no_number(text, 1);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(text, sizeof(text), "%s\nz = reduce_sum y\n"
+			 "label t float\nloss mean_squared_error z",
+			 merges[i]);
+		test_no_number(text, 1);
+	}
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		snprintf(text, sizeof(text), "loss %s\nlabel t %s", kinds[i],
+			 i < 4 ? "binary" : "float");
+		test_no_number(text, 1);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(text, sizeof(text), "y = %s\nlabel t id\n"
+			 "loss sparse_categorical_crossentropy y "
+			 "from_logits=%zu", i ? "rescaling a scale=1" :
+			 "softmax a", i);
+		test_no_number(text, 1);
+	}
+}
+
 /* Logits are predicted as probabilities, and measured as such. */
 static void
 test_logits(void)
@@ -446,7 +510,34 @@ is_plus_0(float x)
 	return x == 0 && !signbit(x);
 }
 
-/* What is not above 0, a NaN as well, is 0 and has no slope. */
+/* The mean of very many ones is one, along either axis. */
+static void
+test_means(void)
+{
+	static const char *const shapes[] = { "1000000", "100000,2" };
+	char text[256];
+
+	for (size_t i = 0; i < 2; i++) {
+		struct rig r;
+
+		snprintf(text, sizeof(text), "input x float[%s]\n"
+			 "y = reduce_mean x axis=1\nz = reduce_sum y\n"
+			 "label t float\nloss mean_squared_error z\n",
+			 shapes[i]);
+		rig_begin(&r, text);
+		for (size_t k = 0; k < (i ? 200000 : 1000000); k++)
+			feature_add_value(&r.batch.feature[0], k, 1);
+		feature_add_value(&r.batch.label, 0, 0);
+		r.batch.examples = 1;
+		rig_pull(&r);
+		compute_forward(r.compute, false, 1);
+		named(*compute_prediction(r.compute) == (i ? 2 : 1),
+		      shapes[i]);
+		rig_end(&r);
+	}
+}
+
+/* What is not above 0 is 0 and has no slope; a NaN stays one. */
 static void
 test_relu(void)
 {
@@ -459,8 +550,9 @@ test_relu(void)
 	for (size_t i = 0; i < MOST; i++) {
 		const float x = r.w[0][i];
 
-		good = good && (x > 0 ? y[i] == x : is_plus_0(y[i])) &&
-		       slope[i] == (x > 0 ? 2 * (x - .75f) : 0);
+		good = good && (x > 0 ? y[i] == x && slope[i] ==
+				2 * (x - .75f) : isnan(x) ? isnan(y[i]) :
+				is_plus_0(y[i]) && slope[i] == 0);
 	}
 	named(good, "relu of what is not above 0");
 	rig_end(&r);
@@ -469,11 +561,11 @@ test_relu(void)
 static float
 sum(const float *x, size_t count, size_t step, float scale)
 {
-	float y = 0;
+	double y = 0;
 
 	for (size_t i = 0; i < count; i++)
-		y += scale * x[i * step];
-	return y;
+		y += (double)x[i * step];
+	return (float)((double)scale * y);
 }
 
 /* What can be made of 5 rows of width dim. */
@@ -562,6 +654,8 @@ main(void)
 	test_widths("flatten e", is_rows);
 	test_widths("reduce_mean e axis=1", is_mean_of_rows);
 	test_widths("reduce_sum e axis=2", is_sum_along_rows);
+	test_no_numbers();
+	test_means();
 	test_logits();
 	test_regularizers();
 	test_dropout();
