@@ -12,11 +12,16 @@
 
 /*
  * A page is so large that it is seldom split, and so small that splitting and
- * copying it are a matter of microseconds.  The low half of a key says in
- * which group of places it stands, or after which other groups; the places of
- * a group are compared all at once, since a branch for each would be foreseen
- * by nobody.  A place whose key is 0 is free, and stays taken once it was; the
- * row of key 0 itself has the place behind the last one.
+ * copying it are a matter of microseconds.  The bits of a key behind those
+ * that led to the page say in which group of places it stands, or after which
+ * other groups: so sorted keys go through a page from its front to its end,
+ * as memory is read fastest.  The places of a group are compared all at once,
+ * since a branch for each would be foreseen by nobody.  A place whose key is 0
+ * is free, and stays taken once it was; the row of key 0 itself has the place
+ * behind the last one.
+ *
+ * Rows that are made in order crowd a page that is still there for many more
+ * keys than will be its own: it is split before it is full.
  *
  * A small row stands beside its key: one miss of the cache for both.  The
  * keys of others stand together, so that a search does not wade through rows.
@@ -28,6 +33,10 @@
 #define LINE		64		/* bytes that memory gives at once */
 #define SPREAD		((size_t)1 << 12)	/* of the directory: entries
 						   for a page, at most */
+#define SPREAD_CROWD	((size_t)1 << 8)	/* the same, if pages that are
+						   not full are split */
+#define CROWD		8		/* groups; keys that are so far from
+					   their own are a crowd */
 
 /*
  * Pages are cut from slabs, of which large ones ask for large pages of the
@@ -46,7 +55,6 @@ struct slab {
 struct page {
 	struct slab *slab;
 	atomic_int references;
-	unsigned depth;		/* bits that its keys have in common */
 	uint32_t used;		/* places */
 	bool zero;		/* the row of key 0 is here */
 	_Alignas(LINE) char place[];
@@ -65,7 +73,7 @@ struct table {
 	struct table_kind kind;
 	struct layout layout;
 	unsigned depth;
-	struct page **directory;	/* 1 << depth */
+	uintptr_t *directory;		/* 1 << depth entries */
 	size_t pages;
 	uint64_t rows;
 	uint64_t now;			/* the update under way */
@@ -107,12 +115,13 @@ make_layout(const struct table_kind *kind)
 		l.row_at = sizeof(uint64_t);
 		l.row_step = l.key_step = bytes;
 	} else {
-		l.row_at = whole_lines((l.places + 1) * sizeof(uint64_t));
+		l.row_at = whole_lines((l.places + GROUP) * sizeof(uint64_t));
 		l.row_step = l.row_bytes;
 		l.key_step = sizeof(uint64_t);
 	}
-	l.page_bytes = sizeof(struct page) +
-		whole_lines(l.row_at + l.places * l.row_step + l.row_bytes);
+	/* A group of free places ends them: who looks there goes no further. */
+	l.page_bytes = sizeof(struct page) + whole_lines(l.row_at +
+		(l.places + GROUP) * l.row_step + l.row_bytes);
 	return l;
 }
 
@@ -134,12 +143,31 @@ date_at(const struct layout *l, float *row)
 	return (uint64_t *)(void *)((char *)row + l->date_at);
 }
 
-/* The first place of a key's group. */
-static inline uint32_t
-home(const struct layout *l, uint64_t key)
+/*
+ * An entry of the directory is where a page lies, which is on a line, and, in
+ * the bits that this leaves, how many bits its keys have in common.  In the
+ * page these would be another miss of the cache for each row.
+ */
+#define ENTRY_DEPTH	((uintptr_t)LINE - 1)
+
+static inline struct page *
+entry_page(uintptr_t entry)
 {
-	return (uint32_t)(((key & UINT32_MAX) * (l->places / GROUP)) >> 32) *
-		GROUP;
+	return (struct page *)(entry & ~ENTRY_DEPTH);
+}
+
+static inline unsigned
+entry_depth(uintptr_t entry)
+{
+	return entry & ENTRY_DEPTH;
+}
+
+/* The group of a key, counted from the first one of its page. */
+static inline uint32_t
+group_of(const struct layout *l, uintptr_t entry, uint64_t key)
+{
+	return (uint32_t)((key << entry_depth(entry) >> 32) *
+			  (l->places / GROUP) >> 32);
 }
 
 /* Which places of a group have a key: a bit for each. */
@@ -154,9 +182,15 @@ matches(const struct layout *l, struct page *p, uint32_t group, uint64_t key)
 }
 
 static inline size_t
-page_index(const struct table *t, uint64_t key)
+entry_index(const struct table *t, uint64_t key)
 {
 	return t->depth > 0 ? (size_t)(key >> (64 - t->depth)) : 0;
+}
+
+static inline uintptr_t
+entry_of(const struct table *t, uint64_t key)
+{
+	return t->directory[entry_index(t, key)];
 }
 
 #define NOWHERE	UINT32_MAX
@@ -167,11 +201,12 @@ next_group(const struct layout *l, uint32_t group)
 	return group + GROUP < l->places ? group + GROUP : 0;
 }
 
-/* The place of a key, or NOWHERE. */
+/* The place of a key in its page, or NOWHERE. */
 static inline uint32_t
-find(const struct layout *l, struct page *p, uint64_t key)
+find(const struct layout *l, uintptr_t entry, uint64_t key)
 {
-	uint32_t group = home(l, key);
+	struct page *p = entry_page(entry);
+	uint32_t group = group_of(l, entry, key) * GROUP;
 
 	if (key == 0)
 		return p->zero ? l->places : NOWHERE;
@@ -187,9 +222,10 @@ find(const struct layout *l, struct page *p, uint64_t key)
 
 /* A place for a key that has none, in a page that is not full. */
 static uint32_t
-take(const struct layout *l, struct page *p, uint64_t key)
+take(const struct layout *l, uintptr_t entry, uint64_t key)
 {
-	uint32_t group = home(l, key), place;
+	struct page *p = entry_page(entry);
+	uint32_t group = group_of(l, entry, key) * GROUP, place;
 	unsigned free;
 
 	if (key == 0) {
@@ -202,6 +238,19 @@ take(const struct layout *l, struct page *p, uint64_t key)
 	*key_at(l, p, place) = key;
 	p->used++;
 	return place;
+}
+
+/* Would a key that has no place yet come to stand behind a crowd? */
+static bool
+is_crowded(const struct layout *l, uintptr_t entry, uint64_t key)
+{
+	struct page *p = entry_page(entry);
+	uint32_t group = group_of(l, entry, key) * GROUP;
+	unsigned far = 0;
+
+	for (; far < CROWD && !matches(l, p, group, 0); far++)
+		group = next_group(l, group);
+	return far == CROWD;
 }
 
 /* ---- pages ---- */
@@ -236,9 +285,9 @@ slab_new(size_t last, size_t page)
 	return s;
 }
 
-/* The same depth and places as an older page, or empty. */
+/* The same places as an older page, or empty. */
 static struct page *
-page_new(struct table *t, unsigned depth, const struct page *from)
+page_new(struct table *t, const struct page *from)
 {
 	const size_t bytes = t->layout.page_bytes;
 	struct page *p;
@@ -261,7 +310,6 @@ page_new(struct table *t, unsigned depth, const struct page *from)
 		memset(p->place, 0, bytes - sizeof(*p));
 	p->slab = t->slab;
 	atomic_init(&p->references, 1);
-	p->depth = depth;
 	if (from) {
 		p->used = from->used;
 		p->zero = from->zero;
@@ -277,15 +325,16 @@ page_drop(struct page *p)
 		slab_drop(p->slab);
 }
 
-/* All entries of the directory for the page that has a key. */
-static void
+/* All entries of the directory for the page that has a key; they are equal. */
+static uintptr_t
 set_page(struct table *t, uint64_t key, struct page *p, unsigned depth)
 {
 	const size_t count = (size_t)1 << (t->depth - depth);
-	const size_t first = page_index(t, key) / count * count;
+	const size_t first = entry_index(t, key) / count * count;
 
 	for (size_t i = 0; i < count; i++)
-		t->directory[first + i] = p;
+		t->directory[first + i] = (uintptr_t)p | depth;
+	return t->directory[first];
 }
 
 /*
@@ -298,19 +347,19 @@ is_sharing(const struct table *t)
 	return atomic_load_explicit(t->sharers, memory_order_acquire) > 1;
 }
 
-/* The page of a key, to be written. */
-static struct page *
-page_writable(struct table *t, uint64_t key)
+/* The entry of a key whose page is to be written. */
+static uintptr_t
+entry_writable(struct table *t, uint64_t key)
 {
-	struct page *p = t->directory[page_index(t, key)], *copy;
+	const uintptr_t entry = entry_of(t, key);
+	struct page *p = entry_page(entry), *copy;
 
 	if (!is_sharing(t) || atomic_load_explicit(&p->references,
 						   memory_order_acquire) == 1)
-		return p;
-	copy = page_new(t, p->depth, p);
-	set_page(t, key, copy, copy->depth);
+		return entry;
+	copy = page_new(t, p);
 	page_drop(p);
-	return copy;
+	return set_page(t, key, copy, entry_depth(entry));
 }
 
 /* Forgotten, or no longer waiting; the place is used again by a split. */
@@ -323,20 +372,21 @@ is_gone(const struct table *t, float *row)
 }
 
 static void
-copy_row(const struct table *t, struct page *to, struct page *from,
+copy_row(const struct table *t, uintptr_t to, struct page *from,
 	 uint32_t place, uint64_t key)
 {
 	const struct layout *l = &t->layout;
 	const uint32_t at = take(l, to, key);
 
-	memcpy(row_at(l, to, at), row_at(l, from, place), l->row_bytes);
+	memcpy(row_at(l, entry_page(to), at), row_at(l, from, place),
+	       l->row_bytes);
 }
 
 static void
 grow_directory(struct table *t)
 {
 	const size_t count = (size_t)1 << t->depth;
-	struct page **wider = mem_alloc(2 * count, sizeof(*wider));
+	uintptr_t *wider = mem_alloc(2 * count, sizeof(*wider));
 
 	for (size_t i = 0; i < count; i++)
 		wider[2 * i] = wider[2 * i + 1] = t->directory[i];
@@ -346,44 +396,43 @@ grow_directory(struct table *t)
 }
 
 /*
- * Two pages in place of one that is full, or a single one if so many of its
- * rows are gone that it will do.  Mixed ids differ in their first bits; where
- * keys do not, somebody made them up, and gets no more memory for it.
+ * Two pages in place of one that is full or crowded, or a single one if so
+ * many rows of a full one are gone that it will do.  Mixed ids differ in their
+ * first bits; where keys do not, somebody made them up, and gets no more
+ * memory for it: there are to be no more entries for a page than spread.
  */
 static bool
-split(struct table *t, uint64_t key)
+split(struct table *t, uint64_t key, size_t spread)
 {
 	const struct layout *l = &t->layout;
-	struct page *old = t->directory[page_index(t, key)], *half[2];
-	const unsigned depth = old->depth;
+	const uintptr_t entry = entry_of(t, key);
+	struct page *old = entry_page(entry);
+	const unsigned depth = entry_depth(entry);
+	uintptr_t half[2];
 	uint32_t live = 0;
 
 	for (uint32_t i = 0; i < l->places; i++)
 		live += *key_at(l, old, i) != 0 &&
 			!is_gone(t, row_at(l, old, i));
 
-	const bool both = live > l->full / 2;
+	const bool both = live > l->full / 2 || old->used < l->full;
+	const uint64_t bit = both ? (uint64_t)1 << (63 - depth) : 0;
 
 	if (both && depth == t->depth &&
-	    (size_t)1 << depth >= SPREAD * t->pages)
+	    (size_t)1 << depth >= spread * t->pages)
 		return false;
 	if (both && depth == t->depth)
 		grow_directory(t);
-	half[0] = page_new(t, depth + both, NULL);
-	half[1] = both ? page_new(t, depth + 1, NULL) : half[0];
+	half[0] = set_page(t, key & ~bit, page_new(t, NULL), depth + both);
+	half[1] = both ? set_page(t, key | bit, page_new(t, NULL), depth + 1) :
+		half[0];
 	for (uint32_t i = 0; i <= l->places; i++) {
 		const uint64_t k = i < l->places ? *key_at(l, old, i) : 0;
 
 		if ((i < l->places ? k != 0 : old->zero) &&
 		    !is_gone(t, row_at(l, old, i)))
-			copy_row(t, half[both && (k >> (63 - depth) & 1)],
-				 old, i, k);
+			copy_row(t, half[(k & bit) != 0], old, i, k);
 	}
-	set_page(t, key & ~(both ? (uint64_t)1 << (63 - depth) : 0), half[0],
-		 depth + both);
-	if (both)
-		set_page(t, key | (uint64_t)1 << (63 - depth), half[1],
-			 depth + 1);
 	t->pages += both;
 	page_drop(old);
 	return true;
@@ -464,7 +513,7 @@ table_new(const struct table_kind *kind)
 	t->kind = *kind;
 	t->layout = make_layout(kind);
 	t->directory = mem_alloc(1, sizeof(*t->directory));
-	t->directory[0] = page_new(t, 0, NULL);
+	set_page(t, 0, page_new(t, NULL), 0);
 	t->pages = 1;
 	t->sharers = mem_alloc(1, sizeof(*t->sharers));
 	atomic_init(t->sharers, 1);
@@ -480,7 +529,7 @@ table_new(const struct table_kind *kind)
 static size_t
 next_page(const struct table *t, size_t i)
 {
-	return i + ((size_t)1 << (t->depth - t->directory[i]->depth));
+	return i + ((size_t)1 << (t->depth - entry_depth(t->directory[i])));
 }
 
 void
@@ -490,7 +539,7 @@ table_free(struct table *t)
 		return;
 	for (size_t i = 0, next; i < (size_t)1 << t->depth; i = next) {
 		next = next_page(t, i);
-		page_drop(t->directory[i]);
+		page_drop(entry_page(t->directory[i]));
 	}
 	table_free(t->waiting);
 	if (atomic_fetch_sub_explicit(t->sharers, 1,
@@ -510,8 +559,9 @@ table_share(const struct table *from)
 	t->directory = mem_copy(from->directory, sizeof(*t->directory) <<
 				from->depth);
 	for (size_t i = 0; i < (size_t)1 << t->depth; i = next_page(t, i))
-		atomic_fetch_add_explicit(&t->directory[i]->references, 1,
-					  memory_order_relaxed);
+		atomic_fetch_add_explicit(
+			&entry_page(t->directory[i])->references, 1,
+			memory_order_relaxed);
 	atomic_fetch_add_explicit(t->sharers, 1, memory_order_relaxed);
 	t->slab = NULL;
 	t->dated = mem_copy(from->dated, from->dates * sizeof(*t->dated));
@@ -559,38 +609,50 @@ start_row(const struct table *t, uint64_t key, float *row)
 static float *
 row_of(const struct table *t, uint64_t key)
 {
-	struct page *p = t->directory[page_index(t, key)];
-	const uint32_t place = find(&t->layout, p, key);
+	const uintptr_t entry = entry_of(t, key);
+	const uint32_t place = find(&t->layout, entry, key);
 	float *row;
 
 	if (place == NOWHERE)
 		return NULL;
-	row = row_at(&t->layout, p, place);
+	row = row_at(&t->layout, entry_page(entry), place);
 	return is_gone(t, row) ? NULL : row;
 }
 
-/* Where the search for a key begins: the first place of its group. */
+/* The first place of a group: its key, and the row of it if it is apart. */
 struct place {
 	const char *key;
 	char *row;
 };
+
+static inline bool
+is_beside(const struct layout *l)
+{
+	return l->key_step == l->row_step;
+}
+
+static inline void
+fetch_group(const struct layout *l, const char *key)
+{
+	__builtin_prefetch(key, 1);
+	if (GROUP * l->key_step > LINE)
+		__builtin_prefetch(key + LINE, 1);
+}
 
 /* Where the keys' groups are; the memory is asked for them. */
 static inline void
 fetch_places(const struct table *t, const struct layout *l,
 	     const uint64_t *key, size_t count, struct place *first)
 {
-	const bool wide = GROUP * l->key_step > LINE;
-
 	for (size_t k = 0; k < count; k++) {
-		struct page *p = t->directory[page_index(t, key[k])];
-		const uint32_t group = home(l, key[k]);
+		const uintptr_t entry = entry_of(t, key[k]);
+		const size_t place = group_of(l, entry, key[k]) * GROUP;
+		struct page *p = entry_page(entry);
 
-		first[k].key = (const char *)key_at(l, p, group);
-		first[k].row = (char *)row_at(l, p, group);
-		__builtin_prefetch(first[k].key, 1);
-		if (wide)
-			__builtin_prefetch(first[k].key + LINE, 1);
+		first[k].key = (const char *)key_at(l, p, place);
+		if (!is_beside(l))
+			first[k].row = (char *)row_at(l, p, place);
+		fetch_group(l, first[k].key);
 	}
 }
 
@@ -604,43 +666,50 @@ has_key(const struct layout *l, const struct place *first, size_t i,
 }
 
 /*
- * The row of a key that stands in its own group, as nearly all do, and some
- * other row of the group if it is far from there.  At most one place has the
- * key; which one is summed up, for no branch would foresee it.
+ * The row of a key that stands in this group, and some other row of the group
+ * if it does not.  At most one place has the key; which one is summed up, for
+ * no branch would foresee it.
  */
 static inline float *
 find_near(const struct layout *l, const struct place *first, uint64_t key,
-	  size_t *far)
+	  bool *far)
 {
 	size_t at = 0;
 
 	for (size_t i = 1; i < GROUP; i++)
 		at += i * has_key(l, first, i, key);
 	*far = !has_key(l, first, at, key) | (key == 0);
-	/* If it is, the next group is where it will be looked for. */
-	__builtin_prefetch(first->key + *far * (GROUP * l->key_step), 1);
-	return (float *)(void *)(first->row + at * l->row_step);
+	return (float *)(void *)(at * l->row_step + (is_beside(l) ?
+			(char *)(uintptr_t)first->key + l->row_at :
+			first->row));
 }
 
 /*
- * The rows of those keys that are far from their groups; how many are there.
- * Some are even farther than the next group.
+ * The rows of those keys that are not in their own groups; how many are there.
+ * Nearly all are in the next one.
  */
-static size_t
+static inline size_t
 find_far(const struct table *t, const struct layout *l,
 	 const struct place *first, const size_t *far, size_t count,
 	 const uint64_t *key, float **row)
 {
-	const size_t step = GROUP * l->key_step;
 	size_t found = 0;
 
+	for (size_t i = 0; i < count; i++)
+		fetch_group(l, first[far[i]].key + GROUP * l->key_step);
 	for (size_t i = 0; i < count; i++) {
-		__builtin_prefetch(first[far[i]].key + step, 1);
-		__builtin_prefetch(first[far[i]].key + 2 * step, 1);
-	}
-	for (size_t i = 0; i < count; i++) {
-		row[far[i]] = row_of(t, key[far[i]]);
-		found += row[far[i]] != NULL;
+		const size_t k = far[i];
+		const struct place next = {
+			first[k].key + GROUP * l->key_step,
+			is_beside(l) ? NULL :
+				first[k].row + GROUP * l->row_step
+		};
+		bool farther;
+
+		row[k] = find_near(l, &next, key[k], &farther);
+		if (farther)
+			row[k] = row_of(t, key[k]);
+		found += row[k] != NULL;
 	}
 	return found;
 }
@@ -654,28 +723,43 @@ find_far(const struct table *t, const struct layout *l,
  */
 #define AHEAD	16
 
+static inline size_t
+find_as(const struct table *t, const struct layout *l, const uint64_t *key,
+	size_t count, size_t floats, float **row)
+{
+	struct place first[TABLE_BATCH];
+	size_t far[TABLE_BATCH], fars = 0;
+
+	fetch_places(t, l, key, count, first);
+	for (size_t k = 0; k < count; k++) {
+		const size_t ahead = k + AHEAD < count ? k + AHEAD : k;
+		bool is_far;
+
+		__builtin_prefetch(first[ahead].key, 1);
+		row[k] = find_near(l, &first[k], key[k], &is_far);
+		far[fars] = k;
+		fars += is_far;
+		if (!is_beside(l))
+			apply_fetch(row[k], floats);
+	}
+	return count - fars + find_far(t, l, first, far, fars, key, row);
+}
+
+/* Steps that the compiler knows, those of the smallest rows, are faster. */
 static size_t
 find_rows(const struct table *t, const uint64_t *key, size_t count,
 	  size_t floats, float **row)
 {
-	const struct layout l = t->layout;
-	struct place first[TABLE_BATCH];
-	size_t found, fars = 0;
-	size_t far[TABLE_BATCH];
+	struct layout l = t->layout;
+	size_t found;
 
-	fetch_places(t, &l, key, count, first);
-	for (size_t k = 0; k < count; k++) {
-		const size_t ahead = k + AHEAD < count ? k + AHEAD : k;
-		size_t is_far;
-
-		__builtin_prefetch(first[ahead].key, 1);
-		row[k] = find_near(&l, &first[k], key[k], &is_far);
-		far[fars] = k;
-		fars += is_far;
-		if (l.key_step != l.row_step)
-			apply_fetch(row[k], floats);
+	if (is_beside(&l) && l.key_step == 2 * sizeof(uint64_t)) {
+		l.key_step = l.row_step = 2 * sizeof(uint64_t);
+		l.row_at = sizeof(uint64_t);
+		found = find_as(t, &l, key, count, floats, row);
+	} else {
+		found = find_as(t, &l, key, count, floats, row);
 	}
-	found = count - fars + find_far(t, &l, first, far, fars, key, row);
 	for (size_t k = 0; (l.dated || t->counting) && k < count; k++)
 		if (row[k] && is_gone(t, row[k])) {
 			row[k] = NULL;
@@ -735,12 +819,13 @@ static float *
 writable_row(struct table *t, uint64_t key)
 {
 	float *row = row_of(t, key);
-	struct page *p;
+	uintptr_t entry;
 
 	if (!row || !is_sharing(t))
 		return row;
-	p = page_writable(t, key);
-	return row_at(&t->layout, p, find(&t->layout, p, key));
+	entry = entry_writable(t, key);
+	return row_at(&t->layout, entry_page(entry),
+		      find(&t->layout, entry, key));
 }
 
 /*
@@ -750,18 +835,22 @@ writable_row(struct table *t, uint64_t key)
 static float *
 make_row(struct table *t, uint64_t key)
 {
-	struct page *p = page_writable(t, key);
-	uint32_t place = find(&t->layout, p, key);
+	const struct layout *l = &t->layout;
+	uintptr_t entry = entry_writable(t, key);
+	uint32_t place = find(l, entry, key);
 
-	while (place == NOWHERE && p->used >= t->layout.full) {
-		if (!split(t, key))
+	while (place == NOWHERE && entry_page(entry)->used >= l->full) {
+		if (!split(t, key, SPREAD))
 			return NULL;
-		p = t->directory[page_index(t, key)];
+		entry = entry_of(t, key);
 	}
+	while (place == NOWHERE && is_crowded(l, entry, key) &&
+	       split(t, key, SPREAD_CROWD))
+		entry = entry_of(t, key);
 	if (place == NOWHERE)
-		place = take(&t->layout, p, key);
+		place = take(l, entry, key);
 	t->rows++;
-	return row_at(&t->layout, p, place);
+	return row_at(l, entry_page(entry), place);
 }
 
 /* Another push to a row that is not there: is it to be made? */
@@ -861,7 +950,7 @@ static void
 sort_page(const struct table *t, struct table_walk *w)
 {
 	const struct layout *l = &t->layout;
-	struct page *p = t->directory[w->page];
+	struct page *p = entry_page(t->directory[w->page]);
 
 	if (!w->order)
 		w->order = mem_alloc(l->places + 1, sizeof(*w->order));
@@ -892,7 +981,8 @@ table_next(const struct table *t, struct table_walk *w)
 	}
 
 	const struct table_order *o = &w->order[w->next++];
-	float *row = row_at(&t->layout, t->directory[w->page], o->place);
+	float *row = row_at(&t->layout, entry_page(t->directory[w->page]),
+			    o->place);
 
 	w->key = o->key;
 	w->row = row;

@@ -259,6 +259,62 @@ made_up(void)
 	table_free(t);
 }
 
+static uint64_t
+bytes_filled(size_t rows, size_t rounds)
+{
+	const struct table_kind kind = { .width = 1 };
+	struct table *t = table_new(&kind);
+	uint64_t key[TABLE_BATCH], bytes;
+	float *row[TABLE_BATCH];
+
+	for (size_t round = 0; round < rounds; round++)
+		for (size_t i = round, n = 0; i < rows; i += rounds) {
+			key[n++] = UINT64_MAX / rows * i + 1;
+			if (n < TABLE_BATCH && i + rounds < rows)
+				continue;
+			table_touch(t, key, n, row);
+			n = 0;
+		}
+	bytes = table_rows(t) == rows ? table_bytes(t) : UINT64_MAX;
+	table_free(t);
+	return bytes;
+}
+
+/* As a checkpoint gives them back: all that come fall into the same page. */
+static void
+in_order(void)
+{
+	named(bytes_filled(200000, 1) <= bytes_filled(200000, 50),
+	      "rows that come in order take no more memory than others");
+}
+
+/*
+ * All of the last page's keys belong to its last group: they stand behind it,
+ * and from the page's front on.
+ */
+static void
+at_the_end(void)
+{
+	const struct table_kind kind = { .width = 1 };
+	struct table *t = table_new(&kind);
+	uint64_t key[TABLE_BATCH];
+	float value[TABLE_BATCH], *row[TABLE_BATCH];
+	bool same = true;
+
+	for (size_t k = 0; k < TABLE_BATCH; k++)
+		key[k] = UINT64_MAX - TABLE_BATCH + 1 + k;
+	table_touch(t, key, TABLE_BATCH, row);
+	for (size_t k = 0; k < TABLE_BATCH; k++)
+		*row[k] = (float)k + 1;
+	table_pull(t, key, TABLE_BATCH, value);
+	for (size_t k = 0; k < TABLE_BATCH; k++)
+		same = same && value[k] == (float)k + 1;
+	named(same, "what does not fit behind a page's last group is found");
+	table_pull(t, &(uint64_t){ 0 }, 1, value);
+	named(value[0] == 0, "and is not the row of key 0");
+	table_free(t);
+}
+
 int
 main(void)
 {
@@ -285,5 +341,7 @@ main(void)
 	one_kind("all of it", (struct table_kind){ .width = 4, .admit = 2,
 						   .age = 30 });
 	made_up();
+	in_order();
+	at_the_end();
 	return tap_done();
 }
