@@ -81,6 +81,13 @@ bad_table() {
  is [2]"
 }
 
+@test "a metric of classes, for a label that is a number" {
+	sed -i 's/y binary/y float/; s/binary_cross.*/huber logit/' model.ps
+	echo metric auc >>model.ps
+	bad_model "6: auc takes a label of kind binary, but y (model.ps:2) is\
+ a float"
+}
+
 @test "a vocabulary file that is missing" {
 	sed -i '1s/.*/input x string vocab_file=words/' model.ps
 	run -66 --separate-stderr ps-coord -m model.ps -s ipc://none /dev/null

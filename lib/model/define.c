@@ -295,15 +295,25 @@ define_loss(struct model *m, struct statement *st, struct fail *f)
 	return check_label(m, where, f);
 }
 
-static bool
-of_two_classes(const struct metric *metric)
+/* Of a number there is no right or wrong side, and no class. */
+static int
+check_metric(const struct model *m, const struct metric *metric,
+	     const struct node *n, const char *where, struct fail *f)
 {
-	static const char *const names[] = { "auc", "precision", "recall" };
+	const struct input *label = &m->label;
+	const size_t classes = metric_classes(metric);
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strcmp(names[i], metric_name(metric)) == 0)
-			return true;
-	return false;
+	if (classes == 0)
+		return 0;
+	if (label->kind == INPUT_FLOAT && !label->binary)
+		return fail(f, FAIL_CONFIG, "%s: %s takes a label of kind "
+			    "binary, but %s (%s) is a float", where,
+			    metric_name(metric), label->name, label->where);
+	if (node_size(n) > classes)
+		return fail(f, FAIL_CONFIG, "%s: %s is a measure of two "
+			    "classes, but %s has %zu", where,
+			    metric_name(metric), n->name, node_size(n));
+	return 0;
 }
 
 static int
@@ -326,10 +336,8 @@ define_metric(struct model *m, struct statement *st, struct fail *f)
 	if (metric_parse(&metric, st->word[1], f))
 		return fail_at(f, "%s", s->where);
 	metric.threshold = m->loss.kind->threshold;
-	if (node_size(n) > 2 && of_two_classes(&metric))
-		return fail(f, FAIL_CONFIG, "%s: %s is a measure of two "
-			    "classes, but %s has %zu", s->where, st->word[1],
-			    n->name, node_size(n));
+	if (check_metric(m, &metric, n, s->where, f))
+		return -1;
 	if (settings_float(s, "threshold", &metric.threshold, -FLT_MAX,
 			   FLT_MAX, f))
 		return -1;

@@ -12,6 +12,7 @@
 
 struct metric_kind {
 	const char *name;
+	size_t classes;		/* that it tells apart at most; or 0 */
 	/* n examples: width predictions and one label each. */
 	void (*add)(const struct metric *, struct metric_state *,
 		    const float *p, size_t width, const float *label,
@@ -298,13 +299,13 @@ auc(const struct metric_state *s)
 }
 
 static const struct metric_kind kinds[] = {
-	{ "accuracy", add_accuracy, hit_rate },
-	{ "auc", add_auc, auc },
-	{ "log_loss", add_log_loss, mean },
-	{ "mean_absolute_error", add_absolute, mean },
-	{ "mean_squared_error", add_squared, mean },
-	{ "precision", add_precision, hit_rate },
-	{ "recall", add_recall, hit_rate },
+	{ "accuracy", SIZE_MAX, add_accuracy, hit_rate },
+	{ "auc", 2, add_auc, auc },
+	{ "log_loss", SIZE_MAX, add_log_loss, mean },
+	{ "mean_absolute_error", 0, add_absolute, mean },
+	{ "mean_squared_error", 0, add_squared, mean },
+	{ "precision", 2, add_precision, hit_rate },
+	{ "recall", 2, add_recall, hit_rate },
 };
 
 #define KINDS	(sizeof(kinds) / sizeof(kinds[0]))
@@ -338,6 +339,12 @@ const char *
 metric_name(const struct metric *m)
 {
 	return m->kind->name;
+}
+
+size_t
+metric_classes(const struct metric *m)
+{
+	return m->kind->classes;
 }
 
 bool

@@ -23,6 +23,9 @@ struct metric {
 
 int metric_parse(struct metric *, const char *name, struct fail *);
 const char *metric_name(const struct metric *);
+
+/* How many classes it tells apart at most; 0: it is of any numbers. */
+size_t metric_classes(const struct metric *);
 bool metric_keeps_scores(const struct metric *);	/* as auc does */
 
 #define METRIC_SUMS	4

@@ -105,7 +105,7 @@ static void
 make_model(char *text, size_t size)
 {
 	size_t n = (size_t)snprintf(text, size, "input i id[%d] rows=%d\n"
-		"input x float[3]\nlabel y float\n"
+		"input x float[3]\nlabel y binary\n"
 		"d = dense x units=1 kernel_initializer=zeros\n",
 		ROWS, ROWS);
 

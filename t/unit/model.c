@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define END	"label t binary\nloss binary_crossentropy y from_logits=1\n"
+#define OF_NUMBERS "input x float\nlabel t float\nloss huber x\n"
 
 /* Every mistake, and what is said about it. */
 static const struct {
@@ -157,6 +158,16 @@ static const struct {
 	{ "input x float[9]\nlabel t id\n"
 	  "loss sparse_categorical_crossentropy x\nmetric auc",
 	  "model.ps:4: auc is a measure of two classes, but x has 9" },
+	{ OF_NUMBERS "metric accuracy", "model.ps:4: accuracy takes a label "
+	  "of kind binary, but t (model.ps:2) is a float" },
+	{ OF_NUMBERS "metric auc", "model.ps:4: auc takes a label of kind "
+	  "binary, but t (model.ps:2) is a float" },
+	{ OF_NUMBERS "metric log_loss", "model.ps:4: log_loss takes a label "
+	  "of kind binary, but t (model.ps:2) is a float" },
+	{ OF_NUMBERS "metric precision", "model.ps:4: precision takes a label "
+	  "of kind binary, but t (model.ps:2) is a float" },
+	{ OF_NUMBERS "metric recall", "model.ps:4: recall takes a label of "
+	  "kind binary, but t (model.ps:2) is a float" },
 	{ "input x float\ny = dense x units=1\n" END
 	  "optimizer sgd\noptimizer adam", "model.ps:6: a second optimizer "
 	  "without for=" },
@@ -283,6 +294,23 @@ test_defaults(void)
 	model_free(m);
 }
 
+/* Errors are measured of any number, and what is 0 or 1 has classes, too. */
+static void
+test_metrics(void)
+{
+	struct fail f;
+	struct model *m = parse(OF_NUMBERS "metric mean_squared_error\n"
+				"metric mean_absolute_error\n", &f);
+
+	ok(m);
+	model_free(m);
+	m = parse("input x float\nlabel t binary\n"
+		  "loss mean_squared_error x\nmetric auc\nmetric accuracy\n"
+		  "metric mean_squared_error\n", &f);
+	ok(m);
+	model_free(m);
+}
+
 static void
 put(const char *folder, const char *name, const char *text)
 {
@@ -396,6 +424,7 @@ main(void)
 	test_manual();
 	test_variables();
 	test_defaults();
+	test_metrics();
 	test_source();
 	return tap_done();
 }
