@@ -217,8 +217,8 @@ main(int argc, char **argv)
 		coord_settings_release(&p.s);
 		return cli_end(0);
 	}
-	if (model_source_read(&p.source, p.s.model, &f) < 0 ||
-	    !(p.model = model_parse(&p.source, &f)))
+	p.model = coord_settings_model(&p.s, &p.source, &f);
+	if (!p.model)
 		cli_die(&f);
 	if (p.s.plan_only) {
 		coord_print_plan(&plan, &p.s.o, p.model);

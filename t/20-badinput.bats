@@ -88,6 +88,13 @@ bad_table() {
  a float"
 }
 
+@test "a layer that leads nowhere is a warning" {
+	echo 'side = linear x units=3' >>model.ps
+	one 0 "ps-coord: model.ps:6: side leads to neither the loss nor a\
+ metric; it can be left out" ps-coord -m model.ps -s 1 --plan
+	assert_output --partial side/kernel
+}
+
 @test "a vocabulary file that is missing" {
 	sed -i '1s/.*/input x string vocab_file=words/' model.ps
 	run -66 --separate-stderr ps-coord -m model.ps -s ipc://none /dev/null

@@ -295,7 +295,7 @@ define_loss(struct model *m, struct statement *st, struct fail *f)
 	return check_label(m, where, f);
 }
 
-/* Of a number there is no right or wrong side, and no class. */
+/* Results give one number to each name; of a float there are no classes. */
 static int
 check_metric(const struct model *m, const struct metric *metric,
 	     const struct node *n, const char *where, struct fail *f)
@@ -303,6 +303,11 @@ check_metric(const struct model *m, const struct metric *metric,
 	const struct input *label = &m->label;
 	const size_t classes = metric_classes(metric);
 
+	for (size_t i = 0; i < m->metrics; i++)
+		if (m->metric[i].kind == metric->kind)
+			return fail(f, FAIL_CONFIG, "%s: a second metric %s; "
+				    "results tell them apart by name", where,
+				    metric_name(metric));
 	if (classes == 0)
 		return 0;
 	if (label->kind == INPUT_FLOAT && !label->binary)

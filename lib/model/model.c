@@ -125,6 +125,37 @@ bad:
 	return NULL;
 }
 
+/* Backwards: a node comes behind those that it is made of. */
+static bool *
+mark_used(const struct model *m)
+{
+	bool *used = mem_alloc(m->nodes, sizeof(*used));
+
+	used[m->prediction->index] = true;
+	for (size_t i = 0; i < m->metrics; i++)
+		used[m->metric_node[i]->index] = true;
+	for (size_t i = m->nodes; i > 0; i--)
+		for (size_t k = 0; used[i - 1] && k < m->node[i - 1]->ins; k++)
+			used[m->node[i - 1]->in[k]->index] = true;
+	return used;
+}
+
+void
+model_unused(const struct model *m, struct text *lines)
+{
+	bool *used = mark_used(m);
+
+	for (size_t i = 0; i < m->nodes; i++) {
+		const struct node *n = m->node[i];
+
+		if (!used[i] && n == model_find(m, n->name))
+			text_add(lines, "%s: %s leads to neither the loss nor "
+				 "a metric; it can be left out\n", n->where,
+				 n->name);
+	}
+	free(used);
+}
+
 const struct input *
 model_inputs(const struct model *m, size_t *count)
 {

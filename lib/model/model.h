@@ -8,6 +8,7 @@
 #define PS_MODEL_H
 
 #include "base/fail.h"
+#include "base/text.h"
 #include "model/input.h"
 #include "model/metric.h"
 #include "tensor/variable.h"
@@ -39,6 +40,12 @@ struct model;
 /* Parse and check; messages name file:line, kind is FAIL_CONFIG. */
 struct model *model_parse(const struct model_source *, struct fail *);
 void model_free(struct model *);
+
+/*
+ * Add a line to the text for each input and layer that leads to neither the
+ * loss nor a metric: "model.ps:4: side leads ...".
+ */
+void model_unused(const struct model *, struct text *);
 
 /* A thread that cannot be ended may read it: it is never freed. */
 void model_keep(const struct model *);

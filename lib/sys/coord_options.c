@@ -1,5 +1,6 @@
 #include "sys/coord_options.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/reader.h"
@@ -268,6 +269,22 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 
 		memcpy(s->o.run + i, &bits, sizeof(bits));
 	}
+}
+
+struct model *
+coord_settings_model(const struct coord_settings *s,
+		     struct model_source *source, struct fail *f)
+{
+	struct text unused = { 0 };
+	struct model *model;
+
+	if (model_source_read(source, s->model, f) < 0 ||
+	    !(model = model_parse(source, f)))
+		return NULL;
+	model_unused(model, &unused);
+	log_warn_lines(unused.data, unused.size);
+	text_release(&unused);
+	return model;
 }
 
 int

@@ -39,6 +39,10 @@ struct coord_settings {
 /* Ends the program when they make no sense. */
 void coord_settings_read(struct coord_settings *, int argc, char **argv);
 
+/* Read and check the model, and warn of what nothing uses; NULL on failure. */
+struct model *coord_settings_model(const struct coord_settings *,
+				   struct model_source *, struct fail *);
+
 /* Cut the inputs that are given, if any, for a ledger. */
 int coord_settings_ledger(struct coord_settings *, const struct model *,
 			  struct fail *);

@@ -158,6 +158,9 @@ static const struct {
 	{ "input x float[9]\nlabel t id\n"
 	  "loss sparse_categorical_crossentropy x\nmetric auc",
 	  "model.ps:4: auc is a measure of two classes, but x has 9" },
+	{ "input x float\nlabel t binary\nloss hinge x\nmetric auc\n"
+	  "metric accuracy\nmetric auc x", "model.ps:6: a second metric auc; "
+	  "results tell them apart by name" },
 	{ OF_NUMBERS "metric accuracy", "model.ps:4: accuracy takes a label "
 	  "of kind binary, but t (model.ps:2) is a float" },
 	{ OF_NUMBERS "metric auc", "model.ps:4: auc takes a label of kind "
@@ -311,6 +314,40 @@ test_metrics(void)
 	model_free(m);
 }
 
+/* Whatever leads nowhere is named, by the line that it is defined at. */
+static void
+test_unused(void)
+{
+	struct text lines = { 0 };
+	struct fail f;
+	struct model *m = parse("input x float\ninput age float\n"
+				"side = dense x units=2 activation=relu\n"
+				"more = relu side\n"
+				"y = dense x units=1 activation=sigmoid\n"
+				"seen = dense x units=1\nlabel t binary\n"
+				"loss binary_crossentropy y\n"
+				"metric accuracy seen\n"
+				"variable free [3]\n", &f);
+
+	ok(m);
+	model_unused(m, &lines);
+	ok(lines.data && strcmp(lines.data,
+	   "model.ps:2: age leads to neither the loss nor a metric; it can be "
+	   "left out\n"
+	   "model.ps:3: side leads to neither the loss nor a metric; it can "
+	   "be left out\n"
+	   "model.ps:4: more leads to neither the loss nor a metric; it can "
+	   "be left out\n") == 0);
+	model_free(m);
+	text_reset(&lines);
+	m = parse("input x float\ny = dense x units=1\n" END, &f);
+	ok(m);
+	model_unused(m, &lines);
+	ok(lines.size == 0);
+	model_free(m);
+	text_release(&lines);
+}
+
 static void
 put(const char *folder, const char *name, const char *text)
 {
@@ -425,6 +462,7 @@ main(void)
 	test_variables();
 	test_defaults();
 	test_metrics();
+	test_unused();
 	test_source();
 	return tap_done();
 }
