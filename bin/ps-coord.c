@@ -243,6 +243,6 @@ main(int argc, char **argv)
 	if (p.lost)
 		cli_lost_output(&p.why_lost);
 	if (status != 0 && *why.text)
-		log_error("%s", why.text);
+		cli_die(&why);
 	return cli_end(status);
 }

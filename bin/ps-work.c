@@ -172,11 +172,12 @@ main(int argc, char **argv)
 		cli_die(&f);
 
 	struct feed *feed = feed_new(worker, &o.feed);
-	const int status = work(net, worker, feed, &f);
-	const int data = feed_status(feed);
+	int status = work(net, worker, feed, &f);
 
 	if (status < 0)
 		net_blame(net, o.worker.coordinator, &f);
+	else
+		status = feed_failure(feed, &f);
 
 	log_info("stopped after %s", worker_state(worker));
 	feed_free(feed);
@@ -185,5 +186,5 @@ main(int argc, char **argv)
 	cluster_release(&o.cluster);
 	if (status < 0)
 		cli_die(&f);
-	return cli_end(data);
+	return cli_end(0);
 }

@@ -48,7 +48,7 @@ bad_model() {
 bad_data() {
 	one "$1" "ps-coord: $4$2" bash -c "cluster $3 $4"
 	assert_line --index 0 --partial '"error":'
-	run -0 sort -u members
+	run -0 cat members
 	assert_output "ps-work[0]: $4$2"
 	rm members
 }
@@ -107,6 +107,31 @@ bad_table() {
 	bad_rows ":1: label: '1-1' is not a finite number" 1-1
 	bad_rows ":1: '5:x' is not id:number" '+1 5:x'
 	bad_rows ":1: id 2 after 3; they must ascend" '+1 3:1 2:1'
+}
+
+# Each that ends with it says so, and nobody says it twice.
+@test "a bad record is said once by each program, whatever goes on" {
+	local why="bad.svm:2: '1-1' is not id:number"
+	printf '%s\n' '+1 1:1' '+1 1-1' '+1 1:1' >bad.svm
+	start ps-serve -b "ipc://$PWD/s"
+	launch ps-work -q -c "ipc://$PWD/c" --log=worker bad.svm
+	one 65 "ps-coord: $why" ps-coord -b "ipc://$PWD/c" -B 1 --log=coord \
+		-s "ipc://$PWD/s" -m model.ps --keep-going <<-'END'
+			train 3
+			join
+		END
+	local status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 65
+	for log in coord worker; do
+		assert_equal "$(cut -d' ' -f2- $log)" "$why"
+	done
+	run -0 cat "$PWD"/ps-work.1.log
+	assert_output "ps-work: $why"
+	one 65 "ps-coord: $why" ps-local --log=members ps-coord -B 1 \
+		-m model.ps -d bad.svm --keep-going <<<'epoch 3'
+	run -0 cat members
+	assert_output "ps-work[0]: $why"
 }
 
 @test "a CSV row with the wrong number of fields" {

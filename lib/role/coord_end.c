@@ -45,10 +45,12 @@ end_wind_up(struct coord *c, const struct fail *why)
 void
 end_error(struct coord *c, const struct fail *why)
 {
-	if (!c->o.keep_going)
+	if (!c->o.keep_going) {
 		end_wind_up(c, why);
-	else if (c->status == 0)
+	} else if (c->status == 0) {
+		c->failure = *why;
 		c->status = (int)why->kind;
+	}
 }
 
 bool

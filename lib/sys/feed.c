@@ -12,7 +12,7 @@ struct feed {
 	struct worker *worker;
 	struct feed_options o;
 	struct prefetch *data;	/* NULL: not opened yet */
-	bool data_over, warned;
+	bool data_over;
 	struct blocks *blocks;	/* the coordinator's data, instead */
 	bool counting;
 	uint64_t count;		/* its number */
@@ -95,9 +95,6 @@ static void
 bad_data(struct feed *feed)
 {
 	feed->data_over = true;
-	if (!feed->warned)
-		log_warn("%s", feed->why.text);
-	feed->warned = true;
 	worker_bad_data(feed->worker, &feed->why);
 }
 
@@ -151,13 +148,11 @@ feed_slices(struct feed *feed)
 	while (worker_slice(feed->worker, &s) &&
 	       (got = blocks_slice(feed->blocks, &s.block, s.from, s.count,
 				   &feed->batch, &feed->why)) != 0) {
-		if (got > 0) {
+		if (got > 0)
 			worker_batch(feed->worker, &feed->batch, clock_ms(),
 				     clock_us());
-		} else {
-			log_warn("%s", feed->why.text);
+		else
 			worker_bad_block(feed->worker, &feed->why);
-		}
 		want_blocks(feed);
 	}
 }
@@ -204,9 +199,12 @@ feed_steps(struct feed *feed)
 }
 
 int
-feed_status(const struct feed *feed)
+feed_failure(const struct feed *feed, struct fail *f)
 {
-	return feed->data_over || feed->blocks ? (int)feed->why.kind : 0;
+	if (!feed->why.kind || (!feed->data_over && !feed->blocks))
+		return 0;
+	*f = feed->why;
+	return -1;
 }
 
 static void

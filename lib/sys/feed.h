@@ -33,7 +33,7 @@ size_t feed_fds(const struct feed *, struct pollfd *);
 void feed_steps(struct feed *);
 void feed_evaluation(struct feed *);
 
-/* 0, or of what kind the failure was that ended a step for want of data. */
-int feed_status(const struct feed *);
+/* -1, with the reason, if a step had to fail as its data cannot be read. */
+int feed_failure(const struct feed *, struct fail *);
 
 #endif

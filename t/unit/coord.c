@@ -467,7 +467,7 @@ errors(void)
 	ask("trian 5");
 	ok(strstr(coord_output(coord)->data, "'trian' is no request"));
 	coord_end_of_requests(coord, now);
-	ok(over(FAIL_DATA, ""));
+	ok(over(FAIL_DATA, "bad.csv:3: no number"));
 	options.keep_going = false;
 
 	begin_run();
