@@ -2,6 +2,7 @@
  * ps-work - run steps: read a batch, pull, compute gradients, push.
  */
 #include "base/log.h"
+#include "data/cache.h"
 #include "role/worker.h"
 #include "store/cluster.h"
 #include "sys/cli.h"
@@ -72,6 +73,7 @@ parse(int argc, char **argv)
 	struct options o = { .lease_ms = 10000,
 			     .worker.index = WIRE_NONE,
 			     .feed.reader.allow_pipe = true };
+	struct fail f;
 	int c;
 
 	while ((c = cli_next(argc, argv, options, &o.common)) != -1) {
@@ -94,12 +96,14 @@ parse(int argc, char **argv)
 				break;
 		}
 	}
-	if (optind == argc && (o.feed.reader.repeat || o.feed.reader.shuffle ||
-			       o.feed.reader.shards))
-		cli_usage("--repeat, --shard and --shuffle are for inputs, "
-			  "and none is named");
+	if (optind == argc && (o.feed.reader.cache || o.feed.reader.repeat ||
+			       o.feed.reader.shuffle || o.feed.reader.shards))
+		cli_usage("--cache, --repeat, --shard and --shuffle are for "
+			  "inputs, and none is named");
 	if (o.feed.reader.format && !reader_format(o.feed.reader.format))
 		cli_usage("-F: there is no format '%s'", o.feed.reader.format);
+	if (cache_probe(o.feed.reader.cache, &f) < 0)
+		cli_die(&f);
 	o.feed.inputs = argv + optind;
 	o.feed.count = (size_t)(argc - optind);
 	o.worker.inputs = o.feed.count > 0;

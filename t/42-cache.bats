@@ -99,13 +99,35 @@ the_cache() {
 	run -0 grep -c 'made of 400 records' members
 }
 
-@test "no cache: for want of a directory, or of a file" {
+# refused WHY FOLDER - by whoever is to keep a cache there, at once.
+refused() {
+	local program
+	for program in "ps-work -c ipc://none" "ps-eval -C ."; do
+		# shellcheck disable=SC2086 # its words
+		run -73 --separate-stderr $program --cache="$2" train.svm
+		assert_output ""
+		assert_equal "$stderr" \
+			"${program%% *}: cannot keep a cache in $2: $1"
+	done
+}
+
+@test "a directory that cannot have a cache is refused before any work" {
+	refused "No such file or directory" nowhere
+	refused "Not a directory" train.svm
+	mkdir -m 500 sealed
+	[ -w sealed ] || refused "Permission denied" sealed
+}
+
+@test "no cache: for want of room, or of a file" {
 	train train.svm
 	cp result plain
-	train --cache=nowhere train.svm
+	mkdir kept
+	(ulimit -f 8 && train --cache=kept train.svm)
 	cmp plain result
-	run -0 grep -c 'going on without a cache' members
+	run -0 grep -c 'File too large; going on without a cache' members
 	assert_output 1
+	run -0 ls -A kept
+	assert_output ""
 	train --cache 'pipe:cat train.svm'
 	cmp plain result
 	run -0 grep 'pipe:cat train.svm: not a plain file' members

@@ -366,10 +366,12 @@ bad() {
 	for option in -Fcsv --no-header --shuffle --split=1k; do
 		bad 64 "$why given: say -d$try" $option
 	done
-	run -64 --separate-stderr ps-work -c ipc://nowhere --repeat
-	why="--repeat, --shard and --shuffle are for inputs, and none is named"
-	assert_equal "${stderr_lines[0]}" \
-		"ps-work: $why; try 'ps-work --help'"
+	why="--cache, --repeat, --shard and --shuffle are for inputs, and none"
+	for option in --cache --repeat --shard=0/2 --shuffle; do
+		run -64 --separate-stderr ps-work -c ipc://nowhere $option
+		assert_equal "${stderr_lines[0]}" \
+			"ps-work: $why is named; try 'ps-work --help'"
+	done
 }
 
 @test "requests that the data do not allow" {

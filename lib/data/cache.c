@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "data/cache_file.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -113,6 +114,20 @@ cache_path(const struct state *s, const char *way)
 				 name, way);
 	return disk_path("%.*s.%s-%.16s.pscache", (int)(name - file), file,
 			 name, way);
+}
+
+/* By the slash a plain file is told from a folder. */
+int
+cache_probe(const char *folder, struct fail *f)
+{
+	char *path = folder && *folder ? disk_path("%s/", folder) : NULL;
+	int r = 0;
+
+	if (path && faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) != 0)
+		r = fail_sys(f, FAIL_CREATE, "cannot keep a cache in %s",
+			     folder);
+	free(path);
+	return r;
 }
 
 /* ---- making one ---- */

@@ -1,5 +1,6 @@
 #include "sys/eval_options.h"
 
+#include "data/cache.h"
 #include "sys/clock.h"
 
 #include <stdlib.h>
@@ -66,6 +67,8 @@ find_coordinator(struct eval_settings *s)
 static void
 check(const struct eval_settings *s)
 {
+	struct fail f;
+
 	if (s->dir && s->evaluator.coordinator)
 		cli_usage("-C and -c: a checkpoint or the live model, not "
 			  "both");
@@ -84,6 +87,8 @@ check(const struct eval_settings *s)
 		cli_usage("-F: there is no format '%s'", s->reader.format);
 	if (s->count == 0)
 		cli_usage("no input: a file, - or pipe:COMMAND");
+	if (cache_probe(s->reader.cache, &f) < 0)
+		cli_die(&f);
 }
 
 void
