@@ -89,6 +89,8 @@ parse(int argc, char **argv)
 		o.bind = "tcp://127.0.0.1:*";
 	if (o.coordinator && o.index == WIRE_NONE)
 		cli_usage("-c: which server is this? say -i");
+	if (o.index != WIRE_NONE && !o.coordinator && !o.wal)
+		cli_usage("-i: of use with -c or --durable=wal alone");
 	if (o.wal && !o.directory)
 		cli_usage("--durable=wal: where is the log to be? say -d");
 	if (o.standby_of && (o.coordinator || o.wal))
@@ -155,12 +157,11 @@ serve(struct program *p, struct fail *f)
 	return 0;
 }
 
-static void
-open_all(struct program *p, const struct options *o)
+static int
+open_all(struct program *p, const struct options *o, struct fail *f)
 {
 	const uint64_t index = o->index != WIRE_NONE ? o->index :
 		o->cluster.has_task ? o->cluster.index : 0;
-	struct fail f;
 
 	p->reg = (struct registration){ .index = o->index,
 					.life = clock_random() };
@@ -170,22 +171,17 @@ open_all(struct program *p, const struct options *o)
 	server_limit(p->server, memory_limit(), &cli_stop);
 	disk_read_until(&cli_stop);
 	p->saver = saver_new(o->directory);
-	if (o->directory && checkpoint_probe(o->directory, &f) < 0)
-		cli_die(&f);
-	if (o->wal && !(p->log = changelog_open(o->directory, index,
-						p->server, &f))) {
-		if (cli_stop)
-			exit(cli_end(0));
-		cli_die(&f);
-	}
-	if (net_guard(p->net, o->common.key, &f) < 0 ||
-	    net_listen(p->net, o->bind, o->common.insecure, &f) < 0 ||
-	    (o->coordinator &&
-	     net_dial(p->net, o->coordinator, &p->reg.peer, &f) < 0) ||
-	    (o->standby_of &&
-	     server_follow(p->server, o->standby_of, net_endpoint(p->net),
-			   &f) < 0))
-		cli_die(&f);
+	/* Where another server listens, its files are not to be touched. */
+	return net_guard(p->net, o->common.key, f) < 0 ||
+		net_listen(p->net, o->bind, o->common.insecure, f) < 0 ||
+		(o->directory && checkpoint_probe(o->directory, f) < 0) ||
+		(o->wal && !(p->log = changelog_open(o->directory, index,
+						     p->server, f))) ||
+		(o->coordinator &&
+		 net_dial(p->net, o->coordinator, &p->reg.peer, f) < 0) ||
+		(o->standby_of &&
+		 server_follow(p->server, o->standby_of,
+			       net_endpoint(p->net), f) < 0) ? -1 : 0;
 }
 
 static void
@@ -208,7 +204,12 @@ main(int argc, char **argv)
 
 	struct options o = parse(argc, argv);
 
-	open_all(&p, &o);
+	if (open_all(&p, &o, &f) < 0) {
+		net_free(p.net);
+		if (cli_stop)
+			exit(cli_end(0));
+		cli_die(&f);
+	}
 	cli_ready(net_endpoint(p.net));
 	log_info("listening on %s", net_endpoint(p.net));
 	if (serve(&p, &f) < 0)

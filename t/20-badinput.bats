@@ -273,6 +273,25 @@ bad_table() {
 	one 73 "ps-serve: cannot create file/x: Not a directory" \
 		ps-serve -b ipc://s -d file/x
 	assert_output ""
+	assert_not_exists s
+	assert_not_exists s.lock
+}
+
+@test "a second server at an address touches no file" {
+	start ps-serve -b "ipc://$PWD/s" -d ckpts --durable=wal
+	find ckpts >files
+	one 69 "ps-serve: cannot listen on $endpoint: another program does" \
+		ps-serve -b "$endpoint" -d ckpts --durable=wal -i 1
+	find ckpts | diff files -
+	one 69 "ps-serve: cannot listen on $endpoint: another program does" \
+		ps-serve -b "$endpoint" -d other --durable=wal
+	assert_not_exists other
+	stop
+}
+
+@test "the index of a server that nobody asks for" {
+	one 64 "ps-serve: -i: of use with -c or --durable=wal alone; try\
+ 'ps-serve --help'" ps-serve -i 3
 }
 
 @test "standard output that is full" {
