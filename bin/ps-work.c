@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-#define USAGE	"[-c endpoint] [--cache[=directory]] [-F format] " \
+#define USAGE	"[-c endpoint] [--cache[=directory]] [--check] [-F format] " \
 		"[-i index] [--lease=duration] [--no-header] [--prefetch=n] " \
 		"[--repeat] [--shard=i/n] [--shuffle[=buffer]] [input ...]"
 
@@ -20,12 +20,13 @@
 #define MAX_SHUFFLE		((uint64_t)1 << 32)
 #define TICK_MS			250
 
-enum { CACHE = CLI_LONG, LEASE, NO_HEADER, PREFETCH, REPEAT, SHARD,
+enum { CACHE = CLI_LONG, CHECK, LEASE, NO_HEADER, PREFETCH, REPEAT, SHARD,
        SHUFFLE };
 
 static const struct cli_option options[] = {
 	{ 'c',       "coordinator", "ENDPOINT" },
 	{ CACHE,     "cache",       "[DIRECTORY]" },
+	{ CHECK,     "check",       NULL },
 	{ 'F',       "format",      "FORMAT" },
 	{ 'i',       "index",       "INDEX" },
 	{ LEASE,     "lease",       "DURATION" },
@@ -43,6 +44,7 @@ struct options {
 	struct worker_options worker;
 	struct feed_options feed;
 	uint64_t lease_ms;
+	bool check;
 };
 
 static void
@@ -81,6 +83,7 @@ parse(int argc, char **argv)
 		case 'c':	o.worker.coordinator = optarg; break;
 		case CACHE:	o.feed.reader.cache = optarg ? optarg : "";
 				break;
+		case CHECK:	o.check = true; break;
 		case 'F':	o.feed.reader.format = optarg; break;
 		case 'i':	o.worker.index = cli_uint(0, 1 << 20); break;
 		case LEASE:	o.lease_ms = cli_duration(); break;
@@ -176,7 +179,7 @@ main(int argc, char **argv)
 		cli_die(&f);
 
 	struct feed *feed = feed_new(worker, &o.feed);
-	int status = work(net, worker, feed, &f);
+	int status = o.check ? 0 : work(net, worker, feed, &f);
 
 	if (status < 0)
 		net_blame(net, o.worker.coordinator, &f);

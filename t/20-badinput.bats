@@ -188,6 +188,17 @@ bad_table() {
 	done
 }
 
+@test "a worker's command line, without a run" {
+	run -0 --separate-stderr ps-work --check -c ipc://none none.svm
+	assert_equal "$output$stderr" ""
+	one 64 "ps-work: -F: there is no format 'xml'; try 'ps-work --help'" \
+		ps-work --check -c ipc://none -F xml none.svm
+	one 64 "ps-work: 'none' is neither tcp://HOST:PORT nor ipc://PATH" \
+		ps-work --check -c none none.svm
+	one 66 "ps-work: cannot open none.key: No such file or directory" \
+		ps-work --check -c ipc://none --key=none.key none.svm
+}
+
 # For each of the programs that use one.
 @test "an endpoint that is none" {
 	local at=tcp://127.0.0.1:99999

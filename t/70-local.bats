@@ -115,6 +115,7 @@ assert_clean() {
 @test "the workers' options reach each of them, with its index" {
 	stand_in ps-work <<-'EOT'
 		#!/bin/sh
+		[ "$1" != --check ] || exit 0
 		echo $$ >>pids
 		shift 2
 		printf '<%s>' "$@" >"given.$2"
@@ -143,6 +144,41 @@ assert_clean() {
 	[[ $stderr == *"ps-local: server 0 did not get ready"* ]]
 	[[ $stderr == *"ps-serve[1]: no room"* ]]
 	assert_clean
+}
+
+@test "options that workers refuse are the end, before the command" {
+	stand_in ps-work <<-'EOT'
+		#!/bin/sh
+		echo "ps-work: not $*" | sed 's/ipc:[^ ]*/X/' >&2
+		exit 64
+	EOT
+	touch pids
+	run -64 --separate-stderr ps-local -w 2 --log=log -- --oops=%i \
+		-- echo never
+	assert_output ""
+	assert_equal "$stderr" "ps-work: not --check -c X -i 1 --oops=1"
+	assert_clean
+}
+
+@test "options that the real workers refuse are told once, at once" {
+	PATH=$real
+	command -v ps-work && command -v ps-serve || skip "not built"
+	refused() {
+		run "-$1" --separate-stderr timeout 20 \
+			ps-local -w 2 -- "${@:3}" -- tail -f /dev/null
+		assert_output ""
+		assert_equal "$stderr" "ps-work: $2"
+	}
+	local try="; try 'ps-work --help'"
+	refused 64 "no option --nosuch$try" --nosuch x
+	refused 64 "--shard: '1/1' is not I/N, with I from 0 to N - 1$try" \
+		--shard=%i/1 x
+	refused 64 "--cache, --repeat, --shard and --shuffle are for inputs,\
+ and none is named$try" --repeat
+	refused 73 "cannot keep a cache in nowhere: No such file or directory" \
+		--cache=nowhere x
+	run ls -A tmp
+	assert_output ""
 }
 
 @test "SIGTERM, SIGINT and SIGHUP reach the command; then all is cleared" {
