@@ -3,8 +3,8 @@
  *
  * It stands between the reader and a format, record by record, so that
  * sharding, shuffling and batches are the same with it and without.  Whatever
- * is wrong with a cache is a warning: the input itself is read then.  A folder
-that is named in vain is better told before any work: see cache_probe().
+ * is wrong with a cache is a warning: the input itself is read then.  That a
+ * folder is named in vain is told before any work: see cache_probe().
  */
 #ifndef PS_CACHE_H
 #define PS_CACHE_H
