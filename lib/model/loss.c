@@ -126,12 +126,23 @@ log_sum(const float *x, size_t width)
 	return largest + log(sum);
 }
 
+/* Keras divides by what probabilities sum up to once they are clipped. */
+static double
+clipped_sum(const float *x, size_t width)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < width; i++)
+		sum += clip((double)x[i]);
+	return sum;
+}
+
 static double
 sparse(const struct loss *l, const float *x, size_t width, size_t y)
 {
 	if (l->logits)
 		return log_sum(x, width) - (double)x[y];
-	return -log(clip((double)x[y]));
+	return log(clipped_sum(x, width)) - log(clip((double)x[y]));
 }
 
 static void
@@ -144,8 +155,13 @@ add_sparse_slope(const struct loss *l, float *dx, const float *x, size_t width,
 		for (size_t i = 0; i < width; i++)
 			dx[i] += (float)exp((double)x[i] - all);
 		dx[y] -= 1;
-	} else if (!clipped((double)x[y])) {
-		dx[y] -= 1 / x[y];
+	} else {
+		const double sum = clipped_sum(x, width);
+
+		for (size_t i = 0; i < width; i++)
+			if (!clipped((double)x[i]))
+				dx[i] += (float)(1 / sum - (i == y ?
+						 1 / (double)x[i] : 0));
 	}
 }
 

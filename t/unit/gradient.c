@@ -132,6 +132,9 @@ static const struct {
 	  HEAD "label t id\np = dense a units=4 activation=softmax\n"
 	  "y = rescaling p scale=0.9 offset=0.01\n"
 	  "loss sparse_categorical_crossentropy y\n" },
+	{ "sparse_categorical_crossentropy of what does not sum to 1",
+	  HEAD "label t id\ny = dense a units=4 activation=sigmoid\n"
+	  "loss sparse_categorical_crossentropy y\n" },
 	{ "mean_squared_error", HEAD "label t float\ny = dense a units=1\n"
 	  "loss mean_squared_error y\n" },
 	{ "mean_absolute_error", HEAD "label t float\ny = dense a units=1\n"

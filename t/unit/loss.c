@@ -167,6 +167,52 @@ test_binary(float smoothing)
 	      "so it is of probabilities, and of what is none");
 }
 
+/* Of probabilities of any sum, what Keras 3.15 makes with TensorFlow. */
+static const struct {
+	const char *name;
+	float p[3], label;
+	double value, slope[3];
+} keras[] = {
+	{ "probabilities that sum to more than 1 are divided by it",
+	  { .9f, .8f, .7f }, 0, .98082930, { -.6944445, .4166667, .4166667 } },
+	{ "and those that sum to less",
+	  { .2f, .1f, .6f }, 2, .40546510, { 1.111111, 1.111111, -.5555555 } },
+	{ "what is clipped is part of the sum, and has no slope",
+	  { -.2f, .1f, .4f }, 1, 1.6094381, { 0, -8.000001, 1.9999995 } },
+	{ "nor has it as the label's",
+	  { 1.5f, 0, .5f }, 1, 16.523561, { 0, 0, .6666666 } },
+	{ "where all are 0, all are the same",
+	  { 0, 0, 0 }, 1, 1.0986123, { 0, 0, 0 } },
+};
+
+static void
+test_keras(const struct loss *l, size_t i)
+{
+	float dx[3] = { 0 };
+	double value;
+	bool good;
+
+	l->kind->value(l, &value, keras[i].p, 3, &keras[i].label, 1);
+	l->kind->gradient(l, dx, keras[i].p, 3, &keras[i].label, 1);
+	good = near(value, keras[i].value, 1e-6);
+	for (size_t k = 0; k < 3; k++)
+		good = good && near((double)dx[k], keras[i].slope[k], 1e-6);
+	if (!good)
+		printf("# %.9g, slopes %g %g %g\n", value, (double)dx[0],
+		       (double)dx[1], (double)dx[2]);
+	named(good, keras[i].name);
+}
+
+static void
+test_sparse(void)
+{
+	const struct loss l = loss("sparse_categorical_crossentropy", false,
+				   0);
+
+	for (size_t i = 0; i < sizeof(keras) / sizeof(*keras); i++)
+		test_keras(&l, i);
+}
+
 int
 main(void)
 {
@@ -184,5 +230,6 @@ main(void)
 	test_company(classes, true, 5);
 	test_binary(0);
 	test_binary(.1f);
+	test_sparse();
 	return tap_done();
 }

@@ -253,7 +253,7 @@ static const struct {
 	  "loss sparse_categorical_crossentropy a from_logits=true", 0,
 	  1.725802049231600 },
 	{ "label t id\ny = rescaling a scale=0.5\n"
-	  "loss sparse_categorical_crossentropy y", 0, 1.3862943611198906 },
+	  "loss sparse_categorical_crossentropy y", 0, 1.6094379124341003 },
 	{ "label t float\nloss mean_squared_error one", 4.5f, 6.25 },
 	{ "label t float\nloss mean_absolute_error one", 9.5f, 2.5 },
 	{ "label t binary\ny = rescaling one scale=0.1\nloss hinge y", 1,
