@@ -147,6 +147,52 @@ restored() {
 }
 
 # Kill the whole cluster, as a power cut does, after a known step.
+# content CHECKPOINT - the hash of what the variable free has in it.
+content() {
+	ps-ckpt cat "$dir/$1" free | sha256sum
+}
+
+@test "a variable that no layer uses stays as it is, whatever the optimizer" {
+	local mode first
+	sed -i '/^optimizer/d' model.ps
+	cat >>model.ps <<-'END'
+		variable free [300,1000]
+		optimizer ftrl for=free learning_rate=0.1
+		optimizer adamw weight_decay=0.1
+	END
+	for mode in async sync; do
+		rm -rf "$dir"/ckpt-*
+		run -0 train 3 "$(printf '%s\n' save 'train 10')" \
+			--mode="$mode" --partition=fixed:2
+		run -0 content ckpt-00000000
+		first=$output
+		run -0 content ckpt-00000010
+		assert_output "$first"
+		run -0 train 2 "$(printf '%s\n' 'train 5' 'eval data.csv')" \
+			--mode="$mode"
+		run -0 content ckpt-00000015
+		assert_output "$first"
+		run -0 ps-ckpt show "$dir/ckpt-00000015"
+		assert_line "$(printf 'array\tfree\t[300, 1000]\t1 shard\t%s' \
+			'0 updates')"
+	done
+}
+
+@test "a model without a variable in use is scored, if not trained" {
+	cat >model.ps <<-'END'
+		variable free [3]
+		input    x float
+		label    y float
+		loss     mean_squared_error x
+		optimizer sgd weight_decay=0.1
+	END
+	printf '%s\n' x,y 1,2 3,4 >data.csv
+	run -0 train 1 "$(printf '%s\n' save 'train 2' 'eval data.csv')"
+	assert_line --partial '"op":"eval","step":2,"examples":2,"loss":1,'
+	run -0 content ckpt-00000002
+	assert_output "$(content ckpt-00000000)"
+}
+
 @test "after kill -9 of everybody, the run goes on at the checkpoint" {
 	mkfifo requests results
 	for i in 0 1; do

@@ -142,6 +142,17 @@ rows_of(const struct compute *c, const struct weights *w)
 	return w->by ? &c->batch->feature[w->by->feature].gather : NULL;
 }
 
+static size_t
+count_rows(const struct compute *c, size_t v)
+{
+	const struct variable *variable = &c->model->variable[v];
+	const struct gather *some = rows_of(c, &c->weights[v]);
+
+	if (variable->unused)
+		return 0;
+	return some ? some->count : shape_rows(variable->shape);
+}
+
 static void
 make_weights(struct compute *c)
 {
@@ -149,10 +160,8 @@ make_weights(struct compute *c)
 
 	for (size_t v = 0; v < m->variables; v++) {
 		struct weights *w = &c->weights[v];
-		const struct gather *some = rows_of(c, w);
 
-		w->rows = some ? some->count :
-			  shape_rows(m->variable[v].shape);
+		w->rows = count_rows(c, v);
 		make_room(&w->value, &w->room, w->rows * w->width);
 		floats_room(&w->gradient, w->rows * w->width);
 	}

@@ -48,7 +48,8 @@ uint64_t compute_begun(const struct compute *);
  * The rows of variable v that the batch needs.  Of a table: count ids, sorted,
  * each once, duplicates of the batch gathered into one; of a hashed table its
  * keys (see tensor/table).  Of any other
- * variable: ids is NULL and count is all of its rows.
+ * variable: ids is NULL and count is all of its rows, of one that no layer
+ * uses 0.
  */
 struct compute_rows {
 	const uint64_t *ids;

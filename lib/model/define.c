@@ -100,6 +100,7 @@ define_variable(struct model *m, struct statement *st, struct fail *f)
 
 	if (v < 0)
 		return -1;
+	m->variable[v].unused = true;
 	if (initializer_parse(&m->variable[v].initializer, initializer ?
 			      initializer : "glorot_uniform", f))
 		return fail_at(f, "%s: initializer", s->where);

@@ -288,6 +288,14 @@ gather(struct client *c, size_t n)
 	return (struct frame){ c->values[n]->at, size, &c->values[n]->hold };
 }
 
+/* Has it variables that no layer uses? */
+static bool
+is_unused(const struct client *c, size_t n)
+{
+	return c->variable[c->plan->piece[c->plan->part[n].first].variable]
+		.unused;
+}
+
 /* Is the step pushed to this part? */
 static bool
 pushes(const struct client *c, size_t n)
@@ -403,7 +411,8 @@ client_exchange(struct client *c, const struct exchange *x, uint64_t now)
 	c->generation++;
 	c->left = 0;
 	for (size_t n = 0; n < c->plan->parts; n++) {
-		c->answered[n] = !x->pull && !pushes(c, n);
+		c->answered[n] = is_unused(c, n) ||
+				 (!x->pull && !pushes(c, n));
 		c->left += !c->answered[n];
 	}
 	for (size_t i = 0; i < c->plan->servers; i++) {

@@ -80,6 +80,16 @@ evaluator_scored(const struct evaluator *e, uint64_t *step)
 	return &e->evaluation;
 }
 
+/* Of a model that has nothing to pull that is at once. */
+static void
+end_pull(struct evaluator *e)
+{
+	if (!e->pulling || !client_idle(e->client))
+		return;
+	evaluation_end(&e->evaluation, !e->options.predict);
+	e->pulling = false;
+}
+
 void
 evaluator_score(struct evaluator *e, struct batch *batch, uint64_t now)
 {
@@ -89,6 +99,7 @@ evaluator_score(struct evaluator *e, struct batch *batch, uint64_t now)
 	x.pull = e->evaluation.compute;
 	e->pulling = true;
 	client_exchange(e->client, &x, now);
+	end_pull(e);
 }
 
 /* ---- who is there ---- */
@@ -235,10 +246,7 @@ evaluator_hear(struct evaluator *e, uint64_t peer, const struct message *m,
 	} else if (e->client && client_knows(e->client, peer)) {
 		if (client_hear(e->client, peer, m, now, f) < 0)
 			return -1;
-		if (e->pulling && client_idle(e->client)) {
-			evaluation_end(&e->evaluation, !e->options.predict);
-			e->pulling = false;
-		}
+		end_pull(e);
 	}
 	ask_cut(e, now);
 	return 0;

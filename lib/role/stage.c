@@ -127,13 +127,15 @@ stage_advance(struct stage *s, uint64_t mark, const struct window *voided)
 
 /* ---- pushes ---- */
 
-/* All variables of a part are of one mode; see plan_make(). */
+/* All variables of a part are alike in this; see plan_make(). */
 static bool
 waits(const struct stage *s, size_t part)
 {
 	const size_t first = s->plan->part[part].first;
+	const struct variable *v =
+		&s->variable[s->plan->piece[first].variable];
 
-	return !s->variable[s->plan->piece[first].variable].async;
+	return !v->async && !v->unused;
 }
 
 static struct slot *

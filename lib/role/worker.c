@@ -337,10 +337,7 @@ worker_hear(struct worker *w, uint64_t peer, const struct message *m,
 	} else if (w->client && client_knows(w->client, peer)) {
 		if (client_hear(w->client, peer, m, now, f) < 0)
 			return -1;
-		if (w->eval_pulling && client_idle(w->client)) {
-			evaluation_end(&w->score, true);
-			w->eval_pulling = false;
-		}
+		worker_end_eval_pull(w);
 	}
 	say_ready(w);
 	worker_drop_leases(w);

@@ -92,6 +92,16 @@ say_evaluated(struct worker *w)
 	worker_end_evaluation(w);
 }
 
+/* Of a model that has nothing to pull that is at once. */
+void
+worker_end_eval_pull(struct worker *w)
+{
+	if (!w->eval_pulling || !client_idle(w->client))
+		return;
+	evaluation_end(&w->score, true);
+	w->eval_pulling = false;
+}
+
 void
 worker_evaluation_batch(struct worker *w, struct batch *batch, uint64_t now)
 {
@@ -110,6 +120,7 @@ worker_evaluation_batch(struct worker *w, struct batch *batch, uint64_t now)
 	x.pull = w->score.compute;
 	w->eval_pulling = true;
 	client_exchange(w->client, &x, now);
+	worker_end_eval_pull(w);
 }
 
 void

@@ -174,5 +174,7 @@ void work_drop(struct work *);
 int worker_take_evaluate(struct worker *, const struct message *,
 			 struct fail *);
 void worker_end_evaluation(struct worker *);
+/* Score the batch, if all that it needs has been pulled. */
+void worker_end_eval_pull(struct worker *);
 
 #endif

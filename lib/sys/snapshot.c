@@ -32,7 +32,7 @@ read_whole(struct snapshot *s, struct fail *f)
 
 		if (v[i].hashed && read_hashed(s, i, &v[i], f) < 0)
 			return -1;
-		if (v[i].table)
+		if (v[i].table || v[i].unused)
 			continue;
 		s->value[i] = mem_alloc(shape_size(v[i].shape),
 					sizeof(float));

@@ -40,14 +40,23 @@ struct builder {
 	size_t bytes;		/* in the last part */
 };
 
-/* What waits for rounds and what does not never share a part. */
+/* Of what waits for rounds, what does not, and what no step is for. */
 static bool
-other_mode(const struct builder *b, struct piece piece)
+may_share(const struct variable *a, const struct variable *b)
 {
-	const struct piece *last = &b->plan->piece[b->plan->pieces - 1];
+	return a->async == b->async && a->unused == b->unused;
+}
 
-	return b->variable[last->variable].async !=
-		b->variable[piece.variable].async;
+static bool
+fits(const struct builder *b, uint32_t server, struct piece piece,
+     size_t bytes)
+{
+	const struct plan *p = b->plan;
+
+	return p->parts > 0 && p->part[p->parts - 1].server == server &&
+		b->bytes + bytes <= PLAN_PIECE &&
+		may_share(&b->variable[p->piece[p->pieces - 1].variable],
+			  &b->variable[piece.variable]);
 }
 
 static void
@@ -57,8 +66,7 @@ add_piece(struct builder *b, uint32_t server, struct piece piece)
 	const size_t bytes = piece.table ? TABLE_NOMINAL :
 		piece.count * sizeof(float);
 
-	if (p->parts == 0 || p->part[p->parts - 1].server != server ||
-	    b->bytes + bytes > PLAN_PIECE || other_mode(b, piece)) {
+	if (!fits(b, server, piece, bytes)) {
 		p->part = mem_grow(p->part, p->parts, &b->part_room,
 				   sizeof(*p->part));
 		p->part[p->parts++] = (struct part){ server, p->pieces, 0 };
@@ -250,7 +258,7 @@ covered(const struct plan *p, const struct model *model)
 	return good;
 }
 
-/* Does no part mix what waits for rounds with what does not? */
+/* Does no part mix variables that may not share one? */
 static bool
 unmixed(const struct plan *p, const struct model *model)
 {
@@ -261,8 +269,8 @@ unmixed(const struct plan *p, const struct model *model)
 		const struct piece *piece = p->piece + p->part[i].first;
 
 		for (size_t k = 1; k < p->part[i].count; k++)
-			if (v[piece[k].variable].async !=
-			    v[piece->variable].async)
+			if (!may_share(&v[piece[k].variable],
+				       &v[piece->variable]))
 				return false;
 	}
 	return true;

@@ -1,4 +1,7 @@
-/* What a client has under way to a server is bounded by bytes. */
+/*
+ * What a client has under way to a server is bounded by bytes, and holds
+ * nothing that no layer asked for.
+ */
 #include "rig.h"
 #include "role/client.h"
 #include "tap.h"
@@ -114,6 +117,50 @@ exchange(struct rig *r, struct client *c, struct said *s, bool push)
 }
 
 static void
+test_unused(void)
+{
+	const struct partitioner whole = { .kind = PARTITION_NONE };
+	struct rng rng = { .seed = 1 };
+	char endpoint[] = "-", *endpoints = endpoint;
+	struct said said = { 0 };
+	struct outbox outbox = { say, dial, hang_up, &said };
+	struct plan plan = { 0 };
+	struct exchange x = { .cut = WIRE_NONE, .server = WIRE_NONE,
+			      .examples = 1 };
+	float values[2] = { 0 };
+	struct place *place;
+	struct client *c;
+	struct fail f;
+	size_t places;
+	struct rig r;
+
+	rig_begin(&r, "variable free [2]\ninput x float\nlabel y float\n"
+		  "out = dense x units=1\nloss mean_squared_error out\n");
+	rig_add_example(&r, &rng);
+	compute_begin(r.compute, &r.batch);
+	place = partition_plan(r.variable, r.variables, &whole,
+			       PLACE_BALANCED, 1, &places);
+	plan_make(&plan, r.model, place, places, &endpoints, 1);
+	said.plan = &plan;
+	c = client_new(&plan, r.model, ROLE_WORKER, 1, &outbox, 0, &f);
+	welcome(c);
+	x.pull = r.compute;
+	client_exchange(c, &x, 0);
+	named(plan.parts == 2 && said.pulls == 1,
+	      "what no layer uses is not pulled");
+	ok(answer(c, &said, 0, values, false) == 0 && client_idle(c));
+	x.push = r.compute;
+	client_exchange(c, &x, 0);
+	named(said.pulls == 2, "nor is it pushed");
+	ok(answer(c, &said, 1, values, true) == 0 && client_idle(c));
+	ok(client_exchanged(c)->applied == 1);
+	client_free(c);
+	plan_release(&plan);
+	free(place);
+	rig_end(&r);
+}
+
+static void
 test_credit(void)
 {
 	const struct partitioner whole = { .kind = PARTITION_NONE };
@@ -152,5 +199,6 @@ int
 main(void)
 {
 	test_credit();
+	test_unused();
 	return tap_done();
 }
