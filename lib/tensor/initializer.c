@@ -193,6 +193,12 @@ out:
 	return rc;
 }
 
+bool
+initializer_has_fan(const struct initializer *p)
+{
+	return p->kind && p->kind->fan != FAN_NONE;
+}
+
 /*
  * Keras's compute_fans: the last two axes are in and out, what is before them
  * is a receptive field that multiplies both.
@@ -282,7 +288,7 @@ initializer_fill(const struct initializer *p, const char *name,
 	struct draws d = { seed, hash64(name, strlen(name)), first,
 			   (double)p->a, (double)p->b };
 
-	if (p->kind && p->kind->fan != FAN_NONE)
+	if (initializer_has_fan(p))
 		scale(p->kind, shape, &d.a, &d.b);
 	switch (p->kind ? p->kind->draw : CONSTANT) {
 	case CONSTANT:

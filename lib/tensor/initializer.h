@@ -11,6 +11,8 @@
 #include "base/settings.h"
 #include "tensor/shape.h"
 
+#include <stdbool.h>
+
 struct initializer_kind;
 
 struct initializer {
@@ -28,6 +30,9 @@ struct initializer {
  *	zeros ones constant[:VALUE]
  */
 int initializer_parse(struct initializer *, const char *text, struct fail *);
+
+/* Does it go by the fans, and so by how many rows there are? */
+bool initializer_has_fan(const struct initializer *);
 
 /*
  * Elements first .. first + n - 1, in row-major order, of a variable called

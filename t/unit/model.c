@@ -39,6 +39,15 @@ static const struct {
 	{ "input x id rows=hash\nlabel y float\ne = embedding x dim=2 "
 	  "evict=age:0", "model.ps:3: evict=age:0 is not age:UPDATES, "
 	  "rows:NUMBER or both with a comma between" },
+	{ "input x id rows=hash\ny = embedding x dim=2 "
+	  "embeddings_initializer=glorot_uniform",
+	  "model.ps:2: y: embeddings_initializer=glorot_uniform goes by the "
+	  "number of rows, and a hashed table has none; take random_uniform, "
+	  "random_normal or truncated_normal" },
+	{ "input x sparse[hash]\ny = linear x kernel_initializer=he_normal",
+	  "model.ps:2: y: kernel_initializer=he_normal goes by the number of "
+	  "rows, and a hashed table has none; take random_uniform, "
+	  "random_normal or truncated_normal" },
 	{ "input x id rows=hash\nlabel y float\ne = category_encoding x",
 	  "model.ps:3: e: x has any ids, too many to spell out; use linear or "
 	  "embedding" },
