@@ -74,11 +74,40 @@ read_list(const char *text, size_t n)
 	return NULL;
 }
 
+static bool
+has_negative(const float *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i] < 0)
+			return true;
+	return false;
+}
+
+/* The numbers of a setting, one for each of n; NULL: f says why. */
+static float *
+read_numbers(const struct node *node, struct settings *s, const char *key,
+	     bool squared, size_t n, struct fail *f)
+{
+	const char *text = settings_text(s, key);
+	float *list = text ? read_list(text, n) : NULL;
+
+	if (!list) {
+		fail(f, FAIL_CONFIG, "%s: %s: normalization needs %s=, one "
+		     "number or %zu, as the last axis of %s has",
+		     node->where, node->name, key, n, node->in[0]->name);
+	} else if (squared && has_negative(list, n)) {
+		fail(f, FAIL_CONFIG, "%s: %s: %s=%s: each must be 0 or more",
+		     node->where, node->name, key, text);
+		free(list);
+		list = NULL;
+	}
+	return list;
+}
+
 static int
 build_normalization(struct model *m, struct node *n, struct settings *s,
 		    struct fail *f)
 {
-	static const char *const keys[] = { "mean", "variance" };
 	const struct shape shape = n->in[0]->shape;
 
 	(void)m;
@@ -86,27 +115,22 @@ build_normalization(struct model *m, struct node *n, struct settings *s,
 		return -1;
 
 	struct own *own = make_own(n, shape.dim[shape.rank - 1]);
+	const size_t count = own->count;
+	float *mean = read_numbers(n, s, "mean", false, count, f);
+	float *variance = mean ? read_numbers(n, s, "variance", true, count,
+					      f) : NULL;
 
 	n->shape = shape;
-	for (int k = 0; k < 2; k++) {
-		const char *text = settings_text(s, keys[k]);
-		float *list = text ? read_list(text, own->count) : NULL;
-
-		if (!list)
-			return fail(f, FAIL_CONFIG, "%s: %s: normalization "
-				    "needs %s=, one number or %zu, as the "
-				    "last axis of %s has", n->where, n->name,
-				    keys[k], own->count, n->in[0]->name);
-		for (size_t i = 0; i < own->count; i++) {
-			if (k == 0)
-				own->affine[i].shift = list[i];
-			else
-				own->affine[i].scale =
-					1 / fmaxf(sqrtf(list[i]), EPSILON);
-		}
-		free(list);
+	for (size_t i = 0; variance && i < count; i++) {
+		own->affine[i].shift = mean[i];
+		own->affine[i].scale = 1 / fmaxf(sqrtf(variance[i]), EPSILON);
 	}
-	return 0;
+
+	const int status = variance ? 0 : -1;
+
+	free(mean);
+	free(variance);
+	return status;
 }
 
 static void

@@ -137,6 +137,8 @@ static const struct {
 	{ "input x float[2]\ny = normalization x mean=0,1,2 variance=1",
 	  "model.ps:2: y: normalization needs mean=, one number or 2, as the "
 	  "last axis of x has" },
+	{ "input x float[2]\ny = normalization x mean=0 variance=1,-4",
+	  "model.ps:2: y: variance=1,-4: each must be 0 or more" },
 	{ "input x float\ny = dropout x", "model.ps:2: y: rate= is missing" },
 	{ "input x float\nx2 = dense x units=1\nloss hinge x2",
 	  "model.ps:3: a loss needs a label line" },
