@@ -374,38 +374,58 @@ add_optimizer(struct model *m, const char *name, struct settings *s,
 	return optimizer_parse(o, name, s, f) || settings_done(s, f) ? -1 : 0;
 }
 
+/* The optimizer of the first pattern that matches; NULL: none does. */
+static const struct optimizer *
+find_optimizer(const struct model *m, const char *name)
+{
+	for (size_t i = 0; i < m->optimizers; i++)
+		if (m->pattern[i] && text_match(m->pattern[i], name))
+			return m->optimizer[i];
+	return NULL;
+}
+
+/* A line that nothing goes by; matched: nothing that is left to it. */
+static int
+refuse_pattern(const struct settings *s, const char *pattern, bool matched,
+	       struct fail *f)
+{
+	return fail(f, FAIL_CONFIG, "%s: for=%s matches no variable%s",
+		    s->where, pattern, matched ? " but those that patterns "
+		    "above it match" : "");
+}
+
 static int
 define_optimizer(struct model *m, struct statement *st, struct fail *f)
 {
 	struct settings *s = &st->settings;
 	const char *pattern = settings_text(s, "for");
-	bool used = !pattern;
+	bool matched = false, used = !pattern;
 
 	for (size_t i = 0; !pattern && i < m->optimizers; i++)
 		if (!m->pattern[i])
 			return fail(f, FAIL_CONFIG, "%s: a second optimizer "
 				    "without for=", s->where);
-	for (size_t i = 0; !used && i < m->variables; i++)
-		used = text_match(pattern, m->variable[i].name);
+	for (size_t i = 0; !used && i < m->variables; i++) {
+		if (!text_match(pattern, m->variable[i].name))
+			continue;
+		matched = true;
+		used = !find_optimizer(m, m->variable[i].name);
+	}
 	if (!used)
-		return fail(f, FAIL_CONFIG, "%s: for=%s matches no variable",
-			    s->where, pattern);
+		return refuse_pattern(s, pattern, matched, f);
 	return add_optimizer(m, st->word[1], s, f);
 }
 
-/* The first pattern that matches; else the line without one. */
+/* Else the line without a pattern. */
 static const struct optimizer *
 choose(const struct model *m, const char *name)
 {
-	const struct optimizer *fallback = NULL;
+	const struct optimizer *o = find_optimizer(m, name);
 
-	for (size_t i = 0; i < m->optimizers; i++) {
+	for (size_t i = 0; !o && i < m->optimizers; i++)
 		if (!m->pattern[i])
-			fallback = m->optimizer[i];
-		else if (text_match(m->pattern[i], name))
-			return m->optimizer[i];
-	}
-	return fallback;
+			o = m->optimizer[i];
+	return o;
 }
 
 /* Without a word about it, what Keras's compile() takes. */
@@ -431,7 +451,7 @@ define_mode(struct model *m, struct statement *st, struct fail *f)
 	struct settings *s = &st->settings;
 	const char *pattern = settings_text(s, "for");
 	const bool async = strcmp(st->word[1], "async") == 0;
-	bool used = false;
+	bool matched = false, used = false;
 
 	if (!async && strcmp(st->word[1], "sync") != 0)
 		return fail(f, FAIL_CONFIG, "%s: '%s' is not async or sync",
@@ -444,13 +464,14 @@ define_mode(struct model *m, struct statement *st, struct fail *f)
 
 		if (!text_match(pattern, v->name))
 			continue;
-		used = true;
-		v->async = v->has_mode ? v->async : async;
-		v->has_mode = true;
+		matched = true;
+		if (v->has_mode)
+			continue;
+		used = v->has_mode = true;
+		v->async = async;
 	}
 	if (!used)
-		return fail(f, FAIL_CONFIG, "%s: for=%s matches no variable",
-			    s->where, pattern);
+		return refuse_pattern(s, pattern, matched, f);
 	return settings_done(s, f);
 }
 

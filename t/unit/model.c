@@ -188,6 +188,14 @@ static const struct {
 	{ "input x float\ny = dense x units=1\n" END
 	  "optimizer sgd for=z/*", "model.ps:5: for=z/* matches no "
 	  "variable" },
+	{ "input x float\ny = dense x units=1\n" END
+	  "optimizer sgd for=y/*\noptimizer adam for=y/bias",
+	  "model.ps:6: for=y/bias matches no variable but those that patterns "
+	  "above it match" },
+	{ "input x float\ny = dense x units=1\n" END
+	  "mode async for=y/*\nmode sync for=y/bias",
+	  "model.ps:6: for=y/bias matches no variable but those that patterns "
+	  "above it match" },
 	{ "input x float\ny = dense x units=1\n" END "optimizer sgd rho=1",
 	  "model.ps:5: unknown setting rho" },
 	{ "variable v 3,x", "model.ps:1: v: '3,x' is no shape, like [7,20]" },
