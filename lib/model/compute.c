@@ -339,7 +339,8 @@ compute_metrics(const struct compute *c, struct metric_state *state)
 	const struct model *m = c->model;
 
 	for (size_t k = 0; k < m->metrics; k++) {
-		const struct node *n = m->metric_node[k];
+		const struct node *n = m->metric[k].logits ?
+			m->metric_node[k]->in[0] : m->metric_node[k];
 
 		metric_add(&m->metric[k], &state[k],
 			   c->pass[n->index].out.value, node_size(n),

@@ -322,6 +322,20 @@ check_metric(const struct model *m, const struct metric *metric,
 	return 0;
 }
 
+/*
+ * Floats near 1 are few: probabilities tie that logits tell apart, and
+ * neither sigmoid nor softmax of two changes their order.
+ */
+static void
+look_at_logits(struct metric *metric, const struct node *n)
+{
+	if (!metric_keeps_scores(metric) || !n->kind)
+		return;
+	metric->margin = strcmp(n->kind, "softmax") == 0 &&
+			 n->shape.dim[n->shape.rank - 1] == 2;
+	metric->logits = metric->margin || strcmp(n->kind, "sigmoid") == 0;
+}
+
 static int
 define_metric(struct model *m, struct statement *st, struct fail *f)
 {
@@ -342,6 +356,7 @@ define_metric(struct model *m, struct statement *st, struct fail *f)
 	if (metric_parse(&metric, st->word[1], f))
 		return fail_at(f, "%s", s->where);
 	metric.threshold = m->loss.kind->threshold;
+	look_at_logits(&metric, n);
 	if (check_metric(m, &metric, n, s->where, f))
 		return -1;
 	if (settings_float(s, "threshold", &metric.threshold, -FLT_MAX,

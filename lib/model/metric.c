@@ -213,6 +213,13 @@ add_absolute(const struct metric *m, struct metric_state *s, const float *p,
 	}
 }
 
+/* Which grows with the probability, and does not become 1 or 0 as that does. */
+static float
+rank_score(const struct metric *m, const float *p, size_t width)
+{
+	return m->margin ? p[1] - p[0] : score_of(p, width);
+}
+
 static void
 keep_score(struct metric_state *s, float score, bool positive)
 {
@@ -228,9 +235,9 @@ static void
 add_auc(const struct metric *m, struct metric_state *s, const float *p,
 	size_t width, const float *label, size_t n)
 {
-	(void)m;
 	for (size_t i = 0; i < n; i++)
-		keep_score(s, score_of(p + i * width, width), label[i] == 1);
+		keep_score(s, rank_score(m, p + i * width, width),
+			   label[i] == 1);
 }
 
 /*
@@ -329,7 +336,8 @@ metric_parse(struct metric *m, const char *name, struct fail *f)
 {
 	for (size_t i = 0; i < KINDS; i++)
 		if (strcmp(kinds[i].name, name) == 0) {
-			*m = (struct metric){ &kinds[i], .5f };
+			*m = (struct metric){ .kind = &kinds[i],
+					      .threshold = .5f };
 			return 0;
 		}
 	return unknown(name, f);

@@ -19,6 +19,11 @@ struct metric_kind;
 struct metric {
 	const struct metric_kind *kind;
 	float threshold;	/* accuracy, precision, recall: .5 */
+	bool logits;		/* what it is given is logits, not what a
+				   sigmoid or softmax makes of them: only for
+				   one that keeps scores */
+	bool margin;		/* ... of a softmax: the score is how far the
+				   second of two is above the first */
 };
 
 int metric_parse(struct metric *, const char *name, struct fail *);

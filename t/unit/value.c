@@ -381,6 +381,56 @@ test_logits(void)
 	rig_end(&r);
 }
 
+/* The auc of -30 and 20, which are negative, and 30 and 40, which are not. */
+static double
+auc(const char *lines)
+{
+	static const float x[] = { -30, 20, 30, 40 };
+	struct metric_state state = { 0 };
+	struct rig r;
+	double value;
+	size_t n;
+
+	rig_begin(&r, lines);
+	for (size_t i = 0; i < 4; i++) {
+		feature_add_value(&r.batch.feature[0], i, x[i]);
+		if (r.batch.label.input->kind == INPUT_ID)
+			feature_add_id(&r.batch.label, i, i > 1);
+		else
+			feature_add_value(&r.batch.label, i, i > 1);
+	}
+	r.batch.examples = 4;
+	rig_pull(&r);
+	compute_forward(r.compute, false, 0);
+	compute_metrics(r.compute, &state);
+	value = metric_value(model_metrics(r.model, &n), &state);
+	metric_release(&state);
+	rig_end(&r);
+	return value;
+}
+
+/* The last three are 1 as probabilities; as those of class 0 they are 0. */
+static void
+test_auc(void)
+{
+	ok(auc("input x float\nlabel t binary\n"
+	       "loss binary_crossentropy x from_logits=true\n"
+	       "metric auc\n") == 1);
+	ok(auc("input x float\nlabel t binary\np = sigmoid x\n"
+	       "loss binary_crossentropy p\nmetric auc\n") == 1);
+	ok(auc("input x float\nlabel t id\nn = rescaling x scale=-1\n"
+	       "both = concat n x\np = softmax both\n"
+	       "loss sparse_categorical_crossentropy p\nmetric auc\n") == 1);
+	ok(auc("input x float\nlabel t id\nn = rescaling x scale=-1\n"
+	       "both = concat n x\n"
+	       "loss sparse_categorical_crossentropy both from_logits=1\n"
+	       "metric auc both\n") == 1);
+	/* What a layer holds is what is measured of it. */
+	ok(auc("input x float\nlabel t binary\np = sigmoid x\n"
+	       "q = rescaling p scale=1\nloss binary_crossentropy q\n"
+	       "metric auc\n") == .75);
+}
+
 /* A penalty counts once for each example, of a table for the rows at hand. */
 static void
 test_regularizers(void)
@@ -657,6 +707,7 @@ main(void)
 	test_no_numbers();
 	test_means();
 	test_logits();
+	test_auc();
 	test_regularizers();
 	test_dropout();
 	return tap_done();
