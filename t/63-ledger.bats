@@ -239,6 +239,40 @@ pass() {
 	assert_regex "$stderr" "begin with epoch 0, not where ckpt-0000"
 }
 
+@test "also when many steps had a number that no worker had been given" {
+	records 0 16383 >data.csv
+	begin -m visit.ps -B 1 -d data.csv --checkpoint=ckpt --pack=64 \
+		--min-workers=2
+	worker
+	worker
+	echo epoch learning_rate=1 >&7
+	pass 300
+	kill -TERM "$coord"
+	cat <&8 >rest
+	wait "$coord"
+	exec 7>&-
+	run -0 tail -n 1 rest
+	assert_output --regexp '^."op":"epoch","steps":[0-9]*,"cancelled"'
+	run -0 --separate-stderr local_run 2 -m visit.ps -B 1 -d data.csv \
+		--checkpoint=ckpt --pack=64 <<<'epoch learning_rate=1'
+	refute_output --partial missed
+	assert_equal "$stderr" ''
+	run -0 visits
+	assert_output " 16384 1"
+}
+
+@test "a checkpoint that does not say where the data were is told of" {
+	records 0 319 >data.csv
+	mkdir ckpt
+	run -0 ps-local -q -C "$PWD/ckpt" -- data.csv -- ps-coord \
+		-m visit.ps --checkpoint=ckpt <<<'train 3'
+	run -0 --separate-stderr local_run 1 -m visit.ps -d data.csv \
+		--checkpoint=ckpt <<<epoch
+	local why="the data begin with epoch 0, not where ckpt-00000003 was"
+	assert_equal "$stderr" \
+		"ps-coord: $why: it does not say how far they were read"
+}
+
 # steps - what each step has read, as a number, in order.
 steps() {
 	local x='([0-9.e+]+)'

@@ -141,6 +141,7 @@ coord_free(struct coord *c)
 	text_release(&c->output);
 	text_release(&c->warnings);
 	free(c->job.part);
+	free(c->job.info.ledger);
 	free(c->shards_back);
 	free(c->failed_id);
 	free(c);

@@ -37,7 +37,7 @@ struct coord_options {
 	bool checkpoint;		/* the servers have a directory */
 	uint64_t every_steps, every_ms;	/* 0: only when asked, and at the end */
 	char restore[CHECKPOINT_NAME];	/* ""; or the checkpoint to load */
-	struct checkpoint_info restored;	/* what it says */
+	struct checkpoint_info restored;	/* what it says, borrowed */
 	struct ledger *ledger;		/* borrowed; NULL: workers read inputs
 					   of their own */
 	struct span_format format;	/* of its inputs, borrowed */
@@ -100,7 +100,7 @@ struct text *coord_warnings(struct coord *);
 /* A checkpoint whose parts are safe: to publish. */
 struct coord_job {
 	char name[CHECKPOINT_NAME];
-	struct checkpoint_info info;
+	struct checkpoint_info info;	/* with a ledger of its own */
 	struct checkpoint_part *part;
 	size_t parts;
 	bool again;		/* published before, now the final one */

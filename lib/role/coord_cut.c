@@ -209,6 +209,7 @@ cut_saved(struct coord *c, const struct ask *saved, uint64_t now)
 	struct coord_job *job = &c->job;
 
 	free(job->part);
+	free(job->info.ledger);
 	*job = (struct coord_job){ .parts = c->o.servers,
 				   .again = !saved };
 	checkpoint_name(c->cut_step, job->name);
@@ -219,7 +220,7 @@ cut_saved(struct coord *c, const struct ask *saved, uint64_t now)
 	job->info.final = c->final;
 	if (!saved)
 		reach_cut(c);
-	data_position(c, job->info.ledger);
+	job->info.ledger = data_position(c);
 	job->info.examples = c->cut_examples;
 	job->info.seconds = c->trained_before +
 		(double)(now - c->run_began_ms) / 1000;

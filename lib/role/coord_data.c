@@ -98,39 +98,56 @@ data_note(struct coord *c)
 	c->cut_visits = ledger_visits(c->o.ledger);
 }
 
-void
-data_position(const struct coord *c, char text[CHECKPOINT_LEDGER])
+char *
+data_position(const struct coord *c)
 {
+	struct text text = { 0 };
 	struct pack p = { 0 };
 
-	*text = '\0';
-	if (c->cut_place.size == 0) {	/* where the run began */
-		if (c->o.ledger)
-			memcpy(text, c->o.restored.ledger, CHECKPOINT_LEDGER);
-		return;
-	}
+	if (!c->o.ledger)
+		return NULL;
+	if (c->cut_place.size == 0)	/* where the run began */
+		return c->o.restored.ledger ? mem_text(c->o.restored.ledger) :
+			NULL;
 	ledger_copy_position(&c->cut_place, &c->cut_visits, &p);
-	for (size_t i = 0; 2 * p.size < CHECKPOINT_LEDGER && i < p.size; i++)
-		snprintf(text + 2 * i, 3, "%02x", p.data[i]);
+	for (size_t i = 0; i < p.size; i++)
+		text_add(&text, "%02x", p.data[i]);
 	pack_release(&p);
+	return text.data;
+}
+
+static int
+read_position(struct ledger *l, const char *text, struct fail *f)
+{
+	const size_t size = text ? strlen(text) / 2 : 0;
+	unsigned char *bytes;
+	unsigned byte;
+	int r = 0;
+
+	if (size == 0)
+		return fail(f, FAIL_DATA, "it does not say how far they "
+			    "were read");
+	bytes = mem_alloc(size, 1);
+	for (size_t i = 0; i < size && r == 0; i++) {
+		if (sscanf(text + 2 * i, "%2x", &byte) != 1)
+			r = fail(f, FAIL_DATA, "no hexadecimal: '%.2s'",
+				 text + 2 * i);
+		bytes[i] = (unsigned char)byte;
+	}
+	if (r == 0)
+		r = ledger_read_position(l, bytes, size, f);
+	free(bytes);
+	return r;
 }
 
 void
 data_restore(struct coord *c)
 {
-	const char *text = c->o.restored.ledger;
-	unsigned char bytes[CHECKPOINT_LEDGER / 2];
-	const size_t size = strlen(text) / 2;
-	unsigned byte = 0;
 	struct fail why;
 
-	if (!c->o.ledger || !*c->o.restore || size == 0)
+	if (!c->o.ledger || !*c->o.restore || c->o.restored.step == 0)
 		return;
-	for (size_t i = 0; i < size; i++) {
-		sscanf(text + 2 * i, "%2x", &byte);
-		bytes[i] = (unsigned char)byte;
-	}
-	if (ledger_read_position(c->o.ledger, bytes, size, &why) < 0)
+	if (read_position(c->o.ledger, c->o.restored.ledger, &why) < 0)
 		report_warning(c, "the data begin with epoch 0, not where %s "
 			       "was: %s", c->o.restore, why.text);
 }

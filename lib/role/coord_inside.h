@@ -448,9 +448,9 @@ void data_begin_epoch(struct coord *, uint64_t now_ms);
 /* An epoch is at the front of the queue: 1: it is behind us. */
 int data_epoch(struct coord *, const struct request *, uint64_t now_ms);
 /* Where the ledger is, and for a checkpoint: where it was when that was
-   noted; "" if there is no saying. */
+   noted, in hexadecimal, to free(); NULL: without data. */
 void data_note(struct coord *);
-void data_position(const struct coord *, char text[CHECKPOINT_LEDGER]);
+char *data_position(const struct coord *);
 /* Can the ledger do that? */
 int data_check(const struct coord *, const struct request *, struct fail *);
 /* ---- coord_standby.c ---- */

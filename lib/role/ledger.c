@@ -43,7 +43,7 @@ ledger_free(struct ledger *l)
 	}
 	free(l->tally);
 	free(l->since);
-	free(l->returned);
+	ranges_release(&l->returned);
 	splits_release(&l->in);
 	free(l);
 }

@@ -7,6 +7,7 @@
 #define PS_LEDGER_INSIDE_H
 
 #include "role/ledger.h"
+#include "role/ranges.h"
 
 enum count { COUNT_WANTED, COUNT_ASKED, COUNT_KNOWN };
 
@@ -41,8 +42,7 @@ struct ledger {
 	size_t sinces, since_room;
 	uint64_t begun;		/* epochs that have streams */
 	uint64_t next;		/* place */
-	uint64_t *returned;	/* ascending */
-	size_t returns, returns_room;
+	struct ranges returned;	/* places */
 	struct ledger_visits visits;
 };
 

@@ -6,8 +6,6 @@
 
 #include "base/mem.h"
 
-#include <string.h>
-
 #define VISITS_AT	9	/* in a position */
 
 static void
@@ -36,10 +34,9 @@ ledger_take(struct ledger *l, uint64_t streams)
 {
 	uint64_t place;
 
-	if (l->returns > 0) {
-		place = l->returned[0];
-		memmove(l->returned, l->returned + 1,
-			--l->returns * sizeof(*l->returned));
+	if (l->returned.count > 0) {
+		place = l->returned.range[0].first;
+		ranges_remove(&l->returned, place, 1);
 		return place;
 	}
 	place = l->next++;
@@ -53,32 +50,34 @@ ledger_take(struct ledger *l, uint64_t streams)
 void
 ledger_return(struct ledger *l, uint64_t place)
 {
-	size_t i = l->returns;
+	ranges_add(&l->returned, place, 1);
+}
 
-	l->returned = mem_grow(l->returned, l->returns, &l->returns_room,
-			       sizeof(*l->returned));
-	for (; i > 0 && l->returned[i - 1] > place; i--)
-		l->returned[i] = l->returned[i - 1];
-	l->returned[i] = place;
-	l->returns++;
+/* The next place, a returned one if there is one. */
+static uint64_t
+lowest(const struct ledger *l)
+{
+	return l->returned.count > 0 ? l->returned.range[0].first : l->next;
 }
 
 uint64_t
 ledger_now(const struct ledger *l)
 {
-	return ledger_epoch(l, l->returns > 0 ? l->returned[0] : l->next);
+	return ledger_epoch(l, lowest(l));
 }
 
 uint64_t
 ledger_left(const struct ledger *l)
 {
-	const uint64_t now = ledger_now(l);
-	uint64_t left = 0;
+	const uint64_t end = (ledger_now(l) + 1) * ledger_steps(l);
+	uint64_t left = l->next < end ? end - l->next : 0;
 
-	for (size_t i = 0; i < l->returns; i++)
-		left += ledger_epoch(l, l->returned[i]) == now;
-	if (ledger_epoch(l, l->next) == now)
-		left += ledger_steps(l) - l->next % ledger_steps(l);
+	for (size_t i = 0; i < l->returned.count; i++) {
+		const struct range *r = &l->returned.range[i];
+
+		if (r->first < end)
+			left += (r->end < end ? r->end : end) - r->first;
+	}
 	return left;
 }
 
@@ -146,23 +145,35 @@ ledger_read_begun(struct ledger *l, struct unpack *u)
 static size_t
 superfluous(const struct ledger *l)
 {
-	uint64_t low = l->next;
 	size_t count = 0;
 
-	if (l->returns > 0 && l->returned[0] < low)
-		low = l->returned[0];
 	while (count + 1 < l->sinces &&
-	       l->since[count + 1].epoch <= ledger_epoch(l, low))
+	       l->since[count + 1].epoch <= ledger_now(l))
 		count++;
 	return count;
+}
+
+/* Ranges as numbers that are small: the gap in front of each, its length. */
+static void
+write_returned(const struct ranges *r, struct pack *p)
+{
+	uint64_t end = 0;
+
+	pack_uint(p, r->count);
+	for (size_t i = 0; i < r->count; i++) {
+		pack_uint(p, r->range[i].first - end);
+		end = r->range[i].end;
+		pack_uint(p, end - r->range[i].first);
+	}
 }
 
 void
 ledger_write_position(const struct ledger *l, struct pack *p)
 {
-	const size_t first = superfluous(l);
+	const size_t first = superfluous(l), ranges = l->returned.count;
 
-	pack_array(p, 13 + 3 * (l->sinces - first) + l->returns);
+	pack_array(p, 13 + 3 * (l->sinces - first) +
+		   (ranges > 0 ? 1 + 2 * ranges : 0));
 	pack_uint(p, l->o.seed);
 	pack_uint(p, l->o.batch);
 	pack_uint(p, l->o.slots);
@@ -180,9 +191,9 @@ ledger_write_position(const struct ledger *l, struct pack *p)
 		pack_uint(p, l->since[i].streams);
 		pack_uint(p, l->since[i].unit);
 	}
-	pack_uint(p, l->returns);
-	for (size_t i = 0; i < l->returns; i++)
-		pack_uint(p, l->returned[i]);
+	pack_uint(p, 0);	/* places returned, one by one: of old */
+	if (ranges > 0)
+		write_returned(&l->returned, p);
 }
 
 void
@@ -219,6 +230,40 @@ read_since(struct ledger *l, struct unpack *u, uint64_t count)
 	}
 }
 
+/* So many places in a row, which must be in front of the next one. */
+static void
+read_range(struct ledger *l, struct unpack *u, uint64_t first, uint64_t count)
+{
+	if (u->bad || first > l->next || count > l->next - first)
+		u->bad = true;
+	else
+		ranges_add(&l->returned, first, count);
+}
+
+/* Of how many numbers of the position those were. */
+static uint64_t
+read_returned(struct ledger *l, struct unpack *u)
+{
+	const uint64_t single = unpack_uint(u);
+	uint64_t ranges = 0, end = 0;
+
+	ranges_release(&l->returned);
+	for (uint64_t i = 0; i < single && !u->bad; i++)
+		read_range(l, u, unpack_uint(u), 1);
+	if (unpack_left(u) == 0)
+		return 1 + single;
+	ranges = unpack_uint(u);
+	for (uint64_t i = 0; i < ranges && !u->bad; i++) {
+		const uint64_t gap = unpack_uint(u), count = unpack_uint(u);
+
+		if (gap > l->next - end)
+			u->bad = true;
+		read_range(l, u, end + gap, count);
+		end += gap + count;
+	}
+	return 2 + single + 2 * ranges;
+}
+
 int
 ledger_read_position(struct ledger *l, const void *data, size_t size,
 		     struct fail *f)
@@ -226,6 +271,7 @@ ledger_read_position(struct ledger *l, const void *data, size_t size,
 	struct unpack u = unpack_from(data, size);
 	const uint64_t count = unpack_array(&u);
 	bool same = unpack_uint(&u) == l->o.seed;
+	uint64_t returned;
 
 	same = unpack_uint(&u) == l->o.batch && same;
 	same = unpack_uint(&u) == l->o.slots && same;
@@ -242,10 +288,8 @@ ledger_read_position(struct ledger *l, const void *data, size_t size,
 	l->visits.epoch = unpack_uint(&u);
 	l->visits.records = unpack_uint(&u);
 	read_since(l, &u, unpack_uint(&u));
-	l->returns = 0;
-	for (uint64_t left = unpack_uint(&u); left > 0 && !u.bad; left--)
-		ledger_return(l, unpack_uint(&u));
-	if (!unpack_ok(&u) || count != 13 + 3 * l->sinces + l->returns)
+	returned = read_returned(l, &u);
+	if (!unpack_ok(&u) || count != 12 + 3 * l->sinces + returned)
 		return fail(f, FAIL_DATA, "a malformed position of the "
 			    "ledger");
 	return 0;

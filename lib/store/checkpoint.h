@@ -68,7 +68,6 @@ int checkpoint_write_part(const char *dir, const char *name, size_t i,
 			  struct fail *);
 
 /* What MANIFEST.json says beside the parts. */
-#define CHECKPOINT_LEDGER	1024
 struct checkpoint_info {
 	uint64_t step;			/* holds exactly the steps below it */
 	char run[33];			/* the run's id, 32 digits */
@@ -80,8 +79,9 @@ struct checkpoint_info {
 					   "" has checkpoint_publish() set it,
 					   to SOURCE_DATE_EPOCH if that is
 					   in the environment */
-	char ledger[CHECKPOINT_LEDGER];	/* where the data ledger was, in
-					   hexadecimal; or "" */
+	char *ledger;			/* where the data ledger was, in
+					   hexadecimal, or NULL: borrowed, if
+					   nothing else is said */
 };
 
 /* The name of a step's checkpoint: "ckpt-00000300". */

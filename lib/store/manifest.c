@@ -292,7 +292,7 @@ manifest_write(const struct manifest *m, const struct manifest_member *member,
 	set(o, "seconds", json_real(isfinite(info->seconds) ?
 				    info->seconds : 0));
 	set(o, "time", json_string(info->time));
-	if (*info->ledger)
+	if (info->ledger)
 		set(o, "ledger", json_string(info->ledger));
 	set(o, "parts", parts);
 	set(o, "variables", variables_json(member, members));
@@ -586,7 +586,7 @@ read_parts(struct manifest *m, json_t *list, struct fail *f)
 static int
 read_info(struct manifest *m, json_t *o, struct fail *f)
 {
-	const char *name, *run, *seed, *time, *ledger = "";
+	const char *name, *run, *seed, *time, *ledger = NULL;
 	struct checkpoint_info *info = &m->info;
 	json_int_t step, examples;
 	json_error_t error;
@@ -601,10 +601,11 @@ read_info(struct manifest *m, json_t *o, struct fail *f)
 	if (step < 0 || examples < 0 || has_hidden(o) ||
 	    !text_uint(seed, &info->seed) ||
 	    !copy_text(info->run, sizeof(info->run), run) ||
-	    !copy_text(info->time, sizeof(info->time), time) ||
-	    !copy_text(info->ledger, sizeof(info->ledger), ledger))
-		return fail(f, FAIL_DATA, "step, seed, run, time or ledger "
-			    "makes no sense");
+	    !copy_text(info->time, sizeof(info->time), time))
+		return fail(f, FAIL_DATA, "step, seed, run or time makes no "
+			    "sense");
+	if (ledger)
+		info->ledger = mem_text(ledger);
 	m->name = mem_text(name);
 	info->step = (uint64_t)step;
 	info->examples = (uint64_t)examples;
@@ -650,6 +651,7 @@ manifest_release(struct manifest *m)
 	free(m->model.file);
 	free(m->part);
 	free(m->name);
+	free(m->info.ledger);
 	json_decref(m->variables);
 	*m = (struct manifest){ 0 };
 }

@@ -315,6 +315,7 @@ coord_settings_release(struct coord_settings *s)
 {
 	keeper_release(&s->keeper);
 	ledger_free(s->o.ledger);
+	free(s->o.restored.ledger);
 	free(s->input);
 	free(s->o.server);
 	free(s->server_list);

@@ -2,6 +2,7 @@
 
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "base/mem.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -74,6 +75,8 @@ take_info(struct coord_options *o, const struct checkpoint *from)
 	snprintf(o->restore, sizeof(o->restore), "%.60s",
 		 slash ? slash + 1 : path);
 	o->restored = *checkpoint_info(from);
+	if (o->restored.ledger)
+		o->restored.ledger = mem_text(o->restored.ledger);
 }
 
 int

@@ -25,7 +25,7 @@ struct keeper {
 /*
  * Can checkpoints be kept here?  What is to be restored: "latest" (nothing,
  * if there is none yet), "none", or a path.  Fills o->checkpoint, restore,
- * restored; a checkpoint of another model is FAIL_DATA.
+ * restored (free its ledger); a checkpoint of another model is FAIL_DATA.
  */
 int keeper_begin(struct keeper *, const char *restore,
 		 const struct model *, struct coord_options *o,

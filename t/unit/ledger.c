@@ -306,6 +306,74 @@ test_bytes(void)
 	ledger_free(l);
 }
 
+/* A position of the ledger of test_positions(), as far as its end. */
+static void
+pack_head(struct pack *p, size_t count)
+{
+	static const uint64_t head[] = { 0, 4, 1, 8, 0, 1,
+					 40, 12, 2, 0, 0, 0 };
+
+	pack_reset(p);
+	pack_array(p, 12 + count);
+	for (size_t i = 0; i < 12; i++)
+		pack_uint(p, head[i]);
+}
+
+static bool
+reads(struct ledger *l, const uint64_t *tail, size_t count)
+{
+	struct pack p = { 0 };
+	int r;
+
+	pack_head(&p, count);
+	for (size_t i = 0; i < count; i++)
+		pack_uint(&p, tail[i]);
+	r = ledger_read_position(l, p.data, p.size, &why);
+	pack_release(&p);
+	return r == 0;
+}
+
+#define READS(l, ...) \
+	reads(l, (const uint64_t[]){ __VA_ARGS__ }, \
+	      sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
+
+static void
+test_positions(void)
+{
+	static const uint64_t files[] = { 40 };
+	struct ledger_options o = { .batch = 4, .buffer = 8 };
+	struct ledger *l = make(o, files, 1), *other = make(o, files, 1);
+	struct pack p = { 0 };
+
+	named(READS(l, 2, 9, 11) && ledger_take(l, 1) == 9 &&
+	      ledger_take(l, 1) == 11 && ledger_take(l, 1) == 12,
+	      "what older versions wrote one by one is read");
+	ok(READS(l, 0, 2, 3, 2, 4, 3) && ledger_left(l) == 3 &&
+	   ledger_take(l, 1) == 3 && ledger_take(l, 1) == 4 &&
+	   ledger_take(l, 1) == 9 && ledger_take(l, 1) == 10 &&
+	   ledger_take(l, 1) == 11 && ledger_take(l, 1) == 12);
+	named(!READS(l, 1, 13) && !READS(l, 0, 1, 10, 3) &&
+	      !READS(l, 0, 1, 13, 1) && !READS(l, 0, 2, 0, 2, 1, 10) &&
+	      !READS(l, 0, 2, 2, 1, UINT64_MAX, 1) && !READS(l, 0, 1, 2) &&
+	      !READS(l, 0, 1, 0, 1, 1) && !READS(l, 3, 1),
+	      "none can have come back that was not taken");
+	for (int i = 0; i < 65536; i++)
+		ledger_take(other, 1);
+	for (uint64_t i = 0; i < 65536; i += 128)
+		for (uint64_t k = 0; k < 64; k++)
+			ledger_return(other, i + k);
+	ledger_write_position(other, &p);
+	named(p.size < 1200, "many that came back take few bytes");
+	ok(ledger_read_position(l, p.data, p.size, &why) == 0 &&
+	   ledger_take(l, 1) == 0 && ledger_take(l, 1) == 1);
+	for (int i = 2; i < 65; i++)
+		ledger_take(l, 1);
+	ok(ledger_take(l, 1) == 129);
+	pack_release(&p);
+	ledger_free(other);
+	ledger_free(l);
+}
+
 static void
 test_whole(void)
 {
@@ -344,6 +412,7 @@ main(void)
 	test_runs();
 	test_returned();
 	test_bytes();
+	test_positions();
 	test_whole();
 	return tap_done();
 }
