@@ -91,7 +91,8 @@ tell(struct program *p)
 	text_release(&line);
 }
 
-/* When results cannot be written the members are still told to stop. */
+/* When results cannot be written it ends as if it were told to; what is lost
+   counts as written, for the last checkpoint waits for that. */
 static void
 say(struct program *p)
 {
@@ -103,10 +104,10 @@ say(struct program *p)
 		p->lost = true;
 		coord_stop(p->coord, clock_ms());
 	}
+	p->written += size - out->size;
 	if (p->lost)
 		text_reset(out);
-	p->written += size - out->size;
-	if (out->size == 0 && !p->lost)
+	if (out->size == 0)
 		coord_note(p->coord, p->written, false, clock_ms());
 }
 

@@ -281,3 +281,16 @@ policies() {
 	assert_equal "$(wc -l <"$log")" 1
 	grep -q ': not read to its end: asked to stop$' "$log"
 }
+
+@test "when nobody takes the results any more the last checkpoint is made" {
+	local to
+	for to in '| head -n 3' '>&-' '-o /dev/full'; do
+		mkdir ckpt
+		run bash -c "echo train 5000 | ps-local -q -C '$PWD/ckpt' -- \
+			--repeat data.csv -- ps-coord -m model.ps -B 1 \
+			--checkpoint=ckpt $to"
+		refute_output --partial "no last checkpoint"
+		run -0 ps-ckpt verify ckpt/*
+		rm -r ckpt
+	done
+}
