@@ -18,7 +18,6 @@
 
 #define TICK_MS		50
 #define LINGER_MS	500
-#define MAX_OUTPUT	((size_t)1 << 20)	/* results that nobody reads */
 
 /* Everything that ps-coord has open. */
 struct program {
@@ -55,8 +54,6 @@ hear(struct program *p)
 			coord_hear(p->coord, e.peer, &e.message, now);
 		else if (e.kind == NET_GARBAGE)
 			log_info("refused: %s", e.why.text);
-		if (coord_output(p->coord)->size > MAX_OUTPUT)
-			return;		/* let it be read first */
 	}
 }
 
@@ -119,8 +116,7 @@ run(struct program *p, int *status, struct fail *why, struct fail *f)
 
 	while (!coord_over(p->coord, status, why) ||
 	       keeper_busy(&p->s.keeper)) {
-		const bool wants = !p->in.end && coord_wants(p->coord) &&
-			out->size < MAX_OUTPUT;
+		const bool wants = !p->in.end && coord_wants(p->coord);
 		struct pollfd fds[] = {
 			{ stopped ? -1 : cli_stop_fd, POLLIN, 0 },
 			{ wants ? p->in.fd : -1, POLLIN, 0 },

@@ -282,7 +282,8 @@ tell_mark(struct coord *c, uint64_t now)
 bool
 coord_wants(const struct coord *c)
 {
-	return !c->no_more_requests && c->phase < PHASE_STOP && !c->full;
+	return !c->no_more_requests && c->phase < PHASE_STOP && !c->full &&
+		c->output.size < COORD_OUTPUT;
 }
 
 void

@@ -92,7 +92,11 @@ void coord_end_of_requests(struct coord *, uint64_t now_ms);
 /* Asked to stop: give out no more steps, wait for those under way. */
 void coord_stop(struct coord *, uint64_t now_ms);
 
-/* Result lines to print; the program empties it. */
+/*
+ * Result lines to print; the program empties it.  While it has so many bytes
+ * no more steps are begun, and no more requests wanted.
+ */
+#define COORD_OUTPUT	((size_t)1 << 20)
 struct text *coord_output(struct coord *);
 /* Lines for the operator; the program empties it. */
 struct text *coord_warnings(struct coord *);

@@ -50,6 +50,8 @@ lease_limit(const struct coord *c)
 
 	if (c->stopping)
 		return next > above ? next : above;
+	if (c->output.size >= COORD_OUTPUT)
+		return next;
 	if (c->cut_state == CUT_FREEZE ||
 	    (c->cut_state == CUT_OPEN && !c->cut_reached))
 		limit = c->cut_step;

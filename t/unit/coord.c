@@ -910,6 +910,38 @@ quiet(void)
 	options.results = RESULTS_ALL;
 }
 
+/* Nobody takes its results: it goes on with those it has begun only. */
+static void
+unread(void)
+{
+	struct text *out;
+	uint64_t lease[2], step = 0;
+
+	begin_run();
+	join_worker(A);
+	ask("train 20000");
+	out = coord_output(coord);
+	for (const struct message *m;
+	     step < 20000 && (m = heard(A, MESSAGE_LEASE)); step++) {
+		lease[step % 2] = m->request;
+		if (step == 0)
+			continue;
+		count = 0;
+		done(A, lease[(step - 1) % 2], step - 1);
+	}
+	done(A, lease[(step - 1) % 2], step - 1);
+	coord_tick(coord, now);
+	named(out->size > 1000000 && out->size < 1100000 &&
+	      !heard(A, MESSAGE_LEASE) && !coord_wants(coord),
+	      "no step is begun while nobody takes the results");
+	tell(A, (struct message){ .kind = MESSAGE_PING });
+	ok(heard(A, MESSAGE_PONG) != NULL);
+	text_reset(out);
+	coord_tick(coord, now);
+	named(heard(A, MESSAGE_LEASE) && coord_wants(coord),
+	      "it goes on when somebody does");
+}
+
 /* ---- data of its own ---- */
 
 static void
@@ -1080,6 +1112,7 @@ main(void)
 	lost_meanwhile();
 	a_deadly_step();
 	quiet();
+	unread();
 	counting();
 	missed();
 	no_data();
