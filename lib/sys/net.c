@@ -31,6 +31,7 @@
 #define RECONNECT_MS	10
 #define RECONNECT_MAX_MS 2000
 #define HAND_OVER_MS	500	/* for last words */
+#define HEAR_US		20000	/* then it is somebody else's turn */
 #define BACKLOG		1024
 #define REFUSALS	(ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | \
 			 ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | \
@@ -71,6 +72,8 @@ struct net {
 	size_t dials, dial_room;
 	uint64_t lease_ms;
 	size_t turn;		/* sockets are heard in turn */
+	uint64_t since_us;	/* things happened, so many that */
+	size_t told;		/* were told since NET_NOTHING */
 	struct pack header;
 	zmq_msg_t id, head, frame[MESSAGE_FRAMES];
 	struct pollfd *polled;
@@ -755,10 +758,18 @@ hear(struct net *net, size_t i, struct net_event *e)
 		receive(net, &d->ear, e->peer, e);
 }
 
+static bool
+heard_enough(struct net *net)
+{
+	if (net->told == 0)
+		net->since_us = clock_us();
+	return net->told > 0 && clock_us() - net->since_us >= HEAR_US;
+}
+
 void
 net_next(struct net *net, struct net_event *e)
 {
-	const size_t sockets = 1 + net->dials;
+	const size_t sockets = heard_enough(net) ? 0 : 1 + net->dials;
 
 	for (size_t i = 0; i < sockets; i++) {
 		const size_t at = (net->turn + i) % sockets;
@@ -766,10 +777,12 @@ net_next(struct net *net, struct net_event *e)
 		e->kind = NET_NOTHING;
 		if (hear(net, at, e)) {
 			net->turn = at + 1;
+			net->told++;
 			return;
 		}
 	}
 	e->kind = NET_NOTHING;
+	net->told = 0;
 }
 
 static void

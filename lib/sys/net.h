@@ -72,7 +72,11 @@ struct net_event {
 	struct fail why;
 };
 
-/* The next thing that happened, without waiting. */
+/*
+ * The next thing that happened, without waiting.  NET_NOTHING once in 20 ms,
+ * even if there is more, which net_wait() then knows: a peer that never stops
+ * talking does not keep a program from all else that it has to do.
+ */
 void net_next(struct net *, struct net_event *);
 
 /*

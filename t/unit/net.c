@@ -1,5 +1,6 @@
 /* Two nets in one process: how they reach each other. */
 #include "files.h"
+#include "sys/clock.h"
 #include "sys/net.h"
 #include "tap.h"
 
@@ -375,6 +376,41 @@ test_hung_up(bool met)
 	net_free(net);
 }
 
+#define MANY	20000
+
+/* One says more than the other can hear at a time. */
+static void
+test_talker(void)
+{
+	struct net *server = net_new(10000), *client = net_new(10000);
+	const struct message ping = { .kind = MESSAGE_PING };
+	size_t heard = 0, turn = 0, longest = 0, waits = 0;
+	struct net_event e;
+	uint64_t peer;
+	struct fail f;
+
+	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0 &&
+	   net_dial(client, net_endpoint(server), &peer, &f) == 0 &&
+	   await(client, server, NET_UP, &e));
+	for (int i = 0; i < MANY; i++)
+		net_send(client, peer, &ping);
+	while (heard < MANY && waits < 100000) {
+		net_next(server, &e);
+		for (const uint64_t began = clock_us();
+		     e.kind == NET_MESSAGE && clock_us() - began < 10; )
+			;
+		heard += e.kind == NET_MESSAGE;
+		turn = e.kind == NET_MESSAGE ? turn + 1 : 0;
+		longest = turn > longest ? turn : longest;
+		if (e.kind == NET_NOTHING && ++waits)
+			net_wait(server, NULL, 0, 100, &f);
+	}
+	ok(heard == MANY);
+	named(longest <= MANY / 4, "others have their turn, too");
+	net_free(client);
+	net_free(server);
+}
+
 /* The last bytes of all that came. */
 static void
 keep_end(char *end, size_t size, const char *bytes, size_t n)
@@ -444,6 +480,7 @@ main(void)
 	test_way("127.0.0.1", true);
 	test_way("localhost", false);
 	test_later();
+	test_talker();
 	test_empty_keys();
 	files_begin();
 	write_key("ours", 'a');
