@@ -212,6 +212,16 @@ bad_table() {
 	one 64 "ps-eval: $why 1 to 65535" ps-eval -c $at train.svm
 }
 
+@test "a server that is named twice" {
+	local why="servers 0 and 2 are the same: ipc://a"
+	one 64 "ps-coord: $why; try 'ps-coord --help'" \
+		ps-coord -m model.ps -s ipc://a,ipc://b,ipc://a /dev/null
+	export TF_CONFIG='{"cluster":{"worker":["ipc://w"],
+		"ps":["ipc://a","ipc://b","ipc://a"]}}'
+	one 64 "ps-coord: $why; try 'ps-coord --help'" \
+		ps-coord -m model.ps /dev/null
+}
+
 @test "a host that nobody knows" {
 	local at=tcp://nohost.invalid:1
 	local why="$at: no host is called nohost.invalid"

@@ -114,10 +114,33 @@ read_train_word(struct request *r, char *word, struct fail *f)
 	return set_number(r, word, equals + 1, f);
 }
 
+/* Who says it twice means one of them, and nobody can tell which. */
+static int
+check_once(enum request_op op, const char *word, unsigned *had,
+	   struct fail *f)
+{
+	static const char *const keys[] = { "steps", "epochs", "batch",
+					    "learning_rate" };
+	const char *key = strchr(word, '=') ? word :
+		op == REQUEST_EPOCH ? "epochs" : "steps";
+	const size_t n = strcspn(key, "=");
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		if (strlen(keys[i]) != n || strncmp(keys[i], key, n) != 0)
+			continue;
+		if (*had & 1u << i)
+			return fail(f, FAIL_DATA, "'%s': %s was said before",
+				    word, keys[i]);
+		*had |= 1u << i;
+	}
+	return 0;
+}
+
 static int
 read_words(struct request *r, char *line, struct fail *f)
 {
 	char *rest, *word = strtok_r(line, BLANKS, &rest);
+	unsigned had = 0;
 
 	r->op = find_op(word);
 	if (r->op == REQUEST_NONE) {
@@ -134,10 +157,12 @@ read_words(struct request *r, char *line, struct fail *f)
 	}
 	while ((word = strtok_r(NULL, BLANKS, &rest))) {
 		if (r->op == REQUEST_TRAIN) {
-			if (read_train_word(r, word, f) < 0)
+			if (check_once(r->op, word, &had, f) < 0 ||
+			    read_train_word(r, word, f) < 0)
 				return -1;
 		} else if (r->op == REQUEST_EPOCH) {
-			if (read_epoch_word(r, word, f) < 0)
+			if (check_once(r->op, word, &had, f) < 0 ||
+			    read_epoch_word(r, word, f) < 0)
 				return -1;
 		} else if (r->op == REQUEST_EVAL) {
 			add_file(r, word);
@@ -167,7 +192,7 @@ read_member(struct request *r, const char *key, json_t *value,
 	if (strcmp(key, "id") == 0) {
 		if (!json_is_string(value) && !json_is_integer(value))
 			return fail(f, FAIL_DATA,
-				    "\"id\" is no string or number");
+				    "\"id\" is no string or whole number");
 		r->id = json_dumps(value, JSON_ENCODE_ANY);
 		return 0;
 	}

@@ -190,6 +190,16 @@ read_servers(struct coord_settings *s)
 }
 
 static void
+check_servers(const struct coord_options *o)
+{
+	for (size_t i = 1; i < o->servers; i++)
+		for (size_t k = 0; k < i && o->server[i]; k++)
+			if (strcmp(o->server[k], o->server[i]) == 0)
+				cli_usage("servers %zu and %zu are the same: "
+					  "%s", k, i, o->server[i]);
+}
+
+static void
 read_cluster(struct coord_settings *s)
 {
 	struct fail f;
@@ -212,6 +222,7 @@ read_cluster(struct coord_settings *s)
 		s->bind = "tcp://127.0.0.1:*";
 	s->o.workers = s->cluster.job[CLUSTER_WORKER].count;
 	read_servers(s);
+	check_servers(&s->o);
 }
 
 static void

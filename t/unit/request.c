@@ -109,6 +109,13 @@ refusals(void)
 		"learning_rate=nan means nothing here" KNOWN);
 	refused("train learning_rate=inf",
 		"learning_rate=inf means nothing here" KNOWN);
+	refused("train 1 2", "'2': steps was said before");
+	refused("train steps=2 steps=3", "'steps=3': steps was said before");
+	refused("train 2 batch=1 steps=2", "'steps=2': steps was said before");
+	refused("train batch=1 batch=1", "'batch=1': batch was said before");
+	refused("epoch 1 2", "'2': epochs was said before");
+	refused("epoch learning_rate=1 2 learning_rate=1",
+		"'learning_rate=1': learning_rate was said before");
 	refused("train colour=red", "colour=red means nothing here" KNOWN);
 	refused("trian 5", "'trian' is no request (train, epoch, eval, join, "
 		"save, stop, a bare id or a JSON object)");
@@ -125,8 +132,8 @@ refusals(void)
 		"request");
 	refused("{\"op\":\"\"}", "\"op\" is '', which is no request");
 	refused("{\"op\":5}", "\"op\" is no string");
-	refused("{\"id\":[]}", "\"id\" is no string or number");
-	refused("{\"id\":1.5}", "\"id\" is no string or number");
+	refused("{\"id\":[]}", "\"id\" is no string or whole number");
+	refused("{\"id\":1.5}", "\"id\" is no string or whole number");
 	refused("{\"colour\":\"red\"}", "\"colour\" means nothing here");
 	refused("{\"colour\":7}", "colour=7 means nothing here" KNOWN);
 	refused("{\"batch\":\"7\"}", "\"batch\" means nothing here");
