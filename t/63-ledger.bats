@@ -273,6 +273,18 @@ pass() {
 		"ps-coord: $why: it does not say how far they were read"
 }
 
+@test "a byte order mark is no part of the first record, wherever it is" {
+	(printf '\xef\xbb\xbf' && seq 0 16383 | sed 's/$/,1e6/') >bare.csv
+	sed -i 's/16384$/& columns=1/; s/float$/& columns=2/' visit.ps
+	for shuffle in '' --shuffle; do
+		rm -rf ckpt
+		run -0 local_run 1 -m visit.ps -B 32 -d bare.csv --no-header \
+			--split=20k $shuffle --checkpoint=ckpt <<<epoch
+		run -0 visits
+		assert_output " 16384 1"
+	done
+}
+
 # steps - what each step has read, as a number, in order.
 steps() {
 	local x='([0-9.e+]+)'

@@ -60,7 +60,7 @@ cut(struct lines *l, size_t at, size_t n)
 	l->number++;
 	if (l->base + l->start == 0 && at - l->start >= 3 &&
 	    memcmp(l->buffer + l->start, mark, 3) == 0)
-		l->start += 3;
+		l->start += l->mark = 3;
 	l->next = at + n;
 	l->cut = n;
 	if (at > l->start && at > l->line && l->buffer[at - 1] == '\r') {
@@ -127,7 +127,7 @@ lines_seek(struct lines *l, uint64_t from, uint64_t until, struct fail *f)
 uint64_t
 lines_at(const struct lines *l)
 {
-	return l->base + l->start;
+	return l->base + l->start - l->mark;
 }
 
 uint64_t
@@ -142,6 +142,7 @@ lines_next(struct lines *l, struct fail *f)
 	if (l->base + l->next >= l->until)
 		return 0;
 	l->start = l->line = l->next;
+	l->mark = 0;
 	return advance(l, f);
 }
 

@@ -20,6 +20,7 @@ struct lines {
 	char *buffer;		/* what was read and not yet passed */
 	size_t start, line, next, end, room;
 	size_t cut;		/* characters of the line's end */
+	size_t mark;		/* of the byte order mark before its start */
 	uint64_t began, base;	/* bytes of the file before ours, and before
 				   the buffer's */
 	uint64_t until;		/* no line begins there or behind */
@@ -36,7 +37,10 @@ void lines_release(struct lines *);
  */
 int lines_seek(struct lines *, uint64_t from, uint64_t until, struct fail *);
 
-/* Where the line begins, in bytes of what is read; behind it. */
+/*
+ * Where the line begins, with a byte order mark if one is there, in bytes of
+ * what is read; behind it.
+ */
 uint64_t lines_at(const struct lines *);
 uint64_t lines_behind(const struct lines *);
 

@@ -37,7 +37,10 @@ part(const char *file, uint64_t begin, uint64_t end)
 			      .count = UINT64_MAX };
 }
 
-/* The records of all splits of some size; false: it cannot be cut. */
+/*
+ * The records of all splits of some size, each entered where its first record
+ * was found; false: it cannot be cut.
+ */
 static bool
 read_splits(const char *file, uint64_t size, struct text *t)
 {
@@ -55,6 +58,10 @@ read_splits(const char *file, uint64_t size, struct text *t)
 		good = span_count(&p, &how, &in, 1, &label, &tally,
 				  &why) == 0;
 		p.count = tally.records;
+		if (tally.places > 0) {
+			p.begin = tally.place[0];
+			p.end = WHOLE;
+		}
 		good = good && (tally.whole || add_records(t, &p));
 		free(tally.place);
 	}
@@ -133,6 +140,8 @@ test_lines(void)
 	label = examples_input("2", INPUT_FLOAT, 0, 1);
 	ok(every_cut("e.csv", "1,2\n3,4\n5,6\n"));
 	ok(every_cut("f.csv", "\n\n1,2\n3,4\n"));
+	ok(every_cut("g.csv", "\xef\xbb\xbf" "1,2\n3,4\n5,6"));
+	ok(every_cut("b.tsv", "\xef\xbb\xbf\n1\t2\r\n3\t4\n"));
 	how.no_header = false;
 }
 
