@@ -78,6 +78,10 @@ pairs_read(const char *p, uint64_t last, uint64_t limit, uint32_t *id,
 	struct form form = { 0 };
 	const char *v = p + id_size(p) + 1;
 
+	/* take() has 32 bits of it, and all its ids are less than that. */
+	*count = 0;
+	if (last > UINT32_MAX)
+		return p;
 	if (form_look(&form, v, form_minus(*v), ' ')) {
 		take(&from, form, ALIKE);
 		take(&from, form, SIGNED);

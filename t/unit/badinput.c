@@ -86,6 +86,14 @@ test_svmlight(void)
 	files_put("nul.svm", "1 1:1\n1 2:1\0 3:1\n", 17);
 	ok(says("nul.svm", "65 nul.svm:2: a NUL byte"));
 
+	/* Also where ids have more than 32 bits. */
+	in[0].hashed = true;
+	ok(bad("a.svm", "1 4294967301:1 7:1", "65 a.svm:1: id 7 after "
+	       "4294967301; they must ascend"));
+	ok(bad("a.svm", "1 7:1 4294967303:1 4294967303:1", "65 a.svm:1: id "
+	       "4294967303 after 4294967303; they must ascend"));
+	in[0].hashed = false;
+
 	/* The last file is as good as none. */
 	files_text("good.svm", "1 1:1\n");
 	ok(says("good.svm,none.svm",

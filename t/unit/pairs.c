@@ -108,9 +108,9 @@ many(bool odd)
 	return true;
 }
 
-/* So many are taken, and then it stops there. */
+/* Of those up to 5000, so many are taken, and then it stops there. */
 static bool
-takes(const char *text, size_t count, const char *rest)
+takes_after(uint64_t last, const char *text, size_t count, const char *rest)
 {
 	uint32_t id[MOST];
 	float value[MOST];
@@ -119,12 +119,19 @@ takes(const char *text, size_t count, const char *rest)
 	memset(line, 0, sizeof(line));
 	strcpy(line, text);
 
-	const char *end = pairs_read(line, 4, 5000, id, value, &got);
+	const char *end = pairs_read(line, last, 5000, id, value,
+				     &got);
 
 	if (got == count && strcmp(end, rest) == 0)
 		return true;
 	printf("# '%s': %zu, then '%s'\n", text, got, end);
 	return false;
+}
+
+static bool
+takes(const char *text, size_t count, const char *rest)
+{
+	return takes_after(4, text, count, rest);
 }
 
 int
@@ -143,5 +150,8 @@ main(void)
 	   takes("5:123456789", 0, "5:123456789") && takes("", 0, ""));
 	ok(takes("5:1  6:1", 1, " 6:1") && takes("5:1\t6:1", 1, "\t6:1") &&
 	   takes("5:1 ", 1, "") && takes("5:1\xa0 6:1", 0, "5:1\xa0 6:1"));
+	ok(takes_after(UINT32_MAX, "5:1", 0, "5:1") &&
+	   takes_after(UINT64_C(1) << 32, "5:1", 0, "5:1") &&
+	   takes_after(UINT64_MAX, "5:1", 0, "5:1"));
 	return tap_done();
 }
