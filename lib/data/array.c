@@ -92,19 +92,16 @@ next_row(struct array *a, bool *bad, struct fail *f)
 	return a->bytes;
 }
 
-/*
- * Number i of some, which are integers.  One that is too large to have a sign
- * is as good as any that large, unless there is use for all 64 bits.
- */
-static int64_t
-integer_at(const struct npy *n, const unsigned char *numbers, size_t i,
-	   bool any)
+static int
+fill_whole(const struct npy *n, struct feature *to, size_t at,
+	   const unsigned char *number, struct fail *f)
 {
 	uint64_t bits;
+	bool below_zero;
 
-	npy_integers(n, numbers + i * n->item, &bits, 1);
-	return n->kind != 'i' && bits > INT64_MAX && !any ? INT64_MAX :
-	       (int64_t)bits;
+	npy_integers(n, number, &bits, 1);
+	below_zero = n->kind == 'i' && bits > INT64_MAX;
+	return fill_integer(to, at, below_zero ? -bits : bits, below_zero, f);
 }
 
 /* Floats go where they belong at once: images are many numbers. */
@@ -127,14 +124,13 @@ fill_each(const struct array *a, struct feature *to, size_t at, size_t width,
 	const bool exact = to->input->kind == INPUT_ID && a->head.kind != 'f';
 	float x;
 
-	for (size_t i = 0; i < width; i++) {
+	for (size_t i = 0; i < width; i++, bytes += a->head.item) {
 		if (exact) {
-			if (fill_integer(to, at + i, integer_at(&a->head, bytes,
-					 i, to->input->hashed), f) != 0)
+			if (fill_whole(&a->head, to, at + i, bytes, f) != 0)
 				return -1;
 			continue;
 		}
-		npy_floats(&a->head, bytes + i * a->head.item, &x, 1);
+		npy_floats(&a->head, bytes, &x, 1);
 		if (fill_number(to, at + i, x, f) != 0)
 			return -1;
 	}

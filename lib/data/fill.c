@@ -3,6 +3,7 @@
 #include "data/number.h"
 
 #include <math.h>
+#include <stdio.h>
 
 const char *
 fill_shown(const char *text, size_t size, char shown[FILL_SHOWN])
@@ -56,22 +57,39 @@ read_float(const char *text, size_t size, float *x, struct fail *f)
 	return 0;
 }
 
+/* Not one of the ids, which is shown. */
 static int
-add_id(struct feature *to, size_t at, uint64_t id, struct fail *f)
+out_of_range(const struct feature *to, const char *shown, struct fail *f)
 {
-	if (id >= to->input->rows && !to->input->hashed)
-		return fail(f, FAIL_DATA, "%llu is out of range, 0 to %llu",
-			    (unsigned long long)id,
-			    (unsigned long long)to->input->rows - 1);
-	feature_add_id(to, at, id);
-	return 0;
+	const struct input *in = to->input;
+
+	return fail(f, FAIL_DATA, "%s is out of range, %lld to %llu", shown,
+		    in->hashed ? (long long)INT64_MIN : 0,
+		    (unsigned long long)in->rows - 1);
 }
 
-static int
-below_zero(const struct feature *to, double x, struct fail *f)
+/* A whole number, with its sign beside it. */
+static bool
+is_id(const struct input *in, uint64_t n, bool below_zero)
 {
-	return fail(f, FAIL_DATA, "%.0f is out of range, 0 to %llu", x,
-		    (unsigned long long)to->input->rows - 1);
+	if (below_zero)
+		return n <= (in->hashed ? (uint64_t)1 << 63 : 0);
+	return in->hashed || n < in->rows;
+}
+
+int
+fill_integer(struct feature *to, size_t at, uint64_t n, bool below_zero,
+	     struct fail *f)
+{
+	char shown[FILL_SHOWN];
+
+	if (!is_id(to->input, n, below_zero)) {
+		snprintf(shown, sizeof(shown), "%s%llu", below_zero ? "-" : "",
+			 (unsigned long long)n);
+		return out_of_range(to, shown, f);
+	}
+	feature_add_id(to, at, below_zero ? -n : n);	/* as 64 bits */
+	return 0;
 }
 
 /* A whole number in a float, as some tools write ids and classes. */
@@ -81,12 +99,10 @@ add_float_id(struct feature *to, size_t at, float x, struct fail *f)
 	if (!(x == floorf(x)) || !isfinite(x))
 		return fail(f, FAIL_DATA, "%g is not a whole number",
 			    (double)x);
-	if (x < 0)
-		return below_zero(to, (double)x, f);
-	if (x > 0x1p24f)
+	if (fabsf(x) > 0x1p24f)
 		return fail(f, FAIL_DATA, "%g is too large to be exact; "
 			    "ids must be integers", (double)x);
-	return add_id(to, at, (uint64_t)x, f);
+	return fill_integer(to, at, (uint64_t)fabsf(x), x < 0, f);
 }
 
 static int
@@ -103,21 +119,45 @@ add_float(struct feature *to, size_t at, float x, struct fail *f)
 	return 0;
 }
 
+/* A whole number, and perhaps a sign, as it stands in a text. */
+struct whole {
+	const char *text, *end;
+	uint64_t n;		/* without the sign */
+	bool below_zero, fits;
+};
+
+static bool
+read_whole(const char *text, struct whole *to)
+{
+	const bool sign = *text == '-' || *text == '+';
+
+	to->text = text;
+	to->below_zero = *text == '-';
+	to->end = number_uint(text + sign, &to->n, &to->fits);
+	return to->end != NULL;
+}
+
+static int
+add_whole(struct feature *to, size_t at, const struct whole *w, struct fail *f)
+{
+	char shown[FILL_SHOWN];
+
+	if (w->fits)
+		return fill_integer(to, at, w->n, w->below_zero, f);
+	return out_of_range(to, fill_shown(w->text, (size_t)(w->end - w->text),
+					   shown), f);
+}
+
 static int
 fill_id(struct feature *to, size_t at, const char *text, size_t size,
 	struct fail *f)
 {
-	const char *start = skip_blanks(text), *end;
-	uint64_t id;
+	struct whole w;
 	float x;
 
-	end = number_uint(start + (*start == '+'), &id);
-	if (*start == '-' && to->input->hashed) {
-		end = number_uint(start + 1, &id);
-		id = -id;	/* as 64 bits */
-	}
-	if (end && skip_blanks(end) == text + size)
-		return add_id(to, at, id, f);
+	if (read_whole(skip_blanks(text), &w) &&
+	    skip_blanks(w.end) == text + size)
+		return add_whole(to, at, &w, f);
 	if (read_float(text, size, &x, f) != 0)
 		return -1;
 	return add_float_id(to, at, x, f);
@@ -139,16 +179,18 @@ static int
 fill_pair(struct feature *to, size_t at, const char *text, size_t size,
 	  struct fail *f)
 {
-	uint64_t id;
-	const char *end = number_uint(text, &id);
+	const char *const end = text + size, *colon = NULL;
+	struct whole w;
 	float x = 1;
 
-	if (!end || (*end != ':' && end != text + size))
+	if (read_whole(skip_blanks(text), &w))
+		colon = skip_blanks(w.end);
+	if (!colon || (*colon != ':' && colon != end))
 		return misfit(text, size, "is not id:weight", f);
-	if (*end == ':' &&
-	    read_float(end + 1, size - (size_t)(end + 1 - text), &x, f) != 0)
+	if (colon != end &&
+	    read_float(colon + 1, (size_t)(end - colon - 1), &x, f) != 0)
 		return -1;
-	if (add_id(to, at, id, f) != 0)
+	if (add_whole(to, at, &w, f) != 0)
 		return -1;
 	feature_add_weight(to, at, x);
 	return 0;
@@ -183,14 +225,4 @@ fill_number(struct feature *to, size_t at, float x, struct fail *f)
 		return fail(f, FAIL_DATA, "%g is not a finite number",
 			    (double)x);
 	return add_float(to, at, x, f);
-}
-
-int
-fill_integer(struct feature *to, size_t at, int64_t n, struct fail *f)
-{
-	if (to->input->kind == INPUT_FLOAT)
-		return fill_number(to, at, (float)n, f);
-	if (n < 0 && !to->input->hashed)
-		return below_zero(to, (double)n, f);
-	return add_id(to, at, (uint64_t)n, f);
 }

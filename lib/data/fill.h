@@ -10,19 +10,25 @@
 #include "base/fail.h"
 #include "model/batch.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Text of size bytes, a NUL and NUMBER_SLACK more, as value number at.
  * Blanks around a number do not matter; a missing number does.  For a sparse
- * input the text is "id" or "id:weight", ids from 0.
+ * input the text is "id" or "id:weight".  Ids are from 0, or any whole numbers
+ * of 64 bits if the input is hashed.
  */
 int fill_text(struct feature *, size_t at, const char *text, size_t size,
 	      struct fail *);
 
 /* A number out of a binary file.  Words cannot be filled so. */
 int fill_number(struct feature *, size_t at, float, struct fail *);
-int fill_integer(struct feature *, size_t at, int64_t, struct fail *);
+
+/* For an input of ids: a whole number, its sign beside it. */
+int fill_integer(struct feature *, size_t at, uint64_t, bool below_zero,
+		 struct fail *);
 
 #define FILL_SHOWN	44
 

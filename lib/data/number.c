@@ -221,7 +221,7 @@ number_list(const char *p, char between, float *value, struct form *form,
 }
 
 const char *
-number_uint(const char *text, uint64_t *value)
+number_uint(const char *text, uint64_t *value, bool *fits)
 {
 	struct decimal d = { 0 };
 	const char *p = add_digits(text, &d);
@@ -229,21 +229,17 @@ number_uint(const char *text, uint64_t *value)
 	if (p == text)
 		return NULL;
 	*value = d.digits;
+	*fits = true;
 	if (d.count < 20)
 		return p;
 
 	/* Again, with care. */
-	uint64_t n = 0;
-
-	for (const char *q = text; q < p; q++) {
+	*value = 0;
+	for (const char *q = text; q < p && *fits; q++) {
 		const uint64_t digit = (uint64_t)(*q - '0');
 
-		if (n > (UINT64_MAX - digit) / 10) {
-			n = UINT64_MAX;
-			break;
-		}
-		n = n * 10 + digit;
+		*fits = *value <= (UINT64_MAX - digit) / 10;
+		*value = *value * 10 + digit;
 	}
-	*value = n;
 	return p;
 }

@@ -36,7 +36,7 @@ struct form;
 const char *number_list(const char *text, char between, float *value,
 			struct form *, size_t count);
 
-/* Digits only; UINT64_MAX if too large.  Returns as number_float() does. */
-const char *number_uint(const char *text, uint64_t *);
+/* Digits only; do they fit 64 bits?  Returns as number_float() does. */
+const char *number_uint(const char *text, uint64_t *, bool *fits);
 
 #endif

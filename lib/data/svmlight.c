@@ -126,7 +126,9 @@ static char *
 read_pair(const struct svmlight *s, char *p, uint64_t last, uint64_t *id,
 	  float *value, struct fail *f)
 {
-	const char *colon = number_uint(p, id);
+	char shown[FILL_SHOWN];
+	bool fits;
+	const char *colon = number_uint(p, id, &fits);
 	const char *end = colon && *colon == ':' ?
 			  number_float(colon + 1, value) : NULL;
 
@@ -134,11 +136,12 @@ read_pair(const struct svmlight *s, char *p, uint64_t last, uint64_t *id,
 		misfit(p, "is not id:number", f);
 	else if (!isfinite(*value))
 		misfit(p, "is too large for a float", f);
+	else if (!fits || *id > s->size)
+		fail(f, FAIL_DATA, "id %s is out of range, 1 to %llu",
+		     fill_shown(p, (size_t)(colon - p), shown),
+		     (unsigned long long)s->size);
 	else if (*id == 0)
 		misfit(p, "has the id 0; they begin at 1", f);
-	else if (*id > s->size)
-		fail(f, FAIL_DATA, "id %llu is out of range, 1 to %llu",
-		     (unsigned long long)*id, (unsigned long long)s->size);
 	else if (*id <= last)
 		fail(f, FAIL_DATA, "id %llu after %llu; they must ascend",
 		     (unsigned long long)*id, (unsigned long long)last);

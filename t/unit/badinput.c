@@ -55,7 +55,7 @@ test_svmlight(void)
 		{ "1 0:1", "65 a.svm:1: '0:1' has the id 0; they begin at 1" },
 		{ "1 6:1", "65 a.svm:1: id 6 is out of range, 1 to 5" },
 		{ "1 99999999999999999999:1", "65 a.svm:1: id "
-		  "18446744073709551615 is out of range, 1 to 5" },
+		  "99999999999999999999 is out of range, 1 to 5" },
 		{ "1 1:nan", "65 a.svm:1: '1:nan' is not id:number" },
 		{ "1 1:-inf", "65 a.svm:1: '1:-inf' is not id:number" },
 		{ "1 1:1e39", "65 a.svm:1: '1:1e39' is too large for a "
@@ -86,8 +86,11 @@ test_svmlight(void)
 	files_put("nul.svm", "1 1:1\n1 2:1\0 3:1\n", 17);
 	ok(says("nul.svm", "65 nul.svm:2: a NUL byte"));
 
-	/* Also where ids have more than 32 bits. */
+	/* Also where ids have more than 32 bits, and where they are any. */
 	in[0].hashed = true;
+	ok(bad("a.svm", "1 18446744073709551616:1", "65 a.svm:1: id "
+	       "18446744073709551616 is out of range, "
+	       "1 to 18446744073709551615"));
 	ok(bad("a.svm", "1 4294967301:1 7:1", "65 a.svm:1: id 7 after "
 	       "4294967301; they must ascend"));
 	ok(bad("a.svm", "1 7:1 4294967303:1 4294967303:1", "65 a.svm:1: id "
@@ -170,6 +173,44 @@ test_csv(void)
 	       "instead of 3"));
 	free(in[0].name);
 	free(in[1].name);
+}
+
+/* The ids of a hashed input are 64 bits, or a sign and 63. */
+static void
+test_any_ids(void)
+{
+	static const char range[] = "is out of range, "
+		"-9223372036854775808 to 18446744073709551615";
+	static const char *const beyond[] = {
+		"18446744073709551616", "99999999999999999999999",
+		"-9223372036854775809", "-18446744073709551617",
+	};
+	char text[200], expected[200];
+
+	in[0] = examples_input("id", INPUT_ID, 0, 1);
+	in[0].hashed = true;
+	inputs = 1;
+	for (size_t i = 0; i < sizeof(beyond) / sizeof(*beyond); i++) {
+		snprintf(text, sizeof(text), "id,y\n%s,0\n", beyond[i]);
+		snprintf(expected, sizeof(expected), "65 a.csv:2: id: %s %s",
+			 beyond[i], range);
+		in[0].kind = INPUT_ID;
+		named(bad("a.csv", text, expected), beyond[i]);
+		snprintf(text, sizeof(text), "id,y\n%s:2,0\n", beyond[i]);
+		in[0].kind = INPUT_SPARSE;
+		named(bad("a.csv", text, expected), beyond[i]);
+	}
+	in[0].hashed = false;
+	in[0].rows = 5;
+	ok(bad("a.csv", "id,y\n-1:2,0\n",
+	       "65 a.csv:2: id: -1 is out of range, 0 to 4"));
+	ok(bad("a.csv", "id,y\n1-2:2,0\n",
+	       "65 a.csv:2: id: '1-2:2' is not id:weight"));
+	ok(bad("a.csv", "id,y\n 1: ,0\n",
+	       "65 a.csv:2: id: the number is missing"));
+	ok(bad("a.csv", "id,y\n 1 2,0\n",
+	       "65 a.csv:2: id: ' 1 2' is not id:weight"));
+	free(in[0].name);
 }
 
 static void
@@ -360,6 +401,7 @@ main(void)
 	files_begin();
 	test_svmlight();
 	test_csv();
+	test_any_ids();
 	test_binary();
 	test_options();
 	test_going_on();

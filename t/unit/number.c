@@ -264,9 +264,20 @@ static bool
 is_uint(const char *text, uint64_t n, size_t size)
 {
 	uint64_t got = 1;
-	const char *room = roomy(text), *end = number_uint(room, &got);
+	bool fits = false;
+	const char *room = roomy(text), *end = number_uint(room, &got, &fits);
 
-	return end == room + size && got == n;
+	return end == room + size && got == n && fits;
+}
+
+static bool
+too_large(const char *text)
+{
+	uint64_t got;
+	bool fits = true;
+	const char *room = roomy(text), *end = number_uint(room, &got, &fits);
+
+	return end == room + strlen(text) && !fits;
 }
 
 int
@@ -301,12 +312,17 @@ main(void)
 	ok(is_uint("0", 0, 1) && is_uint("123:4", 123, 3) &&
 	   is_uint("0000000000000000000000007", 7, 25));
 	ok(is_uint("18446744073709551614", UINT64_MAX - 1, 20) &&
-	   is_uint("18446744073709551616", UINT64_MAX, 20) &&
-	   is_uint("99999999999999999999999", UINT64_MAX, 23));
+	   is_uint("18446744073709551615", UINT64_MAX, 20));
+	ok(too_large("18446744073709551616") &&
+	   too_large("18446744073709551620") &&
+	   too_large("100000000000000000000") &&
+	   too_large("99999999999999999999999"));
 
 	uint64_t n;
+	bool fits;
 
-	ok(!number_uint(roomy(""), &n) && !number_uint(roomy("-1"), &n) &&
-	   !number_uint(roomy("+1"), &n));
+	ok(!number_uint(roomy(""), &n, &fits) &&
+	   !number_uint(roomy("-1"), &n, &fits) &&
+	   !number_uint(roomy("+1"), &n, &fits));
 	return tap_done();
 }

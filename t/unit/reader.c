@@ -182,6 +182,31 @@ test_cut(void)
 	forget();
 }
 
+/* Hashed inputs take any whole numbers of 64 bits, and 0 is 0. */
+static void
+test_any_ids(void)
+{
+	struct input *x = add("x", INPUT_ID, 0, 1);
+
+	x->hashed = true;
+	files_text("any.csv", "y,x\n0,18446744073709551615\n"
+		   "1,-9223372036854775808\n2, -1 \n3,-0\n4,+7\n");
+	ok(reads("any.csv", "0 | 18446744073709551615\n"
+		 "1 | 9223372036854775808\n2 | 18446744073709551615\n"
+		 "3 | 0\n4 | 7\n"));
+
+	x->kind = INPUT_SPARSE;
+	x->separator = ';';
+	files_text("any.csv", "y,x\n0,-1:2;18446744073709551614\n"
+		   "1, 1:2; 3 : 4 ; 5\n2,\n");
+	ok(reads("any.csv", "0 | 18446744073709551615:2 "
+		 "18446744073709551614:1\n1 | 1:2 3:4 5:1\n2 | \n"));
+	x->hashed = false;
+	x->rows = 6;
+	ok(reads("any.csv", "65 any.csv:2: x: -1 is out of range, 0 to 5"));
+	forget();
+}
+
 static void
 test_words(void)
 {
@@ -268,7 +293,7 @@ test_npy(void)
 	put_npy(&tlarge, "<u8", "(3,)", large, sizeof(large));
 	files_put("large.npy", tlarge.data, tlarge.size);
 	ok(reads("large.npy,y.npy", "65 large.npy: record 1: "
-		 "9223372036854775807 is out of range, 0 to 20000001"));
+		 "18446744073709551615 is out of range, 0 to 20000001"));
 	in[0].hashed = true;
 	ok(reads("large.npy,y.npy", "1 | 18446744073709551615\n"
 		 "0 | 9223372036854775808\n1 | 7\n"));
@@ -472,6 +497,7 @@ main(void)
 	test_csv();
 	test_columns();
 	test_cut();
+	test_any_ids();
 	test_words();
 	test_idx();
 	test_npy();
