@@ -3,11 +3,13 @@
 #include "base/mem.h"
 #include "data/fill.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LOAD_MAX	((size_t)4 << 30)	/* of an array in memory */
+#define HALF_MANT_DIG	11
 
 int
 array_open(struct array *a, const char *file, bool allow_pipe,
@@ -113,8 +115,18 @@ fill_floats(const struct array *a, struct feature *to, size_t at,
 	npy_floats(&a->head, bytes, to->value + at, width);
 	for (size_t i = 0; i < width; i++)
 		if (!isfinite(to->value[at + i]))
-			return fill_number(to, at + i, to->value[at + i], f);
+			return fill_number(to, at + i,
+					   (double)to->value[at + i],
+					   FLT_MANT_DIG, f);
 	return 0;
+}
+
+/* Binary digits that its floats have. */
+static int
+digits_of(const struct npy *n)
+{
+	return n->item == 2 ? HALF_MANT_DIG :
+	       n->item == 4 ? FLT_MANT_DIG : DBL_MANT_DIG;
 }
 
 static int
@@ -122,7 +134,6 @@ fill_each(const struct array *a, struct feature *to, size_t at, size_t width,
 	  const unsigned char *bytes, struct fail *f)
 {
 	const bool exact = to->input->kind == INPUT_ID && a->head.kind != 'f';
-	float x;
 
 	for (size_t i = 0; i < width; i++, bytes += a->head.item) {
 		if (exact) {
@@ -130,8 +141,8 @@ fill_each(const struct array *a, struct feature *to, size_t at, size_t width,
 				return -1;
 			continue;
 		}
-		npy_floats(&a->head, bytes, &x, 1);
-		if (fill_number(to, at + i, x, f) != 0)
+		if (fill_number(to, at + i, npy_double(&a->head, bytes),
+				digits_of(&a->head), f) != 0)
 			return -1;
 	}
 	return 0;

@@ -8,6 +8,7 @@
 #include "data/number.h"
 #include "data/lines.h"
 
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -493,8 +494,9 @@ put_numbers(const struct csv *c, const struct feed *feed, struct feature *to,
 	float *value;
 
 	for (size_t i = 0; !feed->numbers && i < feed->count; i++)
-		if (fill_number(to, at + i, c->number[feed->column[i]],
-				&ignored) != 0)
+		if (fill_number(to, at + i,
+				(double)c->number[feed->column[i]],
+				FLT_MANT_DIG, &ignored) != 0)
 			return false;
 	if (!feed->numbers)
 		return true;

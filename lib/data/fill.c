@@ -2,8 +2,10 @@
 
 #include "data/number.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *
 fill_shown(const char *text, size_t size, char shown[FILL_SHOWN])
@@ -92,17 +94,20 @@ fill_integer(struct feature *to, size_t at, uint64_t n, bool below_zero,
 	return 0;
 }
 
-/* A whole number in a float, as some tools write ids and classes. */
+/*
+ * A whole number in a float, as some tools write ids and classes.  Where the
+ * type has no more digits, another one may have been rounded to it.
+ */
 static int
-add_float_id(struct feature *to, size_t at, float x, struct fail *f)
+add_float_id(struct feature *to, size_t at, double x, int digits,
+	     struct fail *f)
 {
-	if (!(x == floorf(x)) || !isfinite(x))
-		return fail(f, FAIL_DATA, "%g is not a whole number",
-			    (double)x);
-	if (fabsf(x) > 0x1p24f)
-		return fail(f, FAIL_DATA, "%g is too large to be exact; "
-			    "ids must be integers", (double)x);
-	return fill_integer(to, at, (uint64_t)fabsf(x), x < 0, f);
+	if (!(x == floor(x)) || !isfinite(x))
+		return fail(f, FAIL_DATA, "%g is not a whole number", x);
+	if (fabs(x) >= ldexp(1, digits))
+		return fail(f, FAIL_DATA, "%.16g is too large to be exact; "
+			    "ids must be integers", x);
+	return fill_integer(to, at, (uint64_t)fabs(x), x < 0, f);
 }
 
 static int
@@ -119,7 +124,7 @@ add_float(struct feature *to, size_t at, float x, struct fail *f)
 	return 0;
 }
 
-/* A whole number, and perhaps a sign, as it stands in a text. */
+/* A whole number, with a sign or ".0" if so written, in a text. */
 struct whole {
 	const char *text, *end;
 	uint64_t n;		/* without the sign */
@@ -134,7 +139,11 @@ read_whole(const char *text, struct whole *to)
 	to->text = text;
 	to->below_zero = *text == '-';
 	to->end = number_uint(text + sign, &to->n, &to->fits);
-	return to->end != NULL;
+	if (!to->end)
+		return false;
+	if (*to->end == '.')
+		to->end += 1 + strspn(to->end + 1, "0");
+	return true;
 }
 
 static int
@@ -160,7 +169,7 @@ fill_id(struct feature *to, size_t at, const char *text, size_t size,
 		return add_whole(to, at, &w, f);
 	if (read_float(text, size, &x, f) != 0)
 		return -1;
-	return add_float_id(to, at, x, f);
+	return add_float_id(to, at, (double)x, FLT_MANT_DIG, f);
 }
 
 static int
@@ -217,12 +226,12 @@ fill_text(struct feature *to, size_t at, const char *text, size_t size,
 }
 
 int
-fill_number(struct feature *to, size_t at, float x, struct fail *f)
+fill_number(struct feature *to, size_t at, double x, int digits,
+	    struct fail *f)
 {
 	if (to->input->kind != INPUT_FLOAT)
-		return add_float_id(to, at, x, f);
-	if (!isfinite(x))
-		return fail(f, FAIL_DATA, "%g is not a finite number",
-			    (double)x);
-	return add_float(to, at, x, f);
+		return add_float_id(to, at, x, digits, f);
+	if (!isfinite((float)x))
+		return fail(f, FAIL_DATA, "%g is not a finite number", x);
+	return add_float(to, at, (float)x, f);
 }

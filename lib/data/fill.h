@@ -23,8 +23,12 @@
 int fill_text(struct feature *, size_t at, const char *text, size_t size,
 	      struct fail *);
 
-/* A number out of a binary file.  Words cannot be filled so. */
-int fill_number(struct feature *, size_t at, float, struct fail *);
+/*
+ * A number out of a binary file, of a type with so many binary digits, as
+ * FLT_MANT_DIG.  Words cannot be filled so.
+ */
+int fill_number(struct feature *, size_t at, double, int digits,
+		struct fail *);
 
 /* For an input of ids: a whole number, its sign beside it. */
 int fill_integer(struct feature *, size_t at, uint64_t, bool below_zero,

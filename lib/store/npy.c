@@ -254,7 +254,7 @@ bits_of(const unsigned char *b, size_t item, bool big)
 	return bits;
 }
 
-static float
+static double
 real(uint64_t bits, size_t item)
 {
 	const uint32_t low = (uint32_t)bits;
@@ -262,13 +262,13 @@ real(uint64_t bits, size_t item)
 	float x;
 
 	if (item == 2)
-		return half(bits);
+		return (double)half(bits);
 	if (item == 4) {
 		memcpy(&x, &low, sizeof(x));
-		return x;
+		return (double)x;
 	}
 	memcpy(&d, &bits, sizeof(d));
-	return (float)d;
+	return d;
 }
 
 static float
@@ -296,12 +296,23 @@ npy_floats(const struct npy *npy, const void *numbers, float *out, size_t n)
 		const uint64_t bits = bits_of(b, npy->item, npy->big);
 
 		switch (npy->kind) {
-		case 'f': out[i] = real(bits, npy->item); break;
+		case 'f': out[i] = (float)real(bits, npy->item); break;
 		case 'i': out[i] = integer(bits, npy->item); break;
 		case 'u': out[i] = (float)bits; break;
 		default:  out[i] = bits != 0; break;
 		}
 	}
+}
+
+double
+npy_double(const struct npy *npy, const void *number)
+{
+	float x;
+
+	if (npy->kind == 'f')
+		return real(bits_of(number, npy->item, npy->big), npy->item);
+	npy_floats(npy, number, &x, 1);
+	return (double)x;
 }
 
 void

@@ -42,6 +42,9 @@ int npy_read(struct npy *, const void *bytes, size_t size, struct fail *);
 void npy_floats(const struct npy *, const void *numbers, float *out,
 		size_t n);
 
+/* One number; floats of 8 bytes are not rounded, integers as above. */
+double npy_double(const struct npy *, const void *number);
+
 /* n integers, all of their bits; those below 0 as two's complement. */
 void npy_integers(const struct npy *, const void *numbers, uint64_t *out,
 		  size_t n);

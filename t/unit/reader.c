@@ -269,6 +269,64 @@ put_npy(struct text *t, const char *type, const char *shape,
 	text_add_bytes(t, numbers, size);
 }
 
+/* An array of two ids, and a label for each. */
+static void
+put_ids(const char *type, const void *numbers, size_t size)
+{
+	struct text x = { 0 }, y = { 0 };
+
+	put_npy(&x, type, "(2,)", numbers, size);
+	put_npy(&y, "|u1", "(2,)", "\1", 2);
+	files_put("float.npy", x.data, x.size);
+	files_put("y2.npy", y.data, y.size);
+	text_release(&x);
+	text_release(&y);
+}
+
+/* Floats are ids as far as they are exact, whoever has written them. */
+static void
+test_float_ids(void)
+{
+	static const char files[] = "float.npy,y2.npy";
+	const double exact[] = { 16777217, 9007199254740991 };
+	const double far[] = { 5, 9007199254740992 };
+	const double below[] = { -5, -16777217 };
+	const float single[] = { 16777215, 16777216 };
+	const uint16_t half[] = { 0x67ff, 0x6800 };
+	struct input *x = add("x", INPUT_ID, UINT64_MAX, 1);
+
+	files_text("float.csv", "y,x\n0,16777215.0\n1,16777217.0\n"
+		   "2,9007199254740993.\n3,-0.0\n4,1e3\n");
+	ok(reads("float.csv", "0 | 16777215\n1 | 16777217\n"
+		 "2 | 9007199254740993\n3 | 0\n4 | 1000\n"));
+	files_text("float.csv", "y,x\n0,16777217e0\n");
+	ok(reads("float.csv", "65 float.csv:2: x: 16777216 is too large to "
+		 "be exact; ids must be integers"));
+	put_ids("<f8", exact, sizeof(exact));
+	ok(reads(files, "1 | 16777217\n0 | 9007199254740991\n"));
+	put_ids("<f8", far, sizeof(far));
+	ok(reads(files, "65 float.npy: record 2: 9007199254740992 is too "
+		 "large to be exact; ids must be integers"));
+	put_ids("<f4", single, sizeof(single));
+	ok(reads(files, "65 float.npy: record 2: 16777216 is too large to be "
+		 "exact; ids must be integers"));
+	put_ids("<f2", half, sizeof(half));
+	ok(reads(files, "65 float.npy: record 2: 2048 is too large to be "
+		 "exact; ids must be integers"));
+
+	/* Also below 0, if any are taken. */
+	put_ids("<f8", below, sizeof(below));
+	ok(reads(files, "65 float.npy: record 1: -5 is out of range, "
+		 "0 to 18446744073709551614"));
+	x->hashed = true;
+	ok(reads(files, "1 | 18446744073709551611\n"
+		 "0 | 18446744073692774399\n"));
+	files_text("float.csv", "y,x\n0,-5.0\n1,-5e0\n");
+	ok(reads("float.csv", "0 | 18446744073709551611\n"
+		 "1 | 18446744073709551611\n"));
+	forget();
+}
+
 static void
 test_npy(void)
 {
@@ -501,6 +559,7 @@ main(void)
 	test_words();
 	test_idx();
 	test_npy();
+	test_float_ids();
 	test_passes();
 	test_shards();
 	test_formats();
