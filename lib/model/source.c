@@ -27,6 +27,18 @@ add_file(struct model_source *source, const char *name)
 	return &source->file[source->count++];
 }
 
+/* What some editors put in front of a text is none of it. */
+static void
+drop_mark(struct model_file *file)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+
+	if (strncmp(file->text, mark, 3) != 0)
+		return;
+	file->size -= 3;
+	memmove(file->text, file->text + 3, file->size + 1);
+}
+
 static int
 read_file(struct model_file *file, const char *path, size_t limit,
 	  struct fail *f)
@@ -56,6 +68,7 @@ read_file(struct model_file *file, const char *path, size_t limit,
 		fail(f, FAIL_CONFIG, "%s is larger than %zu bytes", path,
 		     limit);
 	fclose(stream);
+	drop_mark(file);
 	return bad || file->size > limit ? -1 : 0;
 }
 

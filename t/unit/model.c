@@ -425,6 +425,19 @@ test_source(void)
 	s.count = 2;
 	model_source_release(&s);
 
+	/* A byte order mark is no part of a text. */
+	put(folder, "m.ps", "\xef\xbb\xbf" "input w string "
+	    "vocab_file=words.txt\ny = linear w\n" END);
+	put(folder, "words.txt", "\xef\xbb\xbf" "hulk\n\xef\xbb\xbf\n");
+	ok(model_source_read(&s, path, &f) == 0 && s.file[1].size == 9 &&
+	   strcmp(s.file[1].text, "hulk\n\xef\xbb\xbf\n") == 0);
+	m = model_parse(&s, &f);
+	ok(m && model_inputs(m, &n)->rows == 2 &&
+	   lookup_find(model_inputs(m, &n)->lookup, "hulk", 4) == 0);
+	model_free(m);
+	model_source_release(&s);
+
+	put(folder, "m.ps", text);
 	put(folder, "words.txt", "hulk\nhulk\n");
 	ok(model_source_read(&s, path, &f) == 0 && !model_parse(&s, &f) &&
 	   strstr(f.text, "m.ps:1: words.txt: ") && strstr(f.text, "hulk"));
