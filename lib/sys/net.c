@@ -758,12 +758,13 @@ hear(struct net *net, size_t i, struct net_event *e)
 		receive(net, &d->ear, e->peer, e);
 }
 
+/* The clock is not asked for each message, which may take less. */
 static bool
 heard_enough(struct net *net)
 {
 	if (net->told == 0)
 		net->since_us = clock_us();
-	return net->told > 0 && clock_us() - net->since_us >= HEAR_US;
+	return net->told % 32 == 31 && clock_us() - net->since_us >= HEAR_US;
 }
 
 void
