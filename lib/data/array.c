@@ -199,6 +199,9 @@ npy_header_read(struct array *a, struct fail *f)
 	}
 	if (npy_read(&a->head, bytes, got, f) != 0)
 		return fail_at(f, "%s", a->name);
+	if (shape_rows(a->head.shape) == 0)
+		return fail(f, FAIL_NOINPUT, "%s: it has no records",
+			    a->name);
 	return 0;
 }
 

@@ -122,7 +122,12 @@ read_shape(struct cursor *c, struct shape *s, struct fail *f)
 			return fail(f, FAIL_DATA,
 				    "NumPy header: shape is no tuple");
 	}
-	if (!shape_sound(s))
+
+	struct shape filled = *s;
+
+	if (filled.rank > 0 && filled.dim[0] == 0)
+		filled.dim[0] = 1;
+	if (!shape_sound(&filled))
 		return fail(f, FAIL_DATA,
 			    "NumPy header: shape is empty or too large");
 	return 0;

@@ -34,7 +34,7 @@ struct npy {
 /*
  * Of the first bytes of a file, at least its whole header (NPY_HEADER_MAX are
  * enough for what NumPy writes).  Returns 0, or -1 (FAIL_DATA, no name in
- * front).  Fortran order and objects are refused.
+ * front).  Fortran order and objects are refused; an array may have no rows.
  */
 int npy_read(struct npy *, const void *bytes, size_t size, struct fail *);
 

@@ -184,6 +184,8 @@ read_array(struct archive *a, const char *path, uint64_t size, char *name,
 		broken(a, path, name, f);
 	} else if (npy_read(&npy, block, (size_t)n, f) < 0) {
 		fail_at(f, "%s: '%.80s'", path, name);
+	} else if (shape_size(npy.shape) == 0) {
+		fail(f, FAIL_DATA, "%s: '%.80s': has no numbers", path, name);
 	} else if (shape_size(npy.shape) > size * PACKED / npy.item) {
 		fail(f, FAIL_DATA, "%s: '%.80s': has more numbers than there "
 		     "is room for in the file", path, name);

@@ -219,6 +219,9 @@ test_binary(void)
 	static const char images[] =
 		"\0\0\x0d\2\0\0\0\2\0\0\0\1" "\x3f\x80\0\0\x7f\xc0\0\0";
 	static const char labels[] = "\0\0\x08\1\0\0\0\2" "\0\3";
+	static const char none[] = "\x93NUMPY\1\0\x3e\0"
+		"{'descr':'<f4','fortran_order':False,'shape':(0,2)}         "
+		" \n";
 
 	in[0] = examples_input("x", INPUT_FLOAT, 0, 1);
 	inputs = 1;
@@ -256,6 +259,8 @@ test_binary(void)
 	ok(says("a.npy,a.npy", "65 a.npy: not a NumPy array"));
 	files_text("empty.npy", "");
 	ok(says("empty.npy,a.npy", "66 empty.npy: it is empty"));
+	files_put("none.npy", none, sizeof(none) - 1);
+	ok(says("none.npy,none.npy", "66 none.npy: it has no records"));
 	in[0].shape = (struct shape){ 1, { 784 } };
 	ok(says("x.idx,y.idx", "65 x.idx: 1 number a record, but x "
 		"(model.ps:1) takes 784"));

@@ -115,7 +115,7 @@ test_foreign(void)
 		"", "{", "{}", "[]",
 		"{'descr': '<f4', 'fortran_order': False}",
 		"{'descr': '<f4', 'fortran_order': False, 'shape': 3}",
-		"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 3)}",
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 0)}",
 		"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}",
 		"{'descr': '<f4', 'fortran_order': False, 'shape': (3 4)}",
 		"{'descr': '<f4', 'fortran_order': False, 'shape': (3,",
@@ -152,6 +152,8 @@ test_foreign(void)
 	ok(npy.shape.rank == 2 && npy.shape.dim[1] == 20 && npy.item == 8);
 	ok(read_text(&npy, "{'descr': '<f4', 'fortran_order': True, "
 		     "'shape': (5,), }") == 0);
+	ok(read_text(&npy, "{'descr': '<f4', 'fortran_order': False, "
+		     "'shape': (0, 3), }") == 0 && npy.shape.dim[0] == 0);
 	ok(npy_read(&npy, "\x93NUMPY\4\0\0\0\0\0", 12, &f) < 0);
 	ok(npy_read(&npy, "PK\3\4\0\0\0\0\0\0\0\0", 12, &f) < 0);
 	/* Version 2 has four bytes of length, here more than there is. */
