@@ -185,6 +185,11 @@ await_stop_handler() {
 		run -64 ps-eval -C ckpts "$input"
 		assert_output --partial "'$input' can be read only once"
 	done
+	mkdir single
+	cp -r ckpts/ckpt-00000010 single
+	run -64 ps-eval -C single - <train.svm
+	assert_output --partial "'-' can be read only once"
+	run -0 ps-eval -C single/ckpt-00000010 - <train.svm
 	run -0 ps-eval -C ckpts --newest - <train.svm
 	agree "$output" "${one##*$'\n'}"
 }
