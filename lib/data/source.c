@@ -314,7 +314,7 @@ number_at(const unsigned char *b)
 /*
  * libarchive does not look at gzip's checksum.  The last member's is at the
  * very end, and speaks for all there is if its size does; where several were
- * put behind each other, those before are not checked.
+ * put behind each other, none is checked.
  */
 static int
 check_gzip(const struct source *s, struct fail *f)
