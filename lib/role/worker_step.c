@@ -232,8 +232,8 @@ exchange(struct worker *w, struct work *push, struct work *pull, uint64_t now)
 	client_exchange(w->client, &x, now);
 }
 
-/* The exchange, if there was one, has come to its end. */
-static void
+/* The exchange, if there was one, has come to its end; was there one? */
+static bool
 take_answers(struct worker *w, uint64_t now_us)
 {
 	struct work *pushed = at_stage(w, STAGE_PUSHING);
@@ -243,6 +243,7 @@ take_answers(struct worker *w, uint64_t now_us)
 		worker_note_result(w, pushed, now_us);
 	if (pulled)
 		pulled->stage = STAGE_PULLED;
+	return pushed || pulled;
 }
 
 /*
@@ -311,7 +312,9 @@ compute_step(struct worker *w)
 
 /*
  * Go on as far as there are leases, batches and answers.  What can be sent is
- * sent before anything is computed: it is on its way meanwhile.
+ * sent before anything is computed: it is on its way meanwhile.  An exchange
+ * that had nothing to send, as to a server of which no layer uses a variable,
+ * is over at once, and no answer will wake us.
  */
 void
 worker_advance(struct worker *w, uint64_t now, uint64_t now_us)
@@ -325,7 +328,8 @@ worker_advance(struct worker *w, uint64_t now, uint64_t now_us)
 	put_down(w);
 	do
 		next_exchange(w, now, now_us);
-	while (compute_step(w));
+	while ((client_idle(w->client) && take_answers(w, now_us)) ||
+	       compute_step(w));
 	worker_drop_leases(w);
 	worker_say_cancelled(w);
 	worker_say_exhausted(w);
