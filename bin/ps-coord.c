@@ -31,6 +31,7 @@ struct program {
 	struct stream in;
 	int out;
 	bool progress;
+	uint64_t lose_ms;	/* told to end: unless one more is taken */
 	bool lost;		/* nobody takes our results: */
 	struct fail why_lost;
 };
@@ -95,17 +96,23 @@ say(struct program *p)
 {
 	struct text *out = coord_output(p->coord);
 	const size_t size = out->size;
+	const uint64_t now = clock_ms();
 
 	if (!p->lost && stream_write(p->out, p->s.output, out,
 				     &p->why_lost) < 0) {
 		p->lost = true;
-		coord_stop(p->coord, clock_ms());
+		coord_stop(p->coord, now);
 	}
+	if (p->lose_ms == 0 || size == 0 || out->size < size)
+		p->lose_ms = cli_stop ? now + LINGER_MS : 0;
+	else if (now >= p->lose_ms && !p->lost)
+		p->lost = fail(&p->why_lost, FAIL_IO, "results are lost: "
+			       "nobody reads them") < 0;
 	p->written += size - out->size;
 	if (p->lost)
 		text_reset(out);
 	if (out->size == 0)
-		coord_note(p->coord, p->written, false, clock_ms());
+		coord_note(p->coord, p->written, false, now);
 }
 
 static int
@@ -146,14 +153,10 @@ static void
 say_rest(struct program *p)
 {
 	while (coord_output(p->coord)->size > 0 && !p->lost) {
-		struct pollfd fds[] = {
-			{ p->out, POLLOUT, 0 },
-			{ cli_stop ? -1 : cli_stop_fd, POLLIN, 0 }
-		};
+		struct pollfd fds[] = { { p->out, POLLOUT, 0 },
+					{ cli_stop_fd, POLLIN, 0 } };
 
-		if (poll(fds, 2, cli_stop ? LINGER_MS : -1) == 0)
-			p->lost = fail(&p->why_lost, FAIL_IO, "results are "
-				       "lost: nobody reads them") < 0;
+		poll(fds, cli_stop ? 1 : 2, cli_stop ? LINGER_MS : -1);
 		say(p);
 	}
 }

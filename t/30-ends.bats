@@ -294,3 +294,21 @@ policies() {
 		rm -r ckpt
 	done
 }
+
+@test "also when somebody has them, and takes none, until it is told to end" {
+	start ps-serve -b "$at/s" -d "$PWD/ckpt"
+	launch ps-work -c "$at/c" --repeat data.csv
+	mkfifo results
+	exec 8<>results
+	echo 'train 1000000' >requests
+	ps-coord -b "$at/c" -s "$at/s" -m model.ps -B 1 --checkpoint=ckpt \
+		requests >results 2>coord.log 3>&- 8<&- &
+	coord=$!
+	daemons+=("$coord")
+	read -r -t 60 _ <&8
+	timeout 1 cat /dev/zero >&8 || true	# there is no room for more
+	ends "$coord" 74
+	assert_equal "$(<coord.log)" \
+		"ps-coord: results are lost: nobody reads them"
+	run -0 ps-ckpt verify ckpt/*
+}
