@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <malloc.h>
 #include <netdb.h>
 #include <sched.h>
@@ -32,6 +33,7 @@
 #define RECONNECT_MAX_MS 2000
 #define HAND_OVER_MS	500	/* for last words */
 #define HEAR_US		20000	/* then it is somebody else's turn */
+#define MAX_TTL		6553599	/* ms that a peer can be told of */
 #define BACKLOG		1024
 #define REFUSALS	(ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | \
 			 ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | \
@@ -175,12 +177,25 @@ ear_of(void *socket)
 	return ear;
 }
 
+/*
+ * As long as libzmq can count.  A peer is told after how long it is to take us
+ * for lost; if that is more than can be said, it goes by its own lease alone.
+ */
+static void
+set_lease(void *socket, uint64_t lease_ms)
+{
+	const int lease = lease_ms < INT_MAX ? (int)lease_ms : INT_MAX;
+
+	set(socket, ZMQ_HEARTBEAT_IVL, lease / 4 > 0 ? lease / 4 : 1);
+	set(socket, ZMQ_HEARTBEAT_TIMEOUT, lease);
+	set(socket, ZMQ_HEARTBEAT_TTL, lease <= MAX_TTL ? lease : 0);
+}
+
 static struct ear
 open_socket(struct net *net, int type)
 {
 	void *socket = zmq_socket(net->context, type);
 	const int64_t max = MAX_FRAME;
-	const int lease = (int)net->lease_ms;
 
 	if (!socket)
 		return ear_of(NULL);
@@ -189,9 +204,7 @@ open_socket(struct net *net, int type)
 	set(socket, ZMQ_SNDHWM, 0);
 	set(socket, ZMQ_RCVHWM, 0);
 	set(socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS);
-	set(socket, ZMQ_HEARTBEAT_IVL, lease / 4 > 0 ? lease / 4 : 1);
-	set(socket, ZMQ_HEARTBEAT_TIMEOUT, lease);
-	set(socket, ZMQ_HEARTBEAT_TTL, lease);
+	set_lease(socket, net->lease_ms);
 	set(socket, ZMQ_BACKLOG, BACKLOG);
 	if (type == ZMQ_ROUTER) {
 		set(socket, ZMQ_ROUTER_MANDATORY, 1);

@@ -312,6 +312,35 @@ accept_and_greet(int listener)
 	return fd;
 }
 
+/* However long the lease is: nobody is lost who says nothing for a moment. */
+static void
+test_long_lease(uint64_t lease_ms)
+{
+	struct net *net = net_new(lease_ms);
+	struct net_event e = { .kind = NET_NOTHING };
+	bool down = false;
+	char endpoint[64];
+	int listener = listen_plainly(endpoint, sizeof(endpoint)), fd;
+	struct fail f;
+	uint64_t peer;
+
+	ok(net_dial(net, endpoint, &peer, &f) == 0);
+	fd = accept_and_greet(listener);
+	while (e.kind != NET_UP) {
+		net_wait(net, NULL, 0, 1000, &f);
+		net_next(net, &e);
+	}
+	for (int i = 0; i < 100; i++) {
+		net_wait(net, NULL, 0, 1, &f);
+		net_next(net, &e);
+		down = down || e.kind == NET_DOWN;
+	}
+	ok(!down);
+	close(fd);
+	close(listener);
+	net_free(net);
+}
+
 /* Hear what comes for a moment; is who is there to blame? */
 static bool
 blames(struct net *net, const char *endpoint)
@@ -488,6 +517,8 @@ main(void)
 	test_key("ours", true);
 	test_key("theirs", false);
 	test_key(NULL, false);
+	test_long_lease((uint64_t)INT32_MAX + 1);	/* ms: 597 hours */
+	test_long_lease(UINT64_MAX);
 	test_hung_up(false);
 	test_hung_up(true);
 	test_last_words(NULL, false);
