@@ -173,11 +173,11 @@ advance(struct scoring *g, struct evaluator *ev, bool *under_way,
 		const int got = scoring_next(g, f);
 
 		*under_way = got > 0;
-		if (got > 0)
-			evaluator_score(ev, &g->batch, clock_ms());
-		else
+		if (got <= 0)
 			return got < 0 || !g->over ? got :
 				scoring_end(g, e, step, NULL, f);
+		if (evaluator_score(ev, &g->batch, clock_ms(), f) < 0)
+			return -1;
 	}
 	return 0;
 }

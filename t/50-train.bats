@@ -87,3 +87,38 @@ accuracies() {
 	holds "$one >= 0.93"
 	holds "$many - $one < 0.01 && $one - $many < 0.01"
 }
+
+@test "a batch that needs more rows than one message holds fails at once" {
+	cat >wide.ps <<-'END'
+		input  x id rows=2100
+		label  y float
+		w    = embedding x dim=8192
+		p    = dense w units=1
+		loss   mean_squared_error p
+	END
+	{ echo x,y; seq -f %.0f,1 0 2099; } >wide.csv
+	why="66 MiB of rows of w/embeddings are needed from server 0 at once, "
+	why+="more than 64: take a smaller batch, or more shards (ps-coord "
+	why+="--partition)"
+	start ps-serve
+	server=$endpoint
+	mkfifo requests
+	ps-coord --keep-going -b ipc://c -s "$server" -m wide.ps -B 2000 \
+		requests >results 2>coord.log 3>&- &
+	coordinator=$!
+	daemons+=("$coordinator")
+	exec 7>requests
+	run -78 --separate-stderr timeout 20 ps-eval -c ipc://c -B 2100 \
+		wide.csv
+	assert_equal "$stderr" "ps-eval: $why"
+	launch ps-work -c ipc://c --repeat wide.csv
+	printf '%s\n' 'train batch=2100' 'eval wide.csv' 'train' stop >&7
+	exec 7>&-
+	status=0
+	wait "$coordinator" || status=$?
+	assert_equal "$status" 78
+	grep -F "\"error\":\"step 0: $why\"" results
+	# As much as a batch has fits.
+	grep '"op":"eval".*"examples":2100' results
+	grep '"op":"train","step":1,.*"examples":2000' results
+}

@@ -13,6 +13,9 @@
  */
 #define CREDIT	((size_t)8 << 20)
 
+#define MIB		((size_t)1 << 20)
+#define MOST_KEY	9	/* bytes of a row's key, rounded up */
+
 struct server_peer {
 	uint64_t peer;
 	bool up, welcome;
@@ -364,20 +367,81 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 	outbox_send(c->outbox, s->peer, &m);	/* lost: sent again when up */
 }
 
-/* Bytes of the values of a part: the more of those pushed and pulled. */
+/* Bytes of a part's values that a compute has; of none: 0. */
+static size_t
+values_bytes(const struct client *c, const struct compute *compute,
+	     const struct part *part)
+{
+	size_t floats = 0;
+
+	for (size_t i = 0; compute && i < part->count; i++)
+		floats += span_of(compute,
+				  &c->plan->piece[part->first + i]).count;
+	return floats * sizeof(float);
+}
+
+/* Of what is under way of a part: the more of those pushed and pulled. */
 static size_t
 part_bytes(const struct client *c, const struct part *part)
 {
-	const struct exchange *x = &c->exchange;
-	size_t push = 0, pull = 0;
+	const size_t push = values_bytes(c, c->exchange.push, part);
+	const size_t pull = values_bytes(c, c->exchange.pull, part);
 
-	for (size_t i = 0; i < part->count; i++) {
-		const struct piece *piece = &c->plan->piece[part->first + i];
+	return push > pull ? push : pull;
+}
 
-		push += x->push ? span_of(x->push, piece).count : 0;
-		pull += x->pull ? span_of(x->pull, piece).count : 0;
+/* All rows that a compute needs would fit into one frame, keys as well. */
+static bool
+needs_little(const struct client *c, const struct compute *compute)
+{
+	size_t variables, bytes = 0;
+
+	model_variables(c->model, &variables);
+	for (size_t v = 0; v < variables; v++) {
+		const size_t width = shape_width(c->variable[v].shape);
+		const size_t row = width * sizeof(float);
+
+		if (c->variable[v].table)
+			bytes += compute_rows(compute, v).count *
+				(row > MOST_KEY ? row : MOST_KEY);
 	}
-	return (push > pull ? push : pull) * sizeof(float);
+	return bytes <= WIRE_FRAME;
+}
+
+static int
+check_part(struct client *c, const struct compute *compute,
+	   const struct part *part, struct fail *f)
+{
+	const struct piece *piece = &c->plan->piece[part->first];
+	const struct piece *most = piece;
+	size_t bytes = values_bytes(c, compute, part);
+
+	write_keys(&c->pull_keys, c, compute, part);
+	bytes = c->pull_keys.size > bytes ? c->pull_keys.size : bytes;
+	if (bytes <= WIRE_FRAME)
+		return 0;
+	for (size_t i = 1; i < part->count; i++)
+		if (span_of(compute, &piece[i]).count >
+		    span_of(compute, most).count)
+			most = &piece[i];
+	return fail(f, FAIL_CONFIG, "%zu MiB of rows of %s are needed from "
+		    "server %u at once, more than %zu: take a smaller batch, "
+		    "or %s", (bytes + MIB - 1) / MIB,
+		    c->variable[most->variable].name, part->server,
+		    WIRE_FRAME / MIB, most->hashed ? "more servers" :
+		    "more shards (ps-coord --partition)");
+}
+
+int
+client_check_pull(struct client *c, const struct compute *compute,
+		  struct fail *f)
+{
+	if (needs_little(c, compute))
+		return 0;
+	for (size_t i = 0; i < c->plan->parts; i++)
+		if (check_part(c, compute, &c->plan->part[i], f) < 0)
+			return -1;
+	return 0;
 }
 
 static void

@@ -65,6 +65,12 @@ struct exchanged {
 };
 
 /*
+ * Can what this compute needs be pulled, and its gradient be pushed?  -1: it
+ * is more of a part than a frame holds; the failure says of what.
+ */
+int client_check_pull(struct client *, const struct compute *, struct fail *);
+
+/*
  * Begin; computes and versions are borrowed until client_idle(), gradients
  * held longer.
  */

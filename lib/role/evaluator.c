@@ -90,16 +90,20 @@ end_pull(struct evaluator *e)
 	e->pulling = false;
 }
 
-void
-evaluator_score(struct evaluator *e, struct batch *batch, uint64_t now)
+int
+evaluator_score(struct evaluator *e, struct batch *batch, uint64_t now,
+		struct fail *f)
 {
 	struct exchange x = { .cut = e->cut, .server = WIRE_NONE };
 
 	evaluation_begin(&e->evaluation, batch);
+	if (client_check_pull(e->client, e->evaluation.compute, f) < 0)
+		return -1;
 	x.pull = e->evaluation.compute;
 	e->pulling = true;
 	client_exchange(e->client, &x, now);
 	end_pull(e);
+	return 0;
 }
 
 /* ---- who is there ---- */

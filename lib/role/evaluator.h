@@ -48,9 +48,12 @@ const struct model *evaluator_model(const struct evaluator *);
 /* The cut is there, and no batch is under way. */
 bool evaluator_wants(const struct evaluator *);
 
-/* The batch is borrowed until the next one is wanted. */
-void evaluator_score(struct evaluator *, struct batch *,
-		     uint64_t now_ms);
+/*
+ * The batch is borrowed until the next one is wanted.  -1: it needs more rows
+ * than can be had at once, and the failure says which.
+ */
+int evaluator_score(struct evaluator *, struct batch *, uint64_t now_ms,
+		    struct fail *);
 
 /* What was scored so far, and at which step: the cut holds those below. */
 const struct evaluation *evaluator_scored(const struct evaluator *,

@@ -103,10 +103,21 @@ worker_end_eval_pull(struct worker *w)
 }
 
 void
+worker_evaluation_failed(struct worker *w, const struct fail *why)
+{
+	const struct message m = message_refuse(&w->evaluation_request,
+						why->kind, why->text);
+
+	worker_say(w, &m);
+	worker_end_evaluation(w);
+}
+
+void
 worker_evaluation_batch(struct worker *w, struct batch *batch, uint64_t now)
 {
 	struct exchange x = { .cut = WIRE_NONE, .server = WIRE_NONE };
 	struct batch old = w->eval_batch;
+	struct fail why;
 
 	if (!w->evaluating)
 		return;
@@ -117,18 +128,12 @@ worker_evaluation_batch(struct worker *w, struct batch *batch, uint64_t now)
 	w->eval_batch = *batch;
 	*batch = old;
 	evaluation_begin(&w->score, &w->eval_batch);
+	if (client_check_pull(w->client, w->score.compute, &why) < 0) {
+		worker_evaluation_failed(w, &why);
+		return;
+	}
 	x.pull = w->score.compute;
 	w->eval_pulling = true;
 	client_exchange(w->client, &x, now);
 	worker_end_eval_pull(w);
-}
-
-void
-worker_evaluation_failed(struct worker *w, const struct fail *why)
-{
-	const struct message m = message_refuse(&w->evaluation_request,
-						why->kind, why->text);
-
-	worker_say(w, &m);
-	worker_end_evaluation(w);
 }

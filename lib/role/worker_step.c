@@ -78,6 +78,7 @@ begin_work(struct worker *w, struct lease *l, uint64_t now_us)
 	if (l)
 		work->step = l->next++;
 	work->began_us = now_us;
+	work->why.kind = 0;
 	compute_begin(work->compute, &work->batch);
 	return work;
 }
@@ -195,12 +196,8 @@ run_step(const struct worker *w, struct work *work)
 	compute_metrics(work->compute, work->state);
 	result_metrics(r, w->metric, w->metrics, work->state);
 	compute_backward(work->compute);
-	work->why.kind = 0;
 	if (compute_check(work->compute, &work->why) == 0)
 		compute_clip(work->compute);
-	else
-		fail_at(&work->why, "step %llu",
-			(unsigned long long)work->step);
 }
 
 /* Begin the exchange that pushes one work and pulls for another. */
@@ -292,6 +289,11 @@ next_exchange(struct worker *w, uint64_t now, uint64_t now_us)
 	}
 	/* A round waits for this push: nothing is to hold up its answer. */
 	pull = push && push->lease->slots > 0 ? NULL : next_work(w, now_us);
+	if (pull && client_check_pull(w->client, pull->compute,
+				      &pull->why) < 0) {
+		pull->stage = STAGE_PULLED;	/* it fails in its turn */
+		pull = NULL;
+	}
 	if (push || pull)
 		exchange(w, push, pull, now);
 }
@@ -304,7 +306,11 @@ compute_step(struct worker *w)
 
 	if (!work || !work->lease || at_stage(w, STAGE_COMPUTED))
 		return false;
-	run_step(w, work);
+	if (!work->why.kind)
+		run_step(w, work);
+	if (work->why.kind)
+		fail_at(&work->why, "step %llu",
+			(unsigned long long)work->step);
 	work->stage = STAGE_COMPUTED;
 	w->computed = true;
 	return true;

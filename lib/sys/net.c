@@ -26,7 +26,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#define MAX_FRAME	((int64_t)64 << 20)	/* the peer is cut off */
+#define SEAL		64	/* bytes, more than an encrypted frame adds */
 #define ZERO_COPY	((size_t)64 << 10)
 #define HANDSHAKE_MS	2000
 #define RECONNECT_MS	10
@@ -195,7 +195,7 @@ static struct ear
 open_socket(struct net *net, int type)
 {
 	void *socket = zmq_socket(net->context, type);
-	const int64_t max = MAX_FRAME;
+	const int64_t max = WIRE_FRAME + SEAL;	/* or the peer is cut off */
 
 	if (!socket)
 		return ear_of(NULL);

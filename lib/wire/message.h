@@ -17,6 +17,7 @@
 #include "wire/pack.h"
 
 #define WIRE_VERSION	1
+#define WIRE_FRAME	((size_t)64 << 20)	/* bytes, at most */
 #define WIRE_NONE	UINT64_MAX	/* where a number is left open */
 
 #define MESSAGE_NUMBERS	12

@@ -168,7 +168,7 @@ test_talk(void)
 	feature_add_value(&w.rig.batch.feature[0], 0, 1);
 	feature_add_value(&w.rig.batch.label, 0, 2);
 	w.rig.batch.examples = 1;
-	evaluator_score(w.ev, &w.rig.batch, 0);
+	ok(evaluator_score(w.ev, &w.rig.batch, 0, &w.f) == 0);
 	ok(w.said[SERVER].kind == MESSAGE_PULL &&
 	   w.said[SERVER].pull.cut == 5 && !evaluator_wants(w.ev));
 	m.request = w.said[SERVER].request;
@@ -230,7 +230,7 @@ test_lost_connections(void)
 	hear_plan(&w, 3000);
 	ok(w.count[COORDINATOR] == said + 1 &&
 	   w.said[COORDINATOR].kind == MESSAGE_HELLO);
-	evaluator_score(w.ev, &w.rig.batch, 3000);
+	evaluator_score(w.ev, &w.rig.batch, 3000, &w.f);
 	ok(gives_up(&w, 3000 + TIMEOUT, "server 0 (s) is silent"));
 	end(&w);
 }
