@@ -60,6 +60,7 @@ evaluate_give_out(struct coord *c, const struct request *r, uint64_t now)
 		c->shards = c->shards_left = count;
 		c->shard_next = 0;
 		c->shards_back_count = 0;
+		c->eval_deaths.count = 0;
 		totals_reset(&c->eval, now);
 	}
 	if (r->files == 0 && c->o.ledger)
@@ -96,6 +97,7 @@ evaluate_done(struct coord *c, struct member *w, const struct message *m,
 	struct unpack u = unpack_from(m->frame[0].data, m->frame[0].size);
 	const unsigned char *positive;
 	const void *bytes;
+	const bool scored = !c->eval.unscored;
 	struct result r;
 	size_t count;
 
@@ -103,7 +105,8 @@ evaluate_done(struct coord *c, struct member *w, const struct message *m,
 		return 0;	/* of one that is over */
 	if (result_scores(m, &bytes, &positive, &count, f) < 0)
 		return -1;
-	if (!result_read(&u, &r, c->metrics) || r.scores > count)
+	if (!result_read(&u, &r, c->metrics) ||
+	    (r.scores > count && r.scores <= RESULT_SCORES))
 		return fail(f, FAIL_PROTOCOL, "malformed result");
 
 	float *scores = mem_alloc(count, sizeof(*scores));
@@ -112,6 +115,9 @@ evaluate_done(struct coord *c, struct member *w, const struct message *m,
 		memcpy(scores, bytes, count * sizeof(*scores));
 	w->evaluating = false;
 	totals_add(&c->eval, c, &r, scores, positive);
+	if (scored && c->eval.unscored)
+		report_warning(c, "eval: auc is null, for it would need more "
+			       "than %zu scores", RESULT_SCORES);
 	c->shards_left--;
 	free(scores);
 	return 0;

@@ -60,6 +60,12 @@ struct member {
 	struct member *next;
 };
 
+/* Workers that died at each of these; how many of them are known of. */
+struct deaths {
+	uint64_t *died;
+	size_t count;
+};
+
 #define STALENESS	256	/* told apart; the last one: or more */
 /* The hot standby of a server.  See coord_standby.c. */
 struct understudy {
@@ -147,6 +153,8 @@ struct coord {
 	uint64_t shards, shards_left, shard_next, eval_requests;
 	uint64_t *shards_back;		/* to be given out again */
 	size_t shards_back_count;
+	struct deaths eval_deaths;	/* of each shard */
+	struct deaths count_deaths;	/* of each split that is counted */
 	uint64_t eval_began_ms;
 	struct totals eval;
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Scores kept for a metric that needs all of them (auc), at most. */
-#define MAX_SCORES	((size_t)1 << 24)
+#define MAX_SCORES	RESULT_SCORES
 
 void
 totals_reset(struct totals *t, uint64_t now)
@@ -34,7 +34,7 @@ static bool
 too_many_scores(const struct totals *t, const struct coord *c, size_t more)
 {
 	for (size_t i = 0; i < c->metrics; i++)
-		if (t->state[i].count + more > MAX_SCORES)
+		if (more > MAX_SCORES - t->state[i].count)
 			return true;
 	return false;
 }

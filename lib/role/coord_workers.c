@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define MAX_MEMBERS	65536
+#define MAX_DEATHS	5		/* of workers that read the same */
 #define EXHAUSTED_MS	1000		/* for late workers to come */
 
 /* ---- who is there ---- */
@@ -224,11 +225,41 @@ workers_lost(struct coord *c, struct member *w)
 	let_go(c, w);
 }
 
+/* One more died at this one: are they too many? */
+static bool
+too_deadly(struct deaths *d, size_t i)
+{
+	while (d->count <= i) {
+		d->died = mem_resize(d->died, d->count + 1, sizeof(*d->died));
+		d->died[d->count++] = 0;
+	}
+	return ++d->died[i] >= MAX_DEATHS;
+}
+
+/* Whoever were to read that next would die, too: it is refused for them. */
+static void
+blame_reading(struct coord *c, struct member *w)
+{
+	struct message m = { .request = w->evaluating ? w->request :
+					w->count_request };
+	char text[64];
+
+	if (w->evaluating ? !too_deadly(&c->eval_deaths, w->shard) :
+	    !w->counting || !too_deadly(&c->count_deaths, w->split))
+		return;
+	snprintf(text, sizeof(text), "%d workers died under it", MAX_DEATHS);
+	m = message_refuse(&m, FAIL_DATA, text);
+	evaluate_refused(c, w, &m);
+	data_refused(c, w, &m, c->now_ms);
+}
+
 void
 workers_died(struct coord *c, struct member *w)
 {
-	if (!w->gone && w->role == ROLE_WORKER && c->phase == PHASE_RUN)
+	if (!w->gone && w->role == ROLE_WORKER && c->phase == PHASE_RUN) {
 		lease_blame(c, w);
+		blame_reading(c, w);
+	}
 	workers_lost(c, w);
 }
 
@@ -265,6 +296,8 @@ members_free(struct coord *c)
 		free(m);
 	}
 	peers_release(&c->peers);
+	free(c->eval_deaths.died);
+	free(c->count_deaths.died);
 }
 
 /* What is at the front that only workers can do? */

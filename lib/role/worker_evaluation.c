@@ -82,7 +82,8 @@ say_evaluated(struct worker *w)
 	m.done.count = 1;
 	m.frame[m.frames++] = (struct frame){ w->out.data, w->out.size,
 					      NULL };
-	if (scores) {
+	/* More than a frame holds: how many there were says why. */
+	if (scores && scores->count <= RESULT_SCORES) {
 		m.frame[m.frames++] = (struct frame){
 			scores->score, scores->count * sizeof(float), NULL };
 		m.frame[m.frames++] = (struct frame){ scores->positive,

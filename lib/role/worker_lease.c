@@ -201,10 +201,14 @@ worker_note_result(struct worker *w, struct work *work, uint64_t now_us)
 	r->voided = e->voided + e->refused > 0;
 	r->mixed = e->applied > 0 && e->repeated > 0;
 	r->microseconds = now_us - work->began_us;
-	if (r->voided)
+	/* Those of one step that no frame holds are left out, */
+	if (r->voided || r->scores > RESULT_SCORES)
 		r->scores = 0;
+	/* and of several steps none is to hold too many. */
+	if (l->scores.count + r->scores > RESULT_SCORES)
+		say_done(w, l);
 	result_write(&l->results, r);
-	if (!r->voided)
+	if (r->scores > 0)
 		for (size_t i = 0; i < w->metrics; i++)
 			if (work->state[i].count > 0) {
 				metric_merge(&w->metric[i], &l->scores,

@@ -15,6 +15,7 @@
 #include "wire/pack.h"
 
 #define RESULT_METRICS	16	/* of a model, at most */
+#define RESULT_SCORES	(WIRE_FRAME / sizeof(float))	/* of a message */
 
 struct result {
 	uint64_t step, attempt, examples, staleness, microseconds;

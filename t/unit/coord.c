@@ -524,6 +524,71 @@ nonsense(void)
 	ok(prints("") && !refused(A, ""));
 }
 
+static const char scored_model[] =
+	"input  x float[2]\nlabel y binary\n"
+	"p = dense x units=1 activation=sigmoid\n"
+	"loss binary_crossentropy p\nmetric auc p\n"
+	"optimizer sgd\n";
+
+/* It says how many scores there were, which no frame would hold. */
+static void
+too_many_scores(void)
+{
+	const struct result r = { .examples = 4, .loss = 2, .metrics = 1,
+				  .scores = RESULT_SCORES + 1 };
+	struct message m = { .kind = MESSAGE_EVALUATED, .frames = 1 };
+	const struct message *e;
+	struct pack p = { 0 };
+
+	coord_free(coord);
+	coord = NULL;
+	rig_end(&rig);
+	rig_begin(&rig, scored_model);
+	begin_run();
+	join_worker(A);
+	ask("eval");
+	e = heard(A, MESSAGE_EVALUATE);
+	ok(e != NULL);
+	result_write(&p, &r);
+	m.request = e ? e->request : 0;
+	m.done.term = term;
+	m.done.count = 1;
+	m.frame[0] = (struct frame){ p.data, p.size, NULL };
+	tell(A, m);
+	ok(!heard(A, MESSAGE_REFUSED));
+	ok(warns("eval: auc is null, for it would need more than 16777216 "
+		 "scores\n"));
+	coord_tick(coord, now);
+	ok(prints("{\"op\":\"eval\",\"step\":0,\"examples\":4,\"loss\":0.5,"
+		  "\"metrics\":{\"auc\":null},\"seconds\":0}\n"));
+	pack_release(&p);
+	coord_free(coord);
+	coord = NULL;
+	rig_end(&rig);
+	rig_begin(&rig, model);
+}
+
+/* What kills whoever reads it is not given out for ever. */
+static void
+deadly_evaluation(void)
+{
+	begin_run();
+	join_worker(B);
+	ask("eval");
+	for (uint64_t life = 1; life <= 5; life++) {
+		ok(heard(B, MESSAGE_EVALUATE) != NULL);
+		ok(prints(""));
+		dead = B;
+		coord_somebody_left(coord, now);
+		dead = 0;
+		hello(B, ROLE_WORKER, 100 + life);
+		tell(B, (struct message){ .kind = MESSAGE_READY });
+	}
+	ok(!heard(B, MESSAGE_EVALUATE));
+	ok(prints("{\"op\":\"eval\",\"worker\":\"worker:4\","
+		  "\"error\":\"5 workers died under it\"}\n"));
+}
+
 /* An evaluator borrows a cut, gives it back, and may borrow again. */
 static void
 evaluators(void)
@@ -1103,6 +1168,8 @@ main(void)
 	errors();
 	done_meanwhile();
 	nonsense();
+	too_many_scores();
+	deadly_evaluation();
 	evaluators();
 	saves();
 	open_cuts();
