@@ -45,6 +45,7 @@ struct member {
 	uint64_t peer, life, index, heard;
 	char name[32];		/* "worker:2" */
 	bool ready, exhausted, gone;
+	bool joined;		/* was ready once */
 	struct leased *lease;	/* in_flight of them; id 0: free */
 	bool evaluating;	/* a worker: has a shard of an evaluation */
 	uint64_t shard, request;

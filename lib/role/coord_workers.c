@@ -73,6 +73,38 @@ workers_say_plan(struct coord *c)
 			say_plan(c, m);
 }
 
+static void
+member_free(struct member *m)
+{
+	free(m->lease);
+	free(m);
+}
+
+/*
+ * Who is gone is forgotten; but of a worker that has had something to do steps
+ * and rounds may speak yet.  How many are left.
+ */
+static size_t
+forget_gone(struct coord *c)
+{
+	struct member **at = &c->member;
+	size_t left = 0;
+
+	while (*at) {
+		struct member *m = *at;
+
+		if (m->gone && m != c->cut_for &&
+		    (m->role == ROLE_EVALUATOR || !m->joined)) {
+			*at = m->next;
+			member_free(m);
+		} else {
+			at = &m->next;
+			left++;
+		}
+	}
+	return left;
+}
+
 static struct member *
 new_member(struct coord *c, const struct message *hello)
 {
@@ -100,7 +132,7 @@ static int
 hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
       struct fail *f)
 {
-	struct member *w;
+	struct member *w, *before = peers_find(&c->peers, peer);
 	char endpoint[256];
 
 	if (m->hello.version != WIRE_VERSION)
@@ -122,12 +154,14 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	if (m->hello.role != ROLE_WORKER && m->hello.role != ROLE_EVALUATOR)
 		return fail(f, FAIL_PROTOCOL, "not a role that a coordinator "
 			    "talks to");
-	if (c->peers.count >= MAX_MEMBERS)
-		return fail(f, FAIL_AGAIN, "too many peers");
 	w = find_life(c, m->hello.life);
+	if (before && before != w)	/* there is one at a time */
+		workers_lost(c, before);
+	if (!w && forget_gone(c) >= MAX_MEMBERS)
+		return fail(f, FAIL_AGAIN, "too many peers");
 	if (!w)
 		w = new_member(c, m);
-	else if (w->peer != peer)	/* it has reconnected */
+	else if (w->peer != peer && !w->gone)	/* it has reconnected */
 		peers_remove(&c->peers, w->peer);
 	/* It gives up what it had: see worker_up(). */
 	lease_take_back(c, w);
@@ -292,8 +326,7 @@ members_free(struct coord *c)
 
 	for (struct member *m = c->member; m; m = next) {
 		next = m->next;
-		free(m->lease);
-		free(m);
+		member_free(m);
 	}
 	peers_release(&c->peers);
 	free(c->eval_deaths.died);
@@ -378,7 +411,7 @@ hear_member(struct coord *c, struct member *w, const struct message *m,
 
 	switch (m->kind) {
 	case MESSAGE_READY:
-		w->ready = true;
+		w->ready = w->joined = true;
 		w->exhausted = false;
 		break;
 	case MESSAGE_DONE:

@@ -10,6 +10,8 @@
 #include "rig.h"
 #include "tap.h"
 
+#include <malloc.h>
+
 #define SERVER	100	/* peers */
 #define A	1
 #define B	2
@@ -587,6 +589,37 @@ deadly_evaluation(void)
 	ok(!heard(B, MESSAGE_EVALUATE));
 	ok(prints("{\"op\":\"eval\",\"worker\":\"worker:4\","
 		  "\"error\":\"5 workers died under it\"}\n"));
+}
+
+/* Who says HELLO as somebody else is no longer who it was. */
+static void
+other_lives(void)
+{
+	const struct message *m;
+
+	begin_run();
+	join_worker(A);
+	ask("train");
+	ok(heard(A, MESSAGE_LEASE) != NULL);
+	hello(A, ROLE_EVALUATOR, 50);
+	ok(warns("worker:0 is gone\n"));
+	join_worker(B);
+	m = heard(B, MESSAGE_LEASE);
+	ok(m && m->lease.first == 0 && m->lease.attempt == 2);
+	hello(3, ROLE_WORKER, A);	/* the first one, from elsewhere */
+	tell(A, (struct message){ .kind = MESSAGE_CUT });
+	ok(!refused(A, "say HELLO first"));
+
+	const size_t before = mallinfo2().uordblks;
+
+	for (uint64_t life = 100; life < 20000; life++) {
+		count = 0;
+		hello(A, life % 2 ? ROLE_WORKER : ROLE_EVALUATOR, life);
+		text_reset(coord_warnings(coord));
+	}
+	ok(heard(A, MESSAGE_WELCOME) != NULL);
+	named(mallinfo2().uordblks < before + ((size_t)1 << 20),
+	      "nor is anything kept of it");
 }
 
 /* An evaluator borrows a cut, gives it back, and may borrow again. */
@@ -1170,6 +1203,7 @@ main(void)
 	nonsense();
 	too_many_scores();
 	deadly_evaluation();
+	other_lives();
 	evaluators();
 	saves();
 	open_cuts();
