@@ -102,6 +102,18 @@ bad_table() {
 	assert_equal "${#stderr_lines[@]}" 1
 }
 
+@test "vocabulary files that are too large to be carried" {
+	yes "$(printf %01000d 0)" | head -n 35000 | nl -nrz >words
+	sed 's/$/ more/' words >more
+	printf '%s\n' 'input x string vocab_file=words' \
+		'input z string vocab_file=more' 'label y float' \
+		'a = embedding x dim=1' 'b = embedding z dim=1' \
+		'p = add a b' 'loss mean_squared_error p' >model.ps
+	one 78 "ps-coord: the model and the files that it names are of 68 MiB,\
+ more than 64: the largest is more, of 34 MiB" \
+		ps-coord -m model.ps -s ipc://none /dev/null
+}
+
 @test "malformed svmlight" {
 	bad_rows ":2: '1-1' is not id:number" '+1 1:1' '+1 1-1'
 	bad_rows ":1: label: '1-1' is not a finite number" 1-1

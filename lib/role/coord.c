@@ -70,6 +70,32 @@ coord_begin_queue(struct coord *c, uint64_t first)
 	queue_follow(c->queue, c->o.ledger);
 }
 
+/* Do results and the PLAN, which takes the model to everybody, get through? */
+static int
+check_limits(const struct coord *c, struct fail *f)
+{
+	const size_t mib = (size_t)1 << 20, most = WIRE_FRAME / mib;
+	const struct model_file *largest = c->source->file;
+
+	for (size_t i = 1; i < c->source->count; i++)
+		if (c->source->file[i].size > largest->size)
+			largest = &c->source->file[i];
+	if (c->metrics > RESULT_METRICS)
+		return fail(f, FAIL_CONFIG, "a model has at most %d metrics",
+			    RESULT_METRICS);
+	if (c->model_frame.size > WIRE_FRAME)
+		return fail(f, FAIL_CONFIG, "the model and the files that it "
+			    "names are of %zu MiB, more than %zu: the largest "
+			    "is %s, of %zu MiB",
+			    (c->model_frame.size + mib - 1) / mib, most,
+			    largest->name, (largest->size + mib - 1) / mib);
+	if (c->plan_frame.size > WIRE_FRAME)
+		return fail(f, FAIL_CONFIG, "the plan of %zu pieces is larger "
+			    "than %zu MiB: cut variables into fewer shards "
+			    "(--partition)", c->plan.pieces, most);
+	return 0;
+}
+
 struct coord *
 coord_new(const struct coord_options *o, const struct model_source *source,
 	  const struct model *model, struct outbox *outbox, uint64_t now,
@@ -93,19 +119,15 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	coord_plan(o, model, &c->plan, &place, &places);
 	free(place);
 	plan_write_model(&c->model_frame, source);
+	plan_write(&c->plan_frame, &c->plan);
 	block_write_format(&c->format_frame, &o->format);
 	coord_begin_queue(c, *o->restore ? o->restored.step : 0);
 	c->mark_told = c->tried_step = queue_mark(c->queue);
 	recover_init(c);
 	standby_init(c);
-	if (c->metrics > RESULT_METRICS) {
-		fail(f, FAIL_CONFIG, "a model has at most %d metrics",
-		     RESULT_METRICS);
-		coord_free(c);
-		return NULL;
-	}
-	c->fleet = fleet_new(o->server, o->servers, c->plan.run, TERM,
-			     o->life, outbox, now, f);
+	if (check_limits(c, f) == 0)
+		c->fleet = fleet_new(o->server, o->servers, c->plan.run, TERM,
+				     o->life, outbox, now, f);
 	if (c->fleet)
 		return c;
 	coord_free(c);
