@@ -135,6 +135,41 @@ need_numpy() {
 	assert_not_exists "$dir/journal"
 }
 
+# gives_up - one that goes on and finds not all: and nothing is given up.
+gives_up() {
+	local status=0
+	coord -w 1s -o results requests
+	wait "$coord" || status=$?
+	assert_equal "$status" 69
+	run -0 cat "$log"
+	assert_line "ps-coord: the run has not ended: start it again to go on \
+with it"
+	run ! grep cancelled results
+	assert_exists "$dir/journal"
+}
+
+@test "one that goes on and finds no servers, or no workers, leaves the run" {
+	need_numpy
+	serve 0
+	serve 1
+	work
+	worker=$pid
+	printf '%s\n' 'train 300' join >requests
+	coord -o results requests
+	lines 100
+	dies "$coord" "$server0" "$server1" "$worker"
+	gives_up
+	serve 0
+	serve 1
+	gives_up
+	work
+	coord -o results requests
+	wait "$coord"
+	counted 300
+	run -0 grep -c '"op":"train"' results
+	assert_output 300
+}
+
 # visiting - data and a model in which a record adds 1 to its own number.
 visiting() {
 	cat >visit.ps <<-'END'

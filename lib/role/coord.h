@@ -70,7 +70,10 @@ int coord_start(struct coord *, uint64_t *line, uint64_t *written,
 /* All results until now are written, so many bytes in all; call it often. */
 void coord_note(struct coord *, uint64_t written, bool now_or_never,
 		uint64_t now_ms);
-/* The run is over, and all has been written: the next one begins anew. */
+/*
+ * It is over, and all has been written: the next run begins anew, unless this
+ * one was resumed and did not come so far as to go on.
+ */
 void coord_finish(struct coord *, uint64_t written, uint64_t now_ms);
 
 void coord_up(struct coord *, uint64_t peer, uint64_t now_ms);

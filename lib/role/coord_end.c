@@ -23,6 +23,23 @@ stop_members(struct coord *c, uint64_t now)
 		fleet_ask(c->fleet, &m);
 }
 
+/*
+ * A run that is resumed, and does not find its servers and workers, stays as
+ * it was: nobody is told to stop, nothing is given up, and whoever starts it
+ * again finds it so.  Only what is damaged will not be better then.
+ */
+static bool
+leave(struct coord *c)
+{
+	if (!c->resumed || c->started || c->failure.kind == FAIL_DATA)
+		return false;
+	report_warning(c, "the run has not ended: start it again to go on "
+		       "with it");
+	c->left = true;
+	c->phase = PHASE_OVER;
+	return true;
+}
+
 void
 end_fail(struct coord *c, const struct fail *why, uint64_t now)
 {
@@ -30,6 +47,8 @@ end_fail(struct coord *c, const struct fail *why, uint64_t now)
 		return;
 	c->failure = *why;
 	c->status = (int)why->kind;
+	if (leave(c))
+		return;
 	void_give_up(c);
 	stop_members(c, now);
 }

@@ -177,6 +177,7 @@ struct coord {
 	struct understudy *understudy;	/* of each server */
 	/* what is kept: see coord_journal.c, coord_replay.c */
 	bool replaying, resumed, journal_lost;
+	bool left;		/* for whoever starts it again */
 	struct text lines;	/* taken, and not in the journal yet */
 	uint64_t line;		/* the number of the last one */
 	struct pack notes;	/* what ended, not in the journal yet */

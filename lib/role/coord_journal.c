@@ -434,6 +434,9 @@ coord_finish(struct coord *c, uint64_t written, uint64_t now)
 	if (c->begun && c->failure.kind == FAIL_AGAIN)
 		return;
 	coord_note(c, written, true, now);
+	journal_lines(c);	/* a pipe does not bring them again */
+	if (c->left)
+		return;
 	pack_uint(&out, (uint64_t)c->status);
 	add(c, JOURNAL_FINISHED, &out, true);
 	pack_release(&out);
