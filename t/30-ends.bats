@@ -1,6 +1,6 @@
-# How everything ends: asked to stop it does what it can, and exits with 0
-# within ten seconds, whoever else is away; asked twice it is gone at once;
-# and nothing is left.
+# How everything ends: asked to stop it does what it can, and exits within ten
+# seconds, whoever else is away, with 0 if nothing was lost; asked twice it is
+# gone at once; and nothing is left.
 
 load lib.bash
 
@@ -137,8 +137,11 @@ listening() {
 		for one in "$serve" "$work" "$coord"; do
 			[ "$one" = "${!who}" ] || dies "$one"
 		done
-		ends "${!who}"
+		# Without the servers there is no last checkpoint.
+		[ "$who" = coord ] || ends "${!who}"
 	done
+	ends "$coord" 74
+	grep -q "no last checkpoint could be made: the newest is" coord.log
 }
 
 @test "whoever is asked ends, though all the others are stopped" {
@@ -148,11 +151,36 @@ listening() {
 		for one in "$serve" "$work" "$coord"; do
 			[ "$one" = "${!who}" ] || kill -STOP "$one"
 		done
-		ends "${!who}"
+		[ "$who" = coord ] || ends "${!who}"
+		[ "$who" != coord ] || ends "$coord" 74
 		dies "$serve" "$work" "$coord"
 	done
 	# The coordinator said whom it missed.
 	grep -q "ps-coord: server 0 (ipc://.*/s)" coord.log
+}
+
+@test "steps that nobody has begun are not waited for" {
+	mkfifo feed.svm
+	exec 6<>feed.svm
+	start ps-serve -b "$at/s" -d "$PWD/ckpt"
+	serve=$pid
+	sed -i 's/x float/x sparse[4]/; s/dense x.*/linear x/' model.ps
+	launch ps-work -c "$at/c" feed.svm
+	work=$pid
+	echo '+1 1:1 # as long as what tells formats apart' >&6
+	echo 'train 1000' >requests
+	: >results
+	launch ps-coord -b "$at/c" -s "$at/s" -m model.ps -B 1 \
+		--checkpoint="$PWD/ckpt" requests
+	coord=$pid
+	timeout 20 sh -c "until grep -q loss '$out'; do sleep .1; done"
+	ends "$coord"
+	over "$serve"
+	over "$work"
+	run -0 cat "$out"
+	assert_line --partial '"steps":999,"cancelled":true'
+	run -0 ps-ckpt ls ckpt
+	assert_output --partial final
 }
 
 @test "asked twice, each is gone at once" {

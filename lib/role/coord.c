@@ -509,9 +509,10 @@ coord_tick(struct coord *c, uint64_t now)
 		c->server_gone = true;
 		if (c->asked_ms) {	/* they may be ending, too */
 			report_warning(c, "%s", why.text);
-			why = (struct fail){ 0 };
+			end_asked(c, now);
+		} else {
+			end_fail(c, &why, now);
 		}
-		end_fail(c, &why, now);
 		return;
 	}
 	standby_watch(c, now);

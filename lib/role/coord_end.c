@@ -29,15 +29,9 @@ stop_members(struct coord *c, uint64_t now)
  * again finds it so.  Only what is damaged will not be better then.
  */
 static bool
-leave(struct coord *c)
+leaves(const struct coord *c, const struct fail *why)
 {
-	if (!c->resumed || c->started || c->failure.kind == FAIL_DATA)
-		return false;
-	report_warning(c, "the run has not ended: start it again to go on "
-		       "with it");
-	c->left = true;
-	c->phase = PHASE_OVER;
-	return true;
+	return c->resumed && !c->started && why->kind != FAIL_DATA;
 }
 
 void
@@ -45,10 +39,17 @@ end_fail(struct coord *c, const struct fail *why, uint64_t now)
 {
 	if (c->phase >= PHASE_STOP)
 		return;
-	c->failure = *why;
-	c->status = (int)why->kind;
-	if (leave(c))
+	if (why->kind) {	/* or it is not worse than it was */
+		c->failure = *why;
+		c->status = (int)why->kind;
+	}
+	if (leaves(c, why)) {
+		report_warning(c, "the run has not ended: start it again to "
+			       "go on with it");
+		c->left = true;
+		c->phase = PHASE_OVER;
 		return;
+	}
 	void_give_up(c);
 	stop_members(c, now);
 }
@@ -98,18 +99,26 @@ coord_stop(struct coord *c, uint64_t now)
 }
 
 void
+end_asked(struct coord *c, uint64_t now)
+{
+	struct fail why = { 0 };
+
+	if (c->o.checkpoint && c->saved_step != queue_mark(c->queue) &&
+	    c->status == 0)
+		fail(&why, FAIL_IO, "no last checkpoint could be made: the "
+		     "newest is %s", *c->base.name ? c->base.name : "none");
+	end_fail(c, &why, now);
+}
+
+void
 end_check_drain(struct coord *c, uint64_t now)
 {
-	struct fail none = { 0 };
-
 	if (!c->asked_ms || now - c->asked_ms < DRAIN_MS)
 		return;
 	report_warning(c, "not all could be ended within %d s: %llu steps are "
-		       "given up%s", DRAIN_MS / 1000, (unsigned long long)
-		       (queue_next(c->queue) - queue_mark(c->queue)),
-		       c->o.checkpoint ? ", and there is no last checkpoint" :
-		       "");
-	end_fail(c, &none, now);
+		       "given up", DRAIN_MS / 1000, (unsigned long long)
+		       (queue_next(c->queue) - queue_mark(c->queue)));
+	end_asked(c, now);
 }
 
 void
@@ -148,10 +157,11 @@ end_drain(struct coord *c)
 		return;
 	if (c->rounds)
 		lease_give_out(c);	/* the rest of what was begun */
-	if (c->rounds ? sync_running(c) : queue_running(c->queue) > 0)
+	if (c->rounds && sync_running(c))
 		return;
 	if (queue_mark(c->queue) < queue_next(c->queue) || !cut_possible(c)) {
-		/* Steps whose workers have died, or whose coordinator has. */
+		/* Steps that were given out: what their workers are at is
+		   done before they are void. */
 		void_begin(c);
 		return;
 	}

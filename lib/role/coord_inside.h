@@ -272,6 +272,8 @@ void end_wind_up(struct coord *, const struct fail *);
 void end_error(struct coord *, const struct fail *);
 /* Asked to stop: when what is under way has ended, the rest is given up. */
 void end_drain(struct coord *);
+/* It ends now, because it was asked to, whatever there is left to do. */
+void end_asked(struct coord *, uint64_t now_ms);
 /* Peers may be away or stopped: whoever asked us to stop will not wait. */
 void end_check_drain(struct coord *, uint64_t now_ms);
 /* The last checkpoint, then everybody may go. */

@@ -285,6 +285,8 @@ lease_failed(struct coord *c, struct member *w, const struct message *m,
 		lease_take_back(c, w);
 		return;
 	}
+	if (c->cancelling)	/* a part of it may have been applied */
+		queue_return(c->queue, w);
 	if (!step || c->cancelling ||
 	    (c->o.mode == MODE_SYNC && !sync_counts(c, w, m->request)))
 		return;		/* of an attempt that no longer counts */

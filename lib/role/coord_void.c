@@ -37,7 +37,7 @@ void_give_up(struct coord *c)
 /*
  * What workers were at when they were told has been done by then, and counts;
  * only what is left is void: what servers are to refuse, and nobody has pushed
- * but the dead.
+ * but the dead.  What nobody has begun another step can read.
  */
 void
 void_tell(struct coord *c)
@@ -48,6 +48,8 @@ void_tell(struct coord *c)
 	    lease_cancelling(c))
 		return;
 	c->voiding = true;
+	if (!c->rounds && c->o.ledger)
+		queue_unlease(c->queue);
 	m.voided.run = coord_run(c);
 	m.voided.term = c->plan.term;
 	m.voided.first = queue_mark(c->queue);

@@ -319,6 +319,18 @@ queue_return(struct queue *q, const void *worker)
 	return count;
 }
 
+void
+queue_unlease(struct queue *q)
+{
+	for (uint64_t i = q->mark; i < q->next; i++)
+		if (at(q, i)->state == STEP_LEASED &&
+		    at(q, i)->attempts == 1) {
+			at(q, i)->state = STEP_WAITING;
+			at(q, i)->attempts = 0;
+			q->running--;
+		}
+}
+
 bool
 queue_blame(struct queue *q, uint64_t number, const void *worker)
 {

@@ -102,6 +102,10 @@ void queue_end(struct queue *, uint64_t number);
 /* All that a worker had comes back; how many steps.  NULL: all workers. */
 size_t queue_return(struct queue *, const void *worker);
 
+/* Nobody has begun the steps that are leased for the first time: they wait, as
+   if they had not been. */
+void queue_unlease(struct queue *);
+
 /*
  * The worker died while it ran this step, which is leased alone from now on.
  * true: it has died under too many, and is set aside: it is leased no more

@@ -430,6 +430,56 @@ done_meanwhile(void)
 	options.keep_going = false;
 }
 
+/* Asked to stop it waits for what was begun, not for what was given out. */
+static void
+asked_to_stop(void)
+{
+	const struct message *m, *v;
+
+	options.keep_going = true;
+	begin_run();
+	join_worker(A);
+	ask("trian 5");
+	text_reset(coord_output(coord));
+	ask("train 9");
+	m = heard(A, MESSAGE_LEASE);
+	coord_stop(coord, now);
+	ok(heard(A, MESSAGE_CANCEL) && !heard(SERVER, MESSAGE_VOID));
+	done(A, m ? m->request : 0, 0);
+	tell(A, (struct message){ .kind = MESSAGE_OK });
+	v = heard(SERVER, MESSAGE_VOID);
+	named(v && v->voided.first == 1 && v->voided.count == 1,
+	      "what was not begun is void");
+	if (v)
+		tell(SERVER, message_answer(v, MESSAGE_OK));
+	ok(prints(STEP("", "0", "worker:0")
+		  "{\"op\":\"train\",\"steps\":8,\"cancelled\":true}\n"));
+	ok(over(FAIL_DATA, ""));
+
+	/* Who does not answer is not waited for, but what went wrong did. */
+	begin_run();
+	join_worker(A);
+	ask("trian 5");
+	ask("train");
+	coord_stop(coord, now);
+	now += 7000;
+	coord_tick(coord, now);
+	ok(warns("not all could be ended within 7 s: 1 steps are given up\n"));
+	named(over(FAIL_DATA, ""), "an end in haste keeps the status");
+	options.keep_going = false;
+	options.checkpoint = true;
+	begin_run();
+	join_worker(A);
+	ask("train");
+	coord_stop(coord, now);
+	now += 7000;
+	coord_tick(coord, now);
+	ok(over(FAIL_IO, "no last checkpoint could be made: the newest is "
+		"none"));
+	text_reset(coord_warnings(coord));
+	options.checkpoint = false;
+}
+
 static void
 errors(void)
 {
@@ -1160,11 +1210,14 @@ missed(void)
 	named(m && m->lease.first == 4, "a number is never used again");
 	now = 2500;
 	done(A, m ? m->request : 0, 4);
-	ok(prints(DATA_STEP("4", "worker:0")
-		  "{\"op\":\"epoch\",\"epoch\":0,\"step\":5,\"steps\":2,"
-		  "\"examples\":8,\"loss\":0.5,\"metrics\":{},"
-		  "\"staleness\":[0,0,2],"
-		  "\"seconds\":1.5,\"records\":16,\"missed\":8}\n"));
+	m = heard(A, MESSAGE_LEASE);
+	named(m && m->lease.first == 5, "what was not begun another one reads");
+	done(A, m ? m->request : 0, 5);
+	ok(prints(DATA_STEP("4", "worker:0") DATA_STEP("5", "worker:0")
+		  "{\"op\":\"epoch\",\"epoch\":0,\"step\":6,\"steps\":3,"
+		  "\"examples\":12,\"loss\":0.5,\"metrics\":{},"
+		  "\"staleness\":[0,0,3],"
+		  "\"seconds\":1.5,\"records\":16,\"missed\":4}\n"));
 	ask("train 2 batch=3");
 	ok(strstr(coord_output(coord)->data, "batch=3: with data of ps-coord "
 		  "(-d) all steps are of one size, --batch"));
@@ -1198,6 +1251,7 @@ main(void)
 	in_turn();
 	marks();
 	join_lines();
+	asked_to_stop();
 	errors();
 	done_meanwhile();
 	nonsense();
