@@ -95,6 +95,7 @@ give_up_to(struct coord *c, uint64_t step)
 static int
 replay_note(struct coord *c, uint64_t what, uint64_t first, uint64_t count)
 {
+	const struct request *r;
 	uint64_t left;
 
 	for (uint64_t i = 0; what <= NOTE_VOID && i < count; i++) {
@@ -106,9 +107,11 @@ replay_note(struct coord *c, uint64_t what, uint64_t first, uint64_t count)
 		if (c->setting_aside && c->aside == first + i)
 			c->setting_aside = false;
 	}
+	if (what == NOTE_PASSED && !(r = queue_barrier(c->queue)))
+		return -1;
 	if (what == NOTE_PASSED) {
-		if (!queue_barrier(c->queue))
-			return -1;
+		if (r->op == REQUEST_JOIN)
+			c->step_error.kind = 0;		/* it has been told */
 		queue_pass(c->queue);
 	}
 	if (what == NOTE_CLOSED) {
@@ -203,15 +206,17 @@ replay_void(struct coord *c, struct unpack *u)
 {
 	const uint64_t first = unpack_uint(u), count = unpack_uint(u);
 	const bool aside = unpack_uint(u);
-	char id[512], worker[32];
+	char worker[32];
 	uint64_t kind, ranges;
+	const char *id;
+	size_t size;
 
 	c->failing = unpack_uint(u);
 	c->failed_step = unpack_uint(u);
 	kind = unpack_uint(u);
 	take_text(u, c->step_error.text, sizeof(c->step_error.text));
 	take_text(u, worker, sizeof(worker));
-	take_text(u, id, sizeof(id));
+	id = unpack_blob(u, &size);
 	if (u->bad || (count > 0 && give_up_to(c, first + count - 1) < 0))
 		return -1;
 	if (aside) {
@@ -223,7 +228,7 @@ replay_void(struct coord *c, struct unpack *u)
 	c->step_error.kind = kind ? message_status(kind) : 0;
 	memcpy(c->failed_worker, worker, sizeof(worker));
 	free(c->failed_id);
-	c->failed_id = *id ? mem_text(id) : NULL;
+	c->failed_id = size > 0 ? mem_text_n(id, size) : NULL;
 	c->cancelling = true;
 	for (ranges = unpack_uint(u); ranges > 0 && !u->bad; ranges--) {
 		uint64_t step = unpack_uint(u);

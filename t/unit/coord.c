@@ -761,6 +761,137 @@ saves(void)
 	options.every_steps = 0;
 }
 
+/* ---- one that is started again ---- */
+
+#define KEPT	256
+
+static struct kept {
+	uint32_t kind;
+	size_t size;
+	void *bytes;
+} kept[KEPT];
+static size_t keeps;
+static uint64_t written;
+
+static int
+keep(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
+     struct fail *f)
+{
+	(void)to;
+	(void)safe;
+	if (keeps == KEPT)
+		return fail(f, FAIL_IO, "no room");
+	kept[keeps++] = (struct kept){ kind, size, mem_copy(bytes, size) };
+	return 0;
+}
+
+static void
+forget_kept(void)
+{
+	while (keeps > 0)
+		free(kept[--keeps].bytes);
+}
+
+static void
+begin_again(void)
+{
+	static const struct journal journal = { keep, NULL };
+	struct fail f;
+	uint64_t line;
+
+	options.journal = &journal;
+	begin();
+	for (size_t i = 0; i < keeps; i++)
+		if (coord_replay(coord, kept[i].kind, kept[i].bytes,
+				 kept[i].size, &f) < 0)
+			printf("# record %zu: %s\n", i, f.text);
+	coord_start(coord, &line, &written, &f);
+	term = coord_term(coord);
+	text_reset(coord_warnings(coord));
+	coord_up(coord, SERVER, now);
+	welcome(7);
+	obey(MESSAGE_PLAN);
+	count = 0;
+}
+
+/* One with a journal, which is empty. */
+static void
+begin_kept(void)
+{
+	forget_kept();
+	begin_again();
+}
+
+/* The results are written: do they read so? */
+static bool
+writes(const char *expected)
+{
+	written += coord_output(coord)->size;
+
+	const bool same = prints(expected);
+
+	coord_note(coord, written, true, now);
+	return same;
+}
+
+static void
+end_kept(void)
+{
+	forget_kept();
+	options.journal = NULL;
+	term = 1;
+}
+
+#define BAD_STEP(id) "{" id "\"op\":\"train\",\"step\":0,\"worker\":" \
+	"\"worker:0\",\"error\":\"bad\"}\n"
+
+static void
+an_old_error(void)
+{
+	options.keep_going = true;
+	begin_kept();
+	join_worker(A);
+	ask("train");
+	ask("join");
+	failed(A, 0, "bad");
+	stopped(A);
+	obey(MESSAGE_VOID);
+	ok(writes(BAD_STEP("") "{\"op\":\"join\",\"step\":1,\"steps\":0,"
+		  "\"examples\":0,\"loss\":null,\"metrics\":{},"
+		  "\"seconds\":0,\"error\":\"bad\"}\n"));
+	ask("join");
+	text_reset(coord_output(coord));
+	begin_again();
+	coord_tick(coord, now);
+	named(prints("{\"op\":\"join\",\"step\":1,\"steps\":0,"
+		     "\"examples\":0,\"loss\":null,\"metrics\":{},"
+		     "\"seconds\":0}\n"),
+	      "an error is told by one join, though it is started again");
+	options.keep_going = false;
+	end_kept();
+}
+
+static void
+a_long_id(void)
+{
+	char id[700], line[800], expected[1000];
+
+	memset(id, 'i', sizeof(id) - 1);
+	id[sizeof(id) - 1] = '\0';
+	snprintf(line, sizeof(line), "{\"id\":\"%s\"}", id);
+	snprintf(expected, sizeof(expected), BAD_STEP("\"id\":\"%s\","), id);
+	begin_kept();
+	join_worker(A);
+	ask(line);
+	failed(A, 0, "bad");
+	stopped(A);
+	ok(heard(SERVER, MESSAGE_VOID) != NULL);
+	begin_again();
+	named(prints(expected), "a step that failed before it was started "
+	      "again has its id, however long");
+	end_kept();
+}
+
 /* Its next lease, which must be of this step, is done. */
 static void
 does(uint64_t peer, uint64_t step)
@@ -1253,6 +1384,8 @@ main(void)
 	join_lines();
 	asked_to_stop();
 	errors();
+	an_old_error();
+	a_long_id();
 	done_meanwhile();
 	nonsense();
 	too_many_scores();
