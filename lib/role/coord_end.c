@@ -50,6 +50,8 @@ end_fail(struct coord *c, const struct fail *why, uint64_t now)
 		c->phase = PHASE_OVER;
 		return;
 	}
+	if (c->begun && why->kind == FAIL_AGAIN)
+		c->journal_lost = true;	/* who has taken over finishes it */
 	void_give_up(c);
 	stop_members(c, now);
 }
@@ -60,6 +62,7 @@ end_wind_up(struct coord *c, const struct fail *why)
 	c->failure = *why;
 	c->status = (int)why->kind;
 	c->no_more_requests = c->stopping = true;
+	journal_ending(c);
 }
 
 void

@@ -176,7 +176,9 @@ struct coord {
 
 	struct understudy *understudy;	/* of each server */
 	/* what is kept: see coord_journal.c, coord_replay.c */
-	bool replaying, resumed, journal_lost;
+	bool replaying, resumed;
+	bool journal_lost;	/* nothing more goes into it */
+	bool ending_noted;
 	bool left;		/* for whoever starts it again */
 	struct text lines;	/* taken, and not in the journal yet */
 	uint64_t line;		/* the number of the last one */
@@ -329,6 +331,8 @@ void journal_void(struct coord *, uint64_t step);
 void journal_passed(struct coord *);
 void journal_closed(struct coord *);	/* an epoch; another one begins */
 void journal_dropped(struct coord *, size_t requests);
+/* Nothing more is begun, because of the failure, or because it was asked. */
+void journal_ending(struct coord *);
 void journal_voiding(struct coord *, uint64_t first, uint64_t count,
 		     bool aside);
 void journal_servers(struct coord *, bool safe);
@@ -344,7 +348,8 @@ bool journal_noted(const struct coord *);
 
 /* What a record of JOURNAL_ENDS says of steps and requests. */
 enum journal_note {
-	NOTE_DONE = 1, NOTE_VOID, NOTE_PASSED, NOTE_DROPPED, NOTE_CLOSED
+	NOTE_DONE = 1, NOTE_VOID, NOTE_PASSED, NOTE_DROPPED, NOTE_CLOSED,
+	NOTE_ENDING
 };
 
 /* What a run that goes on with another one has in common with it. */

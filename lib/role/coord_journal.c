@@ -192,6 +192,16 @@ journal_dropped(struct coord *c, size_t requests)
 	note_barrier(c, NOTE_DROPPED, queue_next(c->queue), requests);
 }
 
+void
+journal_ending(struct coord *c)
+{
+	if (c->ending_noted || !c->o.journal || c->replaying)
+		return;
+	c->ending_noted = true;
+	note(c, NOTE_ENDING, c->failure.kind, 1);
+	pack_text(&c->notes, c->failure.kind ? c->failure.text : "");
+}
+
 static void
 pack_totals(struct pack *out, const struct coord *c, const struct totals *t,
 	    uint64_t now)
@@ -430,9 +440,6 @@ coord_finish(struct coord *c, uint64_t written, uint64_t now)
 {
 	struct pack out = { 0 };
 
-	/* Whoever has taken over finishes it. */
-	if (c->begun && c->failure.kind == FAIL_AGAIN)
-		return;
 	coord_note(c, written, true, now);
 	journal_lines(c);	/* a pipe does not bring them again */
 	if (c->left)

@@ -165,6 +165,25 @@ unpack_epoch(struct unpack *u, struct coord *c)
 	return u->bad ? -1 : 0;
 }
 
+static void
+take_text(struct unpack *u, char *text, size_t room)
+{
+	size_t size;
+	const char *bytes = unpack_blob(u, &size);
+
+	snprintf(text, room, "%.*s", u->bad ? 0 : (int)size,
+		 u->bad ? "" : bytes);
+}
+
+/* It was ending: what it had not given up is given up now. */
+static void
+replay_ending(struct coord *c, struct unpack *u, uint64_t kind)
+{
+	take_text(u, c->failure.text, sizeof(c->failure.text));
+	c->failure.kind = kind ? message_status(kind) : 0;
+	c->no_more_requests = c->stopping = c->ending_noted = true;
+}
+
 static int
 replay_ends(struct coord *c, struct unpack *u)
 {
@@ -187,18 +206,10 @@ replay_ends(struct coord *c, struct unpack *u)
 
 		if (notes.bad || replay_note(c, what, first, count) < 0)
 			return -1;
+		if (what == NOTE_ENDING)
+			replay_ending(c, &notes, first);
 	}
 	return unpack_epoch(u, c);
-}
-
-static void
-take_text(struct unpack *u, char *text, size_t room)
-{
-	size_t size;
-	const char *bytes = unpack_blob(u, &size);
-
-	snprintf(text, room, "%.*s", u->bad ? 0 : (int)size,
-		 u->bad ? "" : bytes);
 }
 
 static int

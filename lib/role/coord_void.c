@@ -25,11 +25,13 @@ void_give_up(struct coord *c)
 	if (c->failing)
 		report_failed_step(c);
 	c->failing = c->cancelling = c->voiding = false;
+	journal_ending(c);
 	while (!queue_idle(c->queue)) {
-		queue_cancel(c->queue, report_cancelled, c);
+		journal_dropped(c, queue_cancel(c->queue, report_cancelled,
+						c));
 		if (queue_barrier(c->queue)) {
 			report_passed_over(c, queue_barrier(c->queue));
-			queue_pass(c->queue);
+			coord_pass(c);
 		}
 	}
 }
@@ -94,6 +96,8 @@ void_done(struct coord *c)
 		end_error(c, &c->step_error);
 	}
 	c->failing = false;
+	if (c->stopping)
+		journal_ending(c);
 	journal_dropped(c, queue_cancel(c->queue, report_cancelled, c));
 }
 

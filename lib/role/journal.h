@@ -10,8 +10,9 @@
  *	LINES	requests that were taken, and the number of the last line:
  *		safe before one of their steps is leased; they reserve the
  *		numbers of their steps
- *	ENDS	what ended, in order; written when its results are, and
- *		before a step behind a barrier that was passed is leased
+ *	ENDS	what ended, in order, or that the run is ending; written when
+ *		its results are, and before a step behind a barrier that was
+ *		passed is leased
  *	VOID	steps are being given up: safe before a server is told
  *	SERVERS	where each server is, its life if it has its variables, the
  *		last term that it took, its standby, and what it lacks: safe

@@ -811,7 +811,6 @@ begin_again(void)
 	coord_up(coord, SERVER, now);
 	welcome(7);
 	obey(MESSAGE_PLAN);
-	count = 0;
 }
 
 /* One with a journal, which is empty. */
@@ -889,6 +888,52 @@ a_long_id(void)
 	begin_again();
 	named(prints(expected), "a step that failed before it was started "
 	      "again has its id, however long");
+	end_kept();
+}
+
+/* What is behind an error was cancelled, and stays so. */
+static void
+ending(void)
+{
+	begin_kept();
+	join_worker(A);
+	ask("train");
+	ask("join");
+	ask("{\"id\":\"more\",\"op\":\"train\",\"steps\":7}");
+	ask("join");
+	failed(A, 0, "bad");
+	stopped(A);
+	obey(MESSAGE_VOID);
+	ok(writes(BAD_STEP("") "{\"op\":\"join\",\"cancelled\":true}\n"
+		  "{\"id\":\"more\",\"op\":\"train\",\"steps\":7,"
+		  "\"cancelled\":true}\n"
+		  "{\"op\":\"join\",\"cancelled\":true}\n"));
+	begin_again();
+	named(!coord_wants(coord), "a run that was ending takes no requests");
+	join_worker(A);
+	named(!heard(A, MESSAGE_LEASE) && prints(""),
+	      "and what it has cancelled is not begun");
+	ok(over(FAIL_DATA, "bad"));
+
+	/* Asked to stop, too; and as long as it has not been told, it goes
+	   on. */
+	begin_kept();
+	join_worker(A);
+	ask("train 3");
+	ask("join");
+	coord_stop(coord, now);
+	begin_again();
+	ok(coord_wants(coord));
+	join_worker(A);
+	ok(heard(A, MESSAGE_LEASE) != NULL);
+	coord_stop(coord, now);
+	stopped(A);
+	obey(MESSAGE_VOID);
+	ok(writes("{\"op\":\"train\",\"steps\":3,\"cancelled\":true}\n"
+		  "{\"op\":\"join\",\"cancelled\":true}\n"));
+	begin_again();
+	join_worker(A);
+	ok(!coord_wants(coord) && prints("") && over(0, ""));
 	end_kept();
 }
 
@@ -1386,6 +1431,7 @@ main(void)
 	errors();
 	an_old_error();
 	a_long_id();
+	ending();
 	done_meanwhile();
 	nonsense();
 	too_many_scores();
