@@ -171,3 +171,16 @@ whole() {
 		run -0 whole
 	done
 }
+
+@test "a save that cannot be written costs that checkpoint, and its line" {
+	grep -q 'define PS_DEV' "$BUILD/config.h" ||
+		skip "no failpoints: configure --enable-dev"
+	PS_FAIL=publish-rename:1:error run -74 --separate-stderr \
+		train $'2\nsave\ntrain 3'
+	assert_equal "${#lines[@]}" 6
+	assert_line --index 2 \
+		'{"op":"save","step":2,"error":"failpoint publish-rename"}'
+	refute_output --partial cancelled
+	run -0 whole
+	assert_output 1
+}

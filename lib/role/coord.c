@@ -431,8 +431,8 @@ coord_advance(struct coord *c, uint64_t now)
 	void_tell(c);
 	if (!data_ready(c) && !c->stopping && !queue_idle(c->queue))
 		data_count(c);
-	while (!c->cancelling && recover_idle(c) && data_ready(c) &&
-	       (r = queue_barrier(c->queue)) &&
+	while (!c->cancelling && !c->stopping && recover_idle(c) &&
+	       data_ready(c) && (r = queue_barrier(c->queue)) &&
 	       pass_barrier(c, r, now) && c->phase == PHASE_RUN)
 		;
 	cut_advance(c, now);

@@ -480,6 +480,20 @@ asked_to_stop(void)
 	options.checkpoint = false;
 }
 
+/* Nothing passes that is behind an error. */
+static void
+behind_an_error(void)
+{
+	begin_run();
+	coord_request(coord, "train 0", 1, now);
+	ask("join");
+	coord_tick(coord, now);
+	ok(prints("{\"op\":\"request\",\"error\":\"request 1: train '0': not "
+		  "a number of steps\"}\n"
+		  "{\"op\":\"join\",\"cancelled\":true}\n"));
+	ok(over(FAIL_DATA, "request 1: train '0': not a number of steps"));
+}
+
 static void
 errors(void)
 {
@@ -1428,6 +1442,7 @@ main(void)
 	marks();
 	join_lines();
 	asked_to_stop();
+	behind_an_error();
 	errors();
 	an_old_error();
 	a_long_id();
