@@ -170,6 +170,28 @@ with it"
 	assert_output 300
 }
 
+@test "a journal that cannot be written leaves the run to the next start" {
+	grep -q 'define PS_DEV' "$BUILD/config.h" ||
+		skip "no failpoints: configure --enable-dev"
+	local status=0
+	need_numpy
+	serve 0
+	serve 1
+	work
+	printf '%s\n' 'train 2000' join >requests
+	PS_FAIL=journal-add:6:error coord -o results requests
+	wait "$coord" || status=$?
+	assert_equal "$status" 74
+	run -0 tail -n 2 "$log"
+	assert_line --index 0 --partial "the run has not ended: start it again"
+	assert_line --index 1 "ps-coord: failpoint journal-add"
+	coord -o results requests
+	wait "$coord"
+	counted 2000
+	run -0 grep -c '"op":"train"' results
+	assert_output 2000
+}
+
 # visiting - data and a model in which a record adds 1 to its own number.
 visiting() {
 	cat >visit.ps <<-'END'

@@ -26,11 +26,14 @@ stop_members(struct coord *c, uint64_t now)
 /*
  * A run that is resumed, and does not find its servers and workers, stays as
  * it was: nobody is told to stop, nothing is given up, and whoever starts it
- * again finds it so.  Only what is damaged will not be better then.
+ * again finds it so.  Only what is damaged will not be better then.  One whose
+ * journal takes no more can be gone on with from what it has.
  */
 static bool
 leaves(const struct coord *c, const struct fail *why)
 {
+	if (c->journal_lost)
+		return c->begun || c->resumed;
 	return c->resumed && !c->started && why->kind != FAIL_DATA;
 }
 

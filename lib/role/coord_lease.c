@@ -76,6 +76,8 @@ lease_to(struct coord *c, struct member *w)
 			  &terms)) == 0))
 		return false;
 	recover_note(c, next);
+	if (c->phase != PHASE_RUN)	/* what it is cannot be kept */
+		return false;
 	while (slot->id != 0)
 		slot++;
 	slot->id = w->leased = m.request = ++c->leases;

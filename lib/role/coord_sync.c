@@ -68,7 +68,7 @@ next_step(struct coord *c, uint64_t limit, struct lease_terms *terms)
 	     queue_lease(c->queue, c->rounds, 1, limit, terms)) == 0)
 		return false;
 	recover_note(c, next);
-	return true;
+	return c->phase == PHASE_RUN;	/* or it cannot be kept */
 }
 
 static bool
