@@ -262,7 +262,7 @@ coord_progress(const struct coord *c, struct text *out, uint64_t now)
 
 	text_add(out, "step %llu",
 		 (unsigned long long)queue_mark(c->queue));
-	if (left > 0)
+	if (left > 0 && left < UINT64_MAX - queue_mark(c->queue))
 		text_add(out, " of %llu", (unsigned long long)
 			 (queue_mark(c->queue) + left));
 	text_add(out, "  %.0f steps/s  %.0f examples/s", rate, seconds > 0 ?

@@ -440,7 +440,7 @@ queue_write(const struct queue *q, struct text *out)
 	for (const struct order *o = q->front; o; o = o->next) {
 		struct request left = o->request;
 
-		if (left.op == REQUEST_BAD || left.steps > INT64_MAX ||
+		if (left.op == REQUEST_BAD ||
 		    left.epochs > INT64_MAX - 1 ||
 		    (o->begun && o->given == left.steps))
 			return false;	/* or an epoch that is to be closed */
@@ -518,7 +518,10 @@ queue_waiting(const struct queue *q)
 	uint64_t steps = 0;
 
 	for (const struct order *o = q->front;
-	     o && (o->request.op == REQUEST_TRAIN || o->begun); o = o->next)
-		steps += o->request.steps - o->ended;
+	     o && (o->request.op == REQUEST_TRAIN || o->begun); o = o->next) {
+		const uint64_t left = o->request.steps - o->ended;
+
+		steps = left < UINT64_MAX - steps ? steps + left : UINT64_MAX;
+	}
 	return steps;
 }

@@ -156,7 +156,8 @@ uint64_t queue_next(const struct queue *);	/* the next new number */
 size_t queue_running(const struct queue *);	/* leased now */
 bool queue_idle(const struct queue *);		/* nothing asked is left */
 
-/* Steps asked for and not ended, up to the first barrier. */
+/* Steps asked for and not ended, up to the first barrier; or UINT64_MAX, if
+   there are more. */
 uint64_t queue_waiting(const struct queue *);
 
 #endif

@@ -275,9 +275,25 @@ request_read(struct request *r, const char *line, struct fail *f)
 	return status;
 }
 
+/* In words, which have room for numbers that JSON has not. */
+static void
+write_train(struct text *out, const struct request *r)
+{
+	text_add(out, "train %llu", (unsigned long long)r->steps);
+	if (r->batch > 0)
+		text_add(out, " batch=%llu", (unsigned long long)r->batch);
+	if (r->learning_rate > 0)
+		text_add(out, " learning_rate=%.9g",
+			 (double)r->learning_rate);
+}
+
 void
 request_write(struct text *out, const struct request *r)
 {
+	if (r->op == REQUEST_TRAIN && !r->id) {
+		write_train(out, r);
+		return;
+	}
 	if (r->op == REQUEST_TRAIN)
 		text_add(out, "{\"steps\":%llu",
 			 (unsigned long long)r->steps);

@@ -450,7 +450,7 @@ left(void)
 	ok(queue_lease(q, w1, 2, ANY, &l) == 2);
 	queue_end(q, 0);
 	queue_end(q, 1);
-	ok(writes(q, "{\"steps\":3}\n{\"op\":\"join\"}\n"
+	ok(writes(q, "train 3\n{\"op\":\"join\"}\n"
 		  "{\"op\":\"epoch\",\"epochs\":1}\n"));
 	ok(queue_lease(q, w1, 3, ANY, &l) == 3);
 	for (uint64_t i = 2; i < 5; i++)
@@ -461,6 +461,17 @@ left(void)
 	      "an epoch that has begun is still to be ended");
 	ok(queue_lease(q, w1, 2, ANY, &l) == 2);
 	named(!writes(q, ""), "one that is to be closed cannot be written");
+	queue_free(q);
+
+	q = queue_new(0);
+	put(q, REQUEST_TRAIN, NULL, UINT64_MAX);
+	put(q, REQUEST_TRAIN, NULL, UINT64_MAX);
+	ok(queue_lease(q, w1, 2, ANY, &l) == 2);
+	named(queue_waiting(q) == UINT64_MAX,
+	      "more steps than can be counted are all that can be");
+	named(writes(q, "train 18446744073709551613\n"
+		     "train 18446744073709551615\n"),
+	      "any number of steps can be written");
 	queue_free(q);
 }
 

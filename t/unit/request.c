@@ -154,6 +154,7 @@ written(void)
 {
 	static const char *const lines[] = {
 		"7", "say\"hi\\", "train", "train 300", "join", "stop",
+		"train 18446744073709551615 batch=2 learning_rate=.5",
 		"train 9 batch=64 learning_rate=1e-7", "save", "epoch 3",
 		"epoch learning_rate=.1", "eval", "eval a b.csv",
 		"{\"op\":\"eval\",\"id\":-4,\"files\":[\"a b\",\"\\\"\"]}",
