@@ -10,6 +10,7 @@
 #define TERM		1		/* of a run that nobody has resumed */
 #define PLAN_NUMBER	1
 #define MAX_REQUESTS	4096		/* read ahead */
+#define MAX_LINES	((size_t)16 << 20)	/* bytes, not in the journal */
 #define MARK_STEPS	1024		/* steps between two marks */
 #define MARK_MS		200		/* or this long */
 #define PROBE_MS	250
@@ -305,7 +306,7 @@ bool
 coord_wants(const struct coord *c)
 {
 	return !c->no_more_requests && c->phase < PHASE_STOP && !c->full &&
-		c->output.size < COORD_OUTPUT;
+		c->output.size < COORD_OUTPUT && c->lines.size < MAX_LINES;
 }
 
 void

@@ -855,6 +855,29 @@ end_kept(void)
 	term = 1;
 }
 
+/* While the servers are waited for nothing goes into the journal. */
+static void
+many_lines(void)
+{
+	const size_t size = (size_t)1 << 20;
+	char *line = mem_alloc(1, size + 1);
+	size_t taken = 0;
+
+	memset(line, '#', size);
+	forget_kept();
+	begin_again();
+	coord_down(coord, SERVER, now);
+	for (; taken < 100 && coord_wants(coord); taken++)
+		coord_request(coord, line, taken + 1, now);
+	named(taken == 16, "lines are read as far as they can be kept");
+	free(line);
+	coord_up(coord, SERVER, now);
+	welcome(7);
+	obey(MESSAGE_PLAN);
+	ok(coord_wants(coord));
+	end_kept();
+}
+
 #define BAD_STEP(id) "{" id "\"op\":\"train\",\"step\":0,\"worker\":" \
 	"\"worker:0\",\"error\":\"bad\"}\n"
 
@@ -1444,6 +1467,7 @@ main(void)
 	asked_to_stop();
 	behind_an_error();
 	errors();
+	many_lines();
 	an_old_error();
 	a_long_id();
 	ending();
