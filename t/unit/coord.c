@@ -434,12 +434,15 @@ done_meanwhile(void)
 static void
 asked_to_stop(void)
 {
+	static const char wrong[] =
+		"request 1: train '0': not a number of steps";
 	const struct message *m, *v;
 
 	options.keep_going = true;
 	begin_run();
 	join_worker(A);
-	ask("trian 5");
+	coord_request(coord, "train 0", 1, now);
+	coord_tick(coord, now);
 	text_reset(coord_output(coord));
 	ask("train 9");
 	m = heard(A, MESSAGE_LEASE);
@@ -454,18 +457,18 @@ asked_to_stop(void)
 		tell(SERVER, message_answer(v, MESSAGE_OK));
 	ok(prints(STEP("", "0", "worker:0")
 		  "{\"op\":\"train\",\"steps\":8,\"cancelled\":true}\n"));
-	ok(over(FAIL_DATA, ""));
+	ok(over(FAIL_DATA, wrong));
 
 	/* Who does not answer is not waited for, but what went wrong did. */
 	begin_run();
 	join_worker(A);
-	ask("trian 5");
+	coord_request(coord, "train 0", 1, now);
 	ask("train");
 	coord_stop(coord, now);
 	now += 7000;
 	coord_tick(coord, now);
 	ok(warns("not all could be ended within 7 s: 1 steps are given up\n"));
-	named(over(FAIL_DATA, ""), "an end in haste keeps the status");
+	named(over(FAIL_DATA, wrong), "an end in haste keeps the status");
 	options.keep_going = false;
 	options.checkpoint = true;
 	begin_run();
