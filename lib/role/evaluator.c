@@ -232,7 +232,7 @@ hear_coordinator(struct evaluator *e, const struct message *m, uint64_t now,
 			    e->options.coordinator);
 	case MESSAGE_REFUSED:
 		message_text(m, text, sizeof(text));
-		return fail(f, (enum fail_kind)m->refused.status,
+		return fail(f, message_status(m->refused.status),
 			    "coordinator %s: %s", e->options.coordinator,
 			    text);
 	default:

@@ -249,6 +249,10 @@ test_ends(void)
 			FAIL_AGAIN, "too many peers"), 200) == -1 &&
 	   w.f.kind == FAIL_AGAIN &&
 	   strcmp(w.f.text, "coordinator c: too many peers") == 0);
+	ok(hear(&w, COORDINATOR, message_refuse(
+			&(struct message){ .kind = MESSAGE_HELLO },
+			(enum fail_kind)3, "?"), 200) == -1 &&
+	   w.f.kind == FAIL_PROTOCOL);
 	end(&w);
 }
 
