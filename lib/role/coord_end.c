@@ -8,10 +8,18 @@
 #define DRAIN_MS	7000		/* to come to an end when asked to */
 #define DRAINED_MS	8000		/* ... all of it */
 
+/* Servers that another run may have are not ours to stop. */
+static bool
+leaves_servers(const struct coord *c)
+{
+	return c->o.keep_servers ||
+		(!c->begun && c->failure.kind == FAIL_AGAIN);
+}
+
 static void
 stop_members(struct coord *c, uint64_t now)
 {
-	struct message m = { .kind = c->o.keep_servers ? MESSAGE_BYE :
+	struct message m = { .kind = leaves_servers(c) ? MESSAGE_BYE :
 			     MESSAGE_STOP };
 
 	c->phase = PHASE_STOP;

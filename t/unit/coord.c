@@ -1459,12 +1459,37 @@ no_data(void)
 	ok(over(65, "a.svm:7: a NUL byte"));
 }
 
+/* Of a run that does not begin: is the server told to stop? */
+static bool
+stops_server(enum fail_kind why)
+{
+	const struct message *plan;
+
+	begin();
+	coord_up(coord, SERVER, now);
+	welcome(7);
+	plan = heard(SERVER, MESSAGE_PLAN);
+	count = 0;
+	tell(SERVER, message_refuse(plan, why, "no"));
+	coord_tick(coord, now);
+	return heard(SERVER, MESSAGE_STOP) && !heard(SERVER, MESSAGE_BYE);
+}
+
+/* Servers that another run may have, or will, are left alone. */
+static void
+others_servers(void)
+{
+	ok(stops_server(FAIL_CONFIG));
+	ok(!stops_server(FAIL_AGAIN));
+}
+
 int
 main(void)
 {
 	rig_begin(&rig, model);
 	steps();
 	in_turn();
+	others_servers();
 	marks();
 	join_lines();
 	asked_to_stop();
