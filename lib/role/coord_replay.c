@@ -126,7 +126,7 @@ replay_note(struct coord *c, uint64_t what, uint64_t first, uint64_t count)
 			if (queue_step(c->queue, s))
 				history_void(&c->history, s, 1);
 		queue_drop(c->queue, count);
-		c->cancelling = c->failing = false;
+		c->cancelling = c->voiding = c->failing = false;
 	}
 	return 0;
 }
@@ -240,7 +240,7 @@ replay_void(struct coord *c, struct unpack *u)
 	memcpy(c->failed_worker, worker, sizeof(worker));
 	free(c->failed_id);
 	c->failed_id = size > 0 ? mem_text_n(id, size) : NULL;
-	c->cancelling = true;
+	c->cancelling = c->voiding = true;
 	for (ranges = unpack_uint(u); ranges > 0 && !u->bad; ranges--) {
 		uint64_t step = unpack_uint(u);
 		const uint64_t end = unpack_uint(u);

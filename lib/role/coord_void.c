@@ -36,6 +36,17 @@ void_give_up(struct coord *c)
 	}
 }
 
+/* Which ones are void, and which of them another step can read: kept. */
+static void
+decide(struct coord *c)
+{
+	c->voiding = true;
+	if (!c->rounds && c->o.ledger)
+		queue_unlease(c->queue);
+	journal_voiding(c, queue_mark(c->queue), queue_next(c->queue) -
+			queue_mark(c->queue), false);
+}
+
 /*
  * What workers were at when they were told has been done by then, and counts;
  * only what is left is void: what servers are to refuse, and nobody has pushed
@@ -49,14 +60,11 @@ void_tell(struct coord *c)
 	if (!c->cancelling || c->voiding || c->committing ||
 	    lease_cancelling(c))
 		return;
-	c->voiding = true;
-	if (!c->rounds && c->o.ledger)
-		queue_unlease(c->queue);
+	decide(c);
 	m.voided.run = coord_run(c);
 	m.voided.term = c->plan.term;
 	m.voided.first = queue_mark(c->queue);
 	m.voided.count = queue_next(c->queue) - queue_mark(c->queue);
-	journal_voiding(c, m.voided.first, m.voided.count, false);
 	if (c->phase < PHASE_STOP)
 		fleet_ask(c->fleet, &m);
 }
@@ -86,6 +94,8 @@ void_begin(struct coord *c)
 void
 void_done(struct coord *c)
 {
+	if (!c->voiding)	/* a new term came first */
+		decide(c);
 	for (uint64_t s = queue_mark(c->queue); s < queue_next(c->queue); s++)
 		if (queue_step(c->queue, s))
 			history_void(&c->history, s, 1);

@@ -823,11 +823,11 @@ begin_again(void)
 				 kept[i].size, &f) < 0)
 			printf("# record %zu: %s\n", i, f.text);
 	coord_start(coord, &line, &written, &f);
-	term = coord_term(coord);
 	text_reset(coord_warnings(coord));
 	coord_up(coord, SERVER, now);
 	welcome(7);
 	obey(MESSAGE_PLAN);
+	term = coord_term(coord);
 }
 
 /* One with a journal, which is empty. */
@@ -1440,6 +1440,52 @@ missed(void)
 	options.keep_going = false;
 }
 
+/*
+ * A server is lost when a step has failed and before it was told: the new term
+ * tells it.  What nobody had begun is read, here or by whoever goes on.
+ */
+static void
+lost_between(void)
+{
+	const struct message *m;
+
+	make_ledger(1);
+	options.keep_going = true;
+	begin_kept();
+	join_worker(A);
+	ask("epoch");
+	m = heard(A, MESSAGE_INDEX);
+	indexed(A, m ? m->request : 0, 9, 0);
+	m = heard(A, MESSAGE_INDEX);
+	indexed(A, m ? m->request : 0, 7, 60);
+	m = heard(A, MESSAGE_LEASE);
+	done(A, m ? m->request : 0, 0);
+	failed(A, 1, "bad");
+	ok(heard(A, MESSAGE_CANCEL) && !heard(SERVER, MESSAGE_VOID));
+	coord_down(coord, SERVER, now);
+	coord_up(coord, SERVER, now);
+	welcome(8);
+	ok(obey(MESSAGE_PLAN));
+	ok(writes(DATA_STEP("0", "worker:0")
+		  "{\"op\":\"train\",\"step\":1,\"worker\":\"worker:0\","
+		  "\"error\":\"bad\"}\n"
+		  "{\"op\":\"epoch\",\"steps\":2,\"cancelled\":true}\n"));
+	ask("epoch");
+
+	make_ledger(1);
+	begin_again();
+	join_worker(B);
+	does(B, 0);	/* again, for the server */
+	does(B, 4);
+	ok(writes(DATA_STEP("4", "worker:0")
+		  "{\"op\":\"epoch\",\"epoch\":0,\"step\":5,\"steps\":2,"
+		  "\"examples\":8,\"loss\":0.5,\"metrics\":{},"
+		  "\"staleness\":[0,0,1],"
+		  "\"seconds\":0,\"records\":16,\"missed\":8}\n"));
+	options.keep_going = false;
+	end_kept();
+}
+
 static void
 no_data(void)
 {
@@ -1516,6 +1562,7 @@ main(void)
 	unread();
 	counting();
 	missed();
+	lost_between();
 	no_data();
 	coord_free(coord);
 	ledger_free(options.ledger);
