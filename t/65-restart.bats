@@ -170,6 +170,29 @@ with it"
 	assert_output 300
 }
 
+@test "one that is killed when it has told all to stop ends as it would have" {
+	local status=0
+	serve 0
+	serve 1
+	work
+	# The second worker, which never comes, is waited for.
+	echo '{"cluster": {"worker": ["a:1", "b:1"], "ps": ["c:1", "d:1"]}}' \
+		>cluster.json
+	printf '%s\n' 'train 300' join 'train 0' >requests
+	coord -f cluster.json -o results requests
+	wait "$server0" "$server1"
+	dies "$coord"
+	cp results before
+	assert_exists "$dir/journal"
+	coord -f cluster.json -o results requests
+	wait "$coord" || status=$?
+	assert_equal "$status" 65
+	run -0 tail -n 1 "$log"
+	assert_output "ps-coord: request 3: train '0': not a number of steps"
+	run -0 cmp before results
+	assert_not_exists "$dir/journal"
+}
+
 @test "a journal that cannot be written leaves the run to the next start" {
 	grep -q 'define PS_DEV' "$BUILD/config.h" ||
 		skip "no failpoints: configure --enable-dev"

@@ -12,7 +12,12 @@
 static bool
 leaves_servers(const struct coord *c)
 {
-	return c->o.keep_servers ||
+	bool others = false;
+
+	for (size_t i = 0; !c->begun && c->resumed && i < c->o.servers; i++)
+		others = others || (fleet_present_at(c->fleet, i) &&
+				    !fleet_holds(c->fleet, i));
+	return c->o.keep_servers || others ||
 		(!c->begun && c->failure.kind == FAIL_AGAIN);
 }
 
@@ -29,6 +34,25 @@ stop_members(struct coord *c, uint64_t now)
 	workers_stop(c);
 	if (!c->server_gone || fleet_present(c->fleet) > 0)
 		fleet_ask(c->fleet, &m);
+}
+
+/*
+ * Who broke off had nothing left to do but to tell everybody to stop: servers
+ * that are not there any more were told.
+ */
+static bool
+nothing_left(const struct coord *c)
+{
+	return c->resumed && !c->begun && !c->o.keep_servers &&
+		c->no_more_requests && queue_idle(c->queue) &&
+		!c->cancelling && !c->setting_aside &&
+		(!c->o.checkpoint || c->saved_step == queue_mark(c->queue));
+}
+
+uint64_t
+end_patience(const struct coord *c, uint64_t ms)
+{
+	return nothing_left(c) && ms > STOP_MS ? STOP_MS : ms;
 }
 
 /*
@@ -50,6 +74,10 @@ end_fail(struct coord *c, const struct fail *why, uint64_t now)
 {
 	if (c->phase >= PHASE_STOP)
 		return;
+	if (nothing_left(c)) {
+		end_run(c, now);
+		return;
+	}
 	if (why->kind) {	/* or it is not worse than it was */
 		c->failure = *why;
 		c->status = (int)why->kind;
@@ -138,7 +166,11 @@ end_check_drain(struct coord *c, uint64_t now)
 void
 end_run(struct coord *c, uint64_t now)
 {
-	if (!cut_final(c, now))
+	if (cut_final(c, now))
+		return;
+	/* Who starts it again does not find those who were told. */
+	c->unnoted = !journal_noted(c);
+	if (!c->unnoted)
 		stop_members(c, now);
 }
 

@@ -280,6 +280,8 @@ void end_asked(struct coord *, uint64_t now_ms);
 void end_check_drain(struct coord *, uint64_t now_ms);
 /* The last checkpoint, then everybody may go. */
 void end_run(struct coord *, uint64_t now_ms);
+/* How long servers are waited for who are to be waited for so long. */
+uint64_t end_patience(const struct coord *, uint64_t ms);
 void end_check_over(struct coord *, uint64_t now_ms);
 
 /* ---- coord_recover.c ---- */

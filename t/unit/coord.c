@@ -809,8 +809,9 @@ forget_kept(void)
 		free(kept[--keeps].bytes);
 }
 
+/* It has read what was kept, and has not found its server yet. */
 static void
-begin_again(void)
+start_again(void)
 {
 	static const struct journal journal = { keep, NULL };
 	struct fail f;
@@ -824,6 +825,12 @@ begin_again(void)
 			printf("# record %zu: %s\n", i, f.text);
 	coord_start(coord, &line, &written, &f);
 	text_reset(coord_warnings(coord));
+}
+
+static void
+begin_again(void)
+{
+	start_again();
 	coord_up(coord, SERVER, now);
 	welcome(7);
 	obey(MESSAGE_PLAN);
@@ -931,6 +938,58 @@ a_long_id(void)
 	end_kept();
 }
 
+/* Its next lease, which must be of this step, is done. */
+static void
+does(uint64_t peer, uint64_t step)
+{
+	const struct message *m = heard(peer, MESSAGE_LEASE);
+
+	if (m && m->lease.first == step && m->lease.count == 1)
+		done(peer, m->request, step);
+	else
+		ok(m && m->lease.first == step && m->lease.count == 1);
+}
+
+/* Killed while it told everybody to stop: who has gone is not waited for. */
+static void
+ended(void)
+{
+	begin_kept();
+	join_worker(A);
+	ask("train");
+	does(A, 0);
+	coord_end_of_requests(coord, now);
+	named(!heard(SERVER, MESSAGE_STOP), "nobody is told to stop before it "
+	      "is kept that there is nothing left to do");
+	ok(writes(STEP("", "0", "worker:0")) && heard(SERVER, MESSAGE_STOP));
+	options.timeout_ms = 60000;
+	start_again();
+	coord_tick(coord, now);
+	coord_end_of_requests(coord, now);
+	now += 4999;
+	coord_tick(coord, now);
+	ok(!over(0, ""));
+	now += 1;
+	coord_tick(coord, now);
+	now += 5000;	/* for workers */
+	ok(over(0, "") && prints(""));
+
+	/* Nor is somebody else's told to stop. */
+	start_again();
+	coord_up(coord, SERVER, now);
+	welcome(8);
+	coord_end_of_requests(coord, now);
+	const struct message *plan = heard(SERVER, MESSAGE_PLAN);
+
+	ok(plan != NULL);
+	if (plan)
+		tell(SERVER, message_refuse(plan, FAIL_AGAIN, "busy"));
+	ok(heard(SERVER, MESSAGE_BYE) && !heard(SERVER, MESSAGE_STOP));
+	now += 5000;
+	ok(over(0, ""));
+	end_kept();
+}
+
 /* What is behind an error was cancelled, and stays so. */
 static void
 ending(void)
@@ -975,18 +1034,6 @@ ending(void)
 	join_worker(A);
 	ok(!coord_wants(coord) && prints("") && over(0, ""));
 	end_kept();
-}
-
-/* Its next lease, which must be of this step, is done. */
-static void
-does(uint64_t peer, uint64_t step)
-{
-	const struct message *m = heard(peer, MESSAGE_LEASE);
-
-	if (m && m->lease.first == step && m->lease.count == 1)
-		done(peer, m->request, step);
-	else
-		ok(m && m->lease.first == step && m->lease.count == 1);
 }
 
 /* B keeps two steps of a cut, and A goes on: what is saved is of the cut. */
@@ -1544,6 +1591,7 @@ main(void)
 	many_lines();
 	an_old_error();
 	a_long_id();
+	ended();
 	ending();
 	done_meanwhile();
 	nonsense();
