@@ -193,8 +193,9 @@ struct coord {
 
 	/* a step that kills workers */
 	bool setting_aside;	/* the servers are told: */
-	uint64_t aside, set_aside;	/* which; how many were */
-	char aside_worker[32];
+	uint64_t aside;			/* which, after how many deaths, */
+	uint64_t aside_deaths;
+	char aside_worker[32];		/* the last one of whom */
 
 	struct totals join, all;	/* since the last join; of the run */
 	struct totals epoch;		/* of one of the ledger: */
@@ -259,7 +260,7 @@ void void_tell(struct coord *);
 /* They refuse those steps from now on: say it. */
 void void_done(struct coord *);
 /* One step more that is not worth its workers; and when they refuse it. */
-void void_set_aside(struct coord *, uint64_t step, const char *worker);
+void void_set_aside(struct coord *, uint64_t step);
 void void_aside_done(struct coord *);
 /* Nothing more will be done: each request that waits is told. */
 void void_give_up(struct coord *);
@@ -335,8 +336,10 @@ void journal_closed(struct coord *);	/* an epoch; another one begins */
 void journal_dropped(struct coord *, size_t requests);
 /* Nothing more is begun, because of the failure, or because it was asked. */
 void journal_ending(struct coord *);
+/* All of these steps are given up: one, after so many deaths; or, with 0, for
+   what happened. */
 void journal_voiding(struct coord *, uint64_t first, uint64_t count,
-		     bool aside);
+		     uint64_t deaths);
 void journal_servers(struct coord *, bool safe);
 void journal_counts(struct coord *);
 /* If an epoch has begun: into how many streams it was cut. */

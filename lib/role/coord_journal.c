@@ -299,26 +299,26 @@ pack_waiting(struct pack *out, const struct coord *c, uint64_t first,
 	ranges_release(&waiting);
 }
 
-/* All steps of [first, first + count) are given up, for what happened. */
 void
-journal_voiding(struct coord *c, uint64_t first, uint64_t count, bool aside)
+journal_voiding(struct coord *c, uint64_t first, uint64_t count,
+		uint64_t deaths)
 {
 	struct pack out = { 0 };
 
 	pack_uint(&out, first);
 	pack_uint(&out, count);
-	pack_uint(&out, aside);
+	pack_uint(&out, deaths);
 	pack_uint(&out, c->failing);
 	pack_uint(&out, c->failed_step);
 	pack_uint(&out, c->failing ? c->step_error.kind : 0);
 	pack_text(&out, c->failing ? c->step_error.text : "");
-	pack_text(&out, aside ? c->aside_worker : c->failed_worker);
+	pack_text(&out, deaths > 0 ? c->aside_worker : c->failed_worker);
 	pack_text(&out, c->failed_id ? c->failed_id : "");
 	pack_waiting(&out, c, first, count);
 	add(c, JOURNAL_VOID, &out, true);
 	pack_reset(&out);
 	/* A fold takes the requests of steps under way for done. */
-	if (!aside && c->cut_reached && queue_mark(c->queue) < c->cut_step)
+	if (deaths == 0 && c->cut_reached && queue_mark(c->queue) < c->cut_step)
 		add(c, JOURNAL_FOLD, &out, false);
 	pack_release(&out);
 }

@@ -143,7 +143,7 @@ lease_blame(struct coord *c, const struct member *w)
 		if (!s || s->state != STEP_LEASED || s->worker != w)
 			continue;
 		if (queue_blame(c->queue, first->first + i, w))
-			void_set_aside(c, first->first + i, w->name);
+			void_set_aside(c, first->first + i);
 		return;
 	}
 }

@@ -216,7 +216,7 @@ static int
 replay_void(struct coord *c, struct unpack *u)
 {
 	const uint64_t first = unpack_uint(u), count = unpack_uint(u);
-	const bool aside = unpack_uint(u);
+	const uint64_t deaths = unpack_uint(u);
 	char worker[32];
 	uint64_t kind, ranges;
 	const char *id;
@@ -230,9 +230,10 @@ replay_void(struct coord *c, struct unpack *u)
 	id = unpack_blob(u, &size);
 	if (u->bad || (count > 0 && give_up_to(c, first + count - 1) < 0))
 		return -1;
-	if (aside) {
+	if (deaths > 0) {
 		c->setting_aside = true;
 		c->aside = first;
+		c->aside_deaths = deaths;
 		memcpy(c->aside_worker, worker, sizeof(worker));
 		return 0;
 	}

@@ -5,7 +5,7 @@
  */
 #include "role/coord_inside.h"
 
-#include <stdio.h>
+#include <string.h>
 
 /* ---- all of them ---- */
 
@@ -44,7 +44,7 @@ decide(struct coord *c)
 	if (!c->rounds && c->o.ledger)
 		queue_unlease(c->queue);
 	journal_voiding(c, queue_mark(c->queue), queue_next(c->queue) -
-			queue_mark(c->queue), false);
+			queue_mark(c->queue), 0);
 }
 
 /*
@@ -116,15 +116,19 @@ void_done(struct coord *c)
 static void
 ask_aside(struct coord *c, uint64_t step)
 {
+	const struct step *s = queue_step(c->queue, step);
+	const struct member *worker = s->worker;
 	struct message m = { .kind = MESSAGE_VOID };
 
 	c->setting_aside = true;
 	c->aside = step;
+	c->aside_deaths = s->deaths;
+	memcpy(c->aside_worker, worker->name, sizeof(c->aside_worker));
 	m.voided.run = coord_run(c);
 	m.voided.term = c->plan.term;
 	m.voided.first = step;
 	m.voided.count = 1;
-	journal_voiding(c, step, 1, true);
+	journal_voiding(c, step, 1, s->deaths);
 	if (c->phase >= PHASE_STOP)
 		return;
 	fleet_ask(c->fleet, &m);
@@ -140,7 +144,7 @@ void_aside_done(struct coord *c)
 	if (!s || c->cancelling)
 		return;		/* it was given up with all others */
 	fail(&why, FAIL_DATA, "set aside: %llu workers died under it",
-	     (unsigned long long)s->deaths);
+	     (unsigned long long)c->aside_deaths);
 	report_error(c, queue_id(c->queue, c->aside), "train", c->aside,
 		     c->aside_worker, why.text);
 	history_void(&c->history, c->aside, 1);
@@ -161,9 +165,8 @@ void_aside_done(struct coord *c)
 }
 
 void
-void_set_aside(struct coord *c, uint64_t step, const char *worker)
+void_set_aside(struct coord *c, uint64_t step)
 {
-	snprintf(c->aside_worker, sizeof(c->aside_worker), "%s", worker);
 	if (!c->setting_aside && c->phase == PHASE_RUN)
 		ask_aside(c, step);
 }
