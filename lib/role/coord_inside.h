@@ -518,6 +518,8 @@ void report_saved(struct coord *, const char *id, const char *name,
 void report_warning(struct coord *, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void totals_reset(struct totals *, uint64_t now_ms);
+/* So many of its counts of stale steps are told: the last ones are 0. */
+size_t totals_stale(const struct totals *);
 void totals_release(struct totals *);
 void totals_add(struct totals *, const struct coord *,
 		const struct result *, const float *scores,

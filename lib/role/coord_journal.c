@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 
-#define JOURNAL_VERSION	2
+#define JOURNAL_VERSION	3
 #define NOTE_MS		100	/* ends are written in batches */
 #define MAX_FOLD	((size_t)16 << 20)
 
@@ -206,11 +206,16 @@ static void
 pack_totals(struct pack *out, const struct coord *c, const struct totals *t,
 	    uint64_t now)
 {
+	const size_t stale = totals_stale(t);
+
 	pack_uint(out, t->steps);
 	pack_uint(out, t->examples);
 	pack_uint(out, t->mixed);
 	pack_uint(out, message_double_bits(t->loss));
 	pack_uint(out, now - t->began_ms);
+	pack_uint(out, stale);
+	for (size_t i = 0; i < stale; i++)
+		pack_uint(out, t->stale[i]);
 	for (size_t i = 0; i < c->metrics; i++)
 		for (size_t j = 0; j < METRIC_SUMS; j++)
 			pack_uint(out, message_double_bits(

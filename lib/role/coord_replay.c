@@ -139,6 +139,9 @@ unpack_totals(struct unpack *u, const struct coord *c, struct totals *t)
 	t->mixed = unpack_uint(u);
 	t->loss = message_double(unpack_uint(u));
 	t->began_ms = c->now_ms - unpack_uint(u);
+	memset(t->stale, 0, sizeof(t->stale));
+	for (uint64_t i = 0, n = unpack_uint(u); i < n && !u->bad; i++)
+		t->stale[i < STALENESS ? i : STALENESS - 1] = unpack_uint(u);
 	for (size_t i = 0; i < c->metrics; i++) {
 		metric_reset(&t->state[i]);
 		for (size_t j = 0; j < METRIC_SUMS; j++)

@@ -138,15 +138,23 @@ report_passed_over(struct coord *c, const struct request *r)
 	text_add(&c->output, ",\"cancelled\":true}\n");
 }
 
+size_t
+totals_stale(const struct totals *t)
+{
+	size_t told = STALENESS;
+
+	while (told > 1 && t->stale[told - 1] == 0)
+		told--;
+	return told;
+}
+
 /* "[9,0,1]": how many steps met 0, 1, 2 pushes of others. */
 static void
 add_staleness(struct text *out, const struct totals *t)
 {
-	size_t last = STALENESS - 1;
+	const size_t told = totals_stale(t);
 
-	while (last > 0 && t->stale[last] == 0)
-		last--;
-	for (size_t i = 0; i <= last; i++)
+	for (size_t i = 0; i < told; i++)
 		text_add(out, "%c%llu", i == 0 ? '[' : ',',
 			 (unsigned long long)t->stale[i]);
 	text_add(out, "]");

@@ -1542,7 +1542,7 @@ lost_between(void)
 	ok(writes(DATA_STEP("4", "worker:0")
 		  "{\"op\":\"epoch\",\"epoch\":0,\"step\":5,\"steps\":2,"
 		  "\"examples\":8,\"loss\":0.5,\"metrics\":{},"
-		  "\"staleness\":[0,0,1],"
+		  "\"staleness\":[0,0,2],"
 		  "\"seconds\":0,\"records\":16,\"missed\":8}\n"));
 	options.keep_going = false;
 	end_kept();
