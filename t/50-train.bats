@@ -60,6 +60,56 @@ holds() {
 	holds "$(metric log_loss) < 0.9 * 0.02802"
 }
 
+# descend NAME LEARNING_RATE BATCH LOSS_SETTING... - one step of gradient
+# descent on NAME.csv, into the checkpoint NAME.
+descend() {
+	local name=$1 rate=$2 batch=$3
+	shift 3
+	cat >"$name.ps" <<-END
+		input     x float[2] columns=*
+		input     w float
+		label     y binary
+		p       = dense x units=1 activation=sigmoid
+		loss      binary_crossentropy p $*
+		metric    accuracy weighted=true
+		optimizer sgd learning_rate=$rate
+	END
+	mkdir "$name"
+	printf '%s\n' train join |
+		ps-local -q -C "$PWD/$name" -- "$name.csv" -- \
+			ps-coord -m "$name.ps" -B "$batch" --seed=1 \
+			--checkpoint="$PWD/$name" | tail -n 1
+}
+
+@test "an example of weight 3 counts as three do, and one of a class, too" {
+	printf '%s\n' a,b,w,y 1,2,2,0 2,-1,1,1 5,5,0,1 -1,1,3,0 >by-weight.csv
+	printf '%s\n' a,b,w,y 1,2,1,0 1,2,1,0 2,-1,1,1 -1,1,1,0 -1,1,1,0 \
+		-1,1,1,0 >by-number.csv
+	weight=$(descend by-weight 0.4 4 sample_weight=w)
+	number=$(descend by-number 0.6 6 sample_weight=w)
+	run -0 ps-ckpt diff --tolerance=1e-6 by-weight by-number
+	holds "($(jq_number loss <<<"$weight") * 4 - \
+		$(jq_number loss <<<"$number") * 6) ^ 2 < 1e-10"
+	assert_equal "$(jq_number accuracy <<<"$weight")" \
+		"$(jq_number accuracy <<<"$number")"
+
+	# The weight of its class, in a column.
+	printf '%s\n' a,b,w,y 1,2,0.5,0 2,-1,3,1 5,5,3,1 -1,1,0.5,0 >column.csv
+	sed 's/,[0-9.]*\(,[01]\)$/,1\1/' column.csv >class.csv
+	descend column 0.4 4 sample_weight=w
+	descend class 0.4 4 sample_weight=w class_weight=0.5,3
+	run -0 ps-ckpt diff column class
+
+	# Without labels there are no weights.
+	cut -d, -f1,2 column.csv >bare.csv
+	run -0 ps-eval --predict -C column column.csv
+	labelled=$output
+	run -0 ps-eval --predict -C column bare.csv
+	assert_output "$labelled"
+	run -65 ps-eval -C column bare.csv
+	assert_line --partial "no column y for y"
+}
+
 # accuracies WORKERS SERVERS - of digits never seen, the mean of 5 seeds.
 accuracies() {
 	local seed

@@ -107,6 +107,25 @@ settings_bool(struct settings *s, const char *key, bool *value,
 		    s->where, key, text);
 }
 
+float *
+settings_floats(struct settings *s, const char *key, size_t *count)
+{
+	const char *text = settings_text(s, key);
+	char *copy = mem_text(text ? text : "");
+	char **word = text_split(copy, ',', count);
+	float *list = mem_alloc(*count, sizeof(*list));
+	bool good = text != NULL;
+
+	for (size_t i = 0; good && i < *count; i++)
+		good = text_float(word[i], &list[i]);
+	free(word);
+	free(copy);
+	if (good)
+		return list;
+	free(list);
+	return NULL;
+}
+
 int
 settings_done(const struct settings *s, struct fail *f)
 {

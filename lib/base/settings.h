@@ -40,6 +40,9 @@ int settings_uint(struct settings *, const char *key, uint64_t *value,
 		  uint64_t min, uint64_t max, struct fail *);
 int settings_bool(struct settings *, const char *key, bool *value,
 		  struct fail *);
+/* Numbers with commas between; free them.  NULL: it is not there, or some of
+   it is no finite number. */
+float *settings_floats(struct settings *, const char *key, size_t *count);
 int settings_done(const struct settings *, struct fail *);
 
 #endif

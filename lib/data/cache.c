@@ -44,7 +44,8 @@ add_input(struct hash *h, const struct input *in)
 		in != NULL, in ? in->kind : 0, in ? (uint64_t)in->ragged : 0,
 		in ? in->rows : 0, in ? input_width(in) : 0,
 		in ? (uint64_t)in->binary : 0, in ? in->column_count : 0,
-		in ? (uint64_t)(unsigned char)in->separator : 0
+		in ? (uint64_t)(unsigned char)in->separator : 0,
+		in ? (uint64_t)in->weighs : 0
 	};
 
 	hash_add(h, numbers, sizeof(numbers));

@@ -24,6 +24,7 @@ struct feed {
 	size_t *column, count, room;
 	bool numbers;		/* floats, each a column */
 	bool together;		/* the columns stand side by side */
+	bool unread;		/* it is 1 in every record */
 };
 
 /*
@@ -281,7 +282,7 @@ side_by_side(const struct feed *feed)
 	return true;
 }
 
-/* Columns of the label are set apart: no pattern takes them by chance. */
+/* No pattern takes by chance the columns that are set apart. */
 static int
 plan(const struct csv *c, struct feed *feed, const struct input *in,
      const struct feed *apart, struct fail *f)
@@ -308,12 +309,38 @@ told_by_floats(const struct input *in)
 		 !in->hashed && in->rows <= (uint64_t)1 << 24));
 }
 
+/* The columns of the label and of what weighs examples, as far as there are
+   any. */
+static void
+set_apart(const struct csv *c, const struct want *want, struct feed *apart)
+{
+	static const struct feed none = { 0 };
+	const struct input *label = want->label ? want->label : want->apart;
+	struct fail ignored;
+
+	if (label)
+		plan(c, apart, label, &none, &ignored);
+	for (size_t i = 0; i < want->count; i++)
+		if (want->inputs[i].weighs)
+			plan(c, apart, &want->inputs[i], &none, &ignored);
+}
+
+static int
+plan_input(const struct csv *c, struct feed *feed, const struct input *in,
+	   const struct want *want, const struct feed *apart, struct fail *f)
+{
+	feed->input = in;
+	feed->unread = in->weighs && !want->label;
+	if (feed->unread)
+		return 0;
+	return plan(c, feed, in, in->weighs ? &c->label : apart, f);
+}
+
 static int
 plan_all(struct csv *c, const struct want *want, struct fail *f)
 {
 	static const struct feed none = { 0 };
 	struct feed apart = { 0 };
-	struct fail ignored;
 	bool plain = !want->label || told_by_floats(want->label);
 	int got = 0;
 
@@ -321,11 +348,10 @@ plan_all(struct csv *c, const struct want *want, struct fail *f)
 	c->feeds = want->count;
 	if (want->label)
 		got = plan(c, &c->label, want->label, &none, f);
-	else if (want->apart)
-		plan(c, &apart, want->apart, &none, &ignored);
+	set_apart(c, want, &apart);
 	for (size_t i = 0; i < want->count && got == 0; i++)
-		got = plan(c, &c->feed[i], &want->inputs[i],
-			   want->label ? &c->label : &apart, f);
+		got = plan_input(c, &c->feed[i], &want->inputs[i], want,
+				 &apart, f);
 	free(apart.column);
 	for (size_t i = 0; i < want->count && plain; i++)
 		plain = told_by_floats(&want->inputs[i]);
@@ -470,6 +496,10 @@ fill(const struct csv *c, const struct feed *feed, struct feature *to,
 	const size_t at = width ? example * width : to->offset[example];
 	size_t count = 0;
 
+	if (feed->unread) {
+		*feature_values(to, at, 1) = 1;
+		return 0;
+	}
 	if (feed->numbers &&
 	    fill_numbers(c, feed, feature_values(to, at, width)))
 		return 0;
@@ -493,6 +523,10 @@ put_numbers(const struct csv *c, const struct feed *feed, struct feature *to,
 	struct fail ignored;
 	float *value;
 
+	if (feed->unread) {
+		*feature_values(to, example, 1) = 1;
+		return true;
+	}
 	for (size_t i = 0; !feed->numbers && i < feed->count; i++)
 		if (fill_number(to, at + i,
 				(double)c->number[feed->column[i]],

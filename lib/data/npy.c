@@ -43,6 +43,13 @@ input_of(const struct want *want, size_t i)
 	return i < want->count ? &want->inputs[i] : want->label;
 }
 
+/* What weighs examples is not read without labels: its array has no name. */
+static bool
+is_read(const struct want *want, size_t i)
+{
+	return want->label || !want->inputs[i].weighs;
+}
+
 /* Is a member the array of that name?  NumPy puts ".npy" behind it. */
 static bool
 is_array(const char *member, const char *name)
@@ -62,7 +69,7 @@ load(struct npz *n, const struct want *want, struct source *s,
 		const struct input *in = input_of(want, i);
 		struct array *a = &n->array[i];
 
-		if (!is_array(member, in->name))
+		if (!is_read(want, i) || !is_array(member, in->name))
 			continue;
 		if (a->name)
 			return fail(f, FAIL_DATA, "%s: %s is in it twice",
@@ -79,19 +86,24 @@ static int
 check(const struct npz *n, const struct want *want, const char *file,
       struct fail *f)
 {
+	const struct array *first = NULL;
+
 	for (size_t i = 0; i < n->count; i++) {
 		const struct array *a = &n->array[i];
 		const struct input *in = input_of(want, i);
 
+		if (!is_read(want, i))
+			continue;
 		if (!a->name)
 			return fail(f, FAIL_DATA, "%s: no array %s (%s) in it",
 				    file, in->name, in->where);
-		if (a->rows != n->array[0].rows)
+		first = first ? first : a;
+		if (a->rows != first->rows)
 			return fail(f, FAIL_DATA, "%s: %llu records, but %s "
 				    "has %llu", a->name,
 				    (unsigned long long)a->rows,
-				    n->array[0].name,
-				    (unsigned long long)n->array[0].rows);
+				    first->name,
+				    (unsigned long long)first->rows);
 	}
 	return 0;
 }
@@ -138,10 +150,14 @@ npz_read(void *state, struct batch *b, struct fail *f)
 	for (size_t i = 0; i < n->count; i++) {
 		struct feature *to = !b ? NULL :
 			i < b->features ? &b->feature[i] : &b->label;
-		const int got = array_next(&n->array[i], to,
-					   b ? b->examples : 0,
-					   all < 0 ? &second : f);
+		const size_t at = b ? b->examples : 0;
+		int got = 1;
 
+		if (n->array[i].name)
+			got = array_next(&n->array[i], to, at,
+					 all < 0 ? &second : f);
+		else if (to)
+			*feature_values(to, at, 1) = 1;
 		if (got < all)
 			all = got;
 	}

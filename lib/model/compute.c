@@ -34,8 +34,8 @@ struct compute {
 	uint64_t begun;			/* so often */
 	bool training;			/* of the last forward pass, */
 	double loss;			/* as is this */
-	float *label;			/* examples */
-	size_t label_room;
+	float *label, *weight;		/* examples; NULL: all count 1 */
+	size_t label_room, weight_room;
 };
 
 /* Which input a table is looked up by. */
@@ -98,6 +98,7 @@ compute_free(struct compute *c)
 	free(c->value);
 	free(c->gradient);
 	free(c->label);
+	free(c->weight);
 	free(c);
 }
 
@@ -214,6 +215,23 @@ read_labels(struct compute *c)
 			      label->value[i] : (float)feature_id(label, i);
 }
 
+/* A weight of the example, times one of its class. */
+static void
+read_weights(struct compute *c)
+{
+	const struct model *m = c->model;
+	const struct node *by = m->sample_weight;
+
+	if (!c->batch->label.input || (!by && !m->class_weight))
+		return;
+	make_room(&c->weight, &c->weight_room, c->batch->examples);
+	for (size_t i = 0; i < c->batch->examples; i++) {
+		c->weight[i] = by ? c->pass[by->index].out.value[i] : 1;
+		if (m->class_weight)
+			c->weight[i] *= m->class_weight[(size_t)c->label[i]];
+	}
+}
+
 uint64_t
 compute_begun(const struct compute *c)
 {
@@ -247,6 +265,7 @@ compute_begin(struct compute *c, struct batch *batch)
 	for (size_t i = 0; i < m->nodes; i++)
 		wire(c, &c->pass[i], &value, &gradient);
 	read_labels(c);
+	read_weights(c);
 }
 
 struct compute_rows
@@ -303,7 +322,7 @@ loss_of(const struct compute *c)
 	const double sum = loss_sum(&m->loss,
 				    c->pass[m->loss_node->index].out.value,
 				    node_size(m->loss_node), c->label,
-				    c->batch->examples);
+				    c->weight, c->batch->examples);
 	double penalties = 0;
 
 	for (size_t v = 0; v < m->variables; v++)
@@ -344,7 +363,8 @@ compute_metrics(const struct compute *c, struct metric_state *state)
 
 		metric_add(&m->metric[k], &state[k],
 			   c->pass[n->index].out.value, node_size(n),
-			   c->label, c->batch->examples);
+			   c->label, m->metric[k].weighted ? c->weight : NULL,
+			   c->batch->examples);
 	}
 }
 
@@ -370,7 +390,6 @@ void
 compute_backward(struct compute *c)
 {
 	const struct model *m = c->model;
-	const struct loss *l = &m->loss;
 	const struct flow *end = &c->pass[m->loss_node->index].out;
 
 	memset(c->gradient, 0, c->gradients * sizeof(float));
@@ -378,9 +397,9 @@ compute_backward(struct compute *c)
 		memset(c->weights[v].gradient->at, 0, c->weights[v].rows *
 		       c->weights[v].width * sizeof(float));
 	if (end->gradient)
-		l->kind->gradient(l, end->gradient, end->value,
-				  node_size(m->loss_node), c->label,
-				  c->batch->examples);
+		loss_slopes(&m->loss, end->gradient, end->value,
+			    node_size(m->loss_node), c->label, c->weight,
+			    c->batch->examples);
 	for (size_t i = m->nodes; i > 0; i--) {
 		const struct pass *p = &c->pass[i - 1];
 

@@ -264,6 +264,72 @@ check_label(struct model *m, const char *where, struct fail *f)
 	return 0;
 }
 
+/* How many classes the labels are of; 0: they are any numbers. */
+static size_t
+label_classes(const struct model *m)
+{
+	if (m->loss.kind->classes)
+		return node_size(m->loss_node);
+	return m->loss.kind->two_sided || m->label.binary ? 2 : 0;
+}
+
+/* class_weight=NUMBER,...: what an example of each class counts. */
+static int
+take_class_weight(struct model *m, struct settings *s, struct fail *f)
+{
+	const char *text = settings_text(s, "class_weight");
+	const size_t classes = label_classes(m);
+	size_t count;
+	bool good;
+
+	if (!text)
+		return 0;
+	if (classes == 0)
+		return fail(f, FAIL_CONFIG, "%s: class_weight: %s (%s) is a "
+			    "float, and has no classes", s->where,
+			    m->label.name, m->label.where);
+	m->class_weight = settings_floats(s, "class_weight", &count);
+	good = m->class_weight && count == classes;
+	for (size_t i = 0; good && i < count; i++)
+		good = m->class_weight[i] >= 0;
+	if (!good)
+		return fail(f, FAIL_CONFIG, "%s: class_weight=%s: it takes %zu "
+			    "numbers from 0 on, one for each class", s->where,
+			    text, classes);
+	return 0;
+}
+
+/* sample_weight=INPUT: what each example counts. */
+static int
+take_sample_weight(struct model *m, struct settings *s, struct fail *f)
+{
+	const char *name = settings_text(s, "sample_weight");
+	const struct node *n = name ? model_find(m, name) : NULL;
+
+	if (name && (!n || !n->input || n->input->kind != INPUT_FLOAT ||
+		     n->input->ragged || node_size(n) != 1))
+		return fail(f, FAIL_CONFIG, "%s: sample_weight=%s: that is no "
+			    "input of kind float", s->where, name);
+	m->sample_weight = n;
+	return 0;
+}
+
+/* Is a number of each example that is read its weight, and nothing else? */
+static void
+find_weigher(struct model *m)
+{
+	const struct node *by = m->sample_weight;
+	bool more = by == m->prediction || by == m->loss_node;
+
+	for (size_t i = 0; i < m->metrics; i++)
+		more = more || by == m->metric_node[i];
+	for (size_t i = 0; i < m->nodes; i++)
+		for (size_t k = 0; k < m->node[i]->ins; k++)
+			more = more || by == m->node[i]->in[k];
+	if (by)
+		m->input[by->feature].weighs = !more;
+}
+
 static int
 define_loss(struct model *m, struct statement *st, struct fail *f)
 {
@@ -293,7 +359,11 @@ define_loss(struct model *m, struct statement *st, struct fail *f)
 			    where);
 	if (link_loss(m, n, &st->settings, f))
 		return -1;
-	return check_label(m, where, f);
+	if (check_label(m, where, f) ||
+	    take_class_weight(m, &st->settings, f) ||
+	    take_sample_weight(m, &st->settings, f))
+		return -1;
+	return settings_done(&st->settings, f);
 }
 
 /* Results give one number to each name; of a float there are no classes. */
@@ -309,6 +379,12 @@ check_metric(const struct model *m, const struct metric *metric,
 			return fail(f, FAIL_CONFIG, "%s: a second metric %s; "
 				    "results tell them apart by name", where,
 				    metric_name(metric));
+	if (metric->weighted && metric_keeps_scores(metric))
+		return fail(f, FAIL_CONFIG, "%s: weighted: %s counts all "
+			    "examples alike", where, metric_name(metric));
+	if (metric->weighted && !m->sample_weight && !m->class_weight)
+		return fail(f, FAIL_CONFIG, "%s: weighted: the loss has "
+			    "neither sample_weight nor class_weight", where);
 	if (classes == 0)
 		return 0;
 	if (label->kind == INPUT_FLOAT && !label->binary)
@@ -357,7 +433,8 @@ define_metric(struct model *m, struct statement *st, struct fail *f)
 		return fail_at(f, "%s", s->where);
 	metric.threshold = m->loss.kind->threshold;
 	look_at_logits(&metric, n);
-	if (check_metric(m, &metric, n, s->where, f))
+	if (settings_bool(s, "weighted", &metric.weighted, f) ||
+	    check_metric(m, &metric, n, s->where, f))
 		return -1;
 	if (settings_float(s, "threshold", &metric.threshold, -FLT_MAX,
 			   FLT_MAX, f))
@@ -557,5 +634,6 @@ define_all(struct model *m, struct fail *f)
 	if (!m->loss.kind)
 		return fail(f, FAIL_CONFIG, "%s: there is no loss line",
 			    m->source->file[0].name);
+	find_weigher(m);
 	return assign_optimizers(m, f);
 }

@@ -62,6 +62,9 @@ struct model {
 	struct node **metric_node;	/* what each looks at */
 	size_t metrics, metric_room, metric_node_room;
 	struct loss loss;
+	float *class_weight;		/* what an example of each class counts;
+					   NULL: 1 */
+	const struct node *sample_weight;	/* what each counts; or NULL */
 	struct node *loss_node;		/* what it looks at: logits, if so */
 	struct node *prediction;	/* the same as probabilities */
 };

@@ -31,6 +31,8 @@ struct input {
 	char **columns;		/* patterns of the CSV columns that feed it; */
 	size_t column_count;	/* none: the column of its own name */
 	char separator;		/* cuts one column into values; 0: none */
+	bool weighs;		/* examples, and does nothing else: where there
+				   is no label it is not read, but 1 */
 	char where[160];	/* "model.ps:1", for messages */
 };
 

@@ -6,7 +6,6 @@
 #include "model/layer.h"
 
 #include "base/mem.h"
-#include "base/text.h"
 
 #include <float.h>
 #include <math.h>
@@ -54,26 +53,6 @@ build_rescaling(struct model *m, struct node *n, struct settings *s,
 	return 0;
 }
 
-/* The numbers of a list, one for all or one for each of n; NULL: neither. */
-static float *
-read_list(const char *text, size_t n)
-{
-	char *copy = mem_text(text);
-	size_t count;
-	char **word = text_split(copy, ',', &count);
-	float *list = mem_alloc(n, sizeof(*list));
-	bool good = count == n || count == 1;
-
-	for (size_t i = 0; good && i < n; i++)
-		good = text_float(word[count == 1 ? 0 : i], &list[i]);
-	free(word);
-	free(copy);
-	if (good)
-		return list;
-	free(list);
-	return NULL;
-}
-
 static bool
 has_negative(const float *list, size_t n)
 {
@@ -88,16 +67,24 @@ static float *
 read_numbers(const struct node *node, struct settings *s, const char *key,
 	     bool squared, size_t n, struct fail *f)
 {
-	const char *text = settings_text(s, key);
-	float *list = text ? read_list(text, n) : NULL;
+	size_t count;
+	float *list = settings_floats(s, key, &count);
 
-	if (!list) {
+	if (list && count == 1) {	/* for all of them */
+		list = mem_resize(list, n, sizeof(*list));
+		for (size_t i = 1; i < n; i++)
+			list[i] = list[0];
+		count = n;
+	}
+	if (!list || count != n) {
+		free(list);
+		list = NULL;
 		fail(f, FAIL_CONFIG, "%s: %s: normalization needs %s=, one "
 		     "number or %zu, as the last axis of %s has",
 		     node->where, node->name, key, n, node->in[0]->name);
 	} else if (squared && has_negative(list, n)) {
 		fail(f, FAIL_CONFIG, "%s: %s: %s=%s: each must be 0 or more",
-		     node->where, node->name, key, text);
+		     node->where, node->name, key, settings_text(s, key));
 		free(list);
 		list = NULL;
 	}

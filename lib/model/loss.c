@@ -330,17 +330,15 @@ loss_parse(struct loss *l, const char *name, struct settings *s,
 	if (l->kind->smoothed &&
 	    settings_float(s, "label_smoothing", &l->label_smoothing, 0, 1, f))
 		return -1;
-	if (l->kind->bounded &&
-	    settings_float(s, "delta", &l->delta, FLT_MIN, FLT_MAX, f))
-		return -1;
-	return settings_done(s, f);
+	return l->kind->bounded ?
+		settings_float(s, "delta", &l->delta, FLT_MIN, FLT_MAX, f) : 0;
 }
 
 #define BLOCK	256		/* of values, in the nearest cache */
 
 double
 loss_sum(const struct loss *l, const float *x, size_t width,
-	 const float *label, size_t n)
+	 const float *label, const float *weight, size_t n)
 {
 	double value[BLOCK], sum = 0;
 
@@ -349,8 +347,21 @@ loss_sum(const struct loss *l, const float *x, size_t width,
 
 		l->kind->value(l, value, x + at * width, width, label + at,
 			       some);
+		for (size_t i = 0; weight && i < some; i++)
+			value[i] *= (double)weight[at + i];
 		for (size_t i = 0; i < some; i++)
 			sum += value[i];
 	}
 	return sum;
+}
+
+void
+loss_slopes(const struct loss *l, float *dx, const float *x, size_t width,
+	    const float *label, const float *weight, size_t n)
+{
+	memset(dx, 0, n * width * sizeof(*dx));
+	l->kind->gradient(l, dx, x, width, label, n);
+	for (size_t i = 0; weight && i < n; i++)
+		for (size_t k = 0; k < width; k++)
+			dx[i * width + k] *= weight[i];
 }

@@ -46,8 +46,15 @@ struct loss {
 int loss_parse(struct loss *, const char *name, struct settings *,
 	       struct fail *);
 
-/* The sum of what n examples lose, one after the other. */
+/*
+ * The sum of what n examples lose, one after the other, each times its weight
+ * (NULL: all are 1).
+ */
 double loss_sum(const struct loss *, const float *x, size_t width,
-		const float *label, size_t n);
+		const float *label, const float *weight, size_t n);
+
+/* Set dx, n x width, to the derivatives of that by x. */
+void loss_slopes(const struct loss *, float *dx, const float *x, size_t width,
+		 const float *label, const float *weight, size_t n);
 
 #endif

@@ -13,10 +13,10 @@
 struct metric_kind {
 	const char *name;
 	size_t classes;		/* that it tells apart at most; or 0 */
-	/* n examples: width predictions and one label each. */
+	/* n examples: width predictions, one label and one weight each. */
 	void (*add)(const struct metric *, struct metric_state *,
 		    const float *p, size_t width, const float *label,
-		    size_t n);
+		    const float *weight, size_t n);
 	double (*value)(const struct metric_state *);
 };
 
@@ -34,13 +34,20 @@ score_of(const float *p, size_t width)
 	return width == 1 ? p[0] : p[1];
 }
 
+/* What example i counts; with no weights all count 1. */
+static double
+counts(const float *weight, size_t i)
+{
+	return weight ? (double)weight[i] : 1;
+}
+
 enum { HITS, MISSES };		/* of sum[] */
 
 static void
-add_hits(struct metric_state *s, size_t hits, size_t of)
+add_hits(struct metric_state *s, double hits, double of)
 {
-	s->sum[HITS] += (double)hits;
-	s->sum[MISSES] += (double)(of - hits);
+	s->sum[HITS] += hits;
+	s->sum[MISSES] += of - hits;
 }
 
 static double
@@ -63,31 +70,35 @@ largest(const float *p, size_t width)
 /* Keras's: above the threshold, not at it; the first of the largest. */
 static void
 add_accuracy(const struct metric *m, struct metric_state *s, const float *p,
-	     size_t width, const float *label, size_t n)
+	     size_t width, const float *label, const float *weight, size_t n)
 {
-	size_t hits = 0;
+	double hits = 0, of = 0;
 
-	for (size_t i = 0; i < n; i++)
-		hits += width == 1 ?
+	for (size_t i = 0; i < n; i++) {
+		const bool hit = width == 1 ?
 			(p[i] > m->threshold) == (label[i] > .5f) :
 			largest(p + i * width, width) ==
 			class_of(label[i], width);
-	add_hits(s, hits, n);
+
+		hits += hit ? counts(weight, i) : 0;
+		of += counts(weight, i);
+	}
+	add_hits(s, hits, of);
 }
 
 /* Of those called positive, how many are. */
 static void
 add_precision(const struct metric *m, struct metric_state *s, const float *p,
-	      size_t width, const float *label, size_t n)
+	      size_t width, const float *label, const float *weight, size_t n)
 {
-	size_t hits = 0, of = 0;
+	double hits = 0, of = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const bool called = score_of(p + i * width, width) >
 				    m->threshold;
 
-		hits += called && label[i] == 1;
-		of += called;
+		hits += called && label[i] == 1 ? counts(weight, i) : 0;
+		of += called ? counts(weight, i) : 0;
 	}
 	add_hits(s, hits, of);
 }
@@ -95,16 +106,17 @@ add_precision(const struct metric *m, struct metric_state *s, const float *p,
 /* Of the positive ones, how many are called so. */
 static void
 add_recall(const struct metric *m, struct metric_state *s, const float *p,
-	   size_t width, const float *label, size_t n)
+	   size_t width, const float *label, const float *weight, size_t n)
 {
-	size_t hits = 0, of = 0;
+	double hits = 0, of = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const bool positive = label[i] == 1;
+		const bool called = score_of(p + i * width, width) >
+				    m->threshold;
 
-		hits += positive &&
-			score_of(p + i * width, width) > m->threshold;
-		of += positive;
+		hits += positive && called ? counts(weight, i) : 0;
+		of += positive ? counts(weight, i) : 0;
 	}
 	add_hits(s, hits, of);
 }
@@ -112,10 +124,10 @@ add_recall(const struct metric *m, struct metric_state *s, const float *p,
 enum { TOTAL, COUNT };		/* of sum[] */
 
 static void
-add_error(struct metric_state *s, double error)
+add_error(struct metric_state *s, double error, double weight)
 {
-	s->sum[TOTAL] += error;
-	s->sum[COUNT] += 1;
+	s->sum[TOTAL] += error * weight;
+	s->sum[COUNT] += weight;
 }
 
 static double
@@ -156,7 +168,7 @@ said(const float *p, size_t width, float label)
 
 static void
 add_log_loss(const struct metric *m, struct metric_state *s, const float *p,
-	     size_t width, const float *label, size_t n)
+	     size_t width, const float *label, const float *weight, size_t n)
 {
 	double right[BLOCK], error[BLOCK];
 
@@ -169,7 +181,7 @@ add_log_loss(const struct metric *m, struct metric_state *s, const float *p,
 					label[at + i]);
 		surprises(error, right, some);
 		for (size_t i = 0; i < some; i++)
-			add_error(s, error[i]);
+			add_error(s, error[i], counts(weight, at + i));
 	}
 }
 
@@ -182,7 +194,7 @@ target(float label, size_t width, size_t i)
 
 static void
 add_squared(const struct metric *m, struct metric_state *s, const float *p,
-	    size_t width, const float *label, size_t n)
+	    size_t width, const float *label, const float *weight, size_t n)
 {
 	(void)m;
 	for (size_t i = 0; i < n; i++, p += width) {
@@ -194,13 +206,13 @@ add_squared(const struct metric *m, struct metric_state *s, const float *p,
 
 			sum += error * error;
 		}
-		add_error(s, sum / (double)width);
+		add_error(s, sum / (double)width, counts(weight, i));
 	}
 }
 
 static void
 add_absolute(const struct metric *m, struct metric_state *s, const float *p,
-	     size_t width, const float *label, size_t n)
+	     size_t width, const float *label, const float *weight, size_t n)
 {
 	(void)m;
 	for (size_t i = 0; i < n; i++, p += width) {
@@ -209,7 +221,7 @@ add_absolute(const struct metric *m, struct metric_state *s, const float *p,
 		for (size_t k = 0; k < width; k++)
 			sum += fabs((double)p[k] -
 				    target(label[i], width, k));
-		add_error(s, sum / (double)width);
+		add_error(s, sum / (double)width, counts(weight, i));
 	}
 }
 
@@ -233,8 +245,9 @@ keep_score(struct metric_state *s, float score, bool positive)
 
 static void
 add_auc(const struct metric *m, struct metric_state *s, const float *p,
-	size_t width, const float *label, size_t n)
+	size_t width, const float *label, const float *weight, size_t n)
 {
+	(void)weight;
 	for (size_t i = 0; i < n; i++)
 		keep_score(s, rank_score(m, p + i * width, width),
 			   label[i] == 1);
@@ -379,9 +392,9 @@ metric_reset(struct metric_state *s)
 void
 metric_add(const struct metric *m, struct metric_state *s,
 	   const float *prediction, size_t width, const float *label,
-	   size_t n)
+	   const float *weight, size_t n)
 {
-	m->kind->add(m, s, prediction, width, label, n);
+	m->kind->add(m, s, prediction, width, label, weight, n);
 }
 
 void

@@ -24,6 +24,7 @@ struct metric {
 				   one that keeps scores */
 	bool margin;		/* ... of a softmax: the score is how far the
 				   second of two is above the first */
+	bool weighted;		/* examples count by their weights */
 };
 
 int metric_parse(struct metric *, const char *name, struct fail *);
@@ -47,13 +48,14 @@ void metric_reset(struct metric_state *);
 
 /*
  * Predictions are n x width probabilities (or values, for regression);
- * labels n: 0 or 1 when width is 1, else a class.  With several columns auc,
+ * labels n: 0 or 1 when width is 1, else a class; weights n, or NULL: all are
+ * 1, as they are of one that keeps scores.  With several columns auc,
  * precision and recall are of class 1 against the rest, and errors are those
  * from 1 in the class's column and 0 elsewhere.
  */
 void metric_add(const struct metric *, struct metric_state *,
 		const float *prediction, size_t width, const float *label,
-		size_t n);
+		const float *weight, size_t n);
 void metric_merge(const struct metric *, struct metric_state *,
 		  const struct metric_state *from);
 /* NaN when there is nothing to tell it from. */

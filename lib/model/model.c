@@ -98,6 +98,7 @@ model_free(struct model *m)
 		free(m->optimizer[i]);
 	free(m->optimizer);
 	free(m->pattern);
+	free(m->class_weight);
 	free(m->metric);
 	free(m->metric_node);
 	statements_release(&m->statements);
@@ -132,6 +133,8 @@ mark_used(const struct model *m)
 	bool *used = mem_alloc(m->nodes, sizeof(*used));
 
 	used[m->prediction->index] = true;
+	if (m->sample_weight)
+		used[m->sample_weight->index] = true;
 	for (size_t i = 0; i < m->metrics; i++)
 		used[m->metric_node[i]->index] = true;
 	for (size_t i = m->nodes; i > 0; i--)

@@ -122,6 +122,13 @@ static const struct {
 	  "p = dense a units=1 activation=sigmoid\n"
 	  "y = rescaling p scale=0.8 offset=0.1\n"
 	  "loss binary_crossentropy y\n" },
+	{ "weights of examples", HEAD "label t float\ny = dense a units=1\n"
+	  "loss mean_squared_error y sample_weight=one\n" },
+	{ "weights of classes, and of examples that are an input, too",
+	  HEAD "label t id\nboth = concat a one\n"
+	  "y = dense both units=3 activation=softmax\n"
+	  "loss sparse_categorical_crossentropy y sample_weight=one "
+	  "class_weight=1,0.5,3\n" },
 	{ "sparse_categorical_crossentropy", HEAD "label t id\n"
 	  "y = dense a units=4 activation=softmax\n"
 	  "loss sparse_categorical_crossentropy y\n" },

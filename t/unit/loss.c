@@ -76,7 +76,31 @@ alone_equals_many(const struct loss *l, size_t width)
 					    (double)dx[i * width + k]);
 		sum += one;
 	}
-	return good && same(sum, loss_sum(l, x, width, label, n));
+	return good && same(sum, loss_sum(l, x, width, label, NULL, n));
+}
+
+/* What an example loses, and so its slope, is multiplied by its weight. */
+static bool
+weighed(const struct loss *l, size_t width)
+{
+	const size_t n = MOST / width;
+	float weight[MOST], plain[MOST], dx[MOST];
+	double sum = 0;
+	bool good = true;
+
+	for (size_t i = 0; i < n; i++) {
+		weight[i] = (float)(i % 5) / 2;
+		sum += (double)weight[i] *
+			loss_sum(l, x + i * width, width, label + i, NULL, 1);
+	}
+	good = same(sum, loss_sum(l, x, width, label, weight, n));
+	memset(dx, 0xff, sizeof(dx));	/* it is set, not added to */
+	loss_slopes(l, plain, x, width, label, NULL, n);
+	loss_slopes(l, dx, x, width, label, weight, n);
+	for (size_t i = 0; i < n * width; i++)
+		good = good && same((double)(plain[i] * weight[i / width]),
+				    (double)dx[i]);
+	return good;
 }
 
 static bool
@@ -151,6 +175,8 @@ test_company(const char *name, bool logits, size_t width)
 	snprintf(claim, sizeof(claim), "%s%s: company does not matter", name,
 		 logits ? " from logits" : "");
 	named(alone_equals_many(&l, width), claim);
+	snprintf(claim, sizeof(claim), "%s: examples have weights", name);
+	named(weighed(&l, width), claim);
 }
 
 static void

@@ -27,7 +27,7 @@ value(const char *name, const float *p, size_t width, const float *label,
 	struct metric_state s = { 0 };
 	double v;
 
-	metric_add(&m, &s, p, width, label, n);
+	metric_add(&m, &s, p, width, label, NULL, n);
 	v = metric_value(&m, &s);
 	metric_release(&s);
 	return v;
@@ -59,7 +59,7 @@ binary(void)
 	struct metric_state s = { 0 };
 
 	m.threshold = .3f;
-	metric_add(&m, &s, p, 1, y, 6);
+	metric_add(&m, &s, p, 1, y, NULL, 6);
 	ok(metric_value(&m, &s) == 1);
 	metric_release(&s);
 }
@@ -195,12 +195,12 @@ merge_equals_the_whole(const char *name)
 		p[i] = (float)(rng_at(5, 0, i) % 50) / 49;
 		y[i] = rng_at(5, 1, i) % 2;
 	}
-	metric_add(&m, &whole, p, 1, y, 200);
+	metric_add(&m, &whole, p, 1, y, NULL, 200);
 	for (size_t at = 0, n = 0; at < 200; at += n, n++) {
 		if (n > 200 - at)
 			n = 200 - at;
 		metric_reset(&part);
-		metric_add(&m, &part, p + at, 1, y + at, n);
+		metric_add(&m, &part, p + at, 1, y + at, NULL, n);
 		metric_merge(&m, &merged, &part);
 	}
 	same = near(metric_value(&m, &merged), metric_value(&m, &whole)) &&
@@ -208,6 +208,29 @@ merge_equals_the_whole(const char *name)
 	metric_release(&whole);
 	metric_release(&merged);
 	metric_release(&part);
+	return same;
+}
+
+/* An example of weight 3 counts as three do. */
+static bool
+weighed_equals_often(const char *name)
+{
+	const struct metric m = metric(name);
+	struct metric_state weighed = { 0 }, often = { 0 };
+	float p[50], y[50], weight[50];
+	bool same;
+
+	for (uint64_t i = 0; i < 50; i++) {
+		p[i] = (float)(rng_at(5, 0, i) % 50) / 49;
+		y[i] = rng_at(5, 1, i) % 2;
+		weight[i] = rng_at(5, 2, i) % 4;
+		for (float k = 0; k < weight[i]; k++)
+			metric_add(&m, &often, p + i, 1, y + i, NULL, 1);
+	}
+	metric_add(&m, &weighed, p, 1, y, weight, 50);
+	same = near(metric_value(&m, &weighed), metric_value(&m, &often));
+	metric_release(&weighed);
+	metric_release(&often);
 	return same;
 }
 
@@ -225,13 +248,17 @@ main(void)
 	regression();
 	areas();
 	for (size_t i = 0; i < sizeof(every) / sizeof(every[0]); i++) {
+		m = metric(every[i]);
 		snprintf(name, sizeof(name), "%s: merged equals the whole",
 			 every[i]);
 		named(merge_equals_the_whole(every[i]), name);
+		snprintf(name, sizeof(name), "%s: a weight is how often",
+			 every[i]);
+		if (!metric_keeps_scores(&m))
+			named(weighed_equals_often(every[i]), name);
 		snprintf(name, sizeof(name), "%s of nothing is not a number",
 			 every[i]);
 		named(isnan(value(every[i], NULL, 1, NULL, 0)), name);
-		m = metric(every[i]);
 		ok(strcmp(metric_name(&m), every[i]) == 0);
 	}
 	m = (struct metric){ 0 };

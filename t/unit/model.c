@@ -202,6 +202,29 @@ static const struct {
 	{ "input x float[60000000]\ny = concat x x", "model.ps:2: y: "
 	  "[120000000] is too large for one example; the limit is 67108864 "
 	  "numbers" },
+	{ "label t binary\ninput x float\nloss hinge x class_weight=1",
+	  "model.ps:3: class_weight=1: it takes 2 numbers from 0 on, one for "
+	  "each class" },
+	{ "label t binary\ninput x float\nloss hinge x class_weight=1,-1",
+	  "model.ps:3: class_weight=1,-1: it takes 2 numbers from 0 on, one "
+	  "for each class" },
+	{ "label t binary\ninput x float\nloss hinge x class_weight=1,b",
+	  "model.ps:3: class_weight=1,b: it takes 2 numbers from 0 on, one "
+	  "for each class" },
+	{ "label t float\ninput x float\nloss huber x class_weight=1,2",
+	  "model.ps:3: class_weight: t (model.ps:1) is a float, and has no "
+	  "classes" },
+	{ "label t binary\ninput x float[2]\ny = dense x units=1\n"
+	  "loss hinge y sample_weight=x", "model.ps:4: sample_weight=x: that "
+	  "is no input of kind float" },
+	{ "label t binary\ninput x float\nloss hinge x sample_weight=t",
+	  "model.ps:3: sample_weight=t: that is no input of kind float" },
+	{ "label t binary\ninput x float\nloss hinge x\n"
+	  "metric accuracy weighted=true", "model.ps:4: weighted: the loss "
+	  "has neither sample_weight nor class_weight" },
+	{ "label t binary\ninput x float\nloss hinge x class_weight=1,2\n"
+	  "metric auc weighted=true", "model.ps:4: weighted: auc counts all "
+	  "examples alike" },
 	{ "input x id rows=200000000000000\ny = embedding x dim=1000",
 	  "model.ps:2: y/embeddings: a variable of [200000000000000, 1000] is "
 	  "too large" },
@@ -333,6 +356,34 @@ test_metrics(void)
 	model_free(m);
 }
 
+/* Is the first input what weighs examples, and nothing else? */
+static bool
+weighs(const char *text)
+{
+	struct fail f;
+	struct model *m = parse(text, &f);
+	size_t n;
+	const bool is = m && model_inputs(m, &n)[0].weighs;
+
+	ok(m);
+	model_free(m);
+	return is;
+}
+
+static void
+test_weights(void)
+{
+	ok(weighs("input w float\ninput x float\nlabel t binary\n"
+		  "loss hinge x sample_weight=w\n"
+		  "metric accuracy weighted=true\n"));
+	ok(!weighs("input w float\ninput x float\nlabel t binary\n"
+		   "y = add w x\nloss hinge y sample_weight=w\n"));
+	ok(!weighs("input w float\nlabel t binary\n"
+		   "loss hinge w sample_weight=w\n"));
+	ok(!weighs("input w float\nlabel t binary\n"
+		   "loss hinge w class_weight=1,2\n"));
+}
+
 /* Whatever leads nowhere is named, by the line that it is defined at. */
 static void
 test_unused(void)
@@ -344,7 +395,8 @@ test_unused(void)
 				"more = relu side\n"
 				"y = dense x units=1 activation=sigmoid\n"
 				"seen = dense x units=1\nlabel t binary\n"
-				"loss binary_crossentropy y\n"
+				"input w float\n"
+				"loss binary_crossentropy y sample_weight=w\n"
 				"metric accuracy seen\n"
 				"variable free [3]\n", &f);
 
@@ -494,6 +546,7 @@ main(void)
 	test_variables();
 	test_defaults();
 	test_metrics();
+	test_weights();
 	test_unused();
 	test_source();
 	return tap_done();

@@ -93,12 +93,13 @@ adds_up(void)
 	metric_parse(&metric[0], "accuracy", &f);
 	metric_parse(&metric[1], "auc", &f);
 	for (size_t i = 0; i < 2; i++)
-		metric_add(&metric[i], &whole[i], prediction, 1, label, 6);
+		metric_add(&metric[i], &whole[i], prediction, 1, label,
+			   NULL, 6);
 	for (size_t at = 0; at < 6; at += 3) {
 		for (size_t i = 0; i < 2; i++) {
 			metric_reset(&half[i]);
 			metric_add(&metric[i], &half[i], prediction + at, 1,
-				   label + at, 3);
+				   label + at, NULL, 3);
 		}
 		result_metrics(&r, metric, 2, half);
 		ok(r.metrics == 2 && r.scores == 3);
