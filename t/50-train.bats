@@ -110,6 +110,37 @@ descend() {
 	assert_line --partial "no column y for y"
 }
 
+# shared ROWS - losses of training with one table for two inputs.
+shared() {
+	local from=embeddings_initializer=constant:0.1
+	local weigh=kernel_initializer=constant:0.3
+	cat >shared.ps <<-END
+		input     seen id[3] columns=s* rows=$1
+		input     item id rows=$1
+		label     y binary
+		u       = embedding seen dim=2 combiner=mean $from
+		v       = embedding item share=u
+		w       = concat u v
+		p       = dense w units=1 activation=sigmoid $weigh
+		loss      binary_crossentropy p
+		optimizer sgd learning_rate=0.5
+	END
+	printf '%s\n' s1,s2,s3,item,y 0,1,1,1,1 2,3,0,0,0 4,4,4,5,1 1,2,5,6,0 \
+		>shared.csv
+	for _ in 1 2 3 4; do printf 'train 2\njoin\n'; done |
+		ps-local -q -s 2 -- --repeat shared.csv -- \
+			ps-coord -m shared.ps -B 2 | grep join | jq_number loss
+}
+
+@test "two inputs may share a table, which learns from both as Keras's does" {
+	keras=$'0.695921302\n0.679441571\n0.662249207\n0.641253173'
+	for rows in 7 hash; do
+		paste <(shared $rows) - <<<"$keras" | awk '
+			{ d = $1 - $2; bad += d * d > 1e-12 }
+			END { exit bad || NR != 4 }' || fail "$(shared $rows)"
+	done
+}
+
 # accuracies WORKERS SERVERS - of digits never seen, the mean of 5 seeds.
 accuracies() {
 	local seed

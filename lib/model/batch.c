@@ -39,7 +39,6 @@ release(struct feature *f)
 	free(f->high);
 	free(f->weight);
 	free(f->offset);
-	gather_release(&f->gather);
 }
 
 void
@@ -49,6 +48,9 @@ batch_release(struct batch *b)
 		release(&b->feature[i]);
 	free(b->feature);
 	release(&b->label);
+	for (size_t i = 0; i < b->gathers; i++)
+		gather_release(&b->gather[i]);
+	free(b->gather);
 	*b = (struct batch){ 0 };
 }
 

@@ -28,8 +28,6 @@ struct feature {
 	float *weight;
 	size_t *offset;
 	size_t value_room, id_room, high_room, weight_room, offset_room;
-	struct gather gather;	/* of the ids, once the batch is prepared and
-				   if a table is looked up by them */
 };
 
 struct batch {
@@ -37,6 +35,9 @@ struct batch {
 	size_t features;	/* as many as the model has inputs */
 	struct feature *feature;	/* in the order of the model's inputs */
 	struct feature label;	/* label.input is NULL if none was read */
+	struct gather *gather;	/* the rows of tables that it needs, as the
+				   model groups inputs, once it is prepared */
+	size_t gathers;
 	bool prepared;		/* by compute_prepare(), and the same since */
 };
 

@@ -16,7 +16,7 @@ struct weights {
 	struct floats *gradient;	/* the same: a gradient is sent as it
 					   lies, and may outlive us */
 	size_t rows, width, room;
-	const struct node *by;	/* the input that says which rows of a table;
+	const struct group *by;	/* the inputs that say which rows of a table;
 				   NULL: all */
 };
 
@@ -38,19 +38,15 @@ struct compute {
 	size_t label_room, weight_room;
 };
 
-/* Which input a table is looked up by. */
+/* Which inputs a table is looked up by. */
 static void
 find_tables(struct compute *c)
 {
 	const struct model *m = c->model;
 
-	for (size_t i = 0; i < m->nodes; i++) {
-		const struct node *n = m->node[i];
-
-		for (size_t k = 0; k < n->variables; k++)
-			if (m->variable[n->variable[k]].table)
-				c->weights[n->variable[k]].by = n->in[0];
-	}
+	for (size_t i = 0; i < m->groups; i++)
+		for (size_t k = 0; k < m->group[i].variables; k++)
+			c->weights[m->group[i].variable[k]].by = &m->group[i];
 }
 
 struct compute *
@@ -113,26 +109,56 @@ make_room(float **p, size_t *room, size_t n)
 	*room = n;
 }
 
+/* So many of its inputs' ids come before this input's. */
+static size_t
+ids_before(const struct batch *b, const struct group *g, size_t feature)
+{
+	size_t before = 0;
+
+	for (size_t i = 0; i < g->features && g->feature[i] != feature; i++)
+		before += feature_count(&b->feature[g->feature[i]],
+					b->examples);
+	return before;
+}
+
+static struct ids
+join(const struct batch *b, const struct group *g, struct sorter *sorter)
+{
+	for (size_t i = 0; i < g->features; i++) {
+		const struct feature *x = &b->feature[g->feature[i]];
+
+		ids_join(sorter, ids_before(b, g, g->feature[i]),
+			 (struct ids){ x->id, x->high },
+			 feature_count(x, b->examples));
+	}
+	return ids_joined(sorter);
+}
+
+static void
+prepare(struct gather *to, const struct batch *b, const struct group *g,
+	struct sorter *sorter)
+{
+	const struct feature *x = &b->feature[g->feature[0]];
+	const size_t count = ids_before(b, g, SIZE_MAX);
+	const struct ids ids = g->features > 1 ? join(b, g, sorter) :
+		(struct ids){ x->id, x->high };
+
+	if (x->input->hashed)
+		gather_keys(to, sorter, ids, count);
+	else
+		gather_ids(to, sorter, ids, count, x->input->rows);
+}
+
 void
 compute_prepare(const struct model *m, struct batch *b, struct sorter *sorter)
 {
-	for (size_t i = 0; !b->prepared && i < m->nodes; i++) {
-		const struct node *n = m->node[i];
-		struct feature *x;
-		struct ids ids;
-		size_t count;
-
-		if (!n->looked_up)
-			continue;
-		x = &b->feature[n->feature];
-		ids = (struct ids){ x->id, x->high };
-		count = feature_count(x, b->examples);
-		if (n->input->hashed)
-			gather_keys(&x->gather, sorter, ids, count);
-		else
-			gather_ids(&x->gather, sorter, ids, count,
-				   n->input->rows);
-	}
+	if (b->prepared)
+		return;
+	if (!b->gather)
+		b->gather = mem_alloc(m->groups, sizeof(*b->gather));
+	b->gathers = m->groups;
+	for (size_t i = 0; i < m->groups; i++)
+		prepare(&b->gather[i], b, &m->group[i], sorter);
 	b->prepared = true;
 }
 
@@ -140,7 +166,7 @@ compute_prepare(const struct model *m, struct batch *b, struct sorter *sorter)
 static const struct gather *
 rows_of(const struct compute *c, const struct weights *w)
 {
-	return w->by ? &c->batch->feature[w->by->feature].gather : NULL;
+	return w->by ? &c->batch->gather[w->by - c->model->group] : NULL;
 }
 
 static size_t
@@ -179,8 +205,13 @@ wire(struct compute *c, struct pass *p, float **value, float **gradient)
 	for (size_t k = 0; k < n->ins; k++)
 		p->in[k] = c->pass[n->in[k]->index].out;
 	for (size_t k = 0; k < n->variables; k++) {
-		p->w[k] = c->weights[n->variable[k]].value;
-		p->dw[k] = c->weights[n->variable[k]].gradient->at;
+		const struct weights *w = &c->weights[n->variable[k]];
+
+		p->w[k] = w->value;
+		p->dw[k] = w->gradient->at;
+		if (w->by)
+			p->in[0].row = rows_of(c, w)->row +
+				ids_before(c->batch, w->by, n->in[0]->feature);
 	}
 	p->out = (struct flow){ 0 };
 	if (n->input) {
@@ -188,7 +219,6 @@ wire(struct compute *c, struct pass *p, float **value, float **gradient)
 
 		p->out.value = feature->value;
 		p->out.feature = node_ids(n) ? feature : NULL;
-		p->out.row = feature->gather.row;
 	} else if (n->layer->view) {
 		p->out = p->in[0];
 	} else {

@@ -621,6 +621,58 @@ define_one(struct model *m, struct statement *st, int round, struct fail *f)
 	return k->define(m, st, f);
 }
 
+/* The inputs of all layers that have this table, as their first variable. */
+static void
+find_features(const struct model *m, size_t variable, struct group *g)
+{
+	g->feature = mem_alloc(m->inputs, sizeof(*g->feature));
+	for (size_t i = 0; i < m->nodes; i++) {
+		const struct node *n = m->node[i];
+		size_t k = 0;
+
+		if (n->variables == 0 || n->variable[0] != variable)
+			continue;
+		while (k < g->features && g->feature[k] != n->in[0]->feature)
+			k++;
+		g->feature[k] = n->in[0]->feature;
+		g->features += k == g->features;
+	}
+}
+
+/* That of the same inputs, or a new one. */
+static struct group *
+add_group(struct model *m, const struct group *like)
+{
+	const size_t size = like->features * sizeof(*like->feature);
+	struct group *g = m->group;
+
+	for (; g < m->group + m->groups; g++)
+		if (g->features == like->features &&
+		    memcmp(g->feature, like->feature, size) == 0)
+			return g;
+	m->groups++;
+	g->feature = mem_copy(like->feature, size);
+	g->features = like->features;
+	g->variable = mem_alloc(m->variables, sizeof(*g->variable));
+	return g;
+}
+
+static void
+find_groups(struct model *m)
+{
+	m->group = mem_alloc(m->variables, sizeof(*m->group));
+	for (size_t v = 0; v < m->variables; v++) {
+		struct group by = { 0 }, *g;
+
+		if (!m->variable[v].table)
+			continue;
+		find_features(m, v, &by);
+		g = add_group(m, &by);
+		g->variable[g->variables++] = v;
+		free(by.feature);
+	}
+}
+
 int
 define_all(struct model *m, struct fail *f)
 {
@@ -635,5 +687,6 @@ define_all(struct model *m, struct fail *f)
 		return fail(f, FAIL_CONFIG, "%s: there is no loss line",
 			    m->source->file[0].name);
 	find_weigher(m);
+	find_groups(m);
 	return assign_optimizers(m, f);
 }

@@ -34,7 +34,35 @@ sorter_release(struct sorter *s)
 	free(s->other);
 	free(s->mark);
 	free(s->below);
+	free(s->low);
+	free(s->high);
 	*s = (struct sorter){ 0 };
+}
+
+void
+ids_join(struct sorter *s, size_t at, struct ids ids, size_t n)
+{
+	const bool had = at > 0 && s->joined_high;
+
+	s->low = mem_grow(s->low, at + n, &s->low_room, sizeof(*s->low));
+	s->joined_high = had || ids.high;
+	if (n > 0)
+		memcpy(s->low + at, ids.low, n * sizeof(*s->low));
+	if (!s->joined_high)
+		return;
+	s->high = mem_grow(s->high, at + n, &s->high_room, sizeof(*s->high));
+	if (!had)
+		memset(s->high, 0, at * sizeof(*s->high));
+	if (ids.high && n > 0)
+		memcpy(s->high + at, ids.high, n * sizeof(*s->high));
+	else
+		memset(s->high + at, 0, n * sizeof(*s->high));
+}
+
+struct ids
+ids_joined(const struct sorter *s)
+{
+	return (struct ids){ s->low, s->joined_high ? s->high : NULL };
 }
 
 static void

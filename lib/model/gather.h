@@ -1,13 +1,15 @@
 /*
  * gather - which rows of a table a batch needs.
  *
- * The ids of a feature, sorted, each once, and for each place in the feature
- * which of them stands there.  A second batch reuses the room of the first;
- * what is needed only while it is done can be shared by many.
+ * The ids of a feature, or of several that look up the same table, sorted,
+ * each once, and for each place which of them stands there.  A second batch
+ * reuses the room of the first; what is needed only while it is done can be
+ * shared by many.
  */
 #ifndef PS_GATHER_H
 #define PS_GATHER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +26,9 @@ struct sorter {			/* { 0 }, too */
 	uint64_t *mark;			/* instead: a bit for each id, */
 	uint32_t *below;		/* and how many below each word */
 	size_t mark_room;
+	uint32_t *low, *high;		/* ids that were joined */
+	size_t low_room, high_room;
+	bool joined_high;		/* not all upper halves are 0 */
 };
 
 void gather_release(struct gather *);
@@ -39,6 +44,13 @@ ids_at(struct ids ids, size_t i)
 {
 	return ids.low[i] | (ids.high ? (uint64_t)ids.high[i] << 32 : 0);
 }
+
+/*
+ * Put n ids behind so many that were joined before, the first ones at 0; and
+ * all of them, good until others are.
+ */
+void ids_join(struct sorter *, size_t at, struct ids, size_t n);
+struct ids ids_joined(const struct sorter *);
 
 /* Of n ids, at most UINT32_MAX, all below a limit; 0: they may be any. */
 void gather_ids(struct gather *, struct sorter *, struct ids, size_t n,

@@ -38,9 +38,16 @@ struct node {
 					   forward to the backward pass */
 	bool trained;			/* variables here or further up: a
 					   gradient is wanted */
-	bool looked_up;			/* an input whose ids are a table's */
+	const struct node *shares;	/* the layer whose table it has, too */
 	size_t index;			/* model->node[index] is this one */
 	size_t feature;			/* of an input: into batch->feature */
+};
+
+/* Inputs that look up the same tables: all of their ids, one's behind the
+   other's, are gathered together. */
+struct group {
+	size_t *feature, features;	/* into batch->feature */
+	size_t *variable, variables;	/* the tables, into model->variable */
 };
 
 struct model {
@@ -55,6 +62,8 @@ struct model {
 	size_t nodes, node_room;
 	struct variable *variable;
 	size_t variables, variable_room;
+	struct group *group;		/* each into batch->gather */
+	size_t groups;
 	struct optimizer **optimizer;
 	const char **pattern;		/* for= of each; NULL: the default */
 	size_t optimizers, optimizer_room, pattern_room;

@@ -254,12 +254,51 @@ node_variable(struct model *m, struct node *n, const char *weight,
 	assert(n->variables < NODE_VARIABLES);
 	n->variable[n->variables++] = (size_t)at;
 	if (table) {
-		n->in[0]->looked_up = true;
 		v->lookups = input_width(n->in[0]->input);
 		if (n->in[0]->input->hashed && read_rows(v, s, f) < 0)
 			return -1;
 	}
 	return read_regularizer(v, weight, s, f);
+}
+
+/* Do they give the same ids to the same words? */
+static bool
+same_words(const struct lookup *a, const struct lookup *b)
+{
+	const struct lookup *each[] = { a, b };
+	char text[2][HASH_TEXT] = { "", "" };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct hash *h = hash_new();
+
+		if (each[i])
+			lookup_hash(each[i], h);
+		hash_text(h, text[i]);
+		hash_free(h);
+	}
+	return strcmp(text[0], text[1]) == 0;
+}
+
+int
+node_share(struct model *m, struct node *n, const struct node *other,
+	   struct fail *f)
+{
+	const struct input *a = n->in[0]->input, *b = other->in[0]->input;
+	struct variable *v = &m->variable[other->variable[0]];
+	const size_t width = input_width(a);
+
+	if (a->hashed != b->hashed || a->rows != b->rows)
+		return fail(f, FAIL_CONFIG, "%s: %s: share=%s: %s has not as "
+			    "many rows as %s", n->where, n->name, other->name,
+			    a->name, b->name);
+	if (!same_words(a->lookup, b->lookup))
+		return fail(f, FAIL_CONFIG, "%s: %s: share=%s: the words of %s "
+			    "have other ids than those of %s", n->where,
+			    n->name, other->name, a->name, b->name);
+	n->shares = other;
+	n->variable[n->variables++] = other->variable[0];
+	v->lookups = v->lookups > 0 && width > 0 ? v->lookups + width : 0;
+	return 0;
 }
 
 struct bag

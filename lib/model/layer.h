@@ -24,7 +24,8 @@ struct flow {
 				   where none is wanted */
 	const struct feature *feature;	/* of ids instead: the feature, */
 	const uint32_t *row;	/* and beside its id[] which of the rows that
-				   the batch needs each one is */
+				   the batch needs each one is, for a layer
+				   that has a table */
 };
 
 /* One node in one batch. */
@@ -84,6 +85,10 @@ int node_axis(const struct node *, struct settings *, int *axis,
 int node_variable(struct model *, struct node *, const char *weight,
 		  struct shape, bool table, const char *initializer,
 		  struct settings *, struct fail *);
+
+/* Have the table of another layer, which its ids look up as well. */
+int node_share(struct model *, struct node *, const struct node *other,
+	       struct fail *);
 
 /* For layers over ids: where those of example i stand in feature->id[]. */
 struct bag {

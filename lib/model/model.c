@@ -99,6 +99,11 @@ model_free(struct model *m)
 	free(m->optimizer);
 	free(m->pattern);
 	free(m->class_weight);
+	for (size_t i = 0; i < m->groups; i++) {
+		free(m->group[i].feature);
+		free(m->group[i].variable);
+	}
+	free(m->group);
 	free(m->metric);
 	free(m->metric_node);
 	statements_release(&m->statements);
@@ -137,9 +142,14 @@ mark_used(const struct model *m)
 		used[m->sample_weight->index] = true;
 	for (size_t i = 0; i < m->metrics; i++)
 		used[m->metric_node[i]->index] = true;
-	for (size_t i = m->nodes; i > 0; i--)
-		for (size_t k = 0; used[i - 1] && k < m->node[i - 1]->ins; k++)
-			used[m->node[i - 1]->in[k]->index] = true;
+	for (size_t i = m->nodes; i > 0; i--) {
+		const struct node *n = m->node[i - 1];
+
+		for (size_t k = 0; used[i - 1] && k < n->ins; k++)
+			used[n->in[k]->index] = true;
+		if (used[i - 1] && n->shares)
+			used[n->shares->index] = true;
+	}
 	return used;
 }
 

@@ -54,6 +54,28 @@ gathers(struct gather *g, const uint64_t *id, size_t n, uint64_t limit)
 	return good && holds(g, id, n);
 }
 
+/* Ids of several features, some of them with upper halves. */
+static void
+joined(void)
+{
+	const uint32_t a[] = { 1, 2 }, b[] = { 3, 4, 5 }, c[] = { 6 };
+	const uint32_t high[] = { 7, 8, 9 };
+	struct ids all;
+
+	ids_join(&sorter, 0, (struct ids){ a, NULL }, 2);
+	ids_join(&sorter, 2, (struct ids){ b, high }, 3);
+	ids_join(&sorter, 5, (struct ids){ NULL, NULL }, 0);
+	ids_join(&sorter, 5, (struct ids){ c, NULL }, 1);
+	all = ids_joined(&sorter);
+	ok(ids_at(all, 0) == 1 && ids_at(all, 1) == 2 &&
+	   ids_at(all, 2) == (7ull << 32 | 3) &&
+	   ids_at(all, 4) == (9ull << 32 | 5) && ids_at(all, 5) == 6);
+	ids_join(&sorter, 0, (struct ids){ c, NULL }, 1);
+	ids_join(&sorter, 1, (struct ids){ a, NULL }, 2);
+	all = ids_joined(&sorter);
+	ok(!all.high && ids_at(all, 0) == 6 && ids_at(all, 2) == 2);
+}
+
 int
 main(void)
 {
@@ -74,6 +96,7 @@ main(void)
 						       limits[k]);
 		}
 	ok(good);
+	joined();
 	ok(gathers(&g, NULL, 0, 1) && g.count == 0);
 	gather_release(&g);
 	sorter_release(&sorter);

@@ -49,6 +49,10 @@ static const struct {
 	  HEAD "y = embedding s dim=2 combiner=mean\n" END },
 	{ "embedding, sparse, sqrtn",
 	  HEAD "y = embedding s dim=2 combiner=sqrtn\n" END },
+	{ "embedding, shared", HEAD "p = embedding w dim=3 combiner=sum\n"
+	  "own = linear r units=3\nq = embedding r share=p combiner=mean\n"
+	  "again = embedding w share=q combiner=sqrtn\n"
+	  "y = add p own q again\n" END },
 	{ "factorization of sparse", HEAD "y = factorization s factors=3\n"
 	  END },
 	{ "factorization of ids", HEAD "y = factorization w factors=3\n" END },

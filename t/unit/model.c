@@ -202,6 +202,21 @@ static const struct {
 	{ "input x float[60000000]\ny = concat x x", "model.ps:2: y: "
 	  "[120000000] is too large for one example; the limit is 67108864 "
 	  "numbers" },
+	{ "input x id rows=3\ny = embedding x share=z",
+	  "model.ps:2: y: share=z: that is no embedding above" },
+	{ "input x id rows=3\ny = embedding x share=y",
+	  "model.ps:2: y: share=y: that is no embedding above" },
+	{ "input x id rows=3\nz = linear x\ny = embedding x share=z",
+	  "model.ps:3: y: share=z: that is no embedding above" },
+	{ "input x id rows=3\ninput u id rows=4\nz = embedding x dim=2\n"
+	  "y = embedding u share=z",
+	  "model.ps:4: y: share=z: u has not as many rows as x" },
+	{ "input x string vocab=a,b\ninput u string vocab=b,a\n"
+	  "z = embedding x dim=2\ny = embedding u share=z",
+	  "model.ps:4: y: share=z: the words of u have other ids than those "
+	  "of x" },
+	{ "input x id rows=3\nz = embedding x dim=2\n"
+	  "y = embedding x share=z dim=2", "model.ps:3: unknown setting dim" },
 	{ "label t binary\ninput x float\nloss hinge x class_weight=1",
 	  "model.ps:3: class_weight=1: it takes 2 numbers from 0 on, one for "
 	  "each class" },

@@ -44,13 +44,13 @@ static bool
 follow(const struct batch *b, size_t first)
 {
 	const struct feature *x = &b->feature[0];
+	const struct gather *rows = b->gather;
 
 	for (size_t i = 0; i < b->examples; i++) {
 		const size_t at = x->offset[i];
 
 		if (x->id[at] != first + i ||
-		    (b->prepared && x->gather.id[x->gather.row[at]] !=
-		     x->id[at]))
+		    (b->prepared && rows->id[rows->row[at]] != x->id[at]))
 			return false;
 	}
 	return true;
