@@ -45,7 +45,8 @@ add_input(struct hash *h, const struct input *in)
 		in ? in->rows : 0, in ? input_width(in) : 0,
 		in ? (uint64_t)in->binary : 0, in ? in->column_count : 0,
 		in ? (uint64_t)(unsigned char)in->separator : 0,
-		in ? (uint64_t)in->weighs : 0
+		in ? (uint64_t)in->weighs : 0,
+		in ? (uint64_t)in->zero_based : 0
 	};
 
 	hash_add(h, numbers, sizeof(numbers));

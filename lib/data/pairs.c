@@ -7,7 +7,7 @@
 /* Where pairs are read from, and to. */
 struct pairs {
 	const char *p;
-	uint64_t last, limit;
+	uint64_t first, next, rows;
 	uint32_t *id;
 	float *value;
 };
@@ -32,8 +32,9 @@ id_size(const char *p)
 static inline void
 take(struct pairs *from, struct form form, enum manner manner)
 {
-	uint32_t *restrict id = from->id, last = from->last;
-	const uint64_t limit = from->limit;
+	uint32_t *restrict id = from->id;
+	const uint64_t first = from->first, rows = from->rows;
+	uint64_t next = from->next;
 	float *restrict value = from->value;
 	const char *p = from->p;
 	unsigned size = id_size(p);
@@ -42,7 +43,7 @@ take(struct pairs *from, struct form form, enum manner manner)
 		const char *v = p + size + 1;
 		const unsigned minus = manner == ALIKE ? 0 : form_minus(*v);
 		digits_pair x;
-		uint64_t both, key;
+		uint64_t both, row;
 
 		if (manner == FREELY ? !form_look(&form, v, minus, ' ') :
 				       !form_fits(&form, v + minus))
@@ -53,12 +54,12 @@ take(struct pairs *from, struct form form, enum manner manner)
 		if (!digits_good(x) || (unsigned char)*v > ' ')
 			break;
 		both = digits_values(x);
-		key = (uint32_t)both;
-		if (key <= last || key > limit)
+		row = (uint32_t)both - first;
+		if (row < next || row >= rows)
 			break;
 		*value++ = form_value(&form, both >> 32, minus);
-		*id++ = (uint32_t)(key - 1);
-		last = key;
+		*id++ = (uint32_t)row;
+		next = row + 1;
 		p = v;
 		if (*p != ' ')
 			break;
@@ -67,21 +68,17 @@ take(struct pairs *from, struct form form, enum manner manner)
 		if (p[size] != ':')
 			size = id_size(p);
 	}
-	*from = (struct pairs){ p, last, limit, id, value };
+	*from = (struct pairs){ p, first, next, rows, id, value };
 }
 
 const char *
-pairs_read(const char *p, uint64_t last, uint64_t limit, uint32_t *id,
-	   float *value, size_t *count)
+pairs_read(const char *p, uint64_t first, uint64_t next, uint64_t rows,
+	   uint32_t *id, float *value, size_t *count)
 {
-	struct pairs from = { p, last, limit, id, value };
+	struct pairs from = { p, first, next, rows, id, value };
 	struct form form = { 0 };
 	const char *v = p + id_size(p) + 1;
 
-	/* take() has 32 bits of it, and all its ids are less than that. */
-	*count = 0;
-	if (last > UINT32_MAX)
-		return p;
 	if (form_look(&form, v, form_minus(*v), ' ')) {
 		take(&from, form, ALIKE);
 		take(&from, form, SIGNED);

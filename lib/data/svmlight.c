@@ -12,12 +12,14 @@
 
 /*
  * "label [qid:n] id:value id:value ... # comment"; ids from 1, ascending, as
- * SVM-light and LIBSVM write them.  They feed the one input of a model.
+ * SVM-light and LIBSVM write them, or from 0.  They feed the one input of a
+ * model, whose first row or element is that of the first id.
  */
 struct svmlight {
 	struct lines lines;
 	const struct input *label;
-	uint64_t size;		/* ids are 1 to size */
+	uint64_t size;		/* so many ids there are, */
+	uint64_t first;		/* from 0 or 1 on */
 	bool dense;		/* the input is float[size] */
 	float *value;		/* of a record's pairs */
 	size_t room;
@@ -54,6 +56,7 @@ svmlight_open(const struct want *want, char *const *files, struct fail *f)
 	s->dense = in->kind == INPUT_FLOAT;
 	s->size = s->dense ? input_width(in) : in->hashed ? UINT64_MAX :
 		in->rows;
+	s->first = !in->zero_based;
 	if (lines_open(&s->lines, files[0], want->allow_pipe, f) == 0)
 		return s;
 	svmlight_close(s);
@@ -121,14 +124,15 @@ misfit(const char *p, const char *what, struct fail *f)
 	return fail(f, FAIL_DATA, "'%s' %s", fill_shown(p, size, shown), what);
 }
 
-/* One "id:value" at p, with an id above the last one; returns its end. */
+/* One "id:value" at p, of this row or one behind it; returns its end. */
 static char *
-read_pair(const struct svmlight *s, char *p, uint64_t last, uint64_t *id,
+read_pair(const struct svmlight *s, char *p, uint64_t next, uint64_t *row,
 	  float *value, struct fail *f)
 {
 	char shown[FILL_SHOWN];
+	uint64_t id;
 	bool fits;
-	const char *colon = number_uint(p, id, &fits);
+	const char *colon = number_uint(p, &id, &fits);
 	const char *end = colon && *colon == ':' ?
 			  number_float(colon + 1, value) : NULL;
 
@@ -136,17 +140,22 @@ read_pair(const struct svmlight *s, char *p, uint64_t last, uint64_t *id,
 		misfit(p, "is not id:number", f);
 	else if (!isfinite(*value))
 		misfit(p, "is too large for a float", f);
-	else if (!fits || *id > s->size)
-		fail(f, FAIL_DATA, "id %s is out of range, 1 to %llu",
+	else if (fits && id < s->first)
+		misfit(p, "has the id 0; they begin at 1, or the input says "
+		       "zero_based=true", f);
+	else if (!fits || id - s->first >= s->size)
+		fail(f, FAIL_DATA, "id %s is out of range, %llu to %llu",
 		     fill_shown(p, (size_t)(colon - p), shown),
-		     (unsigned long long)s->size);
-	else if (*id == 0)
-		misfit(p, "has the id 0; they begin at 1", f);
-	else if (*id <= last)
+		     (unsigned long long)s->first,
+		     (unsigned long long)(s->size - 1 + s->first));
+	else if (id - s->first < next)
 		fail(f, FAIL_DATA, "id %llu after %llu; they must ascend",
-		     (unsigned long long)*id, (unsigned long long)last);
-	else
+		     (unsigned long long)id,
+		     (unsigned long long)(next - 1 + s->first));
+	else {
+		*row = id - s->first;
 		return p + (end - p);
+	}
 	return NULL;
 }
 
@@ -178,25 +187,26 @@ read_sparse(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 	const char *end = s->lines.text + s->lines.size;
 	const size_t most = (size_t)(end - p) / PAIRS_SHORTEST + 1;
 	uint32_t *id = feature_ids(to, at, most);
-	uint64_t last = 0;
+	uint64_t next = 0, row;
 	size_t n = 0, plain;
 
 	if (most > s->room)
 		s->value = mem_resize(s->value, s->room = 2 * most,
 				      sizeof(*s->value));
 	for (p = skip_blanks(p); !is_end(*p); p = skip_blanks(p)) {
-		p += pairs_read(p, last, s->size, id + n, s->value + n,
-				&plain) - p;
+		p += pairs_read(p, s->first, next, s->size, id + n,
+				s->value + n, &plain) - p;
 		feature_add_high(to, at + n, NULL, plain);
 		n += plain;
-		last = plain > 0 ? (uint64_t)id[n - 1] + 1 : last;
+		next = plain > 0 ? (uint64_t)id[n - 1] + 1 : next;
 		p = skip_blanks(p);
 		if (is_end(*p))
 			break;
-		p = read_pair(s, p, last, &last, &s->value[n], f);
+		p = read_pair(s, p, next, &row, &s->value[n], f);
 		if (!p)
 			return -1;
-		feature_add_id(to, at + n++, last - 1);
+		feature_add_id(to, at + n++, row);
+		next = row + 1;
 	}
 	feature_add_weights(to, at, s->value, n);
 	feature_set_offset(to, b->examples + 1, at + n);
@@ -208,16 +218,17 @@ read_dense(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 {
 	struct feature *to = &b->feature[0];
 	const size_t first = b->examples * (size_t)s->size;
-	uint64_t id, last = 0;
+	uint64_t next = 0, row;
 	float value;
 
 	for (size_t i = 0; i < s->size; i++)
 		feature_add_value(to, first + i, 0);
-	for (p = skip_blanks(p); !is_end(*p); p = skip_blanks(p), last = id) {
-		p = read_pair(s, p, last, &id, &value, f);
+	for (p = skip_blanks(p); !is_end(*p); p = skip_blanks(p)) {
+		p = read_pair(s, p, next, &row, &value, f);
 		if (!p)
 			return -1;
-		to->value[first + id - 1] = value;
+		to->value[first + row] = value;
+		next = row + 1;
 	}
 	return check_end(s, p, f);
 }

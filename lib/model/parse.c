@@ -241,6 +241,9 @@ parse_input(struct input *in, const struct model_source *source,
 		return -1;
 	if (in->kind == INPUT_STRING && read_string(in, source, s, label, f))
 		return -1;
+	if (!label && (in->kind == INPUT_SPARSE || in->kind == INPUT_FLOAT) &&
+	    settings_bool(s, "zero_based", &in->zero_based, f))
+		return -1;
 	if (in->kind == INPUT_ID) {
 		in->hashed = is_hashed(s, label);
 		if (!in->hashed &&

@@ -52,7 +52,8 @@ test_svmlight(void)
 		{ "1 1:1-1 2:1", "65 a.svm:1: '1:1-1' is not id:number" },
 		{ "1 3:1 2:1", "65 a.svm:1: id 2 after 3; they must ascend" },
 		{ "1 3:1 3:1", "65 a.svm:1: id 3 after 3; they must ascend" },
-		{ "1 0:1", "65 a.svm:1: '0:1' has the id 0; they begin at 1" },
+		{ "1 0:1", "65 a.svm:1: '0:1' has the id 0; they begin at 1, "
+		  "or the input says zero_based=true" },
 		{ "1 6:1", "65 a.svm:1: id 6 is out of range, 1 to 5" },
 		{ "1 99999999999999999999:1", "65 a.svm:1: id "
 		  "99999999999999999999 is out of range, 1 to 5" },

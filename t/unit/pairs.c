@@ -95,7 +95,7 @@ many(bool odd)
 	for (int i = 0; i < 100000; i++) {
 		random_line(odd);
 
-		const char *end = pairs_read(line, 0, 99999999, id, value,
+		const char *end = pairs_read(line, 1, 0, 99999999, id, value,
 					     &count);
 
 		if (!agrees(end, id, value, count))
@@ -108,9 +108,10 @@ many(bool odd)
 	return true;
 }
 
-/* Of those up to 5000, so many are taken, and then it stops there. */
+/* Of 5000 rows, those from next on: so many, and then it stops there. */
 static bool
-takes_after(uint64_t last, const char *text, size_t count, const char *rest)
+takes_from(uint64_t first, uint64_t next, const char *text, size_t count,
+	   const char *rest)
 {
 	uint32_t id[MOST];
 	float value[MOST];
@@ -119,8 +120,7 @@ takes_after(uint64_t last, const char *text, size_t count, const char *rest)
 	memset(line, 0, sizeof(line));
 	strcpy(line, text);
 
-	const char *end = pairs_read(line, last, 5000, id, value,
-				     &got);
+	const char *end = pairs_read(line, first, next, 5000, id, value, &got);
 
 	if (got == count && strcmp(end, rest) == 0)
 		return true;
@@ -131,7 +131,7 @@ takes_after(uint64_t last, const char *text, size_t count, const char *rest)
 static bool
 takes(const char *text, size_t count, const char *rest)
 {
-	return takes_after(4, text, count, rest);
+	return takes_from(1, 4, text, count, rest);
 }
 
 int
@@ -150,8 +150,13 @@ main(void)
 	   takes("5:123456789", 0, "5:123456789") && takes("", 0, ""));
 	ok(takes("5:1  6:1", 1, " 6:1") && takes("5:1\t6:1", 1, "\t6:1") &&
 	   takes("5:1 ", 1, "") && takes("5:1\xa0 6:1", 0, "5:1\xa0 6:1"));
-	ok(takes_after(UINT32_MAX, "5:1", 0, "5:1") &&
-	   takes_after(UINT64_C(1) << 32, "5:1", 0, "5:1") &&
-	   takes_after(UINT64_MAX, "5:1", 0, "5:1"));
+	ok(takes_from(1, UINT32_MAX, "5:1", 0, "5:1") &&
+	   takes_from(1, UINT64_C(1) << 32, "5:1", 0, "5:1") &&
+	   takes_from(1, UINT64_MAX, "5:1", 0, "5:1"));
+	named(takes_from(0, 0, "0:1 1:1 4999:1", 3, "") &&
+	      takes_from(0, 0, "0:1 0:1", 1, "0:1") &&
+	      takes_from(0, 1, "0:1", 0, "0:1") &&
+	      takes_from(0, 0, "5000:1", 0, "5000:1") &&
+	      takes_from(1, 0, "0:1", 0, "0:1"), "ids from 0");
 	return tap_done();
 }

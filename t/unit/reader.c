@@ -66,6 +66,14 @@ test_svmlight(void)
 	ok(reads("a.svm", "1 | 1 0 0.5\n0 | 0 2 0\n1 | 0 0 0\n0 | 0 0 1\n"
 		 "0 | 0 0 0\n"));
 
+	in[0].zero_based = true;
+	files_text("zero.svm", "1 0:1 2:.5\n0 1:2e0 # odd\n0 0:1e0 1:2\n");
+	ok(reads("zero.svm", "1 | 1 0 0.5\n0 | 0 2 0\n0 | 1 2 0\n"));
+	forget();
+	add("x", INPUT_SPARSE, 3, 1);
+	in[0].zero_based = true;
+	ok(reads("zero.svm", "1 | 0:1 2:0.5\n0 | 1:2\n0 | 0:1 1:2\n"));
+
 	/* Weights that are all one are not kept. */
 	files_text("one.svm", "0 1:1 2:1\n1 3:1\n");
 	forget();
