@@ -403,6 +403,16 @@ pass_barrier(struct coord *c, const struct request *r, uint64_t now)
 	}
 }
 
+/* All servers are there, or those in their places. */
+static void
+greeted(struct coord *c, uint64_t now)
+{
+	if (end_nothing_left(c))
+		end_run(c, now);
+	else
+		recover_ask_plan(c);
+}
+
 void
 coord_advance(struct coord *c, uint64_t now)
 {
@@ -419,7 +429,7 @@ coord_advance(struct coord *c, uint64_t now)
 	if (c->phase == PHASE_GREET && c->cut_state != CUT_PUBLISH &&
 	    fleet_welcome(c->fleet) && !standby_awaited(c, now) &&
 	    !standby_step_in(c, now))
-		recover_ask_plan(c);
+		greeted(c, now);
 	standby_tell(c, now);
 	end_check_over(c, now);
 	if (c->phase != PHASE_RUN)

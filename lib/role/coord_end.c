@@ -36,12 +36,8 @@ stop_members(struct coord *c, uint64_t now)
 		fleet_ask(c->fleet, &m);
 }
 
-/*
- * Who broke off had nothing left to do but to tell everybody to stop: servers
- * that are not there any more were told.
- */
-static bool
-nothing_left(const struct coord *c)
+bool
+end_nothing_left(const struct coord *c)
 {
 	return c->resumed && !c->begun && !c->o.keep_servers &&
 		c->no_more_requests && queue_idle(c->queue) &&
@@ -52,7 +48,7 @@ nothing_left(const struct coord *c)
 uint64_t
 end_patience(const struct coord *c, uint64_t ms)
 {
-	return nothing_left(c) && ms > STOP_MS ? STOP_MS : ms;
+	return end_nothing_left(c) && ms > STOP_MS ? STOP_MS : ms;
 }
 
 /*
@@ -74,7 +70,7 @@ end_fail(struct coord *c, const struct fail *why, uint64_t now)
 {
 	if (c->phase >= PHASE_STOP)
 		return;
-	if (nothing_left(c)) {
+	if (end_nothing_left(c)) {
 		end_run(c, now);
 		return;
 	}

@@ -281,6 +281,12 @@ void end_asked(struct coord *, uint64_t now_ms);
 void end_check_drain(struct coord *, uint64_t now_ms);
 /* The last checkpoint, then everybody may go. */
 void end_run(struct coord *, uint64_t now_ms);
+/*
+ * Who broke off had nothing left to do but to tell everybody to stop: servers
+ * that are not there any more were told, and new ones in their places are
+ * not ours.
+ */
+bool end_nothing_left(const struct coord *);
 /* How long servers are waited for who are to be waited for so long. */
 uint64_t end_patience(const struct coord *, uint64_t ms);
 void end_check_over(struct coord *, uint64_t now_ms);

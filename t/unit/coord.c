@@ -166,15 +166,23 @@ join_worker(uint64_t peer)
 	tell(peer, (struct message){ .kind = MESSAGE_READY });
 }
 
+/* It has the variables of a run, or none. */
 static void
-welcome(uint64_t life)
+welcome_with(uint64_t life, const unsigned char *run)
 {
 	struct message m = { .kind = MESSAGE_WELCOME };
 
 	m.welcome.version = WIRE_VERSION;
 	m.welcome.role = ROLE_SERVER;
 	m.welcome.life = life;
+	m.blob = (struct frame){ run, run ? PLAN_RUN : 0, NULL };
 	tell(SERVER, m);
+}
+
+static void
+welcome(uint64_t life)
+{
+	welcome_with(life, NULL);
 }
 
 static void
@@ -244,7 +252,8 @@ over(int status, const char *why)
 	struct fail f;
 	int is;
 
-	obey(MESSAGE_STOP);
+	if (!obey(MESSAGE_STOP))
+		obey(MESSAGE_BYE);
 	tell(A, (struct message){ .kind = MESSAGE_BYE });
 	tell(B, (struct message){ .kind = MESSAGE_BYE });
 	coord_tick(coord, now);
@@ -950,6 +959,42 @@ does(uint64_t peer, uint64_t step)
 		ok(m && m->lease.first == step && m->lease.count == 1);
 }
 
+/* Started again, as there is nothing left to do: who is there then? */
+static void
+met_again(void)
+{
+	/* Who was not told is, at once. */
+	start_again();
+	coord_end_of_requests(coord, now);
+	coord_up(coord, SERVER, now);
+	welcome_with(7, options.run);
+	ok(heard(SERVER, MESSAGE_STOP) && !heard(SERVER, MESSAGE_PLAN));
+
+	/* Somebody else's is not. */
+	start_again();
+	coord_up(coord, SERVER, now);
+	welcome(8);
+	coord_end_of_requests(coord, now);
+	const struct message *plan = heard(SERVER, MESSAGE_PLAN);
+
+	ok(plan != NULL);
+	if (plan)
+		tell(SERVER, message_refuse(plan, FAIL_AGAIN, "busy"));
+	ok(heard(SERVER, MESSAGE_BYE) && !heard(SERVER, MESSAGE_STOP));
+	now += 5000;
+	ok(over(0, ""));
+
+	/* Nor has a new one in its place to do all of it again. */
+	start_again();
+	coord_end_of_requests(coord, now);
+	coord_up(coord, SERVER, now);
+	welcome(8);
+	ok(heard(SERVER, MESSAGE_BYE) && !heard(SERVER, MESSAGE_STOP) &&
+	   !heard(SERVER, MESSAGE_PLAN));
+	now += 5000;
+	ok(over(0, "") && prints(""));
+}
+
 /* Killed while it told everybody to stop: who has gone is not waited for. */
 static void
 ended(void)
@@ -973,20 +1018,7 @@ ended(void)
 	coord_tick(coord, now);
 	now += 5000;	/* for workers */
 	ok(over(0, "") && prints(""));
-
-	/* Nor is somebody else's told to stop. */
-	start_again();
-	coord_up(coord, SERVER, now);
-	welcome(8);
-	coord_end_of_requests(coord, now);
-	const struct message *plan = heard(SERVER, MESSAGE_PLAN);
-
-	ok(plan != NULL);
-	if (plan)
-		tell(SERVER, message_refuse(plan, FAIL_AGAIN, "busy"));
-	ok(heard(SERVER, MESSAGE_BYE) && !heard(SERVER, MESSAGE_STOP));
-	now += 5000;
-	ok(over(0, ""));
+	met_again();
 	end_kept();
 }
 
