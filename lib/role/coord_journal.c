@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 
-#define JOURNAL_VERSION	3
+#define JOURNAL_VERSION	4
 #define NOTE_MS		100	/* ends are written in batches */
 #define MAX_FOLD	((size_t)16 << 20)
 
@@ -198,8 +198,7 @@ journal_ending(struct coord *c)
 	if (c->ending_noted || !c->o.journal || c->replaying)
 		return;
 	c->ending_noted = true;
-	note(c, NOTE_ENDING, c->failure.kind, 1);
-	pack_text(&c->notes, c->failure.kind ? c->failure.text : "");
+	note(c, NOTE_ENDING, 0, 1);
 }
 
 static void
@@ -251,6 +250,7 @@ add_ends(struct coord *c, const struct pack *notes, bool safe, uint64_t now)
 
 	pack_uint(&out, c->written);
 	pack_uint(&out, (uint64_t)c->status);
+	pack_text(&out, c->failure.text);
 	pack_totals(&out, c, &c->join, now);
 	pack_totals(&out, c, &c->all, now);
 	pack_blob(&out, notes->data, notes->size);

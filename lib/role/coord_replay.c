@@ -128,6 +128,9 @@ replay_note(struct coord *c, uint64_t what, uint64_t first, uint64_t count)
 		queue_drop(c->queue, count);
 		c->cancelling = c->voiding = c->failing = false;
 	}
+	/* What it had not given up is given up now. */
+	if (what == NOTE_ENDING)
+		c->no_more_requests = c->stopping = c->ending_noted = true;
 	return 0;
 }
 
@@ -178,24 +181,19 @@ take_text(struct unpack *u, char *text, size_t room)
 		 u->bad ? "" : bytes);
 }
 
-/* It was ending: what it had not given up is given up now. */
-static void
-replay_ending(struct coord *c, struct unpack *u, uint64_t kind)
-{
-	take_text(u, c->failure.text, sizeof(c->failure.text));
-	c->failure.kind = kind ? message_status(kind) : 0;
-	c->no_more_requests = c->stopping = c->ending_noted = true;
-}
-
 static int
 replay_ends(struct coord *c, struct unpack *u)
 {
 	struct unpack notes;
 	const void *bytes;
+	uint64_t status;
 	size_t size;
 
 	c->written = unpack_uint(u);
-	c->status = (int)unpack_uint(u);
+	status = unpack_uint(u);
+	c->failure.kind = status ? message_status(status) : 0;
+	c->status = (int)c->failure.kind;
+	take_text(u, c->failure.text, sizeof(c->failure.text));
 	unpack_totals(u, c, &c->join);
 	unpack_totals(u, c, &c->all);
 	bytes = unpack_blob(u, &size);
@@ -209,8 +207,6 @@ replay_ends(struct coord *c, struct unpack *u)
 
 		if (notes.bad || replay_note(c, what, first, count) < 0)
 			return -1;
-		if (what == NOTE_ENDING)
-			replay_ending(c, &notes, first);
 	}
 	return unpack_epoch(u, c);
 }

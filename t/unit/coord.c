@@ -1022,6 +1022,29 @@ ended(void)
 	end_kept();
 }
 
+/* Why its status is what it is whoever goes on with the run tells, too. */
+static void
+kept_going(void)
+{
+	static const char why[] = "request 1: train '0': not a number of "
+				  "steps";
+
+	options.keep_going = true;
+	begin_kept();
+	coord_request(coord, "train 0", 1, now);
+	coord_end_of_requests(coord, now);
+	ok(writes("{\"op\":\"request\",\"error\":\"request 1: train '0': "
+		  "not a number of steps\"}\n"));
+	start_again();
+	coord_end_of_requests(coord, now);
+	coord_up(coord, SERVER, now);
+	welcome(8);
+	now += 5000;
+	ok(over(FAIL_DATA, why));
+	options.keep_going = false;
+	end_kept();
+}
+
 /* What is behind an error was cancelled, and stays so. */
 static void
 ending(void)
@@ -1639,6 +1662,7 @@ main(void)
 	an_old_error();
 	a_long_id();
 	ended();
+	kept_going();
 	ending();
 	done_meanwhile();
 	nonsense();
