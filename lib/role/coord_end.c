@@ -70,7 +70,7 @@ end_fail(struct coord *c, const struct fail *why, uint64_t now)
 {
 	if (c->phase >= PHASE_STOP)
 		return;
-	if (end_nothing_left(c)) {
+	if (end_nothing_left(c) && !c->journal_lost) {
 		end_run(c, now);
 		return;
 	}

@@ -798,6 +798,7 @@ static struct kept {
 } kept[KEPT];
 static size_t keeps;
 static uint64_t written;
+static bool full;	/* there is no room for what is to be kept */
 
 static int
 keep(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
@@ -805,7 +806,7 @@ keep(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 {
 	(void)to;
 	(void)safe;
-	if (keeps == KEPT)
+	if (keeps == KEPT || full)
 		return fail(f, FAIL_IO, "no room");
 	kept[keeps++] = (struct kept){ kind, size, mem_copy(bytes, size) };
 	return 0;
@@ -1068,6 +1069,11 @@ ending(void)
 	named(!heard(A, MESSAGE_LEASE) && prints(""),
 	      "and what it has cancelled is not begun");
 	ok(over(FAIL_DATA, "bad"));
+	full = true;
+	start_again();
+	full = false;
+	named(over(FAIL_IO, "no room"), "that it could keep nothing of it is "
+	      "an error of its own");
 
 	/* Asked to stop, too; and as long as it has not been told, it goes
 	   on. */
