@@ -143,6 +143,16 @@ test_columns(void)
 	files_text("c.csv", "x1,w2,x2,w1\n1,2,4,5\n");
 	ok(reads_with("c.csv", &blind, " | 1 2 4 5\n"));
 
+	/* Nor is what weighs examples, which is 1 then. */
+	add("u", INPUT_FLOAT, 0, 1)->weighs = true;
+	files_text("u.csv", "x1,u,w2,y,x2,w1\n1,8,2,1,4,5\n6,.5,7,0,9,10\n");
+	ok(reads("u.csv", "1 | 1 2 4 5 | 8\n0 | 6 7 9 10 | 0.5\n"));
+	ok(reads_with("u.csv", &blind, " | 1 2 4 5 | 1\n | 6 7 9 10 | 1\n"));
+	ok(reads_with("c.csv", &blind, " | 1 2 4 5 | 1\n"));
+	files_text("u.csv", "x1,u,w2,y,x2,w1\n1,none,2,1,4,\"5\"\n");
+	ok(reads_with("u.csv", &blind, " | 1 2 4 5 | 1\n"));
+	free(in[--inputs].name);
+
 	const struct reader_options bare = { .no_header = true };
 	char three[] = "3", two[] = "[12]";
 	char *last[] = { three }, *first[] = { two };
@@ -384,6 +394,15 @@ test_npy(void)
 	o.allow_pipe = true;
 	ok(reads_with("pipe:cat a.npz", &o, "1 | 0 | 1 0.5\n"
 		      "0 | 20000001 | -2 3\n1 | 7 | 4 5\n"));
+
+	/* What but weighs examples is not there, and need not be. */
+	const struct reader_options blind = { .unlabelled = true };
+
+	add("weight", INPUT_FLOAT, 0, 1)->weighs = true;
+	ok(reads("a.npz", "65 a.npz: no array weight (model.ps:1) "
+		 "in it"));
+	ok(reads_with("a.npz", &blind, " | 0 | 1 0.5 | 1\n"
+		      " | 20000001 | -2 3 | 1\n | 7 | 4 5 | 1\n"));
 	text_release(&tx);
 	text_release(&tid);
 	text_release(&ty);
