@@ -657,6 +657,22 @@ add_group(struct model *m, const struct group *like)
 	return g;
 }
 
+/* How many ids an example has for it; 0: it depends. */
+static size_t
+count_lookups(const struct model *m, const struct group *g)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < g->features; i++) {
+		const size_t width = input_width(&m->input[g->feature[i]]);
+
+		if (width == 0)
+			return 0;
+		sum += width;
+	}
+	return sum;
+}
+
 static void
 find_groups(struct model *m)
 {
@@ -669,6 +685,7 @@ find_groups(struct model *m)
 		find_features(m, v, &by);
 		g = add_group(m, &by);
 		g->variable[g->variables++] = v;
+		m->variable[v].lookups = count_lookups(m, g);
 		free(by.feature);
 	}
 }

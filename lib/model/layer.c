@@ -253,11 +253,8 @@ node_variable(struct model *m, struct node *n, const char *weight,
 			    "truncated_normal", n->where, n->name, key, text);
 	assert(n->variables < NODE_VARIABLES);
 	n->variable[n->variables++] = (size_t)at;
-	if (table) {
-		v->lookups = input_width(n->in[0]->input);
-		if (n->in[0]->input->hashed && read_rows(v, s, f) < 0)
-			return -1;
-	}
+	if (table && n->in[0]->input->hashed && read_rows(v, s, f) < 0)
+		return -1;
 	return read_regularizer(v, weight, s, f);
 }
 
@@ -280,12 +277,9 @@ same_words(const struct lookup *a, const struct lookup *b)
 }
 
 int
-node_share(struct model *m, struct node *n, const struct node *other,
-	   struct fail *f)
+node_share(struct node *n, const struct node *other, struct fail *f)
 {
 	const struct input *a = n->in[0]->input, *b = other->in[0]->input;
-	struct variable *v = &m->variable[other->variable[0]];
-	const size_t width = input_width(a);
 
 	if (a->hashed != b->hashed || a->rows != b->rows)
 		return fail(f, FAIL_CONFIG, "%s: %s: share=%s: %s has not as "
@@ -297,7 +291,6 @@ node_share(struct model *m, struct node *n, const struct node *other,
 			    n->name, other->name, a->name, b->name);
 	n->shares = other;
 	n->variable[n->variables++] = other->variable[0];
-	v->lookups = v->lookups > 0 && width > 0 ? v->lookups + width : 0;
 	return 0;
 }
 

@@ -87,8 +87,7 @@ int node_variable(struct model *, struct node *, const char *weight,
 		  struct settings *, struct fail *);
 
 /* Have the table of another layer, which its ids look up as well. */
-int node_share(struct model *, struct node *, const struct node *other,
-	       struct fail *);
+int node_share(struct node *, const struct node *other, struct fail *);
 
 /* For layers over ids: where those of example i stand in feature->id[]. */
 struct bag {

@@ -88,7 +88,7 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	}
 	if (input_width(input) == 1)
 		own->combiner = NONE;	/* nothing to combine it with */
-	return other ? node_share(m, n, other, f) :
+	return other ? node_share(n, other, f) :
 		node_variable(m, n, "embeddings", table, true,
 			      "random_uniform", s, f);
 }

@@ -334,6 +334,31 @@ test_variables(void)
 	model_free(m);
 }
 
+/* An input's ids are met once, by however many layers. */
+static void
+test_lookups(void)
+{
+	struct fail f;
+	struct model *m = parse("input a id[3] rows=9\ninput b id rows=9\n"
+				"input c id[] rows=9\n"
+				"u = embedding a dim=2 combiner=sum\n"
+				"v = embedding b share=u\n"
+				"w = embedding a share=v combiner=mean\n"
+				"x = embedding b dim=2\n"
+				"z = embedding c share=x combiner=sum\n"
+				"p = dense w units=1\nlabel y float\n"
+				"loss mean_squared_error p\n", &f);
+	size_t n;
+	const struct variable *v;
+
+	ok(m);
+	if (!m)
+		return;
+	v = model_variables(m, &n);
+	ok(v[0].lookups == 4 && v[1].lookups == 0);
+	model_free(m);
+}
+
 static void
 test_defaults(void)
 {
@@ -559,6 +584,7 @@ main(void)
 	test_mistakes();
 	test_manual();
 	test_variables();
+	test_lookups();
 	test_defaults();
 	test_metrics();
 	test_weights();
