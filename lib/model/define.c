@@ -309,7 +309,7 @@ take_sample_weight(struct model *m, struct settings *s, struct fail *f)
 	if (name && (!n || !n->input || n->input->kind != INPUT_FLOAT ||
 		     n->input->ragged || node_size(n) != 1))
 		return fail(f, FAIL_CONFIG, "%s: sample_weight=%s: that is no "
-			    "input of kind float", s->where, name);
+			    "input of a single float", s->where, name);
 	m->sample_weight = n;
 	return 0;
 }

@@ -231,9 +231,9 @@ static const struct {
 	  "classes" },
 	{ "label t binary\ninput x float[2]\ny = dense x units=1\n"
 	  "loss hinge y sample_weight=x", "model.ps:4: sample_weight=x: that "
-	  "is no input of kind float" },
+	  "is no input of a single float" },
 	{ "label t binary\ninput x float\nloss hinge x sample_weight=t",
-	  "model.ps:3: sample_weight=t: that is no input of kind float" },
+	  "model.ps:3: sample_weight=t: that is no input of a single float" },
 	{ "label t binary\ninput x float\nloss hinge x\n"
 	  "metric accuracy weighted=true", "model.ps:4: weighted: the loss "
 	  "has neither sample_weight nor class_weight" },
