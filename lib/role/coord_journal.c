@@ -26,6 +26,9 @@ add(struct coord *c, enum journal_kind kind, struct pack *p, bool safe)
 	if (j->add(j->to, kind, p->data, p->size, safe, &why) == 0)
 		return;
 	c->journal_lost = true;
+	if (c->phase >= PHASE_STOP)	/* nothing is lost by that */
+		report_warning(c, "the journal of this run, which is over, is "
+			       "left behind: %s", why.text);
 	end_fail(c, &why, c->now_ms);
 }
 

@@ -1019,6 +1019,12 @@ ended(void)
 	coord_tick(coord, now);
 	now += 5000;	/* for workers */
 	ok(over(0, "") && prints(""));
+	text_reset(coord_warnings(coord));
+	full = true;
+	coord_finish(coord, written, now);
+	full = false;
+	ok(warns("the journal of this run, which is over, is left behind: no "
+		 "room\n"));
 	met_again();
 	end_kept();
 }
