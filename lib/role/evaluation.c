@@ -45,6 +45,30 @@ evaluation_end(struct evaluation *e, bool labelled)
 	compute_metrics(e->compute, e->state);
 }
 
+int
+evaluation_pull(struct evaluation *e, struct batch *batch, struct client *c,
+		uint64_t cut, uint64_t now, struct fail *f)
+{
+	const struct exchange x = { .cut = cut, .server = WIRE_NONE,
+				    .pull = e->compute };
+
+	evaluation_begin(e, batch);
+	if (client_check_pull(c, e->compute, f) < 0)
+		return -1;
+	e->pulling = true;
+	client_exchange(c, &x, now);
+	return 0;
+}
+
+void
+evaluation_pulled(struct evaluation *e, const struct client *c, bool labelled)
+{
+	if (!e->pulling || !client_idle(c))
+		return;
+	evaluation_end(e, labelled);
+	e->pulling = false;
+}
+
 void
 evaluation_result(const struct evaluation *e, struct result *r,
 		  const struct metric_state **scores)

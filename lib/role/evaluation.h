@@ -7,11 +7,14 @@
  *	evaluation_begin(e, batch)	what does the batch need?
  *	... fill e->compute's values ...
  *	evaluation_end(e)		add it up
+ *
+ * or, by a client, evaluation_pull() and evaluation_pulled().
  */
 #ifndef PS_EVALUATION_H
 #define PS_EVALUATION_H
 
 #include "model/compute.h"
+#include "role/client.h"
 #include "wire/result.h"
 
 struct evaluation {
@@ -21,6 +24,7 @@ struct evaluation {
 	struct metric_state state[RESULT_METRICS];
 	uint64_t examples;
 	double loss;			/* summed */
+	bool pulling;			/* the values that a batch needs */
 };
 
 void evaluation_open(struct evaluation *, const struct model *);
@@ -32,6 +36,16 @@ void evaluation_begin(struct evaluation *, struct batch *);
 
 /* Labelled: add loss and metrics; else only predict. */
 void evaluation_end(struct evaluation *, bool labelled);
+
+/*
+ * Begin, and pull what the batch needs, of a cut or of the live model.  -1: it
+ * is more than can be had at once, and the failure says of what.
+ */
+int evaluation_pull(struct evaluation *, struct batch *, struct client *,
+		    uint64_t cut, uint64_t now_ms, struct fail *);
+/* End, if all that was asked for is there; as it is at once if nothing was. */
+void evaluation_pulled(struct evaluation *, const struct client *,
+		       bool labelled);
 
 /* All of it as a result, and the scores that go with it. */
 void evaluation_result(const struct evaluation *, struct result *,

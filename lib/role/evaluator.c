@@ -18,7 +18,6 @@ struct evaluator {
 	struct client *client;
 	uint64_t cut, step;		/* WIRE_NONE: not there yet */
 	struct evaluation evaluation;
-	bool pulling;
 };
 
 struct evaluator *
@@ -70,7 +69,7 @@ evaluator_model(const struct evaluator *e)
 bool
 evaluator_wants(const struct evaluator *e)
 {
-	return e->cut != WIRE_NONE && !e->pulling;
+	return e->cut != WIRE_NONE && !e->evaluation.pulling;
 }
 
 const struct evaluation *
@@ -80,29 +79,14 @@ evaluator_scored(const struct evaluator *e, uint64_t *step)
 	return &e->evaluation;
 }
 
-/* Of a model that has nothing to pull that is at once. */
-static void
-end_pull(struct evaluator *e)
-{
-	if (!e->pulling || !client_idle(e->client))
-		return;
-	evaluation_end(&e->evaluation, !e->options.predict);
-	e->pulling = false;
-}
-
 int
 evaluator_score(struct evaluator *e, struct batch *batch, uint64_t now,
 		struct fail *f)
 {
-	struct exchange x = { .cut = e->cut, .server = WIRE_NONE };
-
-	evaluation_begin(&e->evaluation, batch);
-	if (client_check_pull(e->client, e->evaluation.compute, f) < 0)
+	if (evaluation_pull(&e->evaluation, batch, e->client, e->cut, now,
+			    f) < 0)
 		return -1;
-	x.pull = e->evaluation.compute;
-	e->pulling = true;
-	client_exchange(e->client, &x, now);
-	end_pull(e);
+	evaluation_pulled(&e->evaluation, e->client, !e->options.predict);
 	return 0;
 }
 
@@ -250,7 +234,8 @@ evaluator_hear(struct evaluator *e, uint64_t peer, const struct message *m,
 	} else if (e->client && client_knows(e->client, peer)) {
 		if (client_hear(e->client, peer, m, now, f) < 0)
 			return -1;
-		end_pull(e);
+		evaluation_pulled(&e->evaluation, e->client,
+				  !e->options.predict);
 	}
 	ask_cut(e, now);
 	return 0;

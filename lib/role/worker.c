@@ -337,7 +337,7 @@ worker_hear(struct worker *w, uint64_t peer, const struct message *m,
 	} else if (w->client && client_knows(w->client, peer)) {
 		if (client_hear(w->client, peer, m, now, f) < 0)
 			return -1;
-		worker_end_eval_pull(w);
+		evaluation_pulled(&w->score, w->client, true);
 	}
 	say_ready(w);
 	worker_drop_leases(w);

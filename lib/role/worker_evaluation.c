@@ -15,7 +15,7 @@ worker_end_evaluation(struct worker *w)
 		free(w->evaluation.file[i]);
 	free(w->evaluation.file);
 	w->evaluation = (struct worker_evaluation){ 0 };
-	w->evaluating = w->eval_pulling = false;
+	w->evaluating = w->score.pulling = false;
 }
 
 const struct worker_evaluation *
@@ -27,7 +27,7 @@ worker_evaluation(const struct worker *w)
 bool
 worker_evaluation_wants(const struct worker *w)
 {
-	if (!w->evaluating || w->eval_pulling || !client_idle(w->client))
+	if (!w->evaluating || w->score.pulling || !client_idle(w->client))
 		return false;
 	/* A step that was begun before comes to its end first. */
 	for (size_t i = 0; i < WORKS; i++)
@@ -93,16 +93,6 @@ say_evaluated(struct worker *w)
 	worker_end_evaluation(w);
 }
 
-/* Of a model that has nothing to pull that is at once. */
-void
-worker_end_eval_pull(struct worker *w)
-{
-	if (!w->eval_pulling || !client_idle(w->client))
-		return;
-	evaluation_end(&w->score, true);
-	w->eval_pulling = false;
-}
-
 void
 worker_evaluation_failed(struct worker *w, const struct fail *why)
 {
@@ -116,7 +106,6 @@ worker_evaluation_failed(struct worker *w, const struct fail *why)
 void
 worker_evaluation_batch(struct worker *w, struct batch *batch, uint64_t now)
 {
-	struct exchange x = { .cut = WIRE_NONE, .server = WIRE_NONE };
 	struct batch old = w->eval_batch;
 	struct fail why;
 
@@ -128,13 +117,9 @@ worker_evaluation_batch(struct worker *w, struct batch *batch, uint64_t now)
 	}
 	w->eval_batch = *batch;
 	*batch = old;
-	evaluation_begin(&w->score, &w->eval_batch);
-	if (client_check_pull(w->client, w->score.compute, &why) < 0) {
+	if (evaluation_pull(&w->score, &w->eval_batch, w->client, WIRE_NONE,
+			    now, &why) < 0)
 		worker_evaluation_failed(w, &why);
-		return;
-	}
-	x.pull = w->score.compute;
-	w->eval_pulling = true;
-	client_exchange(w->client, &x, now);
-	worker_end_eval_pull(w);
+	else
+		evaluation_pulled(&w->score, w->client, true);
 }

@@ -92,7 +92,7 @@ struct worker {
 	struct message evaluation_request;
 	struct evaluation score;
 	struct batch eval_batch;
-	bool evaluating, eval_pulling;
+	bool evaluating;
 	struct span_format format;	/* of the coordinator's data, */
 	struct worker_next wanted;
 	bool leased_data;		/* if there are any */
@@ -174,7 +174,5 @@ void work_drop(struct work *);
 int worker_take_evaluate(struct worker *, const struct message *,
 			 struct fail *);
 void worker_end_evaluation(struct worker *);
-/* Score the batch, if all that it needs has been pulled. */
-void worker_end_eval_pull(struct worker *);
 
 #endif

@@ -325,7 +325,7 @@ compute_step(struct worker *w)
 void
 worker_advance(struct worker *w, uint64_t now, uint64_t now_us)
 {
-	if (!w->client || w->eval_pulling)
+	if (!w->client || w->score.pulling)
 		return;
 	make_way(w, now_us);
 	if (client_idle(w->client))
