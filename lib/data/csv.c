@@ -330,7 +330,7 @@ plan_input(const struct csv *c, struct feed *feed, const struct input *in,
 	   const struct want *want, const struct feed *apart, struct fail *f)
 {
 	feed->input = in;
-	feed->unread = in->weighs && !want->label;
+	feed->unread = !want_reads(want, in);
 	if (feed->unread)
 		return 0;
 	return plan(c, feed, in, in->weighs ? &c->label : apart, f);
@@ -497,7 +497,7 @@ fill(const struct csv *c, const struct feed *feed, struct feature *to,
 	size_t count = 0;
 
 	if (feed->unread) {
-		*feature_values(to, at, 1) = 1;
+		want_unread(to, example);
 		return 0;
 	}
 	if (feed->numbers &&
@@ -524,7 +524,7 @@ put_numbers(const struct csv *c, const struct feed *feed, struct feature *to,
 	float *value;
 
 	if (feed->unread) {
-		*feature_values(to, example, 1) = 1;
+		want_unread(to, example);
 		return true;
 	}
 	for (size_t i = 0; !feed->numbers && i < feed->count; i++)

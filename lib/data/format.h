@@ -26,6 +26,13 @@ struct want {
 	bool allow_pipe;
 };
 
+/*
+ * Is the input read of each record?  What does nothing but weigh examples is
+ * not where there are no labels; want_unread() puts 1 for it.
+ */
+bool want_reads(const struct want *, const struct input *);
+void want_unread(struct feature *, size_t example);
+
 struct format {
 	const char *name;
 	const char *suffix;	/* how its files' names end, or NULL */

@@ -43,13 +43,6 @@ input_of(const struct want *want, size_t i)
 	return i < want->count ? &want->inputs[i] : want->label;
 }
 
-/* What weighs examples is not read without labels: its array has no name. */
-static bool
-is_read(const struct want *want, size_t i)
-{
-	return want->label || !want->inputs[i].weighs;
-}
-
 /* Is a member the array of that name?  NumPy puts ".npy" behind it. */
 static bool
 is_array(const char *member, const char *name)
@@ -69,7 +62,7 @@ load(struct npz *n, const struct want *want, struct source *s,
 		const struct input *in = input_of(want, i);
 		struct array *a = &n->array[i];
 
-		if (!is_read(want, i) || !is_array(member, in->name))
+		if (!want_reads(want, in) || !is_array(member, in->name))
 			continue;
 		if (a->name)
 			return fail(f, FAIL_DATA, "%s: %s is in it twice",
@@ -92,8 +85,8 @@ check(const struct npz *n, const struct want *want, const char *file,
 		const struct array *a = &n->array[i];
 		const struct input *in = input_of(want, i);
 
-		if (!is_read(want, i))
-			continue;
+		if (!want_reads(want, in))
+			continue;	/* its array has no name */
 		if (!a->name)
 			return fail(f, FAIL_DATA, "%s: no array %s (%s) in it",
 				    file, in->name, in->where);
@@ -157,7 +150,7 @@ npz_read(void *state, struct batch *b, struct fail *f)
 			got = array_next(&n->array[i], to, at,
 					 all < 0 ? &second : f);
 		else if (to)
-			*feature_values(to, at, 1) = 1;
+			want_unread(to, at);
 		if (got < all)
 			all = got;
 	}
