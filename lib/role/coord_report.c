@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Scores kept for a metric that needs all of them (auc), at most. */
-#define MAX_SCORES	RESULT_SCORES
-
 void
 totals_reset(struct totals *t, uint64_t now)
 {
@@ -34,7 +31,8 @@ static bool
 too_many_scores(const struct totals *t, const struct coord *c, size_t more)
 {
 	for (size_t i = 0; i < c->metrics; i++)
-		if (more > MAX_SCORES - t->state[i].count)
+		/* No more are kept of one that needs all (auc). */
+		if (more > RESULT_SCORES - t->state[i].count)
 			return true;
 	return false;
 }

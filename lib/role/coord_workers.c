@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define MAX_MEMBERS	65536
-#define MAX_DEATHS	5		/* of workers that read the same */
 #define EXHAUSTED_MS	1000		/* for late workers to come */
 
 /* ---- who is there ---- */
@@ -267,7 +266,7 @@ too_deadly(struct deaths *d, size_t i)
 		d->died = mem_resize(d->died, d->count + 1, sizeof(*d->died));
 		d->died[d->count++] = 0;
 	}
-	return ++d->died[i] >= MAX_DEATHS;
+	return ++d->died[i] >= QUEUE_DEATHS;
 }
 
 /* Whoever were to read that next would die, too: it is refused for them. */
@@ -281,7 +280,7 @@ blame_reading(struct coord *c, struct member *w)
 	if (w->evaluating ? !too_deadly(&c->eval_deaths, w->shard) :
 	    !w->counting || !too_deadly(&c->count_deaths, w->split))
 		return;
-	snprintf(text, sizeof(text), "%d workers died under it", MAX_DEATHS);
+	snprintf(text, sizeof(text), "%d workers died under it", QUEUE_DEATHS);
 	m = message_refuse(&m, FAIL_DATA, text);
 	evaluate_refused(c, w, &m);
 	data_refused(c, w, &m, c->now_ms);

@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-#define MAX_DEATHS	5	/* of workers, more than one of them */
-
 /* A request on its way. */
 struct order {
 	struct request request;
@@ -342,7 +340,7 @@ queue_blame(struct queue *q, uint64_t number, const void *worker)
 	if (!s->first_dead)
 		s->first_dead = worker;
 	s->killer = s->killer || s->first_dead != worker;
-	if (s->deaths < MAX_DEATHS || !s->killer)
+	if (s->deaths < QUEUE_DEATHS || !s->killer)
 		return false;
 	q->running -= s->state == STEP_LEASED;
 	q->returned -= s->state == STEP_RETURNED;

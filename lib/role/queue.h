@@ -21,6 +21,8 @@
 #include "role/request.h"
 #include "role/window.h"
 
+#define QUEUE_DEATHS	5	/* of workers: what they were at is given up */
+
 struct queue;
 
 struct queue *queue_new(uint64_t first_step);
