@@ -116,83 +116,82 @@ exchange(struct rig *r, struct client *c, struct said *s, bool push)
 	free(values);
 }
 
+/* A client of one server, for a model and one example of it. */
+struct talk {
+	struct rig rig;
+	struct said said;
+	struct outbox outbox;
+	struct plan plan;
+	struct place *place;
+	struct client *c;
+};
+
 static void
-test_unused(void)
+talk_begin(struct talk *t, const char *model)
 {
 	const struct partitioner whole = { .kind = PARTITION_NONE };
 	struct rng rng = { .seed = 1 };
 	char endpoint[] = "-", *endpoints = endpoint;
-	struct said said = { 0 };
-	struct outbox outbox = { say, dial, hang_up, &said };
-	struct plan plan = { 0 };
+	struct fail f;
+	size_t places;
+
+	*t = (struct talk){ .outbox = { say, dial, hang_up, &t->said } };
+	rig_begin(&t->rig, model);
+	rig_add_example(&t->rig, &rng);
+	compute_begin(t->rig.compute, &t->rig.batch);
+	t->place = partition_plan(t->rig.variable, t->rig.variables, &whole,
+				  PLACE_BALANCED, 1, &places);
+	plan_make(&t->plan, t->rig.model, t->place, places, &endpoints, 1);
+	t->said.plan = &t->plan;
+	t->c = client_new(&t->plan, t->rig.model, ROLE_WORKER, 1, &t->outbox,
+			  0, &f);
+	welcome(t->c);
+}
+
+static void
+talk_end(struct talk *t)
+{
+	client_free(t->c);
+	ok(t->said.last == MESSAGE_BYE && t->said.hung_up == t->plan.servers);
+	free(t->place);
+	plan_release(&t->plan);
+	rig_end(&t->rig);
+}
+
+static void
+test_unused(void)
+{
 	struct exchange x = { .cut = WIRE_NONE, .server = WIRE_NONE,
 			      .examples = 1 };
 	float values[2] = { 0 };
-	struct place *place;
-	struct client *c;
-	struct fail f;
-	size_t places;
-	struct rig r;
+	struct talk t;
 
-	rig_begin(&r, "variable free [2]\ninput x float\nlabel y float\n"
-		  "out = dense x units=1\nloss mean_squared_error out\n");
-	rig_add_example(&r, &rng);
-	compute_begin(r.compute, &r.batch);
-	place = partition_plan(r.variable, r.variables, &whole,
-			       PLACE_BALANCED, 1, &places);
-	plan_make(&plan, r.model, place, places, &endpoints, 1);
-	said.plan = &plan;
-	c = client_new(&plan, r.model, ROLE_WORKER, 1, &outbox, 0, &f);
-	welcome(c);
-	x.pull = r.compute;
-	client_exchange(c, &x, 0);
-	named(plan.parts == 2 && said.pulls == 1,
+	talk_begin(&t, "variable free [2]\ninput x float\nlabel y float\n"
+		   "out = dense x units=1\nloss mean_squared_error out\n");
+	x.pull = t.rig.compute;
+	client_exchange(t.c, &x, 0);
+	named(t.plan.parts == 2 && t.said.pulls == 1,
 	      "what no layer uses is not pulled");
-	ok(answer(c, &said, 0, values, false) == 0 && client_idle(c));
-	x.push = r.compute;
-	client_exchange(c, &x, 0);
-	named(said.pulls == 2, "nor is it pushed");
-	ok(answer(c, &said, 1, values, true) == 0 && client_idle(c));
-	ok(client_exchanged(c)->applied == 1);
-	client_free(c);
-	plan_release(&plan);
-	free(place);
-	rig_end(&r);
+	ok(answer(t.c, &t.said, 0, values, false) == 0 && client_idle(t.c));
+	x.push = t.rig.compute;
+	client_exchange(t.c, &x, 0);
+	named(t.said.pulls == 2, "nor is it pushed");
+	ok(answer(t.c, &t.said, 1, values, true) == 0 && client_idle(t.c));
+	ok(client_exchanged(t.c)->applied == 1);
+	talk_end(&t);
 }
 
 static void
 test_credit(void)
 {
-	const struct partitioner whole = { .kind = PARTITION_NONE };
-	struct rng rng = { .seed = 1 };
-	char endpoint[] = "-", *endpoints = endpoint;
-	struct said said = { 0 };
-	struct outbox outbox = { say, dial, hang_up, &said };
-	struct plan plan = { 0 };
-	struct place *place;
-	struct client *c;
-	struct fail f;
-	size_t places;
-	struct rig r;
+	struct talk t;
 
-	rig_begin(&r, MODEL);
-	rig_add_example(&r, &rng);
-	compute_begin(r.compute, &r.batch);
-	place = partition_plan(r.variable, r.variables, &whole,
-			       PLACE_BALANCED, 1, &places);
-	plan_make(&plan, r.model, place, places, &endpoints, 1);
-	said.plan = &plan;
-	c = client_new(&plan, r.model, ROLE_WORKER, 1, &outbox, 0, &f);
-	welcome(c);
-	ok(plan.parts > 32 && plan.parts < 256);
-	exchange(&r, c, &said, false);
-	exchange(&r, c, &said, true);
-	ok(said.held >= 32);	/* all but what shares a part is not copied */
-	client_free(c);
-	ok(said.last == MESSAGE_BYE && said.hung_up == plan.servers);
-	free(place);
-	plan_release(&plan);
-	rig_end(&r);
+	talk_begin(&t, MODEL);
+	ok(t.plan.parts > 32 && t.plan.parts < 256);
+	exchange(&t.rig, t.c, &t.said, false);
+	exchange(&t.rig, t.c, &t.said, true);
+	ok(t.said.held >= 32);	/* all but what shares a part is not copied */
+	talk_end(&t);
 }
 
 int

@@ -1523,6 +1523,19 @@ counting(void)
 		  "\"seconds\":2,\"records\":8}\n"));
 }
 
+/* An epoch of 16 records in two splits, which A counts: of four steps. */
+static void
+ask_epoch(void)
+{
+	const struct message *m;
+
+	ask("epoch");
+	m = heard(A, MESSAGE_INDEX);
+	indexed(A, m ? m->request : 0, 9, 0);
+	m = heard(A, MESSAGE_INDEX);
+	indexed(A, m ? m->request : 0, 7, 60);
+}
+
 static void
 missed(void)
 {
@@ -1532,11 +1545,7 @@ missed(void)
 	options.keep_going = true;
 	begin_run();
 	join_worker(A);
-	ask("epoch");
-	m = heard(A, MESSAGE_INDEX);
-	indexed(A, m ? m->request : 0, 9, 0);
-	m = heard(A, MESSAGE_INDEX);
-	indexed(A, m ? m->request : 0, 7, 60);
+	ask_epoch();
 	m = heard(A, MESSAGE_LEASE);
 	const uint64_t first = m ? m->request : 0;
 
@@ -1582,11 +1591,7 @@ lost_between(void)
 	options.keep_going = true;
 	begin_kept();
 	join_worker(A);
-	ask("epoch");
-	m = heard(A, MESSAGE_INDEX);
-	indexed(A, m ? m->request : 0, 9, 0);
-	m = heard(A, MESSAGE_INDEX);
-	indexed(A, m ? m->request : 0, 7, 60);
+	ask_epoch();
 	m = heard(A, MESSAGE_LEASE);
 	done(A, m ? m->request : 0, 0);
 	failed(A, 1, "bad");
