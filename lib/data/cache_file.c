@@ -120,11 +120,11 @@ damaged(const struct cache_file *c, const char *what, struct fail *f)
 
 int
 cache_file_open(struct cache_file *c, const char *path,
-	   const struct cache_key *key, struct fail *f)
+		const struct cache_key *key, uint64_t first, struct fail *f)
 {
 	struct head h;
 
-	*c = (struct cache_file){ .fd = -1 };
+	*c = (struct cache_file){ .fd = -1, .records = first };
 	if (access(path, F_OK) != 0)
 		return 0;
 	c->path = mem_text(path);
@@ -307,6 +307,14 @@ read_block(struct cache_file *c, struct fail *f)
 	return 0;
 }
 
+void
+cache_file_pass(struct cache_file *c)
+{
+	c->at += sizeof(c->block) + c->block.size;
+	c->records += c->block.records;
+	c->peeked = false;
+}
+
 int
 cache_file_next(struct cache_file *c, struct batch *b, struct fail *f)
 {
@@ -324,9 +332,7 @@ cache_file_next(struct cache_file *c, struct batch *b, struct fail *f)
 		fits = read_feature(&b->label, b->examples, records, &r);
 	if (!fits || r.size > 0)
 		return damaged(c, "what a block holds", f);
-	c->at += sizeof(c->block) + c->block.size;
-	c->records += records;
-	c->peeked = false;
+	cache_file_pass(c);
 	b->examples += records;
 	return 0;
 }

@@ -10,20 +10,12 @@
 
 #include "base/fail.h"
 #include "base/text.h"
+#include "data/cache_key.h"
 #include "model/batch.h"
 #include "store/disk.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* What a cache was made of; it is compared as bytes. */
-struct cache_key {
-	struct cache_stat {
-		uint64_t size;
-		int64_t modified[2], changed[2];	/* seconds, and ns */
-	} file[2];	/* the second is of labels, or zero */
-	char way[32];	/* hexadecimal digits: the hash of how it is read */
-};
 
 /* A block is written once it is that large, or so many records. */
 #define CACHE_BLOCK	((size_t)256 << 10)
@@ -34,8 +26,8 @@ int cache_file_create(struct disk_file *, const char *path,
 		 const struct cache_key *, struct fail *);
 
 /*
- * The examples of a batch are records from first on; none says that first
- * records are all.  room is for the bytes, and can be used again.
+ * The examples of a batch are records from first on; none says that those
+ * before first are all.  room is for the bytes, and can be used again.
  */
 int cache_file_add(struct disk_file *, const struct batch *, uint64_t first,
 	      struct text *room, struct fail *);
@@ -55,17 +47,23 @@ struct cache_file {
 	uint64_t at;		/* of the next block, */
 	struct cache_block block;	/* which is this one */
 	bool peeked;		/* if that has been looked at */
-	uint64_t records;	/* read so far */
+	uint64_t records;	/* number of its first one */
 	struct text room;
 };
 
-/* 1: it is there, and of that; 0: it is not; -1: it is damaged. */
+/*
+ * 1: it is there, and of that, and is to begin with record first; 0: it is
+ * not; -1: it is damaged.
+ */
 int cache_file_open(struct cache_file *, const char *path,
-	       const struct cache_key *, struct fail *);
+		    const struct cache_key *, uint64_t first, struct fail *);
 void cache_file_close(struct cache_file *);
 
 /* How many records the next block has; 0: no more; -1: it is damaged. */
 int64_t cache_file_peek(struct cache_file *, struct fail *);
+
+/* Pass over that block, which has been looked at. */
+void cache_file_pass(struct cache_file *);
 
 /* Append that block, if it has records, to a batch: 0; -1: it is damaged. */
 int cache_file_next(struct cache_file *, struct batch *, struct fail *);

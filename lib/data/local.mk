@@ -5,6 +5,12 @@ lib_libps_a_SOURCES += \
 	%D%/cache.h \
 	%D%/cache_file.c \
 	%D%/cache_file.h \
+	%D%/cache_key.c \
+	%D%/cache_key.h \
+	%D%/cache_maker.c \
+	%D%/cache_maker.h \
+	%D%/cache_reader.c \
+	%D%/cache_reader.h \
 	%D%/crc.c \
 	%D%/crc.h \
 	%D%/csv.c \

@@ -83,7 +83,7 @@ read_all(const char *path)
 	struct batch batch;
 	struct fail f;
 
-	FUZZ_CHECK(cache_file_open(&c, path, &key, &f) == 1);
+	FUZZ_CHECK(cache_file_open(&c, path, &key, 0, &f) == 1);
 	batch_begin(&batch, inputs, INPUTS, &label);
 	while (cache_file_peek(&c, &f) > 0) {
 		if (batch.examples >= BATCH)

@@ -1,0 +1,118 @@
+#include "data/cache_maker.h"
+
+#include "base/log.h"
+
+void
+cache_maker_begin(struct cache_maker *m, struct cache *cache,
+		  const struct want *want)
+{
+	*m = (struct cache_maker){ .cache = cache, .to.fd = -1 };
+	batch_begin(&m->block, want->inputs, want->count, want->label);
+}
+
+void
+cache_maker_release(struct cache_maker *m)
+{
+	disk_abandon(&m->to);
+	batch_release(&m->block);
+	text_release(&m->room);
+}
+
+static void
+give_up(struct cache_maker *m, const struct fail *why)
+{
+	disk_abandon(&m->to);
+	m->cache->off = true;
+	log_warn("%s; going on without a cache", why->text);
+}
+
+void
+cache_maker_create(struct cache_maker *m, const char *path,
+		   const struct cache_key *key, uint64_t first)
+{
+	struct fail why;
+
+	if (m->cache->off)
+		return;
+	m->path = path;
+	m->first = first;
+	m->made = 0;
+	batch_reset(&m->block);
+	if (cache_file_create(&m->to, path, key, &why) < 0)
+		give_up(m, &why);
+}
+
+bool
+cache_maker_wants(const struct cache_maker *m, uint64_t number)
+{
+	return m->to.fd >= 0 && m->first + m->block.examples == number;
+}
+
+static void
+write_block(struct cache_maker *m)
+{
+	struct fail why;
+
+	if (cache_file_add(&m->to, &m->block, m->first, &m->room, &why) != 0)
+		give_up(m, &why);
+	m->first += m->block.examples;
+	batch_reset(&m->block);
+}
+
+static size_t
+feature_bytes(const struct feature *x, size_t examples)
+{
+	return feature_count(x, examples) *
+		(x->input->kind == INPUT_SPARSE ? 8 : 4);
+}
+
+static bool
+is_full(const struct batch *b)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < b->features; i++)
+		bytes += feature_bytes(&b->feature[i], b->examples);
+	return bytes >= CACHE_BLOCK || b->examples == CACHE_RECORDS;
+}
+
+void
+cache_maker_add(struct cache_maker *m, struct batch *b)
+{
+	if (b) {
+		batch_append_run(b, &m->block, m->block.examples, 1);
+		b->examples--;
+	}
+	m->block.examples++;
+	m->made++;
+	if (is_full(&m->block))
+		write_block(m);
+}
+
+void
+cache_maker_abandon(struct cache_maker *m)
+{
+	disk_abandon(&m->to);
+}
+
+/* Behind the last record comes a block without any. */
+void
+cache_maker_commit(struct cache_maker *m, const struct cache_key *key,
+		   const struct cache_input *in)
+{
+	struct fail why;
+
+	if (m->to.fd >= 0 && m->block.examples > 0)
+		write_block(m);
+	if (m->to.fd >= 0)
+		write_block(m);
+	if (m->to.fd >= 0 && !cache_key_holds(key, in))
+		disk_abandon(&m->to);
+	if (m->to.fd < 0)
+		return;
+	if (disk_commit(&m->to, &why) != 0)
+		give_up(m, &why);
+	else
+		log_info("%s: made of %llu records", m->path,
+			 (unsigned long long)m->made);
+}
