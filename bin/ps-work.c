@@ -99,10 +99,10 @@ parse(int argc, char **argv)
 				break;
 		}
 	}
-	if (optind == argc && (o.feed.reader.cache || o.feed.reader.repeat ||
-			       o.feed.reader.shuffle || o.feed.reader.shards))
-		cli_usage("--cache, --repeat, --shard and --shuffle are for "
-			  "inputs, and none is named");
+	if (optind == argc && (o.feed.reader.repeat || o.feed.reader.shards ||
+			       o.feed.reader.shuffle))
+		cli_usage("--repeat, --shard and --shuffle are for inputs, "
+			  "and none is named");
 	if (o.feed.reader.format && !reader_format(o.feed.reader.format))
 		cli_usage("-F: there is no format '%s'", o.feed.reader.format);
 	if (cache_probe(o.feed.reader.cache, &f) < 0)

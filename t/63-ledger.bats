@@ -85,6 +85,40 @@ told() {
 	done
 }
 
+# kept_run COORD-OPTION... - two epochs by two workers that have a cache.
+kept_run() {
+	rm -rf ckpt members
+	mkdir -p ckpt kept
+	run -0 ps-local -w 2 -s 1 -C "$PWD/ckpt" --log=members -- -v \
+		--cache=kept -- ps-coord --min-workers=2 -m visit.ps \
+		-d 'part-*' --split=4k --checkpoint=ckpt --results=errors \
+		"$@" <<<'epoch 2'
+	assert_equal "$(grep -c '"steps":512,"examples":16384,' \
+		<<<"$output")" 2
+	run -0 visits
+	assert_output " 16384 2"
+}
+
+@test "workers keep what they read in a cache, a piece by whoever begins it" {
+	data
+	kept_run
+	run grep -c 'pscache: made of' members
+	made=$output
+	[ "$made" -gt 20 ]
+	assert_equal "$(ls kept | wc -l)" "$made"
+	kept_run --shuffle=700	# in another order, from the same
+	run -1 grep pscache members
+	cache=$(ls kept/part-1.csv.gz-*)
+	printf x | dd of="$cache" bs=1 seek=900 conv=notrunc status=none
+	kept_run
+	run -0 grep -c "pscache: damaged: .*; reading part-1.csv.gz instead" \
+		members
+	sed -i 's/,1e6/,1000000/' part-0.csv	# what was kept is stale
+	kept_run
+	run -0 grep -c 'part-0.*pscache: made of' members
+	run -1 grep 'part-3.*pscache: made of' members
+}
+
 @test "train takes the next steps, and an epoch what is left" {
 	data
 	run -0 local_run 2 -m visit.ps -d 'part-*' --shuffle --checkpoint=ckpt \
@@ -412,11 +446,11 @@ bad() {
 	for option in -Fcsv --no-header --shuffle --split=1k; do
 		bad 64 "$why given: say -d$try" $option
 	done
-	why="--cache, --repeat, --shard and --shuffle are for inputs, and none"
-	for option in --cache --repeat --shard=0/2 --shuffle; do
+	why="--repeat, --shard and --shuffle are for inputs, and none is named"
+	for option in --repeat --shard=0/2 --shuffle; do
 		run -64 --separate-stderr ps-work -c ipc://nowhere $option
 		assert_equal "${stderr_lines[0]}" \
-			"ps-work: $why is named; try 'ps-work --help'"
+			"ps-work: $why; try 'ps-work --help'"
 	done
 }
 

@@ -173,8 +173,8 @@ assert_clean() {
 	refused 64 "no option --nosuch$try" --nosuch x
 	refused 64 "--shard: '1/1' is not I/N, with I from 0 to N - 1$try" \
 		--shard=%i/1 x
-	refused 64 "--cache, --repeat, --shard and --shuffle are for inputs,\
- and none is named$try" --repeat
+	refused 64 "--repeat, --shard and --shuffle are for inputs, and none\
+ is named$try" --repeat
 	refused 73 "cannot keep a cache in nowhere: No such file or directory" \
 		--cache=nowhere x
 	run ls -A tmp

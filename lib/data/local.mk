@@ -28,6 +28,8 @@ lib_libps_a_SOURCES += \
 	%D%/number.h \
 	%D%/pairs.c \
 	%D%/pairs.h \
+	%D%/pieces.c \
+	%D%/pieces.h \
 	%D%/reader.c \
 	%D%/reader.h \
 	%D%/source.c \

@@ -3,18 +3,29 @@
 #include "base/mem.h"
 #include "data/format.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#define LITTLE	1024		/* records at a time when there is no hurry */
+
 struct span_reader {
 	const struct format *format;
-	void *state;		/* of the format */
 	struct want want;
 	char *file[2];
 	uint64_t number;	/* of the next record */
+	struct piece_place at;	/* the same */
 	uint64_t left;		/* of the span */
 	const atomic_bool *stop;
+	uint64_t begin, end;	/* bytes where the span is entered, */
+	uint64_t first;		/* and number of the first record there */
+	void *state;		/* of the format; NULL: not opened */
+	bool front;		/* it was entered at the front */
+	uint64_t entered;	/* the first record that came, */
+	uint64_t comes;		/* and the one that comes next */
+	struct cache cache;
+	struct pieces *pieces;	/* NULL: there are none */
 };
 
 void
@@ -54,7 +65,7 @@ check_file(const char *name, struct fail *f)
 }
 
 static int
-begin(struct span_reader *r, const struct span *s,
+check(struct span_reader *r, const struct span *s,
       const struct span_format *how, struct fail *f)
 {
 	r->format = find_format(s, how, f);
@@ -66,15 +77,30 @@ begin(struct span_reader *r, const struct span *s,
 	if (check_file(s->file, f) < 0 ||
 	    (s->label && check_file(s->label, f) < 0))
 		return -1;
+	return 0;
+}
+
+static void
+leave(struct span_reader *r)
+{
+	if (r->state)
+		r->format->close(r->state);
+	r->state = NULL;
+}
+
+static int
+enter(struct span_reader *r, struct fail *f)
+{
+	leave(r);
+	r->front = r->begin == 0 && r->end == UINT64_MAX;
+	r->entered = r->comes = r->first;
 	r->state = r->format->open(&r->want, r->file, f);
-	if (!r->state)
-		return -1;
-	if (s->begin == 0 && s->end == UINT64_MAX)
-		return 0;
+	if (!r->state || r->front)
+		return r->state ? 0 : -1;
 	if (!r->format->seek)
 		return fail(f, FAIL_AGAIN, "%s: %s is read from the front",
-			    s->file, r->format->name);
-	return r->format->seek(r->state, s->begin, s->end, f);
+			    r->file[0], r->format->name);
+	return r->format->seek(r->state, r->begin, r->end, f);
 }
 
 static int
@@ -95,10 +121,21 @@ next(struct span_reader *r, struct batch *b, struct fail *f)
 	return r->format->read(r->state, b, f);
 }
 
+/*
+ * The next record is what comes next.  Others may have come from a cache, so
+ * that it is far ahead, or lies behind.
+ */
 static int
-pass(struct span_reader *r, uint64_t records, struct fail *f)
+come_to_it(struct span_reader *r, struct fail *f)
 {
-	for (; records > 0; records--) {
+	const uint64_t come = r->comes - r->entered;
+
+	if ((!r->state || r->number - r->entered < come ||
+	     (r->first - r->entered > come &&
+	      r->first - r->entered <= r->number - r->entered)) &&
+	    enter(r, f) < 0)
+		return -1;
+	for (; r->comes != r->number; r->comes++) {
 		const int got = next(r, NULL, f);
 
 		if (got <= 0)
@@ -107,10 +144,22 @@ pass(struct span_reader *r, uint64_t records, struct fail *f)
 	return 0;
 }
 
+/* The span begins; it may be one that follows. */
+static void
+take_up(struct span_reader *r, const struct span *s)
+{
+	r->number = s->number;
+	r->at = s->at;
+	r->left = s->count;
+	r->begin = s->begin;
+	r->end = s->end;
+	r->first = s->number - s->skip;
+}
+
 static struct span_reader *
-enter(const struct span *s, const struct span_format *how,
-      const struct input *inputs, size_t count, const struct input *label,
-      struct fail *f)
+reader_new(const struct span *s, const struct span_format *how,
+	   const struct input *inputs, size_t count,
+	   const struct input *label, struct fail *f)
 {
 	struct span_reader *r = mem_alloc(1, sizeof(*r));
 
@@ -119,10 +168,9 @@ enter(const struct span *s, const struct span_format *how,
 				 .no_header = how->no_header };
 	r->file[0] = mem_text(s->file);
 	r->file[1] = s->label ? mem_text(s->label) : NULL;
-	r->number = s->number;
-	r->left = s->count;
 	r->stop = how->stop;
-	if (begin(r, s, how, f) == 0)
+	take_up(r, s);
+	if (check(r, s, how, f) == 0)
 		return r;
 	span_close(r);
 	return NULL;
@@ -133,12 +181,14 @@ span_open(const struct span *s, const struct span_format *how,
 	  const struct input *inputs, size_t count, const struct input *label,
 	  struct fail *f)
 {
-	struct span_reader *r = enter(s, how, inputs, count, label, f);
+	struct span_reader *r = reader_new(s, how, inputs, count, label, f);
 
-	if (!r || pass(r, s->skip, f) == 0)
-		return r;
-	span_close(r);
-	return NULL;
+	if (r && how->cache) {
+		r->cache.folder = how->cache;
+		r->pieces = pieces_new(&r->cache, r->format, &r->want,
+				       r->file);
+	}
+	return r;
 }
 
 void
@@ -146,8 +196,8 @@ span_close(struct span_reader *r)
 {
 	if (!r)
 		return;
-	if (r->state)
-		r->format->close(r->state);
+	leave(r);
+	pieces_free(r->pieces);
 	free(r->file[0]);
 	free(r->file[1]);
 	free(r);
@@ -159,25 +209,92 @@ span_follow(struct span_reader *r, const struct span *s)
 	if (r->left > 0 || r->number != s->number ||
 	    strcmp(r->file[0], s->file) != 0)
 		return false;
-	r->left = s->count;
+	/* A split ends, and with it a piece that is short. */
+	if (r->pieces && pieces_wants(r->pieces, r->at) &&
+	    !piece_same(r->at, s->at))
+		pieces_end(r->pieces);
+	take_up(r, s);
 	return true;
+}
+
+/* The record that was just read is the first one of that piece, for sure. */
+static bool
+is_first(const struct span_reader *r)
+{
+	if (r->front && r->at.origin == 0)
+		return r->comes - r->entered == r->at.inside;
+	return r->at.inside == 0 && r->format->at &&
+		r->format->at(r->state) == r->at.origin;
+}
+
+/* A record of the file, kept if a piece of it is made; b may be NULL. */
+static int
+read_file(struct span_reader *r, struct batch *b, struct fail *f)
+{
+	struct batch *room;
+	int got;
+
+	if (come_to_it(r, f) < 0)
+		return -1;
+	room = r->pieces ? pieces_room(r->pieces, r->at) : NULL;
+	got = next(r, room ? room : b, f);
+	if (room && got > 0) {
+		const bool sure = r->at.inside % PIECE_RECORDS || is_first(r);
+
+		pieces_add(r->pieces, b);
+		if (!sure)
+			pieces_abandon(r->pieces);
+	} else if (room && got == 0) {
+		pieces_end(r->pieces);
+	} else if (room) {
+		pieces_abandon(r->pieces);
+	}
+	r->comes += got > 0;
+	return got;
+}
+
+static void
+count_read(struct span_reader *r, uint64_t records)
+{
+	r->number += records;
+	r->at.inside += records;
 }
 
 int
 span_read(struct span_reader *r, struct batch *b, struct fail *f)
 {
-	int got;
+	const size_t most = r->left < INT_MAX ? (size_t)r->left : INT_MAX;
+	int got = 0;
 
 	if (r->left == 0)
 		return 0;
-	got = next(r, b, f);
-	if (got == 0)
-		return changed(r, f);
-	r->left--;
-	r->number++;
-	if (got > 0)
-		b->examples++;
+	if (r->pieces)
+		got = (int)pieces_read(r->pieces, r->at, b, most);
+	if (got == 0) {
+		got = read_file(r, b, f);
+		if (got == 0)
+			return changed(r, f);
+	}
+	if (got < 0)
+		return -1;
+	r->left -= (uint64_t)got;
+	b->examples += (size_t)got;
+	count_read(r, (uint64_t)got);
 	return got;
+}
+
+bool
+span_finish(struct span_reader *r)
+{
+	struct fail why;
+
+	for (int i = 0; i < LITTLE; i++) {
+		if (!r->pieces || !pieces_wants(r->pieces, r->at) ||
+		    read_file(r, NULL, &why) <= 0)
+			return false;
+		count_read(r, 1);
+	}
+	return true;
 }
 
 static void
@@ -212,11 +329,12 @@ span_count(const struct span *s, const struct span_format *how,
 	   const struct input *inputs, size_t inputs_count,
 	   const struct input *label, struct span_tally *t, struct fail *f)
 {
-	struct span_reader *r = enter(s, how, inputs, inputs_count, label, f);
+	struct span_reader *r = reader_new(s, how, inputs, inputs_count,
+					   label, f);
 	int got = -1;
 
 	*t = (struct span_tally){ 0 };
-	if (r)
+	if (r && enter(r, f) == 0)
 		got = count(r, t, f);
 	span_close(r);
 	if (got == 0)

@@ -7,9 +7,7 @@
 #ifndef PS_SPAN_H
 #define PS_SPAN_H
 
-#include "base/fail.h"
-#include "model/batch.h"
-#include "model/input.h"
+#include "data/pieces.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,6 +22,7 @@ struct span {
 				   the end; 0 and UINT64_MAX: all */
 	uint64_t skip, count;	/* records */
 	uint64_t number;	/* of the first one in the file, from 0 */
+	struct piece_place at;	/* the first one; all are of its piece */
 };
 
 void span_release(struct span *);	/* the names */
@@ -33,13 +32,15 @@ struct span_format {
 	char *name;		/* NULL: by the file's name */
 	bool no_header;
 	const atomic_bool *stop;	/* leave off when it is true; or NULL */
+	const char *cache;	/* folder of caches, "": beside each file;
+				   NULL: there are none; borrowed */
 };
 
 struct span_reader;
 
 /*
- * The inputs are borrowed; label may be NULL.  Only files are opened, never
- * commands: a span may be a peer's word.
+ * All but the span is borrowed; label may be NULL.  Only files are opened,
+ * never commands: a span may be a peer's word.
  */
 struct span_reader *span_open(const struct span *, const struct span_format *,
 			      const struct input *inputs, size_t count,
@@ -50,10 +51,16 @@ void span_close(struct span_reader *);
 bool span_follow(struct span_reader *, const struct span *);
 
 /*
- * Append the next record to a batch: 1; 0: those of the span have been read.
- * When there are fewer than that the file is not what it was, FAIL_DATA.
+ * Append the next records to a batch: how many; 0: those of the span have been
+ * read.  When there are fewer than that the file is not what it was, FAIL_DATA.
  */
 int span_read(struct span_reader *, struct batch *, struct fail *);
+
+/*
+ * A piece of cache that was begun is worth its end.  Read a little more of it,
+ * after the last span that follows: false when there is nothing to be done.
+ */
+bool span_finish(struct span_reader *);
 
 /*
  * How many records there are between two bytes of a file, and where: a place

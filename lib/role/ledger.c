@@ -249,29 +249,34 @@ split_with(const struct order *o, uint64_t record)
 	return low;
 }
 
-/* Records of a split; they may go on with what the block ends with. */
-static void
+/*
+ * Records of a split, and as far as one piece of it goes: so many of them.
+ * Places are so close that it can be entered near any; a piece has several.
+ */
+static uint64_t
 add_span(const struct ledger *l, struct block *b, size_t split,
 	 uint64_t record, uint64_t count)
 {
 	const struct tally *t = &l->tally[split];
+	const uint64_t inside = record % PIECE_RECORDS;
 	struct span s = ledger_span(l, split);
-	struct span *last = b->spans ? &b->span[b->spans - 1] : NULL;
 
+	if (count > PIECE_RECORDS - inside)
+		count = PIECE_RECORDS - inside;
 	s.begin = 0;
 	s.end = UINT64_MAX;
 	s.skip = record;
 	s.count = count;
 	s.number = t->number + record;
+	s.at = (struct piece_place){ 0, record };
 	if (t->places > 0) {
 		s.begin = t->place[record / SPAN_EVERY];
 		s.skip = record % SPAN_EVERY;
+		s.at.origin = t->place[(record - inside) / SPAN_EVERY];
+		s.at.inside = inside;
 	}
-	if (last && strcmp(last->file, s.file) == 0 &&
-	    last->number + last->count == s.number)
-		last->count += count;
-	else
-		block_add(b, &s);
+	block_add(b, &s);
+	return count;
 }
 
 void
@@ -284,14 +289,16 @@ ledger_block(struct ledger *l, const struct slice *s, struct block *b)
 	*b = (struct block){ .seed = BLOCK_IN_ORDER };
 	if (l->o.shuffle)
 		b->seed = rng_at(seed_of(l, s->epoch), 1, s->first) >> 1;
-	for (; left > 0; i++) {
+	while (left > 0) {
 		uint64_t count = o->start[i + 1] - record;
 
 		if (count > left)
 			count = left;
-		add_span(l, b, o->split[i], record - o->start[i], count);
+		count = add_span(l, b, o->split[i], record - o->start[i],
+				 count);
 		record += count;
 		left -= count;
+		i += record == o->start[i + 1];
 	}
 }
 

@@ -3,12 +3,15 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "role/block.h"
+#include "sys/clock.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#define PATIENCE_MS	1000	/* for what is kept in a cache, at the end */
 
 /* A block that has been read. */
 struct kept {
@@ -50,6 +53,8 @@ read_span(struct blocks *b, const struct span *s, struct batch *to,
 	int got = 1;
 
 	if (!b->reader || !span_follow(b->reader, s)) {
+		while (b->reader && span_finish(b->reader))
+			;
 		span_close(b->reader);
 		b->reader = span_open(s, &b->how, input, inputs,
 				      model_label(b->model), f);
@@ -158,6 +163,18 @@ release(struct kept *k)
 	free(k->order);
 }
 
+/* What was begun is worth a little patience, but nobody waits for it. */
+static void
+finish(struct blocks *b)
+{
+	const uint64_t until = clock_ms() + PATIENCE_MS;
+
+	atomic_store(&b->stop, false);
+	while (b->reader && span_finish(b->reader) && clock_ms() < until)
+		;
+	span_close(b->reader);
+}
+
 void
 blocks_free(struct blocks *b)
 {
@@ -172,7 +189,7 @@ blocks_free(struct blocks *b)
 	close(b->event);
 	pthread_cond_destroy(&b->work);
 	pthread_mutex_destroy(&b->lock);
-	span_close(b->reader);
+	finish(b);
 	if (b->job == JOB_COUNT_DONE && b->status == 0)
 		free(b->tally.place);
 	for (size_t i = 0; i < BLOCKS_KEPT; i++)
@@ -278,9 +295,14 @@ blocks_slice(struct blocks *b, const struct frame *block, uint64_t from,
 	if (from >= k->batch.examples)
 		return fail(f, FAIL_PROTOCOL, "a slice of no records");
 	batch_reset(to);
-	for (uint64_t i = from; i < k->batch.examples && i - from < count;
-	     i++)
-		batch_append(to, &k->batch, k->order[i]);
+	if (count > k->batch.examples - from)
+		count = k->batch.examples - from;
+	for (uint64_t i = from, n; i < from + count; i += n) {
+		for (n = 1; i + n < from + count &&
+		     k->order[i + n] == k->order[i] + n; n++)
+			;
+		batch_append_run(to, &k->batch, k->order[i], n);
+	}
 	return 1;
 }
 
