@@ -34,6 +34,7 @@ cache_file_create(struct disk_file *file, const char *path,
 	h.sum = hash64(&h, offsetof(struct head, sum));
 	if (got != 0)
 		return got;
+	disk_trust_reader(file);
 	if (disk_write(file, &h, sizeof(h), f) == 0)
 		return 0;
 	disk_abandon(file);

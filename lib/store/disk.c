@@ -141,6 +141,13 @@ write_blocks(struct disk_file *file, const char *at, size_t left,
 	return 0;
 }
 
+void
+disk_trust_reader(struct disk_file *file)
+{
+	hash_free(file->hash);
+	file->hash = NULL;
+}
+
 int
 disk_write(struct disk_file *file, const void *bytes, size_t size,
 	   struct fail *f)
@@ -149,7 +156,8 @@ disk_write(struct disk_file *file, const void *bytes, size_t size,
 	    (file->block ? write_blocks(file, bytes, size, f) :
 	     write_all(file, bytes, size, f)) < 0)
 		return -1;
-	hash_add(file->hash, bytes, size);
+	if (file->hash)
+		hash_add(file->hash, bytes, size);
 	file->size += size;
 	return 0;
 }
@@ -253,7 +261,7 @@ disk_commit(struct disk_file *file, struct fail *f)
 
 	if (r == 0)
 		r = failpoint("disk-sync", f);
-	if (r == 0 && fsync(file->fd) < 0)
+	if (r == 0 && file->hash && fsync(file->fd) < 0)
 		r = fail_sys(f, FAIL_IO, "cannot write %s", file->path);
 	/* All is safe by now. */
 	if (r == 0)
@@ -262,7 +270,7 @@ disk_commit(struct disk_file *file, struct fail *f)
 		r = fail_sys(f, FAIL_CREATE, "cannot create %s", file->path);
 	if (r < 0)
 		unlink(file->temp);
-	else if ((r = failpoint("disk-renamed", f)) == 0)
+	else if ((r = failpoint("disk-renamed", f)) == 0 && file->hash)
 		r = disk_sync_parent(file->path, f);
 	close(file->fd);	/* last: it gives up a lock */
 	release(file);

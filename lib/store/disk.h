@@ -27,7 +27,7 @@ struct disk_file {
 	int fd;				/* -1: none */
 	char *path, *temp;
 	uint64_t size;			/* written so far */
-	struct hash *hash;		/* of what was written */
+	struct hash *hash;		/* of what was written; NULL: none */
 	char *room, *block;		/* what makes no whole block yet, of a
 					   file that passes the page cache */
 	size_t filled;
@@ -42,6 +42,11 @@ int disk_create_alone(struct disk_file *, const char *path, struct fail *);
  * time, and leaves there what others read.
  */
 void disk_pass_cache(struct disk_file *);
+/*
+ * A new file can be made again, and whoever reads it finds out what is wrong
+ * with it: it is not hashed, and not kept safe from a power failure.
+ */
+void disk_trust_reader(struct disk_file *);
 int disk_write(struct disk_file *, const void *, size_t, struct fail *);
 /* Safe on disk under its name, or gone; ends the file either way. */
 int disk_commit(struct disk_file *, struct fail *);
