@@ -102,8 +102,8 @@ kept_run() {
 @test "workers keep what they read in a cache, a piece by whoever begins it" {
 	data
 	kept_run
-	run grep -c 'pscache: made of' members
-	made=$output
+	# Two may make the same, if they share its block.
+	made=$(grep -o '[^/]*pscache: made of' members | sort -u | wc -l)
 	[ "$made" -gt 20 ]
 	assert_equal "$(ls kept | wc -l)" "$made"
 	kept_run --shuffle=700	# in another order, from the same
