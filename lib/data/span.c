@@ -1,6 +1,7 @@
 #include "data/span.h"
 
 #include "base/mem.h"
+#include "data/counts.h"
 #include "data/format.h"
 
 #include <limits.h>
@@ -320,6 +321,27 @@ count(struct span_reader *r, struct span_tally *t, struct fail *f)
 	return got;
 }
 
+/* The same as last time, or as it is now, and then kept for the next. */
+static int
+count_once(struct span_reader *r, const struct span *s, const char *cache,
+	   struct span_tally *t, struct fail *f)
+{
+	struct cache_input in;
+	struct cache_key key;
+
+	if (cache) {
+		in = cache_input(cache, r->format, &r->want, r->file);
+		if (counts_read(&in, s, t))
+			return 0;
+		cache = cache_key_make(&key, &in) ? cache : NULL;
+	}
+	if (enter(r, f) < 0 || count(r, t, f) < 0)
+		return -1;
+	if (cache)
+		counts_write(&in, &key, s, t);
+	return 0;
+}
+
 /*
  * A file that is bad in a part may be sound as a whole, if it is one that
  * quotes ends of lines.
@@ -334,8 +356,8 @@ span_count(const struct span *s, const struct span_format *how,
 	int got = -1;
 
 	*t = (struct span_tally){ 0 };
-	if (r && enter(r, f) == 0)
-		got = count(r, t, f);
+	if (r)
+		got = count_once(r, s, how->cache, t, f);
 	span_close(r);
 	if (got == 0)
 		return 0;

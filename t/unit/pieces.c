@@ -5,6 +5,7 @@
  */
 #include "data/span.h"
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -16,7 +17,7 @@
 
 #define ROWS	(2 * PIECE_RECORDS + 9000)
 
-static struct span_format how = { .cache = "kept" };
+static const struct span_format how = { .cache = "kept" }, plain;
 static struct input in, label;
 static const char *file;
 static struct span_tally tally;
@@ -153,7 +154,7 @@ use(const char *name)
 	leave(false);
 	file = name;
 	free(tally.place);
-	return span_count(&s, &how, &in, 1, &label, &tally, &why) == 0 &&
+	return span_count(&s, &plain, &in, 1, &label, &tally, &why) == 0 &&
 		tally.records == ROWS;
 }
 
@@ -284,6 +285,65 @@ test_stale(struct text *rows)
 	leave(true);
 }
 
+/* A number of such a file, and its sum, are others. */
+static bool
+lie(const char *name, size_t at, uint64_t number)
+{
+	size_t size;
+	char *bytes = files_get(name, &size);
+	uint64_t sum;
+
+	if (!bytes || size < 168 + 16)
+		return false;
+	memcpy(bytes + at, &number, sizeof(number));
+	sum = hash64(bytes + 168, size - 168);
+	memcpy(bytes + 160, &sum, sizeof(sum));
+	files_put(name, bytes, size);
+	free(bytes);
+	return true;
+}
+
+/* What was counted is there the next time, of the same bytes only. */
+static void
+test_counts(struct text *rows)
+{
+	struct span s = { .file = (char *)(uintptr_t)"rows.csv",
+			  .end = UINT64_MAX };
+	struct span_tally first, again, other;
+	char *name;
+
+	remove_all("kept/*");
+	ok(span_count(&s, &how, &in, 1, &label, &first, &why) == 0);
+	name = the_piece("kept/*.count.0.pscache");
+	/* It is believed, as this lie shows. */
+	ok(pieces("kept/*") == 1 && lie(name, 168 + 8, 77));
+	ok(span_count(&s, &how, &in, 1, &label, &again, &why) == 0 &&
+	   again.records == ROWS && again.places == first.places &&
+	   again.place[1] == 77);
+	free(again.place);
+	s.end = 10000;
+	ok(span_count(&s, &how, &in, 1, &label, &other, &why) == 0 &&
+	   other.records < ROWS && pieces("kept/*") == 1);
+	free(other.place);
+	s.end = UINT64_MAX;
+	ok(span_count(&s, &how, &in, 1, &label, &again, &why) == 0 &&
+	   again.place[1] == first.place[1]);
+	free(again.place);
+	/* Not if it is damaged, or of what the file was. */
+	for (int i = 0; i < 2; i++) {
+		ok(lie(name, 168 + 8, 77));
+		if (i == 0)
+			ok(truncate(name, 300) == 0);
+		else
+			files_put("rows.csv", rows->data, rows->size);
+		ok(span_count(&s, &how, &in, 1, &label, &again, &why) == 0 &&
+		   again.place[1] == first.place[1]);
+		free(again.place);
+	}
+	free(first.place);
+	free(name);
+}
+
 int
 main(void)
 {
@@ -305,6 +365,7 @@ main(void)
 	test_splits();
 	test_lies();
 	test_stale(&rows);
+	test_counts(&rows);
 	free(tally.place);
 	text_release(&rows);
 	remove_all("kept/*");

@@ -1,0 +1,111 @@
+#include "data/counts.h"
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "store/disk.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAGIC	"pscount1"
+#define MOST	((size_t)64 << 20)	/* bytes of such a file */
+
+/* The places follow. */
+struct head {
+	char magic[8];
+	struct cache_key key;
+	uint64_t begin, end, records, places;
+	uint64_t sum;		/* XXH3-64 of what is before, */
+	uint64_t places_sum;	/* and of what is behind */
+};
+
+_Static_assert(sizeof(struct head) == 168, "a struct without gaps");
+
+static char *
+path_of(const struct cache_input *in, const struct cache_key *key,
+	const struct span *s)
+{
+	char which[40];
+
+	snprintf(which, sizeof(which), ".count.%llu",
+		 (unsigned long long)s->begin);
+	return cache_key_path(key, in, which);
+}
+
+static bool
+is_of(const struct head *h, const struct cache_key *key,
+      const struct span *s, const struct text *file)
+{
+	const size_t rest = file->size - sizeof(*h);
+
+	return h->sum == hash64(h, offsetof(struct head, sum)) &&
+		memcmp(h->magic, MAGIC, sizeof(h->magic)) == 0 &&
+		memcmp(&h->key, key, sizeof(*key)) == 0 &&
+		h->begin == s->begin && h->end == s->end &&
+		rest % sizeof(h->places) == 0 &&
+		h->places == rest / sizeof(h->places) &&
+		h->places_sum == hash64(file->data + sizeof(*h), rest);
+}
+
+bool
+counts_read(const struct cache_input *in, const struct span *s,
+	    struct span_tally *t)
+{
+	struct cache_key key;
+	struct text file = { 0 };
+	struct head h;
+	struct fail why;
+	bool good = false;
+	char *path;
+
+	if (!cache_key_make(&key, in))
+		return false;
+	path = path_of(in, &key, s);
+	if (disk_read_text(AT_FDCWD, path, MOST, &file, &why) == 0 &&
+	    file.size >= sizeof(h)) {
+		memcpy(&h, file.data, sizeof(h));
+		good = is_of(&h, &key, s, &file);
+	}
+	if (good) {
+		*t = (struct span_tally){ .records = h.records,
+					  .places = h.places };
+		if (h.places > 0)
+			t->place = mem_copy(file.data + sizeof(h),
+					    file.size - sizeof(h));
+	}
+	text_release(&file);
+	free(path);
+	return good;
+}
+
+void
+counts_write(const struct cache_input *in, const struct cache_key *key,
+	     const struct span *s, const struct span_tally *t)
+{
+	struct head h = { .magic = MAGIC, .key = *key, .begin = s->begin,
+			  .end = s->end, .records = t->records,
+			  .places = t->places };
+	const size_t size = t->places * sizeof(*t->place);
+	struct disk_file to = { .fd = -1 };
+	char *path = path_of(in, key, s);
+	struct fail why;
+	int got = disk_create_alone(&to, path, &why);
+
+	h.sum = hash64(&h, offsetof(struct head, sum));
+	h.places_sum = hash64(t->place, size);
+	if (got == 0) {
+		disk_trust_reader(&to);
+		got = disk_write(&to, &h, sizeof(h), &why);
+	}
+	if (got == 0 && size > 0)
+		got = disk_write(&to, t->place, size, &why);
+	if (got == 0 && cache_key_holds(key, in))
+		got = disk_commit(&to, &why);
+	disk_abandon(&to);
+	if (got < 0)
+		log_info("%s; what was counted is not kept", why.text);
+	free(path);
+}
