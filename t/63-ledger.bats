@@ -152,7 +152,7 @@ begin() {
 }
 
 worker() {
-	launch ps-work -c "ipc://$PWD/c" 7>&- 8<&-
+	launch ps-work -c "ipc://$PWD/c" "$@" 7>&- 8<&-
 }
 
 # pass LINES - of results.
@@ -169,14 +169,14 @@ pass() {
 		-d part-3.csv --split=4k --shuffle=640 --checkpoint=ckpt \
 		--partition=fixed:4 --pack=3 --min-workers=3 --in-flight=3
 	for i in 0 1 2; do
-		worker
+		worker --cache
 		workers[i]=$pid
 	done
 	for epoch in 0 1 2 3 4; do
 		echo epoch learning_rate=8 >&7
 		pass 100
 		kill -KILL "${workers[epoch % 3]}"
-		worker
+		worker --cache
 		workers[epoch % 3]=$pid
 		# Nothing follows that line before the next request.
 		sed '/"op":"epoch"/q' <&8 >>lines
