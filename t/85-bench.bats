@@ -76,7 +76,8 @@ rest() {
 
 @test "curves are drawn, where there is gnuplot" {
 	command -v gnuplot || skip "no gnuplot"
-	printf 'workers\t1\t5\nworkers\t2\t9\nservers\t1\t2\n' >curves
+	printf '%s\t%s\t%s\n' workers 1 5 workers 2 9 \
+		examples 1 2000000 servers 1 2 >curves
 	run -0 "$SRC/t/bench/plot" curves out.svg
 	assert_output out.svg
 	grep -q '</svg>' out.svg
