@@ -134,3 +134,29 @@ serve() {
 	run -64 ps-serve --durable=never
 	assert_output --partial "--durable"
 }
+
+@test "a checkpoint of an earlier run is not what a log begins from" {
+	counting
+	serve
+	conduct -s "$at" --checkpoint=ckpt --every=10
+	work
+	ask 10
+	done_steps 10
+	ends
+	wait "$server"
+	rm requests results messages
+
+	sed -i s/learning_rate=1/learning_rate=2/ count.ps
+	serve
+	conduct -s "$at" --checkpoint=ckpt --every=10 --restore=none
+	work
+	ask 5
+	done_steps 5
+	dies "$server"
+	serve
+	ask 15
+	done_steps 15
+	ends
+	wait "$server"
+	counted 40
+}

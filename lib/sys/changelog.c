@@ -1,15 +1,18 @@
 #include "sys/changelog.h"
 
 #include "base/failpoint.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "store/disk.h"
+#include "store/manifest.h"
 #include "store/record.h"
 #include "sys/cli.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +20,9 @@
 
 #define LIMIT	((size_t)320 << 20)	/* bytes of a record */
 
-/* A PLAN of initial values; a PLAN and the LOAD that follows; the rest. */
-enum { KIND_PLAN = 1, KIND_PLAN_OF, KIND_LOAD, KIND_CHANGE };
+/* A PLAN of initial values; a PLAN and the LOAD that follows; the rest; and
+   between those two which checkpoint of that name is not meant. */
+enum { KIND_PLAN = 1, KIND_PLAN_OF, KIND_LOAD, KIND_CHANGE, KIND_OTHER };
 
 struct changelog {
 	char *dir, *folder;		/* DIR, DIR/log-0 */
@@ -35,6 +39,7 @@ struct changelog {
 	size_t segments;
 	bool first;			/* what it begins with is wanted */
 	char load[CHECKPOINT_NAME];	/* "": no checkpoint */
+	uint64_t other;			/* not the one of this hash; or 0 */
 	bool whole;			/* what it begins with */
 };
 
@@ -168,6 +173,22 @@ remove_before(const struct changelog *l, uint64_t number, struct fail *f)
 	return r;
 }
 
+/* Two checkpoints of one name have other hashes; 0: there is none. */
+static uint64_t
+hash_checkpoint(const struct changelog *l, const char *name)
+{
+	char *path = disk_path("%s/%s/" MANIFEST_FILE, l->dir, name);
+	struct text text = { 0 };
+	uint64_t hash = 0;
+	struct fail none;
+
+	if (disk_read_text(AT_FDCWD, path, MANIFEST_MAX, &text, &none) == 0)
+		hash = hash64(text.data, text.size);
+	text_release(&text);
+	free(path);
+	return hash;
+}
+
 /* ---- replay ---- */
 
 /* What does the segment begin with? */
@@ -177,6 +198,10 @@ look_at(void *self, const struct record *r, struct fail *f)
 	struct changelog *l = self;
 	struct message m;
 
+	if (r->kind == KIND_OTHER && r->size == sizeof(l->other)) {
+		memcpy(&l->other, r->bytes, sizeof(l->other));
+		return 0;
+	}
 	if (read_message(l, r, &m, f) < 0)
 		return -1;
 	if (r->kind == KIND_CHANGE)
@@ -208,11 +233,13 @@ beginning(struct changelog *l, uint64_t number, struct fail *f)
 	bool good;
 
 	l->whole = false;
+	l->other = 0;
 	*l->load = '\0';
 	good = record_replay(path, LIMIT, look_at, l, &cut, &why) == 0 ||
 		why.kind == FAIL_AGAIN;
 	free(path);
-	good = good && l->whole;
+	good = good && l->whole &&
+		(l->other == 0 || l->other != hash_checkpoint(l, l->load));
 	if (good && *l->load) {
 		path = disk_path("%s/%s", l->dir, l->load);
 		from = checkpoint_open(path, true, &why);
@@ -242,10 +269,12 @@ replay(void *self, const struct record *r, struct fail *f)
 	struct server_job job;
 	struct message m;
 
-	if (asked_to_stop(l, f) < 0 || read_message(l, r, &m, f) < 0)
+	if (asked_to_stop(l, f) < 0)
 		return -1;
-	if (r->kind != KIND_CHANGE && !l->first)
+	if (r->kind == KIND_OTHER || (r->kind != KIND_CHANGE && !l->first))
 		return 0;	/* where we are anyway */
+	if (read_message(l, r, &m, f) < 0)
+		return -1;
 	server_replay(l->server, &m);
 	l->replayed += r->kind == KIND_CHANGE;
 	return server_job(l->server, &job) ? load(l, &job, f) : 0;
@@ -370,10 +399,13 @@ changelog_close(struct changelog *l)
 
 /* ---- writing ---- */
 
-/* A new segment, from this plan and checkpoint (NULL: none) on. */
+/*
+ * A new segment, from this plan and checkpoint (NULL: none) on; of that name
+ * there may be one of this hash (0: none), which is another.
+ */
 static int
 begin_segment(struct changelog *l, const struct message *plan,
-	      const struct message *load, struct fail *f)
+	      const struct message *load, uint64_t other, struct fail *f)
 {
 	char *path = segment_path(l, l->number + 1);
 	uint64_t cut;
@@ -385,6 +417,8 @@ begin_segment(struct changelog *l, const struct message *plan,
 		return -1;
 	l->number++;
 	if (write_message(l, load ? KIND_PLAN_OF : KIND_PLAN, plan, f) < 0 ||
+	    (other && record_append(l->file, KIND_OTHER, &other,
+				    sizeof(other), f) < 0) ||
 	    (load && write_message(l, KIND_LOAD, load, f) < 0))
 		return -1;
 	return record_sync(l->file, f);
@@ -393,12 +427,12 @@ begin_segment(struct changelog *l, const struct message *plan,
 /* From a checkpoint that the server's plan goes with. */
 static int
 begin_from(struct changelog *l, const struct server *server,
-	   const struct message *load, struct fail *f)
+	   const struct message *load, uint64_t other, struct fail *f)
 {
 	struct pack model = { 0 }, plan = { 0 };
 	const struct message m = server_plan(server, load->cut.step, &model,
 					     &plan);
-	const int r = begin_segment(l, &m, load, f);
+	const int r = begin_segment(l, &m, load, other, f);
 
 	pack_release(&model);
 	pack_release(&plan);
@@ -419,7 +453,7 @@ write_freeze(struct changelog *l, const struct server *server,
 	m.kind = MESSAGE_LOAD;
 	m.cut.cut = WIRE_NONE;
 	m.blob = (struct frame){ name, strlen(name), NULL };
-	if (begin_from(l, server, &m, f) < 0)
+	if (begin_from(l, server, &m, hash_checkpoint(l, name), f) < 0)
 		return -1;
 	l->cut = freeze->cut.cut;
 	l->cut_number = l->number;
@@ -442,14 +476,14 @@ write_turn(struct changelog *l, const struct server *server,
 	case MESSAGE_LOAD:
 		if (!l->file)
 			return 0;
-		return begin_from(l, server, m, f) < 0 ||
+		return begin_from(l, server, m, 0, f) < 0 ||
 			remove_before(l, l->number, f) < 0 ? -1 : 0;
 	default:
 		if (!server_begins(server, m))
 			return l->file ? write_message(l, KIND_CHANGE, m, f) :
 				0;
 		l->cut_number = 0;
-		return begin_segment(l, m, NULL, f) < 0 ||
+		return begin_segment(l, m, NULL, 0, f) < 0 ||
 			remove_before(l, l->number, f) < 0 ? -1 : 0;
 	}
 }

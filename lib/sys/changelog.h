@@ -9,7 +9,8 @@
  * changes, each the bytes of the message that made it.  With a cut for a
  * checkpoint a new one begins; when the checkpoint is published, those before
  * it are removed.  A restart goes from the newest segment whose checkpoint is
- * there through all that follow.
+ * there, and not one of that name that was there before the cut, through all
+ * that follow.
  */
 #ifndef PS_CHANGELOG_H
 #define PS_CHANGELOG_H
