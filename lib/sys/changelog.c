@@ -221,7 +221,8 @@ asked_to_stop(const struct changelog *l, struct fail *f)
 
 /*
  * Can it be begun from?  What was torn when it was made cannot: 0.  Of what
- * was not read, as somebody wants us to stop, nothing is known: -1.
+ * is damaged, or was not read, as somebody wants us to stop, nothing is known:
+ * -1.
  */
 static int
 beginning(struct changelog *l, uint64_t number, struct fail *f)
@@ -238,7 +239,11 @@ beginning(struct changelog *l, uint64_t number, struct fail *f)
 	good = record_replay(path, LIMIT, look_at, l, &cut, &why) == 0 ||
 		why.kind == FAIL_AGAIN;
 	free(path);
-	good = good && l->whole &&
+	if (!good) {
+		*f = why;
+		return -1;
+	}
+	good = l->whole &&
 		(l->other == 0 || l->other != hash_checkpoint(l, l->load));
 	if (good && *l->load) {
 		path = disk_path("%s/%s", l->dir, l->load);
@@ -307,6 +312,18 @@ replay_segment(struct changelog *l, size_t i, struct fail *f)
 	return r;
 }
 
+/* What is removed are the oldest, or the last: what is left has no gap. */
+static int
+check_gaps(const struct changelog *l, struct fail *f)
+{
+	for (size_t i = 1; i < l->segments; i++)
+		if (l->segment[i] != l->segment[i - 1] + 1)
+			return fail(f, FAIL_DATA, "%s/%08ju: missing, there "
+				    "are others behind it", l->folder,
+				    (uintmax_t)l->segment[i - 1] + 1);
+	return 0;
+}
+
 static int
 replay_all(struct changelog *l, struct fail *f)
 {
@@ -315,6 +332,8 @@ replay_all(struct changelog *l, struct fail *f)
 
 	if (list_segments(l, f) < 0 || l->segments == 0)
 		return l->segments == 0 ? 0 : -1;
+	if (check_gaps(l, f) < 0)
+		return -1;
 	/* The last one may have been torn in the making. */
 	found = beginning(l, l->segment[l->segments - 1], f);
 	if (found == 0 && !l->whole)

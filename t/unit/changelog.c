@@ -5,6 +5,7 @@
 #include "sys/changelog.h"
 
 #include "store/disk.h"
+#include "store/record.h"
 
 #include "files.h"
 #include "script.h"
@@ -225,6 +226,62 @@ segments(void)
 	clear();
 }
 
+/* One byte is another. */
+static void
+damage(const char *path, long at)
+{
+	FILE *file = fopen(path, "r+");
+	int byte;
+
+	fseek(file, at, SEEK_SET);
+	byte = getc(file);
+	fseek(file, at, SEEK_SET);
+	putc(byte ^ 1, file);
+	fclose(file);
+}
+
+/* Killed, and what happened to its log is seen. */
+static bool
+refused(const char *text)
+{
+	bool good;
+
+	changelog_close(changes_log);
+	side_free(&primary);
+	good = !start(&standby, TERM) && f.kind == FAIL_DATA &&
+		strncmp(f.text, text, strlen(text)) == 0;
+	changelog_close(changes_log);	/* which it should not be */
+	side_free(&standby);
+	return good;
+}
+
+static void
+damaged(void)
+{
+	struct message freeze = { .kind = MESSAGE_FREEZE };
+
+	/* What the last segment begins with: it is not torn in the making. */
+	hear_cut(false, false);
+	damage("log-0/00000002", RECORD_HEAD);
+	named(refused("./log-0/00000002: damaged at byte 0 of "),
+	      "a segment whose beginning is damaged is refused");
+	ok(segment("00000002"));
+	clear();
+
+	/* One in the middle. */
+	hear_cut(false, false);
+	freeze.cut.run = plan_run(&plan);
+	freeze.cut.term = TERM;
+	freeze.cut.cut = 3;
+	freeze.cut.step = 20;
+	side_hear(&primary, COORD, &freeze);
+	run_log(&primary);
+	ok(segment("00000003") && unlink("log-0/00000002") == 0);
+	named(refused("./log-0/00000002: missing, there are others behind it"),
+	      "a log without one of its segments is refused");
+	clear();
+}
+
 static void
 refusals(void)
 {
@@ -263,6 +320,7 @@ main(void)
 	script_open();
 	killed();
 	segments();
+	damaged();
 	refusals();
 	script_close();
 	files_end();
