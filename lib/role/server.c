@@ -289,18 +289,28 @@ check_memory(const struct server *s, size_t server, struct fail *f)
 		    bytes / gib, (double)s->memory / gib);
 }
 
+/* May it begin anew with this plan, which is not ours? */
 int
-server_take_plan(struct server *s, const struct message *m, struct fail *f)
+server_check_begin(const struct server *s, const struct message *m,
+		   struct fail *f)
 {
 	if (m->blob.size != PLAN_RUN)
 		return fail(f, FAIL_PROTOCOL, "a plan of no run");
-	if (server_has_plan(s, m))
-		return take_term(s, m->plan.term, f);
 	if (s->shard && server_same_run(s, &m->blob) &&
 	    m->plan.term < s->term)
 		return fail_term(s, m->plan.term, f);
 	if (s->jobs > 0)	/* the writer still reads what we hold */
 		return fail(f, FAIL_AGAIN, "a checkpoint is being written");
+	return 0;
+}
+
+int
+server_take_plan(struct server *s, const struct message *m, struct fail *f)
+{
+	if (server_has_plan(s, m))
+		return take_term(s, m->plan.term, f);
+	if (server_check_begin(s, m, f) < 0)
+		return -1;
 	server_forget_run(s);
 	s->busy = false;
 	if (plan_read_model(&s->source, m->frame[0].data, m->frame[0].size,

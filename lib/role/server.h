@@ -96,8 +96,8 @@ const struct change *server_change(const struct server *, uint64_t number);
 void server_durable(struct server *, uint64_t number);
 uint64_t server_acted(const struct server *);	/* on changes up to this */
 
-/* Is it a PLAN that has the server begin anew? */
-bool server_begins(const struct server *, const struct message *);
+/* A PLAN: 1: the server will begin anew; 0: it is ours; -1: it is refused. */
+int server_begins(const struct server *, const struct message *);
 /* Has every step from this one on still to be pushed? */
 bool server_ended(const struct server *, uint64_t step);
 /* A PLAN that leads to this server's plan, at a step; of these bytes. */

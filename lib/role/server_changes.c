@@ -483,10 +483,14 @@ server_acted(const struct server *s)
 	return s->acted;
 }
 
-bool
+int
 server_begins(const struct server *s, const struct message *m)
 {
-	return m->kind == MESSAGE_PLAN && !server_has_plan(s, m);
+	struct fail none;
+
+	if (server_has_plan(s, m))
+		return 0;
+	return server_check_begin(s, m, &none) < 0 ? -1 : 1;
 }
 
 bool

@@ -79,6 +79,8 @@ bool server_same_run(const struct server *, const struct frame *run);
 void server_forget_run(struct server *);
 bool server_stopped(const struct server *);	/* by a signal */
 bool server_has_plan(const struct server *, const struct message *);
+int server_check_begin(const struct server *, const struct message *,
+		       struct fail *);
 /* 1: it is to end. */
 int server_take_plan(struct server *, const struct message *, struct fail *);
 /* Act on a change: see server_is_change().  1: it is answered later. */

@@ -479,6 +479,22 @@ write_freeze(struct changelog *l, const struct server *server,
 	return 0;
 }
 
+/* One that is refused is left out: it might not be when it is replayed. */
+static int
+write_plan(struct changelog *l, const struct server *server,
+	   const struct message *plan, struct fail *f)
+{
+	const int begins = server_begins(server, plan);
+
+	if (begins < 0)
+		return 0;
+	if (begins == 0)
+		return l->file ? write_message(l, KIND_CHANGE, plan, f) : 0;
+	l->cut_number = 0;
+	return begin_segment(l, plan, NULL, 0, f) < 0 ||
+		remove_before(l, l->number, f) < 0 ? -1 : 0;
+}
+
 /* A change that may have to do with segments. */
 static int
 write_turn(struct changelog *l, const struct server *server,
@@ -498,12 +514,7 @@ write_turn(struct changelog *l, const struct server *server,
 		return begin_from(l, server, m, 0, f) < 0 ||
 			remove_before(l, l->number, f) < 0 ? -1 : 0;
 	default:
-		if (!server_begins(server, m))
-			return l->file ? write_message(l, KIND_CHANGE, m, f) :
-				0;
-		l->cut_number = 0;
-		return begin_segment(l, m, NULL, 0, f) < 0 ||
-			remove_before(l, l->number, f) < 0 ? -1 : 0;
+		return write_plan(l, server, m, f);
 	}
 }
 

@@ -282,6 +282,24 @@ damaged(void)
 	clear();
 }
 
+/* It would begin anew, but is still writing: it keeps its run and its log. */
+static void
+busy(void)
+{
+	unsigned char other[PLAN_RUN] = "another, 16 byte";
+	struct message m = plan_message(TERM, 0);
+
+	hear_cut(false, false);
+	m.blob.data = other;
+	m.request = CHANGES - 1;
+	side_hear(&primary, COORD, &m);
+	run_log(&primary);
+	ok(primary.said.kind == MESSAGE_REFUSED);
+	named(comes_back(script.last),
+	      "the PLAN of another run that is refused leaves the log alone");
+	clear();
+}
+
 static void
 refusals(void)
 {
@@ -321,6 +339,7 @@ main(void)
 	killed();
 	segments();
 	damaged();
+	busy();
 	refusals();
 	script_close();
 	files_end();
