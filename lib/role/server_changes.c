@@ -281,11 +281,12 @@ server_hello_server(struct server *s, const struct message *m, struct fail *f)
 					    m->hello.term <= s->plan.term)))
 		return fail(f, FAIL_PROTOCOL, "not a role that a server "
 			    "talks to");
-	return fail(&s->over, FAIL_AGAIN, "the standby %.*s took over in term "
-		    "%llu: start this one again with --standby-of",
-		    (int)(at->size < 255 ? at->size : 255),
-		    (const char *)at->data,
-		    (unsigned long long)m->hello.term);
+	fail(&s->over, FAIL_AGAIN, "the standby %.*s took over in term %llu: "
+	     "start this one again with --standby-of",
+	     (int)(at->size < 255 ? at->size : 255), (const char *)at->data,
+	     (unsigned long long)m->hello.term);
+	*f = s->over;
+	return -1;
 }
 
 /*

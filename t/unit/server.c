@@ -276,6 +276,23 @@ greetings(void)
 	ok(tell(OTHER, (struct message){ .kind = MESSAGE_BYE }) == 0);
 }
 
+/* Its standby was promoted: it ends, and whoever told it so hears why. */
+static void
+succeeded(void)
+{
+	struct message m = hello(ROLE_SERVER);
+	const char *why = "the standby node:2 took over in term 5: start this "
+		"one again with --standby-of";
+	struct fail f;
+
+	begin();
+	m.hello.term = TERM + 1;
+	m.frames = 1;
+	m.frame[0] = (struct frame){ "node:2", 6, NULL };
+	ok(refuses(OTHER, m, FAIL_AGAIN, why));
+	ok(server_over(server, &f) && strcmp(f.text, why) == 0);
+}
+
 /* Who may say what. */
 static void
 rights(void)
@@ -732,6 +749,7 @@ main(void)
 	plan_write_model(&model_frame, &rig.source);
 	plan_write(&plan_frame, &plan);
 	greetings();
+	succeeded();
 	rights();
 	other_runs();
 	once();
