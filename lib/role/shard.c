@@ -195,6 +195,10 @@ read_keys(const struct shard *s, size_t n, const struct frame *keys,
 
 		read_piece(&u, piece, &rows[i]);
 		*floats += rows[i].count * piece->width;
+		/* Keys may take next to no room, values always do. */
+		if (piece->table && *floats > WIRE_FRAME / sizeof(float))
+			return fail(f, FAIL_PROTOCOL, "rows of more than %zu "
+				    "MiB", WIRE_FRAME >> 20);
 	}
 	return unpack_ok(&u) ? 0 : fail(f, FAIL_PROTOCOL, "malformed keys");
 }

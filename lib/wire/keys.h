@@ -16,7 +16,8 @@
 #include "wire/pack.h"
 
 #define KEYS_BLOCK	128
-#define KEYS_MOST	((uint64_t)1 << 26)	/* rows of a message's piece */
+#define KEYS_MOST	((uint64_t)1 << 24)	/* rows of a message's piece:
+						   floats of a frame */
 
 /* Append count sorted unique rows, each at or over first. */
 void keys_write(struct pack *, const uint64_t *rows, size_t count,

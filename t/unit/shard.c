@@ -665,6 +665,38 @@ several_chunks(size_t width)
 	end(&x);
 }
 
+/* Keys that take next to no room, and their values more than a frame has. */
+static void
+too_many(void)
+{
+	const size_t rows = ((size_t)64 << 20) / sizeof(float) / 4;
+	struct fixture x;
+
+	begin(&x, "input  id id rows=hash\nlabel  y float\n"
+	      "e  = embedding id dim=4\np  = dense e units=1\n"
+	      "loss mean_squared_error p\noptimizer sgd\n", "none", 1);
+
+	uint64_t *row = mem_alloc(rows + 1, sizeof(*row));
+	const size_t part = x.plan.piece[0].table ? 0 : 1;
+
+	for (size_t i = 0; i <= rows; i++)
+		row[i] = i;
+	keys_write(&x.keys, row, rows, 0);
+
+	struct frame keys = { x.keys.data, x.keys.size, NULL };
+
+	ok(shard_pull_keys(x.shard[0], part, &keys, &f) == 0);
+	pack_reset(&x.keys);
+	keys_write(&x.keys, row, rows + 1, 0);
+	keys.data = x.keys.data;
+	keys.size = x.keys.size;
+	ok(shard_pull_keys(x.shard[0], part, &keys, &f) < 0 &&
+	   f.kind == FAIL_PROTOCOL &&
+	   strcmp(f.text, "rows of more than 64 MiB") == 0);
+	free(row);
+	end(&x);
+}
+
 int
 main(void)
 {
@@ -676,5 +708,6 @@ main(void)
 	late_steps();
 	several_chunks(1);
 	several_chunks(TABLE_WIDTH);
+	too_many();
 	return tap_done();
 }
