@@ -6,6 +6,8 @@ lib_libps_a_SOURCES += \
 	%D%/clip.c \
 	%D%/clip.h \
 	%D%/clones.h \
+	%D%/dates.c \
+	%D%/dates.h \
 	%D%/elementary.h \
 	%D%/gemm.c \
 	%D%/hashed.c \

@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "tensor/apply.h"
+#include "tensor/dates.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -79,9 +80,7 @@ struct table {
 	uint64_t now;			/* the update under way */
 	uint64_t oldest;	/* rows not touched since then are gone,
 				   though they may still lie there */
-	uint64_t *dated;	/* rows by their last update, from first on */
-	uint64_t first;
-	size_t dates, dates_room;
+	struct dates dates;		/* of the rows that are there */
 	struct table *waiting;
 	bool counting;			/* a table of those that wait */
 	struct slab *slab;		/* where the next page comes from */
@@ -440,53 +439,25 @@ split(struct table *t, uint64_t key, size_t spread)
 
 /* ---- which rows stay ---- */
 
-static void
-count_date(struct table *t, uint64_t update)
-{
-	const size_t at = (size_t)(update - t->first);
-
-	while (t->dates <= at) {
-		t->dated = mem_grow(t->dated, t->dates, &t->dates_room,
-				    sizeof(*t->dated));
-		t->dated[t->dates++] = 0;
-	}
-	t->dated[at]++;
-}
-
-/* Rows last touched before that update are no longer there. */
-static void
-forget_before(struct table *t, uint64_t update)
-{
-	size_t past;
-
-	for (; t->oldest < update && t->oldest - t->first < t->dates;
-	     t->oldest++)
-		t->rows -= t->dated[t->oldest - t->first];
-	if (t->oldest < update)
-		t->oldest = update;
-	past = (size_t)(t->oldest - t->first);
-	if (past < t->dates && (past < 1024 || past < t->dates / 2))
-		return;
-	past = past < t->dates ? past : t->dates;
-	t->dates -= past;
-	if (t->dates > 0)
-		memmove(t->dated, t->dated + past,
-			t->dates * sizeof(*t->dated));
-	t->first = t->oldest;
-}
-
 void
 table_update(struct table *t, uint64_t now)
 {
+	uint64_t before = 0, date, rows;
+
 	t->now = now;
 	if (t->waiting)
 		table_update(t->waiting, now);
-	if (!t->layout.dated)
-		return;
 	if (t->kind.age > 0 && now > t->kind.age)
-		forget_before(t, now - t->kind.age);
-	while (t->kind.most > 0 && t->rows > t->kind.most && t->oldest < now)
-		forget_before(t, t->oldest + 1);
+		before = now - t->kind.age;
+	if (t->oldest < before)
+		t->oldest = before;
+	while ((rows = dates_forget(&t->dates, before, &date)) > 0)
+		t->rows -= rows;
+	while (t->kind.most > 0 && t->rows > t->kind.most &&
+	       (rows = dates_forget(&t->dates, now, &date)) > 0) {
+		t->rows -= rows;
+		t->oldest = date + 1;
+	}
 }
 
 static void
@@ -497,9 +468,9 @@ set_date(struct table *t, float *row, bool was_there, uint64_t update)
 	if (!t->layout.dated)
 		return;
 	if (was_there)
-		t->dated[*date - t->first]--;
+		dates_take(&t->dates, *date);
 	*date = update;
-	count_date(t, update);
+	dates_add(&t->dates, update);
 }
 
 /* ---- rows ---- */
@@ -547,7 +518,7 @@ table_free(struct table *t)
 		free(t->sharers);
 	slab_drop(t->slab);
 	free(t->directory);
-	free(t->dated);
+	dates_release(&t->dates);
 	free(t);
 }
 
@@ -564,8 +535,7 @@ table_share(const struct table *from)
 			memory_order_relaxed);
 	atomic_fetch_add_explicit(t->sharers, 1, memory_order_relaxed);
 	t->slab = NULL;
-	t->dated = mem_copy(from->dated, from->dates * sizeof(*t->dated));
-	t->dates_room = from->dates;
+	t->dates = dates_copy(&from->dates);
 	if (from->waiting)
 		t->waiting = table_share(from->waiting);
 	return t;
@@ -868,7 +838,7 @@ admit(struct table *t, uint64_t key)
 	*pushes = -1;		/* it waits no longer */
 	w->rows--;
 	if (w->layout.dated)
-		w->dated[w->now - w->first]--;
+		dates_take(&w->dates, w->now);
 	return true;
 }
 
