@@ -18,6 +18,7 @@ UNITS += %D%/unit/cluster_run
 UNITS += %D%/unit/cluster_sync
 UNITS += %D%/unit/coord
 UNITS += %D%/unit/dates
+UNITS += %D%/unit/disk
 UNITS += %D%/unit/early
 UNITS += %D%/unit/elementary
 UNITS += %D%/unit/endpoint

@@ -46,6 +46,24 @@ temporary(const char *path)
 	return disk_path("%.*s" DISK_TEMP "%s", folder, path, path + folder);
 }
 
+/* Is what is open still what the name means? */
+static bool
+still_named(int fd, const char *name)
+{
+	struct stat open, named;
+
+	return fstat(fd, &open) == 0 && stat(name, &named) == 0 &&
+	       open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
+/* What has our temporary name may be another writer's by now. */
+static void
+remove_temporary(const struct disk_file *file)
+{
+	if (still_named(file->fd, file->temp))
+		unlink(file->temp);
+}
+
 int
 disk_create(struct disk_file *file, const char *path, struct fail *f)
 {
@@ -187,7 +205,7 @@ disk_abandon(struct disk_file *file)
 {
 	if (file->fd < 0)
 		return;
-	unlink(file->temp);
+	remove_temporary(file);
 	close(file->fd);	/* last: it gives up a lock */
 	release(file);
 }
@@ -201,16 +219,6 @@ disk_lock(int fd, const char *path, struct fail *f)
 		return fail(f, FAIL_AGAIN, "%s: another program has it open",
 			    path);
 	return fail_sys(f, FAIL_CREATE, "cannot lock %s", path);
-}
-
-/* Is what is open still what the name means? */
-static bool
-still_named(int fd, const char *name)
-{
-	struct stat open, named;
-
-	return fstat(fd, &open) == 0 && stat(name, &named) == 0 &&
-	       open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
 int
@@ -266,10 +274,15 @@ disk_commit(struct disk_file *file, struct fail *f)
 	/* All is safe by now. */
 	if (r == 0)
 		r = failpoint("disk-rename", f);
+	/* Never what another has begun under this name, and not ended. */
+	if (r == 0 && !still_named(file->fd, file->temp))
+		r = fail(f, FAIL_CREATE, "cannot create %s: %s was removed or "
+			 "replaced by another program", file->path,
+			 file->temp);
 	if (r == 0 && rename(file->temp, file->path) < 0)
 		r = fail_sys(f, FAIL_CREATE, "cannot create %s", file->path);
 	if (r < 0)
-		unlink(file->temp);
+		remove_temporary(file);
 	else if ((r = failpoint("disk-renamed", f)) == 0 && file->hash)
 		r = disk_sync_parent(file->path, f);
 	close(file->fd);	/* last: it gives up a lock */

@@ -48,7 +48,10 @@ void disk_pass_cache(struct disk_file *);
  */
 void disk_trust_reader(struct disk_file *);
 int disk_write(struct disk_file *, const void *, size_t, struct fail *);
-/* Safe on disk under its name, or gone; ends the file either way. */
+/*
+ * Safe on disk under its name, or gone; ends the file either way.  Of those
+ * who write the same file at once the last to begin has the name.
+ */
 int disk_commit(struct disk_file *, struct fail *);
 /* Give up; nothing to do after disk_commit(), or on { .fd = -1 }. */
 void disk_abandon(struct disk_file *);
