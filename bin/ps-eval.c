@@ -41,7 +41,7 @@ score_next(struct program *p, const char *path, struct fail *f)
 
 	if (status <= 0)
 		return status;
-	if (access(path, F_OK) < 0) {
+	if (!disk_is_there(path)) {
 		log_warn("%s was removed before it was scored", path);
 		return 0;
 	}
@@ -94,7 +94,7 @@ static bool
 is_checkpoint(const char *path)
 {
 	char *manifest = disk_path("%s/" MANIFEST_FILE, path);
-	const bool is = access(manifest, F_OK) == 0;
+	const bool is = disk_is_there(manifest);
 
 	free(manifest);
 	return is;

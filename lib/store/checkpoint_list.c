@@ -196,7 +196,7 @@ pick(const struct checkpoint_list *list, const char *dir, bool *again,
 		char *path = disk_path("%s/%s", dir, list->name[i]);
 
 		c = checkpoint_open(path, true, &f);
-		if (!c && access(path, F_OK) < 0)
+		if (!c && !disk_is_there(path))
 			*again = true;
 		else if (!c && warn)
 			warn(f.text);
@@ -228,26 +228,41 @@ checkpoint_newest(const char *dir, void (*warn)(const char *text),
 	return c;
 }
 
+/* The last of a folder, whole or not; *again as for pick(). */
+static struct checkpoint *
+open_last(const char *dir, bool verify, bool *again, struct fail *f)
+{
+	struct checkpoint_list list;
+	struct checkpoint *c = NULL;
+	char *path;
+
+	*again = false;
+	if (checkpoint_list(&list, dir, f) < 0)
+		return NULL;
+	if (list.count > 0) {
+		path = disk_path("%s/%s", dir, list.name[list.count - 1]);
+		c = checkpoint_open(path, verify, f);
+		*again = !c && !disk_is_there(path);
+		free(path);
+	} else {
+		fail(f, FAIL_NOINPUT, "%s: no checkpoint here", dir);
+	}
+	checkpoint_list_free(&list);
+	return c;
+}
+
 struct checkpoint *
 checkpoint_choose(const char *path, bool verify, struct fail *f)
 {
-	char *manifest = disk_path("%s/" MANIFEST_FILE, path), *newest;
-	const bool own = access(manifest, F_OK) == 0;
-	struct checkpoint_list list;
+	char *manifest = disk_path("%s/" MANIFEST_FILE, path);
+	const bool own = disk_is_there(manifest);
 	struct checkpoint *c = NULL;
+	bool again = true;
 
 	free(manifest);
 	if (own)
 		return checkpoint_open(path, verify, f);
-	if (checkpoint_list(&list, path, f) < 0)
-		return NULL;
-	if (list.count > 0) {
-		newest = disk_path("%s/%s", path, list.name[list.count - 1]);
-		c = checkpoint_open(newest, verify, f);
-		free(newest);
-	} else {
-		fail(f, FAIL_NOINPUT, "%s: no checkpoint here", path);
-	}
-	checkpoint_list_free(&list);
+	for (int i = 0; i < LOOKS && !c && again; i++)
+		c = open_last(path, verify, &again, f);
 	return c;
 }

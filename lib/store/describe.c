@@ -56,6 +56,7 @@ add_damaged(const char *name, uint64_t step, bool json, struct text *out)
 			 (uintmax_t)step);
 }
 
+/* What is pruned while we look is none of them any more. */
 int
 describe_folder(const char *dir, bool json, void (*warn)(const char *),
 		struct text *out, struct fail *f)
@@ -75,7 +76,7 @@ describe_folder(const char *dir, bool json, void (*warn)(const char *),
 		} else if (why.kind == FAIL_AGAIN) {
 			*f = why;
 			r = -1;
-		} else {
+		} else if (disk_is_there(path)) {
 			warn(why.text);
 			add_damaged(list.name[i], list.step[i], json, out);
 		}

@@ -373,6 +373,15 @@ disk_read_at(int fd, const char *path, void *bytes, size_t size,
 	return 0;
 }
 
+bool
+disk_is_there(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 ||
+		(errno != ENOENT && errno != ENOTDIR);
+}
+
 int
 disk_open_folder(const char *path, struct fail *f)
 {

@@ -14,6 +14,7 @@
 #include "base/text.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -74,6 +75,9 @@ int disk_remove_folder(const char *path, struct fail *);
  * folder's own name.
  */
 int disk_open(int folder, const char *path, uint64_t *size, struct fail *);
+
+/* Has anything this name, as far as we may know, be it a link to nowhere? */
+bool disk_is_there(const char *path);
 
 /* A folder to open files in, or -1. */
 int disk_open_folder(const char *path, struct fail *);

@@ -5,6 +5,7 @@
 #include "store/checkpoint.h"
 
 #include "base/mem.h"
+#include "store/describe.h"
 #include "store/disk.h"
 
 #include "tap.h"
@@ -368,14 +369,14 @@ test_large(void)
 	free(out);
 }
 
-/* Save one step after another until killed. */
+/* Save one step after another until killed; of those some are kept. */
 static _Noreturn void
-write_on(uint64_t step, const float *values)
+write_on(const char *dir, size_t keep, uint64_t step, const float *values)
 {
 	for (;; step++) {
-		if (save("storm", step, "w", (struct shape){ 1, { 64 } },
+		if (save(dir, step, "w", (struct shape){ 1, { 64 } },
 			 values, 2) < 0 ||
-		    checkpoint_prune(at(".", "storm"), 3, true,
+		    checkpoint_prune(at(".", dir), keep, true,
 				     &f) < 0)
 			_exit(1);
 	}
@@ -408,7 +409,7 @@ test_storm(void)
 		const pid_t pid = fork();
 
 		if (pid == 0)
-			write_on(last + 1, values);
+			write_on("storm", 3, last + 1, values);
 		/* It has done something, and is doing something. */
 		for (next = last; next < last + 1 + (uint64_t)kills % 3 &&
 		     waitpid(pid, &status, WNOHANG) == 0;) {
@@ -429,6 +430,44 @@ test_storm(void)
 		checkpoint_sweep(dir);
 	}
 	ok(torn == 0 && back == 0 && warnings == 0 && ended == 0);
+	free(dir);
+	free(values);
+}
+
+/* What is pruned while it is looked at is neither damaged nor missed. */
+static void
+test_pruned(void)
+{
+	float *values = count_up(64);
+	uint64_t step = 0;
+	size_t missed = 0, untrue = 0;
+	char *dir = mem_text(at(".", "pruned"));
+	int status;
+	pid_t pid;
+
+	warnings = 0;
+	ok(save("pruned", 0, "w", (struct shape){ 1, { 64 } }, values, 2) ==
+	   0);
+	pid = fork();
+	if (pid == 0)
+		write_on("pruned", 1, 1, values);
+	while (step < 500 && waitpid(pid, &status, WNOHANG) == 0) {
+		struct checkpoint *c = checkpoint_choose(dir, false, &f);
+		struct text text = { 0 };
+
+		missed += !c;
+		if (c)
+			step = checkpoint_info(c)->step;
+		checkpoint_close(c);
+		if (describe_folder(dir, false, warn, &text, &f) < 0 ||
+		    (text.size > 0 && strstr(text.data, "damaged")))
+			untrue++;
+		text_release(&text);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	ok(step >= 500 && missed == 0);
+	ok(untrue == 0 && warnings == 0);
 	free(dir);
 	free(values);
 }
@@ -470,6 +509,7 @@ main(void)
 	test_trouble();
 	test_large();
 	test_storm();
+	test_pruned();
 	test_same();
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	return system(command) == 0 ? tap_done() : 1;
