@@ -245,6 +245,22 @@ tensors("more.safetensors", {})
 	assert_exist dir/ckpt-00000002
 }
 
+@test "what a killed prune left of a checkpoint is in nobody's way" {
+	left() {
+		mkdir "$1/.tmp-old-$2"
+		touch "$1/.tmp-old-$2/shard-0-of-1.tar"
+	}
+	made dir 1
+	cp -r dir/ckpt-00000000 dir/ckpt-00000001
+	left dir ckpt-00000000
+	ps-ckpt prune --keep=1 dir
+	assert_equal "$(ls -A dir)" ckpt-00000001
+	made again 1
+	left again ckpt-00000000
+	made again 2
+	assert_equal "$(ls -A again)" ckpt-00000000
+}
+
 @test "prune keeps the best by a metric, and what nobody judged" {
 	made dir 1
 	for step in 1 2 3 4; do

@@ -127,7 +127,10 @@ checkpoint_remove(const char *dir, const char *name, struct fail *f)
 	char *old = disk_path("%s/" DISK_TEMP "old-%s", dir, name);
 	int r = failpoint("prune-remove", f);
 
-	/* First out of sight, then file by file: nobody finds half of it. */
+	/* First out of sight, then file by file: nobody finds half of it.
+	   One that was to go before may not have gone to its end. */
+	if (r == 0)
+		r = disk_remove_folder(old, f);
 	if (r < 0)
 		;
 	else if (rename(path, old) == 0)

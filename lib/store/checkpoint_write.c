@@ -213,7 +213,9 @@ move(const char *dir, const char *from, const char *name, struct fail *f)
 	char *old = disk_path("%s/" DISK_TEMP "old-%s", dir, name);
 	int r = 0;
 
-	if (failpoint("publish-rename", f) < 0)
+	/* One of this name that was to go may not have gone to its end. */
+	if (failpoint("publish-rename", f) < 0 ||
+	    disk_remove_folder(old, f) < 0)
 		r = -1;
 	else if (rename(from, to) < 0) {
 		if (errno != ENOTEMPTY && errno != EEXIST)
@@ -228,7 +230,7 @@ move(const char *dir, const char *from, const char *name, struct fail *f)
 		r = failpoint("publish-renamed", f);
 	if (r == 0)
 		r = disk_sync_folder(dir, f);
-	if (r == 0 && access(old, F_OK) == 0)
+	if (r == 0)
 		r = disk_remove_folder(old, f);
 	free(old);
 	free(to);

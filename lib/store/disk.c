@@ -326,6 +326,8 @@ disk_remove_folder(const char *path, struct fail *f)
 	DIR *dir = opendir(path);
 	struct dirent *e;
 
+	if (!dir && errno == ENOENT)
+		return 0;
 	if (!dir)
 		return fail_sys(f, FAIL_IO, "cannot remove %s", path);
 	while ((e = readdir(dir)))
@@ -333,7 +335,7 @@ disk_remove_folder(const char *path, struct fail *f)
 		    strcmp(e->d_name, "..") != 0)
 			unlinkat(dirfd(dir), e->d_name, 0);
 	closedir(dir);
-	if (rmdir(path) < 0)
+	if (rmdir(path) < 0 && errno != ENOENT)
 		return fail_sys(f, FAIL_IO, "cannot remove %s", path);
 	return 0;
 }

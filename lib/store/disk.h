@@ -66,7 +66,8 @@ int disk_make_folder(const char *path, struct fail *);
 int disk_sync_folder(const char *path, struct fail *);
 /* The same of the folder that a file is in. */
 int disk_sync_parent(const char *path, struct fail *);
-/* A folder and its files; folders within it stay, and it with them. */
+/* A folder and its files; folders within it stay, and it with them.  One
+   that is gone, for others may be at it as well, is fine. */
 int disk_remove_folder(const char *path, struct fail *);
 
 /*
