@@ -114,6 +114,15 @@ await_stop_handler() {
 	agree "$output" "${asked[1]}"
 }
 
+@test "a checkpoint has its name in the scores, however its path is spelt" {
+	train 'train 10'
+	cd ckpts/ckpt-00000010
+	for path in . ../ckpt-00000010// "$PWD/"; do
+		run -0 ps-eval -C "$path" ../../train.svm
+		assert_output --partial '{"checkpoint":"ckpt-00000010",'
+	done
+}
+
 @test "scores do not depend on how examples are cut into batches" {
 	cat >model.ps <<-'END'
 		input     x sparse[20]

@@ -83,6 +83,23 @@ made() {
 	assert_output "ps-ckpt: .: no checkpoint here"
 }
 
+@test "show tells a checkpoint's name, however its path is spelt" {
+	made dir 1
+	for path in dir dir/ckpt-00000000/ dir/./ckpt-00000000//; do
+		run -0 ps-ckpt show "$path"
+		assert_line --index 0 "checkpoint	ckpt-00000000"
+		run -0 ps-ckpt show --json "$path"
+		assert_output --partial '{"name": "ckpt-00000000",'
+	done
+	cd dir/ckpt-00000000
+	run -0 ps-ckpt show .
+	assert_line --index 0 "checkpoint	ckpt-00000000"
+	# A name that is no UTF-8 is none of JSON's.
+	cp -r . $'../caf\xe9'
+	run -0 ps-ckpt show --json $'../caf\xe9'
+	assert_output --partial '{"name": "caf?",'
+}
+
 @test "verify refuses damage with file, byte and reason, and goes on" {
 	made dir 1
 	made good 1

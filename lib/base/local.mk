@@ -11,6 +11,8 @@ lib_libps_a_SOURCES += \
 	%D%/hash.h \
 	%D%/hold.c \
 	%D%/hold.h \
+	%D%/json.c \
+	%D%/json.h \
 	%D%/log.c \
 	%D%/log.h \
 	%D%/mem.c \

@@ -14,7 +14,7 @@
 #define LOOKS	8
 
 struct checkpoint {
-	char *path;
+	char *path, *folder;
 	struct manifest manifest;
 	struct parts parts;
 	struct checkpoint_entry *entry;
@@ -68,6 +68,24 @@ read_manifest(struct checkpoint *c, int folder, struct fail *f)
 	return r;
 }
 
+/* "ckpt-00000300" of "DIR/ckpt-00000300/". */
+static char *
+last_component(const char *path, const char *made)
+{
+	size_t end = strlen(path), start;
+	char *name;
+
+	while (end > 0 && path[end - 1] == '/')
+		end--;
+	for (start = end; start > 0 && path[start - 1] != '/';)
+		start--;
+	name = mem_text_n(path + start, end - start);
+	if (*name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+		return name;
+	free(name);
+	return mem_text(made);
+}
+
 /* Does another folder have the name by now? */
 static bool
 was_replaced(const char *path, int folder)
@@ -109,6 +127,7 @@ try_to_open(const char *path, bool verify, bool *again, struct fail *f)
 		checkpoint_close(c);
 		return NULL;
 	}
+	c->folder = last_component(path, m->name);
 	index_entries(c);
 	return c;
 }
@@ -133,6 +152,7 @@ checkpoint_close(struct checkpoint *c)
 	manifest_release(&c->manifest);
 	free(c->entry);
 	free(c->first);
+	free(c->folder);
 	free(c->path);
 	free(c);
 }
@@ -153,6 +173,12 @@ const char *
 checkpoint_path(const struct checkpoint *c)
 {
 	return c->path;
+}
+
+const char *
+checkpoint_folder(const struct checkpoint *c)
+{
+	return c->folder;
 }
 
 uint64_t

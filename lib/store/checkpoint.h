@@ -154,6 +154,9 @@ struct checkpoint *checkpoint_newest(const char *dir,
 const struct checkpoint_info *checkpoint_info(const struct checkpoint *);
 const struct model_source *checkpoint_model(const struct checkpoint *);
 const char *checkpoint_path(const struct checkpoint *);
+/* The last component of that, or, where "." is all that it says, the name
+   that it was made under. */
+const char *checkpoint_folder(const struct checkpoint *);
 uint64_t checkpoint_size(const struct checkpoint *);	/* bytes of parts */
 
 /*

@@ -1,11 +1,11 @@
 #include "store/describe.h"
 
+#include "base/json.h"
 #include "store/compare.h"
 #include "store/disk.h"
 
 #include <jansson.h>
 #include <stdlib.h>
-#include <string.h>
 
 static void
 add_json(json_t *object, struct text *out)
@@ -24,8 +24,9 @@ line_json(const struct checkpoint *c, const char *name)
 {
 	const struct checkpoint_info *info = checkpoint_info(c);
 
-	return json_pack("{s:s, s:I, s:s, s:I, s:b}", "name", name, "step",
-			 (json_int_t)info->step, "time", info->time, "size",
+	return json_pack("{s:o, s:I, s:s, s:I, s:b}", "name",
+			 json_words(name), "step", (json_int_t)info->step,
+			 "time", info->time, "size",
 			 (json_int_t)checkpoint_size(c), "final",
 			 (int)info->final);
 }
@@ -127,14 +128,6 @@ describe_difference(struct checkpoint *a, struct checkpoint *b, bool slots,
 	return status;
 }
 
-static const char *
-base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static json_t *
 entry_json(const struct checkpoint_entry *e)
 {
@@ -153,7 +146,7 @@ static void
 describe_json(const struct checkpoint *c, const char *model, struct text *out)
 {
 	const struct checkpoint_info *info = checkpoint_info(c);
-	json_t *o = line_json(c, base(checkpoint_path(c)));
+	json_t *o = line_json(c, checkpoint_folder(c));
 	json_t *list = json_array();
 	const struct checkpoint_entry *e;
 	char seed[24];
@@ -169,7 +162,7 @@ describe_json(const struct checkpoint *c, const char *model, struct text *out)
 	json_object_set_new(o, "examples",
 			    json_integer((json_int_t)info->examples));
 	json_object_set_new(o, "seconds", json_real(info->seconds));
-	json_object_set_new(o, "model", json_string(model));
+	json_object_set_new(o, "model", json_words(model));
 	json_object_set_new(o, "arrays", list);
 	add_json(o, out);
 }
@@ -190,7 +183,7 @@ describe_checkpoint(const struct checkpoint *c, bool json, struct text *out)
 	}
 	text_add(out, "checkpoint\t%s\nstep\t%ju%s\ntime\t%s\nrun\t%s\n"
 		 "seed\t%ju\nexamples\t%ju\nseconds\t%.3f\nsize\t%ju\n"
-		 "model\t%s\n", base(checkpoint_path(c)),
+		 "model\t%s\n", checkpoint_folder(c),
 		 (uintmax_t)info->step, info->final ? ", final" : "",
 		 info->time, info->run, (uintmax_t)info->seed,
 		 (uintmax_t)info->examples, info->seconds,

@@ -69,11 +69,8 @@ open_restored(const struct keeper *k, const char *restore, struct fail *f)
 static void
 take_info(struct coord_options *o, const struct checkpoint *from)
 {
-	const char *path = checkpoint_path(from);
-	const char *slash = strrchr(path, '/');
-
 	snprintf(o->restore, sizeof(o->restore), "%.60s",
-		 slash ? slash + 1 : path);
+		 checkpoint_folder(from));
 	o->restored = *checkpoint_info(from);
 	if (o->restored.ledger)
 		o->restored.ledger = mem_text(o->restored.ledger);

@@ -6,7 +6,6 @@
 #include "sys/snapshot.h"
 
 #include <poll.h>
-#include <string.h>
 
 int
 scoring_begin(struct scoring *g, const struct model *model,
@@ -69,17 +68,6 @@ scoring_add(struct scoring *g, const struct evaluation *e, struct fail *f)
 	return scores_flush(g->to, f);
 }
 
-static void
-add_name(struct text *line, const struct checkpoint *from)
-{
-	const char *path = checkpoint_path(from);
-	const char *slash = strrchr(path, '/');
-
-	text_add(line, "\"checkpoint\":");
-	line_string(line, slash ? slash + 1 : path);
-	text_add(line, ",");
-}
-
 int
 scoring_end(struct scoring *g, const struct evaluation *e, uint64_t step,
 	    const struct checkpoint *from, struct fail *f)
@@ -90,8 +78,11 @@ scoring_end(struct scoring *g, const struct evaluation *e, uint64_t step,
 	if (g->s->evaluator.predict)
 		return 0;
 	text_add(line, "{");
-	if (from)
-		add_name(line, from);
+	if (from) {
+		text_add(line, "\"checkpoint\":");
+		line_string(line, checkpoint_folder(from));
+		text_add(line, ",");
+	}
 	text_add(line, "\"step\":%llu,", (unsigned long long)step);
 	if (from)
 		text_add(line, "\"final\":%s,",

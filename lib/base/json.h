@@ -1,0 +1,16 @@
+/*
+ * json - words of files and peers, as strings of JSON.
+ */
+#ifndef PS_JSON_H
+#define PS_JSON_H
+
+struct json_t;
+
+/*
+ * A new string with this text.  JSON knows UTF-8 only, but names and messages
+ * have bytes of files in them, and may be cut short: what is no character is
+ * a question mark.
+ */
+struct json_t *json_words(const char *);
+
+#endif
