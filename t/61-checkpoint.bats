@@ -68,6 +68,14 @@ names() {
 	assert_output --partial '"step":2,'
 	run -0 train 1 'train 1' --restore="$dir/ckpt-00000004"
 	assert_output --partial '"step":4,'
+	for path in "$dir/ckpt-00000002/" "$dir//./ckpt-00000002" \
+		ckpt-00000002/ ckpt/ckpt-00000002; do
+		run -0 train 1 'train 1' --restore="$path"
+		assert_output --partial '"step":2,'
+	done
+	cp -r "$dir" other
+	run -64 train 1 'train 1' --restore=other/ckpt-00000002/
+	assert_output --partial "other/ckpt-00000002/ is not in $dir, where"
 	run -0 train 1 'train 1' --restore=none
 	assert_output --partial '"step":0,'
 	run -66 train 1 'train 1' --restore=ckpt-00000099

@@ -72,14 +72,8 @@ read_manifest(struct checkpoint *c, int folder, struct fail *f)
 static char *
 last_component(const char *path, const char *made)
 {
-	size_t end = strlen(path), start;
-	char *name;
+	char *name = disk_base(path);
 
-	while (end > 0 && path[end - 1] == '/')
-		end--;
-	for (start = end; start > 0 && path[start - 1] != '/';)
-		start--;
-	name = mem_text_n(path + start, end - start);
 	if (*name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
 		return name;
 	free(name);

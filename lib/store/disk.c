@@ -36,6 +36,18 @@ disk_path(const char *format, ...)
 	return path;
 }
 
+char *
+disk_base(const char *path)
+{
+	size_t end = strlen(path), start;
+
+	while (end > 0 && path[end - 1] == '/')
+		end--;
+	for (start = end; start > 0 && path[start - 1] != '/';)
+		start--;
+	return mem_text_n(path + start, end - start);
+}
+
 /* "DIR/.tmp-NAME" for "DIR/NAME". */
 static char *
 temporary(const char *path)

@@ -24,6 +24,9 @@
 char *disk_path(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
+/* The last component of a path, without slashes; the caller frees it. */
+char *disk_base(const char *path);
+
 struct disk_file {
 	int fd;				/* -1: none */
 	char *path, *temp;

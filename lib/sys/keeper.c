@@ -3,9 +3,12 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "store/disk.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static void
 warn(const char *text)
@@ -44,26 +47,36 @@ check_model(const struct checkpoint *from, const struct model *model,
 	return 0;
 }
 
+/* However they are spelt. */
+static bool
+same_folder(const char *a, const char *b)
+{
+	struct stat one, other;
+
+	return stat(a, &one) == 0 && stat(b, &other) == 0 &&
+	       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
 static struct checkpoint *
 open_restored(const struct keeper *k, const char *restore, struct fail *f)
 {
-	const char *slash = strrchr(restore, '/');
-	const size_t dir = strlen(k->dir);
+	struct checkpoint *c = NULL;
+	char *name, *path;
 
 	if (strcmp(restore, "latest") == 0)
 		return checkpoint_newest(k->dir, warn, f);
 	/* Names travel to the servers, never paths. */
-	if (slash && ((size_t)(slash - restore) != dir ||
-		      strncmp(restore, k->dir, dir) != 0)) {
+	name = disk_base(restore);
+	path = disk_path("%s/%s", k->dir, name);
+	if (strchr(restore, '/') && disk_is_there(restore) &&
+	    !same_folder(restore, path))
 		fail(f, FAIL_USAGE, "--restore: %s is not in %s, where the "
 		     "servers look", restore, k->dir);
-		return NULL;
-	}
-	char path[4096];
-
-	snprintf(path, sizeof(path), "%s/%s", k->dir,
-		 slash ? slash + 1 : restore);
-	return checkpoint_open(path, true, f);
+	else
+		c = checkpoint_open(path, true, f);
+	free(path);
+	free(name);
+	return c;
 }
 
 static void
