@@ -123,6 +123,23 @@ await_stop_handler() {
 	done
 }
 
+@test "a model is scored whose files have names that are no UTF-8" {
+	local name=$'caf\xe9'
+	printf '%s\n' a b c >"$name"
+	printf 'w,y\na,1\nb,0\nc,1\n' >train.csv
+	cat >model.ps <<-END
+		input     w string vocab_file=$name
+		label     y binary
+		p       = linear w activation=sigmoid
+		loss      binary_crossentropy p
+		optimizer sgd
+	END
+	examples=train.csv train 'train 5'
+	run -0 --separate-stderr ps-eval -C ckpts train.csv
+	assert_output --partial '"examples":3,'
+	assert_equal "$stderr" ""
+}
+
 @test "scores do not depend on how examples are cut into batches" {
 	cat >model.ps <<-'END'
 		input     x sparse[20]

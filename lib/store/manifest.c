@@ -228,34 +228,40 @@ variables_json(const struct manifest_member *m, size_t members)
 }
 
 /*
- * A file is text, or else bytes of which each is one character: JSON knows
- * UTF-8 only, and a vocabulary may be older.
+ * Text, or else bytes of which each is one character: JSON knows UTF-8 only,
+ * and a vocabulary, or its name, may be older.
  */
-static json_t *
-file_json(const struct model_file *file)
+static void
+set_text(json_t *item, const char *key, const char *bytes_key,
+	 const char *from, size_t size)
 {
-	json_t *item = json_object();
-	json_t *text = json_stringn(file->text, file->size);
-	json_t *name = json_string(file->name);
-
-	set(item, "name", name ? name : json_string("?"));
-	if (text) {
-		set(item, "text", text);
-		return item;
-	}
-
-	char *wide = mem_alloc(2 * file->size, 1);
+	json_t *text = json_stringn(from, size);
+	char *wide;
 	size_t n = 0;
 
-	for (size_t i = 0; i < file->size; i++) {
-		const unsigned char c = (unsigned char)file->text[i];
+	if (text) {
+		set(item, key, text);
+		return;
+	}
+	wide = mem_alloc(2 * size, 1);
+	for (size_t i = 0; i < size; i++) {
+		const unsigned char c = (unsigned char)from[i];
 
 		if (c >= 0x80)
 			wide[n++] = (char)(0xc0 | c >> 6);
 		wide[n++] = (char)(c < 0x80 ? c : 0x80 | (c & 0x3f));
 	}
-	set(item, "bytes", json_stringn(wide, n));
+	set(item, bytes_key, json_stringn(wide, n));
 	free(wide);
+}
+
+static json_t *
+file_json(const struct model_file *file)
+{
+	json_t *item = json_object();
+
+	set_text(item, "name", "name_bytes", file->name, strlen(file->name));
+	set_text(item, "text", "bytes", file->text, file->size);
 	return item;
 }
 
@@ -498,38 +504,47 @@ manifest_part_release(struct manifest_part *p)
 	*p = (struct manifest_part){ 0 };
 }
 
-static int
-read_file(struct model_file *file, json_t *item, struct fail *f)
+/* The text of either key, to be freed; NULL: there is none. */
+static char *
+take_text(json_t *item, const char *key, const char *bytes_key, size_t *size)
 {
-	json_t *text = json_object_get(item, "text");
-	json_t *bytes = json_object_get(item, "bytes");
-	json_t *name = json_object_get(item, "name");
-	json_t *source = text ? text : bytes;
+	const json_t *text = json_object_get(item, key);
+	const json_t *source = text ? text : json_object_get(item, bytes_key);
 	const char *from = json_string_value(source);
 	size_t left = json_string_length(source), n = 0;
+	char *to;
 
-	if (!json_is_string(name) || !json_is_string(source))
-		return fail(f, FAIL_DATA, "a model file has no name or text");
-	file->name = mem_text(json_string_value(name));
-	file->text = mem_text_n(from, left);
-	file->size = left;
-	if (text)
-		return 0;
-	for (; left > 0; left--, from++) {
+	if (!from)
+		return NULL;
+	to = mem_text_n(from, left);
+	for (; !text && left > 0; left--, from++) {
 		unsigned char c = (unsigned char)*from;
 
-		if (c >= 0xc4)
-			return fail(f, FAIL_DATA, "model file '%.80s': a "
-				    "character is no byte", file->name);
+		if (c >= 0xc4) {	/* no byte */
+			free(to);
+			return NULL;
+		}
 		if (c >= 0x80 && left > 1) {
 			c = (unsigned char)(c << 6 | (from[1] & 0x3f));
 			left--;
 			from++;
 		}
-		file->text[n++] = (char)c;
+		to[n++] = (char)c;
 	}
-	file->text[n] = '\0';
-	file->size = n;
+	*size = text ? left : n;
+	to[*size] = '\0';
+	return to;
+}
+
+static int
+read_file(struct model_file *file, json_t *item, struct fail *f)
+{
+	size_t size;
+
+	file->name = take_text(item, "name", "name_bytes", &size);
+	file->text = take_text(item, "text", "bytes", &file->size);
+	if (!file->name || !file->text)
+		return fail(f, FAIL_DATA, "a model file has no name or text");
 	return 0;
 }
 

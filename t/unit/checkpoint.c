@@ -25,7 +25,7 @@ static char root[] = "/tmp/checkpoint.XXXXXX";
 static const struct model_source model = {
 	.file = (struct model_file[]){
 		{ (char[]){ "model.ps" }, (char[]){ "loss x\n" }, 7 },
-		{ (char[]){ "words" }, (char[]){ "caf\xe9\n" }, 5 },
+		{ (char[]){ "w\xf6rter" }, (char[]){ "caf\xe9\n" }, 5 },
 	},
 	.count = 2,
 };
@@ -162,6 +162,8 @@ test_shards(void)
 	const struct model_source *m = checkpoint_model(c);
 	ok(m->count == 2 && strcmp(m->file[0].text, "loss x\n") == 0 &&
 	   m->file[1].size == 5 && strcmp(m->file[1].text, "caf\xe9\n") == 0);
+	ok(strcmp(m->file[0].name, "model.ps") == 0 &&
+	   strcmp(m->file[1].name, "w\xf6rter") == 0);
 
 	ok(checkpoint_read(c, "emb/nothing", "", shape, (struct rows){ 0, 1 },
 			   out, NULL, &f) < 0 && f.kind == FAIL_DATA);
