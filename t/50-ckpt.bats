@@ -205,6 +205,42 @@ np.savez("half.npz", **{"emb/embeddings": emb.astype("f2"),
 	python 'assert (np.load("slot.npy") == 1).all()'
 }
 
+@test "import reads bfloat16" {
+	python '
+kernel = np.array([[1.5], [-0.0], [np.inf]], "<f4")
+text = json.dumps({"prob/kernel": {"dtype": "BF16", "shape": [3, 1],
+	"data_offsets": [0, 6]}}).encode()
+open("half.safetensors", "wb").write(len(text).to_bytes(8, "little") + text +
+	kernel.view("<u4").astype("<u8").__rshift__(16).astype("<u2").tobytes())
+np.savez("whole.npz", **{"prob/kernel": kernel})
+'
+	ps-ckpt -q import -m model.ps half.safetensors half
+	ps-ckpt -q import -m model.ps whole.npz whole
+	ps-ckpt cat half prob/kernel | cmp - <(ps-ckpt cat whole prob/kernel)
+}
+
+@test "import takes a hashed table of no rows" {
+	sed 's/vocab=a,b,c,d/rows=hash/; s/dim=3/dim=3 admit=2/' -i model.ps
+	python '
+rows, ids = np.zeros((0, 3), "<f4"), np.zeros(0, "<u8")
+np.savez("none.npz", **{"emb/embeddings": rows, "emb/embeddings@id": ids,
+	"emb/embeddings/waiting": rows[:, :1],
+	"emb/embeddings/waiting@id": ids})
+text = json.dumps({
+	"emb/embeddings": {"dtype": "F32", "shape": [0, 3],
+		"data_offsets": [0, 0]},
+	"emb/embeddings@id": {"dtype": "I64", "shape": [0],
+		"data_offsets": [0, 0]}}).encode()
+open("none.safetensors", "wb").write(len(text).to_bytes(8, "little") + text)
+'
+	for file in none.npz none.safetensors; do
+		run -0 ps-ckpt import -m model.ps $file dir
+		refute_output --partial emb
+		run -0 ps-ckpt show dir
+		refute_output --partial emb
+	done
+}
+
 @test "import refuses what does not fit, and leaves nothing behind" {
 	python '
 np.savez("unknown.npz", x=np.ones(3))
@@ -217,6 +253,13 @@ open("cut.npz", "wb").write(open("good.npz", "rb").read()[:100])
 data = bytearray(open("good.npz", "rb").read())
 data[data.find(b"\xf0\x3f")] ^= 1
 open("flipped.npz", "wb").write(data)
+np.savez("empty.npz", **{"prob/kernel": np.ones((0, 1))})
+data = io.BytesIO()
+np.save(data, np.ones(1))
+import zipfile
+with zipfile.ZipFile("longer.npz", "w") as file:
+	file.writestr("prob/bias.npy", data.getvalue() + b"more")
+open("none.npz", "wb")
 open("huge.safetensors", "wb").write(b"\xff" * 8 + b"{}")
 def tensors(name, header):
 	text = json.dumps(header).encode()
@@ -231,8 +274,9 @@ tensors("type.safetensors", {"prob/bias": {"dtype": "Q5", "shape": [1],
 tensors("more.safetensors", {})
 '
 	for file in unknown.npz shape.npz fortran.npz object.npz cut.npz \
-		flipped.npz huge.safetensors offset.safetensors \
-		lie.safetensors type.safetensors more.safetensors; do
+		flipped.npz empty.npz longer.npz none.npz huge.safetensors \
+		offset.safetensors lie.safetensors type.safetensors \
+		more.safetensors; do
 		run -65 --separate-stderr \
 			ps-ckpt import -m model.ps $file dir
 		assert_output ""
@@ -243,6 +287,13 @@ tensors("more.safetensors", {})
 	run -65 ps-ckpt import -m model.ps shape.npz dir
 	assert_output --partial \
 		"'prob/bias' has shape [2], the model's is [1]"
+	run -65 ps-ckpt import -m model.ps empty.npz dir
+	assert_output --partial \
+		"'prob/kernel' has shape [0, 1], the model's is [3, 1]"
+	run -65 ps-ckpt import -m model.ps longer.npz dir
+	assert_output --partial "'prob/bias': goes on behind its numbers"
+	run -65 ps-ckpt import -m model.ps type.safetensors dir
+	assert_output --partial "'prob/bias': cannot read type 'Q5'; integers"
 	run -66 ps-ckpt import -m model.ps missing.npz dir
 	run -64 ps-ckpt import -m model.ps values.txt dir
 	run -64 ps-ckpt import good.npz dir

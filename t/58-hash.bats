@@ -244,7 +244,6 @@ save("floats", row=emb, _id=ids.astype("f8"))
 save("truth", row=emb, _id=ids > 1)
 save("when", row=emb, _id=ids, _update=np.array([1, 2, -1]))
 save("odd", row=emb, _id=ids, _mean=emb)
-save("none", row=emb[:0], _id=ids[:0])
 np.savez("waits.npz", **{"e/embeddings/waiting": kernel,
 	"e/embeddings/waiting@id": ids})
 with zipfile.ZipFile("lie.npz", "w") as zip:
@@ -277,7 +276,6 @@ with zipfile.ZipFile("lie.npz", "w") as zip:
  18446744073709551615
 		odd|'e/embeddings@mean' is no variable of the model
 		waits|'e/embeddings/waiting' is no variable of the model
-		none|$e: has no numbers
 		lie|$e: has more numbers than there is room for in the file
 	END
 }

@@ -122,12 +122,7 @@ read_shape(struct cursor *c, struct shape *s, struct fail *f)
 			return fail(f, FAIL_DATA,
 				    "NumPy header: shape is no tuple");
 	}
-
-	struct shape filled = *s;
-
-	if (filled.rank > 0 && filled.dim[0] == 0)
-		filled.dim[0] = 1;
-	if (!shape_sound(&filled))
+	if (!shape_sound_rows(s))
 		return fail(f, FAIL_DATA,
 			    "NumPy header: shape is empty or too large");
 	return 0;
@@ -220,7 +215,8 @@ npy_read(struct npy *npy, const void *bytes, size_t size, struct fail *f)
 	if (start == 12)
 		length |= (size_t)b[10] << 16 | (size_t)b[11] << 24;
 	if (length > size - start)
-		return fail(f, FAIL_DATA, "NumPy header: cut short");
+		return fail(f, FAIL_DATA, "NumPy header: %s", size <
+			    NPY_HEADER_MAX ? "cut short" : "too large");
 
 	struct cursor c = { (const char *)b + start,
 			    (const char *)b + start + length };
@@ -247,6 +243,17 @@ half(uint64_t bits)
 	else
 		x = ldexpf(fraction + 1024, exponent - 25);
 	return bits >> 15 ? -x : x;
+}
+
+/* bfloat16: the high half of a float. */
+static float
+high_half(uint64_t bits)
+{
+	const uint32_t whole = (uint32_t)bits << 16;
+	float x;
+
+	memcpy(&x, &whole, sizeof(x));
+	return x;
 }
 
 static uint64_t
@@ -302,6 +309,7 @@ npy_floats(const struct npy *npy, const void *numbers, float *out, size_t n)
 
 		switch (npy->kind) {
 		case 'f': out[i] = (float)real(bits, npy->item); break;
+		case 'B': out[i] = high_half(bits); break;
 		case 'i': out[i] = integer(bits, npy->item); break;
 		case 'u': out[i] = (float)bits; break;
 		default:  out[i] = bits != 0; break;

@@ -25,7 +25,8 @@ size_t npy_header_numbers(struct shape, char header[NPY_HEADER_MAX]);
 
 struct npy {
 	struct shape shape;
-	char kind;		/* 'f', 'i', 'u', 'b' (bool) */
+	char kind;		/* 'f', 'i', 'u', 'b' (bool); 'B' (bfloat16),
+				   which NumPy itself does not have */
 	size_t item;		/* bytes of one number */
 	bool big;		/* big-endian */
 	size_t offset;		/* where the numbers begin */

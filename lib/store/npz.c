@@ -107,6 +107,13 @@ write_npz(struct disk_file *file, const struct arrays_source *source,
 /* ---- reading ---- */
 
 static int
+no_zip(struct archive *a, const char *path, struct fail *f)
+{
+	return fail(f, FAIL_DATA, "%s: not a zip, or damaged: %s", path,
+		    archive_error_string(a));
+}
+
+static int
 broken(struct archive *a, const char *path, const char *name, struct fail *f)
 {
 	const char *reason = archive_error_string(a);
@@ -136,17 +143,18 @@ read_full(struct archive *a, char *bytes, size_t size)
 
 /*
  * Numbers into out, through a block that begins with what came in with the
- * header; then exactly the end, where the zip's checksum is compared.
+ * header; then exactly the end, where the zip's checksum is compared: 1 if
+ * more comes.
  */
 static int
 read_numbers(struct archive *a, const struct npy *npy, char *block,
 	     size_t room, size_t held, bool integers, void *out)
 {
 	size_t left = shape_size(npy->shape);
+	la_ssize_t n;
 
 	while (left > 0) {
 		size_t want = room / npy->item;
-		la_ssize_t n;
 
 		if (want > left)
 			want = left;
@@ -162,7 +170,8 @@ read_numbers(struct archive *a, const struct npy *npy, char *block,
 		held -= want * npy->item;
 		memmove(block, block + want * npy->item, held);
 	}
-	return held == 0 && read_full(a, block, 1) == 0 ? 0 : -1;
+	n = held > 0 ? (la_ssize_t)held : read_full(a, block, 1);
+	return n > 0 ? 1 : (int)n;
 }
 
 /* Deflate makes one byte of at most so many. */
@@ -184,8 +193,6 @@ read_array(struct archive *a, const char *path, uint64_t size, char *name,
 		broken(a, path, name, f);
 	} else if (npy_read(&npy, block, (size_t)n, f) < 0) {
 		fail_at(f, "%s: '%.80s'", path, name);
-	} else if (shape_size(npy.shape) == 0) {
-		fail(f, FAIL_DATA, "%s: '%.80s': has no numbers", path, name);
 	} else if (shape_size(npy.shape) > size * PACKED / npy.item) {
 		fail(f, FAIL_DATA, "%s: '%.80s': has more numbers than there "
 		     "is room for in the file", path, name);
@@ -198,6 +205,9 @@ read_array(struct archive *a, const char *path, uint64_t size, char *name,
 				 (size_t)n - npy.offset, integers, out);
 		if (r < 0)
 			broken(a, path, name, f);
+		if (r > 0)
+			r = fail(f, FAIL_DATA, "%s: '%.80s': goes on behind "
+				 "its numbers", path, name);
 	}
 	free(block);
 	return r;
@@ -234,13 +244,12 @@ read_npz(int fd, const char *path, uint64_t size,
 		abort();
 	archive_read_support_format_zip(a);
 	r = archive_read_open_fd(a, fd, 1 << 16) == ARCHIVE_OK ? 0 :
-	    broken(a, path, "", f);
+	    no_zip(a, path, f);
 	while (r == 0 &&
 	       (got = archive_read_next_header(a, &e)) == ARCHIVE_OK)
 		r = read_entry(a, e, path, size, sink, f);
 	if (r == 0 && got != ARCHIVE_EOF)
-		r = fail(f, FAIL_DATA, "%s: not a zip, or damaged: %s", path,
-			 archive_error_string(a));
+		r = no_zip(a, path, f);
 	archive_read_free(a);
 	return r;
 }

@@ -17,10 +17,11 @@ static const struct {
 	char kind;
 	size_t item;
 } types[] = {
-	{ "BOOL", 'b', 1 }, { "F16", 'f', 2 }, { "F32", 'f', 4 },
-	{ "F64", 'f', 8 }, { "I8", 'i', 1 }, { "I16", 'i', 2 },
-	{ "I32", 'i', 4 }, { "I64", 'i', 8 }, { "U8", 'u', 1 },
-	{ "U16", 'u', 2 }, { "U32", 'u', 4 }, { "U64", 'u', 8 },
+	{ "BF16", 'B', 2 }, { "BOOL", 'b', 1 }, { "F16", 'f', 2 },
+	{ "F32", 'f', 4 }, { "F64", 'f', 8 }, { "I8", 'i', 1 },
+	{ "I16", 'i', 2 }, { "I32", 'i', 4 }, { "I64", 'i', 8 },
+	{ "U8", 'u', 1 }, { "U16", 'u', 2 }, { "U32", 'u', 4 },
+	{ "U64", 'u', 8 },
 };
 
 static int
@@ -83,25 +84,33 @@ struct input {
 	const struct arrays_sink *sink;
 };
 
-/* Type, shape and place of one array; false if they make no sense. */
-static bool
-read_item(const struct input *in, const json_t *item, struct npy *npy)
+static int
+read_type(const json_t *item, struct npy *npy, struct fail *f)
 {
-	const json_t *shape = json_object_get(item, "shape");
-	const json_t *offsets = json_object_get(item, "data_offsets");
 	const char *type = json_string_value(json_object_get(item, "dtype"));
-	const json_int_t from =
-		json_integer_value(json_array_get(offsets, 0));
-	const json_int_t to = json_integer_value(json_array_get(offsets, 1));
 
-	*npy = (struct npy){ 0 };
 	for (size_t i = 0; type && i < sizeof(types) / sizeof(*types); i++)
 		if (strcmp(type, types[i].name) == 0) {
 			npy->kind = types[i].kind;
 			npy->item = types[i].item;
+			return 0;
 		}
-	if (npy->item == 0 || !json_is_array(shape) ||
-	    json_array_size(shape) > SHAPE_RANK ||
+	return fail(f, FAIL_DATA, "cannot read type '%.40s'; integers, floats "
+		    "of 2, 4 and 8 bytes, BF16 and BOOL are read",
+		    type ? type : "");
+}
+
+/* Shape and place of one array; false if they make no sense. */
+static bool
+read_place(const struct input *in, const json_t *item, struct npy *npy)
+{
+	const json_t *shape = json_object_get(item, "shape");
+	const json_t *offsets = json_object_get(item, "data_offsets");
+	const json_int_t from =
+		json_integer_value(json_array_get(offsets, 0));
+	const json_int_t to = json_integer_value(json_array_get(offsets, 1));
+
+	if (!json_is_array(shape) || json_array_size(shape) > SHAPE_RANK ||
 	    json_array_size(offsets) != 2)
 		return false;
 	npy->shape.rank = (int)json_array_size(shape);
@@ -113,7 +122,7 @@ read_item(const struct input *in, const json_t *item, struct npy *npy)
 		npy->shape.dim[i] = (size_t)json_integer_value(dim);
 	}
 	npy->offset = (size_t)from;
-	return shape_sound(&npy->shape) && from >= 0 && to >= from &&
+	return shape_sound_rows(&npy->shape) && from >= 0 && to >= from &&
 	       (uint64_t)to <= in->size &&
 	       (uint64_t)(to - from) == npy->item *
 	       (uint64_t)shape_size(npy->shape);
@@ -149,15 +158,16 @@ read_items(const struct input *in, json_t *object, struct fail *f)
 
 	json_object_foreach(object, name, item) {
 		bool integers = false;
-		struct npy npy;
+		struct npy npy = { 0 };
 		void *out;
 
 		if (strcmp(name, "__metadata__") == 0)
 			continue;
-		if (!read_item(in, item, &npy))
-			return fail(f, FAIL_DATA, "%s: '%.80s': type, shape "
-				    "or place makes no sense", in->path,
-				    name);
+		if (read_type(item, &npy, f) < 0)
+			return fail_at(f, "%s: '%.80s'", in->path, name);
+		if (!read_place(in, item, &npy))
+			return fail(f, FAIL_DATA, "%s: '%.80s': shape or "
+				    "place makes no sense", in->path, name);
 		out = in->sink->place(in->sink->data, name, &npy, &integers,
 				      f);
 		if (!out)

@@ -55,6 +55,16 @@ shape_sound(const struct shape *s)
 	return true;
 }
 
+bool
+shape_sound_rows(const struct shape *s)
+{
+	struct shape filled = *s;
+
+	if (filled.rank > 0 && filled.dim[0] == 0)
+		filled.dim[0] = 1;
+	return shape_sound(&filled);
+}
+
 const char *
 shape_text(struct shape s, char text[SHAPE_TEXT])
 {

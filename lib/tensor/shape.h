@@ -26,6 +26,8 @@ bool shape_equal(struct shape, struct shape);
  * range, and no overflow in its bytes as floats?
  */
 bool shape_sound(const struct shape *);
+/* The same of one that may have no rows. */
+bool shape_sound_rows(const struct shape *);
 
 /* "[7, 20]", as NumPy and TensorFlow print it; returns text. */
 const char *shape_text(struct shape, char text[SHAPE_TEXT]);
