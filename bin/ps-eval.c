@@ -35,10 +35,13 @@ score(struct program *p, const char *path, struct fail *f)
 
 /* What happens to one does not end the others. */
 static int
-score_next(struct program *p, const char *path, struct fail *f)
+score_next(struct program *p, struct follow *folder, const char *path,
+	   struct fail *f)
 {
 	const int status = score(p, path, f);
 
+	if (status == 0 && p->scoring.final)
+		follow_final(folder);
 	if (status <= 0)
 		return status;
 	if (!disk_is_there(path)) {
@@ -74,7 +77,7 @@ score_all(struct program *p, struct follow *folder, struct fail *f)
 		    clock_ms() - began >= p->s.common.timeout_ms))
 			return -1;
 		while (!*met && !cli_stop && (path = follow_next(folder)))
-			if (score_next(p, path, f) < 0)
+			if (score_next(p, folder, path, f) < 0)
 				return -1;
 		over = !p->s.follow || follow_is_over(folder);
 		if (!over && !*met)

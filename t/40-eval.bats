@@ -306,6 +306,16 @@ before it was scored"
 	assert_equal "$(tail -n 1 steps)" 60
 }
 
+@test "--follow ends with the final one, though it is gone as soon as scored" {
+	train 'train 10' save 'train 10'
+	run -0 timeout 60 ps-eval -C ckpts --follow 'pipe:
+		[ ! -e once ] || rm -r ckpts/ckpt-00000020
+		touch once
+		cat train.svm'
+	assert_equal "${#lines[@]}" 2
+	assert_not_exist ckpts/ckpt-00000020
+}
+
 @test "--follow ends when it is asked to" {
 	train 'train 10' save 'train 10'
 	rm -r ckpts/ckpt-00000020

@@ -54,6 +54,12 @@ follow_after(struct follow *w, uint64_t step, bool final)
 	w->final = final;
 }
 
+void
+follow_final(struct follow *w)
+{
+	w->final = true;
+}
+
 int
 follow_fd(const struct follow *w)
 {

@@ -23,6 +23,9 @@ void follow_close(struct follow *);
 /* As if all up to this step, be it the final one, had been given out. */
 void follow_after(struct follow *, uint64_t step, bool final);
 
+/* The one that was given out last is the final one: others may remove it. */
+void follow_final(struct follow *);
+
 /* Look: what is there, that was not given out.  FAIL_NOINPUT: no folder. */
 int follow_look(struct follow *, struct fail *);
 

@@ -144,6 +144,7 @@ scoring_checkpoint(struct scoring *g, struct checkpoint **from,
 	struct snapshot s;
 	int status;
 
+	g->final = checkpoint_info(*from)->final;
 	if (scores_have(g->to, checkpoint_info(*from)->step)) {
 		log_info("%s is scored already", checkpoint_path(*from));
 		checkpoint_close(*from);

@@ -26,6 +26,7 @@ struct scoring {
 	uint64_t began_ms;
 	struct scores *to;		/* borrowed */
 	size_t ended;			/* evaluations so far */
+	bool final;			/* the last checkpoint was that */
 	bool met;			/* --until is, now or before */
 };
 
