@@ -97,7 +97,7 @@ static bool
 is_checkpoint(const char *path)
 {
 	char *manifest = disk_path("%s/" MANIFEST_FILE, path);
-	const bool is = disk_is_there(manifest);
+	const bool is = access(manifest, F_OK) == 0;
 
 	free(manifest);
 	return is;
