@@ -234,6 +234,32 @@ bad_table() {
 		ps-coord -m model.ps /dev/null
 }
 
+# Who gives a server for the coordinator, or the other way round, does it no
+# harm, and trying again will not help.
+@test "an address of another kind of program" {
+	local why="it is a server, no coordinator"
+	start ps-serve -b "ipc://$PWD/s"
+	one 78 "ps-work: coordinator ipc://s: $why" \
+		ps-work -c ipc://s train.svm
+	one 78 "ps-eval: coordinator ipc://s: $why" \
+		ps-eval -c ipc://s train.svm
+	one 78 "ps-serve: the coordinator refuses us: $why" \
+		ps-serve -c ipc://s -i 0
+	why="it is a coordinator, no server"
+	mkfifo requests
+	launch ps-coord -m model.ps -b ipc://c -s "$endpoint" requests
+	exec 4>requests
+	one 78 "ps-coord: server 0 (ipc://c): $why" bash -c \
+		'ps-coord -m model.ps -b ipc://d -s ipc://c <<<train'
+	one 78 "ps-serve: ipc://c does not want a standby: $why" \
+		ps-serve --standby-of=ipc://c
+	exec 4>&-
+	wait "$pid"
+	run -0 wait "${daemons[0]}"
+	run -0 cat ps-*.log
+	assert_output ""
+}
+
 @test "a host that nobody knows" {
 	local at=tcp://nohost.invalid:1
 	local why="$at: no host is called nohost.invalid"

@@ -150,6 +150,8 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 		outbox_send(c->outbox, peer, &ok);
 		return 0;
 	}
+	if (m->hello.role == ROLE_COORDINATOR || m->hello.role == ROLE_STANDBY)
+		return fail(f, FAIL_CONFIG, "it is a coordinator, no server");
 	if (m->hello.role != ROLE_WORKER && m->hello.role != ROLE_EVALUATOR)
 		return fail(f, FAIL_PROTOCOL, "not a role that a coordinator "
 			    "talks to");

@@ -192,6 +192,9 @@ hello(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 	} else if (primary_followed(&s->primary)) {
 		return fail(f, FAIL_AGAIN, "a standby of %s",
 			    s->primary.at);
+	} else if (m->hello.role != ROLE_STANDBY && m->blob.size == 0) {
+		/* Who calls a server names a run, and who registers none. */
+		return fail(f, FAIL_CONFIG, "it is a server, no coordinator");
 	} else if (m->hello.role == ROLE_STANDBY) {
 		if (server_hello_standby(s, peer, m, f) < 0)
 			return -1;

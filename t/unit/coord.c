@@ -577,6 +577,10 @@ nonsense(void)
 	ok(refused(A, "protocol version 9, not 1: use programs of one "
 		   "release"));
 	hello(A, ROLE_COORDINATOR, 1);
+	ok(refused(A, "it is a coordinator, no server"));
+	hello(A, ROLE_STANDBY, 1);
+	ok(refused(A, "it is a coordinator, no server"));
+	hello(A, ROLE_SERVER, 1);
 	ok(refused(A, "not a role that a coordinator talks to"));
 	done(A, 1, 0);
 	ok(refused(A, "say HELLO first"));

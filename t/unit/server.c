@@ -98,6 +98,19 @@ hello(enum role role)
 	return m;
 }
 
+/* What is meant for a coordinator: from a server, with where it listens. */
+static struct message
+hello_without_run(enum role role)
+{
+	struct message m = hello(role);
+
+	m.hello.term = 0;
+	m.blob = (struct frame){ 0 };
+	m.frames = role == ROLE_SERVER;
+	m.frame[0] = (struct frame){ "node:2", 6, NULL };
+	return m;
+}
+
 static struct message
 plan_message(void)
 {
@@ -252,7 +265,9 @@ begin_run(void)
 static void
 greetings(void)
 {
+	const enum role role[] = { ROLE_SERVER, ROLE_WORKER, ROLE_EVALUATOR };
 	struct message m = hello(ROLE_COORDINATOR);
+	struct fail f;
 
 	begin();
 	ok(refuses(WORKER, pull(WIRE_NONE), FAIL_PROTOCOL,
@@ -260,6 +275,10 @@ greetings(void)
 	ok(refuses(WORKER, hello(ROLE_WORKER), FAIL_AGAIN, "another run"));
 	ok(refuses(WORKER, hello(ROLE_SERVER), FAIL_PROTOCOL,
 		   "not a role that a server talks to"));
+	for (size_t i = 0; i < sizeof(role) / sizeof(*role); i++)
+		ok(refuses(WORKER, hello_without_run(role[i]), FAIL_CONFIG,
+			   "it is a server, no coordinator"));
+	ok(!server_over(server, &f));
 	m.hello.version = 9;
 	ok(refuses(COORD, m, FAIL_PROTOCOL, "protocol version 9, not 1: use "
 		   "programs of one release"));
