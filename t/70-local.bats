@@ -226,6 +226,21 @@ assert_clean() {
 	assert_clean
 }
 
+@test "without a standard output members still have time to end" {
+	stand_in ps-work <<-'EOT'
+		#!/bin/sh
+		trap 'kill $!; sleep 0.2; echo ended >&2; exit' TERM
+		echo $$ >>pids
+		tail -f /dev/null &
+		echo >begun
+		wait
+	EOT
+	ps-local await 1 >&- 2>log 3>&-
+	run -0 grep -v given log
+	assert_output "ps-work[0]: ended"
+	assert_clean
+}
+
 @test "nobody outlives it, even when it is killed" {
 	start ps-local -w 2 -s 2 sh -c \
 		'echo $$ >>pids; await 2; echo waiting
