@@ -18,7 +18,7 @@ setup() {
 		#!/bin/sh
 		echo $$ >>pids
 		echo "ps-serve: given $*" >&2
-		echo "$*" | grep -o 'ipc://[^ ]*'
+		echo "$*" | grep -o 'ipc://.*/server\.[0-9]*'
 		exec tail -f /dev/null >/dev/null
 	EOT
 	stand_in ps-work <<-'EOT'
@@ -238,6 +238,28 @@ assert_clean() {
 	ps-local await 1 >&- 2>log 3>&-
 	run -0 grep -v given log
 	assert_output "ps-work[0]: ended"
+	assert_clean
+}
+
+# Where sockets can be, and commas between their addresses; the command has
+# its TMPDIR all the same.
+@test "whatever the name of TMPDIR, everybody is told where the others are" {
+	local name
+	for name in "two words" "it's" 'a$(b)' "a,b" "$(printf '%0200d')"; do
+		mkdir -p "tmp/$name"
+		TMPDIR=$PWD/tmp/$name run -0 --separate-stderr ps-local \
+			-s 2 sh -c 'await 1
+			echo "$TMPDIR"; echo "$PS_COORD"; echo "$PS_SERVERS"'
+		assert_line --index 0 "$PWD/tmp/$name"
+		case $name in
+		*,* | *00*) dir=/tmp ;;
+		*) dir=$PWD/tmp/$name ;;
+		esac
+		assert_line --index 1 --partial "ipc://$dir/ps-local."
+		assert_equal "$(tr -dc , <<<"${lines[2]}")" ,
+		grep -qF "ps-work[0]: given -c ${lines[1]} -i 0" <<<"$stderr"
+		rmdir "tmp/$name"
+	done
 	assert_clean
 }
 
