@@ -47,6 +47,20 @@ refused() {
 	done
 }
 
+@test "an empty argument is none, and the option is named" {
+	for program in $(programs); do
+		[ -e "$SRC/bin/$program.c" ] || continue
+		refused "$program" -f ""
+		[[ $stderr == "$program: -f: an argument is wanted;"* ]]
+		refused "$program" --log=
+		[[ $stderr == "$program: --log: an argument is wanted;"* ]]
+	done
+	refused ps-coord -m model.ps -s 1 --checkpoint=
+	[[ $stderr == "ps-coord: --checkpoint: an argument is wanted;"* ]]
+	refused ps-work --cache= train.svm
+	[[ $stderr == "ps-work: --cache: an argument is wanted;"* ]]
+}
+
 @test "an argument that does not fit is refused, with the option's name" {
 	for program in $(programs); do
 		[ -e "$SRC/bin/$program.c" ] || continue

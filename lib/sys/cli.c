@@ -256,6 +256,9 @@ cli_next(int argc, char **argv, const struct cli_option *own,
 			finish_common(common);
 		else
 			name_option(own, c, place >= 0);
+		/* As of a script whose variable is not set: it says nothing. */
+		if (optarg && !*optarg)
+			cli_usage("%s: an argument is wanted", current);
 	} while (take_common(c, common));
 	return c;
 }
