@@ -161,31 +161,31 @@ say_rest(struct program *p)
 	}
 }
 
-static void
-open_all(struct program *p, struct outbox *outbox)
+static int
+open_all(struct program *p, struct outbox *outbox, struct fail *f)
 {
 	struct coord_settings *s = &p->s;
-	struct fail f;
 
-	if (stream_open(&p->in, s->requests, &f) < 0 ||
-	    coord_settings_ledger(s, p->model, &f) < 0 ||
-	    keeper_begin(&s->keeper, s->restore, p->model, &s->o, &f) < 0 ||
-	    (s->journal && !(p->journal = journal_file_open(s->journal, &f))))
-		cli_die(&f);
+	if (stream_open(&p->in, s->requests, f) < 0 ||
+	    coord_settings_ledger(s, p->model, f) < 0 ||
+	    keeper_begin(&s->keeper, s->restore, p->model, &s->o, f) < 0 ||
+	    (s->journal && !(p->journal = journal_file_open(s->journal, f))))
+		return -1;
 	s->o.journal = p->journal ? journal_file_sink(p->journal) : NULL;
 	p->net = net_new(s->o.lease_ms);
-	if (net_guard(p->net, s->common.key, &f) < 0 ||
-	    net_listen(p->net, s->bind, s->common.insecure, &f) < 0)
-		cli_die(&f);
+	if (net_guard(p->net, s->common.key, f) < 0 ||
+	    net_listen(p->net, s->bind, s->common.insecure, f) < 0)
+		return -1;
 	log_info("listening on %s", net_endpoint(p->net));
 	*outbox = net_outbox(p->net);
 	p->coord = coord_new(&s->o, &p->source, p->model, outbox, clock_ms(),
-			     &f);
+			     f);
 	if (!p->coord ||
 	    (p->out = journal_file_begin(p->journal, p->coord, &p->in,
-					 s->output, &p->written, &f)) < 0)
-		cli_die(&f);
+					 s->output, &p->written, f)) < 0)
+		return -1;
 	p->progress = !s->common.quiet && progress_possible();
+	return 0;
 }
 
 static void
@@ -227,9 +227,10 @@ main(int argc, char **argv)
 		close_all(&p);
 		return cli_end(0);
 	}
-	open_all(&p, &outbox);
-	if (run(&p, &status, &why, &f) < 0)
+	if (open_all(&p, &outbox, &f) < 0 || run(&p, &status, &why, &f) < 0) {
+		journal_file_close(p.journal);
 		cli_die(&f);
+	}
 	for (size_t i = 0; status != 0 && i < p.s.o.servers; i++)
 		if (p.s.o.server[i] &&
 		    net_blame(p.net, p.s.o.server[i], &why))

@@ -224,6 +224,21 @@ bad_table() {
 	one 64 "ps-eval: $why 1 to 65535" ps-eval -c $at train.svm
 }
 
+# What fails before the run has begun is no run to go on with: the next one
+# may be of another model.
+@test "a start that fails leaves no journal" {
+	one 73 "ps-coord: cannot write none/results: No such file or directory" \
+		ps-coord -m model.ps -s ipc://none --checkpoint=ck \
+		-o none/results /dev/null
+	assert_not_exists ck/journal
+	start ps-serve -b "ipc://$PWD/s"
+	one 69 "ps-coord: cannot listen on $endpoint: another program does" \
+		ps-coord -m model.ps -s ipc://none -b "$endpoint" \
+		--journal=journal /dev/null
+	assert_not_exists journal
+	stop
+}
+
 @test "a server that is named twice" {
 	local why="servers 0 and 2 are the same: ipc://a"
 	one 64 "ps-coord: $why; try 'ps-coord --help'" \

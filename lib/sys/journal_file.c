@@ -105,7 +105,8 @@ journal_file_close(struct journal_file *j)
 {
 	if (!j)
 		return;
-	if (j->finished && j->file)	/* nobody needs to know */
+	/* Nobody needs to know of a run that is over, or has not begun. */
+	if (j->file && (j->finished || record_size(j->file) == 0))
 		unlink(j->path);
 	record_close(j->file);
 	free(j->path);
@@ -140,21 +141,20 @@ journal_file_begin(struct journal_file *j, struct coord *coord,
 		   struct fail *f)
 {
 	uint64_t line;
-	int fd;
-	const int resumed = tell(j, coord, f) < 0 ? -1 :
-		coord_start(coord, &line, written, f);
+	const int fd = tell(j, coord, f) < 0 ? -1 : stream_create(output, f);
+	/* With nowhere to write to there is no run that could break off. */
+	const int resumed = fd < 0 ? -1 : coord_start(coord, &line, written, f);
 
-	if (resumed < 0)
-		return -1;
-	if (resumed && stream_is_file(in->fd))
+	if (resumed > 0 && stream_is_file(in->fd))
 		in->skip = line;
-	else if (resumed)
+	else if (resumed > 0)
 		log_warn("%s cannot be rewound: %llu lines were taken before, "
 			 "and whether what comes now was among them cannot "
 			 "be known", in->name, (unsigned long long)line);
-	fd = stream_create(output, f);
-	if (fd < 0 || !output || stream_cut(fd, output, *written, f) == 0)
+	if (resumed >= 0 &&
+	    (!output || stream_cut(fd, output, *written, f) == 0))
 		return fd;
-	close(fd);
+	if (fd >= 0 && output)
+		close(fd);
 	return -1;
 }
