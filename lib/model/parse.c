@@ -118,9 +118,10 @@ read_string(struct input *in, const struct model_source *source,
 	const char *vocab = settings_text(s, "vocab");
 	const char *path = settings_text(s, "vocab_file");
 	const char *hash = settings_text(s, "hash");
+	const bool rows = !label && settings_text(s, "rows");
 
 	in->hashed = is_hashed(s, label);
-	if (!!vocab + !!path + !!hash + in->hashed != 1)
+	if (!!vocab + !!path + !!hash + rows != 1 || rows != in->hashed)
 		return fail(f, FAIL_CONFIG, "%s: %s: a string needs one of "
 			    "vocab=WORD,WORD..., vocab_file=FILE, hash=N%s",
 			    in->where, in->name, label ? "" : ", rows=hash");

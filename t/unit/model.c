@@ -64,6 +64,12 @@ static const struct {
 	  "vocab=WORD,WORD..., vocab_file=FILE, hash=N, rows=hash" },
 	{ "input x string hash=3 vocab=a", "model.ps:1: x: a string needs one "
 	  "of vocab=WORD,WORD..., vocab_file=FILE, hash=N, rows=hash" },
+	{ "input x string hash=3 rows=5", "model.ps:1: x: a string needs one "
+	  "of vocab=WORD,WORD..., vocab_file=FILE, hash=N, rows=hash" },
+	{ "input x string vocab=a,b rows=2", "model.ps:1: x: a string needs "
+	  "one of vocab=WORD,WORD..., vocab_file=FILE, hash=N, rows=hash" },
+	{ "input x string rows=5", "model.ps:1: x: a string needs one of "
+	  "vocab=WORD,WORD..., vocab_file=FILE, hash=N, rows=hash" },
 	{ "input x string hash=0", "model.ps:1: hash=0 is not a whole number "
 	  "from 1 to 281474976710656" },
 	{ "input x float size=3", "model.ps:1: unknown setting size" },
