@@ -1,5 +1,6 @@
 #include "model/loss.h"
 
+#include "base/text.h"
 #include "tensor/clones.h"
 #include "tensor/elementary.h"
 
@@ -313,17 +314,31 @@ static const struct loss_kind kinds[] = {
 	  .value = poisson_value, .gradient = poisson_gradient },
 };
 
+#define KINDS	(sizeof(kinds) / sizeof(kinds[0]))
+
+static int
+unknown(const char *name, const struct settings *s, struct fail *f)
+{
+	struct text names = { 0 };
+
+	for (size_t i = 0; i < KINDS; i++)
+		text_add(&names, " %s", kinds[i].name);
+	fail(f, FAIL_CONFIG, "%s: unknown loss '%s', there are:%s", s->where,
+	     name, names.data);
+	text_release(&names);
+	return -1;
+}
+
 int
 loss_parse(struct loss *l, const char *name, struct settings *s,
 	   struct fail *f)
 {
 	*l = (struct loss){ .delta = 1 };
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+	for (size_t i = 0; i < KINDS; i++)
 		if (strcmp(kinds[i].name, name) == 0)
 			l->kind = &kinds[i];
 	if (!l->kind)
-		return fail(f, FAIL_CONFIG, "%s: unknown loss '%s'",
-			    s->where, name);
+		return unknown(name, s, f);
 	if (l->kind->link &&
 	    settings_bool(s, "from_logits", &l->logits, f))
 		return -1;

@@ -151,7 +151,9 @@ static const struct {
 	{ "label t binary\nloss hinge z",
 	  "model.ps:2: z is not the name of a layer" },
 	{ "label t binary\ninput x float\nloss hing x",
-	  "model.ps:3: unknown loss 'hing'" },
+	  "model.ps:3: unknown loss 'hing', there are: binary_crossentropy "
+	  "sparse_categorical_crossentropy mean_squared_error "
+	  "mean_absolute_error hinge huber log_cosh poisson" },
 	{ "label t binary\ninput x float\nloss hinge x\nloss hinge x",
 	  "model.ps:4: a second loss" },
 	{ "label t binary\ninput x float[2]\nloss hinge x", "model.ps:3: "
