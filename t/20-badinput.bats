@@ -270,7 +270,7 @@ bad_table() {
 		ps-serve --standby-of=ipc://c
 	exec 4>&-
 	wait "$pid"
-	run -0 wait "${daemons[0]}"
+	wait "${daemons[0]}"
 	run -0 cat ps-*.log
 	assert_output ""
 }
