@@ -100,6 +100,8 @@ bad_table() {
 	run -66 --separate-stderr ps-coord -m model.ps -s ipc://none /dev/null
 	[[ $stderr == "ps-coord: model.ps:1: "*words* ]] || fail "$stderr"
 	assert_equal "${#stderr_lines[@]}" 1
+	sed -i '1s/=.*/=/' model.ps
+	bad_model "1: vocab_file= names no file"
 }
 
 @test "vocabulary files that are too large to be carried" {

@@ -113,7 +113,8 @@ read_all(struct model_source *source, const char *path, struct fail *f)
 
 		if (!name || known(source, name))
 			continue;
-		bad = read_named(source, path, name, f);
+		bad = *name ? read_named(source, path, name, f) :
+			fail(f, FAIL_CONFIG, "vocab_file= names no file");
 		if (bad)
 			fail_at(f, "%s", s->where);
 	}
