@@ -23,7 +23,9 @@ holds() {
 
 @test "avengers: the tutorial's model is perfect by the fourth epoch" {
 	need_programs
-	run -0 --separate-stderr "$SRC/examples/avengers/run"
+	# Where there is no such locale it is that of C.
+	run -0 --separate-stderr env LC_ALL=de_DE.UTF-8 \
+		"$SRC/examples/avengers/run"
 	assert_line --index 0 --regexp \
 		'^Finished epoch 0, accuracy is [01]\.[0-9]{6}\.$'
 	assert_line --index 3 "Finished epoch 3, accuracy is 1.000000."
