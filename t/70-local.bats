@@ -407,6 +407,41 @@ tally() {
 	TF_CONFIG='{"cluster":{"worker":["h:1"],"ps":["h:2"]},"task":{"type":
 		"cook"}}' run -78 ps-node
 	assert_output --partial "'cook' is no task type"
+	TF_CONFIG='{"cluster":{"worker":["h:1"],"ps":["h:2"]}}' run -64 ps-node
+	assert_output --partial "there is no task: say -t, or TF_CONFIG"
+}
+
+# Nodes that have names for the loopback's addresses, as a job has them.
+@test "the script for Slurm in the manual makes a cluster of its nodes" {
+	PATH=$PWD/job:$real
+	command -v ps-coord || skip "not built"
+	mkdir job
+	cd job || return
+	"$SRC/t/helper/sessions.sh" "$SRC/man/ps-node.1" | sh
+	printf '#!/bin/sh\nprintf "127.0.0.%%d\\n" 1 2 3 4 5\n' >scontrol
+	chmod +x scontrol
+	cat >model.ps <<-'EOT'
+		input x sparse[2]
+		label y binary
+		z = linear x
+		loss binary_crossentropy z from_logits=true
+	EOT
+	echo '1 1:1' >train.svm
+	(umask 077; head -c 30 /dev/urandom | base64 >key)
+	echo train 30 >requests
+	export SLURM_JOB_ID=$$ SLURM_JOB_NODELIST='n[1-5]'
+	for SLURM_PROCID in 4 3 2 1 0; do
+		export SLURM_PROCID
+		launch sh task
+	done
+	for pid in "${daemons[@]}"; do
+		wait "$pid"
+	done
+	assert_equal "$(wc -l <"$out")" 30
+	grep -q '"worker":"worker:0"' "$out"
+	assert_exists run/ckpt-00000030
+	run -0 cat ./*.log
+	assert_output ""
 }
 
 @test "the scripts are of the same version as the rest" {
