@@ -61,24 +61,48 @@ as_json(const char *text)
 	return json;
 }
 
+/* What has a number. */
+static const char *const keys[] = { "steps", "epochs", "batch",
+				    "learning_rate" };
+
+#define KEYS	(sizeof(keys) / sizeof(keys[0]))
+
+static bool
+is_number(const char *key)
+{
+	size_t i = 0;
+
+	while (i < KEYS && strcmp(keys[i], key) != 0)
+		i++;
+	return i < KEYS;
+}
+
+static int
+set_count(uint64_t *count, const char *key, const char *value, uint64_t most,
+	  struct fail *f)
+{
+	if (text_uint(value, count) && *count > 0 && *count <= most)
+		return 0;
+	return fail(f, FAIL_DATA, "%s=%s is not a whole number from 1 to %llu",
+		    key, value, (unsigned long long)most);
+}
+
 static int
 set_number(struct request *r, const char *key, const char *value,
 	   struct fail *f)
 {
-	if (strcmp(key, "batch") == 0 && text_uint(value, &r->batch) &&
-	    r->batch > 0 && r->batch <= MAX_BATCH)
+	if (strcmp(key, "batch") == 0)
+		return set_count(&r->batch, key, value, MAX_BATCH, f);
+	if (strcmp(key, "steps") == 0)
+		return set_count(&r->steps, key, value, UINT64_MAX, f);
+	if (strcmp(key, "epochs") == 0)
+		return set_count(&r->epochs, key, value, UINT64_MAX, f);
+	if (strcmp(key, "learning_rate") != 0)
+		return fail(f, FAIL_DATA, "%s=%s means nothing here (batch=N, "
+			    "steps=N, learning_rate=X do)", key, value);
+	if (text_float(value, &r->learning_rate) && r->learning_rate > 0)
 		return 0;
-	if (strcmp(key, "steps") == 0 && text_uint(value, &r->steps) &&
-	    r->steps > 0)
-		return 0;
-	if (strcmp(key, "epochs") == 0 && text_uint(value, &r->epochs) &&
-	    r->epochs > 0)
-		return 0;
-	if (strcmp(key, "learning_rate") == 0 &&
-	    text_float(value, &r->learning_rate) && r->learning_rate > 0)
-		return 0;
-	return fail(f, FAIL_DATA, "%s=%s means nothing here (batch=N, "
-		    "steps=N, learning_rate=X do)", key, value);
+	return fail(f, FAIL_DATA, "%s=%s is not a number above 0", key, value);
 }
 
 /* "epoch [N] [learning_rate=X]" */
@@ -111,6 +135,8 @@ read_train_word(struct request *r, char *word, struct fail *f)
 	if (!equals)
 		return 0;
 	*equals = '\0';
+	if (strcmp(word, "epochs") == 0)
+		return fail(f, FAIL_DATA, "epochs=%s is for epoch", equals + 1);
 	return set_number(r, word, equals + 1, f);
 }
 
@@ -119,13 +145,11 @@ static int
 check_once(enum request_op op, const char *word, unsigned *had,
 	   struct fail *f)
 {
-	static const char *const keys[] = { "steps", "epochs", "batch",
-					    "learning_rate" };
 	const char *key = strchr(word, '=') ? word :
 		op == REQUEST_EPOCH ? "epochs" : "steps";
 	const size_t n = strcspn(key, "=");
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+	for (size_t i = 0; i < KEYS; i++) {
 		if (strlen(keys[i]) != n || strncmp(keys[i], key, n) != 0)
 			continue;
 		if (*had & 1u << i)
@@ -196,7 +220,9 @@ read_member(struct request *r, const char *key, json_t *value,
 		r->id = json_dumps(value, JSON_ENCODE_ANY);
 		return 0;
 	}
-	if (strcmp(key, "files") == 0 && json_is_array(value)) {
+	if (strcmp(key, "files") == 0) {
+		if (!json_is_array(value))
+			return fail(f, FAIL_DATA, "\"files\" is no list");
 		json_array_foreach(value, i, item) {
 			if (!json_is_string(item))
 				return fail(f, FAIL_DATA,
@@ -206,7 +232,8 @@ read_member(struct request *r, const char *key, json_t *value,
 		return 0;
 	}
 	if (!json_is_number(value))
-		return fail(f, FAIL_DATA, "\"%s\" means nothing here", key);
+		return fail(f, FAIL_DATA, "\"%s\" %s", key, is_number(key) ?
+			    "is no number" : "means nothing here");
 
 	char *text = json_dumps(value, JSON_ENCODE_ANY);
 	const int set = set_number(r, key, text, f);

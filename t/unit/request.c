@@ -83,6 +83,7 @@ objects(void)
 	   r.op == REQUEST_EPOCH && r.epochs == 2);
 }
 
+#define UP_TO	" is not a whole number from 1 to "
 #define KNOWN	" (batch=N, steps=N, learning_rate=X do)"
 
 static void
@@ -96,19 +97,19 @@ refusals(void)
 	refused("epoch batch=3",
 		"batch=3 means nothing to an epoch (learning_rate=X does)");
 	refused("epoch learning_rate=0",
-		"learning_rate=0 means nothing here" KNOWN);
+		"learning_rate=0 is not a number above 0");
 	refused("{\"epochs\":2}", "\"epochs\" is for epoch");
 	refused("{\"op\":\"epoch\",\"steps\":2}", "\"steps\" is for train");
-	refused("train batch=0", "batch=0 means nothing here" KNOWN);
-	refused("train batch=16777217",
-		"batch=16777217 means nothing here" KNOWN);
-	refused("train batch=", "batch= means nothing here" KNOWN);
+	refused("train batch=0", "batch=0" UP_TO "16777216");
+	refused("train batch=16777217", "batch=16777217" UP_TO "16777216");
+	refused("train batch=", "batch=" UP_TO "16777216");
 	refused("train learning_rate=-1",
-		"learning_rate=-1 means nothing here" KNOWN);
+		"learning_rate=-1 is not a number above 0");
 	refused("train learning_rate=nan",
-		"learning_rate=nan means nothing here" KNOWN);
+		"learning_rate=nan is not a number above 0");
 	refused("train learning_rate=inf",
-		"learning_rate=inf means nothing here" KNOWN);
+		"learning_rate=inf is not a number above 0");
+	refused("train epochs=5", "epochs=5 is for epoch");
 	refused("train 1 2", "'2': steps was said before");
 	refused("train steps=2 steps=3", "'steps=3': steps was said before");
 	refused("train 2 batch=1 steps=2", "'steps=2': steps was said before");
@@ -136,9 +137,11 @@ refusals(void)
 	refused("{\"id\":1.5}", "\"id\" is no string or whole number");
 	refused("{\"colour\":\"red\"}", "\"colour\" means nothing here");
 	refused("{\"colour\":7}", "colour=7 means nothing here" KNOWN);
-	refused("{\"batch\":\"7\"}", "\"batch\" means nothing here");
-	refused("{\"steps\":2.5}", "steps=2.5 means nothing here" KNOWN);
-	refused("{\"steps\":-1}", "steps=-1 means nothing here" KNOWN);
+	refused("{\"batch\":\"7\"}", "\"batch\" is no number");
+	refused("{\"op\":\"eval\",\"files\":\"a\"}",
+		"\"files\" is no list");
+	refused("{\"steps\":2.5}", "steps=2.5" UP_TO "18446744073709551615");
+	refused("{\"steps\":-1}", "steps=-1" UP_TO "18446744073709551615");
 	refused("{\"op\":\"eval\",\"files\":[1]}",
 		"\"files\" are not strings");
 	refused("{\"files\":[\"a\"]}", "\"files\" are for eval");
