@@ -18,10 +18,17 @@ struct pieces {
 	struct piece_place missing;	/* or found that there is not */
 	char *path;			/* of that */
 	struct cache_reader reader;
-	struct piece_place made;	/* what the maker makes */
+	struct piece_place made;	/* what the maker makes, */
+	uint64_t size;			/* of so many records */
 	char *made_path;
 	struct cache_maker maker;
 };
+
+static bool
+same(struct piece_place a, struct piece_place b)
+{
+	return a.origin == b.origin && a.inside == b.inside;
+}
 
 static struct piece_place
 piece_of(struct piece_place at)
@@ -75,9 +82,9 @@ path_of(const struct pieces *p, struct piece_place piece)
 static bool
 open_piece(struct pieces *p, struct piece_place piece)
 {
-	if (piece_same(piece, p->open) && cache_reader_is_open(&p->reader))
+	if (same(piece, p->open) && cache_reader_is_open(&p->reader))
 		return true;
-	if (piece_same(piece, p->missing))
+	if (same(piece, p->missing))
 		return false;
 	free(p->path);
 	p->path = path_of(p, piece);
@@ -88,7 +95,7 @@ open_piece(struct pieces *p, struct piece_place piece)
 		p->open = piece;
 	else
 		p->missing = piece;
-	return piece_same(piece, p->open);
+	return same(piece, p->open);
 }
 
 size_t
@@ -120,19 +127,20 @@ pieces_read(struct pieces *p, struct piece_place at, struct batch *b,
 bool
 pieces_wants(const struct pieces *p, struct piece_place at)
 {
-	return piece_same(piece_of(at), p->made) &&
+	return same(piece_of(at), p->made) &&
 		cache_maker_wants(&p->maker, at.inside);
 }
 
 struct batch *
-pieces_room(struct pieces *p, struct piece_place at)
+pieces_room(struct pieces *p, struct piece_place at, uint64_t size)
 {
 	const struct piece_place piece = piece_of(at);
 
-	if (piece_same(at, piece)) {
+	if (same(at, piece)) {
 		pieces_abandon(p);
 		free(p->made_path);
 		p->made = piece;
+		p->size = size < PIECE_RECORDS ? size : PIECE_RECORDS;
 		p->made_path = path_of(p, piece);
 		cache_maker_create(&p->maker, p->made_path, &p->key,
 				   piece.inside);
@@ -144,13 +152,8 @@ void
 pieces_add(struct pieces *p, struct batch *b)
 {
 	cache_maker_add(&p->maker, b);
-	if (p->maker.made == PIECE_RECORDS)
-		pieces_end(p);
-}
-
-void
-pieces_end(struct pieces *p)
-{
+	if (p->maker.made < p->size)
+		return;
 	cache_maker_commit(&p->maker, &p->key, &p->in);
 	p->made = p->missing = nowhere;
 }

@@ -1,7 +1,7 @@
 /*
  * pieces - caches of a file of which a reader reads but some places.
  *
- * A piece holds PIECE_RECORDS records, or those up to the end of the file.
+ * A piece holds PIECE_RECORDS records, or those up to the end of a split.
  * It is known by a byte, at which a record begins, and by how many records lie
  * between that and its first one: so it is right whoever numbers the records,
  * and however.  Who reads the first record of a piece makes it.
@@ -20,12 +20,6 @@ struct piece_place {
 	uint64_t origin, inside;
 };
 
-static inline bool
-piece_same(struct piece_place a, struct piece_place b)
-{
-	return a.origin == b.origin && a.inside == b.inside;
-}
-
 /* All is borrowed.  NULL: the file is none that is kept. */
 struct pieces *pieces_new(struct cache *, const struct format *,
 			  const struct want *, char *const *files);
@@ -39,8 +33,11 @@ void pieces_free(struct pieces *);
 size_t pieces_read(struct pieces *, struct piece_place, struct batch *,
 		   size_t most);
 
-/* Where that record is to be read, as it will be kept; NULL: it will not. */
-struct batch *pieces_room(struct pieces *, struct piece_place);
+/*
+ * Where that record is to be read, as it will be kept; NULL: it will not.
+ * size: of its piece.
+ */
+struct batch *pieces_room(struct pieces *, struct piece_place, uint64_t size);
 
 /* Does a piece that is being made go on with that record? */
 bool pieces_wants(const struct pieces *, struct piece_place);
@@ -48,8 +45,7 @@ bool pieces_wants(const struct pieces *, struct piece_place);
 /* It was read there: keep it, and put it into the batch if not NULL. */
 void pieces_add(struct pieces *, struct batch *);
 
-/* What is being made has all of its records; or nothing more comes of it. */
-void pieces_end(struct pieces *);
+/* Nothing comes of what is being made. */
 void pieces_abandon(struct pieces *);
 
 #endif

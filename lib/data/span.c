@@ -16,7 +16,8 @@ struct span_reader {
 	struct want want;
 	char *file[2];
 	uint64_t number;	/* of the next record */
-	struct piece_place at;	/* the same */
+	struct piece_place at;	/* the same, */
+	uint64_t piece;		/* in a piece of so many */
 	uint64_t left;		/* of the span */
 	const atomic_bool *stop;
 	uint64_t begin, end;	/* bytes where the span is entered, */
@@ -151,6 +152,7 @@ take_up(struct span_reader *r, const struct span *s)
 {
 	r->number = s->number;
 	r->at = s->at;
+	r->piece = s->piece;
 	r->left = s->count;
 	r->begin = s->begin;
 	r->end = s->end;
@@ -210,10 +212,6 @@ span_follow(struct span_reader *r, const struct span *s)
 	if (r->left > 0 || r->number != s->number ||
 	    strcmp(r->file[0], s->file) != 0)
 		return false;
-	/* A split ends, and with it a piece that is short. */
-	if (r->pieces && pieces_wants(r->pieces, r->at) &&
-	    !piece_same(r->at, s->at))
-		pieces_end(r->pieces);
 	take_up(r, s);
 	return true;
 }
@@ -237,7 +235,7 @@ read_file(struct span_reader *r, struct batch *b, struct fail *f)
 
 	if (come_to_it(r, f) < 0)
 		return -1;
-	room = r->pieces ? pieces_room(r->pieces, r->at) : NULL;
+	room = r->pieces ? pieces_room(r->pieces, r->at, r->piece) : NULL;
 	got = next(r, room ? room : b, f);
 	if (room && got > 0) {
 		const bool sure = r->at.inside % PIECE_RECORDS || is_first(r);
@@ -245,8 +243,6 @@ read_file(struct span_reader *r, struct batch *b, struct fail *f)
 		pieces_add(r->pieces, b);
 		if (!sure)
 			pieces_abandon(r->pieces);
-	} else if (room && got == 0) {
-		pieces_end(r->pieces);
 	} else if (room) {
 		pieces_abandon(r->pieces);
 	}

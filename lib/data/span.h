@@ -22,7 +22,8 @@ struct span {
 				   the end; 0 and UINT64_MAX: all */
 	uint64_t skip, count;	/* records */
 	uint64_t number;	/* of the first one in the file, from 0 */
-	struct piece_place at;	/* the first one; all are of its piece */
+	struct piece_place at;	/* the first one; all are of its piece, */
+	uint64_t piece;		/* which has so many records */
 };
 
 void span_release(struct span *);	/* the names */

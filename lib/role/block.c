@@ -32,7 +32,7 @@ block_add(struct block *b, const struct span *s)
 void
 block_write_span(struct pack *p, const struct span *s)
 {
-	pack_array(p, 9);
+	pack_array(p, 10);
 	pack_text(p, s->file);
 	pack_text(p, s->label ? s->label : "");
 	pack_uint(p, s->begin);
@@ -42,6 +42,7 @@ block_write_span(struct pack *p, const struct span *s)
 	pack_uint(p, s->number);
 	pack_uint(p, s->at.origin);
 	pack_uint(p, s->at.inside);
+	pack_uint(p, s->piece);
 }
 
 /* A name out of a frame, or NULL if it is empty. */
@@ -62,7 +63,7 @@ static void
 read_span(struct unpack *u, struct span *s)
 {
 	*s = (struct span){ 0 };
-	u->bad = unpack_array(u) != 9 || u->bad;
+	u->bad = unpack_array(u) != 10 || u->bad;
 	s->file = read_name(u);
 	s->label = read_name(u);
 	s->begin = unpack_uint(u);
@@ -72,6 +73,7 @@ read_span(struct unpack *u, struct span *s)
 	s->number = unpack_uint(u);
 	s->at.origin = unpack_uint(u);
 	s->at.inside = unpack_uint(u);
+	s->piece = unpack_uint(u);
 	u->bad = u->bad || !s->file;
 }
 

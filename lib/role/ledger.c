@@ -269,6 +269,9 @@ add_span(const struct ledger *l, struct block *b, size_t split,
 	s.count = count;
 	s.number = t->number + record;
 	s.at = (struct piece_place){ 0, record };
+	s.piece = t->records - (record - inside);
+	if (s.piece > PIECE_RECORDS)
+		s.piece = PIECE_RECORDS;
 	if (t->places > 0) {
 		s.begin = t->place[record / SPAN_EVERY];
 		s.skip = record % SPAN_EVERY;

@@ -34,6 +34,7 @@ span_at(uint64_t record, uint64_t count)
 			  .end = UINT64_MAX, .skip = record, .count = count,
 			  .number = record, .at = { 0, record } };
 
+	s.piece = ROWS - (record - record % PIECE_RECORDS);
 	if (count > PIECE_RECORDS - record % PIECE_RECORDS)
 		s.count = PIECE_RECORDS - record % PIECE_RECORDS;
 	if (tally.places == 0)
@@ -231,7 +232,9 @@ test_splits(void)
 		b.label.input = &label;
 		first = span_at(0, 2 * SPAN_EVERY);
 		rest = span_at(2 * SPAN_EVERY, 100);
+		first.piece = 2 * SPAN_EVERY;
 		rest.at = (struct piece_place){ rest.begin, 0 };
+		rest.piece = 3000;
 		reader = span_open(&first, &how, &in, 1, &label, &why);
 		while (span_read(reader, &b, &why) > 0)
 			;
