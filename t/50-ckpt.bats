@@ -272,11 +272,13 @@ tensors("lie.safetensors", {"prob/bias": {"dtype": "F32",
 tensors("type.safetensors", {"prob/bias": {"dtype": "Q5", "shape": [1],
 	"data_offsets": [0, 4]}})
 tensors("more.safetensors", {})
+half = {"dtype": "F16", "shape": [1], "data_offsets": [0, 2]}
+tensors("overlap.safetensors", {"prob/bias": half, "prob/bias@velocity": half})
 '
 	for file in unknown.npz shape.npz fortran.npz object.npz cut.npz \
 		flipped.npz empty.npz longer.npz none.npz huge.safetensors \
 		offset.safetensors lie.safetensors type.safetensors \
-		more.safetensors; do
+		more.safetensors overlap.safetensors; do
 		run -65 --separate-stderr \
 			ps-ckpt import -m model.ps $file dir
 		assert_output ""

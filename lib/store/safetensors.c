@@ -149,10 +149,46 @@ read_numbers(const struct input *in, const struct npy *npy, bool integers,
 	return r;
 }
 
+/* Bytes of the numbers that an array has. */
+struct stretch {
+	uint64_t from, size;
+};
+
 static int
-read_items(const struct input *in, json_t *object, struct fail *f)
+by_place(const void *left, const void *right)
+{
+	const struct stretch *a = left, *b = right;
+
+	if (a->from != b->from)
+		return a->from < b->from ? -1 : 1;
+	return (a->size > b->size) - (a->size < b->size);
+}
+
+/* Each byte belongs to one array, or damage to a place would go unseen. */
+static int
+check_stretches(const struct input *in, struct stretch *s, size_t n,
+		struct fail *f)
 {
 	uint64_t used = 0;
+	bool adjoin = true;
+
+	qsort(s, n, sizeof(*s), by_place);
+	for (size_t i = 0; i < n; i++) {
+		adjoin = adjoin && s[i].from == used;
+		used += s[i].size;
+	}
+	if (used != in->size)
+		return fail(f, FAIL_DATA, "%s: %ju bytes of numbers, its "
+			    "header tells of %ju", in->path,
+			    (uintmax_t)in->size, (uintmax_t)used);
+	return adjoin ? 0 : fail(f, FAIL_DATA, "%s: arrays overlap", in->path);
+}
+
+static int
+read_items(const struct input *in, json_t *object, struct stretch *taken,
+	   struct fail *f)
+{
+	size_t n = 0;
 	const char *name;
 	json_t *item;
 
@@ -174,13 +210,11 @@ read_items(const struct input *in, json_t *object, struct fail *f)
 			return fail_at(f, "%s", in->path);
 		if (read_numbers(in, &npy, integers, out, f) < 0)
 			return -1;
-		used += npy.item * (uint64_t)shape_size(npy.shape);
+		taken[n++] = (struct stretch){
+			npy.offset, npy.item * (uint64_t)shape_size(npy.shape)
+		};
 	}
-	if (used != in->size)
-		return fail(f, FAIL_DATA, "%s: %ju bytes of numbers, its "
-			    "header tells of %ju", in->path,
-			    (uintmax_t)in->size, (uintmax_t)used);
-	return 0;
+	return check_stretches(in, taken, n, f);
 }
 
 static int
@@ -188,6 +222,7 @@ read_file(int fd, const char *path, uint64_t size,
 	  const struct arrays_sink *sink, struct fail *f)
 {
 	struct input in = { .fd = fd, .path = path, .sink = sink };
+	struct stretch *taken;
 	json_error_t error;
 	json_t *object;
 	uint64_t length;
@@ -209,8 +244,10 @@ read_file(int fd, const char *path, uint64_t size,
 	if (r == 0 && !json_is_object(object))
 		r = fail(f, FAIL_DATA, "%s: not a safetensors file: %s",
 			 path, object ? "no object" : error.text);
+	taken = mem_alloc(json_object_size(object), sizeof(*taken));
 	if (r == 0)
-		r = read_items(&in, object, f);
+		r = read_items(&in, object, taken, f);
+	free(taken);
 	json_decref(object);
 	return r;
 }
