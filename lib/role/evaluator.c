@@ -201,6 +201,9 @@ hear_coordinator(struct evaluator *e, const struct message *m, uint64_t now,
 	case MESSAGE_PLAN:
 		return take_plan(e, m, now, f);
 	case MESSAGE_CUT:
+		if (!e->client)
+			return fail(f, FAIL_PROTOCOL, "coordinator %s: a cut "
+				    "before a plan", e->options.coordinator);
 		e->cut = m->cut.cut;
 		e->step = m->cut.step;
 		return 0;

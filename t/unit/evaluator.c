@@ -240,6 +240,12 @@ test_ends(void)
 {
 	struct world w;
 
+	begin(&w);
+	evaluator_up(w.ev, COORDINATOR, 0);
+	ok(hear_cut(&w, 5, 0) == -1 && w.f.kind == FAIL_PROTOCOL &&
+	   !evaluator_wants(w.ev));
+	end(&w);
+
 	ask(&w);
 	ok(hear(&w, COORDINATOR, (struct message){ .kind = MESSAGE_STOP },
 		200) == -1 && w.f.kind == FAIL_PEER &&
