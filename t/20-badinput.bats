@@ -229,9 +229,9 @@ bad_table() {
 # What fails before the run has begun is no run to go on with: the next one
 # may be of another model.
 @test "a start that fails leaves no journal" {
-	one 73 "ps-coord: cannot write none/results: No such file or directory" \
-		ps-coord -m model.ps -s ipc://none --checkpoint=ck \
-		-o none/results /dev/null
+	local why="cannot write none/results: No such file or directory"
+	one 73 "ps-coord: $why" ps-coord -m model.ps -s ipc://none \
+		--checkpoint=ck -o none/results /dev/null
 	assert_not_exists ck/journal
 	start ps-serve -b "ipc://$PWD/s"
 	one 69 "ps-coord: cannot listen on $endpoint: another program does" \
