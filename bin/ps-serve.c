@@ -1,6 +1,7 @@
 /*
  * ps-serve - hold one shard of every variable; answer pulls and pushes.
  */
+#include "base/endpoint.h"
 #include "base/log.h"
 #include "role/server.h"
 #include "store/cluster.h"
@@ -96,6 +97,9 @@ parse(int argc, char **argv)
 	if (o.standby_of && (o.coordinator || o.wal))
 		cli_usage("--standby-of: not with %s",
 			  o.wal ? "--durable=wal" : "-c");
+	if ((o.coordinator || o.standby_of) && endpoint_wildcard(o.bind))
+		cli_usage("-b: others are to call %s: say which address of "
+			  "this machine it is", o.bind);
 	return o;
 }
 

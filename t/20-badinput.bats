@@ -329,6 +329,18 @@ bad_table() {
 		ps-coord -m model.ps -s ipc://none -b "$at" /dev/null
 }
 
+# Workers elsewhere would call their own machine.
+@test "an address that is none to be told" {
+	local at why
+	for at in 'tcp://*:4000' tcp://0.0.0.0:4000; do
+		why="-b: others are to call $at: say which address of this"
+		why="ps-serve: $why machine it is; try 'ps-serve --help'"
+		one 64 "$why" ps-serve --insecure -b "$at" -c ipc://c -i 0
+		one 64 "$why" \
+			ps-serve --insecure -b "$at" --standby-of=ipc://s
+	done
+}
+
 @test "no server within --timeout" {
 	one 69 "ps-coord: server 0 (ipc://none) does not answer within\
  0.05 s: is it running?" bash -c \

@@ -102,3 +102,12 @@ endpoint_loopback(const char *endpoint)
 		return host[strspn(host, "0123456789.")] == ':';
 	return after("localhost:", host) || after("[::1]:", host);
 }
+
+bool
+endpoint_wildcard(const char *endpoint)
+{
+	const char *host = after("tcp://", endpoint);
+
+	return host && (after("*:", host) || after("0.0.0.0:", host) ||
+			after("[::]:", host));
+}

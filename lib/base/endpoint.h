@@ -23,4 +23,8 @@ int endpoint_check(const char *, enum endpoint_use, struct fail *);
 /* Is it out of reach for other machines?  Of one that was checked. */
 bool endpoint_loopback(const char *);
 
+/* Does it stand for all addresses of a machine, so that none is to be called?
+   Of any text. */
+bool endpoint_wildcard(const char *);
+
 #endif

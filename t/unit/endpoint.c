@@ -71,5 +71,11 @@ main(void)
 	ok(!endpoint_loopback("tcp://127.evil.example:80"));
 	ok(!endpoint_loopback("tcp://localhost.evil.example:80"));
 	ok(!endpoint_loopback("tcp://[::]:80"));
+	ok(endpoint_wildcard("tcp://*:80"));
+	ok(endpoint_wildcard("tcp://0.0.0.0:*"));
+	ok(endpoint_wildcard("tcp://[::]:80"));
+	ok(!endpoint_wildcard("tcp://10.0.0.0:80"));
+	ok(!endpoint_wildcard("ipc://*:80"));
+	ok(!endpoint_wildcard("0.0.0.0"));
 	return tap_done();
 }
