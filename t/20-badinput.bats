@@ -226,6 +226,14 @@ bad_table() {
 	one 64 "ps-eval: $why 1 to 65535" ps-eval -c $at train.svm
 }
 
+@test "how checkpoints are kept, without a place for them" {
+	local option
+	for option in every=10 every=5m keep=3 restore=latest; do
+		one 64 "ps-coord: --${option%=*} needs --checkpoint; try\
+ 'ps-coord --help'" ps-coord -m model.ps -s ipc://none "--$option" /dev/null
+	done
+}
+
 # What fails before the run has begun is no run to go on with: the next one
 # may be of another model.
 @test "a start that fails leaves no journal" {

@@ -122,7 +122,9 @@ read_option(struct coord_settings *s, int c)
 	case 'F':	o->format.name = optarg; break;
 	case IN_FLIGHT:	o->in_flight = cli_uint(1, MAX_IN_FLIGHT); break;
 	case JOURNAL:	s->journal = optarg; break;
-	case KEEP:	s->keeper.keep = cli_uint(0, UINT64_MAX); break;
+	case KEEP:	s->keeper.keep = cli_uint(0, UINT64_MAX);
+			s->keep_said = true;
+			break;
 	case KEEP_GOING: o->keep_going = true; break;
 	case KEEP_SERVERS: o->keep_servers = true; break;
 	case LEASE:	o->lease_ms = cli_duration(); break;
@@ -267,6 +269,8 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 		cli_usage("which model? say -m");
 	if (!s->keeper.dir && (s->o.every_steps || s->o.every_ms))
 		cli_usage("--every needs --checkpoint");
+	if (!s->keeper.dir && s->keep_said)
+		cli_usage("--keep needs --checkpoint");
 	if (!s->journal && s->keeper.dir)
 		s->journal = s->journal_path =
 			disk_path("%s/journal", s->keeper.dir);

@@ -33,7 +33,7 @@ struct coord_settings {
 	char **input;		/* of the ledger */
 	size_t inputs;
 	uint64_t split, shuffle;	/* bytes; records */
-	bool plan_only, print_task;
+	bool plan_only, print_task, keep_said;
 };
 
 /* Ends the program when they make no sense. */
