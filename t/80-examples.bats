@@ -63,6 +63,17 @@ holds() {
 	run -64 "$SRC/examples/mnist/run"
 }
 
+@test "what fails in an example is its status" {
+	need_programs
+	printf '%s\n' '1 1:1' '0 2:1' '0 2:1' >train.svm
+	run -66 "$SRC/examples/a9a/run" train.svm missing
+	assert_output --partial '"op":"eval"'
+	refute_output --partial '"op":"train"'
+	run -66 "$SRC/examples/a9a/run" missing train.svm
+	run -66 "$SRC/examples/fm/run" train.svm missing
+	run -66 "$SRC/examples/mnist/run" missing missing missing missing
+}
+
 # The pages' sessions build on each other within a page; see sessions.sh.
 @test "the sessions in the manual pages run, and print what they show" {
 	need_programs
