@@ -191,8 +191,15 @@ set_lease(void *socket, uint64_t lease_ms)
 	set(socket, ZMQ_HEARTBEAT_TTL, lease <= MAX_TTL ? lease : 0);
 }
 
+/* An address of IPv6, in brackets; names are looked up in IPv4. */
+static bool
+is_ipv6(const char *endpoint)
+{
+	return strncmp(endpoint, "tcp://[", 7) == 0;
+}
+
 static struct ear
-open_socket(struct net *net, int type)
+open_socket(struct net *net, int type, const char *endpoint)
 {
 	void *socket = zmq_socket(net->context, type);
 	const int64_t max = WIRE_FRAME + SEAL;	/* or the peer is cut off */
@@ -200,6 +207,7 @@ open_socket(struct net *net, int type)
 	if (!socket)
 		return ear_of(NULL);
 	zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max, sizeof(max));
+	set(socket, ZMQ_IPV6, is_ipv6(endpoint));
 	set(socket, ZMQ_LINGER, 0);
 	set(socket, ZMQ_SNDHWM, 0);
 	set(socket, ZMQ_RCVHWM, 0);
@@ -314,7 +322,7 @@ net_blame(const struct net *net, const char *endpoint, struct fail *f)
 			fail(&why, FAIL_DENIED, net->guarded ?
 			     "%s: who listens there does not have our --key" :
 			     "%s: who listens there wants a --key", endpoint);
-	if (strncmp(endpoint, "tcp://", 6) == 0)
+	if (strncmp(endpoint, "tcp://", 6) == 0 && !is_ipv6(endpoint))
 		find_host(endpoint, number, &why);
 	if (why.kind)
 		*f = why;
@@ -328,7 +336,7 @@ resolve(const char *endpoint, char *numeric, size_t size, struct fail *f)
 	char number[INET_ADDRSTRLEN];
 
 	snprintf(numeric, size, "%s", endpoint);
-	if (strncmp(endpoint, "tcp://*:", 8) == 0)
+	if (strncmp(endpoint, "tcp://*:", 8) == 0 || is_ipv6(endpoint))
 		return 0;
 	if (find_host(endpoint, number, f) < 0)
 		return -1;
@@ -388,7 +396,7 @@ try_stranger(struct net *net, struct fail *f)
 
 	if (curve_make(&key, f) < 0)
 		return -1;
-	caller = open_socket(net, ZMQ_DEALER);
+	caller = open_socket(net, ZMQ_DEALER, net->endpoint);
 	if (!caller.socket)
 		return trouble(f, FAIL_INTERNAL, "try", net->endpoint);
 	curve_show(&key, net->curve.public, caller.socket);
@@ -439,7 +447,7 @@ net_listen(struct net *net, const char *endpoint, bool insecure,
 	if (ipc ? lock_path(net, endpoint + 6, f) < 0 :
 	    resolve(endpoint, numeric, sizeof(numeric), f) < 0)
 		return -1;
-	net->listener = open_socket(net, ZMQ_ROUTER);
+	net->listener = open_socket(net, ZMQ_ROUTER, endpoint);
 	if (!net->listener.socket)
 		return trouble(f, FAIL_INTERNAL, "open", endpoint);
 	if (net->guarded && guard(net, f) < 0)
@@ -482,7 +490,9 @@ net_dial(struct net *net, const char *endpoint, uint64_t *peer,
 	net->dial = mem_grow(net->dial, net->dials, &net->dial_room,
 			     sizeof(*net->dial));
 	d = &net->dial[net->dials];
-	*d = (struct dialled){ .ear = open_socket(net, ZMQ_DEALER) };
+	*d = (struct dialled){
+		.ear = open_socket(net, ZMQ_DEALER, endpoint)
+	};
 	snprintf(d->endpoint, sizeof(d->endpoint), "%s", endpoint);
 	if (!d->ear.socket)
 		return trouble(f, FAIL_INTERNAL, "open", endpoint);
@@ -536,7 +546,7 @@ net_hang_up(struct net *net, uint64_t peer)
 static void
 await_turn(struct net *net, uint64_t until)
 {
-	struct ear caller = open_socket(net, ZMQ_DEALER);
+	struct ear caller = open_socket(net, ZMQ_DEALER, "");
 	struct ear monitor;
 
 	if (!caller.socket)

@@ -35,6 +35,21 @@ await(struct net *net, struct net *other, enum net_event_kind kind,
 	return false;
 }
 
+/* Of this machine's own. */
+static bool
+has_ipv6(void)
+{
+	struct sockaddr_in6 at = { .sin6_family = AF_INET6,
+				   .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	const int fd = socket(AF_INET6, SOCK_STREAM, 0);
+	const bool has = fd >= 0 && bind(fd, (struct sockaddr *)&at,
+					 sizeof(at)) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return has;
+}
+
 /* Connections of ipc to the abstract name of this tcp endpoint. */
 static size_t
 connections(const char *endpoint)
@@ -57,17 +72,19 @@ connections(const char *endpoint)
 }
 
 static void
-test_way(const char *host, bool shortcut)
+test_way(const char *bind, const char *host, bool shortcut)
 {
 	struct net *server = net_new(10000), *client = net_new(10000);
 	const struct message ping = { .kind = MESSAGE_PING, .request = 7 };
 	struct net_event e;
 	struct fail f;
-	char endpoint[64];
+	char endpoint[64], first[64];
 	uint64_t peer;
 
-	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0);
-	ok(strncmp(net_endpoint(server), "tcp://127.0.0.1:", 16) == 0);
+	snprintf(first, sizeof(first), "tcp://%s:", bind);
+	snprintf(endpoint, sizeof(endpoint), "tcp://%s:*", bind);
+	ok(net_listen(server, endpoint, false, &f) == 0);
+	ok(strncmp(net_endpoint(server), first, strlen(first)) == 0);
 	snprintf(endpoint, sizeof(endpoint), "tcp://%s:%s", host,
 		 strrchr(net_endpoint(server), ':') + 1);
 	ok(net_dial(client, endpoint, &peer, &f) == 0);
@@ -506,8 +523,14 @@ test_rude_reader(void)
 int
 main(void)
 {
-	test_way("127.0.0.1", true);
-	test_way("localhost", false);
+	test_way("127.0.0.1", "127.0.0.1", true);
+	test_way("127.0.0.1", "localhost", false);
+	if (!has_ipv6()) {
+		printf("# no IPv6 here\n");
+	} else {
+		test_way("[::1]", "[::1]", true);
+		test_way("[::1]", "[0::1]", false);
+	}
 	test_later();
 	test_talker();
 	test_empty_keys();
