@@ -322,6 +322,7 @@ take_windows(struct server *s, const struct frame *frame, struct fail *f)
 
 	unpack_array(&u);
 	stage_reset(s->stage, unpack_uint(&u));
+	s->above = stage_step(s->stage);	/* rounds leave no windows */
 	bytes = unpack_blob(&u, &size);
 	window_read(&s->voided, s->mark, bytes, size);
 	for (size_t i = 0; i < s->plan.parts; i++) {

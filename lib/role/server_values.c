@@ -50,11 +50,19 @@ server_void_steps(struct server *s, const struct message *m, struct fail *f)
 	return 0;
 }
 
+static void
+count_pushed(struct server *s, uint64_t step)
+{
+	if (step >= s->above)
+		s->above = step + 1;
+}
+
 int
 server_commit(struct server *s, const struct message *m, struct fail *f)
 {
 	if (stage_commit(s->stage, m->commit.step, &m->frame[0], f) < 0)
 		return -1;
+	count_pushed(s, m->commit.step);
 	s->round_ended = true;
 	advance_round(s);
 	return 0;
@@ -178,7 +186,10 @@ take_slot(struct server *s, const struct message *m,
 		       m->push.attempt, push, outcome, f) < 0)
 		return -1;
 	s->repeats += *outcome == OUTCOME_DUP;
-	s->pushes += *outcome == OUTCOME_APPLIED;
+	if (*outcome == OUTCOME_APPLIED) {
+		s->pushes++;
+		count_pushed(s, m->push.step);
+	}
 	return 0;
 }
 
@@ -211,8 +222,7 @@ apply(struct server *s, const struct message *m, const struct frame *values,
 	if (shard_push(s->shard, m->push.part, &push, f) < 0)
 		return -1;
 	window_add(&s->applied[m->push.part], m->push.step);
-	if (m->push.step >= s->above)
-		s->above = m->push.step + 1;
+	count_pushed(s, m->push.step);
 	s->pushes++;
 	if (version > m->push.version)
 		out->values.staleness = version - m->push.version;

@@ -719,6 +719,7 @@ static void
 rounds(void)
 {
 	struct message late = pull(WIRE_NONE);
+	struct message again = cut(MESSAGE_FREEZE, 3);
 
 	begin_run();
 	late.pull.after = 11;
@@ -741,6 +742,11 @@ rounds(void)
 	      "and is answered when that is committed");
 	named(applied(1), "two slots are one update, of their mean");
 	ok(tell(COORD, commit(10)) == MESSAGE_OK && applied(1));
+	again.cut.step = 10;
+	ok(refuses(COORD, again, FAIL_AGAIN, "steps up to 10 are applied"));
+	named(tell(COORD, plan_message()) == MESSAGE_OK &&
+	      said.m.ok.above == 11, "a round that was committed is known to "
+	      "a coordinator that has forgotten it");
 	ok(pushed(slot(10, 0, 1)) == OUTCOME_DUP);
 	late.pull.after = 13;
 	server_hear(server, WORKER, &late, now);
