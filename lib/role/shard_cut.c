@@ -198,6 +198,7 @@ restore_chunk(struct holding *h, size_t i, struct checkpoint *from,
 	const size_t width = shape_width(v->shape);
 	const size_t first = (h->piece->first + (i << h->shift)) *
 		h->piece->width;
+	uint64_t updates = 0;
 	int read = 0;
 
 	chunk_writable(&h->now.chunk[i]);
@@ -216,7 +217,9 @@ restore_chunk(struct holding *h, size_t i, struct checkpoint *from,
 		if (s > 0 && !has_slot(from, v->name, slot))
 			continue;
 		read = checkpoint_read(from, v->name, slot, v->shape, rows,
-				       whole, &h->now.updates, f);
+				       whole, &updates, f);
+		if (h->now.updates < updates)
+			h->now.updates = updates;
 		memcpy(c->value + s * c->size,
 		       whole + (first - rows.first * width),
 		       c->size * sizeof(float));
@@ -249,10 +252,13 @@ shard_restore(struct shard *s, struct checkpoint *from, struct fail *f)
 		if (s->holding[i].now.table &&
 		    restore_table(&s->holding[i], from, f) < 0)
 			return -1;
-	for (size_t i = 0; i < s->plan->pieces; i++)
+	for (size_t i = 0; i < s->plan->pieces; i++) {
+		if (s->holding[i].chunks > 0)
+			s->holding[i].now.updates = 0;
 		for (size_t j = 0; j < s->holding[i].chunks; j++)
 			if (restore_chunk(&s->holding[i], j, from, f) < 0)
 				return -1;
+	}
 	return 0;
 }
 

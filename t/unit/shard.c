@@ -665,6 +665,41 @@ several_chunks(size_t width)
 	end(&x);
 }
 
+/* Of two shards the first was updated more often; both make one again. */
+static void
+counts(void)
+{
+	char dir[] = "/tmp/shard.XXXXXX";
+	const struct frame keys = { "", 1, NULL }, none = { "", 0, NULL };
+	const struct shard_push push = { &keys, &none, 1, .25f, 0 };
+	struct checkpoint *from;
+	struct fixture x, y;
+	char text[256], path[128];
+	struct cut *cut;
+	size_t count;
+
+	if (!mkdtemp(dir))
+		return;
+	snprintf(text, sizeof(text), large_table, (size_t)1);
+	begin(&x, text, "fixed:2", 2);
+	begin(&y, text, "none", 1);
+	for (size_t i = 0; i < 3; i++)
+		ok(shard_push(holder(&x, i / 2), i / 2, &push, &f) == 0);
+	save(&x, dir, 2);
+	snprintf(path, sizeof(path), "%s/ckpt-00000005", dir);
+	from = checkpoint_open(path, true, &f);
+	ok(from && shard_restore(y.shard[0], from, &f) == 0);
+	cut = cut_new(y.shard[0]);
+	named(cut_arrays(cut, &count)->updates == 2,
+	      "of shards that become one the most updates count");
+	cut_free(cut);
+	checkpoint_close(from);
+	ok(checkpoint_remove(dir, "ckpt-00000005", &f) == 0);
+	rmdir(dir);
+	end(&x);
+	end(&y);
+}
+
 /* Keys that take next to no room, and their values more than a frame has. */
 static void
 too_many(void)
@@ -708,6 +743,7 @@ main(void)
 	late_steps();
 	several_chunks(1);
 	several_chunks(TABLE_WIDTH);
+	counts();
 	too_many();
 	return tap_done();
 }
