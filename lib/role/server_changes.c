@@ -407,6 +407,9 @@ server_hear_primary(struct server *s, const struct message *m, struct fail *f)
 			take_state(s, m, f);
 		if (status == 0)
 			server_say(s, s->primary.peer, &ok);
+		/* It would be sent all of it again, in vain. */
+		if (status < 0 && f->kind != FAIL_AGAIN)
+			s->over = *f;
 		return status;
 	case MESSAGE_STOP:	/* the run is over */
 		s->stopping = true;

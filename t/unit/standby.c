@@ -234,6 +234,18 @@ replaced(void)
 	ok(server_over(standby.server, &f) && f.kind == FAIL_AGAIN);
 	end();
 
+	/* Who has no memory for it, too: it would be asked again for ever. */
+	begin(&rng);
+	server_limit(standby.server, 1000, NULL);
+	hear_script(&primary, ++heard);
+	call();
+	deliver(&standby, &primary, STANDBY);
+	deliver(&primary, &standby, PRIMARY);
+	deliver(&primary, &standby, PRIMARY);
+	ok(server_over(standby.server, &f) && f.kind == FAIL_CONFIG &&
+	   strncmp(f.text, "its variables need ", 19) == 0);
+	end();
+
 	/* Who has nothing at all, too. */
 	side_new(&standby, 2);
 	call();
