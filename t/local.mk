@@ -7,6 +7,7 @@ UNITS =
 UNITS += %D%/unit/apply
 UNITS += %D%/unit/badinput
 UNITS += %D%/unit/batch
+UNITS += %D%/unit/blocks
 UNITS += %D%/unit/cache
 UNITS += %D%/unit/changelog
 UNITS += %D%/unit/checkpoint

@@ -1,0 +1,148 @@
+/*
+ * Slices of the coordinator's blocks: the records that belong there, in their
+ * order, of whichever block is wanted, while others are read.
+ */
+#include "sys/blocks.h"
+
+#include "base/mem.h"
+#include "role/block.h"
+
+#include "files.h"
+#include "rig.h"
+#include "tap.h"
+
+#include <poll.h>
+
+#define ROWS	20000
+#define FEW	10
+#define MANY	5000
+
+static const char text[] =
+	"input x sparse[20000]\nlabel y float\n"
+	"z = linear x\n"
+	"loss mean_squared_error z\n"
+	"optimizer sgd\n";
+
+static struct rig rig;
+static struct blocks *blocks;
+static struct batch batch;
+
+/* Records from first on, as they lie or in the order of a seed. */
+static void
+block_of(struct pack *p, uint64_t seed, uint64_t first, uint64_t count)
+{
+	static char name[] = "x.svm";
+	const struct span s = { .file = name, .end = UINT64_MAX,
+				.skip = first, .count = count,
+				.number = first, .at = { 0, first } };
+	struct block b = { .seed = seed };
+
+	block_add(&b, &s);
+	block_write(p, &b);
+	block_release(&b);
+}
+
+static struct frame
+frame_of(const struct pack *p)
+{
+	return (struct frame){ p->data, p->size, NULL };
+}
+
+static int
+slice(const struct pack *p, uint64_t from, uint64_t count)
+{
+	struct pollfd fd = { .fd = blocks_fd(blocks), .events = POLLIN };
+	const struct frame f = frame_of(p);
+	struct fail why;
+	int got;
+
+	blocks_want(blocks, &f, 1);
+	while ((got = blocks_slice(blocks, &f, from, count, &batch,
+				   &why)) == 0) {
+		poll(&fd, 1, 10000);
+		blocks_want(blocks, &f, 1);
+	}
+	if (got < 0)
+		printf("# %s\n", why.text);
+	return got;
+}
+
+/* Record i has 8 ids from i on. */
+static bool
+is_right(uint64_t seed, uint64_t first, uint64_t size, uint64_t from,
+	 uint64_t count)
+{
+	const struct feature *x = &batch.feature[0];
+	size_t *order = mem_alloc(size, sizeof(*order));
+	bool right = batch.examples == count;
+
+	block_order(seed, order, size);
+	for (size_t i = 0; right && i < count; i++) {
+		const uint64_t record = first + order[from + i];
+		const size_t at = x->offset[i];
+
+		right = x->id[at] == record && x->offset[i + 1] - at == 8 &&
+			batch.label.value[i] == (float)(record % 9);
+	}
+	free(order);
+	return right;
+}
+
+static void
+put_rows(void)
+{
+	FILE *file = fopen("x.svm", "w");
+
+	for (int i = 0; file && i < ROWS + 10; i++) {
+		fprintf(file, "%d", i % 9);
+		for (int k = 1; k <= 8 && i < ROWS - 8; k++)
+			fprintf(file, " %d:1", i + k);
+		fputc('\n', file);
+	}
+	ok(file && fclose(file) == 0);
+}
+
+static void
+test(uint64_t seed)
+{
+	struct pack p = { 0 }, other = { 0 };
+
+	block_of(&p, seed, 100, 12000);
+	block_of(&other, seed, 12100, 6000);
+	ok(slice(&p, 0, FEW) == 1 && is_right(seed, 100, 12000, 0, FEW));
+	ok(slice(&p, 700, MANY) == 1 && is_right(seed, 100, 12000, 700, MANY));
+	/* The rest of it. */
+	ok(slice(&p, 8000, MANY) == 1 &&
+	   is_right(seed, 100, 12000, 8000, 4000));
+	/* While another block may be read. */
+	const struct frame both[] = { frame_of(&p), frame_of(&other) };
+
+	blocks_want(blocks, both, 2);
+	ok(slice(&p, 30, MANY) == 1 && is_right(seed, 100, 12000, 30, MANY));
+	ok(slice(&other, 1000, 5000) == 1 &&
+	   is_right(seed, 12100, 6000, 1000, 5000));
+	pack_release(&p);
+	pack_release(&other);
+}
+
+int
+main(void)
+{
+	const struct span_format how = { 0 };
+	size_t inputs;
+
+	files_begin();
+	put_rows();
+	rig_begin(&rig, text);
+	const struct input *input = model_inputs(rig.model, &inputs);
+
+	batch_begin(&batch, input, inputs, model_label(rig.model));
+	blocks = blocks_new(rig.model, &how);
+	test(BLOCK_IN_ORDER);
+	test(77);
+	blocks_free(blocks);
+	batch_release(&batch);
+	rig_end(&rig);
+	files_end();
+	return tap_done();
+}
