@@ -36,6 +36,8 @@
 						   for a page, at most */
 #define SPREAD_CROWD	((size_t)1 << 8)	/* the same, if pages that are
 						   not full are split */
+#define PUT_SPREAD	((size_t)1 << 22)	/* entries that are always
+						   there for rows put back */
 #define CROWD		8		/* groups; keys that are so far from
 					   their own are a crowd */
 
@@ -398,10 +400,11 @@ grow_directory(struct table *t)
  * Two pages in place of one that is full or crowded, or a single one if so
  * many rows of a full one are gone that it will do.  Mixed ids differ in their
  * first bits; where keys do not, somebody made them up, and gets no more
- * memory for it: there are to be no more entries for a page than spread.
+ * memory for it: there are to be no more entries for a page than spread, but
+ * at least so many.
  */
 static bool
-split(struct table *t, uint64_t key, size_t spread)
+split(struct table *t, uint64_t key, size_t spread, size_t least)
 {
 	const struct layout *l = &t->layout;
 	const uintptr_t entry = entry_of(t, key);
@@ -417,7 +420,7 @@ split(struct table *t, uint64_t key, size_t spread)
 	const bool both = live > l->full / 2 || old->used < l->full;
 	const uint64_t bit = both ? (uint64_t)1 << (63 - depth) : 0;
 
-	if (both && depth == t->depth &&
+	if (both && depth == t->depth && (size_t)1 << depth >= least &&
 	    (size_t)1 << depth >= spread * t->pages)
 		return false;
 	if (both && depth == t->depth)
@@ -800,22 +803,22 @@ writable_row(struct table *t, uint64_t key)
 
 /*
  * The row of a key that was absent, its floats still to be set; NULL: there
- * is no room.
+ * is no room.  For least see split().
  */
 static float *
-make_row(struct table *t, uint64_t key)
+make_row(struct table *t, uint64_t key, size_t least)
 {
 	const struct layout *l = &t->layout;
 	uintptr_t entry = entry_writable(t, key);
 	uint32_t place = find(l, entry, key);
 
 	while (place == NOWHERE && entry_page(entry)->used >= l->full) {
-		if (!split(t, key, SPREAD))
+		if (!split(t, key, SPREAD, least))
 			return NULL;
 		entry = entry_of(t, key);
 	}
 	while (place == NOWHERE && is_crowded(l, entry, key) &&
-	       split(t, key, SPREAD_CROWD))
+	       split(t, key, SPREAD_CROWD, 0))
 		entry = entry_of(t, key);
 	if (place == NOWHERE)
 		place = take(l, entry, key);
@@ -853,7 +856,7 @@ touch(struct table *t, uint64_t key, bool *made)
 	}
 	if (!admit(t, key))
 		return NULL;
-	row = make_row(t, key);
+	row = make_row(t, key, 0);
 	if (!row)
 		return NULL;
 	set_date(t, row, false, t->now);
@@ -885,6 +888,10 @@ table_touch(struct table *t, const uint64_t *key, size_t count, float **row)
 			row[k] = row_of(t, key[k]);
 }
 
+/*
+ * A table that had room for these rows had more pages by then than this one,
+ * which is given them in order.
+ */
 void
 table_put(struct table *t, uint64_t key, const float *row, uint64_t update)
 {
@@ -894,7 +901,7 @@ table_put(struct table *t, uint64_t key, const float *row, uint64_t update)
 	if (t->layout.dated && update < t->oldest)
 		return;
 	if (!there)
-		there = make_row(t, key);
+		there = make_row(t, key, PUT_SPREAD);
 	if (!there)
 		return;
 	memcpy(there, row, t->layout.floats * sizeof(*row));
