@@ -359,7 +359,7 @@ before it was scored"
 	assert_equal "${#lines[@]}" 3
 	assert_equal "$stderr" ""
 	run -1 ps-eval -C ckpts --follow --until='accuracy<=0' train.svm
-	for bad in '' auc 'auc>' 'auc=1' '>=1' 'auc>=x' 'auc>=1x' 'a<nan'; do
+	for bad in ' ' auc 'auc>' 'auc=1' '>=1' 'auc>=x' 'auc>=1x' 'a<nan'; do
 		run -64 ps-eval -C ckpts --until="$bad" train.svm
 		assert_output --partial "--until: '$bad' is not a condition"
 	done
