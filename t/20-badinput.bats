@@ -415,6 +415,9 @@ bad_table() {
 			ps-local -- train.svm -- ps-coord -m model.ps requests
 		assert_line --index 0 --partial '"error":"request 1: '
 	done
+	printf 'train 1\0 0\n' >requests
+	one 65 "ps-coord: request 1: train '1?': not a number of steps" \
+		ps-local -- train.svm -- ps-coord -m model.ps requests
 }
 
 @test "a peer of another version of the protocol" {

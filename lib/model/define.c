@@ -136,6 +136,16 @@ add_layer(struct model *m, const char *name, const char *kind,
 	return n;
 }
 
+/* Nothing has that name; something has one near it, or guess is NULL. */
+static int
+unknown(const char *where, const char *what, const char *name,
+	const char *guess, struct fail *f)
+{
+	return fail(f, FAIL_CONFIG, "%s: unknown %s '%s'%s%s%s", where, what,
+		    name, guess ? "; did you mean " : "", guess ? guess : "",
+		    guess ? "?" : "");
+}
+
 /* activation=NAME becomes a node of its own behind a layer's. */
 static int
 add_activation(struct model *m, struct node *n, struct settings *s,
@@ -143,12 +153,14 @@ add_activation(struct model *m, struct node *n, struct settings *s,
 {
 	const char *name = settings_text(s, "activation");
 	const struct layer *layer = name ? layer_find(name) : NULL;
+	const char *guess = name ? layer_guess(name) : NULL;
 
 	if (!name || strcmp(name, "linear") == 0)
 		return 0;
+	if (guess && !layer_find(guess)->activation)
+		guess = NULL;
 	if (!layer || !layer->activation)
-		return fail(f, FAIL_CONFIG, "%s: unknown activation '%s'",
-			    s->where, name);
+		return unknown(s->where, "activation", name, guess, f);
 	return add_layer(m, n->name, name, &n, 1, s, f) ? 0 : -1;
 }
 
@@ -174,9 +186,7 @@ check_layer(const struct statement *st, const struct layer *layer,
 	const size_t ins = st->words - 3;
 
 	if (!layer)
-		return fail(f, FAIL_CONFIG, "%s: unknown layer '%s'%s%s%s",
-			    where, kind, guess ? "; did you mean " : "",
-			    guess ? guess : "", guess ? "?" : "");
+		return unknown(where, "layer", kind, guess, f);
 	if (ins < layer->least)
 		return fail(f, FAIL_CONFIG, "%s: %s: %s takes %s%zu input%s, "
 			    "not %zu", where, st->word[0], kind,

@@ -83,6 +83,9 @@ next_line(struct stream *in)
 	if (!end)
 		return NULL;
 	*end = '\0';
+	/* One in the middle would hide what is behind it. */
+	for (char *nul = line; (nul = memchr(nul, '\0', (size_t)(end - nul)));)
+		*nul = '?';
 	in->at += (size_t)(end - line) + 1;
 	in->number++;
 	return line;
