@@ -119,6 +119,19 @@ kept_run() {
 	run -1 grep 'part-3.*pscache: made of' members
 }
 
+@test "for want of room there is no cache, which is said once" {
+	data
+	mkdir kept
+	run -0 bash -c 'ulimit -f 8
+		ps-local -w 1 -s 1 --log=members -- --cache=kept -- \
+			ps-coord -m visit.ps -d "part-*" --split=4k \
+			--results=errors <<<"epoch 2"'
+	assert_equal "$(grep -c '"steps":512,"examples":16384,' \
+		<<<"$output")" 2
+	run -0 grep -c 'File too large; going on without a cache' members
+	assert_output 1
+}
+
 @test "train takes the next steps, and an epoch what is left" {
 	data
 	run -0 local_run 2 -m visit.ps -d 'part-*' --shuffle --checkpoint=ckpt \

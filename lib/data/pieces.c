@@ -149,10 +149,12 @@ pieces_room(struct pieces *p, struct piece_place at, uint64_t size)
 }
 
 void
-pieces_add(struct pieces *p, struct batch *b)
+pieces_add(struct pieces *p, struct batch *b, bool sure)
 {
 	cache_maker_add(&p->maker, b);
-	if (p->maker.made < p->size)
+	if (!sure)
+		pieces_abandon(p);
+	if (!sure || p->maker.made < p->size)
 		return;
 	cache_maker_commit(&p->maker, &p->key, &p->in);
 	p->made = p->missing = nowhere;

@@ -42,8 +42,11 @@ struct batch *pieces_room(struct pieces *, struct piece_place, uint64_t size);
 /* Does a piece that is being made go on with that record? */
 bool pieces_wants(const struct pieces *, struct piece_place);
 
-/* It was read there: keep it, and put it into the batch if not NULL. */
-void pieces_add(struct pieces *, struct batch *);
+/*
+ * It was read there: keep it, and put it into the batch if not NULL.  sure:
+ * it lies where the piece says; or nothing comes of that.
+ */
+void pieces_add(struct pieces *, struct batch *, bool sure);
 
 /* Nothing comes of what is being made. */
 void pieces_abandon(struct pieces *);

@@ -26,7 +26,6 @@ struct span_reader {
 	bool front;		/* it was entered at the front */
 	uint64_t entered;	/* the first record that came, */
 	uint64_t comes;		/* and the one that comes next */
-	struct cache cache;
 	struct pieces *pieces;	/* NULL: there are none */
 };
 
@@ -186,11 +185,9 @@ span_open(const struct span *s, const struct span_format *how,
 {
 	struct span_reader *r = reader_new(s, how, inputs, count, label, f);
 
-	if (r && how->cache) {
-		r->cache.folder = how->cache;
-		r->pieces = pieces_new(&r->cache, r->format, &r->want,
+	if (r && how->cache)
+		r->pieces = pieces_new(how->cache, r->format, &r->want,
 				       r->file);
-	}
 	return r;
 }
 
@@ -237,15 +234,11 @@ read_file(struct span_reader *r, struct batch *b, struct fail *f)
 		return -1;
 	room = r->pieces ? pieces_room(r->pieces, r->at, r->piece) : NULL;
 	got = next(r, room ? room : b, f);
-	if (room && got > 0) {
-		const bool sure = r->at.inside % PIECE_RECORDS || is_first(r);
-
-		pieces_add(r->pieces, b);
-		if (!sure)
-			pieces_abandon(r->pieces);
-	} else if (room) {
+	if (room && got > 0)
+		pieces_add(r->pieces, b,
+			   r->at.inside % PIECE_RECORDS || is_first(r));
+	else if (room)
 		pieces_abandon(r->pieces);
-	}
 	r->comes += got > 0;
 	return got;
 }
@@ -319,14 +312,14 @@ count(struct span_reader *r, struct span_tally *t, struct fail *f)
 
 /* The same as last time, or as it is now, and then kept for the next. */
 static int
-count_once(struct span_reader *r, const struct span *s, const char *cache,
-	   struct span_tally *t, struct fail *f)
+count_once(struct span_reader *r, const struct span *s,
+	   const struct cache *cache, struct span_tally *t, struct fail *f)
 {
 	struct cache_input in;
 	struct cache_key key;
 
 	if (cache) {
-		in = cache_input(cache, r->format, &r->want, r->file);
+		in = cache_input(cache->folder, r->format, &r->want, r->file);
 		if (counts_read(&in, s, t))
 			return 0;
 		cache = cache_key_make(&key, &in) ? cache : NULL;

@@ -33,8 +33,7 @@ struct span_format {
 	char *name;		/* NULL: by the file's name */
 	bool no_header;
 	const atomic_bool *stop;	/* leave off when it is true; or NULL */
-	const char *cache;	/* folder of caches, "": beside each file;
-				   NULL: there are none; borrowed */
+	struct cache *cache;	/* NULL: there are none; borrowed */
 };
 
 struct span_reader;

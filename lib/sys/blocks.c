@@ -28,6 +28,7 @@ enum job { JOB_NONE, JOB_BLOCK, JOB_COUNT, JOB_BLOCK_DONE, JOB_COUNT_DONE };
 struct blocks {
 	const struct model *model;
 	struct span_format how;
+	struct cache cache;
 	struct kept kept[BLOCKS_KEPT];
 	uint64_t clock;
 	/* What the thread is at, and what came of it: */
@@ -134,7 +135,8 @@ run(void *arg)
 }
 
 struct blocks *
-blocks_new(const struct model *model, const struct span_format *how)
+blocks_new(const struct model *model, const struct span_format *how,
+	   const char *cache)
 {
 	struct blocks *b = mem_alloc(1, sizeof(*b));
 	size_t inputs;
@@ -143,6 +145,8 @@ blocks_new(const struct model *model, const struct span_format *how)
 	b->model = model;
 	b->how = *how;
 	b->how.stop = &b->stop;
+	b->cache.folder = cache;
+	b->how.cache = cache ? &b->cache : NULL;
 	for (size_t i = 0; i < BLOCKS_KEPT; i++)
 		batch_begin(&b->kept[i].batch, input, inputs,
 			    model_label(model));

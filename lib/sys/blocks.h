@@ -14,8 +14,9 @@
 
 struct blocks;
 
-/* Both are borrowed. */
-struct blocks *blocks_new(const struct model *, const struct span_format *);
+/* All is borrowed.  cache: a folder, "" for beside the files, NULL for none. */
+struct blocks *blocks_new(const struct model *, const struct span_format *,
+			  const char *cache);
 void blocks_free(struct blocks *);
 
 /* It becomes readable when something has been read. */

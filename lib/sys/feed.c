@@ -80,10 +80,8 @@ begin_data(struct feed *feed)
 	batch_begin(&feed->eval_batch, input, inputs, model_label(model));
 	feed->begun = true;
 	if (worker_format(feed->worker)) {
-		struct span_format how = *worker_format(feed->worker);
-
-		how.cache = feed->o.reader.cache;
-		feed->blocks = blocks_new(model, &how);
+		feed->blocks = blocks_new(model, worker_format(feed->worker),
+					  feed->o.reader.cache);
 		return;
 	}
 	feed->data = prefetch_open(model, feed->o.inputs, feed->o.count, &o,

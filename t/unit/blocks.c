@@ -137,7 +137,7 @@ main(void)
 	const struct input *input = model_inputs(rig.model, &inputs);
 
 	batch_begin(&batch, input, inputs, model_label(rig.model));
-	blocks = blocks_new(rig.model, &how);
+	blocks = blocks_new(rig.model, &how, NULL);
 	test(BLOCK_IN_ORDER);
 	test(77);
 	blocks_free(blocks);

@@ -17,7 +17,8 @@
 
 #define ROWS	(2 * PIECE_RECORDS + 9000)
 
-static const struct span_format how = { .cache = "kept" }, plain;
+static struct cache cache = { .folder = "kept" };
+static const struct span_format how = { .cache = &cache }, plain;
 static struct input in, label;
 static const char *file;
 static struct span_tally tally;
@@ -265,6 +266,14 @@ test_lies(void)
 	while (reader && span_read(reader, &b, &why) > 0)
 		;
 	ok(b.examples == 1000 && pieces("kept/.tmp*") == 0);
+	leave(true);
+	batch_release(&b);
+	ok(pieces("kept/*") == 0);
+	s.count = s.piece = 1;
+	batch_begin(&b, &in, 1, &label);
+	b.label.input = &label;
+	reader = span_open(&s, &how, &in, 1, &label, &why);
+	ok(span_read(reader, &b, &why) == 1 && b.examples == 1);
 	leave(true);
 	batch_release(&b);
 	ok(pieces("kept/*") == 0);
