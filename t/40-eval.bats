@@ -512,6 +512,7 @@ its end are cut off"
 		"ps-coord: scores: another program has it open"
 	assert_equal "$(<scores)" '{"checkpoint":"ckpt-00000001","step":1}'
 	stop
+	exec 5<>in 5>&-		# the command, which nobody reads any more
 }
 
 @test "-o FILE that takes no more is an error, until there is room again" {
