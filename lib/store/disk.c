@@ -58,9 +58,8 @@ temporary(const char *path)
 	return disk_path("%.*s" DISK_TEMP "%s", folder, path, path + folder);
 }
 
-/* Is what is open still what the name means? */
-static bool
-still_named(int fd, const char *name)
+bool
+disk_is_named(int fd, const char *name)
 {
 	struct stat open, named;
 
@@ -72,7 +71,7 @@ still_named(int fd, const char *name)
 static void
 remove_temporary(const struct disk_file *file)
 {
-	if (still_named(file->fd, file->temp))
+	if (disk_is_named(file->fd, file->temp))
 		unlink(file->temp);
 }
 
@@ -246,7 +245,7 @@ disk_create_alone(struct disk_file *file, const char *path, struct fail *f)
 		return -1;
 	}
 	/* What a killed writer left is not locked, and written over. */
-	if (flock(fd, LOCK_EX | LOCK_NB) != 0 || !still_named(fd, temp)) {
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0 || !disk_is_named(fd, temp)) {
 		close(fd);
 		free(temp);
 		return 1;
@@ -287,7 +286,7 @@ disk_commit(struct disk_file *file, struct fail *f)
 	if (r == 0)
 		r = failpoint("disk-rename", f);
 	/* Never what another has begun under this name, and not ended. */
-	if (r == 0 && !still_named(file->fd, file->temp))
+	if (r == 0 && !disk_is_named(file->fd, file->temp))
 		r = fail(f, FAIL_CREATE, "cannot create %s: %s was removed or "
 			 "replaced by another program", file->path,
 			 file->temp);

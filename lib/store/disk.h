@@ -80,6 +80,9 @@ int disk_remove_folder(const char *path, struct fail *);
  */
 int disk_open(int folder, const char *path, uint64_t *size, struct fail *);
 
+/* Is what is open still what the name means?  Not if nothing has it. */
+bool disk_is_named(int fd, const char *name);
+
 /* Has anything this name, as far as we may know, be it a link to nowhere? */
 bool disk_is_there(const char *path);
 

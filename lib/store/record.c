@@ -212,16 +212,6 @@ record_replay(const char *path, size_t limit, record_fn *told, void *self,
  * Opening.
  */
 
-/* Is the locked file still the one of that name? */
-static bool
-still_there(int fd, const char *path)
-{
-	struct stat held, named;
-
-	return fstat(fd, &held) == 0 && stat(path, &named) == 0 &&
-	       held.st_dev == named.st_dev && held.st_ino == named.st_ino;
-}
-
 static int
 open_locked(const char *path, struct fail *f)
 {
@@ -237,7 +227,7 @@ open_locked(const char *path, struct fail *f)
 			close(fd);
 			return -1;
 		}
-		if (still_there(fd, path))
+		if (disk_is_named(fd, path))
 			return fd;
 		close(fd);	/* it was replaced before we had it */
 	}
