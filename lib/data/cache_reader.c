@@ -52,12 +52,6 @@ cache_reader_open(struct cache_reader *r, const char *path,
 	return got > 0;
 }
 
-bool
-cache_reader_is_open(const struct cache_reader *r)
-{
-	return r->from.fd >= 0;
-}
-
 uint64_t
 cache_reader_at(const struct cache_reader *r)
 {

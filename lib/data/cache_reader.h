@@ -23,7 +23,6 @@ bool cache_reader_open(struct cache_reader *, const char *path,
 /* It is damaged, for that reason: that is a warning, and it is removed. */
 void cache_reader_refuse(struct cache_reader *, const char *path,
 			 const struct cache_input *, const struct fail *why);
-bool cache_reader_is_open(const struct cache_reader *);
 
 /* Number of the next record. */
 uint64_t cache_reader_at(const struct cache_reader *);

@@ -51,23 +51,19 @@ is_of(const struct head *h, const struct cache_key *key,
 }
 
 bool
-counts_read(const struct cache_input *in, const struct span *s,
-	    struct span_tally *t)
+counts_read(const struct cache_input *in, const struct cache_key *key,
+	    const struct span *s, struct span_tally *t)
 {
-	struct cache_key key;
 	struct text file = { 0 };
 	struct head h;
 	struct fail why;
 	bool good = false;
-	char *path;
+	char *path = path_of(in, key, s);
 
-	if (!cache_key_make(&key, in))
-		return false;
-	path = path_of(in, &key, s);
 	if (disk_read_text(AT_FDCWD, path, MOST, &file, &why) == 0 &&
 	    file.size >= sizeof(h)) {
 		memcpy(&h, file.data, sizeof(h));
-		good = is_of(&h, &key, s, &file);
+		good = is_of(&h, key, s, &file);
 	}
 	if (good) {
 		*t = (struct span_tally){ .records = h.records,

@@ -8,12 +8,12 @@
 #include "data/cache_key.h"
 #include "data/span.h"
 
-/* Of the bytes of this span: true, free the places; or nothing is kept. */
-bool counts_read(const struct cache_input *, const struct span *,
-		 struct span_tally *);
+/* Of a span in files of that key: true, free the places; or none is kept. */
+bool counts_read(const struct cache_input *, const struct cache_key *,
+		 const struct span *, struct span_tally *);
 
 /*
- * Keep what was counted in files of that key, if they are still the same.
+ * Keep what was counted in them, if they are still the same.
  * That it cannot be kept is no harm: it will be counted again.
  */
 void counts_write(const struct cache_input *, const struct cache_key *,

@@ -11,7 +11,6 @@
 static const struct piece_place nowhere = { UINT64_MAX, UINT64_MAX };
 
 struct pieces {
-	struct cache *cache;
 	struct cache_input in;
 	struct cache_key key;
 	struct piece_place open;	/* what the reader has, */
@@ -43,7 +42,6 @@ pieces_new(struct cache *cache, const struct format *format,
 {
 	struct pieces *p = mem_alloc(1, sizeof(*p));
 
-	p->cache = cache;
 	p->in = cache_input(cache->folder, format, want, files);
 	p->open = p->missing = p->made = nowhere;
 	if (!cache_key_make(&p->key, &p->in)) {
@@ -82,7 +80,7 @@ path_of(const struct pieces *p, struct piece_place piece)
 static bool
 open_piece(struct pieces *p, struct piece_place piece)
 {
-	if (same(piece, p->open) && cache_reader_is_open(&p->reader))
+	if (same(piece, p->open))
 		return true;
 	if (same(piece, p->missing))
 		return false;

@@ -320,10 +320,10 @@ count_once(struct span_reader *r, const struct span *s,
 
 	if (cache) {
 		in = cache_input(cache->folder, r->format, &r->want, r->file);
-		if (counts_read(&in, s, t))
-			return 0;
 		cache = cache_key_make(&key, &in) ? cache : NULL;
 	}
+	if (cache && counts_read(&in, &key, s, t))
+		return 0;
 	if (enter(r, f) < 0 || count(r, t, f) < 0)
 		return -1;
 	if (cache)
