@@ -94,6 +94,28 @@ dies_at() {
 	run -0 ps-ckpt verify ckpt/*20 ckpt/*39
 }
 
+@test "an evaluation waits for its turn while a slow disk publishes" {
+	run_in slow
+	rm requests
+	mkfifo requests
+	start ps-serve -b ipc://server -d ckpt
+	server=$pid
+	PS_FAIL=publish-manifest:1:sleep,publish-rename:1:sleep,\
+publish-renamed:1:sleep,publish-told:1:sleep conduct --every=4 &
+	coord=$!
+	exec {asks}>requests
+	echo 'train 4' >&"$asks"
+	until grep -qs '"step":3,' results; do
+		sleep 0.05
+	done
+	run -0 ps-eval -c ipc://coord -w 2s one.svm
+	assert_output --partial '"step":4,"examples":1,'
+	exec {asks}>&-
+	wait "$coord"
+	wait "$worker"
+	wait "$server"
+}
+
 @test "whenever a server with a log dies, each step counts once" {
 	for point in log-sync log-synced; do
 		for count in 1 2 3 5 20 50; do

@@ -121,6 +121,12 @@ come_to_cut(struct coord *c)
 	return true;
 }
 
+bool
+cut_saving(const struct coord *c)
+{
+	return c->cut_state == CUT_SAVE || c->cut_state == CUT_PUBLISH;
+}
+
 static void
 call_off_cut(struct coord *c)
 {

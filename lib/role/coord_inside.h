@@ -235,6 +235,8 @@ void cut_advance(struct coord *, uint64_t now_ms);
 void cut_lease(struct coord *);
 /* None is under way, but perhaps one lies ahead that can be called off. */
 bool cut_idle(const struct coord *);
+/* A checkpoint is being written: until then there is no other cut. */
+bool cut_saving(const struct coord *);
 /*
  * The coordinator before us may have given out steps of which we do not know,
  * and servers have them: a cut below them would hold what is not its own.

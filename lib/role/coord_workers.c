@@ -298,16 +298,31 @@ workers_died(struct coord *c, struct member *w)
 	workers_lost(c, w);
 }
 
+/* An evaluator waits for its cut while a checkpoint is written: it is told. */
+static struct message
+probe_of(const struct coord *c, const struct member *m)
+{
+	struct message probe = { .kind = MESSAGE_PING };
+
+	if (m->wants_cut && cut_saving(c)) {
+		probe.kind = MESSAGE_CUT;
+		probe.request = m->request;
+		probe.cut.cut = WIRE_NONE;
+	}
+	return probe;
+}
+
 /* ROUTER tells who is gone when it is told to send to them. */
 void
 workers_probe(struct coord *c, uint64_t now)
 {
-	const struct message ping = { .kind = MESSAGE_PING };
-
 	c->probed_ms = now;
-	for (struct member *m = c->member; m; m = m->next)
-		if (!m->gone && outbox_send(c->outbox, m->peer, &ping) < 0)
+	for (struct member *m = c->member; m; m = m->next) {
+		const struct message probe = probe_of(c, m);
+
+		if (!m->gone && outbox_send(c->outbox, m->peer, &probe) < 0)
 			workers_died(c, m);
+	}
 }
 
 void

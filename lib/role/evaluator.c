@@ -204,6 +204,7 @@ hear_coordinator(struct evaluator *e, const struct message *m, uint64_t now,
 		if (!e->client)
 			return fail(f, FAIL_PROTOCOL, "coordinator %s: a cut "
 				    "before a plan", e->options.coordinator);
+		e->since = now;		/* there is none yet, or ours */
 		e->cut = m->cut.cut;
 		e->step = m->cut.step;
 		return 0;

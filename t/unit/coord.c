@@ -1143,6 +1143,11 @@ open_cuts(void)
 	ok(s && s->cut.step == 4);
 	m = message_answer(s ? s : &m, MESSAGE_SAVED);
 	m.blob = (struct frame){ "ab", 2, NULL };
+	now += 250;
+	coord_tick(coord, now);
+	s = heard(EYE, MESSAGE_CUT);
+	named(s && s->request == 41 && s->cut.cut == WIRE_NONE,
+	      "an evaluator is told that a checkpoint is written first");
 	tell(SERVER, m);
 	named(coord_job(coord) && coord_job(coord)->info.step == 4 &&
 	      coord_job(coord)->info.examples == 16,

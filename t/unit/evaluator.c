@@ -204,6 +204,8 @@ test_patience(void)
 
 	ask(&w);
 	ok(gives_up(&w, 100 + TIMEOUT, "c has frozen no step"));
+	ok(hear_cut(&w, WIRE_NONE, 150) == 0 && !evaluator_wants(w.ev));
+	ok(gives_up(&w, 150 + TIMEOUT, "c has frozen no step"));
 	evaluator_down(w.ev, COORDINATOR, 200);
 	ok(gives_up(&w, 200 + TIMEOUT, "c has not come back"));
 	end(&w);
