@@ -560,7 +560,7 @@ scoring() {
 	members
 	worker_at 0
 	steps 2
-	scoring -w 500ms
+	scoring -w 3s
 	kill -STOP "${server[@]}"
 	cat one.svm >&"$examples"
 	gone "$eval"
@@ -574,7 +574,7 @@ scoring() {
 	members --every=2
 	worker_at 0
 	steps 2
-	scoring -w 500ms
+	scoring -w 3s
 	kill -STOP "$eval"
 	steps 4
 	finishes 6
