@@ -1,7 +1,6 @@
-#include "data/format.h"
+#include "data/columns.h"
 
 #include "base/mem.h"
-#include "base/text.h"
 #include "data/digits.h"
 #include "data/fill.h"
 #include "data/form.h"
@@ -18,15 +17,6 @@ struct field {
 	size_t start, size;
 };
 
-/* The columns that one input takes. */
-struct feed {
-	const struct input *input;
-	size_t *column, count, room;
-	bool numbers;		/* floats, each a column */
-	bool together;		/* the columns stand side by side */
-	bool unread;		/* it is 1 in every record */
-};
-
 /*
  * Comma-separated values as RFC 4180 has them, or tab-separated ones, in which
  * a quote is a character like another.
@@ -38,11 +28,7 @@ struct csv {
 	uint64_t line;		/* where the record begins */
 	struct field *field;	/* of the record; each ends in a NUL */
 	size_t count, room;
-	char **name;		/* of the columns */
-	size_t columns;		/* 0 until they are known */
-	struct feed *feed;	/* of the inputs, then of the label */
-	size_t feeds;		/* how many inputs */
-	struct feed label;
+	struct columns columns;	/* none until they are known */
 	float *number;		/* of a record, each a column, if floats can
 				   tell all that is wanted; else NULL */
 	struct form *form;	/* of those, as they were last */
@@ -57,13 +43,7 @@ csv_close(void *state)
 
 	lines_release(&c->lines);
 	free(c->field);
-	for (size_t i = 0; i < c->columns; i++)
-		free(c->name[i]);
-	free(c->name);
-	for (size_t i = 0; i < c->feeds; i++)
-		free(c->feed[i].column);
-	free(c->feed);
-	free(c->label.column);
+	columns_release(&c->columns);
 	free(c->number);
 	free(c->form);
 	free(c);
@@ -145,7 +125,7 @@ next_line(struct csv *c, struct fail *f)
 	/* An empty one can be a record of one column only. */
 	do {
 		got = lines_next(l, f);
-	} while (got > 0 && l->size == 0 && c->columns != 1);
+	} while (got > 0 && l->size == 0 && c->columns.count != 1);
 	c->line = l->number;
 	return got;
 }
@@ -180,126 +160,6 @@ field_text(const struct csv *c, size_t i)
 	return c->lines.text + c->field[i].start;
 }
 
-/* The names of the columns, as far as they fit a message. */
-static void
-list_columns(const struct csv *c, struct text *list)
-{
-	char shown[FILL_SHOWN];
-
-	for (size_t i = 0; i < c->columns; i++) {
-		if (list->size > 200) {
-			text_add(list, ", ...");
-			return;
-		}
-		text_add(list, "%s%s", i ? ", " : "",
-			 fill_shown(c->name[i], strlen(c->name[i]), shown));
-	}
-}
-
-static int
-not_found(const struct csv *c, const struct input *in, const char *pattern,
-	  struct fail *f)
-{
-	struct text list = { 0 };
-
-	list_columns(c, &list);
-	fail(f, FAIL_DATA, "no column %s for %s (%s); there are: %s", pattern,
-	     in->name, in->where, list.data);
-	text_release(&list);
-	return csv_fail(c, f);
-}
-
-static bool
-takes(const struct feed *feed, size_t column)
-{
-	for (size_t i = 0; i < feed->count; i++)
-		if (feed->column[i] == column)
-			return true;
-	return false;
-}
-
-/* Is it this column by name, or a column of its own by the pattern? */
-static bool
-matches(const struct csv *c, const char *pattern, size_t column,
-	const struct feed *apart)
-{
-	if (strcmp(pattern, c->name[column]) == 0)
-		return true;
-	return !takes(apart, column) && text_match(pattern, c->name[column]);
-}
-
-/* Add the columns that a pattern means; those there already stay as once. */
-static int
-add_columns(const struct csv *c, struct feed *feed, const char *pattern,
-	    bool exact, const struct feed *apart, struct fail *f)
-{
-	size_t found = 0;
-
-	for (size_t i = 0; i < c->columns; i++) {
-		if (exact ? strcmp(pattern, c->name[i]) != 0 :
-			    !matches(c, pattern, i, apart))
-			continue;
-		found++;
-		if (takes(feed, i))
-			continue;
-		feed->column = mem_grow(feed->column, feed->count, &feed->room,
-					sizeof(*feed->column));
-		feed->column[feed->count++] = i;
-	}
-	if (found == 0)
-		return not_found(c, feed->input, pattern, f);
-	return 0;
-}
-
-/* As many columns as the input has values, or one to be cut. */
-static int
-check_width(const struct csv *c, const struct feed *feed, struct fail *f)
-{
-	const struct input *in = feed->input;
-	const size_t width = in->separator ? 1 : input_width(in);
-
-	if (width == 0 || width == feed->count)
-		return 0;
-	if (in->separator)
-		fail(f, FAIL_DATA, "%s (%s) is cut out of one column by sep=, "
-		     "but %zu columns feed it", in->name, in->where,
-		     feed->count);
-	else
-		fail(f, FAIL_DATA, "%s (%s) takes %zu value%s, but %zu "
-		     "column%s feed%s it", in->name, in->where, width,
-		     width == 1 ? "" : "s",
-		     feed->count, feed->count == 1 ? "" : "s",
-		     feed->count == 1 ? "s" : "");
-	return csv_fail(c, f);
-}
-
-static bool
-side_by_side(const struct feed *feed)
-{
-	for (size_t i = 1; i < feed->count; i++)
-		if (feed->column[i] != feed->column[0] + i)
-			return false;
-	return true;
-}
-
-/* No pattern takes by chance the columns that are set apart. */
-static int
-plan(const struct csv *c, struct feed *feed, const struct input *in,
-     const struct feed *apart, struct fail *f)
-{
-	feed->input = in;
-	feed->numbers = in->kind == INPUT_FLOAT && !in->binary &&
-			!in->ragged && !in->separator;
-	if (in->column_count == 0 &&
-	    add_columns(c, feed, in->name, true, apart, f) != 0)
-		return -1;
-	for (size_t i = 0; i < in->column_count; i++)
-		if (add_columns(c, feed, in->columns[i], false, apart, f) != 0)
-			return -1;
-	feed->together = side_by_side(feed);
-	return check_width(c, feed, f);
-}
-
 /* Are its values numbers that floats hold, each a column of its own? */
 static bool
 told_by_floats(const struct input *in)
@@ -309,59 +169,29 @@ told_by_floats(const struct input *in)
 		 !in->hashed && in->rows <= (uint64_t)1 << 24));
 }
 
-/* The columns of the label and of what weighs examples, as far as there are
-   any. */
+/* If all that is wanted is, a record of plain numbers need not be cut. */
 static void
-set_apart(const struct csv *c, const struct want *want, struct feed *apart)
+plan_floats(struct csv *c, const struct want *want)
 {
-	static const struct feed none = { 0 };
-	const struct input *label = want->label ? want->label : want->apart;
-	struct fail ignored;
-
-	if (label)
-		plan(c, apart, label, &none, &ignored);
-	for (size_t i = 0; i < want->count; i++)
-		if (want->inputs[i].weighs)
-			plan(c, apart, &want->inputs[i], &none, &ignored);
-}
-
-static int
-plan_input(const struct csv *c, struct feed *feed, const struct input *in,
-	   const struct want *want, const struct feed *apart, struct fail *f)
-{
-	feed->input = in;
-	feed->unread = !want_reads(want, in);
-	if (feed->unread)
-		return 0;
-	return plan(c, feed, in, in->weighs ? &c->label : apart, f);
-}
-
-static int
-plan_all(struct csv *c, const struct want *want, struct fail *f)
-{
-	static const struct feed none = { 0 };
-	struct feed apart = { 0 };
 	bool plain = !want->label || told_by_floats(want->label);
-	int got = 0;
 
-	c->feed = mem_alloc(want->count, sizeof(*c->feed));
-	c->feeds = want->count;
-	if (want->label)
-		got = plan(c, &c->label, want->label, &none, f);
-	set_apart(c, want, &apart);
-	for (size_t i = 0; i < want->count && got == 0; i++)
-		got = plan_input(c, &c->feed[i], &want->inputs[i], want,
-				 &apart, f);
-	free(apart.column);
 	for (size_t i = 0; i < want->count && plain; i++)
 		plain = told_by_floats(&want->inputs[i]);
-	if (plain) {
-		c->number = mem_alloc(c->columns, sizeof(*c->number));
-		c->form = mem_alloc(c->columns, sizeof(*c->form));
-		for (size_t i = 0; i < c->columns; i++)
-			c->form[i] = form_digit;
-	}
-	return got;
+	if (!plain)
+		return;
+	c->number = mem_alloc(c->columns.count, sizeof(*c->number));
+	c->form = mem_alloc(c->columns.count, sizeof(*c->form));
+	for (size_t i = 0; i < c->columns.count; i++)
+		c->form[i] = form_digit;
+}
+
+static int
+plan(struct csv *c, const struct want *want, struct fail *f)
+{
+	if (columns_plan(&c->columns, want, true, f) != 0)
+		return csv_fail(c, f);
+	plan_floats(c, want);
+	return 0;
 }
 
 /* Name the columns by the first line, or by numbers. */
@@ -377,11 +207,10 @@ name_columns(struct csv *c, bool no_header, struct fail *f)
 	if (got < 0 || split(c, f) != 0)
 		return -1;
 	c->pending = no_header;
-	c->columns = c->count;
-	c->name = mem_alloc(c->columns, sizeof(*c->name));
-	for (size_t i = 0; i < c->columns; i++) {
+	for (size_t i = 0; i < c->count; i++) {
 		snprintf(number, sizeof(number), "%zu", i + 1);
-		c->name[i] = mem_text(no_header ? number : field_text(c, i));
+		columns_add(&c->columns, no_header ? number :
+			    field_text(c, i));
 	}
 	return 0;
 }
@@ -396,7 +225,7 @@ begin(const struct want *want, const char *file, char separator, bool quotes,
 	c->quotes = quotes;
 	if (lines_open(&c->lines, file, want->allow_pipe, f) == 0 &&
 	    name_columns(c, want->no_header, f) == 0 &&
-	    plan_all(c, want, f) == 0)
+	    plan(c, want, f) == 0)
 		return c;
 	csv_close(c);
 	return NULL;
@@ -414,61 +243,15 @@ tsv_open(const struct want *want, char *const *files, struct fail *f)
 	return begin(want, files[0], '\t', false, f);
 }
 
-/*
- * Cut a field and put its values from at on; returns how many.  The field is
- * left as it was, for the next input.  Between blanks there is nothing.
- */
+/* A column_fill. */
 static int
-fill_cut(struct feature *to, size_t at, char *text, size_t size,
-	 size_t *count, struct fail *f)
+fill_field(void *state, size_t column, struct feature *to, size_t at,
+	   size_t *count, struct fail *f)
 {
-	const char separator = to->input->separator;
-	char *const end = text + size;
+	const struct csv *c = state;
 
-	*count = 0;
-	while (size > 0) {
-		char *stop = memchr(text, separator, (size_t)(end - text));
-		char *last = stop ? stop : end;
-		const char saved = *last;
-
-		*last = '\0';
-		if (last > text || separator != ' ') {
-			if (fill_text(to, at + *count, text,
-				      (size_t)(last - text), f) != 0)
-				return -1;
-			++*count;
-		}
-		*last = saved;
-		if (!stop)
-			break;
-		text = stop + 1;
-	}
-	return 0;
-}
-
-/* Put the fields of a feed from at on; *count says how many values. */
-static int
-fill_fields(const struct csv *c, const struct feed *feed, struct feature *to,
-	    size_t at, size_t *count, struct fail *f)
-{
-	char shown[FILL_SHOWN];
-
-	for (size_t i = 0; i < feed->count; i++) {
-		const size_t column = feed->column[i];
-		const char *name = c->name[column];
-		const size_t size = c->field[column].size;
-		char *text = field_text(c, column);
-		size_t n = 1;
-
-		if (feed->input->separator ?
-		    fill_cut(to, at, text, size, &n, f) != 0 :
-		    fill_text(to, at, text, size, f) != 0)
-			return fail_at(f, "%s", fill_shown(name, strlen(name),
-							   shown));
-		at += n;
-		*count += n;
-	}
-	return 0;
+	return fill_cut(to, at, field_text(c, column), c->field[column].size,
+			count, f);
 }
 
 /*
@@ -489,29 +272,14 @@ fill_numbers(const struct csv *c, const struct feed *feed, float *value)
 }
 
 static int
-fill(const struct csv *c, const struct feed *feed, struct feature *to,
+fill(struct csv *c, const struct feed *feed, struct feature *to,
      size_t example, struct fail *f)
 {
-	const size_t width = input_width(feed->input);
-	const size_t at = width ? example * width : to->offset[example];
-	size_t count = 0;
-
-	if (feed->unread) {
-		want_unread(to, example);
-		return 0;
-	}
 	if (feed->numbers &&
-	    fill_numbers(c, feed, feature_values(to, at, width)))
+	    fill_numbers(c, feed, feature_values(to, example * feed->count,
+						 feed->count)))
 		return 0;
-	if (fill_fields(c, feed, to, at, &count, f) != 0)
-		return -1;
-	if (width == 0)
-		feature_set_offset(to, example + 1, at + count);
-	else if (count != width)
-		return fail(f, FAIL_DATA, "%s: %zu value%s instead of %zu",
-			    feed->input->name, count, count == 1 ? "" : "s",
-			    width);
-	return 0;
+	return columns_fill(&c->columns, feed, to, example, fill_field, c, f);
 }
 
 /* false: some do not fit. */
@@ -554,13 +322,14 @@ read_plain(const struct csv *c, struct batch *b)
 	bool good;
 
 	good = c->number && number_list(l->text, c->separator, c->number,
-					c->form, c->columns) ==
+					c->form, c->columns.count) ==
 			    l->text + l->size;
-	for (size_t i = 0; i < c->feeds && good; i++)
-		good = put_numbers(c, &c->feed[i], &b->feature[i],
+	for (size_t i = 0; i < c->columns.feeds && good; i++)
+		good = put_numbers(c, &c->columns.feed[i], &b->feature[i],
 				   b->examples);
-	return good && (!c->label.input ||
-			put_numbers(c, &c->label, &b->label, b->examples));
+	return good && (!c->columns.label.input ||
+			put_numbers(c, &c->columns.label, &b->label,
+				    b->examples));
 }
 
 static int
@@ -577,16 +346,17 @@ csv_read(void *state, struct batch *b, struct fail *f)
 			return -1;
 	}
 	c->pending = false;
-	if (c->count != c->columns) {
+	if (c->count != c->columns.count) {
 		fail(f, FAIL_DATA, "%zu field%s instead of %zu", c->count,
-		     c->count == 1 ? "" : "s", c->columns);
+		     c->count == 1 ? "" : "s", c->columns.count);
 		return csv_fail(c, f);
 	}
 	got = 0;
-	for (size_t i = 0; b && i < c->feeds && got == 0; i++)
-		got = fill(c, &c->feed[i], &b->feature[i], b->examples, f);
-	if (b && got == 0 && c->label.input)
-		got = fill(c, &c->label, &b->label, b->examples, f);
+	for (size_t i = 0; b && i < c->columns.feeds && got == 0; i++)
+		got = fill(c, &c->columns.feed[i], &b->feature[i],
+			   b->examples, f);
+	if (b && got == 0 && c->columns.label.input)
+		got = fill(c, &c->columns.label, &b->label, b->examples, f);
 	return got == 0 ? 1 : csv_fail(c, f);
 }
 

@@ -226,6 +226,37 @@ fill_text(struct feature *to, size_t at, const char *text, size_t size,
 }
 
 int
+fill_cut(struct feature *to, size_t at, char *text, size_t size,
+	 size_t *count, struct fail *f)
+{
+	const char separator = to->input->separator;
+	char *const end = text + size;
+
+	*count = 1;
+	if (!separator)
+		return fill_text(to, at, text, size, f);
+	*count = 0;
+	while (size > 0) {
+		char *stop = memchr(text, separator, (size_t)(end - text));
+		char *last = stop ? stop : end;
+		const char saved = *last;
+
+		*last = '\0';
+		if (last > text || separator != ' ') {
+			if (fill_text(to, at + *count, text,
+				      (size_t)(last - text), f) != 0)
+				return -1;
+			++*count;
+		}
+		*last = saved;
+		if (!stop)
+			break;
+		text = stop + 1;
+	}
+	return 0;
+}
+
+int
 fill_number(struct feature *to, size_t at, double x, int digits,
 	    struct fail *f)
 {

@@ -24,6 +24,14 @@ int fill_text(struct feature *, size_t at, const char *text, size_t size,
 	      struct fail *);
 
 /*
+ * The same for each part of the text if the input is cut by sep=, else for the
+ * whole of it: *count values from at on.  Between blanks there is nothing.  The
+ * text is cut in place and left as it was.
+ */
+int fill_cut(struct feature *, size_t at, char *text, size_t size,
+	     size_t *count, struct fail *);
+
+/*
  * A number out of a binary file, of a type with so many binary digits, as
  * FLT_MANT_DIG.  Words cannot be filled so.
  */

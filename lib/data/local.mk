@@ -11,6 +11,8 @@ lib_libps_a_SOURCES += \
 	%D%/cache_maker.h \
 	%D%/cache_reader.c \
 	%D%/cache_reader.h \
+	%D%/columns.c \
+	%D%/columns.h \
 	%D%/counts.c \
 	%D%/counts.h \
 	%D%/crc.c \

@@ -1,0 +1,230 @@
+#include "data/columns.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "data/fill.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LISTED	200		/* characters of names in a message */
+
+void
+columns_add(struct columns *c, const char *name)
+{
+	c->name = mem_grow(c->name, c->count, &c->room, sizeof(*c->name));
+	c->name[c->count++] = mem_text(name);
+}
+
+void
+columns_release(struct columns *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		free(c->name[i]);
+	free(c->name);
+	for (size_t i = 0; i < c->feeds; i++)
+		free(c->feed[i].column);
+	free(c->feed);
+	free(c->label.column);
+	*c = (struct columns){ 0 };
+}
+
+static const char *
+shown(const struct columns *c, size_t column, char text[FILL_SHOWN])
+{
+	return fill_shown(c->name[column], strlen(c->name[column]), text);
+}
+
+/* The names of the columns, as far as they fit a message. */
+static void
+list(const struct columns *c, struct text *names)
+{
+	char text[FILL_SHOWN];
+
+	for (size_t i = 0; i < c->count; i++) {
+		if (names->size > LISTED) {
+			text_add(names, ", ...");
+			return;
+		}
+		text_add(names, "%s%s", i ? ", " : "", shown(c, i, text));
+	}
+}
+
+static int
+not_found(const struct columns *c, const struct input *in, const char *pattern,
+	  struct fail *f)
+{
+	struct text names = { 0 };
+
+	list(c, &names);
+	fail(f, FAIL_DATA, "no column %s for %s (%s); there %s%s", pattern,
+	     in->name, in->where, c->count ? "are: " : "is none",
+	     c->count ? names.data : "");
+	text_release(&names);
+	return -1;
+}
+
+static bool
+takes(const struct feed *feed, size_t column)
+{
+	for (size_t i = 0; i < feed->count; i++)
+		if (feed->column[i] == column)
+			return true;
+	return false;
+}
+
+/* Is it this column by name, or a column of its own by the pattern? */
+static bool
+matches(const struct columns *c, const char *pattern, size_t column,
+	const struct feed *apart)
+{
+	if (strcmp(pattern, c->name[column]) == 0)
+		return true;
+	return !takes(apart, column) && text_match(pattern, c->name[column]);
+}
+
+/* Take the columns that a pattern means; those there already stay as once. */
+static int
+take(const struct columns *c, struct feed *feed, const char *pattern,
+     bool exact, const struct feed *apart, struct fail *f)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < c->count; i++) {
+		if (exact ? strcmp(pattern, c->name[i]) != 0 :
+			    !matches(c, pattern, i, apart))
+			continue;
+		found++;
+		if (takes(feed, i))
+			continue;
+		feed->column = mem_grow(feed->column, feed->count, &feed->room,
+					sizeof(*feed->column));
+		feed->column[feed->count++] = i;
+	}
+	return found > 0 ? 0 : not_found(c, feed->input, pattern, f);
+}
+
+static bool
+side_by_side(const struct feed *feed)
+{
+	for (size_t i = 1; i < feed->count; i++)
+		if (feed->column[i] != feed->column[0] + i)
+			return false;
+	return true;
+}
+
+/* No pattern takes by chance the columns that are set apart. */
+static int
+plan(const struct columns *c, struct feed *feed, const struct input *in,
+     const struct feed *apart, struct fail *f)
+{
+	feed->input = in;
+	feed->numbers = in->kind == INPUT_FLOAT && !in->binary &&
+			!in->ragged && !in->separator;
+	if (in->column_count == 0 &&
+	    take(c, feed, in->name, true, apart, f) != 0)
+		return -1;
+	for (size_t i = 0; i < in->column_count; i++)
+		if (take(c, feed, in->columns[i], false, apart, f) != 0)
+			return -1;
+	feed->together = side_by_side(feed);
+	return 0;
+}
+
+/* As many columns as the input has values, or one to be cut. */
+static int
+check_width(const struct feed *feed, struct fail *f)
+{
+	const struct input *in = feed->input;
+	const size_t width = in->separator ? 1 : input_width(in);
+
+	if (width == 0 || width == feed->count || feed->unread)
+		return 0;
+	if (in->separator)
+		return fail(f, FAIL_DATA, "%s (%s) is cut out of one column by "
+			    "sep=, but %zu columns feed it", in->name,
+			    in->where, feed->count);
+	return fail(f, FAIL_DATA, "%s (%s) takes %zu value%s, but %zu "
+		    "column%s feed%s it", in->name, in->where, width,
+		    width == 1 ? "" : "s",
+		    feed->count, feed->count == 1 ? "" : "s",
+		    feed->count == 1 ? "s" : "");
+}
+
+/* The columns of the label and of what weighs examples, as far as there are
+   any. */
+static void
+set_apart(const struct columns *c, const struct want *want, struct feed *apart)
+{
+	static const struct feed none = { 0 };
+	const struct input *label = want->label ? want->label : want->apart;
+	struct fail ignored;
+
+	if (label)
+		plan(c, apart, label, &none, &ignored);
+	for (size_t i = 0; i < want->count; i++)
+		if (want->inputs[i].weighs)
+			plan(c, apart, &want->inputs[i], &none, &ignored);
+}
+
+int
+columns_plan(struct columns *c, const struct want *want, bool narrow,
+	     struct fail *f)
+{
+	static const struct feed none = { 0 };
+	struct feed apart = { 0 };
+	int got = 0;
+
+	c->feed = mem_alloc(want->count, sizeof(*c->feed));
+	c->feeds = want->count;
+	if (want->label)
+		got = plan(c, &c->label, want->label, &none, f);
+	if (want->label && got == 0 && narrow)
+		got = check_width(&c->label, f);
+	set_apart(c, want, &apart);
+	for (size_t i = 0; i < want->count && got == 0; i++) {
+		const struct input *in = &want->inputs[i];
+		struct feed *feed = &c->feed[i];
+
+		feed->input = in;
+		feed->unread = !want_reads(want, in);
+		if (!feed->unread)
+			got = plan(c, feed, in, in->weighs ? &c->label : &apart,
+				   f);
+		if (got == 0 && narrow)
+			got = check_width(feed, f);
+	}
+	free(apart.column);
+	return got;
+}
+
+int
+columns_fill(const struct columns *c, const struct feed *feed,
+	     struct feature *to, size_t example, column_fill *fill,
+	     void *record, struct fail *f)
+{
+	const size_t width = input_width(feed->input);
+	const size_t at = width ? example * width : to->offset[example];
+	size_t count = 0;
+
+	if (feed->unread) {
+		want_unread(to, example);
+		return 0;
+	}
+	for (size_t i = 0; i < feed->count; i++) {
+		char text[FILL_SHOWN];
+		size_t n;
+
+		if (fill(record, feed->column[i], to, at + count, &n, f) != 0)
+			return fail_at(f, "%s",
+				       shown(c, feed->column[i], text));
+		count += n;
+	}
+	if (width == 0)
+		feature_set_offset(to, example + 1, at + count);
+	else if (count != width)
+		return fail(f, FAIL_DATA, "%s: %zu value%s instead of %zu",
+			    feed->input->name, count, count == 1 ? "" : "s",
+			    width);
+	return 0;
+}
