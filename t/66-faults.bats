@@ -209,22 +209,22 @@ again() {
 }
 
 @test "F7: what is said of a worker's death names it, and no server" {
-	members -w 1s
+	members -w 3s
 	worker_at 0
 	steps 2
 	dies "${worker[0]}"
 	hears '*worker:0 is gone'
 	ask 1
-	fails 69 'ps-coord: no worker within 1 s, 2 steps were done'
+	fails 69 'ps-coord: no worker within 3 s, 2 steps were done'
 	run -1 grep server heard
 }
 
 @test "F9: what is said of a server's death names it, and no worker" {
-	members --patience=500ms
+	members --patience=2s
 	worker_at 0
 	steps 2
 	dies "${server[1]}"
-	hears '*server 1 (ipc://s1) is gone: waiting 0.5 s for it'
+	hears '*server 1 (ipc://s1) is gone: waiting 2 s for it'
 	fails 69 'ps-coord: server 1 (ipc://s1) is gone, last heard * s ago'
 	run -1 grep worker heard
 }
@@ -272,7 +272,7 @@ again() {
 }
 
 @test "F12: a server dies while a worker comes back: it is the server's fault" {
-	members --patience=500ms
+	members --patience=2s
 	worker_at 0
 	steps 2
 	dies "${worker[0]}"
@@ -340,7 +340,7 @@ again() {
 }
 
 @test "F17: a join that waits fails with the server" {
-	members --patience=500ms
+	members --patience=2s
 	fed_at 0
 	ask 1
 	give 0
@@ -354,11 +354,11 @@ again() {
 }
 
 @test "F18: what is asked for when a server has died fails with it" {
-	members --patience=500ms
+	members --patience=2s
 	worker_at 0
 	steps 1
 	dies "${server[0]}"
-	hears '*server 0 (ipc://s0) is gone: waiting 0.5 s for it'
+	hears '*server 0 (ipc://s0) is gone: waiting 2 s for it'
 	ask 2
 	fails 69 'ps-coord: server 0 (ipc://s0) is gone, last heard * s ago'
 	run -0 grep -c '"cancelled":true' rest
@@ -366,7 +366,7 @@ again() {
 }
 
 @test "F19: a step that fails with its server is no fault of the worker's" {
-	members --patience=500ms --keep-going
+	members --patience=2s --keep-going
 	fed_at 0
 	ask 1
 	give 0
@@ -489,12 +489,12 @@ waits_not() {
 
 @test "SIGSTOP of a server, before the run or in it: its name, and 69" {
 	lease=1s
-	members --patience=500ms
+	members --patience=2s
 	worker_at 0
 	steps 2
 	kill -STOP "${server[1]}"
 	ask 2
-	hears '*server 1 (ipc://s1) is gone: waiting 0.5 s for it'
+	hears '*server 1 (ipc://s1) is gone: waiting 2 s for it'
 	fails 69 'ps-coord: server 1 (ipc://s1) is gone, last heard * s ago'
 	waits_not 69 'ps-coord: server 0 (ipc://s1) does not answer within *' \
 		ps-coord -m count.ps -s ipc://s1 -b ipc://c -w 500ms one.svm
