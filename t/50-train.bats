@@ -153,6 +153,49 @@ accuracies() {
 	done | jq_number accuracy | awk '{ sum += $1 } END { print sum / NR }'
 }
 
+@test "samples of a tar train as the lines of a csv do" {
+	cat >model.ps <<-'END'
+		input  x float[3] sep=" "
+		input  word string[] vocab=low,high sep=" "
+		label  y binary
+		bag  = embedding word dim=2 combiner=sum
+		both = concat x bag
+		p    = dense both units=1 activation=sigmoid
+		loss   binary_crossentropy p
+		metric accuracy p
+		optimizer adam
+	END
+	mkdir set.1
+	awk 'BEGIN {
+		print "x,word,y"
+		for (i = 1; i < 300; i++) {
+			x = i * 7 % 11 " " i * 5 % 13 / 4 " " i / 300
+			word = i % 3 ? i % 2 ? "low low" : "high" : ""
+			print x "," word "," i % 2
+			name = sprintf("set.1/%03d", i)
+			print x >(name ".x.txt")
+			print i % 2 >(name ".y.cls")
+			print "{\"word\":\"" word "\",\"z\":[]}" >(name ".json")
+			print "is passed over" >(name ".jpg")
+			close(name ".x.txt"); close(name ".y.cls")
+			close(name ".json"); close(name ".jpg")
+		}
+	}' >s.csv
+	tar --sort=name -czf s.tar.gz set.1
+	for data in s.csv s.tar.gz; do
+		run -0 ps-local -w 1 -C "$PWD" -- --repeat --cache "$data" -- \
+			ps-coord -m model.ps -B 10 --checkpoint=. <<<'train 100'
+		sed 's/,"seconds".*//' <<<"$output" >"$data.losses"
+		run -0 ps-eval -C . --newest --predict "$data"
+		echo "$output" >"$data.scores"
+		rm -r ckpt-*
+	done
+	assert_equal "$(wc -l <s.csv.losses)" 100
+	assert_equal "$(wc -l <s.csv.scores)" 299
+	cmp s.csv.losses s.tar.gz.losses
+	cmp s.csv.scores s.tar.gz.scores
+}
+
 @test "mnist: digits are read, by many members as well as by two" {
 	images=mnist10k-images-idx3-ubyte.gz
 	labels=mnist10k-labels-idx1-ubyte.gz

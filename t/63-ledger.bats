@@ -33,12 +33,17 @@ records() {
 	seq "$1" "$2" | sed 's/$/,1e6/'
 }
 
-# data - all records in many splits and formats: cut, compressed, quoted.
+# data - all records in many splits and formats: cut, compressed, quoted, and
+# samples of a tar.
 data() {
 	records 0 9999 >part-0.csv
 	records 10000 12000 | gzip >part-1.csv.gz
 	records 12001 12001 | sed '2s/$/\r/' >part-2.csv
-	records 12002 16383 | sed '/000,/s/^[0-9]*/"&"/' >part-3.csv
+	records 12002 16283 | sed '/000,/s/^[0-9]*/"&"/' >part-3.csv
+	seq 16284 16383 | sed 's/.*/{"record":&,"far":1e6}/' |
+		split -l 1 -a 3 --additional-suffix=.json - record-
+	tar cf part-4.tar record-???.json
+	rm record-???.json
 }
 
 # visits - how often each number of visits occurs, in the newest checkpoint.

@@ -52,6 +52,7 @@ UNITS += %D%/unit/record
 UNITS += %D%/unit/request
 UNITS += %D%/unit/result
 UNITS += %D%/unit/round
+UNITS += %D%/unit/samples
 UNITS += %D%/unit/schedule
 UNITS += %D%/unit/server
 UNITS += %D%/unit/shard

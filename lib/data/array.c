@@ -108,15 +108,15 @@ fill_whole(const struct npy *n, struct feature *to, size_t at,
 
 /* Floats go where they belong at once: images are many numbers. */
 static int
-fill_floats(const struct array *a, struct feature *to, size_t at,
+fill_floats(const struct npy *head, struct feature *to, size_t at,
 	    size_t width, const unsigned char *bytes, struct fail *f)
 {
-	feature_add_value(to, at + width - 1, 0);	/* make room */
-	npy_floats(&a->head, bytes, to->value + at, width);
+	float *value = feature_values(to, at, width);
+
+	npy_floats(head, bytes, value, width);
 	for (size_t i = 0; i < width; i++)
-		if (!isfinite(to->value[at + i]))
-			return fill_number(to, at + i,
-					   (double)to->value[at + i],
+		if (!isfinite(value[i]))
+			return fill_number(to, at + i, (double)value[i],
 					   FLT_MANT_DIG, f);
 	return 0;
 }
@@ -130,34 +130,41 @@ digits_of(const struct npy *n)
 }
 
 static int
-fill_each(const struct array *a, struct feature *to, size_t at, size_t width,
+fill_each(const struct npy *head, struct feature *to, size_t at, size_t width,
 	  const unsigned char *bytes, struct fail *f)
 {
-	const bool exact = to->input->kind == INPUT_ID && a->head.kind != 'f';
+	const bool exact = to->input->kind == INPUT_ID && head->kind != 'f';
 
-	for (size_t i = 0; i < width; i++, bytes += a->head.item) {
+	for (size_t i = 0; i < width; i++, bytes += head->item) {
 		if (exact) {
-			if (fill_whole(&a->head, to, at + i, bytes, f) != 0)
+			if (fill_whole(head, to, at + i, bytes, f) != 0)
 				return -1;
 			continue;
 		}
-		if (fill_number(to, at + i, npy_double(&a->head, bytes),
-				digits_of(&a->head), f) != 0)
+		if (fill_number(to, at + i, npy_double(head, bytes),
+				digits_of(head), f) != 0)
 			return -1;
 	}
 	return 0;
+}
+
+int
+array_fill(const struct npy *head, struct feature *to, size_t at, size_t n,
+	   const unsigned char *bytes, struct fail *f)
+{
+	const bool floats = to->input->kind == INPUT_FLOAT &&
+			    !to->input->binary;
+
+	return (floats ? fill_floats : fill_each)(head, to, at, n, bytes, f);
 }
 
 static int
 fill_row(const struct array *a, struct feature *to, size_t example,
 	 const unsigned char *bytes, struct fail *f)
 {
-	const size_t width = input_width(to->input), at = example * width;
-	const bool floats = to->input->kind == INPUT_FLOAT &&
-			    !to->input->binary;
+	const size_t width = input_width(to->input);
 
-	if ((floats ? fill_floats : fill_each)(a, to, at, width, bytes,
-					       f) == 0)
+	if (array_fill(&a->head, to, example * width, width, bytes, f) == 0)
 		return 0;
 	return fail_at(f, "%s: record %llu", a->name,
 		       (unsigned long long)a->row + 1);

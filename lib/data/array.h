@@ -39,6 +39,13 @@ int array_next(struct array *, struct feature *, size_t example,
 int array_load(struct array *, struct source *, struct fail *);
 
 /*
+ * Put n numbers, as they are written in arrays of that header, into a feature
+ * that takes numbers, from value number at on.  Fails without their place.
+ */
+int array_fill(const struct npy *head, struct feature *, size_t at, size_t n,
+	       const unsigned char *bytes, struct fail *);
+
+/*
  * A format's open, read and close for one array of values and, if there is a
  * label, a second one of labels, each with as many rows.
  */

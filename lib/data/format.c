@@ -4,7 +4,7 @@
 
 static const struct format *const formats[] = {
 	&format_csv, &format_idx, &format_npy, &format_npz,
-	&format_svmlight, &format_tsv,
+	&format_svmlight, &format_tar, &format_tsv,
 };
 
 #define FORMATS	(sizeof(formats) / sizeof(*formats))

@@ -60,7 +60,7 @@ struct format {
 };
 
 extern const struct format format_csv, format_idx, format_npy, format_npz,
-	format_svmlight, format_tsv;
+	format_svmlight, format_tar, format_tsv;
 
 /* By its name, or NULL. */
 const struct format *format_find(const char *name);

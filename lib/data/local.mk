@@ -42,4 +42,5 @@ lib_libps_a_SOURCES += \
 	%D%/span.h \
 	%D%/split.c \
 	%D%/split.h \
-	%D%/svmlight.c
+	%D%/svmlight.c \
+	%D%/tar.c

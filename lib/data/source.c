@@ -211,6 +211,10 @@ open_archive(struct source *s, struct fail *f)
 	if (s->members) {
 		archive_read_support_format_tar(a);
 		archive_read_support_format_zip_streamable(a);
+		/* As "cat *.tar" puts them behind each other. */
+		archive_read_set_format_option(a, "tar",
+					       "read_concatenated_archives",
+					       "1");
 	} else {
 		archive_read_support_format_raw(a);
 	}

@@ -6,16 +6,16 @@
 # targets; what it finds new is added to t/fuzz/build/NAME.corpus.
 
 FUZZ_TARGETS = array_npy array_npz cache cluster csv idx keys manifest \
-	message model npy npz plan record request result safetensors svmlight \
-	tar tsv
+	message model npy npz plan record request result safetensors samples \
+	svmlight tar tsv
 FUZZ = $(FUZZ_TARGETS)
 FUZZ_SECONDS = 60
 
 FUZZERS = \
 	%D%/array_npy %D%/array_npz %D%/cache %D%/cluster %D%/csv %D%/idx \
 	%D%/keys %D%/manifest %D%/message %D%/model %D%/npy %D%/npz %D%/plan \
-	%D%/record %D%/request %D%/result %D%/safetensors %D%/svmlight %D%/tar \
-	%D%/tsv
+	%D%/record %D%/request %D%/result %D%/safetensors %D%/samples \
+	%D%/svmlight %D%/tar %D%/tsv
 
 check_PROGRAMS += $(FUZZERS)
 %C%_array_npy_SOURCES = %D%/array_npy.c %D%/main.c
@@ -35,6 +35,7 @@ check_PROGRAMS += $(FUZZERS)
 %C%_request_SOURCES = %D%/request.c %D%/main.c
 %C%_result_SOURCES = %D%/result.c %D%/main.c
 %C%_safetensors_SOURCES = %D%/safetensors.c %D%/main.c
+%C%_samples_SOURCES = %D%/samples.c %D%/main.c
 %C%_svmlight_SOURCES = %D%/svmlight.c %D%/main.c
 %C%_tar_SOURCES = %D%/tar.c %D%/main.c
 %C%_tsv_SOURCES = %D%/tsv.c %D%/main.c

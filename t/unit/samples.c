@@ -1,0 +1,363 @@
+/* Samples out of archives feed inputs as the manual says, or say why not. */
+#include "data/reader.h"
+
+#include "store/npy.h"
+
+#include "examples.h"
+#include "files.h"
+#include "tap.h"
+
+#include <math.h>
+
+static struct reader_options options;
+static struct input in[4], label;
+static size_t inputs;
+
+static void
+forget(void)
+{
+	for (size_t i = 0; i < inputs; i++)
+		free(in[i].name);
+	inputs = 0;
+}
+
+static struct input *
+add(const char *name, enum input_kind kind, uint64_t rows, size_t width)
+{
+	in[inputs] = examples_input(name, kind, rows, width);
+	return &in[inputs++];
+}
+
+static struct archive *archive;
+
+static void
+begin(const char *file)
+{
+	archive = archive_write_new();
+	archive_write_set_format_pax_restricted(archive);
+	archive_write_open_filename(archive, file);
+}
+
+static void
+put(const char *name, const char *text)
+{
+	files_member(archive, name, text, strlen(text));
+}
+
+static void
+put_array(const char *name, const float *value, size_t n, size_t cut)
+{
+	char bytes[NPY_HEADER_MAX + 64];
+	const size_t head = npy_header((struct shape){ 1, { n } }, bytes);
+
+	memcpy(bytes + head, value, n * sizeof(*value));
+	files_member(archive, name, bytes, head + n * sizeof(*value) - cut);
+}
+
+static void
+end(void)
+{
+	archive_write_free(archive);
+}
+
+static bool
+reads(const char *files, const char *expected)
+{
+	bool same = true;
+
+	for (size_t size = 1; size < 4; size++) {
+		char *got = examples_read(files, &options, in, inputs,
+					  label.name ? &label : NULL, size,
+					  20);
+
+		if (strcmp(got, expected) != 0) {
+			printf("# batches of %zu:\n%s\n", size, got);
+			same = false;
+		}
+		free(got);
+	}
+	return same;
+}
+
+/* The rest of the message is libarchive's. */
+static bool
+fails(const char *file, const char *begins)
+{
+	char *got = examples_read(file, &options, in, inputs, &label, 4, 20);
+	const bool does = strncmp(got, begins, strlen(begins)) == 0;
+
+	if (!does)
+		printf("# %s\n", got);
+	free(got);
+	return does;
+}
+
+static void
+append(const char *name, const void *bytes, size_t size)
+{
+	FILE *file = fopen(name, "ab");
+
+	if (!file || fwrite(bytes, 1, size, file) != size ||
+	    fclose(file) != 0) {
+		perror(name);
+		exit(1);
+	}
+}
+
+/* An archive of one sample with that object comes to this. */
+static bool
+object(const char *json, const char *expected)
+{
+	begin("o.tar");
+	put("1.json", json);
+	end();
+	return reads("o.tar", expected);
+}
+
+/* The members of a sample, in any order, beside what is of none. */
+static void
+test_members(void)
+{
+	const float x[] = { 1, .5, -2, 3, 4, 5 };
+
+	begin("a.tar");
+	put("README", "no sample");
+	put("d.1/.hidden.cls", "7");
+	put("d.1/a.jpg", "pixels");
+	put_array("d.1/a.x.npy", x, 2, 0);
+	put("d.1/a.cls", "1\n");
+	put("d.1/b.cls", "-1\r\n");
+	put_array("d.1/b.x.npy", x + 2, 2, 0);
+	put("d.1/b.png", "pixels");
+	put("README", "no sample");
+	put_array("b.x.npy", x + 4, 2, 0);
+	put("b.cls", "0");
+	end();
+	add("x", INPUT_FLOAT, 0, 2);
+	ok(reads("a.tar", "1 | 1 0.5\n0 | -2 3\n0 | 4 5\n"));
+	ok(reads("a.tar,a.tar", "1 | 1 0.5\n0 | -2 3\n0 | 4 5\n"
+		 "1 | 1 0.5\n0 | -2 3\n0 | 4 5\n"));
+	options.shard = 1;
+	options.shards = 2;
+	ok(reads("a.tar", "0 | -2 3\n"));
+	options.shards = 0;
+	options.unlabelled = true;
+	ok(reads("a.tar", " | 1 0.5\n | -2 3\n | 4 5\n"));
+	options.unlabelled = false;
+	forget();
+}
+
+static void
+test_texts(void)
+{
+	char *columns[] = { (char[]){ "cls" } };
+	struct input *cls, *ids;
+
+	begin("t.tar");
+	put("0.words.txt", "3 7  11\n");
+	put("0.cls", " 1 ");
+	put("1.words.txt", "");
+	put("1.cls", "0");
+	end();
+	ids = add("words", INPUT_ID, 12, 1);
+	ids->ragged = true;
+	ids->separator = ' ';
+	cls = add("other", INPUT_FLOAT, 0, 1);
+	cls->columns = columns;
+	cls->column_count = 1;
+	ok(reads("t.tar", "1 | 3 7 11 | 1\n0 |  | 0\n"));
+	ids->rows = 11;
+	ok(reads("t.tar", "65 t.tar: record 1 (0): words: 11 is out of range, "
+		 "0 to 10"));
+	forget();
+}
+
+static void
+test_objects(void)
+{
+	char *columns[] = { (char[]){ "[a-c]" } };
+	struct input *x = add("x", INPUT_FLOAT, 0, 3);
+
+	x->columns = columns;
+	x->column_count = 1;
+	ok(object("{\"cls\": true, \"b\": [2, [-0.5]], \"a\": \"1e2\"}",
+		  "1 | 2 -0.5 100\n"));
+	ok(object("{\"cls\": 1, \"b\": [2], \"a\": 1}", "65 o.tar: record 1 "
+		  "(1): x: 2 values instead of 3"));
+	ok(object("{\"cls\": 1, \"b\": [2, 1], \"a\": null}", "65 o.tar: "
+		  "record 1 (1): a: it is null"));
+	ok(object("{\"cls\": 1, \"b\": [2, 1], \"a\": {}}", "65 o.tar: "
+		  "record 1 (1): a: it is an object"));
+	ok(object("{\"cls\": 2, \"b\": [2, 1], \"a\": 1}", "65 o.tar: "
+		  "record 1 (1): cls: 2 is neither 0 or 1 nor -1 or +1"));
+	ok(object("{\"cls\": 1, \"b\": [1e300, 1], \"a\": 1}", "65 o.tar: "
+		  "record 1 (1): b: '1.0000000000000001e+300' is too large "
+		  "for a float"));
+	ok(object("{\"cls\": 1, \"d\": 1}", "65 o.tar: record 1 (1): no column "
+		  "[a-c] for x (model.ps:1); there are: cls, d"));
+	ok(object("[1]", "65 o.tar: record 1 (1): .json: it is no object of "
+		  "JSON"));
+	ok(object("{\"cls\": 1, \"a\": }", "65 o.tar: record 1 (1): .json: "
+		  "unexpected token near '}'"));
+	forget();
+
+	x = add("x", INPUT_SPARSE, 10, 1);
+	ok(object("{\"cls\": 1, \"x\": [3, \"5:.5\", \"7\"]}",
+		  "1 | 3:1 5:0.5 7:1\n"));
+	ok(object("{\"cls\": 1, \"x\": []}", "1 | \n"));
+	forget();
+	x = add("x", INPUT_ID, 0, 1);
+	x->hashed = true;
+	ok(object("{\"cls\": 0, \"x\": -9223372036854775808}",
+		  "0 | 9223372036854775808\n"));
+	ok(object("{\"cls\": 0, \"x\": \"18446744073709551615\"}",
+		  "0 | 18446744073709551615\n"));
+	ok(object("{\"cls\": 0, \"x\": 2.0}", "0 | 2\n"));
+	ok(object("{\"cls\": 0, \"x\": 2.5}", "65 o.tar: record 1 (1): x: 2.5 "
+		  "is not a whole number"));
+	forget();
+}
+
+/* One thing is wrong with the second sample. */
+static void
+second(void (*put_members)(void), const char *expected)
+{
+	const float x[] = { 1, .5 };
+
+	begin("s.tar");
+	put_array("0.x.npy", x, 2, 0);
+	put("0.cls", "1");
+	put_members();
+	end();
+	named(reads("s.tar", expected), expected);
+}
+
+static void
+lacks(void)
+{
+	put("1.cls", "1");
+}
+
+static void
+repeats(void)
+{
+	const float x[] = { 1, .5 };
+
+	put_array("1.x.npy", x, 2, 0);
+	put("1.cls", "1");
+	put("1.cls", "0");
+}
+
+static void
+widens(void)
+{
+	const float x[] = { 1, .5, 2 };
+
+	put_array("1.x.npy", x, 3, 0);
+	put("1.cls", "1");
+}
+
+static void
+is_cut(void)
+{
+	const float x[] = { 1, .5 };
+
+	put_array("1.x.npy", x, 2, 1);
+	put("1.cls", "1");
+}
+
+static void
+is_no_array(void)
+{
+	put("1.x.npy", "1 2");
+	put("1.cls", "1");
+}
+
+static void
+is_infinite(void)
+{
+	const float x[] = { 1, INFINITY };
+
+	put_array("1.x.npy", x, 2, 0);
+	put("1.cls", "1");
+}
+
+static void
+test_wrong_samples(void)
+{
+	add("x", INPUT_FLOAT, 0, 2);
+	second(lacks, "65 s.tar: record 2 (1): no member .x.npy");
+	second(repeats, "65 s.tar: record 2 (1): more than one member .cls");
+	second(widens, "65 s.tar: record 2 (1): x: 3 values instead of 2");
+	second(is_cut, "65 s.tar: record 2 (1): .x.npy: 7 bytes of numbers "
+	       "instead of 8");
+	second(is_no_array, "65 s.tar: record 2 (1): .x.npy: not a NumPy "
+	       "array");
+	second(is_infinite, "65 s.tar: record 2 (1): x: inf is not a finite "
+	       "number");
+	forget();
+	add("x", INPUT_STRING, 3, 2);
+	ok(reads("s.tar", "78 s.tar: record 1 (0): x: x (model.ps:1) cannot "
+		 "be fed from an array of numbers"));
+	forget();
+	add("z", INPUT_FLOAT, 0, 2);
+	ok(reads("s.tar", "65 s.tar: record 1 (0): no column z for z "
+		 "(model.ps:1); there are: x, cls"));
+	begin("none.tar");
+	put("README", "no sample");
+	end();
+	ok(reads("none.tar", "66 none.tar: it has no records: no member is "
+		 "called NAME.EXTENSION"));
+	begin("empty.tar");
+	end();
+	ok(reads("empty.tar", "66 empty.tar: it has no records: no member is "
+		 "called NAME.EXTENSION"));
+	forget();
+}
+
+/* What is cut off is missed, and what is no archive refused. */
+static void
+test_damage(void)
+{
+	size_t size;
+	char *bytes = files_get("a.tar", &size);
+
+	add("x", INPUT_FLOAT, 0, 2);
+	files_packed("a.tar.gz", "gzip", bytes, size);
+	ok(reads("a.tar.gz", "1 | 1 0.5\n0 | -2 3\n0 | 4 5\n"));
+	files_put("two.tar", bytes, size);
+	append("two.tar", bytes, size);
+	ok(reads("two.tar", "1 | 1 0.5\n0 | -2 3\n0 | 4 5\n"
+		 "1 | 1 0.5\n0 | -2 3\n0 | 4 5\n"));
+	append("two.tar", "1 1:1\n", 6);
+	ok(fails("two.tar", "65 two.tar: Truncated tar archive"));
+	files_put("cut.tar", bytes, 5000);
+	ok(fails("cut.tar", "65 cut.tar: Truncated "));
+	files_text("text.tar", "1 1:1\n");
+	ok(reads("text.tar", "65 text.tar: Unrecognized archive format"));
+	files_text("nothing.tar", "");
+	ok(reads("nothing.tar", "66 nothing.tar: it has no records: no member "
+		 "is called NAME.EXTENSION"));
+	free(bytes);
+	forget();
+}
+
+int
+main(void)
+{
+	char *columns[] = { (char[]){ "cls" } };
+
+	files_begin();
+	label = examples_input("y", INPUT_FLOAT, 0, 1);
+	label.binary = true;
+	label.columns = columns;
+	label.column_count = 1;
+	test_members();
+	test_texts();
+	test_objects();
+	test_wrong_samples();
+	test_damage();
+	free(label.name);
+	files_end();
+	return tap_done();
+}
