@@ -133,7 +133,8 @@ static int
 fill_each(const struct npy *head, struct feature *to, size_t at, size_t width,
 	  const unsigned char *bytes, struct fail *f)
 {
-	const bool exact = to->input->kind == INPUT_ID && head->kind != 'f';
+	const bool exact = to->input->kind == INPUT_ID &&
+			   to->input->boundary_count == 0 && head->kind != 'f';
 
 	for (size_t i = 0; i < width; i++, bytes += head->item) {
 		if (exact) {

@@ -157,19 +157,40 @@ add_whole(struct feature *to, size_t at, const struct whole *w, struct fail *f)
 					   shown), f);
 }
 
+/* The id of a number's bin. */
+static int
+add_bin(struct feature *to, size_t at, float x)
+{
+	const float *boundary = to->input->boundaries;
+	size_t low = 0, high = to->input->boundary_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (x < boundary[middle])
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	feature_add_id(to, at, low);
+	return 0;
+}
+
 static int
 fill_id(struct feature *to, size_t at, const char *text, size_t size,
 	struct fail *f)
 {
+	const bool bins = to->input->boundary_count > 0;
 	struct whole w;
 	float x;
 
-	if (read_whole(skip_blanks(text), &w) &&
+	if (!bins && read_whole(skip_blanks(text), &w) &&
 	    skip_blanks(w.end) == text + size)
 		return add_whole(to, at, &w, f);
 	if (read_float(text, size, &x, f) != 0)
 		return -1;
-	return add_float_id(to, at, (double)x, FLT_MANT_DIG, f);
+	return bins ? add_bin(to, at, x) :
+		add_float_id(to, at, (double)x, FLT_MANT_DIG, f);
 }
 
 static int
@@ -260,9 +281,12 @@ int
 fill_number(struct feature *to, size_t at, double x, int digits,
 	    struct fail *f)
 {
-	if (to->input->kind != INPUT_FLOAT)
+	const bool bins = to->input->boundary_count > 0;
+
+	if (to->input->kind != INPUT_FLOAT && !bins)
 		return add_float_id(to, at, x, digits, f);
 	if (!isfinite((float)x))
 		return fail(f, FAIL_DATA, "%g is not a finite number", x);
-	return add_float(to, at, (float)x, f);
+	return bins ? add_bin(to, at, (float)x) :
+		add_float(to, at, (float)x, f);
 }

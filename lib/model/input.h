@@ -25,6 +25,8 @@ struct input {
 	bool ragged;		/* id[], string[]: any number of values */
 	uint64_t rows;		/* ids are 0 .. rows - 1; 0 for floats */
 	bool hashed;		/* ids are any 64 bits, and rows is 0 */
+	float *boundaries;	/* ascending: an id is how many of them a */
+	size_t boundary_count;	/* number has reached; 0: it is what it is */
 	struct lookup *lookup;	/* of a string; else NULL */
 	bool binary;		/* a label that may be 0/1 or -1/+1; it reads
 				   as a float of 0 or 1 */

@@ -140,6 +140,45 @@ read_string(struct input *in, const struct model_source *source,
 	return 0;
 }
 
+/* Keras's Discretization; false: the ids are what the data have. */
+static bool
+read_boundaries(struct input *in, struct settings *s)
+{
+	if (!settings_text(s, "bin_boundaries"))
+		return false;
+	in->boundaries = settings_floats(s, "bin_boundaries",
+					 &in->boundary_count);
+	in->rows = in->boundary_count + 1;
+	return true;
+}
+
+static int
+check_boundaries(const struct input *in, struct fail *f)
+{
+	bool good = in->boundaries && in->boundary_count > 0;
+
+	for (size_t i = 1; good && i < in->boundary_count; i++)
+		good = in->boundaries[i - 1] < in->boundaries[i];
+	return good ? 0 : fail(f, FAIL_CONFIG, "%s: %s: bin_boundaries= are "
+			       "numbers, each above the one before", in->where,
+			       in->name);
+}
+
+static int
+read_id(struct input *in, struct settings *s, bool label, struct fail *f)
+{
+	if (!label && read_boundaries(in, s))
+		return check_boundaries(in, f);
+	in->hashed = is_hashed(s, label);
+	if (!in->hashed && settings_uint(s, "rows", &in->rows, 1, ROWS, f))
+		return -1;
+	if (in->rows == 0 && !in->hashed && !label)
+		return fail(f, FAIL_CONFIG, "%s: %s: rows= is missing: ids "
+			    "are 0 to rows - 1, or any with rows=hash",
+			    in->where, in->name);
+	return 0;
+}
+
 static int
 read_columns(struct input *in, struct settings *s, struct fail *f)
 {
@@ -245,16 +284,8 @@ parse_input(struct input *in, const struct model_source *source,
 	if (!label && (in->kind == INPUT_SPARSE || in->kind == INPUT_FLOAT) &&
 	    settings_bool(s, "zero_based", &in->zero_based, f))
 		return -1;
-	if (in->kind == INPUT_ID) {
-		in->hashed = is_hashed(s, label);
-		if (!in->hashed &&
-		    settings_uint(s, "rows", &in->rows, 1, ROWS, f))
-			return -1;
-		if (in->rows == 0 && !in->hashed && !label)
-			return fail(f, FAIL_CONFIG, "%s: %s: rows= is missing: "
-				    "ids are 0 to rows - 1, or any with "
-				    "rows=hash", in->where, in->name);
-	}
+	if (in->kind == INPUT_ID && read_id(in, s, label, f))
+		return -1;
 	return read_columns(in, s, f) || settings_done(s, f) ? -1 : 0;
 }
 
@@ -264,6 +295,7 @@ parse_release(struct input *in)
 	for (size_t i = 0; i < in->column_count; i++)
 		free(in->columns[i]);
 	free(in->columns);
+	free(in->boundaries);
 	free(in->name);
 	lookup_free(in->lookup);
 	*in = (struct input){ 0 };

@@ -58,6 +58,14 @@ static const struct {
 	{ "input x float[99999999999,99999999999]", "model.ps:1: x: "
 	  "'[99999999999,99999999999]' is no shape; say float, float[3] or "
 	  "float[28,28]" },
+	{ "input x id bin_boundaries=1,1", "model.ps:1: x: bin_boundaries= "
+	  "are numbers, each above the one before" },
+	{ "input x id bin_boundaries=", "model.ps:1: x: bin_boundaries= "
+	  "are numbers, each above the one before" },
+	{ "input x id bin_boundaries=a,b", "model.ps:1: x: bin_boundaries= "
+	  "are numbers, each above the one before" },
+	{ "input x id bin_boundaries=1,2 rows=3", "model.ps:1: unknown setting "
+	  "rows" },
 	{ "input x id", "model.ps:1: x: rows= is missing: ids are 0 to rows - "
 	  "1, or any with rows=hash" },
 	{ "input x string", "model.ps:1: x: a string needs one of "

@@ -345,6 +345,39 @@ test_float_ids(void)
 	forget();
 }
 
+/* Numbers become the ids of their bins, in every format. */
+static void
+test_bins(void)
+{
+	float boundaries[] = { -1.5f, 0, 18 };
+	const int64_t whole[] = { 18, -2 };
+	const double far[] = { 1e10, -1.5 };
+	const unsigned char y[] = { 1, 0 };
+	struct text t = { 0 };
+	struct input *x = add("x", INPUT_ID, 4, 1);
+
+	x->boundaries = boundaries;
+	x->boundary_count = 3;
+	files_text("a.csv", "y,x\n1,-2\n0,-1.5\n1,-1e-9\n0,0\n1,17.99\n"
+		   "0,18\n1, 1e30 \n0,\"-3\"\n");
+	ok(reads("a.csv", "1 | 0\n0 | 1\n1 | 1\n0 | 2\n1 | 2\n0 | 3\n"
+		 "1 | 3\n0 | 0\n"));
+	files_text("b.csv", "y,x\n1,inf\n");
+	ok(reads("b.csv", "65 b.csv:2: x: 'inf' is not a finite number"));
+	put_npy(&t, "|b1", "(2,)", y, sizeof(y));
+	files_put("y.npy", t.data, t.size);
+	text_reset(&t);
+	put_npy(&t, "<i8", "(2,)", whole, sizeof(whole));
+	files_put("x.npy", t.data, t.size);
+	ok(reads("x.npy,y.npy", "1 | 3\n0 | 0\n"));
+	text_reset(&t);
+	put_npy(&t, "<f8", "(2,)", far, sizeof(far));
+	files_put("x.npy", t.data, t.size);
+	ok(reads("x.npy,y.npy", "1 | 3\n0 | 1\n"));
+	text_release(&t);
+	forget();
+}
+
 static void
 test_npy(void)
 {
@@ -585,6 +618,7 @@ main(void)
 	test_any_ids();
 	test_words();
 	test_idx();
+	test_bins();
 	test_npy();
 	test_float_ids();
 	test_passes();
