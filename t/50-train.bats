@@ -153,6 +153,39 @@ accuracies() {
 	done | jq_number accuracy | awk '{ sum += $1 } END { print sum / NR }'
 }
 
+@test "batches are normalized, and then what they had on the average" {
+	cat >bn.ps <<-'END'
+		input  x float[2]
+		label  y float
+		norm = batch_normalization x momentum=0.9
+		p    = dense norm units=1 use_bias=false kernel_initializer=ones
+		loss   mean_squared_error p
+		optimizer sgd learning_rate=0 for=p/*
+		optimizer adam learning_rate=0
+	END
+	printf '1 1:1 2:10\n2 1:2 2:20\n3 1:6 2:60\n' >x.svm
+	for mode in async sync; do
+		run -0 ps-local -q -w 2 -s 2 -C "$PWD" -- --repeat x.svm -- \
+			ps-coord -m bn.ps -B 3 --mode=$mode --min-workers=2 \
+			--checkpoint=. --results=none <<<'train 4'
+		run -0 ps-eval -C . --newest --predict x.svm
+		echo "$output" >scores
+		# Four steps: of what is averaged 0.3439, of the first values
+		# the rest.
+		awk '{
+			x = NR == 1 ? 1 : NR == 2 ? 2 : 6
+			left = 0.9 ^ 4
+			part = 1 - left
+			a = (x - 3 * part) / sqrt(left + .001 + 14 / 3 * part)
+			b = 10 * (x - 3 * part)
+			b /= sqrt(left + .001 + 1400 / 3 * part)
+			if ((a + b - $1) ^ 2 > 1e-9)
+				exit 1
+		} END { if (NR != 3) exit 1 }' scores
+		rm -r ckpt-*
+	done
+}
+
 @test "samples of a tar train as the lines of a csv do" {
 	cat >model.ps <<-'END'
 		input  x float[3] sep=" "

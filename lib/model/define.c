@@ -508,7 +508,8 @@ define_optimizer(struct model *m, struct statement *st, struct fail *f)
 			return fail(f, FAIL_CONFIG, "%s: a second optimizer "
 				    "without for=", s->where);
 	for (size_t i = 0; !used && i < m->variables; i++) {
-		if (!text_match(pattern, m->variable[i].name))
+		if (m->variable[i].averaged ||
+		    !text_match(pattern, m->variable[i].name))
 			continue;
 		matched = true;
 		used = !find_optimizer(m, m->variable[i].name);
@@ -542,7 +543,9 @@ assign_optimizers(struct model *m, struct fail *f)
 	if (!fallback && add_optimizer(m, "rmsprop", &none, f))
 		return -1;
 	for (size_t i = 0; i < m->variables; i++)
-		m->variable[i].optimizer = choose(m, m->variable[i].name);
+		if (!m->variable[i].averaged)
+			m->variable[i].optimizer =
+				choose(m, m->variable[i].name);
 	return 0;
 }
 

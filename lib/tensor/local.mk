@@ -21,6 +21,7 @@ lib_libps_a_SOURCES += \
 	%D%/optimizer_adadelta.c \
 	%D%/optimizer_adagrad.c \
 	%D%/optimizer_adam.c \
+	%D%/optimizer_average.c \
 	%D%/optimizer_ftrl.c \
 	%D%/optimizer_kind.h \
 	%D%/optimizer_lion.c \

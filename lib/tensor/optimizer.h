@@ -53,6 +53,12 @@ struct update {
 /* Of a name ("adam") and its settings, which it takes from s. */
 int optimizer_parse(struct optimizer *, const char *name, struct settings *s,
 		    struct fail *);
+/*
+ * What is no gradient, but to be averaged: w = momentum w + (1 - momentum) x,
+ * whatever the learning rate.
+ */
+void optimizer_average(struct optimizer *, float momentum);
+
 const char *optimizer_name(const struct optimizer *);
 
 void optimizer_apply(const struct optimizer *, const struct update *);

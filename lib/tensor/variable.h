@@ -37,6 +37,9 @@ struct variable {
 	float l1, l2;			/* regularizers; 0: none */
 	bool async;			/* waits for no round: */
 	bool has_mode;			/* a line of the model says it */
+	bool averaged;			/* from what batches have: its
+					   gradient is that, its optimizer its
+					   own */
 	bool unused;			/* by layers: no step pulls it, or
 					   changes it */
 };

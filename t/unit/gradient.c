@@ -96,6 +96,14 @@ static const struct {
 	  M "y = layer_normalization p scale=false center=false\n" END },
 	{ "layer_normalization, beta",
 	  M "y = layer_normalization p scale=false epsilon=0.1\n" END },
+	{ "batch_normalization", A "y = batch_normalization p\n" END },
+	{ "batch_normalization, bare",
+	  M "y = batch_normalization p scale=false center=false\n" END },
+	{ "batch_normalization, gamma",
+	  M "y = batch_normalization p center=false epsilon=0.1\n" END },
+	{ "batch_normalization of more than a part",
+	  HEAD "p = embedding w dim=70\n"
+	  "y = batch_normalization p epsilon=1\n" END },
 	{ "category_encoding",
 	  HEAD "q = category_encoding w\ny = dense q units=2\n" END },
 	{ "softmax", A "y = softmax p\n" END },
@@ -224,6 +232,8 @@ compare(struct rig *r)
 		uint64_t *ids;
 		float *gradient;
 
+		if (r->variable[v].averaged)
+			continue;	/* its gradient is something else */
 		loss_at(r);
 		compute_backward(r->compute);
 		rows = compute_rows(r->compute, v);

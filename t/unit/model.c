@@ -214,6 +214,14 @@ static const struct {
 	  "mode async for=y/*\nmode sync for=y/bias",
 	  "model.ps:6: for=y/bias matches no variable but those that patterns "
 	  "above it match" },
+	{ "input x float\ny = batch_normalization x\n" END
+	  "optimizer sgd for=y/moving_*", "model.ps:5: for=y/moving_* matches "
+	  "no variable" },
+	{ "input x float\ny = batch_normalization x "
+	  "moving_mean_regularizer=l2:1\n" END, "model.ps:2: y: moving_mean is "
+	  "not trained, and takes no regularizer" },
+	{ "input x float\ny = batch_normalization x momentum=1.5\n" END,
+	  "model.ps:2: momentum=1.5 is not a number from 0 to 1" },
 	{ "input x float\ny = dense x units=1\n" END "optimizer sgd rho=1",
 	  "model.ps:5: unknown setting rho" },
 	{ "variable v 3,x", "model.ps:1: v: '3,x' is no shape, like [7,20]" },

@@ -484,6 +484,24 @@ every_one(void)
 	}
 }
 
+/* Of what is no gradient, at any learning rate. */
+static void
+averages(void)
+{
+	struct optimizer o;
+	float w[] = { 1, -2 };
+	const loose_float sum[] = { 6, 9 };
+	const struct update u = {
+		.w = w, .sum = sum, .examples = 3, .n = 2, .t = 1,
+		.learning_rate = 7
+	};
+
+	optimizer_average(&o, .75f);
+	optimizer_apply(&o, &u);
+	ok(w[0] == 1.25f && w[1] == -.75f && o.slots == 0);
+	ok(schedule_at(&o.schedule, 100) == 0);
+}
+
 static bool
 slots_are(const char *line, const char *names, float first)
 {
@@ -555,6 +573,7 @@ main(void)
 	by_hand();
 	every_one();
 	every_bit();
+	averages();
 	lines();
 	return tap_done();
 }

@@ -143,6 +143,14 @@ static const struct {
 	  { .1 * (.5 - 1 / 3.) / 1.434069578352304 + .1,
 	    .2 * (-1.5 - 1 / 3.) / 1.434069578352304 + .2,
 	    .3 * (2 - 1 / 3.) / 1.434069578352304 + .3 } },
+	{ "y = batch_normalization a", 3,
+	  { .1 * (.5 - .1) / .31780497164141407 + .1,
+	    .2 * (-1.5 - .2) / .44833023542919788 + .2,
+	    .3 * (2 - .3) / .54863466897380809 + .3 } },
+	{ "y = batch_normalization m scale=false center=false", 6,
+	  { (1 - .1) / .31780497164141407, (2 - .2) / .44833023542919788,
+	    (4 - .3) / .54863466897380809, (-1 - .1) / .31780497164141407,
+	    (0 - .2) / .44833023542919788, (.5 - .3) / .54863466897380809 } },
 	{ "y = category_encoding w", 4, { 1, 0, 1, 0 } },
 	{ "y = category_encoding w output_mode=count", 4, { 1, 0, 2, 0 } },
 	{ "y = category_encoding s output_mode=count", 4, { 0, .5, 0, -2 } },
@@ -351,6 +359,39 @@ test_no_numbers(void)
 			 "softmax a", i);
 		test_no_number(text, 1);
 	}
+}
+
+/* In training a batch is its own measure, and tells what that was. */
+static void
+test_batch(void)
+{
+	static const float x[] = { 1, 10, 2, 20, 6, 60 };
+	const float *got[2];
+	struct rig r;
+
+	rig_begin(&r, "input x float[2]\n"
+		  "y = batch_normalization x scale=false center=false\n"
+		  "p = dense y units=1 kernel_initializer=ones\n"
+		  "label t float\nloss mean_squared_error p\n");
+	add_values(&r.batch.feature[0], x, 6);
+	for (size_t i = 0; i < 3; i++)
+		feature_add_value(&r.batch.label, i, 0);
+	r.batch.examples = 3;
+	r.w[2][0] = r.w[2][1] = 1;
+	rig_pull(&r);
+	compute_forward(r.compute, true, 1);
+
+	const float *p = compute_prediction(r.compute);
+
+	ok(fabsf(p[0] + p[1] + p[2]) < 1e-6f);
+	ok(fabs((double)p[0] - (1 - 3) / sqrt(14 / 3. + .001) -
+		(10 - 30) / sqrt(1400 / 3. + .001)) < 1e-6);
+	compute_backward(r.compute);
+	for (size_t v = 0; v < 2; v++)
+		got[v] = compute_gradient(r.compute, v);
+	ok(got[0][0] == 9 && got[0][1] == 90);
+	ok(fabsf(got[1][0] - 14) < 1e-5f && fabsf(got[1][1] - 1400) < 1e-3f);
+	rig_end(&r);
 }
 
 /* Logits are predicted as probabilities, and measured as such. */
@@ -706,6 +747,7 @@ main(void)
 	test_widths("reduce_sum e axis=2", is_sum_along_rows);
 	test_no_numbers();
 	test_means();
+	test_batch();
 	test_logits();
 	test_auc();
 	test_regularizers();

@@ -1,0 +1,39 @@
+#include "tensor/clones.h"
+#include "tensor/optimizer_kind.h"
+
+/*
+ * A moving average: of what is to be averaged, not of a gradient.  Neither a
+ * learning rate nor a line of a model has a say in it.
+ */
+static CLONES void
+average(float *restrict w, struct step s, float momentum)
+{
+	for (size_t i = 0; i < s.n; i++)
+		w[i] = momentum * w[i] + (1 - momentum) * mean_at(s, i);
+}
+
+static void
+prepare(struct optimizer *o)
+{
+	(void)o;
+}
+
+static void
+apply(const struct optimizer *o, const struct update *u)
+{
+	average(u->w, step_of(o, u), (float)o->hyper[0]);
+}
+
+static const struct optimizer_kind kind = {
+	.name = "average", .prepare = prepare, .apply = apply
+};
+
+void
+optimizer_average(struct optimizer *o, float momentum)
+{
+	struct settings none = { 0 };
+	struct fail ignored;
+
+	*o = (struct optimizer){ .kind = &kind, .hyper = { momentum } };
+	schedule_parse(&o->schedule, &none, 0, &ignored);
+}
