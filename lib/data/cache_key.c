@@ -34,7 +34,8 @@ add_input(struct hash *h, const struct input *in)
 		in ? (uint64_t)in->binary : 0, in ? in->column_count : 0,
 		in ? (uint64_t)(unsigned char)in->separator : 0,
 		in ? (uint64_t)in->weighs : 0,
-		in ? (uint64_t)in->zero_based : 0, in ? in->boundary_count : 0
+		in ? (uint64_t)in->zero_based : 0, in ? in->boundary_count : 0,
+		in ? (uint64_t)in->crossed : 0
 	};
 
 	hash_add(h, numbers, sizeof(numbers));

@@ -1,5 +1,6 @@
 #include "data/columns.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/fill.h"
@@ -26,6 +27,8 @@ columns_release(struct columns *c)
 		free(c->feed[i].column);
 	free(c->feed);
 	free(c->label.column);
+	lookup_free(c->any.lookup);
+	batch_release(&c->crossed);
 	*c = (struct columns){ 0 };
 }
 
@@ -138,7 +141,7 @@ check_width(const struct feed *feed, struct fail *f)
 	const struct input *in = feed->input;
 	const size_t width = in->separator ? 1 : input_width(in);
 
-	if (width == 0 || width == feed->count || feed->unread)
+	if (width == 0 || width == feed->count || feed->unread || in->crossed)
 		return 0;
 	if (in->separator)
 		return fail(f, FAIL_DATA, "%s (%s) is cut out of one column by "
@@ -177,6 +180,11 @@ columns_plan(struct columns *c, const struct want *want, bool narrow,
 
 	c->feed = mem_alloc(want->count, sizeof(*c->feed));
 	c->feeds = want->count;
+	c->any = (struct input){
+		.kind = INPUT_STRING, .hashed = true,
+		.lookup = lookup_hashing(UINT64_MAX)
+	};
+	batch_begin(&c->crossed, &c->any, 1, NULL);
 	if (want->label)
 		got = plan(c, &c->label, want->label, &none, f);
 	if (want->label && got == 0 && narrow)
@@ -198,6 +206,36 @@ columns_plan(struct columns *c, const struct want *want, bool narrow,
 	return got;
 }
 
+/* One id of what the columns have: of the hashes of their words. */
+static int
+fill_crossed(const struct columns *c, const struct feed *feed,
+	     struct feature *to, size_t example, column_fill *fill,
+	     void *record, struct fail *f)
+{
+	struct feature *word = &c->crossed.feature[0];
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < feed->count; i++) {
+		char text[FILL_SHOWN];
+		size_t n;
+
+		if (fill(record, feed->column[i], word, 0, &n, f) != 0)
+			return fail_at(f, "%s",
+				       shown(c, feed->column[i], text));
+		if (n != 1)
+			return fail(f, FAIL_DATA, "%s: %zu words cannot be "
+				    "crossed", shown(c, feed->column[i], text),
+				    n);
+
+		const uint64_t pair[] = { hash, feature_id(word, 0) };
+
+		hash = hash64(pair, sizeof(pair));
+	}
+	feature_add_id(to, example, feed->input->hashed ? hash :
+		       hash % feed->input->rows);
+	return 0;
+}
+
 int
 columns_fill(const struct columns *c, const struct feed *feed,
 	     struct feature *to, size_t example, column_fill *fill,
@@ -211,6 +249,8 @@ columns_fill(const struct columns *c, const struct feed *feed,
 		want_unread(to, example);
 		return 0;
 	}
+	if (feed->input->crossed)
+		return fill_crossed(c, feed, to, example, fill, record, f);
 	for (size_t i = 0; i < feed->count; i++) {
 		char text[FILL_SHOWN];
 		size_t n;

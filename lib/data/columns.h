@@ -25,6 +25,8 @@ struct columns {
 	struct feed *feed;	/* of the inputs */
 	size_t feeds;
 	struct feed label;	/* no input: none is read */
+	struct input any;	/* as which words that are crossed are read: */
+	struct batch crossed;	/* their hashes */
 };
 
 /* A zeroed struct is an empty one.  The name is copied. */

@@ -33,6 +33,7 @@ struct input {
 	char **columns;		/* patterns of the CSV columns that feed it; */
 	size_t column_count;	/* none: the column of its own name */
 	bool zero_based;	/* the ids of svmlight files begin at 0 */
+	bool crossed;		/* a word is made of one of each column */
 	char separator;		/* cuts one column into values; 0: none */
 	bool weighs;		/* examples, and does nothing else: where there
 				   is no label it is not read, but 1 */

@@ -200,6 +200,22 @@ read_columns(struct input *in, struct settings *s, struct fail *f)
 	return 0;
 }
 
+/* Keras's HashedCrossing. */
+static int
+read_crossing(struct input *in, struct settings *s, struct fail *f)
+{
+	const bool one = !in->ragged && in->shape.rank == 0 && !in->separator;
+	const bool hashes = settings_text(s, "hash") || in->hashed;
+
+	if (settings_bool(s, "cross", &in->crossed, f))
+		return -1;
+	if (!in->crossed || (one && hashes && in->column_count > 0))
+		return 0;
+	return fail(f, FAIL_CONFIG, "%s: %s: cross=true makes one string of "
+		    "several columns=, by hash=N or rows=hash", in->where,
+		    in->name);
+}
+
 /* What is in the brackets behind the kind, if they are there. */
 static int
 read_brackets(struct input *in, const char *text, bool label, struct fail *f)
@@ -286,7 +302,11 @@ parse_input(struct input *in, const struct model_source *source,
 		return -1;
 	if (in->kind == INPUT_ID && read_id(in, s, label, f))
 		return -1;
-	return read_columns(in, s, f) || settings_done(s, f) ? -1 : 0;
+	if (read_columns(in, s, f))
+		return -1;
+	if (!label && in->kind == INPUT_STRING && read_crossing(in, s, f))
+		return -1;
+	return settings_done(s, f);
 }
 
 void

@@ -68,6 +68,16 @@ static const struct {
 	  "rows" },
 	{ "input x id", "model.ps:1: x: rows= is missing: ids are 0 to rows - "
 	  "1, or any with rows=hash" },
+	{ "input x string vocab=a,b columns=u,v cross=true", "model.ps:1: x: "
+	  "cross=true makes one string of several columns=, by hash=N or "
+	  "rows=hash" },
+	{ "input x string[2] hash=9 columns=u,v cross=true", "model.ps:1: x: "
+	  "cross=true makes one string of several columns=, by hash=N or "
+	  "rows=hash" },
+	{ "input x string hash=9 cross=true", "model.ps:1: x: cross=true makes "
+	  "one string of several columns=, by hash=N or rows=hash" },
+	{ "input x id rows=9 columns=u,v cross=true", "model.ps:1: unknown "
+	  "setting cross" },
 	{ "input x string", "model.ps:1: x: a string needs one of "
 	  "vocab=WORD,WORD..., vocab_file=FILE, hash=N, rows=hash" },
 	{ "input x string hash=3 vocab=a", "model.ps:1: x: a string needs one "

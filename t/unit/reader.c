@@ -1,6 +1,7 @@
 /* Every format feeds inputs as the manual says, in batches of any size. */
 #include "data/reader.h"
 
+#include "base/hash.h"
 #include "data/format.h"
 
 #include "examples.h"
@@ -378,6 +379,53 @@ test_bins(void)
 	forget();
 }
 
+/* The hash that two words are crossed to. */
+static uint64_t
+crossed(const char *a, const char *b)
+{
+	const uint64_t first[] = { 0, hash64(a, strlen(a)) };
+	const uint64_t second[] = { hash64(first, sizeof(first)),
+				    hash64(b, strlen(b)) };
+
+	return hash64(second, sizeof(second));
+}
+
+static void
+test_crossing(void)
+{
+	static const char *const words[][2] = {
+		{ "a", "bc" }, { "ab", "c" }, { "bc", "a" }, { "", "3" }
+	};
+	char *columns[] = { (char[]){ "u" }, (char[]){ "v" } };
+	struct text any = { 0 }, few = { 0 };
+	struct input *x = add("x", INPUT_STRING, 0, 1);
+	uint64_t all[4];
+
+	x->columns = columns;
+	x->column_count = 2;
+	x->crossed = x->hashed = true;
+	x->lookup = lookup_hashing(UINT64_MAX);
+	for (size_t i = 0; i < 4; i++) {
+		all[i] = crossed(words[i][0], words[i][1]);
+		text_add(&any, "1 | %llu\n", (unsigned long long)all[i]);
+		text_add(&few, "1 | %llu\n", (unsigned long long)all[i] % 50);
+	}
+	ok(all[0] != all[1] && all[0] != all[2]);
+	files_text("x.csv", "u,y,v\na,1,bc\nab,1,\"c\"\nbc,1,a\n,1,3\n");
+	files_text("x.tsv", "u\ty\tv\na\t1\tbc\nab\t1\tc\nbc\t1\ta\n\t1\t3\n");
+	ok(reads("x.csv", any.data) && reads("x.tsv", any.data));
+	x->hashed = false;
+	x->rows = 50;
+	ok(reads("x.csv", few.data));
+	files_text("a.csv", "u,y\na,1\n");
+	ok(reads("a.csv", "65 a.csv:1: no column v for x (model.ps:1); there "
+		 "are: u, y"));
+	lookup_free(x->lookup);
+	text_release(&any);
+	text_release(&few);
+	forget();
+}
+
 static void
 test_npy(void)
 {
@@ -619,6 +667,7 @@ main(void)
 	test_words();
 	test_idx();
 	test_bins();
+	test_crossing();
 	test_npy();
 	test_float_ids();
 	test_passes();

@@ -176,6 +176,7 @@ static void
 test_objects(void)
 {
 	char *columns[] = { (char[]){ "[a-c]" } };
+	char *both[] = { (char[]){ "u" }, (char[]){ "v" } };
 	struct input *x = add("x", INPUT_FLOAT, 0, 3);
 
 	x->columns = columns;
@@ -205,6 +206,17 @@ test_objects(void)
 	ok(object("{\"cls\": 1, \"x\": [3, \"5:.5\", \"7\"]}",
 		  "1 | 3:1 5:0.5 7:1\n"));
 	ok(object("{\"cls\": 1, \"x\": []}", "1 | \n"));
+	forget();
+	x = add("x", INPUT_STRING, 0, 1);
+	x->lookup = lookup_hashing(UINT64_MAX);
+	x->hashed = x->crossed = true;
+	x->columns = both;
+	x->column_count = 2;
+	ok(object("{\"cls\": 1, \"v\": 3, \"u\": \"a\"}",
+		  "1 | 1526113264654570802\n"));
+	ok(object("{\"cls\": 1, \"v\": [3, 4], \"u\": \"a\"}", "65 o.tar: "
+		  "record 1 (1): v: 2 words cannot be crossed"));
+	lookup_free(x->lookup);
 	forget();
 	x = add("x", INPUT_ID, 0, 1);
 	x->hashed = true;
