@@ -184,8 +184,9 @@ pass() {
 @test "workers are killed in the middle, and every record is visited once" {
 	data
 	begin -m visit.ps -B 8 -d part-0.csv -d part-1.csv.gz -d part-2.csv \
-		-d part-3.csv -d part-4.tar --split=4k --shuffle=640 --checkpoint=ckpt \
-		--partition=fixed:4 --pack=3 --min-workers=3 --in-flight=3
+		-d part-3.csv -d part-4.tar --split=4k --shuffle=640 \
+		--checkpoint=ckpt --partition=fixed:4 --pack=3 \
+		--min-workers=3 --in-flight=3
 	for i in 0 1 2; do
 		worker --cache
 		workers[i]=$pid
