@@ -25,6 +25,7 @@ lib_libps_a_SOURCES += \
 	%D%/optimizer_ftrl.c \
 	%D%/optimizer_kind.h \
 	%D%/optimizer_lion.c \
+	%D%/optimizer_nadam.c \
 	%D%/optimizer_rmsprop.c \
 	%D%/optimizer_sgd.c \
 	%D%/partition.c \

@@ -15,6 +15,7 @@ static const struct optimizer_kind *const kinds[] = {
 	&optimizer_adamw,
 	&optimizer_ftrl,
 	&optimizer_lion,
+	&optimizer_nadam,
 	&optimizer_rmsprop,
 	&optimizer_sgd,
 };

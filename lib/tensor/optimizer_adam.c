@@ -59,18 +59,6 @@ adamax(float *restrict w, float *restrict m, float *restrict u,
 	}
 }
 
-/* By squaring: pow()'s last bit is not the same on every processor. */
-static double
-power(double x, uint64_t n)
-{
-	double result = 1;
-
-	for (; n > 0; n >>= 1, x *= x)
-		if (n & 1)
-			result *= x;
-	return result;
-}
-
 static void
 prepare(struct optimizer *o)
 {
@@ -86,8 +74,8 @@ apply(const struct optimizer *o, const struct update *u)
 	const double beta_1 = o->hyper[BETA_1], beta_2 = o->hyper[BETA_2];
 	const struct constants c = {
 		.alpha = (float)((double)u->learning_rate *
-				 sqrt(1 - power(beta_2, u->t)) /
-				 (1 - power(beta_1, u->t))),
+				 sqrt(1 - optimizer_power(beta_2, u->t)) /
+				 (1 - optimizer_power(beta_1, u->t))),
 		.rest_1 = (float)(1 - beta_1),
 		.rest_2 = (float)(1 - beta_2),
 		.epsilon = (float)o->hyper[EPSILON]
@@ -113,7 +101,8 @@ apply_max(const struct optimizer *o, const struct update *u)
 	const double beta_1 = o->hyper[BETA_1];
 
 	adamax(u->w, u->slot[0], u->slot[1], step_of(o, u),
-	       (float)((double)u->learning_rate / (1 - power(beta_1, u->t))),
+	       (float)((double)u->learning_rate /
+		       (1 - optimizer_power(beta_1, u->t))),
 	       (float)(1 - beta_1), (float)o->hyper[BETA_2],
 	       (float)o->hyper[EPSILON]);
 }

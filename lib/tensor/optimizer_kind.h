@@ -67,6 +67,18 @@ decayed(float w, struct step s)
 	return w - w * s.weight_decay * s.rate;
 }
 
+/* By squaring: pow()'s last bit is not the same on every processor. */
+static inline double
+optimizer_power(double x, uint64_t n)
+{
+	double result = 1;
+
+	for (; n > 0; n >>= 1, x *= x)
+		if (n & 1)
+			result *= x;
+	return result;
+}
+
 void optimizer_add_slot(struct optimizer *, const char *name, double start);
 
 extern const struct optimizer_kind optimizer_adadelta;
@@ -76,6 +88,7 @@ extern const struct optimizer_kind optimizer_adamax;
 extern const struct optimizer_kind optimizer_adamw;
 extern const struct optimizer_kind optimizer_ftrl;
 extern const struct optimizer_kind optimizer_lion;
+extern const struct optimizer_kind optimizer_nadam;
 extern const struct optimizer_kind optimizer_rmsprop;
 extern const struct optimizer_kind optimizer_sgd;
 

@@ -27,6 +27,7 @@ static const struct {
 	{ "adam", "adam", "" },
 	{ "adamw", "adamw", "" },
 	{ "adamax", "adamax", "" },
+	{ "nadam", "nadam", "" },
 	{ "amsgrad", "adam", "amsgrad=true" },
 	{ "ftrl", "ftrl", "" },
 	{ "lion", "lion", "" },

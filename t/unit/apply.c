@@ -36,6 +36,7 @@ static const struct {
 	{ "sgd", "", 0xa99628d8c97efadc },
 	{ "sgd", "momentum=0.9 weight_decay=0.01", 0xcbcfa7c3f54f2ab8 },
 	{ "sgd", "momentum=0.9 nesterov=true", 0x67e684dfbe55c806 },
+	{ "nadam", "", 0xd0ac707ce7bcb8c5 },
 };
 
 struct floats {

@@ -145,6 +145,24 @@ adamax(struct element *e, double g, int t, const struct say *o)
 		(e->h + o->epsilon);
 }
 
+/* Keras's, with the momentum's schedule multiplied out step by step. */
+static void
+nadam(struct element *e, double g, int t, const struct say *o)
+{
+	double product = 1, now = 0, next;
+
+	for (int i = 1; i <= t; i++) {
+		now = o->beta_1 * (1 - .5 * pow(.96, i));
+		product *= now;
+	}
+	next = o->beta_1 * (1 - .5 * pow(.96, t + 1));
+	e->m = o->beta_1 * e->m + (1 - o->beta_1) * g;
+	e->v = o->beta_2 * e->v + (1 - o->beta_2) * pow(g, 2);
+	e->w -= o->rate * (next * e->m / (1 - product * next) +
+			   (1 - now) * g / (1 - product)) /
+		(sqrt(e->v / (1 - pow(o->beta_2, t))) + o->epsilon);
+}
+
 static void
 adadelta(struct element *e, double g, int t, const struct say *o)
 {
@@ -297,6 +315,10 @@ formulas(void)
 	      .epsilon = 1e-7);
 	check("adamax beta_1=.5 beta_2=.7 epsilon=.01", adamax, .beta_1 = .5,
 	      .beta_2 = .7, .epsilon = .01);
+	check("nadam learning_rate=.1", nadam, .beta_1 = .9, .beta_2 = .999,
+	      .epsilon = 1e-7);
+	check("nadam beta_1=.99 beta_2=.7 epsilon=.01 weight_decay=.1", nadam,
+	      .beta_1 = .99, .beta_2 = .7, .epsilon = .01, .decay = .1);
 	check("adadelta learning_rate=1", adadelta, .rho = .95,
 	      .epsilon = 1e-7);
 	check("adadelta learning_rate=1 rho=.8 epsilon=.001", adadelta,
@@ -370,7 +392,7 @@ static const char *const every[] = {
 	"sgd", "sgd momentum=.9", "sgd momentum=.9 nesterov=true", "adagrad",
 	"rmsprop", "rmsprop momentum=.9", "rmsprop centered=true",
 	"rmsprop momentum=.9 centered=true", "adam", "adam amsgrad=true",
-	"adamw", "adamax", "adadelta", "lion", "ftrl",
+	"adamw", "adamax", "nadam", "adadelta", "lion", "ftrl",
 	"ftrl learning_rate_power=-.3", NULL
 };
 
@@ -429,6 +451,7 @@ static const struct { const char *line; uint64_t hash; } recorded[] = {
 	{ "adam", 0xb5b5e5158bf81839u },
 	{ "adam amsgrad=true", 0xa8977837deb4b7b0u },
 	{ "adamax", 0x2b4e111d2ac647cdu },
+	{ "nadam", 0x0f203ba51ad32581u },
 	{ "adadelta", 0x09248696c51187c7u },
 	{ "lion", 0x893f3c129470d001u },
 	{ "ftrl l1=.01 l2=.1 l2_shrinkage=.2 beta=.5", 0x5a8936fc5f316f80u },
@@ -531,6 +554,7 @@ lines(void)
 	ok(slots_are("adamw amsgrad=true",
 		     "momentum velocity velocity_hat", 0));
 	ok(slots_are("adamax", "momentum norm", 0));
+	ok(slots_are("nadam", "momentum velocity", 0));
 	ok(slots_are("adadelta", "accumulated_grad accumulated_delta_var", 0));
 	ok(slots_are("lion", "momentum", 0));
 	ok(slots_are("ftrl initial_accumulator_value=3",
@@ -542,10 +566,11 @@ lines(void)
 	const struct { const char *name; float rate; } start_at[] = {
 		{ "sgd", .01f }, { "adagrad", .001f }, { "rmsprop", .001f },
 		{ "adam", .001f }, { "adamw", .001f }, { "ftrl", .001f },
-		{ "adamax", .001f }, { "adadelta", .001f }, { "lion", .001f }
+		{ "adamax", .001f }, { "adadelta", .001f }, { "lion", .001f },
+		{ "nadam", .001f }
 	};
 
-	for (size_t i = 0; i < 9; i++) {
+	for (size_t i = 0; i < 10; i++) {
 		const struct optimizer p = optimizer(start_at[i].name);
 
 		named(schedule_at(&p.schedule, 0) == start_at[i].rate &&
@@ -554,7 +579,7 @@ lines(void)
 	}
 
 	ok(refused("adams", "adadelta adagrad adam adamax adamw ftrl "
-		   "lion rmsprop sgd"));
+		   "lion nadam rmsprop sgd"));
 	ok(refused("adam beta_1=1", "beta_1=1 is not"));
 	ok(refused("adam amsgrad=yes", "true or false"));
 	ok(refused("adam epsilon=-1", "0 or more"));
