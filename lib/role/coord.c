@@ -113,7 +113,9 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	c->model = model;
 	c->metric = model_metrics(model, &c->metrics);
 	c->outbox = outbox;
-	c->began_ms = c->run_began_ms = c->helped_ms = c->now_ms = now;
+	c->began_ms = c->helped_ms = c->now_ms = now;
+	totals_reset(&c->join, now);
+	totals_reset(&c->all, now);
 	c->saved_step = *o->restore ? o->restored.step : WIRE_NONE;
 	snprintf(c->job.name, sizeof(c->job.name), "%s", o->restore);
 	c->trained_before = o->restored.seconds;
@@ -195,7 +197,7 @@ static void
 begin_run(struct coord *c, uint64_t now)
 {
 	c->begun = true;
-	c->run_began_ms = c->saved_ms = now;
+	c->saved_ms = now;
 	c->tried_step = queue_mark(c->queue);
 	cut_plan(c, queue_next(c->queue));
 	if (c->resumed)

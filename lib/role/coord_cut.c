@@ -229,7 +229,7 @@ cut_saved(struct coord *c, const struct ask *saved, uint64_t now)
 	job->info.ledger = data_position(c);
 	job->info.examples = c->cut_examples;
 	job->info.seconds = c->trained_before +
-		(double)(now - c->run_began_ms) / 1000;
+		(double)(now - c->all.began_ms) / 1000;
 	job->part = mem_alloc(c->o.servers, sizeof(*job->part));
 	for (size_t i = 0; saved && i < c->o.servers; i++) {
 		job->part[i].size = saved->saved[i].size;

@@ -107,7 +107,7 @@ struct coord {
 	struct pack plan_frame, model_frame, format_frame;
 	struct fleet *fleet;
 	struct queue *queue;
-	uint64_t began_ms, run_began_ms, deadline_ms;
+	uint64_t began_ms, deadline_ms;
 	uint64_t asked_ms;		/* to stop, by a signal; or 0 */
 	bool no_more_requests, stopping, server_gone, servers_told;
 	bool full;		/* of requests, until half are done */

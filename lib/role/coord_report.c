@@ -262,7 +262,7 @@ coord_state(struct coord *c)
 void
 coord_progress(const struct coord *c, struct text *out, uint64_t now)
 {
-	const double seconds = (double)(now - c->run_began_ms) / 1000;
+	const double seconds = (double)(now - c->all.began_ms) / 1000;
 	const double rate = seconds > 0 ? (double)c->all.steps / seconds : 0;
 	const uint64_t left = queue_waiting(c->queue);
 

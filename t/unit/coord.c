@@ -842,13 +842,19 @@ start_again(void)
 }
 
 static void
-begin_again(void)
+go_on(const unsigned char *run)
 {
 	start_again();
 	coord_up(coord, SERVER, now);
-	welcome(7);
+	welcome_with(7, run);
 	obey(MESSAGE_PLAN);
 	term = coord_term(coord);
+}
+
+static void
+begin_again(void)
+{
+	go_on(NULL);
 }
 
 /* One with a journal, which is empty. */
@@ -962,6 +968,44 @@ does(uint64_t peer, uint64_t step)
 		done(peer, m->request, step);
 	else
 		ok(m && m->lease.first == step && m->lease.count == 1);
+}
+
+/* How long it has taken counts on, though it is started again. */
+static void
+seconds(void)
+{
+	begin_kept();
+	now += 250;	/* nothing to note has happened until it is killed */
+	begin_again();
+	now += 250;
+	ask("join");
+	named(prints("{\"op\":\"join\",\"step\":0,\"steps\":0,"
+		     "\"examples\":0,\"loss\":null,\"metrics\":{},"
+		     "\"seconds\":0.25}\n"),
+	      "who was killed before a step was done began then, not long ago");
+
+	options.checkpoint = true;
+	begin_kept();
+	join_worker(A);
+	ask("train");
+	now += 2000;
+	does(A, 0);
+	ok(writes(STEP("", "0", "worker:0")));
+	go_on(options.run);
+	now += 500;
+	ask("save");
+	obey(MESSAGE_FREEZE);
+
+	const struct message *save = heard(SERVER, MESSAGE_SAVE);
+
+	ok(save != NULL);
+	if (save)
+		tell(SERVER, message_answer(save, MESSAGE_SAVED));
+	named(coord_job(coord) && coord_job(coord)->info.seconds >= 2.5 &&
+	      coord_job(coord)->info.seconds < 2.6,
+	      "a checkpoint says how long the whole run has trained");
+	end_kept();
+	options.checkpoint = false;
 }
 
 /* Started again, as there is nothing left to do: who is there then? */
@@ -1687,6 +1731,7 @@ main(void)
 	many_lines();
 	an_old_error();
 	a_long_id();
+	seconds();
 	ended();
 	kept_going();
 	ending();
