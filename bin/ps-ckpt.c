@@ -162,7 +162,7 @@ static int
 run_prune(char **operand, struct fail *f)
 {
 	if (!o.best)
-		return checkpoint_prune(operand[0], o.keep, true, f);
+		return checkpoint_prune(*operand, UINT64_MAX, o.keep, true, f);
 	return rank_prune(operand[0], o.best, o.metrics, o.keep, f);
 }
 

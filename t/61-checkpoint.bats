@@ -82,6 +82,20 @@ names() {
 	assert_output --partial "$dir/ckpt-00000099"
 }
 
+@test "a run that goes back keeps what it saves, and says what lies ahead" {
+	train 1 'train 30' --every=10 --keep=2 >out
+	run -0 --separate-stderr train 1 'train 9' --every=3 --keep=2 \
+		--restore=none --results=errors
+	assert_equal "$stderr" "ps-coord: $dir has checkpoints of later \
+steps, up to ckpt-00000030, which stays the newest one until this run has \
+come so far: remove them to be rid of them"
+	run -0 names
+	assert_output "$(printf 'ckpt-000000%s\n' 06 09* 20 30*)"
+	train 1 'train 1' --keep=2 --restore=ckpt-00000006 --results=none
+	run -0 names
+	assert_output "$(printf 'ckpt-000000%s\n' 06 07* 09* 20 30*)"
+}
+
 @test "every so many steps one is kept, the last of them is final" {
 	train 2 'train 30' --every=5 --keep=3 >out
 	run -0 names

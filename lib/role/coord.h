@@ -113,6 +113,8 @@ struct coord_job {
 	bool again;		/* published before, now the final one */
 };
 const struct coord_job *coord_job(const struct coord *);
+/* The step of the last one of this run, or that it began with; or 0. */
+uint64_t coord_newest(const struct coord *);
 /* Has one failed?  Then what there is of it can be swept up.  Asked once. */
 bool coord_sweeps(struct coord *);
 void coord_published(struct coord *, const struct fail *why,

@@ -263,6 +263,12 @@ coord_job(const struct coord *c)
 	return c->job_waiting ? &c->job : NULL;
 }
 
+uint64_t
+coord_newest(const struct coord *c)
+{
+	return c->base.step;
+}
+
 bool
 coord_sweeps(struct coord *c)
 {

@@ -118,11 +118,11 @@ void checkpoint_list_free(struct checkpoint_list *);
 
 /*
  * Remove all that are older than the newest keep whole ones; damaged ones do
- * not count (with verify their arrays are read, too).  keep 0: all
- * stay.
+ * not count (with verify their arrays are read, too), nor do those of steps
+ * above newest, which stay.  keep 0: all stay.
  */
-int checkpoint_prune(const char *dir, size_t keep, bool verify,
-		     struct fail *);
+int checkpoint_prune(const char *dir, uint64_t newest, size_t keep,
+		     bool verify, struct fail *);
 int checkpoint_remove(const char *dir, const char *name, struct fail *);
 
 /* ---- reading ---- */

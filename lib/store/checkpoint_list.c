@@ -157,7 +157,8 @@ is_whole(const char *dir, const char *name, bool verify, struct fail *f)
 }
 
 int
-checkpoint_prune(const char *dir, size_t keep, bool verify, struct fail *f)
+checkpoint_prune(const char *dir, uint64_t newest, size_t keep, bool verify,
+		 struct fail *f)
 {
 	struct checkpoint_list list;
 	struct fail why;
@@ -169,6 +170,9 @@ checkpoint_prune(const char *dir, size_t keep, bool verify, struct fail *f)
 	if (checkpoint_list(&list, dir, f) < 0)
 		return -1;
 	for (size_t i = list.count; r == 0 && i-- > 0;) {
+		if (list.step[i] > newest)
+			continue;
+
 		const int whole = good == keep ? 0 :
 			is_whole(dir, list.name[i], verify, &why);
 

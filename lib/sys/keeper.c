@@ -89,14 +89,46 @@ take_info(struct coord_options *o, const struct checkpoint *from)
 		o->restored.ledger = mem_text(o->restored.ledger);
 }
 
+static int
+begin_with(const struct keeper *k, const char *restore,
+	   const struct model *model, struct coord_options *o,
+	   struct fail *f)
+{
+	struct checkpoint *from = open_restored(k, restore, f);
+	int status;
+
+	if (!from)
+		return -1;
+	status = check_model(from, model, f);
+	if (status == 0)
+		take_info(o, from);
+	checkpoint_close(from);
+	return status;
+}
+
+/* Until the run has come so far the next one would begin with those. */
+static void
+look_ahead(const struct keeper *k, const struct checkpoint_list *list,
+	   uint64_t step)
+{
+	const size_t last = list->count - 1;
+
+	if (list->count > 0 && list->step[last] > step)
+		log_warn("%s has checkpoints of later steps, up to %s, which "
+			 "stays the newest one until this run has come so "
+			 "far: remove them to be rid of them", k->dir,
+			 list->name[last]);
+}
+
 int
 keeper_begin(struct keeper *k, const char *restore,
 	     const struct model *model, struct coord_options *o,
 	     struct fail *f)
 {
-	struct checkpoint_list list = { 0 };
-	struct checkpoint *from;
-	int status;
+	const bool latest = strcmp(restore, "latest") == 0;
+	const bool none = strcmp(restore, "none") == 0;
+	struct checkpoint_list list;
+	int status = 0;
 
 	if (!k->dir)
 		return 0;
@@ -105,24 +137,13 @@ keeper_begin(struct keeper *k, const char *restore,
 	checkpoint_sweep(k->dir);	/* nobody writes before we ask */
 	k->task = task_new();
 	o->checkpoint = true;
-	if (strcmp(restore, "none") == 0)
-		return 0;
-	if (strcmp(restore, "latest") == 0) {
-		if (checkpoint_list(&list, k->dir, f) < 0)
-			return -1;
-		const bool none = list.count == 0;
-
-		checkpoint_list_free(&list);
-		if (none)
-			return 0;
-	}
-	from = open_restored(k, restore, f);
-	if (!from)
+	if (checkpoint_list(&list, k->dir, f) < 0)
 		return -1;
-	status = check_model(from, model, f);
-	if (status == 0)
-		take_info(o, from);
-	checkpoint_close(from);
+	if (!none && !(latest && list.count == 0))
+		status = begin_with(k, restore, model, o, f);
+	if (status == 0 && !latest)
+		look_ahead(k, &list, o->restored.step);
+	checkpoint_list_free(&list);
 	return status;
 }
 
@@ -133,14 +154,21 @@ kept(const struct keeper *k)
 	return k->keep == 1 ? 2 : k->keep;
 }
 
+/* A run that has gone back has older steps than what it was to forget. */
+static int
+prune(const struct keeper *k, uint64_t newest, struct fail *f)
+{
+	return checkpoint_prune(k->dir, newest, kept(k), false, f);
+}
+
 /* One failed, and nobody writes: a disk may be full of what is not wanted. */
 static void
-make_room(const struct keeper *k)
+make_room(const struct keeper *k, uint64_t newest)
 {
 	struct fail why;
 
 	checkpoint_sweep(k->dir);
-	if (checkpoint_prune(k->dir, kept(k), false, &why) < 0)
+	if (prune(k, newest, &why) < 0)
 		log_warn("%s", why.text);
 }
 
@@ -160,7 +188,7 @@ publish(void *self)
 			"that the directory of their -d?", k->dir);
 	if (k->status < 0)
 		return;
-	checkpoint_prune(k->dir, kept(k), false, &k->why_not_pruned);
+	prune(k, job->info.step, &k->why_not_pruned);
 	k->status = failpoint("publish-told", &k->why);
 }
 
@@ -182,7 +210,7 @@ keeper_run(struct keeper *k, struct coord *coord,
 	if (task_busy(k->task))
 		return;
 	if (coord_sweeps(coord))
-		make_room(k);
+		make_room(k, coord_newest(coord));
 	k->job = coord_job(coord);
 	k->source = source;
 	if (k->job)

@@ -291,7 +291,7 @@ test_list(void)
 	ok(c && checkpoint_info(c)->step == 20 && warnings == 1);
 
 	/* Two whole ones stay, and the damaged one, which is newer. */
-	ok(checkpoint_prune(dir, 2, false, &f) == 0);
+	ok(checkpoint_prune(dir, UINT64_MAX, 2, false, &f) == 0);
 	ok(checkpoint_list(&list, dir, &f) == 0 && list.count == 3 &&
 	   list.step[0] == 15);
 	checkpoint_list_free(&list);
@@ -378,7 +378,7 @@ write_on(const char *dir, size_t keep, uint64_t step, const float *values)
 	for (;; step++) {
 		if (save(dir, step, "w", (struct shape){ 1, { 64 } },
 			 values, 2) < 0 ||
-		    checkpoint_prune(at(".", dir), keep, true,
+		    checkpoint_prune(at(".", dir), UINT64_MAX, keep, true,
 				     &f) < 0)
 			_exit(1);
 	}
