@@ -314,11 +314,28 @@ write_train(struct text *out, const struct request *r)
 			 (double)r->learning_rate);
 }
 
+/* Names need not be UTF-8, as JSON is, but such have come as words. */
+static bool
+are_words(const struct request *r)
+{
+	size_t i = 0;
+
+	while (i < r->files && *r->file[i] && !strpbrk(r->file[i], BLANKS))
+		i++;
+	return i == r->files;
+}
+
 void
 request_write(struct text *out, const struct request *r)
 {
 	if (r->op == REQUEST_TRAIN && !r->id) {
 		write_train(out, r);
+		return;
+	}
+	if (r->op == REQUEST_EVAL && !r->id && are_words(r)) {
+		text_add(out, "%s", names[r->op]);
+		for (size_t i = 0; i < r->files; i++)
+			text_add(out, " %s", r->file[i]);
 		return;
 	}
 	if (r->op == REQUEST_TRAIN)

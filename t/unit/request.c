@@ -160,6 +160,8 @@ written(void)
 		"train 18446744073709551615 batch=2 learning_rate=.5",
 		"train 9 batch=64 learning_rate=1e-7", "save", "epoch 3",
 		"epoch learning_rate=.1", "eval", "eval a b.csv",
+		"eval caf\xe9.csv",
+		"{\"op\":\"eval\",\"files\":[\"\", \"a\\nb\"]}",
 		"{\"op\":\"eval\",\"id\":-4,\"files\":[\"a b\",\"\\\"\"]}",
 		"{\"id\":\"join\",\"steps\":9223372036854775807}"
 	};
