@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define MAX_MEMBERS	65536
+#define MAX_GONE	1024		/* who may come back by their names */
 #define EXHAUSTED_MS	1000		/* for late workers to come */
 
 /* ---- who is there ---- */
@@ -79,23 +80,32 @@ member_free(struct member *m)
 	free(m);
 }
 
-/*
- * Who is gone is forgotten; but of a worker that has had something to do steps
- * and rounds may speak yet.  How many are left.
- */
+/* Of a worker that has had something to do steps may speak yet. */
+static bool
+forgettable(const struct coord *c, const struct member *m, size_t gone)
+{
+	if (!m->gone || m == c->cut_for)
+		return false;
+	return m->role == ROLE_EVALUATOR || !m->joined ||
+		(gone > MAX_GONE && !queue_mentions(c->queue, m));
+}
+
+/* Who is gone is forgotten, the first ones first.  How many are left. */
 static size_t
 forget_gone(struct coord *c)
 {
 	struct member **at = &c->member;
-	size_t left = 0;
+	size_t left = 0, gone = 0;
 
+	for (const struct member *m = c->member; m; m = m->next)
+		gone += m->gone;
 	while (*at) {
 		struct member *m = *at;
 
-		if (m->gone && m != c->cut_for &&
-		    (m->role == ROLE_EVALUATOR || !m->joined)) {
+		if (forgettable(c, m, gone)) {
 			*at = m->next;
 			member_free(m);
+			gone--;
 		} else {
 			at = &m->next;
 			left++;

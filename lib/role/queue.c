@@ -348,6 +348,16 @@ queue_blame(struct queue *q, uint64_t number, const void *worker)
 	return true;
 }
 
+bool
+queue_mentions(const struct queue *q, const void *worker)
+{
+	for (uint64_t i = q->mark; i < q->next; i++)
+		if (queue_step(q, i) && (at(q, i)->worker == worker ||
+					 at(q, i)->first_dead == worker))
+			return true;
+	return false;
+}
+
 /* What was never leased another step can read. */
 static void
 end_all(struct queue *q)

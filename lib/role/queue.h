@@ -115,6 +115,9 @@ void queue_unlease(struct queue *);
  */
 bool queue_blame(struct queue *, uint64_t number, const void *worker);
 
+/* Does a step that has not ended speak of a worker who is gone? */
+bool queue_mentions(const struct queue *, const void *worker);
+
 /*
  * Give up every train request in front of the first barrier.  For each one
  * that had steps left, tell is called with how many had not ended (it may be

@@ -246,6 +246,18 @@ failed(uint64_t peer, uint64_t step, const char *why)
 	tell(peer, m);
 }
 
+/* Its next lease, which must be of this step, is done. */
+static void
+does(uint64_t peer, uint64_t step)
+{
+	const struct message *m = heard(peer, MESSAGE_LEASE);
+
+	if (m && m->lease.first == step && m->lease.count == 1)
+		done(peer, m->request, step);
+	else
+		ok(m && m->lease.first == step && m->lease.count == 1);
+}
+
 static bool
 over(int status, const char *why)
 {
@@ -702,6 +714,28 @@ other_lives(void)
 	      "nor is anything kept of it");
 }
 
+/* Workers that were here and are gone, one after the other. */
+static void
+many_lives(void)
+{
+	size_t before = 0;
+
+	begin_run();
+	ask("train 9");
+	for (uint64_t life = 100; life < 8100; life++) {
+		if (life == 4100)
+			before = mallinfo2().uordblks;
+		count = 0;
+		join_worker(life);
+		tell(life, (struct message){ .kind = MESSAGE_BYE });
+		text_reset(coord_warnings(coord));
+	}
+	join_worker(A);
+	does(A, 0);
+	named(mallinfo2().uordblks < before + ((size_t)1 << 18),
+	      "workers that come and go are not kept for ever");
+}
+
 /* An evaluator borrows a cut, gives it back, and may borrow again. */
 static void
 evaluators(void)
@@ -956,18 +990,6 @@ a_long_id(void)
 	named(prints(expected), "a step that failed before it was started "
 	      "again has its id, however long");
 	end_kept();
-}
-
-/* Its next lease, which must be of this step, is done. */
-static void
-does(uint64_t peer, uint64_t step)
-{
-	const struct message *m = heard(peer, MESSAGE_LEASE);
-
-	if (m && m->lease.first == step && m->lease.count == 1)
-		done(peer, m->request, step);
-	else
-		ok(m && m->lease.first == step && m->lease.count == 1);
 }
 
 /* How long it has taken counts on, though it is started again. */
@@ -1740,6 +1762,7 @@ main(void)
 	too_many_scores();
 	deadly_evaluation();
 	other_lives();
+	many_lives();
 	evaluators();
 	saves();
 	open_cuts();
