@@ -401,6 +401,17 @@ journal_streams(struct coord *c)
 	pack_release(&out);
 }
 
+static void
+add_error(struct coord *c)
+{
+	struct pack out = { 0 };
+
+	pack_uint(&out, c->step_error.kind);
+	pack_text(&out, c->step_error.text);
+	add(c, JOURNAL_ERROR, &out, false);
+	pack_release(&out);
+}
+
 /*
  * What is not in the records of a fold must not be so.  That steps below the
  * cut end later is written behind it, and says nothing then.
@@ -409,7 +420,7 @@ static bool
 can_fold(const struct coord *c)
 {
 	return data_ready(c) && !c->stopping && !c->setting_aside &&
-		!c->cancelling && c->step_error.kind == 0 && !c->unnoted;
+		!c->cancelling && !c->unnoted;
 }
 
 void
@@ -434,6 +445,8 @@ journal_fold(struct coord *c)
 			journal_counts(c);
 		add_lines(c, &left);
 		add_ends(c, &(struct pack){ 0 }, false, c->now_ms);
+		if (c->step_error.kind)
+			add_error(c);
 		c->fold = NULL;
 	}
 	if (fold.size > MAX_FOLD)

@@ -293,6 +293,16 @@ replay_servers(struct coord *c, struct unpack *u, struct fail *f)
 }
 
 static int
+replay_error(struct coord *c, struct unpack *u)
+{
+	const uint64_t kind = unpack_uint(u);
+
+	take_text(u, c->step_error.text, sizeof(c->step_error.text));
+	c->step_error.kind = message_status(kind);
+	return u->bad ? -1 : 0;
+}
+
+static int
 replay_cut(struct coord *c, struct unpack *u)
 {
 	take_text(u, c->base.name, sizeof(c->base.name));
@@ -361,6 +371,7 @@ coord_replay(struct coord *c, uint32_t kind, const void *bytes, size_t size,
 	case JOURNAL_STREAMS:	r = replay_streams(c, &u); break;
 	case JOURNAL_FOLD:	r = c->resumed ? 0 : replay_fold(c, &u, f);
 				break;
+	case JOURNAL_ERROR:	r = replay_error(c, &u); break;
 	default:		break;
 	}
 	c->replaying = false;

@@ -26,6 +26,7 @@
  *		say what all steps up to it come to when it is published;
  *		none if that cannot be said.  In a file that begins with one
  *		it stands for them, else it says nothing
+ *	ERROR	in a FOLD: that of a step, which no join has told yet
  *	FINISHED
  */
 #ifndef PS_JOURNAL_H
@@ -40,7 +41,7 @@
 enum journal_kind {
 	JOURNAL_RUN = 1, JOURNAL_TERM, JOURNAL_LINES, JOURNAL_ENDS,
 	JOURNAL_VOID, JOURNAL_SERVERS, JOURNAL_CUT, JOURNAL_FINISHED,
-	JOURNAL_COUNTS, JOURNAL_STREAMS, JOURNAL_FOLD
+	JOURNAL_COUNTS, JOURNAL_STREAMS, JOURNAL_FOLD, JOURNAL_ERROR
 };
 
 /* Where records go. */

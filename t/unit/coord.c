@@ -971,6 +971,39 @@ an_old_error(void)
 	end_kept();
 }
 
+/* A checkpoint is made, and what was kept before it is dropped. */
+static void
+an_old_error_folded(void)
+{
+	size_t fold = 0;
+
+	options.keep_going = options.checkpoint = true;
+	begin_kept();
+	join_worker(A);
+	ask("train");
+	failed(A, 0, "bad");
+	stopped(A);
+	obey(MESSAGE_VOID);
+	ok(writes(BAD_STEP("")));
+	ask("save");
+	ask("join");
+	while (fold < keeps && (kept[fold].kind != JOURNAL_FOLD ||
+				kept[fold].size == 0))
+		free(kept[fold++].bytes);
+	memmove(kept, kept + fold, (keeps - fold) * sizeof(*kept));
+	keeps -= fold;
+	named(keeps > 0, "what an error has left behind can be folded");
+	go_on(options.run);
+	coord_tick(coord, now);
+	named(prints("{\"op\":\"save\",\"step\":1,\"checkpoint\":"
+		     "\"ckpt-00000001\"}\n{\"op\":\"join\",\"step\":1,"
+		     "\"steps\":0,\"examples\":0,\"loss\":null,"
+		     "\"metrics\":{},\"seconds\":0,\"error\":\"bad\"}\n"),
+	      "and the next join tells of it, still");
+	options.keep_going = options.checkpoint = false;
+	end_kept();
+}
+
 static void
 a_long_id(void)
 {
@@ -1752,6 +1785,7 @@ main(void)
 	errors();
 	many_lines();
 	an_old_error();
+	an_old_error_folded();
 	a_long_id();
 	seconds();
 	ended();
