@@ -167,7 +167,7 @@ listening() {
 	sed -i 's/x float/x sparse[4]/; s/dense x.*/linear x/' model.ps
 	launch ps-work -c "$at/c" feed.svm
 	work=$pid
-	echo '+1 1:1 # as long as what tells formats apart' >&6
+	echo '+1 1:1' >&6
 	echo 'train 1000' >requests
 	: >results
 	launch ps-coord -b "$at/c" -s "$at/s" -m model.ps -B 1 \

@@ -30,6 +30,8 @@ struct source {
 	bool ended;
 	const unsigned char *rest;	/* of a block, for source_fill() */
 	size_t rest_size;
+	bool looked;		/* bytes of a block are there already, */
+	size_t seen;		/* so many */
 	uint64_t taken;		/* bytes that libarchive read from fd */
 	unsigned char tail[TRAILER];	/* the last of them */
 	uint64_t given;		/* bytes made of them */
@@ -115,6 +117,28 @@ read_bytes(const struct source *s, void *to, size_t room)
 	return n;
 }
 
+/* The first bytes, before libarchive asks for them. */
+static int
+look(struct source *s, struct fail *f)
+{
+	const ssize_t n = read_bytes(s, s->block, sizeof(s->block));
+
+	if (n < 0)
+		return fail_sys(f, FAIL_IO, "%s", s->name);
+	s->looked = true;
+	s->seen = (size_t)n;
+	return 0;
+}
+
+static ssize_t
+next_block(struct source *s)
+{
+	if (!s->looked)
+		return read_bytes(s, s->block, sizeof(s->block));
+	s->looked = false;
+	return (ssize_t)s->seen;
+}
+
 static void
 keep_tail(struct source *s, size_t n)
 {
@@ -129,7 +153,7 @@ static la_ssize_t
 take(struct archive *a, void *context, const void **bytes)
 {
 	struct source *s = context;
-	const ssize_t n = read_bytes(s, s->block, sizeof(s->block));
+	const ssize_t n = next_block(s);
 
 	*bytes = s->block;
 	if (n < 0)
@@ -197,6 +221,37 @@ support_filters(struct archive *a)
 	archive_read_support_filter_lz4(a);
 }
 
+/* Does what was seen begin so, as far as there is that much of it? */
+static bool
+begins(const struct source *s, const char *magic, unsigned char mask)
+{
+	const size_t size = strlen(magic), n = s->seen < size ? s->seen : size;
+
+	return n == 0 || ((s->block[0] & mask) == (unsigned char)*magic &&
+			  memcmp(s->block + 1, magic + 1, n - 1) == 0);
+}
+
+static bool
+may_be_packed(const struct source *s)
+{
+	/* gzip, bzip2, xz, lzip; zstd; lz4, today's and as it was. */
+	static const char *const magic[] = {
+		"\x1f\x8b", "BZh", "\xfd\x37\x7aXZ", "LZIP",
+		"\x28\xb5\x2f\xfd",
+		"\x04\x22\x4d\x18", "\x02\x21\x4c\x18"
+	};
+
+	for (size_t i = 0; i < sizeof(magic) / sizeof(*magic); i++)
+		if (begins(s, magic[i], 0xff))
+			return true;
+	/* What zstd and lz4 pass over, of 16 kinds. */
+	return begins(s, "\x50\x2a\x4d\x18", 0xf0);
+}
+
+/*
+ * To tell how it is compressed libarchive waits for more bytes than a short
+ * line has, which may be all that somebody says before he waits for us.
+ */
 static int
 open_archive(struct source *s, struct fail *f)
 {
@@ -205,7 +260,9 @@ open_archive(struct source *s, struct fail *f)
 	if (!a)
 		return fail(f, FAIL_INTERNAL, "%s: libarchive has no memory",
 			    s->name);
-	if (!s->bare)
+	if (!s->bare && look(s, f) < 0)
+		return -1;
+	if (!s->bare && may_be_packed(s))
 		support_filters(a);
 	archive_read_support_format_empty(a);
 	if (s->members) {

@@ -185,6 +185,12 @@ test_pipe(void)
 	s = source_open("pipe:seq 100; exec sleep 1000", true, &f);
 	ok(source_read(s, &some, &size, &f) == 0 && size == 292);
 	source_close(s);
+
+	/* A short line is read while nothing follows it yet. */
+	s = source_open("pipe:echo 1; exec timeout 5 sleep 9", true, &f);
+	ok(s && source_read(s, &some, &size, &f) == 0 && size == 2);
+	source_close(s);
+	ok(drain("pipe:head -c 3 a.zst; tail -c +4 a.zst") == SIZE);
 }
 
 static bool
