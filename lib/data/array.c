@@ -38,7 +38,7 @@ array_begin(struct array *a, const struct input *in, struct fail *f)
 	const size_t has = shape_width(a->head.shape);
 
 	if (takes == 0 || in->kind == INPUT_STRING)
-		return fail(f, FAIL_CONFIG, "%s: %s (%s) cannot be fed from "
+		return fail(f, FAIL_DATA, "%s: %s (%s) cannot be fed from "
 			    "an array of numbers", a->name, in->name,
 			    in->where);
 	if (a->head.shape.rank == 0)
@@ -272,7 +272,7 @@ begin_pair(struct pair *p, const struct want *want, char *const *files,
 	   array_header *header, struct fail *f)
 {
 	if (want->count != 1)
-		return fail(f, FAIL_CONFIG, "%s: a file of one array feeds "
+		return fail(f, FAIL_DATA, "%s: a file of one array feeds "
 			    "models of one input; this one has %zu", files[0],
 			    want->count);
 	if (array_open(&p->value, files[0], want->allow_pipe, header, f) ||

@@ -42,7 +42,7 @@ svmlight_open(const struct want *want, char *const *files, struct fail *f)
 
 	if (want->count != 1 ||
 	    (in->kind != INPUT_SPARSE && in->kind != INPUT_FLOAT)) {
-		fail(f, FAIL_CONFIG, "%s: svmlight feeds models of one input, "
+		fail(f, FAIL_DATA, "%s: svmlight feeds models of one input, "
 		     "sparse or float; this one has %zu%s%s%s", files[0],
 		     want->count, want->count == 1 ? ", " : "",
 		     want->count == 1 ? in->name : "",

@@ -264,7 +264,7 @@ fill_array(const struct member *m, struct feature *to, size_t at,
 	const struct input *in = to->input;
 
 	if (in->kind == INPUT_STRING || in->kind == INPUT_SPARSE)
-		return fail(f, FAIL_CONFIG, "%s (%s) cannot be fed from an "
+		return fail(f, FAIL_DATA, "%s (%s) cannot be fed from an "
 			    "array of numbers", in->name, in->where);
 	*count = shape_size(m->head.shape);
 	return array_fill(&m->head, to, at, *count, m->bytes + m->head.offset,

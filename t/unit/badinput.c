@@ -114,7 +114,7 @@ test_svmlight(void)
 	       "number"));
 	label.kind = INPUT_FLOAT;
 	in[0].kind = INPUT_ID;
-	ok(bad("a.svm", "1 1:1", "78 a.svm: svmlight feeds models of one "
+	ok(bad("a.svm", "1 1:1", "65 a.svm: svmlight feeds models of one "
 	       "input, sparse or float; this one has 1, x of another kind"));
 	free(in[0].name);
 }
@@ -266,7 +266,7 @@ test_binary(void)
 	ok(says("x.idx,y.idx", "65 x.idx: 1 number a record, but x "
 		"(model.ps:1) takes 784"));
 	in[0].kind = INPUT_STRING;
-	ok(says("x.idx,y.idx", "78 x.idx: x (model.ps:1) cannot be fed from "
+	ok(says("x.idx,y.idx", "65 x.idx: x (model.ps:1) cannot be fed from "
 		"an array of numbers"));
 	in[0].kind = INPUT_FLOAT;
 	in[0].shape.rank = 0;

@@ -309,7 +309,7 @@ test_wrong_samples(void)
 	       "number");
 	forget();
 	add("x", INPUT_STRING, 3, 2);
-	ok(reads("s.tar", "78 s.tar: record 1 (0): x: x (model.ps:1) cannot "
+	ok(reads("s.tar", "65 s.tar: record 1 (0): x: x (model.ps:1) cannot "
 		 "be fed from an array of numbers"));
 	forget();
 	add("z", INPUT_FLOAT, 0, 2);
