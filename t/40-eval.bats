@@ -220,6 +220,28 @@ await_stop_handler() {
 	agree "$output" "${one##*$'\n'}"
 }
 
+@test "an evaluation takes no records from the steps of a worker" {
+	local input
+	mkfifo fifo
+	for input in - fifo; do
+		start ps-serve -b "ipc://serve"
+		ps-work -c ipc://coord "$input" <train.svm 2>work.log 3>&- &
+		work=$!
+		daemons+=("$work")
+		[ "$input" = - ] || cat train.svm >fifo 3>&- &
+		run -66 --separate-stderr ps-coord --keep-going \
+			-b ipc://coord -s ipc://serve -m model.ps -B 10 \
+			<<<$'train 3\neval\neval '"$input"$'\ntrain 27\njoin'
+		why="$input: it can be read only once, and not to score on: \
+name files for that"
+		assert_equal "$(grep -c '"op":"eval"' <<<"$output")" 2
+		assert_line --partial "\"worker:0\",\"error\":\"$why\"}"
+		assert_line --partial '"op":"join","step":30,"steps":30,'
+		assert_equal "${stderr_lines[-1]}" "ps-coord: $why"
+		wait "$work" "$pid"
+	done
+}
+
 @test "a checkpoint that is pruned is passed over, one in hand is scored" {
 	train 'train 10' save 'train 10' save 'train 10'
 	run -0 --separate-stderr ps-eval -C ckpts \

@@ -352,6 +352,16 @@ source_close(struct source *s)
 }
 
 bool
+source_once(const char *name)
+{
+	struct stat st;
+
+	return strcmp(name, "-") == 0 ||
+		(stat(name, &st) == 0 && !S_ISREG(st.st_mode) &&
+		 !S_ISDIR(st.st_mode));
+}
+
+bool
 source_plain(const struct source *s)
 {
 	return s->regular && !s->members &&

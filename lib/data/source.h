@@ -30,6 +30,9 @@ struct source *source_open_at(const char *name, uint64_t offset,
 			      struct fail *);
 void source_close(struct source *);
 
+/* Can it be read but once, as standard input and named pipes can? */
+bool source_once(const char *name);
+
 /* Is it a plain file, whose bytes we give as they lie there? */
 bool source_plain(const struct source *);
 

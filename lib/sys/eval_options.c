@@ -1,11 +1,11 @@
 #include "sys/eval_options.h"
 
 #include "data/cache.h"
+#include "data/source.h"
 #include "sys/clock.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define BATCH		1024
 #define MAX_BATCH	((uint64_t)1 << 20)
@@ -130,12 +130,8 @@ eval_settings_read(struct eval_settings *s, int argc, char **argv)
 void
 eval_settings_reread(const struct eval_settings *s)
 {
-	struct stat status;
-
 	for (size_t i = 0; i < s->count; i++)
-		if (strcmp(s->inputs[i], "-") == 0 ||
-		    (stat(s->inputs[i], &status) == 0 &&
-		     !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)))
+		if (source_once(s->inputs[i]))
 			cli_usage("'%s' can be read only once, not for each "
 				  "checkpoint: say --newest, or name a file",
 				  s->inputs[i]);

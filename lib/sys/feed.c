@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "data/source.h"
 #include "sys/blocks.h"
 #include "sys/clock.h"
 #include "sys/prefetch.h"
@@ -208,10 +209,24 @@ feed_failure(const struct feed *feed, struct fail *f)
 	return -1;
 }
 
+/* It would take the records of steps away from them. */
+static int
+check_evaluated(char *const *file, size_t count, struct fail *f)
+{
+	for (size_t i = 0; i < count; i++)
+		if (source_once(file[i]))
+			return fail(f, FAIL_NOINPUT, "%s: it can be read only "
+				    "once, and not to score on: name files "
+				    "for that", file[i]);
+	return 0;
+}
+
 static void
 begin_evaluation(struct feed *feed, const struct worker_evaluation *e)
 {
 	const bool own = e->count == 0;
+	char *const *file = own ? feed->o.inputs : e->file;
+	const size_t count = own ? feed->o.count : e->count;
 	const struct span_format *how = worker_format(feed->worker);
 	struct reader_options o = {
 		.format = feed->o.reader.format,
@@ -228,9 +243,9 @@ begin_evaluation(struct feed *feed, const struct worker_evaluation *e)
 	if (how)
 		o.no_header = o.no_header || how->no_header;
 	feed->evaluation = e->number;
-	feed->eval = prefetch_open(worker_model(feed->worker),
-				   own ? feed->o.inputs : e->file,
-				   own ? feed->o.count : e->count, &o, &f);
+	if (check_evaluated(file, count, &f) == 0)
+		feed->eval = prefetch_open(worker_model(feed->worker), file,
+					   count, &o, &f);
 	if (!feed->eval)
 		worker_evaluation_failed(feed->worker, &f);
 }

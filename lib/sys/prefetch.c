@@ -1,13 +1,13 @@
 #include "sys/prefetch.h"
 
 #include "base/mem.h"
+#include "data/source.h"
 #include "model/compute.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define AHEAD	8	/* batches */
@@ -125,13 +125,9 @@ run(void *arg)
 static bool
 may_hang(char *const *file, size_t count)
 {
-	struct stat status;
-
 	for (size_t i = 0; i < count; i++)
-		if (strcmp(file[i], "-") == 0 ||
-		    strncmp(file[i], "pipe:", 5) == 0 ||
-		    (stat(file[i], &status) == 0 &&
-		     !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)))
+		if (source_once(file[i]) ||
+		    strncmp(file[i], "pipe:", 5) == 0)
 			return true;
 	return false;
 }
