@@ -116,7 +116,9 @@ fill_floats(const struct npy *head, struct feature *to, size_t at,
 	npy_floats(head, bytes, value, width);
 	for (size_t i = 0; i < width; i++)
 		if (!isfinite(value[i]))
-			return fill_number(to, at + i, (double)value[i],
+			return fill_number(to, at + i,
+					   npy_double(head, bytes +
+						      i * head->item),
 					   FLT_MANT_DIG, f);
 	return 0;
 }

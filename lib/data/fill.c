@@ -286,7 +286,8 @@ fill_number(struct feature *to, size_t at, double x, int digits,
 	if (to->input->kind != INPUT_FLOAT && !bins)
 		return add_float_id(to, at, x, digits, f);
 	if (!isfinite((float)x))
-		return fail(f, FAIL_DATA, "%g is not a finite number", x);
+		return fail(f, FAIL_DATA, "%g is %s", x, isfinite(x) ?
+			    "too large for a float" : "not a finite number");
 	return bins ? add_bin(to, at, (float)x) :
 		add_float(to, at, (float)x, f);
 }

@@ -247,6 +247,10 @@ test_binary(void)
 	files_put("three.idx", "\0\0\x08\1\0\0\0\3" "\0\3\1", 11);
 	ok(says("y.idx,three.idx", "65 three.idx: 3 labels for the 2 records "
 		"of y.idx"));
+	files_put("large.idx", "\0\0\x0e\1\0\0\0\2"
+		  "\x7e\x37\xe4\x3c\x88\0\x75\x9c" "\0\0\0\0\0\0\0\0", 24);
+	ok(says("large.idx,y.idx", "65 large.idx: record 1: 1e+300 is too "
+		"large for a float"));
 	files_put("none.idx", "\0\0\x08\1\0\0\0\0", 8);
 	ok(says("none.idx,y.idx", "66 none.idx: it has no records"));
 	files_put("head.idx", "\0\0\x08\3\0\0\0\0", 8);
