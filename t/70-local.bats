@@ -283,6 +283,27 @@ assert_clean() {
 	assert_clean
 }
 
+@test "a signal is not lost on a command that is only about to start" {
+	mkfifo held
+	for stage in setsid setpriv; do
+		stand_in "$stage" <<-EOT
+			#!/bin/sh
+			case \$* in *only-me*) echo >held; sleep 0.5 ;; esac
+			exec $(command -v "$stage") "\$@"
+		EOT
+		launch env --default-signal=INT ps-local \
+			sh -c ': only-me; exec tail -f /dev/null'
+		read -r _ <held
+		kill -INT "$pid"
+		timeout 20 tail --pid="$pid" -f /dev/null
+		status=0
+		wait "$pid" || status=$?
+		assert_equal "$status" 130
+		assert_clean
+		rm "bin/$stage"
+	done
+}
+
 @test "what the command leaves in the background ends, too" {
 	run -0 ps-local sh -c 'tail -f /dev/null & echo $! >>pids'
 	assert_clean
