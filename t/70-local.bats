@@ -283,6 +283,26 @@ assert_clean() {
 	assert_clean
 }
 
+# A shell that is told to stop does not wait for what it runs.
+@test "members are there until all that is told to stop has ended" {
+	stand_in slow <<-'EOT'
+		#!/bin/bash
+		trap 'trap "" TERM; sleep 0.3; xargs kill -0 <pids &&
+			echo ended >said
+			exit' TERM
+		echo waiting
+		tail -f /dev/null >/dev/null &
+		wait
+	EOT
+	start ps-local -w 2 -s 2 sh -c 'await 2; slow; true'
+	kill -TERM "$pid"
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 143
+	assert_equal "$(<said)" ended
+	assert_clean
+}
+
 @test "a signal is not lost on a command that is only about to start" {
 	mkfifo held
 	for stage in setsid setpriv; do
