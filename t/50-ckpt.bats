@@ -356,6 +356,37 @@ tensors("overlap.safetensors", {"prob/bias": half, "prob/bias@velocity": half})
 	run -64 ps-ckpt prune --keep=1 --best=auc dir
 }
 
+@test "prune by a metric leaves what a run that has not ended goes on from" {
+	made dir 1
+	for step in 1 2 3; do
+		cp -r dir/ckpt-00000000 dir/ckpt-0000000$step
+	done
+	for step in 0 1 2 3; do
+		echo '{"checkpoint": "ckpt-0000000'$step'", "loss": '$step'}'
+	done >metrics
+	truncate -s 700 dir/ckpt-00000003/shard-0-of-1.tar
+	ps-ckpt prune --keep=1 --best=loss --metrics=metrics dir
+	assert_equal "$(ls -A dir)" $'ckpt-00000000\nckpt-00000002'
+	# The last one of a run, before and after another one has begun.
+	cat >line.ps <<-'END'
+		input    x float
+		label    y float
+		p      = dense x units=1
+		loss     mean_squared_error p
+		optimizer sgd
+	END
+	printf 'x,y\n1,2\n' >line.csv
+	printf 'train 1\nsave\ntrain 1\n' |
+		ps-local -C run -- --repeat line.csv -- \
+			ps-coord -m line.ps --checkpoint=run --results=none
+	touch run/journal
+	ps-ckpt prune --keep=1 --best=loss --metrics=metrics run
+	assert_equal "$(ls -A run)" $'ckpt-00000001\nckpt-00000002\njournal'
+	rm run/journal
+	ps-ckpt prune --keep=1 --best=loss --metrics=metrics run
+	assert_equal "$(ls -A run)" ckpt-00000001
+}
+
 @test "an output that cannot be written is an error" {
 	made dir 1
 	run -73 ps-ckpt convert dir /nonexistent/x.npz

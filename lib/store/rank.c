@@ -19,6 +19,7 @@ struct score {
 	uint64_t step;
 	double value;			/* high is good; NaN: the worst */
 	bool judged;
+	bool needed;			/* by a run that goes on from it */
 };
 
 static bool
@@ -84,6 +85,33 @@ read_scores(struct score *score, size_t n, const char *path,
 	return r;
 }
 
+/*
+ * A run that has not ended goes on from its newest whole one.  It has ended if
+ * that is marked as its last one, and no other run has begun there since.
+ */
+static int
+find_needed(struct score *score, size_t n, const char *dir, struct fail *f)
+{
+	char *journal = disk_path("%s/journal", dir);
+	const bool run = disk_is_there(journal);
+	struct checkpoint *c = NULL;
+	int r = 0;
+
+	free(journal);
+	for (size_t i = n; r == 0 && !c && i-- > 0;) {
+		char *path = disk_path("%s/%s", dir, score[i].name);
+
+		c = checkpoint_open(path, true, f);
+		if (c)
+			score[i].needed = run || !checkpoint_info(c)->final;
+		else if (f->kind == FAIL_AGAIN)
+			r = -1;
+		free(path);
+	}
+	checkpoint_close(c);
+	return r;
+}
+
 /* Best first; of equals the newer one; those that nobody judged at the end. */
 static int
 compare(const void *left, const void *right)
@@ -114,7 +142,9 @@ rank_prune(const char *dir, const char *metric, const char *path, size_t keep,
 	for (size_t i = 0; i < list.count; i++)
 		score[i] = (struct score){ .name = list.name[i],
 					   .step = list.step[i] };
-	r = read_scores(score, list.count, path, metric, f);
+	r = find_needed(score, list.count, dir, f);
+	if (r == 0)
+		r = read_scores(score, list.count, path, metric, f);
 	qsort(score, list.count, sizeof(*score), compare);
 	while (judged < list.count && score[judged].judged)
 		judged++;
@@ -122,7 +152,8 @@ rank_prune(const char *dir, const char *metric, const char *path, size_t keep,
 		r = fail(f, FAIL_DATA, "%s: says nothing of '%s' for any "
 			 "checkpoint in %s", path, metric, dir);
 	for (size_t i = keep; r == 0 && i < judged; i++)
-		r = checkpoint_remove(dir, score[i].name, f);
+		if (!score[i].needed)
+			r = checkpoint_remove(dir, score[i].name, f);
 	free(score);
 	checkpoint_list_free(&list);
 	return r;

@@ -12,7 +12,8 @@
  * Remove those that path, lines of JSON with "checkpoint" and metrics as
  * ps-eval(1) prints them, ranks below the best keep (1 or more).  Low is
  * good for what is called a loss or an error, high for the rest.  What has no
- * line stays: nobody has judged it.
+ * line stays: nobody has judged it; so does the newest whole one of a run that
+ * has not ended.
  */
 int rank_prune(const char *dir, const char *metric, const char *path,
 	       size_t keep, struct fail *);
