@@ -90,3 +90,10 @@ refused() {
 		run -74 bash -c "$program -V >&-"
 	done
 }
+
+@test "bootstrap --help says its usage, and does nothing" {
+	cp "$SRC/bootstrap" .
+	run -0 ./bootstrap --help
+	assert_line --index 0 "usage: ./bootstrap [OPTION OF CONFIGURE...]"
+	assert_equal "$(ls)" bootstrap
+}
