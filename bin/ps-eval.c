@@ -2,17 +2,14 @@
  * ps-eval - score checkpoints or the live model, or predict with them.
  */
 #include "base/log.h"
+#include "store/checkpoint.h"
 #include "store/disk.h"
-#include "store/manifest.h"
 #include "sys/cli.h"
 #include "sys/clock.h"
 #include "sys/eval_options.h"
 #include "sys/follow.h"
 #include "sys/net.h"
 #include "sys/scoring.h"
-
-#include <stdlib.h>
-#include <unistd.h>
 
 #define LEASE_MS	10000
 #define TICK_MS		250
@@ -93,16 +90,6 @@ score_all(struct program *p, struct follow *folder, struct fail *f)
 	return 0;
 }
 
-static bool
-is_checkpoint(const char *path)
-{
-	char *manifest = disk_path("%s/" MANIFEST_FILE, path);
-	const bool is = access(manifest, F_OK) == 0;
-
-	free(manifest);
-	return is;
-}
-
 static void
 warn(const char *text)
 {
@@ -118,7 +105,7 @@ score_checkpoints(struct program *p, struct fail *f)
 
 	if (p->scoring.met)
 		return 0;	/* by what was scored before */
-	if (is_checkpoint(p->s.dir)) {
+	if (checkpoint_is_one(p->s.dir)) {
 		if (p->s.follow || p->s.newest)
 			cli_usage("%s is a checkpoint, not a folder of them",
 				  p->s.dir);

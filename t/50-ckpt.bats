@@ -396,6 +396,22 @@ tensors("overlap.safetensors", {"prob/bias": half, "prob/bias@velocity": half})
 	run -73 ps-ckpt -q import -m model.ps nothing.safetensors model.ps/dir
 }
 
+@test "a checkpoint is not taken for a folder of them" {
+	made dir 1
+	one=dir/ckpt-00000000 wrong="$one is a checkpoint, not a folder of them"
+	for command in ls "prune --keep=1" \
+	    "import -m model.ps nothing.safetensors"; do
+		# shellcheck disable=SC2086 # words
+		run -64 ps-ckpt -q $command $one
+		assert_output "ps-ckpt: $wrong"
+	done
+	run -64 ps-serve -d $one
+	assert_output "ps-serve: $wrong"
+	run -64 ps-coord -m model.ps -s ipc://server --checkpoint=$one
+	assert_output "ps-coord: $wrong"
+	assert_equal "$(ls -A $one)" $'MANIFEST.json\nshard-0-of-1.tar'
+}
+
 @test "an option is refused where it has no meaning" {
 	run -64 ps-ckpt
 	run -64 ps-ckpt --keep=2 ls .

@@ -98,6 +98,10 @@ int checkpoint_publish(const char *dir, const char *name,
 /* Mark one that was published before as the final one of its run. */
 int checkpoint_finish(const char *dir, const char *name, struct fail *);
 
+/* Is this the path of a checkpoint?  A folder of them it is not, then, which
+   is FAIL_USAGE where one is wanted. */
+bool checkpoint_is_one(const char *path);
+
 /* Can checkpoints be written here?  Tried with a file.  Makes dir. */
 int checkpoint_probe(const char *dir, struct fail *);
 

@@ -17,13 +17,34 @@
 /* How often to look again when checkpoints are pruned under our eyes. */
 #define LOOKS	8
 
+bool
+checkpoint_is_one(const char *path)
+{
+	char *manifest = disk_path("%s/" MANIFEST_FILE, path);
+	const bool is = disk_is_there(manifest);
+
+	free(manifest);
+	return is;
+}
+
+/* A checkpoint's own path is easily said for that of its folder. */
+static int
+check_folder(const char *dir, struct fail *f)
+{
+	return !checkpoint_is_one(dir) ? 0 :
+		fail(f, FAIL_USAGE, "%s is a checkpoint, not a folder of them",
+		     dir);
+}
+
 /* Whoever asks does it with a file of its own: servers ask all at once. */
 int
 checkpoint_probe(const char *dir, struct fail *f)
 {
 	char *path = disk_path("%s/" DISK_TEMP "probe-XXXXXX", dir);
-	int r = disk_make_folder(dir, f), fd = -1;
+	int r = check_folder(dir, f), fd = -1;
 
+	if (r == 0)
+		r = disk_make_folder(dir, f);
 	if (r == 0 && (fd = mkstemp(path)) < 0)
 		r = fail_sys(f, FAIL_CREATE, "cannot create a file in %s",
 			     dir);
@@ -86,6 +107,10 @@ checkpoint_list(struct checkpoint_list *list, const char *dir,
 
 	if (!d)
 		return fail_sys(f, FAIL_NOINPUT, "cannot open %s", dir);
+	if (check_folder(dir, f) < 0) {
+		closedir(d);
+		return -1;
+	}
 	while ((e = readdir(d))) {
 		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) != 0 ||
 		    !text_uint(e->d_name + strlen(PREFIX), &step))
@@ -261,13 +286,10 @@ open_last(const char *dir, bool verify, bool *again, struct fail *f)
 struct checkpoint *
 checkpoint_choose(const char *path, bool verify, struct fail *f)
 {
-	char *manifest = disk_path("%s/" MANIFEST_FILE, path);
-	const bool own = disk_is_there(manifest);
 	struct checkpoint *c = NULL;
 	bool again = true;
 
-	free(manifest);
-	if (own)
+	if (checkpoint_is_one(path))
 		return checkpoint_open(path, verify, f);
 	for (int i = 0; i < LOOKS && !c && again; i++)
 		c = open_last(path, verify, &again, f);

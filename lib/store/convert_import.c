@@ -434,6 +434,8 @@ convert_import(const struct model_source *source, const char *values,
 	if (r == 0)
 		tell_missing(&x, values, seed, warn);
 	if (r == 0)
+		r = checkpoint_probe(dir, f);
+	if (r == 0)
 		r = write_groups(&x, source, dir, seed, f);
 	import_release(&x);
 	model_free(model);
