@@ -91,6 +91,16 @@ refused() {
 	done
 }
 
+@test "output that nobody reads any more is the end, without a word" {
+	mkfifo unread
+	for program in $(programs); do
+		run -141 bash -c 'exec 8<>unread 9>unread 8>&-
+			exec env --default-signal=PIPE "$0" --help >&9' \
+			"$program"
+		assert_output ""
+	done
+}
+
 @test "bootstrap --help says its usage, and does nothing" {
 	cp "$SRC/bootstrap" .
 	run -0 ./bootstrap --help

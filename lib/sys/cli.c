@@ -367,15 +367,27 @@ cli_die(const struct fail *f)
 	exit(f->kind);
 }
 
+/* A pipe that nobody will read from any more? */
+static bool
+is_unread(int fd)
+{
+	struct pollfd out = { .fd = fd, .events = POLLOUT };
+
+	return poll(&out, 1, 0) > 0 && out.revents & POLLERR;
+}
+
+static void
+end_as_filter(void)
+{
+	signal(SIGPIPE, SIG_DFL);
+	raise(SIGPIPE);
+}
+
 _Noreturn void
 cli_lost_output(const struct fail *f)
 {
-	struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
-
-	if (poll(&out, 1, 0) > 0 && out.revents & POLLERR) {
-		signal(SIGPIPE, SIG_DFL);
-		raise(SIGPIPE);
-	}
+	if (is_unread(STDOUT_FILENO))
+		end_as_filter();
 	cli_die(f);
 }
 
@@ -395,10 +407,12 @@ int
 cli_end(int status)
 {
 	/* An earlier error has its reason no more; a fresh one does. */
-	const bool lost = ferror(stdout);
+	const bool lost = ferror(stdout), unread = is_unread(STDOUT_FILENO);
 
 	if (fclose(stdout) == 0 && !lost)
 		return status;
+	if (unread)
+		end_as_filter();
 	if (lost)
 		log_error("cannot write standard output");
 	else

@@ -123,7 +123,7 @@ void cli_ready(const char *endpoint);
 
 /*
  * The last word of main(): the status, unless what was written to standard
- * output got lost; then 74.
+ * output got lost; then 74, or SIGPIPE as for cli_lost_output().
  */
 int cli_end(int status);
 
