@@ -303,6 +303,18 @@ assert_clean() {
 	assert_clean
 }
 
+@test "what ignores SIGINT in a shell's background is not waited for" {
+	start env --default-signal=INT ps-local --grace=60s sh -c \
+		'tail -f /dev/null >/dev/null & echo $! >>pids
+		echo waiting; exec tail -f /dev/null >/dev/null'
+	kill -INT "$pid"
+	timeout 20 tail --pid="$pid" -f /dev/null
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 130
+	assert_clean
+}
+
 @test "a signal is not lost on a command that is only about to start" {
 	mkfifo held
 	for stage in setsid setpriv; do
