@@ -35,6 +35,7 @@
 #define HEAR_US		20000	/* then it is somebody else's turn */
 #define MAX_TTL		6553599	/* ms that a peer can be told of */
 #define BACKLOG		1024
+#define UNREAD		16384	/* messages to or from one who called us */
 #define REFUSALS	(ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | \
 			 ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | \
 			 ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
@@ -198,6 +199,10 @@ is_ipv6(const char *endpoint)
 	return strncmp(endpoint, "tcp://[", 7) == 0;
 }
 
+/*
+ * Whom we called is answered for; but who calls us may ask and ask, and never
+ * read: the answers must not fill our memory.
+ */
 static struct ear
 open_socket(struct net *net, int type, const char *endpoint)
 {
@@ -209,8 +214,8 @@ open_socket(struct net *net, int type, const char *endpoint)
 	zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max, sizeof(max));
 	set(socket, ZMQ_IPV6, is_ipv6(endpoint));
 	set(socket, ZMQ_LINGER, 0);
-	set(socket, ZMQ_SNDHWM, 0);
-	set(socket, ZMQ_RCVHWM, 0);
+	set(socket, ZMQ_SNDHWM, type == ZMQ_ROUTER ? UNREAD : 0);
+	set(socket, ZMQ_RCVHWM, type == ZMQ_ROUTER ? UNREAD : 0);
 	set(socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS);
 	set_lease(socket, net->lease_ms);
 	set(socket, ZMQ_BACKLOG, BACKLOG);

@@ -86,7 +86,10 @@ void net_next(struct net *, struct net_event *);
 int net_wait(struct net *, struct pollfd *fds, size_t count, int64_t ms,
 	     struct fail *);
 
-/* 0; or -1: there is no such peer any more. */
+/*
+ * 0; or -1: there is no such peer any more, or it called us and has left 16384
+ * messages unread.
+ */
 int net_send(struct net *, uint64_t peer, const struct message *);
 
 /* The same as an outbox of a role. */

@@ -314,18 +314,26 @@ listen_plainly(char *endpoint, size_t size)
 	return fd;
 }
 
-/* Somebody is there, as ZMTP 3.0 has it. */
-static int
-accept_and_greet(int listener)
+/* Somebody is there, as ZMTP 3.0 has it: a ROUTER, or a DEALER. */
+static void
+greet(int fd, const char *type)
 {
 	static const char hello[] =
 		"\xff\0\0\0\0\0\0\0\0\x7f\3\0" "NULL\0\0\0\0\0\0\0\0"
 		"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
 		"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
-		"\4\x1c" "\5READY" "\xbSocket-Type" "\0\0\0\6" "ROUTER";
+		"\4\x1c" "\5READY" "\xbSocket-Type" "\0\0\0\6";
+
+	ok(write(fd, hello, sizeof(hello) - 1) == sizeof(hello) - 1 &&
+	   write(fd, type, 6) == 6);
+}
+
+static int
+accept_and_greet(int listener)
+{
 	const int fd = accept(listener, NULL, NULL);
 
-	ok(write(fd, hello, sizeof(hello) - 1) == sizeof(hello) - 1);
+	greet(fd, "ROUTER");
 	return fd;
 }
 
@@ -497,6 +505,57 @@ test_slow_reader(void)
 	close(listener);
 }
 
+/* What is said before their READY has come, behind 64 bytes, is an offence. */
+static int
+call_plainly(const char *endpoint)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET };
+	const int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char theirs[65];
+
+	to.sin_port = htons((uint16_t)atoi(strrchr(endpoint, ':') + 1));
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ok(connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0);
+	greet(fd, "DEALER");
+	ok(recv(fd, theirs, sizeof(theirs), MSG_WAITALL) == sizeof(theirs));
+	return fd;
+}
+
+/* Who asks and never reads is given so much, and others still are. */
+static void
+test_deaf(void)
+{
+	static char why[MESSAGE_BLOB];
+	struct net *server = net_new(10000), *client = net_new(10000);
+	struct message m = { .kind = MESSAGE_REFUSED,
+			     .blob = { why, sizeof(why), NULL } };
+	struct net_event e;
+	struct fail f;
+	uint64_t peer, deaf;
+	int fd, said = 0;
+
+	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0);
+	fd = call_plainly(net_endpoint(server));
+	ok(write(fd, "\0\3\x92\5\7", 5) == 5);	/* PING */
+	ok(await(server, client, NET_MESSAGE, &e));
+	deaf = e.peer;
+	while (said < 200000 && net_send(server, deaf, &m) == 0)
+		said++;
+	named(said >= 16384 && said < 200000, "the deaf are given so much");
+	ok(net_dial(client, net_endpoint(server), &peer, &f) == 0 &&
+	   await(client, server, NET_UP, &e));
+	m.kind = MESSAGE_PING;
+	ok(net_send(client, peer, &m) == 0 &&
+	   await(server, client, NET_MESSAGE, &e) && e.peer != deaf);
+	m.kind = MESSAGE_PONG;
+	ok(net_send(server, e.peer, &m) == 0 &&
+	   await(client, server, NET_MESSAGE, &e));
+	ok(net_send(server, deaf, &m) < 0);
+	close(fd);
+	net_free(client);
+	net_free(server);
+}
+
 /*
  * While there is something left to say the peer says something, too, and
  * hangs up.  libzmq 4.3.4 dies of that, at its next heartbeat, if the socket
@@ -549,6 +608,7 @@ main(void)
 	test_last_words("ours", false);
 	files_end();
 	test_slow_reader();
+	test_deaf();
 	test_rude_reader();
 	return tap_done();
 }
