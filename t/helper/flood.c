@@ -72,9 +72,12 @@ put_greeting(int fd)
 	put(fd, greeting, sizeof(greeting));
 }
 
+/* Messages that come before their READY, behind 64 bytes, would not be heard. */
 static void
 put_hello(int fd)
 {
+	const struct timeval patience = { .tv_sec = 1 };
+	char theirs[65];
 	static const char ready[] = "\4\x19" "\5READY" "\xbSocket-Type"
 		"\0\0\0\6" "DEALER";
 	char copy[sizeof(ready) - 1];
@@ -83,6 +86,9 @@ put_hello(int fd)
 	copy[1] = (char)(sizeof(copy) - 2);
 	put_greeting(fd);
 	put(fd, copy, sizeof(copy));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (recv(fd, theirs, sizeof(theirs), MSG_WAITALL) < 0)
+		return;
 }
 
 /* ---- the kinds ---- */
