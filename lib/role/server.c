@@ -484,7 +484,7 @@ act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 		break;
 	}
 	if (known == as_standby) {
-		server_hear_standby(s, peer, m);
+		server_hear_standby(s, peer, m, now);
 		return 0;
 	}
 	if (known == as_coordinator && peer != s->coordinator &&
@@ -508,6 +508,7 @@ server_hear(struct server *s, uint64_t peer, const struct message *m,
 	const bool followed = s->primary.peer && peer == s->primary.peer;
 	struct fail f;
 
+	server_watch_standby(s, now_ms);
 	if (followed && s->primary.promoted)
 		return;		/* its time is over */
 	if ((followed ? server_hear_primary(s, m, &f) :

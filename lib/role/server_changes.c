@@ -208,8 +208,34 @@ server_keep_standby(struct server *s, uint64_t life)
 	server_report_standby(s);
 }
 
+/* It has the cut, and all that was done since: the coordinator may know. */
+static void
+catch_up(struct server *s)
+{
+	struct standby *b = &s->standby;
+
+	if (b->in_sync || !standby_whole(b) || b->held < s->acted)
+		return;
+	b->in_sync = true;
+	server_report_standby(s);
+}
+
+/* We wait for it, and nobody knows of it who could have us go on. */
 void
-server_hear_standby(struct server *s, uint64_t peer, const struct message *m)
+server_watch_standby(struct server *s, uint64_t now)
+{
+	const struct standby *b = &s->standby;
+
+	if (b->in_sync || !standby_whole(b) ||
+	    now - b->whole_ms <= s->lease_ms)
+		return;
+	server_drop_standby(s);
+	server_settle(s);
+}
+
+void
+server_hear_standby(struct server *s, uint64_t peer, const struct message *m,
+		    uint64_t now)
 {
 	int status = 0;
 
@@ -223,10 +249,9 @@ server_hear_standby(struct server *s, uint64_t peer, const struct message *m)
 		s->standby.held = m->held.number;
 	if (m->kind == MESSAGE_OK)
 		status = standby_answered(&s->standby, s->outbox);
-	if (status > 0) {
-		s->standby.in_sync = true;
-		server_report_standby(s);
-	}
+	if (status > 0)
+		s->standby.whole_ms = now;
+	catch_up(s);
 	if (m->kind == MESSAGE_REFUSED) {	/* it is the coordinator's */
 		s->waiting = (struct standby){ .life = s->standby.life,
 					       .peer = peer };

@@ -63,8 +63,14 @@ standby_answered(struct standby *b, struct outbox *outbox)
 	return 1;
 }
 
+bool
+standby_whole(const struct standby *b)
+{
+	return b->life && !b->cut;
+}
+
 uint64_t
 standby_limit(const struct standby *b)
 {
-	return b->life ? b->held : UINT64_MAX;
+	return standby_whole(b) ? b->held : UINT64_MAX;
 }

@@ -149,11 +149,41 @@ broken(void)
 	call();
 	deliver(&standby, &primary, STANDBY);
 	hear_script(&primary, ++heard);
-	ok(answered(1));
+	ok(answered(2));
 	unreachable = true;
 	hear_script(&primary, ++heard);
 	unreachable = false;
 	ok(answered(3) && !primary.told);
+	end();
+}
+
+/* Nobody waits long for one of whom the coordinator does not know. */
+static void
+silent(void)
+{
+	const struct message okay = { .kind = MESSAGE_OK },
+			     ping = { .kind = MESSAGE_PING };
+	struct rng rng = { 5, 0 };
+
+	begin(&rng);
+	call();
+	deliver(&standby, &primary, STANDBY);
+	while (heard < 20)
+		hear_script(&primary, ++heard);
+	ok(answered(20) && !primary.told);
+
+	/* It has the cut, and does not say that it holds what came since. */
+	for (int i = 0; i < 1000; i++)
+		side_hear(&primary, STANDBY, &okay);
+	hear_script(&primary, ++heard);
+	server_hear(primary.server, COORD, &ping, 1000);
+	ok(answered(20) && !primary.told);
+	server_hear(primary.server, COORD, &ping, 1001);
+	ok(answered(21) && !primary.told);
+
+	/* It awakes, and begins anew. */
+	deliver_all();
+	ok(primary.told && primary.standby_life == 2);
 	end();
 }
 
@@ -332,6 +362,7 @@ main(void)
 	interleavings();
 	stalled();
 	broken();
+	silent();
 	promised();
 	replaced();
 	stopped();
