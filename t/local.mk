@@ -42,6 +42,7 @@ UNITS += %D%/unit/optimizer
 UNITS += %D%/unit/pack
 UNITS += %D%/unit/pairs
 UNITS += %D%/unit/partition
+UNITS += %D%/unit/parked
 UNITS += %D%/unit/peers
 UNITS += %D%/unit/plan
 UNITS += %D%/unit/prefetch

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 
 static void
-drop(struct parked_pull *p)
+drop(struct parked *all, struct parked_pull *p)
 {
+	all->bytes -= p->pull.frame[0].size;
 	free((void *)(uintptr_t)p->pull.frame[0].data);
 }
 
@@ -21,7 +22,7 @@ parked_add(struct parked *all, uint64_t peer, const struct message *m)
 				  m->pull.part))
 		i++;
 	if (i < all->count) {
-		drop(&all->pull[i]);
+		drop(all, &all->pull[i]);
 	} else {
 		all->pull = mem_grow(all->pull, all->count, &all->room,
 				     sizeof(*all->pull));
@@ -31,6 +32,14 @@ parked_add(struct parked *all, uint64_t peer, const struct message *m)
 	all->pull[i].pull = *m;
 	all->pull[i].pull.frame[0] = (struct frame){
 		mem_copy(keys->data, keys->size), keys->size, NULL };
+	all->bytes += keys->size;
+}
+
+void
+parked_forget(struct parked *all, size_t i)
+{
+	drop(all, &all->pull[i]);
+	all->pull[i] = all->pull[--all->count];
 }
 
 struct parked
@@ -46,7 +55,7 @@ void
 parked_release(struct parked *all)
 {
 	for (size_t i = 0; i < all->count; i++)
-		drop(&all->pull[i]);
+		drop(all, &all->pull[i]);
 	free(all->pull);
 	*all = (struct parked){ 0 };
 }

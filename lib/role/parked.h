@@ -16,10 +16,14 @@ struct parked {
 		struct message pull;	/* frame[0] is our copy */
 	} *pull;
 	size_t count, room;
+	size_t bytes;		/* of all their keys */
 };
 
 /* A PULL, whose frame is copied. */
 void parked_add(struct parked *, uint64_t peer, const struct message *);
+
+/* The last one takes its place. */
+void parked_forget(struct parked *, size_t i);
 
 /* Empty it: what it held is the caller's, to release. */
 struct parked parked_take(struct parked *);

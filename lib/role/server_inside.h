@@ -49,6 +49,7 @@ struct server {
 	uint64_t pushes, repeats;
 	struct stage *stage;	/* of rounds */
 	struct parked parked;
+	size_t parked_enough;	/* bytes, of those that are there */
 	struct recall recall;	/* what pushes may refer to */
 	bool round_ended;	/* and those that waited for it are to know */
 

@@ -9,6 +9,8 @@
 #include <float.h>
 #include <stdlib.h>
 
+#define PARKED_BYTES	((size_t)64 << 20)	/* then leavers are looked for */
+
 /* ---- steps ---- */
 
 static void
@@ -100,6 +102,37 @@ check_part(const struct server *s, uint64_t part, struct fail *f)
 		    (unsigned long long)part);
 }
 
+/* Nobody tells a server who left: what they waited for is to go, too. */
+static void
+forget_leavers(struct server *s)
+{
+	const struct message ping = { .kind = MESSAGE_PING };
+
+	for (size_t i = s->parked.count; i-- > 0; ) {
+		const uint64_t peer = s->parked.pull[i].peer;
+
+		server_say(s, peer, &ping);
+		if (!peers_find(&s->peers, peer))
+			parked_forget(&s->parked, i);
+	}
+	s->parked_enough = 2 * s->parked.bytes;
+}
+
+/* It waits for its round. */
+static int
+park(struct server *s, uint64_t peer, const struct message *m, struct fail *f)
+{
+	if (m->pull.after - stage_step(s->stage) > WINDOW)
+		return fail(f, FAIL_PROTOCOL, "step %llu is beyond the window",
+			    (unsigned long long)m->pull.after);
+	if (shard_pull_keys(s->shard, m->pull.part, &m->frame[0], f) < 0)
+		return -1;
+	parked_add(&s->parked, peer, m);
+	if (s->parked.bytes > s->parked_enough + PARKED_BYTES)
+		forget_leavers(s);
+	return 0;
+}
+
 int
 server_pull(struct server *s, uint64_t peer, const struct message *m,
 	    struct fail *f)
@@ -115,10 +148,8 @@ server_pull(struct server *s, uint64_t peer, const struct message *m,
 	}
 	if (check_part(s, m->pull.part, f) < 0)
 		return -1;
-	if (m->pull.after > stage_step(s->stage)) {
-		parked_add(&s->parked, peer, m);
-		return 0;
-	}
+	if (m->pull.after > stage_step(s->stage))
+		return park(s, peer, m, f);
 	if (m->pull.cut != WIRE_NONE) {
 		cut = server_find_cut(s, m->pull.cut);
 		if (!cut)
@@ -144,6 +175,7 @@ server_answer_parked(struct server *s)
 	struct fail f;
 
 	s->round_ended = false;
+	s->parked_enough = 0;
 	for (size_t i = 0; i < taken.count; i++) {
 		const struct parked_pull *p = &taken.pull[i];
 

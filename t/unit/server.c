@@ -722,7 +722,13 @@ rounds(void)
 	struct message again = cut(MESSAGE_FREEZE, 3);
 
 	begin_run();
+	late.pull.after = 10 + WINDOW + 1;
+	ok(refuses(WORKER, late, FAIL_PROTOCOL,
+		   "step 65547 is beyond the window"));
 	late.pull.after = 11;
+	late.frame[0].size--;
+	ok(refuses(WORKER, late, FAIL_PROTOCOL, "malformed keys"));
+	late.frame[0].size++;
 	late.request = 5;
 	said.m.kind = MESSAGE_KINDS;
 	server_hear(server, WORKER, &late, now);
