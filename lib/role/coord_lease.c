@@ -252,8 +252,10 @@ lease_done(struct coord *c, struct member *w, const struct message *m,
 	if (left > 0)
 		memcpy(scores, bytes, left * sizeof(*scores));
 	for (uint64_t i = 0; i < m->done.count; i++) {
-		if (!result_read(&u, &r, c->metrics) || r.scores > left)
+		if (!result_read(&u, &r, c->metrics) || r.scores > left) {
+			u.bad = true;
 			break;
+		}
 		if (server == WIRE_NONE) {
 			take_result(c, w, m, &r, scores + at,
 				    positive ? positive + at : NULL, now);

@@ -463,8 +463,11 @@ hear_member(struct coord *c, struct member *w, const struct message *m,
 		take_lost(c, w, m);
 		break;
 	case MESSAGE_CUT:
+		if (w->role != ROLE_EVALUATOR)
+			return fail(f, FAIL_DENIED, "CUT is an evaluator's "
+				    "to say");
 		let_go(c, w);	/* it never heard of that one */
-		w->wants_cut = w->role == ROLE_EVALUATOR;
+		w->wants_cut = true;
 		w->request = m->request;
 		break;
 	case MESSAGE_THAW:
@@ -476,8 +479,11 @@ hear_member(struct coord *c, struct member *w, const struct message *m,
 	case MESSAGE_PING:
 		outbox_send(c->outbox, w->peer, &pong);
 		break;
-	default:
+	case MESSAGE_PONG:
 		break;
+	default:
+		return fail(f, FAIL_PROTOCOL, "%s is not for a coordinator",
+			    message_name(m->kind));
 	}
 	return 0;
 }

@@ -424,6 +424,18 @@ server_apply(struct server *s, uint64_t peer, const struct message *m,
 	return later;
 }
 
+/* Said by somebody else. */
+static int
+deny(const struct message *m, struct fail *f)
+{
+	if (server_is_change(m->kind) || m->kind == MESSAGE_SAVE ||
+	    m->kind == MESSAGE_STOP)
+		return fail(f, FAIL_DENIED, "%s is the coordinator's to say",
+			    message_name(m->kind));
+	return fail(f, FAIL_PROTOCOL, "%s is not for a server",
+		    message_name(m->kind));
+}
+
 /* What only the coordinator may say, and does. */
 static int
 hear_coordinator(struct server *s, uint64_t peer, const struct message *m,
@@ -493,8 +505,7 @@ act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 			    "server");
 	if (known != as_coordinator || peer != s->coordinator) {
 		if (m->kind != MESSAGE_BYE)
-			return fail(f, FAIL_DENIED, "%s is the coordinator's "
-				    "to say", message_name(m->kind));
+			return deny(m, f);
 		peers_remove(&s->peers, peer);
 		return 0;
 	}

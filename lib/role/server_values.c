@@ -271,6 +271,9 @@ check_push(const struct server *s, const struct message *m, struct fail *f)
 		return -1;
 	if (m->push.examples == 0)
 		return fail(f, FAIL_PROTOCOL, "a push of no examples");
+	if (m->push.rate > UINT32_MAX)
+		return fail(f, FAIL_PROTOCOL, "a learning rate of more than "
+			    "32 bits");
 	if (!(rate >= 0 && rate <= FLT_MAX))
 		return fail(f, FAIL_PROTOCOL, "a learning rate of %g",
 			    (double)rate);

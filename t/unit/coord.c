@@ -581,7 +581,9 @@ errors(void)
 static void
 nonsense(void)
 {
+	const struct result r = { .examples = 4, .loss = 2, .scores = 1 };
 	struct message m = { .kind = MESSAGE_HELLO };
+	struct pack p = { 0 };
 
 	begin_run();
 	m.hello.version = 9;
@@ -607,6 +609,12 @@ nonsense(void)
 	m.frames = 2;
 	tell(A, m);
 	ok(refused(A, "malformed scores"));
+	result_write(&p, &r);
+	m.frames = 1;
+	m.frame[0] = (struct frame){ p.data, p.size, NULL };
+	tell(A, m);
+	pack_release(&p);
+	named(refused(A, "malformed results"), "scores that are not there");
 	done(A, 99, 4);
 	done(A, 99, UINT64_MAX);
 	failed(A, 4, "not yet given out");
@@ -614,8 +622,12 @@ nonsense(void)
 	m = (struct message){ .kind = MESSAGE_EVALUATED, .frames = 1 };
 	tell(A, m);
 	tell(A, (struct message){ .kind = MESSAGE_REFUSED });
-	tell(A, (struct message){ .kind = MESSAGE_PUSH });
+	tell(A, (struct message){ .kind = MESSAGE_PONG });
 	ok(prints("") && !refused(A, ""));
+	tell(A, (struct message){ .kind = MESSAGE_PUSH });
+	ok(refused(A, "PUSH is not for a coordinator"));
+	tell(A, (struct message){ .kind = MESSAGE_CUT });
+	ok(refused(A, "CUT is an evaluator's to say"));
 }
 
 static const char scored_model[] =

@@ -334,6 +334,8 @@ rights(void)
 	ok(!server_stopping(server));
 	ok(refuses(COORD, (struct message){ .kind = MESSAGE_LEASE },
 		   FAIL_PROTOCOL, "LEASE is not for a server"));
+	ok(refuses(WORKER, (struct message){ .kind = MESSAGE_READY },
+		   FAIL_PROTOCOL, "READY is not for a server"));
 	tell(WORKER, (struct message){ .kind = MESSAGE_BYE });
 	ok(refuses(WORKER, pull(WIRE_NONE), FAIL_PROTOCOL,
 		   "say HELLO first"));
@@ -488,6 +490,9 @@ nonsense(void)
 	ok(refuses(WORKER, m, FAIL_PROTOCOL, "a learning rate of -1"));
 	m.push.rate = message_float_bits(NAN);
 	ok(tell(WORKER, m) == MESSAGE_REFUSED);
+	m.push.rate = (uint64_t)1 << 32;
+	ok(refuses(WORKER, m, FAIL_PROTOCOL,
+		   "a learning rate of more than 32 bits"));
 	m = push(10);
 	m.frame[0] = (struct frame){ beyond, 2, NULL };
 	ok(refuses(WORKER, m, FAIL_PROTOCOL, "malformed keys"));
