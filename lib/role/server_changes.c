@@ -277,21 +277,36 @@ server_left(struct server *s)
 		lose_standby(s);
 }
 
+/* Where a peer listens, in letters that can be shown; false: nowhere. */
+static bool
+read_endpoint(const struct message *m, char *endpoint, size_t room)
+{
+	const struct frame *at = &m->frame[0];
+	const unsigned char *bytes = at->data;
+
+	if (m->frames != 1 || at->size == 0 || at->size >= room)
+		return false;
+	for (size_t i = 0; i < at->size; i++)
+		if (bytes[i] <= ' ' || bytes[i] == 127)
+			return false;
+	memcpy(endpoint, bytes, at->size);
+	endpoint[at->size] = '\0';
+	return true;
+}
+
 /* One that would be our standby, and says where it listens. */
 int
 server_hello_standby(struct server *s, uint64_t peer, const struct message *m,
 		     struct fail *f)
 {
-	struct standby *w = &s->waiting;
+	struct standby w = { .peer = peer, .life = m->hello.life };
 
-	if (m->frames != 1 || m->frame[0].size == 0 ||
-	    m->frame[0].size >= sizeof(w->endpoint) || m->hello.life == 0)
+	if (!read_endpoint(m, w.endpoint, sizeof(w.endpoint)) || w.life == 0)
 		return fail(f, FAIL_PROTOCOL, "a standby that does not say "
 			    "where it listens");
 	if (s->standby.life == m->hello.life && s->standby.peer != peer)
 		lose_standby(s);	/* it has reconnected */
-	*w = (struct standby){ .peer = peer, .life = m->hello.life };
-	memcpy(w->endpoint, m->frame[0].data, m->frame[0].size);
+	s->waiting = w;
 	return 0;
 }
 
@@ -299,16 +314,16 @@ server_hello_standby(struct server *s, uint64_t peer, const struct message *m,
 int
 server_hello_server(struct server *s, const struct message *m, struct fail *f)
 {
-	const struct frame *at = &m->frame[0];
+	char at[sizeof(s->standby.endpoint)];
 
-	if (m->frames != 1 || (s->shard && (!server_same_run(s, &m->blob) ||
-					    m->hello.index != s->index ||
-					    m->hello.term <= s->plan.term)))
+	if (!read_endpoint(m, at, sizeof(at)) ||
+	    (s->shard && (!server_same_run(s, &m->blob) ||
+			  m->hello.index != s->index ||
+			  m->hello.term <= s->plan.term)))
 		return fail(f, FAIL_PROTOCOL, "not a role that a server "
 			    "talks to");
-	fail(&s->over, FAIL_AGAIN, "the standby %.*s took over in term %llu: "
-	     "start this one again with --standby-of",
-	     (int)(at->size < 255 ? at->size : 255), (const char *)at->data,
+	fail(&s->over, FAIL_AGAIN, "the standby %s took over in term %llu: "
+	     "start this one again with --standby-of", at,
 	     (unsigned long long)m->hello.term);
 	*f = s->over;
 	return -1;

@@ -9,7 +9,7 @@
 #include <float.h>
 #include <stdlib.h>
 
-#define PARKED_BYTES	((size_t)64 << 20)	/* then leavers are looked for */
+#define PARKED_BYTES	((size_t)64 << 20)	/* that wait */
 
 /* ---- steps ---- */
 

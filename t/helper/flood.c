@@ -72,7 +72,7 @@ put_greeting(int fd)
 	put(fd, greeting, sizeof(greeting));
 }
 
-/* Messages that come before their READY, behind 64 bytes, would not be heard. */
+/* Messages that come before their READY, behind 64 bytes, are not heard. */
 static void
 put_hello(int fd)
 {

@@ -307,6 +307,15 @@ succeeded(void)
 	begin();
 	m.hello.term = TERM + 1;
 	m.frames = 1;
+	m.frame[0] = (struct frame){ "node:\n", 6, NULL };
+	ok(refuses(OTHER, m, FAIL_PROTOCOL,
+		   "not a role that a server talks to"));
+	m.hello.role = ROLE_STANDBY;
+	m.hello.life = 9;
+	ok(refuses(OTHER, m, FAIL_PROTOCOL,
+		   "a standby that does not say where it listens"));
+	ok(!server_over(server, &f));
+	m.hello.role = ROLE_SERVER;
 	m.frame[0] = (struct frame){ "node:2", 6, NULL };
 	ok(refuses(OTHER, m, FAIL_AGAIN, why));
 	ok(server_over(server, &f) && strcmp(f.text, why) == 0);
