@@ -496,7 +496,7 @@ act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 		break;
 	}
 	if (known == as_standby) {
-		server_hear_standby(s, peer, m, now);
+		server_hear_standby(s, peer, m);
 		return 0;
 	}
 	if (known == as_coordinator && peer != s->coordinator &&

@@ -220,22 +220,28 @@ catch_up(struct server *s)
 	server_report_standby(s);
 }
 
-/* We wait for it, and nobody knows of it who could have us go on. */
+/*
+ * Others wait for it, which says nothing, and nobody knows of it who could
+ * have us go on.
+ */
 void
 server_watch_standby(struct server *s, uint64_t now)
 {
-	const struct standby *b = &s->standby;
+	struct standby *b = &s->standby;
 
-	if (b->in_sync || !standby_whole(b) ||
-	    now - b->whole_ms <= s->lease_ms)
-		return;
-	server_drop_standby(s);
-	server_settle(s);
+	if (b->in_sync || s->acted == s->changes.last ||
+	    s->acted < standby_limit(b)) {
+		b->awaited_ms = 0;
+	} else if (b->awaited_ms == 0) {
+		b->awaited_ms = now;
+	} else if (now - b->awaited_ms > s->lease_ms) {
+		server_drop_standby(s);
+		server_settle(s);
+	}
 }
 
 void
-server_hear_standby(struct server *s, uint64_t peer, const struct message *m,
-		    uint64_t now)
+server_hear_standby(struct server *s, uint64_t peer, const struct message *m)
 {
 	int status = 0;
 
@@ -249,8 +255,7 @@ server_hear_standby(struct server *s, uint64_t peer, const struct message *m,
 		s->standby.held = m->held.number;
 	if (m->kind == MESSAGE_OK)
 		status = standby_answered(&s->standby, s->outbox);
-	if (status > 0)
-		s->standby.whole_ms = now;
+	s->standby.awaited_ms = 0;
 	catch_up(s);
 	if (m->kind == MESSAGE_REFUSED) {	/* it is the coordinator's */
 		s->waiting = (struct standby){ .life = s->standby.life,

@@ -144,7 +144,7 @@ void server_keep_standby(struct server *, uint64_t life);
 /* Waiting for one that the coordinator does not know of has an end. */
 void server_watch_standby(struct server *, uint64_t now);
 void server_hear_standby(struct server *, uint64_t peer,
-			 const struct message *, uint64_t now);
+			 const struct message *);
 int server_promote(struct server *, const struct message *, struct fail *);
 int server_hear_primary(struct server *, const struct message *,
 			struct fail *);

@@ -72,5 +72,7 @@ standby_whole(const struct standby *b)
 uint64_t
 standby_limit(const struct standby *b)
 {
-	return standby_whole(b) ? b->held : UINT64_MAX;
+	if (!b->life)
+		return UINT64_MAX;
+	return b->held + (b->cut ? STANDBY_BEHIND : 0);
 }

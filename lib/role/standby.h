@@ -2,8 +2,8 @@
  * standby - the hot standby of a server, as the server sees it.
  *
  * It is sent a cut (SYNC, then every chunk, a few at a time), and every
- * change from that cut on.  While it takes the cut, which may be long, the
- * server goes on without it.  Then what it has not said that it holds is not
+ * change from that cut on.  While it takes the cut, which may be long, it may
+ * be so many changes behind.  Then what it has not said that it holds is not
  * acted on: so, when it has caught up, it lacks nothing that anybody has seen.
  * From the moment that the coordinator may know of it, only the coordinator
  * can let the server go on without it.
@@ -23,7 +23,7 @@ struct standby {		/* { 0 }: there is none */
 	size_t next;		/* chunks of it that were sent */
 	size_t answered;	/* those that are there, and SYNC */
 	uint64_t held;		/* it holds the changes up to here */
-	uint64_t whole_ms;	/* since when all of the cut is there */
+	uint64_t awaited_ms;	/* since when others wait for it; 0: none do */
 	bool in_sync;		/* the coordinator has been told */
 };
 
@@ -45,8 +45,10 @@ int standby_forward(const struct standby *, const struct change *,
 /* It has SYNC or a chunk.  1: now it has all of them.  -1: it is gone. */
 int standby_answered(struct standby *, struct outbox *);
 
-/* Is it to hold changes before they are acted on? */
+/* Does it have the cut, so that it is to hold changes first? */
 bool standby_whole(const struct standby *);
+
+#define STANDBY_BEHIND	256	/* changes, while it takes the cut */
 
 /* Changes above this must not be acted on. */
 uint64_t standby_limit(const struct standby *);

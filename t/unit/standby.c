@@ -4,6 +4,7 @@
  * and takes over with.
  */
 #include "role/primary.h"
+#include "role/standby.h"
 
 #include "script.h"
 #include "tap.h"
@@ -176,15 +177,30 @@ silent(void)
 	for (int i = 0; i < 1000; i++)
 		side_hear(&primary, STANDBY, &okay);
 	hear_script(&primary, ++heard);
-	server_hear(primary.server, COORD, &ping, 1000);
-	ok(answered(20) && !primary.told);
+	server_hear(primary.server, COORD, &ping, 1);
 	server_hear(primary.server, COORD, &ping, 1001);
+	ok(answered(20) && !primary.told);
+	server_hear(primary.server, COORD, &ping, 1002);
 	ok(answered(21) && !primary.told);
 
 	/* It awakes, and begins anew. */
 	deliver_all();
 	ok(primary.told && primary.standby_life == 2);
 	end();
+}
+
+/* While it takes the cut a standby may be behind, but not endlessly. */
+static void
+behind(void)
+{
+	struct standby b = { .held = 5 };
+
+	ok(standby_limit(&b) == UINT64_MAX && !standby_whole(&b));
+	b.life = 2;
+	b.cut = (struct cut *)&b;
+	ok(standby_limit(&b) == 5 + STANDBY_BEHIND && !standby_whole(&b));
+	b.cut = NULL;
+	ok(standby_limit(&b) == 5 && standby_whole(&b));
 }
 
 /* What the coordinator counts on is not thrown away. */
@@ -363,6 +379,7 @@ main(void)
 	stalled();
 	broken();
 	silent();
+	behind();
 	promised();
 	replaced();
 	stopped();
