@@ -234,6 +234,13 @@ bad_table() {
 	done
 }
 
+@test "requests that are in no file" {
+	one 66 "ps-coord: .: it is a directory" \
+		ps-coord -m model.ps -s ipc://none .
+	one 66 "ps-coord: cannot open none: No such file or directory" \
+		ps-coord -m model.ps -s ipc://none none
+}
+
 # What fails before the run has begun is no run to go on with: the next one
 # may be of another model.
 @test "a start that fails leaves no journal" {

@@ -192,6 +192,9 @@ read_columns(struct input *in, struct settings *s, struct fail *f)
 		for (size_t i = 0; i < in->column_count; i++)
 			in->columns[i] = mem_text(in->columns[i]);
 		free(text);
+		if (in->column_count == 0)
+			return fail(f, FAIL_CONFIG, "%s: %s: columns= names "
+				    "none", in->where, in->name);
 	}
 	if (sep && strlen(sep) != 1)
 		return fail(f, FAIL_CONFIG, "%s: sep=%s is not one character",

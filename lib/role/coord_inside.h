@@ -156,7 +156,6 @@ struct coord {
 	size_t shards_back_count;
 	struct deaths eval_deaths;	/* of each shard */
 	struct deaths count_deaths;	/* of each split that is counted */
-	uint64_t eval_began_ms;
 	struct totals eval;
 
 	/* what was lost: see coord_recover.c */

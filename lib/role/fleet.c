@@ -303,6 +303,7 @@ fleet_register(struct fleet *fl, uint64_t server, const char *endpoint,
 	       struct fail *f)
 {
 	struct link *l;
+	uint64_t peer;
 
 	if (server >= fl->count)
 		return fail(f, FAIL_CONFIG, "no server %llu in this run: "
@@ -314,11 +315,15 @@ fleet_register(struct fleet *fl, uint64_t server, const char *endpoint,
 	if (l->welcome)
 		return fail(f, FAIL_AGAIN, "server %llu is at %s and alive",
 			    (unsigned long long)server, l->endpoint);
+	/* One that cannot be called leaves what is known as it is. */
+	if (outbox_dial(fl->outbox, endpoint, &peer, f) < 0)
+		return fail_at(f, "server %llu", (unsigned long long)server);
 	if (l->peer)
 		outbox_hang_up(fl->outbox, l->peer);
 	free(l->endpoint);
 	l->endpoint = mem_text(endpoint);
-	return dial(fl, server, f);
+	l->peer = peer;
+	return 0;
 }
 
 void

@@ -16,15 +16,18 @@
 int
 stream_open(struct stream *in, const char *path, struct fail *f)
 {
+	struct stat st;
+
 	*in = (struct stream){ .fd = STDIN_FILENO, .name = path };
 	if (strcmp(path, "-") == 0) {
 		in->name = "standard input";
 		return 0;
 	}
 	in->fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (in->fd >= 0)
-		return 0;
-	return fail_sys(f, FAIL_NOINPUT, "cannot open %s", path);
+	if (in->fd < 0)
+		return fail_sys(f, FAIL_NOINPUT, "cannot open %s", path);
+	return fstat(in->fd, &st) == 0 && S_ISDIR(st.st_mode) ?
+		fail(f, FAIL_NOINPUT, "%s: it is a directory", path) : 0;
 }
 
 void

@@ -68,6 +68,7 @@ static const struct {
 	  "rows" },
 	{ "input x id", "model.ps:1: x: rows= is missing: ids are 0 to rows - "
 	  "1, or any with rows=hash" },
+	{ "input x float columns=", "model.ps:1: x: columns= names none" },
 	{ "input x string vocab=a,b columns=u,v cross=true", "model.ps:1: x: "
 	  "cross=true makes one string of several columns=, by hash=N or "
 	  "rows=hash" },
