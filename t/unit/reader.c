@@ -4,28 +4,11 @@
 #include "base/hash.h"
 #include "data/format.h"
 
-#include "examples.h"
 #include "files.h"
+#include "inputs.h"
 #include "tap.h"
 
 static const struct reader_options plain;
-static struct input in[8], label;
-static size_t inputs;
-
-static void
-forget(void)
-{
-	for (size_t i = 0; i < inputs; i++)
-		free(in[i].name);
-	inputs = 0;
-}
-
-static struct input *
-add(const char *name, enum input_kind kind, uint64_t rows, size_t width)
-{
-	in[inputs] = examples_input(name, kind, rows, width);
-	return &in[inputs++];
-}
 
 static bool
 reads_with(const char *files, const struct reader_options *o,

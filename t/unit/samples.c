@@ -3,30 +3,13 @@
 
 #include "store/npy.h"
 
-#include "examples.h"
 #include "files.h"
+#include "inputs.h"
 #include "tap.h"
 
 #include <math.h>
 
 static struct reader_options options;
-static struct input in[4], label;
-static size_t inputs;
-
-static void
-forget(void)
-{
-	for (size_t i = 0; i < inputs; i++)
-		free(in[i].name);
-	inputs = 0;
-}
-
-static struct input *
-add(const char *name, enum input_kind kind, uint64_t rows, size_t width)
-{
-	in[inputs] = examples_input(name, kind, rows, width);
-	return &in[inputs++];
-}
 
 static struct archive *archive;
 

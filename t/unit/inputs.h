@@ -1,0 +1,27 @@
+/*
+ * inputs - those of a test, which adds them one by one.
+ */
+#ifndef PS_INPUTS_H
+#define PS_INPUTS_H
+
+#include "examples.h"
+
+static struct input in[8], label;
+static size_t inputs;
+
+static inline void
+forget(void)
+{
+	for (size_t i = 0; i < inputs; i++)
+		free(in[i].name);
+	inputs = 0;
+}
+
+static inline struct input *
+add(const char *name, enum input_kind kind, uint64_t rows, size_t width)
+{
+	in[inputs] = examples_input(name, kind, rows, width);
+	return &in[inputs++];
+}
+
+#endif
