@@ -609,7 +609,7 @@ test_manual(void)
 			text_add(&model, "%s", line);
 		}
 	}
-	ok(models == 6);
+	ok(models == 7);
 	if (page)
 		fclose(page);
 	text_release(&model);
