@@ -556,6 +556,36 @@ test_deaf(void)
 	net_free(server);
 }
 
+/* Who says more than we have read yet, and hangs up, ends nobody. */
+static void
+test_hasty(void)
+{
+	static const char ping[] = "\0\3\x92\5\7";
+	static char many[20000][sizeof(ping) - 1];
+	struct net *server = net_new(100);
+	struct net_event e;
+	struct fail f;
+	size_t heard = 0;
+	int fd;
+
+	for (size_t i = 0; i < 20000; i++)
+		memcpy(many[i], ping, sizeof(many[i]));
+	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0);
+	fd = call_plainly(net_endpoint(server));
+	ok(write(fd, many, sizeof(many)) == sizeof(many));
+	poll(NULL, 0, 50);
+	close(fd);
+	poll(NULL, 0, 100);	/* some heartbeats */
+	for (int ms = 0; ms < 1000 && heard < 20000; ms++) {
+		net_wait(server, NULL, 0, 1, &f);
+		for (net_next(server, &e); e.kind != NET_NOTHING;
+		     net_next(server, &e))
+			heard += e.kind == NET_MESSAGE;
+	}
+	ok(heard == 20000);
+	net_free(server);
+}
+
 /*
  * While there is something left to say the peer says something, too, and
  * hangs up.  libzmq 4.3.4 dies of that, at its next heartbeat, if the socket
@@ -609,6 +639,7 @@ main(void)
 	files_end();
 	test_slow_reader();
 	test_deaf();
+	test_hasty();
 	test_rude_reader();
 	return tap_done();
 }
