@@ -34,16 +34,6 @@ struct fleet {
 	bool changed;
 };
 
-static int
-dial(struct fleet *fl, size_t i, struct fail *f)
-{
-	struct link *l = &fl->link[i];
-
-	if (outbox_dial(fl->outbox, l->endpoint, &l->peer, f) < 0)
-		return fail_at(f, "server %zu", i);
-	return 0;
-}
-
 struct fleet *
 fleet_new(char *const *endpoint, size_t servers,
 	  const unsigned char run[PLAN_RUN], uint64_t term, uint64_t life,
@@ -60,10 +50,7 @@ fleet_new(char *const *endpoint, size_t servers,
 	fl->link = mem_alloc(servers, sizeof(*fl->link));
 	for (size_t i = 0; i < servers; i++) {
 		fl->link[i].since = now;
-		if (!endpoint[i])
-			continue;
-		fl->link[i].endpoint = mem_text(endpoint[i]);
-		if (dial(fl, i, f) < 0) {
+		if (endpoint[i] && fleet_place(fl, i, endpoint[i], f) < 0) {
 			fleet_free(fl);
 			return NULL;
 		}
@@ -273,14 +260,20 @@ fleet_place(struct fleet *fl, size_t server, const char *endpoint,
 	    struct fail *f)
 {
 	struct link *l = &fl->link[server];
-	char *copy = mem_text(endpoint);
+	uint64_t peer;
+	char *copy;
 
+	/* Where it cannot be called leaves what is known as it is. */
+	if (outbox_dial(fl->outbox, endpoint, &peer, f) < 0)
+		return fail_at(f, "server %zu", server);
+	copy = mem_text(endpoint);
 	if (l->peer)
 		outbox_hang_up(fl->outbox, l->peer);
 	free(l->endpoint);
 	l->endpoint = copy;
+	l->peer = peer;
 	l->up = l->welcome = false;
-	return dial(fl, server, f);
+	return 0;
 }
 
 int
@@ -302,8 +295,7 @@ int
 fleet_register(struct fleet *fl, uint64_t server, const char *endpoint,
 	       struct fail *f)
 {
-	struct link *l;
-	uint64_t peer;
+	const struct link *l;
 
 	if (server >= fl->count)
 		return fail(f, FAIL_CONFIG, "no server %llu in this run: "
@@ -315,15 +307,7 @@ fleet_register(struct fleet *fl, uint64_t server, const char *endpoint,
 	if (l->welcome)
 		return fail(f, FAIL_AGAIN, "server %llu is at %s and alive",
 			    (unsigned long long)server, l->endpoint);
-	/* One that cannot be called leaves what is known as it is. */
-	if (outbox_dial(fl->outbox, endpoint, &peer, f) < 0)
-		return fail_at(f, "server %llu", (unsigned long long)server);
-	if (l->peer)
-		outbox_hang_up(fl->outbox, l->peer);
-	free(l->endpoint);
-	l->endpoint = mem_text(endpoint);
-	l->peer = peer;
-	return 0;
+	return fleet_place(fl, server, endpoint, f);
 }
 
 void
