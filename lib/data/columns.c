@@ -206,6 +206,17 @@ columns_plan(struct columns *c, const struct want *want, bool narrow,
 	return got;
 }
 
+/* One column, which is named if it fails. */
+static int
+fill_one(const struct columns *c, size_t column, struct feature *to, size_t at,
+	 size_t *count, column_fill *fill, void *record, struct fail *f)
+{
+	char text[FILL_SHOWN];
+
+	return fill(record, column, to, at, count, f) == 0 ? 0 :
+		fail_at(f, "%s", shown(c, column, text));
+}
+
 /* One id of what the columns have: of the hashes of their words. */
 static int
 fill_crossed(const struct columns *c, const struct feed *feed,
@@ -219,9 +230,9 @@ fill_crossed(const struct columns *c, const struct feed *feed,
 		char text[FILL_SHOWN];
 		size_t n;
 
-		if (fill(record, feed->column[i], word, 0, &n, f) != 0)
-			return fail_at(f, "%s",
-				       shown(c, feed->column[i], text));
+		if (fill_one(c, feed->column[i], word, 0, &n, fill, record,
+			     f) != 0)
+			return -1;
 		if (n != 1)
 			return fail(f, FAIL_DATA, "%s: %zu words cannot be "
 				    "crossed", shown(c, feed->column[i], text),
@@ -252,12 +263,11 @@ columns_fill(const struct columns *c, const struct feed *feed,
 	if (feed->input->crossed)
 		return fill_crossed(c, feed, to, example, fill, record, f);
 	for (size_t i = 0; i < feed->count; i++) {
-		char text[FILL_SHOWN];
 		size_t n;
 
-		if (fill(record, feed->column[i], to, at + count, &n, f) != 0)
-			return fail_at(f, "%s",
-				       shown(c, feed->column[i], text));
+		if (fill_one(c, feed->column[i], to, at + count, &n, fill,
+			     record, f) != 0)
+			return -1;
 		count += n;
 	}
 	if (width == 0)
