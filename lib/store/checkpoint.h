@@ -98,6 +98,9 @@ int checkpoint_publish(const char *dir, const char *name,
 /* Mark one that was published before as the final one of its run. */
 int checkpoint_finish(const char *dir, const char *name, struct fail *);
 
+/* What a run keeps beside them until it has ended. */
+#define JOURNAL_FILE	"journal"
+
 /* Is this the path of a checkpoint?  A folder of them it is not, then, which
    is FAIL_USAGE where one is wanted. */
 bool checkpoint_is_one(const char *path);

@@ -92,7 +92,7 @@ read_scores(struct score *score, size_t n, const char *path,
 static int
 find_needed(struct score *score, size_t n, const char *dir, struct fail *f)
 {
-	char *journal = disk_path("%s/journal", dir);
+	char *journal = disk_path("%s/" JOURNAL_FILE, dir);
 	const bool run = disk_is_there(journal);
 	struct checkpoint *c = NULL;
 	int r = 0;

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "data/reader.h"
+#include "store/checkpoint.h"
 #include "store/disk.h"
 #include "sys/clock.h"
 
@@ -273,7 +274,7 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 		cli_usage("--keep needs --checkpoint");
 	if (!s->journal && s->keeper.dir)
 		s->journal = s->journal_path =
-			disk_path("%s/journal", s->keeper.dir);
+			disk_path("%s/" JOURNAL_FILE, s->keeper.dir);
 	if (!s->restore)
 		s->restore = s->keeper.dir ? "latest" : "none";
 	if (!s->keeper.dir && strcmp(s->restore, "none") != 0)
