@@ -45,6 +45,13 @@ alive() {
 	grep -q '^State:[[:space:]][^ZX]' "/proc/$1/status" 2>/dev/null
 }
 
+# ends_with STATUS - what was started last does, when it does.
+ends_with() {
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" "$1"
+}
+
 # Nothing is left of what ran: no process of those in pids, no file.  One
 # that closed its files may need a moment to be gone.
 assert_clean() {
@@ -199,9 +206,7 @@ assert_clean() {
 			python3 waiting "$signal"
 		assert_equal "$endpoint" waiting
 		kill -s "$signal" "$pid"
-		status=0
-		wait "$pid" || status=$?
-		assert_equal "$status" 3
+		ends_with 3
 		assert_clean
 	done
 }
@@ -213,9 +218,7 @@ assert_clean() {
 		sleep "0.0$ms"
 		kill -TERM "$pid"
 		timeout 20 tail --pid="$pid" -f /dev/null
-		status=0
-		wait "$pid" || status=$?
-		assert_equal "$status" 143
+		ends_with 143
 	done
 	assert_clean
 }
@@ -277,9 +280,7 @@ assert_clean() {
 		'tail -f /dev/null >/dev/null & echo $! >>pids
 		echo waiting; wait'
 	kill -TERM "$pid"
-	status=0
-	wait "$pid" || status=$?
-	assert_equal "$status" 143
+	ends_with 143
 	assert_clean
 }
 
@@ -296,9 +297,7 @@ assert_clean() {
 	EOT
 	start ps-local -w 2 -s 2 sh -c 'await 2; slow; true'
 	kill -TERM "$pid"
-	status=0
-	wait "$pid" || status=$?
-	assert_equal "$status" 143
+	ends_with 143
 	assert_equal "$(<said)" ended
 	assert_clean
 }
@@ -309,9 +308,7 @@ assert_clean() {
 		echo waiting; exec tail -f /dev/null >/dev/null'
 	kill -INT "$pid"
 	timeout 20 tail --pid="$pid" -f /dev/null
-	status=0
-	wait "$pid" || status=$?
-	assert_equal "$status" 130
+	ends_with 130
 	assert_clean
 }
 
@@ -328,9 +325,7 @@ assert_clean() {
 		read -r _ <held
 		kill -INT "$pid"
 		timeout 20 tail --pid="$pid" -f /dev/null
-		status=0
-		wait "$pid" || status=$?
-		assert_equal "$status" 130
+		ends_with 130
 		assert_clean
 		rm "bin/$stage"
 	done

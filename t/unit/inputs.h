@@ -24,4 +24,25 @@ add(const char *name, enum input_kind kind, uint64_t rows, size_t width)
 	return &in[inputs++];
 }
 
+/* The files, in batches of some sizes, come to this text. */
+static inline bool
+reads_with(const char *files, const struct reader_options *o,
+	   const char *expected)
+{
+	bool same = true;
+
+	for (size_t size = 1; size < 6; size++) {
+		char *got = examples_read(files, o, in, inputs,
+					  label.name ? &label : NULL, size,
+					  20);
+
+		if (strcmp(got, expected) != 0) {
+			printf("# batches of %zu:\n%s\n", size, got);
+			same = false;
+		}
+		free(got);
+	}
+	return same;
+}
+
 #endif

@@ -11,26 +11,6 @@
 static const struct reader_options plain;
 
 static bool
-reads_with(const char *files, const struct reader_options *o,
-	   const char *expected)
-{
-	bool same = true;
-
-	for (size_t size = 1; size < 6; size++) {
-		char *got = examples_read(files, o, in, inputs,
-					  label.name ? &label : NULL, size,
-					  20);
-
-		if (strcmp(got, expected) != 0) {
-			printf("# batches of %zu:\n%s\n", size, got);
-			same = false;
-		}
-		free(got);
-	}
-	return same;
-}
-
-static bool
 reads(const char *files, const char *expected)
 {
 	return reads_with(files, &plain, expected);

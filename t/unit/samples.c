@@ -10,7 +10,6 @@
 #include <math.h>
 
 static struct reader_options options;
-
 static struct archive *archive;
 
 static void
@@ -46,20 +45,7 @@ end(void)
 static bool
 reads(const char *files, const char *expected)
 {
-	bool same = true;
-
-	for (size_t size = 1; size < 4; size++) {
-		char *got = examples_read(files, &options, in, inputs,
-					  label.name ? &label : NULL, size,
-					  20);
-
-		if (strcmp(got, expected) != 0) {
-			printf("# batches of %zu:\n%s\n", size, got);
-			same = false;
-		}
-		free(got);
-	}
-	return same;
+	return reads_with(files, &options, expected);
 }
 
 /* The rest of the message is libarchive's. */
