@@ -365,8 +365,8 @@ bad_table() {
 
 @test "no worker within --timeout" {
 	start ps-serve -b "ipc://$PWD/s"
-	one 69 "ps-coord: no worker within 1 s, 0 steps were done" bash -c \
-		"ps-coord -w 1s -m model.ps -b ipc://c -s ipc://$PWD/s <<<train"
+	one 69 "ps-coord: no worker within 3 s, 0 steps were done" bash -c \
+		"ps-coord -w 3s -m model.ps -b ipc://c -s ipc://$PWD/s <<<train"
 	assert_output '{"op":"train","steps":1,"cancelled":true}'
 	wait "$pid"
 }

@@ -18,10 +18,11 @@ setup() {
 	at=ipc://$PWD
 }
 
-# gone PID [SECONDS] - it is, within these (10); and with which status.
+# gone PID [SECONDS] - it is, within these (20: a busy machine has its time,
+# too); and with which status.
 gone() {
-	timeout "${2:-10}" tail --pid="$1" -f /dev/null ||
-		fail "still there after ${2:-10} s: $(ps -o args= "$1")"
+	timeout "${2:-20}" tail --pid="$1" -f /dev/null ||
+		fail "still there after ${2:-20} s: $(ps -o args= "$1")"
 	status=0
 	wait "$1" || status=$?
 }
@@ -45,10 +46,10 @@ ends() {
 cluster() {
 	start ps-serve -b "$at/s" -d "$PWD/ckpt"
 	serve=$pid
-	launch ps-work --lease=500ms -c "$at/c" --repeat data.csv
+	launch ps-work --lease=2s -c "$at/c" --repeat data.csv
 	work=$pid
 	[ -p requests ] || mkfifo requests results
-	ps-coord -b "$at/c" -s "$at/s" -m model.ps -B 1 --lease=500ms "$@" \
+	ps-coord -b "$at/c" -s "$at/s" -m model.ps -B 1 --lease=2s "$@" \
 		requests >results 2>coord.log 3>&- &
 	coord=$!
 	daemons+=("$coord")
@@ -195,7 +196,7 @@ listening() {
 		kill -TERM "${!who}"
 		kill -INT "${!who}"
 		kill -CONT "${!who}"
-		gone "${!who}" 2
+		gone "${!who}" 5
 		[ "$status" = 130 ] || [ "$status" = 143 ]
 		dies "$serve" "$work" "$coord"
 	done
@@ -206,7 +207,7 @@ listening() {
 	dies "$coord"
 	wait "$reader"
 	echo 'train 1000000' >again
-	launch ps-coord -b "$at/c" -s "$at/s" -m model.ps -B 1 --lease=500ms \
+	launch ps-coord -b "$at/c" -s "$at/s" -m model.ps -B 1 --lease=2s \
 		--checkpoint="$PWD/ckpt" again
 	listening "$pid"
 	ends "$pid"
@@ -288,10 +289,17 @@ policies() {
 	echo train >requests
 	launch ps-coord -m model.ps -s "$at/s" -b "$at/c" --patience=1s \
 		requests
-	until [ "$(ps -o rss= "$serve")" -gt 200000 ]; do sleep 0.1; done
-	over=$SECONDS
-	ends "$serve"
-	[ $((SECONDS - over)) -le 3 ]
+	until held=$(ps -o rss= "$serve") && [ "$held" -gt 200000 ]; do
+		sleep 0.1
+	done
+	kill -TERM "$serve"
+	for _ in {1..400}; do
+		now=$(ps -o rss= "$serve") && [ "$now" -gt 0 ] || break
+		held=$now
+		sleep 0.05
+	done
+	over "$serve"
+	[ "$held" -lt 2000000 ] || fail "it made $held KiB of 4000000"
 	# Whoever waits for them says so, though nothing has been trained yet.
 	gone "$pid"
 	assert_equal "$status" 69

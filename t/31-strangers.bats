@@ -46,7 +46,7 @@ withstands() {
 }
 
 @test "strangers at a server, while others are answered" {
-	start ps-serve -v --lease=1s
+	start ps-serve -v --lease=3s
 	greet() {
 		[[ $(stranger "$endpoint" 3 9) == "76 protocol version 9"* ]]
 	}
@@ -59,15 +59,15 @@ withstands() {
 @test "strangers at a server that trains, and at its coordinator" {
 	port=$((20000 + $$ % 20000))
 	coord=tcp://127.0.0.1:$port
-	start ps-serve --lease=1s
+	start ps-serve --lease=3s
 	serve=$pid server=$endpoint
 	mkfifo requests
-	ps-coord -b "$coord" -s "$server" -m model.ps --lease=1s -B 1 \
+	ps-coord -b "$coord" -s "$server" -m model.ps --lease=3s -B 1 \
 		requests >results 2>coord.log 3>&- &
 	coordinator=$!
 	daemons+=("$coordinator")
 	exec 7>requests
-	launch ps-work --lease=1s -c "$coord" --repeat data.csv
+	launch ps-work --lease=3s -c "$coord" --repeat data.csv
 	train() {
 		local was
 		was=$(wc -l <results)

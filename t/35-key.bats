@@ -66,12 +66,12 @@ denied() {
 		[ "$words" ] || why="who listens there wants a --key"
 		# shellcheck disable=SC2086 # an option or none
 		denied "ps-eval: $at: $why" \
-			ps-eval $words -w 1s -c "$at" data.csv
+			ps-eval $words -w 2s -c "$at" data.csv
 		# shellcheck disable=SC2086
 		denied "ps-work: $at: $why" \
-			ps-work $words -w 1s -c "$at" data.csv
+			ps-work $words -w 2s -c "$at" data.csv
 		# shellcheck disable=SC2086
-		denied "ps-coord: $endpoint: $why" ps-coord $words -w 1s \
+		denied "ps-coord: $endpoint: $why" ps-coord $words -w 2s \
 			-m model.ps -s "$endpoint" -b ipc://b <<<train
 	done
 	printf '%s\n' train train >&7
@@ -81,7 +81,7 @@ denied() {
 @test "who has a key does not train where there is none" {
 	start ps-serve
 	denied "ps-coord: $endpoint: who listens there does not have our\
- --key" ps-coord --key=key -w 1s -m model.ps -s "$endpoint" -b ipc://b <<<train
+ --key" ps-coord --key=key -w 2s -m model.ps -s "$endpoint" -b ipc://b <<<train
 }
 
 @test "with a key, one may listen where strangers can call" {

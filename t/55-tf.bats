@@ -173,7 +173,7 @@ cluster() {
 
 @test "D11 a worker that comes back reads its data from the start" {
 	rows 1 2 3 4 5 6 7 8 9 >data.csv
-	begin -B 1 --lease=500ms
+	begin -B 1
 	worker 0 --repeat data.csv
 	for i in 1 2 3; do
 		ask train

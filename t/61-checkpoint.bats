@@ -337,7 +337,7 @@ exact() {
 }
 
 @test "a worker that is stopped holds a cut up for no longer than its lease" {
-	hold_up --lease=500ms
+	hold_up --lease=2s
 	done_steps 19
 	exact
 	kill -CONT "$held"

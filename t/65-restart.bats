@@ -146,7 +146,7 @@ need_numpy() {
 # gives_up - one that goes on and finds not all: and nothing is given up.
 gives_up() {
 	local status=0
-	coord -w 1s -o results requests
+	coord -w 3s -o results requests
 	wait "$coord" || status=$?
 	assert_equal "$status" 69
 	run -0 cat "$log"

@@ -69,7 +69,7 @@ a standby of $at"
 }
 
 @test "a standby that stalls is let go, and may come back" {
-	pair --lease=500ms
+	pair --lease=2s
 	kill -STOP "$standby"
 	hears "*its standby $other *: it goes on without one"
 	done_steps 200
@@ -85,7 +85,7 @@ a standby of $at"
 }
 
 @test "a server that stalls is replaced, and ends when it wakes up" {
-	pair --lease=500ms
+	pair --lease=2s
 	kill -STOP "$server"
 	ask 100
 	hears "*server 0: its standby $other took over after *.?? s"
