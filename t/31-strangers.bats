@@ -26,18 +26,19 @@ kibibytes() {
 # withstands ENDPOINT PID COMMAND... - strangers call it, while the command
 # succeeds again and again.
 withstands() {
-	local before after answered=0
+	local before after
 	run -0 flood "$1" 200 1
 	before=$(kibibytes "$2")
 	flood "$1" "$connections" 2 >flooded 3>&- &
 	daemons+=($!)
-	while kill -0 $! 2>/dev/null; do
+	while
 		"${@:3}" || fail "no answer"
-		answered=$((answered + 1))
+		kill -0 $! 2>/dev/null
+	do
+		:
 	done
 	wait $!
 	assert_equal "$(<flooded)" "$connections"
-	[ "$answered" -ge 1 ]
 	after=$(kibibytes "$2")
 	# Sanitizers keep what was given back.
 	grep -q 'define PS_DEV' "$BUILD/config.h" ||
@@ -57,7 +58,7 @@ withstands() {
 }
 
 @test "strangers at a server that trains, and at its coordinator" {
-	port=$((20000 + $$ % 20000))
+	port=$((20000 + $$ % 12000))	# below those given to callers
 	coord=tcp://127.0.0.1:$port
 	start ps-serve --lease=3s
 	serve=$pid server=$endpoint
