@@ -1,6 +1,7 @@
 #include "wire/keys.h"
 
 #include "base/mem.h"
+#include "tensor/clones.h"
 
 #include <string.h>
 
@@ -54,27 +55,57 @@ put_bits(unsigned char *to, const uint64_t *number, size_t count,
 	return to + (filled + 7) / 8;
 }
 
+/* The same of narrow numbers, eight at a time: they end on a byte. */
+static inline unsigned char *
+put_eights(unsigned char *to, const uint64_t *number, size_t count,
+	   unsigned bits)
+{
+	const unsigned half = 4 * bits, odd = half % 8;
+
+	for (size_t i = 0; i < count; i += 8, to += bits) {
+		uint64_t low = 0, high = 0;
+
+		for (unsigned j = 0; j < 4; j++) {
+			low |= number[i + j] << j * bits;
+			high |= number[i + 4 + j] << j * bits;
+		}
+		high = high << odd | (odd ? low >> (half - odd) : 0);
+		memcpy(to, &low, sizeof(low));
+		memcpy(to + half / 8, &high, sizeof(high));
+	}
+	return to;
+}
+
+/* A block of rows, from first on; where it ends. */
+static CLONES unsigned char *
+put_block(unsigned char *to, const uint64_t *restrict row, size_t count,
+	  uint64_t first)
+{
+	uint64_t gap[KEYS_BLOCK], any;
+
+	any = gap[0] = row[0] - first;
+	for (size_t i = 1; i < count; i++) {
+		gap[i] = row[i] - row[i - 1] - 1;
+		any |= gap[i];
+	}
+	*to = (unsigned char)bits_of(any);
+	return *to <= 64 / 4 && count % 8 == 0 ?
+		put_eights(to + 1, gap, count, *to) :
+		put_bits(to + 1, gap, count, *to);
+}
+
 void
 keys_write(struct pack *p, const uint64_t *rows, size_t count, uint64_t first)
 {
-	uint64_t gap[KEYS_BLOCK];
-
 	put_number(p, count);
 	for (size_t done = 0, some; done < count; done += some) {
 		unsigned char *to;
-		uint64_t any = 0;
 
 		some = count - done < KEYS_BLOCK ? count - done : KEYS_BLOCK;
-		for (size_t i = 0; i < some; i++) {
-			gap[i] = rows[done + i] - first;
-			first = rows[done + i] + 1;
-			any |= gap[i];
-		}
 		reserve(p, BLOCK_MAX + sizeof(uint64_t));
-		to = p->data + p->size;
-		*to = (unsigned char)bits_of(any);
-		to = put_bits(to + 1, gap, some, *to);
+		to = put_block(p->data + p->size, rows + done, some, first);
 		p->size = (size_t)(to - p->data);
+		first = rows[done + some - 1] + 1;
 	}
 }
 
