@@ -33,24 +33,24 @@ over() {
 	assert_equal "$status" 0
 }
 
-# ends PID [STATUS] - asked to, with that status (0).
+# ends PID [STATUS] - asked to by $signal (TERM), with that status (0).
 ends() {
-	kill -TERM "$1"
+	kill "-${signal:-TERM}" "$1"
 	gone "$1"
 	assert_equal "$status" "${2:-0}"
 }
 
 # cluster [COORD-OPTION...] - a server, a worker and a coordinator that have
 # done a step, and more to do than will ever be: pids serve, work and coord.
-# The requests are in 7, the results in 8.
+# The requests are in 7, the results in 8.  Each may be run by a command: $by.
 cluster() {
-	start ps-serve -b "$at/s" -d "$PWD/ckpt"
+	start ${by:-} ps-serve -b "$at/s" -d "$PWD/ckpt"
 	serve=$pid
-	launch ps-work --lease=2s -c "$at/c" --repeat data.csv
+	launch ${by:-} ps-work --lease=2s -c "$at/c" --repeat data.csv
 	work=$pid
 	[ -p requests ] || mkfifo requests results
-	ps-coord -b "$at/c" -s "$at/s" -m model.ps -B 1 --lease=2s "$@" \
-		requests >results 2>coord.log 3>&- &
+	${by:-} ps-coord -b "$at/c" -s "$at/s" -m model.ps -B 1 --lease=2s \
+		"$@" requests >results 2>coord.log 3>&- &
 	coord=$!
 	daemons+=("$coord")
 	exec 8<results 7>requests
@@ -79,6 +79,34 @@ listening() {
 	done
 }
 
+# steps_done - as far as they have been told.
+steps_done() {
+	wc -l <lines
+}
+
+@test "a terminal that hangs up ends a run as SIGTERM does, even twice" {
+	by="env --default-signal=HUP" cluster --checkpoint="$PWD/ckpt"
+	kill -HUP "$coord"
+	kill -HUP "$coord" || true	# it may be over
+	over "$coord"
+	over "$work"
+	over "$serve"
+	run -0 ps-ckpt verify ckpt/*
+}
+
+@test "a terminal that hangs up is nothing to what ignores it" {
+	local before
+	by="env --ignore-signal=HUP" cluster --checkpoint="$PWD/ckpt"
+	before=$(steps_done)
+	kill -HUP "$coord" "$work" "$serve"
+	until [ "$(steps_done)" -gt $((before + 1000)) ]; do
+		kill -0 "$coord" "$work" "$serve"
+	done
+	ends "$coord"
+	over "$work"
+	over "$serve"
+}
+
 @test "each role ends when nobody else is there" {
 	mkfifo never
 	exec 6<>never
@@ -90,10 +118,12 @@ listening() {
 	    "ps-eval -C . --follow data.csv" \
 	    "ps-coord -m model.ps -s $at/nobody -b $at/c requests" \
 	    "ps-coord -m model.ps -s $at/nobody -b $at/c never"; do
-		# shellcheck disable=SC2086
-		launch $command
-		listening "$pid"
-		ends "$pid"
+		for signal in TERM INT HUP; do
+			# shellcheck disable=SC2086
+			launch env --default-signal=INT,HUP $command
+			listening "$pid"
+			ends "$pid"
+		done
 	done
 	run -0 left
 	assert_output ""

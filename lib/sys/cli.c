@@ -42,12 +42,16 @@ volatile sig_atomic_t cli_stop;
 int cli_stop_fd = -1;
 static int stop_pipe = -1;
 
+/* A terminal that hangs up may say so twice, by its shell and by itself; and
+   then it is the system that says SIGTERM, not an impatient user. */
 static void
 on_stop(int number)
 {
+	static volatile sig_atomic_t asked;
 	const int saved = errno;
 
-	if (cli_stop++ > 0)
+	cli_stop = 1;
+	if (number != SIGHUP && asked++ > 0)
 		_exit(128 + number);
 	if (write(stop_pipe, "", 1) < 0)
 		errno = saved;	/* full: it is readable already */
@@ -65,10 +69,23 @@ hold_standard_files(void)
 			open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
+/* What nohup(1) has ignored stays so. */
+static void
+heed_stops(void)
+{
+	const struct sigaction stop = { .sa_handler = on_stop };
+	struct sigaction hangup;
+
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 &&
+	    hangup.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &stop, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGINT, &stop, NULL);
+}
+
 void
 cli_begin(const char *name, const char *usage, enum cli_kind kind)
 {
-	const struct sigaction stop = { .sa_handler = on_stop };
 	const struct sigaction broken = {
 		.sa_handler = kind == CLI_DAEMON ? SIG_IGN : SIG_DFL
 	};
@@ -85,8 +102,7 @@ cli_begin(const char *name, const char *usage, enum cli_kind kind)
 	}
 	cli_stop_fd = ends[0];
 	stop_pipe = ends[1];
-	sigaction(SIGTERM, &stop, NULL);
-	sigaction(SIGINT, &stop, NULL);
+	heed_stops();
 	sigaction(SIGPIPE, &broken, NULL);
 	/* A limit on the size of files is an error of write, no death. */
 	signal(SIGXFSZ, SIG_IGN);

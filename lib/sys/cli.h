@@ -69,9 +69,9 @@ struct cli_common {
 	"[--key=file] [--log=file]"
 
 /*
- * SIGTERM and SIGINT ask for a stop: cli_stop counts them, and cli_stop_fd
- * becomes readable, and stays so, for those who sleep in poll.  The second
- * ends the program on the spot.
+ * SIGTERM, SIGINT and, unless it is ignored, SIGHUP ask for a stop: cli_stop
+ * is true then, and cli_stop_fd becomes readable, and stays so, for those who
+ * sleep in poll.  A second SIGTERM or SIGINT ends the program on the spot.
  */
 extern volatile sig_atomic_t cli_stop;
 extern int cli_stop_fd;
