@@ -63,6 +63,13 @@ ends_early(const struct array *a, struct fail *f)
 		    (unsigned long long)a->rows);
 }
 
+static int
+more_follows(const struct array *a, struct fail *f)
+{
+	return fail(f, FAIL_DATA, "%s: more follows the last of %llu records",
+		    a->name, (unsigned long long)a->rows);
+}
+
 /* The bytes of the next row; NULL behind the last one, or in trouble. */
 static const unsigned char *
 next_row(struct array *a, bool *bad, struct fail *f)
@@ -81,9 +88,7 @@ next_row(struct array *a, bool *bad, struct fail *f)
 	if (a->row == a->rows) {
 		*bad = got > 0;
 		if (got > 0)
-			fail(f, FAIL_DATA, "%s: more follows the last of %llu "
-			     "records", a->name,
-			     (unsigned long long)a->rows);
+			more_follows(a, f);
 		return NULL;
 	}
 	if (got < want) {
@@ -219,6 +224,7 @@ int
 array_load(struct array *a, struct source *s, struct fail *f)
 {
 	size_t size, end = 0, got = 1, room = 0;
+	unsigned char beyond;
 
 	a->source = s;
 
@@ -250,7 +256,10 @@ array_load(struct array *a, struct source *s, struct fail *f)
 	if (end < size)
 		return ends_early(a, f);
 	a->row = 0;
-	return 0;
+	/* Only behind the last byte a zip's checksum is compared. */
+	if (source_copy(s, &beyond, 1, &got, f) != 0)
+		return -1;
+	return got == 0 ? 0 : more_follows(a, f);
 }
 
 /* Values and labels. */

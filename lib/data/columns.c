@@ -196,6 +196,9 @@ columns_plan(struct columns *c, const struct want *want, bool narrow,
 
 		feed->input = in;
 		feed->unread = !want_reads(want, in);
+		feed->word = c->any;
+		feed->word.name = in->name;
+		memcpy(feed->word.where, in->where, sizeof(in->where));
 		if (!feed->unread)
 			got = plan(c, feed, in, in->weighs ? &c->label : &apart,
 				   f);
@@ -226,6 +229,7 @@ fill_crossed(const struct columns *c, const struct feed *feed,
 	struct feature *word = &c->crossed.feature[0];
 	uint64_t hash = 0;
 
+	word->input = &feed->word;
 	for (size_t i = 0; i < feed->count; i++) {
 		char text[FILL_SHOWN];
 		size_t n;

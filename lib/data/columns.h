@@ -17,6 +17,7 @@ struct feed {
 	bool numbers;		/* floats, each a column if those are narrow */
 	bool together;		/* the columns stand side by side */
 	bool unread;		/* it is 1 in every record */
+	struct input word;	/* as which a column is read to be crossed */
 };
 
 struct columns {
@@ -25,8 +26,8 @@ struct columns {
 	struct feed *feed;	/* of the inputs */
 	size_t feeds;
 	struct feed label;	/* no input: none is read */
-	struct input any;	/* as which words that are crossed are read: */
-	struct batch crossed;	/* their hashes */
+	struct input any;	/* a word that is crossed, */
+	struct batch crossed;	/* and its hash */
 };
 
 /* A zeroed struct is an empty one.  The name is copied. */

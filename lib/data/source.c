@@ -7,6 +7,7 @@
 #include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -24,7 +25,9 @@ struct source {
 	struct archive *archive;
 	int fd;
 	pid_t child;		/* of "pipe:", until it was waited for; or 0 */
-	bool members;		/* an archive, rather than one stream */
+	bool members;		/* an archive, rather than one stream, */
+	struct archive_entry *member;	/* of which this is at hand */
+	locale_t names;		/* in which its names are read; or 0 */
 	bool bare;		/* nothing is unpacked */
 	bool regular;		/* it is a file */
 	bool ended;
@@ -36,8 +39,8 @@ struct source {
 	unsigned char tail[TRAILER];	/* the last of them */
 	uint64_t given;		/* bytes made of them */
 	struct crc *crc;	/* of those, if it is gzip; else NULL */
-	struct fail fail;	/* of take(), deep in libarchive */
-	bool failed;
+	struct fail fail;	/* of take(), deep in libarchive, */
+	bool failed;		/* which may take it for the end */
 	unsigned char block[BLOCK];
 };
 
@@ -153,10 +156,12 @@ static la_ssize_t
 take(struct archive *a, void *context, const void **bytes)
 {
 	struct source *s = context;
-	const ssize_t n = next_block(s);
+	const ssize_t n = s->failed ? -1 : next_block(s);
 
 	*bytes = s->block;
-	if (n < 0)
+	if (s->failed)
+		;
+	else if (n < 0)
 		s->failed = fail_sys(&s->fail, FAIL_IO, "%s", s->name) != 0;
 	else if (n == 0)
 		s->failed = await(s, &s->fail) != 0;
@@ -295,6 +300,8 @@ begin(const char *name, bool members, bool allow_pipe, struct fail *f)
 
 	s->name = mem_text(name);
 	s->members = members;
+	if (members)
+		s->names = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 	s->fd = -1;
 	if (open_fd(s, allow_pipe, f) == 0 && open_archive(s, f) == 0)
 		return s;
@@ -346,6 +353,8 @@ source_close(struct source *s)
 		kill(s->child, SIGTERM);
 		await(s, &ignored);
 	}
+	if (s->names)
+		freelocale(s->names);
 	free(s->crc);
 	free(s->name);
 	free(s);
@@ -397,45 +406,80 @@ check_gzip(const struct source *s, struct fail *f)
 		    "compressed data is another", s->name);
 }
 
-/* All has been read; was it all there was? */
+/* All has been read; was it all there was, and is who gave it content? */
 static int
 finish(struct source *s, struct fail *f)
 {
+	const bool packed = archive_filter_code(s->archive, 0) !=
+		ARCHIVE_FILTER_NONE;
 	const void *bytes;
+	la_ssize_t n;
 
 	s->ended = true;
-	if (s->members)
-		return 0;
-	if ((uint64_t)archive_filter_bytes(s->archive, -1) != s->taken)
+	if (!s->failed && (packed || !s->members) &&
+	    (uint64_t)archive_filter_bytes(s->archive, -1) != s->taken)
 		return fail(f, FAIL_DATA, "%s: something else follows the "
 			    "compressed data", s->name);
-	if (take(s->archive, s, &bytes) != 0)
+	do {			/* what a zip has behind its members */
+		n = take(s->archive, s, &bytes);
+	} while (n > 0 && s->members);
+	if (n != 0)
 		return broken(s, f);
 	return check_gzip(s, f);
+}
+
+/* Names are read as UTF-8, wherever we are; what is none stays as it is. */
+static int
+next_header(struct source *s)
+{
+	const locale_t ours = uselocale(s->names);
+	int got;
+
+	do {
+		got = archive_read_next_header(s->archive, &s->member);
+	} while ((got == ARCHIVE_OK || got == ARCHIVE_WARN) && s->members &&
+		 archive_entry_filetype(s->member) == AE_IFDIR);
+	if (got == ARCHIVE_WARN && archive_entry_pathname(s->member))
+		got = ARCHIVE_OK;
+	uselocale(ours);
+	return got;
 }
 
 int
 source_member(struct source *s, const char **name, struct fail *f)
 {
-	struct archive_entry *entry;
-	int got;
+	const int got = next_header(s);
 
-	do {
-		got = archive_read_next_header(s->archive, &entry);
-	} while (got == ARCHIVE_RETRY);
 	s->rest_size = 0;
 	if (got == ARCHIVE_EOF)
 		return finish(s, f);
 	if (got != ARCHIVE_OK)
 		return broken(s, f);
 	if (name) {
-		*name = archive_entry_pathname(entry);
+		*name = archive_entry_pathname(s->member);
 		if (!*name)
 			return fail(f, FAIL_DATA, "%s: a member has no name",
 				    s->name);
 	}
 	s->ended = false;
 	return 1;
+}
+
+/* What has no bytes of its own must not pass for an empty file. */
+static int
+check_member(const struct source *s, struct fail *f)
+{
+	struct archive_entry *e = s->member;
+	const char *what = NULL;
+
+	if (archive_entry_hardlink(e) || archive_entry_symlink(e))
+		what = "is a link: tar with --dereference --hard-dereference";
+	else if (archive_entry_filetype(e) != AE_IFREG)
+		what = "is no plain file";
+	else if (archive_entry_sparse_count(e) > 0)
+		what = "has holes: tar without --sparse";
+	return !what ? 0 : fail(f, FAIL_DATA, "%s: %s %s", s->name,
+				archive_entry_pathname(e), what);
 }
 
 int
@@ -446,9 +490,15 @@ source_read(struct source *s, const void **bytes, size_t *size,
 	int got;
 
 	*size = 0;
+	if (s->members && !s->ended && check_member(s, f) != 0)
+		return -1;
 	while (!s->ended && *size == 0) {
 		got = archive_read_data_block(s->archive, bytes, size,
 					      &offset);
+		if (got == ARCHIVE_EOF && s->members) {
+			s->ended = true;
+			return 0;
+		}
 		if (got == ARCHIVE_EOF)
 			return finish(s, f);
 		if (got != ARCHIVE_OK)

@@ -389,6 +389,43 @@ test_crossing(void)
 	forget();
 }
 
+/* An .npz as it is kept without compression. */
+static void
+put_stored(const struct text *x, const struct text *id, const struct text *y)
+{
+	struct archive *a = archive_write_new();
+
+	archive_write_set_format_zip(a);
+	archive_write_set_options(a, "zip:compression=store");
+	archive_write_open_filename(a, "s.npz");
+	files_member(a, "y.npy", y->data, y->size);
+	files_member(a, "x.npy", x->data, x->size);
+	files_member(a, "id.npy", id->data, id->size);
+	archive_write_free(a);
+}
+
+/* A zip knows the sums of its members, and where each of them ends. */
+static void
+test_npz_sums(struct text *x, const struct text *id, const struct text *y)
+{
+	size_t size;
+	char *bytes;
+
+	put_stored(x, id, y);
+	ok(reads("s.npz", "1 | 0 | 1 0.5\n0 | 20000001 | -2 3\n"
+		 "1 | 7 | 4 5\n"));
+	bytes = files_get("s.npz", &size);
+	((char *)memmem(bytes, size, x->data, x->size))[x->size - 1] ^= 1;
+	files_put("s.npz", bytes, size);
+	free(bytes);
+	/* The sum stands behind the bytes, which end where it is right. */
+	ok(reads("s.npz", "65 s.npz:x: more follows the last of 3 records"));
+	text_add_bytes(x, "more", 4);
+	put_stored(x, id, y);
+	ok(reads("s.npz", "65 s.npz:x: more follows the last of 3 records"));
+	x->size -= 4;
+}
+
 static void
 test_npy(void)
 {
@@ -438,6 +475,9 @@ test_npy(void)
 	o.allow_pipe = true;
 	ok(reads_with("pipe:cat a.npz", &o, "1 | 0 | 1 0.5\n"
 		      "0 | 20000001 | -2 3\n1 | 7 | 4 5\n"));
+	ok(reads_with("pipe:cat a.npz; exit 3", &o, "74 pipe:cat a.npz; "
+		      "exit 3: the command ended with status 3"));
+	test_npz_sums(&tx, &tid, &ty);
 
 	/* What but weighs examples is not there, and need not be. */
 	const struct reader_options blind = { .unlabelled = true };

@@ -7,6 +7,7 @@
 #include "inputs.h"
 #include "tap.h"
 
+#include <locale.h>
 #include <math.h>
 
 static struct reader_options options;
@@ -83,6 +84,23 @@ object(const char *json, const char *expected)
 	return reads("o.tar", expected);
 }
 
+/* A member of no bytes, of that type. */
+static void
+put_odd(const char *name, mode_t type, const char *link)
+{
+	struct archive_entry *e = archive_entry_new();
+
+	archive_entry_set_pathname(e, name);
+	archive_entry_set_filetype(e, type);
+	archive_entry_set_perm(e, 0644);
+	if (link && type == AE_IFLNK)
+		archive_entry_set_symlink(e, link);
+	else if (link)
+		archive_entry_set_hardlink(e, link);
+	archive_write_header(archive, e);
+	archive_entry_free(e);
+}
+
 /* The members of a sample, in any order, beside what is of none. */
 static void
 test_members(void)
@@ -91,6 +109,7 @@ test_members(void)
 
 	begin("a.tar");
 	put("README", "no sample");
+	put_odd("c.d", AE_IFDIR, NULL);
 	put("d.1/.hidden.cls", "7");
 	put("d.1/a.jpg", "pixels");
 	put_array("d.1/a.x.npy", x, 2, 0);
@@ -255,6 +274,42 @@ is_no_array(void)
 }
 
 static void
+is_hard_link(void)
+{
+	put_odd("1.x.npy", AE_IFREG, "0.x.npy");
+	put("1.cls", "1");
+}
+
+static void
+is_link(void)
+{
+	put_odd("1.x.npy", AE_IFLNK, "0.x.npy");
+	put("1.cls", "1");
+}
+
+static void
+is_pipe(void)
+{
+	put_odd("1.x.npy", AE_IFIFO, NULL);
+	put("1.cls", "1");
+}
+
+static void
+has_holes(void)
+{
+	struct archive_entry *e = archive_entry_new();
+
+	archive_entry_set_pathname(e, "1.x.npy");
+	archive_entry_set_filetype(e, AE_IFREG);
+	archive_entry_set_size(e, 8192);
+	archive_entry_sparse_add_entry(e, 4096, 4096);
+	archive_write_header(archive, e);
+	archive_write_data(archive, (char[8192]){ 0 }, 8192);
+	archive_entry_free(e);
+	put("1.cls", "1");
+}
+
+static void
 is_infinite(void)
 {
 	const float x[] = { 1, INFINITY };
@@ -274,6 +329,13 @@ test_wrong_samples(void)
 	       "instead of 8");
 	second(is_no_array, "65 s.tar: record 2 (1): .x.npy: not a NumPy "
 	       "array");
+	second(is_hard_link, "65 s.tar: 1.x.npy is a link: tar with "
+	       "--dereference --hard-dereference");
+	second(is_link, "65 s.tar: 1.x.npy is a link: tar with --dereference "
+	       "--hard-dereference");
+	second(is_pipe, "65 s.tar: 1.x.npy is no plain file");
+	second(has_holes, "65 s.tar: 1.x.npy has holes: tar without "
+	       "--sparse");
 	second(is_infinite, "65 s.tar: record 2 (1): x: inf is not a finite "
 	       "number");
 	forget();
@@ -296,6 +358,31 @@ test_wrong_samples(void)
 	forget();
 }
 
+/* Names of any language, as they are written where UTF-8 is spoken. */
+static void
+test_names(void)
+{
+	const float x[] = { 1, .5 };
+
+	setlocale(LC_CTYPE, "C.UTF-8");
+	begin("n.tar");
+	put("gr\xc3\xb6\xc3\x9f" "e.cls", "1");
+	put_array("gr\xc3\xb6\xc3\x9f" "e.x.npy", x, 2, 0);
+	put("LIESMICH-gr\xc3\xb6\xc3\x9f" "e", "no sample");
+	end();
+	setlocale(LC_CTYPE, "C");
+	add("x", INPUT_FLOAT, 0, 2);
+	ok(reads("n.tar", "1 | 1 0.5\n"));
+	archive = archive_write_new();	/* and what is no UTF-8 */
+	archive_write_set_format_ustar(archive);
+	archive_write_open_filename(archive, "n.tar");
+	put("\xff\xfe.cls", "0");
+	put_array("\xff\xfe.x.npy", x, 2, 0);
+	end();
+	ok(reads("n.tar", "0 | 1 0.5\n"));
+	forget();
+}
+
 /* What is cut off is missed, and what is no archive refused. */
 static void
 test_damage(void)
@@ -314,6 +401,9 @@ test_damage(void)
 	ok(fails("two.tar", "65 two.tar: Truncated tar archive"));
 	files_put("cut.tar", bytes, 5000);
 	ok(fails("cut.tar", "65 cut.tar: Truncated "));
+	memset(bytes + 1536, '#', 512);	/* a header */
+	files_put("bad.tar", bytes, size);
+	ok(fails("bad.tar", "65 bad.tar: Damaged tar archive"));
 	files_text("text.tar", "1 1:1\n");
 	ok(reads("text.tar", "65 text.tar: Unrecognized archive format"));
 	files_text("nothing.tar", "");
@@ -337,6 +427,7 @@ main(void)
 	test_texts();
 	test_objects();
 	test_wrong_samples();
+	test_names();
 	test_damage();
 	free(label.name);
 	files_end();

@@ -169,6 +169,15 @@ test_pipe(void)
 		 "the command ended with status 1"));
 	ok(fails("pipe:kill -9 $$", FAIL_IO,
 		 "pipe:kill -9 $$: the command was ended by signal 9"));
+	for (size_t i = 0; i < PACKINGS; i++) {
+		char name[64], text[128];
+
+		snprintf(name, sizeof(name), "pipe:cat %s; exit 3",
+			 packings[i].file);
+		snprintf(text, sizeof(text), "%s: the command ended with "
+			 "status 3", name);
+		named(fails(name, FAIL_IO, text), packings[i].filter);
+	}
 	ok(drain("pipe:cat plain; exit 141") == SIZE);
 	ok(drain("pipe:cat plain; kill -PIPE $$") == SIZE);
 
