@@ -249,7 +249,10 @@ np.savez("fortran.npz", **{"prob/kernel": np.ones((3, 1)),
 	"emb/embeddings": np.asfortranarray(np.ones((4, 3)))})
 np.savez("object.npz", **{"prob/bias": np.array([None])})
 np.savez("good.npz", **{"prob/bias": np.ones(1)})
-open("cut.npz", "wb").write(open("good.npz", "rb").read()[:100])
+data = open("good.npz", "rb").read()
+open("cut.npz", "wb").write(data[:100])
+open("list.npz", "wb").write(data[:-30])
+open("two.npz", "wb").write(data[:data.find(b"PK\1\2")])
 data = bytearray(open("good.npz", "rb").read())
 data[data.find(b"\xf0\x3f")] ^= 1
 open("flipped.npz", "wb").write(data)
@@ -276,7 +279,8 @@ half = {"dtype": "F16", "shape": [1], "data_offsets": [0, 2]}
 tensors("overlap.safetensors", {"prob/bias": half, "prob/bias@velocity": half})
 '
 	for file in unknown.npz shape.npz fortran.npz object.npz cut.npz \
-		flipped.npz empty.npz longer.npz none.npz huge.safetensors \
+		list.npz two.npz flipped.npz empty.npz longer.npz none.npz \
+		huge.safetensors \
 		offset.safetensors lie.safetensors type.safetensors \
 		more.safetensors overlap.safetensors; do
 		run -65 --separate-stderr \
@@ -284,6 +288,7 @@ tensors("overlap.safetensors", {"prob/bias": half, "prob/bias@velocity": half})
 		assert_output ""
 		assert_equal "${#stderr_lines[@]}" 1
 		[[ $stderr == "ps-ckpt: $file: "* ]] || fail "$stderr"
+		[[ $stderr != *null* ]]
 		assert_not_exist dir
 	done
 	run -65 ps-ckpt import -m model.ps shape.npz dir
@@ -313,6 +318,18 @@ tensors("overlap.safetensors", {"prob/bias": half, "prob/bias@velocity": half})
 	truncate -s 700 dir/ckpt-00000003/shard-0-of-1.tar
 	ps-ckpt prune --keep=1 dir
 	assert_exist dir/ckpt-00000002
+}
+
+@test "prune removes a link, and not what it leads to" {
+	made dir 1
+	made real 1
+	ln -s ../real/ckpt-00000000 dir/ckpt-00000001
+	cp -r dir/ckpt-00000000 dir/ckpt-00000002
+	echo "no folder" >dir/ckpt-00000000.txt
+	ln -s ckpt-00000000.txt dir/.tmp-old-ckpt-00000001
+	ps-ckpt prune --keep=1 dir
+	assert_equal "$(ls -A dir)" $'ckpt-00000000.txt\nckpt-00000002'
+	ps-ckpt -q verify real/ckpt-00000000
 }
 
 @test "what a killed prune left of a checkpoint is in nobody's way" {
@@ -354,6 +371,22 @@ tensors("overlap.safetensors", {"prob/bias": half, "prob/bias@velocity": half})
 	run -65 ps-ckpt prune --keep=1 --best=auc --metrics=metrics dir
 	assert_output --partial "metrics:5: no JSON object: nonsense"
 	run -64 ps-ckpt prune --keep=1 --best=auc dir
+}
+
+@test "prune keeps the best of those that are whole" {
+	made dir 1
+	for step in 1 2 3; do
+		cp -r dir/ckpt-00000000 dir/ckpt-0000000$step
+	done
+	for step in 0 1 2 3; do
+		echo '{"checkpoint": "ckpt-0000000'$step'", "loss": '$step'}'
+	done >metrics
+	printf x | dd of=dir/ckpt-00000000/shard-0-of-1.tar bs=1 seek=900 \
+		conv=notrunc status=none
+	rm dir/ckpt-00000003/MANIFEST.json
+	ps-ckpt prune --keep=1 --best=loss --metrics=metrics dir
+	assert_equal "$(ls -A dir | tr '\n' ' ')" \
+		"ckpt-00000000 ckpt-00000001 ckpt-00000002 "
 }
 
 @test "prune by a metric leaves what a run that has not ended goes on from" {

@@ -278,6 +278,19 @@ with zipfile.ZipFile("lie.npz", "w") as zip:
 		waits|'e/embeddings/waiting' is no variable of the model
 		lie|$e: has more numbers than there is room for in the file
 	END
+	model "id rows=hash" admit=2
+	numpy '
+for name, count in ("below", -1), ("nan", np.nan), ("inf", np.inf):
+	np.savez(name + ".npz", **{"e/embeddings/waiting@id": np.arange(2),
+		"e/embeddings/waiting": np.array([[1], [count]])})
+'
+	for name in below/-1 nan/nan inf/inf; do
+		run -65 --separate-stderr ps-ckpt import -m model.ps \
+			"${name%/*}.npz" dir
+		assert_equal "$stderr" "ps-ckpt: ${name%/*}.npz:\
+ 'e/embeddings/waiting': row 1: ${name#*/} is no count"
+		assert_not_exist dir
+	done
 }
 
 @test "ids may be any, also below zero, and words" {

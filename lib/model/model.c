@@ -113,9 +113,14 @@ model_free(struct model *m)
 struct model *
 model_parse(const struct model_source *source, struct fail *f)
 {
-	struct model *m = mem_alloc(1, sizeof(*m));
 	const struct model_file *file = source->file;
+	struct model *m;
 
+	if (source->count == 0) {
+		fail(f, FAIL_CONFIG, "there is no model file");
+		return NULL;
+	}
+	m = mem_alloc(1, sizeof(*m));
 	m->source = source;
 	if (strlen(file->text) != file->size) {
 		fail(f, FAIL_CONFIG, "%s is not a text", file->name);

@@ -132,6 +132,10 @@ int checkpoint_prune(const char *dir, uint64_t newest, size_t keep,
 		     bool verify, struct fail *);
 int checkpoint_remove(const char *dir, const char *name, struct fail *);
 
+/* 1 or 0; -1 if that was not found out. */
+int checkpoint_is_whole(const char *dir, const char *name, bool verify,
+			struct fail *);
+
 /* ---- reading ---- */
 
 struct checkpoint;

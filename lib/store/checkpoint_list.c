@@ -73,8 +73,7 @@ checkpoint_sweep(const char *dir)
 
 		char *path = disk_path("%s/%s", dir, e->d_name);
 
-		if (unlink(path) < 0)
-			disk_remove_folder(path, &f);
+		disk_remove_folder(path, &f);
 		free(path);
 	}
 	closedir(d);
@@ -168,9 +167,9 @@ checkpoint_remove(const char *dir, const char *name, struct fail *f)
 	return r;
 }
 
-/* 1 or 0; -1 if that was not found out. */
-static int
-is_whole(const char *dir, const char *name, bool verify, struct fail *f)
+int
+checkpoint_is_whole(const char *dir, const char *name, bool verify,
+		    struct fail *f)
 {
 	char *path = disk_path("%s/%s", dir, name);
 	struct checkpoint *c = checkpoint_open(path, verify, f);
@@ -199,7 +198,8 @@ checkpoint_prune(const char *dir, uint64_t newest, size_t keep, bool verify,
 			continue;
 
 		const int whole = good == keep ? 0 :
-			is_whole(dir, list.name[i], verify, &why);
+			checkpoint_is_whole(dir, list.name[i], verify,
+					    &why);
 
 		if (good == keep)
 			r = checkpoint_remove(dir, list.name[i], f);

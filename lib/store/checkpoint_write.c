@@ -44,10 +44,12 @@ write_rows(struct tar_writer *tar, const struct checkpoint_array *a,
 {
 	struct table_walk walk = { 0 };
 	struct text block = { 0 };
+	size_t rows = 0;
 	int r = 0;
 
 	while (r == 0 && table_next(a->table, &walk)) {
 		add_row(a, &walk, &block);
+		rows++;
 		if (block.size < BLOCK)
 			continue;
 		r = tar_add(tar, block.data, block.size, f);
@@ -55,6 +57,9 @@ write_rows(struct tar_writer *tar, const struct checkpoint_array *a,
 	}
 	if (r == 0 && block.size > 0)
 		r = tar_add(tar, block.data, block.size, f);
+	if (r == 0 && rows != a->rows.count)
+		r = fail(f, FAIL_INTERNAL, "'%s': %zu rows are there, not %zu",
+			 a->variable, rows, a->rows.count);
 	table_walk_release(&walk);
 	text_release(&block);
 	return r;

@@ -5,6 +5,7 @@
 #include "store/arrays.h"
 #include "store/rows.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -249,6 +250,19 @@ count_updates(struct group *g, struct fail *f)
 	return 0;
 }
 
+/* What waits has been pushed to so many times. */
+static int
+check_counts(const struct group *g, struct fail *f)
+{
+	const float *count = g->target[0].values;
+
+	for (size_t i = 0; g->waits && i < g->rows; i++)
+		if (!(count[i] >= 0 && isfinite(count[i])))
+			return fail(f, FAIL_DATA, "'%s': row %zu: %g is no "
+				    "count", g->name, i, (double)count[i]);
+	return 0;
+}
+
 struct order {
 	uint64_t key;
 	size_t row;
@@ -307,7 +321,7 @@ take_tables(struct import *x, const char *path, struct fail *f)
 
 		if (g->variable->hashed &&
 		    (complete(g, f) < 0 || count_updates(g, f) < 0 ||
-		     sort_rows(g, f) < 0))
+		     check_counts(g, f) < 0 || sort_rows(g, f) < 0))
 			return fail_at(f, "%s", path);
 	}
 	return 0;
@@ -353,12 +367,18 @@ publish(const struct checkpoint_array *array, size_t count,
 		.run = "00000000000000000000000000000000", .seed = seed,
 	};
 	struct checkpoint_part part;
+	struct fail ignored;
+	char *half;
 
 	if (checkpoint_write_part(dir, CONVERT_NAME, 0, 1, array, count,
-				  &part, f) < 0)
-		return -1;
-	return checkpoint_publish(dir, CONVERT_NAME, &info, source, &part, 1,
-				  f);
+				  &part, f) == 0 &&
+	    checkpoint_publish(dir, CONVERT_NAME, &info, source, &part, 1,
+			       f) == 0)
+		return 0;
+	half = disk_path("%s/" DISK_TEMP CONVERT_NAME, dir);
+	disk_remove_folder(half, &ignored);
+	free(half);
+	return -1;
 }
 
 static int

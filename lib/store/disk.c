@@ -334,10 +334,16 @@ disk_sync_folder(const char *path, struct fail *f)
 int
 disk_remove_folder(const char *path, struct fail *f)
 {
-	DIR *dir = opendir(path);
+	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
+			    O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 
-	if (!dir && errno == ENOENT)
+	if (!dir && fd >= 0)
+		close(fd);
+	if (!dir && (errno == ENOENT ||
+		     ((errno == ENOTDIR || errno == ELOOP) &&
+		      unlink(path) == 0)))
 		return 0;
 	if (!dir)
 		return fail_sys(f, FAIL_IO, "cannot remove %s", path);

@@ -69,8 +69,9 @@ int disk_make_folder(const char *path, struct fail *);
 int disk_sync_folder(const char *path, struct fail *);
 /* The same of the folder that a file is in. */
 int disk_sync_parent(const char *path, struct fail *);
-/* A folder and its files; folders within it stay, and it with them.  One
-   that is gone, for others may be at it as well, is fine. */
+/* A folder and its files; folders within it stay, and it with them.  What is
+   none is removed itself, so a link and not where it leads.  One that is gone,
+   for others may be at it as well, is fine. */
 int disk_remove_folder(const char *path, struct fail *);
 
 /*

@@ -554,7 +554,7 @@ read_model(struct model_source *model, json_t *list, struct fail *f)
 	json_t *item;
 	size_t i;
 
-	if (!json_is_array(list))
+	if (!json_is_array(list) || json_array_size(list) == 0)
 		return fail(f, FAIL_DATA, "no list of model files");
 	model->file = mem_alloc(json_array_size(list), sizeof(*model->file));
 	json_array_foreach(list, i, item) {

@@ -8,6 +8,7 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,19 +107,75 @@ write_npz(struct disk_file *file, const struct arrays_source *source,
 
 /* ---- reading ---- */
 
-static int
-no_zip(struct archive *a, const char *path, struct fail *f)
+struct input {
+	int fd;
+	const char *path;
+	uint64_t at, size;
+	struct fail fail;
+	bool failed;		/* to read; or asked to stop */
+	char block[1 << 16];
+};
+
+static la_ssize_t
+read_block(struct archive *a, void *data, const void **bytes)
 {
-	return fail(f, FAIL_DATA, "%s: not a zip, or damaged: %s", path,
-		    archive_error_string(a));
+	struct input *in = data;
+	size_t n = sizeof(in->block);
+
+	if (n > in->size - in->at)
+		n = (size_t)(in->size - in->at);
+	if (disk_read_at(in->fd, in->path, in->block, n, in->at,
+			 &in->fail) < 0) {
+		in->failed = true;
+		archive_set_error(a, EIO, "read failed");
+		return ARCHIVE_FATAL;
+	}
+	in->at += n;
+	*bytes = in->block;
+	return (la_ssize_t)n;
+}
+
+/* To where a zip's list of its members is. */
+static la_int64_t
+seek_block(struct archive *a, void *data, la_int64_t offset, int whence)
+{
+	struct input *in = data;
+	const la_int64_t to = offset + (la_int64_t)(whence == SEEK_SET ? 0 :
+					whence == SEEK_CUR ? in->at :
+					in->size);
+
+	if (to < 0 || (uint64_t)to > in->size) {
+		archive_set_error(a, EINVAL, "cut short");
+		return ARCHIVE_FATAL;
+	}
+	in->at = (uint64_t)to;
+	return to;
 }
 
 static int
-broken(struct archive *a, const char *path, const char *name, struct fail *f)
+no_zip(struct archive *a, const struct input *in, struct fail *f)
 {
 	const char *reason = archive_error_string(a);
 
-	return fail(f, FAIL_DATA, "%s: '%.80s': %s", path, name,
+	if (in->failed) {
+		*f = in->fail;
+		return -1;
+	}
+	return fail(f, FAIL_DATA, "%s: not a zip, or damaged: %s", in->path,
+		    reason ? reason : "cut short");
+}
+
+static int
+broken(struct archive *a, const struct input *in, const char *name,
+       struct fail *f)
+{
+	const char *reason = archive_error_string(a);
+
+	if (in->failed) {
+		*f = in->fail;
+		return -1;
+	}
+	return fail(f, FAIL_DATA, "%s: '%.80s': %s", in->path, name,
 		    reason ? reason : "cut short");
 }
 
@@ -178,7 +235,7 @@ read_numbers(struct archive *a, const struct npy *npy, char *block,
 #define PACKED	1032
 
 static int
-read_array(struct archive *a, const char *path, uint64_t size, char *name,
+read_array(struct archive *a, const struct input *in, char *name,
 	   const struct arrays_sink *sink, struct fail *f)
 {
 	const size_t room = (size_t)1 << 18;
@@ -190,32 +247,32 @@ read_array(struct archive *a, const char *path, uint64_t size, char *name,
 	int r = -1;
 
 	if (n < 0) {
-		broken(a, path, name, f);
+		broken(a, in, name, f);
 	} else if (npy_read(&npy, block, (size_t)n, f) < 0) {
-		fail_at(f, "%s: '%.80s'", path, name);
-	} else if (shape_size(npy.shape) > size * PACKED / npy.item) {
+		fail_at(f, "%s: '%.80s'", in->path, name);
+	} else if (shape_size(npy.shape) > in->size * PACKED / npy.item) {
 		fail(f, FAIL_DATA, "%s: '%.80s': has more numbers than there "
-		     "is room for in the file", path, name);
+		     "is room for in the file", in->path, name);
 	} else if (!(out = sink->place(sink->data, name, &npy, &integers,
 				       f))) {
-		fail_at(f, "%s", path);
+		fail_at(f, "%s", in->path);
 	} else {
 		memmove(block, block + npy.offset, (size_t)n - npy.offset);
 		r = read_numbers(a, &npy, block, room,
 				 (size_t)n - npy.offset, integers, out);
 		if (r < 0)
-			broken(a, path, name, f);
+			broken(a, in, name, f);
 		if (r > 0)
 			r = fail(f, FAIL_DATA, "%s: '%.80s': goes on behind "
-				 "its numbers", path, name);
+				 "its numbers", in->path, name);
 	}
 	free(block);
 	return r;
 }
 
 static int
-read_entry(struct archive *a, struct archive_entry *e, const char *path,
-	   uint64_t size, const struct arrays_sink *sink, struct fail *f)
+read_entry(struct archive *a, struct archive_entry *e, const struct input *in,
+	   const struct arrays_sink *sink, struct fail *f)
 {
 	const char *text = archive_entry_pathname(e);
 	const size_t n = text ? strlen(text) : 0;
@@ -224,33 +281,40 @@ read_entry(struct archive *a, struct archive_entry *e, const char *path,
 
 	if (n <= 4 || strcmp(text + n - 4, ".npy") != 0 ||
 	    archive_entry_filetype(e) != AE_IFREG)
-		return fail(f, FAIL_DATA, "%s: '%.80s' is no .npy", path,
-			    text ? text : "");
+		return fail(f, FAIL_DATA, "%s: '%.80s' is no .npy",
+			    in->path, text ? text : "");
 	name = mem_text_n(text, n - 4);
-	r = read_array(a, path, size, name, sink, f);
+	r = read_array(a, in, name, sink, f);
 	free(name);
 	return r;
 }
 
+/* By its list, which is at the end: what is cut short has none. */
 static int
 read_npz(int fd, const char *path, uint64_t size,
 	 const struct arrays_sink *sink, struct fail *f)
 {
+	struct input *in = mem_alloc(1, sizeof(*in));
 	struct archive *a = archive_read_new();
 	struct archive_entry *e;
 	int r, got = ARCHIVE_OK;
 
 	if (!a)
 		abort();
-	archive_read_support_format_zip(a);
-	r = archive_read_open_fd(a, fd, 1 << 16) == ARCHIVE_OK ? 0 :
-	    no_zip(a, path, f);
+	in->fd = fd;
+	in->path = path;
+	in->size = size;
+	archive_read_support_format_zip_seekable(a);
+	archive_read_set_seek_callback(a, seek_block);
+	r = archive_read_open(a, in, NULL, read_block, NULL) == ARCHIVE_OK ?
+		0 : no_zip(a, in, f);
 	while (r == 0 &&
 	       (got = archive_read_next_header(a, &e)) == ARCHIVE_OK)
-		r = read_entry(a, e, path, size, sink, f);
+		r = read_entry(a, e, in, sink, f);
 	if (r == 0 && got != ARCHIVE_EOF)
-		r = no_zip(a, path, f);
+		r = no_zip(a, in, f);
 	archive_read_free(a);
+	free(in);
 	return r;
 }
 

@@ -127,6 +127,31 @@ compare(const void *left, const void *right)
 	return a->step > b->step ? -1 : a->step < b->step;
 }
 
+/* Those that come behind the first keep whole ones, but what is needed. */
+static int
+remove_rest(const struct score *score, size_t n, const char *dir, size_t keep,
+	    struct fail *f)
+{
+	struct fail why;
+	size_t good = 0;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		int whole = 0;
+
+		if (good < keep)
+			whole = checkpoint_is_whole(dir, score[i].name, true,
+						    &why);
+		else if (!score[i].needed)
+			r = checkpoint_remove(dir, score[i].name, f);
+		if (whole < 0)
+			r = fail(f, why.kind, "%s", why.text);
+		else
+			good += (size_t)whole;
+	}
+	return r;
+}
+
 int
 rank_prune(const char *dir, const char *metric, const char *path, size_t keep,
 	   struct fail *f)
@@ -151,9 +176,8 @@ rank_prune(const char *dir, const char *metric, const char *path, size_t keep,
 	if (r == 0 && judged == 0 && list.count > 0)
 		r = fail(f, FAIL_DATA, "%s: says nothing of '%s' for any "
 			 "checkpoint in %s", path, metric, dir);
-	for (size_t i = keep; r == 0 && i < judged; i++)
-		if (!score[i].needed)
-			r = checkpoint_remove(dir, score[i].name, f);
+	if (r == 0)
+		r = remove_rest(score, judged, dir, keep, f);
 	free(score);
 	checkpoint_list_free(&list);
 	return r;

@@ -144,7 +144,12 @@ put_block(const struct part *p, struct table *t, struct rows rows,
 	for (size_t i = 0; r == 0 && i < rows.count; i++) {
 		const uint64_t key = hash_mix(id[i]);
 
-		if (key >= first && key <= last)
+		if (p->waits && !(row[i] >= 0))
+			r = fail(f, FAIL_DATA, "%s: '%s': row %ju: %g is no "
+				 "count", checkpoint_path(p->from),
+				 p->entry->variable,
+				 (uintmax_t)(rows.first + i), (double)row[i]);
+		else if (key >= first && key <= last)
 			table_put(t, key, row + i * floats, update[i]);
 	}
 	free(row);
