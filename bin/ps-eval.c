@@ -64,14 +64,16 @@ wait_for(const struct follow *folder)
 static int
 score_all(struct program *p, struct follow *folder, struct fail *f)
 {
-	const uint64_t began = clock_ms();
 	const bool *met = &p->scoring.met;
+	uint64_t seen_ms = clock_ms();
 	const char *path;
 	bool over = false;
 
 	while (!over && !*met && !cli_stop) {
-		if (follow_look(folder, f) < 0 && (!p->s.follow ||
-		    clock_ms() - began >= p->s.common.timeout_ms))
+		if (follow_look(folder, f) == 0)
+			seen_ms = clock_ms();
+		else if (!p->s.follow ||
+			 clock_ms() - seen_ms >= p->s.common.timeout_ms)
 			return -1;
 		while (!*met && !cli_stop && (path = follow_next(folder)))
 			if (score_next(p, folder, path, f) < 0)
@@ -80,8 +82,9 @@ score_all(struct program *p, struct follow *folder, struct fail *f)
 		if (!over && !*met)
 			wait_for(folder);
 	}
-	if (p->scoring.ended == 0 && !p->damaged && !p->scores.begun &&
-	    !cli_stop)
+	if (cli_stop && !over && !*met)
+		return scoring_stopped(f);
+	if (p->scoring.ended == 0 && !p->damaged && !p->scores.begun)
 		return fail(f, FAIL_NOINPUT, "%s: no checkpoint here",
 			    p->s.dir);
 	if (p->damaged && !*met && !p->s.follow)
@@ -198,6 +201,8 @@ score_live(struct program *p, struct fail *f)
 	}
 	if (status < 0)
 		net_blame(net, p->s.evaluator.coordinator, f);
+	else if (!g->over)
+		status = scoring_stopped(f);
 	scoring_close(g);
 	evaluator_free(ev);
 	net_free(net);
@@ -220,7 +225,8 @@ main(int argc, char **argv)
 	    scores_open(&p.scores, p.s.output, &p.s.until, &f) < 0)
 		cli_die(&f);
 	p.scoring.met = p.scores.met;
-	if ((p.s.dir ? score_checkpoints(&p, &f) : score_live(&p, &f)) < 0)
+	if ((p.s.dir ? score_checkpoints(&p, &f) : score_live(&p, &f)) < 0 &&
+	    !(cli_stop && p.s.follow && f.kind == FAIL_AGAIN))
 		cli_die(&f);
 	unmet = *p.s.until.metric && !p.scoring.met;
 	scores_close(&p.scores);

@@ -111,20 +111,22 @@ steps_done() {
 	mkfifo never
 	exec 6<>never
 	echo train >requests
-	for command in "ps-serve -b $at/s" \
-	    "ps-serve -b $at/s -c $at/nobody -i 0" \
-	    "ps-work -c $at/nobody data.csv" \
-	    "ps-eval -c $at/nobody data.csv" \
-	    "ps-eval -C . --follow data.csv" \
-	    "ps-coord -m model.ps -s $at/nobody -b $at/c requests" \
-	    "ps-coord -m model.ps -s $at/nobody -b $at/c never"; do
+	while read -r end command; do
 		for signal in TERM INT HUP; do
 			# shellcheck disable=SC2086
-			launch env --default-signal=INT,HUP $command
+			launch env --default-signal=INT,HUP $command </dev/null
 			listening "$pid"
-			ends "$pid"
+			ends "$pid" "$end"
 		done
-	done
+	done <<-END
+		0 ps-serve -b $at/s
+		0 ps-serve -b $at/s -c $at/nobody -i 0
+		0 ps-work -c $at/nobody data.csv
+		75 ps-eval -c $at/nobody data.csv
+		0 ps-eval -C . --follow data.csv
+		0 ps-coord -m model.ps -s $at/nobody -b $at/c requests
+		0 ps-coord -m model.ps -s $at/nobody -b $at/c never
+	END
 	run -0 left
 	assert_output ""
 }
@@ -267,7 +269,7 @@ steps_done() {
 	listening $!
 	kill -TERM $!
 	gone $!
-	[ "$status" = 0 ] || [ "$status" = 74 ]
+	[ "$status" = 75 ] || [ "$status" = 74 ]
 }
 
 @test "SIGTERM in the middle of a checkpoint: it is whole, or not there" {

@@ -365,10 +365,55 @@ before it was scored"
 			read -r -t 60 line <&7
 		}
 		await_stop_handler "$pid"
-		stop
+		status=0
+		stop || status=$?
+		assert_equal "$status" 75
 		exec 6>&- 7<&-
 		rm in out
 	done
+}
+
+@test "who asks it to stop before all is scored is told so" {
+	train 'train 10'
+	mkfifo more
+	for predict in '' --predict; do
+		# shellcheck disable=SC2086
+		ps-eval $predict -B 10 -C ckpts -F svmlight \
+			'pipe:head -n 100 train.svm; cat more' \
+			>scored 2>eval.log 3>&- &
+		exec 9>more	# it has begun to read
+		[ -z "$predict" ] ||
+			until [ "$(wc -l <scored)" -ge 80 ]; do kill -0 $!; done
+		kill -TERM $!
+		status=0
+		wait $! || status=$?
+		exec 9>&-
+		assert_equal "$status" 75
+		assert_equal "$(<eval.log)" \
+			"ps-eval: asked to stop before all was scored"
+	done
+}
+
+@test "--follow waits for a folder that is gone as it did for the first one" {
+	mkdir none
+	ps-eval -C none --follow -w 30s train.svm >scored 2>eval.log 3>&- &
+	await_stop_handler $!
+	rmdir none
+	train 'train 10'
+	mv ckpts none
+	wait $!
+	run -0 cat scored
+	assert_output --partial '"final":true'
+	mkdir gone
+	ps-eval -C gone --follow -w 100ms train.svm 2>eval.log 3>&- &
+	await_stop_handler $!
+	until grep -qs inotify "/proc/$!/fdinfo/"*; do :; done
+	rmdir gone
+	status=0
+	wait $! || status=$?
+	assert_equal "$status" 66
+	assert_equal "$(<eval.log)" \
+		"ps-eval: cannot open gone: No such file or directory"
 }
 
 @test "--until ends with the first that is good enough, or else with 1" {
@@ -490,7 +535,11 @@ its end are cut off"
 		run -0 ps-eval -C ckpts --until='loss<10' -o scores train.svm
 		assert_equal "$(wc -l <scores)" 1
 	done
-	for until in 'auc>1' 'step>1'; do
+	run -64 --separate-stderr ps-eval -C ckpts --until='step>1' -o scores \
+		train.svm
+	assert_equal "$stderr" \
+		"ps-eval: --until: the model has no metric 'step'"
+	for until in 'auc>1' 'accuracy>1'; do
 		ps-eval -C ckpts -o scores train.svm
 		run -1 ps-eval -C ckpts --until="$until" -o scores train.svm
 	done
@@ -533,7 +582,7 @@ its end are cut off"
 	assert_equal "$stderr" \
 		"ps-coord: scores: another program has it open"
 	assert_equal "$(<scores)" '{"checkpoint":"ckpt-00000001","step":1}'
-	stop
+	stop || [ $? = 75 ]
 	exec 5<>in 5>&-		# the command, which nobody reads any more
 }
 

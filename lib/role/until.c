@@ -59,6 +59,12 @@ until_holds(const struct until *u, const struct evaluation *e,
 		if (strcmp(metric_name(&e->metric[i]), u->metric) == 0)
 			return until_meets(u, metric_value(&e->metric[i],
 							   &e->state[i]));
+	return until_unknown(u, f);
+}
+
+int
+until_unknown(const struct until *u, struct fail *f)
+{
 	return fail(f, FAIL_USAGE, "--until: the model has no metric '%s'",
 		    u->metric);
 }

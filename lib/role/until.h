@@ -31,4 +31,7 @@ bool until_meets(const struct until *, double value);
 int until_holds(const struct until *, const struct evaluation *,
 		struct fail *);
 
+/* Always -1: that there is no such metric (FAIL_USAGE). */
+int until_unknown(const struct until *, struct fail *);
+
 #endif

@@ -15,15 +15,12 @@
 #define FILE_MAX	((size_t)256 << 20)
 #define BEGINS		"{\"checkpoint\":"
 
-static bool
-meets(const json_t *line, const struct until *u)
+/* Of what is wanted; NULL: it is not there.  The loss is no metric. */
+static const json_t *
+score_of(const json_t *line, const struct until *u)
 {
-	/* The loss is none of the metrics. */
-	const json_t *of = strcmp(u->metric, "loss") == 0 ? line :
-		json_object_get(line, "metrics");
-	const json_t *x = json_object_get(of, u->metric);
-
-	return json_is_number(x) && until_meets(u, json_number_value(x));
+	return json_object_get(strcmp(u->metric, "loss") == 0 ? line :
+			       json_object_get(line, "metrics"), u->metric);
 }
 
 static int
@@ -32,6 +29,7 @@ read_line(struct scores *s, const char *text, size_t size,
 {
 	json_t *line = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
 	const json_t *step = json_object_get(line, "step");
+	const json_t *x = *until->metric ? score_of(line, until) : NULL;
 	const bool ours = json_is_string(json_object_get(line,
 							 "checkpoint")) &&
 		json_is_integer(step) && json_integer_value(step) >= 0;
@@ -41,8 +39,10 @@ read_line(struct scores *s, const char *text, size_t size,
 		s->begun = true;
 		s->step = (uint64_t)json_integer_value(step);
 		s->final = json_is_true(json_object_get(line, "final"));
+		s->lacks = *until->metric && !x;
 	}
-	if (ours && *until->metric && meets(line, until))
+	if (ours && json_is_number(x) &&
+	    until_meets(until, json_number_value(x)))
 		s->met = true;
 	json_decref(line);
 	return ours ? 0 : fail(f, FAIL_DATA, "not the scores of a checkpoint "
@@ -83,7 +83,8 @@ resume(struct scores *s, int fd, const struct until *until, struct fail *f)
 	if (disk_read_text(AT_FDCWD, s->path, FILE_MAX, &text, f) == 0 &&
 	    read_lines(s, &text, until, &whole, f) == 0 &&
 	    stream_cut(fd, s->path, whole, f) == 0)
-		r = disk_sync_parent(s->path, f);
+		r = s->lacks ? until_unknown(until, f) :
+			disk_sync_parent(s->path, f);
 	if (r == 0 && whole < text.size)
 		log_warn("%s: %zu torn bytes at its end are cut off", s->path,
 			 text.size - whole);

@@ -19,6 +19,7 @@ struct scores {
 	bool begun;		/* there were lines before: */
 	uint64_t step;		/* the highest that they name */
 	bool final;		/* which was its run's last checkpoint */
+	bool lacks;		/* and has no such metric as is asked for */
 	bool met;		/* one of them meets the condition */
 };
 

@@ -96,6 +96,12 @@ scoring_end(struct scoring *g, const struct evaluation *e, uint64_t step,
 	return scores_flush(g->to, f);
 }
 
+int
+scoring_stopped(struct fail *f)
+{
+	return fail(f, FAIL_AGAIN, "asked to stop before all was scored");
+}
+
 /* ---- with a checkpoint ---- */
 
 static void
@@ -133,7 +139,7 @@ score_batches(struct scoring *g, struct snapshot *s, struct evaluation *e,
 		if (scoring_add(g, e, f) < 0)
 			return -1;
 	}
-	return 0;
+	return scoring_stopped(f);
 }
 
 int

@@ -54,10 +54,13 @@ int scoring_end(struct scoring *, const struct evaluation *, uint64_t step,
 /* Close the inputs; the rest stays. */
 void scoring_close(struct scoring *);
 
+/* Always -1: FAIL_AGAIN. */
+int scoring_stopped(struct fail *);
+
 /*
  * All of this with a checkpoint, which is taken over.  0: done, or ->to has
- * it, or asked to stop; 1: the checkpoint gave out, and the failure says why;
- * -1: the inputs or the output did.
+ * it; 1: the checkpoint gave out, and the failure says why; -1: the inputs or
+ * the output did, or scoring_stopped().
  */
 int scoring_checkpoint(struct scoring *, struct checkpoint **,
 		       struct fail *);
