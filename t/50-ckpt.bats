@@ -205,9 +205,21 @@ np.savez("half.npz", **{"emb/embeddings": emb.astype("f2"),
 	python 'assert (np.load("slot.npy") == 1).all()'
 }
 
+@test "import warns of checkpoints that a run would rather go on from" {
+	made dir 1
+	run -0 --separate-stderr ps-ckpt -q import -m model.ps --seed=2 \
+		nothing.safetensors dir
+	assert_equal "$stderr" ""
+	cp -r dir/ckpt-00000000 dir/ckpt-00000007
+	run -0 --separate-stderr ps-ckpt import -m model.ps \
+		nothing.safetensors dir
+	assert_equal "${stderr_lines[-1]}" "ps-ckpt: dir has checkpoints of\
+ later steps, up to ckpt-00000007"
+}
+
 @test "import reads bfloat16" {
 	python '
-kernel = np.array([[1.5], [-0.0], [np.inf]], "<f4")
+kernel = np.array([[1.5], [-0.0], [2.0 ** 100]], "<f4")
 text = json.dumps({"prob/kernel": {"dtype": "BF16", "shape": [3, 1],
 	"data_offsets": [0, 6]}}).encode()
 open("half.safetensors", "wb").write(len(text).to_bytes(8, "little") + text +
@@ -257,6 +269,8 @@ data = bytearray(open("good.npz", "rb").read())
 data[data.find(b"\xf0\x3f")] ^= 1
 open("flipped.npz", "wb").write(data)
 np.savez("empty.npz", **{"prob/kernel": np.ones((0, 1))})
+np.savez("large.npz", **{"prob/bias": np.array([1e300])})
+np.savez("nan.npz", **{"prob/bias": np.array([np.nan])})
 data = io.BytesIO()
 np.save(data, np.ones(1))
 import zipfile
@@ -280,6 +294,7 @@ tensors("overlap.safetensors", {"prob/bias": half, "prob/bias@velocity": half})
 '
 	for file in unknown.npz shape.npz fortran.npz object.npz cut.npz \
 		list.npz two.npz flipped.npz empty.npz longer.npz none.npz \
+		large.npz nan.npz \
 		huge.safetensors \
 		offset.safetensors lie.safetensors type.safetensors \
 		more.safetensors overlap.safetensors; do
@@ -297,6 +312,9 @@ tensors("overlap.safetensors", {"prob/bias": half, "prob/bias@velocity": half})
 	run -65 ps-ckpt import -m model.ps empty.npz dir
 	assert_output --partial \
 		"'prob/kernel' has shape [0, 1], the model's is [3, 1]"
+	run -65 ps-ckpt import -m model.ps large.npz dir
+	assert_output "ps-ckpt: large.npz: 'prob/bias' has numbers that are\
+ not finite, or too large for a float"
 	run -65 ps-ckpt import -m model.ps longer.npz dir
 	assert_output --partial "'prob/bias': goes on behind its numbers"
 	run -65 ps-ckpt import -m model.ps type.safetensors dir

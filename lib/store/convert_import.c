@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "store/arrays.h"
 #include "store/rows.h"
+#include "tensor/kernels.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -327,6 +328,28 @@ take_tables(struct import *x, const char *path, struct fail *f)
 	return 0;
 }
 
+/* No training would come back from any other, nor say where they came from. */
+static int
+check_finite(const struct import *x, const char *path, struct fail *f)
+{
+	for (size_t i = 0; i < x->count; i++) {
+		const struct group *g = &x->group[i];
+
+		for (size_t k = 0; k < g->targets; k++) {
+			const struct target *t = &g->target[k];
+
+			if (t->given && !t->integers &&
+			    !kernel_finite(t->values, t->rows * g->width))
+				return fail(f, FAIL_DATA, "%s: '%s%s%s' has "
+					    "numbers that are not finite, or "
+					    "too large for a float", path,
+					    g->name, *t->slot ? "@" : "",
+					    t->slot);
+		}
+	}
+	return 0;
+}
+
 /* ---- a checkpoint of them ---- */
 
 static size_t
@@ -433,6 +456,25 @@ tell_missing(const struct import *x, const char *values, uint64_t seed,
 	}
 }
 
+/* A run would go on from those. */
+static void
+tell_later(const char *dir, void (*warn)(const char *))
+{
+	struct checkpoint_list list;
+	struct fail ignored;
+	char *text;
+
+	if (checkpoint_list(&list, dir, &ignored) < 0)
+		return;
+	if (list.count > 0 && list.step[list.count - 1] > 0) {
+		text = disk_path("%s has checkpoints of later steps, up to %s",
+				 dir, list.name[list.count - 1]);
+		warn(text);
+		free(text);
+	}
+	checkpoint_list_free(&list);
+}
+
 int
 convert_import(const struct model_source *source, const char *values,
 	       const char *dir, uint64_t seed, void (*warn)(const char *),
@@ -452,11 +494,15 @@ convert_import(const struct model_source *source, const char *values,
 	if (r == 0)
 		r = take_tables(&x, values, f);
 	if (r == 0)
+		r = check_finite(&x, values, f);
+	if (r == 0)
 		tell_missing(&x, values, seed, warn);
 	if (r == 0)
 		r = checkpoint_probe(dir, f);
 	if (r == 0)
 		r = write_groups(&x, source, dir, seed, f);
+	if (r == 0)
+		tell_later(dir, warn);
 	import_release(&x);
 	model_free(model);
 	return r;
