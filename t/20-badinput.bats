@@ -256,6 +256,64 @@ bad_table() {
 	stop
 }
 
+@test "a journal that is somebody else's file, which stays" {
+	printf 'notes of %s\n' 1 2 3 >notes
+	cp notes before
+	one 65 "ps-coord: notes: holds something else than records" \
+		ps-coord -m model.ps -s ipc://none --journal=notes /dev/null
+	cmp notes before
+	cp model.ps before
+	one 65 "ps-coord: model.ps: holds something else than records" \
+		ps-coord -m model.ps -s ipc://none --journal=model.ps /dev/null
+	cmp model.ps before
+}
+
+@test "results where what is read is, which stays" {
+	echo train >requests
+	ln requests same
+	for file in requests same model.ps train.svm; do
+		cp "$file" before
+		one 64 "ps-coord: -o: $file is what is read;\
+ try 'ps-coord --help'" ps-coord -m model.ps -s ipc://none -d train.svm \
+			-o "$file" requests
+		cmp "$file" before
+	done
+	touch journal
+	one 64 "ps-coord: -o: journal is what is read; try 'ps-coord --help'" \
+		ps-coord -m model.ps -s ipc://none --journal=journal \
+		-o journal requests
+}
+
+@test "an ipc endpoint where something else is, which stays" {
+	echo notes >notes
+	one 73 "ps-serve: cannot listen on ipc://notes: it is no socket" \
+		ps-serve -b ipc://notes
+	assert_equal "$(<notes)" notes
+	assert_not_exist notes.lock
+	echo notes >s.lock
+	one 73 "ps-coord: cannot make s.lock: it is there, and no lock" \
+		ps-coord -b ipc://s -m model.ps -s ipc://none /dev/null
+	assert_equal "$(<s.lock)" notes
+	mkfifo listens
+	launch /usr/bin/perl -MIO::Socket::UNIX -e '
+		my $s = IO::Socket::UNIX->new(Local => "other", Listen => 1);
+		open my $f, ">", "listens"; close $f; sleep 60'
+	read -r _ <listens || true
+	one 69 "ps-serve: cannot listen on ipc://other: another program does" \
+		ps-serve -b ipc://other
+	kill -KILL "$pid"
+	wait "$pid" || true
+	start ps-serve -b ipc://other
+	stop
+}
+
+@test "requests behind a byte order mark" {
+	printf '\xef\xbb\xbftrain 2\njoin\n' >requests
+	run -0 --separate-stderr ps-local -- --repeat train.svm -- \
+		ps-coord -m model.ps requests
+	assert_output --partial '"op":"join","step":2,'
+}
+
 @test "a server that is named twice" {
 	local why="servers 0 and 2 are the same: ipc://a"
 	one 64 "ps-coord: $why; try 'ps-coord --help'" \

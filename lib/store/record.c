@@ -163,6 +163,29 @@ check_torn(const struct reading *in, uint64_t torn, struct fail *f)
 	return r;
 }
 
+/*
+ * Nothing at all is whole.  Can it be what a crash left of the first record,
+ * or is it a file of somebody else's?  A head is written as a whole, or not,
+ * and nothing was safe before the first one.
+ */
+static int
+check_ours(const struct reading *in, struct fail *f)
+{
+	const size_t n = in->size < RECORD_HEAD ? (size_t)in->size :
+		RECORD_HEAD;
+	const unsigned char none[RECORD_HEAD] = { 0 };
+	unsigned char bytes[RECORD_HEAD] = { 0 };
+	struct head h;
+
+	if (disk_read_at(in->fd, in->path, bytes, n, 0, f) < 0)
+		return -1;
+	if (n < RECORD_HEAD ? memcmp(bytes + 8, none, 8) == 0 :
+	    head_read(&h, bytes, 0) || memcmp(bytes, none, n) == 0)
+		return 0;
+	return fail(f, FAIL_DATA, "%s: holds something else than records",
+		    in->path);
+}
+
 /* *end: behind the last whole record. */
 static int
 replay(int fd, const char *path, size_t limit, record_fn *told, void *self,
@@ -187,6 +210,8 @@ replay(int fd, const char *path, size_t limit, record_fn *told, void *self,
 	}
 	if (found == TORN)
 		r = check_torn(&in, at, f);
+	if (found == TORN && r == 0 && at == 0)
+		r = check_ours(&in, f);
 	free(in.bytes);
 	*end = at;
 	*cut = in.size - at;

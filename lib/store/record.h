@@ -46,8 +46,8 @@ struct record_file;
  * Open a file, made if it is not there, tell what it holds, and be ready to
  * add to it; no record may be larger than limit bytes.  *cut says how many
  * torn bytes at the end were dropped.  A file that another program has open
- * is FAIL_AGAIN; a damaged one is FAIL_DATA with its name and the offset,
- * and stays as it is.
+ * is FAIL_AGAIN; a damaged one is FAIL_DATA with its name and the offset, as
+ * is one that never was of this kind, and stays as it is.
  */
 struct record_file *record_open(const char *path, size_t limit, record_fn *,
 				void *self, uint64_t *cut, struct fail *);

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MAX_BATCH	((uint64_t)1 << 24)
 #define MAX_PACK	4096
@@ -244,6 +245,30 @@ check_data(const struct coord_settings *s)
 			  "slot reads depends on how many there are");
 }
 
+static bool
+is_same_file(const char *a, const char *b)
+{
+	struct stat one, other;
+
+	return a && b && stat(a, &one) == 0 && stat(b, &other) == 0 &&
+		one.st_dev == other.st_dev && one.st_ino == other.st_ino &&
+		S_ISREG(one.st_mode);
+}
+
+/* Results must not take the place of what they are made of. */
+static void
+check_output(const struct coord_settings *s)
+{
+	bool read = is_same_file(s->output, s->requests) ||
+		is_same_file(s->output, s->model) ||
+		is_same_file(s->output, s->journal);
+
+	for (size_t i = 0; i < s->inputs; i++)
+		read = read || is_same_file(s->output, s->input[i]);
+	if (read)
+		cli_usage("-o: %s is what is read", s->output);
+}
+
 void
 coord_settings_read(struct coord_settings *s, int argc, char **argv)
 {
@@ -275,6 +300,7 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 	if (!s->journal && s->keeper.dir)
 		s->journal = s->journal_path =
 			disk_path("%s/" JOURNAL_FILE, s->keeper.dir);
+	check_output(s);
 	if (!s->restore)
 		s->restore = s->keeper.dir ? "latest" : "none";
 	if (!s->keeper.dir && strcmp(s->restore, "none") != 0)

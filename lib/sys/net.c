@@ -270,6 +270,44 @@ monitored(struct ear *monitor)
 	return event;
 }
 
+static int
+taken(const char *path, struct fail *f)
+{
+	return fail(f, FAIL_PEER, "cannot listen on ipc://%s: "
+		    "another program does", path);
+}
+
+/* Does somebody listen at a socket's path?  One left behind is refused. */
+static bool
+is_live(const char *path)
+{
+	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK |
+			      SOCK_CLOEXEC, 0);
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	bool live;
+
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
+	live = fd >= 0 && (connect(fd, (struct sockaddr *)&to,
+				   sizeof(to)) == 0 || errno == EAGAIN);
+	if (fd >= 0)
+		close(fd);
+	return live;
+}
+
+/* What is at the path goes when we bind: none but a socket of the dead. */
+static int
+check_path(const char *path, struct fail *f)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return 0;
+	if (!S_ISSOCK(st.st_mode))
+		return fail(f, FAIL_CREATE, "cannot listen on ipc://%s: it is "
+			    "no socket", path);
+	return is_live(path) ? taken(path, f) : 0;
+}
+
 /*
  * Binding an ipc endpoint steals it silently from whoever has it: hold a lock
  * beside it for as long as it is ours.
@@ -277,6 +315,7 @@ monitored(struct ear *monitor)
 static int
 lock_path(struct net *net, const char *path, struct fail *f)
 {
+	struct stat st;
 	int lock;
 
 	snprintf(net->lock_path, sizeof(net->lock_path), "%s.lock", path);
@@ -284,13 +323,18 @@ lock_path(struct net *net, const char *path, struct fail *f)
 	if (lock < 0)
 		return fail_sys(f, FAIL_CREATE, "cannot make %s",
 				net->lock_path);
-	if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
+	if (fstat(lock, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > 0)
+		fail(f, FAIL_CREATE, "cannot make %s: it is there, and no "
+		     "lock", net->lock_path);
+	else if (flock(lock, LOCK_EX | LOCK_NB) != 0)
+		taken(path, f);
+	else if (check_path(path, f) == 0) {
 		net->lock = lock;	/* unlinked by its owner alone */
 		return 0;
-	}
+	} else
+		unlink(net->lock_path);
 	close(lock);
-	return fail(f, FAIL_PEER, "cannot listen on ipc://%s: "
-		    "another program does", path);
+	return -1;
 }
 
 /* The number of a tcp endpoint's host, by name or number. */
