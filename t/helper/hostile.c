@@ -180,6 +180,8 @@ static const struct hostile hostile[] = {
 	  .whole_by = "\"size\":-1,\"was\":" },
 	{ "whole-no-parts", "no list of parts", .whole = "\"parts\":",
 	  .whole_by = "\"parts\": [], \"was\":" },
+	{ "whole-no-model", "no list of model files", .whole = "\"model\":",
+	  .whole_by = "\"model\": [], \"was\":" },
 	{ "whole-rows", "lists other variables", .whole = "\"rows\":4",
 	  .whole_by = "\"rows\":5" },
 	{ "whole-step", "makes no sense", .whole = "\"step\": 0",
@@ -381,7 +383,11 @@ vouch(const struct hostile *h, const char *dir,
 	char *from = disk_path("%s/" DISK_TEMP NAME, dir);
 	char *to = disk_path("%s/" NAME, dir);
 	char *path = disk_path("%s/" MANIFEST_FILE, from);
+	struct model_file model = {
+		(char[]){ "m.ps" }, (char[]){ "input x float" }, 13
+	};
 	const struct manifest whole = {
+		.model = { &model, 1 },
 		.name = (char[]){ NAME }, .info = { .time = "now" },
 		.part = (struct checkpoint_part[]){ *part }, .parts = 1,
 	};
