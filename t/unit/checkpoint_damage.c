@@ -14,7 +14,12 @@
 
 static struct fail f;
 static char root[] = "/tmp/damage.XXXXXX";
-static const struct model_source model;
+static const struct model_source model = {
+	.file = (struct model_file[]){
+		{ (char[]){ "m.ps" }, (char[]){ "loss x\n" }, 7 },
+	},
+	.count = 1
+};
 
 static char *
 at(const char *dir, const char *name)
