@@ -173,6 +173,7 @@ open_all(struct program *p, const struct options *o, struct fail *f)
 	p->outbox = net_outbox(p->net);
 	p->server = server_new(p->reg.life, o->lease_ms, &p->outbox);
 	server_limit(p->server, memory_limit(), &cli_stop);
+	server_saves(p->server, o->directory);
 	disk_read_until(&cli_stop);
 	p->saver = saver_new(o->directory);
 	/* Where another server listens, its files are not to be touched. */

@@ -234,6 +234,16 @@ bad_table() {
 	done
 }
 
+@test "checkpoints of servers without a directory, before the first step" {
+	run -78 --separate-stderr ps-local -s 2 -- --repeat train.svm -- \
+		ps-coord -m model.ps --checkpoint=ckpt <<<train
+	[[ $stderr == "ps-coord: server "?" (ipc://"*"): this server has no"*\
+" directory for checkpoints: start it with -d" ]] || fail "$stderr"
+	refute_output --partial '"step":'
+	run ls ckpt
+	assert_output ""
+}
+
 @test "requests that are in no file" {
 	one 66 "ps-coord: .: it is a directory" \
 		ps-coord -m model.ps -s ipc://none .

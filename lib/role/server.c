@@ -22,6 +22,7 @@ server_new(uint64_t life, uint64_t lease_ms, struct outbox *outbox)
 	s->life = life;
 	s->lease_ms = lease_ms;
 	s->logged = WIRE_NONE;
+	s->saves = true;
 	return s;
 }
 
@@ -31,6 +32,12 @@ server_limit(struct server *s, uint64_t memory,
 {
 	s->memory = memory;
 	s->stop = stop;
+}
+
+void
+server_saves(struct server *s, bool saves)
+{
+	s->saves = saves;
 }
 
 bool
@@ -436,6 +443,17 @@ deny(const struct message *m, struct fail *f)
 		    message_name(m->kind));
 }
 
+/* What would be noticed when the first checkpoint is lost. */
+static int
+check_saves(const struct server *s, const struct message *m, struct fail *f)
+{
+	if (m->kind != MESSAGE_PLAN || !m->plan.saves || s->saves ||
+	    server_has_plan(s, m))
+		return 0;
+	return fail(f, FAIL_CONFIG, "this server has no directory for "
+		    "checkpoints: start it with -d");
+}
+
 /* What only the coordinator may say, and does. */
 static int
 hear_coordinator(struct server *s, uint64_t peer, const struct message *m,
@@ -446,6 +464,8 @@ hear_coordinator(struct server *s, uint64_t peer, const struct message *m,
 
 	if (primary_followed(&s->primary) && m->kind != MESSAGE_STOP &&
 	    m->kind != MESSAGE_BYE && server_promote(s, m, f) < 0)
+		return -1;
+	if (check_saves(s, m, f) < 0)
 		return -1;
 	if (m->kind == MESSAGE_PLAN && !(server_same_run(s, &m->blob) &&
 					 m->plan.term < s->plan.term)) {

@@ -33,6 +33,9 @@ void server_free(struct server *);
 void server_limit(struct server *, uint64_t memory,
 		  const volatile sig_atomic_t *stop);
 
+/* Has it a directory?  If not, plans of runs that save are refused. */
+void server_saves(struct server *, bool);
+
 void server_hear(struct server *, uint64_t peer, const struct message *,
 		 uint64_t now_ms);
 

@@ -18,7 +18,7 @@ static const struct shape_of {
 	[MESSAGE_PONG]		= { "PONG",	0, false, 0, 0, 0 },
 	[MESSAGE_STOP]		= { "STOP",	0, false, 0, 0, 0 },
 	[MESSAGE_BYE]		= { "BYE",	0, false, 0, 0, 0 },
-	[MESSAGE_PLAN]		= { "PLAN",	6, true,  2, 3, 0 },
+	[MESSAGE_PLAN]		= { "PLAN",	7, true,  2, 3, 0 },
 	[MESSAGE_MARK]		= { "MARK",	3, false, 0, 0, 0 },
 	[MESSAGE_VOID]		= { "VOID",	4, false, 0, 0, 0 },
 	[MESSAGE_FREEZE]	= { "FREEZE",	6, true,  0, 0, 0 },

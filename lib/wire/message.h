@@ -94,7 +94,8 @@ struct message {
 			uint64_t above;
 		} ok;
 		struct {	/* blob: run; frames: model, plan, format */
-			uint64_t term, plan, seed, server, step, standby;
+			uint64_t term, plan, seed, server, step, standby,
+				 saves;
 		} plan;
 		struct {
 			uint64_t run, term, step;

@@ -672,11 +672,22 @@ limits(void)
 	   strstr(said.blob, "its variables need"));
 	ok(refuses(COORD, pull(WIRE_NONE), FAIL_AGAIN, "no plan yet"));
 	server_limit(server, (uint64_t)bytes, &stop);
+
+	/* It has nowhere to save to, which is told before there is anything
+	   to save; what it has already it keeps. */
+	struct message saving = plan_message();
+
+	saving.plan.saves = 1;
+	server_saves(server, false);
+	ok(refuses(COORD, saving, FAIL_CONFIG, "this server has no "
+		   "directory for checkpoints: start it with -d"));
+	ok(refuses(COORD, pull(WIRE_NONE), FAIL_AGAIN, "no plan yet"));
 	stop = 1;
 	ok(tell(COORD, plan_message()) == 0);
 	ok(refuses(COORD, pull(WIRE_NONE), FAIL_AGAIN, "no plan yet"));
 	stop = 0;
 	ok(tell(COORD, plan_message()) == MESSAGE_OK);
+	ok(tell(COORD, saving) == MESSAGE_OK);
 
 	/* What is there goes, and nothing comes in its place. */
 	stop = 1;
