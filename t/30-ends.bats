@@ -154,6 +154,17 @@ steps_done() {
 	over "$serve"
 }
 
+@test "a command that has no more to say ends with who reads it" {
+	launch ps-work -c "$at/c" -F csv \
+		'pipe:echo $$ >command; cat data.csv; exec sleep 1000'
+	work=$pid
+	start ps-serve -b "$at/s"
+	echo 'train 2' | ps-coord -b "$at/c" -s "$at/s" -m model.ps -B 1 \
+		--results=errors
+	over "$work"
+	timeout 20 tail --pid="$(<command)" -f /dev/null
+}
+
 @test "a server that ends is an error that names it" {
 	cluster --patience=1s
 	ends "$serve"

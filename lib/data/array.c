@@ -12,11 +12,11 @@
 #define HALF_MANT_DIG	11
 
 int
-array_open(struct array *a, const char *file, bool allow_pipe,
+array_open(struct array *a, const char *file, struct commands *commands,
 	   array_header *header, struct fail *f)
 {
 	*a = (struct array){ .name = mem_text(file) };
-	a->source = source_open(file, allow_pipe, f);
+	a->source = source_open(file, commands, f);
 	if (!a->source || header(a, f) != 0)
 		return -1;
 	return 0;
@@ -286,13 +286,13 @@ begin_pair(struct pair *p, const struct want *want, char *const *files,
 		return fail(f, FAIL_DATA, "%s: a file of one array feeds "
 			    "models of one input; this one has %zu", files[0],
 			    want->count);
-	if (array_open(&p->value, files[0], want->allow_pipe, header, f) ||
+	if (array_open(&p->value, files[0], want->commands, header, f) ||
 	    array_begin(&p->value, want->inputs, f))
 		return -1;
 	p->labelled = want->label != NULL;
 	if (!p->labelled)
 		return 0;
-	if (array_open(&p->label, files[1], want->allow_pipe, header, f) ||
+	if (array_open(&p->label, files[1], want->commands, header, f) ||
 	    array_begin(&p->label, want->label, f))
 		return -1;
 	if (p->value.rows != p->label.rows)

@@ -24,7 +24,7 @@ struct array {
 typedef int array_header(struct array *, struct fail *);
 
 /* A zeroed struct array is an empty one, for release. */
-int array_open(struct array *, const char *file, bool allow_pipe,
+int array_open(struct array *, const char *file, struct commands *commands,
 	       array_header *, struct fail *);
 void array_release(struct array *);
 

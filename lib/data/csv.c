@@ -223,7 +223,7 @@ begin(const struct want *want, const char *file, char separator, bool quotes,
 
 	c->separator = separator;
 	c->quotes = quotes;
-	if (lines_open(&c->lines, file, want->allow_pipe, f) == 0 &&
+	if (lines_open(&c->lines, file, want->commands, f) == 0 &&
 	    name_columns(c, want->no_header, f) == 0 &&
 	    plan(c, want, f) == 0)
 		return c;

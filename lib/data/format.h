@@ -9,6 +9,7 @@
 #define PS_FORMAT_H
 
 #include "base/fail.h"
+#include "data/command.h"
 #include "model/batch.h"
 #include "model/input.h"
 
@@ -23,7 +24,7 @@ struct want {
 	const struct input *label;	/* NULL: labels are not read */
 	const struct input *apart;	/* the model's label, if not read */
 	bool no_header;
-	bool allow_pipe;
+	struct commands *commands;	/* NULL: "pipe:" is refused */
 };
 
 /*

@@ -9,11 +9,11 @@
 #define BLOCK	((size_t)256 << 10)	/* read at once, if it is there */
 
 int
-lines_open(struct lines *l, const char *name, bool allow_pipe,
+lines_open(struct lines *l, const char *name, struct commands *commands,
 	   struct fail *f)
 {
 	*l = (struct lines){ .until = UINT64_MAX };
-	l->source = source_open(name, allow_pipe, f);
+	l->source = source_open(name, commands, f);
 	return l->source ? 0 : -1;
 }
 

@@ -27,7 +27,7 @@ struct lines {
 };
 
 /* A zeroed struct lines is an empty one, for release. */
-int lines_open(struct lines *, const char *name, bool allow_pipe,
+int lines_open(struct lines *, const char *name, struct commands *commands,
 	       struct fail *);
 void lines_release(struct lines *);
 

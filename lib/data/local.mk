@@ -13,6 +13,8 @@ lib_libps_a_SOURCES += \
 	%D%/cache_reader.h \
 	%D%/columns.c \
 	%D%/columns.h \
+	%D%/command.c \
+	%D%/command.h \
 	%D%/counts.c \
 	%D%/counts.h \
 	%D%/crc.c \

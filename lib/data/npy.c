@@ -118,7 +118,7 @@ static void *
 npz_open(const struct want *want, char *const *files, struct fail *f)
 {
 	struct npz *n = mem_alloc(1, sizeof(*n));
-	struct source *s = source_open_archive(files[0], want->allow_pipe, f);
+	struct source *s = source_open_archive(files[0], want->commands, f);
 
 	n->count = want->count + (want->label != NULL);
 	n->array = mem_alloc(n->count, sizeof(*n->array));

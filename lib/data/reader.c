@@ -11,6 +11,7 @@
 struct reader {
 	struct reader_options options;
 	const struct format *format;	/* NULL: by the names */
+	struct commands commands;	/* unless the options have others */
 	struct want want;
 	char **file;
 	size_t files, next;	/* next to be opened */
@@ -102,7 +103,8 @@ reader_open(char *const *files, size_t count,
 		.label = options->unlabelled ? NULL : label,
 		.apart = options->unlabelled ? label : NULL,
 		.no_header = options->no_header,
-		.allow_pipe = options->allow_pipe
+		.commands = !options->allow_pipe ? NULL :
+			options->commands ? options->commands : &r->commands
 	};
 	r->rng.seed = options->seed;
 	r->cache.folder = options->cache;

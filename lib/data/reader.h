@@ -9,6 +9,7 @@
 #define PS_READER_H
 
 #include "base/fail.h"
+#include "data/command.h"
 #include "model/batch.h"
 #include "model/input.h"
 
@@ -26,7 +27,8 @@ struct reader_options {
 				   shards 0: all */
 	bool unlabelled;	/* labels are not read, and may be missing:
 				   batches have no label (prediction) */
-	bool allow_pipe;	/* "pipe:" is ours to run, not a peer's word */
+	bool allow_pipe;	/* "pipe:" is ours to run, not a peer's word, */
+	struct commands *commands;	/* listed here, borrowed; or NULL */
 	const char *cache;	/* folder of caches, borrowed; "": beside the
 				   inputs; NULL: none */
 };

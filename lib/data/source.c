@@ -8,13 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define BLOCK	(256 << 10)
@@ -24,7 +21,8 @@ struct source {
 	char *name;
 	struct archive *archive;
 	int fd;
-	pid_t child;		/* of "pipe:", until it was waited for; or 0 */
+	struct command command;		/* of "pipe:", */
+	struct commands *commands;	/* one of these: borrowed */
 	bool members;		/* an archive, rather than one stream, */
 	struct archive_entry *member;	/* of which this is at hand */
 	locale_t names;		/* in which its names are read; or 0 */
@@ -43,71 +41,6 @@ struct source {
 	bool failed;		/* which may take it for the end */
 	unsigned char block[BLOCK];
 };
-
-extern char **environ;
-
-/* Start "sh -c COMMAND", its output for us to read. */
-static int
-spawn(struct source *s, const char *command, struct fail *f)
-{
-	char sh[] = "sh", c[] = "-c", *text = mem_text(command);
-	char *const argv[] = { sh, c, text, NULL };
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t set;
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC) != 0) {
-		free(text);
-		return fail_sys(f, FAIL_NOINPUT, "%s", s->name);
-	}
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF |
-				 POSIX_SPAWN_SETSIGMASK);
-	sigemptyset(&set);
-	posix_spawnattr_setsigmask(&attr, &set);
-	/* The program ignores it, but "zcat | head" relies on it. */
-	sigaddset(&set, SIGPIPE);
-	posix_spawnattr_setsigdefault(&attr, &set);
-
-	errno = posix_spawn(&s->child, "/bin/sh", &actions, &attr, argv,
-			    environ);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
-	close(ends[1]);
-	s->fd = ends[0];
-	free(text);
-	if (errno != 0) {
-		s->child = 0;
-		return fail_sys(f, FAIL_NOINPUT, "%s", s->name);
-	}
-	return 0;
-}
-
-/* The command has closed its output: has it done its work? */
-static int
-await(struct source *s, struct fail *f)
-{
-	const pid_t child = s->child;
-	int status;
-
-	s->child = 0;
-	while (child > 0 && waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return fail_sys(f, FAIL_IO, "%s", s->name);
-	if (child == 0)
-		return 0;
-	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGPIPE)
-		return fail(f, FAIL_IO, "%s: the command was ended by signal "
-			    "%d", s->name, WTERMSIG(status));
-	if (WIFEXITED(status) && WEXITSTATUS(status) != 0 &&
-	    WEXITSTATUS(status) != 128 + SIGPIPE)
-		return fail(f, FAIL_IO, "%s: the command ended with status "
-			    "%d", s->name, WEXITSTATUS(status));
-	return 0;
-}
 
 static ssize_t
 read_bytes(const struct source *s, void *to, size_t room)
@@ -164,7 +97,8 @@ take(struct archive *a, void *context, const void **bytes)
 	else if (n < 0)
 		s->failed = fail_sys(&s->fail, FAIL_IO, "%s", s->name) != 0;
 	else if (n == 0)
-		s->failed = await(s, &s->fail) != 0;
+		s->failed = command_await(&s->command, s->commands,
+					  s->name, &s->fail) != 0;
 	if (!s->failed) {
 		s->taken += (uint64_t)n;
 		keep_tail(s, (size_t)n);
@@ -188,16 +122,18 @@ broken(struct source *s, struct fail *f)
 }
 
 static int
-open_fd(struct source *s, bool allow_pipe, struct fail *f)
+open_fd(struct source *s, struct fail *f)
 {
 	struct stat st;
 
 	if (strncmp(s->name, "pipe:", 5) == 0) {
-		if (!allow_pipe)
+		if (!s->commands)
 			return fail(f, FAIL_DENIED,
 				    "%s: a command is taken from the command "
 				    "line only", s->name);
-		return spawn(s, s->name + 5, f);
+		s->fd = command_start(&s->command, s->commands, s->name + 5,
+				      s->name, f);
+		return s->fd < 0 ? -1 : 0;
 	}
 	if (strcmp(s->name, "-") == 0)
 		s->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -294,31 +230,34 @@ open_archive(struct source *s, struct fail *f)
 }
 
 static struct source *
-begin(const char *name, bool members, bool allow_pipe, struct fail *f)
+begin(const char *name, bool members, struct commands *commands,
+      struct fail *f)
 {
 	struct source *s = mem_alloc(1, sizeof(*s));
 
 	s->name = mem_text(name);
+	s->commands = commands;
 	s->members = members;
 	if (members)
 		s->names = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 	s->fd = -1;
-	if (open_fd(s, allow_pipe, f) == 0 && open_archive(s, f) == 0)
+	if (open_fd(s, f) == 0 && open_archive(s, f) == 0)
 		return s;
 	source_close(s);
 	return NULL;
 }
 
 struct source *
-source_open(const char *name, bool allow_pipe, struct fail *f)
+source_open(const char *name, struct commands *commands, struct fail *f)
 {
-	return begin(name, false, allow_pipe, f);
+	return begin(name, false, commands, f);
 }
 
 struct source *
-source_open_archive(const char *name, bool allow_pipe, struct fail *f)
+source_open_archive(const char *name, struct commands *commands,
+		    struct fail *f)
 {
-	return begin(name, true, allow_pipe, f);
+	return begin(name, true, commands, f);
 }
 
 struct source *
@@ -329,7 +268,7 @@ source_open_at(const char *name, uint64_t offset, struct fail *f)
 	s->name = mem_text(name);
 	s->bare = true;
 	s->fd = -1;
-	if (open_fd(s, false, f) == 0 &&
+	if (open_fd(s, f) == 0 &&
 	    (lseek(s->fd, (off_t)offset, SEEK_SET) >= 0 ||
 	     fail_sys(f, FAIL_IO, "%s", name) == 0) &&
 	    open_archive(s, f) == 0)
@@ -348,11 +287,9 @@ source_close(struct source *s)
 	archive_read_free(s->archive);
 	if (s->fd >= 0)
 		close(s->fd);
-	if (s->child > 0) {
-		/* It may be waiting for something else than our reading. */
-		kill(s->child, SIGTERM);
-		await(s, &ignored);
-	}
+	/* It may be waiting for something else than our reading. */
+	command_end(&s->command);
+	command_await(&s->command, s->commands, s->name, &ignored);
 	if (s->names)
 		freelocale(s->names);
 	free(s->crc);

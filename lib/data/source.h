@@ -12,6 +12,7 @@
 #define PS_SOURCE_H
 
 #include "base/fail.h"
+#include "data/command.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,11 +20,11 @@
 
 struct source;
 
-/* allow_pipe false: "pipe:" is refused (FAIL_DENIED). */
-struct source *source_open(const char *name, bool allow_pipe, struct fail *);
+/* Commands are put on that list; NULL: "pipe:" is refused (FAIL_DENIED). */
+struct source *source_open(const char *name, struct commands *, struct fail *);
 
 /* The same for an archive, tar or zip, to be read member by member. */
-struct source *source_open_archive(const char *name, bool allow_pipe,
+struct source *source_open_archive(const char *name, struct commands *,
 				   struct fail *);
 /* The bytes of a file from an offset on, as they are. */
 struct source *source_open_at(const char *name, uint64_t offset,

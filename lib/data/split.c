@@ -82,7 +82,7 @@ size_to_cut(const char *name, const struct format *format, uint64_t *size,
 		return fail(f, FAIL_NOINPUT, "%s: it is no plain file", name);
 	if (!format->seek)
 		return 0;
-	source = source_open(name, false, f);
+	source = source_open(name, NULL, f);
 	if (!source)
 		return -1;
 	if (source_plain(source))

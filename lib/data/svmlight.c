@@ -57,7 +57,7 @@ svmlight_open(const struct want *want, char *const *files, struct fail *f)
 	s->size = s->dense ? input_width(in) : in->hashed ? UINT64_MAX :
 		in->rows;
 	s->first = !in->zero_based;
-	if (lines_open(&s->lines, files[0], want->allow_pipe, f) == 0)
+	if (lines_open(&s->lines, files[0], want->commands, f) == 0)
 		return s;
 	svmlight_close(s);
 	return NULL;

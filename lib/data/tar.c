@@ -421,7 +421,7 @@ tar_fail(const struct tar *t, struct fail *f)
 static int
 begin(struct tar *t, const struct want *want, const char *file, struct fail *f)
 {
-	t->source = source_open_archive(file, want->allow_pipe, f);
+	t->source = source_open_archive(file, want->commands, f);
 	if (!t->source || advance(t, f) != 0)
 		return -1;
 

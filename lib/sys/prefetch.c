@@ -27,6 +27,7 @@ struct prefetch {
 	bool woken;			/* the event is to be read */
 	bool busy;			/* opening or reading */
 	bool may_hang;			/* ... what never ends */
+	struct commands commands;	/* of the reader */
 	struct prefetch *next;		/* of those left behind */
 	const struct model *model;	/* with these, to open the reader; */
 	char **file;			/* until then it is NULL */
@@ -157,6 +158,7 @@ prefetch_open(const struct model *model, char *const *files, size_t count,
 
 	p->model = model;
 	p->options = *options;
+	p->options.commands = &p->commands;
 	p->file = mem_alloc(count, sizeof(*p->file));
 	for (; p->files < count; p->files++)
 		p->file[p->files] = mem_text(files[p->files]);
@@ -183,6 +185,7 @@ static struct prefetch *left_behind;
 /*
  * The reader may be deep in a read that never ends (a pipe that nobody
  * writes): the thread is then left to the end of the process, with the model.
+ * A command that it reads is told to end, lest it outlive us.
  */
 void
 prefetch_close(struct prefetch *p)
@@ -197,6 +200,7 @@ prefetch_close(struct prefetch *p)
 	pthread_cond_signal(&p->room);
 	pthread_mutex_unlock(&p->lock);
 	if (hangs) {
+		commands_end(&p->commands);
 		p->next = left_behind;
 		left_behind = p;
 		model_keep(p->model);

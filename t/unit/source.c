@@ -20,13 +20,14 @@ static const struct packing {
 #define SIZE		300000
 
 static char bytes[SIZE];
+static struct commands commands;
 static struct fail f;
 
 /* How many bytes come out, if they are those above; -1 in failure. */
 static long
 drain(const char *name)
 {
-	struct source *s = source_open(name, true, &f);
+	struct source *s = source_open(name, &commands, &f);
 	char part[1000];
 	size_t got = 1, at = 0;
 	int bad = s ? 0 : -1;
@@ -59,7 +60,7 @@ test_files(void)
 	ok(drain("plain") == SIZE && drain("empty") == 0);
 	ok(fails("none", FAIL_NOINPUT, "none: No such file or directory"));
 	ok(fails(".", FAIL_NOINPUT, ".: it is a directory"));
-	ok(!source_open("pipe:true", false, &f) && f.kind == FAIL_DENIED);
+	ok(!source_open("pipe:true", NULL, &f) && f.kind == FAIL_DENIED);
 }
 
 static void
@@ -184,21 +185,31 @@ test_pipe(void)
 	/* SIGPIPE ends what we ignore, and a command without end ends. */
 	signal(SIGPIPE, SIG_IGN);
 
-	struct source *s = source_open("pipe:while :; do echo; done", true,
-				       &f);
+	struct source *s = source_open("pipe:while :; do echo; done",
+				       &commands, &f);
 	const void *some;
 	size_t size;
 
 	ok(source_read(s, &some, &size, &f) == 0 && size > 0);
 	source_close(s);
-	s = source_open("pipe:seq 100; exec sleep 1000", true, &f);
+	s = source_open("pipe:seq 100; exec sleep 1000", &commands, &f);
 	ok(source_read(s, &some, &size, &f) == 0 && size == 292);
 	source_close(s);
 
 	/* A short line is read while nothing follows it yet. */
-	s = source_open("pipe:echo 1; exec timeout 5 sleep 9", true, &f);
+	s = source_open("pipe:echo 1; exec timeout 5 sleep 9", &commands, &f);
 	ok(s && source_read(s, &some, &size, &f) == 0 && size == 2);
 	source_close(s);
+	ok(!commands.first);
+
+	/* Others can end what we would wait for. */
+	s = source_open("pipe:echo 1; exec sleep 1000", &commands, &f);
+	ok(s && source_read(s, &some, &size, &f) == 0 && size == 2);
+	commands_end(&commands);
+	ok(source_read(s, &some, &size, &f) != 0 && f.kind == FAIL_IO &&
+	   strstr(f.text, "ended by signal 15"));
+	source_close(s);
+	ok(!commands.first);
 	ok(drain("pipe:head -c 3 a.zst; tail -c +4 a.zst") == SIZE);
 }
 
@@ -229,7 +240,7 @@ test_lines(void)
 	lines_release(&l);
 
 	/* Lines that lie across blocks, and one without an end to it. */
-	ok(lines_open(&l, "pipe:seq 200000", true, &f) == 0);
+	ok(lines_open(&l, "pipe:seq 200000", &commands, &f) == 0);
 
 	char text[16];
 	uint64_t n = 0;
@@ -240,7 +251,8 @@ test_lines(void)
 	ok(n == 200000);
 	lines_release(&l);
 
-	ok(lines_open(&l, "pipe:echo; tr '\\0' x </dev/zero", true, &f) == 0);
+	ok(lines_open(&l, "pipe:echo; tr '\\0' x </dev/zero", &commands,
+		      &f) == 0);
 	ok(line_is(&l, "", 1) && lines_next(&l, &f) == -1 &&
 	   f.kind == FAIL_DATA && strcmp(f.text, "pipe:echo; tr '\\0' x "
 	   "</dev/zero:2: longer than 64 MiB") == 0);
