@@ -115,9 +115,14 @@ kept_run() {
 	run -1 grep pscache members
 	cache=$(ls kept/part-1.csv.gz-*+0.pscache)
 	printf x | dd of="$cache" bs=1 seek=900 conv=notrunc status=none
+	truncate -s 170 kept/part-0.csv-*.count.0.pscache
 	kept_run
 	run -0 grep -c "pscache: damaged: .*; reading part-1.csv.gz instead" \
 		members
+	run -0 grep -c "pscache: damaged; counting the records of part-0.csv" \
+		members
+	kept_run
+	run -1 grep damaged members
 	sed -i 's/,1e6/,1000000/' part-0.csv	# what was kept is stale
 	kept_run
 	run -0 grep -c 'part-0.*pscache: made of' members

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAGIC	"pscount1"
 #define MOST	((size_t)64 << 20)	/* bytes of such a file */
@@ -37,17 +38,31 @@ path_of(const struct cache_input *in, const struct cache_key *key,
 
 static bool
 is_of(const struct head *h, const struct cache_key *key,
-      const struct span *s, const struct text *file)
+      const struct span *s)
+{
+	return memcmp(h->magic, MAGIC, sizeof(h->magic)) == 0 &&
+		memcmp(&h->key, key, sizeof(*key)) == 0 &&
+		h->begin == s->begin && h->end == s->end;
+}
+
+/* 1: it holds what was counted; 0: of something else; -1: it is damaged. */
+static int
+parse(const struct text *file, struct head *h, const struct cache_key *key,
+      const struct span *s)
 {
 	const size_t rest = file->size - sizeof(*h);
 
-	return h->sum == hash64(h, offsetof(struct head, sum)) &&
-		memcmp(h->magic, MAGIC, sizeof(h->magic)) == 0 &&
-		memcmp(&h->key, key, sizeof(*key)) == 0 &&
-		h->begin == s->begin && h->end == s->end &&
-		rest % sizeof(h->places) == 0 &&
+	if (file->size < sizeof(*h))
+		return -1;
+	memcpy(h, file->data, sizeof(*h));
+	if (h->sum != hash64(h, offsetof(struct head, sum)))
+		return -1;
+	if (!is_of(h, key, s))
+		return 0;
+	return rest % sizeof(h->places) == 0 &&
 		h->places == rest / sizeof(h->places) &&
-		h->places_sum == hash64(file->data + sizeof(*h), rest);
+		h->places_sum == hash64(file->data + sizeof(*h), rest) ?
+		1 : -1;
 }
 
 bool
@@ -57,24 +72,27 @@ counts_read(const struct cache_input *in, const struct cache_key *key,
 	struct text file = { 0 };
 	struct head h;
 	struct fail why;
-	bool good = false;
+	int got = 0;
 	char *path = path_of(in, key, s);
 
-	if (disk_read_text(AT_FDCWD, path, MOST, &file, &why) == 0 &&
-	    file.size >= sizeof(h)) {
-		memcpy(&h, file.data, sizeof(h));
-		good = is_of(&h, key, s, &file);
+	if (access(path, F_OK) == 0) {
+		got = disk_read_text(AT_FDCWD, path, MOST, &file, &why);
+		got = got == 0 ? parse(&file, &h, key, s) : 0;
 	}
-	if (good) {
+	if (got > 0) {
 		*t = (struct span_tally){ .records = h.records,
 					  .places = h.places };
 		if (h.places > 0)
 			t->place = mem_copy(file.data + sizeof(h),
 					    file.size - sizeof(h));
+	} else if (got < 0) {
+		log_warn("%s: damaged; counting the records of %s again", path,
+			 in->files[0]);
+		unlink(path);
 	}
 	text_release(&file);
 	free(path);
-	return good;
+	return got > 0;
 }
 
 void
