@@ -46,6 +46,7 @@ struct member {
 	char name[32];		/* "worker:2" */
 	bool ready, exhausted, gone;
 	bool joined;		/* was ready once */
+	bool doubled;		/* another has come by its name */
 	struct leased *lease;	/* in_flight of them; id 0: free */
 	bool evaluating;	/* a worker: has a shard of an evaluation */
 	uint64_t shard, request;

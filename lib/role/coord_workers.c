@@ -114,6 +114,18 @@ forget_gone(struct coord *c)
 	return left;
 }
 
+/* Another one that is here by the same name. */
+static struct member *
+namesake(const struct coord *c, const struct member *w)
+{
+	struct member *m = c->member;
+
+	while (m && (m == w || m->gone || m->role != w->role ||
+		     m->index != w->index))
+		m = m->next;
+	return m;
+}
+
 static struct member *
 new_member(struct coord *c, const struct message *hello)
 {
@@ -126,7 +138,9 @@ new_member(struct coord *c, const struct message *hello)
 	m->index = hello->hello.index != WIRE_NONE ? hello->hello.index :
 		c->workers_named;
 	if (m->role == ROLE_WORKER && hello->hello.index == WIRE_NONE)
-		c->workers_named++;
+		do
+			m->index = c->workers_named++;
+		while (namesake(c, m));
 	snprintf(m->name, sizeof(m->name), "%s:%llu",
 		 m->role == ROLE_WORKER ? "worker" : "evaluator",
 		 (unsigned long long)m->index);
@@ -141,7 +155,7 @@ static int
 hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
       struct fail *f)
 {
-	struct member *w, *before = peers_find(&c->peers, peer);
+	struct member *w, *other, *before = peers_find(&c->peers, peer);
 	char endpoint[256];
 
 	if (m->hello.version != WIRE_VERSION)
@@ -170,10 +184,14 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 		workers_lost(c, before);
 	if (!w && forget_gone(c) >= MAX_MEMBERS)
 		return fail(f, FAIL_AGAIN, "too many peers");
-	if (!w)
+	if (!w) {
 		w = new_member(c, m);
-	else if (w->peer != peer && !w->gone)	/* it has reconnected */
-		peers_remove(&c->peers, w->peer);
+		other = namesake(c, w);
+		if (other)
+			other->doubled = true;
+	} else if (w->peer != peer && !w->gone) {
+		peers_remove(&c->peers, w->peer);	/* it reconnected */
+	}
 	/* It gives up what it had: see worker_up(). */
 	lease_take_back(c, w);
 	evaluate_take_back(c, w);
@@ -488,6 +506,16 @@ hear_member(struct coord *c, struct member *w, const struct message *m,
 	return 0;
 }
 
+/* It is still here: so the other one is not what has become of it. */
+static void
+say_doubled(struct coord *c, struct member *w, const struct message *m)
+{
+	if (w->doubled && m->kind != MESSAGE_BYE)
+		report_warning(c, "there are two %s: give each its own -i",
+			       w->name);
+	w->doubled = false;
+}
+
 void
 workers_hear(struct coord *c, uint64_t peer, const struct message *m,
 	     uint64_t now)
@@ -502,6 +530,7 @@ workers_hear(struct coord *c, uint64_t peer, const struct message *m,
 		status = hello(c, peer, m, now, &f);
 	} else if (w) {
 		w->heard = now;
+		say_doubled(c, w, m);
 		status = hear_member(c, w, m, now, &f);
 	} else if (m->kind != MESSAGE_BYE && m->kind != MESSAGE_PONG) {
 		status = fail(&f, FAIL_PROTOCOL, "say HELLO first");

@@ -726,6 +726,44 @@ other_lives(void)
 	      "nor is anything kept of it");
 }
 
+static void
+join_as(uint64_t peer, uint64_t index)
+{
+	struct message m = { .kind = MESSAGE_HELLO };
+
+	m.hello.version = WIRE_VERSION;
+	m.hello.role = ROLE_WORKER;
+	m.hello.index = index;
+	m.hello.life = peer;
+	tell(peer, m);
+}
+
+/* One that was started anew is nobody's namesake; one beside it is. */
+static void
+namesakes(void)
+{
+	const struct message ping = { .kind = MESSAGE_PING };
+	const struct message bye = { .kind = MESSAGE_BYE };
+	const struct message *m;
+
+	begin_run();
+	join_as(A, 0);
+	join_worker(B);
+	m = heard(B, MESSAGE_WELCOME);
+	ok(m && m->welcome.index == 1);	/* the next free number */
+	join_as(3, 0);
+	tell(3, ping);
+	ok(warns(""));
+	tell(A, bye);
+	ok(warns("worker:0 is gone\n"));
+	join_as(4, 0);
+	tell(3, ping);
+	ok(warns("there are two worker:0: give each its own -i\n"));
+	tell(3, ping);
+	tell(4, ping);
+	ok(warns(""));
+}
+
 /* Workers that were here and are gone, one after the other. */
 static void
 many_lives(void)
@@ -1808,6 +1846,7 @@ main(void)
 	too_many_scores();
 	deadly_evaluation();
 	other_lives();
+	namesakes();
 	many_lives();
 	evaluators();
 	saves();
