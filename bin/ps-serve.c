@@ -173,9 +173,9 @@ open_all(struct program *p, const struct options *o, struct fail *f)
 	p->outbox = net_outbox(p->net);
 	p->server = server_new(p->reg.life, o->lease_ms, &p->outbox);
 	server_limit(p->server, memory_limit(), &cli_stop);
-	server_saves(p->server, o->directory);
 	disk_read_until(&cli_stop);
 	p->saver = saver_new(o->directory);
+	server_saves(p->server, saver_can, p->saver);
 	/* Where another server listens, its files are not to be touched. */
 	return net_guard(p->net, o->common.key, f) < 0 ||
 		net_listen(p->net, o->bind, o->common.insecure, f) < 0 ||

@@ -244,6 +244,23 @@ bad_table() {
 	assert_output ""
 }
 
+@test "servers that have another directory for checkpoints, too" {
+	mkdir other
+	run -78 --separate-stderr ps-local -s 2 -C "$PWD/other" -- --repeat \
+		train.svm -- ps-coord -m model.ps --checkpoint=ckpt <<<train
+	[[ $stderr == "ps-coord: server "?" (ipc://"*"): this server's -d is"*\
+"/other, which is not the directory of --checkpoint: the journal is not there" \
+	]] || fail "$stderr"
+	refute_output --partial '"step":'
+	run ls ckpt other
+	refute_output --partial ckpt-
+	# Where the journal is elsewhere nothing is known, until it is tried.
+	run -66 --separate-stderr ps-local -s 2 -C "$PWD/other" -- --repeat \
+		train.svm -- ps-coord -m model.ps --checkpoint=ckpt \
+		--journal=journal <<<train
+	assert_output --partial '"step":'
+}
+
 @test "requests that are in no file" {
 	one 66 "ps-coord: .: it is a directory" \
 		ps-coord -m model.ps -s ipc://none .

@@ -34,7 +34,8 @@ struct coord_options {
 	bool keep_going, keep_servers;
 	uint64_t timeout_ms, lease_ms;
 	uint64_t patience_ms;		/* with a server that is gone */
-	bool checkpoint;		/* the servers have a directory */
+	bool checkpoint;		/* the servers have a directory, */
+	bool beside_journal;		/* in which the journal is, too */
 	uint64_t every_steps, every_ms;	/* 0: only when asked, and at the end */
 	char restore[CHECKPOINT_NAME];	/* ""; or the checkpoint to load */
 	struct checkpoint_info restored;	/* what it says, borrowed */

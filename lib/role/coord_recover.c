@@ -99,7 +99,8 @@ recover_ask_plan(struct coord *c)
 	m.plan.plan = c->plan.number;
 	m.plan.seed = c->plan.seed;
 	m.plan.step = c->base.step;
-	m.plan.saves = c->o.checkpoint;
+	m.plan.saves = !c->o.checkpoint ? SAVES_NONE :
+		c->o.beside_journal ? SAVES_BESIDE_JOURNAL : SAVES;
 	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
 	m.frames = 2;
 	m.frame[0] = (struct frame){ c->model_frame.data,

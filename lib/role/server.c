@@ -22,7 +22,6 @@ server_new(uint64_t life, uint64_t lease_ms, struct outbox *outbox)
 	s->life = life;
 	s->lease_ms = lease_ms;
 	s->logged = WIRE_NONE;
-	s->saves = true;
 	return s;
 }
 
@@ -35,9 +34,10 @@ server_limit(struct server *s, uint64_t memory,
 }
 
 void
-server_saves(struct server *s, bool saves)
+server_saves(struct server *s, server_can_save *can_save, void *self)
 {
-	s->saves = saves;
+	s->can_save = can_save;
+	s->saver = self;
 }
 
 bool
@@ -447,11 +447,9 @@ deny(const struct message *m, struct fail *f)
 static int
 check_saves(const struct server *s, const struct message *m, struct fail *f)
 {
-	if (m->kind != MESSAGE_PLAN || !m->plan.saves || s->saves ||
-	    server_has_plan(s, m))
+	if (m->kind != MESSAGE_PLAN || !s->can_save || server_has_plan(s, m))
 		return 0;
-	return fail(f, FAIL_CONFIG, "this server has no directory for "
-		    "checkpoints: start it with -d");
+	return s->can_save(s->saver, (enum saves)m->plan.saves, f);
 }
 
 /* What only the coordinator may say, and does. */

@@ -33,8 +33,11 @@ void server_free(struct server *);
 void server_limit(struct server *, uint64_t memory,
 		  const volatile sig_atomic_t *stop);
 
-/* Has it a directory?  If not, plans of runs that save are refused. */
-void server_saves(struct server *, bool);
+/* Who says why there cannot be checkpoints of a run: 0; -1. */
+typedef int server_can_save(void *self, enum saves, struct fail *);
+
+/* It is asked before a plan is taken. */
+void server_saves(struct server *, server_can_save *, void *self);
 
 void server_hear(struct server *, uint64_t peer, const struct message *,
 		 uint64_t now_ms);

@@ -30,7 +30,8 @@ struct server {
 	struct outbox *outbox;
 	uint64_t life, lease_ms;
 	uint64_t memory;	/* bytes; 0: not known */
-	bool saves;		/* it can */
+	server_can_save *can_save;	/* NULL: always */
+	void *saver;
 	const volatile sig_atomic_t *stop;
 	struct peers peers;
 	uint64_t coordinator, coordinator_heard;

@@ -297,7 +297,8 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 		cli_usage("--every needs --checkpoint");
 	if (!s->keeper.dir && s->keep_said)
 		cli_usage("--keep needs --checkpoint");
-	if (!s->journal && s->keeper.dir)
+	s->o.beside_journal = !s->journal && s->keeper.dir;
+	if (s->o.beside_journal)
 		s->journal = s->journal_path =
 			disk_path("%s/" JOURNAL_FILE, s->keeper.dir);
 	check_output(s);

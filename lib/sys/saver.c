@@ -3,10 +3,13 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "store/checkpoint.h"
+#include "store/disk.h"
 #include "sys/task.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct saver {
 	const char *dir;
@@ -40,6 +43,29 @@ int
 saver_fd(const struct saver *s)
 {
 	return task_fd(s->task);
+}
+
+int
+saver_can(void *self, enum saves saves, struct fail *f)
+{
+	const struct saver *s = self;
+	bool there;
+	char *path;
+
+	if (saves == SAVES_NONE)
+		return 0;
+	if (!s->dir)
+		return fail(f, FAIL_CONFIG, "this server has no directory for "
+			    "checkpoints: start it with -d");
+	if (saves != SAVES_BESIDE_JOURNAL)
+		return 0;
+	path = disk_path("%s/" JOURNAL_FILE, s->dir);
+	there = access(path, F_OK) == 0;
+	free(path);
+	return there ? 0 :
+		fail(f, FAIL_CONFIG, "this server's -d is %s, which is not "
+		     "the directory of --checkpoint: the journal is not there",
+		     s->dir);
 }
 
 static void

@@ -14,6 +14,9 @@ struct saver;
 struct saver *saver_new(const char *dir);	/* NULL: there is none */
 void saver_free(struct saver *);	/* waits for what is being written */
 
+/* Has it the directory of such checkpoints?  It is a server_can_save. */
+server_can_save saver_can;
+
 /* Readable when something has been written. */
 int saver_fd(const struct saver *);
 

@@ -55,6 +55,13 @@ enum role {
 	ROLE_STANDBY
 };
 
+/* Will there be checkpoints of a run? */
+enum saves {
+	SAVES_NONE,
+	SAVES,
+	SAVES_BESIDE_JOURNAL	/* and that is in their directory, too */
+};
+
 /* What became of a push. */
 enum outcome {
 	OUTCOME_NONE,		/* there was none: a pull */

@@ -656,6 +656,13 @@ files(void)
 	ok(said.m.kind == MESSAGE_REFUSED && applied(2));
 }
 
+static int
+can_save(void *self, enum saves saves, struct fail *f)
+{
+	return self == &server && saves == SAVES ?
+		fail(f, FAIL_CONFIG, "nowhere to save to") : 0;
+}
+
 /* What does not fit is refused; what is not made any more is not answered. */
 static void
 limits(void)
@@ -677,10 +684,9 @@ limits(void)
 	   to save; what it has already it keeps. */
 	struct message saving = plan_message();
 
-	saving.plan.saves = 1;
-	server_saves(server, false);
-	ok(refuses(COORD, saving, FAIL_CONFIG, "this server has no "
-		   "directory for checkpoints: start it with -d"));
+	saving.plan.saves = SAVES;
+	server_saves(server, can_save, &server);
+	ok(refuses(COORD, saving, FAIL_CONFIG, "nowhere to save to"));
 	ok(refuses(COORD, pull(WIRE_NONE), FAIL_AGAIN, "no plan yet"));
 	stop = 1;
 	ok(tell(COORD, plan_message()) == 0);
