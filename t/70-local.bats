@@ -229,6 +229,13 @@ assert_clean() {
 	assert_clean
 }
 
+@test "without a standard error the command has none that fails" {
+	run -3 sh -c 'ps-local 2>&- 3>&- \
+		sh -c "echo said; echo lost >&2 || exit 4; exit 3"'
+	assert_output said
+	assert_clean
+}
+
 @test "without a standard output members still have time to end" {
 	stand_in ps-work <<-'EOT'
 		#!/bin/sh
