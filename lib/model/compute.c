@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "model/graph.h"
 #include "model/layer.h"
+#include "model/layout.h"
 #include "tensor/kernels.h"
 
 #include <math.h>
@@ -30,7 +31,6 @@ struct compute {
 	struct gradient *clip;		/* the same, as clip_gradients wants */
 	float *value, *gradient;	/* all nodes' numbers, end to end */
 	size_t value_room, gradient_room;
-	size_t gradients;		/* floats of .gradient in use */
 	uint64_t begun;			/* so often */
 	bool training;			/* of the last forward pass, */
 	double loss;			/* as is this */
@@ -194,14 +194,39 @@ make_weights(struct compute *c)
 	}
 }
 
-/* A view's floats are its input's; so is their gradient. */
+/* What comes out of those that have room of their own, and inputs. */
 static void
-wire(struct compute *c, struct pass *p, float **value, float **gradient)
+place(struct compute *c, struct pass *p, float **value, float **gradient)
 {
 	const struct node *n = p->node;
 	const size_t examples = c->batch->examples;
+	const size_t floats = examples * node_size(n);
 
 	p->examples = examples;
+	p->out = (struct flow){ .stride = layout_stride(n) };
+	if (n->input) {
+		const struct feature *feature = &c->batch->feature[n->feature];
+
+		p->out.value = feature->value;
+		p->out.feature = node_ids(n) ? feature : NULL;
+	} else if (layout_room(n) == n) {
+		p->out.value = *value;
+		*value += floats;
+		if (n->trained) {
+			p->out.gradient = *gradient;
+			*gradient += floats;
+		}
+	}
+	p->scratch = *value;
+	*value += examples * n->scratch;
+}
+
+/* The others' numbers are in those; so are their gradients. */
+static void
+wire(struct compute *c, struct pass *p)
+{
+	const struct node *n = p->node;
+
 	for (size_t k = 0; k < n->ins; k++)
 		p->in[k] = c->pass[n->in[k]->index].out;
 	for (size_t k = 0; k < n->variables; k++) {
@@ -213,22 +238,13 @@ wire(struct compute *c, struct pass *p, float **value, float **gradient)
 			p->in[0].row = rows_of(c, w)->row +
 				ids_before(c->batch, w->by, n->in[0]->feature);
 	}
-	p->out = (struct flow){ 0 };
-	if (n->input) {
-		const struct feature *feature = &c->batch->feature[n->feature];
+	if (n->home) {
+		const struct flow *home = &c->pass[n->home->index].out;
 
-		p->out.value = feature->value;
-		p->out.feature = node_ids(n) ? feature : NULL;
-	} else if (n->layer->view) {
+		p->out.value = home->value + n->home_at;
+		p->out.gradient = home->gradient + n->home_at;
+	} else if (n->layer && layout_room(n) != n) {
 		p->out = p->in[0];
-	} else {
-		p->out.value = *value;
-		p->scratch = *value += examples * node_size(n);
-		*value += examples * n->scratch;
-		if (n->trained) {
-			p->out.gradient = *gradient;
-			*gradient += examples * node_size(n);
-		}
 	}
 }
 
@@ -281,19 +297,22 @@ compute_begin(struct compute *c, struct batch *batch)
 	for (size_t i = 0; i < m->nodes; i++) {
 		const struct node *n = m->node[i];
 
-		if (n->input || n->layer->view)
+		values += n->scratch;
+		if (n->input || layout_room(n) != n)
 			continue;
-		values += node_size(n) + n->scratch;
+		values += node_size(n);
 		gradients += n->trained ? node_size(n) : 0;
 	}
-	c->gradients = batch->examples * gradients;
 	make_room(&c->value, &c->value_room, batch->examples * values);
-	make_room(&c->gradient, &c->gradient_room, c->gradients);
+	make_room(&c->gradient, &c->gradient_room,
+		  batch->examples * gradients);
 
 	float *value = c->value, *gradient = c->gradient;
 
 	for (size_t i = 0; i < m->nodes; i++)
-		wire(c, &c->pass[i], &value, &gradient);
+		place(c, &c->pass[i], &value, &gradient);
+	for (size_t i = 0; i < m->nodes; i++)
+		wire(c, &c->pass[i]);
 	read_labels(c);
 	read_weights(c);
 }
@@ -416,16 +435,59 @@ add_penalty(const struct variable *v, const struct weights *w, float examples)
 	}
 }
 
+/* Is this the first to come to the gradients of that node? */
+static bool
+begin_gradient(struct compute *c, const struct node *n)
+{
+	struct pass *p = &c->pass[layout_room(n)->index];
+	const bool first = !p->begun;
+
+	p->begun = true;
+	return first;
+}
+
+static void
+clear_gradient(struct compute *c, const struct node *n)
+{
+	const struct node *room = layout_room(n);
+
+	memset(c->pass[room->index].out.gradient, 0,
+	       c->batch->examples * node_size(room) * sizeof(float));
+}
+
+/* Who cannot set gradients, but add to them, has zeros to add to. */
+static void
+backward(struct compute *c, const struct pass *p)
+{
+	const struct node *n = p->node;
+
+	if (begin_gradient(c, n))	/* nobody looks at it */
+		clear_gradient(c, n);
+	for (size_t k = 0; k < n->ins; k++) {
+		struct flow *in = &p->in[k];
+
+		in->fresh = in->gradient && begin_gradient(c, n->in[k]);
+		if (in->fresh && !n->layer->sets) {
+			clear_gradient(c, n->in[k]);
+			in->fresh = false;
+		}
+	}
+	n->layer->backward(p);
+}
+
 void
 compute_backward(struct compute *c)
 {
 	const struct model *m = c->model;
 	const struct flow *end = &c->pass[m->loss_node->index].out;
 
-	memset(c->gradient, 0, c->gradients * sizeof(float));
+	for (size_t i = 0; i < m->nodes; i++)
+		c->pass[i].begun = false;
 	for (size_t v = 0; v < m->variables; v++)
 		memset(c->weights[v].gradient->at, 0, c->weights[v].rows *
 		       c->weights[v].width * sizeof(float));
+	if (end->gradient && begin_gradient(c, m->loss_node))
+		clear_gradient(c, m->loss_node);
 	if (end->gradient)
 		loss_slopes(&m->loss, end->gradient, end->value,
 			    node_size(m->loss_node), c->label, c->weight,
@@ -434,7 +496,7 @@ compute_backward(struct compute *c)
 		const struct pass *p = &c->pass[i - 1];
 
 		if (p->node->trained && !p->node->layer->view)
-			p->node->layer->backward(p);
+			backward(c, p);
 	}
 	for (size_t v = 0; v < m->variables; v++)
 		if (m->variable[v].l1 > 0 || m->variable[v].l2 > 0)

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "model/layer.h"
+#include "model/layout.h"
 #include "model/parse.h"
 
 #include <ctype.h>
@@ -718,5 +719,6 @@ define_all(struct model *m, struct fail *f)
 			    m->source->file[0].name);
 	find_weigher(m);
 	find_groups(m);
+	layout_find(m);
 	return assign_optimizers(m, f);
 }

@@ -39,6 +39,12 @@ struct node {
 	bool trained;			/* variables here or further up: a
 					   gradient is wanted */
 	const struct node *shares;	/* the layer whose table it has, too */
+	bool by_output;			/* its backward pass looks at what came
+					   out of it, not at what went in */
+	/* Where its numbers lie: see layout.h. */
+	bool in_place;			/* where its input's were */
+	const struct node *home;	/* in that one's, NULL: not so, */
+	size_t home_at;			/* from this float of an example on */
 	size_t index;			/* model->node[index] is this one */
 	size_t feature;			/* of an input: into batch->feature */
 };

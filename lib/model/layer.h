@@ -22,6 +22,9 @@ struct flow {
 	float *value;		/* examples x node_size() */
 	float *gradient;	/* of the loss by it, to be added to; NULL
 				   where none is wanted */
+	bool fresh;		/* it holds nothing yet, and is to be set */
+	size_t stride;		/* floats from one example's to the next;
+				   node_size() but for what is strided */
 	const struct feature *feature;	/* of ids instead: the feature, */
 	const uint32_t *row;	/* and beside its id[] which of the rows that
 				   the batch needs each one is, for a layer
@@ -33,6 +36,7 @@ struct pass {
 	const struct node *node;
 	size_t examples;
 	bool training;
+	bool begun;		/* its gradient: something was put there */
 	uint64_t seed;		/* of this step */
 	struct flow *in;	/* node->ins */
 	struct flow out;
@@ -50,6 +54,9 @@ struct layer {
 				   forward and backward are NULL */
 	bool activated;		/* takes activation= */
 	bool activation;	/* may stand behind activation= */
+	bool strided;		/* its output may have any stride */
+	bool sets;		/* heeds what is fresh; for all others zeros
+				   are there to be added to */
 
 	/* Set node->shape, own, scratch; declare variables; 0 or -1. */
 	int (*build)(struct model *, struct node *, struct settings *,
@@ -57,6 +64,8 @@ struct layer {
 	void (*forward)(const struct pass *);
 	void (*backward)(const struct pass *);
 };
+
+extern const struct layer layer_concat;
 
 const struct layer *layer_find(const char *name);	/* or NULL */
 /* The layer's name that is a slip of the pen away, or NULL. */

@@ -8,44 +8,43 @@
 
 #include "tensor/clones.h"
 #include "tensor/elementary.h"
+#include "tensor/kernels.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-/* What relu, sigmoid ... do to n numbers. */
+/* What relu, sigmoid ... do to n numbers, and to gradients by them. */
 struct pointwise {
 	const char *name;
-	void (*forward)(float *restrict y, const float *restrict x, size_t n,
-			float a);
-	void (*backward)(float *restrict dx, const float *restrict dy,
-			 const float *restrict x, const float *restrict y,
+	void (*forward)(float *restrict y, size_t n, float a);
+	void (*backward)(float *restrict dy, const float *x, const float *y,
 			 size_t n, float a);
+	bool by_output;		/* backward does without x, which may be y */
 	const char *key;	/* the setting called a here, or NULL */
 	float start;		/* its default */
 };
 
 /*
  * Both, made of NAME(x, a) and NAME_slope(x, y, a) for one number; y is
- * NAME(x, a).  A function that is inlined into a loop of its own takes several
- * numbers at a time, and has no branch that a processor could guess wrong.
+ * NAME(x, a), and stands where x was.  A function that is inlined into a loop
+ * of its own takes several numbers at a time, and has no branch that a
+ * processor could guess wrong.
  */
 #define POINTWISE(name)							\
 static CLONES void							\
-name##_forward(float *restrict y, const float *restrict x, size_t n,	\
-	       float a)							\
+name##_forward(float *restrict y, size_t n, float a)			\
 {									\
 	for (size_t i = 0; i < n; i++)					\
-		y[i] = name(x[i], a);					\
+		y[i] = name(y[i], a);					\
 }									\
 									\
 static CLONES void							\
-name##_backward(float *restrict dx, const float *restrict dy,		\
-		const float *restrict x, const float *restrict y,	\
+name##_backward(float *restrict dy, const float *x, const float *y,	\
 		size_t n, float a)					\
 {									\
 	for (size_t i = 0; i < n; i++)					\
-		dx[i] += dy[i] * name##_slope(x[i], y[i], a);		\
+		dy[i] *= name##_slope(x[i], y[i], a);			\
 }
 
 static inline float
@@ -58,8 +57,8 @@ relu(float x, float a)
 static inline float
 relu_slope(float x, float y, float a)
 {
-	(void)y, (void)a;
-	return !(x <= 0);
+	(void)x, (void)a;
+	return !(y <= 0);
 }
 
 POINTWISE(relu)
@@ -74,8 +73,8 @@ relu6(float x, float a)
 static inline float
 relu6_slope(float x, float y, float a)
 {
-	(void)y, (void)a;
-	return x > 0 && x < 6;
+	(void)x, (void)a;
+	return y > 0 && y < 6;
 }
 
 POINTWISE(relu6)
@@ -89,8 +88,8 @@ leaky_relu(float x, float a)
 static inline float
 leaky_relu_slope(float x, float y, float a)
 {
-	(void)y;
-	return x > 0 ? 1 : a;
+	(void)x;
+	return y > 0 ? 1 : a;
 }
 
 POINTWISE(leaky_relu)
@@ -122,7 +121,8 @@ hard_sigmoid(float x, float a)
 static inline float
 hard_sigmoid_slope(float x, float y, float a)
 {
-	return relu6_slope(x + 3, y, a) / 6;
+	(void)y;
+	return relu6_slope(0, relu6(x + 3, a), a) / 6;
 }
 
 POINTWISE(hard_sigmoid)
@@ -172,7 +172,8 @@ elu(float x, float a)
 static inline float
 elu_slope(float x, float y, float a)
 {
-	return x > 0 ? 1 : y + a;
+	(void)x;
+	return y > 0 ? 1 : y + a;
 }
 
 POINTWISE(elu)
@@ -191,8 +192,8 @@ selu(float x, float a)
 static inline float
 selu_slope(float x, float y, float a)
 {
-	(void)a;
-	return x > 0 ? SELU_SCALE : y + SELU_SCALE * SELU_ALPHA;
+	(void)x, (void)a;
+	return y > 0 ? SELU_SCALE : y + SELU_SCALE * SELU_ALPHA;
 }
 
 POINTWISE(selu)
@@ -266,22 +267,23 @@ exponential_slope(float x, float y, float a)
 POINTWISE(exponential)
 
 static const struct pointwise points[] = {
-	{ "relu", relu_forward, relu_backward, NULL, 0 },
-	{ "relu6", relu6_forward, relu6_backward, NULL, 0 },
-	{ "leaky_relu", leaky_relu_forward, leaky_relu_backward,
+	{ "relu", relu_forward, relu_backward, true, NULL, 0 },
+	{ "relu6", relu6_forward, relu6_backward, true, NULL, 0 },
+	{ "leaky_relu", leaky_relu_forward, leaky_relu_backward, true,
 	  "negative_slope", .2f },
-	{ "sigmoid", sigmoid_forward, sigmoid_backward, NULL, 0 },
-	{ "hard_sigmoid", hard_sigmoid_forward, hard_sigmoid_backward,
+	{ "sigmoid", sigmoid_forward, sigmoid_backward, true, NULL, 0 },
+	{ "hard_sigmoid", hard_sigmoid_forward, hard_sigmoid_backward, false,
 	  NULL, 0 },
-	{ "tanh", tanh_of_forward, tanh_of_backward, NULL, 0 },
-	{ "gelu", gelu_forward, gelu_backward, NULL, 0 },
-	{ "elu", elu_forward, elu_backward, "alpha", 1 },
-	{ "selu", selu_forward, selu_backward, NULL, 0 },
-	{ "softplus", softplus_forward, softplus_backward, NULL, 0 },
-	{ "softsign", softsign_forward, softsign_backward, NULL, 0 },
-	{ "silu", silu_forward, silu_backward, NULL, 0 },
-	{ "swish", silu_forward, silu_backward, NULL, 0 },
-	{ "exponential", exponential_forward, exponential_backward, NULL, 0 },
+	{ "tanh", tanh_of_forward, tanh_of_backward, true, NULL, 0 },
+	{ "gelu", gelu_forward, gelu_backward, false, NULL, 0 },
+	{ "elu", elu_forward, elu_backward, true, "alpha", 1 },
+	{ "selu", selu_forward, selu_backward, true, NULL, 0 },
+	{ "softplus", softplus_forward, softplus_backward, false, NULL, 0 },
+	{ "softsign", softsign_forward, softsign_backward, false, NULL, 0 },
+	{ "silu", silu_forward, silu_backward, false, NULL, 0 },
+	{ "swish", silu_forward, silu_backward, false, NULL, 0 },
+	{ "exponential", exponential_forward, exponential_backward, true,
+	  NULL, 0 },
 };
 
 #define POINTS	(sizeof(points) / sizeof(*points))
@@ -309,6 +311,7 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	if (node_wants_floats(n, f))
 		return -1;
 	n->shape = n->in[0]->shape;
+	n->by_output = own->point->by_output;
 	own->a = own->point->start;
 	return own->point->key ?
 	       settings_float(s, own->point->key, &own->a, 0, FLT_MAX, f) : 0;
@@ -318,23 +321,31 @@ static void
 forward(const struct pass *p)
 {
 	const struct own *own = p->node->own;
+	const size_t n = p->examples * node_size(p->node);
 
-	own->point->forward(p->out.value, p->in[0].value,
-			    p->examples * node_size(p->node), own->a);
+	if (p->out.value != p->in[0].value)
+		memcpy(p->out.value, p->in[0].value, n * sizeof(float));
+	own->point->forward(p->out.value, n, own->a);
 }
 
 static void
 backward(const struct pass *p)
 {
 	const struct own *own = p->node->own;
+	const size_t n = p->examples * node_size(p->node);
 
-	own->point->backward(p->in[0].gradient, p->out.gradient,
-			     p->in[0].value, p->out.value,
-			     p->examples * node_size(p->node), own->a);
+	own->point->backward(p->out.gradient, p->in[0].value, p->out.value, n,
+			     own->a);
+	if (p->out.gradient == p->in[0].gradient)
+		return;
+	if (p->in[0].fresh)
+		memcpy(p->in[0].gradient, p->out.gradient, n * sizeof(float));
+	else
+		kernel_add(p->in[0].gradient, p->out.gradient, n);
 }
 
 const struct layer layer_activation = {
 	.name = "activation", .least = 1, .most = 1,
-	.own = sizeof(struct own), .activation = true,
+	.own = sizeof(struct own), .activation = true, .sets = true,
 	.build = build, .forward = forward, .backward = backward
 };

@@ -2,6 +2,7 @@
  * layer_concat - inputs side by side along one axis: Keras's Concatenate.
  */
 #include "model/layer.h"
+#include "model/layout.h"
 
 #include "tensor/kernels.h"
 
@@ -44,6 +45,22 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	return 0;
 }
 
+/* Floats of an input in each piece. */
+static size_t
+piece(const struct pass *p, size_t q)
+{
+	const struct own *own = p->node->own;
+
+	return node_size(p->node->in[q]) / own->outer;
+}
+
+/* Are the input's numbers where they belong already? */
+static bool
+lies_here(const struct pass *p, size_t q)
+{
+	return layout_room(p->node->in[q]) == p->node;
+}
+
 static void
 forward(const struct pass *p)
 {
@@ -52,10 +69,11 @@ forward(const struct pass *p)
 
 	for (size_t i = 0; i < p->examples * own->outer; i++)
 		for (size_t q = 0; q < p->node->ins; q++) {
-			const size_t n = node_size(p->node->in[q]) /
-					 own->outer;
+			const size_t n = piece(p, q);
 
-			memcpy(y, p->in[q].value + i * n, n * sizeof(*y));
+			if (!lies_here(p, q))
+				memcpy(y, p->in[q].value + i * n,
+				       n * sizeof(*y));
 			y += n;
 		}
 }
@@ -68,17 +86,19 @@ backward(const struct pass *p)
 
 	for (size_t i = 0; i < p->examples * own->outer; i++)
 		for (size_t q = 0; q < p->node->ins; q++) {
-			const size_t n = node_size(p->node->in[q]) /
-					 own->outer;
+			const size_t n = piece(p, q);
+			float *dx = p->in[q].gradient;
 
-			if (p->in[q].gradient)
-				kernel_add(p->in[q].gradient + i * n, dy, n);
+			if (dx && !lies_here(p, q) && p->in[q].fresh)
+				memcpy(dx + i * n, dy, n * sizeof(*dx));
+			else if (dx && !lies_here(p, q))
+				kernel_add(dx + i * n, dy, n);
 			dy += n;
 		}
 }
 
 const struct layer layer_concat = {
 	.name = "concat", .least = 1, .most = SIZE_MAX,
-	.own = sizeof(struct own),
+	.own = sizeof(struct own), .sets = true,
 	.build = build, .forward = forward, .backward = backward
 };

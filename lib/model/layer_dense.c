@@ -137,7 +137,8 @@ dense_backward(const struct pass *p)
 	if (p->in[0].gradient)
 		kernel_gemm((struct gemm){ .m = rows, .n = width,
 					   .k = own->units,
-					   .transpose_b = true, .add = true },
+					   .transpose_b = true,
+					   .add = !p->in[0].fresh },
 			    p->out.gradient, p->w[KERNEL],
 			    p->in[0].gradient);
 }
@@ -238,12 +239,12 @@ linear_backward(const struct pass *p)
 
 const struct layer layer_dense = {
 	.name = "dense", .least = 1, .most = 1, .own = sizeof(struct own),
-	.activated = true, .build = dense_build,
+	.activated = true, .sets = true, .build = dense_build,
 	.forward = dense_forward, .backward = dense_backward
 };
 
 const struct layer layer_linear = {
 	.name = "linear", .least = 1, .most = 1, .own = sizeof(struct own),
-	.activated = true, .build = linear_build,
+	.activated = true, .sets = true, .build = linear_build,
 	.forward = linear_forward, .backward = linear_backward
 };

@@ -114,23 +114,55 @@ share(const struct flow *in, struct bag bag, enum combiner combiner)
 	return sum == 0 ? 0 : (float)(1 / sum);
 }
 
-/* Without a combiner what comes out is row after row, for n ids. */
-static CLONES void
-copy_rows(float *restrict out, const float *restrict w,
-	  const uint32_t *restrict row, size_t n, size_t dim)
+/*
+ * Without a combiner what comes out of an example is row after row, of each of
+ * its ids.  A loop over the row is made of the widest instructions there are
+ * if the compiler knows how long it is, and does not unroll it too soon.
+ */
+#define KNOWN_DIMS(each, ...)						\
+	(dim == 1 ? each(__VA_ARGS__, 1) :				\
+	 dim == 4 ? each(__VA_ARGS__, 4) :				\
+	 dim == 8 ? each(__VA_ARGS__, 8) :				\
+	 dim == 16 ? each(__VA_ARGS__, 16) :				\
+	 dim == 32 ? each(__VA_ARGS__, 32) : each(__VA_ARGS__, dim))
+
+static inline void
+copy_each(float *restrict out, size_t stride, const float *restrict w,
+	  const uint32_t *restrict row, size_t examples, size_t ids,
+	  size_t dim)
 {
-	for (size_t j = 0; j < n; j++)
-		for (size_t k = 0; k < dim; k++)
-			out[j * dim + k] = w[row[j] * dim + k];
+	for (size_t i = 0; i < examples; i++, out += stride, row += ids)
+		for (size_t j = 0; j < ids; j++)
+			memcpy(out + j * dim, w + row[j] * dim,
+			       dim * sizeof(*w));
 }
 
 static CLONES void
-add_to_rows(float *restrict dw, const float *restrict out,
-	    const uint32_t *restrict row, size_t n, size_t dim)
+copy_rows(float *restrict out, size_t stride, const float *restrict w,
+	  const uint32_t *restrict row, size_t examples, size_t ids,
+	  size_t dim)
 {
-	for (size_t j = 0; j < n; j++)
-		for (size_t k = 0; k < dim; k++)
-			dw[row[j] * dim + k] += out[j * dim + k];
+	KNOWN_DIMS(copy_each, out, stride, w, row, examples, ids);
+}
+
+static inline void
+add_to_each(float *restrict dw, const float *restrict out, size_t stride,
+	    const uint32_t *restrict row, size_t examples, size_t ids,
+	    size_t dim)
+{
+	for (size_t i = 0; i < examples; i++, out += stride, row += ids)
+		for (size_t j = 0; j < ids; j++)
+#pragma GCC unroll 1
+			for (size_t k = 0; k < dim; k++)
+				dw[row[j] * dim + k] += out[j * dim + k];
+}
+
+static CLONES void
+add_to_rows(float *restrict dw, const float *restrict out, size_t stride,
+	    const uint32_t *restrict row, size_t examples, size_t ids,
+	    size_t dim)
+{
+	KNOWN_DIMS(add_to_each, dw, out, stride, row, examples, ids);
 }
 
 static void
@@ -140,13 +172,14 @@ combine(const struct pass *p)
 	const struct flow *in = &p->in[0];
 	const size_t dim = own->dim;
 
-	memset(p->out.value, 0, p->examples * dim * sizeof(float));
 	for (size_t i = 0; i < p->examples; i++) {
 		const struct bag bag = flow_bag(in, i);
 		const float scale = share(in, bag, own->combiner);
+		float *out = p->out.value + i * p->out.stride;
 
+		memset(out, 0, dim * sizeof(*out));
 		for (size_t j = bag.first; j < bag.first + bag.count; j++)
-			kernel_axpy(p->out.value + i * dim,
+			kernel_axpy(out,
 				    scale * flow_weight(in, j),
 				    p->w[0] + in->row[j] * dim, dim);
 	}
@@ -166,7 +199,8 @@ add_to_combined(const struct pass *p)
 		for (size_t j = bag.first; j < bag.first + bag.count; j++)
 			kernel_axpy(p->dw[0] + in->row[j] * dim,
 				    scale * flow_weight(in, j),
-				    p->out.gradient + i * dim, dim);
+				    p->out.gradient + i * p->out.stride,
+				    dim);
 	}
 }
 
@@ -174,11 +208,11 @@ static void
 forward(const struct pass *p)
 {
 	const struct own *own = p->node->own;
-	const size_t floats = p->examples * node_size(p->node);
 
 	if (own->combiner == NONE)
-		copy_rows(p->out.value, p->w[0], p->in[0].row,
-			  floats / own->dim, own->dim);
+		copy_rows(p->out.value, p->out.stride, p->w[0], p->in[0].row,
+			  p->examples, node_size(p->node) / own->dim,
+			  own->dim);
 	else
 		combine(p);
 }
@@ -187,16 +221,17 @@ static void
 backward(const struct pass *p)
 {
 	const struct own *own = p->node->own;
-	const size_t floats = p->examples * node_size(p->node);
 
 	if (own->combiner == NONE)
-		add_to_rows(p->dw[0], p->out.gradient, p->in[0].row,
-			    floats / own->dim, own->dim);
+		add_to_rows(p->dw[0], p->out.gradient, p->out.stride,
+			    p->in[0].row, p->examples,
+			    node_size(p->node) / own->dim, own->dim);
 	else
 		add_to_combined(p);
 }
 
 const struct layer layer_embedding = {
 	.name = "embedding", .least = 1, .most = 1, .own = sizeof(struct own),
+	.strided = true,
 	.build = build, .forward = forward, .backward = backward
 };

@@ -27,6 +27,8 @@ lib_libps_a_SOURCES += \
 	%D%/layer_scale.c \
 	%D%/layer_shape.c \
 	%D%/layer_softmax.c \
+	%D%/layout.c \
+	%D%/layout.h \
 	%D%/lookup.c \
 	%D%/lookup.h \
 	%D%/loss.c \

@@ -59,6 +59,28 @@ static const struct {
 	{ "concat", A "q = dense b units=2\ny = concat p a q\n" END },
 	{ "concat along the first axis",
 	  M "q = dense m units=3\ny = concat p q m axis=1\n" END },
+	{ "concat that tables are looked up into",
+	  HEAD "p = embedding w dim=2\nf = flatten p\n"
+	  "q = embedding r dim=3 combiner=mean\n"
+	  "y = concat f a q\n" END },
+	{ "concat of a table that others take, too",
+	  HEAD "p = embedding w dim=2\nf = flatten p\n"
+	  "q = embedding r dim=3 combiner=sum\n"
+	  "c = concat f q q\nd = concat f a\n"
+	  "e = dense c units=2\ng = dense d units=2\ny = add e g\n" END },
+	{ "concat that nobody takes",
+	  A "q = embedding w dim=2\nf = flatten q\nc = concat f p\n"
+	  "y = dense p units=2\n" END },
+	{ "concat of concats", HEAD "p = embedding w dim=2 combiner=sum\n"
+	  "c = concat p a\nq = embedding r dim=4 combiner=sum\n"
+	  "y = concat q c b\n" END },
+	{ "embedding, dim 1, 4, 8, 16 and 32",
+	  HEAD "p = embedding w dim=1\nf = flatten p\n"
+	  "q = embedding w dim=4\ng = flatten q\n"
+	  "u = embedding w dim=8\nh8 = flatten u\n"
+	  "v = embedding w dim=16\ni = flatten v\n"
+	  "x = embedding w dim=32\nj = flatten x\n"
+	  "c = concat f g h8 i j\ny = dense c units=1\n" END },
 	{ "add", A "q = dense b units=3\ny = add p q a p\n" END },
 	{ "subtract", A "q = dense b units=3\ny = subtract p q\n" END },
 	{ "multiply", A "q = dense b units=3\ny = multiply p q a\n" END },
@@ -123,6 +145,23 @@ static const struct {
 	{ "swish", A "y = swish p\n" END },
 	{ "exponential", A "y = exponential p\n" END },
 	{ "activation=", HEAD "y = dense a units=3 activation=tanh\n" END },
+	{ "activation=relu", HEAD "y = dense a units=3 activation=relu\n"
+	  END },
+	{ "activation=relu6", HEAD "y = dense a units=3 activation=relu6\n"
+	  END },
+	{ "activation=tanh on top of another, in two places",
+	  HEAD "p = dense a units=3 activation=selu\n"
+	  "q = dense p units=3 activation=tanh\ny = multiply q p q\n" END },
+	{ "activation=leaky_relu, twice behind each other",
+	  HEAD "p = dense a units=3 activation=leaky_relu\n"
+	  "y = leaky_relu p negative_slope=0.5\n" END },
+	{ "activation=elu", HEAD "y = linear s units=2 activation=elu\n"
+	  END },
+	{ "activation=exponential, and a view",
+	  HEAD "p = dense m units=2 activation=exponential\n"
+	  "q = flatten p\ny = dense q units=2 activation=sigmoid\n" END },
+	{ "activation=gelu", HEAD "y = dense a units=3 activation=gelu\n"
+	  END },
 	{ "linear with an activation",
 	  HEAD "y = linear s units=3 activation=softmax\n" END },
 	{ "binary_crossentropy", HEAD "label t binary\n"

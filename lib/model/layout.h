@@ -1,0 +1,25 @@
+/*
+ * layout - whose room the numbers of a node lie in while a batch is computed.
+ *
+ * Most have room of their own.  The fewer there are, the more of a batch stays
+ * in the processor's cache, and the less is copied:
+ *  - a view's numbers are its input's;
+ *  - an activation's take the place of its input's, if nobody else looks at
+ *    these, and its slope can be told by what came out of it;
+ *  - rows of a table that only a concat takes are looked up into its room.
+ */
+#ifndef PS_LAYOUT_H
+#define PS_LAYOUT_H
+
+#include "model/graph.h"
+
+/* Decide it, of a model that is complete. */
+void layout_find(struct model *);
+
+/* The node whose room it is. */
+const struct node *layout_room(const struct node *);
+
+/* Floats from an example's numbers to the next one's. */
+size_t layout_stride(const struct node *);
+
+#endif
