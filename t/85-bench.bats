@@ -39,6 +39,13 @@ misfits() {
 	done <names
 }
 
+@test "none is no benchmark" {
+	echo kept >"$RESULTS"
+	run -64 run_benches --json
+	assert_output "usage: run [--json] BENCH...; make bench runs all"
+	assert_equal "$(<"$RESULTS")" kept
+}
+
 @test "one that fails is said so, and fails them all, but not the others" {
 	mkdir bin
 	ln -s /bin/false bin/broken
