@@ -29,6 +29,7 @@ UNITS += %D%/unit/gradient
 UNITS += %D%/unit/initializer
 UNITS += %D%/unit/kernels
 UNITS += %D%/unit/keys
+UNITS += %D%/unit/layout
 UNITS += %D%/unit/ledger
 UNITS += %D%/unit/lookup
 UNITS += %D%/unit/loss

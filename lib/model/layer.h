@@ -52,7 +52,8 @@ struct layer {
 	size_t own;		/* bytes of node->own */
 	bool view;		/* output is the input's floats, as they lie:
 				   forward and backward are NULL */
-	bool activated;		/* takes activation= */
+	bool activated;		/* takes activation=, which may take the place
+				   of what comes out: backward does without */
 	bool activation;	/* may stand behind activation= */
 	bool strided;		/* its output may have any stride */
 	bool sets;		/* heeds what is fresh; for all others zeros
