@@ -129,18 +129,24 @@ namesake(const struct coord *c, const struct member *w)
 static struct member *
 new_member(struct coord *c, const struct message *hello)
 {
-	struct member *m = mem_alloc(1, sizeof(*m));
+	struct member *m = mem_alloc(1, sizeof(*m)), *other;
 	struct member **last = &c->member;
 
 	m->role = (enum role)hello->hello.role;
 	m->life = hello->hello.life;
 	m->cut = m->stream = WIRE_NONE;
-	m->index = hello->hello.index != WIRE_NONE ? hello->hello.index :
-		c->workers_named;
-	if (m->role == ROLE_WORKER && hello->hello.index == WIRE_NONE)
+	m->index = hello->hello.index;
+	if (m->index != WIRE_NONE) {
+		other = namesake(c, m);
+		if (other)
+			other->doubled = true;
+	} else if (m->role == ROLE_WORKER) {
 		do
 			m->index = c->workers_named++;
 		while (namesake(c, m));
+	} else {
+		m->index = c->workers_named;
+	}
 	snprintf(m->name, sizeof(m->name), "%s:%llu",
 		 m->role == ROLE_WORKER ? "worker" : "evaluator",
 		 (unsigned long long)m->index);
@@ -155,7 +161,7 @@ static int
 hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
       struct fail *f)
 {
-	struct member *w, *other, *before = peers_find(&c->peers, peer);
+	struct member *w, *before = peers_find(&c->peers, peer);
 	char endpoint[256];
 
 	if (m->hello.version != WIRE_VERSION)
@@ -184,14 +190,10 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 		workers_lost(c, before);
 	if (!w && forget_gone(c) >= MAX_MEMBERS)
 		return fail(f, FAIL_AGAIN, "too many peers");
-	if (!w) {
+	if (!w)
 		w = new_member(c, m);
-		other = namesake(c, w);
-		if (other)
-			other->doubled = true;
-	} else if (w->peer != peer && !w->gone) {
-		peers_remove(&c->peers, w->peer);	/* it reconnected */
-	}
+	else if (w->peer != peer && !w->gone)	/* it has reconnected */
+		peers_remove(&c->peers, w->peer);
 	/* It gives up what it had: see worker_up(). */
 	lease_take_back(c, w);
 	evaluate_take_back(c, w);

@@ -148,15 +148,21 @@ ask(const char *line)
 }
 
 static void
-hello(uint64_t peer, enum role role, uint64_t life)
+hello_as(uint64_t peer, enum role role, uint64_t life, uint64_t index)
 {
 	struct message m = { .kind = MESSAGE_HELLO };
 
 	m.hello.version = WIRE_VERSION;
 	m.hello.role = role;
-	m.hello.index = WIRE_NONE;
+	m.hello.index = index;
 	m.hello.life = life;
 	tell(peer, m);
+}
+
+static void
+hello(uint64_t peer, enum role role, uint64_t life)
+{
+	hello_as(peer, role, life, WIRE_NONE);
 }
 
 static void
@@ -726,18 +732,6 @@ other_lives(void)
 	      "nor is anything kept of it");
 }
 
-static void
-join_as(uint64_t peer, uint64_t index)
-{
-	struct message m = { .kind = MESSAGE_HELLO };
-
-	m.hello.version = WIRE_VERSION;
-	m.hello.role = ROLE_WORKER;
-	m.hello.index = index;
-	m.hello.life = peer;
-	tell(peer, m);
-}
-
 /* One that was started anew is nobody's namesake; one beside it is. */
 static void
 namesakes(void)
@@ -747,20 +741,26 @@ namesakes(void)
 	const struct message *m;
 
 	begin_run();
-	join_as(A, 0);
+	hello_as(A, ROLE_WORKER, A, 0);
 	join_worker(B);
 	m = heard(B, MESSAGE_WELCOME);
 	ok(m && m->welcome.index == 1);	/* the next free number */
-	join_as(3, 0);
+	hello_as(3, ROLE_WORKER, 3, 0);
 	tell(3, ping);
 	ok(warns(""));
 	tell(A, bye);
 	ok(warns("worker:0 is gone\n"));
-	join_as(4, 0);
+	hello_as(4, ROLE_WORKER, 4, 0);
 	tell(3, ping);
 	ok(warns("there are two worker:0: give each its own -i\n"));
 	tell(3, ping);
 	tell(4, ping);
+	ok(warns(""));
+
+	/* Who could not choose a name is not told to choose another. */
+	hello(5, ROLE_EVALUATOR, 9);
+	hello(6, ROLE_EVALUATOR, 10);
+	tell(5, ping);
 	ok(warns(""));
 }
 
