@@ -20,16 +20,17 @@ static void
 enlist(struct command *c, struct commands *all, pid_t pid)
 {
 	pthread_mutex_lock(&listed);
-	*c = (struct command){ .pid = pid, .next = all->first };
+	*c = (struct command){ .pid = pid, .all = all,
+				.next = all->first };
 	all->first = c;
 	pthread_mutex_unlock(&listed);
 }
 
 /* Its status, as waitpid() tells it, and it is off the list. */
 static int
-reap(struct command *c, struct commands *all, int *status)
+reap(struct command *c, int *status)
 {
-	struct command **at = &all->first;
+	struct command **at = &c->all->first;
 	int got;
 
 	pthread_mutex_lock(&listed);
@@ -90,8 +91,7 @@ command_start(struct command *c, struct commands *all, const char *text,
 }
 
 int
-command_await(struct command *c, struct commands *all, const char *name,
-	      struct fail *f)
+command_await(struct command *c, const char *name, struct fail *f)
 {
 	siginfo_t info;
 	int status;
@@ -101,7 +101,7 @@ command_await(struct command *c, struct commands *all, const char *name,
 	while (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOWAIT) != 0 &&
 	       errno == EINTR)
 		;
-	if (reap(c, all, &status) != 0)
+	if (reap(c, &status) != 0)
 		return fail_sys(f, FAIL_IO, "%s", name);
 	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGPIPE)
 		return fail(f, FAIL_IO, "%s: the command was ended by signal "

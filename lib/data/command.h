@@ -12,8 +12,9 @@
 #include <sys/types.h>
 
 /* One of a list, until it was waited for. */
-struct command {
+struct command {		/* { 0 } is none */
 	pid_t pid;		/* 0: none */
+	struct commands *all;	/* that list, borrowed */
 	struct command *next;
 };
 
@@ -32,8 +33,7 @@ int command_start(struct command *, struct commands *, const char *text,
  * It has closed its output: wait for its end.  Status 0 and SIGPIPE are a good
  * one, and so is that of none; else FAIL_IO.
  */
-int command_await(struct command *, struct commands *, const char *name,
-		  struct fail *);
+int command_await(struct command *, const char *name, struct fail *);
 
 /* Ask one, or all of a list, to end. */
 void command_end(const struct command *);

@@ -11,7 +11,6 @@
 struct reader {
 	struct reader_options options;
 	const struct format *format;	/* NULL: by the names */
-	struct commands commands;	/* unless the options have others */
 	struct want want;
 	char **file;
 	size_t files, next;	/* next to be opened */
@@ -103,8 +102,7 @@ reader_open(char *const *files, size_t count,
 		.label = options->unlabelled ? NULL : label,
 		.apart = options->unlabelled ? label : NULL,
 		.no_header = options->no_header,
-		.commands = !options->allow_pipe ? NULL :
-			options->commands ? options->commands : &r->commands
+		.commands = options->commands
 	};
 	r->rng.seed = options->seed;
 	r->cache.folder = options->cache;

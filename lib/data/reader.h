@@ -27,8 +27,9 @@ struct reader_options {
 				   shards 0: all */
 	bool unlabelled;	/* labels are not read, and may be missing:
 				   batches have no label (prediction) */
-	bool allow_pipe;	/* "pipe:" is ours to run, not a peer's word, */
-	struct commands *commands;	/* listed here, borrowed; or NULL */
+	bool allow_pipe;	/* "pipe:" is ours to run, not a peer's word: */
+	struct commands *commands;	/* is put here, borrowed; NULL:
+					   refused.  See prefetch_open(). */
 	const char *cache;	/* folder of caches, borrowed; "": beside the
 				   inputs; NULL: none */
 };

@@ -21,8 +21,7 @@ struct source {
 	char *name;
 	struct archive *archive;
 	int fd;
-	struct command command;		/* of "pipe:", */
-	struct commands *commands;	/* one of these: borrowed */
+	struct command command;	/* of "pipe:" */
 	bool members;		/* an archive, rather than one stream, */
 	struct archive_entry *member;	/* of which this is at hand */
 	locale_t names;		/* in which its names are read; or 0 */
@@ -92,13 +91,10 @@ take(struct archive *a, void *context, const void **bytes)
 	const ssize_t n = s->failed ? -1 : next_block(s);
 
 	*bytes = s->block;
-	if (s->failed)
-		;
-	else if (n < 0)
+	if (n == 0)
+		s->failed = command_await(&s->command, s->name, &s->fail) != 0;
+	else if (n < 0 && !s->failed)
 		s->failed = fail_sys(&s->fail, FAIL_IO, "%s", s->name) != 0;
-	else if (n == 0)
-		s->failed = command_await(&s->command, s->commands,
-					  s->name, &s->fail) != 0;
 	if (!s->failed) {
 		s->taken += (uint64_t)n;
 		keep_tail(s, (size_t)n);
@@ -122,16 +118,16 @@ broken(struct source *s, struct fail *f)
 }
 
 static int
-open_fd(struct source *s, struct fail *f)
+open_fd(struct source *s, struct commands *commands, struct fail *f)
 {
 	struct stat st;
 
 	if (strncmp(s->name, "pipe:", 5) == 0) {
-		if (!s->commands)
+		if (!commands)
 			return fail(f, FAIL_DENIED,
 				    "%s: a command is taken from the command "
 				    "line only", s->name);
-		s->fd = command_start(&s->command, s->commands, s->name + 5,
+		s->fd = command_start(&s->command, commands, s->name + 5,
 				      s->name, f);
 		return s->fd < 0 ? -1 : 0;
 	}
@@ -236,12 +232,11 @@ begin(const char *name, bool members, struct commands *commands,
 	struct source *s = mem_alloc(1, sizeof(*s));
 
 	s->name = mem_text(name);
-	s->commands = commands;
 	s->members = members;
 	if (members)
 		s->names = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 	s->fd = -1;
-	if (open_fd(s, f) == 0 && open_archive(s, f) == 0)
+	if (open_fd(s, commands, f) == 0 && open_archive(s, f) == 0)
 		return s;
 	source_close(s);
 	return NULL;
@@ -268,7 +263,7 @@ source_open_at(const char *name, uint64_t offset, struct fail *f)
 	s->name = mem_text(name);
 	s->bare = true;
 	s->fd = -1;
-	if (open_fd(s, f) == 0 &&
+	if (open_fd(s, NULL, f) == 0 &&
 	    (lseek(s->fd, (off_t)offset, SEEK_SET) >= 0 ||
 	     fail_sys(f, FAIL_IO, "%s", name) == 0) &&
 	    open_archive(s, f) == 0)
@@ -289,7 +284,7 @@ source_close(struct source *s)
 		close(s->fd);
 	/* It may be waiting for something else than our reading. */
 	command_end(&s->command);
-	command_await(&s->command, s->commands, s->name, &ignored);
+	command_await(&s->command, s->name, &ignored);
 	if (s->names)
 		freelocale(s->names);
 	free(s->crc);

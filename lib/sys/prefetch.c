@@ -158,7 +158,7 @@ prefetch_open(const struct model *model, char *const *files, size_t count,
 
 	p->model = model;
 	p->options = *options;
-	p->options.commands = &p->commands;
+	p->options.commands = options->allow_pipe ? &p->commands : NULL;
 	p->file = mem_alloc(count, sizeof(*p->file));
 	for (; p->files < count; p->files++)
 		p->file[p->files] = mem_text(files[p->files]);

@@ -570,7 +570,8 @@ test_trouble(void)
 	const struct reader_options o = { 0 };
 	const struct rlimit small = { 100000, RLIM_INFINITY };
 	const struct rlimit large = { RLIM_INFINITY, RLIM_INFINITY };
-	struct reader_options piped = { .allow_pipe = true };
+	struct commands commands = { 0 };
+	struct reader_options piped = { .commands = &commands };
 
 	put_svmlight("t.svm", ROWS, "%g");
 	use("t.svm", "");

@@ -472,7 +472,7 @@ test_npy(void)
 
 	ok(reads_with("pipe:cat a.npz", &o, "77 pipe:cat a.npz: a command is "
 		      "taken from the command line only"));
-	o.allow_pipe = true;
+	o.commands = &(struct commands){ 0 };
 	ok(reads_with("pipe:cat a.npz", &o, "1 | 0 | 1 0.5\n"
 		      "0 | 20000001 | -2 3\n1 | 7 | 4 5\n"));
 	ok(reads_with("pipe:cat a.npz; exit 3", &o, "74 pipe:cat a.npz; "
