@@ -446,32 +446,28 @@ begin_gradient(struct compute *c, const struct node *n)
 	return first;
 }
 
+/* Zeros to add to, unless somebody has come to it before. */
 static void
-clear_gradient(struct compute *c, const struct node *n)
+zero_gradient(struct compute *c, const struct node *n)
 {
 	const struct node *room = layout_room(n);
 
-	memset(c->pass[room->index].out.gradient, 0,
-	       c->batch->examples * node_size(room) * sizeof(float));
+	if (begin_gradient(c, n))
+		memset(c->pass[room->index].out.gradient, 0,
+		       c->batch->examples * node_size(room) * sizeof(float));
 }
 
-/* Who cannot set gradients, but add to them, has zeros to add to. */
 static void
 backward(struct compute *c, const struct pass *p)
 {
 	const struct node *n = p->node;
 
-	if (begin_gradient(c, n))	/* nobody looks at it */
-		clear_gradient(c, n);
-	for (size_t k = 0; k < n->ins; k++) {
-		struct flow *in = &p->in[k];
-
-		in->fresh = in->gradient && begin_gradient(c, n->in[k]);
-		if (in->fresh && !n->layer->sets) {
-			clear_gradient(c, n->in[k]);
-			in->fresh = false;
-		}
-	}
+	zero_gradient(c, n);	/* if nobody looks at it */
+	for (size_t k = 0; k < n->ins; k++)
+		if (p->in[k].gradient && n->layer->sets)
+			p->in[k].fresh = begin_gradient(c, n->in[k]);
+		else if (p->in[k].gradient)
+			zero_gradient(c, n->in[k]);
 	n->layer->backward(p);
 }
 
@@ -486,12 +482,12 @@ compute_backward(struct compute *c)
 	for (size_t v = 0; v < m->variables; v++)
 		memset(c->weights[v].gradient->at, 0, c->weights[v].rows *
 		       c->weights[v].width * sizeof(float));
-	if (end->gradient && begin_gradient(c, m->loss_node))
-		clear_gradient(c, m->loss_node);
-	if (end->gradient)
+	if (end->gradient) {
+		zero_gradient(c, m->loss_node);
 		loss_slopes(&m->loss, end->gradient, end->value,
 			    node_size(m->loss_node), c->label, c->weight,
 			    c->batch->examples);
+	}
 	for (size_t i = m->nodes; i > 0; i--) {
 		const struct pass *p = &c->pass[i - 1];
 

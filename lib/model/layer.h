@@ -55,7 +55,9 @@ struct layer {
 	bool activated;		/* takes activation=, which may take the place
 				   of what comes out: backward does without */
 	bool activation;	/* may stand behind activation= */
-	bool strided;		/* its output may have any stride */
+	bool strided;		/* its output may have any stride, */
+	bool holds;		/* and lie in this one's where it belongs; of
+				   one axis, that is */
 	bool sets;		/* heeds what is fresh; for all others zeros
 				   are there to be added to */
 
@@ -65,8 +67,6 @@ struct layer {
 	void (*forward)(const struct pass *);
 	void (*backward)(const struct pass *);
 };
-
-extern const struct layer layer_concat;
 
 const struct layer *layer_find(const char *name);	/* or NULL */
 /* The layer's name that is a slip of the pen away, or NULL. */

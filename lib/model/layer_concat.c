@@ -2,7 +2,6 @@
  * layer_concat - inputs side by side along one axis: Keras's Concatenate.
  */
 #include "model/layer.h"
-#include "model/layout.h"
 
 #include "tensor/kernels.h"
 
@@ -45,20 +44,16 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	return 0;
 }
 
-/* Floats of an input in each piece. */
+/*
+ * Floats of an input in each piece.  They may lie where they belong already:
+ * see layout.h.
+ */
 static size_t
 piece(const struct pass *p, size_t q)
 {
 	const struct own *own = p->node->own;
 
 	return node_size(p->node->in[q]) / own->outer;
-}
-
-/* Are the input's numbers where they belong already? */
-static bool
-lies_here(const struct pass *p, size_t q)
-{
-	return layout_room(p->node->in[q]) == p->node;
 }
 
 static void
@@ -68,13 +63,14 @@ forward(const struct pass *p)
 	float *y = p->out.value;
 
 	for (size_t i = 0; i < p->examples * own->outer; i++)
-		for (size_t q = 0; q < p->node->ins; q++) {
+		for (size_t q = 0, at = 0; q < p->node->ins; q++) {
 			const size_t n = piece(p, q);
 
-			if (!lies_here(p, q))
+			if (p->in[q].value != p->out.value + at)
 				memcpy(y, p->in[q].value + i * n,
 				       n * sizeof(*y));
 			y += n;
+			at += n;
 		}
 }
 
@@ -85,20 +81,22 @@ backward(const struct pass *p)
 	const float *dy = p->out.gradient;
 
 	for (size_t i = 0; i < p->examples * own->outer; i++)
-		for (size_t q = 0; q < p->node->ins; q++) {
+		for (size_t q = 0, at = 0; q < p->node->ins; q++) {
 			const size_t n = piece(p, q);
 			float *dx = p->in[q].gradient;
+			const bool apart = dx && dx != p->out.gradient + at;
 
-			if (dx && !lies_here(p, q) && p->in[q].fresh)
+			if (apart && p->in[q].fresh)
 				memcpy(dx + i * n, dy, n * sizeof(*dx));
-			else if (dx && !lies_here(p, q))
+			else if (apart)
 				kernel_add(dx + i * n, dy, n);
 			dy += n;
+			at += n;
 		}
 }
 
 const struct layer layer_concat = {
 	.name = "concat", .least = 1, .most = SIZE_MAX,
-	.own = sizeof(struct own), .sets = true,
+	.own = sizeof(struct own), .sets = true, .holds = true,
 	.build = build, .forward = forward, .backward = backward
 };

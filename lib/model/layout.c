@@ -35,7 +35,7 @@ can_be_in_place(const struct node *n, const size_t *uses)
 		uses[in->index] == 1;
 }
 
-/* Inputs of a concat that lie in it, one example's behind the other's. */
+/* Inputs of a concat that lie in it, one behind the other in an example. */
 static void
 take_in(const struct node *concat, const size_t *uses)
 {
@@ -63,7 +63,7 @@ layout_find(struct model *m)
 		struct node *n = m->node[i];
 
 		n->in_place = can_be_in_place(n, uses);
-		if (n->layer == &layer_concat && n->shape.rank == 1)
+		if (n->layer && n->layer->holds && n->shape.rank == 1)
 			take_in(n, uses);
 	}
 	free(uses);
