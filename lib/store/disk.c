@@ -393,6 +393,15 @@ disk_read_at(int fd, const char *path, void *bytes, size_t size,
 }
 
 bool
+disk_is_same(const char *a, const char *b)
+{
+	struct stat one, other;
+
+	return stat(a, &one) == 0 && stat(b, &other) == 0 &&
+	       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+bool
 disk_is_there(const char *path)
 {
 	struct stat st;

@@ -87,6 +87,9 @@ bool disk_is_named(int fd, const char *name);
 /* Has anything this name, as far as we may know, be it a link to nowhere? */
 bool disk_is_there(const char *path);
 
+/* Are they one file, or one folder, however they are spelt? */
+bool disk_is_same(const char *a, const char *b);
+
 /* A folder to open files in, or -1. */
 int disk_open_folder(const char *path, struct fail *);
 

@@ -245,26 +245,21 @@ check_data(const struct coord_settings *s)
 			  "slot reads depends on how many there are");
 }
 
-static bool
-is_same_file(const char *a, const char *b)
-{
-	struct stat one, other;
-
-	return a && b && stat(a, &one) == 0 && stat(b, &other) == 0 &&
-		one.st_dev == other.st_dev && one.st_ino == other.st_ino &&
-		S_ISREG(one.st_mode);
-}
-
 /* Results must not take the place of what they are made of. */
 static void
 check_output(const struct coord_settings *s)
 {
-	bool read = is_same_file(s->output, s->requests) ||
-		is_same_file(s->output, s->model) ||
-		is_same_file(s->output, s->journal);
+	const char *const made_of[] = { s->requests, s->model, s->journal };
+	struct stat st;
+	bool read = false;
 
+	if (!s->output || stat(s->output, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	for (size_t i = 0; i < sizeof(made_of) / sizeof(*made_of); i++)
+		read = read || (made_of[i] &&
+				disk_is_same(s->output, made_of[i]));
 	for (size_t i = 0; i < s->inputs; i++)
-		read = read || is_same_file(s->output, s->input[i]);
+		read = read || disk_is_same(s->output, s->input[i]);
 	if (read)
 		cli_usage("-o: %s is what is read", s->output);
 }

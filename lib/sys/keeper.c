@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static void
 warn(const char *text)
@@ -47,16 +46,6 @@ check_model(const struct checkpoint *from, const struct model *model,
 	return 0;
 }
 
-/* However they are spelt. */
-static bool
-same_folder(const char *a, const char *b)
-{
-	struct stat one, other;
-
-	return stat(a, &one) == 0 && stat(b, &other) == 0 &&
-	       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
-
 static struct checkpoint *
 open_restored(const struct keeper *k, const char *restore, struct fail *f)
 {
@@ -69,7 +58,7 @@ open_restored(const struct keeper *k, const char *restore, struct fail *f)
 	name = disk_base(restore);
 	path = disk_path("%s/%s", k->dir, name);
 	if (strchr(restore, '/') && disk_is_there(restore) &&
-	    !same_folder(restore, path))
+	    !disk_is_same(restore, path))
 		fail(f, FAIL_USAGE, "--restore: %s is not in %s, where the "
 		     "servers look", restore, k->dir);
 	else
