@@ -391,7 +391,8 @@ tensors("overlap.safetensors", {"prob/bias": half, "prob/bias@velocity": half})
 	run -64 ps-ckpt prune --keep=1 --best=auc dir
 }
 
-@test "prune keeps the best of those that are whole" {
+# scored - four checkpoints in dir, of which the first ones are the best.
+scored() {
 	made dir 1
 	for step in 1 2 3; do
 		cp -r dir/ckpt-00000000 dir/ckpt-0000000$step
@@ -399,6 +400,10 @@ tensors("overlap.safetensors", {"prob/bias": half, "prob/bias@velocity": half})
 	for step in 0 1 2 3; do
 		echo '{"checkpoint": "ckpt-0000000'$step'", "loss": '$step'}'
 	done >metrics
+}
+
+@test "prune keeps the best of those that are whole" {
+	scored
 	printf x | dd of=dir/ckpt-00000000/shard-0-of-1.tar bs=1 seek=900 \
 		conv=notrunc status=none
 	rm dir/ckpt-00000003/MANIFEST.json
@@ -408,13 +413,7 @@ tensors("overlap.safetensors", {"prob/bias": half, "prob/bias@velocity": half})
 }
 
 @test "prune by a metric leaves what a run that has not ended goes on from" {
-	made dir 1
-	for step in 1 2 3; do
-		cp -r dir/ckpt-00000000 dir/ckpt-0000000$step
-	done
-	for step in 0 1 2 3; do
-		echo '{"checkpoint": "ckpt-0000000'$step'", "loss": '$step'}'
-	done >metrics
+	scored
 	truncate -s 700 dir/ckpt-00000003/shard-0-of-1.tar
 	ps-ckpt prune --keep=1 --best=loss --metrics=metrics dir
 	assert_equal "$(ls -A dir)" $'ckpt-00000000\nckpt-00000002'
