@@ -21,6 +21,8 @@ lib_libps_a_SOURCES += \
 	%D%/npy.c \
 	%D%/npy.h \
 	%D%/npz.c \
+	%D%/packed.c \
+	%D%/packed.h \
 	%D%/parts.c \
 	%D%/parts.h \
 	%D%/rank.c \

@@ -4,6 +4,7 @@
 #include "store/arrays.h"
 
 #include "base/mem.h"
+#include "store/packed.h"
 #include "store/tar.h"
 
 #include <archive.h>
@@ -107,39 +108,11 @@ write_npz(struct disk_file *file, const struct arrays_source *source,
 
 /* ---- reading ---- */
 
-struct input {
-	int fd;
-	const char *path;
-	uint64_t at, size;
-	struct fail fail;
-	bool failed;		/* to read; or asked to stop */
-	char block[1 << 16];
-};
-
-static la_ssize_t
-read_block(struct archive *a, void *data, const void **bytes)
-{
-	struct input *in = data;
-	size_t n = sizeof(in->block);
-
-	if (n > in->size - in->at)
-		n = (size_t)(in->size - in->at);
-	if (disk_read_at(in->fd, in->path, in->block, n, in->at,
-			 &in->fail) < 0) {
-		in->failed = true;
-		archive_set_error(a, EIO, "read failed");
-		return ARCHIVE_FATAL;
-	}
-	in->at += n;
-	*bytes = in->block;
-	return (la_ssize_t)n;
-}
-
 /* To where a zip's list of its members is. */
 static la_int64_t
 seek_block(struct archive *a, void *data, la_int64_t offset, int whence)
 {
-	struct input *in = data;
+	struct packed *in = data;
 	const la_int64_t to = offset + (la_int64_t)(whence == SEEK_SET ? 0 :
 					whence == SEEK_CUR ? in->at :
 					in->size);
@@ -153,28 +126,24 @@ seek_block(struct archive *a, void *data, la_int64_t offset, int whence)
 }
 
 static int
-no_zip(struct archive *a, const struct input *in, struct fail *f)
+no_zip(struct archive *a, const struct packed *in, struct fail *f)
 {
 	const char *reason = archive_error_string(a);
 
-	if (in->failed) {
-		*f = in->fail;
+	if (in->failed)
 		return -1;
-	}
 	return fail(f, FAIL_DATA, "%s: not a zip, or damaged: %s", in->path,
 		    reason ? reason : "cut short");
 }
 
 static int
-broken(struct archive *a, const struct input *in, const char *name,
+broken(struct archive *a, const struct packed *in, const char *name,
        struct fail *f)
 {
 	const char *reason = archive_error_string(a);
 
-	if (in->failed) {
-		*f = in->fail;
+	if (in->failed)
 		return -1;
-	}
 	return fail(f, FAIL_DATA, "%s: '%.80s': %s", in->path, name,
 		    reason ? reason : "cut short");
 }
@@ -235,7 +204,7 @@ read_numbers(struct archive *a, const struct npy *npy, char *block,
 #define PACKED	1032
 
 static int
-read_array(struct archive *a, const struct input *in, char *name,
+read_array(struct archive *a, const struct packed *in, char *name,
 	   const struct arrays_sink *sink, struct fail *f)
 {
 	const size_t room = (size_t)1 << 18;
@@ -271,8 +240,9 @@ read_array(struct archive *a, const struct input *in, char *name,
 }
 
 static int
-read_entry(struct archive *a, struct archive_entry *e, const struct input *in,
-	   const struct arrays_sink *sink, struct fail *f)
+read_entry(struct archive *a, struct archive_entry *e,
+	   const struct packed *in, const struct arrays_sink *sink,
+	   struct fail *f)
 {
 	const char *text = archive_entry_pathname(e);
 	const size_t n = text ? strlen(text) : 0;
@@ -294,7 +264,7 @@ static int
 read_npz(int fd, const char *path, uint64_t size,
 	 const struct arrays_sink *sink, struct fail *f)
 {
-	struct input *in = mem_alloc(1, sizeof(*in));
+	struct packed *in = mem_alloc(1, sizeof(*in));
 	struct archive *a = archive_read_new();
 	struct archive_entry *e;
 	int r, got = ARCHIVE_OK;
@@ -304,9 +274,10 @@ read_npz(int fd, const char *path, uint64_t size,
 	in->fd = fd;
 	in->path = path;
 	in->size = size;
+	in->fail = f;
 	archive_read_support_format_zip_seekable(a);
 	archive_read_set_seek_callback(a, seek_block);
-	r = archive_read_open(a, in, NULL, read_block, NULL) == ARCHIVE_OK ?
+	r = archive_read_open(a, in, NULL, packed_read, NULL) == ARCHIVE_OK ?
 		0 : no_zip(a, in, f);
 	while (r == 0 &&
 	       (got = archive_read_next_header(a, &e)) == ARCHIVE_OK)

@@ -3,10 +3,10 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "store/disk.h"
+#include "store/packed.h"
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,42 +161,11 @@ tar_abandon(struct tar_writer *w)
 
 /* ---- reading ---- */
 
-struct input {
-	int fd;
-	const char *path;
-	uint64_t at, size;
-	struct hash *hash;		/* of all bytes; NULL: skip data */
-	struct fail *fail;
-	bool failed;
-	char block[1 << 16];
-};
-
-static la_ssize_t
-read_block(struct archive *a, void *data, const void **bytes)
-{
-	struct input *in = data;
-	size_t n = sizeof(in->block);
-
-	if (n > in->size - in->at)
-		n = (size_t)(in->size - in->at);
-	if (disk_read_at(in->fd, in->path, in->block, n, in->at,
-			 in->fail) < 0) {
-		in->failed = true;
-		archive_set_error(a, EIO, "read failed");
-		return -1;
-	}
-	if (in->hash)
-		hash_add(in->hash, in->block, n);
-	in->at += n;
-	*bytes = in->block;
-	return (la_ssize_t)n;
-}
-
 /* libarchive reads on by itself when we skip less than it asked for. */
 static la_int64_t
 skip_block(struct archive *a, void *data, la_int64_t n)
 {
-	struct input *in = data;
+	struct packed *in = data;
 
 	(void)a;
 	if (in->hash || n <= 0 || (uint64_t)n > in->size - in->at)
@@ -206,7 +175,7 @@ skip_block(struct archive *a, void *data, la_int64_t n)
 }
 
 static int
-damaged(const struct input *in, uint64_t offset, const char *reason,
+damaged(const struct packed *in, uint64_t offset, const char *reason,
 	struct fail *f)
 {
 	if (in->failed)
@@ -263,8 +232,8 @@ hash_member(struct archive *a, struct tar_member *m)
 }
 
 static int
-read_members(struct tar_index *index, struct archive *a, struct input *in,
-	     struct fail *f)
+read_members(struct tar_index *index, struct archive *a,
+	     struct packed *in, struct fail *f)
 {
 	struct archive_entry *e;
 	size_t room = 0;
@@ -300,7 +269,7 @@ read_members(struct tar_index *index, struct archive *a, struct input *in,
 
 /* Nothing may hide behind the last member, nor may a byte be missing. */
 static int
-check_end(const struct tar_index *index, const struct input *in,
+check_end(const struct tar_index *index, const struct packed *in,
 	  struct fail *f)
 {
 	const struct tar_member *last;
@@ -327,12 +296,12 @@ check_end(const struct tar_index *index, const struct input *in,
 
 /* The archive ended; its hash is of everything. */
 static int
-read_rest(struct archive *a, struct input *in)
+read_rest(struct archive *a, struct packed *in)
 {
 	const void *bytes;
 
 	while (in->at < in->size)
-		if (read_block(a, in, &bytes) < 0)
+		if (packed_read(a, in, &bytes) < 0)
 			return -1;
 	return 0;
 }
@@ -341,7 +310,7 @@ int
 tar_read(struct tar_index *index, int fd, const char *path, uint64_t size,
 	 char *hash, struct fail *f)
 {
-	struct input *in = mem_alloc(1, sizeof(*in));
+	struct packed *in = mem_alloc(1, sizeof(*in));
 	struct archive *a = archive_read_new();
 	int r = 0;
 
@@ -353,7 +322,7 @@ tar_read(struct tar_index *index, int fd, const char *path, uint64_t size,
 	in->fail = f;
 	in->hash = hash ? hash_new() : NULL;
 	archive_read_support_format_tar(a);
-	if (archive_read_open2(a, in, NULL, read_block, skip_block, NULL) !=
+	if (archive_read_open2(a, in, NULL, packed_read, skip_block, NULL) !=
 	    ARCHIVE_OK)
 		r = damaged(in, 0, complain(a), f);
 	if (r == 0)
