@@ -153,6 +153,15 @@ text_split(char *text, char separator, size_t *count)
 	return list;
 }
 
+size_t
+text_mark(const char *text, size_t size)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+	const size_t n = sizeof(mark) - 1;
+
+	return size >= n && memcmp(text, mark, n) == 0 ? n : 0;
+}
+
 void
 text_release(struct text *t)
 {

@@ -30,6 +30,9 @@ bool text_match(const char *pattern, const char *text);
  */
 char **text_split(char *text, char separator, size_t *count);
 
+/* Bytes that some editors put in front of a text, if these are there; or 0. */
+size_t text_mark(const char *text, size_t size);
+
 /* A text that grows; { 0 } is an empty one, data is then NULL. */
 struct text {
 	char *data;

@@ -1,6 +1,7 @@
 #include "data/lines.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -55,12 +56,9 @@ refill(struct lines *l, struct fail *f)
 static int
 cut(struct lines *l, size_t at, size_t n)
 {
-	static const char mark[] = "\xef\xbb\xbf";
-
 	l->number++;
-	if (l->base + l->start == 0 && at - l->start >= 3 &&
-	    memcmp(l->buffer + l->start, mark, 3) == 0)
-		l->start += l->mark = 3;
+	if (l->base + l->start == 0)
+		l->start += l->mark = text_mark(l->buffer, at);
 	l->next = at + n;
 	l->cut = n;
 	if (at > l->start && at > l->line && l->buffer[at - 1] == '\r') {

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "model/statement.h"
 
 #include <errno.h>
@@ -31,12 +32,12 @@ add_file(struct model_source *source, const char *name)
 static void
 drop_mark(struct model_file *file)
 {
-	static const char mark[] = "\xef\xbb\xbf";
+	const size_t mark = text_mark(file->text, file->size);
 
-	if (strncmp(file->text, mark, 3) != 0)
+	if (mark == 0)
 		return;
-	file->size -= 3;
-	memmove(file->text, file->text + 3, file->size + 1);
+	file->size -= mark;
+	memmove(file->text, file->text + mark, file->size + 1);
 }
 
 static int

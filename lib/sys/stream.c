@@ -91,9 +91,8 @@ next_line(struct stream *in)
 		*nul = '?';
 	in->at += (size_t)(end - line) + 1;
 	in->number++;
-	/* What some editors put in front of a text. */
-	if (in->number == 1 && strncmp(line, "\xef\xbb\xbf", 3) == 0)
-		line += 3;
+	if (in->number == 1)
+		line += text_mark(line, (size_t)(end - line));
 	return line;
 }
 
