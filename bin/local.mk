@@ -3,6 +3,7 @@
 bin_PROGRAMS += %D%/ps-ckpt
 bin_PROGRAMS += %D%/ps-coord
 bin_PROGRAMS += %D%/ps-eval
+bin_PROGRAMS += %D%/ps-local
 bin_PROGRAMS += %D%/ps-serve
 bin_PROGRAMS += %D%/ps-work
 
@@ -10,6 +11,7 @@ bin_PROGRAMS += %D%/ps-work
 %C%_ps_ckpt_LDADD = $(PS_LIBS)
 %C%_ps_coord_LDADD = $(PS_LIBS)
 %C%_ps_serve_LDADD = $(PS_LIBS)
+# And this one knows nobody but its children.
+%C%_ps_local_LDADD = lib/libps.a
 
-dist_bin_SCRIPTS += %D%/ps-local
 dist_bin_SCRIPTS += %D%/ps-node

@@ -47,9 +47,13 @@ refused() {
 	done
 }
 
+# The programs with the options that it takes to have peers.
+peers() {
+	programs | grep -vE '^ps-(local|node)$'
+}
+
 @test "an empty argument is none, and the option is named" {
-	for program in $(programs); do
-		[ -e "$SRC/bin/$program.c" ] || continue
+	for program in $(peers); do
 		refused "$program" -f ""
 		[[ $stderr == "$program: -f: an argument is wanted;"* ]]
 		refused "$program" --log=
@@ -57,13 +61,14 @@ refused() {
 	done
 	refused ps-coord -m model.ps -s 1 --checkpoint=
 	[[ $stderr == "ps-coord: --checkpoint: an argument is wanted;"* ]]
+	refused ps-local -C "" true
+	[[ $stderr == "ps-local: -C: an argument is wanted;"* ]]
 	refused ps-work --cache= train.svm
 	[[ $stderr == "ps-work: --cache: an argument is wanted;"* ]]
 }
 
 @test "an argument that does not fit is refused, with the option's name" {
-	for program in $(programs); do
-		[ -e "$SRC/bin/$program.c" ] || continue
+	for program in $(peers); do
 		refused "$program" -w 3x
 		[[ $stderr == "$program: -w: '3x' is not a duration"* ]]
 		refused "$program" --timeout=0
@@ -74,8 +79,7 @@ refused() {
 }
 
 @test "a log that cannot be written is an error" {
-	for program in $(programs); do
-		[ -e "$SRC/bin/$program.c" ] || continue
+	for program in $(peers); do
 		run -73 "$program" --log=/nonexistent/log
 		assert_output --partial "/nonexistent/log"
 		assert_equal "${#lines[@]}" 1

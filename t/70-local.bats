@@ -251,6 +251,42 @@ assert_clean() {
 	assert_clean
 }
 
+@test "who does not read what members say keeps nobody from ending" {
+	stand_in ps-work <<-'EOT'
+		#!/bin/sh
+		echo $$ >>pids
+		echo >begun
+		exec yes "ps-work: noise" >&2
+	EOT
+	mkfifo unread
+	exec 9<>unread
+	ps-local --grace=1s sh -c \
+		'echo $$ >>pids; await 1; exec tail -f /dev/null' 2>&9 3>&- &
+	pid=$!
+	timeout 20 sh -c 'until [ "$(wc -l <pids)" = 3 ]; do sleep 0.05; done'
+	for _ in 1 2; do
+		sleep 0.3
+		kill -TERM "$pid"
+	done
+	timeout 20 tail --pid="$pid" -f /dev/null
+	ends_with 143
+	assert_clean
+	read -r line <&9
+	assert_equal "${line%% *}" "ps-serve[0]:"
+}
+
+@test "the command has the descriptors of its caller, and none to name" {
+	cat >descriptors <<-'EOT'
+		for fd in /proc/$$/fd/*; do
+			[ "${fd##*/}" -ge 64 ] || echo "${fd##*/}"
+		done
+	EOT
+	run -0 bash descriptors 7<descriptors
+	own=$output
+	run -0 --separate-stderr ps-local bash descriptors 7<descriptors
+	assert_output "$own"
+}
+
 # Where sockets can be, and commas between their addresses; the command has
 # its TMPDIR all the same.
 @test "whatever the name of TMPDIR, everybody is told where the others are" {
@@ -278,7 +314,7 @@ assert_clean() {
 		'echo $$ >>pids; await 2; echo waiting
 		exec tail -f /dev/null >/dev/null'
 	kill -KILL "$pid"
-	rm -r tmp/*
+	timeout 20 sh -c 'while ls tmp | grep -q .; do sleep 0.05; done'
 	assert_clean
 }
 
@@ -320,22 +356,18 @@ assert_clean() {
 }
 
 @test "a signal is not lost on a command that is only about to start" {
-	mkfifo held
-	for stage in setsid setpriv; do
-		stand_in "$stage" <<-EOT
-			#!/bin/sh
-			case \$* in *only-me*) echo >held; sleep 0.5 ;; esac
-			exec $(command -v "$stage") "\$@"
-		EOT
-		launch env --default-signal=INT ps-local \
-			sh -c ': only-me; exec tail -f /dev/null'
-		read -r _ <held
-		kill -INT "$pid"
+	grep -q '#define PS_DEV' "$BUILD/config.h" ||
+		skip "no failpoints: configure --enable-dev"
+	for signal in INT TERM; do
+		PS_FAIL=launch:1:sleep launch env --default-signal=INT \
+			ps-local -s 0 -w 0 tail -f /dev/null
+		sleep 0.3
+		kill -s "$signal" "$pid"
 		timeout 20 tail --pid="$pid" -f /dev/null
-		ends_with 130
-		assert_clean
-		rm "bin/$stage"
+		ends_with $((128 + $(kill -l "$signal")))
 	done
+	touch pids
+	assert_clean
 }
 
 @test "what the command leaves in the background ends, too" {
@@ -360,7 +392,7 @@ assert_clean() {
 
 @test "a command line that makes no sense is refused" {
 	touch pids
-	for words in "" "-w x true" "-s -1 true" "-w 99999 true" "-w 08 true" \
+	for words in "" "-w x true" "-s -1 true" "-w 99999 true" "-w 1x true" \
 		"--grace=5x true" "--grace=5m3 true" "-- true" "-w 1 -- a --" \
 		"--workers true"; do
 		# shellcheck disable=SC2086
@@ -445,7 +477,6 @@ tally() {
 }
 
 @test "members that have a CPU each are not kept on one" {
-	command -v taskset || skip "no taskset"
 	count=$(env -u OMP_NUM_THREADS nproc)
 	all=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
 	assert_equal "$(cpus $((count - 1)) | uniq -c | tr -s ' ')" \

@@ -19,13 +19,18 @@
 
 enum { INSECURE = 1 << 16, KEY, LOG };
 
-static const struct cli_option common_options[] = {
-	{ 'f', "cluster", "FILE|JSON" },
+/* A launcher has the first ones alone. */
+static const struct cli_option few_options[] = {
 	{ 'h', "help", NULL },
 	{ 'q', "quiet", NULL },
-	{ 't', "task", "TYPE:INDEX" },
 	{ 'V', "version", NULL },
 	{ 'v', "verbose", NULL },
+	{ 0 }
+};
+
+static const struct cli_option peer_options[] = {
+	{ 'f', "cluster", "FILE|JSON" },
+	{ 't', "task", "TYPE:INDEX" },
 	{ 'w', "timeout", "DURATION" },
 	{ INSECURE, "insecure", NULL },
 	{ KEY, "key", "FILE" },
@@ -35,6 +40,7 @@ static const struct cli_option common_options[] = {
 
 static const char *cli_name = "?";
 static const char *cli_synopsis = "";
+static bool launches;		/* what its operands name */
 static char current[64];	/* the option at hand, as a user writes it */
 static bool log_is_file;
 
@@ -87,13 +93,14 @@ void
 cli_begin(const char *name, const char *usage, enum cli_kind kind)
 {
 	const struct sigaction broken = {
-		.sa_handler = kind == CLI_DAEMON ? SIG_IGN : SIG_DFL
+		.sa_handler = kind == CLI_FILTER ? SIG_DFL : SIG_IGN
 	};
 	struct fail f;
 	int ends[2];
 
 	cli_name = name;
 	cli_synopsis = usage;
+	launches = kind == CLI_LAUNCHER;
 	log_begin(name, LOG_NORMAL, NULL, &f);
 	hold_standard_files();
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
@@ -122,7 +129,8 @@ part_length(const char *text)
 static _Noreturn void
 print_help(void)
 {
-	const char *halves[] = { CLI_SYNOPSIS, cli_synopsis };
+	const char *halves[] = { launches ? CLI_FEW : CLI_SYNOPSIS,
+				 cli_synopsis };
 	const int indent = printf("usage: %s", cli_name);
 	size_t column = (size_t)indent;
 
@@ -154,7 +162,7 @@ print_version(void)
 
 /* Options in the two forms in which getopt_long() wants them. */
 struct table {
-	char letters[3 * MAX_OPTIONS + 2];
+	char letters[3 * MAX_OPTIONS + 3];
 	struct option longs[MAX_OPTIONS + 1];
 	size_t n;
 };
@@ -195,7 +203,9 @@ name_option(const struct cli_option *own, int id, bool is_long)
 	const struct cli_option *o = find_option(own, id);
 
 	if (!o)
-		o = find_option(common_options, id);
+		o = find_option(few_options, id);
+	if (!o)
+		o = find_option(peer_options, id);
 	if (is_long && o)
 		snprintf(current, sizeof(current), "--%s", o->name);
 	else
@@ -223,12 +233,16 @@ static bool
 take_common(int c, struct cli_common *common)
 {
 	switch (c) {
-	case 'f': common->cluster = optarg; return true;
 	case 'h': print_help();
 	case 'q': common->quiet = true; return true;
-	case 't': common->task = optarg; return true;
 	case 'V': print_version();
 	case 'v': common->verbose = true; return true;
+	}
+	if (launches)
+		return false;
+	switch (c) {
+	case 'f': common->cluster = optarg; return true;
+	case 't': common->task = optarg; return true;
 	case 'w': common->timeout_ms = cli_duration(); return true;
 	case INSECURE: common->insecure = true; return true;
 	case KEY: common->key = optarg; return true;
@@ -260,8 +274,12 @@ cli_next(int argc, char **argv, const struct cli_option *own,
 	struct table t = { .letters = ":" };
 	int c, place;
 
+	if (launches)
+		strcpy(t.letters, "+:");	/* no option behind operands */
 	add_options(&t, own);
-	add_options(&t, common_options);
+	add_options(&t, few_options);
+	if (!launches)
+		add_options(&t, peer_options);
 	opterr = 0;
 	do {
 		place = -1;

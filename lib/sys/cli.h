@@ -37,8 +37,12 @@
 #include <stdint.h>
 #include <unistd.h>	/* optarg, optind */
 
-/* What SIGPIPE does: a daemon ignores it, a filter dies of it, quietly. */
-enum cli_kind { CLI_DAEMON, CLI_FILTER };
+/*
+ * What SIGPIPE does: a daemon ignores it, a filter dies of it, quietly.  A
+ * launcher is a daemon without peers, whose operands are another program's
+ * words.
+ */
+enum cli_kind { CLI_DAEMON, CLI_FILTER, CLI_LAUNCHER };
 
 /* The first id for an option without a letter. */
 #define CLI_LONG	256
@@ -50,8 +54,8 @@ struct cli_option {
 };
 
 /*
- * Options of every program.  { 0 } is where to begin; the last cli_next()
- * puts in the defaults.
+ * Options of every program; of a launcher quiet and verbose alone.  { 0 } is
+ * where to begin; the last cli_next() puts in the defaults.
  */
 struct cli_common {
 	const char *cluster;	/* -f: a file, or JSON; NULL */
@@ -64,8 +68,9 @@ struct cli_common {
 };
 
 /* How the synopsis of every program begins; cli_begin() puts it there. */
+#define CLI_FEW	"[-hqVv]"	/* that of a launcher */
 #define CLI_SYNOPSIS \
-	"[-hqVv] [-f cluster] [-t task] [-w timeout] [--insecure] " \
+	CLI_FEW " [-f cluster] [-t task] [-w timeout] [--insecure] " \
 	"[--key=file] [--log=file]"
 
 /*

@@ -21,6 +21,12 @@ lib_libps_a_SOURCES += \
 	%D%/journal_file.h \
 	%D%/keeper.c \
 	%D%/keeper.h \
+	%D%/launch.c \
+	%D%/launch.h \
+	%D%/local.c \
+	%D%/local.h \
+	%D%/member.c \
+	%D%/member.h \
 	%D%/memory.c \
 	%D%/memory.h \
 	%D%/net.c \
@@ -31,6 +37,8 @@ lib_libps_a_SOURCES += \
 	%D%/progress.h \
 	%D%/registration.c \
 	%D%/registration.h \
+	%D%/relay.c \
+	%D%/relay.h \
 	%D%/saver.c \
 	%D%/saver.h \
 	%D%/scores.c \
@@ -42,4 +50,6 @@ lib_libps_a_SOURCES += \
 	%D%/stream.c \
 	%D%/stream.h \
 	%D%/task.c \
-	%D%/task.h
+	%D%/task.h \
+	%D%/words.c \
+	%D%/words.h

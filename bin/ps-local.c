@@ -1,0 +1,178 @@
+/*
+ * ps-local - start servers and workers here, run a command, tidy up.
+ *
+ * All of a run is one session, apart from the terminal's, whose leader does
+ * the work; the program itself stays to pass on signals and the status.
+ */
+#include "base/log.h"
+#include "sys/cli.h"
+#include "sys/launch.h"
+#include "sys/local.h"
+#include "sys/member.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#define USAGE	"[-C dir] [-s servers] [-w workers] [--grace=duration] " \
+		"[--log=file] [--no-pin] [--pin] " \
+		"[-- worker-option ... --] command [argument ...]"
+
+#define MAX_MEMBERS	9999
+
+enum { GRACE = CLI_LONG, LOG, NO_PIN, PIN };
+
+static const struct cli_option options[] = {
+	{ 'C',    "checkpoint", "DIR" },
+	{ GRACE,  "grace",      "DURATION" },
+	{ LOG,    "log",        "FILE" },
+	{ NO_PIN, "no-pin",     NULL },
+	{ PIN,    "pin",        NULL },
+	{ 's',    "servers",    "SERVERS" },
+	{ 'w',    "workers",    "WORKERS" },
+	{ 0, NULL, NULL }
+};
+
+/* The words for workers, between two "--", and then those of the command. */
+static void
+split_words(int argc, char **argv, struct local_options *o)
+{
+	if (optind > 1 && strcmp(argv[optind - 1], "--") == 0) {
+		o->worker_word = argv + optind;
+		while (optind < argc && strcmp(argv[optind], "--") != 0)
+			optind++;
+		if (optind == argc)
+			cli_usage("the workers' options end with --");
+		argv[optind++] = NULL;
+	}
+	if (optind == argc)
+		cli_usage("a command is wanted");
+	o->command = argv + optind;
+}
+
+static struct local_options
+parse(int argc, char **argv)
+{
+	struct cli_common common = { 0 };
+	struct local_options o = { .servers = 1, .workers = 1,
+				   .grace_ms = 12000 };
+	int c;
+
+	while ((c = cli_next(argc, argv, options, &common)) != -1) {
+		switch (c) {
+		case 'C':	o.checkpoint = optarg; break;
+		case GRACE:	o.grace_ms = cli_duration(); break;
+		case LOG:	o.log = optarg; break;
+		case NO_PIN:	o.pin = PIN_NEVER; break;
+		case PIN:	o.pin = PIN_ALWAYS; break;
+		case 's':	o.servers = cli_uint(0, MAX_MEMBERS); break;
+		case 'w':	o.workers = cli_uint(0, MAX_MEMBERS); break;
+		}
+	}
+	o.level = common.verbose ? "-v" : common.quiet ? "-q" : NULL;
+	split_words(argc, argv, &o);
+	return o;
+}
+
+static void
+find_programs(const char *command)
+{
+	const char *const program[] = { MEMBER_SERVER, MEMBER_WORKER,
+					command };
+
+	for (size_t i = 0; i < sizeof(program) / sizeof(*program); i++)
+		if (!launch_finds(program[i])) {
+			log_error("%s: not found; is its folder on PATH?",
+				  program[i]);
+			exit(127);
+		}
+}
+
+/* The session's leader lives no longer than who tells it of signals. */
+static pid_t
+lead(const struct local_options *o)
+{
+	const pid_t parent = getpid(), leader = fork();
+
+	if (leader != 0)
+		return leader;
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	setsid();
+	exit(getppid() == parent ? local_run(o) : 128 + SIGTERM);
+}
+
+/* Signals for the run, as long as there is one; its status. */
+static int
+pass_on(const sigset_t *signals, pid_t leader)
+{
+	int how;
+
+	while (waitpid(leader, &how, WNOHANG) == 0) {
+		const int number = sigwaitinfo(signals, NULL);
+
+		if (number > 0 && number != SIGCHLD)
+			kill(leader, number);
+	}
+	return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+}
+
+/* What asks for an end, unless it is ignored, and what tells of one. */
+static void
+block_signals(sigset_t *signals)
+{
+	struct sigaction hangup;
+
+	sigemptyset(signals);
+	sigaddset(signals, SIGCHLD);
+	sigaddset(signals, SIGINT);
+	sigaddset(signals, SIGTERM);
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 &&
+	    hangup.sa_handler != SIG_IGN)
+		sigaddset(signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, signals, NULL);
+}
+
+/*
+ * A closed standard input is an empty one; and to say something to nobody is
+ * no error of the command.
+ */
+static void
+open_standard_files(void)
+{
+	int nobody;
+
+	if (fcntl(STDIN_FILENO, F_GETFD) < 0)
+		open("/dev/null", O_RDONLY);
+	if (fcntl(STDERR_FILENO, F_GETFD) >= 0)
+		return;
+	nobody = open("/dev/null", O_WRONLY);
+	if (nobody >= 0 && nobody != STDERR_FILENO) {
+		dup2(nobody, STDERR_FILENO);
+		close(nobody);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	sigset_t signals;
+	struct fail f;
+	pid_t leader;
+
+	open_standard_files();
+	block_signals(&signals);
+	cli_begin("ps-local", USAGE, CLI_LAUNCHER);
+
+	struct local_options o = parse(argc, argv);
+
+	find_programs(o.command[0]);
+	o.signals = &signals;
+	leader = lead(&o);
+	if (leader < 0) {
+		fail_sys(&f, FAIL_AGAIN, "cannot start");
+		cli_die(&f);
+	}
+	return cli_end(pass_on(&signals, leader));
+}

@@ -1,0 +1,167 @@
+#include "sys/launch.h"
+
+#include "base/failpoint.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FIRST_OURS	64	/* descriptors below are for shells to name */
+
+static const int standard[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
+
+/* What we ignore, or a shell in whose background we are, is not theirs. */
+static void
+heed_signals(void)
+{
+	static const int heeded[] = { SIGINT, SIGQUIT, SIGTERM, SIGPIPE,
+				      SIGXFSZ };
+	struct sigaction hangup;
+	sigset_t none;
+
+	for (size_t i = 0; i < sizeof(heeded) / sizeof(*heeded); i++)
+		signal(heeded[i], SIG_DFL);
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 &&
+	    hangup.sa_handler != SIG_IGN)
+		signal(SIGHUP, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int
+take_files(const struct launch *l)
+{
+	for (size_t i = 0; i < 3; i++) {
+		const int file = l->file[i] >= 0 ? l->file[i] :
+			open("/dev/null", O_RDWR | O_CLOEXEC);
+
+		if (file < 0 || (file != standard[i] &&
+				 dup2(file, standard[i]) < 0))
+			return -1;
+	}
+	for (size_t i = 0; i < LAUNCH_INHERITED; i++)
+		if (l->inherited[i] >= 0 &&
+		    fcntl(l->inherited[i], F_SETFD, 0) < 0)
+			return -1;
+	return 0;
+}
+
+/* In the child: it becomes the program, or says why not, and is no more. */
+static _Noreturn void
+become(const struct launch *l, pid_t parent, int said)
+{
+	cpu_set_t one;
+	struct fail f;
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (l->cpu >= 0) {
+		CPU_ZERO(&one);
+		CPU_SET(l->cpu, &one);
+		sched_setaffinity(0, sizeof(one), &one);
+	}
+	if (failpoint("launch", &f) == 0 && getppid() == parent &&
+	    take_files(l) == 0) {
+		heed_signals();
+		execvp(l->word[0], l->word);
+	}
+
+	const int why = errno ? errno : EAGAIN;
+	const ssize_t told = write(said, &why, sizeof(why));
+
+	(void)told;
+	for (;;)
+		raise(SIGKILL);
+}
+
+pid_t
+launch(const struct launch *l, struct fail *f)
+{
+	const pid_t parent = getpid();
+	sigset_t all, before;
+	int ends[2], why;
+	pid_t pid;
+
+	if (launch_pipe(ends, f) < 0)
+		return -1;
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	pid = fork();
+	if (pid == 0)
+		become(l, parent, ends[1]);
+	why = errno;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	launch_close(&ends[1]);
+	if (pid > 0) {
+		setpgid(pid, pid);	/* whoever of both is first */
+		if (read(ends[0], &why, sizeof(why)) != sizeof(why))
+			why = 0;
+	}
+	launch_close(&ends[0]);
+	if (why == 0)
+		return pid;
+	errno = why;
+	return fail_sys(f, FAIL_AGAIN, "cannot run %s", l->word[0]);
+}
+
+static bool
+is_program(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+		access(path, X_OK) == 0;
+}
+
+bool
+launch_finds(const char *name)
+{
+	const char *path = getenv("PATH");
+	struct text file = { 0 };
+	bool found = false;
+
+	if (strchr(name, '/'))
+		return is_program(name);
+	for (; path && *path && !found; path += path[0] == ':') {
+		const size_t n = strcspn(path, ":");
+
+		text_reset(&file);
+		text_add(&file, "%.*s/%s", n > 0 ? (int)n : 1,
+			 n > 0 ? path : ".", name);
+		found = is_program(file.data);
+		path += n;
+	}
+	text_release(&file);
+	return found;
+}
+
+int
+launch_pipe(int ends[2], struct fail *f)
+{
+	int high;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return fail_sys(f, FAIL_AGAIN, "cannot make a pipe");
+	high = fcntl(ends[1], F_DUPFD_CLOEXEC, FIRST_OURS);
+	if (high >= 0) {
+		close(ends[1]);
+		ends[1] = high;
+	}
+	return 0;
+}
+
+void
+launch_close(int *file)
+{
+	if (*file >= 0)
+		close(*file);
+	*file = -1;
+}

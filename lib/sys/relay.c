@@ -1,0 +1,87 @@
+#include "sys/relay.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LONGEST		((size_t)64 << 10)	/* of a line, or it is cut */
+
+void
+relay_release(struct relay *r)
+{
+	text_release(&r->out);
+}
+
+void
+relayed_release(struct relayed *p)
+{
+	if (p->from >= 0)
+		close(p->from);
+	p->from = -1;
+	text_release(&p->line);
+}
+
+bool
+relay_is_full(const struct relay *r)
+{
+	return r->out.size > 0;
+}
+
+/* A pipe that takes something takes so much.  Nobody there: it is lost. */
+void
+relay_write(struct relay *r)
+{
+	const size_t left = r->out.size - r->written;
+	const ssize_t n = write(r->to, r->out.data + r->written,
+				left < PIPE_BUF ? left : PIPE_BUF);
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	r->written += n < 0 ? left : (size_t)n;
+	if (r->written < r->out.size)
+		return;
+	text_reset(&r->out);
+	r->written = 0;
+}
+
+/* Programs begin a line with their names; we say which of them it is. */
+static void
+add_line(struct relay *r, const struct relayed *p, const char *line, size_t n)
+{
+	const size_t name = strlen(p->program);
+
+	if (n >= name + 2 && strncmp(line, p->program, name) == 0 &&
+	    strncmp(line + name, ": ", 2) == 0) {
+		line += name + 2;
+		n -= name + 2;
+	}
+	text_add(&r->out, "%s[%zu]: ", p->program, p->index);
+	text_add_bytes(&r->out, line, n);
+	text_add_bytes(&r->out, "\n", 1);
+}
+
+void
+relay_read(struct relay *r, struct relayed *p)
+{
+	char some[4096];
+	const ssize_t n = read(p->from, some, sizeof(some));
+	const char *at = some, *end = some + (n > 0 ? n : 0), *line;
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	for (; (line = memchr(at, '\n', (size_t)(end - at))); at = line + 1) {
+		text_add_bytes(&p->line, at, (size_t)(line - at));
+		add_line(r, p, p->line.data ? p->line.data : "",
+			 p->line.size);
+		text_reset(&p->line);
+	}
+	if (end > at)
+		text_add_bytes(&p->line, at, (size_t)(end - at));
+	if (p->line.size > (n > 0 ? LONGEST : 0)) {
+		add_line(r, p, p->line.data, p->line.size);
+		text_reset(&p->line);
+	}
+	if (n <= 0)
+		relayed_release(p);
+}
