@@ -103,14 +103,18 @@ lead(const struct local_options *o)
 	exit(getppid() == parent ? local_run(o) : 128 + SIGTERM);
 }
 
-/* Signals for the run, as long as there is one; its status. */
+/*
+ * Signals for the run, as long as there is one; its status.  As the first
+ * process of a container we have others' children, too.
+ */
 static int
 pass_on(const sigset_t *signals, pid_t leader)
 {
+	pid_t ended;
 	int how;
 
-	while (waitpid(leader, &how, WNOHANG) == 0) {
-		const int number = sigwaitinfo(signals, NULL);
+	while ((ended = waitpid(-1, &how, WNOHANG)) != leader) {
+		const int number = ended > 0 ? 0 : sigwaitinfo(signals, NULL);
 
 		if (number > 0 && number != SIGCHLD)
 			kill(leader, number);
@@ -118,12 +122,16 @@ pass_on(const sigset_t *signals, pid_t leader)
 	return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 }
 
-/* What asks for an end, unless it is ignored, and what tells of one. */
+/*
+ * What asks for an end, unless it is ignored, and what tells of one, though it
+ * may have been.
+ */
 static void
 block_signals(sigset_t *signals)
 {
 	struct sigaction hangup;
 
+	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(signals);
 	sigaddset(signals, SIGCHLD);
 	sigaddset(signals, SIGINT);

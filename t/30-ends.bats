@@ -245,6 +245,25 @@ steps_done() {
 	done
 }
 
+# As timeout(1) asks: its child, and then the group that the child is in.
+@test "asked by the same signal at once again, each ends as if asked once" {
+	cat >ask.py <<-'EOT'
+		import os, signal, subprocess, sys, time
+		for _ in range(20):
+		    one = subprocess.Popen(["ps-serve", "-b", "ipc://twice"],
+		                           stdout=subprocess.PIPE)
+		    one.stdout.readline()
+		    one.send_signal(signal.SIGTERM)
+		    until = time.monotonic() + 0.001
+		    while time.monotonic() < until:
+		        pass
+		    one.send_signal(signal.SIGTERM)
+		    if one.wait() != 0:
+		        sys.exit(1)
+	EOT
+	run -0 python3 ask.py
+}
+
 @test "asked when it has hardly begun again, it ends as it would have" {
 	cluster --checkpoint="$PWD/ckpt"
 	dies "$coord"

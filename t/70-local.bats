@@ -211,6 +211,32 @@ assert_clean() {
 	done
 }
 
+@test "a signal that comes twice at once reaches the command once" {
+	cat >counting <<-'EOT'
+		import signal, time
+		heard = []
+		signal.signal(signal.SIGTERM, lambda *_: heard.append(1))
+		print("waiting", flush=True)
+		while not heard:
+		    pass
+		time.sleep(0.1)
+		raise SystemExit(len(heard))
+	EOT
+	cat >asking <<-'EOT'
+		import os, sys, time
+		os.kill(int(sys.argv[1]), 15)
+		until = time.monotonic() + 0.001
+		while time.monotonic() < until:
+		    pass
+		os.kill(int(sys.argv[1]), 15)
+	EOT
+	for _ in {1..5}; do
+		start ps-local -w 0 -s 0 python3 counting
+		python3 asking "$pid"
+		ends_with 1
+	done
+}
+
 @test "asked to stop while it starts, it is gone at once, with all of them" {
 	for ms in {00..30}; do
 		ps-local -w 3 -s 2 --grace=60s sleep 60 3>&- &
@@ -387,6 +413,15 @@ assert_clean() {
 	EOT
 	run -0 ps-local --grace=100ms await 1
 	assert_output --partial "ps-local: killing what does not stop"
+	assert_clean
+}
+
+@test "as many as the system lets be, or none" {
+	run -75 --separate-stderr bash -c '
+		ulimit -n 40
+		exec ps-local --grace=60s -w 50 echo never 3>&-'
+	assert_output ""
+	[[ $stderr == *"ps-local: cannot "*": Too many open files"* ]]
 	assert_clean
 }
 

@@ -51,6 +51,7 @@ UNITS += %D%/unit/queue
 UNITS += %D%/unit/reader
 UNITS += %D%/unit/recall
 UNITS += %D%/unit/record
+UNITS += %D%/unit/relay
 UNITS += %D%/unit/request
 UNITS += %D%/unit/result
 UNITS += %D%/unit/round

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "sys/clock.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,16 +50,29 @@ volatile sig_atomic_t cli_stop;
 int cli_stop_fd = -1;
 static int stop_pipe = -1;
 
+/* Did this signal come for the first time; and no other one before? */
+static bool
+is_first(int number)
+{
+	static _Atomic uint64_t first;	/* when it came, and which it was */
+	const uint64_t now = clock_ms();
+	uint64_t before = 0;
+
+	return atomic_compare_exchange_strong(&first, &before,
+					      now << 8 | (uint64_t)number) ||
+		((before & 0xff) == (uint64_t)number &&
+		 now - (before >> 8) < CLOCK_ONCE_MS);
+}
+
 /* A terminal that hangs up may say so twice, by its shell and by itself; and
    then it is the system that says SIGTERM, not an impatient user. */
 static void
 on_stop(int number)
 {
-	static volatile sig_atomic_t asked;
 	const int saved = errno;
 
 	cli_stop = 1;
-	if (number != SIGHUP && asked++ > 0)
+	if (number != SIGHUP && !is_first(number))
 		_exit(128 + number);
 	if (write(stop_pipe, "", 1) < 0)
 		errno = saved;	/* full: it is readable already */

@@ -76,7 +76,8 @@ struct cli_common {
 /*
  * SIGTERM, SIGINT and, unless it is ignored, SIGHUP ask for a stop: cli_stop
  * is true then, and cli_stop_fd becomes readable, and stays so, for those who
- * sleep in poll.  A second SIGTERM or SIGINT ends the program on the spot.
+ * sleep in poll.  A second SIGTERM or SIGINT ends the program on the spot;
+ * one like the first in 200 ms is none, for timeout(1) sends two.
  */
 extern volatile sig_atomic_t cli_stop;
 extern int cli_stop_fd;

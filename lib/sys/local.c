@@ -18,13 +18,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LAST_MS		1000	/* for those killed, and for the last lines */
+#define LAST_MS		1000	/* for those killed to be gone */
 #define MAX_FOLDER	70	/* bytes of a folder for sockets, whose
 				   addresses have room for 107 */
+#define EVENTS		64	/* of members, at a time */
 #define ENDPOINT	128	/* bytes, more than such an address has */
 
 enum phase {
@@ -43,11 +45,14 @@ struct local {
 	pid_t check, command;	/* 0: not yet; check: or no more */
 	bool checked, ended;	/* ended: the command has */
 	int result;
-	int last_signal;	/* that the command was sent; 0 */
+	int last_signal;	/* that we were sent; 0 */
+	uint64_t asked_ms;	/* when */
+	bool urged;		/* one was not SIGHUP */
 	uint64_t deadline;	/* in milliseconds; 0: none */
 	bool killed;
 	pid_t parent;
-	int signals;
+	int signals;		/* a descriptor that tells of them, */
+	int ears;		/* and one of members */
 	int alive[2];		/* held by all, */
 	int held[2];		/* and by the command and what it starts */
 	char *folder;
@@ -160,14 +165,30 @@ add_worker_words(struct words *w, const struct local *l, size_t index)
 		words_fill(w, *word, index, l->options->workers);
 }
 
+/* What members say is heard by epoll: a number for each of their files. */
+static int
+listen_to(const struct local *l, int file, size_t number, struct fail *f)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u64 = number };
+
+	return epoll_ctl(l->ears, EPOLL_CTL_ADD, file, &e) < 0 ?
+		fail_sys(f, FAIL_AGAIN, "cannot hear all members") : 0;
+}
+
 static int
 start_member(struct local *l, size_t index, const struct words *w,
 	     struct fail *f)
 {
 	const int cpu = l->cpus > 0 ? l->cpu[l->next_cpu++ % l->cpus] : -1;
+	const size_t i = l->members++;
+	struct member *m = &l->member[i];
 
-	return member_start(&l->member[l->members++], index, w->word,
-			    l->alive[1], cpu, f);
+	if (member_start(m, index, w->word, l->alive[1], cpu, f) == 0 &&
+	    listen_to(l, m->said.from, 2 * i, f) == 0 &&
+	    (m->out < 0 || listen_to(l, m->out, 2 * i + 1, f) == 0))
+		return 0;
+	member_release(m);
+	return -1;
 }
 
 static int
@@ -371,11 +392,10 @@ child_ended(struct local *l, pid_t pid, int how)
 	const int status = WIFEXITED(how) ? WEXITSTATUS(how) :
 		128 + WTERMSIG(how);
 
-	if (pid == l->command) {
+	if (pid == l->command)
 		command_ended(l, status);
-	} else if (pid == l->check) {
+	else if (pid == l->check)
 		check_ended(l, status);
-	}
 	for (size_t i = 0; i < l->members; i++) {
 		struct member *m = &l->member[i];
 
@@ -387,20 +407,28 @@ child_ended(struct local *l, pid_t pid, int how)
 	begin(l);
 }
 
-/* Who asks once more has no patience left. */
+/* Who asks once more has no patience left; a terminal that hangs up may. */
 static void
 asked(struct local *l, int number)
 {
-	if (getppid() != l->parent && l->phase != STOPPING) {
+	const bool orphaned = getppid() != l->parent;
+	const uint64_t now = clock_ms();
+
+	if (!orphaned && number == l->last_signal &&
+	    now - l->asked_ms < CLOCK_ONCE_MS)
+		return;
+	if (orphaned && l->phase != STOPPING) {
 		stop(l, 128 + SIGTERM);
 	} else if (l->phase == STARTING) {
 		stop(l, 128 + number);
 	} else if (l->phase != STOPPING) {
 		kill(-l->command, number);
-	} else if (l->last_signal) {
-		l->deadline = clock_ms();
+	} else if (l->urged && number != SIGHUP) {
+		l->deadline = now;
 	}
 	l->last_signal = number;
+	l->asked_ms = now;
+	l->urged |= number != SIGHUP;
 }
 
 static void
@@ -460,49 +488,21 @@ be_late(struct local *l)
 
 /* ---- the loop ---- */
 
-/* What to wait for: descriptors in the order in which heard() has them. */
-static size_t
-list_fds(const struct local *l, struct pollfd *fd)
-{
-	const bool full = relay_is_full(&l->log);
-	size_t n = 0;
-
-	fd[n++] = (struct pollfd){ .fd = l->signals, .events = POLLIN };
-	fd[n++] = (struct pollfd){ .fd = full ? l->log.to : -1,
-				   .events = POLLOUT };
-	fd[n++] = (struct pollfd){
-		.fd = l->phase == STOPPING ? l->alive[0] :
-			l->phase == LEAVING ? l->held[0] : -1
-	};
-	for (size_t i = 0; i < l->members; i++) {
-		const struct member *m = &l->member[i];
-
-		fd[n++] = (struct pollfd){ .fd = m->out, .events = POLLIN };
-		fd[n++] = (struct pollfd){ .fd = full ? -1 : m->said.from,
-					   .events = POLLIN };
-	}
-	return n;
-}
-
 static void
-heard(struct local *l, const struct pollfd *fd, size_t members)
+hear_members(struct local *l)
 {
-	for (size_t i = 0; i < members; i++) {
-		struct member *m = &l->member[i];
+	struct epoll_event e[EVENTS];
+	const int n = epoll_wait(l->ears, e, EVENTS, 0);
 
-		if (fd[3 + 2 * i].revents) {
-			member_hear(m);
-			begin(l);
-		}
-		if (fd[4 + 2 * i].revents)
+	for (int i = 0; i < n; i++) {
+		struct member *m = &l->member[e[i].data.u64 / 2];
+
+		if (e[i].data.u64 % 2 == 0)
 			relay_read(&l->log, &m->said);
+		else
+			member_hear(m);
 	}
-	if (fd[1].revents)
-		relay_write(&l->log);
-	if (fd[2].revents && l->phase == LEAVING)
-		stop(l, l->result);
-	else if (fd[2].revents)
-		launch_close(&l->alive[0]);
+	begin(l);
 }
 
 static int
@@ -514,29 +514,46 @@ wait_ms(const struct local *l)
 		l->deadline - now < 60000 ? (int)(l->deadline - now) : 60000;
 }
 
+/* Something happened, or time has passed. */
+static void
+hear(struct local *l)
+{
+	const bool full = relay_is_full(&l->log);
+	struct pollfd fd[] = {
+		{ .fd = l->signals, .events = POLLIN },
+		{ .fd = full ? -1 : l->ears, .events = POLLIN },
+		{ .fd = full ? l->log.to : -1, .events = POLLOUT },
+		{ .fd = l->phase == STOPPING ? l->alive[0] :
+			l->phase == LEAVING ? l->held[0] : -1 }
+	};
+
+	if (poll(fd, sizeof(fd) / sizeof(*fd), wait_ms(l)) <= 0)
+		return;
+	if (fd[1].revents)
+		hear_members(l);
+	if (fd[2].revents)
+		relay_write(&l->log);
+	if (fd[3].revents && l->phase == LEAVING)
+		stop(l, l->result);
+	else if (fd[3].revents && l->phase == STOPPING)
+		launch_close(&l->alive[0]);
+	if (fd[0].revents)
+		hear_signals(l);
+}
+
 /* Who reads our log has all the time to do so, until we are asked to end. */
 static void
 run(struct local *l)
 {
-	const uint64_t most = l->options->servers + l->options->workers;
-	struct pollfd *fd = mem_alloc(3 + 2 * (size_t)most, sizeof(*fd));
-
 	start(l);
 	begin(l);
 	while (!all_gone(l) || relay_is_full(&l->log)) {
-		const size_t members = l->members, n = list_fds(l, fd);
-		const int ready = poll(fd, n, wait_ms(l));
-
-		if (ready > 0) {
-			heard(l, fd, members);
-			hear_signals(l);
-		}
+		hear(l);
 		if (all_gone(l) && !l->last_signal)
 			l->deadline = 0;
 		if (l->deadline && clock_ms() >= l->deadline && !be_late(l))
 			break;
 	}
-	free(fd);
 }
 
 /* ---- all of it ---- */
@@ -548,8 +565,9 @@ open_all(struct local *l, struct fail *f)
 
 	l->signals = signalfd(-1, l->options->signals,
 			      SFD_CLOEXEC | SFD_NONBLOCK);
-	if (l->signals < 0)
-		return fail_sys(f, FAIL_AGAIN, "cannot hear signals");
+	l->ears = epoll_create1(EPOLL_CLOEXEC);
+	if (l->signals < 0 || l->ears < 0)
+		return fail_sys(f, FAIL_AGAIN, "cannot hear anybody");
 	l->log.to = !log ? STDERR_FILENO :
 		open(log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
 	if (l->log.to < 0)
@@ -569,6 +587,7 @@ close_all(struct local *l)
 		launch_close(&l->held[i]);
 	}
 	launch_close(&l->signals);
+	launch_close(&l->ears);
 	if (l->log.to != STDERR_FILENO)
 		launch_close(&l->log.to);
 	if (l->folder)
@@ -583,7 +602,7 @@ int
 local_run(const struct local_options *o)
 {
 	struct local l = { .options = o, .parent = getppid(), .signals = -1,
-			   .alive = { -1, -1 }, .held = { -1, -1 },
+			   .ears = -1, .alive = { -1, -1 }, .held = { -1, -1 },
 			   .log.to = -1 };
 	struct fail f;
 
