@@ -129,15 +129,19 @@ whole() {
 	assert_output ""
 }
 
-# Every place between what is decided, what is safe and what is told.
+# Every place between what is decided, what is safe and what is told, of a
+# checkpoint.
+points() {
+	grep -rhoE 'failpoint\("[a-z-]+"' "$SRC/lib/store" "$SRC/lib/sys" |
+		cut -d '"' -f 2 |
+		grep -v -e log- -e journal- -e record- -e launch
+}
+
 @test "death at any failpoint leaves whole checkpoints to go on from" {
 	grep -q 'define PS_DEV' "$BUILD/config.h" ||
 		skip "no failpoints: configure --enable-dev"
-	points=$(grep -rhoE 'failpoint\("[a-z-]+"' "$SRC/lib/store" \
-		"$SRC/lib/sys" | cut -d '"' -f 2 |
-		grep -v -e log- -e journal- -e record-)
-	[ "$(wc -l <<<"$points")" -ge 10 ]
-	for point in $points; do
+	[ "$(points | wc -l)" -ge 10 ]
+	for point in $(points); do
 		rm -rf "${dir:?}"/* members
 		train 4 --every=1 --keep=2 >out 2>said
 		mv members before
@@ -160,9 +164,7 @@ whole() {
 @test "an error at any failpoint costs that checkpoint, and no step" {
 	grep -q 'define PS_DEV' "$BUILD/config.h" ||
 		skip "no failpoints: configure --enable-dev"
-	for point in $(grep -rhoE 'failpoint\("[a-z-]+"' "$SRC/lib/store" \
-		"$SRC/lib/sys" | cut -d '"' -f 2 |
-		grep -v -e log- -e journal- -e record-); do
+	for point in $(points); do
 		rm -rf "${dir:?}"/*
 		PS_FAIL=$point:2:error run -0 --separate-stderr train 6 \
 			--every=1 --keep=2
