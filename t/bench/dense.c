@@ -189,7 +189,7 @@ static void
 compare(enum bench_way way, const char *sgd_case, const char *adam_case)
 {
 	const size_t side = bench_scale(64, 4096, 4096);
-	const size_t times = bench_scale(1, 8, 50);
+	const size_t times = bench_scale(1, 5, 50);
 	struct series sgd = { 0 }, adam = { 0 }, bare = { 0 };
 	struct run with_sgd, with_adam;
 	struct bare b;

@@ -78,7 +78,7 @@ measure_bare(struct path *p, struct series *to, size_t count)
 int
 main(void)
 {
-	const size_t count = bench_scale(100, 100000, 500000);
+	const size_t count = bench_scale(100, 40000, 500000);
 	struct series ours = { 0 }, bare = { 0 };
 	struct serve serve;
 	struct path path;

@@ -282,7 +282,7 @@ run_tcp(struct series *to, const char *endpoint, size_t count)
 int
 main(void)
 {
-	const size_t count = HALF * bench_scale(1, 500, 2500);
+	const size_t count = HALF * bench_scale(1, 250, 2500);
 	struct series tcp = { 0 }, tcp_zmq = { 0 }, raw = { 0 };
 	struct series ipc = { 0 }, ipc_zmq = { 0 };
 	char endpoint[64], path[48];
