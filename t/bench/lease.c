@@ -216,7 +216,7 @@ measure_bare(struct series *to, size_t messages)
 int
 main(void)
 {
-	const size_t steps = bench_scale(100, 30000, 1000000);
+	const size_t steps = bench_scale(100, 20000, 1000000);
 	struct series one = { 0 }, ten = { 0 }, bare = { 0 };
 	char command[64];
 

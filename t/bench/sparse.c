@@ -191,8 +191,8 @@ main(void)
 
 	for (int hash = 0; hash < 2; hash++) {
 		compare(rows, bench_scale(1000, 10000, 10000), 1, hash,
-			bench_scale(10, 2000, 20000));
-		compare(rows, 1000, 16, hash, bench_scale(10, 4000, 50000));
+			bench_scale(10, 1500, 20000));
+		compare(rows, 1000, 16, hash, bench_scale(10, 3000, 50000));
 	}
 	return 0;
 }
