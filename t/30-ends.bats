@@ -21,7 +21,7 @@ setup() {
 # gone PID [SECONDS] - it is, within these (20: a busy machine has its time,
 # too); and with which status.
 gone() {
-	timeout "${2:-20}" tail --pid="$1" -f /dev/null ||
+	timeout "${2:-20}" tail -s 0.05 --pid="$1" -f /dev/null ||
 		fail "still there after ${2:-20} s: $(ps -o args= "$1")"
 	status=0
 	wait "$1" || status=$?
@@ -162,7 +162,7 @@ steps_done() {
 	echo 'train 2' | ps-coord -b "$at/c" -s "$at/s" -m model.ps -B 1 \
 		--results=errors
 	over "$work"
-	timeout 20 tail --pid="$(<command)" -f /dev/null
+	timeout 20 tail -s 0.05 --pid="$(<command)" -f /dev/null
 }
 
 @test "a server that ends is an error that names it" {

@@ -76,7 +76,7 @@ nothing_said() {
 
 # gone PID - it ends, in time for a busy machine; with which status.
 gone() {
-	timeout 20 tail --pid="$1" -f /dev/null ||
+	timeout 20 tail -s 0.05 --pid="$1" -f /dev/null ||
 		fail "still there: $(ps -o args= "$1")"
 	status=0
 	wait "$1" || status=$?

@@ -243,7 +243,7 @@ assert_clean() {
 		pid=$!
 		sleep "0.0$ms"
 		kill -TERM "$pid"
-		timeout 20 tail --pid="$pid" -f /dev/null
+		timeout 20 tail -s 0.05 --pid="$pid" -f /dev/null
 		ends_with 143
 	done
 	assert_clean
@@ -294,7 +294,7 @@ assert_clean() {
 		sleep 0.3
 		kill -TERM "$pid"
 	done
-	timeout 20 tail --pid="$pid" -f /dev/null
+	timeout 20 tail -s 0.05 --pid="$pid" -f /dev/null
 	ends_with 143
 	assert_clean
 	read -r line <&9
@@ -376,7 +376,7 @@ assert_clean() {
 		'tail -f /dev/null >/dev/null & echo $! >>pids
 		echo waiting; exec tail -f /dev/null >/dev/null'
 	kill -INT "$pid"
-	timeout 20 tail --pid="$pid" -f /dev/null
+	timeout 20 tail -s 0.05 --pid="$pid" -f /dev/null
 	ends_with 130
 	assert_clean
 }
@@ -389,7 +389,7 @@ assert_clean() {
 			ps-local -s 0 -w 0 tail -f /dev/null
 		sleep 0.3
 		kill -s "$signal" "$pid"
-		timeout 20 tail --pid="$pid" -f /dev/null
+		timeout 20 tail -s 0.05 --pid="$pid" -f /dev/null
 		ends_with $((128 + $(kill -l "$signal")))
 	done
 	touch pids

@@ -31,7 +31,7 @@ teardown_file() {
 	    -lname "$BATS_RUN_TMPDIR/*" 2>/dev/null); do
 		one=${one//[!0-9]/}
 		grep -q '^ps-' "/proc/$one/comm" 2>/dev/null || continue
-		timeout 10 tail --pid="$one" -f /dev/null || {
+		timeout 10 tail -s 0.05 --pid="$one" -f /dev/null || {
 			echo "left behind: $(ps -o args= "$one")"
 			return 1
 		}
