@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Floats at a time: with four slots beside them they fit into a first level
-   cache, and calls are not felt. */
+/* Floats of rows at a time: with four slots beside them they fit into a first
+   level cache, and calls are not felt. */
 #define BLOCK	1024
 
 /*
@@ -11,7 +11,7 @@
  * processor to fetch ahead of them, and all of them still in its second level
  * cache when the optimizer comes by.
  */
-#define COPY	(8 * BLOCK)
+#define COPY	8192
 
 /* Floats of a row for which the optimizer is called by itself. */
 #define WIDE	512
@@ -29,57 +29,33 @@ update_of(const struct apply *a, float *w, const loose_float *sum, size_t n)
 				.learning_rate = a->learning_rate };
 }
 
-/*
- * Ask for the beginnings of what the next block is made of.  A processor does
- * not fetch ahead beyond the end of a page, and a block is no less.
- */
-static void
-fetch_block(const float *w, const loose_float *sum, size_t stride,
-	    size_t slots)
-{
-	apply_fetch(sum, BLOCK);
-	for (size_t s = 0; s <= slots; s++)
-		apply_fetch(w + s * stride, BLOCK);
-}
-
-/* The next floats of n, and of each slot. */
-static void
-copy(float *to, const float *from, size_t at, size_t n, size_t slots)
-{
-	const size_t some = n - at < COPY ? n - at : COPY;
-
-	for (size_t s = 0; s <= slots; s++)
-		memcpy(to + s * n + at, from + s * n + at,
-		       some * sizeof(*to));
-}
-
 /* Floats that lie together; a slot is so far behind another. */
 static void
-apply_run(const struct apply *a, const float *from, float *to,
-	  const loose_float *sum, size_t n, size_t stride)
+apply_run(const struct apply *a, float *w, const loose_float *sum, size_t n,
+	  size_t stride)
 {
-	const size_t slots = a->optimizer->slots;
+	struct update u = update_of(a, w, sum, n);
 
-	for (size_t at = 0; at < n; at += BLOCK) {
-		const size_t some = n - at < BLOCK ? n - at : BLOCK;
-		struct update u = update_of(a, to + at, sum + at, some);
-
-		for (size_t s = 0; s < slots; s++)
-			u.slot[s] = to + (1 + s) * stride + at;
-		if (from != to && at % COPY == 0)
-			copy(to, from, at, n, slots);
-		if (n - at >= 2 * BLOCK)
-			fetch_block(to + at + BLOCK, sum + at + BLOCK, stride,
-				    slots);
-		optimizer_apply(a->optimizer, &u);
-	}
+	for (size_t s = 0; s < a->optimizer->slots; s++)
+		u.slot[s] = w + (1 + s) * stride;
+	optimizer_apply(a->optimizer, &u);
 }
 
 void
 apply_all(const struct apply *a, const float *from, float *to,
 	  const void *gradient, size_t n)
 {
-	apply_run(a, from, to, gradient, n, n);
+	const loose_float *sum = gradient;
+	const size_t most = from == to ? n : COPY;
+	size_t some;
+
+	for (size_t at = 0; at < n; at += some) {
+		some = n - at < most ? n - at : most;
+		for (size_t s = 0; from != to && s <= a->optimizer->slots; s++)
+			memcpy(to + s * n + at, from + s * n + at,
+			       some * sizeof(*to));
+		apply_run(a, to + at, sum + at, some, n);
+	}
 }
 
 /* Rows that are a block at most. */
@@ -117,8 +93,7 @@ apply_rows(const struct apply *a, struct pick p, size_t stride,
 		left -= p.count;
 		whole = pick_whole(&p);
 		if (whole)
-			apply_run(a, whole, whole, sum, p.count * p.width,
-				  stride);
+			apply_run(a, whole, sum, p.count * p.width, stride);
 		else
 			apply_some(a, &p, stride, sum, &b);
 		sum += p.count * p.width;

@@ -2,9 +2,10 @@
  * apply - let an optimizer loose on many floats or rows at once.
  *
  * All that happens to a float happens while it is in cache: gradients are
- * divided by the number of examples, what is frozen is copied, the optimizer
- * runs, a block at a time.  A gradient may lie at any address, as it does in
- * a frame.  That it is finite is to be seen before (kernel_finite()).
+ * divided by the number of examples, the optimizer runs; where what is frozen
+ * is copied first, a block at a time.  A gradient may lie at any address, as
+ * it does in a frame.  That it is finite is to be seen before
+ * (kernel_finite()).
  */
 #ifndef PS_APPLY_H
 #define PS_APPLY_H

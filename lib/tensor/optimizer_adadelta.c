@@ -7,7 +7,8 @@ enum { RHO, EPSILON };
 
 /*
  * Zeiler, "Adadelta" (2012), whose steps have the unit of the weights; Keras
- * multiplies them by a learning rate all the same.
+ * multiplies them by a learning rate all the same.  Of the two roots that it
+ * divides by each other we take one, of the quotient.
  */
 static CLONES void
 kernel(float *restrict w, float *restrict a, float *restrict d,
@@ -18,7 +19,7 @@ kernel(float *restrict w, float *restrict a, float *restrict d,
 		float step;
 
 		a[i] = rho * a[i] + rest * (g * g);
-		step = sqrtf(d[i] + epsilon) * g / sqrtf(a[i] + epsilon);
+		step = sqrtf((d[i] + epsilon) / (a[i] + epsilon)) * g;
 		d[i] = rho * d[i] + rest * (step * step);
 		w[i] = decayed(w[i], s) - s.rate * step;
 	}

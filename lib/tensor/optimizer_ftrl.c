@@ -1,12 +1,14 @@
 #include "tensor/clones.h"
 #include "tensor/optimizer_kind.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { POWER, START, L1, L2, SHRINKAGE, BETA };
 
 struct constants {
-	float rate, power /* the negated one */, l1, l2, shrinkage;
+	float inverse /* of the rate */, power /* the negated one */;
+	float l1, l2, shrinkage;
 };
 
 /*
@@ -18,11 +20,11 @@ struct constants {
 static inline float
 weight(float w, float *z, float g, float r0, float r, struct constants c)
 {
-	*z += g + 2 * c.shrinkage * w - (r - r0) / c.rate * w;
+	*z += g + 2 * c.shrinkage * w - (r - r0) * c.inverse * w;
 
 	const float low = *z < -c.l1 ? -c.l1 : *z;
 	const float clipped = low > c.l1 ? c.l1 : low;
-	const float q = r / c.rate + 2 * c.l2;
+	const float q = r * c.inverse + 2 * c.l2;
 
 	return q == 0 ? 0 : (clipped - *z) / q;
 }
@@ -67,13 +69,13 @@ apply(const struct optimizer *o, const struct update *u)
 	const struct step s = step_of(o, u);
 	const float rate = u->learning_rate;
 
-	/* The formula divides by the rate; at the end of a schedule it may
-	   be 0, and then nothing moves. */
-	if (!(rate > 0))
+	/* At the end of a schedule it may be 0, and then nothing moves; nor
+	   does it where the rate has no reciprocal. */
+	if (!(rate >= FLT_MIN))
 		return;
 
 	const struct constants c = {
-		.rate = rate,
+		.inverse = (float)(1 / (double)rate),
 		.power = (float)-o->hyper[POWER],
 		.l1 = (float)o->hyper[L1],
 		.l2 = (float)(o->hyper[L2] +

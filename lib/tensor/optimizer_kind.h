@@ -8,6 +8,9 @@
 
 #include "tensor/optimizer.h"
 
+#include <math.h>
+#include <stdbool.h>
+
 enum hyper_range {
 	HYPER_BOOL,
 	HYPER_FRACTION,		/* 0 <= x < 1 */
@@ -40,21 +43,28 @@ struct step {
 	const loose_float *sum;		/* n: gradients */
 	size_t n;
 	float examples;			/* that they are sums over */
+	float share;			/* 1 / examples, if a product with it
+					   is the same to the bit; or 0 */
 	float rate, weight_decay;
 };
 
 static inline struct step
 step_of(const struct optimizer *o, const struct update *u)
 {
-	return (struct step){ u->sum, u->n, u->examples, u->learning_rate,
+	int exponent;
+	const bool exact = frexpf(u->examples, &exponent) == .5f;
+
+	return (struct step){ u->sum, u->n, u->examples,
+			      exact ? 1 / u->examples : 0, u->learning_rate,
 			      o->weight_decay };
 }
 
-/* By division, not by a product, which would not round to the same bits. */
+/* A division takes as long as the roots that other numbers wait for; compilers
+   make two loops of this. */
 static inline float
 mean_at(struct step s, size_t i)
 {
-	return s.sum[i] / s.examples;
+	return s.share > 0 ? s.sum[i] * s.share : s.sum[i] / s.examples;
 }
 
 /*

@@ -21,22 +21,22 @@ static const struct {
 	const char *name, *settings;
 	uint64_t digest;
 } kinds[] = {
-	{ "adadelta", "learning_rate=0.5", 0x612ad7be57345dce },
-	{ "adagrad", "learning_rate=0.1", 0xeddf7c3e4782d1e1 },
-	{ "adam", "", 0x735545879b234f2e },
-	{ "adam", "amsgrad=true", 0xffda16bf17567bb2 },
-	{ "adamax", "", 0x9a02783eedc68d81 },
-	{ "adamw", "", 0xb86fb23d2853de3c },
-	{ "ftrl", "learning_rate=0.1 l1=0.01 l2=0.1", 0x3d613e294440d65b },
-	{ "lion", "", 0x62526a23c1dde5b5 },
-	{ "rmsprop", "", 0xf9328fcc158f25a3 },
-	{ "rmsprop", "momentum=0.9", 0x9140a3381b3f32cc },
-	{ "rmsprop", "centered=true", 0x27a6da92db767558 },
-	{ "rmsprop", "centered=true momentum=0.9", 0x9859e7a7a71967df },
-	{ "sgd", "", 0xa99628d8c97efadc },
-	{ "sgd", "momentum=0.9 weight_decay=0.01", 0xcbcfa7c3f54f2ab8 },
-	{ "sgd", "momentum=0.9 nesterov=true", 0x67e684dfbe55c806 },
-	{ "nadam", "", 0xd0ac707ce7bcb8c5 },
+	{ "adadelta", "learning_rate=0.5", 0xefc79ea815e25510 },
+	{ "adagrad", "learning_rate=0.1", 0xca84cff96b2ec6d3 },
+	{ "adam", "", 0xa295e00952fbac9e },
+	{ "adam", "amsgrad=true", 0x728319c313670e6f },
+	{ "adamax", "", 0x5d2249ffea0f2536 },
+	{ "adamw", "", 0x4a41b7680fa3e9d0 },
+	{ "ftrl", "learning_rate=0.1 l1=0.01 l2=0.1", 0x3eb02352b38a9328 },
+	{ "lion", "", 0x6af8a4ce36c55d30 },
+	{ "rmsprop", "", 0xbf6ed32b8156478c },
+	{ "rmsprop", "momentum=0.9", 0xbbff29782a022179 },
+	{ "rmsprop", "centered=true", 0x622d97a8357e9390 },
+	{ "rmsprop", "centered=true momentum=0.9", 0xf8c1363828b92f44 },
+	{ "sgd", "", 0x619749e2e5a31b42 },
+	{ "sgd", "momentum=0.9 weight_decay=0.01", 0xe81d487c7cdb4c8e },
+	{ "sgd", "momentum=0.9 nesterov=true", 0xd60c3905fa2f4abf },
+	{ "nadam", "", 0x53d184b5d734af00 },
 };
 
 struct floats {
@@ -78,8 +78,10 @@ begin(const struct optimizer *o)
 static struct apply
 how(const struct optimizer *o, uint64_t t)
 {
+	static const float examples[] = { 32, 1, 7 };	/* in turn */
+
 	return (struct apply){ .optimizer = o, .learning_rate = .01f,
-			       .t = t, .examples = t == 1 ? 1 : 7 };
+			       .t = t, .examples = examples[t % 3] };
 }
 
 /* One float at a time: no loop to make wide. */

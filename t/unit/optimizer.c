@@ -452,9 +452,9 @@ static const struct { const char *line; uint64_t hash; } recorded[] = {
 	{ "adam amsgrad=true", 0xa8977837deb4b7b0u },
 	{ "adamax", 0x2b4e111d2ac647cdu },
 	{ "nadam", 0x0f203ba51ad32581u },
-	{ "adadelta", 0x09248696c51187c7u },
+	{ "adadelta", 0x560585a90510a518u },
 	{ "lion", 0x893f3c129470d001u },
-	{ "ftrl l1=.01 l2=.1 l2_shrinkage=.2 beta=.5", 0x5a8936fc5f316f80u },
+	{ "ftrl l1=.01 l2=.1 l2_shrinkage=.2 beta=.5", 0xdd0ba836be9a76f3u },
 };
 
 static uint64_t
