@@ -2,6 +2,7 @@
  * ps-eval - score checkpoints or the live model, or predict with them.
  */
 #include "base/log.h"
+#include "base/subnormal.h"
 #include "store/checkpoint.h"
 #include "store/disk.h"
 #include "sys/cli.h"
@@ -220,6 +221,7 @@ main(int argc, char **argv)
 	bool unmet;
 
 	cli_begin("ps-eval", EVAL_USAGE, CLI_FILTER);
+	subnormal_flush();
 	eval_settings_read(&p.s, argc, argv);
 	if (p.s.output &&
 	    scores_open(&p.scores, p.s.output, &p.s.until, &f) < 0)

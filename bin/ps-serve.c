@@ -3,6 +3,7 @@
  */
 #include "base/endpoint.h"
 #include "base/log.h"
+#include "base/subnormal.h"
 #include "role/server.h"
 #include "store/cluster.h"
 #include "store/disk.h"
@@ -206,6 +207,7 @@ main(int argc, char **argv)
 	struct fail f;
 
 	cli_begin("ps-serve", USAGE, CLI_DAEMON);
+	subnormal_flush();
 
 	struct options o = parse(argc, argv);
 

@@ -2,6 +2,7 @@
  * ps-work - run steps: read a batch, pull, compute gradients, push.
  */
 #include "base/log.h"
+#include "base/subnormal.h"
 #include "data/cache.h"
 #include "role/worker.h"
 #include "store/cluster.h"
@@ -167,6 +168,7 @@ main(int argc, char **argv)
 	struct fail f;
 
 	cli_begin("ps-work", USAGE, CLI_DAEMON);
+	subnormal_flush();
 
 	struct options o = parse(argc, argv);
 	struct net *net = net_new(o.lease_ms);

@@ -279,3 +279,21 @@ accuracies() {
 	grep '"op":"eval".*"examples":2100' results
 	grep '"op":"train","step":1,.*"examples":2000' results
 }
+
+# 0.9 times 4 of the smallest numbers that there are rounds to 4.
+@test "a momentum that nothing feeds any more fades to nothing" {
+	printf '%s\n' 'input x float' 'label y float' \
+		'p = dense x units=1 use_bias=false kernel_initializer=zeros' \
+		'loss mean_squared_error p' 'optimizer sgd momentum=0.9' \
+		>fade.ps
+	{
+		echo x,y
+		echo 1,1
+		yes 0,0 | head -n 1199
+	} >fade.csv
+	run -0 ps-local -C fade -- fade.csv -- ps-coord -B 1 -m fade.ps \
+		--checkpoint=fade --results=errors <<<'train 1200'
+	run -0 bash -c "ps-ckpt cat fade p/kernel@momentum | tail -c 4 |
+		od -An -tx4"
+	assert_output " 00000000"
+}

@@ -21,5 +21,6 @@ lib_libps_a_SOURCES += \
 	%D%/rng.h \
 	%D%/settings.c \
 	%D%/settings.h \
+	%D%/subnormal.h \
 	%D%/text.c \
 	%D%/text.h

@@ -8,6 +8,7 @@
 #include "tensor/apply.h"
 
 #include "base/mem.h"
+#include "base/subnormal.h"
 #include "tensor/clones.h"
 
 #include "bench.h"
@@ -87,6 +88,8 @@ one(const struct optimizer *o, const char *label, size_t n, size_t times,
 int
 main(void)
 {
+	subnormal_flush();	/* as ps-serve does */
+
 	const size_t cached = 4000;
 	const size_t large = bench_scale(1 << 14, 16 << 20, 16 << 20);
 	float *w = mem_alloc((large + cached) * 4, sizeof(*w));
