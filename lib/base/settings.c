@@ -14,6 +14,9 @@ settings_release(struct settings *s)
 		free(s->list[i].value);
 	}
 	free(s->list);
+	for (size_t i = 0; i < s->asks; i++)
+		free(s->asked[i]);
+	free(s->asked);
 	*s = (struct settings){ 0 };
 }
 
@@ -49,11 +52,26 @@ settings_add(struct settings *s, const char *word, struct fail *f)
 	return 0;
 }
 
+/* Where none is given nobody asks which there are. */
+static void
+note(struct settings *s, const char *key)
+{
+	if (s->count == 0)
+		return;
+	for (size_t i = 0; i < s->asks; i++)
+		if (strcmp(s->asked[i], key) == 0)
+			return;
+	s->asked = mem_grow(s->asked, s->asks, &s->asked_room,
+			    sizeof(*s->asked));
+	s->asked[s->asks++] = mem_text(key);
+}
+
 const char *
 settings_text(struct settings *s, const char *key)
 {
 	struct setting *found = find(s, key);
 
+	note(s, key);
 	if (!found)
 		return NULL;
 	found->used = true;
@@ -126,12 +144,25 @@ settings_floats(struct settings *s, const char *key, size_t *count)
 	return NULL;
 }
 
+static int
+unknown(const struct settings *s, const char *key, struct fail *f)
+{
+	struct text known = { 0 };
+
+	for (size_t i = 0; i < s->asks; i++)
+		text_add(&known, "%s %s", i ? "," : "; there are",
+			 s->asked[i]);
+	fail(f, FAIL_CONFIG, "%s: unknown setting %s%s", s->where, key,
+	     known.data ? known.data : "");
+	text_release(&known);
+	return -1;
+}
+
 int
 settings_done(const struct settings *s, struct fail *f)
 {
 	for (size_t i = 0; i < s->count; i++)
 		if (!s->list[i].used)
-			return fail(f, FAIL_CONFIG, "%s: unknown setting %s",
-				    s->where, s->list[i].key);
+			return unknown(s, s->list[i].key, f);
 	return 0;
 }

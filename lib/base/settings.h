@@ -3,7 +3,8 @@
  *
  * A getter leaves *value alone, and returns 0, when the key is not there: put
  * the default in first.  When all have been asked for, settings_done() refuses
- * what nobody wanted, so that a misspelt key is never silently ignored.
+ * what nobody wanted, so that a misspelt key is never silently ignored, and
+ * names what was.
  * Every message begins with where the line stands ("model.ps:4").
  */
 #ifndef PS_SETTINGS_H
@@ -23,6 +24,8 @@ struct setting {
 struct settings {
 	struct setting *list;
 	size_t count, room;
+	char **asked;		/* all keys, each once */
+	size_t asks, asked_room;
 	char where[160];
 };
 

@@ -65,7 +65,7 @@ static const struct {
 	{ "input x id bin_boundaries=a,b", "model.ps:1: x: bin_boundaries= "
 	  "are numbers, each above the one before" },
 	{ "input x id bin_boundaries=1,2 rows=3", "model.ps:1: unknown setting "
-	  "rows" },
+	  "rows; there are bin_boundaries, columns, sep" },
 	{ "input x id", "model.ps:1: x: rows= is missing: ids are 0 to rows - "
 	  "1, or any with rows=hash" },
 	{ "input x float columns=", "model.ps:1: x: columns= names none" },
@@ -78,7 +78,7 @@ static const struct {
 	{ "input x string hash=9 cross=true", "model.ps:1: x: cross=true makes "
 	  "one string of several columns=, by hash=N or rows=hash" },
 	{ "input x id rows=9 columns=u,v cross=true", "model.ps:1: unknown "
-	  "setting cross" },
+	  "setting cross; there are bin_boundaries, rows, columns, sep" },
 	{ "input x string", "model.ps:1: x: a string needs one of "
 	  "vocab=WORD,WORD..., vocab_file=FILE, hash=N, rows=hash" },
 	{ "input x string hash=3 vocab=a", "model.ps:1: x: a string needs one "
@@ -91,7 +91,8 @@ static const struct {
 	  "vocab=WORD,WORD..., vocab_file=FILE, hash=N, rows=hash" },
 	{ "input x string hash=0", "model.ps:1: hash=0 is not a whole number "
 	  "from 1 to 281474976710656" },
-	{ "input x float size=3", "model.ps:1: unknown setting size" },
+	{ "input x float size=3", "model.ps:1: unknown setting size; "
+	  "there are zero_based, columns, sep" },
 	{ "input x float sep=ab", "model.ps:1: sep=ab is not one character" },
 	{ "input x/y float", "model.ps:1: 'x/y' is no name: it takes letters, "
 	  "digits, _ - . and at most 63 of them" },
@@ -124,7 +125,9 @@ static const struct {
 	  "model.ps:2: y is not defined above" },
 	{ "input x float\ny = dense x", "model.ps:2: y: units= is missing" },
 	{ "input x float\ny = dense x units=1 unit=2",
-	  "model.ps:2: unknown setting unit" },
+	  "model.ps:2: unknown setting unit; there are units, use_bias, "
+	  "kernel_initializer, kernel_regularizer, bias_initializer, "
+	  "bias_regularizer, activation" },
 	{ "input x float\ny = dense x units=1 units=2",
 	  "model.ps:2: units is said twice" },
 	{ "input x float\ny = dense x units=1 activation=zigmoid",
@@ -234,7 +237,9 @@ static const struct {
 	{ "input x float\ny = batch_normalization x momentum=1.5\n" END,
 	  "model.ps:2: momentum=1.5 is not a number from 0 to 1" },
 	{ "input x float\ny = dense x units=1\n" END "optimizer sgd rho=1",
-	  "model.ps:5: unknown setting rho" },
+	  "model.ps:5: unknown setting rho; there are for, schedule, "
+	  "learning_rate, initial_learning_rate, weight_decay, clipvalue, "
+	  "clipnorm, global_clipnorm, momentum, nesterov" },
 	{ "variable v 3,x", "model.ps:1: v: '3,x' is no shape, like [7,20]" },
 	{ "input x float[60000000]\ny = concat x x", "model.ps:2: y: "
 	  "[120000000] is too large for one example; the limit is 67108864 "
@@ -253,7 +258,8 @@ static const struct {
 	  "model.ps:4: y: share=z: the words of u have other ids than those "
 	  "of x" },
 	{ "input x id rows=3\nz = embedding x dim=2\n"
-	  "y = embedding x share=z dim=2", "model.ps:3: unknown setting dim" },
+	  "y = embedding x share=z dim=2", "model.ps:3: unknown setting dim; "
+	  "there are combiner, share" },
 	{ "label t binary\ninput x float\nloss hinge x class_weight=1",
 	  "model.ps:3: class_weight=1: it takes 2 numbers from 0 on, one for "
 	  "each class" },
