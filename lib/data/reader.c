@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MANY	1024		/* examples of a batch that is worth a guess */
+
 struct reader {
 	struct reader_options options;
 	const struct format *format;	/* NULL: by the names */
@@ -244,6 +246,8 @@ begin_again(struct reader *r, struct fail *f)
 int
 reader_next(struct reader *r, size_t n, struct batch *b, struct fail *f)
 {
+	bool few = n >= MANY;
+
 	batch_reset(b);
 	b->label.input = r->want.label;
 	while (b->examples < n) {
@@ -252,6 +256,10 @@ reader_next(struct reader *r, size_t n, struct batch *b, struct fail *f)
 
 		if (got < 0)
 			return -1;
+		if (got > 0 && few) {
+			batch_expect(b, n);
+			few = false;
+		}
 		if (got > 0)
 			continue;
 		if (!r->options.repeat)

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MORE	1.0625		/* times what a few examples let expect, */
+#define MOST	4e6		/* and no more items than that */
+
 /* Does the feature keep offsets, having any number of values an example? */
 static bool
 runs(const struct feature *f)
@@ -119,6 +122,36 @@ void
 batch_append(struct batch *to, const struct batch *from, size_t i)
 {
 	batch_append_run(to, from, i, 1);
+}
+
+/* Room in an array, if there is one. */
+static void *
+expect_items(void *array, size_t n, size_t *room, size_t size)
+{
+	return array ? mem_grow(array, n, room, size) : NULL;
+}
+
+static void
+expect(struct feature *f, size_t examples, size_t among)
+{
+	const double each = (double)feature_count(f, examples) /
+		(double)examples;
+	const double all = each * (double)among * MORE;
+	const size_t n = (size_t)(all < MOST ? all : MOST);
+
+	f->value = expect_items(f->value, n, &f->value_room,
+				sizeof(*f->value));
+	f->id = expect_items(f->id, n, &f->id_room, sizeof(*f->id));
+	f->high = expect_items(f->high, n, &f->high_room, sizeof(*f->high));
+	f->weight = expect_items(f->weight, n, &f->weight_room,
+				 sizeof(*f->weight));
+}
+
+void
+batch_expect(struct batch *b, size_t examples)
+{
+	for (size_t i = 0; i < b->features && b->examples > 0; i++)
+		expect(&b->feature[i], b->examples, examples);
 }
 
 size_t

@@ -56,6 +56,12 @@ void batch_append(struct batch *, const struct batch *from, size_t i);
 void batch_append_run(struct batch *, const struct batch *from, size_t i,
 		      size_t n);
 
+/*
+ * There will be so many examples, like those that are there: room for them at
+ * once, within reason, is cheaper than to grow again and again.
+ */
+void batch_expect(struct batch *, size_t examples);
+
 size_t batch_bytes(const struct batch *);	/* of what it holds */
 
 /* How many values, or ids, a feature has in so many examples. */

@@ -122,11 +122,43 @@ test_run(void)
 	batch_release(&many);
 }
 
+/* What there is stays; what is like it needs no other room. */
+static void
+test_expected(void)
+{
+	struct batch a, b;
+	const float *value;
+	const uint32_t *id;
+	size_t n;
+
+	batch_begin(&a, inputs, 3, &label);
+	batch_begin(&b, inputs, 3, &label);
+	for (size_t i = 0; i < 4; i++)
+		add(&a, i, i == 2 ? .5f : 1);
+	batch_expect(&b, 5000);
+	ok(!b.feature[0].value && !b.feature[1].id);
+	batch_append_run(&b, &a, 0, 4);
+	batch_expect(&b, 5000);
+	value = b.feature[0].value;
+	id = b.feature[1].id;
+	n = feature_count(&a.feature[1], 4);
+	ok(same_ids(&b.feature[1], &a.feature[1], n) &&
+	   memcmp(value, a.feature[0].value, 8 * sizeof(*value)) == 0 &&
+	   memcmp(b.feature[2].weight, a.feature[2].weight,
+		  n * sizeof(float)) == 0);
+	for (size_t i = 4; i < 5000; i += 4)
+		batch_append_run(&b, &a, 0, 4);
+	ok(b.feature[0].value == value && b.feature[1].id == id);
+	batch_release(&a);
+	batch_release(&b);
+}
+
 int
 main(void)
 {
 	test_width();
 	test_append();
 	test_run();
+	test_expected();
 	return tap_done();
 }
