@@ -143,25 +143,38 @@ dense_backward(const struct pass *p)
 			    p->in[0].gradient);
 }
 
-/* With one unit, which is the most common, a row is a number. */
+/*
+ * With one unit, which is the most common, a row is a number.  Where an id's
+ * number lies is chance, and no cache has it, as it came from a server: so
+ * memory is asked for it some ids ahead.
+ */
+#define AHEAD	32
+
+static size_t
+count_ids(const struct pass *p)
+{
+	const struct bag last = flow_bag(&p->in[0], p->examples - 1);
+
+	return last.first + last.count;
+}
+
 static void
 add_numbers(const struct pass *p)
 {
 	const struct flow *in = &p->in[0];
-	const float *w = p->w[KERNEL];
+	const float *weight = in->feature->weight, *w = p->w[KERNEL];
+	const uint32_t *row = in->row;
+	const size_t ids = p->examples > 0 ? count_ids(p) : 0;
 
 	for (size_t i = 0; i < p->examples; i++) {
 		const struct bag bag = flow_bag(in, i);
-		const uint32_t *row = in->row + bag.first;
-		const float *weight = in->feature->weight;
 		float sum = p->out.value[i];
 
-		if (weight)
-			for (size_t j = 0; j < bag.count; j++)
-				sum += weight[bag.first + j] * w[row[j]];
-		else
-			for (size_t j = 0; j < bag.count; j++)
-				sum += w[row[j]];
+		for (size_t j = bag.first; j < bag.first + bag.count; j++) {
+			if (j + AHEAD < ids)
+				__builtin_prefetch(w + row[j + AHEAD]);
+			sum += weight ? weight[j] * w[row[j]] : w[row[j]];
+		}
 		p->out.value[i] = sum;
 	}
 }
@@ -170,20 +183,20 @@ static void
 add_to_numbers(const struct pass *p)
 {
 	const struct flow *in = &p->in[0];
+	const float *weight = in->feature->weight;
+	const uint32_t *row = in->row;
+	const size_t ids = p->examples > 0 ? count_ids(p) : 0;
 	float *dw = p->dw[KERNEL];
 
 	for (size_t i = 0; i < p->examples; i++) {
 		const struct bag bag = flow_bag(in, i);
-		const uint32_t *row = in->row + bag.first;
-		const float *weight = in->feature->weight;
 		const float g = p->out.gradient[i];
 
-		if (weight)
-			for (size_t j = 0; j < bag.count; j++)
-				dw[row[j]] += weight[bag.first + j] * g;
-		else
-			for (size_t j = 0; j < bag.count; j++)
-				dw[row[j]] += g;
+		for (size_t j = bag.first; j < bag.first + bag.count; j++) {
+			if (j + AHEAD < ids)
+				__builtin_prefetch(dw + row[j + AHEAD], 1);
+			dw[row[j]] += weight ? weight[j] * g : g;
+		}
 	}
 }
 
