@@ -724,6 +724,12 @@ answer within 0.3 s"
 	cut -d' ' -f2- train.svm >bare.svm
 	run -0 ps-eval --predict -C ckpts -B 7 - <bare.svm
 	assert_output "$labelled"
+	# What is no svmlight at all would be labels of examples without any.
+	tr ' ' , <train.svm | tr : . >comma.svm
+	run -65 --separate-stderr ps-eval --predict -C ckpts comma.svm
+	assert_output ""
+	[[ $stderr == "ps-eval: comma.svm:1: '"*"' is no label, which is a\
+ number" ]]
 	# By hand: accuracy is how many are on the right side of a half.
 	right=$(paste <(printf '%s\n' "$labelled") train.svm |
 		awk '($1 >= 0.5) == $2 { n++ } END { printf "%.9g", n / NR }')

@@ -17,7 +17,8 @@
  */
 struct svmlight {
 	struct lines lines;
-	const struct input *label;
+	const struct input *label;	/* NULL: it is passed over, */
+	const struct input *apart;	/* which would be this one; or NULL */
 	uint64_t size;		/* so many ids there are, */
 	uint64_t first;		/* from 0 or 1 on */
 	bool dense;		/* the input is float[size] */
@@ -53,6 +54,7 @@ svmlight_open(const struct want *want, char *const *files, struct fail *f)
 	struct svmlight *s = mem_alloc(1, sizeof(*s));
 
 	s->label = want->label;
+	s->apart = want->apart;
 	s->dense = in->kind == INPUT_FLOAT;
 	s->size = s->dense ? input_width(in) : in->hashed ? UINT64_MAX :
 		in->rows;
@@ -92,6 +94,35 @@ skip_word(char *p)
 	return p;
 }
 
+static int
+misfit(const char *p, const char *what, struct fail *f)
+{
+	char shown[FILL_SHOWN];
+	size_t size = 0;
+
+	while (!is_end(p[size]) && !is_blank(p[size]))
+		size++;
+	return fail(f, FAIL_DATA, "'%s' %s", fill_shown(p, size, shown), what);
+}
+
+/*
+ * Past a label that nobody reads, if there is one.  A line of a single word
+ * may be one of another format.
+ */
+static char *
+pass_label(const struct input *in, char *p, char *end, struct fail *f)
+{
+	float ignored;
+
+	if (memchr(p, ':', (size_t)(end - p)))
+		return p;
+	if (!in || in->kind == INPUT_STRING || !is_end(*skip_blanks(end)) ||
+	    number_float(p, &ignored) == end)
+		return end;
+	misfit(p, "is no label, which is a number", f);
+	return NULL;
+}
+
 /* Past the word at p, which is the label unless it is a feature already. */
 static char *
 read_label(struct svmlight *s, struct batch *b, char *p, struct fail *f)
@@ -100,7 +131,7 @@ read_label(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 	const char saved = *end;
 
 	if (!s->label)
-		return memchr(p, ':', (size_t)(end - p)) ? p : end;
+		return pass_label(s->apart, p, end, f);
 	*end = '\0';
 
 	const int got = fill_text(&b->label, b->examples, p,
@@ -111,17 +142,6 @@ read_label(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 		return end;
 	fail_at(f, "label");
 	return NULL;
-}
-
-static int
-misfit(const char *p, const char *what, struct fail *f)
-{
-	char shown[FILL_SHOWN];
-	size_t size = 0;
-
-	while (!is_end(p[size]) && !is_blank(p[size]))
-		size++;
-	return fail(f, FAIL_DATA, "'%s' %s", fill_shown(p, size, shown), what);
 }
 
 /* One "id:value" at p, of this row or one behind it; returns its end. */
@@ -163,7 +183,7 @@ static char *
 skip_query(char *p)
 {
 	p = skip_blanks(p);
-	return strncmp(p, "qid:", 4) == 0 ? skip_word(p) : p;
+	return *p == 'q' && strncmp(p, "qid:", 4) == 0 ? skip_word(p) : p;
 }
 
 /* A NUL ends the line, and nothing else. */
