@@ -117,8 +117,7 @@ whole() {
 	assert_equal "$(ls "$dir")" "$(printf '%s\n' ckpt-0000000{2,3,4})"
 	run -0 ps-ckpt verify "$dir"/*{2,3}
 	# A flipped bit in an array counts, too, when people ask.
-	printf '?' | dd of="$dir/ckpt-00000003/shard-0-of-2.tar" bs=1 \
-		seek=1000 conv=notrunc 2>/dev/null
+	damage "$dir/ckpt-00000003/shard-0-of-2.tar" 1000
 	ps-ckpt prune --keep=1 "$dir"
 	assert_equal "$(ls "$dir")" "$(printf '%s\n' ckpt-0000000{2,3,4})"
 }

@@ -255,8 +255,7 @@ before it was scored"
 
 @test "a damaged checkpoint is reported, and the others are scored" {
 	train 'train 10' save 'train 10' save 'train 10'
-	printf x | dd of=ckpts/ckpt-00000010/shard-0-of-2.tar bs=1 seek=700 \
-		conv=notrunc status=none
+	damage ckpts/ckpt-00000010/shard-0-of-2.tar 700
 	rm ckpts/ckpt-00000020/MANIFEST.json
 	run -65 --separate-stderr ps-eval -C ckpts train.svm
 	assert_equal "${#lines[@]}" 1

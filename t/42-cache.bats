@@ -73,7 +73,7 @@ the_cache() {
 	cp result plain
 	cache=$(the_cache)
 	cp "$cache" good
-	printf x | dd of="$cache" bs=1 seek=3000 conv=notrunc status=none
+	damage "$cache" 3000
 	train --cache train.svm
 	cmp plain result
 	run -0 grep -c 'damaged: a block at byte 128; reading train.svm' \

@@ -104,7 +104,7 @@ made() {
 	made dir 1
 	made good 1
 	part=dir/ckpt-00000000/shard-0-of-1.tar
-	printf X | dd of=$part bs=1 seek=660 conv=notrunc status=none
+	damage $part 660
 	run -65 --separate-stderr ps-ckpt verify dir good
 	assert_output "good/ckpt-00000000: ok"
 	assert_equal "$stderr" "ps-ckpt: $part: byte 512:\
@@ -404,8 +404,7 @@ scored() {
 
 @test "prune keeps the best of those that are whole" {
 	scored
-	printf x | dd of=dir/ckpt-00000000/shard-0-of-1.tar bs=1 seek=900 \
-		conv=notrunc status=none
+	damage dir/ckpt-00000000/shard-0-of-1.tar 900
 	rm dir/ckpt-00000003/MANIFEST.json
 	ps-ckpt prune --keep=1 --best=loss --metrics=metrics dir
 	assert_equal "$(ls -A dir | tr '\n' ' ')" \

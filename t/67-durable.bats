@@ -113,8 +113,7 @@ serve() {
 	ask 100
 	done_steps 100
 	dies "$server"
-	printf x | dd of=ckpt/log-0/00000001 bs=1 seek=2000 conv=notrunc \
-		2>dd.log
+	damage ckpt/log-0/00000001 2000
 	run -65 ps-serve -b "$at" --durable=wal -d ckpt
 	assert_output --regexp \
 		"^ps-serve: ckpt/log-0/00000001: damaged at byte [0-9]+ of "

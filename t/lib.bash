@@ -69,6 +69,14 @@ launch() {
 	daemons+=("$pid")
 }
 
+# damage FILE BYTE - make another of the byte there, whatever it is.
+damage() {
+	local was
+	was=$(od -An -tu1 -j "$2" -N 1 "$1")
+	printf %b "\\x$(printf %x $((was ^ 255)))" |
+		dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
 # stop [PID] - ask a daemon, or else the last one, to end; it must end with 0.
 stop() {
 	kill -TERM "${1:-$pid}"
