@@ -122,16 +122,12 @@ pass_on(const sigset_t *signals, pid_t leader)
 	return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 }
 
-/*
- * What asks for an end, unless it is ignored, and what tells of one, though it
- * may have been.
- */
+/* What asks for an end, unless it is ignored, and what tells of one. */
 static void
 block_signals(sigset_t *signals)
 {
 	struct sigaction hangup;
 
-	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(signals);
 	sigaddset(signals, SIGCHLD);
 	sigaddset(signals, SIGINT);

@@ -51,7 +51,7 @@ names() {
 @test "a run goes on at its newest checkpoint's step, with its state" {
 	run -0 train 2 'train 10'
 	assert_line --index 0 --partial '"step":0,'
-	run -0 train 2 'train 10'
+	run -0 train 2 'train 10' -o -
 	assert_line --index 0 --partial '"step":10,'
 	assert_line --index 9 --partial '"step":19,'
 	run -0 names

@@ -128,6 +128,8 @@ cli_begin(const char *name, const char *usage, enum cli_kind kind)
 	sigaction(SIGPIPE, &broken, NULL);
 	/* A limit on the size of files is an error of write, no death. */
 	signal(SIGXFSZ, SIG_IGN);
+	/* Who started us may not wait for its children, but we do for ours. */
+	signal(SIGCHLD, SIG_DFL);
 }
 
 /* The next part of a synopsis: up to a blank outside of all brackets. */
@@ -204,11 +206,16 @@ add_options(struct table *t, const struct cli_option *o)
 }
 
 static const struct cli_option *
-find_option(const struct cli_option *o, int id)
+find_option(const struct cli_option *own, int id)
 {
-	while (o->id && o->id != id)
-		o++;
-	return o->id ? o : NULL;
+	const struct cli_option *const all[] = { own, few_options,
+						 peer_options };
+
+	for (size_t i = 0; i < (launches ? 2 : 3); i++)
+		for (const struct cli_option *o = all[i]; o->id; o++)
+			if (o->id == id)
+				return o;
+	return NULL;
 }
 
 /* Put the name of an option, as it was written, where messages find it. */
@@ -217,10 +224,6 @@ name_option(const struct cli_option *own, int id, bool is_long)
 {
 	const struct cli_option *o = find_option(own, id);
 
-	if (!o)
-		o = find_option(few_options, id);
-	if (!o)
-		o = find_option(peer_options, id);
 	if (is_long && o)
 		snprintf(current, sizeof(current), "--%s", o->name);
 	else
@@ -232,15 +235,16 @@ refuse(int c, const struct cli_option *own, const char *word)
 {
 	const bool is_long = strncmp(word, "--", 2) == 0;
 
+	/* There may be letters behind it, and the word be the one before. */
+	if (optopt && !find_option(own, optopt))
+		cli_usage("no option -%c", optopt);
 	if (optopt)
 		name_option(own, optopt, is_long);
 	if (c == ':')
 		cli_usage("%s: an argument is wanted", current);
-	if (is_long && optopt)
+	if (optopt)
 		cli_usage("%s: no argument is wanted", current);
-	if (is_long)
-		cli_usage("no option %.*s", (int)strcspn(word, "="), word);
-	cli_usage("no option -%c", optopt);
+	cli_usage("no option %.*s", (int)strcspn(word, "="), word);
 }
 
 /* Take in an option of every program; false if it is none of these. */
@@ -359,6 +363,12 @@ cli_bytes(void)
 		cli_usage("%s: '%s' is not a size such as 512, 64Ki, 1M",
 			  current, optarg);
 	return bytes;
+}
+
+const char *
+cli_file(void)
+{
+	return strcmp(optarg, "-") == 0 ? NULL : optarg;
 }
 
 void

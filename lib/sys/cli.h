@@ -104,6 +104,9 @@ uint64_t cli_duration(void);		/* milliseconds, at least one */
 uint64_t cli_bytes(void);		/* at least one */
 int cli_choice(const char *const *names); /* its place; NULL ends the names */
 
+/* To write to; NULL, as of no such option: "-", standard output. */
+const char *cli_file(void);
+
 /* "I/N", I below N. */
 void cli_shard(uint64_t *i, uint64_t *n);
 

@@ -134,7 +134,7 @@ read_option(struct coord_settings *s, int c)
 	case MIN_WORKERS: o->min_workers = cli_uint(0, 1 << 20); break;
 	case MODE:	read_mode(o); break;
 	case NO_HEADER:	o->format.no_header = true; break;
-	case 'o':	s->output = optarg; break;
+	case 'o':	s->output = cli_file(); break;
 	case PACK:	o->pack = cli_uint(1, MAX_PACK); break;
 	case PARTITION:
 		if (partitioner_parse(&o->partitioner, optarg, &f) < 0)

@@ -110,7 +110,7 @@ eval_settings_read(struct eval_settings *s, int argc, char **argv)
 		case FOLLOW:	s->follow = true; break;
 		case NEWEST:	s->newest = true; break;
 		case NO_HEADER:	s->reader.no_header = true; break;
-		case 'o':	s->output = optarg; break;
+		case 'o':	s->output = cli_file(); break;
 		case PREDICT:	s->evaluator.predict = true; break;
 		case UNTIL:
 			if (!until_read(&s->until, optarg))
