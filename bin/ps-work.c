@@ -110,7 +110,6 @@ parse(int argc, char **argv)
 		cli_die(&f);
 	o.feed.inputs = argv + optind;
 	o.feed.count = (size_t)(argc - optind);
-	o.worker.inputs = o.feed.count > 0;
 	o.worker.timeout_ms = o.common.timeout_ms;
 	o.worker.life = clock_random();
 	find_coordinator(&o);

@@ -114,7 +114,7 @@ kept_run() {
 	kept_run --shuffle=700	# in another order, from the same
 	run -1 grep pscache members
 	cache=$(ls kept/part-1.csv.gz-*+0.pscache)
-	printf x | dd of="$cache" bs=1 seek=900 conv=notrunc status=none
+	damage "$cache" 900
 	truncate -s 170 kept/part-0.csv-*.count.0.pscache
 	kept_run
 	run -0 grep -c "pscache: damaged: .*; reading part-1.csv.gz instead" \
@@ -492,21 +492,16 @@ bad() {
 
 @test "inputs are named by the coordinator or by the workers" {
 	records 0 99 >data.csv
-	begin -m visit.ps -d data.csv
-	run -64 --separate-stderr ps-work -c "ipc://$PWD/c" data.csv
-	local why="inputs are named here, but the coordinator ipc://$PWD/c"
-	why="$why has data of its own for all workers (ps-coord -d)"
-	assert_equal "$stderr" "ps-work: $why: name them there or here"
-	exec 7>&-
-	cat <&8
-	wait "$coord"
-	rm requests results
-	begin -m visit.ps
-	run -64 --separate-stderr ps-work -c "ipc://$PWD/c"
-	why="no input: name files, - or pipe:COMMAND here, or data for all"
-	assert_equal "$stderr" \
-		"ps-work: $why workers at the coordinator (ps-coord -d)"
-	exec 7>&-
-	cat <&8
-	wait "$coord"
+	run -64 --separate-stderr timeout 20 ps-local -q -- data.csv -- \
+		ps-coord -m visit.ps -d data.csv <<<epoch
+	local why="ps-work has inputs, and ps-coord data for all workers (-d):"
+	assert_equal "${stderr_lines[0]#*: }" "$why name them in one place"
+	assert_equal "${#stderr_lines[@]}" 2
+	run -64 --separate-stderr timeout 20 ps-local -q \
+		ps-coord -m visit.ps <<<'train 3'
+	why="no input: name files, - or pipe:COMMAND for ps-work, or data for"
+	assert_equal "${stderr_lines[0]#*: }" \
+		"$why all workers for ps-coord (-d)"
+	assert_line --index 0 --partial "$why"
+	assert_line --index 1 '{"op":"train","steps":2,"cancelled":true}'
 }

@@ -157,20 +157,11 @@ worker_down(struct worker *w, uint64_t peer, uint64_t now)
 	w->down_since = now;
 }
 
-/* Either we have inputs, or the coordinator has. */
+/* The coordinator may have data of its own. */
 static int
 take_format(struct worker *w, const struct message *m, struct fail *f)
 {
 	w->leased_data = m->frames > 2;
-	if (w->leased_data && w->options.inputs)
-		return fail(f, FAIL_USAGE, "inputs are named here, but the "
-			    "coordinator %s has data of its own for all "
-			    "workers (ps-coord -d): name them there or here",
-			    w->options.coordinator);
-	if (!w->leased_data && !w->options.inputs)
-		return fail(f, FAIL_USAGE, "no input: name files, - or "
-			    "pipe:COMMAND here, or data for all workers at "
-			    "the coordinator (ps-coord -d)");
 	return w->leased_data ? block_read_format(&w->format,
 						  m->frame[2].data,
 						  m->frame[2].size, f) : 0;

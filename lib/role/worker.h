@@ -27,7 +27,6 @@ struct worker_options {
 	uint64_t timeout_ms;
 	uint64_t life;			/* random, new for every start */
 	uint64_t index;			/* of the task; WIRE_NONE: any */
-	bool inputs;			/* it has some of its own */
 	bool assigned;			/* a batch is for one step and slot
 					   alone; see worker_next() */
 	uint64_t prefetch;		/* pull for so many steps, 0 or 1,

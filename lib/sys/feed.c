@@ -22,6 +22,7 @@ struct feed {
 	struct batch batch, eval_batch;
 	bool begun;		/* the batches are */
 	struct fail why;	/* it cannot be read; kind 0: it can */
+	bool told;		/* the coordinator of that */
 };
 
 struct feed *
@@ -70,6 +71,7 @@ begin_data(struct feed *feed)
 {
 	struct reader_options o = feed->o.reader;
 	const struct model *model = worker_model(feed->worker);
+	const struct span_format *how = worker_format(feed->worker);
 	size_t inputs;
 	const struct input *input = model_inputs(model, &inputs);
 
@@ -80,13 +82,18 @@ begin_data(struct feed *feed)
 	batch_begin(&feed->batch, input, inputs, model_label(model));
 	batch_begin(&feed->eval_batch, input, inputs, model_label(model));
 	feed->begun = true;
-	if (worker_format(feed->worker)) {
-		feed->blocks = blocks_new(model, worker_format(feed->worker),
-					  feed->o.reader.cache);
-		return;
-	}
-	feed->data = prefetch_open(model, feed->o.inputs, feed->o.count, &o,
-				   &feed->why);
+	if (how && feed->o.count > 0)
+		fail(&feed->why, FAIL_USAGE, "ps-work has inputs, and ps-coord "
+		     "data for all workers (-d): name them in one place");
+	else if (how)
+		feed->blocks = blocks_new(model, how, feed->o.reader.cache);
+	else if (feed->o.count == 0)
+		fail(&feed->why, FAIL_USAGE, "no input: name files, - or "
+		     "pipe:COMMAND for ps-work, or data for all workers for "
+		     "ps-coord (-d)");
+	else
+		feed->data = prefetch_open(model, feed->o.inputs,
+					   feed->o.count, &o, &feed->why);
 }
 
 /*
@@ -96,8 +103,16 @@ begin_data(struct feed *feed)
 static void
 bad_data(struct feed *feed)
 {
-	feed->data_over = true;
-	worker_bad_data(feed->worker, &feed->why);
+	uint64_t number;
+
+	if (worker_index(feed->worker, &number)) {
+		feed->told = true;
+		worker_index_failed(feed->worker, &feed->why);
+	}
+	if (worker_want(feed->worker) > 0) {
+		feed->told = feed->data_over = true;
+		worker_bad_data(feed->worker, &feed->why);
+	}
 }
 
 /* Have those blocks read that will be needed. */
@@ -150,11 +165,13 @@ feed_slices(struct feed *feed)
 	while (worker_slice(feed->worker, &s) &&
 	       (got = blocks_slice(feed->blocks, &s.block, s.from, s.count,
 				   &feed->batch, &feed->why)) != 0) {
-		if (got > 0)
+		if (got > 0) {
 			worker_batch(feed->worker, &feed->batch, clock_ms(),
 				     clock_us());
-		else
+		} else {
+			feed->told = true;
 			worker_bad_block(feed->worker, &feed->why);
+		}
 		want_blocks(feed);
 	}
 }
@@ -171,8 +188,7 @@ feed_steps(struct feed *feed)
 		feed_slices(feed);
 		return;
 	}
-	if (feed->begun && !feed->data && !feed->data_over &&
-	    worker_want(feed->worker) > 0)
+	if (feed->begun && !feed->data && !feed->data_over)
 		bad_data(feed);
 	while (worker_put_back(feed->worker, &feed->batch)) {
 		prefetch_put_back(feed->data, &feed->batch);
@@ -191,7 +207,8 @@ feed_steps(struct feed *feed)
 		}
 		feed->data_over = true;
 		if (prefetch_end(feed->data, &records, &feed->why) < 0) {
-			bad_data(feed);
+			feed->told = true;
+			worker_bad_data(feed->worker, &feed->why);
 		} else {
 			log_info("the data has ended: %llu records",
 				 (unsigned long long)records);
@@ -203,7 +220,7 @@ feed_steps(struct feed *feed)
 int
 feed_failure(const struct feed *feed, struct fail *f)
 {
-	if (!feed->why.kind || (!feed->data_over && !feed->blocks))
+	if (!feed->told)
 		return 0;
 	*f = feed->why;
 	return -1;

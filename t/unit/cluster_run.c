@@ -226,8 +226,7 @@ add_worker(struct cluster *c)
 	const struct worker_options o = {
 		.coordinator = "node:0", .timeout_ms = 20000,
 		.prefetch = node % 2,
-		.life = (uint64_t)node * 1000 + 1, .index = WIRE_NONE,
-		.inputs = true
+		.life = (uint64_t)node * 1000 + 1, .index = WIRE_NONE
 	};
 	struct fail f;
 

@@ -55,7 +55,7 @@ add_worker(struct cluster *c)
 		.coordinator = "node:0", .timeout_ms = 20000,
 		.prefetch = node % 2,
 		.life = (uint64_t)node + 1, .index = WIRE_NONE,
-		.assigned = true, .inputs = true
+		.assigned = true
 	};
 	struct fail f;
 

@@ -183,7 +183,6 @@ begin(uint64_t prefetch)
 {
 	const struct worker_options o = { .coordinator = "node:0",
 					  .life = 1, .index = 0,
-					  .inputs = true,
 					  .prefetch = prefetch };
 	struct message hello = { .kind = MESSAGE_HELLO };
 	struct fail f;
