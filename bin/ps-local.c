@@ -35,14 +35,22 @@ static const struct cli_option options[] = {
 	{ 0, NULL, NULL }
 };
 
-/* The words for workers, between two "--", and then those of the command. */
+/*
+ * The words for workers, between two "--", and then those of the command; the
+ * last argument of an option may be such a word, too.
+ */
 static void
-split_words(int argc, char **argv, struct local_options *o)
+split_words(int argc, char **argv, const char *argument,
+	    struct local_options *o)
 {
-	if (optind > 1 && strcmp(argv[optind - 1], "--") == 0) {
+	if (optind > 1 && argv[optind - 1] != argument &&
+	    strcmp(argv[optind - 1], "--") == 0) {
 		o->worker_word = argv + optind;
-		while (optind < argc && strcmp(argv[optind], "--") != 0)
-			optind++;
+		for (; optind < argc && strcmp(argv[optind], "--") != 0;
+		     optind++)
+			if (strcmp(argv[optind], "-") == 0)
+				cli_usage("-: standard input is the command's; "
+					  "name files or pipe:COMMAND");
 		if (optind == argc)
 			cli_usage("the workers' options end with --");
 		argv[optind++] = NULL;
@@ -58,9 +66,11 @@ parse(int argc, char **argv)
 	struct cli_common common = { 0 };
 	struct local_options o = { .servers = 1, .workers = 1,
 				   .grace_ms = 12000 };
+	const char *argument = NULL;
 	int c;
 
 	while ((c = cli_next(argc, argv, options, &common)) != -1) {
+		argument = optarg;
 		switch (c) {
 		case 'C':	o.checkpoint = optarg; break;
 		case GRACE:	o.grace_ms = cli_duration(); break;
@@ -72,7 +82,7 @@ parse(int argc, char **argv)
 		}
 	}
 	o.level = common.verbose ? "-v" : common.quiet ? "-q" : NULL;
-	split_words(argc, argv, &o);
+	split_words(argc, argv, argument, &o);
 	return o;
 }
 

@@ -83,6 +83,14 @@ assert_clean() {
 	assert_output hello
 	run -127 ps-local no-such-program
 	assert_output --partial "no-such-program: not found"
+	printf '#!/no/such/shell\n' | stand_in scriptless
+	run -127 ps-local -w 0 -s 0 scriptless
+	assert_output "ps-local: cannot run scriptless: No such file or \
+directory"
+	PATH=$PATH: run -127 ps-local -w 0 -s 0 scriptless
+	cp bin/scriptless here
+	PATH=$PATH: run -127 ps-local -w 0 -s 0 here
+	assert_output "ps-local: cannot run here: No such file or directory"
 	run -74 --separate-stderr ps-local sh -c 'exit 74'
 }
 
@@ -301,6 +309,86 @@ assert_clean() {
 	assert_equal "${line%% *}" "ps-serve[0]:"
 }
 
+# A terminal says that it takes something, and then takes too little.
+@test "a terminal that nobody reads keeps nobody from ending" {
+	stand_in ps-work <<-'EOT'
+		#!/bin/sh
+		echo $$ >>pids
+		echo >begun
+		exec yes "ps-work: noise" >&2
+	EOT
+	cat >terminal <<-'EOT'
+		import os, pty, signal, subprocess, sys, time
+		unread, terminal = pty.openpty()
+		p = subprocess.Popen(["ps-local", "--grace=500ms", "sh", "-c",
+		    "await 1; echo said; exec tail -f /dev/null"],
+		    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+		    stderr=terminal)
+		p.stdout.readline()
+		for _ in range(2):
+		    time.sleep(0.3)
+		    p.send_signal(signal.SIGTERM)
+		print(p.wait(20))
+	EOT
+	run -0 timeout 30 python3 terminal
+	assert_output 143
+	assert_clean
+}
+
+# All of it is said before the end, so that nobody needs the grace to do so.
+@test "who reads slowly reads it all, until somebody asks for an end" {
+	stand_in ps-work <<-'EOT'
+		#!/bin/sh
+		echo $$ >>pids
+		seq -f "ps-work: %05g" 4000 >&2
+		echo >begun
+		exec tail -f /dev/null
+	EOT
+	mkfifo read
+	ps-local --grace=100ms -w 3 -s 0 await 3 2>read 3>&- &
+	pid=$!
+	run -0 bash -c 'sleep 1.5
+		grep -c "^ps-work.[0-2].: [0-9]*$"' <read
+	assert_output 12000
+	ends_with 0
+	rm pids
+	ps-local --grace=100ms -w 3 -s 0 await 3 2>read 3>&- &
+	pid=$!
+	exec 9<read
+	timeout 20 sh -c 'until [ "$(wc -l <pids)" = 3 ]; do sleep 0.05; done
+		for pid in $(cat pids); do
+			tail -s 0.05 --pid="$pid" -f /dev/null
+		done' 2>/dev/null
+	kill -TERM "$pid"
+	timeout 20 tail -s 0.05 --pid="$pid" -f /dev/null
+	ends_with 0
+	assert_clean
+}
+
+@test "lines of members and of the command are whole" {
+	stand_in ps-work <<-'EOT'
+		#!/bin/sh
+		echo $$ >>pids
+		echo >begun
+		seq -f "ps-work: number %g" 4000 >&2
+		exec tail -f /dev/null
+	EOT
+	run -0 ps-local -w 2 -s 0 bash -c 'await 2
+		for i in {1..4000}; do echo "said $i" >&2; done; sleep 0.1'
+	printf '%s\n' "${lines[@]}" >all
+	run -1 grep -vE '^(ps-work\[[01]\]: number|said) [0-9]+$' all
+	assert_equal "$(wc -l <all)" 12000
+}
+
+@test "a log that nobody reads is refused" {
+	mkfifo log
+	touch pids
+	run -73 timeout 20 ps-local --log=log true
+	assert_output "ps-local: cannot write the log log: No such device or \
+address"
+	assert_clean
+}
+
 @test "the command has the descriptors of its caller, and none to name" {
 	cat >descriptors <<-'EOT'
 		for fd in /proc/$$/fd/*; do
@@ -317,6 +405,9 @@ assert_clean() {
 # its TMPDIR all the same.
 @test "whatever the name of TMPDIR, everybody is told where the others are" {
 	local name
+	TMPDIR=tmp run -0 --separate-stderr ps-local -w 0 \
+		sh -c 'echo "$TMPDIR $PS_COORD"'
+	assert_output --partial "tmp ipc:///tmp/ps-local."
 	for name in "two words" "it's" 'a$(b)' "a,b" "$(printf '%0200d')"; do
 		mkdir -p "tmp/$name"
 		TMPDIR=$PWD/tmp/$name run -0 --separate-stderr ps-local \
@@ -368,6 +459,54 @@ assert_clean() {
 	kill -TERM "$pid"
 	ends_with 143
 	assert_equal "$(<said)" ended
+	assert_clean
+}
+
+# Python's subprocess leaves its child no descriptor but the standard ones, and
+# timeout makes a group of its own.
+@test "members are there until what the command left behind has ended" {
+	stand_in slow <<-'EOT'
+		#!/bin/bash
+		trap 'trap "" TERM; sleep 0.3; xargs kill -0 <pids &&
+			echo ended >>said
+			exit' TERM
+		echo waiting
+		tail -f /dev/null >/dev/null &
+		wait
+	EOT
+	start ps-local -w 2 -s 2 sh -c 'await 2
+		python3 -c "import subprocess as s; s.run(\"slow\")"; true'
+	kill -TERM "$pid"
+	ends_with 143
+	rm pids
+	start ps-local -w 2 -s 2 sh -c 'await 2; timeout 100 slow; true'
+	kill -TERM "$pid"
+	ends_with 143
+	rm pids
+	start ps-local -w 2 -s 2 sh -c 'await 2; slow; true'
+	kill -KILL "$pid"
+	timeout 20 sh -c 'while ls tmp | grep -q .; do sleep 0.05; done'
+	assert_equal "$(<said)" $'ended\nended\nended'
+	assert_clean
+}
+
+@test "what has left for a session of its own is not waited for" {
+	touch pids
+	run -0 --separate-stderr timeout 20 ps-local -w 0 -s 0 --grace=60s \
+		sh -c 'setsid sh -c "echo \$\$ >left
+			exec tail -f /dev/null >/dev/null" &
+		until [ -s left ]; do sleep 0.01; done'
+	assert_equal "$stderr" ""
+	kill "$(<left)"
+	assert_clean
+}
+
+@test "a stranger to the command's group is killed with it" {
+	run -0 ps-local -w 0 -s 0 --grace=100ms sh -c '
+		timeout 100 sh -c "trap : TERM; echo \$\$ >>pids
+			while :; do sleep 0.1; done" &
+		until [ -s pids ]; do sleep 0.01; done'
+	assert_output --partial "ps-local: killing what does not stop"
 	assert_clean
 }
 
@@ -429,11 +568,21 @@ assert_clean() {
 	touch pids
 	for words in "" "-w x true" "-s -1 true" "-w 99999 true" "-w 1x true" \
 		"--grace=5x true" "--grace=5m3 true" "-- true" "-w 1 -- a --" \
-		"--workers true"; do
+		"--workers true" "-C --" "--pin -zq true" "-- - -- true"; do
 		# shellcheck disable=SC2086
 		run -64 --separate-stderr ps-local $words
 		assert_equal "${#stderr_lines[@]}" 1
 	done
+	assert_clean
+}
+
+@test "an option is named as it was given, and its argument may be --" {
+	run -64 ps-local --pin -zq true
+	assert_output --partial "ps-local: no option -z;"
+	run -64 ps-local --pin=x true
+	assert_output --partial "ps-local: --pin: no argument is wanted;"
+	run -0 --separate-stderr ps-local -w 0 -C -- echo said
+	assert_output said
 	assert_clean
 }
 
@@ -525,11 +674,23 @@ tally() {
 	command -v ps-coord || skip "not built"
 	TF_CONFIG="nonsense" run -78 --separate-stderr ps-node
 	assert_equal "${#stderr_lines[@]}" 1
+	assert_equal "${stderr%%:*}" ps-node
 	TF_CONFIG='{"cluster":{"worker":["h:1"],"ps":["h:2"]},"task":{"type":
 		"cook"}}' run -78 ps-node
 	assert_output --partial "'cook' is no task type"
 	TF_CONFIG='{"cluster":{"worker":["h:1"],"ps":["h:2"]}}' run -64 ps-node
 	assert_output --partial "there is no task: say -t, or TF_CONFIG"
+}
+
+# least_job - a model, and data for it.
+least_job() {
+	cat >model.ps <<-'EOT'
+		input x sparse[2]
+		label y binary
+		z = linear x
+		loss binary_crossentropy z from_logits=true
+	EOT
+	echo '1 1:1' >train.svm
 }
 
 # Nodes that have names for the loopback's addresses, as a job has them.
@@ -541,13 +702,7 @@ tally() {
 	"$SRC/t/helper/sessions.sh" "$SRC/man/ps-node.1" | sh
 	printf '#!/bin/sh\nprintf "127.0.0.%%d\\n" 1 2 3 4 5\n' >scontrol
 	chmod +x scontrol
-	cat >model.ps <<-'EOT'
-		input x sparse[2]
-		label y binary
-		z = linear x
-		loss binary_crossentropy z from_logits=true
-	EOT
-	echo '1 1:1' >train.svm
+	least_job
 	(umask 077; head -c 30 /dev/urandom | base64 >key)
 	echo train 30 >requests
 	export SLURM_JOB_ID=$$ SLURM_JOB_NODELIST='n[1-5]'
@@ -582,6 +737,30 @@ tally() {
 		folder=${PS_COORD#ipc://}
 		test -S "${folder%/*}/server.1"'
 	assert_output ""
+	run ls -A tmp
+	assert_output ""
+}
+
+@test "a pipeline that a worker reads ends with it" {
+	PATH=$real
+	command -v ps-coord && command -v ps-work || skip "not built"
+	least_job
+	echo train >requests
+	run -0 timeout 20 ps-local --grace=60s -- \
+		'pipe:tail -n +1 -f train.svm | cat' -- \
+		ps-coord -m model.ps -B 1 --results=errors requests
+	refute_output --partial killing
+	# Who starts us may not be interested in what becomes of children.
+	cat >ignoring <<-'EOT'
+		import os, signal, sys
+		signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+		os.execvp(sys.argv[1], sys.argv[1:])
+	EOT
+	run -0 timeout 20 ps-local -w 0 sh -c '
+		python3 ignoring ps-work "pipe:cat train.svm" &
+		echo train 2 | ps-coord -m model.ps -B 1 --results=errors
+		wait $!'
+	assert_output --partial "used up its data: 1 records"
 	run ls -A tmp
 	assert_output ""
 }

@@ -14,8 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FIRST_OURS	64	/* descriptors below are for shells to name */
-
 static const int standard[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
 
 /* What we ignore, or a shell in whose background we are, is not theirs. */
@@ -47,10 +45,6 @@ take_files(const struct launch *l)
 				 dup2(file, standard[i]) < 0))
 			return -1;
 	}
-	for (size_t i = 0; i < LAUNCH_INHERITED; i++)
-		if (l->inherited[i] >= 0 &&
-		    fcntl(l->inherited[i], F_SETFD, 0) < 0)
-			return -1;
 	return 0;
 }
 
@@ -82,6 +76,14 @@ become(const struct launch *l, pid_t parent, int said)
 		raise(SIGKILL);
 }
 
+/* Of something that there may be again. */
+static bool
+is_lack(int why)
+{
+	return why == EAGAIN || why == ENOMEM || why == EMFILE ||
+		why == ENFILE || why == ETXTBSY;
+}
+
 pid_t
 launch(const struct launch *l, struct fail *f)
 {
@@ -109,7 +111,8 @@ launch(const struct launch *l, struct fail *f)
 	if (why == 0)
 		return pid;
 	errno = why;
-	return fail_sys(f, FAIL_AGAIN, "cannot run %s", l->word[0]);
+	return fail_sys(f, is_lack(why) ? FAIL_AGAIN : FAIL_NOINPUT,
+			"cannot run %s", l->word[0]);
 }
 
 static bool
@@ -130,7 +133,9 @@ launch_finds(const char *name)
 
 	if (strchr(name, '/'))
 		return is_program(name);
-	for (; path && *path && !found; path += path[0] == ':') {
+	if (!path)
+		path = "/bin:/usr/bin";		/* as execvp() has it */
+	for (bool more = true; more && !found; path++) {
 		const size_t n = strcspn(path, ":");
 
 		text_reset(&file);
@@ -138,6 +143,7 @@ launch_finds(const char *name)
 			 n > 0 ? path : ".", name);
 		found = is_program(file.data);
 		path += n;
+		more = *path == ':';
 	}
 	text_release(&file);
 	return found;
@@ -146,16 +152,8 @@ launch_finds(const char *name)
 int
 launch_pipe(int ends[2], struct fail *f)
 {
-	int high;
-
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return fail_sys(f, FAIL_AGAIN, "cannot make a pipe");
-	high = fcntl(ends[1], F_DUPFD_CLOEXEC, FIRST_OURS);
-	if (high >= 0) {
-		close(ends[1]);
-		ends[1] = high;
-	}
-	return 0;
+	return pipe2(ends, O_CLOEXEC) == 0 ? 0 :
+		fail_sys(f, FAIL_AGAIN, "cannot make a pipe");
 }
 
 void

@@ -14,29 +14,24 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define LAUNCH_INHERITED	2
-
 struct launch {
 	char *const *word;	/* the program, which is looked up as a shell
 				   does, and its arguments; NULL ends them */
 	int file[3];		/* its standard files; -1: /dev/null */
-	int inherited[LAUNCH_INHERITED]; /* stays open in it as it is; -1 */
 	int cpu;		/* the one to stay on; -1: any */
 };
 
 /*
- * Its pid, or -1.  It has no signal blocked, and heeds all but SIGHUP, if that
- * was ignored; it is sent SIGTERM when we die.
+ * Its pid, or -1: FAIL_NOINPUT if it is no program.  It has no signal blocked,
+ * and heeds all but SIGHUP, if that was ignored; it is sent SIGTERM when we
+ * die.
  */
 pid_t launch(const struct launch *, struct fail *);
 
 /* Is there a program of this name? */
 bool launch_finds(const char *name);
 
-/*
- * A pipe, of which no program has an end that it is not given.  The one to
- * write to has a number that shells leave alone.
- */
+/* A pipe, of which no program has an end that it is not given. */
 int launch_pipe(int ends[2], struct fail *);
 /* Close it, if it is none of -1, which it is then. */
 void launch_close(int *file);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "sys/clock.h"
+#include "sys/group.h"
 #include "sys/launch.h"
 #include "sys/member.h"
 #include "sys/words.h"
@@ -23,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define NO_PROGRAM	127	/* what a shell ends with then */
 #define LAST_MS		1000	/* for those killed to be gone */
 #define MAX_FOLDER	70	/* bytes of a folder for sockets, whose
 				   addresses have room for 107 */
@@ -43,7 +45,12 @@ struct local {
 	struct member *member;	/* the servers, then the workers */
 	size_t members;		/* that were started */
 	pid_t check, command;	/* 0: not yet; check: or no more */
-	bool checked, ended;	/* ended: the command has */
+	bool checked;
+	pid_t *stray;		/* groups that others made, and that we have */
+	size_t strays, stray_room;	/* asked to end */
+	pid_t *children;	/* see group_children() */
+	size_t children_room;
+	bool gone;		/* all of these are, when they are to be */
 	int result;
 	int last_signal;	/* that we were sent; 0 */
 	uint64_t asked_ms;	/* when */
@@ -53,8 +60,7 @@ struct local {
 	pid_t parent;
 	int signals;		/* a descriptor that tells of them, */
 	int ears;		/* and one of members */
-	int alive[2];		/* held by all, */
-	int held[2];		/* and by the command and what it starts */
+	int error;		/* standard error, as the command has it */
 	char *folder;
 	char coord[ENDPOINT];
 	struct relay log;
@@ -71,7 +77,8 @@ make_folder(struct local *l, struct fail *f)
 	struct text name = { 0 };
 
 	/* A comma would end an endpoint in a list. */
-	if (!tmp || !*tmp || strlen(tmp) > MAX_FOLDER || strpbrk(tmp, ",\n"))
+	if (!tmp || *tmp != '/' || strlen(tmp) > MAX_FOLDER ||
+	    strpbrk(tmp, ",\n"))
 		tmp = "/tmp";
 	text_add(&name, "%s/ps-local.XXXXXX", tmp);
 	if (!mkdtemp(name.data)) {
@@ -183,7 +190,7 @@ start_member(struct local *l, size_t index, const struct words *w,
 	const size_t i = l->members++;
 	struct member *m = &l->member[i];
 
-	if (member_start(m, index, w->word, l->alive[1], cpu, f) == 0 &&
+	if (member_start(m, index, w->word, cpu, f) == 0 &&
 	    listen_to(l, m->said.from, 2 * i, f) == 0 &&
 	    (m->out < 0 || listen_to(l, m->out, 2 * i + 1, f) == 0))
 		return 0;
@@ -237,8 +244,7 @@ static int
 start_check(struct local *l, struct fail *f)
 {
 	struct words w = { 0 };
-	struct launch how = { .file = { -1, -1, STDERR_FILENO },
-			      .inherited = { l->alive[1], -1 }, .cpu = -1 };
+	struct launch how = { .file = { -1, -1, l->error }, .cpu = -1 };
 
 	words_add(&w, MEMBER_WORKER);
 	words_add(&w, "--check");
@@ -254,25 +260,81 @@ start_command(struct local *l, struct fail *f)
 {
 	const struct launch how = {
 		.word = l->options->command,
-		.file = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO },
-		.inherited = { l->alive[1], l->held[1] }, .cpu = -1
+		.file = { STDIN_FILENO, STDOUT_FILENO, l->error }, .cpu = -1
 	};
 
 	l->command = launch(&how, f);
-	launch_close(&l->held[1]);
 	return l->command < 0 ? -1 : 0;
 }
 
 /* ---- how they come and go ---- */
 
-/* To who reads it; whoever does not must not hold us up. */
-static void
-say(const char *text)
+static bool
+is_known(const struct local *l, pid_t group)
 {
-	struct pollfd fd = { .fd = STDERR_FILENO, .events = POLLOUT };
+	bool known = group == getpgrp() || group == l->command ||
+		group == l->check;
 
-	if (poll(&fd, 1, 0) > 0)
-		log_error("%s", text);
+	for (size_t i = 0; i < l->members && !known; i++)
+		known = group == l->member[i].group;
+	for (size_t i = 0; i < l->strays && !known; i++)
+		known = group == l->stray[i];
+	return known;
+}
+
+/*
+ * A shell's jobs, or timeout(1) and what it runs, are groups of their own.
+ * They show up as soon as whoever started them has ended, and are sent this
+ * signal then, once.
+ */
+static void
+find_strays(struct local *l, int number)
+{
+	const size_t n = group_children(&l->children, &l->children_room);
+
+	for (size_t i = 0; i < n; i++) {
+		const pid_t group = l->children[i];
+
+		if (is_known(l, group))
+			continue;
+		l->stray = mem_grow(l->stray, l->strays, &l->stray_room,
+				    sizeof(*l->stray));
+		l->stray[l->strays++] = group;
+		group_signal(group, number);
+	}
+}
+
+static void
+signal_command(const struct local *l, int number)
+{
+	group_signal(l->command, number);
+	for (size_t i = 0; i < l->strays; i++)
+		group_signal(l->stray[i], number);
+}
+
+/* The command is, and what it started. */
+static bool
+has_left(const struct local *l)
+{
+	bool left = group_is_gone(l->command);
+
+	for (size_t i = 0; i < l->strays && left; i++)
+		left = group_is_gone(l->stray[i]);
+	return left;
+}
+
+static bool
+are_gone(struct local *l)
+{
+	bool gone = group_is_gone(l->check) && has_left(l);
+
+	for (size_t i = 0; i < l->members && gone; i++)
+		gone = l->member[i].ended &&
+			group_is_gone(l->member[i].group);
+	if (!gone)
+		return false;
+	find_strays(l, SIGTERM);
+	return has_left(l);
 }
 
 /* The end begins: who is left is asked to stop. */
@@ -282,21 +344,19 @@ stop(struct local *l, int result)
 	l->result = result;
 	l->phase = STOPPING;
 	l->deadline = clock_ms() + l->options->grace_ms;
-	launch_close(&l->alive[1]);
-	launch_close(&l->held[1]);
 	for (size_t i = 0; i < l->members; i++)
 		if (!l->member[i].ended)
 			kill(l->member[i].group, SIGTERM);
-	if (l->check > 0)
-		kill(l->check, SIGTERM);
-	if (l->command > 0)
-		kill(-l->command, SIGTERM);
+	group_signal(l->check, SIGTERM);
+	signal_command(l, SIGTERM);
+	find_strays(l, SIGTERM);
+	l->gone = are_gone(l);
 }
 
 static void
 cannot(struct local *l, const struct fail *f)
 {
-	say(f->text);
+	log_error("%s", f->text);
 	stop(l, f->kind);
 }
 
@@ -353,24 +413,44 @@ begin(struct local *l)
 		return;
 	}
 	l->phase = RUNNING;
-	if (start_command(l, &f) < 0)
-		cannot(l, &f);
+	if (start_command(l, &f) == 0)
+		return;
+	cannot(l, &f);
+	if (f.kind == FAIL_NOINPUT)
+		l->result = NO_PROGRAM;
 }
 
-/* Shells do not wait for what they run in their background at SIGINT. */
+/*
+ * Shells do not wait for what they run in their background at SIGINT; and a
+ * SIGHUP may have been to read something anew.
+ */
 static void
 command_ended(struct local *l, int status)
 {
-	l->ended = true;
+	const uint64_t now = clock_ms(), grace = l->options->grace_ms;
+
 	l->result = status;
 	if (l->phase == STOPPING)
 		return;
-	if (l->last_signal == 0 || l->last_signal == SIGINT) {
+	if (l->last_signal == 0 || l->last_signal == SIGINT ||
+	    (l->last_signal == SIGHUP && now - l->asked_ms > grace)) {
 		stop(l, status);
 		return;
 	}
 	l->phase = LEAVING;
-	l->deadline = clock_ms() + l->options->grace_ms;
+	l->deadline = now + grace;
+}
+
+/* What it was asked to start is asked to end with it. */
+static void
+member_ended(struct local *l, struct member *m, int status)
+{
+	m->ended = true;
+	m->status = status;
+	if (l->phase != STOPPING && status > 128)
+		log_error("%s %zu was ended by signal %d", m->said.program,
+			  m->said.index, status - 128);
+	group_signal(m->group, SIGTERM);
 }
 
 static void
@@ -396,18 +476,16 @@ child_ended(struct local *l, pid_t pid, int how)
 		command_ended(l, status);
 	else if (pid == l->check)
 		check_ended(l, status);
-	for (size_t i = 0; i < l->members; i++) {
-		struct member *m = &l->member[i];
-
-		if (m->group == pid && !m->ended) {
-			m->ended = true;
-			m->status = status;
-		}
-	}
+	for (size_t i = 0; i < l->members; i++)
+		if (l->member[i].group == pid && !l->member[i].ended)
+			member_ended(l, &l->member[i], status);
 	begin(l);
 }
 
-/* Who asks once more has no patience left; a terminal that hangs up may. */
+/*
+ * Who asks once more has no patience left; a terminal that hangs up may.  When
+ * our parent is no more, that asks, too.
+ */
 static void
 asked(struct local *l, int number)
 {
@@ -417,13 +495,13 @@ asked(struct local *l, int number)
 	if (!orphaned && number == l->last_signal &&
 	    now - l->asked_ms < CLOCK_ONCE_MS)
 		return;
-	if (orphaned && l->phase != STOPPING) {
-		stop(l, 128 + SIGTERM);
-	} else if (l->phase == STARTING) {
+	if (l->phase == STARTING) {
 		stop(l, 128 + number);
 	} else if (l->phase != STOPPING) {
-		kill(-l->command, number);
-	} else if (l->urged && number != SIGHUP) {
+		signal_command(l, number);
+		if (orphaned)	/* nobody else will ask */
+			l->deadline = now + l->options->grace_ms;
+	} else if (l->deadline == 0 || (l->urged && number != SIGHUP)) {
 		l->deadline = now;
 	}
 	l->last_signal = number;
@@ -443,32 +521,25 @@ hear_signals(struct local *l)
 			asked(l, (int)info.ssi_signo);
 	while ((pid = waitpid(-1, &how, WNOHANG)) > 0)
 		child_ended(l, pid, how);
-}
-
-/* Nobody is left; and what they said has been read. */
-static bool
-all_gone(const struct local *l)
-{
-	bool left = l->phase != STOPPING || l->alive[0] >= 0 ||
-		(l->command > 0 && !l->ended);
-
-	for (size_t i = 0; i < l->members; i++)
-		left |= !l->member[i].ended || l->member[i].said.from >= 0;
-	return !left;
+	if (l->phase == LEAVING) {
+		find_strays(l, l->last_signal);
+		if (has_left(l))
+			stop(l, l->result);
+	} else if (l->phase == STOPPING) {
+		l->gone = are_gone(l);
+	}
 }
 
 /* All that is left, with what it has started. */
 static void
 kill_all(struct local *l)
 {
-	say("killing what does not stop");
+	log_error("killing what does not stop");
+	find_strays(l, SIGKILL);
 	for (size_t i = 0; i < l->members; i++)
-		if (l->member[i].group > 0)
-			kill(-l->member[i].group, SIGKILL);
-	if (l->command > 0)
-		kill(-l->command, SIGKILL);
-	if (l->check > 0)
-		kill(-l->check, SIGKILL);
+		group_signal(l->member[i].group, SIGKILL);
+	signal_command(l, SIGKILL);
+	group_signal(l->check, SIGKILL);
 	l->killed = true;
 	l->deadline = clock_ms() + LAST_MS;
 }
@@ -477,9 +548,9 @@ kill_all(struct local *l)
 static bool
 be_late(struct local *l)
 {
-	if (l->phase == LEAVING)
+	if (l->phase != STOPPING)
 		stop(l, l->result);
-	else if (l->killed || all_gone(l))
+	else if (l->killed || l->gone)
 		return false;
 	else
 		kill_all(l);
@@ -505,40 +576,38 @@ hear_members(struct local *l)
 	begin(l);
 }
 
+/* Of those who are gone we hear what they have said, and no more. */
 static int
 wait_ms(const struct local *l)
 {
 	const uint64_t now = clock_ms();
 
+	if (l->gone && !relay_is_full(&l->log))
+		return 0;
 	return l->deadline == 0 ? -1 : l->deadline <= now ? 0 :
 		l->deadline - now < 60000 ? (int)(l->deadline - now) : 60000;
 }
 
-/* Something happened, or time has passed. */
-static void
+/* Something happened; false: time has passed. */
+static bool
 hear(struct local *l)
 {
 	const bool full = relay_is_full(&l->log);
 	struct pollfd fd[] = {
 		{ .fd = l->signals, .events = POLLIN },
 		{ .fd = full ? -1 : l->ears, .events = POLLIN },
-		{ .fd = full ? l->log.to : -1, .events = POLLOUT },
-		{ .fd = l->phase == STOPPING ? l->alive[0] :
-			l->phase == LEAVING ? l->held[0] : -1 }
+		{ .fd = full ? l->log.to : -1, .events = POLLOUT }
 	};
 
 	if (poll(fd, sizeof(fd) / sizeof(*fd), wait_ms(l)) <= 0)
-		return;
+		return false;
 	if (fd[1].revents)
 		hear_members(l);
 	if (fd[2].revents)
 		relay_write(&l->log);
-	if (fd[3].revents && l->phase == LEAVING)
-		stop(l, l->result);
-	else if (fd[3].revents && l->phase == STOPPING)
-		launch_close(&l->alive[0]);
 	if (fd[0].revents)
 		hear_signals(l);
+	return true;
 }
 
 /* Who reads our log has all the time to do so, until we are asked to end. */
@@ -547,9 +616,8 @@ run(struct local *l)
 {
 	start(l);
 	begin(l);
-	while (!all_gone(l) || relay_is_full(&l->log)) {
-		hear(l);
-		if (all_gone(l) && !l->last_signal)
+	while (hear(l) || !l->gone || relay_is_full(&l->log)) {
+		if (l->gone && relay_is_full(&l->log) && !l->last_signal)
 			l->deadline = 0;
 		if (l->deadline && clock_ms() >= l->deadline && !be_late(l))
 			break;
@@ -558,23 +626,46 @@ run(struct local *l)
 
 /* ---- all of it ---- */
 
+/*
+ * Standard error is the command's, too, which may want to wait until it takes
+ * something.  We never do: we have a terminal or a pipe opened once more.
+ */
+static void
+open_error(struct local *l)
+{
+	struct stat st;
+	int own;
+
+	l->error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+	if (l->error < 0 || fstat(l->error, &st) < 0 ||
+	    (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode)))
+		return;
+	own = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY |
+		   O_CLOEXEC);
+	if (own >= 0)
+		dup2(own, STDERR_FILENO);
+	launch_close(&own);
+}
+
 static int
 open_all(struct local *l, struct fail *f)
 {
 	const char *log = l->options->log;
 
+	open_error(l);
 	l->signals = signalfd(-1, l->options->signals,
 			      SFD_CLOEXEC | SFD_NONBLOCK);
 	l->ears = epoll_create1(EPOLL_CLOEXEC);
-	if (l->signals < 0 || l->ears < 0)
+	if (l->error < 0 || l->signals < 0 || l->ears < 0)
 		return fail_sys(f, FAIL_AGAIN, "cannot hear anybody");
 	l->log.to = !log ? STDERR_FILENO :
-		open(log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+		open(log, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK |
+		     O_NOCTTY | O_CLOEXEC, 0666);
 	if (l->log.to < 0)
 		return fail_sys(f, FAIL_CREATE, "cannot write the log %s",
 				log);
-	return launch_pipe(l->alive, f) < 0 || launch_pipe(l->held, f) < 0 ||
-		make_folder(l, f) < 0 ? -1 : 0;
+	group_adopt();
+	return make_folder(l, f);
 }
 
 static void
@@ -582,10 +673,7 @@ close_all(struct local *l)
 {
 	for (size_t i = 0; i < l->members; i++)
 		member_release(&l->member[i]);
-	for (int i = 0; i < 2; i++) {
-		launch_close(&l->alive[i]);
-		launch_close(&l->held[i]);
-	}
+	launch_close(&l->error);
 	launch_close(&l->signals);
 	launch_close(&l->ears);
 	if (l->log.to != STDERR_FILENO)
@@ -595,6 +683,8 @@ close_all(struct local *l)
 	relay_release(&l->log);
 	free(l->folder);
 	free(l->member);
+	free(l->stray);
+	free(l->children);
 	free(l->cpu);
 }
 
@@ -602,8 +692,7 @@ int
 local_run(const struct local_options *o)
 {
 	struct local l = { .options = o, .parent = getppid(), .signals = -1,
-			   .ears = -1, .alive = { -1, -1 }, .held = { -1, -1 },
-			   .log.to = -1 };
+			   .ears = -1, .error = -1, .log.to = -1 };
 	struct fail f;
 
 	l.member = mem_alloc((size_t)(o->servers + o->workers) + 1,

@@ -17,6 +17,8 @@ lib_libps_a_SOURCES += \
 	%D%/feed.h \
 	%D%/follow.c \
 	%D%/follow.h \
+	%D%/group.c \
+	%D%/group.h \
 	%D%/journal_file.c \
 	%D%/journal_file.h \
 	%D%/keeper.c \

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 int
-member_start(struct member *m, size_t index, char *const *word,
-	     int inherited, int cpu, struct fail *f)
+member_start(struct member *m, size_t index, char *const *word, int cpu,
+	     struct fail *f)
 {
 	const bool server = strcmp(word[0], MEMBER_SERVER) == 0;
 	int out[2] = { -1, -1 }, err[2] = { -1, -1 };
@@ -19,7 +19,7 @@ member_start(struct member *m, size_t index, char *const *word,
 	    (!server || launch_pipe(out, f) == 0)) {
 		const struct launch how = {
 			.word = word, .file = { -1, out[1], err[1] },
-			.inherited = { inherited, -1 }, .cpu = cpu
+			.cpu = cpu
 		};
 
 		m->group = launch(&how, f);

@@ -24,11 +24,11 @@ struct member {
 };
 
 /*
- * By its words, the first one of which is one of those above; another
- * descriptor stays open in it.  CPU as in struct launch.  -1: it has ended.
+ * By its words, the first one of which is one of those above.  CPU as in
+ * struct launch.  -1: it has ended.
  */
-int member_start(struct member *, size_t index, char *const *word,
-		 int inherited, int cpu, struct fail *);
+int member_start(struct member *, size_t index, char *const *word, int cpu,
+		 struct fail *);
 void member_release(struct member *);
 
 /* A server said something on standard output: a line when it is ready. */

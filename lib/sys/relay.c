@@ -28,13 +28,19 @@ relay_is_full(const struct relay *r)
 	return r->out.size > 0;
 }
 
-/* A pipe that takes something takes so much.  Nobody there: it is lost. */
+/*
+ * A pipe that takes something takes so much.  Others may write there, too, so
+ * that it is whole lines, of such as are not longer.  Nobody there: it is lost.
+ */
 void
 relay_write(struct relay *r)
 {
+	const char *at = r->out.data + r->written;
 	const size_t left = r->out.size - r->written;
-	const ssize_t n = write(r->to, r->out.data + r->written,
-				left < PIPE_BUF ? left : PIPE_BUF);
+	const size_t most = left < PIPE_BUF ? left : PIPE_BUF;
+	const char *last = memrchr(at, '\n', most);
+	const ssize_t n = write(r->to, at,
+				last ? (size_t)(last - at) + 1 : most);
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
