@@ -101,6 +101,9 @@ with_unit(const char *text, const struct unit *units, uint64_t *value)
 	return false;
 }
 
+/* 139 years, which can be added to a time, of microseconds, too. */
+#define LONGEST_MS	((uint64_t)1 << 42)
+
 bool
 text_duration(const char *text, uint64_t *ms)
 {
@@ -109,7 +112,7 @@ text_duration(const char *text, uint64_t *ms)
 		{ "h", 3600000 }, { NULL, 0 }
 	};
 
-	return with_unit(text, units, ms);
+	return with_unit(text, units, ms) && *ms <= LONGEST_MS;
 }
 
 bool
