@@ -171,6 +171,7 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 	    keeper_begin(&s->keeper, s->restore, p->model, &s->o, f) < 0 ||
 	    (s->journal && !(p->journal = journal_file_open(s->journal, f))))
 		return -1;
+	keeper_warn(&s->keeper, s->restore, journal_file_resumed(p->journal));
 	s->o.journal = p->journal ? journal_file_sink(p->journal) : NULL;
 	p->net = net_new(s->o.lease_ms);
 	if (net_guard(p->net, s->common.key, f) < 0 ||

@@ -261,7 +261,79 @@ content() {
  model: its emb/embeddings is [11, 6], not [11, 5]"
 	sed -i 's/^emb /bag /; s/mean emb/mean bag/' model.ps
 	run -65 --separate-stderr train 1 'train 2'
-	[[ $stderr == *"it has no bag/embeddings" ]]
+	[[ $stderr == *" has no bag/embeddings (--restore=none begins anew)" ]]
+}
+
+@test "words that have other ids than in the checkpoint are told of" {
+	printf '%s\n' 'input c string vocab=a,b,c' 'label t string vocab=x,y' \
+		'e = embedding c dim=2' 'o = dense e units=2' \
+		'loss sparse_categorical_crossentropy o from_logits=true' \
+		>words.ps
+	printf '%s\n' c,t a,x b,y >words.csv
+	words() {
+		run -0 --separate-stderr ps-local -q -C words -- \
+			--repeat words.csv -- ps-coord -B 1 -m words.ps \
+			--checkpoint=words --results=errors <<<'train 2'
+	}
+	words
+	words
+	assert_equal "$stderr" ""
+	sed -i 's/=a,b/=b,a/; s/=x,y/=y,x/' words.ps
+	words
+	assert_equal "${#stderr_lines[@]}" 2
+	local told="ps-coord: words/ckpt-00000004: the words of"
+	[[ ${stderr_lines[0]} == "$told c were others, "* ]]
+	[[ ${stderr_lines[1]} == "$told t were others, "* ]]
+	words
+	assert_equal "$stderr" ""
+}
+
+@test "what the model or the checkpoint lacks is told of" {
+	printf '%s\n' 'input i id rows=hash' 'input x float' \
+		'label y binary' 'a = embedding i dim=2' \
+		'z = dense a units=1' 'w = dense x units=1' 'o = add z w' \
+		'loss binary_crossentropy o from_logits=true' >both.ps
+	printf '%s\n' i,x,y 7,1,0 >both.csv
+	both() {
+		run -0 --separate-stderr ps-local -q -C both -- \
+			--repeat both.csv -- ps-coord -B 1 -m both.ps \
+			--checkpoint=both --results=errors <<<'train 2'
+	}
+	both
+	sed -i 's/^a =/b =/; s/dense a/dense b/; s/ o / z /
+		/^[wo] =/d; /input x/d' both.ps
+	both
+	local told="ps-coord: both/ckpt-00000002: " in="as the model has none"
+	assert_equal "${#stderr_lines[@]}" 2
+	assert_equal "${stderr_lines[0]}" "${told}left out, $in:\
+ a/embeddings, w/kernel, w/bias"
+	assert_equal "${stderr_lines[1]}" "${told}begun anew, as it has none:\
+ b/embeddings"
+	both
+	assert_equal "$stderr" ""
+	# Of optimizers their slots; one more of an optimizer that stays.
+	echo 'optimizer adagrad' >>both.ps
+	both
+	told=${told/02/06}
+	assert_equal "${#stderr_lines[@]}" 2
+	assert_equal "${stderr_lines[0]}" "${told}left out, $in:\
+ b/embeddings@velocity, z/kernel@velocity, z/bias@velocity"
+	assert_equal "${stderr_lines[1]}" "${told}begun anew, as it has none:\
+ b/embeddings@accumulator, z/kernel@accumulator, z/bias@accumulator"
+	sed -i 's/^optimizer.*/optimizer rmsprop momentum=.9/' both.ps
+	both
+	told=${told/06/08}
+	assert_equal "${#stderr_lines[@]}" 2
+	assert_equal "${stderr_lines[0]}" "${told}left out, $in:\
+ b/embeddings@accumulator, z/kernel@accumulator, z/bias@accumulator"
+	[[ ${stderr_lines[1]} == *"b/embeddings@velocity"*"z/bias@momentum" ]]
+	sed -i 's/momentum=.9//' both.ps
+	both
+	told=${told/08/10}
+	assert_equal "$stderr" "${told}left out, $in: b/embeddings@momentum,\
+ z/kernel@momentum, z/bias@momentum"
+	both
+	assert_equal "$stderr" ""
 }
 
 @test "when the newest is damaged, the one before it is taken" {

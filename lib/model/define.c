@@ -32,10 +32,9 @@ check_name(const struct model *m, const char *name, const char *where,
 	if (m->labelled && strcmp(m->label.name, name) == 0)
 		return fail(f, FAIL_CONFIG, "%s: %s is already the label, at "
 			    "%s", where, name, m->label.where);
-	for (size_t i = 0; i < m->variables; i++)
-		if (strcmp(m->variable[i].name, name) == 0)
-			return fail(f, FAIL_CONFIG, "%s: %s is already a "
-				    "variable", where, name);
+	if (model_variable(m, name))
+		return fail(f, FAIL_CONFIG, "%s: %s is already a variable",
+			    where, name);
 	return 0;
 }
 

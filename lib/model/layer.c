@@ -260,24 +260,6 @@ node_variable(struct model *m, struct node *n, const char *weight,
 	return read_regularizer(v, weight, s, f);
 }
 
-/* Do they give the same ids to the same words? */
-static bool
-same_words(const struct lookup *a, const struct lookup *b)
-{
-	const struct lookup *each[] = { a, b };
-	char text[2][HASH_TEXT] = { "", "" };
-
-	for (size_t i = 0; i < 2; i++) {
-		struct hash *h = hash_new();
-
-		if (each[i])
-			lookup_hash(each[i], h);
-		hash_text(h, text[i]);
-		hash_free(h);
-	}
-	return strcmp(text[0], text[1]) == 0;
-}
-
 int
 node_share(struct node *n, const struct node *other, struct fail *f)
 {
@@ -287,7 +269,7 @@ node_share(struct node *n, const struct node *other, struct fail *f)
 		return fail(f, FAIL_CONFIG, "%s: %s: share=%s: %s has not as "
 			    "many rows as %s", n->where, n->name, other->name,
 			    a->name, b->name);
-	if (!same_words(a->lookup, b->lookup))
+	if (!lookup_same(a->lookup, b->lookup))
 		return fail(f, FAIL_CONFIG, "%s: %s: share=%s: the words of %s "
 			    "have other ids than those of %s", n->where,
 			    n->name, other->name, a->name, b->name);

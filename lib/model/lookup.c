@@ -137,6 +137,23 @@ lookup_hash(const struct lookup *l, struct hash *h)
 		hash_add(h, l->arena.data, l->arena.size);
 }
 
+bool
+lookup_same(const struct lookup *a, const struct lookup *b)
+{
+	const struct lookup *each[] = { a, b };
+	char text[2][HASH_TEXT] = { "", "" };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct hash *h = hash_new();
+
+		if (each[i])
+			lookup_hash(each[i], h);
+		hash_text(h, text[i]);
+		hash_free(h);
+	}
+	return strcmp(text[0], text[1]) == 0;
+}
+
 const char *
 lookup_word(const struct lookup *l, uint64_t id)
 {

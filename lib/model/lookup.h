@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/hash.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,9 @@ uint64_t lookup_find(const struct lookup *, const char *word, size_t size);
 
 /* Add all that decides which ids the words get. */
 void lookup_hash(const struct lookup *, struct hash *);
+
+/* Do they give the same ids to the same words?  NULL: to none. */
+bool lookup_same(const struct lookup *, const struct lookup *);
 
 /* The word behind an id of a vocabulary, or NULL. */
 const char *lookup_word(const struct lookup *, uint64_t id);

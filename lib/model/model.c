@@ -194,6 +194,15 @@ model_variables(const struct model *m, size_t *count)
 	return m->variable;
 }
 
+const struct variable *
+model_variable(const struct model *m, const char *name)
+{
+	for (size_t i = 0; i < m->variables; i++)
+		if (strcmp(m->variable[i].name, name) == 0)
+			return &m->variable[i];
+	return NULL;
+}
+
 const struct metric *
 model_metrics(const struct model *m, size_t *count)
 {

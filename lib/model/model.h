@@ -54,6 +54,8 @@ void model_keep(const struct model *);
 const struct input *model_inputs(const struct model *, size_t *count);
 const struct input *model_label(const struct model *);	/* or NULL */
 const struct variable *model_variables(const struct model *, size_t *count);
+const struct variable *model_variable(const struct model *, const char *name);
+					/* or NULL */
 const struct metric *model_metrics(const struct model *, size_t *count);
 
 /* Numbers in one prediction: 1, or the classes. */

@@ -119,6 +119,12 @@ journal_file_sink(const struct journal_file *j)
 	return &j->sink;
 }
 
+const char *
+journal_file_resumed(const struct journal_file *j)
+{
+	return j && record_size(j->file) > 0 ? j->path : NULL;
+}
+
 static int
 replay(void *coord, const struct record *r, struct fail *f)
 {

@@ -13,6 +13,8 @@ struct journal_file;
 struct journal_file *journal_file_open(const char *path, struct fail *);
 void journal_file_close(struct journal_file *);
 const struct journal *journal_file_sink(const struct journal_file *);
+/* Its path, if there is a run that broke off; or NULL. */
+const char *journal_file_resumed(const struct journal_file *);
 
 /*
  * Begin anew, or where a run broke off: the coordinator is told what it was,

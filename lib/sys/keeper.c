@@ -34,8 +34,8 @@ check_model(const struct checkpoint *from, const struct model *model,
 				break;
 		if (j == entries)
 			return fail(f, FAIL_DATA, "%s is of another model: "
-				    "it has no %s", checkpoint_path(from),
-				    v[i].name);
+				    "it has no %s (--restore=none begins "
+				    "anew)", checkpoint_path(from), v[i].name);
 		if (!shape_equal(e[j].shape, v[i].shape))
 			return fail(f, FAIL_DATA, "%s is of another model: "
 				    "its %s is %s, not %s",
@@ -44,6 +44,98 @@ check_model(const struct checkpoint *from, const struct model *model,
 				    shape_text(v[i].shape, here));
 	}
 	return 0;
+}
+
+static void
+compare_words(const char *path, const struct input *was,
+	      const struct input *is)
+{
+	if (was && is && was->lookup && is->lookup &&
+	    strcmp(was->name, is->name) == 0 &&
+	    !lookup_same(was->lookup, is->lookup))
+		log_warn("%s: the words of %s were others, or in another "
+			 "order: what was learnt of one is another's now",
+			 path, is->name);
+}
+
+/* Do rows and classes stand for the same words? */
+static void
+warn_of_words(const char *path, const struct model *old,
+	      const struct model *model)
+{
+	size_t count, counted;
+	const struct input *is = model_inputs(model, &count);
+	const struct input *was = model_inputs(old, &counted);
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < counted; j++)
+			compare_words(path, &was[j], &is[i]);
+	compare_words(path, model_label(old), model_label(model));
+}
+
+static bool
+has_slot(const struct variable *v, const char *name)
+{
+	const struct optimizer *o = v->optimizer;
+	bool has = false;
+
+	for (size_t i = 0; o && i < o->slots && !has; i++)
+		has = strcmp(o->slot_name[i], name) == 0;
+	return has;
+}
+
+/* Of one that both models have. */
+static void
+list_missing_slots(struct text *to, const struct variable *of,
+		   const struct variable *other)
+{
+	const struct optimizer *o = of->optimizer;
+
+	for (size_t i = 0; o && i < o->slots; i++)
+		if (!has_slot(other, o->slot_name[i]))
+			text_add(to, "%s%s@%s", to->size > 0 ? ", " : "",
+				 of->name, o->slot_name[i]);
+}
+
+/* The variables and slots that one model has and the other has not. */
+static void
+list_missing(struct text *to, const struct model *of,
+	     const struct model *other)
+{
+	size_t count;
+	const struct variable *v = model_variables(of, &count), *w;
+
+	text_reset(to);
+	for (size_t i = 0; i < count; i++)
+		if ((w = model_variable(other, v[i].name)))
+			list_missing_slots(to, &v[i], w);
+		else
+			text_add(to, "%s%s", to->size > 0 ? ", " : "",
+				 v[i].name);
+}
+
+/* All that must be there is.  What else is another than it was? */
+static void
+warn_of_changes(const struct checkpoint *from, const struct model *model)
+{
+	const char *path = checkpoint_path(from);
+	struct fail ignored;
+	struct model *old = model_parse(checkpoint_model(from), &ignored);
+	struct text names = { 0 };
+
+	if (!old)
+		return;
+	warn_of_words(path, old, model);
+	list_missing(&names, old, model);
+	if (names.size > 0)
+		log_warn("%s: left out, as the model has none: %s", path,
+			 names.data);
+	list_missing(&names, model, old);
+	if (names.size > 0)
+		log_warn("%s: begun anew, as it has none: %s", path,
+			 names.data);
+	text_release(&names);
+	model_free(old);
 }
 
 static struct checkpoint *
@@ -89,24 +181,36 @@ begin_with(const struct keeper *k, const char *restore,
 	if (!from)
 		return -1;
 	status = check_model(from, model, f);
-	if (status == 0)
+	if (status == 0) {
+		warn_of_changes(from, model);
 		take_info(o, from);
+	}
 	checkpoint_close(from);
 	return status;
 }
 
-/* Until the run has come so far the next one would begin with those. */
 static void
-look_ahead(const struct keeper *k, const struct checkpoint_list *list,
-	   uint64_t step)
+look_ahead(struct keeper *k, const struct checkpoint_list *list, uint64_t step)
 {
 	const size_t last = list->count - 1;
 
 	if (list->count > 0 && list->step[last] > step)
+		snprintf(k->ahead, sizeof(k->ahead), "%s", list->name[last]);
+}
+
+/* Until the run has come so far the next one would begin with those. */
+void
+keeper_warn(const struct keeper *k, const char *restore, const char *journal)
+{
+	if (journal && k->dir && strcmp(restore, "latest") != 0)
+		log_warn("--restore=%s is not heeded: a run that broke off "
+			 "goes on; without %s another one begins", restore,
+			 journal);
+	else if (!journal && *k->ahead)
 		log_warn("%s has checkpoints of later steps, up to %s, which "
 			 "stays the newest one until this run has come so "
 			 "far: remove them to be rid of them", k->dir,
-			 list->name[last]);
+			 k->ahead);
 }
 
 int

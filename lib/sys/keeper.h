@@ -14,6 +14,8 @@
 struct keeper {
 	const char *dir;	/* NULL: no checkpoints */
 	uint64_t keep;		/* the newest so many; 0: all */
+	char ahead[CHECKPOINT_NAME];	/* the newest, if it is of a later
+				   step than what is restored; or "" */
 
 	struct task *task;	/* publishes: */
 	const struct coord_job *job;
@@ -31,6 +33,11 @@ int keeper_begin(struct keeper *, const char *restore,
 		 const struct model *, struct coord_options *o,
 		 struct fail *);
 void keeper_release(struct keeper *);	/* waits for what it publishes */
+
+/* Nor is it what was asked for if a run that broke off, with that journal,
+   goes on; NULL: there is none. */
+void keeper_warn(const struct keeper *, const char *restore,
+		 const char *journal);
 
 /* Readable when something has been published; -1: nothing will be. */
 int keeper_fd(const struct keeper *);
