@@ -66,8 +66,7 @@ take_requests(struct program *p)
 
 	while (coord_wants(p->coord) && (line = stream_next(&p->in)))
 		coord_request(p->coord, line, p->in.number, clock_ms());
-	if (p->in.end && p->in.at == p->in.text.size &&
-	    coord_wants(p->coord))
+	if (p->in.end && p->in.at == p->in.text.size && coord_wants(p->coord))
 		coord_end_of_requests(p->coord, clock_ms());
 }
 
@@ -101,7 +100,7 @@ say(struct program *p)
 	if (!p->lost && stream_write(p->out, p->s.output, out,
 				     &p->why_lost) < 0) {
 		p->lost = true;
-		coord_stop(p->coord, now);
+		coord_unheard(p->coord, now);
 	}
 	if (p->lose_ms == 0 || size == 0 || out->size < size)
 		p->lose_ms = cli_stop ? now + LINGER_MS : 0;
@@ -172,12 +171,12 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 	    (s->journal && !(p->journal = journal_file_open(s->journal, f))))
 		return -1;
 	keeper_warn(&s->keeper, s->restore, journal_file_resumed(p->journal));
-	s->o.journal = p->journal ? journal_file_sink(p->journal) : NULL;
+	s->o.journal = journal_file_sink(p->journal, &p->in);
 	p->net = net_new(s->o.lease_ms);
 	if (net_guard(p->net, s->common.key, f) < 0 ||
 	    net_listen(p->net, s->bind, s->common.insecure, f) < 0)
 		return -1;
-	log_info("listening on %s", net_endpoint(p->net));
+	coord_settings_listen(s, net_endpoint(p->net));
 	*outbox = net_outbox(p->net);
 	p->coord = coord_new(&s->o, &p->source, p->model, outbox, clock_ms(),
 			     f);

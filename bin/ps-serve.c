@@ -10,6 +10,7 @@
 #include "sys/changelog.h"
 #include "sys/cli.h"
 #include "sys/clock.h"
+#include "sys/grace.h"
 #include "sys/memory.h"
 #include "sys/net.h"
 #include "sys/registration.h"
@@ -19,19 +20,20 @@
 #include <string.h>
 
 #define USAGE	"[-b endpoint] [-c endpoint] [-d directory] [-i index] " \
-		"[--durable=checkpoint|wal] [--lease=duration] " \
-		"[--standby-of=endpoint]"
+		"[--durable=checkpoint|wal] [--grace=duration] " \
+		"[--lease=duration] [--standby-of=endpoint]"
 
 #define MAX_SERVERS	4096
 #define LEAVE_MS	1000	/* for its standby */
 
-enum { DURABLE = CLI_LONG, LEASE, STANDBY_OF };
+enum { DURABLE = CLI_LONG, GRACE, LEASE, STANDBY_OF };
 
 static const struct cli_option options[] = {
 	{ 'b',   "bind",        "ENDPOINT" },
 	{ 'c',   "coordinator", "ENDPOINT" },
 	{ 'd',   "directory",   "DIRECTORY" },
 	{ DURABLE, "durable",   "checkpoint|wal" },
+	{ GRACE, "grace",       "DURATION" },
 	{ 'i',   "index",       "INDEX" },
 	{ LEASE, "lease",       "DURATION" },
 	{ STANDBY_OF, "standby-of", "ENDPOINT" },
@@ -44,7 +46,7 @@ struct options {
 	struct cli_common common;
 	struct cluster cluster;
 	const char *bind, *coordinator, *directory, *standby_of;
-	uint64_t index, lease_ms;
+	uint64_t index, lease_ms, grace_ms;
 	bool wal;
 };
 
@@ -56,6 +58,7 @@ struct program {
 	struct saver *saver;
 	struct changelog *log;		/* NULL: there is none */
 	struct registration reg;
+	struct grace grace;
 };
 
 static struct options
@@ -70,6 +73,7 @@ parse(int argc, char **argv)
 		case 'b':	o.bind = optarg; break;
 		case 'c':	o.coordinator = optarg; break;
 		case 'd':	o.directory = optarg; break;
+		case GRACE:	o.grace_ms = cli_duration(); break;
 		case 'i':	o.index = cli_uint(0, MAX_SERVERS - 1); break;
 		case DURABLE:	o.wal = cli_choice(durables); break;
 		case LEASE:	o.lease_ms = cli_duration(); break;
@@ -140,25 +144,37 @@ act(struct program *p, struct fail *f)
 	return server_over(p->server, f) ? -1 : 0;
 }
 
+static bool
+is_to_end(struct program *p)
+{
+	return cli_stop && grace_over(&p->grace, server_has_run(p->server,
+								clock_ms()));
+}
+
 static int
 serve(struct program *p, struct fail *f)
 {
-	struct pollfd fds[] = { { .fd = cli_stop_fd, .events = POLLIN },
+	struct pollfd fds[] = { { 0 },
 				{ .fd = saver_fd(p->saver),
 				  .events = POLLIN } };
 
-	while (!cli_stop && !server_stopping(p->server))
-		if (net_wait(p->net, fds, 2, -1, f) < 0 || hear(p, f) < 0 ||
-		    act(p, f) < 0)
+	while (!server_stopping(p->server) && !is_to_end(p)) {
+		fds[0] = grace_fd(&p->grace);
+		if (net_wait(p->net, fds, 2, grace_wait(&p->grace), f) < 0 ||
+		    hear(p, f) < 0 || act(p, f) < 0)
 			return -1;
+	}
 
 	/* What is on its way when a connection ends may be dropped. */
 	const uint64_t last = clock_ms() + LEAVE_MS;
 
-	while (!cli_stop && server_awaits(p->server) && clock_ms() < last)
+	while (!grace_over(&p->grace, true) && server_awaits(p->server) &&
+	       clock_ms() < last) {
+		fds[0] = grace_fd(&p->grace);
 		if (net_wait(p->net, fds, 1, LEAVE_MS, f) < 0 ||
 		    hear(p, f) < 0)
 			return -1;
+	}
 	return 0;
 }
 
@@ -168,6 +184,7 @@ open_all(struct program *p, const struct options *o, struct fail *f)
 	const uint64_t index = o->index != WIRE_NONE ? o->index :
 		o->cluster.has_task ? o->cluster.index : 0;
 
+	p->grace.ms = o->grace_ms;
 	p->reg = (struct registration){ .index = o->index,
 					.life = clock_random() };
 	p->net = net_new(o->lease_ms);

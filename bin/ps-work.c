@@ -9,26 +9,29 @@
 #include "sys/cli.h"
 #include "sys/clock.h"
 #include "sys/feed.h"
+#include "sys/grace.h"
 #include "sys/net.h"
 
 #include <stdlib.h>
 
 #define USAGE	"[-c endpoint] [--cache[=directory]] [--check] [-F format] " \
-		"[-i index] [--lease=duration] [--no-header] [--prefetch=n] " \
-		"[--repeat] [--shard=i/n] [--shuffle[=buffer]] [input ...]"
+		"[--grace=duration] [-i index] [--lease=duration] " \
+		"[--no-header] [--prefetch=n] [--repeat] [--shard=i/n] " \
+		"[--shuffle[=buffer]] [input ...]"
 
 #define SHUFFLE_EXAMPLES	10000
 #define MAX_SHUFFLE		((uint64_t)1 << 32)
 #define TICK_MS			250
 
-enum { CACHE = CLI_LONG, CHECK, LEASE, NO_HEADER, PREFETCH, REPEAT, SHARD,
-       SHUFFLE };
+enum { CACHE = CLI_LONG, CHECK, GRACE, LEASE, NO_HEADER, PREFETCH, REPEAT,
+       SHARD, SHUFFLE };
 
 static const struct cli_option options[] = {
 	{ 'c',       "coordinator", "ENDPOINT" },
 	{ CACHE,     "cache",       "[DIRECTORY]" },
 	{ CHECK,     "check",       NULL },
 	{ 'F',       "format",      "FORMAT" },
+	{ GRACE,     "grace",       "DURATION" },
 	{ 'i',       "index",       "INDEX" },
 	{ LEASE,     "lease",       "DURATION" },
 	{ NO_HEADER, "no-header",   NULL },
@@ -44,6 +47,7 @@ struct options {
 	struct cluster cluster;
 	struct worker_options worker;
 	struct feed_options feed;
+	struct grace grace;
 	uint64_t lease_ms;
 	bool check;
 };
@@ -86,6 +90,7 @@ parse(int argc, char **argv)
 				break;
 		case CHECK:	o.check = true; break;
 		case 'F':	o.feed.reader.format = optarg; break;
+		case GRACE:	o.grace.ms = cli_duration(); break;
 		case 'i':	o.worker.index = cli_uint(0, 1 << 20); break;
 		case LEASE:	o.lease_ms = cli_duration(); break;
 		case NO_HEADER:	o.feed.reader.no_header = true; break;
@@ -141,15 +146,15 @@ hear(struct net *net, struct worker *w, struct feed *feed, struct fail *f)
 }
 
 static int
-work(struct net *net, struct worker *w, struct feed *feed, struct fail *f)
+work(struct net *net, struct worker *w, struct feed *feed,
+     struct grace *grace, struct fail *f)
 {
-	struct pollfd fds[1 + FEED_FDS] = {
-		{ .fd = cli_stop_fd, .events = POLLIN }
-	};
+	struct pollfd fds[1 + FEED_FDS];
 
-	while (!cli_stop && !worker_stopped(w)) {
+	while (!grace_over(grace, worker_has_run(w)) && !worker_stopped(w)) {
 		const size_t count = 1 + feed_fds(feed, fds + 1);
 
+		fds[0] = grace_fd(grace);
 		if (net_wait(net, fds, count, TICK_MS, f) < 0 ||
 		    hear(net, w, feed, f) < 0)
 			return -1;
@@ -180,7 +185,7 @@ main(int argc, char **argv)
 		cli_die(&f);
 
 	struct feed *feed = feed_new(worker, &o.feed);
-	int status = o.check ? 0 : work(net, worker, feed, &f);
+	int status = o.check ? 0 : work(net, worker, feed, &o.grace, &f);
 
 	if (status < 0)
 		net_blame(net, o.worker.coordinator, &f);

@@ -234,6 +234,11 @@ bad_table() {
 	done
 }
 
+@test "a run to be suspended, without a place for its journal" {
+	one 64 "ps-coord: --suspend needs --checkpoint or --journal; try\
+ 'ps-coord --help'" ps-coord -m model.ps -s ipc://none --suspend /dev/null
+}
+
 @test "checkpoints of servers without a directory, before the first step" {
 	run -78 --separate-stderr ps-local -s 2 -- --repeat train.svm -- \
 		ps-coord -m model.ps --checkpoint=ckpt <<<train
@@ -392,7 +397,8 @@ bad_table() {
 	run -78 --separate-stderr timeout 30 ps-local -- train.svm -- \
 		ps-coord -m large.ps <<<train
 	[[ $stderr == "ps-coord: server 0 (ipc://"*"): its variables need "*\
-" GiB, all its memory is "*" GiB: take more servers, or fewer rows" ]]
+" GiB, all its memory is "*" GiB: take more servers, and cut variables into\
+ parts for them (ps-coord --partition), or fewer rows" ]]
 }
 
 @test "a step that leads to infinite numbers" {
@@ -448,9 +454,22 @@ bad_table() {
 	assert_output '{"op":"train","steps":1,"cancelled":true}'
 }
 
+@test "where workers are to call is told if nobody has chosen it" {
+	local bind
+	for bind in "" "-b tcp://127.0.0.1:*"; do
+		# shellcheck disable=SC2086 # an option or none
+		run -69 --separate-stderr ps-coord -w 50ms -m model.ps $bind \
+			-s ipc://none <<<train
+		assert_equal "${#stderr_lines[@]}" 2
+		[[ ${stderr_lines[0]} == \
+"ps-coord: listening on tcp://127.0.0.1:"+([0-9]) ]]
+	done
+}
+
 @test "no worker within --timeout" {
 	start ps-serve -b "ipc://$PWD/s"
-	one 69 "ps-coord: no worker within 3 s, 0 steps were done" bash -c \
+	local why="no worker within 3 s at ipc://c, 0 steps were done"
+	one 69 "ps-coord: $why" bash -c \
 		"ps-coord -w 3s -m model.ps -b ipc://c -s ipc://$PWD/s <<<train"
 	assert_output '{"op":"train","steps":1,"cancelled":true}'
 	wait "$pid"

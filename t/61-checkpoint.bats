@@ -109,6 +109,23 @@ come so far: remove them to be rid of them"
 	assert_equal "${#lines[@]}" 6
 }
 
+@test "who fails again and again at once loses no older checkpoint" {
+	printf '%s\n' 'input x float' 'label y float' 'p = dense x units=1' \
+		'loss mean_squared_error p' \
+		'optimizer sgd learning_rate=1e30' >wild.ps
+	printf '%s\n' x,y 1,2 2,3 3,4 >wild.csv
+	for _ in 1 2 3; do
+		run -65 --separate-stderr ps-local -q -C wild ps-coord -B 1 \
+			-m wild.ps -d wild.csv --checkpoint=wild --every=1 \
+			--keep=2 <<<'epoch 5'
+		assert_output --partial 'a smaller learning_rate'
+		[ -e before ] || ls wild >before
+		run -0 diff before <(ls wild)
+	done
+	run -0 wc -l <before
+	assert_output 2
+}
+
 @test "save is a barrier: its line comes when the checkpoint is safe" {
 	run -0 train 2 $'train 7\nsave\ntrain 2\nsave\njoin'
 	assert_line --index 7 \

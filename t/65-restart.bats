@@ -29,8 +29,9 @@ setup() {
 	servers=ipc://$PWD/s0,ipc://$PWD/s1
 }
 
+# serve I [OPTION...]
 serve() {
-	start ps-serve -b "ipc://$PWD/s$1" -d "$dir"
+	start ps-serve -b "ipc://$PWD/s$1" -d "$dir" "${@:2}"
 	eval "server$1=$pid"
 }
 
@@ -160,7 +161,13 @@ with it"
 	need_numpy
 	serve 0
 	serve 1
-	work
+	# It has no more than this until it is killed.
+	for _ in {1..150}; do
+		tail -n 2 data.csv
+	done >half.csv
+	launch ps-work -c "ipc://$PWD/c" -F csv \
+		'pipe:head -n 1 data.csv; cat half.csv
+			exec tail --pid=$PPID -f /dev/null'
 	worker=$pid
 	printf '%s\n' 'train 300' join >requests
 	coord -o results requests
@@ -239,7 +246,7 @@ visiting() {
 }
 
 visitor() {
-	launch ps-work -c "ipc://$PWD/c"
+	launch ps-work -c "ipc://$PWD/c" "$@"
 	workers+=("$pid")
 }
 
@@ -327,4 +334,254 @@ journal_is_short() {
 	assert_line --index 1 --partial '"step":45000,"steps":30000,'
 	run -0 ls "$dir"
 	refute_line --partial journal
+}
+
+@test "servers or workers that stay away leave a run that can go on" {
+	need_numpy
+	serve 0
+	serve 1
+	work
+	worker=$pid
+	echo train 6000 >requests
+	away() {
+		status=0
+		wait "$coord" || status=$?
+		assert_equal "$status" 69
+		run -0 tail -n 2 "$PWD/ps-coord.$1.log"
+		assert_line --index 0 "ps-coord: the run has not ended: start\
+ it again to go on with it"
+		assert_line --index 1 --regexp "^ps-coord: $2"
+	}
+	same="--every=1000 --patience=1s -w 1s -o results requests"
+	# shellcheck disable=SC2086
+	coord $same
+	lines 1500
+	dies "$server1"
+	away 3 'server 1 .* is gone'
+	serve 1
+	coord $same
+	lines 3500
+	dies "$worker"
+	away 5 'no worker within 1 s at .*, [0-9]* steps were done'
+	work
+	coord --restore=none $same
+	wait "$coord"
+	counted 6000
+	run -0 grep -c '"loss"' results
+	assert_output 6000
+	run -0 grep -c -e "--restore=none is not heeded: a run that broke off\
+ goes on; without $dir/journal another one begins" "$PWD/ps-coord.7.log"
+}
+
+@test "asked to end and killed on the way, a run ends as a whole" {
+	seq 8000 >requests
+	cat >task <<-'END'
+		ps-coord -m model.ps -B 2 --checkpoint=ckpt -o results \
+			requests & echo $! >pid; wait $!
+	END
+	for ms in 1 3 5 8 12; do
+		rm -rf ckpt results
+		mkdir ckpt
+		: >results
+		ps-local -q -C ckpt -- --repeat data.csv -- sh task 3>&- &
+		local=$!
+		lines 500
+		kill -TERM "$(<pid)"
+		sleep "$(printf '0.%03d' "$ms")"
+		kill -KILL "$(<pid)" || true
+		wait "$local" || true
+		[ ! -e ckpt/journal ] || run -0 --separate-stderr ps-local \
+			-q -C ckpt -- --repeat data.csv -- sh task
+		run -0 awk '/cancelled/ { void++; next } void { exit 1 }
+			END { exit !void && NR != 8000 }' results
+	done
+}
+
+# saved - the newest checkpoint holds what was done, and no more has been.
+saved() {
+	local done
+	done=$(grep train results | grep -c '"loss"')
+	run -0 sh -c 'ls "$0" | grep ckpt | tail -n 1' "$dir"
+	assert_output "$(printf ckpt-%08d "$done")"
+}
+
+# suspended [LOG] - the coordinator was told to end, and the run is left.
+suspended() {
+	status=0
+	wait "$coord" || status=$?
+	assert_equal "$status" 75
+	run -0 tail -n 1 "${1:-$log}"
+	assert_output "ps-coord: the run has not ended: start it again to go on\
+ with it"
+	assert_exists "$dir/journal"
+	run ! grep cancelled results
+}
+
+@test "a run that is suspended is saved, and goes on with whoever is left" {
+	need_numpy
+	serve 0
+	serve 1
+	work
+	work
+	worker=$pid
+	printf '%s\n' 'train 4000' join 'train 36000' save join >requests
+	for time in 1 2 3; do
+		before=$(wc -l <results)
+		coord --suspend --pack=5 -o results requests
+		lines "$((before + 600))"
+		kill -TERM "$coord"
+		suspended
+		saved
+		[ "$time" != 2 ] || {
+			dies "$server0" "$server1" "$worker"
+			serve 0
+			serve 1
+			work
+		}
+	done
+	coord --suspend --pack=5 -o results requests
+	wait "$coord"
+	counted 40000
+	run ! grep -E ' [1-9][0-9]* steps are run again|not all' \
+		"$PWD"/ps-coord.*.log
+	run -0 sort -u <(sed -n '/train/s/.*"step":\([0-9]*\).*/\1/p' results)
+	assert_equal "${#lines[@]}" 40000
+	run -0 grep -v '"train"' results
+	assert_equal "${#lines[@]}" 3
+	assert_line --index 0 --partial '"step":4000,"steps":4000,'
+	assert_line --index 1 --partial '"checkpoint":"ckpt-00040000"'
+	assert_line --index 2 --partial '"step":40000,"steps":36000,'
+	assert_not_exists "$dir/journal"
+}
+
+# suspend_job COMMAND [OPTION...] - have that command end, twice, a job of
+# which all programs have these options, and let it finish.  It has more to do
+# each time, and never knows that this was all.
+suspend_job() {
+	local before mode time tell=$1
+	shift
+	visiting
+	mkfifo requests
+	for mode in --mode=async "--mode=sync --replicas=2 -B 4"; do
+		rm -r "$dir"
+		mkdir "$dir"
+		: >results
+		for time in 1 2 3; do
+			before=$(wc -l <results)
+			serve 0 "$@"
+			serve 1 "$@"
+			workers=()
+			visitor "$@"
+			visitor "$@"
+			# shellcheck disable=SC2086 # an option or two
+			epochs --suspend "$@" --every=500 --min-workers=2 $mode
+			exec 6>requests
+			echo epoch >&6
+			[ "$time" != 3 ] || break
+			lines "$((before + 400))"
+			"$tell"
+			exec 6>&-
+		done
+		exec 6>&-
+		wait "$coord"
+		run -0 visits
+		assert_output " 16384 3"
+	done
+}
+
+@test "a job that is told to end as a whole goes on as a whole" {
+	tell_all() {
+		kill -TERM "$coord" "$server0" "$server1" "${workers[@]}"
+		suspended
+	}
+	suspend_job tell_all
+}
+
+@test "a job whose members have a grace is saved when it is told to end" {
+	tell_each() {
+		local member
+		kill -TERM "$server0" "$server1" "${workers[@]}"
+		sleep 0.2	# machines are not told at once
+		kill -TERM "$coord"
+		suspended
+		saved
+		for member in "$server0" "$server1" "${workers[@]}"; do
+			wait "$member"
+		done
+	}
+	suspend_job tell_each --grace=1h
+	run ! grep -E ' [1-9][0-9]* steps are run again' "$PWD"/ps-coord.*.log
+}
+
+# What is told to end goes on for as long as there is somebody to go on for.
+@test "a member's grace ends with the run, with its time, or at once" {
+	local none
+	echo train 1000000 >requests
+	serve 0 --grace=1h
+	none=$pid			# has no run
+	stop "$none"
+	serve 0 --grace=1h
+	serve 1 --grace=300ms
+	launch ps-work -c "ipc://$PWD/c" --repeat --grace=1h data.csv
+	worker=$pid
+	coord -o results requests
+	lines 100
+	kill -TERM "$server0" "$server1" "$worker"
+	wait "$server1"			# its time is over
+	run -0 kill -0 "$server0" "$worker"
+	serve 1
+	lines "$(($(wc -l <results) + 100))"	# they are at work
+	kill -TERM "$server0"		# again
+	status=0
+	wait "$server0" || status=$?
+	assert_equal "$status" 143
+	dies "$coord"
+	wait "$worker"
+}
+
+@test "an end takes no longer than the coordinator's grace" {
+	serve 0
+	serve 1
+	work
+	worker=$pid
+	echo train 1000000 >requests
+	coord --grace=300ms -o results requests
+	lines 100
+	kill -STOP "$worker"
+	kill -TERM "$coord"
+	status=0
+	wait "$coord" || status=$?
+	assert_equal "$status" 74
+	run -0 grep -c "not all could be ended within 0.3 s: steps given up" \
+		"$log"
+	dies "$worker"
+}
+
+@test "a run without checkpoints is suspended, also before it has begun" {
+	suspensible() {
+		launch ps-coord -b "ipc://$PWD/c" -s "$servers" -m model.ps \
+			-B 2 --suspend --journal="$dir/journal" -o results \
+			-w 1h requests
+		coord=$pid
+	}
+	echo train 12000 >requests
+	suspensible
+	serve 0
+	until [ -e "$dir/journal" ]; do sleep .01; done
+	kill -TERM "$coord"
+	suspended "$PWD/ps-coord.0.log"
+	suspensible
+	serve 1
+	work
+	work
+	lines 1000
+	kill -TERM "$coord"
+	suspended "$PWD/ps-coord.2.log"
+	suspensible
+	wait "$coord"
+	run ! grep 'not all' "$PWD"/ps-coord.*.log
+	run -0 sort -u <(sed 's/.*"step":\([0-9]*\).*/\1/' results)
+	assert_equal "${#lines[@]}" 12000
+	run -0 wc -l <results
+	assert_output 12000
 }

@@ -215,7 +215,8 @@ again() {
 	dies "${worker[0]}"
 	hears '*worker:0 is gone'
 	ask 1
-	fails 69 'ps-coord: no worker within 3 s, 2 steps were done'
+	fails 69 "ps-coord: no worker within 3 s at ipc://coord, 2 steps\
+ were done"
 	run -1 grep server heard
 }
 
@@ -522,7 +523,8 @@ waits_not() {
 	steps 2
 	kill -STOP "${worker[0]}"
 	ask 2
-	fails 69 'ps-coord: no worker within 4 s, 2 steps were done'
+	fails 69 "ps-coord: no worker within 4 s at ipc://coord, 2 steps\
+ were done"
 	grep -q 'ps-coord: worker:0 is gone' heard
 }
 

@@ -131,6 +131,8 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	if (check_limits(c, f) == 0)
 		c->fleet = fleet_new(o->server, o->servers, c->plan.run, TERM,
 				     o->life, outbox, now, f);
+	if (c->fleet && o->any_port)
+		report_warning(c, "listening on %s", o->endpoint);
 	if (c->fleet)
 		return c;
 	coord_free(c);
@@ -307,7 +309,8 @@ tell_mark(struct coord *c, uint64_t now)
 bool
 coord_wants(const struct coord *c)
 {
-	return !c->no_more_requests && c->phase < PHASE_STOP && !c->full &&
+	return !c->no_more_requests && !c->suspending &&
+		c->phase < PHASE_STOP && !c->full &&
 		c->output.size < COORD_OUTPUT && c->lines.size < MAX_LINES;
 }
 
@@ -442,10 +445,12 @@ coord_advance(struct coord *c, uint64_t now)
 		sync_begin(c);
 	end_drain(c);
 	void_tell(c);
-	if (!data_ready(c) && !c->stopping && !queue_idle(c->queue))
+	if (!data_ready(c) && !c->stopping && !c->suspending &&
+	    !queue_idle(c->queue))
 		data_count(c);
-	while (!c->cancelling && !c->stopping && recover_idle(c) &&
-	       data_ready(c) && (r = queue_barrier(c->queue)) &&
+	while (!c->cancelling && !c->stopping && !c->suspending &&
+	       recover_idle(c) && data_ready(c) &&
+	       (r = queue_barrier(c->queue)) &&
 	       pass_barrier(c, r, now) && c->phase == PHASE_RUN)
 		;
 	cut_advance(c, now);
@@ -458,6 +463,8 @@ coord_advance(struct coord *c, uint64_t now)
 	    !c->setting_aside && recover_idle(c) && cut_idle(c) &&
 	    c->phase == PHASE_RUN)
 		end_run(c, now);
+	else if (c->phase == PHASE_RUN)
+		end_suspended(c);
 }
 
 /* ---- what happens ---- */

@@ -24,6 +24,8 @@ enum results { RESULTS_ALL, RESULTS_ERRORS, RESULTS_NONE };
 enum mode { MODE_ASYNC, MODE_SSP, MODE_SYNC };
 
 struct coord_options {
+	const char *endpoint;		/* where workers call, borrowed */
+	bool any_port;			/* nobody has chosen it: it is told */
 	char **server;			/* endpoints; NULL: will register */
 	size_t servers;
 	struct partitioner partitioner;
@@ -32,8 +34,10 @@ struct coord_options {
 	uint64_t workers;		/* of the cluster, if that is known */
 	enum results results;
 	bool keep_going, keep_servers;
+	bool suspend;			/* who is to stop can be gone on with */
 	uint64_t timeout_ms, lease_ms;
 	uint64_t patience_ms;		/* with a server that is gone */
+	uint64_t grace_ms;		/* to come to an end when asked to */
 	bool checkpoint;		/* the servers have a directory, */
 	bool beside_journal;		/* in which the journal is, too */
 	uint64_t every_steps, every_ms;	/* 0: only when asked, and at the end */
@@ -95,6 +99,8 @@ void coord_request(struct coord *, const char *line, uint64_t number,
 void coord_end_of_requests(struct coord *, uint64_t now_ms);
 /* Asked to stop: give out no more steps, wait for those under way. */
 void coord_stop(struct coord *, uint64_t now_ms);
+/* The same, because its results cannot be written any more. */
+void coord_unheard(struct coord *, uint64_t now_ms);
 
 /*
  * Result lines to print; the program empties it.  While it has so many bytes

@@ -40,7 +40,7 @@ checkpoint_due(const struct coord *c, uint64_t now)
 {
 	if (!c->o.checkpoint)
 		return false;
-	return c->save_wanted || c->save_again ||
+	return c->save_wanted || c->save_again || end_save_due(c) ||
 		(c->o.every_ms && queue_mark(c->queue) > c->tried_step &&
 		 now - c->saved_ms >= c->o.every_ms);
 }
@@ -333,6 +333,16 @@ begin_cut(struct coord *c, uint64_t now)
 	}
 }
 
+/*
+ * All of its steps are void so far: whoever begins with the same checkpoint
+ * again and again, and fails, is not to lose the older ones for that.
+ */
+static bool
+adds_nothing(const struct coord *c)
+{
+	return c->all.steps == 0 && c->saved_step != WIRE_NONE;
+}
+
 void
 cut_advance(struct coord *c, uint64_t now)
 {
@@ -344,6 +354,8 @@ cut_advance(struct coord *c, uint64_t now)
 	come_to_cut(c);
 	if (cut_whole(c) && c->cut_for)
 		give_cut(c);
+	else if (cut_whole(c) && !c->save_wanted && adds_nothing(c))
+		thaw(c, false);
 	else if (cut_whole(c) && journal_noted(c))
 		save(c);
 	if (cut_idle(c) && !c->cancelling)
@@ -365,7 +377,7 @@ cut_final(struct coord *c, uint64_t now)
 	if (!c->o.checkpoint || c->final)
 		return false;
 	c->final = true;
-	if (c->saved_step == queue_mark(c->queue)) {
+	if (c->saved_step == queue_mark(c->queue) || adds_nothing(c)) {
 		c->cut_step = c->saved_step;
 		cut_saved(c, NULL, now);
 	} else {

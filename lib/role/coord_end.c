@@ -5,8 +5,10 @@
 #include "role/coord_inside.h"
 
 #define STOP_MS		5000		/* for members to leave */
-#define DRAIN_MS	7000		/* to come to an end when asked to */
-#define DRAINED_MS	8000		/* ... all of it */
+#define LAST_MS		1000		/* ... behind our grace */
+#define SUSPEND_MS	1000		/* for a server to be there again */
+
+static const struct fail suspended = { .kind = FAIL_AGAIN };
 
 /* Servers that another run may have are not ours to stop. */
 static bool
@@ -26,11 +28,16 @@ stop_members(struct coord *c, uint64_t now)
 {
 	struct message m = { .kind = leaves_servers(c) ? MESSAGE_BYE :
 			     MESSAGE_STOP };
+	const uint64_t last = c->asked_ms + c->o.grace_ms + LAST_MS;
 
+	/* The status does not tell. */
+	if (c->asked_ms && !c->unheard && c->given_up > 0)
+		report_warning(c, "requests given up: %llu",
+			       (unsigned long long)c->given_up);
 	c->phase = PHASE_STOP;
 	c->deadline_ms = now + STOP_MS;
-	if (c->asked_ms && c->deadline_ms > c->asked_ms + DRAINED_MS)
-		c->deadline_ms = c->asked_ms + DRAINED_MS;
+	if (c->asked_ms && c->deadline_ms > last)
+		c->deadline_ms = last;
 	workers_stop(c);
 	if (!c->server_gone || fleet_present(c->fleet) > 0)
 		fleet_ask(c->fleet, &m);
@@ -52,9 +59,10 @@ end_patience(const struct coord *c, uint64_t ms)
 }
 
 /*
- * A run that is resumed, and does not find its servers and workers, stays as
- * it was: nobody is told to stop, nothing is given up, and whoever starts it
- * again finds it so.  Only what is damaged will not be better then.  One whose
+ * A run that loses its servers or workers, or is resumed and does not find
+ * them, stays as it is: nobody is told to stop, nothing is given up, and
+ * whoever starts it again finds it so.  Only what is damaged will not be
+ * better then; and who asks through a pipe waits for an answer.  One whose
  * journal takes no more can be gone on with from what it has.
  */
 static bool
@@ -62,7 +70,21 @@ leaves(const struct coord *c, const struct fail *why)
 {
 	if (c->journal_lost)
 		return c->begun || c->resumed;
+	if (c->o.journal && c->o.journal->whole && why->kind == FAIL_PEER &&
+	    c->all.steps > 0)
+		return true;
 	return c->resumed && !c->started && why->kind != FAIL_DATA;
+}
+
+/* Why it is left is nothing that whoever goes on with it is to end with. */
+static void
+leave(struct coord *c, const struct fail *why)
+{
+	report_warning(c, "the run has not ended: start it again to go on "
+		       "with it");
+	c->left = true;
+	c->why_left = *why;
+	c->phase = PHASE_OVER;
 }
 
 void
@@ -74,16 +96,13 @@ end_fail(struct coord *c, const struct fail *why, uint64_t now)
 		end_run(c, now);
 		return;
 	}
+	if (leaves(c, why)) {
+		leave(c, why);
+		return;
+	}
 	if (why->kind) {	/* or it is not worse than it was */
 		c->failure = *why;
 		c->status = (int)why->kind;
-	}
-	if (leaves(c, why)) {
-		report_warning(c, "the run has not ended: start it again to "
-			       "go on with it");
-		c->left = true;
-		c->phase = PHASE_OVER;
-		return;
 	}
 	if (c->begun && why->kind == FAIL_AGAIN)
 		c->journal_lost = true;	/* who has taken over finishes it */
@@ -97,6 +116,7 @@ end_wind_up(struct coord *c, const struct fail *why)
 	c->failure = *why;
 	c->status = (int)why->kind;
 	c->no_more_requests = c->stopping = true;
+	c->suspending = false;
 	journal_ending(c);
 }
 
@@ -114,11 +134,24 @@ end_error(struct coord *c, const struct fail *why)
 bool
 coord_over(const struct coord *c, int *status, struct fail *f)
 {
+	const bool left = c->left && c->why_left.kind;
+
 	if (c->phase != PHASE_OVER)
 		return false;
-	*status = c->status;
-	*f = c->failure;
+	*status = left ? (int)c->why_left.kind : c->status;
+	*f = left ? c->why_left : c->failure;
 	return true;
+}
+
+static void
+suspend(struct coord *c, uint64_t now)
+{
+	c->suspending = true;
+	c->tried_step = WIRE_NONE;	/* one more */
+	if (!c->begun && c->phase < PHASE_STOP)
+		leave(c, &suspended);
+	else
+		coord_advance(c, now);
 }
 
 void
@@ -127,6 +160,10 @@ coord_stop(struct coord *c, uint64_t now)
 	struct fail none = { 0 };
 
 	c->asked_ms = now;
+	if (c->o.suspend && !c->unheard && !c->stopping) {
+		suspend(c, now);
+		return;
+	}
 	/* One that has begun, here or in a life before, is recovered first. */
 	if (c->phase < PHASE_RUN && !c->begun && !c->resumed) {
 		end_fail(c, &none, now);
@@ -137,26 +174,87 @@ coord_stop(struct coord *c, uint64_t now)
 }
 
 void
+coord_unheard(struct coord *c, uint64_t now)
+{
+	c->unheard = true;
+	c->suspending = false;
+	coord_stop(c, now);
+}
+
+void
 end_asked(struct coord *c, uint64_t now)
 {
+	const char *newest = *c->base.name ? c->base.name : "none";
+	const bool saved = !c->o.checkpoint ||
+		c->saved_step == queue_mark(c->queue);
 	struct fail why = { 0 };
 
-	if (c->o.checkpoint && c->saved_step != queue_mark(c->queue) &&
-	    c->status == 0)
+	if (c->suspending) {
+		if (!saved)
+			report_warning(c, "no checkpoint could be made in "
+				       "time: the newest is %s", newest);
+		leave(c, &suspended);
+		return;
+	}
+	if (!saved && c->status == 0)
 		fail(&why, FAIL_IO, "no last checkpoint could be made: the "
-		     "newest is %s", *c->base.name ? c->base.name : "none");
+		     "newest is %s", newest);
 	end_fail(c, &why, now);
+}
+
+void
+end_suspended(struct coord *c)
+{
+	if (!c->suspending || c->cancelling || c->setting_aside ||
+	    !recover_idle(c) || !cut_idle(c) || end_save_due(c) ||
+	    queue_mark(c->queue) < queue_next(c->queue))
+		return;
+	c->unnoted = !journal_noted(c);
+	if (!c->unnoted)
+		leave(c, &suspended);
+}
+
+bool
+end_save_due(const struct coord *c)
+{
+	const uint64_t next = queue_next(c->queue);
+
+	return c->suspending && c->o.checkpoint && c->saved_step != next &&
+		c->tried_step != next;
+}
+
+/* They are ending with us, as when a whole job is told to: what they had not
+   saved will be done again. */
+static bool
+servers_end(const struct coord *c, uint64_t now)
+{
+	uint64_t gone, heard;
+
+	for (size_t i = 0; i < c->o.servers; i++) {
+		gone = fleet_gone(c->fleet, i, &heard);
+		if (gone && now - gone >= SUSPEND_MS &&
+		    !c->understudy[i].ready)
+			return true;
+	}
+	return false;
 }
 
 void
 end_check_drain(struct coord *c, uint64_t now)
 {
-	if (!c->asked_ms || now - c->asked_ms < DRAIN_MS)
-		return;
-	report_warning(c, "not all could be ended within %d s: %llu steps are "
-		       "given up", DRAIN_MS / 1000, (unsigned long long)
-		       (queue_next(c->queue) - queue_mark(c->queue)));
-	end_asked(c, now);
+	const bool late = c->asked_ms && now - c->asked_ms >= c->o.grace_ms;
+	const double grace = (double)c->o.grace_ms / 1000;
+
+	if (late && c->suspending)
+		report_warning(c, "not all could be ended within %g s",
+			       grace);
+	else if (late)
+		report_warning(c, "not all could be ended within %g s: steps "
+			       "given up: %llu", grace,
+			       (unsigned long long)(queue_next(c->queue) -
+						    queue_mark(c->queue)));
+	if (late || (c->suspending && servers_end(c, now)))
+		end_asked(c, now);
 }
 
 void

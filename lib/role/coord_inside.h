@@ -111,6 +111,8 @@ struct coord {
 	uint64_t began_ms, deadline_ms;
 	uint64_t asked_ms;		/* to stop, by a signal; or 0 */
 	bool no_more_requests, stopping, server_gone, servers_told;
+	bool unheard;		/* nobody takes our results */
+	bool suspending;	/* only what was begun is done */
 	bool full;		/* of requests, until half are done */
 
 	struct peers peers;
@@ -179,7 +181,8 @@ struct coord {
 	bool replaying, resumed;
 	bool journal_lost;	/* nothing more goes into it */
 	bool ending_noted;
-	bool left;		/* for whoever starts it again */
+	bool left;		/* for whoever starts it again, because: */
+	struct fail why_left;
 	struct text lines;	/* taken, and not in the journal yet */
 	uint64_t line;		/* the number of the last one */
 	struct pack notes;	/* what ended, not in the journal yet */
@@ -207,6 +210,7 @@ struct coord {
 	struct text output, warnings;
 	int status;
 	struct fail failure;
+	uint64_t given_up;		/* requests */
 
 	/* a synchronous run, once it has begun */
 	struct rounds *rounds;
@@ -279,6 +283,10 @@ void end_error(struct coord *, const struct fail *);
 void end_drain(struct coord *);
 /* It ends now, because it was asked to, whatever there is left to do. */
 void end_asked(struct coord *, uint64_t now_ms);
+/* Asked to suspend it: when what was begun has ended and is saved, it is left;
+   and is a checkpoint to be made for that? */
+void end_suspended(struct coord *);
+bool end_save_due(const struct coord *);
 /* Peers may be away or stopped: whoever asked us to stop will not wait. */
 void end_check_drain(struct coord *, uint64_t now_ms);
 /* The last checkpoint, then everybody may go. */

@@ -322,6 +322,7 @@ journal_voiding(struct coord *c, uint64_t first, uint64_t count,
 	pack_text(&out, c->failing ? c->step_error.text : "");
 	pack_text(&out, deaths > 0 ? c->aside_worker : c->failed_worker);
 	pack_text(&out, c->failed_id ? c->failed_id : "");
+	pack_uint(&out, c->stopping);
 	pack_waiting(&out, c, first, count);
 	add(c, JOURNAL_VOID, &out, true);
 	pack_reset(&out);

@@ -48,7 +48,7 @@ lease_limit(const struct coord *c)
 	const uint64_t above = fleet_above(c->fleet);
 	uint64_t limit = c->next_save;
 
-	if (c->stopping)
+	if (c->stopping || c->suspending)
 		return next > above ? next : above;
 	if (c->output.size >= COORD_OUTPUT)
 		return next;

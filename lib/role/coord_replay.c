@@ -92,6 +92,13 @@ give_up_to(struct coord *c, uint64_t step)
 	return 0;
 }
 
+/* It was, when that was written. */
+static void
+be_ending(struct coord *c)
+{
+	c->no_more_requests = c->stopping = c->ending_noted = true;
+}
+
 static int
 replay_note(struct coord *c, uint64_t what, uint64_t first, uint64_t count)
 {
@@ -130,7 +137,7 @@ replay_note(struct coord *c, uint64_t what, uint64_t first, uint64_t count)
 	}
 	/* What it had not given up is given up now. */
 	if (what == NOTE_ENDING)
-		c->no_more_requests = c->stopping = c->ending_noted = true;
+		be_ending(c);
 	return 0;
 }
 
@@ -227,6 +234,8 @@ replay_void(struct coord *c, struct unpack *u)
 	take_text(u, c->step_error.text, sizeof(c->step_error.text));
 	take_text(u, worker, sizeof(worker));
 	id = unpack_blob(u, &size);
+	if (unpack_uint(u))
+		be_ending(c);
 	if (u->bad || (count > 0 && give_up_to(c, first + count - 1) < 0))
 		return -1;
 	if (deaths > 0) {

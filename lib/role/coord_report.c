@@ -120,6 +120,7 @@ report_cancelled(void *coord, const struct request *r, uint64_t steps)
 {
 	struct coord *c = coord;
 
+	c->given_up++;
 	if (c->o.results == RESULTS_NONE)
 		return;
 	begin(&c->output, r->id, request_name(r->op));
@@ -271,6 +272,8 @@ coord_progress(const struct coord *c, struct text *out, uint64_t now)
 	if (left > 0 && left < UINT64_MAX - queue_mark(c->queue))
 		text_add(out, " of %llu", (unsigned long long)
 			 (queue_mark(c->queue) + left));
+	if (rate > 0 && left > 0)
+		text_add(out, "  ETA %.0f s", (double)left / rate);
 	text_add(out, "  %.0f steps/s  %.0f examples/s", rate, seconds > 0 ?
 		 (double)c->all.examples / seconds : 0);
 	if (c->join.examples > 0)
@@ -284,6 +287,4 @@ coord_progress(const struct coord *c, struct text *out, uint64_t now)
 					      &c->join.state[i]));
 	text_add(out, "  %zu workers  %zu servers", workers_present(c),
 		 fleet_present(c->fleet));
-	if (rate > 0 && left > 0)
-		text_add(out, "  ETA %.0f s", (double)left / rate);
 }

@@ -420,13 +420,14 @@ workers_watch(struct coord *c, uint64_t now)
 			end_fail(c, &why, now);
 	} else if (now - c->helped_ms >= c->o.timeout_ms) {
 		if (present == 0)
-			fail(&why, FAIL_PEER, "no worker within %g s, %llu "
-			     "steps were done", seconds,
+			fail(&why, FAIL_PEER, "no worker within %g s at %s, "
+			     "%llu steps were done", seconds, c->o.endpoint,
 			     (unsigned long long)c->all.steps);
 		else
 			fail(&why, FAIL_PEER, "%zu of %llu workers within "
-			     "%g s", workers_ready(c),
-			     (unsigned long long)c->o.min_workers, seconds);
+			     "%g s at %s", workers_ready(c),
+			     (unsigned long long)c->o.min_workers, seconds,
+			     c->o.endpoint);
 		end_fail(c, &why, now);
 	}
 }

@@ -50,6 +50,7 @@ struct journal {
 	int (*add)(void *to, uint32_t kind, const void *, size_t, bool safe,
 		   struct fail *);
 	void *to;
+	bool whole;	/* requests can be read again, from the first one */
 };
 
 #endif

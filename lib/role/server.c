@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define MAX_PEERS	65536
+#define PROBE_MS	250	/* is the coordinator there? */
 
 /* Who a peer said it is; items of the peers map point into this. */
 static char as_coordinator[1], as_client[1], as_standby[1];
@@ -88,6 +89,20 @@ bool
 server_stopping(const struct server *s)
 {
 	return s->stopping;
+}
+
+bool
+server_has_run(struct server *s, uint64_t now)
+{
+	const struct message ping = { .kind = MESSAGE_PING };
+
+	if (now - s->probed >= PROBE_MS) {
+		s->probed = now;
+		server_say(s, s->coordinator, &ping);
+	}
+	return s->busy && s->shard &&
+		peers_find(&s->peers, s->coordinator) &&
+		now - s->coordinator_heard <= s->lease_ms;
 }
 
 bool
@@ -295,7 +310,8 @@ check_memory(const struct server *s, size_t server, struct fail *f)
 	if (s->memory == 0 || bytes <= (double)s->memory)
 		return 0;
 	return fail(f, FAIL_CONFIG, "its variables need %.3g GiB, all its "
-		    "memory is %.3g GiB: take more servers, or fewer rows",
+		    "memory is %.3g GiB: take more servers, and cut variables "
+		    "into parts for them (ps-coord --partition), or fewer rows",
 		    bytes / gib, (double)s->memory / gib);
 }
 

@@ -45,6 +45,9 @@ void server_hear(struct server *, uint64_t peer, const struct message *,
 /* Somebody told it to stop. */
 bool server_stopping(const struct server *);
 
+/* It is in a run, whose coordinator is there, or has just left. */
+bool server_has_run(struct server *, uint64_t now_ms);
+
 /* Its standby was told to stop, too, and has not left yet. */
 bool server_awaits(const struct server *);
 

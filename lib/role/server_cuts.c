@@ -207,8 +207,10 @@ server_load(struct server *s, const struct server_job *job,
 		return r;
 	if (r == 0)
 		r = shard_restore(s->shard, from, why);
-	if (r < 0 && server_stopped(s))
+	if (r < 0 && server_stopped(s)) {
+		s->busy = false;	/* it is not whole any more */
 		return r;
+	}
 	if (r < 0) {
 		server_refuse(s, job->peer, &job->request, why);
 		if (primary_followed(&s->primary))

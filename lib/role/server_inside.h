@@ -35,6 +35,7 @@ struct server {
 	const volatile sig_atomic_t *stop;
 	struct peers peers;
 	uint64_t coordinator, coordinator_heard;
+	uint64_t probed;	/* when: is it there? */
 	uint64_t term;		/* the newest heard of, of this run */
 	bool busy;		/* a run has us */
 	bool stopping;

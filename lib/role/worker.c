@@ -88,6 +88,12 @@ worker_stopped(const struct worker *w)
 	return w->stopped;
 }
 
+bool
+worker_has_run(const struct worker *w)
+{
+	return w->up && w->model;
+}
+
 const struct model *
 worker_model(const struct worker *w)
 {

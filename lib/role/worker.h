@@ -51,6 +51,9 @@ int worker_tick(struct worker *, uint64_t now_ms, struct fail *);
 /* The coordinator says that the run is over. */
 bool worker_stopped(const struct worker *);
 
+/* It is in a run, whose coordinator is there. */
+bool worker_has_run(const struct worker *);
+
 /* The model, once the coordinator has told it; else NULL. */
 const struct model *worker_model(const struct worker *);
 uint64_t worker_seed(const struct worker *);	/* of the run */

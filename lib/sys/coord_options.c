@@ -21,10 +21,10 @@
 #define ORDERED_RECORDS	1024	/* of a block that is not shuffled */
 #define MAX_SHUFFLE	((uint64_t)1 << 32)
 
-enum { BACKUP = CLI_LONG, CHECKPOINT, EVERY, IN_FLIGHT, JOURNAL, KEEP,
+enum { BACKUP = CLI_LONG, CHECKPOINT, EVERY, GRACE, IN_FLIGHT, JOURNAL, KEEP,
        KEEP_GOING, KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, NO_HEADER, PACK,
        PARTITION, PATIENCE, PLACE, PLAN, PRINT_TASK, REPLICAS, RESTORE,
-       RESULTS, SEED, SHUFFLE, SPLIT };
+       RESULTS, SEED, SHUFFLE, SPLIT, SUSPEND };
 
 static const struct cli_option options[] = {
 	{ 'b',          "bind",         "ENDPOINT" },
@@ -34,6 +34,7 @@ static const struct cli_option options[] = {
 	{ 'd',          "data",         "INPUT" },
 	{ EVERY,        "every",        "STEPS|DURATION" },
 	{ 'F',          "format",       "FORMAT" },
+	{ GRACE,        "grace",        "DURATION" },
 	{ IN_FLIGHT,    "in-flight",    "N" },
 	{ JOURNAL,      "journal",      "FILE" },
 	{ KEEP,         "keep",         "N" },
@@ -58,6 +59,7 @@ static const struct cli_option options[] = {
 	{ SEED,         "seed",         "N" },
 	{ SHUFFLE,      "shuffle",      "[BUFFER]" },
 	{ SPLIT,        "split",        "SIZE" },
+	{ SUSPEND,      "suspend",      NULL },
 	{ 0, NULL, NULL }
 };
 
@@ -122,6 +124,7 @@ read_option(struct coord_settings *s, int c)
 	case 'd':	add_input(s); break;
 	case EVERY:	read_every(o); break;
 	case 'F':	o->format.name = optarg; break;
+	case GRACE:	o->grace_ms = cli_duration(); break;
 	case IN_FLIGHT:	o->in_flight = cli_uint(1, MAX_IN_FLIGHT); break;
 	case JOURNAL:	s->journal = optarg; break;
 	case KEEP:	s->keeper.keep = cli_uint(0, UINT64_MAX);
@@ -157,6 +160,7 @@ read_option(struct coord_settings *s, int c)
 				SHUFFLE_RECORDS;
 			break;
 	case SPLIT:	s->split = cli_bytes(); break;
+	case SUSPEND:	o->suspend = true; break;
 	}
 }
 
@@ -272,7 +276,8 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 	s->o = (struct coord_options){ .batch = 32, .pack = 1,
 				       .in_flight = 2, .min_workers = 1,
 				       .lease_ms = 10000,
-				       .patience_ms = 60000 };
+				       .patience_ms = 60000,
+				       .grace_ms = 7000 };
 	s->keeper.keep = 5;
 	s->requests = "-";
 	while ((c = cli_next(argc, argv, options, &s->common)) != -1)
@@ -296,6 +301,8 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 	if (s->o.beside_journal)
 		s->journal = s->journal_path =
 			disk_path("%s/" JOURNAL_FILE, s->keeper.dir);
+	if (s->o.suspend && !s->journal)
+		cli_usage("--suspend needs --checkpoint or --journal");
 	check_output(s);
 	if (!s->restore)
 		s->restore = s->keeper.dir ? "latest" : "none";
@@ -307,6 +314,17 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 
 		memcpy(s->o.run + i, &bits, sizeof(bits));
 	}
+}
+
+void
+coord_settings_listen(struct coord_settings *s, const char *endpoint)
+{
+	const size_t n = strlen(s->bind);
+
+	s->o.endpoint = endpoint;
+	s->o.any_port = n > 0 && s->bind[n - 1] == '*';
+	if (!s->o.any_port)
+		log_info("listening on %s", endpoint);
 }
 
 struct model *

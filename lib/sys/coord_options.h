@@ -11,14 +11,16 @@
 
 #define COORD_USAGE \
 	"[-b endpoint] [-B batch] [--backup=n] [--checkpoint=directory] " \
-	"[-d input] [--every=steps|duration] [-F format] [--in-flight=n] " \
-	"[--journal=file] [--keep=n] [--keep-going] [--keep-servers] " \
-	"[--lease=duration] [--min-workers=n] [--mode=async|ssp:n|sync] " \
-	"[--no-header] [-o file] [--pack=n] [--partition=partitioner] " \
+	"[-d input] [--every=steps|duration] [-F format] " \
+	"[--grace=duration] [--in-flight=n] [--journal=file] [--keep=n] " \
+	"[--keep-going] [--keep-servers] [--lease=duration] " \
+	"[--min-workers=n] [--mode=async|ssp:n|sync] [--no-header] " \
+	"[-o file] [--pack=n] [--partition=partitioner] " \
 	"[--patience=duration] [--place=placement] [--plan] " \
 	"[--print-task] [--replicas=n] [--restore=latest|none|path] " \
 	"[--results=all|errors|none] [-s endpoint,...|count] [--seed=n] " \
-	"[--shuffle[=buffer]] [--split=size] -m model [requests]"
+	"[--shuffle[=buffer]] [--split=size] [--suspend] -m model " \
+	"[requests]"
 
 struct coord_settings {
 	struct cli_common common;
@@ -38,6 +40,10 @@ struct coord_settings {
 
 /* Ends the program when they make no sense. */
 void coord_settings_read(struct coord_settings *, int argc, char **argv);
+
+/* It listens here.  If the port was left to the system whoever coordinates
+   tells it, when that begins. */
+void coord_settings_listen(struct coord_settings *, const char *endpoint);
 
 /* Read and check the model, and warn of what nothing uses; NULL on failure. */
 struct model *coord_settings_model(const struct coord_settings *,

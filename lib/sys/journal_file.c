@@ -114,8 +114,11 @@ journal_file_close(struct journal_file *j)
 }
 
 const struct journal *
-journal_file_sink(const struct journal_file *j)
+journal_file_sink(struct journal_file *j, const struct stream *in)
 {
+	if (!j)
+		return NULL;
+	j->sink.whole = stream_is_file(in->fd);
 	return &j->sink;
 }
 

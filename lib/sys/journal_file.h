@@ -12,7 +12,9 @@ struct journal_file;
 /* Open the journal of this path, for nobody else. */
 struct journal_file *journal_file_open(const char *path, struct fail *);
 void journal_file_close(struct journal_file *);
-const struct journal *journal_file_sink(const struct journal_file *);
+/* For requests from there; NULL without a journal. */
+const struct journal *journal_file_sink(struct journal_file *,
+					const struct stream *in);
 /* Its path, if there is a run that broke off; or NULL. */
 const char *journal_file_resumed(const struct journal_file *);
 

@@ -17,6 +17,8 @@ lib_libps_a_SOURCES += \
 	%D%/feed.h \
 	%D%/follow.c \
 	%D%/follow.h \
+	%D%/grace.c \
+	%D%/grace.h \
 	%D%/group.c \
 	%D%/group.h \
 	%D%/journal_file.c \

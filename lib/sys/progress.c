@@ -26,6 +26,19 @@ progress_wipe(void)
 	drawn = false;
 }
 
+/* So much of it that no figure, which two blanks come before, is cut. */
+static int
+fitting(const char *text, int most)
+{
+	int n = most;
+
+	if (strlen(text) <= (size_t)most)
+		return most;
+	while (n > 0 && strncmp(text + n, "  ", 2) != 0)
+		n--;
+	return n > 0 ? n : most;
+}
+
 void
 progress_draw(const char *text, uint64_t now)
 {
@@ -37,7 +50,7 @@ progress_draw(const char *text, uint64_t now)
 		return;
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
 		columns = size.ws_col;
-	fprintf(stderr, "\r%.*s\033[K", columns - 1, text);
+	fprintf(stderr, "\r%.*s\033[K", fitting(text, columns - 1), text);
 	fflush(stderr);
 	drawn = true;
 	last = now;

@@ -52,6 +52,7 @@ struct plot {			/* what is to happen */
 	uint64_t breaks, kills;		/* one of so many events; 0: never */
 	uint64_t losses;		/* of servers, which come back */
 	uint64_t deaths;		/* of coordinators, too */
+	uint64_t suspends;		/* asked to end, to be gone on with */
 	uint64_t full;			/* a record that cannot be kept */
 	uint64_t records, bad_at;	/* of the first worker */
 	uint64_t min_workers;
@@ -83,6 +84,7 @@ struct cluster {
 	uint64_t lives;			/* of servers */
 	char dir[32];			/* of checkpoints */
 	bool published;			/* one, or not; it is not told yet */
+	bool suspended;			/* by this coordinator */
 	struct fail why_not;
 	uint64_t now, ticked, events;
 	struct asked asked[MAX_REQUESTS];
@@ -558,6 +560,7 @@ begin_coordinator(struct cluster *c)
 	int r = 0;
 
 	c->options.life++;
+	c->suspended = false;
 	if (c->keeps > 0 && c->plot->checkpoint)
 		c->options.every_steps = 3 + rng_below(&c->wires.rng, 9);
 	find_newest(c);
@@ -698,8 +701,13 @@ mishap(struct cluster *c)
 	if (c->coord && p->deaths &&
 	    rng_below(rng, seldom(c, p->deaths)) == 0)
 		kill_coordinator(c);
-	if (p->stop && rng_below(rng, 300) == 0)
+	if (c->coord && p->stop && rng_below(rng, 300) == 0)
 		coord_stop(c->coord, c->now);
+	if (c->coord && p->suspends && !c->suspended &&
+	    rng_below(rng, seldom(c, p->suspends)) == 0) {
+		coord_stop(c->coord, c->now);
+		c->suspended = true;
+	}
 	if (p->kill_server && c->done > 5 && c->server[0]) {
 		wires_kill(&c->wires, 1);
 		server_free(c->server[0]);
@@ -740,6 +748,11 @@ step(struct cluster *c)
 		return;
 	}
 	c->over = coord_over(c->coord, &c->status, &c->why);
+	if (c->over && c->suspended && c->status == FAIL_AGAIN) {
+		coord_finish(c->coord, c->results.size, c->now);
+		kill_coordinator(c);
+		c->over = false;
+	}
 }
 
 /* ---- a run ---- */
@@ -758,6 +771,7 @@ cluster_new(const struct plot *plot, uint64_t seed)
 	/* Steps that are given up count for a cut's number as well. */
 	c->exact_cuts = !plot->stop;
 	*o = (struct coord_options){
+		.endpoint = "node:0",
 		.server = endpoint, .servers = plot->servers,
 		.partitioner = { PARTITION_FIXED, 0, 2 },
 		.placement = PLACE_ROUND_ROBIN, .seed = seed, .batch = 4,
@@ -765,7 +779,7 @@ cluster_new(const struct plot *plot, uint64_t seed)
 		.in_flight = 1 + rng_below(&c->wires.rng, 3),
 		.min_workers = plot->min_workers ? plot->min_workers : 1,
 		.keep_going = plot->keep_going, .timeout_ms = 20000,
-		.lease_ms = 500, .patience_ms = 1000,
+		.lease_ms = 500, .patience_ms = 1000, .grace_ms = 7000,
 		.checkpoint = plot->checkpoint,
 		.every_steps = plot->checkpoint ? 7 : 0,
 		.life = 5, .run = "run of the tests",
@@ -779,7 +793,9 @@ cluster_new(const struct plot *plot, uint64_t seed)
 	}
 	if (plot->losses)
 		o->patience_ms = 60000;
-	if (plot->checkpoint && (plot->losses || plot->deaths)) {
+	o->suspend = plot->suspends > 0;
+	if (plot->checkpoint && (plot->losses || plot->deaths ||
+				 plot->suspends)) {
 		snprintf(c->dir, sizeof(c->dir), "cluster.XXXXXX");
 		if (!mkdtemp(c->dir))
 			perror(c->dir);
@@ -787,8 +803,8 @@ cluster_new(const struct plot *plot, uint64_t seed)
 	for (size_t i = 0; i < plot->servers; i++)
 		c->server[i] = server_new(100 + i, 500, wires_node(
 			&c->wires, 1 + (int)i));
-	if (plot->deaths) {
-		c->journal = (struct journal){ keep, c };
+	if (plot->deaths || plot->suspends) {
+		c->journal = (struct journal){ .add = keep, .to = c };
 		o->journal = &c->journal;
 	}
 	begin_coordinator(c);
@@ -970,6 +986,22 @@ all_answered(const struct cluster *c)
 	return true;
 }
 
+/* Behind a barrier that was given up there is nothing that was done. */
+static bool
+ends_once(const struct cluster *c)
+{
+	bool over = false;
+
+	for (size_t i = 0; i < c->given; i++) {
+		const struct asked *a = &c->asked[i];
+
+		if (over && a->done > 0)
+			return false;
+		over = over || (a->op != 't' && a->cancelled > 0);
+	}
+	return true;
+}
+
 /* How a run is to end. */
 struct end {
 	int status;
@@ -986,9 +1018,10 @@ as_it_should(struct cluster *c, const struct end *end)
 	const float done = (float)c->done;
 	float least = done, most = done;
 
-	/* A run that ended early had no plan for its servers. */
+	/* A run that ended early had no plan for its servers; and there may be
+	   none when somebody goes on with one that had told them to stop. */
 	bool held = c->plot->kill_server || weights(c, &least, &most) ||
-		c->done == 0;
+		c->done == 0 || (c->plot->stop && c->plot->deaths);
 
 	if (!c->plot->keep_going && !c->plot->kill_server && least <= most)
 		held = held && least >= done && (end->inexact || most == done);
@@ -996,7 +1029,7 @@ as_it_should(struct cluster *c, const struct end *end)
 		held = held && (c->given == c->requests || c->plot->stop);
 	return c->over && c->wrong == 0 && c->torn_cuts == 0 && held &&
 		c->wires.malformed == 0 && (c->died == 0 || end->deaths) &&
-		all_answered(c) &&
+		all_answered(c) && (!c->plot->stop || ends_once(c)) &&
 		(well || (c->status == end->status &&
 			  (!end->why || strstr(c->why.text, end->why))));
 }
@@ -1106,6 +1139,23 @@ lost_coordinators(void)
 	     .checkpoint = true }, 40, &well);
 }
 
+/* Told to end, it is left to be gone on with: all is done, once. */
+static void
+suspended(void)
+{
+	const struct end well = { .status = 0 };
+
+	runs("suspended now and then", &(struct plot){ .servers = 2,
+	     .workers = 3, .suspends = 300 }, 40, &well);
+	runs("suspended, and the cuts are exact", &(struct plot){
+	     .servers = 3, .workers = 3, .suspends = 300,
+	     .checkpoint = true }, 40, &well);
+	runs("suspended, and killed, and servers are lost", &(struct plot){
+	     .servers = 2, .workers = 3, .suspends = 500, .deaths = 1000,
+	     .losses = 3000, .kills = 800, .breaks = 800,
+	     .checkpoint = true }, 40, &well);
+}
+
 static void
 errors(void)
 {
@@ -1139,7 +1189,7 @@ static void
 ends(void)
 {
 	const struct end lonely = { .status = FAIL_PEER,
-		.why = "no worker within 20 s", .may_end_well = true,
+		.why = "no worker within 20 s at node:0", .may_end_well = true,
 		.inexact = true };
 
 	runs("asked to stop", &(struct plot){ .servers = 2, .workers = 3,
@@ -1148,12 +1198,15 @@ ends(void)
 	     .workers = 3, .stop = true, .breaks = 100, .kills = 200,
 	     .checkpoint = true }, SEEDS,
 	     &(struct end){ .status = 0, .inexact = true });
+	runs("asked to stop, and killed on the way", &(struct plot){
+	     .servers = 2, .workers = 3, .stop = true, .deaths = 60 }, 30,
+	     &(struct end){ .status = 0, .inexact = true });
 	runs("nobody comes", &(struct plot){ .servers = 1 }, 5, &lonely);
 	runs("nobody is left", &(struct plot){ .servers = 2, .workers = 3,
 	     .kills = 50, .no_replacement = true }, 50, &lonely);
 	runs("too few come", &(struct plot){ .servers = 1, .workers = 2,
 	     .min_workers = 3 }, 5, &(struct end){ .status = FAIL_PEER,
-	     .why = "2 of 3 workers within 20 s" });
+	     .why = "2 of 3 workers within 20 s at node:0" });
 	runs("a server is killed", &(struct plot){ .servers = 2,
 	     .workers = 3, .kill_server = true, .breaks = 200 }, 50,
 	     &(struct end){ .status = FAIL_PEER, .why = "server 0 (node:1)",
@@ -1170,6 +1223,7 @@ main(void)
 	through_thick_and_thin();
 	lost_servers();
 	lost_coordinators();
+	suspended();
 	errors();
 	ends();
 	rig_end(&rig);

@@ -25,7 +25,7 @@ static const char model[] =
 
 static struct rig rig;
 static struct coord *coord;
-static struct coord_options options;
+static struct coord_options options = { .grace_ms = 7000 };
 static uint64_t now, term = 1, dead;
 
 /* All that it has said since last asked. */
@@ -494,20 +494,25 @@ asked_to_stop(void)
 	coord_stop(coord, now);
 	now += 7000;
 	coord_tick(coord, now);
-	ok(warns("not all could be ended within 7 s: 1 steps are given up\n"));
+	ok(warns("not all could be ended within 7 s: steps given up: 1\n"
+		 "requests given up: 1\n"));
 	named(over(FAIL_DATA, wrong), "an end in haste keeps the status");
 	options.keep_going = false;
 	options.checkpoint = true;
+	options.grace_ms = 2500;
 	begin_run();
 	join_worker(A);
 	ask("train");
 	coord_stop(coord, now);
-	now += 7000;
+	now += options.grace_ms - 1;
 	coord_tick(coord, now);
+	named(!over(0, ""), "there is time left");
+	coord_tick(coord, ++now);
 	ok(over(FAIL_IO, "no last checkpoint could be made: the newest is "
 		"none"));
 	text_reset(coord_warnings(coord));
 	options.checkpoint = false;
+	options.grace_ms = 7000;
 }
 
 /* Nothing passes that is behind an error. */
@@ -911,7 +916,7 @@ forget_kept(void)
 static void
 start_again(void)
 {
-	static const struct journal journal = { keep, NULL };
+	static const struct journal journal = { .add = keep };
 	struct fail f;
 	uint64_t line;
 
