@@ -56,6 +56,31 @@ the_cache() {
 	run -1 grep pscache members
 }
 
+# What is made of a batch is kept with it, for batches that are not small.
+@test "a run in the batches of its cache is the same, and in others" {
+	# pass SIZE OPTION... - steps of such batches, over and over.
+	pass() {
+		ps-local -w 1 -s 1 -- --repeat "${@:2}" train.svm \
+			-- ps-coord -m model.ps -B "$1" --seed=3 <<<'train 9' |
+			sed 's/,"pull_us.*//; s/,"seconds.*//' >result
+		[ "$(wc -l <result)" -ge 9 ]
+	}
+	local size
+	for size in 400 300 7; do
+		pass "$size"
+		cp result plain
+		pass "$size" --cache
+		cmp plain result
+		pass "$size" --cache
+		cmp plain result
+		pass 400
+		cp result plain
+		pass 400 --cache
+		cmp plain result
+		rm "$(the_cache)"
+	done
+}
+
 @test "a cache in a directory, for a compressed input" {
 	gzip train.svm
 	mkdir kept

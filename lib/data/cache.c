@@ -112,6 +112,15 @@ cache_read(void *state, struct batch *b, struct fail *f)
 }
 
 static void
+cache_end_batch(void *state, struct batch *b)
+{
+	struct state *s = state;
+
+	if (s->maker.to.fd >= 0)
+		cache_maker_end_batch(&s->maker, b);
+}
+
+static void
 cache_close(void *state)
 {
 	struct state *s = state;
@@ -139,7 +148,7 @@ find(struct state *s)
 
 static const struct format format_cache = {
 	.name = "cache", .read = cache_read, .read_some = cache_read_some,
-	.close = cache_close
+	.end_batch = cache_end_batch, .close = cache_close
 };
 
 void *

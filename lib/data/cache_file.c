@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "tensor/clones.h"
+#include "wire/keys.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAGIC	"pscache2"
+#define MAGIC	"pscache3"
 
 struct head {
 	char magic[8];
@@ -23,6 +24,8 @@ _Static_assert(sizeof(struct head) == 128 && sizeof(struct cache_block) == 32,
 	       "structs without gaps, written as they are");
 
 #define BLOCK_MAX	((size_t)1 << 30)
+#define SHORT		65536	/* numbers below it take two bytes */
+#define SOME		1024	/* numbers at a time */
 
 int
 cache_file_create(struct disk_file *file, const char *path,
@@ -60,11 +63,76 @@ add_beside(struct text *to, const void *item, size_t n)
 		text_add_bytes(to, item, n * sizeof(uint32_t));
 }
 
-/* Can its ids be 2^32 or more? */
-static bool
-is_wide(const struct feature *x)
+/* Bytes of a number below that. */
+static size_t
+place_size(size_t count)
 {
-	return x->input->hashed || x->input->rows > UINT32_MAX;
+	return count <= SHORT ? sizeof(uint16_t) : sizeof(uint32_t);
+}
+
+static void
+add_shorts(struct text *to, const uint32_t *from, size_t n)
+{
+	uint16_t number[SOME];
+
+	for (size_t some; n > 0; n -= some, from += some) {
+		some = n < SOME ? n : SOME;
+		for (size_t i = 0; i < some; i++)
+			number[i] = (uint16_t)from[i];
+		text_add_bytes(to, number, some * sizeof(*number));
+	}
+}
+
+/* All begins at a multiple of four bytes. */
+static size_t
+padded(size_t bytes)
+{
+	return bytes + -bytes % sizeof(uint32_t);
+}
+
+/* As many zeros as are missing behind so many bytes. */
+static void
+pad(struct text *to, size_t bytes)
+{
+	static const char zeros[sizeof(uint32_t)];
+
+	text_add_bytes(to, zeros, padded(bytes) - bytes);
+}
+
+/*
+ * Each id once, packed as on the wire, and for each place which of them stands
+ * there.
+ */
+static void
+add_gathered(struct text *to, const struct feature *x, size_t n)
+{
+	const struct gather *g = &x->gathered;
+	struct pack keys = { 0 };
+
+	keys_write(&keys, g->id, g->count, 0);
+	add_number(to, keys.size);
+	text_add_bytes(to, keys.data, keys.size);
+	pad(to, keys.size);
+	if (g->count <= SHORT)
+		add_shorts(to, g->row, n);
+	else
+		text_add_bytes(to, g->row, n * sizeof(*g->row));
+	pad(to, n * place_size(g->count));
+	pack_release(&keys);
+}
+
+static void
+add_ids(struct text *to, const struct feature *x, size_t n)
+{
+	if (x->is_gathered && n > 0) {
+		add_gathered(to, x, n);
+		return;
+	}
+	add_number(to, 0);
+	if (n > 0)
+		text_add_bytes(to, x->id, n * sizeof(*x->id));
+	if (input_wide(x->input))
+		add_beside(to, x->high, n);
 }
 
 static void
@@ -79,10 +147,7 @@ add_feature(struct text *to, const struct feature *x, size_t examples)
 	}
 	for (size_t i = 1; !width && i <= examples; i++)
 		add_number(to, x->offset[i]);
-	if (n > 0)
-		text_add_bytes(to, x->id, n * sizeof(*x->id));
-	if (is_wide(x))
-		add_beside(to, x->high, n);
+	add_ids(to, x, n);
 	if (x->input->kind == INPUT_SPARSE)
 		add_beside(to, x->weight, n);
 }
@@ -215,14 +280,50 @@ copy_ids(const uint32_t *restrict from, size_t n, uint32_t *restrict to)
 	return largest;
 }
 
+static CLONES uint32_t
+copy_shorts(const uint16_t *restrict from, size_t n, uint32_t *restrict to)
+{
+	uint32_t largest = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		to[i] = from[i];
+		largest = to[i] > largest ? to[i] : largest;
+	}
+	return largest;
+}
+
+/* For n places, of ids that take so many bytes. */
+static bool
+read_gathered(struct feature *x, size_t size, size_t n, struct rest *r)
+{
+	struct gather *g = &x->gathered;
+	const uint64_t last = x->input->hashed ? UINT64_MAX :
+		x->input->rows - 1;
+	const void *keys = take(r, padded(size), 1), *row = NULL;
+	struct unpack u = unpack_from(keys, keys ? size : 0);
+
+	if (n > r->size / sizeof(uint16_t))
+		return false;
+	gather_room(g, n);
+	g->count = keys_read(&u, 0, last, &g->id, &g->room);
+	if (unpack_ok(&u) && g->count > 0 && g->count <= n)
+		row = take(r, padded(n * place_size(g->count)), 1);
+	if (!row) {
+		gather_release(g);	/* it may have room for them alone */
+		return false;
+	}
+	return (g->count <= SHORT ? copy_shorts(row, n, g->row) :
+		copy_ids(row, n, g->row)) < g->count;
+}
+
 /* All below the number of rows: a cache never leads out of a table. */
 static bool
-read_ids(struct feature *x, size_t at, size_t n, struct rest *r)
+read_spread(struct feature *x, size_t at, size_t n, struct rest *r)
 {
 	const void *low = take(r, n, sizeof(uint32_t)), *high = NULL;
 	uint64_t largest = 0;
 
-	if (!low || (is_wide(x) && !read_beside(&high, n, r)))
+	if (!low || (input_wide(x->input) && !read_beside(&high, n, r)))
 		return false;
 	if (n == 0)
 		return true;
@@ -234,6 +335,25 @@ read_ids(struct feature *x, size_t at, size_t n, struct rest *r)
 		if (feature_id(x, at + i) > largest)
 			largest = feature_id(x, at + i);
 	return largest < x->input->rows;
+}
+
+static bool
+read_ids(struct feature *x, size_t at, size_t n, bool keep, struct rest *r)
+{
+	const char *p = take(r, 1, sizeof(uint32_t));
+	uint32_t size;
+
+	if (!p)
+		return false;
+	memcpy(&size, p, sizeof(size));
+	if (size == 0)
+		return read_spread(x, at, n, r);
+	if (!read_gathered(x, size, n, r))
+		return false;
+	x->is_gathered = true;
+	if (!keep)
+		feature_spread(x, at, n);
+	return true;
 }
 
 static bool
@@ -249,7 +369,7 @@ read_weights(struct feature *x, size_t at, size_t n, struct rest *r)
 
 /* Of so many examples, behind the first ones. */
 static bool
-read_feature(struct feature *x, size_t first, size_t examples,
+read_feature(struct feature *x, size_t first, size_t examples, bool keep,
 	     struct rest *r)
 {
 	const size_t width = input_width(x->input);
@@ -269,8 +389,8 @@ read_feature(struct feature *x, size_t first, size_t examples,
 			       n * sizeof(float));
 		return p != NULL;
 	}
-	return read_ids(x, at, n, r) && (x->input->kind != INPUT_SPARSE ||
-					 read_weights(x, at, n, r));
+	return read_ids(x, at, n, keep, r) &&
+		(x->input->kind != INPUT_SPARSE || read_weights(x, at, n, r));
 }
 
 int64_t
@@ -317,22 +437,29 @@ cache_file_pass(struct cache_file *c)
 }
 
 int
-cache_file_next(struct cache_file *c, struct batch *b, struct fail *f)
+cache_file_next(struct cache_file *c, struct batch *b, bool keep,
+		struct fail *f)
 {
 	const size_t records = c->block.records;
 	bool fits = true;
 
+	assert(!keep || b->examples == 0);
 	if (read_block(c, f) != 0)
 		return -1;
 
 	struct rest r = { c->room.data, c->block.size };
 
 	for (size_t i = 0; i < b->features && fits; i++)
-		fits = read_feature(&b->feature[i], b->examples, records, &r);
+		fits = read_feature(&b->feature[i], b->examples, records, keep,
+				    &r);
 	if (fits && b->label.input)
-		fits = read_feature(&b->label, b->examples, records, &r);
-	if (!fits || r.size > 0)
+		fits = read_feature(&b->label, b->examples, records, false,
+				    &r);
+	if (!fits || r.size > 0) {
+		if (keep)
+			batch_reset(b);
 		return damaged(c, "what a block holds", f);
+	}
 	cache_file_pass(c);
 	b->examples += records;
 	return 0;

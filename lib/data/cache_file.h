@@ -17,9 +17,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A block is written once it is that large, or so many records. */
+/*
+ * A block is written once it is that large, or so many records.  It is one
+ * batch, with its ids gathered, if that is not small.
+ */
 #define CACHE_BLOCK	((size_t)256 << 10)
 #define CACHE_RECORDS	65536
+#define CACHE_BATCH	((size_t)16 << 20)	/* at most, */
+#define CACHE_LEAST	((size_t)16 << 10)	/* and at least */
 
 /* 0; 1: somebody else is writing it; -1. */
 int cache_file_create(struct disk_file *, const char *path,
@@ -65,7 +70,11 @@ int64_t cache_file_peek(struct cache_file *, struct fail *);
 /* Pass over that block, which has been looked at. */
 void cache_file_pass(struct cache_file *);
 
-/* Append that block, if it has records, to a batch: 0; -1: it is damaged. */
-int cache_file_next(struct cache_file *, struct batch *, struct fail *);
+/*
+ * Append that block, if it has records, to a batch: 0; -1: it is damaged.
+ * keep: the batch is empty, and can have ids as they were gathered.
+ */
+int cache_file_next(struct cache_file *, struct batch *, bool keep,
+		    struct fail *);
 
 #endif

@@ -13,7 +13,10 @@ struct cache_maker {
 	struct cache *cache;	/* borrowed: are there any to be made? */
 	const char *path;	/* borrowed */
 	struct disk_file to;
-	struct batch block;	/* records that are not written yet */
+	struct batch block;	/* records that are not written yet, */
+	bool batches;		/* are read, and used as they are */
+	bool whole;		/* that is the beginning of one, or all of it */
+	struct sorter sorter;
 	uint64_t first;		/* number of the first one of them */
 	uint64_t made;		/* records, with these */
 	struct text room;
@@ -36,6 +39,13 @@ bool cache_maker_wants(const struct cache_maker *, uint64_t number);
  * a batch, for the caller to count, if that is not NULL, and keep it.
  */
 void cache_maker_add(struct cache_maker *, struct batch *);
+
+/*
+ * This batch was made of what was read.  If it is not small its ids are
+ * gathered, and it has a block of its own: whoever reads such batches again
+ * gets them so.
+ */
+void cache_maker_end_batch(struct cache_maker *, struct batch *);
 
 /* It has all of its records, of files that are what they were; or none. */
 void cache_maker_commit(struct cache_maker *, const struct cache_key *,

@@ -7,7 +7,7 @@
 void
 cache_reader_begin(struct cache_reader *r, const struct want *want)
 {
-	*r = (struct cache_reader){ .from.fd = -1 };
+	*r = (struct cache_reader){ .from.fd = -1, .batches = want->batches };
 	batch_begin(&r->block, want->inputs, want->count, want->label);
 }
 
@@ -68,12 +68,14 @@ read_block(struct cache_reader *r, struct batch *b, size_t most,
 {
 	const int64_t records = cache_file_peek(&r->from, f);
 	const bool whole = b && records <= (int64_t)most;
+	const bool batch = whole && r->batches && b->examples == 0 &&
+		records == (int64_t)most;
 
 	if (records <= 0)
 		return records;
 	r->used = 0;
 	batch_reset(&r->block);
-	if (cache_file_next(&r->from, whole ? b : &r->block, f) != 0)
+	if (cache_file_next(&r->from, whole ? b : &r->block, batch, f) != 0)
 		return -1;
 	if (whole)
 		b->examples -= (size_t)records;

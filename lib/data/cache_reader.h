@@ -8,6 +8,7 @@
 
 struct cache_reader {
 	struct cache_file from;
+	bool batches;		/* are read, and used as they are */
 	struct batch block;	/* one that was not wanted whole, */
 	size_t used;		/* so many records of which were */
 };

@@ -24,6 +24,8 @@ struct want {
 	const struct input *label;	/* NULL: labels are not read */
 	const struct input *apart;	/* the model's label, if not read */
 	bool no_header;
+	bool batches;			/* what is read is used as it is: see
+					   struct feature, is_gathered */
 	struct commands *commands;	/* NULL: "pipe:" is refused */
 };
 
@@ -48,6 +50,8 @@ struct format {
 	int (*read)(void *, struct batch *, struct fail *);
 	/* The same for several at once, up to most: how many.  Or NULL. */
 	int (*read_some)(void *, struct batch *, size_t most, struct fail *);
+	/* Of what was read this is a batch, to be used as it is.  Or NULL. */
+	void (*end_batch)(void *, struct batch *);
 	void (*close)(void *);
 	/*
 	 * Formats of lines: go to the records that begin at byte from or

@@ -104,6 +104,7 @@ reader_open(char *const *files, size_t count,
 		.label = options->unlabelled ? NULL : label,
 		.apart = options->unlabelled ? label : NULL,
 		.no_header = options->no_header,
+		.batches = options->shuffle == 0 && options->shards == 0,
 		.commands = options->commands
 	};
 	r->rng.seed = options->seed;
@@ -267,6 +268,8 @@ reader_next(struct reader *r, size_t n, struct batch *b, struct fail *f)
 		if (begin_again(r, f) != 0)
 			return -1;
 	}
+	if (r->want.batches && r->state && r->now->end_batch)
+		r->now->end_batch(r->state, b);
 	return b->examples > 0;
 }
 

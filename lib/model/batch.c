@@ -1,12 +1,15 @@
 #include "model/batch.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MORE	1.0625		/* times what a few examples let expect, */
 #define MOST	4e6		/* and no more items than that */
+#define SOME	1024		/* ids at a time */
 
 /* Does the feature keep offsets, having any number of values an example? */
 static bool
@@ -42,6 +45,7 @@ release(struct feature *f)
 	free(f->high);
 	free(f->weight);
 	free(f->offset);
+	gather_release(&f->gathered);
 }
 
 void
@@ -62,6 +66,8 @@ batch_reset(struct batch *b)
 {
 	b->examples = 0;	/* offset[0] is 0 for good */
 	b->prepared = false;
+	for (size_t i = 0; i < b->features; i++)
+		b->feature[i].is_gathered = false;
 }
 
 /* Where examples i up to i + count are to go; returns their values. */
@@ -96,8 +102,15 @@ append(struct feature *to, size_t examples, const struct feature *from,
 		       n * sizeof(*to->value));
 		return;
 	}
-	memcpy(feature_ids(to, at, n), from->id + first, n * sizeof(*to->id));
-	feature_add_high(to, at, from->high ? from->high + first : NULL, n);
+	if (from->is_gathered) {
+		for (size_t k = 0; k < n; k++)
+			feature_add_id(to, at + k, feature_id(from, first + k));
+	} else {
+		memcpy(feature_ids(to, at, n), from->id + first,
+		       n * sizeof(*to->id));
+		feature_add_high(to, at, from->high ? from->high + first :
+				 NULL, n);
+	}
 	if (to->input->kind == INPUT_SPARSE)
 		feature_add_weights(to, at, from->weight ?
 				    from->weight + first : NULL, n);
@@ -166,7 +179,7 @@ bytes(const struct feature *f, size_t examples)
 {
 	return feature_count(f, examples) *
 		((f->value ? sizeof(*f->value) : 0) +
-		 (f->id ? sizeof(*f->id) : 0) +
+		 (f->id || f->is_gathered ? sizeof(*f->id) : 0) +
 		 (f->high ? sizeof(*f->high) : 0) +
 		 (f->weight ? sizeof(*f->weight) : 0));
 }
@@ -192,12 +205,59 @@ feature_values(struct feature *f, size_t at, size_t n)
 uint64_t
 feature_id(const struct feature *f, size_t at)
 {
-	return ids_at((struct ids){ f->id, f->high }, at);
+	uint64_t id;
+
+	if (!f->is_gathered)
+		return ids_at((struct ids){ f->id, f->high }, at);
+	id = f->gathered.id[f->gathered.row[at]];
+	return f->input->hashed ? hash_unmix(id) : id;
+}
+
+void
+input_gather(const struct input *in, struct gather *to, struct sorter *sorter,
+	     struct ids ids, size_t n)
+{
+	if (in->hashed)
+		gather_keys(to, sorter, ids, n);
+	else
+		gather_ids(to, sorter, ids, n, in->rows);
+}
+
+void
+feature_gather(struct feature *f, size_t examples, struct sorter *sorter)
+{
+	input_gather(f->input, &f->gathered, sorter,
+		     (struct ids){ f->id, f->high },
+		     feature_count(f, examples));
+	f->is_gathered = true;
+}
+
+void
+feature_spread(struct feature *f, size_t at, size_t n)
+{
+	const struct feature was = *f;
+	uint32_t high[SOME];
+	uint32_t *low;
+
+	f->is_gathered = false;
+	low = feature_ids(f, at, n);
+	for (size_t done = 0, some; done < n; done += some) {
+		some = n - done < SOME ? n - done : SOME;
+		for (size_t i = 0; i < some; i++) {
+			const uint64_t id = feature_id(&was, done + i);
+
+			low[done + i] = (uint32_t)id;
+			high[i] = (uint32_t)(id >> 32);
+		}
+		if (input_wide(f->input))
+			feature_add_high(f, at + done, high, some);
+	}
 }
 
 uint32_t *
 feature_ids(struct feature *f, size_t at, size_t n)
 {
+	assert(!f->is_gathered);
 	f->id = mem_grow(f->id, at + n, &f->id_room, sizeof(*f->id));
 	return f->id + at;
 }

@@ -9,7 +9,9 @@
  *			up to offset[i + 1]; weight[] beside it for sparse,
  *			NULL when every weight is 1
  * Of ids these are the lower halves; the upper ones are in high[], NULL when
- * every id is below 2^32.
+ * every id is below 2^32.  If they are gathered already the one at place i is
+ * gathered.id[gathered.row[i]], or what that key is of, and id[] and high[] may
+ * be empty.
  */
 #ifndef PS_BATCH_H
 #define PS_BATCH_H
@@ -28,6 +30,8 @@ struct feature {
 	float *weight;
 	size_t *offset;
 	size_t value_room, id_room, high_room, weight_room, offset_room;
+	struct gather gathered;
+	bool is_gathered;
 };
 
 struct batch {
@@ -68,6 +72,16 @@ size_t batch_bytes(const struct batch *);	/* of what it holds */
 size_t feature_count(const struct feature *, size_t examples);
 
 uint64_t feature_id(const struct feature *, size_t at);
+
+/* Gather n ids of features that such an input has. */
+void input_gather(const struct input *, struct gather *, struct sorter *,
+		  struct ids, size_t n);
+
+/* Gather those of so many examples; they stay where they stand, too. */
+void feature_gather(struct feature *, size_t examples, struct sorter *);
+
+/* Put n ids that were gathered into places from at on; they are not now. */
+void feature_spread(struct feature *, size_t at, size_t n);
 
 /* Room for n values from at on, or lower halves of ids, to be filled. */
 float *feature_values(struct feature *, size_t at, size_t n);

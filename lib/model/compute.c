@@ -122,11 +122,13 @@ ids_before(const struct batch *b, const struct group *g, size_t feature)
 }
 
 static struct ids
-join(const struct batch *b, const struct group *g, struct sorter *sorter)
+join(struct batch *b, const struct group *g, struct sorter *sorter)
 {
 	for (size_t i = 0; i < g->features; i++) {
-		const struct feature *x = &b->feature[g->feature[i]];
+		struct feature *x = &b->feature[g->feature[i]];
 
+		if (x->is_gathered)
+			feature_spread(x, 0, feature_count(x, b->examples));
 		ids_join(sorter, ids_before(b, g, g->feature[i]),
 			 (struct ids){ x->id, x->high },
 			 feature_count(x, b->examples));
@@ -134,19 +136,19 @@ join(const struct batch *b, const struct group *g, struct sorter *sorter)
 	return ids_joined(sorter);
 }
 
+/* One that came gathered serves as it is. */
 static void
-prepare(struct gather *to, const struct batch *b, const struct group *g,
+prepare(struct gather *to, struct batch *b, const struct group *g,
 	struct sorter *sorter)
 {
 	const struct feature *x = &b->feature[g->feature[0]];
-	const size_t count = ids_before(b, g, SIZE_MAX);
-	const struct ids ids = g->features > 1 ? join(b, g, sorter) :
-		(struct ids){ x->id, x->high };
+	struct ids ids = { x->id, x->high };
 
-	if (x->input->hashed)
-		gather_keys(to, sorter, ids, count);
-	else
-		gather_ids(to, sorter, ids, count, x->input->rows);
+	if (g->features > 1)
+		ids = join(b, g, sorter);
+	else if (x->is_gathered)
+		return;
+	input_gather(x->input, to, sorter, ids, ids_before(b, g, SIZE_MAX));
 }
 
 void
@@ -166,7 +168,13 @@ compute_prepare(const struct model *m, struct batch *b, struct sorter *sorter)
 static const struct gather *
 rows_of(const struct compute *c, const struct weights *w)
 {
-	return w->by ? &c->batch->gather[w->by - c->model->group] : NULL;
+	const struct feature *x;
+
+	if (!w->by)
+		return NULL;
+	x = &c->batch->feature[w->by->feature[0]];
+	return x->is_gathered ? &x->gathered :
+		&c->batch->gather[w->by - c->model->group];
 }
 
 static size_t

@@ -65,8 +65,8 @@ ids_joined(const struct sorter *s)
 	return (struct ids){ s->low, s->joined_high ? s->high : NULL };
 }
 
-static void
-make_room(struct gather *g, size_t n)
+void
+gather_room(struct gather *g, size_t n)
 {
 	assert(n <= UINT32_MAX);
 	if (n <= g->room)
@@ -263,7 +263,7 @@ gather_ids(struct gather *g, struct sorter *s, struct ids ids, size_t n,
 	const uint64_t largest = largest_of(ids, n, limit);
 	const bool fits = bits_of(largest) + places <= 64;
 
-	make_room(g, n);
+	gather_room(g, n);
 	if (n > SMALL && !ids.high && largest / 64 < CLOSE * n) {
 		gather_marked(g, s, ids.low, n, largest / 64 + 1);
 		return;
@@ -286,7 +286,7 @@ gather_ids(struct gather *g, struct sorter *s, struct ids ids, size_t n,
 void
 gather_keys(struct gather *g, struct sorter *s, struct ids ids, size_t n)
 {
-	make_room(g, n);
+	gather_room(g, n);
 	make_sorting_room(s, n);
 	for (size_t i = 0; i < n; i++) {
 		s->key[i] = hash_mix(ids_at(ids, i));

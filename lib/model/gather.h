@@ -32,6 +32,8 @@ struct sorter {			/* { 0 }, too */
 };
 
 void gather_release(struct gather *);
+/* For n places, to be filled by whoever knows what stands there. */
+void gather_room(struct gather *, size_t n);
 void sorter_release(struct sorter *);
 
 /* As a feature has them: in halves, the upper ones NULL if all are 0. */

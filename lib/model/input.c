@@ -10,6 +10,12 @@ input_width(const struct input *in)
 	return shape_size(in->shape);
 }
 
+bool
+input_wide(const struct input *in)
+{
+	return in->hashed || in->rows > UINT32_MAX;
+}
+
 size_t
 input_table_rows(const struct input *in)
 {

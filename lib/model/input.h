@@ -46,4 +46,7 @@ size_t input_table_rows(const struct input *);
 /* Values of one example, or 0 if that differs from example to example. */
 size_t input_width(const struct input *);
 
+/* Can its ids be 2^32 or more? */
+bool input_wide(const struct input *);
+
 #endif

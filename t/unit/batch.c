@@ -153,6 +153,58 @@ test_expected(void)
 	batch_release(&b);
 }
 
+/* Ids that are gathered are the same, of any size, and wherever they go. */
+static void
+test_gathered(void)
+{
+	static const struct input in[] = {
+		{ .kind = INPUT_ID, .rows = 9 },
+		{ .kind = INPUT_ID, .rows = (uint64_t)1 << 40 },
+		{ .kind = INPUT_ID, .hashed = true },
+	};
+	static const uint64_t ids[][3] = {
+		{ 8, 5, UINT64_MAX }, { 0, (uint64_t)7 << 33, 0 },
+		{ 8, 5, 12 }, { 3, 1, UINT64_MAX },
+	};
+	struct sorter sorter = { 0 };
+	struct batch a, b;
+
+	batch_begin(&a, in, 3, NULL);
+	batch_begin(&b, in, 3, NULL);
+	for (size_t i = 0; i < 3; i++) {
+		struct feature *x = &a.feature[i];
+
+		for (size_t e = 0; e < 4; e++)
+			feature_add_id(x, e, ids[e][i]);
+		feature_gather(x, 4, &sorter);
+		memset(x->id, 0, 4 * sizeof(*x->id));	/* not looked at */
+		ok(x->is_gathered && x->gathered.count == 3);
+	}
+	a.examples = 4;
+	batch_append_run(&b, &a, 0, 4);
+	batch_append_run(&b, &a, 1, 2);
+	for (size_t i = 0; i < 3; i++) {
+		struct feature *x = &a.feature[i], *y = &b.feature[i];
+		size_t same = 0;
+
+		for (size_t e = 0; e < 4; e++)
+			same += feature_id(x, e) == ids[e][i];
+		feature_spread(x, 0, 4);
+		for (size_t e = 0; e < 4; e++)
+			same += feature_id(x, e) == ids[e][i] &&
+				feature_id(y, e) == ids[e][i];
+		for (size_t e = 1; e < 3; e++)
+			same += feature_id(y, 3 + e) == ids[e][i];
+		ok(same == 10 && !x->is_gathered && !y->is_gathered);
+	}
+	feature_gather(&a.feature[0], 4, &sorter);
+	batch_reset(&a);
+	ok(!a.feature[0].is_gathered);
+	sorter_release(&sorter);
+	batch_release(&a);
+	batch_release(&b);
+}
+
 int
 main(void)
 {
@@ -160,5 +212,6 @@ main(void)
 	test_append();
 	test_run();
 	test_expected();
+	test_gathered();
 	return tap_done();
 }

@@ -272,26 +272,32 @@ cache_bytes(size_t *size)
 
 /* ---- tests ---- */
 
-/* Every way of reading, while the cache is made, and when it is there. */
+/*
+ * Every way of reading, while the cache is made, and when it is there: in the
+ * same batches, so large that they are kept gathered, or not, and in others.
+ */
 static void
 test_same(const char *name, size_t rows)
 {
+	const size_t sizes[][3] = {
+		{ 64, 1 + rows / 7, 64 }, { 1 + rows / 5, 1 + rows / 5, 64 }
+	};
 	static const size_t shards[][2] = { { 0, 0 }, { 0, 3 }, { 2, 3 } };
 	size_t right = 0, tried = 0;
 
-	for (int way = 0; way < 12; way++) {
+	for (int way = 0; way < 24; way++) {
 		const struct reader_options o = {
 			.shard = shards[way % 3][0],
 			.shards = shards[way % 3][1],
 			.shuffle = way / 3 % 2 ? 300 : 0, .seed = 9,
-			.repeat = way / 6
+			.repeat = way / 6 % 2
 		};
-		const size_t batches = o.repeat ? rows * 5 / 2 / 64 : rows;
+		const size_t *size = sizes[way / 12];
+		const size_t batches = o.repeat ? rows * 5 / 2 / *size : rows;
 
 		remove_caches();
 		for (int pass = 0; pass < 3; pass++, tried++)
-			right += same(&o, "", pass == 1 ? 1 + rows / 7 : 64,
-				      batches) &&
+			right += same(&o, "", size[pass], batches) &&
 				caches(".", ".pscache") == 1;
 	}
 	named(right == tried, name);
@@ -343,6 +349,61 @@ test_formats(void)
 
 		ok(same(&o, "", 64, 1000));
 	}
+	remove_caches();
+	forget();
+}
+
+/* As it would be gathered from the input. */
+static bool
+gathered_alike(const struct feature *kept, const struct feature *x, size_t n)
+{
+	struct gather g = { 0 };
+	struct sorter sorter = { 0 };
+	bool alike;
+
+	input_gather(x->input, &g, &sorter, (struct ids){ x->id, x->high }, n);
+	alike = kept->is_gathered && !x->is_gathered &&
+		kept->gathered.count == g.count &&
+		memcmp(kept->gathered.id, g.id, g.count * sizeof(*g.id)) ==
+		0 && memcmp(kept->gathered.row, g.row, n * sizeof(*g.row)) ==
+		0;
+	gather_release(&g);
+	sorter_release(&sorter);
+	return alike;
+}
+
+/* A batch of the size that the cache was made with has its ids gathered. */
+static void
+test_gathered(size_t size, size_t rows)
+{
+	struct reader_options o = { 0 };
+	struct reader *plain, *kept;
+	struct batch a, b;
+	size_t right = 0, read = 0, other = 0;
+
+	put_table("g.csv", rows, ',');
+	use("g.csv", "");
+	add_table();
+	ok(same(&o, "", size, rows));
+	batch_begin(&a, in, inputs, &label);
+	batch_begin(&b, in, inputs, &label);
+	plain = reader_open(files, count, &o, in, inputs, &label, &why);
+	o.cache = "";
+	kept = reader_open(files, count, &o, in, inputs, &label, &why);
+	while (reader_next(plain, size, &a, &why) > 0 &&
+	       reader_next(kept, size, &b, &why) > 0) {
+		read++;
+		for (size_t i = 1; i < inputs; i++)
+			right += gathered_alike(&b.feature[i], &a.feature[i],
+				feature_count(&a.feature[i], a.examples));
+		other += a.examples < size;
+	}
+	ok(read > 1 && other == (rows % size > 0) &&
+	   right == (read - other) * (inputs - 1));
+	reader_close(plain);
+	reader_close(kept);
+	batch_release(&a);
+	batch_release(&b);
 	remove_caches();
 	forget();
 }
@@ -435,7 +496,8 @@ test_stale(void)
 
 /* It is the input's word that counts, and the cache is made again. */
 static bool
-refused(const char *bytes, size_t size, const char *good, size_t good_size)
+refused(const char *bytes, size_t size, const char *good, size_t good_size,
+	size_t batch)
 {
 	const struct reader_options o = { 0 };
 	char path[sizeof(found)], *now;
@@ -444,8 +506,8 @@ refused(const char *bytes, size_t size, const char *good, size_t good_size)
 
 	strcpy(path, found);
 	files_put(path, bytes, size);
-	equal = same(&o, "", 64, 1000);		/* refuses it, or in the end */
-	equal = equal && same(&o, "", 64, 1000);	/* makes it again */
+	equal = same(&o, "", batch, 1000);	/* refuses it, or in the end */
+	equal = equal && same(&o, "", batch, 1000);	/* makes it again */
 	now = cache_bytes(&n);
 	equal = equal && n == good_size && memcmp(now, good, n) == 0;
 	free(now);
@@ -453,7 +515,7 @@ refused(const char *bytes, size_t size, const char *good, size_t good_size)
 }
 
 static void
-test_damage(size_t rows, size_t step)
+test_damage(size_t rows, size_t step, size_t batch)
 {
 	const struct reader_options o = { 0 };
 	size_t size, right = 0, tried = 0;
@@ -462,18 +524,18 @@ test_damage(size_t rows, size_t step)
 	put_svmlight("d.svm", rows, "%g");
 	use("d.svm", "");
 	add("x", INPUT_SPARSE, 1000, 1);
-	ok(same(&o, "", 64, 1000));
+	ok(same(&o, "", batch, 1000));
 	good = cache_bytes(&size);
 	bad = mem_copy(good, size);
 	ok(size > rows && caches(".", ".pscache") == 1);
 	for (size_t i = 0; i < size; i += step, tried += 2) {
-		right += refused(good, i, good, size);
+		right += refused(good, i, good, size, batch);
 		bad[i] ^= (char)(1 << i % 8);
-		right += refused(bad, size, good, size);
+		right += refused(bad, size, good, size, batch);
 		bad[i] = good[i];
 	}
 	ok(right == tried);
-	ok(refused("", 0, good, size));
+	ok(refused("", 0, good, size, batch));
 	free(good);
 	free(bad);
 	remove_caches();
@@ -615,8 +677,12 @@ main(void)
 	log_begin("cache", LOG_QUIET, NULL, &why);
 	test_formats();
 	test_stale();
-	test_damage(12, 1);
-	test_damage(ROWS, 70001);
+	test_gathered(1000, ROWS);
+	test_gathered(2500, 2 * ROWS);
+	test_gathered(70000, 140000);	/* of more different ids */
+	test_damage(12, 1, 64);
+	test_damage(ROWS, 70001, 64);
+	test_damage(ROWS, 30011, 1000);
 	test_makers();
 	test_trouble();
 	free(label.name);
