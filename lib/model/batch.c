@@ -213,6 +213,24 @@ feature_id(const struct feature *f, size_t at)
 	return f->input->hashed ? hash_unmix(id) : id;
 }
 
+/* Behind n items, if there are any. */
+#define PASS(p, n)	((p) ? (p) + (n) : NULL)
+
+struct feature
+feature_from(const struct feature *f, size_t example)
+{
+	const size_t n = example * input_width(f->input);
+	struct feature rest = *f;
+
+	rest.value = PASS(f->value, n);
+	rest.id = PASS(f->id, n);
+	rest.high = PASS(f->high, n);
+	rest.weight = PASS(f->weight, n);
+	rest.gathered.row = PASS(f->gathered.row, n);
+	rest.offset = PASS(f->offset, example);
+	return rest;
+}
+
 void
 input_gather(const struct input *in, struct gather *to, struct sorter *sorter,
 	     struct ids ids, size_t n)

@@ -77,6 +77,9 @@ uint64_t feature_id(const struct feature *, size_t at);
 void input_gather(const struct input *, struct gather *, struct sorter *,
 		  struct ids, size_t n);
 
+/* The same, from that example on: what it points to is the first one's. */
+struct feature feature_from(const struct feature *, size_t example);
+
 /* Gather those of so many examples; they stay where they stand, too. */
 void feature_gather(struct feature *, size_t examples, struct sorter *);
 

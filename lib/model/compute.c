@@ -11,6 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * What flows through the nodes, and back, in a block of a large batch: so many
+ * floats stay in a processor's cache; but where the weights of all layers do
+ * not, which each block looks at, too, it is only to need no more memory.
+ */
+#define CACHED		((size_t)1 << 19)
+#define ALL		((size_t)1 << 25)
+#define LEAST		256	/* examples: matrix products want as many */
+
 /* The rows of one variable that a batch needs, and their gradient. */
 struct weights {
 	float *value;			/* rows x width */
@@ -24,6 +33,10 @@ struct weights {
 struct compute {
 	const struct model *model;
 	const struct batch *batch;
+	size_t values, gradients;	/* floats that an example needs, */
+	size_t block;			/* and examples of a block */
+	size_t first, examples;		/* at hand, of the batch */
+	struct feature *feature;	/* the batch's, from the first on */
 	struct pass *pass;		/* one for each node */
 	struct flow *flow;		/* what their .in points into */
 	struct sorter sorter;
@@ -49,6 +62,32 @@ find_tables(struct compute *c)
 			c->weights[m->group[i].variable[k]].by = &m->group[i];
 }
 
+/* What an example needs, and how many go together. */
+static void
+count_floats(struct compute *c)
+{
+	const struct model *m = c->model;
+	size_t weights = 0, room;
+	bool whole = false;
+
+	for (size_t i = 0; i < m->nodes; i++) {
+		const struct node *n = m->node[i];
+
+		whole = whole || (n->layer && n->layer->whole);
+		c->values += n->scratch;
+		if (n->input || layout_room(n) != n)
+			continue;
+		c->values += node_size(n);
+		c->gradients += n->trained ? node_size(n) : 0;
+	}
+	for (size_t v = 0; v < m->variables; v++)
+		if (!m->variable[v].table)
+			weights += shape_size(m->variable[v].shape);
+	room = (weights > CACHED ? ALL : CACHED) /
+		(c->values + c->gradients + 1);
+	c->block = whole ? SIZE_MAX : room > LEAST ? room : LEAST;
+}
+
 struct compute *
 compute_new(const struct model *m)
 {
@@ -57,6 +96,8 @@ compute_new(const struct model *m)
 
 	kernel_one_thread();
 	c->model = m;
+	count_floats(c);
+	c->feature = mem_alloc(m->inputs, sizeof(*c->feature));
 	c->pass = mem_alloc(m->nodes, sizeof(*c->pass));
 	c->weights = mem_alloc(m->variables, sizeof(*c->weights));
 	c->clip = mem_alloc(m->variables, sizeof(*c->clip));
@@ -87,6 +128,7 @@ compute_free(struct compute *c)
 		free(c->weights[v].value);
 		floats_free(&c->weights[v].gradient);
 	}
+	free(c->feature);
 	free(c->pass);
 	free(c->flow);
 	free(c->weights);
@@ -207,13 +249,14 @@ static void
 place(struct compute *c, struct pass *p, float **value, float **gradient)
 {
 	const struct node *n = p->node;
-	const size_t examples = c->batch->examples;
+	const size_t examples = c->examples;
 	const size_t floats = examples * node_size(n);
 
+	p->first = c->first;
 	p->examples = examples;
 	p->out = (struct flow){ .stride = layout_stride(n) };
 	if (n->input) {
-		const struct feature *feature = &c->batch->feature[n->feature];
+		const struct feature *feature = &c->feature[n->feature];
 
 		p->out.value = feature->value;
 		p->out.feature = node_ids(n) ? feature : NULL;
@@ -227,6 +270,14 @@ place(struct compute *c, struct pass *p, float **value, float **gradient)
 	}
 	p->scratch = *value;
 	*value += examples * n->scratch;
+}
+
+/* Which of the rows stand where the ids of this input do. */
+static const uint32_t *
+rows_at(const struct compute *c, const struct weights *w, size_t feature)
+{
+	return rows_of(c, w)->row + ids_before(c->batch, w->by, feature) +
+		c->first * input_width(c->feature[feature].input);
 }
 
 /* The others' numbers are in those; so are their gradients. */
@@ -243,8 +294,7 @@ wire(struct compute *c, struct pass *p)
 		p->w[k] = w->value;
 		p->dw[k] = w->gradient->at;
 		if (w->by)
-			p->in[0].row = rows_of(c, w)->row +
-				ids_before(c->batch, w->by, n->in[0]->feature);
+			p->in[0].row = rows_at(c, w, n->in[0]->feature);
 	}
 	if (n->home) {
 		const struct flow *home = &c->pass[n->home->index].out;
@@ -280,7 +330,7 @@ read_weights(struct compute *c)
 		return;
 	make_room(&c->weight, &c->weight_room, c->batch->examples);
 	for (size_t i = 0; i < c->batch->examples; i++) {
-		c->weight[i] = by ? c->pass[by->index].out.value[i] : 1;
+		c->weight[i] = by ? c->batch->feature[by->feature].value[i] : 1;
 		if (m->class_weight)
 			c->weight[i] *= m->class_weight[(size_t)c->label[i]];
 	}
@@ -295,32 +345,10 @@ compute_begun(const struct compute *c)
 void
 compute_begin(struct compute *c, struct batch *batch)
 {
-	const struct model *m = c->model;
-	size_t values = 0, gradients = 0;
-
-	compute_prepare(m, batch, &c->sorter);
+	compute_prepare(c->model, batch, &c->sorter);
 	c->batch = batch;
 	c->begun++;
 	make_weights(c);
-	for (size_t i = 0; i < m->nodes; i++) {
-		const struct node *n = m->node[i];
-
-		values += n->scratch;
-		if (n->input || layout_room(n) != n)
-			continue;
-		values += node_size(n);
-		gradients += n->trained ? node_size(n) : 0;
-	}
-	make_room(&c->value, &c->value_room, batch->examples * values);
-	make_room(&c->gradient, &c->gradient_room,
-		  batch->examples * gradients);
-
-	float *value = c->value, *gradient = c->gradient;
-
-	for (size_t i = 0; i < m->nodes; i++)
-		place(c, &c->pass[i], &value, &gradient);
-	for (size_t i = 0; i < m->nodes; i++)
-		wire(c, &c->pass[i]);
 	read_labels(c);
 	read_weights(c);
 }
@@ -352,6 +380,27 @@ compute_gradient_hold(const struct compute *c, size_t v)
 	return &c->weights[v].gradient->hold;
 }
 
+/* n examples of the batch, from the first on, are at hand. */
+static void
+take_block(struct compute *c, size_t first, size_t n)
+{
+	const struct model *m = c->model;
+	float *value, *gradient;
+
+	c->first = first;
+	c->examples = n;
+	make_room(&c->value, &c->value_room, n * c->values);
+	make_room(&c->gradient, &c->gradient_room, n * c->gradients);
+	for (size_t i = 0; i < m->inputs; i++)
+		c->feature[i] = feature_from(&c->batch->feature[i], first);
+	value = c->value;
+	gradient = c->gradient;
+	for (size_t i = 0; i < m->nodes; i++)
+		place(c, &c->pass[i], &value, &gradient);
+	for (size_t i = 0; i < m->nodes; i++)
+		wire(c, &c->pass[i]);
+}
+
 /* Keras's penalties: l1 sum |w| + l2 sum w^2, of the rows at hand. */
 static double
 penalty(const struct variable *v, const struct weights *w)
@@ -372,35 +421,54 @@ is_penalized(const struct compute *c, const struct variable *v)
 	return (v->l1 > 0 || v->l2 > 0) && (c->training || !v->table);
 }
 
-static double
-loss_of(const struct compute *c)
+/* Of the examples at hand; NULL: all count 1. */
+static const float *
+weights_at(const struct compute *c)
 {
-	const struct model *m = c->model;
-	const double sum = loss_sum(&m->loss,
-				    c->pass[m->loss_node->index].out.value,
-				    node_size(m->loss_node), c->label,
-				    c->weight, c->batch->examples);
-	double penalties = 0;
-
-	for (size_t v = 0; v < m->variables; v++)
-		if (is_penalized(c, &m->variable[v]))
-			penalties += penalty(&m->variable[v], &c->weights[v]);
-	return sum + (double)c->batch->examples * penalties;
+	return c->weight ? c->weight + c->first : NULL;
 }
 
-void
-compute_forward(struct compute *c, bool training, uint64_t seed)
+static void
+forward(struct compute *c, uint64_t seed)
 {
-	c->training = training;
-	for (size_t i = 0; i < c->model->nodes; i++) {
+	const struct model *m = c->model;
+	const struct node *end = m->loss_node;
+
+	for (size_t i = 0; i < m->nodes; i++) {
 		struct pass *p = &c->pass[i];
 
-		p->training = training;
+		p->training = c->training;
 		p->seed = seed;
 		if (p->node->layer && !p->node->layer->view)
 			p->node->layer->forward(p);
 	}
-	c->loss = c->batch->label.input ? loss_of(c) : 0;
+	if (c->batch->label.input)
+		c->loss += loss_sum(&m->loss, c->pass[end->index].out.value,
+				    node_size(end), c->label + c->first,
+				    weights_at(c), c->examples);
+}
+
+/* Of all examples. */
+static double
+penalties(const struct compute *c)
+{
+	const struct model *m = c->model;
+	double sum = 0;
+
+	for (size_t v = 0; v < m->variables && c->batch->label.input; v++)
+		if (is_penalized(c, &m->variable[v]))
+			sum += penalty(&m->variable[v], &c->weights[v]);
+	return (double)c->batch->examples * sum;
+}
+
+void
+compute_forward(struct compute *c)
+{
+	c->training = false;
+	take_block(c, 0, c->batch->examples);
+	c->loss = 0;
+	forward(c, 0);
+	c->loss += penalties(c);
 }
 
 double
@@ -420,8 +488,8 @@ compute_metrics(const struct compute *c, struct metric_state *state)
 
 		metric_add(&m->metric[k], &state[k],
 			   c->pass[n->index].out.value, node_size(n),
-			   c->label, m->metric[k].weighted ? c->weight : NULL,
-			   c->batch->examples);
+			   c->label + c->first, m->metric[k].weighted ?
+			   weights_at(c) : NULL, c->examples);
 	}
 }
 
@@ -462,11 +530,11 @@ zero_gradient(struct compute *c, const struct node *n)
 
 	if (begin_gradient(c, n))
 		memset(c->pass[room->index].out.gradient, 0,
-		       c->batch->examples * node_size(room) * sizeof(float));
+		       c->examples * node_size(room) * sizeof(float));
 }
 
 static void
-backward(struct compute *c, const struct pass *p)
+pass_backward(struct compute *c, const struct pass *p)
 {
 	const struct node *n = p->node;
 
@@ -479,29 +547,57 @@ backward(struct compute *c, const struct pass *p)
 	n->layer->backward(p);
 }
 
-void
-compute_backward(struct compute *c)
+static void
+backward(struct compute *c)
 {
 	const struct model *m = c->model;
 	const struct flow *end = &c->pass[m->loss_node->index].out;
 
 	for (size_t i = 0; i < m->nodes; i++)
 		c->pass[i].begun = false;
-	for (size_t v = 0; v < m->variables; v++)
-		memset(c->weights[v].gradient->at, 0, c->weights[v].rows *
-		       c->weights[v].width * sizeof(float));
 	if (end->gradient) {
 		zero_gradient(c, m->loss_node);
 		loss_slopes(&m->loss, end->gradient, end->value,
-			    node_size(m->loss_node), c->label, c->weight,
-			    c->batch->examples);
+			    node_size(m->loss_node), c->label + c->first,
+			    weights_at(c), c->examples);
 	}
 	for (size_t i = m->nodes; i > 0; i--) {
 		const struct pass *p = &c->pass[i - 1];
 
 		if (p->node->trained && !p->node->layer->view)
-			backward(c, p);
+			pass_backward(c, p);
 	}
+}
+
+/* Examples of each block, all about as many. */
+static size_t
+block_size(const struct compute *c)
+{
+	const size_t all = c->batch->examples;
+	const size_t blocks = all / c->block + (all % c->block > 0);
+
+	return blocks > 0 ? (all + blocks - 1) / blocks : 1;
+}
+
+void
+compute_train(struct compute *c, uint64_t seed, struct metric_state *state)
+{
+	const struct model *m = c->model;
+	const size_t all = c->batch->examples, most = block_size(c);
+
+	c->training = true;
+	c->loss = 0;
+	for (size_t v = 0; v < m->variables; v++)
+		memset(c->weights[v].gradient->at, 0, c->weights[v].rows *
+		       c->weights[v].width * sizeof(float));
+	for (size_t first = 0; first < all; first += c->examples) {
+		take_block(c, first, all - first < most ? all - first : most);
+		forward(c, seed);
+		if (state)
+			compute_metrics(c, state);
+		backward(c);
+	}
+	c->loss += penalties(c);
 	for (size_t v = 0; v < m->variables; v++)
 		if (m->variable[v].l1 > 0 || m->variable[v].l2 > 0)
 			add_penalty(&m->variable[v], &c->weights[v],

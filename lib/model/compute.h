@@ -8,8 +8,7 @@
  *	for each variable v of the model:
  *		rows = compute_rows(c, v);	pull these
  *		compute_value(c, v)		put them here
- *	compute_forward(c, true, seed);
- *	compute_backward(c);
+ *	compute_train(c, seed, state);		or compute_forward(c)
  *	for each variable v:
  *		compute_gradient(c, v)		push these
  *
@@ -66,24 +65,33 @@ float *compute_gradient(struct compute *, size_t v);	/* the same */
  */
 struct hold *compute_gradient_hold(const struct compute *, size_t v);
 
-/* training: dropout is on, drawn from seed. */
-void compute_forward(struct compute *, bool training, uint64_t seed);
+/*
+ * The loss and the gradients; dropout is drawn from seed.  What is predicted
+ * on the way is added to one state for each metric, unless that is NULL.
+ * Large batches are computed in blocks of examples, which stay in the
+ * processor's cache from one layer to the next and back.
+ */
+void compute_train(struct compute *, uint64_t seed, struct metric_state *);
+
+/* The loss and the predictions. */
+void compute_forward(struct compute *);
 
 /*
  * Sum over examples of the loss, plus examples times the penalties of the
- * regularizers (as Keras adds them to the mean).  Of the forward pass; when
- * that was not for training, without those of tables, so that it does not
- * matter how examples were cut into batches.  0 without labels.
+ * regularizers (as Keras adds them to the mean); when that was not training,
+ * without those of tables, so that it does not matter how examples were cut
+ * into batches.  0 without labels.
  */
 double compute_loss(const struct compute *);
 
 /* Add what the forward pass predicted to one state for each metric. */
 void compute_metrics(const struct compute *, struct metric_state *);
 
-/* examples x model_outputs(): probabilities, or values for regression. */
+/*
+ * examples x model_outputs(): probabilities, or values for regression.  Of
+ * training: those of the last block.
+ */
 const float *compute_prediction(const struct compute *);
-
-void compute_backward(struct compute *);
 
 /* Bound the gradients as the variables' optimizers say (see clip). */
 void compute_clip(struct compute *);

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What flows out of a node, over all examples of the batch. */
+/* What flows out of a node, over all examples at hand. */
 struct flow {
 	float *value;		/* examples x node_size() */
 	float *gradient;	/* of the loss by it, to be added to; NULL
@@ -25,16 +25,17 @@ struct flow {
 	bool fresh;		/* it holds nothing yet, and is to be set */
 	size_t stride;		/* floats from one example's to the next;
 				   node_size() but for what is strided */
-	const struct feature *feature;	/* of ids instead: the feature, */
+	const struct feature *feature;	/* of ids instead: the feature, from
+					   the first one on, */
 	const uint32_t *row;	/* and beside its id[] which of the rows that
 				   the batch needs each one is, for a layer
 				   that has a table */
 };
 
-/* One node in one batch. */
+/* One node in a batch, or in a block of it. */
 struct pass {
 	const struct node *node;
-	size_t examples;
+	size_t first, examples;		/* of the batch: these */
 	bool training;
 	bool begun;		/* its gradient: something was put there */
 	uint64_t seed;		/* of this step */
@@ -58,6 +59,7 @@ struct layer {
 	bool strided;		/* its output may have any stride, */
 	bool holds;		/* and lie in this one's where it belongs; of
 				   one axis, that is */
+	bool whole;		/* wants all examples of a batch at once */
 	bool sets;		/* heeds what is fresh; for all others zeros
 				   are there to be added to */
 

@@ -40,13 +40,14 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 }
 
 static CLONES void
-draw(float *factor, size_t n, uint64_t seed, uint64_t stream, float rate)
+draw(float *factor, size_t first, size_t n, uint64_t seed, uint64_t stream,
+     float rate)
 {
 	const float kept = 1 / (1 - rate);
 
 	for (size_t i = 0; i < n; i++)
-		factor[i] = rng_unit(rng_at(seed, stream, i)) < (double)rate ?
-			    0 : kept;
+		factor[i] = rng_unit(rng_at(seed, stream, first + i)) <
+			(double)rate ? 0 : kept;
 }
 
 static void
@@ -56,7 +57,8 @@ forward(const struct pass *p)
 	const size_t n = p->examples * node_size(p->node);
 
 	if (p->training)
-		draw(p->scratch, n, p->seed, own->stream, own->rate);
+		draw(p->scratch, p->first * node_size(p->node), n, p->seed,
+		     own->stream, own->rate);
 	else
 		for (size_t i = 0; i < n; i++)
 			p->scratch[i] = 1;

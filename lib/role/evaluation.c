@@ -38,7 +38,7 @@ evaluation_begin(struct evaluation *e, struct batch *batch)
 void
 evaluation_end(struct evaluation *e, bool labelled)
 {
-	compute_forward(e->compute, false, 0);
+	compute_forward(e->compute);
 	if (!labelled)
 		return;
 	e->loss += compute_loss(e->compute);

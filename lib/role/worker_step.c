@@ -188,14 +188,11 @@ run_step(const struct worker *w, struct work *work)
 
 	for (size_t i = 0; i < w->metrics; i++)
 		metric_reset(&work->state[i]);
-	compute_forward(work->compute, true,
-			w->plan.seed ^ (work->step + 1) ^
-			work->lease->slot << 40);
+	compute_train(work->compute, w->plan.seed ^ (work->step + 1) ^
+		      work->lease->slot << 40, work->state);
 	*r = (struct result){ .examples = work->batch.examples,
 			      .loss = compute_loss(work->compute) };
-	compute_metrics(work->compute, work->state);
 	result_metrics(r, w->metric, w->metrics, work->state);
-	compute_backward(work->compute);
 	if (compute_check(work->compute, &work->why) == 0)
 		compute_clip(work->compute);
 }

@@ -220,7 +220,7 @@ static double
 loss_at(struct rig *r)
 {
 	rig_pull(r);
-	compute_forward(r->compute, true, 7);
+	compute_train(r->compute, 7, NULL);
 	return compute_loss(r->compute);
 }
 
@@ -274,7 +274,6 @@ compare(struct rig *r)
 		if (r->variable[v].averaged)
 			continue;	/* its gradient is something else */
 		loss_at(r);
-		compute_backward(r->compute);
 		rows = compute_rows(r->compute, v);
 		ids = mem_alloc(rows.count, sizeof(*ids));
 		for (size_t i = 0; i < rows.count; i++)

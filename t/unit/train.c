@@ -1,6 +1,7 @@
 /* Whole models learn, with a server's arithmetic but without a server. */
 #include "rig.h"
 
+#include "base/hash.h"
 #include "tap.h"
 
 #include <math.h>
@@ -89,8 +90,7 @@ train(struct trainer *t)
 
 	t->t++;
 	rig_pull(&t->rig);
-	compute_forward(c, true, t->t);
-	compute_backward(c);
+	compute_train(c, t->t, NULL);
 	compute_clip(c);
 	if (compute_check(c, &f)) {
 		printf("# %s\n", f.text);
@@ -140,9 +140,9 @@ test_avengers(void)
 		for (int i = 0; i < 10; i++)
 			add_avengers(&t.rig.batch, &rng);
 		if (step >= 20)
-			compute_metrics((rig_pull(&t.rig), compute_forward(
-				t.rig.compute, false, 0), t.rig.compute),
-				&state);
+			compute_metrics((rig_pull(&t.rig),
+					 compute_forward(t.rig.compute),
+					 t.rig.compute), &state);
 		train(&t);
 	}
 	ok(metric_value(metric, &state) == 1);
@@ -191,14 +191,14 @@ test_table_equals_dense(const char *optimizer)
 	trainer_end(&dense);
 }
 
-static const char wide_and_deep[] =
-	"input s sparse[30]\nlabel t binary\nwide = linear s\n"
-	"e = embedding s dim=4 combiner=mean\n"
-	"h = dense e units=8 activation=relu kernel_regularizer=l2:0.01\n"
-	"d = dropout h rate=0.3\ndeep = dense d units=1\n"
-	"y = add wide deep\nloss binary_crossentropy y from_logits=true\n"
-	"optimizer ftrl for=wide/* learning_rate=0.1\n"
-	"optimizer adam learning_rate=0.03\n";
+#define WIDE_AND_DEEP(rate) \
+	"input s sparse[30]\nlabel t binary\nwide = linear s\n" \
+	"e = embedding s dim=4 combiner=mean\n" \
+	"h = dense e units=8 activation=relu kernel_regularizer=l2:0.01\n" \
+	"d = dropout h rate=" rate "\ndeep = dense d units=1\n" \
+	"y = add wide deep\nloss binary_crossentropy y from_logits=true\n" \
+	"optimizer ftrl for=wide/* learning_rate=0.1\n" \
+	"optimizer adam learning_rate=0.03\n"
 
 /* The gradient by all of wide/kernel, over examples first to end. */
 static void
@@ -209,8 +209,7 @@ gradient_of(struct rig *r, const struct rig *all, size_t first, size_t end,
 	for (size_t i = first; i < end; i++)
 		batch_append(&r->batch, &all->batch, i);
 	rig_pull(r);
-	compute_forward(r->compute, false, 0);
-	compute_backward(r->compute);
+	compute_train(r->compute, 0, NULL);
 
 	const struct compute_rows rows = compute_rows(r->compute, 0);
 
@@ -227,8 +226,8 @@ test_pieces(void)
 	struct rig all, r;
 	float worst = 0;
 
-	rig_begin(&all, wide_and_deep);
-	rig_begin(&r, wide_and_deep);
+	rig_begin(&all, WIDE_AND_DEEP("0"));
+	rig_begin(&r, WIDE_AND_DEEP("0"));
 	rig_fill(&r, &rng);
 	for (int e = 0; e < 100; e++)
 		rig_add_example(&all, &rng);
@@ -247,6 +246,152 @@ test_pieces(void)
 	rig_end(&r);
 }
 
+/* Sums over some examples, in steps of so many. */
+struct sums {
+	double loss;
+	struct metric_state state[2];
+	float *gradient[8];	/* of whole variables */
+};
+
+static void
+train_in_steps(struct rig *r, const struct rig *all, size_t size,
+	       struct sums *to)
+{
+	const size_t examples = all->batch.examples;
+
+	*to = (struct sums){ 0 };
+	for (size_t v = 0; v < r->variables; v++)
+		to->gradient[v] = mem_alloc(shape_size(r->variable[v].shape),
+					    sizeof(float));
+	for (size_t first = 0; first < examples; first += size) {
+		batch_reset(&r->batch);
+		batch_append_run(&r->batch, &all->batch, first,
+				 examples - first < size ? examples - first :
+				 size);
+		rig_pull(r);
+		compute_train(r->compute, 0, to->state);
+		to->loss += compute_loss(r->compute);
+		for (size_t v = 0; v < r->variables; v++) {
+			const struct compute_rows rows =
+				compute_rows(r->compute, v);
+			const size_t width = shape_width(r->variable[v].shape);
+			const float *from = compute_gradient(r->compute, v);
+
+			for (size_t i = 0; i < rows.count * width; i++)
+				to->gradient[v][rows.ids ? rows.ids[i / width] *
+					width + i % width : i] += from[i];
+		}
+	}
+}
+
+/* Of numbers up to what size do they differ by no more than rounding? */
+static bool
+about_same(const float *a, const float *b, size_t n)
+{
+	float most = 0, worst = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		most = fmaxf(most, fabsf(a[i]));
+		worst = fmaxf(worst, fabsf(a[i] - b[i]));
+	}
+	return most > 1 && worst < 1e-4f * most;
+}
+
+/* A batch so large that it is computed in blocks, of inputs of all kinds. */
+static void
+test_blocks(void)
+{
+	static const char text[] =
+		"input i id[2] rows=40\ninput s sparse[30]\n"
+		"input x float[3]\ninput w float\nlabel t binary\n"
+		"e = embedding i dim=4\nf = flatten e\n"
+		"g = embedding s dim=4 combiner=mean\nwide = linear s\n"
+		"a = concat f x g\n"
+		"h = dense a units=8 activation=relu "
+		"kernel_regularizer=l2:0.01\n"
+		"deep = dense h units=1\ny = add wide deep\n"
+		"loss binary_crossentropy y from_logits=true "
+		"sample_weight=w\nmetric accuracy\nmetric log_loss\n";
+	struct rng rng = { .seed = 21 };
+	const struct metric *metric;
+	struct rig all, r;
+	struct sums whole, small;
+	size_t n, right = 0;
+
+	rig_begin(&all, text);
+	rig_begin(&r, text);
+	rig_fill(&r, &rng);
+	for (int e = 0; e < 50000; e++)
+		rig_add_example(&all, &rng);
+	train_in_steps(&r, &all, 50000, &whole);
+	train_in_steps(&r, &all, 700, &small);
+	ok(fabs(whole.loss - small.loss) < 1e-6 * fabs(small.loss));
+	metric = model_metrics(r.model, &n);
+	for (size_t k = 0; k < n; k++)
+		right += fabs(metric_value(&metric[k], &whole.state[k]) -
+			      metric_value(&metric[k], &small.state[k])) <
+			1e-9;
+	ok(n == 2 && right == 2);
+	for (size_t v = 0; v < r.variables; v++) {
+		named(about_same(small.gradient[v], whole.gradient[v],
+				 shape_size(r.variable[v].shape)),
+		      r.variable[v].name);
+		free(whole.gradient[v]);
+		free(small.gradient[v]);
+	}
+	rig_end(&all);
+	rig_end(&r);
+}
+
+/* What is dropped goes by the place in the batch, in whichever block. */
+static void
+test_dropped(void)
+{
+	struct rig r;
+	double kept = 0;
+	const size_t n = 300000;
+
+	rig_begin(&r, "input x float\nlabel t float\nd = dropout x rate=0.5\n"
+		  "y = dense d units=1 use_bias=false\n"
+		  "loss mean_absolute_error y\n");
+	for (size_t i = 0; i < n; i++) {
+		feature_add_value(&r.batch.feature[0], i, 1);
+		feature_add_value(&r.batch.label, i, 0);
+		kept += rng_unit(rng_at(5, hash64("d", 1), i)) < .5 ? 0 : 2;
+	}
+	r.batch.examples = n;
+	r.w[0][0] = 1;
+	rig_pull(&r);
+	compute_train(r.compute, 5, NULL);
+	ok(compute_loss(r.compute) == kept && kept > .99 * (double)n);
+	ok((double)*compute_gradient(r.compute, 0) == kept);
+	rig_end(&r);
+}
+
+/* A batch is normalized as a whole, however large: here 0, then 2. */
+static void
+test_normalized(void)
+{
+	const size_t n = 300000;
+	struct rig r;
+
+	rig_begin(&r, "input x float\nlabel t float\n"
+		  "b = batch_normalization x scale=false center=false\n"
+		  "y = dense b units=1 use_bias=false\n"
+		  "loss mean_absolute_error y\n");
+	for (size_t i = 0; i < n; i++) {
+		feature_add_value(&r.batch.feature[0], i, i < n / 2 ? 0 : 2);
+		feature_add_value(&r.batch.label, i, 0);
+	}
+	r.batch.examples = n;
+	for (size_t v = 0; v < r.variables; v++)
+		r.w[v][0] = 1;
+	rig_pull(&r);
+	compute_train(r.compute, 5, NULL);
+	ok(fabs(compute_loss(r.compute) - (double)n / sqrt(1.001)) < .1);
+	rig_end(&r);
+}
+
 /* The same steps end at the same bits, dropout and all; and learn. */
 static void
 test_repeat(void)
@@ -257,7 +402,7 @@ test_repeat(void)
 	for (int k = 0; k < 2; k++) {
 		struct rng rng = { .seed = 2 };
 
-		trainer_begin(&t[k], wide_and_deep);
+		trainer_begin(&t[k], WIDE_AND_DEEP("0.3"));
 		for (int e = 0; e < 40; e++)
 			rig_add_example(&t[k].rig, &rng);
 		for (int step = 0; step < 300; step++) {
@@ -288,29 +433,25 @@ test_check(void)
 	rig_add_example(&r, &rng);
 	r.w[1][0] = 100;
 	rig_pull(&r);
-	compute_forward(r.compute, true, 0);
-	compute_backward(r.compute);
+	compute_train(r.compute, 0, NULL);
 	ok(compute_check(r.compute, &f) == 0);
 	compute_clip(r.compute);
 	ok(compute_gradient(r.compute, 1)[0] == .5f);
 
 	r.w[1][0] = 1e30f;
 	rig_pull(&r);
-	compute_forward(r.compute, true, 0);
-	compute_backward(r.compute);
+	compute_train(r.compute, 0, NULL);
 	ok(compute_check(r.compute, &f) == 0);
 	r.batch.feature[0].value[0] = 1e30f;
 	rig_pull(&r);
-	compute_forward(r.compute, true, 0);
-	compute_backward(r.compute);
+	compute_train(r.compute, 0, NULL);
 	ok(compute_check(r.compute, &f) == -1 && f.kind == FAIL_DATA &&
 	   strcmp(f.text, "the gradient of y/kernel has infinite numbers or "
 		  "NaNs; a smaller learning_rate or a clipnorm may help") ==
 	   0);
 	r.w[1][0] = NAN;
 	rig_pull(&r);
-	compute_forward(r.compute, true, 0);
-	compute_backward(r.compute);
+	compute_train(r.compute, 0, NULL);
 	ok(compute_check(r.compute, &f) == -1 &&
 	   strcmp(f.text, "the loss is not a number; a smaller learning_rate "
 		  "or a clipnorm may help") == 0);
@@ -332,8 +473,7 @@ test_held_gradient(void)
 	rig_fill(&r, &rng);
 	rig_add_example(&r, &rng);
 	rig_pull(&r);
-	compute_forward(r.compute, true, 0);
-	compute_backward(r.compute);
+	compute_train(r.compute, 0, NULL);
 	sum = compute_gradient(r.compute, 0);
 	hold = compute_gradient_hold(r.compute, 0);
 	first = *sum;
@@ -357,6 +497,9 @@ main(void)
 	test_table_equals_dense("sgd learning_rate=0.5");
 	test_table_equals_dense("adagrad learning_rate=0.5");
 	test_pieces();
+	test_blocks();
+	test_dropped();
+	test_normalized();
 	test_repeat();
 	test_check();
 	test_held_gradient();

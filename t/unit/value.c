@@ -204,7 +204,7 @@ puts_out(struct rig *r, const double *want, size_t n)
 		for (size_t k = 0; k < n; k++)
 			r->w[last][k] = k == i;
 		rig_pull(r);
-		compute_forward(r->compute, false, 1);
+		compute_forward(r->compute);
 		got = *compute_prediction(r->compute);
 		if (fabs((double)got - want[i]) <=
 		    1e-6 * fmax(1, fabs(want[i])))
@@ -288,7 +288,7 @@ test_loss(const char *lines, float label, double want)
 	rig_begin(&r, text);
 	fill(&r, label);
 	rig_pull(&r);
-	compute_forward(r.compute, true, 1);
+	compute_train(r.compute, 1, NULL);
 	got = compute_loss(r.compute);
 	if (fabs(got - want) > 1e-6 * fmax(1, fabs(want)))
 		printf("# %s: %.9g, not %.9g\n", lines, got, want);
@@ -311,7 +311,7 @@ test_no_number(char *lines, float label)
 		r.batch.feature[0].value[i] = NAN;
 	*r.batch.feature[2].value = NAN;
 	rig_pull(&r);
-	compute_forward(r.compute, true, 1);
+	compute_train(r.compute, 1, NULL);
 	tap_ok(isnan(compute_loss(r.compute)), strtok(lines, "\n"), __FILE__,
 	       __LINE__);
 	rig_end(&r);
@@ -379,14 +379,13 @@ test_batch(void)
 	r.batch.examples = 3;
 	r.w[2][0] = r.w[2][1] = 1;
 	rig_pull(&r);
-	compute_forward(r.compute, true, 1);
+	compute_train(r.compute, 1, NULL);
 
 	const float *p = compute_prediction(r.compute);
 
 	ok(fabsf(p[0] + p[1] + p[2]) < 1e-6f);
 	ok(fabs((double)p[0] - (1 - 3) / sqrt(14 / 3. + .001) -
 		(10 - 30) / sqrt(1400 / 3. + .001)) < 1e-6);
-	compute_backward(r.compute);
 	for (size_t v = 0; v < 2; v++)
 		got[v] = compute_gradient(r.compute, v);
 	ok(got[0][0] == 9 && got[0][1] == 90);
@@ -406,7 +405,7 @@ test_logits(void)
 		  "metric accuracy a\nmetric log_loss\n");
 	fill(&r, 2);
 	rig_pull(&r);
-	compute_forward(r.compute, false, 0);
+	compute_forward(r.compute);
 	p = compute_prediction(r.compute);
 	ok(model_outputs(r.model) == 3);
 	ok(fabsf(p[0] + p[1] + p[2] - 1) < 1e-6f && p[2] > .79f);
@@ -442,7 +441,7 @@ auc(const char *lines)
 	}
 	r.batch.examples = 4;
 	rig_pull(&r);
-	compute_forward(r.compute, false, 0);
+	compute_forward(r.compute);
 	compute_metrics(r.compute, &state);
 	value = metric_value(model_metrics(r.model, &n), &state);
 	metric_release(&state);
@@ -488,7 +487,7 @@ test_regularizers(void)
 	r.w[1][0] = r.w[1][1] = 0;
 	r.w[2][0] = -2;
 	rig_pull(&r);
-	compute_forward(r.compute, true, 0);
+	compute_train(r.compute, 0, NULL);
 	ok(fabs(compute_loss(r.compute) - (4 + .1 * (1 + 2 + .25 + 4) +
 		.01 * (1 + 4 + .0625 + 16) + .01 * 2)) < 1e-6);
 	rig_end(&r);
@@ -511,15 +510,15 @@ test_dropout(void)
 	r.batch.examples = 1;
 	rig_pull(&r);
 	for (uint64_t seed = 0; seed < 50; seed++) {
-		compute_forward(r.compute, true, seed);
+		compute_train(r.compute, seed, NULL);
 		sum += (double)*compute_prediction(r.compute);
 	}
 	ok(fabs(sum / 50 - 1) < .01);
-	compute_forward(r.compute, true, 1);
+	compute_train(r.compute, 1, NULL);
 	first = *compute_prediction(r.compute);
-	compute_forward(r.compute, true, 2);
+	compute_train(r.compute, 2, NULL);
 	ok(*compute_prediction(r.compute) != first);
-	compute_forward(r.compute, true, 1);
+	compute_train(r.compute, 1, NULL);
 	ok(*compute_prediction(r.compute) == first);
 	rig_end(&r);
 }
@@ -537,8 +536,7 @@ activate(struct rig *r, size_t first, size_t n, float *y, float *slope)
 	}
 	r->batch.examples = n;
 	rig_pull(r);
-	compute_forward(r->compute, true, 0);
-	compute_backward(r->compute);
+	compute_train(r->compute, 0, NULL);
 	memcpy(y, compute_prediction(r->compute), n * sizeof(*y));
 	memcpy(slope, compute_gradient(r->compute, 0), n * sizeof(*slope));
 }
@@ -621,7 +619,7 @@ test_means(void)
 		feature_add_value(&r.batch.label, 0, 0);
 		r.batch.examples = 1;
 		rig_pull(&r);
-		compute_forward(r.compute, false, 1);
+		compute_forward(r.compute);
 		named(*compute_prediction(r.compute) == (i ? 2 : 1),
 		      shapes[i]);
 		rig_end(&r);
@@ -715,7 +713,7 @@ makes(const char *layer, check *is, size_t dim)
 	feature_add_id(&r.batch.label, 0, 0);
 	r.batch.examples = 1;
 	rig_pull(&r);
-	compute_forward(r.compute, false, 0);
+	compute_forward(r.compute);
 	good = is(compute_prediction(r.compute), x, dim);
 	rig_end(&r);
 	return good;
