@@ -431,7 +431,8 @@ before it was scored"
 	done
 	run -64 --separate-stderr ps-eval -C ckpts --until='f1>1' train.svm
 	assert_equal "$output" ""
-	assert_equal "$stderr" "ps-eval: --until: the model has no metric 'f1'"
+	assert_equal "$stderr" "ps-eval: --until: the model has no metric 'f1';\
+ there are loss, accuracy, auc, log_loss"
 }
 
 @test "ps-ckpt keeps the best by the lines" {
