@@ -154,6 +154,8 @@ bad_table() {
 
 @test "a column that no input can find" {
 	bad_table ":1: no column a for a (csv.ps:1); there are: b, y" b,y 1,0
+	bad_table ":1: no column y for y (csv.ps:2); there are: 2.5, 0; if\
+ that is a record, say --no-header" 2.5,0 1,0
 }
 
 @test "a label out of range" {

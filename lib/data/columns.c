@@ -53,6 +53,22 @@ list(const struct columns *c, struct text *names)
 	}
 }
 
+/* Numbers, but not those that count columns: a record is in their place. */
+static bool
+are_values(const struct columns *c)
+{
+	bool values = c->count > 0, numbers = true;
+	uint64_t number;
+	float value;
+
+	for (size_t i = 0; i < c->count; i++) {
+		values = values && text_float(c->name[i], &value);
+		numbers = numbers && text_uint(c->name[i], &number) &&
+			number == i + 1;
+	}
+	return values && !numbers;
+}
+
 static int
 not_found(const struct columns *c, const struct input *in, const char *pattern,
 	  struct fail *f)
@@ -60,9 +76,10 @@ not_found(const struct columns *c, const struct input *in, const char *pattern,
 	struct text names = { 0 };
 
 	list(c, &names);
-	fail(f, FAIL_DATA, "no column %s for %s (%s); there %s%s", pattern,
+	fail(f, FAIL_DATA, "no column %s for %s (%s); there %s%s%s", pattern,
 	     in->name, in->where, c->count ? "are: " : "is none",
-	     c->count ? names.data : "");
+	     c->count ? names.data : "", are_values(c) ?
+	     "; if that is a record, say --no-header" : "");
 	text_release(&names);
 	return -1;
 }
