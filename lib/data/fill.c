@@ -104,7 +104,7 @@ add_float_id(struct feature *to, size_t at, double x, int digits,
 {
 	if (!(x == floor(x)) || !isfinite(x))
 		return fail(f, FAIL_DATA, "%g is not a whole number", x);
-	if (fabs(x) >= ldexp(1, digits))
+	if (fabs(x) >= (double)((uint64_t)1 << digits))
 		return fail(f, FAIL_DATA, "%.16g is too large to be exact; "
 			    "ids must be integers", x);
 	return fill_integer(to, at, (uint64_t)fabs(x), x < 0, f);
