@@ -26,24 +26,28 @@ kibibytes() {
 # withstands ENDPOINT PID COMMAND... - strangers call it, while the command
 # succeeds again and again.
 withstands() {
-	local before after
+	local before after seed
 	run -0 flood "$1" 200 1
-	before=$(kibibytes "$2")
-	flood "$1" "$connections" 2 >flooded 3>&- &
-	daemons+=($!)
-	while
-		"${@:3}" || fail "no answer"
-		kill -0 $! 2>/dev/null
-	do
-		:
+	for seed in 2 3 4; do
+		before=$(kibibytes "$2")
+		flood "$1" "$connections" "$seed" >flooded 3>&- &
+		daemons+=($!)
+		while
+			"${@:3}" || fail "no answer"
+			kill -0 $! 2>/dev/null
+		do
+			:
+		done
+		wait $!
+		assert_equal "$(<flooded)" "$connections"
+		after=$(kibibytes "$2")
+		# Sanitizers keep what was given back.
+		grep -q 'define PS_DEV' "$BUILD/config.h" && return
+		# Room for what had to wait is made once; what is lost, is
+		# each time.
+		[ $((after - before)) -gt 16384 ] || return 0
 	done
-	wait $!
-	assert_equal "$(<flooded)" "$connections"
-	after=$(kibibytes "$2")
-	# Sanitizers keep what was given back.
-	grep -q 'define PS_DEV' "$BUILD/config.h" ||
-		[ $((after - before)) -le 16384 ] ||
-		fail "$before KiB became $after"
+	fail "$before KiB became $after"
 }
 
 @test "strangers at a server, while others are answered" {
