@@ -83,6 +83,26 @@ append_offsets(struct feature *to, size_t examples, const size_t *from,
 	return from[count] - from[0];
 }
 
+/* Put n ids that were gathered, from the first on, into places from at on. */
+static void
+spread(struct feature *to, size_t at, const struct feature *from, size_t first,
+       size_t n)
+{
+	uint32_t *low = feature_ids(to, at, n), high[SOME];
+
+	for (size_t done = 0, some; done < n; done += some) {
+		some = n - done < SOME ? n - done : SOME;
+		for (size_t i = 0; i < some; i++) {
+			const uint64_t id = feature_id(from, first + done + i);
+
+			low[done + i] = (uint32_t)id;
+			high[i] = (uint32_t)(id >> 32);
+		}
+		if (input_wide(to->input))
+			feature_add_high(to, at + done, high, some);
+	}
+}
+
 static void
 append(struct feature *to, size_t examples, const struct feature *from,
        size_t i, size_t count)
@@ -103,8 +123,7 @@ append(struct feature *to, size_t examples, const struct feature *from,
 		return;
 	}
 	if (from->is_gathered) {
-		for (size_t k = 0; k < n; k++)
-			feature_add_id(to, at + k, feature_id(from, first + k));
+		spread(to, at, from, first, n);
 	} else {
 		memcpy(feature_ids(to, at, n), from->id + first,
 		       n * sizeof(*to->id));
@@ -254,22 +273,9 @@ void
 feature_spread(struct feature *f, size_t at, size_t n)
 {
 	const struct feature was = *f;
-	uint32_t high[SOME];
-	uint32_t *low;
 
 	f->is_gathered = false;
-	low = feature_ids(f, at, n);
-	for (size_t done = 0, some; done < n; done += some) {
-		some = n - done < SOME ? n - done : SOME;
-		for (size_t i = 0; i < some; i++) {
-			const uint64_t id = feature_id(&was, done + i);
-
-			low[done + i] = (uint32_t)id;
-			high[i] = (uint32_t)(id >> 32);
-		}
-		if (input_wide(f->input))
-			feature_add_high(f, at + done, high, some);
-	}
+	spread(f, at, &was, 0, n);
 }
 
 uint32_t *

@@ -153,8 +153,10 @@ dense_backward(const struct pass *p)
 static size_t
 count_ids(const struct pass *p)
 {
-	const struct bag last = flow_bag(&p->in[0], p->examples - 1);
+	struct bag last = { 0 };
 
+	if (p->examples > 0)
+		last = flow_bag(&p->in[0], p->examples - 1);
 	return last.first + last.count;
 }
 
@@ -164,7 +166,7 @@ add_numbers(const struct pass *p)
 	const struct flow *in = &p->in[0];
 	const float *weight = in->feature->weight, *w = p->w[KERNEL];
 	const uint32_t *row = in->row;
-	const size_t ids = p->examples > 0 ? count_ids(p) : 0;
+	const size_t ids = count_ids(p);
 
 	for (size_t i = 0; i < p->examples; i++) {
 		const struct bag bag = flow_bag(in, i);
@@ -185,7 +187,7 @@ add_to_numbers(const struct pass *p)
 	const struct flow *in = &p->in[0];
 	const float *weight = in->feature->weight;
 	const uint32_t *row = in->row;
-	const size_t ids = p->examples > 0 ? count_ids(p) : 0;
+	const size_t ids = count_ids(p);
 	float *dw = p->dw[KERNEL];
 
 	for (size_t i = 0; i < p->examples; i++) {
