@@ -63,13 +63,6 @@ add_beside(struct text *to, const void *item, size_t n)
 		text_add_bytes(to, item, n * sizeof(uint32_t));
 }
 
-/* Bytes of a number below that. */
-static size_t
-place_size(size_t count)
-{
-	return count <= SHORT ? sizeof(uint16_t) : sizeof(uint32_t);
-}
-
 static void
 add_shorts(struct text *to, const uint32_t *from, size_t n)
 {
@@ -90,13 +83,12 @@ padded(size_t bytes)
 	return bytes + -bytes % sizeof(uint32_t);
 }
 
-/* As many zeros as are missing behind so many bytes. */
 static void
-pad(struct text *to, size_t bytes)
+pad(struct text *to)
 {
 	static const char zeros[sizeof(uint32_t)];
 
-	text_add_bytes(to, zeros, padded(bytes) - bytes);
+	text_add_bytes(to, zeros, padded(to->size) - to->size);
 }
 
 /*
@@ -112,12 +104,12 @@ add_gathered(struct text *to, const struct feature *x, size_t n)
 	keys_write(&keys, g->id, g->count, 0);
 	add_number(to, keys.size);
 	text_add_bytes(to, keys.data, keys.size);
-	pad(to, keys.size);
+	pad(to);
 	if (g->count <= SHORT)
 		add_shorts(to, g->row, n);
 	else
 		text_add_bytes(to, g->row, n * sizeof(*g->row));
-	pad(to, n * place_size(g->count));
+	pad(to);
 	pack_release(&keys);
 }
 
@@ -290,6 +282,13 @@ copy_shorts(const uint16_t *restrict from, size_t n, uint32_t *restrict to)
 		largest = to[i] > largest ? to[i] : largest;
 	}
 	return largest;
+}
+
+/* Bytes of a number below that. */
+static size_t
+place_size(size_t count)
+{
+	return count <= SHORT ? sizeof(uint16_t) : sizeof(uint32_t);
 }
 
 /* For n places, of ids that take so many bytes. */

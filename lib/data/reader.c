@@ -257,7 +257,7 @@ reader_next(struct reader *r, size_t n, struct batch *b, struct fail *f)
 
 		if (got < 0)
 			return -1;
-		if (got > 0 && few) {
+		if (got > 0 && few && b->examples < n) {
 			batch_expect(b, n);
 			few = false;
 		}
