@@ -53,20 +53,16 @@ list(const struct columns *c, struct text *names)
 	}
 }
 
-/* Numbers, but not those that count columns: a record is in their place. */
+/* A record is in the place of the names. */
 static bool
 are_values(const struct columns *c)
 {
-	bool values = c->count > 0, numbers = true;
-	uint64_t number;
+	bool values = c->header && c->count > 0;
 	float value;
 
-	for (size_t i = 0; i < c->count; i++) {
-		values = values && text_float(c->name[i], &value);
-		numbers = numbers && text_uint(c->name[i], &number) &&
-			number == i + 1;
-	}
-	return values && !numbers;
+	for (size_t i = 0; i < c->count && values; i++)
+		values = text_float(c->name[i], &value);
+	return values;
 }
 
 static int

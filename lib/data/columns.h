@@ -23,6 +23,7 @@ struct feed {
 struct columns {
 	char **name;		/* owned, as all of it is */
 	size_t count, room;
+	bool header;		/* names are what stands in a first record */
 	struct feed *feed;	/* of the inputs */
 	size_t feeds;
 	struct feed label;	/* no input: none is read */

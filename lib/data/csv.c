@@ -207,6 +207,7 @@ name_columns(struct csv *c, bool no_header, struct fail *f)
 	if (got < 0 || split(c, f) != 0)
 		return -1;
 	c->pending = no_header;
+	c->columns.header = !no_header;
 	for (size_t i = 0; i < c->count; i++) {
 		snprintf(number, sizeof(number), "%zu", i + 1);
 		columns_add(&c->columns, no_header ? number :

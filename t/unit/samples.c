@@ -184,6 +184,8 @@ test_objects(void)
 		  "for a float"));
 	ok(object("{\"cls\": 1, \"d\": 1}", "65 o.tar: record 1 (1): no column "
 		  "[a-c] for x (model.ps:1); there are: cls, d"));
+	ok(object("{\"3\": 1, \"7\": 1}", "65 o.tar: record 1 (1): no column "
+		  "cls for y (model.ps:1); there are: 3, 7"));
 	ok(object("[1]", "65 o.tar: record 1 (1): .json: it is no object of "
 		  "JSON"));
 	ok(object("{\"cls\": 1, \"a\": }", "65 o.tar: record 1 (1): .json: "
