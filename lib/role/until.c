@@ -47,19 +47,6 @@ until_meets(const struct until *u, double x)
 	}
 }
 
-static int
-unknown(const struct until *u, const struct evaluation *e, struct fail *f)
-{
-	struct text known = { 0 };
-
-	for (size_t i = 0; i < e->metrics; i++)
-		text_add(&known, ", %s", metric_name(&e->metric[i]));
-	fail(f, FAIL_USAGE, "--until: the model has no metric '%s'; there are "
-	     "loss%s", u->metric, known.data ? known.data : "");
-	text_release(&known);
-	return -1;
-}
-
 int
 until_holds(const struct until *u, const struct evaluation *e,
 	    struct fail *f)
@@ -72,12 +59,21 @@ until_holds(const struct until *u, const struct evaluation *e,
 		if (strcmp(metric_name(&e->metric[i]), u->metric) == 0)
 			return until_meets(u, metric_value(&e->metric[i],
 							   &e->state[i]));
-	return unknown(u, e, f);
+	return until_unknown(u, e, f);
 }
 
 int
-until_unknown(const struct until *u, struct fail *f)
+until_unknown(const struct until *u, const struct evaluation *e,
+	      struct fail *f)
 {
-	return fail(f, FAIL_USAGE, "--until: the model has no metric '%s'",
-		    u->metric);
+	struct text known = { 0 };
+
+	if (e)
+		text_add(&known, "; there are loss");
+	for (size_t i = 0; e && i < e->metrics; i++)
+		text_add(&known, ", %s", metric_name(&e->metric[i]));
+	fail(f, FAIL_USAGE, "--until: the model has no metric '%s'%s",
+	     u->metric, known.data ? known.data : "");
+	text_release(&known);
+	return -1;
 }

@@ -31,7 +31,9 @@ bool until_meets(const struct until *, double value);
 int until_holds(const struct until *, const struct evaluation *,
 		struct fail *);
 
-/* Always -1: that there is no such metric (FAIL_USAGE). */
-int until_unknown(const struct until *, struct fail *);
+/* Always -1: that there is no such metric (FAIL_USAGE), but those of the
+   evaluation, if not NULL. */
+int until_unknown(const struct until *, const struct evaluation *,
+		  struct fail *);
 
 #endif

@@ -83,7 +83,7 @@ resume(struct scores *s, int fd, const struct until *until, struct fail *f)
 	if (disk_read_text(AT_FDCWD, s->path, FILE_MAX, &text, f) == 0 &&
 	    read_lines(s, &text, until, &whole, f) == 0 &&
 	    stream_cut(fd, s->path, whole, f) == 0)
-		r = s->lacks ? until_unknown(until, f) :
+		r = s->lacks ? until_unknown(until, NULL, f) :
 			disk_sync_parent(s->path, f);
 	if (r == 0 && whole < text.size)
 		log_warn("%s: %zu torn bytes at its end are cut off", s->path,
