@@ -147,7 +147,7 @@ main(int argc, char **argv)
 
 		printf("%.4f\n", loss / (double)rows);
 	} else {
-		printf("%.3f %.3f\n", seconds(CLOCK_MONOTONIC) - wall,
+		printf("%.6f %.6f\n", seconds(CLOCK_MONOTONIC) - wall,
 		       seconds(CLOCK_PROCESS_CPUTIME_ID));
 	}
 	return 0;
