@@ -66,6 +66,22 @@ misfits() {
 	[[ $stderr == *"nothing was measured"* ]]
 }
 
+@test "the peers find room in a tree that is built where its sources are" {
+	unset PEERS
+	cp "$SRC/t/bench/peers" build/t/bench/peers
+	mkdir bin
+	ln -s /bin/true bin/apt-get
+	# shellcheck disable=SC2016 # $3 is the script's
+	printf '#!/bin/sh\nmkdir -p "$3/bin" && ln -s /bin/true "$3/bin/pip"\n' \
+		>bin/python3
+	chmod +x bin/python3
+	PATH=$PWD/bin:$PATH BUILD=$PWD/build run -0 build/t/bench/peers
+	assert_output "liblinear: installed
+the virtual environment: installed
+Vowpal Wabbit: installed
+TensorFlow: installed"
+}
+
 rest() {
 	printf '"against":"%s","peer_figure":%s,"ratio":%s,"%s":%s' "$@"
 }

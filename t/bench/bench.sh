@@ -131,7 +131,7 @@ cpu_line() {
 # peer_python MODULE - the interpreter of the peers, if it has this; else say
 # what is skipped.
 peer_python() {
-	python=${PEERS-$BUILD/t/bench/peers}/bin/python
+	python=${PEERS-$BUILD/t/bench/venv}/bin/python
 	if "$python" -c "import importlib.util as i, sys
 sys.exit(i.find_spec('$1') is None)" 2>/dev/null; then
 		echo "$python"
