@@ -5,7 +5,8 @@ load lib.bash
 # Everything that somebody wrote, without what was built among it.
 written() {
 	find "$SRC" \( -name autom4te.cache -o -name build-aux -o -name .git \
-		-o -name '.deps' -o -path "$SRC/pskit-*" \) -prune -o -type f \
+		-o -name '.deps' -o -path "$SRC/pskit-*" \
+		-o -path "$SRC/t/bench/venv" \) -prune -o -type f \
 		\( -name '*.[ch]' -o -name '*.mk' -o -name '*.ba*' \
 		-o -name '*.[1-9]' -o -name '*.md' -o -name '*.ps' \
 		-o -name '*.py' -o -name 'Makefile.am' -o -name configure.ac \

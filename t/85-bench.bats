@@ -71,9 +71,10 @@ misfits() {
 	cp "$SRC/t/bench/peers" build/t/bench/peers
 	mkdir bin
 	ln -s /bin/true bin/apt-get
-	# shellcheck disable=SC2016 # $3 is the script's
-	printf '#!/bin/sh\nmkdir -p "$3/bin" && ln -s /bin/true "$3/bin/pip"\n' \
-		>bin/python3
+	cat >bin/python3 <<-'END'
+		#!/bin/sh
+		mkdir -p "$3/bin" && ln -s /bin/true "$3/bin/pip"
+	END
 	chmod +x bin/python3
 	PATH=$PWD/bin:$PATH BUILD=$PWD/build run -0 build/t/bench/peers
 	assert_output "liblinear: installed
