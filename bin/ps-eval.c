@@ -218,6 +218,7 @@ main(int argc, char **argv)
 		.scoring = { .s = &p.s, .to = &p.scores }
 	};
 	struct fail f;
+	int status;
 	bool unmet;
 
 	cli_begin("ps-eval", EVAL_USAGE, CLI_FILTER);
@@ -227,11 +228,11 @@ main(int argc, char **argv)
 	    scores_open(&p.scores, p.s.output, &p.s.until, &f) < 0)
 		cli_die(&f);
 	p.scoring.met = p.scores.met;
-	if ((p.s.dir ? score_checkpoints(&p, &f) : score_live(&p, &f)) < 0 &&
-	    !(cli_stop && p.s.follow && f.kind == FAIL_AGAIN))
+	status = p.s.dir ? score_checkpoints(&p, &f) : score_live(&p, &f);
+	eval_settings_release(&p.s);
+	if (status < 0 && !(cli_stop && p.s.follow && f.kind == FAIL_AGAIN))
 		cli_die(&f);
 	unmet = *p.s.until.metric && !p.scoring.met;
 	scores_close(&p.scores);
-	eval_settings_release(&p.s);
 	return cli_end(unmet);
 }

@@ -11,13 +11,14 @@
 #include "sys/feed.h"
 #include "sys/grace.h"
 #include "sys/net.h"
+#include "sys/programs.h"
 
 #include <stdlib.h>
 
 #define USAGE	"[-c endpoint] [--cache[=directory]] [--check] [-F format] " \
 		"[--grace=duration] [-i index] [--lease=duration] " \
 		"[--no-header] [--prefetch=n] [--repeat] [--shard=i/n] " \
-		"[--shuffle[=buffer]] [input ...]"
+		"[--shuffle[=buffer]] [-x [layer=]command] [input ...]"
 
 #define SHUFFLE_EXAMPLES	10000
 #define MAX_SHUFFLE		((uint64_t)1 << 32)
@@ -39,6 +40,7 @@ static const struct cli_option options[] = {
 	{ REPEAT,    "repeat",      NULL },
 	{ SHARD,     "shard",       "I/N" },
 	{ SHUFFLE,   "shuffle",     "[BUFFER]" },
+	{ 'x',       "external",    "COMMAND" },
 	{ 0, NULL, NULL }
 };
 
@@ -48,6 +50,7 @@ struct options {
 	struct worker_options worker;
 	struct feed_options feed;
 	struct grace grace;
+	struct programs programs;
 	uint64_t lease_ms;
 	bool check;
 };
@@ -103,6 +106,7 @@ parse(int argc, char **argv)
 					cli_uint(1, MAX_SHUFFLE) :
 					SHUFFLE_EXAMPLES;
 				break;
+		case 'x':	programs_add(&o.programs, optarg); break;
 		}
 	}
 	if (optind == argc && (o.feed.reader.repeat || o.feed.reader.shards ||
@@ -115,7 +119,8 @@ parse(int argc, char **argv)
 		cli_die(&f);
 	o.feed.inputs = argv + optind;
 	o.feed.count = (size_t)(argc - optind);
-	o.worker.timeout_ms = o.common.timeout_ms;
+	o.worker.timeout_ms = o.programs.timeout_ms = o.common.timeout_ms;
+	o.programs.steady = o.grace.ms > 0;
 	o.worker.life = clock_random();
 	find_coordinator(&o);
 	o.feed.life = o.worker.life;
@@ -175,6 +180,9 @@ main(int argc, char **argv)
 	subnormal_flush();
 
 	struct options o = parse(argc, argv);
+
+	o.worker.externals = programs_externals(&o.programs);
+
 	struct net *net = net_new(o.lease_ms);
 	struct outbox outbox = net_outbox(net);
 	struct worker *worker = NULL;
@@ -187,6 +195,8 @@ main(int argc, char **argv)
 	struct feed *feed = feed_new(worker, &o.feed);
 	int status = o.check ? 0 : work(net, worker, feed, &o.grace, &f);
 
+	if (status < 0 && cli_stop && f.kind == FAIL_AGAIN)
+		status = 0;	/* it was told to end, and computed still */
 	if (status < 0)
 		net_blame(net, o.worker.coordinator, &f);
 	else
@@ -196,6 +206,7 @@ main(int argc, char **argv)
 	feed_free(feed);
 	worker_free(worker);
 	net_free(net);
+	programs_end(&o.programs);
 	cluster_release(&o.cluster);
 	if (status < 0)
 		cli_die(&f);

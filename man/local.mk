@@ -4,6 +4,7 @@ dist_man_MANS += %D%/ps-ckpt.5
 dist_man_MANS += %D%/ps-coord.1
 dist_man_MANS += %D%/ps-data.5
 dist_man_MANS += %D%/ps-eval.1
+dist_man_MANS += %D%/ps-external.5
 dist_man_MANS += %D%/ps-local.1
 dist_man_MANS += %D%/ps-model.5
 dist_man_MANS += %D%/ps-node.1

@@ -10,6 +10,15 @@ need_programs() {
 	export TMPDIR=$PWD
 }
 
+# need_numpy - python3 is one that has it, as the package of the system does.
+need_numpy() {
+	/usr/bin/python3 -c 'import numpy' 2>/dev/null ||
+		skip "no NumPy for /usr/bin/python3"
+	mkdir python
+	ln -s /usr/bin/python3 python/python3
+	PATH=$PWD/python:$PATH
+}
+
 # metric NAME - of the last evaluation among the lines of the output.
 metric() {
 	grep '"op":"eval"' <<<"$output" | tail -n 1 |
@@ -52,6 +61,14 @@ holds() {
 	holds "$(metric log_loss) < 0.9 * 0.02802"
 }
 
+@test "cross: a layer of one's own finds the pairs as well" {
+	need_programs
+	need_numpy
+	run -0 --separate-stderr "$SRC/examples/cross/run"
+	holds "$(metric auc) > 0.83"
+	assert_equal "$stderr" ""
+}
+
 @test "mnist: it reads digits" {
 	need_programs
 	images=mnist10k-images-idx3-ubyte.gz
@@ -77,6 +94,7 @@ holds() {
 # The pages' sessions build on each other within a page; see sessions.sh.
 @test "the sessions in the manual pages run, and print what they show" {
 	need_programs
+	need_numpy
 	for page in "$SRC"/man/*.[1-9]; do
 		"$SRC/t/helper/sessions.sh" "$page" >session
 		mkdir "$(basename "$page")"

@@ -38,6 +38,8 @@ struct compute {
 	size_t first, examples;		/* at hand, of the batch */
 	struct feature *feature;	/* the batch's, from the first on */
 	struct pass *pass;		/* one for each node */
+	struct fail failure;		/* an external layer's, if it has a
+					   kind */
 	struct flow *flow;		/* what their .in points into */
 	struct sorter sorter;
 	struct weights *weights;	/* one for each variable */
@@ -89,7 +91,7 @@ count_floats(struct compute *c)
 }
 
 struct compute *
-compute_new(const struct model *m)
+compute_new(const struct model *m, const struct externals *externals)
 {
 	struct compute *c = mem_alloc(1, sizeof(*c));
 	size_t edges = 0;
@@ -108,8 +110,10 @@ compute_new(const struct model *m)
 	struct flow *flow = c->flow;
 
 	for (size_t i = 0; i < m->nodes; i++) {
-		c->pass[i].node = m->node[i];
-		c->pass[i].in = flow;
+		c->pass[i] = (struct pass){ .node = m->node[i], .in = flow,
+					    .variable = m->variable,
+					    .externals = externals,
+					    .failure = &c->failure };
 		flow += m->node[i]->ins;
 	}
 	for (size_t v = 0; v < m->variables; v++)
@@ -465,6 +469,7 @@ void
 compute_forward(struct compute *c)
 {
 	c->training = false;
+	c->failure.kind = 0;
 	take_block(c, 0, c->batch->examples);
 	c->loss = 0;
 	forward(c, 0);
@@ -586,6 +591,7 @@ compute_train(struct compute *c, uint64_t seed, struct metric_state *state)
 	const size_t all = c->batch->examples, most = block_size(c);
 
 	c->training = true;
+	c->failure.kind = 0;
 	c->loss = 0;
 	for (size_t v = 0; v < m->variables; v++)
 		memset(c->weights[v].gradient->at, 0, c->weights[v].rows *
@@ -602,6 +608,12 @@ compute_train(struct compute *c, uint64_t seed, struct metric_state *state)
 		if (m->variable[v].l1 > 0 || m->variable[v].l2 > 0)
 			add_penalty(&m->variable[v], &c->weights[v],
 				    (float)c->batch->examples);
+}
+
+const struct fail *
+compute_failure(const struct compute *c)
+{
+	return c->failure.kind ? &c->failure : NULL;
 }
 
 void
@@ -624,6 +636,10 @@ compute_clip(struct compute *c)
 int
 compute_check(const struct compute *c, struct fail *f)
 {
+	if (c->failure.kind) {
+		*f = c->failure;
+		return -1;
+	}
 	if (!isfinite(c->loss))
 		return fail(f, FAIL_DATA, "the loss is %s" ADVICE,
 			    isnan(c->loss) ? "not a number" : "infinite");

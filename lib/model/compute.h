@@ -21,6 +21,7 @@
 
 #include "base/hold.h"
 #include "model/batch.h"
+#include "model/external.h"
 #include "model/model.h"
 #include "tensor/clip.h"
 
@@ -28,7 +29,11 @@
 
 struct compute;
 
-struct compute *compute_new(const struct model *);	/* borrowed */
+/*
+ * Both are borrowed.  Without externals, which are NULL then, the model has no
+ * layers that need them.
+ */
+struct compute *compute_new(const struct model *, const struct externals *);
 void compute_free(struct compute *);
 
 /*
@@ -93,12 +98,18 @@ void compute_metrics(const struct compute *, struct metric_state *);
  */
 const float *compute_prediction(const struct compute *);
 
+/*
+ * What an external layer failed with in the last training or forward pass,
+ * which then came to nothing; or NULL.  See struct externals.
+ */
+const struct fail *compute_failure(const struct compute *);
+
 /* Bound the gradients as the variables' optimizers say (see clip). */
 void compute_clip(struct compute *);
 
 /*
  * Is every gradient finite?  If not, -1 and the variable's name in the
- * failure (FAIL_DATA); the same for the loss.
+ * failure (FAIL_DATA); the same for the loss, and that of compute_failure().
  */
 int compute_check(const struct compute *, struct fail *);
 

@@ -104,6 +104,8 @@ define_variable(struct model *m, struct statement *st, struct fail *f)
 	if (initializer_parse(&m->variable[v].initializer, initializer ?
 			      initializer : "glorot_uniform", f))
 		return fail_at(f, "%s: initializer", s->where);
+	if (variable_regularizer(&m->variable[v], "regularizer", s, f))
+		return -1;
 	return settings_done(s, f);
 }
 

@@ -18,7 +18,7 @@
 #include <stddef.h>
 
 #define NODE_NAME	64		/* of a name and its NUL, at most */
-#define NODE_VARIABLES	4		/* of one layer, at most */
+#define NODE_VARIABLES	32		/* of one layer, at most */
 #define NODE_FLOATS	((size_t)1 << 26)	/* of one example, at most */
 
 /* An input, or a layer's output. */

@@ -11,18 +11,18 @@
 extern const struct layer
 	layer_activation, layer_add, layer_average, layer_batch_normalization,
 	layer_category_encoding, layer_concat, layer_dense, layer_dot,
-	layer_dropout, layer_embedding, layer_factorization, layer_flatten,
-	layer_layer_normalization, layer_linear, layer_maximum,
-	layer_multiply, layer_normalization, layer_reduce_mean,
-	layer_reduce_sum, layer_rescaling, layer_reshape, layer_softmax,
-	layer_subtract;
+	layer_dropout, layer_embedding, layer_external, layer_factorization,
+	layer_flatten, layer_layer_normalization, layer_linear,
+	layer_maximum, layer_multiply, layer_normalization,
+	layer_reduce_mean, layer_reduce_sum, layer_rescaling, layer_reshape,
+	layer_softmax, layer_subtract;
 
 static const struct layer *const layers[] = {
 	&layer_add, &layer_average, &layer_batch_normalization,
 	&layer_category_encoding, &layer_concat, &layer_dense, &layer_dot,
-	&layer_dropout, &layer_embedding, &layer_factorization,
-	&layer_flatten, &layer_layer_normalization, &layer_linear,
-	&layer_maximum, &layer_multiply, &layer_normalization,
+	&layer_dropout, &layer_embedding, &layer_external,
+	&layer_factorization, &layer_flatten, &layer_layer_normalization,
+	&layer_linear, &layer_maximum, &layer_multiply, &layer_normalization,
 	&layer_reduce_mean, &layer_reduce_sum, &layer_rescaling,
 	&layer_reshape, &layer_softmax, &layer_subtract
 };
@@ -160,15 +160,12 @@ regularizer(char *text, struct variable *v)
 	return good;
 }
 
-static int
-read_regularizer(struct variable *v, const char *weight, struct settings *s,
-		 struct fail *f)
+int
+variable_regularizer(struct variable *v, const char *key, struct settings *s,
+		     struct fail *f)
 {
-	char key[64];
-	const char *text;
+	const char *text = settings_text(s, key);
 
-	snprintf(key, sizeof(key), "%s_regularizer", weight);
-	text = settings_text(s, key);
 	if (!text)
 		return 0;
 
@@ -257,7 +254,8 @@ node_variable(struct model *m, struct node *n, const char *weight,
 	n->variable[n->variables++] = (size_t)at;
 	if (table && n->in[0]->input->hashed && read_rows(v, s, f) < 0)
 		return -1;
-	return read_regularizer(v, weight, s, f);
+	snprintf(key, sizeof(key), "%s_regularizer", weight);
+	return variable_regularizer(v, key, s, f);
 }
 
 int

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/settings.h"
 #include "model/batch.h"
+#include "model/external.h"
 #include "model/graph.h"
 
 #include <stdbool.h>
@@ -39,6 +40,9 @@ struct pass {
 	bool training;
 	bool begun;		/* its gradient: something was put there */
 	uint64_t seed;		/* of this step */
+	const struct variable *variable;	/* the model's */
+	const struct externals *externals;	/* NULL: no layer needs them, */
+	struct fail *failure;	/* and what they failed with */
 	struct flow *in;	/* node->ins */
 	struct flow out;
 	float *w[NODE_VARIABLES];	/* variables; of a table the rows that
@@ -97,6 +101,10 @@ int node_axis(const struct node *, struct settings *, int *axis,
 int node_variable(struct model *, struct node *, const char *weight,
 		  struct shape, bool table, const char *initializer,
 		  struct settings *, struct fail *);
+
+/* Take this setting, if it is there, as "l1:A", "l2:A" or "l1_l2:A:B". */
+int variable_regularizer(struct variable *, const char *key,
+			 struct settings *, struct fail *);
 
 /* Have the table of another layer, which its ids look up as well. */
 int node_share(struct node *, const struct node *other, struct fail *);

@@ -5,6 +5,7 @@ lib_libps_a_SOURCES += \
 	%D%/compute.h \
 	%D%/define.c \
 	%D%/define.h \
+	%D%/external.h \
 	%D%/gather.c \
 	%D%/gather.h \
 	%D%/graph.h \
@@ -20,6 +21,7 @@ lib_libps_a_SOURCES += \
 	%D%/layer_dot.c \
 	%D%/layer_dropout.c \
 	%D%/layer_embedding.c \
+	%D%/layer_external.c \
 	%D%/layer_factorization.c \
 	%D%/layer_layer_normalization.c \
 	%D%/layer_merge.c \

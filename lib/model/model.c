@@ -2,7 +2,9 @@
 
 #include "base/mem.h"
 #include "model/define.h"
+#include "model/external.h"
 #include "model/graph.h"
+#include "model/layer.h"
 #include "model/parse.h"
 
 #include <stdio.h>
@@ -208,6 +210,21 @@ model_metrics(const struct model *m, size_t *count)
 {
 	*count = m->metrics;
 	return m->metric;
+}
+
+const char *
+model_external(const struct model *m, size_t i, const char **where)
+{
+	for (size_t k = 0; k < m->nodes; k++) {
+		const struct node *n = m->node[k];
+
+		if (!n->layer || strcmp(n->layer->name, LAYER_EXTERNAL) != 0 ||
+		    i-- > 0)
+			continue;
+		*where = n->where;
+		return n->name;
+	}
+	return NULL;
 }
 
 size_t

@@ -58,6 +58,12 @@ const struct variable *model_variable(const struct model *, const char *name);
 					/* or NULL */
 const struct metric *model_metrics(const struct model *, size_t *count);
 
+/*
+ * Layer i of those that somebody else computes (see external.h), and the line
+ * that it stands in; NULL behind the last.
+ */
+const char *model_external(const struct model *, size_t i, const char **where);
+
 /* Numbers in one prediction: 1, or the classes. */
 size_t model_outputs(const struct model *);
 

@@ -2,12 +2,16 @@
 
 #include <string.h>
 
-void
-evaluation_open(struct evaluation *e, const struct model *model)
+int
+evaluation_open(struct evaluation *e, const struct model *model,
+		const struct externals *externals, struct fail *f)
 {
 	memset(e, 0, sizeof(*e));
-	e->compute = compute_new(model);
+	if (externals && externals->begin(externals->own, model, f) < 0)
+		return -1;
+	e->compute = compute_new(model, externals);
 	e->metric = model_metrics(model, &e->metrics);
+	return 0;
 }
 
 void
@@ -35,14 +39,19 @@ evaluation_begin(struct evaluation *e, struct batch *batch)
 	e->examples += batch->examples;
 }
 
-void
-evaluation_end(struct evaluation *e, bool labelled)
+int
+evaluation_end(struct evaluation *e, bool labelled, struct fail *f)
 {
 	compute_forward(e->compute);
+	if (compute_failure(e->compute)) {
+		*f = *compute_failure(e->compute);
+		return -1;
+	}
 	if (!labelled)
-		return;
+		return 0;
 	e->loss += compute_loss(e->compute);
 	compute_metrics(e->compute, e->state);
+	return 0;
 }
 
 int
@@ -60,13 +69,14 @@ evaluation_pull(struct evaluation *e, struct batch *batch, struct client *c,
 	return 0;
 }
 
-void
-evaluation_pulled(struct evaluation *e, const struct client *c, bool labelled)
+int
+evaluation_pulled(struct evaluation *e, const struct client *c, bool labelled,
+		  struct fail *f)
 {
 	if (!e->pulling || !client_idle(c))
-		return;
-	evaluation_end(e, labelled);
+		return 0;
 	e->pulling = false;
+	return evaluation_end(e, labelled, f);
 }
 
 void

@@ -27,15 +27,20 @@ struct evaluation {
 	bool pulling;			/* the values that a batch needs */
 };
 
-void evaluation_open(struct evaluation *, const struct model *);
+/* Both are borrowed; -1: there is nobody to compute an external layer. */
+int evaluation_open(struct evaluation *, const struct model *,
+		    const struct externals *, struct fail *);
 void evaluation_close(struct evaluation *);
 void evaluation_reset(struct evaluation *);
 
 /* The batch is borrowed until evaluation_end(). */
 void evaluation_begin(struct evaluation *, struct batch *);
 
-/* Labelled: add loss and metrics; else only predict. */
-void evaluation_end(struct evaluation *, bool labelled);
+/*
+ * Labelled: add loss and metrics; else only predict.  -1: an external layer
+ * failed, see struct externals.
+ */
+int evaluation_end(struct evaluation *, bool labelled, struct fail *);
 
 /*
  * Begin, and pull what the batch needs, of a cut or of the live model.  -1: it
@@ -44,8 +49,8 @@ void evaluation_end(struct evaluation *, bool labelled);
 int evaluation_pull(struct evaluation *, struct batch *, struct client *,
 		    uint64_t cut, uint64_t now_ms, struct fail *);
 /* End, if all that was asked for is there; as it is at once if nothing was. */
-void evaluation_pulled(struct evaluation *, const struct client *,
-		       bool labelled);
+int evaluation_pulled(struct evaluation *, const struct client *,
+		      bool labelled, struct fail *);
 
 /* All of it as a result, and the scores that go with it. */
 void evaluation_result(const struct evaluation *, struct result *,

@@ -86,8 +86,8 @@ evaluator_score(struct evaluator *e, struct batch *batch, uint64_t now,
 	if (evaluation_pull(&e->evaluation, batch, e->client, e->cut, now,
 			    f) < 0)
 		return -1;
-	evaluation_pulled(&e->evaluation, e->client, !e->options.predict);
-	return 0;
+	return evaluation_pulled(&e->evaluation, e->client,
+				 !e->options.predict, f);
 }
 
 /* ---- who is there ---- */
@@ -162,7 +162,9 @@ take_plan(struct evaluator *e, const struct message *m, uint64_t now,
 	e->model = model_parse(&e->source, f);
 	if (!e->model)
 		return -1;
-	evaluation_open(&e->evaluation, e->model);
+	if (evaluation_open(&e->evaluation, e->model, e->options.externals,
+			    f) < 0)
+		return -1;
 	if (plan_read(&e->plan, e->model, m->frame[1].data,
 		      m->frame[1].size, f) < 0)
 		return -1;
@@ -236,10 +238,10 @@ evaluator_hear(struct evaluator *e, uint64_t peer, const struct message *m,
 		if (hear_coordinator(e, m, now, f) < 0)
 			return -1;
 	} else if (e->client && client_knows(e->client, peer)) {
-		if (client_hear(e->client, peer, m, now, f) < 0)
+		if (client_hear(e->client, peer, m, now, f) < 0 ||
+		    evaluation_pulled(&e->evaluation, e->client,
+				      !e->options.predict, f) < 0)
 			return -1;
-		evaluation_pulled(&e->evaluation, e->client,
-				  !e->options.predict);
 	}
 	ask_cut(e, now);
 	return 0;

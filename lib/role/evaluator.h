@@ -24,6 +24,8 @@ struct evaluator_options {
 	uint64_t life;			/* random, new for every start */
 	uint64_t index;			/* of the task; WIRE_NONE: any */
 	bool predict;			/* no labels are there */
+	const struct externals *externals;	/* borrowed; NULL: the model
+						   needs none */
 };
 
 /* Dials the coordinator.  Options are copied, the endpoint borrowed. */
@@ -50,7 +52,8 @@ bool evaluator_wants(const struct evaluator *);
 
 /*
  * The batch is borrowed until the next one is wanted.  -1: it needs more rows
- * than can be had at once, and the failure says which.
+ * than can be had at once, and the failure says which; or an external layer
+ * failed.
  */
 int evaluator_score(struct evaluator *, struct batch *, uint64_t now_ms,
 		    struct fail *);

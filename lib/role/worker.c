@@ -67,7 +67,7 @@ worker_free(struct worker *w)
 
 	if (!w)
 		return;
-	if (w->up)
+	if (w->up && !w->broken.kind)
 		worker_say(w, &bye);
 	forget_plan(w);
 	for (size_t i = 0; i < MAX_LEASES; i++) {
@@ -234,7 +234,8 @@ take_plan(struct worker *w, const struct message *m, uint64_t now,
 	if (!w->model)
 		return -1;
 	w->metric = model_metrics(w->model, &w->metrics);
-	evaluation_open(&w->score, w->model);
+	if (evaluation_open(&w->score, w->model, w->options.externals, f) < 0)
+		return -1;
 	if (plan_read(&w->plan, w->model, m->frame[1].data,
 		      m->frame[1].size, f) < 0)
 		return -1;
@@ -249,7 +250,8 @@ take_plan(struct worker *w, const struct message *m, uint64_t now,
 	batch_begin(&w->waiting, input, inputs, model_label(w->model));
 	batch_begin(&w->eval_batch, input, inputs, model_label(w->model));
 	for (size_t i = 0; i < WORKS; i++) {
-		w->work[i].compute = compute_new(w->model);
+		w->work[i].compute = compute_new(w->model,
+						 w->options.externals);
 		w->work[i].version = mem_alloc(w->plan.parts,
 					       sizeof(uint64_t));
 		batch_begin(&w->work[i].batch, input, inputs,
@@ -324,6 +326,15 @@ hear_coordinator(struct worker *w, const struct message *m, uint64_t now,
 	}
 }
 
+static int
+check_broken(const struct worker *w, struct fail *f)
+{
+	if (w->broken.kind == 0)
+		return 0;
+	*f = w->broken;
+	return -1;
+}
+
 int
 worker_hear(struct worker *w, uint64_t peer, const struct message *m,
 	    uint64_t now, uint64_t now_us, struct fail *f)
@@ -334,13 +345,13 @@ worker_hear(struct worker *w, uint64_t peer, const struct message *m,
 	} else if (w->client && client_knows(w->client, peer)) {
 		if (client_hear(w->client, peer, m, now, f) < 0)
 			return -1;
-		evaluation_pulled(&w->score, w->client, true);
+		worker_score(w);
 	}
 	say_ready(w);
 	worker_drop_leases(w);
 	worker_advance(w, now, now_us);
 	worker_end_data(w);
-	return 0;
+	return check_broken(w, f);
 }
 
 int
@@ -350,6 +361,8 @@ worker_tick(struct worker *w, uint64_t now, struct fail *f)
 	struct fail why;
 	size_t server;
 
+	if (check_broken(w, f) < 0)
+		return -1;
 	if (!w->up && now - w->down_since >= w->options.timeout_ms)
 		return fail(f, FAIL_PEER, "coordinator %s %s within %g s",
 			    w->options.coordinator, w->model ?

@@ -31,12 +31,15 @@ struct worker_options {
 					   alone; see worker_next() */
 	uint64_t prefetch;		/* pull for so many steps, 0 or 1,
 					   before the one that is computed */
+	const struct externals *externals;	/* borrowed; NULL: the model
+						   needs none */
 };
 
 /* Dials the coordinator.  Options are copied, the endpoint borrowed. */
 struct worker *worker_new(const struct worker_options *, struct outbox *,
 			  uint64_t now_ms, struct fail *);
-void worker_free(struct worker *);	/* says BYE */
+/* Says BYE; but one that nothing can be computed by any more dies. */
+void worker_free(struct worker *);
 
 void worker_up(struct worker *, uint64_t peer, uint64_t now_ms);
 void worker_down(struct worker *, uint64_t peer, uint64_t now_ms);

@@ -104,6 +104,19 @@ worker_evaluation_failed(struct worker *w, const struct fail *why)
 }
 
 void
+worker_score(struct worker *w)
+{
+	struct fail why;
+
+	if (evaluation_pulled(&w->score, w->client, true, &why) == 0)
+		return;
+	if (why.kind == FAIL_DATA)
+		worker_evaluation_failed(w, &why);
+	else
+		w->broken = why;
+}
+
+void
 worker_evaluation_batch(struct worker *w, struct batch *batch, uint64_t now)
 {
 	struct batch old = w->eval_batch;
@@ -121,5 +134,5 @@ worker_evaluation_batch(struct worker *w, struct batch *batch, uint64_t now)
 			    now, &why) < 0)
 		worker_evaluation_failed(w, &why);
 	else
-		evaluation_pulled(&w->score, w->client, true);
+		worker_score(w);
 }

@@ -85,6 +85,8 @@ struct worker {
 					   not pushed, is pushed */
 	uint64_t turns;
 	bool computed;		/* since the last tick */
+	struct fail broken;	/* nothing more can be computed, if it has a
+				   kind */
 	uint64_t waiting_for;	/* the lease that has_batch is for */
 	struct pack out;
 
@@ -170,6 +172,9 @@ struct early worker_early(const struct worker *);
 void work_drop(struct work *);
 
 /* ---- worker_evaluation.c ---- */
+
+/* Score what has been pulled for, if it is all there. */
+void worker_score(struct worker *);
 
 int worker_take_evaluate(struct worker *, const struct message *,
 			 struct fail *);

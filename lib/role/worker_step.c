@@ -181,8 +181,9 @@ next_work(struct worker *w, uint64_t now_us)
 	return worker_misread(w) ? NULL : begin_work(w, next, now_us);
 }
 
-static void
-run_step(const struct worker *w, struct work *work)
+/* -1: neither this step nor another can be computed. */
+static int
+run_step(struct worker *w, struct work *work)
 {
 	struct result *r = &work->result;
 
@@ -193,8 +194,13 @@ run_step(const struct worker *w, struct work *work)
 	*r = (struct result){ .examples = work->batch.examples,
 			      .loss = compute_loss(work->compute) };
 	result_metrics(r, w->metric, w->metrics, work->state);
-	if (compute_check(work->compute, &work->why) == 0)
+	if (compute_check(work->compute, &work->why) == 0) {
 		compute_clip(work->compute);
+	} else if (work->why.kind != FAIL_DATA) {
+		w->broken = work->why;
+		return -1;
+	}
+	return 0;
 }
 
 /* Begin the exchange that pushes one work and pulls for another. */
@@ -303,8 +309,8 @@ compute_step(struct worker *w)
 
 	if (!work || !work->lease || at_stage(w, STAGE_COMPUTED))
 		return false;
-	if (!work->why.kind)
-		run_step(w, work);
+	if (!work->why.kind && run_step(w, work) < 0)
+		return false;
 	if (work->why.kind)
 		fail_at(&work->why, "step %llu",
 			(unsigned long long)work->step);
@@ -322,7 +328,7 @@ compute_step(struct worker *w)
 void
 worker_advance(struct worker *w, uint64_t now, uint64_t now_us)
 {
-	if (!w->client || w->score.pulling)
+	if (!w->client || w->score.pulling || w->broken.kind)
 		return;
 	make_way(w, now_us);
 	if (client_idle(w->client))

@@ -24,6 +24,7 @@ static const struct cli_option options[] = {
 	{ 'o',       "output",      "FILE" },
 	{ PREDICT,   "predict",     NULL },
 	{ UNTIL,     "until",       "CONDITION" },
+	{ 'x',       "external",    "COMMAND" },
 	{ 0, NULL, NULL }
 };
 
@@ -117,11 +118,14 @@ eval_settings_read(struct eval_settings *s, int argc, char **argv)
 				cli_usage("--until: '%s' is not a condition "
 					  "such as auc>=0.9", optarg);
 			break;
+		case 'x':	programs_add(&s->programs, optarg); break;
 		}
 	}
 	s->inputs = argv + optind;
 	s->count = (size_t)(argc - optind);
-	s->evaluator.timeout_ms = s->common.timeout_ms;
+	s->evaluator.timeout_ms = s->programs.timeout_ms =
+		s->common.timeout_ms;
+	s->evaluator.externals = programs_externals(&s->programs);
 	s->reader.unlabelled = s->evaluator.predict;
 	check(s);
 	find_coordinator(s);
@@ -140,5 +144,6 @@ eval_settings_reread(const struct eval_settings *s)
 void
 eval_settings_release(struct eval_settings *s)
 {
+	programs_end(&s->programs);
 	cluster_release(&s->cluster);
 }

@@ -9,11 +9,12 @@
 #include "role/until.h"
 #include "store/cluster.h"
 #include "sys/cli.h"
+#include "sys/programs.h"
 
 #define EVAL_USAGE \
 	"[-B batch] [-C directory] [-c endpoint] [--cache[=directory]] " \
 	"[-F format] [--follow] [--newest] [--no-header] [-o file] " \
-	"[--predict] [--until=condition] input ..."
+	"[--predict] [--until=condition] [-x [layer=]command] input ..."
 
 struct eval_settings {
 	struct cli_common common;
@@ -21,6 +22,7 @@ struct eval_settings {
 	struct evaluator_options evaluator;
 	struct reader_options reader;
 	struct until until;
+	struct programs programs;
 	const char *dir;	/* of checkpoints; NULL: score the live model */
 	const char *output;	/* a file of scores; NULL: standard output */
 	bool follow, newest;

@@ -37,6 +37,8 @@ lib_libps_a_SOURCES += \
 	%D%/net.h \
 	%D%/prefetch.c \
 	%D%/prefetch.h \
+	%D%/programs.c \
+	%D%/programs.h \
 	%D%/progress.c \
 	%D%/progress.h \
 	%D%/registration.c \

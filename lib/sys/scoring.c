@@ -135,8 +135,8 @@ score_batches(struct scoring *g, struct snapshot *s, struct evaluation *e,
 		evaluation_begin(e, &g->batch);
 		if (snapshot_fill(s, e->compute, f) < 0)
 			return 1;
-		evaluation_end(e, !g->s->evaluator.predict);
-		if (scoring_add(g, e, f) < 0)
+		if (evaluation_end(e, !g->s->evaluator.predict, f) < 0 ||
+		    scoring_add(g, e, f) < 0)
 			return -1;
 	}
 	return scoring_stopped(f);
@@ -158,8 +158,9 @@ scoring_checkpoint(struct scoring *g, struct checkpoint **from,
 	}
 	if (snapshot_open(&s, from, f) < 0)
 		return 1;
-	evaluation_open(&e, s.model);
-	status = scoring_begin(g, s.model, &e, f);
+	status = evaluation_open(&e, s.model, g->s->evaluator.externals, f);
+	if (status == 0)
+		status = scoring_begin(g, s.model, &e, f);
 	if (status == 0)
 		status = score_batches(g, &s, &e, f);
 	scoring_close(g);

@@ -155,7 +155,7 @@ begin(void)
 	plan.number = plan.term = 1;
 	memcpy(plan.run, run, PLAN_RUN);
 	for (size_t i = 0; i < 3; i++)
-		turn[i] = compute_new(rig.model);
+		turn[i] = compute_new(rig.model, NULL);
 	for (size_t i = 0; i < 3; i++)
 		batch_begin(&batch[i], rig.batch.feature[0].input,
 			    rig.batch.features, rig.batch.label.input);

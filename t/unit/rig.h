@@ -25,7 +25,8 @@ struct rig {
 
 /* Stops the test if the text is no model. */
 static inline void
-rig_begin(struct rig *r, const char *text)
+rig_begin_with(struct rig *r, const char *text,
+	       const struct externals *externals)
 {
 	const struct input *input;
 	struct fail f;
@@ -41,7 +42,7 @@ rig_begin(struct rig *r, const char *text)
 		printf("Bail out! %s\n%s\n", f.text, text);
 		exit(1);
 	}
-	r->compute = compute_new(r->model);
+	r->compute = compute_new(r->model, externals);
 	input = model_inputs(r->model, &inputs);
 	batch_begin(&r->batch, input, inputs, model_label(r->model));
 	r->variable = model_variables(r->model, &r->variables);
@@ -49,6 +50,12 @@ rig_begin(struct rig *r, const char *text)
 	for (size_t v = 0; v < r->variables; v++)
 		r->w[v] = mem_alloc(shape_size(r->variable[v].shape),
 				    sizeof(float));
+}
+
+static inline void
+rig_begin(struct rig *r, const char *text)
+{
+	rig_begin_with(r, text, NULL);
 }
 
 static inline void

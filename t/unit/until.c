@@ -67,7 +67,7 @@ test_holding(void)
 	struct fail f;
 
 	rig_begin(&r, model);
-	evaluation_open(&e, r.model);
+	ok(evaluation_open(&e, r.model, NULL, &f) == 0);
 	ok(holds("loss<1", &e) == 0 && holds("loss>=1", &e) == 0);
 	ok(holds("mean_squared_error<1", &e) == 0);
 	ok(holds("auc>0", &e) == -1);
@@ -78,7 +78,8 @@ test_holding(void)
 	evaluation_begin(&e, &r.batch);
 	for (size_t v = 0; v < r.variables; v++)
 		*compute_value(e.compute, v) = 0;
-	evaluation_end(&e, true);	/* the error is 2, its square 4 */
+	/* The error is 2, its square 4. */
+	ok(evaluation_end(&e, true, &f) == 0);
 	ok(holds("loss==4", &e) == 1 && holds("loss>4", &e) == 0);
 	ok(holds("loss>=4", &e) == 1 && holds("loss<=4", &e) == 1);
 	ok(holds("loss<4", &e) == 0 && holds("loss<4.1", &e) == 1);

@@ -1,0 +1,42 @@
+/*
+ * programs - those that compute external layers, as children of ours: see
+ * ps-external(5).
+ *
+ *	programs_add(&p, optarg)	once for each -x
+ *	... = programs_externals(&p)	for whoever computes
+ *	programs_end(&p)
+ */
+#ifndef PS_PROGRAMS_H
+#define PS_PROGRAMS_H
+
+#include "model/external.h"
+
+#include <stdint.h>
+
+struct program;
+
+struct programs {		/* { 0 } is none */
+	char **command;		/* "LAYER=COMMAND", or "COMMAND" */
+	size_t commands, command_room;
+	uint64_t timeout_ms;	/* for an answer */
+	bool steady;		/* told to end, wait for it all the same */
+	struct program *program;
+	size_t count, room;
+	struct externals externals;
+};
+
+/* The text is borrowed. */
+void programs_add(struct programs *, char *text);
+
+/*
+ * What roles want; good until programs_end(), as are these.  What it fails
+ * with, besides what external.h says: FAIL_PEER, a program has ended or does
+ * not answer; FAIL_PROTOCOL, what it says is no answer; FAIL_AGAIN, we were
+ * told to end.
+ */
+const struct externals *programs_externals(struct programs *);
+
+/* Let them end, and if they do not, end them. */
+void programs_end(struct programs *);
+
+#endif
