@@ -5,6 +5,9 @@ EXTRA_DIST += \
 	%D%/a9a/run \
 	%D%/avengers/model.ps \
 	%D%/avengers/run \
+	%D%/cross/cross.py \
+	%D%/cross/model.ps \
+	%D%/cross/run \
 	%D%/fm/model.ps \
 	%D%/fm/run \
 	%D%/mnist/model.ps \
