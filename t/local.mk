@@ -25,6 +25,7 @@ UNITS += %D%/unit/elementary
 UNITS += %D%/unit/endpoint
 UNITS += %D%/unit/evaluator
 UNITS += %D%/unit/external
+UNITS += %D%/unit/exposition
 UNITS += %D%/unit/gather
 UNITS += %D%/unit/gradient
 UNITS += %D%/unit/initializer

@@ -1,6 +1,8 @@
 lib_libps_a_SOURCES += \
 	%D%/endpoint.c \
 	%D%/endpoint.h \
+	%D%/exposition.c \
+	%D%/exposition.h \
 	%D%/fail.c \
 	%D%/fail.h \
 	%D%/failpoint.c \

@@ -1,0 +1,80 @@
+#include "base/exposition.h"
+
+#include "base/json.h"
+
+#include <jansson.h>
+#include <math.h>
+
+void
+exposition_metric(struct text *out, const char *name, const char *type,
+		  const char *help)
+{
+	text_add(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* Counts up to 10^15 to the last digit, times to the microsecond. */
+static void
+add_value(struct text *out, double value)
+{
+	if (isnan(value))
+		text_add(out, " NaN\n");
+	else if (isinf(value))
+		text_add(out, " %cInf\n", value < 0 ? '-' : '+');
+	else
+		text_add(out, " %.15g\n", value);
+}
+
+void
+exposition_sample(struct text *out, const char *name, double value)
+{
+	exposition_labels(out, name, NULL, 0, value);
+}
+
+/* One byte that is no UTF-8, and the whole text would be refused. */
+static void
+add_quoted(struct text *out, const char *value)
+{
+	json_t *words = json_words(value);
+
+	text_add(out, "\"");
+	for (const char *c = json_string_value(words); *c; c++)
+		if (*c == '\n')
+			text_add(out, "\\n");
+		else
+			text_add(out, *c == '"' || *c == '\\' ? "\\%c" : "%c",
+				 *c);
+	text_add(out, "\"");
+	json_decref(words);
+}
+
+void
+exposition_labels(struct text *out, const char *name,
+		  const struct exposition_label *label, size_t count,
+		  double value)
+{
+	text_add(out, "%s", name);
+	for (size_t i = 0; i < count; i++) {
+		text_add(out, "%c%s=", i == 0 ? '{' : ',', label[i].name);
+		add_quoted(out, label[i].value);
+	}
+	if (count > 0)
+		text_add(out, "}");
+	add_value(out, value);
+}
+
+void
+exposition_labelled(struct text *out, const char *name, const char *label,
+		    const char *is, double value)
+{
+	const struct exposition_label one = { label, is };
+
+	exposition_labels(out, name, &one, 1, value);
+}
+
+void
+exposition_single(struct text *out, const char *name, const char *type,
+		  const char *help, double value)
+{
+	exposition_metric(out, name, type, help);
+	exposition_sample(out, name, value);
+}

@@ -1,0 +1,35 @@
+/*
+ * exposition - figures as text, in Prometheus's format, version 0.0.4.
+ *
+ * A metric is named once, and its samples follow at once: one, or one for each
+ * set of labels.
+ *
+ *	exposition_metric(&text, "pskit_worker_up", "gauge", "Is it there?");
+ *	exposition_labelled(&text, "pskit_worker_up", "worker", "0", 1);
+ */
+#ifndef PS_EXPOSITION_H
+#define PS_EXPOSITION_H
+
+#include "base/text.h"
+
+/* The type is counter, gauge or histogram; the help is a line. */
+void exposition_metric(struct text *, const char *name, const char *type,
+		       const char *help);
+
+void exposition_sample(struct text *, const char *name, double value);
+
+/* A label's value may be any text; what is no UTF-8 becomes question marks. */
+struct exposition_label {
+	const char *name, *value;
+};
+void exposition_labels(struct text *, const char *name,
+		       const struct exposition_label *, size_t count,
+		       double value);
+void exposition_labelled(struct text *, const char *name, const char *label,
+			 const char *is, double value);
+
+/* A metric that has one sample, without labels. */
+void exposition_single(struct text *, const char *name, const char *type,
+		       const char *help, double value);
+
+#endif

@@ -1,0 +1,62 @@
+/* Figures in Prometheus's text format, to the letter. */
+#include "base/exposition.h"
+
+#include "tap.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct text out;
+
+static bool
+reads(const char *expected)
+{
+	const bool same = strcmp(out.data, expected) == 0;
+
+	if (!same)
+		printf("# %s\n", out.data);
+	text_reset(&out);
+	return same;
+}
+
+static void
+values(void)
+{
+	exposition_single(&out, "a_total", "counter", "So many.", 12345678901);
+	ok(reads("# HELP a_total So many.\n# TYPE a_total counter\n"
+		 "a_total 12345678901\n"));
+	exposition_sample(&out, "a", 1732483744.123);
+	exposition_sample(&out, "a", 0.1);
+	exposition_sample(&out, "a", -3e30);
+	ok(reads("a 1732483744.123\na 0.1\na -3e+30\n"));
+	exposition_sample(&out, "a", NAN);
+	exposition_sample(&out, "a", INFINITY);
+	exposition_sample(&out, "a", -INFINITY);
+	named(reads("a NaN\na +Inf\na -Inf\n"),
+	      "what is no number has a word of its own");
+}
+
+static void
+labels(void)
+{
+	const struct exposition_label two[] = { { "a", "1" }, { "b", "" } };
+
+	exposition_labels(&out, "x", two, 2, 1);
+	ok(reads("x{a=\"1\",b=\"\"} 1\n"));
+	exposition_labelled(&out, "x", "file", "a \"b\"\\c\nd {e},f=%d", 1);
+	named(reads("x{file=\"a \\\"b\\\"\\\\c\\nd {e},f=%d\"} 1\n"),
+	      "quotes, backslashes and newlines are escaped");
+	exposition_labelled(&out, "x", "file", "\xc3\xa9", 1);
+	ok(reads("x{file=\"\xc3\xa9\"} 1\n"));
+	exposition_labelled(&out, "x", "file", "\xe9t\xe9", 1);
+	named(reads("x{file=\"?t?\"} 1\n"), "what is no UTF-8 is not said");
+}
+
+int
+main(void)
+{
+	values();
+	labels();
+	text_release(&out);
+	return tap_done();
+}
