@@ -75,10 +75,10 @@ remove_temporary(const struct disk_file *file)
 		unlink(file->temp);
 }
 
-int
-disk_create(struct disk_file *file, const char *path, struct fail *f)
+/* Takes the temporary name. */
+static int
+create(struct disk_file *file, const char *path, char *temp, struct fail *f)
 {
-	char *temp = temporary(path);
 	int fd;
 
 	/* What a killed writer left; whoever still has it open keeps a file
@@ -96,6 +96,12 @@ disk_create(struct disk_file *file, const char *path, struct fail *f)
 		.hash = hash_new(),
 	};
 	return 0;
+}
+
+int
+disk_create(struct disk_file *file, const char *path, struct fail *f)
+{
+	return create(file, path, temporary(path), f);
 }
 
 void
@@ -299,6 +305,48 @@ disk_commit(struct disk_file *file, struct fail *f)
 	close(file->fd);	/* last: it gives up a lock */
 	release(file);
 	return r;
+}
+
+static int
+create_for_readers(struct disk_file *file, const char *path, struct fail *f)
+{
+	char *temp = temporary(path);
+	const int r = create(file, path, disk_path("%s~", temp), f);
+
+	free(temp);
+	if (r == 0)
+		disk_trust_reader(file);
+	return r;
+}
+
+int
+disk_replace(const char *path, const void *bytes, size_t size,
+	     struct fail *f)
+{
+	struct disk_file file;
+
+	if (create_for_readers(&file, path, f) < 0)
+		return -1;
+	if (disk_write(&file, bytes, size, f) == 0)
+		return disk_commit(&file, f);
+	disk_abandon(&file);
+	return -1;
+}
+
+int
+disk_probe(const char *path, struct fail *f)
+{
+	struct disk_file file;
+	struct stat st;
+
+	/* A link, a device: they would be gone. */
+	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return fail(f, FAIL_CREATE, "%s is there, and no plain file",
+			    path);
+	if (create_for_readers(&file, path, f) < 0)
+		return -1;
+	disk_abandon(&file);
+	return 0;
 }
 
 int

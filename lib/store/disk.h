@@ -60,6 +60,15 @@ int disk_commit(struct disk_file *, struct fail *);
 /* Give up; nothing to do after disk_commit(), or on { .fd = -1 }. */
 void disk_abandon(struct disk_file *);
 
+/*
+ * A small file that is made again and again, and read meanwhile: it is whole
+ * at any time, but not kept safe from a power failure.  Its temporary name has
+ * another end than its own, for those who read all files that end so.
+ */
+int disk_replace(const char *path, const void *, size_t, struct fail *);
+/* Could it be?  Not where something else than a plain file is. */
+int disk_probe(const char *path, struct fail *);
+
 /* An open file is for nobody else, or FAIL_AGAIN. */
 int disk_lock(int fd, const char *path, struct fail *);
 

@@ -55,12 +55,30 @@ test_late(void)
 	   holds("4"));
 }
 
+/* What others read while it is replaced. */
+static void
+test_replaced(void)
+{
+	ok(disk_probe("file", &f) == 0 && holds("4"));
+	ok(disk_replace("file", "new", 3, &f) == 0 && holds("new"));
+	ok(access(".tmp-file~", F_OK) < 0);
+	ok(disk_probe("none/file", &f) < 0 && f.kind == FAIL_CREATE &&
+	   strcmp(f.text, "cannot create none/.tmp-file~: No such file or "
+		  "directory") == 0);
+	ok(disk_replace("none/file", "new", 3, &f) < 0 &&
+	   f.kind == FAIL_CREATE);
+	ok(symlink("file", "link") == 0 && disk_probe("link", &f) < 0 &&
+	   f.kind == FAIL_CREATE &&
+	   strcmp(f.text, "link is there, and no plain file") == 0);
+}
+
 int
 main(void)
 {
 	files_begin();
 	test_ended();
 	test_late();
+	test_replaced();
 	files_end();
 	return tap_done();
 }
