@@ -10,9 +10,9 @@
 #include "sys/coord_options.h"
 #include "sys/journal_file.h"
 #include "sys/keeper.h"
-#include "sys/stream.h"
 #include "sys/net.h"
-#include "sys/progress.h"
+#include "sys/stream.h"
+#include "sys/tidings.h"
 
 #include <stdio.h>
 
@@ -30,7 +30,7 @@ struct program {
 	uint64_t written;	/* bytes of results */
 	struct stream in;
 	int out;
-	bool progress;
+	struct tidings tidings;
 	uint64_t lose_ms;	/* told to end: unless one more is taken */
 	bool lost;		/* nobody takes our results: */
 	struct fail why_lost;
@@ -68,24 +68,6 @@ take_requests(struct program *p)
 		coord_request(p->coord, line, p->in.number, clock_ms());
 	if (p->in.end && p->in.at == p->in.text.size && coord_wants(p->coord))
 		coord_end_of_requests(p->coord, clock_ms());
-}
-
-static void
-tell(struct program *p)
-{
-	struct text *warnings = coord_warnings(p->coord);
-	struct text line = { 0 };
-
-	if (warnings->size > 0) {
-		progress_wipe();
-		log_warn_lines(warnings->data, warnings->size);
-		text_reset(warnings);
-	}
-	if (!p->progress)
-		return;
-	coord_progress(p->coord, &line, clock_ms());
-	progress_draw(line.data, clock_ms());
-	text_release(&line);
 }
 
 /* When results cannot be written it ends as if it were told to; what is lost
@@ -142,7 +124,7 @@ run(struct program *p, int *status, struct fail *why, struct fail *f)
 		coord_tick(p->coord, clock_ms());
 		keeper_run(&p->s.keeper, p->coord, &p->source, clock_ms());
 		say(p);
-		tell(p);
+		tidings_tell(&p->tidings, p->coord);
 	}
 	return 0;
 }
@@ -184,7 +166,7 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 	    (p->out = journal_file_begin(p->journal, p->coord, &p->in,
 					 s->output, &p->written, f)) < 0)
 		return -1;
-	p->progress = !s->common.quiet && progress_possible();
+	tidings_begin(&p->tidings, s->common.quiet);
 	return 0;
 }
 
@@ -237,8 +219,7 @@ main(int argc, char **argv)
 			status = (int)why.kind;
 	say_rest(&p);
 	coord_finish(p.coord, p.written, clock_ms());
-	tell(&p);
-	progress_wipe();
+	tidings_end(&p.tidings, p.coord);
 	log_info("%s", coord_state(p.coord));
 	close_all(&p);
 	if (p.lost)

@@ -57,5 +57,7 @@ lib_libps_a_SOURCES += \
 	%D%/stream.h \
 	%D%/task.c \
 	%D%/task.h \
+	%D%/tidings.c \
+	%D%/tidings.h \
 	%D%/words.c \
 	%D%/words.h

@@ -1,0 +1,42 @@
+#include "sys/tidings.h"
+
+#include "base/log.h"
+#include "sys/clock.h"
+#include "sys/progress.h"
+
+void
+tidings_begin(struct tidings *t, bool quiet)
+{
+	t->draws = !quiet && progress_possible();
+}
+
+static void
+warn(struct text *warnings)
+{
+	if (warnings->size == 0)
+		return;
+	progress_wipe();
+	log_warn_lines(warnings->data, warnings->size);
+	text_reset(warnings);
+}
+
+void
+tidings_tell(struct tidings *t, struct coord *coord)
+{
+	const uint64_t now = clock_ms();
+	struct text line = { 0 };
+
+	warn(coord_warnings(coord));
+	if (!t->draws)
+		return;
+	coord_progress(coord, &line, now);
+	progress_draw(line.data, now);
+	text_release(&line);
+}
+
+void
+tidings_end(struct tidings *t, struct coord *coord)
+{
+	tidings_tell(t, coord);
+	progress_wipe();
+}

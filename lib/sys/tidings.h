@@ -1,0 +1,22 @@
+/*
+ * tidings - what people are told of a run while it goes on: warnings, and a
+ * line on a terminal.
+ */
+#ifndef PS_TIDINGS_H
+#define PS_TIDINGS_H
+
+#include "role/coord.h"
+
+struct tidings {
+	bool draws;		/* on a terminal */
+};
+
+void tidings_begin(struct tidings *, bool quiet);
+
+/* Call it often. */
+void tidings_tell(struct tidings *, struct coord *);
+
+/* The last ones. */
+void tidings_end(struct tidings *, struct coord *);
+
+#endif
