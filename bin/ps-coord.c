@@ -137,8 +137,9 @@ say_rest(struct program *p)
 		struct pollfd fds[] = { { p->out, POLLOUT, 0 },
 					{ cli_stop_fd, POLLIN, 0 } };
 
-		poll(fds, cli_stop ? 1 : 2, cli_stop ? LINGER_MS : -1);
+		poll(fds, cli_stop ? 1 : 2, cli_stop ? LINGER_MS : TICK_MS);
 		say(p);
+		tidings_tell(&p->tidings, p->coord);
 	}
 }
 
@@ -192,6 +193,7 @@ main(int argc, char **argv)
 	int status;
 
 	cli_begin("ps-coord", COORD_USAGE, CLI_DAEMON);
+	cli_heed_questions();
 	coord_settings_read(&p.s, argc, argv);
 	if (p.s.print_task) {
 		printf("%s %llu\n", cluster_type_name(p.s.cluster.type),

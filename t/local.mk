@@ -110,6 +110,7 @@ BATS_TESTS += %D%/67-durable.bats
 BATS_TESTS += %D%/68-standby.bats
 BATS_TESTS += %D%/69-nemesis.bats
 BATS_TESTS += %D%/70-local.bats
+BATS_TESTS += %D%/72-status.bats
 BATS_TESTS += %D%/80-examples.bats
 BATS_TESTS += %D%/80-pages.bats
 BATS_TESTS += %D%/85-bench.bats

@@ -53,6 +53,16 @@ log_error(const char *format, ...)
 }
 
 void
+log_answer(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+}
+
+void
 log_warn(const char *format, ...)
 {
 	va_list args;

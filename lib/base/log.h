@@ -19,6 +19,8 @@ int log_begin(const char *name, enum log_level, const char *path,
 
 void log_error(const char *format, ...)	/* always; the reason of an end */
 	__attribute__((format(printf, 1, 2)));
+void log_answer(const char *format, ...)	/* always; who asked wants it */
+	__attribute__((format(printf, 1, 2)));
 void log_warn(const char *format, ...)	/* unless quiet */
 	__attribute__((format(printf, 1, 2)));
 void log_warn_lines(const char *text, size_t size);	/* one for each */

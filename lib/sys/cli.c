@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define MAX_OPTIONS	64
 #define COLUMNS		79
@@ -131,6 +132,29 @@ cli_begin(const char *name, const char *usage, enum cli_kind kind)
 	/* Who started us may not wait for its children, but we do for ours. */
 	signal(SIGCHLD, SIG_DFL);
 }
+
+/* ---- questions ---- */
+
+static sigset_t questions;	/* empty: they are not heeded */
+
+/* Blocked, in all threads to come, it waits for us and breaks nothing off. */
+void
+cli_heed_questions(void)
+{
+	sigemptyset(&questions);
+	sigaddset(&questions, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &questions, NULL);
+}
+
+bool
+cli_asked(void)
+{
+	const struct timespec now = { 0 };
+
+	return sigtimedwait(&questions, NULL, &now) == SIGUSR1;
+}
+
+/* ---- usage and version ---- */
 
 /* The next part of a synopsis: up to a blank outside of all brackets. */
 static size_t

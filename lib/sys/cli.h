@@ -82,6 +82,15 @@ struct cli_common {
 extern volatile sig_atomic_t cli_stop;
 extern int cli_stop_fd;
 
+/*
+ * SIGUSR1 asks how things are; it ends a program that does not heed it, as it
+ * always did.  One that does says so before it has any thread, and is told
+ * once of one or more that came since it last asked.  Nothing is interrupted:
+ * whoever sleeps in poll looks when that ends.
+ */
+void cli_heed_questions(void);
+bool cli_asked(void);
+
 /* The usage is the manual's SYNOPSIS behind the name and CLI_SYNOPSIS. */
 void cli_begin(const char *name, const char *usage, enum cli_kind);
 

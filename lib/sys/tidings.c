@@ -1,6 +1,7 @@
 #include "sys/tidings.h"
 
 #include "base/log.h"
+#include "sys/cli.h"
 #include "sys/clock.h"
 #include "sys/progress.h"
 
@@ -20,17 +21,28 @@ warn(struct text *warnings)
 	text_reset(warnings);
 }
 
+static void
+answer(const char *line)
+{
+	progress_wipe();
+	log_answer("%s", line);
+}
+
 void
 tidings_tell(struct tidings *t, struct coord *coord)
 {
 	const uint64_t now = clock_ms();
+	const bool asked = cli_asked();
 	struct text line = { 0 };
 
 	warn(coord_warnings(coord));
-	if (!t->draws)
+	if (!asked && !t->draws)
 		return;
 	coord_progress(coord, &line, now);
-	progress_draw(line.data, now);
+	if (asked)
+		answer(line.data);
+	if (t->draws)
+		progress_draw(line.data, now);
 	text_release(&line);
 }
 

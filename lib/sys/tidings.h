@@ -1,6 +1,6 @@
 /*
- * tidings - what people are told of a run while it goes on: warnings, and a
- * line on a terminal.
+ * tidings - what people are told of a run while it goes on: warnings, a line
+ * on a terminal, and the same line when they ask for it.
  */
 #ifndef PS_TIDINGS_H
 #define PS_TIDINGS_H
