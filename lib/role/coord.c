@@ -120,6 +120,7 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	snprintf(c->job.name, sizeof(c->job.name), "%s", o->restore);
 	c->trained_before = o->restored.seconds;
 	coord_plan(o, model, &c->plan, &place, &places);
+	status_init(c, place, places);
 	free(place);
 	plan_write_model(&c->model_frame, source);
 	plan_write(&c->plan_frame, &c->plan);
@@ -170,6 +171,7 @@ coord_free(struct coord *c)
 	free(c->job.part);
 	free(c->job.info.ledger);
 	free(c->shards_back);
+	free(c->server_bytes);
 	free(c->failed_id);
 	free(c);
 }

@@ -133,6 +133,13 @@ bool coord_over(const struct coord *, int *status, struct fail *f);
 /* One line of what is going on, for a terminal. */
 void coord_progress(const struct coord *, struct text *, uint64_t now_ms);
 
+/*
+ * The state of the run in Prometheus's format, as in ps-coord(1).  zero: the
+ * unix time, in seconds, when the clock of now_ms was at 0.
+ */
+void coord_status(const struct coord *, struct text *, uint64_t now_ms,
+		  double zero);
+
 /* For people: "300 steps ..."; good until the next call. */
 const char *coord_state(struct coord *);
 

@@ -146,6 +146,7 @@ save(struct coord *c)
 	m.blob = (struct frame){ name, strlen(name), NULL };
 	fleet_ask(c->fleet, &m);
 	c->cut_state = CUT_SAVE;
+	c->save_ms = c->now_ms;
 }
 
 static void
@@ -177,6 +178,18 @@ take_base(struct coord *c, const char *name)
 		history_forget(&c->history, c->cut_step);
 }
 
+/* One that was published before is now said to be the last. */
+static void
+count_checkpoint(struct coord *c, const struct fail *why, uint64_t now)
+{
+	c->saves_failed += why != NULL;
+	if (why || c->job.again)
+		return;
+	c->saves++;
+	c->published_ms = now;
+	c->saving_ms = now - c->save_ms;
+}
+
 /* A checkpoint came to its end; why it failed, or NULL. */
 static void
 checkpoint_ended(struct coord *c, const struct fail *why, uint64_t now)
@@ -186,6 +199,7 @@ checkpoint_ended(struct coord *c, const struct fail *why, uint64_t now)
 	char name[CHECKPOINT_NAME];
 
 	c->saved_ms = now;
+	count_checkpoint(c, why, now);
 	checkpoint_name(c->cut_step, name);
 	if (!why) {
 		c->saved_step = c->cut_step;

@@ -5,7 +5,8 @@
  * lost), coord_journal.c (what is kept), coord_replay.c (reading that),
  * coord_workers.c (who is there), coord_lease.c (steps and their results),
  * coord_evaluate.c, coord_sync.c (rounds), coord_data.c (the ledger),
- * coord_standby.c, coord_report.c (lines).  For nobody else.
+ * coord_standby.c, coord_report.c (lines), coord_status.c (figures).  For
+ * nobody else.
  */
 #ifndef PS_COORD_INSIDE_H
 #define PS_COORD_INSIDE_H
@@ -59,6 +60,7 @@ struct member {
 	uint64_t count_request;
 	bool behind;		/* all others had to wait for it */
 	bool cancelling;	/* may be at a step that was cancelled */
+	uint64_t steps;		/* or slots, whose result was its own */
 	struct member *next;
 };
 
@@ -211,6 +213,15 @@ struct coord {
 	int status;
 	struct fail failure;
 	uint64_t given_up;		/* requests */
+
+	/* only to be told: since we were started */
+	uint64_t retried;		/* attempts that were not the first */
+	uint64_t failed_steps, aside_steps;
+	uint64_t saves, saves_failed;	/* checkpoints */
+	uint64_t save_ms;		/* the last cut of one was whole */
+	uint64_t published_ms, saving_ms;	/* that has become one; and
+						   how long that took */
+	uint64_t *server_bytes;		/* of each, by the plan */
 
 	/* a synchronous run, once it has begun */
 	struct rounds *rounds;
@@ -540,5 +551,9 @@ void totals_release(struct totals *);
 void totals_add(struct totals *, const struct coord *,
 		const struct result *, const float *scores,
 		const unsigned char *positive);
+
+/* ---- coord_status.c ---- */
+
+void status_init(struct coord *, const struct place *, size_t places);
 
 #endif

@@ -84,6 +84,8 @@ lease_to(struct coord *c, struct member *w)
 	slot->left = slot->count = terms.count;
 	slot->first = terms.first;
 	slot->server = m.lease.server = server;
+	if (server == WIRE_NONE && terms.attempt > 1)
+		c->retried += terms.count;
 	m.lease.term = c->plan.term;
 	m.lease.first = terms.first;
 	m.lease.count = terms.count;
@@ -210,6 +212,7 @@ take_result(struct coord *c, struct member *w, const struct message *m,
 		cut_count(c, step, r);
 		journal_done(c, r->step);
 		queue_end(c->queue, r->step);
+		w->steps++;
 	}
 	progress(c, w, m->request);
 }

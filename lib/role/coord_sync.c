@@ -195,11 +195,14 @@ sync_take(struct coord *c, struct member *w, uint64_t lease,
 		return;
 	a = l->at;
 	*l = (struct leased){ 0 };
-	if (r->voided || r->step != a.step)
+	if (r->voided || r->step != a.step) {
 		rounds_drop(c->rounds, w, &a);
-	else if (rounds_choose(c->rounds, w, &a, r, scores, positive,
-			       &overtaken) && overtaken)
-		call_off(c, overtaken, &a);
+	} else if (rounds_choose(c->rounds, w, &a, r, scores, positive,
+				 &overtaken)) {
+		w->steps++;
+		if (overtaken)
+			call_off(c, overtaken, &a);
+	}
 	sync_commit(c);
 }
 

@@ -14,6 +14,7 @@ report_failed_step(struct coord *c)
 {
 	report_error(c, c->failed_id, "train", c->failed_step,
 		     c->failed_worker, c->step_error.text);
+	c->failed_steps++;
 	if (queue_step(c->queue, c->failed_step))
 		journal_void(c, c->failed_step);
 	queue_end(c->queue, c->failed_step);
@@ -147,6 +148,7 @@ void_aside_done(struct coord *c)
 	     (unsigned long long)c->aside_deaths);
 	report_error(c, queue_id(c->queue, c->aside), "train", c->aside,
 		     c->aside_worker, why.text);
+	c->aside_steps++;
 	history_void(&c->history, c->aside, 1);
 	journal_void(c, c->aside);
 	queue_end(c->queue, c->aside);

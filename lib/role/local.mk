@@ -19,6 +19,7 @@ lib_libps_a_SOURCES += \
 	%D%/coord_recover.c \
 	%D%/coord_replay.c \
 	%D%/coord_report.c \
+	%D%/coord_status.c \
 	%D%/coord_sync.c \
 	%D%/coord_standby.c \
 	%D%/coord_void.c \

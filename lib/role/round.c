@@ -30,6 +30,7 @@ struct round {
 struct rounds {
 	size_t slots, backups;
 	uint64_t base;			/* attempts of this term are above */
+	uint64_t retried;
 	struct round round[OPEN];	/* the first ones are open */
 	size_t open;
 	void **owner;			/* of each slot, or NULL */
@@ -200,8 +201,10 @@ begin(struct rounds *r, struct round *round, size_t k, void *worker)
 			at = &s->live[i];
 	}
 	*at = (struct candidate){ s->attempts, worker };
-	if (live(s) == 1)
+	if (live(s) == 1) {
 		r->owner[k] = worker;
+		r->retried += s->attempts > r->base + 1;
+	}
 	return (struct attempt){ round->step, k, s->attempts };
 }
 
@@ -227,6 +230,12 @@ rounds_lease(struct rounds *r, void *worker, bool ahead, bool spare,
 		return false;
 	*a = begin(r, round, k, worker);
 	return true;
+}
+
+uint64_t
+rounds_retried(const struct rounds *r)
+{
+	return r->retried;
 }
 
 /* The slot of an attempt, if its round is open. */

@@ -52,6 +52,9 @@ struct attempt {
 bool rounds_lease(struct rounds *, void *worker, bool ahead, bool spare,
 		  struct attempt *);
 
+/* Attempts so far at slots whose earlier ones had all come to nothing. */
+uint64_t rounds_retried(const struct rounds *);
+
 /* The step whose slots are given out first; WIRE_NONE: there is no round. */
 uint64_t rounds_turn(const struct rounds *);
 

@@ -1826,12 +1826,136 @@ others_servers(void)
 	ok(!stops_server(FAIL_AGAIN));
 }
 
+/* ---- figures ---- */
+
+#define FIGURE(name, type, help) \
+	"# HELP pskit_" name " " help "\n# TYPE pskit_" name " " type "\n"
+#define ONE(name, type, help, value) \
+	FIGURE(name, type, help) "pskit_" name " " value "\n"
+#define OF(name, label, value) \
+	"pskit_" name "{" label "} " value "\n"
+
+static const char status[] =
+	FIGURE("info", "gauge", "What is run; always 1.")
+	OF("info",
+		"version=\"" PACKAGE_VERSION "\",mode=\"async\","
+		"model=\"model.ps\",run=\"00000000000000000000000000000000\"",
+		"1")
+	ONE("start_time_seconds", "gauge",
+		"Unix time when the coordinator was started.", "1700000001.25")
+	ONE("term", "gauge", "One more each time that servers changed.", "1")
+	FIGURE("phase", "gauge", "1 for the phase that the run is in, else 0.")
+	OF("phase", "phase=\"greet\"", "0")
+	OF("phase", "phase=\"plan\"", "0")
+	OF("phase", "phase=\"load\"", "0")
+	OF("phase", "phase=\"run\"", "1")
+	OF("phase", "phase=\"stop\"", "0")
+	OF("phase", "phase=\"over\"", "0")
+	ONE("step", "gauge", "All steps below this one have ended.", "1")
+	ONE("steps_total", "counter", "Steps done.", "2")
+	ONE("examples_total", "counter", "Examples trained on.", "8")
+	ONE("steps_mixed_total", "counter",
+		"Steps of which several workers supplied a part.", "0")
+	ONE("steps_failed_total", "counter", "Steps that could not be done.",
+		"0")
+	ONE("steps_set_aside_total", "counter",
+		"Steps set aside since workers died under them.", "0")
+	ONE("attempts_retried_total", "counter",
+		"Times that a step, or slot, was given out again.", "1")
+	ONE("steps_run_again_total", "counter",
+		"Steps run again for servers that lost their variables.", "0")
+	ONE("steps_leased", "gauge", "Steps that workers are at.", "2")
+	ONE("steps_waiting", "gauge",
+		"Steps up to the next barrier that nobody is at.", "2")
+	ONE("requests_waiting", "gauge", "Requests read that have not ended.",
+		"1")
+	FIGURE("step_staleness", "histogram",
+		"Pushes of others that a step met; at most 255.")
+	OF("step_staleness_bucket", "le=\"0\"", "0")
+	OF("step_staleness_bucket", "le=\"1\"", "0")
+	OF("step_staleness_bucket", "le=\"2\"", "2")
+	OF("step_staleness_bucket", "le=\"4\"", "2")
+	OF("step_staleness_bucket", "le=\"8\"", "2")
+	OF("step_staleness_bucket", "le=\"16\"", "2")
+	OF("step_staleness_bucket", "le=\"32\"", "2")
+	OF("step_staleness_bucket", "le=\"64\"", "2")
+	OF("step_staleness_bucket", "le=\"128\"", "2")
+	OF("step_staleness_bucket", "le=\"+Inf\"", "2")
+	"pskit_step_staleness_sum 4\n"
+	"pskit_step_staleness_count 2\n"
+	ONE("loss", "gauge", "Mean loss since the last join.", "0.5")
+	ONE("workers", "gauge", "Workers that are there.", "1")
+	FIGURE("worker_up", "gauge", "1 if the worker is there, else 0.")
+	OF("worker_up", "worker=\"0\"", "0")
+	OF("worker_up", "worker=\"1\"", "1")
+	FIGURE("worker_steps_total", "counter",
+		"Steps, or slots, whose result was this worker's.")
+	OF("worker_steps_total", "worker=\"0\"", "1")
+	OF("worker_steps_total", "worker=\"1\"", "1")
+	FIGURE("worker_silent_seconds", "gauge",
+		"Time since the worker was last heard.")
+	OF("worker_silent_seconds", "worker=\"0\"", "0.5")
+	OF("worker_silent_seconds", "worker=\"1\"", "0.1")
+	ONE("servers", "gauge", "Servers that are there.", "1")
+	FIGURE("server_up", "gauge", "1 if the server is there, else 0.")
+	OF("server_up", "server=\"0\"", "1")
+	FIGURE("server_standby", "gauge",
+		"1 if a standby can take over, else 0.")
+	OF("server_standby", "server=\"0\"", "0")
+	FIGURE("server_bytes", "gauge",
+		"Variables and slots by the plan, without hashed ids.")
+	OF("server_bytes", "server=\"0\"", "12")
+	FIGURE("server_silent_seconds", "gauge",
+		"Time since the server was last heard.")
+	OF("server_silent_seconds", "server=\"0\"", "0.5")
+	ONE("checkpoints_total", "counter", "Checkpoints published.", "0")
+	ONE("checkpoints_failed_total", "counter",
+		"Checkpoints that came to nothing.", "0");
+
+/* A worker is lost, and another one has done one of its steps, and is at one
+   that the lost one had. */
+static void
+figures(void)
+{
+	struct text out = { 0 };
+	const struct message *m;
+
+	begin_run();
+	join_worker(A);
+	ask("train 6");
+	m = heard(A, MESSAGE_LEASE);
+	done(A, m ? m->request : 0, 0);
+	now += 400;
+	join_worker(B);
+	dead = A;
+	coord_somebody_left(coord, now);
+	dead = 0;
+	does(B, 3);
+	now += 100;
+	coord_status(coord, &out, now, 1700000000.25);
+	named(lines(&out, status), "what is told of a run");
+	text_reset(&out);
+	does(B, 4);
+	does(B, 1);
+	ask("join");
+	does(B, 2);
+	does(B, 5);
+	coord_end_of_requests(coord, now);
+	coord_status(coord, &out, now, 0);
+	ok(strstr(out.data, "\npskit_attempts_retried_total 2\n"));
+	ok(strstr(out.data, "\npskit_worker_steps_total{worker=\"1\"} 5\n"));
+	ok(strstr(out.data, "\npskit_phase{phase=\"stop\"} 1\n"));
+	named(!strstr(out.data, "loss"), "the mean of nothing is left out");
+	text_release(&out);
+}
+
 int
 main(void)
 {
 	rig_begin(&rig, model);
 	steps();
 	in_turn();
+	figures();
 	others_servers();
 	marks();
 	join_lines();
