@@ -151,6 +151,7 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 	if (stream_open(&p->in, s->requests, f) < 0 ||
 	    coord_settings_ledger(s, p->model, f) < 0 ||
 	    keeper_begin(&s->keeper, s->restore, p->model, &s->o, f) < 0 ||
+	    tidings_begin(&p->tidings, s->common.quiet, s->status, f) < 0 ||
 	    (s->journal && !(p->journal = journal_file_open(s->journal, f))))
 		return -1;
 	keeper_warn(&s->keeper, s->restore, journal_file_resumed(p->journal));
@@ -167,7 +168,6 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 	    (p->out = journal_file_begin(p->journal, p->coord, &p->in,
 					 s->output, &p->written, f)) < 0)
 		return -1;
-	tidings_begin(&p->tidings, s->common.quiet);
 	return 0;
 }
 

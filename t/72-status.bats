@@ -1,4 +1,5 @@
-# What can be seen of a run without a terminal: a line when it is asked for.
+# What can be seen of a run without a terminal: a line when it is asked for,
+# and a file of figures.
 
 load lib.bash
 
@@ -34,9 +35,9 @@ serve() {
 	server=$pid
 }
 
-# work [OPTION...] - another worker: sets work.
+# work - another worker: sets work.
 work() {
-	launch ps-work -c "$at/c" --repeat "$@" data.csv
+	launch ps-work -c "$at/c" --repeat data.csv
 	work=$pid
 }
 
@@ -63,6 +64,80 @@ has() {
 ends() {
 	echo stop >&7
 	wait "$coord"
+}
+
+# sound FILE - it is in Prometheus's text format: every sample has its HELP and
+# TYPE before it, no other metric comes between, no series comes twice, counters
+# end in _total, and a histogram's buckets grow up to its count.
+sound() {
+	LC_ALL=C awk '
+		function bad(why) { print FILENAME ":" NR ": " why ": " $0 }
+		BEGIN {
+			label = "[a-z_]+=\"([^\"\\\\]|\\\\[\\\\\"n])*\""
+			labels = "([{]" label "(," label ")*[}])?"
+			sample = "^pskit_[a-z_]+" labels \
+				" ([-+]?[0-9.]+(e[-+][0-9]+)?|NaN|[-+]Inf)$"
+		}
+		/^# HELP pskit_[a-z_]+ ./ {
+			name = $3
+			if (name in helped) bad("twice")
+			helped[name] = 1
+			next
+		}
+		/^# TYPE pskit_[a-z_]+ (gauge|counter|histogram)$/ {
+			if ($3 != name) bad("no help before it")
+			type = $4
+			if ((type == "counter") != (name ~ /_total$/))
+				bad("name")
+			next
+		}
+		$0 !~ sample {
+			bad("no sample")
+			next
+		}
+		{
+			value = $NF + 0
+			series = $0
+			sub(/ [^ ]*$/, "", series)
+			if (series in seen) bad("twice")
+			seen[series] = 1
+			of = series
+			sub(/\{.*/, "", of)
+			if (type == "histogram") {
+				if (of == name "_bucket") {
+					if (value < last) bad("falls")
+					last = value
+				} else if (of == name "_count") {
+					if (value != last) bad("count")
+				} else if (of != name "_sum")
+					bad("no part of a histogram")
+			} else if (of != name)
+				bad("not of " name)
+			if (value < 0) bad("below 0")
+		}
+		END { if (NR == 0) print "empty" }' "$1" >unsound
+	diff /dev/null unsound
+}
+
+# figure SERIES [FILE] - its value.
+figure() {
+	awk -v series="pskit_$1" '
+		{ line = $0; sub(/ [^ ]*$/, "", line) }
+		line == series { print $NF }' "${2:-run.prom}"
+}
+
+# shows SERIES VALUE - the file does, sooner or later.
+shows() {
+	until [ "$(figure "$1" 2>absent)" = "$2" ]; do
+		kill -0 "$coord"
+	done
+}
+
+# sums KEY - that of all results of steps.
+sums() {
+	grep '"op":"train"' results | grep -v '"error"' |
+		sed "s/.*\"$1\":\([0-9]*\).*/\1/" |
+		awk '{ n += $1 } END { print n + 0 }'
 }
 
 @test "SIGUSR1 asks for the progress, and the run goes on" {
@@ -136,4 +211,237 @@ ends() {
 	kill -USR1 "$server"
 	wait "$server" || status=$?
 	assert_equal "$status" 138
+}
+
+@test "the file is there during the run, and its figures are the results'" {
+	coord --status=run.prom
+	shows 'phase{phase="greet"}' 1
+	sound run.prom
+	assert_equal "$(figure workers)" 0
+	assert_equal "$(figure 'server_up{server="0"}')" 0
+	assert_equal "$(grep -c loss run.prom)" 0
+	serve
+	work
+	echo train 100 >&7
+	shows steps_total 100
+	sound run.prom
+	assert_equal "$(figure 'phase{phase="run"}')" 1
+	assert_equal "$(figure 'worker_up{worker="0"}')" 1
+	assert_equal "$(figure 'server_up{server="0"}')" 1
+	assert_equal "$(figure steps_waiting)" 0
+	# A weight, a bias, and the same again for adagrad.
+	assert_equal "$(figure 'server_bytes{server="0"}')" 16
+	work
+	printf '%s\n' 'train 300' join 'train 50' >&7
+	ends
+	sound run.prom
+	assert_equal "$(figure 'phase{phase="over"}')" 1
+	assert_equal "$(figure steps_total)" 450
+	assert_equal "$(figure step)" 450
+	assert_equal "$(figure examples_total)" "$(sums examples)"
+	assert_equal "$(figure step_staleness_sum)" "$(sums staleness)"
+	assert_equal "$(figure step_staleness_count)" 450
+	assert_equal "$(($(figure 'worker_steps_total{worker="0"}') +
+		$(figure 'worker_steps_total{worker="1"}')))" 450
+	assert_equal "$(figure 'worker_steps_total{worker="1"}')" \
+		"$(grep -c '"worker":"worker:1"' results)"
+	# Loss and metrics are of the last 50.
+	tail -n 50 results | sed 's/.*"loss":\([^,]*\),.*/\1/' | LC_ALL=C awk \
+		-v loss="$(figure loss)" \
+		'{ n += $1 } END { exit !((n / 50 - loss) ^ 2 < 1e-12) }'
+	[ -n "$(figure 'metric{metric="accuracy",number="0"}')" ]
+	run -0 find . -name '*tmp*'
+	assert_output ""
+}
+
+@test "what a killed worker had is retried, and it is no longer up" {
+	coord --status=run.prom --lease=2s
+	serve
+	work
+	first=$work
+	work
+	echo train 1000000 >&7
+	shows workers 2
+	dies "$first"
+	until [ "$(figure attempts_retried_total)" -gt 0 ]; do
+		kill -0 "$coord"
+	done
+	shows workers 1
+	sound run.prom
+	assert_equal "$(cat <(figure 'worker_up{worker="0"}') \
+		<(figure 'worker_up{worker="1"}') | sort | tr '\n' ' ')" "0 1 "
+	kill -TERM "$coord"
+	wait "$coord"
+	assert_equal "$(figure attempts_retried_total)" \
+		"$(grep -c '"attempt":2' results)"
+	assert_equal "$(figure steps_total)" "$(grep -c '"loss"' results)"
+}
+
+@test "slots of rounds, epochs and checkpoints are told" {
+	mkdir ckpt
+	serve -d "$PWD/ckpt"
+	launch ps-work -c "$at/c"
+	launch ps-coord -b "$at/c" -s "$at/s" -m model.ps -B 1 -o results \
+		-d data.csv --mode=sync --replicas=2 --status=run.prom \
+		--checkpoint="$PWD/ckpt" requests
+	coord=$pid
+	exec 7>requests
+	printf '%s\n' epoch 'train 1' save >&7
+	shows checkpoints_total 1
+	shows steps_waiting 0
+	sound run.prom
+	assert_equal "$(figure checkpoint_step)" 3
+	assert_equal "$(figure steps_total)" 3
+	assert_equal "$(figure 'worker_steps_total{worker="0"}')" 6
+	assert_equal "$(figure epoch)" 1
+	assert_equal "$(figure epoch_records)" 4
+	assert_equal "$(figure epoch_records_visited)" 2
+	LC_ALL=C awk -v now="$(date +%s)" '
+		/^pskit_(start_time|checkpoint_timestamp)_seconds / {
+			if ($2 > now + 5 || $2 < now - 600) exit 1
+			n++
+		}
+		END { exit n != 2 }' run.prom
+	ends
+	assert_equal "$(figure checkpoints_failed_total)" 0
+}
+
+@test "a run that broke off counts on, and a step that fails is counted" {
+	mkdir ckpt
+	serve -d "$PWD/ckpt"
+	work
+	first=$work
+	coord --status=run.prom --checkpoint="$PWD/ckpt" --keep-going
+	echo train 40 >&7
+	has 40
+	kill -KILL "$coord"
+	wait "$coord" || true
+	exec 7>&-
+	coord --status=run.prom --checkpoint="$PWD/ckpt" --keep-going
+	echo train 2 >&7
+	shows steps_total 42
+	assert_equal "$(figure term)" 2
+	echo bad >>data.csv
+	work
+	dies "$first"
+	echo train 10 >&7
+	shows steps_failed_total 1
+	sound run.prom
+	echo stop >&7
+	wait "$coord" || status=$?
+	assert_equal "$status" 65
+	assert_equal "$(figure steps_total)" "$(grep -c '"loss"' results)"
+}
+
+@test "a reader never sees half of it, however fast the run is" {
+	coord --status=run.prom --results=none --pack=16
+	serve
+	work
+	work
+	echo train 40000 >&7
+	shows 'phase{phase="run"}' 1
+	seen=0
+	while [ "$(figure step)" -lt 40000 ]; do
+		cat run.prom >copy
+		sound copy
+		assert_equal "$(tail -n 1 copy)" \
+			"pskit_checkpoints_failed_total 0"
+		kill -0 "$coord"
+		seen=$((seen + 1))
+	done
+	[ "$seen" -gt 0 ]
+	ends
+}
+
+@test "it is written no more than about once a second" {
+	local written
+	mkdir out
+	coord --status=out/run.prom --results=none --pack=16
+	serve
+	work
+	until [ -e out/run.prom ]; do kill -0 "$coord"; done
+	began=$EPOCHREALTIME
+	echo train 40000 >&7
+	written=0
+	before=$(stat -c %i.%Y out/run.prom)
+	while [ "$(figure step out/run.prom)" -lt 40000 ]; do
+		now=$(stat -c %i.%Y out/run.prom)
+		[ "$now" = "$before" ] || written=$((written + 1))
+		before=$now
+		kill -0 "$coord"
+	done
+	[ "$written" -gt 0 ]
+	LC_ALL=C awk -v began="$began" -v now="$EPOCHREALTIME" -v n="$written" \
+		'BEGIN { exit n > now - began + 2 }' ||
+		fail "$written times from $began to $EPOCHREALTIME"
+	ends
+}
+
+@test "a file that cannot be made is one line, before the run begins" {
+	mkdir folder
+	ln -s run.prom link
+	echo "what was there" >results
+	none="No such file or directory"
+	while read -r status file why; do
+		run "-$status" --separate-stderr ps-coord -m model.ps -s 1 \
+			-o results --status="$file" data.csv
+		assert_output ""
+		assert_equal "$stderr" "ps-coord: --status: $why"
+	done <<-END
+		73 none/run.prom cannot create none/.tmp-run.prom~: $none
+		73 folder folder is there, and no plain file
+		73 link link is there, and no plain file
+		73 /dev/null /dev/null is there, and no plain file
+		64 model.ps model.ps is what is read; try 'ps-coord --help'
+		64 data.csv data.csv is what is read; try 'ps-coord --help'
+		64 results results is for something else; try 'ps-coord --help'
+	END
+	assert_equal "$(<results)" "what was there"
+}
+
+@test "a file that cannot be written any more is a warning, and tried again" {
+	mkdir out
+	coord --status=out/run.prom
+	serve
+	work
+	until [ -e out/run.prom ]; do kill -0 "$coord"; done
+	mv out away
+	echo train 20 >&7
+	says "--status: cannot create out/.tmp-run.prom~: No such file or"
+	has 20
+	mv away out
+	shown() { [ "$(figure steps_total out/run.prom)" = "$1" ]; }
+	until shown 20; do kill -0 "$coord"; done
+	# Once more, and to the end.
+	mv out away
+	says "--status: cannot create out/.tmp-run.prom~: No such file or"
+	echo train 5 >&7
+	ends
+	assert_equal "$(grep -c -- --status ps-coord.0.log)" 2
+	assert_equal "$(grep -c '"op":"train"' results)" 25
+}
+
+@test "a name of a model may be any" {
+	local name=$'a \"b"\\c\nd'
+	cp model.ps "$name"
+	serve
+	work
+	echo train | ps-coord -b "$at/c" -s "$at/s" -m "$name" -B 2 \
+		--status=run.prom >results
+	sound run.prom
+	grep -F 'model="a \"b\"\\c\nd",run=' run.prom
+}
+
+@test "every metric is in the manual page, and none else" {
+	mkdir ckpt
+	serve -d "$PWD/ckpt"
+	launch ps-work -c "$at/c"
+	echo epoch 1 | ps-coord -b "$at/c" -s "$at/s" -m model.ps \
+		--checkpoint="$PWD/ckpt" -d data.csv --status=run.prom >results
+	sound run.prom
+	sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' run.prom | sort >there
+	sed -n 's/^\.It Va \(pskit_.*\)/\1/p' "$SRC/man/ps-coord.1" |
+		tr -s ' ,' '\n' | sort >told
+	diff there told
+	[ "$(wc -l <told)" -gt 30 ]
 }

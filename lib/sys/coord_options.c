@@ -24,7 +24,7 @@
 enum { BACKUP = CLI_LONG, CHECKPOINT, EVERY, GRACE, IN_FLIGHT, JOURNAL, KEEP,
        KEEP_GOING, KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, NO_HEADER, PACK,
        PARTITION, PATIENCE, PLACE, PLAN, PRINT_TASK, REPLICAS, RESTORE,
-       RESULTS, SEED, SHUFFLE, SPLIT, SUSPEND };
+       RESULTS, SEED, SHUFFLE, SPLIT, STATUS, SUSPEND };
 
 static const struct cli_option options[] = {
 	{ 'b',          "bind",         "ENDPOINT" },
@@ -59,6 +59,7 @@ static const struct cli_option options[] = {
 	{ SEED,         "seed",         "N" },
 	{ SHUFFLE,      "shuffle",      "[BUFFER]" },
 	{ SPLIT,        "split",        "SIZE" },
+	{ STATUS,       "status",       "FILE" },
 	{ SUSPEND,      "suspend",      NULL },
 	{ 0, NULL, NULL }
 };
@@ -160,6 +161,7 @@ read_option(struct coord_settings *s, int c)
 				SHUFFLE_RECORDS;
 			break;
 	case SPLIT:	s->split = cli_bytes(); break;
+	case STATUS:	s->status = optarg; break;
 	case SUSPEND:	o->suspend = true; break;
 	}
 }
@@ -249,23 +251,37 @@ check_data(const struct coord_settings *s)
 			  "slot reads depends on how many there are");
 }
 
-/* Results must not take the place of what they are made of. */
+/* Are both one file, or will they be? */
+static bool
+is_same(const char *a, const char *b)
+{
+	return a && b && (strcmp(a, b) == 0 || disk_is_same(a, b));
+}
+
+/* What is written must not take the place of what it is made of. */
+static bool
+is_read(const struct coord_settings *s, const char *path)
+{
+	bool read = is_same(path, s->requests) || is_same(path, s->model) ||
+		is_same(path, s->journal);
+
+	for (size_t i = 0; i < s->inputs; i++)
+		read = read || is_same(path, s->input[i]);
+	return read;
+}
+
 static void
 check_output(const struct coord_settings *s)
 {
-	const char *const made_of[] = { s->requests, s->model, s->journal };
 	struct stat st;
-	bool read = false;
 
-	if (!s->output || stat(s->output, &st) < 0 || !S_ISREG(st.st_mode))
-		return;
-	for (size_t i = 0; i < sizeof(made_of) / sizeof(*made_of); i++)
-		read = read || (made_of[i] &&
-				disk_is_same(s->output, made_of[i]));
-	for (size_t i = 0; i < s->inputs; i++)
-		read = read || disk_is_same(s->output, s->input[i]);
-	if (read)
+	if (s->output && stat(s->output, &st) == 0 && S_ISREG(st.st_mode) &&
+	    is_read(s, s->output))
 		cli_usage("-o: %s is what is read", s->output);
+	if (is_read(s, s->status))
+		cli_usage("--status: %s is what is read", s->status);
+	if (is_same(s->status, s->output) || is_same(s->status, s->common.log))
+		cli_usage("--status: %s is for something else", s->status);
 }
 
 void

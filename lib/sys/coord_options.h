@@ -19,15 +19,15 @@
 	"[--patience=duration] [--place=placement] [--plan] " \
 	"[--print-task] [--replicas=n] [--restore=latest|none|path] " \
 	"[--results=all|errors|none] [-s endpoint,...|count] [--seed=n] " \
-	"[--shuffle[=buffer]] [--split=size] [--suspend] -m model " \
-	"[requests]"
+	"[--shuffle[=buffer]] [--split=size] [--status=file] [--suspend] " \
+	"-m model [requests]"
 
 struct coord_settings {
 	struct cli_common common;
 	struct cluster cluster;
 	struct coord_options o;
 	struct keeper keeper;
-	const char *bind, *model, *output, *restore, *journal;
+	const char *bind, *model, *output, *status, *restore, *journal;
 	char *journal_path;	/* if it was not said */
 	const char *requests;	/* "-" by default */
 	const char *servers;	/* as said */

@@ -53,6 +53,8 @@ lib_libps_a_SOURCES += \
 	%D%/scoring.h \
 	%D%/snapshot.c \
 	%D%/snapshot.h \
+	%D%/status_file.c \
+	%D%/status_file.h \
 	%D%/stream.c \
 	%D%/stream.h \
 	%D%/task.c \

@@ -5,10 +5,11 @@
 #include "sys/clock.h"
 #include "sys/progress.h"
 
-void
-tidings_begin(struct tidings *t, bool quiet)
+int
+tidings_begin(struct tidings *t, bool quiet, const char *path, struct fail *f)
 {
 	t->draws = !quiet && progress_possible();
+	return status_file_begin(&t->file, path, f);
 }
 
 static void
@@ -36,6 +37,7 @@ tidings_tell(struct tidings *t, struct coord *coord)
 	struct text line = { 0 };
 
 	warn(coord_warnings(coord));
+	status_file_keep(&t->file, coord, now);
 	if (!asked && !t->draws)
 		return;
 	coord_progress(coord, &line, now);
@@ -51,4 +53,5 @@ tidings_end(struct tidings *t, struct coord *coord)
 {
 	tidings_tell(t, coord);
 	progress_wipe();
+	status_file_end(&t->file, coord, clock_ms());
 }

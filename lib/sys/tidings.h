@@ -1,17 +1,21 @@
 /*
  * tidings - what people are told of a run while it goes on: warnings, a line
- * on a terminal, and the same line when they ask for it.
+ * on a terminal, the same line when they ask for it, and a file of figures.
  */
 #ifndef PS_TIDINGS_H
 #define PS_TIDINGS_H
 
 #include "role/coord.h"
+#include "sys/status_file.h"
 
 struct tidings {
 	bool draws;		/* on a terminal */
+	struct status_file file;
 };
 
-void tidings_begin(struct tidings *, bool quiet);
+/* A path of NULL: no file.  -1: there cannot be one. */
+int tidings_begin(struct tidings *, bool quiet, const char *path,
+		  struct fail *);
 
 /* Call it often. */
 void tidings_tell(struct tidings *, struct coord *);
