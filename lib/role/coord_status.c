@@ -147,7 +147,6 @@ add_scores(const struct coord *c, struct text *out)
 {
 	const struct totals *t = &c->join;
 	bool named = false;
-	char number[24];
 
 	if (t->examples == 0)
 		return;
@@ -157,18 +156,15 @@ add_scores(const struct coord *c, struct text *out)
 		const struct metric *m = &c->metric[i];
 		const double value = metric_keeps_scores(m) ? NAN :
 			metric_value(m, &t->state[i]);
-		const struct exposition_label label[] = {
-			{ "metric", metric_name(m) }, { "number", number }
-		};
 
 		if (isnan(value))
 			continue;
-		snprintf(number, sizeof(number), "%zu", i);
 		if (!named)
 			begin(out, "pskit_metric",
 			      "A metric since the last join.");
 		named = true;
-		exposition_labels(out, "pskit_metric", label, 2, value);
+		exposition_labelled(out, "pskit_metric", "metric",
+				    metric_name(m), value);
 	}
 }
 
