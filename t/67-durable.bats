@@ -159,3 +159,92 @@ serve() {
 	wait "$server"
 	counted 40
 }
+
+# breaks_off N - a run of its own, with a journal elsewhere, does so many steps
+# and nobody is left.
+breaks_off() {
+	serve
+	conduct -s "$at" --checkpoint=ckpt --every=100 --journal="journal.$1"
+	work
+	ask "$1"
+	done_steps "$1"
+	if [ "$1" -gt 100 ]; then
+		timeout 30 sh -c \
+			'until [ -e ckpt/ckpt-00000100 ]; do sleep 0.01; done'
+	fi
+	dies "$server" "$coord" "$worker"
+	rm requests results messages
+}
+
+# another OPTION... - another run begins, and ends; it says nothing of logs, or
+# what is in $said.
+another() {
+	serve
+	local heard=$log
+	conduct -s "$at" --checkpoint=ckpt "$@"
+	work
+	ask 10
+	done_steps 10
+	ends
+	wait "$server"
+	rm requests results messages
+	said=$(cat "$heard")
+}
+
+@test "the log of a run that did not end is kept when another one begins" {
+	counting
+	breaks_off 150
+	another --restore=none
+	local id=${said#*of run }
+	id=${id%%,*}
+	assert_equal "$said" "ps-serve: ckpt/log-0: had steps 100 to 149 of \
+run $id, which did not end: kept in ckpt/log-0.old"
+	run -0 ps-ckpt show ckpt/ckpt-00000100
+	assert_line "run$(printf '\t')$id"
+	counted 10 ckpt/ckpt-00000010
+
+	# It was a mistake: the first one goes on where it was.
+	rm -r ckpt/log-0
+	mv ckpt/log-0.old ckpt/log-0
+	serve
+	conduct -s "$at" --checkpoint=ckpt --every=100 --journal=journal.150
+	work
+	ask 10
+	done_steps 10
+	ends
+	wait "$server"
+	run ! grep 'run again' heard
+	counted 160
+	assert_not_exists ckpt/log-0.old
+}
+
+@test "one such log is kept, the newest, and that is said" {
+	counting
+	breaks_off 30
+	breaks_off 20
+	another --restore=none
+	[[ $said == *": had steps 0 to 19 of run "*", which did not end: kept \
+in ckpt/log-0.old, and what was there is removed" ]]
+}
+
+@test "nothing is said, or kept, of a run that was over" {
+	counting
+	another
+	another
+	assert_equal "$said" ""
+	another --restore=none
+	assert_equal "$said" ""
+
+	# Though it was not to be saved, and the server is killed behind it.
+	serve
+	conduct -s "$at" --keep-servers
+	work
+	ask 10
+	done_steps 10
+	ends
+	dies "$server"
+	rm requests results messages
+	another
+	assert_equal "$said" ""
+	assert_not_exists ckpt/log-0.old
+}

@@ -71,6 +71,7 @@ server_forget_run(struct server *s)
 	s->model = NULL;
 	model_source_release(&s->source);
 	s->mark = s->pushes = s->repeats = s->above = 0;
+	s->run_over = false;
 	s->jobs = 0;
 }
 
@@ -259,6 +260,7 @@ take_term(struct server *s, uint64_t term, struct fail *f)
 		server_let_cuts_go(s);
 	s->term = s->plan.term = term;
 	s->busy = true;
+	s->run_over = false;
 	return 0;
 }
 
@@ -411,11 +413,13 @@ obey(struct server *s, uint64_t peer, const struct message *m,
 			return -1;
 		return server_commit(s, m, f);
 	case MESSAGE_STOP:
+		s->run_over = s->run_over || s->busy;
 		s->stopping = true;
 		server_say(s, s->standby.peer, m);
 		server_say(s, s->waiting.peer, m);
 		return 0;
 	case MESSAGE_BYE:
+		s->run_over = s->run_over || s->busy;
 		s->busy = false;
 		return 0;
 	default:

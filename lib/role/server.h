@@ -109,6 +109,14 @@ uint64_t server_acted(const struct server *);	/* on changes up to this */
 int server_begins(const struct server *, const struct message *);
 /* Has every step from this one on still to be pushed? */
 bool server_ended(const struct server *, uint64_t step);
+/*
+ * Who has begun with the checkpoint of this step has applied steps of a run
+ * that has not ended: up to which one, and the run in 32 digits.
+ */
+bool server_unsaved(const struct server *, uint64_t step, uint64_t *last,
+		    char run[33]);
+/* The coordinator of its run has said that it is over. */
+bool server_run_over(const struct server *);
 /* A PLAN that leads to this server's plan, at a step; of these bytes. */
 struct message server_plan(const struct server *, uint64_t step,
 			   struct pack *model, struct pack *plan);

@@ -549,6 +549,24 @@ server_ended(const struct server *s, uint64_t step)
 	return s->shard && s->above <= step;
 }
 
+bool
+server_unsaved(const struct server *s, uint64_t step, uint64_t *last,
+	       char run[33])
+{
+	if (!s->shard || s->above <= step)
+		return false;
+	*last = s->above - 1;
+	for (size_t i = 0; i < PLAN_RUN; i++)
+		snprintf(run + 2 * i, 3, "%02x", s->plan.run[i]);
+	return true;
+}
+
+bool
+server_run_over(const struct server *s)
+{
+	return s->run_over;
+}
+
 void
 server_replay(struct server *s, const struct message *m)
 {

@@ -39,6 +39,7 @@ struct server {
 	uint64_t term;		/* the newest heard of, of this run */
 	bool busy;		/* a run has us */
 	bool stopping;
+	bool run_over;		/* its coordinator has said so */
 
 	struct model_source source;
 	struct model *model;

@@ -20,15 +20,20 @@
 
 #define LIMIT	((size_t)320 << 20)	/* bytes of a record */
 
-/* A PLAN of initial values; a PLAN and the LOAD that follows; the rest; and
-   between those two which checkpoint of that name is not meant. */
-enum { KIND_PLAN = 1, KIND_PLAN_OF, KIND_LOAD, KIND_CHANGE, KIND_OTHER };
+/* A PLAN of initial values; a PLAN and the LOAD that follows; the rest;
+   between those two which checkpoint of that name is not meant; and that the
+   run is over. */
+enum { KIND_PLAN = 1, KIND_PLAN_OF, KIND_LOAD, KIND_CHANGE, KIND_OTHER,
+       KIND_OVER };
 
 struct changelog {
 	char *dir, *folder;		/* DIR, DIR/log-0 */
 	struct record_file *lock, *file;	/* file NULL: no segment yet */
 	uint64_t number;		/* of the segment that is written */
 	uint64_t cut, cut_number;	/* it began with this cut; or 0 */
+	uint64_t cut_step;		/* of that */
+	uint64_t saved;			/* steps below are in a checkpoint */
+	bool over;			/* the run is */
 	uint64_t next;			/* the change to be written next */
 	uint64_t replayed;
 	struct pack header;
@@ -202,6 +207,8 @@ look_at(void *self, const struct record *r, struct fail *f)
 		memcpy(&l->other, r->bytes, sizeof(l->other));
 		return 0;
 	}
+	if (r->kind == KIND_OVER)
+		return fail(f, FAIL_AGAIN, "this was all");
 	if (read_message(l, r, &m, f) < 0)
 		return -1;
 	if (r->kind == KIND_CHANGE)
@@ -276,10 +283,14 @@ replay(void *self, const struct record *r, struct fail *f)
 
 	if (asked_to_stop(l, f) < 0)
 		return -1;
-	if (r->kind == KIND_OTHER || (r->kind != KIND_CHANGE && !l->first))
+	l->over = r->kind == KIND_OVER;
+	if (l->over || r->kind == KIND_OTHER ||
+	    (r->kind != KIND_CHANGE && !l->first))
 		return 0;	/* where we are anyway */
 	if (read_message(l, r, &m, f) < 0)
 		return -1;
+	if (r->kind == KIND_PLAN || r->kind == KIND_PLAN_OF)
+		l->saved = m.plan.step;
 	server_replay(l->server, &m);
 	l->replayed += r->kind == KIND_CHANGE;
 	return server_job(l->server, &job) ? load(l, &job, f) : 0;
@@ -435,6 +446,7 @@ begin_segment(struct changelog *l, const struct message *plan,
 	if (!l->file)
 		return -1;
 	l->number++;
+	l->over = false;
 	if (write_message(l, load ? KIND_PLAN_OF : KIND_PLAN, plan, f) < 0 ||
 	    (other && record_append(l->file, KIND_OTHER, &other,
 				    sizeof(other), f) < 0) ||
@@ -476,7 +488,51 @@ write_freeze(struct changelog *l, const struct server *server,
 		return -1;
 	l->cut = freeze->cut.cut;
 	l->cut_number = l->number;
+	l->cut_step = freeze->cut.step;
 	return 0;
+}
+
+/* The folder and its lock have another name; one without segments is here. */
+static int
+move_aside(struct changelog *l, const char *old, struct fail *f)
+{
+	record_close(l->file);
+	l->file = NULL;
+	if (disk_remove_folder(old, f) < 0)
+		return -1;
+	if (rename(l->folder, old) < 0)
+		return fail_sys(f, FAIL_IO, "cannot rename %s to %s",
+				l->folder, old);
+	record_close(l->lock);
+	l->lock = NULL;
+	return disk_sync_parent(old, f) < 0 ? -1 : open_folder(l, f);
+}
+
+/*
+ * Another run begins: what only the log has of one that did not end is kept,
+ * in the place of what was kept before.
+ */
+static int
+keep_aside(struct changelog *l, const struct server *server, struct fail *f)
+{
+	char run[33], *old = disk_path("%s.old", l->folder);
+	uint64_t last;
+	int r = 0;
+
+	if (l->file && !l->over &&
+	    server_unsaved(server, l->saved, &last, run)) {
+		const bool there = disk_is_there(old);
+
+		r = move_aside(l, old, f);
+		if (r == 0)
+			log_warn("%s: had steps %ju to %ju of run %s, which "
+				 "did not end: kept in %s%s", l->folder,
+				 (uintmax_t)l->saved, (uintmax_t)last, run,
+				 old, there ? ", and what was there is "
+				 "removed" : "");
+	}
+	free(old);
+	return r;
 }
 
 /* One that is refused is left out: it might not be when it is replayed. */
@@ -490,7 +546,10 @@ write_plan(struct changelog *l, const struct server *server,
 		return 0;
 	if (begins == 0)
 		return l->file ? write_message(l, KIND_CHANGE, plan, f) : 0;
+	if (keep_aside(l, server, f) < 0)
+		return -1;
 	l->cut_number = 0;
+	l->saved = plan->plan.step;
 	return begin_segment(l, plan, NULL, 0, f) < 0 ||
 		remove_before(l, l->number, f) < 0 ? -1 : 0;
 }
@@ -507,10 +566,12 @@ write_turn(struct changelog *l, const struct server *server,
 		if (!m->cut.published || !l->cut_number ||
 		    m->cut.cut != l->cut)
 			return 0;
+		l->saved = l->cut_step;
 		return remove_before(l, l->cut_number, f);
 	case MESSAGE_LOAD:
 		if (!l->file)
 			return 0;
+		l->saved = m->cut.step;
 		return begin_from(l, server, m, 0, f) < 0 ||
 			remove_before(l, l->number, f) < 0 ? -1 : 0;
 	default:
@@ -536,11 +597,24 @@ make_safe(struct changelog *l, struct fail *f)
 		failpoint("log-synced", f) < 0 ? -1 : 0;
 }
 
+/* A run that is over is nothing to be gone on with. */
+static int
+write_over(struct changelog *l, const struct server *server, struct fail *f)
+{
+	if (!l->file || l->over || !server_run_over(server) ||
+	    server_acted(server) + 1 < l->next)
+		return 0;
+	l->over = true;
+	return record_append(l->file, KIND_OVER, "", 0, f);
+}
+
 int
 changelog_run(struct changelog *l, struct server *server, struct fail *f)
 {
 	const struct change *c;
 
+	if (write_over(l, server, f) < 0)
+		return -1;
 	for (;;) {
 		c = server_change(server, l->next);
 		for (; c && !is_turn(&c->message); c = c->next, l->next++)

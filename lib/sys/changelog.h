@@ -11,6 +11,9 @@
  * it are removed.  A restart goes from the newest segment whose checkpoint is
  * there, and not one of that name that was there before the cut, through all
  * that follow.
+ *
+ * A log of steps that are in no checkpoint, of a run that nobody has said to
+ * be over, is kept in DIR/log-0.old when another run begins: the newest one.
  */
 #ifndef PS_CHANGELOG_H
 #define PS_CHANGELOG_H

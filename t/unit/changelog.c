@@ -78,6 +78,7 @@ clear(void)
 	struct fail none;
 
 	disk_remove_folder("log-0", &none);
+	disk_remove_folder("log-0.old", &none);
 	changes_release(&script);
 	script = (struct changes){ 0 };
 	heard = 0;
@@ -314,7 +315,7 @@ refusals(void)
 	hear_all(&rng, 40);
 	run_log(&primary);
 
-	/* Another run begins: nothing is left of this one. */
+	/* Another run begins: nothing is left of this one here. */
 	struct message m = plan_message(TERM, 0);
 	unsigned char other[PLAN_RUN] = "another, 16 byte";
 
