@@ -192,7 +192,7 @@ open_all(struct program *p, const struct options *o, struct fail *f)
 	p->server = server_new(p->reg.life, o->lease_ms, &p->outbox);
 	server_limit(p->server, memory_limit(), &cli_stop);
 	disk_read_until(&cli_stop);
-	p->saver = saver_new(o->directory);
+	p->saver = saver_new(o->directory, o->wal);
 	server_saves(p->server, saver_can, p->saver);
 	/* Where another server listens, its files are not to be touched. */
 	return net_guard(p->net, o->common.key, f) < 0 ||

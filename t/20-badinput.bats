@@ -268,6 +268,19 @@ bad_table() {
 	assert_output --partial '"step":'
 }
 
+@test "servers that have a directory for checkpoints, and nobody saves any" {
+	run -0 --separate-stderr ps-local -s 2 -C "$PWD/other" -- --repeat \
+		train.svm -- ps-coord -m model.ps <<<train
+	assert_equal "$stderr" "ps-serve[0]: this run saves nothing in \
+$PWD/other: ps-coord has no --checkpoint"
+	run -0 --separate-stderr ps-local -s 2 -C "$PWD/other" -- --repeat \
+		train.svm -- ps-coord -m model.ps --checkpoint=other <<<train
+	assert_equal "$stderr" ""
+	run -0 --separate-stderr ps-local -q -C "$PWD/other" -- --repeat \
+		train.svm -- ps-coord -m model.ps <<<train
+	assert_equal "$stderr" ""
+}
+
 @test "requests that are in no file" {
 	one 66 "ps-coord: .: it is a directory" \
 		ps-coord -m model.ps -s ipc://none .

@@ -35,11 +35,13 @@ setup() {
 
 # in_cluster FUNCTION - run it with three workers and two servers.
 in_cluster() {
+	local saves=()
+	[[ $(declare -f "$1") != *--checkpoint=* ]] || saves=(-C "$PWD/ckpts")
 	{
 		declare -f session ask await "$1"
 		echo "$1"
 	} >script
-	ps-local -C "$PWD/ckpts" -w 3 -s 2 -- --repeat --shard=%i/%n \
+	ps-local "${saves[@]}" -w 3 -s 2 -- --repeat --shard=%i/%n \
 		"${examples:-train.svm}" -- bash -eu script
 }
 

@@ -469,7 +469,8 @@ check_saves(const struct server *s, const struct message *m, struct fail *f)
 {
 	if (m->kind != MESSAGE_PLAN || !s->can_save || server_has_plan(s, m))
 		return 0;
-	return s->can_save(s->saver, (enum saves)m->plan.saves, f);
+	return s->can_save(s->saver, (enum saves)m->plan.saves,
+			   m->plan.server, f);
 }
 
 /* What only the coordinator may say, and does. */

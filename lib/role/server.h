@@ -33,8 +33,10 @@ void server_free(struct server *);
 void server_limit(struct server *, uint64_t memory,
 		  const volatile sig_atomic_t *stop);
 
-/* Who says why there cannot be checkpoints of a run: 0; -1. */
-typedef int server_can_save(void *self, enum saves, struct fail *);
+/* Who says why there cannot be checkpoints of a run: 0; -1.  Which server it
+   is is told for what one of them should say for all. */
+typedef int server_can_save(void *self, enum saves, uint64_t server,
+			    struct fail *);
 
 /* It is asked before a plan is taken. */
 void server_saves(struct server *, server_can_save *, void *self);

@@ -13,6 +13,7 @@
 
 struct saver {
 	const char *dir;
+	bool shared;		/* it is not for checkpoints alone */
 	struct task *task;
 	struct server_job job;	/* the task's, while it is busy */
 	struct checkpoint_part part;
@@ -21,11 +22,12 @@ struct saver {
 };
 
 struct saver *
-saver_new(const char *dir)
+saver_new(const char *dir, bool shared)
 {
 	struct saver *s = mem_alloc(1, sizeof(*s));
 
 	s->dir = dir;
+	s->shared = shared;
 	s->task = task_new();
 	return s;
 }
@@ -46,12 +48,16 @@ saver_fd(const struct saver *s)
 }
 
 int
-saver_can(void *self, enum saves saves, struct fail *f)
+saver_can(void *self, enum saves saves, uint64_t server, struct fail *f)
 {
 	const struct saver *s = self;
 	bool there;
 	char *path;
 
+	/* Another run may want it, and this one could have been meant to. */
+	if (saves == SAVES_NONE && s->dir && !s->shared && server == 0)
+		log_warn("this run saves nothing in %s: ps-coord has no "
+			 "--checkpoint", s->dir);
 	if (saves == SAVES_NONE)
 		return 0;
 	if (!s->dir)

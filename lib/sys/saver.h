@@ -11,7 +11,9 @@
 
 struct saver;
 
-struct saver *saver_new(const char *dir);	/* NULL: there is none */
+/* NULL: there is none; or there may be something else than checkpoints, so
+   that a run without any is nothing to wonder at. */
+struct saver *saver_new(const char *dir, bool shared);
 void saver_free(struct saver *);	/* waits for what is being written */
 
 /* Has it the directory of such checkpoints?  It is a server_can_save. */

@@ -657,9 +657,9 @@ files(void)
 }
 
 static int
-can_save(void *self, enum saves saves, struct fail *f)
+can_save(void *self, enum saves saves, uint64_t which, struct fail *f)
 {
-	return self == &server && saves == SAVES ?
+	return self == &server && saves == SAVES && which == 0 ?
 		fail(f, FAIL_CONFIG, "nowhere to save to") : 0;
 }
 
