@@ -62,10 +62,11 @@ hear(struct program *p)
 static void
 take_requests(struct program *p)
 {
+	size_t size;
 	char *line;
 
-	while (coord_wants(p->coord) && (line = stream_next(&p->in)))
-		coord_request(p->coord, line, p->in.number, clock_ms());
+	while (coord_wants(p->coord) && (line = stream_next(&p->in, &size)))
+		coord_request(p->coord, line, size, p->in.number, clock_ms());
 	if (p->in.end && p->in.at == p->in.text.size && coord_wants(p->coord))
 		coord_end_of_requests(p->coord, clock_ms());
 }
@@ -216,8 +217,7 @@ main(int argc, char **argv)
 		cli_die(&f);
 	}
 	for (size_t i = 0; status != 0 && i < p.s.o.servers; i++)
-		if (p.s.o.server[i] &&
-		    net_blame(p.net, p.s.o.server[i], &why))
+		if (net_blame(p.net, p.s.o.server[i], &why))
 			status = (int)why.kind;
 	say_rest(&p);
 	coord_finish(p.coord, p.written, clock_ms());

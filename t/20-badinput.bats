@@ -531,19 +531,26 @@ $PWD/other: ps-coord has no --checkpoint"
  stop, a bare id or a JSON object)"
 	'{"op":"fly"}' "\"op\" is 'fly', which is no request"
 	'{"op":' "not JSON: unexpected token near end of file"
+	'{"id":"a\u0000b"}' '"id" has a NUL in it'
+	'{"op":"eval","files":["train.svm\u0000"]}' '"files" has a NUL in it'
 	"join now" "'now' behind join"
 	"train x" "train 'x': not a number of steps"
 	)
-	local k
+	local k line
 	for ((k = 0; k < ${#cases[@]}; k += 2)); do
 		echo "${cases[k]}" >requests
 		one 65 "ps-coord: request 1: ${cases[k + 1]}" \
 			ps-local -- train.svm -- ps-coord -m model.ps requests
 		assert_line --index 0 --partial '"error":"request 1: '
 	done
-	printf 'train 1\0 0\n' >requests
-	one 65 "ps-coord: request 1: train '1?': not a number of steps" \
-		ps-local -- train.svm -- ps-coord -m model.ps requests
+	for line in 'train 1\0 0\n' 'train\0' 'an\0id\n' '\0\n' \
+		'{"id":"a"}\0\n'; do
+		printf '%b' "$line" >requests
+		one 65 "ps-coord: request 1: a line with a NUL in it is no \
+request" ps-local -- train.svm -- ps-coord -m model.ps requests
+	done
+	printf '# not\0hing\ntrain\n' >requests
+	run -0 ps-local -- train.svm -- ps-coord -m model.ps requests
 }
 
 @test "a peer of another version of the protocol" {

@@ -317,14 +317,15 @@ coord_wants(const struct coord *c)
 }
 
 void
-coord_request(struct coord *c, const char *line, uint64_t number,
-	      uint64_t now)
+coord_request(struct coord *c, const char *line, size_t size,
+	      uint64_t number, uint64_t now)
 {
 	struct request r;
 	struct fail why;
 
-	journal_line(c, line, number);
-	if (request_read(&r, line, &why) < 0 || data_check(c, &r, &why) < 0) {
+	journal_line(c, line, size, number);
+	if (request_read(&r, line, size, &why) < 0 ||
+	    data_check(c, &r, &why) < 0) {
 		/* It waits for its turn: what was asked before is done. */
 		fail_at(&why, "request %llu", (unsigned long long)number);
 		request_release(&r);

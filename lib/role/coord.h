@@ -92,9 +92,10 @@ uint64_t coord_term(const struct coord *);
 
 /* Is there room for another request line? */
 bool coord_wants(const struct coord *);
-/* A request line, without its newline; number counts from 1. */
-void coord_request(struct coord *, const char *line, uint64_t number,
-		   uint64_t now_ms);
+/* A request line, so many bytes without its newline, with a NUL behind them;
+   number counts from 1. */
+void coord_request(struct coord *, const char *line, size_t size,
+		   uint64_t number, uint64_t now_ms);
 /* There will be no more: drain, save, end. */
 void coord_end_of_requests(struct coord *, uint64_t now_ms);
 /* Asked to stop: give out no more steps, wait for those under way. */

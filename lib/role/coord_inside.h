@@ -354,7 +354,8 @@ void recover_watch(struct coord *, uint64_t now_ms);
 
 void journal_begin(struct coord *);
 void journal_term(struct coord *);
-void journal_line(struct coord *, const char *line, uint64_t number);
+void journal_line(struct coord *, const char *line, size_t size,
+		  uint64_t number);
 void journal_lines(struct coord *);
 void journal_done(struct coord *, uint64_t step);
 void journal_void(struct coord *, uint64_t step);

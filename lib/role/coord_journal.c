@@ -97,11 +97,13 @@ journal_term(struct coord *c)
 }
 
 void
-journal_line(struct coord *c, const char *line, uint64_t number)
+journal_line(struct coord *c, const char *line, size_t size,
+	     uint64_t number)
 {
 	if (!c->o.journal || c->replaying)
 		return;
-	text_add(&c->lines, "%s\n", line);
+	text_add_bytes(&c->lines, line, size);
+	text_add_bytes(&c->lines, "\n", 1);
 	c->line = number;
 }
 

@@ -53,16 +53,19 @@ replay_lines(struct coord *c, struct unpack *u)
 	size_t size;
 	const char *lines = unpack_blob(u, &size);
 	uint64_t number = last + 1;
-	char *copy, *line, *end;
+	char *copy, *line, *end, *behind;
 
 	if (u->bad)
 		return -1;
 	copy = mem_text_n(lines, size);
+	behind = copy + size;
 	for (size_t i = 0; i < size; i++)
 		number -= copy[i] == '\n';
-	for (line = copy; (end = strchr(line, '\n')); line = end + 1) {
+	for (line = copy; (end = memchr(line, '\n', (size_t)(behind - line)));
+	     line = end + 1) {
 		*end = '\0';
-		coord_request(c, line, number++, c->now_ms);
+		coord_request(c, line, (size_t)(end - line), number++,
+			      c->now_ms);
 	}
 	free(copy);
 	c->line = last;

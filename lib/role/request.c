@@ -198,13 +198,38 @@ read_words(struct request *r, char *line, struct fail *f)
 	return 0;
 }
 
+/* It would hide what is behind it. */
+static bool
+has_nul(const json_t *value)
+{
+	return json_is_string(value) && strlen(json_string_value(value)) <
+		json_string_length(value);
+}
+
+static int
+read_files(struct request *r, json_t *files, struct fail *f)
+{
+	json_t *item;
+	size_t i;
+
+	if (!json_is_array(files))
+		return fail(f, FAIL_DATA, "\"files\" is no list");
+	json_array_foreach(files, i, item) {
+		if (!json_is_string(item))
+			return fail(f, FAIL_DATA, "\"files\" are not strings");
+		if (has_nul(item))
+			return fail(f, FAIL_DATA, "\"files\" has a NUL in it");
+		add_file(r, json_string_value(item));
+	}
+	return 0;
+}
+
 static int
 read_member(struct request *r, const char *key, json_t *value,
 	    struct fail *f)
 {
-	size_t i;
-	json_t *item;
-
+	if (has_nul(value))
+		return fail(f, FAIL_DATA, "\"%s\" has a NUL in it", key);
 	if (strcmp(key, "op") == 0) {
 		if (!json_is_string(value))
 			return fail(f, FAIL_DATA, "\"op\" is no string");
@@ -220,17 +245,8 @@ read_member(struct request *r, const char *key, json_t *value,
 		r->id = json_dumps(value, JSON_ENCODE_ANY);
 		return 0;
 	}
-	if (strcmp(key, "files") == 0) {
-		if (!json_is_array(value))
-			return fail(f, FAIL_DATA, "\"files\" is no list");
-		json_array_foreach(value, i, item) {
-			if (!json_is_string(item))
-				return fail(f, FAIL_DATA,
-					    "\"files\" are not strings");
-			add_file(r, json_string_value(item));
-		}
-		return 0;
-	}
+	if (strcmp(key, "files") == 0)
+		return read_files(r, value, f);
 	if (!json_is_number(value))
 		return fail(f, FAIL_DATA, "\"%s\" %s", key, is_number(key) ?
 			    "is no number" : "means nothing here");
@@ -266,7 +282,8 @@ static int
 read_json(struct request *r, const char *line, struct fail *f)
 {
 	json_error_t error;
-	json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, &error);
+	json_t *object = json_loads(line, JSON_REJECT_DUPLICATES |
+				    JSON_ALLOW_NUL, &error);
 	const char *key;
 	json_t *value;
 	int status = 0;
@@ -284,14 +301,18 @@ read_json(struct request *r, const char *line, struct fail *f)
 }
 
 int
-request_read(struct request *r, const char *line, struct fail *f)
+request_read(struct request *r, const char *line, size_t size, struct fail *f)
 {
+	const char *end = line + size;
 	int status;
 
 	*r = (struct request){ .steps = 1, .epochs = 1 };
 	line += strspn(line, BLANKS);
-	if (*line == '\0' || *line == '#')
+	if (line == end || *line == '#')
 		return 0;
+	if (memchr(line, '\0', (size_t)(end - line)))
+		return fail(f, FAIL_DATA, "a line with a NUL in it is no "
+			    "request");
 	if (*line == '{')
 		return read_json(r, line, f);
 

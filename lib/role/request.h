@@ -30,8 +30,10 @@ struct request {
 	char *why;		/* BAD: what is wrong with it */
 };
 
-/* Free with request_release(), also after a failure (FAIL_DATA). */
-int request_read(struct request *, const char *line, struct fail *);
+/* A line of so many bytes, with a NUL behind them.  Free with
+   request_release(), also after a failure (FAIL_DATA). */
+int request_read(struct request *, const char *line, size_t size,
+		 struct fail *);
 void request_release(struct request *);
 
 const char *request_name(enum request_op);

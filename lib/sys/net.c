@@ -365,7 +365,7 @@ net_blame(const struct net *net, const char *endpoint, struct fail *f)
 	char number[INET_ADDRSTRLEN];
 	struct fail why = { 0 };
 
-	if (f->kind != FAIL_PEER)
+	if (f->kind != FAIL_PEER || !endpoint)
 		return false;
 	for (size_t i = 0; i < net->dials; i++)
 		if (net->dial[i].stranger &&

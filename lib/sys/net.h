@@ -51,7 +51,7 @@ void net_hang_up(struct net *, uint64_t peer);
  * Dialling goes on trying when the endpoint's host has no number, since names
  * may come to be known later, or when the one who is there has another key.
  * So when the peer there has failed us (FAIL_PEER) and this is still so, say
- * this instead, and true.
+ * this instead, and true.  An endpoint of NULL is not known.
  */
 bool net_blame(const struct net *, const char *endpoint, struct fail *);
 

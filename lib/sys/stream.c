@@ -75,7 +75,7 @@ stream_is_file(int fd)
 }
 
 static char *
-next_line(struct stream *in)
+next_line(struct stream *in, size_t *size)
 {
 	char *line, *end;
 
@@ -86,23 +86,21 @@ next_line(struct stream *in)
 	if (!end)
 		return NULL;
 	*end = '\0';
-	/* One in the middle would hide what is behind it. */
-	for (char *nul = line; (nul = memchr(nul, '\0', (size_t)(end - nul)));)
-		*nul = '?';
 	in->at += (size_t)(end - line) + 1;
 	in->number++;
 	if (in->number == 1)
 		line += text_mark(line, (size_t)(end - line));
+	*size = (size_t)(end - line);
 	return line;
 }
 
 char *
-stream_next(struct stream *in)
+stream_next(struct stream *in, size_t *size)
 {
 	char *line;
 
 	do
-		line = next_line(in);
+		line = next_line(in, size);
 	while (line && in->number <= in->skip);
 	return line;
 }

@@ -28,8 +28,9 @@ void stream_close(struct stream *);
 /* Read once; call it when poll says that it is readable. */
 int stream_read(struct stream *, struct fail *);
 
-/* The next whole line without its newline, good until the next read. */
-char *stream_next(struct stream *);
+/* The next whole line without its newline, good until the next read: so many
+   bytes, and a NUL behind them. */
+char *stream_next(struct stream *, size_t *size);
 
 /* Can it be read again from its beginning, and cut at its end? */
 bool stream_is_file(int fd);

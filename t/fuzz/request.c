@@ -15,7 +15,7 @@ fuzz_one(const uint8_t *data, size_t size)
 	if (size > 0)
 		memcpy(line, data, size);
 	line[size] = '\0';
-	if (request_read(&r, line, &f) == 0)
+	if (request_read(&r, line, size, &f) == 0)
 		FUZZ_CHECK(request_name(r.op));
 	request_release(&r);
 	free(line);

@@ -307,7 +307,7 @@ give_request(struct cluster *c)
 		snprintf(line, sizeof(line), "{\"id\":%zu,\"op\":\"%s\"}",
 			 c->given, op[(unsigned char)a->op]);
 	c->given++;
-	coord_request(c->coord, line, c->given, c->now);
+	coord_request(c->coord, line, strlen(line), c->given, c->now);
 }
 
 /* ---- results ---- */

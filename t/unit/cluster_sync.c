@@ -277,8 +277,8 @@ begin(struct cluster *c, uint64_t seed, size_t workers)
 			     wires_node(&c->wires, 0), c->now, &f);
 	for (size_t i = 0; i < workers; i++)
 		add_worker(c);
-	coord_request(c->coord, "train 12", 1, c->now);
-	coord_request(c->coord, "join", 2, c->now);
+	coord_request(c->coord, "train 12", 8, 1, c->now);
+	coord_request(c->coord, "join", 4, 2, c->now);
 	coord_end_of_requests(c->coord, c->now);
 }
 

@@ -143,7 +143,7 @@ ask(const char *line)
 {
 	static uint64_t number;
 
-	coord_request(coord, line, ++number, now);
+	coord_request(coord, line, strlen(line), ++number, now);
 	coord_tick(coord, now);
 }
 
@@ -468,7 +468,7 @@ asked_to_stop(void)
 	options.keep_going = true;
 	begin_run();
 	join_worker(A);
-	coord_request(coord, "train 0", 1, now);
+	coord_request(coord, "train 0", 7, 1, now);
 	coord_tick(coord, now);
 	text_reset(coord_output(coord));
 	ask("train 9");
@@ -489,7 +489,7 @@ asked_to_stop(void)
 	/* Who does not answer is not waited for, but what went wrong did. */
 	begin_run();
 	join_worker(A);
-	coord_request(coord, "train 0", 1, now);
+	coord_request(coord, "train 0", 7, 1, now);
 	ask("train");
 	coord_stop(coord, now);
 	now += 7000;
@@ -520,7 +520,7 @@ static void
 behind_an_error(void)
 {
 	begin_run();
-	coord_request(coord, "train 0", 1, now);
+	coord_request(coord, "train 0", 7, 1, now);
 	ask("join");
 	coord_tick(coord, now);
 	ok(prints("{\"op\":\"request\",\"error\":\"request 1: train '0': not "
@@ -987,13 +987,29 @@ many_lines(void)
 	begin_again();
 	coord_down(coord, SERVER, now);
 	for (; taken < 100 && coord_wants(coord); taken++)
-		coord_request(coord, line, taken + 1, now);
+		coord_request(coord, line, strlen(line), taken + 1, now);
 	named(taken == 16, "lines are read as far as they can be kept");
 	free(line);
 	coord_up(coord, SERVER, now);
 	welcome(7);
 	obey(MESSAGE_PLAN);
 	ok(coord_wants(coord));
+	end_kept();
+}
+
+/* A line is kept with all that is in it. */
+static void
+hidden(void)
+{
+	begin_kept();
+	coord_request(coord, "train 5\0x", 9, 1, now);
+	coord_tick(coord, now);
+	text_reset(coord_output(coord));
+	begin_again();
+	coord_tick(coord, now);
+	named(prints("{\"op\":\"request\",\"error\":\"request 1: a line with "
+		     "a NUL in it is no request\"}\n"),
+	      "what is behind a NUL is no request after a new start, either");
 	end_kept();
 }
 
@@ -1196,7 +1212,7 @@ kept_going(void)
 
 	options.keep_going = true;
 	begin_kept();
-	coord_request(coord, "train 0", 1, now);
+	coord_request(coord, "train 0", 7, 1, now);
 	coord_end_of_requests(coord, now);
 	ok(writes("{\"op\":\"request\",\"error\":\"request 1: train '0': "
 		  "not a number of steps\"}\n"));
@@ -1963,6 +1979,7 @@ main(void)
 	behind_an_error();
 	errors();
 	many_lines();
+	hidden();
 	an_old_error();
 	an_old_error_folded();
 	a_long_id();

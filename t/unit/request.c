@@ -14,7 +14,7 @@ static bool
 reads(const char *line)
 {
 	request_release(&r);
-	return request_read(&r, line, &f) == 0;
+	return request_read(&r, line, strlen(line), &f) == 0;
 }
 
 static bool
@@ -145,6 +145,10 @@ refusals(void)
 	refused("{\"op\":\"eval\",\"files\":[1]}",
 		"\"files\" are not strings");
 	refused("{\"files\":[\"a\"]}", "\"files\" are for eval");
+	refused("{\"op\":\"join\\u0000\"}", "\"op\" has a NUL in it");
+	refused("{\"id\":\"\\u0000\"}", "\"id\" has a NUL in it");
+	refused("{\"op\":\"eval\",\"files\":[\"a\",\"b\\u0000c\"]}",
+		"\"files\" has a NUL in it");
 	refused("{\"op\":\"join\",\"steps\":5}", "\"steps\" is for train");
 	refused("{\"batch\":5,\"op\":\"save\"}", "\"batch\" is for train");
 	refused("{\"op\":\"eval\",\"learning_rate\":1}",
