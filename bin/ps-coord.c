@@ -150,7 +150,6 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 	struct coord_settings *s = &p->s;
 
 	if (stream_open(&p->in, s->requests, f) < 0 ||
-	    coord_settings_ledger(s, p->model, f) < 0 ||
 	    keeper_begin(&s->keeper, s->restore, p->model, &s->o, f) < 0 ||
 	    tidings_begin(&p->tidings, s->common.quiet, s->status, f) < 0 ||
 	    (s->journal && !(p->journal = journal_file_open(s->journal, f))))
@@ -203,7 +202,7 @@ main(int argc, char **argv)
 		return cli_end(0);
 	}
 	p.model = coord_settings_model(&p.s, &p.source, &f);
-	if (!p.model)
+	if (!p.model || coord_settings_check(&p.s, p.model, &f) < 0)
 		cli_die(&f);
 	if (p.s.plan_only) {
 		coord_print_plan(&plan, &p.s.o, p.model);

@@ -281,6 +281,30 @@ $PWD/other: ps-coord has no --checkpoint"
 	assert_equal "$stderr" ""
 }
 
+@test "what the run would refuse before anybody is needed, the plan does, too" {
+	local cases=(
+	64 "server 0: 'foo' is neither tcp://HOST:PORT nor ipc://PATH" "-s foo"
+	64 "server 1: 'tcp://a' has no port" "-s tcp://b:1,tcp://a"
+	64 "'foo' is neither tcp://HOST:PORT nor ipc://PATH" "-s 1 -b foo"
+	66 "none.svm: No such file or directory" "-s 1 -d none.svm"
+	66 ".: it is no plain file" "-s 1 -d ."
+	64 "pipe:ls: the coordinator's data are read more than once, and by\
+ the workers: they must be files" "-s 1 -d pipe:ls"
+	)
+	local k words
+	echo train >requests
+	for ((k = 0; k < ${#cases[@]}; k += 3)); do
+		read -ra words <<<"${cases[k + 2]}"
+		one "${cases[k]}" "ps-coord: ${cases[k + 1]}" \
+			ps-coord -m model.ps "${words[@]}" --plan
+		assert_output ""
+		one "${cases[k]}" "ps-coord: ${cases[k + 1]}" ps-coord \
+			-m model.ps "${words[@]}" --checkpoint=new requests
+		assert_not_exists new
+	done
+	run -0 ps-coord -m model.ps --plan -s tcp://b:1 -d train.svm
+}
+
 @test "requests that are in no file" {
 	one 66 "ps-coord: .: it is a directory" \
 		ps-coord -m model.ps -s ipc://none .

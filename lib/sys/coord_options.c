@@ -1,5 +1,6 @@
 #include "sys/coord_options.h"
 
+#include "base/endpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -359,9 +360,8 @@ coord_settings_model(const struct coord_settings *s,
 	return model;
 }
 
-int
-coord_settings_ledger(struct coord_settings *s, const struct model *model,
-		      struct fail *f)
+static int
+cut_inputs(struct coord_settings *s, const struct model *model, struct fail *f)
 {
 	const struct ledger_options o = {
 		.seed = s->o.seed, .batch = s->o.batch, .unit = s->o.pack,
@@ -379,6 +379,20 @@ coord_settings_ledger(struct coord_settings *s, const struct model *model,
 		return -1;
 	}
 	s->o.ledger = ledger_new(&o, &splits);
+	return 0;
+}
+
+int
+coord_settings_check(struct coord_settings *s, const struct model *model,
+		     struct fail *f)
+{
+	if (cut_inputs(s, model, f) < 0 ||
+	    endpoint_check(s->bind, ENDPOINT_BIND, f) < 0)
+		return -1;
+	for (size_t i = 0; i < s->o.servers; i++)
+		if (s->o.server[i] &&
+		    endpoint_check(s->o.server[i], ENDPOINT_CONNECT, f) < 0)
+			return fail_at(f, "server %zu", i);
 	return 0;
 }
 

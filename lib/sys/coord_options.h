@@ -49,9 +49,10 @@ void coord_settings_listen(struct coord_settings *, const char *endpoint);
 struct model *coord_settings_model(const struct coord_settings *,
 				   struct model_source *, struct fail *);
 
-/* Cut the inputs that are given, if any, for a ledger. */
-int coord_settings_ledger(struct coord_settings *, const struct model *,
-			  struct fail *);
+/* What needs neither a cluster nor a file of ours: cut the inputs that are
+   given, if any, for a ledger, and look at the endpoints. */
+int coord_settings_check(struct coord_settings *, const struct model *,
+			 struct fail *);
 void coord_settings_release(struct coord_settings *);
 
 #endif
