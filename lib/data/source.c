@@ -118,6 +118,12 @@ broken(struct source *s, struct fail *f)
 }
 
 static int
+fail_folder(const char *name, struct fail *f)
+{
+	return fail(f, FAIL_NOINPUT, "%s: it is a directory", name);
+}
+
+static int
 open_fd(struct source *s, struct commands *commands, struct fail *f)
 {
 	struct stat st;
@@ -138,7 +144,7 @@ open_fd(struct source *s, struct commands *commands, struct fail *f)
 	if (s->fd < 0 || fstat(s->fd, &st) != 0)
 		return fail_sys(f, FAIL_NOINPUT, "%s", s->name);
 	if (S_ISDIR(st.st_mode))
-		return fail(f, FAIL_NOINPUT, "%s: it is a directory", s->name);
+		return fail_folder(s->name, f);
 	s->regular = S_ISREG(st.st_mode);
 	return 0;
 }
@@ -290,6 +296,18 @@ source_close(struct source *s)
 	free(s->crc);
 	free(s->name);
 	free(s);
+}
+
+int
+source_look(const char *name, struct fail *f)
+{
+	struct stat st;
+
+	if (strcmp(name, "-") == 0 || strncmp(name, "pipe:", 5) == 0)
+		return 0;
+	if (stat(name, &st) != 0)
+		return fail_sys(f, FAIL_NOINPUT, "%s", name);
+	return S_ISDIR(st.st_mode) ? fail_folder(name, f) : 0;
 }
 
 bool

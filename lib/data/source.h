@@ -34,6 +34,10 @@ void source_close(struct source *);
 /* Can it be read but once, as standard input and named pipes can? */
 bool source_once(const char *name);
 
+/* A file that is not there, or a folder, is refused as source_open() would;
+   nothing is opened, and no command run. */
+int source_look(const char *name, struct fail *);
+
 /* Is it a plain file, whose bytes we give as they lie there? */
 bool source_plain(const struct source *);
 

@@ -5,6 +5,7 @@
 #include "data/lines.h"
 #include "data/number.h"
 #include "data/pairs.h"
+#include "data/source.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,20 +37,31 @@ svmlight_close(void *state)
 	free(s);
 }
 
+/* Most of what does not fit was not meant to be read so, or is not there. */
+static int
+check_inputs(const struct want *want, const char *file, struct fail *f)
+{
+	const struct input *in = want->inputs;
+	const bool one = want->count == 1;
+
+	if (one && (in->kind == INPUT_SPARSE || in->kind == INPUT_FLOAT))
+		return 0;
+	if (source_look(file, f) < 0)
+		return -1;
+	return fail(f, FAIL_DATA, "%s: it is read as svmlight, which feeds "
+		    "models of one input, sparse or float; this one has %zu"
+		    "%s%s%s (-F says another format)", file, want->count,
+		    one ? ", " : "", one ? in->name : "",
+		    one ? " of another kind" : "");
+}
+
 static void *
 svmlight_open(const struct want *want, char *const *files, struct fail *f)
 {
 	const struct input *in = want->inputs;
 
-	if (want->count != 1 ||
-	    (in->kind != INPUT_SPARSE && in->kind != INPUT_FLOAT)) {
-		fail(f, FAIL_DATA, "%s: svmlight feeds models of one input, "
-		     "sparse or float; this one has %zu%s%s%s", files[0],
-		     want->count, want->count == 1 ? ", " : "",
-		     want->count == 1 ? in->name : "",
-		     want->count == 1 ? " of another kind" : "");
+	if (check_inputs(want, files[0], f) < 0)
 		return NULL;
-	}
 
 	struct svmlight *s = mem_alloc(1, sizeof(*s));
 

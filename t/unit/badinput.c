@@ -114,8 +114,12 @@ test_svmlight(void)
 	       "number"));
 	label.kind = INPUT_FLOAT;
 	in[0].kind = INPUT_ID;
-	ok(bad("a.svm", "1 1:1", "65 a.svm: svmlight feeds models of one "
-	       "input, sparse or float; this one has 1, x of another kind"));
+	ok(bad("a.svm", "1 1:1", "65 a.svm: it is read as svmlight, which "
+	       "feeds models of one input, sparse or float; this one has 1, x "
+	       "of another kind (-F says another format)"));
+	/* What is not there has no format. */
+	ok(says(".", "66 .: it is a directory"));
+	ok(says("none", "66 none: No such file or directory"));
 	free(in[0].name);
 }
 
