@@ -92,10 +92,11 @@ find_programs(const char *command)
 	const char *const program[] = { MEMBER_SERVER, MEMBER_WORKER,
 					command };
 
+	struct fail f;
+
 	for (size_t i = 0; i < sizeof(program) / sizeof(*program); i++)
-		if (!launch_finds(program[i])) {
-			log_error("%s: not found; is its folder on PATH?",
-				  program[i]);
+		if (launch_find(program[i], &f) < 0) {
+			log_error("%s", f.text);
 			exit(127);
 		}
 }

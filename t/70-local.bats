@@ -83,6 +83,14 @@ assert_clean() {
 	assert_output hello
 	run -127 ps-local no-such-program
 	assert_output --partial "no-such-program: not found"
+	# Of who names a file nobody asks for its folder.
+	echo true >script
+	run -127 ps-local ./script
+	assert_output "ps-local: cannot run ./script: Permission denied"
+	run -127 ps-local ./none
+	assert_output "ps-local: cannot run ./none: No such file or directory"
+	run -127 ps-local ./
+	assert_output "ps-local: cannot run ./: Is a directory"
 	printf '#!/no/such/shell\n' | stand_in scriptless
 	run -127 ps-local -w 0 -s 0 scriptless
 	assert_output "ps-local: cannot run scriptless: No such file or \

@@ -124,15 +124,29 @@ is_program(const char *path)
 		access(path, X_OK) == 0;
 }
 
-bool
-launch_finds(const char *name)
+/* Whoever names a file has it called what it is. */
+static int
+find_file(const char *path, struct fail *f)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return fail_sys(f, FAIL_NOINPUT, "cannot run %s", path);
+	if (is_program(path))
+		return 0;
+	errno = S_ISDIR(st.st_mode) ? EISDIR : EACCES;
+	return fail_sys(f, FAIL_NOINPUT, "cannot run %s", path);
+}
+
+int
+launch_find(const char *name, struct fail *f)
 {
 	const char *path = getenv("PATH");
 	struct text file = { 0 };
 	bool found = false;
 
 	if (strchr(name, '/'))
-		return is_program(name);
+		return find_file(name, f);
 	if (!path)
 		path = "/bin:/usr/bin";		/* as execvp() has it */
 	for (bool more = true; more && !found; path++) {
@@ -146,7 +160,8 @@ launch_finds(const char *name)
 		more = *path == ':';
 	}
 	text_release(&file);
-	return found;
+	return found ? 0 : fail(f, FAIL_NOINPUT, "%s: not found; is its "
+				"folder on PATH?", name);
 }
 
 int

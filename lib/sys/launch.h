@@ -28,8 +28,9 @@ struct launch {
  */
 pid_t launch(const struct launch *, struct fail *);
 
-/* Is there a program of this name? */
-bool launch_finds(const char *name);
+/* Is there a program of this name?  FAIL_NOINPUT: there is none, or why it
+   cannot be run. */
+int launch_find(const char *name, struct fail *);
 
 /* A pipe, of which no program has an end that it is not given. */
 int launch_pipe(int ends[2], struct fail *);
