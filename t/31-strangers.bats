@@ -50,6 +50,22 @@ withstands() {
 	fail "$before KiB became $after"
 }
 
+@test "who is no program of pskit is not taken for one that wants a key" {
+	cat >banner <<-'EOT'
+		import socket
+		s = socket.create_server(('127.0.0.1', 0))
+		print('tcp://127.0.0.1:%d' % s.getsockname()[1], flush=True)
+		while True:
+		    c, _ = s.accept()
+		    c.sendall(b'HTTP/1.1 400 Bad Request\r\n\r\n')
+		    c.close()
+	EOT
+	start /usr/bin/python3 banner
+	run -77 ps-work -c "$endpoint" -w 500ms -
+	assert_output "ps-work: $endpoint: who listens there is no program of \
+pskit, or wants a --key"
+}
+
 @test "strangers at a server, while others are answered" {
 	start ps-serve -v --lease=3s
 	greet() {

@@ -58,7 +58,8 @@ struct dialled {
 	struct ear ear, monitor;
 	bool up, told;		/* somebody is there; NET_UP has said so */
 	bool met;		/* somebody has been, and we agreed on a key, */
-	bool stranger;		/* or never have with who is there now */
+	bool stranger;		/* or never have with who is there now, */
+	bool speaks;		/* who at least has told us so */
 	uint64_t left_ms;	/* when we hung up; 0: we did not */
 	char endpoint[256];
 };
@@ -372,7 +373,10 @@ net_blame(const struct net *net, const char *endpoint, struct fail *f)
 		    strcmp(net->dial[i].endpoint, endpoint) == 0)
 			fail(&why, FAIL_DENIED, net->guarded ?
 			     "%s: who listens there does not have our --key" :
-			     "%s: who listens there wants a --key", endpoint);
+			     net->dial[i].speaks ?
+			     "%s: who listens there wants a --key" :
+			     "%s: who listens there is no program of pskit, "
+			     "or wants a --key", endpoint);
 	if (strncmp(endpoint, "tcp://", 6) == 0 && !is_ipv6(endpoint))
 		find_host(endpoint, number, &why);
 	if (why.kind)
@@ -725,6 +729,9 @@ comings(struct dialled *d)
 		d->up = d->met = true;
 	if (event & REFUSALS)
 		d->stranger = !d->met;	/* or it dies, or is stopped */
+	if (event & (ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
+		     ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL))
+		d->speaks = true;	/* others hang up, or so it seems */
 	if (event & (ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_CLOSED))
 		d->stranger = false;	/* closed: nobody is there at all */
 	if (!d->up || d->told || !writable(d->ear.socket))
