@@ -461,6 +461,15 @@ scored() {
 	assert_equal "$(ls -A $one)" $'MANIFEST.json\nshard-0-of-1.tar'
 }
 
+@test "a folder that cannot be looked into is not taken for a checkpoint" {
+	local why="Too many levels of symbolic links"
+	ln -s loop loop
+	run -73 ps-serve -d loop
+	assert_output "ps-serve: cannot create loop: $why"
+	run -66 ps-ckpt ls loop
+	assert_output "ps-ckpt: cannot open loop: $why"
+}
+
 @test "an option is refused where it has no meaning" {
 	run -64 ps-ckpt
 	run -64 ps-ckpt --keep=2 ls .
