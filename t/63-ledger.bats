@@ -463,6 +463,8 @@ bad() {
 	bad 64 "-: $why" -d -
 	bad 66 "none.svm: No such file or directory" -d none.svm
 	bad 66 "none*: no file fits it" -d 'none*'
+	ln -s loop loop
+	bad 66 "loop/*: a folder cannot be read" -d 'loop/*'
 	bad 66 ".: it is no plain file" -d .
 	try="; try 'ps-coord --help'"
 	bad 64 "-F: there is no format 'xml'$try" -F xml -d x

@@ -40,7 +40,8 @@ static int
 add_matches(struct names *n, const char *pattern, struct fail *f)
 {
 	glob_t found;
-	const int got = glob(pattern, 0, NULL, &found);
+	/* What is behind a folder that cannot be read would be left out. */
+	const int got = glob(pattern, GLOB_ERR, NULL, &found);
 
 	for (size_t i = 0; got == 0 && i < found.gl_pathc; i++)
 		add_name(n, found.gl_pathv[i]);
@@ -49,7 +50,7 @@ add_matches(struct names *n, const char *pattern, struct fail *f)
 	if (got == 0)
 		return 0;
 	return fail(f, FAIL_NOINPUT, "%s: %s", pattern, got == GLOB_NOMATCH ?
-		    "no file fits it" : "it cannot be looked up");
+		    "no file fits it" : "a folder cannot be read");
 }
 
 static int
