@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "model/parse.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -134,6 +135,21 @@ node_axis(const struct node *n, struct settings *s, int *axis,
 			    shape_text(shape, dims), shape.rank);
 	*axis = from_0;
 	return 0;
+}
+
+int
+node_shape(struct node *n, const char *key, struct settings *s,
+	   struct fail *f)
+{
+	const char *text = settings_text(s, key);
+
+	if (!text)
+		return fail(f, FAIL_CONFIG, "%s: %s: %s= is missing",
+			    n->where, n->name, key);
+	if (parse_shape(text, &n->shape) && n->shape.rank > 0)
+		return 0;
+	return fail(f, FAIL_CONFIG, "%s: %s: %s=%s is not like [3,4]",
+		    n->where, n->name, key, text);
 }
 
 /*

@@ -102,6 +102,10 @@ int node_variable(struct model *, struct node *, const char *weight,
 		  struct shape, bool table, const char *initializer,
 		  struct settings *, struct fail *);
 
+/* "[3,4]", which must be there, is the shape of an example. */
+int node_shape(struct node *, const char *key, struct settings *,
+	       struct fail *);
+
 /* Take this setting, if it is there, as "l1:A", "l2:A" or "l1_l2:A:B". */
 int variable_regularizer(struct variable *, const char *key,
 			 struct settings *, struct fail *);

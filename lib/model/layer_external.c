@@ -5,14 +5,13 @@
  * the program may keep what it likes from the one before.  After a call that
  * failed nothing counts but the failure, and nobody is called again.
  */
-#include "model/external.h"
 #include "model/layer.h"
 
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/text.h"
-#include "model/parse.h"
+#include "model/external.h"
 #include "tensor/kernels.h"
 
 #include <stdlib.h>
@@ -80,17 +79,10 @@ take_variables(struct model *m, struct node *n, struct settings *s,
 static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 {
-	const char *text = settings_text(s, "shape");
 	struct own *own = n->own;
 
-	if (node_wants_floats(n, f))
+	if (node_wants_floats(n, f) || node_shape(n, "shape", s, f))
 		return -1;
-	if (!text)
-		return fail(f, FAIL_CONFIG, "%s: %s: shape= is missing",
-			    n->where, n->name);
-	if (!parse_shape(text, &n->shape) || n->shape.rank == 0)
-		return fail(f, FAIL_CONFIG, "%s: %s: shape=%s is not like "
-			    "[3,4]", n->where, n->name, text);
 	own->stream = hash64(n->name, strlen(n->name));
 	return take_variables(m, n, s, f);
 }

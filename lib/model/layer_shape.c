@@ -3,8 +3,6 @@
  */
 #include "model/layer.h"
 
-#include "model/parse.h"
-
 static int
 build_flatten(struct model *m, struct node *n, struct settings *s,
 	      struct fail *f)
@@ -20,18 +18,11 @@ static int
 build_reshape(struct model *m, struct node *n, struct settings *s,
 	      struct fail *f)
 {
-	const char *text = settings_text(s, "target_shape");
 	char a[SHAPE_TEXT], b[SHAPE_TEXT];
 
 	(void)m;
-	if (node_wants_floats(n, f))
+	if (node_wants_floats(n, f) || node_shape(n, "target_shape", s, f))
 		return -1;
-	if (!text)
-		return fail(f, FAIL_CONFIG, "%s: %s: target_shape= is missing",
-			    n->where, n->name);
-	if (!parse_shape(text, &n->shape) || n->shape.rank == 0)
-		return fail(f, FAIL_CONFIG, "%s: %s: target_shape=%s is not "
-			    "like [3,4]", n->where, n->name, text);
 	if (node_size(n) != node_size(n->in[0]))
 		return fail(f, FAIL_CONFIG, "%s: %s: %s is %s, which does not "
 			    "fill %s", n->where, n->name, n->in[0]->name,
