@@ -232,6 +232,15 @@ $no_answer" "$each"
 }
 
 @test "a model and -x that do not fit are told" {
+	echo train 9 >requests
+	run -78 ps-local -- --repeat train.svm -- ps-coord -m model.ps requests
+	assert_line "ps-coord: step 0: model.ps:5: a program computes logit: \
+say which, -x logit=COMMAND"
+	echo eval >requests
+	run -78 ps-local -- -x "h=$dense" train.svm -- \
+		ps-coord -m model.ps requests
+	assert_line "ps-coord: -x 'h=$dense': the model has no external layer \
+called h"
 	train 'train 1' model.ps -x "$dense" >/dev/null
 	run -78 ps-eval -C saved train.svm
 	assert_output "ps-eval: model.ps:5: a program computes logit: say \

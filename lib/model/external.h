@@ -51,4 +51,12 @@ struct externals {
 	int (*call)(void *own, const struct external_call *, struct fail *);
 };
 
+/* NULL is nobody, for models without such layers. */
+static inline int
+externals_begin(const struct externals *e, const struct model *m,
+		struct fail *f)
+{
+	return e ? e->begin(e->own, m, f) : 0;
+}
+
 #endif

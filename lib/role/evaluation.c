@@ -2,16 +2,13 @@
 
 #include <string.h>
 
-int
+void
 evaluation_open(struct evaluation *e, const struct model *model,
-		const struct externals *externals, struct fail *f)
+		const struct externals *externals)
 {
 	memset(e, 0, sizeof(*e));
-	if (externals && externals->begin(externals->own, model, f) < 0)
-		return -1;
 	e->compute = compute_new(model, externals);
 	e->metric = model_metrics(model, &e->metrics);
-	return 0;
 }
 
 void

@@ -27,9 +27,9 @@ struct evaluation {
 	bool pulling;			/* the values that a batch needs */
 };
 
-/* Both are borrowed; -1: there is nobody to compute an external layer. */
-int evaluation_open(struct evaluation *, const struct model *,
-		    const struct externals *, struct fail *);
+/* Both are borrowed; see compute_new(). */
+void evaluation_open(struct evaluation *, const struct model *,
+		     const struct externals *);
 void evaluation_close(struct evaluation *);
 void evaluation_reset(struct evaluation *);
 

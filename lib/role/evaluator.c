@@ -162,10 +162,9 @@ take_plan(struct evaluator *e, const struct message *m, uint64_t now,
 	e->model = model_parse(&e->source, f);
 	if (!e->model)
 		return -1;
-	if (evaluation_open(&e->evaluation, e->model, e->options.externals,
-			    f) < 0)
-		return -1;
-	if (plan_read(&e->plan, e->model, m->frame[1].data,
+	evaluation_open(&e->evaluation, e->model, e->options.externals);
+	if (externals_begin(e->options.externals, e->model, f) < 0 ||
+	    plan_read(&e->plan, e->model, m->frame[1].data,
 		      m->frame[1].size, f) < 0)
 		return -1;
 	e->plan.number = m->plan.plan;

@@ -234,8 +234,8 @@ take_plan(struct worker *w, const struct message *m, uint64_t now,
 	if (!w->model)
 		return -1;
 	w->metric = model_metrics(w->model, &w->metrics);
-	if (evaluation_open(&w->score, w->model, w->options.externals, f) < 0)
-		return -1;
+	externals_begin(w->options.externals, w->model, &w->unfit);
+	evaluation_open(&w->score, w->model, w->options.externals);
 	if (plan_read(&w->plan, w->model, m->frame[1].data,
 		      m->frame[1].size, f) < 0)
 		return -1;

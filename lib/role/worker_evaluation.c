@@ -128,6 +128,10 @@ worker_evaluation_batch(struct worker *w, struct batch *batch, uint64_t now)
 		say_evaluated(w);
 		return;
 	}
+	if (w->unfit.kind) {
+		worker_evaluation_failed(w, &w->unfit);
+		return;
+	}
 	w->eval_batch = *batch;
 	*batch = old;
 	if (evaluation_pull(&w->score, &w->eval_batch, w->client, WIRE_NONE,

@@ -85,8 +85,9 @@ struct worker {
 					   not pushed, is pushed */
 	uint64_t turns;
 	bool computed;		/* since the last tick */
-	struct fail broken;	/* nothing more can be computed, if it has a
-				   kind */
+	struct fail unfit;	/* no step or evaluation can be computed here,
+				   as each of them says, if it has a kind */
+	struct fail broken;	/* nothing more can be, and we die of that */
 	uint64_t waiting_for;	/* the lease that has_batch is for */
 	struct pack out;
 

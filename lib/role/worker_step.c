@@ -309,6 +309,8 @@ compute_step(struct worker *w)
 
 	if (!work || !work->lease || at_stage(w, STAGE_COMPUTED))
 		return false;
+	if (!work->why.kind)
+		work->why = w->unfit;
 	if (!work->why.kind && run_step(w, work) < 0)
 		return false;
 	if (work->why.kind)

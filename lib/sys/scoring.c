@@ -158,7 +158,8 @@ scoring_checkpoint(struct scoring *g, struct checkpoint **from,
 	}
 	if (snapshot_open(&s, from, f) < 0)
 		return 1;
-	status = evaluation_open(&e, s.model, g->s->evaluator.externals, f);
+	evaluation_open(&e, s.model, g->s->evaluator.externals);
+	status = externals_begin(g->s->evaluator.externals, s.model, f);
 	if (status == 0)
 		status = scoring_begin(g, s.model, &e, f);
 	if (status == 0)

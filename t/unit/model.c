@@ -615,7 +615,7 @@ test_manual(void)
 			text_add(&model, "%s", line);
 		}
 	}
-	ok(models == 7);
+	ok(models == 8);
 	if (page)
 		fclose(page);
 	text_release(&model);

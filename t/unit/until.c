@@ -67,7 +67,7 @@ test_holding(void)
 	struct fail f;
 
 	rig_begin(&r, model);
-	ok(evaluation_open(&e, r.model, NULL, &f) == 0);
+	evaluation_open(&e, r.model, NULL);
 	ok(holds("loss<1", &e) == 0 && holds("loss>=1", &e) == 0);
 	ok(holds("mean_squared_error<1", &e) == 0);
 	ok(holds("auc>0", &e) == -1);
