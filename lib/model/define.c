@@ -403,6 +403,10 @@ check_metric(const struct model *m, const struct metric *metric,
 		return fail(f, FAIL_CONFIG, "%s: %s takes a label of kind "
 			    "binary, but %s (%s) is a float", where,
 			    metric_name(metric), label->name, label->where);
+	if (metric_takes_k(metric) && node_size(n) < 2)
+		return fail(f, FAIL_CONFIG, "%s: %s is a measure of several "
+			    "classes, but %s has one number", where,
+			    metric_name(metric), n->name);
 	if (node_size(n) > classes)
 		return fail(f, FAIL_CONFIG, "%s: %s is a measure of two "
 			    "classes, but %s has %zu", where,
@@ -449,7 +453,9 @@ define_metric(struct model *m, struct statement *st, struct fail *f)
 	    check_metric(m, &metric, n, s->where, f))
 		return -1;
 	if (settings_float(s, "threshold", &metric.threshold, -FLT_MAX,
-			   FLT_MAX, f))
+			   FLT_MAX, f) ||
+	    (metric_takes_k(&metric) &&
+	     settings_uint(s, "k", &metric.k, 1, UINT32_MAX, f)))
 		return -1;
 	m->metric = mem_grow(m->metric, m->metrics, &m->metric_room,
 			     sizeof(*m->metric));

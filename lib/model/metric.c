@@ -121,6 +121,63 @@ add_recall(const struct metric *m, struct metric_state *s, const float *p,
 	add_hits(s, hits, of);
 }
 
+enum { BOTH, CALLED, POSITIVE };	/* of sum[] */
+
+static void
+add_f1(const struct metric *m, struct metric_state *s, const float *p,
+       size_t width, const float *label, const float *weight, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const bool positive = label[i] == 1;
+		const bool called = score_of(p + i * width, width) >
+				    m->threshold;
+		const double count = counts(weight, i);
+
+		s->sum[BOTH] += positive && called ? count : 0;
+		s->sum[CALLED] += called ? count : 0;
+		s->sum[POSITIVE] += positive ? count : 0;
+	}
+}
+
+/* The harmonic mean of precision and recall. */
+static double
+f1(const struct metric_state *s)
+{
+	return 2 * s->sum[BOTH] / (s->sum[CALLED] + s->sum[POSITIVE]);
+}
+
+/*
+ * As in TensorFlow's in_top_k(): those that tie with the last of the k are
+ * among them, and what is not finite is not.
+ */
+static bool
+is_among(const float *p, size_t width, size_t class, uint64_t k)
+{
+	uint64_t above = 0;
+
+	if (class == width || !isfinite(p[class]))
+		return false;
+	for (size_t i = 0; i < width; i++)
+		above += p[i] > p[class];
+	return above < k;
+}
+
+static void
+add_top_k(const struct metric *m, struct metric_state *s, const float *p,
+	  size_t width, const float *label, const float *weight, size_t n)
+{
+	double hits = 0, of = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const size_t class = class_of(label[i], width);
+		const bool hit = is_among(p + i * width, width, class, m->k);
+
+		hits += hit ? counts(weight, i) : 0;
+		of += counts(weight, i);
+	}
+	add_hits(s, hits, of);
+}
+
 enum { TOTAL, COUNT };		/* of sum[] */
 
 static void
@@ -134,6 +191,28 @@ static double
 mean(const struct metric_state *s)
 {
 	return s->sum[TOTAL] / s->sum[COUNT];
+}
+
+static double
+root_mean(const struct metric_state *s)
+{
+	return sqrt(mean(s));
+}
+
+/* So many positive examples were foretold, and there are so many. */
+static void
+add_calibration(const struct metric *m, struct metric_state *s,
+		const float *p, size_t width, const float *label,
+		const float *weight, size_t n)
+{
+	(void)m;
+	for (size_t i = 0; i < n; i++) {
+		const double count = counts(weight, i);
+
+		s->sum[TOTAL] += count *
+			(double)score_of(p + i * width, width);
+		s->sum[COUNT] += label[i] == 1 ? count : 0;
+	}
 }
 
 /* Keras's bounds: certainty that is wrong costs 16.1, not infinity. */
@@ -321,11 +400,16 @@ auc(const struct metric_state *s)
 static const struct metric_kind kinds[] = {
 	{ "accuracy", SIZE_MAX, add_accuracy, hit_rate },
 	{ "auc", 2, add_auc, auc },
+	{ "calibration", 2, add_calibration, mean },
+	{ "f1_score", 2, add_f1, f1 },
 	{ "log_loss", SIZE_MAX, add_log_loss, mean },
 	{ "mean_absolute_error", 0, add_absolute, mean },
 	{ "mean_squared_error", 0, add_squared, mean },
 	{ "precision", 2, add_precision, hit_rate },
 	{ "recall", 2, add_recall, hit_rate },
+	{ "root_mean_squared_error", 0, add_squared, root_mean },
+	{ "sparse_top_k_categorical_accuracy", SIZE_MAX, add_top_k,
+	  hit_rate },
 };
 
 #define KINDS	(sizeof(kinds) / sizeof(kinds[0]))
@@ -350,7 +434,7 @@ metric_parse(struct metric *m, const char *name, struct fail *f)
 	for (size_t i = 0; i < KINDS; i++)
 		if (strcmp(kinds[i].name, name) == 0) {
 			*m = (struct metric){ .kind = &kinds[i],
-					      .threshold = .5f };
+					      .threshold = .5f, .k = 5 };
 			return 0;
 		}
 	return unknown(name, f);
@@ -366,6 +450,12 @@ size_t
 metric_classes(const struct metric *m)
 {
 	return m->kind->classes;
+}
+
+bool
+metric_takes_k(const struct metric *m)
+{
+	return m->kind->add == add_top_k;
 }
 
 bool

@@ -18,7 +18,8 @@ struct metric_kind;
 /* One "metric" line of a model. */
 struct metric {
 	const struct metric_kind *kind;
-	float threshold;	/* accuracy, precision, recall: .5 */
+	float threshold;	/* accuracy, precision, recall, f1_score: .5 */
+	uint64_t k;		/* of the largest, one is to be the label: 5 */
 	bool logits;		/* what it is given is logits, not what a
 				   sigmoid or softmax makes of them: only for
 				   one that keeps scores */
@@ -32,6 +33,7 @@ const char *metric_name(const struct metric *);
 
 /* How many classes it tells apart at most; 0: it is of any numbers. */
 size_t metric_classes(const struct metric *);
+bool metric_takes_k(const struct metric *);	/* and wants several classes */
 bool metric_keeps_scores(const struct metric *);	/* as auc does */
 
 #define METRIC_SUMS	4
@@ -49,9 +51,9 @@ void metric_reset(struct metric_state *);
 /*
  * Predictions are n x width probabilities (or values, for regression);
  * labels n: 0 or 1 when width is 1, else a class; weights n, or NULL: all are
- * 1, as they are of one that keeps scores.  With several columns auc,
- * precision and recall are of class 1 against the rest, and errors are those
- * from 1 in the class's column and 0 elsewhere.
+ * 1, as they are of one that keeps scores.  With several columns those of two
+ * classes are of class 1 against the rest, and errors are those from 1 in the
+ * class's column and 0 elsewhere.
  */
 void metric_add(const struct metric *, struct metric_state *,
 		const float *prediction, size_t width, const float *label,

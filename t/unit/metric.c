@@ -54,6 +54,13 @@ binary(void)
 	ok(near(value("recall", p, 1, y, 6), 1. / 3));
 	ok(near(value("log_loss", p, 1, y, 6), loss / 6));
 	ok(near(value("auc", p, 1, y, 6), 5. / 9));
+	/* Both precision and recall are a third. */
+	ok(near(value("f1_score", p, 1, y, 6), 1. / 3));
+	ok(fabs(value("calibration", p, 1, y, 6) - 3.25 / 3) < 1e-7);
+	ok(isinf(value("calibration", p, 1, y + 3, 3)));
+	named(value("f1_score", p + 1, 1, y + 1, 2) == 0 &&
+	      isnan(value("f1_score", p + 5, 1, y + 5, 1)),
+	      "f1_score: none found is 0; none there and none called, nothing");
 
 	struct metric m = metric("recall");
 	struct metric_state s = { 0 };
@@ -119,12 +126,47 @@ classes(void)
 	      "a label that is no class is a miss, not a crash");
 }
 
+static double
+top(uint64_t k, const float *p, const float *y, size_t n)
+{
+	struct metric m = metric("sparse_top_k_categorical_accuracy");
+	struct metric_state s = { 0 };
+
+	m.k = k;
+	metric_add(&m, &s, p, 4, y, NULL, n);
+	return metric_value(&m, &s);
+}
+
+static void
+top_of_classes(void)
+{
+	const float p[] = {
+		.1f, .2f, .3f, .4f,
+		.4f, .1f, .3f, .2f,
+		.2f, .2f, .4f, .2f,	/* three tie with the second */
+		NAN, .5f, .3f, .2f,
+		.1f, .2f, .3f, INFINITY,
+	};
+	const float last[] = { 3, 3, 3, 3, 3 }, first[] = { 0, 0, 0, 0, 0 };
+
+	ok(metric("sparse_top_k_categorical_accuracy").k == 5);
+	ok(top(1, p, last, 3) == 1. / 3 && top(2, p, last, 3) == 2. / 3);
+	ok(top(3, p, last, 3) == 1 && top(1, p, first, 3) == 1. / 3);
+	ok(top(2, p, first, 3) == 2. / 3 && top(5, p, first, 3) == 1);
+	named(top(5, p, first, 4) == .75 && top(5, p, last, 5) == .8,
+	      "what is not finite is not among the largest");
+	named(top(5, p, (float[]){ 9 }, 1) == 0,
+	      "a label that is no class is among none");
+}
+
 static void
 regression(void)
 {
 	const float p[] = { 1, -2, 3.5f }, y[] = { 2, 2, 3 };
 
 	ok(near(value("mean_squared_error", p, 1, y, 3), 17.25 / 3));
+	ok(near(value("root_mean_squared_error", p, 1, y, 3),
+		sqrt(17.25 / 3)));
 	ok(near(value("mean_absolute_error", p, 1, y, 3), 5.5 / 3));
 }
 
@@ -178,8 +220,9 @@ areas(void)
 }
 
 static const char *const every[] = {
-	"accuracy", "auc", "log_loss", "mean_absolute_error",
-	"mean_squared_error", "precision", "recall"
+	"accuracy", "auc", "calibration", "f1_score", "log_loss",
+	"mean_absolute_error", "mean_squared_error", "precision", "recall",
+	"root_mean_squared_error"
 };
 
 /* Over workers that had 0, 1, 2 ... examples each. */
@@ -245,6 +288,7 @@ main(void)
 	bounds();
 	many();
 	classes();
+	top_of_classes();
 	regression();
 	areas();
 	for (size_t i = 0; i < sizeof(every) / sizeof(every[0]); i++) {

@@ -201,6 +201,20 @@ static const struct {
 	{ "input x float[9]\nlabel t id\n"
 	  "loss sparse_categorical_crossentropy x\nmetric auc",
 	  "model.ps:4: auc is a measure of two classes, but x has 9" },
+	{ OF_NUMBERS "metric sparse_top_k_categorical_accuracy",
+	  "model.ps:4: sparse_top_k_categorical_accuracy takes a label of "
+	  "kind binary, but t (model.ps:2) is a float" },
+	{ "input x float[3]\nlabel y binary\np = dense x units=1\n"
+	  "loss hinge p\nmetric sparse_top_k_categorical_accuracy",
+	  "model.ps:5: sparse_top_k_categorical_accuracy is a measure of "
+	  "several classes, but p has one number" },
+	{ "input x float[3]\nlabel y id\n"
+	  "loss sparse_categorical_crossentropy x\n"
+	  "metric sparse_top_k_categorical_accuracy k=0",
+	  "model.ps:4: k=0 is not a whole number from 1 to 4294967295" },
+	{ "input x float[3]\nlabel y id\n"
+	  "loss sparse_categorical_crossentropy x\nmetric accuracy k=2",
+	  "model.ps:4: unknown setting k; there are weighted, threshold" },
 	{ "input x float\nlabel t binary\nloss hinge x\nmetric auc\n"
 	  "metric accuracy\nmetric auc x", "model.ps:6: a second metric auc; "
 	  "results tell them apart by name" },
