@@ -11,21 +11,21 @@
 
 extern const struct layer
 	layer_activation, layer_add, layer_average, layer_batch_normalization,
-	layer_category_encoding, layer_concat, layer_dense, layer_dot,
-	layer_dropout, layer_embedding, layer_external, layer_factorization,
-	layer_flatten, layer_layer_normalization, layer_linear,
-	layer_maximum, layer_multiply, layer_normalization,
-	layer_reduce_mean, layer_reduce_sum, layer_rescaling, layer_reshape,
-	layer_softmax, layer_subtract;
+	layer_category_encoding, layer_concat, layer_conv1d, layer_dense,
+	layer_dot, layer_dropout, layer_embedding, layer_external,
+	layer_factorization, layer_flatten, layer_layer_normalization,
+	layer_linear, layer_maximum, layer_multiply, layer_normalization,
+	layer_reduce_max, layer_reduce_mean, layer_reduce_sum, layer_rescaling,
+	layer_reshape, layer_softmax, layer_subtract;
 
 static const struct layer *const layers[] = {
 	&layer_add, &layer_average, &layer_batch_normalization,
-	&layer_category_encoding, &layer_concat, &layer_dense, &layer_dot,
-	&layer_dropout, &layer_embedding, &layer_external,
+	&layer_category_encoding, &layer_concat, &layer_conv1d, &layer_dense,
+	&layer_dot, &layer_dropout, &layer_embedding, &layer_external,
 	&layer_factorization, &layer_flatten, &layer_layer_normalization,
 	&layer_linear, &layer_maximum, &layer_multiply, &layer_normalization,
-	&layer_reduce_mean, &layer_reduce_sum, &layer_rescaling,
-	&layer_reshape, &layer_softmax, &layer_subtract
+	&layer_reduce_max, &layer_reduce_mean, &layer_reduce_sum,
+	&layer_rescaling, &layer_reshape, &layer_softmax, &layer_subtract
 };
 
 #define LAYERS	(sizeof(layers) / sizeof(*layers))

@@ -6,8 +6,6 @@
 
 #include "tensor/kernels.h"
 
-#include <string.h>
-
 #define UNITS	((uint64_t)1 << 24)
 
 struct own {
@@ -91,12 +89,8 @@ start_with_bias(const struct pass *p, size_t rows, size_t units)
 {
 	const struct own *own = p->node->own;
 
-	if (!own->use_bias)
-		memset(p->out.value, 0, rows * units * sizeof(float));
-	else
-		for (size_t i = 0; i < rows; i++)
-			memcpy(p->out.value + i * units, p->w[BIAS],
-			       units * sizeof(float));
+	kernel_fill_rows(p->out.value, own->use_bias ? p->w[BIAS] : NULL,
+			 rows, units);
 }
 
 static void
@@ -104,8 +98,8 @@ add_to_bias(const struct pass *p, size_t rows, size_t units)
 {
 	const struct own *own = p->node->own;
 
-	for (size_t i = 0; own->use_bias && i < rows; i++)
-		kernel_add(p->dw[BIAS], p->out.gradient + i * units, units);
+	if (own->use_bias)
+		kernel_add_rows(p->dw[BIAS], p->out.gradient, rows, units);
 }
 
 static void

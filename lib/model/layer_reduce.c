@@ -1,5 +1,5 @@
 /*
- * layer_reduce - the sum or the mean along one axis.
+ * layer_reduce - the sum, the mean or the largest along one axis.
  */
 #include "model/layer.h"
 
@@ -130,6 +130,73 @@ backward(const struct pass *p)
 		p->in[0].gradient, p->out.gradient, p->examples * own->outer,
 		*own);
 }
+
+/* ---- the largest ---- */
+
+/* What is no number is not hidden by one. */
+static inline float
+larger(float a, float b)
+{
+	return a > b || a != a ? a : b;
+}
+
+static CLONES void
+find_largest(float *restrict y, const float *restrict x, size_t outer,
+	     struct own own)
+{
+	for (; outer > 0; outer--, y += own.inner) {
+		for (size_t k = 0; k < own.inner; k++)
+			y[k] = x[k];
+		x += own.inner;
+		for (size_t j = 1; j < own.count; j++, x += own.inner)
+			for (size_t k = 0; k < own.inner; k++)
+				y[k] = larger(y[k], x[k]);
+	}
+}
+
+/* Several that tie share it, as in TensorFlow. */
+static CLONES void
+share_out(float *restrict dx, const float *restrict x,
+	  const float *restrict y, const float *restrict dy, struct own own)
+{
+	for (size_t k = 0; k < own.inner; k++) {
+		float ties = 0;
+
+		for (size_t j = 0; j < own.count; j++)
+			ties += x[j * own.inner + k] == y[k];
+		for (size_t j = 0; j < own.count; j++)
+			dx[j * own.inner + k] +=
+				x[j * own.inner + k] == y[k] ?
+				dy[k] / ties : 0;
+	}
+}
+
+static void
+max_forward(const struct pass *p)
+{
+	const struct own *own = p->node->own;
+
+	find_largest(p->out.value, p->in[0].value, p->examples * own->outer,
+		     *own);
+}
+
+static void
+max_backward(const struct pass *p)
+{
+	const struct own *own = p->node->own;
+	const size_t in = own->count * own->inner;
+
+	for (size_t i = 0; i < p->examples * own->outer; i++)
+		share_out(p->in[0].gradient + i * in, p->in[0].value + i * in,
+			  p->out.value + i * own->inner,
+			  p->out.gradient + i * own->inner, *own);
+}
+
+const struct layer layer_reduce_max = {
+	.name = "reduce_max", .least = 1, .most = 1,
+	.own = sizeof(struct own), .build = build,
+	.forward = max_forward, .backward = max_backward
+};
 
 const struct layer layer_reduce_mean = {
 	.name = "reduce_mean", .least = 1, .most = 1,

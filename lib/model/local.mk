@@ -17,6 +17,7 @@ lib_libps_a_SOURCES += \
 	%D%/layer_batch_normalization.c \
 	%D%/layer_category_encoding.c \
 	%D%/layer_concat.c \
+	%D%/layer_conv1d.c \
 	%D%/layer_dense.c \
 	%D%/layer_dot.c \
 	%D%/layer_dropout.c \

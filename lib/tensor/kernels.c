@@ -27,6 +27,23 @@ kernel_add(float *restrict y, const float *restrict x, size_t n)
 		y[i] += x[i];
 }
 
+void
+kernel_fill_rows(float *y, const float *row, size_t rows, size_t n)
+{
+	if (!row)
+		memset(y, 0, rows * n * sizeof(float));
+	else
+		for (size_t i = 0; i < rows; i++)
+			memcpy(y + i * n, row, n * sizeof(float));
+}
+
+void
+kernel_add_rows(float *sum, const float *x, size_t rows, size_t n)
+{
+	for (size_t i = 0; i < rows; i++)
+		kernel_add(sum, x + i * n, n);
+}
+
 CLONES void
 kernel_axpy(float *restrict y, float a, const float *restrict x, size_t n)
 {

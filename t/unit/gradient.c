@@ -105,6 +105,21 @@ static const struct {
 	  HEAD "q = embedding w dim=19\ny = reduce_mean q\n" END },
 	{ "reduce_sum along wide rows",
 	  HEAD "q = embedding w dim=19\ny = reduce_sum q axis=2\n" END },
+	{ "reduce_max", M "y = reduce_max p\n" END },
+	{ "reduce_max along the last axis",
+	  HEAD "q = embedding w dim=5\ny = reduce_max q axis=-1\n" END },
+	{ "conv1d", HEAD "q = embedding w dim=2\n"
+	  "y = conv1d q filters=4 kernel_size=2\n" END },
+	{ "conv1d of an input",
+	  HEAD "y = conv1d m filters=2 kernel_size=1 use_bias=false\n" END },
+	{ "conv1d, same, with an activation", HEAD "q = embedding w dim=2\n"
+	  "y = conv1d q filters=3 kernel_size=3 padding=same "
+	  "activation=tanh\n" END },
+	{ "conv1d, same, by two", HEAD "q = embedding w dim=2\n"
+	  "y = conv1d q filters=3 kernel_size=5 padding=same strides=2\n"
+	  END },
+	{ "conv1d, causal", HEAD "q = embedding w dim=2\n"
+	  "y = conv1d q filters=3 kernel_size=4 padding=causal\n" END },
 	{ "flatten", M "y = flatten p\n" END },
 	{ "reshape", M "y = reshape p target_shape=[3,2]\n" END },
 	{ "a view that branches",

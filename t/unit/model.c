@@ -108,8 +108,8 @@ static const struct {
 	  "you mean dense?" },
 	{ "input x float\ny = rleu x", "model.ps:2: unknown layer 'rleu'; did "
 	  "you mean relu?" },
-	{ "input x float\ny = conv2d x", "model.ps:2: unknown layer "
-	  "'conv2d'" },
+	{ "input x float\ny = lstm x", "model.ps:2: unknown layer "
+	  "'lstm'" },
 	{ "y=dense x units=1", "model.ps:1: 'y=dense' begins no statement; "
 	  "they are input, label, variable, NAME = LAYER, loss, metric, "
 	  "optimizer, mode; put blanks around the =" },
@@ -162,6 +162,21 @@ static const struct {
 	{ "input x float[2,3]\ny = reduce_mean x axis=3", "model.ps:2: y: "
 	  "axis=3 is none of x, which is [2, 3]: its axes are 1 to 2, or -1 "
 	  "from the last (0 is the batch)" },
+	{ "input x float[6]\ny = conv1d x filters=2 kernel_size=2",
+	  "model.ps:2: y: conv1d takes [steps, channels], but x is [6]" },
+	{ "input x float[6,2]\ny = conv1d x filters=2",
+	  "model.ps:2: y: kernel_size= is missing" },
+	{ "input x float[6,2]\ny = conv1d x kernel_size=2",
+	  "model.ps:2: y: filters= is missing" },
+	{ "input x float[6,2]\ny = conv1d x filters=2 kernel_size=7",
+	  "model.ps:2: y: kernel_size=7 is more than the 6 steps of x; "
+	  "padding=same would do" },
+	{ "input x float[6,2]\ny = conv1d x filters=2 kernel_size=2 "
+	  "padding=full", "model.ps:2: y: padding=full is not valid, same or "
+	  "causal" },
+	{ "input x float[9999,99]\ny = conv1d x filters=2 kernel_size=9999 "
+	  "padding=same", "model.ps:2: y: its windows are too large for one "
+	  "example; the limit is 67108864 numbers" },
 	{ "input x float[6]\ny = reshape x target_shape=[4,2]",
 	  "model.ps:2: y: x is [6], which does not fill [4, 2]" },
 	{ "input x float[2]\ny = normalization x mean=0,1,2 variance=1",
@@ -629,7 +644,7 @@ test_manual(void)
 			text_add(&model, "%s", line);
 		}
 	}
-	ok(models == 8);
+	ok(models == 9);
 	if (page)
 		fclose(page);
 	text_release(&model);

@@ -127,6 +127,31 @@ static const struct {
 	{ "y = reduce_mean m axis=2", 2, { 7 / 3., -.5 / 3 } },
 	{ "y = reduce_sum m axis=-1 keepdims=true", 2, { 7, -.5 } },
 	{ "y = reduce_sum a", 1, { 1 } },
+	{ "y = reduce_max m", 3, { 1, 2, 4 } },
+	{ "y = reduce_max m axis=2 keepdims=true", 2, { 4, .5 } },
+	{ "y = reduce_max a", 1, { 2 } },
+	/* These are what Keras makes of it, of .25 4, 1 2, .25 4. */
+	{ "q = embedding w dim=2\n"
+	  "y = conv1d q filters=2 kernel_size=2", 4,
+	  { 3.225, 4.05, 3.725, 4.55 } },
+	{ "q = embedding w dim=2\n"
+	  "y = conv1d q filters=2 kernel_size=1 strides=2", 4,
+	  { 1.325, 1.85, 1.325, 1.85 } },
+	{ "q = embedding w dim=2\n"
+	  "y = conv1d q filters=2 kernel_size=3 padding=same", 6,
+	  { 6.125, 6.95, 7.85, 9.1, 3.725, 4.55 } },
+	{ "q = embedding w dim=2\n"
+	  "y = conv1d q filters=2 kernel_size=3 padding=same strides=2", 4,
+	  { 6.125, 6.95, 3.725, 4.55 } },
+	{ "q = embedding w dim=2\n"
+	  "y = conv1d q filters=2 kernel_size=4 padding=same", 6,
+	  { 12.45, 13.7, 7.85, 9.1, 3.725, 4.55 } },
+	{ "q = embedding w dim=2\n"
+	  "y = conv1d q filters=2 kernel_size=2 padding=causal", 6,
+	  { 3.025, 3.55, 3.225, 4.05, 3.725, 4.55 } },
+	{ "q = embedding w dim=2\n"
+	  "y = conv1d q filters=1 kernel_size=3 padding=causal strides=2", 2,
+	  { 2.625, 4.55 } },
 	{ "y = flatten m", 6, { 1, 2, 4, -1, 0, .5 } },
 	{ "q = reshape m target_shape=[3,2]\ny = reduce_sum q", 2,
 	  { 1 + 4 + 0, 2 - 1 + .5 } },
@@ -523,6 +548,42 @@ test_dropout(void)
 	rig_end(&r);
 }
 
+/*
+ * Several that tie for the largest share its gradient, as in TensorFlow; what
+ * is no number is not hidden.
+ */
+static void
+test_largest(void)
+{
+	static const float rows[] = { 1, 2, 4, 1, 0, 4 };
+	static const float share[] = { .5f, 1, .5f, .5f, 0, .5f };
+	struct rig r;
+	bool shared = true;
+
+	rig_begin(&r, "input u id[2] rows=2\nq = embedding u dim=3\n"
+		  "y = reduce_max q\nz = reduce_sum y\nlabel t float\n"
+		  "loss mean_absolute_error z\n");
+	memcpy(r.w[0], rows, sizeof(rows));
+	feature_add_id(&r.batch.feature[0], 0, 0);
+	feature_add_id(&r.batch.feature[0], 1, 1);
+	feature_add_value(&r.batch.label, 0, 0);
+	r.batch.examples = 1;
+	rig_pull(&r);
+	compute_train(r.compute, 0, NULL);
+	for (size_t i = 0; i < 6; i++)
+		shared = shared && compute_gradient(r.compute, 0)[i] ==
+			share[i];
+	ok(shared && compute_loss(r.compute) == 7);
+	for (size_t i = 0; i < 6; i++) {
+		memcpy(r.w[0], rows, sizeof(rows));
+		r.w[0][i] = NAN;
+		rig_pull(&r);
+		compute_forward(r.compute);
+		ok(isnan(compute_loss(r.compute)));
+	}
+	rig_end(&r);
+}
+
 #define MOST	67		/* no whole number of vectors */
 
 /* The n numbers from first on, each as an example: results and gradients. */
@@ -750,5 +811,6 @@ main(void)
 	test_auc();
 	test_regularizers();
 	test_dropout();
+	test_largest();
 	return tap_done();
 }
