@@ -95,3 +95,35 @@ kernel_finite(const void *x, size_t n)
 	}
 	return !odd;
 }
+
+/* What is added carries into the half that stays; a NaN's may all carry out. */
+CLONES void
+kernel_to_bfloat16(uint16_t *restrict y, const float *restrict x, size_t n)
+{
+	const uint32_t infinity = 0x7f800000, quiet = 0x00400000;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t bits, rounded;
+
+		memcpy(&bits, x + i, sizeof(bits));
+		rounded = bits + 0x7fff + (bits >> 16 & 1);
+		rounded = (bits & 0x7fffffff) > infinity ? bits | quiet :
+			rounded;
+		y[i] = (uint16_t)(rounded >> 16);
+	}
+}
+
+CLONES void
+kernel_from_bfloat16(float *restrict y, const void *restrict x, size_t n)
+{
+	const char *at = x;
+
+	for (size_t i = 0; i < n; i++) {
+		uint16_t half;
+		uint32_t bits;
+
+		memcpy(&half, at + i * sizeof(half), sizeof(half));
+		bits = (uint32_t)half << 16;
+		memcpy(y + i, &bits, sizeof(bits));
+	}
+}

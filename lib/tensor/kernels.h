@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * c[m][n] = a b, or c + a b if add.  a is [m][k], b is [k][n]; one that is
@@ -44,5 +45,13 @@ void kernel_one_thread(void);
 
 /* Of n floats at any address: no infinity, no NaN. */
 bool kernel_finite(const void *, size_t n);
+
+/*
+ * A bfloat16 is the high half of a float: its exponent, and 8 bits of what it
+ * is.  To the nearest, of two as near the even one; beyond the largest is an
+ * infinity, a NaN is a quiet NaN.  From any address, and exact.
+ */
+void kernel_to_bfloat16(uint16_t *, const float *, size_t n);
+void kernel_from_bfloat16(float *, const void *, size_t n);
 
 #endif

@@ -1,4 +1,7 @@
-/* The tuned product equals the naive one, on all shapes and transposes. */
+/*
+ * The tuned product equals the naive one, on all shapes and transposes; what
+ * goes several at a time comes to what goes one by one.
+ */
 #include "tensor/kernels.h"
 
 #include "base/rng.h"
@@ -7,6 +10,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 static float a[4096], b[4096], c[4096], d[4096];
 
@@ -40,6 +44,140 @@ multiplies(size_t n)
 		good = good && c[i] == (float)i / 64 * a[i] &&
 		       d[i] == (float)i / 64 + a[i] * b[i];
 	return good && c[n] == (float)n / 64 && d[n] == (float)n / 64;
+}
+
+/* ---- bfloat16 ---- */
+
+#define HALVES	65536
+
+static float
+float_of(uint32_t bits)
+{
+	float x;
+
+	memcpy(&x, &bits, sizeof(x));
+	return x;
+}
+
+static uint32_t
+bits_of(float x)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &x, sizeof(bits));
+	return bits;
+}
+
+static double
+value_of(uint32_t half)
+{
+	return (double)float_of(half << 16);
+}
+
+/*
+ * By distance: of the two around a float the nearer one, of two as near the
+ * even one.  The largest has an infinity above it, as far as the next power
+ * of two.
+ */
+static uint16_t
+nearest(float x)
+{
+	const uint32_t sign = bits_of(x) >> 31 << 15;
+	const uint32_t low = bits_of(x) >> 16 & 0x7fff, high = low + 1;
+	const double size = fabs((double)x);
+	const double top = high == 0x7f80 ? ldexp(1, 128) : value_of(high);
+	const double below = size - value_of(low), above = top - size;
+
+	if (isnan(x))
+		return (uint16_t)(sign | low | 0x40);
+	if (isinf(x) || below < above || (below == above && low % 2 == 0))
+		return (uint16_t)(sign | low);
+	return (uint16_t)(sign | high);
+}
+
+/* Each there is, from any address, and back again. */
+static bool
+all_halves(size_t offset)
+{
+	static char bytes[2 * HALVES + 8];
+	static float wide[HALVES];
+	static uint16_t half[HALVES], back[HALVES];
+	bool good = true;
+
+	for (size_t i = 0; i < HALVES; i++)
+		half[i] = (uint16_t)i;
+	memcpy(bytes + offset, half, sizeof(half));
+	kernel_from_bfloat16(wide, bytes + offset, HALVES);
+	kernel_to_bfloat16(back, wide, HALVES);
+	for (uint32_t i = 0; i < HALVES; i++)
+		good = good && bits_of(wide[i]) == i << 16 &&
+		       back[i] == (isnan(wide[i]) ? (i | 0x40) : i);
+	return good;
+}
+
+/* Around every bfloat16: it, the ties to both sides, and next to those. */
+static bool
+rounds(uint32_t low)
+{
+	static float wide[HALVES];
+	static uint16_t half[HALVES];
+	size_t wrong = 0;
+
+	for (uint32_t i = 0; i < HALVES; i++)
+		wide[i] = float_of(i << 16 | low);
+	kernel_to_bfloat16(half, wide, HALVES);
+	for (size_t i = 0; i < HALVES; i++)
+		if (half[i] != nearest(wide[i]) && wrong++ == 0)
+			printf("# %a to %#x, not %#x\n", (double)wide[i],
+			       half[i], nearest(wide[i]));
+	return wrong == 0;
+}
+
+/* So many, whatever is left over from several at a time; none behind them. */
+static bool
+counts(size_t n, struct rng *rng)
+{
+	uint16_t half[80] = { 0 };
+	float wide[80], again[80];
+	bool good = true;
+
+	for (size_t i = 0; i < 80; i++)
+		wide[i] = again[i] = float_of((uint32_t)rng_next(rng));
+	kernel_to_bfloat16(half, wide, n);
+	kernel_from_bfloat16(again, half, n);
+	for (size_t i = 0; i < n; i++)
+		good = good && half[i] == nearest(wide[i]) &&
+		       bits_of(again[i]) == (uint32_t)half[i] << 16;
+	return good && half[n] == 0 && bits_of(again[n]) == bits_of(wide[n]);
+}
+
+static void
+bfloat16(struct rng *rng)
+{
+	static const uint32_t lows[] = { 0, 1, 0x7fff, 0x8000, 0x8001,
+					 0xffff };
+	bool good = true;
+
+	for (size_t i = 0; i < 8; i++)
+		good = good && all_halves(i);
+	named(good, "every bfloat16 is a float, from any address");
+	for (size_t i = 0; i < sizeof(lows) / sizeof(*lows); i++)
+		named(rounds(lows[i]), "floats go to the nearest, or even");
+	for (size_t i = 0; i < 32 && good; i++)
+		good = rounds((uint32_t)rng_next(rng) & 0xffff);
+	for (size_t n = 0; n < 79 && good; n++)
+		good = counts(n, rng);
+	named(good, "any floats, and any number of them");
+
+	const float x[] = { 1, 1.00390625f, 1.01171875f, FLT_MAX, -FLT_MAX,
+			    INFINITY, float_of(0x7f800001), -0.0f };
+	uint16_t half[8];
+
+	kernel_to_bfloat16(half, x, 8);
+	named(half[0] == 0x3f80 && half[1] == 0x3f80 && half[2] == 0x3f82 &&
+	      half[3] == 0x7f80 && half[4] == 0xff80 && half[5] == 0x7f80 &&
+	      half[6] == 0x7fc0 && half[7] == 0x8000,
+	      "ties, what is too large, infinity, a signalling NaN, -0");
 }
 
 int
@@ -87,5 +225,6 @@ main(void)
 	kernel_add(x, y, 5);
 	ok(x[0] == 0 && x[1] == -2 && x[4] == -4);
 	ok(kernel_dot(x, y, 5) == -4 - 2 * 3 - 3 * 4 - 4 * 5);
+	bfloat16(&rng);
 	return tap_done();
 }
