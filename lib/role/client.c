@@ -268,27 +268,30 @@ gradient_of(const struct client *c, const struct piece *piece)
 	};
 }
 
-/* The gradients of a part, one behind the other. */
+/* The gradients of a part as they travel, one behind the other. */
 static struct frame
 gather(struct client *c, size_t n)
 {
+	const enum codec codec = c->exchange.codec;
 	const struct part *part = &c->plan->part[n];
 	const struct piece *piece = &c->plan->piece[part->first];
-	size_t size = 0;
+	size_t floats = 0;
 	char *to;
 
-	if (part->count == 1)
+	if (part->count == 1 && codec == CODEC_FLOAT32)
 		return gradient_of(c, piece);
 	for (size_t i = 0; i < part->count; i++)
-		size += gradient_of(c, &piece[i]).size;
-	to = (char *)floats_room(&c->values[n], size / sizeof(float));
+		floats += span_of(c->exchange.push, &piece[i]).count;
+	to = (char *)floats_room(&c->values[n], codec_room(codec, floats));
 	for (size_t i = 0; i < part->count; i++) {
 		const struct frame g = gradient_of(c, &piece[i]);
+		const size_t count = g.size / sizeof(float);
 
-		memcpy(to, g.data, g.size);
-		to += g.size;
+		codec_write(codec, to, g.data, count);
+		to += count * codec_size(codec);
 	}
-	return (struct frame){ c->values[n]->at, size, &c->values[n]->hold };
+	return (struct frame){ c->values[n]->at, floats * codec_size(codec),
+			       &c->values[n]->hold };
 }
 
 /* Has it variables that no layer uses? */
@@ -327,6 +330,7 @@ fill_push(struct client *c, size_t n, struct message *m)
 	m->push.rate = message_float_bits(x->learning_rate);
 	m->push.slot = x->slot;
 	m->push.attempt = x->attempt;
+	m->push.codec = x->codec;
 	pack_reset(&c->push_keys);
 	if (pull)
 		m->push.back = m->request - pull->request;
@@ -354,6 +358,7 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 		m.pull.part = n;
 		m.pull.cut = x->cut;
 		m.pull.after = x->after;
+		m.pull.codec = x->codec;
 	}
 	if (x->pull) {
 		write_keys(&c->pull_keys, c, x->pull, part);
@@ -367,9 +372,9 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 	outbox_send(c->outbox, s->peer, &m);	/* lost: sent again when up */
 }
 
-/* Bytes of a part's values that a compute has; of none: 0. */
+/* Floats of a part that a compute has; of none: 0. */
 static size_t
-values_bytes(const struct client *c, const struct compute *compute,
+part_floats(const struct client *c, const struct compute *compute,
 	     const struct part *part)
 {
 	size_t floats = 0;
@@ -377,17 +382,17 @@ values_bytes(const struct client *c, const struct compute *compute,
 	for (size_t i = 0; compute && i < part->count; i++)
 		floats += span_of(compute,
 				  &c->plan->piece[part->first + i]).count;
-	return floats * sizeof(float);
+	return floats;
 }
 
 /* Of what is under way of a part: the more of those pushed and pulled. */
 static size_t
 part_bytes(const struct client *c, const struct part *part)
 {
-	const size_t push = values_bytes(c, c->exchange.push, part);
-	const size_t pull = values_bytes(c, c->exchange.pull, part);
+	const size_t push = part_floats(c, c->exchange.push, part);
+	const size_t pull = part_floats(c, c->exchange.pull, part);
 
-	return push > pull ? push : pull;
+	return (push > pull ? push : pull) * codec_size(c->exchange.codec);
 }
 
 /* All rows that a compute needs would fit into one frame, keys as well. */
@@ -414,7 +419,7 @@ check_part(struct client *c, const struct compute *compute,
 {
 	const struct piece *piece = &c->plan->piece[part->first];
 	const struct piece *most = piece;
-	size_t bytes = values_bytes(c, compute, part);
+	size_t bytes = part_floats(c, compute, part) * sizeof(float);
 
 	write_keys(&c->pull_keys, c, compute, part);
 	bytes = c->pull_keys.size > bytes ? c->pull_keys.size : bytes;
@@ -589,20 +594,21 @@ static int
 scatter(struct client *c, const struct part *part, const struct frame *values,
 	struct fail *f)
 {
+	const enum codec codec = c->exchange.codec;
 	const char *from = values->data;
 	size_t left = values->size;
 
 	for (size_t i = 0; i < part->count; i++) {
 		const struct piece *piece = &c->plan->piece[part->first + i];
 		const struct span span = span_of(c->exchange.pull, piece);
-		const size_t size = span.count * sizeof(float);
+		const size_t size = span.count * codec_size(codec);
 
 		if (size > left)
 			break;
 		if (size > 0)
-			memcpy(compute_value(c->exchange.pull,
-					     piece->variable) + span.first,
-			       from, size);
+			codec_read(codec, compute_value(c->exchange.pull,
+							piece->variable) +
+				   span.first, from, span.count);
 		from += size;
 		left -= size;
 		if (i + 1 == part->count && left == 0)

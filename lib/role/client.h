@@ -16,6 +16,7 @@
 
 #include "model/compute.h"
 #include "role/outbox.h"
+#include "wire/codec.h"
 #include "wire/plan.h"
 
 struct client;
@@ -56,6 +57,7 @@ struct exchange {
 					   computed with; NULL: not known */
 	uint64_t *pulled;		/* of each part: what has been pulled
 					   is put there; NULL: nowhere */
+	enum codec codec;		/* how both travel */
 };
 
 /* What became of the push: counted in parts; applied, or staged for it. */

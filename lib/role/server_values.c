@@ -102,6 +102,14 @@ check_part(const struct server *s, uint64_t part, struct fail *f)
 		    (unsigned long long)part);
 }
 
+static int
+check_codec(uint64_t codec, struct fail *f)
+{
+	return codec < CODECS ? 0 :
+		fail(f, FAIL_PROTOCOL, "there is no codec %llu",
+		     (unsigned long long)codec);
+}
+
 /* Nobody tells a server who left: what they waited for is to go, too. */
 static void
 forget_leavers(struct server *s)
@@ -146,7 +154,8 @@ server_pull(struct server *s, uint64_t peer, const struct message *m,
 		server_say(s, peer, &out);
 		return 0;
 	}
-	if (check_part(s, m->pull.part, f) < 0)
+	if (check_part(s, m->pull.part, f) < 0 ||
+	    check_codec(m->pull.codec, f) < 0)
 		return -1;
 	if (m->pull.after > stage_step(s->stage))
 		return park(s, peer, m, f);
@@ -158,7 +167,8 @@ server_pull(struct server *s, uint64_t peer, const struct message *m,
 	}
 	if (shard_pull_keys(s->shard, m->pull.part, &m->frame[0], f) < 0)
 		return -1;
-	shard_pull_values(s->shard, cut ? cut->cut : NULL, &out.frame[0]);
+	shard_pull_values(s->shard, cut ? cut->cut : NULL,
+			  (enum codec)m->pull.codec, &out.frame[0]);
 	out.frames = 1;
 	out.values.version = shard_version(s->shard, m->pull.part);
 	server_say(s, peer, &out);
@@ -231,6 +241,7 @@ apply(struct server *s, const struct message *m, const struct frame *values,
 {
 	const struct shard_push push = {
 		.keys = &m->frame[0], .values = values,
+		.codec = (enum codec)m->push.codec,
 		.examples = m->push.examples,
 		.learning_rate = message_float(m->push.rate),
 		.step = m->push.step
@@ -267,7 +278,8 @@ check_push(const struct server *s, const struct message *m, struct fail *f)
 {
 	const float rate = message_float(m->push.rate);
 
-	if (check_part(s, m->push.part, f) < 0)
+	if (check_part(s, m->push.part, f) < 0 ||
+	    check_codec(m->push.codec, f) < 0)
 		return -1;
 	if (m->push.examples == 0)
 		return fail(f, FAIL_PROTOCOL, "a push of no examples");
@@ -299,7 +311,9 @@ server_push(struct server *s, uint64_t peer, const struct message *m,
 		    apply(s, m, &m->frame[pulls ? 2 : 1], &out, f) < 0)
 			return -1;
 		if (pulls)
-			shard_pull_values(s->shard, NULL, &out.frame[0]);
+			shard_pull_values(s->shard, NULL,
+					  (enum codec)m->push.codec,
+					  &out.frame[0]);
 		out.frames = pulls;
 		out.values.version = shard_version(s->shard, m->push.part);
 		if (pulls && peer)

@@ -147,6 +147,9 @@ shard_free(struct shard *s)
 	free(s->pushed);
 	free(s->pulled);
 	free(s->scratch);
+	free(s->wide);
+	for (size_t i = 0; i < SENT; i++)
+		floats_free(&s->sent[i]);
 	floats_free(&s->values);
 	free(s->version);
 	free(s->holding);
@@ -160,13 +163,57 @@ shard_version(const struct shard *s, size_t part)
 }
 
 static float *
+reserve(float **at, size_t *room, size_t floats)
+{
+	if (floats > *room) {
+		*room = floats;
+		*at = mem_resize(*at, floats, sizeof(float));
+	}
+	return *at;
+}
+
+static float *
 scratch(struct shard *s, size_t floats)
 {
-	if (floats > s->scratch_room) {
-		s->scratch_room = floats;
-		s->scratch = mem_resize(s->scratch, floats, sizeof(float));
+	return reserve(&s->scratch, &s->scratch_room, floats);
+}
+
+/* What has come, as floats, which are good until the next ones. */
+static const void *
+decode(struct shard *s, enum codec codec, const void *values, size_t floats)
+{
+	if (codec == CODEC_FLOAT32)
+		return values;
+	reserve(&s->wide, &s->wide_room, floats + 1);
+	codec_read(codec, s->wide, values, floats);
+	return s->wide;
+}
+
+/* One that nobody reads any more, if there is one.  Large ones are not kept. */
+static struct floats **
+next_sent(struct shard *s, size_t floats)
+{
+	if (floats * sizeof(float) > PLAN_PIECE)
+		return &s->values;
+	for (size_t i = 0; i < SENT; i++) {
+		struct floats **one = &s->sent[s->next_sent++ % SENT];
+
+		if (!*one || hold_alone(&(*one)->hold))
+			return one;
 	}
-	return s->scratch;
+	return &s->sent[s->next_sent % SENT];
+}
+
+/* Floats as they travel. */
+static struct frame
+encode(struct shard *s, enum codec codec, const float *values, size_t floats)
+{
+	const size_t room = codec_room(codec, floats);
+	struct floats **at = next_sent(s, room);
+	float *to = floats_room(at, room);
+
+	codec_write(codec, to, values, floats);
+	return (struct frame){ to, floats * codec_size(codec), &(*at)->hold };
 }
 
 /* The rows of a piece, as it knows them: all, or those that keys name. */
@@ -211,27 +258,43 @@ shard_pull_keys(struct shard *s, size_t n, const struct frame *keys,
 	return read_keys(s, n, keys, s->pulled, &s->pulled_floats, f);
 }
 
-void
-shard_pull_values(struct shard *s, const struct cut *cut,
-		  struct frame *values)
+/* The values of all pieces, one behind the other. */
+static void
+gather(struct shard *s, const struct cut *cut, float *to)
 {
 	const struct part *part = &s->plan->part[s->pulled_part];
 	const struct holding *h = &s->holding[part->first];
-	const size_t size = s->pulled_floats * sizeof(float);
-	float *to;
 
-	if (part->count == 1 && !h->piece->table && size >= ZERO_COPY) {
-		struct chunk *c = content_of(s, cut, part->first)->chunk[0];
-
-		*values = (struct frame){ c->value, size, &c->hold };
-		return;
-	}
-	to = floats_room(&s->values, s->pulled_floats);
-	*values = (struct frame){ to, size, &s->values->hold };
 	for (size_t i = 0; i < part->count; i++) {
 		content_pull(content_of(s, cut, part->first + i), &h[i],
 			     &s->pulled[i], to);
 		to += s->pulled[i].count * h[i].piece->width;
+	}
+}
+
+void
+shard_pull_values(struct shard *s, const struct cut *cut, enum codec codec,
+		  struct frame *values)
+{
+	const struct part *part = &s->plan->part[s->pulled_part];
+	const struct holding *h = &s->holding[part->first];
+	const size_t floats = s->pulled_floats;
+	const size_t size = floats * sizeof(float);
+
+	if (part->count == 1 && !h->piece->table && size >= ZERO_COPY) {
+		struct chunk *c = content_of(s, cut, part->first)->chunk[0];
+
+		*values = codec != CODEC_FLOAT32 ?
+			encode(s, codec, c->value, floats) :
+			(struct frame){ c->value, size, &c->hold };
+	} else if (codec != CODEC_FLOAT32) {
+		reserve(&s->wide, &s->wide_room, floats + 1);
+		gather(s, cut, s->wide);
+		*values = encode(s, codec, s->wide, floats);
+	} else {
+		gather(s, cut, floats_room(&s->values, floats));
+		*values = (struct frame){ s->values->at, size,
+					  &s->values->hold };
 	}
 }
 
@@ -282,29 +345,43 @@ push_copies(struct shard *s, size_t n, const void *gradient,
 	s->version[n]++;
 }
 
+/* A push's gradient, as floats at any address. */
+static int
+read_push(struct shard *s, size_t n, const struct shard_push *p,
+	  const void **gradient, struct fail *f)
+{
+	size_t floats, size;
+
+	if (read_keys(s, n, p->keys, s->pushed, &floats, f) < 0)
+		return -1;
+	size = floats * codec_size(p->codec);
+	if (p->values->size != size)
+		return fail(f, FAIL_PROTOCOL, "%zu bytes of gradient, not %zu",
+			    p->values->size, size);
+	*gradient = decode(s, p->codec, p->values->data, floats);
+	if (!kernel_finite(*gradient, floats))
+		return fail(f, FAIL_DATA, "a gradient is not finite");
+	return 0;
+}
+
 int
 shard_check_push(struct shard *s, size_t n, const struct shard_push *p,
 		 struct fail *f)
 {
-	size_t floats;
+	const void *gradient;
 
-	if (read_keys(s, n, p->keys, s->pushed, &floats, f) < 0)
-		return -1;
-	if (p->values->size != floats * sizeof(float))
-		return fail(f, FAIL_PROTOCOL, "%zu bytes of gradient, not %zu",
-			    p->values->size, floats * sizeof(float));
-	if (!kernel_finite(p->values->data, floats))
-		return fail(f, FAIL_DATA, "a gradient is not finite");
-	return 0;
+	return read_push(s, n, p, &gradient, f);
 }
 
 int
 shard_push(struct shard *s, size_t n, const struct shard_push *p,
 	   struct fail *f)
 {
-	if (shard_check_push(s, n, p, f) < 0)
+	const void *gradient;
+
+	if (read_push(s, n, p, &gradient, f) < 0)
 		return -1;
-	push_copies(s, n, p->values->data, p, p->examples);
+	push_copies(s, n, gradient, p, p->examples);
 	return 0;
 }
 
@@ -313,7 +390,8 @@ shard_push(struct shard *s, size_t n, const struct shard_push *p,
 /* How far one slot has been read. */
 struct slot_reader {
 	struct unpack keys;
-	const float *values;
+	const char *values;
+	enum codec codec;
 	struct row_list rows;	/* of the piece that it stands on */
 };
 
@@ -360,23 +438,25 @@ read_slots(struct row_list *all, const struct piece *piece,
 
 /* g += what a slot has of a piece; the reader moves behind it. */
 static void
-add_slot(float *g, const uint64_t *rows, size_t width, bool table,
-	 struct slot_reader *r)
+add_slot(struct shard *s, float *g, const uint64_t *rows,
+	 const struct piece *piece, struct slot_reader *r)
 {
 	const struct row_list *own = &r->rows;
+	const size_t width = piece->width, floats = own->count * width;
+	const float *values;
 
 	if (own->count == 0)
 		return;		/* and perhaps there are no values */
-	if (!table)
-		for (size_t j = 0; j < own->count; j++)
-			g[j] += r->values[j];
-	for (size_t k = 0, at = 0; table && k < own->count; k++, at++) {
+	values = decode(s, r->codec, r->values, floats);
+	r->values += floats * codec_size(r->codec);
+	if (!piece->table)
+		kernel_add(g, values, floats);
+	for (size_t k = 0, at = 0; piece->table && k < own->count; k++, at++) {
 		while (rows[at] != own->row[k])
 			at++;
 		for (size_t j = 0; j < width; j++)
-			g[at * width + j] += r->values[k * width + j];
+			g[at * width + j] += values[k * width + j];
 	}
-	r->values += own->count * width;
 }
 
 /* The sums of all pieces, in the scratch; their rows are in s->pushed. */
@@ -396,8 +476,8 @@ add_slots(struct shard *s, const struct part *part, struct slot_reader *r,
 		g = scratch(s, *floats + size + 1);
 		memset(g + *floats, 0, size * sizeof(*g));
 		for (size_t k = 0; k < slots; k++)
-			add_slot(g + *floats, s->pushed[i].row, piece->width,
-				 piece->table, &r[k]);
+			add_slot(s, g + *floats, s->pushed[i].row, piece,
+				 &r[k]);
 		*floats += size;
 	}
 	return g;
@@ -417,6 +497,7 @@ shard_push_slots(struct shard *s, size_t n, const struct shard_push *slot,
 		r[k].keys = unpack_from(slot[k].keys->data,
 					slot[k].keys->size);
 		r[k].values = slot[k].values->data;
+		r[k].codec = slot[k].codec;
 		examples += slot[k].examples;
 	}
 	g = add_slots(s, &s->plan->part[n], r, slots, &floats);

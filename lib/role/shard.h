@@ -9,6 +9,7 @@
 
 #include "role/chunk.h"
 #include "store/checkpoint.h"
+#include "wire/codec.h"
 #include "wire/plan.h"
 
 #include <signal.h>
@@ -35,12 +36,12 @@ uint64_t shard_version(const struct shard *, size_t part);
 /*
  * A pull of a part is two calls, and others but pulls may come in between: for
  * the rows that the keys name, FAIL_PROTOCOL if those are bad, the values of
- * all pieces in order, live or of a cut (NULL: live).  The frame is good until
- * the next call, or for as long as its hold is held.
+ * all pieces in order, live or of a cut (NULL: live), as they travel.  The
+ * frame is good until the next call, or for as long as its hold is held.
  */
 int shard_pull_keys(struct shard *, size_t part, const struct frame *keys,
 		    struct fail *);
-void shard_pull_values(struct shard *, const struct cut *,
+void shard_pull_values(struct shard *, const struct cut *, enum codec,
 		       struct frame *values);
 
 /*
@@ -55,6 +56,7 @@ struct shard_push {
 	uint64_t examples;
 	float learning_rate;
 	uint64_t step;
+	enum codec codec;		/* of the values */
 };
 int shard_push(struct shard *, size_t part, const struct shard_push *,
 	       struct fail *);
@@ -68,8 +70,8 @@ int shard_check_push(struct shard *, size_t part, const struct shard_push *,
  * order of the slots, element for element, and divided by the examples of
  * all.  So the sum does not depend on who came first, nor on how variables
  * are spread over servers.  Each must have passed shard_check_push(), its
- * values must be aligned; rate and step are those of the first.  FAIL_DATA
- * if the sum is not finite; nothing is applied then.
+ * values must be aligned if they are floats; rate and step are those of the
+ * first.  FAIL_DATA if the sum is not finite; nothing is applied then.
  */
 int shard_push_slots(struct shard *, size_t part,
 		     const struct shard_push *slot, size_t slots,

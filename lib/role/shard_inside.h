@@ -35,6 +35,8 @@ struct row_list {
 	size_t count, room;
 };
 
+#define SENT	16		/* frames on their way */
+
 struct shard {
 	const struct plan *plan;
 	const struct model *model;
@@ -45,7 +47,11 @@ struct shard {
 	uint64_t *version;		/* of each part */
 	float *scratch;			/* gradients */
 	size_t scratch_room;
+	float *wide;			/* floats that travel as others */
+	size_t wide_room;
 	struct floats *values;		/* to send */
+	struct floats *sent[SENT];	/* as they travel, in turn */
+	size_t next_sent;
 	struct row_list *pushed;	/* of the pieces of the part that is */
 	struct row_list *pulled;	/* pushed to, and of the one pulled */
 	size_t lists;

@@ -207,7 +207,8 @@ run_step(struct worker *w, struct work *work)
 static void
 exchange(struct worker *w, struct work *push, struct work *pull, uint64_t now)
 {
-	struct exchange x = { .cut = WIRE_NONE, .server = WIRE_NONE };
+	struct exchange x = { .cut = WIRE_NONE, .server = WIRE_NONE,
+			      .codec = w->plan.codec };
 
 	if (push) {
 		x.push = push->compute;

@@ -1,4 +1,6 @@
 lib_libps_a_SOURCES += \
+	%D%/codec.c \
+	%D%/codec.h \
 	%D%/keys.c \
 	%D%/keys.h \
 	%D%/message.c \

@@ -102,7 +102,7 @@ struct message {
 		} ok;
 		struct {	/* blob: run; frames: model, plan, format */
 			uint64_t term, plan, seed, server, step, standby,
-				 saves;
+				 saves, codec;
 		} plan;
 		struct {
 			uint64_t run, term, step;
@@ -118,13 +118,14 @@ struct message {
 			uint64_t size;
 		} saved;
 		struct {	/* frames: keys */
-			uint64_t run, term, plan, part, cut, after;
-		} pull;
+			uint64_t run, term, plan, part, cut, after, codec;
+		} pull;		/* codec: of the values to come */
 		struct {	/* frames: keys; keys to pull; values.
 				   back: the keys are those of the pull whose
-				   request number is so much lower */
+				   request number is so much lower; codec: of
+				   these values, and those to come */
 			uint64_t run, term, plan, part, step, examples,
-				 version, rate, slot, attempt, back;
+				 version, rate, slot, attempt, back, codec;
 		} push;
 		struct {	/* frames: values */
 			uint64_t outcome, version, staleness;

@@ -14,6 +14,7 @@
 
 #include "model/model.h"
 #include "tensor/partition.h"
+#include "wire/codec.h"
 #include "wire/pack.h"
 
 #define PLAN_PIECE	((size_t)512 << 10)	/* bytes */
@@ -39,6 +40,8 @@ struct plan {
 	uint64_t seed;			/* of the initial values */
 	unsigned char run[PLAN_RUN];
 	uint64_t term;
+	enum codec codec;		/* how values and gradients of steps
+					   travel */
 	size_t servers;
 	char **endpoint;		/* of each server */
 	size_t pieces;
@@ -61,7 +64,7 @@ void plan_write(struct pack *, const struct plan *);
 
 /*
  * Read one, checked against the model: pieces must cover every variable
- * exactly once.  number, seed, run and term are the header's to fill in.
+ * exactly once.  number, seed, run, term and codec are the header's to fill in.
  */
 int plan_read(struct plan *, const struct model *, const void *, size_t,
 	      struct fail *);

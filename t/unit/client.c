@@ -1,6 +1,6 @@
 /*
- * What a client has under way to a server is bounded by bytes, and holds
- * nothing that no layer asked for.
+ * What a client has under way to a server is bounded by bytes, holds nothing
+ * that no layer asked for, and is said again as it was.
  */
 #include "rig.h"
 #include "role/client.h"
@@ -20,6 +20,10 @@ struct said {
 	enum message_kind last;
 	uint64_t request[256];
 	const struct plan *plan;
+	enum codec codec;		/* as it should be */
+	size_t of_another;		/* messages */
+	unsigned char gradient[64];	/* the last one, and its size */
+	size_t size;
 };
 
 static int
@@ -29,14 +33,22 @@ say(void *to, uint64_t peer, const struct message *m)
 
 	(void)peer;
 	s->last = m->kind;
+	if (m->kind >= MESSAGE_PULL && m->kind <= MESSAGE_PUSHPULL)
+		s->of_another += s->codec != (m->kind == MESSAGE_PULL ?
+					      m->pull.codec : m->push.codec);
 	if (m->kind == MESSAGE_PULL || m->kind == MESSAGE_PUSHPULL) {
 		s->request[s->pulls++ % 256] = m->request;
 		s->bytes += plan_part_dense(s->plan, m->kind == MESSAGE_PULL ?
 					    m->pull.part : m->push.part) *
-			sizeof(float);
+			codec_size(s->codec);
 	}
 	if (m->kind == MESSAGE_PUSHPULL)
 		s->held += m->frame[2].hold != NULL;
+	if (m->kind == MESSAGE_PUSHPULL &&
+	    m->frame[2].size <= sizeof(s->gradient)) {
+		s->size = m->frame[2].size;
+		memcpy(s->gradient, m->frame[2].data, s->size);
+	}
 	return 0;
 }
 
@@ -73,8 +85,8 @@ welcome(struct client *c)
 
 /* The server answers the oldest request. */
 static int
-answer(struct client *c, const struct said *s, size_t which, float *values,
-       bool pushed)
+answer(struct client *c, const struct said *s, size_t which,
+       const void *values, bool pushed)
 {
 	struct message m = { .kind = MESSAGE_VALUES, .frames = 1 };
 	const size_t part = s->request[which] % s->plan->parts;
@@ -83,7 +95,7 @@ answer(struct client *c, const struct said *s, size_t which, float *values,
 	m.request = s->request[which];
 	m.values.outcome = pushed ? OUTCOME_APPLIED : OUTCOME_NONE;
 	m.frame[0] = (struct frame){ values, plan_part_dense(s->plan, part) *
-				     sizeof(float), NULL };
+				     codec_size(s->codec), NULL };
 	return client_hear(c, 1, &m, 0, &f);
 }
 
@@ -92,7 +104,7 @@ exchange(struct rig *r, struct client *c, struct said *s, bool push)
 {
 	const struct exchange x = { .pull = r->compute, .cut = WIRE_NONE,
 				    .push = push ? r->compute : NULL,
-				    .examples = 1 };
+				    .examples = 1, .codec = s->codec };
 	float *values = mem_alloc(PLAN_PIECE / sizeof(float), sizeof(float));
 	size_t answered = 0, most = 0, least = SIZE_MAX;
 
@@ -101,7 +113,7 @@ exchange(struct rig *r, struct client *c, struct said *s, bool push)
 	while (!client_idle(c) && answered < s->plan->parts) {
 		const size_t part = s->request[answered] % s->plan->parts;
 		const size_t size = plan_part_dense(s->plan, part) *
-			sizeof(float);
+			codec_size(s->codec);
 
 		most = s->bytes > most ? s->bytes : most;
 		if (s->pulls < s->plan->parts)
@@ -191,12 +203,88 @@ test_credit(void)
 	exchange(&t.rig, t.c, &t.said, false);
 	exchange(&t.rig, t.c, &t.said, true);
 	ok(t.said.held >= 32);	/* all but what shares a part is not copied */
+	t.said.codec = CODEC_BFLOAT16;
+	exchange(&t.rig, t.c, &t.said, true);
+	ok(t.said.held >= 32 && t.said.of_another == 0);
+	talk_end(&t);
+}
+
+/* Eight floats in one part, which no bfloat16 is, and those that they are. */
+static void
+fill(struct rig *r, uint16_t half[8])
+{
+	for (size_t v = 0, k = 0; v < r->variables; v++)
+		for (size_t i = 0; i < shape_size(r->variable[v].shape);
+		     i++, k++) {
+			float *g = compute_gradient(r->compute, v) + i;
+
+			*g = (k % 2 ? -1.f : 1.f) / (3 + (float)k);
+			codec_write(CODEC_BFLOAT16, &half[k], g, 1);
+		}
+}
+
+static bool
+values_are(struct rig *r, const uint16_t half[8])
+{
+	bool good = true;
+
+	for (size_t v = 0, k = 0; v < r->variables; v++)
+		for (size_t i = 0; i < shape_size(r->variable[v].shape);
+		     i++, k++) {
+			float x;
+
+			codec_read(CODEC_BFLOAT16, &x, &half[k], 1);
+			good = good && compute_value(r->compute, v)[i] == x;
+		}
+	return good;
+}
+
+static void
+test_codec(void)
+{
+	struct exchange x = { .cut = WIRE_NONE, .server = WIRE_NONE,
+			      .examples = 1, .codec = CODEC_BFLOAT16 };
+	static const float wide[8];
+	uint16_t half[8];
+	char bytes[1 + sizeof(half)];
+	struct talk t;
+
+	talk_begin(&t, "input x float[5]\nlabel y float\n"
+		   "h = dense x units=1\nout = dense h units=1\n"
+		   "loss mean_squared_error out\n");
+	x.push = x.pull = t.rig.compute;
+	t.said.codec = CODEC_BFLOAT16;
+	fill(&t.rig, half);
+	client_exchange(t.c, &x, 0);
+	named(t.plan.parts == 1 && t.said.size == sizeof(half) &&
+	      memcmp(t.said.gradient, half, sizeof(half)) == 0,
+	      "gradients are the nearest that can travel");
+	t.said.size = 0;
+	client_down(t.c, 1, 0);
+	welcome(t.c);
+	named(t.said.pulls == 2 && t.said.size == sizeof(half) &&
+	      memcmp(t.said.gradient, half, sizeof(half)) == 0,
+	      "what is said again is the same bytes");
+	memcpy(bytes + 1, half, sizeof(half));
+	ok(answer(t.c, &t.said, 1, bytes + 1, true) == 0 &&
+	   client_idle(t.c) && values_are(&t.rig, half));
+
+	x.push = NULL;
+	client_exchange(t.c, &x, 0);
+	ok(t.said.of_another == 0);
+	t.said.codec = CODEC_FLOAT32;
+	named(answer(t.c, &t.said, 2, wide, false) < 0 && !client_idle(t.c),
+	      "values of another codec do not fit");
+	x.codec = CODEC_FLOAT32;
+	client_exchange(t.c, &x, 0);
+	ok(t.said.of_another == 0 && answer(t.c, &t.said, 3, wide, false) == 0);
 	talk_end(&t);
 }
 
 int
 main(void)
 {
+	test_codec();
 	test_credit();
 	test_unused();
 	return tap_done();

@@ -37,6 +37,7 @@ static float table[ROWS][2];		/* as it should be */
 static struct changes answers;		/* on their way to the client */
 static struct fail f;
 static const unsigned char run[PLAN_RUN] = "a run, 16 bytes";
+static enum codec codec;		/* all numbers here are exact in each */
 
 /* What the client said, and what the server is to think that it said. */
 static struct pushed {
@@ -211,7 +212,8 @@ exchange(const struct compute *push, uint64_t step, struct compute *pull)
 {
 	const struct exchange x = { .push = push, .step = step,
 				    .examples = 1, .pull = pull,
-				    .cut = WIRE_NONE, .server = WIRE_NONE };
+				    .cut = WIRE_NONE, .server = WIRE_NONE,
+				    .codec = codec };
 
 	client_exchange(client, &x, 0);
 	return hear() && client_idle(client);
@@ -389,8 +391,11 @@ bounded(void)
 int
 main(void)
 {
-	refers();
-	forgets();
+	for (codec = 0; codec < CODECS; codec++) {
+		refers();
+		forgets();
+	}
+	codec = CODEC_FLOAT32;
 	kept_whole();
 	bounded();
 	return tap_done();

@@ -173,7 +173,7 @@ add_push(struct rng *rng, uint64_t step)
 {
 	struct message m = { .kind = MESSAGE_PUSH, .frames = 2 };
 	const size_t part = rng_below(rng, plan.parts);
-	float value[4096];
+	float value[4096], sent[4096];
 	struct pack keys = { 0 };
 	size_t floats = 0;
 	uint64_t rows[2];
@@ -196,8 +196,12 @@ add_push(struct rng *rng, uint64_t step)
 	m.push.part = part;
 	m.push.step = step;
 	m.push.examples = 1 + rng_below(rng, 4);
+	m.push.codec = script.last % CODECS;
+	codec_write((enum codec)m.push.codec, sent, value, floats);
 	m.frame[0] = (struct frame){ keys.data, keys.size, NULL };
-	m.frame[1] = (struct frame){ value, floats * sizeof(float), NULL };
+	m.frame[1] = (struct frame){ sent, floats *
+				     codec_size((enum codec)m.push.codec),
+				     NULL };
 	add(&m, WORKER);
 	pack_release(&keys);
 }

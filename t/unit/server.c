@@ -35,6 +35,7 @@ static struct said {
 	char blob[MESSAGE_BLOB + 1];
 	float value[64];
 	size_t count;
+	size_t size;		/* bytes of them */
 } said;
 
 static struct rig rig;
@@ -54,6 +55,7 @@ record(void *to, uint64_t peer, const struct message *m)
 	said = (struct said){ .peer = peer, .m = *m };
 	message_text(m, said.blob, sizeof(said.blob));
 	if (m->frames == 1) {
+		said.size = m->frame[0].size;
 		said.count = m->frame[0].size / sizeof(float);
 		memcpy(said.value, m->frame[0].data, m->frame[0].size);
 	}
@@ -239,6 +241,38 @@ applied(float times)
 		return false;
 	for (size_t i = 0; i < 7; i++)
 		if (said.value[i] != -times * gradient[i])
+			return false;
+	return true;
+}
+
+/* As bfloat16, in which these gradients are exact. */
+static struct message
+narrow(struct message m)
+{
+	static uint16_t half[7];
+	struct frame *values = &m.frame[m.frames - 1];
+
+	if (m.kind == MESSAGE_PULL) {
+		m.pull.codec = CODEC_BFLOAT16;
+		return m;
+	}
+	m.push.codec = CODEC_BFLOAT16;
+	codec_write(CODEC_BFLOAT16, half, gradient, 7);
+	*values = (struct frame){ half, sizeof(half), NULL };
+	return m;
+}
+
+/* Is the answer -times what one push says, as bfloat16? */
+static bool
+said_narrow(float times)
+{
+	float value[7];
+
+	if (said.size != 7 * sizeof(uint16_t))
+		return false;
+	codec_read(CODEC_BFLOAT16, value, said.value, 7);
+	for (size_t i = 0; i < 7; i++)
+		if (value[i] != -times * gradient[i])
 			return false;
 	return true;
 }
@@ -547,6 +581,63 @@ together(void)
 	      "a repeat is not applied, but still pulls");
 }
 
+/* Each message has a codec of its own. */
+static void
+codecs(void)
+{
+	struct message m;
+
+	begin_run();
+	ok(pushed(narrow(push(10))) == OUTCOME_APPLIED && applied(1));
+	ok(pushed(narrow(push(10))) == OUTCOME_DUP && applied(1));
+	ok(tell(WORKER, narrow(pull(WIRE_NONE))) == MESSAGE_VALUES &&
+	   said_narrow(1));
+	named(pushed(push(11)) == OUTCOME_APPLIED && applied(2) &&
+	      pushed(narrow(push(12))) == OUTCOME_APPLIED && applied(3),
+	      "both may come by turns");
+	ok(pushed(narrow(pushpull(13))) == OUTCOME_APPLIED && said_narrow(4));
+	named(pushed(narrow(pushpull(13))) == OUTCOME_DUP && said_narrow(4) &&
+	      applied(4), "a repeat is not applied, but still pulls");
+	tell(COORD, void_steps(14, 1));
+	ok(pushed(narrow(push(14))) == OUTCOME_VOID);
+	ok(pushed(narrow(push(13 + WINDOW))) == OUTCOME_LATER);
+	m = narrow(push(15));
+	m.push.term--;
+	ok(pushed(m) == OUTCOME_STALE);
+	m = narrow(pushpull(15));
+	m.push.back = 1;
+	m.frame[0].size = 0;
+	ok(pushed(m) == OUTCOME_GONE && said.m.frames == 0);
+
+	m = narrow(push(15));
+	m.frame[1].size -= 1;
+	ok(refuses(WORKER, m, FAIL_PROTOCOL, "13 bytes of gradient, not 14"));
+	m = push(15);
+	m.push.codec = CODEC_BFLOAT16;
+	ok(refuses(WORKER, m, FAIL_PROTOCOL, "28 bytes of gradient, not 14"));
+	m = narrow(push(15));
+	m.push.codec = CODEC_FLOAT32;
+	ok(refuses(WORKER, m, FAIL_PROTOCOL, "14 bytes of gradient, not 28"));
+	m.push.codec = CODECS;
+	ok(refuses(WORKER, m, FAIL_PROTOCOL, "there is no codec 2"));
+	m = pull(WIRE_NONE);
+	m.pull.codec = UINT64_MAX;
+	ok(refuses(WORKER, m, FAIL_PROTOCOL,
+		   "there is no codec 18446744073709551615"));
+	m.pull.after = 20;
+	ok(refuses(WORKER, m, FAIL_PROTOCOL,
+		   "there is no codec 18446744073709551615"));
+	named(applied(4), "what is wrong changes nothing");
+
+	m = cut(MESSAGE_FREEZE, 3);
+	m.cut.step = 20;
+	tell(COORD, m);
+	ok(pushed(narrow(push(20))) == OUTCOME_APPLIED && applied(5));
+	ok(tell(WORKER, pull(3)) == MESSAGE_VALUES && said.count == 7 &&
+	   said.value[6] == -4 * gradient[6]);
+	ok(tell(WORKER, narrow(pull(3))) == MESSAGE_VALUES && said_narrow(4));
+}
+
 static void
 cuts(void)
 {
@@ -788,10 +879,21 @@ rounds(void)
 	late.pull.after = 13;
 	server_hear(server, WORKER, &late, now);
 	tell(COORD, void_steps(11, 2));
-	named(said.peer == WORKER && said.m.kind == MESSAGE_VALUES,
+	named(said.peer == WORKER && said.m.kind == MESSAGE_VALUES &&
+	      said.count == 7,
 	      "a step that was given up is waited for no longer");
 	ok(pushed(slot(12, 0, 1)) == OUTCOME_VOID);
 	ok(pushed(slot(13, 0, 1)) == OUTCOME_STAGED);
+
+	/* A pull that waits comes as it was asked for; slots may differ. */
+	late = narrow(late);
+	late.pull.after = 14;
+	server_hear(server, WORKER, &late, now);
+	ok(pushed(narrow(slot(13, 1, 2))) == OUTCOME_STAGED && applied(1));
+	tell(COORD, commit(13));
+	ok(said.peer == WORKER && said.m.kind == MESSAGE_VALUES &&
+	   said.m.request == 5 && said_narrow(2));
+	ok(applied(2));
 }
 
 int
@@ -820,6 +922,7 @@ main(void)
 	strangers();
 	nonsense();
 	together();
+	codecs();
 	cuts();
 	late_pushes();
 	files();

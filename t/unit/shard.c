@@ -5,6 +5,7 @@
  */
 #include "role/shard.h"
 
+#include "tensor/kernels.h"
 #include "wire/keys.h"
 
 #include "rig.h"
@@ -124,7 +125,7 @@ pull(struct fixture *x, size_t part, const struct cut *cut,
 {
 	if (shard_pull_keys(holder(x, part), part, keys, &f) < 0)
 		return false;
-	shard_pull_values(holder(x, part), cut, values);
+	shard_pull_values(holder(x, part), cut, CODEC_FLOAT32, values);
 	return true;
 }
 
@@ -175,7 +176,8 @@ push_all(struct fixture *x, size_t stride, float rate)
 		const struct frame keys = keys_of(x, i, stride);
 		const size_t n = walk(x, i, stride, at, x->rig.w);
 		const struct frame values = { g, n * sizeof(*g), NULL };
-		const struct shard_push push = { &keys, &values, 3, rate, 0 };
+		const struct shard_push push = { &keys, &values, 3, rate, 0,
+						 CODEC_FLOAT32 };
 		const uint64_t before = shard_version(holder(x, i), i);
 
 		for (size_t k = 0; k < n; k++) {
@@ -195,7 +197,7 @@ static bool
 refused(struct fixture *x, size_t part, const struct frame *keys,
 	const struct frame *values, enum fail_kind kind, const char *why)
 {
-	const struct shard_push push = { keys, values, 1, 0, 0 };
+	const struct shard_push push = { keys, values, 1, 0, 0, 0 };
 	const uint64_t before = shard_version(holder(x, part), part);
 
 	return shard_push(holder(x, part), part, &push, &f) < 0 &&
@@ -240,6 +242,74 @@ bad_pushes(struct fixture *x)
 	named(short_keys, "and one whose keys do not fit");
 	named(pulls, "and so is a pull of them");
 	named(say(x, NULL, x->rig.w), "and nothing has changed");
+}
+
+/* Half the bytes: what is pulled is the nearest to what is there. */
+static bool
+pull_narrow(struct fixture *x, size_t part, float *const *at, size_t n)
+{
+	const struct frame keys = keys_of(x, part, 3);
+	uint16_t *half = mem_alloc(n, sizeof(*half));
+	struct frame v = { NULL, 0, NULL };
+	bool good = shard_pull_keys(holder(x, part), part, &keys, &f) == 0;
+
+	shard_pull_values(holder(x, part), NULL, CODEC_BFLOAT16, &v);
+	for (size_t k = 0; k < n; k++)
+		kernel_to_bfloat16(&half[k], at[k], 1);
+	good = good && v.size == 2 * n && memcmp(v.data, half, 2 * n) == 0;
+	free(half);
+	return good;
+}
+
+static bool
+push_narrow(struct fixture *x, size_t part, const void *values, size_t size)
+{
+	const struct frame keys = keys_of(x, part, 3);
+	const struct frame v = { values, size, NULL };
+	const struct shard_push push = { &keys, &v, 3, 0, 0, CODEC_BFLOAT16 };
+
+	return shard_push(holder(x, part), part, &push, &f) == 0;
+}
+
+/* What is pushed is applied as the floats that it is, from any address. */
+static void
+narrow(struct fixture *x)
+{
+	struct rng rng = { .seed = 9 };
+	float **at = mem_alloc(500000, sizeof(*at));
+	char *bytes = mem_alloc(2000001, 1);
+	bool pulls = true, pushes = true, sizes = true, finite = true;
+
+	for (size_t i = 0; i < x->plan.parts; i++) {
+		const size_t n = walk(x, i, 3, at, x->rig.w);
+		char *half = bytes + i % 2;
+
+		pulls = pulls && pull_narrow(x, i, at, n);
+		for (size_t k = 0; k < n; k++) {
+			const float g = rig_random(&rng);
+			float as_read;
+			uint16_t one;
+
+			kernel_to_bfloat16(&one, &g, 1);
+			kernel_from_bfloat16(&as_read, &one, 1);
+			memcpy(half + 2 * k, &one, 2);
+			*at[k] -= RATE * (as_read / 3);
+		}
+		sizes = sizes && !push_narrow(x, i, half, 2 * n - 1) &&
+			!push_narrow(x, i, half, 2 * n + 1) &&
+			!push_narrow(x, i, half, 4 * n) &&
+			f.kind == FAIL_PROTOCOL &&
+			strstr(f.text, "bytes of gradient, not ");
+		pushes = push_narrow(x, i, half, 2 * n) && pushes;
+		memcpy(half + 2 * n - 2, i % 2 ? "\x80\x7f" : "\x81\x7f", 2);
+		finite = finite && !push_narrow(x, i, half, 2 * n) &&
+			strcmp(f.text, "a gradient is not finite") == 0;
+	}
+	free(at);
+	free(bytes);
+	named(pulls, "bfloat16 of values is pulled");
+	named(sizes && finite, "nothing of another size, or not finite");
+	named(pushes && say(x, NULL, x->rig.w), "gradients count as they come");
 }
 
 /* What a checkpoint would write of a cut: the rows as they are in w. */
@@ -321,6 +391,7 @@ one_plan(const char *partitioner, size_t servers)
 	      push_all(&x, 1, .125f), "pushes are counted");
 	named(say(&x, NULL, x.rig.w), "gradients are applied, exactly");
 	bad_pushes(&x);
+	narrow(&x);
 	cuts(&x, servers);
 	end(&x);
 }
@@ -334,6 +405,36 @@ static const char with_slots[] =
 	"p  = dense e units=1\n"
 	"loss mean_squared_error p\n"
 	"optimizer adam learning_rate=0.01\n";
+
+/* Who is slow to send may still have what was pulled, as it was. */
+static void
+narrow_stays(void)
+{
+	enum { MANY = 100 };
+	static struct frame v[MANY];
+	static char *was[MANY];
+	struct fixture x;
+	bool same = true;
+
+	begin(&x, with_slots, "none", 1);
+	for (size_t i = 0; i < MANY; i++) {
+		const struct frame keys = keys_of(&x, 0, 1);
+
+		shard_pull_keys(x.shard[0], 0, &keys, &f);
+		shard_pull_values(x.shard[0], NULL, CODEC_BFLOAT16, &v[i]);
+		hold_take(v[i].hold);
+		was[i] = mem_copy(v[i].data, v[i].size);
+		push_all(&x, 1, 0);
+	}
+	for (size_t i = MANY; i-- > 0; ) {
+		same = same && memcmp(was[i], v[i].data, v[i].size) == 0 &&
+			(i == 0 || memcmp(was[i], was[0], v[0].size) != 0);
+		hold_drop(v[i].hold);
+		free(was[i]);
+	}
+	named(same, "what is on its way is not written to");
+	end(&x);
+}
 
 static void
 save(struct fixture *x, const char *dir, size_t servers)
@@ -386,7 +487,7 @@ push_ones(struct fixture *x)
 		const struct frame keys = keys_of(x, i, 1);
 		const struct frame v = { g, walk(x, i, 1, at, x->rig.w) *
 					 sizeof(*g), NULL };
-		const struct shard_push push = { &keys, &v, 1, 0, 0 };
+		const struct shard_push push = { &keys, &v, 1, 0, 0, 0 };
 
 		shard_push(holder(x, i), i, &push, &f);
 	}
@@ -481,7 +582,7 @@ push_step(struct fixture *x, uint64_t step)
 
 		const struct frame keys = { x->keys.data, x->keys.size, NULL };
 		const struct frame v = { g, floats * sizeof(*g), NULL };
-		const struct shard_push push = { &keys, &v, 1, 0, step };
+		const struct shard_push push = { &keys, &v, 1, 0, step, 0 };
 
 		if (shard_push(holder(x, i), i, &push, &f) < 0)
 			printf("# %s\n", f.text);
@@ -604,12 +705,12 @@ push_some(struct fixture *x, struct rng *rng, float *momentum, float *value)
 	v.size = n * width * sizeof(*g);
 
 	const struct frame named_rows = { keys.data, keys.size, NULL };
-	const struct shard_push push = { &named_rows, &v, 1, .25f, 0 };
+	const struct shard_push push = { &named_rows, &v, 1, .25f, 0, 0 };
 
 	if (shard_pull_keys(x->shard[0], 0, &named_rows, &f) < 0 ||
 	    shard_push(x->shard[0], 0, &push, &f) < 0)
 		return false;
-	shard_pull_values(x->shard[0], NULL, &v);
+	shard_pull_values(x->shard[0], NULL, CODEC_FLOAT32, &v);
 	same = v.size == n * width * sizeof(*g);
 	for (size_t k = 0; same && k < n; k++)
 		same = memcmp((const float *)v.data + k * width,
@@ -671,7 +772,7 @@ counts(void)
 {
 	char dir[] = "/tmp/shard.XXXXXX";
 	const struct frame keys = { "", 1, NULL }, none = { "", 0, NULL };
-	const struct shard_push push = { &keys, &none, 1, .25f, 0 };
+	const struct shard_push push = { &keys, &none, 1, .25f, 0, 0 };
 	struct checkpoint *from;
 	struct fixture x, y;
 	char text[256], path[128];
@@ -740,6 +841,7 @@ main(void)
 	one_plan("fixed:5", 2);
 	one_plan("max:100000", 3);
 	restores();
+	narrow_stays();
 	late_steps();
 	several_chunks(1);
 	several_chunks(TABLE_WIDTH);
