@@ -165,11 +165,13 @@ until_step() {
 	fail "no step $1: $(cat coord.log)"
 }
 
-# whole STEPS - what these come to when nothing happens.
+# whole STEPS [OPTION...] - what these come to when nothing happens, on 2
+# servers or as many as $of says.
 whole() {
 	rm -rf ckpt whole
-	members 2 3 --repeat data.csv
-	echo "train $1" | coord -B 4 --mode=sync --replicas=3 --results=errors
+	members "${of:-2}" 3 --repeat data.csv
+	echo "train $1" | coord -B 4 --mode=sync --replicas=3 \
+		--results=errors "${@:2}"
 	mv ckpt whole
 }
 
@@ -188,6 +190,28 @@ whole() {
 	echo 'train 200' >&7
 	told '*worker:0 is gone*'
 	until_step 599
+	end_run
+	same whole ckpt
+}
+
+@test "sync with --wire=bfloat16: the same on 1 and 3 servers, whoever dies" {
+	local half=--wire=bfloat16
+	equal_batches
+	whole 300
+	mv whole float32
+	of=1 whole 300 $half
+	mv whole one
+	of=3 whole 300 $half
+	same one whole
+	run -1 ps-ckpt diff float32 whole
+	members 3 3 --repeat data.csv
+	begin_run -B 4 --mode=sync --replicas=3 $half
+	echo 'train 200' >&7
+	until_step 50
+	kill -KILL "${worker[1]}"
+	echo 'train 100' >&7
+	told '*worker:1 is gone*'
+	until_step 299
 	end_run
 	same whole ckpt
 }

@@ -103,6 +103,7 @@ BATS_TESTS += %D%/61-checkpoint.bats
 BATS_TESTS += %D%/62-modes.bats
 BATS_TESTS += %D%/63-ledger.bats
 BATS_TESTS += %D%/64-moments.bats
+BATS_TESTS += %D%/64-wire.bats
 BATS_TESTS += %D%/65-restart.bats
 BATS_TESTS += %D%/66-faults.bats
 BATS_TESTS += %D%/66-prefetch.bats

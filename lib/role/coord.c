@@ -43,6 +43,7 @@ coord_plan(const struct coord_options *o, const struct model *model,
 	plan->number = PLAN_NUMBER;
 	plan->term = TERM;
 	plan->seed = o->seed;
+	plan->codec = o->codec;
 	memcpy(plan->run, o->run, PLAN_RUN);
 	free(endpoint);
 }

@@ -25,7 +25,7 @@
 enum { BACKUP = CLI_LONG, CHECKPOINT, EVERY, GRACE, IN_FLIGHT, JOURNAL, KEEP,
        KEEP_GOING, KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, NO_HEADER, PACK,
        PARTITION, PATIENCE, PLACE, PLAN, PRINT_TASK, REPLICAS, RESTORE,
-       RESULTS, SEED, SHUFFLE, SPLIT, STATUS, SUSPEND };
+       RESULTS, SEED, SHUFFLE, SPLIT, STATUS, SUSPEND, WIRE };
 
 static const struct cli_option options[] = {
 	{ 'b',          "bind",         "ENDPOINT" },
@@ -62,10 +62,12 @@ static const struct cli_option options[] = {
 	{ SPLIT,        "split",        "SIZE" },
 	{ STATUS,       "status",       "FILE" },
 	{ SUSPEND,      "suspend",      NULL },
+	{ WIRE,         "wire",         "float32|bfloat16" },
 	{ 0, NULL, NULL }
 };
 
 static const char *const results_names[] = { "all", "errors", "none", NULL };
+static const char *const codec_names[] = { "float32", "bfloat16", NULL };
 
 /* A bare number is steps; with a unit it is a time. */
 static void
@@ -164,6 +166,7 @@ read_option(struct coord_settings *s, int c)
 	case SPLIT:	s->split = cli_bytes(); break;
 	case STATUS:	s->status = optarg; break;
 	case SUSPEND:	o->suspend = true; break;
+	case WIRE:	o->codec = (enum codec)cli_choice(codec_names); break;
 	}
 }
 

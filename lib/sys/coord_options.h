@@ -20,7 +20,7 @@
 	"[--print-task] [--replicas=n] [--restore=latest|none|path] " \
 	"[--results=all|errors|none] [-s endpoint,...|count] [--seed=n] " \
 	"[--shuffle[=buffer]] [--split=size] [--status=file] [--suspend] " \
-	"-m model [requests]"
+	"[--wire=float32|bfloat16] -m model [requests]"
 
 struct coord_settings {
 	struct cli_common common;

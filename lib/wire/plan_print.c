@@ -24,26 +24,26 @@ slots(const struct variable *v)
  * the batch can meet at most; ids are taken to be spread over its shards.
  */
 static size_t
-step_bytes(const struct variable *v, struct rows rows, uint64_t batch)
+step_floats(const struct variable *v, struct rows rows, uint64_t batch)
 {
 	const size_t width = shape_width(v->shape);
 	const size_t all = rows.count * width;
 
 	/* Any of its rows may be met; which there are is not known yet. */
 	if (v->hashed)
-		return sizeof(float) * width * (size_t)ceil((double)batch *
+		return width * (size_t)ceil((double)batch *
 			(double)v->lookups * (double)rows.count /
 			(double)HASHED_RANGES);
 
 	const double met = ceil((double)batch * (double)v->lookups *
 				(double)all / (double)shape_rows(v->shape));
 
-	return sizeof(float) * (v->table && v->lookups > 0 &&
-				met < (double)all ? (size_t)met : all);
+	return v->table && v->lookups > 0 && met < (double)all ?
+		(size_t)met : all;
 }
 
 static void
-print_shards(struct text *out, const struct variable *v,
+print_shards(struct text *out, const struct plan *p, const struct variable *v,
 	     const struct place *place, size_t places, struct load *load,
 	     uint64_t batch)
 {
@@ -65,7 +65,8 @@ print_shards(struct text *out, const struct variable *v,
 			 at->rows.first + at->rows.count, at->server, bytes);
 		load[at->server].shards++;
 		load[at->server].bytes += bytes;
-		load[at->server].step += step_bytes(of, at->rows, batch);
+		load[at->server].step += codec_size(p->codec) *
+			step_floats(of, at->rows, batch);
 	}
 }
 
@@ -76,7 +77,7 @@ plan_print(struct text *out, const struct plan *p, const struct model *model,
 	struct load *load = mem_alloc(p->servers, sizeof(*load));
 	size_t variables, total = 0, most = 0, step = 0;
 
-	print_shards(out, model_variables(model, &variables), place, places,
+	print_shards(out, p, model_variables(model, &variables), place, places,
 		     load, batch);
 	text_add(out, "\n%-7s %-32s %6s %12s %14s\n", "server", "endpoint",
 		 "shards", "bytes", "bytes/step");

@@ -6,7 +6,8 @@
  * seed in three is asynchronous, one of bounded staleness, one of rounds.
  *
  * The model's gradient is -1 for every weight and every example, the learning
- * rate 1: so every weight counts the steps that it has seen, exactly.
+ * rate 1: so every weight counts the steps that it has seen, exactly.  Every
+ * coordinator has another codec than the one before.
  */
 #include "role/coord.h"
 
@@ -560,6 +561,8 @@ begin_coordinator(struct cluster *c)
 	int r = 0;
 
 	c->options.life++;
+	c->options.codec = (enum codec)((c->options.seed + c->options.life) %
+					CODECS);
 	c->suspended = false;
 	if (c->keeps > 0 && c->plot->checkpoint)
 		c->options.every_steps = 3 + rng_below(&c->wires.rng, 9);
