@@ -1,8 +1,9 @@
 /*
  * far - a server that is further away: what is said to it, and what it says,
- * arrives so many milliseconds later, in order, however much it is.
+ * arrives so many milliseconds later, in order, however much it is; or, by a
+ * link of so many megabits a second each way, when the link has carried it.
  *
- *	far MILLISECONDS tcp://127.0.0.1:PORT
+ *	far MILLISECONDS tcp://127.0.0.1:PORT [MBIT]
  *
  * The endpoint to dial instead is printed; it ends when it is told to.
  */
@@ -28,11 +29,13 @@ struct chunk {
    at the other one. */
 struct way {
 	int from, to;
+	double free;		/* when the link has carried what came */
 	struct chunk *first, **last;
 };
 
 static struct way way[2 * PAIRS];
 static size_t ways;
+static double delay_ms, byte_ms;	/* to arrive, and to be carried */
 
 static void
 check(bool good)
@@ -94,7 +97,7 @@ join(int here, int port)
 }
 
 static void
-take(struct way *w, double due)
+take(struct way *w)
 {
 	struct chunk *c = malloc(sizeof(*c) + CHUNK);
 	ssize_t size;
@@ -109,7 +112,11 @@ take(struct way *w, double due)
 		w->from = -1;
 		return;
 	}
-	*c = (struct chunk){ .due = due, .size = (size_t)size };
+	if (w->free < now_ms())
+		w->free = now_ms();
+	w->free += (double)size * byte_ms;
+	*c = (struct chunk){ .due = w->free + delay_ms,
+			     .size = (size_t)size };
 	*w->last = c;
 	w->last = &c->next;
 }
@@ -162,11 +169,15 @@ int
 main(int argc, char **argv)
 {
 	struct pollfd fd[4 * PAIRS + 1];
-	const char *port = argc == 3 ? strrchr(argv[2], ':') : NULL;
+	const char *port = argc == 3 || argc == 4 ? strrchr(argv[2], ':') :
+		NULL;
 	int listening;
 
 	if (!port)
-		bench_die("usage: far milliseconds tcp://127.0.0.1:port");
+		bench_die("usage: far milliseconds tcp://127.0.0.1:port "
+			  "[mbit]");
+	delay_ms = atof(argv[1]);
+	byte_ms = argc == 4 ? 8 / (atof(argv[3]) * 1e3) : 0;
 	listening = listener();
 	for (;;) {
 		const size_t known = ways;
@@ -174,7 +185,7 @@ main(int argc, char **argv)
 		wait_for(listening, fd);
 		for (size_t i = 0; i < known; i++) {
 			if (fd[2 * i].revents)
-				take(&way[i], now_ms() + atof(argv[1]));
+				take(&way[i]);
 			give(&way[i], now_ms());
 		}
 		if (fd[2 * known].revents)
