@@ -368,7 +368,7 @@ int
 shard_check_push(struct shard *s, size_t n, const struct shard_push *p,
 		 struct fail *f)
 {
-	const void *gradient;
+	const void *gradient = NULL;
 
 	return read_push(s, n, p, &gradient, f);
 }
@@ -377,7 +377,7 @@ int
 shard_push(struct shard *s, size_t n, const struct shard_push *p,
 	   struct fail *f)
 {
-	const void *gradient;
+	const void *gradient = NULL;
 
 	if (read_push(s, n, p, &gradient, f) < 0)
 		return -1;
