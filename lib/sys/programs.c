@@ -26,7 +26,7 @@
 #define LINE_BYTES	1024	/* of an answer */
 #define AT_ONCE		16	/* pieces that are written */
 
-struct program {
+struct child {
 	char *layer;
 	const char *command;	/* borrowed */
 	pid_t group;
@@ -100,7 +100,7 @@ check_command(const char *text, const struct model *m, struct fail *f)
 /* ---- its life ---- */
 
 static int
-start(struct program *p, struct fail *f)
+start(struct child *p, struct fail *f)
 {
 	char sh[] = "sh", c[] = "-c", *command = mem_text(p->command);
 	char *const word[] = { sh, c, command, NULL };
@@ -127,7 +127,7 @@ start(struct program *p, struct fail *f)
 
 /* Without requests to come it is to end: does it, within END_MS? */
 static bool
-ends(const struct program *p)
+ends(const struct child *p)
 {
 	const uint64_t until = clock_ms() + END_MS;
 	struct pollfd fd = { .fd = pidfd_open(p->group, 0), .events = POLLIN };
@@ -144,7 +144,7 @@ ends(const struct program *p)
  * it, while the number of the group is still its own.
  */
 static int
-reap(struct program *p)
+reap(struct child *p)
 {
 	int status = 0;
 
@@ -156,7 +156,7 @@ reap(struct program *p)
 }
 
 static void
-end(struct program *p)
+end(struct child *p)
 {
 	launch_close(&p->to);
 	if (p->group > 0 && !ends(p)) {
@@ -175,20 +175,20 @@ programs_end(struct programs *p)
 {
 	/* All of them at once, then one by one. */
 	for (size_t i = 0; i < p->count; i++)
-		launch_close(&p->program[i].to);
+		launch_close(&p->child[i].to);
 	for (size_t i = 0; i < p->count; i++)
-		end(&p->program[i]);
-	free(p->program);
+		end(&p->child[i]);
+	free(p->child);
 	free(p->command);
 	*p = (struct programs){ 0 };
 }
 
-static struct program *
+static struct child *
 find(const struct programs *p, const char *layer)
 {
 	for (size_t i = 0; i < p->count; i++)
-		if (strcmp(p->program[i].layer, layer) == 0)
-			return &p->program[i];
+		if (strcmp(p->child[i].layer, layer) == 0)
+			return &p->child[i];
 	return NULL;
 }
 
@@ -203,7 +203,7 @@ begin(void *own, const struct model *m, struct fail *f)
 			return -1;
 	for (size_t i = 0; (layer = model_external(m, i, &where)); i++) {
 		const char *command = find_command(p, layer);
-		struct program *new;
+		struct child *new;
 
 		if (find(p, layer))
 			continue;
@@ -211,11 +211,11 @@ begin(void *own, const struct model *m, struct fail *f)
 			return fail(f, FAIL_CONFIG, "%s: a program computes "
 				    "%s: say which, -x %s=COMMAND", where,
 				    layer, layer);
-		p->program = mem_grow(p->program, p->count, &p->room,
-				      sizeof(*p->program));
-		new = &p->program[p->count++];
-		*new = (struct program){ .layer = mem_text(layer),
-					 .command = command };
+		p->child = mem_grow(p->child, p->count, &p->room,
+				      sizeof(*p->child));
+		new = &p->child[p->count++];
+		*new = (struct child){ .layer = mem_text(layer),
+				       .command = command };
 		if (start(new, f) < 0)
 			return -1;
 	}
@@ -260,7 +260,7 @@ write_head(struct text *t, const struct external_call *c)
 
 /* A request on its way, and what is there of its answer. */
 struct dialogue {
-	struct program *program;
+	struct child *child;
 	const struct external_call *call;
 	size_t piece, sent;	/* 0 is the head, then come the arrays; and
 				   bytes of it */
@@ -281,7 +281,7 @@ bytes(const struct external_array *a)
 static struct iovec
 piece(const struct dialogue *d, size_t i)
 {
-	const struct text *head = &d->program->head;
+	const struct text *head = &d->child->head;
 
 	return i == 0 ? (struct iovec){ head->data, head->size } :
 		(struct iovec){ d->call->sent[i - 1].at,
@@ -314,7 +314,7 @@ send_on(struct dialogue *d)
 			v[count++] = piece(d, i);
 		v[0].iov_base = (char *)v[0].iov_base + d->sent;
 		v[0].iov_len -= d->sent;
-		n = writev(d->program->to, v, count);
+		n = writev(d->child->to, v, count);
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			d->deaf = true;	/* what it has to say comes first */
 		if (n <= 0)
@@ -337,7 +337,7 @@ misspoke(const struct dialogue *d, struct fail *f)
 	shown[n] = '\0';
 	return fail(f, FAIL_PROTOCOL, "'%s' said '%s', which does not begin "
 		    "an answer; that is a line {} or {\"error\":\"TEXT\"}",
-		    d->program->command, shown);
+		    d->child->command, shown);
 }
 
 /* The line is there: {} or {"error":TEXT}. */
@@ -401,11 +401,11 @@ hear(struct dialogue *d, struct fail *f)
 	const struct external_array *a = &d->call->wanted[d->array];
 	char *to = line ? d->line + d->size : (char *)a->at + d->got;
 	const size_t room = line ? LINE_BYTES - d->size : bytes(a) - d->got;
-	const ssize_t n = read(d->program->from, to, room);
+	const ssize_t n = read(d->child->from, to, room);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 :
-			fail_sys(f, FAIL_PEER, "'%s'", d->program->command);
+			fail_sys(f, FAIL_PEER, "'%s'", d->child->command);
 	if (n == 0)
 		return 1;
 	if (line)
@@ -420,7 +420,7 @@ hear(struct dialogue *d, struct fail *f)
 
 /* It says no more: why? */
 static int
-say_end(struct program *p, struct fail *f)
+say_end(struct child *p, struct fail *f)
 {
 	bool ended;
 	int status;
@@ -442,7 +442,7 @@ static int
 converse(struct programs *p, struct dialogue *d, struct fail *f)
 {
 	const uint64_t until = clock_ms() + p->timeout_ms;
-	struct program *to = d->program;
+	struct child *to = d->child;
 	int heard;
 
 	while (!is_sent(d) || !is_answered(d)) {
@@ -481,15 +481,15 @@ static int
 call(void *own, const struct external_call *c, struct fail *f)
 {
 	struct programs *p = own;
-	struct dialogue d = { .program = find(p, c->layer), .call = c };
+	struct dialogue d = { .child = find(p, c->layer), .call = c };
 	const struct timespec at_once = { 0 };
 	sigset_t pipe, before;
 	int status;
 
-	if (d.program->group < 0)
+	if (d.child->group < 0)
 		return fail(f, FAIL_PEER, "'%s' has ended",
-			    d.program->command);
-	write_head(&d.program->head, c);
+			    d.child->command);
+	write_head(&d.child->head, c);
 	sigemptyset(&pipe);
 	sigaddset(&pipe, SIGPIPE);
 	pthread_sigmask(SIG_BLOCK, &pipe, &before);

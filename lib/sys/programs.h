@@ -13,14 +13,14 @@
 
 #include <stdint.h>
 
-struct program;
+struct child;
 
 struct programs {		/* { 0 } is none */
 	char **command;		/* "LAYER=COMMAND", or "COMMAND" */
 	size_t commands, command_room;
 	uint64_t timeout_ms;	/* for an answer */
 	bool steady;		/* told to end, wait for it all the same */
-	struct program *program;
+	struct child *child;
 	size_t count, room;
 	struct externals externals;
 };
