@@ -375,7 +375,7 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 /* Floats of a part that a compute has; of none: 0. */
 static size_t
 part_floats(const struct client *c, const struct compute *compute,
-	     const struct part *part)
+	    const struct part *part)
 {
 	size_t floats = 0;
 
