@@ -44,9 +44,10 @@ skip_blanks(const char *p)
 static int
 read_float(const char *text, size_t size, float *x, struct fail *f)
 {
+	const bool plus = text[0] == '+' && text[1] != '-';
 	const char *start, *end;
 
-	if (number_short(text, size, x))
+	if (number_short(text + plus, size - plus, x))
 		return 0;
 	start = skip_blanks(text);
 	if (start == text + size)

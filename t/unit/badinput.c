@@ -44,6 +44,9 @@ test_svmlight(void)
 	} cases[] = {
 		{ "1 1:1\n1-1 1:1\n",
 		  "65 a.svm:2: label: '1-1' is not a finite number" },
+		{ "+1 1:1\n+-1 1:1\n",
+		  "65 a.svm:2: label: '+-1' is not a finite number" },
+		{ "+ 1:1\n", "65 a.svm:1: label: '+' is not a finite number" },
 		{ "1 5:x\n", "65 a.svm:1: '5:x' is not id:number" },
 		{ "1 1:1 5\n", "65 a.svm:1: '5' is not id:number" },
 		{ "1 1:1 -1 2:1\n", "65 a.svm:1: '-1' is not id:number" },
