@@ -35,6 +35,8 @@ lib_libps_a_SOURCES += \
 	%D%/memory.h \
 	%D%/net.c \
 	%D%/net.h \
+	%D%/pid.c \
+	%D%/pid.h \
 	%D%/prefetch.c \
 	%D%/prefetch.h \
 	%D%/programs.c \

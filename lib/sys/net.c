@@ -4,6 +4,7 @@
 #include "base/endpoint.h"
 #include "sys/clock.h"
 #include "sys/curve.h"
+#include "sys/pid.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -104,6 +105,7 @@ prepare_process(void)
 
 	if (getrandom(&seed, sizeof(seed), 0) == sizeof(seed))
 		srand(seed);
+	pid_remember();
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	mallopt(M_TRIM_THRESHOLD, 128 << 20);
 }

@@ -1,0 +1,33 @@
+#include "sys/pid.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static pid_t remembered;
+
+/* In the place of the C library's, for the shared libraries, too. */
+pid_t
+getpid(void)
+{
+	return remembered ? remembered : (pid_t)syscall(SYS_getpid);
+}
+
+static void
+forget(void)
+{
+	remembered = 0;
+}
+
+void
+pid_remember(void)
+{
+	static bool forgets;
+
+	if (!forgets)
+		forgets = pthread_atfork(NULL, NULL, forget) == 0;
+	if (forgets)
+		remembered = (pid_t)syscall(SYS_getpid);
+}
