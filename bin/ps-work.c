@@ -17,15 +17,16 @@
 
 #define USAGE	"[-c endpoint] [--cache[=directory]] [--check] [-F format] " \
 		"[--grace=duration] [-i index] [--lease=duration] " \
-		"[--no-header] [--prefetch=n] [--repeat] [--shard=i/n] " \
-		"[--shuffle[=buffer]] [-x [layer=]command] [input ...]"
+		"[--max-bad=n] [--no-header] [--prefetch=n] [--repeat] " \
+		"[--shard=i/n] [--shuffle[=buffer]] [-x [layer=]command] " \
+		"[input ...]"
 
 #define SHUFFLE_EXAMPLES	10000
 #define MAX_SHUFFLE		((uint64_t)1 << 32)
 #define TICK_MS			250
 
-enum { CACHE = CLI_LONG, CHECK, GRACE, LEASE, NO_HEADER, PREFETCH, REPEAT,
-       SHARD, SHUFFLE };
+enum { CACHE = CLI_LONG, CHECK, GRACE, LEASE, MAX_BAD, NO_HEADER, PREFETCH,
+       REPEAT, SHARD, SHUFFLE };
 
 static const struct cli_option options[] = {
 	{ 'c',       "coordinator", "ENDPOINT" },
@@ -35,6 +36,7 @@ static const struct cli_option options[] = {
 	{ GRACE,     "grace",       "DURATION" },
 	{ 'i',       "index",       "INDEX" },
 	{ LEASE,     "lease",       "DURATION" },
+	{ MAX_BAD,   "max-bad",     "N" },
 	{ NO_HEADER, "no-header",   NULL },
 	{ PREFETCH,  "prefetch",    "N" },
 	{ REPEAT,    "repeat",      NULL },
@@ -96,6 +98,8 @@ parse(int argc, char **argv)
 		case GRACE:	o.grace.ms = cli_duration(); break;
 		case 'i':	o.worker.index = cli_uint(0, 1 << 20); break;
 		case LEASE:	o.lease_ms = cli_duration(); break;
+		case MAX_BAD:	o.feed.reader.max_bad = cli_uint(0, UINT64_MAX);
+				break;
 		case NO_HEADER:	o.feed.reader.no_header = true; break;
 		case PREFETCH:	o.worker.prefetch = cli_uint(0, 1); break;
 		case REPEAT:	o.feed.reader.repeat = true; break;

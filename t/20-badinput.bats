@@ -577,6 +577,53 @@ request" ps-local -- train.svm -- ps-coord -m model.ps requests
 	run -0 ps-local -- train.svm -- ps-coord -m model.ps requests
 }
 
+# dirty N FILE - N records, of which every 50th is bad.
+dirty() {
+	awk -v n="$1" 'BEGIN { srand(1)
+		for (i = 1; i <= n; i++)
+			print i % 50 ? i % 2 " 1:1 2:" rand() : "? 1:1" }' >"$2"
+}
+
+@test "malformed records, up to so many, are passed over" {
+	dirty 1000 a.svm
+	grep -v '?' a.svm >good.svm
+	run -0 --separate-stderr ps-local -C ckpt -- --max-bad=20 a.svm -- \
+		ps-coord -m model.ps -B 100 --checkpoint=ckpt \
+		<<<$'train 9\neval a.svm'
+	assert_output --partial '"op":"eval","step":9,"examples":980'
+	[[ $stderr == *"a.svm:500: label: '?' is not a finite number; \
+passed over"* ]]
+	[[ $stderr != *"a.svm:550: "* ]]
+	[[ $stderr == *"20 malformed records passed over"* ]]
+
+	# It is as if they were not there.
+	run -0 --separate-stderr ps-eval -C ckpt good.svm
+	local scores=${output/,\"seconds\"*/}
+	run -0 --separate-stderr ps-eval -C ckpt --max-bad=20 a.svm
+	assert_output --partial "$scores"
+	one 65 "ps-eval: a.svm:50: label: '?' is not a finite number" \
+		ps-eval -C ckpt a.svm
+	one 65 "ps-eval: a.svm:1000: label: '?' is not a finite number, and \
+19 before it were malformed, too" ps-eval -q -C ckpt --max-bad=19 a.svm
+	one 64 "ps-eval: --predict: each record has its line, none can be \
+passed over; try 'ps-eval --help'" ps-eval -C ckpt --predict --max-bad=1 a.svm
+}
+
+@test "malformed records of the coordinator's data" {
+	dirty 1000 a.svm
+	run -0 --separate-stderr ps-local -w 2 -- --max-bad=40 -- \
+		ps-coord -m model.ps -B 100 -d a.svm --shuffle \
+		<<<$'epoch 2'
+	run -0 grep '"op":"epoch"' <<<"$output"
+	assert_line --index 0 --partial '"examples":980,'
+	assert_line --index 1 --partial '"examples":980,'
+	assert_output --partial '"records":1000,"missed":20'
+	sed '101,200s/.*/? 1:1/' a.svm >b.svm
+	run -65 --separate-stderr ps-local -q -- --max-bad=200 -- \
+		ps-coord -m model.ps -B 100 -d b.svm <<<'epoch'
+	[[ $stderr == *"ps-coord: none of a step's 100 records is good"* ]]
+}
+
 @test "a peer of another version of the protocol" {
 	local other="76 protocol version 9, not 1: use programs of one release"
 	start ps-serve

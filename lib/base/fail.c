@@ -11,6 +11,7 @@ fail(struct fail *f, enum fail_kind kind, const char *format, ...)
 	va_list args;
 
 	f->kind = kind;
+	f->passable = false;
 	va_start(args, format);
 	vsnprintf(f->text, sizeof(f->text), format, args);
 	va_end(args);
@@ -24,6 +25,7 @@ fail_sys(struct fail *f, enum fail_kind kind, const char *format, ...)
 	va_list args;
 
 	f->kind = kind;
+	f->passable = false;
 	va_start(args, format);
 	vsnprintf(f->text, sizeof(f->text), format, args);
 	va_end(args);
@@ -48,5 +50,12 @@ fail_at(struct fail *f, const char *format, ...)
 	snprintf(text + n, sizeof(text) - n, ": %.*s",
 		 (int)(sizeof(text) - n), f->text);
 	memcpy(f->text, text, sizeof(text));
+	return -1;
+}
+
+int
+fail_pass(struct fail *f)
+{
+	f->passable = true;
 	return -1;
 }

@@ -14,6 +14,8 @@
 #ifndef PS_FAIL_H
 #define PS_FAIL_H
 
+#include <stdbool.h>
+
 /* The kinds are the exit statuses of sysexits.h. */
 enum fail_kind {
 	FAIL_USAGE = 64,	/* the command line makes no sense */
@@ -32,6 +34,8 @@ enum fail_kind {
 
 struct fail {
 	enum fail_kind kind;
+	bool passable;		/* it is of one record of an input: who reads
+				   it can go on behind that */
 	char text[512];
 };
 
@@ -44,5 +48,7 @@ int fail_sys(struct fail *, enum fail_kind, const char *format, ...)
 /* Put "format: " before the text that is there, to name where it was. */
 int fail_at(struct fail *, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* It is passable. */
+int fail_pass(struct fail *);
 
 #endif

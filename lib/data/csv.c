@@ -55,6 +55,14 @@ csv_fail(const struct csv *c, struct fail *f)
 	return lines_fail_at(&c->lines, c->line, f);
 }
 
+/* What comes behind it can be read. */
+static int
+bad_record(const struct csv *c, struct fail *f)
+{
+	csv_fail(c, f);
+	return fail_pass(f);
+}
+
 static void
 add_field(struct csv *c, size_t start, size_t end)
 {
@@ -88,7 +96,7 @@ split_quoted(struct csv *c, size_t *at, struct fail *f)
 	}
 	if (from < l->size && l->text[from] != c->separator) {
 		fail(f, FAIL_DATA, "text follows closing quotes");
-		return csv_fail(c, f);
+		return bad_record(c, f);
 	}
 	*at = from;
 	add_field(c, start, to);
@@ -350,7 +358,7 @@ csv_read(void *state, struct batch *b, struct fail *f)
 	if (c->count != c->columns.count) {
 		fail(f, FAIL_DATA, "%zu field%s instead of %zu", c->count,
 		     c->count == 1 ? "" : "s", c->columns.count);
-		return csv_fail(c, f);
+		return bad_record(c, f);
 	}
 	got = 0;
 	for (size_t i = 0; b && i < c->columns.feeds && got == 0; i++)
@@ -358,7 +366,7 @@ csv_read(void *state, struct batch *b, struct fail *f)
 			   b->examples, f);
 	if (b && got == 0 && c->columns.label.input)
 		got = fill(c, &c->columns.label, &b->label, b->examples, f);
-	return got == 0 ? 1 : csv_fail(c, f);
+	return got == 0 ? 1 : bad_record(c, f);
 }
 
 /* The names stand at the front, and no record begins before their end. */

@@ -1,6 +1,8 @@
 lib_libps_a_SOURCES += \
 	%D%/array.c \
 	%D%/array.h \
+	%D%/bad.c \
+	%D%/bad.h \
 	%D%/cache.c \
 	%D%/cache.h \
 	%D%/cache_file.c \

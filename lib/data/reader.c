@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "data/bad.h"
 #include "data/cache.h"
 #include "data/format.h"
 
@@ -24,6 +25,7 @@ struct reader {
 	uint64_t in_pass;
 	uint64_t kept;		/* of those in the pass, in our shard */
 	uint64_t records;
+	struct bad bad;
 	/* Of shuffling: */
 	struct rng rng;
 	struct batch *held;	/* one example each */
@@ -108,6 +110,7 @@ reader_open(char *const *files, size_t count,
 		.commands = options->commands
 	};
 	r->rng.seed = options->seed;
+	r->bad.most = options->max_bad;
 	r->cache.folder = options->cache;
 	if (options->format)
 		r->format = format_find(options->format);
@@ -125,6 +128,7 @@ reader_close(struct reader *r)
 {
 	if (!r)
 		return;
+	bad_end(&r->bad);
 	close_file(r);
 	for (size_t i = 0; i < r->files; i++)
 		free(r->file[i]);
@@ -177,6 +181,8 @@ read_records(struct reader *r, struct batch *b, size_t most, struct fail *f)
 		r->in_file += passed;
 		r->in_pass += passed;
 		r->records += passed;
+		if (got < 0 && bad_pass(&r->bad, f))
+			continue;
 		if (got < 0)
 			return -1;
 		if (ours) {
@@ -232,6 +238,9 @@ draw(struct reader *r, struct batch *b, struct fail *f)
 static int
 begin_again(struct reader *r, struct fail *f)
 {
+	if (r->kept == 0 && r->bad.count > 0)
+		return fail(f, FAIL_DATA, "no record is good: %llu are "
+			    "malformed", (unsigned long long)r->bad.count);
 	if (r->kept == 0)
 		return fail(f, FAIL_NOINPUT, "shard %llu of %llu is empty: "
 			    "there are %llu records",
@@ -239,7 +248,7 @@ begin_again(struct reader *r, struct fail *f)
 			    (unsigned long long)r->options.shards,
 			    (unsigned long long)r->in_pass);
 	r->next = 0;
-	r->in_pass = r->kept = 0;
+	r->in_pass = r->kept = r->bad.count = 0;
 	r->over = false;
 	return 0;
 }

@@ -3,7 +3,8 @@
  *
  * Every input goes through libarchive: compressed or not, from a file, "-"
  * (standard input) or "pipe:COMMAND".  Formats are a table, one file each.
- * Bad input is "file:line: what is wrong", FAIL_DATA; nothing is skipped.
+ * Bad input is "file:line: what is wrong", FAIL_DATA; nothing is skipped
+ * unless that is wanted.
  */
 #ifndef PS_READER_H
 #define PS_READER_H
@@ -30,6 +31,8 @@ struct reader_options {
 	bool allow_pipe;	/* "pipe:" is ours to run, not a peer's word: */
 	struct commands *commands;	/* is put here, borrowed; NULL:
 					   refused.  See prefetch_open(). */
+	uint64_t max_bad;	/* malformed records of a pass that are passed
+				   over, see bad.h */
 	const char *cache;	/* folder of caches, borrowed; "": beside the
 				   inputs; NULL: none */
 };

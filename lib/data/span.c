@@ -20,6 +20,7 @@ struct span_reader {
 	uint64_t piece;		/* in a piece of so many */
 	uint64_t left;		/* of the span */
 	const atomic_bool *stop;
+	struct bad *bad;
 	uint64_t begin, end;	/* bytes where the span is entered, */
 	uint64_t first;		/* and number of the first record there */
 	void *state;		/* of the format; NULL: not opened */
@@ -171,6 +172,7 @@ reader_new(const struct span *s, const struct span_format *how,
 	r->file[0] = mem_text(s->file);
 	r->file[1] = s->label ? mem_text(s->label) : NULL;
 	r->stop = how->stop;
+	r->bad = how->bad;
 	take_up(r, s);
 	if (check(r, s, how, f) == 0)
 		return r;
@@ -239,7 +241,7 @@ read_file(struct span_reader *r, struct batch *b, struct fail *f)
 			   r->at.inside % PIECE_RECORDS || is_first(r));
 	else if (room)
 		pieces_abandon(r->pieces);
-	r->comes += got > 0;
+	r->comes += got > 0 || (got < 0 && f->passable);
 	return got;
 }
 
@@ -265,10 +267,11 @@ span_read(struct span_reader *r, struct batch *b, struct fail *f)
 		if (got == 0)
 			return changed(r, f);
 	}
-	if (got < 0)
+	if (got < 0 && !(r->bad && bad_pass(r->bad, f)))
 		return -1;
+	b->examples += got > 0 ? (size_t)got : 0;
+	got = got > 0 ? got : 1;
 	r->left -= (uint64_t)got;
-	b->examples += (size_t)got;
 	count_read(r, (uint64_t)got);
 	return got;
 }

@@ -7,6 +7,7 @@
 #ifndef PS_SPAN_H
 #define PS_SPAN_H
 
+#include "data/bad.h"
 #include "data/pieces.h"
 
 #include <stdatomic.h>
@@ -34,6 +35,7 @@ struct span_format {
 	bool no_header;
 	const atomic_bool *stop;	/* leave off when it is true; or NULL */
 	struct cache *cache;	/* NULL: there are none; borrowed */
+	struct bad *bad;	/* what may be passed over, or NULL; so, too */
 };
 
 struct span_reader;
@@ -52,7 +54,8 @@ bool span_follow(struct span_reader *, const struct span *);
 
 /*
  * Append the next records to a batch: how many; 0: those of the span have been
- * read.  When there are fewer than that the file is not what it was, FAIL_DATA.
+ * read.  Of one that is passed over, and then comes alone, there is no example.
+ * When there are fewer than that the file is not what it was, FAIL_DATA.
  */
 int span_read(struct span_reader *, struct batch *, struct fail *);
 

@@ -294,7 +294,8 @@ svmlight_read(void *state, struct batch *b, struct fail *f)
 		p = skip_query(p);
 	if (p && (s->dense ? read_dense : read_sparse)(s, b, p, f) == 0)
 		return 1;
-	return lines_fail(&s->lines, f);
+	lines_fail(&s->lines, f);
+	return fail_pass(f);
 }
 
 static int

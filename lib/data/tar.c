@@ -476,7 +476,8 @@ tar_read(void *state, struct batch *b, struct fail *f)
 		return got;
 	if ((pending || read_members(t, f) == 0) && fill(t, b, f) == 0)
 		return 1;
-	return tar_fail(t, f);
+	tar_fail(t, f);
+	return fail_pass(f);
 }
 
 const struct format format_tar = {

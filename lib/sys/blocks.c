@@ -11,13 +11,16 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#define NONE		SIZE_MAX
 #define PATIENCE_MS	1000	/* for what is kept in a cache, at the end */
 
 /* A block that has been read. */
 struct kept {
 	struct text frame;	/* what was asked for; empty: nothing */
 	struct batch batch;
-	size_t *order;
+	size_t *order, records;	/* examples, in their order; NONE for those
+				   that were passed over: */
+	size_t *hole, holes, hole_room;
 	uint64_t used;		/* when it was last wanted */
 	bool bad;
 	struct fail why;
@@ -29,6 +32,7 @@ struct blocks {
 	const struct model *model;
 	struct span_format how;
 	struct cache cache;
+	struct bad bad;
 	struct kept kept[BLOCKS_KEPT];
 	uint64_t clock;
 	/* What the thread is at, and what came of it: */
@@ -45,8 +49,24 @@ struct blocks {
 	pthread_cond_t work;
 };
 
+/* Some records, or one that is passed over. */
 static int
-read_span(struct blocks *b, const struct span *s, struct batch *to,
+read_some(struct span_reader *r, struct kept *k, struct fail *f)
+{
+	const size_t before = k->batch.examples;
+	const int got = span_read(r, &k->batch, f);
+
+	if (got > 0 && k->batch.examples == before) {
+		k->hole = mem_grow(k->hole, k->holes, &k->hole_room,
+				   sizeof(*k->hole));
+		k->hole[k->holes++] = k->records;
+	}
+	k->records += got > 0 ? (size_t)got : 0;
+	return got;
+}
+
+static int
+read_span(struct blocks *b, const struct span *s, struct kept *to,
 	  struct fail *f)
 {
 	size_t inputs;
@@ -61,12 +81,28 @@ read_span(struct blocks *b, const struct span *s, struct batch *to,
 				      model_label(b->model), f);
 	}
 	while (b->reader && got > 0)
-		got = span_read(b->reader, to, f);
+		got = read_some(b->reader, to, f);
 	if (b->reader && got == 0)
 		return 0;
 	span_close(b->reader);
 	b->reader = NULL;
 	return -1;
+}
+
+/* Of records in their order the examples that they have become. */
+static void
+pass_holes(struct kept *k)
+{
+	size_t *example = mem_alloc(k->records, sizeof(*example));
+
+	for (size_t i = 0; i < k->holes; i++)
+		example[k->hole[i]] = NONE;
+	for (size_t i = 0, n = 0; i < k->records; i++)
+		if (example[i] != NONE)
+			example[i] = n++;
+	for (size_t i = 0; i < k->records; i++)
+		k->order[i] = example[k->order[i]];
+	free(example);
 }
 
 static int
@@ -77,15 +113,18 @@ read_block(struct blocks *b, struct fail *f)
 	int got;
 
 	batch_reset(&k->batch);
+	k->records = k->holes = 0;
 	k->batch.label.input = model_label(b->model);
 	got = block_read(&block, k->frame.data, k->frame.size, f);
 	for (size_t i = 0; i < block.spans && got == 0; i++)
-		got = read_span(b, &block.span[i], &k->batch, f);
+		got = read_span(b, &block.span[i], k, f);
 	if (got == 0) {
-		k->order = mem_resize(k->order, k->batch.examples + 1,
+		k->order = mem_resize(k->order, k->records + 1,
 				      sizeof(*k->order));
-		block_order(block.seed, k->order, k->batch.examples);
+		block_order(block.seed, k->order, k->records);
 	}
+	if (got == 0 && k->holes > 0)
+		pass_holes(k);
 	block_release(&block);
 	return got;
 }
@@ -136,7 +175,7 @@ run(void *arg)
 
 struct blocks *
 blocks_new(const struct model *model, const struct span_format *how,
-	   const char *cache)
+	   uint64_t max_bad, const char *cache)
 {
 	struct blocks *b = mem_alloc(1, sizeof(*b));
 	size_t inputs;
@@ -147,6 +186,8 @@ blocks_new(const struct model *model, const struct span_format *how,
 	b->how.stop = &b->stop;
 	b->cache.folder = cache;
 	b->how.cache = cache ? &b->cache : NULL;
+	b->bad.most = max_bad;
+	b->how.bad = &b->bad;
 	for (size_t i = 0; i < BLOCKS_KEPT; i++)
 		batch_begin(&b->kept[i].batch, input, inputs,
 			    model_label(model));
@@ -165,6 +206,7 @@ release(struct kept *k)
 	text_release(&k->frame);
 	batch_release(&k->batch);
 	free(k->order);
+	free(k->hole);
 }
 
 /* What was begun is worth a little patience, but nobody waits for it. */
@@ -194,6 +236,7 @@ blocks_free(struct blocks *b)
 	pthread_cond_destroy(&b->work);
 	pthread_mutex_destroy(&b->lock);
 	finish(b);
+	bad_end(&b->bad);
 	if (b->job == JOB_COUNT_DONE && b->status == 0)
 		free(b->tally.place);
 	for (size_t i = 0; i < BLOCKS_KEPT; i++)
@@ -296,17 +339,23 @@ blocks_slice(struct blocks *b, const struct frame *block, uint64_t from,
 		k->used = 0;
 		return -1;
 	}
-	if (from >= k->batch.examples)
+	if (from >= k->records)
 		return fail(f, FAIL_PROTOCOL, "a slice of no records");
 	batch_reset(to);
-	if (count > k->batch.examples - from)
-		count = k->batch.examples - from;
+	if (count > k->records - from)
+		count = k->records - from;
 	for (uint64_t i = from, n; i < from + count; i += n) {
-		for (n = 1; i + n < from + count &&
-		     k->order[i + n] == k->order[i] + n; n++)
-			;
+		n = 1;
+		if (k->order[i] == NONE)
+			continue;
+		while (i + n < from + count &&
+		       k->order[i + n] == k->order[i] + n)
+			n++;
 		batch_append_run(to, &k->batch, k->order[i], n);
 	}
+	if (to->examples == 0)
+		return fail(f, FAIL_DATA, "none of a step's %llu records is "
+			    "good", (unsigned long long)count);
 	return 1;
 }
 

@@ -16,6 +16,7 @@ struct blocks;
 
 /* All is borrowed.  cache: a folder, "" for beside the files, NULL for none. */
 struct blocks *blocks_new(const struct model *, const struct span_format *,
+			  uint64_t max_bad,
 			  const char *cache);
 void blocks_free(struct blocks *);
 

@@ -10,7 +10,7 @@
 #define BATCH		1024
 #define MAX_BATCH	((uint64_t)1 << 20)
 
-enum { CACHE = CLI_LONG, FOLLOW, NEWEST, NO_HEADER, PREDICT, UNTIL };
+enum { CACHE = CLI_LONG, FOLLOW, MAX_BAD, NEWEST, NO_HEADER, PREDICT, UNTIL };
 
 static const struct cli_option options[] = {
 	{ 'B',       "batch",       "BATCH" },
@@ -19,6 +19,7 @@ static const struct cli_option options[] = {
 	{ CACHE,     "cache",       "[DIRECTORY]" },
 	{ 'F',       "format",      "FORMAT" },
 	{ FOLLOW,    "follow",      NULL },
+	{ MAX_BAD,   "max-bad",     "N" },
 	{ NEWEST,    "newest",      NULL },
 	{ NO_HEADER, "no-header",   NULL },
 	{ 'o',       "output",      "FILE" },
@@ -81,6 +82,9 @@ check(const struct eval_settings *s)
 	if (s->evaluator.predict && (s->follow || *s->until.metric))
 		cli_usage("--predict: there is nothing to %s", s->follow ?
 			  "follow, one model predicts" : "wait for");
+	if (s->evaluator.predict && s->reader.max_bad > 0)
+		cli_usage("--predict: each record has its line, none can be "
+			  "passed over");
 	if (s->evaluator.predict && s->output)
 		cli_usage("--predict: there are no scores to put into a file, "
 			  "predictions are printed");
@@ -109,6 +113,8 @@ eval_settings_read(struct eval_settings *s, int argc, char **argv)
 		case CACHE:	s->reader.cache = optarg ? optarg : ""; break;
 		case 'F':	s->reader.format = optarg; break;
 		case FOLLOW:	s->follow = true; break;
+		case MAX_BAD:	s->reader.max_bad = cli_uint(0, UINT64_MAX);
+				break;
 		case NEWEST:	s->newest = true; break;
 		case NO_HEADER:	s->reader.no_header = true; break;
 		case 'o':	s->output = cli_file(); break;

@@ -13,8 +13,9 @@
 
 #define EVAL_USAGE \
 	"[-B batch] [-C directory] [-c endpoint] [--cache[=directory]] " \
-	"[-F format] [--follow] [--newest] [--no-header] [-o file] " \
-	"[--predict] [--until=condition] [-x [layer=]command] input ..."
+	"[-F format] [--follow] [--max-bad=n] [--newest] [--no-header] " \
+	"[-o file] [--predict] [--until=condition] " \
+	"[-x [layer=]command] input ..."
 
 struct eval_settings {
 	struct cli_common common;

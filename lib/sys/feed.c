@@ -86,7 +86,8 @@ begin_data(struct feed *feed)
 		fail(&feed->why, FAIL_USAGE, "ps-work has inputs, and ps-coord "
 		     "data for all workers (-d): name them in one place");
 	else if (how)
-		feed->blocks = blocks_new(model, how, feed->o.reader.cache);
+		feed->blocks = blocks_new(model, how, feed->o.reader.max_bad,
+					  feed->o.reader.cache);
 	else if (feed->o.count == 0)
 		fail(&feed->why, FAIL_USAGE, "no input: name files, - or "
 		     "pipe:COMMAND for ps-work, or data for all workers for "
@@ -249,6 +250,7 @@ begin_evaluation(struct feed *feed, const struct worker_evaluation *e)
 		.format = feed->o.reader.format,
 		.no_header = feed->o.reader.no_header,
 		.shard = e->shard, .shards = e->shards,
+		.max_bad = feed->o.reader.max_bad,
 		/* A peer's word is no command, and makes no files. */
 		.allow_pipe = own,
 		.cache = own ? feed->o.reader.cache : NULL

@@ -4,6 +4,7 @@
  */
 #include "sys/blocks.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "role/block.h"
 
@@ -125,10 +126,55 @@ test(uint64_t seed)
 	pack_release(&other);
 }
 
+/*
+ * Every seventh record of a file is bad: the others keep their numbers, and
+ * come in their order, without it.
+ */
+static void
+test_holes(const struct span_format *how, uint64_t seed)
+{
+	struct pack p = { 0 };
+	size_t *order = mem_alloc(70, sizeof(*order)), n = 0, good = 0;
+	FILE *file = fopen("x.svm", "w");
+
+	for (int i = 0; file && i < 70; i++)
+		fprintf(file, i % 7 == 3 ? "bad\n" : "1 %d:1\n", i + 1);
+	ok(file && fclose(file) == 0);
+	block_order(seed, order, 70);
+	block_of(&p, seed, 0, 70);
+	blocks = blocks_new(rig.model, how, 10, NULL);
+	for (uint64_t from = 0; from < 70; from += 20) {
+		const uint64_t count = from < 60 ? 20 : 10;
+
+		good += slice(&p, from, count) == 1;
+		n = 0;
+		for (uint64_t i = from; i < from + count; i++)
+			if (order[i] % 7 != 3)
+				good += batch.feature[0].id[n++] == order[i];
+		good += batch.examples == n;
+	}
+	named(good == 4 + 60 + 4, "records that are passed over");
+	ok(slice(&p, 70, 1) == -1);
+	blocks_free(blocks);
+
+	blocks = blocks_new(rig.model, how, 9, NULL);
+	named(slice(&p, 0, 20) == -1, "but no more than may be");
+	blocks_free(blocks);
+	pack_release(&p);
+
+	block_of(&p, BLOCK_IN_ORDER, 3, 1);
+	blocks = blocks_new(rig.model, how, 1, NULL);
+	named(slice(&p, 0, 1) == -1, "and not all of a step");
+	blocks_free(blocks);
+	pack_release(&p);
+	free(order);
+}
+
 int
 main(void)
 {
 	const struct span_format how = { 0 };
+	struct fail why;
 	size_t inputs;
 
 	files_begin();
@@ -137,10 +183,13 @@ main(void)
 	const struct input *input = model_inputs(rig.model, &inputs);
 
 	batch_begin(&batch, input, inputs, model_label(rig.model));
-	blocks = blocks_new(rig.model, &how, NULL);
+	blocks = blocks_new(rig.model, &how, 0, NULL);
 	test(BLOCK_IN_ORDER);
 	test(77);
 	blocks_free(blocks);
+	log_begin("blocks", LOG_QUIET, NULL, &why);	/* it is meant */
+	test_holes(&how, BLOCK_IN_ORDER);
+	test_holes(&how, 77);
 	batch_release(&batch);
 	rig_end(&rig);
 	files_end();

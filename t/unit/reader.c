@@ -2,6 +2,7 @@
 #include "data/reader.h"
 
 #include "base/hash.h"
+#include "base/log.h"
 #include "data/format.h"
 
 #include "files.h"
@@ -603,6 +604,104 @@ test_shards(void)
 	forget();
 }
 
+/* Three ids, 1, 2 and 8, are read again and again, so many times. */
+static bool
+rounds(char *file, const struct reader_options *o, int times)
+{
+	struct fail why;
+	struct reader *r = reader_open(&file, 1, o, in, 1, &label, &why);
+	struct batch b;
+	bool good = r != NULL;
+
+	batch_begin(&b, in, 1, &label);
+	for (int i = 0; i < times && good; i++)
+		good = reader_next(r, 3, &b, &why) == 1 && b.examples == 3 &&
+			feature_id(&b.feature[0], 0) == 1 &&
+			feature_id(&b.feature[0], 1) == 2 &&
+			feature_id(&b.feature[0], 2) == 8;
+	batch_release(&b);
+	reader_close(r);
+	return good;
+}
+
+/* What is bad leaves nothing behind in what comes after it. */
+static void
+test_max_bad(void)
+{
+	static const char images[] =
+		"\0\0\x08\2\0\0\0\3\0\0\0\2" "\1\2" "\3\4" "\5\6";
+	static const char labels[] = "\0\0\x08\1\0\0\0\3" "\5\7\1";
+	char tags[] = "tags", fixed[] = "fixed", pairs[] = "pairs";
+	char *column[] = { tags, fixed, pairs };
+	struct reader_options o = { .max_bad = 3 };
+	char bad[] = "bad.svm";
+	struct fail why;
+
+	log_begin("reader", LOG_QUIET, NULL, &why);	/* it is meant */
+
+	/* A record of which more was read than of the next one. */
+	files_text("bad.svm", "1 2:1\n1 4294967299:2 4294967300:3 8:1\n"
+		   "x 1:1\n0 3:1\n\n1 1:1 2:x\n1 9:1\n");
+	add("x", INPUT_SPARSE, 0, 1)->hashed = true;
+	label.binary = true;
+	ok(reads_with("bad.svm", &o, "1 | 1\n0 | 2\n1 | 8\n"));
+	o.shuffle = 1;
+	ok(reads_with("bad.svm", &o, "1 | 1\n0 | 2\n1 | 8\n"));
+	o.shuffle = 0;
+	o.shards = 2;		/* bad ones count: they keep their numbers */
+	ok(reads_with("bad.svm", &o, "1 | 1\n"));
+	o.shard = 1;
+	ok(reads_with("bad.svm", &o, "0 | 2\n1 | 8\n"));
+	o.shards = 0;
+	o.max_bad = 2;
+	ok(reads_with("bad.svm", &o, "65 bad.svm:6: '2:x' is not id:number, "
+		      "and 2 before it were malformed, too"));
+	/* In each pass. */
+	o.max_bad = 3;
+	o.repeat = true;
+	ok(rounds(bad, &o, 4));
+	files_text("none.svm", "x 1:1\nx 1:1\n");
+	ok(reads_with("none.svm", &o, "65 no record is good: 2 are "
+		      "malformed"));
+	o.repeat = false;
+	ok(reads_with("none.svm", &o, ""));
+	/* What is more than a record's. */
+	ok(reads_with("gone.svm", &o, "66 gone.svm: No such file or "
+		      "directory"));
+	forget();
+
+	struct input *bag = add("bag", INPUT_ID, 10, 1);
+
+	add("pair", INPUT_FLOAT, 0, 2)->separator = ';';
+	add("sparse", INPUT_SPARSE, 100, 1)->separator = ' ';
+	bag->ragged = true;
+	bag->separator = '|';
+	for (size_t i = 0; i < 3; i++) {
+		in[i].columns = &column[i];
+		in[i].column_count = 1;
+	}
+	files_text("c.csv", "y,tags,fixed,pairs\n1,1|2|3,.5;1,7:2 3\n"
+		   "1,4|5|6|7,9;9,8:2 99:x\n0,1|2\n2,1,1;1,1\n"
+		   "0,,1;-1,\n1,9,0;0,5:.5\n");
+	ok(reads_with("c.csv", &o, "1 | 1 2 3 | 0.5 1 | 7:2 3:1\n"
+		      "0 |  | 1 -1 | \n1 | 9 | 0 0 | 5:0.5\n"));
+	files_text("c.csv", "y,tags,fixed,pairs\n1,1,1;1,1\n"
+		   "1,\"1\"x,1;1,1\n0,2,2;2,2\n1,3,\"1");
+	ok(reads_with("c.csv", &o, "65 c.csv:5: quotes are not closed"));
+	forget();
+
+	files_put("bad-idx2-ubyte", images, sizeof(images) - 1);
+	files_put("bad-idx1-ubyte", labels, sizeof(labels) - 1);
+	add("x", INPUT_FLOAT, 0, 2);
+	label.binary = false;
+	label.kind = INPUT_ID;
+	label.rows = 6;
+	ok(reads_with("bad-idx2-ubyte,bad-idx1-ubyte", &o,
+		      "5 | 1 2\n1 | 5 6\n"));
+	label.kind = INPUT_FLOAT;
+	forget();
+}
+
 static void
 test_formats(void)
 {
@@ -675,6 +774,7 @@ main(void)
 	test_float_ids();
 	test_passes();
 	test_shards();
+	test_max_bad();
 	test_formats();
 	test_a9a();
 	files_end();

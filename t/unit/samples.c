@@ -1,6 +1,7 @@
 /* Samples out of archives feed inputs as the manual says, or say why not. */
 #include "data/reader.h"
 
+#include "base/log.h"
 #include "store/npy.h"
 
 #include "files.h"
@@ -154,7 +155,12 @@ test_texts(void)
 	cls->columns = columns;
 	cls->column_count = 1;
 	ok(reads("t.tar", "1 | 3 7 11 | 1\n0 |  | 0\n"));
+	const struct reader_options one_bad = { .max_bad = 1 };
+	struct fail why;
+
+	log_begin("samples", LOG_QUIET, NULL, &why);	/* it is meant */
 	ids->rows = 11;
+	ok(reads_with("t.tar", &one_bad, "0 |  | 0\n"));
 	ok(reads("t.tar", "65 t.tar: record 1 (0): words: 11 is out of range, "
 		 "0 to 10"));
 	forget();

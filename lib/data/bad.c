@@ -1,0 +1,53 @@
+#include "data/bad.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TOLD	10	/* that are told in full */
+
+static bool
+is_power_of_ten(uint64_t n)
+{
+	while (n > 1 && n % 10 == 0)
+		n /= 10;
+	return n == 1;
+}
+
+static void
+tell(const struct bad *b, const struct fail *f)
+{
+	if (b->all <= TOLD)
+		log_warn("%s; passed over", f->text);
+	else if (is_power_of_ten(b->all))
+		log_warn("%llu malformed records passed over so far",
+			 (unsigned long long)b->all);
+}
+
+bool
+bad_pass(struct bad *b, struct fail *f)
+{
+	const size_t size = strlen(f->text);
+
+	if (!f->passable || b->most == 0)
+		return false;
+	if (b->count == b->most) {
+		snprintf(f->text + size, sizeof(f->text) - size,
+			 ", and %llu before it were malformed, too",
+			 (unsigned long long)b->count);
+		return false;
+	}
+	b->count++;
+	b->all++;
+	tell(b, f);
+	return true;
+}
+
+void
+bad_end(const struct bad *b)
+{
+	if (b->all > 0)
+		log_warn("%llu malformed record%s passed over",
+			 (unsigned long long)b->all, b->all == 1 ? "" : "s");
+}
