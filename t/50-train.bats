@@ -153,6 +153,53 @@ accuracies() {
 	done | jq_number accuracy | awk '{ sum += $1 } END { print sum / NR }'
 }
 
+# Is the item among those seen?  Their mean is too blunt to tell.
+@test "attention finds what is like the query, and a mean does not" {
+	awk 'BEGIN {
+		srand(3)
+		print "y,item,seen"
+		for (i = 0; i < 4000; i++) {
+			n = 1 + int(rand() * 20)
+			seen = ""
+			for (k = 0; k < n; k++) {
+				id[k] = int(rand() * 100)
+				seen = seen (k ? "|" : "") id[k]
+			}
+			item = id[int(rand() * n)]
+			if (rand() < .5)
+				item = int(rand() * 100)
+			for (y = k = 0; k < n; k++)
+				y = y || id[k] == item
+			print y "," item "," seen
+		}
+	}' >seen.csv
+	cat >seen.ps <<-END
+		input seen id[] sep=| rows=100
+		input item id rows=100
+		label y binary
+		i = embedding item dim=16
+		s = attention seen i share=i
+		b = multiply i s
+		h = dense b units=16 activation=relu
+		logit = dense h units=1
+		loss binary_crossentropy logit from_logits=true
+		metric accuracy logit
+		optimizer adam learning_rate=0.01
+	END
+	sed 's/attention seen i share=i/embedding seen share=i combiner=mean/' \
+		seen.ps >mean.ps
+	local model
+	head -n 3000 seen.csv >train.csv
+	sed '2,3000d' seen.csv >test.csv
+	for model in seen mean; do
+		ps-local -C "$model" -w 2 -s 2 ps-coord -m "$model.ps" -B 64 \
+			-d train.csv --shuffle --checkpoint="$model" \
+			<<<'epoch 12' >/dev/null
+	done
+	run -0 ps-eval --newest -C seen --until='accuracy>=0.93' test.csv
+	run ! ps-eval --newest -C mean --until='accuracy>=0.85' test.csv
+}
+
 @test "batches are normalized, and then what they had on the average" {
 	cat >bn.ps <<-'END'
 		input  x float[2]

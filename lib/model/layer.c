@@ -10,7 +10,8 @@
 #include <string.h>
 
 extern const struct layer
-	layer_activation, layer_add, layer_average, layer_batch_normalization,
+	layer_activation, layer_add, layer_attention, layer_average,
+	layer_batch_normalization,
 	layer_category_encoding, layer_concat, layer_conv1d, layer_dense,
 	layer_dot, layer_dropout, layer_embedding, layer_external,
 	layer_factorization, layer_flatten, layer_layer_normalization,
@@ -19,7 +20,8 @@ extern const struct layer
 	layer_reshape, layer_softmax, layer_subtract;
 
 static const struct layer *const layers[] = {
-	&layer_add, &layer_average, &layer_batch_normalization,
+	&layer_add, &layer_attention, &layer_average,
+	&layer_batch_normalization,
 	&layer_category_encoding, &layer_concat, &layer_conv1d, &layer_dense,
 	&layer_dot, &layer_dropout, &layer_embedding, &layer_external,
 	&layer_factorization, &layer_flatten, &layer_layer_normalization,
@@ -27,6 +29,8 @@ static const struct layer *const layers[] = {
 	&layer_reduce_max, &layer_reduce_mean, &layer_reduce_sum,
 	&layer_rescaling, &layer_reshape, &layer_softmax, &layer_subtract
 };
+
+#define DIM	((uint64_t)1 << 20)	/* of a row, at most */
 
 #define LAYERS	(sizeof(layers) / sizeof(*layers))
 
@@ -274,7 +278,7 @@ node_variable(struct model *m, struct node *n, const char *weight,
 	return variable_regularizer(v, key, s, f);
 }
 
-int
+static int
 node_share(struct node *n, const struct node *other, struct fail *f)
 {
 	const struct input *a = n->in[0]->input, *b = other->in[0]->input;
@@ -290,6 +294,38 @@ node_share(struct node *n, const struct node *other, struct fail *f)
 	n->shares = other;
 	n->variable[n->variables++] = other->variable[0];
 	return 0;
+}
+
+static bool
+has_embeddings(const struct node *n)
+{
+	return n->layer == &layer_embedding || n->layer == &layer_attention;
+}
+
+int
+node_embeddings(struct model *m, struct node *n, struct settings *s,
+		size_t *dim, struct fail *f)
+{
+	const char *name = settings_text(s, "share");
+	const struct node *other = name ? model_find(m, name) : NULL;
+	uint64_t width = 0;
+
+	if (name && (!other || other == n || !has_embeddings(other)))
+		return fail(f, FAIL_CONFIG, "%s: %s: share=%s: that is no "
+			    "embedding above", n->where, n->name, name);
+	if (other) {
+		*dim = m->variable[other->variable[0]].shape.dim[1];
+		return node_share(n, other, f);
+	}
+	if (settings_uint(s, "dim", &width, 1, DIM, f))
+		return -1;
+	if (width == 0)
+		return fail(f, FAIL_CONFIG, "%s: %s: dim= is missing",
+			    n->where, n->name);
+	*dim = (size_t)width;
+	return node_variable(m, n, "embeddings", (struct shape){
+		2, { input_table_rows(n->in[0]->input), *dim } }, true,
+		"random_uniform", s, f);
 }
 
 struct bag

@@ -110,8 +110,12 @@ int node_shape(struct node *, const char *key, struct settings *,
 int variable_regularizer(struct variable *, const char *key,
 			 struct settings *, struct fail *);
 
-/* Have the table of another layer, which its ids look up as well. */
-int node_share(struct node *, const struct node *other, struct fail *);
+/*
+ * A table with a row of dim= floats for each of input 0's ids, "embeddings",
+ * or that of the embedding, or attention, which share= names.
+ */
+int node_embeddings(struct model *, struct node *, struct settings *,
+		    size_t *dim, struct fail *);
 
 /* For layers over ids: where those of example i stand in feature->id[]. */
 struct bag {

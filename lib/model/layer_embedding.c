@@ -9,8 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#define DIM	((uint64_t)1 << 20)
-
 enum combiner { NONE, SUM, MEAN, SQRTN };
 
 struct own {
@@ -42,41 +40,16 @@ read_combiner(struct node *n, struct settings *s, enum combiner *combiner,
 	return 0;
 }
 
-/* share=LAYER: the embedding whose table it is; *other is NULL without. */
-static int
-find_other(const struct model *m, const struct node *n, struct settings *s,
-	   const struct node **other, struct fail *f)
-{
-	const char *name = settings_text(s, "share");
-
-	*other = name ? model_find(m, name) : NULL;
-	if (!name || (*other && *other != n && (*other)->layer == n->layer))
-		return 0;
-	return fail(f, FAIL_CONFIG, "%s: %s: share=%s: that is no embedding "
-		    "above", n->where, n->name, name);
-}
-
 static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 {
 	struct own *own = n->own;
-	const struct node *other;
-	uint64_t dim = 0;
 
 	if (node_wants_ids(n, f) || read_combiner(n, s, &own->combiner, f) ||
-	    find_other(m, n, s, &other, f))
+	    node_embeddings(m, n, s, &own->dim, f))
 		return -1;
-	if (other)
-		dim = ((const struct own *)other->own)->dim;
-	else if (settings_uint(s, "dim", &dim, 1, DIM, f))
-		return -1;
-	if (dim == 0)
-		return fail(f, FAIL_CONFIG, "%s: %s: dim= is missing",
-			    n->where, n->name);
-	own->dim = (size_t)dim;
 
 	const struct input *input = n->in[0]->input;
-	const struct shape table = { 2, { input_table_rows(input), own->dim } };
 
 	n->shape = (struct shape){ 1, { own->dim } };
 	if (own->combiner == NONE && input->shape.rank > 0) {
@@ -88,9 +61,7 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	}
 	if (input_width(input) == 1)
 		own->combiner = NONE;	/* nothing to combine it with */
-	return other ? node_share(n, other, f) :
-		node_variable(m, n, "embeddings", table, true,
-			      "random_uniform", s, f);
+	return 0;
 }
 
 /*

@@ -14,6 +14,7 @@ lib_libps_a_SOURCES += \
 	%D%/layer.c \
 	%D%/layer.h \
 	%D%/layer_activation.c \
+	%D%/layer_attention.c \
 	%D%/layer_batch_normalization.c \
 	%D%/layer_category_encoding.c \
 	%D%/layer_concat.c \

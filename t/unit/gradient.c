@@ -120,6 +120,15 @@ static const struct {
 	  END },
 	{ "conv1d, causal", HEAD "q = embedding w dim=2\n"
 	  "y = conv1d q filters=3 kernel_size=4 padding=causal\n" END },
+	{ "attention", A "y = attention w p dim=3\n" END },
+	{ "attention to bags, by the same table",
+	  HEAD "u = embedding w dim=3 combiner=mean\n"
+	  "y = attention r u share=u scale=-.7\n" END },
+	{ "attention to weighted ids, beside others", A "q = attention s p "
+	  "dim=3 scale=2\n"
+	  "v = dense b units=2\ny = concat p q v\n" END },
+	{ "attention that an input asks for",
+	  HEAD "y = attention r a dim=3\n" END },
 	{ "flatten", M "y = flatten p\n" END },
 	{ "reshape", M "y = reshape p target_shape=[3,2]\n" END },
 	{ "a view that branches",

@@ -159,6 +159,16 @@ static const struct {
 	{ "input x float[2]\ninput z float[3]\ny = dot x z", "model.ps:3: y: "
 	  "dot takes [d] and [d], or [k, d] and [m, d], but x is [2] and z is "
 	  "[3]" },
+	{ "input x float[2]\ninput z id[] rows=9\ny = attention x z dim=2",
+	  "model.ps:3: y: attention takes ids (an input of kind id, string or "
+	  "sparse), and then floats, the query" },
+	{ "input x float[2]\ninput z id[] rows=9\ny = attention z x dim=3",
+	  "model.ps:3: y: attention takes a query as long as its rows, [3], "
+	  "but x is [2]" },
+	{ "input x float[2]\ninput z id[] rows=9\ny = attention z x",
+	  "model.ps:3: y: dim= is missing" },
+	{ "input x float[2]\ninput z id[] rows=9\ny = attention z x share=x",
+	  "model.ps:3: y: share=x: that is no embedding above" },
 	{ "input x float[2,3]\ny = reduce_mean x axis=3", "model.ps:2: y: "
 	  "axis=3 is none of x, which is [2, 3]: its axes are 1 to 2, or -1 "
 	  "from the last (0 is the batch)" },
@@ -644,7 +654,7 @@ test_manual(void)
 			text_add(&model, "%s", line);
 		}
 	}
-	ok(models == 9);
+	ok(models == 10);
 	if (page)
 		fclose(page);
 	text_release(&model);

@@ -152,6 +152,19 @@ static const struct {
 	{ "q = embedding w dim=2\n"
 	  "y = conv1d q filters=1 kernel_size=3 padding=causal strides=2", 2,
 	  { 2.625, 4.55 } },
+	/* Keras's, of the query 7 -.5 over those rows; the weights are not. */
+	{ "q = reduce_sum m axis=2\ny = attention w q dim=2", 2,
+	  { .997115433, 2.0076921 } },
+	{ "q = reduce_sum m axis=2\ny = attention w q dim=2 scale=.1", 2,
+	  { .61222738, 3.03406048 } },
+	{ "q = reduce_sum m axis=2\ny = attention r q dim=2 scale=.1", 2,
+	  { 4.94548273, -.989777982 } },
+	{ "q = reduce_sum m axis=2\nx = embedding w dim=2\n"
+	  "y = attention w q share=x scale=.1", 2,
+	  { .61222738, 3.03406048 } },
+	{ "q = reduce_sum m axis=2\ny = attention s q dim=2 scale=.1", 2,
+	  { 5.00686723, -1.00128761 } },
+	{ "q = reduce_sum m axis=2\ny = attention none q dim=2", 2, { 0, 0 } },
 	{ "y = flatten m", 6, { 1, 2, 4, -1, 0, .5 } },
 	{ "q = reshape m target_shape=[3,2]\ny = reduce_sum q", 2,
 	  { 1 + 4 + 0, 2 - 1 + .5 } },

@@ -1,0 +1,152 @@
+/*
+ * layer_attention - rows of a table for the ids of a bag, each as much as it
+ * is like a query: Keras's Attention of one query over as many values.
+ *
+ * With r_j the row of id j, w_j its weight, q the query and c the scale:
+ *	s_j = c <q, r_j>;  a_j = w_j exp(s_j) / sum_k w_k exp(s_k)
+ *	y = sum_j a_j r_j
+ * so an id of weight 2 counts as two of it.  What comes in from behind is g:
+ *	dL/ds_j = a_j (<g, r_j> - <g, y>)
+ *	dL/dr_j = a_j g + c dL/ds_j q;  dL/dq = sum_j c dL/ds_j r_j
+ * (Luong, Pham, Manning, Effective Approaches to Attention-based Neural
+ * Machine Translation, 2015: the score "dot"; of what a user has done, by what
+ * is proposed, as in Zhou et al., Deep Interest Network, 2018.)
+ */
+#include "model/layer.h"
+
+#include "tensor/kernels.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+struct own {
+	size_t dim;
+	float scale;
+};
+
+static int
+build(struct model *m, struct node *n, struct settings *s, struct fail *f)
+{
+	struct own *own = n->own;
+	const struct node *ids = n->in[0], *query = n->in[1];
+	char shape[SHAPE_TEXT];
+
+	if (!node_ids(ids) || node_ids(query))
+		return fail(f, FAIL_CONFIG, "%s: %s: attention takes ids (an "
+			    "input of kind id, string or sparse), and then "
+			    "floats, the query", n->where, n->name);
+	own->scale = 1;
+	if (node_embeddings(m, n, s, &own->dim, f) < 0 ||
+	    settings_float(s, "scale", &own->scale, -FLT_MAX, FLT_MAX, f) < 0)
+		return -1;
+	if (query->shape.rank != 1 || query->shape.dim[0] != own->dim)
+		return fail(f, FAIL_CONFIG, "%s: %s: attention takes a query "
+			    "as long as its rows, [%zu], but %s is %s",
+			    n->where, n->name, own->dim, query->name,
+			    shape_text(query->shape, shape));
+	n->shape = (struct shape){ 1, { own->dim } };
+	n->scratch = 2;		/* see struct divisor */
+	return 0;
+}
+
+/* What the weights of a bag are made of: exp(s_j - largest) times factor. */
+struct divisor {
+	float largest, factor;
+};
+
+static float
+score(const struct own *own, const float *query, const float *row)
+{
+	return own->scale * kernel_dot(query, row, own->dim);
+}
+
+/* The largest score is taken off first, so that nothing overflows. */
+static float
+weight(const struct flow *in, size_t j, float score, struct divisor d)
+{
+	return flow_weight(in, j) * expf(score - d.largest) * d.factor;
+}
+
+/* An empty bag, or one whose weights cancel out, gives zeros. */
+static struct divisor
+divisor_of(const struct pass *p, struct bag bag, const float *query)
+{
+	const struct own *own = p->node->own;
+	const struct flow *in = &p->in[0];
+	struct divisor d = { -INFINITY, 1 };
+	double sum = 0;
+
+	for (size_t j = bag.first; j < bag.first + bag.count; j++)
+		d.largest = fmaxf(d.largest, score(own, query, p->w[0] +
+						   in->row[j] * own->dim));
+	for (size_t j = bag.first; j < bag.first + bag.count; j++)
+		sum += (double)weight(in, j, score(own, query, p->w[0] +
+						   in->row[j] * own->dim), d);
+	d.factor = sum == 0 ? 0 : (float)(1 / sum);
+	return d;
+}
+
+static void
+forward(const struct pass *p)
+{
+	const struct own *own = p->node->own;
+	const struct flow *in = &p->in[0];
+	const size_t dim = own->dim;
+
+	for (size_t i = 0; i < p->examples; i++) {
+		const struct bag bag = flow_bag(in, i);
+		const float *query = p->in[1].value + i * dim;
+		const struct divisor d = divisor_of(p, bag, query);
+		float *y = p->out.value + i * p->out.stride;
+
+		memcpy(p->scratch + 2 * i, &d, sizeof(d));
+		memset(y, 0, dim * sizeof(*y));
+		for (size_t j = bag.first; j < bag.first + bag.count; j++) {
+			const float *row = p->w[0] + in->row[j] * dim;
+
+			kernel_axpy(y, weight(in, j, score(own, query, row),
+					      d), row, dim);
+		}
+	}
+}
+
+static void
+backward(const struct pass *p)
+{
+	const struct own *own = p->node->own;
+	const struct flow *in = &p->in[0];
+	const size_t dim = own->dim;
+
+	for (size_t i = 0; i < p->examples; i++) {
+		const struct bag bag = flow_bag(in, i);
+		const float *query = p->in[1].value + i * dim;
+		const float *g = p->out.gradient + i * p->out.stride;
+		const float mean = kernel_dot(g, p->out.value +
+					      i * p->out.stride, dim);
+		float *to_query = p->in[1].gradient ?
+			p->in[1].gradient + i * dim : NULL;
+		struct divisor d;
+
+		memcpy(&d, p->scratch + 2 * i, sizeof(d));
+		for (size_t j = bag.first; j < bag.first + bag.count; j++) {
+			const float *row = p->w[0] + in->row[j] * dim;
+			float *to_row = p->dw[0] + in->row[j] * dim;
+			const float a = weight(in, j, score(own, query, row),
+					       d);
+			const float slope = own->scale * a *
+				(kernel_dot(g, row, dim) - mean);
+
+			kernel_axpy(to_row, a, g, dim);
+			kernel_axpy(to_row, slope, query, dim);
+			if (to_query)
+				kernel_axpy(to_query, slope, row, dim);
+		}
+	}
+}
+
+const struct layer layer_attention = {
+	.name = "attention", .least = 2, .most = 2, .own = sizeof(struct own),
+	.strided = true,
+	.build = build, .forward = forward, .backward = backward
+};
