@@ -62,6 +62,7 @@ UNITS += %D%/unit/schedule
 UNITS += %D%/unit/server
 UNITS += %D%/unit/shard
 UNITS += %D%/unit/source
+UNITS += %D%/unit/pid
 UNITS += %D%/unit/pieces
 UNITS += %D%/unit/split
 UNITS += %D%/unit/stage
