@@ -46,7 +46,7 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 			    n->where, n->name, own->dim, query->name,
 			    shape_text(query->shape, shape));
 	n->shape = (struct shape){ 1, { own->dim } };
-	n->scratch = 2;		/* see struct divisor */
+	n->scratch = 2;		/* a struct divisor */
 	return 0;
 }
 
@@ -68,22 +68,46 @@ weight(const struct flow *in, size_t j, float score, struct divisor d)
 	return flow_weight(in, j) * expf(score - d.largest) * d.factor;
 }
 
-/* An empty bag, or one whose weights cancel out, gives zeros. */
+static void
+multiply(float *y, float a, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] *= a;
+}
+
+/*
+ * The weights are those by the largest score so far: a larger one takes what
+ * is there down, and each row is looked at once.  An empty bag, or one whose
+ * weights cancel out, gives zeros.
+ */
 static struct divisor
-divisor_of(const struct pass *p, struct bag bag, const float *query)
+attend(const struct pass *p, struct bag bag, const float *query, float *y)
 {
 	const struct own *own = p->node->own;
 	const struct flow *in = &p->in[0];
+	const size_t dim = own->dim;
 	struct divisor d = { -INFINITY, 1 };
 	double sum = 0;
 
-	for (size_t j = bag.first; j < bag.first + bag.count; j++)
-		d.largest = fmaxf(d.largest, score(own, query, p->w[0] +
-						   in->row[j] * own->dim));
-	for (size_t j = bag.first; j < bag.first + bag.count; j++)
-		sum += (double)weight(in, j, score(own, query, p->w[0] +
-						   in->row[j] * own->dim), d);
+	memset(y, 0, dim * sizeof(*y));
+	for (size_t j = bag.first; j < bag.first + bag.count; j++) {
+		const float *row = p->w[0] + in->row[j] * dim;
+		const float s = score(own, query, row);
+		float a;
+
+		if (s > d.largest) {
+			const float less = expf(d.largest - s);
+
+			multiply(y, less, dim);
+			sum *= (double)less;
+			d.largest = s;
+		}
+		a = weight(in, j, s, d);
+		kernel_axpy(y, a, row, dim);
+		sum += (double)a;
+	}
 	d.factor = sum == 0 ? 0 : (float)(1 / sum);
+	multiply(y, d.factor, dim);
 	return d;
 }
 
@@ -91,23 +115,13 @@ static void
 forward(const struct pass *p)
 {
 	const struct own *own = p->node->own;
-	const struct flow *in = &p->in[0];
-	const size_t dim = own->dim;
 
 	for (size_t i = 0; i < p->examples; i++) {
-		const struct bag bag = flow_bag(in, i);
-		const float *query = p->in[1].value + i * dim;
-		const struct divisor d = divisor_of(p, bag, query);
-		float *y = p->out.value + i * p->out.stride;
+		const struct divisor d = attend(p, flow_bag(&p->in[0], i),
+			p->in[1].value + i * own->dim,
+			p->out.value + i * p->out.stride);
 
 		memcpy(p->scratch + 2 * i, &d, sizeof(d));
-		memset(y, 0, dim * sizeof(*y));
-		for (size_t j = bag.first; j < bag.first + bag.count; j++) {
-			const float *row = p->w[0] + in->row[j] * dim;
-
-			kernel_axpy(y, weight(in, j, score(own, query, row),
-					      d), row, dim);
-		}
 	}
 }
 
