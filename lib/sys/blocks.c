@@ -18,8 +18,8 @@
 struct kept {
 	struct text frame;	/* what was asked for; empty: nothing */
 	struct batch batch;
-	size_t *order, records;	/* examples, in their order; NONE for those
-				   that were passed over: */
+	size_t *order;		/* of the records: each its example, or NONE
+				   if it was passed over: */
 	size_t *hole, holes, hole_room;
 	uint64_t used;		/* when it was last wanted */
 	bool bad;
@@ -49,19 +49,24 @@ struct blocks {
 	pthread_cond_t work;
 };
 
+static size_t
+records(const struct kept *k)
+{
+	return k->batch.examples + k->holes;
+}
+
 /* Some records, or one that is passed over. */
 static int
 read_some(struct span_reader *r, struct kept *k, struct fail *f)
 {
-	const size_t before = k->batch.examples;
+	const size_t before = records(k);
 	const int got = span_read(r, &k->batch, f);
 
-	if (got > 0 && k->batch.examples == before) {
+	if (got > 0 && records(k) == before) {
 		k->hole = mem_grow(k->hole, k->holes, &k->hole_room,
 				   sizeof(*k->hole));
-		k->hole[k->holes++] = k->records;
+		k->hole[k->holes++] = before;
 	}
-	k->records += got > 0 ? (size_t)got : 0;
 	return got;
 }
 
@@ -93,14 +98,15 @@ read_span(struct blocks *b, const struct span *s, struct kept *to,
 static void
 pass_holes(struct kept *k)
 {
-	size_t *example = mem_alloc(k->records, sizeof(*example));
+	const size_t count = records(k);
+	size_t *example = mem_alloc(count, sizeof(*example));
 
 	for (size_t i = 0; i < k->holes; i++)
 		example[k->hole[i]] = NONE;
-	for (size_t i = 0, n = 0; i < k->records; i++)
+	for (size_t i = 0, n = 0; i < count; i++)
 		if (example[i] != NONE)
 			example[i] = n++;
-	for (size_t i = 0; i < k->records; i++)
+	for (size_t i = 0; i < count; i++)
 		k->order[i] = example[k->order[i]];
 	free(example);
 }
@@ -113,18 +119,18 @@ read_block(struct blocks *b, struct fail *f)
 	int got;
 
 	batch_reset(&k->batch);
-	k->records = k->holes = 0;
+	k->holes = 0;
 	k->batch.label.input = model_label(b->model);
 	got = block_read(&block, k->frame.data, k->frame.size, f);
 	for (size_t i = 0; i < block.spans && got == 0; i++)
 		got = read_span(b, &block.span[i], k, f);
 	if (got == 0) {
-		k->order = mem_resize(k->order, k->records + 1,
+		k->order = mem_resize(k->order, records(k) + 1,
 				      sizeof(*k->order));
-		block_order(block.seed, k->order, k->records);
+		block_order(block.seed, k->order, records(k));
+		if (k->holes > 0)
+			pass_holes(k);
 	}
-	if (got == 0 && k->holes > 0)
-		pass_holes(k);
 	block_release(&block);
 	return got;
 }
@@ -339,11 +345,11 @@ blocks_slice(struct blocks *b, const struct frame *block, uint64_t from,
 		k->used = 0;
 		return -1;
 	}
-	if (from >= k->records)
+	if (from >= records(k))
 		return fail(f, FAIL_PROTOCOL, "a slice of no records");
 	batch_reset(to);
-	if (count > k->records - from)
-		count = k->records - from;
+	if (count > records(k) - from)
+		count = records(k) - from;
 	for (uint64_t i = from, n; i < from + count; i += n) {
 		n = 1;
 		if (k->order[i] == NONE)

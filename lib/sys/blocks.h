@@ -14,10 +14,12 @@
 
 struct blocks;
 
-/* All is borrowed.  cache: a folder, "" for beside the files, NULL for none. */
+/*
+ * All is borrowed.  max_bad: malformed records that are passed over, in all.
+ * cache: a folder, "" for beside the files, NULL for none.
+ */
 struct blocks *blocks_new(const struct model *, const struct span_format *,
-			  uint64_t max_bad,
-			  const char *cache);
+			  uint64_t max_bad, const char *cache);
 void blocks_free(struct blocks *);
 
 /* It becomes readable when something has been read. */
