@@ -46,7 +46,7 @@ bool client_ready(const struct client *);
 struct exchange {
 	const struct compute *push;	/* NULL: only pull */
 	uint64_t step, examples;
-	float learning_rate;		/* 0: the schedules' */
+	float learning_rate;		/* as in struct request */
 	struct compute *pull;		/* NULL: only push */
 	uint64_t cut;			/* pull from this cut; WIRE_NONE */
 	uint64_t slot, attempt;		/* of a round; 0: of none */

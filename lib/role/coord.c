@@ -317,6 +317,43 @@ coord_wants(const struct coord *c)
 		c->output.size < COORD_OUTPUT && c->lines.size < MAX_LINES;
 }
 
+/* Do optimizers that are not frozen begin at rates of their own? */
+static bool
+rates_differ(const struct model *model)
+{
+	size_t count;
+	const struct variable *v = model_variables(model, &count);
+	const struct schedule *first = NULL;
+	bool differ = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct optimizer *o = v[i].optimizer;
+
+		if (!o || o->frozen || v[i].averaged || v[i].unused)
+			continue;
+		if (!first)
+			first = &o->schedule;
+		differ = differ || schedule_at(&o->schedule, 0) <
+			schedule_at(first, 0) || schedule_at(first, 0) <
+			schedule_at(&o->schedule, 0);
+	}
+	return differ;
+}
+
+/* What suits one of several optimizers seldom suits the others. */
+static void
+look_at_rate(struct coord *c, const struct request *r, uint64_t number)
+{
+	if (c->told_of_rates || !(r->learning_rate > 0) ||
+	    !rates_differ(c->model))
+		return;
+	c->told_of_rates = true;
+	report_warning(c, "request %llu: learning_rate=%g is for all "
+		       "optimizers, though the model gives them several "
+		       "rates; learning_rate_scale= multiplies each",
+		       (unsigned long long)number, (double)r->learning_rate);
+}
+
 void
 coord_request(struct coord *c, const char *line, size_t size,
 	      uint64_t number, uint64_t now)
@@ -335,6 +372,7 @@ coord_request(struct coord *c, const char *line, size_t size,
 	}
 	if (r.op == REQUEST_NONE)
 		return;
+	look_at_rate(c, &r, number);
 	if (r.op == REQUEST_STOP) {
 		c->told_to_stop = true;
 		request_release(&r);

@@ -213,6 +213,7 @@ struct coord {
 	int status;
 	struct fail failure;
 	uint64_t given_up;		/* requests */
+	bool told_of_rates;		/* that one is for several optimizers */
 
 	/* only to be told: since we were started */
 	uint64_t retried;		/* attempts that were not the first */

@@ -13,7 +13,7 @@ struct history {
 	struct ranges voided;
 	struct asked_of {		/* from this step on */
 		uint64_t first, batch;	/* batch 0: the usual */
-		float learning_rate;	/* 0: the schedules' */
+		float learning_rate;	/* as in struct request */
 		uint64_t place;		/* of the first, in the ledger; those
 					   behind it have the next ones */
 	} *asked;

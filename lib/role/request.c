@@ -63,7 +63,7 @@ as_json(const char *text)
 
 /* What has a number. */
 static const char *const keys[] = { "steps", "epochs", "batch",
-				    "learning_rate" };
+				    "learning_rate", "learning_rate_scale" };
 
 #define KEYS	(sizeof(keys) / sizeof(keys[0]))
 
@@ -87,6 +87,31 @@ set_count(uint64_t *count, const char *key, const char *value, uint64_t most,
 		    key, value, (unsigned long long)most);
 }
 
+static bool
+is_rate(const char *key)
+{
+	return strcmp(key, "learning_rate") == 0 ||
+	       strcmp(key, "learning_rate_scale") == 0;
+}
+
+static int
+set_rate(struct request *r, const char *key, const char *value,
+	 struct fail *f)
+{
+	const bool scale = strcmp(key, "learning_rate_scale") == 0;
+	float x;
+
+	if (!text_float(value, &x) || !(x > 0))
+		return fail(f, FAIL_DATA, "%s=%s is not a number above 0", key,
+			    value);
+	if (r->learning_rate < 0 || r->learning_rate > 0)
+		return fail(f, FAIL_DATA, "of learning_rate, the rate of all "
+			    "optimizers, and learning_rate_scale, by which "
+			    "that of each is multiplied, say one");
+	r->learning_rate = scale ? -x : x;
+	return 0;
+}
+
 static int
 set_number(struct request *r, const char *key, const char *value,
 	   struct fail *f)
@@ -97,15 +122,14 @@ set_number(struct request *r, const char *key, const char *value,
 		return set_count(&r->steps, key, value, UINT64_MAX, f);
 	if (strcmp(key, "epochs") == 0)
 		return set_count(&r->epochs, key, value, UINT64_MAX, f);
-	if (strcmp(key, "learning_rate") != 0)
-		return fail(f, FAIL_DATA, "%s=%s means nothing here (batch=N, "
-			    "steps=N, learning_rate=X do)", key, value);
-	if (text_float(value, &r->learning_rate) && r->learning_rate > 0)
-		return 0;
-	return fail(f, FAIL_DATA, "%s=%s is not a number above 0", key, value);
+	if (is_rate(key))
+		return set_rate(r, key, value, f);
+	return fail(f, FAIL_DATA, "%s=%s means nothing here (batch=N, "
+		    "steps=N, learning_rate=X, learning_rate_scale=X do)",
+		    key, value);
 }
 
-/* "epoch [N] [learning_rate=X]" */
+/* "epoch [N] [learning_rate=X | learning_rate_scale=X]" */
 static int
 read_epoch_word(struct request *r, char *word, struct fail *f)
 {
@@ -117,10 +141,11 @@ read_epoch_word(struct request *r, char *word, struct fail *f)
 	if (!equals)
 		return 0;
 	*equals = '\0';
-	if (strcmp(word, "learning_rate") == 0)
-		return set_number(r, word, equals + 1, f);
+	if (is_rate(word))
+		return set_rate(r, word, equals + 1, f);
 	return fail(f, FAIL_DATA, "%s=%s means nothing to an epoch "
-		    "(learning_rate=X does)", word, equals + 1);
+		    "(learning_rate=X, learning_rate_scale=X do)", word,
+		    equals + 1);
 }
 
 /* What stands behind "train": a number of steps, key=value. */
@@ -273,8 +298,9 @@ check_members(const struct request *r, json_t *object, struct fail *f)
 	if (r->op != REQUEST_EPOCH && json_object_get(object, "epochs"))
 		return fail(f, FAIL_DATA, "\"epochs\" is for epoch");
 	if (r->op != REQUEST_TRAIN && r->op != REQUEST_EPOCH &&
-	    json_object_get(object, "learning_rate"))
-		return fail(f, FAIL_DATA, "\"learning_rate\" is for train");
+	    (r->learning_rate < 0 || r->learning_rate > 0))
+		return fail(f, FAIL_DATA, "\"learning_rate%s\" is for train",
+			    r->learning_rate < 0 ? "_scale" : "");
 	return 0;
 }
 
@@ -333,6 +359,9 @@ write_train(struct text *out, const struct request *r)
 	if (r->learning_rate > 0)
 		text_add(out, " learning_rate=%.9g",
 			 (double)r->learning_rate);
+	if (r->learning_rate < 0)
+		text_add(out, " learning_rate_scale=%.9g",
+			 -(double)r->learning_rate);
 }
 
 /* Names need not be UTF-8, as JSON is, but such have come as words. */
@@ -375,6 +404,9 @@ request_write(struct text *out, const struct request *r)
 	if (r->learning_rate > 0)
 		text_add(out, ",\"learning_rate\":%.9g",
 			 (double)r->learning_rate);
+	if (r->learning_rate < 0)
+		text_add(out, ",\"learning_rate_scale\":%.9g",
+			 -(double)r->learning_rate);
 	for (size_t i = 0; i < r->files; i++) {
 		char *name = as_json(r->file[i]);
 

@@ -24,7 +24,9 @@ struct request {
 	uint64_t steps;		/* TRAIN */
 	uint64_t epochs;	/* EPOCH */
 	uint64_t batch;		/* examples of a step; 0: the usual */
-	float learning_rate;	/* 0: the schedules' */
+	float learning_rate;	/* above 0: the learning rate of all that is
+				   not frozen; below 0: what each schedule
+				   gives, times -rate; 0: what that gives */
 	char **file;		/* EVAL: files of them */
 	size_t files;
 	char *why;		/* BAD: what is wrong with it */

@@ -6,7 +6,7 @@
 
 #include "base/failpoint.h"
 
-#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
 #define PARKED_BYTES	((size_t)64 << 20)	/* that wait */
@@ -286,7 +286,7 @@ check_push(const struct server *s, const struct message *m, struct fail *f)
 	if (m->push.rate > UINT32_MAX)
 		return fail(f, FAIL_PROTOCOL, "a learning rate of more than "
 			    "32 bits");
-	if (!(rate >= 0 && rate <= FLT_MAX))
+	if (!isfinite(rate))
 		return fail(f, FAIL_PROTOCOL, "a learning rate of %g",
 			    (double)rate);
 	if (m->push.slot >= WIRE_SLOTS)

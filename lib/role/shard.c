@@ -316,9 +316,9 @@ push_part(struct shard *s, struct cut *cut, size_t n, const void *gradient,
 		const struct apply a = {
 			.optimizer = o, .t = ++to->updates,
 			.examples = (float)of,
-			.learning_rate = p->learning_rate > 0 ?
-				p->learning_rate :
-				schedule_at(&o->schedule, p->step)
+			.learning_rate = schedule_asked(&o->schedule,
+							p->step,
+							p->learning_rate)
 		};
 
 		content_push(to, h, &a, &s->pushed[i], g);

@@ -46,8 +46,8 @@ void shard_pull_values(struct shard *, const struct cut *, enum codec,
 
 /*
  * Apply the gradient of a step: keys and sums over so many examples, laid out
- * as a pull of the same keys.  At this learning rate, or, when it is 0, at
- * that of each optimizer's schedule after step updates.  All of it, or on
+ * as a pull of the same keys.  The learning rate is what schedule_asked() makes
+ * of the one here, after step updates.  All of it, or on
  * failure none: FAIL_PROTOCOL for a misfit, FAIL_DATA for numbers that are not
  * finite.
  */

@@ -136,6 +136,7 @@ optimizer_parse(struct optimizer *optimizer, const char *name,
 		    parse_hyper(&o.hyper[i], &o.kind->hyper[i], s, f) < 0)
 			return -1;
 	o.kind->prepare(&o);
+	o.frozen = schedule_still(&o.schedule);
 	*optimizer = o;
 	return 0;
 }
@@ -158,5 +159,7 @@ void
 optimizer_apply(const struct optimizer *o, const struct update *u)
 {
 	assert(u->t > 0);
-	o->kind->apply(o, u);
+	/* A momentum of before it was frozen would carry it on. */
+	if (!o->frozen)
+		o->kind->apply(o, u);
 }

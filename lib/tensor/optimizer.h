@@ -12,6 +12,7 @@
 #include "base/settings.h"
 #include "tensor/schedule.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,8 @@ struct optimizer {
 	double hyper[OPTIMIZER_HYPER];	/* what else the kind takes */
 	float weight_decay;		/* 0: none */
 	float clipvalue, clipnorm, global_clipnorm;	/* 0: none */
+	bool frozen;			/* a model that says a rate of 0 has
+					   its values and slots stay */
 	size_t slots;			/* how many this one needs */
 	const char *slot_name[OPTIMIZER_SLOTS];	/* "momentum", ... */
 	float slot_start[OPTIMIZER_SLOTS];	/* their first value */

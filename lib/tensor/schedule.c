@@ -303,3 +303,32 @@ schedule_at(const struct schedule *p, uint64_t s)
 {
 	return p->kind ? (float)p->kind->at(p, (double)s) : p->learning_rate;
 }
+
+/* A decay that ends at 0 and a warm-up that begins there are no freezing. */
+static bool
+moves(const struct schedule *p)
+{
+	return p->pieces == 0 && (p->learning_rate > 0 ||
+				  p->warmup_target > 0 ||
+				  p->end_learning_rate > 0);
+}
+
+float
+schedule_asked(const struct schedule *p, uint64_t s, float asked)
+{
+	const float rate = schedule_at(p, s);
+
+	if (asked < 0)
+		return rate * -asked;
+	return asked > 0 && (rate > 0 || moves(p)) ? asked : rate;
+}
+
+bool
+schedule_still(const struct schedule *p)
+{
+	bool still = !moves(p);
+
+	for (size_t i = 0; i <= p->pieces && p->pieces > 0; i++)
+		still = still && !(p->value[i] > 0);
+	return still;
+}

@@ -38,4 +38,14 @@ int schedule_parse(struct schedule *, struct settings *s, float start,
 /* The rate after s updates: s is 0 for the first one. */
 float schedule_at(const struct schedule *, uint64_t s);
 
+/*
+ * The same where somebody asks for another one: above 0 for that rate, below
+ * 0 for what it would be times -asked, 0 for nothing else.  What is frozen, as
+ * the model says a rate of 0, stays so.
+ */
+float schedule_asked(const struct schedule *, uint64_t s, float asked);
+
+/* Is the rate 0 from the first update to the last? */
+bool schedule_still(const struct schedule *);
+
 #endif

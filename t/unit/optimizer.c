@@ -525,6 +525,40 @@ averages(void)
 	ok(schedule_at(&o.schedule, 100) == 0);
 }
 
+/* The steps that a slot remembers are not made either. */
+static void
+frozen(void)
+{
+	static const char *const lines[] = {
+		"sgd momentum=.9", "sgd momentum=.9 nesterov=true",
+		"rmsprop momentum=.9 weight_decay=.1", "adam", "lion", "ftrl",
+		"sgd schedule=piecewise_constant boundaries=3 values=0,0"
+	};
+	bool still = true;
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		float w = 3, slot[OPTIMIZER_SLOTS] = { 1, 1, 1, 1 };
+		const loose_float sum = 5;
+		struct update u = {
+			.w = &w, .sum = &sum, .examples = 1, .n = 1, .t = 1
+		};
+		struct optimizer o;
+		char line[128];
+
+		snprintf(line, sizeof(line), "%s%s", lines[i],
+			 strstr(lines[i], "values") ? "" :
+			 " learning_rate=0");
+		o = optimizer(line);
+		for (size_t k = 0; k < o.slots; k++)
+			u.slot[k] = &slot[k];
+		optimizer_apply(&o, &u);
+		for (size_t k = 0; k < OPTIMIZER_SLOTS; k++)
+			still = still && slot[k] == 1;
+		still = still && w == 3;
+	}
+	named(still, "what is frozen stays, and its slots");
+}
+
 static bool
 slots_are(const char *line, const char *names, float first)
 {
@@ -599,6 +633,7 @@ main(void)
 	every_one();
 	every_bit();
 	averages();
+	frozen();
 	lines();
 	return tap_done();
 }

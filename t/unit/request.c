@@ -49,6 +49,8 @@ words(void)
 	ok(reads("train 300 batch=64 learning_rate=.5") &&
 	   is(REQUEST_TRAIN, NULL, 300) && r.batch == 64 &&
 	   r.learning_rate == .5f);
+	ok(reads("train 3 learning_rate_scale=.5") &&
+	   is(REQUEST_TRAIN, NULL, 3) && r.learning_rate == -.5f);
 	ok(reads("train steps=3") && is(REQUEST_TRAIN, NULL, 3));
 	ok(reads("train 18446744073709551615") &&
 	   is(REQUEST_TRAIN, NULL, UINT64_MAX));
@@ -84,7 +86,11 @@ objects(void)
 }
 
 #define UP_TO	" is not a whole number from 1 to "
-#define KNOWN	" (batch=N, steps=N, learning_rate=X do)"
+#define KNOWN	" (batch=N, steps=N, learning_rate=X, " \
+		"learning_rate_scale=X do)"
+#define ONE	"of learning_rate, the rate of all optimizers, and " \
+		"learning_rate_scale, by which that of each is multiplied, " \
+		"say one"
 
 static void
 refusals(void)
@@ -95,9 +101,23 @@ refusals(void)
 	refused("epoch x", "epoch 'x': not a number of epochs");
 	refused("epoch 0", "epoch '0': not a number of epochs");
 	refused("epoch batch=3",
-		"batch=3 means nothing to an epoch (learning_rate=X does)");
+		"batch=3 means nothing to an epoch (learning_rate=X, "
+		"learning_rate_scale=X do)");
 	refused("epoch learning_rate=0",
 		"learning_rate=0 is not a number above 0");
+	refused("epoch learning_rate_scale=0",
+		"learning_rate_scale=0 is not a number above 0");
+	refused("train learning_rate_scale=-2",
+		"learning_rate_scale=-2 is not a number above 0");
+	refused("train learning_rate_scale=nan",
+		"learning_rate_scale=nan is not a number above 0");
+	refused("train learning_rate=1 learning_rate_scale=1", ONE);
+	refused("epoch learning_rate_scale=1 learning_rate=1", ONE);
+	refused("{\"learning_rate_scale\":1,\"learning_rate\":1}", ONE);
+	refused("train learning_rate_scale=1 learning_rate_scale=2",
+		"'learning_rate_scale=2': learning_rate_scale was said before");
+	refused("{\"op\":\"eval\",\"learning_rate_scale\":2}",
+		"\"learning_rate_scale\" is for train");
 	refused("{\"epochs\":2}", "\"epochs\" is for epoch");
 	refused("{\"op\":\"epoch\",\"steps\":2}", "\"steps\" is for train");
 	refused("train batch=0", "batch=0" UP_TO "16777216");
@@ -164,6 +184,8 @@ written(void)
 		"train 18446744073709551615 batch=2 learning_rate=.5",
 		"train 9 batch=64 learning_rate=1e-7", "save", "epoch 3",
 		"epoch learning_rate=.1", "eval", "eval a b.csv",
+		"train learning_rate_scale=.1", "epoch learning_rate_scale=3",
+		"{\"id\":1,\"learning_rate_scale\":7e-3}",
 		"eval caf\xe9.csv",
 		"{\"op\":\"eval\",\"files\":[\"\", \"a\\nb\"]}",
 		"{\"op\":\"eval\",\"id\":-4,\"files\":[\"a b\",\"\\\"\"]}",

@@ -139,6 +139,56 @@ cosine(void)
 	   near(at(warm, 15), .1));
 }
 
+/* The rate after s updates where a request says one. */
+static float
+asked(const char *line, uint64_t s, float rate)
+{
+	struct schedule p = { 0 };
+	struct fail f;
+
+	if (parse(&p, line, &f) < 0)
+		printf("Bail out! %s: %s\n", line, f.text);
+	return schedule_asked(&p, s, rate);
+}
+
+static bool
+is_still(const char *line)
+{
+	struct schedule p = { 0 };
+	struct fail f;
+
+	if (parse(&p, line, &f) < 0)
+		printf("Bail out! %s: %s\n", line, f.text);
+	return schedule_still(&p);
+}
+
+#define COSINE	"schedule=cosine_decay decay_steps=10"
+#define PIECES	"schedule=piecewise_constant boundaries=2 values="
+
+static void
+requests(void)
+{
+	ok(asked("", 3, 0) == .25f && asked("", 3, 2) == 2 &&
+	   asked("", 3, -2) == .5f);
+	ok(asked("learning_rate=0", 3, 2) == 0 &&
+	   asked("learning_rate=0", 3, -2) == 0);
+	ok(asked("learning_rate=0 schedule=exponential_decay decay_steps=1 "
+		 "decay_rate=.5", 0, 2) == 0);
+	ok(asked(PIECES "0,.5", 2, 2) == 0 && asked(PIECES "0,.5", 3, 2) == 2 &&
+	   asked(PIECES "0,.5", 3, -.5f) == .25f);
+	/* What has decayed may go on. */
+	ok(asked(COSINE, 10, 0) == 0 && asked(COSINE, 10, 2) == 2 &&
+	   asked(COSINE, 10, -2) == 0);
+	ok(asked(COSINE " learning_rate=0 warmup_steps=2 warmup_target=1", 0,
+		 2) == 2);
+	ok(is_still("learning_rate=0") && is_still(PIECES "0,0") &&
+	   is_still(COSINE " learning_rate=0"));
+	ok(!is_still("") && !is_still(PIECES "0,1") &&
+	   !is_still(PIECES "1,0") &&
+	   !is_still("learning_rate=0 schedule=polynomial_decay "
+		     "decay_steps=2") && !is_still(COSINE));
+}
+
 static void
 refusals(void)
 {
@@ -183,6 +233,7 @@ main(void)
 	polynomial();
 	piecewise();
 	cosine();
+	requests();
 	refusals();
 	return tap_done();
 }

@@ -529,8 +529,8 @@ nonsense(void)
 	m = push(10);
 	m.push.rate = message_float_bits(INFINITY);
 	ok(refuses(WORKER, m, FAIL_PROTOCOL, "a learning rate of inf"));
-	m.push.rate = message_float_bits(-1);
-	ok(refuses(WORKER, m, FAIL_PROTOCOL, "a learning rate of -1"));
+	m.push.rate = message_float_bits(-INFINITY);
+	ok(refuses(WORKER, m, FAIL_PROTOCOL, "a learning rate of -inf"));
 	m.push.rate = message_float_bits(NAN);
 	ok(tell(WORKER, m) == MESSAGE_REFUSED);
 	m.push.rate = (uint64_t)1 << 32;

@@ -1,0 +1,83 @@
+# What is asked of a model that cannot learn, or is not to, and of data that
+# do not mean what they seem to: each case beside what it comes to by hand.
+
+load lib.bash
+
+# values CKPT ARRAY - its numbers, in a line.
+values() {
+	ps-ckpt cat "$1" "$2" >"$BATS_TEST_TMPDIR/values.npy"
+	# The header ends at a multiple of 64 bytes.
+	local head
+	head=$(od -An -tu2 -j 8 -N 2 "$BATS_TEST_TMPDIR/values.npy")
+	tail -c +$((head + 11)) "$BATS_TEST_TMPDIR/values.npy" | od -An -f
+}
+
+@test "no request moves what is frozen, nor does a momentum of before" {
+	cat >model.ps <<-'END'
+		input x float
+		label y float
+		h = linear x use_bias=false kernel_initializer=ones
+		p = linear h use_bias=false kernel_initializer=ones
+		loss mean_squared_error p
+		optimizer sgd learning_rate=0.01 momentum=0.9 for=h/*
+		optimizer sgd learning_rate=0.01
+	END
+	printf '%s\n' x,y 1,10 >data.csv
+	one() {
+		run -0 --separate-stderr ps-local -q -C ckpt -- \
+			--repeat data.csv -- ps-coord -B 1 -m model.ps \
+			--checkpoint=ckpt --results=none <<<"$1"
+		assert_equal "$stderr" ""
+	}
+	# d/dp (hp - 10)^2 = 2 * -9 at first.
+	one 'train 1'
+	run -0 values ckpt h/kernel
+	assert_output --regexp '^ +1\.18$'
+	sed -i 's/0.01 momentum/0 momentum/' model.ps
+	local request
+	for request in train 'train 1 learning_rate=0.01' \
+		'train 1 learning_rate_scale=3' \
+		'{"learning_rate":0.01,"steps":2}'; do
+		one "$request"
+		run -0 values ckpt h/kernel
+		assert_output --regexp '^ +1\.18$'
+	done
+	run -0 values ckpt p/kernel
+	refute_output --regexp '^ +1\.18$'
+}
+
+@test "a request's rate is for all, its scale for each" {
+	cat >model.ps <<-'END'
+		input x float
+		label y float
+		a = linear x use_bias=false
+		b = linear x use_bias=false
+		p = add a b
+		loss mean_squared_error p
+		optimizer sgd learning_rate=0.1 for=a/*
+		optimizer sgd learning_rate=0.001
+	END
+	printf '%s\n' x,y 1,1 >data.csv
+	one() {
+		rm -rf ckpt
+		run -0 --separate-stderr ps-local -C ckpt -- \
+			--repeat data.csv -- ps-coord -B 1 -m model.ps \
+			--checkpoint=ckpt --results=none <<<"$1"
+		a=$(values ckpt a/kernel) b=$(values ckpt b/kernel)
+	}
+	# The gradient of both is 2 (0 - 1).
+	one train
+	assert_equal "${a// /} ${b// /}" "0.2 0.002"
+	assert_equal "$stderr" ""
+	one 'train 1 learning_rate_scale=0.5'
+	assert_equal "${a// /} ${b// /}" "0.1 0.001"
+	assert_equal "$stderr" ""
+	one '{"learning_rate_scale":4}'
+	assert_equal "${a// /} ${b// /}" "0.8 0.008"
+	assert_equal "$stderr" ""
+	one 'train 1 learning_rate=0.25'
+	assert_equal "${a// /} ${b// /}" "0.5 0.5"
+	assert_equal "$stderr" "ps-coord: request 1: learning_rate=0.25 is for\
+ all optimizers, though the model gives them several rates;\
+ learning_rate_scale= multiplies each"
+}
