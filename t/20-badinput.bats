@@ -618,6 +618,15 @@ passed over; try 'ps-eval --help'" ps-eval -C ckpt --predict --max-bad=1 a.svm
 	assert_line --index 0 --partial '"examples":980,'
 	assert_line --index 1 --partial '"examples":980,'
 	assert_output --partial '"records":1000,"missed":20'
+	# Some cannot even be cut into fields, and are counted all the same.
+	awk 'BEGIN { print "x,y"; for (i = 1; i <= 1000; i++)
+		print i % 50 ? "1,0" : "1" }' >c.csv
+	printf 'input x float\nlabel y float\np = linear x
+loss mean_squared_error p\n' >c.ps
+	run -0 --separate-stderr ps-local -w 2 -- --max-bad=40 -- \
+		ps-coord -m c.ps -B 100 -d c.csv <<<'epoch 2'
+	run -0 grep '"op":"epoch"' <<<"$output"
+	assert_line --index 0 --partial '"examples":980,'
 	sed '101,200s/.*/? 1:1/' a.svm >b.svm
 	run -65 --separate-stderr ps-local -q -- --max-bad=200 -- \
 		ps-coord -m model.ps -B 100 -d b.svm <<<'epoch'

@@ -44,6 +44,19 @@ bad_pass(struct bad *b, struct fail *f)
 	return true;
 }
 
+bool
+bad_any(const struct bad *b)
+{
+	return b && b->most > 0;
+}
+
+bool
+bad_told(const struct bad *b, bool looked)
+{
+	return !bad_any(b) ||
+		(looked && (b->all < TOLD || b->count == b->most));
+}
+
 void
 bad_end(const struct bad *b)
 {

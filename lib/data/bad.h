@@ -24,6 +24,16 @@ struct bad {
  */
 bool bad_pass(struct bad *, struct fail *);
 
+/*
+ * Will what is wrong with the next one be read by anybody?  Where it stands
+ * can take as long to find out as the file takes to read.  looked: the record
+ * is read, and not just counted.  Of NULL, none may be passed over.
+ */
+bool bad_told(const struct bad *, bool looked);
+
+/* May any be passed over? */
+bool bad_any(const struct bad *);
+
 /* There will be no more: how many were there, if there were any? */
 void bad_end(const struct bad *);
 

@@ -29,6 +29,8 @@ struct csv {
 	struct field *field;	/* of the record; each ends in a NUL */
 	size_t count, room;
 	struct columns columns;	/* none until they are known */
+	const struct bad *bad;	/* what may be passed over, or NULL */
+	bool told;		/* so that the line of a bad one is wanted */
 	float *number;		/* of a record, each a column, if floats can
 				   tell all that is wanted; else NULL */
 	struct form *form;	/* of those, as they were last */
@@ -59,7 +61,8 @@ csv_fail(const struct csv *c, struct fail *f)
 static int
 bad_record(const struct csv *c, struct fail *f)
 {
-	csv_fail(c, f);
+	if (c->told)
+		csv_fail(c, f);
 	return fail_pass(f);
 }
 
@@ -232,6 +235,8 @@ begin(const struct want *want, const char *file, char separator, bool quotes,
 
 	c->separator = separator;
 	c->quotes = quotes;
+	c->bad = want->bad;
+	c->told = true;
 	if (lines_open(&c->lines, file, want->commands, f) == 0 &&
 	    name_columns(c, want->no_header, f) == 0 &&
 	    plan(c, want, f) == 0)
@@ -347,6 +352,7 @@ csv_read(void *state, struct batch *b, struct fail *f)
 	struct csv *c = state;
 	int got = 1;
 
+	c->told = bad_told(c->bad, b != NULL);
 	if (!c->pending) {
 		got = next_line(c, f);
 		if (got <= 0 || (b && read_plain(c, b)))

@@ -9,6 +9,7 @@
 #define PS_FORMAT_H
 
 #include "base/fail.h"
+#include "data/bad.h"
 #include "data/command.h"
 #include "model/batch.h"
 #include "model/input.h"
@@ -27,6 +28,7 @@ struct want {
 	bool batches;			/* what is read is used as it is: see
 					   struct feature, is_gathered */
 	struct commands *commands;	/* NULL: "pipe:" is refused */
+	const struct bad *bad;		/* what may be passed over, or NULL */
 };
 
 /*

@@ -107,7 +107,8 @@ reader_open(char *const *files, size_t count,
 		.apart = options->unlabelled ? label : NULL,
 		.no_header = options->no_header,
 		.batches = options->shuffle == 0 && options->shards == 0,
-		.commands = options->commands
+		.commands = options->commands,
+		.bad = &r->bad
 	};
 	r->rng.seed = options->seed;
 	r->bad.most = options->max_bad;

@@ -113,7 +113,7 @@ changed(const struct span_reader *r, struct fail *f)
 		    (unsigned long long)r->number + 1);
 }
 
-/* The next record, unless somebody wants us to stop. */
+/* The next record, unless somebody wants us to stop; b may be NULL. */
 static int
 next(struct span_reader *r, struct batch *b, struct fail *f)
 {
@@ -121,6 +121,15 @@ next(struct span_reader *r, struct batch *b, struct fail *f)
 		return fail(f, FAIL_PEER, "%s: reading was broken off",
 			    r->file[0]);
 	return r->format->read(r->state, b, f);
+}
+
+/* Pass over the next record: 1, 0: there is none.  A bad one is one, too. */
+static int
+pass(struct span_reader *r, struct fail *f)
+{
+	const int got = next(r, NULL, f);
+
+	return got < 0 && f->passable && bad_any(r->bad) ? 1 : got;
 }
 
 /*
@@ -138,7 +147,7 @@ come_to_it(struct span_reader *r, struct fail *f)
 	    enter(r, f) < 0)
 		return -1;
 	for (; r->comes != r->number; r->comes++) {
-		const int got = next(r, NULL, f);
+		const int got = pass(r, f);
 
 		if (got <= 0)
 			return got < 0 ? -1 : changed(r, f);
@@ -168,7 +177,8 @@ reader_new(const struct span *s, const struct span_format *how,
 
 	r->want = (struct want){ .inputs = inputs, .count = count,
 				 .label = label,
-				 .no_header = how->no_header };
+				 .no_header = how->no_header,
+				 .bad = how->bad };
 	r->file[0] = mem_text(s->file);
 	r->file[1] = s->label ? mem_text(s->label) : NULL;
 	r->stop = how->stop;
@@ -303,7 +313,7 @@ count(struct span_reader *r, struct span_tally *t, struct fail *f)
 	size_t room = 0;
 	int got;
 
-	while ((got = next(r, NULL, f)) > 0) {
+	while ((got = pass(r, f)) > 0) {
 		const uint64_t at = r->format->at ?
 			r->format->at(r->state) : UINT64_MAX;
 

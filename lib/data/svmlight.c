@@ -18,6 +18,7 @@
  */
 struct svmlight {
 	struct lines lines;
+	const struct bad *bad;		/* what may be passed over, or NULL */
 	const struct input *label;	/* NULL: it is passed over, */
 	const struct input *apart;	/* which would be this one; or NULL */
 	uint64_t size;		/* so many ids there are, */
@@ -65,6 +66,7 @@ svmlight_open(const struct want *want, char *const *files, struct fail *f)
 
 	struct svmlight *s = mem_alloc(1, sizeof(*s));
 
+	s->bad = want->bad;
 	s->label = want->label;
 	s->apart = want->apart;
 	s->dense = in->kind == INPUT_FLOAT;
@@ -294,7 +296,8 @@ svmlight_read(void *state, struct batch *b, struct fail *f)
 		p = skip_query(p);
 	if (p && (s->dense ? read_dense : read_sparse)(s, b, p, f) == 0)
 		return 1;
-	lines_fail(&s->lines, f);
+	if (bad_told(s->bad, true))
+		lines_fail(&s->lines, f);
 	return fail_pass(f);
 }
 

@@ -223,6 +223,70 @@ test_bad(void)
 	text_release(&none);
 }
 
+/* Bytes that this process has read so far, of files. */
+static unsigned long long
+bytes_read(void)
+{
+	FILE *io = fopen("/proc/self/io", "r");
+	unsigned long long n = 0;
+
+	if (!io || fscanf(io, "rchar: %llu", &n) != 1)
+		n = 0;
+	if (io)
+		fclose(io);
+	return n;
+}
+
+/*
+ * Half of the records are bad: what is read for them, when the file is entered
+ * behind its front, is the file and a little more, not the file for each.
+ */
+static bool
+passed_over(const char *name, const char *head, const char *good,
+	    const char *misfit)
+{
+	enum { RECORDS = 4000 };
+	struct bad bad = { .most = RECORDS };
+	const struct span_format plain = how;
+	struct text file = { 0 }, got = { 0 };
+	struct span p = part(name, strlen(head) + strlen(good), WHOLE);
+	struct span_tally t = { 0 };
+	unsigned long long before, all;
+	bool right;
+
+	text_add(&file, "%s", head);
+	for (int i = 0; i < RECORDS; i++)
+		text_add(&file, "%s", i % 2 ? misfit : good);
+	files_text(name, file.data);
+	how.bad = &bad;
+	before = bytes_read();
+	right = before > 0 && counts(&p, &t) && t.records == RECORDS - 1 &&
+		bad.all == 0;
+	p.begin = t.places > 0 ? t.place[0] : 0;
+	p.count = t.records;
+	right = right && add_records(&got, &p) && bad.all == RECORDS / 2;
+	/* It is read to be counted, and then for its records; and for the
+	   number of each line that is told. */
+	all = (2 + 10 + 2) * file.size + (64 << 10);
+	right = right && bytes_read() - before < all;
+	printf("# %s, %zu bytes: %llu read\n", name, file.size,
+	       bytes_read() - before);
+	how = plain;
+	free(t.place);
+	text_release(&file);
+	text_release(&got);
+	return right;
+}
+
+static void
+test_many_bad(void)
+{
+	ok(passed_over("many.csv", "x,y\n", "1,2\n", "x,2\n"));
+	ok(passed_over("few.csv", "x,y\n", "1,2\n", "1\n"));
+	ok(passed_over("quotes.csv", "x,y\n", "1,2\n", "\"1\"2,3\n"));
+	ok(passed_over("many.svm", "", "1 1:2\n", "x 1:2\n"));
+}
+
 /* A span may be a peer's word. */
 static void
 test_denied(void)
@@ -293,6 +357,7 @@ main(void)
 	test_quotes();
 	test_count();
 	test_bad();
+	test_many_bad();
 	test_denied();
 	test_inputs();
 	files_end();
