@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
@@ -128,6 +129,28 @@ text_bytes(const char *text, uint64_t *bytes)
 	};
 
 	return with_unit(text, units, bytes);
+}
+
+const char *
+text_number(double x, char text[TEXT_NUMBER])
+{
+	for (int digits = 1; digits <= DBL_DECIMAL_DIG; digits++) {
+		snprintf(text, TEXT_NUMBER, "%.*g", digits, x);
+		if (strtod(text, NULL) == x)
+			break;
+	}
+	return text;
+}
+
+const char *
+text_number_float(float x, char text[TEXT_NUMBER])
+{
+	for (int digits = 1; digits <= FLT_DECIMAL_DIG; digits++) {
+		snprintf(text, TEXT_NUMBER, "%.*g", digits, (double)x);
+		if (strtof(text, NULL) == x)
+			break;
+	}
+	return text;
 }
 
 bool

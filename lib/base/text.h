@@ -21,6 +21,11 @@ bool text_duration(const char *, uint64_t *ms);	/* 500ms 5s 2m 1h; bare: s */
 bool text_bytes(const char *, uint64_t *);	/* 512 64k 1M 2G, KiB MiB GiB;
 						   k is 1000, Ki is 1024 */
 
+/* The shortest decimal that is read as this double, or float, again. */
+#define TEXT_NUMBER	32
+const char *text_number(double, char text[TEXT_NUMBER]);
+const char *text_number_float(float, char text[TEXT_NUMBER]);
+
 /* Is it "path" as a shell pattern (* ? [...]) would have it? */
 bool text_match(const char *pattern, const char *text);
 

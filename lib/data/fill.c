@@ -1,5 +1,6 @@
 #include "data/fill.h"
 
+#include "base/text.h"
 #include "data/number.h"
 
 #include <float.h>
@@ -60,6 +61,33 @@ read_float(const char *text, size_t size, float *x, struct fail *f)
 	return 0;
 }
 
+/*
+ * Where a number comes from, for what is said of it: as it stands in a text,
+ * or else as the number that it is, of a type with so many binary digits.
+ */
+struct origin {
+	const char *text;	/* size characters; NULL: there is none */
+	size_t size;
+	int digits;
+};
+
+static const char *
+show(const struct origin *from, double x, char shown[FILL_SHOWN])
+{
+	const char *p = from->text, *end = p + from->size;
+	char number[TEXT_NUMBER];
+
+	if (!p && (from->digits > FLT_MANT_DIG || !isfinite((float)x)))
+		return strcpy(shown, text_number(x, number));
+	if (!p)
+		return strcpy(shown, text_number_float((float)x, number));
+	while (p < end && (*p == ' ' || *p == '\t'))
+		p++;
+	while (end > p && (end[-1] == ' ' || end[-1] == '\t'))
+		end--;
+	return fill_shown(p, (size_t)(end - p), shown);
+}
+
 /* Not one of the ids, which is shown. */
 static int
 out_of_range(const struct feature *to, const char *shown, struct fail *f)
@@ -97,28 +125,39 @@ fill_integer(struct feature *to, size_t at, uint64_t n, bool below_zero,
 
 /*
  * A whole number in a float, as some tools write ids and classes.  Where the
- * type has no more digits, another one may have been rounded to it.
+ * type has no more digits, another one may have been rounded to it: by who
+ * wrote "7.9E+17", if not by us.
  */
 static int
-add_float_id(struct feature *to, size_t at, double x, int digits,
-	     struct fail *f)
+add_float_id(struct feature *to, size_t at, double x,
+	     const struct origin *from, struct fail *f)
 {
+	char shown[FILL_SHOWN];
+
 	if (!(x == floor(x)) || !isfinite(x))
-		return fail(f, FAIL_DATA, "%g is not a whole number", x);
-	if (fabs(x) >= (double)((uint64_t)1 << digits))
-		return fail(f, FAIL_DATA, "%.16g is too large to be exact; "
-			    "ids must be integers", x);
+		return fail(f, FAIL_DATA, "%s is not a whole number",
+			    show(from, x, shown));
+	if (fabs(x) >= (double)((uint64_t)1 << from->digits))
+		return fail(f, FAIL_DATA, "%s is too large to be exact; %s",
+			    show(from, x, shown), from->text ?
+			    "ids need all their digits" :
+			    "ids must be integers");
+	if (!is_id(to->input, (uint64_t)fabs(x), x < 0))
+		return out_of_range(to, show(from, x, shown), f);
 	return fill_integer(to, at, (uint64_t)fabs(x), x < 0, f);
 }
 
 static int
-add_float(struct feature *to, size_t at, float x, struct fail *f)
+add_float(struct feature *to, size_t at, float x, const struct origin *from,
+	  struct fail *f)
 {
+	char shown[FILL_SHOWN];
+
 	if (to->input->binary) {
 		if (x != 0 && x != 1 && x != -1)
 			return fail(f, FAIL_DATA,
-				    "%g is neither 0 or 1 nor -1 or +1",
-				    (double)x);
+				    "%s is neither 0 or 1 nor -1 or +1",
+				    show(from, (double)x, shown));
 		x = x > 0;
 	}
 	feature_add_value(to, at, x);
@@ -152,7 +191,7 @@ add_whole(struct feature *to, size_t at, const struct whole *w, struct fail *f)
 {
 	char shown[FILL_SHOWN];
 
-	if (w->fits)
+	if (w->fits && is_id(to->input, w->n, w->below_zero))
 		return fill_integer(to, at, w->n, w->below_zero, f);
 	return out_of_range(to, fill_shown(w->text, (size_t)(w->end - w->text),
 					   shown), f);
@@ -182,6 +221,7 @@ fill_id(struct feature *to, size_t at, const char *text, size_t size,
 	struct fail *f)
 {
 	const bool bins = to->input->boundary_count > 0;
+	const struct origin from = { text, size, FLT_MANT_DIG };
 	struct whole w;
 	float x;
 
@@ -191,7 +231,7 @@ fill_id(struct feature *to, size_t at, const char *text, size_t size,
 	if (read_float(text, size, &x, f) != 0)
 		return -1;
 	return bins ? add_bin(to, at, x) :
-		add_float_id(to, at, (double)x, FLT_MANT_DIG, f);
+		add_float_id(to, at, (double)x, &from, f);
 }
 
 static int
@@ -231,6 +271,7 @@ int
 fill_text(struct feature *to, size_t at, const char *text, size_t size,
 	  struct fail *f)
 {
+	const struct origin from = { text, size, FLT_MANT_DIG };
 	float x;
 
 	switch (to->input->kind) {
@@ -243,7 +284,7 @@ fill_text(struct feature *to, size_t at, const char *text, size_t size,
 	default:
 		if (read_float(text, size, &x, f) != 0)
 			return -1;
-		return add_float(to, at, x, f);
+		return add_float(to, at, x, &from, f);
 	}
 }
 
@@ -283,12 +324,15 @@ fill_number(struct feature *to, size_t at, double x, int digits,
 	    struct fail *f)
 {
 	const bool bins = to->input->boundary_count > 0;
+	const struct origin from = { .digits = digits };
+	char shown[FILL_SHOWN];
 
 	if (to->input->kind != INPUT_FLOAT && !bins)
-		return add_float_id(to, at, x, digits, f);
+		return add_float_id(to, at, x, &from, f);
 	if (!isfinite((float)x))
-		return fail(f, FAIL_DATA, "%g is %s", x, isfinite(x) ?
-			    "too large for a float" : "not a finite number");
+		return fail(f, FAIL_DATA, "%s is %s", show(&from, x, shown),
+			    isfinite(x) ? "too large for a float" :
+			    "not a finite number");
 	return bins ? add_bin(to, at, (float)x) :
-		add_float(to, at, (float)x, f);
+		add_float(to, at, (float)x, &from, f);
 }

@@ -183,8 +183,8 @@ read_pair(const struct svmlight *s, char *p, uint64_t next, uint64_t *row,
 		     (unsigned long long)s->first,
 		     (unsigned long long)(s->size - 1 + s->first));
 	else if (id - s->first < next)
-		fail(f, FAIL_DATA, "id %llu after %llu; they must ascend",
-		     (unsigned long long)id,
+		fail(f, FAIL_DATA, "id %s after %llu; they must ascend",
+		     fill_shown(p, (size_t)(colon - p), shown),
 		     (unsigned long long)(next - 1 + s->first));
 	else {
 		*row = id - s->first;

@@ -9,6 +9,7 @@
 #include "data/number.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -303,7 +304,7 @@ static int
 fill_value(struct tar *t, const json_t *value, struct feature *to, size_t at,
 	   size_t *count, struct fail *f)
 {
-	char number[64];
+	char number[TEXT_NUMBER];
 
 	switch (value ? json_typeof(value) : JSON_NULL) {
 	case JSON_ARRAY:
@@ -317,8 +318,7 @@ fill_value(struct tar *t, const json_t *value, struct feature *to, size_t at,
 			 json_integer_value(value));
 		break;
 	case JSON_REAL:
-		snprintf(number, sizeof(number), "%.17g",
-			 json_real_value(value));
+		text_number(json_real_value(value), number);
 		break;
 	case JSON_TRUE:
 	case JSON_FALSE:

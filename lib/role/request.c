@@ -249,9 +249,46 @@ read_files(struct request *r, json_t *files, struct fail *f)
 	return 0;
 }
 
+/* Behind the string that begins at p. */
+static const char *
+pass_string(const char *p)
+{
+	for (p++; *p != '"'; p++)
+		p += *p == '\\';
+	return p + 1;
+}
+
+/*
+ * The number of this key as it stands in the line, which is a sound object;
+ * or else as the parser would write it.
+ */
+static char *
+number_text(const char *line, const char *key, const json_t *value)
+{
+	const size_t n = strlen(key);
+	int depth = 0;
+
+	for (const char *p = line; *p; p++) {
+		const char *start = p + 1, *end;
+
+		depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
+		if (*p != '"')
+			continue;
+		end = pass_string(p);
+		p = end + strspn(end, BLANKS) - 1;
+		if (depth != 1 || p[1] != ':' ||
+		    (size_t)(end - start) != n + 1 ||
+		    memcmp(start, key, n) != 0)
+			continue;
+		p += 2 + strspn(p + 2, BLANKS);
+		return mem_text_n(p, strcspn(p, BLANKS ",}"));
+	}
+	return json_dumps(value, JSON_ENCODE_ANY);
+}
+
 static int
-read_member(struct request *r, const char *key, json_t *value,
-	    struct fail *f)
+read_member(struct request *r, const char *line, const char *key,
+	    json_t *value, struct fail *f)
 {
 	if (has_nul(value))
 		return fail(f, FAIL_DATA, "\"%s\" has a NUL in it", key);
@@ -276,7 +313,7 @@ read_member(struct request *r, const char *key, json_t *value,
 		return fail(f, FAIL_DATA, "\"%s\" %s", key, is_number(key) ?
 			    "is no number" : "means nothing here");
 
-	char *text = json_dumps(value, JSON_ENCODE_ANY);
+	char *text = number_text(line, key, value);
 	const int set = set_number(r, key, text, f);
 
 	free(text);
@@ -319,7 +356,7 @@ read_json(struct request *r, const char *line, struct fail *f)
 	r->op = REQUEST_TRAIN;
 	json_object_foreach(object, key, value)
 		if (status == 0)
-			status = read_member(r, key, value, f);
+			status = read_member(r, line, key, value, f);
 	if (status == 0)
 		status = check_members(r, object, f);
 	json_decref(object);

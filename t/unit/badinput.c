@@ -183,6 +183,65 @@ test_csv(void)
 	free(in[1].name);
 }
 
+/* Whatever is said of a field quotes it as it stands in the file. */
+static size_t
+quoted(const char *field, enum input_kind kind, bool label_too)
+{
+	char text[100], inside[60];
+	char *got;
+	bool good;
+
+	in[0].kind = kind;
+	snprintf(text, sizeof(text), "id,y\n%s,%s\n", field,
+		 label_too ? field : "0");
+	files_text("q.csv", text);
+	got = outcome("q.csv");
+	snprintf(inside, sizeof(inside), "%s", field);
+	good = strncmp(got, "65 ", 3) != 0 || strstr(got, inside);
+	if (!good)
+		printf("# %s: %s\n", field, got);
+	free(got);
+	return !good;
+}
+
+static void
+test_fields(void)
+{
+	static const char *const fields[] = {
+		"2.2E+11", "1.6777217e7", "7.9155723368987E+017", "007.50",
+		"+3.5", "1e2", "+9", "009", "9.0", "-09", "+2", "2.0", "02",
+		"0.300000011", "1.0000001", "1e39", "-1E+39", "0x10", "1_000",
+		"9007199254740993.5", "1e-46x", "00123456789012345678901",
+	};
+	size_t wrong = 0;
+
+	in[0] = examples_input("id", INPUT_ID, 5, 1);
+	inputs = 1;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+		for (int k = 0; k < 8; k++) {
+			in[0].hashed = k & 1;
+			label.kind = k & 2 ? INPUT_ID : INPUT_FLOAT;
+			label.binary = !(k & 2);
+			label.rows = k & 2 ? 2 : 0;
+			wrong += quoted(fields[i], INPUT_ID, k & 4) +
+				quoted(fields[i], INPUT_SPARSE, k & 4);
+			if (!in[0].hashed)
+				wrong += quoted(fields[i], INPUT_FLOAT, k & 4);
+		}
+	ok(wrong == 0);
+	label.kind = INPUT_FLOAT;
+	label.binary = false;
+	label.rows = 0;
+	free(in[0].name);
+
+	in[0] = examples_input("x", INPUT_SPARSE, 5, 1);
+	ok(bad("a.svm", "1 007:1", "65 a.svm:1: id 007 is out of range, "
+	       "1 to 5"));
+	ok(bad("a.svm", "1 3:1 02:1", "65 a.svm:1: id 02 after 3; they must "
+	       "ascend"));
+	free(in[0].name);
+}
+
 /* The ids of a hashed input are 64 bits, or a sign and 63. */
 static void
 test_any_ids(void)
@@ -418,6 +477,7 @@ main(void)
 	files_begin();
 	test_svmlight();
 	test_csv();
+	test_fields();
 	test_any_ids();
 	test_binary();
 	test_options();

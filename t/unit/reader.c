@@ -283,8 +283,8 @@ test_float_ids(void)
 	ok(reads("float.csv", "0 | 16777215\n1 | 16777217\n"
 		 "2 | 9007199254740993\n3 | 0\n4 | 1000\n"));
 	files_text("float.csv", "y,x\n0,16777217e0\n");
-	ok(reads("float.csv", "65 float.csv:2: x: 16777216 is too large to "
-		 "be exact; ids must be integers"));
+	ok(reads("float.csv", "65 float.csv:2: x: 16777217e0 is too large to "
+		 "be exact; ids need all their digits"));
 	put_ids("<f8", exact, sizeof(exact));
 	ok(reads(files, "1 | 16777217\n0 | 9007199254740991\n"));
 	put_ids("<f8", far, sizeof(far));

@@ -157,6 +157,16 @@ refusals(void)
 	refused("{\"id\":1.5}", "\"id\" is no string or whole number");
 	refused("{\"colour\":\"red\"}", "\"colour\" means nothing here");
 	refused("{\"colour\":7}", "colour=7 means nothing here" KNOWN);
+	/* Numbers as they stand in the line. */
+	refused("{\"learning_rate\":-0.1}",
+		"learning_rate=-0.1 is not a number above 0");
+	refused("{\"id\":\"steps\\\": 7\", \"batch\":[2], \"steps\" : 1E+2}",
+		"\"batch\" is no number");
+	refused("{\"id\":\"steps\\\": 7\", \"steps\"\t:\t1.50E+2 }",
+		"steps=1.50E+2" UP_TO "18446744073709551615");
+	refused("{\"batch\":16777216.0}", "batch=16777216.0" UP_TO "16777216");
+	refused("{\"files\":[\"batch\"],\"batch\":-07e0}",
+		"not JSON: invalid token near '-0'");
 	refused("{\"batch\":\"7\"}", "\"batch\" is no number");
 	refused("{\"op\":\"eval\",\"files\":\"a\"}",
 		"\"files\" is no list");
