@@ -151,10 +151,10 @@ describe(const struct queue *q, const struct order *o, struct lease_terms *l)
 		q->ahead == WINDOW - 1;
 }
 
-/* Lease this one, and those behind it that go with it. */
+/* Lease this one, and those behind it that go with it, below the end. */
 static size_t
 lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
-	  uint64_t limit, struct lease_terms *l)
+	  uint64_t end, struct lease_terms *l)
 {
 	const struct step first = *at(q, number);
 	const uint64_t run = q->ledger ? ledger_run(q->ledger, first.place) :
@@ -167,7 +167,7 @@ lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
 	*l = (struct lease_terms){ .first = number, .place = first.place,
 				   .attempt = first.attempts + 1 };
 	describe(q, first.order, l);
-	while (l->count < most && number < q->next && number < limit &&
+	while (l->count < most && number < q->next && number < end &&
 	       at(q, number)->state == first.state &&
 	       at(q, number)->deaths == first.deaths &&
 	       at(q, number)->order == first.order &&
@@ -180,35 +180,67 @@ lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
 	return l->count;
 }
 
-/* Steps that came back, the lowest first. */
-static size_t
-lease_returned(struct queue *q, void *worker, size_t most, uint64_t limit,
-	       struct lease_terms *l)
+/*
+ * What may be leased is asked here, and nowhere else: no step at or over this
+ * one.  Neither bound keeps back the step at the mark: so there is one for
+ * whoever is free when none is leased.
+ */
+static uint64_t
+lease_end(const struct queue *q, uint64_t limit, uint64_t ahead)
 {
-	uint64_t number = q->mark;
+	if (limit > q->mark + q->ahead + 1)
+		limit = q->mark + q->ahead + 1;
+	if (limit > q->mark + ahead)
+		limit = q->mark + ahead;
+	return limit;
+}
 
-	while (at(q, number)->state != STEP_RETURNED)
-		number++;
-	return lease_run(q, worker, number, most, limit, l);
+/*
+ * The step to be leased, or end: of those that came back the lowest, of those
+ * that wait the lowest of the stream, or else of all.
+ */
+static uint64_t
+next_step(const struct queue *q, uint64_t end, uint64_t stream)
+{
+	uint64_t waits = end, own = end;
+
+	for (uint64_t i = q->mark; i < q->next && i < end; i++) {
+		const struct step *s = at(q, i);
+
+		if (s->state == STEP_RETURNED)
+			return i;
+		if (s->state != STEP_WAITING)
+			continue;
+		if (waits == end)
+			waits = i;
+		if (own == end && s->stream == stream)
+			own = i;
+		if (own < end && q->returned == 0)
+			break;
+	}
+	return own < end ? own : waits;
 }
 
 size_t
 queue_lease(struct queue *q, void *worker, size_t most, uint64_t limit,
 	    struct lease_terms *l)
 {
+	const uint64_t end = lease_end(q, limit, WINDOW);
 	struct order *o;
 
-	if (q->returned > 0)
-		return lease_returned(q, worker, most, limit, l);
+	if (q->returned > 0) {
+		const uint64_t back = next_step(q, end, UINT64_MAX);
+
+		return back < end ? lease_run(q, worker, back, most, end, l) :
+			0;
+	}
 	o = first_with_steps(q);
-	if (limit > q->mark + q->ahead + 1)
-		limit = q->mark + q->ahead + 1;
-	if (!o || q->next >= limit)
+	if (!o || q->next >= end)
 		return 0;
 	if (most > o->request.steps - o->given)
 		most = o->request.steps - o->given;
-	if (most > limit - q->next)
-		most = limit - q->next;
+	if (most > end - q->next)
+		most = end - q->next;
 	*l = (struct lease_terms){ .first = q->next, .count = most,
 				   .attempt = 1 };
 	o->given += most;
@@ -242,27 +274,13 @@ queue_lease_stream(struct queue *q, void *worker, size_t most,
 		   uint64_t limit, const struct lease_choice *choice,
 		   struct lease_terms *l)
 {
-	uint64_t found = UINT64_MAX;
+	const uint64_t end = lease_end(q, limit, choice->ahead);
+	uint64_t number;
 
-	if (q->returned > 0)
-		return lease_returned(q, worker, most, limit, l);
-	if (limit > q->mark + q->ahead + 1)
-		limit = q->mark + q->ahead + 1;
-	if (limit > q->mark + choice->ahead)
-		limit = q->mark + choice->ahead;
-	number_steps(q, limit, choice->streams);
-	for (uint64_t i = q->mark; i < q->next; i++) {
-		if (at(q, i)->state != STEP_WAITING)
-			continue;
-		if (found == UINT64_MAX)
-			found = i;
-		if (at(q, i)->stream == choice->stream) {
-			found = i;
-			break;
-		}
-	}
-	return found == UINT64_MAX ? 0 :
-		lease_run(q, worker, found, most, limit, l);
+	if (q->returned == 0)
+		number_steps(q, end, choice->streams);
+	number = next_step(q, end, choice->stream);
+	return number < end ? lease_run(q, worker, number, most, end, l) : 0;
 }
 
 void *

@@ -475,6 +475,116 @@ left(void)
 	queue_free(q);
 }
 
+/* ---- with a ledger: workers of streams of their own come and go ---- */
+
+#define EPOCH	700
+
+static struct ledger *
+make_ledger(uint64_t seed)
+{
+	const struct ledger_options o = { .seed = seed, .batch = 1,
+					  .unit = 1 + seed % 3, .buffer = 32,
+					  .shuffle = seed % 2 };
+	struct splits s = { .files = 1, .count = 1 };
+	struct fail none;
+	struct ledger *ledger;
+
+	s.file = mem_alloc(1, sizeof(*s.file));
+	s.split = mem_alloc(1, sizeof(*s.split));
+	s.file[0].name = mem_text("a.svm");
+	s.split[0] = (struct split){ 0, 0, UINT64_MAX };
+	ledger = ledger_new(&o, &s);
+	ledger_counted(ledger, ledger_count_next(ledger), EPOCH, NULL, 0,
+		       &none);
+	return ledger;
+}
+
+/*
+ * How far ahead steps may be depends on how many workers there are, as at the
+ * coordinator.  Some lease; some end what they have; some die.  When nobody
+ * has anything, whoever asks is to get something.
+ */
+static bool
+never_stands(struct queue *q, struct ledger *ledger, struct rng *rng)
+{
+	struct history h = { .next = 0 };
+	size_t workers = WORKERS;
+
+	while (queue_waiting(q) > 0) {
+		const size_t w = rng_below(rng, workers);
+		const struct lease_choice choice = {
+			.stream = w, .streams = workers,
+			.ahead = workers * (1 + rng_below(rng, 3))
+		};
+		const bool none = queue_running(q) == 0;
+		size_t got = 0;
+
+		if (none || rng_below(rng, 2))
+			got = queue_lease_stream(q, &crew[w], 2, ANY, &choice,
+						 &l);
+		if (none && got == 0)
+			return false;
+		for (uint64_t i = l.first; got > 0 && i < l.first + got; i++) {
+			h.state[i] = 'l';
+			h.worker[i] = (int)w;
+		}
+		h.next = queue_next(q);
+		if (rng_below(rng, 3))
+			end_some(&h, q, rng, (int)w);
+		if (workers > 1 && rng_below(rng, 40) == 0)
+			queue_return(q, &crew[--workers]);
+		else if (workers < WORKERS && rng_below(rng, 400) == 0)
+			workers++;
+	}
+	return queue_mark(q) == EPOCH &&
+		ledger_left(ledger) % EPOCH == 0;
+}
+
+static bool
+streams(uint64_t seed)
+{
+	struct request epoch = { .op = REQUEST_EPOCH, .steps = 1,
+				 .epochs = 1 };
+	struct ledger *ledger = make_ledger(seed);
+	struct rng rng = { .seed = seed };
+	struct queue *q = queue_new(0);
+	bool good;
+
+	queue_follow(q, ledger);
+	queue_put(q, &epoch);
+	queue_begin(q, ledger_left(ledger));
+	good = never_stands(q, ledger, &rng);
+	queue_free(q);
+	ledger_free(ledger);
+	return good;
+}
+
+/* A step that came back keeps no lower one from being leased. */
+static void
+limits(void)
+{
+	const struct lease_choice any = { .stream = 0, .streams = 2,
+					  .ahead = 8 };
+	struct request epoch = { .op = REQUEST_EPOCH, .steps = 1,
+				 .epochs = 1 };
+	struct ledger *ledger = make_ledger(0);
+	struct queue *q = queue_new(0);
+
+	queue_follow(q, ledger);
+	queue_put(q, &epoch);
+	queue_begin(q, ledger_left(ledger));
+	ok(queue_lease_stream(q, w1, 1, ANY, &any, &l) == 1 && l.first == 0);
+	ok(queue_lease_stream(q, w1, 1, ANY, &any, &l) == 1 && l.first == 2);
+	queue_end(q, 0);
+	queue_return(q, w1);
+	named(queue_lease_stream(q, w2, 1, 2, &any, &l) == 1 && l.first == 1,
+	      "what came back at the limit holds up nothing below it");
+	named(queue_lease_stream(q, w2, 1, 2, &any, &l) == 0,
+	      "and is not leased");
+	queue_free(q);
+	ledger_free(ledger);
+}
+
 int
 main(void)
 {
@@ -491,6 +601,12 @@ main(void)
 	full();
 	bounded();
 	left();
+	limits();
+	for (uint64_t seed = 0; seed < 100; seed++)
+		good = good && streams(seed);
+	named(good, "a ledger's steps: when none is leased one can be, however "
+	      "many workers are left");
+	good = true;
 	for (uint64_t seed = 0; seed < 100; seed++)
 		good = good && any_order(seed);
 	named(good, "Q10 workers come and go in any order: nothing is lost, "
