@@ -190,6 +190,24 @@ assert not [name for name in c.files if "keys" in name]
 	assert_line --regexp $'^e/embeddings\t.* only in the first'
 }
 
+@test "a row that is too old is not pulled any more" {
+	cat >old.ps <<-END
+		input    i id rows=hash
+		label    y float
+		o = linear i use_bias=0 kernel_initializer=ones evict=age:1
+		loss     mean_squared_error o
+		optimizer sgd learning_rate=.1
+	END
+	printf 'i,y\n1,1.5\n2,1.5\n1,1.5\n' >old.csv
+	echo train 3 | ps-local -q -w 1 -C old -- --repeat old.csv -- \
+		ps-coord -m old.ps -B 1 --checkpoint=old >results
+	# The last step meets the row of 1 anew: the one before it was of 2.
+	run -0 jq -r '.loss // empty' results
+	assert_output $'0.25\n0.25\n0.25'
+	ps-ckpt cat old o/kernel@id >ids
+	assert_equal "$(tail -c +129 ids | od -An -td8 | xargs)" 1
+}
+
 # numpy CODE - with NumPy as np, or skip.
 numpy() {
 	/usr/bin/python3 -c 'import numpy' 2>/dev/null || skip "no numpy"

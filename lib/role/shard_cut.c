@@ -352,8 +352,10 @@ take_block(struct holding *h, const struct shard_chunk *from, struct fail *f)
 	struct table *t = from->chunk & 1 ? table_waiting(h->now.table) :
 		h->now.table;
 
-	if (from->chunk == 0)
+	if (from->chunk == 0) {
 		table_update(h->now.table, from->updates);
+		table_end_update(h->now.table);
+	}
 	h->now.updates = from->updates;
 	if (!t || !carry_read(t, from->data.data, from->data.size))
 		return fail(f, FAIL_PROTOCOL, "%zu bytes of rows that piece "

@@ -183,6 +183,7 @@ push_hashed(struct table *to, const struct holding *h, const struct apply *a,
 		}
 		gradient += some * width * sizeof(float);
 	}
+	table_end_update(to);
 }
 
 void

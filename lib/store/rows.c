@@ -205,6 +205,7 @@ rows_restore(struct checkpoint *from, const struct variable *v,
 		if (is_part(&e[i], v, &waits) && e[i].updates > *updates)
 			*updates = e[i].updates;
 	table_update(t, *updates);
+	table_end_update(t);
 	for (size_t i = 0; i < count; i++) {
 		if (!is_part(&e[i], v, &waits))
 			continue;

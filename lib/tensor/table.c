@@ -445,22 +445,32 @@ split(struct table *t, uint64_t key, size_t spread, size_t least)
 void
 table_update(struct table *t, uint64_t now)
 {
-	uint64_t before = 0, date, rows;
+	uint64_t date, rows;
 
 	t->now = now;
 	if (t->waiting)
 		table_update(t->waiting, now);
-	if (t->kind.age > 0 && now > t->kind.age)
-		before = now - t->kind.age;
-	if (t->oldest < before)
-		t->oldest = before;
-	while ((rows = dates_forget(&t->dates, before, &date)) > 0)
-		t->rows -= rows;
 	while (t->kind.most > 0 && t->rows > t->kind.most &&
 	       (rows = dates_forget(&t->dates, now, &date)) > 0) {
 		t->rows -= rows;
 		t->oldest = date + 1;
 	}
+}
+
+/* Not when the next one begins: until then rows are pulled. */
+void
+table_end_update(struct table *t)
+{
+	uint64_t date, rows;
+
+	if (t->waiting)
+		table_end_update(t->waiting);
+	if (t->kind.age == 0 || t->now < t->kind.age)
+		return;
+	if (t->oldest <= t->now - t->kind.age)
+		t->oldest = t->now - t->kind.age + 1;
+	while ((rows = dates_forget(&t->dates, t->oldest, &date)) > 0)
+		t->rows -= rows;
 }
 
 static void

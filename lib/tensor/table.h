@@ -29,8 +29,9 @@ struct table_kind {
 	void (*start)(const void *data, uint64_t id, float *row);
 	const void *data;	/* borrowed */
 	uint64_t admit;		/* a row is made by its push number admit */
-	uint64_t age;		/* it goes when so many updates of the table
-				   have not touched it; 0: never */
+	uint64_t age;		/* it goes at the end of an update, if it is
+				   so many updates since one touched it; 0:
+				   never */
 	uint64_t most;		/* rows: when an update begins with more,
 				   those touched longest ago go; 0: no limit */
 };
@@ -52,8 +53,12 @@ uint64_t table_bytes(const struct table *);	/* of memory, for all pages */
 void table_pull(const struct table *, const uint64_t *key, size_t count,
 		float *values);
 
-/* An update begins: it is number t, counted from 1. */
+/*
+ * An update begins: it is number t, counted from 1.  When its rows have been
+ * written it ends, and those that are too old by then are gone.
+ */
 void table_update(struct table *, uint64_t t);
+void table_end_update(struct table *);
 
 /*
  * Rows to be written in this update; those that are absent are made, or NULL
@@ -79,7 +84,7 @@ struct table_walk {
 bool table_next(const struct table *, struct table_walk *);
 void table_walk_release(struct table_walk *);
 
-/* A row as a walk gave it. */
+/* A row as a walk gave it, after the update that was the last one then. */
 void table_put(struct table *, uint64_t key, const float *row,
 	       uint64_t update);
 

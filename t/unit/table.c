@@ -97,14 +97,21 @@ begin_update(struct model *m)
 	const uint64_t now = ++m->updates;
 
 	table_update(m->table, now);
-	if (m->kind.age > 0 && now > m->kind.age)
-		forget(m, now - m->kind.age);
 	if (m->kind.most == 0)
 		return;
 	for (uint64_t oldest = 0; rows_of(m) > m->kind.most; oldest++)
 		for (size_t i = 0; i < IDS; i++)
 			if (m->of[i].update < oldest)
 				m->of[i].there = false;
+}
+
+/* So many updates after the one that touched it a row is there no more. */
+static void
+end_update(struct model *m)
+{
+	table_end_update(m->table);
+	if (m->kind.age > 0 && m->updates >= m->kind.age)
+		forget(m, m->updates - m->kind.age + 1);
 }
 
 /* Add 1 to the first float of some rows and .5 to the last. */
@@ -145,6 +152,7 @@ push(struct model *m, struct rng *rng, uint64_t below, size_t count)
 		row[k][0] += 1;
 		row[k][m->floats - 1] += .5f;
 	}
+	end_update(m);
 	return good;
 }
 
@@ -185,6 +193,7 @@ again(const struct model *m, const struct table *from)
 	struct table_walk walk = { 0 };
 
 	table_update(to, m->updates);
+	table_end_update(to);
 	while (table_next(from, &walk))
 		table_put(to, walk.key, walk.row, walk.update);
 	while (table_waiting(from) &&
@@ -236,6 +245,32 @@ one_kind(const char *name, struct table_kind kind)
 	named(kept, "a cut stays as it was");
 	named(put, "a copy goes on the same");
 	end(m);
+}
+
+/* What a pull finds of a row of 3 between updates that go to other rows. */
+static void
+one_row(uint64_t age, const float *want, size_t updates)
+{
+	struct table_kind kind = { .width = 1, .start = start, .age = age };
+	const uint64_t key[] = { hash_mix(3), hash_mix(4) };
+	struct table *t;
+	bool good = true;
+
+	kind.data = &kind;
+	t = table_new(&kind);
+	for (uint64_t now = 1; now <= updates; now++) {
+		float *row[1], pulled;
+
+		table_update(t, now);
+		table_touch(t, &key[now > 1], 1, row);
+		*row[0] += 10;
+		table_end_update(t);
+		table_pull(t, key, 1, &pulled);
+		good = good && pulled == want[now - 1] &&
+			table_rows(t) == (now > 1) + (pulled > 3);
+	}
+	table_free(t);
+	named(good, "a row is pulled for as many updates as it may be old");
 }
 
 /* Keys that nobody would get by mixing ids take no more than some memory. */
@@ -372,6 +407,9 @@ main(void)
 							 .most = 700 });
 	one_kind("all of it", (struct table_kind){ .width = 4, .admit = 2,
 						   .age = 30 });
+	one_row(1, (const float []){ 13, 3, 3 }, 3);
+	one_row(2, (const float []){ 13, 13, 3, 3 }, 4);
+	one_row(9, (const float []){ 13, 13, 13 }, 3);
 	made_up();
 	made_up_and_put();
 	in_order();
