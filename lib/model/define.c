@@ -438,9 +438,8 @@ define_metric(struct model *m, struct statement *st, struct fail *f)
 	if (!m->loss.kind)
 		return fail(f, FAIL_CONFIG, "%s: a metric needs a loss line",
 			    s->where);
+	/* Of logits that a loss is of, the name is the prediction's, too. */
 	n = st->words > 2 ? model_find(m, st->word[2]) : m->prediction;
-	if (n == m->loss_node)
-		n = m->prediction;
 	if (!n || node_ids(n) || node_size(n) != node_size(m->prediction))
 		return fail(f, FAIL_CONFIG, "%s: %s is not the name of a "
 			    "layer with as many numbers as %s", s->where,

@@ -459,6 +459,75 @@ test_logits(void)
 	rig_end(&r);
 }
 
+/* The first metric of 7 and a label of 1. */
+static double
+metric_of_7(const char *lines)
+{
+	char text[1024];
+	struct metric_state state[2] = { 0 };
+	struct rig r;
+	double value;
+	size_t n;
+
+	snprintf(text, sizeof(text), "%slabel t binary\n%s", HEAD, lines);
+	rig_begin(&r, text);
+	fill(&r, 1);
+	rig_pull(&r);
+	compute_train(r.compute, 1, state);
+	value = metric_value(model_metrics(r.model, &n), state);
+	for (size_t i = 0; i < n; i++)
+		metric_release(&state[i]);
+	rig_end(&r);
+	return value;
+}
+
+/*
+ * A metric of a layer is of what that layer holds, though the loss may look
+ * at it, too, to be exact.  Logits of a loss with from_logits, and what
+ * activation= is behind, share their name with the probabilities, which are
+ * meant.
+ */
+static void
+test_named(void)
+{
+	static const char *const kinds[] = { "mean_absolute_error",
+		"mean_squared_error", "root_mean_squared_error",
+		"calibration" };
+	static const double want[] = { 2.5, 6.25, 2.5, 3.5 };
+	const double p = 1 / (1 + exp(-3.5));
+	char text[512];
+
+	for (size_t i = 0; i < 4; i++) {
+		snprintf(text, sizeof(text), "z = rescaling one scale=0.5\n"
+			 "p = sigmoid z\nloss binary_crossentropy p\n"
+			 "metric %s z\nmetric auc p\n", kinds[i]);
+		named(fabs(metric_of_7(text) - want[i]) < 1e-6, kinds[i]);
+	}
+	ok(fabs(metric_of_7("z = rescaling one scale=0.5\np = sigmoid z\n"
+			    "loss binary_crossentropy p\n"
+			    "metric mean_absolute_error p\n") -
+		(1 - p)) < 1e-6);
+	ok(fabs(metric_of_7("z = rescaling one scale=0.5\np = sigmoid z\n"
+			    "loss binary_crossentropy p\n"
+			    "metric mean_absolute_error\n") -
+		(1 - p)) < 1e-6);
+	ok(fabs(metric_of_7("z = rescaling one scale=0.5\n"
+			    "loss binary_crossentropy z from_logits=true\n"
+			    "metric mean_absolute_error z\n") -
+		(1 - p)) < 1e-6);
+	ok(fabs(metric_of_7("p = dense one units=1 activation=sigmoid "
+			    "kernel_initializer=zeros\n"
+			    "loss binary_crossentropy p\n"
+			    "metric mean_absolute_error p\n") - .5) < 1e-6);
+	/* Of 0.35 the probability is above 0.5, the logit is not. */
+	ok(metric_of_7("z = rescaling one scale=0.05\np = sigmoid z\n"
+		       "loss binary_crossentropy p\n"
+		       "metric accuracy z\n") == 0);
+	ok(metric_of_7("z = rescaling one scale=0.05\np = sigmoid z\n"
+		       "loss binary_crossentropy p\n"
+		       "metric accuracy z threshold=0\n") == 1);
+}
+
 /* The auc of -30 and 20, which are negative, and 30 and 40, which are not. */
 static double
 auc(const char *lines)
@@ -821,6 +890,7 @@ main(void)
 	test_means();
 	test_batch();
 	test_logits();
+	test_named();
 	test_auc();
 	test_regularizers();
 	test_dropout();
