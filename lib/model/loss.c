@@ -114,14 +114,17 @@ binary_gradient(const struct loss *l, float *restrict dx,
 							    label, n);
 }
 
-/* log(sum(exp(x))), without overflow. */
+/*
+ * log(sum(exp(x))), without overflow.  The largest is found by comparing: gcc
+ * 12 for arm64 cannot compile the loop with fmax() that it makes of that.
+ */
 static double
 log_sum(const float *x, size_t width)
 {
 	double largest = (double)x[0], sum = 0;
 
 	for (size_t i = 1; i < width; i++)
-		largest = fmax(largest, (double)x[i]);
+		largest = (double)x[i] > largest ? (double)x[i] : largest;
 	for (size_t i = 0; i < width; i++)
 		sum += exp((double)x[i] - largest);
 	return largest + log(sum);
