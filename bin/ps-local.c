@@ -182,6 +182,7 @@ main(int argc, char **argv)
 
 	struct local_options o = parse(argc, argv);
 
+	launch_beside("ps-local");
 	find_programs(o.command[0]);
 	o.signals = &signals;
 	leader = lead(&o);

@@ -772,3 +772,51 @@ least_job() {
 	run ls -A tmp
 	assert_output ""
 }
+
+# What ps-local and ps-node start is beside them, in the build and installed.
+@test "programs beside it are found without PATH, and go before others" {
+	PATH=$real
+	command -v ps-coord && command -v ps-work || skip "not built"
+	least_job
+	echo train 3 >requests
+	clean=(env -i PATH=/usr/bin:/bin "TMPDIR=$TMPDIR")
+	job=(-- --repeat train.svm -- ps-coord -m model.ps -B 1
+		--results=errors requests)
+	for name in $(programs) ps-local; do
+		ln -sf "$(command -v "$name")" there-"$name"
+	done
+	run -0 "${clean[@]}" "$BUILD/bin/ps-local" "${job[@]}"
+	# By a link to it, too; and who is beside it is found by a shell.
+	run -0 "${clean[@]}" ./there-ps-local "${job[@]}"
+	run -0 "${clean[@]}" "$BUILD/bin/ps-local" -w 0 sh -c \
+		'command -v ps-coord; command -v sh; echo "$PATH"'
+	assert_line --index 0 "$BUILD/bin/ps-coord"
+	assert_line --index 2 "/usr/bin:/bin:$BUILD/bin"
+	# Those of another release are in front.
+	mkdir other
+	for name in ps-local ps-serve ps-work ps-coord; do
+		printf '#!/bin/sh\necho another; exit 9\n' >"other/$name"
+		chmod +x "other/$name"
+	done
+	clean[2]=PATH=$PWD/other:/usr/bin:/bin
+	run -0 "${clean[@]}" "$BUILD/bin/ps-local" "${job[@]}"
+	# But a wrapper that goes before all of them is meant.
+	clean[2]=PATH=$PWD/other:$BUILD/bin:/usr/bin:/bin
+	rm other/ps-local
+	run -9 "${clean[@]}" "$BUILD/bin/ps-local" "${job[@]}"
+}
+
+@test "a node finds the programs beside it" {
+	PATH=$real
+	command -v ps-coord || skip "not built"
+	mkdir beside
+	cp "$SRC/bin/ps-node" beside
+	printf '#!/bin/sh\necho "$0 $*"\n' >beside/ps-coord
+	chmod +x beside/ps-coord
+	run -78 env -i PATH=/usr/bin:/bin TF_CONFIG='' beside/ps-node
+	assert_output "ps-node: no task is given, by -t or in TF_CONFIG"
+	(cd beside && PATH=/usr/bin:/bin run -78 sh ps-node)
+	PATH=$PWD/other:/usr/bin:/bin run -78 beside/ps-node
+	ln -s beside/ps-node linked
+	run -78 env -i PATH=/usr/bin:/bin ./linked
+}

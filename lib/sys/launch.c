@@ -138,30 +138,79 @@ find_file(const char *path, struct fail *f)
 	return fail_sys(f, FAIL_NOINPUT, "cannot run %s", path);
 }
 
-int
-launch_find(const char *name, struct fail *f)
+/* As execvp() has it where there is none. */
+static const char *
+path_now(void)
 {
 	const char *path = getenv("PATH");
-	struct text file = { 0 };
+
+	return path ? path : "/bin:/usr/bin";
+}
+
+/* In the first folder that has it. */
+static bool
+find_on_path(const char *name, struct text *file)
+{
+	const char *path = path_now();
 	bool found = false;
 
-	if (strchr(name, '/'))
-		return find_file(name, f);
-	if (!path)
-		path = "/bin:/usr/bin";		/* as execvp() has it */
 	for (bool more = true; more && !found; path++) {
 		const size_t n = strcspn(path, ":");
 
-		text_reset(&file);
-		text_add(&file, "%.*s/%s", n > 0 ? (int)n : 1,
+		text_reset(file);
+		text_add(file, "%.*s/%s", n > 0 ? (int)n : 1,
 			 n > 0 ? path : ".", name);
-		found = is_program(file.data);
+		found = is_program(file->data);
 		path += n;
 		more = *path == ':';
 	}
+	return found;
+}
+
+int
+launch_find(const char *name, struct fail *f)
+{
+	struct text file = { 0 };
+	bool found;
+
+	if (strchr(name, '/'))
+		return find_file(name, f);
+	found = find_on_path(name, &file);
 	text_release(&file);
 	return found ? 0 : fail(f, FAIL_NOINPUT, "%s: not found; is its "
 				"folder on PATH?", name);
+}
+
+static bool
+are_same(const char *a, const char *b)
+{
+	struct stat one, other;
+
+	return stat(a, &one) == 0 && stat(b, &other) == 0 &&
+		one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+void
+launch_beside(const char *name)
+{
+	struct text found = { 0 }, path = { 0 };
+	char *own = realpath("/proc/self/exe", NULL);
+	char *end = own ? strrchr(own, '/') : NULL;
+	bool other;
+
+	if (end && !strchr(own, ':')) {
+		other = find_on_path(name, &found) &&
+			!are_same(found.data, own);
+		*(end == own ? end + 1 : end) = '\0';
+		if (other)
+			text_add(&path, "%s:%s", own, path_now());
+		else
+			text_add(&path, "%s:%s", path_now(), own);
+		setenv("PATH", path.data, 1);
+	}
+	text_release(&found);
+	text_release(&path);
+	free(own);
 }
 
 int

@@ -32,6 +32,13 @@ pid_t launch(const struct launch *, struct fail *);
    cannot be run. */
 int launch_find(const char *name, struct fail *);
 
+/*
+ * Put the folder of the program that we are on PATH, so that those beside it
+ * are found, by all that we start, too: behind what is there, unless a program
+ * of our name is in a folder of that and is another one; then before it.
+ */
+void launch_beside(const char *name);
+
 /* A pipe, of which no program has an end that it is not given. */
 int launch_pipe(int ends[2], struct fail *);
 /* Close it, if it is none of -1, which it is then. */
