@@ -8,6 +8,7 @@
 #include "sys/cli.h"
 #include "sys/clock.h"
 #include "sys/coord_options.h"
+#include "sys/ended.h"
 #include "sys/journal_file.h"
 #include "sys/keeper.h"
 #include "sys/net.h"
@@ -31,6 +32,7 @@ struct program {
 	struct stream in;
 	int out;
 	struct tidings tidings;
+	struct ended workers_ended;
 	uint64_t lose_ms;	/* told to end: unless one more is taken */
 	bool lost;		/* nobody takes our results: */
 	struct fail why_lost;
@@ -102,6 +104,7 @@ run(struct program *p, int *status, struct fail *why, struct fail *f)
 {
 	struct text *out = coord_output(p->coord);
 	bool stopped = false;
+	struct fail ended;
 
 	while (!coord_over(p->coord, status, why) ||
 	       keeper_busy(&p->s.keeper)) {
@@ -122,6 +125,8 @@ run(struct program *p, int *status, struct fail *why, struct fail *f)
 		}
 		hear(p);
 		take_requests(p);
+		if (ended_look(&p->workers_ended, clock_ms(), &ended))
+			coord_forsaken(p->coord, &ended);
 		coord_tick(p->coord, clock_ms());
 		keeper_run(&p->s.keeper, p->coord, &p->source, clock_ms());
 		say(p);
@@ -160,6 +165,7 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 	if (net_guard(p->net, s->common.key, f) < 0 ||
 	    net_listen(p->net, s->bind, s->common.insecure, f) < 0)
 		return -1;
+	ended_begin(&p->workers_ended, s->bind);
 	coord_settings_listen(s, net_endpoint(p->net));
 	*outbox = net_outbox(p->net);
 	p->coord = coord_new(&s->o, &p->source, p->model, outbox, clock_ms(),

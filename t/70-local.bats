@@ -820,3 +820,80 @@ least_job() {
 	ln -s beside/ps-node linked
 	run -78 env -i PATH=/usr/bin:/bin ./linked
 }
+
+# forsaken STATUS WHY COMMAND... - it ends so, long before its patience does.
+forsaken() {
+	local want=$1 why=$2
+	shift 2
+	run -"$want" --separate-stderr timeout 30 "$@"
+	[[ $stderr == *"ps-coord: no worker is left, "*"$why"* ]] ||
+		fail "$stderr"
+}
+
+@test "when all workers have ended, nobody waits for one" {
+	PATH=$real
+	command -v ps-coord && command -v ps-work || skip "not built"
+	least_job
+	yes train | head -n 1000 >requests
+	coord=(ps-coord -m model.ps -B 1 --results=errors)
+	# While they are at it.
+	dies='pipe:yes "1 1:1" | head -n 400; kill -9 $PPID'
+	for how in '' --mode=sync --mode=ssp:2; do
+		forsaken 69 "was ended by signal 9" ps-local -w 2 -- "$dies" \
+			-- "${coord[@]}" ${how:+"$how"} requests
+	done
+	# What has ended well does not come back for another run.
+	forsaken 69 "ps-work 0 ended with status 0" \
+		ps-local -w 2 -- --repeat train.svm -- \
+		sh -c '"$@" --keep-servers; "$@"' sh "${coord[@]}" requests
+	# Before there is a coordinator, and with data that are its own.
+	mkdir early
+	cat >early/ps-work <<-'EOT'
+		#!/bin/sh
+		echo "it was in no mood"
+		echo "ps-work: nothing works here" >&2
+		echo "as ever" >&2
+		exit 65
+	EOT
+	chmod +x early/ps-work
+	PATH=$PWD/early:$PATH
+	for how in requests '-d train.svm'; do
+		# shellcheck disable=SC2086 # two words
+		echo epoch | forsaken 65 \
+			"ended with status 65: nothing works here" \
+			ps-local -w 3 "${coord[@]}" $how
+	done
+}
+
+@test "one worker of two that ends is none that the run waits for" {
+	PATH=$real
+	command -v ps-coord && command -v ps-work || skip "not built"
+	least_job
+	yes train | head -n 1000 >requests
+	cat >some <<-'EOT'
+		[ "$1" = 1 ] || exec yes "1 1:1"
+		yes "1 1:1" | head -n 100
+		kill -9 $PPID
+	EOT
+	run -0 --separate-stderr timeout 60 ps-local -w 2 -- \
+		'pipe:set -- %i; . ./some' -- \
+		ps-coord -m model.ps -B 1 --results=errors requests
+	[[ $stderr == *"ps-work 1 was ended by signal 9"* ]]
+	[[ $stderr != *"no worker is left"* ]]
+}
+
+@test "a run that its workers leave is gone on with" {
+	PATH=$real
+	command -v ps-coord && command -v ps-work || skip "not built"
+	least_job
+	yes train | head -n 1000 >requests
+	job=(ps-coord -m model.ps -B 1 --checkpoint=saved --every=50 -o results
+		requests)
+	forsaken 69 "was ended by signal 9" ps-local -w 2 -C saved -- \
+		'pipe:yes "1 1:1" | head -n 400; kill -9 $PPID' -- "${job[@]}"
+	[[ $stderr == *"the run has not ended: start it again"* ]]
+	run -0 timeout 60 ps-local -w 2 -C saved -- --repeat train.svm -- \
+		"${job[@]}"
+	assert_equal "$(grep -c '"op":"train"' results)" 1000
+	assert_equal "$(grep -o '"step":[0-9]*' results | sort -u | wc -l)" 1000
+}

@@ -100,6 +100,9 @@ void coord_request(struct coord *, const char *line, size_t size,
 		   uint64_t number, uint64_t now_ms);
 /* There will be no more: drain, save, end. */
 void coord_end_of_requests(struct coord *, uint64_t now_ms);
+/* No worker will come any more, because of that: when all are gone, and one
+   is wanted, nobody waits for it. */
+void coord_forsaken(struct coord *, const struct fail *why);
 /* Asked to stop: give out no more steps, wait for those under way. */
 void coord_stop(struct coord *, uint64_t now_ms);
 /* The same, because its results cannot be written any more. */

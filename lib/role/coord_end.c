@@ -68,12 +68,16 @@ end_patience(const struct coord *c, uint64_t ms)
 static bool
 leaves(const struct coord *c, const struct fail *why)
 {
+	/* What workers have ended with is no failure of ours. */
+	const bool forsaken = c->forsaken && workers_present(c) == 0;
+
 	if (c->journal_lost)
 		return c->begun || c->resumed;
-	if (c->o.journal && c->o.journal->whole && why->kind == FAIL_PEER &&
-	    c->all.steps > 0)
+	if (c->o.journal && c->o.journal->whole && c->all.steps > 0 &&
+	    (why->kind == FAIL_PEER || forsaken))
 		return true;
-	return c->resumed && !c->started && why->kind != FAIL_DATA;
+	return c->resumed && !c->started &&
+		(why->kind != FAIL_DATA || forsaken);
 }
 
 /* Why it is left is nothing that whoever goes on with it is to end with. */

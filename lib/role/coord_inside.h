@@ -122,6 +122,8 @@ struct coord {
 	uint64_t workers_named, leases, probed_ms;
 	uint64_t helped_ms;	/* when somebody could do what there is */
 	bool started;			/* min_workers were there once */
+	bool forsaken;			/* no more of them will come, */
+	struct fail why_forsaken;	/* since they ended so */
 
 	uint64_t mark_told;		/* all servers have it */
 	uint64_t mark_ms;		/* when it was sent */

@@ -398,6 +398,13 @@ work_waiting(const struct coord *c)
 }
 
 void
+coord_forsaken(struct coord *c, const struct fail *why)
+{
+	c->forsaken = true;
+	c->why_forsaken = *why;
+}
+
+void
 workers_watch(struct coord *c, uint64_t now)
 {
 	const enum request_op op = work_waiting(c);
@@ -419,6 +426,11 @@ workers_watch(struct coord *c, uint64_t now)
 			end_wind_up(c, &why);
 		else	/* what a server lacks nobody can give it */
 			end_fail(c, &why, now);
+	} else if (present == 0 && c->forsaken) {
+		fail(&why, c->why_forsaken.kind, "no worker is left, %llu "
+		     "steps were done; %s", (unsigned long long)c->all.steps,
+		     c->why_forsaken.text);
+		end_fail(c, &why, now);
 	} else if (now - c->helped_ms >= c->o.timeout_ms) {
 		if (present == 0)
 			fail(&why, FAIL_PEER, "no worker within %g s at %s, "

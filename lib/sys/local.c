@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "sys/clock.h"
+#include "sys/ended.h"
 #include "sys/group.h"
 #include "sys/launch.h"
 #include "sys/member.h"
@@ -63,6 +64,8 @@ struct local {
 	int error;		/* standard error, as the command has it */
 	char *folder;
 	char coord[ENDPOINT];
+	char *workers_ended;	/* the file that says so */
+	const struct member *first_failed;	/* of the workers; or NULL */
 	struct relay log;
 	int *cpu;		/* for members in turn; cpus: 0: any */
 	size_t cpus, next_cpu;
@@ -119,7 +122,7 @@ set_default(const char *name, const char *value)
 static void
 set_environment(struct local *l)
 {
-	struct text servers = { 0 };
+	struct text servers = { 0 }, ended = { 0 };
 	char endpoint[ENDPOINT];
 
 	snprintf(l->coord, sizeof(l->coord), "ipc://%s/coord", l->folder);
@@ -127,6 +130,9 @@ set_environment(struct local *l)
 		endpoint_of_server(l, i, endpoint);
 		text_add(&servers, "%s%s", i ? "," : "", endpoint);
 	}
+	text_add(&ended, "%s/workers-ended", l->folder);
+	l->workers_ended = ended.data;
+	setenv(ENDED_VARIABLE, ended.data, 1);
 	setenv("PS_COORD", l->coord, 1);
 	setenv("PS_SERVERS", servers.data ? servers.data : "", 1);
 	set_default("OPENBLAS_NUM_THREADS", "1");
@@ -441,6 +447,40 @@ command_ended(struct local *l, int status)
 	l->deadline = now + grace;
 }
 
+/* A coordinator need not wait for one, and can say why. */
+static void
+tell_workers_ended(struct local *l)
+{
+	const struct member *m = l->first_failed ? l->first_failed :
+		&l->member[l->options->servers];
+	const struct text *last = &m->said.last;
+	const bool killed = m->status > 128;
+	struct fail why, f;
+
+	fail(&why, killed || m->status == 0 ? FAIL_PEER :
+	     (enum fail_kind)m->status, "%s %zu %s %d%s%s", m->said.program,
+	     m->said.index, killed ? "was ended by signal" :
+	     "ended with status", killed ? m->status - 128 : m->status,
+	     last->size > 0 ? ": " : "", last->size > 0 ? last->data : "");
+	if (ended_tell(l->workers_ended, &why, &f) < 0)
+		log_error("%s", f.text);
+}
+
+static void
+worker_ended(struct local *l, struct member *m)
+{
+	const struct local_options *o = l->options;
+	bool all = l->members == o->servers + o->workers;
+
+	relay_read_rest(&l->log, &m->said);
+	if (!l->first_failed && m->status != 0)
+		l->first_failed = m;
+	for (size_t i = (size_t)o->servers; i < l->members && all; i++)
+		all = l->member[i].ended;
+	if (all && l->phase != STOPPING)
+		tell_workers_ended(l);
+}
+
 /* What it was asked to start is asked to end with it. */
 static void
 member_ended(struct local *l, struct member *m, int status)
@@ -451,6 +491,8 @@ member_ended(struct local *l, struct member *m, int status)
 		log_error("%s %zu was ended by signal %d", m->said.program,
 			  m->said.index, status - 128);
 	group_signal(m->group, SIGTERM);
+	if (m >= l->member + l->options->servers)
+		worker_ended(l, m);
 }
 
 static void
@@ -682,6 +724,7 @@ close_all(struct local *l)
 		nftw(l->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	relay_release(&l->log);
 	free(l->folder);
+	free(l->workers_ended);
 	free(l->member);
 	free(l->stray);
 	free(l->children);

@@ -11,6 +11,8 @@ lib_libps_a_SOURCES += \
 	%D%/coord_options.h \
 	%D%/curve.c \
 	%D%/curve.h \
+	%D%/ended.c \
+	%D%/ended.h \
 	%D%/eval_options.c \
 	%D%/eval_options.h \
 	%D%/feed.c \

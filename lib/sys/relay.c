@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #define LONGEST		((size_t)64 << 10)	/* of a line, or it is cut */
+#define LAST		((size_t)400)		/* of what is remembered */
+#define REST		64			/* reads */
 
 void
 relay_release(struct relay *r)
@@ -13,13 +15,20 @@ relay_release(struct relay *r)
 	text_release(&r->out);
 }
 
-void
-relayed_release(struct relayed *p)
+static void
+hang_up(struct relayed *p)
 {
 	if (p->from >= 0)
 		close(p->from);
 	p->from = -1;
 	text_release(&p->line);
+}
+
+void
+relayed_release(struct relayed *p)
+{
+	hang_up(p);
+	text_release(&p->last);
 }
 
 bool
@@ -53,14 +62,21 @@ relay_write(struct relay *r)
 
 /* Programs begin a line with their names; we say which of them it is. */
 static void
-add_line(struct relay *r, const struct relayed *p, const char *line, size_t n)
+add_line(struct relay *r, struct relayed *p, const char *line, size_t n)
 {
 	const size_t name = strlen(p->program);
+	const bool named = n >= name + 2 &&
+		strncmp(line, p->program, name) == 0 &&
+		strncmp(line + name, ": ", 2) == 0;
 
-	if (n >= name + 2 && strncmp(line, p->program, name) == 0 &&
-	    strncmp(line + name, ": ", 2) == 0) {
+	if (named) {
 		line += name + 2;
 		n -= name + 2;
+	}
+	if (named || !p->named) {
+		text_reset(&p->last);
+		text_add_bytes(&p->last, line, n < LAST ? n : LAST);
+		p->named = named;
 	}
 	text_add(&r->out, "%s[%zu]: ", p->program, p->index);
 	text_add_bytes(&r->out, line, n);
@@ -89,5 +105,18 @@ relay_read(struct relay *r, struct relayed *p)
 		text_reset(&p->line);
 	}
 	if (n <= 0)
-		relayed_release(p);
+		hang_up(p);
+}
+
+/* Something that it has started may go on to write. */
+void
+relay_read_rest(struct relay *r, struct relayed *p)
+{
+	for (int i = 0; i < REST && p->from >= 0; i++) {
+		struct pollfd fd = { .fd = p->from, .events = POLLIN };
+
+		if (poll(&fd, 1, 0) <= 0)
+			return;
+		relay_read(r, p);
+	}
 }

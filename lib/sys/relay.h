@@ -23,6 +23,9 @@ struct relayed {		/* { .from = PIPE }; -1: it has ended */
 	const char *program;	/* borrowed */
 	size_t index;
 	struct text line;	/* what is there of it */
+	struct text last;	/* line that it said under its name; or else,
+				   if it said none, the last one */
+	bool named;
 };
 
 void relay_release(struct relay *);
@@ -36,5 +39,7 @@ void relay_write(struct relay *);
 
 /* There is something to read, or the end. */
 void relay_read(struct relay *, struct relayed *);
+/* Read all that is there by now, of one that has ended. */
+void relay_read_rest(struct relay *, struct relayed *);
 
 #endif
