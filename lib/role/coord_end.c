@@ -237,6 +237,7 @@ servers_end(const struct coord *c, uint64_t now)
 	for (size_t i = 0; i < c->o.servers; i++) {
 		gone = fleet_gone(c->fleet, i, &heard);
 		if (gone && now - gone >= SUSPEND_MS &&
+		    now - gone >= recover_mending(c) &&
 		    !c->understudy[i].ready)
 			return true;
 	}

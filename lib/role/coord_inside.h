@@ -77,6 +77,7 @@ struct understudy {
 	char endpoint[256];
 	bool up, ready;		/* ready: it can take over */
 	uint64_t since;		/* up or down */
+	uint64_t trip;		/* until it answered HELLO; once it is ready */
 	uint64_t lost_ms;	/* the server was lost then, and it took over;
 				   0: that has been told */
 	uint64_t steps;		/* that were done then */
@@ -336,6 +337,12 @@ void recover_server(struct coord *, size_t server, const char *endpoint,
 void recover_ask_plan(struct coord *);
 bool recover_ask_load(struct coord *);
 void recover_end(struct coord *, uint64_t now_ms);
+
+/*
+ * A connection breaks, and is made again: that takes several trips there and
+ * back.  Who has not returned by then is gone.
+ */
+uint64_t recover_mending(const struct coord *);
 
 bool recover_idle(const struct coord *);	/* no server lacks a step */
 uint64_t recover_mark(const struct coord *, size_t server);

@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GONE_MS		250	/* a connection may break for so long */
+#define MENDING_MS	250	/* until a connection is there again, and */
+#define MENDING_TRIPS	8	/* so many trips, at most; but no more than
+				   a lease */
 #define MAX_REDO_ERRORS	5
 
 void
@@ -350,6 +352,27 @@ recover_failed(struct coord *c, uint64_t step, uint64_t server,
 	end_fail(c, &f, now);
 }
 
+uint64_t
+recover_mending(const struct coord *c)
+{
+	uint64_t longest = WIRE_NONE, mending;
+
+	for (size_t i = 0; i < c->o.servers; i++) {
+		const struct understudy *u = &c->understudy[i];
+		const uint64_t trip = fleet_trip(c->fleet, i);
+
+		if (trip != WIRE_NONE &&
+		    (longest == WIRE_NONE || trip > longest))
+			longest = trip;
+		if (u->ready && (longest == WIRE_NONE || u->trip > longest))
+			longest = u->trip;
+	}
+	if (longest == WIRE_NONE || longest > c->o.lease_ms)
+		return c->o.lease_ms;
+	mending = MENDING_MS + MENDING_TRIPS * longest;
+	return mending < c->o.lease_ms ? mending : c->o.lease_ms;
+}
+
 /* Who is gone is named at once, however long they are waited for. */
 void
 recover_watch(struct coord *c, uint64_t now)
@@ -367,7 +390,7 @@ recover_watch(struct coord *c, uint64_t now)
 				fleet_returned(c->fleet);
 			}
 		} else if (!c->gone_told[i] && !c->understudy[i].lost_ms &&
-			   now - gone >= GONE_MS) {
+			   now - gone >= recover_mending(c)) {
 			c->gone_told[i] = true;
 			report_warning(c, "server %zu (%s) is gone: waiting "
 				       "%g s for it", i,

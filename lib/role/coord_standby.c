@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GONE_MS		250	/* a connection may break for so long */
-
 void
 standby_init(struct coord *c)
 {
@@ -100,7 +98,6 @@ standby_hear(struct coord *c, uint64_t peer, const struct message *m,
 	struct understudy *u = find(c, peer);
 	const size_t server = (size_t)(u - c->understudy);
 
-	(void)now;
 	if (m->kind == MESSAGE_REFUSED) {
 		drop(c, server, "refuses us");
 		return;
@@ -115,6 +112,7 @@ standby_hear(struct coord *c, uint64_t peer, const struct message *m,
 		return;
 	}
 	u->ready = true;
+	u->trip = now - u->since;
 	fleet_count_on(c->fleet, server, u->life);
 	if (c->begun)
 		journal_servers(c, true);
@@ -168,7 +166,7 @@ standby_awaited(const struct coord *c, uint64_t now)
 {
 	for (size_t i = 0; !c->begun && i < c->o.servers; i++)
 		if (c->understudy[i].life && !c->understudy[i].ready &&
-		    now - c->began_ms < GONE_MS)
+		    now - c->began_ms < recover_mending(c))
 			return true;
 	return false;
 }
@@ -231,6 +229,17 @@ standby_tell(struct coord *c, uint64_t now)
 	}
 }
 
+/*
+ * How long it may be away.  The server holds on to one that we have never
+ * reached, and says when it is lost: so that one has time, however far it is.
+ */
+static uint64_t
+patience(const struct coord *c, const struct understudy *u)
+{
+	return u->ready ? recover_mending(c) :
+		c->o.lease_ms + c->o.patience_ms;
+}
+
 void
 standby_watch(struct coord *c, uint64_t now)
 {
@@ -241,9 +250,9 @@ standby_watch(struct coord *c, uint64_t now)
 
 		if (gone == 0 && c->resumed && !c->begun)
 			gone = c->began_ms;
-		if (u->life && !u->up && now - u->since >= GONE_MS)
+		if (u->life && !u->up && now - u->since >= patience(c, u))
 			drop(c, i, "is gone");
-		else if (gone && now - gone >= GONE_MS &&
+		else if (gone && now - gone >= recover_mending(c) &&
 			 !fleet_present_at(c->fleet, i))
 			promote(c, i, now);
 	}

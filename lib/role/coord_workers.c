@@ -11,7 +11,8 @@
 
 #define MAX_MEMBERS	65536
 #define MAX_GONE	1024		/* who may come back by their names */
-#define EXHAUSTED_MS	1000		/* for late workers to come */
+#define EXHAUSTED_MS	1000		/* for late workers to come, or a
+					   quarter of a lease */
 
 /* ---- who is there ---- */
 
@@ -415,7 +416,8 @@ workers_watch(struct coord *c, uint64_t now)
 	if (op == REQUEST_NONE || (c->started && workers_can(c, op))) {
 		c->helped_ms = now;
 	} else if (c->started && present > 0) {
-		if (now - c->helped_ms < EXHAUSTED_MS)
+		if (now - c->helped_ms < EXHAUSTED_MS ||
+		    now - c->helped_ms < c->o.lease_ms / 4)
 			return;
 		fail(&why, FAIL_NOINPUT, "no worker has data left: %llu steps "
 		     "were done, %llu were not (ps-work --repeat reads "

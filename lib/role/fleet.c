@@ -20,6 +20,9 @@ struct link {
 	uint64_t term;		/* of the last PLAN that it took */
 	uint64_t above;		/* what it said to that */
 	uint64_t standby;	/* the life of the one counted on, or 0 */
+	uint64_t asked;		/* when, of what is still to be answered: */
+	bool awaited;			/* HELLO, or the oldest PING */
+	uint64_t trip;		/* the shortest until an answer */
 };
 
 struct fleet {
@@ -50,6 +53,7 @@ fleet_new(char *const *endpoint, size_t servers,
 	fl->link = mem_alloc(servers, sizeof(*fl->link));
 	for (size_t i = 0; i < servers; i++) {
 		fl->link[i].since = now;
+		fl->link[i].trip = WIRE_NONE;
 		if (endpoint[i] && fleet_place(fl, i, endpoint[i], f) < 0) {
 			fleet_free(fl);
 			return NULL;
@@ -220,6 +224,12 @@ fleet_present_at(const struct fleet *fl, size_t server)
 	return fl->link[server].welcome;
 }
 
+uint64_t
+fleet_trip(const struct fleet *fl, size_t server)
+{
+	return fl->link[server].trip;
+}
+
 void
 fleet_returned(struct fleet *fl)
 {
@@ -316,9 +326,9 @@ fleet_up(struct fleet *fl, uint64_t peer, uint64_t now)
 	struct link *l = find(fl, peer);
 	struct message m = { .kind = MESSAGE_HELLO };
 
-	l->up = true;
+	l->up = l->awaited = true;
 	l->welcome = false;
-	l->heard = l->since = now;
+	l->heard = l->since = l->asked = now;
 	m.hello.version = WIRE_VERSION;
 	m.hello.role = ROLE_COORDINATOR;
 	m.hello.index = (uint64_t)(l - fl->link);
@@ -495,6 +505,15 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 	return 0;
 }
 
+/* What it was asked last is answered. */
+static void
+time_trip(struct link *l, uint64_t now)
+{
+	if (l->awaited && now - l->asked < l->trip)
+		l->trip = now - l->asked;
+	l->awaited = false;
+}
+
 int
 fleet_hear(struct fleet *fl, uint64_t peer, const struct message *m,
 	   uint64_t now, const struct ask **ended, struct fail *f)
@@ -505,6 +524,8 @@ fleet_hear(struct fleet *fl, uint64_t peer, const struct message *m,
 
 	*ended = NULL;
 	l->heard = now;
+	if (m->kind == MESSAGE_WELCOME || m->kind == MESSAGE_PONG)
+		time_trip(l, now);
 	if (m->kind == MESSAGE_WELCOME)
 		return take_welcome(fl, i, m, f);
 	if (m->kind == MESSAGE_REFUSED &&
@@ -531,7 +552,7 @@ fleet_tick(struct fleet *fl, uint64_t now, uint64_t timeout,
 	const bool due = now - fl->pinged >= PING_MS;
 
 	for (size_t i = 0; i < fl->count; i++) {
-		const struct link *l = &fl->link[i];
+		struct link *l = &fl->link[i];
 
 		if (!l->endpoint && now - fl->began >= timeout)
 			return fail(f, FAIL_PEER, "server %zu did not register "
@@ -547,8 +568,12 @@ fleet_tick(struct fleet *fl, uint64_t now, uint64_t timeout,
 				    "last heard %.1f s ago", i,
 				    fleet_endpoint(fl, i),
 				    (double)(now - l->heard) / 1000);
-		if (due && l->welcome)
-			outbox_send(fl->outbox, l->peer, &ping);
+		if (!due || !l->welcome)
+			continue;
+		outbox_send(fl->outbox, l->peer, &ping);
+		if (!l->awaited)
+			l->asked = now;
+		l->awaited = true;
 	}
 	if (due)
 		fl->pinged = now;

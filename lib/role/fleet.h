@@ -82,6 +82,9 @@ void fleet_back(struct fleet *, size_t server, uint64_t step);
  */
 uint64_t fleet_gone(const struct fleet *, size_t server, uint64_t *heard);
 bool fleet_present_at(const struct fleet *, size_t server);
+/* How long it takes a word to go there and its answer to come back, at the
+   least; WIRE_NONE: it has not answered yet. */
+uint64_t fleet_trip(const struct fleet *, size_t server);
 void fleet_returned(struct fleet *);
 
 /* A server says where it is. */

@@ -26,7 +26,7 @@ static const char model[] =
 static struct rig rig;
 static struct coord *coord;
 static struct coord_options options = { .grace_ms = 7000 };
-static uint64_t now, term = 1, dead;
+static uint64_t now, term = 1, dead, patience = 1000;
 
 /* All that it has said since last asked. */
 static struct said {
@@ -207,7 +207,7 @@ begin(void)
 	options.in_flight = 2;
 	options.min_workers = 1;
 	options.timeout_ms = 5000;
-	options.patience_ms = 1000;
+	options.patience_ms = patience;
 	coord = coord_new(&options, &rig.source, rig.model, &outbox, now, &f);
 }
 
@@ -1842,6 +1842,92 @@ others_servers(void)
 	ok(!stops_server(FAIL_AGAIN));
 }
 
+/* ---- far away ---- */
+
+#define AWAY	(SERVER + 1)	/* the peer at endpoint "b" */
+
+/* The server says that it has a standby, at "b", of this life. */
+static void
+tell_standby(uint64_t life)
+{
+	struct message m = { .kind = MESSAGE_STANDBY, .frames = 1 };
+
+	m.standby.term = term;
+	m.standby.life = life;
+	m.frame[0] = (struct frame){ "b", 1, NULL };
+	tell(SERVER, m);
+}
+
+static void
+standby_answers(uint64_t life)
+{
+	static const unsigned char run[PLAN_RUN];
+	struct message m = { .kind = MESSAGE_WELCOME };
+
+	m.welcome.version = WIRE_VERSION;
+	m.welcome.role = ROLE_SERVER;
+	m.welcome.life = life;
+	m.welcome.plan = 1;
+	m.blob = (struct frame){ run, PLAN_RUN, NULL };
+	tell(AWAY, m);
+}
+
+/* A server, which answers after so long, and its standby. */
+static void
+pair(uint64_t trip)
+{
+	begin();
+	coord_up(coord, SERVER, now);
+	now += trip;
+	welcome(7);
+	obey(MESSAGE_PLAN);
+	tell_standby(9);
+	now += 4 * trip;	/* until it can be spoken to */
+	coord_tick(coord, now);
+	coord_up(coord, AWAY, now);
+	now += trip;
+	standby_answers(9);
+	coord_tick(coord, now);
+}
+
+/* Its connection breaks; does this follow, and when, in milliseconds? */
+static uint64_t
+lost_after(uint64_t peer, const char *words)
+{
+	const uint64_t began = now;
+
+	text_reset(coord_warnings(coord));
+	coord_down(coord, peer, now);
+	for (; now < began + 20000; now += 10) {
+		const struct text *said_so = coord_warnings(coord);
+
+		coord_tick(coord, now);
+		if (said_so->size > 0 && strstr(said_so->data, words))
+			return now - began;
+	}
+	return now - began;
+}
+
+static void
+far(void)
+{
+	options.lease_ms = 10000;
+	patience = 60000;
+	pair(0);
+	ok(warns("server 0 (a) has a standby at b\n"));
+	ok(lost_after(SERVER, "its standby b takes over") == 250);
+	pair(400);
+	named(warns("server 0 (a) has a standby at b\n"),
+	      "a standby that is far away has time to answer");
+	named(lost_after(SERVER, "its standby b takes over") == 3450,
+	      "a connection to far away has time to be made again");
+	pair(400);
+	ok(lost_after(AWAY, "it goes on without one") == 3450);
+	pair(2000);
+	named(lost_after(SERVER, "its standby b takes over") == 10000,
+	      "but no more than a lease");
+}
+
 /* ---- figures ---- */
 
 #define FIGURE(name, type, help) \
@@ -2009,7 +2095,11 @@ main(void)
 	lost_between();
 	no_data();
 	coord_free(coord);
+	coord = NULL;
 	ledger_free(options.ledger);
+	options.ledger = NULL;
+	far();
+	coord_free(coord);
 	rig_end(&rig);
 	return tap_done();
 }
