@@ -16,7 +16,7 @@ setup() {
 		same = dense x units=1 kernel_initializer=ones use_bias=false
 		loss   mean_squared_error same
 		metric mean_absolute_error same
-		optimizer sgd learning_rate=0
+		optimizer sgd learning_rate=1e-30
 	END
 	model=sum.ps
 }

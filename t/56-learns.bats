@@ -81,3 +81,40 @@ values() {
  all optimizers, though the model gives them several rates;\
  learning_rate_scale= multiplies each"
 }
+
+@test "a model that cannot learn is refused, one that may not is told of" {
+	cat >model.ps <<-'END'
+		input x sparse[4]
+		label y binary
+		p = linear x
+		loss binary_crossentropy p
+		metric auc
+		optimizer adagrad learning_rate=1
+	END
+	printf '%s\n' '+1 1:1 2:1' '-1 3:1' '+1 1:1 4:1' '-1 2:1 3:1' >train.svm
+	local why="ps-coord: model.ps:4: p does not end in a sigmoid, so it is\
+ no probability, and what it gives beyond 0 and 1 has no gradient; say\
+ from_logits=true, or activation=sigmoid"
+	run -78 --separate-stderr ps-local -q -- train.svm -- \
+		ps-coord -q -m model.ps -B 4 <<<train
+	assert_equal "$stderr" "$why"
+	assert_output ""
+	run -78 --separate-stderr ps-coord -m model.ps -s 1 --plan
+	assert_equal "$stderr" "$why"
+	# As it is said to be done, it learns.
+	sed -i 's/entropy p$/entropy p from_logits=true/' model.ps
+	run -0 --separate-stderr ps-local -C ckpt -- --repeat train.svm -- \
+		ps-coord -m model.ps -B 4 --checkpoint=ckpt --results=none \
+		<<<'train 100'
+	assert_equal "$stderr" ""
+	run -0 ps-eval -C ckpt train.svm
+	assert_output --partial '"auc":1}'
+	sed -i 's/linear x/linear x activation=relu/' model.ps
+	run -0 --separate-stderr ps-coord -m model.ps -s 1 --plan
+	assert_equal "${stderr_lines[0]}" "ps-coord: model.ps:4: p gives 0 or\
+ more, so that, as what goes into a sigmoid, it cannot stand for all\
+ probabilities"
+	assert_equal "${stderr_lines[1]}" "ps-coord: zeros that stay zeros, as\
+ neither side of a product, or what goes into a relu, begins with another\
+ number: p/kernel, p/bias; give one of them another initializer"
+}

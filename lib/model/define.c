@@ -359,6 +359,7 @@ define_loss(struct model *m, struct statement *st, struct fail *f)
 
 	const bool classes = m->loss.kind->classes;
 
+	m->loss_where = where;
 	if (classes ? n->shape.rank != 1 || node_size(n) < 2 :
 	    node_size(n) != 1)
 		return fail(f, FAIL_CONFIG, "%s: %s takes %s, but %s is %s",

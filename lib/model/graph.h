@@ -34,6 +34,9 @@ struct node {
 	void *own;			/* layer->own bytes, freed with it */
 	size_t variable[NODE_VARIABLES];	/* into model->variable */
 	size_t variables;
+	float low, high;		/* all its numbers are between, where
+					   the kind alone does not tell; else
+					   both are 0 */
 	size_t scratch;			/* floats an example, kept from the
 					   forward to the backward pass */
 	bool trained;			/* variables here or further up: a
@@ -77,6 +80,7 @@ struct model {
 	struct node **metric_node;	/* what each looks at */
 	size_t metrics, metric_room, metric_node_room;
 	struct loss loss;
+	const char *loss_where;
 	float *class_weight;		/* what an example of each class counts;
 					   NULL: 1 */
 	const struct node *sample_weight;	/* what each counts; or NULL */

@@ -40,6 +40,8 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	n->shape = a.rank == 2 ? (struct shape){ 2, { own->k, own->m } } :
 		   (struct shape){ 1, { 1 } };
 	n->scratch = own->normalize ? own->k + own->m : 0;
+	n->low = own->normalize ? -1 : 0;
+	n->high = own->normalize ? 1 : 0;
 	return 0;
 }
 

@@ -5,6 +5,7 @@ lib_libps_a_SOURCES += \
 	%D%/compute.h \
 	%D%/define.c \
 	%D%/define.h \
+	%D%/doubt.c \
 	%D%/external.h \
 	%D%/gather.c \
 	%D%/gather.h \

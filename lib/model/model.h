@@ -47,6 +47,13 @@ void model_free(struct model *);
  */
 void model_unused(const struct model *, struct text *);
 
+/*
+ * Is it one that can learn?  What can only be a mistake, as a cross-entropy of
+ * what is no probability, is FAIL_CONFIG; a line is added to the text for each
+ * thing that seldom is meant.  Who only evaluates need not ask.
+ */
+int model_doubts(const struct model *, struct text *, struct fail *);
+
 /* A thread that cannot be ended may read it: it is never freed. */
 void model_keep(const struct model *);
 

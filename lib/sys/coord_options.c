@@ -351,15 +351,19 @@ struct model *
 coord_settings_model(const struct coord_settings *s,
 		     struct model_source *source, struct fail *f)
 {
-	struct text unused = { 0 };
+	struct text lines = { 0 };
 	struct model *model;
 
 	if (model_source_read(source, s->model, f) < 0 ||
 	    !(model = model_parse(source, f)))
 		return NULL;
-	model_unused(model, &unused);
-	log_warn_lines(unused.data, unused.size);
-	text_release(&unused);
+	model_unused(model, &lines);
+	if (model_doubts(model, &lines, f) < 0) {
+		model_free(model);
+		model = NULL;
+	}
+	log_warn_lines(lines.data, lines.size);
+	text_release(&lines);
 	return model;
 }
 

@@ -194,6 +194,15 @@ out:
 }
 
 bool
+initializer_zeros(const struct initializer *p)
+{
+	const enum draw draw = p->kind ? p->kind->draw : CONSTANT;
+
+	return !initializer_has_fan(p) && p->a == 0 &&
+		(draw == CONSTANT || p->b == 0);
+}
+
+bool
 initializer_has_fan(const struct initializer *p)
 {
 	return p->kind && p->kind->fan != FAN_NONE;

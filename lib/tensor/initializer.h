@@ -34,6 +34,9 @@ int initializer_parse(struct initializer *, const char *text, struct fail *);
 /* Does it go by the fans, and so by how many rows there are? */
 bool initializer_has_fan(const struct initializer *);
 
+/* Are all values 0? */
+bool initializer_zeros(const struct initializer *);
+
 /*
  * Elements first .. first + n - 1, in row-major order, of a variable called
  * name of the given full shape.  Fans are computed from the full shape, as

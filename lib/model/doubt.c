@@ -1,0 +1,523 @@
+/*
+ * What can be told of a model before it has seen any data: that its loss is of
+ * what is no probability, that nothing is trained, that zeros stay.  What can
+ * only be a mistake is refused, what may be meant is said.
+ */
+#include "model/model.h"
+
+#include "base/mem.h"
+#include "model/external.h"
+#include "model/graph.h"
+#include "model/layer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool
+is_kind(const struct node *n, const char *kind)
+{
+	return n->kind && strcmp(n->kind, kind) == 0;
+}
+
+/* Is the kind one of these words? */
+static bool
+is_one_of(const struct node *n, const char *words)
+{
+	const size_t size = n->kind ? strlen(n->kind) : 0;
+	const char *at = words;
+
+	for (; n->kind && (at = strstr(at, n->kind)); at += size)
+		if ((at == words || at[-1] == ' ') &&
+		    (at[size] == ' ' || at[size] == '\0'))
+			return true;
+	return false;
+}
+
+/* ---- where the numbers of a layer lie ---- */
+
+struct range {
+	double low, high;		/* NaN: nobody knows */
+};
+
+static const struct {
+	const char *kinds;
+	struct range range;
+} outputs[] = {
+	{ "sigmoid hard_sigmoid softmax", { 0, 1 } },
+	{ "tanh softsign", { -1, 1 } },
+	{ "relu softplus exponential", { 0, INFINITY } },
+	{ "relu6", { 0, 6 } },
+	{ "elu", { -1, INFINITY } },
+	{ "selu", { -1.7581, INFINITY } },
+	{ "gelu", { -.17, INFINITY } },
+	{ "silu swish", { -.2785, INFINITY } },
+	{ "dense linear embedding factorization attention conv1d dot "
+	  "leaky_relu layer_normalization batch_normalization",
+	  { -INFINITY, INFINITY } },
+};
+
+static double
+lesser(double a, double b)
+{
+	return isnan(a) || isnan(b) ? NAN : fmin(a, b);
+}
+
+static double
+greater(double a, double b)
+{
+	return isnan(a) || isnan(b) ? NAN : fmax(a, b);
+}
+
+/* Of layers that give numbers between those of their inputs. */
+static struct range
+hull(const struct node *n, const struct range *of)
+{
+	struct range r = of[n->in[0]->index];
+
+	for (size_t i = 1; i < n->ins; i++) {
+		const struct range *in = &of[n->in[i]->index];
+
+		r.low = lesser(r.low, in->low);
+		r.high = greater(r.high, in->high);
+	}
+	return r;
+}
+
+static struct range
+sum(const struct node *n, const struct range *of)
+{
+	struct range r = of[n->in[0]->index];
+
+	for (size_t i = 1; i < n->ins; i++) {
+		const struct range *in = &of[n->in[i]->index];
+		const bool minus = is_kind(n, "subtract");
+
+		r.low += minus ? -in->high : in->low;
+		r.high += minus ? -in->low : in->high;
+	}
+	return r;
+}
+
+/* Infinities times 0 are NaN, which is as much as can be said of them. */
+static struct range
+product(const struct node *n, const struct range *of)
+{
+	struct range r = of[n->in[0]->index];
+
+	for (size_t i = 1; i < n->ins; i++) {
+		const struct range *in = &of[n->in[i]->index];
+		const double a = r.low * in->low, b = r.low * in->high;
+		const double c = r.high * in->low, d = r.high * in->high;
+
+		r.low = lesser(lesser(a, b), lesser(c, d));
+		r.high = greater(greater(a, b), greater(c, d));
+	}
+	return r;
+}
+
+static struct range
+range_of(const struct node *n, const struct range *of)
+{
+	if (n->low < n->high)
+		return (struct range){ (double)n->low, (double)n->high };
+	for (size_t i = 0; i < sizeof(outputs) / sizeof(*outputs); i++)
+		if (is_one_of(n, outputs[i].kinds))
+			return outputs[i].range;
+	if (is_one_of(n, "flatten reshape concat average maximum dropout "
+		      "reduce_max reduce_mean"))
+		return hull(n, of);
+	if (is_one_of(n, "add subtract"))
+		return sum(n, of);
+	if (is_kind(n, "multiply"))
+		return product(n, of);
+	return (struct range){ NAN, NAN };
+}
+
+/* Of all nodes; free it. */
+static struct range *
+find_ranges(const struct model *m)
+{
+	struct range *of = mem_alloc(m->nodes, sizeof(*of));
+
+	for (size_t i = 0; i < m->nodes; i++)
+		of[i] = range_of(m->node[i], of);
+	return of;
+}
+
+/* ---- the loss ---- */
+
+static void
+add_range(struct text *out, struct range r)
+{
+	if (isinf(r.low))
+		text_add(out, "anything up to %g", r.high);
+	else if (isinf(r.high))
+		text_add(out, "%g or more", r.low);
+	else
+		text_add(out, "from %g to %g", r.low, r.high);
+}
+
+/* The loss takes what comes out of a layer for a probability. */
+static int
+look_at_probability(const struct model *m, struct range r, struct text *out,
+		    struct fail *f)
+{
+	const struct node *n = m->loss_node;
+	const char *link = m->loss.kind->link;
+
+	if (isnan(r.low) || isnan(r.high))
+		return 0;
+	if (isinf(r.low) && isinf(r.high))
+		return fail(f, FAIL_CONFIG, "%s: %s does not end in a %s, so "
+			    "it is no probability, and what it gives beyond 0 "
+			    "and 1 has no gradient; say from_logits=true, or "
+			    "activation=%s", m->loss_where, n->name, link,
+			    link);
+	if (r.low < 0 || r.high > 1) {
+		text_add(out, "%s: %s gives ", m->loss_where, n->name);
+		add_range(out, r);
+		text_add(out, ", which is no probability, and has no gradient "
+			 "beyond 0 and 1; %s is, or from_logits=true makes "
+			 "one of it\n", link);
+	} else if (m->loss.kind->classes && is_kind(n, "sigmoid")) {
+		text_add(out, "%s: %s ends in a sigmoid, which makes each "
+			 "class a question of its own; softmax chooses among "
+			 "them\n", m->loss_where, n->name);
+	}
+	return 0;
+}
+
+/* ... or for what a sigmoid or softmax is still to be applied to. */
+static void
+look_at_logits(const struct model *m, struct range r, struct text *out)
+{
+	const struct node *n = m->loss_node;
+	const bool one_sided = r.low >= 0 || r.high <= 0;
+	const bool bounded = isfinite(r.low) && isfinite(r.high);
+
+	if (bounded || (one_sided && !m->loss.kind->classes)) {
+		text_add(out, "%s: %s gives ", m->loss_where, n->name);
+		add_range(out, r);
+		text_add(out, ", so that, as what goes into a %s, it cannot "
+			 "stand for all probabilities\n", m->loss.kind->link);
+	}
+}
+
+static void
+look_at_value(const struct model *m, struct range r, struct text *out)
+{
+	const struct node *n = m->loss_node;
+	const char *loss = m->loss.kind->name;
+
+	if (strcmp(loss, "hinge") == 0 && (r.low >= 0 || r.high <= 0)) {
+		text_add(out, "%s: %s gives ", m->loss_where, n->name);
+		add_range(out, r);
+		text_add(out, ", but hinge wants it below -1 or above 1, by "
+			 "the class; without an activation it can be both\n");
+	}
+	if (strcmp(loss, "poisson") == 0 && r.low < 0) {
+		text_add(out, "%s: %s gives ", m->loss_where, n->name);
+		if (isinf(r.high) && isinf(r.low))
+			text_add(out, "anything");
+		else
+			add_range(out, r);
+		text_add(out, ", and below 0 poisson has no value; "
+			 "activation=softplus or exponential is above 0\n");
+	}
+}
+
+/* A softmax over a single number is 1, whatever that is. */
+static int
+look_at_softmax(const struct model *m, struct text *out, struct fail *f)
+{
+	for (size_t i = 0; i < m->nodes; i++) {
+		const struct node *n = m->node[i];
+
+		if (!is_kind(n, "softmax") ||
+		    n->shape.dim[n->shape.rank - 1] != 1)
+			continue;
+		if (n == m->prediction || n == m->loss_node)
+			return fail(f, FAIL_CONFIG, "%s: %s: a softmax of one "
+				    "number is always 1; take sigmoid",
+				    n->where, n->name);
+		text_add(out, "%s: %s: a softmax of one number is always 1, "
+			 "and nothing before it is trained\n", n->where,
+			 n->name);
+	}
+	return 0;
+}
+
+static int
+look_at_weights(const struct model *m, struct text *out, struct fail *f)
+{
+	const size_t n = m->loss.kind->classes ? node_size(m->loss_node) : 2;
+	size_t zeros = 0;
+
+	for (size_t i = 0; m->class_weight && i < n; i++)
+		zeros += m->class_weight[i] == 0;
+	if (zeros == n)
+		return fail(f, FAIL_CONFIG, "%s: class_weight: no class counts "
+			    "anything", m->loss_where);
+	if (zeros == n - 1)
+		text_add(out, "%s: class_weight: examples of one class alone "
+			 "count\n", m->loss_where);
+	return 0;
+}
+
+static void
+look_at_classes(const struct model *m, struct text *out)
+{
+	const size_t classes = node_size(m->prediction);
+	const uint64_t labels = m->label.binary ? 2 : m->label.rows;
+
+	if (m->loss.kind->classes && labels > 0 && labels < classes)
+		text_add(out, "%s: %s tells %zu classes apart, but %s has "
+			 "%llu\n", m->loss_where, m->prediction->name, classes,
+			 m->label.name, (unsigned long long)labels);
+}
+
+/* ---- metrics ---- */
+
+static void
+look_at_metrics(const struct model *m, const struct range *of,
+		struct text *out)
+{
+	for (size_t i = 0; i < m->metrics; i++) {
+		const struct node *n = m->metric_node[i];
+		const struct range r = of[n->index];
+		const char *name = metric_name(&m->metric[i]);
+
+		if (strcmp(name, "sparse_top_k_categorical_accuracy") == 0 &&
+		    m->metric[i].k >= node_size(n))
+			text_add(out, "metric %s: %s has %zu classes, so that "
+				 "the label is always among the largest %llu\n",
+				 name, n->name, node_size(n),
+				 (unsigned long long)m->metric[i].k);
+		if (strcmp(name, "log_loss") != 0 &&
+		    strcmp(name, "calibration") != 0)
+			continue;
+		if (r.low < 0 || r.high > 1)
+			text_add(out, "metric %s: %s is no probability\n",
+				 name, n->name);
+	}
+}
+
+/* ---- what is trained ---- */
+
+static bool
+is_trained(const struct variable *v)
+{
+	return !v->averaged && !v->unused;
+}
+
+static void
+look_at_rates(const struct model *m, struct text *out)
+{
+	size_t trained = 0, frozen = 0;
+
+	for (size_t i = 0; i < m->variables; i++) {
+		const struct variable *v = &m->variable[i];
+
+		trained += is_trained(v);
+		frozen += is_trained(v) && v->optimizer->frozen;
+	}
+	if (trained > 0 && frozen == trained)
+		text_add(out, "no step changes a variable: all optimizers have "
+			 "the learning rate 0\n");
+}
+
+/*
+ * Which variables have no gradient, and never will: those whose initial values,
+ * zeros, keep each other where they are.  A variable that has a gradient is no
+ * longer zero; so more and more may have one, until no other is found.
+ */
+struct start {
+	const struct model *m;
+	bool *zero;		/* of each variable: it is all zeros, */
+	bool *moves;		/* and here: it has a gradient */
+	bool *none;		/* of each node: it gives zeros, */
+	bool *reached;		/* and here: a gradient comes to it */
+};
+
+/* The layer's variable i; true, too, if there is none. */
+static bool
+starts_zero(const struct start *s, const struct node *n, size_t i)
+{
+	return i >= n->variables || s->zero[n->variable[i]];
+}
+
+/* How many of its inputs give zeros. */
+static size_t
+count_none(const struct start *s, const struct node *n)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < n->ins; i++)
+		count += s->none[n->in[i]->index];
+	return count;
+}
+
+#define MATRICES	"dense linear conv1d"	/* kernel, and perhaps bias */
+#define TABLES		"embedding factorization attention"
+
+static bool
+gives_zeros(const struct start *s, const struct node *n)
+{
+	const size_t none = count_none(s, n);
+
+	if (is_one_of(n, MATRICES))
+		return (none > 0 || starts_zero(s, n, 0)) &&
+			starts_zero(s, n, 1);
+	if (is_one_of(n, TABLES))
+		return starts_zero(s, n, 0);
+	if (is_one_of(n, "multiply dot"))
+		return none > 0;
+	return none == n->ins && none > 0 &&
+		is_one_of(n, "relu relu6 leaky_relu tanh gelu elu selu "
+			  "softsign silu swish add subtract average concat "
+			  "maximum flatten reshape dropout reduce_max "
+			  "reduce_mean reduce_sum");
+}
+
+/* Does a gradient that has come to the layer go on to input i? */
+static bool
+goes_on(const struct start *s, const struct node *n, size_t i)
+{
+	const bool none = s->none[n->in[i]->index];
+
+	if (is_one_of(n, MATRICES))
+		return !starts_zero(s, n, 0);
+	if (is_kind(n, "attention") && i > 0)
+		return !starts_zero(s, n, 0);
+	if (is_one_of(n, "relu relu6"))
+		return !none;
+	if (is_one_of(n, "multiply dot"))
+		return count_none(s, n) == none;
+	return true;
+}
+
+/* ... and to its variable i? */
+static bool
+comes_to(const struct start *s, const struct node *n, size_t i)
+{
+	if (is_one_of(n, MATRICES) && i == 0)
+		return !s->none[n->in[0]->index];
+	if (is_kind(n, "factorization"))
+		return !starts_zero(s, n, 0);
+	return true;
+}
+
+static bool
+find_more(struct start *s)
+{
+	const struct model *m = s->m;
+	const struct node *top = m->loss_node;
+	bool more = false;
+
+	for (size_t i = 0; i < m->nodes; i++)
+		s->none[i] = gives_zeros(s, m->node[i]);
+	/* A probability of 0 is clipped. */
+	s->reached[top->index] = !s->none[top->index] || m->loss.logits ||
+		!m->loss.kind->link;
+	for (size_t i = m->nodes; i-- > 0;) {
+		const struct node *n = m->node[i];
+
+		for (size_t k = 0; s->reached[i] && k < n->ins; k++)
+			if (goes_on(s, n, k))
+				s->reached[n->in[k]->index] = true;
+		for (size_t k = 0; s->reached[i] && k < n->variables; k++) {
+			const size_t v = n->variable[k];
+
+			if (s->moves[v] || !comes_to(s, n, k))
+				continue;
+			s->moves[v] = more = true;
+			s->zero[v] = s->zero[v] &&
+				m->variable[v].optimizer &&
+				m->variable[v].optimizer->frozen;
+		}
+	}
+	return more;
+}
+
+/* Of each variable whether a layer that leads to the loss has it; free it. */
+static bool *
+find_used(const struct model *m)
+{
+	bool *used = mem_alloc(m->variables, sizeof(*used));
+	bool *leads = mem_alloc(m->nodes, sizeof(*leads));
+
+	leads[m->loss_node->index] = true;
+	for (size_t i = m->nodes; i-- > 0;) {
+		const struct node *n = m->node[i];
+
+		for (size_t k = 0; leads[i] && k < n->ins; k++)
+			leads[n->in[k]->index] = true;
+		for (size_t k = 0; leads[i] && k < n->variables; k++)
+			used[n->variable[k]] = true;
+	}
+	free(leads);
+	return used;
+}
+
+static void
+look_at_zeros(const struct model *m, struct text *out)
+{
+	bool *used = find_used(m);
+	struct start s = {
+		.m = m,
+		.zero = mem_alloc(m->variables, sizeof(bool)),
+		.moves = mem_alloc(m->variables, sizeof(bool)),
+		.none = mem_alloc(m->nodes, sizeof(bool)),
+		.reached = mem_alloc(m->nodes, sizeof(bool)),
+	};
+	struct text names = { 0 };
+
+	for (size_t i = 0; i < m->variables; i++)
+		s.zero[i] = initializer_zeros(&m->variable[i].initializer);
+	while (find_more(&s))
+		;
+	for (size_t i = 0; i < m->variables; i++) {
+		const struct variable *v = &m->variable[i];
+
+		if (used[i] && !s.moves[i] && is_trained(v) && s.zero[i])
+			text_add(&names, "%s%s", names.size > 0 ? ", " : "",
+				 v->name);
+	}
+	if (names.size > 0)
+		text_add(out, "zeros that stay zeros, as neither side of a "
+			 "product, or what goes into a relu, begins with "
+			 "another number: %s; give one of them another "
+			 "initializer\n", names.data);
+	text_release(&names);
+	free(used);
+	free(s.zero);
+	free(s.moves);
+	free(s.none);
+	free(s.reached);
+}
+
+int
+model_doubts(const struct model *m, struct text *out, struct fail *f)
+{
+	struct range *of = find_ranges(m);
+	const struct range r = of[m->loss_node->index];
+	int status = look_at_softmax(m, out, f);
+
+	if (status == 0 && !m->loss.kind->link)
+		look_at_value(m, r, out);
+	else if (status == 0 && m->loss.logits)
+		look_at_logits(m, r, out);
+	else if (status == 0)
+		status = look_at_probability(m, r, out, f);
+	if (status == 0)
+		status = look_at_weights(m, out, f);
+	if (status == 0) {
+		look_at_classes(m, out);
+		look_at_metrics(m, of, out);
+		look_at_rates(m, out);
+		look_at_zeros(m, out);
+	}
+	free(of);
+	return status;
+}
