@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "role/coord.h"
 #include "store/cluster.h"
+#include "sys/callers.h"
 #include "sys/cli.h"
 #include "sys/clock.h"
 #include "sys/coord_options.h"
@@ -28,6 +29,7 @@ struct program {
 	struct net *net;
 	struct coord *coord;
 	struct journal_file *journal;
+	struct callers callers;
 	uint64_t written;	/* bytes of results */
 	struct stream in;
 	int out;
@@ -47,6 +49,7 @@ hear(struct program *p)
 	     net_next(p->net, &e)) {
 		const uint64_t now = clock_ms();
 
+		callers_note(&p->callers, &e, now);
 		if (e.kind == NET_UP)
 			coord_up(p->coord, e.peer, now);
 		else if (e.kind == NET_DOWN)
@@ -55,8 +58,6 @@ hear(struct program *p)
 			coord_somebody_left(p->coord, now);
 		else if (e.kind == NET_MESSAGE)
 			coord_hear(p->coord, e.peer, &e.message, now);
-		else if (e.kind == NET_GARBAGE)
-			log_info("refused: %s", e.why.text);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include "role/server.h"
 #include "store/cluster.h"
 #include "store/disk.h"
+#include "sys/callers.h"
 #include "sys/changelog.h"
 #include "sys/cli.h"
 #include "sys/clock.h"
@@ -58,6 +59,7 @@ struct program {
 	struct saver *saver;
 	struct changelog *log;		/* NULL: there is none */
 	struct registration reg;
+	struct callers callers;
 	struct grace grace;
 };
 
@@ -117,6 +119,7 @@ hear(struct program *p, struct fail *f)
 	     net_next(p->net, &e)) {
 		const int ours = registration_hear(&p->reg, p->net, &e, f);
 
+		callers_note(&p->callers, &e, clock_ms());
 		if (ours < 0)
 			return -1;
 		if (e.kind == NET_MESSAGE && !ours)
@@ -126,8 +129,6 @@ hear(struct program *p, struct fail *f)
 			server_up(p->server, e.peer);
 		else if (e.kind == NET_SOMEBODY_LEFT)
 			server_left(p->server);
-		else if (e.kind == NET_GARBAGE)
-			log_info("refused: %s", e.why.text);
 	}
 	return 0;
 }

@@ -633,18 +633,29 @@ loss mean_squared_error p\n' >c.ps
 	[[ $stderr == *"ps-coord: none of a step's 100 records is good"* ]]
 }
 
-@test "a peer of another version of the protocol" {
-	local other="76 protocol version 9, not 1: use programs of one release"
+@test "a peer of another version of the protocol, or of another build" {
+	local build="76 protocol version 2, but with other messages: use \
+programs of one build"
+	local other="76 protocol version 9, not 2: use programs of one release"
 	start ps-serve
 	run -0 stranger "$endpoint" 3 9
 	assert_output "$other"
+	run -0 stranger "$endpoint" 1 2 other
+	assert_output "$build"
+	# Its people are told, too, but not by a line for each caller.
+	assert_equal "$(<"$log")" "ps-serve: refused: ${other#* }"
 	echo train >requests
 	launch ps-coord -b "ipc://$PWD/coord" -s "$endpoint" -m model.ps \
 		requests
+	run -0 stranger "ipc://$PWD/coord" 3 2 other
+	assert_output "$build"
 	run -0 stranger "ipc://$PWD/coord" 3 9
 	assert_output "$other"
+	run -0 cat "$log"
+	assert_line "ps-coord: refused: ${build#* }"
+	refute_line "ps-coord: refused: ${other#* }"
 	# Neither is the worse for it.
-	run -0 stranger "ipc://$PWD/coord" 3 1
+	run -0 stranger "ipc://$PWD/coord" 3 2
 	assert_output WELCOME
 	run -0 timeout 30 ps-work -c "ipc://$PWD/coord" train.svm
 	wait "$pid"

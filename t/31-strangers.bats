@@ -102,5 +102,6 @@ pskit, or wants a --key"
 	! grep '"error"' results
 	echo stop >&7
 	wait "$coordinator"
-	assert_equal "$(<coord.log)" ""
+	# Of those of another version it says so, now and then.
+	run ! grep -v "^ps-coord: refused: protocol version" coord.log
 }

@@ -166,11 +166,8 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	struct member *w, *before = peers_find(&c->peers, peer);
 	char endpoint[256];
 
-	if (m->hello.version != WIRE_VERSION)
-		return fail(f, FAIL_PROTOCOL, "protocol version %llu, not %d: "
-			    "use programs of one release",
-			    (unsigned long long)m->hello.version,
-			    WIRE_VERSION);
+	if (message_check_hello(m, f) < 0)
+		return -1;
 	if (m->hello.role == ROLE_SERVER && m->frames == 1 &&
 	    m->frame[0].size < sizeof(endpoint)) {
 		const struct message ok = message_answer(m, MESSAGE_OK);

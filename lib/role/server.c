@@ -195,11 +195,8 @@ hello(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 	const bool whole = s->shard && (!primary_followed(&s->primary) ||
 					primary_copied(&s->primary));
 
-	if (m->hello.version != WIRE_VERSION)
-		return fail(f, FAIL_PROTOCOL, "protocol version %llu, "
-			    "not %d: use programs of one release",
-			    (unsigned long long)m->hello.version,
-			    WIRE_VERSION);
+	if (message_check_hello(m, f) < 0)
+		return -1;
 	if (s->peers.count >= MAX_PEERS)
 		forget_leavers(s);
 	if (s->peers.count >= MAX_PEERS)

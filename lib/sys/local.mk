@@ -3,6 +3,8 @@ lib_libps_a_SOURCES += \
 	%D%/blocks.h \
 	%D%/changelog.c \
 	%D%/changelog.h \
+	%D%/callers.c \
+	%D%/callers.h \
 	%D%/cli.c \
 	%D%/cli.h \
 	%D%/clock.c \

@@ -1,6 +1,7 @@
 lib_libps_a_SOURCES += \
 	%D%/codec.c \
 	%D%/codec.h \
+	%D%/fields.h \
 	%D%/keys.c \
 	%D%/keys.h \
 	%D%/message.c \

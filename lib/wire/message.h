@@ -6,6 +6,9 @@
  * The shapes are one table, in message.c; ps-wire(7) explains each kind.
  * An answer repeats the request number of what it answers.
  *
+ * Of any version, now and later, HELLO begins with [1, request, version, and
+ * REFUSED is [3, request, status, why]: so each can tell the other.
+ *
  * A struct message owns nothing: blob and frames point into what was received,
  * or at what is to be sent.
  */
@@ -14,9 +17,12 @@
 
 #include "base/fail.h"
 #include "base/hold.h"
+#include "wire/fields.h"
 #include "wire/pack.h"
 
-#define WIRE_VERSION	1
+#define WIRE_VERSION	2
+#define WIRE_MEANING	1	/* to be raised when what is said in the same
+				   fields comes to mean something else */
 #define WIRE_FRAME	((size_t)64 << 20)	/* bytes, at most */
 #define WIRE_NONE	UINT64_MAX	/* where a number is left open */
 
@@ -82,99 +88,64 @@ struct frame {
 	struct hold *hold;	/* NULL: the sender copies the data at once */
 };
 
+#define MESSAGE_FIELD(name)	uint64_t name;
+
 struct message {
 	enum message_kind kind;
+	bool foreign;		/* HELLO: of a program with other messages */
 	uint64_t request;
 	union {
 		uint64_t number[MESSAGE_NUMBERS];
-		struct {	/* blob: run; frame: endpoint, of a server or
-				   a standby */
-			uint64_t version, role, index, life, term;
-		} hello;
-		struct {	/* blob: run */
-			uint64_t version, role, index, life, term, plan;
-		} welcome;
-		struct {	/* blob: why */
-			uint64_t status;
-		} refused;
-		struct {	/* of a server, to PLAN */
-			uint64_t above;
-		} ok;
-		struct {	/* blob: run; frames: model, plan, format */
-			uint64_t term, plan, seed, server, step, standby,
-				 saves, codec;
-		} plan;
-		struct {
-			uint64_t run, term, step;
-		} mark;
-		struct {
-			uint64_t run, term, first, count;
-		} voided;
-		struct {	/* save and load: blob: name; published: of
-				   thaw */
-			uint64_t run, term, cut, step, part, parts, published;
-		} cut;
-		struct {	/* blob: hash */
-			uint64_t size;
-		} saved;
-		struct {	/* frames: keys */
-			uint64_t run, term, plan, part, cut, after, codec;
-		} pull;		/* codec: of the values to come */
-		struct {	/* frames: keys; keys to pull; values.
-				   back: the keys are those of the pull whose
-				   request number is so much lower; codec: of
-				   these values, and those to come */
-			uint64_t run, term, plan, part, step, examples,
-				 version, rate, slot, attempt, back, codec;
-		} push;
-		struct {	/* frames: values */
-			uint64_t outcome, version, staleness;
-		} values;
-		struct {	/* frames: block, the one after it */
-			uint64_t term, first, count, attempt, batch, rate,
-				 pass, more, slot, slots, from, server;
-		} lease;
-		struct {
-			uint64_t first, count;
-		} cancel;
-		struct {	/* frames: results, scores, labels */
-			uint64_t term, count;
-		} done;
-		struct {	/* blob: why */
-			uint64_t term, step, status;
-		} failed;
-		struct {
-			uint64_t term, records;
-		} exhausted;
-		struct {	/* blob: why */
-			uint64_t term, server;
-		} lost;
-		struct {	/* frames: files */
-			uint64_t term, shard, shards, batch;
-		} evaluate;
-		struct {	/* frame: attempts */
-			uint64_t run, term, step;
-		} commit;
-		struct {	/* frames: span */
-			uint64_t term;
-		} index;
-		struct {	/* frames: places; records: WIRE_NONE if only
-				   the whole file can be counted */
-			uint64_t term, records;
-		} indexed;
-		struct {	/* life 0: it is lost; frame: endpoint */
-			uint64_t run, term, life;
-		} standby;
-		struct {	/* as plan; one more frame: windows */
-			uint64_t term, plan, seed, server, step, pushes,
-				 number, chunks;
-		} sync;
-		struct {	/* frame: values, slots */
-			uint64_t piece, chunk, updates;
-		} state;
-		struct {
-			uint64_t number;
-		} held;
+		/* blob: run; frame: endpoint, of a server or a standby */
+		struct { FIELDS_HELLO(MESSAGE_FIELD) } hello;
+		/* blob: run */
+		struct { FIELDS_WELCOME(MESSAGE_FIELD) } welcome;
+		/* blob: why */
+		struct { FIELDS_REFUSED(MESSAGE_FIELD) } refused;
+		/* of a server, to PLAN */
+		struct { FIELDS_OK(MESSAGE_FIELD) } ok;
+		/* blob: run; frames: model, plan, format */
+		struct { FIELDS_PLAN(MESSAGE_FIELD) } plan;
+		struct { FIELDS_MARK(MESSAGE_FIELD) } mark;
+		struct { FIELDS_VOID(MESSAGE_FIELD) } voided;
+		/* save and load: blob: name; published: of thaw */
+		struct { FIELDS_THAW(MESSAGE_FIELD) } cut;
+		/* blob: hash */
+		struct { FIELDS_SAVED(MESSAGE_FIELD) } saved;
+		/* frames: keys.  codec: of the values to come */
+		struct { FIELDS_PULL(MESSAGE_FIELD) } pull;
+		/* frames: keys; keys to pull; values.  back: the keys are
+		   those of the pull whose request number is so much lower;
+		   codec: of these values, and those to come */
+		struct { FIELDS_PUSH(MESSAGE_FIELD) } push;
+		/* frames: values */
+		struct { FIELDS_VALUES(MESSAGE_FIELD) } values;
+		/* frames: block, the one after it */
+		struct { FIELDS_LEASE(MESSAGE_FIELD) } lease;
+		struct { FIELDS_CANCEL(MESSAGE_FIELD) } cancel;
+		/* frames: results, scores, labels */
+		struct { FIELDS_DONE(MESSAGE_FIELD) } done;
+		/* blob: why */
+		struct { FIELDS_FAILED(MESSAGE_FIELD) } failed;
+		struct { FIELDS_EXHAUSTED(MESSAGE_FIELD) } exhausted;
+		/* blob: why */
+		struct { FIELDS_LOST(MESSAGE_FIELD) } lost;
+		/* frames: files */
+		struct { FIELDS_EVALUATE(MESSAGE_FIELD) } evaluate;
+		/* frame: attempts */
+		struct { FIELDS_COMMIT(MESSAGE_FIELD) } commit;
+		/* frames: span */
+		struct { FIELDS_INDEX(MESSAGE_FIELD) } index;
+		/* frames: places; records: WIRE_NONE if only the whole file
+		   can be counted */
+		struct { FIELDS_INDEXED(MESSAGE_FIELD) } indexed;
+		/* life 0: it is lost; frame: endpoint */
+		struct { FIELDS_STANDBY(MESSAGE_FIELD) } standby;
+		/* as plan; one more frame: windows */
+		struct { FIELDS_SYNC(MESSAGE_FIELD) } sync;
+		/* frame: values, slots */
+		struct { FIELDS_STATE(MESSAGE_FIELD) } state;
+		struct { FIELDS_HELD(MESSAGE_FIELD) } held;
 	};
 	struct frame blob;
 	size_t frames;
@@ -182,6 +153,16 @@ struct message {
 };
 
 const char *message_name(enum message_kind);
+/* The names of its numbers, with a blank in front of each. */
+const char *message_fields(enum message_kind);
+
+/*
+ * The hash of all kinds, their fields and frames, which every HELLO carries:
+ * programs that differ in it would wait for each other in vain.
+ */
+uint64_t message_table(void);
+/* Is this HELLO of a program that speaks as we do?  FAIL_PROTOCOL if not. */
+int message_check_hello(const struct message *, struct fail *);
 
 /* Write the header; the frames are the sender's to send behind it. */
 void message_write(struct pack *, const struct message *);

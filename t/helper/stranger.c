@@ -1,7 +1,8 @@
 /*
- * stranger - call a program and say HELLO in another version of the protocol.
+ * stranger - call a program and say HELLO in another version of the protocol,
+ * or in this one, but with other messages.
  *
- *	stranger ENDPOINT ROLE VERSION
+ *	stranger ENDPOINT ROLE VERSION [other]
  *
  * ROLE is a number of enum role.  Prints the status and the words of the
  * refusal, or what else is answered.
@@ -12,6 +13,7 @@
 #include "sys/net.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define PATIENCE_MS	10000
 
@@ -38,10 +40,12 @@ main(int argc, char **argv)
 	uint64_t peer;
 	const uint64_t end = clock_ms() + PATIENCE_MS;
 
-	cli_begin("stranger", "endpoint role version", CLI_FILTER);
-	if (argc != 4 || !text_uint(argv[2], &hello.hello.role) ||
+	cli_begin("stranger", "endpoint role version [other]", CLI_FILTER);
+	hello.foreign = argc == 5 && strcmp(argv[4], "other") == 0;
+	if (argc != 4 + hello.foreign ||
+	    !text_uint(argv[2], &hello.hello.role) ||
 	    !text_uint(argv[3], &hello.hello.version))
-		cli_usage("three arguments are wanted");
+		cli_usage("three arguments are wanted, or four");
 	hello.hello.index = WIRE_NONE;
 	hello.hello.life = clock_random();
 	if (net_dial(net, argv[1], &peer, &f) < 0)

@@ -599,7 +599,7 @@ nonsense(void)
 	begin_run();
 	m.hello.version = 9;
 	tell(A, m);
-	ok(refused(A, "protocol version 9, not 1: use programs of one "
+	ok(refused(A, "protocol version 9, not 2: use programs of one "
 		   "release"));
 	hello(A, ROLE_COORDINATOR, 1);
 	ok(refused(A, "it is a coordinator, no server"));

@@ -314,7 +314,7 @@ greetings(void)
 			   "it is a server, no coordinator"));
 	ok(!server_over(server, &f));
 	m.hello.version = 9;
-	ok(refuses(COORD, m, FAIL_PROTOCOL, "protocol version 9, not 1: use "
+	ok(refuses(COORD, m, FAIL_PROTOCOL, "protocol version 9, not 2: use "
 		   "programs of one release"));
 	ok(tell(COORD, hello(ROLE_COORDINATOR)) == MESSAGE_WELCOME);
 	ok(said.m.welcome.life == 77 && said.m.welcome.plan == WIRE_NONE &&

@@ -1,0 +1,46 @@
+/*
+ * fields - the numbers of each kind of message, in order.
+ *
+ * Each list is the one place where they are named: the structs of message.h,
+ * the shapes in message.c and the hash in HELLO are all made of it.
+ */
+#ifndef PS_FIELDS_H
+#define PS_FIELDS_H
+
+#define FIELDS_NONE(N)
+#define FIELDS_HELLO(N)		N(version) N(role) N(index) N(life) N(term)
+#define FIELDS_WELCOME(N)	FIELDS_HELLO(N) N(plan)
+#define FIELDS_REFUSED(N)	N(status)
+#define FIELDS_OK(N)		N(above)
+#define FIELDS_PLAN(N)		N(term) N(plan) N(seed) N(server) N(step) \
+				N(standby) N(saves) N(codec)
+#define FIELDS_MARK(N)		N(run) N(term) N(step)
+#define FIELDS_VOID(N)		N(run) N(term) N(first) N(count)
+#define FIELDS_CUT(N)		N(run) N(term) N(cut) N(step) N(part) N(parts)
+#define FIELDS_THAW(N)		FIELDS_CUT(N) N(published)
+#define FIELDS_SAVED(N)		N(size)
+#define FIELDS_PULL(N)		N(run) N(term) N(plan) N(part) N(cut) \
+				N(after) N(codec)
+#define FIELDS_PUSH(N)		N(run) N(term) N(plan) N(part) N(step) \
+				N(examples) N(version) N(rate) N(slot) \
+				N(attempt) N(back) N(codec)
+#define FIELDS_VALUES(N)	N(outcome) N(version) N(staleness)
+#define FIELDS_LEASE(N)		N(term) N(first) N(count) N(attempt) N(batch) \
+				N(rate) N(pass) N(more) N(slot) N(slots) \
+				N(from) N(server)
+#define FIELDS_CANCEL(N)	N(first) N(count)
+#define FIELDS_DONE(N)		N(term) N(count)
+#define FIELDS_FAILED(N)	N(term) N(step) N(status)
+#define FIELDS_EXHAUSTED(N)	N(term) N(records)
+#define FIELDS_LOST(N)		N(term) N(server)
+#define FIELDS_EVALUATE(N)	N(term) N(shard) N(shards) N(batch)
+#define FIELDS_COMMIT(N)	N(run) N(term) N(step)
+#define FIELDS_INDEX(N)		N(term)
+#define FIELDS_INDEXED(N)	N(term) N(records)
+#define FIELDS_STANDBY(N)	N(run) N(term) N(life)
+#define FIELDS_SYNC(N)		N(term) N(plan) N(seed) N(server) N(step) \
+				N(pushes) N(number) N(chunks)
+#define FIELDS_STATE(N)		N(piece) N(chunk) N(updates)
+#define FIELDS_HELD(N)		N(number)
+
+#endif
