@@ -267,7 +267,7 @@ one_row(uint64_t age, const float *want, size_t updates)
 		table_end_update(t);
 		table_pull(t, key, 1, &pulled);
 		good = good && pulled == want[now - 1] &&
-			table_rows(t) == (now > 1) + (pulled > 3);
+			table_rows(t) == (uint64_t)(now > 1) + (pulled > 3);
 	}
 	table_free(t);
 	named(good, "a row is pulled for as many updates as it may be old");
