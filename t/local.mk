@@ -31,6 +31,7 @@ UNITS += %D%/unit/gather
 UNITS += %D%/unit/gradient
 UNITS += %D%/unit/initializer
 UNITS += %D%/unit/kernels
+UNITS += %D%/unit/kinks
 UNITS += %D%/unit/keys
 UNITS += %D%/unit/layout
 UNITS += %D%/unit/ledger

@@ -143,12 +143,22 @@ tanh_of_slope(float x, float y, float a)
 
 POINTWISE(tanh_of)
 
-/* By the error function, not its approximation by tanh. */
+/*
+ * By the error function, not its approximation by tanh.  What is left of it
+ * far below 0 is its complement, not 1 less than nearly 1.
+ */
+static inline float
+normal_below(float x)
+{
+	return x < -1 ? erfcf(-x * (float)M_SQRT1_2) / 2 :
+		(1 + erff(x * (float)M_SQRT1_2)) / 2;
+}
+
 static inline float
 gelu(float x, float a)
 {
 	(void)a;
-	return x / 2 * (1 + erff(x * (float)M_SQRT1_2));
+	return x * normal_below(x);
 }
 
 static inline float
@@ -158,7 +168,7 @@ gelu_slope(float x, float y, float a)
 			      (float)(M_2_SQRTPI * M_SQRT1_2 / 2);
 
 	(void)y, (void)a;
-	return (1 + erff(x * (float)M_SQRT1_2)) / 2 + x * density;
+	return normal_below(x) + x * density;
 }
 
 POINTWISE(gelu)
@@ -193,7 +203,7 @@ static inline float
 selu_slope(float x, float y, float a)
 {
 	(void)x, (void)a;
-	return y > 0 ? SELU_SCALE : y + SELU_SCALE * SELU_ALPHA;
+	return y >= 0 ? SELU_SCALE : y + SELU_SCALE * SELU_ALPHA;
 }
 
 POINTWISE(selu)

@@ -58,7 +58,7 @@ struct divisor {
 static float
 score(const struct own *own, const float *query, const float *row)
 {
-	return own->scale * kernel_dot(query, row, own->dim);
+	return own->scale * (float)kernel_dot(query, row, own->dim);
 }
 
 /* The largest score is taken off first, so that nothing overflows. */
@@ -136,8 +136,8 @@ backward(const struct pass *p)
 		const struct bag bag = flow_bag(in, i);
 		const float *query = p->in[1].value + i * dim;
 		const float *g = p->out.gradient + i * p->out.stride;
-		const float mean = kernel_dot(g, p->out.value +
-					      i * p->out.stride, dim);
+		const double mean = kernel_dot(g, p->out.value +
+					       i * p->out.stride, dim);
 		float *to_query = p->in[1].gradient ?
 			p->in[1].gradient + i * dim : NULL;
 		struct divisor d;
@@ -149,7 +149,7 @@ backward(const struct pass *p)
 			const float a = weight(in, j, score(own, query, row),
 					       d);
 			const float slope = own->scale * a *
-				(kernel_dot(g, row, dim) - mean);
+				(float)(kernel_dot(g, row, dim) - mean);
 
 			kernel_axpy(to_row, a, g, dim);
 			kernel_axpy(to_row, slope, query, dim);

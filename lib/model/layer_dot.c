@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+#define LEAST	1e-7		/* Keras's backend.epsilon() */
+
 struct own {
 	bool normalize;
 	size_t k, m, d;
@@ -45,15 +47,27 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	return 0;
 }
 
-/* 1 / length, as Keras's normalize does it: the square is at least 1e-12. */
+/*
+ * 1 / length, as Keras's normalize() does it: a length is at least LEAST.  One
+ * that was less is negative here, for what is divided by a constant has the
+ * derivative of that.
+ */
 static void
 inverse_lengths(const float *x, size_t rows, size_t d, float *inverse)
 {
 	for (size_t i = 0; i < rows; i++) {
-		const float square = kernel_dot(x + i * d, x + i * d, d);
+		const double length = sqrt(kernel_dot(x + i * d, x + i * d,
+						      d));
 
-		inverse[i] = 1 / sqrtf(fmaxf(square, 1e-12f));
+		inverse[i] = (float)(length < LEAST ? -1 / LEAST : 1 / length);
 	}
+}
+
+static double
+scale_of(const struct own *own, const float *inverse, size_t i, size_t j)
+{
+	return own->normalize ? fabs((double)inverse[i]) *
+		fabs((double)inverse[own->k + j]) : 1;
 }
 
 static void
@@ -68,23 +82,22 @@ forward(const struct pass *p)
 		float *y = p->out.value + e * k * m;
 		float *scale = p->scratch + e * p->node->scratch;
 
+		if (own->normalize) {
+			inverse_lengths(a, k, d, scale);
+			inverse_lengths(b, m, d, scale + k);
+		}
 		for (size_t i = 0; i < k; i++)
 			for (size_t j = 0; j < m; j++)
-				y[i * m + j] = kernel_dot(a + i * d,
-							  b + j * d, d);
-		if (!own->normalize)
-			continue;
-		inverse_lengths(a, k, d, scale);
-		inverse_lengths(b, m, d, scale + k);
-		for (size_t i = 0; i < k; i++)
-			for (size_t j = 0; j < m; j++)
-				y[i * m + j] *= scale[i] * scale[k + j];
+				y[i * m + j] = (float)
+					(kernel_dot(a + i * d, b + j * d, d) *
+					 scale_of(own, scale, i, j));
 	}
 }
 
 /*
  * With u = a / |a|, the derivative of u.v by a is (v - (u.v) u) / |a|: what
- * comes in as if u were free, less its part along u.
+ * comes in as if u were free, less its part along u; but v / LEAST where that
+ * takes the place of |a|.
  */
 static void
 add_side(const struct pass *p, size_t e, size_t side)
@@ -101,17 +114,19 @@ add_side(const struct pass *p, size_t e, size_t side)
 		for (size_t j = 0; j < others; j++) {
 			const size_t at = e * k * m +
 					  (side ? j * m + i : i * m + j);
-			float g = p->out.gradient[at];
+			const float g = p->out.gradient[at];
+			const float s = own->normalize ?
+				scale[side ? k + i : i] : 0;
 
-			if (own->normalize) {
-				const float s = scale[side ? k + i : i];
-
+			if (s > 0)
 				kernel_axpy(da + i * d, -g *
 					    p->out.value[at] * s * s,
 					    a + i * d, d);
-				g *= s * scale[side ? j : k + j];
-			}
-			kernel_axpy(da + i * d, g, b + j * d, d);
+			kernel_axpy(da + i * d, (float)
+				    ((double)g * scale_of(own, scale,
+							  side ? j : i,
+							  side ? i : j)),
+				    b + j * d, d);
 		}
 }
 

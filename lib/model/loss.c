@@ -72,8 +72,9 @@ static inline float
 logit_slope(const struct loss *l, float x, float label)
 {
 	const double e = exp_of_negative(-fabs((double)x));
+	const double y = smooth(l, (double)label), tail = e / (1 + e);
 
-	return (float)((x < 0 ? e : 1) / (1 + e) - smooth(l, (double)label));
+	return (float)(x < 0 ? tail - y : (1 - y) - tail);
 }
 
 LOSS_OF_ONE(logit)
@@ -157,8 +158,7 @@ add_sparse_slope(const struct loss *l, float *dx, const float *x, size_t width,
 		const double all = log_sum(x, width);
 
 		for (size_t i = 0; i < width; i++)
-			dx[i] += (float)exp((double)x[i] - all);
-		dx[y] -= 1;
+			dx[i] += (float)(exp((double)x[i] - all) - (i == y));
 	} else {
 		const double sum = clipped_sum(x, width);
 
@@ -228,18 +228,24 @@ LOSS_OF_ONE(absolute)
 
 /* Labels 0 and 1 stand for -1 and 1. */
 static inline double
-hinge(const struct loss *l, double x, double label)
+short_of_1(double x, double label)
 {
-	const double short_of_1 = 1 - (2 * label - 1) * x;
-
-	(void)l;
-	return short_of_1 <= 0 ? 0 : short_of_1;
+	return 1 - (2 * label - 1) * x;
 }
 
+static inline double
+hinge(const struct loss *l, double x, double label)
+{
+	(void)l;
+	return short_of_1(x, label) < 0 ? 0 : short_of_1(x, label);
+}
+
+/* TensorFlow's maximum() of two that tie has the slope of the first. */
 static inline float
 hinge_slope(const struct loss *l, float x, float label)
 {
-	return hinge(l, (double)x, (double)label) == 0 ? 0 : 1 - 2 * label;
+	(void)l;
+	return short_of_1((double)x, (double)label) < 0 ? 0 : 1 - 2 * label;
 }
 
 LOSS_OF_ONE(hinge)

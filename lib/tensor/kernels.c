@@ -66,14 +66,14 @@ kernel_add_product(float *restrict y, const float *restrict a,
 		y[i] += a[i] * b[i];
 }
 
-float
+double
 kernel_dot(const float *x, const float *y, size_t n)
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < n; i++)
 		sum += (double)x[i] * (double)y[i];
-	return (float)sum;
+	return sum;
 }
 
 /*

@@ -34,7 +34,7 @@ void kernel_add_rows(float *sum, const float *x, size_t rows, size_t n);
 void kernel_multiply(float *y, const float *x, size_t n);	/* y *= x */
 /* y += a b, element by element. */
 void kernel_add_product(float *y, const float *a, const float *b, size_t n);
-float kernel_dot(const float *x, const float *y, size_t n);
+double kernel_dot(const float *x, const float *y, size_t n);
 
 /*
  * Keep the library behind CBLAS to the calling thread, where it has a say in
