@@ -24,10 +24,16 @@ struct program {
 
 /* 0; 1: the checkpoint is not to be had; -1: nothing else would be either. */
 static int
-score(struct program *p, const char *path, struct fail *f)
+score(struct program *p, const struct follow *folder, const char *path,
+      struct fail *f)
 {
 	struct checkpoint *from = checkpoint_open(path, true, f);
+	char missed[CHECKPOINT_NAME];
 
+	if (from && folder && follow_missed(folder, checkpoint_info(from),
+					    missed))
+		log_warn("%s/%s was removed before it was looked at, and "
+			 "maybe others before it", p->s.dir, missed);
 	return from ? scoring_checkpoint(&p->scoring, &from, f) : 1;
 }
 
@@ -36,7 +42,7 @@ static int
 score_next(struct program *p, struct follow *folder, const char *path,
 	   struct fail *f)
 {
-	const int status = score(p, path, f);
+	const int status = score(p, p->s.follow ? folder : NULL, path, f);
 
 	if (status == 0 && p->scoring.final)
 		follow_final(folder);
@@ -113,7 +119,7 @@ score_checkpoints(struct program *p, struct fail *f)
 		if (p->s.follow || p->s.newest)
 			cli_usage("%s is a checkpoint, not a folder of them",
 				  p->s.dir);
-		return score(p, p->s.dir, f) == 0 ? 0 : -1;
+		return score(p, NULL, p->s.dir, f) == 0 ? 0 : -1;
 	}
 	if (p->s.newest || p->s.evaluator.predict) {
 		from = checkpoint_newest(p->s.dir, warn, f);

@@ -323,10 +323,46 @@ before it was scored"
 			--results=none
 		wait "$car"
 	}
-	run -0 in_cluster follow
+	run -0 --separate-stderr in_cluster follow
 	sed -E 's/.*"step":([0-9]+),.*/\1/' scored >steps
 	sort -nuc steps
 	assert_equal "$(tail -n 1 steps)" 60
+	# Whatever is missing, the last of it is told of.
+	awk '$1 > last + 2 { printf "ckpts/ckpt-%08d\n", $1 - 2 }
+		{ last = $1 }' steps >gaps
+	while read -r gap; do
+		grep -q "$gap was removed before it was" <<<"$stderr" ||
+			fail "$gap: $stderr"
+	done <gaps
+}
+
+# It is stopped while they come, so that it cannot have seen them.
+@test "--follow tells of what was pruned before it looked" {
+	follow() {
+		ps-eval -C ckpts --follow train.svm >scored &
+		car=$!
+		await_stop_handler "$car"
+		kill -STOP "$car"
+		printf '%s\n' 'train 2' save 'train 2' save 'train 2' save \
+			'train 2' | ps-coord -m model.ps -B 8 --results=none \
+			--checkpoint=ckpts --keep=2
+		kill -CONT "$car"
+		wait "$car"
+	}
+	eval "in_follow() { $(declare -f await_stop_handler)
+		$(declare -f follow); follow; }"
+	run -0 --separate-stderr in_cluster in_follow
+	assert_equal "$stderr" "ps-eval: ckpts/ckpt-00000004 was removed \
+before it was looked at, and maybe others before it"
+	sed -E 's/.*"step":([0-9]+),.*/\1/' scored >steps
+	printf '%s\n' 6 8 | diff - steps
+	# One that goes on knows what it has had.
+	head -n 1 scored | sed 's/"step":6/"step":2/' >before
+	run -0 --separate-stderr ps-eval -C ckpts --follow -o before train.svm
+	[[ $stderr == *"ckpt-00000004 was removed before it was looked at"* ]]
+	head -n 1 scored | sed 's/"step":6/"step":4/' >before
+	run -0 --separate-stderr ps-eval -C ckpts --follow -o before train.svm
+	assert_equal "$stderr" ""
 }
 
 @test "--follow ends with the final one, though it is gone as soon as scored" {

@@ -27,6 +27,7 @@ UNITS += %D%/unit/endpoint
 UNITS += %D%/unit/evaluator
 UNITS += %D%/unit/exposition
 UNITS += %D%/unit/external
+UNITS += %D%/unit/follow
 UNITS += %D%/unit/gather
 UNITS += %D%/unit/gradient
 UNITS += %D%/unit/initializer

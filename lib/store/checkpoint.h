@@ -70,6 +70,9 @@ int checkpoint_write_part(const char *dir, const char *name, size_t i,
 /* What MANIFEST.json says beside the parts. */
 struct checkpoint_info {
 	uint64_t step;			/* holds exactly the steps below it */
+	bool has_previous;		/* one of fewer steps was there when */
+	uint64_t previous;		/* it was published: the last of them,
+					   which checkpoint_publish() finds */
 	char run[33];			/* the run's id, 32 digits */
 	uint64_t seed;
 	bool final;			/* the last one of a run */

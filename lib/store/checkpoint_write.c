@@ -258,6 +258,23 @@ write_text(const char *folder, const struct text *text, struct fail *f)
 	return r;
 }
 
+/* Who follows a folder may find that it was pruned since. */
+static void
+find_previous(const char *dir, struct checkpoint_info *info)
+{
+	struct checkpoint_list list = { 0 };
+	struct fail f;
+
+	info->has_previous = false;
+	if (checkpoint_list(&list, dir, &f) < 0)
+		return;
+	for (size_t i = 0; i < list.count && list.step[i] < info->step; i++) {
+		info->has_previous = true;
+		info->previous = list.step[i];
+	}
+	checkpoint_list_free(&list);
+}
+
 int
 checkpoint_publish(const char *dir, const char *name,
 		   const struct checkpoint_info *info,
@@ -282,6 +299,7 @@ checkpoint_publish(const char *dir, const char *name,
 		close(fd);
 	if (*m.info.time == '\0')
 		stamp(m.info.time);
+	find_previous(dir, &m.info);
 	if (r == 0) {
 		manifest_write(&m, parts.member, parts.members, &text);
 		if (text.size > MANIFEST_MAX)

@@ -291,6 +291,8 @@ manifest_write(const struct manifest *m, const struct manifest_member *member,
 	set(o, "format", json_integer(FORMAT));
 	set(o, "name", json_string(m->name));
 	set(o, "step", number(info->step));
+	if (info->has_previous)
+		set(o, "previous", number(info->previous));
 	set(o, "final", json_boolean(info->final));
 	set(o, "run", json_string(info->run));
 	set(o, "seed", json_string(seed));
@@ -603,15 +605,16 @@ read_info(struct manifest *m, json_t *o, struct fail *f)
 {
 	const char *name, *run, *seed, *time, *ledger = NULL;
 	struct checkpoint_info *info = &m->info;
-	json_int_t step, examples;
+	json_int_t step, examples, previous = -1;
 	json_error_t error;
 	int final;
 
 	if (json_unpack_ex(o, &error, 0, "{s:s, s:I, s:b, s:s, s:s, s:I, "
-			   "s:F, s:s, s?s}", "name", &name, "step", &step,
+			   "s:F, s:s, s?s, s?I}", "name", &name, "step", &step,
 			   "final", &final, "run", &run, "seed", &seed,
 			   "examples", &examples, "seconds", &info->seconds,
-			   "time", &time, "ledger", &ledger) < 0)
+			   "time", &time, "ledger", &ledger, "previous",
+			   &previous) < 0)
 		return misfit(&error, f);
 	if (step < 0 || examples < 0 || has_hidden(o) ||
 	    !text_uint(seed, &info->seed) ||
@@ -623,6 +626,8 @@ read_info(struct manifest *m, json_t *o, struct fail *f)
 		info->ledger = mem_text(ledger);
 	m->name = mem_text(name);
 	info->step = (uint64_t)step;
+	info->has_previous = previous >= 0 && previous < step;
+	info->previous = info->has_previous ? (uint64_t)previous : 0;
 	info->examples = (uint64_t)examples;
 	info->final = final;
 	return 0;

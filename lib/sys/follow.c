@@ -14,10 +14,13 @@ struct follow {
 	char *dir;
 	int fd;				/* of inotify; -1: there is none */
 	int watch;			/* on the last one; -1: none */
+	int above;			/* on the folder of dir; -1: none */
 	struct checkpoint_list list;	/* as of the last look */
 	size_t next;			/* of the list */
 	bool begun;			/* all up to step were given out: */
 	uint64_t step;
+	bool had_before;		/* so it was before the last one, */
+	uint64_t before;		/* up to here */
 	char *last;			/* its path; NULL: not known */
 	bool final;			/* it is known to be the final one */
 };
@@ -28,7 +31,7 @@ follow_open(const char *dir)
 	struct follow *w = mem_alloc(1, sizeof(*w));
 
 	w->dir = mem_text(dir);
-	w->watch = -1;
+	w->watch = w->above = -1;
 	w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	return w;
 }
@@ -66,22 +69,47 @@ follow_fd(const struct follow *w)
 	return w->fd;
 }
 
+/* What is not there cannot be watched, but where it will be made can. */
+static void
+watch_above(struct follow *w)
+{
+	char *above = disk_path("./%s", w->dir), *end = strrchr(above, '/');
+	const char *path = *w->dir == '/' ? above + 2 : above;
+
+	end[*w->dir == '/' && end == path] = '\0';
+	w->above = inotify_add_watch(w->fd, path, IN_CREATE | IN_MOVED_TO |
+				     IN_ONLYDIR);
+	free(above);
+}
+
+static int
+watch_folder(const struct follow *w)
+{
+	return inotify_add_watch(w->fd, w->dir, IN_MOVED_TO | IN_ONLYDIR);
+}
+
 /* Before the look: what comes after it is an event again. */
 static void
 watch(struct follow *w)
 {
 	char events[4096];
 
-	while (w->fd >= 0 && read(w->fd, events, sizeof(events)) > 0)
-		;
 	if (w->fd < 0)
 		return;
 	/* Asked again each time, for folders may come and go. */
-	inotify_add_watch(w->fd, w->dir, IN_MOVED_TO | IN_ONLYDIR);
+	if (watch_folder(w) < 0) {
+		watch_above(w);
+		watch_folder(w);	/* it may have come just now */
+	} else if (w->above >= 0) {
+		inotify_rm_watch(w->fd, w->above);
+		w->above = -1;
+	}
 	/* One that was published may be made the final one. */
 	if (w->last)
 		w->watch = inotify_add_watch(w->fd, w->last, IN_MOVED_TO |
 					     IN_ONLYDIR);
+	while (read(w->fd, events, sizeof(events)) > 0)
+		;
 }
 
 /* The one given out last may have been so in an earlier life. */
@@ -107,6 +135,20 @@ follow_look(struct follow *w, struct fail *f)
 	return 0;
 }
 
+bool
+follow_missed(const struct follow *w, const struct checkpoint_info *info,
+	      char name[CHECKPOINT_NAME])
+{
+	if (!info->has_previous || info->step != w->step ||
+	    (w->had_before && info->previous <= w->before))
+		return false;
+	for (size_t i = 0; i < w->list.count; i++)
+		if (w->list.step[i] == info->previous)
+			return false;
+	checkpoint_name(info->previous, name);
+	return true;
+}
+
 const char *
 follow_next(struct follow *w)
 {
@@ -117,6 +159,8 @@ follow_next(struct follow *w)
 	w->watch = -1;
 	free(w->last);
 	w->last = disk_path("%s/%s", w->dir, w->list.name[w->next]);
+	w->had_before = w->begun;
+	w->before = w->step;
 	follow_after(w, w->list.step[w->next++], false);
 	return w->last;
 }

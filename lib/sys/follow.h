@@ -2,9 +2,9 @@
  * follow - the checkpoints of a folder, oldest first, and new ones as they
  * come.
  *
- * The folder is looked through at each event that inotify tells, and once a
- * second besides, since inotify sees nothing of what other machines do on a
- * network file system.
+ * The folder, or the one where it will be, is looked at when inotify tells of
+ * something there, and once a second besides, since inotify sees nothing of
+ * what other machines do on a network file system.
  */
 #ifndef PS_FOLLOW_H
 #define PS_FOLLOW_H
@@ -25,6 +25,14 @@ void follow_after(struct follow *, uint64_t step, bool final);
 
 /* The one that was given out last is the final one: others may remove it. */
 void follow_final(struct follow *);
+
+/*
+ * The one that was given out last is this.  Was another one published before
+ * it, and behind what was given out before, that was never seen?  Then that
+ * was removed, and maybe older ones: its name is filled in.
+ */
+bool follow_missed(const struct follow *, const struct checkpoint_info *,
+		   char name[CHECKPOINT_NAME]);
 
 /* Look: what is there, that was not given out.  FAIL_NOINPUT: no folder. */
 int follow_look(struct follow *, struct fail *);
