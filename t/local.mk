@@ -119,6 +119,7 @@ BATS_TESTS += %D%/70-local.bats
 BATS_TESTS += %D%/72-status.bats
 BATS_TESTS += %D%/80-examples.bats
 BATS_TESTS += %D%/80-pages.bats
+BATS_TESTS += %D%/80-readme.bats
 BATS_TESTS += %D%/85-bench.bats
 
 check_PROGRAMS += $(UNITS) $(HELPERS)
@@ -127,6 +128,7 @@ EXTRA_DIST += $(BATS_TESTS)
 EXTRA_DIST += %D%/counting.bash
 EXTRA_DIST += %D%/helper/exact.py
 EXTRA_DIST += %D%/helper/idx-split.py
+EXTRA_DIST += %D%/helper/readme.sh
 EXTRA_DIST += %D%/helper/sessions.sh
 EXTRA_DIST += %D%/lib.bash
 EXTRA_DIST += %D%/nemesis

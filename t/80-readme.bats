@@ -1,0 +1,113 @@
+# README.md's commands, typed as they stand by somebody who has nothing else:
+# no environment, and no programs but those of a minimal Debian and those that
+# ./bootstrap installs.
+
+load lib.bash
+
+# The packages that ./bootstrap names.
+packages() {
+	sed -n "/^packages='/,/'\$/p" "$SRC/bootstrap" |
+		sed "s/packages=//; s/'//g"
+}
+
+# has_no_more - make the folder usr, of links to what such a machine has.
+# Elsewhere than on Debian nobody can tell: there it is all that is installed.
+has_no_more() {
+	local file essential
+	if ! command -v dpkg-query >/dev/null; then
+		ln -s /usr/bin usr
+		return
+	fi
+	mkdir usr
+	essential=$(dpkg-query -W -f '${Essential} ${Priority} ${Package}\n' |
+		awk '$1 == "yes" || $2 == "required" { print $3 }')
+	# shellcheck disable=SC2046,SC2086 # lists of words
+	dpkg-query -L $essential $(packages) 2>/dev/null |
+		grep -E '^(/usr)?/bin/[^/]+$' | sort -u >files
+	while read -r file; do
+		ln -sf "$file" usr
+	done <files
+	ln -sf "$(command -v awk)" usr/awk
+}
+
+# fresh - make the folder pskit: the tree, and in it what ./bootstrap built.
+fresh() {
+	local program
+	mkdir pskit pskit/bin
+	cp -R "$SRC/examples" "$SRC/man" "$SRC/README.md" pskit
+	for program in $(programs); do
+		ln -s "$(command -v "$program")" pskit/bin
+	done
+	printf '#!/bin/sh\nexit 0\n' >pskit/bootstrap
+	chmod +x pskit/bootstrap
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	for program in ps-serve ps-work ps-coord ps-eval ps-ckpt ps-local; do
+		[ -x "$BUILD/bin/$program" ] || skip "$program is not built"
+	done
+	fresh
+	has_no_more
+	"$SRC/t/helper/readme.sh" "$SRC/README.md" >all
+	# We are in the midst of that.
+	grep -vx './bootstrap && make check .*' all >typed
+	assert_equal "$(($(wc -l <all) - $(wc -l <typed)))" 1
+}
+
+@test "the commands in README run, with what a fresh machine has" {
+	mkdir tmp home
+	cd pskit || return
+	run -0 --separate-stderr timeout 250 env -i PATH="$PWD/../usr" \
+		HOME="$PWD/../home" TMPDIR="$PWD/../tmp" sh -e ../typed
+	[ "$stderr" = "" ] || fail "$stderr"
+	assert_line --index 4 "Evaluation accuracy: 1.000000"
+	# 30,000 examples, 32 a step.
+	assert_equal "$(grep -c '"op":"train".*"epoch":1,' <<<"$output")" 938
+	assert_equal "$(grep -cx '"loss":[0-9.e-]*' <<<"$output")" 5000
+	[ "$(grep -c '"op":"train"' <<<"$output")" -ge $((938 + 300 + 200)) ]
+	# Each checkpoint is scored, the first one, too.
+	sed 's/.*"step":\([0-9]*\).*/\1/' try/scores | sort -n >steps
+	seq 1000 1000 10000 | diff - steps
+	awk -F'"auc":' 'END { exit !($2 > 0.75) }' try/scores
+	assert_equal "$(wc -l <try/predictions)" 5000
+	assert_exists try/model.npz
+	run find ../tmp ../home -type f
+	assert_output ""
+}
+
+@test "what README has the reader look at is there" {
+	# shellcheck disable=SC2016 # Markdown
+	grep -o 'man man/[a-z-]*\.[0-9]' "$SRC/README.md" | sort -u >pages
+	[ "$(wc -l <pages)" -gt 3 ]
+	while read -r _ page; do
+		assert_exists "$SRC/$page"
+	done <pages
+	grep -oE '^\| `[a-zA-Z./]+`(, `[a-z.]+\.h`)* \|' "$SRC/README.md" |
+		grep -o '`[a-zA-Z]*/[a-zA-Z/.-]*`' | tr -d '`' >files
+	[ "$(wc -l <files)" -gt 5 ]
+	while read -r file; do
+		assert_exists "$SRC/$file"
+	done <files
+	# Options that its prose names are those of its programs.
+	for program in $(programs); do
+		"$program" --help
+	done >usages
+	grep -oE '`[^`]*`' "$SRC/README.md" |
+		grep -oE -- '--[a-z][a-z-]+' | sort -u >options
+	[ "$(wc -l <options)" -gt 10 ]
+	while read -r option; do
+		grep -qE -- "$option([^a-z-]|\$)" usages || echo "$option"
+	done <options >missing
+	diff /dev/null missing
+}
+
+@test "the set-up that is tested is the one that README has" {
+	[ -e "$SRC/.ci/run" ] || skip "no .ci/run"
+	grep -o '^./bootstrap && [^#]*[^# ]' all >set-up
+	assert_equal "$(wc -l <set-up)" 2
+	while read -r line; do
+		grep -qF "sh -c '$line'" "$SRC/.ci/run" || fail "$line"
+	done <set-up
+}
