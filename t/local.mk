@@ -41,6 +41,7 @@ UNITS += %D%/unit/loss
 UNITS += %D%/unit/message
 UNITS += %D%/unit/metric
 UNITS += %D%/unit/model
+UNITS += %D%/unit/names
 UNITS += %D%/unit/net
 UNITS += %D%/unit/npy
 UNITS += %D%/unit/number

@@ -19,6 +19,8 @@ lib_libps_a_SOURCES += \
 	%D%/log.h \
 	%D%/mem.c \
 	%D%/mem.h \
+	%D%/names.c \
+	%D%/names.h \
 	%D%/rng.c \
 	%D%/rng.h \
 	%D%/settings.c \

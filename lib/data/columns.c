@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/text.h"
 #include "data/fill.h"
 
@@ -80,44 +81,60 @@ not_found(const struct columns *c, const struct input *in, const char *pattern,
 	return -1;
 }
 
-static bool
-takes(const struct feed *feed, size_t column)
+/* There may be a million columns, and thousands of inputs. */
+struct planner {
+	struct columns *c;
+	struct names_sorted names;
+	size_t feeds, *taken;	/* of each column: by which feed, the last */
+	bool *label, *apart;	/* of each: is it the label's; or does it
+				   weigh examples? */
+};
+
+static void
+planner_begin(struct planner *p, struct columns *c)
 {
-	for (size_t i = 0; i < feed->count; i++)
-		if (feed->column[i] == column)
-			return true;
-	return false;
+	*p = (struct planner){ .c = c };
+	names_sort(&p->names, (const char *const *)c->name, c->count);
+	p->taken = mem_alloc(c->count, sizeof(*p->taken));
+	p->label = mem_alloc(c->count, sizeof(*p->label));
+	p->apart = mem_alloc(c->count, sizeof(*p->apart));
 }
 
-/* Is it this column by name, or a column of its own by the pattern? */
-static bool
-matches(const struct columns *c, const char *pattern, size_t column,
-	const struct feed *apart)
+static void
+planner_end(struct planner *p)
 {
-	if (strcmp(pattern, c->name[column]) == 0)
-		return true;
-	return !takes(apart, column) && text_match(pattern, c->name[column]);
+	names_sorted_release(&p->names);
+	free(p->taken);
+	free(p->label);
+	free(p->apart);
 }
 
-/* Take the columns that a pattern means; those there already stay as once. */
+/*
+ * Take the columns that a pattern means; those there already stay as once.
+ * Those that are set apart are only taken by their names.
+ */
 static int
-take(const struct columns *c, struct feed *feed, const char *pattern,
-     bool exact, const struct feed *apart, struct fail *f)
+take(struct planner *p, struct feed *feed, const char *pattern, bool exact,
+     const bool *apart, struct fail *f)
 {
-	size_t found = 0;
+	size_t count, found = 0;
+	const size_t *match = names_match(&p->names, pattern, !exact, &count);
 
-	for (size_t i = 0; i < c->count; i++) {
-		if (exact ? strcmp(pattern, c->name[i]) != 0 :
-			    !matches(c, pattern, i, apart))
+	for (size_t i = 0; i < count; i++) {
+		const size_t column = match[i];
+
+		if (apart && apart[column] &&
+		    strcmp(pattern, p->c->name[column]) != 0)
 			continue;
 		found++;
-		if (takes(feed, i))
+		if (p->taken[column] == p->feeds)
 			continue;
+		p->taken[column] = p->feeds;
 		feed->column = mem_grow(feed->column, feed->count, &feed->room,
 					sizeof(*feed->column));
-		feed->column[feed->count++] = i;
+		feed->column[feed->count++] = column;
 	}
-	return found > 0 ? 0 : not_found(c, feed->input, pattern, f);
+	return found > 0 ? 0 : not_found(p->c, feed->input, pattern, f);
 }
 
 static bool
@@ -131,17 +148,18 @@ side_by_side(const struct feed *feed)
 
 /* No pattern takes by chance the columns that are set apart. */
 static int
-plan(const struct columns *c, struct feed *feed, const struct input *in,
-     const struct feed *apart, struct fail *f)
+plan(struct planner *p, struct feed *feed, const struct input *in,
+     const bool *apart, struct fail *f)
 {
+	p->feeds++;
 	feed->input = in;
 	feed->numbers = in->kind == INPUT_FLOAT && !in->binary &&
 			!in->ragged && !in->separator;
 	if (in->column_count == 0 &&
-	    take(c, feed, in->name, true, apart, f) != 0)
+	    take(p, feed, in->name, true, apart, f) != 0)
 		return -1;
 	for (size_t i = 0; i < in->column_count; i++)
-		if (take(c, feed, in->columns[i], false, apart, f) != 0)
+		if (take(p, feed, in->columns[i], false, apart, f) != 0)
 			return -1;
 	feed->together = side_by_side(feed);
 	return 0;
@@ -170,25 +188,51 @@ check_width(const struct feed *feed, struct fail *f)
 /* The columns of the label and of what weighs examples, as far as there are
    any. */
 static void
-set_apart(const struct columns *c, const struct want *want, struct feed *apart)
+set_apart(struct planner *p, const struct want *want)
 {
-	static const struct feed none = { 0 };
 	const struct input *label = want->label ? want->label : want->apart;
-	struct fail ignored;
+	const struct feed *feed = &p->c->label;
 
-	if (label)
-		plan(c, apart, label, &none, &ignored);
-	for (size_t i = 0; i < want->count; i++)
-		if (want->inputs[i].weighs)
-			plan(c, apart, &want->inputs[i], &none, &ignored);
+	for (size_t i = 0; i < feed->count; i++)
+		p->label[feed->column[i]] = true;
+	for (size_t i = 0; i <= want->count; i++) {
+		const struct input *in = i < want->count ? &want->inputs[i] :
+			label;
+		struct feed of = { 0 };
+		struct fail ignored;
+
+		if (!in || (i < want->count && !in->weighs))
+			continue;
+		plan(p, &of, in, NULL, &ignored);
+		for (size_t k = 0; k < of.count; k++)
+			p->apart[of.column[k]] = true;
+		free(of.column);
+	}
+}
+
+static int
+plan_input(struct planner *p, const struct want *want, size_t i, bool narrow,
+	   struct fail *f)
+{
+	const struct input *in = &want->inputs[i];
+	struct feed *feed = &p->c->feed[i];
+
+	feed->input = in;
+	feed->unread = !want_reads(want, in);
+	feed->word = p->c->any;
+	feed->word.name = in->name;
+	memcpy(feed->word.where, in->where, sizeof(in->where));
+	if (!feed->unread &&
+	    plan(p, feed, in, in->weighs ? p->label : p->apart, f) != 0)
+		return -1;
+	return narrow ? check_width(feed, f) : 0;
 }
 
 int
 columns_plan(struct columns *c, const struct want *want, bool narrow,
 	     struct fail *f)
 {
-	static const struct feed none = { 0 };
-	struct feed apart = { 0 };
+	struct planner p;
 	int got = 0;
 
 	c->feed = mem_alloc(want->count, sizeof(*c->feed));
@@ -198,27 +242,15 @@ columns_plan(struct columns *c, const struct want *want, bool narrow,
 		.lookup = lookup_hashing(UINT64_MAX)
 	};
 	batch_begin(&c->crossed, &c->any, 1, NULL);
+	planner_begin(&p, c);
 	if (want->label)
-		got = plan(c, &c->label, want->label, &none, f);
+		got = plan(&p, &c->label, want->label, NULL, f);
 	if (want->label && got == 0 && narrow)
 		got = check_width(&c->label, f);
-	set_apart(c, want, &apart);
-	for (size_t i = 0; i < want->count && got == 0; i++) {
-		const struct input *in = &want->inputs[i];
-		struct feed *feed = &c->feed[i];
-
-		feed->input = in;
-		feed->unread = !want_reads(want, in);
-		feed->word = c->any;
-		feed->word.name = in->name;
-		memcpy(feed->word.where, in->where, sizeof(in->where));
-		if (!feed->unread)
-			got = plan(c, feed, in, in->weighs ? &c->label : &apart,
-				   f);
-		if (got == 0 && narrow)
-			got = check_width(feed, f);
-	}
-	free(apart.column);
+	set_apart(&p, want);
+	for (size_t i = 0; i < want->count && got == 0; i++)
+		got = plan_input(&p, want, i, narrow, f);
+	planner_end(&p);
 	return got;
 }
 

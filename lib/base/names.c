@@ -1,0 +1,159 @@
+#include "base/names.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct names_entry {
+	char *name;
+	size_t size, number;
+};
+
+void
+names_release(struct names *n)
+{
+	for (size_t i = 0; i < n->count; i++)
+		free(n->entry[i].name);
+	free(n->entry);
+	free(n->slot);
+	*n = (struct names){ 0 };
+}
+
+/* The slot where a name is, or where it would go. */
+static size_t *
+place(const struct names *n, const char *name, size_t size)
+{
+	size_t at = (size_t)hash64(name, size) & (n->slots - 1);
+
+	for (;; at = (at + 1) & (n->slots - 1)) {
+		const struct names_entry *e;
+
+		if (n->slot[at] == 0)
+			return &n->slot[at];
+		e = &n->entry[n->slot[at] - 1];
+		if (e->size == size && memcmp(e->name, name, size) == 0)
+			return &n->slot[at];
+	}
+}
+
+/* At most half of the slots are taken. */
+static void
+widen(struct names *n)
+{
+	n->slots = n->slots ? 2 * n->slots : 16;
+	free(n->slot);
+	n->slot = mem_alloc(n->slots, sizeof(*n->slot));
+	for (size_t i = 0; i < n->count; i++)
+		*place(n, n->entry[i].name, n->entry[i].size) = i + 1;
+}
+
+void
+names_put(struct names *n, const char *name, size_t size, size_t number)
+{
+	size_t *slot;
+
+	if (2 * (n->count + 1) > n->slots)
+		widen(n);
+	slot = place(n, name, size);
+	if (*slot > 0) {
+		n->entry[*slot - 1].number = number;
+		return;
+	}
+	n->entry = mem_grow(n->entry, n->count, &n->room, sizeof(*n->entry));
+	n->entry[n->count] = (struct names_entry){ mem_text_n(name, size),
+						   size, number };
+	*slot = ++n->count;
+}
+
+size_t
+names_get(const struct names *n, const char *name, size_t size)
+{
+	const size_t *slot = n->slots ? place(n, name, size) : NULL;
+
+	return slot && *slot > 0 ? n->entry[*slot - 1].number : NAMES_NONE;
+}
+
+/* ---- in their order ---- */
+
+static int
+by_name(const void *left, const void *right, void *list)
+{
+	const char *const *name = list;
+	const size_t a = *(const size_t *)left, b = *(const size_t *)right;
+	const int order = strcmp(name[a], name[b]);
+
+	return order != 0 ? order : a < b ? -1 : a > b;
+}
+
+void
+names_sort(struct names_sorted *s, const char *const *name, size_t count)
+{
+	*s = (struct names_sorted){ .name = name, .count = count };
+	s->order = mem_alloc(count, sizeof(*s->order));
+	for (size_t i = 0; i < count; i++)
+		s->order[i] = i;
+	qsort_r(s->order, count, sizeof(*s->order), by_name,
+		(void *)(uintptr_t)name);
+}
+
+void
+names_sorted_release(struct names_sorted *s)
+{
+	free(s->order);
+	free(s->found);
+	*s = (struct names_sorted){ 0 };
+}
+
+/* The place of the first that does not come before these n characters. */
+static size_t
+first_from(const struct names_sorted *s, const char *text, size_t n)
+{
+	size_t low = 0, high = s->count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (strncmp(s->name[s->order[middle]], text, n) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int
+by_number(const void *left, const void *right)
+{
+	const size_t a = *(const size_t *)left, b = *(const size_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+const size_t *
+names_match(struct names_sorted *s, const char *text, bool pattern,
+	    size_t *count)
+{
+	/* Names that begin so stand side by side; with its NUL, the same. */
+	const size_t plain = pattern ? strcspn(text, "*?[\\") : strlen(text);
+	const size_t n = text[plain] ? plain : plain + 1;
+
+	*count = 0;
+	for (size_t i = first_from(s, text, n); i < s->count &&
+	     strncmp(s->name[s->order[i]], text, n) == 0; i++) {
+		const char *name = s->name[s->order[i]];
+
+		if (text[plain] && strcmp(name, text) != 0 &&
+		    !text_match(text, name))
+			continue;
+		s->found = mem_grow(s->found, *count, &s->room,
+				    sizeof(*s->found));
+		s->found[(*count)++] = s->order[i];
+	}
+	if (*count > 1)
+		qsort(s->found, *count, sizeof(*s->found), by_number);
+	return s->found;
+}
