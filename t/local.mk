@@ -30,6 +30,7 @@ UNITS += %D%/unit/external
 UNITS += %D%/unit/follow
 UNITS += %D%/unit/gather
 UNITS += %D%/unit/gradient
+UNITS += %D%/unit/hostile
 UNITS += %D%/unit/initializer
 UNITS += %D%/unit/kernels
 UNITS += %D%/unit/kinks

@@ -37,6 +37,9 @@ struct compute {
 	size_t block;			/* and examples of a block */
 	size_t first, examples;		/* at hand, of the batch */
 	struct feature *feature;	/* the batch's, from the first on */
+	size_t *before;			/* of each group's features: how many
+					   ids of the group come before its,
+					   see group->first */
 	struct pass *pass;		/* one for each node */
 	struct fail failure;		/* an external layer's, if it has a
 					   kind */
@@ -94,12 +97,16 @@ struct compute *
 compute_new(const struct model *m, const struct externals *externals)
 {
 	struct compute *c = mem_alloc(1, sizeof(*c));
+	const struct group *last = m->group + m->groups - 1;
 	size_t edges = 0;
 
 	kernel_one_thread();
 	c->model = m;
 	count_floats(c);
 	c->feature = mem_alloc(m->inputs, sizeof(*c->feature));
+	if (m->groups > 0)
+		c->before = mem_alloc(last->first + last->features + 1,
+				      sizeof(*c->before));
 	c->pass = mem_alloc(m->nodes, sizeof(*c->pass));
 	c->weights = mem_alloc(m->variables, sizeof(*c->weights));
 	c->clip = mem_alloc(m->variables, sizeof(*c->clip));
@@ -133,6 +140,7 @@ compute_free(struct compute *c)
 		floats_free(&c->weights[v].gradient);
 	}
 	free(c->feature);
+	free(c->before);
 	free(c->pass);
 	free(c->flow);
 	free(c->weights);
@@ -155,31 +163,22 @@ make_room(float **p, size_t *room, size_t n)
 	*room = n;
 }
 
-/* So many of its inputs' ids come before this input's. */
+/* All of them behind each other; how many there are. */
 static size_t
-ids_before(const struct batch *b, const struct group *g, size_t feature)
-{
-	size_t before = 0;
-
-	for (size_t i = 0; i < g->features && g->feature[i] != feature; i++)
-		before += feature_count(&b->feature[g->feature[i]],
-					b->examples);
-	return before;
-}
-
-static struct ids
 join(struct batch *b, const struct group *g, struct sorter *sorter)
 {
+	size_t at = 0;
+
 	for (size_t i = 0; i < g->features; i++) {
 		struct feature *x = &b->feature[g->feature[i]];
+		const size_t n = feature_count(x, b->examples);
 
 		if (x->is_gathered)
-			feature_spread(x, 0, feature_count(x, b->examples));
-		ids_join(sorter, ids_before(b, g, g->feature[i]),
-			 (struct ids){ x->id, x->high },
-			 feature_count(x, b->examples));
+			feature_spread(x, 0, n);
+		ids_join(sorter, at, (struct ids){ x->id, x->high }, n);
+		at += n;
 	}
-	return ids_joined(sorter);
+	return at;
 }
 
 /* One that came gathered serves as it is. */
@@ -188,13 +187,16 @@ prepare(struct gather *to, struct batch *b, const struct group *g,
 	struct sorter *sorter)
 {
 	const struct feature *x = &b->feature[g->feature[0]];
-	struct ids ids = { x->id, x->high };
+	size_t n;
 
-	if (g->features > 1)
-		ids = join(b, g, sorter);
-	else if (x->is_gathered)
-		return;
-	input_gather(x->input, to, sorter, ids, ids_before(b, g, SIZE_MAX));
+	if (g->features > 1) {
+		n = join(b, g, sorter);
+		input_gather(x->input, to, sorter, ids_joined(sorter), n);
+	} else if (!x->is_gathered) {
+		n = feature_count(x, b->examples);
+		input_gather(x->input, to, sorter,
+			     (struct ids){ x->id, x->high }, n);
+	}
 }
 
 void
@@ -232,6 +234,22 @@ count_rows(const struct compute *c, size_t v)
 	if (variable->unused)
 		return 0;
 	return some ? some->count : shape_rows(variable->shape);
+}
+
+static void
+count_ids(struct compute *c)
+{
+	const struct model *m = c->model;
+
+	for (const struct group *g = m->group; g < m->group + m->groups; g++) {
+		size_t *before = c->before + g->first;
+
+		before[0] = 0;
+		for (size_t i = 0; i < g->features; i++)
+			before[i + 1] = before[i] + feature_count(
+				&c->batch->feature[g->feature[i]],
+				c->batch->examples);
+	}
 }
 
 static void
@@ -278,9 +296,12 @@ place(struct compute *c, struct pass *p, float **value, float **gradient)
 
 /* Which of the rows stand where the ids of this input do. */
 static const uint32_t *
-rows_at(const struct compute *c, const struct weights *w, size_t feature)
+rows_at(const struct compute *c, const struct weights *w,
+	const struct node *n)
 {
-	return rows_of(c, w)->row + ids_before(c->batch, w->by, feature) +
+	const size_t feature = n->in[0]->feature;
+
+	return rows_of(c, w)->row + c->before[w->by->first + n->place] +
 		c->first * input_width(c->feature[feature].input);
 }
 
@@ -298,7 +319,7 @@ wire(struct compute *c, struct pass *p)
 		p->w[k] = w->value;
 		p->dw[k] = w->gradient->at;
 		if (w->by)
-			p->in[0].row = rows_at(c, w, n->in[0]->feature);
+			p->in[0].row = rows_at(c, w, n);
 	}
 	if (n->home) {
 		const struct flow *home = &c->pass[n->home->index].out;
@@ -352,6 +373,7 @@ compute_begin(struct compute *c, struct batch *batch)
 	compute_prepare(c->model, batch, &c->sorter);
 	c->batch = batch;
 	c->begun++;
+	count_ids(c);
 	make_weights(c);
 	read_labels(c);
 	read_weights(c);

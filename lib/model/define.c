@@ -49,8 +49,16 @@ define_input(struct model *m, struct statement *st, struct fail *f)
 	m->inputs++;	/* from here on it is released with the model */
 	in->name = mem_text(st->word[1]);
 	snprintf(in->where, sizeof(in->where), "%s", where);
-	if (parse_input(in, m->source, st, false, f))
+	if (parse_input(in, m, st, false, f))
 		return -1;
+	if (shape_size(in->shape) > NODE_FLOATS) {
+		char dims[SHAPE_TEXT];
+
+		return fail(f, FAIL_CONFIG, "%s: %s: %s is too large for one "
+			    "example; the limit is %zu numbers", where,
+			    in->name, shape_text(in->shape, dims),
+			    NODE_FLOATS);
+	}
 
 	struct node *n = model_add_node(m, in->name, where);
 
@@ -75,7 +83,7 @@ define_label(struct model *m, struct statement *st, struct fail *f)
 	m->labelled = true;
 	m->label.name = mem_text(st->word[1]);
 	snprintf(m->label.where, sizeof(m->label.where), "%s", where);
-	return parse_input(&m->label, m->source, st, true, f);
+	return parse_input(&m->label, m, st, true, f);
 }
 
 static int
@@ -468,30 +476,14 @@ define_metric(struct model *m, struct statement *st, struct fail *f)
 }
 
 static int
-add_optimizer(struct model *m, const char *name, struct settings *s,
-	      struct fail *f)
+add_optimizer(struct model *m, struct optimizer *o, const char *name,
+	      struct settings *s, struct fail *f)
 {
-	const char *pattern = settings_text(s, "for");
-	struct optimizer *o = mem_alloc(1, sizeof(*o));
-
 	m->optimizer = mem_grow(m->optimizer, m->optimizers,
 				&m->optimizer_room,
 				sizeof(struct optimizer *));
-	m->pattern = mem_grow(m->pattern, m->optimizers, &m->pattern_room,
-			      sizeof(char *));
-	m->pattern[m->optimizers] = pattern;
 	m->optimizer[m->optimizers++] = o;
 	return optimizer_parse(o, name, s, f) || settings_done(s, f) ? -1 : 0;
-}
-
-/* The optimizer of the first pattern that matches; NULL: none does. */
-static const struct optimizer *
-find_optimizer(const struct model *m, const char *name)
-{
-	for (size_t i = 0; i < m->optimizers; i++)
-		if (m->pattern[i] && text_match(m->pattern[i], name))
-			return m->optimizer[i];
-	return NULL;
 }
 
 /* A line that nothing goes by; matched: nothing that is left to it. */
@@ -504,67 +496,83 @@ refuse_pattern(const struct settings *s, const char *pattern, bool matched,
 		    "above it match" : "");
 }
 
+/*
+ * The variables that a pattern matches, for those that have none yet; -1:
+ * there are none.
+ */
 static int
-define_optimizer(struct model *m, struct statement *st, struct fail *f)
+assign_optimizer(struct model *m, const struct optimizer *o,
+		 struct names_sorted *names, const struct settings *s,
+		 const char *pattern, struct fail *f)
+{
+	bool matched = false, used = false;
+	size_t count;
+	const size_t *at = names_match(names, pattern, true, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		struct variable *v = &m->variable[at[i]];
+
+		if (v->averaged)
+			continue;
+		matched = true;
+		if (v->optimizer)
+			continue;
+		used = true;
+		v->optimizer = o;
+	}
+	return used ? 0 : refuse_pattern(s, pattern, matched, f);
+}
+
+static int
+define_optimizer(struct model *m, struct statement *st,
+		 struct names_sorted *names, struct fail *f)
 {
 	struct settings *s = &st->settings;
 	const char *pattern = settings_text(s, "for");
-	bool matched = false, used = !pattern;
+	struct optimizer *o;
 
-	for (size_t i = 0; !pattern && i < m->optimizers; i++)
-		if (!m->pattern[i])
-			return fail(f, FAIL_CONFIG, "%s: a second optimizer "
-				    "without for=", s->where);
-	for (size_t i = 0; !used && i < m->variables; i++) {
-		if (m->variable[i].averaged ||
-		    !text_match(pattern, m->variable[i].name))
-			continue;
-		matched = true;
-		used = !find_optimizer(m, m->variable[i].name);
+	if (!pattern && m->fallback)
+		return fail(f, FAIL_CONFIG, "%s: a second optimizer without "
+			    "for=", s->where);
+	o = mem_alloc(1, sizeof(*o));
+	if (!pattern)
+		m->fallback = o;
+	else if (assign_optimizer(m, o, names, s, pattern, f) < 0) {
+		free(o);
+		return -1;
 	}
-	if (!used)
-		return refuse_pattern(s, pattern, matched, f);
-	return add_optimizer(m, st->word[1], s, f);
-}
-
-/* Else the line without a pattern. */
-static const struct optimizer *
-choose(const struct model *m, const char *name)
-{
-	const struct optimizer *o = find_optimizer(m, name);
-
-	for (size_t i = 0; !o && i < m->optimizers; i++)
-		if (!m->pattern[i])
-			o = m->optimizer[i];
-	return o;
+	return add_optimizer(m, o, st->word[1], s, f);
 }
 
 /* Without a word about it, what Keras's compile() takes. */
 static int
-assign_optimizers(struct model *m, struct fail *f)
+assign_fallback(struct model *m, struct fail *f)
 {
 	struct settings none = { 0 };
-	bool fallback = false;
+	struct optimizer *o;
 
-	for (size_t i = 0; i < m->optimizers; i++)
-		fallback = fallback || !m->pattern[i];
-	if (!fallback && add_optimizer(m, "rmsprop", &none, f))
-		return -1;
+	if (!m->fallback) {
+		m->fallback = o = mem_alloc(1, sizeof(*o));
+		if (add_optimizer(m, o, "rmsprop", &none, f))
+			return -1;
+	}
 	for (size_t i = 0; i < m->variables; i++)
-		if (!m->variable[i].averaged)
-			m->variable[i].optimizer =
-				choose(m, m->variable[i].name);
+		if (!m->variable[i].averaged && !m->variable[i].optimizer)
+			m->variable[i].optimizer = m->fallback;
 	return 0;
 }
 
 /* "mode async for=PATTERN": which variables wait for no round. */
 static int
-define_mode(struct model *m, struct statement *st, struct fail *f)
+define_mode(struct model *m, struct statement *st,
+	    struct names_sorted *names, struct fail *f)
 {
 	struct settings *s = &st->settings;
 	const char *pattern = settings_text(s, "for");
 	const bool async = strcmp(st->word[1], "async") == 0;
-	bool matched = false, used = false;
+	const size_t *at;
+	bool used = false;
+	size_t count;
 
 	if (!async && strcmp(st->word[1], "sync") != 0)
 		return fail(f, FAIL_CONFIG, "%s: '%s' is not async or sync",
@@ -572,19 +580,17 @@ define_mode(struct model *m, struct statement *st, struct fail *f)
 	if (!pattern)
 		return fail(f, FAIL_CONFIG, "%s: which variables? say "
 			    "for=PATTERN", s->where);
-	for (size_t i = 0; i < m->variables; i++) {
-		struct variable *v = &m->variable[i];
+	at = names_match(names, pattern, true, &count);
+	for (size_t i = 0; i < count; i++) {
+		struct variable *v = &m->variable[at[i]];
 
-		if (!text_match(pattern, v->name))
-			continue;
-		matched = true;
 		if (v->has_mode)
 			continue;
 		used = v->has_mode = true;
 		v->async = async;
 	}
 	if (!used)
-		return refuse_pattern(s, pattern, matched, f);
+		return refuse_pattern(s, pattern, count > 0, f);
 	return settings_done(s, f);
 }
 
@@ -595,20 +601,24 @@ struct keyword {
 	size_t least, most;		/* words */
 	const char *usage;
 	int (*define)(struct model *, struct statement *, struct fail *);
+	/* Or, of variables by their names, when all are there: */
+	int (*choose)(struct model *, struct statement *,
+		      struct names_sorted *, struct fail *);
 };
 
 static const struct keyword keywords[] = {
-	{ "input", 0, 3, 3, "input NAME KIND", define_input },
-	{ "label", 0, 3, 3, "label NAME KIND", define_label },
-	{ "variable", 0, 3, 3, "variable NAME SHAPE", define_variable },
-	{ "loss", 1, 3, 3, "loss NAME LAYER", define_loss },
-	{ "metric", 2, 2, 3, "metric NAME [LAYER]", define_metric },
-	{ "optimizer", 2, 2, 2, "optimizer NAME", define_optimizer },
-	{ "mode", 2, 2, 2, "mode async for=PATTERN", define_mode },
+	{ "input", 0, 3, 3, "input NAME KIND", define_input, NULL },
+	{ "label", 0, 3, 3, "label NAME KIND", define_label, NULL },
+	{ "variable", 0, 3, 3, "variable NAME SHAPE", define_variable,
+	  NULL },
+	{ "loss", 1, 3, 3, "loss NAME LAYER", define_loss, NULL },
+	{ "metric", 2, 2, 3, "metric NAME [LAYER]", define_metric, NULL },
+	{ "optimizer", 2, 2, 2, "optimizer NAME", NULL, define_optimizer },
+	{ "mode", 2, 2, 2, "mode async for=PATTERN", NULL, define_mode },
 };
 
 static const struct keyword layer_line = {
-	NULL, 0, 3, SIZE_MAX, "NAME = LAYER INPUT...", define_layer
+	NULL, 0, 3, SIZE_MAX, "NAME = LAYER INPUT...", define_layer, NULL
 };
 
 static const struct keyword *
@@ -623,7 +633,8 @@ find_keyword(const struct statement *st)
 }
 
 static int
-define_one(struct model *m, struct statement *st, int round, struct fail *f)
+define_one(struct model *m, struct statement *st, int round,
+	   struct names_sorted *names, struct fail *f)
 {
 	const struct keyword *k = find_keyword(st);
 	const char *where = st->settings.where;
@@ -639,43 +650,53 @@ define_one(struct model *m, struct statement *st, int round, struct fail *f)
 	if (st->words < k->least || st->words > k->most)
 		return fail(f, FAIL_CONFIG, "%s: a line like '%s [KEY=VALUE]"
 			    "...' is expected", where, k->usage);
-	return k->define(m, st, f);
+	return k->define ? k->define(m, st, f) : k->choose(m, st, names, f);
 }
 
-/* The inputs of all layers that have this table, as their first variable. */
-static void
-find_features(const struct model *m, size_t variable, struct group *g)
-{
-	g->feature = mem_alloc(m->inputs, sizeof(*g->feature));
-	for (size_t i = 0; i < m->nodes; i++) {
-		const struct node *n = m->node[i];
-		size_t k = 0;
-
-		if (n->variables == 0 || n->variable[0] != variable)
-			continue;
-		while (k < g->features && g->feature[k] != n->in[0]->feature)
-			k++;
-		g->feature[k] = n->in[0]->feature;
-		g->features += k == g->features;
-	}
-}
-
-/* That of the same inputs, or a new one. */
+/* The inputs of all layers that have a table as their first variable. */
 static struct group *
-add_group(struct model *m, const struct group *like)
+find_features(const struct model *m)
+{
+	struct group *by = mem_alloc(m->variables, sizeof(*by));
+	struct names had = { 0 };
+
+	for (size_t i = 0; i < m->nodes; i++) {
+		struct node *n = m->node[i];
+		size_t pair[2];
+		struct group *g;
+
+		if (n->variables == 0 || !m->variable[n->variable[0]].table)
+			continue;
+		g = &by[n->variable[0]];
+		pair[0] = n->variable[0];
+		pair[1] = n->in[0]->feature;
+		n->place = names_get(&had, (const char *)pair, sizeof(pair));
+		if (n->place != NAMES_NONE)
+			continue;
+		n->place = g->features;
+		names_put(&had, (const char *)pair, sizeof(pair), n->place);
+		g->feature = mem_grow(g->feature, g->features,
+				      &g->feature_room, sizeof(*g->feature));
+		g->feature[g->features++] = pair[1];
+	}
+	names_release(&had);
+	return by;
+}
+
+/* That of the same inputs, or a new one, which takes what is there. */
+static struct group *
+add_group(struct model *m, struct names *known, struct group *like)
 {
 	const size_t size = like->features * sizeof(*like->feature);
-	struct group *g = m->group;
+	const size_t at = names_get(known, (const char *)like->feature, size);
 
-	for (; g < m->group + m->groups; g++)
-		if (g->features == like->features &&
-		    memcmp(g->feature, like->feature, size) == 0)
-			return g;
-	m->groups++;
-	g->feature = mem_copy(like->feature, size);
-	g->features = like->features;
-	g->variable = mem_alloc(m->variables, sizeof(*g->variable));
-	return g;
+	if (at != NAMES_NONE) {
+		free(like->feature);
+		return &m->group[at];
+	}
+	names_put(known, (const char *)like->feature, size, m->groups);
+	m->group[m->groups] = *like;
+	return &m->group[m->groups++];
 }
 
 /* How many ids an example has for it; 0: it depends. */
@@ -697,35 +718,70 @@ count_lookups(const struct model *m, const struct group *g)
 static void
 find_groups(struct model *m)
 {
+	struct group *by = find_features(m), *g;
+	struct names known = { 0 };
+	size_t first = 0;
+
 	m->group = mem_alloc(m->variables, sizeof(*m->group));
 	for (size_t v = 0; v < m->variables; v++) {
-		struct group by = { 0 }, *g;
-
 		if (!m->variable[v].table)
 			continue;
-		find_features(m, v, &by);
-		g = add_group(m, &by);
+		g = add_group(m, &known, &by[v]);
+		g->variable = mem_grow(g->variable, g->variables,
+				       &g->variable_room,
+				       sizeof(*g->variable));
 		g->variable[g->variables++] = v;
 		m->variable[v].lookups = count_lookups(m, g);
-		free(by.feature);
 	}
+	for (g = m->group; g < m->group + m->groups; g++) {
+		g->first = first;
+		first += g->features + 1;
+	}
+	names_release(&known);
+	free(by);
+}
+
+static int
+define_round(struct model *m, int round, struct names_sorted *names,
+	     struct fail *f)
+{
+	struct statements *all = &m->statements;
+
+	for (size_t i = 0; i < all->count; i++)
+		if (define_one(m, &all->list[i], round, names, f))
+			return -1;
+	return 0;
+}
+
+/* What stands for variables by their names, when all are there. */
+static int
+define_last(struct model *m, struct fail *f)
+{
+	const char **name = mem_alloc(m->variables, sizeof(*name));
+	struct names_sorted names;
+	int status;
+
+	for (size_t i = 0; i < m->variables; i++)
+		name[i] = m->variable[i].name;
+	names_sort(&names, name, m->variables);
+	status = define_round(m, 2, &names, f);
+	names_sorted_release(&names);
+	free(name);
+	return status;
 }
 
 int
 define_all(struct model *m, struct fail *f)
 {
-	struct statements *all = &m->statements;
-
-	m->input = mem_alloc(all->count, sizeof(*m->input));
-	for (int round = 0; round < 3; round++)
-		for (size_t i = 0; i < all->count; i++)
-			if (define_one(m, &all->list[i], round, f))
-				return -1;
+	m->input = mem_alloc(m->statements.count, sizeof(*m->input));
+	if (define_round(m, 0, NULL, f) || define_round(m, 1, NULL, f) ||
+	    define_last(m, f))
+		return -1;
 	if (!m->loss.kind)
 		return fail(f, FAIL_CONFIG, "%s: there is no loss line",
 			    m->source->file[0].name);
 	find_weigher(m);
 	find_groups(m);
 	layout_find(m);
-	return assign_optimizers(m, f);
+	return assign_fallback(m, f);
 }

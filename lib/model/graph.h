@@ -7,6 +7,7 @@
 #ifndef PS_GRAPH_H
 #define PS_GRAPH_H
 
+#include "base/names.h"
 #include "model/input.h"
 #include "model/loss.h"
 #include "model/metric.h"
@@ -20,6 +21,7 @@
 #define NODE_NAME	64		/* of a name and its NUL, at most */
 #define NODE_VARIABLES	32		/* of one layer, at most */
 #define NODE_FLOATS	((size_t)1 << 26)	/* of one example, at most */
+#define MODEL_WORDS	((size_t)1 << 27)	/* bytes of all vocabularies */
 
 /* An input, or a layer's output. */
 struct node {
@@ -48,8 +50,12 @@ struct node {
 	bool in_place;			/* where its input's were */
 	const struct node *home;	/* in that one's, NULL: not so, */
 	size_t home_at;			/* from this float of an example on */
+	const struct node *room;	/* whose numbers its own are, but for
+					   the home that this one has */
 	size_t index;			/* model->node[index] is this one */
 	size_t feature;			/* of an input: into batch->feature */
+	size_t place;			/* of a layer over ids: its input among
+					   those of its table's group */
 };
 
 /* Inputs that look up the same tables: all of their ids, one's behind the
@@ -57,25 +63,34 @@ struct node {
 struct group {
 	size_t *feature, features;	/* into batch->feature */
 	size_t *variable, variables;	/* the tables, into model->variable */
+	size_t feature_room, variable_room;
+	size_t first;		/* of all groups' features: its first one's
+				   number */
 };
 
 struct model {
 	bool kept;			/* see model_keep() */
 	struct statements statements;
 	const struct model_source *source;	/* while it is parsed */
+	struct names file_named;		/* its files, as well */
 	struct input *input;
 	size_t inputs;
 	struct input label;
 	bool labelled;
 	struct node **node;		/* inputs anywhere before their use */
 	size_t nodes, node_room;
+	struct names node_named;	/* the last one of a name */
 	struct variable *variable;
 	size_t variables, variable_room;
+	struct names variable_named;
+	struct names lookup_named;	/* inputs whose words others have, too,
+					   by what they were made of */
+	size_t words;			/* bytes of vocabularies so far */
 	struct group *group;		/* each into batch->gather */
 	size_t groups;
 	struct optimizer **optimizer;
-	const char **pattern;		/* for= of each; NULL: the default */
-	size_t optimizers, optimizer_room, pattern_room;
+	size_t optimizers, optimizer_room;
+	const struct optimizer *fallback;	/* of the line without for= */
 	struct metric *metric;
 	struct node **metric_node;	/* what each looks at */
 	size_t metrics, metric_room, metric_node_room;

@@ -30,10 +30,10 @@ struct own {
 static int
 find_variable(const struct model *m, const char *name)
 {
-	for (size_t v = 0; v < m->variables && !strchr(name, '/'); v++)
-		if (strcmp(m->variable[v].name, name) == 0)
-			return (int)v;
-	return -1;
+	const struct variable *v = strchr(name, '/') ? NULL :
+		model_variable(m, name);
+
+	return v ? (int)(v - m->variable) : -1;
 }
 
 static int

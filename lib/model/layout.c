@@ -63,6 +63,8 @@ layout_find(struct model *m)
 		struct node *n = m->node[i];
 
 		n->in_place = can_be_in_place(n, uses);
+		n->room = n->layer && (n->layer->view || n->in_place) ?
+			n->in[0]->room : n;
 		if (n->layer && n->layer->holds && n->shape.rank == 1)
 			take_in(n, uses);
 	}
@@ -72,9 +74,7 @@ layout_find(struct model *m)
 const struct node *
 layout_room(const struct node *n)
 {
-	while (n->layer && (n->layer->view || n->in_place))
-		n = n->in[0];
-	return n->home ? n->home : n;
+	return n->room->home ? n->room->home : n->room;
 }
 
 size_t

@@ -14,6 +14,7 @@ struct entry {
 };
 
 struct lookup {
+	size_t sharers;		/* beside the first */
 	uint64_t bins;		/* of hashing; 0: this is a vocabulary */
 	uint64_t masked;	/* 1 if there is a mask, which is then id 0 */
 	uint64_t oov;		/* ids behind it for unknown words */
@@ -91,10 +92,17 @@ lookup_hashing(uint64_t bins)
 	return l;
 }
 
+struct lookup *
+lookup_share(struct lookup *l)
+{
+	l->sharers++;
+	return l;
+}
+
 void
 lookup_free(struct lookup *l)
 {
-	if (!l)
+	if (!l || l->sharers-- > 0)
 		return;
 	text_release(&l->arena);
 	free(l->word);
@@ -143,6 +151,8 @@ lookup_same(const struct lookup *a, const struct lookup *b)
 	const struct lookup *each[] = { a, b };
 	char text[2][HASH_TEXT] = { "", "" };
 
+	if (a == b)
+		return true;
 	for (size_t i = 0; i < 2; i++) {
 		struct hash *h = hash_new();
 

@@ -26,6 +26,9 @@ struct lookup *lookup_vocabulary(char *const *words, size_t count,
 /* By XXH3-64 of the word modulo bins. */
 struct lookup *lookup_hashing(uint64_t bins);
 
+/* The same once more; each is to be freed.  In one thread at a time. */
+struct lookup *lookup_share(struct lookup *);
+
 void lookup_free(struct lookup *);
 
 uint64_t lookup_rows(const struct lookup *);	/* ids are below this */

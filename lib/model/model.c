@@ -23,14 +23,13 @@ node_size(const struct node *n)
 	return shape_size(n->shape);
 }
 
-/* Backwards: a hidden node bears the name of the one that it is part of. */
+/* The last: a hidden node bears the name of the one that it is part of. */
 struct node *
 model_find(const struct model *m, const char *name)
 {
-	for (size_t i = m->nodes; i > 0; i--)
-		if (strcmp(m->node[i - 1]->name, name) == 0)
-			return m->node[i - 1];
-	return NULL;
+	const size_t i = names_get(&m->node_named, name, strlen(name));
+
+	return i == NAMES_NONE ? NULL : m->node[i];
 }
 
 struct node *
@@ -43,6 +42,7 @@ model_add_node(struct model *m, const char *name, const char *where)
 	n->index = m->nodes;
 	m->node = mem_grow(m->node, m->nodes, &m->node_room,
 			   sizeof(struct node *));
+	names_put(&m->node_named, name, strlen(name), m->nodes);
 	m->node[m->nodes++] = n;
 	return n;
 }
@@ -63,6 +63,7 @@ model_add_variable(struct model *m, const char *where, const char *owner,
 	m->variable[m->variables] = (struct variable){
 		.name = mem_text(name), .shape = shape
 	};
+	names_put(&m->variable_named, name, strlen(name), m->variables);
 	return (int)m->variables++;
 }
 
@@ -93,13 +94,16 @@ model_free(struct model *m)
 	for (size_t i = 0; i < m->nodes; i++)
 		node_free(m->node[i]);
 	free(m->node);
+	names_release(&m->file_named);
+	names_release(&m->node_named);
+	names_release(&m->variable_named);
+	names_release(&m->lookup_named);
 	for (size_t i = 0; i < m->variables; i++)
 		free(m->variable[i].name);
 	free(m->variable);
 	for (size_t i = 0; i < m->optimizers; i++)
 		free(m->optimizer[i]);
 	free(m->optimizer);
-	free(m->pattern);
 	free(m->class_weight);
 	for (size_t i = 0; i < m->groups; i++) {
 		free(m->group[i].feature);
@@ -124,6 +128,9 @@ model_parse(const struct model_source *source, struct fail *f)
 	}
 	m = mem_alloc(1, sizeof(*m));
 	m->source = source;
+	for (size_t i = 1; i < source->count; i++)
+		names_put(&m->file_named, source->file[i].name,
+			  strlen(source->file[i].name), i);
 	if (strlen(file->text) != file->size) {
 		fail(f, FAIL_CONFIG, "%s is not a text", file->name);
 		goto bad;
@@ -132,6 +139,7 @@ model_parse(const struct model_source *source, struct fail *f)
 	    define_all(m, f))
 		goto bad;
 	m->source = NULL;
+	names_release(&m->file_named);
 	return m;
 bad:
 	model_free(m);
@@ -199,10 +207,9 @@ model_variables(const struct model *m, size_t *count)
 const struct variable *
 model_variable(const struct model *m, const char *name)
 {
-	for (size_t i = 0; i < m->variables; i++)
-		if (strcmp(m->variable[i].name, name) == 0)
-			return &m->variable[i];
-	return NULL;
+	const size_t i = names_get(&m->variable_named, name, strlen(name));
+
+	return i == NAMES_NONE ? NULL : &m->variable[i];
 }
 
 const struct metric *

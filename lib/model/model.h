@@ -17,6 +17,8 @@
  * A model file and the files it names (vocabularies), so that it can travel
  * to another machine, or into a checkpoint, whole.  file[0] is the model.
  */
+#define MODEL_FILES	4096
+
 struct model_file {
 	char *name;		/* as the model names it */
 	char *text;		/* size bytes and a NUL */

@@ -56,50 +56,96 @@ split_lines(char *text, size_t *count)
 }
 
 static const struct model_file *
-find_file(const struct model_source *source, const char *name)
+find_file(const struct model *m, const char *name)
 {
-	for (size_t i = 1; i < source->count; i++)
-		if (strcmp(source->file[i].name, name) == 0)
-			return &source->file[i];
-	return NULL;
+	const size_t i = names_get(&m->file_named, name, strlen(name));
+
+	return i == NAMES_NONE ? NULL : &m->source->file[i];
 }
 
+/* Words as a model has them, and what goes with them. */
+struct vocabulary {
+	const struct model_file *file;	/* NULL: they are in the line, */
+	const char *line;		/* here */
+	const char *mask;		/* or NULL */
+	uint64_t oov;
+};
+
 static int
-read_vocabulary(struct input *in, const struct model_source *source,
-		const char *vocab, const char *path, struct settings *s,
-		struct fail *f)
+make_lookup(struct input *in, struct model *m, const struct vocabulary *v,
+	    struct fail *f)
 {
-	const char *mask = settings_text(s, "mask_token");
-	const struct model_file *file = NULL;
-	uint64_t oov = 0;
+	const size_t size = v->file ? v->file->size : strlen(v->line);
 	size_t count;
 
-	if (settings_uint(s, "num_oov_indices", &oov, 0, ROWS, f))
-		return -1;
-	if (path) {
-		file = find_file(source, path);
-		if (!file)
-			return fail(f, FAIL_CONFIG, "%s: the file %s did not "
-				    "come with the model", in->where, path);
-		if (strlen(file->text) != file->size)
-			return fail(f, FAIL_CONFIG, "%s: %s is not a text",
-				    in->where, path);
-	}
+	/* One file may be named by many lines, each with other settings. */
+	if (size > MODEL_WORDS - m->words)
+		return fail(f, FAIL_CONFIG, "%s: this and the vocabularies "
+			    "above take more than %zu MiB", in->where,
+			    MODEL_WORDS >> 20);
+	m->words += size;
 
-	char *text = mem_text(file ? file->text : vocab);
-	char **word = file ? split_lines(text, &count) :
+	char *text = mem_text(v->file ? v->file->text : v->line);
+	char **word = v->file ? split_lines(text, &count) :
 		      text_split(text, ',', &count);
 
 	if (count == 0)
 		fail(f, FAIL_CONFIG, "no words");
 	else
-		in->lookup = lookup_vocabulary(word, count, oov, mask, f);
+		in->lookup = lookup_vocabulary(word, count, v->oov, v->mask,
+					       f);
 	free(word);
 	free(text);
 	if (!in->lookup)
 		return fail_at(f, "%s: %s", in->where,
-			       file ? file->name : "vocab=");
+			       v->file ? v->file->name : "vocab=");
 	return 0;
+}
+
+/* Inputs that have the same words share them. */
+static int
+share_lookup(struct input *in, struct model *m, const struct vocabulary *v,
+	     struct fail *f)
+{
+	struct text key = { 0 };
+	size_t at;
+	int status = 0;
+
+	text_add(&key, "%llu %d%s", (unsigned long long)v->oov, !!v->mask,
+		 v->mask ? v->mask : "");
+	text_add_bytes(&key, v->file ? "\0f" : "\0l", 3);
+	text_add(&key, "%s", v->file ? v->file->name : v->line);
+	at = names_get(&m->lookup_named, key.data, key.size);
+	if (at != NAMES_NONE)
+		in->lookup = lookup_share(m->input[at].lookup);
+	else
+		status = make_lookup(in, m, v, f);
+	if (at == NAMES_NONE && in >= m->input && in < m->input + m->inputs)
+		names_put(&m->lookup_named, key.data, key.size,
+			  (size_t)(in - m->input));
+	text_release(&key);
+	return status;
+}
+
+static int
+read_vocabulary(struct input *in, struct model *m, const char *vocab,
+		const char *path, struct settings *s, struct fail *f)
+{
+	struct vocabulary v = { .line = vocab,
+				.mask = settings_text(s, "mask_token") };
+
+	if (settings_uint(s, "num_oov_indices", &v.oov, 0, ROWS, f))
+		return -1;
+	if (path) {
+		v.file = find_file(m, path);
+		if (!v.file)
+			return fail(f, FAIL_CONFIG, "%s: the file %s did not "
+				    "come with the model", in->where, path);
+		if (strlen(v.file->text) != v.file->size)
+			return fail(f, FAIL_CONFIG, "%s: %s is not a text",
+				    in->where, path);
+	}
+	return share_lookup(in, m, &v, f);
 }
 
 /* Is a table to have rows for whatever ids there are? */
@@ -112,8 +158,8 @@ is_hashed(struct settings *s, bool label)
 }
 
 static int
-read_string(struct input *in, const struct model_source *source,
-	    struct settings *s, bool label, struct fail *f)
+read_string(struct input *in, struct model *m, struct settings *s,
+	    bool label, struct fail *f)
 {
 	const char *vocab = settings_text(s, "vocab");
 	const char *path = settings_text(s, "vocab_file");
@@ -133,7 +179,7 @@ read_string(struct input *in, const struct model_source *source,
 		if (settings_uint(s, "hash", &in->rows, 1, ROWS, f))
 			return -1;
 		in->lookup = lookup_hashing(in->rows);
-	} else if (read_vocabulary(in, source, vocab, path, s, f)) {
+	} else if (read_vocabulary(in, m, vocab, path, s, f)) {
 		return -1;
 	}
 	in->rows = lookup_rows(in->lookup);
@@ -291,14 +337,14 @@ read_kind(struct input *in, const char *word, bool label, struct fail *f)
 }
 
 int
-parse_input(struct input *in, const struct model_source *source,
-	    struct statement *st, bool label, struct fail *f)
+parse_input(struct input *in, struct model *m, struct statement *st,
+	    bool label, struct fail *f)
 {
 	struct settings *s = &st->settings;
 
 	if (read_kind(in, st->word[2], label, f))
 		return -1;
-	if (in->kind == INPUT_STRING && read_string(in, source, s, label, f))
+	if (in->kind == INPUT_STRING && read_string(in, m, s, label, f))
 		return -1;
 	if (!label && (in->kind == INPUT_SPARSE || in->kind == INPUT_FLOAT) &&
 	    settings_bool(s, "zero_based", &in->zero_based, f))

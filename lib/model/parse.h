@@ -13,8 +13,8 @@
 bool parse_shape(const char *text, struct shape *);
 
 /* "string[3]" and its settings; input->name and where are set before. */
-int parse_input(struct input *, const struct model_source *,
-		struct statement *, bool label, struct fail *);
+int parse_input(struct input *, struct model *, struct statement *,
+		bool label, struct fail *);
 void parse_release(struct input *);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/text.h"
 #include "model/statement.h"
 
@@ -73,15 +74,6 @@ read_file(struct model_file *file, const char *path, size_t limit,
 	return bad || file->size > limit ? -1 : 0;
 }
 
-static bool
-known(const struct model_source *source, const char *name)
-{
-	for (size_t i = 1; i < source->count; i++)
-		if (strcmp(source->file[i].name, name) == 0)
-			return true;
-	return false;
-}
-
 /* A name that does not begin with a slash is in the model's folder. */
 static int
 read_named(struct model_source *source, const char *model, const char *name,
@@ -105,6 +97,7 @@ static int
 read_all(struct model_source *source, const char *path, struct fail *f)
 {
 	struct statements all = { 0 };
+	struct names known = { 0 };
 	int bad = read_file(add_file(source, path), path, MODEL_BYTES, f) ||
 		  statements_read(&all, path, source->file[0].text, f);
 
@@ -112,14 +105,23 @@ read_all(struct model_source *source, const char *path, struct fail *f)
 		struct settings *s = &all.list[i].settings;
 		const char *name = settings_text(s, "vocab_file");
 
-		if (!name || known(source, name))
+		if (!name ||
+		    names_get(&known, name, strlen(name)) != NAMES_NONE)
 			continue;
-		bad = *name ? read_named(source, path, name, f) :
-			fail(f, FAIL_CONFIG, "vocab_file= names no file");
+		names_put(&known, name, strlen(name), i);
+		if (!*name)
+			bad = fail(f, FAIL_CONFIG, "vocab_file= names no "
+				   "file");
+		else if (source->count == MODEL_FILES)
+			bad = fail(f, FAIL_CONFIG, "a model has at most %d "
+				   "files, itself included", MODEL_FILES);
+		else
+			bad = read_named(source, path, name, f);
 		if (bad)
 			fail_at(f, "%s", s->where);
 	}
 	statements_release(&all);
+	names_release(&known);
 	return bad ? -1 : 0;
 }
 

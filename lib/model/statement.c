@@ -13,6 +13,18 @@ blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
 }
 
+/* A word that ends there; only what it needs, as there may be many. */
+static char *
+unquoted(const char *p, const char *end)
+{
+	char *word = mem_alloc((size_t)(end - p) + 1, 1), *to = word;
+
+	for (; p < end; p++)
+		if (*p != '"')
+			*to++ = *p;
+	return word;
+}
+
 /*
  * The next word of a line, without its quotes; *at moves behind it.  NULL at
  * the end, or when a quote is not closed: *at then stands on that quote.
@@ -28,20 +40,13 @@ next_word(const char **at, const char *end)
 	if (p == end || *p == '#')
 		return NULL;
 
-	char *word = mem_alloc((size_t)(end - p) + 1, 1);
-	size_t n = 0;
+	const char *start = p;
 
-	for (; p < end && (quote || !blank(*p)); p++) {
-		if (*p != '"')
-			word[n++] = *p;
-		else
+	for (; p < end && (quote || !blank(*p)); p++)
+		if (*p == '"')
 			quote = quote ? NULL : p;
-	}
 	*at = quote ? quote : p;
-	if (!quote)
-		return word;
-	free(word);
-	return NULL;
+	return quote ? NULL : unquoted(start, p);
 }
 
 static void
@@ -51,6 +56,16 @@ statement_release(struct statement *s)
 		free(s->word[i]);
 	free(s->word);
 	settings_release(&s->settings);
+}
+
+static int
+add_setting(struct statement *s, const char *word, struct fail *f)
+{
+	if (s->settings.count == STATEMENT_SETTINGS)
+		return fail(f, FAIL_CONFIG, "%s: a line has at most %d "
+			    "settings", s->settings.where,
+			    STATEMENT_SETTINGS);
+	return settings_add(&s->settings, word, f);
 }
 
 static int
@@ -64,7 +79,7 @@ read_line(struct statement *s, const char *at, const char *end,
 		/* Only behind a name: "a=b" at the head is a missing blank. */
 		if (s->words > 0 && strchr(word, '=') &&
 		    strcmp(word, "=") != 0) {
-			const int bad = settings_add(&s->settings, word, f);
+			const int bad = add_setting(s, word, f);
 
 			free(word);
 			if (bad)

@@ -13,7 +13,8 @@
 
 #include <stddef.h>
 
-#define STATEMENT_LINES	10000		/* a model file has no more */
+#define STATEMENT_LINES	10000		/* a model file has no more, */
+#define STATEMENT_SETTINGS	100	/* nor a line */
 
 struct statement {
 	char **word;

@@ -394,7 +394,8 @@ coord_settings_check(struct coord_settings *s, const struct model *model,
 		     struct fail *f)
 {
 	if (cut_inputs(s, model, f) < 0 ||
-	    endpoint_check(s->bind, ENDPOINT_BIND, f) < 0)
+	    endpoint_check(s->bind, ENDPOINT_BIND, f) < 0 ||
+	    plan_check(model, &s->o.partitioner, s->o.servers, f) < 0)
 		return -1;
 	for (size_t i = 0; i < s->o.servers; i++)
 		if (s->o.server[i] &&

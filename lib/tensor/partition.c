@@ -205,6 +205,45 @@ larger_first(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
+/* Does this one have fewer bytes, or is it the first of as many? */
+static bool
+lighter(const struct load *a, const struct load *b)
+{
+	return a->bytes != b->bytes ? a->bytes < b->bytes :
+		a->index < b->index;
+}
+
+/* Servers by what they hold, the lightest on top. */
+struct heap {
+	struct load *load;
+	size_t *at, count;	/* of each server, where it is */
+};
+
+static void
+put(struct heap *h, size_t at, struct load load)
+{
+	h->load[at] = load;
+	h->at[load.index] = at;
+}
+
+static void
+add_load(struct heap *h, size_t server, uint64_t bytes)
+{
+	size_t at = h->at[server], below;
+	struct load load = h->load[at];
+
+	load.bytes += bytes;
+	for (; (below = 2 * at + 1) < h->count; at = below) {
+		if (below + 1 < h->count && lighter(&h->load[below + 1],
+						    &h->load[below]))
+			below++;
+		if (lighter(&load, &h->load[below]))
+			break;
+		put(h, at, h->load[below]);
+	}
+	put(h, at, load);
+}
+
 /*
  * Graham, "Bounds on multiprocessing timing anomalies" (1969): the fullest
  * server has at most 4/3 - 1/(3 servers) of the best possible.
@@ -214,7 +253,10 @@ balance(struct place *list, size_t count, const struct variable *variables,
 	size_t servers)
 {
 	struct load *shard = mem_alloc(count, sizeof(*shard));
-	uint64_t *held = mem_alloc(servers, sizeof(*held));
+	struct heap held = {
+		.load = mem_alloc(servers, sizeof(*held.load)),
+		.at = mem_alloc(servers, sizeof(*held.at)), .count = servers
+	};
 
 	for (size_t i = 0; i < count; i++)
 		shard[i] = (struct load){
@@ -222,21 +264,19 @@ balance(struct place *list, size_t count, const struct variable *variables,
 		};
 	if (count > 0)
 		qsort(shard, count, sizeof(*shard), larger_first);
-	for (size_t i = 0; i < count; i++) {
-		const struct place *place = &list[shard[i].index];
-		size_t least = 0;
-
-		if (variables[place->variable].hashed) {
-			held[place->shard] += shard[i].bytes;
-			continue;
-		}
-		for (size_t s = 1; s < servers; s++)
-			if (held[s] < held[least])
-				least = s;
-		held[least] += shard[i].bytes;
-		list[shard[i].index].server = (uint32_t)least;
+	for (size_t s = 0; s < servers; s++) {
+		held.load[s].index = s;
+		held.at[s] = s;
 	}
-	free(held);
+	for (size_t i = 0; i < count; i++) {
+		struct place *place = &list[shard[i].index];
+
+		if (!variables[place->variable].hashed)
+			place->server = (uint32_t)held.load[0].index;
+		add_load(&held, place->server, shard[i].bytes);
+	}
+	free(held.load);
+	free(held.at);
 	free(shard);
 }
 

@@ -10,8 +10,11 @@
 /* A table's share of a message is not known before there is a batch. */
 #define TABLE_NOMINAL	((size_t)64 << 10)
 
-#define MAX_FILES	4096
 #define MAX_ENDPOINT	256
+
+/* Of what is in a message, at least. */
+#define PIECE_BYTES	4
+#define PART_BYTES	3
 
 void
 plan_release(struct plan *p)
@@ -100,6 +103,57 @@ add_shard(struct builder *b, const struct place *place,
 			end - at < most ? end - at : most, 1, false });
 }
 
+/* As many pieces as a variable of so many shards can have. */
+static size_t
+most_pieces(const struct variable *v, size_t shards)
+{
+	return v->table ? shards :
+		shards + shape_size(v->shape) / (PLAN_PIECE / sizeof(float));
+}
+
+int
+plan_check(const struct model *model, const struct partitioner *how,
+	   size_t servers, struct fail *f)
+{
+	size_t variables, sum = 0, most = 0;
+	const struct variable *v = model_variables(model, &variables);
+	const struct variable *largest = v;
+	char dims[SHAPE_TEXT];
+
+	/* None has more than 2^48 numbers, and there are not 2^20. */
+	for (size_t i = 0; i < variables; i++) {
+		const size_t n = most_pieces(&v[i], v[i].hashed ? servers :
+					     partition_count(how, v[i].shape));
+
+		sum += n;
+		largest = n > most ? &v[i] : largest;
+		most = n > most ? n : most;
+	}
+	if (sum <= PLAN_PIECES)
+		return 0;
+	return fail(f, FAIL_CONFIG, "the variables would be cut into more "
+		    "than %zu pieces, %s of %s alone into %zu: take a smaller "
+		    "one, or fewer shards (--partition)", PLAN_PIECES,
+		    largest->name, shape_text(largest->shape, dims), most);
+}
+
+/* The places of each server, as they come, behind those of the one before. */
+static size_t *
+by_server(const struct place *place, size_t places, size_t servers)
+{
+	size_t *order = mem_alloc(places, sizeof(*order));
+	size_t *next = mem_alloc(servers + 1, sizeof(*next));
+
+	for (size_t i = 0; i < places; i++)
+		next[place[i].server + 1]++;
+	for (size_t s = 1; s < servers; s++)
+		next[s] += next[s - 1];
+	for (size_t i = 0; i < places; i++)
+		order[next[place[i].server]++] = i;
+	free(next);
+	return order;
+}
+
 void
 plan_make(struct plan *p, const struct model *model,
 	  const struct place *place, size_t places, char *const *endpoint,
@@ -108,16 +162,17 @@ plan_make(struct plan *p, const struct model *model,
 	size_t variables;
 	const struct variable *v = model_variables(model, &variables);
 	struct builder b = { .plan = p, .variable = v };
+	size_t *order;
 
 	p->servers = servers;
 	p->endpoint = mem_alloc(servers, sizeof(*p->endpoint));
 	for (size_t i = 0; i < servers; i++)
 		p->endpoint[i] = mem_text(endpoint[i]);
-	for (uint32_t server = 0; server < servers; server++)
-		for (size_t i = 0; i < places; i++)
-			if (place[i].server == server)
-				add_shard(&b, &place[i],
-					  &v[place[i].variable]);
+	order = by_server(place, places, servers);
+	for (size_t i = 0; i < places; i++)
+		add_shard(&b, &place[order[i]],
+			  &v[place[order[i]].variable]);
+	free(order);
 }
 
 void
@@ -164,6 +219,22 @@ read_endpoints(struct plan *p, struct unpack *u)
 	}
 }
 
+/*
+ * So many that a plan of this model can have; each takes four bytes or more of
+ * the message, and ten times that of memory.
+ */
+static bool
+too_many_pieces(size_t count, const struct model *model, const struct unpack *u)
+{
+	size_t variables, most = 0;
+	const struct variable *v = model_variables(model, &variables);
+
+	for (size_t i = 0; i < variables; i++)
+		most += most_pieces(&v[i], PARTITION_SHARDS);
+	return count > most || count > PLAN_PIECES ||
+		count > unpack_left(u) / PIECE_BYTES;
+}
+
 static void
 read_pieces(struct plan *p, const struct model *model, struct unpack *u)
 {
@@ -171,7 +242,7 @@ read_pieces(struct plan *p, const struct model *model, struct unpack *u)
 	size_t variables;
 	const struct variable *v = model_variables(model, &variables);
 
-	if (count > unpack_left(u)) {
+	if (u->bad || too_many_pieces(count, model, u)) {
 		u->bad = true;
 		return;
 	}
@@ -184,9 +255,10 @@ read_pieces(struct plan *p, const struct model *model, struct unpack *u)
 		piece->variable = (uint32_t)unpack_below(u, variables);
 		piece->first = unpack_uint(u);
 		piece->count = unpack_uint(u);
-		u->bad = u->bad || piece->count == 0;
 		if (u->bad)
 			return;
+		u->bad = piece->count == 0 || (!v[piece->variable].table &&
+			piece->count > PLAN_PIECE / sizeof(float));
 		piece->table = v[piece->variable].table;
 		piece->hashed = v[piece->variable].hashed;
 		piece->width = piece->table ?
@@ -200,7 +272,7 @@ read_parts(struct plan *p, struct unpack *u)
 	const uint32_t count = unpack_array(u);
 	size_t pieces = 0;
 
-	if (count > unpack_left(u)) {
+	if (count > p->pieces || count > unpack_left(u) / PART_BYTES) {
 		u->bad = true;
 		return;
 	}
@@ -349,7 +421,8 @@ plan_read_model(struct model_source *source, const void *bytes, size_t size,
 	const uint32_t count = unpack_array(&u);
 
 	*source = (struct model_source){ 0 };
-	if (u.bad || count == 0 || count % 2 || count > 2 * MAX_FILES)
+	if (u.bad || count == 0 || count % 2 || count > 2 * MODEL_FILES ||
+	    count > unpack_left(&u))
 		return fail(f, FAIL_PROTOCOL, "malformed model");
 	source->file = mem_alloc(count / 2, sizeof(*source->file));
 	for (source->count = 0; source->count < count / 2; source->count++) {

@@ -19,6 +19,7 @@
 
 #define PLAN_PIECE	((size_t)512 << 10)	/* bytes */
 #define PLAN_SERVERS	4096
+#define PLAN_PIECES	((size_t)1 << 21)	/* at most */
 #define PLAN_RUN	16			/* bytes of a run's id */
 
 struct piece {
@@ -51,6 +52,13 @@ struct plan {
 };
 
 void plan_release(struct plan *);
+
+/*
+ * Would a plan of so many servers have too many pieces?  FAIL_CONFIG names the
+ * variable that has most of them.
+ */
+int plan_check(const struct model *, const struct partitioner *,
+	       size_t servers, struct fail *);
 
 /* Fill pieces and parts; endpoints are copied. */
 void plan_make(struct plan *, const struct model *, const struct place *,
