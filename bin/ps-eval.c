@@ -123,6 +123,8 @@ score_checkpoints(struct program *p, struct fail *f)
 	}
 	if (p->s.newest || p->s.evaluator.predict) {
 		from = checkpoint_newest(p->s.dir, warn, f);
+		if (!p->s.newest && eval_settings_stream(&p->s))
+			p->scoring.renew = p->s.dir;
 		return from && scoring_checkpoint(&p->scoring, &from, f) == 0 ?
 			0 : -1;
 	}

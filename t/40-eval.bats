@@ -775,6 +775,90 @@ answer within 0.3 s"
 	assert_output --partial "\"accuracy\":$right,"
 }
 
+# predicts CHECKPOINT - what the stream that is open as 6 and 7 has next.
+predicts() {
+	head -n 1 train.svm >&6
+	read -r -t 60 line <&7
+	assert_equal "$line" "$(head -n 1 train.svm |
+		ps-eval --predict -C "$1" -)"
+}
+
+@test "--predict of a stream goes on with what is newest" {
+	train 'train 10' save 'train 10' save 'train 10'
+	mkdir live others
+	cp -R ckpts/ckpt-00000010 live
+	mkfifo in out
+	ps-eval --predict -C live -B 1 - <in >out 2>log 3>&- &
+	pid=$!
+	daemons+=("$pid")
+	exec 6>in 7<out
+	predicts ckpts/ckpt-00000010
+	# What comes is moved in, and one that was pruned is gone.
+	cp -R ckpts/ckpt-00000020 live/.tmp-new
+	mv live/.tmp-new live/ckpt-00000020
+	rm -r live/ckpt-00000010
+	predicts ckpts/ckpt-00000020
+	# A damaged one is told of once, and another model's is not taken.
+	cp -R ckpts/ckpt-00000030 live/.tmp-new
+	damage live/.tmp-new/shard-0-of-2.tar 600
+	mv live/.tmp-new live/ckpt-00000030
+	predicts ckpts/ckpt-00000020
+	sed 's/sparse.20./sparse[30]/' model.ps >other.ps
+	printf '%s\n' 'train 40' | ps-local -C "$PWD/others" -- --repeat \
+		train.svm -- ps-coord -m other.ps --checkpoint=others \
+		--results=none
+	mv others/ckpt-00000040 live
+	predicts ckpts/ckpt-00000020
+	rm -r live/ckpt-000000[34]0
+	cp -R ckpts/ckpt-00000030 live/.tmp-new
+	mv live/.tmp-new live/ckpt-00000030
+	predicts ckpts/ckpt-00000030
+	# The folder may go; what it has read it has.
+	rm -r live
+	predicts ckpts/ckpt-00000030
+	exec 6>&-
+	wait "$pid"
+	exec 7<&-
+	run -0 cat log
+	assert_line --index 0 \
+		"ps-eval: live/ckpt-00000020 predicts from record 2 on"
+	assert_line --index 1 --partial "live/ckpt-00000030"
+	assert_line --index 2 "ps-eval: live/ckpt-00000040 is of another \
+model: live/ckpt-00000020 goes on to predict"
+	assert_line --index 3 \
+		"ps-eval: live/ckpt-00000030 predicts from record 5 on"
+	assert_equal "${#lines[@]}" 4
+}
+
+# The command makes the newer one between the records of one input.
+@test "--predict of files, and with --newest, keeps to one checkpoint" {
+	train 'train 10' save 'train 10'
+	ps-eval --predict -C ckpts/ckpt-00000010 train.svm >of10
+	ps-eval --predict -C ckpts/ckpt-00000020 train.svm >of20
+	comes='head -n 1 train.svm; mv later/ckpt-00000020 ckpts
+		tail -n +2 train.svm'
+	mkdir later
+	mv ckpts/ckpt-00000020 later
+	ps-eval --predict --newest -C ckpts -B 1 "pipe:$comes" | diff of10 -
+	mv ckpts/ckpt-00000020 later
+	ps-eval --predict -C ckpts -B 1 "pipe:$comes" 2>log >mixed
+	from=$(sed -n 's/.*20 predicts from record \([0-9]*\) on$/\1/p' log)
+	[ "$from" -le 300 ]
+	{
+		head -n $((from - 1)) of10
+		tail -n +"$from" of20
+	} | diff - mixed
+	mv ckpts/ckpt-00000020 later
+	mkfifo out
+	ps-eval --predict -C ckpts -B 1 train.svm >out &
+	{
+		head -n 1
+		mv later/ckpt-00000020 ckpts
+		cat
+	} <out | diff of10 -
+	wait $!
+}
+
 @test "--predict prints the probabilities of classes with tabs" {
 	cat >model.ps <<-'END'
 		input     x float[2] columns=a,b

@@ -147,6 +147,17 @@ eval_settings_reread(const struct eval_settings *s)
 				  s->inputs[i]);
 }
 
+bool
+eval_settings_stream(const struct eval_settings *s)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < s->count; i++)
+		any = any || source_once(s->inputs[i]) ||
+			strncmp(s->inputs[i], "pipe:", 5) == 0;
+	return any;
+}
+
 void
 eval_settings_release(struct eval_settings *s)
 {

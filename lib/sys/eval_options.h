@@ -37,6 +37,8 @@ void eval_settings_read(struct eval_settings *, int argc, char **argv);
 
 /* Ends the program unless every input can be read more than once. */
 void eval_settings_reread(const struct eval_settings *);
+/* May they go on while newer checkpoints come, as streams and commands do? */
+bool eval_settings_stream(const struct eval_settings *);
 void eval_settings_release(struct eval_settings *);
 
 #endif

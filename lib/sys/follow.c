@@ -149,6 +149,15 @@ follow_missed(const struct follow *w, const struct checkpoint_info *info,
 	return true;
 }
 
+bool
+follow_newest(const struct follow *w, uint64_t *step)
+{
+	if (w->list.count == 0)
+		return false;
+	*step = w->list.step[w->list.count - 1];
+	return true;
+}
+
 const char *
 follow_next(struct follow *w)
 {

@@ -37,6 +37,9 @@ bool follow_missed(const struct follow *, const struct checkpoint_info *,
 /* Look: what is there, that was not given out.  FAIL_NOINPUT: no folder. */
 int follow_look(struct follow *, struct fail *);
 
+/* The highest step that was there then; false: there was none. */
+bool follow_newest(const struct follow *, uint64_t *step);
+
 /* The path of the oldest of these, once; NULL: there is none just now. */
 const char *follow_next(struct follow *);
 

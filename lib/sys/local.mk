@@ -39,6 +39,8 @@ lib_libps_a_SOURCES += \
 	%D%/memory.h \
 	%D%/net.c \
 	%D%/net.h \
+	%D%/newer.c \
+	%D%/newer.h \
 	%D%/pid.c \
 	%D%/pid.h \
 	%D%/prefetch.c \

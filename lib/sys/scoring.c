@@ -3,9 +3,11 @@
 #include "base/log.h"
 #include "role/line.h"
 #include "sys/clock.h"
+#include "sys/newer.h"
 #include "sys/snapshot.h"
 
 #include <poll.h>
+#include <string.h>
 
 int
 scoring_begin(struct scoring *g, const struct model *model,
@@ -65,6 +67,7 @@ scoring_add(struct scoring *g, const struct evaluation *e, struct fail *f)
 	for (size_t i = 0; i < g->batch.examples * outputs; i++)
 		text_add(&g->to->text, "%.9g%c", (double)x[i],
 			 (i + 1) % outputs == 0 ? '\n' : '\t');
+	g->predicted += g->batch.examples;
 	return scores_flush(g->to, f);
 }
 
@@ -115,6 +118,43 @@ wait_for_batch(const struct scoring *g)
 	poll(fds, 2, -1);
 }
 
+/*
+ * Go on with a newer one, from this batch on.  Records are read as the first
+ * one's model wants them, so it must be of the same; what cannot be had leaves
+ * us with what we have.
+ */
+static int
+renew(struct scoring *g, struct snapshot *s, struct evaluation *e,
+      struct fail *f)
+{
+	struct checkpoint *from = newer_look(g->newer, clock_ms());
+	char ours[33], theirs[33];
+	struct snapshot next;
+	struct fail why;
+
+	if (!from)
+		return 0;
+	model_source_hash(checkpoint_model(s->from), ours);
+	model_source_hash(checkpoint_model(from), theirs);
+	if (strcmp(ours, theirs) != 0) {
+		log_warn("%s is of another model: %s goes on to predict",
+			 checkpoint_path(from), checkpoint_path(s->from));
+		checkpoint_close(from);
+		return 0;
+	}
+	if (snapshot_open(&next, &from, &why) < 0) {
+		log_warn("%s", why.text);
+		return 0;
+	}
+	evaluation_close(e);
+	snapshot_close(s);
+	*s = next;
+	evaluation_open(e, s->model, g->s->evaluator.externals);
+	log_warn("%s predicts from record %llu on", checkpoint_path(s->from),
+		 (unsigned long long)g->predicted + 1);
+	return externals_begin(g->s->evaluator.externals, s->model, f);
+}
+
 static int
 score_batches(struct scoring *g, struct snapshot *s, struct evaluation *e,
 	      struct fail *f)
@@ -132,6 +172,8 @@ score_batches(struct scoring *g, struct snapshot *s, struct evaluation *e,
 			wait_for_batch(g);
 			continue;
 		}
+		if (g->newer && renew(g, s, e, f) < 0)
+			return -1;
 		evaluation_begin(e, &g->batch);
 		if (snapshot_fill(s, e->compute, f) < 0)
 			return 1;
@@ -142,10 +184,28 @@ score_batches(struct scoring *g, struct snapshot *s, struct evaluation *e,
 	return scoring_stopped(f);
 }
 
+/*
+ * The records of a stream are read for as long as that goes on, by a model
+ * that stays, whichever checkpoints come and go.
+ */
+static int
+begin_stream(struct scoring *g, const struct snapshot *s,
+	     struct model **model, struct fail *f)
+{
+	if (!g->renew)
+		return 0;
+	*model = model_parse(checkpoint_model(s->from), f);
+	if (!*model)
+		return -1;
+	g->newer = newer_open(g->renew, checkpoint_info(s->from)->step);
+	return 0;
+}
+
 int
 scoring_checkpoint(struct scoring *g, struct checkpoint **from,
 		   struct fail *f)
 {
+	struct model *stays = NULL;
 	struct evaluation e;
 	struct snapshot s;
 	int status;
@@ -161,11 +221,16 @@ scoring_checkpoint(struct scoring *g, struct checkpoint **from,
 	evaluation_open(&e, s.model, g->s->evaluator.externals);
 	status = externals_begin(g->s->evaluator.externals, s.model, f);
 	if (status == 0)
-		status = scoring_begin(g, s.model, &e, f);
+		status = begin_stream(g, &s, &stays, f);
+	if (status == 0)
+		status = scoring_begin(g, stays ? stays : s.model, &e, f);
 	if (status == 0)
 		status = score_batches(g, &s, &e, f);
 	scoring_close(g);
 	evaluation_close(&e);
 	snapshot_close(&s);
+	newer_close(g->newer);
+	g->newer = NULL;
+	model_free(stays);
 	return status;
 }

@@ -19,6 +19,11 @@
 
 struct scoring {
 	const struct eval_settings *s;	/* borrowed */
+	const char *renew;		/* --predict goes on with newer
+					   checkpoints of this folder; NULL:
+					   it keeps to one; borrowed */
+	struct newer *newer;		/* then */
+	uint64_t predicted;		/* records */
 	const struct model *model;	/* NULL: not begun */
 	struct prefetch *data;
 	struct batch batch;
