@@ -118,3 +118,31 @@ values() {
  neither side of a product, or what goes into a relu, begins with another\
  number: p/kernel, p/bias; give one of them another initializer"
 }
+
+@test "predictions are as many as records" {
+	cat >model.ps <<-'END'
+		input x sparse[4]
+		label y binary
+		logit = linear x
+		loss binary_crossentropy logit from_logits=true
+		optimizer sgd learning_rate=1
+	END
+	printf '%s\n' '1 1:1' '0 2:1' >train.svm
+	run -0 ps-local -q -C ckpt -- --repeat train.svm -- \
+		ps-coord -q -m model.ps -B 2 --checkpoint=ckpt <<<'train 8'
+	printf '%s\n' '' 1:1 '' 2:1 '' >new.svm
+	run -0 ps-eval -C ckpt --predict new.svm
+	assert_equal "${#lines[@]}" 5
+	# The bias is 0: one is for each that is against.
+	for i in 0 2 4; do
+		assert_equal "${lines[i]}" 0.5
+	done
+	[[ ${lines[1]} == 0.79* && ${lines[3]} == 0.20* ]]
+	run -0 ps-eval -C ckpt --predict -B 2 - <new.svm
+	assert_equal "${#lines[@]}" 5
+	# Where there are labels an empty line is no record.
+	printf '%s\n' '' '1 1:1' '' '0 2:1' '' >labelled.svm
+	run -0 ps-eval -C ckpt --predict labelled.svm
+	assert_equal "${#lines[@]}" 2
+	run -64 ps-eval -C ckpt --predict --max-bad=1 new.svm
+}

@@ -24,6 +24,10 @@ struct svmlight {
 	uint64_t size;		/* so many ids there are, */
 	uint64_t first;		/* from 0 or 1 on */
 	bool dense;		/* the input is float[size] */
+	/* Of lines whose labels nobody reads: */
+	enum { UNKNOWN, LABELLED, BARE } lines_are;
+	uint64_t empty;		/* such ones that are still to be read, */
+	bool waits;		/* and then the line that we have */
 	float *value;		/* of a record's pairs */
 	size_t room;
 };
@@ -282,15 +286,82 @@ next_record(struct svmlight *s, char **start, struct fail *f)
 	return got;
 }
 
+/* Does the line at p begin with a pair, or the number of a query? */
+static bool
+is_bare(char *p)
+{
+	return memchr(p, ':', (size_t)(skip_word(p) - p)) != NULL;
+}
+
+/*
+ * The same where labels are not read.  If there are none an empty line is an
+ * example without features, and so are those in front of the first line that
+ * says whether there are; *start is NULL then.
+ */
+static int
+next_unlabelled(struct svmlight *s, char **start, struct fail *f)
+{
+	struct lines *l = &s->lines;
+
+	*start = NULL;
+	while (!s->waits && (s->empty == 0 || s->lines_are == UNKNOWN)) {
+		const int got = lines_next(l, f);
+		char *p = got > 0 ? skip_blanks(l->text) : NULL;
+
+		if (got < 0 || (got == 0 && s->empty == 0))
+			return got;
+		if (got == 0) {
+			s->lines_are = BARE;
+		} else if (!is_end(*p)) {
+			if (s->lines_are == UNKNOWN)
+				s->lines_are = is_bare(p) ? BARE : LABELLED;
+			s->waits = true;
+		} else if (*p != '#') {
+			if (check_end(s, p, f) != 0) {
+				lines_fail(l, f);
+				return fail_pass(f);
+			}
+			s->empty += s->lines_are != LABELLED;
+		}
+		if (s->lines_are == LABELLED)
+			s->empty = 0;
+	}
+	if (s->empty > 0) {
+		s->empty--;
+		return 1;
+	}
+	s->waits = false;
+	*start = skip_blanks(l->text);
+	return 1;
+}
+
+/* An example without features. */
+static void
+read_nothing(const struct svmlight *s, struct batch *b)
+{
+	struct feature *to = &b->feature[0];
+
+	for (size_t i = 0; s->dense && i < s->size; i++)
+		feature_add_value(to, b->examples * (size_t)s->size + i, 0);
+	if (!s->dense)
+		feature_set_offset(to, b->examples + 1,
+				   to->offset[b->examples]);
+}
+
 static int
 svmlight_read(void *state, struct batch *b, struct fail *f)
 {
 	struct svmlight *s = state;
 	char *p = NULL;
-	int got = next_record(s, &p, f);
+	int got = s->label ? next_record(s, &p, f) :
+		next_unlabelled(s, &p, f);
 
 	if (got <= 0 || !b)
 		return got;
+	if (!p) {
+		read_nothing(s, b);
+		return 1;
+	}
 	p = read_label(s, b, p, f);
 	if (p)
 		p = skip_query(p);

@@ -21,7 +21,7 @@ static void
 test_svmlight(void)
 {
 	files_text("a.svm", "# nothing here\n+1 1:1 3:.5\n\n"
-		   "-1 qid:3 2:2e0 # 3:3\n \t\n1\n-1\t3:1  \r\n0 1:0");
+		   "-1 qid:3 2:2e0 # 3:3\n \t\n1\n-1\t3:1  \r\n-1 1:0");
 	add("x", INPUT_SPARSE, 3, 1);
 	label.binary = true;
 	ok(reads("a.svm", "1 | 0:1 2:0.5\n0 | 1:2\n1 | \n0 | 2:1\n"
@@ -48,7 +48,7 @@ test_svmlight(void)
 	const struct reader_options o = { .unlabelled = true };
 
 	files_text("bare.svm", "1:1 2:1\n7 3:1\nno 1:1 3:1\n\n");
-	ok(reads_with("bare.svm", &o, " | 0 1\n | 2\n | 0 2\n"));
+	ok(reads_with("bare.svm", &o, " | 0 1\n | 2\n | 0 2\n | \n"));
 	label.binary = false;
 	files_text("y.svm", "-2.5 1:1\n1e3 2:1");
 	ok(reads("y.svm", "-2.5 | 0\n1000 | 1\n"));
@@ -209,6 +209,48 @@ test_words(void)
 	lookup_free(label.lookup);
 	label.kind = INPUT_FLOAT;
 	forget();
+}
+
+/*
+ * Where there are no labels an empty line is an example without features, at
+ * the front, between others and at the end; where there are, it is none.
+ */
+static void
+test_empty_lines(void)
+{
+	const struct reader_options o = { .unlabelled = true };
+	static const struct {
+		const char *text, *sparse, *dense;
+	} files[] = {
+		{ "1:1\n\n2:1\n", " | 0\n | \n | 1\n",
+		  " | 1 0\n | 0 0\n | 0 1\n" },
+		{ "\n \t\n1:1\n", " | \n | \n | 0\n",
+		  " | 0 0\n | 0 0\n | 1 0\n" },
+		{ "1:1\r\n\r\n", " | 0\n | \n", " | 1 0\n | 0 0\n" },
+		{ "# no example\n1:1 # one\n# nor this\n\n#\n",
+		  " | 0\n | \n", " | 1 0\n | 0 0\n" },
+		{ "qid:1 1:1\n\n", " | 0\n | \n", " | 1 0\n | 0 0\n" },
+		{ "\n\n", " | \n | \n", " | 0 0\n | 0 0\n" },
+		{ "1:1\n\n2:1", " | 0\n | \n | 1\n",
+		  " | 1 0\n | 0 0\n | 0 1\n" },
+		{ "\n+1 1:1\n\n-1\n\n", " | 0\n | \n",
+		  " | 1 0\n | 0 0\n" },
+		{ "0 1:1\n\n7\n", " | 0\n | \n", " | 1 0\n | 0 0\n" },
+	};
+
+	for (int dense = 0; dense < 2; dense++) {
+		if (dense)
+			add("x", INPUT_FLOAT, 0, 2);
+		else
+			add("x", INPUT_SPARSE, 2, 1);
+		for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+			files_text("e.svm", files[i].text);
+			named(reads_with("e.svm", &o, dense ? files[i].dense :
+					 files[i].sparse),
+			      "an empty line is an example, or none");
+		}
+		forget();
+	}
 }
 
 static void
@@ -767,6 +809,7 @@ main(void)
 	test_cut();
 	test_any_ids();
 	test_words();
+	test_empty_lines();
 	test_idx();
 	test_bins();
 	test_crossing();
