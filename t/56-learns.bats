@@ -119,6 +119,38 @@ values() {
  number: p/kernel, p/bias; give one of them another initializer"
 }
 
+@test "labels of -1, 0 and 1 are three classes, whoever reads them" {
+	cat >model.ps <<-'END'
+		input x sparse[4]
+		label y binary
+		logit = linear x
+		loss binary_crossentropy logit from_logits=true
+	END
+	printf '%s\n' '-1 1:1' '0 2:1' '1 3:1' >train.svm
+	local three="-1, 0 and 1 are three classes, and binary is 0 and 1, or\
+ -1 and 1"
+	run -65 --separate-stderr ps-local -q -- --repeat train.svm -- \
+		ps-coord -q -m model.ps -B 3 <<<'train 1'
+	grep -qxF "ps-coord: train.svm:2: label: 0, where others are -1:\
+ $three" <<<"$stderr" || fail "$stderr"
+	# From the coordinator's data, and the cache of them.
+	for i in 1 2; do
+		run -65 --separate-stderr ps-local -q -- --cache -- \
+			ps-coord -q -m model.ps -B 3 -d train.svm <<<epoch
+		grep -q "^ps-coord: .*train.svm.*$three$" <<<"$stderr" ||
+			fail "$stderr"
+	done
+	printf '%s\n' '-1 1:1' '1 2:1' >sound.svm
+	run -0 ps-local -q -C ckpt -- --repeat sound.svm -- \
+		ps-coord -q -m model.ps -B 2 --checkpoint=ckpt <<<'train 1'
+	run -65 --separate-stderr ps-eval -C ckpt train.svm
+	assert_equal "$stderr" "ps-eval: train.svm:2: label: 0, where others\
+ are -1: $three"
+	# What is trained on and what is scored may say no in their own ways.
+	printf '%s\n' '0 1:1' '1 2:1' >other.svm
+	run -0 ps-eval -C ckpt other.svm
+}
+
 @test "predictions are as many as records" {
 	cat >model.ps <<-'END'
 		input x sparse[4]

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAGIC	"pscache3"
+#define MAGIC	"pscache4"
 
 struct head {
 	char magic[8];

@@ -9,6 +9,7 @@ cache_maker_begin(struct cache_maker *m, struct cache *cache,
 	*m = (struct cache_maker){ .cache = cache, .to.fd = -1,
 				   .batches = want->batches };
 	batch_begin(&m->block, want->inputs, want->count, want->label);
+	m->block.label.noes = want->noes;
 }
 
 void

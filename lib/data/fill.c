@@ -61,6 +61,30 @@ read_float(const char *text, size_t size, float *x, struct fail *f)
 	return 0;
 }
 
+static int
+fail_of_noes(struct fail *f, const char *label, const char *others)
+{
+	return fail(f, FAIL_DATA, "%s, where others are %s: -1, 0 and 1 are "
+		    "three classes, and binary is 0 and 1, or -1 and 1", label,
+		    others);
+}
+
+int
+fill_add_noes(struct noes *noes, const struct batch *b, size_t first,
+	      size_t n, struct fail *f)
+{
+	const bool binary = b->label.input && b->label.input->binary;
+	struct noes all = *noes;
+
+	if (binary)
+		noes_add(&all, b->label.value + first, n);
+	if (all.zero && all.minus)
+		return noes->zero ? fail_of_noes(f, "a label of -1", "0") :
+			fail_of_noes(f, "a label of 0", "-1");
+	*noes = all;
+	return 0;
+}
+
 /*
  * Where a number comes from, for what is said of it: as it stands in a text,
  * or else as the number that it is, of a type with so many binary digits.
@@ -147,19 +171,31 @@ add_float_id(struct feature *to, size_t at, double x,
 	return fill_integer(to, at, (uint64_t)fabs(x), x < 0, f);
 }
 
+/* One of two classes, of which the other data of the set have the first as
+   that, too; see struct noes. */
+static int
+add_binary(struct feature *to, size_t at, float x, const struct origin *from,
+	   struct fail *f)
+{
+	const struct noes *noes = to->noes;
+	char shown[FILL_SHOWN];
+
+	if (x != 0 && x != 1 && x != -1)
+		return fail(f, FAIL_DATA, "%s is neither 0 or 1 nor -1 or +1",
+			    show(from, (double)x, shown));
+	if (noes && (x < 0 ? noes->zero : x == 0 && noes->minus))
+		return fail_of_noes(f, show(from, (double)x, shown),
+				    x < 0 ? "0" : "-1");
+	feature_add_value(to, at, x > 0 ? 1 : x < 0 ? -0.f : 0);
+	return 0;
+}
+
 static int
 add_float(struct feature *to, size_t at, float x, const struct origin *from,
 	  struct fail *f)
 {
-	char shown[FILL_SHOWN];
-
-	if (to->input->binary) {
-		if (x != 0 && x != 1 && x != -1)
-			return fail(f, FAIL_DATA,
-				    "%s is neither 0 or 1 nor -1 or +1",
-				    show(from, (double)x, shown));
-		x = x > 0;
-	}
+	if (to->input->binary)
+		return add_binary(to, at, x, from, f);
 	feature_add_value(to, at, x);
 	return 0;
 }

@@ -42,6 +42,13 @@ int fill_number(struct feature *, size_t at, double, int digits,
 int fill_integer(struct feature *, size_t at, uint64_t, bool below_zero,
 		 struct fail *);
 
+/*
+ * The n examples from the first on are good: their labels are among those
+ * that were read.  Out of a cache there may come both a 0 and a -1.
+ */
+int fill_add_noes(struct noes *, const struct batch *, size_t first, size_t n,
+		  struct fail *);
+
 #define FILL_SHOWN	44
 
 /* Text fit for a message: short, and of one line; returns shown. */

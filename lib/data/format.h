@@ -29,6 +29,7 @@ struct want {
 					   struct feature, is_gathered */
 	struct commands *commands;	/* NULL: "pipe:" is refused */
 	const struct bad *bad;		/* what may be passed over, or NULL */
+	const struct noes *noes;	/* labels that were read, or NULL */
 };
 
 /*

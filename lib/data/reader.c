@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "data/bad.h"
 #include "data/cache.h"
+#include "data/fill.h"
 #include "data/format.h"
 
 #include <stdlib.h>
@@ -26,6 +27,7 @@ struct reader {
 	uint64_t kept;		/* of those in the pass, in our shard */
 	uint64_t records;
 	struct bad bad;
+	struct noes noes;
 	/* Of shuffling: */
 	struct rng rng;
 	struct batch *held;	/* one example each */
@@ -108,7 +110,7 @@ reader_open(char *const *files, size_t count,
 		.no_header = options->no_header,
 		.batches = options->shuffle == 0 && options->shards == 0,
 		.commands = options->commands,
-		.bad = &r->bad
+		.bad = &r->bad, .noes = &r->noes
 	};
 	r->rng.seed = options->seed;
 	r->bad.most = options->max_bad;
@@ -169,6 +171,9 @@ read_records(struct reader *r, struct batch *b, size_t most, struct fail *f)
 
 		const bool ours = o->shards == 0 ||
 				  r->in_pass % o->shards == o->shard;
+
+		b->label.noes = &r->noes;
+
 		const int got = r->now->read_some && o->shards == 0 ?
 			r->now->read_some(r->state, b, most, f) :
 			r->now->read(r->state, ours ? b : NULL, f);
@@ -186,6 +191,9 @@ read_records(struct reader *r, struct batch *b, size_t most, struct fail *f)
 			continue;
 		if (got < 0)
 			return -1;
+		if (ours && fill_add_noes(&r->noes, b, b->examples,
+					  (size_t)passed, f) != 0)
+			return fail_at(f, "%s", r->file[r->opened]);
 		if (ours) {
 			b->examples += passed;
 			r->kept += passed;

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "data/counts.h"
+#include "data/fill.h"
 #include "data/format.h"
 
 #include <limits.h>
@@ -21,6 +22,7 @@ struct span_reader {
 	uint64_t left;		/* of the span */
 	const atomic_bool *stop;
 	struct bad *bad;
+	struct noes *noes;
 	uint64_t begin, end;	/* bytes where the span is entered, */
 	uint64_t first;		/* and number of the first record there */
 	void *state;		/* of the format; NULL: not opened */
@@ -178,11 +180,12 @@ reader_new(const struct span *s, const struct span_format *how,
 	r->want = (struct want){ .inputs = inputs, .count = count,
 				 .label = label,
 				 .no_header = how->no_header,
-				 .bad = how->bad };
+				 .bad = how->bad, .noes = how->noes };
 	r->file[0] = mem_text(s->file);
 	r->file[1] = s->label ? mem_text(s->label) : NULL;
 	r->stop = how->stop;
 	r->bad = how->bad;
+	r->noes = how->noes;
 	take_up(r, s);
 	if (check(r, s, how, f) == 0)
 		return r;
@@ -270,6 +273,7 @@ span_read(struct span_reader *r, struct batch *b, struct fail *f)
 
 	if (r->left == 0)
 		return 0;
+	b->label.noes = r->noes;
 	if (r->pieces)
 		got = (int)pieces_read(r->pieces, r->at, b, most);
 	if (got == 0) {
@@ -279,6 +283,9 @@ span_read(struct span_reader *r, struct batch *b, struct fail *f)
 	}
 	if (got < 0 && !(r->bad && bad_pass(r->bad, f)))
 		return -1;
+	if (got > 0 && r->noes && fill_add_noes(r->noes, b, b->examples,
+						(size_t)got, f) != 0)
+		return fail_at(f, "%s", r->file[0]);
 	b->examples += got > 0 ? (size_t)got : 0;
 	got = got > 0 ? got : 1;
 	r->left -= (uint64_t)got;

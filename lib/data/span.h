@@ -36,6 +36,7 @@ struct span_format {
 	const atomic_bool *stop;	/* leave off when it is true; or NULL */
 	struct cache *cache;	/* NULL: there are none; borrowed */
 	struct bad *bad;	/* what may be passed over, or NULL; so, too */
+	struct noes *noes;	/* labels that were read, or NULL; so, too */
 };
 
 struct span_reader;

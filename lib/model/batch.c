@@ -4,6 +4,7 @@
 #include "base/mem.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -371,4 +372,17 @@ feature_set_offset(struct feature *f, size_t example, size_t offset)
 	f->offset = mem_grow(f->offset, example, &f->offset_room,
 			     sizeof(*f->offset));
 	f->offset[example] = offset;
+}
+
+void
+noes_add(struct noes *noes, const float *label, size_t n)
+{
+	bool zero = false, minus = false;
+
+	for (size_t i = 0; i < n; i++) {
+		zero |= (label[i] == 0) & !signbit(label[i]);
+		minus |= (label[i] == 0) & !!signbit(label[i]);
+	}
+	noes->zero = noes->zero || zero;
+	noes->minus = noes->minus || minus;
 }

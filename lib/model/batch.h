@@ -23,8 +23,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/*
+ * How labels of kind binary have said no: by 0, by -1.  Both are the value 0,
+ * which has the sign of a -1; in one set of data with 1 they are three
+ * classes.
+ */
+struct noes {
+	bool zero, minus;
+};
+
+/* Put those of n labels to them. */
+void noes_add(struct noes *, const float *label, size_t n);
+
 struct feature {
 	const struct input *input;	/* borrowed from the model */
+	const struct noes *noes;	/* that were read before; or NULL */
 	float *value;
 	uint32_t *id, *high;
 	float *weight;

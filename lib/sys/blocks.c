@@ -33,6 +33,7 @@ struct blocks {
 	struct span_format how;
 	struct cache cache;
 	struct bad bad;
+	struct noes noes;
 	struct kept kept[BLOCKS_KEPT];
 	uint64_t clock;
 	/* What the thread is at, and what came of it: */
@@ -194,6 +195,7 @@ blocks_new(const struct model *model, const struct span_format *how,
 	b->how.cache = cache ? &b->cache : NULL;
 	b->bad.most = max_bad;
 	b->how.bad = &b->bad;
+	b->how.noes = &b->noes;
 	for (size_t i = 0; i < BLOCKS_KEPT; i++)
 		batch_begin(&b->kept[i].batch, input, inputs,
 			    model_label(model));

@@ -42,7 +42,7 @@ examples_add(struct text *t, const struct feature *x, size_t i)
 		if (k > first)
 			text_add(t, " ");
 		if (x->input->kind == INPUT_FLOAT)
-			text_add(t, "%g", (double)x->value[k]);
+			text_add(t, "%g", (double)(x->value[k] + 0));
 		else
 			text_add(t, "%llu", (unsigned long long)
 				 feature_id(x, k));

@@ -762,6 +762,77 @@ test_formats(void)
 }
 
 /* The real thing, if it is there: 32,561 rows of 13.9 features. */
+#define THREE	": -1, 0 and 1 are three classes, and binary is 0 and 1, or " \
+		"-1 and 1"
+
+/*
+ * Labels of -1, 0 and 1 are those of three classes, in any format, in one file
+ * or two, in one pass or the next; what is passed over has none.
+ */
+static void
+test_three_classes(void)
+{
+	static const char numbers[] = "\0\0\x08\1\0\0\0\3" "\1\2\3";
+	static const char labels[] = "\0\0\x09\1\0\0\0\3" "\1\xff\0";
+	const struct reader_options again = { .repeat = true };
+	const struct reader_options mixed = { .shuffle = 3 };
+	const struct reader_options half = { .shard = 1, .shards = 2 };
+	const struct reader_options some = { .max_bad = 1 };
+	const float x[] = { 1, 2, 3 }, y[] = { 0, 1, -1 };
+	struct text tx = { 0 }, ty = { 0 };
+	struct archive *a;
+
+	label.binary = true;
+	add("x", INPUT_FLOAT, 0, 1);
+	files_text("t.svm", "-1 1:1\n0 1:2\n1 1:3\n");
+	ok(reads("t.svm", "65 t.svm:2: label: 0, where others are -1" THREE));
+	ok(reads_with("t.svm", &mixed, "65 t.svm:2: label: 0, where others "
+		      "are -1" THREE));
+	ok(reads_with("t.svm", &half, "0 | 2\n"));
+	ok(reads_with("t.svm", &some, "0 | 1\n1 | 3\n"));
+	files_text("t.csv", "y,x\n0,1\n1,2\n-1.0,3\n");
+	ok(reads("t.csv", "65 t.csv:4: y: -1.0, where others are 0" THREE));
+	files_text("t.tsv", "y\tx\n0\t1\n-1\t3\n");
+	ok(reads("t.tsv", "65 t.tsv:3: y: -1, where others are 0" THREE));
+	files_put("x-idx1", numbers, sizeof(numbers) - 1);
+	files_put("y-idx1", labels, sizeof(labels) - 1);
+	ok(reads("x-idx1,y-idx1", "65 y-idx1: record 3: 0, where others are "
+		 "-1" THREE));
+	put_npy(&tx, "<f4", "(3,)", x, sizeof(x));
+	put_npy(&ty, "<f4", "(3,)", y, sizeof(y));
+	files_put("x.npy", tx.data, tx.size);
+	files_put("y.npy", ty.data, ty.size);
+	ok(reads("x.npy,y.npy", "65 y.npy: record 3: -1, where others are 0"
+		 THREE));
+	put_stored(&tx, &tx, &ty);
+	ok(reads("s.npz", "65 s.npz:y: record 3: -1, where others are 0"
+		 THREE));
+	a = archive_write_new();
+	archive_write_set_format_pax_restricted(a);
+	archive_write_open_filename(a, "t.tar");
+	files_member(a, "1.x", "1", 1);
+	files_member(a, "1.y", "-1", 2);
+	files_member(a, "2.x", "2", 1);
+	files_member(a, "2.y", "0", 1);
+	archive_write_free(a);
+	ok(reads("t.tar", "65 t.tar: record 2 (2): y: 0, where others are -1"
+		 THREE));
+
+	/* Each file by itself would do. */
+	files_text("zero.svm", "0 1:1\n1 1:2\n");
+	files_text("minus.svm", "+1 1:3\n-1 1:4\n");
+	ok(reads("zero.svm", "0 | 1\n1 | 2\n"));
+	ok(reads("minus.svm", "1 | 3\n0 | 4\n"));
+	ok(reads("zero.svm,minus.svm", "65 minus.svm:2: label: -1, where "
+		 "others are 0" THREE));
+	ok(reads_with("zero.svm,minus.svm", &again, "65 minus.svm:2: label: "
+		      "-1, where others are 0" THREE));
+	label.binary = false;
+	text_release(&tx);
+	text_release(&ty);
+	forget();
+}
+
 static void
 test_a9a(void)
 {
@@ -819,6 +890,7 @@ main(void)
 	test_shards();
 	test_max_bad();
 	test_formats();
+	test_three_classes();
 	test_a9a();
 	files_end();
 	free(label.name);

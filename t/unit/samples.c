@@ -115,7 +115,7 @@ test_members(void)
 	put("d.1/a.jpg", "pixels");
 	put_array("d.1/a.x.npy", x, 2, 0);
 	put("d.1/a.cls", "1\n");
-	put("d.1/b.cls", "-1\r\n");
+	put("d.1/b.cls", "0\r\n");
 	put_array("d.1/b.x.npy", x + 2, 2, 0);
 	put("d.1/b.png", "pixels");
 	put("README", "no sample");
