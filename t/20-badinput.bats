@@ -577,6 +577,39 @@ request" ps-local -- train.svm -- ps-coord -m model.ps requests
 	run -0 ps-local -- train.svm -- ps-coord -m model.ps requests
 }
 
+@test "what steers a terminal reaches neither logs nor results" {
+	local evil=$'a\x1b[31m\xc2\x9b31m\xe2\x80\xaeb\x9b\x7f' file
+	local seen='a?[31m?31m?b??'
+	printf 'input x float\nlabel y float\np = linear x
+loss mean_squared_error p\n' >c.ps
+	file=$evil.csv
+	printf 'x,y\n%s,1\n' "$evil" >"$file"
+	run -65 --separate-stderr ps-local --log="$PWD/logs" -- "$file" -- \
+		ps-coord -m c.ps --status=status <<<$'{"id":"e\xc2\x9b\x7f"}'
+	assert_output --partial '"id":"e\u009b\u007f"'
+	assert_output --partial "$seen.csv:2: x: '$seen' is not"
+	printf '%s\n' "$output" >out
+	printf '%s\n' "$stderr" >err
+	# Words of a request, of a model and of the command line.
+	printf '%s\n' "train $evil" >requests
+	run -65 --separate-stderr ps-local -- train.svm -- \
+		ps-coord -m model.ps requests
+	printf '%s\n' "$output" >>out
+	printf '%s\n' "$stderr" >>err
+	printf 'input x float\n%s = dense x\n' "$evil" >evil.ps
+	one 78 "ps-coord: evil.ps:2: '$seen' is no name: it takes letters, \
+digits, _ - . and at most 63 of them" ps-coord -m evil.ps -s ipc:///tmp/a
+	one 66 "ps-coord: cannot open $seen.ps: No such file or directory" \
+		ps-coord -m "$evil.ps" -s ipc:///tmp/a
+	one 64 "ps-eval: -B: '$seen' is not a whole number from 1 to 1048576; \
+try 'ps-eval --help'" ps-eval -B "$evil" -C c train.svm
+	run -0 grep -qF "$seen" logs
+	for file in out err status logs; do
+		run -1 env LC_ALL=C grep -aP \
+			'[^\x20-\x7e\n\t\r]|\r[^\n]' "$file"
+	done
+}
+
 # dirty N FILE - N records, of which every 50th is bad.
 dirty() {
 	awk -v n="$1" 'BEGIN { srand(1)

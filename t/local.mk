@@ -78,6 +78,7 @@ UNITS += %D%/unit/text
 UNITS += %D%/unit/train
 UNITS += %D%/unit/until
 UNITS += %D%/unit/value
+UNITS += %D%/unit/visible
 UNITS += %D%/unit/whole
 UNITS += %D%/unit/window
 UNITS += %D%/unit/wire_page

@@ -1,9 +1,9 @@
 #include "base/exposition.h"
 
-#include "base/json.h"
+#include "base/visible.h"
 
-#include <jansson.h>
 #include <math.h>
+#include <string.h>
 
 void
 exposition_metric(struct text *out, const char *name, const char *type,
@@ -34,17 +34,21 @@ exposition_sample(struct text *out, const char *name, double value)
 static void
 add_quoted(struct text *out, const char *value)
 {
-	json_t *words = json_words(value);
+	struct text words = { 0 };
 
 	text_add(out, "\"");
-	for (const char *c = json_string_value(words); *c; c++)
-		if (*c == '\n')
-			text_add(out, "\\n");
-		else
-			text_add(out, *c == '"' || *c == '\\' ? "\\%c" : "%c",
-				 *c);
+	for (size_t n; *value; value += n) {
+		n = strcspn(value, "\n\"\\");
+		text_reset(&words);
+		visible_add(&words, value, n);
+		text_add(out, "%s", words.data);
+		if (value[n])
+			text_add(out, value[n] == '\n' ? "\\n" : "\\%c",
+				 value[n]);
+		n += value[n] != '\0';
+	}
 	text_add(out, "\"");
-	json_decref(words);
+	text_release(&words);
 }
 
 void

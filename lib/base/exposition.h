@@ -18,7 +18,8 @@ void exposition_metric(struct text *, const char *name, const char *type,
 
 void exposition_sample(struct text *, const char *name, double value);
 
-/* A label's value may be any text; what is no UTF-8 becomes question marks. */
+/* A label's value may be any text; what may not be shown becomes question
+   marks. */
 struct exposition_label {
 	const char *name, *value;
 };

@@ -1,22 +1,11 @@
 #include "base/json.h"
 
-#include "base/text.h"
+#include "base/mem.h"
+#include "base/visible.h"
 
 #include <jansson.h>
-
-/* Bytes of the character that a text begins with; 0: that is no UTF-8. */
-static size_t
-character_size(const char *text)
-{
-	for (size_t n = 1; n <= 4 && text[n - 1] != '\0'; n++) {
-		json_t *one = json_stringn(text, n);
-
-		json_decref(one);
-		if (one)
-			return n;
-	}
-	return 0;
-}
+#include <stdlib.h>
+#include <string.h>
 
 json_t *
 json_words(const char *text)
@@ -25,7 +14,9 @@ json_words(const char *text)
 	struct text mended = { 0 };
 
 	while (!string && *text) {
-		const size_t size = character_size(text);
+		bool shown;
+		const size_t size = visible_character(text, strlen(text),
+						      &shown);
 
 		text_add_bytes(&mended, size ? text : "?", size ? size : 1);
 		text += size ? size : 1;
@@ -34,4 +25,19 @@ json_words(const char *text)
 		string = json_stringn(mended.data, mended.size);
 	text_release(&mended);
 	return string;
+}
+
+char *
+json_line(const json_t *value, size_t flags)
+{
+	char *dump = json_dumps(value, flags), *line;
+	struct text escaped = { 0 };
+
+	if (!dump)
+		return NULL;
+	visible_add_json(&escaped, dump);
+	line = mem_text(escaped.data);
+	text_release(&escaped);
+	free(dump);
+	return line;
 }

@@ -4,6 +4,8 @@
 #ifndef PS_JSON_H
 #define PS_JSON_H
 
+#include <stddef.h>
+
 struct json_t;
 
 /*
@@ -12,5 +14,11 @@ struct json_t;
  * a question mark.
  */
 struct json_t *json_words(const char *);
+
+/*
+ * As text, to be freed: what must not reach a terminal is written as "\u009b".
+ * The flags are those of json_dumps().
+ */
+char *json_line(const struct json_t *, size_t flags);
 
 #endif

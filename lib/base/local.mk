@@ -27,4 +27,6 @@ lib_libps_a_SOURCES += \
 	%D%/settings.h \
 	%D%/subnormal.h \
 	%D%/text.c \
-	%D%/text.h
+	%D%/text.h \
+	%D%/visible.c \
+	%D%/visible.h

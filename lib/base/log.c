@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include "base/visible.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,14 +33,11 @@ log_begin(const char *name, enum log_level level, const char *path,
 static void
 say(const char *format, va_list args)
 {
-	char text[640], line[680];
+	char text[640], shown[sizeof(text)], line[680];
 
 	vsnprintf(text, sizeof(text), format, args);
-	/* Names in files and words of peers are for eyes, not terminals. */
-	for (unsigned char *c = (unsigned char *)text; *c; c++)
-		if (*c < ' ' || *c == 0x7f)
-			*c = '?';
-	snprintf(line, sizeof(line), "%.24s: %s\n", log_name, text);
+	visible_copy(shown, sizeof(shown), text, strlen(text));
+	snprintf(line, sizeof(line), "%.24s: %s\n", log_name, shown);
 	fputs(line, log_file ? log_file : stderr);
 }
 

@@ -1,6 +1,6 @@
 #include "data/fill.h"
 
-#include "base/text.h"
+#include "base/visible.h"
 #include "data/number.h"
 
 #include <float.h>
@@ -11,16 +11,8 @@
 const char *
 fill_shown(const char *text, size_t size, char shown[FILL_SHOWN])
 {
-	size_t n = 0;
-
-	while (n < size && n + 4 < FILL_SHOWN) {
-		const unsigned char c = (unsigned char)text[n];
-
-		shown[n++] = c < ' ' || c == 127 ? '?' : (char)c;
-	}
-	for (size_t i = 0; n < size && i < 3; i++)
-		shown[n + i] = '.';
-	shown[n < size ? n + 3 : n] = '\0';
+	if (visible_copy(shown, FILL_SHOWN - 3, text, size) < size)
+		strcat(shown, "...");
 	return shown;
 }
 

@@ -10,7 +10,7 @@ void
 line_string(struct text *out, const char *text)
 {
 	json_t *string = json_words(text);
-	char *json = json_dumps(string, JSON_ENCODE_ANY);
+	char *json = json_line(string, JSON_ENCODE_ANY);
 
 	text_add(out, "%s", json);
 	free(json);

@@ -1,5 +1,6 @@
 #include "role/request.h"
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 
@@ -55,7 +56,7 @@ static char *
 as_json(const char *text)
 {
 	json_t *string = json_string(text);
-	char *json = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
+	char *json = string ? json_line(string, JSON_ENCODE_ANY) : NULL;
 
 	json_decref(string);
 	return json;
@@ -283,7 +284,7 @@ number_text(const char *line, const char *key, const json_t *value)
 		p += 2 + strspn(p + 2, BLANKS);
 		return mem_text_n(p, strcspn(p, BLANKS ",}"));
 	}
-	return json_dumps(value, JSON_ENCODE_ANY);
+	return json_line(value, JSON_ENCODE_ANY);
 }
 
 static int
@@ -304,7 +305,7 @@ read_member(struct request *r, const char *line, const char *key,
 		if (!json_is_string(value) && !json_is_integer(value))
 			return fail(f, FAIL_DATA,
 				    "\"id\" is no string or whole number");
-		r->id = json_dumps(value, JSON_ENCODE_ANY);
+		r->id = json_line(value, JSON_ENCODE_ANY);
 		return 0;
 	}
 	if (strcmp(key, "files") == 0)

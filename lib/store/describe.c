@@ -1,22 +1,33 @@
 #include "store/describe.h"
 
 #include "base/json.h"
+#include "base/visible.h"
 #include "store/compare.h"
 #include "store/disk.h"
 
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void
 add_json(json_t *object, struct text *out)
 {
-	char *text = json_dumps(object, JSON_PRESERVE_ORDER);
+	char *text = json_line(object, JSON_PRESERVE_ORDER);
 
 	if (!text)
 		abort();
 	text_add(out, "%s\n", text);
 	free(text);
 	json_decref(object);
+}
+
+/* Words out of a file, which may be anybody's. */
+static void
+add_words(struct text *out, const char *key, const char *words)
+{
+	text_add(out, "%s\t", key);
+	visible_add(out, words, strlen(words));
+	text_add(out, "\n");
 }
 
 static json_t *
@@ -181,13 +192,15 @@ describe_checkpoint(const struct checkpoint *c, bool json, struct text *out)
 		describe_json(c, model, out);
 		return;
 	}
-	text_add(out, "checkpoint\t%s\nstep\t%ju%s\ntime\t%s\nrun\t%s\n"
-		 "seed\t%ju\nexamples\t%ju\nseconds\t%.3f\nsize\t%ju\n"
-		 "model\t%s\n", checkpoint_folder(c),
-		 (uintmax_t)info->step, info->final ? ", final" : "",
-		 info->time, info->run, (uintmax_t)info->seed,
-		 (uintmax_t)info->examples, info->seconds,
-		 (uintmax_t)checkpoint_size(c), model);
+	add_words(out, "checkpoint", checkpoint_folder(c));
+	text_add(out, "step\t%ju%s\n", (uintmax_t)info->step,
+		 info->final ? ", final" : "");
+	add_words(out, "time", info->time);
+	add_words(out, "run", info->run);
+	text_add(out, "seed\t%ju\nexamples\t%ju\nseconds\t%.3f\nsize\t%ju\n",
+		 (uintmax_t)info->seed, (uintmax_t)info->examples,
+		 info->seconds, (uintmax_t)checkpoint_size(c));
+	add_words(out, "model", model);
 	e = checkpoint_entries(c, &n);
 	for (size_t i = 0; i < n; i++, e++)
 		text_add(out, "array\t%s%s%s\t%s\t%zu %s\t%ju %s\n",

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "base/visible.h"
 #include "sys/clock.h"
 
 #include <assert.h>
@@ -430,13 +431,15 @@ cli_choice(const char *const *names)
 void
 cli_usage(const char *format, ...)
 {
-	char text[512];
+	char text[512], shown[sizeof(text)];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	fprintf(stderr, "%s: %s; try '%s --help'\n", cli_name, text, cli_name);
+	visible_copy(shown, sizeof(shown), text, strlen(text));
+	fprintf(stderr, "%s: %s; try '%s --help'\n", cli_name, shown,
+		cli_name);
 	exit(FAIL_USAGE);
 }
 
@@ -444,9 +447,12 @@ cli_usage(const char *format, ...)
 void
 cli_die(const struct fail *f)
 {
+	char shown[sizeof(f->text)];
+
 	log_error("%s", f->text);
+	visible_copy(shown, sizeof(shown), f->text, strlen(f->text));
 	if (log_is_file)
-		fprintf(stderr, "%s: %s\n", cli_name, f->text);
+		fprintf(stderr, "%s: %s\n", cli_name, shown);
 	exit(f->kind);
 }
 

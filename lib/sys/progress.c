@@ -1,5 +1,7 @@
 #include "sys/progress.h"
 
+#include "base/visible.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,14 +46,18 @@ progress_draw(const char *text, uint64_t now)
 {
 	static uint64_t last;
 	struct winsize size;
+	struct text shown = { 0 };
 	int columns = 80;
 
 	if (drawn && now - last < DRAW_MS)
 		return;
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
 		columns = size.ws_col;
-	fprintf(stderr, "\r%.*s\033[K", fitting(text, columns - 1), text);
+	visible_add(&shown, text, strlen(text));
+	fprintf(stderr, "\r%.*s\033[K", fitting(shown.data, columns - 1),
+		shown.data);
 	fflush(stderr);
+	text_release(&shown);
 	drawn = true;
 	last = now;
 }

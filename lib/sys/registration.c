@@ -29,6 +29,6 @@ registration_hear(const struct registration *reg, struct net *net,
 	if (e->kind != NET_MESSAGE || e->message.kind != MESSAGE_REFUSED)
 		return 1;
 	message_text(&e->message, text, sizeof(text));
-	return fail(f, (enum fail_kind)e->message.refused.status,
+	return fail(f, message_status(e->message.refused.status),
 		    "the coordinator refuses us: %s", text);
 }

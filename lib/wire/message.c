@@ -1,5 +1,7 @@
 #include "wire/message.h"
 
+#include "base/visible.h"
+
 #include "base/hash.h"
 #include "base/text.h"
 #include "wire/codec.h"
@@ -308,13 +310,7 @@ message_status(uint64_t status)
 void
 message_text(const struct message *m, char *text, size_t size)
 {
-	const unsigned char *bytes = m->blob.data;
-	size_t n = m->blob.size < size - 1 ? m->blob.size : size - 1;
-
-	for (size_t i = 0; i < n; i++)
-		text[i] = (char)(bytes[i] < ' ' || bytes[i] == 127 ?
-				 '?' : bytes[i]);
-	text[n] = '\0';
+	visible_copy(text, size, m->blob.data, m->blob.size);
 }
 
 uint64_t

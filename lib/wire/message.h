@@ -191,7 +191,7 @@ struct message message_refuse(const struct message *to, enum fail_kind,
 /* The status of REFUSED or FAILED as a kind; FAIL_PROTOCOL if it is none. */
 enum fail_kind message_status(uint64_t status);
 
-/* Copy a text blob: at most size - 1 bytes, printable ones. */
+/* Copy a text blob: at most size - 1 bytes, of what may be shown. */
 void message_text(const struct message *, char *text, size_t size);
 
 /* A float in a number: its bits, so that 0.0 is 0. */
