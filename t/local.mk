@@ -141,6 +141,7 @@ EXTRA_DIST += %D%/storm
 EXTRA_DIST += %D%/unit/examples.h
 EXTRA_DIST += %D%/unit/files.h
 EXTRA_DIST += %D%/unit/inputs.h
+EXTRA_DIST += %D%/unit/packet.h
 EXTRA_DIST += %D%/unit/rig.h
 EXTRA_DIST += %D%/unit/script.h
 EXTRA_DIST += %D%/unit/tap.h

@@ -16,22 +16,14 @@
 #include "base/rng.h"
 #include "role/outbox.h"
 
+#include "packet.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NODES	64
 #define WIRES	512
-
-enum packet_kind { PACKET_MESSAGE, PACKET_UP, PACKET_DOWN, PACKET_LEFT };
-
-struct packet {
-	enum packet_kind kind;
-	uint64_t peer;		/* who says it, as the receiver knows them */
-	struct message message;
-	void *bytes[2 + MESSAGE_FRAMES];
-	struct packet *next;
-};
 
 struct wire {
 	int dialler, listener;	/* dialler -1: there is no wire */
@@ -56,61 +48,6 @@ struct wires {
 	size_t malformed;	/* what no kind of message looks like */
 };
 
-static inline void
-packet_free(struct packet *p)
-{
-	for (size_t i = 0; i < 2 + MESSAGE_FRAMES; i++)
-		free(p->bytes[i]);
-	free(p);
-}
-
-static inline void
-packets_drop(struct packet **list)
-{
-	while (*list) {
-		struct packet *p = *list;
-
-		*list = p->next;
-		packet_free(p);
-	}
-}
-
-static inline struct packet *
-packet_add(struct packet **list, enum packet_kind kind, uint64_t peer)
-{
-	struct packet *p = mem_alloc(1, sizeof(*p));
-
-	while (*list)
-		list = &(*list)->next;
-	p->kind = kind;
-	p->peer = peer;
-	*list = p;
-	return p;
-}
-
-static inline void
-packet_fill(struct wires *w, struct packet *p, const struct message *m)
-{
-	struct pack header = { 0 };
-	struct fail f;
-
-	message_write(&header, m);
-	p->bytes[0] = mem_copy(header.data, header.size);
-	if (message_read(&p->message, p->bytes[0], header.size, &f) < 0)
-		w->malformed++;
-	pack_release(&header);
-	p->message.frames = m->frames;
-	for (size_t i = 0; i < m->frames; i++) {
-		p->bytes[1 + i] = mem_copy(m->frame[i].size ?
-					   m->frame[i].data : "",
-					   m->frame[i].size);
-		p->message.frame[i] = (struct frame){
-			p->bytes[1 + i], m->frame[i].size, NULL };
-	}
-	if (message_check_frames(&p->message, &f) < 0)
-		w->malformed++;
-}
-
 static inline int
 wires_send(void *to, uint64_t peer, const struct message *m)
 {
@@ -123,16 +60,16 @@ wires_send(void *to, uint64_t peer, const struct message *m)
 
 		if (wire->dialler == from && wire->dial_peer == peer) {
 			if (wire->whole)
-				packet_fill(w, packet_add(
+				w->malformed += packet_fill(packet_add(
 					&wire->to_listener, PACKET_MESSAGE,
 					wire->listen_peer), m);
 			return 0;
 		}
 		if (wire->dialler >= 0 && wire->listener == from &&
 		    wire->listen_peer == peer) {
-			packet_fill(w, packet_add(&wire->to_dialler,
-						  PACKET_MESSAGE,
-						  wire->dial_peer), m);
+			w->malformed += packet_fill(packet_add(
+				&wire->to_dialler, PACKET_MESSAGE,
+				wire->dial_peer), m);
 			return 0;
 		}
 	}
@@ -239,15 +176,6 @@ wires_kill(struct wires *w, int node)
 			wire_break(w, wire);
 		}
 	}
-}
-
-static inline struct packet *
-packet_take(struct packet **list)
-{
-	struct packet *p = *list;
-
-	*list = p->next;
-	return p;
 }
 
 /* Somebody is to be told that somebody left. */

@@ -1,0 +1,1208 @@
+#include "cluster.h"
+
+#include "accounts.h"
+#include "files.h"
+#include "host.h"
+#include "task.h"
+#include "trace.h"
+
+#include "base/mem.h"
+#include "store/checkpoint.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define TICK_MS		50	/* of programs */
+#define AGAIN		20	/* times longer for what is run again */
+#define LAST_ASKS	2	/* that wait for the faults, but */
+#define LAST_WAIT_MS	30000	/* not for later ones */
+#define MAX_EVENTS	3000000
+#define MAX_MS		((uint64_t)4 * 3600 * 1000)
+
+enum process_kind { PROCESS_COORD, PROCESS_SERVER, PROCESS_WORKER };
+
+/* A place for a process, which its supervisor begins again. */
+struct process {
+	enum process_kind kind;
+	size_t index;		/* of its kind */
+	bool wanted;		/* its supervisor begins it again */
+	union {
+		struct host_coord *coord;
+		struct host_server *server;
+		struct host_worker *worker;
+		void *any;	/* NULL: it does not run */
+	};
+	struct outbox *outbox;
+	struct packet *inbox;
+	bool paid;		/* what comes first has cost its time */
+	uint64_t begin_at, frozen_until, busy_until, tick_at, full_until;
+	uint64_t ahead;		/* of its clock */
+	char primary[16];	/* it begins as the standby of that; "" */
+	bool ended;		/* as it should: it is not begun again */
+	struct host_server *corpse;	/* a server that was told to stop */
+	uint64_t corpse_at;
+	bool age;		/* its files are older when it begins again */
+	char name[16];
+};
+
+struct pending {
+	uint64_t due;		/* NEVER: its trigger has not come */
+	uint64_t seen;		/* messages of its kind */
+	bool happened;
+	int from, to;		/* of the message that triggered it */
+};
+
+struct cluster {
+	struct scenario *s;
+	struct site site;
+	char folder[64];
+	struct rng rng;
+	struct model *model;
+	struct model_source source;
+	struct network *network;
+	struct accounts *accounts;
+	struct process process[NETWORK_NODES];
+	struct pending pending[MAX_FAULTS];
+	uint64_t now, lives, warnings, events;
+	uint64_t read;		/* bytes of the results, and lines of it: */
+	uint64_t allowed, allow_at;
+	uint64_t progress;	/* when there was a result, */
+	uint64_t moved;		/* or some work was done */
+	uint64_t quiet;		/* when the last fault's effect ends */
+	uint64_t newest;	/* the step of the newest checkpoint */
+	char at[MAX_SERVERS][16];	/* where each server is now */
+	bool suspending, over;
+	bool filled;		/* a disk was full */
+	struct verdict out;
+};
+
+static void __attribute__((format(printf, 2, 3)))
+broken(struct cluster *c, const char *format, ...)
+{
+	va_list args;
+
+	if (c->out.broken)
+		return;
+	c->out.broken = true;
+	va_start(args, format);
+	vsnprintf(c->out.why, sizeof(c->out.why), format, args);
+	va_end(args);
+	trace("BROKEN: %s", c->out.why);
+}
+
+static uint64_t
+clock_of(const struct cluster *c, const struct process *p)
+{
+	return c->now / 1000 + p->ahead;
+}
+
+static void
+speak_as(const struct cluster *c, const struct process *p)
+{
+	trace_at(c->now / 1000, p->name);
+	files_full(p->full_until > c->now);
+	sim_task_now(c->now / 1000);
+}
+
+static int
+node_of(const struct cluster *c, const struct process *p)
+{
+	return (int)(p - c->process);
+}
+
+/* ---- results ---- */
+
+static void
+read_results(struct cluster *c)
+{
+	char path[128], line[2000];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/results", c->folder);
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	fseek(file, (long)c->read, SEEK_SET);
+	while (fgets(line, sizeof(line), file) && strchr(line, '\n')) {
+		c->read += strlen(line);
+		accounts_line(c->accounts, line);
+		c->progress = c->now;
+		trace("result: %.*s", (int)strcspn(line, "\n"), line);
+	}
+	fclose(file);
+	if (accounts_wrong(c->accounts))
+		broken(c, "%s", accounts_wrong(c->accounts));
+}
+
+/* The file was cut to what is known to have been written. */
+static void
+read_results_again(struct cluster *c)
+{
+	accounts_reset(c->accounts);
+	c->read = 0;
+	read_results(c);
+}
+
+/* ---- checkpoints ---- */
+
+static struct checkpoint *
+open_newest(struct cluster *c)
+{
+	struct fail f;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/ck", c->folder);
+	return checkpoint_newest(path, NULL, &f);
+}
+
+/* All of a checkpoint's weights but visits are this many. */
+static bool
+holds(struct checkpoint *from, float least, float most)
+{
+	size_t count;
+	const struct checkpoint_entry *e = checkpoint_entries(from, &count);
+	bool all = true;
+
+	for (size_t i = 0; i < count; i++) {
+		const size_t size = shape_size(e[i].shape);
+		const struct rows rows = {
+			0, shape_rows(e[i].shape)
+		};
+		float *value;
+		struct fail f;
+
+		if (*e[i].slot || strstr(e[i].variable, "visits"))
+			continue;
+		value = mem_alloc(size, sizeof(*value));
+		all = all && checkpoint_read(from, e[i].variable, "",
+					     e[i].shape, rows, value, NULL,
+					     &f) == 0;
+		for (size_t k = 0; k < size; k++)
+			all = all && value[k] >= least && value[k] <= most;
+		free(value);
+	}
+	return all;
+}
+
+static void
+look_at_checkpoints(struct cluster *c, const struct process *coord)
+{
+	const uint64_t newest = host_coord_newest(coord->coord);
+	struct checkpoint *from;
+
+	if (newest == c->newest || !(from = open_newest(c)))
+		return;
+	c->newest = newest;
+	c->progress = c->now;
+	trace("published %s", checkpoint_folder(from));
+	if (checkpoint_info(from)->step == newest &&
+	    !accounts_given_up(c->accounts) &&
+	    !holds(from, (float)newest, (float)newest))
+		broken(c, "C9: %s does not hold its steps",
+		       checkpoint_folder(from));
+	checkpoint_close(from);
+}
+
+/* ---- processes begin and end ---- */
+
+static void
+drop_corpse(struct process *p)
+{
+	if (p->corpse)
+		host_server_free(p->corpse);
+	p->corpse = NULL;
+}
+
+static void
+age_files(struct cluster *c, struct process *p)
+{
+	char folder[128], what[200];
+
+	snprintf(folder, sizeof(folder), "%s/ck/log-%zu", c->folder,
+		 p->index);
+	if (files_age(folder, &c->rng, what, sizeof(what)))
+		trace("older files: %s", what);
+	p->age = false;
+}
+
+static void
+wait_to_begin(struct cluster *c, struct process *p, uint64_t ms)
+{
+	p->begin_at = c->now + ms * 1000;
+}
+
+/* Whoever begins a job again begins what it had told to end. */
+static void
+begin_ended(struct cluster *c)
+{
+	for (int i = 0; i < NETWORK_NODES; i++) {
+		struct process *p = &c->process[i];
+
+		if (p->ended)
+			wait_to_begin(c, p, rng_below(&c->rng, 50));
+		p->ended = false;
+	}
+}
+
+/* What was begun, or not: its supervisor tries again. */
+static void
+begin_process(struct cluster *c, struct process *p)
+{
+	const int node = node_of(c, p);
+	char own[16];
+	int status = 0;
+
+	p->begin_at = NEVER;
+	speak_as(c, p);
+	if (p->age)
+		age_files(c, p);
+	drop_corpse(p);
+	p->outbox = network_begin(c->network, node);
+	p->frozen_until = p->busy_until = 0;
+	p->tick_at = c->now;
+	snprintf(own, sizeof(own), "node:%d", node);
+	trace("begins%s%s", *p->primary ? " as a standby of " : "",
+	      p->primary);
+	if (p->kind == PROCESS_COORD)
+		p->coord = host_coord_new(&c->site, p->outbox, ++c->lives,
+					  clock_of(c, p), &status);
+	else if (p->kind == PROCESS_WORKER)
+		p->worker = host_worker_new(&c->site, p->outbox, p->index,
+					    ++c->lives, clock_of(c, p));
+	else
+		p->server = host_server_new(&c->site, p->outbox, p->index,
+			own, *p->primary ? p->primary : NULL, 1000 + ++c->lives,
+			&status);
+	if (!p->any) {
+		network_kill(c->network, node, false);
+		if (status != FAIL_IO && status != FAIL_CREATE &&
+		    !scenario_may_fail(c->s))
+			broken(c, "C5: %s cannot begin, status %d", p->name,
+			       status);
+		wait_to_begin(c, p, 200);
+		if (scenario_may_fail(c->s) && p->kind == PROCESS_SERVER &&
+		    status == FAIL_DATA)
+			c->over = true;	/* it says so, and never will */
+		return;
+	}
+	if (p->kind == PROCESS_COORD) {
+		read_results_again(c);
+		c->suspending = false;
+		begin_ended(c);
+	}
+}
+
+/* Whatever it was about to do, it does no more. */
+static void
+drop_process(struct cluster *c, struct process *p, bool crash)
+{
+	network_kill(c->network, node_of(c, p), crash);
+	packets_drop(&p->inbox);
+	p->paid = false;
+	if (p->kind == PROCESS_COORD)
+		host_coord_free(p->coord);
+	else if (p->kind == PROCESS_WORKER)
+		host_worker_free(p->worker);
+	else
+		host_server_free(p->server);
+	p->any = NULL;
+	p->frozen_until = 0;
+}
+
+static void
+end_coordinator(struct cluster *c, struct process *p, int status)
+{
+	const bool resumed = c->suspending && status == FAIL_AGAIN;
+	const size_t taken = host_coord_taken(p->coord);
+	/* All is done, but the last checkpoint found no room. */
+	const bool all_said = taken == c->s->asks &&
+		!accounts_unanswered(c->accounts, taken);
+
+	c->out.status = status;
+	read_results(c);
+	if (!resumed && (status != FAIL_IO || all_said)) {
+		const char *open = accounts_unanswered(c->accounts, taken);
+
+		c->over = true;
+		if (status == 0 && taken < c->s->asks)
+			broken(c, "C5: it ended behind request %zu", taken);
+		if (open)
+			broken(c, "%s, and the run ended with %d", open,
+			       status);
+	}
+	drop_process(c, p, false);
+	if (!c->over)
+		wait_to_begin(c, p, rng_below(&c->rng, 500));
+}
+
+/* The words of a server whose standby took over name the new one. */
+static void
+obey_successor(struct process *p, const char *why)
+{
+	const char *at = strstr(why, "the standby ");
+
+	if (at && strstr(why, "took over"))
+		sscanf(at + 12, "%15s", p->primary);
+}
+
+static void
+end_server(struct cluster *c, struct process *p, int status)
+{
+	const struct fail *why = host_server_why(p->server);
+
+	if (status == 0) {	/* it was told to stop */
+		p->corpse = p->server;
+		p->corpse_at = clock_of(c, p);
+		network_kill(c->network, node_of(c, p), false);
+		packets_drop(&p->inbox);
+		p->server = NULL;
+		p->ended = true;
+		return;
+	}
+	if (status != FAIL_IO && status != FAIL_AGAIN &&
+	    !scenario_may_fail(c->s))
+		broken(c, "C5: %s ended with %d: %.120s", p->name, status,
+		       why->text);
+	if (c->s->informed)
+		obey_successor(p, why->text);
+	drop_process(c, p, false);
+	wait_to_begin(c, p, rng_below(&c->rng, 500));
+}
+
+static void
+end_worker(struct cluster *c, struct process *p, int status)
+{
+	const struct fail *why = host_worker_why(p->worker);
+
+	if (status != 0 && !scenario_may_fail(c->s))
+		broken(c, "C4: %s ended with %d: %.150s", p->name, status,
+		       why->text);
+	p->ended = status == 0;
+	drop_process(c, p, false);
+	if (!p->ended)
+		wait_to_begin(c, p, 500);
+}
+
+static void
+end_process(struct cluster *c, struct process *p, int status)
+{
+	if (p->kind == PROCESS_COORD)
+		end_coordinator(c, p, status);
+	else if (p->kind == PROCESS_SERVER)
+		end_server(c, p, status);
+	else
+		end_worker(c, p, status);
+}
+
+/* ---- what they do ---- */
+
+/* Milliseconds before it is done with what arrived. */
+static uint64_t
+cost(const struct cluster *c, const struct process *p, const struct packet *e)
+{
+	if (e->kind != PACKET_MESSAGE)
+		return 0;
+	if (p->kind == PROCESS_WORKER)
+		return e->message.kind == MESSAGE_VALUES ?
+			c->s->compute_ms[p->index] : 0;
+	return p->kind == PROCESS_SERVER &&
+		e->message.kind == MESSAGE_LOAD ? c->s->load_ms[p->index] : 0;
+}
+
+static int
+hear(struct cluster *c, struct process *p, const struct packet *e)
+{
+	const uint64_t now = clock_of(c, p);
+
+	switch (p->kind) {
+	case PROCESS_COORD:
+		host_coord_hear(p->coord, e, now);
+		return HOST_RUNS;
+	case PROCESS_SERVER:
+		host_server_hear(p->server, e, now);
+		return HOST_RUNS;
+	default:
+		return host_worker_hear(p->worker, e, now);
+	}
+}
+
+static int
+act(struct cluster *c, struct process *p)
+{
+	const uint64_t now = clock_of(c, p);
+
+	switch (p->kind) {
+	case PROCESS_COORD:
+		return host_coord_act(p->coord, now);
+	case PROCESS_SERVER:
+		return host_server_act(p->server, now);
+	default:
+		return host_worker_act(p->worker, now);
+	}
+}
+
+static const char *
+describe(const struct packet *e)
+{
+	static const char *const news[] = {
+		[PACKET_UP] = "UP", [PACKET_DOWN] = "DOWN",
+		[PACKET_LEFT] = "somebody left"
+	};
+
+	return e->kind == PACKET_MESSAGE ? message_name(e->message.kind) :
+		news[e->kind];
+}
+
+static void
+trace_packet(const struct packet *e)
+{
+	char text[80] = "";
+
+	if (!trace_on())
+		return;
+	if (e->kind == PACKET_MESSAGE && e->message.kind == MESSAGE_REFUSED)
+		message_text(&e->message, text, sizeof(text));
+	if (e->kind == PACKET_MESSAGE)
+		trace("<- %llu %s %llu [%llu %llu %llu %llu %llu] %s",
+		      (unsigned long long)e->peer, describe(e),
+		      (unsigned long long)e->message.request,
+		      (unsigned long long)e->message.number[0] % 1000000,
+		      (unsigned long long)e->message.number[1] % 1000000,
+		      (unsigned long long)e->message.number[2] % 1000000,
+		      (unsigned long long)e->message.number[3] % 1000000,
+		      (unsigned long long)e->message.number[4] % 1000000,
+		      text);
+	else
+		trace("<- %llu %s", (unsigned long long)e->peer, describe(e));
+}
+
+/* It hears some of what has come, then acts on it. */
+static void
+run_process(struct cluster *c, struct process *p)
+{
+	uint64_t most = 1 + rng_below(&c->rng, 8);
+	int status = HOST_RUNS;
+
+	speak_as(c, p);
+	p->tick_at = c->now + TICK_MS * 1000;
+	while (p->inbox && most-- > 0 && status == HOST_RUNS) {
+		const uint64_t ms = p->paid ? 0 : cost(c, p, p->inbox);
+		struct packet *e;
+
+		if (ms > 0) {
+			p->paid = true;
+			p->busy_until = c->now + ms * 1000;
+			break;
+		}
+		p->paid = false;
+		e = packet_take(&p->inbox);
+		trace_packet(e);
+		status = hear(c, p, e);
+		packet_free(e);
+	}
+	if (status == HOST_RUNS)
+		status = act(c, p);
+	if (status != HOST_RUNS)
+		end_process(c, p, status);
+}
+
+/* ---- faults ---- */
+
+static bool
+leaves_a_worker(const struct cluster *c, const struct process *gone)
+{
+	for (int i = FIRST_WORKER; i < NETWORK_NODES; i++)
+		if (&c->process[i] != gone && c->process[i].wanted)
+			return true;
+	return false;
+}
+
+static void
+disturbed(struct cluster *c, uint64_t ms)
+{
+	const uint64_t until = c->now + (ms == NEVER ? 0 : ms * 1000);
+
+	c->quiet = until > c->quiet ? until : c->quiet;
+}
+
+static void
+crash_files(struct cluster *c, struct process *p)
+{
+	char path[128];
+
+	if (p->kind == PROCESS_COORD)
+		snprintf(path, sizeof(path), "%s/%s", c->folder,
+			 c->s->o.checkpoint ? "ck/journal" : "journal");
+	else
+		snprintf(path, sizeof(path), "%s/ck/log-%zu", c->folder,
+			 p->index);
+	if (p->kind != PROCESS_WORKER)
+		files_crash(path, &c->rng);
+}
+
+/* kill -9, or the machine dies; it comes back, or not. */
+static void
+kill_process(struct cluster *c, struct process *p, const struct fault *f)
+{
+	const bool crash = f->kind == FAULT_CRASH || f->kind == FAULT_POWER;
+	bool back = f->span != NEVER;
+
+	if (!p->any)
+		return;
+	back = back || p->kind != PROCESS_WORKER || !leaves_a_worker(c, p);
+	trace("killed%s", back ? "" : " for good");
+	if (p->kind == PROCESS_COORD) {
+		read_results(c);
+		}
+	drop_process(c, p, crash);
+	if (crash)
+		crash_files(c, p);
+	p->age = f->kind == FAULT_AGE;
+	p->wanted = back;
+	if (back)
+		wait_to_begin(c, p, f->span == NEVER ? 0 : f->span);
+}
+
+static void
+add_worker(struct cluster *c)
+{
+	for (int i = FIRST_WORKER; i < FIRST_WORKER + MAX_WORKERS; i++) {
+		struct process *p = &c->process[i];
+
+		if (p->wanted)
+			continue;
+		p->wanted = true;
+		wait_to_begin(c, p, 0);
+		return;
+	}
+}
+
+/* As by SIGTERM: it says BYE, and nobody comes in its place. */
+static void
+end_gently(struct cluster *c, struct process *p)
+{
+	if (!p->any || p->kind != PROCESS_WORKER || !leaves_a_worker(c, p))
+		return;
+	host_worker_free(p->worker);
+	p->worker = NULL;
+	network_kill(c->network, node_of(c, p), false);
+	packets_drop(&p->inbox);
+	p->wanted = false;
+}
+
+/* All servers and standbys lose their power, and come back together. */
+static void
+power_cut(struct cluster *c, const struct fault *f)
+{
+	for (int i = FIRST_SERVER; i < FIRST_WORKER; i++)
+		kill_process(c, &c->process[i], f);
+}
+
+static void
+begin_fault(struct cluster *c, const struct fault *f, struct process *p,
+	    struct process *other)
+{
+	const uint64_t until = c->now + (f->span == NEVER ? 0 :
+					 f->span * 1000);
+	const int a = node_of(c, p), b = node_of(c, other);
+
+	switch (f->kind) {
+	case FAULT_KILL:
+	case FAULT_CRASH:
+	case FAULT_AGE:
+		kill_process(c, p, f);
+		break;
+	case FAULT_FREEZE:
+		p->frozen_until = until;
+		break;
+	case FAULT_CUT:
+		network_cut(c->network, a, b);
+		break;
+	case FAULT_SPLIT:
+		network_block(c->network, b, a, until);
+		network_block(c->network, a, b, until);
+		break;
+	case FAULT_BLOCK:
+		network_block(c->network, a, b, until);
+		break;
+	case FAULT_SLOW:
+		network_slow(c->network, a, b, 1 + rng_below(&c->rng, 50),
+			     until);
+		break;
+	case FAULT_FULL:
+		c->filled = true;
+		p->full_until = until;
+		break;
+	case FAULT_CLOCK:
+		p->ahead += f->span == NEVER ? 0 : f->span;
+		break;
+	case FAULT_SUSPEND:
+		if (c->process[COORDINATOR].coord) {
+			host_coord_stop(c->process[COORDINATOR].coord,
+				clock_of(c, &c->process[COORDINATOR]));
+			c->suspending = true;
+		}
+		break;
+	case FAULT_LEAVE:
+		end_gently(c, p);
+		break;
+	case FAULT_POWER:
+		power_cut(c, f);
+		break;
+	case FAULT_ADD:
+		add_worker(c);
+		break;
+	case FAULT_KINDS:
+		break;
+	}
+}
+
+static void
+befall(struct cluster *c, size_t i)
+{
+	const struct fault *f = &c->s->fault[i];
+	struct pending *w = &c->pending[i];
+	int a = f->node, b = f->other;
+
+	w->happened = true;
+	w->due = NEVER;
+	for (size_t k = i + 1; k < c->s->faults &&
+	     c->s->fault[k].trigger == AFTER_LAST; k++)
+		c->pending[k].due = c->now + c->s->fault[k].later * 1000;
+	if (f->left_out || c->over)
+		return;
+	if (f->trigger == AT_MESSAGE && f->target == TARGET_SENDER) {
+		a = w->from;
+		b = w->to;
+	} else if (f->trigger == AT_MESSAGE && f->target == TARGET_RECEIVER) {
+		a = w->to;
+		b = w->from;
+	}
+	if (!c->s->journal && a == COORDINATOR && (f->kind == FAULT_KILL ||
+	    f->kind == FAULT_CRASH || f->kind == FAULT_FULL ||
+	    f->kind == FAULT_AGE))
+		return;
+	if (f->kind == FAULT_AGE &&
+	    (c->process[a].kind != PROCESS_SERVER ||
+	     !c->s->wal[c->process[a].index]))
+		return;
+	speak_as(c, &c->process[a]);
+	trace("FAULT %zu: %s %d %d for %llu ms", i, fault_name(f->kind), a, b,
+	      (unsigned long long)f->span);
+	c->out.befell++;
+	disturbed(c, f->span);
+	begin_fault(c, f, &c->process[a], &c->process[b]);
+}
+
+static void
+trigger(struct cluster *c, size_t i)
+{
+	if (!c->pending[i].happened && c->pending[i].due == NEVER)
+		c->pending[i].due = c->now + c->s->fault[i].later * 1000;
+}
+
+/* Faults whose number of steps, or warnings, has come. */
+static void
+look_at_triggers(struct cluster *c)
+{
+	const uint64_t done = accounts_done(c->accounts);
+
+	for (size_t i = 0; i < c->s->faults; i++) {
+		const struct fault *f = &c->s->fault[i];
+
+		if ((f->trigger == AT_STEPS && done >= f->nth) ||
+		    (f->trigger == AT_WARNING && c->warnings >= f->nth))
+			trigger(c, i);
+		if (c->pending[i].due <= c->now)
+			befall(c, i);
+	}
+}
+
+static void
+look_at_message(struct cluster *c, const struct packet *e, int to, int from)
+{
+	for (size_t i = 0; i < c->s->faults; i++) {
+		const struct fault *f = &c->s->fault[i];
+		struct pending *w = &c->pending[i];
+
+		if (f->trigger != AT_MESSAGE ||
+		    e->kind != PACKET_MESSAGE ||
+		    e->message.kind != f->message || ++w->seen != f->nth)
+			continue;
+		w->from = from;
+		w->to = to;
+		trigger(c, i);
+	}
+}
+
+/* ---- what must hold ---- */
+
+/* A server is where the coordinator says that its standby took over. */
+static void
+heed_warning(struct cluster *c, const char *line)
+{
+	char at[16] = "";
+	size_t server;
+	const char *standby = strstr(line, "its standby ");
+
+	c->warnings++;
+	trace("warns: %s", line);
+	if (sscanf(line, "server %zu", &server) == 1 && server < MAX_SERVERS &&
+	    standby && strstr(line, "takes over") &&
+	    sscanf(standby + 12, "%15s", at) == 1)
+		snprintf(c->at[server], sizeof(c->at[server]), "%s", at);
+}
+
+static void
+take_warnings(struct cluster *c, struct process *p)
+{
+	struct text *text = host_coord_warnings(p->coord);
+	char *line = text->data, *end;
+
+	while (line && text->size > 0 && (end = strchr(line, '\n'))) {
+		*end = '\0';
+		heed_warning(c, line);
+		line = end + 1;
+	}
+	text_reset(text);
+}
+
+/* How long nothing may be seen to happen. */
+static uint64_t
+patience(const struct cluster *c)
+{
+	const struct scenario *s = c->s;
+	uint64_t trip = 0, compute = 0, load = 0;
+
+	for (int i = 0; i < NETWORK_NODES; i++)
+		for (int k = 0; k < NETWORK_NODES; k++)
+			if (s->network.delay_us[i][k] > trip)
+				trip = s->network.delay_us[i][k];
+	for (size_t i = 0; i < MAX_WORKERS; i++)
+		if (s->compute_ms[i] > compute)
+			compute = s->compute_ms[i];
+	for (size_t i = 0; i < MAX_SERVERS; i++)
+		if (s->load_ms[i] > load)
+			load = s->load_ms[i];
+	return 8 * s->o.lease_ms + 200 * trip / 1000 + 60 * compute +
+		6 * load + s->publish_ms + 6000;
+}
+
+static void
+check_progress(struct cluster *c)
+{
+	uint64_t since = c->progress > c->quiet ? c->progress : c->quiet;
+	const uint64_t most = 1000 * patience(c);
+	struct process *p = &c->process[COORDINATOR];
+
+	if (c->over || c->now < since || c->now - since < most)
+		return;
+	/* Steps that are run again give no results. */
+	if (c->now - since < AGAIN * most && c->now - c->moved < most)
+		return;
+	speak_as(c, p);
+	broken(c, "C1: it stands still for %llu ms at request %zu: %s",
+	       (unsigned long long)(c->now - since) / 1000,
+	       p->coord ? host_coord_taken(p->coord) : 0,
+	       p->coord ? host_coord_state(p->coord, clock_of(c, p)) :
+	       "no coordinator");
+}
+
+static void
+check_limits(struct cluster *c)
+{
+	if (network_malformed(c->network) > 0)
+		broken(c, "C3: a malformed message");
+	if (++c->events > MAX_EVENTS || c->now / 1000 > MAX_MS)
+		broken(c, "C1: it does not come to an end");
+}
+
+/* ---- the end ---- */
+
+/* Who holds server i now: it runs, or was told to stop. */
+static struct host_server *
+holder(struct cluster *c, size_t i, struct process **p)
+{
+	int node;
+
+	if (sscanf(c->at[i], "node:%d", &node) != 1)
+		return NULL;
+	*p = &c->process[node];
+	return (*p)->server ? (*p)->server : (*p)->corpse;
+}
+
+static void
+check_visits(struct cluster *c, const double *visits)
+{
+	const struct scenario *s = c->s;
+	const uint64_t records = s->files * s->file_records;
+	const uint64_t of_a_step = s->o.batch *
+		(s->o.mode == MODE_SYNC ? s->o.replicas : 1);
+	const uint64_t all = accounts_done(c->accounts) * of_a_step;
+
+	for (uint64_t i = 0; i < records; i++) {
+		const double n = visits[i] * (double)of_a_step;
+
+		if (n < (double)(all / records) ||
+		    n > (double)((all + records - 1) / records)) {
+			broken(c, "C7: record %llu was visited %g times, of "
+			       "%llu visits to %llu records",
+			       (unsigned long long)i, n,
+			       (unsigned long long)all,
+			       (unsigned long long)records);
+			return;
+		}
+	}
+}
+
+static uint32_t
+find_visits(const struct model *model)
+{
+	size_t count;
+	const struct variable *v = model_variables(model, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (strstr(v[i].name, "visits"))
+			return (uint32_t)i;
+	return UINT32_MAX;
+}
+
+static void
+check_servers(struct cluster *c)
+{
+	struct coord_options o = c->s->o;
+	struct holding h = { .least = 1e9f, .most = -1e9f };
+	const float done = (float)accounts_done(c->accounts);
+	struct plan plan = { 0 };
+	struct place *place;
+	size_t places;
+	bool all = true;
+
+	coord_plan(&o, c->model, &plan, &place, &places);
+	free(place);
+	memcpy(plan.run, o.run, PLAN_RUN);
+	h.variable = find_visits(c->model);
+	if (c->s->ledger)
+		h.visits = mem_alloc(c->s->files * c->s->file_records,
+				     sizeof(*h.visits));
+	for (size_t i = 0; i < o.servers && all; i++) {
+		struct process *p;
+		struct host_server *server = holder(c, i, &p);
+
+		all = server && host_server_values(server, &plan, i, &h,
+						   clock_of(c, p));
+	}
+	if (!all && c->out.befell == 0)
+		broken(c, "C6: a server does not have the run any more");
+	if (all && (h.least < done ||
+		    (h.most > done && !accounts_given_up(c->accounts))))
+		broken(c, "C6: %g steps were done, weights are %g to %g",
+		       (double)done, (double)h.least, (double)h.most);
+	if (all && h.visits && !accounts_given_up(c->accounts))
+		check_visits(c, h.visits);
+	free(h.visits);
+	plan_release(&plan);
+}
+
+static void
+check_last_checkpoint(struct cluster *c)
+{
+	const float done = (float)accounts_done(c->accounts);
+	struct checkpoint *from;
+
+	if (!c->s->o.checkpoint || done == 0)
+		return;
+	from = open_newest(c);
+	if (!from)
+		broken(c, "C8: there is no checkpoint");
+	else if (!checkpoint_info(from)->final)
+		broken(c, "C8: %s is not final", checkpoint_folder(from));
+	else if (!holds(from, done, accounts_given_up(c->accounts) ? 1e9f :
+			done))
+		broken(c, "C8: %s does not hold the %g steps that were done",
+		       checkpoint_folder(from), (double)done);
+	if (from)
+		checkpoint_close(from);
+}
+
+static void
+check_end(struct cluster *c)
+{
+	if (c->out.status != 0) {
+		if (!scenario_may_fail(c->s) &&
+		    !(c->filled && c->out.status == FAIL_IO) &&
+		    !(c->s->o.keep_going && c->out.status == FAIL_DATA))
+			broken(c, "C5: the run ended with %d", c->out.status);
+		return;
+	}
+	check_servers(c);
+	check_last_checkpoint(c);
+}
+
+/* ---- a run ---- */
+
+static void
+write_requests(const struct cluster *c)
+{
+	static const char *const op[] = { ['t'] = "train", ['j'] = "join",
+		['e'] = "eval", ['s'] = "save", ['p'] = "epoch",
+		['x'] = "frobnicate" };
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/requests", c->folder);
+	file = fopen(path, "we");
+	for (size_t i = 0; i < c->s->asks; i++) {
+		const struct ask_line *a = &c->s->ask[i];
+
+		fprintf(file, "{\"id\":%zu,\"op\":\"%s\"", i,
+			op[(unsigned char)a->op]);
+		if (a->op == 't')
+			fprintf(file, ",\"steps\":%llu",
+				(unsigned long long)a->steps);
+		if (a->op == 'p')
+			fprintf(file, ",\"epochs\":%llu",
+				(unsigned long long)a->steps);
+		if (a->op == 't' && !c->s->ledger)
+			fprintf(file, ",\"batch\":%llu",
+				(unsigned long long)a->batch);
+		if (a->op == 'e' && c->s->ledger)
+			fprintf(file, ",\"files\":[\"scores\"]");
+		fprintf(file, "}\n");
+	}
+	fclose(file);
+}
+
+static void
+place_process(struct cluster *c, int node, enum process_kind kind,
+	      size_t index, const char *name, uint64_t at_ms)
+{
+	struct process *p = &c->process[node];
+
+	p->kind = kind;
+	p->index = index;
+	p->wanted = at_ms != NEVER;
+	p->begin_at = at_ms == NEVER ? NEVER : at_ms * 1000;
+	p->ahead = rng_below(&c->rng, 100000);
+	snprintf(p->name, sizeof(p->name), "%.8s %zu", name, index % 100);
+}
+
+static void
+place_all(struct cluster *c)
+{
+	const struct scenario *s = c->s;
+
+	for (int i = 0; i < NETWORK_NODES; i++) {
+		c->process[i].begin_at = NEVER;
+		snprintf(c->process[i].name, sizeof(c->process[i].name),
+			 "node %d", i);
+	}
+	place_process(c, COORDINATOR, PROCESS_COORD, 0, "coord", 1);
+	for (size_t i = 0; i < s->o.servers; i++) {
+		const int node = FIRST_STANDBY + (int)i;
+
+		place_process(c, FIRST_SERVER + (int)i, PROCESS_SERVER, i,
+			      "serve", rng_below(&c->rng, 20));
+		snprintf(c->at[i], sizeof(c->at[i]), "%s", s->endpoint[i]);
+		place_process(c, node, PROCESS_SERVER, i, "standby",
+			      s->standby[i] ? s->standby_at[i] : NEVER);
+		snprintf(c->process[node].primary,
+			 sizeof(c->process[node].primary), "%s",
+			 s->endpoint[i]);
+	}
+	for (size_t i = 0; i < MAX_WORKERS; i++)
+		place_process(c, FIRST_WORKER + (int)i, PROCESS_WORKER, i,
+			      "work", i < s->workers ?
+			      rng_below(&c->rng, 50) : NEVER);
+}
+
+static void
+cluster_begin(struct cluster *c, struct scenario *s)
+{
+	char text[2048], path[128];
+	struct fail f;
+
+	c->s = s;
+	c->rng.seed = rng_mix(s->seed + 1);
+	files_begin(c->folder);
+	snprintf(path, sizeof(path), "%s/ck", c->folder);
+	mkdir(path, 0777);
+	sim_task_begin(s->seed, s->publish_ms);
+	host_model_text(s, text, sizeof(text));
+	c->source = (struct model_source){ .count = 1 };
+	c->source.file = mem_alloc(1, sizeof(*c->source.file));
+	c->source.file->name = mem_text("model.ps");
+	c->source.file->text = mem_text(text);
+	c->source.file->size = strlen(text);
+	c->model = model_parse(&c->source, &f);
+	if (!c->model)
+		broken(c, "the model: %s", f.text);
+	c->site = (struct site){ s, c->model, &c->source, c->folder,
+				 &c->rng };
+	c->network = network_new(&s->network);
+	c->accounts = accounts_new(s);
+	for (size_t i = 0; i < MAX_FAULTS; i++)
+		c->pending[i].due = i < s->faults &&
+			s->fault[i].trigger == AT_TIME ? 1000 *
+			(s->fault[i].nth + s->fault[i].later) : NEVER;
+	write_requests(c);
+	place_all(c);
+}
+
+static void
+cluster_end(struct cluster *c)
+{
+	for (int i = 0; i < NETWORK_NODES; i++) {
+		struct process *p = &c->process[i];
+
+		if (p->any)
+			drop_process(c, p, false);
+		drop_corpse(p);
+	}
+	accounts_free(c->accounts);
+	network_free(c->network);
+	model_free(c->model);
+	model_source_release(&c->source);
+	files_end(c->folder);
+}
+
+/* When this process does something next. */
+static uint64_t
+wakes(const struct process *p)
+{
+	uint64_t at;
+
+	if (!p->any)
+		return p->wanted && !p->ended ? p->begin_at : NEVER;
+	at = p->inbox ? p->busy_until : p->tick_at > p->busy_until ?
+		p->tick_at : p->busy_until;
+	return at > p->frozen_until ? at : p->frozen_until;
+}
+
+static uint64_t
+next_event(const struct cluster *c)
+{
+	uint64_t next = network_next(c->network);
+
+	for (int i = 0; i < NETWORK_NODES; i++)
+		if (wakes(&c->process[i]) < next)
+			next = wakes(&c->process[i]);
+	for (size_t i = 0; i < c->s->faults; i++)
+		if (c->pending[i].due < next)
+			next = c->pending[i].due;
+	return next;
+}
+
+static void
+deliver(struct cluster *c)
+{
+	struct packet *e;
+	int to, from;
+
+	while ((e = network_take(c->network, c->now, &to, &from))) {
+		struct packet **end = &c->process[to].inbox;
+
+		look_at_message(c, e, to, from);
+		if (to == COORDINATOR && e->kind == PACKET_MESSAGE &&
+		    (e->message.kind == MESSAGE_DONE ||
+		     e->message.kind == MESSAGE_EVALUATED ||
+		     e->message.kind == MESSAGE_INDEXED))
+			c->moved = c->now;
+		if (!c->process[to].any) {
+			packet_free(e);
+			continue;
+		}
+		while (*end)
+			end = &(*end)->next;
+		*end = e;
+	}
+}
+
+/* Is there a fault whose time is known, and has not come? */
+static bool
+faults_lie_ahead(const struct cluster *c)
+{
+	for (size_t i = 0; i < c->s->faults; i++)
+		if (c->pending[i].due < LAST_WAIT_MS * 1000)
+			return true;
+	return c->quiet > c->now && c->now < LAST_WAIT_MS * 1000;
+}
+
+/*
+ * Requests come now and then, as a person types them; the last ones when what
+ * was to happen has happened.
+ */
+static void
+allow_requests(struct cluster *c)
+{
+	struct process *p = &c->process[COORDINATOR];
+
+	while (c->allowed < c->s->asks && c->now >= c->allow_at) {
+		if (c->allowed + LAST_ASKS >= c->s->asks &&
+		    faults_lie_ahead(c)) {
+			disturbed(c, 0);
+			break;
+		}
+		c->allow_at = c->now + 1000 *
+			c->s->ask[c->allowed].wait_ms;
+		c->allowed++;
+		disturbed(c, 0);
+	}
+	if (p->coord)
+		host_coord_allow(p->coord, c->allowed);
+}
+
+static void
+step(struct cluster *c)
+{
+	const uint64_t next = next_event(c);
+	const int begin = (int)rng_below(&c->rng, NETWORK_NODES);
+
+	if (next == NEVER) {
+		broken(c, "C1: nothing will ever happen again");
+		return;
+	}
+	c->now = next > c->now ? next : c->now;
+	deliver(c);
+	allow_requests(c);
+	for (int k = 0; k < NETWORK_NODES && !c->over; k++) {
+		struct process *p = &c->process[(begin + k) % NETWORK_NODES];
+
+		if (wakes(p) > c->now)
+			continue;
+		if (!p->any)
+			begin_process(c, p);
+		else
+			run_process(c, p);
+		if (p->kind == PROCESS_COORD && p->coord) {
+			take_warnings(c, p);
+			read_results(c);
+			look_at_checkpoints(c, p);
+		}
+	}
+	look_at_triggers(c);
+	check_progress(c);
+	check_limits(c);
+}
+
+struct verdict
+cluster_run(struct scenario *s)
+{
+	struct cluster *c = mem_alloc(1, sizeof(*c));
+	struct verdict out;
+
+	cluster_begin(c, s);
+	while (!c->over && !c->out.broken)
+		step(c);
+	if (!c->out.broken)
+		check_end(c);
+	c->out.events = c->events;
+	c->out.steps = accounts_done(c->accounts);
+	c->out.virtual_ms = c->now / 1000;
+	cluster_end(c);
+	out = c->out;
+	free(c);
+	return out;
+}

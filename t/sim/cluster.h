@@ -1,0 +1,39 @@
+/*
+ * cluster - a run of a scenario: processes, their supervisor, what befalls
+ * them, and what must hold.
+ *
+ * After every event:
+ *
+ *	C1  nothing that can go on stands still: while nothing befalls the
+ *	    cluster, there is a new result, or a new checkpoint, at least every
+ *	    so often
+ *	C2  the rules of accounts.h hold
+ *	C3  no message is malformed
+ *	C4  no worker ends of its own accord but by the coordinator's word
+ *
+ * At the end:
+ *
+ *	C5  the run ends, with status 0; beyond the promise with a reason
+ *	C6  every weight on every server is the number of the steps that were
+ *	    told as done; more only if steps were given up half-way
+ *	C7  of the coordinator's data each record was visited as often as any
+ *	    other, but for the epoch that is not over
+ *	C8  so it is in the last checkpoint, which is final
+ *	C9  a checkpoint of step N, whenever it is published, holds N of each
+ */
+#ifndef PS_SIM_CLUSTER_H
+#define PS_SIM_CLUSTER_H
+
+#include "scenario.h"
+
+struct verdict {
+	bool broken;
+	char why[240];
+	uint64_t events, steps, virtual_ms;
+	size_t befell;		/* faults that came to happen */
+	int status;		/* of the coordinator, in the end */
+};
+
+struct verdict cluster_run(struct scenario *);
+
+#endif

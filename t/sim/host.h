@@ -1,0 +1,103 @@
+/*
+ * host - the programs of a simulated cluster: the real roles, and what their
+ * main() does around them, without sockets, clocks and threads.
+ *
+ * A host is given what arrived, an event at a time, then is to act: it writes
+ * files, answers.  Both return HOST_RUNS, or the exit status of the program.
+ * To free a host is kill -9: nothing more is sent or written.
+ */
+#ifndef PS_SIM_HOST_H
+#define PS_SIM_HOST_H
+
+#include "scenario.h"
+
+#define HOST_RUNS	(-1)
+
+/* What all programs of a run have in common; all borrowed. */
+struct site {
+	const struct scenario *scenario;
+	const struct model *model;
+	const struct model_source *source;
+	const char *folder;	/* its files: requests, results, ck/ */
+	struct rng *rng;
+};
+
+/* ---- ps-coord ---- */
+
+struct host_coord;
+
+/* NULL: it ended at once, with *status. */
+struct host_coord *host_coord_new(const struct site *, struct outbox *,
+				  uint64_t life, uint64_t now_ms,
+				  int *status);
+void host_coord_free(struct host_coord *);
+void host_coord_hear(struct host_coord *, const struct packet *,
+		     uint64_t now_ms);
+int host_coord_act(struct host_coord *, uint64_t now_ms);
+/* As by SIGTERM. */
+void host_coord_stop(struct host_coord *, uint64_t now_ms);
+/* The next request may be read. */
+void host_coord_allow(struct host_coord *, size_t requests);
+size_t host_coord_taken(const struct host_coord *);	/* requests */
+uint64_t host_coord_newest(const struct host_coord *);	/* checkpoint */
+/* Warnings since the last call, a line each; the caller empties it. */
+struct text *host_coord_warnings(struct host_coord *);
+/* A line of progress; good until the next call. */
+const char *host_coord_state(struct host_coord *, uint64_t now_ms);
+
+/* ---- ps-serve ---- */
+
+struct host_server;
+
+/* primary: the endpoint of the server to stand by for, or NULL. */
+struct host_server *host_server_new(const struct site *, struct outbox *,
+				    size_t index, const char *endpoint,
+				    const char *primary, uint64_t life,
+				    int *status);
+void host_server_free(struct host_server *);
+void host_server_hear(struct host_server *, const struct packet *,
+		      uint64_t now_ms);
+int host_server_act(struct host_server *, uint64_t now_ms);
+const struct fail *host_server_why(const struct host_server *);
+
+/* ---- ps-work ---- */
+
+struct host_worker;
+
+struct host_worker *host_worker_new(const struct site *, struct outbox *,
+				    size_t index, uint64_t life,
+				    uint64_t now_ms);
+void host_worker_free(struct host_worker *);
+int host_worker_hear(struct host_worker *, const struct packet *,
+		     uint64_t now_ms);
+int host_worker_act(struct host_worker *, uint64_t now_ms);
+const struct fail *host_worker_why(const struct host_worker *);
+
+/* ---- the model that they train ---- */
+
+#define MODEL_ROWS	4
+#define MODEL_TABLES	3
+
+/*
+ * Each step adds one to every weight but those of "visits", of which each
+ * record of the coordinator's data adds to its own, divided by the examples of
+ * its step.
+ */
+void host_model_text(const struct scenario *, char *text, size_t size);
+
+/* What servers hold: the least and the largest of all weights but visits',
+   and those by record, which are added to. */
+struct holding {
+	float least, most;
+	double *visits;		/* NULL: there are none */
+	uint32_t variable;	/* visits' number in the model */
+};
+
+/*
+ * What this server holds of the plan, by its own answers to pulls.  false: it
+ * does not have this run.
+ */
+bool host_server_values(struct host_server *, const struct plan *,
+			size_t index, struct holding *, uint64_t now_ms);
+
+#endif

@@ -1,0 +1,245 @@
+#include "host.h"
+#include "task.h"
+#include "files.h"
+#include "trace.h"
+
+#include "base/mem.h"
+#include "sys/journal_file.h"
+#include "sys/keeper.h"
+#include "sys/stream.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct host_coord {
+	const struct site *site;
+	struct coord_options o;
+	struct coord *coord;
+	struct journal_file *journal;
+	struct stream in;
+	struct keeper keeper;
+	int out;
+	uint64_t written;
+	size_t allowed, taken;
+	bool lost, stopped;
+	char results[128], requests[128], journal_path[128], folder[128];
+	struct text state;
+};
+
+/* The splits of the coordinator's data: files of nothing but numbers. */
+static struct ledger *
+make_ledger(const struct scenario *s)
+{
+	const struct ledger_options o = {
+		.seed = s->seed, .batch = s->o.batch, .unit = s->o.pack,
+		.buffer = s->shuffle ? 10 : 20, .shuffle = s->shuffle,
+		.slots = s->o.mode == MODE_SYNC ? s->o.replicas : 0
+	};
+	struct splits splits = { .files = s->files, .count = s->files };
+	char name[24];
+
+	if (!s->ledger)
+		return NULL;
+	splits.file = mem_alloc(s->files, sizeof(*splits.file));
+	splits.split = mem_alloc(s->files, sizeof(*splits.split));
+	for (size_t i = 0; i < s->files; i++) {
+		snprintf(name, sizeof(name), "%zu", i);
+		splits.file[i].name = mem_text(name);
+		splits.split[i] = (struct split){ i, 0, UINT64_MAX };
+	}
+	return ledger_new(&o, &splits);
+}
+
+static int
+open_all(struct host_coord *h, struct outbox *outbox, uint64_t now,
+	 struct fail *f)
+{
+	const struct scenario *s = h->site->scenario;
+
+	if (stream_open(&h->in, h->requests, f) < 0 ||
+	    keeper_begin(&h->keeper, s->o.checkpoint ? "latest" : "none",
+			 h->site->model, &h->o, f) < 0 ||
+	    (s->journal &&
+	     !(h->journal = journal_file_open(h->journal_path, f))))
+		return -1;
+	h->o.journal = journal_file_sink(h->journal, &h->in);
+	h->coord = coord_new(&h->o, h->site->source, h->site->model, outbox,
+			     now, f);
+	if (!h->coord)
+		return -1;
+	h->out = journal_file_begin(h->journal, h->coord, &h->in, h->results,
+				    &h->written, f);
+	return h->out < 0 ? -1 : 0;
+}
+
+struct host_coord *
+host_coord_new(const struct site *site, struct outbox *outbox, uint64_t life,
+	       uint64_t now, int *status)
+{
+	const struct scenario *s = site->scenario;
+	struct host_coord *h = mem_alloc(1, sizeof(*h));
+	struct fail f;
+
+	h->site = site;
+	h->out = h->in.fd = -1;
+	h->o = s->o;
+	h->o.life = life;
+	h->o.checkpoint = false;	/* the keeper says so */
+	h->o.beside_journal = s->o.checkpoint;
+	h->o.ledger = make_ledger(s);
+	h->keeper.keep = 5;
+	h->keeper.dir = s->o.checkpoint ? h->folder : NULL;
+	snprintf(h->folder, sizeof(h->folder), "%s/ck", site->folder);
+	snprintf(h->results, sizeof(h->results), "%s/results", site->folder);
+	snprintf(h->requests, sizeof(h->requests), "%s/requests",
+		 site->folder);
+	snprintf(h->journal_path, sizeof(h->journal_path), "%s/%s",
+		 site->folder, s->o.checkpoint ? "ck/journal" : "journal");
+	if (open_all(h, outbox, now, &f) == 0) {
+		h->taken = h->in.skip;
+		return h;
+	}
+	trace("cannot begin: %s", f.text);
+	*status = (int)f.kind;
+	host_coord_free(h);
+	return NULL;
+}
+
+void
+host_coord_free(struct host_coord *h)
+{
+	files_full(true);
+	sim_task_abandon(true);
+	coord_free(h->coord);
+	journal_file_close(h->journal);
+	keeper_release(&h->keeper);
+	sim_task_abandon(false);
+	files_full(false);
+	stream_close(&h->in);
+	if (h->out >= 0)
+		close(h->out);
+	ledger_free(h->o.ledger);
+	free(h->o.restored.ledger);
+	text_release(&h->state);
+	free(h);
+}
+
+void
+host_coord_hear(struct host_coord *h, const struct packet *p, uint64_t now)
+{
+	switch (p->kind) {
+	case PACKET_UP:
+		coord_up(h->coord, p->peer, now);
+		break;
+	case PACKET_DOWN:
+		coord_down(h->coord, p->peer, now);
+		break;
+	case PACKET_LEFT:
+		coord_somebody_left(h->coord, now);
+		break;
+	case PACKET_MESSAGE:
+		coord_hear(h->coord, p->peer, &p->message, now);
+		break;
+	}
+}
+
+static int
+take_requests(struct host_coord *h, uint64_t now, struct fail *f)
+{
+	size_t size;
+	char *line;
+
+	if (!h->in.end && coord_wants(h->coord) && stream_read(&h->in, f) < 0)
+		return -1;
+	while (h->in.number < h->allowed && coord_wants(h->coord) &&
+	       (line = stream_next(&h->in, &size))) {
+		coord_request(h->coord, line, size, h->in.number, now);
+		h->taken = h->in.number;
+	}
+	if (h->in.end && h->in.at == h->in.text.size && coord_wants(h->coord))
+		coord_end_of_requests(h->coord, now);
+	return 0;
+}
+
+static void
+say(struct host_coord *h, uint64_t now)
+{
+	struct text *out = coord_output(h->coord);
+	const size_t size = out->size;
+	struct fail f;
+
+	if (!h->lost && stream_write(h->out, h->results, out, &f) < 0) {
+		h->lost = true;
+		coord_unheard(h->coord, now);
+	}
+	h->written += size - out->size;
+	if (h->lost)
+		text_reset(out);
+	if (out->size == 0)
+		coord_note(h->coord, h->written, false, now);
+}
+
+int
+host_coord_act(struct host_coord *h, uint64_t now)
+{
+	struct fail f, why = { 0 };
+	int status;
+
+	if (take_requests(h, now, &f) < 0)
+		return (int)f.kind;
+	coord_tick(h->coord, now);
+	keeper_run(&h->keeper, h->coord, h->site->source, now);
+	say(h, now);
+	if (!coord_over(h->coord, &status, &why) || keeper_busy(&h->keeper))
+		return HOST_RUNS;
+	say(h, now);
+	coord_finish(h->coord, h->written, now);
+	if (h->lost)
+		status = FAIL_IO;
+	trace("ends with %d: %s", status, why.text);
+	/* What ends well removes its journal. */
+	journal_file_close(h->journal);
+	h->journal = NULL;
+	return status;
+}
+
+void
+host_coord_stop(struct host_coord *h, uint64_t now)
+{
+	if (!h->stopped)
+		coord_stop(h->coord, now);
+	h->stopped = true;
+}
+
+void
+host_coord_allow(struct host_coord *h, size_t requests)
+{
+	h->allowed = requests;
+}
+
+size_t
+host_coord_taken(const struct host_coord *h)
+{
+	return h->taken;
+}
+
+uint64_t
+host_coord_newest(const struct host_coord *h)
+{
+	return coord_newest(h->coord);
+}
+
+struct text *
+host_coord_warnings(struct host_coord *h)
+{
+	return coord_warnings(h->coord);
+}
+
+const char *
+host_coord_state(struct host_coord *h, uint64_t now)
+{
+	text_reset(&h->state);
+	coord_progress(h->coord, &h->state, now);
+	return h->state.data;
+}

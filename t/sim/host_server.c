@@ -1,0 +1,231 @@
+#include "host.h"
+#include "files.h"
+#include "task.h"
+#include "trace.h"
+
+#include "base/mem.h"
+#include "role/server.h"
+#include "sys/changelog.h"
+#include "sys/saver.h"
+#include "wire/keys.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LEAVE_MS	1000	/* for its standby, as in ps-serve */
+#define PROBE		UINT64_MAX	/* who asks for values, as a peer */
+
+struct host_server {
+	struct server *server;
+	struct saver *saver;
+	struct changelog *log;
+	char folder[128];
+	uint64_t leaves_at;	/* it was told to stop; or 0 */
+	struct fail why;
+	/* Of host_server_values() alone. */
+	struct outbox *outbox, out;
+	struct holding *holding;
+	const struct plan *plan;
+	size_t part;
+	uint64_t term;
+	bool answered, refused;
+};
+
+/* ---- what it holds ---- */
+
+/* Of the part that was asked for: table pieces in order, then dense ones. */
+static void
+take_values(struct host_server *h, const struct message *m)
+{
+	const struct part *part = &h->plan->part[h->part];
+	const float *value = m->frame[0].data;
+	const float *end = value + m->frame[0].size / sizeof(float);
+	struct holding *hold = h->holding;
+
+	for (size_t i = part->first; i < part->first + part->count; i++) {
+		const struct piece *p = &h->plan->piece[i];
+		const bool visits = p->table && hold->visits &&
+			p->variable == hold->variable;
+
+		for (size_t k = 0; k < p->count && value < end; k++, value++) {
+			if (visits) {
+				hold->visits[p->first + k] += (double)*value;
+				continue;
+			}
+			hold->least = *value < hold->least ? *value :
+				hold->least;
+			hold->most = *value > hold->most ? *value :
+				hold->most;
+		}
+	}
+	h->answered = m->frame[0].size > 0 && value == end;
+}
+
+static int
+send_out(void *to, uint64_t peer, const struct message *m)
+{
+	struct host_server *h = to;
+
+	if (peer != PROBE)
+		return outbox_send(h->outbox, peer, m);
+	h->refused = h->refused || m->kind == MESSAGE_REFUSED;
+	if (m->kind == MESSAGE_WELCOME)
+		h->term = m->welcome.term;
+	if (m->kind == MESSAGE_VALUES && m->frames > 0)
+		take_values(h, m);
+	return 0;
+}
+
+static int
+dial_out(void *to, const char *endpoint, uint64_t *peer, struct fail *f)
+{
+	const struct host_server *h = to;
+
+	return outbox_dial(h->outbox, endpoint, peer, f);
+}
+
+static void
+hang_up_out(void *to, uint64_t peer)
+{
+	const struct host_server *h = to;
+
+	outbox_hang_up(h->outbox, peer);
+}
+
+static void
+ask_part(struct host_server *h, size_t part, uint64_t now)
+{
+	struct message m = { .kind = MESSAGE_PULL, .frames = 1 };
+	const struct part *p = &h->plan->part[part];
+	struct pack keys = { 0 };
+	uint64_t row[1024];
+
+	for (size_t i = p->first; i < p->first + p->count; i++) {
+		const struct piece *piece = &h->plan->piece[i];
+
+		if (!piece->table)
+			continue;
+		for (size_t k = 0; k < piece->count; k++)
+			row[k] = k;
+		keys_write(&keys, row, piece->count, 0);
+	}
+	m.pull.run = plan_run(h->plan);
+	m.pull.term = h->term;
+	m.pull.plan = h->plan->number;
+	m.pull.part = part;
+	m.pull.cut = WIRE_NONE;
+	m.frame[0] = (struct frame){ keys.data, keys.size, NULL };
+	h->part = part;
+	h->answered = false;
+	server_hear(h->server, PROBE, &m, now);
+	pack_release(&keys);
+}
+
+bool
+host_server_values(struct host_server *h, const struct plan *plan,
+		   size_t index, struct holding *holding, uint64_t now)
+{
+	struct message m = { .kind = MESSAGE_HELLO };
+	bool all = true;
+
+	h->plan = plan;
+	h->holding = holding;
+	h->refused = false;
+	m.hello.version = WIRE_VERSION;
+	m.hello.role = ROLE_EVALUATOR;
+	m.blob = (struct frame){ plan->run, PLAN_RUN, NULL };
+	server_hear(h->server, PROBE, &m, now);
+	for (size_t i = 0; i < plan->parts && !h->refused; i++) {
+		if (plan->part[i].server != index)
+			continue;
+		ask_part(h, i, now);
+		all = all && h->answered;
+	}
+	h->plan = NULL;
+	return all && !h->refused;
+}
+
+/* ---- the program ---- */
+
+struct host_server *
+host_server_new(const struct site *site, struct outbox *outbox, size_t index,
+		const char *endpoint, const char *primary, uint64_t life,
+		int *status)
+{
+	const struct scenario *s = site->scenario;
+	const bool files = s->o.checkpoint || s->wal[index];
+	struct host_server *h = mem_alloc(1, sizeof(*h));
+
+	snprintf(h->folder, sizeof(h->folder), "%s/ck", site->folder);
+	h->outbox = outbox;
+	h->out = (struct outbox){ send_out, dial_out, hang_up_out, h };
+	h->server = server_new(life, s->o.lease_ms, &h->out);
+	h->saver = saver_new(files ? h->folder : NULL, s->wal[index]);
+	server_saves(h->server, saver_can, h->saver);
+	if ((!s->wal[index] ||
+	     (h->log = changelog_open(h->folder, index, h->server,
+				      &h->why))) &&
+	    (!primary || server_follow(h->server, primary, endpoint,
+				       &h->why) == 0))
+		return h;
+	trace("cannot begin: %s", h->why.text);
+	*status = (int)h->why.kind;
+	host_server_free(h);
+	return NULL;
+}
+
+void
+host_server_free(struct host_server *h)
+{
+	files_full(true);
+	sim_task_abandon(true);
+	saver_free(h->saver);
+	changelog_close(h->log);
+	sim_task_abandon(false);
+	files_full(false);
+	server_free(h->server);
+	free(h);
+}
+
+void
+host_server_hear(struct host_server *h, const struct packet *p, uint64_t now)
+{
+	if (p->kind == PACKET_UP)
+		server_up(h->server, p->peer);
+	else if (p->kind == PACKET_LEFT)
+		server_left(h->server);
+	else if (p->kind == PACKET_MESSAGE)
+		server_hear(h->server, p->peer, &p->message, now);
+}
+
+static int
+act(struct host_server *h, struct fail *f)
+{
+	do {
+		server_flush(h->server);
+		if (h->log && changelog_run(h->log, h->server, f) < 0)
+			return -1;
+	} while (saver_run(h->saver, h->server));
+	return server_over(h->server, f) ? -1 : 0;
+}
+
+int
+host_server_act(struct host_server *h, uint64_t now)
+{
+	if (h->leaves_at == 0) {
+		if (act(h, &h->why) < 0) {
+			trace("ends: %s", h->why.text);
+			return (int)h->why.kind;
+		}
+		if (server_stopping(h->server))
+			h->leaves_at = now + LEAVE_MS;
+	}
+	return h->leaves_at > 0 && (!server_awaits(h->server) ||
+				    now >= h->leaves_at) ? 0 : HOST_RUNS;
+}
+
+const struct fail *
+host_server_why(const struct host_server *h)
+{
+	return &h->why;
+}

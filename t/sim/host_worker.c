@@ -1,0 +1,268 @@
+#include "host.h"
+#include "accounts.h"
+#include "trace.h"
+
+#include "base/mem.h"
+#include "data/span.h"
+#include "role/block.h"
+#include "role/worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct host_worker {
+	const struct site *site;
+	struct worker *worker;
+	struct batch batch, eval_batch;
+	bool begun;
+	uint64_t evaluation, eval_at;
+	struct fail why;
+};
+
+void
+host_model_text(const struct scenario *s, char *text, size_t size)
+{
+	size_t n = (size_t)snprintf(text, size,
+		"input i id[%d] rows=%d\ninput x float[3]\n"
+		"label y binary\n"
+		"d = dense x units=1 kernel_initializer=zeros\n",
+		MODEL_ROWS, MODEL_ROWS);
+
+	for (int k = 0; k < MODEL_TABLES; k++)
+		n += (size_t)snprintf(text + n, size - n,
+			"e%d = embedding i dim=1 combiner=sum "
+			"embeddings_initializer=zeros\n", k);
+	if (s->ledger)
+		n += (size_t)snprintf(text + n, size - n,
+			"input r id rows=%llu\n"
+			"visits = embedding r dim=1 "
+			"embeddings_initializer=zeros\n",
+			(unsigned long long)(s->files * s->file_records));
+	n += (size_t)snprintf(text + n, size - n, "p = add d");
+	for (int k = 0; k < MODEL_TABLES; k++)
+		n += (size_t)snprintf(text + n, size - n, " e%d", k);
+	snprintf(text + n, size - n, "%s\nloss mean_absolute_error p\n"
+		 "metric auc p\noptimizer sgd learning_rate=1\n",
+		 s->ledger ? " visits" : "");
+}
+
+/* ---- records ---- */
+
+static struct feature *
+input_of(struct batch *b, const struct model *model, const char *name)
+{
+	size_t inputs;
+	const struct input *input = model_inputs(model, &inputs);
+
+	for (size_t i = 0; i < inputs; i++)
+		if (strcmp(input[i].name, name) == 0)
+			return &b->feature[i];
+	return NULL;
+}
+
+/* Its gradient is -1 for all that it touches. */
+static void
+add_record(struct batch *b, const struct model *model, uint64_t number)
+{
+	struct feature *i = input_of(b, model, "i");
+	struct feature *x = input_of(b, model, "x");
+	struct feature *r = input_of(b, model, "r");
+	const uint64_t e = b->examples++;
+
+	for (size_t k = 0; k < MODEL_ROWS; k++)
+		feature_add_id(i, e * MODEL_ROWS + k, k);
+	for (size_t k = 0; k < 3; k++)
+		feature_add_value(x, e * 3 + k, 1);
+	if (r)
+		feature_add_id(r, e, number);
+	feature_add_value(&b->label, e, 1e6f);
+}
+
+/* All records of a block, in the order of its files. */
+static uint64_t *
+list_records(const struct host_worker *h, const struct block *block,
+	     size_t *count)
+{
+	const uint64_t of_a_file = h->site->scenario->file_records;
+	uint64_t *list;
+	size_t n = 0;
+
+	*count = 0;
+	for (size_t i = 0; i < block->spans; i++)
+		*count += block->span[i].count;
+	list = mem_alloc(*count + 1, sizeof(*list));
+	for (size_t i = 0; i < block->spans; i++) {
+		const struct span *s = &block->span[i];
+		const uint64_t file = strtoull(s->file, NULL, 10);
+
+		for (uint64_t k = 0; k < s->count; k++)
+			list[n++] = file * of_a_file + s->number + k;
+	}
+	return list;
+}
+
+/* false: it is no block; nobody should say such a thing. */
+static bool
+fill_slice(struct host_worker *h, const struct worker_slice *s)
+{
+	const struct model *model = worker_model(h->worker);
+	struct block block = { 0 };
+	size_t count, *order;
+	uint64_t *record;
+	struct fail f;
+
+	if (block_read(&block, s->block.data, s->block.size, &f) < 0)
+		return false;
+	record = list_records(h, &block, &count);
+	order = mem_alloc(count + 1, sizeof(*order));
+	block_order(block.seed, order, count);
+	batch_reset(&h->batch);
+	for (uint64_t i = s->from; i < s->from + s->count && i < count; i++)
+		add_record(&h->batch, model, record[order[i]]);
+	block_release(&block);
+	free(record);
+	free(order);
+	return h->batch.examples > 0;
+}
+
+static void
+feed_slices(struct host_worker *h, uint64_t now)
+{
+	const struct span_tally tally = {
+		.records = h->site->scenario->file_records
+	};
+	struct worker_slice s;
+	uint64_t number;
+
+	if (worker_index(h->worker, &number))
+		worker_indexed(h->worker, &tally);
+	while (worker_slice(h->worker, &s) && fill_slice(h, &s))
+		worker_batch(h->worker, &h->batch, now, now * 1000);
+}
+
+static void
+feed_steps(struct host_worker *h, uint64_t now)
+{
+	uint64_t want;
+
+	while (worker_put_back(h->worker, &h->batch))
+		;	/* there is enough */
+	while ((want = worker_want(h->worker)) > 0) {
+		batch_reset(&h->batch);
+		for (uint64_t e = 0; e < want; e++)
+			add_record(&h->batch, worker_model(h->worker), 0);
+		worker_batch(h->worker, &h->batch, now, now * 1000);
+	}
+}
+
+static void
+feed_evaluation(struct host_worker *h, uint64_t now)
+{
+	const struct worker_evaluation *e;
+
+	while ((e = worker_evaluation(h->worker)) &&
+	       worker_evaluation_wants(h->worker)) {
+		if (e->number != h->evaluation)
+			h->eval_at = e->shard;
+		h->evaluation = e->number;
+		if (h->eval_at >= EVALUATED) {
+			worker_evaluation_batch(h->worker, NULL, now);
+			continue;
+		}
+		h->eval_at += e->shards;
+		batch_reset(&h->eval_batch);
+		add_record(&h->eval_batch, worker_model(h->worker), 0);
+		worker_evaluation_batch(h->worker, &h->eval_batch, now);
+	}
+}
+
+static void
+feed(struct host_worker *h, uint64_t now)
+{
+	const struct model *model = worker_model(h->worker);
+	size_t inputs;
+
+	if (!model)
+		return;
+	if (!h->begun) {
+		const struct input *input = model_inputs(model, &inputs);
+
+		batch_begin(&h->batch, input, inputs, model_label(model));
+		batch_begin(&h->eval_batch, input, inputs,
+			    model_label(model));
+		h->begun = true;
+	}
+	if (worker_format(h->worker))
+		feed_slices(h, now);
+	else
+		feed_steps(h, now);
+	feed_evaluation(h, now);
+}
+
+/* ---- the program ---- */
+
+struct host_worker *
+host_worker_new(const struct site *site, struct outbox *outbox, size_t index,
+		uint64_t life, uint64_t now)
+{
+	const struct worker_options o = {
+		.coordinator = "node:0",
+		.timeout_ms = site->scenario->o.timeout_ms, .life = life,
+		.index = WIRE_NONE, .assigned = site->scenario->ledger,
+		.prefetch = site->scenario->prefetch[index]
+	};
+	struct host_worker *h = mem_alloc(1, sizeof(*h));
+
+	h->site = site;
+	h->worker = worker_new(&o, outbox, now, &h->why);
+	return h;
+}
+
+void
+host_worker_free(struct host_worker *h)
+{
+	worker_free(h->worker);
+	if (h->begun) {
+		batch_release(&h->batch);
+		batch_release(&h->eval_batch);
+	}
+	free(h);
+}
+
+static int
+died(struct host_worker *h)
+{
+	trace("dies: %s", h->why.text);
+	return (int)h->why.kind;
+}
+
+int
+host_worker_hear(struct host_worker *h, const struct packet *p, uint64_t now)
+{
+	if (p->kind == PACKET_UP)
+		worker_up(h->worker, p->peer, now);
+	else if (p->kind == PACKET_DOWN)
+		worker_down(h->worker, p->peer, now);
+	else if (p->kind == PACKET_MESSAGE &&
+		 worker_hear(h->worker, p->peer, &p->message, now, now * 1000,
+			     &h->why) < 0)
+		return died(h);
+	feed(h, now);
+	return worker_stopped(h->worker) ? 0 : HOST_RUNS;
+}
+
+int
+host_worker_act(struct host_worker *h, uint64_t now)
+{
+	feed(h, now);
+	if (worker_tick(h->worker, now, &h->why) < 0)
+		return died(h);
+	return worker_stopped(h->worker) ? 0 : HOST_RUNS;
+}
+
+const struct fail *
+host_worker_why(const struct host_worker *h)
+{
+	return &h->why;
+}

@@ -1,0 +1,447 @@
+#include "scenario.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const fault_names[FAULT_KINDS] = {
+	[FAULT_KILL] = "kill", [FAULT_CRASH] = "crash",
+	[FAULT_FREEZE] = "freeze", [FAULT_CUT] = "cut",
+	[FAULT_BLOCK] = "block", [FAULT_SPLIT] = "split",
+	[FAULT_SLOW] = "slow", [FAULT_FULL] = "full",
+	[FAULT_CLOCK] = "clock", [FAULT_SUSPEND] = "suspend",
+	[FAULT_ADD] = "add", [FAULT_LEAVE] = "leave",
+	[FAULT_POWER] = "power", [FAULT_AGE] = "age"
+};
+
+const char *
+fault_name(enum fault_kind kind)
+{
+	return fault_names[kind];
+}
+
+static bool
+chance(struct rng *r, uint64_t in)
+{
+	return rng_below(r, in) == 0;
+}
+
+static uint64_t
+between(struct rng *r, uint64_t least, uint64_t most)
+{
+	return least + rng_below(r, most - least + 1);
+}
+
+/* About as many small ones as large ones. */
+static uint64_t
+skewed(struct rng *r, uint64_t most)
+{
+	return most == 0 ? 0 : rng_below(r, 1 + (most >> rng_below(r, 8)));
+}
+
+/* ---- the cluster ---- */
+
+static void
+draw_mode(struct scenario *s, struct rng *r)
+{
+	struct coord_options *o = &s->o;
+
+	o->mode = (enum mode)rng_below(r, 3);
+	if (o->mode == MODE_SSP)
+		o->ahead = rng_below(r, 6);
+	if (o->mode != MODE_SYNC)
+		return;
+	o->replicas = (uint64_t)1 << rng_below(r, 3);
+	o->backup = rng_below(r, 3);
+	if (!s->ledger && chance(r, 3))
+		o->replicas = rng_below(r, 6);
+}
+
+static void
+draw_servers(struct scenario *s, struct rng *r)
+{
+	const uint64_t durable = rng_below(r, 4);
+
+	s->o.servers = between(r, 1, MAX_SERVERS);
+	for (size_t i = 0; i < s->o.servers; i++) {
+		char endpoint[16];
+
+		snprintf(endpoint, sizeof(endpoint), "node:%zu",
+			 FIRST_SERVER + i);
+		s->endpoint[i] = mem_text(endpoint);
+		s->wal[i] = durable == 1;
+		s->standby[i] = durable >= 2 && chance(r, 4 - durable);
+		s->standby_at[i] = skewed(r, 3000);
+		s->load_ms[i] = chance(r, 3) ? skewed(r, 2000) : 0;
+	}
+	s->o.server = s->endpoint;
+	s->informed = chance(r, 2);
+}
+
+static void
+draw_workers(struct scenario *s, struct rng *r)
+{
+	static const uint64_t usual[] = { 0, 2, 10, 40 };
+	const uint64_t compute = usual[rng_below(r, 4)];
+
+	s->workers = between(r, 1, 5);
+	for (size_t i = 0; i < MAX_WORKERS; i++) {
+		s->prefetch[i] = chance(r, 2);
+		s->compute_ms[i] = compute + skewed(r, chance(r, 8) ? 200 :
+						    compute);
+		s->leave_at[i] = NEVER;
+	}
+}
+
+static void
+draw_network(struct scenario *s, struct rng *r)
+{
+	struct network_options *n = &s->network;
+	const uint64_t lease = s->o.lease_ms;
+	const uint64_t far = 1000 * (lease / 16 < ROUND_TRIP_MAX_MS / 2 ?
+				     lease / 16 : ROUND_TRIP_MAX_MS / 2);
+	const bool uneven = chance(r, 3);
+	const uint64_t usual = chance(r, 4) ? rng_below(r, far) :
+		rng_below(r, 2000);
+
+	n->seed = rng_next(r);
+	n->jitter_us = skewed(r, 3000);
+	n->silence_ms = lease;
+	n->redial_ms = 100;
+	for (int i = 0; i < NETWORK_NODES; i++)
+		for (int k = 0; k < NETWORK_NODES; k++)
+			n->delay_us[i][k] = uneven && chance(r, 4) ?
+				rng_below(r, far) : usual;
+}
+
+static void
+draw_data(struct scenario *s, struct rng *r)
+{
+	const uint64_t of_a_step = s->o.batch *
+		(s->o.mode == MODE_SYNC ? s->o.replicas : 1);
+
+	if (!s->ledger)
+		return;
+	s->shuffle = chance(r, 2);
+	s->files = between(r, 1, 3);
+	/* All steps are full, so that each record counts the same. */
+	s->file_records = of_a_step * (chance(r, 2) ? between(r, 3, 20) :
+				       between(r, 20, 320 / of_a_step > 20 ?
+					       320 / of_a_step : 20));
+}
+
+static void
+draw_requests(struct scenario *s, struct rng *r)
+{
+	static const char barrier[] = { 'j', 'e', 's', 'p', 'x' };
+	const size_t count = between(r, 2, 10);
+
+	for (size_t i = 0; i < count; i++) {
+		struct ask_line *a = &s->ask[s->asks++];
+
+		a->op = 't';
+		a->steps = between(r, 1, 40);
+		a->batch = between(r, 3, 5);
+		a->wait_ms = chance(r, 3) ? skewed(r, 1000) : 0;
+		if (s->ledger && chance(r, 3))
+			a->op = 'p';
+		else if (chance(r, 3))
+			a->op = barrier[rng_below(r, 3)];
+		if (a->op == 's' && !s->o.checkpoint)
+			a->op = 'j';
+		if (s->o.keep_going && chance(r, 8))
+			a->op = 'x';
+		if (a->op == 'p')
+			a->steps = between(r, 1, 2);
+	}
+	s->ask[s->asks++] = (struct ask_line){ .op = 't', .batch = 4,
+					       .steps = between(r, 1, 20) };
+	s->ask[s->asks++] = (struct ask_line){ .op = 'j' };
+}
+
+/* ---- faults ---- */
+
+static const enum message_kind telling[] = {
+	MESSAGE_HELLO, MESSAGE_WELCOME, MESSAGE_REFUSED, MESSAGE_OK,
+	MESSAGE_PLAN, MESSAGE_MARK, MESSAGE_VOID, MESSAGE_FREEZE,
+	MESSAGE_THAW, MESSAGE_SAVE, MESSAGE_SAVED, MESSAGE_LOAD,
+	MESSAGE_PULL, MESSAGE_PUSH, MESSAGE_PUSHPULL, MESSAGE_READY,
+	MESSAGE_LEASE, MESSAGE_DONE, MESSAGE_LOST, MESSAGE_EVALUATE,
+	MESSAGE_EVALUATED, MESSAGE_COMMIT, MESSAGE_INDEX, MESSAGE_INDEXED,
+	MESSAGE_STANDBY, MESSAGE_SYNC, MESSAGE_STATE, MESSAGE_HELD
+};
+
+static int
+draw_server_node(const struct scenario *s, struct rng *r)
+{
+	const int i = (int)rng_below(r, s->o.servers);
+
+	return s->standby[i] && chance(r, 3) ? FIRST_STANDBY + i :
+		FIRST_SERVER + i;
+}
+
+static int
+draw_worker_node(const struct scenario *s, struct rng *r)
+{
+	return FIRST_WORKER + (int)rng_below(r, s->workers);
+}
+
+static int
+draw_node(const struct scenario *s, struct rng *r)
+{
+	switch (rng_below(r, s->journal ? 6 : 4)) {
+	case 0:
+		return draw_worker_node(s, r);
+	case 4:
+		return COORDINATOR;
+	default:
+		return draw_server_node(s, r);
+	}
+}
+
+static uint64_t
+draw_span(const struct scenario *s, struct rng *r)
+{
+	switch (rng_below(r, 4)) {
+	case 0:
+		return rng_below(r, 30);
+	case 1:
+		return rng_below(r, 300);
+	case 2:
+		return rng_below(r, s->o.lease_ms);
+	default:
+		return rng_below(r, 4 * s->o.lease_ms);
+	}
+}
+
+/*
+ * Each seed has its own few kinds of faults and messages: so what is rare in
+ * all of them together is usual in some (swarm testing: Groce et al., 2012).
+ */
+struct swarm {
+	enum fault_kind kind[24];
+	size_t kinds;
+	enum message_kind message[3];
+};
+
+static void
+draw_swarm(struct swarm *w, struct rng *r)
+{
+	static const enum fault_kind kind[] = {
+		FAULT_KILL, FAULT_KILL, FAULT_KILL, FAULT_CRASH, FAULT_FREEZE,
+		FAULT_CUT, FAULT_CUT, FAULT_BLOCK, FAULT_SPLIT, FAULT_SLOW,
+		FAULT_FULL, FAULT_CLOCK, FAULT_SUSPEND, FAULT_ADD,
+		FAULT_LEAVE, FAULT_POWER, FAULT_AGE
+	};
+	const size_t kinds = sizeof(kind) / sizeof(kind[0]);
+
+	*w = (struct swarm){ .kinds = 0 };
+	for (size_t i = 0; i < kinds; i++)
+		if (chance(r, 3))
+			w->kind[w->kinds++] = kind[i];
+	w->kind[w->kinds++] = FAULT_KILL;
+	for (size_t i = 0; i < 3; i++)
+		w->message[i] = telling[rng_below(r, sizeof(telling) /
+						  sizeof(telling[0]))];
+}
+
+static void
+draw_trigger(const struct scenario *s, struct rng *r, struct fault *f,
+	     const struct swarm *w)
+{
+	/* Often it follows on the one before, and soon. */
+	f->trigger = (enum trigger)rng_below(r, TRIGGERS + 1);
+	if (f->trigger > AFTER_LAST)
+		f->trigger = AFTER_LAST;
+	if (s->faults == 0 && f->trigger == AFTER_LAST)
+		f->trigger = AT_MESSAGE;
+	f->later = chance(r, 2) ? 0 : skewed(r, f->trigger == AFTER_LAST ?
+					     4000 : 500);
+	switch (f->trigger) {
+	case AT_TIME:
+		f->nth = skewed(r, 20000);
+		break;
+	case AT_STEPS:
+		f->nth = rng_below(r, 150);
+		break;
+	case AT_MESSAGE:
+		f->message = w->message[rng_below(r, 3)];
+		f->nth = 1 + (chance(r, 2) ? rng_below(r, 4) :
+			      skewed(r, 60));
+		f->target = (enum target)rng_below(r, 3);
+		break;
+	case AT_WARNING:
+		f->nth = 1 + rng_below(r, 6);
+		break;
+	default:
+		break;
+	}
+}
+
+/* In the coordinator's place others could not go on. */
+static bool
+fits(const struct scenario *s, const struct fault *f)
+{
+	switch (f->kind) {
+	case FAULT_SUSPEND:
+		return s->journal;
+	case FAULT_FULL:
+		return s->journal || f->node != COORDINATOR;
+	case FAULT_LEAVE:
+		return s->workers > 1;
+	case FAULT_AGE:
+		return f->node >= FIRST_SERVER &&
+			f->node < FIRST_SERVER + MAX_SERVERS &&
+			s->wal[f->node - FIRST_SERVER];
+	default:
+		return true;
+	}
+}
+
+static void
+add_fault(struct scenario *s, const struct fault *f)
+{
+	if (fits(s, f) && s->faults < MAX_FAULTS)
+		s->fault[s->faults++] = *f;
+}
+
+static void
+draw_fault(struct scenario *s, struct rng *r, const struct swarm *w)
+{
+	struct fault f = { .kind = w->kind[rng_below(r, w->kinds)] };
+
+	draw_trigger(s, r, &f, w);
+	f.node = f.kind == FAULT_LEAVE ? draw_worker_node(s, r) :
+		draw_node(s, r);
+	f.other = draw_node(s, r);
+	f.span = draw_span(s, r);
+	/* A worker need not come back; but one of them stays. */
+	if (f.kind == FAULT_KILL && chance(r, 2))
+		f.span = chance(r, 2) ? NEVER : 0;
+	add_fault(s, &f);
+	/* A server and its standby at once, or two servers. */
+	if (f.kind == FAULT_KILL && f.node != COORDINATOR && chance(r, 3)) {
+		f.trigger = AFTER_LAST;
+		f.later = chance(r, 2) ? 0 : rng_below(r, 100);
+		f.target = TARGET_NODE;
+		f.node = draw_server_node(s, r);
+		add_fault(s, &f);
+	}
+}
+
+void
+scenario_draw(struct scenario *s, uint64_t seed)
+{
+	static const uint64_t leases[] = { 500, 1000, 4000, 10000 };
+	struct rng rng = { .seed = rng_mix(seed) }, *r = &rng;
+	struct swarm swarm;
+	const size_t faults = chance(r, 10) ? 0 : between(r, 1, 6);
+
+	*s = (struct scenario){ .seed = seed };
+	s->o = (struct coord_options){
+		.endpoint = "node:0",
+		.partitioner = { PARTITION_FIXED, 0, between(r, 1, 3) },
+		.placement = chance(r, 2) ? PLACE_ROUND_ROBIN :
+			PLACE_BALANCED,
+		.seed = seed, .batch = (uint64_t)1 << rng_below(r, 3),
+		.pack = between(r, 1, 4), .in_flight = between(r, 1, 3),
+		.min_workers = 1, .timeout_ms = 60000,
+		.lease_ms = leases[rng_below(r, 4)], .patience_ms = 60000,
+		.grace_ms = 7000, .checkpoint = chance(r, 2),
+		.keep_going = chance(r, 4),
+		.codec = (enum codec)rng_below(r, CODECS),
+		.run = "run of the tests",
+	};
+	s->ledger = chance(r, 3);
+	s->journal = s->o.checkpoint || chance(r, 2);
+	s->o.suspend = s->journal;
+	draw_mode(s, r);
+	if (s->o.checkpoint && chance(r, 2))
+		s->o.every_steps = between(r, 3, 12);
+	else if (s->o.checkpoint)
+		s->o.every_ms = between(r, 50, 1000);
+	draw_servers(s, r);
+	draw_workers(s, r);
+	draw_network(s, r);
+	draw_data(s, r);
+	draw_requests(s, r);
+	s->publish_ms = skewed(r, 500);
+	draw_swarm(&swarm, r);
+	for (size_t i = 0; i < faults; i++)
+		draw_fault(s, r, &swarm);
+}
+
+void
+scenario_release(struct scenario *s)
+{
+	for (size_t i = 0; i < MAX_SERVERS; i++)
+		free(s->endpoint[i]);
+}
+
+bool
+scenario_may_fail(const struct scenario *s)
+{
+	for (size_t i = 0; i < s->faults; i++)
+		if (s->fault[i].kind == FAULT_AGE && !s->fault[i].left_out)
+			return true;
+	return false;
+}
+
+/* ---- for people ---- */
+
+static void
+print_fault(const struct fault *f, FILE *to)
+{
+	static const char *const at[TRIGGERS] = {
+		[AT_TIME] = "at ms", [AT_STEPS] = "at step",
+		[AT_MESSAGE] = "at message", [AT_WARNING] = "at warning",
+		[AFTER_LAST] = "after the last"
+	};
+	static const char *const who[] = { "node", "sender", "receiver" };
+
+	fprintf(to, "#   %s %s", fault_name(f->kind), who[f->target]);
+	if (f->target == TARGET_NODE)
+		fprintf(to, " %d", f->node);
+	if (f->kind >= FAULT_CUT && f->kind <= FAULT_SLOW)
+		fprintf(to, " and %d", f->other);
+	fprintf(to, ", %s %llu", at[f->trigger], (unsigned long long)f->nth);
+	if (f->trigger == AT_MESSAGE)
+		fprintf(to, " of %s", message_name(f->message));
+	if (f->later > 0)
+		fprintf(to, " and %llu ms", (unsigned long long)f->later);
+	if (f->span == NEVER)
+		fprintf(to, ", for good\n");
+	else
+		fprintf(to, ", for %llu ms\n", (unsigned long long)f->span);
+}
+
+void
+scenario_print(const struct scenario *s, FILE *to)
+{
+	static const char *const modes[] = { "async", "ssp", "sync" };
+
+	fprintf(to, "# seed %llu: %s, %zu servers, %zu workers, lease %llu "
+		"ms%s%s%s, pack %llu, in flight %llu\n",
+		(unsigned long long)s->seed, modes[s->o.mode], s->o.servers,
+		s->workers, (unsigned long long)s->o.lease_ms,
+		s->o.checkpoint ? ", checkpoints" :
+		s->journal ? ", a journal" : "",
+		s->ledger ? ", the coordinator's data" : "",
+		s->informed ? ", servers start as what they are now" : "",
+		(unsigned long long)s->o.pack,
+		(unsigned long long)s->o.in_flight);
+	for (size_t i = 0; i < s->o.servers; i++)
+		fprintf(to, "#   server %zu:%s%s\n", i,
+			s->wal[i] ? " log" : "",
+			s->standby[i] ? " standby" : "");
+	fprintf(to, "#   asked:");
+	for (size_t i = 0; i < s->asks; i++)
+		fprintf(to, " %c%llu", s->ask[i].op,
+			(unsigned long long)s->ask[i].steps);
+	fprintf(to, "\n");
+	for (size_t i = 0; i < s->faults; i++)
+		if (!s->fault[i].left_out)
+			print_fault(&s->fault[i], to);
+}

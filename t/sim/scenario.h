@@ -1,0 +1,113 @@
+/*
+ * scenario - all that a seed decides about a run, before it begins.
+ *
+ * The cluster, its options, what is asked of it, and the faults that befall
+ * it: a list, any of which can be left out to find those that matter.
+ */
+#ifndef PS_SIM_SCENARIO_H
+#define PS_SIM_SCENARIO_H
+
+#include "network.h"
+#include "role/coord.h"
+
+#include <stdio.h>
+
+/* Nodes. */
+#define COORDINATOR	0
+#define FIRST_SERVER	1
+#define MAX_SERVERS	3
+#define FIRST_STANDBY	4
+#define FIRST_WORKER	8
+#define MAX_WORKERS	16
+
+#define MAX_REQUESTS	24
+#define MAX_FAULTS	12
+#define NEVER		UINT64_MAX
+
+enum fault_kind {
+	FAULT_KILL,		/* the process is killed, and comes back */
+	FAULT_CRASH,		/* its machine dies: what was not synced, too */
+	FAULT_FREEZE,		/* its main thread stands still */
+	FAULT_CUT,		/* connections between two nodes break */
+	FAULT_BLOCK,		/* nothing gets from one node to the other */
+	FAULT_SPLIT,		/* nor back */
+	FAULT_SLOW,		/* little does */
+	FAULT_FULL,		/* no room on its disk */
+	FAULT_CLOCK,		/* its clock goes forward */
+	FAULT_SUSPEND,		/* the coordinator is told to end, and comes
+				   back */
+	FAULT_ADD,		/* a worker comes */
+	FAULT_LEAVE,		/* a worker is told to end, and none comes */
+	FAULT_POWER,		/* all servers' machines die at once */
+	FAULT_AGE,		/* its files are of an earlier time when it
+				   comes back: beyond the promise */
+	FAULT_KINDS
+};
+
+enum trigger {
+	AT_TIME,		/* milliseconds from the begin */
+	AT_STEPS,		/* so many have been done */
+	AT_MESSAGE,		/* the nth message of a kind arrives */
+	AT_WARNING,		/* the nth warning of the coordinator */
+	AFTER_LAST,		/* the fault before has happened */
+	TRIGGERS
+};
+
+/* Whom it befalls. */
+enum target { TARGET_NODE, TARGET_SENDER, TARGET_RECEIVER };
+
+struct fault {
+	enum fault_kind kind;
+	enum trigger trigger;
+	uint64_t nth;			/* time, steps, messages, warnings */
+	enum message_kind message;
+	uint64_t later;			/* milliseconds behind the trigger */
+	enum target target;
+	int node, other;		/* other: of two */
+	uint64_t span;			/* milliseconds that it lasts, or until
+					   it comes back; NEVER */
+	bool left_out;
+};
+
+/* What is asked. */
+struct ask_line {
+	char op;		/* t(rain) p(epoch) j(oin) e(val) s(ave) x: no
+				   request at all */
+	uint64_t steps, batch, wait_ms;
+};
+
+struct scenario {
+	uint64_t seed;
+	struct coord_options o;		/* without what belongs to a life */
+	char *endpoint[MAX_SERVERS];
+	bool standby[MAX_SERVERS], wal[MAX_SERVERS];
+	uint64_t standby_at[MAX_SERVERS];
+	bool journal, informed;		/* servers start as what they are now */
+	size_t workers;
+	bool prefetch[MAX_WORKERS];
+	uint64_t compute_ms[MAX_WORKERS], load_ms[MAX_SERVERS];
+	uint64_t publish_ms, leave_at[MAX_WORKERS];
+	uint64_t files, file_records;	/* of the coordinator's data */
+	bool ledger, shuffle;
+	struct network_options network;
+	struct ask_line ask[MAX_REQUESTS];
+	size_t asks;
+	struct fault fault[MAX_FAULTS];
+	size_t faults;
+};
+
+#define ROUND_TRIP_MAX_MS	400
+
+/* Everything is drawn from the seed; end with scenario_release(). */
+void scenario_draw(struct scenario *, uint64_t seed);
+void scenario_release(struct scenario *);
+
+/* May the run end in a failure that says why? */
+bool scenario_may_fail(const struct scenario *);
+
+/* The scenario for people; each line begins with "# ". */
+void scenario_print(const struct scenario *, FILE *);
+
+const char *fault_name(enum fault_kind);
+
+#endif
