@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAGIC	"pscache4"
+#define MAGIC	"pscache4"	/* the last character is the version */
 
 struct head {
 	char magic[8];
@@ -190,10 +190,12 @@ cache_file_open(struct cache_file *c, const char *path,
 	if (c->fd < 0 ||
 	    disk_read_at(c->fd, path, &h, sizeof(h), 0, f) != 0)
 		return -1;
+	if (memcmp(h.magic, MAGIC, sizeof(h.magic) - 1) == 0 &&
+	    memcmp(h.magic, MAGIC, sizeof(h.magic)) != 0)
+		return 0;		/* of another release: made anew */
 	if (h.sum != hash64(&h, offsetof(struct head, sum)))
 		return damaged(c, "its header", f);
 	c->at = sizeof(h);
-	/* Or it is of another release. */
 	return memcmp(h.magic, MAGIC, sizeof(h.magic)) == 0 &&
 		memcmp(&h.key, key, sizeof(*key)) == 0;
 }

@@ -69,6 +69,8 @@ void coord_free(struct coord *);
  * begins: 1 if it goes on with that run, behind this line of the requests
  * and after so many bytes of results, or 0.
  */
+/* Is what a journal begins with of our format?  FAIL_CONFIG if not. */
+int coord_check_journal(uint32_t kind, const void *, size_t, struct fail *);
 int coord_replay(struct coord *, uint32_t kind, const void *, size_t,
 		 struct fail *);
 int coord_start(struct coord *, uint64_t *line, uint64_t *written,

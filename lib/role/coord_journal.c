@@ -6,7 +6,6 @@
 
 #include "base/hash.h"
 
-#define JOURNAL_VERSION	4
 #define NOTE_MS		100	/* ends are written in batches */
 #define MAX_FOLD	((size_t)16 << 20)
 

@@ -10,6 +10,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+int
+coord_check_journal(uint32_t kind, const void *bytes, size_t size,
+		    struct fail *f)
+{
+	struct unpack u = unpack_from(bytes, size), run = u;
+	uint64_t version;
+
+	if (kind == JOURNAL_FOLD) {
+		kind = (uint32_t)unpack_uint(&u);
+		bytes = unpack_blob(&u, &size);
+		run = unpack_from(bytes, u.bad ? 0 : size);
+	}
+	version = unpack_uint(&run);
+	if (kind != JOURNAL_RUN || run.bad)
+		return fail(f, FAIL_DATA, "no journal of a coordinator");
+	return version == JOURNAL_VERSION ? 0 :
+		fail(f, FAIL_CONFIG, "a journal of version %llu, not %d: go "
+		     "on with programs of the release that began the run, or "
+		     "remove it to begin anew", (unsigned long long)version,
+		     JOURNAL_VERSION);
+}
+
 static int
 replay_run(struct coord *c, struct unpack *u, struct fail *f)
 {

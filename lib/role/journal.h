@@ -27,7 +27,7 @@
  *		none if that cannot be said.  In a file that begins with one
  *		it stands for them, else it says nothing
  *	ERROR	in a FOLD: that of a step, which no join has told yet
- *	FINISHED
+ *	FINISHED	in any version of the journal, too
  */
 #ifndef PS_JOURNAL_H
 #define PS_JOURNAL_H
@@ -37,6 +37,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define JOURNAL_VERSION	4	/* the first number of RUN, in any version */
 
 enum journal_kind {
 	JOURNAL_RUN = 1, JOURNAL_TERM, JOURNAL_LINES, JOURNAL_ENDS,

@@ -347,9 +347,9 @@ check_format(json_t *o, struct fail *f)
 	if (!json_is_integer(format))
 		return fail(f, FAIL_DATA, "no format number");
 	if (json_integer_value(format) != FORMAT)
-		return fail(f, FAIL_DATA, "format %jd is not known to this "
-			    "version",
-			    (intmax_t)json_integer_value(format));
+		return fail(f, FAIL_DATA, "format %jd, not %d: read it with "
+			    "programs of the release that wrote it",
+			    (intmax_t)json_integer_value(format), FORMAT);
 	return 0;
 }
 

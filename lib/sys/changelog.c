@@ -19,12 +19,13 @@
 #include <unistd.h>
 
 #define LIMIT	((size_t)320 << 20)	/* bytes of a record */
+#define FORMAT	2		/* 1 did not say so */
 
 /* A PLAN of initial values; a PLAN and the LOAD that follows; the rest;
-   between those two which checkpoint of that name is not meant; and that the
-   run is over. */
+   between those two which checkpoint of that name is not meant; that the run
+   is over, in any format; and, first, what the messages are. */
 enum { KIND_PLAN = 1, KIND_PLAN_OF, KIND_LOAD, KIND_CHANGE, KIND_OTHER,
-       KIND_OVER };
+       KIND_OVER, KIND_FORMAT };
 
 struct changelog {
 	char *dir, *folder;		/* DIR, DIR/log-0 */
@@ -43,6 +44,7 @@ struct changelog {
 	uint64_t *segment;
 	size_t segments;
 	bool first;			/* what it begins with is wanted */
+	bool known;			/* it says that its format is ours */
 	char load[CHECKPOINT_NAME];	/* "": no checkpoint */
 	uint64_t other;			/* not the one of this hash; or 0 */
 	bool whole;			/* what it begins with */
@@ -116,6 +118,44 @@ read_message(const struct changelog *l, const struct record *r,
 		return 0;
 	return fail(f, FAIL_DATA, "%s: no message in the record at byte %ju",
 		    l->folder, (uintmax_t)r->offset);
+}
+
+/* ---- the format ---- */
+
+static void
+pack_format(struct pack *to)
+{
+	pack_uint(to, FORMAT);
+	pack_uint(to, WIRE_VERSION);
+	pack_uint(to, message_table());
+}
+
+static int
+write_format(struct changelog *l, struct fail *f)
+{
+	struct pack ours = { 0 };
+	int r;
+
+	pack_format(&ours);
+	r = record_append(l->file, KIND_FORMAT, ours.data, ours.size, f);
+	pack_release(&ours);
+	return r;
+}
+
+/* Messages of other programs would be read as what they are not. */
+static int
+check_format(struct changelog *l, const struct record *r, struct fail *f)
+{
+	struct pack ours = { 0 };
+
+	pack_format(&ours);
+	l->known = r->kind == KIND_FORMAT && r->size == ours.size &&
+		memcmp(r->bytes, ours.data, ours.size) == 0;
+	pack_release(&ours);
+	return l->known ? 0 :
+		fail(f, FAIL_CONFIG, "%s: the log of programs of another "
+		     "release or build: go on with those, or remove this "
+		     "folder and lose what only it has", l->folder);
 }
 
 /* ---- what is there ---- */
@@ -203,6 +243,8 @@ look_at(void *self, const struct record *r, struct fail *f)
 	struct changelog *l = self;
 	struct message m;
 
+	if (!l->known)
+		return check_format(l, r, f);
 	if (r->kind == KIND_OTHER && r->size == sizeof(l->other)) {
 		memcpy(&l->other, r->bytes, sizeof(l->other));
 		return 0;
@@ -240,7 +282,7 @@ beginning(struct changelog *l, uint64_t number, struct fail *f)
 	uint64_t cut;
 	bool good;
 
-	l->whole = false;
+	l->known = l->whole = false;
 	l->other = 0;
 	*l->load = '\0';
 	good = record_replay(path, LIMIT, look_at, l, &cut, &why) == 0 ||
@@ -284,7 +326,7 @@ replay(void *self, const struct record *r, struct fail *f)
 	if (asked_to_stop(l, f) < 0)
 		return -1;
 	l->over = r->kind == KIND_OVER;
-	if (l->over || r->kind == KIND_OTHER ||
+	if (l->over || r->kind == KIND_OTHER || r->kind == KIND_FORMAT ||
 	    (r->kind != KIND_CHANGE && !l->first))
 		return 0;	/* where we are anyway */
 	if (read_message(l, r, &m, f) < 0)
@@ -336,8 +378,42 @@ check_gaps(const struct changelog *l, struct fail *f)
 }
 
 static int
+look_for_end(void *self, const struct record *r, struct fail *f)
+{
+	struct changelog *l = self;
+
+	(void)f;
+	l->over = r->kind == KIND_OVER;
+	return 0;
+}
+
+/* Of a run that is over nothing is wanted, whichever programs it was of. */
+static bool
+is_over(struct changelog *l, uint64_t last)
+{
+	char *path = segment_path(l, last);
+	struct fail none;
+	uint64_t cut;
+	const bool over = record_replay(path, LIMIT, look_for_end, l, &cut,
+					&none) == 0 && l->over;
+
+	free(path);
+	l->over = false;
+	return over;
+}
+
+static int
+begin_anew(struct changelog *l, struct fail *f)
+{
+	l->number = l->segment[l->segments - 1];
+	l->segments = 0;
+	return remove_before(l, l->number + 1, f);
+}
+
+static int
 replay_all(struct changelog *l, struct fail *f)
 {
+	struct fail why = { 0 };
 	size_t first;
 	int found;
 
@@ -346,7 +422,11 @@ replay_all(struct changelog *l, struct fail *f)
 	if (check_gaps(l, f) < 0)
 		return -1;
 	/* The last one may have been torn in the making. */
-	found = beginning(l, l->segment[l->segments - 1], f);
+	found = beginning(l, l->segment[l->segments - 1], &why);
+	if (found < 0 && !l->known && is_over(l, l->segment[l->segments - 1]))
+		return begin_anew(l, f);
+	if (found < 0)
+		*f = why;
 	if (found == 0 && !l->whole)
 		found = remove_segment(l, l->segment[--l->segments], f);
 	first = l->segments;
@@ -447,7 +527,8 @@ begin_segment(struct changelog *l, const struct message *plan,
 		return -1;
 	l->number++;
 	l->over = false;
-	if (write_message(l, load ? KIND_PLAN_OF : KIND_PLAN, plan, f) < 0 ||
+	if (write_format(l, f) < 0 ||
+	    write_message(l, load ? KIND_PLAN_OF : KIND_PLAN, plan, f) < 0 ||
 	    (other && record_append(l->file, KIND_OTHER, &other,
 				    sizeof(other), f) < 0) ||
 	    (load && write_message(l, KIND_LOAD, load, f) < 0))

@@ -15,6 +15,7 @@ struct journal_file {
 	struct record_file *file;
 	struct journal sink;
 	bool finished;
+	struct fail foreign;	/* it is not of our version; kind 0: it is */
 	uint64_t begun;		/* the last FOLD; 0: none to begin with */
 	uint64_t cut;		/* that of the newest checkpoint, */
 	uint64_t before;	/* and of the one before it, if it is safe */
@@ -73,8 +74,12 @@ add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 static int
 look(void *self, const struct record *r, struct fail *f)
 {
+	struct journal_file *j = self;
+
 	(void)f;
-	note(self, r->kind, r->size, r->offset);
+	if (r->offset == 0)
+		coord_check_journal(r->kind, r->bytes, r->size, &j->foreign);
+	note(j, r->kind, r->size, r->offset);
 	return 0;
 }
 
@@ -92,10 +97,15 @@ journal_file_open(const char *path, struct fail *f)
 			 (unsigned long long)cut);
 	if (j->file && j->finished && record_reset(j->file, f) == 0) {
 		j->finished = false;
+		j->foreign.kind = 0;
 		j->begun = j->cut = j->before = 0;
 	}
-	if (j->file && !j->finished)
+	if (j->file && !j->finished && !j->foreign.kind)
 		return j;
+	if (j->file && !j->finished) {
+		*f = j->foreign;
+		fail_at(f, "%s", path);
+	}
 	journal_file_close(j);
 	return NULL;
 }

@@ -1,0 +1,45 @@
+# What releases before this one have left behind: t/golden/VERSION has what
+# programs that spoke that version of the protocol wrote, in a run of two
+# servers that was killed behind its checkpoint.
+
+load lib.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	cp -r "$SRC/t/golden/1/." .
+	chmod -R u+w .
+}
+
+@test "a checkpoint of the version before is sound, and scores as it did" {
+	run -0 ps-ckpt verify ckpt
+	run -0 ps-eval -C ckpt --predict d.csv
+	assert_output "$(printf '%s\n' 0.652834773 0.654572248 0.243762195 \
+		0.651026487)"
+}
+
+@test "a run goes on from a checkpoint of the version before" {
+	rm -r ckpt/log-0
+	cp ckpt/ckpt-*/MANIFEST.json before
+	python3 -c 'import json, sys; print(json.load(sys.stdin)["model"][0][
+		"text"], end="")' <before >model.ps
+	echo 'epoch 2' | ps-local -q -s 3 -C ckpt ps-coord -m model.ps -B 2 \
+		--seed=1 --checkpoint=ckpt -d d.csv >results
+	run -0 grep -c '"op":"train"' results
+	assert_output 4
+	run -0 head -n 1 results
+	assert_output --partial '"step":4,"epoch":2,'
+	run -0 ps-ckpt verify ckpt/ckpt-00000008
+}
+
+@test "a server's log of the version before is refused" {
+	run -78 timeout 20 ps-serve -b "ipc://$PWD/s" --durable=wal -d ckpt
+	assert_output "ps-serve: ckpt/log-0: the log of programs of another \
+release or build: go on with those, or remove this folder and lose what only \
+it has"
+	assert_file_exist ckpt/log-0/00000003
+	# ... and removed, it may begin.
+	rm -r ckpt/log-0
+	start ps-serve -b "ipc://$PWD/s" --durable=wal -d ckpt
+	stop "$pid"
+}

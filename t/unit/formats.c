@@ -1,0 +1,212 @@
+/*
+ * Files of other versions: what was to be gone on with is refused in words,
+ * what can be made again is, and what nobody wants any more is in no one's way.
+ */
+#include "base/hash.h"
+#include "base/mem.h"
+#include "data/cache_file.h"
+#include "data/counts.h"
+#include "role/journal.h"
+#include "store/disk.h"
+#include "store/record.h"
+#include "sys/changelog.h"
+#include "sys/journal_file.h"
+
+#include "files.h"
+#include "script.h"
+#include "tap.h"
+
+#define LIMIT	((size_t)1 << 20)
+
+static struct fail f;
+
+static int
+nothing(void *self, const struct record *r, struct fail *why)
+{
+	(void)self;
+	(void)r;
+	(void)why;
+	return 0;
+}
+
+static void
+append(const char *path, uint32_t kind, const struct pack *p)
+{
+	uint64_t cut;
+	struct record_file *r = record_open(path, LIMIT, nothing, NULL, &cut,
+					    &f);
+
+	if (!r || record_append(r, kind, p->data, p->size, &f) < 0 ||
+	    record_sync(r, &f) < 0)
+		printf("# %s\n", f.text);
+	record_close(r);
+}
+
+/* ---- the coordinator's journal ---- */
+
+#define OTHER_JOURNAL	"journal: a journal of version 3, not 4: go on with " \
+	"programs of the release that began the run, or remove it to begin " \
+	"anew"
+
+static bool
+refused_journal(enum fail_kind kind, const char *why)
+{
+	struct journal_file *j = journal_file_open("journal", &f);
+	const bool good = !j && f.kind == kind && strcmp(f.text, why) == 0 &&
+		disk_is_there("journal");
+
+	if (j || !good)
+		printf("# %s\n", j ? "opened" : f.text);
+	journal_file_close(j);
+	return good;
+}
+
+static void
+journals(void)
+{
+	struct pack run = { 0 }, fold = { 0 };
+	struct journal_file *j;
+
+	pack_uint(&run, 3);
+	append("journal", JOURNAL_RUN, &run);
+	named(refused_journal(FAIL_CONFIG, OTHER_JOURNAL),
+	      "a journal of another version is refused, and stays");
+	append("journal", JOURNAL_FINISHED, &fold);
+	j = journal_file_open("journal", &f);
+	named(j && !journal_file_resumed(j),
+	      "of a run that is over it is begun anew");
+	journal_file_close(j);
+
+	pack_uint(&fold, JOURNAL_RUN);
+	pack_blob(&fold, run.data, run.size);
+	append("journal", JOURNAL_FOLD, &fold);
+	named(refused_journal(FAIL_CONFIG, OTHER_JOURNAL),
+	      "and one that begins with a fold");
+	unlink("journal");
+
+	append("journal", JOURNAL_TERM, &run);
+	named(refused_journal(FAIL_DATA,
+			      "journal: no journal of a coordinator"),
+	      "what is none");
+	unlink("journal");
+
+	pack_reset(&run);
+	pack_uint(&run, JOURNAL_VERSION);
+	append("journal", JOURNAL_RUN, &run);
+	j = journal_file_open("journal", &f);
+	named(j && journal_file_resumed(j), "one of ours is taken");
+	journal_file_close(j);
+	unlink("journal");
+	pack_release(&run);
+	pack_release(&fold);
+}
+
+/* ---- a server's log ---- */
+
+enum { LOG_PLAN = 1, LOG_OVER = 6, LOG_FORMAT = 7 };
+
+#define SEGMENT		"log-0/00000001"
+#define OTHER_LOG	"./log-0: the log of programs of another release or " \
+	"build: go on with those, or remove this folder and lose what only " \
+	"it has"
+
+/* What is it to a server?  0: as if there were none; else why not. */
+static enum fail_kind
+opens(const char *why)
+{
+	struct side s = { 0 };
+	struct changelog *l;
+	struct fail none;
+
+	side_new(&s, 1);
+	f = (struct fail){ 0 };
+	l = changelog_open(".", 0, s.server, &f);
+	if (l && disk_is_there(SEGMENT))
+		f.kind = FAIL_INTERNAL;
+	if (!l && strcmp(f.text, why) != 0)
+		printf("# %s\n", f.text);
+	changelog_close(l);
+	side_free(&s);
+	if (f.kind == 0)
+		disk_remove_folder("log-0", &none);
+	return strcmp(f.text, why) == 0 ? f.kind : FAIL_INTERNAL;
+}
+
+static void
+logs(void)
+{
+	struct pack format = { 0 }, empty = { 0 };
+
+	disk_make_folder("log-0", &f);
+	append(SEGMENT, LOG_PLAN, &empty);
+	named(opens(OTHER_LOG) == FAIL_CONFIG && disk_is_there(SEGMENT),
+	      "a log that does not say its format is refused, and stays");
+	append(SEGMENT, LOG_OVER, &empty);
+	named(opens("") == 0, "but not when its run is over");
+
+	for (uint64_t i = 0; i < 3; i++) {
+		disk_make_folder("log-0", &f);
+		pack_reset(&format);
+		pack_uint(&format, 2 + (i == 0));
+		pack_uint(&format, WIRE_VERSION + (i == 1));
+		pack_uint(&format, message_table() + (i == 2));
+		append(SEGMENT, LOG_FORMAT, &format);
+		append(SEGMENT, LOG_PLAN, &empty);
+		named(opens(OTHER_LOG) == FAIL_CONFIG,
+		      "one of another format, version or table, too");
+		unlink(SEGMENT);
+	}
+	/* Torn when it was made: nothing was promised on it. */
+	pack_reset(&format);
+	pack_uint(&format, 2);
+	pack_uint(&format, WIRE_VERSION);
+	pack_uint(&format, message_table());
+	append(SEGMENT, LOG_FORMAT, &format);
+	named(opens("") == 0, "one of ours that is empty is begun anew");
+	pack_release(&format);
+	pack_release(&empty);
+}
+
+/* ---- caches ---- */
+
+/* Another digit in its first 8 bytes, and nothing else is as it was. */
+static void
+age(const char *path)
+{
+	FILE *file = fopen(path, "r+b");
+
+	if (!file || fseek(file, 7, SEEK_SET) != 0 || fputc('0', file) < 0 ||
+	    fclose(file) != 0)
+		perror(path);
+}
+
+static void
+caches(void)
+{
+	const struct cache_key key = { 0 };
+	struct disk_file out;
+	struct cache_file c;
+
+	ok(cache_file_create(&out, "a.pscache", &key, &f) == 0 &&
+	   disk_commit(&out, &f) == 0);
+	ok(cache_file_open(&c, "a.pscache", &key, 0, &f) == 1);
+	cache_file_close(&c);
+	age("a.pscache");
+	named(cache_file_open(&c, "a.pscache", &key, 0, &f) == 0,
+	      "a cache of another version is none, and not a damaged one");
+	cache_file_close(&c);
+	unlink("a.pscache");
+}
+
+int
+main(void)
+{
+	files_begin();
+	script_open();
+	journals();
+	logs();
+	caches();
+	script_close();
+	files_end();
+	return tap_done();
+}
