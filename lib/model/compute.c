@@ -20,12 +20,26 @@
 #define ALL		((size_t)1 << 25)
 #define LEAST		256	/* examples: matrix products want as many */
 
+/*
+ * Places that a row may have in a batch for its gradient to be added up in
+ * floats.  Of more, what comes next is so small beside the sum so far that its
+ * last digits are lost: they go by parts of so many examples.
+ */
+#define FEW		8192
+#define PART		((size_t)512)
+#define TABLE_INS	2	/* inputs of a layer with a table, at most */
+
 /* The rows of one variable that a batch needs, and their gradient. */
 struct weights {
 	float *value;			/* rows x width */
 	struct floats *gradient;	/* the same: a gradient is sent as it
 					   lies, and may outlive us */
 	size_t rows, width, room;
+	bool crowded;			/* some row has more than a few places
+					   in the batch: then here is */
+	float *part;			/* what a part of the examples adds to
+					   each row; zeros between */
+	size_t part_room;
 	const struct group *by;	/* the inputs that say which rows of a table;
 				   NULL: all */
 };
@@ -52,6 +66,8 @@ struct compute {
 	uint64_t begun;			/* so often */
 	bool training;			/* of the last forward pass, */
 	double loss;			/* as is this */
+	uint32_t *places;		/* of each row of a table */
+	size_t places_room;
 	float *label, *weight;		/* examples; NULL: all count 1 */
 	size_t label_room, weight_room;
 };
@@ -137,6 +153,7 @@ compute_free(struct compute *c)
 	sorter_release(&c->sorter);
 	for (size_t v = 0; v < c->model->variables; v++) {
 		free(c->weights[v].value);
+		free(c->weights[v].part);
 		floats_free(&c->weights[v].gradient);
 	}
 	free(c->feature);
@@ -147,6 +164,7 @@ compute_free(struct compute *c)
 	free(c->clip);
 	free(c->value);
 	free(c->gradient);
+	free(c->places);
 	free(c->label);
 	free(c->weight);
 	free(c);
@@ -266,6 +284,53 @@ make_weights(struct compute *c)
 	}
 }
 
+/* Has one of these rows more than a few places? */
+static bool
+is_crowded(struct compute *c, const struct gather *rows, size_t places)
+{
+	if (places <= FEW)
+		return false;
+	if (rows->count > c->places_room) {
+		free(c->places);
+		c->places_room = rows->count;
+		c->places = mem_alloc(rows->count, sizeof(*c->places));
+	}
+	memset(c->places, 0, rows->count * sizeof(*c->places));
+	for (size_t i = 0; i < places; i++)
+		if (++c->places[rows->row[i]] > FEW)
+			return true;
+	return false;
+}
+
+static size_t
+count_places(const struct batch *b, const struct group *g)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < g->features; i++)
+		sum += feature_count(&b->feature[g->feature[i]], b->examples);
+	return sum;
+}
+
+/* Of a batch that is not large no row has many. */
+static void
+find_crowds(struct compute *c)
+{
+	const struct model *m = c->model;
+
+	for (size_t v = 0; v < m->variables; v++)
+		c->weights[v].crowded = false;
+	for (size_t i = 0; i < m->groups && c->batch->examples > FEW; i++) {
+		const struct group *g = &m->group[i];
+		const bool crowded = is_crowded(c,
+			rows_of(c, &c->weights[g->variable[0]]),
+			count_places(c->batch, g));
+
+		for (size_t k = 0; k < g->variables; k++)
+			c->weights[g->variable[k]].crowded = crowded;
+	}
+}
+
 /* What comes out of those that have room of their own, and inputs. */
 static void
 place(struct compute *c, struct pass *p, float **value, float **gradient)
@@ -375,6 +440,7 @@ compute_begin(struct compute *c, struct batch *batch)
 	c->begun++;
 	count_ids(c);
 	make_weights(c);
+	find_crowds(c);
 	read_labels(c);
 	read_weights(c);
 }
@@ -560,6 +626,77 @@ zero_gradient(struct compute *c, const struct node *n)
 		       c->examples * node_size(room) * sizeof(float));
 }
 
+/* Of a flow, from an example on. */
+static struct flow
+flow_from(struct flow flow, const struct feature *feature, size_t at)
+{
+	if (flow.feature)
+		flow.feature = feature;
+	if (flow.value)
+		flow.value += at * flow.stride;
+	if (flow.gradient)
+		flow.gradient += at * flow.stride;
+	return flow;
+}
+
+/* What stands in the parts of some rows goes to these. */
+static void
+add_parts(float *restrict to, float *restrict part, size_t width,
+	  const uint32_t *row, size_t ids)
+{
+	for (size_t i = 0; i < ids; i++)
+		for (size_t k = row[i] * width; k < (row[i] + 1) * width; k++) {
+			to[k] += part[k];
+			part[k] = 0;
+		}
+}
+
+/* Some examples of a layer that has a table. */
+static void
+backward_part(const struct pass *p, struct weights *w, size_t at, size_t n)
+{
+	const size_t ids = input_width(p->in[0].feature->input);
+	const struct feature feature = feature_from(p->in[0].feature, at);
+	struct flow in[TABLE_INS];
+	struct pass some = *p;
+	struct bag first, last;
+
+	some.first += at;
+	some.examples = n;
+	some.in = in;
+	some.out = flow_from(p->out, NULL, at);
+	some.scratch += at * p->node->scratch;
+	some.dw[0] = w->part;
+	for (size_t k = 0; k < p->node->ins; k++)
+		in[k] = flow_from(p->in[k], &feature, at);
+	in[0].row = p->in[0].row + at * ids;
+	p->node->layer->backward(&some);
+	first = flow_bag(&in[0], 0);
+	last = flow_bag(&in[0], n - 1);
+	add_parts(p->dw[0], w->part, w->width, in[0].row + first.first,
+		  last.first + last.count - first.first);
+}
+
+/* A table's gradient in parts, so that a row that most examples have comes to
+   what they add up to. */
+static void
+backward_by_parts(struct compute *c, const struct pass *p)
+{
+	struct weights *w = &c->weights[p->node->variable[0]];
+	const size_t floats = w->rows * w->width;
+	size_t some;
+
+	if (floats > w->part_room) {
+		free(w->part);
+		w->part = mem_alloc(floats, sizeof(*w->part));
+		w->part_room = floats;
+	}
+	for (size_t at = 0; at < p->examples; at += some) {
+		some = p->examples - at < PART ? p->examples - at : PART;
+		backward_part(p, w, at, some);
+	}
+}
+
 static void
 pass_backward(struct compute *c, const struct pass *p)
 {
@@ -571,7 +708,10 @@ pass_backward(struct compute *c, const struct pass *p)
 			p->in[k].fresh = begin_gradient(c, n->in[k]);
 		else if (p->in[k].gradient)
 			zero_gradient(c, n->in[k]);
-	n->layer->backward(p);
+	if (n->variables > 0 && c->weights[n->variable[0]].crowded)
+		backward_by_parts(c, p);
+	else
+		n->layer->backward(p);
 }
 
 static void

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "model/parse.h"
+#include "tensor/kernels.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -344,4 +345,41 @@ float
 flow_weight(const struct flow *flow, size_t at)
 {
 	return flow->feature->weight ? flow->feature->weight[at] : 1;
+}
+
+#define LONG	1024	/* ids of a bag that floats still add up */
+#define COLUMNS	64	/* added up at a time */
+
+/* Columns first to first + n - 1. */
+static void
+add_columns(const struct flow *flow, struct bag bag, double scale,
+	    const float *rows, size_t width, size_t n, float *y)
+{
+	double sum[COLUMNS] = { 0 };
+
+	for (size_t j = bag.first; j < bag.first + bag.count; j++) {
+		const double share = (double)flow_share(flow, j, scale);
+		const float *row = rows + flow->row[j] * width;
+
+		for (size_t k = 0; k < n; k++)
+			sum[k] += share * (double)row[k];
+	}
+	for (size_t k = 0; k < n; k++)
+		y[k] += (float)sum[k];
+}
+
+void
+flow_add_rows(const struct flow *flow, struct bag bag, double scale,
+	      const float *rows, size_t width, float *y)
+{
+	if (bag.count > LONG) {
+		for (size_t at = 0; at < width; at += COLUMNS)
+			add_columns(flow, bag, scale, rows + at, width,
+				    width - at < COLUMNS ? width - at :
+				    COLUMNS, y + at);
+		return;
+	}
+	for (size_t j = bag.first; j < bag.first + bag.count; j++)
+		kernel_axpy(y, flow_share(flow, j, scale),
+			    rows + flow->row[j] * width, width);
 }

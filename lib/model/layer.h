@@ -123,5 +123,17 @@ struct bag {
 };
 struct bag flow_bag(const struct flow *, size_t example);
 float flow_weight(const struct flow *, size_t at);	/* 1 if it has none */
+/* That times a scale which may be no float. */
+static inline float
+flow_share(const struct flow *flow, size_t at, double scale)
+{
+	const float *weight = flow->feature->weight;
+
+	return weight ? (float)(scale * (double)weight[at]) : (float)scale;
+}
+
+/* y += the rows of a bag, of so many floats, each times its share. */
+void flow_add_rows(const struct flow *, struct bag, double scale,
+		   const float *rows, size_t width, float *y);
 
 #endif

@@ -46,14 +46,36 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 			    n->where, n->name, own->dim, query->name,
 			    shape_text(query->shape, shape));
 	n->shape = (struct shape){ 1, { own->dim } };
-	n->scratch = 2;		/* a struct divisor */
+	n->scratch = 3;		/* a struct divisor */
 	return 0;
 }
 
-/* What the weights of a bag are made of: exp(s_j - largest) times factor. */
+/*
+ * What the weights of a bag are made of: w_j unit exp(s_j - largest) times
+ * factor.  The unit is 1, or a power of 2 that takes weights which are far
+ * from 1 near to that, so that their sum is a float.
+ */
 struct divisor {
-	float largest, factor;
+	float unit, largest, factor;
 };
+
+#define FAR	60		/* from 1: a power of 2 */
+
+static float
+unit_of(const struct flow *in, struct bag bag)
+{
+	float largest = 0;
+	int exponent;
+
+	if (!in->feature->weight)
+		return 1;
+	for (size_t j = bag.first; j < bag.first + bag.count; j++)
+		largest = fmaxf(largest, fabsf(in->feature->weight[j]));
+	frexpf(largest, &exponent);
+	/* The smallest unit that is no subnormal number leaves them below 4. */
+	return exponent > FAR || exponent < -FAR ?
+		ldexpf(1, exponent > 126 ? -126 : -exponent) : 1;
+}
 
 static float
 score(const struct own *own, const float *query, const float *row)
@@ -65,7 +87,8 @@ score(const struct own *own, const float *query, const float *row)
 static float
 weight(const struct flow *in, size_t j, float score, struct divisor d)
 {
-	return flow_weight(in, j) * expf(score - d.largest) * d.factor;
+	return flow_share(in, j, (double)d.unit) * expf(score - d.largest) *
+		d.factor;
 }
 
 static void
@@ -86,7 +109,7 @@ attend(const struct pass *p, struct bag bag, const float *query, float *y)
 	const struct own *own = p->node->own;
 	const struct flow *in = &p->in[0];
 	const size_t dim = own->dim;
-	struct divisor d = { -INFINITY, 1 };
+	struct divisor d = { unit_of(in, bag), -INFINITY, 1 };
 	double sum = 0;
 
 	memset(y, 0, dim * sizeof(*y));
@@ -121,7 +144,7 @@ forward(const struct pass *p)
 			p->in[1].value + i * own->dim,
 			p->out.value + i * p->out.stride);
 
-		memcpy(p->scratch + 2 * i, &d, sizeof(d));
+		memcpy(p->scratch + 3 * i, &d, sizeof(d));
 	}
 }
 
@@ -142,7 +165,7 @@ backward(const struct pass *p)
 			p->in[1].gradient + i * dim : NULL;
 		struct divisor d;
 
-		memcpy(&d, p->scratch + 2 * i, sizeof(d));
+		memcpy(&d, p->scratch + 3 * i, sizeof(d));
 		for (size_t j = bag.first; j < bag.first + bag.count; j++) {
 			const float *row = p->w[0] + in->row[j] * dim;
 			float *to_row = p->dw[0] + in->row[j] * dim;

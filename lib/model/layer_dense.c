@@ -164,14 +164,16 @@ add_numbers(const struct pass *p)
 
 	for (size_t i = 0; i < p->examples; i++) {
 		const struct bag bag = flow_bag(in, i);
-		float sum = p->out.value[i];
+		double sum = (double)p->out.value[i];
 
 		for (size_t j = bag.first; j < bag.first + bag.count; j++) {
 			if (j + AHEAD < ids)
 				__builtin_prefetch(w + row[j + AHEAD]);
-			sum += weight ? weight[j] * w[row[j]] : w[row[j]];
+			sum += weight ?
+				(double)weight[j] * (double)w[row[j]] :
+				(double)w[row[j]];
 		}
-		p->out.value[i] = sum;
+		p->out.value[i] = (float)sum;
 	}
 }
 
@@ -211,14 +213,9 @@ linear_forward(const struct pass *p)
 		add_numbers(p);
 		return;
 	}
-	for (size_t i = 0; i < p->examples; i++) {
-		const struct bag bag = flow_bag(in, i);
-
-		for (size_t j = bag.first; j < bag.first + bag.count; j++)
-			kernel_axpy(p->out.value + i * units,
-				    flow_weight(in, j),
-				    p->w[KERNEL] + in->row[j] * units, units);
-	}
+	for (size_t i = 0; i < p->examples; i++)
+		flow_add_rows(in, flow_bag(in, i), 1, p->w[KERNEL], units,
+			      p->out.value + i * units);
 }
 
 static void

@@ -66,9 +66,10 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 
 /*
  * What each row of a bag is multiplied by, besides its own weight.  An empty
- * bag, or one whose weights cancel out, gives zeros.
+ * bag, or one whose weights cancel out, gives zeros.  Of large weights it is
+ * no float.
  */
-static float
+static double
 share(const struct flow *in, struct bag bag, enum combiner combiner)
 {
 	double sum = 0;
@@ -82,7 +83,7 @@ share(const struct flow *in, struct bag bag, enum combiner combiner)
 	}
 	if (combiner == SQRTN)
 		sum = sqrt(sum);
-	return sum == 0 ? 0 : (float)(1 / sum);
+	return sum == 0 ? 0 : 1 / sum;
 }
 
 /*
@@ -145,14 +146,11 @@ combine(const struct pass *p)
 
 	for (size_t i = 0; i < p->examples; i++) {
 		const struct bag bag = flow_bag(in, i);
-		const float scale = share(in, bag, own->combiner);
 		float *out = p->out.value + i * p->out.stride;
 
 		memset(out, 0, dim * sizeof(*out));
-		for (size_t j = bag.first; j < bag.first + bag.count; j++)
-			kernel_axpy(out,
-				    scale * flow_weight(in, j),
-				    p->w[0] + in->row[j] * dim, dim);
+		flow_add_rows(in, bag, share(in, bag, own->combiner), p->w[0],
+			      dim, out);
 	}
 }
 
@@ -165,11 +163,11 @@ add_to_combined(const struct pass *p)
 
 	for (size_t i = 0; i < p->examples; i++) {
 		const struct bag bag = flow_bag(in, i);
-		const float scale = share(in, bag, own->combiner);
+		const double scale = share(in, bag, own->combiner);
 
 		for (size_t j = bag.first; j < bag.first + bag.count; j++)
 			kernel_axpy(p->dw[0] + in->row[j] * dim,
-				    scale * flow_weight(in, j),
+				    flow_share(in, j, scale),
 				    p->out.gradient + i * p->out.stride,
 				    dim);
 	}

@@ -4,19 +4,23 @@
  * With x_j the weight of feature j and v_j its row of k factors:
  *	sum over pairs i < j of <v_i, v_j> x_i x_j
  *	= 1/2 sum over f of ((sum_j v_jf x_j)^2 - sum_j (v_jf x_j)^2)
+ *	= sum over f, j of v_jf x_j (sum over i < j of v_if x_i)
  * (Rendle, Factorization Machines, 2010, lemma 3.1.)
  */
 #include "model/layer.h"
 
-#include "tensor/kernels.h"
-
-#include <string.h>
+#include "tensor/clones.h"
 
 #define FACTORS	((uint64_t)1 << 16)
+
+struct own {
+	size_t factors;
+};
 
 static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 {
+	struct own *own = n->own;
 	uint64_t factors = 0;
 
 	if (node_wants_ids(n, f) ||
@@ -31,64 +35,106 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	};
 
 	n->shape = (struct shape){ 1, { 1 } };
-	n->scratch = (size_t)factors;	/* sum_j v_jf x_j */
+	own->factors = (size_t)factors;
+	n->scratch = 2 * own->factors;	/* sum_j v_jf x_j, see pairs() */
 	return node_variable(m, n, "embeddings", table, true,
 			     "random_uniform", s, f);
 }
 
-static float
-pairs(const struct flow *in, struct bag bag, const float *table, float *sum,
-      size_t k)
+#define SUMS	64	/* made at a time: factors */
+
+/*
+ * Each row goes with the sum of those before it: the lemma's difference might
+ * lose all digits.
+ */
+static inline void
+add_row(double *restrict sum, double *restrict products,
+	const float *restrict v, double x, size_t n)
 {
-	double squares = 0, all = 0;
+	for (size_t q = 0; q < n; q++) {
+		const double y = (double)v[q] * x;
 
-	memset(sum, 0, k * sizeof(*sum));
-	for (size_t j = bag.first; j < bag.first + bag.count; j++) {
-		const float *v = table + in->row[j] * k;
-		const float x = flow_weight(in, j);
-
-		kernel_axpy(sum, x, v, k);
-		for (size_t q = 0; q < k; q++)
-			squares += (double)(v[q] * x) * (double)(v[q] * x);
+		products[q] += y * sum[q];
+		sum[q] += y;
 	}
-	for (size_t q = 0; q < k; q++)
-		all += (double)sum[q] * (double)sum[q];
-	return (float)((all - squares) / 2);
+}
+
+/*
+ * Some factors of a bag.  The sum and its largest part may be nearly the same:
+ * so it is kept as two floats, the second of which is what the first leaves.
+ */
+static CLONES double
+pairs(const struct flow *in, struct bag bag, const float *table, size_t k,
+      size_t n, float *high, float *low)
+{
+	double sum[SUMS], products[SUMS], all = 0;
+
+	for (size_t q = 0; q < n; q++)
+		sum[q] = products[q] = 0;
+	for (size_t j = bag.first; j < bag.first + bag.count; j++)
+		add_row(sum, products, table + in->row[j] * k,
+			(double)flow_share(in, j, 1), n);
+	for (size_t q = 0; q < n; q++) {
+		all += products[q];
+		high[q] = (float)sum[q];
+		low[q] = (float)(sum[q] - (double)high[q]);
+	}
+	return all;
 }
 
 static void
 forward(const struct pass *p)
 {
-	const size_t k = p->node->scratch;
+	const struct own *own = p->node->own;
+	const size_t k = own->factors;
 
-	for (size_t i = 0; i < p->examples; i++)
-		p->out.value[i] = pairs(&p->in[0], flow_bag(&p->in[0], i),
-					p->w[0], p->scratch + i * k, k);
+	for (size_t i = 0; i < p->examples; i++) {
+		const struct bag bag = flow_bag(&p->in[0], i);
+		float *high = p->scratch + i * 2 * k;
+		double sum = 0;
+
+		for (size_t at = 0; at < k; at += SUMS)
+			sum += pairs(&p->in[0], bag, p->w[0] + at, k,
+				     k - at < SUMS ? k - at : SUMS, high + at,
+				     high + k + at);
+		p->out.value[i] = (float)sum;
+	}
+}
+
+/* What is left of the sum without a row is what that row goes with. */
+static CLONES void
+add_others(float *restrict dv, const float *restrict v, double x, double g,
+	   const float *restrict high, const float *restrict low, size_t k)
+{
+	for (size_t q = 0; q < k; q++)
+		dv[q] += (float)(g * ((double)high[q] - x * (double)v[q] +
+				      (double)low[q]));
 }
 
 static void
 backward(const struct pass *p)
 {
+	const struct own *own = p->node->own;
 	const struct flow *in = &p->in[0];
-	const size_t k = p->node->scratch;
+	const size_t k = own->factors;
 
 	for (size_t i = 0; i < p->examples; i++) {
 		const struct bag bag = flow_bag(in, i);
-		const float *sum = p->scratch + i * k;
+		const float *high = p->scratch + i * 2 * k;
 
 		for (size_t j = bag.first; j < bag.first + bag.count; j++) {
-			const float x = flow_weight(in, j);
-			const float g = p->out.gradient[i] * x;
-			const float *v = p->w[0] + in->row[j] * k;
+			const double x = (double)flow_share(in, j, 1);
 
-			for (size_t q = 0; q < k; q++)
-				p->dw[0][in->row[j] * k + q] +=
-					g * (sum[q] - x * v[q]);
+			add_others(p->dw[0] + in->row[j] * k,
+				   p->w[0] + in->row[j] * k, x,
+				   (double)p->out.gradient[i] * x, high,
+				   high + k, k);
 		}
 	}
 }
 
 const struct layer layer_factorization = {
 	.name = "factorization", .least = 1, .most = 1,
+	.own = sizeof(struct own),
 	.build = build, .forward = forward, .backward = backward
 };

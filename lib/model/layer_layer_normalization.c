@@ -115,16 +115,16 @@ backward(const struct pass *p)
 	const size_t n = own->width, size = p->examples * node_size(p->node);
 	const float *inverse = p->scratch + size;
 
-	for (size_t at = 0; at < size; at += n, inverse++) {
-		const float *dy = p->out.gradient + at;
-
-		if (p->in[0].gradient)
-			add_to_input(p, at, *inverse);
-		if (own->center)
-			kernel_add(p->dw[own->beta], dy, n);
-		if (own->scale)
-			kernel_add_product(p->dw[0], dy, p->scratch + at, n);
-	}
+	for (size_t at = 0; p->in[0].gradient && at < size; at += n)
+		add_to_input(p, at, *inverse++);
+	if (own->center)
+		kernel_add_rows(p->dw[own->beta], p->out.gradient, size / n,
+				n);
+	if (!own->scale)
+		return;
+	/* The normal values are not needed any more. */
+	kernel_multiply(p->scratch, p->out.gradient, size);
+	kernel_add_rows(p->dw[0], p->scratch, size / n, n);
 }
 
 const struct layer layer_layer_normalization = {

@@ -37,11 +37,52 @@ kernel_fill_rows(float *y, const float *row, size_t rows, size_t n)
 			memcpy(y + i * n, row, n * sizeof(float));
 }
 
+#define SUMS	64	/* made at a time, in the nearest cache */
+
+/* Each of n sums, SUMS at most, over rows that are so far apart. */
+static CLONES void
+add_up(double *restrict sum, const float *restrict x, size_t rows,
+       size_t stride, size_t n)
+{
+	for (size_t i = 0; i < rows; i++, x += stride)
+		for (size_t k = 0; k < n; k++)
+			sum[k] += (double)x[k];
+}
+
+/* Of short rows several are as one long one, so that nothing waits for a
+   single sum. */
+static void
+add_short_rows(float *sum, const float *x, size_t rows, size_t n)
+{
+	const size_t several = SUMS / n, wide = several * n;
+	double all[SUMS] = { 0 };
+
+	add_up(all, x, rows / several, wide, wide);
+	add_up(all, x + rows / several * wide, rows % several, n, n);
+	for (size_t k = n; k < wide; k++)
+		all[k % n] += all[k];
+	for (size_t k = 0; k < n; k++)
+		sum[k] += (float)all[k];
+}
+
 void
 kernel_add_rows(float *sum, const float *x, size_t rows, size_t n)
 {
-	for (size_t i = 0; i < rows; i++)
-		kernel_add(sum, x + i * n, n);
+	size_t some;
+
+	if (n <= SUMS / 2) {
+		if (n > 0)
+			add_short_rows(sum, x, rows, n);
+		return;
+	}
+	for (size_t at = 0; at < n; at += some) {
+		double all[SUMS] = { 0 };
+
+		some = n - at < SUMS ? n - at : SUMS;
+		add_up(all, x + at, rows, n, some);
+		for (size_t k = 0; k < some; k++)
+			sum[at + k] += (float)all[k];
+	}
 }
 
 CLONES void

@@ -29,7 +29,7 @@ void kernel_add(float *y, const float *x, size_t n);		/* y += x */
 void kernel_axpy(float *y, float a, const float *x, size_t n);	/* y += a x */
 /* Each of the rows, of n floats, is that one, or zeros where it is NULL. */
 void kernel_fill_rows(float *y, const float *row, size_t rows, size_t n);
-/* sum += each of the rows, in their order. */
+/* sum += what the rows add up to in double precision, however many. */
 void kernel_add_rows(float *sum, const float *x, size_t rows, size_t n);
 void kernel_multiply(float *y, const float *x, size_t n);	/* y *= x */
 /* y += a b, element by element. */

@@ -46,6 +46,29 @@ multiplies(size_t n)
 	return good && c[n] == (float)n / 64 && d[n] == (float)n / 64;
 }
 
+/* Rows of n, of numbers whose sums only doubles hold; and none behind. */
+static bool
+adds_rows(size_t rows, size_t n)
+{
+	static float x[8192], sum[257];
+	bool good = true;
+
+	for (size_t i = 0; i < rows * n; i++)
+		x[i] = i / n % 3 == 0 ? 1e9f + (float)(i % n) * 64 :
+			i / n % 3 == 1 ? -1e9f : (float)(i % 7);
+	for (size_t k = 0; k <= n; k++)
+		sum[k] = .5f;
+	kernel_add_rows(sum, x, rows, n);
+	for (size_t k = 0; k < n; k++) {
+		double want = 0;
+
+		for (size_t i = 0; i < rows; i++)
+			want += (double)x[i * n + k];
+		good = good && sum[k] == .5f + (float)want;
+	}
+	return good && sum[n] == .5f;
+}
+
 /* ---- bfloat16 ---- */
 
 #define HALVES	65536
@@ -205,7 +228,7 @@ main(void)
 	ok(equal((struct gemm){ .m = 0, .n = 3, .k = 3 }));
 	ok(equal((struct gemm){ .m = 3, .n = 3, .k = 0, .add = true }));
 
-	bool products = true;
+	bool products = true, added = true;
 
 	for (size_t n = 0; n < 70; n++)
 		products = products && multiplies(n);
@@ -224,6 +247,11 @@ main(void)
 	ok(x[0] == -1 && x[1] == -4 && x[4] == -9);
 	kernel_add(x, y, 5);
 	ok(x[0] == 0 && x[1] == -2 && x[4] == -4);
+	for (size_t n = 1; n <= 200; n++)
+		for (size_t rows = 0; rows < 40; rows++)
+			if (!adds_rows(rows, n))
+				added = false;
+	named(added, "rows are added up in doubles, however wide they are");
 	ok(kernel_dot(x, y, 5) == -4 - 2 * 3 - 3 * 4 - 4 * 5);
 	bfloat16(&rng);
 	return tap_done();

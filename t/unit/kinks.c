@@ -1,7 +1,8 @@
 /*
  * Numbers at kinks, floors and ends, and far beyond: what Keras 3.15.1 makes
  * of them with TensorFlow 2.21.0, in double precision.  Where two numbers tie
- * the slope is a matter of choice, and the choice is theirs.
+ * the slope is a matter of choice, and the choice is theirs.  Then sums of so
+ * many numbers, or of numbers so far apart, that floats could not hold them.
  */
 #include "rig.h"
 
@@ -453,6 +454,214 @@ test_cosine(size_t k)
 	rig_end(&r);
 }
 
+/* ---- large weights ---- */
+
+/*
+ * Rows are 1 2 3 4; what comes out of an example, and the slope by each row.
+ * Sums of weights that are no floats are none in Keras either; they are known
+ * all the same.
+ */
+static const struct {
+	const char *layer;
+	float weight[4];
+	double y, slope[4];
+} weighted[] = {
+	{ "embedding s dim=1 combiner=mean", { 1e38f, 3e38f, 3e38f, 3e38f },
+	  2.8, { .1, .3, .3, .3 } },
+	{ "embedding s dim=1 combiner=mean", { 3e38f, 0, 1, 0 },
+	  1, { 1, 0, 0, 0 } },
+	{ "embedding s dim=1 combiner=mean", { 2e-37f, 0, 2e-37f, 0 },
+	  2, { .5, 0, .5, 0 } },
+	{ "embedding s dim=1 combiner=mean", { 3e38f, -3e38f, 0, 0 },
+	  0, { 0, 0, 0, 0 } },
+	{ "embedding s dim=1 combiner=sqrtn", { 3e38f, 3e38f, 3e38f, 3e38f },
+	  5, { .5, .5, .5, .5 } },
+	{ "embedding s dim=1 combiner=sqrtn", { 1e-37f, -1e-37f, 0, 0 },
+	  -.70710678118654752,
+	  { .70710678118654752, -.70710678118654752, 0, 0 } },
+	{ "attention s q dim=1 scale=0", { 1e38f, 3e38f, 3e38f, 3e38f },
+	  2.8, { .1, .3, .3, .3 } },
+	{ "attention s q dim=1 scale=0", { 2e-37f, 0, 2e-37f, 0 },
+	  2, { .5, 0, .5, 0 } },
+	{ "attention s q dim=1 scale=1e30", { 3e38f, 1, 1, 1 },
+	  4, { 0, 0, 0, 1 } },
+	{ "attention s q dim=1 scale=-1e30", { 1, 1, 1, 3e38f },
+	  1, { 1, 0, 0, 0 } },
+	/* One pair, of what is more than 2^24 apart: <1, 2> 1e4 1e-4. */
+	{ "factorization s factors=1", { 1e4f, 1e-4f, 0, 0 },
+	  2, { 2, 1, 0, 0 } },
+	{ "factorization s factors=1", { 3e5f, 0, 1e-4f, 0 },
+	  90, { 90, 0, 30, 0 } },
+};
+
+static void
+test_weighted(size_t k)
+{
+	static const float rows[] = { 1, 2, 3, 4 };
+	char text[256];
+	struct rig r;
+	double y;
+	bool good;
+
+	snprintf(text, sizeof(text), "input s sparse[4]\ninput q float\n"
+		 "y = %s\nlabel t float\nloss mean_absolute_error y\n",
+		 weighted[k].layer);
+	rig_begin(&r, text);
+	for (size_t i = 0; i < 4; i++) {
+		feature_add_id(&r.batch.feature[0], i, i);
+		feature_add_weight(&r.batch.feature[0], i,
+				   weighted[k].weight[i]);
+	}
+	feature_set_offset(&r.batch.feature[0], 1, 4);
+	feature_add_value(&r.batch.feature[1], 0, 1);
+	feature_add_value(&r.batch.label, 0, -1e30f);
+	r.batch.examples = 1;
+	memcpy(r.w[0], rows, sizeof(rows));
+	rig_pull(&r);
+	compute_train(r.compute, 1, NULL);
+	y = (double)*compute_prediction(r.compute);
+	good = near(y, weighted[k].y, 1e-6, 0);
+	for (size_t i = 0; i < 4; i++) {
+		const double d = (double)compute_gradient(r.compute, 0)[i];
+
+		if (near(d, weighted[k].slope[i], 1e-6, 1e-30))
+			continue;
+		printf("# slope %zu is %.9g, not %.9g\n", i, d,
+		       weighted[k].slope[i]);
+		good = false;
+	}
+	if (!good)
+		printf("# what comes out is %.9g, not %.9g\n", y,
+		       weighted[k].y);
+	named(good, weighted[k].layer);
+	rig_end(&r);
+}
+
+/* ---- many examples ---- */
+
+#define MANY	300000
+
+/*
+ * All ids are 0, all floats 1 and -1 in turn, all weights begin as told; each
+ * example adds what the loss has as its slope, 0.1, times a number.
+ */
+static const struct {
+	const char *lines, *variable;
+	float weights, label;
+	double times;
+} crowds[] = {
+	{ "y = dense one units=1", "y/bias", 0, -.05f, 1 },
+	{ "y = dense one units=1", "y/kernel", 0, -.05f, 1 },
+	{ "h = dense one units=40\ny = reduce_sum h", "h/bias", 0, -.05f, 1 },
+	{ "h = dense one units=70\ny = reduce_sum h", "h/bias", 0, -.05f, 1 },
+	{ "y = linear i", "y/kernel", 0, -.05f, 1 },
+	{ "y = linear i", "y/bias", 0, -.05f, 1 },
+	{ "y = linear b", "y/kernel", 0, -.05f, 3 },
+	{ "h = linear i units=3\ny = reduce_sum h", "h/kernel", 0, -.05f, 1 },
+	{ "h = linear i units=3\ny = reduce_sum h", "h/bias", 0, -.05f, 1 },
+	{ "h = embedding i dim=3\ny = reduce_sum h", "h/embeddings", 0,
+	  -.05f, 1 },
+	{ "h = embedding b dim=2 combiner=mean\ny = reduce_sum h",
+	  "h/embeddings", 0, -.05f, 1 },
+	{ "h = embedding b dim=2 combiner=sum\nf = concat h one\n"
+	  "y = reduce_sum f", "h/embeddings", 0, .95f, 3 },
+	{ "y = factorization b factors=1", "y/embeddings", .5f, .70f, 3 },
+	{ "y = attention i one dim=1", "y/embeddings", 0, -.05f, 1 },
+	{ "h = dense pair units=2\nf = layer_normalization h\n"
+	  "y = reduce_sum f", "f/beta", 0, -.05f, 1 },
+	{ "c = reshape pair target_shape=[2,1]\n"
+	  "h = conv1d c filters=1 kernel_size=2\ny = flatten h", "h/bias",
+	  0, -.05f, 1 },
+	{ "c = reshape pair target_shape=[2,1]\n"
+	  "h = conv1d c filters=1 kernel_size=2\ny = flatten h",
+	  "h/kernel", 0, -.05f, 1 },
+	{ "y = batch_normalization turn", "y/beta", 0, -.05f, 1 },
+	/* A layer that wants all examples at once, beside a table. */
+	{ "n = batch_normalization turn\ne = linear i\ny = add n e",
+	  "e/kernel", 0, -.05f, 1 },
+};
+
+static void
+fill_crowd(struct rig *r, float label)
+{
+	struct feature *f = r->batch.feature;
+
+	for (size_t i = 0; i < MANY; i++) {
+		feature_add_value(&f[0], i, 1);
+		feature_add_value(&f[1], i, i % 2 ? 1 : -1);
+		feature_add_value(&f[2], 2 * i, 1);
+		feature_add_value(&f[2], 2 * i + 1, 1);
+		feature_add_id(&f[3], i, 0);
+		for (size_t k = 0; k < 3; k++)
+			feature_add_id(&f[4], 3 * i + k, 0);
+		feature_set_offset(&f[4], i + 1, 3 * i + 3);
+		feature_add_value(&r->batch.label, i, label);
+	}
+	r->batch.examples = MANY;
+}
+
+static void
+test_crowd(size_t k)
+{
+	const double slope = (double).05f * 2 * crowds[k].times * MANY;
+	bool good = true, met = false;
+	char text[512];
+	struct rig r;
+
+	snprintf(text, sizeof(text), "input one float\ninput turn float\n"
+		 "input pair float[2]\ninput i id rows=2\n"
+		 "input b id[] rows=2\n%s\nlabel t float\n"
+		 "loss mean_squared_error y\n", crowds[k].lines);
+	rig_begin(&r, text);
+	fill_crowd(&r, crowds[k].label);
+	for (size_t v = 0; v < r.variables; v++)
+		for (size_t i = 0; i < shape_size(r.variable[v].shape); i++)
+			r.w[v][i] = crowds[k].weights;
+	rig_pull(&r);
+	compute_train(r.compute, 1, NULL);
+	for (size_t v = 0; v < r.variables; v++) {
+		const double g = (double)*compute_gradient(r.compute, v);
+
+		if (strcmp(r.variable[v].name, crowds[k].variable) != 0)
+			continue;
+		met = true;
+		good = near(g, slope, 3e-5, 0);
+		if (!good)
+			printf("# %s: %.9g, not %.9g\n", crowds[k].variable, g,
+			       slope);
+	}
+	named(good && met, crowds[k].lines);
+	rig_end(&r);
+}
+
+/* A bag of so many ids is added up as if they were few. */
+static void
+test_long_bag(const char *layer, double want)
+{
+	char text[256];
+	struct rig r;
+
+	snprintf(text, sizeof(text), "input b id[] rows=1\ny = %s\n"
+		 "label t float\nloss mean_absolute_error y\n", layer);
+	rig_begin(&r, text);
+	for (size_t i = 0; i < MANY; i++)
+		feature_add_id(&r.batch.feature[0], i, 0);
+	feature_set_offset(&r.batch.feature[0], 1, MANY);
+	feature_add_value(&r.batch.label, 0, 0);
+	r.batch.examples = 1;
+	for (size_t v = 0; v < r.variables; v++)
+		for (size_t i = 0; i < shape_size(r.variable[v].shape); i++)
+			r.w[v][i] = r.variable[v].table ? .1f : 0;
+	rig_pull(&r);
+	compute_forward(r.compute);
+	if (!near((double)*compute_prediction(r.compute), want, 1e-6, 0))
+		printf("# %.9g, not %.9g\n",
+		       (double)*compute_prediction(r.compute), want);
+	named(near((double)*compute_prediction(r.compute), want, 1e-6, 0),
+	      layer);
+	rig_end(&r);
+}
+
 int
 main(void)
 {
@@ -464,5 +673,14 @@ main(void)
 		test_loss(i);
 	for (size_t i = 0; i < sizeof(cosines) / sizeof(*cosines); i++)
 		test_cosine(i);
+	for (size_t i = 0; i < sizeof(weighted) / sizeof(*weighted); i++)
+		test_weighted(i);
+	for (size_t i = 0; i < sizeof(crowds) / sizeof(*crowds); i++)
+		test_crowd(i);
+	test_long_bag("linear b", (double).1f * MANY);
+	test_long_bag("embedding b dim=1 combiner=sum", (double).1f * MANY);
+	test_long_bag("embedding b dim=1 combiner=mean", .1);
+	test_long_bag("embedding b dim=1 combiner=sqrtn",
+		      (double).1f * sqrt(MANY));
 	return tap_done();
 }
