@@ -370,7 +370,7 @@ cut_advance(struct coord *c, uint64_t now)
 		give_cut(c);
 	else if (cut_whole(c) && !c->save_wanted && adds_nothing(c))
 		thaw(c, false);
-	else if (cut_whole(c) && journal_noted(c))
+	else if (cut_whole(c) && journal_safe(c))
 		save(c);
 	if (cut_idle(c) && !c->cancelling)
 		begin_cut(c, now);

@@ -185,6 +185,7 @@ struct coord {
 	/* what is kept: see coord_journal.c, coord_replay.c */
 	bool replaying, resumed;
 	bool journal_lost;	/* nothing more goes into it */
+	bool ends_unsafe;	/* a power cut may take ENDS out of it */
 	bool ending_noted;
 	bool left;		/* for whoever starts it again, because: */
 	struct fail why_left;
@@ -386,6 +387,12 @@ void journal_cut(struct coord *);
 /* All steps below cut_step have a number, and none above. */
 void journal_fold(struct coord *);
 bool journal_noted(const struct coord *);
+/*
+ * A run that is resumed from a checkpoint does not run its steps again: that
+ * they have ended, and their results, must be safe on disk before there can
+ * be one.
+ */
+bool journal_safe(const struct coord *);
 
 /* ---- for coord_replay.c ---- */
 

@@ -22,8 +22,11 @@ add(struct coord *c, enum journal_kind kind, struct pack *p, bool safe)
 	}
 	if (!j || c->journal_lost || c->replaying)
 		return;
-	if (j->add(j->to, kind, p->data, p->size, safe, &why) == 0)
+	if (j->add(j->to, kind, p->data, p->size, safe, &why) == 0) {
+		c->ends_unsafe = !safe && (c->ends_unsafe ||
+					   kind == JOURNAL_ENDS);
 		return;
+	}
 	c->journal_lost = true;
 	if (c->phase >= PHASE_STOP)	/* nothing is lost by that */
 		report_warning(c, "the journal of this run, which is over, is "
@@ -225,15 +228,17 @@ pack_totals(struct pack *out, const struct coord *c, const struct totals *t,
 				t->state[i].sum[j]));
 }
 
-/*
- * Whoever goes on from a checkpoint does not run its steps again: that they
- * have ended, and their results, must be known before there can be one.
- */
 bool
 journal_noted(const struct coord *c)
 {
 	return !c->o.journal || c->journal_lost ||
 		(c->notes.size == 0 && c->note_count == 0);
+}
+
+bool
+journal_safe(const struct coord *c)
+{
+	return journal_noted(c) && (c->journal_lost || !c->ends_unsafe);
 }
 
 static void
@@ -271,7 +276,7 @@ coord_note(struct coord *c, uint64_t written, bool now_or_never,
 	/* A checkpoint waits for it, which holds what it is about. */
 	const bool whole = cut_whole(c);
 
-	if (journal_noted(c) || c->replaying ||
+	if ((whole ? journal_safe(c) : journal_noted(c)) || c->replaying ||
 	    (!now_or_never && !whole && !c->unnoted &&
 	     now - c->noted_ms < NOTE_MS))
 		return;

@@ -16,6 +16,7 @@ struct journal_file {
 	struct journal sink;
 	bool finished;
 	struct fail foreign;	/* it is not of our version; kind 0: it is */
+	int results;		/* their file; -1: it is none */
 	uint64_t begun;		/* the last FOLD; 0: none to begin with */
 	uint64_t cut;		/* that of the newest checkpoint, */
 	uint64_t before;	/* and of the one before it, if it is safe */
@@ -61,6 +62,10 @@ add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 	struct journal_file *j = to;
 
 	note(j, kind, size, record_size(j->file));
+	/* What a record says to have been written is not to be lost before
+	   the record is. */
+	if (safe && j->results >= 0 && fdatasync(j->results) < 0)
+		return fail_sys(f, FAIL_IO, "cannot write the results");
 	if (failpoint("journal-add", f) < 0 ||
 	    record_append(j->file, kind, bytes, size, f) < 0 ||
 	    (safe ? record_sync : record_flush)(j->file, f) < 0 ||
@@ -90,6 +95,7 @@ journal_file_open(const char *path, struct fail *f)
 	uint64_t cut;
 
 	j->path = mem_text(path);
+	j->results = -1;
 	j->sink = (struct journal){ .add = add, .to = j };
 	j->file = record_open(path, LIMIT, look, j, &cut, f);
 	if (j->file && cut > 0)
@@ -171,8 +177,11 @@ journal_file_begin(struct journal_file *j, struct coord *coord,
 			 "and whether what comes now was among them cannot "
 			 "be known", in->name, (unsigned long long)line);
 	if (resumed >= 0 &&
-	    (!output || stream_cut(fd, output, *written, f) == 0))
+	    (!output || stream_cut(fd, output, *written, f) == 0)) {
+		if (j && stream_is_file(fd))
+			j->results = fd;
 		return fd;
+	}
 	if (fd >= 0 && output)
 		close(fd);
 	return -1;
