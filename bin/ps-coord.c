@@ -86,7 +86,8 @@ say(struct program *p)
 	if (!p->lost && stream_write(p->out, p->s.output, out,
 				     &p->why_lost) < 0) {
 		p->lost = true;
-		coord_unheard(p->coord, now);
+		coord_unheard(p->coord, &p->why_lost,
+			      stream_is_file(p->out), now);
 	}
 	if (p->lose_ms == 0 || size == 0 || out->size < size)
 		p->lose_ms = cli_stop ? now + LINGER_MS : 0;

@@ -27,9 +27,11 @@ teardown() {
 	for one in "${daemons[@]}"; do
 		kill -KILL "$one" 2>/dev/null || true
 	done
-	if mountpoint -q "$BATS_TEST_TMPDIR/ckpt"; then
-		umount "$BATS_TEST_TMPDIR/ckpt"
-	fi
+	for one in ckpt small; do
+		if mountpoint -q "$BATS_TEST_TMPDIR/$one"; then
+			umount "$BATS_TEST_TMPDIR/$one"
+		fi
+	done
 }
 
 # train STEPS [COORD-OPTION...] - by one worker and two servers.
@@ -63,6 +65,23 @@ whole() {
 	assert_line --index 0 --partial "\"step\":$many,"
 	run -0 whole
 	assert_output 2
+}
+
+@test "results that find no room are reported by the run that goes on" {
+	mkdir small
+	mount -t tmpfs -o size=16k none small 2>why ||
+		skip "no tmpfs can be mounted here: $(<why)"
+	echo train 300 >requests
+	run -74 --separate-stderr train 300 --every=1000 -o small/results \
+		requests
+	[[ $stderr == *"results"*"No space left"* ]]
+	[[ $stderr == *"start it again to go on with it"* ]]
+	mount -o remount,size=1m small
+	run -0 --separate-stderr train 300 --every=1000 -o small/results \
+		requests
+	grep -o '"step":[0-9]*,"worker"' small/results | sort -u >steps
+	assert_equal "$(wc -l <steps)" 300
+	assert_equal "$(grep -c '"worker"' small/results)" 300
 }
 
 @test "a limit on the size of files is an error, not a death" {

@@ -107,8 +107,13 @@ void coord_end_of_requests(struct coord *, uint64_t now_ms);
 void coord_forsaken(struct coord *, const struct fail *why);
 /* Asked to stop: give out no more steps, wait for those under way. */
 void coord_stop(struct coord *, uint64_t now_ms);
-/* The same, because its results cannot be written any more. */
-void coord_unheard(struct coord *, uint64_t now_ms);
+/*
+ * The same, because its results cannot be written any more.  again: they are
+ * for a file, which may have room later: a run with a journal is left as it
+ * is, and the coordinator that resumes it reports what was lost.
+ */
+void coord_unheard(struct coord *, const struct fail *why, bool again,
+		   uint64_t now_ms);
 
 /*
  * Result lines to print; the program empties it.  While it has so many bytes

@@ -178,11 +178,17 @@ coord_stop(struct coord *c, uint64_t now)
 }
 
 void
-coord_unheard(struct coord *c, uint64_t now)
+coord_unheard(struct coord *c, const struct fail *why, bool again,
+	      uint64_t now)
 {
 	c->unheard = true;
 	c->suspending = false;
-	coord_stop(c, now);
+	if (again && c->o.journal && (c->begun || c->resumed)) {
+		c->journal_lost = true;	/* what is not said is not noted */
+		end_fail(c, why, now);
+	} else {
+		coord_stop(c, now);
+	}
 }
 
 void

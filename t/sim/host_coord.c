@@ -171,7 +171,7 @@ say(struct host_coord *h, uint64_t now)
 
 	if (!h->lost && stream_write(h->out, h->results, out, &f) < 0) {
 		h->lost = true;
-		coord_unheard(h->coord, now);
+		coord_unheard(h->coord, &f, true, now);
 	}
 	h->written += size - out->size;
 	if (h->lost)
