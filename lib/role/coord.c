@@ -566,7 +566,8 @@ coord_tick(struct coord *c, uint64_t now)
 	end_check_over(c, now);
 	if (c->phase >= PHASE_STOP)
 		return;
-	if (fleet_tick(c->fleet, now, end_patience(c, c->o.timeout_ms),
+	if (fleet_tick(c->fleet, now, recover_mending(c),
+		       end_patience(c, c->o.timeout_ms),
 		       end_patience(c, c->o.patience_ms), &why) < 0) {
 		c->server_gone = true;
 		if (c->asked_ms) {	/* they may be ending, too */

@@ -75,9 +75,12 @@ struct deaths {
 struct understudy {
 	uint64_t peer, life;	/* 0: there is none */
 	char endpoint[256];
-	bool up, ready;		/* ready: it can take over */
+	bool up;		/* it has said that it is the one */
+	bool counted;		/* its server has acknowledged that we count
+				   on it: it can take over */
+	uint64_t of;		/* the life of that server */
 	uint64_t since;		/* up or down */
-	uint64_t trip;		/* until it answered HELLO; once it is ready */
+	uint64_t trip;		/* until it answered HELLO; once it is up */
 	uint64_t lost_ms;	/* the server was lost then, and it took over;
 				   0: that has been told */
 	uint64_t steps;		/* that were done then */
@@ -182,10 +185,12 @@ struct coord {
 	uint64_t run_again, redo_errors;
 
 	struct understudy *understudy;	/* of each server */
+	bool term_unnoted;	/* this one, of a coordinator just started */
 	/* what is kept: see coord_journal.c, coord_replay.c */
 	bool replaying, resumed;
 	bool journal_lost;	/* nothing more goes into it */
 	bool ends_unsafe;	/* a power cut may take ENDS out of it */
+	uint64_t records;	/* were added to it, by whomever */
 	bool ending_noted;
 	bool left;		/* for whoever starts it again, because: */
 	struct fail why_left;
@@ -328,11 +333,11 @@ void recover_release(struct coord *);
  */
 void recover_begin(struct coord *);
 /*
- * From now on this server is the one at that endpoint, which has its
- * variables (a standby) or not; recover_begin() follows by itself.
+ * From now on this server is its standby, of this life at that endpoint;
+ * recover_begin() follows by itself.
  */
 void recover_server(struct coord *, size_t server, const char *endpoint,
-		    bool holds, uint64_t now_ms);
+		    uint64_t life, uint64_t now_ms);
 
 /* Its steps: the plan; the checkpoint, unless nobody needs it; the end. */
 void recover_ask_plan(struct coord *);
@@ -401,6 +406,10 @@ enum journal_note {
 	NOTE_DONE = 1, NOTE_VOID, NOTE_PASSED, NOTE_DROPPED, NOTE_CLOSED,
 	NOTE_ENDING
 };
+
+/* Is a record of this kind numbered?  What begins, holds others or is the last
+   is not. */
+bool journal_numbers(enum journal_kind);
 
 /* What a run that goes on with another one has in common with it. */
 void journal_pack_run(struct pack *, const struct coord *);
@@ -540,8 +549,10 @@ void standby_tell(struct coord *, uint64_t now_ms);
 void standby_resume(struct coord *);
 /* The coordinator has just been started: some may still answer. */
 bool standby_awaited(const struct coord *, uint64_t now_ms);
-/* Before a new term: which ones are counted on in it. */
+/* Before a new term: which ones are counted on in it; and when all servers
+   have taken its plan: which ones are in sync with them. */
 void standby_begin_term(struct coord *);
+void standby_compare(struct coord *);
 /* Servers and standbys that are gone. */
 void standby_watch(struct coord *, uint64_t now_ms);
 

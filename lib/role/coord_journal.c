@@ -9,10 +9,36 @@
 #define NOTE_MS		100	/* ends are written in batches */
 #define MAX_FOLD	((size_t)16 << 20)
 
+bool
+journal_numbers(enum journal_kind kind)
+{
+	return kind != JOURNAL_RUN && kind != JOURNAL_FOLD &&
+		kind != JOURNAL_FINISHED;
+}
+
+static int
+write_record(struct coord *c, enum journal_kind kind, const struct pack *p,
+	     bool safe, struct fail *f)
+{
+	const struct journal *j = c->o.journal;
+	struct pack out = { 0 };
+	int r;
+
+	if (journal_numbers(kind)) {
+		pack_uint(&out, ++c->records);
+		pack_blob(&out, p->data, p->size);
+		p = &out;
+	}
+	r = j->add(j->to, kind, p->data, p->size, safe, f);
+	pack_release(&out);
+	if (r == 0 && safe)	/* and with it all that came before it */
+		fleet_kept(c->fleet, c->records);
+	return r;
+}
+
 static void
 add(struct coord *c, enum journal_kind kind, struct pack *p, bool safe)
 {
-	const struct journal *j = c->o.journal;
 	struct fail why;
 
 	if (c->fold) {
@@ -20,9 +46,9 @@ add(struct coord *c, enum journal_kind kind, struct pack *p, bool safe)
 		pack_blob(c->fold, p->data, p->size);
 		return;
 	}
-	if (!j || c->journal_lost || c->replaying)
+	if (!c->o.journal || c->journal_lost || c->replaying)
 		return;
-	if (j->add(j->to, kind, p->data, p->size, safe, &why) == 0) {
+	if (write_record(c, kind, p, safe, &why) == 0) {
 		c->ends_unsafe = !safe && (c->ends_unsafe ||
 					   kind == JOURNAL_ENDS);
 		return;
@@ -352,8 +378,8 @@ journal_servers(struct coord *c, bool safe)
 		pack_uint(&out, fleet_holds(c->fleet, i) ?
 			  fleet_life(c->fleet, i) : 0);
 		pack_uint(&out, fleet_term(c->fleet, i));
-		pack_uint(&out, u->ready ? u->life : 0);
-		pack_text(&out, u->ready ? u->endpoint : "");
+		pack_uint(&out, u->counted ? u->life : 0);
+		pack_text(&out, u->counted ? u->endpoint : "");
 		pack_uint(&out, r->todo.count + r->outs);
 		for (size_t k = 0; k < r->todo.count; k++) {
 			pack_uint(&out, r->todo.range[k].first);

@@ -67,13 +67,13 @@ recover_begin(struct coord *c)
 
 void
 recover_server(struct coord *c, size_t server, const char *endpoint,
-	       bool holds, uint64_t now)
+	       uint64_t life, uint64_t now)
 {
 	struct fail why;
 
 	if (c->phase >= PHASE_STOP)
 		return;
-	if (fleet_move(c->fleet, server, endpoint, holds, now, &why) < 0)
+	if (fleet_move(c->fleet, server, endpoint, life, now, &why) < 0)
 		end_fail(c, &why, now);
 }
 
@@ -82,11 +82,11 @@ recover_ask_plan(struct coord *c)
 {
 	struct message m = { .kind = MESSAGE_PLAN };
 
-	if (c->new_term) {
+	if (c->new_term)
 		c->plan.term++;
+	if (c->new_term || c->term_unnoted)
 		journal_term(c);
-	}
-	c->new_term = false;
+	c->new_term = c->term_unnoted = false;
 	c->cuts = (c->plan.term - 1) << 32;	/* no number comes twice */
 	fleet_begin_term(c->fleet, c->plan.run, c->plan.term);
 	standby_begin_term(c);
@@ -118,6 +118,102 @@ recover_ask_plan(struct coord *c)
 	c->phase = PHASE_PLAN;
 }
 
+/* ---- what a server has, and what it lacks ---- */
+
+/* What a server has to do again; all of them together in rounds. */
+static struct redo *
+redo_of(const struct coord *c, size_t server)
+{
+	return &c->redo[c->o.mode == MODE_SYNC ? 0 : server];
+}
+
+static void
+add_ended(const struct coord *c, uint64_t from, struct ranges *to)
+{
+	const struct ranges *voided = &c->history.voided;
+	const uint64_t mark = queue_mark(c->queue);
+
+	if (mark > from)
+		ranges_add(to, from, mark - from);
+	for (uint64_t s = mark > from ? mark : from;
+	     s < queue_next(c->queue); s++)
+		if (!queue_step(c->queue, s))
+			ranges_add(to, s, 1);
+	for (size_t i = 0; i < voided->count; i++)
+		ranges_remove(to, voided->range[i].first,
+			      voided->range[i].end - voided->range[i].first);
+}
+
+/* The steps that have ended and that this server has not, by what it said; but
+   one that is to go back to the checkpoint has none behind that. */
+static void
+find_lacking(const struct coord *c, size_t server, struct ranges *to)
+{
+	const struct standing *s = fleet_standing(c->fleet, server);
+	const bool holds = fleet_holds(c->fleet, server);
+	const uint64_t from = holds ? s->mark : c->back.step;
+	uint64_t first = from, end;
+
+	add_ended(c, from, to);
+	while (holds && first < from + 8 * s->bytes) {
+		for (end = first; standing_has(s, end); end++)
+			;
+		if (end > first)
+			ranges_remove(to, first, end - first);
+		first = end + 1;
+	}
+}
+
+/* Of rounds that have ended, and are not to be run again anyway. */
+static bool
+lacks_rounds(const struct coord *c, size_t server)
+{
+	const struct ranges *todo = &c->redo[0].todo;
+	struct ranges lacking = { 0 };
+	bool any;
+
+	add_ended(c, fleet_standing(c->fleet, server)->round, &lacking);
+	for (size_t i = 0; i < todo->count; i++)
+		ranges_remove(&lacking, todo->range[i].first,
+			      todo->range[i].end - todo->range[i].first);
+	any = lacking.count > 0;
+	ranges_release(&lacking);
+	return any;
+}
+
+/*
+ * Can it go on with what it says that it has?  Not with initial values in the
+ * place of a checkpoint; nor if it lacks steps of which nothing is known any
+ * more, as they are in the checkpoint.
+ */
+static bool
+can_go_on(const struct coord *c, size_t server)
+{
+	const struct standing *s = fleet_standing(c->fleet, server);
+	uint64_t step = s->mark;
+
+	if (s->initial && *c->back.name)
+		return false;
+	if (c->o.mode == MODE_SYNC)
+		return s->round >= c->back.step && !lacks_rounds(c, server);
+	while (step < c->back.step && standing_has(s, step))
+		step++;
+	return step >= c->back.step;
+}
+
+/*
+ * A server is believed nothing but what it says now: one that was to have all
+ * may be back from a log that was cut short, or from an older one.
+ */
+static void
+compare(struct coord *c)
+{
+	for (size_t i = 0; i < c->o.servers; i++)
+		if (fleet_holds(c->fleet, i) && !can_go_on(c, i))
+			fleet_lost(c->fleet, i);
+	standby_compare(c);
+}
+
 /* Which ones have no variables; how many. */
 static size_t
 note_lost(struct coord *c)
@@ -125,8 +221,7 @@ note_lost(struct coord *c)
 	size_t count = 0;
 
 	for (size_t i = 0; i < c->o.servers; i++) {
-		if (!fleet_holds(c->fleet, i))
-			c->lost[i] = true;
+		c->lost[i] = !fleet_holds(c->fleet, i);
 		count += c->lost[i];
 	}
 	return count;
@@ -145,18 +240,29 @@ all_go_back(const struct coord *c, size_t lost)
 		 (lost == 0 && c->resumed && !c->begun));
 }
 
-/* The initial values came with the plan. */
+/* Is there one to be told to?  Initial values came with the plan, unless it
+   was there before. */
+static bool
+must_load(const struct coord *c)
+{
+	for (size_t i = 0; i < c->o.servers; i++)
+		if (!fleet_holds(c->fleet, i) &&
+		    (*c->back.name || !fleet_standing(c->fleet, i)->initial))
+			return true;
+	return false;
+}
+
 bool
 recover_ask_load(struct coord *c)
 {
 	struct message m = { .kind = MESSAGE_LOAD };
-	const size_t lost = note_lost(c);
 
-	if (all_go_back(c, lost))
+	compare(c);
+	if (all_go_back(c, note_lost(c)))
 		c->all_back = true;
 	for (size_t i = 0; c->all_back && i < c->o.servers; i++)
 		fleet_lost(c->fleet, i);
-	if (!c->all_back && (lost == 0 || !*c->back.name))
+	if (!c->all_back && !must_load(c))
 		return false;
 	m.cut.run = coord_run(c);
 	m.cut.term = c->plan.term;
@@ -182,30 +288,36 @@ recover_note(struct coord *c, uint64_t first)
 	journal_streams(c);
 }
 
-/* What a server has to do again; all of them together in rounds. */
-static struct redo *
-redo_of(const struct coord *c, size_t server)
+/*
+ * What it lacks is run again for it.  How many steps are that, besides those
+ * that were to be anyway?
+ */
+static uint64_t
+fill_redo(struct coord *c, size_t server)
 {
-	return &c->redo[c->o.mode == MODE_SYNC ? 0 : server];
-}
+	struct redo *r = redo_of(c, server);
+	struct ranges more = { 0 }, before = r->todo;
+	const struct ranges *todo = &r->todo;
+	uint64_t again;
 
-/* The steps that are done and that this server, back at the cut, lacks. */
-static void
-fill_redo(struct coord *c, struct redo *r)
-{
-	const struct ranges *voided = &c->history.voided;
-	const uint64_t from = c->back.step, mark = queue_mark(c->queue);
-	struct ranges *todo = &r->todo;
-
+	if (c->o.mode == MODE_SYNC &&
+	    (server > 0 || fleet_holds(c->fleet, server)))
+		return ranges_total(&r->todo);
+	r->todo = (struct ranges){ 0 };
 	redo_release(r);
-	if (mark > from)
-		ranges_add(todo, from, mark - from);
-	for (uint64_t s = mark; s < queue_next(c->queue); s++)
-		if (!queue_step(c->queue, s))
-			ranges_add(todo, s, 1);
-	for (size_t i = 0; i < voided->count; i++)
-		ranges_remove(todo, voided->range[i].first,
-			      voided->range[i].end - voided->range[i].first);
+	find_lacking(c, server, &r->todo);
+	for (size_t i = 0; i < todo->count; i++)
+		ranges_add(&more, todo->range[i].first, todo->range[i].end -
+			   todo->range[i].first);
+	for (size_t i = 0; fleet_holds(c->fleet, server) && i < before.count;
+	     i++)
+		ranges_remove(&more, before.range[i].first,
+			      before.range[i].end - before.range[i].first);
+	again = ranges_total(&more);
+	c->run_again += again;
+	ranges_release(&more);
+	ranges_release(&before);
+	return again;
 }
 
 static void
@@ -216,12 +328,17 @@ tell_back(struct coord *c, size_t i, uint64_t steps, uint64_t now)
 	const double seconds = gone ? (double)(now - gone) / 1000 : 0;
 	const char *at = fleet_endpoint(c->fleet, i);
 
-	if (steps != WIRE_NONE)
+	if (c->lost[i])
 		report_warning(c, "server %zu (%s) is back after %.1f s "
 			       "without its variables: %s%s, %llu steps are "
 			       "run again", i, at, seconds, c->all_back ?
 			       "all go back to " : "", *c->back.name ?
 			       c->back.name : "initial values",
+			       (unsigned long long)steps);
+	else if (steps > 0 && c->o.mode != MODE_SYNC)
+		report_warning(c, "server %zu (%s) is back after %.1f s with "
+			       "less than it had acknowledged: %llu steps are "
+			       "run again", i, at, seconds,
 			       (unsigned long long)steps);
 	else if (c->gone_told[i])
 		report_warning(c, "server %zu (%s) is back after %.1f s", i,
@@ -233,24 +350,19 @@ void
 recover_end(struct coord *c, uint64_t now)
 {
 	for (size_t i = 0; i < c->o.servers; i++) {
-		struct redo *r = redo_of(c, i);
-		uint64_t steps = WIRE_NONE;
+		const uint64_t again = fill_redo(c, i);
 
-		if (!fleet_holds(c->fleet, i)) {
-			if (r == &c->redo[i]) {
-				fill_redo(c, r);
-				c->run_again += ranges_total(&r->todo);
-			}
+		if (fleet_holds(c->fleet, i)) {
+			fleet_stands(c->fleet, i);
+		} else {
 			if (c->o.mode == MODE_SYNC)
 				sync_go_back(c);
 			fleet_back(c->fleet, i, c->back.step);
 			fleet_held(c->fleet, i);
-			if (c->lost[i])
-				steps = ranges_total(&r->todo);
 		}
-		c->lost[i] = false;
 		if (c->begun || c->resumed || c->gone_told[i])
-			tell_back(c, i, steps, now);
+			tell_back(c, i, again, now);
+		c->lost[i] = false;
 	}
 	c->all_back = false;
 	journal_servers(c, true);	/* before a worker hears of them */
@@ -364,7 +476,7 @@ recover_mending(const struct coord *c)
 		if (trip != WIRE_NONE &&
 		    (longest == WIRE_NONE || trip > longest))
 			longest = trip;
-		if (u->ready && (longest == WIRE_NONE || u->trip > longest))
+		if (u->up && (longest == WIRE_NONE || u->trip > longest))
 			longest = u->trip;
 	}
 	if (longest == WIRE_NONE || longest > c->o.lease_ms)
@@ -386,7 +498,7 @@ recover_watch(struct coord *c, uint64_t now)
 		if (fleet_present_at(c->fleet, i)) {
 			/* It kept its variables, or recover_end() tells. */
 			if (c->phase == PHASE_RUN) {
-				tell_back(c, i, WIRE_NONE, now);
+				tell_back(c, i, 0, now);
 				fleet_returned(c->fleet);
 			}
 		} else if (!c->gone_told[i] && !c->understudy[i].lost_ms &&

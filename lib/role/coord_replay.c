@@ -296,6 +296,8 @@ replay_place(struct coord *c, struct unpack *u, size_t i, struct fail *f)
 	if (u->bad || strcmp(said, c->o.server[i] ? c->o.server[i] : "") != 0 ||
 	    strcmp(was, fleet_endpoint(c->fleet, i)) == 0)
 		return 0;
+	if (c->o.server[i])	/* who was killed there is started there */
+		fleet_seek(c->fleet, i, c->o.server[i]);
 	return fleet_place(c->fleet, i, was, f);
 }
 
@@ -311,6 +313,8 @@ replay_servers(struct coord *c, struct unpack *u, struct fail *f)
 		life = unpack_uint(u);
 		term = unpack_uint(u);
 		who->life = unpack_uint(u);
+		who->of = life;
+		who->counted = who->life != 0;
 		take_text(u, who->endpoint, sizeof(who->endpoint));
 		ranges = unpack_uint(u);
 		redo_release(&c->redo[i]);
@@ -369,6 +373,9 @@ replay_streams(struct coord *c, struct unpack *u)
 	return 0;
 }
 
+static int replay(struct coord *, enum journal_kind, struct unpack *,
+		  struct fail *);
+
 static int
 replay_fold(struct coord *c, struct unpack *u, struct fail *f)
 {
@@ -376,12 +383,37 @@ replay_fold(struct coord *c, struct unpack *u, struct fail *f)
 		const uint64_t kind = unpack_uint(u);
 		size_t size;
 		const void *bytes = unpack_blob(u, &size);
+		struct unpack inner = unpack_from(bytes, size);
 
 		if (u->bad || kind == JOURNAL_FOLD ||
-		    coord_replay(c, (uint32_t)kind, bytes, size, f) < 0)
+		    replay(c, (enum journal_kind)kind, &inner, f) < 0)
 			return -1;
 	}
 	return 0;
+}
+
+static int
+replay(struct coord *c, enum journal_kind kind, struct unpack *u,
+       struct fail *f)
+{
+	int r = 0;
+
+	switch (kind) {
+	case JOURNAL_RUN:	r = replay_run(c, u, f); break;
+	case JOURNAL_TERM:	c->plan.term = unpack_uint(u); break;
+	case JOURNAL_LINES:	r = replay_lines(c, u); break;
+	case JOURNAL_ENDS:	r = replay_ends(c, u); break;
+	case JOURNAL_VOID:	r = replay_void(c, u); break;
+	case JOURNAL_SERVERS:	r = replay_servers(c, u, f); break;
+	case JOURNAL_CUT:	r = replay_cut(c, u); break;
+	case JOURNAL_COUNTS:	r = replay_counts(c, u, f); break;
+	case JOURNAL_STREAMS:	r = replay_streams(c, u); break;
+	case JOURNAL_FOLD:	r = c->resumed ? 0 : replay_fold(c, u, f);
+				break;
+	case JOURNAL_ERROR:	r = replay_error(c, u); break;
+	default:		break;
+	}
+	return r < 0 || u->bad ? -1 : 0;
 }
 
 int
@@ -391,25 +423,18 @@ coord_replay(struct coord *c, uint32_t kind, const void *bytes, size_t size,
 	struct unpack u = unpack_from(bytes, size);
 	int r = 0;
 
-	c->replaying = true;
 	fail(f, FAIL_DATA, "a record that makes no sense");
-	switch ((enum journal_kind)kind) {
-	case JOURNAL_RUN:	r = replay_run(c, &u, f); break;
-	case JOURNAL_TERM:	c->plan.term = unpack_uint(&u); break;
-	case JOURNAL_LINES:	r = replay_lines(c, &u); break;
-	case JOURNAL_ENDS:	r = replay_ends(c, &u); break;
-	case JOURNAL_VOID:	r = replay_void(c, &u); break;
-	case JOURNAL_SERVERS:	r = replay_servers(c, &u, f); break;
-	case JOURNAL_CUT:	r = replay_cut(c, &u); break;
-	case JOURNAL_COUNTS:	r = replay_counts(c, &u, f); break;
-	case JOURNAL_STREAMS:	r = replay_streams(c, &u); break;
-	case JOURNAL_FOLD:	r = c->resumed ? 0 : replay_fold(c, &u, f);
-				break;
-	case JOURNAL_ERROR:	r = replay_error(c, &u); break;
-	default:		break;
+	if (journal_numbers((enum journal_kind)kind)) {
+		c->records = unpack_uint(&u);
+		bytes = unpack_blob(&u, &size);
+		r = unpack_ok(&u) ? 0 : -1;
+		u = unpack_from(bytes, size);
 	}
+	c->replaying = true;
+	if (r == 0)
+		r = replay(c, (enum journal_kind)kind, &u, f);
 	c->replaying = false;
-	return r < 0 || u.bad ? -1 : 0;
+	return r;
 }
 
 /* The newest checkpoint on disk may be newer than what was noted. */
@@ -452,8 +477,10 @@ coord_start(struct coord *c, uint64_t *line, uint64_t *written,
 			    "know of", c->o.restore);
 	c->saved_step = *c->base.name ? c->base.step : WIRE_NONE;
 	c->tried_step = queue_mark(c->queue);
+	/* It is noted when the servers have shown that this is the journal. */
 	c->plan.term++;
-	journal_term(c);
+	c->term_unnoted = true;
+	fleet_kept(c->fleet, c->records);
 	fleet_begin_term(c->fleet, c->plan.run, c->plan.term);
 	standby_resume(c);
 	report_warning(c, "going on with a run that broke off: %llu steps "

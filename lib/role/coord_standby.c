@@ -1,8 +1,11 @@
 /*
  * The coordinator's view of hot standbys.  A server tells of one that is in
- * sync; once the coordinator has greeted it, it is counted on: when the server
- * is lost it takes over, as a server at another address that has all of the
- * variables.  When it is lost itself a new term lets the server go on alone.
+ * sync (STANDBY); the coordinator greets it, says to the server that it counts
+ * on this life from now on, and does so when the server has acknowledged that:
+ * what the server was told before, as a PLAN that knows of no standby, is
+ * behind it then.  When the server is lost it takes over, as a server at
+ * another address.  When it is lost itself a new term lets the server go on
+ * alone.
  */
 #include "role/coord_inside.h"
 
@@ -23,8 +26,8 @@ forget(struct coord *c, struct understudy *u)
 {
 	if (u->peer)
 		outbox_hang_up(c->outbox, u->peer);
-	u->peer = u->life = 0;
-	u->up = u->ready = false;
+	u->peer = u->life = u->of = 0;
+	u->up = u->counted = false;
 }
 
 void
@@ -56,7 +59,6 @@ standby_up(struct coord *c, uint64_t peer, uint64_t now)
 	struct understudy *u = find(c, peer);
 	struct message m = { .kind = MESSAGE_HELLO };
 
-	u->up = true;
 	u->since = now;
 	m.hello.version = WIRE_VERSION;
 	m.hello.role = ROLE_COORDINATOR;
@@ -76,19 +78,53 @@ standby_down(struct coord *c, uint64_t peer, uint64_t now)
 	u->since = now;
 }
 
-/* A new term in which nobody counts on it any more. */
+/* Say to its server that it is counted on; or, with life 0, that none is. */
 static void
-drop(struct coord *c, size_t server, const char *why)
+tell_server(struct coord *c, size_t server, uint64_t life)
+{
+	struct message m = { .kind = MESSAGE_STANDBY };
+
+	m.standby.run = coord_run(c);
+	m.standby.term = c->plan.term;
+	m.standby.life = life;
+	fleet_tell(c->fleet, server, &m);
+}
+
+/*
+ * Nobody counts on it any more.  A server that may know that we did is let go
+ * by a new term; any other one needs no more than a word.
+ */
+static void
+drop(struct coord *c, size_t server, bool bound, const char *why)
 {
 	struct understudy *u = &c->understudy[server];
 
+	bound = bound || u->counted;
 	if (u->life)
 		report_warning(c, "server %zu (%s): its standby %s %s: it "
 			       "goes on without one", server,
 			       fleet_endpoint(c->fleet, server), u->endpoint,
 			       why);
 	forget(c, u);
-	recover_begin(c);
+	if (bound)
+		recover_begin(c);
+	else
+		tell_server(c, server, 0);
+}
+
+/* Its server has acknowledged it. */
+static void
+count_on(struct coord *c, size_t server)
+{
+	struct understudy *u = &c->understudy[server];
+
+	u->counted = true;
+	u->of = fleet_life(c->fleet, server);
+	fleet_count_on(c->fleet, server, u->life);
+	if (c->begun)
+		journal_servers(c, true);
+	report_warning(c, "server %zu (%s) has a standby at %s", server,
+		       fleet_endpoint(c->fleet, server), u->endpoint);
 }
 
 void
@@ -99,44 +135,33 @@ standby_hear(struct coord *c, uint64_t peer, const struct message *m,
 	const size_t server = (size_t)(u - c->understudy);
 
 	if (m->kind == MESSAGE_REFUSED) {
-		drop(c, server, "refuses us");
+		drop(c, server, false, "refuses us");
 		return;
 	}
-	if (m->kind != MESSAGE_WELCOME || u->ready)
+	if (m->kind != MESSAGE_WELCOME)
 		return;
 	if (m->welcome.life != u->life || m->welcome.index != server ||
 	    m->welcome.plan != c->plan.number ||
 	    m->blob.size != PLAN_RUN ||
 	    memcmp(m->blob.data, c->plan.run, PLAN_RUN) != 0) {
-		drop(c, server, "is another one");
+		drop(c, server, false, "is another one");
 		return;
 	}
-	u->ready = true;
-	u->trip = now - u->since;
-	fleet_count_on(c->fleet, server, u->life);
-	if (c->begun)
-		journal_servers(c, true);
-	report_warning(c, "server %zu (%s) has a standby at %s", server,
-		       fleet_endpoint(c->fleet, server), u->endpoint);
+	if (!u->up)
+		u->trip = now - u->since;
+	u->up = true;
+	if (!u->counted)
+		tell_server(c, server, u->life);
 }
 
-void
-standby_told(struct coord *c, size_t server, const struct message *m,
-	     uint64_t now)
+/* A server speaks of one that we do not know: is it there for us, too? */
+static void
+greet(struct coord *c, size_t server, const struct message *m, uint64_t now)
 {
 	struct understudy *u = &c->understudy[server];
 	struct fail why;
 
-	if (m->standby.run != coord_run(c) ||
-	    m->standby.term != c->plan.term || c->new_term ||
-	    c->phase >= PHASE_STOP)
-		return;		/* it will be told what counts now */
-	if (m->standby.life == 0) {
-		drop(c, server, "cannot be reached by it");
-		return;
-	}
-	if (u->life == m->standby.life || m->frames != 1 ||
-	    m->frame[0].size >= sizeof(u->endpoint))
+	if (m->frames != 1 || m->frame[0].size >= sizeof(u->endpoint))
 		return;
 	forget(c, u);
 	memcpy(u->endpoint, m->frame[0].data, m->frame[0].size);
@@ -144,7 +169,51 @@ standby_told(struct coord *c, size_t server, const struct message *m,
 	u->life = m->standby.life;
 	u->since = now;
 	if (outbox_dial(c->outbox, u->endpoint, &u->peer, &why) < 0)
-		drop(c, server, why.text);
+		drop(c, server, false, why.text);
+}
+
+void
+standby_told(struct coord *c, size_t server, const struct message *m,
+	     uint64_t now)
+{
+	struct understudy *u = &c->understudy[server];
+
+	if (m->standby.run != coord_run(c) ||
+	    m->standby.term != c->plan.term || c->new_term ||
+	    c->phase >= PHASE_STOP)
+		return;		/* it will be told what counts now */
+	if (m->standby.life == 0) {
+		if (u->counted || m->standby.counted)
+			drop(c, server, true, "cannot be reached by it");
+		else
+			forget(c, u);	/* it will be told of again */
+	} else if (u->life != m->standby.life) {
+		if (u->counted)
+			drop(c, server, true, "is not that of its server");
+		else
+			greet(c, server, m, now);
+	} else if (u->up && !u->counted && m->standby.counted) {
+		count_on(c, server);
+	} else if (u->up && !m->standby.counted) {
+		tell_server(c, server, u->life);
+	}
+}
+
+/* Those who took the plan say which standby they have, and are bound to. */
+void
+standby_compare(struct coord *c)
+{
+	for (size_t i = 0; i < c->o.servers; i++) {
+		struct understudy *u = &c->understudy[i];
+
+		if (!u->counted ||
+		    u->life == fleet_standing(c->fleet, i)->standby)
+			continue;
+		report_warning(c, "server %zu (%s): it has no standby any "
+			       "more", i, fleet_endpoint(c->fleet, i));
+		forget(c, u);
+		fleet_count_on(c->fleet, i, 0);
+	}
 }
 
 void
@@ -165,7 +234,7 @@ bool
 standby_awaited(const struct coord *c, uint64_t now)
 {
 	for (size_t i = 0; !c->begun && i < c->o.servers; i++)
-		if (c->understudy[i].life && !c->understudy[i].ready &&
+		if (c->understudy[i].life && !c->understudy[i].up &&
 		    now - c->began_ms < recover_mending(c))
 			return true;
 	return false;
@@ -178,7 +247,7 @@ promote(struct coord *c, size_t server, uint64_t now)
 	const uint64_t life = u->life;
 	uint64_t heard, gone;
 
-	if (!u->ready || !u->up)
+	if (!u->counted || !u->up)
 		return false;
 	gone = fleet_gone(c->fleet, server, &heard);
 	u->lost_ms = gone ? gone : now;
@@ -186,8 +255,7 @@ promote(struct coord *c, size_t server, uint64_t now)
 	forget(c, u);
 	report_warning(c, "server %zu (%s) is gone: its standby %s takes over",
 		       server, fleet_endpoint(c->fleet, server), u->endpoint);
-	recover_server(c, server, u->endpoint, true, now);
-	fleet_expect(c->fleet, server, life);
+	recover_server(c, server, u->endpoint, life, now);
 	return true;
 }
 
@@ -197,9 +265,11 @@ standby_begin_term(struct coord *c)
 	for (size_t i = 0; i < c->o.servers; i++) {
 		struct understudy *u = &c->understudy[i];
 
-		if (u->life && !u->ready)
-			forget(c, u);	/* it will be told of again */
-		fleet_count_on(c->fleet, i, u->ready ? u->life : 0);
+		/* Another server is not bound to it; it will be told of. */
+		if (u->life && (!u->counted || (!u->up && !c->begun) ||
+				u->of != fleet_life(c->fleet, i)))
+			forget(c, u);
+		fleet_count_on(c->fleet, i, u->counted ? u->life : 0);
 	}
 }
 
@@ -222,7 +292,8 @@ standby_tell(struct coord *c, uint64_t now)
 
 		if (u->lost_ms == 0 || c->all.steps == u->steps)
 			continue;
-		report_warning(c, "server %zu: its standby %s took over after "
+		if (strcmp(u->endpoint, fleet_endpoint(c->fleet, i)) == 0)
+			report_warning(c, "server %zu: its standby %s took over after "
 			       "%.2f s", i, fleet_endpoint(c->fleet, i),
 			       (double)(now - u->lost_ms) / 1000);
 		u->lost_ms = 0;
@@ -236,7 +307,7 @@ standby_tell(struct coord *c, uint64_t now)
 static uint64_t
 patience(const struct coord *c, const struct understudy *u)
 {
-	return u->ready ? recover_mending(c) :
+	return u->counted ? recover_mending(c) :
 		c->o.lease_ms + c->o.patience_ms;
 }
 
@@ -251,7 +322,7 @@ standby_watch(struct coord *c, uint64_t now)
 		if (gone == 0 && c->resumed && !c->begun)
 			gone = c->began_ms;
 		if (u->life && !u->up && now - u->since >= patience(c, u))
-			drop(c, i, "is gone");
+			drop(c, i, false, "is gone");
 		else if (gone && now - gone >= recover_mending(c) &&
 			 !fleet_present_at(c->fleet, i))
 			promote(c, i, now);

@@ -286,7 +286,7 @@ add_servers(const struct coord *c, struct text *out, uint64_t now)
 	      "1 if a standby can take over, else 0.");
 	for (size_t i = 0; i < c->o.servers; i++)
 		add_one(out, "pskit_server_standby", "server", i,
-			c->understudy[i].ready && c->understudy[i].up);
+			c->understudy[i].counted && c->understudy[i].up);
 	begin(out, "pskit_server_bytes",
 	      "Variables and slots by the plan, without hashed ids.");
 	for (size_t i = 0; i < c->o.servers; i++)

@@ -1,12 +1,20 @@
 #include "role/fleet.h"
 
 #include "base/mem.h"
+#include "role/window.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PING_MS		1000
+#define UNFIT_MS	100	/* between two calls in vain */
+
+struct whereabouts {
+	char *endpoint;		/* NULL: there is no other */
+	uint64_t life, term;
+	bool holds;
+};
 
 struct link {
 	char *endpoint;		/* NULL: not yet known */
@@ -23,6 +31,10 @@ struct link {
 	uint64_t asked;		/* when, of what is still to be answered: */
 	bool awaited;			/* HELLO, or the oldest PING */
 	uint64_t trip;		/* the shortest until an answer */
+	struct standing standing;
+	struct whereabouts other;	/* where it was, or may be */
+	bool unfit;		/* here is only a standby of somebody's */
+	uint64_t placed;	/* since when it is looked for here */
 };
 
 struct fleet {
@@ -34,7 +46,8 @@ struct fleet {
 	struct ask **ask;
 	size_t asks, ask_room;
 	uint64_t numbered;	/* asks so far */
-	bool changed;
+	uint64_t journal;	/* records that are safe in the journal */
+	bool changed, stale;
 };
 
 struct fleet *
@@ -71,6 +84,8 @@ fleet_free(struct fleet *fl)
 		if (fl->link[i].peer)
 			outbox_hang_up(fl->outbox, fl->link[i].peer);
 		free(fl->link[i].endpoint);
+		free(fl->link[i].other.endpoint);
+		free(fl->link[i].standing.steps);
 	}
 	for (size_t i = 0; i < fl->asks; i++) {
 		free(fl->ask[i]->answered);
@@ -94,6 +109,18 @@ fleet_endpoint(const struct fleet *fl, size_t server)
 	const char *endpoint = fl->link[server].endpoint;
 
 	return endpoint ? endpoint : "not registered";
+}
+
+void
+fleet_kept(struct fleet *fl, uint64_t records)
+{
+	fl->journal = records;
+}
+
+bool
+fleet_stale(const struct fleet *fl)
+{
+	return fl->stale;
 }
 
 static struct link *
@@ -180,10 +207,35 @@ fleet_life(const struct fleet *fl, size_t server)
 	return fl->link[server].life;
 }
 
-void
-fleet_expect(struct fleet *fl, size_t server, uint64_t life)
+const struct standing *
+fleet_standing(const struct fleet *fl, size_t server)
 {
-	fleet_resume(fl, server, life, fl->link[server].term);
+	return &fl->link[server].standing;
+}
+
+bool
+standing_has(const struct standing *s, uint64_t step)
+{
+	const uint64_t at = step - s->mark;
+
+	return at / 8 < s->bytes && s->steps[at / 8] >> at % 8 & 1;
+}
+
+void
+fleet_stands(struct fleet *fl, size_t server)
+{
+	struct link *l = &fl->link[server];
+
+	l->mark = l->marked = l->standing.mark;
+}
+
+void
+fleet_tell(struct fleet *fl, size_t server, const struct message *m)
+{
+	const struct link *l = &fl->link[server];
+
+	if (l->welcome)
+		outbox_send(fl->outbox, l->peer, m);
 }
 
 uint64_t
@@ -282,23 +334,52 @@ fleet_place(struct fleet *fl, size_t server, const char *endpoint,
 	free(l->endpoint);
 	l->endpoint = copy;
 	l->peer = peer;
-	l->up = l->welcome = false;
+	l->up = l->welcome = l->unfit = false;
 	return 0;
 }
 
-int
-fleet_move(struct fleet *fl, size_t server, const char *endpoint, bool holds,
-	   uint64_t now, struct fail *f)
+void
+fleet_seek(struct fleet *fl, size_t server, const char *endpoint)
+{
+	struct whereabouts *other = &fl->link[server].other;
+
+	free(other->endpoint);
+	*other = (struct whereabouts){ .endpoint = mem_text(endpoint) };
+}
+
+/* Call it at the other place, which is what is known of that. */
+static int
+turn(struct fleet *fl, size_t server, uint64_t now, struct fail *f)
 {
 	struct link *l = &fl->link[server];
+	const struct whereabouts from = { mem_text(l->endpoint), l->life, l->term,
+				    l->holds };
+	struct whereabouts to = l->other;
+	int r;
 
-	l->holds = holds;
-	if (holds)
-		l->life = 0;	/* whichever answers there */
+	l->other = from;
+	r = fleet_place(fl, server, to.endpoint, f);
+	free(to.endpoint);
+	fleet_resume(fl, server, to.life, to.term);
+	l->holds = to.holds;
+	l->placed = now;
 	if (l->gone == 0)
 		l->gone = now;
 	fl->changed = true;
-	return fleet_place(fl, server, endpoint, f);
+	return r;
+}
+
+int
+fleet_move(struct fleet *fl, size_t server, const char *endpoint,
+	   uint64_t life, uint64_t now, struct fail *f)
+{
+	struct whereabouts *other = &fl->link[server].other;
+
+	fleet_seek(fl, server, endpoint);
+	other->life = life;
+	other->term = fl->link[server].term;
+	other->holds = true;
+	return turn(fl, server, now, f);
 }
 
 int
@@ -345,6 +426,7 @@ fleet_down(struct fleet *fl, uint64_t peer, uint64_t now)
 
 	l->up = l->welcome = false;
 	l->since = now;
+	l->placed = now;
 	if (l->gone == 0 && l->greeted)
 		l->gone = now;
 }
@@ -359,11 +441,16 @@ send_ask(struct fleet *fl, const struct ask *ask, size_t i)
 	if (m.kind == MESSAGE_PLAN) {
 		m.plan.server = i;
 		m.plan.standby = fl->link[i].standby;
+		m.plan.journal = fl->journal;
 	}
 	if (m.kind == MESSAGE_SAVE)
 		m.cut.part = i;
-	if (m.kind == MESSAGE_MARK)
+	if (m.kind == MESSAGE_MARK) {
 		m.mark.step = fl->link[i].mark;
+		m.mark.journal = fl->journal;
+	}
+	if (m.kind == MESSAGE_VOID)
+		m.voided.journal = fl->journal;
 	m.blob.data = ask->blob;
 	outbox_send(fl->outbox, fl->link[i].peer, &m);
 }
@@ -434,6 +521,25 @@ find_ask(struct fleet *fl, uint64_t number)
 }
 
 static void
+take_standing(struct link *l, const struct message *m, uint64_t term)
+{
+	struct standing *s = &l->standing;
+	const struct frame *steps = &m->frame[0];
+
+	free(s->steps);
+	*s = (struct standing){ .mark = m->ok.mark, .round = m->ok.round,
+				.initial = m->ok.initial,
+				.standby = m->ok.standby };
+	if (m->frames > 0 && steps->size > 0 && steps->size <= WINDOW_BYTES) {
+		s->steps = mem_alloc(steps->size, 1);
+		s->bytes = steps->size;
+		memcpy(s->steps, steps->data, steps->size);
+	}
+	l->term = term;
+	l->above = m->ok.above;
+}
+
+static void
 take_answer(struct fleet *fl, size_t i, const struct message *m,
 	    const struct ask **ended)
 {
@@ -453,10 +559,8 @@ take_answer(struct fleet *fl, size_t i, const struct message *m,
 		snprintf(ask->saved[i].hash, sizeof(ask->saved[i].hash),
 			 "%.60s", text);
 	}
-	if (ask->kind == MESSAGE_PLAN && m->kind == MESSAGE_OK) {
-		fl->link[i].term = fl->term;
-		fl->link[i].above = m->ok.above;
-	}
+	if (ask->kind == MESSAGE_PLAN && m->kind == MESSAGE_OK)
+		take_standing(&fl->link[i], m, fl->term);
 	if (ask->kind == MESSAGE_MARK)
 		fl->link[i].marked = fl->link[i].mark;
 	ask->answered[i] = true;
@@ -466,6 +570,37 @@ take_answer(struct fleet *fl, size_t i, const struct message *m,
 	*ended = ask;
 }
 
+/* A standby, which is not the one that was counted on, or has lost what it
+   had: it is no server, unless it is to be found nowhere else. */
+static int
+pass_over(struct fleet *fl, size_t i, struct fail *f)
+{
+	struct link *l = &fl->link[i];
+
+	if (!l->greeted && !l->other.endpoint)
+		return fail(f, FAIL_AGAIN, "server %zu (%s): a standby, which "
+			    "was not promoted", i, fleet_endpoint(fl, i));
+	fl->changed = fl->changed || l->greeted;
+	l->unfit = true;
+	l->holds = false;
+	l->life = 0;
+	return 0;
+}
+
+/* It was told things that our journal, which was kept first, does not know. */
+static int
+fail_journal(struct fleet *fl, size_t i, const struct message *m,
+	     struct fail *f)
+{
+	fl->stale = true;
+	return fail(f, FAIL_DATA, "server %zu (%s) knows of %llu records of "
+		    "this run's journal, which has %llu: it was cut short, or "
+		    "is an older one. Put the right one in its place, or "
+		    "remove it to begin anew", i, fleet_endpoint(fl, i),
+		    (unsigned long long)m->welcome.journal,
+		    (unsigned long long)fl->journal);
+}
+
 static int
 take_welcome(struct fleet *fl, size_t i, const struct message *m,
 	     struct fail *f)
@@ -473,26 +608,30 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 	struct link *l = &fl->link[i];
 
 	if (m->welcome.version != WIRE_VERSION ||
-	    m->welcome.role != ROLE_SERVER)
+	    (m->welcome.role != ROLE_SERVER &&
+	     m->welcome.role != ROLE_STANDBY))
 		return fail(f, FAIL_PROTOCOL, "server %zu (%s) is no ps-serve "
 			    "of this release", i, fleet_endpoint(fl, i));
 	const bool ours = m->blob.size == PLAN_RUN &&
 		memcmp(m->blob.data, fl->run, PLAN_RUN) == 0;
 	const bool other = l->life && (l->life != m->welcome.life ||
 				       (l->expected && !ours));
+	const bool placed = ours && m->welcome.plan != WIRE_NONE &&
+		m->welcome.index == i;
 
-	/* A log brings back all that this server ever answered for, unless
-	   it is that of an earlier term. */
+	if (m->welcome.role == ROLE_STANDBY && (!placed || !l->holds || other))
+		return pass_over(fl, i, f);
+	if (ours && m->welcome.journal > fl->journal)
+		return fail_journal(fl, i, m, f);
+	/* A log brings back what this server answered for, unless it is that
+	   of an earlier term.  How much that is, it says to PLAN. */
 	if (other) {
-		l->holds = l->holds && m->welcome.plan != WIRE_NONE &&
-			m->blob.size == PLAN_RUN &&
-			memcmp(m->blob.data, fl->run, PLAN_RUN) == 0 &&
-			m->welcome.term >= l->term;
+		l->holds = l->holds && placed && m->welcome.term >= l->term;
 		fl->changed = true;
 	}
 	l->life = m->welcome.life;
 	l->welcome = l->greeted = true;
-	l->expected = false;
+	l->expected = l->unfit = false;
 	for (size_t k = 0; k < fl->asks; k++) {
 		const struct ask *ask = fl->ask[k];
 
@@ -542,8 +681,17 @@ fleet_hear(struct fleet *fl, uint64_t peer, const struct message *m,
 	return 0;
 }
 
+/* Is it to be looked for at the other place?  Where only a standby is there is
+   nothing to wait for. */
+static bool
+elsewhere(const struct link *l, uint64_t now, uint64_t mending)
+{
+	return l->other.endpoint && !l->welcome &&
+		now - l->placed >= (l->unfit ? UNFIT_MS : mending);
+}
+
 int
-fleet_tick(struct fleet *fl, uint64_t now, uint64_t timeout,
+fleet_tick(struct fleet *fl, uint64_t now, uint64_t mending, uint64_t timeout,
 	   uint64_t patience, struct fail *f)
 {
 	/* Request 0 is HELLO's: a PING may overtake it. */
@@ -554,6 +702,8 @@ fleet_tick(struct fleet *fl, uint64_t now, uint64_t timeout,
 	for (size_t i = 0; i < fl->count; i++) {
 		struct link *l = &fl->link[i];
 
+		if (elsewhere(l, now, mending) && turn(fl, i, now, f) < 0)
+			return -1;
 		if (!l->endpoint && now - fl->began >= timeout)
 			return fail(f, FAIL_PEER, "server %zu did not register "
 				    "within %g s: is it running, with -c and "

@@ -28,6 +28,14 @@ bool fleet_knows(const struct fleet *, uint64_t peer);
 /* Which server a peer is that fleet_knows(). */
 size_t fleet_server(const struct fleet *, uint64_t peer);
 
+/*
+ * So many records are safe in the coordinator's journal: servers are told so
+ * with what is acted on.  One that has been told of more shows that the
+ * journal is older than it was (FAIL_DATA), and then that is stale.
+ */
+void fleet_kept(struct fleet *, uint64_t records);
+bool fleet_stale(const struct fleet *);
+
 /* The standby that PLAN says is counted on for a server: its life, or 0. */
 void fleet_count_on(struct fleet *, size_t server, uint64_t life);
 
@@ -47,8 +55,6 @@ bool fleet_holds(const struct fleet *, size_t server);
 void fleet_held(struct fleet *, size_t server);
 void fleet_lost(struct fleet *, size_t server);
 uint64_t fleet_life(const struct fleet *, size_t server);
-/* It has them if it is still of this life. */
-void fleet_expect(struct fleet *, size_t server, uint64_t life);
 
 /*
  * As a journal has it: the life that had the variables (0: none did), and the
@@ -57,17 +63,38 @@ void fleet_expect(struct fleet *, size_t server, uint64_t life);
 void fleet_resume(struct fleet *, size_t server, uint64_t life,
 		  uint64_t term);
 uint64_t fleet_term(const struct fleet *, size_t server);
+/* What a server has, as it said when it took the plan of this term. */
+struct standing {
+	uint64_t mark, round;	/* steps below have ended; rounds, too */
+	bool initial;		/* no checkpoint and no step is in it */
+	uint64_t standby;	/* the life of the one it has, and knows to be
+				   counted on; or 0 */
+	unsigned char *steps;	/* that it has, as bits, the mark's first */
+	size_t bytes;
+};
+const struct standing *fleet_standing(const struct fleet *, size_t server);
+/* Has it a step that is not below the mark? */
+bool standing_has(const struct standing *, uint64_t step);
+/* Its mark is what it said; what was told it before does not count. */
+void fleet_stands(struct fleet *, size_t server);
+
 /* No step from here on was pushed to any server before this term. */
 uint64_t fleet_above(const struct fleet *);
 int fleet_place(struct fleet *, size_t server, const char *endpoint,
 		struct fail *);
 
 /*
- * From now on a server is the one at this endpoint, which has its variables
- * or not.
+ * From now on a server is the one of this life at this endpoint, its standby,
+ * which has its variables.  Should it not be found there, or be another, the
+ * place where the server was is tried in turn with this one.
  */
 int fleet_move(struct fleet *, size_t server, const char *endpoint,
-	       bool holds, uint64_t now_ms, struct fail *);
+	       uint64_t life, uint64_t now_ms, struct fail *);
+/* It may be there as well. */
+void fleet_seek(struct fleet *, size_t server, const char *endpoint);
+
+/* Say something to one server alone, if it is there. */
+void fleet_tell(struct fleet *, size_t server, const struct message *);
 
 /* Its mark: to be told by the next MARK; and the one it has acknowledged. */
 uint64_t fleet_mark(const struct fleet *, size_t server);
@@ -133,9 +160,11 @@ int fleet_hear(struct fleet *, uint64_t peer, const struct message *,
 	       uint64_t now_ms, const struct ask **ended, struct fail *);
 
 /*
- * Deadlines and pings.  -1: a server is gone, or was not there in time.
+ * Deadlines and pings.  One that may be at two places is looked for at each in
+ * turn, as long as it takes to make a connection.  -1: a server is gone, or
+ * was not there in time.
  */
-int fleet_tick(struct fleet *, uint64_t now_ms, uint64_t timeout_ms,
-	       uint64_t patience_ms, struct fail *);
+int fleet_tick(struct fleet *, uint64_t now_ms, uint64_t mending_ms,
+	       uint64_t timeout_ms, uint64_t patience_ms, struct fail *);
 
 #endif

@@ -70,8 +70,8 @@ server_forget_run(struct server *s)
 	model_free(s->model);
 	s->model = NULL;
 	model_source_release(&s->source);
-	s->mark = s->pushes = s->repeats = s->above = 0;
-	s->run_over = false;
+	s->mark = s->pushes = s->repeats = s->above = s->journal = 0;
+	s->run_over = s->initial = false;
 	s->jobs = 0;
 }
 
@@ -231,11 +231,13 @@ hello(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 		  as_coordinator : m->hello.role == ROLE_STANDBY ?
 		  as_standby : as_client);
 	out.welcome.version = WIRE_VERSION;
-	out.welcome.role = ROLE_SERVER;
+	out.welcome.role = primary_followed(&s->primary) ? ROLE_STANDBY :
+		ROLE_SERVER;
 	out.welcome.index = s->index;
 	out.welcome.life = s->life;
 	out.welcome.term = s->plan.term;
 	out.welcome.plan = whole ? s->plan.number : WIRE_NONE;
+	out.welcome.journal = s->journal;
 	out.blob = (struct frame){ s->plan.run, whole ? PLAN_RUN : 0, NULL };
 	server_say(s, peer, &out);
 	if (m->hello.role == ROLE_COORDINATOR)
@@ -356,6 +358,7 @@ server_take_plan(struct server *s, const struct message *m, struct fail *f)
 	s->model_hash = hash64(m->frame[0].data, m->frame[0].size);
 	s->index = m->plan.server;
 	s->mark = m->plan.step;
+	s->initial = true;
 	s->shard = shard_new(&s->plan, s->model, s->index, s->stop);
 	if (!s->shard)
 		return 1;
@@ -376,22 +379,36 @@ check_term(const struct server *s, uint64_t run, uint64_t term,
 	return term >= s->plan.term ? 0 : fail_term(s, term, f);
 }
 
+/* So much of its journal the coordinator cannot have lost. */
+static void
+note_journal(struct server *s, uint64_t records)
+{
+	if (records > s->journal)
+		s->journal = records;
+}
+
 /* What only the coordinator may say.  1: it will be answered later. */
 static int
 obey(struct server *s, uint64_t peer, const struct message *m,
      struct fail *f)
 {
+	int later;
+
 	switch (m->kind) {
 	case MESSAGE_PLAN:
-		return server_take_plan(s, m, f);
+		if ((later = server_take_plan(s, m, f)) == 0)
+			note_journal(s, m->plan.journal);
+		return later;
 	case MESSAGE_MARK:
 		if (check_term(s, m->mark.run, m->mark.term, f) < 0)
 			return -1;
+		note_journal(s, m->mark.journal);
 		server_mark(s, m->mark.step);
 		return 0;
 	case MESSAGE_VOID:
 		if (check_term(s, m->voided.run, m->voided.term, f) < 0)
 			return -1;
+		note_journal(s, m->voided.journal);
 		return server_void_steps(s, m, f);
 	case MESSAGE_FREEZE:
 	case MESSAGE_THAW:
@@ -425,21 +442,42 @@ obey(struct server *s, uint64_t peer, const struct message *m,
 	}
 }
 
+/* All that it has, for the coordinator, who is to believe nothing else. */
+static void
+say_standing(struct server *s, uint64_t peer, const struct message *plan)
+{
+	struct message m = message_answer(plan, MESSAGE_OK);
+	unsigned char bytes[WINDOW_BYTES];
+	struct window steps = { 0 };
+
+	server_settled(s, &steps);
+	m.ok.above = s->above;
+	m.ok.mark = s->mark;
+	m.ok.round = stage_step(s->stage);
+	m.ok.initial = s->initial;
+	m.ok.standby = server_standby(s);
+	m.frame[0].data = bytes;
+	m.frame[0].size = window_write(&steps, s->mark, bytes);
+	m.frames = m.frame[0].size > 0;
+	server_say(s, peer, &m);
+	window_release(&steps);
+}
+
 /* One of those that server_is_change() tells. */
 int
 server_apply(struct server *s, uint64_t peer, const struct message *m,
 	     struct fail *f)
 {
-	struct message done = message_answer(m, MESSAGE_OK);
+	const struct message done = message_answer(m, MESSAGE_OK);
 	int later;
 
 	if (m->kind == MESSAGE_PUSH || m->kind == MESSAGE_PUSHPULL)
 		return s->shard ? server_push(s, peer, m, f) :
 			fail(f, FAIL_AGAIN, "no plan yet");
 	later = obey(s, peer, m, f);
-	if (m->kind == MESSAGE_PLAN && later == 0)
-		done.ok.above = s->above;
-	if (later == 0)
+	if (later == 0 && m->kind == MESSAGE_PLAN)
+		say_standing(s, peer, m);
+	else if (later == 0)
 		server_say(s, peer, &done);
 	if (m->kind == MESSAGE_PLAN || s->round_ended)
 		server_begin_standby(s);
@@ -487,6 +525,10 @@ hear_coordinator(struct server *s, uint64_t peer, const struct message *m,
 					 m->plan.term < s->plan.term)) {
 		s->asked_term = m->plan.term;
 		server_keep_standby(s, m->plan.standby);
+	}
+	if (m->kind == MESSAGE_STANDBY) {
+		server_count_standby(s, m);
+		return 0;
 	}
 	if (server_is_change(m->kind))
 		return server_do(s, peer, m, f);

@@ -58,36 +58,71 @@ server_settle(struct server *s)
 	}
 }
 
-/*
- * Tell the coordinator of our standby, if it may know of it: or its loss.  In
- * the term that it is at, though our PLAN may wait for the very standby that
- * is lost.
- */
-void
-server_report_standby(struct server *s)
+/* The coordinator's, though our PLAN may wait for a standby that is lost. */
+static uint64_t
+newest_term(const struct server *s)
+{
+	return s->asked_term > s->plan.term ? s->asked_term : s->plan.term;
+}
+
+/* Which standby is in sync, and can be reached, and is it counted on? */
+static void
+say_standby(struct server *s)
 {
 	const struct standby *b = &s->standby;
 	struct message m = { .kind = MESSAGE_STANDBY, .frames = 1 };
 
-	if (!b->in_sync || !s->coordinator)
-		return;
 	m.standby.run = plan_run(&s->plan);
-	m.standby.term = s->asked_term > s->plan.term ? s->asked_term :
-		s->plan.term;
-	m.standby.life = b->peer ? b->life : 0;
+	m.standby.term = newest_term(s);
+	m.standby.life = b->in_sync && b->peer ? b->life : 0;
+	m.standby.counted = b->counted;
 	m.frame[0] = (struct frame){ b->endpoint, strlen(b->endpoint), NULL };
 	server_say(s, s->coordinator, &m);
 }
 
-/* It cannot be reached.  Whether we may go on alone is not ours to say. */
+/* Tell the coordinator of our standby, if it may know of it: or its loss. */
+void
+server_report_standby(struct server *s)
+{
+	if (s->standby.in_sync)
+		say_standby(s);
+}
+
+uint64_t
+server_standby(const struct server *s)
+{
+	return s->standby.counted ? s->standby.life : 0;
+}
+
+/* Of one that is in sync here and now we acknowledge that it is counted on. */
+void
+server_count_standby(struct server *s, const struct message *m)
+{
+	struct standby *b = &s->standby;
+
+	if (m->standby.run != plan_run(&s->plan) ||
+	    m->standby.term != newest_term(s))
+		return;		/* of a time that is over */
+	if (m->standby.life == b->life && b->in_sync && b->peer)
+		b->counted = true;
+	else if (m->standby.life == 0)
+		server_drop_standby(s);
+	say_standby(s);
+	server_settle(s);
+}
+
+/* It cannot be reached.  If it is counted on, whether we may go on alone is
+   not ours to say. */
 static void
 lose_standby(struct server *s)
 {
+	const bool told = s->standby.in_sync;
+
 	s->standby.peer = 0;
-	if (s->standby.in_sync)
-		server_report_standby(s);
-	else
+	if (!s->standby.counted)
 		standby_forget(&s->standby);
+	if (told)
+		say_standby(s);
 	server_settle(s);
 }
 
@@ -131,6 +166,7 @@ server_plan(const struct server *s, uint64_t step, struct pack *model,
 	m.plan.seed = s->plan.seed;
 	m.plan.server = s->index;
 	m.plan.step = step;
+	m.plan.journal = s->journal;
 	m.blob = (struct frame){ s->plan.run, PLAN_RUN, NULL };
 	m.frame[0] = (struct frame){ model->data, model->size, NULL };
 	m.frame[1] = (struct frame){ plan->data, plan->size, NULL };
@@ -155,6 +191,8 @@ server_begin_standby(struct server *s)
 	m.kind = MESSAGE_SYNC;
 	m.sync.pushes = s->pushes;
 	m.sync.number = s->acted;
+	m.sync.journal = s->journal;
+	m.sync.initial = s->initial;
 	m.frame[m.frames++] = (struct frame){ windows.data, windows.size,
 					      NULL };
 
@@ -205,6 +243,8 @@ server_keep_standby(struct server *s, uint64_t life)
 		server_drop_standby(s);
 		server_settle(s);
 	}
+	if (s->standby.in_sync)
+		s->standby.counted = true;
 	server_report_standby(s);
 }
 
@@ -229,7 +269,7 @@ server_watch_standby(struct server *s, uint64_t now)
 {
 	struct standby *b = &s->standby;
 
-	if (b->in_sync || s->acted == s->changes.last ||
+	if (b->counted || s->acted == s->changes.last ||
 	    s->acted < standby_limit(b)) {
 		b->awaited_ms = 0;
 	} else if (b->awaited_ms == 0) {
@@ -405,6 +445,8 @@ take_sync(struct server *s, const struct message *m, struct fail *f)
 	if (status != 0)
 		return status;
 	s->pushes = m->sync.pushes;
+	s->journal = m->sync.journal;
+	s->initial = m->sync.initial;
 	s->changes.last = s->acted = w->held = m->sync.number;
 	w->chunks = m->sync.chunks;
 	w->synced = true;
@@ -462,6 +504,9 @@ server_hear_primary(struct server *s, const struct message *m, struct fail *f)
 		return 0;
 	case MESSAGE_REFUSED:
 		if (m->request != PRIMARY_HELLO) {	/* it is over */
+			/* By who had it, and knows what was promised. */
+			if (m->refused.status == FAIL_AGAIN)
+				s->primary.greeted = false;
 			say_hello(s);
 			return 0;
 		}

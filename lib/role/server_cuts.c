@@ -112,6 +112,7 @@ start_over(struct server *s)
 		s->stage = stage_new(&s->plan, s->model, s->index, s->shard,
 				     job.request.cut.step);
 		server_go_back(s, job.request.cut.step);
+		s->initial = true;
 		server_say(s, job.peer, &m);
 	}
 }
@@ -217,6 +218,7 @@ server_load(struct server *s, const struct server_job *job,
 			s->over = *why;		/* it has what we have not */
 	} else {
 		server_go_back(s, job->request.cut.step);
+		s->initial = false;
 		server_say(s, job->peer, &m);
 	}
 	start_over(s);

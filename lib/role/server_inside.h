@@ -40,6 +40,8 @@ struct server {
 	bool busy;		/* a run has us */
 	bool stopping;
 	bool run_over;		/* its coordinator has said so */
+	uint64_t journal;	/* of the coordinator's: records that were
+				   safe when it told us what we did */
 
 	struct model_source source;
 	struct model *model;
@@ -47,6 +49,7 @@ struct server {
 	size_t index;		/* which server of the plan we are */
 	struct shard *shard;	/* NULL: no plan yet */
 
+	bool initial;		/* the variables are as the plan made them */
 	uint64_t mark;
 	struct window *applied;	/* of each part */
 	struct window voided;
@@ -96,6 +99,9 @@ int server_apply(struct server *, uint64_t peer, const struct message *,
 
 /* The steps below this one have ended. */
 void server_mark(struct server *, uint64_t step);
+/* The steps from the mark on that are not to be pushed any more: every part
+   that steps are pushed to has them, or they were given up. */
+void server_settled(const struct server *, struct window *);
 int server_void_steps(struct server *, const struct message *, struct fail *);
 int server_commit(struct server *, const struct message *, struct fail *);
 /* The variables are as they were at this step: so is what we know of them. */
@@ -149,6 +155,10 @@ void server_keep_standby(struct server *, uint64_t life);
 void server_watch_standby(struct server *, uint64_t now);
 void server_hear_standby(struct server *, uint64_t peer,
 			 const struct message *);
+/* The coordinator counts on this standby from now on, or on none. */
+void server_count_standby(struct server *, const struct message *);
+/* The life of the one that it counts on, as we have acknowledged; or 0. */
+uint64_t server_standby(const struct server *);
 int server_promote(struct server *, const struct message *, struct fail *);
 int server_hear_primary(struct server *, const struct message *,
 			struct fail *);

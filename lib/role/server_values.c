@@ -32,6 +32,26 @@ server_mark(struct server *s, uint64_t step)
 	advance_round(s);
 }
 
+void
+server_settled(const struct server *s, struct window *steps)
+{
+	size_t variables, parts = 0;
+	const struct variable *v = model_variables(s->model, &variables);
+
+	for (size_t i = 0; i < s->plan.parts; i++) {
+		const struct part *part = &s->plan.part[i];
+
+		if (part->server != s->index ||
+		    v[s->plan.piece[part->first].variable].unused)
+			continue;
+		if (parts++ == 0)
+			window_join(steps, &s->applied[i]);
+		else
+			window_keep(steps, &s->applied[i]);
+	}
+	window_join(steps, &s->voided);
+}
+
 int
 server_void_steps(struct server *s, const struct message *m, struct fail *f)
 {
@@ -55,6 +75,7 @@ server_void_steps(struct server *s, const struct message *m, struct fail *f)
 static void
 count_pushed(struct server *s, uint64_t step)
 {
+	s->initial = false;
 	if (step >= s->above)
 		s->above = step + 1;
 }

@@ -5,8 +5,8 @@
  * change from that cut on.  While it takes the cut, which may be long, it may
  * be so many changes behind.  Then what it has not said that it holds is not
  * acted on: so, when it has caught up, it lacks nothing that anybody has seen.
- * From the moment that the coordinator may know of it, only the coordinator
- * can let the server go on without it.
+ * The coordinator counts on it once we have acknowledged that we know so: from
+ * then on only the coordinator can let the server go on without it.
  */
 #ifndef PS_STANDBY_H
 #define PS_STANDBY_H
@@ -25,6 +25,7 @@ struct standby {		/* { 0 }: there is none */
 	uint64_t held;		/* it holds the changes up to here */
 	uint64_t awaited_ms;	/* since when others wait for it; 0: none do */
 	bool in_sync;		/* the coordinator has been told */
+	bool counted;		/* and counts on it, as we have told it */
 };
 
 /* There is none any more; what was sent stays sent. */

@@ -64,6 +64,24 @@ window_end(const struct window *w, uint64_t mark)
 	return w->bits ? end : mark;
 }
 
+void
+window_keep(struct window *w, const struct window *of)
+{
+	for (size_t i = 0; w->bits && i < WORDS; i++)
+		w->bits[i] &= of->bits ? of->bits[i] : 0;
+}
+
+void
+window_join(struct window *w, const struct window *of)
+{
+	if (!of->bits)
+		return;
+	if (!w->bits)
+		w->bits = mem_alloc(WORDS, sizeof(*w->bits));
+	for (size_t i = 0; i < WORDS; i++)
+		w->bits[i] |= of->bits[i];
+}
+
 size_t
 window_write(const struct window *w, uint64_t mark,
 	     unsigned char bytes[WINDOW_BYTES])

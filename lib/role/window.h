@@ -26,6 +26,10 @@ void window_forget(struct window *, uint64_t from, uint64_t to);
 /* The one behind its last step from a mark on; the mark if it has none. */
 uint64_t window_end(const struct window *, uint64_t mark);
 
+/* Keep of the first what the second has, too; add what the second has. */
+void window_keep(struct window *, const struct window *);
+void window_join(struct window *, const struct window *);
+
 /*
  * Its steps from a mark on as bits, the mark's the lowest of the first byte:
  * how many bytes, at most WINDOW_BYTES.  And back again, as many as fit.

@@ -9,13 +9,13 @@
 
 #define FIELDS_NONE(N)
 #define FIELDS_HELLO(N)		N(version) N(role) N(index) N(life) N(term)
-#define FIELDS_WELCOME(N)	FIELDS_HELLO(N) N(plan)
+#define FIELDS_WELCOME(N)	FIELDS_HELLO(N) N(plan) N(journal)
 #define FIELDS_REFUSED(N)	N(status)
-#define FIELDS_OK(N)		N(above)
+#define FIELDS_OK(N)		N(above) N(mark) N(round) N(initial) N(standby)
 #define FIELDS_PLAN(N)		N(term) N(plan) N(seed) N(server) N(step) \
-				N(standby) N(saves) N(codec)
-#define FIELDS_MARK(N)		N(run) N(term) N(step)
-#define FIELDS_VOID(N)		N(run) N(term) N(first) N(count)
+				N(standby) N(saves) N(codec) N(journal)
+#define FIELDS_MARK(N)		N(run) N(term) N(step) N(journal)
+#define FIELDS_VOID(N)		N(run) N(term) N(first) N(count) N(journal)
 #define FIELDS_CUT(N)		N(run) N(term) N(cut) N(step) N(part) N(parts)
 #define FIELDS_THAW(N)		FIELDS_CUT(N) N(published)
 #define FIELDS_SAVED(N)		N(size)
@@ -37,9 +37,10 @@
 #define FIELDS_COMMIT(N)	N(run) N(term) N(step)
 #define FIELDS_INDEX(N)		N(term)
 #define FIELDS_INDEXED(N)	N(term) N(records)
-#define FIELDS_STANDBY(N)	N(run) N(term) N(life)
+#define FIELDS_STANDBY(N)	N(run) N(term) N(life) N(counted)
 #define FIELDS_SYNC(N)		N(term) N(plan) N(seed) N(server) N(step) \
-				N(pushes) N(number) N(chunks)
+				N(pushes) N(number) N(chunks) N(journal) \
+				N(initial)
 #define FIELDS_STATE(N)		N(piece) N(chunk) N(updates)
 #define FIELDS_HELD(N)		N(number)
 

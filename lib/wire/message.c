@@ -30,7 +30,7 @@ static const struct shape_of {
 	[MESSAGE_REFUSED] = { "REFUSED", FIELDS(REFUSED),
 		"why", "", 0, 0, 0 },
 	[MESSAGE_OK] = { "OK", FIELDS(OK),
-		NULL, "", 0, 0, 0 },
+		NULL, "steps", 0, 1, 0 },
 	[MESSAGE_PING] = { "PING", FIELDS(NONE),
 		NULL, "", 0, 0, 0 },
 	[MESSAGE_PONG] = { "PONG", FIELDS(NONE),

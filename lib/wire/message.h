@@ -102,9 +102,11 @@ struct message {
 		struct { FIELDS_WELCOME(MESSAGE_FIELD) } welcome;
 		/* blob: why */
 		struct { FIELDS_REFUSED(MESSAGE_FIELD) } refused;
-		/* of a server, to PLAN */
+		/* of a server, to PLAN: what it has; frame: steps from the
+		   mark on */
 		struct { FIELDS_OK(MESSAGE_FIELD) } ok;
-		/* blob: run; frames: model, plan, format */
+		/* blob: run; frames: model, plan, format; journal: records
+		   that are safe in it */
 		struct { FIELDS_PLAN(MESSAGE_FIELD) } plan;
 		struct { FIELDS_MARK(MESSAGE_FIELD) } mark;
 		struct { FIELDS_VOID(MESSAGE_FIELD) } voided;
@@ -139,7 +141,7 @@ struct message {
 		/* frames: places; records: WIRE_NONE if only the whole file
 		   can be counted */
 		struct { FIELDS_INDEXED(MESSAGE_FIELD) } indexed;
-		/* life 0: it is lost; frame: endpoint */
+		/* life 0: there is none; frame: endpoint, of a server's */
 		struct { FIELDS_STANDBY(MESSAGE_FIELD) } standby;
 		/* as plan; one more frame: windows */
 		struct { FIELDS_SYNC(MESSAGE_FIELD) } sync;

@@ -46,6 +46,7 @@ static struct side {
 	uint64_t answered[CHANGES];	/* outcome + 1 of each, or 1 */
 	struct message said;		/* the last to the coordinator */
 	uint64_t standby_life, standby_term;	/* as told the coordinator */
+	bool standby_counted;
 	bool told;
 	void (*after)(struct side *);	/* whatever it heard; or NULL */
 } primary, standby, reference;
@@ -74,6 +75,7 @@ send_to(void *to, uint64_t peer, const struct message *m)
 		s->told = true;
 		s->standby_life = m->standby.life;
 		s->standby_term = m->standby.term;
+		s->standby_counted = m->standby.counted;
 	} else if (m->request > 0 && m->request < CHANGES) {
 		s->answered[m->request] = 1 + (m->kind == MESSAGE_VALUES ?
 					       m->values.outcome : 0);
@@ -314,6 +316,20 @@ promote(void)
 	m.request = CHANGES - 1;
 	side_hear(&standby, COORD, &m);
 	greet(&standby, WORKER, ROLE_WORKER, TERM + 1);
+}
+
+/* The coordinator is about to count on this life.  Has the server agreed? */
+static inline bool
+count_on(struct side *s, uint64_t term, uint64_t life)
+{
+	struct message m = { .kind = MESSAGE_STANDBY };
+
+	m.standby.run = plan_run(&plan);
+	m.standby.term = term;
+	m.standby.life = life;
+	s->told = false;
+	side_hear(s, COORD, &m);
+	return s->told && s->standby_life == life && s->standby_counted;
 }
 
 static inline void

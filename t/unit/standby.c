@@ -124,6 +124,7 @@ broken(void)
 {
 	in_sync();
 	deliver_all();
+	ok(count_on(&primary, TERM, 2));
 	unreachable = true;
 	server_left(primary.server);
 	unreachable = false;
@@ -155,6 +156,47 @@ broken(void)
 	hear_script(&primary, ++heard);
 	unreachable = false;
 	ok(answered(3) && !primary.told);
+	end();
+}
+
+/*
+ * A PLAN that knows of no standby may be long on its way: the server obeys it,
+ * and goes on alone, when the coordinator already knows of the standby.
+ */
+static void
+a_late_plan(void)
+{
+	in_sync();
+	deliver_all();
+	ok(primary.told && primary.standby_life == 2 &&
+	   !primary.standby_counted && answered(20));
+	tell_plan(&primary, TERM, 0);
+	named(!count_on(&primary, TERM, 2) && primary.standby_life == 0,
+	      "a standby that was let go is not acknowledged");
+	hear_script(&primary, ++heard);
+	ok(answered(21));
+	primary.told = false;
+	deliver_all();
+	named(primary.told && primary.standby_life == 2,
+	      "and it begins anew, in the same term");
+	named(!count_on(&primary, TERM, 3) && count_on(&primary, TERM, 2),
+	      "it is acknowledged by its own life");
+	named(!count_on(&primary, TERM - 1, 2), "and by the newest term");
+	tell_plan(&primary, TERM + 1, 2);
+	deliver_all();
+	ok(primary.said.kind == MESSAGE_OK && primary.said.ok.standby == 2);
+	end();
+
+	/* Nobody counts on it yet: it may be lost. */
+	in_sync();
+	deliver_all();
+	unreachable = true;
+	server_left(primary.server);
+	unreachable = false;
+	ok(primary.told && primary.standby_life == 0 &&
+	   !primary.standby_counted);
+	hear_script(&primary, ++heard);
+	named(answered(21), "what nobody counts on holds nobody up");
 	end();
 }
 
@@ -378,6 +420,7 @@ main(void)
 	interleavings();
 	stalled();
 	broken();
+	a_late_plan();
 	silent();
 	behind();
 	promised();
