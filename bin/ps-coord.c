@@ -31,6 +31,7 @@ struct program {
 	struct journal_file *journal;
 	struct callers callers;
 	uint64_t written;	/* bytes of results */
+	bool cut;		/* nothing is behind them */
 	struct stream in;
 	int out;
 	struct tidings tidings;
@@ -83,11 +84,12 @@ say(struct program *p)
 	const size_t size = out->size;
 	const uint64_t now = clock_ms();
 
-	if (!p->lost && stream_write(p->out, p->s.output, out,
-				     &p->why_lost) < 0) {
+	if (!p->lost && stream_resume(p->out, p->s.output, p->written, &p->cut,
+				      out, &p->why_lost) < 0) {
+		const bool again = stream_is_file(p->out);
+
 		p->lost = true;
-		coord_unheard(p->coord, &p->why_lost,
-			      stream_is_file(p->out), now);
+		coord_unheard(p->coord, &p->why_lost, again, now);
 	}
 	if (p->lose_ms == 0 || size == 0 || out->size < size)
 		p->lose_ms = cli_stop ? now + LINGER_MS : 0;

@@ -248,3 +248,83 @@ in ckpt/log-0.old, and what was there is removed" ]]
 	assert_equal "$said" ""
 	assert_not_exists ckpt/log-0.old
 }
+
+# shorten HOW - do this to the log of a server that is down, when it was HOW
+# at first; the newest segment is $newest.
+shorten() {
+	case $1 in
+	cut)	truncate -s -3000 "$newest" ;;
+	gone)	rm "$newest" ;;
+	older)	rm -r ckpt/log-0 && mv log-before ckpt/log-0 ;;
+	esac
+}
+
+@test "a log that is less than it was: what it lacks is run again" {
+	local how newest
+	for how in cut gone older; do
+		mkdir "$how"
+		cd "$how"
+		unset at
+		counting
+		serve
+		conduct -s "$at" --checkpoint=ckpt --every=200
+		work
+		ask 100
+		done_steps 100
+		cp -r ckpt/log-0 log-before
+		ask 300
+		done_steps 300
+		timeout 30 sh -c \
+			'until [ -e ckpt/ckpt-00000400 ]; do sleep 0.01; done'
+		ask 50		# they are in the newest segment alone
+		done_steps 50
+		dies "$server"
+		newest=$(printf '%s\n' ckpt/log-0/0* | tail -n 1)
+		shorten "$how"
+		serve
+		hears "*server 0 ($at) is back * steps are run again"
+		ask 50
+		done_steps 50
+		ends
+		wait "$server"
+		counted 500
+		cd ..
+	done
+}
+
+@test "a journal older than what servers were told is refused, and kept" {
+	counting
+	start ps-serve -d ckpt
+	server=$pid
+	seq 300 >some
+	seq 300 >>some
+	local args=(-b ipc://coord -m count.ps -B 1 -s "$endpoint"
+		--checkpoint=ckpt --lease=2s -o out)
+	mkfifo requests
+	ps-coord "${args[@]}" requests 3>&- 2>said &
+	coord=$!
+	daemons+=("$coord")
+	exec {requests}>requests
+	work
+	cat some >&"$requests"
+	timeout 30 sh -c 'until [ "$(grep -c loss out)" = 600 ]; do :; done'
+	cp ckpt/journal before
+	cat some >&"$requests"
+	timeout 30 sh -c 'until [ "$(grep -c loss out)" = 1200 ]; do :; done'
+	dies "$coord"
+	exec {requests}>&-
+	mv ckpt/journal whole
+	cp before ckpt/journal
+	for _ in 1 2; do
+		run -65 ps-coord "${args[@]}" </dev/null
+		assert_output --partial "records of this run's journal, which \
+has "
+		assert_output --partial "the run has not ended"
+	done
+	mv whole ckpt/journal
+	ps-coord "${args[@]}" </dev/null
+	wait "$worker"
+	wait "$server"
+	assert_equal "$(grep -c loss out)" 1200
+	counted 1200
+}

@@ -166,3 +166,40 @@ b = b[10 + struct.unpack("<H", b[8:10])[0]:]
 print(struct.unpack("<%df" % (len(b) // 4), b))'
 	assert_output "(500.0, 500.0, 500.0, 500.0, 500.0)"
 }
+
+@test "kill -9 of a server and its standby: both are started again" {
+	pair --lease=2s
+	for _ in 1 2 3; do
+		dies "$server" "$standby"
+		start ps-serve -b "$at" -d ckpt --lease=2s
+		server=$pid
+		start ps-serve -b "$other" -d ckpt --standby-of="$at" \
+			--lease=2s
+		standby=$pid
+		hears "*server 0 ($at) is back * steps are run again"
+		ask 100
+		done_steps 100
+		hears "*server 0 ($at) has a standby at $other"
+	done
+	done_steps 200
+	ends
+	wait "$server"
+	counted 700
+}
+
+@test "a standby that took over, and both are started again as they were" {
+	pair --lease=2s
+	dies "$server"
+	done_steps 200
+	dies "$standby"
+	start ps-serve -b "$at" -d ckpt --lease=2s
+	server=$pid
+	start ps-serve -b "$other" -d ckpt --standby-of="$at" --lease=2s
+	standby=$pid
+	hears "*server 0 ($at) is back * steps are run again"
+	ask 100
+	done_steps 100
+	ends
+	wait "$server"
+	counted 500
+}

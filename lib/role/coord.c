@@ -529,6 +529,15 @@ coord_down(struct coord *c, uint64_t peer, uint64_t now)
 		standby_down(c, peer, now);
 }
 
+/* A journal that is older than what was told stays as it was. */
+static void
+fleet_failed(struct coord *c, const struct fail *why, uint64_t now)
+{
+	if (fleet_stale(c->fleet))
+		c->journal_lost = true;
+	end_fail(c, why, now);
+}
+
 void
 coord_hear(struct coord *c, uint64_t peer, const struct message *m,
 	   uint64_t now)
@@ -543,7 +552,7 @@ coord_hear(struct coord *c, uint64_t peer, const struct message *m,
 	else if (m->kind == MESSAGE_STANDBY)
 		standby_told(c, fleet_server(c->fleet, peer), m, now);
 	else if (fleet_hear(c->fleet, peer, m, now, &ended, &why) < 0)
-		end_fail(c, &why, now);
+		fleet_failed(c, &why, now);
 	else if (ended)
 		answered(c, ended, now);
 	coord_advance(c, now);

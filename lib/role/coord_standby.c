@@ -293,9 +293,9 @@ standby_tell(struct coord *c, uint64_t now)
 		if (u->lost_ms == 0 || c->all.steps == u->steps)
 			continue;
 		if (strcmp(u->endpoint, fleet_endpoint(c->fleet, i)) == 0)
-			report_warning(c, "server %zu: its standby %s took over after "
-			       "%.2f s", i, fleet_endpoint(c->fleet, i),
-			       (double)(now - u->lost_ms) / 1000);
+			report_warning(c, "server %zu: its standby %s took "
+				       "over after %.2f s", i, u->endpoint,
+				       (double)(now - u->lost_ms) / 1000);
 		u->lost_ms = 0;
 	}
 }

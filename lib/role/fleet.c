@@ -345,6 +345,7 @@ fleet_seek(struct fleet *fl, size_t server, const char *endpoint)
 
 	free(other->endpoint);
 	*other = (struct whereabouts){ .endpoint = mem_text(endpoint) };
+	fl->link[server].placed = fl->began;
 }
 
 /* Call it at the other place, which is what is known of that. */
@@ -352,8 +353,8 @@ static int
 turn(struct fleet *fl, size_t server, uint64_t now, struct fail *f)
 {
 	struct link *l = &fl->link[server];
-	const struct whereabouts from = { mem_text(l->endpoint), l->life, l->term,
-				    l->holds };
+	const struct whereabouts from = { mem_text(l->endpoint), l->life,
+					  l->term, l->holds };
 	struct whereabouts to = l->other;
 	int r;
 
@@ -426,7 +427,9 @@ fleet_down(struct fleet *fl, uint64_t peer, uint64_t now)
 
 	l->up = l->welcome = false;
 	l->since = now;
-	l->placed = now;
+	/* One that comes and goes, and has nothing, is not waited for anew. */
+	if (l->holds)
+		l->placed = now;
 	if (l->gone == 0 && l->greeted)
 		l->gone = now;
 }

@@ -358,8 +358,9 @@ replay_segment(struct changelog *l, size_t i, struct fail *f)
 		r = fail(f, FAIL_DATA, "%s: damaged in its last %ju bytes",
 			 path, (uintmax_t)cut);
 	else if (r == 0 && cut > 0)
-		log_info("%s: dropped %ju bytes at the end, which were never "
-			 "answered for", path, (uintmax_t)cut);
+		log_info("%s: dropped %ju torn bytes at the end: what they "
+			 "held is run again, if it had been answered for",
+			 path, (uintmax_t)cut);
 	l->first = false;
 	free(path);
 	return r;

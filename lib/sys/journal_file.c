@@ -176,8 +176,9 @@ journal_file_begin(struct journal_file *j, struct coord *coord,
 		log_warn("%s cannot be rewound: %llu lines were taken before, "
 			 "and whether what comes now was among them cannot "
 			 "be known", in->name, (unsigned long long)line);
-	if (resumed >= 0 &&
-	    (!output || stream_cut(fd, output, *written, f) == 0)) {
+	if (resumed >= 0 && (!output ||
+			     (resumed > 0 ? stream_check : stream_cut)
+				(fd, output, *written, f) == 0)) {
 		if (j && stream_is_file(fd))
 			j->results = fd;
 		return fd;

@@ -21,8 +21,9 @@ const char *journal_file_resumed(const struct journal_file *);
 /*
  * Begin anew, or where a run broke off: the coordinator is told what it was,
  * the requests are taken up behind the last line that it took, and results
- * behind those that are known to have been written.  Returns where to write
- * them.  Without a journal (NULL) it is anew.
+ * behind those that are known to have been written: what follows these in the
+ * output is to be cut off, but not before the run has been found to be ours.
+ * Returns where to write.  Without a journal (NULL) it is anew.
  */
 int journal_file_begin(struct journal_file *, struct coord *,
 		       struct stream *in, const char *output,

@@ -121,17 +121,27 @@ stream_create(const char *path, struct fail *f)
 }
 
 int
+stream_check(int fd, const char *path, uint64_t size, struct fail *f)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return fail_sys(f, FAIL_IO, "cannot read %s", path);
+	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size < size)
+		return fail(f, FAIL_DATA, "%s: %llu bytes of results had been "
+			    "written, and are not there any more: put them "
+			    "back, or remove the journal to begin anew", path,
+			    (unsigned long long)size);
+	return 0;
+}
+
+int
 stream_cut(int fd, const char *path, uint64_t size, struct fail *f)
 {
-	off_t end;
-
 	if (!stream_is_file(fd))
 		return 0;	/* what it has taken is not ours any more */
-	end = lseek(fd, 0, SEEK_END);
-	if (end >= 0 && (uint64_t)end < size)
-		return fail(f, FAIL_DATA, "%s: %llu bytes of results had been "
-			    "written, and are not there any more", path,
-			    (unsigned long long)size);
+	if (stream_check(fd, path, size, f) < 0)
+		return -1;
 	if (ftruncate(fd, (off_t)size) == 0 && lseek(fd, 0, SEEK_END) >= 0)
 		return 0;
 	return fail_sys(f, FAIL_IO, "cannot write %s", path);
@@ -171,4 +181,15 @@ stream_write(int fd, const char *name, struct text *text, struct fail *f)
 		text->size -= done;
 	}
 	return 0;
+}
+
+int
+stream_resume(int fd, const char *name, uint64_t size, bool *cut,
+	      struct text *text, struct fail *f)
+{
+	if (text->size > 0 && !*cut && name &&
+	    stream_cut(fd, name, size, f) < 0)
+		return -1;
+	*cut = *cut || text->size > 0;
+	return stream_write(fd, name, text, f);
 }

@@ -40,6 +40,8 @@ bool stream_is_file(int fd);
  * (FAIL_AGAIN), or standard output (NULL).
  */
 int stream_create(const char *path, struct fail *);
+/* Has that file so many bytes at the least?  FAIL_DATA: they are gone. */
+int stream_check(int fd, const char *path, uint64_t size, struct fail *);
 /* Go on behind the first size bytes of that file; what follows them goes. */
 int stream_cut(int fd, const char *path, uint64_t size, struct fail *);
 
@@ -49,5 +51,12 @@ int stream_cut(int fd, const char *path, uint64_t size, struct fail *);
  * or standard output (NULL).
  */
 int stream_write(int fd, const char *name, struct text *, struct fail *);
+
+/*
+ * The same behind the first size bytes of a file: what follows them goes when
+ * there is something to write, and not before; *cut says that it has gone.
+ */
+int stream_resume(int fd, const char *name, uint64_t size, bool *cut,
+		  struct text *, struct fail *);
 
 #endif

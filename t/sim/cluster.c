@@ -39,7 +39,7 @@ struct process {
 	bool paid;		/* what comes first has cost its time */
 	uint64_t begin_at, frozen_until, busy_until, tick_at, full_until;
 	uint64_t ahead;		/* of its clock */
-	char primary[16];	/* it begins as the standby of that; "" */
+	char primary[16];	/* at first it was the standby of that; "" */
 	bool ended;		/* as it should: it is not begun again */
 	struct host_server *corpse;	/* a server that was told to stop */
 	uint64_t corpse_at;
@@ -66,7 +66,7 @@ struct cluster {
 	struct process process[NETWORK_NODES];
 	struct pending pending[MAX_FAULTS];
 	uint64_t now, lives, warnings, events;
-	uint64_t read;		/* bytes of the results, and lines of it: */
+	uint64_t read;		/* bytes of the results */
 	uint64_t allowed, allow_at;
 	uint64_t progress;	/* when there was a result, */
 	uint64_t moved;		/* or some work was done */
@@ -114,8 +114,9 @@ node_of(const struct cluster *c, const struct process *p)
 
 /* ---- results ---- */
 
+/* Those that were written, so many bytes in all. */
 static void
-read_results(struct cluster *c)
+read_results(struct cluster *c, uint64_t written)
 {
 	char path[128], line[2000];
 	FILE *file;
@@ -125,7 +126,8 @@ read_results(struct cluster *c)
 	if (!file)
 		return;
 	fseek(file, (long)c->read, SEEK_SET);
-	while (fgets(line, sizeof(line), file) && strchr(line, '\n')) {
+	while (c->read < written && fgets(line, sizeof(line), file) &&
+	       strchr(line, '\n')) {
 		c->read += strlen(line);
 		accounts_line(c->accounts, line);
 		c->progress = c->now;
@@ -136,13 +138,13 @@ read_results(struct cluster *c)
 		broken(c, "%s", accounts_wrong(c->accounts));
 }
 
-/* The file was cut to what is known to have been written. */
+/* Another coordinator reports again what the one before had not noted. */
 static void
-read_results_again(struct cluster *c)
+read_results_again(struct cluster *c, uint64_t written)
 {
 	accounts_reset(c->accounts);
 	c->read = 0;
-	read_results(c);
+	read_results(c, written);
 }
 
 /* ---- checkpoints ---- */
@@ -246,11 +248,23 @@ begin_ended(struct cluster *c)
 	}
 }
 
+/* A supervisor that asks the coordinator's log begins a server as what it is
+   now, any other one as what it was at first. */
+static const char *
+primary_of(const struct cluster *c, const struct process *p, const char *own)
+{
+	const char *at = c->s->informed ? c->at[p->index] : p->primary;
+
+	return p->kind != PROCESS_SERVER || !*at || strcmp(at, own) == 0 ?
+		NULL : at;
+}
+
 /* What was begun, or not: its supervisor tries again. */
 static void
 begin_process(struct cluster *c, struct process *p)
 {
 	const int node = node_of(c, p);
+	const char *primary;
 	char own[16];
 	int status = 0;
 
@@ -263,8 +277,9 @@ begin_process(struct cluster *c, struct process *p)
 	p->frozen_until = p->busy_until = 0;
 	p->tick_at = c->now;
 	snprintf(own, sizeof(own), "node:%d", node);
-	trace("begins%s%s", *p->primary ? " as a standby of " : "",
-	      p->primary);
+	primary = primary_of(c, p, own);
+	trace("begins%s%s", primary ? " as a standby of " : "",
+	      primary ? primary : "");
 	if (p->kind == PROCESS_COORD)
 		p->coord = host_coord_new(&c->site, p->outbox, ++c->lives,
 					  clock_of(c, p), &status);
@@ -273,7 +288,7 @@ begin_process(struct cluster *c, struct process *p)
 					    ++c->lives, clock_of(c, p));
 	else
 		p->server = host_server_new(&c->site, p->outbox, p->index,
-			own, *p->primary ? p->primary : NULL, 1000 + ++c->lives,
+			own, primary, 1000 + ++c->lives,
 			&status);
 	if (!p->any) {
 		network_kill(c->network, node, false);
@@ -288,7 +303,7 @@ begin_process(struct cluster *c, struct process *p)
 		return;
 	}
 	if (p->kind == PROCESS_COORD) {
-		read_results_again(c);
+		read_results_again(c, host_coord_written(p->coord));
 		c->suspending = false;
 		begin_ended(c);
 	}
@@ -321,7 +336,7 @@ end_coordinator(struct cluster *c, struct process *p, int status)
 		!accounts_unanswered(c->accounts, taken);
 
 	c->out.status = status;
-	read_results(c);
+	read_results(c, UINT64_MAX);
 	if (!resumed && (status != FAIL_IO || all_said)) {
 		const char *open = accounts_unanswered(c->accounts, taken);
 
@@ -335,16 +350,6 @@ end_coordinator(struct cluster *c, struct process *p, int status)
 	drop_process(c, p, false);
 	if (!c->over)
 		wait_to_begin(c, p, rng_below(&c->rng, 500));
-}
-
-/* The words of a server whose standby took over name the new one. */
-static void
-obey_successor(struct process *p, const char *why)
-{
-	const char *at = strstr(why, "the standby ");
-
-	if (at && strstr(why, "took over"))
-		sscanf(at + 12, "%15s", p->primary);
 }
 
 static void
@@ -365,8 +370,6 @@ end_server(struct cluster *c, struct process *p, int status)
 	    !scenario_may_fail(c->s))
 		broken(c, "C5: %s ended with %d: %.120s", p->name, status,
 		       why->text);
-	if (c->s->informed)
-		obey_successor(p, why->text);
 	drop_process(c, p, false);
 	wait_to_begin(c, p, rng_below(&c->rng, 500));
 }
@@ -554,7 +557,7 @@ kill_process(struct cluster *c, struct process *p, const struct fault *f)
 	back = back || p->kind != PROCESS_WORKER || !leaves_a_worker(c, p);
 	trace("killed%s", back ? "" : " for good");
 	if (p->kind == PROCESS_COORD) {
-		read_results(c);
+		read_results(c, host_coord_written(p->coord));
 		}
 	drop_process(c, p, crash);
 	if (crash)
@@ -1178,7 +1181,7 @@ step(struct cluster *c)
 			run_process(c, p);
 		if (p->kind == PROCESS_COORD && p->coord) {
 			take_warnings(c, p);
-			read_results(c);
+			read_results(c, host_coord_written(p->coord));
 			look_at_checkpoints(c, p);
 		}
 	}

@@ -38,6 +38,8 @@ int host_coord_act(struct host_coord *, uint64_t now_ms);
 void host_coord_stop(struct host_coord *, uint64_t now_ms);
 /* The next request may be read. */
 void host_coord_allow(struct host_coord *, size_t requests);
+/* Bytes of results that it knows to have been written. */
+uint64_t host_coord_written(const struct host_coord *);
 size_t host_coord_taken(const struct host_coord *);	/* requests */
 uint64_t host_coord_newest(const struct host_coord *);	/* checkpoint */
 /* Warnings since the last call, a line each; the caller empties it. */

@@ -22,7 +22,7 @@ struct host_coord {
 	int out;
 	uint64_t written;
 	size_t allowed, taken;
-	bool lost, stopped;
+	bool lost, stopped, cut;
 	char results[128], requests[128], journal_path[128], folder[128];
 	struct text state;
 };
@@ -169,7 +169,8 @@ say(struct host_coord *h, uint64_t now)
 	const size_t size = out->size;
 	struct fail f;
 
-	if (!h->lost && stream_write(h->out, h->results, out, &f) < 0) {
+	if (!h->lost && stream_resume(h->out, h->results, h->written, &h->cut,
+				      out, &f) < 0) {
 		h->lost = true;
 		coord_unheard(h->coord, &f, true, now);
 	}
@@ -216,6 +217,12 @@ void
 host_coord_allow(struct host_coord *h, size_t requests)
 {
 	h->allowed = requests;
+}
+
+uint64_t
+host_coord_written(const struct host_coord *h)
+{
+	return h->written;
 }
 
 size_t

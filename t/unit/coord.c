@@ -1867,14 +1867,16 @@ others_servers(void)
 
 #define AWAY	(SERVER + 1)	/* the peer at endpoint "b" */
 
-/* The server says that it has a standby, at "b", of this life. */
+/* The server says that it has a standby, at "b", of this life; and that it is
+   to be counted on. */
 static void
-tell_standby(uint64_t life)
+tell_standby(uint64_t life, bool counted)
 {
 	struct message m = { .kind = MESSAGE_STANDBY, .frames = 1 };
 
 	m.standby.term = term;
 	m.standby.life = life;
+	m.standby.counted = counted;
 	m.frame[0] = (struct frame){ "b", 1, NULL };
 	tell(SERVER, m);
 }
@@ -1886,7 +1888,7 @@ standby_answers(uint64_t life)
 	struct message m = { .kind = MESSAGE_WELCOME };
 
 	m.welcome.version = WIRE_VERSION;
-	m.welcome.role = ROLE_SERVER;
+	m.welcome.role = ROLE_STANDBY;
 	m.welcome.life = life;
 	m.welcome.plan = 1;
 	m.blob = (struct frame){ run, PLAN_RUN, NULL };
@@ -1902,12 +1904,13 @@ pair(uint64_t trip)
 	now += trip;
 	welcome(7);
 	obey(MESSAGE_PLAN);
-	tell_standby(9);
+	tell_standby(9, false);
 	now += 4 * trip;	/* until it can be spoken to */
 	coord_tick(coord, now);
 	coord_up(coord, AWAY, now);
 	now += trip;
 	standby_answers(9);
+	tell_standby(9, true);
 	coord_tick(coord, now);
 }
 
@@ -1947,6 +1950,279 @@ far(void)
 	pair(2000);
 	named(lost_after(SERVER, "its standby b takes over") == 10000,
 	      "but no more than a lease");
+}
+
+/* ---- nothing is believed but what was acknowledged ---- */
+
+static const unsigned char no_run[PLAN_RUN];
+
+static bool
+warned(const char *words)
+{
+	const struct text *said_so = coord_warnings(coord);
+
+	return said_so->size > 0 && strstr(said_so->data, words);
+}
+
+/* The server is started again, and has all or a part of what it had. */
+static void
+back_from_log(uint64_t life)
+{
+	struct message m = { .kind = MESSAGE_WELCOME };
+
+	coord_down(coord, SERVER, now);
+	coord_up(coord, SERVER, now);
+	m.welcome.version = WIRE_VERSION;
+	m.welcome.role = ROLE_SERVER;
+	m.welcome.life = life;
+	m.welcome.term = coord_term(coord);
+	m.welcome.plan = 1;
+	m.blob = (struct frame){ no_run, PLAN_RUN, NULL };
+	tell(SERVER, m);
+}
+
+/* A run of a server with a standby that the coordinator has greeted. */
+static void
+greeted(bool acknowledged)
+{
+	options.lease_ms = 10000;
+	patience = 60000;
+	term = 1;
+	begin_run();
+	join_worker(A);
+	ask("train 9");
+	does(A, 0);
+	does(A, 1);
+	tell_standby(9, false);
+	coord_up(coord, AWAY, now);
+	standby_answers(9);
+	if (acknowledged)
+		tell_standby(9, true);
+	count = 0;
+	text_reset(coord_warnings(coord));
+}
+
+/* Steps that are leased to A from now on, for the server alone. */
+static bool
+runs_again(uint64_t first, uint64_t last)
+{
+	tell(A, (struct message){ .kind = MESSAGE_READY });
+	for (uint64_t i = first; i <= last; i++) {
+		const struct message *m = heard(A, MESSAGE_LEASE);
+
+		if (!m || m->lease.first != i || m->lease.server != 0)
+			return false;
+		done(A, m->request, i);
+	}
+	const struct message *m = heard(A, MESSAGE_LEASE);
+
+	return m && m->lease.server == WIRE_NONE;
+}
+
+static void
+counted_on(void)
+{
+	const struct message *m;
+
+	greeted(false);
+	named(!warned("has a standby"),
+	      "a standby is none before its server has acknowledged it");
+	named(lost_after(SERVER, "is gone: waiting 60 s for it") == 250,
+	      "nor is it promoted");
+
+	greeted(false);
+	tell_standby(8, true);
+	named(lost_after(SERVER, "is gone: waiting 60 s for it") == 250,
+	      "an acknowledgement that names another life is none");
+
+	/* The server was told of no standby meanwhile, and says so. */
+	greeted(true);
+	tell_standby(0, false);
+	m = heard(SERVER, MESSAGE_PLAN);
+	named(m && m->plan.term == 2 && m->plan.standby == 0,
+	      "a server that let it go has a term without it");
+	named(lost_after(SERVER, "is gone: waiting 60 s for it") == 250,
+	      "a standby that was let go is not promoted");
+
+	/* What is in sync in the new term its OK to PLAN tells. */
+	greeted(true);
+	back_from_log(8);
+	has.ok.mark = 2;
+	term = 2;
+	ok(obey(MESSAGE_PLAN));
+	has.ok.mark = 0;
+	named(lost_after(SERVER, "is gone: waiting 60 s for it") == 250,
+	      "a standby of a server that was started again is none of it");
+	term = 1;
+}
+
+/* It takes over, and has two steps: as its mark says, or its bits, or not. */
+static void
+promoted(uint64_t mark, const char *steps)
+{
+	greeted(true);
+	ok(lost_after(SERVER, "its standby b takes over") == 250);
+	coord_up(coord, AWAY, now);
+	standby_answers(9);
+
+	const struct message *m = heard(AWAY, MESSAGE_PLAN);
+
+	has.ok.mark = mark;
+	has.frames = *steps != 0;
+	has.frame[0] = (struct frame){ steps, strlen(steps), NULL };
+	term = 2;
+	ok(m != NULL);
+	if (m)
+		tell(AWAY, standing(m));
+	has = (struct message){ 0 };
+}
+
+static void
+compared(void)
+{
+	const struct message *m;
+
+	promoted(0, "\x03");
+	named(heard(A, MESSAGE_PLAN) && !warned("run again"),
+	      "a standby that has all goes on");
+	count = 0;
+	tell(A, (struct message){ .kind = MESSAGE_READY });
+	m = heard(A, MESSAGE_LEASE);
+	ok(m && m->lease.first == 2 && m->lease.server == WIRE_NONE);
+	promoted(0, "\x02");
+	named(runs_again(0, 0), "what a standby lacks is run again for it");
+	promoted(1, "");
+	named(runs_again(1, 1), "wherever its mark is");
+	promoted(0, "");
+	named(runs_again(0, 1), "though it be all");
+	term = 1;
+
+	/* So it is with a server that is back from its log. */
+	greeted(false);
+	back_from_log(8);
+	has.ok.mark = 1;
+	term = 2;
+	ok(obey(MESSAGE_PLAN));
+	has.ok.mark = 0;
+	ok(warns("server 0 (a) is back after 0.0 s with less than it had "
+		 "acknowledged: 1 steps are run again\n"));
+	named(runs_again(1, 1), "a log that was cut short is noticed");
+	term = 1;
+}
+
+/* What is in the newest checkpoint cannot be run again, but loaded. */
+static void
+compared_with_checkpoint(void)
+{
+	const struct message *m;
+
+	options.checkpoint = true;
+	begin_run();
+	join_worker(A);
+	ask("train 3");
+	does(A, 0);
+	does(A, 1);
+	does(A, 2);
+	ask("save");
+	ok(obey(MESSAGE_FREEZE));
+	m = heard(SERVER, MESSAGE_SAVE);
+	ok(m != NULL);
+	if (m)
+		tell(SERVER, message_answer(m, MESSAGE_SAVED));
+	coord_published(coord, NULL, now);
+	for (int i = 0; i < 3; i++) {
+		back_from_log(8 + (uint64_t)i);
+		has.ok.mark = i == 0 ? 2 : i == 1 ? 0 : 3;
+		has.frames = i == 1;
+		has.frame[0] = (struct frame){ "\x07", 1, NULL };
+		term = coord_term(coord);
+		ok(obey(MESSAGE_PLAN));
+		m = heard(SERVER, MESSAGE_LOAD);
+		named(!m == (i > 0), i > 0 ? "it has all of a checkpoint" :
+		      "it lacks a step of the checkpoint, and loads that");
+		if (m)
+			tell(SERVER, message_answer(m, MESSAGE_OK));
+	}
+	has = (struct message){ 0 };
+	options.checkpoint = false;
+	term = 1;
+}
+
+/* Server and standby were killed together, and started again. */
+static void
+both_lost(void)
+{
+	struct message m = { .kind = MESSAGE_WELCOME };
+
+	greeted(true);
+	coord_down(coord, SERVER, now);
+	coord_up(coord, SERVER, now);
+	welcome(8);
+	ok(warned("its standby b takes over"));
+	coord_up(coord, AWAY, now);
+	m.welcome.version = WIRE_VERSION;
+	m.welcome.role = ROLE_STANDBY;
+	m.welcome.life = 10;
+	m.welcome.plan = WIRE_NONE;
+	tell(AWAY, m);
+	named(!heard(AWAY, MESSAGE_PLAN),
+	      "a standby that was started again is not asked to take over");
+	for (int i = 0; i < 20; i++)
+		coord_tick(coord, now += 10);
+	coord_up(coord, SERVER, now);
+	welcome(8);
+	term = coord_term(coord);
+	named(obey(MESSAGE_PLAN), "its server is taken where it was");
+	ok(runs_again(0, 1));
+	ok(!warned("took over"));
+	term = 1;
+}
+
+/* A journal that is older than what was told. */
+static void
+an_older_journal(void)
+{
+	struct message m = { .kind = MESSAGE_WELCOME };
+	const struct message *mark;
+	size_t before = 0;
+	uint64_t told;
+
+	begin_kept();
+	join_worker(A);
+	ask("train 3");
+	before = keeps;
+	ask("train 3");
+	does(A, 0);
+	now += 300;
+	coord_tick(coord, now);
+	mark = heard(SERVER, MESSAGE_MARK);
+	told = mark ? mark->mark.journal : 0;
+	ok(told > 0 && keeps > before);
+	m.welcome.version = WIRE_VERSION;
+	m.welcome.role = ROLE_SERVER;
+	m.welcome.life = 7;
+	m.welcome.journal = told;
+	m.blob = (struct frame){ no_run, PLAN_RUN, NULL };
+	for (int older = 0; older < 3; older++) {
+		size_t was;
+
+		while (older > 0 && keeps > before)
+			free(kept[--keeps].bytes);
+		was = keeps;
+		start_again();
+		coord_up(coord, SERVER, now);
+		tell(SERVER, m);
+		if (older == 0) {
+			named(heard(SERVER, MESSAGE_PLAN) != NULL,
+			      "a whole journal is gone on with");
+			continue;
+		}
+		named(!heard(SERVER, MESSAGE_PLAN) && keeps == was,
+		      "an older journal is refused, however often");
+		ok(warned("has not ended"));
+		ok(!heard(SERVER, MESSAGE_STOP) && !heard(SERVER, MESSAGE_BYE));
+	}
+	end_kept();
 }
 
 /* ---- figures ---- */
@@ -2120,6 +2396,11 @@ main(void)
 	ledger_free(options.ledger);
 	options.ledger = NULL;
 	far();
+	counted_on();
+	compared();
+	compared_with_checkpoint();
+	both_lost();
+	an_older_journal();
 	coord_free(coord);
 	rig_end(&rig);
 	return tap_done();
