@@ -10,7 +10,8 @@
 
 #include "role/outbox.h"
 
-#define PRIMARY_HELLO	1	/* the request number of its HELLO */
+/* The request number of its HELLO, which no chunk that it acknowledges has. */
+#define PRIMARY_HELLO	(WIRE_NONE - 1)
 
 struct primary {		/* { 0 }: there is none */
 	uint64_t peer;		/* 0: nobody, and never did */

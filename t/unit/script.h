@@ -76,9 +76,11 @@ send_to(void *to, uint64_t peer, const struct message *m)
 		s->standby_life = m->standby.life;
 		s->standby_term = m->standby.term;
 		s->standby_counted = m->standby.counted;
-	} else if (m->request > 0 && m->request < CHANGES) {
-		s->answered[m->request] = 1 + (m->kind == MESSAGE_VALUES ?
-					       m->values.outcome : 0);
+	} else if (m->request > 0) {
+		if (m->request < CHANGES)
+			s->answered[m->request] = 1 +
+				(m->kind == MESSAGE_VALUES ?
+				 m->values.outcome : 0);
 		s->said = *m;
 	}
 	return 0;
