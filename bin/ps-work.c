@@ -6,6 +6,7 @@
 #include "data/cache.h"
 #include "role/worker.h"
 #include "store/cluster.h"
+#include "sys/breathing.h"
 #include "sys/cli.h"
 #include "sys/clock.h"
 #include "sys/feed.h"
@@ -53,7 +54,6 @@ struct options {
 	struct feed_options feed;
 	struct grace grace;
 	struct programs programs;
-	uint64_t lease_ms;
 	bool check;
 };
 
@@ -82,7 +82,7 @@ find_coordinator(struct options *o)
 static struct options
 parse(int argc, char **argv)
 {
-	struct options o = { .lease_ms = 10000,
+	struct options o = { .worker.lease_ms = 10000,
 			     .worker.index = WIRE_NONE,
 			     .feed.reader.allow_pipe = true };
 	struct fail f;
@@ -97,7 +97,7 @@ parse(int argc, char **argv)
 		case 'F':	o.feed.reader.format = optarg; break;
 		case GRACE:	o.grace.ms = cli_duration(); break;
 		case 'i':	o.worker.index = cli_uint(0, 1 << 20); break;
-		case LEASE:	o.lease_ms = cli_duration(); break;
+		case LEASE:	o.worker.lease_ms = cli_duration(); break;
 		case MAX_BAD:	o.feed.reader.max_bad = cli_uint(0, UINT64_MAX);
 				break;
 		case NO_HEADER:	o.feed.reader.no_header = true; break;
@@ -130,6 +130,12 @@ parse(int argc, char **argv)
 	o.feed.life = o.worker.life;
 	o.feed.index = o.worker.index;
 	return o;
+}
+
+static void
+say_alive(void *worker)
+{
+	worker_breathe(worker);
 }
 
 static int
@@ -187,7 +193,7 @@ main(int argc, char **argv)
 
 	o.worker.externals = programs_externals(&o.programs);
 
-	struct net *net = net_new(o.lease_ms);
+	struct net *net = net_new(o.worker.lease_ms);
 	struct outbox outbox = net_outbox(net);
 	struct worker *worker = NULL;
 
@@ -197,6 +203,10 @@ main(int argc, char **argv)
 		cli_die(&f);
 
 	struct feed *feed = feed_new(worker, &o.feed);
+	struct breathing breathing;
+
+	breathing_begin(&breathing, o.worker.lease_ms, say_alive, worker);
+
 	int status = o.check ? 0 : work(net, worker, feed, &o.grace, &f);
 
 	if (status < 0 && cli_stop && f.kind == FAIL_AGAIN)
@@ -207,6 +217,7 @@ main(int argc, char **argv)
 		status = feed_failure(feed, &f);
 
 	log_info("stopped after %s", worker_state(worker));
+	breathing_end();
 	feed_free(feed);
 	worker_free(worker);
 	net_free(net);

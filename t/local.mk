@@ -86,6 +86,7 @@ UNITS += %D%/unit/wire_page
 
 HELPERS =
 HELPERS += %D%/helper/flood
+HELPERS += %D%/helper/freeze
 HELPERS += %D%/helper/hostile
 HELPERS += %D%/helper/stranger
 
@@ -118,6 +119,7 @@ BATS_TESTS += %D%/65-restart.bats
 BATS_TESTS += %D%/66-faults.bats
 BATS_TESTS += %D%/66-prefetch.bats
 BATS_TESTS += %D%/67-durable.bats
+BATS_TESTS += %D%/68-hangs.bats
 BATS_TESTS += %D%/68-standby.bats
 BATS_TESTS += %D%/69-nemesis.bats
 BATS_TESTS += %D%/70-local.bats

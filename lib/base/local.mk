@@ -1,4 +1,6 @@
 lib_libps_a_SOURCES += \
+	%D%/breath.c \
+	%D%/breath.h \
 	%D%/endpoint.c \
 	%D%/endpoint.h \
 	%D%/exposition.c \

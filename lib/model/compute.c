@@ -1,6 +1,7 @@
 #include "model/compute.h"
 
 #include "base/floats.h"
+#include "base/breath.h"
 #include "base/mem.h"
 #include "model/graph.h"
 #include "model/layer.h"
@@ -531,6 +532,7 @@ forward(struct compute *c, uint64_t seed)
 
 		p->training = c->training;
 		p->seed = seed;
+		breathe();
 		if (p->node->layer && !p->node->layer->view)
 			p->node->layer->forward(p);
 	}
@@ -731,6 +733,7 @@ backward(struct compute *c)
 	for (size_t i = m->nodes; i > 0; i--) {
 		const struct pass *p = &c->pass[i - 1];
 
+		breathe();
 		if (p->node->trained && !p->node->layer->view)
 			pass_backward(c, p);
 	}

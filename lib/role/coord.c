@@ -13,7 +13,8 @@
 #define MAX_LINES	((size_t)16 << 20)	/* bytes, not in the journal */
 #define MARK_STEPS	1024		/* steps between two marks */
 #define MARK_MS		200		/* or this long */
-#define PROBE_MS	250
+#define PROBE_MS	250		/* or a quarter of a lease */
+#define PAUSE_MS	1000		/* of ours, or half a lease */
 
 uint64_t
 coord_run(const struct coord *c)
@@ -565,17 +566,32 @@ coord_somebody_left(struct coord *c, uint64_t now)
 	coord_advance(c, now);
 }
 
+/* Who was to be heard while we did not listen is excused. */
+static void
+note_pause(struct coord *c, uint64_t now)
+{
+	const uint64_t pause = c->ticked_ms ? now - c->ticked_ms : 0;
+
+	c->ticked_ms = now;
+	if (pause < PAUSE_MS || pause < c->o.lease_ms / 2)
+		return;
+	fleet_excuse(c->fleet, now);
+	standby_excuse(c, now);
+	watch_excuse(c, now);
+}
+
 void
 coord_tick(struct coord *c, uint64_t now)
 {
 	struct fail why;
 
+	note_pause(c, now);
 	if (c->phase < PHASE_STOP)
 		end_check_drain(c, now);
 	end_check_over(c, now);
 	if (c->phase >= PHASE_STOP)
 		return;
-	if (fleet_tick(c->fleet, now, recover_mending(c),
+	if (fleet_tick(c->fleet, now, c->o.lease_ms, recover_mending(c),
 		       end_patience(c, c->o.timeout_ms),
 		       end_patience(c, c->o.patience_ms), &why) < 0) {
 		c->server_gone = true;
@@ -590,9 +606,12 @@ coord_tick(struct coord *c, uint64_t now)
 	standby_watch(c, now);
 	recover_watch(c, now);
 	tell_mark(c, now);
-	if (now - c->probed_ms >= PROBE_MS)
+	if (now - c->probed_ms >= PROBE_MS ||
+	    now - c->probed_ms >= c->o.lease_ms / 4)
 		workers_probe(c, now);
+	watch_members(c, now);
 	if (c->phase == PHASE_RUN)
 		workers_watch(c, now);
+	watch_run(c, now);
 	coord_advance(c, now);
 }

@@ -37,6 +37,8 @@ struct coord_options {
 	bool suspend;			/* who is to stop can be gone on with */
 	uint64_t timeout_ms, lease_ms;
 	uint64_t patience_ms;		/* with a server that is gone */
+	uint64_t step_timeout_ms;	/* then another worker gets it; 0:
+					   never */
 	uint64_t grace_ms;		/* to come to an end when asked to */
 	bool checkpoint;		/* the servers have a directory, */
 	bool beside_journal;		/* in which the journal is, too */

@@ -57,8 +57,8 @@ data_count(struct coord *c)
 	for (struct member *w = c->member; w; w = w->next) {
 		size_t split;
 
-		if (w->role != ROLE_WORKER || !w->ready || w->gone ||
-		    w->counting)
+		if (w->role != ROLE_WORKER || !w->ready ||
+		    !worker_answers(w) || w->counting)
 			continue;
 		split = ledger_count_next(c->o.ledger);
 		if (split == LEDGER_NONE)
@@ -258,6 +258,10 @@ data_lease(struct coord *c, struct member *w, uint64_t limit,
 	if (w->stream >= streams)
 		w->stream = free_stream(c, streams);
 	choice.stream = w->stream;
+	if (c->watch.any)
+		choice.stream = WIRE_NONE;
+	if (c->watch.any)
+		choice.ahead = WINDOW;
 	return queue_lease_stream(c->queue, w, c->o.pack, limit, &choice,
 				  terms);
 }

@@ -12,7 +12,7 @@
 static bool
 evaluates(const struct member *m)
 {
-	return m->role == ROLE_WORKER && m->ready && !m->gone;
+	return m->role == ROLE_WORKER && m->ready && worker_answers(m);
 }
 
 /* false: all are taken. */

@@ -5,8 +5,8 @@
  * lost), coord_journal.c (what is kept), coord_replay.c (reading that),
  * coord_workers.c (who is there), coord_lease.c (steps and their results),
  * coord_evaluate.c, coord_sync.c (rounds), coord_data.c (the ledger),
- * coord_standby.c, coord_report.c (lines), coord_status.c (figures).  For
- * nobody else.
+ * coord_standby.c, coord_watch.c (who hangs), coord_report.c (lines),
+ * coord_status.c (figures).  For nobody else.
  */
 #ifndef PS_COORD_INSIDE_H
 #define PS_COORD_INSIDE_H
@@ -59,6 +59,12 @@ struct member {
 	size_t split;
 	uint64_t count_request;
 	bool behind;		/* all others had to wait for it */
+	uint64_t asked;		/* when, of what is still to be answered */
+	bool awaited, silent;	/* silent: for so long that it hangs */
+	bool relieved;		/* others were given its steps: it gets none
+				   until it has come to the end of them */
+	uint64_t begun_ms;	/* when it came to its first lease */
+	uint64_t late_told;	/* the lease that was said to be late */
 	bool cancelling;	/* may be at a step that was cancelled */
 	uint64_t steps;		/* or slots, whose result was its own */
 	struct member *next;
@@ -81,9 +87,24 @@ struct understudy {
 	uint64_t of;		/* the life of that server */
 	uint64_t since;		/* up or down */
 	uint64_t trip;		/* until it answered HELLO; once it is up */
+	uint64_t asked;		/* when, of what is still to be answered */
+	bool awaited;
 	uint64_t lost_ms;	/* the server was lost then, and it took over;
 				   0: that has been told */
 	uint64_t steps;		/* that were done then */
+};
+
+#define WATCHED	101	/* steps whose time is known */
+
+/* What is watched, so that nothing stands still without a word. */
+struct watch {
+	uint64_t took[WATCHED], count;	/* microseconds, of the newest steps */
+	uint64_t median, median_ms;	/* of them; when it was found */
+	uint64_t whole_ms;		/* servers were not all there until */
+	uint64_t idle_ms;		/* since when nothing is leased, though
+					   something could be; 0: it is not */
+	bool idle_told, any;	/* any: who is free may get any step */
+	uint64_t asked_told;		/* the ask that was said to be late */
 };
 
 struct totals {
@@ -123,7 +144,7 @@ struct coord {
 
 	struct peers peers;
 	struct member *member;
-	uint64_t workers_named, leases, probed_ms;
+	uint64_t workers_named, leases, probed_ms, ticked_ms, understudies_ms;
 	uint64_t helped_ms;	/* when somebody could do what there is */
 	bool started;			/* min_workers were there once */
 	bool forsaken;			/* no more of them will come, */
@@ -186,6 +207,7 @@ struct coord {
 
 	struct understudy *understudy;	/* of each server */
 	bool term_unnoted;	/* this one, of a coordinator just started */
+	struct watch watch;
 	/* what is kept: see coord_journal.c, coord_replay.c */
 	bool replaying, resumed;
 	bool journal_lost;	/* nothing more goes into it */
@@ -424,6 +446,8 @@ void workers_say_plan(struct coord *);
 void workers_withdraw(struct coord *);
 void workers_stop(struct coord *);
 bool worker_leasable(const struct member *);
+/* It is there, and at nothing that others have been given. */
+bool worker_answers(const struct member *);
 size_t workers_ready(const struct coord *);	/* can be leased to */
 size_t workers_present(const struct coord *);
 /*
@@ -442,6 +466,8 @@ void members_free(struct coord *);
 
 /* Give out what there is, to each in turn. */
 void lease_give_out(struct coord *);
+/* No step at or over it is begun now. */
+uint64_t lease_limit(const struct coord *);
 void lease_take_back(struct coord *, struct member *);
 /* A worker runs its leases in order: the first step left is to blame. */
 void lease_blame(struct coord *, const struct member *);
@@ -553,8 +579,29 @@ bool standby_awaited(const struct coord *, uint64_t now_ms);
    have taken its plan: which ones are in sync with them. */
 void standby_begin_term(struct coord *);
 void standby_compare(struct coord *);
-/* Servers and standbys that are gone. */
+/* Servers and standbys that are gone, or hang. */
 void standby_watch(struct coord *, uint64_t now_ms);
+/* We did not listen ourselves: nobody's silence counts until now. */
+void standby_excuse(struct coord *, uint64_t now_ms);
+
+/* ---- coord_watch.c ---- */
+
+/* Workers and evaluators that hang: others get what they had. */
+void watch_members(struct coord *, uint64_t now_ms);
+/* Nothing is to stand still, and no step to take for ever, without a word. */
+void watch_run(struct coord *, uint64_t now_ms);
+/* A member has said something. */
+void watch_hears(struct coord *, struct member *, uint64_t now_ms);
+void watch_excuse(struct coord *, uint64_t now_ms);
+/* A step took so long; a worker has begun with another one. */
+void watch_note(struct coord *, uint64_t microseconds);
+void watch_begins(struct coord *, struct member *);
+/*
+ * The step that a worker is at, and for how long it has been; 0: none.  late:
+ * it takes a hundred times as long as others.
+ */
+uint64_t watch_step(const struct coord *, const struct member *,
+		    uint64_t now_ms, uint64_t *step, bool *late);
 
 /* ---- coord_report.c ---- */
 

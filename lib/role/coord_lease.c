@@ -39,8 +39,7 @@ next_worker(const struct coord *c)
 	return best;
 }
 
-/* No step at or over it is begun now. */
-static uint64_t
+uint64_t
 lease_limit(const struct coord *c)
 {
 	const uint64_t window = c->mark_told + WINDOW;
@@ -56,6 +55,15 @@ lease_limit(const struct coord *c)
 	    (c->cut_state == CUT_OPEN && !c->cut_reached))
 		limit = c->cut_step;
 	return window < limit ? window : limit;
+}
+
+static bool
+has_lease(const struct coord *c, const struct member *w)
+{
+	for (size_t i = 0; i < c->o.in_flight; i++)
+		if (w->lease[i].id != 0)
+			return true;
+	return false;
 }
 
 /* false: there is nothing to give out now. */
@@ -80,6 +88,8 @@ lease_to(struct coord *c, struct member *w)
 		return false;
 	while (slot->id != 0)
 		slot++;
+	if (!has_lease(c, w))
+		watch_begins(c, w);
 	slot->id = w->leased = m.request = ++c->leases;
 	slot->left = slot->count = terms.count;
 	slot->first = terms.first;
@@ -171,7 +181,7 @@ bool
 lease_cancelling(const struct coord *c)
 {
 	for (const struct member *w = c->member; w; w = w->next)
-		if (w->cancelling && !w->gone)
+		if (w->cancelling && worker_answers(w))
 			return true;
 	return false;
 }
@@ -182,8 +192,11 @@ static void
 progress(struct coord *c, struct member *w, uint64_t id)
 {
 	for (size_t i = 0; i < c->o.in_flight; i++)
-		if (w->lease[i].id == id && --w->lease[i].left == 0)
-			w->lease[i].id = 0;
+		if (w->lease[i].id == id) {
+			watch_begins(c, w);	/* with the next one */
+			if (--w->lease[i].left == 0)
+				w->lease[i].id = 0;
+		}
 }
 
 /*
@@ -213,6 +226,7 @@ take_result(struct coord *c, struct member *w, const struct message *m,
 		journal_done(c, r->step);
 		queue_end(c->queue, r->step);
 		w->steps++;
+		watch_note(c, r->microseconds);
 	}
 	progress(c, w, m->request);
 }

@@ -504,9 +504,11 @@ recover_watch(struct coord *c, uint64_t now)
 		} else if (!c->gone_told[i] && !c->understudy[i].lost_ms &&
 			   now - gone >= recover_mending(c)) {
 			c->gone_told[i] = true;
-			report_warning(c, "server %zu (%s) is gone: waiting "
-				       "%g s for it", i,
+			report_warning(c, "server %zu (%s) %s: waiting %g s "
+				       "for it", i,
 				       fleet_endpoint(c->fleet, i),
+				       fleet_hangs(c->fleet, i) ?
+				       "hangs" : "is gone",
 				       (double)c->o.patience_ms / 1000);
 		}
 	}

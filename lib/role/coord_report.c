@@ -260,6 +260,31 @@ coord_state(struct coord *c)
 	return out->data;
 }
 
+/* Who hangs, and steps that take far too long; not a line full of them. */
+static void
+add_troubles(const struct coord *c, struct text *out, uint64_t now)
+{
+	int told = 0;
+	uint64_t step;
+	bool late;
+
+	for (const struct member *m = c->member; m && told < 3; m = m->next) {
+		const uint64_t ms = watch_step(c, m, now, &step, &late);
+
+		if (m->silent && !m->gone)
+			text_add(out, "  %s hangs", m->name);
+		else if (late)
+			text_add(out, "  %s at step %llu for %.0f s", m->name,
+				 (unsigned long long)step, (double)ms / 1000);
+		told += late || (m->silent && !m->gone);
+	}
+	for (size_t i = 0; i < c->o.servers && told < 3; i++)
+		if (fleet_hangs(c->fleet, i)) {
+			text_add(out, "  server %zu hangs", i);
+			told++;
+		}
+}
+
 void
 coord_progress(const struct coord *c, struct text *out, uint64_t now)
 {
@@ -287,4 +312,5 @@ coord_progress(const struct coord *c, struct text *out, uint64_t now)
 					      &c->join.state[i]));
 	text_add(out, "  %zu workers  %zu servers", workers_present(c),
 		 fleet_present(c->fleet));
+	add_troubles(c, out, now);
 }

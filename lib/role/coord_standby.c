@@ -59,7 +59,8 @@ standby_up(struct coord *c, uint64_t peer, uint64_t now)
 	struct understudy *u = find(c, peer);
 	struct message m = { .kind = MESSAGE_HELLO };
 
-	u->since = now;
+	u->awaited = true;
+	u->since = u->asked = now;
 	m.hello.version = WIRE_VERSION;
 	m.hello.role = ROLE_COORDINATOR;
 	m.hello.index = (uint64_t)(u - c->understudy);
@@ -134,6 +135,7 @@ standby_hear(struct coord *c, uint64_t peer, const struct message *m,
 	struct understudy *u = find(c, peer);
 	const size_t server = (size_t)(u - c->understudy);
 
+	u->awaited = false;
 	if (m->kind == MESSAGE_REFUSED) {
 		drop(c, server, false, "refuses us");
 		return;
@@ -253,8 +255,10 @@ promote(struct coord *c, size_t server, uint64_t now)
 	u->lost_ms = gone ? gone : now;
 	u->steps = c->all.steps;
 	forget(c, u);
-	report_warning(c, "server %zu (%s) is gone: its standby %s takes over",
-		       server, fleet_endpoint(c->fleet, server), u->endpoint);
+	report_warning(c, "server %zu (%s) %s: its standby %s takes over",
+		       server, fleet_endpoint(c->fleet, server),
+		       fleet_hangs(c->fleet, server) ? "hangs" : "is gone",
+		       u->endpoint);
 	recover_server(c, server, u->endpoint, life, now);
 	return true;
 }
@@ -311,9 +315,39 @@ patience(const struct coord *c, const struct understudy *u)
 		c->o.lease_ms + c->o.patience_ms;
 }
 
+/* Its connection is whole: does it answer? */
+static bool
+hangs(struct coord *c, struct understudy *u, bool ask, uint64_t now)
+{
+	const struct message ping = { .kind = MESSAGE_PING,
+				      .request = WIRE_NONE };
+
+	if (!u->up || (u->awaited && now - u->asked >= c->o.lease_ms))
+		return u->up;
+	if (!ask)
+		return false;
+	outbox_send(c->outbox, u->peer, &ping);
+	if (!u->awaited)
+		u->asked = now;
+	u->awaited = true;
+	return false;
+}
+
+void
+standby_excuse(struct coord *c, uint64_t now)
+{
+	for (size_t i = 0; i < c->o.servers; i++)
+		c->understudy[i].asked = now;
+}
+
 void
 standby_watch(struct coord *c, uint64_t now)
 {
+	const bool ask = now - c->understudies_ms >= c->o.lease_ms / 8;
+
+	if (ask)
+		c->understudies_ms = now;
+
 	for (size_t i = 0; i < c->o.servers; i++) {
 		struct understudy *u = &c->understudy[i];
 		uint64_t heard;
@@ -323,8 +357,11 @@ standby_watch(struct coord *c, uint64_t now)
 			gone = c->began_ms;
 		if (u->life && !u->up && now - u->since >= patience(c, u))
 			drop(c, i, false, "is gone");
-		else if (gone && now - gone >= recover_mending(c) &&
-			 !fleet_present_at(c->fleet, i))
+		else if (u->life && hangs(c, u, ask, now))
+			drop(c, i, false, "hangs");
+		else if (gone && !fleet_present_at(c->fleet, i) &&
+			 (fleet_hangs(c->fleet, i) ||
+			  now - gone >= recover_mending(c)))
 			promote(c, i, now);
 	}
 }

@@ -212,7 +212,7 @@ worker_rows(const struct coord *c, size_t *count)
 	for (const struct member *m = c->member; m; m = m->next)
 		if (m->role == ROLE_WORKER)
 			row[n++] = (struct row){ m->index, m->steps, m->heard,
-						 !m->gone };
+						 !m->gone && !m->silent };
 	qsort(row, n, sizeof(*row), by_index);
 	for (size_t i = 0; i < n; i++) {
 		struct row *last = &row[rows > 0 ? rows - 1 : 0];
@@ -253,6 +253,32 @@ add_workers(const struct coord *c, struct text *out, uint64_t now)
 		add_one(out, "pskit_worker_silent_seconds", "worker",
 			row[i].index, (double)(now - row[i].heard) / 1000);
 	free(row);
+}
+
+/* Steps that take far longer than others, by whom. */
+static void
+add_late(const struct coord *c, struct text *out, uint64_t now)
+{
+	static const char name[] = "pskit_step_late_seconds";
+	char number[24], index[24];
+	const struct exposition_label label[] = { { "step", number },
+						  { "worker", index } };
+	bool late;
+	uint64_t step;
+
+	begin(out, name, "Time of a step that takes a hundred times as long "
+	      "as others.");
+	for (const struct member *m = c->member; m; m = m->next) {
+		const uint64_t ms = watch_step(c, m, now, &step, &late);
+
+		if (!late)
+			continue;
+		snprintf(number, sizeof(number), "%llu",
+			 (unsigned long long)step);
+		snprintf(index, sizeof(index), "%llu",
+			 (unsigned long long)m->index);
+		exposition_labels(out, name, label, 2, (double)ms / 1000);
+	}
 }
 
 /* ---- servers ---- */
@@ -343,6 +369,7 @@ coord_status(const struct coord *c, struct text *out, uint64_t now,
 	add_scores(c, out);
 	add_epoch(c, out);
 	add_workers(c, out, now);
+	add_late(c, out, now);
 	add_servers(c, out, now);
 	add_checkpoints(c, out, zero);
 }

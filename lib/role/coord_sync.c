@@ -126,6 +126,8 @@ lease_slot(struct coord *c, struct member *w, size_t has)
 
 	const struct lease_terms *terms = terms_of(c, a.step);
 
+	if (leases == ahead)
+		watch_begins(c, w);
 	*free_one = (struct leased){ .id = ++c->leases, .left = 1, .at = a,
 				     .first = a.step, .count = 1,
 				     .server = WIRE_NONE };
@@ -195,11 +197,13 @@ sync_take(struct coord *c, struct member *w, uint64_t lease,
 		return;
 	a = l->at;
 	*l = (struct leased){ 0 };
+	watch_begins(c, w);
 	if (r->voided || r->step != a.step) {
 		rounds_drop(c->rounds, w, &a);
 	} else if (rounds_choose(c->rounds, w, &a, r, scores, positive,
 				 &overtaken)) {
 		w->steps++;
+		watch_note(c, r->microseconds);
 		if (overtaken)
 			call_off(c, overtaken, &a);
 	}

@@ -200,15 +200,22 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	w->peer = peer;
 	w->heard = now;
 	w->gone = w->ready = w->wants_cut = w->cancelling = false;
+	w->silent = w->awaited = w->relieved = false;
 	peers_set(&c->peers, peer, w);
 	say_welcome(c, w, m);
 	return 0;
 }
 
 bool
+worker_answers(const struct member *m)
+{
+	return !m->gone && !m->silent && !m->relieved;
+}
+
+bool
 worker_leasable(const struct member *m)
 {
-	return m->role == ROLE_WORKER && m->ready && !m->gone &&
+	return m->role == ROLE_WORKER && m->ready && worker_answers(m) &&
 		!m->exhausted;
 }
 
@@ -226,7 +233,7 @@ bool
 workers_can(const struct coord *c, enum request_op op)
 {
 	for (const struct member *m = c->member; m; m = m->next)
-		if (m->role == ROLE_WORKER && !m->gone &&
+		if (m->role == ROLE_WORKER && !m->gone && !m->silent &&
 		    (op != REQUEST_TRAIN || !m->exhausted))
 			return true;
 	return false;
@@ -265,6 +272,7 @@ workers_withdraw(struct coord *c)
 		evaluate_take_back(c, m);
 		data_take_back(c, m);
 		m->ready = m->wants_cut = m->cancelling = false;
+		m->relieved = false;	/* a new term ends what it is at */
 		m->cut = WIRE_NONE;
 	}
 	queue_return(c->queue, NULL);
@@ -278,7 +286,7 @@ workers_lost(struct coord *c, struct member *w)
 	if (w->gone)
 		return;
 	w->gone = true;
-	w->ready = w->cancelling = false;
+	w->ready = w->cancelling = w->relieved = false;
 	peers_remove(&c->peers, w->peer);
 	if (w->role == ROLE_WORKER && c->phase < PHASE_STOP)
 		report_warning(c, "%s is gone", w->name);
@@ -349,8 +357,13 @@ workers_probe(struct coord *c, uint64_t now)
 	for (struct member *m = c->member; m; m = m->next) {
 		const struct message probe = probe_of(c, m);
 
-		if (!m->gone && outbox_send(c->outbox, m->peer, &probe) < 0)
+		if (m->gone)
+			continue;
+		if (outbox_send(c->outbox, m->peer, &probe) < 0)
 			workers_died(c, m);
+		if (!m->awaited)
+			m->asked = now;
+		m->awaited = probe.kind == MESSAGE_PING || m->awaited;
 	}
 }
 
@@ -402,16 +415,36 @@ coord_forsaken(struct coord *c, const struct fail *why)
 	c->why_forsaken = *why;
 }
 
+/* One that could help and hangs, or NULL. */
+static const struct member *
+hanging(const struct coord *c)
+{
+	const struct member *m = c->member;
+
+	while (m && (m->role != ROLE_WORKER || m->gone || !m->silent))
+		m = m->next;
+	return m;
+}
+
 void
 workers_watch(struct coord *c, uint64_t now)
 {
 	const enum request_op op = work_waiting(c);
+	const struct member *silent = hanging(c);
 	const size_t present = workers_present(c);
 	const double seconds = (double)c->o.timeout_ms / 1000;
 	struct fail why;
 
 	if (op == REQUEST_NONE || (c->started && workers_can(c, op))) {
 		c->helped_ms = now;
+	} else if (c->started && silent) {
+		if (now - c->helped_ms < c->o.patience_ms)
+			return;
+		fail(&why, FAIL_PEER, "%s hangs, last heard %.1f s ago: "
+		     "%llu steps were done", silent->name,
+		     (double)(now - silent->heard) / 1000,
+		     (unsigned long long)c->all.steps);
+		end_fail(c, &why, now);
 	} else if (c->started && present > 0) {
 		if (now - c->helped_ms < EXHAUSTED_MS ||
 		    now - c->helped_ms < c->o.lease_ms / 4)
@@ -479,7 +512,7 @@ hear_member(struct coord *c, struct member *w, const struct message *m,
 		lease_failed(c, w, m, now);
 		break;
 	case MESSAGE_OK:
-		w->cancelling = false;
+		w->cancelling = w->relieved = false;
 		break;
 	case MESSAGE_EXHAUSTED:
 		lease_exhausted(c, w, m);
@@ -545,6 +578,7 @@ workers_hear(struct coord *c, uint64_t peer, const struct message *m,
 		status = hello(c, peer, m, now, &f);
 	} else if (w) {
 		w->heard = now;
+		watch_hears(c, w, now);
 		say_doubled(c, w, m);
 		status = hear_member(c, w, m, now, &f);
 	} else if (m->kind != MESSAGE_BYE && m->kind != MESSAGE_PONG) {

@@ -12,6 +12,7 @@ struct evaluator {
 	uint64_t coordinator;		/* peer */
 	bool up, asked;
 	uint64_t since;			/* what we wait for, until the cut */
+	uint64_t heard;			/* the coordinator */
 	struct model_source source;
 	struct model *model;
 	struct plan plan;
@@ -103,7 +104,7 @@ evaluator_up(struct evaluator *e, uint64_t peer, uint64_t now)
 		return;
 	}
 	e->up = true;
-	e->since = now;
+	e->since = e->heard = now;
 	m.hello.version = WIRE_VERSION;
 	m.hello.role = ROLE_EVALUATOR;
 	m.hello.index = e->options.index;
@@ -198,6 +199,7 @@ hear_coordinator(struct evaluator *e, const struct message *m, uint64_t now,
 {
 	char text[MESSAGE_BLOB + 1];
 
+	e->heard = now;
 	switch (m->kind) {
 	case MESSAGE_PLAN:
 		return take_plan(e, m, now, f);
@@ -263,6 +265,10 @@ evaluator_tick(struct evaluator *e, uint64_t now, struct fail *f)
 		return fail(f, FAIL_PEER, "coordinator %s %s within %g s",
 			    name, e->model ? "has not come back" :
 			    "does not answer", seconds);
+	if (now - e->heard >= e->options.timeout_ms / 2)
+		return fail(f, FAIL_PEER, "coordinator %s hangs, last heard "
+			    "%.1f s ago", name,
+			    (double)(now - e->heard) / 1000);
 	if (!e->client)
 		return fail(f, FAIL_PEER, "coordinator %s has begun no run "
 			    "within %g s", name, seconds);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PING_MS		1000
+#define PING_MS		1000	/* or a quarter of a lease */
 #define UNFIT_MS	100	/* between two calls in vain */
 
 struct whereabouts {
@@ -35,6 +35,7 @@ struct link {
 	struct whereabouts other;	/* where it was, or may be */
 	bool unfit;		/* here is only a standby of somebody's */
 	uint64_t placed;	/* since when it is looked for here */
+	bool hangs;		/* until it answers anew */
 };
 
 struct fleet {
@@ -358,6 +359,7 @@ turn(struct fleet *fl, size_t server, uint64_t now, struct fail *f)
 	struct whereabouts to = l->other;
 	int r;
 
+	l->hangs = false;
 	l->other = from;
 	r = fleet_place(fl, server, to.endpoint, f);
 	free(to.endpoint);
@@ -410,7 +412,9 @@ fleet_up(struct fleet *fl, uint64_t peer, uint64_t now)
 
 	l->up = l->awaited = true;
 	l->welcome = false;
-	l->heard = l->since = l->asked = now;
+	l->since = l->asked = now;
+	if (!l->hangs)
+		l->heard = now;
 	m.hello.version = WIRE_VERSION;
 	m.hello.role = ROLE_COORDINATOR;
 	m.hello.index = (uint64_t)(l - fl->link);
@@ -489,6 +493,7 @@ fleet_ask(struct fleet *fl, const struct message *m)
 		memcpy(ask->blob, m->blob.data, m->blob.size);
 	ask->left = fl->count;
 	ask->failed = false;
+	ask->since = 0;
 	for (size_t i = 0; i < fl->count; i++) {
 		ask->answered[i] = m->kind == MESSAGE_LOAD &&
 			fl->link[i].holds;
@@ -512,6 +517,27 @@ fleet_asking(const struct fleet *fl, enum message_kind kind)
 		if (fl->ask[i]->kind == kind)
 			return true;
 	return false;
+}
+
+const struct ask *
+fleet_late(const struct fleet *fl, size_t *server, uint64_t *since)
+{
+	const struct ask *late = NULL;
+
+	for (size_t i = 0; i < fl->asks; i++) {
+		const struct ask *ask = fl->ask[i];
+
+		if (ask->kind != 0 && ask->left > 0 && ask->since > 0 &&
+		    (!late || ask->number < late->number))
+			late = ask;
+	}
+	if (!late)
+		return NULL;
+	*server = 0;
+	while (late->answered[*server])
+		++*server;
+	*since = late->since;
+	return late;
 }
 
 static struct ask *
@@ -634,7 +660,7 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 	}
 	l->life = m->welcome.life;
 	l->welcome = l->greeted = true;
-	l->expected = l->unfit = false;
+	l->expected = l->unfit = l->hangs = false;
 	for (size_t k = 0; k < fl->asks; k++) {
 		const struct ask *ask = fl->ask[k];
 
@@ -647,13 +673,17 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 	return 0;
 }
 
-/* What it was asked last is answered. */
+/* It has said something, perhaps an answer to what it was asked last. */
 static void
-time_trip(struct link *l, uint64_t now)
+end_silence(struct link *l, const struct message *m, uint64_t now)
 {
-	if (l->awaited && now - l->asked < l->trip)
+	const bool answer = m->kind == MESSAGE_WELCOME ||
+		m->kind == MESSAGE_PONG;
+
+	if (answer && l->awaited && now - l->asked < l->trip)
 		l->trip = now - l->asked;
 	l->awaited = false;
+	l->heard = now;
 }
 
 int
@@ -665,9 +695,7 @@ fleet_hear(struct fleet *fl, uint64_t peer, const struct message *m,
 	char text[MESSAGE_BLOB + 1];
 
 	*ended = NULL;
-	l->heard = now;
-	if (m->kind == MESSAGE_WELCOME || m->kind == MESSAGE_PONG)
-		time_trip(l, now);
+	end_silence(l, m, now);
 	if (m->kind == MESSAGE_WELCOME)
 		return take_welcome(fl, i, m, f);
 	if (m->kind == MESSAGE_REFUSED &&
@@ -693,34 +721,90 @@ elsewhere(const struct link *l, uint64_t now, uint64_t mending)
 		now - l->placed >= (l->unfit ? UNFIT_MS : mending);
 }
 
+void
+fleet_excuse(struct fleet *fl, uint64_t now)
+{
+	for (size_t i = 0; i < fl->count; i++)
+		fl->link[i].asked = now;
+}
+
+bool
+fleet_hangs(const struct fleet *fl, size_t server)
+{
+	return fl->link[server].hangs;
+}
+
+/* Is it at what may take long? */
+static bool
+at_length(const struct fleet *fl, size_t server)
+{
+	for (size_t i = 0; i < fl->asks; i++)
+		if ((fl->ask[i]->kind == MESSAGE_PLAN ||
+		     fl->ask[i]->kind == MESSAGE_LOAD) &&
+		    !fl->ask[i]->answered[server])
+			return true;
+	return false;
+}
+
+/* Its I/O thread goes on, so that nothing breaks: we hang up. */
+static void
+call_again(struct fleet *fl, size_t server, uint64_t now)
+{
+	struct link *l = &fl->link[server];
+	struct fail none;
+
+	l->hangs = true;
+	if (l->gone == 0)
+		l->gone = now;
+	l->since = now;
+	if (fleet_place(fl, server, l->endpoint, &none) < 0)
+		l->up = l->welcome = false;
+}
+
+/* -1: it was not there in time, or has been gone for too long. */
+static int
+check_there(const struct fleet *fl, size_t i, uint64_t now, uint64_t timeout,
+	    uint64_t patience, struct fail *f)
+{
+	const struct link *l = &fl->link[i];
+
+	if (!l->endpoint && now - fl->began >= timeout)
+		return fail(f, FAIL_PEER, "server %zu did not register "
+			    "within %g s: is it running, with -c and "
+			    "-i %zu?", i, (double)timeout / 1000, i);
+	if (!l->greeted && !l->gone && now - fl->began >= timeout)
+		return fail(f, FAIL_PEER, "server %zu (%s) does not "
+			    "answer within %g s: is it running?", i,
+			    fleet_endpoint(fl, i), (double)timeout / 1000);
+	if (l->gone && !l->welcome && now - l->gone >= patience)
+		return fail(f, FAIL_PEER, "server %zu (%s) %s, last heard "
+			    "%.1f s ago", i, fleet_endpoint(fl, i),
+			    l->hangs ? "hangs" : "is gone",
+			    (double)(now - l->heard) / 1000);
+	return 0;
+}
+
 int
-fleet_tick(struct fleet *fl, uint64_t now, uint64_t mending, uint64_t timeout,
-	   uint64_t patience, struct fail *f)
+fleet_tick(struct fleet *fl, uint64_t now, uint64_t lease, uint64_t mending,
+	   uint64_t timeout, uint64_t patience, struct fail *f)
 {
 	/* Request 0 is HELLO's: a PING may overtake it. */
 	const struct message ping = { .kind = MESSAGE_PING,
 				      .request = WIRE_NONE };
-	const bool due = now - fl->pinged >= PING_MS;
+	const bool due = now - fl->pinged >= PING_MS ||
+		now - fl->pinged >= lease / 4;
 
 	for (size_t i = 0; i < fl->count; i++) {
 		struct link *l = &fl->link[i];
 
 		if (elsewhere(l, now, mending) && turn(fl, i, now, f) < 0)
 			return -1;
-		if (!l->endpoint && now - fl->began >= timeout)
-			return fail(f, FAIL_PEER, "server %zu did not register "
-				    "within %g s: is it running, with -c and "
-				    "-i %zu?", i, (double)timeout / 1000, i);
-		if (!l->greeted && !l->gone && now - fl->began >= timeout)
-			return fail(f, FAIL_PEER, "server %zu (%s) does not "
-				    "answer within %g s: is it running?", i,
-				    fleet_endpoint(fl, i),
-				    (double)timeout / 1000);
-		if (l->gone && !l->welcome && now - l->gone >= patience)
-			return fail(f, FAIL_PEER, "server %zu (%s) is gone, "
-				    "last heard %.1f s ago", i,
-				    fleet_endpoint(fl, i),
-				    (double)(now - l->heard) / 1000);
+		if (check_there(fl, i, now, timeout, patience, f) < 0)
+			return -1;
+		if (at_length(fl, i))
+			l->asked = now;
+		if (l->welcome && l->awaited && now - l->asked >= lease)
+			call_again(fl, i, now);
 		if (!due || !l->welcome)
 			continue;
 		outbox_send(fl->outbox, l->peer, &ping);
@@ -728,6 +812,9 @@ fleet_tick(struct fleet *fl, uint64_t now, uint64_t mending, uint64_t timeout,
 			l->asked = now;
 		l->awaited = true;
 	}
+	for (size_t i = 0; i < fl->asks; i++)
+		if (fl->ask[i]->since == 0)
+			fl->ask[i]->since = now;
 	if (due)
 		fl->pinged = now;
 	return 0;

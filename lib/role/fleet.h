@@ -130,6 +130,7 @@ struct ask {
 	struct message message;
 	char blob[MESSAGE_BLOB];
 	size_t left;			/* servers that have not answered */
+	uint64_t since;			/* 0: it has just been asked */
 	bool *answered;			/* of each server */
 	struct message_saved {		/* of SAVE */
 		uint64_t size;
@@ -153,6 +154,13 @@ void fleet_forget(struct fleet *);
 bool fleet_asking(const struct fleet *, enum message_kind);
 
 /*
+ * The ask that has been under way longest, since when, and the first server
+ * that has not answered it; NULL: there is none.
+ */
+const struct ask *fleet_late(const struct fleet *, size_t *server,
+			     uint64_t *since);
+
+/*
  * A server said something; *ended is the ask that has now been answered by
  * all, good until the next call, or NULL.
  */
@@ -160,11 +168,21 @@ int fleet_hear(struct fleet *, uint64_t peer, const struct message *,
 	       uint64_t now_ms, const struct ask **ended, struct fail *);
 
 /*
- * Deadlines and pings.  One that may be at two places is looked for at each in
+ * Deadlines and pings.  A server whose connection is whole, but which has not
+ * said a word for a lease though it was asked to, hangs: it is called anew and
+ * counts as gone until it answers that.  Making variables and loading them
+ * may take longer.  One that may be at two places is looked for at each in
  * turn, as long as it takes to make a connection.  -1: a server is gone, or
  * was not there in time.
  */
-int fleet_tick(struct fleet *, uint64_t now_ms, uint64_t mending_ms,
-	       uint64_t timeout_ms, uint64_t patience_ms, struct fail *);
+int fleet_tick(struct fleet *, uint64_t now_ms, uint64_t lease_ms,
+	       uint64_t mending_ms, uint64_t timeout_ms, uint64_t patience_ms,
+	       struct fail *);
+
+/* We did not listen ourselves: nobody's silence counts until now. */
+void fleet_excuse(struct fleet *, uint64_t now_ms);
+
+/* It is gone, though its connection was whole. */
+bool fleet_hangs(const struct fleet *, size_t server);
 
 #endif

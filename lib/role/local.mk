@@ -23,6 +23,7 @@ lib_libps_a_SOURCES += \
 	%D%/coord_sync.c \
 	%D%/coord_standby.c \
 	%D%/coord_void.c \
+	%D%/coord_watch.c \
 	%D%/coord_workers.c \
 	%D%/evaluation.c \
 	%D%/evaluation.h \

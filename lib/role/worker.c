@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define HELLO_REQUEST	WIRE_NONE	/* no lease has it */
+#define PAUSE_MS	1000		/* of ours, or half a lease */
 #define LOST_REQUEST	(WIRE_NONE - 1)
 
 struct worker *
@@ -80,6 +81,16 @@ worker_free(struct worker *w)
 	free(w->format.name);
 	pack_release(&w->out);
 	free(w);
+}
+
+void
+worker_breathe(struct worker *w)
+{
+	const struct message pong = { .kind = MESSAGE_PONG,
+				      .request = HELLO_REQUEST };
+
+	if (w->up && w->welcome)
+		worker_say(w, &pong);
 }
 
 bool
@@ -359,6 +370,31 @@ worker_hear(struct worker *w, uint64_t peer, const struct message *m,
 	return check_broken(w, f);
 }
 
+/*
+ * Is the coordinator gone, or does it hang?  Its silence counts only while we
+ * listened.
+ */
+static int
+check_coordinator(struct worker *w, uint64_t now, struct fail *f)
+{
+	const uint64_t pause = now - w->ticked, most = w->options.timeout_ms;
+	const uint64_t lease = w->options.lease_ms;
+
+	if (w->computed || (pause >= PAUSE_MS && pause >= lease / 2))
+		w->heard = now;
+	w->ticked = now;
+	if (!w->up && now - w->down_since >= most)
+		return fail(f, FAIL_PEER, "coordinator %s %s within %g s",
+			    w->options.coordinator, w->model ?
+			    "is gone and did not come back" :
+			    "does not answer", (double)most / 1000);
+	if (w->up && now - w->heard >= most && now - w->heard >= lease)
+		return fail(f, FAIL_PEER, "coordinator %s hangs, last heard "
+			    "%.1f s ago", w->options.coordinator,
+			    (double)(now - w->heard) / 1000);
+	return 0;
+}
+
 int
 worker_tick(struct worker *w, uint64_t now, struct fail *f)
 {
@@ -366,14 +402,8 @@ worker_tick(struct worker *w, uint64_t now, struct fail *f)
 	struct fail why;
 	size_t server;
 
-	if (check_broken(w, f) < 0)
+	if (check_broken(w, f) < 0 || check_coordinator(w, now, f) < 0)
 		return -1;
-	if (!w->up && now - w->down_since >= w->options.timeout_ms)
-		return fail(f, FAIL_PEER, "coordinator %s %s within %g s",
-			    w->options.coordinator, w->model ?
-			    "is gone and did not come back" :
-			    "does not answer",
-			    (double)w->options.timeout_ms / 1000);
 	if (w->computed) {	/* what came meanwhile is still to be heard */
 		w->computed = false;
 		return 0;

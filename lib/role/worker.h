@@ -25,6 +25,7 @@ struct worker;
 struct worker_options {
 	const char *coordinator;	/* its endpoint */
 	uint64_t timeout_ms;
+	uint64_t lease_ms;		/* then who says nothing hangs */
 	uint64_t life;			/* random, new for every start */
 	uint64_t index;			/* of the task; WIRE_NONE: any */
 	bool assigned;			/* a batch is for one step and slot
@@ -50,6 +51,9 @@ int worker_hear(struct worker *, uint64_t peer, const struct message *,
 
 /* Deadlines: call it now and then. */
 int worker_tick(struct worker *, uint64_t now_ms, struct fail *);
+
+/* Say that it lives, from the middle of a long step. */
+void worker_breathe(struct worker *);
 
 /* The coordinator says that the run is over. */
 bool worker_stopped(const struct worker *);

@@ -59,7 +59,7 @@ struct worker {
 	struct worker_options options;
 	uint64_t coordinator;	/* peer */
 	bool up, welcome, stopped, ready_said;
-	uint64_t heard, down_since, lost_said;
+	uint64_t heard, down_since, lost_said, ticked;
 	struct fail lost;		/* why we said LOST */
 
 	struct model_source source;

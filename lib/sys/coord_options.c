@@ -25,7 +25,7 @@
 enum { BACKUP = CLI_LONG, CHECKPOINT, EVERY, GRACE, IN_FLIGHT, JOURNAL, KEEP,
        KEEP_GOING, KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, NO_HEADER, PACK,
        PARTITION, PATIENCE, PLACE, PLAN, PRINT_TASK, REPLICAS, RESTORE,
-       RESULTS, SEED, SHUFFLE, SPLIT, STATUS, SUSPEND, WIRE };
+       RESULTS, SEED, SHUFFLE, SPLIT, STATUS, STEP_TIMEOUT, SUSPEND, WIRE };
 
 static const struct cli_option options[] = {
 	{ 'b',          "bind",         "ENDPOINT" },
@@ -61,6 +61,7 @@ static const struct cli_option options[] = {
 	{ SHUFFLE,      "shuffle",      "[BUFFER]" },
 	{ SPLIT,        "split",        "SIZE" },
 	{ STATUS,       "status",       "FILE" },
+	{ STEP_TIMEOUT, "step-timeout", "DURATION" },
 	{ SUSPEND,      "suspend",      NULL },
 	{ WIRE,         "wire",         "float32|bfloat16" },
 	{ 0, NULL, NULL }
@@ -165,6 +166,7 @@ read_option(struct coord_settings *s, int c)
 			break;
 	case SPLIT:	s->split = cli_bytes(); break;
 	case STATUS:	s->status = optarg; break;
+	case STEP_TIMEOUT: o->step_timeout_ms = cli_duration(); break;
 	case SUSPEND:	o->suspend = true; break;
 	case WIRE:	o->codec = (enum codec)cli_choice(codec_names); break;
 	}

@@ -19,7 +19,8 @@
 	"[--patience=duration] [--place=placement] [--plan] " \
 	"[--print-task] [--replicas=n] [--restore=latest|none|path] " \
 	"[--results=all|errors|none] [-s endpoint,...|count] [--seed=n] " \
-	"[--shuffle[=buffer]] [--split=size] [--status=file] [--suspend] " \
+	"[--shuffle[=buffer]] [--split=size] [--status=file] " \
+	"[--step-timeout=duration] [--suspend] " \
 	"[--wire=float32|bfloat16] -m model [requests]"
 
 struct coord_settings {

@@ -1,6 +1,8 @@
 lib_libps_a_SOURCES += \
 	%D%/blocks.c \
 	%D%/blocks.h \
+	%D%/breathing.c \
+	%D%/breathing.h \
 	%D%/changelog.c \
 	%D%/changelog.h \
 	%D%/callers.c \

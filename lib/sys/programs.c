@@ -1,5 +1,6 @@
 #include "sys/programs.h"
 
+#include "base/breath.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "model/model.h"
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #define PIPE_BYTES	(1 << 20)
+#define BREATH_MS	100	/* between two signs of life */
 #define END_MS		1000	/* until it is asked louder to end */
 #define LINE_BYTES	1024	/* of an answer */
 #define AT_ONCE		16	/* pieces that are written */
@@ -459,7 +461,9 @@ converse(struct programs *p, struct dialogue *d, struct fail *f)
 			return fail(f, FAIL_PEER, "'%s' has not answered "
 				    "within %g s", to->command,
 				    (double)p->timeout_ms / 1000);
-		if (poll(fds, 3, (int)(until - now)) < 0)
+		breathe();
+		if (poll(fds, 3, until - now < BREATH_MS ?
+			 (int)(until - now) : BREATH_MS) < 0)
 			continue;
 		if (fds[2].revents)
 			return fail(f, FAIL_AGAIN, "told to end while '%s' "

@@ -5,6 +5,7 @@
  */
 #include "role/coord.h"
 
+#include "role/coord_inside.h"
 #include "wire/result.h"
 
 #include "rig.h"
@@ -25,7 +26,8 @@ static const char model[] =
 
 static struct rig rig;
 static struct coord *coord;
-static struct coord_options options = { .grace_ms = 7000 };
+static struct coord_options options = { .grace_ms = 7000,
+					.lease_ms = 10000 };
 static uint64_t now, term = 1, dead, patience = 1000;
 
 /* All that it has said since last asked. */
@@ -1925,6 +1927,8 @@ lost_after(uint64_t peer, const char *words)
 	for (; now < began + 20000; now += 10) {
 		const struct text *said_so = coord_warnings(coord);
 
+		if (peer != AWAY)
+			tell(AWAY, (struct message){ .kind = MESSAGE_PONG });
 		coord_tick(coord, now);
 		if (said_so->size > 0 && strstr(said_so->data, words))
 			return now - began;
@@ -2225,6 +2229,173 @@ an_older_journal(void)
 	end_kept();
 }
 
+/* ---- who hangs, and what stands still ---- */
+
+/* So many milliseconds pass, in which these answer whatever they are asked. */
+static void
+pass(uint64_t ms, uint64_t one, uint64_t other)
+{
+	const struct message pong = { .kind = MESSAGE_PONG };
+
+	for (const uint64_t end = now + ms; now < end; now += 50) {
+		coord_tick(coord, now);
+		tell(SERVER, pong);
+		if (one)
+			tell(one, pong);
+		if (other)
+			tell(other, pong);
+		count = 0;
+	}
+}
+
+static void
+a_silent_worker(void)
+{
+	const struct message *m;
+	uint64_t lease;
+
+	begin_run();
+	join_worker(A);
+	join_worker(B);
+	ask("train 5");
+	m = heard(A, MESSAGE_LEASE);
+	lease = m ? m->request : 0;
+	does(B, 1);
+	text_reset(coord_output(coord));
+	pass(9950, B, 0);
+	ok(warns("") && !heard(A, MESSAGE_CANCEL));
+	coord_tick(coord, now + 100);
+	m = heard(A, MESSAGE_CANCEL);
+	ok(m && m->request == 0 && m->cancel.count == UINT64_MAX);
+	named(warns("worker:0 hangs: it has not answered for 10.1 s\n"),
+	      "a worker whose connection is whole, but which does not answer");
+	count = 0;
+	done(B, 4, 3);
+	m = heard(B, MESSAGE_LEASE);
+	named(m && m->lease.first == 0 && m->lease.attempt == 2,
+	      "others get its steps");
+	done(A, lease, 0);
+	named(prints(STEP("", "3", "worker:1") STEP("", "0", "worker:0")),
+	      "what it has done all the same counts");
+	ok(strstr(coord_warnings(coord)->data, "worker:0 answers again"));
+	done(B, m ? m->request : 0, 0);
+	ok(prints(""));
+	count = 0;
+	ask("train 9");
+	named(!heard(A, MESSAGE_LEASE), "it gets none before it is free");
+	tell(A, (struct message){ .kind = MESSAGE_OK });
+	ok(heard(A, MESSAGE_LEASE) != NULL);
+	ok(coord_over(coord, &(int){ 0 }, &(struct fail){ 0 }) == false);
+	text_reset(coord_warnings(coord));
+}
+
+static void
+nobody_answers(void)
+{
+	struct fail f;
+	int is;
+
+	patience = 3000;
+	begin_run();
+	join_worker(A);
+	ask("train 5");
+	pass(12000, 0, 0);
+	ok(!coord_over(coord, &is, &f));
+	pass(2000, 0, 0);
+	coord_tick(coord, now + 6000);
+	ok(coord_over(coord, &is, &f) && is == FAIL_PEER &&
+	   strstr(f.text, "worker:0 hangs, last heard "));
+	patience = 1000;
+}
+
+/* A silent server is called anew; and what it was asked is asked again. */
+static void
+a_silent_server(void)
+{
+	patience = 5000;
+	begin_run();
+	join_worker(A);
+	for (const uint64_t end = now + 11500; now < end; now += 50) {
+		coord_tick(coord, now);
+		tell(A, (struct message){ .kind = MESSAGE_PONG });
+	}
+	coord_tick(coord, now);
+	ok(strstr(coord_warnings(coord)->data,
+		  "server 0 (a) hangs: waiting 5 s for it\n"));
+	count = 0;
+	coord_up(coord, SERVER, now);
+	ok(heard(SERVER, MESSAGE_HELLO) != NULL);
+	welcome(7);
+	coord_tick(coord, now);
+	ok(strstr(coord_warnings(coord)->data, "server 0 (a) is back after"));
+	named(!heard(SERVER, MESSAGE_PLAN), "it has everything still");
+
+	/* Nobody's silence counts while we did not listen. */
+	begin_run();
+	join_worker(A);
+	coord_tick(coord, now);
+	coord_tick(coord, now + 300);
+	now += 60000;
+	coord_tick(coord, now);
+	named(warns(""), "who has stood still itself blames nobody");
+	patience = 1000;
+}
+
+static void
+a_long_step(uint64_t timeout, const char *warning)
+{
+	struct text line = { 0 };
+	const struct message *m;
+
+	options.step_timeout_ms = timeout;
+	begin_run();
+	join_worker(A);
+	ask("train 6");
+	for (uint64_t i = 0; i < 5; i++)
+		does(A, i);
+	ok(heard(A, MESSAGE_LEASE) != NULL);
+	join_worker(B);
+	pass(24900, A, B);
+	ok(warns("") || timeout);
+	coord_progress(coord, &line, now);
+	named(!strstr(line.data, "at step"), "a long step is not named yet");
+	text_reset(&line);
+	now += 200;
+	coord_tick(coord, now);
+	m = heard(B, MESSAGE_LEASE);
+	ok(timeout ? m && m->lease.first == 5 : !m);
+	ok(warns(warning));
+	coord_progress(coord, &line, now);
+	ok(timeout || strstr(line.data, "  worker:0 at step 5 for 25 s"));
+	text_reset(&line);
+	coord_status(coord, &line, now, 0);
+	ok(timeout || strstr(line.data, "\npskit_step_late_seconds{step=\"5\","
+			     "worker=\"0\"} 25.1\n"));
+	text_release(&line);
+	options.step_timeout_ms = 0;
+}
+
+/* Whatever may have gone wrong with leases: it does not last. */
+static void
+standing_still(void)
+{
+	begin_run();
+	join_worker(A);
+	for (size_t i = 0; i < options.in_flight; i++)
+		coord->member->lease[i].id = 77;	/* of nobody's */
+	ask("train 3");
+	pass(9900, A, 0);
+	named(!heard(A, MESSAGE_LEASE) && warns(""), "a lease is never given");
+	pass(300, A, 0);
+	named(warns("nothing has been leased for 10.0 s, though steps wait "
+		    "and worker:0 is free, which is an error of ps-coord: "
+		    "leasing begins anew\n"),
+	      "that is said, once, and mended");
+	ok(queue_running(coord->queue) == 2);
+	pass(20000, A, 0);
+	ok(warns(""));
+}
+
 /* ---- figures ---- */
 
 #define FIGURE(name, type, help) \
@@ -2295,6 +2466,8 @@ static const char status[] =
 		"Time since the worker was last heard.")
 	OF("worker_silent_seconds", "worker=\"0\"", "0.5")
 	OF("worker_silent_seconds", "worker=\"1\"", "0.1")
+	FIGURE("step_late_seconds", "gauge",
+		"Time of a step that takes a hundred times as long as others.")
 	ONE("servers", "gauge", "Servers that are there.", "1")
 	FIGURE("server_up", "gauge", "1 if the server is there, else 0.")
 	OF("server_up", "server=\"0\"", "1")
@@ -2396,6 +2569,14 @@ main(void)
 	ledger_free(options.ledger);
 	options.ledger = NULL;
 	far();
+	a_silent_worker();
+	nobody_answers();
+	a_silent_server();
+	a_long_step(0, "step 5 has taken worker:0 25.1 s, others take "
+		    "0.250 s\n");
+	a_long_step(25000, "step 5 has taken worker:0 25.1 s: another worker "
+		    "gets it\n");
+	standing_still();
 	counted_on();
 	compared();
 	compared_with_checkpoint();

@@ -182,6 +182,7 @@ static void
 begin(uint64_t prefetch)
 {
 	const struct worker_options o = { .coordinator = "node:0",
+					  .lease_ms = 1000,
 					  .life = 1, .index = 0,
 					  .prefetch = prefetch };
 	struct message hello = { .kind = MESSAGE_HELLO };

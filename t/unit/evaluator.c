@@ -190,6 +190,12 @@ gives_up(struct world *w, uint64_t now, const char *why)
 }
 
 static void
+ping(struct world *w, uint64_t now)
+{
+	hear(w, COORDINATOR, (struct message){ .kind = MESSAGE_PING }, now);
+}
+
+static void
 test_patience(void)
 {
 	struct world w;
@@ -197,14 +203,19 @@ test_patience(void)
 	begin(&w);
 	ok(gives_up(&w, TIMEOUT, "coordinator c does not answer within 1 s"));
 	evaluator_up(w.ev, COORDINATOR, 500);
+	ok(gives_up(&w, 500 + TIMEOUT, "coordinator c hangs, last heard 1.0 s "
+		    "ago"));
+	ping(&w, 400 + TIMEOUT);
 	ok(gives_up(&w, 500 + TIMEOUT, "c has begun no run"));
 	hear_plan(&w, 600);
 	ok(gives_up(&w, 600 + TIMEOUT, "server 0 (s) does not answer"));
 	end(&w);
 
 	ask(&w);
+	ping(&w, TIMEOUT);
 	ok(gives_up(&w, 100 + TIMEOUT, "c has frozen no step"));
 	ok(hear_cut(&w, WIRE_NONE, 150) == 0 && !evaluator_wants(w.ev));
+	ping(&w, TIMEOUT);
 	ok(gives_up(&w, 150 + TIMEOUT, "c has frozen no step"));
 	evaluator_down(w.ev, COORDINATOR, 200);
 	ok(gives_up(&w, 200 + TIMEOUT, "c has not come back"));
