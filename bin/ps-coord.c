@@ -186,7 +186,7 @@ close_all(struct program *p)
 {
 	coord_free(p->coord);
 	journal_file_close(p->journal);
-	net_free(p->net);
+	net_leave(p->net);
 	stream_close(&p->in);
 	model_free(p->model);
 	model_source_release(&p->source);

@@ -214,7 +214,7 @@ score_live(struct program *p, struct fail *f)
 		status = scoring_stopped(f);
 	scoring_close(g);
 	evaluator_free(ev);
-	net_free(net);
+	net_leave(net);
 	return status;
 }
 

@@ -215,7 +215,7 @@ close_all(struct program *p)
 	changelog_close(p->log);
 	log_info("stopped: %s", server_state(p->server));
 	server_free(p->server);
-	net_free(p->net);
+	net_leave(p->net);
 }
 
 int
@@ -230,7 +230,7 @@ main(int argc, char **argv)
 	struct options o = parse(argc, argv);
 
 	if (open_all(&p, &o, &f) < 0) {
-		net_free(p.net);
+		net_leave(p.net);
 		if (cli_stop)
 			exit(cli_end(0));
 		cli_die(&f);

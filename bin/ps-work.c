@@ -220,7 +220,7 @@ main(int argc, char **argv)
 	breathing_end();
 	feed_free(feed);
 	worker_free(worker);
-	net_free(net);
+	net_leave(net);
 	programs_end(&o.programs);
 	cluster_release(&o.cluster);
 	if (status < 0)

@@ -15,6 +15,8 @@ lib_libps_a_SOURCES += \
 	%D%/coord_options.h \
 	%D%/curve.c \
 	%D%/curve.h \
+	%D%/descriptors.c \
+	%D%/descriptors.h \
 	%D%/ended.c \
 	%D%/ended.h \
 	%D%/eval_options.c \
@@ -27,6 +29,8 @@ lib_libps_a_SOURCES += \
 	%D%/grace.h \
 	%D%/group.c \
 	%D%/group.h \
+	%D%/inbound.c \
+	%D%/inbound.h \
 	%D%/journal_file.c \
 	%D%/journal_file.h \
 	%D%/keeper.c \

@@ -4,6 +4,8 @@
 #include "base/endpoint.h"
 #include "sys/clock.h"
 #include "sys/curve.h"
+#include "sys/descriptors.h"
+#include "sys/inbound.h"
 #include "sys/pid.h"
 
 #include <arpa/inet.h>
@@ -13,12 +15,15 @@
 #include <limits.h>
 #include <malloc.h>
 #include <netdb.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -28,6 +33,7 @@
 #include <zmq.h>
 
 #define SEAL		64	/* bytes, more than an encrypted frame adds */
+#define SEALED		33	/* bytes, that it adds */
 #define ZERO_COPY	((size_t)64 << 10)
 #define HANDSHAKE_MS	2000
 #define RECONNECT_MS	10
@@ -36,6 +42,9 @@
 #define HEAR_US		20000	/* then it is somebody else's turn */
 #define MAX_TTL		6553599	/* ms that a peer can be told of */
 #define BACKLOG		1024
+#define FEW		4096	/* descriptors: too few for the shortcut */
+#define WATCH_MS	2	/* between looks at strangers */
+#define CLOSE_MS	2000	/* until all connections have broken */
 #define UNREAD		16384	/* messages to one who called us */
 #define REFUSALS	(ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | \
 			 ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | \
@@ -57,6 +66,8 @@ struct ear {
 
 struct dialled {
 	struct ear ear, monitor;
+	int fd;			/* of its connection, or -1 */
+	bool cut;		/* which we have broken */
 	bool up, told;		/* somebody is there; NET_UP has said so */
 	bool met;		/* somebody has been, and we agreed on a key, */
 	bool stranger;		/* or never have with who is there now, */
@@ -67,7 +78,15 @@ struct dialled {
 
 struct net {
 	void *context;
-	struct ear listener, listener_monitor, door;
+	struct ear listener, door;
+	struct ear listener_monitor;	/* of both threads, as inbound is: */
+	struct inbound *inbound;
+	pthread_mutex_t lock_inbound;	/* who has it may touch them */
+	pthread_t watch;
+	bool watched;
+	int stop_watch;		/* an eventfd each */
+	struct ear departures;
+	size_t descriptors;
 	struct curve curve;
 	bool guarded;		/* by the curve's key */
 	int lock;		/* of an ipc endpoint */
@@ -133,7 +152,9 @@ net_new(uint64_t lease_ms)
 	struct net *net = mem_alloc(1, sizeof(*net));
 
 	prepare_process();
-	net->lock = -1;
+	net->descriptors = descriptors_raise();
+	net->lock = net->stop_watch = net->departures.fd = -1;
+	pthread_mutex_init(&net->lock_inbound, NULL);
 	net->lease_ms = lease_ms;
 	net->context = zmq_ctx_new();
 	be_patient(net->context);
@@ -151,7 +172,12 @@ net_guard(struct net *net, const char *key, struct fail *f)
 	return key && !net->guarded ? -1 : 0;
 }
 
-/* Without lingering, as open_socket() has it: see hand_over(). */
+/*
+ * Only what has no connection, or none whose handshake is over: libzmq 4.3.4,
+ * and 4.3.5, abort the program when a peer says something and hangs up, or
+ * leaves half of a message unread, while its connection is closed on this side
+ * (_io_error in stream_engine_base.cpp, clean_pipes() in session_base.cpp).
+ */
 static void
 close_with(const struct ear *ear, const struct ear *monitor)
 {
@@ -202,6 +228,28 @@ is_ipv6(const char *endpoint)
 	return strncmp(endpoint, "tcp://[", 7) == 0;
 }
 
+/* The name of a shortcut has no permissions that the system would check. */
+static void
+admit_own(void *socket)
+{
+	const uid_t own[] = { geteuid(), 0 };
+
+	for (size_t i = 0; i < 2; i++)
+		zmq_setsockopt(socket, ZMQ_IPC_FILTER_UID, &own[i],
+			       sizeof(own[i]));
+}
+
+/*
+ * So many callers may come at once.  Where the way is short, one for whom there
+ * is no descriptor aborts the program; there are half of all for them.
+ */
+static int
+backlog(const struct net *net, const char *endpoint)
+{
+	return net->descriptors < FEW && strncmp(endpoint, "ipc", 3) == 0 ?
+		(int)net->descriptors / 8 : BACKLOG;
+}
+
 /*
  * Whom we called is answered for; but who calls us may ask and ask, and never
  * read: the answers must not fill our memory.  What is said to us has no limit
@@ -223,15 +271,28 @@ open_socket(struct net *net, int type, const char *endpoint)
 	set(socket, ZMQ_RCVHWM, 0);
 	set(socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS);
 	set_lease(socket, net->lease_ms);
-	set(socket, ZMQ_BACKLOG, BACKLOG);
 	if (type == ZMQ_ROUTER) {
+		set(socket, ZMQ_BACKLOG, backlog(net, endpoint));
 		set(socket, ZMQ_ROUTER_MANDATORY, 1);
+		admit_own(socket);
 	} else {
 		set(socket, ZMQ_IMMEDIATE, 1);
 		set(socket, ZMQ_RECONNECT_IVL, RECONNECT_MS);
 		set(socket, ZMQ_RECONNECT_IVL_MAX, RECONNECT_MAX_MS);
 	}
 	return ear_of(socket);
+}
+
+/* No signal that comes at this moment tears a message apart. */
+static int
+receive_frame(zmq_msg_t *frame, void *socket)
+{
+	int size;
+
+	do
+		size = zmq_msg_recv(frame, socket, ZMQ_DONTWAIT);
+	while (size < 0 && errno == EINTR);
+	return size;
 }
 
 /* A socket from which the comings and goings of another can be read. */
@@ -245,14 +306,17 @@ open_monitor(struct net *net, void *socket, int events)
 	if (zmq_socket_monitor(socket, address, events) < 0)
 		return ear_of(NULL);
 	monitor = zmq_socket(net->context, ZMQ_PAIR);
-	if (monitor)
+	if (monitor) {
+		/* Where it is full all connections stand still. */
+		set(monitor, ZMQ_RCVHWM, 0);
 		zmq_connect(monitor, address);
+	}
 	return ear_of(monitor);
 }
 
-/* The next event of a monitor, or 0. */
+/* The next event of a monitor, or 0; and its descriptor, if it is of one. */
 static uint16_t
-monitored(struct ear *monitor)
+monitored(struct ear *monitor, int *fd)
 {
 	uint16_t event = 0;
 	zmq_msg_t frame;
@@ -261,9 +325,13 @@ monitored(struct ear *monitor)
 	if (!monitor->stirred || !monitor->socket)
 		return 0;
 	zmq_msg_init(&frame);
-	while (zmq_msg_recv(&frame, monitor->socket, ZMQ_DONTWAIT) >= 0) {
-		if (first && zmq_msg_size(&frame) >= sizeof(event))
-			memcpy(&event, zmq_msg_data(&frame), sizeof(event));
+	while (receive_frame(&frame, monitor->socket) >= 0) {
+		const char *bytes = zmq_msg_data(&frame);
+
+		if (first && zmq_msg_size(&frame) >= sizeof(event) + 4) {
+			memcpy(&event, bytes, sizeof(event));
+			memcpy(fd, bytes + sizeof(event), 4);
+		}
 		first = false;
 		if (!zmq_msg_more(&frame))
 			break;
@@ -450,6 +518,7 @@ try_stranger(struct net *net, struct fail *f)
 	struct ear caller, monitor;
 	struct curve key;
 	uint16_t event = 0;
+	int of;
 
 	if (curve_make(&key, f) < 0)
 		return -1;
@@ -468,7 +537,7 @@ try_stranger(struct net *net, struct fail *f)
 		while (curve_answer(&net->curve, net->door.socket))
 			;
 		monitor.stirred = true;
-		event = monitored(&monitor);
+		event = monitored(&monitor, &of);
 	}
 	close_with(&caller, &monitor);
 	return event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH ? 0 :
@@ -487,13 +556,116 @@ guard(struct net *net, struct fail *f)
 	return 0;
 }
 
+/* ---- who calls ---- */
+
+/* All that has happened at the door; whoever has the lock. */
+static void
+mind_door(struct net *net)
+{
+	const uint64_t one = 1;
+	uint16_t event;
+	int fd = -1;
+
+	net->listener_monitor.stirred = true;
+	while ((event = monitored(&net->listener_monitor, &fd)) != 0)
+		if (event == ZMQ_EVENT_ACCEPTED)
+			inbound_came(net->inbound, fd, clock_ms());
+		else if (event == ZMQ_EVENT_DISCONNECTED)
+			inbound_went(net->inbound, fd);
+	inbound_watch(net->inbound, clock_ms());
+	if (inbound_left(net->inbound) &&
+	    write(net->departures.fd, &one, sizeof(one)) < 0)
+		return;		/* it is readable already */
+}
+
+/*
+ * In a thread of its own, since the program may be busy for long, and what
+ * strangers say comes all the same.  It looks before it waits, as with an ear.
+ */
+static void *
+watch_door(void *data)
+{
+	struct net *net = data;
+	struct pollfd fds[] = {
+		{ .fd = net->stop_watch, .events = POLLIN },
+		{ .fd = net->listener_monitor.fd, .events = POLLIN },
+		{ .fd = inbound_fd(net->inbound), .events = POLLIN }
+	};
+
+	while (!fds[0].revents) {
+		pthread_mutex_lock(&net->lock_inbound);
+		mind_door(net);
+		pthread_mutex_unlock(&net->lock_inbound);
+		poll(fds, 1, WATCH_MS);
+		if (!fds[0].revents)
+			poll(fds, 3, -1);
+	}
+	return NULL;
+}
+
+/* It takes no signals, and need not be patient. */
+static int
+begin_watch(struct net *net, struct fail *f)
+{
+	const struct sched_param normal = { .sched_priority = 0 };
+	sigset_t all, before;
+	int wrong;
+
+	net->listener_monitor = open_monitor(net, net->listener.socket,
+					     ZMQ_EVENT_ACCEPTED |
+					     ZMQ_EVENT_DISCONNECTED);
+	net->inbound = inbound_new(net->descriptors);
+	net->stop_watch = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	net->departures.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!net->listener_monitor.socket || net->departures.fd < 0 ||
+	    net->stop_watch < 0 || inbound_fd(net->inbound) < 0)
+		return fail_sys(f, FAIL_AGAIN, "cannot watch who calls");
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	wrong = pthread_create(&net->watch, NULL, watch_door, net);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (wrong)
+		return fail(f, FAIL_AGAIN, "cannot start a thread: %s",
+			    strerror(wrong));
+	net->watched = true;
+	pthread_setschedparam(net->watch, SCHED_OTHER, &normal);
+	return 0;
+}
+
+static void
+end_watch(struct net *net)
+{
+	const uint64_t one = 1;
+
+	if (!net->watched)
+		return;
+	while (write(net->stop_watch, &one, sizeof(one)) < 0)
+		;
+	pthread_join(net->watch, NULL);
+	net->watched = false;
+}
+
+/* ---- listening ---- */
+
+/* The short way aborts the program that has no descriptor for a caller. */
+static void
+bind_shortcut(struct net *net)
+{
+	char shortcut[300];
+
+	if (net->descriptors < FEW)
+		return;
+	name_shortcut(net->endpoint, shortcut, sizeof(shortcut));
+	zmq_bind(net->listener.socket, shortcut);	/* or not */
+}
+
 int
 net_listen(struct net *net, const char *endpoint, bool insecure,
 	   struct fail *f)
 {
 	const bool ipc = strncmp(endpoint, "ipc://", 6) == 0;
 	size_t size = sizeof(net->endpoint);
-	char numeric[300], shortcut[300];
+	char numeric[300];
 
 	if (endpoint_check(endpoint, ENDPOINT_BIND, f) < 0)
 		return -1;
@@ -509,8 +681,8 @@ net_listen(struct net *net, const char *endpoint, bool insecure,
 		return trouble(f, FAIL_INTERNAL, "open", endpoint);
 	if (net->guarded && guard(net, f) < 0)
 		return -1;
-	net->listener_monitor = open_monitor(net, net->listener.socket,
-					     ZMQ_EVENT_DISCONNECTED);
+	if (begin_watch(net, f) < 0)
+		return -1;
 
 	const mode_t mask = umask(0077);	/* of the ipc socket's file */
 	const int bound = zmq_bind(net->listener.socket,
@@ -521,10 +693,8 @@ net_listen(struct net *net, const char *endpoint, bool insecure,
 		return trouble(f, FAIL_PEER, "listen on", endpoint);
 	zmq_getsockopt(net->listener.socket, ZMQ_LAST_ENDPOINT, net->endpoint,
 		       &size);
-	if (!ipc) {
-		name_shortcut(net->endpoint, shortcut, sizeof(shortcut));
-		zmq_bind(net->listener.socket, shortcut);	/* or not */
-	}
+	if (!ipc)
+		bind_shortcut(net);
 	return net->guarded ? try_stranger(net, f) : 0;
 }
 
@@ -548,7 +718,7 @@ net_dial(struct net *net, const char *endpoint, uint64_t *peer,
 			     sizeof(*net->dial));
 	d = &net->dial[net->dials];
 	*d = (struct dialled){
-		.ear = open_socket(net, ZMQ_DEALER, endpoint)
+		.ear = open_socket(net, ZMQ_DEALER, endpoint), .fd = -1
 	};
 	snprintf(d->endpoint, sizeof(d->endpoint), "%s", endpoint);
 	if (!d->ear.socket)
@@ -556,7 +726,8 @@ net_dial(struct net *net, const char *endpoint, uint64_t *peer,
 	if (net->guarded)
 		curve_show(&net->curve, net->curve.public, d->ear.socket);
 	d->monitor = open_monitor(net, d->ear.socket, ZMQ_EVENT_CLOSED |
-				  ZMQ_EVENT_DISCONNECTED | REFUSALS |
+				  ZMQ_EVENT_CONNECTED | REFUSALS |
+				  ZMQ_EVENT_DISCONNECTED |
 				  ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
 	if (zmq_connect(d->ear.socket, is_there(shortcut) ? shortcut :
 			endpoint) < 0) {
@@ -577,25 +748,6 @@ dialled(struct net *net, uint64_t peer)
 		!net->dial[i].left_ms ? &net->dial[i] : NULL;
 }
 
-static void
-close_dialled(struct dialled *d)
-{
-	close_with(&d->ear, &d->monitor);
-	d->ear.socket = d->monitor.socket = NULL;
-}
-
-/* Who is there is still to be given what was said before. */
-void
-net_hang_up(struct net *net, uint64_t peer)
-{
-	struct dialled *d = dialled(net, peer);
-
-	if (d && d->up)
-		d->left_ms = clock_ms();
-	else if (d)
-		close_dialled(d);
-}
-
 /*
  * libzmq's one thread does what it is told in turn: when it has failed to
  * reach nobody, it has begun to write whatever was sent before.
@@ -605,12 +757,13 @@ await_turn(struct net *net, uint64_t until)
 {
 	struct ear caller = open_socket(net, ZMQ_DEALER, "");
 	struct ear monitor;
+	int of;
 
 	if (!caller.socket)
 		return;
 	monitor = open_monitor(net, caller.socket, ZMQ_EVENT_ALL);
 	zmq_connect(caller.socket, "ipc://@pskit-nobody");
-	while (!monitored(&monitor) && clock_ms() < until) {
+	while (!monitored(&monitor, &of) && clock_ms() < until) {
 		struct pollfd fd = { monitor.fd, POLLIN, 0 };
 
 		poll(&fd, 1, 1);
@@ -619,19 +772,34 @@ await_turn(struct net *net, uint64_t until)
 	close_with(&caller, &monitor);
 }
 
-/* Does this descriptor, if of epoll, wait until another can be written to? */
 static bool
-awaits_output(int fdinfo, const char *name)
+is_stranger(struct net *net, int fd)
+{
+	bool is;
+
+	pthread_mutex_lock(&net->lock_inbound);
+	is = net->inbound && inbound_is_stranger(net->inbound, fd);
+	pthread_mutex_unlock(&net->lock_inbound);
+	return is;
+}
+
+/*
+ * Does this descriptor, if of epoll, wait until another can be written to?
+ * Strangers are not waited for.
+ */
+static bool
+awaits_output(struct net *net, int fdinfo, const char *name)
 {
 	const int fd = openat(fdinfo, name, O_RDONLY | O_CLOEXEC);
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	char line[256];
 	unsigned events;
 	bool found = false;
+	int to;
 
 	while (file && !found && fgets(line, sizeof(line), file))
-		found = sscanf(line, "tfd: %*d events: %x", &events) == 1 &&
-			events & EPOLLOUT;
+		found = sscanf(line, "tfd: %d events: %x", &to, &events) == 2 &&
+			events & EPOLLOUT && !is_stranger(net, to);
 	if (file)
 		fclose(file);
 	return found;
@@ -642,14 +810,14 @@ awaits_output(int fdinfo, const char *name)
  * but as long as it has something to write, it waits to be able to.
  */
 static bool
-unwritten(void)
+unwritten(struct net *net)
 {
 	DIR *dir = opendir("/proc/self/fdinfo");
 	const struct dirent *entry;
 	bool found = false;
 
 	while (dir && !found && (entry = readdir(dir)))
-		found = awaits_output(dirfd(dir), entry->d_name);
+		found = awaits_output(net, dirfd(dir), entry->d_name);
 	if (dir)
 		closedir(dir);
 	return found;
@@ -667,42 +835,8 @@ hand_over(struct net *net)
 	const uint64_t until = clock_ms() + HAND_OVER_MS;
 
 	await_turn(net, until);
-	while (unwritten() && clock_ms() < until)
+	while (unwritten(net) && clock_ms() < until)
 		poll(NULL, 0, 1);
-}
-
-void
-net_free(struct net *net)
-{
-	if (!net)
-		return;
-	/* Nothing can be on its way to who is not there. */
-	for (size_t i = 0; i < net->dials; i++)
-		if (!net->dial[i].up)
-			close_dialled(&net->dial[i]);
-	hand_over(net);
-	for (size_t i = 0; i < net->dials; i++)
-		close_dialled(&net->dial[i]);
-	close_with(&net->listener, &net->listener_monitor);
-	if (net->door.socket)
-		zmq_close(net->door.socket);
-	for (size_t i = 0; i < MESSAGE_FRAMES; i++)
-		zmq_msg_close(&net->frame[i]);
-	zmq_msg_close(&net->head);
-	zmq_msg_close(&net->id);
-	zmq_ctx_term(net->context);
-	if (net->lock >= 0) {
-		/* libzmq leaves the socket's file; it is ours until then. */
-		if (*net->endpoint)
-			unlink(net->endpoint + strlen("ipc://"));
-		unlink(net->lock_path);
-		close(net->lock);
-	}
-	pack_release(&net->header);
-	free(net->polled);
-	free(net->polled_ear);
-	free(net->dial);
-	free(net);
 }
 
 static bool
@@ -719,11 +853,17 @@ writable(void *socket)
 static enum net_event_kind
 comings(struct dialled *d)
 {
-	const uint16_t event = monitored(&d->monitor);
+	int fd = -1;
+	const uint16_t event = monitored(&d->monitor, &fd);
 
+	if (event == ZMQ_EVENT_CONNECTED) {
+		d->fd = fd;
+		d->cut = false;
+	}
 	if (event == ZMQ_EVENT_DISCONNECTED) {
 		const bool was = d->told;
 
+		d->fd = -1;
 		d->up = d->told = false;
 		return was ? NET_DOWN : NET_NOTHING;
 	}
@@ -742,28 +882,166 @@ comings(struct dialled *d)
 	return NET_UP;
 }
 
-/* A routing id of libzmq's making: five bytes, the first one 0. */
+/* ---- hanging up ---- */
+
+/*
+ * First the connection is to break.  libzmq dials again soon; so if this comes
+ * late, once more.  Is it closed?
+ */
+static bool
+close_dialled(struct dialled *d)
+{
+	d->monitor.stirred = true;
+	while (d->ear.socket && d->monitor.stirred)
+		comings(d);
+	if (d->ear.socket && d->fd >= 0) {
+		if (!d->cut)
+			shutdown(d->fd, SHUT_RDWR);
+		d->cut = true;
+		return false;
+	}
+	close_with(&d->ear, &d->monitor);
+	d->ear.socket = d->monitor.socket = NULL;
+	return true;
+}
+
+/* Who is there is still to be given what was said before. */
+void
+net_hang_up(struct net *net, uint64_t peer)
+{
+	struct dialled *d = dialled(net, peer);
+
+	if (!d)
+		return;
+	d->left_ms = clock_ms();
+	if (!d->up)
+		d->left_ms -= HAND_OVER_MS;
+}
+
+/* Whom we left has been given what was said, or not.  When to ask again. */
+static int64_t
+leave(struct dialled *d)
+{
+	const uint64_t now = clock_ms(), end = d->left_ms + HAND_OVER_MS;
+
+	if (!d->ear.socket)
+		return INT64_MAX;
+	if (now < end)
+		return (int64_t)(end - now);
+	return close_dialled(d) ? INT64_MAX : 1;
+}
+
+/* ---- the end ---- */
+
+static void
+part(struct net *net)
+{
+	if (net->lock < 0)
+		return;
+	/* libzmq leaves the socket's file; it is ours until then. */
+	if (*net->endpoint)
+		unlink(net->endpoint + strlen("ipc://"));
+	unlink(net->lock_path);
+	close(net->lock);
+	net->lock = -1;
+}
+
+void
+net_leave(struct net *net)
+{
+	static struct net *left;	/* what has it is not lost */
+
+	if (!net)
+		return;
+	left = net;
+	hand_over(left);
+	part(left);
+}
+
+/*
+ * All connections are to break; have they?  Those that come yet have not said
+ * anything.  (When libzmq stops to listen, it closes what it has accepted.)
+ */
+static bool
+break_all(struct net *net)
+{
+	bool broken = true;
+
+	for (size_t i = 0; i < net->dials; i++)
+		if (!close_dialled(&net->dial[i]))
+			broken = false;
+	if (!net->inbound)
+		return broken;
+	mind_door(net);
+	return inbound_cut_all(net->inbound) == 0 && broken;
+}
+
+void
+net_free(struct net *net)
+{
+	uint64_t until;
+
+	if (!net)
+		return;
+	hand_over(net);
+	end_watch(net);
+	until = clock_ms() + CLOSE_MS;
+	while (!break_all(net) && clock_ms() < until)
+		poll(NULL, 0, 1);
+	close_with(&net->listener, &net->listener_monitor);
+	if (net->door.socket)
+		zmq_close(net->door.socket);
+	for (size_t i = 0; i < MESSAGE_FRAMES; i++)
+		zmq_msg_close(&net->frame[i]);
+	zmq_msg_close(&net->head);
+	zmq_msg_close(&net->id);
+	zmq_ctx_term(net->context);
+	part(net);
+	inbound_free(net->inbound);
+	if (net->stop_watch >= 0)
+		close(net->stop_watch);
+	if (net->departures.fd >= 0)
+		close(net->departures.fd);
+	pthread_mutex_destroy(&net->lock_inbound);
+	pack_release(&net->header);
+	free(net->polled);
+	free(net->polled_ear);
+	free(net->dial);
+	free(net);
+}
+
+/* A routing id of libzmq's making: five bytes, the first one 0; or else 0. */
 static uint64_t
 peer_of(zmq_msg_t *id)
 {
+	const char *bytes = zmq_msg_data(id);
 	uint64_t peer = 0;
 
-	if (zmq_msg_size(id) == 5)
-		memcpy(&peer, zmq_msg_data(id), 5);
+	if (zmq_msg_size(id) == 5 && bytes[0] == '\0')
+		memcpy(&peer, bytes, 5);
 	return peer;
+}
+
+/* As ZMTP has it: flags, a size of one byte or eight, and a seal. */
+static size_t
+on_the_wire(const struct net *net, zmq_msg_t *frame)
+{
+	const size_t size = zmq_msg_size(frame) + (net->guarded ? SEALED : 0);
+
+	return size + (size > 255 ? 9 : 2);
 }
 
 /* All frames of one message; those too many are dropped. */
 static bool
-take(struct net *net, void *socket, size_t *frames)
+take(struct net *net, void *socket, size_t *frames, size_t *bytes)
 {
 	*frames = 0;
 	if (socket == net->listener.socket &&
-	    (zmq_msg_recv(&net->id, socket, ZMQ_DONTWAIT) < 0 ||
-	     !zmq_msg_more(&net->id)))
+	    (receive_frame(&net->id, socket) < 0 || !zmq_msg_more(&net->id)))
 		return false;
-	if (zmq_msg_recv(&net->head, socket, ZMQ_DONTWAIT) < 0)
+	if (receive_frame(&net->head, socket) < 0)
 		return false;
+	*bytes = on_the_wire(net, &net->head);
 
 	bool more = zmq_msg_more(&net->head);
 
@@ -771,48 +1049,103 @@ take(struct net *net, void *socket, size_t *frames)
 		zmq_msg_t *to = &net->frame[*frames < MESSAGE_FRAMES ?
 					    *frames : MESSAGE_FRAMES - 1];
 
-		if (zmq_msg_recv(to, socket, ZMQ_DONTWAIT) < 0)
+		if (receive_frame(to, socket) < 0)
 			break;
+		*bytes += on_the_wire(net, to);
 		more = zmq_msg_more(to);
 		++*frames;
 	}
 	return true;
 }
 
+/*
+ * Who has said this?  A caller that is met for the first time had come before
+ * it spoke, and those who had its descriptor before it had gone.
+ */
+static void
+know_caller(struct net *net, uint64_t peer, size_t bytes)
+{
+	pthread_mutex_lock(&net->lock_inbound);
+	if (peer && !inbound_here(net->inbound, peer)) {
+		mind_door(net);
+		inbound_meet(net->inbound, peer,
+			     zmq_msg_get(&net->head, ZMQ_SRCFD));
+	}
+	inbound_heard(net->inbound, peer, bytes);
+	pthread_mutex_unlock(&net->lock_inbound);
+}
+
+/* Of a stranger, it was the last. */
+static void
+refuse_caller(struct net *net, uint64_t peer)
+{
+	pthread_mutex_lock(&net->lock_inbound);
+	if (peer)
+		inbound_refuse(net->inbound, peer);
+	else
+		inbound_cut(net->inbound,
+			    zmq_msg_get(&net->head, ZMQ_SRCFD));
+	pthread_mutex_unlock(&net->lock_inbound);
+}
+
+/* What was taken becomes a message, but for data of its frames. */
+static int
+read_message(struct net *net, struct message *m, size_t frames,
+	     struct fail *f)
+{
+	if (message_read(m, zmq_msg_data(&net->head),
+			 zmq_msg_size(&net->head), f) < 0)
+		return -1;
+	m->frames = message_missing(m->kind, frames) + frames;
+	if (frames > MESSAGE_FRAMES)
+		return fail(f, FAIL_PROTOCOL, "%zu frames", frames);
+	return message_check_frames(m, f);
+}
+
 static bool
 receive(struct net *net, struct ear *ear, uint64_t peer, struct net_event *e)
 {
+	const bool called = ear == &net->listener;
 	struct message *m = &e->message;
-	void *socket = ear->socket;
-	size_t frames;
+	size_t frames, bytes;
 
 	if (!ear->stirred)
 		return false;
-	ear->stirred = take(net, socket, &frames);
+	ear->stirred = take(net, ear->socket, &frames, &bytes);
 	if (!ear->stirred)
 		return false;
-	e->peer = socket == net->listener.socket ? peer_of(&net->id) : peer;
+	e->peer = called ? peer_of(&net->id) : peer;
 	e->kind = NET_GARBAGE;
-	if (message_read(m, zmq_msg_data(&net->head),
-			 zmq_msg_size(&net->head), &e->why) < 0)
-		return true;
-
-	const size_t missing = message_missing(m->kind, frames);
-
-	m->frames = missing + frames;
-	if (frames > MESSAGE_FRAMES || message_check_frames(m, &e->why) < 0) {
-		if (frames > MESSAGE_FRAMES)
-			fail(&e->why, FAIL_PROTOCOL, "%zu frames", frames);
+	if (called)
+		know_caller(net, e->peer, bytes);
+	if (called && !e->peer)
+		fail(&e->why, FAIL_PROTOCOL, "a name of its own making");
+	else if (read_message(net, m, frames, &e->why) == 0)
+		e->kind = NET_MESSAGE;
+	if (e->kind == NET_GARBAGE) {
+		if (called)
+			refuse_caller(net, e->peer);
 		return true;
 	}
+
+	const size_t missing = m->frames - frames;
+
 	for (size_t i = 0; i < missing; i++)
 		m->frame[i].data = "";
 	for (size_t i = 0; i < frames; i++) {
 		m->frame[missing + i].data = zmq_msg_data(&net->frame[i]);
 		m->frame[missing + i].size = zmq_msg_size(&net->frame[i]);
 	}
-	e->kind = NET_MESSAGE;
 	return true;
+}
+
+static bool
+has_departed(struct net *net)
+{
+	uint64_t count;
+
+	net->departures.stirred = false;
+	return read(net->departures.fd, &count, sizeof(count)) > 0;
 }
 
 /* Socket i of all: the listener, then those dialled. */
@@ -825,7 +1158,7 @@ hear(struct net *net, size_t i, struct net_event *e)
 		if (net->door.socket && net->door.stirred)
 			net->door.stirred = curve_answer(&net->curve,
 							 net->door.socket);
-		if (monitored(&net->listener_monitor)) {
+		if (net->departures.stirred && has_departed(net)) {
 			e->kind = NET_SOMEBODY_LEFT;
 			return true;
 		}
@@ -898,14 +1231,19 @@ net_wait(struct net *net, struct pollfd *fds, size_t count, int64_t ms,
 	for (size_t i = 0; i < count; i++)
 		add_polled(net, &n, fds[i], NULL);
 	add_ear(net, &n, &net->listener);
-	add_ear(net, &n, &net->listener_monitor);
 	add_ear(net, &n, &net->door);
+	if (net->inbound)
+		add_polled(net, &n, (struct pollfd){ net->departures.fd,
+						     POLLIN, 0 },
+			   &net->departures);
 	for (size_t i = 0; i < net->dials; i++) {
 		struct dialled *d = &net->dial[i];
 
 		if (d->left_ms) {
-			if (clock_ms() - d->left_ms >= HAND_OVER_MS)
-				close_dialled(d);
+			const int64_t again = leave(d);
+
+			if (again < INT64_MAX && (ms < 0 || ms > again))
+				ms = again;
 			continue;
 		}
 		add_ear(net, &n, &d->ear);
@@ -942,18 +1280,45 @@ static int
 send_frame(void *socket, const struct frame *frame, int flags)
 {
 	zmq_msg_t out;
+	int sent;
 
-	if (!frame->hold || frame->size < ZERO_COPY)
-		return zmq_send(socket, frame->data, frame->size, flags) < 0 ?
-			-1 : 0;
+	if (!frame->hold || frame->size < ZERO_COPY) {
+		do
+			sent = zmq_send(socket, frame->data, frame->size,
+					flags);
+		while (sent < 0 && errno == EINTR);
+		return sent < 0 ? -1 : 0;
+	}
 	hold_take(frame->hold);
 	/* libzmq only reads it. */
 	zmq_msg_init_data(&out, (void *)(uintptr_t)frame->data, frame->size,
 			  release, frame->hold);
-	if (zmq_msg_send(&out, socket, flags) >= 0)
-		return 0;
-	zmq_msg_close(&out);
-	return -1;
+	do
+		sent = zmq_msg_send(&out, socket, flags);
+	while (sent < 0 && errno == EINTR);
+	if (sent < 0)
+		zmq_msg_close(&out);
+	return sent < 0 ? -1 : 0;
+}
+
+/*
+ * A caller is welcome once there is something to say to it, but that we are
+ * here, or that it is not.  Is it here still?
+ */
+static bool
+is_called(struct net *net, uint64_t peer, enum message_kind kind)
+{
+	bool here;
+
+	if (!net->inbound)
+		return false;
+	pthread_mutex_lock(&net->lock_inbound);
+	here = inbound_here(net->inbound, peer);
+	if (kind != MESSAGE_PING && kind != MESSAGE_PONG &&
+	    kind != MESSAGE_REFUSED)
+		inbound_welcome(net->inbound, peer);
+	pthread_mutex_unlock(&net->lock_inbound);
+	return here;
 }
 
 int
@@ -962,24 +1327,29 @@ net_send(struct net *net, uint64_t peer, const struct message *m)
 	struct dialled *d = dialled(net, peer);
 	struct ear *ear = d ? &d->ear : &net->listener;
 	void *socket = ear->socket;
-	const int flags = ZMQ_DONTWAIT;
+	const struct frame to = { &peer, 5, NULL };
+	const int more = ZMQ_DONTWAIT | ZMQ_SNDMORE;
 
 	ear->stirred = true;
-	if (!socket || (!d && peer & DIALLED))
-		return -1;
-	if (!d && zmq_send(socket, &peer, 5, flags | ZMQ_SNDMORE) < 0)
+	if (!socket || (!d && (peer & DIALLED ||
+			       !is_called(net, peer, m->kind) ||
+			       send_frame(socket, &to, more) < 0)))
 		return -1;
 	pack_reset(&net->header);
 	message_write(&net->header, m);
 
 	struct frame header = { net->header.data, net->header.size, NULL };
 	const size_t first = message_unsent(m);
-	int sent = send_frame(socket, &header, flags |
-			      (first < m->frames ? ZMQ_SNDMORE : 0));
+	int sent = send_frame(socket, &header, first < m->frames ? more :
+			      ZMQ_DONTWAIT);
 
-	for (size_t i = first; sent == 0 && i < m->frames; i++)
-		sent = send_frame(socket, &m->frame[i], flags |
-				  (i + 1 < m->frames ? ZMQ_SNDMORE : 0));
+	if (sent < 0)
+		return -1;
+	/* If it breaks here, libzmq drops all up to the end of a message. */
+	for (size_t i = first; i < m->frames; i++)
+		if (send_frame(socket, &m->frame[i], i + 1 < m->frames ?
+			       more : ZMQ_DONTWAIT) < 0)
+			sent = -1;
 	return sent;
 }
 

@@ -22,7 +22,13 @@ struct net;
 /* The lease is how long a peer may be silent before it counts as lost. */
 struct net *net_new(uint64_t lease_ms);
 
-/* What was sent leaves first, unless that takes longer than 500 ms. */
+/*
+ * For a program that ends: what was sent leaves first, unless that takes
+ * longer than 500 ms.  Its connections break when the process has ended.
+ */
+void net_leave(struct net *);
+
+/* The same for one that goes on: they break, and all is given back. */
 void net_free(struct net *);
 
 /*
@@ -61,8 +67,8 @@ enum net_event_kind {
 	NET_GARBAGE,		/* peer sent what is none: text says why */
 	NET_UP,			/* a peer that we dialled is there */
 	NET_DOWN,		/* a peer that we dialled went away */
-	NET_SOMEBODY_LEFT	/* one of those who dialled us: send to find
-				   out who */
+	NET_SOMEBODY_LEFT	/* one of those who dialled us, and spoke: send
+				   to find out who */
 };
 
 struct net_event {
@@ -87,6 +93,10 @@ int net_wait(struct net *, struct pollfd *fds, size_t count, int64_t ms,
 	     struct fail *);
 
 /*
+ * Who dials us is a stranger until something is said to it besides PING, PONG
+ * and REFUSED: one that says more than inbound.h allows, or what is no message,
+ * is hung up on.
+ *
  * 0; or -1: there is no such peer any more, or it called us and has left 16384
  * messages unread.
  */

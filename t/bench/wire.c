@@ -97,6 +97,13 @@ net_receive(const char *endpoint, size_t count, int done)
 		net_event(net, &e);
 		if (e.kind != NET_MESSAGE)
 			continue;
+		if (e.message.kind == MESSAGE_PING) {
+			const struct message welcome =
+				message_answer(&e.message, MESSAGE_WELCOME);
+
+			net_send(net, e.peer, &welcome);
+			continue;
+		}
 		if (e.message.frame[1].size != PART)
 			exit(1);
 		if (++i % HALF == 0) {
@@ -129,6 +136,8 @@ net_stream(struct stream *s, size_t count)
 	}
 }
 
+static const struct message ping = { .kind = MESSAGE_PING };
+
 static void
 run_net(struct series *to, const char *endpoint, size_t count)
 {
@@ -147,6 +156,10 @@ run_net(struct series *to, const char *endpoint, size_t count)
 	do
 		net_event(s.net, &e);
 	while (e.kind != NET_UP);
+	net_send(s.net, s.peer, &ping);
+	do
+		net_event(s.net, &e);
+	while (e.kind != NET_MESSAGE);	/* it is no stranger's */
 	net_stream(&s, HALF);
 
 	const struct watch began = watch_read(s.pid);

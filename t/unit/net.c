@@ -1,10 +1,10 @@
 /* Two nets in one process: how they reach each other. */
 #include "files.h"
+#include "plain.h"
 #include "sys/clock.h"
 #include "sys/net.h"
 #include "tap.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +33,21 @@ await(struct net *net, struct net *other, enum net_event_kind kind,
 		net_wait(net, NULL, 0, 1, &f);
 	}
 	return false;
+}
+
+static const struct message ping = { .kind = MESSAGE_PING };
+static const struct message welcome = { .kind = MESSAGE_WELCOME };
+
+/* A peer of the client asks, and is one of the server's from then on. */
+static void
+meet(struct net *server, struct net *client, uint64_t peer)
+{
+	struct net_event e;
+
+	ok(net_send(client, peer, &ping) == 0 &&
+	   await(server, client, NET_MESSAGE, &e) &&
+	   net_send(server, e.peer, &welcome) == 0 &&
+	   await(client, server, NET_MESSAGE, &e));
 }
 
 /* Of this machine's own. */
@@ -75,7 +90,7 @@ static void
 test_way(const char *bind, const char *host, bool shortcut)
 {
 	struct net *server = net_new(10000), *client = net_new(10000);
-	const struct message ping = { .kind = MESSAGE_PING, .request = 7 };
+	const struct message asked = { .kind = MESSAGE_PING, .request = 7 };
 	struct net_event e;
 	struct fail f;
 	char endpoint[64], first[64];
@@ -90,7 +105,7 @@ test_way(const char *bind, const char *host, bool shortcut)
 	ok(net_dial(client, endpoint, &peer, &f) == 0);
 	ok(await(client, server, NET_UP, &e));
 	ok((connections(net_endpoint(server)) > 0) == shortcut);
-	ok(net_send(client, peer, &ping) == 0);
+	ok(net_send(client, peer, &asked) == 0);
 	ok(await(server, client, NET_MESSAGE, &e) &&
 	   e.message.kind == MESSAGE_PING && e.message.request == 7);
 	net_free(client);
@@ -168,7 +183,7 @@ static void
 test_key(const char *key, bool friend)
 {
 	struct net *server = net_new(10000), *client = net_new(10000);
-	const struct message ping = { .kind = MESSAGE_PING, .request = 7 };
+	const struct message asked = { .kind = MESSAGE_PING, .request = 7 };
 	struct fail f;
 	struct net_event e;
 	uint64_t peer;
@@ -180,7 +195,7 @@ test_key(const char *key, bool friend)
 	ok(net_dial(client, net_endpoint(server), &peer, &f) == 0);
 	if (friend) {
 		ok(await(client, server, NET_UP, &e));
-		ok(net_send(client, peer, &ping) == 0);
+		ok(net_send(client, peer, &asked) == 0);
 		ok(await(server, client, NET_MESSAGE, &e) &&
 		   e.message.kind == MESSAGE_PING);
 	}
@@ -223,13 +238,14 @@ send_large(struct net *net, uint64_t peer, size_t size)
 }
 
 /*
- * A program that dials, says a lot, may hang up, and ends.  Its last act before
- * it frees its net is a byte on the pipe.  It is started while there is no net
- * here, whose threads might have a lock that a fork would leave locked.
+ * A program that dials, may ask first, says a lot, may hang up, and ends.  Its
+ * last act before it leaves is a byte on the pipe.  It is started while there
+ * is no net here, whose threads might have a lock that a fork would leave
+ * locked.
  */
 static pid_t
 speaker(const char *endpoint, const char *key, uint64_t lease_ms, size_t size,
-	bool hangs_up, int done[2])
+	bool asks, bool hangs_up, int done[2])
 {
 	struct net_event e = { .kind = NET_NOTHING };
 	struct net *net;
@@ -250,6 +266,12 @@ speaker(const char *endpoint, const char *key, uint64_t lease_ms, size_t size,
 		net_wait(net, NULL, 0, 1000, &f);
 		net_next(net, &e);
 	}
+	while (asks && e.kind != NET_MESSAGE) {
+		if (e.kind == NET_UP)
+			net_send(net, peer, &ping);
+		net_wait(net, NULL, 0, 1000, &f);
+		net_next(net, &e);
+	}
 	for (int i = 0; i < LARGE_ONES; i++)
 		send_large(net, peer, size);
 	net_send(net, peer, &bye);
@@ -257,7 +279,7 @@ speaker(const char *endpoint, const char *key, uint64_t lease_ms, size_t size,
 		net_hang_up(net, peer);
 	if (write(done[1], "", 1) != 1)
 		_exit(1);
-	net_free(net);
+	net_leave(net);
 	_exit(0);
 }
 
@@ -277,7 +299,7 @@ test_last_words(const char *key, bool hangs_up)
 {
 	int done[2], larges = 0;
 	const pid_t pid = speaker("ipc://words", key, 10000, FOR_A_NET,
-				  hangs_up, done);
+				  true, hangs_up, done);
 	struct net *net = net_new(10000);
 	struct net_event e = { .kind = NET_NOTHING };
 	struct fail f;
@@ -290,51 +312,14 @@ test_last_words(const char *key, bool hangs_up)
 			break;
 		if (e.kind == NET_MESSAGE && e.message.kind == MESSAGE_VALUES)
 			larges++;
+		if (e.kind == NET_MESSAGE && e.message.kind == MESSAGE_PING)
+			net_send(net, e.peer, &welcome);
 		if (e.kind == NET_NOTHING)
 			net_wait(net, NULL, 0, 1, &f);
 	}
 	ok(e.kind == NET_MESSAGE && larges == LARGE_ONES);
 	ok(ended_well(pid, done));
 	net_free(net);
-}
-
-/* A socket that listens: with it a peer may read when it likes. */
-static int
-listen_plainly(char *endpoint, size_t size)
-{
-	struct sockaddr_in at = { .sin_family = AF_INET };
-	socklen_t length = sizeof(at);
-	const int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	ok(bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0 &&
-	   listen(fd, 1) == 0 &&
-	   getsockname(fd, (struct sockaddr *)&at, &length) == 0);
-	snprintf(endpoint, size, "tcp://127.0.0.1:%d", ntohs(at.sin_port));
-	return fd;
-}
-
-/* Somebody is there, as ZMTP 3.0 has it: a ROUTER, or a DEALER. */
-static void
-greet(int fd, const char *type)
-{
-	static const char hello[] =
-		"\xff\0\0\0\0\0\0\0\0\x7f\3\0" "NULL\0\0\0\0\0\0\0\0"
-		"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
-		"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
-		"\4\x1c" "\5READY" "\xbSocket-Type" "\0\0\0\6";
-
-	ok(write(fd, hello, sizeof(hello) - 1) == sizeof(hello) - 1 &&
-	   write(fd, type, 6) == 6);
-}
-
-static int
-accept_and_greet(int listener)
-{
-	const int fd = accept(listener, NULL, NULL);
-
-	greet(fd, "ROUTER");
-	return fd;
 }
 
 /* However long the lease is: nobody is lost who says nothing for a moment. */
@@ -345,12 +330,12 @@ test_long_lease(uint64_t lease_ms)
 	struct net_event e = { .kind = NET_NOTHING };
 	bool down = false;
 	char endpoint[64];
-	int listener = listen_plainly(endpoint, sizeof(endpoint)), fd;
+	int listener = plain_listen(endpoint, sizeof(endpoint)), fd;
 	struct fail f;
 	uint64_t peer;
 
 	ok(net_dial(net, endpoint, &peer, &f) == 0);
-	fd = accept_and_greet(listener);
+	fd = plain_accept(listener);
 	while (e.kind != NET_UP) {
 		net_wait(net, NULL, 0, 1000, &f);
 		net_next(net, &e);
@@ -401,14 +386,14 @@ test_hung_up(bool met)
 {
 	struct net *net = net_new(10000);
 	char endpoint[64];
-	int listener = listen_plainly(endpoint, sizeof(endpoint)), away = 0;
+	int listener = plain_listen(endpoint, sizeof(endpoint)), away = 0;
 	bool blamed = false;
 	struct fail f;
 	uint64_t peer;
 
 	ok(net_dial(net, endpoint, &peer, &f) == 0);
 	if (met) {
-		const int fd = accept_and_greet(listener);
+		const int fd = plain_accept(listener);
 		struct net_event e = { .kind = NET_NOTHING };
 
 		while (e.kind != NET_UP) {
@@ -437,7 +422,6 @@ static void
 test_talker(void)
 {
 	struct net *server = net_new(10000), *client = net_new(10000);
-	const struct message ping = { .kind = MESSAGE_PING };
 	size_t heard = 0, turn = 0, longest = 0, waits = 0;
 	struct net_event e;
 	uint64_t peer;
@@ -446,6 +430,7 @@ test_talker(void)
 	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0 &&
 	   net_dial(client, net_endpoint(server), &peer, &f) == 0 &&
 	   await(client, server, NET_UP, &e));
+	meet(server, client, peer);
 	for (int i = 0; i < MANY; i++)
 		net_send(client, peer, &ping);
 	while (heard < MANY && waits < 100000) {
@@ -483,13 +468,14 @@ test_slow_reader(void)
 	struct pack last = { 0 };
 	struct pollfd later;
 	char endpoint[64], end[64] = "";
-	int listener = listen_plainly(endpoint, sizeof(endpoint)), fd, done[2];
-	pid_t pid = speaker(endpoint, NULL, 10000, FOR_TCP, false, done);
+	int listener = plain_listen(endpoint, sizeof(endpoint)), fd, done[2];
+	pid_t pid = speaker(endpoint, NULL, 10000, FOR_TCP, false, false,
+			    done);
 	size_t size = 0;
 	ssize_t n;
 
 	message_write(&last, &bye);
-	fd = accept_and_greet(listener);
+	fd = plain_accept(listener);
 	ok(read(done[0], bytes, 1) == 1);
 	later = (struct pollfd){ .fd = done[0], .events = POLLIN };
 	poll(&later, 1, 20);
@@ -503,22 +489,6 @@ test_slow_reader(void)
 	pack_release(&last);
 	close(fd);
 	close(listener);
-}
-
-/* What is said before their READY has come, behind 64 bytes, is an offence. */
-static int
-call_plainly(const char *endpoint)
-{
-	struct sockaddr_in to = { .sin_family = AF_INET };
-	const int fd = socket(AF_INET, SOCK_STREAM, 0);
-	char theirs[65];
-
-	to.sin_port = htons((uint16_t)atoi(strrchr(endpoint, ':') + 1));
-	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	ok(connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0);
-	greet(fd, "DEALER");
-	ok(recv(fd, theirs, sizeof(theirs), MSG_WAITALL) == sizeof(theirs));
-	return fd;
 }
 
 /* Who asks and never reads is given so much, and others still are. */
@@ -535,8 +505,8 @@ test_deaf(void)
 	int fd, said = 0;
 
 	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0);
-	fd = call_plainly(net_endpoint(server));
-	ok(write(fd, "\0\3\x92\5\7", 5) == 5);	/* PING */
+	fd = plain_call(net_endpoint(server), "");
+	ok(plain_put(fd, plain_ping, PLAIN_PING));
 	ok(await(server, client, NET_MESSAGE, &e));
 	deaf = e.peer;
 	while (said < 200000 && net_send(server, deaf, &m) == 0)
@@ -560,18 +530,20 @@ test_deaf(void)
 static void
 test_hasty(void)
 {
-	static const char ping[] = "\0\3\x92\5\7";
-	static char many[20000][sizeof(ping) - 1];
-	struct net *server = net_new(100);
+	static char many[20000][PLAIN_PING];
+	struct net *server = net_new(100), *other = net_new(100);
 	struct net_event e;
 	struct fail f;
 	size_t heard = 0;
 	int fd;
 
 	for (size_t i = 0; i < 20000; i++)
-		memcpy(many[i], ping, sizeof(many[i]));
+		memcpy(many[i], plain_ping, PLAIN_PING);
 	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0);
-	fd = call_plainly(net_endpoint(server));
+	fd = plain_call(net_endpoint(server), "");
+	ok(plain_put(fd, plain_ping, PLAIN_PING));
+	ok(await(server, other, NET_MESSAGE, &e) &&
+	   net_send(server, e.peer, &welcome) == 0);
 	ok(write(fd, many, sizeof(many)) == sizeof(many));
 	poll(NULL, 0, 50);
 	close(fd);
@@ -583,6 +555,7 @@ test_hasty(void)
 			heard += e.kind == NET_MESSAGE;
 	}
 	ok(heard == 20000);
+	net_free(other);
 	net_free(server);
 }
 
@@ -595,11 +568,11 @@ static void
 test_rude_reader(void)
 {
 	char endpoint[64], byte;
-	int listener = listen_plainly(endpoint, sizeof(endpoint)), fd, done[2];
-	pid_t pid = speaker(endpoint, NULL, 400, FOR_TCP, false, done);
+	int listener = plain_listen(endpoint, sizeof(endpoint)), fd, done[2];
+	pid_t pid = speaker(endpoint, NULL, 400, FOR_TCP, false, false, done);
 	struct pollfd later;
 
-	fd = accept_and_greet(listener);
+	fd = plain_accept(listener);
 	ok(read(done[0], &byte, 1) == 1);
 	later = (struct pollfd){ .fd = done[0], .events = POLLIN };
 	poll(&later, 1, 20);

@@ -1,0 +1,324 @@
+#include "sys/inbound.h"
+
+#include "base/mem.h"
+#include "role/peers.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define READY		64	/* events at a time */
+#define TURNS		8	/* in which one of this host may speak */
+#define TURN_MS		100	/* later, one more */
+
+/*
+ * One connection:
+ *
+ *	came -> STRANGER -> WELCOME	inbound_welcome()
+ *	              \         \
+ *	               `-> CUT   `-> went
+ *	                     `-----> went
+ *
+ * Strangers are in a list, in the order in which they came.
+ */
+enum standing { STRANGER, WELCOME, CUT };
+
+struct caller {
+	enum standing standing;
+	int fd;
+	bool by_tcp;		/* the system counts its bytes */
+	uint64_t peer;		/* 0: not met */
+	uint64_t heard;		/* bytes */
+	uint64_t turns_ms;	/* when it had all its turns, but for */
+	unsigned turns;		/* these, that it has used */
+	struct caller *before, *behind;
+};
+
+struct inbound {
+	struct caller **at;	/* by descriptor */
+	size_t room, count, most;
+	size_t going;		/* of them, that were cut off */
+	struct caller *first, *last;	/* strangers */
+	size_t strangers, most_strangers;
+	struct peers met;
+	int epoll;		/* of strangers */
+	bool left;
+};
+
+struct inbound *
+inbound_new(size_t descriptors)
+{
+	struct inbound *c = mem_alloc(1, sizeof(*c));
+
+	c->most = descriptors / 2;
+	c->most_strangers = descriptors / 4 < INBOUND_STRANGERS ?
+		descriptors / 4 : INBOUND_STRANGERS;
+	c->epoll = epoll_create1(EPOLL_CLOEXEC);
+	return c;
+}
+
+void
+inbound_free(struct inbound *c)
+{
+	if (!c)
+		return;
+	for (size_t fd = 0; fd < c->room; fd++)
+		free(c->at[fd]);
+	free(c->at);
+	peers_release(&c->met);
+	if (c->epoll >= 0)
+		close(c->epoll);
+	free(c);
+}
+
+int
+inbound_fd(const struct inbound *c)
+{
+	return c->epoll;
+}
+
+static struct caller *
+find(const struct inbound *c, int fd)
+{
+	return fd >= 0 && (size_t)fd < c->room ? c->at[fd] : NULL;
+}
+
+/* ---- strangers ---- */
+
+static void
+add_stranger(struct inbound *c, struct caller *one)
+{
+	struct epoll_event said = { .events = EPOLLIN | EPOLLET,
+				    .data.fd = one->fd };
+
+	one->before = c->last;
+	*(c->last ? &c->last->behind : &c->first) = one;
+	c->last = one;
+	c->strangers++;
+	/* It may be gone again: then the descriptor is no more, or another. */
+	epoll_ctl(c->epoll, EPOLL_CTL_ADD, one->fd, &said);
+}
+
+static void
+remove_stranger(struct inbound *c, struct caller *one)
+{
+	*(one->before ? &one->before->behind : &c->first) = one->behind;
+	*(one->behind ? &one->behind->before : &c->last) = one->before;
+	one->before = one->behind = NULL;
+	c->strangers--;
+	epoll_ctl(c->epoll, EPOLL_CTL_DEL, one->fd, NULL);
+}
+
+/*
+ * The connection breaks, for both sides, and what was not read is dropped; its
+ * descriptor is libzmq's, which finds that out, and closes it.  A socket of
+ * this host has no more to drop than fits into its peer's buffer.
+ */
+static void
+cut(struct inbound *c, struct caller *one)
+{
+	const struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	if (one->standing == CUT)
+		return;
+	if (one->standing == STRANGER)
+		remove_stranger(c, one);
+	one->standing = CUT;
+	c->going++;
+	if (one->by_tcp)
+		connect(one->fd, &none, sizeof(none));
+	else
+		shutdown(one->fd, SHUT_RDWR);
+}
+
+/* ---- comings and goings ---- */
+
+static void
+forget(struct inbound *c, struct caller *one)
+{
+	if (one->standing == STRANGER)
+		remove_stranger(c, one);
+	if (one->peer) {
+		peers_remove(&c->met, one->peer);
+		c->left = true;
+	}
+	c->at[one->fd] = NULL;
+	c->count--;
+	c->going -= one->standing == CUT;
+	free(one);
+}
+
+static bool
+is_tcp(int fd)
+{
+	int domain = AF_UNIX;
+	socklen_t size = sizeof(domain);
+
+	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size);
+	return domain != AF_UNIX;
+}
+
+void
+inbound_came(struct inbound *c, int fd, uint64_t now)
+{
+	struct caller *one;
+
+	if (fd < 0)
+		return;
+	inbound_went(c, fd);
+	while ((size_t)fd >= c->room) {
+		const size_t was = c->room;
+
+		c->at = mem_grow(c->at, was, &c->room, sizeof(*c->at));
+		for (size_t i = was; i < c->room; i++)
+			c->at[i] = NULL;
+	}
+	one = mem_alloc(1, sizeof(*one));
+	*one = (struct caller){ .fd = fd, .by_tcp = is_tcp(fd),
+				.turns_ms = now };
+	c->at[fd] = one;
+	c->count++;
+	add_stranger(c, one);
+	while (c->first && (c->strangers > c->most_strangers ||
+			    c->count - c->going > c->most))
+		cut(c, c->first);
+}
+
+void
+inbound_went(struct inbound *c, int fd)
+{
+	struct caller *one = find(c, fd);
+
+	if (one)
+		forget(c, one);
+}
+
+bool
+inbound_left(struct inbound *c)
+{
+	const bool left = c->left;
+
+	c->left = false;
+	return left;
+}
+
+/* ---- what they say ---- */
+
+/* More than it may?  Its bytes are counted, or else its turns. */
+static bool
+says_too_much(struct caller *one, uint64_t now)
+{
+	struct tcp_info info = { 0 };
+	socklen_t size = sizeof(info);
+
+	if (one->by_tcp)
+		return getsockopt(one->fd, IPPROTO_TCP, TCP_INFO, &info,
+				  &size) == 0 &&
+			info.tcpi_bytes_received > one->heard +
+				INBOUND_UNHEARD;
+	for (; one->turns > 0 && now - one->turns_ms >= TURN_MS;
+	     one->turns_ms += TURN_MS)
+		one->turns--;
+	if (one->turns == 0)
+		one->turns_ms = now;
+	return ++one->turns > TURNS;
+}
+
+void
+inbound_watch(struct inbound *c, uint64_t now)
+{
+	struct epoll_event ready[READY];
+	int n;
+
+	do {
+		n = epoll_wait(c->epoll, ready, READY, 0);
+		for (int i = 0; i < n; i++) {
+			struct caller *one = find(c, ready[i].data.fd);
+
+			if (one && one->standing == STRANGER &&
+			    says_too_much(one, now))
+				cut(c, one);
+		}
+	} while (n == READY);
+}
+
+void
+inbound_heard(struct inbound *c, uint64_t peer, size_t bytes)
+{
+	struct caller *one = peers_find(&c->met, peer);
+
+	if (one && one->standing == STRANGER)
+		one->heard += bytes;
+}
+
+void
+inbound_meet(struct inbound *c, uint64_t peer, int fd)
+{
+	struct caller *one = find(c, fd);
+
+	if (!one)
+		return;		/* it has gone, and spoken before */
+	if (one->peer) {	/* as had the one before, whose place it has */
+		peers_remove(&c->met, one->peer);
+		c->left = true;
+	}
+	one->peer = peer;
+	peers_set(&c->met, peer, one);
+}
+
+bool
+inbound_here(const struct inbound *c, uint64_t peer)
+{
+	return peers_find(&c->met, peer) != NULL;
+}
+
+void
+inbound_welcome(struct inbound *c, uint64_t peer)
+{
+	struct caller *one = peers_find(&c->met, peer);
+
+	if (!one || one->standing != STRANGER)
+		return;
+	remove_stranger(c, one);
+	one->standing = WELCOME;
+}
+
+/* ---- cut off ---- */
+
+void
+inbound_cut(struct inbound *c, int fd)
+{
+	struct caller *one = find(c, fd);
+
+	if (one)
+		cut(c, one);
+}
+
+void
+inbound_refuse(struct inbound *c, uint64_t peer)
+{
+	struct caller *one = peers_find(&c->met, peer);
+
+	if (one && one->standing == STRANGER)
+		cut(c, one);
+}
+
+size_t
+inbound_cut_all(struct inbound *c)
+{
+	for (size_t fd = 0; fd < c->room; fd++)
+		if (c->at[fd])
+			cut(c, c->at[fd]);
+	return c->count;
+}
+
+bool
+inbound_is_stranger(const struct inbound *c, int fd)
+{
+	const struct caller *one = find(c, fd);
+
+	return one && one->standing != WELCOME;
+}
