@@ -125,6 +125,7 @@ BATS_TESTS += %D%/68-hangs.bats
 BATS_TESTS += %D%/68-standby.bats
 BATS_TESTS += %D%/69-nemesis.bats
 BATS_TESTS += %D%/70-local.bats
+BATS_TESTS += %D%/71-simulate.bats
 BATS_TESTS += %D%/72-status.bats
 BATS_TESTS += %D%/80-examples.bats
 BATS_TESTS += %D%/80-pages.bats

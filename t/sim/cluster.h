@@ -34,6 +34,7 @@ struct verdict {
 	int status;		/* of the coordinator, in the end */
 };
 
-struct verdict cluster_run(struct scenario *);
+/* deaf: a control, which does not hear one of the results: that is broken. */
+struct verdict cluster_run(struct scenario *, bool deaf);
 
 #endif

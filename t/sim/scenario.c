@@ -66,7 +66,7 @@ draw_servers(struct scenario *s, struct rng *r)
 
 	s->o.servers = between(r, 1, MAX_SERVERS);
 	for (size_t i = 0; i < s->o.servers; i++) {
-		char endpoint[16];
+		char endpoint[32];
 
 		snprintf(endpoint, sizeof(endpoint), "node:%zu",
 			 FIRST_SERVER + i);
@@ -317,6 +317,13 @@ draw_fault(struct scenario *s, struct rng *r, const struct swarm *w)
 		draw_node(s, r);
 	f.other = draw_node(s, r);
 	f.span = draw_span(s, r);
+	/* A main thread may hang for so long that it is given up, but not the
+	   run. */
+	if (f.kind == FAULT_FREEZE) {
+		f.span = rng_below(r, 12 * s->o.lease_ms);
+		f.span = f.span > s->o.patience_ms / 4 ?
+			s->o.patience_ms / 4 : f.span;
+	}
 	/* A worker need not come back; but one of them stays. */
 	if (f.kind == FAULT_KILL && chance(r, 2))
 		f.span = chance(r, 2) ? NEVER : 0;

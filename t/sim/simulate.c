@@ -1,12 +1,13 @@
 /*
  * simulate - run seeds of the simulated cluster and say which are broken.
  *
- *	simulate [-j JOBS] [-t FILE] [-q] FIRST SEEDS
+ *	simulate [-c] [-j JOBS] [-t FILE] [-q] FIRST SEEDS
  *
  * Each seed is a process of its own.  Of one that is broken the scenario is
  * printed with the faults that matter: any that can be left out while it still
  * breaks in the same manner is.  Then come the last lines of the trace.  -t
- * writes the whole trace of the first seed, -q prints but the reasons.  The
+ * writes the whole trace of the first seed, -q prints but the reasons, -c is a
+ * control: of each run one result is not heard, so all are broken.  The
  * last line is "N seeds, M broken"; the status is 1 if any is.
  */
 #include "cluster.h"
@@ -28,7 +29,7 @@ struct job {
 	uint64_t seed;
 };
 
-static bool quiet;
+static bool quiet, control;
 
 /* ---- one run, in a process of its own ---- */
 
@@ -46,7 +47,7 @@ run_child(uint64_t seed, uint64_t left_out, const char *trace_path, int fd)
 		s.fault[i].left_out = left_out >> i & 1;
 	if (file)
 		scenario_print(&s, file);
-	out = cluster_run(&s);
+	out = cluster_run(&s, control);
 	scenario_release(&s);
 	if (write(fd, &out, sizeof(out)) != sizeof(out))
 		_exit(2);
@@ -238,8 +239,9 @@ main(int argc, char **argv)
 	struct sums sums;
 	int c;
 
-	while ((c = getopt(argc, argv, "j:qt:")) != -1) {
+	while ((c = getopt(argc, argv, "cj:qt:")) != -1) {
 		switch (c) {
+		case 'c':	control = true; break;
 		case 'j':	jobs = strtoul(optarg, NULL, 10); break;
 		case 'q':	quiet = true; break;
 		case 't':	trace_path = optarg; break;
@@ -247,7 +249,7 @@ main(int argc, char **argv)
 		}
 	}
 	if (argc - optind != 2) {
-		fprintf(stderr, "usage: simulate [-j JOBS] [-t FILE] [-q] "
+		fprintf(stderr, "usage: simulate [-c] [-j JOBS] [-t FILE] [-q] "
 			"FIRST SEEDS\n");
 		return 64;
 	}
