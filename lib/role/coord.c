@@ -591,7 +591,7 @@ coord_tick(struct coord *c, uint64_t now)
 	end_check_over(c, now);
 	if (c->phase >= PHASE_STOP)
 		return;
-	if (fleet_tick(c->fleet, now, c->o.lease_ms, recover_mending(c),
+	if (fleet_tick(c->fleet, now, c->o.lease_ms,
 		       end_patience(c, c->o.timeout_ms),
 		       end_patience(c, c->o.patience_ms), &why) < 0) {
 		c->server_gone = true;

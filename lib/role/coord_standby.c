@@ -248,6 +248,8 @@ promote(struct coord *c, size_t server, uint64_t now)
 	struct understudy *u = &c->understudy[server];
 	const uint64_t life = u->life;
 	uint64_t heard, gone;
+	const char *how;
+	char *was;
 
 	if (!u->counted || !u->up)
 		return false;
@@ -255,11 +257,16 @@ promote(struct coord *c, size_t server, uint64_t now)
 	u->lost_ms = gone ? gone : now;
 	u->steps = c->all.steps;
 	forget(c, u);
-	report_warning(c, "server %zu (%s) %s: its standby %s takes over",
-		       server, fleet_endpoint(c->fleet, server),
-		       fleet_hangs(c->fleet, server) ? "hangs" : "is gone",
-		       u->endpoint);
+	how = fleet_hangs(c->fleet, server) ? "hangs" : "is gone";
+	was = mem_text(fleet_endpoint(c->fleet, server));
 	recover_server(c, server, u->endpoint, life, now);
+	/* Whoever hears of it may begin the lost one as a standby of this one,
+	   and the coordinator that resumes the run must look for it here. */
+	if (c->begun)
+		journal_servers(c, true);
+	report_warning(c, "server %zu (%s) %s: its standby %s takes over",
+		       server, was, how, u->endpoint);
+	free(was);
 	return true;
 }
 

@@ -715,10 +715,10 @@ fleet_hear(struct fleet *fl, uint64_t peer, const struct message *m,
 /* Is it to be looked for at the other place?  Where only a standby is there is
    nothing to wait for. */
 static bool
-elsewhere(const struct link *l, uint64_t now, uint64_t mending)
+elsewhere(const struct link *l, uint64_t now, uint64_t lease)
 {
 	return l->other.endpoint && !l->welcome &&
-		now - l->placed >= (l->unfit ? UNFIT_MS : mending);
+		now - l->placed >= (l->unfit ? UNFIT_MS : lease);
 }
 
 void
@@ -785,8 +785,8 @@ check_there(const struct fleet *fl, size_t i, uint64_t now, uint64_t timeout,
 }
 
 int
-fleet_tick(struct fleet *fl, uint64_t now, uint64_t lease, uint64_t mending,
-	   uint64_t timeout, uint64_t patience, struct fail *f)
+fleet_tick(struct fleet *fl, uint64_t now, uint64_t lease, uint64_t timeout,
+	   uint64_t patience, struct fail *f)
 {
 	/* Request 0 is HELLO's: a PING may overtake it. */
 	const struct message ping = { .kind = MESSAGE_PING,
@@ -797,7 +797,7 @@ fleet_tick(struct fleet *fl, uint64_t now, uint64_t lease, uint64_t mending,
 	for (size_t i = 0; i < fl->count; i++) {
 		struct link *l = &fl->link[i];
 
-		if (elsewhere(l, now, mending) && turn(fl, i, now, f) < 0)
+		if (elsewhere(l, now, lease) && turn(fl, i, now, f) < 0)
 			return -1;
 		if (check_there(fl, i, now, timeout, patience, f) < 0)
 			return -1;

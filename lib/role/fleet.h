@@ -172,12 +172,11 @@ int fleet_hear(struct fleet *, uint64_t peer, const struct message *,
  * said a word for a lease though it was asked to, hangs: it is called anew and
  * counts as gone until it answers that.  Making variables and loading them
  * may take longer.  One that may be at two places is looked for at each in
- * turn, as long as it takes to make a connection.  -1: a server is gone, or
- * was not there in time.
+ * turn, for a lease, since nobody knows how far the other one is.  -1: a server
+ * is gone, or was not there in time.
  */
 int fleet_tick(struct fleet *, uint64_t now_ms, uint64_t lease_ms,
-	       uint64_t mending_ms, uint64_t timeout_ms, uint64_t patience_ms,
-	       struct fail *);
+	       uint64_t timeout_ms, uint64_t patience_ms, struct fail *);
 
 /* We did not listen ourselves: nobody's silence counts until now. */
 void fleet_excuse(struct fleet *, uint64_t now_ms);
