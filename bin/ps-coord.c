@@ -215,7 +215,7 @@ main(int argc, char **argv)
 	if (!p.model || coord_settings_check(&p.s, p.model, &f) < 0)
 		cli_die(&f);
 	if (p.s.plan_only) {
-		coord_print_plan(&plan, &p.s.o, p.model);
+		coord_print_plan(&plan, &p.s.o, p.model, &p.s.bags);
 		fputs(plan.data, stdout);
 		text_release(&plan);
 		close_all(&p);

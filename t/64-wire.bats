@@ -41,6 +41,65 @@ try 'ps-coord --help'"
 	assert_line --regexp '^0 +- +4 +13212 +242$'
 }
 
+# last LINES WORDS... - the last lines of a plan for 2 servers.
+last() {
+	run -0 bash -c 'ps-coord --plan -m model.ps -s 2 -B 10 "${@:2}" |
+		tail -n "$1"' bash "$@"
+}
+
+@test "--plan counts the rows of a bag by the data, or says that it cannot" {
+	printf '%s\n' 'input u id[] rows=1000 columns=u sep=" "' \
+		'input v string[] rows=hash columns=u sep=" "' \
+		'label y float' 'a = embedding u dim=2 combiner=mean' \
+		'c = embedding v dim=4 combiner=mean' \
+		'ad = dense a units=1' 'cd = dense c units=1' \
+		'z = add ad cd' 'loss mean_squared_error z' \
+		'optimizer sgd' >model.ps
+	last 7
+	assert_line --index 0 --regexp '^0 .* [0-9]+\+$'
+	last 3
+	assert_line --index 0 "a step of 10 examples pulls and pushes 32 \
+bytes each way, and the rows that it meets of these, which the model does not \
+tell:"
+	assert_line --index 1 "a/embeddings: 8 bytes a row, 8000 if it meets all"
+	assert_line --index 2 "c/embeddings: 16 bytes a row"
+	# Two examples, of 3 ids at most: 10 of those are 30 rows of each.
+	printf '%s\n' u,y '1 2 3,0' '4,1' >train.csv
+	last 2 -d train.csv
+	assert_line --index 0 "a step of 10 examples pulls and pushes at most \
+$((30 * 8 + 30 * 16 + 32)) bytes each way"
+	assert_line --index 1 "no example has more ids than one of all the 2 \
+records of the data"
+	# There are no more rows than the table has.
+	last 2 -d train.csv -B 1000
+	assert_line --index 0 --partial "at most $((8000 + 48000 + 32)) bytes"
+	{
+		echo u,y
+		yes '1,0' | head -n 20000
+	} >large.csv
+	last 1 -d large.csv
+	assert_output "no example has more ids than one of the first 10000 \
+records of the data"
+	# What cannot be read would be refused.
+	echo 'x,1' >>train.csv
+	run -65 ps-coord --plan -m model.ps -s 2 -d train.csv
+	assert_output --partial "train.csv:4: u: 'x' is not a"
+}
+
+@test "--plan counts what a round moves" {
+	printf '%s\n' 'input x float[100]' 'label y float' \
+		'z = linear x' 'loss mean_squared_error z' >model.ps
+	last 1 --mode=sync
+	assert_output "a step of 10 examples pulls and pushes at most 404 \
+bytes each way"
+	last 1 --mode=sync --replicas=100
+	assert_output "a round of 100 steps, 1000 examples, pulls and pushes \
+at most 40400 bytes each way"
+	last 1 --mode=sync --replicas=100 --backup=2
+	assert_output "a round of 100 steps, 1000 examples, pulls and pushes \
+at most 40400 bytes each way, and 808 more if 2 of them are computed twice"
+}
+
 # optimum MODEL - come within 1 % of it on a9a.
 optimum() {
 	need_data a9a.svm

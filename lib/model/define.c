@@ -699,15 +699,19 @@ add_group(struct model *m, struct names *known, struct group *like)
 	return &m->group[m->groups++];
 }
 
-/* How many ids an example has for it; 0: it depends. */
+/* How many ids an example has for it; 0: it depends.  At most so many of each
+   input that may have any number; NULL: nobody knows. */
 static size_t
-count_lookups(const struct model *m, const struct group *g)
+count_lookups(const struct model *m, const struct group *g, const size_t *most)
 {
 	size_t sum = 0;
 
 	for (size_t i = 0; i < g->features; i++) {
-		const size_t width = input_width(&m->input[g->feature[i]]);
+		const size_t at = g->feature[i];
+		size_t width = input_width(&m->input[at]);
 
+		if (width == 0 && most)
+			width = most[at] > 0 ? most[at] : 1;
 		if (width == 0)
 			return 0;
 		sum += width;
@@ -731,7 +735,7 @@ find_groups(struct model *m)
 				       &g->variable_room,
 				       sizeof(*g->variable));
 		g->variable[g->variables++] = v;
-		m->variable[v].lookups = count_lookups(m, g);
+		m->variable[v].lookups = count_lookups(m, g, NULL);
 	}
 	for (g = m->group; g < m->group + m->groups; g++) {
 		g->first = first;
@@ -739,6 +743,15 @@ find_groups(struct model *m)
 	}
 	names_release(&known);
 	free(by);
+}
+
+void
+model_expect(struct model *m, const size_t *ids)
+{
+	for (const struct group *g = m->group; g < m->group + m->groups; g++)
+		for (size_t i = 0; i < g->variables; i++)
+			m->variable[g->variable[i]].lookups =
+				count_lookups(m, g, ids);
 }
 
 static int

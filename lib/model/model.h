@@ -65,6 +65,9 @@ const struct input *model_label(const struct model *);	/* or NULL */
 const struct variable *model_variables(const struct model *, size_t *count);
 const struct variable *model_variable(const struct model *, const char *name);
 					/* or NULL */
+/* An example has at most so many ids of each input that may have any number of
+   them: what a step costs follows from that. */
+void model_expect(struct model *, const size_t *ids);
 const struct metric *model_metrics(const struct model *, size_t *count);
 
 /*

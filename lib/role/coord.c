@@ -51,14 +51,19 @@ coord_plan(const struct coord_options *o, const struct model *model,
 
 void
 coord_print_plan(struct text *out, const struct coord_options *o,
-		 const struct model *model)
+		 const struct model *model, const struct plan_bags *bags)
 {
+	const bool sync = o->mode == MODE_SYNC;
+	const struct plan_steps steps = {
+		.batch = o->batch, .slots = sync ? o->replicas : 0,
+		.backup = o->backup, .bags = *bags
+	};
 	struct plan plan = { 0 };
 	struct place *place;
 	size_t places;
 
 	coord_plan(o, model, &plan, &place, &places);
-	plan_print(out, &plan, model, place, places, o->batch);
+	plan_print(out, &plan, model, place, places, &steps);
 	plan_release(&plan);
 	free(place);
 }

@@ -164,6 +164,6 @@ void coord_plan(const struct coord_options *, const struct model *,
 
 /* The plan of these options for people, without a cluster (--plan). */
 void coord_print_plan(struct text *, const struct coord_options *,
-		      const struct model *);
+		      const struct model *, const struct plan_bags *);
 
 #endif

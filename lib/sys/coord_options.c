@@ -7,6 +7,7 @@
 #include "data/reader.h"
 #include "store/checkpoint.h"
 #include "store/disk.h"
+#include "sys/bags.h"
 #include "sys/clock.h"
 
 #include <inttypes.h>
@@ -370,7 +371,7 @@ coord_settings_model(const struct coord_settings *s,
 }
 
 static int
-cut_inputs(struct coord_settings *s, const struct model *model, struct fail *f)
+cut_inputs(struct coord_settings *s, struct model *model, struct fail *f)
 {
 	const struct ledger_options o = {
 		.seed = s->o.seed, .batch = s->o.batch, .unit = s->o.pack,
@@ -383,7 +384,9 @@ cut_inputs(struct coord_settings *s, const struct model *model, struct fail *f)
 		return 0;
 	if (splits_cut(&splits, s->input, s->inputs, &s->o.format,
 		       model_label(model) != NULL,
-		       s->split ? s->split : SPLIT_BYTES, f) < 0) {
+		       s->split ? s->split : SPLIT_BYTES, f) < 0 ||
+	    (s->plan_only && bags_expect(&s->bags, model, &splits,
+					 &s->o.format, f) < 0)) {
 		splits_release(&splits);
 		return -1;
 	}
@@ -392,7 +395,7 @@ cut_inputs(struct coord_settings *s, const struct model *model, struct fail *f)
 }
 
 int
-coord_settings_check(struct coord_settings *s, const struct model *model,
+coord_settings_check(struct coord_settings *s, struct model *model,
 		     struct fail *f)
 {
 	if (cut_inputs(s, model, f) < 0 ||

@@ -36,6 +36,7 @@ struct coord_settings {
 	char **input;		/* of the ledger */
 	size_t inputs;
 	uint64_t split, shuffle;	/* bytes; records */
+	struct plan_bags bags;	/* --plan: what the data tell */
 	bool plan_only, print_task, keep_said;
 };
 
@@ -51,8 +52,9 @@ struct model *coord_settings_model(const struct coord_settings *,
 				   struct model_source *, struct fail *);
 
 /* What needs neither a cluster nor a file of ours: cut the inputs that are
-   given, if any, for a ledger, and look at the endpoints. */
-int coord_settings_check(struct coord_settings *, const struct model *,
+   given, if any, for a ledger, and look at the endpoints.  For --plan the
+   model is told what the data are like. */
+int coord_settings_check(struct coord_settings *, struct model *,
 			 struct fail *);
 void coord_settings_release(struct coord_settings *);
 

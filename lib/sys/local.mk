@@ -1,4 +1,6 @@
 lib_libps_a_SOURCES += \
+	%D%/bags.c \
+	%D%/bags.h \
 	%D%/blocks.c \
 	%D%/blocks.h \
 	%D%/breathing.c \

@@ -101,10 +101,21 @@ size_t plan_part_dense(const struct plan *, size_t part);
 
 /*
  * For people: shards, bytes and skew of each server, bytes per step of a
- * worker with batches of so many examples.  --plan prints it.
+ * worker with batches of so many examples, and of a round.  --plan prints it.
  */
+struct plan_bags {		/* model_expect() was told by: */
+	uint64_t records;	/* of the data, or 0: it was not; */
+	bool all;		/* those are all that there are */
+};
+struct plan_steps {
+	uint64_t batch;
+	uint64_t slots, backup;	/* of a round; 0: there is none, or nobody
+				   knows how many it has */
+	struct plan_bags bags;
+};
 struct text;
 void plan_print(struct text *, const struct plan *, const struct model *,
-		const struct place *, size_t places, uint64_t batch);
+		const struct place *, size_t places,
+		const struct plan_steps *);
 
 #endif

@@ -7,16 +7,25 @@
 #include "base/text.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 struct load {
 	size_t shards, bytes, step;
+	bool open;		/* and rows that are not counted there */
 };
 
 static size_t
 slots(const struct variable *v)
 {
 	return v->optimizer ? v->optimizer->slots : 0;
+}
+
+/* How many of its rows a step meets does not follow from the model. */
+static bool
+is_open(const struct variable *v)
+{
+	return v->table && v->lookups == 0;
 }
 
 /*
@@ -29,6 +38,8 @@ step_floats(const struct variable *v, struct rows rows, uint64_t batch)
 	const size_t width = shape_width(v->shape);
 	const size_t all = rows.count * width;
 
+	if (is_open(v))
+		return 0;
 	/* Any of its rows may be met; which there are is not known yet. */
 	if (v->hashed)
 		return width * (size_t)ceil((double)batch *
@@ -38,8 +49,7 @@ step_floats(const struct variable *v, struct rows rows, uint64_t batch)
 	const double met = ceil((double)batch * (double)v->lookups *
 				(double)all / (double)shape_rows(v->shape));
 
-	return v->table && v->lookups > 0 && met < (double)all ?
-		(size_t)met : all;
+	return v->table && met < (double)all ? (size_t)met : all;
 }
 
 static void
@@ -67,33 +77,90 @@ print_shards(struct text *out, const struct plan *p, const struct variable *v,
 		load[at->server].bytes += bytes;
 		load[at->server].step += codec_size(p->codec) *
 			step_floats(of, at->rows, batch);
+		load[at->server].open |= is_open(of);
 	}
+}
+
+/* What a step moves; of tables of which nobody knows that, a row. */
+static void
+print_step(struct text *out, const struct plan *p, const struct variable *v,
+	   size_t variables, const struct load *all, uint64_t batch)
+{
+	text_add(out, "a step of %llu examples pulls and pushes %s%zu bytes "
+		 "each way%s\n", (unsigned long long)batch,
+		 all->open ? "" : "at most ", all->step, !all->open ? "" :
+		 ", and the rows that it meets of these, which the model does "
+		 "not tell:");
+	for (size_t i = 0; i < variables; i++) {
+		const size_t row = codec_size(p->codec) *
+			shape_width(v[i].shape);
+
+		if (!is_open(&v[i]))
+			continue;
+		text_add(out, "%s: %zu bytes a row", v[i].name, row);
+		if (!v[i].hashed)
+			text_add(out, ", %zu if it meets all", row *
+				 shape_rows(v[i].shape));
+		text_add(out, "\n");
+	}
+}
+
+/* All of its steps, and those that are computed twice. */
+static void
+print_round(struct text *out, const struct plan_steps *s,
+	    const struct load *all)
+{
+	if (s->slots == 0)
+		return;
+	text_add(out, "a round of %llu steps, %llu examples, pulls and pushes "
+		 "%s%llu bytes each way%s", (unsigned long long)s->slots,
+		 (unsigned long long)(s->slots * s->batch),
+		 all->open ? "" : "at most ",
+		 (unsigned long long)(s->slots * all->step),
+		 all->open ? ", and rows" : "");
+	if (s->backup > 0)
+		text_add(out, ", and %llu more if %llu of them are computed "
+			 "twice", (unsigned long long)(s->backup * all->step),
+			 (unsigned long long)s->backup);
+	text_add(out, "\n");
+}
+
+static void
+print_bags(struct text *out, const struct plan_bags *b)
+{
+	if (b->records > 0)
+		text_add(out, "no example has more ids than one of %s %llu "
+			 "records of the data\n", b->all ? "all the" :
+			 "the first", (unsigned long long)b->records);
 }
 
 void
 plan_print(struct text *out, const struct plan *p, const struct model *model,
-	   const struct place *place, size_t places, uint64_t batch)
+	   const struct place *place, size_t places,
+	   const struct plan_steps *s)
 {
-	struct load *load = mem_alloc(p->servers, sizeof(*load));
-	size_t variables, total = 0, most = 0, step = 0;
+	struct load *load = mem_alloc(p->servers, sizeof(*load)), all = { 0 };
+	size_t variables, most = 0;
+	const struct variable *v = model_variables(model, &variables);
 
-	print_shards(out, p, model_variables(model, &variables), place, places,
-		     load, batch);
+	print_shards(out, p, v, place, places, load, s->batch);
 	text_add(out, "\n%-7s %-32s %6s %12s %14s\n", "server", "endpoint",
 		 "shards", "bytes", "bytes/step");
 	for (size_t i = 0; i < p->servers; i++) {
-		text_add(out, "%-7zu %-32s %6zu %12zu %14zu\n", i,
+		text_add(out, "%-7zu %-32s %6zu %12zu %14zu%s\n", i,
 			 p->endpoint[i], load[i].shards, load[i].bytes,
-			 load[i].step);
-		total += load[i].bytes;
-		step += load[i].step;
+			 load[i].step, load[i].open ? "+" : "");
+		all.bytes += load[i].bytes;
+		all.step += load[i].step;
+		all.open |= load[i].open;
 		most = load[i].bytes > most ? load[i].bytes : most;
 	}
 	text_add(out, "\ntotal %zu bytes with slots, %zu parts; "
-		 "skew %.3f (largest server over the mean)\n", total,
-		 p->parts, total ? (double)most * (double)p->servers /
-		 (double)total : 1.0);
-	text_add(out, "a step of %llu examples pulls and pushes at most "
-		 "%zu bytes each way\n", (unsigned long long)batch, step);
+		 "skew %.3f (largest server over the mean)\n", all.bytes,
+		 p->parts, all.bytes ? (double)most * (double)p->servers /
+		 (double)all.bytes : 1.0);
+	print_step(out, p, v, variables, &all, s->batch);
+	print_round(out, s, &all);
+	print_bags(out, &s->bags);
 	free(load);
 }
