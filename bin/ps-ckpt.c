@@ -18,9 +18,9 @@
 #define USAGE \
 	"[-m model] [--best=metric] [--json] [--keep=count] " \
 	"[--metrics=file] [--seed=seed] [--slots] [--tolerance=difference] " \
-	"command operand ..."
+	"[--vocab-anywhere] command operand ..."
 
-enum { BEST = CLI_LONG, JSON, KEEP, METRICS, SEED, SLOTS, TOLERANCE };
+enum { ANYWHERE = CLI_LONG, BEST, JSON, KEEP, METRICS, SEED, SLOTS, TOLERANCE };
 
 static const struct cli_option options[] = {
 	{ 'm',       "model",     "FILE" },
@@ -31,12 +31,13 @@ static const struct cli_option options[] = {
 	{ SEED,      "seed",      "SEED" },
 	{ SLOTS,     "slots",     NULL },
 	{ TOLERANCE, "tolerance", "DIFFERENCE" },
+	{ ANYWHERE,  "vocab-anywhere", NULL },
 	{ 0 }
 };
 
 static struct {
 	const char *model, *best, *metrics;
-	bool json, slots;
+	bool json, slots, anywhere;
 	uint64_t keep, seed;
 	double tolerance;
 } o;
@@ -113,7 +114,6 @@ run_cat(char **operand, struct fail *f)
 {
 	struct checkpoint *c = checkpoint_choose(operand[0], false, f);
 	int r = c ? convert_array(c, operand[1], write_out, stdout, f) : -1;
-
 	checkpoint_close(c);
 	return r;
 }
@@ -147,11 +147,9 @@ static int
 run_import(char **operand, struct fail *f)
 {
 	struct model_source model = { 0 };
-	int r = model_source_read(&model, o.model, f);
+	int r = model_source_read(&model, o.model, o.anywhere, f) < 0 ? -1 :
+		convert_import(&model, operand[0], operand[1], o.seed, warn, f);
 
-	if (r == 0)
-		r = convert_import(&model, operand[0], operand[1], o.seed,
-				   warn, f);
 	if (r == 0)
 		printf("%s/" CONVERT_NAME "\n", operand[1]);
 	model_source_release(&model);
@@ -175,7 +173,8 @@ static const struct command {
 	{ "cat",     "CKPT NAME[@SLOT]", 2, 2, "", run_cat },
 	{ "convert", "CKPT FILE", 2, 2, "slots", run_convert },
 	{ "diff",    "CKPT CKPT", 2, 2, "slots tolerance", run_diff },
-	{ "import",  "FILE DIR", 2, 2, "model seed", run_import },
+	{ "import",  "FILE DIR", 2, 2, "model seed vocab-anywhere",
+	  run_import },
 	{ "ls",      "DIR", 1, 1, "json", run_ls },
 	{ "prune",   "DIR", 1, 1, "best keep metrics", run_prune },
 	{ "show",    "CKPT", 1, 1, "json", run_show },
@@ -211,6 +210,7 @@ parse(int argc, char **argv)
 		given[c] = true;
 		switch (c) {
 		case 'm':       o.model = optarg; break;
+		case ANYWHERE:  o.anywhere = true; break;
 		case BEST:      o.best = optarg; break;
 		case JSON:      o.json = true; break;
 		case KEEP:      o.keep = cli_uint(1, 1 << 30); break;

@@ -577,6 +577,32 @@ request" ps-local -- train.svm -- ps-coord -m model.ps requests
 	run -0 ps-local -- train.svm -- ps-coord -m model.ps requests
 }
 
+@test "a vocabulary that is not in the model's folder" {
+	local why="model/m.ps:1: vocab_file=../words is not in the model's \
+folder; --vocab-anywhere takes it from where it is"
+	mkdir model
+	printf '%s\n' a b >words
+	printf 'w,y\na,1\nb,0\n' >train.csv
+	sed 's/^ *//' >model/m.ps <<-'END'
+		input w string vocab_file=../words
+		label y binary
+		p = linear w activation=sigmoid
+		loss binary_crossentropy p
+	END
+	one 77 "ps-coord: $why" ps-coord -m model/m.ps -s ipc:///tmp/a
+	run -0 ps-local -C ckpt -- train.csv -- ps-coord -m model/m.ps \
+		--vocab-anywhere --checkpoint=ckpt <<<train
+	# Nobody reads it again: it has come with the model.
+	rm words
+	run -0 ps-eval -C ckpt train.csv
+	ps-ckpt convert ckpt m.npz
+	printf '%s\n' a b >words
+	one 77 "ps-ckpt: $why" ps-ckpt import -m model/m.ps m.npz new
+	run -0 ps-ckpt import --vocab-anywhere -m model/m.ps m.npz new
+	one 64 "ps-ckpt: --vocab-anywhere: not for show; \
+try 'ps-ckpt --help'" ps-ckpt show --vocab-anywhere ckpt
+}
+
 @test "what steers a terminal reaches neither logs nor results" {
 	local evil=$'a\x1b[31m\xc2\x9b31m\xe2\x80\xaeb\x9b\x7f' file
 	local seen='a?[31m?31m?b??'

@@ -61,7 +61,8 @@ last() {
 	assert_line --index 0 "a step of 10 examples pulls and pushes 32 \
 bytes each way, and the rows that it meets of these, which the model does not \
 tell:"
-	assert_line --index 1 "a/embeddings: 8 bytes a row, 8000 if it meets all"
+	assert_line --index 1 \
+		"a/embeddings: 8 bytes a row, 8000 if it meets all"
 	assert_line --index 2 "c/embeddings: 16 bytes a row"
 	# Two examples, of 3 ids at most: 10 of those are 30 rows of each.
 	printf '%s\n' u,y '1 2 3,0' '4,1' >train.csv

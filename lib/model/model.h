@@ -30,8 +30,12 @@ struct model_source {
 	size_t count;
 };
 
-/* Read a model file and what it names, relative to its folder. */
-int model_source_read(struct model_source *, const char *path, struct fail *);
+/*
+ * Read a model file and what it names, relative to its folder; what is not in
+ * that folder is refused unless it may be anywhere.
+ */
+int model_source_read(struct model_source *, const char *path, bool anywhere,
+		      struct fail *);
 void model_source_release(struct model_source *);
 
 /* Its hash, of all files, 32 digits: are two models the same? */

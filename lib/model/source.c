@@ -11,6 +11,7 @@
 #include "model/statement.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,27 +75,55 @@ read_file(struct model_file *file, const char *path, size_t limit,
 	return bad || file->size > limit ? -1 : 0;
 }
 
-/* A name that does not begin with a slash is in the model's folder. */
+/* Is a file in a folder, or below it, whatever links lead to them? */
+static int
+check_inside(const char *folder, const char *name, const char *path,
+	     struct fail *f)
+{
+	char *from = realpath(folder, NULL), *to = realpath(path, NULL);
+	const size_t n = from && strcmp(from, "/") != 0 ? strlen(from) : 0;
+	int status = 0;
+
+	if (!from || !to)
+		status = fail_sys(f, FAIL_NOINPUT, "cannot open %s", path);
+	else if (strncmp(from, to, n) != 0 || to[n] != '/')
+		status = fail(f, FAIL_DENIED, "vocab_file=%s is not in the "
+			      "model's folder; --vocab-anywhere takes it from "
+			      "where it is", name);
+	free(from);
+	free(to);
+	return status;
+}
+
+/*
+ * A name that does not begin with a slash is in the model's folder.  A model
+ * may be somebody else's, and what it names travels, and stands in checkpoints.
+ */
 static int
 read_named(struct model_source *source, const char *model, const char *name,
-	   struct fail *f)
+	   bool anywhere, struct fail *f)
 {
 	const char *slash = strrchr(model, '/');
-	const size_t folder = slash && *name != '/' ?
-			      (size_t)(slash - model) + 1 : 0;
-	char *path = mem_alloc(folder + strlen(name) + 1, 1);
+	const size_t n = slash ? (size_t)(slash - model) + 1 : 0;
+	char *folder = n > 0 ? mem_text_n(model, n) : mem_text("./");
+	char *path = mem_alloc(n + strlen(name) + 1, 1);
+	int bad = 0;
 
-	memcpy(path, model, folder);
-	memcpy(path + folder, name, strlen(name));
-
-	const int bad = read_file(add_file(source, name), path, FILE_BYTES, f);
-
+	if (*name != '/')
+		memcpy(path, model, n);
+	strcat(path, name);
+	if (!anywhere)
+		bad = check_inside(folder, name, path, f);
+	if (!bad)
+		bad = read_file(add_file(source, name), path, FILE_BYTES, f);
+	free(folder);
 	free(path);
 	return bad;
 }
 
 static int
-read_all(struct model_source *source, const char *path, struct fail *f)
+read_all(struct model_source *source, const char *path, bool anywhere,
+	 struct fail *f)
 {
 	struct statements all = { 0 };
 	struct names known = { 0 };
@@ -116,7 +145,7 @@ read_all(struct model_source *source, const char *path, struct fail *f)
 			bad = fail(f, FAIL_CONFIG, "a model has at most %d "
 				   "files, itself included", MODEL_FILES);
 		else
-			bad = read_named(source, path, name, f);
+			bad = read_named(source, path, name, anywhere, f);
 		if (bad)
 			fail_at(f, "%s", s->where);
 	}
@@ -127,10 +156,10 @@ read_all(struct model_source *source, const char *path, struct fail *f)
 
 int
 model_source_read(struct model_source *source, const char *path,
-		  struct fail *f)
+		  bool anywhere, struct fail *f)
 {
 	*source = (struct model_source){ 0 };
-	if (!read_all(source, path, f))
+	if (!read_all(source, path, anywhere, f))
 		return 0;
 	model_source_release(source);
 	return -1;

@@ -19,8 +19,8 @@ most_ids(const struct feature *x, size_t examples, size_t most)
 }
 
 static int
-read_some(struct plan_bags *b, struct reader *r, struct batch *batch, size_t *most,
-	  struct fail *f)
+read_some(struct plan_bags *b, struct reader *r, struct batch *batch,
+	  size_t *most, struct fail *f)
 {
 	int got = 1;
 

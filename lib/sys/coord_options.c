@@ -26,7 +26,8 @@
 enum { BACKUP = CLI_LONG, CHECKPOINT, EVERY, GRACE, IN_FLIGHT, JOURNAL, KEEP,
        KEEP_GOING, KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, NO_HEADER, PACK,
        PARTITION, PATIENCE, PLACE, PLAN, PRINT_TASK, REPLICAS, RESTORE,
-       RESULTS, SEED, SHUFFLE, SPLIT, STATUS, STEP_TIMEOUT, SUSPEND, WIRE };
+       RESULTS, SEED, SHUFFLE, SPLIT, STATUS, STEP_TIMEOUT, SUSPEND,
+       VOCAB_ANYWHERE, WIRE };
 
 static const struct cli_option options[] = {
 	{ 'b',          "bind",         "ENDPOINT" },
@@ -64,6 +65,7 @@ static const struct cli_option options[] = {
 	{ STATUS,       "status",       "FILE" },
 	{ STEP_TIMEOUT, "step-timeout", "DURATION" },
 	{ SUSPEND,      "suspend",      NULL },
+	{ VOCAB_ANYWHERE, "vocab-anywhere", NULL },
 	{ WIRE,         "wire",         "float32|bfloat16" },
 	{ 0, NULL, NULL }
 };
@@ -169,6 +171,7 @@ read_option(struct coord_settings *s, int c)
 	case STATUS:	s->status = optarg; break;
 	case STEP_TIMEOUT: o->step_timeout_ms = cli_duration(); break;
 	case SUSPEND:	o->suspend = true; break;
+	case VOCAB_ANYWHERE: s->anywhere = true; break;
 	case WIRE:	o->codec = (enum codec)cli_choice(codec_names); break;
 	}
 }
@@ -357,7 +360,7 @@ coord_settings_model(const struct coord_settings *s,
 	struct text lines = { 0 };
 	struct model *model;
 
-	if (model_source_read(source, s->model, f) < 0 ||
+	if (model_source_read(source, s->model, s->anywhere, f) < 0 ||
 	    !(model = model_parse(source, f)))
 		return NULL;
 	model_unused(model, &lines);

@@ -20,7 +20,7 @@
 	"[--print-task] [--replicas=n] [--restore=latest|none|path] " \
 	"[--results=all|errors|none] [-s endpoint,...|count] [--seed=n] " \
 	"[--shuffle[=buffer]] [--split=size] [--status=file] " \
-	"[--step-timeout=duration] [--suspend] " \
+	"[--step-timeout=duration] [--suspend] [--vocab-anywhere] " \
 	"[--wire=float32|bfloat16] -m model [requests]"
 
 struct coord_settings {
@@ -38,6 +38,7 @@ struct coord_settings {
 	uint64_t split, shuffle;	/* bytes; records */
 	struct plan_bags bags;	/* --plan: what the data tell */
 	bool plan_only, print_task, keep_said;
+	bool anywhere;		/* the model's vocabularies may be */
 };
 
 /* Ends the program when they make no sense. */

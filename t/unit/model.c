@@ -553,6 +553,64 @@ put(const char *folder, const char *name, const char *text)
 	fclose(file);
 }
 
+/* What a model names as its words; is it taken, where only its folder may? */
+static bool
+names(const char *folder, const char *name, bool anywhere)
+{
+	char path[100], text[400];
+	struct model_source s;
+	struct fail f;
+	int got;
+
+	snprintf(text, sizeof(text), "input w string vocab_file=%s\n", name);
+	put(folder, "m.ps", text);
+	snprintf(path, sizeof(path), "%s/m.ps", folder);
+	got = model_source_read(&s, path, anywhere, &f);
+	if (got == 0)
+		model_source_release(&s);
+	else if (f.kind != FAIL_DENIED ||
+		 !strstr(f.text, "m.ps:1: vocab_file="))
+		printf("# %s\n", f.text);
+	return got == 0;
+}
+
+static void
+test_folder(const char *folder)
+{
+	char below[100], link[100], out[100], beside[100], file[100];
+	const char *base = strrchr(folder, '/') + 1;
+
+	snprintf(below, sizeof(below), "%s/below", folder);
+	snprintf(link, sizeof(link), "%s/link", folder);
+	snprintf(out, sizeof(out), "%s/out", folder);
+	snprintf(file, sizeof(file), "%s/words.txt", folder);
+	mkdir(below, 0700);
+	ok(symlink("words.txt", link) == 0 && symlink("/etc", out) == 0);
+	ok(names(folder, "words.txt", false) && names(folder, file, false) &&
+	   names(folder, "link", false) &&
+	   names(folder, "below/../words.txt", false));
+	ok(!names(folder, "/etc/passwd", false) &&
+	   names(folder, "/etc/passwd", true));
+	ok(!names(folder, "../../etc/passwd", false) &&
+	   names(folder, "../../etc/passwd", true));
+	ok(!names(folder, "out/passwd", false) &&
+	   names(folder, "out/passwd", true));
+	unlink(link);
+	ok(symlink("/etc/passwd", link) == 0 && !names(folder, "link", false));
+	/* A folder whose name begins as the model's does is another one. */
+	snprintf(beside, sizeof(beside), "%s.d", folder);
+	mkdir(beside, 0700);
+	put(beside, "words.txt", "a\n");
+	snprintf(file, sizeof(file), "../%s.d/words.txt", base);
+	ok(!names(folder, file, false) && names(folder, file, true));
+	snprintf(file, sizeof(file), "%s/words.txt", beside);
+	unlink(file);
+	rmdir(beside);
+	unlink(link);
+	unlink(out);
+	rmdir(below);
+}
+
 /* Files that a model names come along, and are part of what it is. */
 static void
 test_source(void)
@@ -569,13 +627,14 @@ test_source(void)
 
 	ok(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/m.ps", folder);
-	ok(model_source_read(&s, path, &f) == -1 && f.kind == FAIL_NOINPUT);
+	ok(model_source_read(&s, path, false, &f) == -1 &&
+	   f.kind == FAIL_NOINPUT);
 	put(folder, "m.ps", text);
-	ok(model_source_read(&s, path, &f) == -1 && f.kind == FAIL_NOINPUT &&
-	   strstr(f.text, "m.ps:1: cannot open ") &&
+	ok(model_source_read(&s, path, false, &f) == -1 &&
+	   f.kind == FAIL_NOINPUT && strstr(f.text, "m.ps:1: cannot open ") &&
 	   strstr(f.text, "words.txt: No such file"));
 	put(folder, "words.txt", "iron man\r\nhulk\n");
-	ok(model_source_read(&s, path, &f) == 0 && s.count == 2 &&
+	ok(model_source_read(&s, path, false, &f) == 0 && s.count == 2 &&
 	   strcmp(s.file[0].text, text) == 0 &&
 	   s.file[0].size == strlen(text) &&
 	   strcmp(s.file[1].name, "words.txt") == 0);
@@ -603,7 +662,7 @@ test_source(void)
 	put(folder, "m.ps", "\xef\xbb\xbf" "input w string "
 	    "vocab_file=words.txt\ny = linear w\n" END);
 	put(folder, "words.txt", "\xef\xbb\xbf" "hulk\n\xef\xbb\xbf\n");
-	ok(model_source_read(&s, path, &f) == 0 && s.file[1].size == 9 &&
+	ok(model_source_read(&s, path, false, &f) == 0 && s.file[1].size == 9 &&
 	   strcmp(s.file[1].text, "hulk\n\xef\xbb\xbf\n") == 0);
 	m = model_parse(&s, &f);
 	ok(m && model_inputs(m, &n)->rows == 2 &&
@@ -611,10 +670,12 @@ test_source(void)
 	model_free(m);
 	model_source_release(&s);
 
+	test_folder(folder);
 	put(folder, "m.ps", text);
 	put(folder, "words.txt", "hulk\nhulk\n");
-	ok(model_source_read(&s, path, &f) == 0 && !model_parse(&s, &f) &&
-	   strstr(f.text, "m.ps:1: words.txt: ") && strstr(f.text, "hulk"));
+	ok(model_source_read(&s, path, false, &f) == 0 &&
+	   !model_parse(&s, &f) && strstr(f.text, "m.ps:1: words.txt: ") &&
+	   strstr(f.text, "hulk"));
 	model_source_release(&s);
 	unlink(path);
 	snprintf(path, sizeof(path), "%s/words.txt", folder);
