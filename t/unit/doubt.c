@@ -160,7 +160,8 @@ static const struct {
 static struct model *
 parse(const char *text, struct fail *f)
 {
-	struct model_file file = { "model.ps", (char *)(uintptr_t)text,
+	struct model_file file = { (char *)(uintptr_t)"model.ps",
+				   (char *)(uintptr_t)text,
 				   strlen(text) };
 	const struct model_source source = { &file, 1 };
 
