@@ -64,11 +64,11 @@ refused_journal(enum fail_kind kind, const char *why)
 static void
 journals(void)
 {
-	struct pack run = { 0 }, fold = { 0 };
+	struct pack first = { 0 }, fold = { 0 };
 	struct journal_file *j;
 
-	pack_uint(&run, 3);
-	append("journal", JOURNAL_RUN, &run);
+	pack_uint(&first, 3);
+	append("journal", JOURNAL_RUN, &first);
 	named(refused_journal(FAIL_CONFIG, OTHER_JOURNAL),
 	      "a journal of another version is refused, and stays");
 	append("journal", JOURNAL_FINISHED, &fold);
@@ -78,26 +78,26 @@ journals(void)
 	journal_file_close(j);
 
 	pack_uint(&fold, JOURNAL_RUN);
-	pack_blob(&fold, run.data, run.size);
+	pack_blob(&fold, first.data, first.size);
 	append("journal", JOURNAL_FOLD, &fold);
 	named(refused_journal(FAIL_CONFIG, OTHER_JOURNAL),
 	      "and one that begins with a fold");
 	unlink("journal");
 
-	append("journal", JOURNAL_TERM, &run);
+	append("journal", JOURNAL_TERM, &first);
 	named(refused_journal(FAIL_DATA,
 			      "journal: no journal of a coordinator"),
 	      "what is none");
 	unlink("journal");
 
-	pack_reset(&run);
-	pack_uint(&run, JOURNAL_VERSION);
-	append("journal", JOURNAL_RUN, &run);
+	pack_reset(&first);
+	pack_uint(&first, JOURNAL_VERSION);
+	append("journal", JOURNAL_RUN, &first);
 	j = journal_file_open("journal", &f);
 	named(j && journal_file_resumed(j), "one of ours is taken");
 	journal_file_close(j);
 	unlink("journal");
-	pack_release(&run);
+	pack_release(&first);
 	pack_release(&fold);
 }
 

@@ -6,6 +6,7 @@
 #include "tap.h"
 
 #include <math.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define END	"label t binary\nloss binary_crossentropy y from_logits=1\n"
@@ -577,7 +578,7 @@ names(const char *folder, const char *name, bool anywhere)
 static void
 test_folder(const char *folder)
 {
-	char below[100], link[100], out[100], beside[100], file[100];
+	char below[100], link[100], out[100], beside[100], file[200];
 	const char *base = strrchr(folder, '/') + 1;
 
 	snprintf(below, sizeof(below), "%s/below", folder);
