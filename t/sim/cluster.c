@@ -746,7 +746,8 @@ look_at_message(struct cluster *c, const struct packet *e, int to, int from)
 
 /* ---- what must hold ---- */
 
-/* A server is where the coordinator says that its standby took over. */
+/* A server is where the coordinator says that its standby takes over, or that
+   it is back. */
 static void
 heed_warning(struct cluster *c, const char *line)
 {
@@ -759,6 +760,9 @@ heed_warning(struct cluster *c, const char *line)
 	if (sscanf(line, "server %zu", &server) == 1 && server < MAX_SERVERS &&
 	    standby && strstr(line, "takes over") &&
 	    sscanf(standby + 12, "%15s", at) == 1)
+		snprintf(c->at[server], sizeof(c->at[server]), "%s", at);
+	if (sscanf(line, "server %zu (%15[^)]) is back", &server, at) == 2 &&
+	    server < MAX_SERVERS)
 		snprintf(c->at[server], sizeof(c->at[server]), "%s", at);
 }
 
