@@ -852,7 +852,8 @@ model: live/ckpt-00000020 goes on to predict"
 	mkfifo out
 	ps-eval --predict -C ckpts -B 1 train.svm >out &
 	{
-		head -n 1
+		read -r line	# and no more, as head would
+		echo "$line"
 		mv later/ckpt-00000020 ckpts
 		cat
 	} <out | diff of10 -
