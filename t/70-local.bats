@@ -890,7 +890,8 @@ forsaken() {
 	job=(ps-coord -m model.ps -B 1 --checkpoint=saved --every=50 -o results
 		requests)
 	forsaken 69 "was ended by signal 9" ps-local -w 2 -C saved -- \
-		'pipe:yes "1 1:1" | head -n 400; until [ -s results ]; do :; done
+		'pipe:yes "1 1:1" | head -n 400
+			until [ -s results ]; do :; done
 			kill -9 $PPID' -- "${job[@]}"
 	[[ $stderr == *"the run has not ended: start it again"* ]]
 	run -0 timeout 60 ps-local -w 2 -C saved -- --repeat train.svm -- \
