@@ -32,6 +32,7 @@ UNITS += %D%/unit/formats
 UNITS += %D%/unit/gather
 UNITS += %D%/unit/gradient
 UNITS += %D%/unit/hostile
+UNITS += %D%/unit/inbound
 UNITS += %D%/unit/initializer
 UNITS += %D%/unit/kernels
 UNITS += %D%/unit/kinks

@@ -254,6 +254,21 @@ inbound_heard(struct inbound *c, uint64_t peer, size_t bytes)
 		one->heard += bytes;
 }
 
+/* libzmq numbers its callers as they come: bytes 1 to 4, high bits first. */
+static bool
+is_newer(uint64_t peer, uint64_t than)
+{
+	const unsigned char *a = (const unsigned char *)&peer;
+	const unsigned char *b = (const unsigned char *)&than;
+	uint32_t ahead = 0;
+
+	for (int i = 1; i <= 4; i++)
+		ahead = ahead << 8 | a[i];
+	for (int i = 1; i <= 4; i++)
+		ahead -= (uint32_t)b[i] << (32 - 8 * i);
+	return ahead != 0 && ahead < (uint32_t)1 << 31;
+}
+
 void
 inbound_meet(struct inbound *c, uint64_t peer, int fd)
 {
@@ -261,7 +276,11 @@ inbound_meet(struct inbound *c, uint64_t peer, int fd)
 
 	if (!one)
 		return;		/* it has gone, and spoken before */
-	if (one->peer) {	/* as had the one before, whose place it has */
+	/* What a caller said before it went may be heard when another one has
+	   its descriptor. */
+	if (one->peer && !is_newer(peer, one->peer))
+		return;
+	if (one->peer) {	/* so had the one before, whose place it has */
 		peers_remove(&c->met, one->peer);
 		c->left = true;
 	}

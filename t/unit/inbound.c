@@ -1,0 +1,49 @@
+/* Who a descriptor belongs to, when what one said is heard after it went. */
+#include "sys/inbound.h"
+
+#include "tap.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* The number that libzmq gives to its nth caller. */
+static uint64_t
+caller(uint32_t n)
+{
+	unsigned char bytes[8] = { 0, (unsigned char)(n >> 24),
+		(unsigned char)(n >> 16), (unsigned char)(n >> 8),
+		(unsigned char)n };
+	uint64_t peer;
+
+	memcpy(&peer, bytes, sizeof(peer));
+	return peer;
+}
+
+int
+main(void)
+{
+	struct inbound *c = inbound_new(100);
+	int pair[2];
+
+	ok(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	inbound_came(c, pair[0], 0);
+	inbound_meet(c, caller(0xffffffff), pair[0]);
+	ok(inbound_here(c, caller(0xffffffff)));
+	inbound_went(c, pair[0]);
+	ok(!inbound_here(c, caller(0xffffffff)));
+
+	inbound_came(c, pair[0], 0);
+	inbound_meet(c, caller(1), pair[0]);
+	inbound_meet(c, caller(0xffffffff), pair[0]);
+	named(inbound_here(c, caller(1)) &&
+	      !inbound_here(c, caller(0xffffffff)),
+	      "what one said before it went takes no place of a newer one");
+	inbound_meet(c, caller(2), pair[0]);
+	named(inbound_here(c, caller(2)) && !inbound_here(c, caller(1)),
+	      "a newer one has the place of one that has gone");
+	inbound_free(c);
+	close(pair[0]);
+	close(pair[1]);
+	return tap_done();
+}
