@@ -49,6 +49,8 @@ crew() {
 
 # hung_worker OPTION... - one of two hangs: the other one does its steps.
 hung_worker() {
+	# It stands still for longer than it would wait for the coordinator.
+	local times=(--lease=1s -w 20s)
 	crew "$@"
 	freezes "${daemons[2]}"
 	ask 400
