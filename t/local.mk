@@ -110,6 +110,7 @@ BATS_TESTS += %D%/50-ckpt.bats
 BATS_TESTS += %D%/50-train.bats
 BATS_TESTS += %D%/55-tf.bats
 BATS_TESTS += %D%/56-learns.bats
+BATS_TESTS += %D%/57-counts.bats
 BATS_TESTS += %D%/58-hash.bats
 BATS_TESTS += %D%/59-before.bats
 BATS_TESTS += %D%/60-exact.bats

@@ -458,7 +458,8 @@ take_state(struct server *s, const struct message *m, struct fail *f)
 {
 	const struct shard_chunk chunk = {
 		.piece = m->state.piece, .chunk = m->state.chunk,
-		.updates = m->state.updates, .data = m->frame[0]
+		.updates = m->state.updates, .since = m->state.since,
+		.begun = m->state.begun, .data = m->frame[0]
 	};
 
 	if (!s->primary.synced || s->primary.chunks == 0)

@@ -313,16 +313,24 @@ push_part(struct shard *s, struct cut *cut, size_t n, const void *gradient,
 		const struct holding *h = &s->holding[part->first + i];
 		struct content *to = content_of(s, cut, part->first + i);
 		const struct optimizer *o = h->variable->optimizer;
+		const size_t floats = s->pushed[i].count * h->piece->width;
+
+		/* Slots that do not change count no updates, either. */
+		if (o->frozen) {
+			g += floats * sizeof(float);
+			continue;
+		}
+
 		const struct apply a = {
-			.optimizer = o, .t = ++to->updates,
+			.optimizer = o, .t = ++to->updates - h->since,
 			.examples = (float)of,
 			.learning_rate = schedule_asked(&o->schedule,
-							p->step,
+							p->step - h->begun,
 							p->learning_rate)
 		};
 
 		content_push(to, h, &a, &s->pushed[i], g);
-		g += s->pushed[i].count * h->piece->width * sizeof(float);
+		g += floats * sizeof(float);
 	}
 }
 

@@ -97,7 +97,10 @@ void cut_free(struct cut *);		/* before its shard */
  */
 const struct checkpoint_array *cut_arrays(struct cut *, size_t *count);
 
-/* Take values, slots and update counts from a checkpoint. */
+/*
+ * Take values, slots and update counts from a checkpoint, whose model may have
+ * had other optimizers: what they leave begins anew, and is counted anew.
+ */
 int shard_restore(struct shard *, struct checkpoint *, struct fail *);
 
 /*
@@ -108,7 +111,9 @@ int shard_restore(struct shard *, struct checkpoint *, struct fail *);
  * the next one and cut_free(), or for as long as the hold is held.
  */
 struct shard_chunk {
-	uint64_t piece, chunk, updates;	/* of the whole piece */
+	uint64_t piece, chunk;
+	uint64_t updates, since, begun;	/* of the whole piece, as in struct
+					   checkpoint_counts */
 	struct frame data;
 };
 size_t cut_chunks(const struct cut *);

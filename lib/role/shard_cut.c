@@ -113,6 +113,7 @@ add_array(struct cut *cut, size_t i, size_t end, size_t slot)
 		.rows.first = h->piece->first * h->piece->width / width,
 		.piece = to,
 		.updates = cut->content[i].updates,
+		.since = h->since, .begun = h->begun,
 	};
 	for (; i < end; i++)
 		for (size_t j = 0; j < s->holding[i].chunks; j++) {
@@ -125,6 +126,24 @@ add_array(struct cut *cut, size_t i, size_t end, size_t slot)
 		}
 	cut->pieces += a->pieces;
 	a->rows.count = floats / width;
+}
+
+/* The rows of a hashed table. */
+static void
+add_tables(struct cut *cut, size_t i)
+{
+	const struct holding *h = &cut->shard->holding[i];
+	struct checkpoint_array *a = cut->array + cut->hashed;
+	const size_t count = rows_arrays(h->variable, cut->content[i].table,
+					 (struct rows){ h->piece->first,
+							h->piece->count },
+					 cut->content[i].updates, a);
+
+	for (size_t k = 0; k < count; k++) {
+		a[k].since = h->since;
+		a[k].begun = h->begun;
+	}
+	cut->hashed += count;
 }
 
 static void
@@ -142,12 +161,7 @@ describe(struct cut *cut)
 	cut->piece = mem_alloc(chunks, sizeof(*cut->piece));
 	for (size_t i = 0; i < s->plan->pieces; i++)
 		if (cut->content[i].table)
-			cut->hashed += rows_arrays(
-				s->holding[i].variable, cut->content[i].table,
-				(struct rows){ s->plan->piece[i].first,
-					       s->plan->piece[i].count },
-				cut->content[i].updates,
-				cut->array + cut->hashed);
+			add_tables(cut, i);
 	cut->arrays = cut->hashed;
 	for (size_t i = 0; i < s->plan->pieces; i = end) {
 		end = i + 1;
@@ -192,7 +206,7 @@ has_slot(const struct checkpoint *from, const char *variable,
  */
 static int
 restore_chunk(struct holding *h, size_t i, struct checkpoint *from,
-	      struct fail *f)
+	      bool slots, struct fail *f)
 {
 	const struct variable *v = h->variable;
 	const size_t width = shape_width(v->shape);
@@ -214,7 +228,7 @@ restore_chunk(struct holding *h, size_t i, struct checkpoint *from,
 		const char *slot = s == 0 ? "" :
 			v->optimizer->slot_name[s - 1];
 
-		if (s > 0 && !has_slot(from, v->name, slot))
+		if (s > 0 && !(slots && has_slot(from, v->name, slot)))
 			continue;
 		read = checkpoint_read(from, v->name, slot, v->shape, rows,
 				       whole, &updates, f);
@@ -229,13 +243,15 @@ restore_chunk(struct holding *h, size_t i, struct checkpoint *from,
 }
 
 static int
-restore_table(struct holding *h, struct checkpoint *from, struct fail *f)
+restore_table(struct holding *h, struct checkpoint *from, bool slots,
+	      struct fail *f)
 {
 	const struct rows ranges = { h->piece->first, h->piece->count };
 	struct table *table = hashed_table(&h->hashed, ranges.count);
 	uint64_t updates = 0;
 
-	if (rows_restore(from, h->variable, table, ranges, &updates, f) < 0) {
+	if (rows_restore(from, h->variable, table, ranges, slots, &updates,
+			 f) < 0) {
 		table_free(table);
 		return -1;
 	}
@@ -245,21 +261,68 @@ restore_table(struct holding *h, struct checkpoint *from, struct fail *f)
 	return 0;
 }
 
+/*
+ * Is what the checkpoint's optimizer left of a variable, its slots and counts,
+ * this one's?  A model that is none any more had the same optimizers.
+ */
+static bool
+goes_on(const struct model *old, const struct variable *v)
+{
+	const struct variable *was = old ? model_variable(old, v->name) : v;
+
+	return !v->optimizer || (was && was->optimizer &&
+				 optimizer_goes_on(v->optimizer,
+						   was->optimizer));
+}
+
+static int
+restore_piece(struct holding *h, struct checkpoint *from, bool slots,
+	      struct fail *f)
+{
+	int r = 0;
+
+	if (h->now.table)
+		r = restore_table(h, from, slots, f);
+	if (h->chunks > 0)
+		h->now.updates = 0;
+	for (size_t j = 0; r == 0 && j < h->chunks; j++)
+		r = restore_chunk(h, j, from, slots, f);
+	return r;
+}
+
+/* What is counted goes on, too, or begins at this step. */
+static void
+restore_counts(struct holding *h, const struct checkpoint *from, bool slots)
+{
+	const struct checkpoint_counts c = rows_counts(from, h->variable);
+
+	h->since = c.since;
+	h->begun = c.begun;
+	if (slots && c.updates > c.since)
+		return;
+	h->now.updates = h->since = c.updates;
+	h->begun = checkpoint_info(from)->step;
+}
+
 int
 shard_restore(struct shard *s, struct checkpoint *from, struct fail *f)
 {
-	for (size_t i = 0; i < s->plan->pieces; i++)
-		if (s->holding[i].now.table &&
-		    restore_table(&s->holding[i], from, f) < 0)
-			return -1;
-	for (size_t i = 0; i < s->plan->pieces; i++) {
-		if (s->holding[i].chunks > 0)
-			s->holding[i].now.updates = 0;
-		for (size_t j = 0; j < s->holding[i].chunks; j++)
-			if (restore_chunk(&s->holding[i], j, from, f) < 0)
-				return -1;
+	struct fail ignored;
+	struct model *old = model_parse(checkpoint_model(from), &ignored);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < s->plan->pieces; i++) {
+		struct holding *h = &s->holding[i];
+		bool slots;
+
+		if (!h->now.table && h->chunks == 0)
+			continue;
+		slots = goes_on(old, h->variable);
+		r = restore_piece(h, from, slots, f);
+		restore_counts(h, from, slots);
 	}
-	return 0;
+	model_free(old);
+	return r;
 }
 
 /* ---- for a standby ---- */
@@ -318,6 +381,8 @@ cut_block(struct cut *cut, size_t i)
 	return (struct shard_chunk){
 		.piece = piece, .chunk = 2 * i + waits,
 		.updates = cut->content[piece].updates,
+		.since = cut->shard->holding[piece].since,
+		.begun = cut->shard->holding[piece].begun,
 		.data = { block->value, carry_write(t, &cut->walk,
 						    block->value),
 			  &block->hold },
@@ -340,6 +405,7 @@ cut_chunk(struct cut *cut, size_t i)
 
 	return (struct shard_chunk){
 		.piece = piece, .chunk = i, .updates = content->updates,
+		.since = h[piece].since, .begun = h[piece].begun,
 		.data = { c->value, c->size * (1 + c->slots) *
 			  sizeof(*c->value), &c->hold },
 	};
@@ -357,6 +423,8 @@ take_block(struct holding *h, const struct shard_chunk *from, struct fail *f)
 		table_end_update(h->now.table);
 	}
 	h->now.updates = from->updates;
+	h->since = from->since;
+	h->begun = from->begun;
 	if (!t || !carry_read(t, from->data.data, from->data.size))
 		return fail(f, FAIL_PROTOCOL, "%zu bytes of rows that piece "
 			    "%llu does not have", from->data.size,
@@ -387,5 +455,7 @@ shard_take_chunk(struct shard *s, const struct shard_chunk *from,
 	memcpy(h->now.chunk[from->chunk]->value, from->data.data,
 	       from->data.size);
 	h->now.updates = from->updates;
+	h->since = from->since;
+	h->begun = from->begun;
 	return 0;
 }

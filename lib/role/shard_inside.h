@@ -26,6 +26,7 @@ struct holding {
 	size_t shift;		/* a chunk of a table has 1 << shift rows */
 	size_t chunks;
 	struct hashed hashed;
+	uint64_t since, begun;	/* as in struct checkpoint_counts */
 	struct content now;
 };
 

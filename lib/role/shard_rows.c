@@ -164,13 +164,14 @@ push_rows(struct content *to, const struct holding *h, const struct apply *a,
 
 /* Rows that are not admitted yet lose their gradient. */
 static void
-push_hashed(struct table *to, const struct holding *h, const struct apply *a,
+push_hashed(struct content *c, const struct holding *h, const struct apply *a,
 	    const uint64_t *keys, size_t count, const char *gradient)
 {
 	const size_t width = h->piece->width;
+	struct table *to = c->table;
 	float *row[TABLE_BATCH];
 
-	table_update(to, a->t);
+	table_update(to, c->updates);
 	for (size_t done = 0, some; done < count; done += some) {
 		some = count - done < TABLE_BATCH ? count - done : TABLE_BATCH;
 		table_touch(to, keys + done, some, row);
@@ -192,7 +193,7 @@ content_push(struct content *to, const struct holding *h,
 	     const void *gradient)
 {
 	if (to->table)
-		push_hashed(to->table, h, a, rows->row, rows->count,
+		push_hashed(to, h, a, rows->row, rows->count,
 			    gradient);
 	else if (h->piece->table)
 		push_rows(to, h, a, rows->row, rows->count, gradient);

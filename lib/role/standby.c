@@ -19,6 +19,8 @@ send_chunk(const struct standby *b, size_t i, struct outbox *outbox)
 	m.state.piece = chunk.piece;
 	m.state.chunk = chunk.chunk;
 	m.state.updates = chunk.updates;
+	m.state.since = chunk.since;
+	m.state.begun = chunk.begun;
 	m.frame[0] = chunk.data;
 	return outbox_send(outbox, b->peer, &m);
 }

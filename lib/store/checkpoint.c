@@ -50,6 +50,9 @@ index_entries(struct checkpoint *c)
 		e->shards++;
 		if (e->updates < m->updates)
 			e->updates = m->updates;
+		if (e->since < m->since)
+			e->since = m->since;
+		e->begun = m->begun;
 	}
 }
 

@@ -37,6 +37,7 @@ struct checkpoint_array {
 	} *piece;			/* together rows.count x width */
 	size_t pieces;
 	uint64_t updates;		/* of the variable, so far */
+	uint64_t since, begun;		/* see struct checkpoint_counts */
 
 	/* In place of pieces: the rows of a table, in order of key; of each
 	   the floats from column on, or for these slots a number. */
@@ -51,6 +52,18 @@ struct checkpoint_array {
 #define CHECKPOINT_ID		"id"
 #define CHECKPOINT_UPDATE	"update"
 bool checkpoint_is_number(const char *slot);
+
+/*
+ * What an optimizer counts begins when its slots do: with the variable, or
+ * later, when it took the place of another one.
+ */
+struct checkpoint_counts {
+	uint64_t updates;		/* of the variable, so far; */
+	uint64_t since;			/* so many of them were before that */
+	uint64_t begun;			/* the step that schedules count from;
+					   below 0, modulo 2^64, where updates
+					   were imported */
+};
 
 /* What the coordinator must know of a part to vouch for it. */
 struct checkpoint_part {
@@ -182,6 +195,7 @@ struct checkpoint_entry {
 	struct shape shape;
 	size_t shards;
 	uint64_t updates;		/* the most of any shard */
+	uint64_t since, begun;		/* see struct checkpoint_counts */
 };
 const struct checkpoint_entry *checkpoint_entries(const struct checkpoint *,
 						  size_t *count);

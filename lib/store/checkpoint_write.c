@@ -182,6 +182,7 @@ checkpoint_write_part(const char *dir, const char *name, size_t i, size_t n,
 			.shape = array[k].shape,
 			.rows = array[k].rows,
 			.updates = array[k].updates,
+			.since = array[k].since, .begun = array[k].begun,
 		};
 	folder = disk_path("%s/" DISK_TEMP "%s", dir, name);
 	path = parts_path(folder, i, n);

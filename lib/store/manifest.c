@@ -181,6 +181,10 @@ manifest_part_write(const struct manifest_part *p, struct text *out)
 		set(item, "first", number(m->rows.first));
 		set(item, "rows", number(m->rows.count));
 		set(item, "updates", number(m->updates));
+		if (m->since > 0)
+			set(item, "since", number(m->since));
+		if (m->begun > 0)
+			set(item, "begun", json_integer((json_int_t)m->begun));
 		set(item, "size", number(m->size));
 		set(item, "hash", json_string(m->hash));
 		json_array_append_new(list, item);
@@ -408,17 +412,19 @@ read_shape(const json_t *list, struct shape *s)
 static int
 read_member(struct manifest_member *m, json_t *item, struct fail *f)
 {
-	json_int_t first, rows, updates, size;
+	json_int_t first, rows, updates, size, since = 0, begun = 0;
 	const char *file, *variable, *slot, *hash;
 	json_error_t error;
 	json_t *shape;
 	int same;
 
 	if (json_unpack_ex(item, &error, 0, "{s:s, s:s, s:s, s:o, s:I, s:I, "
-			   "s:I, s:I, s:s}", "file", &file, "variable",
-			   &variable, "slot", &slot, "shape", &shape,
+			   "s:I, s:I, s:s, s?I, s?I}", "file", &file,
+			   "variable", &variable, "slot", &slot, "shape",
+			   &shape,
 			   "first", &first, "rows", &rows, "updates",
-			   &updates, "size", &size, "hash", &hash) < 0)
+			   &updates, "size", &size, "hash", &hash, "since",
+			   &since, "begun", &begun) < 0)
 		return misfit(&error, f);
 	if (has_hidden(item))
 		return fail(f, FAIL_DATA, "'%.80s': a string holds a NUL",
@@ -428,6 +434,7 @@ read_member(struct manifest_member *m, json_t *item, struct fail *f)
 	if (!read_shape(shape, &m->shape))
 		return fail(f, FAIL_DATA, "'%s': no sound shape", variable);
 	if (first < 0 || rows < 1 || updates < 0 || size < 0 ||
+	    since < 0 || since > updates ||
 	    (size_t)first >= shape_rows(m->shape) ||
 	    (size_t)rows > shape_rows(m->shape) - (size_t)first)
 		return fail(f, FAIL_DATA, "'%s': numbers out of range",
@@ -436,6 +443,8 @@ read_member(struct manifest_member *m, json_t *item, struct fail *f)
 		return fail(f, FAIL_DATA, "'%s': no sound hash", variable);
 	m->rows = (struct rows){ (size_t)first, (size_t)rows };
 	m->updates = (uint64_t)updates;
+	m->since = (uint64_t)since;
+	m->begun = (uint64_t)begun;
 	m->size = (uint64_t)size;
 	memcpy(m->hash, hash, HASH_TEXT);
 	m->variable = mem_text(variable);

@@ -27,7 +27,7 @@ struct manifest_member {
 	char *variable, *slot;
 	struct shape shape;		/* of the whole variable */
 	struct rows rows;
-	uint64_t updates, size;
+	uint64_t updates, since, begun, size;
 	char hash[HASH_TEXT];
 
 	/* Not in the text: where it was found. */

@@ -92,7 +92,7 @@ struct part {
 	struct checkpoint *from;
 	const struct checkpoint_entry *entry;	/* of the values */
 	const struct variable *variable;
-	bool waits;
+	bool waits, slots;
 };
 
 /* Values and slots of some rows, one after the other. */
@@ -108,7 +108,8 @@ read_floats(const struct part *p, struct rows rows, float *row,
 
 	for (size_t s = 0; r == 0 && s < floats / width; s++) {
 		const char *slot = s == 0 ? "" : o->slot_name[s - 1];
-		const bool there = checkpoint_find(p->from, e->variable, slot);
+		const bool there = (s == 0 || p->slots) &&
+			checkpoint_find(p->from, e->variable, slot);
 
 		for (size_t i = 0; !there && i < rows.count * width; i++)
 			block[i] = o->slot_start[s - 1];
@@ -192,10 +193,31 @@ is_part(const struct checkpoint_entry *e, const struct variable *v,
 	return v->name[part.table] == '\0';
 }
 
+struct checkpoint_counts
+rows_counts(const struct checkpoint *from, const struct variable *v)
+{
+	size_t count;
+	const struct checkpoint_entry *e = checkpoint_entries(from, &count);
+	struct checkpoint_counts c = { 0 };
+	bool ignored;
+
+	for (size_t i = 0; i < count; i++) {
+		if (v->hashed ? !is_part(&e[i], v, &ignored) :
+		    strcmp(e[i].variable, v->name) != 0)
+			continue;
+		if (e[i].updates > c.updates)
+			c.updates = e[i].updates;
+		if (e[i].since > c.since)
+			c.since = e[i].since;
+		c.begun = e[i].begun;
+	}
+	return c;
+}
+
 int
 rows_restore(struct checkpoint *from, const struct variable *v,
-	     struct table *t, struct rows ranges, uint64_t *updates,
-	     struct fail *f)
+	     struct table *t, struct rows ranges, bool slots,
+	     uint64_t *updates, struct fail *f)
 {
 	size_t count;
 	const struct checkpoint_entry *e = checkpoint_entries(from, &count);
@@ -210,7 +232,7 @@ rows_restore(struct checkpoint *from, const struct variable *v,
 		if (!is_part(&e[i], v, &waits))
 			continue;
 
-		const struct part p = { from, &e[i], v, waits };
+		const struct part p = { from, &e[i], v, waits, slots };
 		struct table *to = waits ? table_waiting(t) : t;
 
 		if (to && put_part(&p, to, ranges, f) < 0)

@@ -36,12 +36,17 @@ size_t rows_arrays(const struct variable *, const struct table *,
 		   struct rows ranges, uint64_t updates,
 		   struct checkpoint_array *);
 
+/* What was counted of a variable, whatever shards it has; zeros: nothing. */
+struct checkpoint_counts rows_counts(const struct checkpoint *,
+				     const struct variable *);
+
 /*
  * Put the rows of these ranges into an empty table; updates is the most of
- * all parts.  FAIL_DATA if they are of another kind.
+ * all parts.  Without slots these have their first values.  FAIL_DATA if they
+ * are of another kind.
  */
 int rows_restore(struct checkpoint *, const struct variable *,
-		 struct table *, struct rows ranges, uint64_t *updates,
-		 struct fail *);
+		 struct table *, struct rows ranges, bool slots,
+		 uint64_t *updates, struct fail *);
 
 #endif

@@ -73,15 +73,17 @@ warn_of_words(const char *path, const struct model *old,
 	compare_words(path, model_label(old), model_label(model));
 }
 
+/* Has a variable the slot of that name, of an optimizer like this one? */
 static bool
-has_slot(const struct variable *v, const char *name)
+has_slot(const struct variable *v, const char *name,
+	 const struct optimizer *of)
 {
 	const struct optimizer *o = v->optimizer;
 	bool has = false;
 
 	for (size_t i = 0; o && i < o->slots && !has; i++)
 		has = strcmp(o->slot_name[i], name) == 0;
-	return has;
+	return has && optimizer_goes_on(o, of);
 }
 
 /* Of one that both models have. */
@@ -92,7 +94,7 @@ list_missing_slots(struct text *to, const struct variable *of,
 	const struct optimizer *o = of->optimizer;
 
 	for (size_t i = 0; o && i < o->slots; i++)
-		if (!has_slot(other, o->slot_name[i]))
+		if (!has_slot(other, o->slot_name[i], o))
 			text_add(to, "%s%s@%s", to->size > 0 ? ", " : "",
 				 of->name, o->slot_name[i]);
 }
@@ -110,6 +112,36 @@ list_missing(struct text *to, const struct model *of,
 		if ((w = model_variable(other, v[i].name)))
 			list_missing_slots(to, &v[i], w);
 		else
+			text_add(to, "%s%s", to->size > 0 ? ", " : "",
+				 v[i].name);
+}
+
+/*
+ * Does a variable's schedule begin anew, as its optimizer does, or is it
+ * another one, which goes on where the old one was?
+ */
+static bool
+has_new_schedule(const struct variable *v, const struct variable *was,
+		 bool anew)
+{
+	return v->optimizer && was && was->optimizer &&
+		!schedule_constant(&v->optimizer->schedule) &&
+		!optimizer_goes_on(v->optimizer, was->optimizer) == anew &&
+		(anew || !schedule_same(&v->optimizer->schedule,
+					&was->optimizer->schedule));
+}
+
+static void
+list_schedules(struct text *to, const struct model *model,
+	       const struct model *old, bool anew)
+{
+	size_t count;
+	const struct variable *v = model_variables(model, &count);
+
+	text_reset(to);
+	for (size_t i = 0; i < count; i++)
+		if (has_new_schedule(&v[i], model_variable(old, v[i].name),
+				     anew))
 			text_add(to, "%s%s", to->size > 0 ? ", " : "",
 				 v[i].name);
 }
@@ -134,6 +166,15 @@ warn_of_changes(const struct checkpoint *from, const struct model *model)
 	if (names.size > 0)
 		log_warn("%s: begun anew, as it has none: %s", path,
 			 names.data);
+	list_schedules(&names, model, old, true);
+	if (names.size > 0)
+		log_warn("%s: schedules that begin anew, as the optimizers "
+			 "are others: of %s", path, names.data);
+	list_schedules(&names, model, old, false);
+	if (names.size > 0)
+		log_warn("%s: schedules that are others, and go on from step "
+			 "%ju: of %s", path,
+			 (uintmax_t)checkpoint_info(from)->step, names.data);
 	text_release(&names);
 	model_free(old);
 }

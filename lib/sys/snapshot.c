@@ -15,7 +15,7 @@ read_hashed(struct snapshot *s, size_t i, const struct variable *v,
 
 	s->hashed[i] = (struct hashed){ v, checkpoint_info(s->from)->seed };
 	s->table[i] = hashed_table(&s->hashed[i], all.count);
-	return rows_restore(s->from, v, s->table[i], all, &updates, f);
+	return rows_restore(s->from, v, s->table[i], all, true, &updates, f);
 }
 
 static int

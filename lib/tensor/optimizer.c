@@ -141,6 +141,12 @@ optimizer_parse(struct optimizer *optimizer, const char *name,
 	return 0;
 }
 
+bool
+optimizer_goes_on(const struct optimizer *o, const struct optimizer *was)
+{
+	return o->kind == was->kind || o->kind->apply == was->kind->apply;
+}
+
 const char *
 optimizer_name(const struct optimizer *o)
 {

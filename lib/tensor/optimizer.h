@@ -62,6 +62,13 @@ int optimizer_parse(struct optimizer *, const char *name, struct settings *s,
  */
 void optimizer_average(struct optimizer *, float momentum);
 
+/*
+ * Do the slots that another one made suit this one, as far as it had them, and
+ * goes on what it has counted?  Another kind begins anew, though it calls a
+ * slot by the same name.
+ */
+bool optimizer_goes_on(const struct optimizer *, const struct optimizer *was);
+
 const char *optimizer_name(const struct optimizer *);
 
 void optimizer_apply(const struct optimizer *, const struct update *);

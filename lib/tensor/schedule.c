@@ -332,3 +332,33 @@ schedule_still(const struct schedule *p)
 		still = still && !(p->value[i] > 0);
 	return still;
 }
+
+bool
+schedule_constant(const struct schedule *p)
+{
+	return !p->kind || p->kind->at == constant;
+}
+
+static bool
+same(float a, float b)
+{
+	return !(a < b) && !(a > b);
+}
+
+bool
+schedule_same(const struct schedule *a, const struct schedule *b)
+{
+	bool is = a->kind == b->kind && a->decay_steps == b->decay_steps &&
+		a->warmup_steps == b->warmup_steps &&
+		same(a->learning_rate, b->learning_rate) &&
+		same(a->decay_rate, b->decay_rate) &&
+		same(a->end_learning_rate, b->end_learning_rate) &&
+		same(a->power, b->power) && same(a->alpha, b->alpha) &&
+		same(a->warmup_target, b->warmup_target) &&
+		a->staircase == b->staircase && a->pieces == b->pieces;
+
+	for (size_t i = 0; is && i <= a->pieces && a->pieces > 0; i++)
+		is = same(a->value[i], b->value[i]) &&
+			(i == a->pieces || a->boundary[i] == b->boundary[i]);
+	return is;
+}

@@ -45,6 +45,9 @@ float schedule_at(const struct schedule *, uint64_t s);
  */
 float schedule_asked(const struct schedule *, uint64_t s, float asked);
 
+bool schedule_constant(const struct schedule *);
+bool schedule_same(const struct schedule *, const struct schedule *);
+
 /* Is the rate 0 from the first update to the last? */
 bool schedule_still(const struct schedule *);
 

@@ -41,7 +41,7 @@
 #define FIELDS_SYNC(N)		N(term) N(plan) N(seed) N(server) N(step) \
 				N(pushes) N(number) N(chunks) N(journal) \
 				N(initial)
-#define FIELDS_STATE(N)		N(piece) N(chunk) N(updates)
+#define FIELDS_STATE(N)		N(piece) N(chunk) N(updates) N(since) N(begun)
 #define FIELDS_HELD(N)		N(number)
 
 #endif

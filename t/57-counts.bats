@@ -1,0 +1,160 @@
+# What an optimizer counts goes where its slots go: on with them over restores,
+# other servers and other files, and from 0 where they begin anew.
+
+load lib.bash
+
+# Each of the three weights, of a dense kernel and of two tables, has always
+# the gradient -1.
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	printf '%s\n' x,i,h,y 1,2,77,100000 >data.csv
+	cat >sgd.ps <<-'END'
+		input x float
+		input i id rows=3
+		input h id rows=hash
+		label y float
+		a = linear x use_bias=false
+		b = linear i use_bias=false
+		c = linear h use_bias=false evict=age:1000
+		p = add a b c
+		loss mean_absolute_error p
+		optimizer sgd learning_rate=0.001
+	END
+}
+
+# model NAME OPTIMIZER - the same with another optimizer.
+model() {
+	sed "s/^optimizer.*/optimizer $2/" sgd.ps >"$1.ps"
+}
+
+# train MODEL STEPS [OPTION...] - so many servers, as SERVERS says.
+train() {
+	run -0 --separate-stderr ps-local -s "${servers:-1}" -C ckpt -- \
+		--repeat data.csv -- ps-coord -m "$1.ps" -B 1 \
+		--checkpoint=ckpt --results=none "${@:3}" <<<"train $2"
+}
+
+# moved - the three weights, which are near each other, as one number.
+moved() {
+	local array file
+	rm -f weights
+	for array in a/kernel b/kernel c/kernel; do
+		file=$(ps-ckpt show ckpt | cut -f 2 |
+			grep -m 1 "^$array\(/keys.*\)\?$")
+		ps-ckpt cat ckpt "$file" >one.npy
+		tail -c +$(($(od -An -tu2 -j 8 -N 2 one.npy) + 11)) one.npy |
+			od -An -f | tr -s ' ' '\n' | grep -v '^0\?$' >>weights
+	done
+	awk '{ if (NR > 1 && ($1 - last) ^ 2 > 1e-9) exit 1; last = $1 }
+		END { if (NR != 3) exit 1; print last }' weights ||
+		fail "$(cat weights)"
+}
+
+# is X - they have moved so far.
+is() {
+	local far
+	far=$(moved)
+	awk "BEGIN { exit !(($far - $1) ^ 2 < 1e-6 * $1 ^ 2) }" ||
+		fail "$far, not $1"
+}
+
+@test "what begins anew is counted anew, whoever holds it" {
+	model adam 'adam learning_rate=0.01'
+	model adamax 'adamax learning_rate=0.01'
+	# 0.01 a step, whichever comes first.
+	train sgd 100
+	is 0.1
+	train adam 1
+	assert_equal "${stderr_lines[*]}" "ps-coord: ckpt/ckpt-00000100: begun\
+ anew, as it has none: a/kernel@momentum, a/kernel@velocity,\
+ b/kernel@momentum, b/kernel@velocity, c/kernel@momentum, c/kernel@velocity"
+	is 0.11
+	servers=3 train adam 19 --partition=fixed:2
+	assert_equal "$stderr" ""
+	is 0.3
+	train adam 80
+	is 1.1
+	# Its momentum is not that of another kind that has one.
+	train adamax 1
+	[[ ${stderr_lines[1]} == *"begun anew, as it has none:\
+ a/kernel@momentum, a/kernel@norm, "* ]] || fail "$stderr"
+	is 1.11
+	servers=2 train adamax 20
+	is 1.31
+}
+
+@test "what goes on is counted on" {
+	model adam 'adam learning_rate=0.01'
+	model adamw 'adamw learning_rate=0.01 weight_decay=0'
+	model amsgrad 'adam learning_rate=0.01 amsgrad=true'
+	train adam 20
+	is 0.2
+	train adamw 20
+	assert_equal "$stderr" ""
+	is 0.4
+	train amsgrad 20
+	is 0.6
+	# Counted from 0, m and v of 60 updates would go too slowly.
+	train adam 20
+	is 0.8
+}
+
+@test "a schedule begins with its optimizer" {
+	local steps='schedule=piecewise_constant boundaries=5 values=0.01,0.02'
+	model adam "adam $steps"
+	model lion "lion $steps"
+	model long "lion ${steps/=5/=500}"
+	train sgd 100
+	train adam 2
+	assert_equal "${stderr_lines[1]}" "ps-coord: ckpt/ckpt-00000100:\
+ schedules that begin anew, as the optimizers are others: of a/kernel,\
+ b/kernel, c/kernel"
+	is 0.12
+	# Six at 0.01, then 0.02.
+	servers=2 train adam 6
+	assert_equal "$stderr" ""
+	is 0.2
+	train lion 8
+	is 0.3
+	train long 2
+	assert_equal "$stderr" "ps-coord: ckpt/ckpt-00000116: schedules that\
+ are others, and go on from step 116: of a/kernel, b/kernel, c/kernel"
+	is 0.32
+}
+
+@test "what thaws has counted no updates" {
+	model frozen 'adam learning_rate=0'
+	model adam 'adam learning_rate=0.01'
+	train sgd 100
+	train frozen 100
+	is 0.1
+	train adam 1
+	is 0.11
+	train adam 19
+	is 0.3
+}
+
+@test "a standby goes on counting" {
+	model adam 'adam learning_rate=0.01'
+	train sgd 100
+	start ps-serve -b "ipc://$PWD/s0" -d "$PWD/ckpt"
+	server=$pid
+	mkfifo requests results told
+	start ps-serve -b "ipc://$PWD/s1" -d "$PWD/ckpt" \
+		--standby-of="ipc://$PWD/s0"
+	launch ps-work -c "ipc://$PWD/c" --repeat data.csv
+	ps-coord -b "ipc://$PWD/c" -s "ipc://$PWD/s0" -m adam.ps -B 1 \
+		--checkpoint=ckpt requests >results 2>told 3>&- &
+	daemons+=($!)
+	exec 8<results 9<told 7>requests
+	echo 'train 1' >&7
+	grep -q -m 1 '"step":100' <&8
+	grep -q -m 1 'server 0 .* has a standby' <&9
+	dies "$server"
+	echo 'train 19' >&7
+	grep -q -m 1 '"step":119' <&8
+	echo save >&7
+	grep -q -m 1 '"op":"save"' <&8
+	is 0.3
+	exec 7>&- 8<&- 9<&-
+}
