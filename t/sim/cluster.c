@@ -761,8 +761,8 @@ heed_warning(struct cluster *c, const char *line)
 	    standby && strstr(line, "takes over") &&
 	    sscanf(standby + 12, "%15s", at) == 1)
 		snprintf(c->at[server], sizeof(c->at[server]), "%s", at);
-	if (sscanf(line, "server %zu (%15[^)]) is back", &server, at) == 2 &&
-	    server < MAX_SERVERS)
+	if (sscanf(line, "server %zu (%15[^)])", &server, at) == 2 &&
+	    server < MAX_SERVERS && strstr(line, ") is back"))
 		snprintf(c->at[server], sizeof(c->at[server]), "%s", at);
 }
 
