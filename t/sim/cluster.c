@@ -34,7 +34,6 @@ struct process {
 		struct host_worker *worker;
 		void *any;	/* NULL: it does not run */
 	};
-	struct outbox *outbox;
 	struct packet *inbox;
 	bool paid;		/* what comes first has cost its time */
 	uint64_t begin_at, frozen_until, busy_until, tick_at, full_until;
@@ -42,7 +41,6 @@ struct process {
 	char primary[16];	/* at first it was the standby of that; "" */
 	bool ended;		/* as it should: it is not begun again */
 	struct host_server *corpse;	/* a server that was told to stop */
-	uint64_t corpse_at;
 	bool age;		/* its files are older when it begins again */
 	char name[16];
 };
@@ -71,6 +69,7 @@ struct cluster {
 	uint64_t progress;	/* when there was a result, */
 	uint64_t moved;		/* or some work was done */
 	uint64_t quiet;		/* when the last fault's effect ends */
+	uint64_t patience;	/* how long nothing may be seen to happen */
 	uint64_t newest;	/* the step of the newest checkpoint */
 	char at[MAX_SERVERS][16];	/* where each server is now */
 	bool suspending, over, deaf;
@@ -121,6 +120,8 @@ read_results(struct cluster *c, uint64_t written)
 	char path[128], line[2000];
 	FILE *file;
 
+	if (c->read >= written)
+		return;
 	snprintf(path, sizeof(path), "%s/results", c->folder);
 	file = fopen(path, "re");
 	if (!file)
@@ -268,6 +269,7 @@ static void
 begin_process(struct cluster *c, struct process *p)
 {
 	const int node = node_of(c, p);
+	struct outbox *outbox;
 	const char *primary;
 	char own[16];
 	int status = 0;
@@ -277,7 +279,7 @@ begin_process(struct cluster *c, struct process *p)
 	if (p->age)
 		age_files(c, p);
 	drop_corpse(p);
-	p->outbox = network_begin(c->network, node);
+	outbox = network_begin(c->network, node);
 	p->frozen_until = p->busy_until = 0;
 	p->tick_at = c->now;
 	snprintf(own, sizeof(own), "node:%d", node);
@@ -285,15 +287,14 @@ begin_process(struct cluster *c, struct process *p)
 	trace("begins%s%s", primary ? " as a standby of " : "",
 	      primary ? primary : "");
 	if (p->kind == PROCESS_COORD)
-		p->coord = host_coord_new(&c->site, p->outbox, ++c->lives,
+		p->coord = host_coord_new(&c->site, outbox, ++c->lives,
 					  clock_of(c, p), &status);
 	else if (p->kind == PROCESS_WORKER)
-		p->worker = host_worker_new(&c->site, p->outbox, p->index,
+		p->worker = host_worker_new(&c->site, outbox, p->index,
 					    ++c->lives, clock_of(c, p));
 	else
-		p->server = host_server_new(&c->site, p->outbox, p->index,
-			own, primary, 1000 + ++c->lives,
-			&status);
+		p->server = host_server_new(&c->site, outbox, p->index,
+			own, primary, 1000 + ++c->lives, &status);
 	if (!p->any) {
 		network_kill(c->network, node, false);
 		if (status != FAIL_IO && status != FAIL_CREATE &&
@@ -363,7 +364,6 @@ end_server(struct cluster *c, struct process *p, int status)
 
 	if (status == 0) {	/* it was told to stop */
 		p->corpse = p->server;
-		p->corpse_at = clock_of(c, p);
 		network_kill(c->network, node_of(c, p), false);
 		packets_drop(&p->inbox);
 		p->server = NULL;
@@ -560,9 +560,8 @@ kill_process(struct cluster *c, struct process *p, const struct fault *f)
 		return;
 	back = back || p->kind != PROCESS_WORKER || !leaves_a_worker(c, p);
 	trace("killed%s", back ? "" : " for good");
-	if (p->kind == PROCESS_COORD) {
+	if (p->kind == PROCESS_COORD)
 		read_results(c, host_coord_written(p->coord));
-		}
 	drop_process(c, p, crash);
 	if (crash)
 		crash_files(c, p);
@@ -596,7 +595,7 @@ end_gently(struct cluster *c, struct process *p)
 	p->worker = NULL;
 	network_kill(c->network, node_of(c, p), false);
 	packets_drop(&p->inbox);
-	p->wanted = false;
+	p->paid = p->wanted = false;
 }
 
 /* All servers and standbys lose their power, and come back together. */
@@ -687,13 +686,7 @@ befall(struct cluster *c, size_t i)
 		a = w->to;
 		b = w->from;
 	}
-	if (!c->s->journal && a == COORDINATOR && (f->kind == FAULT_KILL ||
-	    f->kind == FAULT_CRASH || f->kind == FAULT_FULL ||
-	    f->kind == FAULT_AGE))
-		return;
-	if (f->kind == FAULT_AGE &&
-	    (c->process[a].kind != PROCESS_SERVER ||
-	     !c->s->wal[c->process[a].index]))
+	if (!scenario_fits(c->s, f->kind, a))
 		return;
 	speak_as(c, &c->process[a]);
 	trace("FAULT %zu: %s %d %d for %llu ms", i, fault_name(f->kind), a, b,
@@ -780,11 +773,10 @@ take_warnings(struct cluster *c, struct process *p)
 	text_reset(text);
 }
 
-/* How long nothing may be seen to happen. */
+/* In milliseconds, by what is slow in this scenario. */
 static uint64_t
-patience(const struct cluster *c)
+patience(const struct scenario *s)
 {
-	const struct scenario *s = c->s;
 	uint64_t trip = 0, compute = 0, load = 0;
 
 	for (int i = 0; i < NETWORK_NODES; i++)
@@ -805,7 +797,7 @@ static void
 check_progress(struct cluster *c)
 {
 	uint64_t since = c->progress > c->quiet ? c->progress : c->quiet;
-	const uint64_t most = 1000 * patience(c);
+	const uint64_t most = c->patience;
 	struct process *p = &c->process[COORDINATOR];
 
 	if (c->over || c->now < since || c->now - since < most)
@@ -849,8 +841,7 @@ check_visits(struct cluster *c, const double *visits)
 {
 	const struct scenario *s = c->s;
 	const uint64_t records = s->files * s->file_records;
-	const uint64_t of_a_step = s->o.batch *
-		(s->o.mode == MODE_SYNC ? s->o.replicas : 1);
+	const uint64_t of_a_step = scenario_step_records(s);
 	const uint64_t all = accounts_done(c->accounts) * of_a_step;
 
 	for (uint64_t i = 0; i < records; i++) {
@@ -1050,10 +1041,10 @@ cluster_begin(struct cluster *c, struct scenario *s)
 	c->model = model_parse(&c->source, &f);
 	if (!c->model)
 		broken(c, "the model: %s", f.text);
-	c->site = (struct site){ s, c->model, &c->source, c->folder,
-				 &c->rng };
+	c->site = (struct site){ s, c->model, &c->source, c->folder };
 	c->network = network_new(&s->network);
 	c->accounts = accounts_new(s);
+	c->patience = 1000 * patience(s);
 	for (size_t i = 0; i < MAX_FAULTS; i++)
 		c->pending[i].due = i < s->faults &&
 			s->fault[i].trigger == AT_TIME ? 1000 *
@@ -1211,8 +1202,6 @@ cluster_run(struct scenario *s, bool deaf)
 	if (!c->out.broken)
 		check_end(c);
 	c->out.events = c->events;
-	c->out.steps = accounts_done(c->accounts);
-	c->out.virtual_ms = c->now / 1000;
 	cluster_end(c);
 	out = c->out;
 	free(c);

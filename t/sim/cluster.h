@@ -29,7 +29,7 @@
 struct verdict {
 	bool broken;
 	char why[240];
-	uint64_t events, steps, virtual_ms;
+	uint64_t events;
 	size_t befell;		/* faults that came to happen */
 	int status;		/* of the coordinator, in the end */
 };

@@ -19,7 +19,6 @@ struct site {
 	const struct model *model;
 	const struct model_source *source;
 	const char *folder;	/* its files: requests, results, ck/ */
-	struct rng *rng;
 };
 
 /* ---- ps-coord ---- */

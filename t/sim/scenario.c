@@ -91,7 +91,6 @@ draw_workers(struct scenario *s, struct rng *r)
 		s->prefetch[i] = chance(r, 2);
 		s->compute_ms[i] = compute + skewed(r, chance(r, 8) ? 200 :
 						    compute);
-		s->leave_at[i] = NEVER;
 	}
 }
 
@@ -116,11 +115,16 @@ draw_network(struct scenario *s, struct rng *r)
 				rng_below(r, far) : usual;
 }
 
+uint64_t
+scenario_step_records(const struct scenario *s)
+{
+	return s->o.batch * (s->o.mode == MODE_SYNC ? s->o.replicas : 1);
+}
+
 static void
 draw_data(struct scenario *s, struct rng *r)
 {
-	const uint64_t of_a_step = s->o.batch *
-		(s->o.mode == MODE_SYNC ? s->o.replicas : 1);
+	const uint64_t of_a_step = scenario_step_records(s);
 
 	if (!s->ledger)
 		return;
@@ -280,21 +284,22 @@ draw_trigger(const struct scenario *s, struct rng *r, struct fault *f,
 	}
 }
 
-/* In the coordinator's place others could not go on. */
-static bool
-fits(const struct scenario *s, const struct fault *f)
+bool
+scenario_fits(const struct scenario *s, enum fault_kind kind, int node)
 {
-	switch (f->kind) {
+	switch (kind) {
 	case FAULT_SUSPEND:
 		return s->journal;
+	case FAULT_KILL:
+	case FAULT_CRASH:
 	case FAULT_FULL:
-		return s->journal || f->node != COORDINATOR;
+		return s->journal || node != COORDINATOR;
 	case FAULT_LEAVE:
 		return s->workers > 1;
 	case FAULT_AGE:
-		return f->node >= FIRST_SERVER &&
-			f->node < FIRST_SERVER + MAX_SERVERS &&
-			s->wal[f->node - FIRST_SERVER];
+		return node >= FIRST_SERVER &&
+			node < FIRST_SERVER + MAX_SERVERS &&
+			s->wal[node - FIRST_SERVER];
 	default:
 		return true;
 	}
@@ -303,7 +308,7 @@ fits(const struct scenario *s, const struct fault *f)
 static void
 add_fault(struct scenario *s, const struct fault *f)
 {
-	if (fits(s, f) && s->faults < MAX_FAULTS)
+	if (scenario_fits(s, f->kind, f->node) && s->faults < MAX_FAULTS)
 		s->fault[s->faults++] = *f;
 }
 

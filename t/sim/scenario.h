@@ -86,7 +86,7 @@ struct scenario {
 	size_t workers;
 	bool prefetch[MAX_WORKERS];
 	uint64_t compute_ms[MAX_WORKERS], load_ms[MAX_SERVERS];
-	uint64_t publish_ms, leave_at[MAX_WORKERS];
+	uint64_t publish_ms;
 	uint64_t files, file_records;	/* of the coordinator's data */
 	bool ledger, shuffle;
 	struct network_options network;
@@ -101,6 +101,13 @@ struct scenario {
 /* Everything is drawn from the seed; end with scenario_release(). */
 void scenario_draw(struct scenario *, uint64_t seed);
 void scenario_release(struct scenario *);
+
+/* Can this befall that node?  In the coordinator's place, without a journal,
+   nobody could go on. */
+bool scenario_fits(const struct scenario *, enum fault_kind, int node);
+
+/* Records that a step reads, all its slots together, when all are full. */
+uint64_t scenario_step_records(const struct scenario *);
 
 /* May the run end in a failure that says why? */
 bool scenario_may_fail(const struct scenario *);
