@@ -76,7 +76,8 @@ take_requests(struct program *p)
 }
 
 /* When results cannot be written it ends as if it were told to; what is lost
-   counts as written, for the last checkpoint waits for that. */
+   counts as written, for the last checkpoint waits for that.  A run that can be
+   resumed is left instead: see coord_unheard(). */
 static void
 say(struct program *p)
 {
