@@ -17,20 +17,6 @@ thaws() {
 	dies "$freezer"
 }
 
-# pair [OPTION...] - a server and its standby, in a run that is under way.
-pair() {
-	counting
-	start ps-serve -d ckpt "$@"
-	server=$pid at=$endpoint serverlog=$log
-	start ps-serve -d ckpt --standby-of="$at" "$@"
-	standby=$pid other=$endpoint
-	conduct -s "$at" --checkpoint=ckpt "$@"
-	work
-	hears "*server 0 ($at) has a standby at $other"
-	ask 400
-	done_steps 200
-}
-
 # crew OPTION... - a server and two workers in a run that is under way.
 crew() {
 	counting

@@ -3,20 +3,6 @@
 load lib.bash
 load counting.bash
 
-# pair [OPTION...] - a server and its standby, in a run that is under way.
-pair() {
-	counting
-	start ps-serve -d ckpt "$@"
-	server=$pid at=$endpoint serverlog=$log
-	start ps-serve -d ckpt --standby-of="$at" "$@"
-	standby=$pid other=$endpoint
-	conduct -s "$at" --checkpoint=ckpt "$@"
-	work
-	hears "*server 0 ($at) has a standby at $other"
-	ask 400
-	done_steps 200
-}
-
 @test "kill -9 of a server: its standby takes over, and can have one" {
 	pair
 	dies "$server"

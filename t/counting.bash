@@ -51,6 +51,20 @@ hears() {
 	fail "never heard: $1, but $(cat heard)"
 }
 
+# pair [OPTION...] - a server and its standby, in a run that is under way.
+pair() {
+	counting
+	start ps-serve -d ckpt "$@"
+	server=$pid at=$endpoint serverlog=$log
+	start ps-serve -d ckpt --standby-of="$at" "$@"
+	standby=$pid other=$endpoint
+	conduct -s "$at" --checkpoint=ckpt "$@"
+	work
+	hears "*server 0 ($at) has a standby at $other"
+	ask 400
+	done_steps 200
+}
+
 # ends - no more requests: the run ends well, and so does the worker.  Those
 # started meanwhile have the pipe open, so that its end would not be seen.
 ends() {
