@@ -175,6 +175,7 @@ lease_cancel(struct coord *c, uint64_t first, uint64_t count)
 		/* A slot that is pushed now is not committed, or is. */
 		w->cancelling = c->o.mode != MODE_SYNC;
 	}
+	recover_return(c, NULL);	/* it is not what is given up */
 }
 
 bool

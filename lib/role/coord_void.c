@@ -49,6 +49,16 @@ decide(struct coord *c)
 }
 
 /*
+ * Steps above the mark that have ended are among those that servers are to
+ * refuse: one that lacks some is given them first.  Rounds end in order.
+ */
+static bool
+lacks_any(const struct coord *c)
+{
+	return c->o.mode != MODE_SYNC && !recover_idle(c);
+}
+
+/*
  * What workers were at when they were told has been done by then, and counts;
  * only what is left is void: what servers are to refuse, and nobody has pushed
  * but the dead.  What nobody has begun another step can read.
@@ -59,7 +69,7 @@ void_tell(struct coord *c)
 	struct message m = { .kind = MESSAGE_VOID };
 
 	if (!c->cancelling || c->voiding || c->committing ||
-	    lease_cancelling(c))
+	    lease_cancelling(c) || lacks_any(c))
 		return;
 	decide(c);
 	m.voided.run = coord_run(c);

@@ -2182,6 +2182,54 @@ both_lost(void)
 	term = 1;
 }
 
+/*
+ * A step fails while another is run again for a server that was lost: that one
+ * is done first, for what is void a server takes no more.
+ */
+static void
+failed_meanwhile(void)
+{
+	const struct message *m;
+	uint64_t peer;
+
+	options.keep_going = true;
+	term = 1;
+	begin_run();
+	join_worker(A);
+	ask("train 9");
+	m = heard(A, MESSAGE_LEASE);
+	ok(m && m->lease.first == 0);
+	does(A, 1);		/* and the mark stays where it is */
+	count = 0;
+	coord_down(coord, SERVER, now);
+	coord_up(coord, SERVER, now);
+	welcome(8);
+	term = 2;
+	ok(obey(MESSAGE_PLAN));
+	tell(A, (struct message){ .kind = MESSAGE_READY });
+	m = heard(A, MESSAGE_LEASE);
+	ok(m && m->lease.first == 1 && m->lease.server == 0);
+	join_worker(B);
+	m = heard(B, MESSAGE_LEASE);
+	ok(m && m->lease.server == WIRE_NONE);
+	failed(B, m ? m->lease.first : 0, "bad");
+	tell(B, (struct message){ .kind = MESSAGE_OK });
+	tell(A, (struct message){ .kind = MESSAGE_OK });
+	named(!heard(SERVER, MESSAGE_VOID),
+	      "nothing is void before what a server lacks was run again");
+	for (m = NULL, peer = A; !m && peer; peer = peer == A ? B : 0)
+		while ((m = heard(peer, MESSAGE_LEASE)) &&
+		       m->lease.server == WIRE_NONE)
+			;
+	named(m && m->lease.first == 1, "whose worker may have dropped it");
+	if (m)
+		done(peer == B ? A : B, m->request, 1);
+	m = heard(SERVER, MESSAGE_VOID);
+	ok(m && m->voided.first == 0);
+	options.keep_going = false;
+	term = 1;
+}
+
 /* A journal that is older than what was told. */
 static void
 an_older_journal(void)
@@ -2581,6 +2629,7 @@ main(void)
 	compared();
 	compared_with_checkpoint();
 	both_lost();
+	failed_meanwhile();
 	an_older_journal();
 	coord_free(coord);
 	rig_end(&rig);
