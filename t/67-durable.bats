@@ -329,3 +329,36 @@ has "
 	assert_equal "$(grep -c loss out)" 1200
 	counted 1200
 }
+
+@test "a checkpoint of another run, in the place of ours, is not loaded" {
+	mkdir other
+	cd other
+	counting
+	start ps-serve -d ckpt
+	server=$pid
+	conduct -s "$endpoint" --checkpoint=ckpt --every=100
+	work
+	ask 100
+	done_steps 100
+	ends
+	wait "$server"
+	cd ..
+	counting
+	start ps-serve -d ckpt
+	server=$pid at=$endpoint
+	conduct -s "$at" --checkpoint=ckpt --every=100
+	work
+	ask 150
+	done_steps 150
+	timeout 30 sh -c 'until [ -e ckpt/ckpt-00000100 ]; do sleep 0.01; done'
+	dies "$server"
+	rm -r ckpt/ckpt-00000100
+	cp -r other/ckpt/ckpt-00000100 ckpt
+	start ps-serve -b "$at" -d ckpt
+	hears "*ckpt/ckpt-00000100 is of another run: put back that of *"
+	status=0
+	wait "$coord" || status=$?
+	assert_equal "$status" 65
+	wait "$pid"
+	wait "$worker" || true
+}

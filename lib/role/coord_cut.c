@@ -173,6 +173,7 @@ take_base(struct coord *c, const char *name)
 {
 	snprintf(c->base.name, sizeof(c->base.name), "%s", name);
 	c->base.step = c->cut_step;
+	c->base.ours = true;
 	journal_cut(c);
 	if (c->phase == PHASE_RUN && recover_idle(c))
 		history_forget(&c->history, c->cut_step);

@@ -196,6 +196,7 @@ struct coord {
 	struct cut_base {	/* what a server without variables loads */
 		char name[CHECKPOINT_NAME];	/* "": initial values */
 		uint64_t step;
+		bool ours;			/* this run has made it */
 	} base, back;		/* the newest; the one being loaded */
 	struct history history;	/* since base */
 	struct redo *redo;	/* of each server */

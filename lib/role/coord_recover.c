@@ -268,6 +268,7 @@ recover_ask_load(struct coord *c)
 	m.cut.term = c->plan.term;
 	m.cut.cut = WIRE_NONE;
 	m.cut.step = c->back.step;
+	m.cut.part = c->back.ours ? coord_run(c) : 0;
 	m.cut.parts = c->o.servers;
 	m.blob = (struct frame){ c->back.name, strlen(c->back.name), NULL };
 	fleet_ask(c->fleet, &m);

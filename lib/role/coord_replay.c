@@ -345,6 +345,7 @@ replay_cut(struct coord *c, struct unpack *u)
 {
 	take_text(u, c->base.name, sizeof(c->base.name));
 	c->base.step = unpack_uint(u);
+	c->base.ours = true;
 	return u->bad ? -1 : 0;
 }
 
@@ -450,6 +451,7 @@ take_newest(struct coord *c)
 		return 0;
 	snprintf(c->base.name, sizeof(c->base.name), "%s", c->o.restore);
 	c->base.step = c->o.restored.step;
+	c->base.ours = true;
 	if (c->base.step > 0 && give_up_to(c, c->base.step - 1) < 0)
 		return -1;
 	if (queue_mark(c->queue) >= c->base.step)

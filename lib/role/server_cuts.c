@@ -4,6 +4,7 @@
  */
 #include "role/server_inside.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool
@@ -196,6 +197,30 @@ server_saved(struct server *s, const struct server_job *job,
 	server_settle(s);
 }
 
+/*
+ * Is it the one that is meant?  Two runs give their checkpoints the same names,
+ * and a backup of one may be where that of another was.
+ */
+static int
+check_meant(const struct message *load, const struct checkpoint *from,
+	    struct fail *f)
+{
+	const struct checkpoint_info *info = checkpoint_info(from);
+	uint64_t run = 0;
+	char digits[3] = "";
+
+	for (size_t i = 0; i < sizeof(run); i++) {
+		memcpy(digits, info->run + 2 * i, 2);
+		((unsigned char *)&run)[i] =
+			(unsigned char)strtoul(digits, NULL, 16);
+	}
+	if (load->cut.part != 0 && load->cut.part != run)
+		return fail(f, FAIL_DATA, "%s is of another run: put back "
+			    "that of this one, or remove it to begin with an "
+			    "older one", checkpoint_path(from));
+	return 0;
+}
+
 int
 server_load(struct server *s, const struct server_job *job,
 	    struct checkpoint *from, struct fail *why)
@@ -206,6 +231,8 @@ server_load(struct server *s, const struct server_job *job,
 	end_job(s, job);
 	if (!s->shard)		/* the run was forgotten meanwhile */
 		return r;
+	if (r == 0)
+		r = check_meant(&job->request, from, why);
 	if (r == 0)
 		r = shard_restore(s->shard, from, why);
 	if (r < 0 && server_stopped(s)) {

@@ -565,6 +565,7 @@ write_freeze(struct changelog *l, const struct server *server,
 	checkpoint_name(freeze->cut.step, name);
 	m.kind = MESSAGE_LOAD;
 	m.cut.cut = WIRE_NONE;
+	m.cut.part = m.cut.run;
 	m.blob = (struct frame){ name, strlen(name), NULL };
 	if (begin_from(l, server, &m, hash_checkpoint(l, name), f) < 0)
 		return -1;

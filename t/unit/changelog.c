@@ -128,6 +128,8 @@ publish(struct side *s)
 	struct checkpoint_part part;
 	struct server_job job;
 
+	for (size_t i = 0; i < PLAN_RUN; i++)
+		snprintf(info.run + 2 * i, 3, "%02x", plan.run[i]);
 	if (!server_job(s->server, &job) ||
 	    checkpoint_write_part(".", job.name, 0, 1, job.array, job.arrays,
 				  &part, &f) < 0 ||
