@@ -438,7 +438,11 @@ coord_replay(struct coord *c, uint32_t kind, const void *bytes, size_t size,
 	return r;
 }
 
-/* The newest checkpoint on disk may be newer than what was noted. */
+/*
+ * The newest checkpoint on disk may be newer than the one that was noted.  But
+ * that its steps have ended, and their results, was safe in the journal before
+ * there was a checkpoint: else this is not the journal that it was.
+ */
 static int
 take_newest(struct coord *c)
 {
@@ -452,14 +456,7 @@ take_newest(struct coord *c)
 	snprintf(c->base.name, sizeof(c->base.name), "%s", c->o.restore);
 	c->base.step = c->o.restored.step;
 	c->base.ours = true;
-	if (c->base.step > 0 && give_up_to(c, c->base.step - 1) < 0)
-		return -1;
-	if (queue_mark(c->queue) >= c->base.step)
-		return 0;
-	for (uint64_t s = queue_mark(c->queue); s < c->base.step; s++)
-		queue_end(c->queue, s);
-	data_restore(c);
-	return 0;
+	return queue_mark(c->queue) < c->base.step ? -1 : 0;
 }
 
 int
@@ -475,8 +472,11 @@ coord_start(struct coord *c, uint64_t *line, uint64_t *written,
 		return 0;
 	}
 	if (take_newest(c) < 0)
-		return fail(f, FAIL_DATA, "%s holds steps that it does not "
-			    "know of", c->o.restore);
+		return fail(f, FAIL_DATA, "%s holds steps of which it does "
+			    "not know that they have ended: it was cut short, "
+			    "or is an older one. Put the right one in its "
+			    "place, or remove it to begin anew",
+			    c->o.restore);
 	c->saved_step = *c->base.name ? c->base.step : WIRE_NONE;
 	c->tried_step = queue_mark(c->queue);
 	/* It is noted when the servers have shown that this is the journal. */

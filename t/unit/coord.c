@@ -2182,6 +2182,38 @@ both_lost(void)
 	term = 1;
 }
 
+/* One that does not know the end of steps that are in a checkpoint. */
+static void
+an_older_journal_than_checkpoint(void)
+{
+	uint64_t line;
+	struct fail why;
+
+	begin_kept();
+	join_worker(A);
+	ask("train 3");
+	does(A, 0);
+	ok(writes(STEP("", "0", "worker:0")));
+	for (uint64_t step = 1; step < 3; step++) {
+		snprintf(options.restore, sizeof(options.restore),
+			 "ckpt-%08d", (int)step);
+		memset(options.restored.run, '0', 2 * PLAN_RUN);
+		options.restored.step = step;
+		begin();
+		for (size_t i = 0; i < keeps; i++)
+			ok(coord_replay(coord, kept[i].kind, kept[i].bytes,
+					kept[i].size, &why) == 0);
+		named((coord_start(coord, &line, &line, &why) < 0) ==
+		      (step > 1), step > 1 ?
+		      "a checkpoint of steps that have not ended is refused" :
+		      "one of steps that have ended is gone on with");
+	}
+	ok(strncmp(why.text, "ckpt-00000002 holds steps", 25) == 0);
+	*options.restore = '\0';
+	options.restored = (struct checkpoint_info){ 0 };
+	end_kept();
+}
+
 /*
  * A step fails while another is run again for a server that was lost: that one
  * is done first, for what is void a server takes no more.
@@ -2631,6 +2663,7 @@ main(void)
 	both_lost();
 	failed_meanwhile();
 	an_older_journal();
+	an_older_journal_than_checkpoint();
 	coord_free(coord);
 	rig_end(&rig);
 	return tap_done();
