@@ -149,6 +149,7 @@ void
 fleet_count_on(struct fleet *fl, size_t server, uint64_t life)
 {
 	fl->link[server].standby = life;
+	fl->link[server].standing.standby = life;	/* by now */
 }
 
 bool

@@ -2060,6 +2060,50 @@ counted_on(void)
 	term = 1;
 }
 
+/* One server takes its plan at once, the other one has much to make: meanwhile
+   the first has a standby, and tells of it. */
+static void
+counted_meanwhile(void)
+{
+	static char *two[] = { (char *)"a", (char *)"c" };
+	static const uint64_t peer[] = { SERVER, SERVER + 2 };
+	char **one = options.server;
+	const struct message *plan;
+	struct fail why;
+
+	coord_free(coord);
+	now = 1000;
+	count = 0;
+	options.server = two;
+	options.servers = 2;
+	coord = coord_new(&options, &rig.source, rig.model, &outbox, now,
+			  &why);
+	for (uint64_t i = 0; i < 2; i++) {
+		struct message m = { .kind = MESSAGE_WELCOME };
+
+		coord_up(coord, peer[i], now);
+		m.welcome.version = WIRE_VERSION;
+		m.welcome.role = ROLE_SERVER;
+		m.welcome.index = i;
+		m.welcome.life = 70 + i;
+		m.welcome.plan = WIRE_NONE;
+		tell(peer[i], m);
+	}
+	ok(obey(MESSAGE_PLAN));
+	tell_standby(9, false);
+	coord_up(coord, AWAY, now);
+	standby_answers(9);
+	tell_standby(9, true);
+	plan = heard(peer[1], MESSAGE_PLAN);
+	ok(plan != NULL);
+	if (plan)
+		tell(peer[1], standing(plan));
+	named(!warned("no standby"), "who is counted on meanwhile stays so");
+	ok(lost_after(SERVER, "its standby b takes over") == 250);
+	options.server = one;
+	options.servers = 1;
+}
+
 /* It takes over, and has two steps: as its mark says, or its bits, or not. */
 static void
 promoted(uint64_t mark, const char *steps)
@@ -2658,6 +2702,7 @@ main(void)
 		    "gets it\n");
 	standing_still();
 	counted_on();
+	counted_meanwhile();
 	compared();
 	compared_with_checkpoint();
 	both_lost();
