@@ -262,8 +262,7 @@ promote(struct coord *c, size_t server, uint64_t now)
 	recover_server(c, server, u->endpoint, life, now);
 	/* Whoever hears of it may begin the lost one as a standby of this one,
 	   and the coordinator that resumes the run must look for it here. */
-	if (c->begun)
-		journal_servers(c, true);
+	journal_servers(c, true);
 	report_warning(c, "server %zu (%s) %s: its standby %s takes over",
 		       server, was, how, u->endpoint);
 	free(was);
