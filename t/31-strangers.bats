@@ -50,6 +50,63 @@ withstands() {
 	fail "$before KiB became $after"
 }
 
+# conduct [OPTION...] - a cluster that trains; sets server, serve, coord and
+# coordinator, and train does five steps more.
+conduct() {
+	port=$((20000 + $$ % 12000))	# below those given to callers
+	coord=tcp://127.0.0.1:$port
+	start ps-serve "$@" --lease=3s
+	serve=$pid server=$endpoint
+	mkfifo requests
+	ps-coord "$@" -b "$coord" -s "$server" -m model.ps --lease=3s -B 1 \
+		requests >results 2>coord.log 3>&- &
+	coordinator=$!
+	daemons+=("$coordinator")
+	exec 7>requests
+	launch ps-work "$@" --lease=3s -c "$coord" --repeat data.csv
+	train
+}
+
+train() {
+	local was
+	was=$(wc -l <results)
+	echo "train 5" >&7
+	[ "$(timeout 20 tail -n +$((was + 1)) -f results |
+		head -n 5 | wc -l)" = 5 ]
+}
+
+# finish - the run ends well, and has not lost a step.
+finish() {
+	! grep '"error"' results
+	echo stop >&7
+	wait "$coordinator"
+	# Of those of another version it says so, now and then.
+	run ! grep -v "^ps-coord: refused: protocol version" coord.log
+}
+
+# holds ENDPOINT PID KIND CONNECTIONS - while these strangers call it, it
+# trains, and takes 64 MiB, and 32 KiB for each of them, at most.
+holds() {
+	local before most=0 now
+	before=$(kibibytes "$2")
+	/usr/bin/python3 "$SRC/t/helper/strangers.py" "$3" "$1" "$4" \
+		</dev/null >said 2>&1 3>&- &
+	daemons+=($!)
+	while
+		train || fail "no step while $3"
+		now=$(kibibytes "$2")
+		[ "$now" -lt "$most" ] || most=$now
+		kill -0 $! 2>/dev/null
+	do
+		:
+	done
+	wait $! || fail "$(<said)"
+	# Sanitizers take memory of their own.
+	grep -q 'define PS_DEV' "$BUILD/config.h" ||
+		[ $((most - before)) -le $((65536 + 32 * $4)) ] ||
+		fail "$3: $before KiB became $most"
+}
+
 @test "who is no program of pskit is not taken for one that wants a key" {
 	cat >banner <<-'EOT'
 		import socket
@@ -78,30 +135,51 @@ pskit, or wants a --key"
 }
 
 @test "strangers at a server that trains, and at its coordinator" {
-	port=$((20000 + $$ % 12000))	# below those given to callers
-	coord=tcp://127.0.0.1:$port
-	start ps-serve --lease=3s
-	serve=$pid server=$endpoint
-	mkfifo requests
-	ps-coord -b "$coord" -s "$server" -m model.ps --lease=3s -B 1 \
-		requests >results 2>coord.log 3>&- &
-	coordinator=$!
-	daemons+=("$coordinator")
-	exec 7>requests
-	launch ps-work --lease=3s -c "$coord" --repeat data.csv
-	train() {
-		local was
-		was=$(wc -l <results)
-		echo "train 5" >&7
-		[ "$(timeout 20 tail -n +$((was + 1)) -f results |
-			head -n 5 | wc -l)" = 5 ]
-	}
-	train
+	conduct
 	withstands "$server" "$serve" train
 	withstands "$coord" "$coordinator" train
-	! grep '"error"' results
-	echo stop >&7
-	wait "$coordinator"
-	# Of those of another version it says so, now and then.
-	run ! grep -v "^ps-coord: refused: protocol version" coord.log
+	finish
+}
+
+@test "strangers who say more than is heard, come and go, or stay" {
+	conduct
+	for kind in command message twins; do
+		holds "$server" "$serve" $kind 50
+		holds "$coord" "$coordinator" $kind 50
+	done
+	holds "$server" "$serve" comers 2500
+	holds "$coord" "$coordinator" comers 2500
+	holds "$server" "$serve" idle "$connections"
+	holds "$coord" "$coordinator" idle "$connections"
+	finish
+}
+
+@test "strangers without the key, who say more than a handshake" {
+	(umask 077; head -c 30 /dev/urandom | base64 >key)
+	conduct --key=key
+	for kind in command curve; do
+		holds "$server" "$serve" $kind 50
+		holds "$coord" "$coordinator" $kind 50
+	done
+	finish
+}
+
+@test "a program that has few descriptors, of which strangers take all" {
+	# One that is told to end needs some, too.
+	start bash -c 'ulimit -n 256; exec ps-serve'
+	mkfifo still
+	/usr/bin/python3 "$SRC/t/helper/strangers.py" idle "$endpoint" 400 \
+		<still >said 3>&- &
+	idle=$!
+	daemons+=("$idle")
+	exec 7>still
+	timeout 60 tail -n +1 -f said | head -n 1 >/dev/null
+	[[ $(stranger "$endpoint" 3 9) == "76 "* ]]
+	# No way to it is shorter: there a caller can end it.
+	run grep -c "@pskit-${endpoint#tcp://}" /proc/net/unix
+	assert_output 0
+	exec 7>&-
+	wait "$idle"
+	[ "$(tail -n 1 said)" -ge 300 ]
+	stop "$pid"
 }
