@@ -148,8 +148,8 @@ measure_ours(struct series *to, size_t steps, size_t pack)
 		hear(&w, &e, coordinator);
 	}
 	series_add(to, w.done, w.began, coordinator);
+	bench_kill(coordinator);	/* or it says who is gone */
 	net_free(w.net);
-	bench_kill(coordinator);
 	bench_kill(server);
 }
 
