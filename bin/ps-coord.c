@@ -179,6 +179,7 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 	    (p->out = journal_file_begin(p->journal, p->coord, &p->in,
 					 s->output, &p->written, f)) < 0)
 		return -1;
+	cli_warn_open(&s->common, net_endpoint(p->net));
 	return 0;
 }
 

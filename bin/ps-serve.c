@@ -236,6 +236,7 @@ main(int argc, char **argv)
 		cli_die(&f);
 	}
 	cli_ready(net_endpoint(p.net));
+	cli_warn_open(&o.common, net_endpoint(p.net));
 	log_info("listening on %s", net_endpoint(p.net));
 	if (serve(&p, &f) < 0)
 		cli_die(&f);

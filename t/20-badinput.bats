@@ -405,7 +405,7 @@ $PWD/other: ps-coord has no --checkpoint"
 	one 78 "ps-eval: coordinator ipc://s: $why" \
 		ps-eval -c ipc://s train.svm
 	one 78 "ps-serve: the coordinator refuses us: $why" \
-		ps-serve -c ipc://s -i 0
+		ps-serve -q -c ipc://s -i 0
 	why="it is a coordinator, no server"
 	mkfifo requests
 	launch ps-coord -m model.ps -b ipc://c -s "$endpoint" requests
@@ -413,7 +413,7 @@ $PWD/other: ps-coord has no --checkpoint"
 	one 78 "ps-coord: server 0 (ipc://c): $why" bash -c \
 		'ps-coord -m model.ps -b ipc://d -s ipc://c <<<train'
 	one 78 "ps-serve: ipc://c does not want a standby: $why" \
-		ps-serve --standby-of=ipc://c
+		ps-serve -q --standby-of=ipc://c
 	exec 4>&-
 	wait "$pid"
 	wait "${daemons[0]}"
@@ -499,8 +499,10 @@ $PWD/other: ps-coord has no --checkpoint"
 		# shellcheck disable=SC2086 # an option or none
 		run -69 --separate-stderr ps-coord -w 50ms -m model.ps $bind \
 			-s ipc://none <<<train
-		assert_equal "${#stderr_lines[@]}" 2
+		assert_equal "${#stderr_lines[@]}" 3
 		[[ ${stderr_lines[0]} == \
+"ps-coord: tcp://127.0.0.1:"+([0-9])": without --key any user "* ]]
+		[[ ${stderr_lines[1]} == \
 "ps-coord: listening on tcp://127.0.0.1:"+([0-9]) ]]
 	done
 }
@@ -702,7 +704,8 @@ programs of one build"
 	run -0 stranger "$endpoint" 1 2 other
 	assert_output "$build"
 	# Its people are told, too, but not by a line for each caller.
-	assert_equal "$(<"$log")" "ps-serve: refused: ${other#* }"
+	assert_equal "$(grep -v -e --key "$log")" \
+		"ps-serve: refused: ${other#* }"
 	echo train >requests
 	launch ps-coord -b "ipc://$PWD/coord" -s "$endpoint" -m model.ps \
 		requests

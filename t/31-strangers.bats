@@ -81,7 +81,8 @@ finish() {
 	echo stop >&7
 	wait "$coordinator"
 	# Of those of another version it says so, now and then.
-	run ! grep -v "^ps-coord: refused: protocol version" coord.log
+	run ! grep -v '^ps-coord: \(refused: protocol version\|tcp:.* --key\)' \
+		coord.log
 }
 
 # holds ENDPOINT PID KIND CONNECTIONS - while these strangers call it, it
@@ -130,7 +131,8 @@ pskit, or wants a --key"
 	}
 	withstands "$endpoint" "$pid" greet
 	# It says what it refused, and no more.
-	run -1 grep -v '^ps-serve: \(refused: \|listening on \)' "$log"
+	run -1 grep -v \
+		'^ps-serve: \(refused: \|listening on \|tcp:.* --key \)' "$log"
 	stop "$pid"
 }
 

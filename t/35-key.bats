@@ -114,3 +114,33 @@ denied() {
 	run -66 ps-coord --key=absent -m model.ps -s ipc://none <<<train
 	assert_output "ps-coord: cannot open absent: No such file or directory"
 }
+
+# says LINE OPTION... - a server's log is this line, or empty.
+says() {
+	start ps-serve "${@:2}"
+	stop "$pid"
+	assert_equal "$(<"$log")" "${1/AT/$endpoint}"
+}
+
+@test "a port without a key is warned of, and nothing else is" {
+	local what="can stop the run, read its values and change them"
+	says "ps-serve: AT: without --key any user of this machine $what; \
+ipc:// or --key keeps them out"
+	says "ps-serve: AT: without --key whoever can reach it $what; \
+--key keeps them out" --insecure -b 'tcp://0.0.0.0:*'
+	says "" --key=key
+	says "" -q
+	says "" -b "ipc://$PWD/serve"
+	# Who coordinates says so, too.
+	start ps-serve -b "ipc://$PWD/serve"
+	run -0 --separate-stderr ps-coord -m model.ps -s "$endpoint" </dev/null
+	[[ $stderr == *"ps-coord: tcp://127.0.0.1:"*": without --key any "* ]]
+}
+
+@test "the sockets of ps-local are in a folder that nobody else may enter" {
+	umask 0
+	run -0 --separate-stderr ps-local sh -c 'folder=${PS_COORD#ipc://}
+		stat -c "%a %F" "${folder%/*}" "${folder%/*}/server.0"'
+	assert_output $'700 directory\n700 socket'
+	[[ $stderr != *"without --key"* ]]
+}

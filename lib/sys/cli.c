@@ -1,5 +1,6 @@
 #include "sys/cli.h"
 
+#include "base/endpoint.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/visible.h"
@@ -424,6 +425,20 @@ cli_choice(const char *const *names)
 		text_add(&list, "%s%s", i ? ", " : "", names[i]);
 	}
 	cli_usage("%s: '%s' is none of %s", current, optarg, list.data);
+}
+
+/* A file of ours keeps others out of ipc; a port is anybody's. */
+void
+cli_warn_open(const struct cli_common *common, const char *endpoint)
+{
+	const bool near = endpoint_loopback(endpoint);
+
+	if (common->key || strncmp(endpoint, "tcp://", 6) != 0)
+		return;
+	log_warn("%s: without --key %s can stop the run, read its values and "
+		 "change them; %s--key keeps them out", endpoint, near ?
+		 "any user of this machine" : "whoever can reach it", near ?
+		 "ipc:// or " : "");
 }
 
 /* ---- ends ---- */

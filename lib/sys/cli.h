@@ -67,6 +67,9 @@ struct cli_common {
 	bool quiet, verbose;	/* already told to log */
 };
 
+/* Somebody listens there: warn of what strangers can do, if they can. */
+void cli_warn_open(const struct cli_common *, const char *endpoint);
+
 /* How the synopsis of every program begins; cli_begin() puts it there. */
 #define CLI_FEW	"[-hqVv]"	/* that of a launcher */
 #define CLI_SYNOPSIS \
