@@ -167,6 +167,7 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 	keeper_warn(&s->keeper, s->restore, journal_file_resumed(p->journal));
 	s->o.journal = journal_file_sink(p->journal, &p->in);
 	p->net = net_new(s->o.lease_ms);
+	net_await_name(p->net, s->common.timeout_ms, cli_stop_fd);
 	if (net_guard(p->net, s->common.key, f) < 0 ||
 	    net_listen(p->net, s->bind, s->common.insecure, f) < 0)
 		return -1;

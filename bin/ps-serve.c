@@ -189,6 +189,7 @@ open_all(struct program *p, const struct options *o, struct fail *f)
 	p->reg = (struct registration){ .index = o->index,
 					.life = clock_random() };
 	p->net = net_new(o->lease_ms);
+	net_await_name(p->net, o->common.timeout_ms, cli_stop_fd);
 	p->outbox = net_outbox(p->net);
 	p->server = server_new(p->reg.life, o->lease_ms, &p->outbox);
 	server_limit(p->server, memory_limit(), &cli_stop);

@@ -424,7 +424,9 @@ $PWD/other: ps-coord has no --checkpoint"
 @test "a host that nobody knows" {
 	local at=tcp://nohost.invalid:1
 	local why="$at: no host is called nohost.invalid"
-	one 69 "ps-serve: $why" ps-serve --insecure -b $at
+	one 69 "ps-serve: $why" ps-serve -q --insecure -w 50ms -b $at
+	one 69 "ps-coord: $why" \
+		ps-coord -q --insecure -w 50ms -m model.ps -b $at -s ipc://s
 	one 69 "ps-work: $why" ps-work -w 50ms -c $at train.svm
 	one 69 "ps-eval: $why" ps-eval -w 50ms -c $at train.svm
 	one 69 "ps-coord: $why" \

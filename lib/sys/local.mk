@@ -31,6 +31,8 @@ lib_libps_a_SOURCES += \
 	%D%/grace.h \
 	%D%/group.c \
 	%D%/group.h \
+	%D%/host.c \
+	%D%/host.h \
 	%D%/inbound.c \
 	%D%/inbound.h \
 	%D%/journal_file.c \

@@ -5,6 +5,7 @@
 #include "sys/clock.h"
 #include "sys/curve.h"
 #include "sys/descriptors.h"
+#include "sys/host.h"
 #include "sys/inbound.h"
 #include "sys/pid.h"
 
@@ -14,7 +15,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
-#include <netdb.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -95,6 +95,8 @@ struct net {
 	struct dialled *dial;
 	size_t dials, dial_room;
 	uint64_t lease_ms;
+	uint64_t await_ms;	/* a name, unless it is to stop */
+	int await_stop;
 	size_t turn;		/* sockets are heard in turn */
 	uint64_t since_us;	/* things happened, so many that */
 	size_t told;		/* were told since NET_NOTHING */
@@ -154,6 +156,7 @@ net_new(uint64_t lease_ms)
 	prepare_process();
 	net->descriptors = descriptors_raise();
 	net->lock = net->stop_watch = net->departures.fd = -1;
+	net->await_stop = -1;
 	pthread_mutex_init(&net->lock_inbound, NULL);
 	net->lease_ms = lease_ms;
 	net->context = zmq_ctx_new();
@@ -408,28 +411,6 @@ lock_path(struct net *net, const char *path, struct fail *f)
 	return -1;
 }
 
-/* The number of a tcp endpoint's host, by name or number. */
-static int
-find_host(const char *endpoint, char number[INET_ADDRSTRLEN], struct fail *f)
-{
-	const char *host = endpoint + strlen("tcp://");
-	struct addrinfo hints = { .ai_family = AF_INET,
-				  .ai_socktype = SOCK_STREAM };
-	struct addrinfo *found;
-	struct sockaddr_in address;
-	char name[256];
-
-	snprintf(name, sizeof(name), "%.*s",
-		 (int)(strrchr(host, ':') - host), host);
-	if (getaddrinfo(name, NULL, &hints, &found) != 0)
-		return fail(f, FAIL_PEER, "%s: no host is called %s",
-			    endpoint, name);
-	memcpy(&address, found->ai_addr, sizeof(address));
-	inet_ntop(AF_INET, &address.sin_addr, number, INET_ADDRSTRLEN);
-	freeaddrinfo(found);
-	return 0;
-}
-
 bool
 net_blame(const struct net *net, const char *endpoint, struct fail *f)
 {
@@ -448,7 +429,7 @@ net_blame(const struct net *net, const char *endpoint, struct fail *f)
 			     "%s: who listens there is no program of pskit, "
 			     "or wants a --key", endpoint);
 	if (strncmp(endpoint, "tcp://", 6) == 0 && !is_ipv6(endpoint))
-		find_host(endpoint, number, &why);
+		host_find(endpoint, number, &why);
 	if (why.kind)
 		*f = why;
 	return why.kind;
@@ -463,7 +444,7 @@ resolve(const char *endpoint, char *numeric, size_t size, struct fail *f)
 	snprintf(numeric, size, "%s", endpoint);
 	if (strncmp(endpoint, "tcp://*:", 8) == 0 || is_ipv6(endpoint))
 		return 0;
-	if (find_host(endpoint, number, f) < 0)
+	if (host_find(endpoint, number, f) < 0)
 		return -1;
 	snprintf(numeric, size, "tcp://%s%s", number,
 		 strrchr(endpoint, ':'));
@@ -659,6 +640,13 @@ bind_shortcut(struct net *net)
 	zmq_bind(net->listener.socket, shortcut);	/* or not */
 }
 
+void
+net_await_name(struct net *net, uint64_t ms, int stop_fd)
+{
+	net->await_ms = ms;
+	net->await_stop = stop_fd;
+}
+
 int
 net_listen(struct net *net, const char *endpoint, bool insecure,
 	   struct fail *f)
@@ -674,6 +662,7 @@ net_listen(struct net *net, const char *endpoint, bool insecure,
 			    "listen on 127.0.0.1 or ipc://, or say --key or "
 			    "--insecure", endpoint);
 	if (ipc ? lock_path(net, endpoint + 6, f) < 0 :
+	    host_await(endpoint, net->await_ms, net->await_stop, f) < 0 ||
 	    resolve(endpoint, numeric, sizeof(numeric), f) < 0)
 		return -1;
 	net->listener = open_socket(net, ZMQ_ROUTER, endpoint);

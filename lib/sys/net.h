@@ -45,6 +45,12 @@ int net_guard(struct net *, const char *key, struct fail *);
 int net_listen(struct net *, const char *endpoint, bool insecure,
 	       struct fail *);
 
+/*
+ * Where a name is listened at, it may come to be known, or to be that of this
+ * machine, so much later, unless the descriptor can be read from before.
+ */
+void net_await_name(struct net *, uint64_t ms, int stop_fd);
+
 /* As bound, port filled in; NULL if it does not listen. */
 const char *net_endpoint(const struct net *);
 
