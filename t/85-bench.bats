@@ -98,6 +98,59 @@ rest() {
 	[[ ${lines[2]} =~ ^d\ +e\ +10\ +s\ +20\ +f\ +0.5\ +\<=\ 1$ ]]
 }
 
+# far OPTION... - machines so far from each other, and who is called at two.
+far() {
+	PATH=$BUILD/t/bench:$PATH
+	net true 2>none || [ $? != 77 ] || skip "$(<none)"
+	start net -n 3 -s 2 "$@" -- \
+		sh -c 'echo "$NET"; exec tail -f /dev/null >&2'
+	export NET=$endpoint
+	start net -i 1 /usr/bin/python3 "$SRC/t/helper/trip.py" 10.77.0.1
+}
+
+# takes SECONDS NODE BYTES - no less than that, to say so much and hear.
+takes() {
+	net -i "$2" /usr/bin/python3 "$SRC/t/helper/trip.py" 10.77.0.1 "$3" \
+		>took
+	awk -v least="$1" '$1 >= least { n++ } END { exit n != 1 }' took ||
+		fail "$(<took) s"
+}
+
+@test "machines that are far from each other, but for those of one site" {
+	far -d 200ms -j 1ms
+	takes 0.8 3 10
+	far -d 60000ms
+	takes 0 2 10
+}
+
+@test "a link that is narrow" {
+	far -r 1
+	takes 2 3 250000
+	far -r 0.01
+	takes 0 2 250000
+}
+
+@test "a link that loses some, or all" {
+	far -l 10
+	takes 0 3 10000
+	far -l 100
+	run ! net -i 3 /usr/bin/python3 "$SRC/t/helper/trip.py" \
+		10.77.0.1 10 1
+	takes 0 2 10
+}
+
+@test "net ends as its command does" {
+	PATH=$BUILD/t/bench:$PATH
+	net true 2>none || [ $? != 77 ] || skip "$(<none)"
+	run -3 net sh -c 'exit 3'
+	run -143 net sh -c 'kill $$'
+	run -127 net nothing-is-called-this
+	run -1 net -d 5 true
+	assert_output "net: '5' is not a number from 0 to 60000 with ms"
+	run -1 env -u NET net -i 1 true
+	assert_output "net: -i wants NET, the process that made the nodes"
+}
+
 @test "curves are drawn, where there is gnuplot" {
 	command -v gnuplot || skip "no gnuplot"
 	printf '%s\t%s\t%s\n' workers 1 5 workers 2 9 \

@@ -145,6 +145,7 @@ EXTRA_DIST += %D%/helper/idx-split.py
 EXTRA_DIST += %D%/helper/readme.sh
 EXTRA_DIST += %D%/helper/sessions.sh
 EXTRA_DIST += %D%/helper/strangers.py
+EXTRA_DIST += %D%/helper/trip.py
 EXTRA_DIST += %D%/lib.bash
 EXTRA_DIST += %D%/nemesis
 EXTRA_DIST += %D%/nemesis-campaign

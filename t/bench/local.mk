@@ -15,6 +15,7 @@ BENCH_BINARIES += %D%/kernels
 BENCH_BINARIES += %D%/keys
 BENCH_BINARIES += %D%/lease
 BENCH_BINARIES += %D%/loop
+BENCH_BINARIES += %D%/net
 BENCH_BINARIES += %D%/pack
 BENCH_BINARIES += %D%/parse
 BENCH_BINARIES += %D%/small
