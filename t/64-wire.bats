@@ -101,6 +101,83 @@ at most 40400 bytes each way"
 at most 40400 bytes each way, and 808 more if 2 of them are computed twice"
 }
 
+# model LOSS OPTIMIZER [LINE] - one weight, 0 to begin with.
+model() {
+	printf '%s\n' 'input x float' 'label y float' "${3-}" \
+		"p = dense x units=1 use_bias=false \
+kernel_initializer=zeros" "loss $1 p" "optimizer $2" >model.ps
+}
+
+# train STATUS STEPS OPTIONS... - of one worker, or more, with one.csv.
+train() {
+	run "-$1" --separate-stderr bash -c 'echo train "$1" |
+		ps-local -q -w "${workers:-1}" -- --repeat one.csv -- \
+		ps-coord -m model.ps -B 1 "${@:2}"' - "${@:2}"
+}
+
+# fails STEP MESSAGE - a step did, in a line of its own, and no program.
+fails() {
+	assert_line --partial "\"step\":$1,\"worker\":\"worker:"
+	assert_line --partial "\"error\":\"step $1: $2; a smaller \
+learning_rate or a clipnorm may help\""
+	assert_equal "$stderr" "ps-coord: step $1: $2; a smaller \
+learning_rate or a clipnorm may help"
+}
+
+# The gradient is -x; from 2^128 - 2^119 on there is no bfloat16 for it.
+@test "a gradient that is infinite only as it travels is its step's error" {
+	local too_large="the gradient of p/kernel is too large for bfloat16"
+	model mean_absolute_error 'sgd learning_rate=1e-38'
+	printf '%s\n' x,y 3.3961776e38,1 >one.csv
+	train 65 1 --wire=bfloat16
+	fails 0 "$too_large"
+	train 65 1 --wire=bfloat16 --mode=sync
+	fails 0 "$too_large"
+	train 0 1
+	printf '%s\n' x,y 3.3961773e38,1 >one.csv
+	train 0 1 --wire=bfloat16
+	# What is clipped is small when it travels.
+	printf '%s\n' x,y 3.4e38,1 >one.csv
+	model mean_absolute_error 'sgd learning_rate=1e-38 clipvalue=1'
+	train 0 1 --wire=bfloat16
+}
+
+@test "a row's gradient that is infinite as it travels is, too" {
+	printf '%s\n' 'input u id rows=hash' 'input x float' 'label y float' \
+		'e = embedding u dim=1 embeddings_initializer=ones' \
+		'p = dot e x' 'loss mean_absolute_error p' \
+		'optimizer sgd learning_rate=1e-38' >model.ps
+	printf '%s\n' u,x,y 7,3.4e38,0 >one.csv
+	train 65 1 --wire=bfloat16
+	fails 0 "the gradient of e/embeddings is too large for bfloat16"
+	train 0 1
+}
+
+@test "values that are infinite only as they travel are their step's error" {
+	model mean_absolute_error 'sgd learning_rate=3.4e38'
+	printf '%s\n' x,y 1,1 >one.csv
+	train 65 3 --wire=bfloat16
+	assert_line --partial '"step":0,"worker":"worker:0","attempt":1'
+	fails 1 "p/kernel has values that are infinite, or too large for \
+bfloat16"
+	train 0 3
+}
+
+# Each is finite, their sum is not: no server is to find that out, when others
+# have the round already.
+@test "gradients that are infinite only in a round's sum are an error, too" {
+	local wire
+	model mean_absolute_error 'sgd learning_rate=1e-38'
+	printf '%s\n' x,y 3e38,1 >one.csv
+	for wire in float32 bfloat16; do
+		workers=2 train 65 1 --mode=sync --replicas=2 --wire="$wire"
+		fails 0 "the gradient of p/kernel is too large for a sum over \
+2 replicas"
+	done
+	printf '%s\n' x,y 8e37,1 >one.csv
+	workers=2 train 0 1 --mode=sync --replicas=2
+}
+
 # optimum MODEL - come within 1 % of it on a9a.
 optimum() {
 	need_data a9a.svm

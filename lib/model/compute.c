@@ -36,6 +36,8 @@ struct weights {
 	struct floats *gradient;	/* the same: a gradient is sent as it
 					   lies, and may outlive us */
 	size_t rows, width, room;
+	float largest;			/* of the gradient when it was checked,
+					   without its sign */
 	bool crowded;			/* some row has more than a few places
 					   in the batch: then here is */
 	float *part;			/* what a part of the examples adds to
@@ -796,25 +798,52 @@ compute_clip(struct compute *c)
 	clip_gradients(c->clip, m->variables, c->batch->examples);
 }
 
-#define ADVICE	"; a smaller learning_rate or a clipnorm may help"
-
 int
-compute_check(const struct compute *c, struct fail *f)
+compute_check(struct compute *c, struct fail *f)
 {
 	if (c->failure.kind) {
 		*f = c->failure;
 		return -1;
 	}
 	if (!isfinite(c->loss))
-		return fail(f, FAIL_DATA, "the loss is %s" ADVICE,
+		return fail(f, FAIL_DATA, "the loss is %s" COMPUTE_ADVICE,
 			    isnan(c->loss) ? "not a number" : "infinite");
 	for (size_t v = 0; v < c->model->variables; v++) {
-		const struct weights *w = &c->weights[v];
+		struct weights *w = &c->weights[v];
 
-		if (!kernel_finite(w->gradient->at, w->rows * w->width))
+		w->largest = kernel_largest(w->gradient->at,
+					    w->rows * w->width);
+		if (!isfinite(w->largest))
 			return fail(f, FAIL_DATA, "the gradient of %s has "
-				    "infinite numbers or NaNs" ADVICE,
+				    "infinite numbers or NaNs" COMPUTE_ADVICE,
 				    c->model->variable[v].name);
 	}
 	return 0;
+}
+
+/* Clipped ones have become smaller, if anything. */
+const char *
+compute_beyond(const struct compute *c, float most)
+{
+	for (size_t v = 0; v < c->model->variables; v++) {
+		const struct weights *w = &c->weights[v];
+
+		if (w->largest > most &&
+		    kernel_largest(w->gradient->at, w->rows * w->width) > most)
+			return c->model->variable[v].name;
+	}
+	return NULL;
+}
+
+const char *
+compute_infinite(const struct compute *c)
+{
+	for (size_t v = 0; v < c->model->variables; v++) {
+		const struct weights *w = &c->weights[v];
+
+		if (!c->model->variable[v].unused &&
+		    !kernel_finite(w->value, w->rows * w->width))
+			return c->model->variable[v].name;
+	}
+	return NULL;
 }

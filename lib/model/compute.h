@@ -107,10 +107,21 @@ const struct fail *compute_failure(const struct compute *);
 /* Bound the gradients as the variables' optimizers say (see clip). */
 void compute_clip(struct compute *);
 
+#define COMPUTE_ADVICE	"; a smaller learning_rate or a clipnorm may help"
+
 /*
  * Is every gradient finite?  If not, -1 and the variable's name in the
  * failure (FAIL_DATA); the same for the loss, and that of compute_failure().
  */
-int compute_check(const struct compute *, struct fail *);
+int compute_check(struct compute *, struct fail *);
+
+/*
+ * A variable whose gradient, which compute_check() found to be finite and
+ * which may have been clipped since, is larger than this somewhere; or NULL.
+ */
+const char *compute_beyond(const struct compute *, float most);
+
+/* A variable of whose values, as they came, some are not finite; or NULL. */
+const char *compute_infinite(const struct compute *);
 
 #endif

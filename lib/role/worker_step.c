@@ -181,12 +181,51 @@ next_work(struct worker *w, uint64_t now_us)
 	return worker_misread(w) ? NULL : begin_work(w, next, now_us);
 }
 
+/* A float may be finite, and infinite as it travels. */
+static int
+check_pulled(const struct worker *w, struct work *work)
+{
+	const char *name = w->plan.codec == CODEC_FLOAT32 ? NULL :
+		compute_infinite(work->compute);
+
+	return !name ? 0 :
+		fail(&work->why, FAIL_DATA, "%s has values that are infinite, "
+		     "or too large for %s" COMPUTE_ADVICE, name,
+		     codec_name(w->plan.codec));
+}
+
+/*
+ * A gradient is to be finite as it travels, and where those of the slots of a
+ * round are added up: by then the step counts, and other servers have it.
+ * Half of what there is room for is left for what is rounded.
+ */
+static int
+check_clipped(const struct worker *w, struct work *work)
+{
+	const uint64_t slots = work->lease->slots;
+	const float most = codec_most(w->plan.codec);
+	const char *name = compute_beyond(work->compute, most);
+
+	if (name)
+		return fail(&work->why, FAIL_DATA, "the gradient of %s is "
+			    "too large for %s" COMPUTE_ADVICE, name,
+			    codec_name(w->plan.codec));
+	name = slots < 2 ? NULL :
+		compute_beyond(work->compute, most / (2 * (float)slots));
+	return !name ? 0 :
+		fail(&work->why, FAIL_DATA, "the gradient of %s is too large "
+		     "for a sum over %llu replicas" COMPUTE_ADVICE, name,
+		     (unsigned long long)slots);
+}
+
 /* -1: neither this step nor another can be computed. */
 static int
 run_step(struct worker *w, struct work *work)
 {
 	struct result *r = &work->result;
 
+	if (check_pulled(w, work) < 0)
+		return 0;
 	for (size_t i = 0; i < w->metrics; i++)
 		metric_reset(&work->state[i]);
 	compute_train(work->compute, w->plan.seed ^ (work->step + 1) ^
@@ -196,6 +235,7 @@ run_step(struct worker *w, struct work *work)
 	result_metrics(r, w->metric, w->metrics, work->state);
 	if (compute_check(work->compute, &work->why) == 0) {
 		compute_clip(work->compute);
+		check_clipped(w, work);
 	} else if (work->why.kind != FAIL_DATA) {
 		w->broken = work->why;
 		return -1;

@@ -137,6 +137,25 @@ kernel_finite(const void *x, size_t n)
 	return !odd;
 }
 
+/* Without the sign their bits are in order. */
+CLONES float
+kernel_largest(const void *x, size_t n)
+{
+	const char *at = x;
+	int32_t most = 0;
+	float largest;
+
+	for (size_t i = 0; i < n; i++) {
+		int32_t bits;
+
+		memcpy(&bits, at + i * sizeof(bits), sizeof(bits));
+		bits &= 0x7fffffff;
+		most = bits > most ? bits : most;
+	}
+	memcpy(&largest, &most, sizeof(largest));
+	return largest;
+}
+
 /* What is added carries into the half that stays; a NaN's may all carry out. */
 CLONES void
 kernel_to_bfloat16(uint16_t *restrict y, const float *restrict x, size_t n)

@@ -45,6 +45,8 @@ void kernel_one_thread(void);
 
 /* Of n floats at any address: no infinity, no NaN. */
 bool kernel_finite(const void *, size_t n);
+/* The largest, without its sign: a NaN or an infinity is larger than all. */
+float kernel_largest(const void *, size_t n);
 
 /*
  * A bfloat16 is the high half of a float: its exponent, and 8 bits of what it

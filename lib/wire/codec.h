@@ -11,6 +11,8 @@
 
 enum codec { CODEC_FLOAT32, CODEC_BFLOAT16, CODECS };
 
+const char *codec_name(enum codec);
+
 /* Bytes of one. */
 size_t codec_size(enum codec);
 
@@ -18,6 +20,9 @@ size_t codec_size(enum codec);
 void codec_write(enum codec, void *to, const float *from, size_t n);
 /* From any address. */
 void codec_read(enum codec, float *to, const void *from, size_t n);
+
+/* The largest float that comes to something finite. */
+float codec_most(enum codec);
 
 /* So many floats have room for n that have been written. */
 size_t codec_room(enum codec, size_t n);

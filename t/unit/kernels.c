@@ -5,6 +5,7 @@
 #include "tensor/kernels.h"
 
 #include "base/rng.h"
+#include "wire/codec.h"
 
 #include "tap.h"
 
@@ -67,6 +68,33 @@ adds_rows(size_t rows, size_t n)
 		good = good && sum[k] == .5f + (float)want;
 	}
 	return good && sum[n] == .5f;
+}
+
+/* The largest of any number of floats, wherever it is, from any address. */
+static bool
+finds_largest(size_t n, struct rng *rng)
+{
+	static unsigned char bytes[80 * sizeof(float) + 1];
+	const size_t at = n > 0 ? rng_next(rng) % n : 0;
+	float x[80], largest = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		x[i] = (float)rng_unit(rng_next(rng)) - .5f;
+		largest = fabsf(x[i]) > largest ? fabsf(x[i]) : largest;
+	}
+	memcpy(bytes + 1, x, n * sizeof(*x));
+	if (kernel_largest(bytes + 1, n) != largest)
+		return false;
+	if (n == 0)
+		return true;
+	x[at] = -FLT_MAX;
+	if (kernel_largest(x, n) != FLT_MAX)
+		return false;
+	x[at] = -INFINITY;
+	if (kernel_largest(x, n) != INFINITY)
+		return false;
+	x[(at + 1) % n] = -NAN;
+	return isnan(kernel_largest(x, n));
 }
 
 /* ---- bfloat16 ---- */
@@ -196,6 +224,14 @@ bfloat16(struct rng *rng)
 			    INFINITY, float_of(0x7f800001), -0.0f };
 	uint16_t half[8];
 
+	/* What can be told before it travels. */
+	const float most = codec_most(CODEC_BFLOAT16);
+	const float edge[] = { most, nextafterf(most, INFINITY), -most };
+
+	kernel_to_bfloat16(half + 5, edge, 3);
+	named(half[5] == 0x7f7f && half[6] == 0x7f80 && half[7] == 0xff7f &&
+	      codec_most(CODEC_FLOAT32) == FLT_MAX,
+	      "the largest float that is finite as it travels");
 	kernel_to_bfloat16(half, x, 8);
 	named(half[0] == 0x3f80 && half[1] == 0x3f80 && half[2] == 0x3f82 &&
 	      half[3] == 0x7f80 && half[4] == 0xff80 && half[5] == 0x7f80 &&
@@ -228,7 +264,7 @@ main(void)
 	ok(equal((struct gemm){ .m = 0, .n = 3, .k = 3 }));
 	ok(equal((struct gemm){ .m = 3, .n = 3, .k = 0, .add = true }));
 
-	bool products = true, added = true;
+	bool products = true, added = true, largest = true;
 
 	for (size_t n = 0; n < 70; n++)
 		products = products && multiplies(n);
@@ -242,6 +278,9 @@ main(void)
 	ok(!kernel_finite(x, 5) && kernel_finite(x, 2));
 	x[2] = NAN;
 	ok(!kernel_finite(x, 5) && !kernel_finite(x + 2, 1));
+	for (size_t n = 0; n < 80; n++)
+		largest = largest && finds_largest(n, &rng);
+	named(largest, "the largest, an infinity or a NaN is found");
 	x[2] = x[3] = x[4] = 1;
 	kernel_axpy(x, -2, y, 5);
 	ok(x[0] == -1 && x[1] == -4 && x[4] == -9);
