@@ -155,6 +155,12 @@ void coord_progress(const struct coord *, struct text *, uint64_t now_ms);
 void coord_status(const struct coord *, struct text *, uint64_t now_ms,
 		  double zero);
 
+/*
+ * For tests, when it has taken an event: NULL, or the words of what does not
+ * hold, though it always should.
+ */
+const char *coord_check(const struct coord *, uint64_t now_ms);
+
 /* For people: "300 steps ..."; good until the next call. */
 const char *coord_state(struct coord *);
 

@@ -21,6 +21,14 @@
 #include "role/round.h"
 #include "wire/result.h"
 
+/*
+ *	GREET --greeted()--> PLAN --recover_ask_load()--> LOAD
+ *	PLAN, LOAD --go_on()--> RUN
+ *	PLAN, LOAD, RUN --recover_begin()--> GREET
+ *	GREET, PLAN, LOAD, RUN --stop_members()--> STOP
+ *	GREET, PLAN, LOAD, RUN --leave()--> OVER
+ *	STOP --end_check_over()--> OVER
+ */
 enum phase {
 	PHASE_GREET,		/* servers say WELCOME */
 	PHASE_PLAN,		/* they take the plan */
@@ -77,7 +85,15 @@ struct deaths {
 };
 
 #define STALENESS	256	/* told apart; the last one: or more */
-/* The hot standby of a server.  See coord_standby.c. */
+
+/*
+ * The hot standby of a server.  See coord_standby.c.
+ *
+ *	none --greet()--> dialled --standby_hear()--> up
+ *	up --count_on()--> counted		(its server has acknowledged it)
+ *	counted --promote()--> none		(it is the server now)
+ *	dialled, up, counted --drop(), forget()--> none
+ */
 struct understudy {
 	uint64_t peer, life;	/* 0: there is none */
 	char endpoint[256];
@@ -120,6 +136,13 @@ struct totals {
  * until all know, that step is not given out.  Then it is OPEN, while training
  * goes on, until the steps below it have ended.  One that is made every so
  * many steps is told of as soon as may be: so nobody waits for that.
+ *
+ *	NONE --freeze()--> FREEZE --answered()--> OPEN --save()--> SAVE
+ *	SAVE --cut_saved()--> PUBLISH --coord_published()--> NONE
+ *	NONE --cut_saved()--> PUBLISH	(the newest one is said to be the last)
+ *	OPEN --give_cut(), call_off_cut(), cut_advance()--> NONE
+ *	FREEZE, SAVE --cut_failed()--> NONE
+ *	FREEZE, OPEN, SAVE --give_up_cut()--> NONE
  */
 enum cut_state { CUT_NONE, CUT_FREEZE, CUT_OPEN, CUT_SAVE, CUT_PUBLISH };
 

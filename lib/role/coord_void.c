@@ -2,6 +2,14 @@
  * The steps that the coordinator gives up: all that are under way, for an
  * error or at the end; or a single one, which kills its workers.  The servers
  * are told first (VOID), and refuse them from then on.
+ *
+ *	none --void_begin()--> cancelling	(workers end what they are at)
+ *	cancelling --void_tell()--> voiding	(servers are told)
+ *	voiding --answered(), void_done()--> none
+ *	cancelling, voiding --go_on(), void_done()--> none	(a new term)
+ *	cancelling, voiding --void_give_up()--> none	(the run ends)
+ *
+ *	none --void_set_aside()--> setting aside --void_aside_done()--> none
  */
 #include "role/coord_inside.h"
 

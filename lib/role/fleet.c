@@ -820,3 +820,43 @@ fleet_tick(struct fleet *fl, uint64_t now, uint64_t lease, uint64_t timeout,
 		fl->pinged = now;
 	return 0;
 }
+
+/* ---- what always holds ---- */
+
+static const char *
+check_ask(const struct fleet *fl, const struct ask *ask)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < fl->count; i++)
+		left += !ask->answered[i];
+	if (ask->kind != 0 && left != ask->left)
+		return "fleet 1: answers are counted as they are";
+	if (ask->kind != 0 && ask->left == 0)
+		return "fleet 2: what all have answered is asked no more";
+	return NULL;
+}
+
+const char *
+fleet_check(const struct fleet *fl)
+{
+	const char *broken = NULL;
+
+	for (size_t i = 0; i < fl->count; i++) {
+		const struct link *l = &fl->link[i];
+
+		if (l->welcome && (!l->up || !l->greeted || !l->peer))
+			return "fleet 3: a server that is there has been "
+				"dialled, and has answered";
+		if (l->welcome && l->unfit)
+			return "fleet 4: a standby of somebody is no server";
+		if (l->marked > l->mark)
+			return "fleet 5: no mark is acknowledged before it is "
+				"told";
+		if (l->holds && l->life == 0)
+			return "fleet 6: variables are those of a life";
+	}
+	for (size_t i = 0; i < fl->asks && !broken; i++)
+		broken = check_ask(fl, fl->ask[i]);
+	return broken;
+}

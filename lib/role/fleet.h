@@ -184,4 +184,7 @@ void fleet_excuse(struct fleet *, uint64_t now_ms);
 /* It is gone, though its connection was whole. */
 bool fleet_hangs(const struct fleet *, size_t server);
 
+/* For tests, between two calls: NULL, or the words of what does not hold. */
+const char *fleet_check(const struct fleet *);
+
 #endif

@@ -9,6 +9,7 @@ lib_libps_a_SOURCES += \
 	%D%/client.h \
 	%D%/coord.c \
 	%D%/coord.h \
+	%D%/coord_check.c \
 	%D%/coord_cut.c \
 	%D%/coord_data.c \
 	%D%/coord_end.c \
@@ -62,6 +63,7 @@ lib_libps_a_SOURCES += \
 	%D%/round.h \
 	%D%/server.c \
 	%D%/server.h \
+	%D%/server_check.c \
 	%D%/server_changes.c \
 	%D%/server_cuts.c \
 	%D%/server_inside.h \
@@ -81,6 +83,7 @@ lib_libps_a_SOURCES += \
 	%D%/window.h \
 	%D%/worker.c \
 	%D%/worker.h \
+	%D%/worker_check.c \
 	%D%/worker_data.c \
 	%D%/worker_evaluation.c \
 	%D%/worker_inside.h \

@@ -551,3 +551,38 @@ queue_waiting(const struct queue *q)
 	}
 	return steps;
 }
+
+/* ---- what always holds ---- */
+
+const char *
+queue_check(const struct queue *q)
+{
+	size_t running = 0, returned = 0, orders = 0;
+	uint64_t open = 0, asked = 0;
+
+	if (q->next < q->mark || q->next - q->mark > WINDOW)
+		return "queue 1: the numbers given out fit into the window";
+	if (q->mark < q->next && at(q, q->mark)->state == STEP_ENDED)
+		return "queue 2: the step at the mark has not ended";
+	for (uint64_t i = q->mark; i < q->next; i++) {
+		const struct step *s = at(q, i);
+
+		running += s->state == STEP_LEASED;
+		returned += s->state == STEP_RETURNED;
+		open += s->state != STEP_ENDED;
+		if (s->state == STEP_LEASED && !s->worker)
+			return "queue 3: a step that is leased has a worker";
+	}
+	if (running != q->running || returned != q->returned)
+		return "queue 4: steps are counted as what they are";
+	for (const struct order *o = q->front; o; o = o->next, orders++) {
+		if (o->given < o->ended || o->given > o->request.steps)
+			return "queue 5: a request's steps have numbers before "
+				"they end";
+		asked += o->given - o->ended;
+	}
+	if (open != asked)
+		return "queue 6: a step that has not ended is one of a request";
+	return orders == q->orders ? NULL :
+		"queue 7: requests are counted as they are";
+}

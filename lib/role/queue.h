@@ -76,7 +76,18 @@ size_t queue_lease_stream(struct queue *, void *worker, size_t most,
 			  uint64_t limit, const struct lease_choice *,
 			  struct lease_terms *);
 
-/* A step as it stands; one that waits has a number, but was never leased. */
+/*
+ * A step as it stands; one that waits has a number, but was never leased.
+ *
+ *	NONE --number_steps()--> WAITING --take()--> LEASED
+ *	NONE --queue_lease()--> LEASED
+ *	LEASED --queue_return()--> RETURNED --take()--> LEASED
+ *	LEASED, RETURNED --queue_blame()--> SET_ASIDE
+ *	LEASED --queue_unlease()--> WAITING
+ *	NONE --queue_give()--> RETURNED --queue_wait()--> WAITING
+ *	LEASED, RETURNED, SET_ASIDE --queue_end()--> ENDED
+ *	all --end_all()--> ENDED
+ */
 struct step {
 	enum step_state { STEP_NONE, STEP_WAITING, STEP_LEASED, STEP_RETURNED,
 			  STEP_ENDED, STEP_SET_ASIDE } state;
@@ -164,5 +175,8 @@ bool queue_idle(const struct queue *);		/* nothing asked is left */
 /* Steps asked for and not ended, up to the first barrier; or UINT64_MAX, if
    there are more. */
 uint64_t queue_waiting(const struct queue *);
+
+/* For tests, between two calls: NULL, or the words of what does not hold. */
+const char *queue_check(const struct queue *);
 
 #endif

@@ -69,3 +69,18 @@ redo_return(struct redo *r, const void *worker)
 			r->out[i] = r->out[--r->outs];
 		}
 }
+
+const char *
+redo_check(const struct redo *r)
+{
+	for (size_t i = 0; i < r->outs; i++) {
+		if (ranges_has(&r->todo, r->out[i].step))
+			return "redo 1: a step that is leased does not wait";
+		if (!r->out[i].worker)
+			return "redo 2: a step that is leased has a worker";
+		for (size_t k = 0; k < i; k++)
+			if (r->out[k].step == r->out[i].step)
+				return "redo 3: a step is leased once";
+	}
+	return NULL;
+}

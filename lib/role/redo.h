@@ -34,4 +34,7 @@ void redo_end(struct redo *, uint64_t step);
 /* All that a worker had comes back; NULL: what anybody had. */
 void redo_return(struct redo *, const void *worker);
 
+/* For tests, between two calls: NULL, or the words of what does not hold. */
+const char *redo_check(const struct redo *);
+
 #endif

@@ -430,3 +430,37 @@ rounds_number(struct rounds *r, uint64_t base)
 {
 	r->base = base;
 }
+
+/* ---- what always holds ---- */
+
+const char *
+rounds_check(const struct rounds *r)
+{
+	if (r->open > OPEN)
+		return "rounds 1: at most two rounds are open";
+	for (size_t i = 0; i < OPEN; i++) {
+		const struct round *round = &r->round[i];
+		size_t done = 0;
+
+		for (size_t k = 0; k < r->slots; k++) {
+			const struct slot *s = &round->slot[k];
+
+			done += s->done;
+			if (s->done && live(s) > 0)
+				return "rounds 2: nobody is at a slot that is "
+					"done";
+			if (s->live[0].number > 0 &&
+			    s->live[0].number == s->live[1].number)
+				return "rounds 3: two attempts at a slot have "
+					"two numbers";
+		}
+		if (done != round->chosen)
+			return "rounds 4: slots are counted as what they are";
+		if (i >= r->open && done > 0)
+			return "rounds 5: a round that is not open is empty";
+		if (i > 0 && i < r->open && round->step <= round[-1].step)
+			return "rounds 6: rounds are open in the order of "
+				"their steps";
+	}
+	return NULL;
+}

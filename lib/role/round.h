@@ -113,4 +113,7 @@ void rounds_reset(struct rounds *, bool first);
  */
 void rounds_number(struct rounds *, uint64_t base);
 
+/* For tests, between two calls: NULL, or the words of what does not hold. */
+const char *rounds_check(const struct rounds *);
+
 #endif

@@ -125,4 +125,10 @@ struct message server_plan(const struct server *, uint64_t step,
 /* Before server_log(): a change out of the log.  Do the jobs in between. */
 void server_replay(struct server *, const struct message *);
 
+/*
+ * For tests, when it has taken an event: NULL, or the words of what does not
+ * hold, though it always should.
+ */
+const char *server_check(const struct server *);
+
 #endif

@@ -59,9 +59,18 @@ window_end(const struct window *w, uint64_t mark)
 {
 	uint64_t end = mark + WINDOW;
 
-	while (w->bits && end > mark && !window_has(w, end - 1))
-		end--;
-	return w->bits ? end : mark;
+	if (!w->bits)
+		return mark;
+	while (end > mark && !window_has(w, end - 1)) {
+		const uint64_t at = (end - 1) % WINDOW;
+
+		/* Nothing in this word: the whole of it is passed over. */
+		if (w->bits[at / 64] == 0 && at % 64 == 63 && end - mark >= 64)
+			end -= 64;
+		else
+			end--;
+	}
+	return end;
 }
 
 void

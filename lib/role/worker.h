@@ -135,4 +135,10 @@ void worker_evaluation_failed(struct worker *, const struct fail *why);
 /* For people; good until the next call. */
 const char *worker_state(struct worker *);
 
+/*
+ * For tests, when it has taken an event: NULL, or the words of what does not
+ * hold, though it always should.
+ */
+const char *worker_check(const struct worker *);
+
 #endif

@@ -31,7 +31,17 @@ struct lease {
 	uint64_t from;			/* its first step's, in the block */
 };
 
-/* What has become of a step, or is becoming of it. */
+/*
+ * What has become of a step, or is becoming of it.
+ *
+ *	NONE --begin_work()--> BEGUN --exchange()--> PULLING
+ *	PULLING --take_answers()--> PULLED --compute_step()--> COMPUTED
+ *	COMPUTED --exchange()--> PUSHING --worker_note_result()--> NONE
+ *	PULLING --make_way()--> BEGUN	(it waits for a round that waits for us)
+ *	PULLED --adopt()--> BEGUN	(a barrier lies behind what was pulled)
+ *	BEGUN --next_exchange()--> PULLED	(it cannot be pulled for)
+ *	BEGUN, PULLED, COMPUTED --put_down()--> NONE
+ */
 enum stage { STAGE_NONE, STAGE_BEGUN, STAGE_PULLING, STAGE_PULLED,
 	     STAGE_COMPUTED, STAGE_PUSHING };
 

@@ -435,6 +435,26 @@ hear(struct cluster *c, struct process *p, const struct packet *e)
 	}
 }
 
+/* What always holds of a role, when it has taken an event. */
+static void
+check(struct cluster *c, const struct process *p)
+{
+	const char *wrong;
+
+	switch (p->kind) {
+	case PROCESS_COORD:
+		wrong = host_coord_check(p->coord, clock_of(c, p));
+		break;
+	case PROCESS_SERVER:
+		wrong = host_server_check(p->server);
+		break;
+	default:
+		wrong = host_worker_check(p->worker);
+	}
+	if (wrong)
+		broken(c, "%s, but not of %s", wrong, p->name);
+}
+
 static int
 act(struct cluster *c, struct process *p)
 {
@@ -508,9 +528,12 @@ run_process(struct cluster *c, struct process *p)
 		trace_packet(e);
 		status = hear(c, p, e);
 		packet_free(e);
+		check(c, p);
 	}
-	if (status == HOST_RUNS)
+	if (status == HOST_RUNS) {
 		status = act(c, p);
+		check(c, p);
+	}
 	if (status != HOST_RUNS)
 		end_process(c, p, status);
 }

@@ -43,6 +43,8 @@ size_t host_coord_taken(const struct host_coord *);	/* requests */
 uint64_t host_coord_newest(const struct host_coord *);	/* checkpoint */
 /* Warnings since the last call, a line each; the caller empties it. */
 struct text *host_coord_warnings(struct host_coord *);
+/* NULL, or what does not hold of it: see coord_check(). */
+const char *host_coord_check(const struct host_coord *, uint64_t now_ms);
 /* A line of progress; good until the next call. */
 const char *host_coord_state(struct host_coord *, uint64_t now_ms);
 
@@ -60,6 +62,7 @@ void host_server_hear(struct host_server *, const struct packet *,
 		      uint64_t now_ms);
 int host_server_act(struct host_server *, uint64_t now_ms);
 const struct fail *host_server_why(const struct host_server *);
+const char *host_server_check(const struct host_server *);
 
 /* ---- ps-work ---- */
 
@@ -73,6 +76,7 @@ int host_worker_hear(struct host_worker *, const struct packet *,
 		     uint64_t now_ms);
 int host_worker_act(struct host_worker *, uint64_t now_ms);
 const struct fail *host_worker_why(const struct host_worker *);
+const char *host_worker_check(const struct host_worker *);
 
 /* ---- the model that they train ---- */
 

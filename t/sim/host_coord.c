@@ -237,6 +237,12 @@ host_coord_newest(const struct host_coord *h)
 	return coord_newest(h->coord);
 }
 
+const char *
+host_coord_check(const struct host_coord *h, uint64_t now)
+{
+	return coord_check(h->coord, now);
+}
+
 struct text *
 host_coord_warnings(struct host_coord *h)
 {

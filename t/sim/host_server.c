@@ -229,3 +229,9 @@ host_server_why(const struct host_server *h)
 {
 	return &h->why;
 }
+
+const char *
+host_server_check(const struct host_server *h)
+{
+	return server_check(h->server);
+}

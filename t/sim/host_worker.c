@@ -266,3 +266,9 @@ host_worker_why(const struct host_worker *h)
 {
 	return &h->why;
 }
+
+const char *
+host_worker_check(const struct host_worker *h)
+{
+	return worker_check(h->worker);
+}

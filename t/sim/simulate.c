@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,7 +41,7 @@ run_child(uint64_t seed, uint64_t left_out, const char *trace_path, int fd)
 	struct verdict out;
 	FILE *file = trace_path ? fopen(trace_path, "we") : NULL;
 
-	alarm(SECONDS);
+	setrlimit(RLIMIT_CPU, &(struct rlimit){ SECONDS, SECONDS + 1 });
 	trace_to(file);
 	scenario_draw(&s, seed);
 	for (size_t i = 0; i < s.faults; i++)
@@ -86,7 +87,7 @@ end(struct job *job)
 		out = (struct verdict){ .broken = true };
 		waitpid(job->pid, &status, 0);
 		snprintf(out.why, sizeof(out.why), WIFSIGNALED(status) &&
-			 WTERMSIG(status) == SIGALRM ?
+			 WTERMSIG(status) == SIGXCPU ?
 			 "C1: it computes for ever" :
 			 "it died of signal %d", WTERMSIG(status));
 	} else {
