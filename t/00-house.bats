@@ -47,6 +47,15 @@ written() {
 	diff /dev/null broken
 }
 
+@test "no file of these folders names another one in a circle" {
+	command -v python3 nm >which || skip "no python3, or no nm"
+	"$SRC/t/structure" "$BUILD" >table
+	grep -cE '^lib/(sys|wire) ' table >count
+	[ "$(cat count)" = 2 ]
+	awk '/^lib\/(sys|wire) / && $5 > 0' table >broken
+	diff /dev/null broken
+}
+
 @test "only sys/net and its sys/curve know ZeroMQ" {
 	grep -rlE '<zmq(_utils)?\.h>' "$SRC/lib" "$SRC/bin" --include='*.[ch]' |
 		grep -vE "^$SRC/lib/sys/(net|curve)\.c$" >broken || true
@@ -131,10 +140,14 @@ written() {
 }
 
 @test "every option of a program is in its manual page" {
-	local file program name
-	for program in $(programs); do
-		for name in $(sed -nE 's/^\t\{.*, "([a-z-]+)",.*\},?$/\1/p' \
-				"$SRC/bin/$program.c" 2>/dev/null); do
+	local program name table
+	for program in $(compiled); do
+		table=$(sed -n '/struct cli_option.*\[\] = {$/,/^};$/p' \
+			"$SRC/bin/$program.c" \
+			"$SRC"/lib/*/"${program#ps-}_options.c" 2>/dev/null |
+			sed -nE 's/^\t\{.*, +"([a-z-]+)",.*\},?$/\1/p')
+		[ "$table" ] || echo "$program: a table without options"
+		for name in $table; do
 			grep -q -- "Fl -$name\>" "$SRC/man/$program.1" ||
 				echo "$program: --$name is not in the manual"
 		done

@@ -101,12 +101,17 @@ need_data() {
 
 # programs - the names of those that are built, one a line.
 programs() {
+	compiled
+	scripts
+}
+
+# compiled - those of them that are in C.
+compiled() {
 	local file
 	for file in "$SRC"/bin/ps-*.c; do
 		file=$(basename "$file" .c)
 		[ ! -x "$BUILD/bin/$file" ] || echo "$file"
 	done
-	scripts
 }
 
 # scripts - the names of those of them that are shell scripts.

@@ -151,6 +151,7 @@ EXTRA_DIST += %D%/nemesis
 EXTRA_DIST += %D%/nemesis-campaign
 EXTRA_DIST += %D%/nemesis-table
 EXTRA_DIST += %D%/storm
+EXTRA_DIST += %D%/structure
 EXTRA_DIST += %D%/unit/examples.h
 EXTRA_DIST += %D%/unit/files.h
 EXTRA_DIST += %D%/unit/inputs.h
