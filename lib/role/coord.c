@@ -123,8 +123,6 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	c->began_ms = c->helped_ms = c->now_ms = now;
 	totals_reset(&c->join, now);
 	totals_reset(&c->all, now);
-	c->saved_step = *o->restore ? o->restored.step : WIRE_NONE;
-	snprintf(c->job.name, sizeof(c->job.name), "%s", o->restore);
 	c->trained_before = o->restored.seconds;
 	coord_plan(o, model, &c->plan, &place, &places);
 	status_init(c, place, places);
@@ -133,7 +131,9 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	plan_write(&c->plan_frame, &c->plan);
 	block_write_format(&c->format_frame, &o->format);
 	coord_begin_queue(c, *o->restore ? o->restored.step : 0);
-	c->mark_told = c->tried_step = queue_mark(c->queue);
+	c->mark_told = queue_mark(c->queue);
+	cut_init(c, o->restore, *o->restore ? o->restored.step : WIRE_NONE,
+		 c->mark_told);
 	recover_init(c);
 	standby_init(c);
 	if (check_limits(c, f) == 0)
@@ -163,7 +163,6 @@ coord_free(struct coord *c)
 	pack_release(&c->plan_frame);
 	pack_release(&c->model_frame);
 	pack_release(&c->format_frame);
-	pack_release(&c->cut_place);
 	pack_release(&c->block);
 	pack_release(&c->block_after);
 	plan_release(&c->plan);
@@ -175,8 +174,7 @@ coord_free(struct coord *c)
 	pack_release(&c->notes);
 	text_release(&c->output);
 	text_release(&c->warnings);
-	free(c->job.part);
-	free(c->job.info.ledger);
+	cut_release(c);
 	free(c->shards_back);
 	free(c->server_bytes);
 	free(c->failed_id);
@@ -208,9 +206,7 @@ static void
 begin_run(struct coord *c, uint64_t now)
 {
 	c->begun = true;
-	c->saved_ms = now;
-	c->tried_step = queue_mark(c->queue);
-	cut_plan(c, queue_next(c->queue));
+	cut_begin_run(c, now);
 	if (c->resumed)
 		return;
 	totals_reset(&c->join, now);
@@ -274,7 +270,7 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 		sync_committed(c, now);
 		break;
 	case MESSAGE_FREEZE:
-		c->cut_state = CUT_OPEN;
+		cut_frozen(c);
 		break;
 	case MESSAGE_SAVE:
 		cut_saved(c, ask, now);
@@ -407,12 +403,11 @@ pass_save(struct coord *c, const struct request *r)
 		fail(&why, FAIL_CONFIG, "save: there is no --checkpoint=DIR");
 		report_error(c, r->id, "save", WIRE_NONE, NULL, why.text);
 		end_error(c, &why);
-	} else if (c->saved_step == queue_mark(c->queue)) {
-		checkpoint_name(c->saved_step, name);
-		report_saved(c, r->id, name, c->saved_step);
+	} else if (cut_saved_step(c) == queue_mark(c->queue)) {
+		checkpoint_name(cut_saved_step(c), name);
+		report_saved(c, r->id, name, cut_saved_step(c));
 	} else {
-		/* A cut that was begun before lacks steps. */
-		c->save_wanted = c->save_wanted || cut_idle(c);
+		cut_want(c);
 		return 0;
 	}
 	coord_pass(c);
@@ -479,7 +474,7 @@ coord_advance(struct coord *c, uint64_t now)
 		recover_begin(c);
 	/* What is being published is the newest checkpoint, or it is not: that
 	   is known before anybody loads one. */
-	if (c->phase == PHASE_GREET && c->cut_state != CUT_PUBLISH &&
+	if (c->phase == PHASE_GREET && !cut_publishing(c) &&
 	    fleet_welcome(c->fleet) && !standby_awaited(c, now) &&
 	    !standby_step_in(c, now))
 		greeted(c, now);

@@ -160,37 +160,6 @@ check_marks(const struct coord *c)
 	return NULL;
 }
 
-/* ---- cuts ---- */
-
-static const char *
-check_cut(const struct coord *c)
-{
-	const bool begun = c->cut_state == CUT_FREEZE ||
-		c->cut_state == CUT_OPEN;
-	const uint64_t next = queue_next(c->queue);
-
-	if (c->cut_for && !begun)
-		return "coord 16: an evaluator waits for a cut that is being "
-			"made";
-	if (c->job_waiting != (c->cut_state == CUT_PUBLISH))
-		return "coord 17: what is to be published is a job";
-	if (c->phase < PHASE_RUN && (begun || c->cut_state == CUT_SAVE))
-		return "coord 18: no cut is made while servers are awaited";
-	if (c->phase != PHASE_RUN)
-		return NULL;
-	if (begun && !c->cut_reached && next > c->cut_step)
-		return "coord 19: no step at or over a cut has a number before "
-			"it is known what the cut has";
-	if (begun && c->cut_reached && next < c->cut_step)
-		return "coord 20: all steps below a cut that was come to have "
-			"a number";
-	if (c->cut_state == CUT_SAVE && queue_mark(c->queue) < c->cut_step)
-		return "coord 21: what is saved has ended";
-	if (*c->base.name && c->base.step > queue_mark(c->queue))
-		return "coord 22: what a checkpoint holds has ended";
-	return NULL;
-}
-
 /* ---- what is given up ---- */
 
 static const char *
@@ -232,11 +201,6 @@ check_asks(const struct coord *c)
 	if (c->committing && !fleet_asking(c->fleet, MESSAGE_COMMIT))
 		return "coord 28: a round is committed when servers have said "
 			"so";
-	if ((c->cut_state == CUT_FREEZE &&
-	     !fleet_asking(c->fleet, MESSAGE_FREEZE)) ||
-	    (c->cut_state == CUT_SAVE &&
-	     !fleet_asking(c->fleet, MESSAGE_SAVE)))
-		return "coord 29: a cut goes on when servers have said so";
 	return NULL;
 }
 
@@ -305,7 +269,7 @@ coord_check(const struct coord *c, uint64_t now)
 	broken = broken ? broken : check_leased(c);
 	broken = broken ? broken : check_again(c);
 	broken = broken ? broken : check_marks(c);
-	broken = broken ? broken : check_cut(c);
+	broken = broken ? broken : cut_check(c);
 	broken = broken ? broken : check_void(c);
 	broken = broken ? broken : check_asks(c);
 	broken = broken ? broken : check_evaluation(c);

@@ -89,27 +89,29 @@ count_whole(struct coord *c, size_t split)
 }
 
 void
-data_note(struct coord *c)
+data_note(const struct coord *c, struct pack *place,
+	  struct ledger_visits *visits)
 {
-	pack_reset(&c->cut_place);
+	pack_reset(place);
 	if (!c->o.ledger || !ledger_ready(c->o.ledger))
 		return;
-	ledger_write_position(c->o.ledger, &c->cut_place);
-	c->cut_visits = ledger_visits(c->o.ledger);
+	ledger_write_position(c->o.ledger, place);
+	*visits = ledger_visits(c->o.ledger);
 }
 
 char *
-data_position(const struct coord *c)
+data_position(const struct coord *c, const struct pack *place,
+	      const struct ledger_visits *visits)
 {
 	struct text text = { 0 };
 	struct pack p = { 0 };
 
 	if (!c->o.ledger)
 		return NULL;
-	if (c->cut_place.size == 0)	/* where the run began */
+	if (place->size == 0)	/* where the run began */
 		return c->o.restored.ledger ? mem_text(c->o.restored.ledger) :
 			NULL;
-	ledger_copy_position(&c->cut_place, &c->cut_visits, &p);
+	ledger_copy_position(place, visits, &p);
 	for (size_t i = 0; i < p.size; i++)
 		text_add(&text, "%02x", p.data[i]);
 	pack_release(&p);

@@ -49,7 +49,7 @@ end_nothing_left(const struct coord *c)
 	return c->resumed && !c->begun && !c->o.keep_servers &&
 		c->no_more_requests && queue_idle(c->queue) &&
 		!c->cancelling && !c->setting_aside &&
-		(!c->o.checkpoint || c->saved_step == queue_mark(c->queue));
+		(!c->o.checkpoint || cut_saved_step(c) == queue_mark(c->queue));
 }
 
 uint64_t
@@ -151,7 +151,7 @@ static void
 suspend(struct coord *c, uint64_t now)
 {
 	c->suspending = true;
-	c->tried_step = WIRE_NONE;	/* one more */
+	cut_want_last(c);
 	if (!c->begun && c->phase < PHASE_STOP)
 		leave(c, &suspended);
 	else
@@ -196,7 +196,7 @@ end_asked(struct coord *c, uint64_t now)
 {
 	const char *newest = *c->base.name ? c->base.name : "none";
 	const bool saved = !c->o.checkpoint ||
-		c->saved_step == queue_mark(c->queue);
+		cut_saved_step(c) == queue_mark(c->queue);
 	struct fail why = { 0 };
 
 	if (c->suspending) {
@@ -227,10 +227,7 @@ end_suspended(struct coord *c)
 bool
 end_save_due(const struct coord *c)
 {
-	const uint64_t next = queue_next(c->queue);
-
-	return c->suspending && c->o.checkpoint && c->saved_step != next &&
-		c->tried_step != next;
+	return c->suspending && cut_last_due(c);
 }
 
 /* They are ending with us, as when a whole job is told to: what they had not
@@ -316,8 +313,8 @@ end_drain(struct coord *c)
 		void_begin(c);
 		return;
 	}
-	if (c->save_wanted && c->cut_state != CUT_NONE)
-		return;		/* it is under way */
-	c->evaluating = c->save_wanted = false;
+	if (!cut_unwant(c))
+		return;
+	c->evaluating = false;
 	void_give_up(c);
 }

@@ -131,21 +131,6 @@ struct totals {
 	uint64_t stale[STALENESS];	/* steps that met so many pushes */
 };
 
-/*
- * A cut of all steps below one.  The servers are told of it first (FREEZE):
- * until all know, that step is not given out.  Then it is OPEN, while training
- * goes on, until the steps below it have ended.  One that is made every so
- * many steps is told of as soon as may be: so nobody waits for that.
- *
- *	NONE --freeze()--> FREEZE --answered()--> OPEN --save()--> SAVE
- *	SAVE --cut_saved()--> PUBLISH --coord_published()--> NONE
- *	NONE --cut_saved()--> PUBLISH	(the newest one is said to be the last)
- *	OPEN --give_cut(), call_off_cut(), cut_advance()--> NONE
- *	FREEZE, SAVE --cut_failed()--> NONE
- *	FREEZE, OPEN, SAVE --give_up_cut()--> NONE
- */
-enum cut_state { CUT_NONE, CUT_FREEZE, CUT_OPEN, CUT_SAVE, CUT_PUBLISH };
-
 struct coord {
 	struct coord_options o;
 	const struct model_source *source;
@@ -185,24 +170,7 @@ struct coord {
 	uint64_t failed_step;
 	char failed_worker[32];
 
-	/* checkpoints and evaluators' cuts */
-	enum cut_state cut_state;
-	uint64_t cut, cuts, cut_step;
-	struct member *cut_for;		/* NULL: a checkpoint */
-	bool cut_reached;	/* all steps below it have a number: then, */
-	struct pack cut_place;		/* the ledger stood here; and of */
-	struct ledger_visits cut_visits;	/* these steps, those that */
-	uint64_t cut_examples;			/* are done */
-	bool cut_spoiled;	/* what they were to read others will */
-	bool save_wanted;	/* by a request */
-	bool final;		/* the last one has been begun */
-	uint64_t saved_step;	/* of the last one; WIRE_NONE: none yet */
-	uint64_t tried_step, saved_ms;	/* of the last try */
-	uint64_t next_save;	/* no step at or over it is begun before there
-				   is a cut of those below */
-	bool job_waiting;
-	struct coord_job job;
-	bool sweep;		/* what is left of one that failed */
+	struct cut_plans *cut;	/* coord_cut.c's */
 
 	/* an evaluation by the workers */
 	bool evaluating;
@@ -226,7 +194,6 @@ struct coord {
 	bool *lost;		/* of each server: it has no variables */
 	bool all_back;		/* in rounds: all load what one has lost */
 	bool *gone_told;
-	bool save_again;	/* a checkpoint was lost while being made */
 	uint64_t run_again, redo_errors;
 
 	struct understudy *understudy;	/* of each server */
@@ -273,10 +240,6 @@ struct coord {
 	/* only to be told: since we were started */
 	uint64_t retried;		/* attempts that were not the first */
 	uint64_t failed_steps, aside_steps;
-	uint64_t saves, saves_failed;	/* checkpoints */
-	uint64_t save_ms;		/* the last cut of one was whole */
-	uint64_t published_ms, saving_ms;	/* that has become one; and
-						   how long that took */
 	uint64_t *server_bytes;		/* of each, by the plan */
 
 	/* a synchronous run, once it has begun */
@@ -299,8 +262,16 @@ void coord_pass(struct coord *);
 
 /* ---- coord_cut.c ---- */
 
-/* Every so many steps is at multiples of it: the next one from this step. */
-void cut_plan(struct coord *, uint64_t from);
+/* The newest checkpoint, by name and step ("", WIRE_NONE: none yet), and the
+   step that the run begins with. */
+void cut_init(struct coord *, const char *name, uint64_t step,
+	      uint64_t next);
+void cut_release(struct coord *);
+void cut_begin_run(struct coord *, uint64_t now_ms);
+/* What a journal says of the newest one. */
+void cut_resume(struct coord *, uint64_t saved_step);
+/* No number comes twice. */
+void cut_begin_term(struct coord *);
 void cut_advance(struct coord *, uint64_t now_ms);
 /* Steps are given out up to the cut; and on, when it is known what it has. */
 void cut_lease(struct coord *);
@@ -323,6 +294,36 @@ void cut_saved(struct coord *, const struct ask *, uint64_t now_ms);
 void cut_failed(struct coord *, const struct fail *, uint64_t now_ms);
 /* Begin the last checkpoint; false: there is none to make any more. */
 bool cut_final(struct coord *, uint64_t now_ms);
+/* All servers know of it. */
+void cut_frozen(struct coord *);
+/* Whether it becomes the newest checkpoint is about to be known. */
+bool cut_publishing(const struct coord *);
+/* No step at or over this one is begun, for the sake of cuts. */
+uint64_t cut_limit(const struct coord *);
+/* The step of the newest checkpoint of this run; WIRE_NONE: none yet. */
+uint64_t cut_saved_step(const struct coord *);
+bool cut_is_for(const struct coord *, const struct member *);
+/* The journal was folded for a cut of which steps have not ended. */
+bool cut_lacks(const struct coord *);
+/* A checkpoint is to be made for the request at the front; or no more: false:
+   it is under way. */
+void cut_want(struct coord *);
+bool cut_unwant(struct coord *);
+/* The run is to be suspended: one more try; and is it still to be begun? */
+void cut_want_last(struct coord *);
+bool cut_last_due(const struct coord *);
+/* Steps of it were void, and what they were to read others will. */
+void cut_spoil(struct coord *);
+/* Servers that held it were lost. */
+void cut_give_up(struct coord *);
+const char *cut_check(const struct coord *);
+
+struct cut_figures {
+	uint64_t published, failures;	/* checkpoints, since we began */
+	uint64_t published_ms, saving_ms;	/* when the last one was; how
+						   long that took */
+};
+struct cut_figures cut_figures(const struct coord *);
 
 /* ---- coord_void.c ---- */
 
@@ -435,8 +436,8 @@ void journal_counts(struct coord *);
 /* If an epoch has begun: into how many streams it was cut. */
 void journal_streams(struct coord *);
 void journal_cut(struct coord *);
-/* All steps below cut_step have a number, and none above. */
-void journal_fold(struct coord *);
+/* All steps below this one have a number, and none above. */
+void journal_fold(struct coord *, uint64_t step);
 bool journal_noted(const struct coord *);
 /*
  * A run that is resumed from a checkpoint does not run its steps again: that
@@ -575,8 +576,10 @@ void data_begin_epoch(struct coord *, uint64_t now_ms);
 int data_epoch(struct coord *, const struct request *, uint64_t now_ms);
 /* Where the ledger is, and for a checkpoint: where it was when that was
    noted, in hexadecimal, to free(); NULL: without data. */
-void data_note(struct coord *);
-char *data_position(const struct coord *);
+void data_note(const struct coord *, struct pack *place,
+	       struct ledger_visits *);
+char *data_position(const struct coord *, const struct pack *place,
+		    const struct ledger_visits *);
 /* Can the ledger do that? */
 int data_check(const struct coord *, const struct request *, struct fail *);
 /* ---- coord_standby.c ---- */

@@ -359,7 +359,7 @@ journal_voiding(struct coord *c, uint64_t first, uint64_t count,
 	add(c, JOURNAL_VOID, &out, true);
 	pack_reset(&out);
 	/* A fold takes the requests of steps under way for done. */
-	if (deaths == 0 && c->cut_reached && queue_mark(c->queue) < c->cut_step)
+	if (deaths == 0 && cut_lacks(c))
 		add(c, JOURNAL_FOLD, &out, false);
 	pack_release(&out);
 }
@@ -457,7 +457,7 @@ can_fold(const struct coord *c)
 }
 
 void
-journal_fold(struct coord *c)
+journal_fold(struct coord *c, uint64_t step)
 {
 	struct text left = { 0 };
 	struct pack fold = { 0 };
@@ -469,9 +469,9 @@ journal_fold(struct coord *c)
 	if (can_fold(c) && queue_write(c->queue, &left)) {
 		if (c->told_to_stop)
 			text_add(&left, "%s\n", request_name(REQUEST_STOP));
-		checkpoint_name(c->cut_step, name);
+		checkpoint_name(step, name);
 		c->fold = &fold;
-		add_run(c, name, c->cut_step);
+		add_run(c, name, step);
 		journal_term(c);
 		journal_servers(c, false);
 		if (c->o.ledger)

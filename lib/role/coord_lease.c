@@ -45,15 +45,12 @@ lease_limit(const struct coord *c)
 	const uint64_t window = c->mark_told + WINDOW;
 	const uint64_t next = queue_next(c->queue);
 	const uint64_t above = fleet_above(c->fleet);
-	uint64_t limit = c->next_save;
+	const uint64_t limit = cut_limit(c);
 
 	if (c->stopping || c->suspending)
 		return next > above ? next : above;
 	if (c->output.size >= COORD_OUTPUT)
 		return next;
-	if (c->cut_state == CUT_FREEZE ||
-	    (c->cut_state == CUT_OPEN && !c->cut_reached))
-		limit = c->cut_step;
 	return window < limit ? window : limit;
 }
 

@@ -38,28 +38,13 @@ recover_release(struct coord *c)
 	history_release(&c->history);
 }
 
-/* A cut that was being made is lost with the servers that held it. */
-static void
-give_up_cut(struct coord *c)
-{
-	if (c->cut_state == CUT_NONE || c->cut_state == CUT_PUBLISH)
-		return;
-	if (!c->cut_for && c->cut_reached)
-		c->save_again = true;
-	else if (!c->cut_for)
-		c->next_save = c->cut_step;
-	c->final = false;
-	c->cut_for = NULL;
-	c->cut_state = CUT_NONE;
-}
-
 void
 recover_begin(struct coord *c)
 {
 	if (c->phase >= PHASE_STOP)
 		return;
 	workers_withdraw(c);
-	give_up_cut(c);
+	cut_give_up(c);
 	fleet_forget(c->fleet);
 	c->new_term = true;
 	c->phase = PHASE_GREET;
@@ -87,7 +72,7 @@ recover_ask_plan(struct coord *c)
 	if (c->new_term || c->term_unnoted)
 		journal_term(c);
 	c->new_term = c->term_unnoted = false;
-	c->cuts = (c->plan.term - 1) << 32;	/* no number comes twice */
+	cut_begin_term(c);
 	fleet_begin_term(c->fleet, c->plan.run, c->plan.term);
 	standby_begin_term(c);
 	/* Some endpoints are known only now that all are there. */

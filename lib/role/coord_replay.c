@@ -477,8 +477,7 @@ coord_start(struct coord *c, uint64_t *line, uint64_t *written,
 			    "or is an older one. Put the right one in its "
 			    "place, or remove it to begin anew",
 			    c->o.restore);
-	c->saved_step = *c->base.name ? c->base.step : WIRE_NONE;
-	c->tried_step = queue_mark(c->queue);
+	cut_resume(c, *c->base.name ? c->base.step : WIRE_NONE);
 	/* It is noted when the servers have shown that this is the journal. */
 	c->plan.term++;
 	c->term_unnoted = true;

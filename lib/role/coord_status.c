@@ -334,22 +334,24 @@ add_servers(const struct coord *c, struct text *out, uint64_t now)
 static void
 add_checkpoints(const struct coord *c, struct text *out, double zero)
 {
+	const struct cut_figures told = cut_figures(c);
+
 	counter(out, "pskit_checkpoints_total", "Checkpoints published.",
-		c->saves);
+		told.published);
 	counter(out, "pskit_checkpoints_failed_total",
-		"Checkpoints that came to nothing.", c->saves_failed);
+		"Checkpoints that came to nothing.", told.failures);
 	if (*c->base.name)
 		gauge(out, "pskit_checkpoint_step",
 		      "The newest checkpoint has all steps below this one.",
 		      (double)c->base.step);
-	if (c->saves == 0)
+	if (told.published == 0)
 		return;
 	gauge(out, "pskit_checkpoint_timestamp_seconds",
 	      "Unix time when the newest checkpoint was published.",
-	      zero + (double)c->published_ms / 1000);
+	      zero + (double)told.published_ms / 1000);
 	gauge(out, "pskit_checkpoint_duration_seconds",
 	      "Time from its last step until it was published.",
-	      (double)c->saving_ms / 1000);
+	      (double)told.saving_ms / 1000);
 }
 
 void

@@ -118,7 +118,7 @@ void_done(struct coord *c)
 	for (uint64_t s = queue_mark(c->queue); s < queue_next(c->queue); s++)
 		if (queue_step(c->queue, s))
 			history_void(&c->history, s, 1);
-	c->cut_spoiled = c->o.ledger && c->cut_reached;
+	cut_spoil(c);
 	c->cancelling = c->voiding = false;
 	if (c->failing) {
 		report_failed_step(c);

@@ -86,7 +86,7 @@ member_free(struct member *m)
 static bool
 forgettable(const struct coord *c, const struct member *m, size_t gone)
 {
-	if (!m->gone || m == c->cut_for)
+	if (!m->gone || cut_is_for(c, m))
 		return false;
 	return m->role == ROLE_EVALUATOR || !m->joined ||
 		(gone > MAX_GONE && !queue_mentions(c->queue, m));
