@@ -34,7 +34,8 @@ struct link {
 	struct standing standing;
 	struct whereabouts other;	/* where it was, or may be */
 	bool unfit;		/* here is only a standby of somebody's */
-	uint64_t placed;	/* since when it is looked for here */
+	uint64_t placed;	/* since when it is looked for here, */
+	unsigned turns;			/* after so many in vain */
 	bool hangs;		/* until it answers anew */
 };
 
@@ -367,6 +368,7 @@ turn(struct fleet *fl, size_t server, uint64_t now, struct fail *f)
 	fleet_resume(fl, server, to.life, to.term);
 	l->holds = to.holds;
 	l->placed = now;
+	l->turns++;
 	if (l->gone == 0)
 		l->gone = now;
 	fl->changed = true;
@@ -380,6 +382,7 @@ fleet_move(struct fleet *fl, size_t server, const char *endpoint,
 	struct whereabouts *other = &fl->link[server].other;
 
 	fleet_seek(fl, server, endpoint);
+	fl->link[server].turns = 0;
 	other->life = life;
 	other->term = fl->link[server].term;
 	other->holds = true;
@@ -661,6 +664,7 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 	}
 	l->life = m->welcome.life;
 	l->welcome = l->greeted = true;
+	l->turns = 0;
 	l->expected = l->unfit = l->hangs = false;
 	for (size_t k = 0; k < fl->asks; k++) {
 		const struct ask *ask = fl->ask[k];
@@ -713,13 +717,30 @@ fleet_hear(struct fleet *fl, uint64_t peer, const struct message *m,
 	return 0;
 }
 
-/* Is it to be looked for at the other place?  Where only a standby is there is
-   nothing to wait for. */
+/*
+ * How long it is looked for in one place.  Where it takes longer than that to
+ * be answered, as far away it does, it is found when both have been tried often
+ * enough.  Where only a standby is there is nothing to wait for.
+ */
+static uint64_t
+stay(const struct link *l, uint64_t lease, uint64_t patience)
+{
+	uint64_t ms = lease;
+
+	if (l->unfit)
+		return UNFIT_MS;
+	for (unsigned i = 1; i < l->turns && 2 * ms <= patience / 4; i++)
+		ms *= 2;
+	return ms;
+}
+
+/* Is it to be looked for at the other place? */
 static bool
-elsewhere(const struct link *l, uint64_t now, uint64_t lease)
+elsewhere(const struct link *l, uint64_t now, uint64_t lease,
+	  uint64_t patience)
 {
 	return l->other.endpoint && !l->welcome &&
-		now - l->placed >= (l->unfit ? UNFIT_MS : lease);
+		now - l->placed >= stay(l, lease, patience);
 }
 
 void
@@ -798,7 +819,8 @@ fleet_tick(struct fleet *fl, uint64_t now, uint64_t lease, uint64_t timeout,
 	for (size_t i = 0; i < fl->count; i++) {
 		struct link *l = &fl->link[i];
 
-		if (elsewhere(l, now, lease) && turn(fl, i, now, f) < 0)
+		if (elsewhere(l, now, lease, patience) &&
+		    turn(fl, i, now, f) < 0)
 			return -1;
 		if (check_there(fl, i, now, timeout, patience, f) < 0)
 			return -1;

@@ -52,11 +52,14 @@ record(void *to, uint64_t peer, const struct message *m)
 	return 0;
 }
 
+static uint64_t dials;
+
 static int
 dial(void *to, const char *endpoint, uint64_t *peer, struct fail *f)
 {
 	(void)to;
 	(void)f;
+	dials++;
 	*peer = SERVER + (uint64_t)(endpoint[0] - 'a');
 	return 0;
 }
@@ -1956,6 +1959,36 @@ far(void)
 	      "but no more than a lease");
 }
 
+/* The longest time for which it looks in one place for one who is gone. */
+static uint64_t
+longest_stay(void)
+{
+	const uint64_t end = now + 50000;
+	uint64_t last = now, longest = 0;
+
+	for (dials = 0; now < end; now += 10) {
+		coord_tick(coord, now);
+		if (dials > 0 && now - last > longest)
+			longest = now - last;
+		if (dials > 0)
+			last = now;
+		dials = 0;
+	}
+	return longest;
+}
+
+/* No lease is too short to reach who is there. */
+static void
+farther_than_a_lease(void)
+{
+	options.lease_ms = 1000;
+	pair(180);
+	ok(lost_after(SERVER, "its standby b takes over") == 1000);
+	named(longest_stay() >= 8000, "who takes over is far away, and the "
+	      "lease is short: it is looked for longer");
+	options.lease_ms = 10000;
+}
+
 /* ---- nothing is believed but what was acknowledged ---- */
 
 static const unsigned char no_run[PLAN_RUN];
@@ -2693,6 +2726,7 @@ main(void)
 	ledger_free(options.ledger);
 	options.ledger = NULL;
 	far();
+	farther_than_a_lease();
 	a_silent_worker();
 	nobody_answers();
 	a_silent_server();
