@@ -10,6 +10,9 @@ counting() {
 	echo '1000000000 1:1 2:1 3:1 4:1' >one.svm
 }
 
+# A test whose programs are far from each other has more patience than 30 s.
+patience=30
+
 # conduct OPTION... - start ps-coord on count.ps.  Requests go to descriptor
 # $requests; results come from $results, messages from $messages.
 conduct() {
@@ -36,14 +39,14 @@ ask() {
 done_steps() {
 	local i line
 	for ((i = 0; i < $1; i++)); do
-		read -r -t 30 line <&"$results" || fail "result $i of $1"
+		read -r -t "$patience" line <&"$results" || fail "result $i of $1"
 		[[ $line == *'"loss":'* ]] || fail "$line"
 	done
 }
 
 # hears PATTERN - wait for a message like this; sets line.
 hears() {
-	while read -r -t 30 line <&"$messages"; do
+	while read -r -t "$patience" line <&"$messages"; do
 		echo "$line" >>heard
 		# shellcheck disable=SC2053 # a pattern
 		[[ $line != $1 ]] || return 0

@@ -124,6 +124,7 @@ BATS_TESTS += %D%/65-restart.bats
 BATS_TESTS += %D%/66-faults.bats
 BATS_TESTS += %D%/66-prefetch.bats
 BATS_TESTS += %D%/67-durable.bats
+BATS_TESTS += %D%/68-far.bats
 BATS_TESTS += %D%/68-hangs.bats
 BATS_TESTS += %D%/68-standby.bats
 BATS_TESTS += %D%/69-nemesis.bats

@@ -35,7 +35,7 @@
 #define SEAL		64	/* bytes, more than an encrypted frame adds */
 #define SEALED		33	/* bytes, that it adds */
 #define ZERO_COPY	((size_t)64 << 10)
-#define HANDSHAKE_MS	2000
+#define HANDSHAKE_MS	2000	/* or half a lease */
 #define RECONNECT_MS	10
 #define RECONNECT_MAX_MS 2000
 #define HAND_OVER_MS	500	/* for last words */
@@ -224,6 +224,16 @@ set_lease(void *socket, uint64_t lease_ms)
 	set(socket, ZMQ_HEARTBEAT_TTL, lease <= MAX_TTL ? lease : 0);
 }
 
+/* With a key it takes three trips there and back. */
+static int
+handshake_ms(const struct net *net)
+{
+	const uint64_t half = net->lease_ms / 2;
+
+	return half < HANDSHAKE_MS ? HANDSHAKE_MS :
+		half < INT_MAX / 2 ? (int)half : INT_MAX / 2;
+}
+
 /* An address of IPv6, in brackets; names are looked up in IPv4. */
 static bool
 is_ipv6(const char *endpoint)
@@ -272,7 +282,7 @@ open_socket(struct net *net, int type, const char *endpoint)
 	set(socket, ZMQ_LINGER, 0);
 	set(socket, ZMQ_SNDHWM, type == ZMQ_ROUTER ? UNREAD : 0);
 	set(socket, ZMQ_RCVHWM, 0);
-	set(socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS);
+	set(socket, ZMQ_HANDSHAKE_IVL, handshake_ms(net));
 	set_lease(socket, net->lease_ms);
 	if (type == ZMQ_ROUTER) {
 		set(socket, ZMQ_BACKLOG, backlog(net, endpoint));
@@ -510,7 +520,7 @@ try_stranger(struct net *net, struct fail *f)
 	monitor = open_monitor(net, caller.socket,
 			       ZMQ_EVENT_HANDSHAKE_SUCCEEDED | REFUSALS);
 	zmq_connect(caller.socket, net->endpoint);
-	for (int ms = 0; event == 0 && ms < 2 * HANDSHAKE_MS; ms++) {
+	for (int ms = 0; event == 0 && ms < 2 * handshake_ms(net); ms++) {
 		struct pollfd fd[] = { { monitor.fd, POLLIN, 0 },
 				       { net->door.fd, POLLIN, 0 } };
 
