@@ -156,6 +156,7 @@ park(struct server *s, uint64_t peer, const struct message *m, struct fail *f)
 			    (unsigned long long)m->pull.after);
 	if (shard_pull_keys(s->shard, m->pull.part, &m->frame[0], f) < 0)
 		return -1;
+	shard_pull_end(s->shard);
 	parked_add(&s->parked, peer, m);
 	if (s->parked.bytes > s->parked_enough + PARKED_BYTES)
 		forget_leavers(s);
@@ -190,6 +191,7 @@ server_pull(struct server *s, uint64_t peer, const struct message *m,
 		return -1;
 	shard_pull_values(s->shard, cut ? cut->cut : NULL,
 			  (enum codec)m->pull.codec, &out.frame[0]);
+	shard_pull_end(s->shard);
 	out.frames = 1;
 	out.values.version = shard_version(s->shard, m->pull.part);
 	server_say(s, peer, &out);
@@ -317,6 +319,25 @@ check_push(const struct server *s, const struct message *m, struct fail *f)
 		shard_pull_keys(s->shard, m->push.part, &m->frame[1], f) : 0;
 }
 
+/* Apply it, and answer with what it pulls. */
+static int
+take_push(struct server *s, const struct message *m, struct message *out,
+	  struct fail *f)
+{
+	const bool pulls = m->kind == MESSAGE_PUSHPULL;
+	int r;
+
+	if (check_push(s, m, f) < 0)
+		return -1;
+	r = apply(s, m, &m->frame[pulls ? 2 : 1], out, f);
+	if (pulls && r == 0)
+		shard_pull_values(s->shard, NULL, (enum codec)m->push.codec,
+				  &out->frame[0]);
+	if (pulls)
+		shard_pull_end(s->shard);
+	return r;
+}
+
 /* PUSH: keys, values.  PUSHPULL: keys, keys to pull, values. */
 int
 server_push(struct server *s, uint64_t peer, const struct message *m,
@@ -328,13 +349,8 @@ server_push(struct server *s, uint64_t peer, const struct message *m,
 	out.values.outcome = check_plan(s, m->push.run, m->push.term,
 					m->push.plan);
 	if (out.values.outcome == OUTCOME_NONE) {
-		if (check_push(s, m, f) < 0 ||
-		    apply(s, m, &m->frame[pulls ? 2 : 1], &out, f) < 0)
+		if (take_push(s, m, &out, f) < 0)
 			return -1;
-		if (pulls)
-			shard_pull_values(s->shard, NULL,
-					  (enum codec)m->push.codec,
-					  &out.frame[0]);
 		out.frames = pulls;
 		out.values.version = shard_version(s->shard, m->push.part);
 		if (pulls && peer)

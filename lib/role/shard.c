@@ -10,6 +10,7 @@
 /* Chunks of a table are copied when a frozen one is written: small ones. */
 #define TABLE_CHUNK	((size_t)64 << 10)	/* bytes of values */
 #define ZERO_COPY	((size_t)64 << 10)
+#define ROWS_KEPT	((size_t)1 << 20)	/* room for their numbers */
 
 /* Rows of chunk i of a table; a dense piece is one chunk. */
 static size_t
@@ -228,6 +229,31 @@ read_piece(struct unpack *u, const struct piece *piece,
 			  &rows->row, &rows->room);
 }
 
+/*
+ * A few bytes of keys can name millions of rows.  What was taken for their
+ * numbers is not kept: each list of each piece would have as much, some day.
+ */
+static void
+forget_rows(struct row_list *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].room > ROWS_KEPT) {
+			free(rows[i].row);
+			rows[i] = (struct row_list){ 0 };
+		}
+}
+
+/* Keys may take next to no room, values always do: do they fit? */
+static bool
+has_room(const struct unpack *u, const struct piece *piece, size_t floats)
+{
+	const size_t most = WIRE_FRAME / sizeof(float);
+
+	return !piece->table ||
+		(floats <= most &&
+		 keys_count(*u) <= (most - floats) / piece->width);
+}
+
 /* The rows of all pieces of a part; floats is how many values they have. */
 static int
 read_keys(const struct shard *s, size_t n, const struct frame *keys,
@@ -240,14 +266,18 @@ read_keys(const struct shard *s, size_t n, const struct frame *keys,
 	for (size_t i = 0; i < part->count; i++) {
 		const struct piece *piece = &s->plan->piece[part->first + i];
 
-		read_piece(&u, piece, &rows[i]);
-		*floats += rows[i].count * piece->width;
-		/* Keys may take next to no room, values always do. */
-		if (piece->table && *floats > WIRE_FRAME / sizeof(float))
+		if (!has_room(&u, piece, *floats)) {
+			forget_rows(rows, i);
 			return fail(f, FAIL_PROTOCOL, "rows of more than %zu "
 				    "MiB", WIRE_FRAME >> 20);
+		}
+		read_piece(&u, piece, &rows[i]);
+		*floats += rows[i].count * piece->width;
 	}
-	return unpack_ok(&u) ? 0 : fail(f, FAIL_PROTOCOL, "malformed keys");
+	if (unpack_ok(&u))
+		return 0;
+	forget_rows(rows, part->count);
+	return fail(f, FAIL_PROTOCOL, "malformed keys");
 }
 
 int
@@ -256,6 +286,12 @@ shard_pull_keys(struct shard *s, size_t n, const struct frame *keys,
 {
 	s->pulled_part = n;
 	return read_keys(s, n, keys, s->pulled, &s->pulled_floats, f);
+}
+
+void
+shard_pull_end(struct shard *s)
+{
+	forget_rows(s->pulled, s->plan->part[s->pulled_part].count);
 }
 
 /* The values of all pieces, one behind the other. */
@@ -377,8 +413,10 @@ shard_check_push(struct shard *s, size_t n, const struct shard_push *p,
 		 struct fail *f)
 {
 	const void *gradient = NULL;
+	const int r = read_push(s, n, p, &gradient, f);
 
-	return read_push(s, n, p, &gradient, f);
+	forget_rows(s->pushed, s->plan->part[n].count);
+	return r;
 }
 
 int
@@ -386,11 +424,12 @@ shard_push(struct shard *s, size_t n, const struct shard_push *p,
 	   struct fail *f)
 {
 	const void *gradient = NULL;
+	const int r = read_push(s, n, p, &gradient, f);
 
-	if (read_push(s, n, p, &gradient, f) < 0)
-		return -1;
-	push_copies(s, n, gradient, p, p->examples);
-	return 0;
+	if (r == 0)
+		push_copies(s, n, gradient, p, p->examples);
+	forget_rows(s->pushed, s->plan->part[n].count);
+	return r;
 }
 
 /* ---- the slots of a round ---- */
@@ -512,6 +551,7 @@ shard_push_slots(struct shard *s, size_t n, const struct shard_push *slot,
 	finite = kernel_finite(g, floats);
 	if (finite)
 		push_copies(s, n, g, slot, examples);
+	forget_rows(s->pushed, s->plan->part[n].count);
 	for (size_t k = 0; k < slots; k++)
 		free(r[k].rows.row);
 	free(r);

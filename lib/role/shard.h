@@ -44,6 +44,9 @@ int shard_pull_keys(struct shard *, size_t part, const struct frame *keys,
 void shard_pull_values(struct shard *, const struct cut *, enum codec,
 		       struct frame *values);
 
+/* After a pull, or its first call: the numbers of millions of rows go. */
+void shard_pull_end(struct shard *);
+
 /*
  * Apply the gradient of a step: keys and sums over so many examples, laid out
  * as a pull of the same keys.  The learning rate is what schedule_asked() makes

@@ -256,6 +256,12 @@ get_block(struct unpack *u, uint64_t *row, size_t count, uint64_t next,
 		(tail == 0 || from[bytes - 1] >> tail == 0);
 }
 
+uint64_t
+keys_count(struct unpack u)
+{
+	return u.bad ? 0 : take_number(&u);
+}
+
 size_t
 keys_read(struct unpack *u, uint64_t first, uint64_t last, uint64_t **rows,
 	  size_t *room)

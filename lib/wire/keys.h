@@ -24,6 +24,12 @@ void keys_write(struct pack *, const uint64_t *rows, size_t count,
 		uint64_t first);
 
 /*
+ * How many rows are said to come next, before memory is taken for them.  It may
+ * not be so: keys_read() finds out.
+ */
+uint64_t keys_count(struct unpack);
+
+/*
  * Read the keys of one piece whose rows are first to last; at most KEYS_MOST
  * of them.  *rows grows by *room as it must.  A misfit leaves u bad and
  * returns 0.

@@ -4,6 +4,7 @@
  * restore under any other plan.
  */
 #include "role/shard.h"
+#include "role/shard_inside.h"
 
 #include "tensor/kernels.h"
 #include "wire/keys.h"
@@ -822,6 +823,9 @@ too_many(void)
 	struct frame keys = { x.keys.data, x.keys.size, NULL };
 
 	ok(shard_pull_keys(x.shard[0], part, &keys, &f) == 0);
+	named(x.shard[0]->pulled[0].room >= rows, "millions of rows are pulled");
+	shard_pull_end(x.shard[0]);
+	named(x.shard[0]->pulled[0].room == 0, "and their numbers are not kept");
 	pack_reset(&x.keys);
 	keys_write(&x.keys, row, rows + 1, 0);
 	keys.data = x.keys.data;
@@ -829,6 +833,7 @@ too_many(void)
 	ok(shard_pull_keys(x.shard[0], part, &keys, &f) < 0 &&
 	   f.kind == FAIL_PROTOCOL &&
 	   strcmp(f.text, "rows of more than 64 MiB") == 0);
+	named(x.shard[0]->pulled[0].room == 0, "nothing is taken for too many");
 	free(row);
 	end(&x);
 }
