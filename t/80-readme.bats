@@ -111,3 +111,39 @@ setup() {
 		grep -qF "sh -c '$line'" "$SRC/.ci/run" || fail "$line"
 	done <set-up
 }
+
+@test "what types README on other machines types each command, and counts" {
+	need_terminal
+	command -v script >/dev/null || skip "no script(1)"
+	cat >commands <<-'END'
+		cat >text <<'EOT'
+		a "line"
+		EOT
+
+		(tac text &
+		 seq 3 | \
+		    wc -l; wait) >counted
+		false   # as some do
+		read -r its_own <text; echo "had $its_own"
+		if tty -s; then
+		echo "said"; fi
+	END
+	run -1 timeout 60 "$SRC/t/helper/typist.sh" commands \
+		env -i TERM=dumb PATH="$PATH" \
+		"PROMPT_COMMAND=\"\$PROMPT_COMMAND\"" \
+		bash --norc --noprofile --noediting -i
+	assert_line "typist: status 1: false   # as some do"
+	assert_line 'had a "line"'
+	assert_line --regexp "^(> )*said\$"
+	assert_equal "${lines[-1]}" "10 lines, 1 failed"
+	run sort counted
+	assert_output $'3\na "line"'
+	# What is cut off, and a shell that ends, are not taken for success.
+	echo "echo 'open" >commands
+	run -1 timeout 60 "$SRC/t/helper/typist.sh" commands bash --norc -i
+	assert_equal "${lines[-1]}" "0 lines, 1 failed"
+	printf 'exit\necho never\n' >commands
+	run -1 timeout 60 "$SRC/t/helper/typist.sh" commands bash --norc -i
+	assert_equal "${lines[-1]}" "1 lines, 1 failed"
+	refute_line never
+}
