@@ -5,6 +5,7 @@ load lib.bash
 
 # Ids from 0 to 499, and a label that depends on them.
 setup_file() {
+	need_proc
 	cd "$BATS_FILE_TMPDIR" || return
 	awk 'BEGIN {
 		srand(1)

@@ -4,6 +4,7 @@
 load lib.bash
 
 setup_file() {
+	need_proc
 	/usr/bin/python3 -c 'import numpy' 2>/dev/null ||
 		skip "/usr/bin/python3 has no numpy to compare with"
 }

@@ -319,6 +319,7 @@ directory"
 
 # A terminal says that it takes something, and then takes too little.
 @test "a terminal that nobody reads keeps nobody from ending" {
+	need_terminal
 	stand_in ps-work <<-'EOT'
 		#!/bin/sh
 		echo $$ >>pids

@@ -11,6 +11,11 @@ bats_load_library bats-file
 
 unset TF_CONFIG PS_SERVERS PS_COORD PS_KEY
 
+# Processes are told by ps(1), and by bash's <(...), out of /proc.
+setup_file() {
+	need_proc
+}
+
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	daemons=()
@@ -88,6 +93,17 @@ stop() {
 dies() {
 	kill -KILL "$@" 2>/dev/null || true
 	wait "$@" 2>/dev/null || true
+}
+
+# need_proc - skip the test, or the file, where processes cannot be told.
+need_proc() {
+	[ -e /proc/self/status ] || skip "/proc is not mounted"
+}
+
+# need_terminal - skip the test where no terminal can be opened.
+need_terminal() {
+	python3 -c 'import pty; pty.openpty()' 2>/dev/null ||
+		skip "no terminal can be opened; is /dev/pts mounted?"
 }
 
 # need_data FILE... - set data to the folder of real data, or skip the test.

@@ -281,6 +281,10 @@ passed_over(const char *name, const char *head, const char *good,
 static void
 test_many_bad(void)
 {
+	if (bytes_read() == 0) {
+		tap_skip("/proc does not tell what was read");
+		return;
+	}
 	ok(passed_over("many.csv", "x,y\n", "1,2\n", "x,2\n"));
 	ok(passed_over("few.csv", "x,y\n", "1,2\n", "1\n"));
 	ok(passed_over("quotes.csv", "x,y\n", "1,2\n", "\"1\"2,3\n"));
