@@ -412,3 +412,15 @@ policies() {
 	assert_equal "${#lines[@]}" 2
 	run -0 ps-ckpt verify ckpt/*
 }
+
+# What the kernel did not take yet is to be seen there alone.
+@test "where /proc is not mounted last words are heard, too" {
+	local alone="unshare --mount --map-root-user"
+	[ -x "$BUILD/t/unit/net" ] || skip "t/unit/net is not built"
+	$alone mount -t tmpfs none /proc 2>/dev/null ||
+		skip "no folder can be put over /proc"
+	# shellcheck disable=SC2086,SC2016 # a list of words; of that shell
+	run -0 $alone sh -c 'mount -t tmpfs none /proc && exec "$0"' \
+		"$BUILD/t/unit/net"
+	assert_line --partial "# SKIP /proc is not mounted"
+}

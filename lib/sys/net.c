@@ -806,16 +806,17 @@ awaits_output(struct net *net, int fdinfo, const char *name)
 
 /*
  * Is there something that the kernel did not take yet?  libzmq does not tell,
- * but as long as it has something to write, it waits to be able to.
+ * but as long as it has something to write, it waits to be able to.  Where
+ * that is not to be seen, there may be: without /proc, or a descriptor more.
  */
 static bool
 unwritten(struct net *net)
 {
 	DIR *dir = opendir("/proc/self/fdinfo");
 	const struct dirent *entry;
-	bool found = false;
+	bool found = !dir;
 
-	while (dir && !found && (entry = readdir(dir)))
+	while (!found && (entry = readdir(dir)))
 		found = awaits_output(net, dirfd(dir), entry->d_name);
 	if (dir)
 		closedir(dir);

@@ -104,7 +104,10 @@ test_way(const char *bind, const char *host, bool shortcut)
 		 strrchr(net_endpoint(server), ':') + 1);
 	ok(net_dial(client, endpoint, &peer, &f) == 0);
 	ok(await(client, server, NET_UP, &e));
-	ok((connections(net_endpoint(server)) > 0) == shortcut);
+	if (access("/proc/net/unix", R_OK) == 0)
+		ok((connections(net_endpoint(server)) > 0) == shortcut);
+	else
+		tap_skip("/proc is not mounted");
 	ok(net_send(client, peer, &asked) == 0);
 	ok(await(server, client, NET_MESSAGE, &e) &&
 	   e.message.kind == MESSAGE_PING && e.message.request == 7);
@@ -424,7 +427,7 @@ test_talker(void)
 	struct net *server = net_new(10000), *client = net_new(10000);
 	size_t heard = 0, turn = 0, longest = 0, waits = 0;
 	struct net_event e;
-	uint64_t peer;
+	uint64_t peer = 0;
 	struct fail f;
 
 	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0 &&
