@@ -518,6 +518,18 @@ $PWD/other: ps-coord has no --checkpoint"
 	wait "$pid"
 }
 
+@test "what waits behind a bad record does not bury what is wrong with it" {
+	printf '%s\n' '+1 1:1' '-1 2:x' >bad.svm
+	one 65 "ps-coord: bad.svm:2: '2:x' is not id:number" bash -c \
+		'yes train 2>/dev/null | head -n 5000 | ps-local --log=members \
+			-- --repeat bad.svm -- ps-coord -m model.ps -B 1 \
+			--in-flight=1 --results=errors'
+	assert_line --index 0 --partial '"step":1,"worker":"worker:0","error":'
+	same='"steps":([0-9]*),"requests":\1,"cancelled":true'
+	assert_line --index 1 --regexp "^\{\"op\":\"train\",$same}\$"
+	assert_equal "${#lines[@]}" 2
+}
+
 @test "a checkpoint directory that a server cannot write" {
 	touch file
 	one 73 "ps-serve: cannot create file/x: Not a directory" \

@@ -84,6 +84,13 @@ struct deaths {
 	size_t count;
 };
 
+/* Requests in a row, all alike, that were cancelled and are yet to be told. */
+struct cancelled {
+	enum request_op op;
+	bool has_steps;
+	uint64_t requests, steps;
+};
+
 #define STALENESS	256	/* told apart; the last one: or more */
 
 /*
@@ -235,6 +242,7 @@ struct coord {
 	int status;
 	struct fail failure;
 	uint64_t given_up;		/* requests */
+	struct cancelled cancelled;
 	bool told_of_rates;		/* that one is for several optimizers */
 
 	/* only to be told: since we were started */
@@ -637,8 +645,11 @@ void report_step(struct coord *, const struct step *,
 		 const float *scores, const unsigned char *positive);
 void report_error(struct coord *, const char *id, const char *op,
 		  uint64_t step, const char *worker, const char *why);
+/* Of those that were cancelled, a request that had begun or has steps, and a
+   barrier.  All are told when report_given_up() returns. */
 void report_cancelled(void *coord, const struct request *, uint64_t steps);
 void report_passed_over(struct coord *, const struct request *);
+void report_given_up(struct coord *);
 void report_epoch(struct coord *, const char *id, uint64_t now_ms);
 void report_totals(struct coord *, const char *id, const char *op,
 		   const struct totals *, uint64_t now_ms,

@@ -115,26 +115,67 @@ report_error(struct coord *c, const char *id, const char *op, uint64_t step,
 	text_add(out, "}\n");
 }
 
+static void
+end_cancelled(struct coord *c)
+{
+	const struct cancelled *all = &c->cancelled;
+
+	if (all->has_steps)
+		text_add(&c->output, ",\"steps\":%llu",
+			 (unsigned long long)all->steps);
+	if (all->requests > 1)
+		text_add(&c->output, ",\"requests\":%llu",
+			 (unsigned long long)all->requests);
+	text_add(&c->output, ",\"cancelled\":true}\n");
+	c->cancelled = (struct cancelled){ 0 };
+}
+
+/*
+ * Thousands may wait, as they are read ahead.  Those in a row that are alike,
+ * and have no name to be told by, have one line.
+ */
+static void
+add_cancelled(struct coord *c, const struct request *r, bool has_steps,
+	      uint64_t steps)
+{
+	struct cancelled *all = &c->cancelled;
+
+	if (c->o.results == RESULTS_NONE)
+		return;
+	if (r->id || all->op != r->op || all->has_steps != has_steps)
+		report_given_up(c);
+	all->op = r->op;
+	all->has_steps = has_steps;
+	all->steps += steps;
+	all->requests++;
+	if (r->id) {
+		begin(&c->output, r->id, request_name(r->op));
+		end_cancelled(c);
+	}
+}
+
 void
 report_cancelled(void *coord, const struct request *r, uint64_t steps)
 {
 	struct coord *c = coord;
 
 	c->given_up++;
-	if (c->o.results == RESULTS_NONE)
-		return;
-	begin(&c->output, r->id, request_name(r->op));
-	text_add(&c->output, ",\"steps\":%llu,\"cancelled\":true}\n",
-		 (unsigned long long)steps);
+	add_cancelled(c, r, true, steps);
 }
 
 void
 report_passed_over(struct coord *c, const struct request *r)
 {
-	if (c->o.results == RESULTS_NONE)
+	add_cancelled(c, r, false, 0);
+}
+
+void
+report_given_up(struct coord *c)
+{
+	if (c->cancelled.requests == 0)
 		return;
-	begin(&c->output, r->id, request_name(r->op));
-	text_add(&c->output, ",\"cancelled\":true}\n");
+	begin(&c->output, NULL, request_name(c->cancelled.op));
+	end_cancelled(c);
 }
 
 size_t

@@ -43,6 +43,7 @@ void_give_up(struct coord *c)
 			coord_pass(c);
 		}
 	}
+	report_given_up(c);
 }
 
 /* Which ones are void, and which of them another step can read: kept. */
@@ -128,6 +129,7 @@ void_done(struct coord *c)
 	if (c->stopping)
 		journal_ending(c);
 	journal_dropped(c, queue_cancel(c->queue, report_cancelled, c));
+	report_given_up(c);
 }
 
 /* ---- one that is set aside ---- */

@@ -607,6 +607,33 @@ errors(void)
 		     "{\"op\":\"eval\",\"cancelled\":true}\n"),
 	      "an error is told though it is asked to stop");
 	ok(over(FAIL_DATA, "bad"));
+
+	begin_run();
+	join_worker(A);
+	ask("a");
+	ask("train 3");
+	ask("train");
+	ask("b");
+	ask("train 2");
+	ask("join");
+	ask("join");
+	ask("train 5");
+	ask("train");
+	failed(A, 0, "bad");
+	stopped(A);
+	obey(MESSAGE_VOID);
+	named(prints("{\"id\":\"a\",\"op\":\"train\",\"step\":0,\"worker\":"
+		     "\"worker:0\",\"error\":\"bad\"}\n"
+		     "{\"op\":\"train\",\"steps\":4,\"requests\":2,"
+		     "\"cancelled\":true}\n"
+		     "{\"id\":\"b\",\"op\":\"train\",\"steps\":1,"
+		     "\"cancelled\":true}\n"
+		     "{\"op\":\"train\",\"steps\":2,\"cancelled\":true}\n"
+		     "{\"op\":\"join\",\"requests\":2,\"cancelled\":true}\n"
+		     "{\"op\":\"train\",\"steps\":6,\"requests\":2,"
+		     "\"cancelled\":true}\n"),
+	      "those without a name that are alike share a line");
+	ok(over(FAIL_DATA, "bad"));
 }
 
 static void
