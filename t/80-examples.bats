@@ -102,3 +102,24 @@ holds() {
 			fail "$(basename "$page")"
 	done
 }
+
+@test "an example that is interrupted leaves nothing behind" {
+	local signal status
+	need_programs
+	for signal in HUP INT TERM; do
+		mkdir "$signal"
+		TMPDIR=$PWD/$signal env "--default-signal=$signal" \
+			setsid "$SRC/examples/avengers/run" \
+			>out 2>err 3>&- &
+		daemons+=("$!")
+		timeout 30 sh -c "until ls $signal | grep -q '^ps-local'; do
+			:; done"
+		# As a terminal does, to all of them.
+		kill -s "$signal" -- "-$!"
+		status=0
+		wait "$!" || status=$?
+		assert_equal "$status" 130
+		run find "$signal" -mindepth 1
+		assert_output ""
+	done
+}
