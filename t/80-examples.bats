@@ -123,3 +123,28 @@ holds() {
 		assert_output ""
 	done
 }
+
+@test "an example that is given other arguments says which it takes" {
+	local usage
+	need_programs
+	while read -r example arguments; do
+		usage=$(sed -n '2s/^# \(run.*\) - .*/\1/p' \
+			"$SRC/examples/$example/run")
+		# shellcheck disable=SC2086 # a list of words
+		run -64 "$SRC/examples/$example/run" $arguments
+		assert_output "usage: ${usage:-run}"
+	done <<-'END'
+		a9a		train.svm
+		avengers	train.csv
+		cross		train.svm
+		cross		train.svm test.svm more.svm
+		fm		train.svm
+		mnist		images labels
+		wide-deep	model.ps train.svm
+		wide-deep	model.ps train.svm test.svm more.svm
+	END
+	for example in "$SRC"/examples/*/run; do
+		run -64 "$example" 1 2 3 4 5
+		assert_output --regexp "^usage: run"
+	done
+}
