@@ -136,6 +136,7 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 		 c->mark_told);
 	recover_init(c);
 	standby_init(c);
+	watch_init(c);
 	if (check_limits(c, f) == 0)
 		c->fleet = fleet_new(o->server, o->servers, c->plan.run, TERM,
 				     o->life, outbox, now, f);
@@ -159,6 +160,7 @@ coord_free(struct coord *c)
 	fleet_free(c->fleet);
 	recover_release(c);
 	standby_release(c);
+	watch_release(c);
 	queue_free(c->queue);
 	pack_release(&c->plan_frame);
 	pack_release(&c->model_frame);

@@ -231,33 +231,6 @@ check_end(const struct coord *c)
 	return NULL;
 }
 
-static const char *
-check_standbys(const struct coord *c)
-{
-	for (size_t i = 0; i < c->o.servers; i++) {
-		const struct understudy *u = &c->understudy[i];
-
-		if (u->life == 0 && (u->peer || u->up || u->counted))
-			return "coord 34: nothing is known of a standby that "
-				"there is not";
-		if (u->counted && u->of == 0)
-			return "coord 35: a standby that is counted on is that "
-				"of a server";
-	}
-	return NULL;
-}
-
-/* Somebody is free, something waits and may be leased, nothing is leased. */
-static const char *
-check_idle(const struct coord *c, uint64_t now)
-{
-	return c->phase != PHASE_RUN || c->watch.idle_ms == 0 ||
-		now - c->watch.idle_ms <= c->o.lease_ms ||
-		!c->watch.idle_told ? NULL :
-		"coord 36: nothing that can go on stands still for longer than "
-		"a lease";
-}
-
 const char *
 coord_check(const struct coord *c, uint64_t now)
 {
@@ -274,6 +247,6 @@ coord_check(const struct coord *c, uint64_t now)
 	broken = broken ? broken : check_asks(c);
 	broken = broken ? broken : check_evaluation(c);
 	broken = broken ? broken : check_end(c);
-	broken = broken ? broken : check_standbys(c);
-	return broken ? broken : check_idle(c, now);
+	broken = broken ? broken : standby_check(c);
+	return broken ? broken : watch_check(c, now);
 }

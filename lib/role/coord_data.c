@@ -260,10 +260,10 @@ data_lease(struct coord *c, struct member *w, uint64_t limit,
 	if (w->stream >= streams)
 		w->stream = free_stream(c, streams);
 	choice.stream = w->stream;
-	if (c->watch.any)
+	if (watch_any(c)) {
 		choice.stream = WIRE_NONE;
-	if (c->watch.any)
 		choice.ahead = WINDOW;
+	}
 	return queue_lease_stream(c->queue, w, c->o.pack, limit, &choice,
 				  terms);
 }

@@ -241,7 +241,7 @@ servers_end(const struct coord *c, uint64_t now)
 		gone = fleet_gone(c->fleet, i, &heard);
 		if (gone && now - gone >= SUSPEND_MS &&
 		    now - gone >= recover_mending(c) &&
-		    !c->understudy[i].counted)
+		    !standby_counted(c, i))
 			return true;
 	}
 	return false;

@@ -93,43 +93,6 @@ struct cancelled {
 
 #define STALENESS	256	/* told apart; the last one: or more */
 
-/*
- * The hot standby of a server.  See coord_standby.c.
- *
- *	none --greet()--> dialled --standby_hear()--> up
- *	up --count_on()--> counted		(its server has acknowledged it)
- *	counted --promote()--> none		(it is the server now)
- *	dialled, up, counted --drop(), forget()--> none
- */
-struct understudy {
-	uint64_t peer, life;	/* 0: there is none */
-	char endpoint[256];
-	bool up;		/* it has said that it is the one */
-	bool counted;		/* its server has acknowledged that we count
-				   on it: it can take over */
-	uint64_t of;		/* the life of that server */
-	uint64_t since;		/* up or down */
-	uint64_t trip;		/* until it answered HELLO; once it is up */
-	uint64_t asked;		/* when, of what is still to be answered */
-	bool awaited;
-	uint64_t lost_ms;	/* the server was lost then, and it took over;
-				   0: that has been told */
-	uint64_t steps;		/* that were done then */
-};
-
-#define WATCHED	101	/* steps whose time is known */
-
-/* What is watched, so that nothing stands still without a word. */
-struct watch {
-	uint64_t took[WATCHED], count;	/* microseconds, of the newest steps */
-	uint64_t median, median_ms;	/* of them; when it was found */
-	uint64_t whole_ms;		/* servers were not all there until */
-	uint64_t idle_ms;		/* since when nothing is leased, though
-					   something could be; 0: it is not */
-	bool idle_told, any;	/* any: who is free may get any step */
-	uint64_t asked_told;		/* the ask that was said to be late */
-};
-
 struct totals {
 	uint64_t steps, examples, mixed, began_ms;
 	double loss;
@@ -159,7 +122,7 @@ struct coord {
 
 	struct peers peers;
 	struct member *member;
-	uint64_t workers_named, leases, probed_ms, ticked_ms, understudies_ms;
+	uint64_t workers_named, leases, probed_ms, ticked_ms;
 	uint64_t helped_ms;	/* when somebody could do what there is */
 	bool started;			/* min_workers were there once */
 	bool forsaken;			/* no more of them will come, */
@@ -203,9 +166,9 @@ struct coord {
 	bool *gone_told;
 	uint64_t run_again, redo_errors;
 
-	struct understudy *understudy;	/* of each server */
+	struct standbys *standbys;	/* coord_standby.c's */
 	bool term_unnoted;	/* this one, of a coordinator just started */
-	struct watch watch;
+	struct watch *watch;		/* coord_watch.c's */
 	/* what is kept: see coord_journal.c, coord_replay.c */
 	bool replaying, resumed;
 	bool journal_lost;	/* nothing more goes into it */
@@ -606,8 +569,22 @@ void standby_told(struct coord *, size_t server, const struct message *,
 bool standby_step_in(struct coord *, uint64_t now_ms);
 /* One that took over counts as such when the next step is done. */
 void standby_tell(struct coord *, uint64_t now_ms);
-/* Those that the journal knows of, when the coordinator is started again. */
+/*
+ * In the journal: of a server the life of the one that is counted on (0: there
+ * is none) and where it is.  And those that it knows of are dialled, when the
+ * coordinator is started again.
+ */
+void standby_write(const struct coord *, size_t server, struct pack *);
+void standby_read(struct coord *, size_t server, uint64_t of,
+		  struct unpack *);
 void standby_resume(struct coord *);
+/* It is counted on; it can take over; it has, and no step was done since. */
+bool standby_counted(const struct coord *, size_t server);
+bool standby_ready(const struct coord *, size_t server);
+bool standby_took_over(const struct coord *, size_t server);
+/* Until it answered HELLO; WIRE_NONE: it is not there. */
+uint64_t standby_trip(const struct coord *, size_t server);
+const char *standby_check(const struct coord *);
 /* The coordinator has just been started: some may still answer. */
 bool standby_awaited(const struct coord *, uint64_t now_ms);
 /* Before a new term: which ones are counted on in it; and when all servers
@@ -621,6 +598,11 @@ void standby_excuse(struct coord *, uint64_t now_ms);
 
 /* ---- coord_watch.c ---- */
 
+void watch_init(struct coord *);
+void watch_release(struct coord *);
+/* Has leasing to begin anew, so that a free worker may get any step? */
+bool watch_any(const struct coord *);
+const char *watch_check(const struct coord *, uint64_t now_ms);
 /* Workers and evaluators that hang: others get what they had. */
 void watch_members(struct coord *, uint64_t now_ms);
 /* Nothing is to stand still, and no step to take for ever, without a word. */

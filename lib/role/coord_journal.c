@@ -371,15 +371,13 @@ journal_servers(struct coord *c, bool safe)
 
 	for (size_t i = 0; i < c->o.servers; i++) {
 		const struct redo *r = &c->redo[i];
-		const struct understudy *u = &c->understudy[i];
 
 		pack_text(&out, c->o.server[i] ? c->o.server[i] : "");
 		pack_text(&out, fleet_endpoint(c->fleet, i));
 		pack_uint(&out, fleet_holds(c->fleet, i) ?
 			  fleet_life(c->fleet, i) : 0);
 		pack_uint(&out, fleet_term(c->fleet, i));
-		pack_uint(&out, u->counted ? u->life : 0);
-		pack_text(&out, u->counted ? u->endpoint : "");
+		standby_write(c, i, &out);
 		pack_uint(&out, r->todo.count + r->outs);
 		for (size_t k = 0; k < r->todo.count; k++) {
 			pack_uint(&out, r->todo.range[k].first);

@@ -456,14 +456,13 @@ recover_mending(const struct coord *c)
 	uint64_t longest = WIRE_NONE, mending;
 
 	for (size_t i = 0; i < c->o.servers; i++) {
-		const struct understudy *u = &c->understudy[i];
-		const uint64_t trip = fleet_trip(c->fleet, i);
+		const uint64_t trip[] = { fleet_trip(c->fleet, i),
+					  standby_trip(c, i) };
 
-		if (trip != WIRE_NONE &&
-		    (longest == WIRE_NONE || trip > longest))
-			longest = trip;
-		if (u->up && (longest == WIRE_NONE || u->trip > longest))
-			longest = u->trip;
+		for (size_t k = 0; k < 2; k++)
+			if (trip[k] != WIRE_NONE &&
+			    (longest == WIRE_NONE || trip[k] > longest))
+				longest = trip[k];
 	}
 	if (longest == WIRE_NONE || longest > c->o.lease_ms)
 		return c->o.lease_ms;
@@ -487,7 +486,7 @@ recover_watch(struct coord *c, uint64_t now)
 				tell_back(c, i, 0, now);
 				fleet_returned(c->fleet);
 			}
-		} else if (!c->gone_told[i] && !c->understudy[i].lost_ms &&
+		} else if (!c->gone_told[i] && !standby_took_over(c, i) &&
 			   now - gone >= recover_mending(c)) {
 			c->gone_told[i] = true;
 			report_warning(c, "server %zu (%s) %s: waiting %g s "

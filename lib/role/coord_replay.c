@@ -203,16 +203,6 @@ unpack_epoch(struct unpack *u, struct coord *c)
 	return u->bad ? -1 : 0;
 }
 
-static void
-take_text(struct unpack *u, char *text, size_t room)
-{
-	size_t size;
-	const char *bytes = unpack_blob(u, &size);
-
-	snprintf(text, room, "%.*s", u->bad ? 0 : (int)size,
-		 u->bad ? "" : bytes);
-}
-
 static int
 replay_ends(struct coord *c, struct unpack *u)
 {
@@ -225,7 +215,7 @@ replay_ends(struct coord *c, struct unpack *u)
 	status = unpack_uint(u);
 	c->failure.kind = status ? message_status(status) : 0;
 	c->status = (int)c->failure.kind;
-	take_text(u, c->failure.text, sizeof(c->failure.text));
+	unpack_text(u, c->failure.text, sizeof(c->failure.text));
 	unpack_totals(u, c, &c->join);
 	unpack_totals(u, c, &c->all);
 	bytes = unpack_blob(u, &size);
@@ -256,8 +246,8 @@ replay_void(struct coord *c, struct unpack *u)
 	c->failing = unpack_uint(u);
 	c->failed_step = unpack_uint(u);
 	kind = unpack_uint(u);
-	take_text(u, c->step_error.text, sizeof(c->step_error.text));
-	take_text(u, worker, sizeof(worker));
+	unpack_text(u, c->step_error.text, sizeof(c->step_error.text));
+	unpack_text(u, worker, sizeof(worker));
 	id = unpack_blob(u, &size);
 	if (unpack_uint(u))
 		be_ending(c);
@@ -291,8 +281,8 @@ replay_place(struct coord *c, struct unpack *u, size_t i, struct fail *f)
 {
 	char said[256], was[256];
 
-	take_text(u, said, sizeof(said));
-	take_text(u, was, sizeof(was));
+	unpack_text(u, said, sizeof(said));
+	unpack_text(u, was, sizeof(was));
 	if (u->bad || strcmp(said, c->o.server[i] ? c->o.server[i] : "") != 0 ||
 	    strcmp(was, fleet_endpoint(c->fleet, i)) == 0)
 		return 0;
@@ -305,17 +295,13 @@ static int
 replay_servers(struct coord *c, struct unpack *u, struct fail *f)
 {
 	for (size_t i = 0; i < c->o.servers && !u->bad; i++) {
-		struct understudy *who = &c->understudy[i];
 		uint64_t life, term, ranges;
 
 		if (replay_place(c, u, i, f) < 0)
 			return -1;
 		life = unpack_uint(u);
 		term = unpack_uint(u);
-		who->life = unpack_uint(u);
-		who->of = life;
-		who->counted = who->life != 0;
-		take_text(u, who->endpoint, sizeof(who->endpoint));
+		standby_read(c, i, life, u);
 		ranges = unpack_uint(u);
 		redo_release(&c->redo[i]);
 		for (; ranges > 0 && !u->bad; ranges--) {
@@ -335,7 +321,7 @@ replay_error(struct coord *c, struct unpack *u)
 {
 	const uint64_t kind = unpack_uint(u);
 
-	take_text(u, c->step_error.text, sizeof(c->step_error.text));
+	unpack_text(u, c->step_error.text, sizeof(c->step_error.text));
 	c->step_error.kind = message_status(kind);
 	return u->bad ? -1 : 0;
 }
@@ -343,7 +329,7 @@ replay_error(struct coord *c, struct unpack *u)
 static int
 replay_cut(struct coord *c, struct unpack *u)
 {
-	take_text(u, c->base.name, sizeof(c->base.name));
+	unpack_text(u, c->base.name, sizeof(c->base.name));
 	c->base.step = unpack_uint(u);
 	c->base.ours = true;
 	return u->bad ? -1 : 0;

@@ -15,10 +15,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * The hot standby of a server.
+ *
+ *	none --greet()--> dialled --standby_hear()--> up
+ *	up --count_on()--> counted		(its server has acknowledged it)
+ *	counted --promote()--> none		(it is the server now)
+ *	dialled, up, counted --drop(), forget()--> none
+ */
+struct understudy {
+	uint64_t peer, life;	/* 0: there is none */
+	char endpoint[256];
+	bool up;		/* it has said that it is the one */
+	bool counted;		/* its server has acknowledged that we count
+				   on it: it can take over */
+	uint64_t of;		/* the life of that server */
+	uint64_t since;		/* up or down */
+	uint64_t trip;		/* until it answered HELLO; once it is up */
+	uint64_t asked;		/* when, of what is still to be answered */
+	bool awaited;
+	uint64_t lost_ms;	/* the server was lost then, and it took over;
+				   0: that has been told */
+	uint64_t steps;		/* that were done then */
+};
+
+struct standbys {
+	struct understudy *of;	/* each server */
+	uint64_t asked_ms;	/* when all were, whether they answer */
+};
+
 void
 standby_init(struct coord *c)
 {
-	c->understudy = mem_alloc(c->o.servers, sizeof(*c->understudy));
+	c->standbys = mem_alloc(1, sizeof(*c->standbys));
+	c->standbys->of = mem_alloc(c->o.servers, sizeof(*c->standbys->of));
 }
 
 static void
@@ -33,17 +63,18 @@ forget(struct coord *c, struct understudy *u)
 void
 standby_release(struct coord *c)
 {
-	for (size_t i = 0; c->understudy && i < c->o.servers; i++)
-		forget(c, &c->understudy[i]);
-	free(c->understudy);
+	for (size_t i = 0; i < c->o.servers; i++)
+		forget(c, &c->standbys->of[i]);
+	free(c->standbys->of);
+	free(c->standbys);
 }
 
 static struct understudy *
 find(const struct coord *c, uint64_t peer)
 {
 	for (size_t i = 0; peer && i < c->o.servers; i++)
-		if (c->understudy[i].peer == peer)
-			return &c->understudy[i];
+		if (c->standbys->of[i].peer == peer)
+			return &c->standbys->of[i];
 	return NULL;
 }
 
@@ -63,7 +94,7 @@ standby_up(struct coord *c, uint64_t peer, uint64_t now)
 	u->since = u->asked = now;
 	m.hello.version = WIRE_VERSION;
 	m.hello.role = ROLE_COORDINATOR;
-	m.hello.index = (uint64_t)(u - c->understudy);
+	m.hello.index = (uint64_t)(u - c->standbys->of);
 	m.hello.life = c->o.life;
 	m.hello.term = c->plan.term;
 	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
@@ -98,7 +129,7 @@ tell_server(struct coord *c, size_t server, uint64_t life)
 static void
 drop(struct coord *c, size_t server, bool bound, const char *why)
 {
-	struct understudy *u = &c->understudy[server];
+	struct understudy *u = &c->standbys->of[server];
 
 	bound = bound || u->counted;
 	if (u->life)
@@ -117,7 +148,7 @@ drop(struct coord *c, size_t server, bool bound, const char *why)
 static void
 count_on(struct coord *c, size_t server)
 {
-	struct understudy *u = &c->understudy[server];
+	struct understudy *u = &c->standbys->of[server];
 
 	u->counted = true;
 	u->of = fleet_life(c->fleet, server);
@@ -133,7 +164,7 @@ standby_hear(struct coord *c, uint64_t peer, const struct message *m,
 	     uint64_t now)
 {
 	struct understudy *u = find(c, peer);
-	const size_t server = (size_t)(u - c->understudy);
+	const size_t server = (size_t)(u - c->standbys->of);
 
 	u->awaited = false;
 	if (m->kind == MESSAGE_REFUSED) {
@@ -160,7 +191,7 @@ standby_hear(struct coord *c, uint64_t peer, const struct message *m,
 static void
 greet(struct coord *c, size_t server, const struct message *m, uint64_t now)
 {
-	struct understudy *u = &c->understudy[server];
+	struct understudy *u = &c->standbys->of[server];
 	struct fail why;
 
 	if (m->frames != 1 || m->frame[0].size >= sizeof(u->endpoint))
@@ -178,7 +209,7 @@ void
 standby_told(struct coord *c, size_t server, const struct message *m,
 	     uint64_t now)
 {
-	struct understudy *u = &c->understudy[server];
+	struct understudy *u = &c->standbys->of[server];
 
 	if (m->standby.run != coord_run(c) ||
 	    m->standby.term != c->plan.term || c->new_term ||
@@ -206,7 +237,7 @@ void
 standby_compare(struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++) {
-		struct understudy *u = &c->understudy[i];
+		struct understudy *u = &c->standbys->of[i];
 
 		if (!u->counted ||
 		    u->life == fleet_standing(c->fleet, i)->standby)
@@ -219,10 +250,56 @@ standby_compare(struct coord *c)
 }
 
 void
+standby_write(const struct coord *c, size_t server, struct pack *out)
+{
+	const struct understudy *u = &c->standbys->of[server];
+
+	pack_uint(out, u->counted ? u->life : 0);
+	pack_text(out, u->counted ? u->endpoint : "");
+}
+
+void
+standby_read(struct coord *c, size_t server, uint64_t of, struct unpack *in)
+{
+	struct understudy *u = &c->standbys->of[server];
+
+	u->life = unpack_uint(in);
+	u->of = of;
+	u->counted = u->life != 0;
+	unpack_text(in, u->endpoint, sizeof(u->endpoint));
+}
+
+bool
+standby_counted(const struct coord *c, size_t server)
+{
+	return c->standbys->of[server].counted;
+}
+
+bool
+standby_ready(const struct coord *c, size_t server)
+{
+	return standby_counted(c, server) && c->standbys->of[server].up;
+}
+
+bool
+standby_took_over(const struct coord *c, size_t server)
+{
+	return c->standbys->of[server].lost_ms != 0;
+}
+
+uint64_t
+standby_trip(const struct coord *c, size_t server)
+{
+	const struct understudy *u = &c->standbys->of[server];
+
+	return u->up ? u->trip : WIRE_NONE;
+}
+
+void
 standby_resume(struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++) {
-		struct understudy *u = &c->understudy[i];
+		struct understudy *u = &c->standbys->of[i];
 		struct fail why;
 
 		u->since = c->now_ms;
@@ -236,7 +313,7 @@ bool
 standby_awaited(const struct coord *c, uint64_t now)
 {
 	for (size_t i = 0; !c->begun && i < c->o.servers; i++)
-		if (c->understudy[i].life && !c->understudy[i].up &&
+		if (c->standbys->of[i].life && !c->standbys->of[i].up &&
 		    now - c->began_ms < recover_mending(c))
 			return true;
 	return false;
@@ -245,7 +322,7 @@ standby_awaited(const struct coord *c, uint64_t now)
 static bool
 promote(struct coord *c, size_t server, uint64_t now)
 {
-	struct understudy *u = &c->understudy[server];
+	struct understudy *u = &c->standbys->of[server];
 	const uint64_t life = u->life;
 	uint64_t heard, gone;
 	const char *how;
@@ -273,7 +350,7 @@ void
 standby_begin_term(struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++) {
-		struct understudy *u = &c->understudy[i];
+		struct understudy *u = &c->standbys->of[i];
 
 		/* Another server is not bound to it; it will be told of. */
 		if (u->life && (!u->counted || (!u->up && !c->begun) ||
@@ -298,7 +375,7 @@ void
 standby_tell(struct coord *c, uint64_t now)
 {
 	for (size_t i = 0; i < c->o.servers; i++) {
-		struct understudy *u = &c->understudy[i];
+		struct understudy *u = &c->standbys->of[i];
 
 		if (u->lost_ms == 0 || c->all.steps == u->steps)
 			continue;
@@ -343,19 +420,19 @@ void
 standby_excuse(struct coord *c, uint64_t now)
 {
 	for (size_t i = 0; i < c->o.servers; i++)
-		c->understudy[i].asked = now;
+		c->standbys->of[i].asked = now;
 }
 
 void
 standby_watch(struct coord *c, uint64_t now)
 {
-	const bool ask = now - c->understudies_ms >= c->o.lease_ms / 8;
+	const bool ask = now - c->standbys->asked_ms >= c->o.lease_ms / 8;
 
 	if (ask)
-		c->understudies_ms = now;
+		c->standbys->asked_ms = now;
 
 	for (size_t i = 0; i < c->o.servers; i++) {
-		struct understudy *u = &c->understudy[i];
+		struct understudy *u = &c->standbys->of[i];
 		uint64_t heard;
 		uint64_t gone = fleet_gone(c->fleet, i, &heard);
 
@@ -370,4 +447,22 @@ standby_watch(struct coord *c, uint64_t now)
 			  now - gone >= recover_mending(c)))
 			promote(c, i, now);
 	}
+}
+
+/* ---- what always holds ---- */
+
+const char *
+standby_check(const struct coord *c)
+{
+	for (size_t i = 0; i < c->o.servers; i++) {
+		const struct understudy *u = &c->standbys->of[i];
+
+		if (u->life == 0 && (u->peer || u->up || u->counted))
+			return "coord 34: nothing is known of a standby that "
+				"there is not";
+		if (u->counted && u->of == 0)
+			return "coord 35: a standby that is counted on is that "
+				"of a server";
+	}
+	return NULL;
 }

@@ -312,7 +312,7 @@ add_servers(const struct coord *c, struct text *out, uint64_t now)
 	      "1 if a standby can take over, else 0.");
 	for (size_t i = 0; i < c->o.servers; i++)
 		add_one(out, "pskit_server_standby", "server", i,
-			c->understudy[i].counted && c->understudy[i].up);
+			standby_ready(c, i));
 	begin(out, "pskit_server_bytes",
 	      "Variables and slots by the plan, without hashed ids.");
 	for (size_t i = 0; i < c->o.servers; i++)

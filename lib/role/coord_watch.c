@@ -5,6 +5,8 @@
  */
 #include "role/coord_inside.h"
 
+#include "base/mem.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +14,31 @@
 #define LATE_MS		1000	/* and no sooner than that */
 #define KNOWN		5	/* steps, before it is known what is long */
 #define MEDIAN_MS	1000	/* until it is worked out anew */
+
+#define WATCHED	101	/* steps whose time is known */
+
+/* What is watched, so that nothing stands still without a word. */
+struct watch {
+	uint64_t took[WATCHED], count;	/* microseconds, of the newest steps */
+	uint64_t median, median_ms;	/* of them; when it was found */
+	uint64_t whole_ms;		/* servers were not all there until */
+	uint64_t idle_ms;		/* since when nothing is leased, though
+					   something could be; 0: it is not */
+	bool idle_told, any;	/* any: who is free may get any step */
+	uint64_t asked_told;		/* the ask that was said to be late */
+};
+
+void
+watch_init(struct coord *c)
+{
+	c->watch = mem_alloc(1, sizeof(*c->watch));
+}
+
+void
+watch_release(struct coord *c)
+{
+	free(c->watch);
+}
 
 /* ---- who hangs ---- */
 
@@ -83,7 +110,7 @@ watch_excuse(struct coord *c, uint64_t now)
 void
 watch_note(struct coord *c, uint64_t microseconds)
 {
-	c->watch.took[c->watch.count++ % WATCHED] = microseconds;
+	c->watch->took[c->watch->count++ % WATCHED] = microseconds;
 }
 
 static int
@@ -137,9 +164,9 @@ watch_step(const struct coord *c, const struct member *w, uint64_t now,
 	   uint64_t *step, bool *late)
 {
 	const struct leased *l = first_lease(c, w);
-	const uint64_t whole = c->watch.whole_ms;
+	const uint64_t whole = c->watch->whole_ms;
 	const uint64_t begun = w->begun_ms > whole ? w->begun_ms : whole;
-	uint64_t most = LATE * c->watch.median / 1000;
+	uint64_t most = LATE * c->watch->median / 1000;
 
 	*late = false;
 	if (w->role != ROLE_WORKER || w->gone || !l || c->phase != PHASE_RUN ||
@@ -148,7 +175,7 @@ watch_step(const struct coord *c, const struct member *w, uint64_t now,
 	*step = l->first + (l->count - l->left);
 	if (most < LATE_MS)
 		most = LATE_MS;
-	*late = c->watch.count >= KNOWN && (now - begun) / l->left >= most;
+	*late = c->watch->count >= KNOWN && (now - begun) / l->left >= most;
 	return now - begun;
 }
 
@@ -177,7 +204,7 @@ watch_steps(struct coord *c, uint64_t now)
 				       "others take %.3f s",
 				       (unsigned long long)step, w->name,
 				       (double)ms / 1000,
-				       (double)c->watch.median / 1e6);
+				       (double)c->watch->median / 1e6);
 		}
 	}
 }
@@ -194,12 +221,12 @@ tell_late_ask(struct coord *c, uint64_t now)
 
 	if (!ask || now - since < c->o.lease_ms)
 		return false;
-	if (c->watch.asked_told != ask->number)
+	if (c->watch->asked_told != ask->number)
 		report_warning(c, "server %zu (%s) has been at %s for %.1f s",
 			       server, fleet_endpoint(c->fleet, server),
 			       message_name(ask->kind),
 			       (double)(now - since) / 1000);
-	c->watch.asked_told = ask->number;
+	c->watch->asked_told = ask->number;
 	return true;
 }
 
@@ -252,7 +279,7 @@ lease_anew(struct coord *c)
 		if (w->role == ROLE_WORKER && !w->gone)
 			lease_take_back(c, w);
 	sync_reset(c);
-	c->watch.any = true;
+	c->watch->any = true;
 }
 
 /*
@@ -262,7 +289,7 @@ lease_anew(struct coord *c)
 static void
 watch_idle(struct coord *c, uint64_t now)
 {
-	struct watch *w = &c->watch;
+	struct watch *w = c->watch;
 	const struct member *free_one = free_worker(c);
 
 	w->any = false;
@@ -291,12 +318,30 @@ void
 watch_run(struct coord *c, uint64_t now)
 {
 	if (!fleet_welcome(c->fleet))
-		c->watch.whole_ms = now;
+		c->watch->whole_ms = now;
 	if (c->phase == PHASE_PLAN || c->phase == PHASE_LOAD)
 		tell_late_ask(c, now);
 	if (c->phase != PHASE_RUN)
 		return;
-	find_median(&c->watch, now);
+	find_median(c->watch, now);
 	watch_steps(c, now);
 	watch_idle(c, now);
+}
+
+bool
+watch_any(const struct coord *c)
+{
+	return c->watch->any;
+}
+
+/* Somebody is free, something waits and may be leased, nothing is leased. */
+const char *
+watch_check(const struct coord *c, uint64_t now)
+{
+	const struct watch *w = c->watch;
+
+	return c->phase != PHASE_RUN || w->idle_ms == 0 || !w->idle_told ||
+		now - w->idle_ms <= c->o.lease_ms ? NULL :
+		"coord 36: nothing that can go on stands still for longer than "
+		"a lease";
 }

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 
 #include <msgpack.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,4 +181,14 @@ unpack_blob(struct unpack *u, size_t *size)
 	if (!bytes)
 		*size = 0;
 	return bytes;
+}
+
+void
+unpack_text(struct unpack *u, char *text, size_t room)
+{
+	size_t size;
+	const char *bytes = unpack_blob(u, &size);
+
+	snprintf(text, room, "%.*s", u->bad ? 0 : (int)size,
+		 u->bad ? "" : bytes);
 }

@@ -41,6 +41,8 @@ size_t unpack_left(const struct unpack *);	/* bytes */
 uint32_t unpack_array(struct unpack *);
 uint64_t unpack_uint(struct unpack *);
 const void *unpack_blob(struct unpack *, size_t *size);
+/* A blob as text, with a NUL; as much as there is room for. */
+void unpack_text(struct unpack *, char *text, size_t room);
 
 /* A number below the limit; that or more is a misfit. */
 uint64_t unpack_below(struct unpack *, uint64_t limit);
