@@ -137,6 +137,7 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	recover_init(c);
 	standby_init(c);
 	watch_init(c);
+	evaluate_init(c);
 	if (check_limits(c, f) == 0)
 		c->fleet = fleet_new(o->server, o->servers, c->plan.run, TERM,
 				     o->life, outbox, now, f);
@@ -161,6 +162,7 @@ coord_free(struct coord *c)
 	recover_release(c);
 	standby_release(c);
 	watch_release(c);
+	evaluate_release(c);
 	queue_free(c->queue);
 	pack_release(&c->plan_frame);
 	pack_release(&c->model_frame);
@@ -170,14 +172,12 @@ coord_free(struct coord *c)
 	plan_release(&c->plan);
 	totals_release(&c->join);
 	totals_release(&c->all);
-	totals_release(&c->eval);
 	totals_release(&c->epoch);
 	text_release(&c->lines);
 	pack_release(&c->notes);
 	text_release(&c->output);
 	text_release(&c->warnings);
 	cut_release(c);
-	free(c->shards_back);
 	free(c->server_bytes);
 	free(c->failed_id);
 	free(c);
@@ -433,14 +433,7 @@ pass_barrier(struct coord *c, const struct request *r, uint64_t now)
 	case REQUEST_EPOCH:
 		return data_epoch(c, r, now);
 	case REQUEST_EVAL:
-		if (!c->evaluating || c->shards_left > 0) {
-			evaluate_give_out(c, r, now);
-			return 0;
-		}
-		c->evaluating = false;
-		report_totals(c, r->id, "eval", &c->eval, now, NULL);
-		coord_pass(c);
-		return 1;
+		return evaluate_advance(c, r, now);
 	case REQUEST_BAD:
 		fail(&why, FAIL_DATA, "%.500s", r->why);
 		report_error(c, NULL, request_name(r->op), WIRE_NONE, NULL,

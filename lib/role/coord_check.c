@@ -207,19 +207,6 @@ check_asks(const struct coord *c)
 /* ---- the run ---- */
 
 static const char *
-check_evaluation(const struct coord *c)
-{
-	uint64_t left = c->shards - c->shard_next + c->shards_back_count;
-
-	if (!c->evaluating || c->stopping || c->phase != PHASE_RUN)
-		return NULL;
-	for (const struct member *m = c->member; m; m = m->next)
-		left += m->evaluating;
-	return left == c->shards_left ? NULL :
-		"coord 30: a shard that is left waits, or is being scored";
-}
-
-static const char *
 check_end(const struct coord *c)
 {
 	if (c->stopping && !c->no_more_requests)
@@ -245,7 +232,7 @@ coord_check(const struct coord *c, uint64_t now)
 	broken = broken ? broken : cut_check(c);
 	broken = broken ? broken : check_void(c);
 	broken = broken ? broken : check_asks(c);
-	broken = broken ? broken : check_evaluation(c);
+	broken = broken ? broken : evaluate_check(c);
 	broken = broken ? broken : check_end(c);
 	broken = broken ? broken : standby_check(c);
 	return broken ? broken : watch_check(c, now);

@@ -315,6 +315,6 @@ end_drain(struct coord *c)
 	}
 	if (!cut_unwant(c))
 		return;
-	c->evaluating = false;
+	evaluate_give_up(c);
 	void_give_up(c);
 }

@@ -9,6 +9,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct shards {
+	bool begun;
+	uint64_t count, left, next, requests;
+	uint64_t *back;			/* to be given out again */
+	size_t backs;
+	struct deaths deaths;		/* of each */
+	struct totals totals;
+};
+
+void
+evaluate_init(struct coord *c)
+{
+	c->shards = mem_alloc(1, sizeof(*c->shards));
+}
+
+void
+evaluate_release(struct coord *c)
+{
+	if (!c->shards)
+		return;
+	totals_release(&c->shards->totals);
+	free(c->shards->deaths.died);
+	free(c->shards->back);
+	free(c->shards);
+}
+
 static bool
 evaluates(const struct member *m)
 {
@@ -19,10 +45,10 @@ evaluates(const struct member *m)
 static bool
 take_shard(struct coord *c, struct member *w)
 {
-	if (c->shards_back_count > 0)
-		w->shard = c->shards_back[--c->shards_back_count];
-	else if (c->shard_next < c->shards)
-		w->shard = c->shard_next++;
+	if (c->shards->backs > 0)
+		w->shard = c->shards->back[--c->shards->backs];
+	else if (c->shards->next < c->shards->count)
+		w->shard = c->shards->next++;
 	else
 		return false;
 	return true;
@@ -34,10 +60,10 @@ ask(struct coord *c, struct member *w, const struct pack *files)
 	struct message m = { .kind = MESSAGE_EVALUATE };
 
 	w->evaluating = true;
-	w->request = m.request = ++c->eval_requests;
+	w->request = m.request = ++c->shards->requests;
 	m.evaluate.term = c->plan.term;
 	m.evaluate.shard = w->shard;
-	m.evaluate.shards = c->shards;
+	m.evaluate.shards = c->shards->count;
 	m.evaluate.batch = c->o.batch < 256 ? 256 : c->o.batch;
 	m.frames = 1;
 	m.frame[0] = (struct frame){ files->data, files->size, NULL };
@@ -45,8 +71,9 @@ ask(struct coord *c, struct member *w, const struct pack *files)
 		workers_lost(c, w);
 }
 
-void
-evaluate_give_out(struct coord *c, const struct request *r, uint64_t now)
+/* Begin, if it has not begun, and give a shard to each who has none. */
+static void
+give_out(struct coord *c, const struct request *r, uint64_t now)
 {
 	struct pack files = { 0 };
 	size_t count = 0;
@@ -55,13 +82,14 @@ evaluate_give_out(struct coord *c, const struct request *r, uint64_t now)
 		count += evaluates(w);
 	if (count == 0)
 		return;
-	if (!c->evaluating) {
-		c->evaluating = true;
-		c->shards = c->shards_left = count;
-		c->shard_next = 0;
-		c->shards_back_count = 0;
-		c->eval_deaths.count = 0;
-		totals_reset(&c->eval, now);
+	if (!c->shards->begun) {
+		c->shards->begun = true;
+		c->shards->count = c->shards->left = count;
+		c->shards->next = 0;
+		c->shards->backs = 0;
+		c->shards->deaths.count = 0;
+		totals_reset(&c->shards->totals, now);
+		c->shards->totals.evaluates = true;
 	}
 	if (r->files == 0 && c->o.ledger)
 		ledger_write_files(c->o.ledger, &files);
@@ -79,15 +107,40 @@ evaluate_give_out(struct coord *c, const struct request *r, uint64_t now)
 	pack_release(&files);
 }
 
+int
+evaluate_advance(struct coord *c, const struct request *r, uint64_t now)
+{
+	if (!c->shards->begun || c->shards->left > 0) {
+		give_out(c, r, now);
+		return 0;
+	}
+	c->shards->begun = false;
+	report_totals(c, r->id, "eval", &c->shards->totals, now, NULL);
+	coord_pass(c);
+	return 1;
+}
+
+void
+evaluate_give_up(struct coord *c)
+{
+	c->shards->begun = false;
+}
+
+bool
+evaluate_died(struct coord *c, const struct member *w)
+{
+	return deaths_add(&c->shards->deaths, w->shard);
+}
+
 void
 evaluate_take_back(struct coord *c, struct member *w)
 {
 	if (!w->evaluating)
 		return;
 	w->evaluating = false;
-	c->shards_back = mem_resize(c->shards_back, c->shards_back_count + 1,
-				    sizeof(*c->shards_back));
-	c->shards_back[c->shards_back_count++] = w->shard;
+	c->shards->back = mem_resize(c->shards->back, c->shards->backs + 1,
+				    sizeof(*c->shards->back));
+	c->shards->back[c->shards->backs++] = w->shard;
 }
 
 int
@@ -97,7 +150,7 @@ evaluate_done(struct coord *c, struct member *w, const struct message *m,
 	struct unpack u = unpack_from(m->frame[0].data, m->frame[0].size);
 	const unsigned char *positive;
 	const void *bytes;
-	const bool scored = !c->eval.unscored;
+	const bool scored = !c->shards->totals.unscored;
 	struct result r;
 	size_t count;
 
@@ -114,11 +167,11 @@ evaluate_done(struct coord *c, struct member *w, const struct message *m,
 	if (count > 0)
 		memcpy(scores, bytes, count * sizeof(*scores));
 	w->evaluating = false;
-	totals_add(&c->eval, c, &r, scores, positive);
-	if (scored && c->eval.unscored)
+	totals_add(&c->shards->totals, c, &r, scores, positive);
+	if (scored && c->shards->totals.unscored)
 		report_warning(c, "eval: auc is null, for it would need more "
 			       "than %zu scores", RESULT_SCORES);
-	c->shards_left--;
+	c->shards->left--;
 	free(scores);
 	return 0;
 }
@@ -137,7 +190,23 @@ evaluate_refused(struct coord *c, struct member *w, const struct message *m)
 	report_error(c, r->id, "eval", WIRE_NONE, w->name, why.text);
 	for (struct member *o = c->member; o; o = o->next)
 		o->evaluating = false;
-	c->evaluating = false;
+	c->shards->begun = false;
 	coord_pass(c);
 	end_error(c, &why);
+}
+
+/* ---- what always holds ---- */
+
+const char *
+evaluate_check(const struct coord *c)
+{
+	const struct shards *s = c->shards;
+	uint64_t left = s->count - s->next + s->backs;
+
+	if (!s->begun || c->stopping || c->phase != PHASE_RUN)
+		return NULL;
+	for (const struct member *m = c->member; m; m = m->next)
+		left += m->evaluating;
+	return left == s->left ? NULL :
+		"coord 30: a shard that is left waits, or is being scored";
 }

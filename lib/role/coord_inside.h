@@ -84,6 +84,9 @@ struct deaths {
 	size_t count;
 };
 
+/* One more died at this one: are they too many? */
+bool deaths_add(struct deaths *, size_t i);
+
 /* Requests in a row, all alike, that were cancelled and are yet to be told. */
 struct cancelled {
 	enum request_op op;
@@ -98,6 +101,7 @@ struct totals {
 	double loss;
 	struct metric_state state[RESULT_METRICS];
 	bool unscored;		/* there were more scores than are kept */
+	bool evaluates;		/* nothing was trained */
 	uint64_t stale[STALENESS];	/* steps that met so many pushes */
 };
 
@@ -142,14 +146,8 @@ struct coord {
 
 	struct cut_plans *cut;	/* coord_cut.c's */
 
-	/* an evaluation by the workers */
-	bool evaluating;
-	uint64_t shards, shards_left, shard_next, eval_requests;
-	uint64_t *shards_back;		/* to be given out again */
-	size_t shards_back_count;
-	struct deaths eval_deaths;	/* of each shard */
+	struct shards *shards;	/* of an evaluation; coord_evaluate.c's */
 	struct deaths count_deaths;	/* of each split that is counted */
-	struct totals eval;
 
 	/* what was lost: see coord_recover.c */
 	bool begun;		/* all servers were ready once */
@@ -480,9 +478,15 @@ void lease_exhausted(struct coord *, struct member *,
 
 /* ---- coord_evaluate.c ---- */
 
-/* Begin, if it has not begun, and give a shard to each who has none. */
-void evaluate_give_out(struct coord *, const struct request *,
-		       uint64_t now_ms);
+void evaluate_init(struct coord *);
+void evaluate_release(struct coord *);
+/* It is at the front: give a shard to each who has none.  1: it is over. */
+int evaluate_advance(struct coord *, const struct request *, uint64_t now_ms);
+/* Nobody waits for it any more. */
+void evaluate_give_up(struct coord *);
+/* A worker died while it scored its shard: were they too many? */
+bool evaluate_died(struct coord *, const struct member *);
+const char *evaluate_check(const struct coord *);
 void evaluate_take_back(struct coord *, struct member *);
 int evaluate_done(struct coord *, struct member *, const struct message *,
 		  struct fail *);

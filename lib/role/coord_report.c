@@ -208,7 +208,7 @@ add_totals(struct coord *c, const struct totals *t, uint64_t now)
 
 	text_add(out, ",\"step\":%llu",
 		 (unsigned long long)queue_mark(c->queue));
-	if (t != &c->eval)
+	if (!t->evaluates)
 		text_add(out, ",\"steps\":%llu",
 			 (unsigned long long)t->steps);
 	text_add(out, ",");
@@ -217,7 +217,7 @@ add_totals(struct coord *c, const struct totals *t, uint64_t now)
 	if (t->mixed > 0)
 		text_add(out, ",\"mixed\":%llu",
 			 (unsigned long long)t->mixed);
-	if (t != &c->eval && t->steps > 0) {
+	if (!t->evaluates && t->steps > 0) {
 		text_add(out, ",\"staleness\":");
 		add_staleness(out, t);
 	}

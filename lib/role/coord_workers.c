@@ -297,9 +297,8 @@ workers_lost(struct coord *c, struct member *w)
 	let_go(c, w);
 }
 
-/* One more died at this one: are they too many? */
-static bool
-too_deadly(struct deaths *d, size_t i)
+bool
+deaths_add(struct deaths *d, size_t i)
 {
 	while (d->count <= i) {
 		d->died = mem_resize(d->died, d->count + 1, sizeof(*d->died));
@@ -316,8 +315,8 @@ blame_reading(struct coord *c, struct member *w)
 					w->count_request };
 	char text[64];
 
-	if (w->evaluating ? !too_deadly(&c->eval_deaths, w->shard) :
-	    !w->counting || !too_deadly(&c->count_deaths, w->split))
+	if (w->evaluating ? !evaluate_died(c, w) :
+	    !w->counting || !deaths_add(&c->count_deaths, w->split))
 		return;
 	snprintf(text, sizeof(text), "%d workers died under it", QUEUE_DEATHS);
 	m = message_refuse(&m, FAIL_DATA, text);
@@ -387,7 +386,6 @@ members_free(struct coord *c)
 		member_free(m);
 	}
 	peers_release(&c->peers);
-	free(c->eval_deaths.died);
 	free(c->count_deaths.died);
 }
 
