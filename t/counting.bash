@@ -39,7 +39,8 @@ ask() {
 done_steps() {
 	local i line
 	for ((i = 0; i < $1; i++)); do
-		read -r -t "$patience" line <&"$results" || fail "result $i of $1"
+		read -r -t "$patience" line <&"$results" ||
+			fail "result $i of $1"
 		[[ $line == *'"loss":'* ]] || fail "$line"
 	done
 }

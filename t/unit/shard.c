@@ -823,9 +823,11 @@ too_many(void)
 	struct frame keys = { x.keys.data, x.keys.size, NULL };
 
 	ok(shard_pull_keys(x.shard[0], part, &keys, &f) == 0);
-	named(x.shard[0]->pulled[0].room >= rows, "millions of rows are pulled");
+	named(x.shard[0]->pulled[0].room >= rows,
+	      "millions of rows are pulled");
 	shard_pull_end(x.shard[0]);
-	named(x.shard[0]->pulled[0].room == 0, "and their numbers are not kept");
+	named(x.shard[0]->pulled[0].room == 0,
+	      "and their numbers are not kept");
 	pack_reset(&x.keys);
 	keys_write(&x.keys, row, rows + 1, 0);
 	keys.data = x.keys.data;
