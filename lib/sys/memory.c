@@ -3,6 +3,7 @@
 #include "store/disk.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 #define GROUPS	"/sys/fs/cgroup"
 #define SIZE	4096
+#define SPARE	((size_t)8 << 20)	/* bytes that may stay free */
 
 /* A small file; "" if it cannot be read. */
 static void
@@ -84,4 +86,13 @@ memory_limit(void)
 	limit = group_limit(limit, "0::", GROUPS, "memory.max");
 	return group_limit(limit, ":memory:", GROUPS "/memory",
 			   "memory.limit_in_bytes");
+}
+
+void
+memory_give_back(void)
+{
+	const struct mallinfo2 have = mallinfo2();
+
+	if (have.fordblks > SPARE && have.fordblks > have.uordblks / 4)
+		malloc_trim(SPARE / 2);
 }

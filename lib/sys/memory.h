@@ -1,5 +1,5 @@
 /*
- * memory - how much of it this program can have.
+ * memory - how much of it this program can have, and giving back the rest.
  */
 #ifndef PS_MEMORY_H
 #define PS_MEMORY_H
@@ -12,5 +12,12 @@
  * others use of it does not count; 0 is not known.
  */
 uint64_t memory_limit(void);
+
+/*
+ * To be called now and then: what was freed, and is a good part of all that we
+ * hold, goes back to the system.  What a burst took, as of changes that waited
+ * for a standby, would else stay ours for good, and each larger one add to it.
+ */
+void memory_give_back(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include "sys/descriptors.h"
 #include "sys/host.h"
 #include "sys/inbound.h"
+#include "sys/memory.h"
 #include "sys/pid.h"
 
 #include <arpa/inet.h>
@@ -46,6 +47,7 @@
 #define WATCH_MS	2	/* between looks at strangers */
 #define CLOSE_MS	2000	/* until all connections have broken */
 #define UNREAD		16384	/* messages to one who called us */
+#define SETTLE_MS	10000	/* between looks at what is free */
 #define REFUSALS	(ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | \
 			 ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | \
 			 ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
@@ -98,6 +100,7 @@ struct net {
 	uint64_t await_ms;	/* a name, unless it is to stop */
 	int await_stop;
 	size_t turn;		/* sockets are heard in turn */
+	uint64_t settled_ms;	/* when memory was last given back */
 	uint64_t since_us;	/* things happened, so many that */
 	size_t told;		/* were told since NET_NOTHING */
 	struct pack header;
@@ -1222,12 +1225,25 @@ add_ear(struct net *net, size_t *count, struct ear *ear)
 			   ear);
 }
 
+/* See prepare_process(): it is not returned as it is freed. */
+static void
+settle(struct net *net)
+{
+	const uint64_t now = clock_ms();
+
+	if (now - net->settled_ms < SETTLE_MS)
+		return;
+	net->settled_ms = now;
+	memory_give_back();
+}
+
 int
 net_wait(struct net *net, struct pollfd *fds, size_t count, int64_t ms,
 	 struct fail *f)
 {
 	size_t n = 0;
 
+	settle(net);
 	for (size_t i = 0; i < count; i++)
 		add_polled(net, &n, fds[i], NULL);
 	add_ear(net, &n, &net->listener);
