@@ -48,6 +48,7 @@
 #define CLOSE_MS	2000	/* until all connections have broken */
 #define UNREAD		16384	/* messages to one who called us */
 #define SETTLE_MS	10000	/* between looks at what is free */
+#define DYING_MS	2000	/* for who had our endpoint, and was killed */
 #define REFUSALS	(ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | \
 			 ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | \
 			 ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
@@ -357,6 +358,21 @@ monitored(struct ear *monitor, int *fd)
 	return event;
 }
 
+/*
+ * Who was killed keeps an endpoint for as long as it takes to die, which on a
+ * busy machine is longer than its successor takes to start.
+ */
+static bool
+may_be_dying(uint64_t since_ms)
+{
+	const int why = errno;
+	const bool may = clock_ms() - since_ms < DYING_MS &&
+		poll(NULL, 0, 5) == 0;
+
+	errno = why;
+	return may;
+}
+
 static int
 taken(const char *path, struct fail *f)
 {
@@ -395,6 +411,27 @@ check_path(const char *path, struct fail *f)
 	return is_live(path) ? taken(path, f) : 0;
 }
 
+/* Held, or another program has it.  One that its owner took along is none. */
+static int
+open_lock(const char *path, bool *held)
+{
+	const uint64_t since = clock_ms();
+	struct stat ours, there;
+	int lock;
+
+	for (;;) {
+		lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		if (lock < 0)
+			return -1;
+		*held = flock(lock, LOCK_EX | LOCK_NB) == 0 &&
+			fstat(lock, &ours) == 0 && stat(path, &there) == 0 &&
+			ours.st_ino == there.st_ino;
+		if (*held || !may_be_dying(since))
+			return lock;
+		close(lock);
+	}
+}
+
 /*
  * Binding an ipc endpoint steals it silently from whoever has it: hold a lock
  * beside it for as long as it is ours.
@@ -403,17 +440,18 @@ static int
 lock_path(struct net *net, const char *path, struct fail *f)
 {
 	struct stat st;
+	bool held;
 	int lock;
 
 	snprintf(net->lock_path, sizeof(net->lock_path), "%s.lock", path);
-	lock = open(net->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	lock = open_lock(net->lock_path, &held);
 	if (lock < 0)
 		return fail_sys(f, FAIL_CREATE, "cannot make %s",
 				net->lock_path);
 	if (fstat(lock, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > 0)
 		fail(f, FAIL_CREATE, "cannot make %s: it is there, and no "
 		     "lock", net->lock_path);
-	else if (flock(lock, LOCK_EX | LOCK_NB) != 0)
+	else if (!held)
 		taken(path, f);
 	else if (check_path(path, f) == 0) {
 		net->lock = lock;	/* unlinked by its owner alone */
@@ -687,9 +725,13 @@ net_listen(struct net *net, const char *endpoint, bool insecure,
 		return -1;
 
 	const mode_t mask = umask(0077);	/* of the ipc socket's file */
-	const int bound = zmq_bind(net->listener.socket,
-				   ipc ? endpoint : numeric);
+	const uint64_t since = clock_ms();
+	int bound;
 
+	do
+		bound = zmq_bind(net->listener.socket,
+				 ipc ? endpoint : numeric);
+	while (bound < 0 && errno == EADDRINUSE && may_be_dying(since));
 	umask(mask);
 	if (bound < 0)
 		return trouble(f, FAIL_PEER, "listen on", endpoint);

@@ -6,6 +6,8 @@
 #include "tap.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -585,9 +587,80 @@ test_rude_reader(void)
 	close(listener);
 }
 
+/* A process of its own listens there, if it can, and says so. */
+static pid_t
+listen_apart(const char *endpoint, int said[2])
+{
+	const pid_t pid = pipe(said) < 0 ? -1 : fork();
+	struct fail f;
+
+	if (pid != 0)
+		return pid;
+	if (net_listen(net_new(1000), endpoint, false, &f) == 0)
+		(void)!write(said[1], "y", 1);
+	else
+		(void)!write(said[1], "n", 1);
+	for (;;)
+		pause();
+}
+
+/* In so many ms, or '?'. */
+static char
+hears(int said[2], int ms)
+{
+	struct pollfd fd = { .fd = said[0], .events = POLLIN };
+	char is = '?';
+
+	if (poll(&fd, 1, ms) == 1)
+		(void)!read(said[0], &is, 1);
+	return is;
+}
+
+static void
+end_apart(pid_t pid, int said[2])
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(said[0]);
+	close(said[1]);
+}
+
+/* Of tcp, where nobody listens now. */
+static void
+free_endpoint(char *endpoint, size_t size)
+{
+	struct net *net = net_new(1000);
+	struct fail f;
+
+	ok(net_listen(net, "tcp://127.0.0.1:*", false, &f) == 0);
+	snprintf(endpoint, size, "%s", net_endpoint(net));
+	net_free(net);
+}
+
+/* Who is started again need not find that the one before is dead by now. */
+static void
+test_dying(const char *endpoint)
+{
+	int before[2], behind[2], third[2];
+	const pid_t first = listen_apart(endpoint, before);
+	pid_t second, late;
+
+	ok(hears(before, 10000) == 'y');
+	second = listen_apart(endpoint, behind);
+	named(hears(behind, 100) == '?', "it waits for who may be dying");
+	end_apart(first, before);
+	named(hears(behind, 10000) == 'y', "and has the endpoint then");
+	late = listen_apart(endpoint, third);
+	named(hears(third, 20000) == 'n', "but not for one that lives");
+	end_apart(late, third);
+	end_apart(second, behind);
+}
+
 int
 main(void)
 {
+	char endpoint[300];
+
 	test_way("127.0.0.1", "127.0.0.1", true);
 	test_way("127.0.0.1", "localhost", false);
 	if (!has_ipv6()) {
@@ -612,6 +685,9 @@ main(void)
 	test_last_words(NULL, false);
 	test_last_words(NULL, true);
 	test_last_words("ours", false);
+	free_endpoint(endpoint, sizeof(endpoint));
+	test_dying(endpoint);
+	test_dying("ipc://dying");
 	files_end();
 	test_slow_reader();
 	test_deaf();
