@@ -298,6 +298,8 @@ struct cut_figures cut_figures(const struct coord *);
 
 /* Give up every step under way: the servers first, then the queue. */
 void void_begin(struct coord *);
+/* Are there steps to be done before the rest is void? */
+bool void_finishes(const struct coord *);
 /* Tell the servers, if it is time to. */
 void void_tell(struct coord *);
 /* They refuse those steps from now on: say it. */
@@ -468,6 +470,8 @@ void lease_blame(struct coord *, const struct member *);
 void lease_cancel(struct coord *, uint64_t first, uint64_t count);
 /* Is any of them at a step that it had begun before that? */
 bool lease_cancelling(const struct coord *);
+/* Is anybody at steps? */
+bool lease_held(const struct coord *);
 int lease_done(struct coord *, struct member *, const struct message *,
 	       uint64_t now_ms, struct fail *);
 /* An error of the step's own making: it is given up, and all that waits. */

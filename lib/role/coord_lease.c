@@ -63,6 +63,15 @@ has_lease(const struct coord *c, const struct member *w)
 	return false;
 }
 
+bool
+lease_held(const struct coord *c)
+{
+	for (const struct member *w = c->member; w; w = w->next)
+		if (worker_answers(w) && has_lease(c, w))
+			return true;
+	return false;
+}
+
 /* false: there is nothing to give out now. */
 static bool
 lease_to(struct coord *c, struct member *w)
@@ -75,7 +84,7 @@ lease_to(struct coord *c, struct member *w)
 	uint64_t server = WIRE_NONE;
 
 	if (!recover_lease(c, w, &terms, &server) &&
-	    (c->stopping || c->cancelling ||
+	    (((c->stopping || c->cancelling) && !void_finishes(c)) ||
 	     (c->o.ledger ? data_lease(c, w, lease_limit(c), &terms) :
 	      queue_lease(c->queue, w, c->o.pack, lease_limit(c),
 			  &terms)) == 0))
@@ -291,7 +300,7 @@ lease_failed(struct coord *c, struct member *w, const struct message *m,
 	     uint64_t now)
 {
 	const struct step *step = queue_step(c->queue, m->failed.step);
-	const struct leased *l = find_lease(c, w, m->request);
+	struct leased *l = find_lease(c, w, m->request);
 	char text[MESSAGE_BLOB + 1];
 	struct fail why;
 
@@ -304,8 +313,13 @@ lease_failed(struct coord *c, struct member *w, const struct message *m,
 		lease_take_back(c, w);
 		return;
 	}
-	if (c->cancelling)	/* a part of it may have been applied */
+	if (c->cancelling) {	/* a part of it may have been applied */
 		queue_return(c->queue, w);
+		if (!c->rounds)	/* and it is not tried for ever */
+			queue_set_aside(c->queue, m->failed.step);
+		if (l)
+			l->id = 0;
+	}
 	if (!step || c->cancelling ||
 	    (c->o.mode == MODE_SYNC && !sync_counts(c, w, m->request)))
 		return;		/* of an attempt that no longer counts */

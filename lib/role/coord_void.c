@@ -68,9 +68,22 @@ lacks_any(const struct coord *c)
 }
 
 /*
+ * What came back may have been pushed, by one who is gone or in an earlier
+ * term: servers would have steps of which nobody was told.  So it is done, as
+ * long as there is anybody to do it.
+ */
+bool
+void_finishes(const struct coord *c)
+{
+	return c->cancelling && !c->voiding && !c->rounds && c->started &&
+		!lease_cancelling(c) && queue_returned(c->queue) > 0 &&
+		workers_can(c, REQUEST_TRAIN);
+}
+
+/*
  * What workers were at when they were told has been done by then, and counts;
- * only what is left is void: what servers are to refuse, and nobody has pushed
- * but the dead.  What nobody has begun another step can read.
+ * only what is left is void: what servers are to refuse, and nobody has
+ * pushed.  What nobody has begun another step can read.
  */
 void
 void_tell(struct coord *c)
@@ -78,7 +91,8 @@ void_tell(struct coord *c)
 	struct message m = { .kind = MESSAGE_VOID };
 
 	if (!c->cancelling || c->voiding || c->committing ||
-	    lease_cancelling(c) || lacks_any(c))
+	    lease_cancelling(c) || lacks_any(c) || void_finishes(c) ||
+	    lease_held(c))
 		return;
 	decide(c);
 	m.voided.run = coord_run(c);
@@ -108,6 +122,11 @@ void_begin(struct coord *c)
 	recover_note(c, next);
 	lease_cancel(c, queue_mark(c->queue),
 		     queue_next(c->queue) - queue_mark(c->queue));
+	if (!c->rounds) {
+		if (c->failing)
+			queue_set_aside(c->queue, c->failed_step);
+		queue_return_again(c->queue);
+	}
 	void_tell(c);
 }
 

@@ -347,6 +347,36 @@ queue_unlease(struct queue *q)
 		}
 }
 
+void
+queue_return_again(struct queue *q)
+{
+	for (uint64_t i = q->mark; i < q->next; i++)
+		if (at(q, i)->state == STEP_LEASED &&
+		    at(q, i)->attempts > 1) {
+			at(q, i)->state = STEP_RETURNED;
+			q->running--;
+			q->returned++;
+		}
+}
+
+size_t
+queue_returned(const struct queue *q)
+{
+	return q->returned;
+}
+
+void
+queue_set_aside(struct queue *q, uint64_t number)
+{
+	struct step *s = (struct step *)(uintptr_t)queue_step(q, number);
+
+	if (!s)
+		return;
+	q->running -= s->state == STEP_LEASED;
+	q->returned -= s->state == STEP_RETURNED;
+	s->state = STEP_SET_ASIDE;
+}
+
 bool
 queue_blame(struct queue *q, uint64_t number, const void *worker)
 {
@@ -360,9 +390,7 @@ queue_blame(struct queue *q, uint64_t number, const void *worker)
 	s->killer = s->killer || s->first_dead != worker;
 	if (s->deaths < QUEUE_DEATHS || !s->killer)
 		return false;
-	q->running -= s->state == STEP_LEASED;
-	q->returned -= s->state == STEP_RETURNED;
-	s->state = STEP_SET_ASIDE;
+	queue_set_aside(q, number);
 	return true;
 }
 

@@ -120,6 +120,17 @@ size_t queue_return(struct queue *, const void *worker);
 void queue_unlease(struct queue *);
 
 /*
+ * What somebody may have pushed, so that it is to be done before the rest is
+ * given up: the steps that came back, and with this call those that are leased
+ * once more.  How many can be leased?
+ */
+void queue_return_again(struct queue *);
+size_t queue_returned(const struct queue *);
+
+/* It is leased no more and waits for queue_end(). */
+void queue_set_aside(struct queue *, uint64_t number);
+
+/*
  * The worker died while it ran this step, which is leased alone from now on.
  * true: it has died under too many, and is set aside: it is leased no more
  * and waits for queue_end().

@@ -142,13 +142,27 @@ id_of(const char *line)
 	return field(at, "\"request ") - 1;
 }
 
+/* One that was passed over at the end has none: it is the first of those. */
+static uint64_t
+passed_over(const struct accounts *a, const char *line)
+{
+	if (!strstr(line, "\"op\":\"request\",\"cancelled\":true"))
+		return UINT64_MAX;
+	for (size_t i = 0; i < a->s->asks; i++)
+		if (a->s->ask[i].op == 'x' && !has_ended(a, i))
+			return i;
+	return UINT64_MAX;
+}
+
 void
 accounts_line(struct accounts *a, const char *line)
 {
-	const uint64_t id = id_of(line);
+	uint64_t id = id_of(line);
 	const bool step = strstr(line, "\"op\":\"train\"") != NULL;
 	struct request_account *r;
 
+	if (id == UINT64_MAX)
+		id = passed_over(a, line);
 	if (id == UINT64_MAX)
 		return;		/* not a request's own */
 	if (id >= a->s->asks) {

@@ -72,7 +72,7 @@ struct cluster {
 	uint64_t patience;	/* how long nothing may be seen to happen */
 	uint64_t newest;	/* the step of the newest checkpoint */
 	char at[MAX_SERVERS][16];	/* where each server is now */
-	bool suspending, over, deaf;
+	bool suspending, ending, over, deaf;
 	bool filled;		/* a disk was full */
 	struct verdict out;
 };
@@ -309,7 +309,7 @@ begin_process(struct cluster *c, struct process *p)
 	}
 	if (p->kind == PROCESS_COORD) {
 		read_results_again(c, host_coord_written(p->coord));
-		c->suspending = false;
+		c->suspending = c->ending = false;
 		begin_ended(c);
 	}
 }
@@ -342,11 +342,11 @@ end_coordinator(struct cluster *c, struct process *p, int status)
 
 	c->out.status = status;
 	read_results(c, UINT64_MAX);
-	if (!resumed && (status != FAIL_IO || all_said)) {
+	if (!resumed && (status != FAIL_IO || all_said || c->ending)) {
 		const char *open = accounts_unanswered(c->accounts, taken);
 
 		c->over = true;
-		if (status == 0 && taken < c->s->asks)
+		if (status == 0 && taken < c->s->asks && !c->ending)
 			broken(c, "C5: it ended behind request %zu", taken);
 		if (open)
 			broken(c, "%s, and the run ended with %d", open,
@@ -671,7 +671,8 @@ begin_fault(struct cluster *c, const struct fault *f, struct process *p,
 		if (c->process[COORDINATOR].coord) {
 			host_coord_stop(c->process[COORDINATOR].coord,
 				clock_of(c, &c->process[COORDINATOR]));
-			c->suspending = true;
+			c->suspending = c->s->o.suspend;
+			c->ending = !c->s->o.suspend;
 		}
 		break;
 	case FAULT_LEAVE:
@@ -922,7 +923,7 @@ check_servers(struct cluster *c)
 	if (!all && c->out.befell == 0)
 		broken(c, "C6: a server does not have the run any more");
 	if (all && (h.least < done ||
-		    (h.most > done && !accounts_given_up(c->accounts))))
+		    h.most > done))
 		broken(c, "C6: %g steps were done, weights are %g to %g",
 		       (double)done, (double)h.least, (double)h.most);
 	if (all && h.visits && !accounts_given_up(c->accounts))
@@ -944,8 +945,7 @@ check_last_checkpoint(struct cluster *c)
 		broken(c, "C8: there is no checkpoint");
 	else if (!checkpoint_info(from)->final)
 		broken(c, "C8: %s is not final", checkpoint_folder(from));
-	else if (!holds(from, done, accounts_given_up(c->accounts) ? 1e9f :
-			done))
+	else if (!holds(from, done, done))
 		broken(c, "C8: %s does not hold the %g steps that were done",
 		       checkpoint_folder(from), (double)done);
 	if (from)
@@ -957,7 +957,7 @@ check_end(struct cluster *c)
 {
 	if (c->out.status != 0) {
 		if (!scenario_may_fail(c->s) &&
-		    !(c->filled && c->out.status == FAIL_IO) &&
+		    !((c->filled || c->ending) && c->out.status == FAIL_IO) &&
 		    !(c->s->o.keep_going && c->out.status == FAIL_DATA))
 			broken(c, "C5: the run ended with %d", c->out.status);
 		return;

@@ -288,8 +288,6 @@ bool
 scenario_fits(const struct scenario *s, enum fault_kind kind, int node)
 {
 	switch (kind) {
-	case FAULT_SUSPEND:
-		return s->journal;
 	case FAULT_KILL:
 	case FAULT_CRASH:
 	case FAULT_FULL:
@@ -368,7 +366,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	};
 	s->ledger = chance(r, 3);
 	s->journal = s->o.checkpoint || chance(r, 2);
-	s->o.suspend = s->journal;
+	s->o.suspend = s->journal && chance(r, 2);
 	draw_mode(s, r);
 	if (s->o.checkpoint && chance(r, 2))
 		s->o.every_steps = between(r, 3, 12);

@@ -35,7 +35,7 @@ enum fault_kind {
 	FAULT_FULL,		/* no room on its disk */
 	FAULT_CLOCK,		/* its clock goes forward */
 	FAULT_SUSPEND,		/* the coordinator is told to end, and comes
-				   back */
+				   back; or not, where it may not suspend */
 	FAULT_ADD,		/* a worker comes */
 	FAULT_LEAVE,		/* a worker is told to end, and none comes */
 	FAULT_POWER,		/* all servers' machines die at once */

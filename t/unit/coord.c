@@ -261,15 +261,21 @@ done(uint64_t peer, uint64_t lease, uint64_t step)
 }
 
 static void
-failed(uint64_t peer, uint64_t step, const char *why)
+failed_in(uint64_t peer, uint64_t lease, uint64_t step, const char *why)
 {
-	struct message m = { .kind = MESSAGE_FAILED };
+	struct message m = { .kind = MESSAGE_FAILED, .request = lease };
 
 	m.failed.term = term;
 	m.failed.step = step;
 	m.failed.status = FAIL_DATA;
 	m.blob = (struct frame){ why, strlen(why), NULL };
 	tell(peer, m);
+}
+
+static void
+failed(uint64_t peer, uint64_t step, const char *why)
+{
+	failed_in(peer, 0, step, why);
 }
 
 /* Its next lease, which must be of this step, is done. */
@@ -467,14 +473,75 @@ done_meanwhile(void)
 	ok(prints("{\"op\":\"train\",\"step\":0,\"worker\":\"worker:0\","
 		  "\"error\":\"bad\"}\n"));
 
-	/* Nobody waits for one that is gone. */
+	/* Nobody waits for one that is gone; but what it was at it may have
+	   pushed, so another does that. */
 	ask("train 2");
 	failed(A, 2, "bad");
 	stopped(A);
 	ok(!heard(SERVER, MESSAGE_VOID));
+	count = 0;
 	tell(B, (struct message){ .kind = MESSAGE_BYE });
-	ok(heard(SERVER, MESSAGE_VOID));
+	m = heard(A, MESSAGE_LEASE);
+	named(m && m->lease.first == 3 && m->lease.attempt == 2,
+	      "what the dead may have pushed is done");
+	ok(!heard(SERVER, MESSAGE_VOID));
+	done(A, m ? m->request : 0, 3);
+	ok(!heard(A, MESSAGE_LEASE));
+	obey(MESSAGE_VOID);
+	ok(prints(STEP("", "3", "worker:0")
+		  "{\"op\":\"train\",\"step\":2,\"worker\":\"worker:0\","
+		  "\"error\":\"bad\"}\n"));
 	options.keep_going = false;
+}
+
+/*
+ * Asked to stop in a term in which nobody has come to what was pushed in the
+ * one before: that is done, and told, before the rest is given up.  A step that
+ * fails then is not tried for ever; and without workers nobody waits.
+ */
+static void
+asked_to_stop_meanwhile(bool fails, bool alone)
+{
+	const struct message *m;
+
+	options.keep_going = true;
+	term = 1;
+	begin_run();
+	join_worker(A);
+	ask("train 9");
+	ok(heard(A, MESSAGE_LEASE) && heard(A, MESSAGE_LEASE));
+	coord_down(coord, SERVER, now);
+	coord_up(coord, SERVER, now);
+	welcome(8);
+	term = 2;
+	ok(obey(MESSAGE_PLAN));
+	count = 0;
+	if (alone)
+		tell(A, (struct message){ .kind = MESSAGE_BYE });
+	coord_stop(coord, now);
+	tell(A, (struct message){ .kind = MESSAGE_READY });
+	m = heard(SERVER, MESSAGE_VOID);
+	if (alone) {
+		ok(m && m->voided.first == 0 && m->voided.count == 2);
+	} else {
+		ok(!m);
+		tell(A, (struct message){ .kind = MESSAGE_OK });
+		m = heard(A, MESSAGE_LEASE);
+		ok(m && m->lease.first == 0 && m->lease.attempt == 2);
+		if (fails)
+			failed_in(A, m ? m->request : 0, 0, "bad");
+		else
+			done(A, m ? m->request : 0, 0);
+		ok(fails || !heard(SERVER, MESSAGE_VOID));
+		for (int i = 0; (m = heard(A, MESSAGE_LEASE)) && i < 3; i++)
+			done(A, m->request, 1);
+		ok(!heard(A, MESSAGE_LEASE));
+		m = heard(SERVER, MESSAGE_VOID);
+		named(m && m->voided.count == (fails ? 2 : 0),
+		      "all that may have been pushed is done");
+	}
+	options.keep_going = false;
+	term = 1;
 }
 
 /* Asked to stop it waits for what was begun, not for what was given out. */
@@ -2360,8 +2427,13 @@ failed_meanwhile(void)
 	named(m && m->lease.first == 1, "whose worker may have dropped it");
 	if (m)
 		done(peer == B ? A : B, m->request, 1);
+	ok(!heard(SERVER, MESSAGE_VOID));
+	/* Nor before what was begun in the term before. */
+	while ((m = heard(peer = A, MESSAGE_LEASE)) ||
+	       (m = heard(peer = B, MESSAGE_LEASE)))
+		done(peer, m->request, m->lease.first);
 	m = heard(SERVER, MESSAGE_VOID);
-	ok(m && m->voided.first == 0);
+	ok(m != NULL);
 	options.keep_going = false;
 	term = 1;
 }
@@ -2716,6 +2788,9 @@ main(void)
 	marks();
 	join_lines();
 	asked_to_stop();
+	asked_to_stop_meanwhile(false, false);
+	asked_to_stop_meanwhile(true, false);
+	asked_to_stop_meanwhile(false, true);
 	behind_an_error();
 	errors();
 	many_lines();
