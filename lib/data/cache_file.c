@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAGIC	"pscache4"	/* the last character is the version */
@@ -303,7 +304,7 @@ read_gathered(struct feature *x, size_t size, size_t n, struct rest *r)
 	const void *keys = take(r, padded(size), 1), *row = NULL;
 	struct unpack u = unpack_from(keys, keys ? size : 0);
 
-	if (n > r->size / sizeof(uint16_t))
+	if (n > r->size / sizeof(uint16_t) || keys_count(u) > n)
 		return false;
 	gather_room(g, n);
 	g->count = keys_read(&u, 0, last, &g->id, &g->room);
@@ -411,6 +412,16 @@ cache_file_peek(struct cache_file *c, struct fail *f)
 	return block->records;
 }
 
+/* Does the file go on for as long as it says? */
+static bool
+is_there(const struct cache_file *c, size_t size)
+{
+	struct stat st;
+
+	return fstat(c->fd, &st) == 0 && st.st_size >= 0 &&
+		(uint64_t)st.st_size >= c->at + sizeof(c->block) + size;
+}
+
 /* The block's bytes, if they are what was written. */
 static int
 read_block(struct cache_file *c, struct fail *f)
@@ -418,6 +429,8 @@ read_block(struct cache_file *c, struct fail *f)
 	const size_t size = c->block.size;
 
 	if (size > c->room.room) {
+		if (!is_there(c, size))
+			return damaged(c, "a block that is cut short", f);
 		c->room.room = size;
 		c->room.data = mem_resize(c->room.data, size, 1);
 	}

@@ -4,6 +4,7 @@
  * somebody else, or cannot be made.
  */
 #include "data/reader.h"
+#include "data/cache_file.h"
 
 #include "base/hash.h"
 #include "base/log.h"
@@ -15,7 +16,9 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #define ROWS	3000
 
@@ -542,6 +545,93 @@ test_damage(size_t rows, size_t step, size_t batch)
 	forget();
 }
 
+/* ---- a file that tells of more than it has ---- */
+
+#define BLOCK	128	/* where the first one begins */
+
+/* In a process that has no memory for what it tells of. */
+static bool
+refused_in_little(const char *bytes, size_t size, const char *good,
+		  size_t good_size)
+{
+	const struct rlimit little = { (size_t)96 << 20, (size_t)96 << 20 };
+	int status = 1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+#ifndef PS_DEV
+		setrlimit(RLIMIT_DATA, &little);
+#endif
+		(void)little;
+		_exit(!refused(bytes, size, good, good_size, 10));
+	}
+	ok(waitpid(pid, &status, 0) == pid);
+	return status == 0;
+}
+
+/* Its header, and one block of so many bytes, or as many as it says. */
+static size_t
+put_block(char *to, const char *good, uint32_t says, const char *bytes,
+	  size_t size)
+{
+	struct cache_block b = { .records = 1, .size = says,
+				 .data_sum = hash64(bytes, size) };
+
+	b.sum = hash64(&b, offsetof(struct cache_block, sum));
+	memcpy(to, good, BLOCK);
+	memcpy(to + BLOCK, &b, sizeof(b));
+	memcpy(to + BLOCK + sizeof(b), bytes, size);
+	return BLOCK + sizeof(b) + size;
+}
+
+/* One example, of one id, with keys of 16 million in 131,072 empty blocks. */
+static size_t
+many_keys(char *to)
+{
+	const uint32_t one = 1, keys = 4 + (1 << 17), none = 0;
+	const float label_value = 1;
+	char *at = to;
+
+	memcpy(at, &one, sizeof(one));
+	memcpy(at + 4, &keys, sizeof(keys));
+	memset(at + 8, 0, keys);
+	memcpy(at + 8, "\x80\x80\x80\x08", 4);
+	at += 8 + keys;
+	memcpy(at, &none, sizeof(none));	/* its place */
+	memcpy(at + 4, &none, sizeof(none));	/* no weights */
+	memcpy(at + 8, &label_value, sizeof(label_value));
+	return (size_t)(at + 12 - to);
+}
+
+static void
+test_sizes(void)
+{
+	const struct reader_options o = { 0 };
+	char *good, *bad = mem_alloc(1 << 18, 1), *block;
+	size_t size, n;
+
+	put_svmlight("m.svm", 10, "%g");
+	use("m.svm", "");
+	add("x", INPUT_SPARSE, (uint64_t)1 << 30, 1);
+	ok(same(&o, "", 10, 1000));
+	good = cache_bytes(&size);
+	n = put_block(bad, good, 1 << 30, "", 0);
+	named(refused_in_little(bad, n, good, size),
+	      "a block that is said to be longer than the file");
+	block = mem_alloc(1 << 18, 1);
+	n = many_keys(block);
+	n = put_block(bad, good, (uint32_t)n, block, n);
+	named(refused_in_little(bad, n, good, size),
+	      "keys of more ids than there are places");
+	free(block);
+	free(bad);
+	free(good);
+	remove_caches();
+	forget();
+}
+
 /* A reader that has read one batch. */
 static struct reader *
 begin(struct batch *b)
@@ -683,6 +773,7 @@ main(void)
 	test_damage(12, 1, 64);
 	test_damage(ROWS, 70001, 64);
 	test_damage(ROWS, 30011, 1000);
+	test_sizes();
 	test_makers();
 	test_trouble();
 	free(label.name);
