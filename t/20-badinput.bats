@@ -433,6 +433,17 @@ $PWD/other: ps-coord has no --checkpoint"
 		ps-coord -w 50ms -m model.ps -b ipc://c -s $at /dev/null
 }
 
+@test "a lease, or a timeout, of no time" {
+	local why="'0' is not a duration such as 500ms, 5s, 2m; try"
+	for program in ps-serve ps-work ps-coord; do
+		one 64 "$program: --lease: $why '$program --help'" \
+			$program --lease=0
+		one 64 "$program: -w: $why '$program --help'" $program -w 0
+	done
+	one 64 "ps-coord: --patience: $why 'ps-coord --help'" \
+		ps-coord --patience=0
+}
+
 @test "variables that no memory holds" {
 	sed 's/sparse.*/sparse[1099511627776]/' model.ps >large.ps
 	run -78 --separate-stderr timeout 30 ps-local -- train.svm -- \

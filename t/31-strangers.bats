@@ -166,6 +166,27 @@ pskit, or wants a --key"
 	finish
 }
 
+@test "strangers who all hang up as a program is told to end" {
+	local from
+	for from in 1 2 3; do
+		start ps-serve
+		mkfifo still.$from
+		/usr/bin/python3 "$SRC/t/helper/strangers.py" idle \
+			"$endpoint" "$connections" <still.$from >said.$from \
+			3>&- &
+		idle=$!
+		daemons+=("$idle")
+		exec 7>still.$from
+		timeout 60 tail -n +1 -f said.$from | head -n 1 >/dev/null
+		kill -KILL "$idle"
+		kill "$pid"
+		timeout 20 tail -s 0.05 --pid="$pid" -f /dev/null ||
+			fail "it does not end"
+		wait "$pid"
+		exec 7>&-
+	done
+}
+
 @test "a program that has few descriptors, of which strangers take all" {
 	# One that is told to end needs some, too.
 	start bash -c 'ulimit -n 256; exec ps-serve'
