@@ -444,6 +444,11 @@ $PWD/other: ps-coord has no --checkpoint"
 		ps-coord --patience=0
 }
 
+@test "a cluster without an end" {
+	one 78 "ps-work: endless: more than 16 MiB" bash -c '
+		mkfifo endless && { yes >endless & } && ps-work -f endless -'
+}
+
 @test "variables that no memory holds" {
 	sed 's/sparse.*/sparse[1099511627776]/' model.ps >large.ps
 	run -78 --separate-stderr timeout 30 ps-local -- train.svm -- \

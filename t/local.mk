@@ -34,6 +34,7 @@ UNITS += %D%/unit/gradient
 UNITS += %D%/unit/hostile
 UNITS += %D%/unit/inbound
 UNITS += %D%/unit/initializer
+UNITS += %D%/unit/json
 UNITS += %D%/unit/kernels
 UNITS += %D%/unit/kinks
 UNITS += %D%/unit/keys

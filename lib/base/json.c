@@ -4,6 +4,8 @@
 #include "base/visible.h"
 
 #include <jansson.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,4 +42,44 @@ json_line(const json_t *value, size_t flags)
 	text_release(&escaped);
 	free(dump);
 	return line;
+}
+
+/* ---- reading ---- */
+
+/* That this thread may still take; SIZE_MAX is no limit. */
+static _Thread_local size_t left = SIZE_MAX;
+
+static void *
+take(size_t size)
+{
+	if (left == SIZE_MAX)
+		return malloc(size);
+	if (size > left) {
+		left = 0;
+		return NULL;
+	}
+	left -= size;
+	return malloc(size);
+}
+
+static void
+take_care(void)
+{
+	json_set_alloc_funcs(take, free);
+}
+
+json_t *
+json_read(const char *text, size_t size, size_t flags, json_error_t *error)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	json_t *value;
+
+	pthread_once(&once, take_care);
+	left = JSON_MOST;
+	value = json_loadb(text, size, flags, error);
+	if (!value && left == 0)
+		snprintf(error->text, sizeof(error->text), "what it holds "
+			 "takes more than %zu MiB", JSON_MOST >> 20);
+	left = SIZE_MAX;
+	return value;
 }

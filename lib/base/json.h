@@ -1,5 +1,5 @@
 /*
- * json - words of files and peers, as strings of JSON.
+ * json - texts of files and peers, read, and their words, as strings.
  */
 #ifndef PS_JSON_H
 #define PS_JSON_H
@@ -7,6 +7,9 @@
 #include <stddef.h>
 
 struct json_t;
+struct json_error_t;
+
+#define JSON_MOST	((size_t)512 << 20)	/* bytes of what is read */
 
 /*
  * A new string with this text.  JSON knows UTF-8 only, but names and messages
@@ -20,5 +23,13 @@ struct json_t *json_words(const char *);
  * The flags are those of json_dumps().
  */
 char *json_line(const struct json_t *, size_t flags);
+
+/*
+ * json_loadb(), of a text from outside: what is read can take fifty times as
+ * much memory as the text, and is given up when it takes more than JSON_MOST.
+ * Elsewhere the limit is that of the text.
+ */
+struct json_t *json_read(const char *text, size_t size, size_t flags,
+			 struct json_error_t *);
 
 #endif

@@ -8,6 +8,7 @@
 #include "data/fill.h"
 #include "data/number.h"
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 
@@ -204,8 +205,8 @@ read_object(struct member *m, struct fail *f)
 	json_error_t error;
 
 	json_decref(m->object);
-	m->object = json_loadb((const char *)m->bytes, m->size,
-			       JSON_REJECT_DUPLICATES, &error);
+	m->object = json_read((const char *)m->bytes, m->size,
+			      JSON_REJECT_DUPLICATES, &error);
 	if (!m->object)
 		return fail(f, FAIL_DATA, "%s", error.text);
 	return json_is_object(m->object) ? 0 :

@@ -1,6 +1,7 @@
 #include "store/cluster.h"
 
 #include "base/endpoint.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
 
@@ -11,6 +12,7 @@
 
 #define MAX_MEMBERS	65536	/* of one type */
 #define ADDRESS		1024	/* bytes */
+#define CLUSTER_MAX	((size_t)16 << 20)	/* of a file */
 
 static const char *const type_names[] = {
 	[CLUSTER_CHIEF] = "chief",
@@ -198,24 +200,46 @@ check_task(const struct cluster *c, struct fail *f)
 
 /* ---- the whole ---- */
 
+/* It may be a pipe, without an end. */
+static int
+read_file(const char *path, struct text *text, struct fail *f)
+{
+	FILE *file = fopen(path, "re");
+	char block[4096];
+	size_t n;
+	int r = 0;
+
+	if (!file)
+		return fail_sys(f, FAIL_NOINPUT, "cannot open");
+	while ((n = fread(block, 1, sizeof(block), file)) > 0 &&
+	       text->size <= CLUSTER_MAX)
+		text_add_bytes(text, block, n);
+	if (ferror(file))
+		r = fail_sys(f, FAIL_IO, "cannot read");
+	else if (text->size > CLUSTER_MAX)
+		r = fail(f, FAIL_CONFIG, "more than %zu MiB",
+			 CLUSTER_MAX >> 20);
+	fclose(file);
+	return r;
+}
+
 static json_t *
 load(const char *source, bool is_file, struct fail *f)
 {
+	struct text text = { 0 };
 	json_error_t error;
-	FILE *file = is_file ? fopen(source, "re") : NULL;
-	json_t *root;
+	json_t *root = NULL;
 
-	if (is_file && !file) {
-		fail_sys(f, FAIL_NOINPUT, "cannot open");
-		return NULL;
+	if (!is_file)
+		text_add_bytes(&text, source, strlen(source));
+	if (!is_file || read_file(source, &text, f) == 0) {
+		root = json_read(text.size ? text.data : "", text.size,
+				 JSON_REJECT_DUPLICATES, &error);
+		if (!root)
+			fail(f, FAIL_CONFIG, "line %d: no JSON: %s",
+			     error.line, error.text);
 	}
-	root = is_file ? json_loadf(file, JSON_REJECT_DUPLICATES, &error)
-		: json_loads(source, JSON_REJECT_DUPLICATES, &error);
-	if (!root)
-		fail(f, FAIL_CONFIG, "line %d: no JSON: %s", error.line,
-		     error.text);
-	if (file)
-		fclose(file);
+	text_release(&text);
 	return root;
 }
 

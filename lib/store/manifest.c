@@ -1,5 +1,6 @@
 #include "store/manifest.h"
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "store/disk.h"
 
@@ -336,8 +337,8 @@ unseal(const char *text, size_t size, struct fail *f)
 		fail(f, FAIL_DATA, "damaged: its hash does not match");
 		return NULL;
 	}
-	object = json_loadb(text, size, JSON_REJECT_DUPLICATES |
-			    JSON_ALLOW_NUL, &error);
+	object = json_read(text, size, JSON_REJECT_DUPLICATES |
+			   JSON_ALLOW_NUL, &error);
 	if (!object)
 		fail(f, FAIL_DATA, "line %d: %s", error.line, error.text);
 	return object;

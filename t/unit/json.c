@@ -1,0 +1,74 @@
+/* What a text of JSON makes of memory is bounded. */
+#include "base/json.h"
+
+#include "base/mem.h"
+
+#include "tap.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIZE	((size_t)20 << 20)	/* of a text that takes fifty times that */
+
+static json_error_t error;
+
+/* So many bytes: a list of what this is, with commas. */
+static char *
+list_of(const char *each)
+{
+	const size_t n = strlen(each);
+	char *text = mem_alloc(SIZE, 1);
+
+	text[0] = '[';
+	for (size_t i = 0; i < SIZE - 1; i++)
+		text[1 + i] = each[i % n];
+	/* The last one has no comma behind it. */
+	for (size_t i = 1 + (SIZE - 2) / n * n - 1; i < SIZE - 1; i++)
+		text[i] = ' ';
+	text[SIZE - 1] = ']';
+	return text;
+}
+
+static bool
+is_refused(const char *each)
+{
+	char *text = list_of(each);
+	json_t *value = json_read(text, SIZE, 0, &error);
+	const bool refused = !value &&
+		strstr(error.text, "takes more than 512 MiB");
+
+	json_decref(value);
+	free(text);
+	return refused;
+}
+
+static bool
+is_read(const char *each)
+{
+	char *text = list_of(each);
+	json_t *value = json_read(text, SIZE, 0, &error);
+	const bool read = json_is_array(value);
+
+	json_decref(value);
+	free(text);
+	return read;
+}
+
+int
+main(void)
+{
+	json_t *value;
+
+	named(is_refused("[],"), "lists of nothing take more than they may");
+	named(is_refused("{},"), "objects do");
+	named(is_read("\"a text of some hundred bytes, as there are in files of "
+		      "ours, which takes little more than it is long\","),
+	      "texts do not");
+	value = json_read("{\"a\":1}", 7, 0, &error);
+	ok(json_integer_value(json_object_get(value, "a")) == 1);
+	json_decref(value);
+	named(!json_read("[1", 2, 0, &error) && *error.text &&
+	      !strstr(error.text, "512 MiB"), "other errors are as they were");
+	return tap_done();
+}
