@@ -460,7 +460,7 @@ standby_check(const struct coord *c)
 		if (u->life == 0 && (u->peer || u->up || u->counted))
 			return "coord 34: nothing is known of a standby that "
 				"there is not";
-		if (u->counted && u->of == 0)
+		if (c->begun && u->counted && u->of == 0)
 			return "coord 35: a standby that is counted on is that "
 				"of a server";
 	}

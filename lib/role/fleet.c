@@ -872,9 +872,6 @@ fleet_check(const struct fleet *fl)
 				"dialled, and has answered";
 		if (l->welcome && l->unfit)
 			return "fleet 4: a standby of somebody is no server";
-		if (l->marked > l->mark)
-			return "fleet 5: no mark is acknowledged before it is "
-				"told";
 		if (l->holds && l->life == 0)
 			return "fleet 6: variables are those of a life";
 	}
