@@ -1,55 +1,23 @@
 /*
  * ps-serve - hold one shard of every variable; answer pulls and pushes.
  */
-#include "base/endpoint.h"
 #include "base/log.h"
 #include "base/subnormal.h"
 #include "role/server.h"
-#include "store/cluster.h"
 #include "store/disk.h"
 #include "sys/callers.h"
 #include "sys/changelog.h"
-#include "sys/cli.h"
 #include "sys/clock.h"
 #include "sys/grace.h"
 #include "sys/memory.h"
 #include "sys/net.h"
 #include "sys/registration.h"
 #include "sys/saver.h"
+#include "sys/serve_options.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#define USAGE	"[-b endpoint] [-c endpoint] [-d directory] [-i index] " \
-		"[--durable=checkpoint|wal] [--grace=duration] " \
-		"[--lease=duration] [--standby-of=endpoint]"
-
-#define MAX_SERVERS	4096
 #define LEAVE_MS	1000	/* for its standby */
-
-enum { DURABLE = CLI_LONG, GRACE, LEASE, STANDBY_OF };
-
-static const struct cli_option options[] = {
-	{ 'b',   "bind",        "ENDPOINT" },
-	{ 'c',   "coordinator", "ENDPOINT" },
-	{ 'd',   "directory",   "DIRECTORY" },
-	{ DURABLE, "durable",   "checkpoint|wal" },
-	{ GRACE, "grace",       "DURATION" },
-	{ 'i',   "index",       "INDEX" },
-	{ LEASE, "lease",       "DURATION" },
-	{ STANDBY_OF, "standby-of", "ENDPOINT" },
-	{ 0, NULL, NULL }
-};
-
-static const char *const durables[] = { "checkpoint", "wal", NULL };
-
-struct options {
-	struct cli_common common;
-	struct cluster cluster;
-	const char *bind, *coordinator, *directory, *standby_of;
-	uint64_t index, lease_ms, grace_ms;
-	bool wal;
-};
 
 /* Everything that ps-serve has open. */
 struct program {
@@ -61,54 +29,9 @@ struct program {
 	struct registration reg;
 	struct callers callers;
 	struct grace grace;
+	uint64_t idle_ms;
+	const char *coordinator;	/* NULL: it is not known */
 };
-
-static struct options
-parse(int argc, char **argv)
-{
-	struct options o = { .lease_ms = 10000, .index = WIRE_NONE };
-	struct fail f;
-	int c;
-
-	while ((c = cli_next(argc, argv, options, &o.common)) != -1) {
-		switch (c) {
-		case 'b':	o.bind = optarg; break;
-		case 'c':	o.coordinator = optarg; break;
-		case 'd':	o.directory = optarg; break;
-		case GRACE:	o.grace_ms = cli_duration(); break;
-		case 'i':	o.index = cli_uint(0, MAX_SERVERS - 1); break;
-		case DURABLE:	o.wal = cli_choice(durables); break;
-		case LEASE:	o.lease_ms = cli_duration(); break;
-		case STANDBY_OF: o.standby_of = optarg; break;
-		}
-	}
-	if (optind < argc)
-		cli_usage("'%s': no operands wanted", argv[optind]);
-	if (cluster_read(&o.cluster, o.common.cluster, o.common.task,
-			 &f) < 0)
-		cli_die(&f);
-	if (o.cluster.has_task && o.cluster.type != CLUSTER_PS)
-		cli_usage("the task is %s, not ps",
-			  cluster_type_name(o.cluster.type));
-	if (!o.bind && o.cluster.has_task)
-		o.bind = cluster_endpoint(&o.cluster, CLUSTER_PS,
-					  o.cluster.index);
-	if (!o.bind)
-		o.bind = "tcp://127.0.0.1:*";
-	if (o.coordinator && o.index == WIRE_NONE)
-		cli_usage("-c: which server is this? say -i");
-	if (o.index != WIRE_NONE && !o.coordinator && !o.wal)
-		cli_usage("-i: of use with -c or --durable=wal alone");
-	if (o.wal && !o.directory)
-		cli_usage("--durable=wal: where is the log to be? say -d");
-	if (o.standby_of && (o.coordinator || o.wal))
-		cli_usage("--standby-of: not with %s",
-			  o.wal ? "--durable=wal" : "-c");
-	if ((o.coordinator || o.standby_of) && endpoint_wildcard(o.bind))
-		cli_usage("-b: others are to call %s: say which address of "
-			  "this machine it is", o.bind);
-	return o;
-}
 
 static int
 hear(struct program *p, struct fail *f)
@@ -160,9 +83,16 @@ serve(struct program *p, struct fail *f)
 				  .events = POLLIN } };
 
 	while (!server_stopping(p->server) && !is_to_end(p)) {
+		const int ms = grace_wait(&p->grace);
+
 		fds[0] = grace_fd(&p->grace);
-		if (net_wait(p->net, fds, 2, grace_wait(&p->grace), f) < 0 ||
+		if (net_wait(p->net, fds, 2, ms < 0 ? SERVER_LOOK_MS : ms,
+			     f) < 0 ||
 		    hear(p, f) < 0 || act(p, f) < 0)
+			return -1;
+		server_look(p->server, clock_ms());
+		if (server_check_idle(p->server, p->idle_ms, p->coordinator,
+				      f) < 0)
 			return -1;
 	}
 
@@ -180,12 +110,12 @@ serve(struct program *p, struct fail *f)
 }
 
 static int
-open_all(struct program *p, const struct options *o, struct fail *f)
+open_all(struct program *p, const struct serve_settings *o, struct fail *f)
 {
-	const uint64_t index = o->index != WIRE_NONE ? o->index :
-		o->cluster.has_task ? o->cluster.index : 0;
-
 	p->grace.ms = o->grace_ms;
+	p->idle_ms = o->idle_ms;
+	p->coordinator = o->coordinator ? o->coordinator :
+		cluster_endpoint(&o->cluster, CLUSTER_CHIEF, 0);
 	p->reg = (struct registration){ .index = o->index,
 					.life = clock_random() };
 	p->net = net_new(o->lease_ms);
@@ -200,7 +130,8 @@ open_all(struct program *p, const struct options *o, struct fail *f)
 	return net_guard(p->net, o->common.key, f) < 0 ||
 		net_listen(p->net, o->bind, o->common.insecure, f) < 0 ||
 		(o->directory && checkpoint_probe(o->directory, f) < 0) ||
-		(o->wal && !(p->log = changelog_open(o->directory, index,
+		(o->wal && !(p->log = changelog_open(o->directory,
+						     serve_settings_index(o),
 						     p->server, f))) ||
 		(o->coordinator &&
 		 net_dial(p->net, o->coordinator, &p->reg.peer, f) < 0) ||
@@ -223,13 +154,12 @@ int
 main(int argc, char **argv)
 {
 	struct program p = { 0 };
+	struct serve_settings o;
 	struct fail f;
 
-	cli_begin("ps-serve", USAGE, CLI_DAEMON);
+	cli_begin("ps-serve", SERVE_USAGE, CLI_DAEMON);
 	subnormal_flush();
-
-	struct options o = parse(argc, argv);
-
+	serve_settings_read(&o, argc, argv);
 	if (open_all(&p, &o, &f) < 0) {
 		net_leave(p.net);
 		if (cli_stop)
@@ -239,9 +169,12 @@ main(int argc, char **argv)
 	cli_ready(net_endpoint(p.net));
 	cli_warn_open(&o.common, net_endpoint(p.net));
 	log_info("listening on %s", net_endpoint(p.net));
-	if (serve(&p, &f) < 0)
+	if (serve(&p, &f) < 0) {
+		net_blame(p.net, o.coordinator ? o.coordinator : o.standby_of,
+			  &f);
 		cli_die(&f);
+	}
 	close_all(&p);
-	cluster_release(&o.cluster);
+	serve_settings_release(&o);
 	return cli_end(0);
 }

@@ -128,6 +128,7 @@ BATS_TESTS += %D%/66-prefetch.bats
 BATS_TESTS += %D%/67-durable.bats
 BATS_TESTS += %D%/68-far.bats
 BATS_TESTS += %D%/68-hangs.bats
+BATS_TESTS += %D%/68-idle.bats
 BATS_TESTS += %D%/68-standby.bats
 BATS_TESTS += %D%/69-nemesis.bats
 BATS_TESTS += %D%/70-local.bats

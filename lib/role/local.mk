@@ -65,6 +65,7 @@ lib_libps_a_SOURCES += \
 	%D%/server.h \
 	%D%/server_check.c \
 	%D%/server_changes.c \
+	%D%/server_idle.c \
 	%D%/server_cuts.c \
 	%D%/server_inside.h \
 	%D%/server_values.c \

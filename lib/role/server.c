@@ -206,7 +206,9 @@ hello(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 			return -1;
 		s->coordinator = peer;
 		s->coordinator_heard = now;
-		if (s->shard && server_same_run(s, &m->blob))
+		s->needed = true;
+		s->ours = s->shard && server_same_run(s, &m->blob);
+		if (s->ours)
 			s->term = m->hello.term;
 		s->primary.greeted = whole;
 	} else if (primary_followed(&s->primary)) {
@@ -258,8 +260,8 @@ take_term(struct server *s, uint64_t term, struct fail *f)
 	if (term > s->plan.term)
 		server_let_cuts_go(s);
 	s->term = s->plan.term = term;
-	s->busy = true;
-	s->run_over = false;
+	s->busy = s->ours = true;
+	s->run_over = s->kept = false;
 	return 0;
 }
 
@@ -364,7 +366,8 @@ server_take_plan(struct server *s, const struct message *m, struct fail *f)
 		return 1;
 	s->applied = mem_alloc(s->plan.parts, sizeof(*s->applied));
 	s->stage = stage_new(&s->plan, s->model, s->index, s->shard, s->mark);
-	s->busy = true;
+	s->busy = s->ours = true;
+	s->kept = false;
 	return 0;
 }
 
@@ -385,6 +388,20 @@ note_journal(struct server *s, uint64_t records)
 {
 	if (records > s->journal)
 		s->journal = records;
+}
+
+/*
+ * Its coordinator leaves us to others.  One that ends before it has begun, be
+ * it of another run or started again, leaves our run as it is.
+ */
+static void
+be_left(struct server *s)
+{
+	const bool ended = s->busy && s->ours && s->plan.term == s->term;
+
+	s->run_over = s->run_over || ended;
+	s->kept = s->kept || ended;
+	s->busy = false;
 }
 
 /* What only the coordinator may say.  1: it will be answered later. */
@@ -427,14 +444,13 @@ obey(struct server *s, uint64_t peer, const struct message *m,
 			return -1;
 		return server_commit(s, m, f);
 	case MESSAGE_STOP:
-		s->run_over = s->run_over || s->busy;
+		s->run_over = s->run_over || s->ours;
 		s->stopping = true;
 		server_say(s, s->standby.peer, m);
 		server_say(s, s->waiting.peer, m);
 		return 0;
 	case MESSAGE_BYE:
-		s->run_over = s->run_over || s->busy;
-		s->busy = false;
+		be_left(s);
 		return 0;
 	default:
 		return fail(f, FAIL_PROTOCOL, "%s is not for a server",
@@ -552,8 +568,10 @@ act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
 	if (m->kind >= MESSAGE_PULL && m->kind <= MESSAGE_PUSHPULL &&
 	    !s->shard)
 		return fail(f, FAIL_AGAIN, "no plan yet");
-	if (peer == s->coordinator)
+	if (peer == s->coordinator) {
 		s->coordinator_heard = now;
+		s->needed = true;
+	}
 	switch (m->kind) {
 	case MESSAGE_PULL:
 		return server_pull(s, peer, m, f);
@@ -597,6 +615,7 @@ server_hear(struct server *s, uint64_t peer, const struct message *m,
 	const bool followed = s->primary.peer && peer == s->primary.peer;
 	struct fail f;
 
+	s->needed = s->needed || followed;
 	server_watch_standby(s, now_ms);
 	if (followed && s->primary.promoted)
 		return;		/* its time is over */

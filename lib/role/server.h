@@ -50,6 +50,19 @@ bool server_stopping(const struct server *);
 /* It is in a run, whose coordinator is there, or has just left. */
 bool server_has_run(struct server *, uint64_t now_ms);
 
+/*
+ * How long has nobody had a use for it: no coordinator that is there and
+ * answers, nor, of a standby, a server that has one.  It counts from when it
+ * began, and not while a coordinator that has left it has said that others
+ * may come.  The program looks every SERVER_LOOK_MS or more often, and asks
+ * whether that is longer than a limit (0: there is none): 0; -1 and why.  The
+ * name of the coordinator is NULL if it is not known.
+ */
+#define SERVER_LOOK_MS	250
+void server_look(struct server *, uint64_t now_ms);
+int server_check_idle(const struct server *, uint64_t limit_ms,
+		      const char *coordinator, struct fail *);
+
 /* Its standby was told to stop, too, and has not left yet. */
 bool server_awaits(const struct server *);
 

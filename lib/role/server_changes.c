@@ -310,7 +310,7 @@ server_hear_standby(struct server *s, uint64_t peer, const struct message *m)
 }
 
 void
-server_left(struct server *s)
+server_ping_standbys(struct server *s)
 {
 	const struct message ping = { .kind = MESSAGE_PING };
 
@@ -320,6 +320,12 @@ server_left(struct server *s)
 	if (s->standby.peer &&
 	    outbox_send(s->outbox, s->standby.peer, &ping) < 0)
 		lose_standby(s);
+}
+
+void
+server_left(struct server *s)
+{
+	server_ping_standbys(s);
 }
 
 /* Where a peer listens, in letters that can be shown; false: nowhere. */

@@ -1,9 +1,9 @@
 /*
  * server_inside - what the parts of a server share: server.c (who is there,
  * the plan, what is said), server_values.c (pulls and pushes), server_cuts.c
- * (what is held, saved, loaded) and server_changes.c (what must be durable
- * first: its log, its standby, or the server that it stands by for).  For
- * nobody else.
+ * (what is held, saved, loaded), server_idle.c (how long nobody has had a use
+ * for it) and server_changes.c (what must be durable first: its log, its
+ * standby, or the server that it stands by for).  For nobody else.
  */
 #ifndef PS_SERVER_INSIDE_H
 #define PS_SERVER_INSIDE_H
@@ -38,8 +38,14 @@ struct server {
 	uint64_t probed;	/* when: is it there? */
 	uint64_t term;		/* the newest heard of, of this run */
 	bool busy;		/* a run has us */
+	bool ours;		/* the coordinator is that of our run */
 	bool stopping;
 	bool run_over;		/* its coordinator has said so */
+	uint64_t idle_ms;	/* nobody has had a use for us for so long */
+	uint64_t looked_ms;	/* when that was looked at; 0: not yet */
+	bool needed;		/* somebody had, since then */
+	bool kept;		/* its coordinator has left us to another one,
+				   which may come at any time */
 	uint64_t journal;	/* of the coordinator's: records that were
 				   safe when it told us what we did */
 
@@ -151,6 +157,8 @@ void server_report_standby(struct server *);
 /* It may begin anew. */
 void server_drop_standby(struct server *);
 void server_keep_standby(struct server *, uint64_t life);
+/* They learn from it that we are there; that one is not is noticed. */
+void server_ping_standbys(struct server *);
 /* Waiting for one that the coordinator does not know of has an end. */
 void server_watch_standby(struct server *, uint64_t now);
 void server_hear_standby(struct server *, uint64_t peer,

@@ -381,6 +381,14 @@ cli_duration(void)
 }
 
 uint64_t
+cli_limit(void)
+{
+	uint64_t ms;
+
+	return text_duration(optarg, &ms) && ms == 0 ? 0 : cli_duration();
+}
+
+uint64_t
 cli_bytes(void)
 {
 	uint64_t bytes;

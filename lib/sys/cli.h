@@ -113,6 +113,7 @@ int cli_next(int argc, char **argv, const struct cli_option *,
 uint64_t cli_uint(uint64_t min, uint64_t max);
 double cli_float(double min, double max);
 uint64_t cli_duration(void);		/* milliseconds, at least one */
+uint64_t cli_limit(void);		/* the same; 0: none */
 uint64_t cli_bytes(void);		/* at least one */
 int cli_choice(const char *const *names); /* its place; NULL ends the names */
 

@@ -222,6 +222,7 @@ start_server(struct local *l, size_t i, struct fail *f)
 		words_add(&w, "-d");
 		words_add(&w, "%s", o->checkpoint);
 	}
+	words_add(&w, "--idle=0");	/* it ends with us */
 	status = start_member(l, i, &w, f);
 	words_release(&w);
 	return status;

@@ -69,6 +69,8 @@ lib_libps_a_SOURCES += \
 	%D%/scores.h \
 	%D%/scoring.c \
 	%D%/scoring.h \
+	%D%/serve_options.c \
+	%D%/serve_options.h \
 	%D%/snapshot.c \
 	%D%/snapshot.h \
 	%D%/status_file.c \

@@ -812,6 +812,119 @@ leavers(void)
 	ok(applied(0) && tell(COORD, mark(11)) == MESSAGE_OK);
 }
 
+/* ---- a server without a coordinator ---- */
+
+#define IDLE	1000
+
+/* Its time passes, while the coordinator says this, or nothing.  Is it over? */
+static bool
+passes(uint64_t ms, uint64_t peer, enum message_kind kind, struct fail *f)
+{
+	bool over = false;
+
+	for (uint64_t i = 0; i < ms / SERVER_LOOK_MS && !over; i++) {
+		now += SERVER_LOOK_MS;
+		if (peer)
+			tell(peer, (struct message){ .kind = kind });
+		server_look(server, now);
+		over = server_check_idle(server, IDLE, NULL, f) < 0;
+	}
+	return over;
+}
+
+/* Until the limit, give or take a look, and no longer. */
+static bool
+waits(const char *why)
+{
+	struct fail f;
+
+	return !passes(IDLE - 2 * SERVER_LOOK_MS, 0, MESSAGE_PING, &f) &&
+		passes(3 * SERVER_LOOK_MS, 0, MESSAGE_PING, &f) &&
+		f.kind == FAIL_PEER && strstr(f.text, why);
+}
+
+static void
+look_first(void)
+{
+	begin();
+	server_look(server, now);
+}
+
+static void
+idle(void)
+{
+	struct message other = hello(ROLE_COORDINATOR);
+	struct fail f;
+
+	other.blob.data = "some other run !";
+	look_first();
+	named(waits("its coordinator has not called for 1 s"),
+	      "a server that nobody calls has an end");
+	ok(server_check_idle(server, 0, NULL, &f) == 0);
+	ok(server_check_idle(server, IDLE, "tcp://h:1", &f) < 0 &&
+	   strstr(f.text, "its coordinator tcp://h:1 has not called"));
+	look_first();
+	tell(COORD, other);
+	tell(COORD, plan_message());
+	tell(WORKER, hello(ROLE_WORKER));
+	ok(!passes(3 * IDLE, COORD, MESSAGE_PING, &f));
+	named(passes(2 * IDLE, WORKER, MESSAGE_PING, &f) &&
+	      strstr(f.text, "its coordinator has not been heard for 1 s"),
+	      "and one whose coordinator is silent, whoever else is not");
+
+	begin_run();
+	server_look(server, now);
+	now += 100 * IDLE;
+	server_look(server, now);
+	named(waits("not been heard"),
+	      "what passes while nobody looks does not count");
+
+	begin_run();
+	tell(COORD, (struct message){ .kind = MESSAGE_BYE });
+	ok(server_run_over(server));
+	named(!passes(3 * IDLE, 0, MESSAGE_PING, &f),
+	      "one that was kept waits for the next coordinator");
+	tell(OTHER, other);
+	ok(!passes(3 * IDLE, 0, MESSAGE_PING, &f));
+	other = plan_message();
+	other.blob.data = "some other run !";
+	ok(tell(OTHER, other) == MESSAGE_OK);
+	named(waits("not been heard"), "and not for that one for ever");
+}
+
+/* A coordinator that ends before it has begun has no run to end. */
+static void
+left_early(void)
+{
+	struct message again = hello(ROLE_COORDINATOR), other = again;
+
+	other.blob.data = "some other run !";
+	begin_run();
+	now += LEASE + 1;
+	ok(tell(OTHER, other) == MESSAGE_WELCOME);
+	ok(tell(OTHER, (struct message){ .kind = MESSAGE_BYE }) == MESSAGE_OK);
+	named(!server_run_over(server) && waits("not been heard"),
+	      "a coordinator of another run does not end ours");
+	ok(tell(COORD, again) == MESSAGE_WELCOME);
+	begin_run();
+	now += LEASE + 1;
+	ok(tell(OTHER, other) == MESSAGE_WELCOME);
+	ok(tell(OTHER, (struct message){ .kind = MESSAGE_STOP }) ==
+	   MESSAGE_OK);
+	ok(server_stopping(server) && !server_run_over(server));
+	begin_run();
+	again.hello.term = TERM + 1;
+	ok(tell(OTHER, again) == MESSAGE_WELCOME);
+	ok(tell(OTHER, (struct message){ .kind = MESSAGE_BYE }) == MESSAGE_OK);
+	named(!server_run_over(server) && waits("not been heard"),
+	      "nor does one that was started again, and has not gone on");
+	begin_run();
+	ok(tell(OTHER, again) == MESSAGE_WELCOME);
+	ok(tell(OTHER, (struct message){ .kind = MESSAGE_STOP }) ==
+	   MESSAGE_OK);
+	named(server_run_over(server), "but it may say that all is done");
+}
+
 /* ---- rounds ---- */
 
 static struct message
@@ -928,6 +1041,8 @@ main(void)
 	files();
 	leavers();
 	limits();
+	idle();
+	left_early();
 	server_free(server);
 	pack_release(&model_frame);
 	pack_release(&plan_frame);

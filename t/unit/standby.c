@@ -413,6 +413,54 @@ logged(void)
 	end();
 }
 
+/* Its time passes, with a coordinator at the server, or without. */
+static bool
+outlives(uint64_t ms, bool coordinator)
+{
+	static uint64_t now = 1000;
+	const struct message ping = { .kind = MESSAGE_PING };
+	struct fail f;
+
+	for (uint64_t end = now + ms; now < end; now += SERVER_LOOK_MS) {
+		if (coordinator)
+			side_hear(&primary, COORD, &ping);
+		server_look(primary.server, now);
+		deliver_all();
+		server_look(standby.server, now);
+		if (server_check_idle(standby.server, 1000, NULL, &f) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* A standby has a use while its server has a coordinator. */
+static void
+idle(void)
+{
+	const struct message bye = { .kind = MESSAGE_BYE };
+	struct fail f;
+
+	in_sync();
+	deliver_all();
+	named(outlives(3000, true), "a standby waits with its server");
+	named(!outlives(3000, false), "and for no longer than that one does");
+	ok(server_check_idle(primary.server, 1000, NULL, &f) < 0 &&
+	   strstr(f.text, "its coordinator has not been heard"));
+	ok(server_check_idle(standby.server, 1000, NULL, &f) < 0 &&
+	   f.kind == FAIL_PEER && strstr(f.text, "its primary node:1 is gone"));
+	end();
+	in_sync();
+	deliver_all();
+	side_hear(&primary, COORD, &bye);
+	named(outlives(3000, false), "or as long as that one is kept");
+	end();
+	side_new(&standby, 2);
+	side_new(&primary, 1);
+	call();
+	named(!outlives(3000, false), "one that finds no server has an end");
+	end();
+}
+
 int
 main(void)
 {
@@ -427,6 +475,7 @@ main(void)
 	replaced();
 	stopped();
 	logged();
+	idle();
 	script_close();
 	return tap_done();
 }
