@@ -301,3 +301,25 @@ cluster() {
 	[[ $line == *'"op":"join"'*'"steps":3,'* ]] || fail "$line"
 	end 65
 }
+
+@test "an evaluator's TF_CONFIG names itself, the others, or nobody" {
+	rows 1 2 >data.csv
+	ps-local -q -C ckpt -- --repeat data.csv -- ps-coord -m "$model" \
+		--checkpoint=ckpt --results=none <<<'train 3'
+	task='"task": {"type": "evaluator", "index": 0}'
+	for cluster in '"cluster": {"evaluator": ["host7:2222"]}, ' '' \
+			'"cluster": {"chief": ["h0:2222"], "ps": ["h1:2222"],
+			"worker": ["h2:2222"], "evaluator": ["h3:2222"]}, '; do
+		export TF_CONFIG="{$cluster$task}"
+		for program in ps-eval "ps-node --evaluator"; do
+			# shellcheck disable=SC2086 # two words
+			run -0 --separate-stderr $program -C ckpt data.csv
+			assert_output --partial '"loss":'
+		done
+	done
+	# What is left to say, and who can do without the others.
+	TF_CONFIG="{$task}" run -64 ps-eval data.csv
+	assert_output --partial "what is to be scored? say -C or -c"
+	TF_CONFIG="{$task}" run -78 ps-node -t worker:0
+	assert_output 'ps-node: TF_CONFIG: there is no object "cluster"'
+}

@@ -114,8 +114,7 @@ read_jobs(struct cluster *c, json_t *jobs, struct fail *f)
 		if (find_type(name, &type, f) < 0)
 			return -1;
 		if (type == CLUSTER_EVALUATOR)
-			return fail(f, FAIL_CONFIG, "an evaluator is no part "
-				    "of the cluster");
+			continue;	/* nobody calls one, wherever it is */
 		if (json_is_array(members)
 		    ? read_list(&c->job[type], name, members, f) < 0
 		    : read_map(&c->job[type], name, members, f) < 0)
@@ -127,10 +126,12 @@ read_jobs(struct cluster *c, json_t *jobs, struct fail *f)
 	return 0;
 }
 
-/* A sparse cluster leaves out whoever its reader need not know. */
+/* A sparse cluster leaves out whoever its reader need not know, and so does an
+   evaluator's. */
 static int
 check_jobs(const struct cluster *c, bool sparse, struct fail *f)
 {
+	sparse = sparse || (c->has_task && c->type == CLUSTER_EVALUATOR);
 	if (c->job[CLUSTER_CHIEF].count > 1)
 		return fail(f, FAIL_CONFIG, "there is more than one chief");
 	if (!sparse && c->job[CLUSTER_WORKER].count == 0)
@@ -267,15 +268,17 @@ read_root(struct cluster *c, json_t *root, bool own_task, struct fail *f)
 	json_t *task = json_object_get(root, "task");
 	const bool sparse = !jobs;
 
+	if (task && own_task && read_task(c, task, f) < 0)
+		return fail_at(f, "task");
 	if (!jobs)
 		jobs = json_object_get(root, "sparseCluster");
+	if (!jobs && c->has_task && c->type == CLUSTER_EVALUATOR)
+		return 0;
 	if (!json_is_object(jobs))
 		return fail(f, FAIL_CONFIG, "there is no object \"cluster\"");
 	if (read_jobs(c, jobs, f) < 0 || check_jobs(c, sparse, f) < 0)
 		return fail_at(f, sparse ? "sparseCluster" : "cluster");
 	c->has_jobs = true;
-	if (task && own_task && read_task(c, task, f) < 0)
-		return fail_at(f, "task");
 	if (sparse)
 		move_sparse_ps(c);
 	return 0;

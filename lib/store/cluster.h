@@ -8,8 +8,10 @@
  *
  * The cluster is the same on every machine, the task is another on each.  A
  * job may also be an object from index to address, and the whole be called
- * "sparseCluster", when a machine is told only of those that it must know.
- * Keys that are not ours are ignored.
+ * "sparseCluster", when a machine is told only of those that it must know.  An
+ * evaluator, which checkpoints are enough for, need not be told of anybody: its
+ * cluster may lack all others, or be missing.  Keys that are not ours are
+ * ignored.
  */
 #ifndef PS_CLUSTER_H
 #define PS_CLUSTER_H
@@ -24,7 +26,7 @@ enum cluster_type {
 	CLUSTER_CHIEF,		/* ps-coord; "master" is another name */
 	CLUSTER_WORKER,		/* ps-work */
 	CLUSTER_PS,		/* ps-serve */
-	CLUSTER_EVALUATOR,	/* ps-eval; never among the jobs */
+	CLUSTER_EVALUATOR,	/* ps-eval; where it is does not matter */
 	CLUSTER_TYPES
 };
 

@@ -107,14 +107,43 @@ test_shapes(void)
 	   is_at(CLUSTER_PS, 4, "tcp://p:1") && is_at(CLUSTER_PS, 0, ""));
 }
 
+#define EVALUATOR(i)	"\"task\": {\"type\": \"evaluator\", \"index\": " #i "}"
+
+/* As the tutorial gives it, as operators do, and alone. */
+static void
+test_evaluators(void)
+{
+	ok(reads("{\"cluster\": {\"evaluator\": [\"host7:2222\"]}, "
+		 EVALUATOR(0) "}", NULL) && is_task(CLUSTER_EVALUATOR, 0) &&
+	   is_at(CLUSTER_CHIEF, 0, ""));
+	ok(reads("{" EVALUATOR(1) "}", NULL) &&
+	   is_task(CLUSTER_EVALUATOR, 1) && !c.has_jobs);
+	ok(reads("{\"cluster\": {}, " EVALUATOR(0) "}", NULL) &&
+	   is_task(CLUSTER_EVALUATOR, 0));
+	ok(reads("{\"cluster\": {\"evaluator\": [\"host7:2222\"]}}",
+		 "evaluator:0") && is_task(CLUSTER_EVALUATOR, 0));
+	ok(reads("{\"cluster\": {\"chief\": [\"h0:1\"], \"evaluator\": "
+		 "{\"0\": \"h9:1\"}}, " EVALUATOR(0) "}", NULL) &&
+	   is_at(CLUSTER_CHIEF, 0, "tcp://h0:1"));
+	ok(reads("{\"cluster\": {\"evaluator\": [\"h9:port\"], "
+		 "\"worker\": [\"h1:1\"], \"ps\": [\"h2:1\"]}, \"task\": "
+		 "{\"type\": \"worker\", \"index\": 0}}", NULL) &&
+	   is_task(CLUSTER_WORKER, 0));
+	/* Nobody else can do without the others. */
+	ok(wrong("{\"cluster\": {\"evaluator\": [\"h:1\"]}}", "no worker"));
+	ok(refused("{\"cluster\": {\"evaluator\": [\"h:1\"]}, " EVALUATOR(0)
+		   "}", "worker:0", FAIL_CONFIG, "no worker"));
+	ok(refused("{" EVALUATOR(0) "}", "worker:0", FAIL_CONFIG,
+		   "no object"));
+	ok(wrong("{\"cluster\": 7, " EVALUATOR(0) "}", "no object"));
+}
+
 static void
 test_refusals(void)
 {
 	/* K1 to K4 are the numbers of the cases in TensorFlow's tests. */
 	ok(wrong("{\"cluster\": {\"gpu\": [\"h:1\"]}}",		/* K1 */
 		 "-f: cluster: 'gpu' is no task type"));
-	ok(wrong("{\"cluster\": {\"evaluator\": [\"h:1\"]}}",	/* K1 */
-		 "an evaluator is no part"));
 	ok(wrong("{" JOBS ", \"task\": {\"type\": \"foobar\"}}", /* K2 */
 		 "-f: task: 'foobar' is no task type"));
 	ok(wrong("{\"cluster\": {\"chief\": [\"a:1\", \"b:1\"], " /* K3 */
@@ -152,6 +181,7 @@ main(void)
 {
 	test_sources();
 	test_shapes();
+	test_evaluators();
 	test_refusals();
 	cluster_release(&c);
 	return tap_done();
