@@ -122,7 +122,12 @@ sound() {
 # figure SERIES [FILE] - its value.
 figure() {
 	awk -v series="pskit_$1" '
-		{ line = $0; sub(/ [^ ]*$/, "", line) }
+		{
+			line = $0
+			sub(/ [^ ]*$/, "", line)
+			sub(/run="[0-9a-f]*",?/, "", line)
+			sub(/[{][}]/, "", line)
+		}
 		line == series { print $NF }' "${2:-run.prom}"
 }
 
@@ -297,7 +302,7 @@ sums() {
 	assert_equal "$(figure epoch_records)" 4
 	assert_equal "$(figure epoch_records_visited)" 2
 	LC_ALL=C awk -v now="$(date +%s)" '
-		/^pskit_(start_time|checkpoint_timestamp)_seconds / {
+		/^pskit_(start_time|checkpoint_timestamp)_seconds[{]/ {
 			if ($2 > now + 5 || $2 < now - 600) exit 1
 			n++
 		}
@@ -344,7 +349,7 @@ sums() {
 	while [ "$(figure step)" -lt 40000 ]; do
 		cat run.prom >copy
 		sound copy
-		assert_equal "$(tail -n 1 copy)" \
+		assert_equal "$(tail -n 1 copy | sed 's/{.*}//')" \
 			"pskit_checkpoints_failed_total 0"
 		kill -0 "$coord"
 		seen=$((seen + 1))
@@ -444,4 +449,21 @@ sums() {
 		tr -s ' ,' '\n' | sort >told
 	diff there told
 	[ "$(wc -l <told)" -gt 30 ]
+}
+
+# Both files are in one folder that node_exporter reads.
+@test "two runs of a machine have no series in common" {
+	for i in 1 2; do
+		ps-local -q -- --repeat data.csv -- ps-coord -m model.ps \
+			--status="run$i.prom" --results=none \
+			<<<$'train 9\njoin'
+		sound "run$i.prom"
+		[ -n "$(figure loss "run$i.prom")" ]
+		[ -n "$(figure 'metric{metric="accuracy"}' "run$i.prom")" ]
+	done
+	run -0 bash -c "sed '/^#/d; s/ [^ ]*$//' run*.prom | sort | uniq -d"
+	assert_output ""
+	run -0 sed -E '/^#/d; s/^pskit_info\{/&/; s/.*[{,](run="[^"]*").*/\1/' \
+		run1.prom
+	assert_equal "$(sort -u <<<"$output" | wc -l)" 1
 }

@@ -82,3 +82,36 @@ exposition_single(struct text *out, const char *name, const char *type,
 	exposition_metric(out, name, type, help);
 	exposition_sample(out, name, value);
 }
+
+/* A sample's name ends with its labels, or its value. */
+static void
+add_marked(struct text *out, const char *line, size_t size, const char *label,
+	   const char *is)
+{
+	const size_t name = strcspn(line, "{ ");
+	const bool labels = line[name] == '{';
+
+	text_add_bytes(out, line, name);
+	text_add(out, "{%s=", label);
+	add_quoted(out, is);
+	text_add(out, labels ? "," : "}");
+	text_add_bytes(out, line + name + labels, size - name - labels);
+}
+
+void
+exposition_mark(struct text *text, const char *label, const char *is)
+{
+	struct text marked = { 0 };
+	size_t size;
+
+	for (const char *line = text->data, *end = line + text->size;
+	     line < end; line += size) {
+		size = strcspn(line, "\n") + 1;
+		if (*line == '#')
+			text_add_bytes(&marked, line, size);
+		else
+			add_marked(&marked, line, size, label, is);
+	}
+	text_release(text);
+	*text = marked;
+}

@@ -29,6 +29,9 @@ void exposition_labels(struct text *, const char *name,
 void exposition_labelled(struct text *, const char *name, const char *label,
 			 const char *is, double value);
 
+/* Give all samples of the text, which has some, one more label, the first. */
+void exposition_mark(struct text *, const char *label, const char *is);
+
 /* A metric that has one sample, without labels. */
 void exposition_single(struct text *, const char *name, const char *type,
 		       const char *help, double value);

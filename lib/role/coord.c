@@ -427,6 +427,7 @@ pass_barrier(struct coord *c, const struct request *r, uint64_t now)
 			      c->step_error.kind ? c->step_error.text :
 			      NULL);
 		c->step_error.kind = 0;
+		status_keep_scores(c);
 		totals_reset(&c->join, now);
 		coord_pass(c);
 		return 1;

@@ -96,6 +96,11 @@ struct cancelled {
 
 #define STALENESS	256	/* told apart; the last one: or more */
 
+struct scores {			/* for who watches the run */
+	bool known;
+	double loss, metric[RESULT_METRICS];	/* NAN: it is not known */
+};
+
 struct totals {
 	uint64_t steps, examples, mixed, began_ms;
 	double loss;
@@ -202,6 +207,7 @@ struct coord {
 	struct text output, warnings;
 	int status;
 	struct fail failure;
+	struct scores scores;		/* as of the last join */
 	uint64_t given_up;		/* requests */
 	struct cancelled cancelled;
 	bool told_of_rates;		/* that one is for several optimizers */
@@ -659,5 +665,7 @@ void totals_add(struct totals *, const struct coord *,
 /* ---- coord_status.c ---- */
 
 void status_init(struct coord *, const struct place *, size_t places);
+/* The totals since the last join are about to be reset. */
+void status_keep_scores(struct coord *);
 
 #endif

@@ -47,16 +47,12 @@ static void
 add_info(const struct coord *c, struct text *out)
 {
 	static const char *const modes[] = { "async", "ssp", "sync" };
-	char run[2 * PLAN_RUN + 1];
 	const struct exposition_label label[] = {
 		{ "version", PACKAGE_VERSION },
 		{ "mode", modes[c->o.mode] },
-		{ "model", c->source->file[0].name },
-		{ "run", run }
+		{ "model", c->source->file[0].name }
 	};
 
-	for (size_t i = 0; i < PLAN_RUN; i++)
-		snprintf(run + 2 * i, 3, "%02x", c->plan.run[i]);
 	begin(out, "pskit_info", "What is run; always 1.");
 	exposition_labels(out, "pskit_info", label,
 			  sizeof(label) / sizeof(*label), 1);
@@ -143,28 +139,50 @@ add_staleness(const struct coord *c, struct text *out)
 
 /* The same as on the terminal; what needs all scores is for join alone. */
 static void
-add_scores(const struct coord *c, struct text *out)
+take_scores(const struct coord *c, struct scores *scores)
 {
 	const struct totals *t = &c->join;
-	bool named = false;
 
 	if (t->examples == 0)
 		return;
-	gauge(out, "pskit_loss", "Mean loss since the last join.",
-	      t->loss / (double)t->examples);
+	scores->known = true;
+	scores->loss = t->loss / (double)t->examples;
 	for (size_t i = 0; i < c->metrics; i++) {
 		const struct metric *m = &c->metric[i];
-		const double value = metric_keeps_scores(m) ? NAN :
-			metric_value(m, &t->state[i]);
 
-		if (isnan(value))
+		scores->metric[i] = metric_keeps_scores(m) ? (double)NAN :
+			metric_value(m, &t->state[i]);
+	}
+}
+
+void
+status_keep_scores(struct coord *c)
+{
+	take_scores(c, &c->scores);
+}
+
+/* Right behind a join they are those before it. */
+static void
+add_scores(const struct coord *c, struct text *out)
+{
+	struct scores scores = c->scores;
+	bool named = false;
+
+	take_scores(c, &scores);
+	if (!scores.known)
+		return;
+	gauge(out, "pskit_loss", "Mean loss since the last join.",
+	      scores.loss);
+	for (size_t i = 0; i < c->metrics; i++) {
+		if (isnan(scores.metric[i]))
 			continue;
 		if (!named)
 			begin(out, "pskit_metric",
 			      "A metric since the last join.");
 		named = true;
 		exposition_labelled(out, "pskit_metric", "metric",
-				    metric_name(m), value);
+				    metric_name(&c->metric[i]),
+				    scores.metric[i]);
 	}
 }
 
@@ -358,6 +376,8 @@ void
 coord_status(const struct coord *c, struct text *out, uint64_t now,
 	     double zero)
 {
+	char run[2 * PLAN_RUN + 1];
+
 	add_info(c, out);
 	gauge(out, "pskit_start_time_seconds",
 	      "Unix time when the coordinator was started.",
@@ -374,4 +394,8 @@ coord_status(const struct coord *c, struct text *out, uint64_t now,
 	add_late(c, out, now);
 	add_servers(c, out, now);
 	add_checkpoints(c, out, zero);
+	/* Two runs on a machine have no series in common. */
+	for (size_t i = 0; i < PLAN_RUN; i++)
+		snprintf(run + 2 * i, 3, "%02x", c->plan.run[i]);
+	exposition_mark(out, "run", run);
 }

@@ -13,6 +13,9 @@
 
 #include <malloc.h>
 
+/* The label of all figures. */
+#define OF_RUN	"run=\"00000000000000000000000000000000\""
+
 #define SERVER	100	/* peers */
 #define A	1
 #define B	2
@@ -2625,8 +2628,8 @@ a_long_step(uint64_t timeout, const char *warning)
 	ok(timeout || strstr(line.data, "  worker:0 at step 5 for 25 s"));
 	text_reset(&line);
 	coord_status(coord, &line, now, 0);
-	ok(timeout || strstr(line.data, "\npskit_step_late_seconds{step=\"5\","
-			     "worker=\"0\"} 25.1\n"));
+	ok(timeout || strstr(line.data, "\npskit_step_late_seconds{" OF_RUN
+			     ",step=\"5\",worker=\"0\"} 25.1\n"));
 	text_release(&line);
 	options.step_timeout_ms = 0;
 }
@@ -2657,16 +2660,15 @@ standing_still(void)
 #define FIGURE(name, type, help) \
 	"# HELP pskit_" name " " help "\n# TYPE pskit_" name " " type "\n"
 #define ONE(name, type, help, value) \
-	FIGURE(name, type, help) "pskit_" name " " value "\n"
+	FIGURE(name, type, help) "pskit_" name "{" OF_RUN "} " value "\n"
 #define OF(name, label, value) \
-	"pskit_" name "{" label "} " value "\n"
+	"pskit_" name "{" OF_RUN "," label "} " value "\n"
 
 static const char status[] =
 	FIGURE("info", "gauge", "What is run; always 1.")
 	OF("info",
 		"version=\"" PACKAGE_VERSION "\",mode=\"async\","
-		"model=\"model.ps\",run=\"00000000000000000000000000000000\"",
-		"1")
+		"model=\"model.ps\"", "1")
 	ONE("start_time_seconds", "gauge",
 		"Unix time when the coordinator was started.", "1700000001.25")
 	ONE("term", "gauge", "One more each time that servers changed.", "1")
@@ -2707,8 +2709,8 @@ static const char status[] =
 	OF("step_staleness_bucket", "le=\"64\"", "2")
 	OF("step_staleness_bucket", "le=\"128\"", "2")
 	OF("step_staleness_bucket", "le=\"+Inf\"", "2")
-	"pskit_step_staleness_sum 4\n"
-	"pskit_step_staleness_count 2\n"
+	"pskit_step_staleness_sum{" OF_RUN "} 4\n"
+	"pskit_step_staleness_count{" OF_RUN "} 2\n"
 	ONE("loss", "gauge", "Mean loss since the last join.", "0.5")
 	ONE("workers", "gauge", "Workers that are there.", "1")
 	FIGURE("worker_up", "gauge", "1 if the worker is there, else 0.")
@@ -2770,10 +2772,12 @@ figures(void)
 	does(B, 5);
 	coord_end_of_requests(coord, now);
 	coord_status(coord, &out, now, 0);
-	ok(strstr(out.data, "\npskit_attempts_retried_total 2\n"));
-	ok(strstr(out.data, "\npskit_worker_steps_total{worker=\"1\"} 5\n"));
-	ok(strstr(out.data, "\npskit_phase{phase=\"stop\"} 1\n"));
-	named(!strstr(out.data, "loss"), "the mean of nothing is left out");
+	ok(strstr(out.data, "\npskit_attempts_retried_total{" OF_RUN "} 2\n"));
+	ok(strstr(out.data, "\npskit_worker_steps_total{" OF_RUN
+		  ",worker=\"1\"} 5\n"));
+	ok(strstr(out.data, "\npskit_phase{" OF_RUN ",phase=\"stop\"} 1\n"));
+	named(strstr(out.data, "\npskit_loss{" OF_RUN "} 0.5\n"),
+	      "behind a join the loss is that before it");
 	text_release(&out);
 }
 

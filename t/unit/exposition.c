@@ -52,11 +52,24 @@ labels(void)
 	named(reads("x{file=\"?t?\"} 1\n"), "what is no UTF-8 is not said");
 }
 
+static void
+marks(void)
+{
+	exposition_single(&out, "a_total", "counter", "So {many}.", 1);
+	exposition_labelled(&out, "x", "file", "a {b} c", 2);
+	exposition_mark(&out, "run", "0\"1");
+	named(reads("# HELP a_total So {many}.\n# TYPE a_total counter\n"
+		    "a_total{run=\"0\\\"1\"} 1\n"
+		    "x{run=\"0\\\"1\",file=\"a {b} c\"} 2\n"),
+	      "a label of all samples");
+}
+
 int
 main(void)
 {
 	values();
 	labels();
+	marks();
 	text_release(&out);
 	return tap_done();
 }
