@@ -15,3 +15,5 @@ bin_PROGRAMS += %D%/ps-work
 %C%_ps_local_LDADD = lib/libps.a
 
 dist_bin_SCRIPTS += %D%/ps-node
+# Which is all that the script has beside it.
+dist_bin_SCRIPTS += %D%/ps-node.awk

@@ -702,34 +702,6 @@ least_job() {
 	echo '1 1:1' >train.svm
 }
 
-# Nodes that have names for the loopback's addresses, as a job has them.
-@test "the script for Slurm in the manual makes a cluster of its nodes" {
-	PATH=$PWD/job:$real
-	command -v ps-coord || skip "not built"
-	mkdir job
-	cd job || return
-	"$SRC/t/helper/sessions.sh" "$SRC/man/ps-node.1" | sh
-	printf '#!/bin/sh\nprintf "127.0.0.%%d\\n" 1 2 3 4 5\n' >scontrol
-	chmod +x scontrol
-	least_job
-	(umask 077; head -c 30 /dev/urandom | base64 >key)
-	echo train 30 >requests
-	export SLURM_JOB_ID=$$ SLURM_JOB_NODELIST='n[1-5]'
-	for SLURM_PROCID in 4 3 2 1 0; do
-		export SLURM_PROCID
-		launch sh task
-	done
-	for pid in "${daemons[@]}"; do
-		wait "$pid"
-	done
-	assert_equal "$(wc -l <"$out")" 30
-	# One may have done all before the other was there.
-	grep -q '"worker":"worker:[01]"' "$out"
-	assert_exists run/ckpt-00000030
-	run -0 cat ./*.log
-	assert_output ""
-}
-
 @test "the scripts are of the same version as the rest" {
 	version=$(sed -n 's/#define PACKAGE_VERSION "\(.*\)"/\1/p' \
 		"$BUILD/config.h")

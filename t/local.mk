@@ -134,6 +134,7 @@ BATS_TESTS += %D%/69-nemesis.bats
 BATS_TESTS += %D%/70-local.bats
 BATS_TESTS += %D%/71-simulate.bats
 BATS_TESTS += %D%/72-status.bats
+BATS_TESTS += %D%/73-node.bats
 BATS_TESTS += %D%/80-examples.bats
 BATS_TESTS += %D%/80-pages.bats
 BATS_TESTS += %D%/80-readme.bats

@@ -1,0 +1,266 @@
+# ps-node under a launcher: Slurm, MPI, an Indexed Job.  What these tell their
+# tasks is in the environment of each.
+
+load lib.bash
+load counting.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	unset "${!SLURM_@}" "${!OMPI_@}" "${!PMI_@}" PBS_NODEFILE \
+		JOB_COMPLETION_INDEX
+	mkdir bin
+	PATH=$PWD/bin:$PATH
+}
+
+# stand_in PROGRAM - with what is on standard input.
+stand_in() {
+	cat >"bin/$1"
+	chmod +x "bin/$1"
+}
+
+# fake_slurm - srun as the real one: a task for each rank, with what it is
+# told, one output for all, and the highest status of them.  Nodes are
+# addresses of the loopback that nobody else is likely to listen at.
+fake_slurm() {
+	stand_in srun <<-'EOT'
+		#!/bin/bash
+		nodes=1 tasks=1
+		while getopts N:n: letter; do
+			case $letter in
+			N) nodes=$OPTARG ;;
+			n) tasks=$OPTARG ;;
+			esac
+		done
+		shift $((OPTIND - 1))
+		most=$(((tasks + nodes - 1) / nodes))
+		full=$((tasks - (most - 1) * nodes)) per=$most
+		[ "$full" = 1 ] || per+="(x$full)"
+		[ "$full" = "$nodes" ] || per+=",$((most - 1))"
+		[ "$((nodes - full))" -le 1 ] || per+="(x$((nodes - full)))"
+		export SLURM_STEP_NUM_TASKS=$tasks SLURM_STEP_ID=0
+		net=127.$((SLURM_JOB_ID / 99 % 99 + 1)).$((SLURM_JOB_ID % 99))
+		export SLURM_STEP_NODELIST="$net.[1-$nodes]"
+		[ "$nodes" -gt 1 ] || SLURM_STEP_NODELIST=$net.1
+		export SLURM_STEP_TASKS_PER_NODE=$per
+		rank=0 pids=()
+		for ((node = 1; node <= nodes; node++)); do
+			for ((i = 0; i < most - (node > full); i++)); do
+				SLURM_PROCID=$rank \
+				SLURMD_NODENAME=$net.$node "$@" &
+				echo $! >"task.$rank"
+				pids+=($!)
+				rank=$((rank + 1))
+			done
+		done
+		worst=0
+		for pid in "${pids[@]}"; do
+			wait "$pid"
+			status=$?
+			[ "$status" -le "$worst" ] || worst=$status
+		done
+		exit "$worst"
+	EOT
+	stand_in scontrol <<-'EOT'
+		#!/bin/sh
+		echo "$*" >>controlled
+	EOT
+	export SLURM_JOB_ID=$$
+}
+
+# told NAME=VALUE... -- OPTION... - the cluster that such a task has.
+told() {
+	local words=()
+	while [ "$1" != -- ]; do
+		words+=("$1")
+		shift
+	done
+	shift
+	run -0 env PATH="$PWD/fake:$PATH" "${words[@]}" ps-node "$@"
+}
+
+# shown - programs that print what they are told of the cluster.
+shown() {
+	mkdir fake
+	for program in ps-coord ps-work ps-serve; do
+		printf '%s\n' '#!/bin/sh' \
+			'[ "$1" != --print-task ] || exec '"$(command -v \
+			ps-coord)"' "$@"' 'echo "$0 $* $TF_CONFIG" >&2' \
+			>"fake/$program"
+		chmod +x "fake/$program"
+	done
+}
+
+@test "what Slurm tells becomes a cluster, with several tasks a node" {
+	shown
+	slurm=(SLURM_NTASKS=6 SLURM_JOB_NODELIST='n[09-11],m'
+		SLURM_TASKS_PER_NODE='2(x2),1(x2)' SLURM_JOB_ID=161)
+	at='"chief": ["n09:20064"]'
+	told "${slurm[@]}" SLURM_PROCID=0 -- --servers=2 --chief -m x
+	assert_output --partial "ps-coord -m x {\"sparseCluster\": {$at, \
+\"ps\": [\"n09:20065\", \"n10:20064\"]}, \"task\": {\"type\": \"chief\", \
+\"index\": 0}}"
+	told "${slurm[@]}" SLURM_PROCID=2 -- --servers=2 --ps -d x
+	assert_output --partial "ps-serve -d x {\"sparseCluster\": {$at, \
+\"ps\": {\"1\": \"n10:20064\"}}, \"task\": {\"type\": \"ps\", \"index\": 1}}"
+	told "${slurm[@]}" SLURM_PROCID=5 -- --servers=2 -q
+	assert_output --partial "ps-work -q {\"sparseCluster\": {$at, \
+\"worker\": {\"2\": \"m:20064\"}}, \"task\": {\"type\": \"worker\", \
+\"index\": 2}}"
+	# Its step goes before its job; and in turn.
+	told "${slurm[@]}" SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=4 \
+		SLURM_STEP_NODELIST='a[1-2]b[3,5]' SLURM_STEP_ID=3 \
+		SLURM_STEP_TASKS_PER_NODE='1(x4)' --
+	assert_output --partial '"chief": ["a1b3:20256"], "ps": {"0": "a1b5:'
+	told "${slurm[@]}" SLURM_PROCID=4 SLURM_DISTRIBUTION=cyclic --
+	assert_output --partial '"worker": {"2": "n09:20065"}'
+	# Whoever says it himself is believed.
+	told "${slurm[@]}" SLURM_PROCID=4 TF_CONFIG='{"cluster": {"chief":
+		["c:1"], "ps": ["p:1"], "worker": ["w:1"]}, "task": {"type":
+		"worker", "index": 0}}' --
+	assert_output --partial '["w:1"]'
+}
+
+@test "what other launchers tell becomes a cluster" {
+	shown
+	mpi=(OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=3)
+	told "${mpi[@]}" OMPI_COMM_WORLD_LOCAL_SIZE=4 --
+	at=127.0.0.1
+	assert_output --partial "[\"$at:2222\"], \
+\"worker\": {\"1\": \"$at:2225\""
+	printf '%s\n' '# of two' 'a slots=3' 'b slots=1' >hosts
+	told "${mpi[@]}" OMPI_COMM_WORLD_LOCAL_SIZE=1 -- --hosts=hosts \
+		--port=7000
+	assert_output --partial '["a:7000"], "worker": {"1": "b:7000"'
+	printf '%s\n' a a b b >nodes
+	told "${mpi[@]}" PBS_NODEFILE=nodes --
+	assert_output --partial '["a:2222"], "worker": {"1": "b:2223"'
+	told PMI_RANK=1 PMI_SIZE=3 -- --hosts='a,b[1-2]'
+	assert_output --partial '["a:2222"], "ps": {"0": "b1:2222"'
+	told JOB_COMPLETION_INDEX=5 -- --hosts='job-[0-5].service' --servers=2
+	assert_output --partial '["job-0.service:2222"], "worker": {"2": "job-5'
+	run -78 env "${mpi[@]}" ps-node
+	assert_output "ps-node: where are the other tasks? say --hosts"
+	run -78 env "${mpi[@]}" ps-node --hosts=a,b
+	assert_output "ps-node: task 3 of 4 has no place among the 2 that are \
+listed"
+	run -78 env "${mpi[@]}" ps-node --servers=3 --hosts=a,b,c,d
+	assert_output "ps-node: 4 tasks are too few for a chief, --servers=3 \
+and a worker"
+	run -78 env SLURM_PROCID=1 SLURM_NTASKS=4 SLURM_JOB_NODELIST='n[1-2]' \
+		SLURM_TASKS_PER_NODE='2(x2)' SLURMD_NODENAME=n2 ps-node
+	assert_output "ps-node: task 1 is on n2, not on n1: say \
+--distribution=block to srun"
+	run -64 ps-node --servers=x
+	assert_output --partial "--servers: 'x' is not a number"
+	run -64 ps-node --hosts
+	assert_output --partial "--hosts: an argument is wanted"
+}
+
+# As on a cluster: the job of the manual, with what it needs beside it.
+job() {
+	fake_slurm
+	counting
+	"$SRC/t/helper/sessions.sh" "$SRC/man/ps-node.1" | sh
+	mv count.ps model.ps
+	mv one.svm train.svm
+	# A worker that comes when all is done waits for another run.
+	sed -i 's/ --suspend / --min-workers=3&/' job
+	(umask 077; head -c 30 /dev/urandom | base64 >key)
+}
+
+@test "the job for Slurm in the manual runs, and passes its status on" {
+	job
+	echo train 30 >requests
+	run -0 --separate-stderr timeout 60 sh job
+	assert_output ""
+	assert_equal "$stderr" ""
+	assert_equal "$(wc -l <results)" 30
+	assert_exists run/ckpt-00000030
+	counted 30 run
+	mv model.ps nosuch.ps
+	sed -i 's/--ps --grace=50s/& --lease=1s --idle=1s/
+		s/--worker --grace=50s/& -w 1s/' job
+	run -69 timeout 60 sh job
+	assert_output --partial "ps-coord: cannot open model.ps: No such"
+	[ ! -e controlled ]
+}
+
+@test "results are all that the tasks of a launcher print" {
+	job
+	for shape in "3 6" "2 6" "1 4" "6 6" "3 7"; do
+		# shellcheck disable=SC2086 # two words
+		set -- $shape
+		rm -rf run results
+		echo train 10 >requests
+		run -0 --separate-stderr timeout 60 srun -N "$1" -n "$2" \
+			ps-node --servers=2 --key=key \
+			--chief -m model.ps --min-workers=$(($2 - 3)) requests \
+			--worker --repeat train.svm
+		assert_equal "$stderr" ""
+		assert_equal "$(grep -c '^{"op":"train",.*}$' <<<"$output")" 10
+		assert_equal "${#lines[@]}" 10
+	done
+}
+
+# child PID NAME - the program of that name that is a child of this one.
+child() {
+	ps --ppid "$1" -o pid=,comm= |
+		awk -v name="$2" '$2 == name { print $1 }'
+}
+
+@test "a worker and a server that are killed cost the job nothing" {
+	job
+	sed -i 's/ -o results / -B 1 -o results /' job
+	seq 3000 >requests
+	launch sh job
+	for kind in ps-work ps-serve; do
+		until [ -s results ]; do kill -0 "$pid"; done
+		victim=
+		until [ "$victim" ]; do
+			for rank in 1 2 3 4 5; do
+				victim=$(child "$(cat task.$rank)" $kind)
+				[ -z "$victim" ] || break
+			done
+		done
+		kill -KILL "$victim"
+	done
+	wait "$pid"
+	run -0 cat "$log"
+	assert_output --partial "ps-node: ps-work was ended by signal 9: it is \
+started again"
+	assert_output --partial "ps-node: ps-serve was ended by signal 9: it is"
+	assert_equal "$(grep -c '"op":"train"' results)" 3000
+	counted 3000 run
+}
+
+@test "a task that is told to end has time to, and is not started again" {
+	stand_in ps-work <<-'EOT'
+		#!/bin/bash
+		trap 'echo "$BASHPID has ended" >>ended; exit 3' HUP TERM
+		echo "begun $1"
+		for ((;;)) do sleep 0.05; done
+	EOT
+	export OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3
+	mkfifo said
+	ps-node --hosts=a,b,c --worker x >said 2>log 3>&- &
+	pid=$!
+	daemons+=("$pid")
+	exec {said}<said
+	read -r -t 20 line <&"$said"
+	assert_equal "$line" "begun x"
+	kill -TERM "$pid"
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" 3
+	assert_equal "$(wc -l <ended)" 1
+	assert_equal "$(cat log)" ""
+	# So often, and no more.
+	stand_in ps-work <<-'EOT'
+		#!/bin/sh
+		echo x >>begun
+		kill -KILL $$
+	EOT
+	run -137 ps-node --hosts=a,b,c --restarts=2 --worker
+	assert_equal "$(wc -l <begun)" 3
+}
