@@ -339,3 +339,33 @@ for name, count in ("below", -1), ("nan", np.nan), ("inf", np.inf):
 	run -78 ps-coord -m model.ps --plan -s tcp://127.0.0.1:1
 	assert_output --partial "admit"
 }
+
+# Its numbers were worked out by another program.
+@test "columns are crossed as the manual says" {
+	sed -n '/^word  XXH3-64/,/^\.Ed/p' "$SRC/man/ps-model.5" >example
+	id=$(sed -n 's/^id *\([0-9]*\) of 10000$/\1/p' example)
+	hash=$(awk '/^Rome / { print $3 }' example)
+	assert_equal "$(python3 -c "print(0x$hash % 10000)")" "$id"
+	cat >model.ps <<-'EOT'
+		input    both string columns=job,city cross=true hash=10000
+		input    one  string columns=job hash=10000
+		label    y binary
+		l      = linear both
+		m      = linear one
+		n      = add l m
+		loss     binary_crossentropy n from_logits=true
+		optimizer sgd learning_rate=1
+	EOT
+	printf '%s\n' job,city,y cook,Rome,1 >train.csv
+	echo train 1 | ps-local -q -C ckpt -- train.csv -- ps-coord \
+		-m model.ps -B 1 --checkpoint=ckpt --results=none
+	ps-ckpt convert ckpt model.npz
+	run -0 /usr/bin/python3 -c '
+import numpy as np
+model = np.load("model.npz")
+print(*np.flatnonzero(model["l/kernel"]))
+print(*np.flatnonzero(model["m/kernel"]))'
+	assert_line --index 0 "$id"
+	assert_line --index 1 "$(python3 -c "print(0x$(awk '/^cook / {
+		print $2 }' example) % 10000)")"
+}
