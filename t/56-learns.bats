@@ -178,3 +178,17 @@ values() {
 	assert_equal "${#lines[@]}" 2
 	run -64 ps-eval -C ckpt --predict --max-bad=1 new.svm
 }
+
+# OpenBLAS takes the kernels for the processor; where that has AVX-512 it can
+# be told to take others.
+@test "sums hold their digits, whichever kernels OpenBLAS has for them" {
+	local of="Sandybridge"
+	[ -x "$BUILD/t/unit/kinks" ] || skip "t/unit/kinks is not built"
+	grep -qw avx2 /proc/cpuinfo && of+=" Haswell Zen"
+	grep -qw avx512vl /proc/cpuinfo && of+=" SkylakeX Cooperlake"
+	[ "$(uname -m)" = x86_64 ] || of=""
+	for core in "" $of; do
+		run -0 env OPENBLAS_CORETYPE="$core" "$BUILD/t/unit/kinks"
+		refute_line --regexp "^not ok"
+	done
+}

@@ -9,6 +9,9 @@
 #include <cblas.h>
 #include <limits.h>
 
+#define LONG	8192	/* terms of a sum; longer ones are added up by parts */
+#define PART	1024
+
 /* OpenBLAS's; other libraries have one thread anyway. */
 extern void openblas_set_num_threads(int) __attribute__((weak));
 
@@ -19,6 +22,11 @@ kernel_one_thread(void)
 		openblas_set_num_threads(1);
 }
 
+/*
+ * OpenBLAS adds up hundreds of products before it adds them to the result, but
+ * where the result is small its kernels for AVX-512 add up all, one by one, in
+ * a float: of 300,000 equal ones 0.1 % is lost.
+ */
 void
 kernel_gemm(struct gemm g, const float *a, const float *b, float *c)
 {
@@ -27,10 +35,21 @@ kernel_gemm(struct gemm g, const float *a, const float *b, float *c)
 	assert(g.m <= INT_MAX && g.n <= INT_MAX && g.k <= INT_MAX);
 
 	const int m = (int)g.m, n = (int)g.n, k = (int)g.k;
+	const size_t part = g.k > LONG ? PART : g.k;
+	size_t from = 0;
 
-	cblas_sgemm(CblasRowMajor,
-		    g.transpose_a ? CblasTrans : CblasNoTrans,
-		    g.transpose_b ? CblasTrans : CblasNoTrans,
-		    m, n, k, 1, a, g.transpose_a ? m : k,
-		    b, g.transpose_b ? k : n, g.add ? 1 : 0, c, n);
+	do {
+		const size_t rest = g.k - from;
+
+		cblas_sgemm(CblasRowMajor,
+			    g.transpose_a ? CblasTrans : CblasNoTrans,
+			    g.transpose_b ? CblasTrans : CblasNoTrans,
+			    m, n, (int)(rest < part ? rest : part), 1,
+			    a + from * (g.transpose_a ? g.m : 1),
+			    g.transpose_a ? m : k,
+			    b + from * (g.transpose_b ? 1 : g.n),
+			    g.transpose_b ? k : n,
+			    g.add || from > 0 ? 1 : 0, c, n);
+		from += part;
+	} while (from < g.k);
 }

@@ -31,6 +31,32 @@ equal(struct gemm g)
 	return true;
 }
 
+/* Sums of so many terms are added up by parts, whichever way they lie. */
+static void
+test_long_sums(void)
+{
+	enum { TERMS = 9001 };
+	static float x[2 * TERMS], y[3 * TERMS];
+	bool good = true;
+
+	for (size_t i = 0; i < 2 * TERMS; i++)
+		x[i] = (float)(i * 7 % 5) - 2;
+	for (size_t i = 0; i < 3 * TERMS; i++)
+		y[i] = (float)(i * 5 % 7) - 2;
+	for (int how = 0; how < 8; how++) {
+		const struct gemm g = { .m = 2, .n = 3, .k = TERMS,
+			.transpose_a = how & 1, .transpose_b = how & 2,
+			.add = how & 4 };
+
+		for (size_t i = 0; i < 6; i++)
+			c[i] = d[i] = (float)i;
+		kernel_gemm(g, x, y, c);
+		kernel_gemm_naive(g, x, y, d);
+		good = good && memcmp(c, d, 6 * sizeof(*c)) == 0;
+	}
+	named(good, "sums of many terms");
+}
+
 /* Element by element, however many go at a time, and none behind them. */
 static bool
 multiplies(size_t n)
@@ -293,5 +319,6 @@ main(void)
 	named(added, "rows are added up in doubles, however wide they are");
 	ok(kernel_dot(x, y, 5) == -4 - 2 * 3 - 3 * 4 - 4 * 5);
 	bfloat16(&rng);
+	test_long_sums();
 	return tap_done();
 }
