@@ -76,8 +76,8 @@ bool
 void_finishes(const struct coord *c)
 {
 	return c->cancelling && !c->voiding && !c->rounds && c->started &&
-		!lease_cancelling(c) && queue_returned(c->queue) > 0 &&
-		workers_can(c, REQUEST_TRAIN);
+		data_ready(c) && !lease_cancelling(c) &&
+		queue_returned(c->queue) > 0 && workers_can(c, REQUEST_TRAIN);
 }
 
 /*
