@@ -9,7 +9,8 @@
 #include <cblas.h>
 #include <limits.h>
 
-#define LONG	8192	/* terms of a sum; longer ones are added up by parts */
+/* Sums of more terms are added up by parts. */
+#define LONG	8192
 #define PART	1024
 
 /* OpenBLAS's; other libraries have one thread anyway. */
