@@ -57,7 +57,7 @@ int
 arrays_read(const char *path, const struct arrays_sink *sink, struct fail *f)
 {
 	const struct arrays_format *format = arrays_format(path, f);
-	uint64_t size;
+	uint64_t size = 0;
 	int fd, r;
 
 	if (!format)
