@@ -601,7 +601,8 @@ address"
 	assert_clean
 }
 
-# Stand-ins that say what they are given, on standard error; the coordinator knows the task.
+# Stand-ins that say what they are given, on standard error, as a server has no
+# other; the coordinator knows the task.
 given() {
 	local program
 	for program in ps-coord ps-work ps-serve ps-eval; do
@@ -609,7 +610,7 @@ given() {
 			#!/bin/sh
 			[ "$1" != --print-task ] || [ -z "$TASK" ] ||
 				exec echo "$TASK"
-			exec >&2	# a server's output goes nowhere
+			exec >&2
 			printf '%s' "${0##*/}"
 			printf ' <%s>' "$@"
 		EOT
