@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIZE	((size_t)20 << 20)	/* of a text that takes fifty times that */
+/* Of a text, which can take fifty times as much. */
+#define SIZE	((size_t)20 << 20)
 
 static json_error_t error;
 
@@ -62,9 +63,9 @@ main(void)
 
 	named(is_refused("[],"), "lists of nothing take more than they may");
 	named(is_refused("{},"), "objects do");
-	named(is_read("\"a text of some hundred bytes, as there are in files of "
-		      "ours, which takes little more than it is long\","),
-	      "texts do not");
+	named(is_read("\"a text of some hundred bytes, as there are in "
+		      "files of ours, which takes little more than it is "
+		      "long\","), "texts do not");
 	value = json_read("{\"a\":1}", 7, 0, &error);
 	ok(json_integer_value(json_object_get(value, "a")) == 1);
 	json_decref(value);
