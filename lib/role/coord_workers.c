@@ -433,7 +433,9 @@ workers_watch(struct coord *c, uint64_t now)
 	const double seconds = (double)c->o.timeout_ms / 1000;
 	struct fail why;
 
-	if (op == REQUEST_NONE || (c->started && workers_can(c, op))) {
+	/* Without all servers nobody can be ready: they are waited for. */
+	if (op == REQUEST_NONE || !fleet_welcome(c->fleet) ||
+	    (c->started && workers_can(c, op))) {
 		c->helped_ms = now;
 	} else if (c->started && silent) {
 		if (now - c->helped_ms < c->o.patience_ms)

@@ -2567,6 +2567,33 @@ nobody_answers(void)
 	patience = 1000;
 }
 
+/* It is the server that keeps the worker from being ready. */
+static void
+a_server_gone_before_anybody_is_ready(void)
+{
+	struct fail f;
+	int is;
+
+	patience = 20000;
+	begin_run();
+	hello(A, ROLE_WORKER, A);
+	ask("train 5");
+	coord_down(coord, SERVER, now);
+	for (const uint64_t end = now + 19000; now < end; now += 50) {
+		coord_tick(coord, now);
+		tell(A, (struct message){ .kind = MESSAGE_PONG });
+	}
+	named(!coord_over(coord, &is, &f), "a server is waited for longer than "
+	      "workers that cannot be ready without it");
+	for (const uint64_t end = now + 8000; now < end; now += 50) {
+		coord_tick(coord, now);
+		tell(A, (struct message){ .kind = MESSAGE_PONG });
+	}
+	ok(coord_over(coord, &is, &f) && is == FAIL_PEER &&
+	   strncmp(f.text, "server 0 (a)", 12) == 0);
+	patience = 1000;
+}
+
 /* A silent server is called anew; and what it was asked is asked again. */
 static void
 a_silent_server(void)
@@ -2835,6 +2862,7 @@ main(void)
 	farther_than_a_lease();
 	a_silent_worker();
 	nobody_answers();
+	a_server_gone_before_anybody_is_ready();
 	a_silent_server();
 	a_long_step(0, "step 5 has taken worker:0 25.1 s, others take "
 		    "0.250 s\n");
