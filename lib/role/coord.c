@@ -304,8 +304,10 @@ tell_mark(struct coord *c, uint64_t now)
 	if (moved == 0 || (moved < MARK_STEPS && now - c->mark_ms < MARK_MS))
 		return;
 	c->mark_ms = now;
+	/* One that is further on than a resumed run knows keeps its mark. */
 	for (size_t i = 0; i < c->o.servers; i++)
-		fleet_set_mark(c->fleet, i, recover_mark(c, i));
+		if (recover_mark(c, i) > fleet_mark(c->fleet, i))
+			fleet_set_mark(c->fleet, i, recover_mark(c, i));
 	m.mark.run = coord_run(c);
 	m.mark.term = c->plan.term;
 	fleet_ask(c->fleet, &m);
