@@ -698,6 +698,13 @@ client_hear(struct client *c, uint64_t peer, const struct message *m,
 	}
 }
 
+void
+client_excuse(struct client *c, uint64_t now)
+{
+	for (size_t i = 0; i < c->plan->servers; i++)
+		c->server[i].waiting_since = now;
+}
+
 int
 client_check(const struct client *c, uint64_t now, uint64_t timeout_ms,
 	     size_t *server, struct fail *f)

@@ -90,6 +90,9 @@ const struct exchanged *client_exchanged(const struct client *);
 int client_hear(struct client *, uint64_t peer, const struct message *,
 		uint64_t now_ms, struct fail *);
 
+/* We did not listen ourselves: nobody's silence counts until now. */
+void client_excuse(struct client *, uint64_t now_ms);
+
 /*
  * Has a server let us wait for so long?  -1 then, and the failure names it,
  * its address and when it was last heard; *server is which.

@@ -370,19 +370,29 @@ worker_hear(struct worker *w, uint64_t peer, const struct message *m,
 	return check_broken(w, f);
 }
 
-/*
- * Is the coordinator gone, or does it hang?  Its silence counts only while we
- * listened.
- */
+/* Who was to be heard while we did not listen is excused. */
+static void
+note_pause(struct worker *w, uint64_t now)
+{
+	const uint64_t pause = now - w->ticked;
+
+	w->ticked = now;
+	if (pause < PAUSE_MS || pause < w->options.lease_ms / 2)
+		return;
+	w->heard = now;
+	if (w->client)
+		client_excuse(w->client, now);
+}
+
+/* Is the coordinator gone, or does it hang? */
 static int
 check_coordinator(struct worker *w, uint64_t now, struct fail *f)
 {
-	const uint64_t pause = now - w->ticked, most = w->options.timeout_ms;
+	const uint64_t most = w->options.timeout_ms;
 	const uint64_t lease = w->options.lease_ms;
 
-	if (w->computed || (pause >= PAUSE_MS && pause >= lease / 2))
+	if (w->computed)
 		w->heard = now;
-	w->ticked = now;
 	if (!w->up && now - w->down_since >= most)
 		return fail(f, FAIL_PEER, "coordinator %s %s within %g s",
 			    w->options.coordinator, w->model ?
@@ -402,6 +412,7 @@ worker_tick(struct worker *w, uint64_t now, struct fail *f)
 	struct fail why;
 	size_t server;
 
+	note_pause(w, now);
 	if (check_broken(w, f) < 0 || check_coordinator(w, now, f) < 0)
 		return -1;
 	if (w->computed) {	/* what came meanwhile is still to be heard */

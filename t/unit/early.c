@@ -178,11 +178,14 @@ spoil(size_t i)
 	values[i % SIZES][0] = NAN;
 }
 
+static uint64_t timeout;
+
 static void
 begin(uint64_t prefetch)
 {
 	const struct worker_options o = { .coordinator = "node:0",
 					  .lease_ms = 1000,
+					  .timeout_ms = timeout,
 					  .life = 1, .index = 0,
 					  .prefetch = prefetch };
 	struct message hello = { .kind = MESSAGE_HELLO };
@@ -343,6 +346,29 @@ test_silence(void)
 	end();
 }
 
+/* Whoever hung itself does not know who was silent meanwhile. */
+static void
+test_hang(void)
+{
+	struct fail f;
+	uint64_t now = 1;
+
+	timeout = 5000;
+	begin(1);
+	lease(4, 0, true);
+	hold = true;
+	lease(4, 0, true);
+	lost = 0;
+	ok(under_way(2) && worker_tick(worker, now, &f) == 0);
+	for (now = 60000; now < 64500; now += 500)
+		ok(worker_tick(worker, now, &f) == 0);
+	settle();
+	named(lost == 0, "servers have time to answer one that hung");
+	let_go();
+	end();
+	timeout = 0;
+}
+
 int
 main(void)
 {
@@ -351,5 +377,6 @@ main(void)
 	test_ahead();
 	test_failure();
 	test_silence();
+	test_hang();
 	return tap_done();
 }
