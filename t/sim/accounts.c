@@ -3,9 +3,11 @@
 #include "base/mem.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define STEPS	100000
+#define EPOCHS	1000
 
 struct request_account {
 	uint64_t done, cancelled, errors, lines;
@@ -15,7 +17,15 @@ struct accounts {
 	const struct scenario *s;
 	struct request_account of[MAX_REQUESTS];
 	unsigned char *seen;	/* steps with a result */
-	uint64_t done, given_up;
+	uint64_t done, mark, given_up;
+	uint64_t examples[EPOCHS];
+	bool disturbed;		/* somebody may have died at a step */
+	bool forgetful;		/* a coordinator may not know what is done */
+	double beyond;		/* the steps that are done, at most, were the
+				   weights when they were last seen, and */
+	uint64_t beyond_given_up;	/* so many had been given up */
+	double rest;			/* the same, at barriers */
+	uint64_t rest_given_up;
 	char wrong[200];
 };
 
@@ -37,11 +47,26 @@ accounts_free(struct accounts *a)
 }
 
 void
+accounts_disturb(struct accounts *a)
+{
+	a->disturbed = true;
+}
+
+void
+accounts_forget(struct accounts *a)
+{
+	a->forgetful = true;
+}
+
+void
 accounts_reset(struct accounts *a)
 {
 	memset(a->seen, 0, STEPS);
 	memset(a->of, 0, sizeof(a->of));
-	a->done = a->given_up = 0;
+	memset(a->examples, 0, sizeof(a->examples));
+	a->done = a->mark = a->given_up = 0;
+	a->beyond_given_up = a->rest_given_up = 0;
+	a->beyond = a->rest = 0;
 }
 
 static void
@@ -88,11 +113,27 @@ has_ended(const struct accounts *a, size_t id)
 static bool
 in_its_place(const struct accounts *a, size_t id)
 {
-	for (size_t i = 0; i < a->s->asks; i++)
+	for (size_t i = 0; i < a->s->heard; i++)
 		if ((i < id && !has_ended(a, i)) ||
 		    (i > id && (a->of[i].lines > 0 || a->of[i].done > 0)))
 			return false;
 	return true;
+}
+
+/*
+ * In rounds a step is computed with the values of all before it: the loss is
+ * what their weights leave of the label.
+ */
+static bool
+meets_all(const struct accounts *a, uint64_t step, const char *line)
+{
+	const char *at = strstr(line, "\"loss\":");
+
+	if (a->s->o.mode != MODE_SYNC || a->s->ledger || a->given_up > 0 ||
+	    a->s->o.codec != CODEC_FLOAT32 || !at)
+		return true;
+	return LABEL - strtod(at + strlen("\"loss\":"), NULL) ==
+		LOSS_OF_A_STEP * (double)step;
 }
 
 static void
@@ -105,10 +146,85 @@ take_step(struct accounts *a, size_t id, const char *line)
 
 	if (step >= STEPS || a->seen[step]++ > 0)
 		break_rule(a, "R1 a step has two results", line);
-	if (batch > 0 && examples % batch != 0)
+	if (batch > 0 && a->s->flaw != FLAW_READ && examples % batch != 0)
 		break_rule(a, "R1 a step is not of its size", line);
+	if (!meets_all(a, step, line))
+		break_rule(a, "R9 a round does not know of those before",
+			   line);
+	if (a->s->ledger && field(line, "\"epoch\":") < EPOCHS)
+		a->examples[field(line, "\"epoch\":")] += examples;
 	a->of[id].done++;
 	a->done++;
+	while (a->mark < STEPS && a->seen[a->mark])
+		a->mark++;
+}
+
+static void
+check_epoch(struct accounts *a, const char *line)
+{
+	const uint64_t epoch = field(line, "\"epoch\":");
+	const uint64_t examples = field(line, "\"examples\":");
+	const uint64_t missed = strstr(line, "\"missed\":") ?
+		field(line, "\"missed\":") : 0;
+
+	if (missed > 0 && a->given_up == 0)
+		break_rule(a, "R6 an epoch missed records", line);
+	if (epoch < EPOCHS && a->given_up == 0 &&
+	    (examples != a->examples[epoch] ||
+	     examples + missed != a->s->files * a->s->file_records))
+		break_rule(a, "R6 an epoch does not count its records", line);
+}
+
+/*
+ * What is beyond the steps that are done is of steps that were given up while
+ * somebody was at them.  It does not become more unless more are.
+ */
+void
+accounts_scored(struct accounts *a, double sum, uint64_t below,
+		const char *what)
+{
+	const double beyond = sum - (double)LOSS_OF_A_STEP * (double)below;
+	const double most = a->disturbed ?
+		(double)LOSS_OF_A_STEP * (double)a->given_up : 0;
+
+	if (beyond < 0 || beyond > most)
+		break_rule(a, "R5 steps are lost, or there twice", what);
+	if (a->beyond_given_up == a->given_up && a->given_up > 0 &&
+	    beyond > a->beyond)
+		break_rule(a, "R8 what was given up is applied later", what);
+	a->beyond_given_up = a->given_up;
+	a->beyond = beyond;
+}
+
+/*
+ * The same at a barrier, where nothing is under way: but who has just lost a
+ * server may have less.
+ */
+void
+accounts_rest(struct accounts *a, double sum)
+{
+	const double beyond = sum - (double)LOSS_OF_A_STEP * (double)a->done;
+
+	if (!a->forgetful && a->given_up > 0 &&
+	    a->rest_given_up == a->given_up && beyond > a->rest)
+		break_rule(a, "R8 what was given up is applied later", "");
+	if (a->rest_given_up != a->given_up || beyond > a->rest)
+		a->rest = beyond;
+	a->rest_given_up = a->given_up;
+}
+
+static void
+check_score(struct accounts *a, const char *line)
+{
+	const char *at = strstr(line, "\"loss\":");
+
+	if (field(line, "\"examples\":") != EVALUATED)
+		break_rule(a, "R5 an evaluation lacks records", line);
+	/* One that lost what it had noted last runs that again, though it is
+	   there already. */
+	if (at && !a->forgetful)
+		accounts_scored(a, strtod(at + strlen("\"loss\":"), NULL),
+				a->done, line);
 }
 
 static void
@@ -119,12 +235,12 @@ take_barrier(struct accounts *a, size_t id, const char *line)
 
 	if (a->of[id].lines == lines_of(ask) && !in_its_place(a, id))
 		break_rule(a, "R3 a barrier is not in its place", line);
-	if (strstr(line, "\"error\":"))
+	if (strstr(line, "\"error\":") && ask->op != 'j')
 		return;
-	if (ask->op == 'e' && field(line, "\"examples\":") != EVALUATED)
-		break_rule(a, "R5 an evaluation lacks records", line);
-	if (ask->op == 'p' && strstr(line, "\"missed\":"))
-		break_rule(a, "R6 an epoch missed records", line);
+	if (ask->op == 'e')
+		check_score(a, line);
+	if (ask->op == 'p')
+		check_epoch(a, line);
 	for (size_t i = id; i > 0 && a->s->ask[i - 1].op != 'j'; i--)
 		joined += a->of[i - 1].done;
 	if (ask->op == 'j' && field(line, "\"steps\":") != joined)
@@ -142,30 +258,35 @@ id_of(const char *line)
 	return field(at, "\"request ") - 1;
 }
 
-/* One that was passed over at the end has none: it is the first of those. */
-static uint64_t
-passed_over(const struct accounts *a, const char *line)
+/* Such ones that are given up have none: one line is for all in a row. */
+static void
+take_nameless(struct accounts *a, const char *line)
 {
-	if (!strstr(line, "\"op\":\"request\",\"cancelled\":true"))
-		return UINT64_MAX;
-	for (size_t i = 0; i < a->s->asks; i++)
-		if (a->s->ask[i].op == 'x' && !has_ended(a, i))
-			return i;
-	return UINT64_MAX;
+	uint64_t left = strstr(line, "\"requests\":") ?
+		field(line, "\"requests\":") : 1;
+
+	for (size_t i = 0; i < a->s->heard && left > 0; i++) {
+		if (a->s->ask[i].op != 'x' || has_ended(a, i))
+			continue;
+		a->of[i].lines++;
+		a->of[i].cancelled++;
+		left--;
+	}
 }
 
 void
 accounts_line(struct accounts *a, const char *line)
 {
-	uint64_t id = id_of(line);
+	const uint64_t id = id_of(line);
 	const bool step = strstr(line, "\"op\":\"train\"") != NULL;
 	struct request_account *r;
 
-	if (id == UINT64_MAX)
-		id = passed_over(a, line);
+	if (id == UINT64_MAX && strstr(line, "\"op\":\"request\"") &&
+	    strstr(line, "\"cancelled\":true"))
+		take_nameless(a, line);
 	if (id == UINT64_MAX)
 		return;		/* not a request's own */
-	if (id >= a->s->asks) {
+	if (id >= a->s->heard) {
 		break_rule(a, "R2 nobody asked for it", line);
 		return;
 	}
@@ -174,7 +295,8 @@ accounts_line(struct accounts *a, const char *line)
 		r->lines++;
 		r->cancelled += is_train(a, id) ? field(line, "\"steps\":") :
 			1;
-		a->given_up += is_train(a, id);
+		if (strstr(line, "\"steps\":"))
+			a->given_up += field(line, "\"steps\":");
 	} else if (step && strstr(line, "\"error\":")) {
 		r->errors++;
 		a->given_up++;
@@ -193,10 +315,16 @@ accounts_done(const struct accounts *a)
 	return a->done;
 }
 
-bool
+uint64_t
+accounts_mark(const struct accounts *a)
+{
+	return a->mark;
+}
+
+uint64_t
 accounts_given_up(const struct accounts *a)
 {
-	return a->given_up > 0;
+	return a->given_up;
 }
 
 const char *
@@ -210,7 +338,7 @@ accounts_unanswered(const struct accounts *a, size_t asked)
 {
 	static char what[80];
 
-	for (size_t i = 0; i < asked; i++) {
+	for (size_t i = 0; i < asked && i < a->s->heard; i++) {
 		if (has_ended(a, i))
 			continue;
 		snprintf(what, sizeof(what), "R7 request %zu (%c) is not "

@@ -9,10 +9,13 @@
  *	R3  a barrier's line comes behind all lines of what was asked before
  *	    it, and before all that was asked behind it
  *	R4  a join counts the steps that were done since the last one
- *	R5  an evaluation scores every record
- *	R6  an epoch misses no record
+ *	R5  an evaluation scores every record, by what the steps before it have
+ *	    come to
+ *	R6  an epoch misses no record, or says how many: of what was given up
  *	R7  at the end each request is answered: its steps are done, failed or
  *	    cancelled, a barrier has one line
+ *	R8  nothing of a step that was given up is applied once that was said
+ *	R9  a round is computed with the values of all rounds before it
  */
 #ifndef PS_SIM_ACCOUNTS_H
 #define PS_SIM_ACCOUNTS_H
@@ -20,19 +23,33 @@
 #include "scenario.h"
 
 #define EVALUATED	23	/* records of an evaluation */
+#define LABEL		1e6	/* of what is trained */
+#define LOSS_OF_A_STEP	16	/* the weights, visits left out, each of which
+				   is the number of steps: the loss is their sum
+				   when the label is 0 */
 
 struct accounts;
 
 struct accounts *accounts_new(const struct scenario *);
 void accounts_free(struct accounts *);
 
+/* Something befell the run: before that nobody leaves a step half done. */
+void accounts_disturb(struct accounts *);
+/* The coordinator has lost what it had noted last. */
+void accounts_forget(struct accounts *);
 /* The file of results was cut: all of its lines are told again. */
 void accounts_reset(struct accounts *);
 void accounts_line(struct accounts *, const char *line);
 
 uint64_t accounts_done(const struct accounts *);	/* steps */
-/* Was a step given up, so that some servers may have applied it? */
-bool accounts_given_up(const struct accounts *);
+uint64_t accounts_mark(const struct accounts *);	/* all below are */
+/* Steps that were given up, so that some servers may have applied them. */
+uint64_t accounts_given_up(const struct accounts *);
+/* The sum of all weights, when so many steps are below; is it right? */
+void accounts_scored(struct accounts *, double sum, uint64_t below,
+		     const char *what);
+/* What it is now, as nothing is under way. */
+void accounts_rest(struct accounts *, double sum);
 /* Which rule is broken, or NULL. */
 const char *accounts_wrong(const struct accounts *);
 /* R7, of the first so many requests. */

@@ -15,13 +15,16 @@
 #include <sys/stat.h>
 
 #define TICK_MS		50	/* of programs */
+#define HANGS		12	/* leases, then others have taken over */
 #define AGAIN		20	/* times longer for what is run again */
-#define LAST_ASKS	2	/* that wait for the faults, but */
+#define LAST_ASKS	3	/* that wait for the faults, but */
 #define LAST_WAIT_MS	30000	/* not for later ones */
+#define JOURNAL_LEAST	400	/* bytes, in which the run has its name */
 #define MAX_EVENTS	3000000
 #define MAX_MS		((uint64_t)4 * 3600 * 1000)
 
-enum process_kind { PROCESS_COORD, PROCESS_SERVER, PROCESS_WORKER };
+enum process_kind { PROCESS_COORD, PROCESS_SERVER, PROCESS_WORKER,
+		    PROCESS_EVAL };
 
 /* A place for a process, which its supervisor begins again. */
 struct process {
@@ -32,6 +35,7 @@ struct process {
 		struct host_coord *coord;
 		struct host_server *server;
 		struct host_worker *worker;
+		struct host_eval *eval;
 		void *any;	/* NULL: it does not run */
 	};
 	struct packet *inbox;
@@ -42,6 +46,7 @@ struct process {
 	bool ended;		/* as it should: it is not begun again */
 	struct host_server *corpse;	/* a server that was told to stop */
 	bool age;		/* its files are older when it begins again */
+	uint64_t killed_at;	/* an evaluator; NEVER */
 	char name[16];
 };
 
@@ -63,7 +68,7 @@ struct cluster {
 	struct accounts *accounts;
 	struct process process[NETWORK_NODES];
 	struct pending pending[MAX_FAULTS];
-	uint64_t now, lives, warnings, events;
+	uint64_t now, lives, warnings, events, evaluated;
 	uint64_t read;		/* bytes of the results */
 	uint64_t allowed, allow_at;
 	uint64_t progress;	/* when there was a result, */
@@ -71,9 +76,19 @@ struct cluster {
 	uint64_t quiet;		/* when the last fault's effect ends */
 	uint64_t patience;	/* how long nothing may be seen to happen */
 	uint64_t newest;	/* the step of the newest checkpoint */
+	uint64_t publications;	/* that were begun */
+	bool publishing;
 	char at[MAX_SERVERS][16];	/* where each server is now */
-	bool suspending, ending, over, deaf;
+	bool suspending, over, deaf;
 	bool filled;		/* a disk was full */
+	bool asked_to_end;	/* the coordinator, for good */
+	bool in_haste;		/* and it gave up what was under way */
+	bool at_rest;		/* results of barriers have just been read */
+	size_t deaths[MAX_SERVERS];	/* of each or its standby, since then */
+	bool backed_up;		/* there is a copy of the journal */
+	uint64_t term, old_term;	/* of the newest lease; of those by a
+					   coordinator that is gone */
+	struct fail why;	/* the coordinator ended so */
 	struct verdict out;
 };
 
@@ -111,7 +126,70 @@ node_of(const struct cluster *c, const struct process *p)
 	return (int)(p - c->process);
 }
 
+/* ---- the coordinator's files ---- */
+
+static void
+journal_path(const struct cluster *c, char path[128])
+{
+	snprintf(path, 128, "%s/%s", c->folder, c->s->o.checkpoint ?
+		 "ck/journal" : "journal");
+}
+
+static void
+backup_path(const struct cluster *c, char path[128])
+{
+	snprintf(path, 128, "%s/backup", c->folder);
+}
+
+/* Now and then, for who is to find an older journal. */
+static void
+back_up(struct cluster *c)
+{
+	char from[128], to[128];
+
+	if (!scenario_may_fail(c->s) || !c->s->journal ||
+	    rng_below(&c->rng, 16) > 0)
+		return;
+	journal_path(c, from);
+	backup_path(c, to);
+	c->backed_up = files_copy(from, to) || c->backed_up;
+}
+
+/* What it begins with again is older than what it had told. */
+static void
+age_journal(struct cluster *c)
+{
+	char journal[128], backup[128];
+
+	journal_path(c, journal);
+	backup_path(c, backup);
+	switch (rng_below(&c->rng, 3)) {
+	case 0:
+		trace("the journal is cut: %d",
+		      files_shorten(journal, JOURNAL_LEAST, &c->rng));
+		break;
+	case 1:
+		trace("an older journal: %d", c->backed_up &&
+		      files_copy(backup, journal));
+		break;
+	default:
+		snprintf(backup, sizeof(backup), "%s/results", c->folder);
+		trace("the results are cut: %d",
+		      files_shorten(backup, 0, &c->rng));
+		break;
+	}
+}
+
 /* ---- results ---- */
+
+/* Has all that was asked before this line come to its end? */
+static bool
+rests(const char *line)
+{
+	return !strstr(line, "\"op\":\"train\"") &&
+		!strstr(line, "\"cancelled\":true") &&
+		!strstr(line, "\"error\":");
+}
 
 /* Those that were written, so many bytes in all. */
 static void
@@ -133,9 +211,11 @@ read_results(struct cluster *c, uint64_t written)
 		if (!c->deaf || !strstr(line, "\"step\":0,"))
 			accounts_line(c->accounts, line);
 		c->progress = c->now;
+		c->at_rest = c->at_rest || rests(line);
 		trace("result: %.*s", (int)strcspn(line, "\n"), line);
 	}
 	fclose(file);
+	back_up(c);
 	if (accounts_wrong(c->accounts))
 		broken(c, "%s", accounts_wrong(c->accounts));
 }
@@ -147,6 +227,7 @@ read_results_again(struct cluster *c, uint64_t written)
 	accounts_reset(c->accounts);
 	c->read = 0;
 	read_results(c, written);
+	c->at_rest = false;	/* that was before */
 }
 
 /* ---- checkpoints ---- */
@@ -202,11 +283,20 @@ look_at_checkpoints(struct cluster *c, const struct process *coord)
 	c->progress = c->now;
 	trace("published %s", checkpoint_folder(from));
 	if (checkpoint_info(from)->step == newest &&
-	    !accounts_given_up(c->accounts) &&
+	    accounts_given_up(c->accounts) == 0 &&
 	    !holds(from, (float)newest, (float)newest))
 		broken(c, "C9: %s does not hold its steps",
 		       checkpoint_folder(from));
 	checkpoint_close(from);
+}
+
+static void
+note_publication(struct cluster *c, const struct process *coord)
+{
+	const bool busy = host_coord_publishes(coord->coord);
+
+	c->publications += busy && !c->publishing;
+	c->publishing = busy;
 }
 
 /* ---- processes begin and end ---- */
@@ -224,11 +314,15 @@ age_files(struct cluster *c, struct process *p)
 {
 	char folder[128], what[200];
 
+	p->age = false;
+	if (p->kind == PROCESS_COORD) {
+		age_journal(c);
+		return;
+	}
 	snprintf(folder, sizeof(folder), "%s/ck/log-%zu", c->folder,
 		 p->index);
 	if (files_age(folder, &c->rng, what, sizeof(what)))
 		trace("older files: %s", what);
-	p->age = false;
 }
 
 static void
@@ -292,6 +386,9 @@ begin_process(struct cluster *c, struct process *p)
 	else if (p->kind == PROCESS_WORKER)
 		p->worker = host_worker_new(&c->site, outbox, p->index,
 					    ++c->lives, clock_of(c, p));
+	else if (p->kind == PROCESS_EVAL)
+		p->eval = host_eval_new(&c->site, outbox, ++c->lives,
+					clock_of(c, p));
 	else
 		p->server = host_server_new(&c->site, outbox, p->index,
 			own, primary, 1000 + ++c->lives, &status);
@@ -302,14 +399,16 @@ begin_process(struct cluster *c, struct process *p)
 			broken(c, "C5: %s cannot begin, status %d", p->name,
 			       status);
 		wait_to_begin(c, p, 200);
-		if (scenario_may_fail(c->s) && p->kind == PROCESS_SERVER &&
-		    status == FAIL_DATA)
+		if (scenario_may_fail(c->s) && status == FAIL_DATA) {
 			c->over = true;	/* it says so, and never will */
+			c->out.status = status;
+		}
 		return;
 	}
 	if (p->kind == PROCESS_COORD) {
 		read_results_again(c, host_coord_written(p->coord));
-		c->suspending = c->ending = false;
+		c->suspending = false;
+		c->old_term = c->term;
 		begin_ended(c);
 	}
 }
@@ -325,6 +424,8 @@ drop_process(struct cluster *c, struct process *p, bool crash)
 		host_coord_free(p->coord);
 	else if (p->kind == PROCESS_WORKER)
 		host_worker_free(p->worker);
+	else if (p->kind == PROCESS_EVAL)
+		host_eval_free(p->eval);
 	else
 		host_server_free(p->server);
 	p->any = NULL;
@@ -337,18 +438,20 @@ end_coordinator(struct cluster *c, struct process *p, int status)
 	const bool resumed = c->suspending && status == FAIL_AGAIN;
 	const size_t taken = host_coord_taken(p->coord);
 	/* All is done, but the last checkpoint found no room. */
-	const bool all_said = taken == c->s->asks &&
+	const bool all_said = taken >= c->s->heard &&
 		!accounts_unanswered(c->accounts, taken);
 
 	c->out.status = status;
+	c->why = *host_coord_why(p->coord);
 	read_results(c, UINT64_MAX);
-	if (!resumed && (status != FAIL_IO || all_said || c->ending)) {
+	if (!resumed && (status != FAIL_IO || all_said || c->asked_to_end)) {
 		const char *open = accounts_unanswered(c->accounts, taken);
 
 		c->over = true;
-		if (status == 0 && taken < c->s->asks && !c->ending)
+		if (status == 0 && taken < c->s->heard && !c->asked_to_end)
 			broken(c, "C5: it ended behind request %zu", taken);
-		if (open)
+		/* A run that is left is beyond the promise. */
+		if (open && (status == 0 || !scenario_may_fail(c->s)))
 			broken(c, "%s, and the run ended with %d", open,
 			       status);
 	}
@@ -392,6 +495,33 @@ end_worker(struct cluster *c, struct process *p, int status)
 		wait_to_begin(c, p, 500);
 }
 
+/* It may be that the run was over, or that it lost somebody. */
+static void
+end_evaluator(struct cluster *c, struct process *p, int status)
+{
+	const struct fail *why = host_eval_why(p->eval);
+	const double given_up = (double)accounts_given_up(c->accounts);
+	double loss = 0, all;
+	uint64_t step;
+
+	if (status != 0 && status != FAIL_PEER && status != FAIL_AGAIN)
+		broken(c, "C10: %s ended with %d: %.150s", p->name, status,
+		       why->text);
+	if (status == 0) {
+		loss = host_eval_scored(p->eval, &step);
+		all = (double)LOSS_OF_A_STEP * (double)step;
+		trace("scored %g at step %llu", loss,
+		      (unsigned long long)step);
+		c->evaluated++;
+		if (loss > all || loss < all - LOSS_OF_A_STEP * given_up)
+			broken(c, "C10: step %llu is scored as %g steps",
+			       (unsigned long long)step,
+			       loss / LOSS_OF_A_STEP);
+	}
+	drop_process(c, p, false);
+	p->wanted = false;
+}
+
 static void
 end_process(struct cluster *c, struct process *p, int status)
 {
@@ -399,6 +529,8 @@ end_process(struct cluster *c, struct process *p, int status)
 		end_coordinator(c, p, status);
 	else if (p->kind == PROCESS_SERVER)
 		end_server(c, p, status);
+	else if (p->kind == PROCESS_EVAL)
+		end_evaluator(c, p, status);
 	else
 		end_worker(c, p, status);
 }
@@ -430,6 +562,8 @@ hear(struct cluster *c, struct process *p, const struct packet *e)
 	case PROCESS_SERVER:
 		host_server_hear(p->server, e, now);
 		return HOST_RUNS;
+	case PROCESS_EVAL:
+		return host_eval_hear(p->eval, e, now);
 	default:
 		return host_worker_hear(p->worker, e, now);
 	}
@@ -448,6 +582,8 @@ check(struct cluster *c, const struct process *p)
 	case PROCESS_SERVER:
 		wrong = host_server_check(p->server);
 		break;
+	case PROCESS_EVAL:
+		return;
 	default:
 		wrong = host_worker_check(p->worker);
 	}
@@ -465,6 +601,8 @@ act(struct cluster *c, struct process *p)
 		return host_coord_act(p->coord, now);
 	case PROCESS_SERVER:
 		return host_server_act(p->server, now);
+	case PROCESS_EVAL:
+		return host_eval_act(p->eval, now);
 	default:
 		return host_worker_act(p->worker, now);
 	}
@@ -543,8 +681,9 @@ run_process(struct cluster *c, struct process *p)
 static bool
 leaves_a_worker(const struct cluster *c, const struct process *gone)
 {
-	for (int i = FIRST_WORKER; i < NETWORK_NODES; i++)
-		if (&c->process[i] != gone && c->process[i].wanted)
+	for (int i = FIRST_WORKER; i < FIRST_WORKER + MAX_WORKERS; i++)
+		if (&c->process[i] != gone && c->process[i].wanted &&
+		    c->process[i].frozen_until <= c->now)
 			return true;
 	return false;
 }
@@ -563,8 +702,7 @@ crash_files(struct cluster *c, struct process *p)
 	char path[128];
 
 	if (p->kind == PROCESS_COORD)
-		snprintf(path, sizeof(path), "%s/%s", c->folder,
-			 c->s->o.checkpoint ? "ck/journal" : "journal");
+		journal_path(c, path);
 	else
 		snprintf(path, sizeof(path), "%s/ck/log-%zu", c->folder,
 			 p->index);
@@ -585,9 +723,13 @@ kill_process(struct cluster *c, struct process *p, const struct fault *f)
 	trace("killed%s", back ? "" : " for good");
 	if (p->kind == PROCESS_COORD)
 		read_results(c, host_coord_written(p->coord));
+	if (p->kind == PROCESS_SERVER)
+		c->deaths[p->index]++;
 	drop_process(c, p, crash);
 	if (crash)
 		crash_files(c, p);
+	if ((crash || f->kind == FAULT_AGE) && p->kind == PROCESS_COORD)
+		accounts_forget(c->accounts);
 	p->age = f->kind == FAULT_AGE;
 	p->wanted = back;
 	if (back)
@@ -605,6 +747,37 @@ add_worker(struct cluster *c)
 		p->wanted = true;
 		wait_to_begin(c, p, 0);
 		return;
+	}
+}
+
+static void
+add_evaluator(struct cluster *c, const struct fault *f)
+{
+	for (int i = 0; i < MAX_EVALUATORS; i++) {
+		struct process *p = &c->process[FIRST_EVALUATOR + i];
+
+		if (p->wanted)
+			continue;
+		p->wanted = true;
+		p->killed_at = f->span == NEVER ? NEVER :
+			c->now + f->span * 1000;
+		wait_to_begin(c, p, 0);
+		return;
+	}
+}
+
+static void
+kill_evaluators(struct cluster *c)
+{
+	for (int i = 0; i < MAX_EVALUATORS; i++) {
+		struct process *p = &c->process[FIRST_EVALUATOR + i];
+
+		if (!p->any || p->killed_at > c->now)
+			continue;
+		speak_as(c, p);
+		trace("killed for good");
+		drop_process(c, p, false);
+		p->wanted = false;
 	}
 }
 
@@ -629,6 +802,32 @@ power_cut(struct cluster *c, const struct fault *f)
 		kill_process(c, &c->process[i], f);
 }
 
+/* Who goes on without it need not wait for it; who cannot waits, but not for so
+   long that the run may end. */
+static void
+freeze(struct cluster *c, struct process *p, uint64_t ms)
+{
+	const uint64_t most = c->s->o.patience_ms / 4;
+
+	if (p->kind != PROCESS_WORKER || !leaves_a_worker(c, p)) {
+		ms = ms < most ? ms : most;
+		disturbed(c, ms);
+	}
+	p->frozen_until = c->now + ms * 1000;
+}
+
+static void
+tell_to_end(struct cluster *c, struct process *coord)
+{
+	if (!coord->coord)
+		return;
+	host_coord_stop(coord->coord, clock_of(c, coord));
+	if (c->s->o.suspend)
+		c->suspending = true;
+	else
+		c->asked_to_end = true;
+}
+
 static void
 begin_fault(struct cluster *c, const struct fault *f, struct process *p,
 	    struct process *other)
@@ -644,7 +843,7 @@ begin_fault(struct cluster *c, const struct fault *f, struct process *p,
 		kill_process(c, p, f);
 		break;
 	case FAULT_FREEZE:
-		p->frozen_until = until;
+		freeze(c, p, f->span);
 		break;
 	case FAULT_CUT:
 		network_cut(c->network, a, b);
@@ -668,12 +867,10 @@ begin_fault(struct cluster *c, const struct fault *f, struct process *p,
 		p->ahead += f->span == NEVER ? 0 : f->span;
 		break;
 	case FAULT_SUSPEND:
-		if (c->process[COORDINATOR].coord) {
-			host_coord_stop(c->process[COORDINATOR].coord,
-				clock_of(c, &c->process[COORDINATOR]));
-			c->suspending = c->s->o.suspend;
-			c->ending = !c->s->o.suspend;
-		}
+		tell_to_end(c, &c->process[COORDINATOR]);
+		break;
+	case FAULT_EVALUATE:
+		add_evaluator(c, f);
 		break;
 	case FAULT_LEAVE:
 		end_gently(c, p);
@@ -710,13 +907,17 @@ befall(struct cluster *c, size_t i)
 		a = w->to;
 		b = w->from;
 	}
-	if (!scenario_fits(c->s, f->kind, a))
+	if (!scenario_fits(c->s, f->kind, a) ||
+	    (a >= FIRST_EVALUATOR && f->kind == FAULT_KILL))
 		return;
 	speak_as(c, &c->process[a]);
 	trace("FAULT %zu: %s %d %d for %llu ms", i, fault_name(f->kind), a, b,
 	      (unsigned long long)f->span);
 	c->out.befell++;
-	disturbed(c, f->span);
+	accounts_disturb(c->accounts);
+	disturbed(c, f->kind == FAULT_FREEZE && f->span > HANGS *
+		  c->s->o.lease_ms ? HANGS * c->s->o.lease_ms :
+		  f->kind == FAULT_EVALUATE ? 0 : f->span);
 	begin_fault(c, f, &c->process[a], &c->process[b]);
 }
 
@@ -737,6 +938,7 @@ look_at_triggers(struct cluster *c)
 		const struct fault *f = &c->s->fault[i];
 
 		if ((f->trigger == AT_STEPS && done >= f->nth) ||
+		    (f->trigger == AT_PUBLISH && c->publications >= f->nth) ||
 		    (f->trigger == AT_WARNING && c->warnings >= f->nth))
 			trigger(c, i);
 		if (c->pending[i].due <= c->now)
@@ -774,6 +976,16 @@ heed_warning(struct cluster *c, const char *line)
 
 	c->warnings++;
 	trace("warns: %s", line);
+	if (strstr(line, "an error of ps-coord"))
+		broken(c, "C1: %.200s", line);
+	/* One that died again while it recovered had not acknowledged it. */
+	if (strstr(line, "less than it had acknowledged") &&
+	    !scenario_may_fail(c->s) &&
+	    sscanf(line, "server %zu", &server) == 1 &&
+	    server < MAX_SERVERS && c->deaths[server] <= 1)
+		broken(c, "C12: %.200s", line);
+	if (strstr(line, "not all could be ended within"))
+		c->in_haste = true;
 	if (sscanf(line, "server %zu", &server) == 1 && server < MAX_SERVERS &&
 	    standby && strstr(line, "takes over") &&
 	    sscanf(standby + 12, "%15s", at) == 1)
@@ -837,6 +1049,23 @@ check_progress(struct cluster *c)
 	       "no coordinator");
 }
 
+/* How far a step may be ahead of those that have not ended. */
+static void
+check_lease(struct cluster *c, const struct message *m)
+{
+	const uint64_t last = m->lease.first + m->lease.count - 1;
+	const uint64_t mark = accounts_mark(c->accounts);
+
+	c->term = m->lease.term > c->term ? m->lease.term : c->term;
+	if (c->s->o.mode == MODE_SSP && m->lease.server == WIRE_NONE &&
+	    m->lease.term > c->old_term && !c->filled && !c->deaf &&
+	    accounts_given_up(c->accounts) == 0 && last > mark &&
+	    last - mark > c->s->o.ahead)
+		broken(c, "C11: step %llu is leased, though step %llu has not "
+		       "ended", (unsigned long long)last,
+		       (unsigned long long)mark);
+}
+
 static void
 check_limits(struct cluster *c)
 {
@@ -895,12 +1124,11 @@ find_visits(const struct model *model)
 	return UINT32_MAX;
 }
 
-static void
-check_servers(struct cluster *c)
+/* What all servers hold, if all do; free its visits. */
+static bool
+hold_all(struct cluster *c, struct holding *h)
 {
 	struct coord_options o = c->s->o;
-	struct holding h = { .least = 1e9f, .most = -1e9f };
-	const float done = (float)accounts_done(c->accounts);
 	struct plan plan = { 0 };
 	struct place *place;
 	size_t places;
@@ -909,27 +1137,64 @@ check_servers(struct cluster *c)
 	coord_plan(&o, c->model, &plan, &place, &places);
 	free(place);
 	memcpy(plan.run, o.run, PLAN_RUN);
-	h.variable = find_visits(c->model);
+	*h = (struct holding){ .least = 1e9f, .most = -1e9f,
+			       .variable = find_visits(c->model) };
 	if (c->s->ledger)
-		h.visits = mem_alloc(c->s->files * c->s->file_records,
-				     sizeof(*h.visits));
+		h->visits = mem_alloc(c->s->files * c->s->file_records + 1,
+				      sizeof(*h->visits));
 	for (size_t i = 0; i < o.servers && all; i++) {
 		struct process *p;
 		struct host_server *server = holder(c, i, &p);
 
-		all = server && host_server_values(server, &plan, i, &h,
+		all = server && host_server_values(server, &plan, i, h,
 						   clock_of(c, p));
 	}
+	plan_release(&plan);
+	return all;
+}
+
+/* Rounds may still be run again for a server: they end in order. */
+static void
+check_rest(struct cluster *c)
+{
+	struct holding h;
+
+	if (c->at_rest && accounts_given_up(c->accounts) > 0 && !c->filled &&
+	    c->s->o.mode != MODE_SYNC && !scenario_may_fail(c->s) &&
+	    !c->in_haste) {
+		if (hold_all(c, &h))
+			accounts_rest(c->accounts, h.sum);
+		free(h.visits);
+		if (accounts_wrong(c->accounts))
+			broken(c, "%s", accounts_wrong(c->accounts));
+	}
+	if (c->at_rest)
+		memset(c->deaths, 0, sizeof(c->deaths));
+	c->at_rest = false;
+}
+
+static void
+check_servers(struct cluster *c)
+{
+	const float done = (float)accounts_done(c->accounts);
+	const float given_up = (float)accounts_given_up(c->accounts);
+	struct holding h;
+	const bool all = hold_all(c, &h);
+
 	if (!all && c->out.befell == 0)
 		broken(c, "C6: a server does not have the run any more");
-	if (all && (h.least < done ||
-		    h.most > done))
+	if (all && (h.least < done || h.most > done + given_up))
 		broken(c, "C6: %g steps were done, weights are %g to %g",
 		       (double)done, (double)h.least, (double)h.most);
-	if (all && h.visits && !accounts_given_up(c->accounts))
+	if (all) {
+		accounts_scored(c->accounts, h.sum,
+				accounts_done(c->accounts), "at the end");
+		if (accounts_wrong(c->accounts))
+			broken(c, "%s", accounts_wrong(c->accounts));
+	}
+	if (all && h.visits && accounts_given_up(c->accounts) == 0)
 		check_visits(c, h.visits);
 	free(h.visits);
-	plan_release(&plan);
 }
 
 static void
@@ -945,25 +1210,56 @@ check_last_checkpoint(struct cluster *c)
 		broken(c, "C8: there is no checkpoint");
 	else if (!checkpoint_info(from)->final)
 		broken(c, "C8: %s is not final", checkpoint_folder(from));
-	else if (!holds(from, done, done))
+	else if (!holds(from, done, done +
+			(float)accounts_given_up(c->accounts)))
 		broken(c, "C8: %s does not hold the %g steps that were done",
 		       checkpoint_folder(from), (double)done);
 	if (from)
 		checkpoint_close(from);
 }
 
+/* Does a run that ends so keep what was done? */
+static bool
+ends_well(const struct cluster *c)
+{
+	/* A step that went well once cannot be done again: some server lacks
+	   it.  So may be when there are no data left to do it with. */
+	if (c->out.status == FAIL_DATA)
+		return c->s->flaw && !strstr(c->why.text, "run again") &&
+			!scenario_may_fail(c->s);
+	return c->out.status == 0 && !c->in_haste;
+}
+
+static bool
+may_end_so(const struct cluster *c)
+{
+	const struct scenario *s = c->s;
+
+	switch (c->out.status) {
+	case 0:
+		return true;
+	case FAIL_IO:
+		return c->filled || c->asked_to_end;
+	case FAIL_DATA:
+		return s->o.keep_going || s->flaw;
+	case FAIL_NOINPUT:
+		return s->flaw == FLAW_READ && !s->ledger;
+	default:
+		return false;
+	}
+}
+
 static void
 check_end(struct cluster *c)
 {
-	if (c->out.status != 0) {
-		if (!scenario_may_fail(c->s) &&
-		    !((c->filled || c->ending) && c->out.status == FAIL_IO) &&
-		    !(c->s->o.keep_going && c->out.status == FAIL_DATA))
-			broken(c, "C5: the run ended with %d", c->out.status);
+	if (!may_end_so(c) && !scenario_may_fail(c->s))
+		broken(c, "C5: the run ended with %d: %.150s", c->out.status,
+		       c->why.text);
+	if (!ends_well(c))
 		return;
-	}
 	check_servers(c);
-	check_last_checkpoint(c);
+	if (c->out.status == 0 || !c->filled)
+		check_last_checkpoint(c);
 }
 
 /* ---- a run ---- */
@@ -973,7 +1269,7 @@ write_requests(const struct cluster *c)
 {
 	static const char *const op[] = { ['t'] = "train", ['j'] = "join",
 		['e'] = "eval", ['s'] = "save", ['p'] = "epoch",
-		['x'] = "frobnicate" };
+		['q'] = "stop", ['x'] = "frobnicate" };
 	char path[128];
 	FILE *file;
 
@@ -1041,6 +1337,9 @@ place_all(struct cluster *c)
 		place_process(c, FIRST_WORKER + (int)i, PROCESS_WORKER, i,
 			      "work", i < s->workers ?
 			      rng_below(&c->rng, 50) : NEVER);
+	for (size_t i = 0; i < MAX_EVALUATORS; i++)
+		place_process(c, FIRST_EVALUATOR + (int)i, PROCESS_EVAL, i,
+			      "eval", NEVER);
 }
 
 static void
@@ -1130,6 +1429,9 @@ deliver(struct cluster *c)
 		struct packet **end = &c->process[to].inbox;
 
 		look_at_message(c, e, to, from);
+		if (from == COORDINATOR && e->kind == PACKET_MESSAGE &&
+		    e->message.kind == MESSAGE_LEASE)
+			check_lease(c, &e->message);
 		if (to == COORDINATOR && e->kind == PACKET_MESSAGE &&
 		    (e->message.kind == MESSAGE_DONE ||
 		     e->message.kind == MESSAGE_EVALUATED ||
@@ -1192,6 +1494,7 @@ step(struct cluster *c)
 	c->now = next > c->now ? next : c->now;
 	deliver(c);
 	allow_requests(c);
+	kill_evaluators(c);
 	for (int k = 0; k < NETWORK_NODES && !c->over; k++) {
 		struct process *p = &c->process[(begin + k) % NETWORK_NODES];
 
@@ -1204,7 +1507,9 @@ step(struct cluster *c)
 		if (p->kind == PROCESS_COORD && p->coord) {
 			take_warnings(c, p);
 			read_results(c, host_coord_written(p->coord));
+			check_rest(c);
 			look_at_checkpoints(c, p);
+			note_publication(c, p);
 		}
 	}
 	look_at_triggers(c);

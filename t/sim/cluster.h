@@ -10,6 +10,9 @@
  *	C2  the rules of accounts.h hold
  *	C3  no message is malformed
  *	C4  no worker ends of its own accord but by the coordinator's word
+ *	C10 an evaluator scores its step, all of it and no other
+ *	C11 no step is leased further ahead than was asked
+ *	C12 what a server, or its standby, had acknowledged is not run again
  *
  * At the end:
  *

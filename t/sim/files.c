@@ -233,3 +233,28 @@ files_age(const char *folder, struct rng *rng, char *what, size_t room)
 		 (long long)left);
 	return truncate(newest, left) == 0;
 }
+
+bool
+files_shorten(const char *path, uint64_t least, struct rng *rng)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0 || (uint64_t)st.st_size <= least)
+		return false;
+	least += rng_below(rng, (uint64_t)st.st_size - least);
+	return truncate(path, (off_t)least) == 0;
+}
+
+bool
+files_copy(const char *from, const char *to)
+{
+	char bytes[4096];
+	FILE *in = fopen(from, "re"), *out = in ? fopen(to, "we") : NULL;
+	size_t n;
+
+	while (out && (n = fread(bytes, 1, sizeof(bytes), in)) > 0)
+		fwrite(bytes, 1, n, out);
+	if (in)
+		fclose(in);
+	return out && fclose(out) == 0;
+}

@@ -34,5 +34,9 @@ void files_crash(const char *path, struct rng *);
  * of the folder is cut, or removed.  Says which; false: there was nothing.
  */
 bool files_age(const char *folder, struct rng *, char *what, size_t room);
+/* The same with a file, of which so many bytes, at least, stay. */
+bool files_shorten(const char *path, uint64_t least, struct rng *);
+/* A backup is made, or put back; false: there is none. */
+bool files_copy(const char *from, const char *to);
 
 #endif

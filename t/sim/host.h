@@ -11,6 +11,8 @@
 
 #include "scenario.h"
 
+#include "model/batch.h"
+
 #define HOST_RUNS	(-1)
 
 /* What all programs of a run have in common; all borrowed. */
@@ -41,10 +43,13 @@ void host_coord_allow(struct host_coord *, size_t requests);
 uint64_t host_coord_written(const struct host_coord *);
 size_t host_coord_taken(const struct host_coord *);	/* requests */
 uint64_t host_coord_newest(const struct host_coord *);	/* checkpoint */
+bool host_coord_publishes(const struct host_coord *);	/* one, now */
 /* Warnings since the last call, a line each; the caller empties it. */
 struct text *host_coord_warnings(struct host_coord *);
 /* NULL, or what does not hold of it: see coord_check(). */
 const char *host_coord_check(const struct host_coord *, uint64_t now_ms);
+/* Why it ended. */
+const struct fail *host_coord_why(const struct host_coord *);
 /* A line of progress; good until the next call. */
 const char *host_coord_state(struct host_coord *, uint64_t now_ms);
 
@@ -78,6 +83,19 @@ int host_worker_act(struct host_worker *, uint64_t now_ms);
 const struct fail *host_worker_why(const struct host_worker *);
 const char *host_worker_check(const struct host_worker *);
 
+/* ---- ps-eval, of a live model ---- */
+
+struct host_eval;
+
+struct host_eval *host_eval_new(const struct site *, struct outbox *,
+				uint64_t life, uint64_t now_ms);
+void host_eval_free(struct host_eval *);
+int host_eval_hear(struct host_eval *, const struct packet *, uint64_t now_ms);
+int host_eval_act(struct host_eval *, uint64_t now_ms);
+const struct fail *host_eval_why(const struct host_eval *);
+/* When it has ended with 0: the loss, and the step that it is of. */
+double host_eval_scored(const struct host_eval *, uint64_t *step);
+
 /* ---- the model that they train ---- */
 
 #define MODEL_ROWS	4
@@ -90,10 +108,16 @@ const char *host_worker_check(const struct host_worker *);
  */
 void host_model_text(const struct scenario *, char *text, size_t size);
 
+/* One more record to be scored: its loss is the sum of the weights, without
+   visits. */
+void host_record_score(struct batch *, const struct scenario *,
+		       const struct model *);
+
 /* What servers hold: the least and the largest of all weights but visits',
    and those by record, which are added to. */
 struct holding {
 	float least, most;
+	double sum;		/* of these, each row once */
 	double *visits;		/* NULL: there are none */
 	uint32_t variable;	/* visits' number in the model */
 };

@@ -25,6 +25,7 @@ struct host_coord {
 	bool lost, stopped, cut;
 	char results[128], requests[128], journal_path[128], folder[128];
 	struct text state;
+	struct fail why;
 };
 
 /* The splits of the coordinator's data: files of nothing but numbers. */
@@ -184,7 +185,7 @@ say(struct host_coord *h, uint64_t now)
 int
 host_coord_act(struct host_coord *h, uint64_t now)
 {
-	struct fail f, why = { 0 };
+	struct fail f;
 	int status;
 
 	if (take_requests(h, now, &f) < 0)
@@ -192,13 +193,13 @@ host_coord_act(struct host_coord *h, uint64_t now)
 	coord_tick(h->coord, now);
 	keeper_run(&h->keeper, h->coord, h->site->source, now);
 	say(h, now);
-	if (!coord_over(h->coord, &status, &why) || keeper_busy(&h->keeper))
+	if (!coord_over(h->coord, &status, &h->why) || keeper_busy(&h->keeper))
 		return HOST_RUNS;
 	say(h, now);
 	coord_finish(h->coord, h->written, now);
 	if (h->lost)
 		status = FAIL_IO;
-	trace("ends with %d: %s", status, why.text);
+	trace("ends with %d: %s", status, h->why.text);
 	/* What ends well removes its journal. */
 	journal_file_close(h->journal);
 	h->journal = NULL;
@@ -243,10 +244,22 @@ host_coord_check(const struct host_coord *h, uint64_t now)
 	return coord_check(h->coord, now);
 }
 
+bool
+host_coord_publishes(const struct host_coord *h)
+{
+	return keeper_busy(&h->keeper);
+}
+
 struct text *
 host_coord_warnings(struct host_coord *h)
 {
 	return coord_warnings(h->coord);
+}
+
+const struct fail *
+host_coord_why(const struct host_coord *h)
+{
+	return &h->why;
 }
 
 const char *

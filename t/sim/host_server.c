@@ -21,6 +21,11 @@ struct host_server {
 	struct changelog *log;
 	char folder[128];
 	uint64_t leaves_at;	/* it was told to stop; or 0 */
+	uint64_t coordinator;	/* it registers there; or 0 */
+	size_t index;
+	const char *endpoint;
+	uint64_t life;
+	bool unwanted;
 	struct fail why;
 	/* Of host_server_values() alone. */
 	struct outbox *outbox, out;
@@ -52,6 +57,7 @@ take_values(struct host_server *h, const struct message *m)
 				hold->visits[p->first + k] += (double)*value;
 				continue;
 			}
+			hold->sum += (double)*value;
 			hold->least = *value < hold->least ? *value :
 				hold->least;
 			hold->most = *value > hold->most ? *value :
@@ -161,6 +167,11 @@ host_server_new(const struct site *site, struct outbox *outbox, size_t index,
 	h->out = (struct outbox){ send_out, dial_out, hang_up_out, h };
 	h->server = server_new(life, s->o.lease_ms, &h->out);
 	h->saver = saver_new(files ? h->folder : NULL, s->wal[index]);
+	h->index = index;
+	h->endpoint = s->endpoint[index];
+	h->life = life;
+	if (s->registers)
+		outbox_dial(outbox, s->o.endpoint, &h->coordinator, &h->why);
 	server_saves(h->server, saver_can, h->saver);
 	if ((!s->wal[index] ||
 	     (h->log = changelog_open(h->folder, index, h->server,
@@ -187,9 +198,37 @@ host_server_free(struct host_server *h)
 	free(h);
 }
 
+/* As sys/registration does. */
+static void
+hear_registrar(struct host_server *h, const struct packet *p)
+{
+	struct message m = { .kind = MESSAGE_HELLO, .frames = 1 };
+	char text[MESSAGE_BLOB + 1];
+
+	if (p->kind == PACKET_UP) {
+		m.hello.version = WIRE_VERSION;
+		m.hello.role = ROLE_SERVER;
+		m.hello.index = h->index;
+		m.hello.life = h->life;
+		m.frame[0] = (struct frame){ h->endpoint,
+					     strlen(h->endpoint), NULL };
+		outbox_send(h->outbox, h->coordinator, &m);
+	} else if (p->kind == PACKET_MESSAGE &&
+		   p->message.kind == MESSAGE_REFUSED) {
+		message_text(&p->message, text, sizeof(text));
+		fail(&h->why, message_status(p->message.refused.status),
+		     "the coordinator refuses us: %s", text);
+		h->unwanted = true;
+	}
+}
+
 void
 host_server_hear(struct host_server *h, const struct packet *p, uint64_t now)
 {
+	if (h->coordinator && p->peer == h->coordinator) {
+		hear_registrar(h, p);
+		return;
+	}
 	if (p->kind == PACKET_UP)
 		server_up(h->server, p->peer);
 	else if (p->kind == PACKET_LEFT)
@@ -213,7 +252,7 @@ int
 host_server_act(struct host_server *h, uint64_t now)
 {
 	if (h->leaves_at == 0) {
-		if (act(h, &h->why) < 0) {
+		if (h->unwanted || act(h, &h->why) < 0) {
 			trace("ends: %s", h->why.text);
 			return (int)h->why.kind;
 		}

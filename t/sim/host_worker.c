@@ -3,10 +3,12 @@
 #include "trace.h"
 
 #include "base/mem.h"
+#include "base/rng.h"
 #include "data/span.h"
 #include "role/block.h"
 #include "role/worker.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +19,13 @@ struct host_worker {
 	struct batch batch, eval_batch;
 	bool begun;
 	uint64_t evaluation, eval_at;
+	struct rng rng;
+	bool data_over, broken;	/* broken: nothing more can be read */
+	uint64_t put_back;	/* examples, which still can */
 	struct fail why;
 };
+
+#define BAD	INFINITY	/* the label of what cannot be trained */
 
 void
 host_model_text(const struct scenario *s, char *text, size_t size)
@@ -38,7 +45,7 @@ host_model_text(const struct scenario *s, char *text, size_t size)
 			"input r id rows=%llu\n"
 			"visits = embedding r dim=1 "
 			"embeddings_initializer=zeros\n",
-			(unsigned long long)(s->files * s->file_records));
+			(unsigned long long)(s->files * s->file_records + 1));
 	n += (size_t)snprintf(text + n, size - n, "p = add d");
 	for (int k = 0; k < MODEL_TABLES; k++)
 		n += (size_t)snprintf(text + n, size - n, " e%d", k);
@@ -61,9 +68,11 @@ input_of(struct batch *b, const struct model *model, const char *name)
 	return NULL;
 }
 
-/* Its gradient is -1 for all that it touches. */
+/* Its gradient is -1 for all that it touches, as the label is so large; that of
+   a bad one is not finite. */
 static void
-add_record(struct batch *b, const struct model *model, uint64_t number)
+add_record(struct batch *b, const struct model *model, uint64_t number,
+	   float label)
 {
 	struct feature *i = input_of(b, model, "i");
 	struct feature *x = input_of(b, model, "x");
@@ -76,7 +85,14 @@ add_record(struct batch *b, const struct model *model, uint64_t number)
 		feature_add_value(x, e * 3 + k, 1);
 	if (r)
 		feature_add_id(r, e, number);
-	feature_add_value(&b->label, e, 1e6f);
+	feature_add_value(&b->label, e, label);
+}
+
+void
+host_record_score(struct batch *b, const struct scenario *s,
+		  const struct model *model)
+{
+	add_record(b, model, s->files * s->file_records, 0);
 }
 
 /* All records of a block, in the order of its files. */
@@ -102,11 +118,36 @@ list_records(const struct host_worker *h, const struct block *block,
 	return list;
 }
 
+/* Which ones are bad the seed says: they are so for everybody. */
+static bool
+is_bad(const struct scenario *s, uint64_t record)
+{
+	return s->flaw != FLAW_NONE &&
+		rng_mix(s->seed + 31 * record) % s->flaw_in == 0;
+}
+
+static bool
+add_records(struct host_worker *h, const struct worker_slice *s,
+	    const uint64_t *record, const size_t *order, size_t count)
+{
+	const struct scenario *scenario = h->site->scenario;
+	bool bad = false;
+
+	batch_reset(&h->batch);
+	for (uint64_t i = s->from; i < s->from + s->count && i < count; i++) {
+		const uint64_t number = record[order[i]];
+
+		bad = bad || is_bad(scenario, number);
+		add_record(&h->batch, worker_model(h->worker), number,
+			   is_bad(scenario, number) ? BAD : (float)LABEL);
+	}
+	return bad && scenario->flaw == FLAW_READ;
+}
+
 /* false: it is no block; nobody should say such a thing. */
 static bool
-fill_slice(struct host_worker *h, const struct worker_slice *s)
+fill_slice(struct host_worker *h, const struct worker_slice *s, bool *bad)
 {
-	const struct model *model = worker_model(h->worker);
 	struct block block = { 0 };
 	size_t count, *order;
 	uint64_t *record;
@@ -117,9 +158,7 @@ fill_slice(struct host_worker *h, const struct worker_slice *s)
 	record = list_records(h, &block, &count);
 	order = mem_alloc(count + 1, sizeof(*order));
 	block_order(block.seed, order, count);
-	batch_reset(&h->batch);
-	for (uint64_t i = s->from; i < s->from + s->count && i < count; i++)
-		add_record(&h->batch, model, record[order[i]]);
+	*bad = add_records(h, s, record, order, count);
 	block_release(&block);
 	free(record);
 	free(order);
@@ -133,25 +172,63 @@ feed_slices(struct host_worker *h, uint64_t now)
 		.records = h->site->scenario->file_records
 	};
 	struct worker_slice s;
+	struct fail why;
 	uint64_t number;
+	bool bad;
 
+	fail(&why, FAIL_DATA, "a record that cannot be read");
 	if (worker_index(h->worker, &number))
 		worker_indexed(h->worker, &tally);
-	while (worker_slice(h->worker, &s) && fill_slice(h, &s))
-		worker_batch(h->worker, &h->batch, now, now * 1000);
+	while (worker_slice(h->worker, &s) && fill_slice(h, &s, &bad))
+		if (bad)
+			worker_bad_block(h->worker, &why);
+		else
+			worker_batch(h->worker, &h->batch, now, now * 1000);
+}
+
+/* How many of so many examples can be read; what was put back always can. */
+static uint64_t
+can_read(struct host_worker *h, uint64_t want)
+{
+	h->broken = h->broken || (h->site->scenario->flaw == FLAW_READ &&
+				  rng_below(&h->rng,
+					    h->site->scenario->flaw_in) == 0);
+	if (!h->broken)
+		return want;
+	want = want < h->put_back ? want : h->put_back;
+	h->put_back -= want;
+	return want;
 }
 
 static void
 feed_steps(struct host_worker *h, uint64_t now)
 {
+	const struct scenario *s = h->site->scenario;
+	struct fail why;
 	uint64_t want;
 
-	while (worker_put_back(h->worker, &h->batch))
-		;	/* there is enough */
-	while ((want = worker_want(h->worker)) > 0) {
+	fail(&why, FAIL_DATA, "a record that cannot be read");
+	while (worker_put_back(h->worker, &h->batch)) {
+		h->put_back += h->batch.examples;
+		h->data_over = false;
+	}
+	while (!h->data_over && (want = worker_want(h->worker)) > 0) {
+		const struct worker_next *next = worker_next(h->worker);
+		/* What went well once does so when it is run again. */
+		const bool bad = s->flaw == FLAW_VALUE && next &&
+			next->attempt > 0 &&
+			rng_below(&h->rng, s->flaw_in) == 0;
+
+		want = can_read(h, want);
+		if (want == 0) {
+			h->data_over = true;
+			worker_bad_data(h->worker, &why);
+			break;
+		}
 		batch_reset(&h->batch);
 		for (uint64_t e = 0; e < want; e++)
-			add_record(&h->batch, worker_model(h->worker), 0);
+			add_record(&h->batch, worker_model(h->worker), 0,
+				   bad ? BAD : (float)LABEL);
 		worker_batch(h->worker, &h->batch, now, now * 1000);
 	}
 }
@@ -172,7 +249,8 @@ feed_evaluation(struct host_worker *h, uint64_t now)
 		}
 		h->eval_at += e->shards;
 		batch_reset(&h->eval_batch);
-		add_record(&h->eval_batch, worker_model(h->worker), 0);
+		host_record_score(&h->eval_batch, h->site->scenario,
+				  worker_model(h->worker));
 		worker_evaluation_batch(h->worker, &h->eval_batch, now);
 	}
 }
@@ -215,6 +293,7 @@ host_worker_new(const struct site *site, struct outbox *outbox, size_t index,
 	struct host_worker *h = mem_alloc(1, sizeof(*h));
 
 	h->site = site;
+	h->rng.seed = rng_mix(site->scenario->seed + life);
 	h->worker = worker_new(&o, outbox, now, &h->why);
 	return h;
 }

@@ -13,7 +13,8 @@ static const char *const fault_names[FAULT_KINDS] = {
 	[FAULT_SLOW] = "slow", [FAULT_FULL] = "full",
 	[FAULT_CLOCK] = "clock", [FAULT_SUSPEND] = "suspend",
 	[FAULT_ADD] = "add", [FAULT_LEAVE] = "leave",
-	[FAULT_POWER] = "power", [FAULT_AGE] = "age"
+	[FAULT_POWER] = "power", [FAULT_AGE] = "age",
+	[FAULT_EVALUATE] = "evaluate"
 };
 
 const char *
@@ -78,6 +79,9 @@ draw_servers(struct scenario *s, struct rng *r)
 	}
 	s->o.server = s->endpoint;
 	s->informed = chance(r, 2);
+	s->registers = durable < 2 && chance(r, 3);
+	if (s->registers)
+		s->o.server = s->registered;
 }
 
 static void
@@ -137,6 +141,23 @@ draw_data(struct scenario *s, struct rng *r)
 }
 
 static void
+draw_flaw(struct scenario *s, struct rng *r)
+{
+	static const uint64_t in[] = { 3, 10, 40, 150 };
+
+	if (!chance(r, 3))
+		return;
+	s->flaw = (enum flaw)between(r, FLAW_VALUE, FLAWS - 1);
+	s->flaw_in = in[rng_below(r, 4)];
+	s->o.keep_going = !chance(r, 4);
+	/* One is often still at what was before when others come to it. */
+	if (chance(r, 2)) {
+		s->workers = between(r, 3, 5);
+		s->compute_ms[0] = between(r, 50, 400);
+	}
+}
+
+static void
 draw_requests(struct scenario *s, struct rng *r)
 {
 	static const char barrier[] = { 'j', 'e', 's', 'p', 'x' };
@@ -146,7 +167,7 @@ draw_requests(struct scenario *s, struct rng *r)
 		struct ask_line *a = &s->ask[s->asks++];
 
 		a->op = 't';
-		a->steps = between(r, 1, 40);
+		a->steps = between(r, 1, chance(r, 4) ? 150 : 40);
 		a->batch = between(r, 3, 5);
 		a->wait_ms = chance(r, 3) ? skewed(r, 1000) : 0;
 		if (s->ledger && chance(r, 3))
@@ -162,25 +183,44 @@ draw_requests(struct scenario *s, struct rng *r)
 	}
 	s->ask[s->asks++] = (struct ask_line){ .op = 't', .batch = 4,
 					       .steps = between(r, 1, 20) };
+	s->ask[s->asks++] = (struct ask_line){ .op = 'e' };
 	s->ask[s->asks++] = (struct ask_line){ .op = 'j' };
+	s->heard = s->asks;
+	if (!chance(r, 12))
+		return;
+	s->heard = between(r, 1, s->asks - 1);
+	s->ask[s->heard].op = 'q';
 }
 
 /* ---- faults ---- */
 
-static const enum message_kind telling[] = {
-	MESSAGE_HELLO, MESSAGE_WELCOME, MESSAGE_REFUSED, MESSAGE_OK,
-	MESSAGE_PLAN, MESSAGE_MARK, MESSAGE_VOID, MESSAGE_FREEZE,
-	MESSAGE_THAW, MESSAGE_SAVE, MESSAGE_SAVED, MESSAGE_LOAD,
-	MESSAGE_PULL, MESSAGE_PUSH, MESSAGE_PUSHPULL, MESSAGE_READY,
-	MESSAGE_LEASE, MESSAGE_DONE, MESSAGE_LOST, MESSAGE_EVALUATE,
-	MESSAGE_EVALUATED, MESSAGE_COMMIT, MESSAGE_INDEX, MESSAGE_INDEXED,
-	MESSAGE_STANDBY, MESSAGE_SYNC, MESSAGE_STATE, MESSAGE_HELD
+/* What is told belongs together: what a seed is about. */
+static const enum message_kind subjects[][8] = {
+	{ MESSAGE_HELLO, MESSAGE_WELCOME, MESSAGE_REFUSED, MESSAGE_OK,
+	  MESSAGE_PLAN, MESSAGE_MARK, MESSAGE_LOAD, MESSAGE_READY },
+	{ MESSAGE_STANDBY, MESSAGE_STANDBY, MESSAGE_SYNC, MESSAGE_STATE,
+	  MESSAGE_HELD, MESSAGE_PLAN, MESSAGE_WELCOME, MESSAGE_OK },
+	{ MESSAGE_FREEZE, MESSAGE_THAW, MESSAGE_SAVE, MESSAGE_SAVED,
+	  MESSAGE_SAVED, MESSAGE_LOAD, MESSAGE_MARK, MESSAGE_CUT },
+	{ MESSAGE_PULL, MESSAGE_PUSH, MESSAGE_PUSHPULL, MESSAGE_LEASE,
+	  MESSAGE_DONE, MESSAGE_COMMIT, MESSAGE_COMMIT, MESSAGE_LOST },
+	{ MESSAGE_FAILED, MESSAGE_CANCEL, MESSAGE_VOID, MESSAGE_VOID,
+	  MESSAGE_OK, MESSAGE_DONE, MESSAGE_LEASE, MESSAGE_PLAN },
+	{ MESSAGE_INDEX, MESSAGE_INDEXED, MESSAGE_EVALUATE,
+	  MESSAGE_EVALUATED, MESSAGE_LEASE, MESSAGE_DONE, MESSAGE_PLAN,
+	  MESSAGE_MARK }
 };
 
+#define SUBJECTS	(sizeof(subjects) / sizeof(subjects[0]))
+#define SUBJECT_SAVE	2
+#define SUBJECT_VOID	4
+
+/* One of them is met more often: again while it recovers. */
 static int
 draw_server_node(const struct scenario *s, struct rng *r)
 {
-	const int i = (int)rng_below(r, s->o.servers);
+	const int i = chance(r, 3) ? (int)rng_below(r, s->o.servers) :
+		(int)(s->seed % s->o.servers);
 
 	return s->standby[i] && chance(r, 3) ? FIRST_STANDBY + i :
 		FIRST_SERVER + i;
@@ -230,35 +270,55 @@ struct swarm {
 	enum message_kind message[3];
 };
 
+/* Of what can be met at all. */
+static size_t
+draw_subject(const struct scenario *s, struct rng *r)
+{
+	if (s->flaw && s->o.keep_going && chance(r, 2))
+		return SUBJECT_VOID;
+	if (s->o.checkpoint && chance(r, 3))
+		return SUBJECT_SAVE;
+	return rng_below(r, SUBJECTS);
+}
+
 static void
-draw_swarm(struct swarm *w, struct rng *r)
+draw_swarm(const struct scenario *s, struct swarm *w, struct rng *r)
 {
 	static const enum fault_kind kind[] = {
-		FAULT_KILL, FAULT_KILL, FAULT_KILL, FAULT_CRASH, FAULT_FREEZE,
+		FAULT_KILL, FAULT_KILL, FAULT_KILL, FAULT_CRASH, FAULT_CRASH,
+		FAULT_FREEZE,
 		FAULT_CUT, FAULT_CUT, FAULT_BLOCK, FAULT_SPLIT, FAULT_SLOW,
 		FAULT_FULL, FAULT_CLOCK, FAULT_SUSPEND, FAULT_ADD,
-		FAULT_LEAVE, FAULT_POWER, FAULT_AGE
+		FAULT_LEAVE, FAULT_LEAVE, FAULT_POWER, FAULT_AGE,
+		FAULT_EVALUATE, FAULT_EVALUATE
 	};
 	const size_t kinds = sizeof(kind) / sizeof(kind[0]);
+	const size_t subject = draw_subject(s, r);
 
 	*w = (struct swarm){ .kinds = 0 };
+	/* What is beyond the promise may end a run early: it is seldom, but
+	   where a log is to be older. */
 	for (size_t i = 0; i < kinds; i++)
-		if (chance(r, 3))
+		if (chance(r, 3) && (kind[i] != FAULT_AGE || s->wal[0] ||
+				     chance(r, 2)))
 			w->kind[w->kinds++] = kind[i];
 	w->kind[w->kinds++] = FAULT_KILL;
 	for (size_t i = 0; i < 3; i++)
-		w->message[i] = telling[rng_below(r, sizeof(telling) /
-						  sizeof(telling[0]))];
+		w->message[i] = subjects[i == 0 ? rng_below(r, SUBJECTS) :
+					 subject][rng_below(r, 8)];
 }
 
 static void
 draw_trigger(const struct scenario *s, struct rng *r, struct fault *f,
 	     const struct swarm *w)
 {
+	static const enum trigger usual[] = {
+		AT_TIME, AT_STEPS, AT_MESSAGE, AT_MESSAGE, AT_WARNING,
+		AT_PUBLISH, AFTER_LAST, AFTER_LAST
+	};
+
 	/* Often it follows on the one before, and soon. */
-	f->trigger = (enum trigger)rng_below(r, TRIGGERS + 1);
-	if (f->trigger > AFTER_LAST)
-		f->trigger = AFTER_LAST;
+	f->trigger = usual[rng_below(r, sizeof(usual) / sizeof(usual[0]))];
 	if (s->faults == 0 && f->trigger == AFTER_LAST)
 		f->trigger = AT_MESSAGE;
 	f->later = chance(r, 2) ? 0 : skewed(r, f->trigger == AFTER_LAST ?
@@ -279,6 +339,10 @@ draw_trigger(const struct scenario *s, struct rng *r, struct fault *f,
 	case AT_WARNING:
 		f->nth = 1 + rng_below(r, 6);
 		break;
+	case AT_PUBLISH:
+		f->nth = 1 + rng_below(r, 4);
+		f->later = chance(r, 2) ? 0 : skewed(r, s->publish_ms);
+		break;
 	default:
 		break;
 	}
@@ -295,6 +359,8 @@ scenario_fits(const struct scenario *s, enum fault_kind kind, int node)
 	case FAULT_LEAVE:
 		return s->workers > 1;
 	case FAULT_AGE:
+		if (node == COORDINATOR)
+			return s->journal;
 		return node >= FIRST_SERVER &&
 			node < FIRST_SERVER + MAX_SERVERS &&
 			s->wal[node - FIRST_SERVER];
@@ -310,6 +376,19 @@ add_fault(struct scenario *s, const struct fault *f)
 		s->fault[s->faults++] = *f;
 }
 
+/* A main thread may hang for so long that it is given up, but not the run: only
+   where somebody else can go on it may hang for longer. */
+static uint64_t
+draw_hang(const struct scenario *s, struct rng *r, int node)
+{
+	const uint64_t most = s->o.patience_ms / 4;
+	const uint64_t span = rng_below(r, 12 * s->o.lease_ms);
+
+	if (node >= FIRST_WORKER && s->workers > 1 && chance(r, 2))
+		return between(r, 2 * s->o.lease_ms, 2 * s->o.patience_ms);
+	return span > most ? most : span;
+}
+
 static void
 draw_fault(struct scenario *s, struct rng *r, const struct swarm *w)
 {
@@ -318,15 +397,20 @@ draw_fault(struct scenario *s, struct rng *r, const struct swarm *w)
 	draw_trigger(s, r, &f, w);
 	f.node = f.kind == FAULT_LEAVE ? draw_worker_node(s, r) :
 		draw_node(s, r);
+	if (f.kind == FAULT_AGE)
+		f.node = s->wal[0] ? draw_server_node(s, r) : COORDINATOR;
+	/* What is on disk then, and what is not? */
+	if (f.trigger == AT_PUBLISH && s->journal && chance(r, 2)) {
+		f.kind = FAULT_CRASH;
+		f.node = COORDINATOR;
+	}
 	f.other = draw_node(s, r);
 	f.span = draw_span(s, r);
-	/* A main thread may hang for so long that it is given up, but not the
-	   run. */
-	if (f.kind == FAULT_FREEZE) {
-		f.span = rng_below(r, 12 * s->o.lease_ms);
-		f.span = f.span > s->o.patience_ms / 4 ?
-			s->o.patience_ms / 4 : f.span;
-	}
+	if (f.kind == FAULT_FREEZE)
+		f.span = draw_hang(s, r, f.node);
+	/* It takes as long as it takes, or is killed before. */
+	if (f.kind == FAULT_EVALUATE && chance(r, 2))
+		f.span = NEVER;
 	/* A worker need not come back; but one of them stays. */
 	if (f.kind == FAULT_KILL && chance(r, 2))
 		f.span = chance(r, 2) ? NEVER : 0;
@@ -347,7 +431,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	static const uint64_t leases[] = { 500, 1000, 4000, 10000 };
 	struct rng rng = { .seed = rng_mix(seed) }, *r = &rng;
 	struct swarm swarm;
-	const size_t faults = chance(r, 10) ? 0 : between(r, 1, 6);
+	const size_t faults = chance(r, 10) ? 0 : between(r, 1, 10);
 
 	*s = (struct scenario){ .seed = seed };
 	s->o = (struct coord_options){
@@ -356,7 +440,8 @@ scenario_draw(struct scenario *s, uint64_t seed)
 		.placement = chance(r, 2) ? PLACE_ROUND_ROBIN :
 			PLACE_BALANCED,
 		.seed = seed, .batch = (uint64_t)1 << rng_below(r, 3),
-		.pack = between(r, 1, 4), .in_flight = between(r, 1, 3),
+		.pack = chance(r, 2) ? 1 : between(r, 1, 4),
+		.in_flight = between(r, 1, 3),
 		.min_workers = 1, .timeout_ms = 60000,
 		.lease_ms = leases[rng_below(r, 4)], .patience_ms = 60000,
 		.grace_ms = 7000, .checkpoint = chance(r, 2),
@@ -364,9 +449,9 @@ scenario_draw(struct scenario *s, uint64_t seed)
 		.codec = (enum codec)rng_below(r, CODECS),
 		.run = "run of the tests",
 	};
-	s->ledger = chance(r, 3);
+	s->ledger = chance(r, 2);
 	s->journal = s->o.checkpoint || chance(r, 2);
-	s->o.suspend = s->journal && chance(r, 2);
+	s->o.suspend = s->journal && !chance(r, 3);
 	draw_mode(s, r);
 	if (s->o.checkpoint && chance(r, 2))
 		s->o.every_steps = between(r, 3, 12);
@@ -376,9 +461,10 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	draw_workers(s, r);
 	draw_network(s, r);
 	draw_data(s, r);
+	draw_flaw(s, r);
 	draw_requests(s, r);
 	s->publish_ms = skewed(r, 500);
-	draw_swarm(&swarm, r);
+	draw_swarm(s, &swarm, r);
 	for (size_t i = 0; i < faults; i++)
 		draw_fault(s, r, &swarm);
 }
@@ -407,6 +493,7 @@ print_fault(const struct fault *f, FILE *to)
 	static const char *const at[TRIGGERS] = {
 		[AT_TIME] = "at ms", [AT_STEPS] = "at step",
 		[AT_MESSAGE] = "at message", [AT_WARNING] = "at warning",
+		[AT_PUBLISH] = "at publication",
 		[AFTER_LAST] = "after the last"
 	};
 	static const char *const who[] = { "node", "sender", "receiver" };
@@ -433,13 +520,16 @@ scenario_print(const struct scenario *s, FILE *to)
 	static const char *const modes[] = { "async", "ssp", "sync" };
 
 	fprintf(to, "# seed %llu: %s, %zu servers, %zu workers, lease %llu "
-		"ms%s%s%s, pack %llu, in flight %llu\n",
+		"ms%s%s%s%s%s%s, pack %llu, in flight %llu\n",
 		(unsigned long long)s->seed, modes[s->o.mode], s->o.servers,
 		s->workers, (unsigned long long)s->o.lease_ms,
 		s->o.checkpoint ? ", checkpoints" :
 		s->journal ? ", a journal" : "",
 		s->ledger ? ", the coordinator's data" : "",
 		s->informed ? ", servers start as what they are now" : "",
+		s->registers ? ", servers register" : "",
+		s->flaw ? ", some data are bad" : "",
+		s->o.keep_going ? ", errors are passed over" : "",
 		(unsigned long long)s->o.pack,
 		(unsigned long long)s->o.in_flight);
 	for (size_t i = 0; i < s->o.servers; i++)

@@ -19,9 +19,11 @@
 #define FIRST_STANDBY	4
 #define FIRST_WORKER	8
 #define MAX_WORKERS	16
+#define FIRST_EVALUATOR	24
+#define MAX_EVALUATORS	4
 
 #define MAX_REQUESTS	24
-#define MAX_FAULTS	12
+#define MAX_FAULTS	16
 #define NEVER		UINT64_MAX
 
 enum fault_kind {
@@ -35,12 +37,14 @@ enum fault_kind {
 	FAULT_FULL,		/* no room on its disk */
 	FAULT_CLOCK,		/* its clock goes forward */
 	FAULT_SUSPEND,		/* the coordinator is told to end, and comes
-				   back; or not, where it may not suspend */
+				   back if it can be gone on with */
 	FAULT_ADD,		/* a worker comes */
 	FAULT_LEAVE,		/* a worker is told to end, and none comes */
 	FAULT_POWER,		/* all servers' machines die at once */
 	FAULT_AGE,		/* its files are of an earlier time when it
 				   comes back: beyond the promise */
+	FAULT_EVALUATE,		/* an evaluator comes; it is no fault, but is
+				   killed if it takes too long */
 	FAULT_KINDS
 };
 
@@ -49,6 +53,7 @@ enum trigger {
 	AT_STEPS,		/* so many have been done */
 	AT_MESSAGE,		/* the nth message of a kind arrives */
 	AT_WARNING,		/* the nth warning of the coordinator */
+	AT_PUBLISH,		/* the nth checkpoint is being published */
 	AFTER_LAST,		/* the fault before has happened */
 	TRIGGERS
 };
@@ -71,27 +76,34 @@ struct fault {
 
 /* What is asked. */
 struct ask_line {
-	char op;		/* t(rain) p(epoch) j(oin) e(val) s(ave) x: no
-				   request at all */
+	char op;		/* t(rain) p(epoch) j(oin) e(val) s(ave) q: stop
+				   x: no request at all */
 	uint64_t steps, batch, wait_ms;
 };
+
+/* What is wrong with some records, or batches of a worker's own. */
+enum flaw { FLAW_NONE, FLAW_VALUE, FLAW_READ, FLAWS };
 
 struct scenario {
 	uint64_t seed;
 	struct coord_options o;		/* without what belongs to a life */
 	char *endpoint[MAX_SERVERS];
+	char *registered[MAX_SERVERS];	/* NULL each: not known yet */
 	bool standby[MAX_SERVERS], wal[MAX_SERVERS];
 	uint64_t standby_at[MAX_SERVERS];
 	bool journal, informed;		/* servers start as what they are now */
+	bool registers;			/* ... and say themselves where */
 	size_t workers;
 	bool prefetch[MAX_WORKERS];
 	uint64_t compute_ms[MAX_WORKERS], load_ms[MAX_SERVERS];
 	uint64_t publish_ms;
 	uint64_t files, file_records;	/* of the coordinator's data */
 	bool ledger, shuffle;
+	enum flaw flaw;
+	uint64_t flaw_in;		/* one of so many */
 	struct network_options network;
 	struct ask_line ask[MAX_REQUESTS];
-	size_t asks;
+	size_t asks, heard;		/* all; but for those behind "stop" */
 	struct fault fault[MAX_FAULTS];
 	size_t faults;
 };
@@ -109,7 +121,7 @@ bool scenario_fits(const struct scenario *, enum fault_kind, int node);
 /* Records that a step reads, all its slots together, when all are full. */
 uint64_t scenario_step_records(const struct scenario *);
 
-/* May the run end in a failure that says why? */
+/* May the run end in a failure that says why, beyond what is promised? */
 bool scenario_may_fail(const struct scenario *);
 
 /* The scenario for people; each line begins with "# ". */
