@@ -26,3 +26,19 @@ setup() {
 	refute_line --regexp '^#   (kill|crash|cut|freeze) '
 	assert_exists simulate-3.trace
 }
+
+@test "every mutant of the simulated cluster still applies" {
+	run "$SRC/t/sim/mutate" -l
+	[ "$status" = 0 ] || fail "$output"
+	assert_line --regexp '^[0-9]{2,} mutants, 0 do not apply$'
+}
+
+@test "a mutant that no longer applies is said to be none" {
+	mkdir -p tree/t/sim/mutants
+	cp "$SRC/t/sim/mutate" tree/t/sim
+	printf 'Words.\n\n--- a/gone.c\n+++ b/gone.c\n@@ -1 +1 @@\n-a\n+b\n' \
+		>tree/t/sim/mutants/gone.patch
+	run -1 tree/t/sim/mutate -l
+	assert_line "gone: does not apply any more"
+	assert_line "1 mutants, 1 do not apply"
+}

@@ -14,6 +14,11 @@ t_sim_simulate_SOURCES = $(SIMULATE_SOURCES)
 SEEDS = 1000
 FIRST = 1
 
-.PHONY: simulate
+EXTRA_DIST += %D%/mutate %D%/mutants
+
+.PHONY: mutants simulate
 simulate: %D%/simulate
 	@%D%/simulate $(FIRST) $(SEEDS)
+
+mutants: %D%/simulate
+	@$(srcdir)/%D%/mutate -n $(SEEDS) -f $(FIRST)
