@@ -1,7 +1,6 @@
 /*
- * ps-ckpt - look at checkpoints, and carry them about, with no cluster.
- *
- * A command is one function and one line of the table.
+ * ps-ckpt - look at checkpoints, and carry them about, with no cluster: a
+ * command is one function and one line of the table.
  */
 #include "base/log.h"
 #include "base/text.h"
@@ -42,17 +41,15 @@ static struct {
 	double tolerance;
 } o;
 
-/* Whether it got out, cli_end() will know. */
 static void
 print(struct text *text)
 {
 	if (text->size > 0)
-		fwrite(text->data, 1, text->size, stdout);
+		fwrite(text->data, 1, text->size, stdout); /* see cli_end() */
 	text_release(text);
 }
 
 /* Each function returns the status to end with, or -1 for a failure. */
-
 static void
 warn(const char *text)
 {
@@ -90,14 +87,17 @@ run_verify(char **operand, struct fail *f)
 
 	for (; *operand; operand++) {
 		struct checkpoint *c = checkpoint_choose(*operand, true, f);
+		const int r = c ? describe_unsound(c, log_error, f) : -1;
 
-		if (c)
+		if (r == 0)
 			printf("%s: ok\n", checkpoint_path(c));
-		else if ((status = (int)f->kind) == FAIL_AGAIN)
-			return -1;
-		else
-			log_error("%s", f->text);
 		checkpoint_close(c);
+		if (r != 0)
+			status = r < 0 ? (int)f->kind : FAIL_DATA;
+		if (r < 0 && status == FAIL_AGAIN)
+			return -1;
+		if (r < 0)
+			log_error("%s", f->text);
 	}
 	return status;
 }
@@ -125,8 +125,8 @@ run_diff(char **operand, struct fail *f)
 	struct checkpoint *b = a ? checkpoint_choose(operand[1], false, f) :
 			       NULL;
 	struct text text = { 0 };
-	int status = b ? describe_difference(a, b, o.slots, o.tolerance,
-					     &text, f) : -1;
+	int status = b ? describe_difference(a, b, o.slots, o.tolerance, &text,
+					     f) : -1;
 
 	print(&text);
 	checkpoint_close(b);

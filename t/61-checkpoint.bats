@@ -491,3 +491,80 @@ said() {
 	assert_output --partial "30 writers and 3 clusters killed"
 	assert_equal "$stderr" ""
 }
+
+# one RATE [OPTIMIZER] - a model of one weight, and of one row of a table.
+one() {
+	printf '%s\n' 'input x float' 'input u id rows=hash' 'label y float' \
+		'w = dense x units=1 use_bias=false kernel_initializer=zeros' \
+		'e = linear u use_bias=false' 'p = add w e' \
+		'loss mean_squared_error p' \
+		"optimizer ${2-sgd} for=w/* learning_rate=${3-0}" \
+		"optimizer ${2-sgd} for=e/* learning_rate=$1" >model.ps
+	printf '%s\n' x,u,y 1,7,1 >data.csv
+}
+
+# diverges VARIABLE STEP - the last run did, and says so as it should: the
+# newest is that of step 3.
+diverges() {
+	local why="server 0 \\(.*\\): $1 has numbers that are not finite: \
+the run has diverged"
+	output=$stderr
+	mapfile -t lines <<<"$stderr"
+	assert_line --index -1 --regexp "^ps-coord: $why\$"
+	assert_line --index -2 --regexp "^ps-coord: no checkpoint of step $2: \
+$why; the newest is ckpt-00000003\$"
+	run -0 names
+	assert_output 'ckpt-00000003*'
+}
+
+@test "a run that has diverged does not save that as its newest checkpoint" {
+	one 0.1 sgd 0.1
+	run -0 --separate-stderr train 1 'train 3' --results=none
+	run -0 names
+	assert_output 'ckpt-00000003*'
+	one 1e30
+	run -65 --separate-stderr train 1 'train 2'
+	assert_line --index 1 --partial '"step":4,"worker":"worker:0","attempt"'
+	diverges e/kernel 5
+	one 0 sgd 1e30
+	run -65 --separate-stderr train 1 'train 2'
+	diverges w/kernel 5
+	# Those that are made, or asked for, before the end.
+	run -65 --separate-stderr train 1 $'train 2\nsave' --every=5
+	assert_line --partial '{"op":"save","step":5,"error":"server 0 ('
+	assert_line --partial \
+		'w/kernel has numbers that are not finite: the run has diverged"}'
+	diverges w/kernel 5
+	# All goes on from the one that was good.
+	one 0.1 sgd 0.1
+	run -0 --separate-stderr train 2 'train 1'
+	assert_line --partial '"step":3,'
+	assert_equal "$stderr" ""
+	run -0 names
+	assert_output $'ckpt-00000003*\nckpt-00000004*'
+}
+
+# A sum of squares of 1e20 is one.
+@test "a slot may be infinite, as long as the values are not" {
+	one 0.1 adagrad 0.1
+	printf '%s\n' x,u,y 1e20,7,1 >data.csv
+	run -0 train 1 'train 1' --results=none
+	run -0 names
+	assert_output 'ckpt-00000001*'
+	run -0 bash -c 'ps-ckpt cat "$1" w/kernel@accumulator | tail -c 4 |
+		od -An -tx4' - "$dir"
+	assert_output " 7f800000"
+	run -0 ps-ckpt verify "$dir"
+}
+
+@test "one that was saved nevertheless is told from others" {
+	cp -r "$SRC/t/golden/diverged/." "$dir"
+	one 0.1
+	run -65 ps-ckpt verify "$dir"
+	assert_output "ps-ckpt: $dir/ckpt-00000001: w/kernel has numbers that \
+are not finite"
+	run -0 --separate-stderr ps-eval -C "$dir" data.csv
+	assert_output --partial '"loss":null'
+	assert_equal "$stderr" "ps-eval: $dir/ckpt-00000001: w/kernel has \
+values that are not finite: what comes of them is of no use"
+}

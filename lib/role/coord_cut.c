@@ -370,6 +370,18 @@ count_checkpoint(struct coord *c, const struct fail *why, uint64_t now)
 	c->cut->told.saving_ms = now - c->cut->save_ms;
 }
 
+/* Values that are not finite will not be better at the next step. */
+static void
+warn_of_none(struct coord *c, const struct fail *why)
+{
+	const bool spoilt = why->kind == FAIL_DATA;
+
+	report_warning(c, "no checkpoint of step %llu: %s%s%s",
+		       (unsigned long long)c->cut->step, why->text,
+		       spoilt ? "; the newest is " : "",
+		       !spoilt ? "" : *c->base.name ? c->base.name : "none");
+}
+
 /* A checkpoint came to its end; why it failed, or NULL. */
 static void
 checkpoint_ended(struct coord *c, const struct fail *why, uint64_t now)
@@ -388,8 +400,7 @@ checkpoint_ended(struct coord *c, const struct fail *why, uint64_t now)
 			report_saved(c, r->id, name, c->cut->step);
 	} else {
 		c->cut->sweep = true;
-		report_warning(c, "no checkpoint of step %llu: %s",
-			       (unsigned long long)c->cut->step, why->text);
+		warn_of_none(c, why);
 		if (r)
 			report_error(c, r->id, "save", c->cut->step, NULL,
 				     why->text);

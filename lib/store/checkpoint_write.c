@@ -5,10 +5,13 @@
 #include "store/manifest.h"
 #include "store/npy.h"
 #include "store/parts.h"
+#include "store/rows.h"
 #include "store/tar.h"
+#include "tensor/kernels.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +39,57 @@ add_row(const struct checkpoint_array *a, const struct table_walk *at,
 			       shape_width(a->shape) * sizeof(float));
 }
 
-#define BLOCK	((size_t)1 << 18)	/* bytes */
+#define BLOCK	((size_t)1 << 18)	/* bytes: all passes but the first find
+					   them in a cache */
+
+/*
+ * Whoever begins with a checkpoint is to be better off than without.  A value
+ * that is not finite spoils all that comes by it, as does a slot that is no
+ * number.  One that is infinite, as a sum of squares may become, only keeps
+ * its value from being trained.
+ */
+static int
+check_numbers(const struct checkpoint_array *a, const void *x, size_t n,
+	      struct fail *f)
+{
+	const float largest = kernel_largest(x, n);
+	const char *name = a->variable;
+	struct rows_part part;
+	const int length = (int)(a->table && rows_part(&part, name) ?
+				 part.table : strlen(name));
+
+	if (isfinite(largest) || (*a->slot && isinf(largest)))
+		return 0;
+	return fail(f, FAIL_DATA, "%.*s%s%s has numbers that are not finite: "
+		    "the run has diverged", length, name,
+		    *a->slot ? "@" : "", a->slot);
+}
+
+static int
+write_floats(struct tar_writer *tar, const struct checkpoint_array *a,
+	     const void *floats, size_t size, struct fail *f)
+{
+	const char *at = floats;
+	int r = 0;
+
+	for (size_t left = size, some; r == 0 && left > 0; left -= some) {
+		some = left < BLOCK ? left : BLOCK;
+		r = check_numbers(a, at, some / sizeof(float), f);
+		if (r == 0)
+			r = tar_add(tar, at, some, f);
+		at += some;
+	}
+	return r;
+}
+
+static int
+write_block(struct tar_writer *tar, const struct checkpoint_array *a,
+	    const struct text *block, struct fail *f)
+{
+	return checkpoint_is_number(a->slot) ?
+		tar_add(tar, block->data, block->size, f) :
+		write_floats(tar, a, block->data, block->size, f);
+}
 
 static int
 write_rows(struct tar_writer *tar, const struct checkpoint_array *a,
@@ -52,11 +105,11 @@ write_rows(struct tar_writer *tar, const struct checkpoint_array *a,
 		rows++;
 		if (block.size < BLOCK)
 			continue;
-		r = tar_add(tar, block.data, block.size, f);
+		r = write_block(tar, a, &block, f);
 		text_reset(&block);
 	}
 	if (r == 0 && block.size > 0)
-		r = tar_add(tar, block.data, block.size, f);
+		r = write_block(tar, a, &block, f);
 	if (r == 0 && rows != a->rows.count)
 		r = fail(f, FAIL_INTERNAL, "'%s': %zu rows are there, not %zu",
 			 a->variable, rows, a->rows.count);
@@ -82,8 +135,8 @@ write_array(struct tar_writer *tar, const struct checkpoint_array *array,
 	if (r == 0)
 		r = tar_add(tar, header, head, f);
 	for (size_t i = 0; r == 0 && i < array->pieces; i++)
-		r = tar_add(tar, array->piece[i].data,
-			    array->piece[i].count * sizeof(float), f);
+		r = write_floats(tar, array, array->piece[i].data,
+				 array->piece[i].count * sizeof(float), f);
 	if (r == 0 && array->table)
 		r = write_rows(tar, array, f);
 	if (r == 0 && array->number)

@@ -1,11 +1,15 @@
 #include "store/describe.h"
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/visible.h"
 #include "store/compare.h"
 #include "store/disk.h"
+#include "store/rows.h"
+#include "tensor/kernels.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +141,69 @@ describe_difference(struct checkpoint *a, struct checkpoint *b, bool slots,
 	}
 	compare_free(item, n);
 	return status;
+}
+
+#define BLOCK	((size_t)1 << 18)	/* numbers at a time, or a row */
+
+/* The largest number, see kernel_largest(). */
+static int
+find_largest(struct checkpoint *c, const struct checkpoint_entry *e,
+	     float *largest, struct fail *f)
+{
+	const size_t width = shape_width(e->shape);
+	const size_t most = width < BLOCK ? BLOCK / width : 1;
+	struct rows rows = { 0, shape_rows(e->shape) };
+	size_t left = rows.count;
+	float *x, found;
+	int r = 0;
+
+	*largest = 0;
+	if (rows.count > most)
+		rows.count = most;
+	x = mem_alloc(rows.count * width, sizeof(*x));
+	for (; r == 0 && left > 0; rows.first += rows.count) {
+		if (rows.count > left)
+			rows.count = left;
+		left -= rows.count;
+		r = checkpoint_read(c, e->variable, e->slot, e->shape, rows,
+				    x, NULL, f);
+		found = r == 0 ? kernel_largest(x, rows.count * width) : 0;
+		if (found > *largest || isnan(found))
+			*largest = found;
+		if (isnan(found))
+			break;
+	}
+	free(x);
+	return r;
+}
+
+int
+describe_unsound(struct checkpoint *c, void (*say)(const char *format, ...),
+		 struct fail *f)
+{
+	const struct checkpoint_entry *e;
+	struct rows_part part;
+	int unsound = 0, length;
+	float largest;
+	size_t n;
+
+	e = checkpoint_entries(c, &n);
+	for (size_t i = 0; i < n; i++, e++) {
+		/* An infinite slot: see checkpoint_write_part(). */
+		if (checkpoint_is_number(e->slot))
+			continue;
+		if (find_largest(c, e, &largest, f) < 0)
+			return -1;
+		if (isfinite(largest) || (*e->slot && isinf(largest)))
+			continue;
+		length = (int)(rows_part(&part, e->variable) ? part.table :
+			       strlen(e->variable));
+		say("%s: %.*s%s%s has numbers that are not finite",
+		    checkpoint_path(c), length, e->variable,
+		    *e->slot ? "@" : "", e->slot);
+		unsound++;
+	}
+	return unsound;
 }
 
 static json_t *

@@ -26,6 +26,13 @@ int describe_folder(const char *dir, bool json, void (*warn)(const char *),
 int describe_difference(struct checkpoint *, struct checkpoint *, bool slots,
 			double tolerance, struct text *, struct fail *);
 
+/*
+ * Say of each array that has numbers that are not finite, in a line.  Returns
+ * how many those are, -1 for a failure.
+ */
+int describe_unsound(struct checkpoint *,
+		     void (*say)(const char *format, ...), struct fail *);
+
 /* All that is known of one, but its numbers. */
 void describe_checkpoint(const struct checkpoint *, bool json, struct text *);
 

@@ -24,7 +24,7 @@ scoring_begin(struct scoring *g, const struct model *model,
 		return -1;
 	batch_begin(&g->batch, input, inputs, model_label(model));
 	g->model = model;
-	g->over = false;
+	g->over = g->warned = false;
 	g->began_ms = clock_ms();
 	return 0;
 }
@@ -149,10 +149,25 @@ renew(struct scoring *g, struct snapshot *s, struct evaluation *e,
 	evaluation_close(e);
 	snapshot_close(s);
 	*s = next;
+	g->warned = false;
 	evaluation_open(e, s->model, g->s->evaluator.externals);
 	log_warn("%s predicts from record %llu on", checkpoint_path(s->from),
 		 (unsigned long long)g->predicted + 1);
 	return externals_begin(g->s->evaluator.externals, s->model, f);
+}
+
+/* Once is enough. */
+static void
+warn_of_values(struct scoring *g, const struct snapshot *s,
+	       const struct evaluation *e)
+{
+	const char *name = g->warned ? NULL : compute_infinite(e->compute);
+
+	if (!name)
+		return;
+	g->warned = true;
+	log_warn("%s: %s has values that are not finite: what comes of them "
+		 "is of no use", checkpoint_path(s->from), name);
 }
 
 static int
@@ -177,6 +192,7 @@ score_batches(struct scoring *g, struct snapshot *s, struct evaluation *e,
 		evaluation_begin(e, &g->batch);
 		if (snapshot_fill(s, e->compute, f) < 0)
 			return 1;
+		warn_of_values(g, s, e);
 		if (evaluation_end(e, !g->s->evaluator.predict, f) < 0 ||
 		    scoring_add(g, e, f) < 0)
 			return -1;

@@ -28,6 +28,7 @@ struct scoring {
 	struct prefetch *data;
 	struct batch batch;
 	bool over;			/* no more batches */
+	bool warned;			/* of values that are not finite */
 	uint64_t began_ms;
 	struct scores *to;		/* borrowed */
 	size_t ended;			/* evaluations so far */
