@@ -38,6 +38,8 @@ lib_libps_a_SOURCES += \
 	%D%/lookup.h \
 	%D%/loss.c \
 	%D%/loss.h \
+	%D%/meaning.c \
+	%D%/meaning.h \
 	%D%/metric.c \
 	%D%/metric.h \
 	%D%/model.c \

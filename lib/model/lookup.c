@@ -165,6 +165,20 @@ lookup_same(const struct lookup *a, const struct lookup *b)
 }
 
 const char *
+lookup_difference(const struct lookup *a, const struct lookup *b)
+{
+	if (!a->bins != !b->bins)
+		return "its kind";
+	if (a->bins)
+		return "its hash";
+	if (a->oov != b->oov)
+		return "its num_oov_indices";
+	if (a->masked != b->masked)
+		return "its mask_token";
+	return "its words, or their order";
+}
+
+const char *
 lookup_word(const struct lookup *l, uint64_t id)
 {
 	if (id >= l->masked) {

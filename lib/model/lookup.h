@@ -42,6 +42,9 @@ void lookup_hash(const struct lookup *, struct hash *);
 /* Do they give the same ids to the same words?  NULL: to none. */
 bool lookup_same(const struct lookup *, const struct lookup *);
 
+/* Of two that are not the same: what of them is not, such as "its words". */
+const char *lookup_difference(const struct lookup *, const struct lookup *);
+
 /* The word behind an id of a vocabulary, or NULL. */
 const char *lookup_word(const struct lookup *, uint64_t id);
 

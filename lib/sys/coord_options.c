@@ -25,7 +25,7 @@
 
 enum { BACKUP = CLI_LONG, CHECKPOINT, EVERY, GRACE, IN_FLIGHT, JOURNAL, KEEP,
        KEEP_GOING, KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, NO_HEADER, PACK,
-       PARTITION, PATIENCE, PLACE, PLAN, PRINT_TASK, REPLICAS, RESTORE,
+       PARTITION, PATIENCE, PLACE, PLAN, PRINT_TASK, REPLICAS, RESTORE, AS_IS,
        RESULTS, SEED, SHUFFLE, SPLIT, STATUS, STEP_TIMEOUT, SUSPEND,
        VOCAB_ANYWHERE, WIRE };
 
@@ -57,6 +57,7 @@ static const struct cli_option options[] = {
 	{ PRINT_TASK,   "print-task",   NULL },
 	{ REPLICAS,     "replicas",     "N" },
 	{ RESTORE,      "restore",      "latest|none|PATH" },
+	{ AS_IS,        "restore-as-is", NULL },
 	{ RESULTS,      "results",      "all|errors|none" },
 	{ 's',          "servers",      "ENDPOINT,...|COUNT" },
 	{ SEED,         "seed",         "N" },
@@ -160,6 +161,7 @@ read_option(struct coord_settings *s, int c)
 	case PRINT_TASK: s->print_task = true; break;
 	case REPLICAS:	o->replicas = cli_uint(1, WIRE_SLOTS); break;
 	case RESTORE:	s->restore = optarg; break;
+	case AS_IS:	s->keeper.as_is = true; break;
 	case RESULTS:	o->results = (enum results)cli_choice(results_names);
 			break;
 	case 's':	s->servers = optarg; break;

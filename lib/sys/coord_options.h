@@ -18,6 +18,7 @@
 	"[-o file] [--pack=n] [--partition=partitioner] " \
 	"[--patience=duration] [--place=placement] [--plan] " \
 	"[--print-task] [--replicas=n] [--restore=latest|none|path] " \
+	"[--restore-as-is] " \
 	"[--results=all|errors|none] [-s endpoint,...|count] [--seed=n] " \
 	"[--shuffle[=buffer]] [--split=size] [--status=file] " \
 	"[--step-timeout=duration] [--suspend] [--vocab-anywhere] " \

@@ -3,6 +3,7 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/meaning.h"
 #include "store/disk.h"
 
 #include <stdio.h>
@@ -46,31 +47,30 @@ check_model(const struct checkpoint *from, const struct model *model,
 	return 0;
 }
 
-static void
-compare_words(const char *path, const struct input *was,
-	      const struct input *is)
+/*
+ * Do rows and classes stand for what they stood for?  What was learnt of one
+ * word would be another's, and nothing in the numbers would show it.
+ */
+static int
+check_meaning(const struct keeper *k, const struct checkpoint *from,
+	      const struct model *old, const struct model *model,
+	      struct fail *f)
 {
-	if (was && is && was->lookup && is->lookup &&
-	    strcmp(was->name, is->name) == 0 &&
-	    !lookup_same(was->lookup, is->lookup))
-		log_warn("%s: the words of %s were others, or in another "
-			 "order: what was learnt of one is another's now",
-			 path, is->name);
-}
+	struct text what = { 0 };
+	int r = 0;
 
-/* Do rows and classes stand for the same words? */
-static void
-warn_of_words(const char *path, const struct model *old,
-	      const struct model *model)
-{
-	size_t count, counted;
-	const struct input *is = model_inputs(model, &count);
-	const struct input *was = model_inputs(old, &counted);
-
-	for (size_t i = 0; i < count; i++)
-		for (size_t j = 0; j < counted; j++)
-			compare_words(path, &was[j], &is[i]);
-	compare_words(path, model_label(old), model_label(model));
+	meaning_compare(old, model, &what);
+	if (what.size > 0 && k->as_is)
+		log_warn("%s: restored as it is, with other inputs: %s",
+			 checkpoint_path(from), what.data);
+	else if (what.size > 0)
+		r = fail(f, FAIL_CONFIG, "%s: was trained with other inputs, "
+			 "so its rows would stand for other things: %.200s; "
+			 "put that back, or begin anew with --restore=none, "
+			 "or say --restore-as-is", checkpoint_path(from),
+			 what.data);
+	text_release(&what);
+	return r;
 }
 
 /* Has a variable the slot of that name, of an optimizer like this one? */
@@ -148,16 +148,12 @@ list_schedules(struct text *to, const struct model *model,
 
 /* All that must be there is.  What else is another than it was? */
 static void
-warn_of_changes(const struct checkpoint *from, const struct model *model)
+warn_of_changes(const struct checkpoint *from, const struct model *old,
+		const struct model *model)
 {
 	const char *path = checkpoint_path(from);
-	struct fail ignored;
-	struct model *old = model_parse(checkpoint_model(from), &ignored);
 	struct text names = { 0 };
 
-	if (!old)
-		return;
-	warn_of_words(path, old, model);
 	list_missing(&names, old, model);
 	if (names.size > 0)
 		log_warn("%s: left out, as the model has none: %s", path,
@@ -176,7 +172,21 @@ warn_of_changes(const struct checkpoint *from, const struct model *model)
 			 "%ju: of %s", path,
 			 (uintmax_t)checkpoint_info(from)->step, names.data);
 	text_release(&names);
+}
+
+/* A model that is none any more cannot be compared. */
+static int
+compare_models(const struct keeper *k, const struct checkpoint *from,
+	       const struct model *model, struct fail *f)
+{
+	struct fail ignored;
+	struct model *old = model_parse(checkpoint_model(from), &ignored);
+	int r = old ? check_meaning(k, from, old, model, f) : 0;
+
+	if (old && r == 0)
+		warn_of_changes(from, old, model);
 	model_free(old);
+	return r;
 }
 
 static struct checkpoint *
@@ -222,10 +232,10 @@ begin_with(const struct keeper *k, const char *restore,
 	if (!from)
 		return -1;
 	status = check_model(from, model, f);
-	if (status == 0) {
-		warn_of_changes(from, model);
+	if (status == 0)
+		status = compare_models(k, from, model, f);
+	if (status == 0)
 		take_info(o, from);
-	}
 	checkpoint_close(from);
 	return status;
 }

@@ -14,6 +14,7 @@
 struct keeper {
 	const char *dir;	/* NULL: no checkpoints */
 	uint64_t keep;		/* the newest so many; 0: all */
+	bool as_is;		/* rows may stand for other things now */
 	char ahead[CHECKPOINT_NAME];	/* the newest, if it is of a later
 				   step than what is restored; or "" */
 
