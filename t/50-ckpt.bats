@@ -231,6 +231,35 @@ np.savez("whole.npz", **{"prob/kernel": kernel})
 	ps-ckpt cat half prob/kernel | cmp - <(ps-ckpt cat whole prob/kernel)
 }
 
+# As numpy.savez() writes it, with and without a comment.
+@test "an archive of no arrays leaves all variables their initial values" {
+	made dir 1
+	printf 'PK\5\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' >none.npz
+	{
+		head -c 20 none.npz
+		printf '\2\0ok'
+	} >comment.npz
+	for file in none.npz comment.npz; do
+		run -0 ps-ckpt import -m model.ps --seed=1 $file none
+		assert_line --partial "not in $file"
+		run -0 ps-ckpt diff dir none
+		rm -r none
+	done
+	# Nor is it what is left of another.
+	python 'np.savez("some.npz", **{"prob/bias": np.ones(1, "f4")})'
+	tail -c 22 some.npz >end.npz
+	head -c 21 none.npz >short.npz
+	{
+		cat none.npz
+		printf x
+	} >long.npz
+	: >empty.npz
+	for file in end short long empty; do
+		run -65 ps-ckpt import -m model.ps $file.npz none
+		assert_output --partial "$file.npz: not a zip, or damaged: "
+	done
+}
+
 @test "import takes a hashed table of no rows" {
 	sed 's/vocab=a,b,c,d/rows=hash/; s/dim=3/dim=3 admit=2/' -i model.ps
 	python '
