@@ -344,3 +344,62 @@ accuracies() {
 		od -An -tx4"
 	assert_output " 00000000"
 }
+
+# padded KIND PAD SHORT FULL - a file of the first is read as one of the second.
+padded() {
+	printf '%s\n' "input w $1 sep=\" \" pad=$2" 'label y float' \
+		"$5" 'p = dense f units=1' 'loss mean_squared_error p' \
+		>pad.ps
+	rm -rf pad
+	ps-ckpt -q import -m pad.ps none.safetensors pad >made
+	printf "$3" >short.csv
+	printf "$4" >full.csv
+	run -0 ps-eval -C pad --predict full.csv
+	full=$output
+	run -0 ps-eval -C pad --predict short.csv
+	assert_equal "$output" "$full"
+	[ "$(sort -u <<<"$output" | wc -l)" = "${#lines[@]}" ]
+}
+
+@test "too few values are filled up, and too many cut off, if pad= says so" {
+	printf '\2\0\0\0\0\0\0\0{}' >none.safetensors
+	local emb='e = embedding w dim=2
+f = flatten e'
+	padded 'string[3] vocab=a,b mask_token=-' - \
+		'w,y\na b a,1\nb,1\n,1\na a b zz zz,1\n' \
+		'w,y\na b a,1\nb - -,1\n- - -,1\na a b,1\n' "$emb"
+	padded 'string[2] hash=100' z 'w,y\na,1\na b c,1\n' \
+		'w,y\na z,1\na b,1\n' "$emb"
+	padded 'id[3] rows=9' 0 'w,y\n1 2,1\n4 5 6 x,1\n' \
+		'w,y\n1 2 0,1\n4 5 6,1\n' "$emb"
+	padded 'float[3]' -1.5 'w,y\n1 2,1\n4 5 6 7,1\n' \
+		'w,y\n1 2 -1.5,1\n4 5 6,1\n' 'f = dense w units=2'
+	# Lists in samples, too.
+	mkdir in
+	echo '{"w":[1,2],"y":0}' >in/a.json
+	echo '{"w":[4,[5,6],7],"y":0}' >in/b.json
+	tar cf short.tar -C in a.json b.json
+	run -0 ps-eval -C pad --predict short.tar
+	assert_output "$full"
+	# Nobody has to ask.
+	sed -i 's/ pad=-1.5//' pad.ps
+	ps-ckpt -q import -m pad.ps none.safetensors exact >made
+	run -65 ps-eval -C exact --predict short.csv
+	assert_output "ps-eval: short.csv:2: w: 2 values instead of 3"
+}
+
+@test "pad= is a value that the input can have" {
+	pad() {
+		printf '%s\n' "input w $1" 'label y float' 'e = linear w' \
+			'loss mean_squared_error e' >pad.ps
+		run -78 ps-coord -m pad.ps -s 1 --plan
+		assert_output "ps-coord: pad.ps:1: w: $2"
+	}
+	pad 'string[2] vocab=a,b pad=c' \
+		'pad=c is no value that it can have'
+	pad 'id[2] rows=3 pad=3' 'pad=3 is no value that it can have'
+	pad 'float[2] pad=x' 'pad=x is no value that it can have'
+	pad 'string[] hash=3 pad=x' \
+		'pad= is for a number of values, as string[3] has'
+	pad 'id rows=3 pad=0' 'pad= is for a number of values, as string[3] has'
+}

@@ -35,7 +35,8 @@ add_input(struct hash *h, const struct input *in)
 		in ? (uint64_t)(unsigned char)in->separator : 0,
 		in ? (uint64_t)in->weighs : 0,
 		in ? (uint64_t)in->zero_based : 0, in ? in->boundary_count : 0,
-		in ? (uint64_t)in->crossed : 0
+		in ? (uint64_t)in->crossed : 0,
+		in ? (uint64_t)(in->pad != NULL) : 0
 	};
 
 	hash_add(h, numbers, sizeof(numbers));
@@ -44,6 +45,7 @@ add_input(struct hash *h, const struct input *in)
 	add_text(h, in->name);
 	for (size_t i = 0; i < in->column_count; i++)
 		add_text(h, in->columns[i]);
+	add_text(h, in->pad ? in->pad : "");
 	hash_add(h, in->boundaries,
 		 in->boundary_count * sizeof(*in->boundaries));
 	if (in->lookup)

@@ -319,6 +319,10 @@ columns_fill(const struct columns *c, const struct feed *feed,
 			return -1;
 		count += n;
 	}
+	if (fill_up(to, at, count, f) != 0)
+		return -1;
+	if (feed->input->pad)
+		count = width;
 	if (width == 0)
 		feature_set_offset(to, example + 1, at + count);
 	else if (count != width)

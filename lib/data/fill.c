@@ -321,13 +321,14 @@ fill_cut(struct feature *to, size_t at, char *text, size_t size,
 	 size_t *count, struct fail *f)
 {
 	const char separator = to->input->separator;
+	const size_t most = to->input->pad ? input_width(to->input) : SIZE_MAX;
 	char *const end = text + size;
 
 	*count = 1;
 	if (!separator)
 		return fill_text(to, at, text, size, f);
 	*count = 0;
-	while (size > 0) {
+	while (size > 0 && *count < most) {
 		char *stop = memchr(text, separator, (size_t)(end - text));
 		char *last = stop ? stop : end;
 		const char saved = *last;
@@ -344,6 +345,20 @@ fill_cut(struct feature *to, size_t at, char *text, size_t size,
 			break;
 		text = stop + 1;
 	}
+	return 0;
+}
+
+int
+fill_up(struct feature *to, size_t at, size_t count, struct fail *f)
+{
+	const struct input *in = to->input;
+	const size_t width = in->pad ? input_width(in) : 0;
+
+	_Static_assert(INPUT_SLACK >= NUMBER_SLACK, "numbers are read on");
+	for (; count < width; count++)
+		if (fill_text(to, at + count, in->pad, strlen(in->pad),
+			      f) != 0)
+			return -1;
 	return 0;
 }
 

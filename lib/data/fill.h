@@ -31,6 +31,9 @@ int fill_text(struct feature *, size_t at, const char *text, size_t size,
 int fill_cut(struct feature *, size_t at, char *text, size_t size,
 	     size_t *count, struct fail *);
 
+/* What an input's pad= has behind so many values from at on, if it has one. */
+int fill_up(struct feature *, size_t at, size_t count, struct fail *);
+
 /*
  * A number out of a binary file, of a type with so many binary digits, as
  * FLT_MANT_DIG.  Words cannot be filled so.

@@ -290,10 +290,12 @@ static int
 fill_list(struct tar *t, const json_t *list, struct feature *to, size_t at,
 	  size_t *count, struct fail *f)
 {
+	const size_t most = to->input->pad ? input_width(to->input) : SIZE_MAX;
 	size_t n;
 
 	*count = 0;
-	for (size_t i = 0; i < json_array_size(list); i++, *count += n)
+	for (size_t i = 0; i < json_array_size(list) && *count < most;
+	     i++, *count += n)
 		if (fill_value(t, json_array_get(list, i), to, at + *count, &n,
 			       f) != 0)
 			return -1;

@@ -17,6 +17,8 @@ enum input_kind {
 	INPUT_SPARSE	/* id:weight pairs, ids below rows */
 };
 
+#define INPUT_SLACK	64
+
 struct input {
 	char *name;
 	enum input_kind kind;
@@ -34,6 +36,9 @@ struct input {
 	size_t column_count;	/* none: the column of its own name */
 	bool zero_based;	/* the ids of svmlight files begin at 0 */
 	bool crossed;		/* a word is made of one of each column */
+	char *pad;		/* as text, with INPUT_SLACK zeros behind it:
+				   too few values are filled up with it, too
+				   many are cut off; or NULL */
 	char separator;		/* cuts one column into values; 0: none */
 	bool weighs;		/* examples, and does nothing else: where there
 				   is no label it is not read, but 1 */

@@ -249,6 +249,39 @@ read_columns(struct input *in, struct settings *s, struct fail *f)
 	return 0;
 }
 
+/* Is it a value that the input can have? */
+static bool
+fits(const struct input *in, const char *text)
+{
+	uint64_t id;
+	float x;
+
+	if (in->kind == INPUT_STRING && in->lookup)
+		return lookup_find(in->lookup, text, strlen(text)) !=
+			LOOKUP_UNKNOWN;
+	if (in->kind == INPUT_ID && in->boundary_count == 0)
+		return text_uint(text, &id) && (in->hashed || id < in->rows);
+	return in->kind == INPUT_STRING || text_float(text, &x);
+}
+
+static int
+read_pad(struct input *in, struct settings *s, struct fail *f)
+{
+	const char *pad = settings_text(s, "pad");
+
+	if (!pad)
+		return 0;
+	if (in->ragged || in->shape.rank == 0 || in->kind == INPUT_SPARSE)
+		return fail(f, FAIL_CONFIG, "%s: %s: pad= is for a number of "
+			    "values, as string[3] has", in->where, in->name);
+	if (!fits(in, pad))
+		return fail(f, FAIL_CONFIG, "%s: %s: pad=%s is no value that "
+			    "it can have", in->where, in->name, pad);
+	in->pad = mem_alloc(strlen(pad) + INPUT_SLACK, 1);
+	memcpy(in->pad, pad, strlen(pad));
+	return 0;
+}
+
 /* Keras's HashedCrossing. */
 static int
 read_crossing(struct input *in, struct settings *s, struct fail *f)
@@ -355,6 +388,8 @@ parse_input(struct input *in, struct model *m, struct statement *st,
 		return -1;
 	if (!label && in->kind == INPUT_STRING && read_crossing(in, s, f))
 		return -1;
+	if (!label && read_pad(in, s, f))
+		return -1;
 	return settings_done(s, f);
 }
 
@@ -365,6 +400,7 @@ parse_release(struct input *in)
 		free(in->columns[i]);
 	free(in->columns);
 	free(in->boundaries);
+	free(in->pad);
 	free(in->name);
 	lookup_free(in->lookup);
 	*in = (struct input){ 0 };
