@@ -158,3 +158,42 @@ is() {
 	is 0.3
 	exec 7>&- 8<&- 9<&-
 }
+
+# again KIND MODEL - the checkpoint by way of a file, slots and all.
+again() {
+	rm -f all.* same.*
+	ps-ckpt convert --slots ckpt "all.$1"
+	rm -rf ckpt
+	ps-ckpt -q import -m "$2.ps" "all.$1" ckpt >made
+}
+
+# Under a constant gradient adam moves by its rate at each step, if it counts
+# its updates with its slots: the sums of which 0.1 and 0.001 are the first.
+@test "what is converted goes on with its count, and its schedule" {
+	local kind optimizer
+	for optimizer in adam nadam adamax; do
+		model counted "$optimizer learning_rate=0.01"
+		rm -rf ckpt
+		train counted 51
+		moved >straight
+		for kind in npz safetensors; do
+			rm -rf ckpt
+			train counted 50
+			again $kind counted
+			ps-ckpt convert --slots ckpt "same.$kind"
+			cmp "all.$kind" "same.$kind"
+			train counted 1
+			is "$(cat straight)"
+		done
+	done
+	local steps='schedule=piecewise_constant boundaries=10 values=0.01,0.02'
+	model counted "sgd $steps"
+	rm -rf ckpt
+	train counted 15
+	again npz counted
+	train counted 5
+	moved >by_way
+	rm -rf ckpt
+	train counted 20
+	is "$(cat by_way)"
+}

@@ -2,14 +2,23 @@
 
 #include "base/mem.h"
 #include "store/arrays.h"
+#include "store/disk.h"
 #include "store/whole.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* What a variable's slots have counted, which is an array, too. */
+struct counts {
+	const char *variable;
+	uint64_t number[CONVERT_COUNTS];
+};
+
 struct export {
 	struct whole whole;
 	const struct whole_array **array;
+	size_t arrays;
+	struct counts *counts;		/* they come behind those */
 };
 
 static int
@@ -17,20 +26,32 @@ read_rows(void *data, size_t i, struct rows rows, void *out, struct fail *f)
 {
 	const struct export *x = data;
 
+	if (i >= x->arrays) {
+		memcpy(out, x->counts[i - x->arrays].number + rows.first,
+		       rows.count * sizeof(uint64_t));
+		return 0;
+	}
 	return whole_read(&x->whole, x->array[i], rows, out, f);
 }
 
 static int
-write_arrays(struct export *x, size_t count, const char *path,
+write_arrays(struct export *x, size_t counts, const char *path,
 	     struct fail *f)
 {
+	size_t count = x->arrays + counts;
 	struct arrays_item *item = mem_alloc(count, sizeof(*item));
 	int r;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < x->arrays; i++)
 		item[i] = (struct arrays_item){
 			whole_name(x->array[i]), x->array[i]->shape,
 			x->array[i]->numbers
+		};
+	for (size_t i = 0; i < counts; i++)
+		item[x->arrays + i] = (struct arrays_item){
+			disk_path("%s@" CONVERT_UPDATES,
+				  x->counts[i].variable),
+			{ 1, { CONVERT_COUNTS } }, true
 		};
 	r = arrays_write(path, &(struct arrays_source){
 			 item, count, read_rows, x }, f);
@@ -40,12 +61,49 @@ write_arrays(struct export *x, size_t count, const char *path,
 	return r;
 }
 
+/* Of the values of a variable, but not of what waits to have a row. */
+static bool
+has_counts(const struct whole_array *a)
+{
+	const char *name = a->variable;
+	const size_t n = strlen(name), tail = strlen("/waiting");
+
+	return *a->slot == '\0' &&
+		!(a->hashed && n > tail &&
+		  strcmp(name + n - tail, "/waiting") == 0);
+}
+
+/* Those of parts that have been updated; how many variables they are of. */
+static size_t
+count_all(struct export *x)
+{
+	const uint64_t step = checkpoint_info(x->whole.checkpoint)->step;
+	size_t n = 0;
+
+	for (size_t i = 0; i < x->whole.count; i++) {
+		const struct whole_array *a = &x->whole.array[i];
+		struct counts *c = &x->counts[n];
+
+		if (!has_counts(a))
+			continue;
+		*c = (struct counts){ .variable = a->variable };
+		for (size_t k = 0; k < a->parts; k++) {
+			if (c->number[0] < a->part[k]->updates)
+				c->number[0] = a->part[k]->updates;
+			if (c->number[1] < a->part[k]->since)
+				c->number[1] = a->part[k]->since;
+			c->number[2] = step - a->part[k]->begun;
+		}
+		n += c->number[0] > 0;
+	}
+	return n;
+}
+
 int
 convert_export(struct checkpoint *c, const char *path, bool slots,
 	       struct fail *f)
 {
 	struct export x = { 0 };
-	size_t count = 0;
 	int r = whole_open(&x.whole, c, f);
 
 	x.array = mem_alloc(x.whole.count, sizeof(*x.array));
@@ -55,10 +113,12 @@ convert_export(struct checkpoint *c, const char *path, bool slots,
 		/* Rows are of no use without their ids. */
 		if (*a->slot == '\0' || slots ||
 		    strcmp(a->slot, CHECKPOINT_ID) == 0)
-			x.array[count++] = a;
+			x.array[x.arrays++] = a;
 	}
+	x.counts = mem_alloc(x.whole.count, sizeof(*x.counts));
 	if (r == 0)
-		r = write_arrays(&x, count, path, f);
+		r = write_arrays(&x, slots ? count_all(&x) : 0, path, f);
+	free(x.counts);
 	free(x.array);
 	whole_release(&x.whole);
 	return r;
@@ -70,7 +130,7 @@ write_npy(const struct whole *w, const struct whole_array *a,
 	  void *to, struct fail *f)
 {
 	const struct arrays_item item = { NULL, a->shape, a->numbers };
-	struct export x = { *w, &a };
+	struct export x = { .whole = *w, .array = &a, .arrays = 1 };
 	char header[NPY_HEADER_MAX];
 	const size_t head = a->numbers ? npy_header_numbers(a->shape, header) :
 		npy_header(a->shape, header);

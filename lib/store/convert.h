@@ -37,4 +37,11 @@ int convert_import(const struct model_source *, const char *values,
 		   const char *dir, uint64_t seed,
 		   void (*warn)(const char *), struct fail *);
 
+/*
+ * VARIABLE@updates: how often it was updated, how often before its slots
+ * began, and how many steps its learning rate's schedule has come.
+ */
+#define CONVERT_UPDATES	"updates"
+#define CONVERT_COUNTS	3
+
 #endif

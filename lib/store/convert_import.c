@@ -32,6 +32,8 @@ struct group {
 	bool waits;
 	size_t rows, width;
 	uint64_t updates;
+	uint64_t counts[CONVERT_COUNTS];	/* if they are given */
+	bool counted;
 	struct target target[3 + OPTIMIZER_SLOTS];
 	size_t targets;
 };
@@ -175,6 +177,24 @@ check_shape(const struct group *g, const struct target *t, const char *name,
 }
 
 static void *
+place_counts(struct group *g, const char *name, const struct npy *npy,
+	     bool *integers, struct fail *f)
+{
+	if (g->counted) {
+		fail(f, FAIL_DATA, "'%s' is there twice", name);
+		return NULL;
+	}
+	if ((npy->kind != 'i' && npy->kind != 'u') || npy->shape.rank != 1 ||
+	    npy->shape.dim[0] != CONVERT_COUNTS) {
+		fail(f, FAIL_DATA, "'%s' is not %d integers", name,
+		     CONVERT_COUNTS);
+		return NULL;
+	}
+	g->counted = *integers = true;
+	return g->counts;
+}
+
+static void *
 place(void *data, const char *name, const struct npy *npy, bool *integers,
       struct fail *f)
 {
@@ -185,8 +205,12 @@ place(void *data, const char *name, const struct npy *npy, bool *integers,
 		struct group *g = &x->group[i];
 		struct target *t;
 
-		if (strlen(g->name) != n || strncmp(name, g->name, n) != 0 ||
-		    !(t = find_target(g, name[n] ? name + n + 1 : "")))
+		if (strlen(g->name) != n || strncmp(name, g->name, n) != 0)
+			continue;
+		if (!g->waits && strcmp(name + n, "@" CONVERT_UPDATES) == 0)
+			return place_counts(g, name, npy, integers, f);
+		t = find_target(g, name[n] ? name + n + 1 : "");
+		if (!t)
 			continue;
 		if (check_shape(g, t, name, npy, f) < 0)
 			return NULL;
@@ -328,6 +352,45 @@ take_tables(struct import *x, const char *path, struct fail *f)
 	return 0;
 }
 
+/* Has the file a slot of the optimizer's, if that has any? */
+static bool
+has_slots(const struct group *g)
+{
+	const struct optimizer *o = g->variable->optimizer;
+	const size_t slots = o ? o->slots : 0;
+	bool given = slots == 0;
+
+	for (size_t i = 0; i < slots; i++)
+		given = given || g->target[1 + i].given;
+	return given;
+}
+
+/* What slots have counted goes on with them; those that begin anew, as they
+   are not there, count anew. */
+static int
+take_counts(struct import *x, const char *path, struct fail *f)
+{
+	for (size_t i = 0; i < x->count; i++) {
+		struct group *g = &x->group[i];
+
+		if (!g->counted)
+			continue;
+		if (g->counts[0] >= UPDATES || g->counts[1] > g->counts[0])
+			return fail(f, FAIL_DATA, "%s: '%s@" CONVERT_UPDATES
+				    "': %ju updates, of which %ju are older "
+				    "than the slots, cannot be", path, g->name,
+				    (uintmax_t)g->counts[0],
+				    (uintmax_t)g->counts[1]);
+		if (g->updates < g->counts[0])
+			g->updates = g->counts[0];
+		if (!has_slots(g)) {
+			g->counts[1] = g->updates;
+			g->counts[2] = 0;
+		}
+	}
+	return 0;
+}
+
 /* No training would come back from any other, nor say where they came from. */
 static int
 check_finite(const struct import *x, const char *path, struct fail *f)
@@ -367,6 +430,7 @@ describe(const struct group *g, char *name, struct checkpoint_array *array,
 			.variable = name, .slot = t->slot,
 			.shape = v->hashed ? rows : v->shape,
 			.rows = { 0, g->rows }, .updates = g->updates,
+			.since = g->counts[1], .begun = 0 - g->counts[2],
 		};
 		if (t->integers) {
 			array[i].number = t->values;
@@ -493,6 +557,8 @@ convert_import(const struct model_source *source, const char *values,
 	r = arrays_read(values, &(struct arrays_sink){ place, &x }, f);
 	if (r == 0)
 		r = take_tables(&x, values, f);
+	if (r == 0)
+		r = take_counts(&x, values, f);
 	if (r == 0)
 		r = check_finite(&x, values, f);
 	if (r == 0)
