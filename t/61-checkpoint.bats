@@ -603,7 +603,7 @@ $why; the newest is ckpt-00000003\$"
 	# Those that are made, or asked for, before the end.
 	run -65 --separate-stderr train 1 $'train 2\nsave' --every=5
 	assert_line --partial '{"op":"save","step":5,"error":"server 0 ('
-	assert_line --partial 'w/kernel has numbers that are not finite: the run'
+	assert_line --partial 'w/kernel has numbers that are not finite'
 	diverges w/kernel 5
 	# All goes on from the one that was good.
 	one 0.1 sgd 0.1
