@@ -146,6 +146,22 @@ values() {
 	run -65 --separate-stderr ps-eval -C ckpt train.svm
 	assert_equal "$stderr" "ps-eval: train.svm:2: label: 0, where others\
  are -1: $three"
+	# Each worker has a file of its own, which is sound by itself.
+	cp sound.svm part-0.svm
+	printf '%s\n' '0 1:1' '1 2:1' >part-1.svm
+	local mode
+	for mode in async sync; do
+		run -65 --separate-stderr ps-local -q -w 2 -- --repeat \
+			part-%i.svm -- ps-coord -q -m model.ps -B 2 \
+			--mode=$mode --min-workers=2 <<<'train 10000'
+		[[ $output == *'{"op":"data","worker":"worker:'[01]'","error":"'* ]]
+		grep -qE "^ps-coord: worker:[01] has labels of (0|-1), where\
+ others are (0|-1): $three$" <<<"$stderr" || fail "$stderr"
+	done
+	run -65 --separate-stderr ps-local -q -w 2 ps-coord -q -m model.ps \
+		-B 2 -d part-0.svm -d part-1.svm <<<epoch
+	grep -q "^ps-coord: .*, where others are .*: $three$" <<<"$stderr" ||
+		fail "$stderr"
 	# What is trained on and what is scored may say no in their own ways.
 	printf '%s\n' '0 1:1' '1 2:1' >other.svm
 	run -0 ps-eval -C ckpt other.svm

@@ -386,3 +386,10 @@ noes_add(struct noes *noes, const float *label, size_t n)
 	noes->zero = noes->zero || zero;
 	noes->minus = noes->minus || minus;
 }
+
+void
+noes_add_batch(struct noes *noes, const struct batch *b)
+{
+	if (b->label.input && b->label.input->binary)
+		noes_add(noes, b->label.value, b->examples);
+}

@@ -35,6 +35,10 @@ struct noes {
 /* Put those of n labels to them. */
 void noes_add(struct noes *, const float *label, size_t n);
 
+struct batch;
+/* ... and those of a batch, if its labels are of that kind. */
+void noes_add_batch(struct noes *, const struct batch *);
+
 struct feature {
 	const struct input *input;	/* borrowed from the model */
 	const struct noes *noes;	/* that were read before; or NULL */

@@ -143,6 +143,19 @@ evaluate_take_back(struct coord *c, struct member *w)
 	c->shards->back[c->shards->backs++] = w->shard;
 }
 
+static void
+evaluation_failed(struct coord *c, const struct member *w,
+		  const struct fail *why)
+{
+	report_error(c, queue_barrier(c->queue)->id, "eval", WIRE_NONE,
+		     w->name, why->text);
+	for (struct member *o = c->member; o; o = o->next)
+		o->evaluating = false;
+	c->shards->begun = false;
+	coord_pass(c);
+	end_error(c, why);
+}
+
 int
 evaluate_done(struct coord *c, struct member *w, const struct message *m,
 	      struct fail *f)
@@ -152,6 +165,7 @@ evaluate_done(struct coord *c, struct member *w, const struct message *m,
 	const void *bytes;
 	const bool scored = !c->shards->totals.unscored;
 	struct result r;
+	struct fail why;
 	size_t count;
 
 	if (!w->evaluating || m->request != w->request)
@@ -173,26 +187,24 @@ evaluate_done(struct coord *c, struct member *w, const struct message *m,
 			       "than %zu scores", RESULT_SCORES);
 	c->shards->left--;
 	free(scores);
+	if (totals_add_noes(&c->shards->totals, &r, w->name, &why) < 0 &&
+	    queue_barrier(c->queue))
+		evaluation_failed(c, w, &why);
 	return 0;
 }
 
 void
 evaluate_refused(struct coord *c, struct member *w, const struct message *m)
 {
-	const struct request *r = queue_barrier(c->queue);
 	char text[MESSAGE_BLOB + 1];
 	struct fail why;
 
-	if (!w->evaluating || m->request != w->request || !r)
+	if (!w->evaluating || m->request != w->request ||
+	    !queue_barrier(c->queue))
 		return;
 	message_text(m, text, sizeof(text));
 	fail(&why, message_status(m->refused.status), "%s", text);
-	report_error(c, r->id, "eval", WIRE_NONE, w->name, why.text);
-	for (struct member *o = c->member; o; o = o->next)
-		o->evaluating = false;
-	c->shards->begun = false;
-	coord_pass(c);
-	end_error(c, &why);
+	evaluation_failed(c, w, &why);
 }
 
 /* ---- what always holds ---- */

@@ -105,6 +105,7 @@ struct totals {
 	uint64_t steps, examples, mixed, began_ms;
 	double loss;
 	struct metric_state state[RESULT_METRICS];
+	struct noes noes;	/* of all workers' labels */
 	bool unscored;		/* there were more scores than are kept */
 	bool evaluates;		/* nothing was trained */
 	uint64_t stale[STALENESS];	/* steps that met so many pushes */
@@ -658,6 +659,9 @@ void totals_reset(struct totals *, uint64_t now_ms);
 /* So many of its counts of stale steps are told: the last ones are 0. */
 size_t totals_stale(const struct totals *);
 void totals_release(struct totals *);
+/* Put a result's labels to those of others: -1 if they are three classes. */
+int totals_add_noes(struct totals *, const struct result *,
+		    const char *worker, struct fail *);
 void totals_add(struct totals *, const struct coord *,
 		const struct result *, const float *scores,
 		const unsigned char *positive);

@@ -259,6 +259,8 @@ lease_done(struct coord *c, struct member *w, const struct message *m,
 	const unsigned char *positive;
 	const void *bytes;
 	struct result r;
+	bool three_classes = false;
+	struct fail why;
 	size_t left;
 
 	if (m->done.term != c->plan.term)
@@ -283,6 +285,8 @@ lease_done(struct coord *c, struct member *w, const struct message *m,
 		if (server == WIRE_NONE) {
 			take_result(c, w, m, &r, scores + at,
 				    positive ? positive + at : NULL, now);
+			if (totals_add_noes(&c->all, &r, w->name, &why) < 0)
+				three_classes = true;
 		} else {	/* it has been told before */
 			recover_ended(c, server, r.step);
 			progress(c, w, m->request);
@@ -291,8 +295,13 @@ lease_done(struct coord *c, struct member *w, const struct message *m,
 		left -= r.scores;
 	}
 	free(scores);
-	return unpack_ok(&u) ? 0 : fail(f, FAIL_PROTOCOL,
-					"malformed results");
+	if (!unpack_ok(&u))
+		return fail(f, FAIL_PROTOCOL, "malformed results");
+	if (three_classes) {
+		report_error(c, NULL, "data", WIRE_NONE, w->name, why.text);
+		end_fail(c, &why, now);
+	}
+	return 0;
 }
 
 void

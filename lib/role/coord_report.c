@@ -14,6 +14,7 @@ totals_reset(struct totals *t, uint64_t now)
 	t->steps = t->examples = t->mixed = 0;
 	t->loss = 0;
 	t->unscored = false;
+	t->noes = (struct noes){ 0 };
 	t->began_ms = now;
 	memset(t->stale, 0, sizeof(t->stale));
 	for (size_t i = 0; i < RESULT_METRICS; i++)
@@ -56,6 +57,22 @@ totals_add(struct totals *t, const struct coord *c, const struct result *r,
 	if (!scores || t->unscored)
 		bare.scores = 0;
 	result_add(&bare, c->metric, t->state, scores, positive);
+}
+
+int
+totals_add_noes(struct totals *t, const struct result *r, const char *worker,
+		struct fail *f)
+{
+	const struct noes was = t->noes;
+
+	t->noes.zero = was.zero || r->noes.zero;
+	t->noes.minus = was.minus || r->noes.minus;
+	if (!t->noes.zero || !t->noes.minus || (was.zero && was.minus))
+		return 0;
+	return fail(f, FAIL_DATA, "%s has labels of %s, where others are %s: "
+		    "-1, 0 and 1 are three classes, and binary is 0 and 1, or "
+		    "-1 and 1", worker, was.zero ? "-1" : "0",
+		    was.zero ? "0" : "-1");
 }
 
 static void

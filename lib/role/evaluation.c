@@ -27,6 +27,7 @@ evaluation_reset(struct evaluation *e)
 		metric_reset(&e->state[i]);
 	e->examples = 0;
 	e->loss = 0;
+	e->noes = (struct noes){ 0 };
 }
 
 void
@@ -34,6 +35,7 @@ evaluation_begin(struct evaluation *e, struct batch *batch)
 {
 	compute_begin(e->compute, batch);
 	e->examples += batch->examples;
+	noes_add_batch(&e->noes, batch);
 }
 
 int
@@ -80,7 +82,8 @@ void
 evaluation_result(const struct evaluation *e, struct result *r,
 		  const struct metric_state **scores)
 {
-	*r = (struct result){ .examples = e->examples, .loss = e->loss };
+	*r = (struct result){ .examples = e->examples, .loss = e->loss,
+			      .noes = e->noes };
 	result_metrics(r, e->metric, e->metrics, e->state);
 	*scores = NULL;
 	for (size_t i = 0; i < e->metrics; i++)

@@ -24,6 +24,7 @@ struct evaluation {
 	struct metric_state state[RESULT_METRICS];
 	uint64_t examples;
 	double loss;			/* summed */
+	struct noes noes;		/* of the labels */
 	bool pulling;			/* the values that a batch needs */
 };
 

@@ -233,6 +233,7 @@ run_step(struct worker *w, struct work *work)
 	*r = (struct result){ .examples = work->batch.examples,
 			      .loss = compute_loss(work->compute) };
 	result_metrics(r, w->metric, w->metrics, work->state);
+	noes_add_batch(&r->noes, &work->batch);
 	if (compute_check(work->compute, &work->why) == 0) {
 		compute_clip(work->compute);
 		check_clipped(w, work);

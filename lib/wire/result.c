@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBERS	9	/* of a result, beside the sums */
+#define NUMBERS	10	/* of a result, beside the sums */
 
 void
 result_metrics(struct result *r, const struct metric *metric, size_t count,
@@ -34,6 +34,7 @@ result_write(struct pack *p, const struct result *r)
 	pack_uint(p, r->mixed);
 	pack_uint(p, message_double_bits(r->loss));
 	pack_uint(p, r->scores);
+	pack_uint(p, r->noes.zero + 2u * r->noes.minus);
 	for (size_t i = 0; i < r->metrics; i++)
 		for (size_t j = 0; j < METRIC_SUMS; j++)
 			pack_uint(p, message_double_bits(r->sum[i][j]));
@@ -42,6 +43,8 @@ result_write(struct pack *p, const struct result *r)
 bool
 result_read(struct unpack *u, struct result *r, size_t metrics)
 {
+	uint64_t noes;
+
 	u->bad = unpack_array(u) != NUMBERS + metrics * METRIC_SUMS || u->bad;
 	r->step = unpack_uint(u);
 	r->attempt = unpack_uint(u);
@@ -52,6 +55,8 @@ result_read(struct unpack *u, struct result *r, size_t metrics)
 	r->mixed = unpack_below(u, 2);
 	r->loss = message_double(unpack_uint(u));
 	r->scores = unpack_uint(u);
+	noes = unpack_below(u, 4);
+	r->noes = (struct noes){ noes & 1, noes & 2 };
 	r->metrics = metrics;
 	for (size_t i = 0; i < metrics; i++)
 		for (size_t j = 0; j < METRIC_SUMS; j++)

@@ -10,6 +10,7 @@
 #define PS_RESULT_H
 
 #include "base/fail.h"
+#include "model/batch.h"
 #include "model/metric.h"
 #include "wire/message.h"
 #include "wire/pack.h"
@@ -25,6 +26,7 @@ struct result {
 	size_t metrics;
 	double sum[RESULT_METRICS][METRIC_SUMS];
 	size_t scores;		/* how many of the scores are its own */
+	struct noes noes;	/* of its labels */
 };
 
 /* The sums of metric states; the scores are counted, not copied. */

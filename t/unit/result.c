@@ -21,7 +21,8 @@ sample(struct rng *rng, size_t metrics)
 		.microseconds = rng_next(rng) >> 20,
 		.voided = rng_below(rng, 2), .mixed = rng_below(rng, 2),
 		.loss = rng_unit(rng_next(rng)) - .5, .metrics = metrics,
-		.scores = rng_below(rng, 100)
+		.scores = rng_below(rng, 100),
+		.noes = { rng_below(rng, 2), rng_below(rng, 2) }
 	};
 
 	for (size_t i = 0; i < metrics; i++)
@@ -38,7 +39,8 @@ same(const struct result *a, const struct result *b)
 		a->microseconds == b->microseconds &&
 		a->voided == b->voided && a->mixed == b->mixed &&
 		a->loss == b->loss && a->metrics == b->metrics &&
-		a->scores == b->scores &&
+		a->scores == b->scores && a->noes.zero == b->noes.zero &&
+		a->noes.minus == b->noes.minus &&
 		memcmp(a->sum, b->sum, a->metrics * sizeof(a->sum[0])) == 0;
 }
 
