@@ -154,7 +154,8 @@ values() {
 		run -65 --separate-stderr ps-local -q -w 2 -- --repeat \
 			part-%i.svm -- ps-coord -q -m model.ps -B 2 \
 			--mode=$mode --min-workers=2 <<<'train 10000'
-		[[ $output == *'{"op":"data","worker":"worker:'[01]'","error":"'* ]]
+		told='"op":"data","worker":"worker:'
+		[[ $output == *"{$told"[01]'","error":"'* ]]
 		grep -qE "^ps-coord: worker:[01] has labels of (0|-1), where\
  others are (0|-1): $three$" <<<"$stderr" || fail "$stderr"
 	done
