@@ -112,7 +112,7 @@ come so far: remove them to be rid of them"
 @test "who fails again and again at once loses no older checkpoint" {
 	printf '%s\n' 'input x float' 'label y float' 'p = dense x units=1' \
 		'loss mean_squared_error p' \
-		'optimizer sgd learning_rate=1e30' >wild.ps
+		'optimizer sgd learning_rate=1e15' >wild.ps
 	printf '%s\n' x,y 1,2 2,3 3,4 >wild.csv
 	for _ in 1 2 3; do
 		run -65 --separate-stderr ps-local -q -C wild ps-coord -B 1 \
