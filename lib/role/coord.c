@@ -496,9 +496,9 @@ coord_advance(struct coord *c, uint64_t now)
 		;
 	cut_advance(c, now);
 	journal_lines(c);
-	if (c->phase == PHASE_RUN && c->started && data_ready(c) &&
-	    !c->unnoted && (!c->cancelling || !recover_idle(c) ||
-			    void_finishes(c)))
+	if (c->phase == PHASE_RUN && data_ready(c) && !c->unnoted &&
+	    (void_finishes(c) ||
+	     (c->started && (!c->cancelling || !recover_idle(c)))))
 		cut_lease(c);
 	tell_mark(c, now);
 	if (c->no_more_requests && queue_idle(c->queue) && !c->cancelling &&

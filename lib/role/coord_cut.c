@@ -519,8 +519,11 @@ cut_count(struct coord *c, const struct step *step, const struct result *r)
 bool
 cut_possible(const struct coord *c)
 {
+	const struct request *r = queue_barrier(c->queue);
+	const bool epoch = r && r->op == REQUEST_EPOCH;
+
 	return queue_next(c->queue) >= fleet_above(c->fleet) ||
-		queue_waiting(c->queue) == 0;
+		(queue_waiting(c->queue) == 0 && !epoch);
 }
 
 /* A cut that is wanted now, or else the next of those that lie ahead. */

@@ -70,14 +70,19 @@ lacks_any(const struct coord *c)
 /*
  * What came back may have been pushed, by one who is gone or in an earlier
  * term: servers would have steps of which nobody was told.  So it is done, as
- * long as there is anybody to do it.
+ * long as there is anybody to do it; when the coordinator has been started
+ * again, workers are yet to come.
  */
 bool
 void_finishes(const struct coord *c)
 {
-	return c->cancelling && !c->voiding && !c->rounds && c->started &&
+	const bool early = !c->started &&
+		c->now_ms - c->began_ms < c->o.timeout_ms;
+
+	return c->cancelling && !c->voiding && !c->rounds &&
 		data_ready(c) && !lease_cancelling(c) &&
-		queue_returned(c->queue) > 0 && workers_can(c, REQUEST_TRAIN);
+		queue_returned(c->queue) > 0 &&
+		(early || workers_can(c, REQUEST_TRAIN));
 }
 
 /*
@@ -103,11 +108,27 @@ void_tell(struct coord *c)
 		fleet_ask(c->fleet, &m);
 }
 
+/*
+ * The next number to the step whose turn it is.  An epoch at the front, which
+ * the coordinator before us had begun, begins: steps of it may be on servers.
+ */
+static bool
+give_number(struct coord *c)
+{
+	const struct request *r = queue_barrier(c->queue);
+	struct lease_terms l;
+	uint64_t left;
+
+	if (r && r->op == REQUEST_EPOCH && data_ready(c) &&
+	    !queue_begun(c->queue, &left))
+		data_begin_epoch(c, c->now_ms);
+	return queue_give(c->queue, &l);
+}
+
 void
 void_begin(struct coord *c)
 {
 	const uint64_t next = queue_next(c->queue);
-	struct lease_terms l;
 
 	c->cancelling = true;
 	c->voiding = false;
@@ -116,8 +137,7 @@ void_begin(struct coord *c)
 	if (c->rounds)
 		rounds_reset(c->rounds, true);
 	/* No other step may have the number of one that a server has. */
-	while (queue_next(c->queue) < fleet_above(c->fleet) &&
-	       queue_give(c->queue, &l))
+	while (queue_next(c->queue) < fleet_above(c->fleet) && give_number(c))
 		;
 	recover_note(c, next);
 	lease_cancel(c, queue_mark(c->queue),
