@@ -125,7 +125,8 @@ check_again(const struct coord *c)
 		if (broken)
 			return broken;
 		for (size_t k = 0; k < r->todo.count; k++)
-			if (r->todo.range[k].end > queue_next(c->queue))
+			if (c->phase == PHASE_RUN &&
+			    r->todo.range[k].end > queue_next(c->queue))
 				return "coord 11: a step to be run again has "
 					"had a number";
 		for (size_t k = 0; k < r->outs; k++) {

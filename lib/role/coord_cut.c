@@ -123,6 +123,7 @@ thaw(struct coord *c, bool published)
 	m.cut.published = published;
 	fleet_ask(c->fleet, &m);
 	c->cut->state = CUT_NONE;
+	c->cut->who = NULL;
 }
 
 /* Now, not only when so many steps are done. */

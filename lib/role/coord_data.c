@@ -329,6 +329,7 @@ data_begin_epoch(struct coord *c, uint64_t now)
 	if (epoch != c->epoch_number || !c->epoch_open)
 		open_epoch(c, epoch, now);
 	queue_begin(c->queue, ledger_left(c->o.ledger));
+	journal_begun(c);
 }
 
 int

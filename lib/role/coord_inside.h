@@ -402,6 +402,9 @@ void journal_done(struct coord *, uint64_t step);
 void journal_void(struct coord *, uint64_t step);
 void journal_passed(struct coord *);
 void journal_closed(struct coord *);	/* an epoch; another one begins */
+/* The first one begins: its steps have numbers when those in front of it have
+   ended, in the journal, too. */
+void journal_begun(struct coord *);
 void journal_dropped(struct coord *, size_t requests);
 /* Nothing more is begun, because of the failure, or because it was asked. */
 void journal_ending(struct coord *);

@@ -214,6 +214,12 @@ journal_passed(struct coord *c)
 }
 
 void
+journal_begun(struct coord *c)
+{
+	c->unnoted = c->unnoted || (!c->replaying && !journal_noted(c));
+}
+
+void
 journal_closed(struct coord *c)
 {
 	note_barrier(c, NOTE_CLOSED, 0, 1);

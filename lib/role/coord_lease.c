@@ -248,6 +248,25 @@ find_lease(const struct coord *c, const struct member *w, uint64_t id)
 	return NULL;
 }
 
+/* Others get what it has, and it is told: or it would go on with that, and a
+   round could wait for what waits behind it. */
+static void
+call_back(struct coord *c, struct member *w)
+{
+	struct message m = { .kind = MESSAGE_CANCEL };
+
+	for (size_t i = 0; i < c->o.in_flight; i++) {
+		const struct leased *l = &w->lease[i];
+
+		m.request = l->id;
+		m.cancel.first = l->first;
+		m.cancel.count = l->count;
+		if (l->id != 0)
+			outbox_send(c->outbox, w->peer, &m);
+	}
+	lease_take_back(c, w);
+}
+
 int
 lease_done(struct coord *c, struct member *w, const struct message *m,
 	   uint64_t now, struct fail *f)
@@ -319,7 +338,7 @@ lease_failed(struct coord *c, struct member *w, const struct message *m,
 	if (l && (l->server != WIRE_NONE || (l->at.number > 0 && !step))) {
 		fail(&why, message_status(m->failed.status), "%s", text);
 		recover_failed(c, m->failed.step, l->server, &why, now);
-		lease_take_back(c, w);
+		call_back(c, w);
 		return;
 	}
 	if (c->cancelling) {	/* a part of it may have been applied */

@@ -180,19 +180,35 @@ lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
 	return l->count;
 }
 
+/* The first step that nobody has done and somebody may be given, or next. */
+static uint64_t
+first_open(const struct queue *q)
+{
+	uint64_t step = q->mark;
+
+	while (step < q->next && (at(q, step)->state == STEP_SET_ASIDE ||
+				  at(q, step)->state == STEP_ENDED))
+		step++;
+	return step;
+}
+
 /*
  * What may be leased is asked here, and nowhere else: no step at or over this
- * one.  Neither bound keeps back the step at the mark: so there is one for
- * whoever is free when none is leased.
+ * one.  Neither bound keeps back the first step that can be leased: so there
+ * is one for whoever is free when none is leased.  One that is set aside holds
+ * up nobody.
  */
 static uint64_t
 lease_end(const struct queue *q, uint64_t limit, uint64_t ahead)
 {
-	if (limit > q->mark + q->ahead + 1)
-		limit = q->mark + q->ahead + 1;
-	if (limit > q->mark + ahead)
-		limit = q->mark + ahead;
-	return limit;
+	const uint64_t first = first_open(q);
+
+	if (limit > first + q->ahead + 1)
+		limit = first + q->ahead + 1;
+	if (limit > first + ahead)
+		limit = first + ahead;
+	/* Steps are kept in a ring. */
+	return limit < q->mark + WINDOW ? limit : q->mark + WINDOW;
 }
 
 /*

@@ -1049,7 +1049,8 @@ check_progress(struct cluster *c)
 	       "no coordinator");
 }
 
-/* How far a step may be ahead of those that have not ended. */
+/* How far a step may be ahead of those that have not ended; what may have been
+   pushed is done when one before it is about to be given up. */
 static void
 check_lease(struct cluster *c, const struct message *m)
 {
@@ -1058,7 +1059,8 @@ check_lease(struct cluster *c, const struct message *m)
 
 	c->term = m->lease.term > c->term ? m->lease.term : c->term;
 	if (c->s->o.mode == MODE_SSP && m->lease.server == WIRE_NONE &&
-	    m->lease.term > c->old_term && !c->filled && !c->deaf &&
+	    m->lease.attempt == 1 && m->lease.term > c->old_term &&
+	    !c->filled && !c->deaf &&
 	    accounts_given_up(c->accounts) == 0 && last > mark &&
 	    last - mark > c->s->o.ahead)
 		broken(c, "C11: step %llu is leased, though step %llu has not "
