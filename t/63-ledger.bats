@@ -397,7 +397,7 @@ steps() {
 	records 0 319 >data.csv
 	export TF_CONFIG='{"cluster":{"chief":["ipc://c"],"ps":["ipc://s"],
 		"worker":["ipc://w0","ipc://w1"]}}'
-	start ps-node -t ps:0 --chief -m visit.ps -d data.csv
+	launch ps-node -t ps:0 --chief -m visit.ps -d data.csv
 	for i in 0 1; do
 		launch ps-node -t "worker:$i" --chief -m visit.ps -d data.csv
 	done
