@@ -659,6 +659,8 @@ run_process(struct cluster *c, struct process *p)
 		if (ms > 0) {
 			p->paid = true;
 			p->busy_until = c->now + ms * 1000;
+			if (p->kind == PROCESS_WORKER)
+				host_worker_breathe(p->worker);
 			break;
 		}
 		p->paid = false;

@@ -80,6 +80,8 @@ void host_worker_free(struct host_worker *);
 int host_worker_hear(struct host_worker *, const struct packet *,
 		     uint64_t now_ms);
 int host_worker_act(struct host_worker *, uint64_t now_ms);
+/* It computes, and says so meanwhile. */
+void host_worker_breathe(struct host_worker *);
 const struct fail *host_worker_why(const struct host_worker *);
 const char *host_worker_check(const struct host_worker *);
 

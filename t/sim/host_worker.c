@@ -351,3 +351,9 @@ host_worker_check(const struct host_worker *h)
 {
 	return worker_check(h->worker);
 }
+
+void
+host_worker_breathe(struct host_worker *h)
+{
+	worker_breathe(h->worker);
+}
