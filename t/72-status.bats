@@ -434,7 +434,7 @@ sums() {
 	echo train | ps-coord -b "$at/c" -s "$at/s" -m "$name" -B 2 \
 		--status=run.prom >results
 	sound run.prom
-	grep -F 'model="a \"b\"\\c\nd",run=' run.prom
+	grep -F 'model="a \"b\"\\c\nd"' run.prom
 }
 
 @test "every metric is in the manual page, and none else" {

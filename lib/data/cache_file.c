@@ -413,13 +413,17 @@ cache_file_peek(struct cache_file *c, struct fail *f)
 }
 
 /* Does the file go on for as long as it says? */
-static bool
-is_there(const struct cache_file *c, size_t size)
+static int
+check_there(const struct cache_file *c, size_t size, struct fail *f)
 {
 	struct stat st;
 
-	return fstat(c->fd, &st) == 0 && st.st_size >= 0 &&
-		(uint64_t)st.st_size >= c->at + sizeof(c->block) + size;
+	if (fstat(c->fd, &st) < 0)
+		return fail_sys(f, FAIL_IO, "cannot look at %s", c->path);
+	if ((uint64_t)st.st_size >= c->at + sizeof(c->block) + size)
+		return 0;
+	return fail(f, FAIL_DATA, "%s: ends at byte %ju, cut short", c->path,
+		    (uintmax_t)st.st_size);
 }
 
 /* The block's bytes, if they are what was written. */
@@ -429,8 +433,8 @@ read_block(struct cache_file *c, struct fail *f)
 	const size_t size = c->block.size;
 
 	if (size > c->room.room) {
-		if (!is_there(c, size))
-			return damaged(c, "a block that is cut short", f);
+		if (check_there(c, size, f) < 0)
+			return -1;
 		c->room.room = size;
 		c->room.data = mem_resize(c->room.data, size, 1);
 	}

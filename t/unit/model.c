@@ -66,7 +66,7 @@ static const struct {
 	{ "input x id bin_boundaries=a,b", "model.ps:1: x: bin_boundaries= "
 	  "are numbers, each above the one before" },
 	{ "input x id bin_boundaries=1,2 rows=3", "model.ps:1: unknown setting "
-	  "rows; there are bin_boundaries, columns, sep" },
+	  "rows; there are bin_boundaries, columns, sep, pad" },
 	{ "input x id", "model.ps:1: x: rows= is missing: ids are 0 to rows - "
 	  "1, or any with rows=hash" },
 	{ "input x float columns=", "model.ps:1: x: columns= names none" },
@@ -79,7 +79,8 @@ static const struct {
 	{ "input x string hash=9 cross=true", "model.ps:1: x: cross=true makes "
 	  "one string of several columns=, by hash=N or rows=hash" },
 	{ "input x id rows=9 columns=u,v cross=true", "model.ps:1: unknown "
-	  "setting cross; there are bin_boundaries, rows, columns, sep" },
+	  "setting cross; there are bin_boundaries, rows, columns, sep, "
+	  "pad" },
 	{ "input x string", "model.ps:1: x: a string needs one of "
 	  "vocab=WORD,WORD..., vocab_file=FILE, hash=N, rows=hash" },
 	{ "input x string hash=3 vocab=a", "model.ps:1: x: a string needs one "
@@ -93,7 +94,7 @@ static const struct {
 	{ "input x string hash=0", "model.ps:1: hash=0 is not a whole number "
 	  "from 1 to 281474976710656" },
 	{ "input x float size=3", "model.ps:1: unknown setting size; "
-	  "there are zero_based, columns, sep" },
+	  "there are zero_based, columns, sep, pad" },
 	{ "input x float sep=ab", "model.ps:1: sep=ab is not one character" },
 	{ "input x/y float", "model.ps:1: 'x/y' is no name: it takes letters, "
 	  "digits, _ - . and at most 63 of them" },
@@ -699,10 +700,11 @@ test_manual(void)
 	page = fopen(path, "r");
 	ok(page);
 	while (page && fgets(line, sizeof(line), page)) {
-		if (strncmp(line, ".Bd", 3) == 0) {
+		/* Those that are not models have another offset. */
+		if (strcmp(line, ".Bd -literal -offset indent\n") == 0) {
 			inside = true;
 			text_reset(&model);
-		} else if (strncmp(line, ".Ed", 3) == 0) {
+		} else if (inside && strncmp(line, ".Ed", 3) == 0) {
 			struct fail f = { 0 };
 			struct model *m = parse(model.data, &f);
 
