@@ -309,8 +309,10 @@ shorten() {
 	cat some >&"$requests"
 	timeout 30 sh -c 'until [ "$(grep -c loss out)" = 600 ]; do :; done'
 	cp ckpt/journal before
-	cat some >&"$requests"
-	timeout 30 sh -c 'until [ "$(grep -c loss out)" = 1200 ]; do :; done'
+	# So many that servers are told of their marks meanwhile, and with them
+	# of the journal's records.
+	cat some some >&"$requests"
+	timeout 30 sh -c 'until [ "$(grep -c loss out)" = 1800 ]; do :; done'
 	dies "$coord"
 	exec {requests}>&-
 	mv ckpt/journal whole
@@ -326,8 +328,8 @@ has "
 	ps-coord "${args[@]}" </dev/null
 	wait "$worker"
 	wait "$server"
-	assert_equal "$(grep -c loss out)" 1200
-	counted 1200
+	assert_equal "$(grep -c loss out)" 1800
+	counted 1800
 }
 
 @test "a checkpoint of another run, in the place of ours, is not loaded" {
