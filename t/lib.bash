@@ -134,7 +134,7 @@ compiled() {
 scripts() {
 	local file
 	for file in "$SRC"/bin/ps-*; do
-		[ ! -e "$file" ] || [[ $file == *.* ]] ||
+		[ ! -e "$file" ] || [[ ${file##*/} == *.* ]] ||
 			[ -e "$file.c" ] || basename "$file"
 	done
 }
