@@ -145,7 +145,7 @@ void_begin(struct coord *c)
 	if (!c->rounds) {
 		if (c->failing)
 			queue_set_aside(c->queue, c->failed_step);
-		queue_return_again(c->queue);
+		queue_return_again(c->queue, fleet_above(c->fleet));
 	}
 	void_tell(c);
 }

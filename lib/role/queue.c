@@ -364,11 +364,11 @@ queue_unlease(struct queue *q)
 }
 
 void
-queue_return_again(struct queue *q)
+queue_return_again(struct queue *q, uint64_t above)
 {
 	for (uint64_t i = q->mark; i < q->next; i++)
 		if (at(q, i)->state == STEP_LEASED &&
-		    at(q, i)->attempts > 1) {
+		    (at(q, i)->attempts > 1 || i < above)) {
 			at(q, i)->state = STEP_RETURNED;
 			q->running--;
 			q->returned++;
