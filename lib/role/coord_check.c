@@ -182,18 +182,11 @@ check_void(const struct coord *c)
 static const char *
 check_asks(const struct coord *c)
 {
-	static const struct {
-		enum phase phase;
-		enum message_kind kind;
-	} asks[] = {
-		{ PHASE_PLAN, MESSAGE_PLAN }, { PHASE_LOAD, MESSAGE_LOAD },
-	};
-
-	for (size_t i = 0; i < sizeof(asks) / sizeof(*asks); i++)
-		if (c->phase == asks[i].phase &&
-		    !fleet_asking(c->fleet, asks[i].kind))
-			return "coord 26: a phase that waits for servers has "
-				"asked them";
+	if ((c->phase == PHASE_PLAN &&
+	     !fleet_asking(c->fleet, MESSAGE_PLAN)) ||
+	    (c->phase == PHASE_LOAD && !fleet_asking(c->fleet, MESSAGE_LOAD)))
+		return "coord 26: a phase that waits for servers has asked "
+			"them";
 	if (c->phase != PHASE_RUN)
 		return NULL;
 	if ((c->voiding || c->setting_aside) &&

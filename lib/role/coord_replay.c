@@ -99,20 +99,10 @@ static int
 give_up_to(struct coord *c, uint64_t step)
 {
 	const uint64_t first = queue_next(c->queue);
-	struct lease_terms l;
-	uint64_t left;
 
-	while (queue_next(c->queue) <= step) {
-		const struct request *r = queue_barrier(c->queue);
-
-		if (!data_ready(c))
+	while (queue_next(c->queue) <= step)
+		if (!data_ready(c) || !void_give_number(c))
 			return -1;
-		if (r && r->op == REQUEST_EPOCH &&
-		    !queue_begun(c->queue, &left))
-			data_begin_epoch(c, c->now_ms);
-		if (!queue_give(c->queue, &l))
-			return -1;
-	}
 	recover_note(c, first);
 	return 0;
 }

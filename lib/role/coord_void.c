@@ -112,8 +112,8 @@ void_tell(struct coord *c)
  * The next number to the step whose turn it is.  An epoch at the front, which
  * the coordinator before us had begun, begins: steps of it may be on servers.
  */
-static bool
-give_number(struct coord *c)
+bool
+void_give_number(struct coord *c)
 {
 	const struct request *r = queue_barrier(c->queue);
 	struct lease_terms l;
@@ -137,7 +137,8 @@ void_begin(struct coord *c)
 	if (c->rounds)
 		rounds_reset(c->rounds, true);
 	/* No other step may have the number of one that a server has. */
-	while (queue_next(c->queue) < fleet_above(c->fleet) && give_number(c))
+	while (queue_next(c->queue) < fleet_above(c->fleet) &&
+	       void_give_number(c))
 		;
 	recover_note(c, next);
 	lease_cancel(c, queue_mark(c->queue),

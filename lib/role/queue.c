@@ -335,6 +335,14 @@ queue_end(struct queue *q, uint64_t number)
 		q->mark++;
 }
 
+static void
+come_back(struct queue *q, uint64_t number)
+{
+	at(q, number)->state = STEP_RETURNED;
+	q->running--;
+	q->returned++;
+}
+
 size_t
 queue_return(struct queue *q, const void *worker)
 {
@@ -343,9 +351,7 @@ queue_return(struct queue *q, const void *worker)
 	for (uint64_t i = q->mark; i < q->next; i++)
 		if (at(q, i)->state == STEP_LEASED &&
 		    (!worker || at(q, i)->worker == worker)) {
-			at(q, i)->state = STEP_RETURNED;
-			q->running--;
-			q->returned++;
+			come_back(q, i);
 			count++;
 		}
 	return count;
@@ -368,11 +374,8 @@ queue_return_again(struct queue *q, uint64_t above)
 {
 	for (uint64_t i = q->mark; i < q->next; i++)
 		if (at(q, i)->state == STEP_LEASED &&
-		    (at(q, i)->attempts > 1 || i < above)) {
-			at(q, i)->state = STEP_RETURNED;
-			q->running--;
-			q->returned++;
-		}
+		    (at(q, i)->attempts > 1 || i < above))
+			come_back(q, i);
 }
 
 size_t

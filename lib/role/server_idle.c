@@ -14,10 +14,10 @@ server_look(struct server *s, uint64_t now)
 	s->looked_ms = now;
 	s->idle_ms += passed < 2 * SERVER_LOOK_MS ? passed : SERVER_LOOK_MS;
 	/* Those who stand by for us have no coordinator, as long as we do. */
-	if (s->needed || s->kept)
+	if (s->needed || s->kept) {
 		server_ping_standbys(s);
-	if (s->needed || s->kept)
 		s->idle_ms = 0;
+	}
 	s->needed = false;
 }
 
