@@ -159,13 +159,22 @@ serve_begin(struct serve *s, const char *model, enum bench_way way)
 	s->worker = serve_dial(s, ROLE_WORKER);
 }
 
+/* Who says STOP waits until all have left: a server forgets who has gone. */
 static inline void
 serve_end(struct serve *s)
 {
 	const struct message stop = { .kind = MESSAGE_STOP };
+	struct net_event e;
+	struct fail f;
 	int status;
 
 	net_send(s->net, s->coordinator, &stop);
+	for (net_next(s->net, &e);
+	     e.kind != NET_DOWN || e.peer != s->coordinator;
+	     net_next(s->net, &e))
+		if (e.kind == NET_NOTHING &&
+		    net_wait(s->net, NULL, 0, 10000, &f) < 0)
+			bench_die("%s", f.text);
 	net_free(s->net);
 	if (waitpid(s->pid, &status, 0) < 0 || status != 0)
 		bench_die("ps-serve ended with %d", status);
