@@ -3,18 +3,18 @@
  */
 #include "base/log.h"
 #include "base/mem.h"
-#include "role/coord.h"
+#include "coord/coord.h"
+#include "prog/coord_options.h"
+#include "prog/ended.h"
+#include "prog/journal_file.h"
+#include "prog/keeper.h"
+#include "prog/tidings.h"
 #include "store/cluster.h"
 #include "sys/callers.h"
 #include "sys/cli.h"
 #include "sys/clock.h"
-#include "sys/coord_options.h"
-#include "sys/ended.h"
-#include "sys/journal_file.h"
-#include "sys/keeper.h"
 #include "sys/net.h"
 #include "sys/stream.h"
-#include "sys/tidings.h"
 
 #include <stdio.h>
 

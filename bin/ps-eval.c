@@ -3,14 +3,14 @@
  */
 #include "base/log.h"
 #include "base/subnormal.h"
+#include "prog/eval_options.h"
+#include "prog/follow.h"
+#include "prog/scoring.h"
 #include "store/checkpoint.h"
 #include "store/disk.h"
 #include "sys/cli.h"
 #include "sys/clock.h"
-#include "sys/eval_options.h"
-#include "sys/follow.h"
 #include "sys/net.h"
-#include "sys/scoring.h"
 
 #define LEASE_MS	10000
 #define TICK_MS		250

@@ -5,10 +5,10 @@
  * the work; the program itself stays to pass on signals and the status.
  */
 #include "base/log.h"
+#include "prog/local.h"
+#include "prog/member.h"
 #include "sys/cli.h"
 #include "sys/launch.h"
-#include "sys/local.h"
-#include "sys/member.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -3,17 +3,17 @@
  */
 #include "base/log.h"
 #include "base/subnormal.h"
-#include "role/server.h"
+#include "prog/changelog.h"
+#include "prog/registration.h"
+#include "prog/saver.h"
+#include "prog/serve_options.h"
+#include "server/server.h"
 #include "store/disk.h"
 #include "sys/callers.h"
-#include "sys/changelog.h"
 #include "sys/clock.h"
 #include "sys/grace.h"
 #include "sys/memory.h"
 #include "sys/net.h"
-#include "sys/registration.h"
-#include "sys/saver.h"
-#include "sys/serve_options.h"
 
 #include <stdlib.h>
 

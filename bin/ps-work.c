@@ -4,15 +4,15 @@
 #include "base/log.h"
 #include "base/subnormal.h"
 #include "data/cache.h"
-#include "role/worker.h"
+#include "prog/feed.h"
+#include "prog/programs.h"
 #include "store/cluster.h"
 #include "sys/breathing.h"
 #include "sys/cli.h"
 #include "sys/clock.h"
-#include "sys/feed.h"
 #include "sys/grace.h"
 #include "sys/net.h"
-#include "sys/programs.h"
+#include "worker/worker.h"
 
 #include <stdlib.h>
 

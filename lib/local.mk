@@ -14,5 +14,10 @@ include %D%/model/local.mk
 include %D%/data/local.mk
 include %D%/wire/local.mk
 include %D%/store/local.mk
-include %D%/role/local.mk
+include %D%/shard/local.mk
+include %D%/client/local.mk
+include %D%/server/local.mk
+include %D%/worker/local.mk
+include %D%/coord/local.mk
 include %D%/sys/local.mk
+include %D%/prog/local.mk

@@ -47,12 +47,16 @@ written() {
 	diff /dev/null broken
 }
 
-@test "no file of these folders names another one in a circle" {
+# The folders where one still does.
+circles="base coord data model server store tensor worker"
+
+@test "no file of a folder names another one in a circle" {
 	command -v python3 nm >which || skip "no python3, or no nm"
 	"$SRC/t/structure" "$BUILD" >table
-	grep -cE '^lib/(sys|wire) ' table >count
-	[ "$(cat count)" = 2 ]
-	awk '/^lib\/(sys|wire) / && $5 > 0' table >broken
+	sed 's/:.*//; /^#/d; /./!d' "$SRC/lib/LAYERS" | sort >folders
+	sed -n 's|^lib/\([^ ]*\) .*|\1|p' table | sort | diff folders -
+	awk -v known=" $circles " '/^lib\// && $5 > 0 &&
+		!index(known, " " substr($1, 5) " ")' table >broken
 	diff /dev/null broken
 }
 

@@ -150,7 +150,7 @@ whole() {
 # Every place between what is decided, what is safe and what is told, of a
 # checkpoint.
 points() {
-	grep -rhoE 'failpoint\("[a-z-]+"' "$SRC/lib/store" "$SRC/lib/sys" |
+	grep -rhoE 'failpoint\("[a-z-]+"' "$SRC/lib/store" "$SRC/lib/prog" |
 		cut -d '"' -f 2 |
 		grep -v -e log- -e journal- -e record- -e launch
 }

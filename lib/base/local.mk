@@ -23,6 +23,10 @@ lib_libps_a_SOURCES += \
 	%D%/mem.h \
 	%D%/names.c \
 	%D%/names.h \
+	%D%/peers.c \
+	%D%/peers.h \
+	%D%/ranges.c \
+	%D%/ranges.h \
 	%D%/rng.c \
 	%D%/rng.h \
 	%D%/settings.c \
@@ -31,4 +35,6 @@ lib_libps_a_SOURCES += \
 	%D%/text.c \
 	%D%/text.h \
 	%D%/visible.c \
-	%D%/visible.h
+	%D%/visible.h \
+	%D%/window.c \
+	%D%/window.h

@@ -3,6 +3,8 @@ lib_libps_a_SOURCES += \
 	%D%/array.h \
 	%D%/bad.c \
 	%D%/bad.h \
+	%D%/block.c \
+	%D%/block.h \
 	%D%/cache.c \
 	%D%/cache.h \
 	%D%/cache_file.c \

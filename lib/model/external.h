@@ -2,7 +2,7 @@
  * external - who computes the layers that a program of the user's is for.
  *
  * A model has no processes: whoever runs one brings this interface along, as
- * sys/programs is one.  What is said by it is in ps-external(5).
+ * prog/programs is one.  What is said by it is in ps-external(5).
  */
 #ifndef PS_EXTERNAL_H
 #define PS_EXTERNAL_H

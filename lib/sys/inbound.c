@@ -1,7 +1,7 @@
 #include "sys/inbound.h"
 
 #include "base/mem.h"
-#include "role/peers.h"
+#include "base/peers.h"
 
 #include <linux/tcp.h>
 #include <netinet/in.h>

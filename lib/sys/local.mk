@@ -1,32 +1,16 @@
 lib_libps_a_SOURCES += \
-	%D%/bags.c \
-	%D%/bags.h \
-	%D%/blocks.c \
-	%D%/blocks.h \
 	%D%/breathing.c \
 	%D%/breathing.h \
-	%D%/changelog.c \
-	%D%/changelog.h \
 	%D%/callers.c \
 	%D%/callers.h \
 	%D%/cli.c \
 	%D%/cli.h \
 	%D%/clock.c \
 	%D%/clock.h \
-	%D%/coord_options.c \
-	%D%/coord_options.h \
 	%D%/curve.c \
 	%D%/curve.h \
 	%D%/descriptors.c \
 	%D%/descriptors.h \
-	%D%/ended.c \
-	%D%/ended.h \
-	%D%/eval_options.c \
-	%D%/eval_options.h \
-	%D%/feed.c \
-	%D%/feed.h \
-	%D%/follow.c \
-	%D%/follow.h \
 	%D%/grace.c \
 	%D%/grace.h \
 	%D%/group.c \
@@ -35,51 +19,21 @@ lib_libps_a_SOURCES += \
 	%D%/host.h \
 	%D%/inbound.c \
 	%D%/inbound.h \
-	%D%/journal_file.c \
-	%D%/journal_file.h \
-	%D%/keeper.c \
-	%D%/keeper.h \
 	%D%/launch.c \
 	%D%/launch.h \
-	%D%/local.c \
-	%D%/local.h \
-	%D%/member.c \
-	%D%/member.h \
 	%D%/memory.c \
 	%D%/memory.h \
 	%D%/net.c \
 	%D%/net.h \
-	%D%/newer.c \
-	%D%/newer.h \
 	%D%/pid.c \
 	%D%/pid.h \
-	%D%/prefetch.c \
-	%D%/prefetch.h \
-	%D%/programs.c \
-	%D%/programs.h \
 	%D%/progress.c \
 	%D%/progress.h \
-	%D%/registration.c \
-	%D%/registration.h \
 	%D%/relay.c \
 	%D%/relay.h \
-	%D%/saver.c \
-	%D%/saver.h \
-	%D%/scores.c \
-	%D%/scores.h \
-	%D%/scoring.c \
-	%D%/scoring.h \
-	%D%/serve_options.c \
-	%D%/serve_options.h \
-	%D%/snapshot.c \
-	%D%/snapshot.h \
-	%D%/status_file.c \
-	%D%/status_file.h \
 	%D%/stream.c \
 	%D%/stream.h \
 	%D%/task.c \
 	%D%/task.h \
-	%D%/tidings.c \
-	%D%/tidings.h \
 	%D%/words.c \
 	%D%/words.h

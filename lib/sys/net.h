@@ -12,8 +12,8 @@
 #define PS_NET_H
 
 #include "base/fail.h"
-#include "role/outbox.h"
 #include "wire/message.h"
+#include "wire/outbox.h"
 
 #include <poll.h>
 

@@ -4,8 +4,11 @@ lib_libps_a_SOURCES += \
 	%D%/fields.h \
 	%D%/keys.c \
 	%D%/keys.h \
+	%D%/line.c \
+	%D%/line.h \
 	%D%/message.c \
 	%D%/message.h \
+	%D%/outbox.h \
 	%D%/pack.c \
 	%D%/pack.h \
 	%D%/plan.c \

@@ -9,7 +9,7 @@
 
 #include "../unit/rig.h"
 #include "bench.h"
-#include "role/client.h"
+#include "client/client.h"
 #include "sys/clock.h"
 #include "sys/net.h"
 

@@ -1,5 +1,5 @@
 /* A line of requests. */
-#include "role/request.h"
+#include "coord/request.h"
 
 #include "fuzz.h"
 

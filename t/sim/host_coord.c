@@ -4,8 +4,8 @@
 #include "trace.h"
 
 #include "base/mem.h"
-#include "sys/journal_file.h"
-#include "sys/keeper.h"
+#include "prog/journal_file.h"
+#include "prog/keeper.h"
 #include "sys/stream.h"
 
 #include <stdio.h>

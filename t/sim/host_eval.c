@@ -3,7 +3,7 @@
 #include "trace.h"
 
 #include "base/mem.h"
-#include "role/evaluator.h"
+#include "client/evaluator.h"
 
 #include <stdlib.h>
 

@@ -4,9 +4,9 @@
 #include "trace.h"
 
 #include "base/mem.h"
-#include "role/server.h"
-#include "sys/changelog.h"
-#include "sys/saver.h"
+#include "prog/changelog.h"
+#include "prog/saver.h"
+#include "server/server.h"
 #include "wire/keys.h"
 
 #include <stdio.h>
@@ -198,7 +198,7 @@ host_server_free(struct host_server *h)
 	free(h);
 }
 
-/* As sys/registration does. */
+/* As prog/registration does. */
 static void
 hear_registrar(struct host_server *h, const struct packet *p)
 {

@@ -4,9 +4,9 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "data/block.h"
 #include "data/span.h"
-#include "role/block.h"
-#include "role/worker.h"
+#include "worker/worker.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
 #define PS_SIM_NETWORK_H
 
 #include "../unit/packet.h"
-#include "role/outbox.h"
+#include "wire/outbox.h"
 
 #define NETWORK_NODES	32
 

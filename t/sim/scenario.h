@@ -7,8 +7,8 @@
 #ifndef PS_SIM_SCENARIO_H
 #define PS_SIM_SCENARIO_H
 
+#include "coord/coord.h"
 #include "network.h"
-#include "role/coord.h"
 
 #include <stdio.h>
 

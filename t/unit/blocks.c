@@ -2,11 +2,11 @@
  * Slices of the coordinator's blocks: the records that belong there, in their
  * order, of whichever block is wanted, while others are read.
  */
-#include "sys/blocks.h"
+#include "prog/blocks.h"
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "role/block.h"
+#include "data/block.h"
 
 #include "files.h"
 #include "rig.h"

@@ -2,7 +2,7 @@
  * A server that is killed and started again on its log is the one that it
  * was, bit for bit: everything that was answered, nothing twice.
  */
-#include "sys/changelog.h"
+#include "prog/changelog.h"
 
 #include "store/disk.h"
 #include "store/record.h"

@@ -2,8 +2,8 @@
  * What a client has under way to a server is bounded by bytes, holds nothing
  * that no layer asked for, and is said again as it was.
  */
+#include "client/client.h"
 #include "rig.h"
-#include "role/client.h"
 #include "tap.h"
 
 #define CREDIT	((size_t)8 << 20)

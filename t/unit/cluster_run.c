@@ -9,11 +9,11 @@
  * rate 1: so every weight counts the steps that it has seen, exactly.  Every
  * coordinator has another codec than the one before.
  */
-#include "role/coord.h"
+#include "coord/coord.h"
 
-#include "role/server.h"
-#include "role/worker.h"
+#include "server/server.h"
 #include "wire/keys.h"
+#include "worker/worker.h"
 
 #include "rig.h"
 #include "tap.h"

@@ -4,10 +4,10 @@
  * weights in the end are the same to the last bit: whoever was first, whoever
  * was killed on the way, and for any number of servers; with either codec.
  */
-#include "role/coord.h"
+#include "coord/coord.h"
 
-#include "role/server.h"
-#include "role/worker.h"
+#include "server/server.h"
+#include "worker/worker.h"
 
 #include "rig.h"
 #include "tap.h"

@@ -3,9 +3,9 @@
  * plays: what it says, to whom, and its lines to the letter.  Whole clusters
  * are in cluster_run.
  */
-#include "role/coord.h"
+#include "coord/coord.h"
 
-#include "role/coord_inside.h"
+#include "coord/coord_inside.h"
 #include "wire/result.h"
 
 #include "rig.h"

@@ -4,10 +4,10 @@
  * that was read too early goes back.  With prefetch it computes a step while
  * the exchange is under way that pushes the one before and pulls for the next.
  */
-#include "role/coord.h"
-#include "role/server.h"
-#include "role/worker.h"
+#include "coord/coord.h"
+#include "server/server.h"
 #include "wire/result.h"
+#include "worker/worker.h"
 
 #include "rig.h"
 #include "tap.h"

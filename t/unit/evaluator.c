@@ -1,5 +1,5 @@
 /* What an evaluator says to whom, and how long it waits for an answer. */
-#include "role/evaluator.h"
+#include "client/evaluator.h"
 #include "rig.h"
 
 #include "tap.h"

@@ -1,5 +1,5 @@
 /* Who follows a folder misses no checkpoint, or can tell that it has. */
-#include "sys/follow.h"
+#include "prog/follow.h"
 
 #include "files.h"
 #include "tap.h"

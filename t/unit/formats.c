@@ -4,13 +4,13 @@
  */
 #include "base/hash.h"
 #include "base/mem.h"
+#include "coord/journal.h"
 #include "data/cache_file.h"
 #include "data/counts.h"
-#include "role/journal.h"
+#include "prog/changelog.h"
+#include "prog/journal_file.h"
 #include "store/disk.h"
 #include "store/record.h"
-#include "sys/changelog.h"
-#include "sys/journal_file.h"
 
 #include "files.h"
 #include "script.h"

@@ -2,7 +2,7 @@
  * Whatever the sizes, an epoch visits every record once: pure arithmetic,
  * held to it for many of them, and by the records that the blocks name.
  */
-#include "role/ledger.h"
+#include "coord/ledger.h"
 
 #include "base/mem.h"
 #include "base/rng.h"

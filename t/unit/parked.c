@@ -1,5 +1,5 @@
 /* Pulls that wait: the last of each peer and part, and no byte more. */
-#include "role/parked.h"
+#include "server/parked.h"
 
 #include "tap.h"
 

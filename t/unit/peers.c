@@ -2,7 +2,7 @@
  * The map of peers, against a list, under any order of calls: removal is
  * where open addressing goes wrong.
  */
-#include "role/peers.h"
+#include "base/peers.h"
 
 #include "base/rng.h"
 

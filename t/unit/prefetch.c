@@ -2,7 +2,7 @@
  * Batches have the size that is asked for, though others were read ahead, and
  * their examples come in order, each once.
  */
-#include "sys/prefetch.h"
+#include "prog/prefetch.h"
 
 #include "files.h"
 #include "tap.h"

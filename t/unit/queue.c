@@ -2,7 +2,7 @@
  * The queue against what TensorFlow's tests ask of theirs (the ids Q and S
  * are the acceptance list's), and against a simple model under random orders.
  */
-#include "role/queue.h"
+#include "coord/queue.h"
 
 #include "base/mem.h"
 #include "base/rng.h"

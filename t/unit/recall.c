@@ -3,11 +3,11 @@
  * way, also when the server has forgotten them; and what is remembered is
  * bounded.
  */
-#include "role/recall.h"
+#include "server/recall.h"
 
-#include "role/changes.h"
-#include "role/client.h"
-#include "role/server.h"
+#include "client/client.h"
+#include "server/changes.h"
+#include "server/server.h"
 #include "wire/keys.h"
 
 #include "rig.h"

@@ -1,7 +1,7 @@
 /*
  * Every form of a request line, and what is said to lines that are none.
  */
-#include "role/request.h"
+#include "coord/request.h"
 
 #include "tap.h"
 

@@ -1,7 +1,7 @@
 /* A coordinator's rounds: who gets which slot, and which attempt counts. */
 #include "base/mem.h"
 #include "base/rng.h"
-#include "role/round.h"
+#include "coord/round.h"
 
 #include "tap.h"
 

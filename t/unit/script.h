@@ -6,11 +6,11 @@
 #ifndef PS_SCRIPT_H
 #define PS_SCRIPT_H
 
-#include "role/server.h"
+#include "server/server.h"
 
 #include "base/hash.h"
-#include "role/changes.h"
-#include "role/window.h"
+#include "base/window.h"
+#include "server/changes.h"
 #include "tensor/table.h"
 #include "wire/keys.h"
 

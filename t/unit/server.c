@@ -2,9 +2,9 @@
  * A server, spoken to: each step counts once for each part, only who may say
  * a thing is heard, and what is wrong is refused in words and changes nothing.
  */
-#include "role/server.h"
+#include "server/server.h"
 
-#include "role/window.h"
+#include "base/window.h"
 #include "wire/keys.h"
 
 #include "rig.h"

@@ -3,8 +3,8 @@
  * the last bit or not at all, cuts that stay as they were, checkpoints that
  * restore under any other plan.
  */
-#include "role/shard.h"
-#include "role/shard_inside.h"
+#include "shard/shard.h"
+#include "shard/shard_inside.h"
 
 #include "tensor/kernels.h"
 #include "wire/keys.h"

@@ -3,7 +3,7 @@
  * servers, the sum is that of the chosen attempts in the order of their
  * slots, to the last bit.
  */
-#include "role/stage.h"
+#include "server/stage.h"
 
 #include "wire/keys.h"
 

@@ -3,8 +3,8 @@
  * things come in, what the server has answered the standby has, bit for bit,
  * and takes over with.
  */
-#include "role/primary.h"
-#include "role/standby.h"
+#include "server/primary.h"
+#include "server/standby.h"
 
 #include "script.h"
 #include "tap.h"

@@ -2,7 +2,7 @@
  * The queue with a ledger: workers keep to their streams, idle ones help, and
  * whatever happens every step is given out, and every place read, once.
  */
-#include "role/queue.h"
+#include "coord/queue.h"
 
 #include "base/mem.h"
 #include "base/rng.h"

@@ -1,6 +1,6 @@
 /* A condition is a metric, a relation and a number, and nothing less. */
+#include "client/until.h"
 #include "rig.h"
-#include "role/until.h"
 
 #include "tap.h"
 

@@ -1,7 +1,7 @@
 /*
  * A window remembers exactly the steps that were added and not forgotten.
  */
-#include "role/window.h"
+#include "base/window.h"
 
 #include "base/mem.h"
 #include "base/rng.h"

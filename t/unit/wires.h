@@ -14,7 +14,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "role/outbox.h"
+#include "wire/outbox.h"
 
 #include "packet.h"
 

@@ -1,0 +1,731 @@
+#include "client/client.h"
+
+#include "base/floats.h"
+#include "base/mem.h"
+#include "wire/keys.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Bytes of values under way to one server, at most, but for a part that is
+ * larger: what bounds its memory for us.
+ */
+#define CREDIT	((size_t)8 << 20)
+
+#define MIB		((size_t)1 << 20)
+#define MOST_KEY	9	/* bytes of a row's key, rounded up */
+
+struct server_peer {
+	uint64_t peer;
+	bool up, welcome;
+	char *endpoint;			/* where it was dialled */
+	uint64_t heard, waiting_since;
+	size_t first, count;		/* its parts of the plan */
+	size_t next;			/* the first one not sent yet */
+	size_t under_way, bytes;	/* parts, and their values */
+};
+
+/* A pull of a part, which a push of the same rows may refer to. */
+struct pulled {
+	const struct compute *compute;	/* NULL: none that the server knows */
+	uint64_t begun;			/* of the compute */
+	uint64_t request;
+};
+
+#define PULLED	2		/* computes that are pulled for in turn */
+
+struct client {
+	const struct plan *plan;
+	const struct model *model;
+	const struct variable *variable;
+	enum role role;
+	uint64_t life;
+	struct outbox *outbox;
+	struct server_peer *server;
+	struct exchange exchange;
+	struct exchanged exchanged;
+	uint64_t generation;		/* of exchanges */
+	bool *answered;			/* of each part */
+	size_t left;			/* parts that are not */
+	size_t *bytes;			/* of each part's values */
+	struct pulled (*pulled)[PULLED];	/* of each part, newest first */
+	struct pack push_keys, pull_keys;
+	struct floats **values;		/* of each part, gathered */
+};
+
+static int
+dial(struct client *c, size_t i, uint64_t now, struct fail *f)
+{
+	struct server_peer *s = &c->server[i];
+
+	s->up = s->welcome = false;
+	s->waiting_since = now;
+	s->endpoint = mem_text(c->plan->endpoint[i]);
+	if (outbox_dial(c->outbox, s->endpoint, &s->peer, f) < 0)
+		return fail_at(f, "server %zu", i);
+	return 0;
+}
+
+struct client *
+client_new(const struct plan *plan, const struct model *model,
+	   enum role role, uint64_t life, struct outbox *outbox,
+	   uint64_t now, struct fail *f)
+{
+	struct client *c = mem_alloc(1, sizeof(*c));
+	size_t variables;
+
+	c->plan = plan;
+	c->model = model;
+	c->variable = model_variables(model, &variables);
+	c->role = role;
+	c->life = life;
+	c->outbox = outbox;
+	c->server = mem_alloc(plan->servers, sizeof(*c->server));
+	c->answered = mem_alloc(plan->parts, sizeof(*c->answered));
+	c->bytes = mem_alloc(plan->parts, sizeof(*c->bytes));
+	c->pulled = mem_alloc(plan->parts, sizeof(*c->pulled));
+	c->values = mem_alloc(plan->parts, sizeof(*c->values));
+	for (size_t i = 0; i < plan->parts; i++) {
+		struct server_peer *s = &c->server[plan->part[i].server];
+
+		if (s->count++ == 0)
+			s->first = i;
+	}
+	for (size_t i = 0; i < plan->servers; i++)
+		if (dial(c, i, now, f) < 0) {
+			client_free(c);
+			return NULL;
+		}
+	return c;
+}
+
+void
+client_free(struct client *c)
+{
+	const struct message bye = { .kind = MESSAGE_BYE };
+
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->plan->servers; i++) {
+		if (c->server[i].peer && c->server[i].up)
+			outbox_send(c->outbox, c->server[i].peer, &bye);
+		if (c->server[i].peer)
+			outbox_hang_up(c->outbox, c->server[i].peer);
+		free(c->server[i].endpoint);
+	}
+	pack_release(&c->push_keys);
+	pack_release(&c->pull_keys);
+	for (size_t i = 0; i < c->plan->parts; i++)
+		floats_free(&c->values[i]);
+	free(c->values);
+	free(c->answered);
+	free(c->bytes);
+	free(c->pulled);
+	free(c->server);
+	free(c);
+}
+
+static struct server_peer *
+find_server(const struct client *c, uint64_t peer)
+{
+	for (size_t i = 0; i < c->plan->servers; i++)
+		if (c->server[i].peer == peer)
+			return &c->server[i];
+	return NULL;
+}
+
+bool
+client_knows(const struct client *c, uint64_t peer)
+{
+	return find_server(c, peer) != NULL;
+}
+
+bool
+client_ready(const struct client *c)
+{
+	for (size_t i = 0; i < c->plan->servers; i++)
+		if (!c->server[i].welcome)
+			return false;
+	return true;
+}
+
+bool
+client_idle(const struct client *c)
+{
+	return c->left == 0;
+}
+
+const struct exchanged *
+client_exchanged(const struct client *c)
+{
+	return &c->exchanged;
+}
+
+/* ---- a part, as a message ---- */
+
+static size_t
+lower_bound(const uint64_t *ids, size_t count, uint64_t id)
+{
+	size_t low = 0;
+
+	while (low < count) {
+		const size_t middle = low + (count - low) / 2;
+
+		if (ids[middle] < id)
+			low = middle + 1;
+		else
+			count = middle;
+	}
+	return low;
+}
+
+/* What of a piece a compute has: floats first .. first + count - 1. */
+struct span {
+	size_t first, count;	/* into compute_value() */
+	const uint64_t *ids;	/* of a table: the rows */
+	size_t rows;
+};
+
+static struct span
+span_of(const struct compute *compute, const struct piece *piece)
+{
+	if (!piece->table)
+		return (struct span){ .first = piece->first,
+				      .count = piece->count };
+
+	const struct compute_rows rows = compute_rows(compute,
+						      piece->variable);
+	const uint64_t first = piece_key(piece);
+	const uint64_t last = first + piece_last_key(piece);
+	const size_t low = lower_bound(rows.ids, rows.count, first);
+	const size_t high = last == UINT64_MAX ? rows.count :
+		lower_bound(rows.ids, rows.count, last + 1);
+
+	return (struct span){ low * piece->width,
+			      (high - low) * piece->width,
+			      rows.ids + low, high - low };
+}
+
+static void
+write_keys(struct pack *keys, const struct client *c,
+	   const struct compute *compute, const struct part *part)
+{
+	pack_reset(keys);
+	for (size_t i = 0; i < part->count; i++) {
+		const struct piece *piece = &c->plan->piece[part->first + i];
+
+		if (!piece->table)
+			continue;
+		const struct span span = span_of(compute, piece);
+
+		keys_write(keys, span.ids, span.rows, piece_key(piece));
+	}
+}
+
+/* An earlier pull of the rows that are to be pushed, or NULL. */
+static const struct pulled *
+find_pulled(const struct client *c, size_t n, uint64_t request)
+{
+	const struct compute *compute = c->exchange.push;
+
+	for (size_t i = 0; i < PULLED; i++) {
+		const struct pulled *p = &c->pulled[n][i];
+
+		if (p->compute == compute && p->request < request &&
+		    p->begun == compute_begun(compute))
+			return p;
+	}
+	return NULL;
+}
+
+static void
+note_pulled(struct client *c, size_t n, uint64_t request)
+{
+	const struct compute *compute = c->exchange.pull;
+	struct pulled *p = c->pulled[n];
+
+	if (c->pull_keys.size < WIRE_RECALL || c->exchange.cut != WIRE_NONE)
+		return;
+	if (p->compute && p->compute != compute)
+		p[1] = *p;
+	*p = (struct pulled){ compute, compute_begun(compute), request };
+}
+
+/* The gradient of a piece, as it lies. */
+static struct frame
+gradient_of(const struct client *c, const struct piece *piece)
+{
+	/* It is only read. */
+	struct compute *from =
+		(struct compute *)(uintptr_t)c->exchange.push;
+	const struct span span = span_of(from, piece);
+
+	return (struct frame){
+		compute_gradient(from, piece->variable) + span.first,
+		span.count * sizeof(float),
+		compute_gradient_hold(from, piece->variable)
+	};
+}
+
+/* The gradients of a part as they travel, one behind the other. */
+static struct frame
+gather(struct client *c, size_t n)
+{
+	const enum codec codec = c->exchange.codec;
+	const struct part *part = &c->plan->part[n];
+	const struct piece *piece = &c->plan->piece[part->first];
+	size_t floats = 0;
+	char *to;
+
+	if (part->count == 1 && codec == CODEC_FLOAT32)
+		return gradient_of(c, piece);
+	for (size_t i = 0; i < part->count; i++)
+		floats += span_of(c->exchange.push, &piece[i]).count;
+	to = (char *)floats_room(&c->values[n], codec_room(codec, floats));
+	for (size_t i = 0; i < part->count; i++) {
+		const struct frame g = gradient_of(c, &piece[i]);
+		const size_t count = g.size / sizeof(float);
+
+		codec_write(codec, to, g.data, count);
+		to += count * codec_size(codec);
+	}
+	return (struct frame){ c->values[n]->at, floats * codec_size(codec),
+			       &c->values[n]->hold };
+}
+
+/* Has it variables that no layer uses? */
+static bool
+is_unused(const struct client *c, size_t n)
+{
+	return c->variable[c->plan->piece[c->plan->part[n].first].variable]
+		.unused;
+}
+
+/* Is the step pushed to this part? */
+static bool
+pushes(const struct client *c, size_t n)
+{
+	const struct exchange *x = &c->exchange;
+
+	return x->push && (x->server == WIRE_NONE ||
+			   x->server == c->plan->part[n].server);
+}
+
+static void
+fill_push(struct client *c, size_t n, struct message *m)
+{
+	const struct exchange *x = &c->exchange;
+	const struct part *part = &c->plan->part[n];
+	const struct pulled *pull = find_pulled(c, n, m->request);
+
+	m->kind = x->pull ? MESSAGE_PUSHPULL : MESSAGE_PUSH;
+	m->push.run = plan_run(c->plan);
+	m->push.term = c->plan->term;
+	m->push.plan = c->plan->number;
+	m->push.part = n;
+	m->push.step = x->step;
+	m->push.examples = x->examples;
+	m->push.version = x->version ? x->version[n] : 0;
+	m->push.rate = message_float_bits(x->learning_rate);
+	m->push.slot = x->slot;
+	m->push.attempt = x->attempt;
+	m->push.codec = x->codec;
+	pack_reset(&c->push_keys);
+	if (pull)
+		m->push.back = m->request - pull->request;
+	else
+		write_keys(&c->push_keys, c, x->push, part);
+	m->frame[m->frames++] = (struct frame){ c->push_keys.data,
+						c->push_keys.size, NULL };
+}
+
+static void
+send_part(struct client *c, struct server_peer *s, size_t n)
+{
+	const struct exchange *x = &c->exchange;
+	const struct part *part = &c->plan->part[n];
+	const bool push = pushes(c, n);
+	struct message m = { .kind = MESSAGE_PULL };
+
+	m.request = c->generation * c->plan->parts + n;
+	if (push) {
+		fill_push(c, n, &m);
+	} else {
+		m.pull.run = plan_run(c->plan);
+		m.pull.term = c->plan->term;
+		m.pull.plan = c->plan->number;
+		m.pull.part = n;
+		m.pull.cut = x->cut;
+		m.pull.after = x->after;
+		m.pull.codec = x->codec;
+	}
+	if (x->pull) {
+		write_keys(&c->pull_keys, c, x->pull, part);
+		note_pulled(c, n, m.request);
+		m.frame[m.frames++] = (struct frame){ c->pull_keys.data,
+						      c->pull_keys.size,
+						      NULL };
+	}
+	if (push)
+		m.frame[m.frames++] = gather(c, n);
+	outbox_send(c->outbox, s->peer, &m);	/* lost: sent again when up */
+}
+
+/* Floats of a part that a compute has; of none: 0. */
+static size_t
+part_floats(const struct client *c, const struct compute *compute,
+	    const struct part *part)
+{
+	size_t floats = 0;
+
+	for (size_t i = 0; compute && i < part->count; i++)
+		floats += span_of(compute,
+				  &c->plan->piece[part->first + i]).count;
+	return floats;
+}
+
+/* Of what is under way of a part: the more of those pushed and pulled. */
+static size_t
+part_bytes(const struct client *c, const struct part *part)
+{
+	const size_t push = part_floats(c, c->exchange.push, part);
+	const size_t pull = part_floats(c, c->exchange.pull, part);
+
+	return (push > pull ? push : pull) * codec_size(c->exchange.codec);
+}
+
+/* All rows that a compute needs would fit into one frame, keys as well. */
+static bool
+needs_little(const struct client *c, const struct compute *compute)
+{
+	size_t variables, bytes = 0;
+
+	model_variables(c->model, &variables);
+	for (size_t v = 0; v < variables; v++) {
+		const size_t width = shape_width(c->variable[v].shape);
+		const size_t row = width * sizeof(float);
+
+		if (c->variable[v].table)
+			bytes += compute_rows(compute, v).count *
+				(row > MOST_KEY ? row : MOST_KEY);
+	}
+	return bytes <= WIRE_FRAME;
+}
+
+static int
+check_part(struct client *c, const struct compute *compute,
+	   const struct part *part, struct fail *f)
+{
+	const struct piece *piece = &c->plan->piece[part->first];
+	const struct piece *most = piece;
+	size_t bytes = part_floats(c, compute, part) * sizeof(float);
+
+	write_keys(&c->pull_keys, c, compute, part);
+	bytes = c->pull_keys.size > bytes ? c->pull_keys.size : bytes;
+	if (bytes <= WIRE_FRAME)
+		return 0;
+	for (size_t i = 1; i < part->count; i++)
+		if (span_of(compute, &piece[i]).count >
+		    span_of(compute, most).count)
+			most = &piece[i];
+	return fail(f, FAIL_CONFIG, "%zu MiB of rows of %s are needed from "
+		    "server %u at once, more than %zu: take a smaller batch, "
+		    "or %s", (bytes + MIB - 1) / MIB,
+		    c->variable[most->variable].name, part->server,
+		    WIRE_FRAME / MIB, most->hashed ? "more servers" :
+		    "more shards (ps-coord --partition)");
+}
+
+int
+client_check_pull(struct client *c, const struct compute *compute,
+		  struct fail *f)
+{
+	if (needs_little(c, compute))
+		return 0;
+	for (size_t i = 0; i < c->plan->parts; i++)
+		if (check_part(c, compute, &c->plan->part[i], f) < 0)
+			return -1;
+	return 0;
+}
+
+static void
+start_part(struct client *c, struct server_peer *s, size_t n)
+{
+	send_part(c, s, n);
+	s->under_way++;
+	s->bytes += c->bytes[n];
+}
+
+static void
+send_more(struct client *c, struct server_peer *s)
+{
+	for (; s->welcome && s->next < s->first + s->count; s->next++) {
+		const size_t n = s->next;
+
+		if (c->answered[n])
+			continue;
+		c->bytes[n] = part_bytes(c, &c->plan->part[n]);
+		if (s->under_way > 0 && s->bytes + c->bytes[n] > CREDIT)
+			return;
+		start_part(c, s, n);
+	}
+}
+
+void
+client_exchange(struct client *c, const struct exchange *x, uint64_t now)
+{
+	c->exchange = *x;
+	c->exchanged = (struct exchanged){ 0 };
+	c->generation++;
+	c->left = 0;
+	for (size_t n = 0; n < c->plan->parts; n++) {
+		c->answered[n] = is_unused(c, n) ||
+				 (!x->pull && !pushes(c, n));
+		c->left += !c->answered[n];
+	}
+	for (size_t i = 0; i < c->plan->servers; i++) {
+		struct server_peer *s = &c->server[i];
+
+		s->next = s->first;
+		s->under_way = s->bytes = 0;
+		s->waiting_since = now;
+		send_more(c, s);
+	}
+}
+
+void
+client_give_up(struct client *c)
+{
+	c->generation++;
+	c->left = 0;
+	for (size_t i = 0; i < c->plan->servers; i++)
+		c->server[i].under_way = 0;
+}
+
+/* ---- what servers say ---- */
+
+static void
+greet(struct client *c, const struct server_peer *s)
+{
+	struct message m = { .kind = MESSAGE_HELLO };
+
+	m.hello.version = WIRE_VERSION;
+	m.hello.role = c->role;
+	m.hello.index = WIRE_NONE;
+	m.hello.life = c->life;
+	m.hello.term = c->plan->term;
+	m.blob = (struct frame){ c->plan->run, PLAN_RUN, NULL };
+	outbox_send(c->outbox, s->peer, &m);
+}
+
+void
+client_up(struct client *c, uint64_t peer, uint64_t now)
+{
+	struct server_peer *s = find_server(c, peer);
+
+	s->up = true;
+	s->welcome = false;
+	s->heard = now;
+	/* What was pulled before, the server does not know as ours. */
+	memset(c->pulled + s->first, 0, s->count * sizeof(*c->pulled));
+	greet(c, s);
+}
+
+void
+client_down(struct client *c, uint64_t peer, uint64_t now)
+{
+	struct server_peer *s = find_server(c, peer);
+
+	s->up = s->welcome = false;
+	s->waiting_since = now;
+}
+
+/* What was under way may be lost: begin again with what is unanswered. */
+static void
+send_again(struct client *c, struct server_peer *s)
+{
+	s->under_way = s->bytes = 0;
+	if (c->left == 0)
+		return;
+	for (size_t n = s->first; n < s->next; n++)
+		if (!c->answered[n])
+			start_part(c, s, n);
+	send_more(c, s);
+}
+
+static int
+welcome(struct client *c, struct server_peer *s, const struct message *m,
+	struct fail *f)
+{
+	const size_t i = (size_t)(s - c->server);
+
+	if (m->welcome.role != ROLE_SERVER || m->welcome.index != i)
+		return fail(f, FAIL_PROTOCOL, "server %zu (%s) is not that "
+			    "server", i, c->plan->endpoint[i]);
+	s->welcome = true;
+	send_again(c, s);
+	return 0;
+}
+
+int
+client_renew(struct client *c, uint64_t now, struct fail *f)
+{
+	c->left = 0;
+	c->generation++;
+	for (size_t i = 0; i < c->plan->servers; i++) {
+		struct server_peer *s = &c->server[i];
+
+		s->under_way = 0;
+		s->waiting_since = now;
+		if (strcmp(s->endpoint, c->plan->endpoint[i]) != 0) {
+			outbox_hang_up(c->outbox, s->peer);
+			free(s->endpoint);
+			if (dial(c, i, now, f) < 0)
+				return -1;
+		} else if (s->up && !s->welcome) {
+			greet(c, s);
+		}
+	}
+	return 0;
+}
+
+static int
+scatter(struct client *c, const struct part *part, const struct frame *values,
+	struct fail *f)
+{
+	const enum codec codec = c->exchange.codec;
+	const char *from = values->data;
+	size_t left = values->size;
+
+	for (size_t i = 0; i < part->count; i++) {
+		const struct piece *piece = &c->plan->piece[part->first + i];
+		const struct span span = span_of(c->exchange.pull, piece);
+		const size_t size = span.count * codec_size(codec);
+
+		if (size > left)
+			break;
+		if (size > 0)
+			codec_read(codec, compute_value(c->exchange.pull,
+							piece->variable) +
+				   span.first, from, span.count);
+		from += size;
+		left -= size;
+		if (i + 1 == part->count && left == 0)
+			return 0;
+	}
+	return fail(f, FAIL_PROTOCOL, "%zu bytes of values do not fit",
+		    values->size);
+}
+
+static void
+count_outcome(struct client *c, const struct message *m)
+{
+	struct exchanged *e = &c->exchanged;
+
+	switch (m->values.outcome) {
+	case OUTCOME_APPLIED:
+	case OUTCOME_STAGED:	e->applied++; break;
+	case OUTCOME_DUP:	e->repeated++; break;
+	case OUTCOME_VOID:	e->voided++; break;
+	default:		e->refused++;
+	}
+	if (m->values.staleness > e->staleness)
+		e->staleness = m->values.staleness;
+}
+
+static int
+take_values(struct client *c, struct server_peer *s, const struct message *m,
+	    struct fail *f)
+{
+	const uint64_t n = m->request - c->generation * c->plan->parts;
+
+	if (n < s->first || n >= s->next || c->answered[n] || c->left == 0)
+		return 0;	/* a late answer */
+	if (m->values.outcome == OUTCOME_STALE ||
+	    m->values.outcome == OUTCOME_WRONG_PLAN)
+		return 0;	/* a newer PLAN is on its way to us */
+	if (m->values.outcome == OUTCOME_GONE) {
+		if (!pushes(c, n) || !find_pulled(c, n, m->request))
+			return fail(f, FAIL_PROTOCOL, "keys that were sent "
+				    "are said to be gone");
+		memset(c->pulled[n], 0, sizeof(c->pulled[n]));
+		send_part(c, s, n);
+		return 0;
+	}
+	if (pushes(c, n))
+		count_outcome(c, m);
+	if (c->exchange.pull && m->frames != 1)
+		return fail(f, FAIL_PROTOCOL, "no values in the answer");
+	if (c->exchange.pull &&
+	    scatter(c, &c->plan->part[n], &m->frame[0], f) < 0)
+		return -1;
+	if (c->exchange.pull && c->exchange.pulled)
+		c->exchange.pulled[n] = m->values.version;
+	c->answered[n] = true;
+	c->left--;
+	s->under_way--;
+	s->bytes -= c->bytes[n];
+	send_more(c, s);
+	return 0;
+}
+
+int
+client_hear(struct client *c, uint64_t peer, const struct message *m,
+	    uint64_t now, struct fail *f)
+{
+	struct server_peer *s = find_server(c, peer);
+	char text[MESSAGE_BLOB + 1];
+
+	s->heard = s->waiting_since = now;
+	switch (m->kind) {
+	case MESSAGE_WELCOME:
+		return welcome(c, s, m, f);
+	case MESSAGE_VALUES:
+		return take_values(c, s, m, f);
+	case MESSAGE_REFUSED:
+		if (m->request != 0 && !s->welcome)
+			return 0;	/* it overtook HELLO: sent again */
+		if (m->refused.status == FAIL_AGAIN &&
+		    (c->left == 0 || c->exchange.cut == WIRE_NONE))
+			return 0;	/* it has lost the run: as STALE */
+		message_text(m, text, sizeof(text));
+		return fail(f, message_status(m->refused.status),
+			    "server %zu (%s): %s", (size_t)(s - c->server),
+			    c->plan->endpoint[s - c->server], text);
+	default:
+		return 0;
+	}
+}
+
+void
+client_excuse(struct client *c, uint64_t now)
+{
+	for (size_t i = 0; i < c->plan->servers; i++)
+		c->server[i].waiting_since = now;
+}
+
+int
+client_check(const struct client *c, uint64_t now, uint64_t timeout_ms,
+	     size_t *server, struct fail *f)
+{
+	/* The end of a round takes as long as the slowest worker does. */
+	const bool parked = c->left > 0 && c->exchange.after > 0;
+
+	for (size_t i = 0; i < c->plan->servers; i++) {
+		const struct server_peer *s = &c->server[i];
+		const bool waits = !s->welcome ||
+			(s->under_way > 0 && !parked);
+
+		if (!waits || now - s->waiting_since < timeout_ms)
+			continue;
+		*server = i;
+		if (s->heard == 0)
+			return fail(f, FAIL_PEER, "server %zu (%s) does not "
+				    "answer", i, c->plan->endpoint[i]);
+		return fail(f, FAIL_PEER, "server %zu (%s) is silent, last "
+			    "heard %.1f s ago", i, c->plan->endpoint[i],
+			    (double)(now - s->heard) / 1000);
+	}
+	return 0;
+}

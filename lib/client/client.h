@@ -1,0 +1,103 @@
+/*
+ * client - the servers' peer: pushes gradients, pulls values.
+ *
+ * What a worker or an evaluator knows of the servers of a run.  One exchange
+ * is under way at a time: it goes to every part of the plan, pushing what one
+ * compute has worked out, pulling what another needs, or both in one message.
+ * Parts that get lost with a connection are sent again: servers apply a step
+ * to a part once, however often it comes.
+ *
+ * A server that has another term than ours, or has lost its variables, lets
+ * the exchange wait: the coordinator will send a newer PLAN, which
+ * client_renew() takes, or will end the run.
+ */
+#ifndef PS_CLIENT_H
+#define PS_CLIENT_H
+
+#include "model/compute.h"
+#include "wire/codec.h"
+#include "wire/outbox.h"
+#include "wire/plan.h"
+
+struct client;
+
+/* Dials every server.  Plan and model are borrowed.  NULL: FAIL_PEER. */
+struct client *client_new(const struct plan *, const struct model *,
+			  enum role, uint64_t life, struct outbox *,
+			  uint64_t now_ms, struct fail *);
+void client_free(struct client *);	/* says BYE and hangs up */
+
+/*
+ * The plan, which was borrowed, has a newer term, and maybe other endpoints.
+ * The exchange under way is forgotten; servers whose endpoint changed are
+ * dialled, and greeted anew who has not let us in.
+ */
+int client_renew(struct client *, uint64_t now_ms, struct fail *);
+
+/* Is this peer one of the servers? */
+bool client_knows(const struct client *, uint64_t peer);
+
+void client_up(struct client *, uint64_t peer, uint64_t now_ms);
+void client_down(struct client *, uint64_t peer, uint64_t now_ms);
+
+/* All servers have said WELCOME. */
+bool client_ready(const struct client *);
+
+struct exchange {
+	const struct compute *push;	/* NULL: only pull */
+	uint64_t step, examples;
+	float learning_rate;		/* as in struct request */
+	struct compute *pull;		/* NULL: only push */
+	uint64_t cut;			/* pull from this cut; WIRE_NONE */
+	uint64_t slot, attempt;		/* of a round; 0: of none */
+	uint64_t after;			/* pull when all rounds below have
+					   ended; 0: now */
+	uint64_t server;		/* push to this one; WIRE_NONE: all */
+	const uint64_t *version;	/* of each part: what the push was
+					   computed with; NULL: not known */
+	uint64_t *pulled;		/* of each part: what has been pulled
+					   is put there; NULL: nowhere */
+	enum codec codec;		/* how both travel */
+};
+
+/* What became of the push: counted in parts; applied, or staged for it. */
+struct exchanged {
+	size_t applied, repeated, voided, refused;
+	uint64_t staleness;		/* the largest */
+};
+
+/*
+ * Can what this compute needs be pulled, and its gradient be pushed?  -1: it
+ * is more of a part than a frame holds; the failure says of what.
+ */
+int client_check_pull(struct client *, const struct compute *, struct fail *);
+
+/*
+ * Begin; computes and versions are borrowed until client_idle(), gradients
+ * held longer.
+ */
+void client_exchange(struct client *, const struct exchange *,
+		     uint64_t now_ms);
+bool client_idle(const struct client *);
+/* Wait no longer for a pull; what is still said of it is passed over. */
+void client_give_up(struct client *);
+const struct exchanged *client_exchanged(const struct client *);
+
+/*
+ * A server said something.  -1: the run cannot go on like this (a server
+ * refuses what we say); the failure names it.
+ */
+int client_hear(struct client *, uint64_t peer, const struct message *,
+		uint64_t now_ms, struct fail *);
+
+/* We did not listen ourselves: nobody's silence counts until now. */
+void client_excuse(struct client *, uint64_t now_ms);
+
+/*
+ * Has a server let us wait for so long?  -1 then, and the failure names it,
+ * its address and when it was last heard; *server is which.
+ */
+int client_check(const struct client *, uint64_t now_ms, uint64_t timeout_ms,
+		 size_t *server, struct fail *);
+
+#endif

@@ -1,0 +1,92 @@
+#include "client/evaluation.h"
+
+#include <string.h>
+
+void
+evaluation_open(struct evaluation *e, const struct model *model,
+		const struct externals *externals)
+{
+	memset(e, 0, sizeof(*e));
+	e->compute = compute_new(model, externals);
+	e->metric = model_metrics(model, &e->metrics);
+}
+
+void
+evaluation_close(struct evaluation *e)
+{
+	for (size_t i = 0; i < e->metrics; i++)
+		metric_release(&e->state[i]);
+	compute_free(e->compute);
+	memset(e, 0, sizeof(*e));
+}
+
+void
+evaluation_reset(struct evaluation *e)
+{
+	for (size_t i = 0; i < e->metrics; i++)
+		metric_reset(&e->state[i]);
+	e->examples = 0;
+	e->loss = 0;
+	e->noes = (struct noes){ 0 };
+}
+
+void
+evaluation_begin(struct evaluation *e, struct batch *batch)
+{
+	compute_begin(e->compute, batch);
+	e->examples += batch->examples;
+	noes_add_batch(&e->noes, batch);
+}
+
+int
+evaluation_end(struct evaluation *e, bool labelled, struct fail *f)
+{
+	compute_forward(e->compute);
+	if (compute_failure(e->compute)) {
+		*f = *compute_failure(e->compute);
+		return -1;
+	}
+	if (!labelled)
+		return 0;
+	e->loss += compute_loss(e->compute);
+	compute_metrics(e->compute, e->state);
+	return 0;
+}
+
+int
+evaluation_pull(struct evaluation *e, struct batch *batch, struct client *c,
+		uint64_t cut, uint64_t now, struct fail *f)
+{
+	const struct exchange x = { .cut = cut, .server = WIRE_NONE,
+				    .pull = e->compute };
+
+	evaluation_begin(e, batch);
+	if (client_check_pull(c, e->compute, f) < 0)
+		return -1;
+	e->pulling = true;
+	client_exchange(c, &x, now);
+	return 0;
+}
+
+int
+evaluation_pulled(struct evaluation *e, const struct client *c, bool labelled,
+		  struct fail *f)
+{
+	if (!e->pulling || !client_idle(c))
+		return 0;
+	e->pulling = false;
+	return evaluation_end(e, labelled, f);
+}
+
+void
+evaluation_result(const struct evaluation *e, struct result *r,
+		  const struct metric_state **scores)
+{
+	*r = (struct result){ .examples = e->examples, .loss = e->loss,
+			      .noes = e->noes };
+	result_metrics(r, e->metric, e->metrics, e->state);
+	*scores = NULL;
+	for (size_t i = 0; i < e->metrics; i++)
+		if (e->state[i].count > 0)
+			*scores = &e->state[i];
+}

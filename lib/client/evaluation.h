@@ -1,0 +1,60 @@
+/*
+ * evaluation - score batches of examples with a model's values.
+ *
+ * Where the values come from is the caller's affair: a client pulls them, or
+ * a checkpoint is read.
+ *
+ *	evaluation_begin(e, batch)	what does the batch need?
+ *	... fill e->compute's values ...
+ *	evaluation_end(e)		add it up
+ *
+ * or, by a client, evaluation_pull() and evaluation_pulled().
+ */
+#ifndef PS_EVALUATION_H
+#define PS_EVALUATION_H
+
+#include "client/client.h"
+#include "model/compute.h"
+#include "wire/result.h"
+
+struct evaluation {
+	struct compute *compute;
+	const struct metric *metric;	/* of the model */
+	size_t metrics;
+	struct metric_state state[RESULT_METRICS];
+	uint64_t examples;
+	double loss;			/* summed */
+	struct noes noes;		/* of the labels */
+	bool pulling;			/* the values that a batch needs */
+};
+
+/* Both are borrowed; see compute_new(). */
+void evaluation_open(struct evaluation *, const struct model *,
+		     const struct externals *);
+void evaluation_close(struct evaluation *);
+void evaluation_reset(struct evaluation *);
+
+/* The batch is borrowed until evaluation_end(). */
+void evaluation_begin(struct evaluation *, struct batch *);
+
+/*
+ * Labelled: add loss and metrics; else only predict.  -1: an external layer
+ * failed, see struct externals.
+ */
+int evaluation_end(struct evaluation *, bool labelled, struct fail *);
+
+/*
+ * Begin, and pull what the batch needs, of a cut or of the live model.  -1: it
+ * is more than can be had at once, and the failure says of what.
+ */
+int evaluation_pull(struct evaluation *, struct batch *, struct client *,
+		    uint64_t cut, uint64_t now_ms, struct fail *);
+/* End, if all that was asked for is there; as it is at once if nothing was. */
+int evaluation_pulled(struct evaluation *, const struct client *,
+		      bool labelled, struct fail *);
+
+/* All of it as a result, and the scores that go with it. */
+void evaluation_result(const struct evaluation *, struct result *,
+		       const struct metric_state **scores);
+
+#endif

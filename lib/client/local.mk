@@ -1,0 +1,9 @@
+lib_libps_a_SOURCES += \
+	%D%/client.c \
+	%D%/client.h \
+	%D%/evaluation.c \
+	%D%/evaluation.h \
+	%D%/evaluator.c \
+	%D%/evaluator.h \
+	%D%/until.c \
+	%D%/until.h

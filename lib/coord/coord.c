@@ -1,0 +1,616 @@
+#include "coord/coord.h"
+
+#include "base/mem.h"
+#include "coord/coord_inside.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TERM		1		/* of a run that nobody has resumed */
+#define PLAN_NUMBER	1
+#define MAX_REQUESTS	4096		/* read ahead */
+#define MAX_LINES	((size_t)16 << 20)	/* bytes, not in the journal */
+#define MARK_STEPS	1024		/* steps between two marks */
+#define MARK_MS		200		/* or this long */
+#define PROBE_MS	250		/* or a quarter of a lease */
+#define PAUSE_MS	1000		/* of ours, or half a lease */
+
+uint64_t
+coord_run(const struct coord *c)
+{
+	return plan_run(&c->plan);
+}
+
+uint64_t
+coord_term(const struct coord *c)
+{
+	return c->plan.term;
+}
+
+void
+coord_plan(const struct coord_options *o, const struct model *model,
+	   struct plan *plan, struct place **place, size_t *places)
+{
+	size_t variables;
+	const struct variable *v = model_variables(model, &variables);
+	char **endpoint = mem_alloc(o->servers, sizeof(*endpoint));
+
+	for (size_t i = 0; i < o->servers; i++)
+		endpoint[i] = o->server[i] ? o->server[i] : (char *)"-";
+	*place = partition_plan(v, variables, &o->partitioner, o->placement,
+				o->servers, places);
+	plan_make(plan, model, *place, *places, endpoint, o->servers);
+	plan->number = PLAN_NUMBER;
+	plan->term = TERM;
+	plan->seed = o->seed;
+	plan->codec = o->codec;
+	memcpy(plan->run, o->run, PLAN_RUN);
+	free(endpoint);
+}
+
+void
+coord_print_plan(struct text *out, const struct coord_options *o,
+		 const struct model *model, const struct plan_bags *bags)
+{
+	const bool sync = o->mode == MODE_SYNC;
+	const struct plan_steps steps = {
+		.batch = o->batch, .slots = sync ? o->replicas : 0,
+		.backup = o->backup, .bags = *bags
+	};
+	struct plan plan = { 0 };
+	struct place *place;
+	size_t places;
+
+	coord_plan(o, model, &plan, &place, &places);
+	plan_print(out, &plan, model, place, places, &steps);
+	plan_release(&plan);
+	free(place);
+}
+
+void
+coord_begin_queue(struct coord *c, uint64_t first)
+{
+	queue_free(c->queue);
+	c->queue = queue_new(first);
+	if (c->o.mode == MODE_SSP)
+		queue_bound(c->queue, c->o.ahead);
+	queue_follow(c->queue, c->o.ledger);
+}
+
+/* Do results and the PLAN, which takes the model to everybody, get through? */
+static int
+check_limits(const struct coord *c, struct fail *f)
+{
+	const size_t mib = (size_t)1 << 20, most = WIRE_FRAME / mib;
+	const struct model_file *largest = c->source->file;
+
+	for (size_t i = 1; i < c->source->count; i++)
+		if (c->source->file[i].size > largest->size)
+			largest = &c->source->file[i];
+	if (c->metrics > RESULT_METRICS)
+		return fail(f, FAIL_CONFIG, "a model has at most %d metrics",
+			    RESULT_METRICS);
+	if (c->model_frame.size > WIRE_FRAME)
+		return fail(f, FAIL_CONFIG, "the model and the files that it "
+			    "names are of %zu MiB, more than %zu: the largest "
+			    "is %s, of %zu MiB",
+			    (c->model_frame.size + mib - 1) / mib, most,
+			    largest->name, (largest->size + mib - 1) / mib);
+	if (c->plan_frame.size > WIRE_FRAME)
+		return fail(f, FAIL_CONFIG, "the plan of %zu pieces is larger "
+			    "than %zu MiB: cut variables into fewer shards "
+			    "(--partition)", c->plan.pieces, most);
+	return 0;
+}
+
+struct coord *
+coord_new(const struct coord_options *o, const struct model_source *source,
+	  const struct model *model, struct outbox *outbox, uint64_t now,
+	  struct fail *f)
+{
+	struct coord *c = mem_alloc(1, sizeof(*c));
+	struct place *place;
+	size_t places;
+
+	c->o = *o;
+	if (o->mode == MODE_SYNC)
+		c->o.pack = 1;		/* what is leased is a slot */
+	c->source = source;
+	c->model = model;
+	c->metric = model_metrics(model, &c->metrics);
+	c->outbox = outbox;
+	c->began_ms = c->helped_ms = c->now_ms = now;
+	totals_reset(&c->join, now);
+	totals_reset(&c->all, now);
+	c->trained_before = o->restored.seconds;
+	coord_plan(o, model, &c->plan, &place, &places);
+	status_init(c, place, places);
+	free(place);
+	plan_write_model(&c->model_frame, source);
+	plan_write(&c->plan_frame, &c->plan);
+	block_write_format(&c->format_frame, &o->format);
+	coord_begin_queue(c, *o->restore ? o->restored.step : 0);
+	c->mark_told = queue_mark(c->queue);
+	cut_init(c, o->restore, *o->restore ? o->restored.step : WIRE_NONE,
+		 c->mark_told);
+	recover_init(c);
+	standby_init(c);
+	watch_init(c);
+	evaluate_init(c);
+	if (check_limits(c, f) == 0)
+		c->fleet = fleet_new(o->server, o->servers, c->plan.run, TERM,
+				     o->life, outbox, now, f);
+	if (c->fleet && o->any_port)
+		report_warning(c, "listening on %s", o->endpoint);
+	if (c->fleet)
+		return c;
+	coord_free(c);
+	return NULL;
+}
+
+void
+coord_free(struct coord *c)
+{
+	if (!c)
+		return;
+	members_free(c);
+	rounds_free(c->rounds);
+	pack_release(&c->attempts);
+	text_release(&c->state);
+	fleet_free(c->fleet);
+	recover_release(c);
+	standby_release(c);
+	watch_release(c);
+	evaluate_release(c);
+	queue_free(c->queue);
+	pack_release(&c->plan_frame);
+	pack_release(&c->model_frame);
+	pack_release(&c->format_frame);
+	pack_release(&c->block);
+	pack_release(&c->block_after);
+	plan_release(&c->plan);
+	totals_release(&c->join);
+	totals_release(&c->all);
+	totals_release(&c->epoch);
+	text_release(&c->lines);
+	pack_release(&c->notes);
+	text_release(&c->output);
+	text_release(&c->warnings);
+	cut_release(c);
+	free(c->server_bytes);
+	free(c->failed_id);
+	free(c);
+}
+
+struct text *
+coord_output(struct coord *c)
+{
+	return &c->output;
+}
+
+struct text *
+coord_warnings(struct coord *c)
+{
+	return &c->warnings;
+}
+
+void
+coord_pass(struct coord *c)
+{
+	journal_passed(c);
+	queue_pass(c->queue);
+}
+
+/* ---- servers ---- */
+
+static void
+begin_run(struct coord *c, uint64_t now)
+{
+	c->begun = true;
+	cut_begin_run(c, now);
+	if (c->resumed)
+		return;
+	totals_reset(&c->join, now);
+	totals_reset(&c->all, now);
+}
+
+/* The servers hold what they are to hold: now the workers. */
+static void
+go_on(struct coord *c, uint64_t now)
+{
+	recover_end(c, now);
+	if (c->phase != PHASE_RUN)
+		return;
+	if (!c->begun)
+		begin_run(c, now);
+	c->helped_ms = now;
+	/* The new term keeps those steps out. */
+	if (!sync_go_on(c) && c->cancelling)
+		void_done(c);
+	if (c->setting_aside)
+		void_aside_done(c);
+	workers_say_plan(c);
+}
+
+static void
+answered(struct coord *c, const struct ask *ask, uint64_t now)
+{
+	const enum message_kind kind = ask->message.kind;
+
+	if (c->phase == PHASE_STOP && kind != MESSAGE_STOP &&
+	    kind != MESSAGE_BYE)
+		return;		/* too late */
+	if (ask->failed && (kind == MESSAGE_FREEZE || kind == MESSAGE_SAVE)) {
+		cut_failed(c, &ask->why, now);
+		return;
+	}
+	if (ask->failed && kind != MESSAGE_THAW && kind != MESSAGE_STOP &&
+	    kind != MESSAGE_BYE) {
+		end_fail(c, &ask->why, now);
+		return;
+	}
+	switch (kind) {
+	case MESSAGE_PLAN:
+		if (!recover_ask_load(c))
+			go_on(c, now);
+		break;
+	case MESSAGE_LOAD:
+		go_on(c, now);
+		break;
+	case MESSAGE_MARK:
+		c->mark_told = recover_told(c);
+		break;
+	case MESSAGE_VOID:
+		if (c->setting_aside && ask->message.voided.count == 1 &&
+		    ask->message.voided.first == c->aside)
+			void_aside_done(c);
+		else
+			void_done(c);
+		break;
+	case MESSAGE_COMMIT:
+		sync_committed(c, now);
+		break;
+	case MESSAGE_FREEZE:
+		cut_frozen(c);
+		break;
+	case MESSAGE_SAVE:
+		cut_saved(c, ask, now);
+		break;
+	case MESSAGE_STOP:
+	case MESSAGE_BYE:
+		c->servers_told = true;
+		break;
+	default:
+		break;
+	}
+}
+
+static void
+tell_mark(struct coord *c, uint64_t now)
+{
+	struct message m = { .kind = MESSAGE_MARK };
+	uint64_t moved = 0;
+
+	if (c->phase != PHASE_RUN || fleet_asking(c->fleet, MESSAGE_MARK))
+		return;
+	for (size_t i = 0; i < c->o.servers; i++) {
+		const uint64_t mark = recover_mark(c, i);
+		const uint64_t told = fleet_mark(c->fleet, i);
+
+		if (mark > told && mark - told > moved)
+			moved = mark - told;
+	}
+	if (moved == 0 || (moved < MARK_STEPS && now - c->mark_ms < MARK_MS))
+		return;
+	c->mark_ms = now;
+	/* One that is further on than a resumed run knows keeps its mark. */
+	for (size_t i = 0; i < c->o.servers; i++)
+		if (recover_mark(c, i) > fleet_mark(c->fleet, i))
+			fleet_set_mark(c->fleet, i, recover_mark(c, i));
+	m.mark.run = coord_run(c);
+	m.mark.term = c->plan.term;
+	fleet_ask(c->fleet, &m);
+}
+
+/* ---- requests ---- */
+
+bool
+coord_wants(const struct coord *c)
+{
+	return !c->no_more_requests && !c->suspending &&
+		c->phase < PHASE_STOP && !c->full &&
+		c->output.size < COORD_OUTPUT && c->lines.size < MAX_LINES;
+}
+
+/* Do optimizers that are not frozen begin at rates of their own? */
+static bool
+rates_differ(const struct model *model)
+{
+	size_t count;
+	const struct variable *v = model_variables(model, &count);
+	const struct schedule *first = NULL;
+	bool differ = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct optimizer *o = v[i].optimizer;
+
+		if (!o || o->frozen || v[i].averaged || v[i].unused)
+			continue;
+		if (!first)
+			first = &o->schedule;
+		differ = differ || schedule_at(&o->schedule, 0) <
+			schedule_at(first, 0) || schedule_at(first, 0) <
+			schedule_at(&o->schedule, 0);
+	}
+	return differ;
+}
+
+/* What suits one of several optimizers seldom suits the others. */
+static void
+look_at_rate(struct coord *c, const struct request *r, uint64_t number)
+{
+	if (c->told_of_rates || !(r->learning_rate > 0) ||
+	    !rates_differ(c->model))
+		return;
+	c->told_of_rates = true;
+	report_warning(c, "request %llu: learning_rate=%g is for all "
+		       "optimizers, though the model gives them several "
+		       "rates; learning_rate_scale= multiplies each",
+		       (unsigned long long)number, (double)r->learning_rate);
+}
+
+void
+coord_request(struct coord *c, const char *line, size_t size,
+	      uint64_t number, uint64_t now)
+{
+	struct request r;
+	struct fail why;
+
+	journal_line(c, line, size, number);
+	if (request_read(&r, line, size, &why) < 0 ||
+	    data_check(c, &r, &why) < 0) {
+		/* It waits for its turn: what was asked before is done. */
+		fail_at(&why, "request %llu", (unsigned long long)number);
+		request_release(&r);
+		r.op = REQUEST_BAD;
+		r.why = mem_text(why.text);
+	}
+	if (r.op == REQUEST_NONE)
+		return;
+	look_at_rate(c, &r, number);
+	if (r.op == REQUEST_STOP) {
+		c->told_to_stop = true;
+		request_release(&r);
+		coord_end_of_requests(c, now);
+		return;
+	}
+	queue_put(c->queue, &r);
+	c->full = queue_requests(c->queue) >= MAX_REQUESTS;
+}
+
+void
+coord_end_of_requests(struct coord *c, uint64_t now)
+{
+	c->no_more_requests = true;
+	coord_advance(c, now);
+}
+
+/* 1: the barrier at the front is behind us. */
+static int
+pass_save(struct coord *c, const struct request *r)
+{
+	char name[CHECKPOINT_NAME];
+	struct fail why;
+
+	if (!c->o.checkpoint) {
+		fail(&why, FAIL_CONFIG, "save: there is no --checkpoint=DIR");
+		report_error(c, r->id, "save", WIRE_NONE, NULL, why.text);
+		end_error(c, &why);
+	} else if (cut_saved_step(c) == queue_mark(c->queue)) {
+		checkpoint_name(cut_saved_step(c), name);
+		report_saved(c, r->id, name, cut_saved_step(c));
+	} else {
+		cut_want(c);
+		return 0;
+	}
+	coord_pass(c);
+	return 1;
+}
+
+static int
+pass_barrier(struct coord *c, const struct request *r, uint64_t now)
+{
+	struct fail why;
+
+	switch (r->op) {
+	case REQUEST_JOIN:
+		report_totals(c, r->id, "join", &c->join, now,
+			      c->step_error.kind ? c->step_error.text :
+			      NULL);
+		c->step_error.kind = 0;
+		status_keep_scores(c);
+		totals_reset(&c->join, now);
+		coord_pass(c);
+		return 1;
+	case REQUEST_EPOCH:
+		return data_epoch(c, r, now);
+	case REQUEST_EVAL:
+		return evaluate_advance(c, r, now);
+	case REQUEST_BAD:
+		fail(&why, FAIL_DATA, "%.500s", r->why);
+		report_error(c, NULL, request_name(r->op), WIRE_NONE, NULL,
+			     why.text);
+		coord_pass(c);
+		end_error(c, &why);
+		return 1;
+	default:
+		return pass_save(c, r);
+	}
+}
+
+/* All servers are there, or those in their places. */
+static void
+greeted(struct coord *c, uint64_t now)
+{
+	if (end_nothing_left(c))
+		end_run(c, now);
+	else
+		recover_ask_plan(c);
+}
+
+void
+coord_advance(struct coord *c, uint64_t now)
+{
+	const struct request *r;
+
+	c->now_ms = now;
+	/* Taken many at a time, they are made safe many at a time. */
+	if (queue_requests(c->queue) <= MAX_REQUESTS / 2)
+		c->full = false;
+	if (c->phase < PHASE_STOP && fleet_changed(c->fleet))
+		recover_begin(c);
+	/* What is being published is the newest checkpoint, or it is not: that
+	   is known before anybody loads one. */
+	if (c->phase == PHASE_GREET && !cut_publishing(c) &&
+	    fleet_welcome(c->fleet) && !standby_awaited(c, now) &&
+	    !standby_step_in(c, now))
+		greeted(c, now);
+	standby_tell(c, now);
+	end_check_over(c, now);
+	if (c->phase != PHASE_RUN)
+		return;
+	if (workers_ready(c) >= c->o.min_workers)
+		c->started = true;
+	if (c->started)
+		sync_begin(c);
+	end_drain(c);
+	void_tell(c);
+	if (!data_ready(c) && !c->stopping && !c->suspending &&
+	    !queue_idle(c->queue))
+		data_count(c);
+	while (!c->cancelling && !c->stopping && !c->suspending &&
+	       recover_idle(c) && data_ready(c) &&
+	       (r = queue_barrier(c->queue)) &&
+	       pass_barrier(c, r, now) && c->phase == PHASE_RUN)
+		;
+	cut_advance(c, now);
+	journal_lines(c);
+	if (c->phase == PHASE_RUN && data_ready(c) && !c->unnoted &&
+	    (void_finishes(c) ||
+	     (c->started && (!c->cancelling || !recover_idle(c)))))
+		cut_lease(c);
+	tell_mark(c, now);
+	if (c->no_more_requests && queue_idle(c->queue) && !c->cancelling &&
+	    !c->setting_aside && recover_idle(c) && cut_idle(c) &&
+	    c->phase == PHASE_RUN)
+		end_run(c, now);
+	else if (c->phase == PHASE_RUN)
+		end_suspended(c);
+}
+
+/* ---- what happens ---- */
+
+void
+coord_up(struct coord *c, uint64_t peer, uint64_t now)
+{
+	if (fleet_knows(c->fleet, peer))
+		fleet_up(c->fleet, peer, now);
+	else if (standby_knows(c, peer))
+		standby_up(c, peer, now);
+}
+
+void
+coord_down(struct coord *c, uint64_t peer, uint64_t now)
+{
+	if (fleet_knows(c->fleet, peer))
+		fleet_down(c->fleet, peer, now);
+	else if (standby_knows(c, peer))
+		standby_down(c, peer, now);
+}
+
+/* A journal that is older than what was told stays as it was. */
+static void
+fleet_failed(struct coord *c, const struct fail *why, uint64_t now)
+{
+	if (fleet_stale(c->fleet))
+		c->journal_lost = true;
+	end_fail(c, why, now);
+}
+
+void
+coord_hear(struct coord *c, uint64_t peer, const struct message *m,
+	   uint64_t now)
+{
+	const struct ask *ended;
+	struct fail why;
+
+	if (standby_knows(c, peer))
+		standby_hear(c, peer, m, now);
+	else if (!fleet_knows(c->fleet, peer))
+		workers_hear(c, peer, m, now);
+	else if (m->kind == MESSAGE_STANDBY)
+		standby_told(c, fleet_server(c->fleet, peer), m, now);
+	else if (fleet_hear(c->fleet, peer, m, now, &ended, &why) < 0)
+		fleet_failed(c, &why, now);
+	else if (ended)
+		answered(c, ended, now);
+	coord_advance(c, now);
+}
+
+void
+coord_somebody_left(struct coord *c, uint64_t now)
+{
+	workers_probe(c, now);
+	coord_advance(c, now);
+}
+
+/* Who was to be heard while we did not listen is excused. */
+static void
+note_pause(struct coord *c, uint64_t now)
+{
+	const uint64_t pause = c->ticked_ms ? now - c->ticked_ms : 0;
+
+	c->ticked_ms = now;
+	if (pause < PAUSE_MS || pause < c->o.lease_ms / 2)
+		return;
+	fleet_excuse(c->fleet, now);
+	standby_excuse(c, now);
+	watch_excuse(c, now);
+}
+
+void
+coord_tick(struct coord *c, uint64_t now)
+{
+	struct fail why;
+
+	note_pause(c, now);
+	if (c->phase < PHASE_STOP)
+		end_check_drain(c, now);
+	end_check_over(c, now);
+	if (c->phase >= PHASE_STOP)
+		return;
+	if (fleet_tick(c->fleet, now, c->o.lease_ms,
+		       end_patience(c, c->o.timeout_ms),
+		       end_patience(c, c->o.patience_ms), &why) < 0) {
+		c->server_gone = true;
+		if (c->asked_ms) {	/* they may be ending, too */
+			report_warning(c, "%s", why.text);
+			end_asked(c, now);
+		} else {
+			end_fail(c, &why, now);
+		}
+		return;
+	}
+	standby_watch(c, now);
+	recover_watch(c, now);
+	tell_mark(c, now);
+	if (now - c->probed_ms >= PROBE_MS ||
+	    now - c->probed_ms >= c->o.lease_ms / 4)
+		workers_probe(c, now);
+	watch_members(c, now);
+	if (c->phase == PHASE_RUN)
+		workers_watch(c, now);
+	watch_run(c, now);
+	coord_advance(c, now);
+}

@@ -1,0 +1,233 @@
+/*
+ * What always holds of a coordinator that has taken an event and not yet the
+ * next one.  A number is never given anew: when a part of this becomes a
+ * component of its own, its invariants go with it.
+ */
+#include "coord/coord_inside.h"
+
+static const struct member *
+member_of(const struct coord *c, const void *worker)
+{
+	const struct member *m = c->member;
+
+	while (m && m != worker)
+		m = m->next;
+	return m;
+}
+
+/* Is this step one of those that it has, to be run again for that server? */
+static bool
+has_step(const struct coord *c, const struct member *w, uint64_t step,
+	 uint64_t server)
+{
+	for (size_t i = 0; w && i < c->o.in_flight; i++) {
+		const struct leased *l = &w->lease[i];
+
+		if (l->id != 0 && l->server == server && step >= l->first &&
+		    step - l->first < l->count)
+			return true;
+	}
+	return false;
+}
+
+/* ---- members ---- */
+
+static const char *
+check_member(const struct coord *c, const struct member *m)
+{
+	bool leased = false;
+
+	for (size_t i = 0; i < c->o.in_flight; i++) {
+		const struct leased *l = &m->lease[i];
+
+		leased = leased || l->id != 0;
+		if (l->id > c->leases || (l->id != 0 &&
+					  (l->left == 0 || l->left > l->count)))
+			return "coord 1: a lease has a number that was given "
+				"out, and steps left";
+		for (size_t k = 0; l->id != 0 && k < i; k++)
+			if (m->lease[k].id == l->id)
+				return "coord 2: two leases have two numbers";
+	}
+	if (leased && c->phase < PHASE_RUN)
+		return "coord 3: nobody has a lease before servers hold what "
+			"they are to hold";
+	if (leased && c->phase == PHASE_RUN &&
+	    (m->gone || m->relieved || !m->ready || m->role != ROLE_WORKER))
+		return "coord 4: a lease is of a worker that is there, and of "
+			"which its steps are expected";
+	if (!m->gone && peers_find(&c->peers, m->peer) != m)
+		return "coord 5: a member that is there is found by its peer";
+	if (m->gone && (m->evaluating || m->counting || m->wants_cut ||
+			m->cancelling || m->ready))
+		return "coord 6: nothing is expected of a member that is gone";
+	return NULL;
+}
+
+static const char *
+check_members(const struct coord *c)
+{
+	const char *broken = NULL;
+
+	for (const struct member *m = c->member; m && !broken; m = m->next) {
+		broken = check_member(c, m);
+		for (const struct member *o = m->next; o && !broken;
+		     o = o->next) {
+			if (m->gone || o->gone)
+				continue;
+			if (m->stream != WIRE_NONE && m->stream == o->stream)
+				broken = "coord 7: a stream is read by one "
+					"worker";
+			if (m->counting && o->counting && m->split == o->split)
+				broken = "coord 8: a split is counted by one "
+					"worker";
+			if (m->evaluating && o->evaluating &&
+			    m->shard == o->shard)
+				broken = "coord 9: a shard is scored by one "
+					"worker";
+		}
+	}
+	return broken;
+}
+
+/* ---- steps ---- */
+
+/*
+ * A step that is out is in the hands of somebody who can say what came of it:
+ * else it would wait for ever.  While steps are given up, those that are out
+ * wait for nobody.
+ */
+static const char *
+check_leased(const struct coord *c)
+{
+	if (c->cancelling || c->phase != PHASE_RUN)
+		return NULL;
+	for (uint64_t s = queue_mark(c->queue); s < queue_next(c->queue); s++) {
+		const struct step *step = queue_step(c->queue, s);
+
+		if (!step || step->state != STEP_LEASED)
+			continue;
+		if (c->rounds ? step->worker != c->rounds :
+		    !has_step(c, member_of(c, step->worker), s, WIRE_NONE))
+			return "coord 10: a step that is leased is in a lease "
+				"of its worker";
+	}
+	return NULL;
+}
+
+static const char *
+check_again(const struct coord *c)
+{
+	for (size_t i = 0; i < c->o.servers; i++) {
+		const struct redo *r = &c->redo[i];
+		const char *broken = redo_check(r);
+
+		if (broken)
+			return broken;
+		for (size_t k = 0; k < r->todo.count; k++)
+			if (c->phase == PHASE_RUN &&
+			    r->todo.range[k].end > queue_next(c->queue))
+				return "coord 11: a step to be run again has "
+					"had a number";
+		for (size_t k = 0; k < r->outs; k++) {
+			const struct redo_out *out = &r->out[k];
+
+			if (queue_step(c->queue, out->step))
+				return "coord 12: a step is run again when it "
+					"has ended";
+			if (c->o.mode == MODE_SYNC ? out->worker != c->rounds :
+			    !has_step(c, member_of(c, out->worker), out->step,
+				      i))
+				return "coord 13: a step that is run again is "
+					"in a lease of its worker";
+		}
+	}
+	return NULL;
+}
+
+static const char *
+check_marks(const struct coord *c)
+{
+	if (c->phase != PHASE_RUN)
+		return NULL;
+	for (size_t i = 0; i < c->o.servers; i++) {
+		if (c->lost[i] || c->all_back || c->new_term)
+			return "coord 14: nothing of a recovery is left when "
+				"the run goes on";
+		if (c->mark_told > fleet_marked(c->fleet, i))
+			return "coord 15: all servers have the mark that all "
+				"are said to have";
+	}
+	return NULL;
+}
+
+/* ---- what is given up ---- */
+
+static const char *
+check_void(const struct coord *c)
+{
+	if (c->phase > PHASE_RUN)
+		return NULL;
+	if ((c->voiding || c->failing) && !c->cancelling)
+		return "coord 23: steps are void, or failed, of those that are "
+			"given up";
+	if (c->setting_aside && c->aside >= queue_next(c->queue))
+		return "coord 24: a step that is set aside has a number";
+	if (c->committing && !c->rounds)
+		return "coord 25: what is committed is a round";
+	return NULL;
+}
+
+/* Whatever waits for an answer has asked for it. */
+static const char *
+check_asks(const struct coord *c)
+{
+	if ((c->phase == PHASE_PLAN &&
+	     !fleet_asking(c->fleet, MESSAGE_PLAN)) ||
+	    (c->phase == PHASE_LOAD && !fleet_asking(c->fleet, MESSAGE_LOAD)))
+		return "coord 26: a phase that waits for servers has asked "
+			"them";
+	if (c->phase != PHASE_RUN)
+		return NULL;
+	if ((c->voiding || c->setting_aside) &&
+	    !fleet_asking(c->fleet, MESSAGE_VOID))
+		return "coord 27: steps are void when servers have said so";
+	if (c->committing && !fleet_asking(c->fleet, MESSAGE_COMMIT))
+		return "coord 28: a round is committed when servers have said "
+			"so";
+	return NULL;
+}
+
+/* ---- the run ---- */
+
+static const char *
+check_end(const struct coord *c)
+{
+	if (c->stopping && !c->no_more_requests)
+		return "coord 31: a run that stops takes no requests";
+	if (c->left && c->phase != PHASE_OVER)
+		return "coord 32: a run that is left is over";
+	if ((c->status != 0) != (c->failure.kind != 0) && !c->left)
+		return "coord 33: a status that is not 0 has a reason";
+	return NULL;
+}
+
+const char *
+coord_check(const struct coord *c, uint64_t now)
+{
+	const char *broken = queue_check(c->queue);
+
+	broken = broken ? broken : fleet_check(c->fleet);
+	broken = broken || !c->rounds ? broken : rounds_check(c->rounds);
+	broken = broken ? broken : check_members(c);
+	broken = broken ? broken : check_leased(c);
+	broken = broken ? broken : check_again(c);
+	broken = broken ? broken : check_marks(c);
+	broken = broken ? broken : cut_check(c);
+	broken = broken ? broken : check_void(c);
+	broken = broken ? broken : check_asks(c);
+	broken = broken ? broken : evaluate_check(c);
+	broken = broken ? broken : check_end(c);
+	broken = broken ? broken : standby_check(c);
+	return broken ? broken : watch_check(c, now);
+}

@@ -1,0 +1,632 @@
+/*
+ * The coordinator's cuts: of all steps below one, for a checkpoint or for an
+ * evaluator.  The servers are told of it (FREEZE), the steps below it end,
+ * and it is saved and published, or given to who wants it, and let go (THAW).
+ */
+#include "coord/coord_inside.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * A cut of all steps below one.  The servers are told of it first (FREEZE):
+ * until all know, that step is not given out.  Then it is OPEN, while training
+ * goes on, until the steps below it have ended.  One that is made every so
+ * many steps is told of as soon as may be: so nobody waits for that.
+ *
+ *	NONE --freeze()--> FREEZE --cut_frozen()--> OPEN --save()--> SAVE
+ *	SAVE --cut_saved()--> PUBLISH --coord_published()--> NONE
+ *	NONE --cut_saved()--> PUBLISH	(the newest one is said to be the last)
+ *	OPEN --give_cut(), call_off_cut(), cut_advance()--> NONE
+ *	FREEZE, SAVE --cut_failed()--> NONE
+ *	FREEZE, OPEN, SAVE --cut_give_up()--> NONE
+ */
+enum cut_state { CUT_NONE, CUT_FREEZE, CUT_OPEN, CUT_SAVE, CUT_PUBLISH };
+
+struct cut_plans {
+	enum cut_state state;
+	uint64_t number, numbered;	/* its own; the last one given out */
+	uint64_t step;			/* it is of those below */
+	struct member *who;		/* it is for; NULL: a checkpoint */
+	bool reached;		/* all steps below it have a number: then, */
+	struct pack place;		/* the ledger stood here; and of */
+	struct ledger_visits visits;	/* these steps, those that */
+	uint64_t examples;			/* are done */
+	bool spoiled;		/* what they were to read others will */
+	bool wanted;		/* by a request */
+	bool again;		/* a checkpoint was lost while being made */
+	bool final;		/* the last one has been begun */
+	uint64_t saved_step;	/* of the last one; WIRE_NONE: none yet */
+	uint64_t tried_step, saved_ms;	/* of the last try */
+	uint64_t next;		/* no step at or over it is begun before there
+				   is a cut of those below */
+	bool job_waiting;
+	struct coord_job job;
+	bool sweep;		/* what is left of one that failed */
+	uint64_t save_ms;	/* the last cut of one was whole */
+	struct cut_figures told;
+};
+
+void
+cut_init(struct coord *c, const char *name, uint64_t step, uint64_t next)
+{
+	c->cut = mem_alloc(1, sizeof(*c->cut));
+	c->cut->saved_step = step;
+	c->cut->tried_step = next;
+	snprintf(c->cut->job.name, sizeof(c->cut->job.name), "%s", name);
+}
+
+void
+cut_release(struct coord *c)
+{
+	if (!c->cut)
+		return;
+	pack_release(&c->cut->place);
+	free(c->cut->job.part);
+	free(c->cut->job.info.ledger);
+	free(c->cut);
+}
+
+/* Every so many steps is at multiples of it: the next one from this step. */
+static void
+plan_next(struct coord *c, uint64_t from)
+{
+	const uint64_t every = c->o.every_steps;
+
+	c->cut->next = every ? from - from % every + every : WIRE_NONE;
+	while (every && c->cut->next < fleet_above(c->fleet))
+		c->cut->next += every;
+}
+
+void
+cut_begin_run(struct coord *c, uint64_t now)
+{
+	c->cut->saved_ms = now;
+	c->cut->tried_step = queue_mark(c->queue);
+	plan_next(c, queue_next(c->queue));
+}
+
+void
+cut_resume(struct coord *c, uint64_t saved_step)
+{
+	c->cut->saved_step = saved_step;
+	c->cut->tried_step = queue_mark(c->queue);
+}
+
+void
+cut_begin_term(struct coord *c)
+{
+	c->cut->numbered = (c->plan.term - 1) << 32;
+}
+
+static struct message
+cut_message(const struct coord *c, enum message_kind kind)
+{
+	struct message m = { .kind = kind };
+
+	m.cut.run = coord_run(c);
+	m.cut.term = c->plan.term;
+	m.cut.cut = c->cut->number;
+	m.cut.step = c->cut->step;
+	m.cut.parts = c->o.servers;
+	return m;
+}
+
+static void
+thaw(struct coord *c, bool published)
+{
+	struct message m = cut_message(c, MESSAGE_THAW);
+
+	m.cut.published = published;
+	fleet_ask(c->fleet, &m);
+	c->cut->state = CUT_NONE;
+	c->cut->who = NULL;
+}
+
+/* Now, not only when so many steps are done. */
+static bool
+checkpoint_due(const struct coord *c, uint64_t now)
+{
+	if (!c->o.checkpoint)
+		return false;
+	return c->cut->wanted || c->cut->again || end_save_due(c) ||
+		(c->o.every_ms && queue_mark(c->queue) > c->cut->tried_step &&
+		 now - c->cut->saved_ms >= c->o.every_ms);
+}
+
+static struct member *
+waiting_evaluator(const struct coord *c)
+{
+	for (struct member *m = c->member; m; m = m->next)
+		if (m->wants_cut && !m->gone)
+			return m;
+	return NULL;
+}
+
+/* All steps below the cut have a number, and none above: keep what is so. */
+static void
+reach_cut(struct coord *c)
+{
+	c->cut->reached = true;
+	if (c->cut->who)
+		return;
+	data_note(c, &c->cut->place, &c->cut->visits);
+	journal_fold(c, c->cut->step);
+	c->cut->examples = c->o.restored.examples + c->all.examples;
+}
+
+/* Tell the servers of a cut of the steps below one, of which none is begun. */
+static void
+freeze(struct coord *c, struct member *who, uint64_t step)
+{
+	struct message m;
+
+	c->cut->number = ++c->cut->numbered;
+	c->cut->step = step;
+	c->cut->who = who;
+	c->cut->reached = c->cut->spoiled = false;
+	if (!who) {
+		c->cut->again = false;
+		c->cut->tried_step = step;
+		plan_next(c, step);
+	}
+	if (step == queue_next(c->queue))
+		reach_cut(c);
+	m = cut_message(c, MESSAGE_FREEZE);
+	fleet_ask(c->fleet, &m);
+	c->cut->state = CUT_FREEZE;
+}
+
+/* The servers know of a cut that lies ahead: it can be called off. */
+static bool
+cut_ahead(const struct coord *c)
+{
+	return c->cut->state == CUT_OPEN && !c->cut->reached;
+}
+
+bool
+cut_idle(const struct coord *c)
+{
+	return c->cut->state == CUT_NONE || cut_ahead(c);
+}
+
+/* Has the last step below it been given out just now? */
+static bool
+come_to_cut(struct coord *c)
+{
+	if (!cut_ahead(c) || queue_next(c->queue) != c->cut->step)
+		return false;
+	reach_cut(c);
+	return true;
+}
+
+void
+cut_frozen(struct coord *c)
+{
+	c->cut->state = CUT_OPEN;
+}
+
+bool
+cut_publishing(const struct coord *c)
+{
+	return c->cut->state == CUT_PUBLISH;
+}
+
+uint64_t
+cut_limit(const struct coord *c)
+{
+	const bool begun = c->cut->state == CUT_FREEZE ||
+		(c->cut->state == CUT_OPEN && !c->cut->reached);
+
+	return begun ? c->cut->step : c->cut->next;
+}
+
+uint64_t
+cut_saved_step(const struct coord *c)
+{
+	return c->cut->saved_step;
+}
+
+bool
+cut_is_for(const struct coord *c, const struct member *m)
+{
+	return c->cut->who == m;
+}
+
+bool
+cut_lacks(const struct coord *c)
+{
+	return c->cut->reached && queue_mark(c->queue) < c->cut->step;
+}
+
+/* A cut that was begun before lacks steps. */
+void
+cut_want(struct coord *c)
+{
+	c->cut->wanted = c->cut->wanted || cut_idle(c);
+}
+
+bool
+cut_unwant(struct coord *c)
+{
+	if (c->cut->wanted && c->cut->state != CUT_NONE)
+		return false;
+	c->cut->wanted = false;
+	return true;
+}
+
+void
+cut_want_last(struct coord *c)
+{
+	c->cut->tried_step = WIRE_NONE;
+}
+
+bool
+cut_last_due(const struct coord *c)
+{
+	const uint64_t next = queue_next(c->queue);
+
+	return c->o.checkpoint && c->cut->saved_step != next &&
+		c->cut->tried_step != next;
+}
+
+void
+cut_spoil(struct coord *c)
+{
+	c->cut->spoiled = c->o.ledger && c->cut->reached;
+}
+
+void
+cut_give_up(struct coord *c)
+{
+	struct cut_plans *cut = c->cut;
+
+	if (cut->state == CUT_NONE || cut->state == CUT_PUBLISH)
+		return;
+	if (!cut->who && cut->reached)
+		cut->again = true;
+	else if (!cut->who)
+		cut->next = cut->step;
+	cut->final = false;
+	cut->who = NULL;
+	cut->state = CUT_NONE;
+}
+
+struct cut_figures
+cut_figures(const struct coord *c)
+{
+	return c->cut->told;
+}
+
+bool
+cut_saving(const struct coord *c)
+{
+	return c->cut->state == CUT_SAVE || c->cut->state == CUT_PUBLISH;
+}
+
+static void
+call_off_cut(struct coord *c)
+{
+	if (!cut_ahead(c))
+		return;
+	c->cut->next = c->cut->step;
+	thaw(c, false);
+}
+
+static void
+save(struct coord *c)
+{
+	char name[CHECKPOINT_NAME];
+	struct message m = cut_message(c, MESSAGE_SAVE);
+
+	checkpoint_name(c->cut->step, name);
+	m.blob = (struct frame){ name, strlen(name), NULL };
+	fleet_ask(c->fleet, &m);
+	c->cut->state = CUT_SAVE;
+	c->cut->save_ms = c->now_ms;
+}
+
+static void
+give_cut(struct coord *c)
+{
+	struct member *e = c->cut->who;
+	struct message m = cut_message(c, MESSAGE_CUT);
+
+	c->cut->who = NULL;
+	if (e->gone || !e->wants_cut) {
+		thaw(c, false);
+		return;
+	}
+	m.request = e->request;
+	e->cut = c->cut->number;
+	e->wants_cut = false;
+	c->cut->state = CUT_NONE;
+	outbox_send(c->outbox, e->peer, &m);
+}
+
+/* The newest checkpoint: what a server that is lost will go back to. */
+static void
+take_base(struct coord *c, const char *name)
+{
+	snprintf(c->base.name, sizeof(c->base.name), "%s", name);
+	c->base.step = c->cut->step;
+	c->base.ours = true;
+	journal_cut(c);
+	if (c->phase == PHASE_RUN && recover_idle(c))
+		history_forget(&c->history, c->cut->step);
+}
+
+/* One that was published before is now said to be the last. */
+static void
+count_checkpoint(struct coord *c, const struct fail *why, uint64_t now)
+{
+	c->cut->told.failures += why != NULL;
+	if (why || c->cut->job.again)
+		return;
+	c->cut->told.published++;
+	c->cut->told.published_ms = now;
+	c->cut->told.saving_ms = now - c->cut->save_ms;
+}
+
+/* Values that are not finite will not be better at the next step. */
+static void
+warn_of_none(struct coord *c, const struct fail *why)
+{
+	const bool spoilt = why->kind == FAIL_DATA;
+
+	report_warning(c, "no checkpoint of step %llu: %s%s%s",
+		       (unsigned long long)c->cut->step, why->text,
+		       spoilt ? "; the newest is " : "",
+		       !spoilt ? "" : *c->base.name ? c->base.name : "none");
+}
+
+/* A checkpoint came to its end; why it failed, or NULL. */
+static void
+checkpoint_ended(struct coord *c, const struct fail *why, uint64_t now)
+{
+	const struct request *r = c->cut->wanted ? queue_barrier(c->queue) :
+		NULL;
+	char name[CHECKPOINT_NAME];
+
+	c->cut->saved_ms = now;
+	count_checkpoint(c, why, now);
+	checkpoint_name(c->cut->step, name);
+	if (!why) {
+		c->cut->saved_step = c->cut->step;
+		take_base(c, name);
+		if (r)
+			report_saved(c, r->id, name, c->cut->step);
+	} else {
+		c->cut->sweep = true;
+		warn_of_none(c, why);
+		if (r)
+			report_error(c, r->id, "save", c->cut->step, NULL,
+				     why->text);
+		if ((r || c->cut->final) && c->status == 0) {
+			c->status = (int)why->kind;
+			c->failure = *why;
+		}
+	}
+	if (r)
+		coord_pass(c);
+	c->cut->wanted = false;
+}
+
+void
+cut_saved(struct coord *c, const struct ask *saved, uint64_t now)
+{
+	struct coord_job *job = &c->cut->job;
+
+	free(job->part);
+	free(job->info.ledger);
+	*job = (struct coord_job){ .parts = c->o.servers,
+				   .again = !saved };
+	checkpoint_name(c->cut->step, job->name);
+	job->info.step = c->cut->step;
+	for (size_t i = 0; i < PLAN_RUN; i++)
+		snprintf(job->info.run + 2 * i, 3, "%02x", c->plan.run[i]);
+	job->info.seed = c->plan.seed;
+	job->info.final = c->cut->final;
+	if (!saved)
+		reach_cut(c);
+	job->info.ledger = data_position(c, &c->cut->place,
+					 &c->cut->visits);
+	job->info.examples = c->cut->examples;
+	job->info.seconds = c->trained_before +
+		(double)(now - c->all.began_ms) / 1000;
+	job->part = mem_alloc(c->o.servers, sizeof(*job->part));
+	for (size_t i = 0; saved && i < c->o.servers; i++) {
+		job->part[i].size = saved->saved[i].size;
+		snprintf(job->part[i].hash, sizeof(job->part[i].hash),
+			 "%.32s", saved->saved[i].hash);
+	}
+	c->cut->job_waiting = true;
+	c->cut->state = CUT_PUBLISH;
+}
+
+void
+cut_failed(struct coord *c, const struct fail *why, uint64_t now)
+{
+	struct message m = { .kind = MESSAGE_REFUSED };
+
+	if (c->cut->who && !c->cut->who->gone) {
+		m.request = c->cut->who->request;
+		m = message_refuse(&m, why->kind, why->text);
+		c->cut->who->wants_cut = false;
+		outbox_send(c->outbox, c->cut->who->peer, &m);
+	} else if (!c->cut->who) {
+		checkpoint_ended(c, why, now);
+	}
+	c->cut->who = NULL;
+	thaw(c, false);
+}
+
+const struct coord_job *
+coord_job(const struct coord *c)
+{
+	return c->cut->job_waiting ? &c->cut->job : NULL;
+}
+
+uint64_t
+coord_newest(const struct coord *c)
+{
+	return c->base.step;
+}
+
+bool
+coord_sweeps(struct coord *c)
+{
+	const bool sweep = c->cut->sweep;
+
+	c->cut->sweep = false;
+	return sweep;
+}
+
+void
+coord_published(struct coord *c, const struct fail *why, uint64_t now)
+{
+	c->cut->job_waiting = false;
+	checkpoint_ended(c, why, now);
+	/* A new term lets go of what an earlier one held. */
+	if (c->cut->job.again || c->phase == PHASE_GREET)
+		c->cut->state = CUT_NONE;
+	else
+		thaw(c, why == NULL);
+	coord_advance(c, now);
+}
+
+bool
+cut_whole(const struct coord *c)
+{
+	return c->cut->state == CUT_OPEN &&
+		queue_mark(c->queue) >= c->cut->step && !c->cancelling &&
+		recover_idle(c);
+}
+
+void
+cut_count(struct coord *c, const struct step *step, const struct result *r)
+{
+	if (!c->cut->reached || c->cut->who || r->step >= c->cut->step)
+		return;
+	c->cut->examples += r->examples;
+	if (c->o.ledger)
+		ledger_visits_add(c->o.ledger, &c->cut->visits, step->place,
+				  r->examples);
+}
+
+bool
+cut_possible(const struct coord *c)
+{
+	const struct request *r = queue_barrier(c->queue);
+	const bool epoch = r && r->op == REQUEST_EPOCH;
+
+	return queue_next(c->queue) >= fleet_above(c->fleet) ||
+		(queue_waiting(c->queue) == 0 && !epoch);
+}
+
+/* A cut that is wanted now, or else the next of those that lie ahead. */
+static void
+begin_cut(struct coord *c, uint64_t now)
+{
+	const bool due = checkpoint_due(c, now);
+	struct member *who = due ? NULL : waiting_evaluator(c);
+
+	if ((due || who) && cut_possible(c)) {
+		call_off_cut(c);
+		freeze(c, who, queue_next(c->queue));
+	} else if (c->cut->state == CUT_NONE && c->cut->next != WIRE_NONE &&
+		   !c->cut->final) {
+		freeze(c, NULL, c->cut->next);
+	}
+}
+
+/*
+ * All of its steps are void so far: whoever begins with the same checkpoint
+ * again and again, and fails, is not to lose the older ones for that.
+ */
+static bool
+adds_nothing(const struct coord *c)
+{
+	return c->all.steps == 0 && c->cut->saved_step != WIRE_NONE;
+}
+
+void
+cut_advance(struct coord *c, uint64_t now)
+{
+	if (c->cut->spoiled && c->cut->state == CUT_OPEN) {
+		c->cut->spoiled = false;
+		c->cut->again = !c->cut->who;
+		thaw(c, false);
+	}
+	come_to_cut(c);
+	if (cut_whole(c) && c->cut->who)
+		give_cut(c);
+	else if (cut_whole(c) && !c->cut->wanted && adds_nothing(c))
+		thaw(c, false);
+	else if (cut_whole(c) && journal_safe(c))
+		save(c);
+	if (cut_idle(c) && !c->cancelling)
+		begin_cut(c, now);
+}
+
+void
+cut_lease(struct coord *c)
+{
+	lease_give_out(c);
+	if (come_to_cut(c))
+		lease_give_out(c);
+}
+
+bool
+cut_final(struct coord *c, uint64_t now)
+{
+	call_off_cut(c);
+	if (!c->o.checkpoint || c->cut->final)
+		return false;
+	c->cut->final = true;
+	if (c->cut->saved_step == queue_mark(c->queue) || adds_nothing(c)) {
+		c->cut->step = c->cut->saved_step;
+		cut_saved(c, NULL, now);
+	} else {
+		freeze(c, NULL, queue_mark(c->queue));
+	}
+	return true;
+}
+
+/* ---- what always holds ---- */
+
+const char *
+cut_check(const struct coord *c)
+{
+	const struct cut_plans *cut = c->cut;
+	const bool begun = cut->state == CUT_FREEZE || cut->state == CUT_OPEN;
+	const uint64_t next = queue_next(c->queue);
+
+	if (cut->who && !begun)
+		return "coord 16: an evaluator waits for a cut that is being "
+			"made";
+	if (cut->job_waiting != (cut->state == CUT_PUBLISH))
+		return "coord 17: what is to be published is a job";
+	if (c->phase < PHASE_RUN && (begun || cut->state == CUT_SAVE))
+		return "coord 18: no cut is made while servers are awaited";
+	if (c->phase != PHASE_RUN)
+		return NULL;
+	if (begun && !cut->reached && next > cut->step)
+		return "coord 19: no step at or over a cut has a number before "
+			"it is known what the cut has";
+	if (begun && cut->reached && next < cut->step)
+		return "coord 20: all steps below a cut that was come to have "
+			"a number";
+	if (cut->state == CUT_SAVE && queue_mark(c->queue) < cut->step)
+		return "coord 21: what is saved has ended";
+	if (*c->base.name && c->base.step > queue_mark(c->queue))
+		return "coord 22: what a checkpoint holds has ended";
+	if ((cut->state == CUT_FREEZE &&
+	     !fleet_asking(c->fleet, MESSAGE_FREEZE)) ||
+	    (cut->state == CUT_SAVE && !fleet_asking(c->fleet, MESSAGE_SAVE)))
+		return "coord 29: a cut goes on when servers have said so";
+	return NULL;
+}

@@ -1,0 +1,355 @@
+/*
+ * The coordinator's ledger: its splits are counted, its blocks leased, its
+ * epochs closed.
+ */
+#include "coord/coord_inside.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AHEAD	8	/* leases of a stream, of which none has ended */
+
+bool
+data_ready(const struct coord *c)
+{
+	return !c->o.ledger || ledger_ready(c->o.ledger);
+}
+
+int
+data_check(const struct coord *c, const struct request *r, struct fail *f)
+{
+	if (r->op == REQUEST_EPOCH && !c->o.ledger)
+		return fail(f, FAIL_DATA, "epoch: workers read inputs of "
+			    "their own and know no common pass; say train N, "
+			    "or give ps-coord the data (-d)");
+	if (r->op == REQUEST_TRAIN && c->o.ledger && r->batch > 0)
+		return fail(f, FAIL_DATA, "batch=%llu: with data of ps-coord "
+			    "(-d) all steps are of one size, --batch",
+			    (unsigned long long)r->batch);
+	return 0;
+}
+
+/* ---- counting ---- */
+
+static void
+ask(struct coord *c, struct member *w, size_t split)
+{
+	struct message m = { .kind = MESSAGE_INDEX };
+	const struct span span = ledger_span(c->o.ledger, split);
+
+	w->counting = true;
+	w->split = split;
+	w->count_request = m.request = ++c->counts;
+	m.index.term = c->plan.term;
+	pack_reset(&c->block);
+	block_write_span(&c->block, &span);
+	m.frames = 1;
+	m.frame[0] = (struct frame){ c->block.data, c->block.size, NULL };
+	outbox_send(c->outbox, w->peer, &m);
+}
+
+void
+data_count(struct coord *c)
+{
+	for (struct member *w = c->member; w; w = w->next) {
+		size_t split;
+
+		if (w->role != ROLE_WORKER || !w->ready ||
+		    !worker_answers(w) || w->counting)
+			continue;
+		split = ledger_count_next(c->o.ledger);
+		if (split == LEDGER_NONE)
+			return;
+		ask(c, w, split);
+	}
+}
+
+void
+data_take_back(struct coord *c, struct member *w)
+{
+	if (w->counting)
+		ledger_count_again(c->o.ledger, w->split);
+	w->counting = false;
+	w->stream = WIRE_NONE;
+}
+
+/* The file is to be counted as one: what is known of its parts is void. */
+static void
+count_whole(struct coord *c, size_t split)
+{
+	const size_t file = ledger_file(c->o.ledger, split);
+
+	for (struct member *w = c->member; w; w = w->next)
+		if (w->counting && ledger_file(c->o.ledger, w->split) == file)
+			w->counting = false;
+	ledger_whole(c->o.ledger, split);
+}
+
+void
+data_note(const struct coord *c, struct pack *place,
+	  struct ledger_visits *visits)
+{
+	pack_reset(place);
+	if (!c->o.ledger || !ledger_ready(c->o.ledger))
+		return;
+	ledger_write_position(c->o.ledger, place);
+	*visits = ledger_visits(c->o.ledger);
+}
+
+char *
+data_position(const struct coord *c, const struct pack *place,
+	      const struct ledger_visits *visits)
+{
+	struct text text = { 0 };
+	struct pack p = { 0 };
+
+	if (!c->o.ledger)
+		return NULL;
+	if (place->size == 0)	/* where the run began */
+		return c->o.restored.ledger ? mem_text(c->o.restored.ledger) :
+			NULL;
+	ledger_copy_position(place, visits, &p);
+	for (size_t i = 0; i < p.size; i++)
+		text_add(&text, "%02x", p.data[i]);
+	pack_release(&p);
+	return text.data;
+}
+
+static int
+read_position(struct ledger *l, const char *text, struct fail *f)
+{
+	const size_t size = text ? strlen(text) / 2 : 0;
+	unsigned char *bytes;
+	unsigned byte;
+	int r = 0;
+
+	if (size == 0)
+		return fail(f, FAIL_DATA, "it does not say how far they "
+			    "were read");
+	bytes = mem_alloc(size, 1);
+	for (size_t i = 0; i < size && r == 0; i++) {
+		if (sscanf(text + 2 * i, "%2x", &byte) != 1)
+			r = fail(f, FAIL_DATA, "no hexadecimal: '%.2s'",
+				 text + 2 * i);
+		bytes[i] = (unsigned char)byte;
+	}
+	if (r == 0)
+		r = ledger_read_position(l, bytes, size, f);
+	free(bytes);
+	return r;
+}
+
+void
+data_restore(struct coord *c)
+{
+	struct fail why;
+
+	if (!c->o.ledger || !*c->o.restore || c->o.restored.step == 0)
+		return;
+	if (read_position(c->o.ledger, c->o.restored.ledger, &why) < 0)
+		report_warning(c, "the data begin with epoch 0, not where %s "
+			       "was: %s", c->o.restore, why.text);
+}
+
+/* The first request cannot be, and so none can. */
+static void
+no_data(struct coord *c, const struct fail *why, const char *worker,
+	uint64_t now)
+{
+	report_error(c, NULL, "data", WIRE_NONE, worker, why->text);
+	end_fail(c, why, now);
+}
+
+int
+data_counted(struct coord *c, struct member *w, const struct message *m,
+	     uint64_t now, struct fail *f)
+{
+	struct unpack u = unpack_from(m->frame[0].data, m->frame[0].size);
+	const uint32_t count = unpack_array(&u);
+	struct fail why;
+	uint64_t *place;
+	int got = 0;
+
+	if (!w->counting || m->request != w->count_request)
+		return 0;	/* of a file that is counted anew */
+	if (u.bad || count > unpack_left(&u))
+		return fail(f, FAIL_PROTOCOL, "malformed INDEXED");
+	place = mem_alloc(count, sizeof(*place));
+	for (uint32_t i = 0; i < count; i++)
+		place[i] = unpack_uint(&u);
+	if (!unpack_ok(&u)) {
+		free(place);
+		return fail(f, FAIL_PROTOCOL, "malformed INDEXED");
+	}
+	w->counting = false;
+	if (m->indexed.records == WIRE_NONE)
+		count_whole(c, w->split);
+	else
+		got = ledger_counted(c->o.ledger, w->split,
+				     m->indexed.records, place, count, &why);
+	free(place);
+	if (got < 0)
+		no_data(c, &why, NULL, now);
+	else if (ledger_ready(c->o.ledger)) {
+		data_restore(c);
+		journal_counts(c);
+	}
+	return 0;
+}
+
+void
+data_refused(struct coord *c, struct member *w, const struct message *m,
+	     uint64_t now)
+{
+	char text[MESSAGE_BLOB + 1];
+	struct fail why;
+
+	if (!w->counting || m->request != w->count_request)
+		return;
+	w->counting = false;
+	message_text(m, text, sizeof(text));
+	fail(&why, message_status(m->refused.status), "%s", text);
+	no_data(c, &why, w->name, now);
+}
+
+/* ---- leases ---- */
+
+/* A stream that nobody has. */
+static uint64_t
+free_stream(const struct coord *c, uint64_t streams)
+{
+	bool *had = mem_alloc(streams, sizeof(*had));
+	uint64_t stream = 0;
+
+	for (const struct member *w = c->member; w; w = w->next)
+		if (!w->gone && w->stream < streams)
+			had[w->stream] = true;
+	while (stream < streams && had[stream])
+		stream++;
+	free(had);
+	return stream < streams ? stream : WIRE_NONE;
+}
+
+size_t
+data_run(const struct coord *c, uint64_t place)
+{
+	const uint64_t run = c->o.ledger ? ledger_run(c->o.ledger, place) :
+		c->o.pack;
+
+	return run < c->o.pack ? (size_t)run : c->o.pack;
+}
+
+size_t
+data_lease(struct coord *c, struct member *w, uint64_t limit,
+	   struct lease_terms *terms)
+{
+	const uint64_t now = ledger_now(c->o.ledger) *
+		ledger_steps(c->o.ledger);
+	const uint64_t workers = workers_ready(c);
+	struct lease_choice choice = {
+		.streams = workers,
+		.ahead = workers * c->o.pack * (c->o.in_flight + AHEAD)
+	};
+	uint64_t streams = ledger_streams(c->o.ledger, now);
+
+	if (streams < workers)	/* an epoch that begins may have more */
+		streams = workers;
+	if (w->stream >= streams)
+		w->stream = free_stream(c, streams);
+	choice.stream = w->stream;
+	if (watch_any(c)) {
+		choice.stream = WIRE_NONE;
+		choice.ahead = WINDOW;
+	}
+	return queue_lease_stream(c->queue, w, c->o.pack, limit, &choice,
+				  terms);
+}
+
+void
+data_describe(struct coord *c, const struct lease_terms *terms,
+	      uint64_t slot, struct message *m)
+{
+	struct ledger *l = c->o.ledger;
+	struct slice slice;
+	struct block b;
+
+	ledger_slice(l, terms->place, slot, &slice);
+	m->lease.from = slice.from;
+	ledger_block(l, &slice, &b);
+	pack_reset(&c->block);
+	block_write(&c->block, &b);
+	block_release(&b);
+	m->frame[m->frames++] = (struct frame){ c->block.data, c->block.size,
+						NULL };
+	if (!ledger_block_after(l, &slice, &b))
+		return;
+	pack_reset(&c->block_after);
+	block_write(&c->block_after, &b);
+	block_release(&b);
+	m->frame[m->frames++] = (struct frame){ c->block_after.data,
+						c->block_after.size, NULL };
+}
+
+/* ---- epochs ---- */
+
+static void
+open_epoch(struct coord *c, uint64_t epoch, uint64_t now)
+{
+	totals_reset(&c->epoch, now);
+	c->epoch_number = epoch;
+	c->epoch_open = true;
+}
+
+/* Totals are kept of the newest epoch that has begun: it closes last. */
+void
+data_done(struct coord *c, const struct step *step, const struct result *r,
+	  const float *scores, const unsigned char *positive, uint64_t now)
+{
+	uint64_t epoch;
+
+	if (!c->o.ledger)
+		return;
+	epoch = ledger_epoch(c->o.ledger, step->place);
+	ledger_visit(c->o.ledger, step->place, r->examples);
+	if (epoch > c->epoch_number || !c->epoch_open)
+		open_epoch(c, epoch, now);
+	if (epoch == c->epoch_number)
+		totals_add(&c->epoch, c, r, scores, positive);
+}
+
+/* It may go on with one of which steps have been done. */
+void
+data_begin_epoch(struct coord *c, uint64_t now)
+{
+	const uint64_t epoch = ledger_now(c->o.ledger);
+
+	if (epoch != c->epoch_number || !c->epoch_open)
+		open_epoch(c, epoch, now);
+	queue_begin(c->queue, ledger_left(c->o.ledger));
+	journal_begun(c);
+}
+
+int
+data_epoch(struct coord *c, const struct request *r, uint64_t now)
+{
+	uint64_t left;
+
+	if (!queue_begun(c->queue, &left)) {
+		data_begin_epoch(c, now);
+		return 0;
+	}
+	if (left > 0)
+		return 0;
+	report_epoch(c, r->id, now);
+	c->epoch_open = false;
+	if (r->epochs > 0) {
+		journal_closed(c);
+		data_begin_epoch(c, now);
+		return 0;
+	}
+	coord_pass(c);
+	return 1;
+}

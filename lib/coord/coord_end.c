@@ -1,0 +1,320 @@
+/*
+ * The coordinator's end: a failure, an error, a signal, or nothing left to
+ * do; what is under way ends, is saved, and everybody is told to stop.
+ */
+#include "coord/coord_inside.h"
+
+#define STOP_MS		5000		/* for members to leave */
+#define LAST_MS		1000		/* ... behind our grace */
+#define SUSPEND_MS	1000		/* for a server to be there again */
+
+static const struct fail suspended = { .kind = FAIL_AGAIN };
+
+/* Servers that another run may have are not ours to stop. */
+static bool
+leaves_servers(const struct coord *c)
+{
+	bool others = false;
+
+	for (size_t i = 0; !c->begun && c->resumed && i < c->o.servers; i++)
+		others = others || (fleet_present_at(c->fleet, i) &&
+				    !fleet_holds(c->fleet, i));
+	return c->o.keep_servers || others ||
+		(!c->begun && c->failure.kind == FAIL_AGAIN);
+}
+
+static void
+stop_members(struct coord *c, uint64_t now)
+{
+	struct message m = { .kind = leaves_servers(c) ? MESSAGE_BYE :
+			     MESSAGE_STOP };
+	const uint64_t last = c->asked_ms + c->o.grace_ms + LAST_MS;
+
+	/* The status does not tell. */
+	if (c->asked_ms && !c->unheard && c->given_up > 0)
+		report_warning(c, "requests given up: %llu",
+			       (unsigned long long)c->given_up);
+	c->phase = PHASE_STOP;
+	c->deadline_ms = now + STOP_MS;
+	if (c->asked_ms && c->deadline_ms > last)
+		c->deadline_ms = last;
+	workers_stop(c);
+	if (!c->server_gone || fleet_present(c->fleet) > 0)
+		fleet_ask(c->fleet, &m);
+}
+
+bool
+end_nothing_left(const struct coord *c)
+{
+	return c->resumed && !c->begun && !c->o.keep_servers &&
+		c->no_more_requests && queue_idle(c->queue) &&
+		!c->cancelling && !c->setting_aside &&
+		(!c->o.checkpoint || cut_saved_step(c) == queue_mark(c->queue));
+}
+
+uint64_t
+end_patience(const struct coord *c, uint64_t ms)
+{
+	return end_nothing_left(c) && ms > STOP_MS ? STOP_MS : ms;
+}
+
+/*
+ * A run that loses its servers or workers, or is resumed and does not find
+ * them, stays as it is: nobody is told to stop, nothing is given up, and
+ * whoever starts it again finds it so.  Only what is damaged will not be
+ * better then; and who asks through a pipe waits for an answer.  One whose
+ * journal takes no more can be gone on with from what it has.
+ */
+static bool
+leaves(const struct coord *c, const struct fail *why)
+{
+	/* What workers have ended with is no failure of ours. */
+	const bool forsaken = c->forsaken && workers_present(c) == 0;
+
+	if (c->journal_lost)
+		return c->begun || c->resumed;
+	if (c->o.journal && c->o.journal->whole && c->all.steps > 0 &&
+	    (why->kind == FAIL_PEER || forsaken))
+		return true;
+	return c->resumed && !c->started &&
+		(why->kind != FAIL_DATA || forsaken);
+}
+
+/* Why it is left is nothing that whoever goes on with it is to end with. */
+static void
+leave(struct coord *c, const struct fail *why)
+{
+	report_warning(c, "the run has not ended: start it again to go on "
+		       "with it");
+	c->left = true;
+	c->why_left = *why;
+	c->phase = PHASE_OVER;
+}
+
+void
+end_fail(struct coord *c, const struct fail *why, uint64_t now)
+{
+	if (c->phase >= PHASE_STOP)
+		return;
+	if (end_nothing_left(c) && !c->journal_lost) {
+		end_run(c, now);
+		return;
+	}
+	if (leaves(c, why)) {
+		leave(c, why);
+		return;
+	}
+	if (why->kind) {	/* or it is not worse than it was */
+		c->failure = *why;
+		c->status = (int)why->kind;
+	}
+	if (c->begun && why->kind == FAIL_AGAIN)
+		c->journal_lost = true;	/* who has taken over finishes it */
+	void_give_up(c);
+	stop_members(c, now);
+}
+
+void
+end_wind_up(struct coord *c, const struct fail *why)
+{
+	c->failure = *why;
+	c->status = (int)why->kind;
+	c->no_more_requests = c->stopping = true;
+	c->suspending = false;
+	journal_ending(c);
+}
+
+void
+end_error(struct coord *c, const struct fail *why)
+{
+	if (!c->o.keep_going) {
+		end_wind_up(c, why);
+	} else if (c->status == 0) {
+		c->failure = *why;
+		c->status = (int)why->kind;
+	}
+}
+
+bool
+coord_over(const struct coord *c, int *status, struct fail *f)
+{
+	const bool left = c->left && c->why_left.kind;
+
+	if (c->phase != PHASE_OVER)
+		return false;
+	*status = left ? (int)c->why_left.kind : c->status;
+	*f = left ? c->why_left : c->failure;
+	return true;
+}
+
+static void
+suspend(struct coord *c, uint64_t now)
+{
+	c->suspending = true;
+	cut_want_last(c);
+	if (!c->begun && c->phase < PHASE_STOP)
+		leave(c, &suspended);
+	else
+		coord_advance(c, now);
+}
+
+void
+coord_stop(struct coord *c, uint64_t now)
+{
+	struct fail none = { 0 };
+
+	c->asked_ms = now;
+	if (c->o.suspend && !c->unheard && !c->stopping) {
+		suspend(c, now);
+		return;
+	}
+	/* One that has begun, here or in a life before, is recovered first. */
+	if (c->phase < PHASE_RUN && !c->begun && !c->resumed) {
+		end_fail(c, &none, now);
+		return;
+	}
+	c->no_more_requests = c->stopping = true;
+	coord_advance(c, now);
+}
+
+void
+coord_unheard(struct coord *c, const struct fail *why, bool again,
+	      uint64_t now)
+{
+	c->unheard = true;
+	c->suspending = false;
+	if (again && c->o.journal && (c->begun || c->resumed)) {
+		c->journal_lost = true;	/* what is not said is not noted */
+		end_fail(c, why, now);
+	} else {
+		coord_stop(c, now);
+	}
+}
+
+void
+end_asked(struct coord *c, uint64_t now)
+{
+	const char *newest = *c->base.name ? c->base.name : "none";
+	const bool saved = !c->o.checkpoint ||
+		cut_saved_step(c) == queue_mark(c->queue);
+	struct fail why = { 0 };
+
+	if (c->suspending) {
+		if (!saved)
+			report_warning(c, "no checkpoint could be made in "
+				       "time: the newest is %s", newest);
+		leave(c, &suspended);
+		return;
+	}
+	if (!saved && c->status == 0)
+		fail(&why, FAIL_IO, "no last checkpoint could be made: the "
+		     "newest is %s", newest);
+	end_fail(c, &why, now);
+}
+
+void
+end_suspended(struct coord *c)
+{
+	if (!c->suspending || c->cancelling || c->setting_aside ||
+	    !recover_idle(c) || !cut_idle(c) || end_save_due(c) ||
+	    queue_mark(c->queue) < queue_next(c->queue))
+		return;
+	c->unnoted = !journal_noted(c);
+	if (!c->unnoted)
+		leave(c, &suspended);
+}
+
+bool
+end_save_due(const struct coord *c)
+{
+	return c->suspending && cut_last_due(c);
+}
+
+/* They are ending with us, as when a whole job is told to: what they had not
+   saved will be done again. */
+static bool
+servers_end(const struct coord *c, uint64_t now)
+{
+	uint64_t gone, heard;
+
+	for (size_t i = 0; i < c->o.servers; i++) {
+		gone = fleet_gone(c->fleet, i, &heard);
+		if (gone && now - gone >= SUSPEND_MS &&
+		    now - gone >= recover_mending(c) &&
+		    !standby_counted(c, i))
+			return true;
+	}
+	return false;
+}
+
+void
+end_check_drain(struct coord *c, uint64_t now)
+{
+	const bool late = c->asked_ms && now - c->asked_ms >= c->o.grace_ms;
+	const double grace = (double)c->o.grace_ms / 1000;
+
+	if (late && c->suspending)
+		report_warning(c, "not all could be ended within %g s",
+			       grace);
+	else if (late)
+		report_warning(c, "not all could be ended within %g s: steps "
+			       "given up: %llu", grace,
+			       (unsigned long long)(queue_next(c->queue) -
+						    queue_mark(c->queue)));
+	if (late || (c->suspending && servers_end(c, now)))
+		end_asked(c, now);
+}
+
+void
+end_run(struct coord *c, uint64_t now)
+{
+	if (cut_final(c, now))
+		return;
+	/* Who starts it again does not find those who were told. */
+	c->unnoted = !journal_noted(c);
+	if (!c->unnoted)
+		stop_members(c, now);
+}
+
+/*
+ * Hang up only when those who called have left: what is still on its way to
+ * them when a connection ends, as our STOP may be, is dropped.
+ */
+void
+end_check_over(struct coord *c, uint64_t now)
+{
+	bool left = c->servers_told || fleet_present(c->fleet) == 0;
+	uint64_t workers = 0;
+
+	for (const struct member *m = c->member; m; m = m->next) {
+		left = left && m->gone;
+		workers += m->role == ROLE_WORKER;
+	}
+	/* Who has not called yet would call in vain; a run that broke off
+	   had at least one. */
+	left = left && workers >= c->o.workers && (workers > 0 || !c->resumed);
+	if (c->phase == PHASE_STOP && (left || now >= c->deadline_ms))
+		c->phase = PHASE_OVER;
+}
+
+void
+end_drain(struct coord *c)
+{
+	if (!c->stopping || c->cancelling || c->setting_aside ||
+	    !recover_idle(c))
+		return;
+	if (c->rounds)
+		lease_give_out(c);	/* the rest of what was begun */
+	if (c->rounds && sync_running(c))
+		return;
+	if (queue_mark(c->queue) < queue_next(c->queue) || !cut_possible(c)) {
+		/* Steps that were given out: what their workers are at is
+		   done before they are void. */
+		void_begin(c);
+		return;
+	}
+	if (!cut_unwant(c))
+		return;
+	evaluate_give_up(c);
+	void_give_up(c);
+}

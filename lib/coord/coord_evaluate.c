@@ -1,0 +1,224 @@
+/*
+ * The coordinator's evaluations by the workers: the files are dealt out in
+ * shards, one to each, and their results added up.
+ */
+#include "coord/coord_inside.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct shards {
+	bool begun;
+	uint64_t count, left, next, requests;
+	uint64_t *back;			/* to be given out again */
+	size_t backs;
+	struct deaths deaths;		/* of each */
+	struct totals totals;
+};
+
+void
+evaluate_init(struct coord *c)
+{
+	c->shards = mem_alloc(1, sizeof(*c->shards));
+}
+
+void
+evaluate_release(struct coord *c)
+{
+	if (!c->shards)
+		return;
+	totals_release(&c->shards->totals);
+	free(c->shards->deaths.died);
+	free(c->shards->back);
+	free(c->shards);
+}
+
+static bool
+evaluates(const struct member *m)
+{
+	return m->role == ROLE_WORKER && m->ready && worker_answers(m);
+}
+
+/* false: all are taken. */
+static bool
+take_shard(struct coord *c, struct member *w)
+{
+	if (c->shards->backs > 0)
+		w->shard = c->shards->back[--c->shards->backs];
+	else if (c->shards->next < c->shards->count)
+		w->shard = c->shards->next++;
+	else
+		return false;
+	return true;
+}
+
+static void
+ask(struct coord *c, struct member *w, const struct pack *files)
+{
+	struct message m = { .kind = MESSAGE_EVALUATE };
+
+	w->evaluating = true;
+	w->request = m.request = ++c->shards->requests;
+	m.evaluate.term = c->plan.term;
+	m.evaluate.shard = w->shard;
+	m.evaluate.shards = c->shards->count;
+	m.evaluate.batch = c->o.batch < 256 ? 256 : c->o.batch;
+	m.frames = 1;
+	m.frame[0] = (struct frame){ files->data, files->size, NULL };
+	if (outbox_send(c->outbox, w->peer, &m) < 0)
+		workers_lost(c, w);
+}
+
+/* Begin, if it has not begun, and give a shard to each who has none. */
+static void
+give_out(struct coord *c, const struct request *r, uint64_t now)
+{
+	struct pack files = { 0 };
+	size_t count = 0;
+
+	for (const struct member *w = c->member; w; w = w->next)
+		count += evaluates(w);
+	if (count == 0)
+		return;
+	if (!c->shards->begun) {
+		c->shards->begun = true;
+		c->shards->count = c->shards->left = count;
+		c->shards->next = 0;
+		c->shards->backs = 0;
+		c->shards->deaths.count = 0;
+		totals_reset(&c->shards->totals, now);
+		c->shards->totals.evaluates = true;
+	}
+	if (r->files == 0 && c->o.ledger)
+		ledger_write_files(c->o.ledger, &files);
+	else
+		pack_array(&files, r->files);
+	for (size_t i = 0; i < r->files; i++)
+		pack_text(&files, r->file[i]);
+	for (struct member *w = c->member; w; w = w->next) {
+		if (!evaluates(w) || w->evaluating)
+			continue;
+		if (!take_shard(c, w))
+			break;
+		ask(c, w, &files);
+	}
+	pack_release(&files);
+}
+
+int
+evaluate_advance(struct coord *c, const struct request *r, uint64_t now)
+{
+	if (!c->shards->begun || c->shards->left > 0) {
+		give_out(c, r, now);
+		return 0;
+	}
+	c->shards->begun = false;
+	report_totals(c, r->id, "eval", &c->shards->totals, now, NULL);
+	coord_pass(c);
+	return 1;
+}
+
+void
+evaluate_give_up(struct coord *c)
+{
+	c->shards->begun = false;
+}
+
+bool
+evaluate_died(struct coord *c, const struct member *w)
+{
+	return deaths_add(&c->shards->deaths, w->shard);
+}
+
+void
+evaluate_take_back(struct coord *c, struct member *w)
+{
+	if (!w->evaluating)
+		return;
+	w->evaluating = false;
+	c->shards->back = mem_resize(c->shards->back, c->shards->backs + 1,
+				    sizeof(*c->shards->back));
+	c->shards->back[c->shards->backs++] = w->shard;
+}
+
+static void
+evaluation_failed(struct coord *c, const struct member *w,
+		  const struct fail *why)
+{
+	report_error(c, queue_barrier(c->queue)->id, "eval", WIRE_NONE,
+		     w->name, why->text);
+	for (struct member *o = c->member; o; o = o->next)
+		o->evaluating = false;
+	c->shards->begun = false;
+	coord_pass(c);
+	end_error(c, why);
+}
+
+int
+evaluate_done(struct coord *c, struct member *w, const struct message *m,
+	      struct fail *f)
+{
+	struct unpack u = unpack_from(m->frame[0].data, m->frame[0].size);
+	const unsigned char *positive;
+	const void *bytes;
+	const bool scored = !c->shards->totals.unscored;
+	struct result r;
+	struct fail why;
+	size_t count;
+
+	if (!w->evaluating || m->request != w->request)
+		return 0;	/* of one that is over */
+	if (result_scores(m, &bytes, &positive, &count, f) < 0)
+		return -1;
+	if (!result_read(&u, &r, c->metrics) ||
+	    (r.scores > count && r.scores <= RESULT_SCORES))
+		return fail(f, FAIL_PROTOCOL, "malformed result");
+
+	float *scores = mem_alloc(count, sizeof(*scores));
+
+	if (count > 0)
+		memcpy(scores, bytes, count * sizeof(*scores));
+	w->evaluating = false;
+	totals_add(&c->shards->totals, c, &r, scores, positive);
+	if (scored && c->shards->totals.unscored)
+		report_warning(c, "eval: auc is null, for it would need more "
+			       "than %zu scores", RESULT_SCORES);
+	c->shards->left--;
+	free(scores);
+	if (totals_add_noes(&c->shards->totals, &r, w->name, &why) < 0 &&
+	    queue_barrier(c->queue))
+		evaluation_failed(c, w, &why);
+	return 0;
+}
+
+void
+evaluate_refused(struct coord *c, struct member *w, const struct message *m)
+{
+	char text[MESSAGE_BLOB + 1];
+	struct fail why;
+
+	if (!w->evaluating || m->request != w->request ||
+	    !queue_barrier(c->queue))
+		return;
+	message_text(m, text, sizeof(text));
+	fail(&why, message_status(m->refused.status), "%s", text);
+	evaluation_failed(c, w, &why);
+}
+
+/* ---- what always holds ---- */
+
+const char *
+evaluate_check(const struct coord *c)
+{
+	const struct shards *s = c->shards;
+	uint64_t left = s->count - s->next + s->backs;
+
+	if (!s->begun || c->stopping || c->phase != PHASE_RUN)
+		return NULL;
+	for (const struct member *m = c->member; m; m = m->next)
+		left += m->evaluating;
+	return left == s->left ? NULL :
+		"coord 30: a shard that is left waits, or is being scored";
+}

@@ -1,0 +1,374 @@
+/*
+ * The coordinator's lines: results, totals, warnings, progress.
+ */
+#include "coord/coord_inside.h"
+
+#include "wire/line.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void
+totals_reset(struct totals *t, uint64_t now)
+{
+	t->steps = t->examples = t->mixed = 0;
+	t->loss = 0;
+	t->unscored = false;
+	t->noes = (struct noes){ 0 };
+	t->began_ms = now;
+	memset(t->stale, 0, sizeof(t->stale));
+	for (size_t i = 0; i < RESULT_METRICS; i++)
+		metric_reset(&t->state[i]);
+}
+
+void
+totals_release(struct totals *t)
+{
+	for (size_t i = 0; i < RESULT_METRICS; i++)
+		metric_release(&t->state[i]);
+}
+
+static bool
+too_many_scores(const struct totals *t, const struct coord *c, size_t more)
+{
+	for (size_t i = 0; i < c->metrics; i++)
+		/* No more are kept of one that needs all (auc). */
+		if (more > RESULT_SCORES - t->state[i].count)
+			return true;
+	return false;
+}
+
+void
+totals_add(struct totals *t, const struct coord *c, const struct result *r,
+	   const float *scores, const unsigned char *positive)
+{
+	struct result bare = *r;
+
+	/* Of some of the scores it would be another number: it is null. */
+	if (scores && too_many_scores(t, c, r->scores))
+		t->unscored = true;
+	for (size_t i = 0; t->unscored && i < c->metrics; i++)
+		t->state[i].count = 0;
+	t->steps++;
+	t->examples += r->examples;
+	t->mixed += r->mixed;
+	t->stale[r->staleness < STALENESS ? r->staleness : STALENESS - 1]++;
+	t->loss += r->loss;
+	if (!scores || t->unscored)
+		bare.scores = 0;
+	result_add(&bare, c->metric, t->state, scores, positive);
+}
+
+int
+totals_add_noes(struct totals *t, const struct result *r, const char *worker,
+		struct fail *f)
+{
+	const struct noes was = t->noes;
+
+	t->noes.zero = was.zero || r->noes.zero;
+	t->noes.minus = was.minus || r->noes.minus;
+	if (!t->noes.zero || !t->noes.minus || (was.zero && was.minus))
+		return 0;
+	return fail(f, FAIL_DATA, "%s has labels of %s, where others are %s: "
+		    "-1, 0 and 1 are three classes, and binary is 0 and 1, or "
+		    "-1 and 1", worker, was.zero ? "-1" : "0",
+		    was.zero ? "0" : "-1");
+}
+
+static void
+begin(struct text *out, const char *id, const char *op)
+{
+	text_add(out, "{");
+	if (id)
+		text_add(out, "\"id\":%s,", id);
+	text_add(out, "\"op\":\"%s\"", op);
+}
+
+void
+report_step(struct coord *c, const struct step *s, const struct result *r,
+	    const char *worker, const float *scores,
+	    const unsigned char *positive)
+{
+	struct metric_state state[RESULT_METRICS] = { 0 };
+	struct text *out = &c->output;
+
+	if (c->o.results != RESULTS_ALL)
+		return;
+	result_add(r, c->metric, state, scores, positive);
+	begin(out, queue_id(c->queue, r->step), "train");
+	text_add(out, ",\"step\":%llu,", (unsigned long long)r->step);
+	if (c->o.ledger)
+		text_add(out, "\"epoch\":%llu,", (unsigned long long)
+			 ledger_epoch(c->o.ledger, s->place));
+	if (worker)
+		text_add(out, "\"worker\":\"%s\",\"attempt\":%llu,", worker,
+			 (unsigned long long)r->attempt);
+	else
+		text_add(out, "\"slots\":%zu,", rounds_slots(c->rounds));
+	line_scores(out, r->examples, r->loss, c->metric, c->metrics, state);
+	text_add(out, ",\"staleness\":%llu,\"seconds\":",
+		 (unsigned long long)r->staleness);
+	line_number(out, (double)r->microseconds / 1e6);
+	text_add(out, "}\n");
+	for (size_t i = 0; i < c->metrics; i++)
+		metric_release(&state[i]);
+}
+
+void
+report_error(struct coord *c, const char *id, const char *op, uint64_t step,
+	     const char *worker, const char *why)
+{
+	struct text *out = &c->output;
+
+	if (c->o.results == RESULTS_NONE)
+		return;
+	begin(out, id, op);
+	if (step != WIRE_NONE)
+		text_add(out, ",\"step\":%llu", (unsigned long long)step);
+	if (worker)
+		text_add(out, ",\"worker\":\"%s\"", worker);
+	text_add(out, ",\"error\":");
+	line_string(out, why);
+	text_add(out, "}\n");
+}
+
+static void
+end_cancelled(struct coord *c)
+{
+	const struct cancelled *all = &c->cancelled;
+
+	if (all->has_steps)
+		text_add(&c->output, ",\"steps\":%llu",
+			 (unsigned long long)all->steps);
+	if (all->requests > 1)
+		text_add(&c->output, ",\"requests\":%llu",
+			 (unsigned long long)all->requests);
+	text_add(&c->output, ",\"cancelled\":true}\n");
+	c->cancelled = (struct cancelled){ 0 };
+}
+
+/*
+ * Thousands may wait, as they are read ahead.  Those in a row that are alike,
+ * and have no name to be told by, have one line.
+ */
+static void
+add_cancelled(struct coord *c, const struct request *r, bool has_steps,
+	      uint64_t steps)
+{
+	struct cancelled *all = &c->cancelled;
+
+	if (c->o.results == RESULTS_NONE)
+		return;
+	if (r->id || all->op != r->op || all->has_steps != has_steps)
+		report_given_up(c);
+	all->op = r->op;
+	all->has_steps = has_steps;
+	all->steps += steps;
+	all->requests++;
+	if (r->id) {
+		begin(&c->output, r->id, request_name(r->op));
+		end_cancelled(c);
+	}
+}
+
+void
+report_cancelled(void *coord, const struct request *r, uint64_t steps)
+{
+	struct coord *c = coord;
+
+	c->given_up++;
+	add_cancelled(c, r, true, steps);
+}
+
+void
+report_passed_over(struct coord *c, const struct request *r)
+{
+	add_cancelled(c, r, false, 0);
+}
+
+void
+report_given_up(struct coord *c)
+{
+	if (c->cancelled.requests == 0)
+		return;
+	begin(&c->output, NULL, request_name(c->cancelled.op));
+	end_cancelled(c);
+}
+
+size_t
+totals_stale(const struct totals *t)
+{
+	size_t told = STALENESS;
+
+	while (told > 1 && t->stale[told - 1] == 0)
+		told--;
+	return told;
+}
+
+/* "[9,0,1]": how many steps met 0, 1, 2 pushes of others. */
+static void
+add_staleness(struct text *out, const struct totals *t)
+{
+	const size_t told = totals_stale(t);
+
+	for (size_t i = 0; i < told; i++)
+		text_add(out, "%c%llu", i == 0 ? '[' : ',',
+			 (unsigned long long)t->stale[i]);
+	text_add(out, "]");
+}
+
+/* How far we are, and what was trained or scored. */
+static void
+add_totals(struct coord *c, const struct totals *t, uint64_t now)
+{
+	struct text *out = &c->output;
+
+	text_add(out, ",\"step\":%llu",
+		 (unsigned long long)queue_mark(c->queue));
+	if (!t->evaluates)
+		text_add(out, ",\"steps\":%llu",
+			 (unsigned long long)t->steps);
+	text_add(out, ",");
+	line_scores(out, t->examples, t->loss, c->metric, c->metrics,
+		    t->state);
+	if (t->mixed > 0)
+		text_add(out, ",\"mixed\":%llu",
+			 (unsigned long long)t->mixed);
+	if (!t->evaluates && t->steps > 0) {
+		text_add(out, ",\"staleness\":");
+		add_staleness(out, t);
+	}
+	text_add(out, ",\"seconds\":");
+	line_number(out, (double)(now - t->began_ms) / 1000);
+}
+
+/* Totals are of this run, visited the records were by those before, too. */
+void
+report_epoch(struct coord *c, const char *id, uint64_t now)
+{
+	const uint64_t records = ledger_records(c->o.ledger);
+	const uint64_t visited = ledger_visited(c->o.ledger, c->epoch_number);
+	struct text *out = &c->output;
+
+	if (c->o.results == RESULTS_NONE)
+		return;
+	begin(out, id, "epoch");
+	text_add(out, ",\"epoch\":%llu",
+		 (unsigned long long)c->epoch_number);
+	add_totals(c, &c->epoch, now);
+	text_add(out, ",\"records\":%llu", (unsigned long long)records);
+	if (visited < records)
+		text_add(out, ",\"missed\":%llu",
+			 (unsigned long long)(records - visited));
+	text_add(out, "}\n");
+}
+
+void
+report_totals(struct coord *c, const char *id, const char *op,
+	      const struct totals *t, uint64_t now, const char *error)
+{
+	struct text *out = &c->output;
+
+	if (c->o.results == RESULTS_NONE)
+		return;
+	begin(out, id, op);
+	add_totals(c, t, now);
+	if (error) {
+		text_add(out, ",\"error\":");
+		line_string(out, error);
+	}
+	text_add(out, "}\n");
+}
+
+void
+report_saved(struct coord *c, const char *id, const char *name,
+	     uint64_t step)
+{
+	struct text *out = &c->output;
+
+	if (c->o.results == RESULTS_NONE)
+		return;
+	begin(out, id, "save");
+	text_add(out, ",\"step\":%llu,\"checkpoint\":\"%s\"}\n",
+		 (unsigned long long)step, name);
+}
+
+void
+report_warning(struct coord *c, const char *format, ...)
+{
+	char line[700];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	text_add(&c->warnings, "%s\n", line);
+}
+
+const char *
+coord_state(struct coord *c)
+{
+	struct text *out = &c->state;
+
+	text_reset(out);
+	text_add(out, "%llu steps, %llu examples; steps by staleness ",
+		 (unsigned long long)c->all.steps,
+		 (unsigned long long)c->all.examples);
+	add_staleness(out, &c->all);
+	return out->data;
+}
+
+/* Who hangs, and steps that take far too long; not a line full of them. */
+static void
+add_troubles(const struct coord *c, struct text *out, uint64_t now)
+{
+	int told = 0;
+	uint64_t step;
+	bool late;
+
+	for (const struct member *m = c->member; m && told < 3; m = m->next) {
+		const uint64_t ms = watch_step(c, m, now, &step, &late);
+
+		if (m->silent && !m->gone)
+			text_add(out, "  %s hangs", m->name);
+		else if (late)
+			text_add(out, "  %s at step %llu for %.0f s", m->name,
+				 (unsigned long long)step, (double)ms / 1000);
+		told += late || (m->silent && !m->gone);
+	}
+	for (size_t i = 0; i < c->o.servers && told < 3; i++)
+		if (fleet_hangs(c->fleet, i)) {
+			text_add(out, "  server %zu hangs", i);
+			told++;
+		}
+}
+
+void
+coord_progress(const struct coord *c, struct text *out, uint64_t now)
+{
+	const double seconds = (double)(now - c->all.began_ms) / 1000;
+	const double rate = seconds > 0 ? (double)c->all.steps / seconds : 0;
+	const uint64_t left = queue_waiting(c->queue);
+
+	text_add(out, "step %llu",
+		 (unsigned long long)queue_mark(c->queue));
+	if (left > 0 && left < UINT64_MAX - queue_mark(c->queue))
+		text_add(out, " of %llu", (unsigned long long)
+			 (queue_mark(c->queue) + left));
+	if (rate > 0 && left > 0)
+		text_add(out, "  ETA %.0f s", (double)left / rate);
+	text_add(out, "  %.0f steps/s  %.0f examples/s", rate, seconds > 0 ?
+		 (double)c->all.examples / seconds : 0);
+	if (c->join.examples > 0)
+		text_add(out, "  loss %.4f",
+			 c->join.loss / (double)c->join.examples);
+	for (size_t i = 0; i < c->metrics && c->join.examples > 0; i++)
+		if (!metric_keeps_scores(&c->metric[i]))
+			text_add(out, "  %s %.4f",
+				 metric_name(&c->metric[i]),
+				 metric_value(&c->metric[i],
+					      &c->join.state[i]));
+	text_add(out, "  %zu workers  %zu servers", workers_present(c),
+		 fleet_present(c->fleet));
+	add_troubles(c, out, now);
+}

@@ -1,0 +1,468 @@
+/*
+ * The coordinator's view of hot standbys.  A server tells of one that is in
+ * sync (STANDBY); the coordinator greets it, says to the server that it counts
+ * on this life from now on, and does so when the server has acknowledged that:
+ * what the server was told before, as a PLAN that knows of no standby, is
+ * behind it then.  When the server is lost it takes over, as a server at
+ * another address.  When it is lost itself a new term lets the server go on
+ * alone.
+ */
+#include "coord/coord_inside.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * The hot standby of a server.
+ *
+ *	none --greet()--> dialled --standby_hear()--> up
+ *	up --count_on()--> counted		(its server has acknowledged it)
+ *	counted --promote()--> none		(it is the server now)
+ *	dialled, up, counted --drop(), forget()--> none
+ */
+struct understudy {
+	uint64_t peer, life;	/* 0: there is none */
+	char endpoint[256];
+	bool up;		/* it has said that it is the one */
+	bool counted;		/* its server has acknowledged that we count
+				   on it: it can take over */
+	uint64_t of;		/* the life of that server */
+	uint64_t since;		/* up or down */
+	uint64_t trip;		/* until it answered HELLO; once it is up */
+	uint64_t asked;		/* when, of what is still to be answered */
+	bool awaited;
+	uint64_t lost_ms;	/* the server was lost then, and it took over;
+				   0: that has been told */
+	uint64_t steps;		/* that were done then */
+};
+
+struct standbys {
+	struct understudy *of;	/* each server */
+	uint64_t asked_ms;	/* when all were, whether they answer */
+};
+
+void
+standby_init(struct coord *c)
+{
+	c->standbys = mem_alloc(1, sizeof(*c->standbys));
+	c->standbys->of = mem_alloc(c->o.servers, sizeof(*c->standbys->of));
+}
+
+static void
+forget(struct coord *c, struct understudy *u)
+{
+	if (u->peer)
+		outbox_hang_up(c->outbox, u->peer);
+	u->peer = u->life = u->of = 0;
+	u->up = u->counted = false;
+}
+
+void
+standby_release(struct coord *c)
+{
+	for (size_t i = 0; i < c->o.servers; i++)
+		forget(c, &c->standbys->of[i]);
+	free(c->standbys->of);
+	free(c->standbys);
+}
+
+static struct understudy *
+find(const struct coord *c, uint64_t peer)
+{
+	for (size_t i = 0; peer && i < c->o.servers; i++)
+		if (c->standbys->of[i].peer == peer)
+			return &c->standbys->of[i];
+	return NULL;
+}
+
+bool
+standby_knows(const struct coord *c, uint64_t peer)
+{
+	return find(c, peer) != NULL;
+}
+
+void
+standby_up(struct coord *c, uint64_t peer, uint64_t now)
+{
+	struct understudy *u = find(c, peer);
+	struct message m = { .kind = MESSAGE_HELLO };
+
+	u->awaited = true;
+	u->since = u->asked = now;
+	m.hello.version = WIRE_VERSION;
+	m.hello.role = ROLE_COORDINATOR;
+	m.hello.index = (uint64_t)(u - c->standbys->of);
+	m.hello.life = c->o.life;
+	m.hello.term = c->plan.term;
+	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
+	outbox_send(c->outbox, peer, &m);
+}
+
+void
+standby_down(struct coord *c, uint64_t peer, uint64_t now)
+{
+	struct understudy *u = find(c, peer);
+
+	u->up = false;
+	u->since = now;
+}
+
+/* Say to its server that it is counted on; or, with life 0, that none is. */
+static void
+tell_server(struct coord *c, size_t server, uint64_t life)
+{
+	struct message m = { .kind = MESSAGE_STANDBY };
+
+	m.standby.run = coord_run(c);
+	m.standby.term = c->plan.term;
+	m.standby.life = life;
+	fleet_tell(c->fleet, server, &m);
+}
+
+/*
+ * Nobody counts on it any more.  A server that may know that we did is let go
+ * by a new term; any other one needs no more than a word.
+ */
+static void
+drop(struct coord *c, size_t server, bool bound, const char *why)
+{
+	struct understudy *u = &c->standbys->of[server];
+
+	bound = bound || u->counted;
+	if (u->life)
+		report_warning(c, "server %zu (%s): its standby %s %s: it "
+			       "goes on without one", server,
+			       fleet_endpoint(c->fleet, server), u->endpoint,
+			       why);
+	forget(c, u);
+	if (bound)
+		recover_begin(c);
+	else
+		tell_server(c, server, 0);
+}
+
+/* Its server has acknowledged it. */
+static void
+count_on(struct coord *c, size_t server)
+{
+	struct understudy *u = &c->standbys->of[server];
+
+	u->counted = true;
+	u->of = fleet_life(c->fleet, server);
+	fleet_count_on(c->fleet, server, u->life);
+	if (c->begun)
+		journal_servers(c, true);
+	report_warning(c, "server %zu (%s) has a standby at %s", server,
+		       fleet_endpoint(c->fleet, server), u->endpoint);
+}
+
+void
+standby_hear(struct coord *c, uint64_t peer, const struct message *m,
+	     uint64_t now)
+{
+	struct understudy *u = find(c, peer);
+	const size_t server = (size_t)(u - c->standbys->of);
+
+	u->awaited = false;
+	if (m->kind == MESSAGE_REFUSED) {
+		drop(c, server, false, "refuses us");
+		return;
+	}
+	if (m->kind != MESSAGE_WELCOME)
+		return;
+	if (m->welcome.life != u->life || m->welcome.index != server ||
+	    m->welcome.plan != c->plan.number ||
+	    m->blob.size != PLAN_RUN ||
+	    memcmp(m->blob.data, c->plan.run, PLAN_RUN) != 0) {
+		drop(c, server, false, "is another one");
+		return;
+	}
+	if (!u->up)
+		u->trip = now - u->since;
+	u->up = true;
+	if (!u->counted)
+		tell_server(c, server, u->life);
+}
+
+/* A server speaks of one that we do not know: is it there for us, too? */
+static void
+greet(struct coord *c, size_t server, const struct message *m, uint64_t now)
+{
+	struct understudy *u = &c->standbys->of[server];
+	struct fail why;
+
+	if (m->frames != 1 || m->frame[0].size >= sizeof(u->endpoint))
+		return;
+	forget(c, u);
+	memcpy(u->endpoint, m->frame[0].data, m->frame[0].size);
+	u->endpoint[m->frame[0].size] = '\0';
+	u->life = m->standby.life;
+	u->since = now;
+	if (outbox_dial(c->outbox, u->endpoint, &u->peer, &why) < 0)
+		drop(c, server, false, why.text);
+}
+
+void
+standby_told(struct coord *c, size_t server, const struct message *m,
+	     uint64_t now)
+{
+	struct understudy *u = &c->standbys->of[server];
+
+	if (m->standby.run != coord_run(c) ||
+	    m->standby.term != c->plan.term || c->new_term ||
+	    c->phase >= PHASE_STOP)
+		return;		/* it will be told what counts now */
+	if (m->standby.life == 0) {
+		if (u->counted || m->standby.counted)
+			drop(c, server, true, "cannot be reached by it");
+		else
+			forget(c, u);	/* it will be told of again */
+	} else if (u->life != m->standby.life) {
+		if (u->counted)
+			drop(c, server, true, "is not that of its server");
+		else
+			greet(c, server, m, now);
+	} else if (u->up && !u->counted && m->standby.counted) {
+		count_on(c, server);
+	} else if (u->up && !m->standby.counted) {
+		tell_server(c, server, u->life);
+	}
+}
+
+/* Those who took the plan say which standby they have, and are bound to. */
+void
+standby_compare(struct coord *c)
+{
+	for (size_t i = 0; i < c->o.servers; i++) {
+		struct understudy *u = &c->standbys->of[i];
+
+		if (!u->counted ||
+		    u->life == fleet_standing(c->fleet, i)->standby)
+			continue;
+		report_warning(c, "server %zu (%s): it has no standby any "
+			       "more", i, fleet_endpoint(c->fleet, i));
+		forget(c, u);
+		fleet_count_on(c->fleet, i, 0);
+	}
+}
+
+void
+standby_write(const struct coord *c, size_t server, struct pack *out)
+{
+	const struct understudy *u = &c->standbys->of[server];
+
+	pack_uint(out, u->counted ? u->life : 0);
+	pack_text(out, u->counted ? u->endpoint : "");
+}
+
+void
+standby_read(struct coord *c, size_t server, uint64_t of, struct unpack *in)
+{
+	struct understudy *u = &c->standbys->of[server];
+
+	u->life = unpack_uint(in);
+	u->of = of;
+	u->counted = u->life != 0;
+	unpack_text(in, u->endpoint, sizeof(u->endpoint));
+}
+
+bool
+standby_counted(const struct coord *c, size_t server)
+{
+	return c->standbys->of[server].counted;
+}
+
+bool
+standby_ready(const struct coord *c, size_t server)
+{
+	return standby_counted(c, server) && c->standbys->of[server].up;
+}
+
+bool
+standby_took_over(const struct coord *c, size_t server)
+{
+	return c->standbys->of[server].lost_ms != 0;
+}
+
+uint64_t
+standby_trip(const struct coord *c, size_t server)
+{
+	const struct understudy *u = &c->standbys->of[server];
+
+	return u->up ? u->trip : WIRE_NONE;
+}
+
+void
+standby_resume(struct coord *c)
+{
+	for (size_t i = 0; i < c->o.servers; i++) {
+		struct understudy *u = &c->standbys->of[i];
+		struct fail why;
+
+		u->since = c->now_ms;
+		if (u->life &&
+		    outbox_dial(c->outbox, u->endpoint, &u->peer, &why) < 0)
+			forget(c, u);
+	}
+}
+
+bool
+standby_awaited(const struct coord *c, uint64_t now)
+{
+	for (size_t i = 0; !c->begun && i < c->o.servers; i++)
+		if (c->standbys->of[i].life && !c->standbys->of[i].up &&
+		    now - c->began_ms < recover_mending(c))
+			return true;
+	return false;
+}
+
+static bool
+promote(struct coord *c, size_t server, uint64_t now)
+{
+	struct understudy *u = &c->standbys->of[server];
+	const uint64_t life = u->life;
+	uint64_t heard, gone;
+	const char *how;
+	char *was;
+
+	if (!u->counted || !u->up)
+		return false;
+	gone = fleet_gone(c->fleet, server, &heard);
+	u->lost_ms = gone ? gone : now;
+	u->steps = c->all.steps;
+	forget(c, u);
+	how = fleet_hangs(c->fleet, server) ? "hangs" : "is gone";
+	was = mem_text(fleet_endpoint(c->fleet, server));
+	recover_server(c, server, u->endpoint, life, now);
+	/* Whoever hears of it may begin the lost one as a standby of this one,
+	   and the coordinator that resumes the run must look for it here. */
+	journal_servers(c, true);
+	report_warning(c, "server %zu (%s) %s: its standby %s takes over",
+		       server, was, how, u->endpoint);
+	free(was);
+	return true;
+}
+
+void
+standby_begin_term(struct coord *c)
+{
+	for (size_t i = 0; i < c->o.servers; i++) {
+		struct understudy *u = &c->standbys->of[i];
+
+		/* Another server is not bound to it; it will be told of. */
+		if (u->life && (!u->counted || (!u->up && !c->begun) ||
+				u->of != fleet_life(c->fleet, i)))
+			forget(c, u);
+		fleet_count_on(c->fleet, i, u->counted ? u->life : 0);
+	}
+}
+
+bool
+standby_step_in(struct coord *c, uint64_t now)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < c->o.servers; i++)
+		if (!fleet_holds(c->fleet, i))
+			any = promote(c, i, now) || any;
+	return any;
+}
+
+void
+standby_tell(struct coord *c, uint64_t now)
+{
+	for (size_t i = 0; i < c->o.servers; i++) {
+		struct understudy *u = &c->standbys->of[i];
+
+		if (u->lost_ms == 0 || c->all.steps == u->steps)
+			continue;
+		if (strcmp(u->endpoint, fleet_endpoint(c->fleet, i)) == 0)
+			report_warning(c, "server %zu: its standby %s took "
+				       "over after %.2f s", i, u->endpoint,
+				       (double)(now - u->lost_ms) / 1000);
+		u->lost_ms = 0;
+	}
+}
+
+/*
+ * How long it may be away.  The server holds on to one that we have never
+ * reached, and says when it is lost: so that one has time, however far it is.
+ */
+static uint64_t
+patience(const struct coord *c, const struct understudy *u)
+{
+	return u->counted ? recover_mending(c) :
+		c->o.lease_ms + c->o.patience_ms;
+}
+
+/* Its connection is whole: does it answer? */
+static bool
+hangs(struct coord *c, struct understudy *u, bool ask, uint64_t now)
+{
+	const struct message ping = { .kind = MESSAGE_PING,
+				      .request = WIRE_NONE };
+
+	if (!u->up || (u->awaited && now - u->asked >= c->o.lease_ms))
+		return u->up;
+	if (!ask)
+		return false;
+	outbox_send(c->outbox, u->peer, &ping);
+	if (!u->awaited)
+		u->asked = now;
+	u->awaited = true;
+	return false;
+}
+
+void
+standby_excuse(struct coord *c, uint64_t now)
+{
+	for (size_t i = 0; i < c->o.servers; i++)
+		c->standbys->of[i].asked = now;
+}
+
+void
+standby_watch(struct coord *c, uint64_t now)
+{
+	const bool ask = now - c->standbys->asked_ms >= c->o.lease_ms / 8;
+
+	if (ask)
+		c->standbys->asked_ms = now;
+
+	for (size_t i = 0; i < c->o.servers; i++) {
+		struct understudy *u = &c->standbys->of[i];
+		uint64_t heard;
+		uint64_t gone = fleet_gone(c->fleet, i, &heard);
+
+		if (gone == 0 && c->resumed && !c->begun)
+			gone = c->began_ms;
+		if (u->life && !u->up && now - u->since >= patience(c, u))
+			drop(c, i, false, "is gone");
+		else if (u->life && hangs(c, u, ask, now))
+			drop(c, i, false, "hangs");
+		else if (gone && !fleet_present_at(c->fleet, i) &&
+			 (fleet_hangs(c->fleet, i) ||
+			  now - gone >= recover_mending(c)))
+			promote(c, i, now);
+	}
+}
+
+/* ---- what always holds ---- */
+
+const char *
+standby_check(const struct coord *c)
+{
+	for (size_t i = 0; i < c->o.servers; i++) {
+		const struct understudy *u = &c->standbys->of[i];
+
+		if (u->life == 0 && (u->peer || u->up || u->counted))
+			return "coord 34: nothing is known of a standby that "
+				"there is not";
+		if (c->begun && u->counted && u->of == 0)
+			return "coord 35: a standby that is counted on is that "
+				"of a server";
+	}
+	return NULL;
+}

@@ -1,0 +1,401 @@
+/*
+ * The coordinator's figures, for who watches it from outside.  Their names
+ * and meanings are a contract: see ps-coord(1).
+ */
+#include "coord/coord_inside.h"
+
+#include "base/exposition.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Of several. */
+static void
+begin(struct text *out, const char *name, const char *help)
+{
+	exposition_metric(out, name, "gauge", help);
+}
+
+static void
+gauge(struct text *out, const char *name, const char *help, double value)
+{
+	exposition_single(out, name, "gauge", help, value);
+}
+
+static void
+counter(struct text *out, const char *name, const char *help, uint64_t value)
+{
+	exposition_single(out, name, "counter", help, (double)value);
+}
+
+/* A sample of one of several, by its number. */
+static void
+add_one(struct text *out, const char *name, const char *label, uint64_t i,
+	double value)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)i);
+	exposition_labelled(out, name, label, number, value);
+}
+
+/* ---- the run ---- */
+
+static void
+add_info(const struct coord *c, struct text *out)
+{
+	static const char *const modes[] = { "async", "ssp", "sync" };
+	const struct exposition_label label[] = {
+		{ "version", PACKAGE_VERSION },
+		{ "mode", modes[c->o.mode] },
+		{ "model", c->source->file[0].name }
+	};
+
+	begin(out, "pskit_info", "What is run; always 1.");
+	exposition_labels(out, "pskit_info", label,
+			  sizeof(label) / sizeof(*label), 1);
+}
+
+static void
+add_phase(const struct coord *c, struct text *out)
+{
+	static const char *const phases[] = { "greet", "plan", "load", "run",
+					      "stop", "over" };
+
+	begin(out, "pskit_phase",
+	      "1 for the phase that the run is in, else 0.");
+	for (size_t i = 0; i <= PHASE_OVER; i++)
+		exposition_labelled(out, "pskit_phase", "phase", phases[i],
+				    c->phase == i);
+}
+
+/* ---- steps ---- */
+
+static void
+add_steps(const struct coord *c, struct text *out)
+{
+	const uint64_t retried = c->retried +
+		(c->rounds ? rounds_retried(c->rounds) : 0);
+
+	gauge(out, "pskit_step", "All steps below this one have ended.",
+	      (double)queue_mark(c->queue));
+	counter(out, "pskit_steps_total", "Steps done.", c->all.steps);
+	counter(out, "pskit_examples_total", "Examples trained on.",
+		c->all.examples);
+	counter(out, "pskit_steps_mixed_total",
+		"Steps of which several workers supplied a part.",
+		c->all.mixed);
+	counter(out, "pskit_steps_failed_total",
+		"Steps that could not be done.", c->failed_steps);
+	counter(out, "pskit_steps_set_aside_total",
+		"Steps set aside since workers died under them.",
+		c->aside_steps);
+	counter(out, "pskit_attempts_retried_total",
+		"Times that a step, or slot, was given out again.", retried);
+	counter(out, "pskit_steps_run_again_total",
+		"Steps run again for servers that lost their variables.",
+		c->run_again);
+}
+
+/* What waits, if that is known: of requests without end it is not. */
+static void
+add_queue(const struct coord *c, struct text *out)
+{
+	const uint64_t left = queue_waiting(c->queue);
+	const uint64_t leased = queue_running(c->queue);
+
+	gauge(out, "pskit_steps_leased", "Steps that workers are at.",
+	      (double)leased);
+	if (left < UINT64_MAX)
+		gauge(out, "pskit_steps_waiting",
+		      "Steps up to the next barrier that nobody is at.",
+		      left > leased ? (double)(left - leased) : 0);
+	gauge(out, "pskit_requests_waiting",
+	      "Requests read that have not ended.",
+	      (double)queue_requests(c->queue));
+}
+
+static void
+add_staleness(const struct coord *c, struct text *out)
+{
+	static const char name[] = "pskit_step_staleness";
+	static const char bucket[] = "pskit_step_staleness_bucket";
+	uint64_t count = 0, sum = 0;
+
+	exposition_metric(out, name, "histogram",
+			  "Pushes of others that a step met; at most 255.");
+	for (size_t i = 0; i < STALENESS; i++) {
+		count += c->all.stale[i];
+		sum += i * c->all.stale[i];
+		if ((i & (i - 1)) == 0)		/* 0 and the powers of 2 */
+			add_one(out, bucket, "le", i, (double)count);
+	}
+	exposition_labelled(out, bucket, "le", "+Inf", (double)count);
+	exposition_sample(out, "pskit_step_staleness_sum", (double)sum);
+	exposition_sample(out, "pskit_step_staleness_count", (double)count);
+}
+
+/* The same as on the terminal; what needs all scores is for join alone. */
+static void
+take_scores(const struct coord *c, struct scores *scores)
+{
+	const struct totals *t = &c->join;
+
+	if (t->examples == 0)
+		return;
+	scores->known = true;
+	scores->loss = t->loss / (double)t->examples;
+	for (size_t i = 0; i < c->metrics; i++) {
+		const struct metric *m = &c->metric[i];
+
+		scores->metric[i] = metric_keeps_scores(m) ? (double)NAN :
+			metric_value(m, &t->state[i]);
+	}
+}
+
+void
+status_keep_scores(struct coord *c)
+{
+	take_scores(c, &c->scores);
+}
+
+/* Right behind a join they are those before it. */
+static void
+add_scores(const struct coord *c, struct text *out)
+{
+	struct scores scores = c->scores;
+	bool named = false;
+
+	take_scores(c, &scores);
+	if (!scores.known)
+		return;
+	gauge(out, "pskit_loss", "Mean loss since the last join.",
+	      scores.loss);
+	for (size_t i = 0; i < c->metrics; i++) {
+		if (isnan(scores.metric[i]))
+			continue;
+		if (!named)
+			begin(out, "pskit_metric",
+			      "A metric since the last join.");
+		named = true;
+		exposition_labelled(out, "pskit_metric", "metric",
+				    metric_name(&c->metric[i]),
+				    scores.metric[i]);
+	}
+}
+
+static void
+add_epoch(const struct coord *c, struct text *out)
+{
+	struct ledger_visits v;
+
+	if (!c->o.ledger || !ledger_ready(c->o.ledger))
+		return;
+	v = ledger_visits(c->o.ledger);
+	gauge(out, "pskit_epoch", "The newest epoch.", (double)v.epoch);
+	gauge(out, "pskit_epoch_records", "Records of an epoch.",
+	      (double)ledger_records(c->o.ledger));
+	gauge(out, "pskit_epoch_records_visited",
+	      "Records visited of the newest epoch.", (double)v.records);
+}
+
+/* ---- workers ---- */
+
+struct row {			/* all lives of one */
+	uint64_t index, steps, heard;
+	bool up;
+};
+
+static int
+by_index(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+/* A row for each index; free them. */
+static struct row *
+worker_rows(const struct coord *c, size_t *count)
+{
+	struct row *row;
+	size_t n = 0, rows = 0;
+
+	for (const struct member *m = c->member; m; m = m->next)
+		n += m->role == ROLE_WORKER;
+	row = mem_alloc(n + 1, sizeof(*row));
+	n = 0;
+	for (const struct member *m = c->member; m; m = m->next)
+		if (m->role == ROLE_WORKER)
+			row[n++] = (struct row){ m->index, m->steps, m->heard,
+						 !m->gone && !m->silent };
+	qsort(row, n, sizeof(*row), by_index);
+	for (size_t i = 0; i < n; i++) {
+		struct row *last = &row[rows > 0 ? rows - 1 : 0];
+
+		if (rows == 0 || last->index != row[i].index) {
+			row[rows++] = row[i];
+			continue;
+		}
+		last->steps += row[i].steps;
+		last->up = last->up || row[i].up;
+		if (row[i].heard > last->heard)
+			last->heard = row[i].heard;
+	}
+	*count = rows;
+	return row;
+}
+
+static void
+add_workers(const struct coord *c, struct text *out, uint64_t now)
+{
+	size_t count;
+	struct row *row = worker_rows(c, &count);
+
+	gauge(out, "pskit_workers", "Workers that are there.",
+	      (double)workers_present(c));
+	begin(out, "pskit_worker_up", "1 if the worker is there, else 0.");
+	for (size_t i = 0; i < count; i++)
+		add_one(out, "pskit_worker_up", "worker", row[i].index,
+			row[i].up);
+	exposition_metric(out, "pskit_worker_steps_total", "counter",
+			  "Steps, or slots, whose result was this worker's.");
+	for (size_t i = 0; i < count; i++)
+		add_one(out, "pskit_worker_steps_total", "worker",
+			row[i].index, (double)row[i].steps);
+	begin(out, "pskit_worker_silent_seconds",
+	      "Time since the worker was last heard.");
+	for (size_t i = 0; i < count; i++)
+		add_one(out, "pskit_worker_silent_seconds", "worker",
+			row[i].index, (double)(now - row[i].heard) / 1000);
+	free(row);
+}
+
+/* Steps that take far longer than others, by whom. */
+static void
+add_late(const struct coord *c, struct text *out, uint64_t now)
+{
+	static const char name[] = "pskit_step_late_seconds";
+	char number[24], index[24];
+	const struct exposition_label label[] = { { "step", number },
+						  { "worker", index } };
+	bool late;
+	uint64_t step;
+
+	begin(out, name, "Time of a step that takes a hundred times as long "
+	      "as others.");
+	for (const struct member *m = c->member; m; m = m->next) {
+		const uint64_t ms = watch_step(c, m, now, &step, &late);
+
+		if (!late)
+			continue;
+		snprintf(number, sizeof(number), "%llu",
+			 (unsigned long long)step);
+		snprintf(index, sizeof(index), "%llu",
+			 (unsigned long long)m->index);
+		exposition_labels(out, name, label, 2, (double)ms / 1000);
+	}
+}
+
+/* ---- servers ---- */
+
+void
+status_init(struct coord *c, const struct place *place, size_t places)
+{
+	size_t variables;
+	const struct variable *v = model_variables(c->model, &variables);
+
+	c->server_bytes = mem_alloc(c->o.servers, sizeof(*c->server_bytes));
+	/* What a table of hashed ids will have nobody knows. */
+	for (size_t i = 0; i < places; i++)
+		if (!v[place[i].variable].hashed)
+			c->server_bytes[place[i].server] +=
+				place_bytes(&place[i], v);
+}
+
+static void
+add_servers(const struct coord *c, struct text *out, uint64_t now)
+{
+	uint64_t heard;
+
+	gauge(out, "pskit_servers", "Servers that are there.",
+	      (double)fleet_present(c->fleet));
+	begin(out, "pskit_server_up", "1 if the server is there, else 0.");
+	for (size_t i = 0; i < c->o.servers; i++)
+		add_one(out, "pskit_server_up", "server", i,
+			fleet_present_at(c->fleet, i));
+	begin(out, "pskit_server_standby",
+	      "1 if a standby can take over, else 0.");
+	for (size_t i = 0; i < c->o.servers; i++)
+		add_one(out, "pskit_server_standby", "server", i,
+			standby_ready(c, i));
+	begin(out, "pskit_server_bytes",
+	      "Variables and slots by the plan, without hashed ids.");
+	for (size_t i = 0; i < c->o.servers; i++)
+		add_one(out, "pskit_server_bytes", "server", i,
+			(double)c->server_bytes[i]);
+	begin(out, "pskit_server_silent_seconds",
+	      "Time since the server was last heard.");
+	for (size_t i = 0; i < c->o.servers; i++) {
+		fleet_gone(c->fleet, i, &heard);
+		if (heard > 0)
+			add_one(out, "pskit_server_silent_seconds", "server",
+				i, (double)(now - heard) / 1000);
+	}
+}
+
+/* ---- checkpoints ---- */
+
+/* Of one that others have published only the step is known. */
+static void
+add_checkpoints(const struct coord *c, struct text *out, double zero)
+{
+	const struct cut_figures told = cut_figures(c);
+
+	counter(out, "pskit_checkpoints_total", "Checkpoints published.",
+		told.published);
+	counter(out, "pskit_checkpoints_failed_total",
+		"Checkpoints that came to nothing.", told.failures);
+	if (*c->base.name)
+		gauge(out, "pskit_checkpoint_step",
+		      "The newest checkpoint has all steps below this one.",
+		      (double)c->base.step);
+	if (told.published == 0)
+		return;
+	gauge(out, "pskit_checkpoint_timestamp_seconds",
+	      "Unix time when the newest checkpoint was published.",
+	      zero + (double)told.published_ms / 1000);
+	gauge(out, "pskit_checkpoint_duration_seconds",
+	      "Time from its last step until it was published.",
+	      (double)told.saving_ms / 1000);
+}
+
+void
+coord_status(const struct coord *c, struct text *out, uint64_t now,
+	     double zero)
+{
+	char run[2 * PLAN_RUN + 1];
+
+	add_info(c, out);
+	gauge(out, "pskit_start_time_seconds",
+	      "Unix time when the coordinator was started.",
+	      zero + (double)c->began_ms / 1000);
+	gauge(out, "pskit_term", "One more each time that servers changed.",
+	      (double)c->plan.term);
+	add_phase(c, out);
+	add_steps(c, out);
+	add_queue(c, out);
+	add_staleness(c, out);
+	add_scores(c, out);
+	add_epoch(c, out);
+	add_workers(c, out, now);
+	add_late(c, out, now);
+	add_servers(c, out, now);
+	add_checkpoints(c, out, zero);
+	/* Two runs on a machine have no series in common. */
+	for (size_t i = 0; i < PLAN_RUN; i++)
+		snprintf(run + 2 * i, 3, "%02x", c->plan.run[i]);
+	exposition_mark(out, "run", run);
+}

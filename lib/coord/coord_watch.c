@@ -1,0 +1,347 @@
+/*
+ * The coordinator's watch: who hangs, which step takes too long, and that
+ * nothing stands still.  A program whose main thread hangs keeps its
+ * connections, since libzmq has a thread of its own: only answers count.
+ */
+#include "coord/coord_inside.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LATE		100	/* times as long as others */
+#define LATE_MS		1000	/* and no sooner than that */
+#define KNOWN		5	/* steps, before it is known what is long */
+#define MEDIAN_MS	1000	/* until it is worked out anew */
+
+#define WATCHED	101	/* steps whose time is known */
+
+/* What is watched, so that nothing stands still without a word. */
+struct watch {
+	uint64_t took[WATCHED], count;	/* microseconds, of the newest steps */
+	uint64_t median, median_ms;	/* of them; when it was found */
+	uint64_t whole_ms;		/* servers were not all there until */
+	uint64_t idle_ms;		/* since when nothing is leased, though
+					   something could be; 0: it is not */
+	bool idle_told, any;	/* any: who is free may get any step */
+	uint64_t asked_told;		/* the ask that was said to be late */
+};
+
+void
+watch_init(struct coord *c)
+{
+	c->watch = mem_alloc(1, sizeof(*c->watch));
+}
+
+void
+watch_release(struct coord *c)
+{
+	free(c->watch);
+}
+
+/* ---- who hangs ---- */
+
+/*
+ * Others get what it has.  What comes of its steps still counts if it comes
+ * first; it is given no more until it has come to the end of them.
+ */
+static void
+relieve(struct coord *c, struct member *w)
+{
+	struct message m = { .kind = MESSAGE_CANCEL };
+
+	lease_take_back(c, w);
+	evaluate_take_back(c, w);
+	data_take_back(c, w);
+	w->relieved = true;
+	m.cancel.count = UINT64_MAX;
+	if (outbox_send(c->outbox, w->peer, &m) < 0)
+		workers_lost(c, w);
+}
+
+static void
+fall_silent(struct coord *c, struct member *m, double seconds)
+{
+	m->silent = true;
+	report_warning(c, "%s hangs: it has not answered for %.1f s", m->name,
+		       seconds);
+	if (m->role == ROLE_WORKER)
+		relieve(c, m);
+	else		/* it may have a cut, which servers have to keep */
+		workers_lost(c, m);
+}
+
+void
+watch_members(struct coord *c, uint64_t now)
+{
+	const uint64_t lease = c->o.lease_ms;
+
+	for (struct member *m = c->member; m; m = m->next) {
+		/* For an evaluator nobody waits. */
+		const uint64_t most = m->role == ROLE_WORKER ? lease :
+			lease + c->o.patience_ms;
+
+		if (!m->gone && !m->silent && m->awaited &&
+		    now - m->asked >= most)
+			fall_silent(c, m, (double)(now - m->asked) / 1000);
+	}
+}
+
+void
+watch_hears(struct coord *c, struct member *m, uint64_t now)
+{
+	if (m->silent)
+		report_warning(c, "%s answers again, after %.1f s", m->name,
+			       (double)(now - m->asked) / 1000);
+	m->silent = m->awaited = false;
+}
+
+void
+watch_excuse(struct coord *c, uint64_t now)
+{
+	for (struct member *m = c->member; m; m = m->next)
+		if (!m->silent)
+			m->asked = now;
+}
+
+/* ---- steps that take too long ---- */
+
+void
+watch_note(struct coord *c, uint64_t microseconds)
+{
+	c->watch->took[c->watch->count++ % WATCHED] = microseconds;
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void
+find_median(struct watch *w, uint64_t now)
+{
+	uint64_t took[WATCHED];
+	const size_t count = w->count < WATCHED ? w->count : WATCHED;
+
+	if (count == 0 || (w->median_ms && now - w->median_ms < MEDIAN_MS))
+		return;
+	memcpy(took, w->took, sizeof(took));
+	qsort(took, count, sizeof(*took), by_size);
+	w->median = took[count / 2];
+	w->median_ms = now;
+}
+
+void
+watch_begins(struct coord *c, struct member *w)
+{
+	w->begun_ms = c->now_ms;
+}
+
+/* The lease that it is at; in rounds it waits with what lies ahead. */
+static const struct leased *
+first_lease(const struct coord *c, const struct member *w)
+{
+	const struct leased *first = NULL;
+
+	for (size_t i = 0; i < c->o.in_flight; i++) {
+		const struct leased *l = &w->lease[i];
+
+		if (l->id == 0 || (c->rounds &&
+				   l->at.step != rounds_turn(c->rounds)))
+			continue;
+		if (!first || l->id < first->id)
+			first = l;
+	}
+	return first;
+}
+
+uint64_t
+watch_step(const struct coord *c, const struct member *w, uint64_t now,
+	   uint64_t *step, bool *late)
+{
+	const struct leased *l = first_lease(c, w);
+	const uint64_t whole = c->watch->whole_ms;
+	const uint64_t begun = w->begun_ms > whole ? w->begun_ms : whole;
+	uint64_t most = LATE * c->watch->median / 1000;
+
+	*late = false;
+	if (w->role != ROLE_WORKER || w->gone || !l || c->phase != PHASE_RUN ||
+	    now < begun)
+		return 0;
+	*step = l->first + (l->count - l->left);
+	if (most < LATE_MS)
+		most = LATE_MS;
+	*late = c->watch->count >= KNOWN && (now - begun) / l->left >= most;
+	return now - begun;
+}
+
+static void
+watch_steps(struct coord *c, uint64_t now)
+{
+	const uint64_t most = c->o.step_timeout_ms;
+
+	for (struct member *w = c->member; w; w = w->next) {
+		uint64_t step;
+		bool late;
+		const uint64_t ms = watch_step(c, w, now, &step, &late);
+		const struct leased *l = first_lease(c, w);
+		const bool too_late = most > 0 && ms > 0 &&
+			ms / l->left >= most;
+
+		if (too_late && l->server == WIRE_NONE) {
+			report_warning(c, "step %llu has taken %s %.1f s: "
+				       "another worker gets it",
+				       (unsigned long long)step, w->name,
+				       (double)ms / 1000);
+			relieve(c, w);
+		} else if (late && w->late_told != l->id) {
+			w->late_told = l->id;
+			report_warning(c, "step %llu has taken %s %.1f s, "
+				       "others take %.3f s",
+				       (unsigned long long)step, w->name,
+				       (double)ms / 1000,
+				       (double)c->watch->median / 1e6);
+		}
+	}
+}
+
+/* ---- nothing is to stand still ---- */
+
+/* Of what servers were asked, what takes long, if it may not. */
+static bool
+tell_late_ask(struct coord *c, uint64_t now)
+{
+	uint64_t since;
+	size_t server;
+	const struct ask *ask = fleet_late(c->fleet, &server, &since);
+
+	if (!ask || now - since < c->o.lease_ms)
+		return false;
+	if (c->watch->asked_told != ask->number)
+		report_warning(c, "server %zu (%s) has been at %s for %.1f s",
+			       server, fleet_endpoint(c->fleet, server),
+			       message_name(ask->kind),
+			       (double)(now - since) / 1000);
+	c->watch->asked_told = ask->number;
+	return true;
+}
+
+/* Steps that wait for nothing but a worker. */
+static bool
+steps_wait(const struct coord *c)
+{
+	if (c->phase != PHASE_RUN || !c->started || !data_ready(c) ||
+	    c->unnoted)
+		return false;
+	if (!recover_idle(c))
+		return true;
+	return !c->cancelling && !c->stopping && !c->suspending &&
+		!c->setting_aside && queue_waiting(c->queue) > 0 &&
+		c->output.size < COORD_OUTPUT;
+}
+
+/* Is anybody at something?  Both sides must say so. */
+static bool
+steps_run(const struct coord *c)
+{
+	bool had = false;
+
+	for (const struct member *w = c->member; w && !had; w = w->next)
+		for (size_t i = 0; i < c->o.in_flight; i++)
+			had = had || w->lease[i].id != 0;
+	if (c->rounds)
+		return had || c->committing || rounds_whole(c->rounds);
+	for (size_t i = 0; had && i < c->o.servers; i++)
+		if (c->redo[i].outs > 0)
+			return true;
+	return had && queue_running(c->queue) > 0;
+}
+
+static const struct member *
+free_worker(const struct coord *c)
+{
+	const struct member *w = c->member;
+
+	while (w && !worker_leasable(w))
+		w = w->next;
+	return w;
+}
+
+/* Nobody has anything: so whatever is noted of that is void. */
+static void
+lease_anew(struct coord *c)
+{
+	for (struct member *w = c->member; w; w = w->next)
+		if (w->role == ROLE_WORKER && !w->gone)
+			lease_take_back(c, w);
+	sync_reset(c);
+	c->watch->any = true;
+}
+
+/*
+ * When somebody is free, something waits, and nothing is leased, there is
+ * always a step that may be: so this does not last.
+ */
+static void
+watch_idle(struct coord *c, uint64_t now)
+{
+	struct watch *w = c->watch;
+	const struct member *free_one = free_worker(c);
+
+	w->any = false;
+	if (!free_one || !steps_wait(c) || steps_run(c)) {
+		w->idle_ms = 0;
+		w->idle_told = false;
+		return;
+	}
+	if (w->idle_ms == 0)
+		w->idle_ms = now;
+	if (now - w->idle_ms < c->o.lease_ms || tell_late_ask(c, now) ||
+	    (recover_idle(c) && lease_limit(c) <= queue_mark(c->queue)))
+		return;
+	if (!w->idle_told)
+		report_warning(c, "nothing has been leased for %.1f s, though "
+			       "steps wait and %s is free, which is an error "
+			       "of ps-coord: leasing begins anew",
+			       (double)(now - w->idle_ms) / 1000,
+			       free_one->name);
+	w->idle_told = true;
+	w->idle_ms = now;
+	lease_anew(c);
+}
+
+void
+watch_run(struct coord *c, uint64_t now)
+{
+	if (!fleet_welcome(c->fleet))
+		c->watch->whole_ms = now;
+	if (c->phase == PHASE_PLAN || c->phase == PHASE_LOAD)
+		tell_late_ask(c, now);
+	if (c->phase != PHASE_RUN)
+		return;
+	find_median(c->watch, now);
+	watch_steps(c, now);
+	watch_idle(c, now);
+}
+
+bool
+watch_any(const struct coord *c)
+{
+	return c->watch->any;
+}
+
+/* Somebody is free, something waits and may be leased, nothing is leased. */
+const char *
+watch_check(const struct coord *c, uint64_t now)
+{
+	const struct watch *w = c->watch;
+
+	return c->phase != PHASE_RUN || w->idle_ms == 0 || !w->idle_told ||
+		now - w->idle_ms <= c->o.lease_ms ? NULL :
+		"coord 36: nothing that can go on stands still for longer than "
+		"a lease";
+}

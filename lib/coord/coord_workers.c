@@ -1,0 +1,591 @@
+/*
+ * The coordinator's workers and evaluators: who is there, and what they say.
+ */
+#include "coord/coord_inside.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_MEMBERS	65536
+#define MAX_GONE	1024		/* who may come back by their names */
+#define EXHAUSTED_MS	1000		/* for late workers to come, or a
+					   quarter of a lease */
+
+/* ---- who is there ---- */
+
+static struct member *
+find_life(const struct coord *c, uint64_t life)
+{
+	for (struct member *m = c->member; m; m = m->next)
+		if (m->life == life)
+			return m;
+	return NULL;
+}
+
+static void
+say_plan(struct coord *c, struct member *w)
+{
+	struct message m = { .kind = MESSAGE_PLAN };
+
+	m.plan.term = c->plan.term;
+	m.plan.plan = c->plan.number;
+	m.plan.seed = c->plan.seed;
+	m.plan.codec = c->plan.codec;
+	m.plan.server = WIRE_NONE;
+	m.plan.step = queue_mark(c->queue);
+	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
+	m.frames = c->o.ledger ? 3 : 2;
+	m.frame[0] = (struct frame){ c->model_frame.data,
+				     c->model_frame.size, NULL };
+	m.frame[1] = (struct frame){ c->plan_frame.data, c->plan_frame.size,
+				     NULL };
+	m.frame[2] = (struct frame){ c->format_frame.data,
+				     c->format_frame.size, NULL };
+	outbox_send(c->outbox, w->peer, &m);
+}
+
+static void
+say_welcome(struct coord *c, struct member *w, const struct message *to)
+{
+	const struct message stop = { .kind = MESSAGE_STOP };
+	struct message m = message_answer(to, MESSAGE_WELCOME);
+
+	m.welcome.version = WIRE_VERSION;
+	m.welcome.role = ROLE_COORDINATOR;
+	m.welcome.index = w->index;
+	m.welcome.life = c->o.life;
+	m.welcome.term = c->plan.term;
+	m.welcome.plan = c->plan.number;
+	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
+	outbox_send(c->outbox, w->peer, &m);
+	if (c->phase == PHASE_RUN)
+		say_plan(c, w);
+	if (c->phase == PHASE_STOP)
+		outbox_send(c->outbox, w->peer, &stop);
+}
+
+void
+workers_say_plan(struct coord *c)
+{
+	for (struct member *m = c->member; m; m = m->next)
+		if (!m->gone)
+			say_plan(c, m);
+}
+
+static void
+member_free(struct member *m)
+{
+	free(m->lease);
+	free(m);
+}
+
+/* Of a worker that has had something to do steps may speak yet. */
+static bool
+forgettable(const struct coord *c, const struct member *m, size_t gone)
+{
+	if (!m->gone || cut_is_for(c, m))
+		return false;
+	return m->role == ROLE_EVALUATOR || !m->joined ||
+		(gone > MAX_GONE && !queue_mentions(c->queue, m));
+}
+
+/* Who is gone is forgotten, the first ones first.  How many are left. */
+static size_t
+forget_gone(struct coord *c)
+{
+	struct member **at = &c->member;
+	size_t left = 0, gone = 0;
+
+	for (const struct member *m = c->member; m; m = m->next)
+		gone += m->gone;
+	while (*at) {
+		struct member *m = *at;
+
+		if (forgettable(c, m, gone)) {
+			*at = m->next;
+			member_free(m);
+			gone--;
+		} else {
+			at = &m->next;
+			left++;
+		}
+	}
+	return left;
+}
+
+/* Another one that is here by the same name. */
+static struct member *
+namesake(const struct coord *c, const struct member *w)
+{
+	struct member *m = c->member;
+
+	while (m && (m == w || m->gone || m->role != w->role ||
+		     m->index != w->index))
+		m = m->next;
+	return m;
+}
+
+static struct member *
+new_member(struct coord *c, const struct message *hello)
+{
+	struct member *m = mem_alloc(1, sizeof(*m)), *other;
+	struct member **last = &c->member;
+
+	m->role = (enum role)hello->hello.role;
+	m->life = hello->hello.life;
+	m->cut = m->stream = WIRE_NONE;
+	m->index = hello->hello.index;
+	if (m->index != WIRE_NONE) {
+		other = namesake(c, m);
+		if (other)
+			other->doubled = true;
+	} else if (m->role == ROLE_WORKER) {
+		do
+			m->index = c->workers_named++;
+		while (namesake(c, m));
+	} else {
+		m->index = c->workers_named;
+	}
+	snprintf(m->name, sizeof(m->name), "%s:%llu",
+		 m->role == ROLE_WORKER ? "worker" : "evaluator",
+		 (unsigned long long)m->index);
+	m->lease = mem_alloc(c->o.in_flight, sizeof(*m->lease));
+	while (*last)
+		last = &(*last)->next;
+	*last = m;
+	return m;
+}
+
+static int
+hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
+      struct fail *f)
+{
+	struct member *w, *before = peers_find(&c->peers, peer);
+	char endpoint[256];
+
+	if (message_check_hello(m, f) < 0)
+		return -1;
+	if (m->hello.role == ROLE_SERVER && m->frames == 1 &&
+	    m->frame[0].size < sizeof(endpoint)) {
+		const struct message ok = message_answer(m, MESSAGE_OK);
+
+		memcpy(endpoint, m->frame[0].data, m->frame[0].size);
+		endpoint[m->frame[0].size] = '\0';
+		if (fleet_register(c->fleet, m->hello.index, endpoint, f) < 0)
+			return -1;
+		outbox_send(c->outbox, peer, &ok);
+		return 0;
+	}
+	if (m->hello.role == ROLE_COORDINATOR || m->hello.role == ROLE_STANDBY)
+		return fail(f, FAIL_CONFIG, "it is a coordinator, no server");
+	if (m->hello.role != ROLE_WORKER && m->hello.role != ROLE_EVALUATOR)
+		return fail(f, FAIL_PROTOCOL, "not a role that a coordinator "
+			    "talks to");
+	w = find_life(c, m->hello.life);
+	if (before && before != w)	/* there is one at a time */
+		workers_lost(c, before);
+	if (!w && forget_gone(c) >= MAX_MEMBERS)
+		return fail(f, FAIL_AGAIN, "too many peers");
+	if (!w)
+		w = new_member(c, m);
+	else if (w->peer != peer && !w->gone)	/* it has reconnected */
+		peers_remove(&c->peers, w->peer);
+	/* It gives up what it had: see worker_up(). */
+	lease_take_back(c, w);
+	evaluate_take_back(c, w);
+	data_take_back(c, w);
+	w->peer = peer;
+	w->heard = now;
+	w->gone = w->ready = w->wants_cut = w->cancelling = false;
+	w->silent = w->awaited = w->relieved = false;
+	peers_set(&c->peers, peer, w);
+	say_welcome(c, w, m);
+	return 0;
+}
+
+bool
+worker_answers(const struct member *m)
+{
+	return !m->gone && !m->silent && !m->relieved;
+}
+
+bool
+worker_leasable(const struct member *m)
+{
+	return m->role == ROLE_WORKER && m->ready && worker_answers(m) &&
+		!m->exhausted;
+}
+
+size_t
+workers_ready(const struct coord *c)
+{
+	size_t count = 0;
+
+	for (const struct member *m = c->member; m; m = m->next)
+		count += worker_leasable(m);
+	return count;
+}
+
+bool
+workers_can(const struct coord *c, enum request_op op)
+{
+	for (const struct member *m = c->member; m; m = m->next)
+		if (m->role == ROLE_WORKER && !m->gone && !m->silent &&
+		    (op != REQUEST_TRAIN || !m->exhausted))
+			return true;
+	return false;
+}
+
+size_t
+workers_present(const struct coord *c)
+{
+	size_t count = 0;
+
+	for (const struct member *m = c->member; m; m = m->next)
+		count += m->role == ROLE_WORKER && !m->gone;
+	return count;
+}
+
+/* An evaluator no longer needs the cut that it has. */
+static void
+let_go(struct coord *c, struct member *e)
+{
+	struct message m = { .kind = MESSAGE_THAW };
+
+	if (e->cut == WIRE_NONE)
+		return;
+	m.cut.run = coord_run(c);
+	m.cut.term = c->plan.term;
+	m.cut.cut = e->cut;
+	fleet_ask(c->fleet, &m);
+	e->cut = WIRE_NONE;
+}
+
+void
+workers_withdraw(struct coord *c)
+{
+	for (struct member *m = c->member; m; m = m->next) {
+		memset(m->lease, 0, c->o.in_flight * sizeof(*m->lease));
+		evaluate_take_back(c, m);
+		data_take_back(c, m);
+		m->ready = m->wants_cut = m->cancelling = false;
+		m->relieved = false;	/* a new term ends what it is at */
+		m->cut = WIRE_NONE;
+	}
+	queue_return(c->queue, NULL);
+	sync_reset(c);
+	recover_return(c, NULL);
+}
+
+void
+workers_lost(struct coord *c, struct member *w)
+{
+	if (w->gone)
+		return;
+	w->gone = true;
+	w->ready = w->cancelling = w->relieved = false;
+	peers_remove(&c->peers, w->peer);
+	if (w->role == ROLE_WORKER && c->phase < PHASE_STOP)
+		report_warning(c, "%s is gone", w->name);
+	lease_take_back(c, w);
+	evaluate_take_back(c, w);
+	data_take_back(c, w);
+	w->wants_cut = false;
+	let_go(c, w);
+}
+
+bool
+deaths_add(struct deaths *d, size_t i)
+{
+	while (d->count <= i) {
+		d->died = mem_resize(d->died, d->count + 1, sizeof(*d->died));
+		d->died[d->count++] = 0;
+	}
+	return ++d->died[i] >= QUEUE_DEATHS;
+}
+
+/* Whoever were to read that next would die, too: it is refused for them. */
+static void
+blame_reading(struct coord *c, struct member *w)
+{
+	struct message m = { .request = w->evaluating ? w->request :
+					w->count_request };
+	char text[64];
+
+	if (w->evaluating ? !evaluate_died(c, w) :
+	    !w->counting || !deaths_add(&c->count_deaths, w->split))
+		return;
+	snprintf(text, sizeof(text), "%d workers died under it", QUEUE_DEATHS);
+	m = message_refuse(&m, FAIL_DATA, text);
+	evaluate_refused(c, w, &m);
+	data_refused(c, w, &m, c->now_ms);
+}
+
+void
+workers_died(struct coord *c, struct member *w)
+{
+	if (!w->gone && w->role == ROLE_WORKER && c->phase == PHASE_RUN) {
+		lease_blame(c, w);
+		blame_reading(c, w);
+	}
+	workers_lost(c, w);
+}
+
+/* An evaluator waits for its cut while a checkpoint is written: it is told. */
+static struct message
+probe_of(const struct coord *c, const struct member *m)
+{
+	struct message probe = { .kind = MESSAGE_PING };
+
+	if (m->wants_cut && cut_saving(c)) {
+		probe.kind = MESSAGE_CUT;
+		probe.request = m->request;
+		probe.cut.cut = WIRE_NONE;
+	}
+	return probe;
+}
+
+/* ROUTER tells who is gone when it is told to send to them. */
+void
+workers_probe(struct coord *c, uint64_t now)
+{
+	c->probed_ms = now;
+	for (struct member *m = c->member; m; m = m->next) {
+		const struct message probe = probe_of(c, m);
+
+		if (m->gone)
+			continue;
+		if (outbox_send(c->outbox, m->peer, &probe) < 0)
+			workers_died(c, m);
+		if (!m->awaited)
+			m->asked = now;
+		m->awaited = probe.kind == MESSAGE_PING || m->awaited;
+	}
+}
+
+void
+workers_stop(struct coord *c)
+{
+	const struct message stop = { .kind = MESSAGE_STOP };
+
+	for (struct member *m = c->member; m; m = m->next)
+		if (!m->gone)
+			outbox_send(c->outbox, m->peer, &stop);
+}
+
+void
+members_free(struct coord *c)
+{
+	struct member *next;
+
+	for (struct member *m = c->member; m; m = next) {
+		next = m->next;
+		member_free(m);
+	}
+	peers_release(&c->peers);
+	free(c->count_deaths.died);
+}
+
+/* What is at the front that only workers can do? */
+static enum request_op
+work_waiting(const struct coord *c)
+{
+	const struct request *r = queue_barrier(c->queue);
+
+	if (!recover_idle(c))
+		return REQUEST_TRAIN;
+	if (queue_idle(c->queue) || c->cancelling)
+		return REQUEST_NONE;
+	if (!data_ready(c))
+		return REQUEST_EVAL;	/* whoever can read */
+	if (!r || r->op == REQUEST_EPOCH)
+		return REQUEST_TRAIN;
+	return r->op == REQUEST_EVAL ? REQUEST_EVAL : REQUEST_NONE;
+}
+
+void
+coord_forsaken(struct coord *c, const struct fail *why)
+{
+	c->forsaken = true;
+	c->why_forsaken = *why;
+}
+
+/* One that could help and hangs, or NULL. */
+static const struct member *
+hanging(const struct coord *c)
+{
+	const struct member *m = c->member;
+
+	while (m && (m->role != ROLE_WORKER || m->gone || !m->silent))
+		m = m->next;
+	return m;
+}
+
+void
+workers_watch(struct coord *c, uint64_t now)
+{
+	const enum request_op op = work_waiting(c);
+	const struct member *silent = hanging(c);
+	const size_t present = workers_present(c);
+	const double seconds = (double)c->o.timeout_ms / 1000;
+	struct fail why;
+
+	/* Without all servers nobody can be ready: they are waited for. */
+	if (op == REQUEST_NONE || !fleet_welcome(c->fleet) ||
+	    (c->started && workers_can(c, op))) {
+		c->helped_ms = now;
+	} else if (c->started && silent) {
+		if (now - c->helped_ms < c->o.patience_ms)
+			return;
+		fail(&why, FAIL_PEER, "%s hangs, last heard %.1f s ago: "
+		     "%llu steps were done", silent->name,
+		     (double)(now - silent->heard) / 1000,
+		     (unsigned long long)c->all.steps);
+		end_fail(c, &why, now);
+	} else if (c->started && present > 0) {
+		if (now - c->helped_ms < EXHAUSTED_MS ||
+		    now - c->helped_ms < c->o.lease_ms / 4)
+			return;
+		fail(&why, FAIL_NOINPUT, "no worker has data left: %llu steps "
+		     "were done, %llu were not (ps-work --repeat reads "
+		     "again)", (unsigned long long)c->all.steps,
+		     (unsigned long long)queue_waiting(c->queue));
+		report_error(c, NULL, "train", WIRE_NONE, NULL, why.text);
+		if (recover_idle(c))
+			end_wind_up(c, &why);
+		else	/* what a server lacks nobody can give it */
+			end_fail(c, &why, now);
+	} else if (present == 0 && c->forsaken) {
+		fail(&why, c->why_forsaken.kind, "no worker is left, %llu "
+		     "steps were done; %s", (unsigned long long)c->all.steps,
+		     c->why_forsaken.text);
+		end_fail(c, &why, now);
+	} else if (now - c->helped_ms >= c->o.timeout_ms) {
+		if (present == 0)
+			fail(&why, FAIL_PEER, "no worker within %g s at %s, "
+			     "%llu steps were done", seconds, c->o.endpoint,
+			     (unsigned long long)c->all.steps);
+		else
+			fail(&why, FAIL_PEER, "%zu of %llu workers within "
+			     "%g s at %s", workers_ready(c),
+			     (unsigned long long)c->o.min_workers, seconds,
+			     c->o.endpoint);
+		end_fail(c, &why, now);
+	}
+}
+
+/* ---- messages ---- */
+
+/* A worker cannot reach a server.  Are we waiting for it, too? */
+static void
+take_lost(struct coord *c, struct member *w, const struct message *m)
+{
+	struct message out = message_answer(m, MESSAGE_OK);
+	char text[MESSAGE_BLOB + 1];
+
+	if (c->phase == PHASE_RUN && m->lost.server < c->o.servers &&
+	    fleet_present_at(c->fleet, m->lost.server)) {
+		message_text(m, text, sizeof(text));
+		report_warning(c, "%s: %s", w->name, text);
+		out = message_refuse(m, FAIL_PEER, "the coordinator can");
+	}
+	outbox_send(c->outbox, w->peer, &out);
+}
+
+static int
+hear_member(struct coord *c, struct member *w, const struct message *m,
+	    uint64_t now, struct fail *f)
+{
+	const struct message pong = message_answer(m, MESSAGE_PONG);
+
+	switch (m->kind) {
+	case MESSAGE_READY:
+		w->ready = w->joined = true;
+		w->exhausted = false;
+		break;
+	case MESSAGE_DONE:
+		return lease_done(c, w, m, now, f);
+	case MESSAGE_FAILED:
+		lease_failed(c, w, m, now);
+		break;
+	case MESSAGE_OK:
+		w->cancelling = w->relieved = false;
+		break;
+	case MESSAGE_EXHAUSTED:
+		lease_exhausted(c, w, m);
+		break;
+	case MESSAGE_EVALUATED:
+		return evaluate_done(c, w, m, f);
+	case MESSAGE_INDEXED:
+		return data_counted(c, w, m, now, f);
+	case MESSAGE_REFUSED:
+		evaluate_refused(c, w, m);
+		data_refused(c, w, m, now);
+		break;
+	case MESSAGE_LOST:
+		take_lost(c, w, m);
+		break;
+	case MESSAGE_CUT:
+		if (w->role != ROLE_EVALUATOR)
+			return fail(f, FAIL_DENIED, "CUT is an evaluator's "
+				    "to say");
+		let_go(c, w);	/* it never heard of that one */
+		w->wants_cut = true;
+		w->request = m->request;
+		break;
+	case MESSAGE_THAW:
+		let_go(c, w);
+		break;
+	case MESSAGE_BYE:
+		workers_lost(c, w);
+		break;
+	case MESSAGE_PING:
+		outbox_send(c->outbox, w->peer, &pong);
+		break;
+	case MESSAGE_PONG:
+		break;
+	default:
+		return fail(f, FAIL_PROTOCOL, "%s is not for a coordinator",
+			    message_name(m->kind));
+	}
+	return 0;
+}
+
+/* It is still here: so the other one is not what has become of it. */
+static void
+say_doubled(struct coord *c, struct member *w, const struct message *m)
+{
+	if (w->doubled && m->kind != MESSAGE_BYE)
+		report_warning(c, "there are two %s: give each its own -i",
+			       w->name);
+	w->doubled = false;
+}
+
+void
+workers_hear(struct coord *c, uint64_t peer, const struct message *m,
+	     uint64_t now)
+{
+	struct member *w = peers_find(&c->peers, peer);
+	struct message out;
+	struct fail f;
+
+	int status = 0;
+
+	if (m->kind == MESSAGE_HELLO) {
+		status = hello(c, peer, m, now, &f);
+	} else if (w) {
+		w->heard = now;
+		watch_hears(c, w, now);
+		say_doubled(c, w, m);
+		status = hear_member(c, w, m, now, &f);
+	} else if (m->kind != MESSAGE_BYE && m->kind != MESSAGE_PONG) {
+		status = fail(&f, FAIL_PROTOCOL, "say HELLO first");
+	}
+	if (status == 0)
+		return;
+	out = message_refuse(m, f.kind, f.text);
+	outbox_send(c->outbox, peer, &out);
+}

@@ -1,0 +1,881 @@
+#include "coord/fleet.h"
+
+#include "base/mem.h"
+#include "base/window.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PING_MS		1000	/* or a quarter of a lease */
+#define UNFIT_MS	100	/* between two calls in vain */
+
+struct whereabouts {
+	char *endpoint;		/* NULL: there is no other */
+	uint64_t life, term;
+	bool holds;
+};
+
+struct link {
+	char *endpoint;		/* NULL: not yet known */
+	uint64_t peer;		/* 0: not dialled */
+	bool up, welcome, greeted;	/* greeted: it was there once */
+	bool expected;		/* it has this run, or has become another */
+	bool holds;		/* this life has the plan and the variables */
+	uint64_t life, heard, since;	/* since: up or down */
+	uint64_t gone;		/* since when it has not been there; or 0 */
+	uint64_t mark, marked;	/* told, acknowledged */
+	uint64_t term;		/* of the last PLAN that it took */
+	uint64_t above;		/* what it said to that */
+	uint64_t standby;	/* the life of the one counted on, or 0 */
+	uint64_t asked;		/* when, of what is still to be answered: */
+	bool awaited;			/* HELLO, or the oldest PING */
+	uint64_t trip;		/* the shortest until an answer */
+	struct standing standing;
+	struct whereabouts other;	/* where it was, or may be */
+	bool unfit;		/* here is only a standby of somebody's */
+	uint64_t placed;	/* since when it is looked for here, */
+	unsigned turns;			/* after so many in vain */
+	bool hangs;		/* until it answers anew */
+};
+
+struct fleet {
+	struct outbox *outbox;
+	unsigned char run[PLAN_RUN];
+	uint64_t term, life, began, pinged;
+	struct link *link;
+	size_t count;
+	struct ask **ask;
+	size_t asks, ask_room;
+	uint64_t numbered;	/* asks so far */
+	uint64_t journal;	/* records that are safe in the journal */
+	bool changed, stale;
+};
+
+struct fleet *
+fleet_new(char *const *endpoint, size_t servers,
+	  const unsigned char run[PLAN_RUN], uint64_t term, uint64_t life,
+	  struct outbox *outbox, uint64_t now, struct fail *f)
+{
+	struct fleet *fl = mem_alloc(1, sizeof(*fl));
+
+	fl->outbox = outbox;
+	memcpy(fl->run, run, PLAN_RUN);
+	fl->term = term;
+	fl->life = life;
+	fl->began = fl->pinged = now;
+	fl->count = servers;
+	fl->link = mem_alloc(servers, sizeof(*fl->link));
+	for (size_t i = 0; i < servers; i++) {
+		fl->link[i].since = now;
+		fl->link[i].trip = WIRE_NONE;
+		if (endpoint[i] && fleet_place(fl, i, endpoint[i], f) < 0) {
+			fleet_free(fl);
+			return NULL;
+		}
+	}
+	return fl;
+}
+
+void
+fleet_free(struct fleet *fl)
+{
+	if (!fl)
+		return;
+	for (size_t i = 0; i < fl->count; i++) {
+		if (fl->link[i].peer)
+			outbox_hang_up(fl->outbox, fl->link[i].peer);
+		free(fl->link[i].endpoint);
+		free(fl->link[i].other.endpoint);
+		free(fl->link[i].standing.steps);
+	}
+	for (size_t i = 0; i < fl->asks; i++) {
+		free(fl->ask[i]->answered);
+		free(fl->ask[i]->saved);
+		free(fl->ask[i]);
+	}
+	free(fl->ask);
+	free(fl->link);
+	free(fl);
+}
+
+size_t
+fleet_size(const struct fleet *fl)
+{
+	return fl->count;
+}
+
+const char *
+fleet_endpoint(const struct fleet *fl, size_t server)
+{
+	const char *endpoint = fl->link[server].endpoint;
+
+	return endpoint ? endpoint : "not registered";
+}
+
+void
+fleet_kept(struct fleet *fl, uint64_t records)
+{
+	fl->journal = records;
+}
+
+bool
+fleet_stale(const struct fleet *fl)
+{
+	return fl->stale;
+}
+
+static struct link *
+find(const struct fleet *fl, uint64_t peer)
+{
+	for (size_t i = 0; i < fl->count; i++)
+		if (fl->link[i].peer && fl->link[i].peer == peer)
+			return &fl->link[i];
+	return NULL;
+}
+
+bool
+fleet_knows(const struct fleet *fl, uint64_t peer)
+{
+	return find(fl, peer) != NULL;
+}
+
+size_t
+fleet_server(const struct fleet *fl, uint64_t peer)
+{
+	return (size_t)(find(fl, peer) - fl->link);
+}
+
+void
+fleet_count_on(struct fleet *fl, size_t server, uint64_t life)
+{
+	fl->link[server].standby = life;
+	fl->link[server].standing.standby = life;	/* by now */
+}
+
+bool
+fleet_welcome(const struct fleet *fl)
+{
+	return fleet_present(fl) == fl->count;
+}
+
+size_t
+fleet_present(const struct fleet *fl)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < fl->count; i++)
+		count += fl->link[i].welcome;
+	return count;
+}
+
+void
+fleet_begin_term(struct fleet *fl, const unsigned char run[PLAN_RUN],
+		 uint64_t term)
+{
+	memcpy(fl->run, run, PLAN_RUN);
+	fl->term = term;
+}
+
+bool
+fleet_changed(struct fleet *fl)
+{
+	const bool changed = fl->changed;
+
+	fl->changed = false;
+	return changed;
+}
+
+bool
+fleet_holds(const struct fleet *fl, size_t server)
+{
+	return fl->link[server].holds;
+}
+
+void
+fleet_held(struct fleet *fl, size_t server)
+{
+	fl->link[server].holds = true;
+}
+
+void
+fleet_lost(struct fleet *fl, size_t server)
+{
+	fl->link[server].holds = false;
+}
+
+uint64_t
+fleet_life(const struct fleet *fl, size_t server)
+{
+	return fl->link[server].life;
+}
+
+const struct standing *
+fleet_standing(const struct fleet *fl, size_t server)
+{
+	return &fl->link[server].standing;
+}
+
+bool
+standing_has(const struct standing *s, uint64_t step)
+{
+	const uint64_t at = step - s->mark;
+
+	return at / 8 < s->bytes && s->steps[at / 8] >> at % 8 & 1;
+}
+
+void
+fleet_stands(struct fleet *fl, size_t server)
+{
+	struct link *l = &fl->link[server];
+
+	l->mark = l->marked = l->standing.mark;
+}
+
+void
+fleet_tell(struct fleet *fl, size_t server, const struct message *m)
+{
+	const struct link *l = &fl->link[server];
+
+	if (l->welcome)
+		outbox_send(fl->outbox, l->peer, m);
+}
+
+uint64_t
+fleet_mark(const struct fleet *fl, size_t server)
+{
+	return fl->link[server].mark;
+}
+
+uint64_t
+fleet_marked(const struct fleet *fl, size_t server)
+{
+	return fl->link[server].marked;
+}
+
+void
+fleet_set_mark(struct fleet *fl, size_t server, uint64_t step)
+{
+	fl->link[server].mark = step;
+}
+
+void
+fleet_back(struct fleet *fl, size_t server, uint64_t step)
+{
+	fl->link[server].mark = fl->link[server].marked = step;
+	fl->link[server].above = step;
+}
+
+uint64_t
+fleet_gone(const struct fleet *fl, size_t server, uint64_t *heard)
+{
+	*heard = fl->link[server].heard;
+	return fl->link[server].gone;
+}
+
+bool
+fleet_present_at(const struct fleet *fl, size_t server)
+{
+	return fl->link[server].welcome;
+}
+
+uint64_t
+fleet_trip(const struct fleet *fl, size_t server)
+{
+	return fl->link[server].trip;
+}
+
+void
+fleet_returned(struct fleet *fl)
+{
+	for (size_t i = 0; i < fl->count; i++)
+		if (fl->link[i].welcome)
+			fl->link[i].gone = 0;
+}
+
+void
+fleet_resume(struct fleet *fl, size_t server, uint64_t life, uint64_t term)
+{
+	struct link *l = &fl->link[server];
+
+	l->life = life;
+	l->term = term;
+	l->holds = l->expected = life != 0;
+}
+
+uint64_t
+fleet_term(const struct fleet *fl, size_t server)
+{
+	return fl->link[server].term;
+}
+
+uint64_t
+fleet_above(const struct fleet *fl)
+{
+	uint64_t above = 0;
+
+	for (size_t i = 0; i < fl->count; i++)
+		if (fl->link[i].above > above)
+			above = fl->link[i].above;
+	return above;
+}
+
+int
+fleet_place(struct fleet *fl, size_t server, const char *endpoint,
+	    struct fail *f)
+{
+	struct link *l = &fl->link[server];
+	uint64_t peer;
+	char *copy;
+
+	/* Where it cannot be called leaves what is known as it is. */
+	if (outbox_dial(fl->outbox, endpoint, &peer, f) < 0)
+		return fail_at(f, "server %zu", server);
+	copy = mem_text(endpoint);
+	if (l->peer)
+		outbox_hang_up(fl->outbox, l->peer);
+	free(l->endpoint);
+	l->endpoint = copy;
+	l->peer = peer;
+	l->up = l->welcome = l->unfit = false;
+	return 0;
+}
+
+void
+fleet_seek(struct fleet *fl, size_t server, const char *endpoint)
+{
+	struct whereabouts *other = &fl->link[server].other;
+
+	free(other->endpoint);
+	*other = (struct whereabouts){ .endpoint = mem_text(endpoint) };
+	fl->link[server].placed = fl->began;
+}
+
+/* Call it at the other place, which is what is known of that. */
+static int
+turn(struct fleet *fl, size_t server, uint64_t now, struct fail *f)
+{
+	struct link *l = &fl->link[server];
+	const struct whereabouts from = { mem_text(l->endpoint), l->life,
+					  l->term, l->holds };
+	struct whereabouts to = l->other;
+	int r;
+
+	l->hangs = false;
+	l->other = from;
+	r = fleet_place(fl, server, to.endpoint, f);
+	free(to.endpoint);
+	fleet_resume(fl, server, to.life, to.term);
+	l->holds = to.holds;
+	l->placed = now;
+	l->turns++;
+	if (l->gone == 0)
+		l->gone = now;
+	fl->changed = true;
+	return r;
+}
+
+int
+fleet_move(struct fleet *fl, size_t server, const char *endpoint,
+	   uint64_t life, uint64_t now, struct fail *f)
+{
+	struct whereabouts *other = &fl->link[server].other;
+
+	fleet_seek(fl, server, endpoint);
+	fl->link[server].turns = 0;
+	other->life = life;
+	other->term = fl->link[server].term;
+	other->holds = true;
+	return turn(fl, server, now, f);
+}
+
+int
+fleet_register(struct fleet *fl, uint64_t server, const char *endpoint,
+	       struct fail *f)
+{
+	const struct link *l;
+
+	if (server >= fl->count)
+		return fail(f, FAIL_CONFIG, "no server %llu in this run: "
+			    "it has %zu", (unsigned long long)server,
+			    fl->count);
+	l = &fl->link[server];
+	if (l->endpoint && strcmp(l->endpoint, endpoint) == 0)
+		return 0;
+	if (l->welcome)
+		return fail(f, FAIL_AGAIN, "server %llu is at %s and alive",
+			    (unsigned long long)server, l->endpoint);
+	return fleet_place(fl, server, endpoint, f);
+}
+
+void
+fleet_up(struct fleet *fl, uint64_t peer, uint64_t now)
+{
+	struct link *l = find(fl, peer);
+	struct message m = { .kind = MESSAGE_HELLO };
+
+	l->up = l->awaited = true;
+	l->welcome = false;
+	l->since = l->asked = now;
+	if (!l->hangs)
+		l->heard = now;
+	m.hello.version = WIRE_VERSION;
+	m.hello.role = ROLE_COORDINATOR;
+	m.hello.index = (uint64_t)(l - fl->link);
+	m.hello.life = fl->life;
+	m.hello.term = fl->term;
+	m.blob = (struct frame){ fl->run, PLAN_RUN, NULL };
+	outbox_send(fl->outbox, peer, &m);
+}
+
+void
+fleet_down(struct fleet *fl, uint64_t peer, uint64_t now)
+{
+	struct link *l = find(fl, peer);
+
+	l->up = l->welcome = false;
+	l->since = now;
+	/* One that comes and goes, and has nothing, is not waited for anew. */
+	if (l->holds)
+		l->placed = now;
+	if (l->gone == 0 && l->greeted)
+		l->gone = now;
+}
+
+/* ---- asks ---- */
+
+static void
+send_ask(struct fleet *fl, const struct ask *ask, size_t i)
+{
+	struct message m = ask->message;
+
+	if (m.kind == MESSAGE_PLAN) {
+		m.plan.server = i;
+		m.plan.standby = fl->link[i].standby;
+		m.plan.journal = fl->journal;
+	}
+	if (m.kind == MESSAGE_SAVE)
+		m.cut.part = i;
+	if (m.kind == MESSAGE_MARK) {
+		m.mark.step = fl->link[i].mark;
+		m.mark.journal = fl->journal;
+	}
+	if (m.kind == MESSAGE_VOID)
+		m.voided.journal = fl->journal;
+	m.blob.data = ask->blob;
+	outbox_send(fl->outbox, fl->link[i].peer, &m);
+}
+
+/* One that is not in use. */
+static struct ask *
+free_ask(struct fleet *fl)
+{
+	struct ask *ask;
+
+	for (size_t i = 0; i < fl->asks; i++)
+		if (fl->ask[i]->kind == 0)
+			return fl->ask[i];
+	ask = mem_alloc(1, sizeof(*ask));
+	ask->answered = mem_alloc(fl->count, sizeof(*ask->answered));
+	ask->saved = mem_alloc(fl->count, sizeof(*ask->saved));
+	fl->ask = mem_grow(fl->ask, fl->asks, &fl->ask_room,
+			   sizeof(struct ask *));
+	fl->ask[fl->asks++] = ask;
+	return ask;
+}
+
+void
+fleet_ask(struct fleet *fl, const struct message *m)
+{
+	struct ask *ask = free_ask(fl);
+
+	ask->kind = m->kind;
+	ask->number = ++fl->numbered;
+	ask->message = *m;
+	ask->message.request = ask->number;
+	if (m->blob.size > 0)
+		memcpy(ask->blob, m->blob.data, m->blob.size);
+	ask->left = fl->count;
+	ask->failed = false;
+	ask->since = 0;
+	for (size_t i = 0; i < fl->count; i++) {
+		ask->answered[i] = m->kind == MESSAGE_LOAD &&
+			fl->link[i].holds;
+		ask->left -= ask->answered[i];
+		if (fl->link[i].welcome && !ask->answered[i])
+			send_ask(fl, ask, i);
+	}
+}
+
+void
+fleet_forget(struct fleet *fl)
+{
+	for (size_t i = 0; i < fl->asks; i++)
+		fl->ask[i]->kind = 0;
+}
+
+bool
+fleet_asking(const struct fleet *fl, enum message_kind kind)
+{
+	for (size_t i = 0; i < fl->asks; i++)
+		if (fl->ask[i]->kind == kind)
+			return true;
+	return false;
+}
+
+const struct ask *
+fleet_late(const struct fleet *fl, size_t *server, uint64_t *since)
+{
+	const struct ask *late = NULL;
+
+	for (size_t i = 0; i < fl->asks; i++) {
+		const struct ask *ask = fl->ask[i];
+
+		if (ask->kind != 0 && ask->left > 0 && ask->since > 0 &&
+		    (!late || ask->number < late->number))
+			late = ask;
+	}
+	if (!late)
+		return NULL;
+	*server = 0;
+	while (late->answered[*server])
+		++*server;
+	*since = late->since;
+	return late;
+}
+
+static struct ask *
+find_ask(struct fleet *fl, uint64_t number)
+{
+	for (size_t i = 0; i < fl->asks; i++)
+		if (fl->ask[i]->kind != 0 && fl->ask[i]->number == number)
+			return fl->ask[i];
+	return NULL;
+}
+
+static void
+take_standing(struct link *l, const struct message *m, uint64_t term)
+{
+	struct standing *s = &l->standing;
+	const struct frame *steps = &m->frame[0];
+
+	free(s->steps);
+	*s = (struct standing){ .mark = m->ok.mark, .round = m->ok.round,
+				.initial = m->ok.initial,
+				.standby = m->ok.standby };
+	if (m->frames > 0 && steps->size > 0 && steps->size <= WINDOW_BYTES) {
+		s->steps = mem_alloc(steps->size, 1);
+		s->bytes = steps->size;
+		memcpy(s->steps, steps->data, steps->size);
+	}
+	l->term = term;
+	l->above = m->ok.above;
+}
+
+static void
+take_answer(struct fleet *fl, size_t i, const struct message *m,
+	    const struct ask **ended)
+{
+	struct ask *ask = find_ask(fl, m->request);
+	char text[MESSAGE_BLOB + 1];
+
+	if (!ask || ask->answered[i] || !fl->link[i].welcome)
+		return;		/* what overtook HELLO is asked again */
+	message_text(m, text, sizeof(text));
+	if (m->kind == MESSAGE_REFUSED && !ask->failed) {
+		ask->failed = true;
+		fail(&ask->why, message_status(m->refused.status),
+		     "server %zu (%s): %.300s", i, fleet_endpoint(fl, i),
+		     text);
+	} else if (m->kind == MESSAGE_SAVED) {
+		ask->saved[i].size = m->saved.size;
+		snprintf(ask->saved[i].hash, sizeof(ask->saved[i].hash),
+			 "%.60s", text);
+	}
+	if (ask->kind == MESSAGE_PLAN && m->kind == MESSAGE_OK)
+		take_standing(&fl->link[i], m, fl->term);
+	if (ask->kind == MESSAGE_MARK)
+		fl->link[i].marked = fl->link[i].mark;
+	ask->answered[i] = true;
+	if (--ask->left > 0)
+		return;
+	ask->kind = 0;
+	*ended = ask;
+}
+
+/* A standby, which is not the one that was counted on, or has lost what it
+   had: it is no server, unless it is to be found nowhere else. */
+static int
+pass_over(struct fleet *fl, size_t i, struct fail *f)
+{
+	struct link *l = &fl->link[i];
+
+	if (!l->greeted && !l->other.endpoint)
+		return fail(f, FAIL_AGAIN, "server %zu (%s): a standby, which "
+			    "was not promoted", i, fleet_endpoint(fl, i));
+	fl->changed = fl->changed || l->greeted;
+	l->unfit = true;
+	l->holds = false;
+	l->life = 0;
+	return 0;
+}
+
+/* It was told things that our journal, which was kept first, does not know. */
+static int
+fail_journal(struct fleet *fl, size_t i, const struct message *m,
+	     struct fail *f)
+{
+	fl->stale = true;
+	return fail(f, FAIL_DATA, "server %zu (%s) knows of %llu records of "
+		    "this run's journal, which has %llu: it was cut short, or "
+		    "is an older one. Put the right one in its place, or "
+		    "remove it to begin anew", i, fleet_endpoint(fl, i),
+		    (unsigned long long)m->welcome.journal,
+		    (unsigned long long)fl->journal);
+}
+
+static int
+take_welcome(struct fleet *fl, size_t i, const struct message *m,
+	     struct fail *f)
+{
+	struct link *l = &fl->link[i];
+
+	if (m->welcome.version != WIRE_VERSION ||
+	    (m->welcome.role != ROLE_SERVER &&
+	     m->welcome.role != ROLE_STANDBY))
+		return fail(f, FAIL_PROTOCOL, "server %zu (%s) is no ps-serve "
+			    "of this release", i, fleet_endpoint(fl, i));
+	const bool ours = m->blob.size == PLAN_RUN &&
+		memcmp(m->blob.data, fl->run, PLAN_RUN) == 0;
+	const bool other = l->life && (l->life != m->welcome.life ||
+				       (l->expected && !ours));
+	const bool placed = ours && m->welcome.plan != WIRE_NONE &&
+		m->welcome.index == i;
+
+	if (m->welcome.role == ROLE_STANDBY && (!placed || !l->holds || other))
+		return pass_over(fl, i, f);
+	if (ours && m->welcome.journal > fl->journal)
+		return fail_journal(fl, i, m, f);
+	/* A log brings back what this server answered for, unless it is that
+	   of an earlier term.  How much that is, it says to PLAN. */
+	if (other) {
+		l->holds = l->holds && placed && m->welcome.term >= l->term;
+		fl->changed = true;
+	}
+	l->life = m->welcome.life;
+	l->welcome = l->greeted = true;
+	l->turns = 0;
+	l->expected = l->unfit = l->hangs = false;
+	for (size_t k = 0; k < fl->asks; k++) {
+		const struct ask *ask = fl->ask[k];
+
+		/* Who has become another can only stop. */
+		if (ask->kind != 0 && !ask->answered[i] &&
+		    (!other || ask->kind == MESSAGE_STOP ||
+		     ask->kind == MESSAGE_BYE))
+			send_ask(fl, ask, i);
+	}
+	return 0;
+}
+
+/* It has said something, perhaps an answer to what it was asked last. */
+static void
+end_silence(struct link *l, const struct message *m, uint64_t now)
+{
+	const bool answer = m->kind == MESSAGE_WELCOME ||
+		m->kind == MESSAGE_PONG;
+
+	if (answer && l->awaited && now - l->asked < l->trip)
+		l->trip = now - l->asked;
+	l->awaited = false;
+	l->heard = now;
+}
+
+int
+fleet_hear(struct fleet *fl, uint64_t peer, const struct message *m,
+	   uint64_t now, const struct ask **ended, struct fail *f)
+{
+	struct link *l = find(fl, peer);
+	const size_t i = (size_t)(l - fl->link);
+	char text[MESSAGE_BLOB + 1];
+
+	*ended = NULL;
+	end_silence(l, m, now);
+	if (m->kind == MESSAGE_WELCOME)
+		return take_welcome(fl, i, m, f);
+	if (m->kind == MESSAGE_REFUSED &&
+	    (m->request == 0 || (m->request == WIRE_NONE && l->welcome &&
+				 m->refused.status == FAIL_AGAIN))) {
+		message_text(m, text, sizeof(text));
+		return fail(f, message_status(m->refused.status),
+			    "server %zu (%s): %s", i, fleet_endpoint(fl, i),
+			    text);
+	}
+	if (m->kind == MESSAGE_OK || m->kind == MESSAGE_SAVED ||
+	    m->kind == MESSAGE_REFUSED)
+		take_answer(fl, i, m, ended);
+	return 0;
+}
+
+/*
+ * How long it is looked for in one place.  Where it takes longer than that to
+ * be answered, as far away it does, it is found when both have been tried often
+ * enough.  Where only a standby is there is nothing to wait for.
+ */
+static uint64_t
+stay(const struct link *l, uint64_t lease, uint64_t patience)
+{
+	uint64_t ms = lease;
+
+	if (l->unfit)
+		return UNFIT_MS;
+	for (unsigned i = 1; i < l->turns && 2 * ms <= patience / 4; i++)
+		ms *= 2;
+	return ms;
+}
+
+/* Is it to be looked for at the other place? */
+static bool
+elsewhere(const struct link *l, uint64_t now, uint64_t lease,
+	  uint64_t patience)
+{
+	return l->other.endpoint && !l->welcome &&
+		now - l->placed >= stay(l, lease, patience);
+}
+
+void
+fleet_excuse(struct fleet *fl, uint64_t now)
+{
+	for (size_t i = 0; i < fl->count; i++)
+		fl->link[i].asked = now;
+}
+
+bool
+fleet_hangs(const struct fleet *fl, size_t server)
+{
+	return fl->link[server].hangs;
+}
+
+/* Is it at what may take long? */
+static bool
+at_length(const struct fleet *fl, size_t server)
+{
+	for (size_t i = 0; i < fl->asks; i++)
+		if ((fl->ask[i]->kind == MESSAGE_PLAN ||
+		     fl->ask[i]->kind == MESSAGE_LOAD) &&
+		    !fl->ask[i]->answered[server])
+			return true;
+	return false;
+}
+
+/* Its I/O thread goes on, so that nothing breaks: we hang up. */
+static void
+call_again(struct fleet *fl, size_t server, uint64_t now)
+{
+	struct link *l = &fl->link[server];
+	struct fail none;
+
+	l->hangs = true;
+	if (l->gone == 0)
+		l->gone = now;
+	l->since = now;
+	if (fleet_place(fl, server, l->endpoint, &none) < 0)
+		l->up = l->welcome = false;
+}
+
+/* -1: it was not there in time, or has been gone for too long. */
+static int
+check_there(const struct fleet *fl, size_t i, uint64_t now, uint64_t timeout,
+	    uint64_t patience, struct fail *f)
+{
+	const struct link *l = &fl->link[i];
+
+	if (!l->endpoint && now - fl->began >= timeout)
+		return fail(f, FAIL_PEER, "server %zu did not register "
+			    "within %g s: is it running, with -c and "
+			    "-i %zu?", i, (double)timeout / 1000, i);
+	if (!l->greeted && !l->gone && now - fl->began >= timeout)
+		return fail(f, FAIL_PEER, "server %zu (%s) does not "
+			    "answer within %g s: is it running?", i,
+			    fleet_endpoint(fl, i), (double)timeout / 1000);
+	if (l->gone && !l->welcome && now - l->gone >= patience)
+		return fail(f, FAIL_PEER, "server %zu (%s) %s, last heard "
+			    "%.1f s ago", i, fleet_endpoint(fl, i),
+			    l->hangs ? "hangs" : "is gone",
+			    (double)(now - l->heard) / 1000);
+	return 0;
+}
+
+int
+fleet_tick(struct fleet *fl, uint64_t now, uint64_t lease, uint64_t timeout,
+	   uint64_t patience, struct fail *f)
+{
+	/* Request 0 is HELLO's: a PING may overtake it. */
+	const struct message ping = { .kind = MESSAGE_PING,
+				      .request = WIRE_NONE };
+	const bool due = now - fl->pinged >= PING_MS ||
+		now - fl->pinged >= lease / 4;
+
+	for (size_t i = 0; i < fl->count; i++) {
+		struct link *l = &fl->link[i];
+
+		if (elsewhere(l, now, lease, patience) &&
+		    turn(fl, i, now, f) < 0)
+			return -1;
+		if (check_there(fl, i, now, timeout, patience, f) < 0)
+			return -1;
+		if (at_length(fl, i))
+			l->asked = now;
+		if (l->welcome && l->awaited && now - l->asked >= lease)
+			call_again(fl, i, now);
+		if (!due || !l->welcome)
+			continue;
+		outbox_send(fl->outbox, l->peer, &ping);
+		if (!l->awaited)
+			l->asked = now;
+		l->awaited = true;
+	}
+	for (size_t i = 0; i < fl->asks; i++)
+		if (fl->ask[i]->since == 0)
+			fl->ask[i]->since = now;
+	if (due)
+		fl->pinged = now;
+	return 0;
+}
+
+/* ---- what always holds ---- */
+
+static const char *
+check_ask(const struct fleet *fl, const struct ask *ask)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < fl->count; i++)
+		left += !ask->answered[i];
+	if (ask->kind != 0 && left != ask->left)
+		return "fleet 1: answers are counted as they are";
+	if (ask->kind != 0 && ask->left == 0)
+		return "fleet 2: what all have answered is asked no more";
+	return NULL;
+}
+
+const char *
+fleet_check(const struct fleet *fl)
+{
+	const char *broken = NULL;
+
+	for (size_t i = 0; i < fl->count; i++) {
+		const struct link *l = &fl->link[i];
+
+		if (l->welcome && (!l->up || !l->greeted || !l->peer))
+			return "fleet 3: a server that is there has been "
+				"dialled, and has answered";
+		if (l->welcome && l->unfit)
+			return "fleet 4: a standby of somebody is no server";
+		if (l->holds && l->life == 0)
+			return "fleet 6: variables are those of a life";
+	}
+	for (size_t i = 0; i < fl->asks && !broken; i++)
+		broken = check_ask(fl, fl->ask[i]);
+	return broken;
+}

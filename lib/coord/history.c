@@ -1,0 +1,60 @@
+#include "coord/history.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void
+history_release(struct history *h)
+{
+	ranges_release(&h->voided);
+	free(h->asked);
+	*h = (struct history){ 0 };
+}
+
+void
+history_add(struct history *h, const struct asked_of *a)
+{
+	const struct asked_of *last = h->count ? &h->asked[h->count - 1] :
+		NULL;
+
+	if (last && last->batch == a->batch &&
+	    last->place + (a->first - last->first) == a->place &&
+	    !(last->learning_rate < a->learning_rate) &&
+	    !(last->learning_rate > a->learning_rate))
+		return;		/* it goes on as before */
+	h->asked = mem_grow(h->asked, h->count, &h->room, sizeof(*h->asked));
+	h->asked[h->count++] = *a;
+}
+
+void
+history_void(struct history *h, uint64_t first, uint64_t count)
+{
+	ranges_add(&h->voided, first, count);
+}
+
+void
+history_forget(struct history *h, uint64_t below)
+{
+	size_t old = 0;
+
+	ranges_remove(&h->voided, 0, below);
+	while (old + 1 < h->count && h->asked[old + 1].first <= below)
+		old++;
+	if (old > 0)
+		memmove(h->asked, h->asked + old,
+			(h->count - old) * sizeof(*h->asked));
+	h->count -= old;
+}
+
+struct asked_of
+history_of(const struct history *h, uint64_t step, uint64_t *until)
+{
+	size_t i = h->count;
+
+	while (i > 0 && h->asked[i - 1].first > step)
+		i--;
+	*until = i < h->count ? h->asked[i].first : UINT64_MAX;
+	return i > 0 ? h->asked[i - 1] : (struct asked_of){ 0 };
+}

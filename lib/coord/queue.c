@@ -1,0 +1,635 @@
+#include "coord/queue.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+/* A request on its way. */
+struct order {
+	struct request request;
+	uint64_t given;		/* steps that have a number */
+	uint64_t ended;
+	bool begun;		/* an epoch: its steps are known */
+	struct order *next;
+};
+
+struct queue {
+	struct order *front, **back;
+	size_t orders;
+	struct step *step;	/* WINDOW of them, a ring by number */
+	uint64_t mark, next, pass;
+	uint64_t ahead;		/* of the mark: how far steps may be */
+	size_t running, returned;
+	struct ledger *ledger;	/* or NULL */
+};
+
+struct queue *
+queue_new(uint64_t first_step)
+{
+	struct queue *q = mem_alloc(1, sizeof(*q));
+
+	q->back = &q->front;
+	q->step = mem_alloc(WINDOW, sizeof(*q->step));
+	q->mark = q->next = first_step;
+	q->ahead = WINDOW - 1;
+	return q;
+}
+
+void
+queue_bound(struct queue *q, uint64_t ahead)
+{
+	q->ahead = ahead < WINDOW ? ahead : WINDOW - 1;
+}
+
+static void
+drop_order(struct queue *q, struct order **at)
+{
+	struct order *o = *at;
+
+	*at = o->next;
+	if (q->back == &o->next)
+		q->back = at;
+	q->orders--;
+	request_release(&o->request);
+	free(o);
+}
+
+void
+queue_free(struct queue *q)
+{
+	if (!q)
+		return;
+	while (q->front)
+		drop_order(q, &q->front);
+	free(q->step);
+	free(q);
+}
+
+void
+queue_put(struct queue *q, struct request *r)
+{
+	struct order *o = mem_alloc(1, sizeof(*o));
+
+	o->request = *r;
+	*r = (struct request){ 0 };
+	*q->back = o;
+	q->back = &o->next;
+	q->orders++;
+}
+
+void
+queue_follow(struct queue *q, struct ledger *ledger)
+{
+	q->ledger = ledger;
+}
+
+size_t
+queue_requests(const struct queue *q)
+{
+	return q->orders;
+}
+
+static struct step *
+at(const struct queue *q, uint64_t number)
+{
+	return &q->step[number % WINDOW];
+}
+
+const struct step *
+queue_step(const struct queue *q, uint64_t number)
+{
+	if (number < q->mark || number >= q->next ||
+	    at(q, number)->state == STEP_ENDED)
+		return NULL;
+	return at(q, number);
+}
+
+const char *
+queue_id(const struct queue *q, uint64_t number)
+{
+	const struct step *s = queue_step(q, number);
+
+	return s ? s->order->request.id : NULL;
+}
+
+static void
+take(struct queue *q, uint64_t number, void *worker)
+{
+	struct step *s = at(q, number);
+
+	q->returned -= s->state == STEP_RETURNED;
+	s->state = STEP_LEASED;
+	s->worker = worker;
+	s->attempts++;
+	q->running++;
+}
+
+static struct order *
+first_with_steps(const struct queue *q)
+{
+	struct order *o = q->front;
+
+	while (o && o->request.op == REQUEST_TRAIN &&
+	       o->given == o->request.steps)
+		o = o->next;
+	if (o && o->request.op == REQUEST_TRAIN)
+		return o;
+	return o && o->begun && o->given < o->request.steps ? o : NULL;
+}
+
+static void
+describe(const struct queue *q, const struct order *o, struct lease_terms *l)
+{
+	const struct order *next = first_with_steps(q);
+
+	l->batch = o->request.batch;
+	l->learning_rate = o->request.learning_rate;
+	l->pass = q->pass;
+	/* What a step of a ledger reads is known when it is leased, and where
+	   staleness is bounded it may not pull before. */
+	l->more = next && next->request.batch == l->batch && !q->ledger &&
+		q->ahead == WINDOW - 1;
+}
+
+/* Lease this one, and those behind it that go with it, below the end. */
+static size_t
+lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
+	  uint64_t end, struct lease_terms *l)
+{
+	const struct step first = *at(q, number);
+	const uint64_t run = q->ledger ? ledger_run(q->ledger, first.place) :
+		most;
+
+	if (most > run)
+		most = (size_t)run;
+	if (first.deaths > 0)	/* so that the next death tells whose it is */
+		most = 1;
+	*l = (struct lease_terms){ .first = number, .place = first.place,
+				   .attempt = first.attempts + 1 };
+	describe(q, first.order, l);
+	while (l->count < most && number < q->next && number < end &&
+	       at(q, number)->state == first.state &&
+	       at(q, number)->deaths == first.deaths &&
+	       at(q, number)->order == first.order &&
+	       at(q, number)->attempts == first.attempts &&
+	       (!q->ledger ||
+		at(q, number)->place == first.place + l->count)) {
+		take(q, number++, worker);
+		l->count++;
+	}
+	return l->count;
+}
+
+/* The first step that nobody has done and somebody may be given, or next. */
+static uint64_t
+first_open(const struct queue *q)
+{
+	uint64_t step = q->mark;
+
+	while (step < q->next && (at(q, step)->state == STEP_SET_ASIDE ||
+				  at(q, step)->state == STEP_ENDED))
+		step++;
+	return step;
+}
+
+/*
+ * What may be leased is asked here, and nowhere else: no step at or over this
+ * one.  Neither bound keeps back the first step that can be leased: so there
+ * is one for whoever is free when none is leased.  One that is set aside holds
+ * up nobody.
+ */
+static uint64_t
+lease_end(const struct queue *q, uint64_t limit, uint64_t ahead)
+{
+	const uint64_t first = first_open(q);
+
+	if (limit > first + q->ahead + 1)
+		limit = first + q->ahead + 1;
+	if (limit > first + ahead)
+		limit = first + ahead;
+	/* Steps are kept in a ring. */
+	return limit < q->mark + WINDOW ? limit : q->mark + WINDOW;
+}
+
+/*
+ * The step to be leased, or end: of those that came back the lowest, of those
+ * that wait the lowest of the stream, or else of all.
+ */
+static uint64_t
+next_step(const struct queue *q, uint64_t end, uint64_t stream)
+{
+	uint64_t waits = end, own = end;
+
+	for (uint64_t i = q->mark; i < q->next && i < end; i++) {
+		const struct step *s = at(q, i);
+
+		if (s->state == STEP_RETURNED)
+			return i;
+		if (s->state != STEP_WAITING)
+			continue;
+		if (waits == end)
+			waits = i;
+		if (own == end && s->stream == stream)
+			own = i;
+		if (own < end && q->returned == 0)
+			break;
+	}
+	return own < end ? own : waits;
+}
+
+size_t
+queue_lease(struct queue *q, void *worker, size_t most, uint64_t limit,
+	    struct lease_terms *l)
+{
+	const uint64_t end = lease_end(q, limit, WINDOW);
+	struct order *o;
+
+	if (q->returned > 0) {
+		const uint64_t back = next_step(q, end, UINT64_MAX);
+
+		return back < end ? lease_run(q, worker, back, most, end, l) :
+			0;
+	}
+	o = first_with_steps(q);
+	if (!o || q->next >= end)
+		return 0;
+	if (most > o->request.steps - o->given)
+		most = o->request.steps - o->given;
+	if (most > end - q->next)
+		most = end - q->next;
+	*l = (struct lease_terms){ .first = q->next, .count = most,
+				   .attempt = 1 };
+	o->given += most;
+	describe(q, o, l);
+	for (size_t i = 0; i < most; i++, q->next++) {
+		*at(q, q->next) = (struct step){ .order = o };
+		take(q, q->next, worker);
+	}
+	return most;
+}
+
+/* Number the steps from here on up to the limit. */
+static void
+number_steps(struct queue *q, uint64_t limit, uint64_t streams)
+{
+	struct order *o;
+
+	while (q->next < limit && (o = first_with_steps(q))) {
+		const uint64_t place = ledger_take(q->ledger, streams);
+
+		*at(q, q->next++) = (struct step){
+			.state = STEP_WAITING, .order = o, .place = place,
+			.stream = ledger_stream(q->ledger, place)
+		};
+		o->given++;
+	}
+}
+
+size_t
+queue_lease_stream(struct queue *q, void *worker, size_t most,
+		   uint64_t limit, const struct lease_choice *choice,
+		   struct lease_terms *l)
+{
+	const uint64_t end = lease_end(q, limit, choice->ahead);
+	uint64_t number;
+
+	if (q->returned == 0)
+		number_steps(q, end, choice->streams);
+	number = next_step(q, end, choice->stream);
+	return number < end ? lease_run(q, worker, number, most, end, l) : 0;
+}
+
+void *
+queue_held_up(const struct queue *q)
+{
+	const struct step *s = queue_step(q, q->mark);
+
+	return s && s->state == STEP_LEASED && q->returned == 0 &&
+		q->next > q->mark + q->ahead && first_with_steps(q) ?
+		s->worker : NULL;
+}
+
+static void
+forget_order(struct queue *q, const struct order *o)
+{
+	for (struct order **p = &q->front; *p; p = &(*p)->next)
+		if (*p == o) {
+			drop_order(q, p);
+			return;
+		}
+}
+
+void
+queue_end(struct queue *q, uint64_t number)
+{
+	struct step *s = (struct step *)(uintptr_t)queue_step(q, number);
+
+	if (!s)
+		return;
+	q->running -= s->state == STEP_LEASED;
+	q->returned -= s->state == STEP_RETURNED;
+	s->state = STEP_ENDED;
+	if (++s->order->ended == s->order->request.steps && !s->order->begun)
+		forget_order(q, s->order);
+	while (q->mark < q->next && at(q, q->mark)->state == STEP_ENDED)
+		q->mark++;
+}
+
+static void
+come_back(struct queue *q, uint64_t number)
+{
+	at(q, number)->state = STEP_RETURNED;
+	q->running--;
+	q->returned++;
+}
+
+size_t
+queue_return(struct queue *q, const void *worker)
+{
+	size_t count = 0;
+
+	for (uint64_t i = q->mark; i < q->next; i++)
+		if (at(q, i)->state == STEP_LEASED &&
+		    (!worker || at(q, i)->worker == worker)) {
+			come_back(q, i);
+			count++;
+		}
+	return count;
+}
+
+void
+queue_unlease(struct queue *q)
+{
+	for (uint64_t i = q->mark; i < q->next; i++)
+		if (at(q, i)->state == STEP_LEASED &&
+		    at(q, i)->attempts == 1) {
+			at(q, i)->state = STEP_WAITING;
+			at(q, i)->attempts = 0;
+			q->running--;
+		}
+}
+
+void
+queue_return_again(struct queue *q, uint64_t above)
+{
+	for (uint64_t i = q->mark; i < q->next; i++)
+		if (at(q, i)->state == STEP_LEASED &&
+		    (at(q, i)->attempts > 1 || i < above))
+			come_back(q, i);
+}
+
+size_t
+queue_returned(const struct queue *q)
+{
+	return q->returned;
+}
+
+void
+queue_set_aside(struct queue *q, uint64_t number)
+{
+	struct step *s = (struct step *)(uintptr_t)queue_step(q, number);
+
+	if (!s)
+		return;
+	q->running -= s->state == STEP_LEASED;
+	q->returned -= s->state == STEP_RETURNED;
+	s->state = STEP_SET_ASIDE;
+}
+
+bool
+queue_blame(struct queue *q, uint64_t number, const void *worker)
+{
+	struct step *s = at(q, number);
+
+	if (!queue_step(q, number) || s->state == STEP_SET_ASIDE)
+		return false;
+	s->deaths++;
+	if (!s->first_dead)
+		s->first_dead = worker;
+	s->killer = s->killer || s->first_dead != worker;
+	if (s->deaths < QUEUE_DEATHS || !s->killer)
+		return false;
+	queue_set_aside(q, number);
+	return true;
+}
+
+bool
+queue_mentions(const struct queue *q, const void *worker)
+{
+	for (uint64_t i = q->mark; i < q->next; i++)
+		if (queue_step(q, i) && (at(q, i)->worker == worker ||
+					 at(q, i)->first_dead == worker))
+			return true;
+	return false;
+}
+
+/* What was never leased another step can read. */
+static void
+end_all(struct queue *q)
+{
+	for (uint64_t i = q->mark; i < q->next; i++) {
+		if (at(q, i)->state == STEP_WAITING)
+			ledger_return(q->ledger, at(q, i)->place);
+		at(q, i)->state = STEP_ENDED;
+	}
+	q->mark = q->next;
+	q->running = q->returned = 0;
+	q->pass++;
+}
+
+size_t
+queue_cancel(struct queue *q,
+	     void (*tell)(void *to, const struct request *, uint64_t steps),
+	     void *to)
+{
+	size_t count = 0;
+
+	while (q->front && (q->front->request.op == REQUEST_TRAIN ||
+			    q->front->begun)) {
+		const struct order *o = q->front;
+
+		if (tell)
+			tell(to, &o->request, o->request.steps - o->ended);
+		drop_order(q, &q->front);
+		count++;
+	}
+	end_all(q);
+	return count;
+}
+
+void
+queue_asked(const struct queue *q, uint64_t number, struct lease_terms *l)
+{
+	const struct step *s = at(q, number);
+
+	*l = (struct lease_terms){ .first = number, .count = 1, .attempt = 1,
+				   .place = q->ledger ? s->place : number };
+	describe(q, s->order, l);
+}
+
+bool
+queue_give(struct queue *q, struct lease_terms *l)
+{
+	const uint64_t number = q->next;
+	struct order *o = first_with_steps(q);
+
+	if (!o || number >= q->mark + WINDOW)
+		return false;
+	if (q->ledger)
+		number_steps(q, number + 1, 0);
+	else
+		*at(q, q->next++) = (struct step){ .order = o };
+	o->given += !q->ledger;
+	at(q, number)->state = STEP_RETURNED;
+	at(q, number)->attempts = 1;
+	q->returned++;
+	queue_asked(q, number, l);
+	return true;
+}
+
+void
+queue_wait(struct queue *q, uint64_t number)
+{
+	struct step *s = at(q, number);
+
+	if (!queue_step(q, number) || s->state != STEP_RETURNED)
+		return;
+	s->state = STEP_WAITING;
+	s->attempts = 0;
+	q->returned--;
+}
+
+void
+queue_drop(struct queue *q, size_t requests)
+{
+	while (requests-- > 0 && q->front)
+		drop_order(q, &q->front);
+	end_all(q);
+}
+
+bool
+queue_write(const struct queue *q, struct text *out)
+{
+	for (const struct order *o = q->front; o; o = o->next) {
+		struct request left = o->request;
+
+		if (left.op == REQUEST_BAD ||
+		    left.epochs > INT64_MAX - 1 ||
+		    (o->begun && o->given == left.steps))
+			return false;	/* or an epoch that is to be closed */
+		left.steps -= o->given;
+		left.epochs += o->begun;
+		if (left.op == REQUEST_TRAIN && left.steps == 0)
+			continue;	/* its steps are under way */
+		request_write(out, &left);
+		text_add(out, "\n");
+	}
+	return true;
+}
+
+const struct request *
+queue_barrier(const struct queue *q)
+{
+	return q->front && q->front->request.op != REQUEST_TRAIN ?
+		&q->front->request : NULL;
+}
+
+void
+queue_pass(struct queue *q)
+{
+	drop_order(q, &q->front);
+	q->pass++;
+}
+
+void
+queue_begin(struct queue *q, uint64_t steps)
+{
+	struct order *o = q->front;
+
+	o->request.steps = steps;
+	o->request.epochs--;
+	o->given = o->ended = 0;
+	o->begun = true;
+}
+
+bool
+queue_begun(const struct queue *q, uint64_t *left)
+{
+	const struct order *o = q->front;
+
+	*left = o && o->begun ? o->request.steps - o->ended : 0;
+	return o && o->begun;
+}
+
+uint64_t
+queue_mark(const struct queue *q)
+{
+	return q->mark;
+}
+
+uint64_t
+queue_next(const struct queue *q)
+{
+	return q->next;
+}
+
+size_t
+queue_running(const struct queue *q)
+{
+	return q->running;
+}
+
+bool
+queue_idle(const struct queue *q)
+{
+	return !q->front;
+}
+
+uint64_t
+queue_waiting(const struct queue *q)
+{
+	uint64_t steps = 0;
+
+	for (const struct order *o = q->front;
+	     o && (o->request.op == REQUEST_TRAIN || o->begun); o = o->next) {
+		const uint64_t left = o->request.steps - o->ended;
+
+		steps = left < UINT64_MAX - steps ? steps + left : UINT64_MAX;
+	}
+	return steps;
+}
+
+/* ---- what always holds ---- */
+
+const char *
+queue_check(const struct queue *q)
+{
+	size_t running = 0, returned = 0, orders = 0;
+	uint64_t open = 0, asked = 0;
+
+	if (q->next < q->mark || q->next - q->mark > WINDOW)
+		return "queue 1: the numbers given out fit into the window";
+	if (q->mark < q->next && at(q, q->mark)->state == STEP_ENDED)
+		return "queue 2: the step at the mark has not ended";
+	for (uint64_t i = q->mark; i < q->next; i++) {
+		const struct step *s = at(q, i);
+
+		running += s->state == STEP_LEASED;
+		returned += s->state == STEP_RETURNED;
+		open += s->state != STEP_ENDED;
+		if (s->state == STEP_LEASED && !s->worker)
+			return "queue 3: a step that is leased has a worker";
+	}
+	if (running != q->running || returned != q->returned)
+		return "queue 4: steps are counted as what they are";
+	for (const struct order *o = q->front; o; o = o->next, orders++) {
+		if (o->given < o->ended || o->given > o->request.steps)
+			return "queue 5: a request's steps have numbers before "
+				"they end";
+		asked += o->given - o->ended;
+	}
+	if (open != asked)
+		return "queue 6: a step that has not ended is one of a request";
+	return orders == q->orders ? NULL :
+		"queue 7: requests are counted as they are";
+}

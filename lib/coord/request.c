@@ -1,0 +1,455 @@
+#include "coord/request.h"
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_BATCH	((uint64_t)1 << 24)
+#define BLANKS		" \t\r\n"
+
+static const char *const names[] = {
+	[REQUEST_NONE] = "", [REQUEST_TRAIN] = "train",
+	[REQUEST_EPOCH] = "epoch", [REQUEST_EVAL] = "eval",
+	[REQUEST_JOIN] = "join",
+	[REQUEST_SAVE] = "save", [REQUEST_STOP] = "stop",
+	[REQUEST_BAD] = "request"
+};
+
+const char *
+request_name(enum request_op op)
+{
+	return names[op];
+}
+
+static enum request_op
+find_op(const char *name)
+{
+	for (size_t i = REQUEST_TRAIN; i <= REQUEST_STOP; i++)
+		if (strcmp(names[i], name) == 0)
+			return (enum request_op)i;
+	return REQUEST_NONE;
+}
+
+void
+request_release(struct request *r)
+{
+	for (size_t i = 0; i < r->files; i++)
+		free(r->file[i]);
+	free(r->file);
+	free(r->id);
+	free(r->why);
+	*r = (struct request){ 0 };
+}
+
+static void
+add_file(struct request *r, const char *name)
+{
+	r->file = mem_resize(r->file, r->files + 1, sizeof(*r->file));
+	r->file[r->files++] = mem_text(name);
+}
+
+static char *
+as_json(const char *text)
+{
+	json_t *string = json_string(text);
+	char *json = string ? json_line(string, JSON_ENCODE_ANY) : NULL;
+
+	json_decref(string);
+	return json;
+}
+
+/* What has a number. */
+static const char *const keys[] = { "steps", "epochs", "batch",
+				    "learning_rate", "learning_rate_scale" };
+
+#define KEYS	(sizeof(keys) / sizeof(keys[0]))
+
+static bool
+is_number(const char *key)
+{
+	size_t i = 0;
+
+	while (i < KEYS && strcmp(keys[i], key) != 0)
+		i++;
+	return i < KEYS;
+}
+
+static int
+set_count(uint64_t *count, const char *key, const char *value, uint64_t most,
+	  struct fail *f)
+{
+	if (text_uint(value, count) && *count > 0 && *count <= most)
+		return 0;
+	return fail(f, FAIL_DATA, "%s=%s is not a whole number from 1 to %llu",
+		    key, value, (unsigned long long)most);
+}
+
+static bool
+is_rate(const char *key)
+{
+	return strcmp(key, "learning_rate") == 0 ||
+	       strcmp(key, "learning_rate_scale") == 0;
+}
+
+static int
+set_rate(struct request *r, const char *key, const char *value,
+	 struct fail *f)
+{
+	const bool scale = strcmp(key, "learning_rate_scale") == 0;
+	float x;
+
+	if (!text_float(value, &x) || !(x > 0))
+		return fail(f, FAIL_DATA, "%s=%s is not a number above 0", key,
+			    value);
+	if (r->learning_rate < 0 || r->learning_rate > 0)
+		return fail(f, FAIL_DATA, "of learning_rate, the rate of all "
+			    "optimizers, and learning_rate_scale, by which "
+			    "that of each is multiplied, say one");
+	r->learning_rate = scale ? -x : x;
+	return 0;
+}
+
+static int
+set_number(struct request *r, const char *key, const char *value,
+	   struct fail *f)
+{
+	if (strcmp(key, "batch") == 0)
+		return set_count(&r->batch, key, value, MAX_BATCH, f);
+	if (strcmp(key, "steps") == 0)
+		return set_count(&r->steps, key, value, UINT64_MAX, f);
+	if (strcmp(key, "epochs") == 0)
+		return set_count(&r->epochs, key, value, UINT64_MAX, f);
+	if (is_rate(key))
+		return set_rate(r, key, value, f);
+	return fail(f, FAIL_DATA, "%s=%s means nothing here (batch=N, "
+		    "steps=N, learning_rate=X, learning_rate_scale=X do)",
+		    key, value);
+}
+
+/* "epoch [N] [learning_rate=X | learning_rate_scale=X]" */
+static int
+read_epoch_word(struct request *r, char *word, struct fail *f)
+{
+	char *equals = strchr(word, '=');
+
+	if (!equals && (!text_uint(word, &r->epochs) || r->epochs == 0))
+		return fail(f, FAIL_DATA, "epoch '%s': not a number of "
+			    "epochs", word);
+	if (!equals)
+		return 0;
+	*equals = '\0';
+	if (is_rate(word))
+		return set_rate(r, word, equals + 1, f);
+	return fail(f, FAIL_DATA, "%s=%s means nothing to an epoch "
+		    "(learning_rate=X, learning_rate_scale=X do)", word,
+		    equals + 1);
+}
+
+/* What stands behind "train": a number of steps, key=value. */
+static int
+read_train_word(struct request *r, char *word, struct fail *f)
+{
+	char *equals = strchr(word, '=');
+
+	if (!equals && (!text_uint(word, &r->steps) || r->steps == 0))
+		return fail(f, FAIL_DATA, "train '%s': not a number of steps",
+			    word);
+	if (!equals)
+		return 0;
+	*equals = '\0';
+	if (strcmp(word, "epochs") == 0)
+		return fail(f, FAIL_DATA, "epochs=%s is for epoch", equals + 1);
+	return set_number(r, word, equals + 1, f);
+}
+
+/* Who says it twice means one of them, and nobody can tell which. */
+static int
+check_once(enum request_op op, const char *word, unsigned *had,
+	   struct fail *f)
+{
+	const char *key = strchr(word, '=') ? word :
+		op == REQUEST_EPOCH ? "epochs" : "steps";
+	const size_t n = strcspn(key, "=");
+
+	for (size_t i = 0; i < KEYS; i++) {
+		if (strlen(keys[i]) != n || strncmp(keys[i], key, n) != 0)
+			continue;
+		if (*had & 1u << i)
+			return fail(f, FAIL_DATA, "'%s': %s was said before",
+				    word, keys[i]);
+		*had |= 1u << i;
+	}
+	return 0;
+}
+
+static int
+read_words(struct request *r, char *line, struct fail *f)
+{
+	char *rest, *word = strtok_r(line, BLANKS, &rest);
+	unsigned had = 0;
+
+	r->op = find_op(word);
+	if (r->op == REQUEST_NONE) {
+		r->op = REQUEST_TRAIN;
+		r->id = as_json(word);
+		if (!r->id)
+			return fail(f, FAIL_DATA, "an id that is not UTF-8");
+		if (!strtok_r(NULL, BLANKS, &rest))
+			return 0;
+		return fail(f, FAIL_DATA, "'%s' is no request (train, epoch, "
+			    "eval, join, save, stop, a bare id or a JSON "
+			    "object)",
+			    word);
+	}
+	while ((word = strtok_r(NULL, BLANKS, &rest))) {
+		if (r->op == REQUEST_TRAIN) {
+			if (check_once(r->op, word, &had, f) < 0 ||
+			    read_train_word(r, word, f) < 0)
+				return -1;
+		} else if (r->op == REQUEST_EPOCH) {
+			if (check_once(r->op, word, &had, f) < 0 ||
+			    read_epoch_word(r, word, f) < 0)
+				return -1;
+		} else if (r->op == REQUEST_EVAL) {
+			add_file(r, word);
+		} else {
+			return fail(f, FAIL_DATA, "'%s' behind %s", word,
+				    names[r->op]);
+		}
+	}
+	return 0;
+}
+
+/* It would hide what is behind it. */
+static bool
+has_nul(const json_t *value)
+{
+	return json_is_string(value) && strlen(json_string_value(value)) <
+		json_string_length(value);
+}
+
+static int
+read_files(struct request *r, json_t *files, struct fail *f)
+{
+	json_t *item;
+	size_t i;
+
+	if (!json_is_array(files))
+		return fail(f, FAIL_DATA, "\"files\" is no list");
+	json_array_foreach(files, i, item) {
+		if (!json_is_string(item))
+			return fail(f, FAIL_DATA, "\"files\" are not strings");
+		if (has_nul(item))
+			return fail(f, FAIL_DATA, "\"files\" has a NUL in it");
+		add_file(r, json_string_value(item));
+	}
+	return 0;
+}
+
+/* Behind the string that begins at p. */
+static const char *
+pass_string(const char *p)
+{
+	for (p++; *p != '"'; p++)
+		p += *p == '\\';
+	return p + 1;
+}
+
+/*
+ * The number of this key as it stands in the line, which is a sound object;
+ * or else as the parser would write it.
+ */
+static char *
+number_text(const char *line, const char *key, const json_t *value)
+{
+	const size_t n = strlen(key);
+	int depth = 0;
+
+	for (const char *p = line; *p; p++) {
+		const char *start = p + 1, *end;
+
+		depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
+		if (*p != '"')
+			continue;
+		end = pass_string(p);
+		p = end + strspn(end, BLANKS) - 1;
+		if (depth != 1 || p[1] != ':' ||
+		    (size_t)(end - start) != n + 1 ||
+		    memcmp(start, key, n) != 0)
+			continue;
+		p += 2 + strspn(p + 2, BLANKS);
+		return mem_text_n(p, strcspn(p, BLANKS ",}"));
+	}
+	return json_line(value, JSON_ENCODE_ANY);
+}
+
+static int
+read_member(struct request *r, const char *line, const char *key,
+	    json_t *value, struct fail *f)
+{
+	if (has_nul(value))
+		return fail(f, FAIL_DATA, "\"%s\" has a NUL in it", key);
+	if (strcmp(key, "op") == 0) {
+		if (!json_is_string(value))
+			return fail(f, FAIL_DATA, "\"op\" is no string");
+		r->op = find_op(json_string_value(value));
+		return r->op != REQUEST_NONE ? 0 :
+			fail(f, FAIL_DATA, "\"op\" is '%s', which is no "
+			     "request", json_string_value(value));
+	}
+	if (strcmp(key, "id") == 0) {
+		if (!json_is_string(value) && !json_is_integer(value))
+			return fail(f, FAIL_DATA,
+				    "\"id\" is no string or whole number");
+		r->id = json_line(value, JSON_ENCODE_ANY);
+		return 0;
+	}
+	if (strcmp(key, "files") == 0)
+		return read_files(r, value, f);
+	if (!json_is_number(value))
+		return fail(f, FAIL_DATA, "\"%s\" %s", key, is_number(key) ?
+			    "is no number" : "means nothing here");
+
+	char *text = number_text(line, key, value);
+	const int set = set_number(r, key, text, f);
+
+	free(text);
+	return set;
+}
+
+/* Members may come before the op: which go with it is known at the end. */
+static int
+check_members(const struct request *r, json_t *object, struct fail *f)
+{
+	static const char *const train[] = { "steps", "batch" };
+
+	if (r->files > 0 && r->op != REQUEST_EVAL)
+		return fail(f, FAIL_DATA, "\"files\" are for eval");
+	for (size_t i = 0; i < 2 && r->op != REQUEST_TRAIN; i++)
+		if (json_object_get(object, train[i]))
+			return fail(f, FAIL_DATA, "\"%s\" is for train",
+				    train[i]);
+	if (r->op != REQUEST_EPOCH && json_object_get(object, "epochs"))
+		return fail(f, FAIL_DATA, "\"epochs\" is for epoch");
+	if (r->op != REQUEST_TRAIN && r->op != REQUEST_EPOCH &&
+	    (r->learning_rate < 0 || r->learning_rate > 0))
+		return fail(f, FAIL_DATA, "\"learning_rate%s\" is for train",
+			    r->learning_rate < 0 ? "_scale" : "");
+	return 0;
+}
+
+static int
+read_json(struct request *r, const char *line, struct fail *f)
+{
+	json_error_t error;
+	json_t *object = json_loads(line, JSON_REJECT_DUPLICATES |
+				    JSON_ALLOW_NUL, &error);
+	const char *key;
+	json_t *value;
+	int status = 0;
+
+	if (!object)
+		return fail(f, FAIL_DATA, "not JSON: %s", error.text);
+	r->op = REQUEST_TRAIN;
+	json_object_foreach(object, key, value)
+		if (status == 0)
+			status = read_member(r, line, key, value, f);
+	if (status == 0)
+		status = check_members(r, object, f);
+	json_decref(object);
+	return status;
+}
+
+int
+request_read(struct request *r, const char *line, size_t size, struct fail *f)
+{
+	const char *end = line + size;
+	int status;
+
+	*r = (struct request){ .steps = 1, .epochs = 1 };
+	line += strspn(line, BLANKS);
+	if (line == end || *line == '#')
+		return 0;
+	if (memchr(line, '\0', (size_t)(end - line)))
+		return fail(f, FAIL_DATA, "a line with a NUL in it is no "
+			    "request");
+	if (*line == '{')
+		return read_json(r, line, f);
+
+	char *words = mem_text(line);
+
+	status = read_words(r, words, f);
+	free(words);
+	return status;
+}
+
+/* In words, which have room for numbers that JSON has not. */
+static void
+write_train(struct text *out, const struct request *r)
+{
+	text_add(out, "train %llu", (unsigned long long)r->steps);
+	if (r->batch > 0)
+		text_add(out, " batch=%llu", (unsigned long long)r->batch);
+	if (r->learning_rate > 0)
+		text_add(out, " learning_rate=%.9g",
+			 (double)r->learning_rate);
+	if (r->learning_rate < 0)
+		text_add(out, " learning_rate_scale=%.9g",
+			 -(double)r->learning_rate);
+}
+
+/* Names need not be UTF-8, as JSON is, but such have come as words. */
+static bool
+are_words(const struct request *r)
+{
+	size_t i = 0;
+
+	while (i < r->files && *r->file[i] && !strpbrk(r->file[i], BLANKS))
+		i++;
+	return i == r->files;
+}
+
+void
+request_write(struct text *out, const struct request *r)
+{
+	if (r->op == REQUEST_TRAIN && !r->id) {
+		write_train(out, r);
+		return;
+	}
+	if (r->op == REQUEST_EVAL && !r->id && are_words(r)) {
+		text_add(out, "%s", names[r->op]);
+		for (size_t i = 0; i < r->files; i++)
+			text_add(out, " %s", r->file[i]);
+		return;
+	}
+	if (r->op == REQUEST_TRAIN)
+		text_add(out, "{\"steps\":%llu",
+			 (unsigned long long)r->steps);
+	else
+		text_add(out, "{\"op\":\"%s\"", names[r->op]);
+	if (r->id)
+		text_add(out, ",\"id\":%s", r->id);
+	if (r->op == REQUEST_EPOCH)
+		text_add(out, ",\"epochs\":%llu",
+			 (unsigned long long)r->epochs);
+	if (r->batch > 0)
+		text_add(out, ",\"batch\":%llu",
+			 (unsigned long long)r->batch);
+	if (r->learning_rate > 0)
+		text_add(out, ",\"learning_rate\":%.9g",
+			 (double)r->learning_rate);
+	if (r->learning_rate < 0)
+		text_add(out, ",\"learning_rate_scale\":%.9g",
+			 -(double)r->learning_rate);
+	for (size_t i = 0; i < r->files; i++) {
+		char *name = as_json(r->file[i]);
+
+		text_add(out, "%s%s", i ? "," : ",\"files\":[", name);
+		free(name);
+	}
+	text_add(out, "%s}", r->files ? "]" : "");
+}

@@ -1,0 +1,79 @@
+#include "prog/bags.h"
+
+#include "base/mem.h"
+#include "data/reader.h"
+
+#include <stdlib.h>
+
+#define BATCH	1000
+
+static size_t
+most_ids(const struct feature *x, size_t examples, size_t most)
+{
+	for (size_t i = 0; x->offset && i < examples; i++) {
+		const size_t n = x->offset[i + 1] - x->offset[i];
+
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+static int
+read_some(struct plan_bags *b, struct reader *r, struct batch *batch,
+	  size_t *most, struct fail *f)
+{
+	int got = 1;
+
+	while (b->records < BAGS_RECORDS &&
+	       (got = reader_next(r, BATCH, batch, f)) > 0) {
+		b->records += batch->examples;
+		for (size_t i = 0; i < batch->features; i++)
+			most[i] = most_ids(&batch->feature[i],
+					   batch->examples, most[i]);
+	}
+	b->all = got == 0;
+	return got < 0 ? -1 : 0;
+}
+
+/* As a reader has it: the labels of a pair behind its values. */
+static char **
+list_files(const struct splits *s, size_t *count)
+{
+	char **file = mem_alloc(2 * s->files, sizeof(*file));
+
+	*count = 0;
+	for (size_t i = 0; i < s->files; i++) {
+		file[(*count)++] = s->file[i].name;
+		if (s->file[i].label)
+			file[(*count)++] = s->file[i].label;
+	}
+	return file;
+}
+
+int
+bags_expect(struct plan_bags *b, struct model *m, const struct splits *s,
+	    const struct span_format *how, struct fail *f)
+{
+	const struct reader_options o = { .format = how->name,
+					  .no_header = how->no_header };
+	size_t inputs, count;
+	const struct input *input = model_inputs(m, &inputs);
+	size_t *most = mem_alloc(inputs, sizeof(*most));
+	char **file = list_files(s, &count);
+	struct batch batch = { 0 };
+	struct reader *r;
+	int status = -1;
+
+	*b = (struct plan_bags){ 0 };
+	batch_begin(&batch, input, inputs, model_label(m));
+	r = reader_open(file, count, &o, input, inputs, model_label(m), f);
+	if (r)
+		status = read_some(b, r, &batch, most, f);
+	if (status == 0)
+		model_expect(m, most);
+	reader_close(r);
+	batch_release(&batch);
+	free(most);
+	free(file);
+	return status;
+}

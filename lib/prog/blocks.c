@@ -1,0 +1,400 @@
+#include "prog/blocks.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "data/block.h"
+#include "sys/clock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define NONE		SIZE_MAX
+#define PATIENCE_MS	1000	/* for what is kept in a cache, at the end */
+
+/* A block that has been read. */
+struct kept {
+	struct text frame;	/* what was asked for; empty: nothing */
+	struct batch batch;
+	size_t *order;		/* of the records: each its example, or NONE
+				   if it was passed over: */
+	size_t *hole, holes, hole_room;
+	uint64_t used;		/* when it was last wanted */
+	bool bad;
+	struct fail why;
+};
+
+enum job { JOB_NONE, JOB_BLOCK, JOB_COUNT, JOB_BLOCK_DONE, JOB_COUNT_DONE };
+
+struct blocks {
+	const struct model *model;
+	struct span_format how;
+	struct cache cache;
+	struct bad bad;
+	struct noes noes;
+	struct kept kept[BLOCKS_KEPT];
+	uint64_t clock;
+	/* What the thread is at, and what came of it: */
+	enum job job;
+	struct kept read;	/* swapped with one of those kept */
+	struct span_tally tally;
+	int status;
+	struct span_reader *reader;	/* the thread's alone */
+	bool quit;
+	atomic_bool stop;
+	int event;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t work;
+};
+
+static size_t
+records(const struct kept *k)
+{
+	return k->batch.examples + k->holes;
+}
+
+/* Some records, or one that is passed over. */
+static int
+read_some(struct span_reader *r, struct kept *k, struct fail *f)
+{
+	const size_t before = records(k);
+	const int got = span_read(r, &k->batch, f);
+
+	if (got > 0 && records(k) == before) {
+		k->hole = mem_grow(k->hole, k->holes, &k->hole_room,
+				   sizeof(*k->hole));
+		k->hole[k->holes++] = before;
+	}
+	return got;
+}
+
+static int
+read_span(struct blocks *b, const struct span *s, struct kept *to,
+	  struct fail *f)
+{
+	size_t inputs;
+	const struct input *input = model_inputs(b->model, &inputs);
+	int got = 1;
+
+	if (!b->reader || !span_follow(b->reader, s)) {
+		while (b->reader && span_finish(b->reader))
+			;
+		span_close(b->reader);
+		b->reader = span_open(s, &b->how, input, inputs,
+				      model_label(b->model), f);
+	}
+	while (b->reader && got > 0)
+		got = read_some(b->reader, to, f);
+	if (b->reader && got == 0)
+		return 0;
+	span_close(b->reader);
+	b->reader = NULL;
+	return -1;
+}
+
+/* Of records in their order the examples that they have become. */
+static void
+pass_holes(struct kept *k)
+{
+	const size_t count = records(k);
+	size_t *example = mem_alloc(count, sizeof(*example));
+
+	for (size_t i = 0; i < k->holes; i++)
+		example[k->hole[i]] = NONE;
+	for (size_t i = 0, n = 0; i < count; i++)
+		if (example[i] != NONE)
+			example[i] = n++;
+	for (size_t i = 0; i < count; i++)
+		k->order[i] = example[k->order[i]];
+	free(example);
+}
+
+static int
+read_block(struct blocks *b, struct fail *f)
+{
+	struct kept *k = &b->read;
+	struct block block;
+	int got;
+
+	batch_reset(&k->batch);
+	k->holes = 0;
+	k->batch.label.input = model_label(b->model);
+	got = block_read(&block, k->frame.data, k->frame.size, f);
+	for (size_t i = 0; i < block.spans && got == 0; i++)
+		got = read_span(b, &block.span[i], k, f);
+	if (got == 0) {
+		k->order = mem_resize(k->order, records(k) + 1,
+				      sizeof(*k->order));
+		block_order(block.seed, k->order, records(k));
+		if (k->holes > 0)
+			pass_holes(k);
+	}
+	block_release(&block);
+	return got;
+}
+
+static int
+count_span(struct blocks *b, struct fail *f)
+{
+	size_t inputs;
+	const struct input *input = model_inputs(b->model, &inputs);
+	struct span span;
+	int got = block_read_span(&span, b->read.frame.data,
+				  b->read.frame.size, f);
+
+	if (got == 0)
+		got = span_count(&span, &b->how, input, inputs,
+				 model_label(b->model), &b->tally, f);
+	span_release(&span);
+	return got;
+}
+
+static void *
+run(void *arg)
+{
+	struct blocks *b = arg;
+	const uint64_t one = 1;
+
+	pthread_mutex_lock(&b->lock);
+	while (!b->quit) {
+		const enum job job = b->job;
+		int status;
+
+		if (job != JOB_BLOCK && job != JOB_COUNT) {
+			pthread_cond_wait(&b->work, &b->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&b->lock);
+		status = job == JOB_BLOCK ? read_block(b, &b->read.why) :
+			count_span(b, &b->read.why);
+		pthread_mutex_lock(&b->lock);
+		b->status = status;
+		b->job = job == JOB_BLOCK ? JOB_BLOCK_DONE : JOB_COUNT_DONE;
+		if (write(b->event, &one, sizeof(one)) < 0)
+			abort();	/* a counter of ones cannot overflow */
+	}
+	pthread_mutex_unlock(&b->lock);
+	return NULL;
+}
+
+struct blocks *
+blocks_new(const struct model *model, const struct span_format *how,
+	   uint64_t max_bad, const char *cache)
+{
+	struct blocks *b = mem_alloc(1, sizeof(*b));
+	size_t inputs;
+	const struct input *input = model_inputs(model, &inputs);
+
+	b->model = model;
+	b->how = *how;
+	b->how.stop = &b->stop;
+	b->cache.folder = cache;
+	b->how.cache = cache ? &b->cache : NULL;
+	b->bad.most = max_bad;
+	b->how.bad = &b->bad;
+	b->how.noes = &b->noes;
+	for (size_t i = 0; i < BLOCKS_KEPT; i++)
+		batch_begin(&b->kept[i].batch, input, inputs,
+			    model_label(model));
+	batch_begin(&b->read.batch, input, inputs, model_label(model));
+	b->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_mutex_init(&b->lock, NULL);
+	pthread_cond_init(&b->work, NULL);
+	if (b->event < 0 || pthread_create(&b->thread, NULL, run, b) != 0)
+		abort();	/* no descriptors, no threads: no program */
+	return b;
+}
+
+static void
+release(struct kept *k)
+{
+	text_release(&k->frame);
+	batch_release(&k->batch);
+	free(k->order);
+	free(k->hole);
+}
+
+/* What was begun is worth a little patience, but nobody waits for it. */
+static void
+finish(struct blocks *b)
+{
+	const uint64_t until = clock_ms() + PATIENCE_MS;
+
+	atomic_store(&b->stop, false);
+	while (b->reader && span_finish(b->reader) && clock_ms() < until)
+		;
+	span_close(b->reader);
+}
+
+void
+blocks_free(struct blocks *b)
+{
+	if (!b)
+		return;
+	atomic_store(&b->stop, true);
+	pthread_mutex_lock(&b->lock);
+	b->quit = true;
+	pthread_cond_signal(&b->work);
+	pthread_mutex_unlock(&b->lock);
+	pthread_join(b->thread, NULL);
+	close(b->event);
+	pthread_cond_destroy(&b->work);
+	pthread_mutex_destroy(&b->lock);
+	finish(b);
+	bad_end(&b->bad);
+	if (b->job == JOB_COUNT_DONE && b->status == 0)
+		free(b->tally.place);
+	for (size_t i = 0; i < BLOCKS_KEPT; i++)
+		release(&b->kept[i]);
+	release(&b->read);
+	free(b);
+}
+
+int
+blocks_fd(const struct blocks *b)
+{
+	return b->event;
+}
+
+static bool
+same(const struct text *frame, const struct frame *f)
+{
+	return frame->size == f->size && f->size > 0 &&
+		memcmp(frame->data, f->data, f->size) == 0;
+}
+
+static struct kept *
+find(struct blocks *b, const struct frame *f)
+{
+	for (size_t i = 0; i < BLOCKS_KEPT; i++)
+		if (same(&b->kept[i].frame, f))
+			return &b->kept[i];
+	return NULL;
+}
+
+static struct kept *
+least_used(struct blocks *b)
+{
+	struct kept *least = &b->kept[0];
+
+	for (size_t i = 1; i < BLOCKS_KEPT; i++)
+		if (b->kept[i].used < least->used)
+			least = &b->kept[i];
+	return least;
+}
+
+/* What has been read takes the place of what was wanted longest ago. */
+static void
+collect(struct blocks *b)
+{
+	struct kept *to = least_used(b);
+	uint64_t events;
+	struct kept old;
+
+	if (read(b->event, &events, sizeof(events)) < 0)
+		events = 0;	/* none: it does not block */
+	if (b->job != JOB_BLOCK_DONE)
+		return;
+	old = *to;
+	*to = b->read;
+	b->read = old;
+	to->bad = b->status < 0;
+	to->used = ++b->clock;
+	b->job = JOB_NONE;
+}
+
+static void
+begin(struct blocks *b, enum job job, const struct frame *f)
+{
+	text_reset(&b->read.frame);
+	text_add_bytes(&b->read.frame, f->data, f->size);
+	b->job = job;
+	pthread_cond_signal(&b->work);
+}
+
+void
+blocks_want(struct blocks *b, const struct frame *want, size_t count)
+{
+	pthread_mutex_lock(&b->lock);
+	collect(b);
+	/* The most urgent is touched last. */
+	for (size_t i = count; i > 0; i--) {
+		struct kept *k = find(b, &want[i - 1]);
+
+		if (k)
+			k->used = ++b->clock;
+	}
+	for (size_t i = 0; i < count && b->job == JOB_NONE; i++)
+		if (!find(b, &want[i]))
+			begin(b, JOB_BLOCK, &want[i]);
+	pthread_mutex_unlock(&b->lock);
+}
+
+int
+blocks_slice(struct blocks *b, const struct frame *block, uint64_t from,
+	     uint64_t count, struct batch *to, struct fail *f)
+{
+	struct kept *k = find(b, block);
+
+	if (!k)
+		return 0;
+	if (k->bad) {
+		*f = k->why;
+		text_reset(&k->frame);
+		k->used = 0;
+		return -1;
+	}
+	if (from >= records(k))
+		return fail(f, FAIL_PROTOCOL, "a slice of no records");
+	batch_reset(to);
+	if (count > records(k) - from)
+		count = records(k) - from;
+	for (uint64_t i = from, n; i < from + count; i += n) {
+		n = 1;
+		if (k->order[i] == NONE)
+			continue;
+		while (i + n < from + count &&
+		       k->order[i + n] == k->order[i] + n)
+			n++;
+		batch_append_run(to, &k->batch, k->order[i], n);
+	}
+	if (to->examples == 0)
+		return fail(f, FAIL_DATA, "none of a step's %llu records is "
+			    "good", (unsigned long long)count);
+	return 1;
+}
+
+bool
+blocks_count(struct blocks *b, const struct frame *span)
+{
+	bool begun = false;
+
+	pthread_mutex_lock(&b->lock);
+	collect(b);
+	if (b->job == JOB_NONE) {
+		begin(b, JOB_COUNT, span);
+		begun = true;
+	}
+	pthread_mutex_unlock(&b->lock);
+	return begun;
+}
+
+int
+blocks_counted(struct blocks *b, struct span_tally *tally, struct fail *f)
+{
+	int got = 0;
+
+	pthread_mutex_lock(&b->lock);
+	collect(b);
+	if (b->job == JOB_COUNT_DONE) {
+		got = b->status < 0 ? -1 : 1;
+		*tally = b->tally;
+		*f = b->read.why;
+		b->job = JOB_NONE;
+	}
+	pthread_mutex_unlock(&b->lock);
+	return got;
+}

@@ -1,0 +1,428 @@
+#include "prog/coord_options.h"
+
+#include "base/endpoint.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "data/reader.h"
+#include "prog/bags.h"
+#include "store/checkpoint.h"
+#include "store/disk.h"
+#include "sys/clock.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAX_BATCH	((uint64_t)1 << 24)
+#define MAX_PACK	4096
+#define MAX_IN_FLIGHT	64
+#define SPLIT_BYTES	((uint64_t)64 << 20)
+#define SHUFFLE_RECORDS	10000
+#define ORDERED_RECORDS	1024	/* of a block that is not shuffled */
+#define MAX_SHUFFLE	((uint64_t)1 << 32)
+
+enum { BACKUP = CLI_LONG, CHECKPOINT, EVERY, GRACE, IN_FLIGHT, JOURNAL, KEEP,
+       KEEP_GOING, KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, NO_HEADER, PACK,
+       PARTITION, PATIENCE, PLACE, PLAN, PRINT_TASK, REPLICAS, RESTORE, AS_IS,
+       RESULTS, SEED, SHUFFLE, SPLIT, STATUS, STEP_TIMEOUT, SUSPEND,
+       VOCAB_ANYWHERE, WIRE };
+
+static const struct cli_option options[] = {
+	{ 'b',          "bind",         "ENDPOINT" },
+	{ BACKUP,       "backup",       "N" },
+	{ 'B',          "batch",        "BATCH" },
+	{ CHECKPOINT,   "checkpoint",   "DIRECTORY" },
+	{ 'd',          "data",         "INPUT" },
+	{ EVERY,        "every",        "STEPS|DURATION" },
+	{ 'F',          "format",       "FORMAT" },
+	{ GRACE,        "grace",        "DURATION" },
+	{ IN_FLIGHT,    "in-flight",    "N" },
+	{ JOURNAL,      "journal",      "FILE" },
+	{ KEEP,         "keep",         "N" },
+	{ KEEP_GOING,   "keep-going",   NULL },
+	{ KEEP_SERVERS, "keep-servers", NULL },
+	{ LEASE,        "lease",        "DURATION" },
+	{ 'm',          "model",        "MODEL" },
+	{ MIN_WORKERS,  "min-workers",  "N" },
+	{ MODE,         "mode",         "async|ssp:N|sync" },
+	{ NO_HEADER,    "no-header",    NULL },
+	{ 'o',          "output",       "FILE" },
+	{ PACK,         "pack",         "N" },
+	{ PARTITION,    "partition",    "PARTITIONER" },
+	{ PATIENCE,     "patience",     "DURATION" },
+	{ PLACE,        "place",        "PLACEMENT" },
+	{ PLAN,         "plan",         NULL },
+	{ PRINT_TASK,   "print-task",   NULL },
+	{ REPLICAS,     "replicas",     "N" },
+	{ RESTORE,      "restore",      "latest|none|PATH" },
+	{ AS_IS,        "restore-as-is", NULL },
+	{ RESULTS,      "results",      "all|errors|none" },
+	{ 's',          "servers",      "ENDPOINT,...|COUNT" },
+	{ SEED,         "seed",         "N" },
+	{ SHUFFLE,      "shuffle",      "[BUFFER]" },
+	{ SPLIT,        "split",        "SIZE" },
+	{ STATUS,       "status",       "FILE" },
+	{ STEP_TIMEOUT, "step-timeout", "DURATION" },
+	{ SUSPEND,      "suspend",      NULL },
+	{ VOCAB_ANYWHERE, "vocab-anywhere", NULL },
+	{ WIRE,         "wire",         "float32|bfloat16" },
+	{ 0, NULL, NULL }
+};
+
+static const char *const results_names[] = { "all", "errors", "none", NULL };
+static const char *const codec_names[] = { "float32", "bfloat16", NULL };
+
+/* A bare number is steps; with a unit it is a time. */
+static void
+read_every(struct coord_options *o)
+{
+	if (text_uint(optarg, &o->every_steps) && o->every_steps > 0)
+		return;
+	o->every_steps = 0;
+	if (!text_duration(optarg, &o->every_ms) || o->every_ms == 0)
+		cli_usage("--every: '%s' is neither a number of steps nor a "
+			  "duration such as 30s, 5m", optarg);
+}
+
+static void
+read_mode(struct coord_options *o)
+{
+	if (strcmp(optarg, "async") == 0)
+		o->mode = MODE_ASYNC;
+	else if (strcmp(optarg, "sync") == 0)
+		o->mode = MODE_SYNC;
+	else if (strncmp(optarg, "ssp:", 4) == 0 &&
+		 text_uint(optarg + 4, &o->ahead))
+		o->mode = MODE_SSP;
+	else
+		cli_usage("--mode: '%s' is not async, ssp:N or sync", optarg);
+}
+
+/* What only rounds have. */
+static void
+check_mode(const struct coord_options *o)
+{
+	if (o->mode == MODE_SYNC)
+		return;
+	if (o->replicas > 0)
+		cli_usage("--replicas needs --mode=sync");
+	if (o->backup > 0)
+		cli_usage("--backup needs --mode=sync");
+}
+
+static void
+add_input(struct coord_settings *s)
+{
+	s->input = mem_resize(s->input, s->inputs + 1, sizeof(*s->input));
+	s->input[s->inputs++] = optarg;
+}
+
+static void
+read_option(struct coord_settings *s, int c)
+{
+	struct coord_options *o = &s->o;
+	struct fail f;
+
+	switch (c) {
+	case 'b':	s->bind = optarg; break;
+	case BACKUP:	o->backup = cli_uint(0, WIRE_SLOTS); break;
+	case 'B':	o->batch = cli_uint(1, MAX_BATCH); break;
+	case CHECKPOINT: s->keeper.dir = optarg; break;
+	case 'd':	add_input(s); break;
+	case EVERY:	read_every(o); break;
+	case 'F':	o->format.name = optarg; break;
+	case GRACE:	o->grace_ms = cli_duration(); break;
+	case IN_FLIGHT:	o->in_flight = cli_uint(1, MAX_IN_FLIGHT); break;
+	case JOURNAL:	s->journal = optarg; break;
+	case KEEP:	s->keeper.keep = cli_uint(0, UINT64_MAX);
+			s->keep_said = true;
+			break;
+	case KEEP_GOING: o->keep_going = true; break;
+	case KEEP_SERVERS: o->keep_servers = true; break;
+	case LEASE:	o->lease_ms = cli_duration(); break;
+	case 'm':	s->model = optarg; break;
+	case MIN_WORKERS: o->min_workers = cli_uint(0, 1 << 20); break;
+	case MODE:	read_mode(o); break;
+	case NO_HEADER:	o->format.no_header = true; break;
+	case 'o':	s->output = cli_file(); break;
+	case PACK:	o->pack = cli_uint(1, MAX_PACK); break;
+	case PARTITION:
+		if (partitioner_parse(&o->partitioner, optarg, &f) < 0)
+			cli_usage("--partition: %s", f.text);
+		break;
+	case PATIENCE:	o->patience_ms = cli_duration(); break;
+	case PLACE:
+		if (placement_parse(&o->placement, optarg, &f) < 0)
+			cli_usage("--place: %s", f.text);
+		break;
+	case PLAN:	s->plan_only = true; break;
+	case PRINT_TASK: s->print_task = true; break;
+	case REPLICAS:	o->replicas = cli_uint(1, WIRE_SLOTS); break;
+	case RESTORE:	s->restore = optarg; break;
+	case AS_IS:	s->keeper.as_is = true; break;
+	case RESULTS:	o->results = (enum results)cli_choice(results_names);
+			break;
+	case 's':	s->servers = optarg; break;
+	case SEED:	o->seed = cli_uint(0, UINT64_MAX); break;
+	case SHUFFLE:	s->shuffle = optarg ? cli_uint(1, MAX_SHUFFLE) :
+				SHUFFLE_RECORDS;
+			break;
+	case SPLIT:	s->split = cli_bytes(); break;
+	case STATUS:	s->status = optarg; break;
+	case STEP_TIMEOUT: o->step_timeout_ms = cli_duration(); break;
+	case SUSPEND:	o->suspend = true; break;
+	case VOCAB_ANYWHERE: s->anywhere = true; break;
+	case WIRE:	o->codec = (enum codec)cli_choice(codec_names); break;
+	}
+}
+
+/* A list of endpoints, or how many servers will register themselves. */
+static void
+read_servers(struct coord_settings *s)
+{
+	struct coord_options *o = &s->o;
+	const struct cluster_job *job = &s->cluster.job[CLUSTER_PS];
+	uint64_t count;
+
+	if (!s->servers && s->cluster.has_jobs && job->count > 0) {
+		o->server = mem_alloc(job->count, sizeof(*o->server));
+		o->servers = job->count;
+		memcpy(o->server, job->endpoint,
+		       job->count * sizeof(*o->server));
+		return;
+	}
+	if (!s->servers)
+		s->servers = getenv("PS_SERVERS");
+	if (!s->servers || !*s->servers)
+		cli_usage("where are the servers? say -s");
+	if (text_uint(s->servers, &count)) {
+		if (count == 0 || count > PLAN_SERVERS)
+			cli_usage("-s: '%s' is not a number of servers from "
+				  "1 to %d", s->servers, PLAN_SERVERS);
+		o->server = mem_alloc(count, sizeof(*o->server));
+		o->servers = count;
+		return;
+	}
+	s->server_list = mem_text(s->servers);
+	o->server = text_split(s->server_list, ',', &o->servers);
+	if (o->servers > PLAN_SERVERS)
+		cli_usage("-s: at most %d servers", PLAN_SERVERS);
+}
+
+static void
+check_servers(const struct coord_options *o)
+{
+	for (size_t i = 1; i < o->servers; i++)
+		for (size_t k = 0; k < i && o->server[i]; k++)
+			if (strcmp(o->server[k], o->server[i]) == 0)
+				cli_usage("servers %zu and %zu are the same: "
+					  "%s", k, i, o->server[i]);
+}
+
+static void
+read_cluster(struct coord_settings *s)
+{
+	struct fail f;
+
+	if (cluster_read(&s->cluster, s->common.cluster, s->common.task,
+			 &f) < 0)
+		cli_die(&f);
+	if (s->print_task && !s->cluster.has_task)
+		cli_usage("there is no task: say -t, or TF_CONFIG");
+	if (s->print_task)
+		return;
+	if (s->cluster.has_task && s->cluster.type != CLUSTER_CHIEF)
+		cli_usage("the task is %s, not chief",
+			  cluster_type_name(s->cluster.type));
+	if (!s->bind)
+		s->bind = cluster_endpoint(&s->cluster, CLUSTER_CHIEF, 0);
+	if (!s->bind)
+		s->bind = getenv("PS_COORD");
+	if (!s->bind)
+		s->bind = "tcp://127.0.0.1:*";
+	s->o.workers = s->cluster.job[CLUSTER_WORKER].count;
+	read_servers(s);
+	check_servers(&s->o);
+}
+
+static void
+check_data(const struct coord_settings *s)
+{
+	const struct span_format *how = &s->o.format;
+
+	if (how->name && !reader_format(how->name))
+		cli_usage("-F: there is no format '%s'", how->name);
+	if (s->inputs == 0 && (how->name || how->no_header || s->shuffle ||
+			       s->split))
+		cli_usage("-F, --no-header, --shuffle and --split are for "
+			  "data, and none are given: say -d");
+	if (s->inputs > 0 && s->o.mode == MODE_SYNC && s->o.replicas == 0)
+		cli_usage("-d with --mode=sync needs --replicas=N: what a "
+			  "slot reads depends on how many there are");
+}
+
+/* Are both one file, or will they be? */
+static bool
+is_same(const char *a, const char *b)
+{
+	return a && b && (strcmp(a, b) == 0 || disk_is_same(a, b));
+}
+
+/* What is written must not take the place of what it is made of. */
+static bool
+is_read(const struct coord_settings *s, const char *path)
+{
+	bool read = is_same(path, s->requests) || is_same(path, s->model) ||
+		is_same(path, s->journal);
+
+	for (size_t i = 0; i < s->inputs; i++)
+		read = read || is_same(path, s->input[i]);
+	return read;
+}
+
+static void
+check_output(const struct coord_settings *s)
+{
+	struct stat st;
+
+	if (s->output && stat(s->output, &st) == 0 && S_ISREG(st.st_mode) &&
+	    is_read(s, s->output))
+		cli_usage("-o: %s is what is read", s->output);
+	if (is_read(s, s->status))
+		cli_usage("--status: %s is what is read", s->status);
+	if (is_same(s->status, s->output) || is_same(s->status, s->common.log))
+		cli_usage("--status: %s is for something else", s->status);
+}
+
+void
+coord_settings_read(struct coord_settings *s, int argc, char **argv)
+{
+	int c;
+
+	s->o = (struct coord_options){ .batch = 32, .pack = 1,
+				       .in_flight = 2, .min_workers = 1,
+				       .lease_ms = 10000,
+				       .patience_ms = 60000,
+				       .grace_ms = 7000 };
+	s->keeper.keep = 5;
+	s->requests = "-";
+	while ((c = cli_next(argc, argv, options, &s->common)) != -1)
+		read_option(s, c);
+	if (argc - optind > 1)
+		cli_usage("'%s': one file of requests is enough",
+			  argv[optind + 1]);
+	if (optind < argc)
+		s->requests = argv[optind];
+	check_data(s);
+	s->o.timeout_ms = s->common.timeout_ms;
+	check_mode(&s->o);
+	read_cluster(s);
+	if (!s->model && !s->print_task)
+		cli_usage("which model? say -m");
+	if (!s->keeper.dir && (s->o.every_steps || s->o.every_ms))
+		cli_usage("--every needs --checkpoint");
+	if (!s->keeper.dir && s->keep_said)
+		cli_usage("--keep needs --checkpoint");
+	s->o.beside_journal = !s->journal && s->keeper.dir;
+	if (s->o.beside_journal)
+		s->journal = s->journal_path =
+			disk_path("%s/" JOURNAL_FILE, s->keeper.dir);
+	if (s->o.suspend && !s->journal)
+		cli_usage("--suspend needs --checkpoint or --journal");
+	check_output(s);
+	if (!s->restore)
+		s->restore = s->keeper.dir ? "latest" : "none";
+	if (!s->keeper.dir && strcmp(s->restore, "none") != 0)
+		cli_usage("--restore needs --checkpoint");
+	s->o.life = clock_random();
+	for (size_t i = 0; i < PLAN_RUN; i += sizeof(uint64_t)) {
+		const uint64_t bits = clock_random();
+
+		memcpy(s->o.run + i, &bits, sizeof(bits));
+	}
+}
+
+void
+coord_settings_listen(struct coord_settings *s, const char *endpoint)
+{
+	const size_t n = strlen(s->bind);
+
+	s->o.endpoint = endpoint;
+	s->o.any_port = n > 0 && s->bind[n - 1] == '*';
+	if (!s->o.any_port)
+		log_info("listening on %s", endpoint);
+}
+
+struct model *
+coord_settings_model(const struct coord_settings *s,
+		     struct model_source *source, struct fail *f)
+{
+	struct text lines = { 0 };
+	struct model *model;
+
+	if (model_source_read(source, s->model, s->anywhere, f) < 0 ||
+	    !(model = model_parse(source, f)))
+		return NULL;
+	model_unused(model, &lines);
+	if (model_doubts(model, &lines, f) < 0) {
+		model_free(model);
+		model = NULL;
+	}
+	log_warn_lines(lines.data, lines.size);
+	text_release(&lines);
+	return model;
+}
+
+static int
+cut_inputs(struct coord_settings *s, struct model *model, struct fail *f)
+{
+	const struct ledger_options o = {
+		.seed = s->o.seed, .batch = s->o.batch, .unit = s->o.pack,
+		.buffer = s->shuffle ? s->shuffle : ORDERED_RECORDS,
+		.shuffle = s->shuffle > 0, .slots = s->o.replicas
+	};
+	struct splits splits;
+
+	if (s->inputs == 0)
+		return 0;
+	if (splits_cut(&splits, s->input, s->inputs, &s->o.format,
+		       model_label(model) != NULL,
+		       s->split ? s->split : SPLIT_BYTES, f) < 0 ||
+	    (s->plan_only && bags_expect(&s->bags, model, &splits,
+					 &s->o.format, f) < 0)) {
+		splits_release(&splits);
+		return -1;
+	}
+	s->o.ledger = ledger_new(&o, &splits);
+	return 0;
+}
+
+int
+coord_settings_check(struct coord_settings *s, struct model *model,
+		     struct fail *f)
+{
+	if (cut_inputs(s, model, f) < 0 ||
+	    endpoint_check(s->bind, ENDPOINT_BIND, f) < 0 ||
+	    plan_check(model, &s->o.partitioner, s->o.servers, f) < 0)
+		return -1;
+	for (size_t i = 0; i < s->o.servers; i++)
+		if (s->o.server[i] &&
+		    endpoint_check(s->o.server[i], ENDPOINT_CONNECT, f) < 0)
+			return fail_at(f, "server %zu", i);
+	return 0;
+}
+
+void
+coord_settings_release(struct coord_settings *s)
+{
+	keeper_release(&s->keeper);
+	ledger_free(s->o.ledger);
+	free(s->o.restored.ledger);
+	free(s->input);
+	free(s->o.server);
+	free(s->server_list);
+	free(s->journal_path);
+	cluster_release(&s->cluster);
+}

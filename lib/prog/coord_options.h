@@ -1,0 +1,63 @@
+/*
+ * coord_options - the command line of ps-coord.
+ */
+#ifndef PS_COORD_OPTIONS_H
+#define PS_COORD_OPTIONS_H
+
+#include "coord/coord.h"
+#include "prog/keeper.h"
+#include "store/cluster.h"
+#include "sys/cli.h"
+
+#define COORD_USAGE \
+	"[-b endpoint] [-B batch] [--backup=n] [--checkpoint=directory] " \
+	"[-d input] [--every=steps|duration] [-F format] " \
+	"[--grace=duration] [--in-flight=n] [--journal=file] [--keep=n] " \
+	"[--keep-going] [--keep-servers] [--lease=duration] " \
+	"[--min-workers=n] [--mode=async|ssp:n|sync] [--no-header] " \
+	"[-o file] [--pack=n] [--partition=partitioner] " \
+	"[--patience=duration] [--place=placement] [--plan] " \
+	"[--print-task] [--replicas=n] [--restore=latest|none|path] " \
+	"[--restore-as-is] " \
+	"[--results=all|errors|none] [-s endpoint,...|count] [--seed=n] " \
+	"[--shuffle[=buffer]] [--split=size] [--status=file] " \
+	"[--step-timeout=duration] [--suspend] [--vocab-anywhere] " \
+	"[--wire=float32|bfloat16] -m model [requests]"
+
+struct coord_settings {
+	struct cli_common common;
+	struct cluster cluster;
+	struct coord_options o;
+	struct keeper keeper;
+	const char *bind, *model, *output, *status, *restore, *journal;
+	char *journal_path;	/* if it was not said */
+	const char *requests;	/* "-" by default */
+	const char *servers;	/* as said */
+	char *server_list;	/* cut up */
+	char **input;		/* of the ledger */
+	size_t inputs;
+	uint64_t split, shuffle;	/* bytes; records */
+	struct plan_bags bags;	/* --plan: what the data tell */
+	bool plan_only, print_task, keep_said;
+	bool anywhere;		/* the model's vocabularies may be */
+};
+
+/* Ends the program when they make no sense. */
+void coord_settings_read(struct coord_settings *, int argc, char **argv);
+
+/* It listens here.  If the port was left to the system whoever coordinates
+   tells it, when that begins. */
+void coord_settings_listen(struct coord_settings *, const char *endpoint);
+
+/* Read and check the model, and warn of what nothing uses; NULL on failure. */
+struct model *coord_settings_model(const struct coord_settings *,
+				   struct model_source *, struct fail *);
+
+/* What needs neither a cluster nor a file of ours: cut the inputs that are
+   given, if any, for a ledger, and look at the endpoints.  For --plan the
+   model is told what the data are like. */
+int coord_settings_check(struct coord_settings *, struct model *,
+			 struct fail *);
+void coord_settings_release(struct coord_settings *);
+
+#endif

@@ -1,0 +1,166 @@
+#include "prog/eval_options.h"
+
+#include "data/cache.h"
+#include "data/source.h"
+#include "sys/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH		1024
+#define MAX_BATCH	((uint64_t)1 << 20)
+
+enum { CACHE = CLI_LONG, FOLLOW, MAX_BAD, NEWEST, NO_HEADER, PREDICT, UNTIL };
+
+static const struct cli_option options[] = {
+	{ 'B',       "batch",       "BATCH" },
+	{ 'C',       "checkpoint",  "DIRECTORY" },
+	{ 'c',       "coordinator", "ENDPOINT" },
+	{ CACHE,     "cache",       "[DIRECTORY]" },
+	{ 'F',       "format",      "FORMAT" },
+	{ FOLLOW,    "follow",      NULL },
+	{ MAX_BAD,   "max-bad",     "N" },
+	{ NEWEST,    "newest",      NULL },
+	{ NO_HEADER, "no-header",   NULL },
+	{ 'o',       "output",      "FILE" },
+	{ PREDICT,   "predict",     NULL },
+	{ UNTIL,     "until",       "CONDITION" },
+	{ 'x',       "external",    "COMMAND" },
+	{ 0, NULL, NULL }
+};
+
+/* "dir/" and "dir" are one. */
+static const char *
+trim(char *path)
+{
+	size_t n = strlen(path);
+
+	while (n > 1 && path[n - 1] == '/')
+		path[--n] = '\0';
+	return path;
+}
+
+/* The live model is what is left when there is no -C. */
+static void
+find_coordinator(struct eval_settings *s)
+{
+	struct evaluator_options *o = &s->evaluator;
+	struct fail f;
+
+	if (cluster_read(&s->cluster, s->common.cluster, s->common.task,
+			 &f) < 0)
+		cli_die(&f);
+	if (s->cluster.has_task && s->cluster.type != CLUSTER_EVALUATOR)
+		cli_usage("the task is %s, not evaluator",
+			  cluster_type_name(s->cluster.type));
+	if (s->cluster.has_task)
+		o->index = s->cluster.index;
+	if (s->dir)
+		return;
+	if (!o->coordinator)
+		o->coordinator = cluster_endpoint(&s->cluster, CLUSTER_CHIEF,
+						  0);
+	if (!o->coordinator)
+		o->coordinator = getenv("PS_COORD");
+	if (!o->coordinator)
+		cli_usage("what is to be scored? say -C or -c");
+}
+
+static void
+check(const struct eval_settings *s)
+{
+	struct fail f;
+
+	if (s->dir && s->evaluator.coordinator)
+		cli_usage("-C and -c: a checkpoint or the live model, not "
+			  "both");
+	if ((s->follow || s->newest || s->output) && !s->dir)
+		cli_usage("%s: where are the checkpoints? say -C", s->follow ?
+			  "--follow" : s->newest ? "--newest" : "-o");
+	if (s->follow && s->newest)
+		cli_usage("--follow and --newest: all of them, or one");
+	if (s->evaluator.predict && (s->follow || *s->until.metric))
+		cli_usage("--predict: there is nothing to %s", s->follow ?
+			  "follow, one model predicts" : "wait for");
+	if (s->evaluator.predict && s->reader.max_bad > 0)
+		cli_usage("--predict: each record has its line, none can be "
+			  "passed over");
+	if (s->evaluator.predict && s->output)
+		cli_usage("--predict: there are no scores to put into a file, "
+			  "predictions are printed");
+	if (s->reader.format && !reader_format(s->reader.format))
+		cli_usage("-F: there is no format '%s'", s->reader.format);
+	if (s->count == 0)
+		cli_usage("no input: a file, - or pipe:COMMAND");
+	if (cache_probe(s->reader.cache, &f) < 0)
+		cli_die(&f);
+}
+
+void
+eval_settings_read(struct eval_settings *s, int argc, char **argv)
+{
+	int c;
+
+	s->batch = BATCH;
+	s->evaluator.index = WIRE_NONE;
+	s->evaluator.life = clock_random();
+	s->reader.allow_pipe = true;
+	while ((c = cli_next(argc, argv, options, &s->common)) != -1) {
+		switch (c) {
+		case 'B':	s->batch = cli_uint(1, MAX_BATCH); break;
+		case 'C':	s->dir = trim(optarg); break;
+		case 'c':	s->evaluator.coordinator = optarg; break;
+		case CACHE:	s->reader.cache = optarg ? optarg : ""; break;
+		case 'F':	s->reader.format = optarg; break;
+		case FOLLOW:	s->follow = true; break;
+		case MAX_BAD:	s->reader.max_bad = cli_uint(0, UINT64_MAX);
+				break;
+		case NEWEST:	s->newest = true; break;
+		case NO_HEADER:	s->reader.no_header = true; break;
+		case 'o':	s->output = cli_file(); break;
+		case PREDICT:	s->evaluator.predict = true; break;
+		case UNTIL:
+			if (!until_read(&s->until, optarg))
+				cli_usage("--until: '%s' is not a condition "
+					  "such as auc>=0.9", optarg);
+			break;
+		case 'x':	programs_add(&s->programs, optarg); break;
+		}
+	}
+	s->inputs = argv + optind;
+	s->count = (size_t)(argc - optind);
+	s->evaluator.timeout_ms = s->programs.timeout_ms =
+		s->common.timeout_ms;
+	s->evaluator.externals = programs_externals(&s->programs);
+	s->reader.unlabelled = s->evaluator.predict;
+	check(s);
+	find_coordinator(s);
+}
+
+void
+eval_settings_reread(const struct eval_settings *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (source_once(s->inputs[i]))
+			cli_usage("'%s' can be read only once, not for each "
+				  "checkpoint: say --newest, or name a file",
+				  s->inputs[i]);
+}
+
+bool
+eval_settings_stream(const struct eval_settings *s)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < s->count; i++)
+		any = any || source_once(s->inputs[i]) ||
+			strncmp(s->inputs[i], "pipe:", 5) == 0;
+	return any;
+}
+
+void
+eval_settings_release(struct eval_settings *s)
+{
+	programs_end(&s->programs);
+	cluster_release(&s->cluster);
+}

@@ -1,0 +1,44 @@
+/*
+ * eval_options - the command line of ps-eval.
+ */
+#ifndef PS_EVAL_OPTIONS_H
+#define PS_EVAL_OPTIONS_H
+
+#include "client/evaluator.h"
+#include "client/until.h"
+#include "data/reader.h"
+#include "prog/programs.h"
+#include "store/cluster.h"
+#include "sys/cli.h"
+
+#define EVAL_USAGE \
+	"[-B batch] [-C directory] [-c endpoint] [--cache[=directory]] " \
+	"[-F format] [--follow] [--max-bad=n] [--newest] [--no-header] " \
+	"[-o file] [--predict] [--until=condition] " \
+	"[-x [layer=]command] input ..."
+
+struct eval_settings {
+	struct cli_common common;
+	struct cluster cluster;
+	struct evaluator_options evaluator;
+	struct reader_options reader;
+	struct until until;
+	struct programs programs;
+	const char *dir;	/* of checkpoints; NULL: score the live model */
+	const char *output;	/* a file of scores; NULL: standard output */
+	bool follow, newest;
+	uint64_t batch;
+	char **inputs;
+	size_t count;
+};
+
+/* Ends the program when they make no sense. */
+void eval_settings_read(struct eval_settings *, int argc, char **argv);
+
+/* Ends the program unless every input can be read more than once. */
+void eval_settings_reread(const struct eval_settings *);
+/* May they go on while newer checkpoints come, as streams and commands do? */
+bool eval_settings_stream(const struct eval_settings *);
+void eval_settings_release(struct eval_settings *);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * keeper - the coordinator's work on checkpoints: which to restore, and
+ * publishing what the servers have written.
+ *
+ * It publishes, and removes what is too old, in a thread of its own, while the
+ * coordinator goes on: nobody waits for a slow disk who need not.
+ */
+#ifndef PS_KEEPER_H
+#define PS_KEEPER_H
+
+#include "coord/coord.h"
+#include "sys/task.h"
+
+struct keeper {
+	const char *dir;	/* NULL: no checkpoints */
+	uint64_t keep;		/* the newest so many; 0: all */
+	bool as_is;		/* rows may stand for other things now */
+	char ahead[CHECKPOINT_NAME];	/* the newest, if it is of a later
+				   step than what is restored; or "" */
+
+	struct task *task;	/* publishes: */
+	const struct coord_job *job;
+	const struct model_source *source;
+	struct fail why, why_not_pruned;
+	int status;
+};
+
+/*
+ * Can checkpoints be kept here?  What is to be restored: "latest" (nothing,
+ * if there is none yet), "none", or a path.  Fills o->checkpoint, restore,
+ * restored (free its ledger); a checkpoint of another model is FAIL_DATA.
+ */
+int keeper_begin(struct keeper *, const char *restore,
+		 const struct model *, struct coord_options *o,
+		 struct fail *);
+void keeper_release(struct keeper *);	/* waits for what it publishes */
+
+/* Nor is it what was asked for if a run that broke off, with that journal,
+   goes on; NULL: there is none. */
+void keeper_warn(const struct keeper *, const char *restore,
+		 const char *journal);
+
+/* Readable when something has been published; -1: nothing will be. */
+int keeper_fd(const struct keeper *);
+
+/*
+ * Tell of what has been published, or not; begin to publish what waits.  The
+ * source is borrowed until keeper_busy() is false.
+ */
+void keeper_run(struct keeper *, struct coord *, const struct model_source *,
+		uint64_t now_ms);
+bool keeper_busy(const struct keeper *);
+
+#endif

@@ -1,0 +1,75 @@
+#include "prog/newer.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "prog/follow.h"
+
+#include <poll.h>
+#include <stdlib.h>
+
+struct newer {
+	const char *dir;
+	struct follow *folder;
+	uint64_t step;		/* of the one in use, */
+	uint64_t tried;		/* and the newest that was there then */
+	uint64_t next_ms;	/* of the next look */
+};
+
+struct newer *
+newer_open(const char *dir, uint64_t step)
+{
+	struct newer *n = mem_alloc(1, sizeof(*n));
+
+	n->dir = dir;
+	n->folder = follow_open(dir);
+	n->step = n->tried = step;
+	return n;
+}
+
+void
+newer_close(struct newer *n)
+{
+	if (!n)
+		return;
+	follow_close(n->folder);
+	free(n);
+}
+
+static void
+warn(const char *text)
+{
+	log_warn("%s", text);
+}
+
+static bool
+is_due(const struct newer *n, uint64_t now)
+{
+	struct pollfd fd = { .fd = follow_fd(n->folder), .events = POLLIN };
+
+	return now >= n->next_ms || poll(&fd, 1, 0) > 0;
+}
+
+/* A folder that has gone may come again, and meanwhile we have what we have. */
+struct checkpoint *
+newer_look(struct newer *n, uint64_t now)
+{
+	struct checkpoint *c;
+	uint64_t step;
+	struct fail f;
+
+	if (!is_due(n, now))
+		return NULL;
+	n->next_ms = now + FOLLOW_MS;
+	if (follow_look(n->folder, &f) < 0 ||
+	    !follow_newest(n->folder, &step) || step == n->tried)
+		return NULL;
+	n->tried = step;
+	c = checkpoint_newest(n->dir, warn, &f);
+	if (c && checkpoint_info(c)->step == n->step) {
+		checkpoint_close(c);
+		c = NULL;
+	}
+	if (c)
+		n->step = checkpoint_info(c)->step;
+	return c;
+}

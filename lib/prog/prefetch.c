@@ -1,0 +1,346 @@
+#include "prog/prefetch.h"
+
+#include "base/mem.h"
+#include "data/source.h"
+#include "model/compute.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define AHEAD	8	/* batches */
+#define LOW	4	/* batches left when the reader wakes */
+
+/* One batch of so many bytes is enough: with those that are computed, more
+   would push each other out of the processor's cache. */
+#define ENOUGH	((size_t)2 << 20)
+
+struct prefetch {
+	struct reader *reader;
+	struct batch ring[AHEAD];	/* ready of them, from first on */
+	size_t first, ready;
+	struct batch rest, spare;	/* see regroup() */
+	size_t size;			/* examples of a batch; 0: not asked */
+	bool over, waiting, quit;
+	bool woken;			/* the event is to be read */
+	bool busy;			/* opening or reading */
+	bool may_hang;			/* ... what never ends */
+	struct commands commands;	/* of the reader */
+	struct prefetch *next;		/* of those left behind */
+	const struct model *model;	/* with these, to open the reader; */
+	char **file;			/* until then it is NULL */
+	size_t files;
+	struct reader_options options;
+	int status;			/* of the reader, at its end */
+	struct fail why;
+	struct sorter sorter;	/* the thread's */
+	int event;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t room;
+};
+
+/* Somebody waits for a batch, or for the end. */
+static void
+wake(struct prefetch *p)
+{
+	const uint64_t one = 1;
+
+	if (!p->waiting)
+		return;
+	if (write(p->event, &one, sizeof(one)) < 0)
+		abort();	/* a counter of ones cannot overflow */
+	p->waiting = false;
+	p->woken = true;
+}
+
+static int
+open_reader(struct prefetch *p, struct fail *f)
+{
+	size_t inputs;
+	const struct input *input = model_inputs(p->model, &inputs);
+
+	p->reader = reader_open(p->file, p->files, &p->options, input, inputs,
+				model_label(p->model), f);
+	return p->reader ? 0 : -1;
+}
+
+/* The next batch, with all that can be done of a step here. */
+static int
+read_batch(struct prefetch *p, size_t size, struct batch *b, struct fail *f)
+{
+	const int got = !p->reader && open_reader(p, f) < 0 ? -1 :
+		reader_next(p->reader, size, b, f);
+
+	if (got > 0)
+		compute_prepare(p->model, b, &p->sorter);
+	return got;
+}
+
+static bool
+is_full(const struct prefetch *p)
+{
+	return p->ready == AHEAD ||
+		(p->ready > 0 && batch_bytes(&p->ring[p->first]) > ENOUGH);
+}
+
+static void *
+run(void *arg)
+{
+	struct prefetch *p = arg;
+	struct fail why;
+
+	pthread_mutex_lock(&p->lock);
+	while (!p->quit && !p->over) {
+		if (p->size == 0 || is_full(p)) {
+			/* Then fill it up again, from LOW on. */
+			pthread_cond_wait(&p->room, &p->lock);
+			continue;
+		}
+		struct batch *b = &p->ring[(p->first + p->ready) % AHEAD];
+		const size_t size = p->size;
+
+		p->busy = true;
+		pthread_mutex_unlock(&p->lock);
+		const int got = read_batch(p, size, b, &why);
+
+		pthread_mutex_lock(&p->lock);
+		p->busy = false;
+		if (got > 0) {
+			p->ready++;
+		} else {
+			p->over = true;
+			p->status = got;
+			if (got < 0)
+				p->why = why;
+		}
+		wake(p);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+/* Not what is there as a plain file, nor what is not there at all. */
+static bool
+may_hang(char *const *file, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (source_once(file[i]) ||
+		    strncmp(file[i], "pipe:", 5) == 0)
+			return true;
+	return false;
+}
+
+static void
+release(struct prefetch *p)
+{
+	reader_close(p->reader);
+	for (size_t i = 0; i < AHEAD; i++)
+		batch_release(&p->ring[i]);
+	batch_release(&p->rest);
+	batch_release(&p->spare);
+	sorter_release(&p->sorter);
+	for (size_t i = 0; i < p->files; i++)
+		free(p->file[i]);
+	free(p->file);
+	free(p);
+}
+
+struct prefetch *
+prefetch_open(const struct model *model, char *const *files, size_t count,
+	      const struct reader_options *options, struct fail *f)
+{
+	struct prefetch *p = mem_alloc(1, sizeof(*p));
+	size_t inputs;
+	const struct input *input = model_inputs(model, &inputs);
+
+	p->model = model;
+	p->options = *options;
+	p->options.commands = options->allow_pipe ? &p->commands : NULL;
+	p->file = mem_alloc(count, sizeof(*p->file));
+	for (; p->files < count; p->files++)
+		p->file[p->files] = mem_text(files[p->files]);
+	p->may_hang = may_hang(files, count);
+	if (!p->may_hang && open_reader(p, f) < 0) {
+		release(p);
+		return NULL;
+	}
+	for (size_t i = 0; i < AHEAD; i++)
+		batch_begin(&p->ring[i], input, inputs, model_label(model));
+	batch_begin(&p->rest, input, inputs, model_label(model));
+	batch_begin(&p->spare, input, inputs, model_label(model));
+	p->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->room, NULL);
+	if (p->event < 0 || pthread_create(&p->thread, NULL, run, p) != 0)
+		abort();	/* no descriptors, no threads: no program */
+	return p;
+}
+
+/* What threads may still use, so that it is not taken for lost. */
+static struct prefetch *left_behind;
+
+/*
+ * The reader may be deep in a read that never ends (a pipe that nobody
+ * writes): the thread is then left to the end of the process, with the model.
+ * A command that it reads is told to end, lest it outlive us.
+ */
+void
+prefetch_close(struct prefetch *p)
+{
+	bool hangs;
+
+	if (!p)
+		return;
+	pthread_mutex_lock(&p->lock);
+	p->quit = true;
+	hangs = p->busy && p->may_hang;
+	pthread_cond_signal(&p->room);
+	pthread_mutex_unlock(&p->lock);
+	if (hangs) {
+		commands_end(&p->commands);
+		p->next = left_behind;
+		left_behind = p;
+		model_keep(p->model);
+		pthread_detach(p->thread);
+		return;
+	}
+	pthread_join(p->thread, NULL);
+	close(p->event);
+	pthread_cond_destroy(&p->room);
+	pthread_mutex_destroy(&p->lock);
+	release(p);
+}
+
+static void
+pass_front(struct prefetch *p)
+{
+	p->first = (p->first + 1) % AHEAD;
+	p->ready--;
+}
+
+/*
+ * What was used last is filled next: its memory is the warmest, and places of
+ * the ring that are never needed need none.
+ */
+static void
+reuse(struct prefetch *p, struct batch used)
+{
+	struct batch *left = &p->ring[(p->first + AHEAD - 1) % AHEAD];
+	struct batch *next = &p->ring[(p->first + p->ready + p->busy) % AHEAD];
+
+	*left = *next;
+	*next = used;
+}
+
+/* Is the batch at the front the one that is asked for? */
+static bool
+front_fits(const struct prefetch *p, size_t n)
+{
+	const struct batch *front = &p->ring[p->first];
+
+	return p->ready > 0 && p->rest.examples == 0 &&
+		(front->examples == n ||
+		 (front->examples < n && p->over && p->ready == 1));
+}
+
+static void
+append(struct batch *to, const struct batch *from, size_t first, size_t end)
+{
+	for (size_t i = first; i < end; i++)
+		batch_append(to, from, i);
+}
+
+/*
+ * What was read ahead has the size that was asked for before: put its
+ * examples together anew.  Those left over are the rest.
+ */
+static bool
+regroup(struct prefetch *p, size_t n, struct batch *batch)
+{
+	struct batch rest;
+
+	for (; p->rest.examples < n && p->ready > 0; pass_front(p))
+		append(&p->rest, &p->ring[p->first], 0,
+		       p->ring[p->first].examples);
+	if (p->rest.examples < n && (!p->over || p->rest.examples == 0))
+		return false;
+
+	const size_t count = p->rest.examples < n ? p->rest.examples : n;
+
+	batch_reset(batch);
+	append(batch, &p->rest, 0, count);
+	batch_reset(&p->spare);
+	append(&p->spare, &p->rest, count, p->rest.examples);
+	rest = p->rest;
+	p->rest = p->spare;
+	p->spare = rest;
+	return true;
+}
+
+int
+prefetch_take(struct prefetch *p, size_t n, struct batch *batch)
+{
+	const struct batch empty = *batch;
+	uint64_t events;
+	int got = 0;
+
+	pthread_mutex_lock(&p->lock);
+	if (p->woken && read(p->event, &events, sizeof(events)) < 0)
+		abort();	/* it was written to */
+	p->woken = false;
+	const bool asked_anew = p->size != n;
+	const bool fits = front_fits(p, n);
+
+	p->size = n;
+	if (fits) {
+		*batch = p->ring[p->first];
+		pass_front(p);
+		reuse(p, empty);
+		got = 1;
+	} else if (regroup(p, n, batch)) {
+		got = 1;
+	} else if (p->over) {
+		got = -1;
+	} else {
+		p->waiting = true;
+	}
+	/* Many small batches at a time: every wake-up costs two switches. */
+	if (asked_anew || !fits || p->ready <= LOW)
+		pthread_cond_signal(&p->room);
+	pthread_mutex_unlock(&p->lock);
+	return got;
+}
+
+void
+prefetch_put_back(struct prefetch *p, const struct batch *batch)
+{
+	struct batch rest;
+
+	pthread_mutex_lock(&p->lock);
+	batch_reset(&p->spare);
+	append(&p->spare, batch, 0, batch->examples);
+	append(&p->spare, &p->rest, 0, p->rest.examples);
+	rest = p->rest;
+	p->rest = p->spare;
+	p->spare = rest;
+	batch_reset(&p->spare);
+	pthread_mutex_unlock(&p->lock);
+}
+
+int
+prefetch_fd(const struct prefetch *p)
+{
+	return p->event;
+}
+
+int
+prefetch_end(const struct prefetch *p, uint64_t *records, struct fail *f)
+{
+	*records = p->reader ? reader_records(p->reader) : 0;
+	if (p->status < 0)
+		*f = p->why;
+	return p->status;
+}

@@ -1,0 +1,513 @@
+#include "prog/programs.h"
+
+#include "base/breath.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "model/model.h"
+#include "sys/cli.h"
+#include "sys/clock.h"
+#include "sys/launch.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PIPE_BYTES	(1 << 20)
+#define BREATH_MS	100	/* between two signs of life */
+#define END_MS		1000	/* until it is asked louder to end */
+#define LINE_BYTES	1024	/* of an answer */
+#define AT_ONCE		16	/* pieces that are written */
+
+struct child {
+	char *layer;
+	const char *command;	/* borrowed */
+	pid_t group;
+	int to, from;		/* its standard input and output */
+	struct text head;	/* of a request; its room is kept */
+};
+
+/* ---- which command is whose ---- */
+
+void
+programs_add(struct programs *p, char *text)
+{
+	p->command = mem_grow(p->command, p->commands, &p->command_room,
+			      sizeof(char *));
+	p->command[p->commands++] = text;
+}
+
+/* The letters before the = in "LAYER=COMMAND"; 0: it is for any layer. */
+static size_t
+name_length(const char *text)
+{
+	size_t n = 0;
+
+	while (isalnum((unsigned char)text[n]) ||
+	       (text[n] && strchr("_.-", text[n])))
+		n++;
+	return text[n] == '=' ? n : 0;
+}
+
+static bool
+is_named(const char *text, const char *layer)
+{
+	const size_t n = name_length(text);
+
+	return n > 0 && n == strlen(layer) && memcmp(text, layer, n) == 0;
+}
+
+/* That of its name, or else one without a name; NULL. */
+static const char *
+find_command(const struct programs *p, const char *layer)
+{
+	const char *any = NULL;
+
+	for (size_t i = 0; i < p->commands; i++) {
+		const char *text = p->command[i];
+
+		if (is_named(text, layer))
+			return text + name_length(text) + 1;
+		if (name_length(text) == 0)
+			any = text;
+	}
+	return any;
+}
+
+/* A command that no layer of the model is for is a slip of the pen. */
+static int
+check_command(const char *text, const struct model *m, struct fail *f)
+{
+	const char *layer, *where;
+	bool used = false;
+
+	for (size_t i = 0; (layer = model_external(m, i, &where)); i++)
+		used = used || name_length(text) == 0 || is_named(text, layer);
+	if (used)
+		return 0;
+	return fail(f, FAIL_CONFIG, "-x '%s': the model has no external layer"
+		    "%s%.*s", text, name_length(text) > 0 ? " called " : "",
+		    (int)name_length(text), text);
+}
+
+/* ---- its life ---- */
+
+static int
+start(struct child *p, struct fail *f)
+{
+	char sh[] = "sh", c[] = "-c", *command = mem_text(p->command);
+	char *const word[] = { sh, c, command, NULL };
+	int in[2] = { -1, -1 }, out[2] = { -1, -1 };
+
+	p->group = -1;
+	if (launch_pipe(in, f) == 0 && launch_pipe(out, f) == 0)
+		p->group = launch(&(struct launch){ word, { in[0], out[1],
+					STDERR_FILENO }, -1 }, f);
+	launch_close(&in[0]);
+	launch_close(&out[1]);
+	p->to = in[1];
+	p->from = out[0];
+	free(command);
+	if (p->group < 0)
+		return -1;
+	/* Larger than they are, if the system lets us: fewer switches. */
+	fcntl(p->to, F_SETPIPE_SZ, PIPE_BYTES);
+	fcntl(p->from, F_SETPIPE_SZ, PIPE_BYTES);
+	fcntl(p->to, F_SETFL, O_NONBLOCK);
+	fcntl(p->from, F_SETFL, O_NONBLOCK);
+	return 0;
+}
+
+/* Without requests to come it is to end: does it, within END_MS? */
+static bool
+ends(const struct child *p)
+{
+	const uint64_t until = clock_ms() + END_MS;
+	struct pollfd fd = { .fd = pidfd_open(p->group, 0), .events = POLLIN };
+	bool ended = false;
+
+	for (uint64_t now; !ended && (now = clock_ms()) < until;)
+		ended = poll(&fd, 1, (int)(until - now)) > 0;
+	launch_close(&fd.fd);
+	return ended;
+}
+
+/*
+ * Its status, as waitpid() has it; what it started and left behind goes with
+ * it, while the number of the group is still its own.
+ */
+static int
+reap(struct child *p)
+{
+	int status = 0;
+
+	kill(-p->group, SIGKILL);
+	while (waitpid(p->group, &status, 0) < 0 && errno == EINTR)
+		;
+	p->group = -1;
+	return status;
+}
+
+static void
+end(struct child *p)
+{
+	launch_close(&p->to);
+	if (p->group > 0 && !ends(p)) {
+		kill(-p->group, SIGTERM);
+		ends(p);
+	}
+	if (p->group > 0)
+		reap(p);
+	launch_close(&p->from);
+	text_release(&p->head);
+	free(p->layer);
+}
+
+void
+programs_end(struct programs *p)
+{
+	/* All of them at once, then one by one. */
+	for (size_t i = 0; i < p->count; i++)
+		launch_close(&p->child[i].to);
+	for (size_t i = 0; i < p->count; i++)
+		end(&p->child[i]);
+	free(p->child);
+	free(p->command);
+	*p = (struct programs){ 0 };
+}
+
+static struct child *
+find(const struct programs *p, const char *layer)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (strcmp(p->child[i].layer, layer) == 0)
+			return &p->child[i];
+	return NULL;
+}
+
+static int
+begin(void *own, const struct model *m, struct fail *f)
+{
+	struct programs *p = own;
+	const char *layer, *where;
+
+	for (size_t i = 0; i < p->commands; i++)
+		if (check_command(p->command[i], m, f) < 0)
+			return -1;
+	for (size_t i = 0; (layer = model_external(m, i, &where)); i++) {
+		const char *command = find_command(p, layer);
+		struct child *new;
+
+		if (find(p, layer))
+			continue;
+		if (!command)
+			return fail(f, FAIL_CONFIG, "%s: a program computes "
+				    "%s: say which, -x %s=COMMAND", where,
+				    layer, layer);
+		p->child = mem_grow(p->child, p->count, &p->room,
+				      sizeof(*p->child));
+		new = &p->child[p->count++];
+		*new = (struct child){ .layer = mem_text(layer),
+				       .command = command };
+		if (start(new, f) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- what is said ---- */
+
+static void
+add_arrays(struct text *t, const char *key, const struct external_array *a,
+	   size_t count)
+{
+	text_add(t, ",\"%s\":[", key);
+	for (size_t i = 0; i < count; i++) {
+		const struct shape *s = &a[i].shape;
+
+		text_add(t, "%s{\"name\":\"%s\",\"shape\":[", i ? "," : "",
+			 a[i].name);
+		if (a[i].examples > 0)
+			text_add(t, "%zu%s", a[i].examples,
+				 s->rank > 0 ? "," : "");
+		for (int k = 0; k < s->rank; k++)
+			text_add(t, "%s%zu", k ? "," : "", s->dim[k]);
+		text_add(t, "]}");
+	}
+	text_add(t, "]");
+}
+
+/* Names have no letter that JSON would want in another form. */
+static void
+write_head(struct text *t, const struct external_call *c)
+{
+	text_reset(t);
+	text_add(t, "{\"op\":\"%s\",\"layer\":\"%s\",\"training\":%s,"
+		 "\"seed\":%llu", c->backward ? "backward" : "forward",
+		 c->layer, c->training ? "true" : "false",
+		 (unsigned long long)c->seed);
+	add_arrays(t, "sent", c->sent, c->sents);
+	add_arrays(t, "wanted", c->wanted, c->wanteds);
+	text_add(t, "}\n");
+}
+
+/* A request on its way, and what is there of its answer. */
+struct dialogue {
+	struct child *child;
+	const struct external_call *call;
+	size_t piece, sent;	/* 0 is the head, then come the arrays; and
+				   bytes of it */
+	bool deaf;		/* it takes no more */
+	char line[LINE_BYTES];
+	size_t size;
+	bool said;		/* the line is there; then the arrays come: */
+	bool refused;		/* it has an error, and nothing comes */
+	size_t array, got;	/* this one, and bytes of it */
+};
+
+static size_t
+bytes(const struct external_array *a)
+{
+	return external_size(a) * sizeof(float);
+}
+
+static struct iovec
+piece(const struct dialogue *d, size_t i)
+{
+	const struct text *head = &d->child->head;
+
+	return i == 0 ? (struct iovec){ head->data, head->size } :
+		(struct iovec){ d->call->sent[i - 1].at,
+				bytes(&d->call->sent[i - 1]) };
+}
+
+static bool
+is_sent(const struct dialogue *d)
+{
+	return d->deaf || d->piece > d->call->sents;
+}
+
+static bool
+is_answered(const struct dialogue *d)
+{
+	return d->said && (d->refused || d->array == d->call->wanteds);
+}
+
+/* As much as it takes now. */
+static void
+send_on(struct dialogue *d)
+{
+	while (!is_sent(d)) {
+		struct iovec v[AT_ONCE];
+		int count = 0;
+		ssize_t n;
+
+		for (size_t i = d->piece; i <= d->call->sents &&
+		     count < AT_ONCE; i++)
+			v[count++] = piece(d, i);
+		v[0].iov_base = (char *)v[0].iov_base + d->sent;
+		v[0].iov_len -= d->sent;
+		n = writev(d->child->to, v, count);
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			d->deaf = true;	/* what it has to say comes first */
+		if (n <= 0)
+			return;
+		for (d->sent += (size_t)n; !is_sent(d) &&
+		     d->sent >= piece(d, d->piece).iov_len; d->piece++)
+			d->sent -= piece(d, d->piece).iov_len;
+	}
+}
+
+static int
+misspoke(const struct dialogue *d, struct fail *f)
+{
+	char shown[33];
+	size_t n = d->size < sizeof(shown) - 1 ? d->size : sizeof(shown) - 1;
+
+	for (size_t i = 0; i < n; i++)
+		shown[i] = isprint((unsigned char)d->line[i]) ? d->line[i] :
+			   '?';
+	shown[n] = '\0';
+	return fail(f, FAIL_PROTOCOL, "'%s' said '%s', which does not begin "
+		    "an answer; that is a line {} or {\"error\":\"TEXT\"}",
+		    d->child->command, shown);
+}
+
+/* The line is there: {} or {"error":TEXT}. */
+static int
+take_line(struct dialogue *d, struct fail *f)
+{
+	json_t *answer = json_loadb(d->line, d->size, 0, NULL), *error;
+	int status = 0;
+
+	error = json_object_get(answer, "error");
+	d->said = true;
+	d->refused = json_is_string(error);
+	if (!json_is_object(answer) ||
+	    json_object_size(answer) != (size_t)d->refused)
+		status = misspoke(d, f);
+	else if (d->refused)
+		fail(f, FAIL_DATA, "%s", json_string_value(error));
+	json_decref(answer);
+	return status;
+}
+
+/* Arrays begin in the very bytes behind the line. */
+static void
+take_rest(struct dialogue *d, const char *from, size_t n)
+{
+	while (n > 0 && !is_answered(d)) {
+		const struct external_array *a = &d->call->wanted[d->array];
+		const size_t left = bytes(a) - d->got;
+		const size_t some = n < left ? n : left;
+
+		memcpy((char *)a->at + d->got, from, some);
+		from += some;
+		n -= some;
+		d->got = some == left ? 0 : d->got + some;
+		d->array += some == left;
+	}
+}
+
+/* Up to n bytes of the line have come. */
+static int
+hear_line(struct dialogue *d, size_t n, struct fail *f)
+{
+	char *const all = d->line, *end;
+	const size_t size = d->size + n;
+
+	end = memchr(all + d->size, '\n', n);
+	d->size = end ? (size_t)(end - all) : size;
+	if (!end)
+		return size < LINE_BYTES ? 0 : misspoke(d, f);
+	if (take_line(d, f) < 0)
+		return -1;
+	take_rest(d, end + 1, size - d->size - 1);
+	return 0;
+}
+
+/* What has come; 0, or 1: it says no more; or -1. */
+static int
+hear(struct dialogue *d, struct fail *f)
+{
+	const bool line = !d->said;
+	const struct external_array *a = &d->call->wanted[d->array];
+	char *to = line ? d->line + d->size : (char *)a->at + d->got;
+	const size_t room = line ? LINE_BYTES - d->size : bytes(a) - d->got;
+	const ssize_t n = read(d->child->from, to, room);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 :
+			fail_sys(f, FAIL_PEER, "'%s'", d->child->command);
+	if (n == 0)
+		return 1;
+	if (line)
+		return hear_line(d, (size_t)n, f);
+	d->got += (size_t)n;
+	if (d->got == bytes(a)) {
+		d->got = 0;
+		d->array++;
+	}
+	return 0;
+}
+
+/* It says no more: why? */
+static int
+say_end(struct child *p, struct fail *f)
+{
+	bool ended;
+	int status;
+
+	launch_close(&p->to);
+	ended = ends(p);
+	status = reap(p);
+	if (!ended)
+		return fail(f, FAIL_PEER, "'%s' has closed its standard "
+			    "output", p->command);
+	if (WIFSIGNALED(status))
+		return fail(f, FAIL_PEER, "'%s' was ended by signal %d",
+			    p->command, WTERMSIG(status));
+	return fail(f, FAIL_PEER, "'%s' has ended with status %d", p->command,
+		    WEXITSTATUS(status));
+}
+
+static int
+converse(struct programs *p, struct dialogue *d, struct fail *f)
+{
+	const uint64_t until = clock_ms() + p->timeout_ms;
+	struct child *to = d->child;
+	int heard;
+
+	while (!is_sent(d) || !is_answered(d)) {
+		struct pollfd fds[] = {
+			{ .fd = is_sent(d) ? -1 : to->to, .events = POLLOUT },
+			{ .fd = is_answered(d) ? -1 : to->from,
+			  .events = POLLIN },
+			{ .fd = p->steady ? -1 : cli_stop_fd,
+			  .events = POLLIN }
+		};
+		const uint64_t now = clock_ms();
+
+		if (now >= until)
+			return fail(f, FAIL_PEER, "'%s' has not answered "
+				    "within %g s", to->command,
+				    (double)p->timeout_ms / 1000);
+		breathe();
+		if (poll(fds, 3, until - now < BREATH_MS ?
+			 (int)(until - now) : BREATH_MS) < 0)
+			continue;
+		if (fds[2].revents)
+			return fail(f, FAIL_AGAIN, "told to end while '%s' "
+				    "was computing", to->command);
+		if (fds[0].revents)
+			send_on(d);
+		heard = fds[1].revents ? hear(d, f) : 0;
+		if (heard != 0)
+			return heard < 0 ? -1 : say_end(to, f);
+	}
+	return d->refused ? -1 : 0;
+}
+
+/*
+ * Who writes to a program that has ended is sent SIGPIPE, which a filter dies
+ * of: but that is for who does not read its output.
+ */
+static int
+call(void *own, const struct external_call *c, struct fail *f)
+{
+	struct programs *p = own;
+	struct dialogue d = { .child = find(p, c->layer), .call = c };
+	const struct timespec at_once = { 0 };
+	sigset_t pipe, before;
+	int status;
+
+	if (d.child->group < 0)
+		return fail(f, FAIL_PEER, "'%s' has ended",
+			    d.child->command);
+	write_head(&d.child->head, c);
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe, &before);
+	status = converse(p, &d, f);
+	if (d.deaf)
+		sigtimedwait(&pipe, NULL, &at_once);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return status;
+}
+
+const struct externals *
+programs_externals(struct programs *p)
+{
+	p->externals = (struct externals){ .own = p, .begin = begin,
+					   .call = call };
+	return &p->externals;
+}

@@ -1,0 +1,34 @@
+#include "prog/registration.h"
+
+#include <string.h>
+
+static void
+say_where(const struct registration *reg, struct net *net)
+{
+	const char *endpoint = net_endpoint(net);
+	struct message m = { .kind = MESSAGE_HELLO, .frames = 1 };
+
+	m.hello.version = WIRE_VERSION;
+	m.hello.role = ROLE_SERVER;
+	m.hello.index = reg->index;
+	m.hello.life = reg->life;
+	m.frame[0] = (struct frame){ endpoint, strlen(endpoint), NULL };
+	net_send(net, reg->peer, &m);
+}
+
+int
+registration_hear(const struct registration *reg, struct net *net,
+		  const struct net_event *e, struct fail *f)
+{
+	char text[MESSAGE_BLOB + 1];
+
+	if (!reg->peer || e->peer != reg->peer)
+		return 0;
+	if (e->kind == NET_UP)
+		say_where(reg, net);
+	if (e->kind != NET_MESSAGE || e->message.kind != MESSAGE_REFUSED)
+		return 1;
+	message_text(&e->message, text, sizeof(text));
+	return fail(f, message_status(e->message.refused.status),
+		    "the coordinator refuses us: %s", text);
+}

@@ -1,0 +1,252 @@
+#include "prog/scoring.h"
+
+#include "base/log.h"
+#include "prog/newer.h"
+#include "prog/snapshot.h"
+#include "sys/clock.h"
+#include "wire/line.h"
+
+#include <poll.h>
+#include <string.h>
+
+int
+scoring_begin(struct scoring *g, const struct model *model,
+	      const struct evaluation *e, struct fail *f)
+{
+	const struct eval_settings *s = g->s;
+	size_t inputs;
+	const struct input *input = model_inputs(model, &inputs);
+
+	if (until_holds(&s->until, e, f) < 0)
+		return -1;
+	g->data = prefetch_open(model, s->inputs, s->count, &s->reader, f);
+	if (!g->data)
+		return -1;
+	batch_begin(&g->batch, input, inputs, model_label(model));
+	g->model = model;
+	g->over = g->warned = false;
+	g->began_ms = clock_ms();
+	return 0;
+}
+
+void
+scoring_close(struct scoring *g)
+{
+	prefetch_close(g->data);
+	g->data = NULL;
+	g->model = NULL;
+	batch_release(&g->batch);
+}
+
+int
+scoring_fd(const struct scoring *g)
+{
+	return prefetch_fd(g->data);
+}
+
+int
+scoring_next(struct scoring *g, struct fail *f)
+{
+	const int got = prefetch_take(g->data, g->s->batch, &g->batch);
+	uint64_t records;
+
+	if (got >= 0)
+		return got;
+	g->over = true;
+	return prefetch_end(g->data, &records, f);
+}
+
+int
+scoring_add(struct scoring *g, const struct evaluation *e, struct fail *f)
+{
+	const size_t outputs = model_outputs(g->model);
+	const float *x = compute_prediction(e->compute);
+
+	if (!g->s->evaluator.predict)
+		return 0;
+	for (size_t i = 0; i < g->batch.examples * outputs; i++)
+		text_add(&g->to->text, "%.9g%c", (double)x[i],
+			 (i + 1) % outputs == 0 ? '\n' : '\t');
+	g->predicted += g->batch.examples;
+	return scores_flush(g->to, f);
+}
+
+int
+scoring_end(struct scoring *g, const struct evaluation *e, uint64_t step,
+	    const struct checkpoint *from, struct fail *f)
+{
+	struct text *line = &g->to->text;
+
+	g->ended++;
+	if (g->s->evaluator.predict)
+		return 0;
+	text_add(line, "{");
+	if (from) {
+		text_add(line, "\"checkpoint\":");
+		line_string(line, checkpoint_folder(from));
+		text_add(line, ",");
+	}
+	text_add(line, "\"step\":%llu,", (unsigned long long)step);
+	if (from)
+		text_add(line, "\"final\":%s,",
+			 checkpoint_info(from)->final ? "true" : "false");
+	line_scores(line, e->examples, e->loss, e->metric, e->metrics,
+		    e->state);
+	text_add(line, ",\"seconds\":");
+	line_number(line, (double)(clock_ms() - g->began_ms) / 1000);
+	text_add(line, "}\n");
+	g->met = until_holds(&g->s->until, e, f) > 0;
+	return scores_flush(g->to, f);
+}
+
+int
+scoring_stopped(struct fail *f)
+{
+	return fail(f, FAIL_AGAIN, "asked to stop before all was scored");
+}
+
+/* ---- with a checkpoint ---- */
+
+static void
+wait_for_batch(const struct scoring *g)
+{
+	struct pollfd fds[] = {
+		{ .fd = cli_stop_fd, .events = POLLIN },
+		{ .fd = scoring_fd(g), .events = POLLIN }
+	};
+
+	poll(fds, 2, -1);
+}
+
+/*
+ * Go on with a newer one, from this batch on.  Records are read as the first
+ * one's model wants them, so it must be of the same; what cannot be had leaves
+ * us with what we have.
+ */
+static int
+renew(struct scoring *g, struct snapshot *s, struct evaluation *e,
+      struct fail *f)
+{
+	struct checkpoint *from = newer_look(g->newer, clock_ms());
+	char ours[33], theirs[33];
+	struct snapshot next;
+	struct fail why;
+
+	if (!from)
+		return 0;
+	model_source_hash(checkpoint_model(s->from), ours);
+	model_source_hash(checkpoint_model(from), theirs);
+	if (strcmp(ours, theirs) != 0) {
+		log_warn("%s is of another model: %s goes on to predict",
+			 checkpoint_path(from), checkpoint_path(s->from));
+		checkpoint_close(from);
+		return 0;
+	}
+	if (snapshot_open(&next, &from, &why) < 0) {
+		log_warn("%s", why.text);
+		return 0;
+	}
+	evaluation_close(e);
+	snapshot_close(s);
+	*s = next;
+	g->warned = false;
+	evaluation_open(e, s->model, g->s->evaluator.externals);
+	log_warn("%s predicts from record %llu on", checkpoint_path(s->from),
+		 (unsigned long long)g->predicted + 1);
+	return externals_begin(g->s->evaluator.externals, s->model, f);
+}
+
+/* Once is enough. */
+static void
+warn_of_values(struct scoring *g, const struct snapshot *s,
+	       const struct evaluation *e)
+{
+	const char *name = g->warned ? NULL : compute_infinite(e->compute);
+
+	if (!name)
+		return;
+	g->warned = true;
+	log_warn("%s: %s has values that are not finite: what comes of them "
+		 "is of no use", checkpoint_path(s->from), name);
+}
+
+static int
+score_batches(struct scoring *g, struct snapshot *s, struct evaluation *e,
+	      struct fail *f)
+{
+	while (!cli_stop) {
+		const int got = scoring_next(g, f);
+
+		if (got < 0)
+			return -1;
+		if (g->over)
+			return scoring_end(g, e,
+					   checkpoint_info(s->from)->step,
+					   s->from, f);
+		if (got == 0) {
+			wait_for_batch(g);
+			continue;
+		}
+		if (g->newer && renew(g, s, e, f) < 0)
+			return -1;
+		evaluation_begin(e, &g->batch);
+		if (snapshot_fill(s, e->compute, f) < 0)
+			return 1;
+		warn_of_values(g, s, e);
+		if (evaluation_end(e, !g->s->evaluator.predict, f) < 0 ||
+		    scoring_add(g, e, f) < 0)
+			return -1;
+	}
+	return scoring_stopped(f);
+}
+
+/*
+ * The records of a stream are read for as long as that goes on, by a model
+ * that stays, whichever checkpoints come and go.
+ */
+static int
+begin_stream(struct scoring *g, const struct snapshot *s,
+	     struct model **model, struct fail *f)
+{
+	if (!g->renew)
+		return 0;
+	*model = model_parse(checkpoint_model(s->from), f);
+	if (!*model)
+		return -1;
+	g->newer = newer_open(g->renew, checkpoint_info(s->from)->step);
+	return 0;
+}
+
+int
+scoring_checkpoint(struct scoring *g, struct checkpoint **from,
+		   struct fail *f)
+{
+	struct model *stays = NULL;
+	struct evaluation e;
+	struct snapshot s;
+	int status;
+
+	g->final = checkpoint_info(*from)->final;
+	if (scores_have(g->to, checkpoint_info(*from)->step)) {
+		log_info("%s is scored already", checkpoint_path(*from));
+		checkpoint_close(*from);
+		return 0;
+	}
+	if (snapshot_open(&s, from, f) < 0)
+		return 1;
+	evaluation_open(&e, s.model, g->s->evaluator.externals);
+	status = externals_begin(g->s->evaluator.externals, s.model, f);
+	if (status == 0)
+		status = begin_stream(g, &s, &stays, f);
+	if (status == 0)
+		status = scoring_begin(g, stays ? stays : s.model, &e, f);
+	if (status == 0)
+		status = score_batches(g, &s, &e, f);
+	scoring_close(g);
+	evaluation_close(&e);
+	snapshot_close(&s);
+	newer_close(g->newer);
+	g->newer = NULL;
+	model_free(stays);
+	return status;
+}

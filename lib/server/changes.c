@@ -1,0 +1,81 @@
+#include "server/changes.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void
+release(struct hold *hold)
+{
+	free(hold);		/* its first member */
+}
+
+void
+changes_release(struct changes *c)
+{
+	struct change *one;
+
+	while ((one = changes_take(c, UINT64_MAX)))
+		hold_drop(&one->hold);
+}
+
+/* Copy bytes to where the next ones go. */
+static const void *
+keep(char **to, const void *bytes, size_t size)
+{
+	char *at = *to;
+
+	if (size > 0)
+		memcpy(at, bytes, size);
+	*to += size;
+	return at;
+}
+
+const struct change *
+changes_add(struct changes *c, uint64_t peer, const struct message *m)
+{
+	size_t size = m->blob.size;
+	struct change *one;
+	char *to;
+
+	for (size_t i = 0; i < m->frames; i++)
+		size += m->frame[i].size;
+	one = mem_resize(NULL, 1, sizeof(*one) + size);
+	*one = (struct change){ .number = ++c->last, .peer = peer,
+				.message = *m };
+	atomic_init(&one->hold.references, 1);
+	one->hold.release = release;
+	to = (char *)(one + 1);
+	one->message.blob.data = keep(&to, m->blob.data, m->blob.size);
+	for (size_t i = 0; i < m->frames; i++) {
+		struct frame *frame = &one->message.frame[i];
+
+		frame->data = keep(&to, frame->data, frame->size);
+		frame->hold = &one->hold;
+	}
+	*(c->first ? c->end : &c->first) = one;
+	c->end = &one->next;
+	return one;
+}
+
+const struct change *
+changes_find(const struct changes *c, uint64_t number)
+{
+	const struct change *one = c->first;
+
+	while (one && one->number < number)
+		one = one->next;
+	return one && one->number == number ? one : NULL;
+}
+
+struct change *
+changes_take(struct changes *c, uint64_t limit)
+{
+	struct change *one = c->first;
+
+	if (!one || one->number > limit)
+		return NULL;
+	c->first = one->next;
+	return one;
+}

@@ -1,0 +1,61 @@
+#include "server/parked.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+static void
+drop(struct parked *all, struct parked_pull *p)
+{
+	all->bytes -= p->pull.frame[0].size;
+	free((void *)(uintptr_t)p->pull.frame[0].data);
+}
+
+void
+parked_add(struct parked *all, uint64_t peer, const struct message *m)
+{
+	const struct frame *keys = &m->frame[0];
+	size_t i = 0;
+
+	while (i < all->count && (all->pull[i].peer != peer ||
+				  all->pull[i].pull.pull.part !=
+				  m->pull.part))
+		i++;
+	if (i < all->count) {
+		drop(all, &all->pull[i]);
+	} else {
+		all->pull = mem_grow(all->pull, all->count, &all->room,
+				     sizeof(*all->pull));
+		all->count++;
+	}
+	all->pull[i].peer = peer;
+	all->pull[i].pull = *m;
+	all->pull[i].pull.frame[0] = (struct frame){
+		mem_copy(keys->data, keys->size), keys->size, NULL };
+	all->bytes += keys->size;
+}
+
+void
+parked_forget(struct parked *all, size_t i)
+{
+	drop(all, &all->pull[i]);
+	all->pull[i] = all->pull[--all->count];
+}
+
+struct parked
+parked_take(struct parked *all)
+{
+	const struct parked taken = *all;
+
+	*all = (struct parked){ 0 };
+	return taken;
+}
+
+void
+parked_release(struct parked *all)
+{
+	for (size_t i = 0; i < all->count; i++)
+		drop(all, &all->pull[i]);
+	free(all->pull);
+	*all = (struct parked){ 0 };
+}

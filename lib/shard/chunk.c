@@ -1,0 +1,47 @@
+#include "shard/chunk.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE	64	/* bytes of a cache line */
+
+static void
+release(struct hold *hold)
+{
+	free(hold);		/* its first member */
+}
+
+/*
+ * Values begin on a line: the rows of a table lie on as few as they can.  They
+ * are laid there by hand, for glibc does not use what aligned_alloc() gave,
+ * and free() took back, for the next one of the same size.
+ */
+struct chunk *
+chunk_blank(size_t size, size_t slots)
+{
+	struct chunk *c = mem_resize(NULL, 1, sizeof(*c) + LINE +
+				     size * (1 + slots) * sizeof(*c->value));
+	const uintptr_t end = (uintptr_t)(c + 1);
+
+	atomic_init(&c->hold.references, 1);
+	c->hold.release = release;
+	c->size = size;
+	c->slots = slots;
+	c->value = (float *)((end + LINE - 1) / LINE * LINE);
+	return c;
+}
+
+void
+chunk_writable(struct chunk **c)
+{
+	struct chunk *old = *c;
+
+	if (hold_alone(&old->hold))
+		return;
+	*c = chunk_blank(old->size, old->slots);
+	memcpy((*c)->value, old->value,
+	       old->size * (1 + old->slots) * sizeof(*old->value));
+	hold_drop(&old->hold);
+}

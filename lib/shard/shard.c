@@ -1,0 +1,566 @@
+#include "shard/shard_inside.h"
+
+#include "base/mem.h"
+#include "tensor/kernels.h"
+#include "wire/keys.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Chunks of a table are copied when a frozen one is written: small ones. */
+#define TABLE_CHUNK	((size_t)64 << 10)	/* bytes of values */
+#define ZERO_COPY	((size_t)64 << 10)
+#define ROWS_KEPT	((size_t)1 << 20)	/* room for their numbers */
+
+/* Rows of chunk i of a table; a dense piece is one chunk. */
+static size_t
+chunk_count(const struct holding *h, size_t i)
+{
+	const size_t left = h->piece->count - (i << h->shift);
+	const size_t most = (size_t)1 << h->shift;
+
+	if (!h->piece->table)
+		return h->piece->count;
+	return left < most ? left : most;
+}
+
+static void
+make_chunk(struct holding *h, size_t i, uint64_t seed)
+{
+	const struct variable *v = h->variable;
+	const size_t width = h->piece->width;
+	const size_t size = chunk_count(h, i) * width;
+	struct chunk *c = chunk_blank(size, h->slots);
+
+	initializer_fill(&v->initializer, v->name, v->shape, seed,
+			 (h->piece->first + (i << h->shift)) * width,
+			 c->value, size);
+	for (size_t s = 0; s < h->slots; s++)
+		for (size_t j = 0; j < size; j++)
+			chunk_slot(c, s)[j] = v->optimizer->slot_start[s];
+	h->now.chunk[i] = c;
+}
+
+/* Of a table it has the chunks that were made before a stop. */
+static void
+hold_piece(struct shard *s, struct holding *h, const struct piece *piece,
+	   const struct variable *v)
+{
+	size_t width = piece->width;
+
+	h->piece = piece;
+	h->variable = v;
+	h->slots = v->optimizer ? v->optimizer->slots : 0;
+	if (piece->hashed) {
+		h->hashed = (struct hashed){ v, s->plan->seed };
+		h->now.table = hashed_table(&h->hashed, piece->count);
+		return;
+	}
+	h->chunks = piece->count > 0;
+	while (piece->table && (width * sizeof(float)) << (h->shift + 1) <=
+	       TABLE_CHUNK)
+		h->shift++;
+	if (piece->table)
+		h->chunks = (piece->count + ((size_t)1 << h->shift) - 1) >>
+			h->shift;
+	h->now.chunk = mem_alloc(h->chunks, sizeof(struct chunk *));
+	for (size_t i = 0; i < h->chunks; i++) {
+		if (shard_stopped(s))
+			h->chunks = i;
+		else
+			make_chunk(h, i, s->plan->seed);
+	}
+}
+
+double
+shard_bytes(const struct plan *plan, const struct model *model, size_t server)
+{
+	size_t variables;
+	const struct variable *v = model_variables(model, &variables);
+	double bytes = 0;
+
+	for (size_t i = 0; i < plan->parts; i++) {
+		const struct part *part = &plan->part[i];
+
+		for (size_t j = part->first; part->server == server &&
+		     j < part->first + part->count; j++) {
+			const struct piece *p = &plan->piece[j];
+			const struct optimizer *o = v[p->variable].optimizer;
+
+			bytes += p->hashed ? 0 : (double)p->count *
+				(double)p->width * sizeof(float) *
+				(double)(1 + (o ? o->slots : 0));
+		}
+	}
+	return bytes;
+}
+
+struct shard *
+shard_new(const struct plan *plan, const struct model *model, size_t server,
+	  const volatile sig_atomic_t *stop)
+{
+	struct shard *s = mem_alloc(1, sizeof(*s));
+	size_t variables;
+	const struct variable *v = model_variables(model, &variables);
+
+	s->plan = plan;
+	s->model = model;
+	s->server = server;
+	s->stop = stop;
+	s->holding = mem_alloc(plan->pieces, sizeof(*s->holding));
+	s->version = mem_alloc(plan->parts, sizeof(*s->version));
+	for (size_t i = 0; i < plan->parts; i++) {
+		const struct part *part = &plan->part[i];
+
+		if (part->server != server)
+			continue;
+		for (size_t j = part->first; j < part->first + part->count;
+		     j++)
+			hold_piece(s, &s->holding[j], &plan->piece[j],
+				   &v[plan->piece[j].variable]);
+		if (part->count > s->lists)
+			s->lists = part->count;
+	}
+	s->pushed = mem_alloc(s->lists, sizeof(*s->pushed));
+	s->pulled = mem_alloc(s->lists, sizeof(*s->pulled));
+	if (shard_stopped(s)) {
+		shard_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void
+shard_free(struct shard *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->plan->pieces; i++) {
+		for (size_t j = 0; j < s->holding[i].chunks; j++)
+			hold_drop(&s->holding[i].now.chunk[j]->hold);
+		free(s->holding[i].now.chunk);
+		table_free(s->holding[i].now.table);
+	}
+	for (size_t i = 0; i < s->lists; i++) {
+		free(s->pushed[i].row);
+		free(s->pulled[i].row);
+	}
+	free(s->pushed);
+	free(s->pulled);
+	free(s->scratch);
+	free(s->wide);
+	for (size_t i = 0; i < SENT; i++)
+		floats_free(&s->sent[i]);
+	floats_free(&s->values);
+	free(s->version);
+	free(s->holding);
+	free(s);
+}
+
+uint64_t
+shard_version(const struct shard *s, size_t part)
+{
+	return s->version[part];
+}
+
+static float *
+reserve(float **at, size_t *room, size_t floats)
+{
+	if (floats > *room) {
+		*room = floats;
+		*at = mem_resize(*at, floats, sizeof(float));
+	}
+	return *at;
+}
+
+static float *
+scratch(struct shard *s, size_t floats)
+{
+	return reserve(&s->scratch, &s->scratch_room, floats);
+}
+
+/* What has come, as floats, which are good until the next ones. */
+static const void *
+decode(struct shard *s, enum codec codec, const void *values, size_t floats)
+{
+	if (codec == CODEC_FLOAT32)
+		return values;
+	reserve(&s->wide, &s->wide_room, floats + 1);
+	codec_read(codec, s->wide, values, floats);
+	return s->wide;
+}
+
+/* One that nobody reads any more, if there is one.  Large ones are not kept. */
+static struct floats **
+next_sent(struct shard *s, size_t floats)
+{
+	if (floats * sizeof(float) > PLAN_PIECE)
+		return &s->values;
+	for (size_t i = 0; i < SENT; i++) {
+		struct floats **one = &s->sent[s->next_sent++ % SENT];
+
+		if (!*one || hold_alone(&(*one)->hold))
+			return one;
+	}
+	return &s->sent[s->next_sent % SENT];
+}
+
+/* Floats as they travel. */
+static struct frame
+encode(struct shard *s, enum codec codec, const float *values, size_t floats)
+{
+	const size_t room = codec_room(codec, floats);
+	struct floats **at = next_sent(s, room);
+	float *to = floats_room(at, room);
+
+	codec_write(codec, to, values, floats);
+	return (struct frame){ to, floats * codec_size(codec), &(*at)->hold };
+}
+
+/* The rows of a piece, as it knows them: all, or those that keys name. */
+static void
+read_piece(struct unpack *u, const struct piece *piece,
+	   struct row_list *rows)
+{
+	const uint64_t first = piece->hashed ? piece_key(piece) : 0;
+
+	rows->count = !piece->table ? piece->count :
+		keys_read(u, first, first + piece_last_key(piece),
+			  &rows->row, &rows->room);
+}
+
+/*
+ * A few bytes of keys can name millions of rows.  What was taken for their
+ * numbers is not kept: each list of each piece would have as much, some day.
+ */
+static void
+forget_rows(struct row_list *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].room > ROWS_KEPT) {
+			free(rows[i].row);
+			rows[i] = (struct row_list){ 0 };
+		}
+}
+
+/* Keys may take next to no room, values always do: do they fit? */
+static bool
+has_room(const struct unpack *u, const struct piece *piece, size_t floats)
+{
+	const size_t most = WIRE_FRAME / sizeof(float);
+
+	return !piece->table ||
+		(floats <= most &&
+		 keys_count(*u) <= (most - floats) / piece->width);
+}
+
+/* The rows of all pieces of a part; floats is how many values they have. */
+static int
+read_keys(const struct shard *s, size_t n, const struct frame *keys,
+	  struct row_list *rows, size_t *floats, struct fail *f)
+{
+	const struct part *part = &s->plan->part[n];
+	struct unpack u = unpack_from(keys->data, keys->size);
+
+	*floats = 0;
+	for (size_t i = 0; i < part->count; i++) {
+		const struct piece *piece = &s->plan->piece[part->first + i];
+
+		if (!has_room(&u, piece, *floats)) {
+			forget_rows(rows, i);
+			return fail(f, FAIL_PROTOCOL, "rows of more than %zu "
+				    "MiB", WIRE_FRAME >> 20);
+		}
+		read_piece(&u, piece, &rows[i]);
+		*floats += rows[i].count * piece->width;
+	}
+	if (unpack_ok(&u))
+		return 0;
+	forget_rows(rows, part->count);
+	return fail(f, FAIL_PROTOCOL, "malformed keys");
+}
+
+int
+shard_pull_keys(struct shard *s, size_t n, const struct frame *keys,
+		struct fail *f)
+{
+	s->pulled_part = n;
+	return read_keys(s, n, keys, s->pulled, &s->pulled_floats, f);
+}
+
+void
+shard_pull_end(struct shard *s)
+{
+	forget_rows(s->pulled, s->plan->part[s->pulled_part].count);
+}
+
+/* The values of all pieces, one behind the other. */
+static void
+gather(struct shard *s, const struct cut *cut, float *to)
+{
+	const struct part *part = &s->plan->part[s->pulled_part];
+	const struct holding *h = &s->holding[part->first];
+
+	for (size_t i = 0; i < part->count; i++) {
+		content_pull(content_of(s, cut, part->first + i), &h[i],
+			     &s->pulled[i], to);
+		to += s->pulled[i].count * h[i].piece->width;
+	}
+}
+
+void
+shard_pull_values(struct shard *s, const struct cut *cut, enum codec codec,
+		  struct frame *values)
+{
+	const struct part *part = &s->plan->part[s->pulled_part];
+	const struct holding *h = &s->holding[part->first];
+	const size_t floats = s->pulled_floats;
+	const size_t size = floats * sizeof(float);
+
+	if (part->count == 1 && !h->piece->table && size >= ZERO_COPY) {
+		struct chunk *c = content_of(s, cut, part->first)->chunk[0];
+
+		*values = codec != CODEC_FLOAT32 ?
+			encode(s, codec, c->value, floats) :
+			(struct frame){ c->value, size, &c->hold };
+	} else if (codec != CODEC_FLOAT32) {
+		reserve(&s->wide, &s->wide_room, floats + 1);
+		gather(s, cut, s->wide);
+		*values = encode(s, codec, s->wide, floats);
+	} else {
+		gather(s, cut, floats_room(&s->values, floats));
+		*values = (struct frame){ s->values->at, size,
+					  &s->values->hold };
+	}
+}
+
+/*
+ * Apply a gradient to what is there now, or to a cut: sums over so many
+ * examples, of the rows in s->pushed.
+ */
+static void
+push_part(struct shard *s, struct cut *cut, size_t n, const void *gradient,
+	  const struct shard_push *p, uint64_t of)
+{
+	const struct part *part = &s->plan->part[n];
+	const char *g = gradient;
+
+	for (size_t i = 0; i < part->count; i++) {
+		const struct holding *h = &s->holding[part->first + i];
+		struct content *to = content_of(s, cut, part->first + i);
+		const struct optimizer *o = h->variable->optimizer;
+		const size_t floats = s->pushed[i].count * h->piece->width;
+
+		/* Slots that do not change count no updates, either. */
+		if (o->frozen) {
+			g += floats * sizeof(float);
+			continue;
+		}
+
+		const struct apply a = {
+			.optimizer = o, .t = ++to->updates - h->since,
+			.examples = (float)of,
+			.learning_rate = schedule_asked(&o->schedule,
+							p->step - h->begun,
+							p->learning_rate)
+		};
+
+		content_push(to, h, &a, &s->pushed[i], g);
+		g += floats * sizeof(float);
+	}
+}
+
+/*
+ * A step changes what is there now.  Cuts that it is not in, and that were as
+ * that until now, take hold of what it was; those that it is in, and that
+ * have done so, get it as well.
+ */
+static void
+push_copies(struct shard *s, size_t n, const void *gradient,
+	    const struct shard_push *p, uint64_t of)
+{
+	for (struct cut *cut = s->cuts; cut; cut = cut->next) {
+		if (p->step >= cut->step)
+			cut_freeze(cut);
+		else if (cut->content && !cut->array)
+			push_part(s, cut, n, gradient, p, of);
+	}
+	push_part(s, NULL, n, gradient, p, of);
+	s->version[n]++;
+}
+
+/* A push's gradient, as floats at any address. */
+static int
+read_push(struct shard *s, size_t n, const struct shard_push *p,
+	  const void **gradient, struct fail *f)
+{
+	size_t floats, size;
+
+	if (read_keys(s, n, p->keys, s->pushed, &floats, f) < 0)
+		return -1;
+	size = floats * codec_size(p->codec);
+	if (p->values->size != size)
+		return fail(f, FAIL_PROTOCOL, "%zu bytes of gradient, not %zu",
+			    p->values->size, size);
+	*gradient = decode(s, p->codec, p->values->data, floats);
+	if (!kernel_finite(*gradient, floats))
+		return fail(f, FAIL_DATA, "a gradient is not finite");
+	return 0;
+}
+
+int
+shard_check_push(struct shard *s, size_t n, const struct shard_push *p,
+		 struct fail *f)
+{
+	const void *gradient = NULL;
+	const int r = read_push(s, n, p, &gradient, f);
+
+	forget_rows(s->pushed, s->plan->part[n].count);
+	return r;
+}
+
+int
+shard_push(struct shard *s, size_t n, const struct shard_push *p,
+	   struct fail *f)
+{
+	const void *gradient = NULL;
+	const int r = read_push(s, n, p, &gradient, f);
+
+	if (r == 0)
+		push_copies(s, n, gradient, p, p->examples);
+	forget_rows(s->pushed, s->plan->part[n].count);
+	return r;
+}
+
+/* ---- the slots of a round ---- */
+
+/* How far one slot has been read. */
+struct slot_reader {
+	struct unpack keys;
+	const char *values;
+	enum codec codec;
+	struct row_list rows;	/* of the piece that it stands on */
+};
+
+/* Merge more rows, sorted and each once, into some: so are they. */
+static void
+unite(struct row_list *rows, const struct row_list *with)
+{
+	const uint64_t *more = with->row;
+	size_t n = with->count, a = rows->count, k = a + n;
+	const size_t end = k;
+	uint64_t *all;
+
+	if (n == 0)
+		return;
+	if (end > rows->room) {
+		rows->room = end;
+		rows->row = mem_resize(rows->row, end, sizeof(*all));
+	}
+	all = rows->row;
+	/* From the back, so that nothing unread is written over. */
+	while (n > 0) {
+		if (a > 0 && all[a - 1] >= more[n - 1]) {
+			n -= all[a - 1] == more[n - 1];
+			all[--k] = all[--a];
+		} else {
+			all[--k] = more[--n];
+		}
+	}
+	memmove(all + a, all + k, (end - k) * sizeof(*all));
+	rows->count = a + end - k;
+}
+
+static void
+read_slots(struct row_list *all, const struct piece *piece,
+	   struct slot_reader *r, size_t slots)
+{
+	all->count = piece->table ? 0 : piece->count;
+	for (size_t k = 0; k < slots; k++) {
+		read_piece(&r[k].keys, piece, &r[k].rows);
+		if (piece->table)
+			unite(all, &r[k].rows);
+	}
+}
+
+/* g += what a slot has of a piece; the reader moves behind it. */
+static void
+add_slot(struct shard *s, float *g, const uint64_t *rows,
+	 const struct piece *piece, struct slot_reader *r)
+{
+	const struct row_list *own = &r->rows;
+	const size_t width = piece->width, floats = own->count * width;
+	const float *values;
+
+	if (own->count == 0)
+		return;		/* and perhaps there are no values */
+	values = decode(s, r->codec, r->values, floats);
+	r->values += floats * codec_size(r->codec);
+	if (!piece->table)
+		kernel_add(g, values, floats);
+	for (size_t k = 0, at = 0; piece->table && k < own->count; k++, at++) {
+		while (rows[at] != own->row[k])
+			at++;
+		for (size_t j = 0; j < width; j++)
+			g[at * width + j] += values[k * width + j];
+	}
+}
+
+/* The sums of all pieces, in the scratch; their rows are in s->pushed. */
+static float *
+add_slots(struct shard *s, const struct part *part, struct slot_reader *r,
+	  size_t slots, size_t *floats)
+{
+	float *g = scratch(s, 1);
+
+	*floats = 0;
+	for (size_t i = 0; i < part->count; i++) {
+		const struct piece *piece = &s->plan->piece[part->first + i];
+		size_t size;
+
+		read_slots(&s->pushed[i], piece, r, slots);
+		size = s->pushed[i].count * piece->width;
+		g = scratch(s, *floats + size + 1);
+		memset(g + *floats, 0, size * sizeof(*g));
+		for (size_t k = 0; k < slots; k++)
+			add_slot(s, g + *floats, s->pushed[i].row, piece,
+				 &r[k]);
+		*floats += size;
+	}
+	return g;
+}
+
+int
+shard_push_slots(struct shard *s, size_t n, const struct shard_push *slot,
+		 size_t slots, struct fail *f)
+{
+	struct slot_reader *r = mem_alloc(slots, sizeof(*r));
+	uint64_t examples = 0;
+	size_t floats;
+	float *g;
+	bool finite;
+
+	for (size_t k = 0; k < slots; k++) {
+		r[k].keys = unpack_from(slot[k].keys->data,
+					slot[k].keys->size);
+		r[k].values = slot[k].values->data;
+		r[k].codec = slot[k].codec;
+		examples += slot[k].examples;
+	}
+	g = add_slots(s, &s->plan->part[n], r, slots, &floats);
+	finite = kernel_finite(g, floats);
+	if (finite)
+		push_copies(s, n, g, slot, examples);
+	forget_rows(s->pushed, s->plan->part[n].count);
+	for (size_t k = 0; k < slots; k++)
+		free(r[k].rows.row);
+	free(r);
+	return finite ? 0 : fail(f, FAIL_DATA, "the gradients of a round add "
+				 "up to what is not finite");
+}
+
+void
+shard_set_version(struct shard *s, size_t part, uint64_t version)
+{
+	s->version[part] = version;
+}

@@ -1,0 +1,131 @@
+/*
+ * shard - the variables' values and slots that one server holds.
+ *
+ * It knows nothing of peers, nor which steps are to be applied: it pulls, it
+ * pushes, it makes cuts.
+ */
+#ifndef PS_SHARD_H
+#define PS_SHARD_H
+
+#include "shard/chunk.h"
+#include "store/checkpoint.h"
+#include "wire/codec.h"
+#include "wire/plan.h"
+
+#include <signal.h>
+
+struct shard;
+struct cut;
+
+/* Bytes of values and slots that are there from the first; hashed tables
+   have none yet. */
+double shard_bytes(const struct plan *, const struct model *, size_t server);
+
+/*
+ * With initial values.  Plan and model are borrowed and must outlive it.
+ * Many take long: NULL if *stop, which a signal may set, was no longer 0
+ * before they were made; a stop of NULL is never.
+ */
+struct shard *shard_new(const struct plan *, const struct model *,
+			size_t server, const volatile sig_atomic_t *stop);
+void shard_free(struct shard *);
+
+/* How often a part has been pushed to. */
+uint64_t shard_version(const struct shard *, size_t part);
+
+/*
+ * A pull of a part is two calls, and others but pulls may come in between: for
+ * the rows that the keys name, FAIL_PROTOCOL if those are bad, the values of
+ * all pieces in order, live or of a cut (NULL: live), as they travel.  The
+ * frame is good until the next call, or for as long as its hold is held.
+ */
+int shard_pull_keys(struct shard *, size_t part, const struct frame *keys,
+		    struct fail *);
+void shard_pull_values(struct shard *, const struct cut *, enum codec,
+		       struct frame *values);
+
+/* After a pull, or its first call: the numbers of millions of rows go. */
+void shard_pull_end(struct shard *);
+
+/*
+ * Apply the gradient of a step: keys and sums over so many examples, laid out
+ * as a pull of the same keys.  The learning rate is what schedule_asked() makes
+ * of the one here, after step updates.  All of it, or on
+ * failure none: FAIL_PROTOCOL for a misfit, FAIL_DATA for numbers that are not
+ * finite.
+ */
+struct shard_push {
+	const struct frame *keys, *values;
+	uint64_t examples;
+	float learning_rate;
+	uint64_t step;
+	enum codec codec;		/* of the values */
+};
+int shard_push(struct shard *, size_t part, const struct shard_push *,
+	       struct fail *);
+
+/* Would this push do?  The failures are shard_push()'s. */
+int shard_check_push(struct shard *, size_t part, const struct shard_push *,
+		     struct fail *);
+
+/*
+ * Apply the gradients of all slots of a round as one update: added up in the
+ * order of the slots, element for element, and divided by the examples of
+ * all.  So the sum does not depend on who came first, nor on how variables
+ * are spread over servers.  Each must have passed shard_check_push(), its
+ * values must be aligned if they are floats; rate and step are those of the
+ * first.  FAIL_DATA if the sum is not finite; nothing is applied then.
+ */
+int shard_push_slots(struct shard *, size_t part,
+		     const struct shard_push *slot, size_t slots,
+		     struct fail *);
+
+/*
+ * Everything as it is now, by reference: what is written from then on is
+ * copied first.
+ */
+struct cut *cut_new(struct shard *);
+
+/*
+ * What all steps below this one make, of which none at or above it has been
+ * pushed yet.  The first push of such a step has the cut take hold of what is
+ * there; pushes below it that come later are applied to both.
+ */
+struct cut *cut_below(struct shard *, uint64_t step);
+void cut_free(struct cut *);		/* before its shard */
+
+/*
+ * What a checkpoint writes of a cut, to which nothing is pushed any more; for
+ * any thread, and good until cut_free().
+ */
+const struct checkpoint_array *cut_arrays(struct cut *, size_t *count);
+
+/*
+ * Take values, slots and update counts from a checkpoint, whose model may have
+ * had other optimizers: what they leave begins anew, and is counted anew.
+ */
+int shard_restore(struct shard *, struct checkpoint *, struct fail *);
+
+/*
+ * For a standby: a cut_new() is so many chunks, each of a piece of the plan
+ * and a place in it, all of its values and slots in one; of a hashed table
+ * they are blocks of rows (see carry.h), the even ones of its own, the odd
+ * ones of those that wait.  To be asked for in order.  The data is good until
+ * the next one and cut_free(), or for as long as the hold is held.
+ */
+struct shard_chunk {
+	uint64_t piece, chunk;
+	uint64_t updates, since, begun;	/* of the whole piece, as in struct
+					   checkpoint_counts */
+	struct frame data;
+};
+size_t cut_chunks(const struct cut *);
+struct shard_chunk cut_chunk(struct cut *, size_t i);
+/* In order, too.  FAIL_PROTOCOL: no such chunk, or it is of another size. */
+int shard_take_chunk(struct shard *, const struct shard_chunk *,
+		     struct fail *);
+
+/* How often a part has been pushed to elsewhere. */
+void shard_set_version(struct shard *, size_t part, uint64_t version);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * shard_inside - what the parts of a shard share: shard.c (what it holds, pulls
+ * and pushes of parts), shard_rows.c (those of a piece) and shard_cut.c (cuts,
+ * and what is read back from them).  For nobody else.
+ */
+#ifndef PS_SHARD_INSIDE_H
+#define PS_SHARD_INSIDE_H
+
+#include "base/floats.h"
+#include "shard/shard.h"
+#include "tensor/apply.h"
+#include "tensor/hashed.h"
+
+/* What a piece holds: now, or in a cut. */
+struct content {
+	struct chunk **chunk;
+	struct table *table;	/* of a hashed one, which has no chunks */
+	uint64_t updates;
+};
+
+/* A piece that this server has. */
+struct holding {
+	const struct piece *piece;
+	const struct variable *variable;
+	size_t slots;
+	size_t shift;		/* a chunk of a table has 1 << shift rows */
+	size_t chunks;
+	struct hashed hashed;
+	uint64_t since, begun;	/* as in struct checkpoint_counts */
+	struct content now;
+};
+
+/* Rows of a piece, sorted; a dense one has only their number. */
+struct row_list {
+	uint64_t *row;
+	size_t count, room;
+};
+
+#define SENT	16		/* frames on their way */
+
+struct shard {
+	const struct plan *plan;
+	const struct model *model;
+	size_t server;
+	const volatile sig_atomic_t *stop;
+	struct holding *holding;	/* one for each piece of the plan;
+					   chunks is 0 for those of others */
+	uint64_t *version;		/* of each part */
+	float *scratch;			/* gradients */
+	size_t scratch_room;
+	float *wide;			/* floats that travel as others */
+	size_t wide_room;
+	struct floats *values;		/* to send */
+	struct floats *sent[SENT];	/* as they travel, in turn */
+	size_t next_sent;
+	struct row_list *pushed;	/* of the pieces of the part that is */
+	struct row_list *pulled;	/* pushed to, and of the one pulled */
+	size_t lists;
+	size_t pulled_part, pulled_floats;
+	struct cut *cuts;
+};
+
+struct cut {
+	struct shard *shard;
+	struct cut *next;		/* of the same shard */
+	uint64_t step;			/* it has what is below */
+	struct content *content;	/* of each piece; NULL: what is there
+					   now is what it has */
+	size_t chunks;			/* of all */
+	struct checkpoint_array *array;	/* NULL: it is not described yet */
+	struct checkpoint_piece *piece;
+	size_t arrays, pieces;
+	size_t hashed;			/* arrays of hashed tables: first,
+					   and their names are ours */
+	struct table_walk walk;		/* of the table that is being sent, */
+	struct chunk *block;		/* and its rows on their way */
+};
+
+static inline bool
+shard_stopped(const struct shard *s)
+{
+	return s->stop && *s->stop;
+}
+
+/* Of a piece: now (NULL), or in a cut. */
+static inline struct content *
+content_of(const struct shard *s, const struct cut *cut, size_t piece)
+{
+	return cut && cut->content ? &cut->content[piece] :
+		&s->holding[piece].now;
+}
+
+/* ---- shard_rows.c ---- */
+
+/* The values of some rows of a piece, one after the other. */
+void content_pull(const struct content *, const struct holding *,
+		  const struct row_list *, float *to);
+
+/* A gradient for some rows, laid out the same, at any address. */
+void content_push(struct content *, const struct holding *,
+		  const struct apply *, const struct row_list *,
+		  const void *gradient);
+
+/* ---- shard_cut.c ---- */
+
+/* Take hold of what is there now, by reference, unless it was done before. */
+void cut_freeze(struct cut *);
+
+#endif

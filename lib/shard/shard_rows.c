@@ -1,0 +1,202 @@
+#include "shard/shard_inside.h"
+
+#include <string.h>
+
+/* Rows to ask for before the first is touched, and bytes of them. */
+#define AHEAD		256
+#define AHEAD_BYTES	((size_t)32 << 10)
+
+#define LINE		64	/* bytes of a cache line */
+
+/* How many of so many rows are taken together. */
+static size_t
+count_ahead(const struct holding *h, size_t count)
+{
+	const size_t fit = AHEAD_BYTES / (h->piece->width * sizeof(float));
+	const size_t most = fit < 1 ? 1 : fit < AHEAD ? fit : AHEAD;
+
+	return count < most ? count : most;
+}
+
+/* Do sorted rows lie in one chunk, at least one for each of its lines? */
+static bool
+are_dense(const struct holding *h, const uint64_t *rows, size_t count)
+{
+	const uint64_t first = rows[0], last = rows[count - 1];
+
+	return first >> h->shift == last >> h->shift &&
+		(last - first) * h->piece->width * sizeof(float) <=
+		count * LINE;
+}
+
+/*
+ * Sorted rows, so many as can be taken together.  Dense ones go by their
+ * numbers, and the processor fetches them by itself; others by where they
+ * lie, which is put down in at, and are asked for.
+ */
+static struct pick
+find_rows(struct chunk *const *chunk, const struct holding *h,
+	  const uint64_t *rows, size_t count, float **at)
+{
+	struct pick p = { .count = count, .width = h->piece->width };
+
+	if (are_dense(h, rows, p.count)) {
+		const uint64_t i = rows[0] >> h->shift;
+
+		p.first = chunk[i]->value;
+		p.base = i << h->shift;
+		p.number = rows;
+		return p;
+	}
+	for (size_t k = 0; k < p.count;) {
+		const uint64_t i = rows[k] >> h->shift;
+		float *first = chunk[i]->value;
+
+		for (; k < p.count && rows[k] >> h->shift == i; k++) {
+			at[k] = first + (rows[k] - (i << h->shift)) * p.width;
+			apply_fetch(at[k], p.width);
+		}
+	}
+	p.row = at;
+	return p;
+}
+
+static void
+pull_rows(struct chunk *const *chunk, const struct holding *h,
+	  const uint64_t *rows, size_t count, float *to)
+{
+	float *at[AHEAD];
+
+	while (count > 0) {
+		const struct pick p = find_rows(chunk, h, rows,
+						count_ahead(h, count), at);
+		const float *whole = pick_whole(&p);
+
+		if (whole)
+			memcpy(to, whole, p.count * p.width * sizeof(*to));
+		else
+			pick_collect(&p, 0, to);
+		to += p.count * p.width;
+		rows += p.count;
+		count -= p.count;
+	}
+}
+
+void
+content_pull(const struct content *c, const struct holding *h,
+	     const struct row_list *rows, float *to)
+{
+	if (c->table)
+		table_pull(c->table, rows->row, rows->count, to);
+	else if (h->piece->table)
+		pull_rows(c->chunk, h, rows->row, rows->count, to);
+	else if (rows->count > 0)
+		memcpy(to, c->chunk[0]->value, rows->count * sizeof(*to));
+}
+
+/* A whole dense piece; from a chunk that is frozen into a fresh one. */
+static void
+push_dense(struct content *to, const struct apply *a, const void *gradient)
+{
+	struct chunk *from = to->chunk[0];
+
+	if (!hold_alone(&from->hold))
+		to->chunk[0] = chunk_blank(from->size, from->slots);
+	apply_all(a, from->value, to->chunk[0]->value, gradient, from->size);
+	if (from != to->chunk[0])
+		hold_drop(&from->hold);
+}
+
+/* The chunks of some rows can be written from now on. */
+static void
+make_writable(struct chunk **chunk, const struct holding *h,
+	      const uint64_t *rows, size_t count)
+{
+	const uint64_t last = rows[count - 1] >> h->shift;
+
+	for (size_t k = 0; rows[k] >> h->shift != last; k++)
+		if (rows[k] >> h->shift != rows[k + 1] >> h->shift)
+			chunk_writable(&chunk[rows[k] >> h->shift]);
+	chunk_writable(&chunk[last]);
+}
+
+/* Rows of chunks that are all of one size. */
+static void
+push_equal(struct content *to, const struct holding *h,
+	   const struct apply *a, const uint64_t *rows, size_t count,
+	   const char *gradient)
+{
+	float *at[AHEAD];
+
+	while (count > 0) {
+		const size_t some = count_ahead(h, count);
+		struct pick p;
+		size_t stride;
+
+		make_writable(to->chunk, h, rows, some);
+		stride = to->chunk[rows[0] >> h->shift]->size;
+		p = find_rows(to->chunk, h, rows, some, at);
+		for (size_t s = 1; p.row && s <= h->slots; s++)
+			for (size_t k = 0; k < p.count; k++)
+				apply_fetch(at[k] + s * stride, p.width);
+		apply_rows(a, p, stride, gradient);
+		gradient += some * p.width * sizeof(float);
+		rows += some;
+		count -= some;
+	}
+}
+
+/* The last chunk may be a smaller one. */
+static void
+push_rows(struct content *to, const struct holding *h, const struct apply *a,
+	  const uint64_t *rows, size_t count, const char *gradient)
+{
+	size_t n = count;
+
+	if (count == 0)
+		return;		/* and perhaps there are no arrays */
+	while (n > 0 && rows[n - 1] >> h->shift == h->chunks - 1)
+		n--;
+	push_equal(to, h, a, rows, n, gradient);
+	push_equal(to, h, a, rows + n, count - n,
+		   gradient + n * h->piece->width * sizeof(float));
+}
+
+/* Rows that are not admitted yet lose their gradient. */
+static void
+push_hashed(struct content *c, const struct holding *h, const struct apply *a,
+	    const uint64_t *keys, size_t count, const char *gradient)
+{
+	const size_t width = h->piece->width;
+	struct table *to = c->table;
+	float *row[TABLE_BATCH];
+
+	table_update(to, c->updates);
+	for (size_t done = 0, some; done < count; done += some) {
+		some = count - done < TABLE_BATCH ? count - done : TABLE_BATCH;
+		table_touch(to, keys + done, some, row);
+		for (size_t k = 0, end; k < some; k = end + 1) {
+			for (end = k; end < some && row[end]; end++)
+				;
+			apply_rows(a, (struct pick){ .row = row + k,
+				   .count = end - k, .width = width }, width,
+				   gradient + k * width * sizeof(float));
+		}
+		gradient += some * width * sizeof(float);
+	}
+	table_end_update(to);
+}
+
+void
+content_push(struct content *to, const struct holding *h,
+	     const struct apply *a, const struct row_list *rows,
+	     const void *gradient)
+{
+	if (to->table)
+		push_hashed(to, h, a, rows->row, rows->count,
+			    gradient);
+	else if (h->piece->table)
+		push_rows(to, h, a, rows->row, rows->count, gradient);
+	else
+		push_dense(to, a, gradient);
+}

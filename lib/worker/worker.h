@@ -1,0 +1,144 @@
+/*
+ * worker - run the steps that the coordinator leases.
+ *
+ * It pulls, computes, pushes; the push of one step and the pull of the next,
+ * or of the one behind that, are one exchange, which is under way while a step
+ * is computed that was pulled for before.  It holds no socket, clock or file:
+ * its program brings messages, the time and batches of examples:
+ *
+ *	worker_want()		how many examples the next batch should have
+ *	worker_batch()		here it is
+ *	worker_put_back()	it is not wanted any more
+ *	worker_exhausted()	there are no more
+ *	worker_bad_data()	they cannot be read
+ */
+#ifndef PS_WORKER_H
+#define PS_WORKER_H
+
+#include "data/span.h"
+#include "model/batch.h"
+#include "wire/outbox.h"
+#include "wire/plan.h"
+
+struct worker;
+
+struct worker_options {
+	const char *coordinator;	/* its endpoint */
+	uint64_t timeout_ms;
+	uint64_t lease_ms;		/* then who says nothing hangs */
+	uint64_t life;			/* random, new for every start */
+	uint64_t index;			/* of the task; WIRE_NONE: any */
+	bool assigned;			/* a batch is for one step and slot
+					   alone; see worker_next() */
+	uint64_t prefetch;		/* pull for so many steps, 0 or 1,
+					   before the one that is computed */
+	const struct externals *externals;	/* borrowed; NULL: the model
+						   needs none */
+};
+
+/* Dials the coordinator.  Options are copied, the endpoint borrowed. */
+struct worker *worker_new(const struct worker_options *, struct outbox *,
+			  uint64_t now_ms, struct fail *);
+/* Says BYE; but one that nothing can be computed by any more dies. */
+void worker_free(struct worker *);
+
+void worker_up(struct worker *, uint64_t peer, uint64_t now_ms);
+void worker_down(struct worker *, uint64_t peer, uint64_t now_ms);
+
+/* -1: it cannot go on, and the failure says why. */
+int worker_hear(struct worker *, uint64_t peer, const struct message *,
+		uint64_t now_ms, uint64_t now_us, struct fail *);
+
+/* Deadlines: call it now and then. */
+int worker_tick(struct worker *, uint64_t now_ms, struct fail *);
+
+/* Say that it lives, from the middle of a long step. */
+void worker_breathe(struct worker *);
+
+/* The coordinator says that the run is over. */
+bool worker_stopped(const struct worker *);
+
+/* It is in a run, whose coordinator is there. */
+bool worker_has_run(const struct worker *);
+
+/* The model, once the coordinator has told it; else NULL. */
+const struct model *worker_model(const struct worker *);
+uint64_t worker_seed(const struct worker *);	/* of the run */
+
+/* How to read what the coordinator leases; NULL: we have inputs of our own. */
+const struct span_format *worker_format(const struct worker *);
+
+/* Examples wanted for the next step that has no batch yet; 0: none. */
+size_t worker_want(const struct worker *);
+
+/*
+ * Whose batch it is that is wanted; NULL: none is.  Good until the next call
+ * of the worker.
+ */
+struct worker_next {
+	uint64_t step, slot, slots, attempt, batch;	/* slots: 0: none */
+};
+const struct worker_next *worker_next(struct worker *);
+
+/*
+ * The batch is taken: its contents are swapped with an old one, whose room
+ * can be used again.
+ */
+void worker_batch(struct worker *, struct batch *, uint64_t now_ms,
+		  uint64_t now_us);
+void worker_exhausted(struct worker *, uint64_t records);
+
+/*
+ * A batch that was taken but is not wanted as it is (the next step has
+ * another size): its examples come first in those to be given next.
+ */
+bool worker_put_back(struct worker *, struct batch *);
+
+/*
+ * With data of the coordinator's: the next step wants count records, or as
+ * many as there are, of a block (see data/block) from its record number from
+ * on, in the block's order.  Frames are good until the next message.
+ */
+struct worker_slice {
+	struct frame block;
+	uint64_t from, count;
+};
+bool worker_slice(const struct worker *, struct worker_slice *);
+/* The blocks that are needed, in that order, as far as they are known. */
+size_t worker_blocks(const struct worker *, struct frame *, size_t most);
+/* The block of the next step cannot be read. */
+void worker_bad_block(struct worker *, const struct fail *why);
+
+/* A span to be counted, or NULL; number: another one, another number. */
+const struct frame *worker_index(const struct worker *, uint64_t *number);
+void worker_indexed(struct worker *, const struct span_tally *);
+void worker_index_failed(struct worker *, const struct fail *why);
+void worker_bad_data(struct worker *, const struct fail *why);
+
+/*
+ * An evaluation to do: read those files and give every batch of this shard
+ * of their records, then NULL.
+ */
+struct worker_evaluation {
+	char **file;		/* count of them; borrowed; 0: the worker's
+				   own inputs, from their beginning */
+	size_t count;
+	uint64_t shard, shards, batch;
+	uint64_t number;	/* another one: begin again */
+};
+const struct worker_evaluation *worker_evaluation(const struct worker *);
+bool worker_evaluation_wants(const struct worker *);	/* the next batch */
+void worker_evaluation_batch(struct worker *, struct batch *,
+			     uint64_t now_ms);
+void worker_evaluation_failed(struct worker *, const struct fail *why);
+
+/* For people; good until the next call. */
+const char *worker_state(struct worker *);
+
+/*
+ * For tests, when it has taken an event: NULL, or the words of what does not
+ * hold, though it always should.
+ */
+const char *worker_check(const struct worker *);
+
+#endif
