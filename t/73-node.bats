@@ -243,18 +243,24 @@ started again"
 	EOT
 	export OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3
 	mkfifo said
-	ps-node --hosts=a,b,c --worker x >said 2>log 3>&- &
-	pid=$!
-	daemons+=("$pid")
-	exec {said}<said
-	read -r -t 20 line <&"$said"
-	assert_equal "$line" "begun x"
-	kill -TERM "$pid"
-	status=0
-	wait "$pid" || status=$?
-	assert_equal "$status" 3
-	assert_equal "$(wc -l <ended)" 1
-	assert_equal "$(cat log)" ""
+	local hangup
+	for hangup in --default-signal=HUP --ignore-signal=HUP; do
+		env "$hangup" ps-node --hosts=a,b,c --worker x \
+			>said 2>log 3>&- &
+		pid=$!
+		daemons+=("$pid")
+		exec {said}<said
+		read -r -t 20 line <&"$said"
+		exec {said}<&-
+		assert_equal "$line" "begun x"
+		kill -TERM "$pid"
+		status=0
+		wait "$pid" || status=$?
+		assert_equal "$status" 3
+		assert_equal "$(wc -l <ended)" 1
+		rm ended
+		assert_equal "$(cat log)" ""
+	done
 	# So often, and no more.
 	stand_in ps-work <<-'EOT'
 		#!/bin/sh
