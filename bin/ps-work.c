@@ -170,13 +170,17 @@ work(struct net *net, struct worker *w, struct feed *feed,
 		const size_t count = 1 + feed_fds(feed, fds + 1);
 
 		fds[0] = grace_fd(grace);
-		if (net_wait(net, fds, count, TICK_MS, f) < 0 ||
+		if (net_wait(net, fds, count,
+			     worker_can_compute(w) ? 0 : TICK_MS, f) < 0 ||
 		    hear(net, w, feed, f) < 0)
 			return -1;
 		feed_steps(feed);
 		if (worker_tick(w, clock_ms(), f) < 0)
 			return -1;
 		feed_evaluation(feed);
+		/* What arrives meanwhile is heard before the next one. */
+		if (worker_compute(w))
+			worker_computed(w, clock_ms(), clock_us());
 	}
 	return 0;
 }

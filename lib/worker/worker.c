@@ -361,13 +361,38 @@ worker_hear(struct worker *w, uint64_t peer, const struct message *m,
 	} else if (w->client && client_knows(w->client, peer)) {
 		if (client_hear(w->client, peer, m, now, f) < 0)
 			return -1;
-		worker_score(w);
 	}
 	say_ready(w);
 	worker_drop_leases(w);
 	worker_advance(w, now, now_us);
 	worker_end_data(w);
 	return check_broken(w, f);
+}
+
+bool
+worker_can_compute(const struct worker *w)
+{
+	return w->broken.kind == 0 &&
+		(worker_can_score(w) || step_can_compute(w));
+}
+
+bool
+worker_compute(struct worker *w)
+{
+	if (!worker_can_compute(w))
+		return false;
+	if (worker_can_score(w))
+		worker_score(w);
+	else
+		step_compute(w);
+	return true;
+}
+
+void
+worker_computed(struct worker *w, uint64_t now, uint64_t now_us)
+{
+	worker_advance(w, now, now_us);
+	worker_end_data(w);
 }
 
 /* Who was to be heard while we did not listen is excused. */

@@ -11,6 +11,14 @@
  *	worker_put_back()	it is not wanted any more
  *	worker_exhausted()	there are no more
  *	worker_bad_data()	they cannot be read
+ *
+ * Whatever it is told, it takes notice and sends what can be sent, and does not
+ * compute: that takes its time, so the program does it when all that has
+ * arrived has been told:
+ *
+ *	worker_can_compute()	is there something?
+ *	worker_compute()	a step, or a batch of an evaluation
+ *	worker_computed()	what came of it may be sent
  */
 #ifndef PS_WORKER_H
 #define PS_WORKER_H
@@ -51,6 +59,14 @@ int worker_hear(struct worker *, uint64_t peer, const struct message *,
 
 /* Deadlines: call it now and then. */
 int worker_tick(struct worker *, uint64_t now_ms, struct fail *);
+
+/*
+ * All values are there that the next step needs, or the batch of an
+ * evaluation.  What can be sent has been: it is on its way meanwhile.
+ */
+bool worker_can_compute(const struct worker *);
+bool worker_compute(struct worker *);	/* false: there was nothing */
+void worker_computed(struct worker *, uint64_t now_ms, uint64_t now_us);
 
 /* Say that it lives, from the middle of a long step. */
 void worker_breathe(struct worker *);

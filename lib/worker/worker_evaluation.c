@@ -103,6 +103,12 @@ worker_evaluation_failed(struct worker *w, const struct fail *why)
 	worker_end_evaluation(w);
 }
 
+bool
+worker_can_score(const struct worker *w)
+{
+	return w->score.pulling && client_idle(w->client);
+}
+
 void
 worker_score(struct worker *w)
 {
@@ -137,6 +143,4 @@ worker_evaluation_batch(struct worker *w, struct batch *batch, uint64_t now)
 	if (evaluation_pull(&w->score, &w->eval_batch, w->client, WIRE_NONE,
 			    now, &why) < 0)
 		worker_evaluation_failed(w, &why);
-	else
-		worker_score(w);
 }

@@ -35,7 +35,7 @@ struct lease {
  * What has become of a step, or is becoming of it.
  *
  *	NONE --begin_work()--> BEGUN --exchange()--> PULLING
- *	PULLING --take_answers()--> PULLED --compute_step()--> COMPUTED
+ *	PULLING --take_answers()--> PULLED --step_compute()--> COMPUTED
  *	COMPUTED --exchange()--> PUSHING --worker_note_result()--> NONE
  *	PULLING --make_way()--> BEGUN	(it waits for a round that waits for us)
  *	PULLED --adopt()--> BEGUN	(a barrier lies behind what was pulled)
@@ -174,17 +174,18 @@ void worker_take_index(struct worker *, const struct message *);
 
 /* ---- worker_step.c ---- */
 
-/*
- * Go on as far as there are leases, batches and answers.  What can be sent is
- * sent before anything is computed: it is on its way meanwhile.
- */
+/* Go on as far as there are leases, batches and answers. */
 void worker_advance(struct worker *, uint64_t now_ms, uint64_t now_us);
+/* Compute what has been pulled for; there is something, if it can. */
+bool step_can_compute(const struct worker *);
+void step_compute(struct worker *);
 struct early worker_early(const struct worker *);
 void work_drop(struct work *);
 
 /* ---- worker_evaluation.c ---- */
 
 /* Score what has been pulled for, if it is all there. */
+bool worker_can_score(const struct worker *);
 void worker_score(struct worker *);
 
 int worker_take_evaluate(struct worker *, const struct message *,

@@ -343,31 +343,35 @@ next_exchange(struct worker *w, uint64_t now, uint64_t now_us)
 		exchange(w, push, pull, now);
 }
 
-/* Compute what has been pulled for; false: there is nothing to compute. */
-static bool
-compute_step(struct worker *w)
+bool
+step_can_compute(const struct worker *w)
+{
+	const struct work *work = at_stage(w, STAGE_PULLED);
+
+	return work && work->lease && !work->lease->cancelled &&
+		!at_stage(w, STAGE_COMPUTED) && !w->score.pulling;
+}
+
+void
+step_compute(struct worker *w)
 {
 	struct work *work = at_stage(w, STAGE_PULLED);
 
-	if (!work || !work->lease || at_stage(w, STAGE_COMPUTED))
-		return false;
 	if (!work->why.kind)
 		work->why = w->unfit;
 	if (!work->why.kind && run_step(w, work) < 0)
-		return false;
+		return;
 	if (work->why.kind)
 		fail_at(&work->why, "step %llu",
 			(unsigned long long)work->step);
 	work->stage = STAGE_COMPUTED;
 	w->computed = true;
-	return true;
 }
 
 /*
- * Go on as far as there are leases, batches and answers.  What can be sent is
- * sent before anything is computed: it is on its way meanwhile.  An exchange
- * that had nothing to send, as to a server of which no layer uses a variable,
- * is over at once, and no answer will wake us.
+ * Go on as far as there are leases, batches and answers.  An exchange that had
+ * nothing to send, as to a server of which no layer uses a variable, is over
+ * at once, and no answer will wake us.
  */
 void
 worker_advance(struct worker *w, uint64_t now, uint64_t now_us)
@@ -381,8 +385,7 @@ worker_advance(struct worker *w, uint64_t now, uint64_t now_us)
 	put_down(w);
 	do
 		next_exchange(w, now, now_us);
-	while ((client_idle(w->client) && take_answers(w, now_us)) ||
-	       compute_step(w));
+	while (client_idle(w->client) && take_answers(w, now_us));
 	worker_drop_leases(w);
 	worker_say_cancelled(w);
 	worker_say_exhausted(w);

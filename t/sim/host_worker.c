@@ -337,6 +337,10 @@ host_worker_act(struct host_worker *h, uint64_t now)
 	feed(h, now);
 	if (worker_tick(h->worker, now, &h->why) < 0)
 		return died(h);
+	while (!worker_stopped(h->worker) && worker_compute(h->worker)) {
+		worker_computed(h->worker, now, now * 1000);
+		feed(h, now);
+	}
 	return worker_stopped(h->worker) ? 0 : HOST_RUNS;
 }
 

@@ -218,6 +218,8 @@ feed(struct cluster *c, int node)
 	}
 	feed_steps(c, node);
 	feed_evaluation(c, node);
+	if (worker_compute(w))
+		worker_computed(w, c->now, c->now * 1000);
 }
 
 /* ---- who is there ---- */

@@ -112,6 +112,8 @@ feed(struct cluster *c, int node)
 		fill(b, next);
 		worker_batch(c->worker[node], b, c->now, c->now * 1000);
 	}
+	if (worker_compute(c->worker[node]))
+		worker_computed(c->worker[node], c->now, c->now * 1000);
 }
 
 static void

@@ -118,6 +118,8 @@ settle(void)
 		}
 		packet_free(p);
 		feed();
+		if (worker_compute(worker))
+			worker_computed(worker, 0, 0);
 	}
 }
 
