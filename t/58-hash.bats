@@ -203,8 +203,8 @@ assert not [name for name in c.files if "keys" in name]
 	echo train 3 | ps-local -q -w 1 -C old -- --repeat old.csv -- \
 		ps-coord -m old.ps -B 1 --checkpoint=old >results
 	# The last step meets the row of 1 anew: the one before it was of 2.
-	run -0 jq -r '.loss // empty' results
-	assert_output $'0.25\n0.25\n0.25'
+	run -0 grep -o '"loss":[^,]*' results
+	assert_output $'"loss":0.25\n"loss":0.25\n"loss":0.25'
 	ps-ckpt cat old o/kernel@id >ids
 	assert_equal "$(tail -c +129 ids | od -An -td8 | xargs)" 1
 }
