@@ -19,6 +19,13 @@ struct floats {
 
 /* Room for n that nobody else reads, in *p (NULL: none yet): its .at. */
 float *floats_room(struct floats **p, size_t n);
+/* So many have room for so many bytes. */
+static inline size_t
+floats_for(size_t bytes)
+{
+	return (bytes + sizeof(float) - 1) / sizeof(float);
+}
+
 void floats_free(struct floats **);
 
 #endif

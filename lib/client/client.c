@@ -207,6 +207,14 @@ span_of(const struct compute *compute, const struct piece *piece)
 			      rows.ids + low, high - low };
 }
 
+/* What it is to a codec. */
+static struct codec_slice
+slice_of(const struct piece *piece, const struct span *span)
+{
+	return (struct codec_slice){ piece->table ? span->rows : span->count,
+				     piece->width };
+}
+
 static void
 write_keys(struct pack *keys, const struct client *c,
 	   const struct compute *compute, const struct part *part)
@@ -254,44 +262,61 @@ note_pulled(struct client *c, size_t n, uint64_t request)
 
 /* The gradient of a piece, as it lies. */
 static struct frame
-gradient_of(const struct client *c, const struct piece *piece)
+gradient_of(const struct client *c, const struct piece *piece,
+	    const struct span *span)
 {
 	/* It is only read. */
 	struct compute *from =
 		(struct compute *)(uintptr_t)c->exchange.push;
-	const struct span span = span_of(from, piece);
 
 	return (struct frame){
-		compute_gradient(from, piece->variable) + span.first,
-		span.count * sizeof(float),
+		compute_gradient(from, piece->variable) + span->first,
+		span->count * sizeof(float),
 		compute_gradient_hold(from, piece->variable)
 	};
+}
+
+/* Bytes of a part as they travel, of what a compute has; of none: 0. */
+static size_t
+part_size(const struct client *c, const struct compute *compute,
+	  const struct part *part, const struct codec *codec)
+{
+	size_t size = 0;
+
+	for (size_t i = 0; compute && i < part->count; i++) {
+		const struct piece *piece = &c->plan->piece[part->first + i];
+		const struct span span = span_of(compute, piece);
+
+		size += codec->size(slice_of(piece, &span));
+	}
+	return size;
 }
 
 /* The gradients of a part as they travel, one behind the other. */
 static struct frame
 gather(struct client *c, size_t n)
 {
-	const enum codec codec = c->exchange.codec;
+	const struct codec *codec = c->exchange.codec;
 	const struct part *part = &c->plan->part[n];
 	const struct piece *piece = &c->plan->piece[part->first];
-	size_t floats = 0;
+	struct span span = span_of(c->exchange.push, piece);
+	size_t size;
 	char *to;
 
-	if (part->count == 1 && codec == CODEC_FLOAT32)
-		return gradient_of(c, piece);
-	for (size_t i = 0; i < part->count; i++)
-		floats += span_of(c->exchange.push, &piece[i]).count;
-	to = (char *)floats_room(&c->values[n], codec_room(codec, floats));
+	if (part->count == 1 && codec->exact)
+		return gradient_of(c, piece, &span);
+	size = part_size(c, c->exchange.push, part, codec);
+	to = (char *)floats_room(&c->values[n], floats_for(size));
 	for (size_t i = 0; i < part->count; i++) {
-		const struct frame g = gradient_of(c, &piece[i]);
-		const size_t count = g.size / sizeof(float);
+		span = span_of(c->exchange.push, &piece[i]);
 
-		codec_write(codec, to, g.data, count);
-		to += count * codec_size(codec);
+		const struct codec_slice slice = slice_of(&piece[i], &span);
+
+		codec->encode(to, gradient_of(c, &piece[i], &span).data,
+			      slice);
+		to += codec->size(slice);
 	}
-	return (struct frame){ c->values[n]->at, floats * codec_size(codec),
-			       &c->values[n]->hold };
+	return (struct frame){ c->values[n]->at, size, &c->values[n]->hold };
 }
 
 /* Has it variables that no layer uses? */
@@ -330,7 +355,7 @@ fill_push(struct client *c, size_t n, struct message *m)
 	m->push.rate = message_float_bits(x->learning_rate);
 	m->push.slot = x->slot;
 	m->push.attempt = x->attempt;
-	m->push.codec = x->codec;
+	m->push.codec = codec_number(x->codec);
 	pack_reset(&c->push_keys);
 	if (pull)
 		m->push.back = m->request - pull->request;
@@ -358,7 +383,7 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 		m.pull.part = n;
 		m.pull.cut = x->cut;
 		m.pull.after = x->after;
-		m.pull.codec = x->codec;
+		m.pull.codec = codec_number(x->codec);
 	}
 	if (x->pull) {
 		write_keys(&c->pull_keys, c, x->pull, part);
@@ -372,27 +397,15 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 	outbox_send(c->outbox, s->peer, &m);	/* lost: sent again when up */
 }
 
-/* Floats of a part that a compute has; of none: 0. */
-static size_t
-part_floats(const struct client *c, const struct compute *compute,
-	    const struct part *part)
-{
-	size_t floats = 0;
-
-	for (size_t i = 0; compute && i < part->count; i++)
-		floats += span_of(compute,
-				  &c->plan->piece[part->first + i]).count;
-	return floats;
-}
-
 /* Of what is under way of a part: the more of those pushed and pulled. */
 static size_t
 part_bytes(const struct client *c, const struct part *part)
 {
-	const size_t push = part_floats(c, c->exchange.push, part);
-	const size_t pull = part_floats(c, c->exchange.pull, part);
+	const struct exchange *x = &c->exchange;
+	const size_t push = part_size(c, x->push, part, x->codec);
+	const size_t pull = part_size(c, x->pull, part, x->codec);
 
-	return (push > pull ? push : pull) * codec_size(c->exchange.codec);
+	return push > pull ? push : pull;
 }
 
 /* All rows that a compute needs would fit into one frame, keys as well. */
@@ -419,7 +432,7 @@ check_part(struct client *c, const struct compute *compute,
 {
 	const struct piece *piece = &c->plan->piece[part->first];
 	const struct piece *most = piece;
-	size_t bytes = part_floats(c, compute, part) * sizeof(float);
+	size_t bytes = part_size(c, compute, part, &codec_float32);
 
 	write_keys(&c->pull_keys, c, compute, part);
 	bytes = c->pull_keys.size > bytes ? c->pull_keys.size : bytes;
@@ -476,6 +489,8 @@ void
 client_exchange(struct client *c, const struct exchange *x, uint64_t now)
 {
 	c->exchange = *x;
+	if (!x->codec)
+		c->exchange.codec = &codec_float32;
 	c->exchanged = (struct exchanged){ 0 };
 	c->generation++;
 	c->left = 0;
@@ -594,21 +609,22 @@ static int
 scatter(struct client *c, const struct part *part, const struct frame *values,
 	struct fail *f)
 {
-	const enum codec codec = c->exchange.codec;
+	const struct codec *codec = c->exchange.codec;
 	const char *from = values->data;
 	size_t left = values->size;
 
 	for (size_t i = 0; i < part->count; i++) {
 		const struct piece *piece = &c->plan->piece[part->first + i];
 		const struct span span = span_of(c->exchange.pull, piece);
-		const size_t size = span.count * codec_size(codec);
+		const struct codec_slice slice = slice_of(piece, &span);
+		const size_t size = codec->size(slice);
 
 		if (size > left)
 			break;
 		if (size > 0)
-			codec_read(codec, compute_value(c->exchange.pull,
-							piece->variable) +
-				   span.first, from, span.count);
+			codec->decode(compute_value(c->exchange.pull,
+						    piece->variable) +
+				      span.first, from, slice);
 		from += size;
 		left -= size;
 		if (i + 1 == part->count && left == 0)

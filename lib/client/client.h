@@ -57,7 +57,7 @@ struct exchange {
 					   computed with; NULL: not known */
 	uint64_t *pulled;		/* of each part: what has been pulled
 					   is put there; NULL: nowhere */
-	enum codec codec;		/* how both travel */
+	const struct codec *codec;	/* how both travel; NULL: float32 */
 };
 
 /* What became of the push: counted in parts; applied, or staged for it. */

@@ -44,7 +44,7 @@ coord_plan(const struct coord_options *o, const struct model *model,
 	plan->number = PLAN_NUMBER;
 	plan->term = TERM;
 	plan->seed = o->seed;
-	plan->codec = o->codec;
+	plan->codec = o->codec ? o->codec : &codec_float32;
 	memcpy(plan->run, o->run, PLAN_RUN);
 	free(endpoint);
 }

@@ -55,8 +55,8 @@ struct coord_options {
 	uint64_t ahead;			/* MODE_SSP: steps */
 	uint64_t replicas, backup;	/* MODE_SYNC: slots of a round (0: as
 					   many as workers), spare workers */
-	enum codec codec;		/* how steps' values and gradients
-					   travel */
+	const struct codec *codec;	/* how steps' values and gradients
+					   travel; NULL: float32 */
 };
 
 /* Options are copied; model and source are borrowed. */

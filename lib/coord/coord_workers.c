@@ -33,7 +33,7 @@ say_plan(struct coord *c, struct member *w)
 	m.plan.term = c->plan.term;
 	m.plan.plan = c->plan.number;
 	m.plan.seed = c->plan.seed;
-	m.plan.codec = c->plan.codec;
+	m.plan.codec = codec_number(c->plan.codec);
 	m.plan.server = WIRE_NONE;
 	m.plan.step = queue_mark(c->queue);
 	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };

@@ -23,6 +23,10 @@
 #define ORDERED_RECORDS	1024	/* of a block that is not shuffled */
 #define MAX_SHUFFLE	((uint64_t)1 << 32)
 
+/* "|float32|...", and "float32", ... */
+#define CODEC_OR(name)		"|" #name
+#define CODEC_NAME(name)	#name,
+
 enum { BACKUP = CLI_LONG, CHECKPOINT, EVERY, GRACE, IN_FLIGHT, JOURNAL, KEEP,
        KEEP_GOING, KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, NO_HEADER, PACK,
        PARTITION, PATIENCE, PLACE, PLAN, PRINT_TASK, REPLICAS, RESTORE, AS_IS,
@@ -67,12 +71,12 @@ static const struct cli_option options[] = {
 	{ STEP_TIMEOUT, "step-timeout", "DURATION" },
 	{ SUSPEND,      "suspend",      NULL },
 	{ VOCAB_ANYWHERE, "vocab-anywhere", NULL },
-	{ WIRE,         "wire",         "float32|bfloat16" },
+	{ WIRE,         "wire",         &CODEC_TABLE(CODEC_OR)[1] },
 	{ 0, NULL, NULL }
 };
 
 static const char *const results_names[] = { "all", "errors", "none", NULL };
-static const char *const codec_names[] = { "float32", "bfloat16", NULL };
+static const char *const codec_names[] = { CODEC_TABLE(CODEC_NAME) NULL };
 
 /* A bare number is steps; with a unit it is a time. */
 static void
@@ -174,7 +178,9 @@ read_option(struct coord_settings *s, int c)
 	case STEP_TIMEOUT: o->step_timeout_ms = cli_duration(); break;
 	case SUSPEND:	o->suspend = true; break;
 	case VOCAB_ANYWHERE: s->anywhere = true; break;
-	case WIRE:	o->codec = (enum codec)cli_choice(codec_names); break;
+	case WIRE:
+		o->codec = codec_find((uint64_t)cli_choice(codec_names));
+		break;
 	}
 }
 

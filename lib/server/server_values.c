@@ -126,7 +126,7 @@ check_part(const struct server *s, uint64_t part, struct fail *f)
 static int
 check_codec(uint64_t codec, struct fail *f)
 {
-	return codec < CODECS ? 0 :
+	return codec_find(codec) ? 0 :
 		fail(f, FAIL_PROTOCOL, "there is no codec %llu",
 		     (unsigned long long)codec);
 }
@@ -190,7 +190,7 @@ server_pull(struct server *s, uint64_t peer, const struct message *m,
 	if (shard_pull_keys(s->shard, m->pull.part, &m->frame[0], f) < 0)
 		return -1;
 	shard_pull_values(s->shard, cut ? cut->cut : NULL,
-			  (enum codec)m->pull.codec, &out.frame[0]);
+			  codec_find(m->pull.codec), &out.frame[0]);
 	shard_pull_end(s->shard);
 	out.frames = 1;
 	out.values.version = shard_version(s->shard, m->pull.part);
@@ -264,7 +264,7 @@ apply(struct server *s, const struct message *m, const struct frame *values,
 {
 	const struct shard_push push = {
 		.keys = &m->frame[0], .values = values,
-		.codec = (enum codec)m->push.codec,
+		.codec = codec_find(m->push.codec),
 		.examples = m->push.examples,
 		.learning_rate = message_float(m->push.rate),
 		.step = m->push.step
@@ -331,7 +331,7 @@ take_push(struct server *s, const struct message *m, struct message *out,
 		return -1;
 	r = apply(s, m, &m->frame[pulls ? 2 : 1], out, f);
 	if (pulls && r == 0)
-		shard_pull_values(s->shard, NULL, (enum codec)m->push.codec,
+		shard_pull_values(s->shard, NULL, codec_find(m->push.codec),
 				  &out->frame[0]);
 	if (pulls)
 		shard_pull_end(s->shard);

@@ -179,14 +179,60 @@ scratch(struct shard *s, size_t floats)
 	return reserve(&s->scratch, &s->scratch_room, floats);
 }
 
+/* What rows of a piece are to a codec. */
+static struct codec_slice
+slice_of(const struct piece *piece, const struct row_list *rows)
+{
+	return (struct codec_slice){ rows->count, piece->width };
+}
+
+/* Bytes of a part as they travel, of these rows of its pieces. */
+static size_t
+part_size(const struct shard *s, size_t n, const struct row_list *rows,
+	  const struct codec *codec)
+{
+	const struct part *part = &s->plan->part[n];
+	const struct piece *piece = &s->plan->piece[part->first];
+	size_t size = 0;
+
+	for (size_t i = 0; i < part->count; i++)
+		size += codec->size(slice_of(&piece[i], &rows[i]));
+	return size;
+}
+
 /* What has come, as floats, which are good until the next ones. */
 static const void *
-decode(struct shard *s, enum codec codec, const void *values, size_t floats)
+decode(struct shard *s, const struct codec *codec, const void *values,
+       struct codec_slice slice)
 {
-	if (codec == CODEC_FLOAT32)
+	if (codec->exact)
 		return values;
-	reserve(&s->wide, &s->wide_room, floats + 1);
-	codec_read(codec, s->wide, values, floats);
+	reserve(&s->wide, &s->wide_room, slice.rows * slice.width + 1);
+	codec->decode(s->wide, values, slice);
+	return s->wide;
+}
+
+/* The same of all pieces of a part, floats in all. */
+static const void *
+decode_part(struct shard *s, size_t n, const struct shard_push *p,
+	    size_t floats)
+{
+	const struct part *part = &s->plan->part[n];
+	const char *from = p->values->data;
+	float *to;
+
+	if (p->codec->exact)
+		return from;
+	to = reserve(&s->wide, &s->wide_room, floats + 1);
+	for (size_t i = 0; i < part->count; i++) {
+		const struct codec_slice slice =
+			slice_of(&s->plan->piece[part->first + i],
+				 &s->pushed[i]);
+
+		p->codec->decode(to, from, slice);
+		to += slice.rows * slice.width;
+		from += p->codec->size(slice);
+	}
 	return s->wide;
 }
 
@@ -205,16 +251,25 @@ next_sent(struct shard *s, size_t floats)
 	return &s->sent[s->next_sent % SENT];
 }
 
-/* Floats as they travel. */
+/* The values that are pulled, one behind the other, as they travel. */
 static struct frame
-encode(struct shard *s, enum codec codec, const float *values, size_t floats)
+encode(struct shard *s, const struct codec *codec, const float *values)
 {
-	const size_t room = codec_room(codec, floats);
-	struct floats **at = next_sent(s, room);
-	float *to = floats_room(at, room);
+	const struct part *part = &s->plan->part[s->pulled_part];
+	const size_t size = part_size(s, s->pulled_part, s->pulled, codec);
+	struct floats **at = next_sent(s, floats_for(size));
+	char *to = (char *)floats_room(at, floats_for(size));
 
-	codec_write(codec, to, values, floats);
-	return (struct frame){ to, floats * codec_size(codec), &(*at)->hold };
+	for (size_t i = 0; i < part->count; i++) {
+		const struct codec_slice slice =
+			slice_of(&s->plan->piece[part->first + i],
+				 &s->pulled[i]);
+
+		codec->encode(to, values, slice);
+		to += codec->size(slice);
+		values += slice.rows * slice.width;
+	}
+	return (struct frame){ (*at)->at, size, &(*at)->hold };
 }
 
 /* The rows of a piece, as it knows them: all, or those that keys name. */
@@ -309,8 +364,8 @@ gather(struct shard *s, const struct cut *cut, float *to)
 }
 
 void
-shard_pull_values(struct shard *s, const struct cut *cut, enum codec codec,
-		  struct frame *values)
+shard_pull_values(struct shard *s, const struct cut *cut,
+		  const struct codec *codec, struct frame *values)
 {
 	const struct part *part = &s->plan->part[s->pulled_part];
 	const struct holding *h = &s->holding[part->first];
@@ -320,13 +375,12 @@ shard_pull_values(struct shard *s, const struct cut *cut, enum codec codec,
 	if (part->count == 1 && !h->piece->table && size >= ZERO_COPY) {
 		struct chunk *c = content_of(s, cut, part->first)->chunk[0];
 
-		*values = codec != CODEC_FLOAT32 ?
-			encode(s, codec, c->value, floats) :
+		*values = !codec->exact ? encode(s, codec, c->value) :
 			(struct frame){ c->value, size, &c->hold };
-	} else if (codec != CODEC_FLOAT32) {
+	} else if (!codec->exact) {
 		reserve(&s->wide, &s->wide_room, floats + 1);
 		gather(s, cut, s->wide);
-		*values = encode(s, codec, s->wide, floats);
+		*values = encode(s, codec, s->wide);
 	} else {
 		gather(s, cut, floats_room(&s->values, floats));
 		*values = (struct frame){ s->values->at, size,
@@ -398,11 +452,11 @@ read_push(struct shard *s, size_t n, const struct shard_push *p,
 
 	if (read_keys(s, n, p->keys, s->pushed, &floats, f) < 0)
 		return -1;
-	size = floats * codec_size(p->codec);
+	size = part_size(s, n, s->pushed, p->codec);
 	if (p->values->size != size)
 		return fail(f, FAIL_PROTOCOL, "%zu bytes of gradient, not %zu",
 			    p->values->size, size);
-	*gradient = decode(s, p->codec, p->values->data, floats);
+	*gradient = decode_part(s, n, p, floats);
 	if (!kernel_finite(*gradient, floats))
 		return fail(f, FAIL_DATA, "a gradient is not finite");
 	return 0;
@@ -438,7 +492,7 @@ shard_push(struct shard *s, size_t n, const struct shard_push *p,
 struct slot_reader {
 	struct unpack keys;
 	const char *values;
-	enum codec codec;
+	const struct codec *codec;
 	struct row_list rows;	/* of the piece that it stands on */
 };
 
@@ -489,15 +543,16 @@ add_slot(struct shard *s, float *g, const uint64_t *rows,
 	 const struct piece *piece, struct slot_reader *r)
 {
 	const struct row_list *own = &r->rows;
-	const size_t width = piece->width, floats = own->count * width;
+	const size_t width = piece->width;
+	const struct codec_slice slice = slice_of(piece, own);
 	const float *values;
 
 	if (own->count == 0)
 		return;		/* and perhaps there are no values */
-	values = decode(s, r->codec, r->values, floats);
-	r->values += floats * codec_size(r->codec);
+	values = decode(s, r->codec, r->values, slice);
+	r->values += r->codec->size(slice);
 	if (!piece->table)
-		kernel_add(g, values, floats);
+		kernel_add(g, values, own->count);
 	for (size_t k = 0, at = 0; piece->table && k < own->count; k++, at++) {
 		while (rows[at] != own->row[k])
 			at++;

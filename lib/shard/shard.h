@@ -41,7 +41,7 @@ uint64_t shard_version(const struct shard *, size_t part);
  */
 int shard_pull_keys(struct shard *, size_t part, const struct frame *keys,
 		    struct fail *);
-void shard_pull_values(struct shard *, const struct cut *, enum codec,
+void shard_pull_values(struct shard *, const struct cut *, const struct codec *,
 		       struct frame *values);
 
 /* After a pull, or its first call: the numbers of millions of rows go. */
@@ -59,7 +59,7 @@ struct shard_push {
 	uint64_t examples;
 	float learning_rate;
 	uint64_t step;
-	enum codec codec;		/* of the values */
+	const struct codec *codec;	/* of the values */
 };
 int shard_push(struct shard *, size_t part, const struct shard_push *,
 	       struct fail *);

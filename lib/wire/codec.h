@@ -1,30 +1,71 @@
 /*
  * codec - how values and gradients travel: in memory they are floats.
  *
- * A bfloat16 has a float's range and 8 bits of what it is, in half the bytes;
- * see kernel_to_bfloat16().  It is little-endian, as floats are.
+ * A codec is a const struct codec in a file of its own, codec_NAME.c, and a
+ * word in the table below.  The one for a step is the coordinator's choice;
+ * what is no step travels as floats.
+ *
+ * What is encoded at once is a slice of one variable, and a codec may make of
+ * it any number of bytes that follows from the slice's shape: nobody else
+ * counts bytes.  A codec that needs to know more, such as where in its
+ * variable a slice lies, or what a worker still owes to it (error feedback),
+ * finds that in the slice, too: a field more is nothing to the other codecs.
  */
 #ifndef PS_CODEC_H
 #define PS_CODEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-enum codec { CODEC_FLOAT32, CODEC_BFLOAT16, CODECS };
+/* By name; the place is the number that travels, so new ones come last. */
+#define CODEC_TABLE(C)	C(float32) C(bfloat16)
 
-const char *codec_name(enum codec);
+struct codec_slice {
+	size_t rows, width;	/* of a table; elements and 1 of any other
+				   variable.  Either may be 0 */
+};
 
-/* Bytes of one. */
-size_t codec_size(enum codec);
+struct codec {
+	const char *name;	/* as in --wire */
+	bool exact;		/* bytes are those of the floats: they can be
+				   read where they lie */
+	float most;		/* the largest float that comes to something
+				   finite */
 
-/* Aligned to codec_size(); n may be 0. */
-void codec_write(enum codec, void *to, const float *from, size_t n);
-/* From any address. */
-void codec_read(enum codec, float *to, const void *from, size_t n);
+	/* Bytes that a slice comes to. */
+	size_t (*size)(struct codec_slice);
 
-/* The largest float that comes to something finite. */
-float codec_most(enum codec);
+	/* The bytes begin where a frame does, or behind other slices. */
+	void (*encode)(void *to, const float *from, struct codec_slice);
+	/* From any address. */
+	void (*decode)(float *to, const void *from, struct codec_slice);
+};
 
-/* So many floats have room for n that have been written. */
-size_t codec_room(enum codec, size_t n);
+#define CODEC_DECLARE(name)	extern const struct codec codec_##name;
+CODEC_TABLE(CODEC_DECLARE)
+#undef CODEC_DECLARE
+
+#define CODEC_ONE(name)		+ 1
+enum { CODECS = 0 CODEC_TABLE(CODEC_ONE) };
+#undef CODEC_ONE
+
+/* NULL: there is none of this number. */
+const struct codec *codec_find(uint64_t number);
+uint64_t codec_number(const struct codec *);
+
+/* A slice of a variable that is no table. */
+static inline struct codec_slice
+codec_elements(size_t count)
+{
+	return (struct codec_slice){ count, 1 };
+}
+
+/* Bytes of so many elements. */
+static inline size_t
+codec_size(const struct codec *c, size_t count)
+{
+	return c->size(codec_elements(count));
+}
 
 #endif

@@ -1,6 +1,8 @@
 lib_libps_a_SOURCES += \
 	%D%/codec.c \
 	%D%/codec.h \
+	%D%/codec_bfloat16.c \
+	%D%/codec_float32.c \
 	%D%/fields.h \
 	%D%/keys.c \
 	%D%/keys.h \

@@ -41,7 +41,7 @@ struct plan {
 	uint64_t seed;			/* of the initial values */
 	unsigned char run[PLAN_RUN];
 	uint64_t term;
-	enum codec codec;		/* how values and gradients of steps
+	const struct codec *codec;	/* how values and gradients of steps
 					   travel */
 	size_t servers;
 	char **endpoint;		/* of each server */

@@ -75,8 +75,8 @@ print_shards(struct text *out, const struct plan *p, const struct variable *v,
 			 at->rows.first + at->rows.count, at->server, bytes);
 		load[at->server].shards++;
 		load[at->server].bytes += bytes;
-		load[at->server].step += codec_size(p->codec) *
-			step_floats(of, at->rows, batch);
+		load[at->server].step += codec_size(p->codec,
+			step_floats(of, at->rows, batch));
 		load[at->server].open |= is_open(of);
 	}
 }
@@ -92,8 +92,8 @@ print_step(struct text *out, const struct plan *p, const struct variable *v,
 		 ", and the rows that it meets of these, which the model does "
 		 "not tell:");
 	for (size_t i = 0; i < variables; i++) {
-		const size_t row = codec_size(p->codec) *
-			shape_width(v[i].shape);
+		const size_t row = codec_size(p->codec,
+			shape_width(v[i].shape));
 
 		if (!is_open(&v[i]))
 			continue;

@@ -219,7 +219,7 @@ take_term(struct worker *w, const struct message *m, uint64_t now,
 	}
 	if (plan_renew(&w->plan, w->model, m->plan.term, &m->frame[1], f) < 0)
 		return -1;
-	w->plan.codec = (enum codec)m->plan.codec;
+	w->plan.codec = codec_find(m->plan.codec);
 	forget_leases(w);
 	w->ready_said = w->exhausted_said = false;
 	return client_renew(w->client, now, f);
@@ -231,7 +231,7 @@ take_plan(struct worker *w, const struct message *m, uint64_t now,
 {
 	if (m->blob.size != PLAN_RUN)
 		return fail(f, FAIL_PROTOCOL, "a plan of no run");
-	if (m->plan.codec >= CODECS)
+	if (!codec_find(m->plan.codec))
 		return fail(f, FAIL_PROTOCOL, "a plan of codec %llu",
 			    (unsigned long long)m->plan.codec);
 	if (w->model && m->plan.plan == w->plan.number &&
@@ -257,7 +257,7 @@ take_plan(struct worker *w, const struct message *m, uint64_t now,
 	w->plan.number = m->plan.plan;
 	w->plan.seed = m->plan.seed;
 	w->plan.term = m->plan.term;
-	w->plan.codec = (enum codec)m->plan.codec;
+	w->plan.codec = codec_find(m->plan.codec);
 	memcpy(w->plan.run, m->blob.data, PLAN_RUN);
 
 	size_t inputs;

@@ -185,13 +185,13 @@ next_work(struct worker *w, uint64_t now_us)
 static int
 check_pulled(const struct worker *w, struct work *work)
 {
-	const char *name = w->plan.codec == CODEC_FLOAT32 ? NULL :
+	const char *name = w->plan.codec->exact ? NULL :
 		compute_infinite(work->compute);
 
 	return !name ? 0 :
 		fail(&work->why, FAIL_DATA, "%s has values that are infinite, "
 		     "or too large for %s" COMPUTE_ADVICE, name,
-		     codec_name(w->plan.codec));
+		     w->plan.codec->name);
 }
 
 /*
@@ -203,13 +203,13 @@ static int
 check_clipped(const struct worker *w, struct work *work)
 {
 	const uint64_t slots = work->lease->slots;
-	const float most = codec_most(w->plan.codec);
+	const float most = w->plan.codec->most;
 	const char *name = compute_beyond(work->compute, most);
 
 	if (name)
 		return fail(&work->why, FAIL_DATA, "the gradient of %s is "
 			    "too large for %s" COMPUTE_ADVICE, name,
-			    codec_name(w->plan.codec));
+			    w->plan.codec->name);
 	name = slots < 2 ? NULL :
 		compute_beyond(work->compute, most / (2 * (float)slots));
 	return !name ? 0 :

@@ -130,7 +130,7 @@ meets_all(const struct accounts *a, uint64_t step, const char *line)
 	const char *at = strstr(line, "\"loss\":");
 
 	if (a->s->o.mode != MODE_SYNC || a->s->ledger || a->given_up > 0 ||
-	    a->s->o.codec != CODEC_FLOAT32 || !at)
+	    a->s->o.codec != &codec_float32 || !at)
 		return true;
 	return LABEL - strtod(at + strlen("\"loss\":"), NULL) ==
 		LOSS_OF_A_STEP * (double)step;

@@ -446,7 +446,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 		.lease_ms = leases[rng_below(r, 4)], .patience_ms = 60000,
 		.grace_ms = 7000, .checkpoint = chance(r, 2),
 		.keep_going = chance(r, 4),
-		.codec = (enum codec)rng_below(r, CODECS),
+		.codec = codec_find(rng_below(r, CODECS)),
 		.run = "run of the tests",
 	};
 	s->ledger = chance(r, 2);

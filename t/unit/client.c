@@ -20,7 +20,7 @@ struct said {
 	enum message_kind last;
 	uint64_t request[256];
 	const struct plan *plan;
-	enum codec codec;		/* as it should be */
+	const struct codec *codec;	/* as it should be */
 	size_t of_another;		/* messages */
 	unsigned char gradient[64];	/* the last one, and its size */
 	size_t size;
@@ -34,13 +34,14 @@ say(void *to, uint64_t peer, const struct message *m)
 	(void)peer;
 	s->last = m->kind;
 	if (m->kind >= MESSAGE_PULL && m->kind <= MESSAGE_PUSHPULL)
-		s->of_another += s->codec != (m->kind == MESSAGE_PULL ?
-					      m->pull.codec : m->push.codec);
+		s->of_another += codec_number(s->codec) !=
+			(m->kind == MESSAGE_PULL ?
+			 m->pull.codec : m->push.codec);
 	if (m->kind == MESSAGE_PULL || m->kind == MESSAGE_PUSHPULL) {
 		s->request[s->pulls++ % 256] = m->request;
-		s->bytes += plan_part_dense(s->plan, m->kind == MESSAGE_PULL ?
-					    m->pull.part : m->push.part) *
-			codec_size(s->codec);
+		s->bytes += codec_size(s->codec, plan_part_dense(s->plan,
+			m->kind == MESSAGE_PULL ? m->pull.part :
+			m->push.part));
 	}
 	if (m->kind == MESSAGE_PUSHPULL)
 		s->held += m->frame[2].hold != NULL;
@@ -94,8 +95,10 @@ answer(struct client *c, const struct said *s, size_t which,
 
 	m.request = s->request[which];
 	m.values.outcome = pushed ? OUTCOME_APPLIED : OUTCOME_NONE;
-	m.frame[0] = (struct frame){ values, plan_part_dense(s->plan, part) *
-				     codec_size(s->codec), NULL };
+	m.frame[0] = (struct frame){
+		values, codec_size(s->codec, plan_part_dense(s->plan, part)),
+		NULL
+	};
 	return client_hear(c, 1, &m, 0, &f);
 }
 
@@ -112,8 +115,8 @@ exchange(struct rig *r, struct client *c, struct said *s, bool push)
 	client_exchange(c, &x, 0);
 	while (!client_idle(c) && answered < s->plan->parts) {
 		const size_t part = s->request[answered] % s->plan->parts;
-		const size_t size = plan_part_dense(s->plan, part) *
-			codec_size(s->codec);
+		const size_t size = codec_size(s->codec,
+			plan_part_dense(s->plan, part));
 
 		most = s->bytes > most ? s->bytes : most;
 		if (s->pulls < s->plan->parts)
@@ -155,6 +158,7 @@ talk_begin(struct talk *t, const char *model)
 				  PLACE_BALANCED, 1, &places);
 	plan_make(&t->plan, t->rig.model, t->place, places, &endpoints, 1);
 	t->said.plan = &t->plan;
+	t->said.codec = &codec_float32;
 	t->c = client_new(&t->plan, t->rig.model, ROLE_WORKER, 1, &t->outbox,
 			  0, &f);
 	welcome(t->c);
@@ -203,7 +207,7 @@ test_credit(void)
 	exchange(&t.rig, t.c, &t.said, false);
 	exchange(&t.rig, t.c, &t.said, true);
 	ok(t.said.held >= 32);	/* all but what shares a part is not copied */
-	t.said.codec = CODEC_BFLOAT16;
+	t.said.codec = &codec_bfloat16;
 	exchange(&t.rig, t.c, &t.said, true);
 	ok(t.said.held >= 32 && t.said.of_another == 0);
 	talk_end(&t);
@@ -219,7 +223,7 @@ fill(struct rig *r, uint16_t half[8])
 			float *g = compute_gradient(r->compute, v) + i;
 
 			*g = (k % 2 ? -1.f : 1.f) / (3 + (float)k);
-			codec_write(CODEC_BFLOAT16, &half[k], g, 1);
+			codec_bfloat16.encode(&half[k], g, codec_elements(1));
 		}
 }
 
@@ -233,7 +237,7 @@ values_are(struct rig *r, const uint16_t half[8])
 		     i++, k++) {
 			float x;
 
-			codec_read(CODEC_BFLOAT16, &x, &half[k], 1);
+			codec_bfloat16.decode(&x, &half[k], codec_elements(1));
 			good = good && compute_value(r->compute, v)[i] == x;
 		}
 	return good;
@@ -243,7 +247,7 @@ static void
 test_codec(void)
 {
 	struct exchange x = { .cut = WIRE_NONE, .server = WIRE_NONE,
-			      .examples = 1, .codec = CODEC_BFLOAT16 };
+			      .examples = 1, .codec = &codec_bfloat16 };
 	static const float wide[8];
 	uint16_t half[8];
 	char bytes[1 + sizeof(half)];
@@ -253,7 +257,7 @@ test_codec(void)
 		   "h = dense x units=1\nout = dense h units=1\n"
 		   "loss mean_squared_error out\n");
 	x.push = x.pull = t.rig.compute;
-	t.said.codec = CODEC_BFLOAT16;
+	t.said.codec = &codec_bfloat16;
 	fill(&t.rig, half);
 	client_exchange(t.c, &x, 0);
 	named(t.plan.parts == 1 && t.said.size == sizeof(half) &&
@@ -272,10 +276,10 @@ test_codec(void)
 	x.push = NULL;
 	client_exchange(t.c, &x, 0);
 	ok(t.said.of_another == 0);
-	t.said.codec = CODEC_FLOAT32;
+	t.said.codec = &codec_float32;
 	named(answer(t.c, &t.said, 2, wide, false) < 0 && !client_idle(t.c),
 	      "values of another codec do not fit");
-	x.codec = CODEC_FLOAT32;
+	x.codec = &codec_float32;
 	client_exchange(t.c, &x, 0);
 	ok(t.said.of_another == 0 && answer(t.c, &t.said, 3, wide, false) == 0);
 	talk_end(&t);

@@ -563,8 +563,8 @@ begin_coordinator(struct cluster *c)
 	int r = 0;
 
 	c->options.life++;
-	c->options.codec = (enum codec)((c->options.seed + c->options.life) %
-					CODECS);
+	c->options.codec = codec_find((c->options.seed + c->options.life) %
+				      CODECS);
 	c->suspended = false;
 	if (c->keeps > 0 && c->plot->checkpoint)
 		c->options.every_steps = 3 + rng_below(&c->wires.rng, 9);

@@ -28,7 +28,7 @@ static const char model[] =
 	"loss mean_squared_error p\noptimizer adam learning_rate=0.1\n";
 
 static struct rig rig;
-static enum codec codec;
+static const struct codec *codec = &codec_float32;
 static float first[CODECS][FLOATS];	/* the weights of the first seed */
 static bool known[CODECS];
 static char *endpoint[SERVERS] = { (char *)"node:1", (char *)"node:2",
@@ -322,6 +322,7 @@ static void
 all_same(const char *name, uint64_t seeds, uint64_t breaks, uint64_t kills,
 	 uint64_t losses)
 {
+	const uint64_t number = codec_number(codec);
 	bool good = true;
 
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
@@ -333,10 +334,10 @@ all_same(const char *name, uint64_t seeds, uint64_t breaks, uint64_t kills,
 		c->losses = losses;
 		begin(c, seed, 1 + seed % 6);
 		same = runs(c);
-		if (!known[codec])
-			memcpy(first[codec], c->weight, sizeof(c->weight));
-		known[codec] = true;
-		same = same && memcmp(first[codec], c->weight,
+		if (!known[number])
+			memcpy(first[number], c->weight, sizeof(c->weight));
+		known[number] = true;
+		same = same && memcmp(first[number], c->weight,
 				      sizeof(c->weight)) == 0;
 		if (!same)
 			printf("# seed %llu\n", (unsigned long long)seed);
@@ -357,7 +358,7 @@ main(void)
 	all_same("both", 60, 150, 200, 0);
 	all_same("servers that are lost", 60, 0, 0, 1000);
 	all_same("all of that", 60, 300, 500, 1500);
-	codec = CODEC_BFLOAT16;
+	codec = &codec_bfloat16;
 	all_same("in half the bytes, any order and number, too", 60, 0, 0, 0);
 	all_same("and all of that", 60, 300, 500, 1500);
 	named(memcmp(first[0], first[1], sizeof(first[0])) != 0,

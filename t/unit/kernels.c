@@ -251,12 +251,12 @@ bfloat16(struct rng *rng)
 	uint16_t half[8];
 
 	/* What can be told before it travels. */
-	const float most = codec_most(CODEC_BFLOAT16);
+	const float most = codec_bfloat16.most;
 	const float edge[] = { most, nextafterf(most, INFINITY), -most };
 
 	kernel_to_bfloat16(half + 5, edge, 3);
 	named(half[5] == 0x7f7f && half[6] == 0x7f80 && half[7] == 0xff7f &&
-	      codec_most(CODEC_FLOAT32) == FLT_MAX,
+	      codec_float32.most == FLT_MAX,
 	      "the largest float that is finite as it travels");
 	kernel_to_bfloat16(half, x, 8);
 	named(half[0] == 0x3f80 && half[1] == 0x3f80 && half[2] == 0x3f82 &&

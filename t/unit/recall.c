@@ -37,7 +37,7 @@ static float table[ROWS][2];		/* as it should be */
 static struct changes answers;		/* on their way to the client */
 static struct fail f;
 static const unsigned char run[PLAN_RUN] = "a run, 16 bytes";
-static enum codec codec;		/* all numbers here are exact in each */
+static const struct codec *codec;	/* all numbers here are exact in each */
 
 /* What the client said, and what the server is to think that it said. */
 static struct pushed {
@@ -391,11 +391,12 @@ bounded(void)
 int
 main(void)
 {
-	for (codec = 0; codec < CODECS; codec++) {
+	for (uint64_t number = 0; number < CODECS; number++) {
+		codec = codec_find(number);
 		refers();
 		forgets();
 	}
-	codec = CODEC_FLOAT32;
+	codec = &codec_float32;
 	kept_whole();
 	bounded();
 	return tap_done();

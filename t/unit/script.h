@@ -176,6 +176,7 @@ static inline void
 add_push(struct rng *rng, uint64_t step)
 {
 	struct message m = { .kind = MESSAGE_PUSH, .frames = 2 };
+	const struct codec *codec = codec_find(script.last % CODECS);
 	const size_t part = rng_below(rng, plan.parts);
 	float value[4096], sent[4096];
 	struct pack keys = { 0 };
@@ -200,12 +201,10 @@ add_push(struct rng *rng, uint64_t step)
 	m.push.part = part;
 	m.push.step = step;
 	m.push.examples = 1 + rng_below(rng, 4);
-	m.push.codec = script.last % CODECS;
-	codec_write((enum codec)m.push.codec, sent, value, floats);
+	m.push.codec = codec_number(codec);
+	codec->encode(sent, value, codec_elements(floats));
 	m.frame[0] = (struct frame){ keys.data, keys.size, NULL };
-	m.frame[1] = (struct frame){ sent, floats *
-				     codec_size((enum codec)m.push.codec),
-				     NULL };
+	m.frame[1] = (struct frame){ sent, codec_size(codec, floats), NULL };
 	add(&m, WORKER);
 	pack_release(&keys);
 }

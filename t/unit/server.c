@@ -253,11 +253,11 @@ narrow(struct message m)
 	struct frame *values = &m.frame[m.frames - 1];
 
 	if (m.kind == MESSAGE_PULL) {
-		m.pull.codec = CODEC_BFLOAT16;
+		m.pull.codec = codec_number(&codec_bfloat16);
 		return m;
 	}
-	m.push.codec = CODEC_BFLOAT16;
-	codec_write(CODEC_BFLOAT16, half, gradient, 7);
+	m.push.codec = codec_number(&codec_bfloat16);
+	codec_bfloat16.encode(half, gradient, codec_elements(7));
 	*values = (struct frame){ half, sizeof(half), NULL };
 	return m;
 }
@@ -270,7 +270,7 @@ said_narrow(float times)
 
 	if (said.size != 7 * sizeof(uint16_t))
 		return false;
-	codec_read(CODEC_BFLOAT16, value, said.value, 7);
+	codec_bfloat16.decode(value, said.value, codec_elements(7));
 	for (size_t i = 0; i < 7; i++)
 		if (value[i] != -times * gradient[i])
 			return false;
@@ -613,10 +613,10 @@ codecs(void)
 	m.frame[1].size -= 1;
 	ok(refuses(WORKER, m, FAIL_PROTOCOL, "13 bytes of gradient, not 14"));
 	m = push(15);
-	m.push.codec = CODEC_BFLOAT16;
+	m.push.codec = codec_number(&codec_bfloat16);
 	ok(refuses(WORKER, m, FAIL_PROTOCOL, "28 bytes of gradient, not 14"));
 	m = narrow(push(15));
-	m.push.codec = CODEC_FLOAT32;
+	m.push.codec = codec_number(&codec_float32);
 	ok(refuses(WORKER, m, FAIL_PROTOCOL, "14 bytes of gradient, not 28"));
 	m.push.codec = CODECS;
 	ok(refuses(WORKER, m, FAIL_PROTOCOL, "there is no codec 2"));

@@ -126,7 +126,7 @@ pull(struct fixture *x, size_t part, const struct cut *cut,
 {
 	if (shard_pull_keys(holder(x, part), part, keys, &f) < 0)
 		return false;
-	shard_pull_values(holder(x, part), cut, CODEC_FLOAT32, values);
+	shard_pull_values(holder(x, part), cut, &codec_float32, values);
 	return true;
 }
 
@@ -178,7 +178,7 @@ push_all(struct fixture *x, size_t stride, float rate)
 		const size_t n = walk(x, i, stride, at, x->rig.w);
 		const struct frame values = { g, n * sizeof(*g), NULL };
 		const struct shard_push push = { &keys, &values, 3, rate, 0,
-						 CODEC_FLOAT32 };
+						 &codec_float32 };
 		const uint64_t before = shard_version(holder(x, i), i);
 
 		for (size_t k = 0; k < n; k++) {
@@ -198,7 +198,8 @@ static bool
 refused(struct fixture *x, size_t part, const struct frame *keys,
 	const struct frame *values, enum fail_kind kind, const char *why)
 {
-	const struct shard_push push = { keys, values, 1, 0, 0, 0 };
+	const struct shard_push push = { keys, values, 1, 0, 0,
+					 &codec_float32 };
 	const uint64_t before = shard_version(holder(x, part), part);
 
 	return shard_push(holder(x, part), part, &push, &f) < 0 &&
@@ -254,7 +255,7 @@ pull_narrow(struct fixture *x, size_t part, float *const *at, size_t n)
 	struct frame v = { NULL, 0, NULL };
 	bool good = shard_pull_keys(holder(x, part), part, &keys, &f) == 0;
 
-	shard_pull_values(holder(x, part), NULL, CODEC_BFLOAT16, &v);
+	shard_pull_values(holder(x, part), NULL, &codec_bfloat16, &v);
 	for (size_t k = 0; k < n; k++)
 		kernel_to_bfloat16(&half[k], at[k], 1);
 	good = good && v.size == 2 * n && memcmp(v.data, half, 2 * n) == 0;
@@ -267,7 +268,7 @@ push_narrow(struct fixture *x, size_t part, const void *values, size_t size)
 {
 	const struct frame keys = keys_of(x, part, 3);
 	const struct frame v = { values, size, NULL };
-	const struct shard_push push = { &keys, &v, 3, 0, 0, CODEC_BFLOAT16 };
+	const struct shard_push push = { &keys, &v, 3, 0, 0, &codec_bfloat16 };
 
 	return shard_push(holder(x, part), part, &push, &f) == 0;
 }
@@ -422,7 +423,7 @@ narrow_stays(void)
 		const struct frame keys = keys_of(&x, 0, 1);
 
 		shard_pull_keys(x.shard[0], 0, &keys, &f);
-		shard_pull_values(x.shard[0], NULL, CODEC_BFLOAT16, &v[i]);
+		shard_pull_values(x.shard[0], NULL, &codec_bfloat16, &v[i]);
 		hold_take(v[i].hold);
 		was[i] = mem_copy(v[i].data, v[i].size);
 		push_all(&x, 1, 0);
@@ -488,7 +489,8 @@ push_ones(struct fixture *x)
 		const struct frame keys = keys_of(x, i, 1);
 		const struct frame v = { g, walk(x, i, 1, at, x->rig.w) *
 					 sizeof(*g), NULL };
-		const struct shard_push push = { &keys, &v, 1, 0, 0, 0 };
+		const struct shard_push push = { &keys, &v, 1, 0, 0,
+						 &codec_float32 };
 
 		shard_push(holder(x, i), i, &push, &f);
 	}
@@ -583,7 +585,8 @@ push_step(struct fixture *x, uint64_t step)
 
 		const struct frame keys = { x->keys.data, x->keys.size, NULL };
 		const struct frame v = { g, floats * sizeof(*g), NULL };
-		const struct shard_push push = { &keys, &v, 1, 0, step, 0 };
+		const struct shard_push push = { &keys, &v, 1, 0, step,
+						 &codec_float32 };
 
 		if (shard_push(holder(x, i), i, &push, &f) < 0)
 			printf("# %s\n", f.text);
@@ -706,12 +709,13 @@ push_some(struct fixture *x, struct rng *rng, float *momentum, float *value)
 	v.size = n * width * sizeof(*g);
 
 	const struct frame named_rows = { keys.data, keys.size, NULL };
-	const struct shard_push push = { &named_rows, &v, 1, .25f, 0, 0 };
+	const struct shard_push push = { &named_rows, &v, 1, .25f, 0,
+					 &codec_float32 };
 
 	if (shard_pull_keys(x->shard[0], 0, &named_rows, &f) < 0 ||
 	    shard_push(x->shard[0], 0, &push, &f) < 0)
 		return false;
-	shard_pull_values(x->shard[0], NULL, CODEC_FLOAT32, &v);
+	shard_pull_values(x->shard[0], NULL, &codec_float32, &v);
 	same = v.size == n * width * sizeof(*g);
 	for (size_t k = 0; same && k < n; k++)
 		same = memcmp((const float *)v.data + k * width,
@@ -773,7 +777,8 @@ counts(void)
 {
 	char dir[] = "/tmp/shard.XXXXXX";
 	const struct frame keys = { "", 1, NULL }, none = { "", 0, NULL };
-	const struct shard_push push = { &keys, &none, 1, .25f, 0, 0 };
+	const struct shard_push push = { &keys, &none, 1, .25f, 0,
+					 &codec_float32 };
 	struct checkpoint *from;
 	struct fixture x, y;
 	char text[256], path[128];

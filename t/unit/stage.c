@@ -63,7 +63,7 @@ fleet_end(struct fleet_of *fl)
 }
 
 /* How gradients travel; and what they are may travel as that. */
-static enum codec codec;
+static const struct codec *codec = &codec_float32;
 static bool rounded;
 
 static float
@@ -72,8 +72,8 @@ round_off(float x)
 	uint16_t half;
 
 	if (rounded) {
-		codec_write(CODEC_BFLOAT16, &half, &x, 1);
-		codec_read(CODEC_BFLOAT16, &x, &half, 1);
+		codec_bfloat16.encode(&half, &x, codec_elements(1));
+		codec_bfloat16.decode(&x, &half, codec_elements(1));
 	}
 	return x;
 }
@@ -130,9 +130,8 @@ make_push(struct push *p, const struct plan *plan, size_t part, size_t slot,
 			keys_write(&p->keys, row, rows, piece->first);
 	}
 	p->key_frame = (struct frame){ p->keys.data, p->keys.size, NULL };
-	codec_write(codec, p->sent, p->value, n);
-	p->value_frame = (struct frame){ p->sent, n * codec_size(codec),
-					 NULL };
+	codec->encode(p->sent, p->value, codec_elements(n));
+	p->value_frame = (struct frame){ p->sent, codec_size(codec, n), NULL };
 	p->push = (struct shard_push){ &p->key_frame, &p->value_frame,
 				       3 + slot, 0, 7, codec };
 }
@@ -234,7 +233,7 @@ read_all(struct fleet_of *fl, float *to, bool async)
 		shard_pull_keys(fl->shard[part->server], i, &(struct frame){
 				keys.data, keys.size, NULL }, &f);
 		shard_pull_values(fl->shard[part->server], NULL,
-				  CODEC_FLOAT32, &values);
+				  &codec_float32, &values);
 		from = values.data;
 		for (size_t k = 0; k < part->count; k++) {
 			const struct piece *piece =
@@ -267,7 +266,7 @@ same_sums(bool narrow)
 		size_t n = 0;
 
 		/* The first is of the same floats, in twice the bytes. */
-		codec = narrow && seed > 1 ? CODEC_BFLOAT16 : CODEC_FLOAT32;
+		codec = narrow && seed > 1 ? &codec_bfloat16 : &codec_float32;
 		fleet_begin(&fl, servers);
 		good = push_all(&fl, seed) && good;
 		for (size_t s = 0; s < servers; s++)
@@ -280,7 +279,7 @@ same_sums(bool narrow)
 	}
 	ok(good);
 	named(same, "any order on any number of servers is the same sum");
-	codec = CODEC_FLOAT32;
+	codec = &codec_float32;
 	rounded = false;
 }
 

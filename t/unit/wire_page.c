@@ -177,13 +177,14 @@ values_hold(const struct bytes *b)
 
 /* Whatever they travel as, they are 0.5, -1 and -0.5. */
 static bool
-gradient_holds(const struct bytes *b, uint64_t codec)
+gradient_holds(const struct bytes *b, uint64_t number)
 {
+	const struct codec *codec = codec_find(number);
 	float g[3];
 
-	if (codec >= CODECS || b->size != 3 * codec_size((enum codec)codec))
+	if (!codec || b->size != codec_size(codec, 3))
 		return false;
-	codec_read((enum codec)codec, g, b->at, 3);
+	codec->decode(g, b->at, codec_elements(3));
 	return g[0] == .5f && g[1] == -1 && g[2] == -.5f;
 }
 

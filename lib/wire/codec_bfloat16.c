@@ -1,0 +1,34 @@
+/*
+ * codec_bfloat16 - the high halves of floats: their range, and 8 bits of what
+ * they are, in half the bytes; see kernel_to_bfloat16().
+ */
+#include "wire/codec.h"
+
+#include "tensor/kernels.h"
+
+static size_t
+size(struct codec_slice s)
+{
+	return s.rows * s.width * sizeof(uint16_t);
+}
+
+static void
+encode(void *to, const float *from, struct codec_slice s)
+{
+	kernel_to_bfloat16(to, from, s.rows * s.width);
+}
+
+static void
+decode(float *to, const void *from, struct codec_slice s)
+{
+	kernel_from_bfloat16(to, from, s.rows * s.width);
+}
+
+const struct codec codec_bfloat16 = {
+	.name = "bfloat16",
+	/* The next float is half way to 2^128, and a tie goes there. */
+	.most = 0x1.fefffep127f,
+	.size = size,
+	.encode = encode,
+	.decode = decode,
+};

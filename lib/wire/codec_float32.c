@@ -1,0 +1,36 @@
+/*
+ * codec_float32 - as they lie in memory, little-endian.
+ */
+#include "wire/codec.h"
+
+#include <float.h>
+#include <string.h>
+
+static size_t
+size(struct codec_slice s)
+{
+	return s.rows * s.width * sizeof(float);
+}
+
+static void
+encode(void *to, const float *from, struct codec_slice s)
+{
+	if (size(s) > 0)
+		memcpy(to, from, size(s));
+}
+
+static void
+decode(float *to, const void *from, struct codec_slice s)
+{
+	if (size(s) > 0)
+		memcpy(to, from, size(s));
+}
+
+const struct codec codec_float32 = {
+	.name = "float32",
+	.exact = true,
+	.most = FLT_MAX,
+	.size = size,
+	.encode = encode,
+	.decode = decode,
+};
