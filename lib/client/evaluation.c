@@ -68,14 +68,23 @@ evaluation_pull(struct evaluation *e, struct batch *batch, struct client *c,
 	return 0;
 }
 
-int
-evaluation_pulled(struct evaluation *e, const struct client *c, bool labelled,
-		  struct fail *f)
+bool
+evaluation_is_pulled(const struct evaluation *e, const struct client *c)
 {
-	if (!e->pulling || !client_idle(c))
-		return 0;
+	return e->pulling && client_idle(c);
+}
+
+int
+evaluation_pulled(struct evaluation *e, bool labelled, struct fail *f)
+{
 	e->pulling = false;
 	return evaluation_end(e, labelled, f);
+}
+
+void
+evaluation_give_up(struct evaluation *e)
+{
+	e->pulling = false;
 }
 
 void

@@ -8,7 +8,8 @@
  *	... fill e->compute's values ...
  *	evaluation_end(e)		add it up
  *
- * or, by a client, evaluation_pull() and evaluation_pulled().
+ * or, by a client, evaluation_pull() and, when that has all values,
+ * evaluation_pulled().
  */
 #ifndef PS_EVALUATION_H
 #define PS_EVALUATION_H
@@ -49,9 +50,11 @@ int evaluation_end(struct evaluation *, bool labelled, struct fail *);
  */
 int evaluation_pull(struct evaluation *, struct batch *, struct client *,
 		    uint64_t cut, uint64_t now_ms, struct fail *);
-/* End, if all that was asked for is there; as it is at once if nothing was. */
-int evaluation_pulled(struct evaluation *, const struct client *,
-		      bool labelled, struct fail *);
+/* All that was asked for is there; as it is at once if nothing was. */
+bool evaluation_is_pulled(const struct evaluation *, const struct client *);
+int evaluation_pulled(struct evaluation *, bool labelled, struct fail *);
+/* What is under way is of no use. */
+void evaluation_give_up(struct evaluation *);
 
 /* All of it as a result, and the scores that go with it. */
 void evaluation_result(const struct evaluation *, struct result *,

@@ -80,6 +80,13 @@ evaluator_scored(const struct evaluator *e, uint64_t *step)
 	return &e->evaluation;
 }
 
+static int
+score_pulled(struct evaluator *e, struct fail *f)
+{
+	return !evaluation_is_pulled(&e->evaluation, e->client) ? 0 :
+		evaluation_pulled(&e->evaluation, !e->options.predict, f);
+}
+
 int
 evaluator_score(struct evaluator *e, struct batch *batch, uint64_t now,
 		struct fail *f)
@@ -87,8 +94,7 @@ evaluator_score(struct evaluator *e, struct batch *batch, uint64_t now,
 	if (evaluation_pull(&e->evaluation, batch, e->client, e->cut, now,
 			    f) < 0)
 		return -1;
-	return evaluation_pulled(&e->evaluation, e->client,
-				 !e->options.predict, f);
+	return score_pulled(e, f);
 }
 
 /* ---- who is there ---- */
@@ -240,8 +246,7 @@ evaluator_hear(struct evaluator *e, uint64_t peer, const struct message *m,
 			return -1;
 	} else if (e->client && client_knows(e->client, peer)) {
 		if (client_hear(e->client, peer, m, now, f) < 0 ||
-		    evaluation_pulled(&e->evaluation, e->client,
-				      !e->options.predict, f) < 0)
+		    score_pulled(e, f) < 0)
 			return -1;
 	}
 	ask_cut(e, now);

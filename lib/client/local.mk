@@ -5,5 +5,7 @@ lib_libps_a_SOURCES += \
 	%D%/evaluation.h \
 	%D%/evaluator.c \
 	%D%/evaluator.h \
+	%D%/run.c \
+	%D%/run.h \
 	%D%/until.c \
 	%D%/until.h

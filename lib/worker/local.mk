@@ -1,9 +1,13 @@
 lib_libps_a_SOURCES += \
+	%D%/batches.c \
+	%D%/batches.h \
+	%D%/evaluate.c \
+	%D%/evaluate.h \
+	%D%/index.c \
+	%D%/index.h \
+	%D%/leases.c \
+	%D%/leases.h \
+	%D%/pipeline.c \
+	%D%/pipeline.h \
 	%D%/worker.c \
-	%D%/worker.h \
-	%D%/worker_check.c \
-	%D%/worker_data.c \
-	%D%/worker_evaluation.c \
-	%D%/worker_inside.h \
-	%D%/worker_lease.c \
-	%D%/worker_step.c
+	%D%/worker.h

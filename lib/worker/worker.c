@@ -1,7 +1,13 @@
 #include "worker/worker.h"
 
 #include "base/mem.h"
-#include "worker/worker_inside.h"
+#include "client/run.h"
+#include "data/block.h"
+#include "worker/batches.h"
+#include "worker/evaluate.h"
+#include "worker/index.h"
+#include "worker/leases.h"
+#include "worker/pipeline.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +16,47 @@
 #define HELLO_REQUEST	WIRE_NONE	/* no lease has it */
 #define PAUSE_MS	1000		/* of ours, or half a lease */
 #define LOST_REQUEST	(WIRE_NONE - 1)
+
+/*
+ * The coordinator.
+ *
+ *	DOWN --worker_up()--> GREETED --WELCOME--> WELCOME
+ *	WELCOME --say_ready()--> READY --PLAN, of a newer term--> WELCOME
+ *	any --worker_down()--> DOWN, --worker_up()--> GREETED
+ */
+enum session { SESSION_DOWN, SESSION_GREETED, SESSION_WELCOME,
+	       SESSION_READY };
+
+/*
+ * The parts know nothing of the coordinator's connection, and of each other
+ * only pipeline of leases and batches.  Pipeline and evaluate are there with
+ * the plan.
+ */
+struct worker {
+	struct outbox *outbox;
+	struct worker_options options;
+	uint64_t coordinator;		/* peer */
+	enum session session;
+	bool stopped;
+	uint64_t heard, down_since, lost_said, ticked;
+	struct fail lost;		/* why we said LOST */
+
+	struct run run;
+	bool leased_data;		/* the coordinator has some, */
+	struct span_format format;	/* which are read so */
+	struct leases *leases;
+	struct batches *batches;
+	struct pipeline *pipeline;
+	struct evaluate *evaluate;
+	struct index *index;
+
+	bool computed;			/* since the last tick */
+	struct fail unfit;	/* no step or evaluation can be computed here,
+				   as each of them says, if it has a kind */
+	struct fail broken;	/* nothing more can be, and we die of that */
+	struct worker_next wanted;
+	char text[128];
+};
 
 struct worker *
 worker_new(const struct worker_options *o, struct outbox *outbox,
@@ -20,45 +67,20 @@ worker_new(const struct worker_options *o, struct outbox *outbox,
 	w->outbox = outbox;
 	w->options = *o;
 	w->heard = w->down_since = now;
-	if (outbox_dial(outbox, o->coordinator, &w->coordinator, f) == 0)
-		return w;
-	free(w);
-	return NULL;
+	if (outbox_dial(outbox, o->coordinator, &w->coordinator, f) < 0) {
+		free(w);
+		return NULL;
+	}
+	w->leases = leases_new(outbox, w->coordinator);
+	w->batches = batches_new();
+	w->index = index_new(outbox, w->coordinator);
+	return w;
 }
 
-void
-worker_say(struct worker *w, const struct message *m)
+static void
+say(struct worker *w, const struct message *m)
 {
 	outbox_send(w->outbox, w->coordinator, m);
-}
-
-static void
-work_release(struct work *work)
-{
-	compute_free(work->compute);
-	batch_release(&work->batch);
-	free(work->version);
-	for (size_t i = 0; i < RESULT_METRICS; i++)
-		metric_release(&work->state[i]);
-	*work = (struct work){ 0 };
-}
-
-static void
-forget_plan(struct worker *w)
-{
-	worker_end_evaluation(w);
-	client_free(w->client);
-	w->client = NULL;
-	for (size_t i = 0; i < WORKS; i++)
-		work_release(&w->work[i]);
-	if (w->model)
-		evaluation_close(&w->score);
-	batch_release(&w->waiting);
-	batch_release(&w->eval_batch);
-	plan_release(&w->plan);
-	model_free(w->model);
-	w->model = NULL;
-	model_source_release(&w->source);
 }
 
 void
@@ -68,18 +90,15 @@ worker_free(struct worker *w)
 
 	if (!w)
 		return;
-	if (w->up && !w->broken.kind)
-		worker_say(w, &bye);
-	forget_plan(w);
-	for (size_t i = 0; i < MAX_LEASES; i++) {
-		pack_release(&w->lease[i].results);
-		metric_release(&w->lease[i].scores);
-		text_release(&w->lease[i].block);
-		text_release(&w->lease[i].after);
-	}
-	text_release(&w->index);
+	if (w->session != SESSION_DOWN && !w->broken.kind)
+		say(w, &bye);
+	pipeline_free(w->pipeline);
+	evaluate_free(w->evaluate);
+	run_release(&w->run);
+	leases_free(w->leases);
+	batches_free(w->batches);
+	index_free(w->index);
 	free(w->format.name);
-	pack_release(&w->out);
 	free(w);
 }
 
@@ -89,8 +108,8 @@ worker_breathe(struct worker *w)
 	const struct message pong = { .kind = MESSAGE_PONG,
 				      .request = HELLO_REQUEST };
 
-	if (w->up && w->welcome)
-		worker_say(w, &pong);
+	if (w->session >= SESSION_WELCOME)
+		say(w, &pong);
 }
 
 bool
@@ -102,28 +121,99 @@ worker_stopped(const struct worker *w)
 bool
 worker_has_run(const struct worker *w)
 {
-	return w->up && w->model;
+	return w->session != SESSION_DOWN && w->run.model;
 }
 
 const struct model *
 worker_model(const struct worker *w)
 {
-	return w->model;
+	return w->run.model;
 }
 
 uint64_t
 worker_seed(const struct worker *w)
 {
-	return w->plan.seed;
+	return w->run.plan.seed;
 }
 
 const char *
 worker_state(struct worker *w)
 {
+	uint64_t steps = 0, examples = 0;
+
+	if (w->pipeline)
+		pipeline_count(w->pipeline, &steps, &examples);
 	snprintf(w->text, sizeof(w->text), "%llu steps, %llu examples",
-		 (unsigned long long)w->steps,
-		 (unsigned long long)w->examples);
+		 (unsigned long long)steps, (unsigned long long)examples);
 	return w->text;
+}
+
+/* ---- what the parts have to do with each other ---- */
+
+/* The coordinator's data were read for a lease that is no more. */
+static void
+forget_records(struct worker *w)
+{
+	uint64_t lease;
+
+	if (w->leased_data && batches_have(w->batches, &lease) &&
+	    !leases_find(w->leases, lease))
+		batches_drop(w->batches);
+}
+
+static void
+drop_jobs(struct worker *w)
+{
+	index_drop(w->index);
+	if (w->evaluate)
+		evaluate_drop(w->evaluate);
+}
+
+/* Once what was begun has ended, the rest goes back to the coordinator. */
+static void
+say_exhausted(struct worker *w)
+{
+	struct message m = { .kind = MESSAGE_EXHAUSTED };
+
+	if (w->session != SESSION_READY || !pipeline_is_over(w->pipeline) ||
+	    !batches_report(w->batches, &m.exhausted.records))
+		return;
+	m.exhausted.term = w->run.plan.term;
+	say(w, &m);
+}
+
+/*
+ * The data have ended.  A step that was read for before still has its turn;
+ * data that cannot be read are the error of the step behind it.
+ */
+static void
+end_data(struct worker *w)
+{
+	uint64_t step;
+	const struct lease *l = leases_next(w->leases, &step);
+	const struct fail *why;
+
+	if (!w->pipeline || !batches_ended(w->batches, &why) ||
+	    pipeline_prefetched(w->pipeline) > 0 || (why->kind && !l))
+		return;
+	if (why->kind)
+		leases_failed(w->leases, l, leases_begin(w->leases, l), why);
+	batches_exhaust(w->batches);
+	leases_end(w->leases);
+	leases_settle(w->leases);
+	say_exhausted(w);
+}
+
+/* An evaluation has the client until its batch is computed. */
+static void
+advance(struct worker *w, uint64_t now, uint64_t now_us)
+{
+	if (!w->pipeline || evaluate_has_client(w->evaluate) ||
+	    w->broken.kind)
+		return;
+	pipeline_advance(w->pipeline, now, now_us);
+	leases_settle(w->leases);
+	say_exhausted(w);
 }
 
 /* ---- the coordinator and the plan ---- */
@@ -138,144 +228,123 @@ hello(struct worker *w)
 	m.hello.role = ROLE_WORKER;
 	m.hello.index = w->options.index;
 	m.hello.life = w->options.life;
-	worker_say(w, &m);
+	say(w, &m);
 }
 
 void
 worker_up(struct worker *w, uint64_t peer, uint64_t now)
 {
 	if (peer != w->coordinator) {
-		if (w->client && client_knows(w->client, peer))
-			client_up(w->client, peer, now);
+		if (w->run.client && client_knows(w->run.client, peer))
+			client_up(w->run.client, peer, now);
 		return;
 	}
-	w->up = true;
-	w->welcome = w->ready_said = w->exhausted_said = false;
+	w->session = SESSION_GREETED;
 	w->heard = now;
 	hello(w);
 	/* The coordinator takes back what it had given us: so do we. */
-	worker_cancel(w, 0, UINT64_MAX, 0);
-	w->more = w->cancelled = false;
-	for (size_t i = 0; i < WORKS; i++)
-		w->work[i].pass = WIRE_NONE;
-	worker_end_evaluation(w);
-	w->indexing = false;
+	leases_revoke(w->leases);
+	forget_records(w);
+	leases_settle(w->leases);
+	if (w->pipeline)
+		pipeline_expire(w->pipeline);
+	batches_begin_term(w->batches);
+	drop_jobs(w);
 }
 
 void
 worker_down(struct worker *w, uint64_t peer, uint64_t now)
 {
 	if (peer != w->coordinator) {
-		if (w->client && client_knows(w->client, peer))
-			client_down(w->client, peer, now);
+		if (w->run.client && client_knows(w->run.client, peer))
+			client_down(w->run.client, peer, now);
 		return;
 	}
-	w->up = w->welcome = w->ready_said = false;
+	w->session = SESSION_DOWN;
 	w->down_since = now;
+}
+
+/* Of an earlier term: nobody waits for it any more. */
+static int
+renew_run(struct worker *w, uint64_t now, struct fail *f)
+{
+	leases_begin_term(w->leases, w->run.plan.term);
+	forget_records(w);
+	batches_assign(w->batches, BATCHES_NO_LEASE);
+	batches_begin_term(w->batches);
+	pipeline_begin_term(w->pipeline);
+	drop_jobs(w);
+	if (w->session == SESSION_READY)
+		w->session = SESSION_WELCOME;
+	return client_renew(w->run.client, now, f);
+}
+
+static void
+begin_parts(struct worker *w)
+{
+	const struct model *model = w->run.model;
+	const struct externals *externals = w->options.externals;
+	const struct pipeline_options steps = {
+		.model = model, .plan = &w->run.plan,
+		.client = w->run.client, .leases = w->leases,
+		.batches = w->batches, .externals = externals,
+		.unfit = &w->unfit, .prefetch = w->options.prefetch,
+		.assigned = w->options.assigned,
+		.leased_data = w->leased_data
+	};
+	const struct evaluate_options scores = {
+		.model = model, .plan = &w->run.plan,
+		.client = w->run.client, .externals = externals,
+		.unfit = &w->unfit, .outbox = w->outbox,
+		.peer = w->coordinator
+	};
+	size_t inputs;
+	const struct input *input = model_inputs(model, &inputs);
+
+	externals_begin(externals, model, &w->unfit);
+	leases_begin_term(w->leases, w->run.plan.term);
+	batches_begin(w->batches, input, inputs, model_label(model));
+	w->pipeline = pipeline_new(&steps);
+	w->evaluate = evaluate_new(&scores);
 }
 
 /* The coordinator may have data of its own. */
 static int
-take_format(struct worker *w, const struct message *m, struct fail *f)
-{
-	w->leased_data = m->frames > 2;
-	return w->leased_data ? block_read_format(&w->format,
-						  m->frame[2].data,
-						  m->frame[2].size, f) : 0;
-}
-
-/* Of an earlier term: nobody waits for it any more. */
-static void
-forget_leases(struct worker *w)
-{
-	for (size_t i = 0; i < w->leases; i++) {
-		struct lease *l = worker_lease_at(w, i);
-
-		l->count = 0;
-		pack_reset(&l->results);
-		metric_reset(&l->scores);
-	}
-	w->leases = 0;
-	worker_forget_records(w);
-	for (size_t i = 0; i < WORKS; i++)
-		work_drop(&w->work[i]);
-	w->waiting_for = 0;
-	w->more = w->indexing = w->cancelled = false;
-	worker_end_evaluation(w);
-}
-
-/* The plan that we have, of a newer term and maybe with other endpoints. */
-static int
-take_term(struct worker *w, const struct message *m, uint64_t now,
+begin_run(struct worker *w, const struct message *m, uint64_t now,
 	  struct fail *f)
 {
-	const struct message old = message_refuse(m, FAIL_AGAIN, "this term "
-						  "is over, another began");
-
-	if (m->plan.term <= w->plan.term) {
-		if (m->plan.term < w->plan.term)
-			worker_say(w, &old);
-		return 0;
-	}
-	if (plan_renew(&w->plan, w->model, m->plan.term, &m->frame[1], f) < 0)
+	w->leased_data = m->frames > 2;
+	if (w->leased_data &&
+	    block_read_format(&w->format, m->frame[2].data, m->frame[2].size,
+			      f) < 0)
 		return -1;
-	w->plan.codec = codec_find(m->plan.codec);
-	forget_leases(w);
-	w->ready_said = w->exhausted_said = false;
-	return client_renew(w->client, now, f);
+	if (run_dial(&w->run, ROLE_WORKER, w->options.life, w->outbox, now,
+		     f) < 0)
+		return -1;
+	begin_parts(w);
+	return 0;
 }
 
 static int
 take_plan(struct worker *w, const struct message *m, uint64_t now,
 	  struct fail *f)
 {
-	if (m->blob.size != PLAN_RUN)
-		return fail(f, FAIL_PROTOCOL, "a plan of no run");
-	if (!codec_find(m->plan.codec))
-		return fail(f, FAIL_PROTOCOL, "a plan of codec %llu",
-			    (unsigned long long)m->plan.codec);
-	if (w->model && m->plan.plan == w->plan.number &&
-	    memcmp(m->blob.data, w->plan.run, PLAN_RUN) == 0)
-		return take_term(w, m, now, f);
-	if (w->model)
-		return fail(f, FAIL_AGAIN, "the coordinator has begun "
-			    "another run");
-	if (take_format(w, m, f) < 0)
-		return -1;
-	if (plan_read_model(&w->source, m->frame[0].data, m->frame[0].size,
-			    f) < 0)
-		return -1;
-	w->model = model_parse(&w->source, f);
-	if (!w->model)
-		return -1;
-	w->metric = model_metrics(w->model, &w->metrics);
-	externals_begin(w->options.externals, w->model, &w->unfit);
-	evaluation_open(&w->score, w->model, w->options.externals);
-	if (plan_read(&w->plan, w->model, m->frame[1].data,
-		      m->frame[1].size, f) < 0)
-		return -1;
-	w->plan.number = m->plan.plan;
-	w->plan.seed = m->plan.seed;
-	w->plan.term = m->plan.term;
-	w->plan.codec = codec_find(m->plan.codec);
-	memcpy(w->plan.run, m->blob.data, PLAN_RUN);
+	const struct message old = message_refuse(m, FAIL_AGAIN, "this term "
+						  "is over, another began");
 
-	size_t inputs;
-	const struct input *input = model_inputs(w->model, &inputs);
-
-	batch_begin(&w->waiting, input, inputs, model_label(w->model));
-	batch_begin(&w->eval_batch, input, inputs, model_label(w->model));
-	for (size_t i = 0; i < WORKS; i++) {
-		w->work[i].compute = compute_new(w->model,
-						 w->options.externals);
-		w->work[i].version = mem_alloc(w->plan.parts,
-					       sizeof(uint64_t));
-		batch_begin(&w->work[i].batch, input, inputs,
-			    model_label(w->model));
+	switch (run_take_plan(&w->run, m, f)) {
+	case RUN_BEGUN:
+		return begin_run(w, m, now, f);
+	case RUN_RENEWED:
+		return renew_run(w, now, f);
+	case RUN_OLDER:
+		say(w, &old);
+		return 0;
+	case RUN_KNOWN:
+		return 0;
+	default:
+		return -1;
 	}
-	w->client = client_new(&w->plan, w->model, ROLE_WORKER,
-			       w->options.life, w->outbox, now, f);
-	return w->client ? 0 : -1;
 }
 
 static void
@@ -283,60 +352,104 @@ say_ready(struct worker *w)
 {
 	const struct message m = { .kind = MESSAGE_READY };
 
-	if (w->ready_said || !w->welcome || !w->client ||
-	    !client_ready(w->client))
+	if (w->session != SESSION_WELCOME || !w->run.client ||
+	    !client_ready(w->run.client))
 		return;
-	w->ready_said = true;
-	worker_say(w, &m);
+	w->session = SESSION_READY;
+	say(w, &m);
 }
 
 /* ---- what happens ---- */
+
+/* Of the connection or term before this one: it was taken back. */
+static bool
+is_late(const struct worker *w, uint64_t term)
+{
+	return w->session < SESSION_WELCOME || term != w->run.plan.term;
+}
+
+static int
+take_lease(struct worker *w, const struct message *m, struct fail *f)
+{
+	if (is_late(w, m->lease.term))
+		return 0;
+	if (!w->pipeline || (m->frames > 0) != w->leased_data ||
+	    !leases_take(w->leases, m, batches_are_exhausted(w->batches)))
+		return fail(f, FAIL_PROTOCOL, "a lease that cannot be");
+	return 0;
+}
+
+static void
+take_cancel(struct worker *w, const struct message *m)
+{
+	leases_cancel(w->leases, m->cancel.first, m->cancel.count, m->request);
+	if (m->request == 0)
+		leases_say_cancelled(w->leases);
+	forget_records(w);
+	leases_settle(w->leases);
+}
+
+static int
+take_evaluate(struct worker *w, const struct message *m, struct fail *f)
+{
+	if (w->evaluate)
+		evaluate_drop(w->evaluate);
+	if (w->session < SESSION_WELCOME)
+		return 0;
+	return w->evaluate ? evaluate_take(w->evaluate, m, f) :
+		fail(f, FAIL_PROTOCOL, "malformed EVALUATE");
+}
+
+static int
+take_refusal(const struct worker *w, const struct message *m, struct fail *f)
+{
+	char text[MESSAGE_BLOB + 1];
+
+	if (w->session < SESSION_WELCOME && m->request != HELLO_REQUEST)
+		return 0;	/* it overtook HELLO */
+	if (m->request == LOST_REQUEST) {
+		*f = w->lost;
+		return -1;
+	}
+	message_text(m, text, sizeof(text));
+	return fail(f, message_status(m->refused.status), "coordinator %s: %s",
+		    w->options.coordinator, text);
+}
 
 static int
 hear_coordinator(struct worker *w, const struct message *m, uint64_t now,
 		 struct fail *f)
 {
-	char text[MESSAGE_BLOB + 1];
-
 	w->heard = now;
 	switch (m->kind) {
 	case MESSAGE_WELCOME:
-		w->welcome = true;
+		if (w->session < SESSION_WELCOME)
+			w->session = SESSION_WELCOME;
 		return 0;
 	case MESSAGE_PLAN:
 		return take_plan(w, m, now, f);
 	case MESSAGE_LEASE:
-		return worker_take_lease(w, m, f);
+		return take_lease(w, m, f);
 	case MESSAGE_CANCEL:
-		worker_cancel(w, m->cancel.first, m->cancel.count, m->request);
-		w->cancelled = w->cancelled || m->request == 0;
-		worker_say_cancelled(w);
+		take_cancel(w, m);
 		return 0;
 	case MESSAGE_EVALUATE:
-		return worker_take_evaluate(w, m, f);
+		return take_evaluate(w, m, f);
 	case MESSAGE_INDEX:
-		worker_take_index(w, m);
+		if (w->session >= SESSION_WELCOME)
+			index_take(w->index, m);
 		return 0;
 	case MESSAGE_PING: {
 		const struct message pong = message_answer(m, MESSAGE_PONG);
 
-		worker_say(w, &pong);
+		say(w, &pong);
 		return 0;
 	}
 	case MESSAGE_STOP:
 		w->stopped = true;
 		return 0;
 	case MESSAGE_REFUSED:
-		if (!w->welcome && m->request != HELLO_REQUEST)
-			return 0;	/* it overtook HELLO */
-		if (m->request == LOST_REQUEST) {
-			*f = w->lost;
-			return -1;
-		}
-		message_text(m, text, sizeof(text));
-		return fail(f, message_status(m->refused.status),
-			    "coordinator %s: %s", w->options.coordinator,
-			    text);
+		return take_refusal(w, m, f);
 	default:
 		return 0;
 	}
@@ -358,41 +471,47 @@ worker_hear(struct worker *w, uint64_t peer, const struct message *m,
 	if (peer == w->coordinator) {
 		if (hear_coordinator(w, m, now, f) < 0)
 			return -1;
-	} else if (w->client && client_knows(w->client, peer)) {
-		if (client_hear(w->client, peer, m, now, f) < 0)
+	} else if (w->run.client && client_knows(w->run.client, peer)) {
+		if (client_hear(w->run.client, peer, m, now, f) < 0)
 			return -1;
 	}
 	say_ready(w);
-	worker_drop_leases(w);
-	worker_advance(w, now, now_us);
-	worker_end_data(w);
+	leases_settle(w->leases);
+	advance(w, now, now_us);
+	end_data(w);
 	return check_broken(w, f);
 }
 
 bool
 worker_can_compute(const struct worker *w)
 {
-	return w->broken.kind == 0 &&
-		(worker_can_score(w) || step_can_compute(w));
+	if (!w->pipeline || w->broken.kind)
+		return false;
+	return evaluate_has_client(w->evaluate) ?
+		evaluate_can_compute(w->evaluate) :
+		pipeline_can_compute(w->pipeline);
 }
 
 bool
 worker_compute(struct worker *w)
 {
+	struct fail why;
+
 	if (!worker_can_compute(w))
 		return false;
-	if (worker_can_score(w))
-		worker_score(w);
-	else
-		step_compute(w);
+	w->computed = true;
+	if ((evaluate_has_client(w->evaluate) ?
+	     evaluate_compute(w->evaluate, &why) :
+	     pipeline_compute(w->pipeline, &why)) < 0)
+		w->broken = why;
 	return true;
 }
 
 void
 worker_computed(struct worker *w, uint64_t now, uint64_t now_us)
 {
-	worker_advance(w, now, now_us);
-	worker_end_data(w);
+	advance(w, now, now_us);
+	end_data(w);
 }
 
 /* Who was to be heard while we did not listen is excused. */
@@ -405,8 +524,8 @@ note_pause(struct worker *w, uint64_t now)
 	if (pause < PAUSE_MS || pause < w->options.lease_ms / 2)
 		return;
 	w->heard = now;
-	if (w->client)
-		client_excuse(w->client, now);
+	if (w->run.client)
+		client_excuse(w->run.client, now);
 }
 
 /* Is the coordinator gone, or does it hang? */
@@ -415,15 +534,16 @@ check_coordinator(struct worker *w, uint64_t now, struct fail *f)
 {
 	const uint64_t most = w->options.timeout_ms;
 	const uint64_t lease = w->options.lease_ms;
+	const bool up = w->session != SESSION_DOWN;
 
 	if (w->computed)
 		w->heard = now;
-	if (!w->up && now - w->down_since >= most)
+	if (!up && now - w->down_since >= most)
 		return fail(f, FAIL_PEER, "coordinator %s %s within %g s",
-			    w->options.coordinator, w->model ?
+			    w->options.coordinator, w->run.model ?
 			    "is gone and did not come back" :
 			    "does not answer", (double)most / 1000);
-	if (w->up && now - w->heard >= most && now - w->heard >= lease)
+	if (up && now - w->heard >= most && now - w->heard >= lease)
 		return fail(f, FAIL_PEER, "coordinator %s hangs, last heard "
 			    "%.1f s ago", w->options.coordinator,
 			    (double)(now - w->heard) / 1000);
@@ -444,17 +564,166 @@ worker_tick(struct worker *w, uint64_t now, struct fail *f)
 		w->computed = false;
 		return 0;
 	}
-	if (!w->client || !w->welcome || now - w->lost_said <
-	    w->options.timeout_ms / 4 ||
-	    client_check(w->client, now, w->options.timeout_ms, &server,
+	if (!w->run.client || w->session < SESSION_WELCOME ||
+	    now - w->lost_said < w->options.timeout_ms / 4 ||
+	    client_check(w->run.client, now, w->options.timeout_ms, &server,
 			 &why) == 0)
 		return 0;
 	/* Whether to wait for it is the coordinator's to say. */
 	w->lost_said = now;
 	w->lost = why;
-	m.lost.term = w->plan.term;
+	m.lost.term = w->run.plan.term;
 	m.lost.server = server;
 	m.blob = (struct frame){ why.text, strlen(why.text), NULL };
-	worker_say(w, &m);
+	say(w, &m);
 	return 0;
+}
+
+/* ---- batches of steps ---- */
+
+size_t
+worker_want(const struct worker *w)
+{
+	return w->pipeline ? pipeline_want(w->pipeline) : 0;
+}
+
+const struct worker_next *
+worker_next(struct worker *w)
+{
+	uint64_t step;
+	const struct lease *l = leases_next(w->leases, &step);
+
+	if (!l || worker_want(w) == 0)
+		return NULL;
+	w->wanted = (struct worker_next){ step, l->slot, l->slots,
+					  l->attempt, l->batch };
+	return &w->wanted;
+}
+
+void
+worker_batch(struct worker *w, struct batch *batch, uint64_t now,
+	     uint64_t now_us)
+{
+	pipeline_put(w->pipeline, batch);
+	advance(w, now, now_us);
+}
+
+bool
+worker_put_back(struct worker *w, struct batch *batch)
+{
+	return w->pipeline && pipeline_put_back(w->pipeline, batch);
+}
+
+void
+worker_exhausted(struct worker *w, uint64_t records)
+{
+	batches_end(w->batches, records, NULL);
+	end_data(w);
+}
+
+void
+worker_bad_data(struct worker *w, const struct fail *why)
+{
+	/* Nothing behind it can be read. */
+	batches_end(w->batches, WIRE_NONE, why);
+	end_data(w);
+}
+
+/* ---- data of the coordinator's ---- */
+
+const struct span_format *
+worker_format(const struct worker *w)
+{
+	return w->leased_data ? &w->format : NULL;
+}
+
+bool
+worker_slice(const struct worker *w, struct worker_slice *s)
+{
+	uint64_t step;
+	const struct lease *l = worker_want(w) > 0 ?
+		leases_next(w->leases, &step) : NULL;
+
+	if (!l)
+		return false;
+	s->block = (struct frame){ l->block.data, l->block.size, NULL };
+	s->from = l->from + (step - l->first) * l->batch;
+	s->count = l->batch;
+	return true;
+}
+
+size_t
+worker_blocks(const struct worker *w, struct frame *frame, size_t most)
+{
+	return leases_blocks(w->leases, frame, most);
+}
+
+void
+worker_bad_block(struct worker *w, const struct fail *why)
+{
+	uint64_t step;
+	const struct lease *l = leases_next(w->leases, &step);
+
+	if (l)
+		leases_failed(w->leases, l, leases_begin(w->leases, l), why);
+	leases_settle(w->leases);
+}
+
+const struct frame *
+worker_index(const struct worker *w, uint64_t *number)
+{
+	return index_span(w->index, number);
+}
+
+void
+worker_indexed(struct worker *w, const struct span_tally *t)
+{
+	index_counted(w->index, t, w->run.plan.term);
+}
+
+void
+worker_index_failed(struct worker *w, const struct fail *why)
+{
+	index_failed(w->index, why);
+}
+
+/* ---- evaluations ---- */
+
+const struct worker_evaluation *
+worker_evaluation(const struct worker *w)
+{
+	return w->evaluate ? evaluate_job(w->evaluate) : NULL;
+}
+
+/* A step that was begun before comes to its end first. */
+bool
+worker_evaluation_wants(const struct worker *w)
+{
+	return w->evaluate && evaluate_wants(w->evaluate) &&
+		pipeline_is_at_rest(w->pipeline);
+}
+
+void
+worker_evaluation_batch(struct worker *w, struct batch *batch, uint64_t now)
+{
+	evaluate_batch(w->evaluate, batch, now);
+}
+
+void
+worker_evaluation_failed(struct worker *w, const struct fail *why)
+{
+	evaluate_failed(w->evaluate, why);
+}
+
+/* ---- what always holds ---- */
+
+const char *
+worker_check(const struct worker *w)
+{
+	const char *broken = leases_check(w->leases);
+
+	if (!broken)
+		broken = batches_check(w->batches);
+	return broken || !w->pipeline || w->broken.kind ? broken :
+		pipeline_check(w->pipeline);
 }

@@ -1,0 +1,72 @@
+#include "client/run.h"
+
+#include <string.h>
+
+void
+run_release(struct run *run)
+{
+	client_free(run->client);
+	plan_release(&run->plan);
+	model_free(run->model);
+	model_source_release(&run->source);
+	*run = (struct run){ 0 };
+}
+
+static enum run_news
+renew(struct run *run, const struct message *m, struct fail *f)
+{
+	struct plan *plan = &run->plan;
+
+	if (m->plan.plan != plan->number ||
+	    memcmp(m->blob.data, plan->run, PLAN_RUN) != 0) {
+		fail(f, FAIL_AGAIN, "the coordinator has begun another run");
+		return RUN_REFUSED;
+	}
+	if (m->plan.term <= plan->term)
+		return m->plan.term < plan->term ? RUN_OLDER : RUN_KNOWN;
+	if (plan_renew(plan, run->model, m->plan.term, &m->frame[1], f) < 0)
+		return RUN_REFUSED;
+	plan->codec = codec_find(m->plan.codec);
+	return RUN_RENEWED;
+}
+
+enum run_news
+run_take_plan(struct run *run, const struct message *m, struct fail *f)
+{
+	struct plan *plan = &run->plan;
+
+	if (m->blob.size != PLAN_RUN) {
+		fail(f, FAIL_PROTOCOL, "a plan of no run");
+		return RUN_REFUSED;
+	}
+	if (!codec_find(m->plan.codec)) {
+		fail(f, FAIL_PROTOCOL, "a plan of codec %llu",
+		     (unsigned long long)m->plan.codec);
+		return RUN_REFUSED;
+	}
+	if (run->model)
+		return renew(run, m, f);
+	if (plan_read_model(&run->source, m->frame[0].data, m->frame[0].size,
+			    f) < 0)
+		return RUN_REFUSED;
+	run->model = model_parse(&run->source, f);
+	if (!run->model ||
+	    plan_read(plan, run->model, m->frame[1].data, m->frame[1].size,
+		      f) < 0)
+		return RUN_REFUSED;
+	plan->number = m->plan.plan;
+	plan->seed = m->plan.seed;
+	plan->term = m->plan.term;
+	plan->codec = codec_find(m->plan.codec);
+	memcpy(plan->run, m->blob.data, PLAN_RUN);
+	return RUN_BEGUN;
+}
+
+int
+run_dial(struct run *run, enum role role, uint64_t life, struct outbox *outbox,
+	 uint64_t now, struct fail *f)
+{
+	run->client = client_new(&run->plan, run->model, role, life, outbox,
+				 now, f);
+	return run->client ? 0 : -1;
+}

@@ -1,0 +1,195 @@
+#include "worker/evaluate.h"
+
+#include "base/mem.h"
+#include "client/evaluation.h"
+
+#include <stdlib.h>
+
+/*
+ *	NONE --evaluate_take()--> READING --evaluate_batch()--> PULLING
+ *	PULLING --evaluate_compute()--> READING
+ *	READING --evaluate_batch(), the last--> NONE
+ *	READING, PULLING --evaluate_failed(), evaluate_drop()--> NONE
+ *
+ * What is PULLING is ->score's to know.
+ */
+struct evaluate {
+	struct evaluate_options o;
+	bool under_way;
+	struct worker_evaluation job;	/* its number is the last one's */
+	struct message request;
+	struct evaluation score;
+	struct batch batch;
+	struct pack out;
+};
+
+struct evaluate *
+evaluate_new(const struct evaluate_options *o)
+{
+	struct evaluate *e = mem_alloc(1, sizeof(*e));
+	size_t inputs;
+	const struct input *input = model_inputs(o->model, &inputs);
+
+	e->o = *o;
+	evaluation_open(&e->score, o->model, o->externals);
+	batch_begin(&e->batch, input, inputs, model_label(o->model));
+	return e;
+}
+
+void
+evaluate_free(struct evaluate *e)
+{
+	if (!e)
+		return;
+	evaluate_drop(e);
+	evaluation_close(&e->score);
+	batch_release(&e->batch);
+	pack_release(&e->out);
+	free(e);
+}
+
+static void
+say(const struct evaluate *e, const struct message *m)
+{
+	outbox_send(e->o.outbox, e->o.peer, m);
+}
+
+void
+evaluate_drop(struct evaluate *e)
+{
+	for (size_t i = 0; i < e->job.count; i++)
+		free(e->job.file[i]);
+	free(e->job.file);
+	e->job = (struct worker_evaluation){ .number = e->job.number };
+	e->under_way = false;
+	evaluation_give_up(&e->score);
+}
+
+int
+evaluate_take(struct evaluate *e, const struct message *m, struct fail *f)
+{
+	struct unpack u = unpack_from(m->frame[0].data, m->frame[0].size);
+	const uint32_t count = unpack_array(&u);
+	struct worker_evaluation *job = &e->job;
+
+	evaluate_drop(e);
+	if (u.bad || count > unpack_left(&u) + 1 || m->evaluate.shards == 0 ||
+	    m->evaluate.batch == 0)
+		return fail(f, FAIL_PROTOCOL, "malformed EVALUATE");
+	job->file = mem_alloc(count, sizeof(char *));
+	for (uint32_t i = 0; i < count && !u.bad; i++) {
+		size_t size;
+		const char *name = unpack_blob(&u, &size);
+
+		job->file[i] = mem_text_n(u.bad ? "" : name, size);
+		job->count++;
+	}
+	job->shard = m->evaluate.shard;
+	job->shards = m->evaluate.shards;
+	job->batch = m->evaluate.batch;
+	job->number++;
+	e->request = *m;
+	e->under_way = true;
+	evaluation_reset(&e->score);
+	return unpack_ok(&u) ? 0 : fail(f, FAIL_PROTOCOL,
+					"malformed EVALUATE");
+}
+
+const struct worker_evaluation *
+evaluate_job(const struct evaluate *e)
+{
+	return e->under_way ? &e->job : NULL;
+}
+
+bool
+evaluate_wants(const struct evaluate *e)
+{
+	return e->under_way && !e->score.pulling;
+}
+
+bool
+evaluate_has_client(const struct evaluate *e)
+{
+	return e->score.pulling;
+}
+
+/* ---- what comes of it ---- */
+
+static void
+say_evaluated(struct evaluate *e)
+{
+	struct message m = message_answer(&e->request, MESSAGE_EVALUATED);
+	const struct metric_state *scores;
+	struct result r;
+
+	evaluation_result(&e->score, &r, &scores);
+	pack_reset(&e->out);
+	result_write(&e->out, &r);
+	m.done.term = e->o.plan->term;
+	m.done.count = 1;
+	m.frame[m.frames++] = (struct frame){ e->out.data, e->out.size,
+					      NULL };
+	/* More than a frame holds: how many there were says why. */
+	if (scores && scores->count <= RESULT_SCORES) {
+		m.frame[m.frames++] = (struct frame){
+			scores->score, scores->count * sizeof(float), NULL };
+		m.frame[m.frames++] = (struct frame){ scores->positive,
+						      scores->count, NULL };
+	}
+	say(e, &m);
+	evaluate_drop(e);
+}
+
+void
+evaluate_failed(struct evaluate *e, const struct fail *why)
+{
+	const struct message m = message_refuse(&e->request, why->kind,
+						why->text);
+
+	say(e, &m);
+	evaluate_drop(e);
+}
+
+void
+evaluate_batch(struct evaluate *e, struct batch *batch, uint64_t now)
+{
+	const struct batch old = e->batch;
+	struct fail why;
+
+	if (!e->under_way)
+		return;
+	if (!batch) {
+		say_evaluated(e);
+		return;
+	}
+	if (e->o.unfit->kind) {
+		evaluate_failed(e, e->o.unfit);
+		return;
+	}
+	e->batch = *batch;
+	*batch = old;
+	if (evaluation_pull(&e->score, &e->batch, e->o.client, WIRE_NONE, now,
+			    &why) < 0)
+		evaluate_failed(e, &why);
+}
+
+bool
+evaluate_can_compute(const struct evaluate *e)
+{
+	return evaluation_is_pulled(&e->score, e->o.client);
+}
+
+int
+evaluate_compute(struct evaluate *e, struct fail *f)
+{
+	struct fail why;
+
+	if (evaluation_pulled(&e->score, true, &why) == 0)
+		return 0;
+	if (why.kind != FAIL_DATA) {
+		*f = why;
+		return -1;
+	}
+	evaluate_failed(e, &why);
+	return 0;
+}

@@ -1,0 +1,48 @@
+/*
+ * evaluate - a worker's part of an evaluation: batches of the files that the
+ * coordinator names are scored with values of their own pulls, between steps.
+ */
+#ifndef PS_EVALUATE_H
+#define PS_EVALUATE_H
+
+#include "client/client.h"
+#include "model/batch.h"
+#include "model/external.h"
+#include "wire/outbox.h"
+#include "worker/worker.h"
+
+struct evaluate;
+
+struct evaluate_options {		/* all borrowed */
+	const struct model *model;
+	const struct plan *plan;
+	struct client *client;
+	const struct externals *externals;
+	const struct fail *unfit;	/* the error of each evaluation here,
+					   if it has a kind */
+	struct outbox *outbox;
+	uint64_t peer;			/* the coordinator */
+};
+
+struct evaluate *evaluate_new(const struct evaluate_options *);
+void evaluate_free(struct evaluate *);
+
+/* EVALUATE takes the place of what was to be evaluated before; so does
+   nothing. */
+int evaluate_take(struct evaluate *, const struct message *, struct fail *);
+void evaluate_drop(struct evaluate *);
+
+/* What is to be read for it; NULL: there is none. */
+const struct worker_evaluation *evaluate_job(const struct evaluate *);
+/* Its next batch may come: then it has the client until that is computed. */
+bool evaluate_wants(const struct evaluate *);
+bool evaluate_has_client(const struct evaluate *);
+/* NULL: that was all. */
+void evaluate_batch(struct evaluate *, struct batch *, uint64_t now_ms);
+void evaluate_failed(struct evaluate *, const struct fail *why);
+
+bool evaluate_can_compute(const struct evaluate *);
+/* -1: neither this batch nor another ever can be. */
+int evaluate_compute(struct evaluate *, struct fail *);
+
+#endif

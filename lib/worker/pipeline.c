@@ -1,0 +1,675 @@
+#include "worker/pipeline.h"
+
+#include "base/mem.h"
+#include "model/compute.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define IN_FLIGHT	3	/* one pulled for, one computed, one pushed */
+
+/*
+ * What has become of a step, or is becoming of it.
+ *
+ *	NONE --begin()--> BEGUN --exchange()--> PULLING
+ *	PULLING --take_answers()--> PULLED --pipeline_compute()--> COMPUTED
+ *	COMPUTED --exchange()--> PUSHING --take_answers()--> NONE
+ *	PULLING --make_way()--> BEGUN	(it waits for a round that waits for us)
+ *	PULLED --adopt()--> BEGUN	(a barrier lies behind what was pulled)
+ *	BEGUN --next_exchange()--> PULLED	(it cannot be pulled for)
+ *	BEGUN, PULLED, COMPUTED --drop_cancelled()--> NONE
+ *	PULLED --unload()--> NONE	(its batch is read again)
+ */
+enum stage { STAGE_NONE, STAGE_BEGUN, STAGE_PULLING, STAGE_PULLED,
+	     STAGE_COMPUTED, STAGE_PUSHING };
+
+struct inflight {
+	struct compute *compute;
+	struct batch batch;
+	enum stage stage;
+	const struct lease *lease;	/* NULL: it is prefetched */
+	uint64_t sequence;	/* the lowest was begun first; none: 0 */
+	uint64_t asked;		/* examples; there may be fewer */
+	uint64_t pass;		/* for leases of this pass its pull is good */
+	uint64_t *version;	/* of each part, as it was pulled */
+	uint64_t step, began_us;
+	struct metric_state state[RESULT_METRICS];
+	struct result result;
+	struct fail why;	/* it cannot be computed, if it has a kind */
+};
+
+struct pipeline {
+	struct pipeline_options o;
+	const struct metric *metric;	/* of the model */
+	size_t metrics;
+	struct inflight step[IN_FLIGHT];
+	uint64_t begun, steps, examples;
+};
+
+struct pipeline *
+pipeline_new(const struct pipeline_options *o)
+{
+	struct pipeline *p = mem_alloc(1, sizeof(*p));
+	size_t inputs;
+	const struct input *input = model_inputs(o->model, &inputs);
+
+	p->o = *o;
+	p->metric = model_metrics(o->model, &p->metrics);
+	for (size_t i = 0; i < IN_FLIGHT; i++) {
+		struct inflight *s = &p->step[i];
+
+		s->compute = compute_new(o->model, o->externals);
+		s->version = mem_alloc(o->plan->parts, sizeof(uint64_t));
+		batch_begin(&s->batch, input, inputs, model_label(o->model));
+	}
+	return p;
+}
+
+void
+pipeline_free(struct pipeline *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < IN_FLIGHT; i++) {
+		struct inflight *s = &p->step[i];
+
+		compute_free(s->compute);
+		batch_release(&s->batch);
+		free(s->version);
+		for (size_t k = 0; k < RESULT_METRICS; k++)
+			metric_release(&s->state[k]);
+	}
+	free(p);
+}
+
+/* ---- which steps there are ---- */
+
+static struct inflight *
+writable(const struct inflight *s)
+{
+	return (struct inflight *)(uintptr_t)s;
+}
+
+/* The step at this stage, of several the one begun first; or NULL. */
+static struct inflight *
+at_stage(const struct pipeline *p, enum stage stage)
+{
+	const struct inflight *first = NULL;
+
+	for (size_t i = 0; i < IN_FLIGHT; i++)
+		if (p->step[i].stage == stage &&
+		    (!first || p->step[i].sequence < first->sequence))
+			first = &p->step[i];
+	return writable(first);
+}
+
+/* Steps that are prefetched; which one was begun first, and last? */
+struct prefetched {
+	size_t count;
+	struct inflight *first, *last;
+};
+
+static struct prefetched
+prefetched(const struct pipeline *p)
+{
+	struct prefetched e = { 0 };
+
+	for (size_t i = 0; i < IN_FLIGHT; i++) {
+		const struct inflight *s = &p->step[i];
+
+		if (s->stage == STAGE_NONE || s->lease)
+			continue;
+		e.count++;
+		if (!e.first || s->sequence < e.first->sequence)
+			e.first = writable(s);
+		if (!e.last || s->sequence > e.last->sequence)
+			e.last = writable(s);
+	}
+	return e;
+}
+
+size_t
+pipeline_prefetched(const struct pipeline *p)
+{
+	return prefetched(p).count;
+}
+
+static void
+clear(struct inflight *s)
+{
+	s->lease = NULL;
+	s->stage = STAGE_NONE;
+	s->sequence = 0;	/* so that no more are used than must be */
+}
+
+void
+pipeline_begin_term(struct pipeline *p)
+{
+	for (size_t i = 0; i < IN_FLIGHT; i++)
+		clear(&p->step[i]);
+}
+
+void
+pipeline_expire(struct pipeline *p)
+{
+	for (size_t i = 0; i < IN_FLIGHT; i++)
+		p->step[i].pass = WIRE_NONE;
+}
+
+bool
+pipeline_is_at_rest(const struct pipeline *p)
+{
+	for (size_t i = 0; i < IN_FLIGHT; i++)
+		if (p->step[i].stage > STAGE_BEGUN && p->step[i].lease)
+			return false;
+	return client_idle(p->o.client);
+}
+
+/* What waits for a round may wait for others to do our part of it. */
+bool
+pipeline_is_over(const struct pipeline *p)
+{
+	for (size_t i = 0; i < IN_FLIGHT; i++)
+		if (p->step[i].stage != STAGE_NONE &&
+		    (!p->step[i].lease || p->step[i].lease->slots == 0))
+			return false;
+	return true;
+}
+
+void
+pipeline_count(const struct pipeline *p, uint64_t *steps, uint64_t *examples)
+{
+	*steps = p->steps;
+	*examples = p->examples;
+}
+
+/* ---- their batches ---- */
+
+uint64_t
+pipeline_want(const struct pipeline *p)
+{
+	const size_t before = prefetched(p).count;
+	uint64_t step;
+	const struct lease *l = leases_next(p->o.leases, &step);
+
+	if (!batches_want(p->o.batches))
+		return 0;
+	return l && before == 0 ? l->batch : leases_batch(p->o.leases, before);
+}
+
+void
+pipeline_put(struct pipeline *p, struct batch *batch)
+{
+	uint64_t step;
+	const struct lease *l = leases_next(p->o.leases, &step);
+
+	batches_put(p->o.batches, batch, pipeline_want(p),
+		    l ? l->id : BATCHES_NO_LEASE);
+}
+
+/* What was read for a prefetched step is for one of another size. */
+static bool
+is_misread(const struct pipeline *p)
+{
+	const struct inflight *s = prefetched(p).first;
+	uint64_t step;
+	const struct lease *l = leases_next(p->o.leases, &step);
+
+	return s && l && l->batch != s->asked;
+}
+
+/* What was read last goes back first, but not while values come for it. */
+static void
+unload(struct pipeline *p)
+{
+	struct inflight *s = prefetched(p).last;
+
+	if (s->stage == STAGE_PULLING)
+		return;
+	batches_return(p->o.batches, &s->batch);
+	clear(s);
+}
+
+bool
+pipeline_put_back(struct pipeline *p, struct batch *batch)
+{
+	if (!batches_put_back(p->o.batches, batch))
+		return false;
+	if (is_misread(p))
+		unload(p);
+	return true;
+}
+
+/* ---- a step begins ---- */
+
+/* Is a batch that was read for it of no use to any other? */
+static bool
+reads_its_own(const struct pipeline *p, const struct lease *l)
+{
+	return l->slots > 0 || p->o.leased_data;
+}
+
+/* Give the batch that was read to the next step of a lease, or prefetch. */
+static struct inflight *
+begin(struct pipeline *p, const struct lease *l, uint64_t now_us)
+{
+	struct inflight *s = at_stage(p, STAGE_NONE);
+	uint64_t batch, pass, lease;
+
+	if (!s || (!leases_announced(p->o.leases, &batch, &pass) && !l))
+		return NULL;
+	if (l && reads_its_own(p, l) &&
+	    (!batches_have(p->o.batches, &lease) || lease != l->id))
+		return NULL;
+	s->asked = l ? l->batch : batch;
+	if (batches_take(p->o.batches, &s->batch, s->asked) != BATCH_TAKEN)
+		return NULL;
+	s->stage = STAGE_BEGUN;
+	s->sequence = ++p->begun;
+	s->lease = l;
+	s->pass = l ? l->pass : pass;
+	if (l)
+		s->step = leases_begin(p->o.leases, l);
+	s->began_us = now_us;
+	s->why.kind = 0;
+	compute_begin(s->compute, &s->batch);
+	return s;
+}
+
+/* Steps whose leases were given up, but for what is under way. */
+static void
+drop_cancelled(struct pipeline *p)
+{
+	for (size_t i = 0; i < IN_FLIGHT; i++) {
+		struct inflight *s = &p->step[i];
+		const struct lease *l = s->lease;
+
+		if (!l || !lease_is_cancelled(l) ||
+		    s->stage == STAGE_PULLING || s->stage == STAGE_PUSHING)
+			continue;
+		clear(s);
+		leases_dropped(p->o.leases, l);
+	}
+}
+
+/* The lease that the batch was read for, if there is more to be begun of it. */
+static const struct lease *
+batch_lease(const struct pipeline *p)
+{
+	uint64_t id;
+	const struct lease *l = batches_have(p->o.batches, &id) ?
+		leases_find(p->o.leases, id) : NULL;
+
+	return l && lease_has_more(l) ? l : NULL;
+}
+
+static bool
+has_batch_of(const struct pipeline *p, const struct lease *l)
+{
+	uint64_t id;
+
+	return batches_have(p->o.batches, &id) && id == l->id;
+}
+
+/* The lease of the batch is no more: is it good for another one? */
+static void
+pass_batch_on(struct pipeline *p, const struct lease *to)
+{
+	if (p->o.leased_data || p->o.assigned)
+		batches_drop(p->o.batches);
+	else
+		batches_assign(p->o.batches, to->id);
+}
+
+/*
+ * What waits for the round before its own gives way to a slot of that one,
+ * as when another worker died, or is late: or they would wait for each other
+ * for ever.
+ */
+static void
+make_way(struct pipeline *p, uint64_t now_us)
+{
+	uint64_t step, id;
+	const struct lease *next = leases_next(p->o.leases, &step);
+	const struct lease *has = batch_lease(p);
+	struct inflight *waits = at_stage(p, STAGE_PULLING);
+	const bool aside = at_stage(p, STAGE_BEGUN) != NULL;
+
+	if (next && reads_its_own(p, next) && !has &&
+	    batches_have(p->o.batches, &id))
+		pass_batch_on(p, next);
+	else if (has && next && has->slots > 0 && has != next && !aside)
+		begin(p, has, now_us);
+	if (!waits || !waits->lease || waits->lease->slots == 0 ||
+	    at_stage(p, STAGE_PUSHING))
+		return;
+	if (!lease_is_cancelled(waits->lease) &&
+	    (!next || step >= waits->step || !has_batch_of(p, next) ||
+	     at_stage(p, STAGE_BEGUN)))
+		return;
+	waits->stage = STAGE_BEGUN;
+	client_give_up(p->o.client);
+}
+
+/*
+ * Prefetched steps come to their leases, in the order in which they were read.
+ * Is this one for the batch that was read?  If not, it goes back, and what was
+ * read behind it goes back first.  What was pulled before a barrier is pulled
+ * again.
+ */
+static void
+adopt(struct pipeline *p, uint64_t now_us)
+{
+	const struct lease *l;
+	struct inflight *s;
+	uint64_t step, id;
+
+	while ((l = leases_next(p->o.leases, &step)) &&
+	       (s = prefetched(p).first)) {
+		if (s->stage == STAGE_PULLING)
+			return;
+		if (is_misread(p)) {
+			if (batches_have(p->o.batches, &id))
+				batches_reject(p->o.batches);
+			else
+				unload(p);
+			return;
+		}
+		s->lease = l;
+		s->step = leases_begin(p->o.leases, l);
+		s->began_us = now_us;
+		if (s->pass != l->pass)
+			s->stage = STAGE_BEGUN;
+	}
+}
+
+/* ---- exchanges with the servers ---- */
+
+/*
+ * Is there to be a pull, while what has been pulled is not computed?  One for
+ * a later round would wait for it, and it for the exchange.
+ */
+static bool
+may_pull(const struct pipeline *p)
+{
+	uint64_t step = 0;
+	const struct inflight *begun = at_stage(p, STAGE_BEGUN);
+	size_t pulled = 0;
+
+	leases_next(p->o.leases, &step);
+	if (begun)
+		step = begun->step;
+	for (size_t i = 0; i < IN_FLIGHT; i++) {
+		const struct inflight *s = &p->step[i];
+
+		if (s->stage != STAGE_PULLED)
+			continue;
+		if (s->lease && s->lease->slots > 0)
+			return step <= s->step;
+		pulled++;
+	}
+	return pulled <= p->o.prefetch;
+}
+
+/* What to pull for now. */
+static struct inflight *
+next_pull(struct pipeline *p, uint64_t now_us)
+{
+	uint64_t step;
+	const struct lease *next = leases_next(p->o.leases, &step);
+	struct inflight *begun = at_stage(p, STAGE_BEGUN);
+
+	if (!may_pull(p))
+		return NULL;
+	if (begun && (!next || step > begun->step || !has_batch_of(p, next)))
+		return begun;
+	return is_misread(p) ? NULL : begin(p, next, now_us);
+}
+
+/* Begin the exchange that pushes one step and pulls for another. */
+static void
+exchange(struct pipeline *p, struct inflight *push, struct inflight *pull,
+	 uint64_t now)
+{
+	struct exchange x = { .cut = WIRE_NONE, .server = WIRE_NONE,
+			      .codec = p->o.plan->codec };
+
+	if (push) {
+		const struct lease *l = push->lease;
+
+		x.push = push->compute;
+		x.step = push->step;
+		x.examples = push->batch.examples;
+		x.learning_rate = l->learning_rate;
+		x.slot = l->slot;
+		x.attempt = l->slots > 0 ? l->attempt : 0;
+		x.server = l->server;
+		x.version = push->version;
+		push->stage = STAGE_PUSHING;
+	}
+	if (pull) {
+		x.pull = pull->compute;
+		x.pulled = pull->version;
+		pull->stage = STAGE_PULLING;
+		if (pull->lease)
+			pull->pass = pull->lease->pass;
+		if (pull->lease && pull->lease->slots > 0)
+			x.after = pull->step;
+	}
+	client_exchange(p->o.client, &x, now);
+}
+
+/* The result of a step that has been pushed goes to its lease. */
+static void
+finish(struct pipeline *p, struct inflight *s, uint64_t now_us)
+{
+	const struct exchanged *e = client_exchanged(p->o.client);
+	const struct lease *l = s->lease;
+	struct result *r = &s->result;
+
+	r->step = s->step;
+	r->staleness = e->staleness;
+	r->voided = e->voided + e->refused > 0;
+	r->mixed = e->applied > 0 && e->repeated > 0;
+	r->microseconds = now_us - s->began_us;
+	p->steps++;
+	p->examples += r->examples;
+	clear(s);
+	leases_done(p->o.leases, l, r, p->metric, s->state, p->metrics);
+}
+
+/* The exchange, if there was one, has come to its end; was there one? */
+static bool
+take_answers(struct pipeline *p, uint64_t now_us)
+{
+	struct inflight *pushed = at_stage(p, STAGE_PUSHING);
+	struct inflight *pulled = at_stage(p, STAGE_PULLING);
+
+	if (!client_idle(p->o.client))
+		return false;
+	if (pushed)
+		finish(p, pushed, now_us);
+	if (pulled)
+		pulled->stage = STAGE_PULLED;
+	return pushed || pulled;
+}
+
+/* What is to be pushed; a step that has failed is reported instead. */
+static struct inflight *
+next_push(struct pipeline *p)
+{
+	struct inflight *s = at_stage(p, STAGE_COMPUTED);
+
+	if (!s || !s->why.kind)
+		return s;
+	leases_failed(p->o.leases, s->lease, s->step, &s->why);
+	clear(s);
+	drop_cancelled(p);
+	return NULL;
+}
+
+/* Push what has been computed, pull for what comes. */
+static void
+next_exchange(struct pipeline *p, uint64_t now, uint64_t now_us)
+{
+	struct inflight *push, *pull;
+
+	if (!client_idle(p->o.client))
+		return;
+	push = next_push(p);
+	/* A round waits for this push: nothing is to hold up its answer. */
+	pull = push && push->lease->slots > 0 ? NULL : next_pull(p, now_us);
+	if (pull && client_check_pull(p->o.client, pull->compute,
+				      &pull->why) < 0) {
+		pull->stage = STAGE_PULLED;	/* it fails in its turn */
+		pull = NULL;
+	}
+	if (push || pull)
+		exchange(p, push, pull, now);
+}
+
+/*
+ * An exchange that had nothing to send, as to a server of which no layer uses a
+ * variable, is over at once, and no answer will wake us.
+ */
+void
+pipeline_advance(struct pipeline *p, uint64_t now, uint64_t now_us)
+{
+	make_way(p, now_us);
+	take_answers(p, now_us);
+	adopt(p, now_us);
+	drop_cancelled(p);
+	do
+		next_exchange(p, now, now_us);
+	while (take_answers(p, now_us));
+}
+
+/* ---- computing ---- */
+
+/* A float may be finite, and infinite as it travels. */
+static int
+check_pulled(const struct pipeline *p, struct inflight *s)
+{
+	const struct codec *codec = p->o.plan->codec;
+	const char *name = codec->exact ? NULL : compute_infinite(s->compute);
+
+	return !name ? 0 :
+		fail(&s->why, FAIL_DATA, "%s has values that are infinite, "
+		     "or too large for %s" COMPUTE_ADVICE, name,
+		     codec->name);
+}
+
+/*
+ * A gradient is to be finite as it travels, and where those of the slots of a
+ * round are added up: by then the step counts, and other servers have it.
+ * Half of what there is room for is left for what is rounded.
+ */
+static int
+check_clipped(const struct pipeline *p, struct inflight *s)
+{
+	const uint64_t slots = s->lease->slots;
+	const struct codec *codec = p->o.plan->codec;
+	const float most = codec->most;
+	const char *name = compute_beyond(s->compute, most);
+
+	if (name)
+		return fail(&s->why, FAIL_DATA, "the gradient of %s is "
+			    "too large for %s" COMPUTE_ADVICE, name,
+			    codec->name);
+	name = slots < 2 ? NULL :
+		compute_beyond(s->compute, most / (2 * (float)slots));
+	return !name ? 0 :
+		fail(&s->why, FAIL_DATA, "the gradient of %s is too large "
+		     "for a sum over %llu replicas" COMPUTE_ADVICE, name,
+		     (unsigned long long)slots);
+}
+
+/* -1: neither this step nor another can be computed. */
+static int
+train(struct pipeline *p, struct inflight *s, struct fail *f)
+{
+	struct result *r = &s->result;
+
+	if (check_pulled(p, s) < 0)
+		return 0;
+	for (size_t i = 0; i < p->metrics; i++)
+		metric_reset(&s->state[i]);
+	compute_train(s->compute, p->o.plan->seed ^ (s->step + 1) ^
+		      s->lease->slot << 40, s->state);
+	*r = (struct result){ .examples = s->batch.examples,
+			      .loss = compute_loss(s->compute) };
+	result_metrics(r, p->metric, p->metrics, s->state);
+	noes_add_batch(&r->noes, &s->batch);
+	if (compute_check(s->compute, &s->why) == 0) {
+		compute_clip(s->compute);
+		check_clipped(p, s);
+	} else if (s->why.kind != FAIL_DATA) {
+		*f = s->why;
+		return -1;
+	}
+	return 0;
+}
+
+bool
+pipeline_can_compute(const struct pipeline *p)
+{
+	const struct inflight *s = at_stage(p, STAGE_PULLED);
+
+	return s && s->lease && !lease_is_cancelled(s->lease) &&
+		!at_stage(p, STAGE_COMPUTED);
+}
+
+int
+pipeline_compute(struct pipeline *p, struct fail *f)
+{
+	struct inflight *s = at_stage(p, STAGE_PULLED);
+
+	assert(pipeline_can_compute(p));
+	if (!s->why.kind)
+		s->why = *p->o.unfit;
+	if (!s->why.kind && train(p, s, f) < 0)
+		return -1;
+	if (s->why.kind)
+		fail_at(&s->why, "step %llu", (unsigned long long)s->step);
+	s->stage = STAGE_COMPUTED;
+	return 0;
+}
+
+/* ---- what always holds ---- */
+
+static const char *
+check_step(const struct pipeline *p, const struct inflight *s)
+{
+	if (s->stage == STAGE_NONE && (s->lease || s->sequence != 0))
+		return "worker 4: nothing is left of a step that has come to "
+			"its end";
+	if (s->lease && !leases_have(p->o.leases, s->lease))
+		return "worker 5: the lease of a step in flight is there";
+	if (s->lease && !lease_has_begun(s->lease, s->step))
+		return "worker 6: a step in flight is one of its lease that "
+			"was begun";
+	if (s->stage >= STAGE_COMPUTED && !s->lease)
+		return "worker 7: what is computed or pushed has a lease";
+	return NULL;
+}
+
+const char *
+pipeline_check(const struct pipeline *p)
+{
+	size_t at[STAGE_PUSHING + 1] = { 0 };
+
+	for (size_t i = 0; i < IN_FLIGHT; i++) {
+		const char *broken = check_step(p, &p->step[i]);
+
+		if (broken)
+			return broken;
+		at[p->step[i].stage]++;
+	}
+	if (at[STAGE_PULLING] > 1 || at[STAGE_PUSHING] > 1 ||
+	    at[STAGE_COMPUTED] > 1)
+		return "worker 8: one step at most is pulled for, one is to "
+			"be pushed, one is pushed";
+	if (client_idle(p->o.client) && at[STAGE_PULLING] + at[STAGE_PUSHING])
+		return "worker 9: what is under way has not been answered";
+	return NULL;
+}

@@ -1,0 +1,69 @@
+/*
+ * pipeline - a worker's steps: each is pulled for, computed, pushed.
+ *
+ * The push of one step and the pull of the next, or of the one behind that,
+ * are one exchange, which is under way while a step is computed that was
+ * pulled for before.  A step is prefetched if it has no lease yet: more steps
+ * like those before it were announced, so it pulls what it will need.
+ */
+#ifndef PS_PIPELINE_H
+#define PS_PIPELINE_H
+
+#include "client/client.h"
+#include "model/external.h"
+#include "worker/batches.h"
+#include "worker/leases.h"
+
+struct pipeline;
+
+struct pipeline_options {		/* all borrowed */
+	const struct model *model;
+	const struct plan *plan;
+	struct client *client;
+	struct leases *leases;		/* where steps come from, */
+	struct batches *batches;	/* and their examples */
+	const struct externals *externals;
+	const struct fail *unfit;	/* the error of each step here, if it
+					   has a kind */
+	uint64_t prefetch;		/* see struct worker_options */
+	bool assigned;			/* a batch is for one lease alone, */
+	bool leased_data;		/* and read from the coordinator's */
+};
+
+struct pipeline *pipeline_new(const struct pipeline_options *);
+void pipeline_free(struct pipeline *);
+
+/* A term begins: the leases are gone. */
+void pipeline_begin_term(struct pipeline *);
+/* What has been pulled is good for no lease to come. */
+void pipeline_expire(struct pipeline *);
+
+/* Examples that are to be read for the next step; 0: none. */
+uint64_t pipeline_want(const struct pipeline *);
+/* Here they are; their room is swapped with that of an old batch. */
+void pipeline_put(struct pipeline *, struct batch *);
+/* true: these are to be read again; see worker_put_back(). */
+bool pipeline_put_back(struct pipeline *, struct batch *);
+
+/* Go on as far as there are leases, batches and answers. */
+void pipeline_advance(struct pipeline *, uint64_t now_ms, uint64_t now_us);
+
+/* All values of the next step are there: it can be computed. */
+bool pipeline_can_compute(const struct pipeline *);
+/* -1: neither this step nor another ever can. */
+int pipeline_compute(struct pipeline *, struct fail *);
+
+/* No step that has a lease is under way, and no exchange. */
+bool pipeline_is_at_rest(const struct pipeline *);
+/* Nothing is under way but what waits for a round. */
+bool pipeline_is_over(const struct pipeline *);
+size_t pipeline_prefetched(const struct pipeline *);
+
+/* Pushed so far. */
+void pipeline_count(const struct pipeline *, uint64_t *steps,
+		    uint64_t *examples);
+
+/* NULL, or what does not hold; see worker_check(). */
+const char *pipeline_check(const struct pipeline *);
+
+#endif
