@@ -58,14 +58,14 @@ score_next(struct program *p, struct follow *folder, const char *path,
 }
 
 static void
-wait_for(const struct follow *folder)
+wait_for(const struct follow *folder, uint64_t idle_ms)
 {
 	struct pollfd fds[] = {
 		{ .fd = cli_stop_fd, .events = POLLIN },
 		{ .fd = follow_fd(folder), .events = POLLIN }
 	};
 
-	poll(fds, 2, FOLLOW_MS);
+	poll(fds, 2, follow_wait(folder, idle_ms));
 }
 
 static int
@@ -86,8 +86,10 @@ score_all(struct program *p, struct follow *folder, struct fail *f)
 			if (score_next(p, folder, path, f) < 0)
 				return -1;
 		over = !p->s.follow || follow_is_over(folder);
+		if (!over && !*met && follow_check(folder, p->s.idle_ms, f) < 0)
+			return -1;
 		if (!over && !*met)
-			wait_for(folder);
+			wait_for(folder, p->s.idle_ms);
 	}
 	if (cli_stop && !over && !*met)
 		return scoring_stopped(f);

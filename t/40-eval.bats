@@ -389,6 +389,39 @@ before it was looked at, and maybe others before it"
 	assert_failure
 }
 
+@test "--follow waits for the final one no longer than --idle says" {
+	train 'train 10' save 'train 10'
+	rm -r ckpts/ckpt-00000020
+	run -69 --separate-stderr timeout 60 \
+		ps-eval -C ckpts --follow --idle=200ms train.svm
+	assert_equal "${#lines[@]}" 1
+	assert_equal "$stderr" "ps-eval: ckpts: no checkpoint has come for \
+0.2 s, and the final one was not among them: it ends (--idle)"
+	mkdir none
+	run -69 timeout 60 ps-eval -C none --follow --idle=200ms train.svm
+	assert_output --partial "none: no checkpoint has come for 0.2 s"
+	run -64 ps-eval -C ckpts --idle=1s train.svm
+	assert_output --partial "--idle: there is nothing to wait for"
+	run -64 ps-eval -C ckpts --follow --idle=soon train.svm
+	assert_output --partial "--idle: 'soon' is not a duration"
+}
+
+@test "--idle counts from the last one that came" {
+	train 'train 10' save 'train 10'
+	mv ckpts/ckpt-00000020 last
+	mkfifo scored
+	timeout 60 ps-eval -C ckpts --follow --idle=30s train.svm \
+		>scored 3>&- &
+	pid=$!
+	daemons+=("$pid")
+	exec 7<scored
+	read -r -t 60 line <&7
+	mv last ckpts/ckpt-00000020
+	read -r -t 60 line <&7
+	[[ $line == *'"final":true'* ]]
+	wait "$pid"
+}
+
 @test "a filter ends when it is asked to, though its input is silent" {
 	train 'train 10'
 	for bytes in '' "$(head -n 1 train.svm)"; do

@@ -10,7 +10,8 @@
 #define BATCH		1024
 #define MAX_BATCH	((uint64_t)1 << 20)
 
-enum { CACHE = CLI_LONG, FOLLOW, MAX_BAD, NEWEST, NO_HEADER, PREDICT, UNTIL };
+enum { CACHE = CLI_LONG, FOLLOW, IDLE, MAX_BAD, NEWEST, NO_HEADER, PREDICT,
+       UNTIL };
 
 static const struct cli_option options[] = {
 	{ 'B',       "batch",       "BATCH" },
@@ -19,6 +20,7 @@ static const struct cli_option options[] = {
 	{ CACHE,     "cache",       "[DIRECTORY]" },
 	{ 'F',       "format",      "FORMAT" },
 	{ FOLLOW,    "follow",      NULL },
+	{ IDLE,      "idle",        "DURATION" },
 	{ MAX_BAD,   "max-bad",     "N" },
 	{ NEWEST,    "newest",      NULL },
 	{ NO_HEADER, "no-header",   NULL },
@@ -77,6 +79,9 @@ check(const struct eval_settings *s)
 	if ((s->follow || s->newest || s->output) && !s->dir)
 		cli_usage("%s: where are the checkpoints? say -C", s->follow ?
 			  "--follow" : s->newest ? "--newest" : "-o");
+	if (s->idle_ms && !s->follow)
+		cli_usage("--idle: there is nothing to wait for but with "
+			  "--follow");
 	if (s->follow && s->newest)
 		cli_usage("--follow and --newest: all of them, or one");
 	if (s->evaluator.predict && (s->follow || *s->until.metric))
@@ -113,6 +118,7 @@ eval_settings_read(struct eval_settings *s, int argc, char **argv)
 		case CACHE:	s->reader.cache = optarg ? optarg : ""; break;
 		case 'F':	s->reader.format = optarg; break;
 		case FOLLOW:	s->follow = true; break;
+		case IDLE:	s->idle_ms = cli_limit(); break;
 		case MAX_BAD:	s->reader.max_bad = cli_uint(0, UINT64_MAX);
 				break;
 		case NEWEST:	s->newest = true; break;

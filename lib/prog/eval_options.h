@@ -13,8 +13,8 @@
 
 #define EVAL_USAGE \
 	"[-B batch] [-C directory] [-c endpoint] [--cache[=directory]] " \
-	"[-F format] [--follow] [--max-bad=n] [--newest] [--no-header] " \
-	"[-o file] [--predict] [--until=condition] " \
+	"[-F format] [--follow] [--idle=duration] [--max-bad=n] [--newest] " \
+	"[--no-header] [-o file] [--predict] [--until=condition] " \
 	"[-x [layer=]command] input ..."
 
 struct eval_settings {
@@ -27,6 +27,7 @@ struct eval_settings {
 	const char *dir;	/* of checkpoints; NULL: score the live model */
 	const char *output;	/* a file of scores; NULL: standard output */
 	bool follow, newest;
+	uint64_t idle_ms;	/* of --follow; 0: for ever */
 	uint64_t batch;
 	char **inputs;
 	size_t count;

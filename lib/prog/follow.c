@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "store/disk.h"
 #include "store/manifest.h"
+#include "sys/clock.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ struct follow {
 	uint64_t before;		/* up to here */
 	char *last;			/* its path; NULL: not known */
 	bool final;			/* it is known to be the final one */
+	uint64_t news_ms;		/* when it was given out */
 };
 
 struct follow *
@@ -32,6 +34,7 @@ follow_open(const char *dir)
 
 	w->dir = mem_text(dir);
 	w->watch = w->above = -1;
+	w->news_ms = clock_ms();
 	w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	return w;
 }
@@ -170,8 +173,28 @@ follow_next(struct follow *w)
 	w->last = disk_path("%s/%s", w->dir, w->list.name[w->next]);
 	w->had_before = w->begun;
 	w->before = w->step;
+	w->news_ms = clock_ms();
 	follow_after(w, w->list.step[w->next++], false);
 	return w->last;
+}
+
+int
+follow_check(const struct follow *w, uint64_t idle_ms, struct fail *f)
+{
+	if (idle_ms == 0 || clock_ms() - w->news_ms < idle_ms)
+		return 0;
+	return fail(f, FAIL_PEER, "%s: no checkpoint has come for %g s, and "
+		    "the final one was not among them: it ends (--idle)",
+		    w->dir, (double)idle_ms / 1000);
+}
+
+int
+follow_wait(const struct follow *w, uint64_t idle_ms)
+{
+	const uint64_t idle = clock_ms() - w->news_ms;
+	const uint64_t left = idle < idle_ms ? idle_ms - idle : 0;
+
+	return (int)(idle_ms == 0 || left > FOLLOW_MS ? FOLLOW_MS : left);
 }
 
 /* By its manifest alone, for its parts may be damaged. */

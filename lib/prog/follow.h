@@ -49,8 +49,15 @@ const char *follow_next(struct follow *);
  */
 bool follow_is_over(const struct follow *);
 
+/*
+ * How long it is that one was given out, or that this began.  FAIL_PEER: as
+ * long as that, or longer (0: it never is).
+ */
+int follow_check(const struct follow *, uint64_t idle_ms, struct fail *);
+
 /* When to look again: readable, or so many milliseconds later. */
-#define FOLLOW_MS	1000
+#define FOLLOW_MS	1000	/* at most */
 int follow_fd(const struct follow *);
+int follow_wait(const struct follow *, uint64_t idle_ms);
 
 #endif
