@@ -10,10 +10,8 @@
 #include "store/disk.h"
 #include "sys/cli.h"
 #include "sys/clock.h"
-#include "sys/net.h"
 
-#define LEASE_MS	10000
-#define TICK_MS		250
+#include <poll.h>
 
 struct program {
 	struct eval_settings s;
@@ -123,7 +121,7 @@ score_checkpoints(struct program *p, struct fail *f)
 				  p->s.dir);
 		return score(p, NULL, p->s.dir, f) == 0 ? 0 : -1;
 	}
-	if (p->s.newest || p->s.evaluator.predict) {
+	if (p->s.newest || p->s.predict) {
 		from = checkpoint_newest(p->s.dir, warn, f);
 		if (!p->s.newest && eval_settings_stream(&p->s))
 			p->scoring.renew = p->s.dir;
@@ -136,87 +134,6 @@ score_checkpoints(struct program *p, struct fail *f)
 		follow_after(folder, p->scores.step, p->scores.final);
 	status = score_all(p, folder, f);
 	follow_close(folder);
-	return status;
-}
-
-/* ---- the live model ---- */
-
-static int
-hear(struct net *net, struct evaluator *ev, struct fail *f)
-{
-	struct net_event e;
-
-	for (net_next(net, &e); e.kind != NET_NOTHING; net_next(net, &e)) {
-		if (e.kind == NET_UP)
-			evaluator_up(ev, e.peer, clock_ms());
-		else if (e.kind == NET_DOWN)
-			evaluator_down(ev, e.peer, clock_ms());
-		else if (e.kind == NET_MESSAGE &&
-			 evaluator_hear(ev, e.peer, &e.message, clock_ms(),
-					f) < 0)
-			return -1;
-	}
-	return evaluator_tick(ev, clock_ms(), f);
-}
-
-/* Go on as far as there are batches and answers. */
-static int
-advance(struct scoring *g, struct evaluator *ev, bool *under_way,
-	struct fail *f)
-{
-	uint64_t step;
-	const struct evaluation *e = evaluator_scored(ev, &step);
-
-	if (!g->model && evaluator_model(ev) &&
-	    scoring_begin(g, evaluator_model(ev), e, f) < 0)
-		return -1;
-	while (evaluator_wants(ev)) {
-		if (*under_way && scoring_add(g, e, f) < 0)
-			return -1;
-
-		const int got = scoring_next(g, f);
-
-		*under_way = got > 0;
-		if (got <= 0)
-			return got < 0 || !g->over ? got :
-				scoring_end(g, e, step, NULL, f);
-		if (evaluator_score(ev, &g->batch, clock_ms(), f) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int
-score_live(struct program *p, struct fail *f)
-{
-	struct scoring *g = &p->scoring;
-	struct net *net = net_new(LEASE_MS);
-	struct outbox outbox = net_outbox(net);
-	struct evaluator *ev = NULL;
-	bool under_way = false;
-	int status;
-
-	if (net_guard(net, p->s.common.key, f) == 0)
-		ev = evaluator_new(&p->s.evaluator, &outbox, clock_ms(), f);
-	status = ev ? 0 : -1;
-	while (status == 0 && !g->over && !cli_stop) {
-		struct pollfd fds[] = {
-			{ .fd = cli_stop_fd, .events = POLLIN },
-			{ .fd = g->model ? scoring_fd(g) : -1,
-			  .events = POLLIN }
-		};
-
-		if (net_wait(net, fds, 2, TICK_MS, f) < 0 ||
-		    hear(net, ev, f) < 0 || advance(g, ev, &under_way, f) < 0)
-			status = -1;
-	}
-	if (status < 0)
-		net_blame(net, p->s.evaluator.coordinator, f);
-	else if (!g->over)
-		status = scoring_stopped(f);
-	scoring_close(g);
-	evaluator_free(ev);
-	net_leave(net);
 	return status;
 }
 
@@ -238,7 +155,8 @@ main(int argc, char **argv)
 	    scores_open(&p.scores, p.s.output, &p.s.until, &f) < 0)
 		cli_die(&f);
 	p.scoring.met = p.scores.met;
-	status = p.s.dir ? score_checkpoints(&p, &f) : score_live(&p, &f);
+	status = p.s.dir ? score_checkpoints(&p, &f) :
+		scoring_live(&p.scoring, &f);
 	eval_settings_release(&p.s);
 	if (status < 0 && !(cli_stop && p.s.follow && f.kind == FAIL_AGAIN))
 		cli_die(&f);

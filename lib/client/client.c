@@ -509,6 +509,19 @@ client_exchange(struct client *c, const struct exchange *x, uint64_t now)
 	}
 }
 
+int
+client_pull(struct client *c, struct compute *compute, uint64_t cut,
+	    uint64_t now, struct fail *f)
+{
+	const struct exchange x = { .cut = cut, .server = WIRE_NONE,
+				    .pull = compute };
+
+	if (client_check_pull(c, compute, f) < 0)
+		return -1;
+	client_exchange(c, &x, now);
+	return 0;
+}
+
 void
 client_give_up(struct client *c)
 {

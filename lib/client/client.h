@@ -79,6 +79,13 @@ int client_check_pull(struct client *, const struct compute *, struct fail *);
 void client_exchange(struct client *, const struct exchange *,
 		     uint64_t now_ms);
 bool client_idle(const struct client *);
+
+/*
+ * An exchange that is no step's: pull what the compute needs, of a cut or of
+ * the live model (WIRE_NONE).  -1: as of client_check_pull().
+ */
+int client_pull(struct client *, struct compute *, uint64_t cut,
+		uint64_t now_ms, struct fail *);
 /* Wait no longer for a pull; what is still said of it is passed over. */
 void client_give_up(struct client *);
 const struct exchanged *client_exchanged(const struct client *);

@@ -53,40 +53,6 @@ evaluation_end(struct evaluation *e, bool labelled, struct fail *f)
 	return 0;
 }
 
-int
-evaluation_pull(struct evaluation *e, struct batch *batch, struct client *c,
-		uint64_t cut, uint64_t now, struct fail *f)
-{
-	const struct exchange x = { .cut = cut, .server = WIRE_NONE,
-				    .pull = e->compute };
-
-	evaluation_begin(e, batch);
-	if (client_check_pull(c, e->compute, f) < 0)
-		return -1;
-	e->pulling = true;
-	client_exchange(c, &x, now);
-	return 0;
-}
-
-bool
-evaluation_is_pulled(const struct evaluation *e, const struct client *c)
-{
-	return e->pulling && client_idle(c);
-}
-
-int
-evaluation_pulled(struct evaluation *e, bool labelled, struct fail *f)
-{
-	e->pulling = false;
-	return evaluation_end(e, labelled, f);
-}
-
-void
-evaluation_give_up(struct evaluation *e)
-{
-	e->pulling = false;
-}
-
 void
 evaluation_result(const struct evaluation *e, struct result *r,
 		  const struct metric_state **scores)

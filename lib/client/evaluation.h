@@ -7,14 +7,10 @@
  *	evaluation_begin(e, batch)	what does the batch need?
  *	... fill e->compute's values ...
  *	evaluation_end(e)		add it up
- *
- * or, by a client, evaluation_pull() and, when that has all values,
- * evaluation_pulled().
  */
 #ifndef PS_EVALUATION_H
 #define PS_EVALUATION_H
 
-#include "client/client.h"
 #include "model/compute.h"
 #include "wire/result.h"
 
@@ -26,7 +22,6 @@ struct evaluation {
 	uint64_t examples;
 	double loss;			/* summed */
 	struct noes noes;		/* of the labels */
-	bool pulling;			/* the values that a batch needs */
 };
 
 /* Both are borrowed; see compute_new(). */
@@ -43,18 +38,6 @@ void evaluation_begin(struct evaluation *, struct batch *);
  * failed, see struct externals.
  */
 int evaluation_end(struct evaluation *, bool labelled, struct fail *);
-
-/*
- * Begin, and pull what the batch needs, of a cut or of the live model.  -1: it
- * is more than can be had at once, and the failure says of what.
- */
-int evaluation_pull(struct evaluation *, struct batch *, struct client *,
-		    uint64_t cut, uint64_t now_ms, struct fail *);
-/* All that was asked for is there; as it is at once if nothing was. */
-bool evaluation_is_pulled(const struct evaluation *, const struct client *);
-int evaluation_pulled(struct evaluation *, bool labelled, struct fail *);
-/* What is under way is of no use. */
-void evaluation_give_up(struct evaluation *);
 
 /* All of it as a result, and the scores that go with it. */
 void evaluation_result(const struct evaluation *, struct result *,

@@ -1,7 +1,7 @@
 #include "client/evaluator.h"
 
 #include "base/mem.h"
-#include "client/client.h"
+#include "client/run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +13,8 @@ struct evaluator {
 	bool up, asked;
 	uint64_t since;			/* what we wait for, until the cut */
 	uint64_t heard;			/* the coordinator */
-	struct model_source source;
-	struct model *model;
-	struct plan plan;
-	struct client *client;
+	struct run run;
 	uint64_t cut, step;		/* WIRE_NONE: not there yet */
-	struct evaluation evaluation;
 };
 
 struct evaluator *
@@ -50,51 +46,36 @@ evaluator_free(struct evaluator *e)
 
 	if (!e)
 		return;
-	client_free(e->client);
 	if (e->up)
 		say(e, &bye);
-	if (e->model)
-		evaluation_close(&e->evaluation);
-	plan_release(&e->plan);
-	model_free(e->model);
-	model_source_release(&e->source);
+	run_release(&e->run);
 	free(e);
 }
 
 const struct model *
 evaluator_model(const struct evaluator *e)
 {
-	return e->model;
+	return e->run.model;
 }
 
 bool
-evaluator_wants(const struct evaluator *e)
-{
-	return e->cut != WIRE_NONE && !e->evaluation.pulling;
-}
-
-const struct evaluation *
-evaluator_scored(const struct evaluator *e, uint64_t *step)
+evaluator_has_cut(const struct evaluator *e, uint64_t *step)
 {
 	*step = e->step;
-	return &e->evaluation;
-}
-
-static int
-score_pulled(struct evaluator *e, struct fail *f)
-{
-	return !evaluation_is_pulled(&e->evaluation, e->client) ? 0 :
-		evaluation_pulled(&e->evaluation, !e->options.predict, f);
+	return e->cut != WIRE_NONE;
 }
 
 int
-evaluator_score(struct evaluator *e, struct batch *batch, uint64_t now,
-		struct fail *f)
+evaluator_pull(struct evaluator *e, struct compute *compute, uint64_t now,
+	       struct fail *f)
 {
-	if (evaluation_pull(&e->evaluation, batch, e->client, e->cut, now,
-			    f) < 0)
-		return -1;
-	return score_pulled(e, f);
+	return client_pull(e->run.client, compute, e->cut, now, f);
+}
+
+bool
+evaluator_is_idle(const struct evaluator *e)
+{
+	return e->run.client && client_idle(e->run.client);
 }
 
 /* ---- who is there ---- */
@@ -105,8 +86,8 @@ evaluator_up(struct evaluator *e, uint64_t peer, uint64_t now)
 	struct message m = { .kind = MESSAGE_HELLO };
 
 	if (peer != e->coordinator) {
-		if (e->client && client_knows(e->client, peer))
-			client_up(e->client, peer, now);
+		if (e->run.client && client_knows(e->run.client, peer))
+			client_up(e->run.client, peer, now);
 		return;
 	}
 	e->up = true;
@@ -122,8 +103,8 @@ void
 evaluator_down(struct evaluator *e, uint64_t peer, uint64_t now)
 {
 	if (peer != e->coordinator) {
-		if (e->client && client_knows(e->client, peer))
-			client_down(e->client, peer, now);
+		if (e->run.client && client_knows(e->run.client, peer))
+			client_down(e->run.client, peer, now);
 		return;
 	}
 	e->up = false;
@@ -135,53 +116,37 @@ evaluator_down(struct evaluator *e, uint64_t peer, uint64_t now)
 
 /* A server was lost, or the coordinator: so are the cuts that were held. */
 static int
-take_term(struct evaluator *e, const struct message *m, uint64_t now,
-	  struct fail *f)
+renew_run(struct evaluator *e, uint64_t now, struct fail *f)
 {
-	if (m->plan.term <= e->plan.term)
-		return 0;
-	if (plan_renew(&e->plan, e->model, m->plan.term, &m->frame[1], f) < 0)
-		return -1;
 	if (e->cut != WIRE_NONE)
 		return fail(f, FAIL_AGAIN, "a member of the run was lost, and "
 			    "with it step %llu as it was being scored",
 			    (unsigned long long)e->step);
 	e->asked = false;
 	e->since = now;
-	return client_renew(e->client, now, f);
+	return client_renew(e->run.client, now, f);
 }
 
 static int
 take_plan(struct evaluator *e, const struct message *m, uint64_t now,
 	  struct fail *f)
 {
-	if (m->blob.size != PLAN_RUN)
-		return fail(f, FAIL_PROTOCOL, "a plan of no run");
-	if (e->model && m->plan.plan == e->plan.number &&
-	    memcmp(m->blob.data, e->plan.run, PLAN_RUN) == 0)
-		return take_term(e, m, now, f);
-	if (e->model)
-		return fail(f, FAIL_AGAIN, "the coordinator has begun "
-			    "another run");
-	if (plan_read_model(&e->source, m->frame[0].data, m->frame[0].size,
-			    f) < 0)
+	switch (run_take_plan(&e->run, m, f)) {
+	case RUN_BEGUN:
+		e->since = now;
+		if (externals_begin(e->options.externals, e->run.model,
+				    f) < 0)
+			return -1;
+		return run_dial(&e->run, ROLE_EVALUATOR, e->options.life,
+				e->outbox, now, f);
+	case RUN_RENEWED:
+		return renew_run(e, now, f);
+	case RUN_KNOWN:
+	case RUN_OLDER:
+		return 0;
+	default:
 		return -1;
-	e->model = model_parse(&e->source, f);
-	if (!e->model)
-		return -1;
-	evaluation_open(&e->evaluation, e->model, e->options.externals);
-	if (externals_begin(e->options.externals, e->model, f) < 0 ||
-	    plan_read(&e->plan, e->model, m->frame[1].data,
-		      m->frame[1].size, f) < 0)
-		return -1;
-	e->plan.number = m->plan.plan;
-	e->plan.seed = m->plan.seed;
-	e->plan.term = m->plan.term;
-	memcpy(e->plan.run, m->blob.data, PLAN_RUN);
-	e->since = now;
-	e->client = client_new(&e->plan, e->model, ROLE_EVALUATOR,
-			       e->options.life, e->outbox, now, f);
-	return e->client ? 0 : -1;
+	}
 }
 
 static void
@@ -189,12 +154,13 @@ ask_cut(struct evaluator *e, uint64_t now)
 {
 	struct message m = { .kind = MESSAGE_CUT };
 
-	if (e->asked || !e->up || !e->client || !client_ready(e->client))
+	if (e->asked || !e->up || !e->run.client ||
+	    !client_ready(e->run.client))
 		return;
 	e->asked = true;
 	e->since = now;
-	m.cut.run = plan_run(&e->plan);
-	m.cut.term = e->plan.term;
+	m.cut.run = plan_run(&e->run.plan);
+	m.cut.term = e->run.plan.term;
 	m.cut.cut = WIRE_NONE;
 	say(e, &m);
 }
@@ -210,7 +176,7 @@ hear_coordinator(struct evaluator *e, const struct message *m, uint64_t now,
 	case MESSAGE_PLAN:
 		return take_plan(e, m, now, f);
 	case MESSAGE_CUT:
-		if (!e->client)
+		if (!e->run.client)
 			return fail(f, FAIL_PROTOCOL, "coordinator %s: a cut "
 				    "before a plan", e->options.coordinator);
 		e->since = now;		/* there is none yet, or ours */
@@ -244,9 +210,8 @@ evaluator_hear(struct evaluator *e, uint64_t peer, const struct message *m,
 	if (peer == e->coordinator) {
 		if (hear_coordinator(e, m, now, f) < 0)
 			return -1;
-	} else if (e->client && client_knows(e->client, peer)) {
-		if (client_hear(e->client, peer, m, now, f) < 0 ||
-		    score_pulled(e, f) < 0)
+	} else if (e->run.client && client_knows(e->run.client, peer)) {
+		if (client_hear(e->run.client, peer, m, now, f) < 0)
 			return -1;
 	}
 	ask_cut(e, now);
@@ -261,20 +226,21 @@ evaluator_tick(struct evaluator *e, uint64_t now, struct fail *f)
 	const double seconds = (double)e->options.timeout_ms / 1000;
 	size_t server;
 
-	if (e->client && client_check(e->client, now, e->options.timeout_ms,
-				      &server, f) < 0)
+	if (e->run.client && client_check(e->run.client, now,
+					  e->options.timeout_ms, &server,
+					  f) < 0)
 		return -1;
 	if (e->cut != WIRE_NONE || now - e->since < e->options.timeout_ms)
 		return 0;
 	if (!e->up)
 		return fail(f, FAIL_PEER, "coordinator %s %s within %g s",
-			    name, e->model ? "has not come back" :
+			    name, e->run.model ? "has not come back" :
 			    "does not answer", seconds);
 	if (now - e->heard >= e->options.timeout_ms / 2)
 		return fail(f, FAIL_PEER, "coordinator %s hangs, last heard "
 			    "%.1f s ago", name,
 			    (double)(now - e->heard) / 1000);
-	if (!e->client)
+	if (!e->run.client)
 		return fail(f, FAIL_PEER, "coordinator %s has begun no run "
 			    "within %g s", name, seconds);
 	return fail(f, FAIL_PEER, "coordinator %s has frozen no step within "

@@ -1,20 +1,17 @@
 /*
- * evaluator - score the live model of a run.
+ * evaluator - the values of a run's live model, for whoever scores it.
  *
  * It asks the coordinator for the model and for a cut: the variables as they
- * are after one step, which the servers hold while training goes on.  All
- * batches are scored against that.  Like every role it has no socket, clock
- * or file; its program brings messages, the time and the batches:
- *
- *	evaluator_wants()	is the last batch done, the next one wanted?
- *	evaluator_score()	here it is
+ * are after one step, which the servers hold while training goes on.  The
+ * values of all batches are pulled from that.  Like every role it has no
+ * socket, clock or file; its program brings messages and the time.
  */
 #ifndef PS_EVALUATOR_H
 #define PS_EVALUATOR_H
 
-#include "client/evaluation.h"
+#include "model/compute.h"
+#include "wire/message.h"
 #include "wire/outbox.h"
-#include "wire/plan.h"
 
 struct evaluator;
 
@@ -23,7 +20,6 @@ struct evaluator_options {
 	uint64_t timeout_ms;
 	uint64_t life;			/* random, new for every start */
 	uint64_t index;			/* of the task; WIRE_NONE: any */
-	bool predict;			/* no labels are there */
 	const struct externals *externals;	/* borrowed; NULL: the model
 						   needs none */
 };
@@ -47,19 +43,16 @@ int evaluator_tick(struct evaluator *, uint64_t now_ms, struct fail *);
 /* The model, once the coordinator has told it; else NULL. */
 const struct model *evaluator_model(const struct evaluator *);
 
-/* The cut is there, and no batch is under way. */
-bool evaluator_wants(const struct evaluator *);
+/* The cut is there: it holds the steps below this one. */
+bool evaluator_has_cut(const struct evaluator *, uint64_t *step);
 
 /*
- * The batch is borrowed until the next one is wanted.  -1: it needs more rows
- * than can be had at once, and the failure says which; or an external layer
- * failed.
+ * Pull what the compute needs.  It is borrowed until that is there, and the
+ * evaluator idle; then the next one's turn has come.  -1: it needs more rows
+ * than can be had at once, and the failure says which.
  */
-int evaluator_score(struct evaluator *, struct batch *, uint64_t now_ms,
-		    struct fail *);
-
-/* What was scored so far, and at which step: the cut holds those below. */
-const struct evaluation *evaluator_scored(const struct evaluator *,
-					  uint64_t *step);
+int evaluator_pull(struct evaluator *, struct compute *, uint64_t now_ms,
+		   struct fail *);
+bool evaluator_is_idle(const struct evaluator *);
 
 #endif

@@ -84,13 +84,13 @@ check(const struct eval_settings *s)
 			  "--follow");
 	if (s->follow && s->newest)
 		cli_usage("--follow and --newest: all of them, or one");
-	if (s->evaluator.predict && (s->follow || *s->until.metric))
+	if (s->predict && (s->follow || *s->until.metric))
 		cli_usage("--predict: there is nothing to %s", s->follow ?
 			  "follow, one model predicts" : "wait for");
-	if (s->evaluator.predict && s->reader.max_bad > 0)
+	if (s->predict && s->reader.max_bad > 0)
 		cli_usage("--predict: each record has its line, none can be "
 			  "passed over");
-	if (s->evaluator.predict && s->output)
+	if (s->predict && s->output)
 		cli_usage("--predict: there are no scores to put into a file, "
 			  "predictions are printed");
 	if (s->reader.format && !reader_format(s->reader.format))
@@ -124,7 +124,7 @@ eval_settings_read(struct eval_settings *s, int argc, char **argv)
 		case NEWEST:	s->newest = true; break;
 		case NO_HEADER:	s->reader.no_header = true; break;
 		case 'o':	s->output = cli_file(); break;
-		case PREDICT:	s->evaluator.predict = true; break;
+		case PREDICT:	s->predict = true; break;
 		case UNTIL:
 			if (!until_read(&s->until, optarg))
 				cli_usage("--until: '%s' is not a condition "
@@ -138,7 +138,7 @@ eval_settings_read(struct eval_settings *s, int argc, char **argv)
 	s->evaluator.timeout_ms = s->programs.timeout_ms =
 		s->common.timeout_ms;
 	s->evaluator.externals = programs_externals(&s->programs);
-	s->reader.unlabelled = s->evaluator.predict;
+	s->reader.unlabelled = s->predict;
 	check(s);
 	find_coordinator(s);
 }

@@ -27,6 +27,7 @@ struct eval_settings {
 	const char *dir;	/* of checkpoints; NULL: score the live model */
 	const char *output;	/* a file of scores; NULL: standard output */
 	bool follow, newest;
+	bool predict;		/* no labels are there */
 	uint64_t idle_ms;	/* of --follow; 0: for ever */
 	uint64_t batch;
 	char **inputs;

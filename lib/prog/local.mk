@@ -19,6 +19,8 @@ lib_libps_a_SOURCES += \
 	%D%/journal_file.h \
 	%D%/keeper.c \
 	%D%/keeper.h \
+	%D%/live.c \
+	%D%/live.h \
 	%D%/local.c \
 	%D%/local.h \
 	%D%/member.c \

@@ -1,6 +1,7 @@
 #include "prog/scoring.h"
 
 #include "base/log.h"
+#include "prog/live.h"
 #include "prog/newer.h"
 #include "prog/snapshot.h"
 #include "sys/clock.h"
@@ -9,8 +10,14 @@
 #include <poll.h>
 #include <string.h>
 
-int
-scoring_begin(struct scoring *g, const struct model *model,
+/* Where values come from: one of these. */
+struct values {
+	struct snapshot *snapshot;
+	struct live *live;
+};
+
+static int
+begin_scoring(struct scoring *g, const struct model *model,
 	      const struct evaluation *e, struct fail *f)
 {
 	const struct eval_settings *s = g->s;
@@ -29,8 +36,8 @@ scoring_begin(struct scoring *g, const struct model *model,
 	return 0;
 }
 
-void
-scoring_close(struct scoring *g)
+static void
+end_inputs(struct scoring *g)
 {
 	prefetch_close(g->data);
 	g->data = NULL;
@@ -38,14 +45,8 @@ scoring_close(struct scoring *g)
 	batch_release(&g->batch);
 }
 
-int
-scoring_fd(const struct scoring *g)
-{
-	return prefetch_fd(g->data);
-}
-
-int
-scoring_next(struct scoring *g, struct fail *f)
+static int
+next_batch(struct scoring *g, struct fail *f)
 {
 	const int got = prefetch_take(g->data, g->s->batch, &g->batch);
 	uint64_t records;
@@ -56,13 +57,13 @@ scoring_next(struct scoring *g, struct fail *f)
 	return prefetch_end(g->data, &records, f);
 }
 
-int
-scoring_add(struct scoring *g, const struct evaluation *e, struct fail *f)
+static int
+add_predictions(struct scoring *g, const struct evaluation *e, struct fail *f)
 {
 	const size_t outputs = model_outputs(g->model);
 	const float *x = compute_prediction(e->compute);
 
-	if (!g->s->evaluator.predict)
+	if (!g->s->predict)
 		return 0;
 	for (size_t i = 0; i < g->batch.examples * outputs; i++)
 		text_add(&g->to->text, "%.9g%c", (double)x[i],
@@ -71,14 +72,20 @@ scoring_add(struct scoring *g, const struct evaluation *e, struct fail *f)
 	return scores_flush(g->to, f);
 }
 
-int
-scoring_end(struct scoring *g, const struct evaluation *e, uint64_t step,
-	    const struct checkpoint *from, struct fail *f)
+static int
+print_scores(struct scoring *g, const struct values *v,
+	     const struct evaluation *e, struct fail *f)
 {
+	const struct checkpoint *from = v->live ? NULL : v->snapshot->from;
 	struct text *line = &g->to->text;
+	uint64_t step;
 
+	if (from)
+		step = checkpoint_info(from)->step;
+	else if (live_step(v->live, &step, f) < 0)
+		return -1;
 	g->ended++;
-	if (g->s->evaluator.predict)
+	if (g->s->predict)
 		return 0;
 	text_add(line, "{");
 	if (from) {
@@ -105,17 +112,21 @@ scoring_stopped(struct fail *f)
 	return fail(f, FAIL_AGAIN, "asked to stop before all was scored");
 }
 
-/* ---- with a checkpoint ---- */
+/* ---- values from a checkpoint, or live ---- */
 
-static void
-wait_for_batch(const struct scoring *g)
+static int
+wait_for_batch(const struct scoring *g, const struct values *v,
+	       struct fail *f)
 {
 	struct pollfd fds[] = {
 		{ .fd = cli_stop_fd, .events = POLLIN },
-		{ .fd = scoring_fd(g), .events = POLLIN }
+		{ .fd = prefetch_fd(g->data), .events = POLLIN }
 	};
 
+	if (v->live)
+		return live_wait(v->live, fds[1].fd, f);
 	poll(fds, 2, -1);
+	return 0;
 }
 
 /*
@@ -170,32 +181,53 @@ warn_of_values(struct scoring *g, const struct snapshot *s,
 		 "is of no use", checkpoint_path(s->from), name);
 }
 
+/* 0; 1: the checkpoint gives out; -1: the live model does. */
 static int
-score_batches(struct scoring *g, struct snapshot *s, struct evaluation *e,
+fill(struct scoring *g, const struct values *v, const struct evaluation *e,
+     struct fail *f)
+{
+	if (v->live)
+		return live_fill(v->live, e->compute, f);
+	if (snapshot_fill(v->snapshot, e->compute, f) < 0)
+		return 1;
+	warn_of_values(g, v->snapshot, e);
+	return 0;
+}
+
+static int
+score_batch(struct scoring *g, const struct values *v, struct evaluation *e,
+	    struct fail *f)
+{
+	int status;
+
+	if (g->newer && renew(g, v->snapshot, e, f) < 0)
+		return -1;
+	evaluation_begin(e, &g->batch);
+	status = fill(g, v, e, f);
+	if (status != 0)
+		return status;
+	if (v->live && cli_stop)	/* they did not come */
+		return scoring_stopped(f);
+	return evaluation_end(e, !g->s->predict, f) < 0 ? -1 :
+		add_predictions(g, e, f);
+}
+
+static int
+score_batches(struct scoring *g, const struct values *v, struct evaluation *e,
 	      struct fail *f)
 {
 	while (!cli_stop) {
-		const int got = scoring_next(g, f);
+		const int got = next_batch(g, f);
+		int status = got;
 
-		if (got < 0)
-			return -1;
-		if (g->over)
-			return scoring_end(g, e,
-					   checkpoint_info(s->from)->step,
-					   s->from, f);
-		if (got == 0) {
-			wait_for_batch(g);
-			continue;
-		}
-		if (g->newer && renew(g, s, e, f) < 0)
-			return -1;
-		evaluation_begin(e, &g->batch);
-		if (snapshot_fill(s, e->compute, f) < 0)
-			return 1;
-		warn_of_values(g, s, e);
-		if (evaluation_end(e, !g->s->evaluator.predict, f) < 0 ||
-		    scoring_add(g, e, f) < 0)
-			return -1;
+		if (got >= 0 && g->over)
+			return print_scores(g, v, e, f);
+		if (got == 0)
+			status = wait_for_batch(g, v, f);
+		if (got > 0)
+			status = score_batch(g, v, e, f);
+		if (status != 0)
+			return status;
 	}
 	return scoring_stopped(f);
 }
@@ -222,8 +254,9 @@ scoring_checkpoint(struct scoring *g, struct checkpoint **from,
 		   struct fail *f)
 {
 	struct model *stays = NULL;
-	struct evaluation e;
 	struct snapshot s;
+	const struct values values = { .snapshot = &s };
+	struct evaluation e;
 	int status;
 
 	g->final = checkpoint_info(*from)->final;
@@ -239,14 +272,49 @@ scoring_checkpoint(struct scoring *g, struct checkpoint **from,
 	if (status == 0)
 		status = begin_stream(g, &s, &stays, f);
 	if (status == 0)
-		status = scoring_begin(g, stays ? stays : s.model, &e, f);
+		status = begin_scoring(g, stays ? stays : s.model, &e, f);
 	if (status == 0)
-		status = score_batches(g, &s, &e, f);
-	scoring_close(g);
+		status = score_batches(g, &values, &e, f);
+	end_inputs(g);
 	evaluation_close(&e);
 	snapshot_close(&s);
 	newer_close(g->newer);
 	g->newer = NULL;
 	model_free(stays);
+	return status;
+}
+
+/* With the step to be scored in hand: what is read needs it. */
+static int
+score_live_batches(struct scoring *g, const struct values *v,
+		   struct evaluation *e, struct fail *f)
+{
+	uint64_t step;
+
+	return live_step(v->live, &step, f) < 0 ? -1 :
+		score_batches(g, v, e, f);
+}
+
+int
+scoring_live(struct scoring *g, struct fail *f)
+{
+	const struct evaluator_options *o = &g->s->evaluator;
+	struct live *live = live_open(o, g->s->common.key, f);
+	const struct model *model = live ? live_model(live, f) : NULL;
+	const struct values values = { .live = live };
+	struct evaluation e;
+	int status = -1;
+
+	if (model) {
+		evaluation_open(&e, model, o->externals);
+		status = begin_scoring(g, model, &e, f);
+		if (status == 0)
+			status = score_live_batches(g, &values, &e, f);
+		end_inputs(g);
+		evaluation_close(&e);
+	} else if (live && cli_stop) {
+		scoring_stopped(f);
+	}
+	live_close(live);
 	return status;
 }

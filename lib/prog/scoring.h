@@ -1,13 +1,8 @@
 /*
  * scoring - evaluations: examples from the inputs, lines on the output.
  *
- * A checkpoint is scored in one call.  For the live model, whose values come
- * when they come, the steps are apart:
- *
- *	scoring_begin()		open the inputs
- *	scoring_next()		a batch; evaluate it
- *	scoring_add()		...and print its predictions, if wanted
- *	scoring_end()		print the line of results
+ * One way for both: batches are read, their values come from a checkpoint or
+ * from the live model, what they are scored with is added up, and printed.
  */
 #ifndef PS_SCORING_H
 #define PS_SCORING_H
@@ -36,39 +31,18 @@ struct scoring {
 	bool met;			/* --until is, now or before */
 };
 
-/*
- * -1: the inputs cannot be opened, or --until (of an empty evaluation of this
- * model) asks for what there is not.
- */
-int scoring_begin(struct scoring *, const struct model *,
-		  const struct evaluation *, struct fail *);
-
-/*
- * 1: the next one is in ->batch; 0: it is ->over, or not there yet, and
- * scoring_fd() becomes readable when it is; -1: the inputs are bad.
- */
-int scoring_next(struct scoring *, struct fail *);
-int scoring_fd(const struct scoring *);
-
-/* -1: the output takes no more. */
-int scoring_add(struct scoring *, const struct evaluation *, struct fail *);
-
-/* The same; from is the checkpoint, or NULL for the live model. */
-int scoring_end(struct scoring *, const struct evaluation *, uint64_t step,
-		const struct checkpoint *from, struct fail *);
-
-/* Close the inputs; the rest stays. */
-void scoring_close(struct scoring *);
-
 /* Always -1: FAIL_AGAIN. */
 int scoring_stopped(struct fail *);
 
 /*
- * All of this with a checkpoint, which is taken over.  0: done, or ->to has
- * it; 1: the checkpoint gave out, and the failure says why; -1: the inputs or
- * the output did, or scoring_stopped().
+ * Score a checkpoint, which is taken over.  0: done, or ->to has it; 1: the
+ * checkpoint gave out, and the failure says why; -1: the inputs or the output
+ * did, or scoring_stopped().
  */
 int scoring_checkpoint(struct scoring *, struct checkpoint **,
 		       struct fail *);
+
+/* The live model.  -1 if that gives out, too. */
+int scoring_live(struct scoring *, struct fail *);
 
 #endif

@@ -49,9 +49,7 @@ void batches_return(struct batches *, struct batch *);
 /* That one, if there is any; it comes first in those to be read next. */
 bool batches_put_back(struct batches *, struct batch *);
 
-/*
- * No more can be read.  So many records were, or NULL does not stand for why.
- */
+/* No more can be read, but so many records were; why may be NULL. */
 void batches_end(struct batches *, uint64_t records, const struct fail *why);
 /* All before the end is gone; *why has no kind if nothing is wrong. */
 bool batches_ended(const struct batches *, const struct fail **why);

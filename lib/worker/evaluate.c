@@ -10,12 +10,12 @@
  *	PULLING --evaluate_compute()--> READING
  *	READING --evaluate_batch(), the last--> NONE
  *	READING, PULLING --evaluate_failed(), evaluate_drop()--> NONE
- *
- * What is PULLING is ->score's to know.
  */
+enum state { STATE_NONE, STATE_READING, STATE_PULLING };
+
 struct evaluate {
 	struct evaluate_options o;
-	bool under_way;
+	enum state state;
 	struct worker_evaluation job;	/* its number is the last one's */
 	struct message request;
 	struct evaluation score;
@@ -61,8 +61,7 @@ evaluate_drop(struct evaluate *e)
 		free(e->job.file[i]);
 	free(e->job.file);
 	e->job = (struct worker_evaluation){ .number = e->job.number };
-	e->under_way = false;
-	evaluation_give_up(&e->score);
+	e->state = STATE_NONE;
 }
 
 int
@@ -89,7 +88,7 @@ evaluate_take(struct evaluate *e, const struct message *m, struct fail *f)
 	job->batch = m->evaluate.batch;
 	job->number++;
 	e->request = *m;
-	e->under_way = true;
+	e->state = STATE_READING;
 	evaluation_reset(&e->score);
 	return unpack_ok(&u) ? 0 : fail(f, FAIL_PROTOCOL,
 					"malformed EVALUATE");
@@ -98,19 +97,19 @@ evaluate_take(struct evaluate *e, const struct message *m, struct fail *f)
 const struct worker_evaluation *
 evaluate_job(const struct evaluate *e)
 {
-	return e->under_way ? &e->job : NULL;
+	return e->state == STATE_NONE ? NULL : &e->job;
 }
 
 bool
 evaluate_wants(const struct evaluate *e)
 {
-	return e->under_way && !e->score.pulling;
+	return e->state == STATE_READING;
 }
 
 bool
 evaluate_has_client(const struct evaluate *e)
 {
-	return e->score.pulling;
+	return e->state == STATE_PULLING;
 }
 
 /* ---- what comes of it ---- */
@@ -156,7 +155,7 @@ evaluate_batch(struct evaluate *e, struct batch *batch, uint64_t now)
 	const struct batch old = e->batch;
 	struct fail why;
 
-	if (!e->under_way)
+	if (e->state == STATE_NONE)
 		return;
 	if (!batch) {
 		say_evaluated(e);
@@ -168,15 +167,17 @@ evaluate_batch(struct evaluate *e, struct batch *batch, uint64_t now)
 	}
 	e->batch = *batch;
 	*batch = old;
-	if (evaluation_pull(&e->score, &e->batch, e->o.client, WIRE_NONE, now,
-			    &why) < 0)
+	evaluation_begin(&e->score, &e->batch);
+	e->state = STATE_PULLING;
+	if (client_pull(e->o.client, e->score.compute, WIRE_NONE, now,
+			&why) < 0)
 		evaluate_failed(e, &why);
 }
 
 bool
 evaluate_can_compute(const struct evaluate *e)
 {
-	return evaluation_is_pulled(&e->score, e->o.client);
+	return e->state == STATE_PULLING && client_idle(e->o.client);
 }
 
 int
@@ -184,7 +185,8 @@ evaluate_compute(struct evaluate *e, struct fail *f)
 {
 	struct fail why;
 
-	if (evaluation_pulled(&e->score, true, &why) == 0)
+	e->state = STATE_READING;
+	if (evaluation_end(&e->score, true, &why) == 0)
 		return 0;
 	if (why.kind != FAIL_DATA) {
 		*f = why;

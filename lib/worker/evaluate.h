@@ -27,8 +27,7 @@ struct evaluate_options {		/* all borrowed */
 struct evaluate *evaluate_new(const struct evaluate_options *);
 void evaluate_free(struct evaluate *);
 
-/* EVALUATE takes the place of what was to be evaluated before; so does
-   nothing. */
+/* EVALUATE: the evaluation before, if there is one, is dropped. */
 int evaluate_take(struct evaluate *, const struct message *, struct fail *);
 void evaluate_drop(struct evaluate *);
 

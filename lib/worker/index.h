@@ -13,7 +13,7 @@ struct index;
 struct index *index_new(struct outbox *, uint64_t peer);
 void index_free(struct index *);
 
-/* INDEX takes the place of what was to be counted before; so does nothing. */
+/* INDEX: the span before, if there is one, is dropped. */
 void index_take(struct index *, const struct message *);
 void index_drop(struct index *);
 

@@ -3,6 +3,7 @@
 #include "trace.h"
 
 #include "base/mem.h"
+#include "client/evaluation.h"
 #include "client/evaluator.h"
 
 #include <stdlib.h>
@@ -10,8 +11,9 @@
 struct host_eval {
 	const struct site *site;
 	struct evaluator *evaluator;
+	struct evaluation evaluation;
 	struct batch batch;
-	bool begun, over;
+	bool begun, pulling, over;
 	uint64_t at;		/* records that were handed out */
 	struct fail why;
 };
@@ -34,9 +36,11 @@ host_eval_new(const struct site *site, struct outbox *outbox, uint64_t life,
 void
 host_eval_free(struct host_eval *h)
 {
-	evaluator_free(h->evaluator);
-	if (h->begun)
+	if (h->begun) {
+		evaluation_close(&h->evaluation);
 		batch_release(&h->batch);
+	}
+	evaluator_free(h->evaluator);
 	free(h);
 }
 
@@ -47,6 +51,7 @@ begin(struct host_eval *h, const struct model *model)
 	const struct input *input = model_inputs(model, &inputs);
 
 	batch_begin(&h->batch, input, inputs, model_label(model));
+	evaluation_open(&h->evaluation, model, NULL);
 	h->begun = true;
 }
 
@@ -55,17 +60,25 @@ static int
 advance(struct host_eval *h, uint64_t now, struct fail *f)
 {
 	const struct model *model = evaluator_model(h->evaluator);
+	uint64_t step;
 
 	if (model && !h->begun)
 		begin(h, model);
-	while (!h->over && evaluator_wants(h->evaluator)) {
+	while (!h->over && evaluator_has_cut(h->evaluator, &step) &&
+	       evaluator_is_idle(h->evaluator)) {
+		if (h->pulling && evaluation_end(&h->evaluation, true, f) < 0)
+			return -1;
+		h->pulling = false;
 		if (h->at++ == EVALUATED) {
 			h->over = true;
 			break;
 		}
 		batch_reset(&h->batch);
 		host_record_score(&h->batch, h->site->scenario, model);
-		if (evaluator_score(h->evaluator, &h->batch, now, f) < 0)
+		evaluation_begin(&h->evaluation, &h->batch);
+		h->pulling = true;
+		if (evaluator_pull(h->evaluator, h->evaluation.compute, now,
+				   f) < 0)
 			return -1;
 	}
 	return 0;
@@ -110,7 +123,6 @@ host_eval_why(const struct host_eval *h)
 double
 host_eval_scored(const struct host_eval *h, uint64_t *step)
 {
-	const struct evaluation *e = evaluator_scored(h->evaluator, step);
-
-	return e->loss / (double)e->examples;
+	evaluator_has_cut(h->evaluator, step);
+	return h->evaluation.loss / (double)h->evaluation.examples;
 }

@@ -1,5 +1,8 @@
 /* What an evaluator says to whom, and how long it waits for an answer. */
 #include "client/evaluator.h"
+
+#include "client/evaluation.h"
+#include "wire/plan.h"
 #include "rig.h"
 
 #include "tap.h"
@@ -142,17 +145,26 @@ ask(struct world *w)
 	hear_welcome(w, 100);
 }
 
+/* It has a cut, and nothing of it is on its way. */
+static bool
+wants(const struct world *w)
+{
+	uint64_t step;
+
+	return evaluator_has_cut(w->ev, &step) && evaluator_is_idle(w->ev);
+}
+
 static void
 test_talk(void)
 {
 	float values[2] = { 3, 1 };	/* the part: in whatever order */
 	struct message m = { .kind = MESSAGE_VALUES, .frames = 1 };
-	const struct evaluation *e;
+	struct evaluation e;
 	uint64_t step;
 	struct world w;
 
 	begin(&w);
-	ok(!evaluator_model(w.ev) && !evaluator_wants(w.ev));
+	ok(!evaluator_model(w.ev) && !wants(&w));
 	evaluator_up(w.ev, COORDINATOR, 0);
 	ok(w.said[COORDINATOR].kind == MESSAGE_HELLO &&
 	   w.said[COORDINATOR].hello.role == ROLE_EVALUATOR);
@@ -162,20 +174,24 @@ test_talk(void)
 	ok(w.said[COORDINATOR].kind == MESSAGE_HELLO);	/* no cut yet */
 	ok(hear_welcome(&w, 0) == 0);
 	ok(w.said[COORDINATOR].kind == MESSAGE_CUT);
-	ok(!evaluator_wants(w.ev));
-	ok(hear_cut(&w, 5, 0) == 0 && evaluator_wants(w.ev));
+	ok(!wants(&w));
+	ok(hear_cut(&w, 5, 0) == 0 && wants(&w));
 
 	feature_add_value(&w.rig.batch.feature[0], 0, 1);
 	feature_add_value(&w.rig.batch.label, 0, 2);
 	w.rig.batch.examples = 1;
-	ok(evaluator_score(w.ev, &w.rig.batch, 0, &w.f) == 0);
+	evaluation_open(&e, evaluator_model(w.ev), NULL);
+	evaluation_begin(&e, &w.rig.batch);
+	ok(evaluator_pull(w.ev, e.compute, 0, &w.f) == 0);
 	ok(w.said[SERVER].kind == MESSAGE_PULL &&
-	   w.said[SERVER].pull.cut == 5 && !evaluator_wants(w.ev));
+	   w.said[SERVER].pull.cut == 5 && !wants(&w));
 	m.request = w.said[SERVER].request;
 	m.frame[0] = (struct frame){ values, sizeof(values), NULL };
-	ok(hear(&w, SERVER, m, 0) == 0 && evaluator_wants(w.ev));
-	e = evaluator_scored(w.ev, &step);
-	ok(step == 40 && e->examples == 1 && fabs(e->loss - 4) < 1e-6);
+	ok(hear(&w, SERVER, m, 0) == 0 && wants(&w));
+	ok(evaluation_end(&e, true, &w.f) == 0);
+	ok(evaluator_has_cut(w.ev, &step) && step == 40 && e.examples == 1 &&
+	   fabs(e.loss - 4) < 1e-6);
+	evaluation_close(&e);
 	end(&w);
 	ok(w.said[COORDINATOR].kind == MESSAGE_BYE &&
 	   w.said[SERVER].kind == MESSAGE_BYE);
@@ -214,7 +230,7 @@ test_patience(void)
 	ask(&w);
 	ping(&w, TIMEOUT);
 	ok(gives_up(&w, 100 + TIMEOUT, "c has frozen no step"));
-	ok(hear_cut(&w, WIRE_NONE, 150) == 0 && !evaluator_wants(w.ev));
+	ok(hear_cut(&w, WIRE_NONE, 150) == 0 && !wants(&w));
 	ping(&w, TIMEOUT);
 	ok(gives_up(&w, 150 + TIMEOUT, "c has frozen no step"));
 	evaluator_down(w.ev, COORDINATOR, 200);
@@ -243,7 +259,8 @@ test_lost_connections(void)
 	hear_plan(&w, 3000);
 	ok(w.count[COORDINATOR] == said + 1 &&
 	   w.said[COORDINATOR].kind == MESSAGE_HELLO);
-	evaluator_score(w.ev, &w.rig.batch, 3000, &w.f);
+	rig_pull(&w.rig);
+	evaluator_pull(w.ev, w.rig.compute, 3000, &w.f);
 	ok(gives_up(&w, 3000 + TIMEOUT, "server 0 (s) is silent"));
 	end(&w);
 }
@@ -256,7 +273,7 @@ test_ends(void)
 	begin(&w);
 	evaluator_up(w.ev, COORDINATOR, 0);
 	ok(hear_cut(&w, 5, 0) == -1 && w.f.kind == FAIL_PROTOCOL &&
-	   !evaluator_wants(w.ev));
+	   !wants(&w));
 	end(&w);
 
 	ask(&w);
