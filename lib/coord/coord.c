@@ -17,12 +17,6 @@
 #define PAUSE_MS	1000		/* of ours, or half a lease */
 
 uint64_t
-coord_run(const struct coord *c)
-{
-	return plan_run(&c->plan);
-}
-
-uint64_t
 coord_term(const struct coord *c)
 {
 	return c->plan.term;
@@ -135,6 +129,7 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	cut_init(c, o->restore, *o->restore ? o->restored.step : WIRE_NONE,
 		 c->mark_told);
 	recover_init(c);
+	rerun_init(c);
 	standby_init(c);
 	watch_init(c);
 	evaluate_init(c);
@@ -154,12 +149,14 @@ coord_free(struct coord *c)
 {
 	if (!c)
 		return;
-	members_free(c);
+	members_release(c);
+	free(c->count_deaths.died);
 	rounds_free(c->rounds);
 	pack_release(&c->attempts);
 	text_release(&c->state);
 	fleet_free(c->fleet);
 	recover_release(c);
+	rerun_release(c);
 	standby_release(c);
 	watch_release(c);
 	evaluate_release(c);
@@ -195,13 +192,6 @@ coord_warnings(struct coord *c)
 	return &c->warnings;
 }
 
-void
-coord_pass(struct coord *c)
-{
-	journal_passed(c);
-	queue_pass(c->queue);
-}
-
 /* ---- servers ---- */
 
 static void
@@ -230,7 +220,7 @@ go_on(struct coord *c, uint64_t now)
 		void_done(c);
 	if (c->setting_aside)
 		void_aside_done(c);
-	workers_say_plan(c);
+	hear_say_plan(c);
 }
 
 static void
@@ -259,7 +249,7 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 		go_on(c, now);
 		break;
 	case MESSAGE_MARK:
-		c->mark_told = recover_told(c);
+		c->mark_told = fleet_marked_by_all(c->fleet);
 		break;
 	case MESSAGE_VOID:
 		if (c->setting_aside && ask->message.voided.count == 1 &&
@@ -295,7 +285,7 @@ tell_mark(struct coord *c, uint64_t now)
 	if (c->phase != PHASE_RUN || fleet_asking(c->fleet, MESSAGE_MARK))
 		return;
 	for (size_t i = 0; i < c->o.servers; i++) {
-		const uint64_t mark = recover_mark(c, i);
+		const uint64_t mark = rerun_mark(c, i);
 		const uint64_t told = fleet_mark(c->fleet, i);
 
 		if (mark > told && mark - told > moved)
@@ -306,9 +296,9 @@ tell_mark(struct coord *c, uint64_t now)
 	c->mark_ms = now;
 	/* One that is further on than a resumed run knows keeps its mark. */
 	for (size_t i = 0; i < c->o.servers; i++)
-		if (recover_mark(c, i) > fleet_mark(c->fleet, i))
-			fleet_set_mark(c->fleet, i, recover_mark(c, i));
-	m.mark.run = coord_run(c);
+		if (rerun_mark(c, i) > fleet_mark(c->fleet, i))
+			fleet_set_mark(c->fleet, i, rerun_mark(c, i));
+	m.mark.run = plan_run(&c->plan);
 	m.mark.term = c->plan.term;
 	fleet_ask(c->fleet, &m);
 }
@@ -414,7 +404,7 @@ pass_save(struct coord *c, const struct request *r)
 		cut_want(c);
 		return 0;
 	}
-	coord_pass(c);
+	journal_pass(c);
 	return 1;
 }
 
@@ -431,7 +421,7 @@ pass_barrier(struct coord *c, const struct request *r, uint64_t now)
 		c->step_error.kind = 0;
 		status_keep_scores(c);
 		totals_reset(&c->join, now);
-		coord_pass(c);
+		journal_pass(c);
 		return 1;
 	case REQUEST_EPOCH:
 		return data_epoch(c, r, now);
@@ -441,7 +431,7 @@ pass_barrier(struct coord *c, const struct request *r, uint64_t now)
 		fail(&why, FAIL_DATA, "%.500s", r->why);
 		report_error(c, NULL, request_name(r->op), WIRE_NONE, NULL,
 			     why.text);
-		coord_pass(c);
+		journal_pass(c);
 		end_error(c, &why);
 		return 1;
 	default:
@@ -457,6 +447,15 @@ greeted(struct coord *c, uint64_t now)
 		end_run(c, now);
 	else
 		recover_ask_plan(c);
+}
+
+/* Steps up to the next cut; and on, when it is known what that has. */
+static void
+give_out(struct coord *c)
+{
+	do
+		lease_give_out(c);
+	while (cut_come_to(c));
 }
 
 void
@@ -490,7 +489,7 @@ coord_advance(struct coord *c, uint64_t now)
 	    !queue_idle(c->queue))
 		data_count(c);
 	while (!c->cancelling && !c->stopping && !c->suspending &&
-	       recover_idle(c) && data_ready(c) &&
+	       rerun_idle(c) && data_ready(c) &&
 	       (r = queue_barrier(c->queue)) &&
 	       pass_barrier(c, r, now) && c->phase == PHASE_RUN)
 		;
@@ -498,11 +497,11 @@ coord_advance(struct coord *c, uint64_t now)
 	journal_lines(c);
 	if (c->phase == PHASE_RUN && data_ready(c) && !c->unnoted &&
 	    (void_finishes(c) ||
-	     (c->started && (!c->cancelling || !recover_idle(c)))))
-		cut_lease(c);
+	     (c->started && (!c->cancelling || !rerun_idle(c)))))
+		give_out(c);
 	tell_mark(c, now);
 	if (c->no_more_requests && queue_idle(c->queue) && !c->cancelling &&
-	    !c->setting_aside && recover_idle(c) && cut_idle(c) &&
+	    !c->setting_aside && rerun_idle(c) && cut_idle(c) &&
 	    c->phase == PHASE_RUN)
 		end_run(c, now);
 	else if (c->phase == PHASE_RUN)
@@ -548,7 +547,7 @@ coord_hear(struct coord *c, uint64_t peer, const struct message *m,
 	if (standby_knows(c, peer))
 		standby_hear(c, peer, m, now);
 	else if (!fleet_knows(c->fleet, peer))
-		workers_hear(c, peer, m, now);
+		hear_member(c, peer, m, now);
 	else if (m->kind == MESSAGE_STANDBY)
 		standby_told(c, fleet_server(c->fleet, peer), m, now);
 	else if (fleet_hear(c->fleet, peer, m, now, &ended, &why) < 0)
@@ -561,7 +560,7 @@ coord_hear(struct coord *c, uint64_t peer, const struct message *m,
 void
 coord_somebody_left(struct coord *c, uint64_t now)
 {
-	workers_probe(c, now);
+	hear_probe(c, now);
 	coord_advance(c, now);
 }
 
@@ -607,10 +606,50 @@ coord_tick(struct coord *c, uint64_t now)
 	tell_mark(c, now);
 	if (now - c->probed_ms >= PROBE_MS ||
 	    now - c->probed_ms >= c->o.lease_ms / 4)
-		workers_probe(c, now);
+		hear_probe(c, now);
 	watch_members(c, now);
 	if (c->phase == PHASE_RUN)
 		workers_watch(c, now);
 	watch_run(c, now);
 	coord_advance(c, now);
+}
+
+void
+coord_stop(struct coord *c, uint64_t now)
+{
+	if (end_ask(c, now))
+		coord_advance(c, now);
+}
+
+void
+coord_unheard(struct coord *c, const struct fail *why, bool again,
+	      uint64_t now)
+{
+	if (end_unheard(c, why, again, now))
+		coord_advance(c, now);
+}
+
+void
+coord_published(struct coord *c, const struct fail *why, uint64_t now)
+{
+	cut_published(c, why, now);
+	coord_advance(c, now);
+}
+
+void
+coord_note(struct coord *c, uint64_t written, bool now_or_never,
+	   uint64_t now)
+{
+	/* A checkpoint waits for it, which holds what it is about. */
+	if (journal_ends(c, written, now_or_never, cut_whole(c), now))
+		coord_advance(c, now);
+}
+
+void
+coord_finish(struct coord *c, uint64_t written, uint64_t now)
+{
+	coord_note(c, written, true, now);
+	journal_lines(c);	/* a pipe does not bring them again */
+	if (!c->left)
+		journal_finished(c);
 }

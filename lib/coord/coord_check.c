@@ -119,7 +119,7 @@ static const char *
 check_again(const struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++) {
-		const struct redo *r = &c->redo[i];
+		const struct redo *r = rerun_of(c, i);
 		const char *broken = redo_check(r);
 
 		if (broken)

@@ -18,7 +18,7 @@
  * many steps is told of as soon as may be: so nobody waits for that.
  *
  *	NONE --freeze()--> FREEZE --cut_frozen()--> OPEN --save()--> SAVE
- *	SAVE --cut_saved()--> PUBLISH --coord_published()--> NONE
+ *	SAVE --cut_saved()--> PUBLISH --cut_published()--> NONE
  *	NONE --cut_saved()--> PUBLISH	(the newest one is said to be the last)
  *	OPEN --give_cut(), call_off_cut(), cut_advance()--> NONE
  *	FREEZE, SAVE --cut_failed()--> NONE
@@ -107,7 +107,7 @@ cut_message(const struct coord *c, enum message_kind kind)
 {
 	struct message m = { .kind = kind };
 
-	m.cut.run = coord_run(c);
+	m.cut.run = plan_run(&c->plan);
 	m.cut.term = c->plan.term;
 	m.cut.cut = c->cut->number;
 	m.cut.step = c->cut->step;
@@ -193,9 +193,8 @@ cut_idle(const struct coord *c)
 	return c->cut->state == CUT_NONE || cut_ahead(c);
 }
 
-/* Has the last step below it been given out just now? */
-static bool
-come_to_cut(struct coord *c)
+bool
+cut_come_to(struct coord *c)
 {
 	if (!cut_ahead(c) || queue_next(c->queue) != c->cut->step)
 		return false;
@@ -355,8 +354,8 @@ take_base(struct coord *c, const char *name)
 	c->base.step = c->cut->step;
 	c->base.ours = true;
 	journal_cut(c);
-	if (c->phase == PHASE_RUN && recover_idle(c))
-		history_forget(&c->history, c->cut->step);
+	if (c->phase == PHASE_RUN)
+		rerun_forget(c, c->cut->step);
 }
 
 /* One that was published before is now said to be the last. */
@@ -411,7 +410,7 @@ checkpoint_ended(struct coord *c, const struct fail *why, uint64_t now)
 		}
 	}
 	if (r)
-		coord_pass(c);
+		journal_pass(c);
 	c->cut->wanted = false;
 }
 
@@ -486,7 +485,7 @@ coord_sweeps(struct coord *c)
 }
 
 void
-coord_published(struct coord *c, const struct fail *why, uint64_t now)
+cut_published(struct coord *c, const struct fail *why, uint64_t now)
 {
 	c->cut->job_waiting = false;
 	checkpoint_ended(c, why, now);
@@ -495,7 +494,6 @@ coord_published(struct coord *c, const struct fail *why, uint64_t now)
 		c->cut->state = CUT_NONE;
 	else
 		thaw(c, why == NULL);
-	coord_advance(c, now);
 }
 
 bool
@@ -503,7 +501,7 @@ cut_whole(const struct coord *c)
 {
 	return c->cut->state == CUT_OPEN &&
 		queue_mark(c->queue) >= c->cut->step && !c->cancelling &&
-		recover_idle(c);
+		rerun_idle(c);
 }
 
 void
@@ -561,7 +559,7 @@ cut_advance(struct coord *c, uint64_t now)
 		c->cut->again = !c->cut->who;
 		thaw(c, false);
 	}
-	come_to_cut(c);
+	cut_come_to(c);
 	if (cut_whole(c) && c->cut->who)
 		give_cut(c);
 	else if (cut_whole(c) && !c->cut->wanted && adds_nothing(c))
@@ -570,14 +568,6 @@ cut_advance(struct coord *c, uint64_t now)
 		save(c);
 	if (cut_idle(c) && !c->cancelling)
 		begin_cut(c, now);
-}
-
-void
-cut_lease(struct coord *c)
-{
-	lease_give_out(c);
-	if (come_to_cut(c))
-		lease_give_out(c);
 }
 
 bool

@@ -76,6 +76,12 @@ data_take_back(struct coord *c, struct member *w)
 	w->stream = WIRE_NONE;
 }
 
+bool
+data_died(struct coord *c, const struct member *w)
+{
+	return deaths_add(&c->count_deaths, w->split);
+}
+
 /* The file is to be counted as one: what is known of its parts is void. */
 static void
 count_whole(struct coord *c, size_t split)
@@ -350,6 +356,6 @@ data_epoch(struct coord *c, const struct request *r, uint64_t now)
 		data_begin_epoch(c, now);
 		return 0;
 	}
-	coord_pass(c);
+	journal_pass(c);
 	return 1;
 }

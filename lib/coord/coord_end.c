@@ -147,48 +147,46 @@ coord_over(const struct coord *c, int *status, struct fail *f)
 	return true;
 }
 
-static void
-suspend(struct coord *c, uint64_t now)
+static bool
+suspend(struct coord *c)
 {
 	c->suspending = true;
 	cut_want_last(c);
-	if (!c->begun && c->phase < PHASE_STOP)
+	if (!c->begun && c->phase < PHASE_STOP) {
 		leave(c, &suspended);
-	else
-		coord_advance(c, now);
+		return false;
+	}
+	return true;
 }
 
-void
-coord_stop(struct coord *c, uint64_t now)
+bool
+end_ask(struct coord *c, uint64_t now)
 {
 	struct fail none = { 0 };
 
 	c->asked_ms = now;
-	if (c->o.suspend && !c->unheard && !c->stopping) {
-		suspend(c, now);
-		return;
-	}
+	if (c->o.suspend && !c->unheard && !c->stopping)
+		return suspend(c);
 	/* One that has begun, here or in a life before, is recovered first. */
 	if (c->phase < PHASE_RUN && !c->begun && !c->resumed) {
 		end_fail(c, &none, now);
-		return;
+		return false;
 	}
 	c->no_more_requests = c->stopping = true;
-	coord_advance(c, now);
+	return true;
 }
 
-void
-coord_unheard(struct coord *c, const struct fail *why, bool again,
-	      uint64_t now)
+bool
+end_unheard(struct coord *c, const struct fail *why, bool again,
+	    uint64_t now)
 {
 	c->unheard = true;
 	c->suspending = false;
-	if (again && c->o.journal && (c->begun || c->resumed)) {
-		c->journal_lost = true;	/* what is not said is not noted */
-		end_fail(c, why, now);
-	} else {
-		coord_stop(c, now);
-	}
+	if (!again || !c->o.journal || (!c->begun && !c->resumed))
+		return end_ask(c, now);
+	c->journal_lost = true;		/* what is not said is not noted */
+	end_fail(c, why, now);
+	return false;
 }
 
 void
@@ -216,7 +214,7 @@ void
 end_suspended(struct coord *c)
 {
 	if (!c->suspending || c->cancelling || c->setting_aside ||
-	    !recover_idle(c) || !cut_idle(c) || end_save_due(c) ||
+	    !rerun_idle(c) || !cut_idle(c) || end_save_due(c) ||
 	    queue_mark(c->queue) < queue_next(c->queue))
 		return;
 	c->unnoted = !journal_noted(c);
@@ -301,7 +299,7 @@ void
 end_drain(struct coord *c)
 {
 	if (!c->stopping || c->cancelling || c->setting_aside ||
-	    !recover_idle(c))
+	    !rerun_idle(c))
 		return;
 	if (c->rounds)
 		lease_give_out(c);	/* the rest of what was begun */

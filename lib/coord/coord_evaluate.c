@@ -116,7 +116,7 @@ evaluate_advance(struct coord *c, const struct request *r, uint64_t now)
 	}
 	c->shards->begun = false;
 	report_totals(c, r->id, "eval", &c->shards->totals, now, NULL);
-	coord_pass(c);
+	journal_pass(c);
 	return 1;
 }
 
@@ -152,7 +152,7 @@ evaluation_failed(struct coord *c, const struct member *w,
 	for (struct member *o = c->member; o; o = o->next)
 		o->evaluating = false;
 	c->shards->begun = false;
-	coord_pass(c);
+	journal_pass(c);
 	end_error(c, why);
 }
 

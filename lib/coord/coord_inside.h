@@ -2,8 +2,9 @@
  * coord_inside - what the parts of the coordinator share: coord.c (the run,
  * its servers and requests), coord_cut.c (checkpoints), coord_void.c (steps
  * that are given up), coord_end.c (how it ends), coord_recover.c (what was
- * lost), coord_journal.c (what is kept), coord_replay.c (reading that),
- * coord_workers.c (who is there), coord_lease.c (steps and their results),
+ * lost), coord_rerun.c (what is run again for that), coord_journal.c (what is
+ * kept), coord_replay.c (reading that), coord_members.c (who is there),
+ * coord_hear.c (what they say), coord_lease.c (steps and their results),
  * coord_evaluate.c, coord_sync.c (rounds), coord_data.c (the ledger),
  * coord_standby.c, coord_watch.c (who hangs), coord_report.c (lines),
  * coord_status.c (figures).  For nobody else.
@@ -71,7 +72,7 @@ struct member {
 	bool awaited, silent;	/* silent: for so long that it hangs */
 	bool relieved;		/* others were given its steps: it gets none
 				   until it has come to the end of them */
-	uint64_t begun_ms;	/* when it came to its first lease */
+	uint64_t begun_ms;	/* when it began with the first of them */
 	uint64_t late_told;	/* the lease that was said to be late */
 	bool cancelling;	/* may be at a step that was cancelled */
 	uint64_t steps;		/* or slots, whose result was its own */
@@ -83,9 +84,6 @@ struct deaths {
 	uint64_t *died;
 	size_t count;
 };
-
-/* One more died at this one: are they too many? */
-bool deaths_add(struct deaths *, size_t i);
 
 /* Requests in a row, all alike, that were cancelled and are yet to be told. */
 struct cancelled {
@@ -163,12 +161,10 @@ struct coord {
 		uint64_t step;
 		bool ours;			/* this run has made it */
 	} base, back;		/* the newest; the one being loaded */
-	struct history history;	/* since base */
-	struct redo *redo;	/* of each server */
+	struct rerun *rerun;	/* coord_rerun.c's */
 	bool *lost;		/* of each server: it has no variables */
 	bool all_back;		/* in rounds: all load what one has lost */
 	bool *gone_told;
-	uint64_t run_again, redo_errors;
 
 	struct standbys *standbys;	/* coord_standby.c's */
 	bool term_unnoted;	/* this one, of a coordinator just started */
@@ -229,12 +225,9 @@ struct coord {
 
 /* ---- coord.c ---- */
 
-uint64_t coord_run(const struct coord *);
 /* The queue of a run whose first step this is. */
 void coord_begin_queue(struct coord *, uint64_t first);
 void coord_advance(struct coord *, uint64_t now_ms);
-/* The barrier at the front is behind us. */
-void coord_pass(struct coord *);
 
 /* ---- coord_cut.c ---- */
 
@@ -249,8 +242,9 @@ void cut_resume(struct coord *, uint64_t saved_step);
 /* No number comes twice. */
 void cut_begin_term(struct coord *);
 void cut_advance(struct coord *, uint64_t now_ms);
-/* Steps are given out up to the cut; and on, when it is known what it has. */
-void cut_lease(struct coord *);
+/* Has the last step below it been given out just now?  Now it is known what
+   the cut has, and steps behind it can be. */
+bool cut_come_to(struct coord *);
 /* None is under way, but perhaps one lies ahead that can be called off. */
 bool cut_idle(const struct coord *);
 /* A checkpoint is being written: until then there is no other cut. */
@@ -266,6 +260,8 @@ bool cut_whole(const struct coord *);
 void cut_count(struct coord *, const struct step *, const struct result *);
 /* The servers have saved it (NULL: long since): it is to be published. */
 void cut_saved(struct coord *, const struct ask *, uint64_t now_ms);
+/* It is on disk, or not. */
+void cut_published(struct coord *, const struct fail *, uint64_t now_ms);
 /* A server cannot freeze, or not write: that cut fails, the run goes on. */
 void cut_failed(struct coord *, const struct fail *, uint64_t now_ms);
 /* Begin the last checkpoint; false: there is none to make any more. */
@@ -327,6 +323,11 @@ void end_fail(struct coord *, const struct fail *, uint64_t now_ms);
 void end_wind_up(struct coord *, const struct fail *);
 /* A request's own error: it ends the run, or (keep_going) only its status. */
 void end_error(struct coord *, const struct fail *);
+/* Asked to stop; or its results cannot be written any more.  false: that has
+   ended it at once. */
+bool end_ask(struct coord *, uint64_t now_ms);
+bool end_unheard(struct coord *, const struct fail *, bool again,
+		 uint64_t now_ms);
 /* Asked to stop: when what is under way has ended, the rest is given up. */
 void end_drain(struct coord *);
 /* It ends now, because it was asked to, whatever there is left to do. */
@@ -377,21 +378,46 @@ void recover_end(struct coord *, uint64_t now_ms);
  */
 uint64_t recover_mending(const struct coord *);
 
-bool recover_idle(const struct coord *);	/* no server lacks a step */
-uint64_t recover_mark(const struct coord *, size_t server);
-uint64_t recover_told(const struct coord *);	/* the least of marks told */
-
-/* The steps from this one on have just been numbered: what they are. */
-void recover_note(struct coord *, uint64_t first);
-
-/* A step to run again, and for whom: in rounds it is for all of them. */
-bool recover_lease(struct coord *, void *worker, struct lease_terms *,
-		   uint64_t *server);
-void recover_ended(struct coord *, size_t server, uint64_t step);
-void recover_return(struct coord *, const void *worker);
-void recover_failed(struct coord *, uint64_t step, uint64_t server,
-		    const struct fail *, uint64_t now_ms);
 void recover_watch(struct coord *, uint64_t now_ms);
+
+/* ---- coord_rerun.c ---- */
+
+void rerun_init(struct coord *);
+void rerun_release(struct coord *);
+/* The steps from this one on have just been numbered: what they are. */
+void rerun_record(struct coord *, uint64_t first);
+/* It is run again for nobody; nor is any below this one, by a checkpoint,
+   unless a server lacks some. */
+void rerun_void(struct coord *, uint64_t step);
+void rerun_forget(struct coord *, uint64_t step);
+/*
+ * What a server lacks is run again for it, if it goes back to this step
+ * without its variables.  How many steps are that, besides those that were to
+ * be anyway?
+ */
+uint64_t rerun_fill(struct coord *, size_t server, uint64_t back);
+/* Of rounds that have ended, and are not to be run again anyway. */
+bool rerun_lacks_rounds(const struct coord *, size_t server);
+bool rerun_idle(const struct coord *);		/* no server lacks a step */
+bool rerun_running(const struct coord *);	/* one is being run again */
+uint64_t rerun_steps(const struct coord *);	/* so many in all were to be */
+/* All steps below this one are with that server, or void. */
+uint64_t rerun_mark(const struct coord *, size_t server);
+/* A step to run again, and for whom: in rounds it is for all of them. */
+bool rerun_lease(struct coord *, void *worker, struct lease_terms *,
+		 uint64_t *server);
+void rerun_ended(struct coord *, size_t server, uint64_t step);
+void rerun_return(struct coord *, const void *worker);
+/*
+ * A step that went well once fails when it is run again.  Others may have
+ * data that are better, but not for ever.
+ */
+void rerun_failed(struct coord *, uint64_t step, uint64_t server,
+		  const struct fail *, uint64_t now_ms);
+/* For invariants. */
+const struct redo *rerun_of(const struct coord *, size_t server);
+void rerun_write(const struct coord *, size_t server, struct pack *);
+void rerun_read(struct coord *, size_t server, struct unpack *);
 
 /* ---- coord_journal.c ---- */
 
@@ -402,7 +428,8 @@ void journal_line(struct coord *, const char *line, size_t size,
 void journal_lines(struct coord *);
 void journal_done(struct coord *, uint64_t step);
 void journal_void(struct coord *, uint64_t step);
-void journal_passed(struct coord *);
+/* The barrier at the front is behind us. */
+void journal_pass(struct coord *);
 void journal_closed(struct coord *);	/* an epoch; another one begins */
 /* The first one begins: its steps have numbers when those in front of it have
    ended, in the journal, too. */
@@ -411,16 +438,24 @@ void journal_dropped(struct coord *, size_t requests);
 /* Nothing more is begun, because of the failure, or because it was asked. */
 void journal_ending(struct coord *);
 /* All of these steps are given up: one, after so many deaths; or, with 0, for
-   what happened. */
+   what happened.  folded: some are below a cut for which it was folded. */
 void journal_voiding(struct coord *, uint64_t first, uint64_t count,
-		     uint64_t deaths);
+		     uint64_t deaths, bool folded);
 void journal_servers(struct coord *, bool safe);
 void journal_counts(struct coord *);
 /* If an epoch has begun: into how many streams it was cut. */
 void journal_streams(struct coord *);
 void journal_cut(struct coord *);
+void journal_finished(struct coord *);
 /* All steps below this one have a number, and none above. */
 void journal_fold(struct coord *, uint64_t step);
+/*
+ * The results of what ended have been written, so many bytes in all: it is
+ * time to note that, if a checkpoint waits, which is whole, or a step behind a
+ * barrier: true: what waited can go on.
+ */
+bool journal_ends(struct coord *, uint64_t written, bool now_or_never,
+		  bool whole, uint64_t now_ms);
 bool journal_noted(const struct coord *);
 /*
  * A run that is resumed from a checkpoint does not run its steps again: that
@@ -444,31 +479,39 @@ bool journal_numbers(enum journal_kind);
 /* What a run that goes on with another one has in common with it. */
 void journal_pack_run(struct pack *, const struct coord *);
 
-/* ---- coord_workers.c ---- */
+/* ---- coord_members.c ---- */
 
-void workers_hear(struct coord *, uint64_t peer, const struct message *,
-		  uint64_t now_ms);
-void workers_probe(struct coord *, uint64_t now_ms);
-void workers_say_plan(struct coord *);
-/* Nobody has anything any more; the next PLAN will tell them. */
-void workers_withdraw(struct coord *);
-void workers_stop(struct coord *);
+/* By its life, or NULL. */
+struct member *members_find(const struct coord *, uint64_t life);
+/* One that has come for the first time; its name is its own. */
+struct member *members_add(struct coord *, const struct message *hello);
+void members_forget(struct coord *, struct member *);
+void members_release(struct coord *);
 bool worker_leasable(const struct member *);
 /* It is there, and at nothing that others have been given. */
 bool worker_answers(const struct member *);
 size_t workers_ready(const struct coord *);	/* can be leased to */
 size_t workers_present(const struct coord *);
+/* Could they do it, or will they when they are ready? */
+bool workers_can(const struct coord *, enum request_op);
+void workers_stop(struct coord *);
+/* One more died at this one: are they too many? */
+bool deaths_add(struct deaths *, size_t i);
+
+/* ---- coord_hear.c ---- */
+
+void hear_member(struct coord *, uint64_t peer, const struct message *,
+		 uint64_t now_ms);
+void hear_probe(struct coord *, uint64_t now_ms);
+void hear_say_plan(struct coord *);
 /*
  * Work, and nobody to do it: none is here, or too few to begin, or all have
  * used up their data.  That is an error, in time.
  */
 void workers_watch(struct coord *, uint64_t now_ms);
-/* Could they do it, or will they when they are ready? */
-bool workers_can(const struct coord *, enum request_op);
 void workers_lost(struct coord *, struct member *);
 /* It left without a word, as nobody does who was asked to stop. */
 void workers_died(struct coord *, struct member *);
-void members_free(struct coord *);
 
 /* ---- coord_lease.c ---- */
 
@@ -476,6 +519,12 @@ void members_free(struct coord *);
 void lease_give_out(struct coord *);
 /* No step at or over it is begun now. */
 uint64_t lease_limit(const struct coord *);
+/* That of this number, or NULL. */
+struct leased *lease_find(const struct coord *, const struct member *,
+			  uint64_t id);
+/* It is told to leave that be, if it has it. */
+void lease_call_off(struct coord *, const struct member *,
+		    const struct leased *);
 void lease_take_back(struct coord *, struct member *);
 /* A worker runs its leases in order: the first step left is to blame. */
 void lease_blame(struct coord *, const struct member *);
@@ -543,6 +592,8 @@ bool data_ready(const struct coord *);
 void data_count(struct coord *);
 /* The worker is gone: somebody else is to count, and to read its stream. */
 void data_take_back(struct coord *, struct member *);
+/* It died while it counted a split: were they too many? */
+bool data_died(struct coord *, const struct member *);
 int data_counted(struct coord *, struct member *, const struct message *,
 		 uint64_t now_ms, struct fail *);
 void data_refused(struct coord *, struct member *, const struct message *,
@@ -630,9 +681,8 @@ void watch_run(struct coord *, uint64_t now_ms);
 /* A member has said something. */
 void watch_hears(struct coord *, struct member *, uint64_t now_ms);
 void watch_excuse(struct coord *, uint64_t now_ms);
-/* A step took so long; a worker has begun with another one. */
+/* A step took so long. */
 void watch_note(struct coord *, uint64_t microseconds);
-void watch_begins(struct coord *, struct member *);
 /*
  * The step that a worker is at, and for how long it has been; 0: none.  late:
  * it takes a hundred times as long as others.
@@ -663,6 +713,8 @@ void report_warning(struct coord *, const char *format, ...)
 void totals_reset(struct totals *, uint64_t now_ms);
 /* So many of its counts of stale steps are told: the last ones are 0. */
 size_t totals_stale(const struct totals *);
+/* "[9,0,1]": how many steps met 0, 1, 2 pushes of others. */
+void report_staleness(struct text *, const struct totals *);
 void totals_release(struct totals *);
 /* Put a result's labels to those of others: -1 if they are three classes. */
 int totals_add_noes(struct totals *, const struct result *,

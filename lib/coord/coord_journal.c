@@ -208,9 +208,10 @@ note_barrier(struct coord *c, enum journal_note what, uint64_t first,
 }
 
 void
-journal_passed(struct coord *c)
+journal_pass(struct coord *c)
 {
 	note_barrier(c, NOTE_PASSED, 0, 1);
+	queue_pass(c->queue);
 }
 
 void
@@ -300,18 +301,14 @@ add_ends(struct coord *c, const struct pack *notes, bool safe, uint64_t now)
 	pack_release(&out);
 }
 
-/* The results of what ended have been written: so many bytes in all. */
-void
-coord_note(struct coord *c, uint64_t written, bool now_or_never,
-	   uint64_t now)
+bool
+journal_ends(struct coord *c, uint64_t written, bool now_or_never,
+	     bool whole, uint64_t now)
 {
-	/* A checkpoint waits for it, which holds what it is about. */
-	const bool whole = cut_whole(c);
-
 	if ((whole ? journal_safe(c) : journal_noted(c)) || c->replaying ||
 	    (!now_or_never && !whole && !c->unnoted &&
 	     now - c->noted_ms < NOTE_MS))
-		return;
+		return false;
 	c->noted_ms = c->now_ms = now;
 	note(c, 0, 0, 0);
 	journal_lines(c);	/* what ended was asked for before */
@@ -319,9 +316,9 @@ coord_note(struct coord *c, uint64_t written, bool now_or_never,
 	add_ends(c, &c->notes, whole, now);
 	pack_reset(&c->notes);
 	if (!whole && !c->unnoted)
-		return;
+		return false;
 	c->unnoted = false;
-	coord_advance(c, now);
+	return true;
 }
 
 /* Which of them have a number, but were never leased. */
@@ -347,7 +344,7 @@ pack_waiting(struct pack *out, const struct coord *c, uint64_t first,
 
 void
 journal_voiding(struct coord *c, uint64_t first, uint64_t count,
-		uint64_t deaths)
+		uint64_t deaths, bool folded)
 {
 	struct pack out = { 0 };
 
@@ -365,7 +362,7 @@ journal_voiding(struct coord *c, uint64_t first, uint64_t count,
 	add(c, JOURNAL_VOID, &out, true);
 	pack_reset(&out);
 	/* A fold takes the requests of steps under way for done. */
-	if (deaths == 0 && cut_lacks(c))
+	if (folded)
 		add(c, JOURNAL_FOLD, &out, false);
 	pack_release(&out);
 }
@@ -376,23 +373,13 @@ journal_servers(struct coord *c, bool safe)
 	struct pack out = { 0 };
 
 	for (size_t i = 0; i < c->o.servers; i++) {
-		const struct redo *r = &c->redo[i];
-
 		pack_text(&out, c->o.server[i] ? c->o.server[i] : "");
 		pack_text(&out, fleet_endpoint(c->fleet, i));
 		pack_uint(&out, fleet_holds(c->fleet, i) ?
 			  fleet_life(c->fleet, i) : 0);
 		pack_uint(&out, fleet_term(c->fleet, i));
 		standby_write(c, i, &out);
-		pack_uint(&out, r->todo.count + r->outs);
-		for (size_t k = 0; k < r->todo.count; k++) {
-			pack_uint(&out, r->todo.range[k].first);
-			pack_uint(&out, r->todo.range[k].end);
-		}
-		for (size_t k = 0; k < r->outs; k++) {
-			pack_uint(&out, r->out[k].step);
-			pack_uint(&out, r->out[k].step + 1);
-		}
+		rerun_write(c, i, &out);
 	}
 	add(c, JOURNAL_SERVERS, &out, safe);
 	pack_release(&out);
@@ -494,14 +481,10 @@ journal_fold(struct coord *c, uint64_t step)
 }
 
 void
-coord_finish(struct coord *c, uint64_t written, uint64_t now)
+journal_finished(struct coord *c)
 {
 	struct pack out = { 0 };
 
-	coord_note(c, written, true, now);
-	journal_lines(c);	/* a pipe does not bring them again */
-	if (c->left)
-		return;
 	pack_uint(&out, (uint64_t)c->status);
 	add(c, JOURNAL_FINISHED, &out, true);
 	pack_release(&out);

@@ -83,19 +83,19 @@ lease_to(struct coord *c, struct member *w)
 	const uint64_t next = queue_next(c->queue);
 	uint64_t server = WIRE_NONE;
 
-	if (!recover_lease(c, w, &terms, &server) &&
+	if (!rerun_lease(c, w, &terms, &server) &&
 	    (((c->stopping || c->cancelling) && !void_finishes(c)) ||
 	     (c->o.ledger ? data_lease(c, w, lease_limit(c), &terms) :
 	      queue_lease(c->queue, w, c->o.pack, lease_limit(c),
 			  &terms)) == 0))
 		return false;
-	recover_note(c, next);
+	rerun_record(c, next);
 	if (c->phase != PHASE_RUN)	/* what it is cannot be kept */
 		return false;
 	while (slot->id != 0)
 		slot++;
 	if (!has_lease(c, w))
-		watch_begins(c, w);
+		w->begun_ms = c->now_ms;
 	slot->id = w->leased = m.request = ++c->leases;
 	slot->left = slot->count = terms.count;
 	slot->first = terms.first;
@@ -136,13 +136,34 @@ lease_give_out(struct coord *c)
 
 /* ---- taking back ---- */
 
+struct leased *
+lease_find(const struct coord *c, const struct member *w, uint64_t id)
+{
+	for (size_t i = 0; i < c->o.in_flight; i++)
+		if (id && w->lease[i].id == id)
+			return &w->lease[i];
+	return NULL;
+}
+
+void
+lease_call_off(struct coord *c, const struct member *w,
+	       const struct leased *l)
+{
+	struct message m = { .kind = MESSAGE_CANCEL, .request = l->id };
+
+	m.cancel.first = l->first;
+	m.cancel.count = l->count;
+	if (l->id != 0)
+		outbox_send(c->outbox, w->peer, &m);
+}
+
 void
 lease_take_back(struct coord *c, struct member *w)
 {
 	queue_return(c->queue, w);
 	if (c->rounds)
 		rounds_lose(c->rounds, w);
-	recover_return(c, w);
+	rerun_return(c, w);
 	memset(w->lease, 0, c->o.in_flight * sizeof(*w->lease));
 }
 
@@ -181,7 +202,7 @@ lease_cancel(struct coord *c, uint64_t first, uint64_t count)
 		/* A slot that is pushed now is not committed, or is. */
 		w->cancelling = c->o.mode != MODE_SYNC;
 	}
-	recover_return(c, NULL);	/* it is not what is given up */
+	rerun_return(c, NULL);	/* it is not what is given up */
 }
 
 bool
@@ -200,7 +221,7 @@ progress(struct coord *c, struct member *w, uint64_t id)
 {
 	for (size_t i = 0; i < c->o.in_flight; i++)
 		if (w->lease[i].id == id) {
-			watch_begins(c, w);	/* with the next one */
+			w->begun_ms = c->now_ms;	/* with the next one */
 			if (--w->lease[i].left == 0)
 				w->lease[i].id = 0;
 		}
@@ -238,32 +259,13 @@ take_result(struct coord *c, struct member *w, const struct message *m,
 	progress(c, w, m->request);
 }
 
-/* The lease of that number, or NULL. */
-static struct leased *
-find_lease(const struct coord *c, const struct member *w, uint64_t id)
-{
-	for (size_t i = 0; i < c->o.in_flight; i++)
-		if (id && w->lease[i].id == id)
-			return &w->lease[i];
-	return NULL;
-}
-
 /* Others get what it has, and it is told: or it would go on with that, and a
    round could wait for what waits behind it. */
 static void
 call_back(struct coord *c, struct member *w)
 {
-	struct message m = { .kind = MESSAGE_CANCEL };
-
-	for (size_t i = 0; i < c->o.in_flight; i++) {
-		const struct leased *l = &w->lease[i];
-
-		m.request = l->id;
-		m.cancel.first = l->first;
-		m.cancel.count = l->count;
-		if (l->id != 0)
-			outbox_send(c->outbox, w->peer, &m);
-	}
+	for (size_t i = 0; i < c->o.in_flight; i++)
+		lease_call_off(c, w, &w->lease[i]);
 	lease_take_back(c, w);
 }
 
@@ -271,7 +273,7 @@ int
 lease_done(struct coord *c, struct member *w, const struct message *m,
 	   uint64_t now, struct fail *f)
 {
-	const struct leased *l = find_lease(c, w, m->request);
+	const struct leased *l = lease_find(c, w, m->request);
 	const uint64_t server = l ? l->server : WIRE_NONE;
 
 	struct unpack u = unpack_from(m->frame[0].data, m->frame[0].size);
@@ -307,7 +309,7 @@ lease_done(struct coord *c, struct member *w, const struct message *m,
 			if (totals_add_noes(&c->all, &r, w->name, &why) < 0)
 				three_classes = true;
 		} else {	/* it has been told before */
-			recover_ended(c, server, r.step);
+			rerun_ended(c, server, r.step);
 			progress(c, w, m->request);
 		}
 		at += r.scores;
@@ -328,7 +330,7 @@ lease_failed(struct coord *c, struct member *w, const struct message *m,
 	     uint64_t now)
 {
 	const struct step *step = queue_step(c->queue, m->failed.step);
-	struct leased *l = find_lease(c, w, m->request);
+	struct leased *l = lease_find(c, w, m->request);
 	char text[MESSAGE_BLOB + 1];
 	struct fail why;
 
@@ -337,7 +339,7 @@ lease_failed(struct coord *c, struct member *w, const struct message *m,
 		return;
 	if (l && (l->server != WIRE_NONE || (l->at.number > 0 && !step))) {
 		fail(&why, message_status(m->failed.status), "%s", text);
-		recover_failed(c, m->failed.step, l->server, &why, now);
+		rerun_failed(c, m->failed.step, l->server, &why, now);
 		call_back(c, w);
 		return;
 	}

@@ -15,12 +15,10 @@
 #define MENDING_MS	250	/* until a connection is there again, and */
 #define MENDING_TRIPS	8	/* so many trips, at most; but no more than
 				   a lease */
-#define MAX_REDO_ERRORS	5
 
 void
 recover_init(struct coord *c)
 {
-	c->redo = mem_alloc(c->o.servers, sizeof(*c->redo));
 	c->lost = mem_alloc(c->o.servers, sizeof(*c->lost));
 	c->gone_told = mem_alloc(c->o.servers, sizeof(*c->gone_told));
 	snprintf(c->base.name, sizeof(c->base.name), "%s", c->o.restore);
@@ -30,12 +28,25 @@ recover_init(struct coord *c)
 void
 recover_release(struct coord *c)
 {
-	for (size_t i = 0; c->redo && i < c->o.servers; i++)
-		redo_release(&c->redo[i]);
-	free(c->redo);
 	free(c->lost);
 	free(c->gone_told);
-	history_release(&c->history);
+}
+
+/* Nobody has anything any more; the next PLAN will tell them. */
+static void
+withdraw(struct coord *c)
+{
+	for (struct member *m = c->member; m; m = m->next) {
+		memset(m->lease, 0, c->o.in_flight * sizeof(*m->lease));
+		evaluate_take_back(c, m);
+		data_take_back(c, m);
+		m->ready = m->wants_cut = m->cancelling = false;
+		m->relieved = false;	/* a new term ends what it is at */
+		m->cut = WIRE_NONE;
+	}
+	queue_return(c->queue, NULL);
+	sync_reset(c);
+	rerun_return(c, NULL);
 }
 
 void
@@ -43,7 +54,7 @@ recover_begin(struct coord *c)
 {
 	if (c->phase >= PHASE_STOP)
 		return;
-	workers_withdraw(c);
+	withdraw(c);
 	cut_give_up(c);
 	fleet_forget(c->fleet);
 	c->new_term = true;
@@ -105,67 +116,6 @@ recover_ask_plan(struct coord *c)
 
 /* ---- what a server has, and what it lacks ---- */
 
-/* What a server has to do again; all of them together in rounds. */
-static struct redo *
-redo_of(const struct coord *c, size_t server)
-{
-	return &c->redo[c->o.mode == MODE_SYNC ? 0 : server];
-}
-
-static void
-add_ended(const struct coord *c, uint64_t from, struct ranges *to)
-{
-	const struct ranges *voided = &c->history.voided;
-	const uint64_t mark = queue_mark(c->queue);
-
-	if (mark > from)
-		ranges_add(to, from, mark - from);
-	for (uint64_t s = mark > from ? mark : from;
-	     s < queue_next(c->queue); s++)
-		if (!queue_step(c->queue, s))
-			ranges_add(to, s, 1);
-	for (size_t i = 0; i < voided->count; i++)
-		ranges_remove(to, voided->range[i].first,
-			      voided->range[i].end - voided->range[i].first);
-}
-
-/* The steps that have ended and that this server has not, by what it said; but
-   one that is to go back to the checkpoint has none behind that. */
-static void
-find_lacking(const struct coord *c, size_t server, struct ranges *to)
-{
-	const struct standing *s = fleet_standing(c->fleet, server);
-	const bool holds = fleet_holds(c->fleet, server);
-	const uint64_t from = holds ? s->mark : c->back.step;
-	uint64_t first = from, end;
-
-	add_ended(c, from, to);
-	while (holds && first < from + 8 * s->bytes) {
-		for (end = first; standing_has(s, end); end++)
-			;
-		if (end > first)
-			ranges_remove(to, first, end - first);
-		first = end + 1;
-	}
-}
-
-/* Of rounds that have ended, and are not to be run again anyway. */
-static bool
-lacks_rounds(const struct coord *c, size_t server)
-{
-	const struct ranges *todo = &c->redo[0].todo;
-	struct ranges lacking = { 0 };
-	bool any;
-
-	add_ended(c, fleet_standing(c->fleet, server)->round, &lacking);
-	for (size_t i = 0; i < todo->count; i++)
-		ranges_remove(&lacking, todo->range[i].first,
-			      todo->range[i].end - todo->range[i].first);
-	any = lacking.count > 0;
-	ranges_release(&lacking);
-	return any;
-}
-
 /*
  * Can it go on with what it says that it has?  Not with initial values in the
  * place of a checkpoint; nor if it lacks steps of which nothing is known any
@@ -180,7 +130,8 @@ can_go_on(const struct coord *c, size_t server)
 	if (s->initial && *c->back.name)
 		return false;
 	if (c->o.mode == MODE_SYNC)
-		return s->round >= c->back.step && !lacks_rounds(c, server);
+		return s->round >= c->back.step &&
+			!rerun_lacks_rounds(c, server);
 	while (step < c->back.step && standing_has(s, step))
 		step++;
 	return step >= c->back.step;
@@ -249,61 +200,16 @@ recover_ask_load(struct coord *c)
 		fleet_lost(c->fleet, i);
 	if (!c->all_back && !must_load(c))
 		return false;
-	m.cut.run = coord_run(c);
+	m.cut.run = plan_run(&c->plan);
 	m.cut.term = c->plan.term;
 	m.cut.cut = WIRE_NONE;
 	m.cut.step = c->back.step;
-	m.cut.part = c->back.ours ? coord_run(c) : 0;
+	m.cut.part = c->back.ours ? plan_run(&c->plan) : 0;
 	m.cut.parts = c->o.servers;
 	m.blob = (struct frame){ c->back.name, strlen(c->back.name), NULL };
 	fleet_ask(c->fleet, &m);
 	c->phase = PHASE_LOAD;
 	return true;
-}
-
-void
-recover_note(struct coord *c, uint64_t first)
-{
-	struct lease_terms l;
-
-	for (; first < queue_next(c->queue); first++) {
-		queue_asked(c->queue, first, &l);
-		history_add(&c->history, &(struct asked_of){
-			first, l.batch, l.learning_rate, l.place });
-	}
-	journal_streams(c);
-}
-
-/*
- * What it lacks is run again for it.  How many steps are that, besides those
- * that were to be anyway?
- */
-static uint64_t
-fill_redo(struct coord *c, size_t server)
-{
-	struct redo *r = redo_of(c, server);
-	struct ranges more = { 0 }, before = r->todo;
-	const struct ranges *todo = &r->todo;
-	uint64_t again;
-
-	if (c->o.mode == MODE_SYNC &&
-	    (server > 0 || fleet_holds(c->fleet, server)))
-		return ranges_total(&r->todo);
-	r->todo = (struct ranges){ 0 };
-	redo_release(r);
-	find_lacking(c, server, &r->todo);
-	for (size_t i = 0; i < todo->count; i++)
-		ranges_add(&more, todo->range[i].first, todo->range[i].end -
-			   todo->range[i].first);
-	for (size_t i = 0; fleet_holds(c->fleet, server) && i < before.count;
-	     i++)
-		ranges_remove(&more, before.range[i].first,
-			      before.range[i].end - before.range[i].first);
-	again = ranges_total(&more);
-	c->run_again += again;
-	ranges_release(&more);
-	ranges_release(&before);
-	return again;
 }
 
 static void
@@ -336,7 +242,7 @@ void
 recover_end(struct coord *c, uint64_t now)
 {
 	for (size_t i = 0; i < c->o.servers; i++) {
-		const uint64_t again = fill_redo(c, i);
+		const uint64_t again = rerun_fill(c, i, c->back.step);
 
 		if (fleet_holds(c->fleet, i)) {
 			fleet_stands(c->fleet, i);
@@ -353,101 +259,9 @@ recover_end(struct coord *c, uint64_t now)
 	c->all_back = false;
 	journal_servers(c, true);	/* before a worker hears of them */
 	fleet_returned(c->fleet);
-	c->mark_told = recover_told(c);
+	c->mark_told = fleet_marked_by_all(c->fleet);
 	if (c->phase < PHASE_STOP)	/* that cannot be kept */
 		c->phase = PHASE_RUN;
-}
-
-uint64_t
-recover_told(const struct coord *c)
-{
-	uint64_t told = UINT64_MAX;
-
-	for (size_t i = 0; i < c->o.servers; i++)
-		if (fleet_marked(c->fleet, i) < told)
-			told = fleet_marked(c->fleet, i);
-	return told;
-}
-
-uint64_t
-recover_mark(const struct coord *c, size_t server)
-{
-	const uint64_t mark = queue_mark(c->queue);
-	const uint64_t redo = redo_mark(redo_of(c, server));
-
-	return redo < mark ? redo : mark;
-}
-
-bool
-recover_idle(const struct coord *c)
-{
-	for (size_t i = 0; i < c->o.servers; i++)
-		if (!redo_idle(&c->redo[i]))
-			return false;
-	return true;
-}
-
-bool
-recover_lease(struct coord *c, void *worker, struct lease_terms *l,
-	      uint64_t *server)
-{
-	for (size_t i = 0; i < c->o.servers; i++) {
-		const struct ranges *todo = &c->redo[i].todo;
-		uint64_t limit = fleet_marked(c->fleet, i) + WINDOW, until;
-		struct asked_of asked;
-
-		if (todo->count == 0)
-			continue;
-		asked = history_of(&c->history, todo->range[0].first, &until);
-		if (until < limit)
-			limit = until;
-		*l = (struct lease_terms){ .batch = asked.batch,
-			.learning_rate = asked.learning_rate,
-			.place = asked.place +
-				(todo->range[0].first - asked.first) };
-		l->count = redo_lease(&c->redo[i], worker,
-				      data_run(c, l->place), limit,
-				      &l->first);
-		*server = i;
-		if (l->count > 0)
-			return true;
-	}
-	return false;
-}
-
-void
-recover_ended(struct coord *c, size_t server, uint64_t step)
-{
-	redo_end(&c->redo[server], step);
-	if (redo_idle(&c->redo[server]))
-		journal_servers(c, false);
-}
-
-void
-recover_return(struct coord *c, const void *worker)
-{
-	for (size_t i = 0; i < c->o.servers; i++)
-		redo_return(&c->redo[i], worker);
-}
-
-/*
- * A step that went well once fails when it is run again.  Others may have
- * data that are better, but not for ever.
- */
-void
-recover_failed(struct coord *c, uint64_t step, uint64_t server,
-	       const struct fail *why, uint64_t now)
-{
-	struct fail f = *why;
-
-	if (++c->redo_errors < MAX_REDO_ERRORS)
-		return;
-	if (server == WIRE_NONE)
-		fail_at(&f, "step %llu, run again", (unsigned long long)step);
-	else
-		fail_at(&f, "step %llu, run again for server %llu",
-			(unsigned long long)step, (unsigned long long)server);
-	end_fail(c, &f, now);
 }
 
 uint64_t

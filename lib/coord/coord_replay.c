@@ -103,7 +103,7 @@ give_up_to(struct coord *c, uint64_t step)
 	while (queue_next(c->queue) <= step)
 		if (!data_ready(c) || !void_give_number(c))
 			return -1;
-	recover_note(c, first);
+	rerun_record(c, first);
 	return 0;
 }
 
@@ -124,7 +124,7 @@ replay_note(struct coord *c, uint64_t what, uint64_t first, uint64_t count)
 		if (give_up_to(c, first + i) < 0)
 			return -1;
 		if (what == NOTE_VOID)
-			history_void(&c->history, first + i, 1);
+			rerun_void(c, first + i);
 		queue_end(c->queue, first + i);
 		if (c->setting_aside && c->aside == first + i)
 			c->setting_aside = false;
@@ -146,7 +146,7 @@ replay_note(struct coord *c, uint64_t what, uint64_t first, uint64_t count)
 			return -1;
 		for (uint64_t s = queue_mark(c->queue); s < first; s++)
 			if (queue_step(c->queue, s))
-				history_void(&c->history, s, 1);
+				rerun_void(c, s);
 		queue_drop(c->queue, count);
 		c->cancelling = c->voiding = c->failing = false;
 	}
@@ -285,21 +285,14 @@ static int
 replay_servers(struct coord *c, struct unpack *u, struct fail *f)
 {
 	for (size_t i = 0; i < c->o.servers && !u->bad; i++) {
-		uint64_t life, term, ranges;
+		uint64_t life, term;
 
 		if (replay_place(c, u, i, f) < 0)
 			return -1;
 		life = unpack_uint(u);
 		term = unpack_uint(u);
 		standby_read(c, i, life, u);
-		ranges = unpack_uint(u);
-		redo_release(&c->redo[i]);
-		for (; ranges > 0 && !u->bad; ranges--) {
-			const uint64_t first = unpack_uint(u);
-
-			ranges_add(&c->redo[i].todo, first,
-				   unpack_uint(u) - first);
-		}
+		rerun_read(c, i, u);
 		fleet_resume(c->fleet, i, life, term);
 		fleet_back(c->fleet, i, c->base.step);
 	}

@@ -205,9 +205,8 @@ totals_stale(const struct totals *t)
 	return told;
 }
 
-/* "[9,0,1]": how many steps met 0, 1, 2 pushes of others. */
-static void
-add_staleness(struct text *out, const struct totals *t)
+void
+report_staleness(struct text *out, const struct totals *t)
 {
 	const size_t told = totals_stale(t);
 
@@ -236,7 +235,7 @@ add_totals(struct coord *c, const struct totals *t, uint64_t now)
 			 (unsigned long long)t->mixed);
 	if (!t->evaluates && t->steps > 0) {
 		text_add(out, ",\"staleness\":");
-		add_staleness(out, t);
+		report_staleness(out, t);
 	}
 	text_add(out, ",\"seconds\":");
 	line_number(out, (double)(now - t->began_ms) / 1000);
@@ -303,72 +302,4 @@ report_warning(struct coord *c, const char *format, ...)
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	text_add(&c->warnings, "%s\n", line);
-}
-
-const char *
-coord_state(struct coord *c)
-{
-	struct text *out = &c->state;
-
-	text_reset(out);
-	text_add(out, "%llu steps, %llu examples; steps by staleness ",
-		 (unsigned long long)c->all.steps,
-		 (unsigned long long)c->all.examples);
-	add_staleness(out, &c->all);
-	return out->data;
-}
-
-/* Who hangs, and steps that take far too long; not a line full of them. */
-static void
-add_troubles(const struct coord *c, struct text *out, uint64_t now)
-{
-	int told = 0;
-	uint64_t step;
-	bool late;
-
-	for (const struct member *m = c->member; m && told < 3; m = m->next) {
-		const uint64_t ms = watch_step(c, m, now, &step, &late);
-
-		if (m->silent && !m->gone)
-			text_add(out, "  %s hangs", m->name);
-		else if (late)
-			text_add(out, "  %s at step %llu for %.0f s", m->name,
-				 (unsigned long long)step, (double)ms / 1000);
-		told += late || (m->silent && !m->gone);
-	}
-	for (size_t i = 0; i < c->o.servers && told < 3; i++)
-		if (fleet_hangs(c->fleet, i)) {
-			text_add(out, "  server %zu hangs", i);
-			told++;
-		}
-}
-
-void
-coord_progress(const struct coord *c, struct text *out, uint64_t now)
-{
-	const double seconds = (double)(now - c->all.began_ms) / 1000;
-	const double rate = seconds > 0 ? (double)c->all.steps / seconds : 0;
-	const uint64_t left = queue_waiting(c->queue);
-
-	text_add(out, "step %llu",
-		 (unsigned long long)queue_mark(c->queue));
-	if (left > 0 && left < UINT64_MAX - queue_mark(c->queue))
-		text_add(out, " of %llu", (unsigned long long)
-			 (queue_mark(c->queue) + left));
-	if (rate > 0 && left > 0)
-		text_add(out, "  ETA %.0f s", (double)left / rate);
-	text_add(out, "  %.0f steps/s  %.0f examples/s", rate, seconds > 0 ?
-		 (double)c->all.examples / seconds : 0);
-	if (c->join.examples > 0)
-		text_add(out, "  loss %.4f",
-			 c->join.loss / (double)c->join.examples);
-	for (size_t i = 0; i < c->metrics && c->join.examples > 0; i++)
-		if (!metric_keeps_scores(&c->metric[i]))
-			text_add(out, "  %s %.4f",
-				 metric_name(&c->metric[i]),
-				 metric_value(&c->metric[i],
-					      &c->join.state[i]));
-	text_add(out, "  %zu workers  %zu servers", workers_present(c),
-		 fleet_present(c->fleet));
-	add_troubles(c, out, now);
 }

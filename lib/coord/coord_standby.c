@@ -116,7 +116,7 @@ tell_server(struct coord *c, size_t server, uint64_t life)
 {
 	struct message m = { .kind = MESSAGE_STANDBY };
 
-	m.standby.run = coord_run(c);
+	m.standby.run = plan_run(&c->plan);
 	m.standby.term = c->plan.term;
 	m.standby.life = life;
 	fleet_tell(c->fleet, server, &m);
@@ -211,7 +211,7 @@ standby_told(struct coord *c, size_t server, const struct message *m,
 {
 	struct understudy *u = &c->standbys->of[server];
 
-	if (m->standby.run != coord_run(c) ||
+	if (m->standby.run != plan_run(&c->plan) ||
 	    m->standby.term != c->plan.term || c->new_term ||
 	    c->phase >= PHASE_STOP)
 		return;		/* it will be told what counts now */

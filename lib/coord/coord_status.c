@@ -96,7 +96,7 @@ add_steps(const struct coord *c, struct text *out)
 		"Times that a step, or slot, was given out again.", retried);
 	counter(out, "pskit_steps_run_again_total",
 		"Steps run again for servers that lost their variables.",
-		c->run_again);
+		rerun_steps(c));
 }
 
 /* What waits, if that is known: of requests without end it is not. */
@@ -398,4 +398,74 @@ coord_status(const struct coord *c, struct text *out, uint64_t now,
 	for (size_t i = 0; i < PLAN_RUN; i++)
 		snprintf(run + 2 * i, 3, "%02x", c->plan.run[i]);
 	exposition_mark(out, "run", run);
+}
+
+/* ---- for people ---- */
+
+const char *
+coord_state(struct coord *c)
+{
+	struct text *out = &c->state;
+
+	text_reset(out);
+	text_add(out, "%llu steps, %llu examples; steps by staleness ",
+		 (unsigned long long)c->all.steps,
+		 (unsigned long long)c->all.examples);
+	report_staleness(out, &c->all);
+	return out->data;
+}
+
+/* Who hangs, and steps that take far too long; not a line full of them. */
+static void
+add_troubles(const struct coord *c, struct text *out, uint64_t now)
+{
+	int told = 0;
+	uint64_t step;
+	bool late;
+
+	for (const struct member *m = c->member; m && told < 3; m = m->next) {
+		const uint64_t ms = watch_step(c, m, now, &step, &late);
+
+		if (m->silent && !m->gone)
+			text_add(out, "  %s hangs", m->name);
+		else if (late)
+			text_add(out, "  %s at step %llu for %.0f s", m->name,
+				 (unsigned long long)step, (double)ms / 1000);
+		told += late || (m->silent && !m->gone);
+	}
+	for (size_t i = 0; i < c->o.servers && told < 3; i++)
+		if (fleet_hangs(c->fleet, i)) {
+			text_add(out, "  server %zu hangs", i);
+			told++;
+		}
+}
+
+void
+coord_progress(const struct coord *c, struct text *out, uint64_t now)
+{
+	const double seconds = (double)(now - c->all.began_ms) / 1000;
+	const double rate = seconds > 0 ? (double)c->all.steps / seconds : 0;
+	const uint64_t left = queue_waiting(c->queue);
+
+	text_add(out, "step %llu",
+		 (unsigned long long)queue_mark(c->queue));
+	if (left > 0 && left < UINT64_MAX - queue_mark(c->queue))
+		text_add(out, " of %llu", (unsigned long long)
+			 (queue_mark(c->queue) + left));
+	if (rate > 0 && left > 0)
+		text_add(out, "  ETA %.0f s", (double)left / rate);
+	text_add(out, "  %.0f steps/s  %.0f examples/s", rate, seconds > 0 ?
+		 (double)c->all.examples / seconds : 0);
+	if (c->join.examples > 0)
+		text_add(out, "  loss %.4f",
+			 c->join.loss / (double)c->join.examples);
+	for (size_t i = 0; i < c->metrics && c->join.examples > 0; i++)
+		if (!metric_keeps_scores(&c->metric[i]))
+			text_add(out, "  %s %.4f",
+				 metric_name(&c->metric[i]),
+				 metric_value(&c->metric[i],
+					      &c->join.state[i]));
+	text_add(out, "  %zu workers  %zu servers", workers_present(c),
+		 fleet_present(c->fleet));
+	add_troubles(c, out, now);
 }

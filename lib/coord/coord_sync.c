@@ -37,15 +37,6 @@ sync_begin(struct coord *c)
 
 /* ---- leases ---- */
 
-static struct leased *
-find_lease(const struct coord *c, struct member *w, uint64_t id)
-{
-	for (size_t i = 0; id != 0 && i < c->o.in_flight; i++)
-		if (w->lease[i].id == id)
-			return &w->lease[i];
-	return NULL;
-}
-
 /*
  * The next step, if there is one and it is below the limit.  Those that the
  * servers, back at a cut, lack come before all others.
@@ -60,14 +51,14 @@ next_step(struct coord *c, uint64_t limit, struct lease_terms *terms)
 	const uint64_t next = queue_next(c->queue);
 	uint64_t server;	/* all of them */
 
-	if (!recover_idle(c))
-		return recover_lease(c, c->rounds, terms, &server);
+	if (!rerun_idle(c))
+		return rerun_lease(c, c->rounds, terms, &server);
 	if (c->cancelling ||
 	    (c->o.ledger ? queue_lease_stream(c->queue, c->rounds, 1, limit,
 					      &in_order, terms) :
 	     queue_lease(c->queue, c->rounds, 1, limit, terms)) == 0)
 		return false;
-	recover_note(c, next);
+	rerun_record(c, next);
 	return c->phase == PHASE_RUN;	/* or it cannot be kept */
 }
 
@@ -127,7 +118,7 @@ lease_slot(struct coord *c, struct member *w, size_t has)
 	const struct lease_terms *terms = terms_of(c, a.step);
 
 	if (leases == ahead)
-		watch_begins(c, w);
+		w->begun_ms = c->now_ms;
 	*free_one = (struct leased){ .id = ++c->leases, .left = 1, .at = a,
 				     .first = a.step, .count = 1,
 				     .server = WIRE_NONE };
@@ -172,16 +163,10 @@ sync_lease(struct coord *c, uint64_t limit)
 static void
 call_off(struct coord *c, struct member *w, const struct attempt *a)
 {
-	struct message m = { .kind = MESSAGE_CANCEL };
-
-	m.cancel.first = a->step;
-	m.cancel.count = 1;
 	for (size_t i = 0; i < c->o.in_flight; i++)
-		if (w->lease[i].id != 0 && w->lease[i].at.step == a->step &&
-		    w->lease[i].at.slot == a->slot) {
-			m.request = w->lease[i].id;
-			outbox_send(c->outbox, w->peer, &m);
-		}
+		if (w->lease[i].at.step == a->step &&
+		    w->lease[i].at.slot == a->slot)
+			lease_call_off(c, w, &w->lease[i]);
 }
 
 void
@@ -189,7 +174,7 @@ sync_take(struct coord *c, struct member *w, uint64_t lease,
 	  const struct result *r, const float *scores,
 	  const unsigned char *positive)
 {
-	struct leased *l = find_lease(c, w, lease);
+	struct leased *l = lease_find(c, w, lease);
 	struct attempt a;
 	void *overtaken;
 
@@ -197,7 +182,7 @@ sync_take(struct coord *c, struct member *w, uint64_t lease,
 		return;
 	a = l->at;
 	*l = (struct leased){ 0 };
-	watch_begins(c, w);
+	w->begun_ms = c->now_ms;
 	if (r->voided || r->step != a.step) {
 		rounds_drop(c->rounds, w, &a);
 	} else if (rounds_choose(c->rounds, w, &a, r, scores, positive,
@@ -213,7 +198,7 @@ sync_take(struct coord *c, struct member *w, uint64_t lease,
 void
 sync_given_back(struct coord *c, struct member *w, uint64_t lease)
 {
-	struct leased *l = find_lease(c, w, lease);
+	struct leased *l = lease_find(c, w, lease);
 
 	if (!l || !c->rounds)
 		return;
@@ -224,7 +209,7 @@ sync_given_back(struct coord *c, struct member *w, uint64_t lease)
 bool
 sync_counts(struct coord *c, struct member *w, uint64_t lease)
 {
-	const struct leased *l = find_lease(c, w, lease);
+	const struct leased *l = lease_find(c, w, lease);
 
 	if (l && c->rounds && rounds_live(c->rounds, w, &l->at))
 		return true;
@@ -244,7 +229,7 @@ ask_commit(struct coord *c)
 	pack_array(&c->attempts, slots);
 	for (size_t k = 0; k < slots; k++)
 		pack_uint(&c->attempts, rounds_chosen(c->rounds, k));
-	m.commit.run = coord_run(c);
+	m.commit.run = plan_run(&c->plan);
 	m.commit.term = c->plan.term;
 	m.commit.step = rounds_step(c->rounds);
 	m.frame[0] = (struct frame){ c->attempts.data, c->attempts.size,
@@ -288,7 +273,7 @@ sync_committed(struct coord *c, uint64_t now)
 	if (step)
 		take_round(c, step, now);
 	else
-		recover_ended(c, 0, number);
+		rerun_ended(c, 0, number);
 	rounds_close(c->rounds);
 	c->committing = false;
 	if (c->cancelling)
@@ -328,8 +313,8 @@ sync_go_on(struct coord *c)
 	rounds_number(c->rounds, (c->plan.term - 1) << 32);
 	if (!c->committing)
 		return false;
-	if (!recover_idle(c))
-		recover_lease(c, c->rounds, &terms, &server);
+	if (!rerun_idle(c))
+		rerun_lease(c, c->rounds, &terms, &server);
 	else
 		queue_lease(c->queue, c->rounds, 1, WIRE_NONE, &terms);
 	ask_commit(c);

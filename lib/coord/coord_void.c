@@ -40,7 +40,7 @@ void_give_up(struct coord *c)
 						c));
 		if (queue_barrier(c->queue)) {
 			report_passed_over(c, queue_barrier(c->queue));
-			coord_pass(c);
+			journal_pass(c);
 		}
 	}
 	report_given_up(c);
@@ -54,7 +54,7 @@ decide(struct coord *c)
 	if (!c->rounds && c->o.ledger)
 		queue_unlease(c->queue);
 	journal_voiding(c, queue_mark(c->queue), queue_next(c->queue) -
-			queue_mark(c->queue), 0);
+			queue_mark(c->queue), 0, cut_lacks(c));
 }
 
 /*
@@ -64,7 +64,7 @@ decide(struct coord *c)
 static bool
 lacks_any(const struct coord *c)
 {
-	return c->o.mode != MODE_SYNC && !recover_idle(c);
+	return c->o.mode != MODE_SYNC && !rerun_idle(c);
 }
 
 /*
@@ -100,7 +100,7 @@ void_tell(struct coord *c)
 	    lease_held(c))
 		return;
 	decide(c);
-	m.voided.run = coord_run(c);
+	m.voided.run = plan_run(&c->plan);
 	m.voided.term = c->plan.term;
 	m.voided.first = queue_mark(c->queue);
 	m.voided.count = queue_next(c->queue) - queue_mark(c->queue);
@@ -140,7 +140,7 @@ void_begin(struct coord *c)
 	while (queue_next(c->queue) < fleet_above(c->fleet) &&
 	       void_give_number(c))
 		;
-	recover_note(c, next);
+	rerun_record(c, next);
 	lease_cancel(c, queue_mark(c->queue),
 		     queue_next(c->queue) - queue_mark(c->queue));
 	if (!c->rounds) {
@@ -158,7 +158,7 @@ void_done(struct coord *c)
 		decide(c);
 	for (uint64_t s = queue_mark(c->queue); s < queue_next(c->queue); s++)
 		if (queue_step(c->queue, s))
-			history_void(&c->history, s, 1);
+			rerun_void(c, s);
 	cut_spoil(c);
 	c->cancelling = c->voiding = false;
 	if (c->failing) {
@@ -185,11 +185,11 @@ ask_aside(struct coord *c, uint64_t step)
 	c->aside = step;
 	c->aside_deaths = s->deaths;
 	memcpy(c->aside_worker, worker->name, sizeof(c->aside_worker));
-	m.voided.run = coord_run(c);
+	m.voided.run = plan_run(&c->plan);
 	m.voided.term = c->plan.term;
 	m.voided.first = step;
 	m.voided.count = 1;
-	journal_voiding(c, step, 1, s->deaths);
+	journal_voiding(c, step, 1, s->deaths, false);
 	if (c->phase >= PHASE_STOP)
 		return;
 	fleet_ask(c->fleet, &m);
@@ -209,7 +209,7 @@ void_aside_done(struct coord *c)
 	report_error(c, queue_id(c->queue, c->aside), "train", c->aside,
 		     c->aside_worker, why.text);
 	c->aside_steps++;
-	history_void(&c->history, c->aside, 1);
+	rerun_void(c, c->aside);
 	journal_void(c, c->aside);
 	queue_end(c->queue, c->aside);
 	if (c->status == 0) {

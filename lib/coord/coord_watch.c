@@ -135,12 +135,6 @@ find_median(struct watch *w, uint64_t now)
 	w->median_ms = now;
 }
 
-void
-watch_begins(struct coord *c, struct member *w)
-{
-	w->begun_ms = c->now_ms;
-}
-
 /* The lease that it is at; in rounds it waits with what lies ahead. */
 static const struct leased *
 first_lease(const struct coord *c, const struct member *w)
@@ -237,7 +231,7 @@ steps_wait(const struct coord *c)
 	if (c->phase != PHASE_RUN || !c->started || !data_ready(c) ||
 	    c->unnoted)
 		return false;
-	if (!recover_idle(c))
+	if (!rerun_idle(c))
 		return true;
 	return !c->cancelling && !c->stopping && !c->suspending &&
 		!c->setting_aside && queue_waiting(c->queue) > 0 &&
@@ -255,10 +249,7 @@ steps_run(const struct coord *c)
 			had = had || w->lease[i].id != 0;
 	if (c->rounds)
 		return had || c->committing || rounds_whole(c->rounds);
-	for (size_t i = 0; had && i < c->o.servers; i++)
-		if (c->redo[i].outs > 0)
-			return true;
-	return had && queue_running(c->queue) > 0;
+	return had && (rerun_running(c) || queue_running(c->queue) > 0);
 }
 
 static const struct member *
@@ -301,7 +292,7 @@ watch_idle(struct coord *c, uint64_t now)
 	if (w->idle_ms == 0)
 		w->idle_ms = now;
 	if (now - w->idle_ms < c->o.lease_ms || tell_late_ask(c, now) ||
-	    (recover_idle(c) && lease_limit(c) <= queue_mark(c->queue)))
+	    (rerun_idle(c) && lease_limit(c) <= queue_mark(c->queue)))
 		return;
 	if (!w->idle_told)
 		report_warning(c, "nothing has been leased for %.1f s, though "

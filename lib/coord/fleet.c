@@ -253,6 +253,17 @@ fleet_marked(const struct fleet *fl, size_t server)
 	return fl->link[server].marked;
 }
 
+uint64_t
+fleet_marked_by_all(const struct fleet *fl)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 0; i < fl->count; i++)
+		if (fl->link[i].marked < least)
+			least = fl->link[i].marked;
+	return least;
+}
+
 void
 fleet_set_mark(struct fleet *fl, size_t server, uint64_t step)
 {

@@ -99,6 +99,7 @@ void fleet_tell(struct fleet *, size_t server, const struct message *);
 /* Its mark: to be told by the next MARK; and the one it has acknowledged. */
 uint64_t fleet_mark(const struct fleet *, size_t server);
 uint64_t fleet_marked(const struct fleet *, size_t server);
+uint64_t fleet_marked_by_all(const struct fleet *);	/* the least of them */
 void fleet_set_mark(struct fleet *, size_t server, uint64_t step);
 /* It has gone back to this one. */
 void fleet_back(struct fleet *, size_t server, uint64_t step);

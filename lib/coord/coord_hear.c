@@ -1,5 +1,6 @@
 /*
- * The coordinator's workers and evaluators: who is there, and what they say.
+ * What workers and evaluators say to the coordinator, and what it does when
+ * one of them is gone: whatever it had goes back to whom it is of.
  */
 #include "coord/coord_inside.h"
 
@@ -15,15 +16,6 @@
 					   quarter of a lease */
 
 /* ---- who is there ---- */
-
-static struct member *
-find_life(const struct coord *c, uint64_t life)
-{
-	for (struct member *m = c->member; m; m = m->next)
-		if (m->life == life)
-			return m;
-	return NULL;
-}
 
 static void
 say_plan(struct coord *c, struct member *w)
@@ -68,18 +60,11 @@ say_welcome(struct coord *c, struct member *w, const struct message *to)
 }
 
 void
-workers_say_plan(struct coord *c)
+hear_say_plan(struct coord *c)
 {
 	for (struct member *m = c->member; m; m = m->next)
 		if (!m->gone)
 			say_plan(c, m);
-}
-
-static void
-member_free(struct member *m)
-{
-	free(m->lease);
-	free(m);
 }
 
 /* Of a worker that has had something to do steps may speak yet. */
@@ -96,67 +81,21 @@ forgettable(const struct coord *c, const struct member *m, size_t gone)
 static size_t
 forget_gone(struct coord *c)
 {
-	struct member **at = &c->member;
+	struct member *next;
 	size_t left = 0, gone = 0;
 
 	for (const struct member *m = c->member; m; m = m->next)
 		gone += m->gone;
-	while (*at) {
-		struct member *m = *at;
-
+	for (struct member *m = c->member; m; m = next) {
+		next = m->next;
 		if (forgettable(c, m, gone)) {
-			*at = m->next;
-			member_free(m);
+			members_forget(c, m);
 			gone--;
 		} else {
-			at = &m->next;
 			left++;
 		}
 	}
 	return left;
-}
-
-/* Another one that is here by the same name. */
-static struct member *
-namesake(const struct coord *c, const struct member *w)
-{
-	struct member *m = c->member;
-
-	while (m && (m == w || m->gone || m->role != w->role ||
-		     m->index != w->index))
-		m = m->next;
-	return m;
-}
-
-static struct member *
-new_member(struct coord *c, const struct message *hello)
-{
-	struct member *m = mem_alloc(1, sizeof(*m)), *other;
-	struct member **last = &c->member;
-
-	m->role = (enum role)hello->hello.role;
-	m->life = hello->hello.life;
-	m->cut = m->stream = WIRE_NONE;
-	m->index = hello->hello.index;
-	if (m->index != WIRE_NONE) {
-		other = namesake(c, m);
-		if (other)
-			other->doubled = true;
-	} else if (m->role == ROLE_WORKER) {
-		do
-			m->index = c->workers_named++;
-		while (namesake(c, m));
-	} else {
-		m->index = c->workers_named;
-	}
-	snprintf(m->name, sizeof(m->name), "%s:%llu",
-		 m->role == ROLE_WORKER ? "worker" : "evaluator",
-		 (unsigned long long)m->index);
-	m->lease = mem_alloc(c->o.in_flight, sizeof(*m->lease));
-	while (*last)
-		last = &(*last)->next;
-	*last = m;
-	return m;
 }
 
 static int
@@ -184,13 +123,13 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	if (m->hello.role != ROLE_WORKER && m->hello.role != ROLE_EVALUATOR)
 		return fail(f, FAIL_PROTOCOL, "not a role that a coordinator "
 			    "talks to");
-	w = find_life(c, m->hello.life);
+	w = members_find(c, m->hello.life);
 	if (before && before != w)	/* there is one at a time */
 		workers_lost(c, before);
 	if (!w && forget_gone(c) >= MAX_MEMBERS)
 		return fail(f, FAIL_AGAIN, "too many peers");
 	if (!w)
-		w = new_member(c, m);
+		w = members_add(c, m);
 	else if (w->peer != peer && !w->gone)	/* it has reconnected */
 		peers_remove(&c->peers, w->peer);
 	/* It gives up what it had: see worker_up(). */
@@ -206,49 +145,6 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	return 0;
 }
 
-bool
-worker_answers(const struct member *m)
-{
-	return !m->gone && !m->silent && !m->relieved;
-}
-
-bool
-worker_leasable(const struct member *m)
-{
-	return m->role == ROLE_WORKER && m->ready && worker_answers(m) &&
-		!m->exhausted;
-}
-
-size_t
-workers_ready(const struct coord *c)
-{
-	size_t count = 0;
-
-	for (const struct member *m = c->member; m; m = m->next)
-		count += worker_leasable(m);
-	return count;
-}
-
-bool
-workers_can(const struct coord *c, enum request_op op)
-{
-	for (const struct member *m = c->member; m; m = m->next)
-		if (m->role == ROLE_WORKER && !m->gone && !m->silent &&
-		    (op != REQUEST_TRAIN || !m->exhausted))
-			return true;
-	return false;
-}
-
-size_t
-workers_present(const struct coord *c)
-{
-	size_t count = 0;
-
-	for (const struct member *m = c->member; m; m = m->next)
-		count += m->role == ROLE_WORKER && !m->gone;
-	return count;
-}
-
 /* An evaluator no longer needs the cut that it has. */
 static void
 let_go(struct coord *c, struct member *e)
@@ -257,27 +153,11 @@ let_go(struct coord *c, struct member *e)
 
 	if (e->cut == WIRE_NONE)
 		return;
-	m.cut.run = coord_run(c);
+	m.cut.run = plan_run(&c->plan);
 	m.cut.term = c->plan.term;
 	m.cut.cut = e->cut;
 	fleet_ask(c->fleet, &m);
 	e->cut = WIRE_NONE;
-}
-
-void
-workers_withdraw(struct coord *c)
-{
-	for (struct member *m = c->member; m; m = m->next) {
-		memset(m->lease, 0, c->o.in_flight * sizeof(*m->lease));
-		evaluate_take_back(c, m);
-		data_take_back(c, m);
-		m->ready = m->wants_cut = m->cancelling = false;
-		m->relieved = false;	/* a new term ends what it is at */
-		m->cut = WIRE_NONE;
-	}
-	queue_return(c->queue, NULL);
-	sync_reset(c);
-	recover_return(c, NULL);
 }
 
 void
@@ -297,16 +177,6 @@ workers_lost(struct coord *c, struct member *w)
 	let_go(c, w);
 }
 
-bool
-deaths_add(struct deaths *d, size_t i)
-{
-	while (d->count <= i) {
-		d->died = mem_resize(d->died, d->count + 1, sizeof(*d->died));
-		d->died[d->count++] = 0;
-	}
-	return ++d->died[i] >= QUEUE_DEATHS;
-}
-
 /* Whoever were to read that next would die, too: it is refused for them. */
 static void
 blame_reading(struct coord *c, struct member *w)
@@ -316,7 +186,7 @@ blame_reading(struct coord *c, struct member *w)
 	char text[64];
 
 	if (w->evaluating ? !evaluate_died(c, w) :
-	    !w->counting || !deaths_add(&c->count_deaths, w->split))
+	    !w->counting || !data_died(c, w))
 		return;
 	snprintf(text, sizeof(text), "%d workers died under it", QUEUE_DEATHS);
 	m = message_refuse(&m, FAIL_DATA, text);
@@ -350,7 +220,7 @@ probe_of(const struct coord *c, const struct member *m)
 
 /* ROUTER tells who is gone when it is told to send to them. */
 void
-workers_probe(struct coord *c, uint64_t now)
+hear_probe(struct coord *c, uint64_t now)
 {
 	c->probed_ms = now;
 	for (struct member *m = c->member; m; m = m->next) {
@@ -366,36 +236,13 @@ workers_probe(struct coord *c, uint64_t now)
 	}
 }
 
-void
-workers_stop(struct coord *c)
-{
-	const struct message stop = { .kind = MESSAGE_STOP };
-
-	for (struct member *m = c->member; m; m = m->next)
-		if (!m->gone)
-			outbox_send(c->outbox, m->peer, &stop);
-}
-
-void
-members_free(struct coord *c)
-{
-	struct member *next;
-
-	for (struct member *m = c->member; m; m = next) {
-		next = m->next;
-		member_free(m);
-	}
-	peers_release(&c->peers);
-	free(c->count_deaths.died);
-}
-
 /* What is at the front that only workers can do? */
 static enum request_op
 work_waiting(const struct coord *c)
 {
 	const struct request *r = queue_barrier(c->queue);
 
-	if (!recover_idle(c))
+	if (!rerun_idle(c))
 		return REQUEST_TRAIN;
 	if (queue_idle(c->queue) || c->cancelling)
 		return REQUEST_NONE;
@@ -454,7 +301,7 @@ workers_watch(struct coord *c, uint64_t now)
 		     "again)", (unsigned long long)c->all.steps,
 		     (unsigned long long)queue_waiting(c->queue));
 		report_error(c, NULL, "train", WIRE_NONE, NULL, why.text);
-		if (recover_idle(c))
+		if (rerun_idle(c))
 			end_wind_up(c, &why);
 		else	/* what a server lacks nobody can give it */
 			end_fail(c, &why, now);
@@ -496,7 +343,7 @@ take_lost(struct coord *c, struct member *w, const struct message *m)
 }
 
 static int
-hear_member(struct coord *c, struct member *w, const struct message *m,
+take(struct coord *c, struct member *w, const struct message *m,
 	    uint64_t now, struct fail *f)
 {
 	const struct message pong = message_answer(m, MESSAGE_PONG);
@@ -565,8 +412,8 @@ say_doubled(struct coord *c, struct member *w, const struct message *m)
 }
 
 void
-workers_hear(struct coord *c, uint64_t peer, const struct message *m,
-	     uint64_t now)
+hear_member(struct coord *c, uint64_t peer, const struct message *m,
+	    uint64_t now)
 {
 	struct member *w = peers_find(&c->peers, peer);
 	struct message out;
@@ -580,7 +427,7 @@ workers_hear(struct coord *c, uint64_t peer, const struct message *m,
 		w->heard = now;
 		watch_hears(c, w, now);
 		say_doubled(c, w, m);
-		status = hear_member(c, w, m, now, &f);
+		status = take(c, w, m, now, &f);
 	} else if (m->kind != MESSAGE_BYE && m->kind != MESSAGE_PONG) {
 		status = fail(&f, FAIL_PROTOCOL, "say HELLO first");
 	}

@@ -1,0 +1,154 @@
+/*
+ * The coordinator's workers and evaluators: who is there, by which name.
+ */
+#include "coord/coord_inside.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void
+member_free(struct member *m)
+{
+	free(m->lease);
+	free(m);
+}
+
+void
+members_release(struct coord *c)
+{
+	struct member *next;
+
+	for (struct member *m = c->member; m; m = next) {
+		next = m->next;
+		member_free(m);
+	}
+	peers_release(&c->peers);
+}
+
+struct member *
+members_find(const struct coord *c, uint64_t life)
+{
+	for (struct member *m = c->member; m; m = m->next)
+		if (m->life == life)
+			return m;
+	return NULL;
+}
+
+/* Another one that is here by the same name. */
+static struct member *
+namesake(const struct coord *c, const struct member *w)
+{
+	struct member *m = c->member;
+
+	while (m && (m == w || m->gone || m->role != w->role ||
+		     m->index != w->index))
+		m = m->next;
+	return m;
+}
+
+struct member *
+members_add(struct coord *c, const struct message *hello)
+{
+	struct member *m = mem_alloc(1, sizeof(*m)), *other;
+	struct member **last = &c->member;
+
+	m->role = (enum role)hello->hello.role;
+	m->life = hello->hello.life;
+	m->cut = m->stream = WIRE_NONE;
+	m->index = hello->hello.index;
+	if (m->index != WIRE_NONE) {
+		other = namesake(c, m);
+		if (other)
+			other->doubled = true;
+	} else if (m->role == ROLE_WORKER) {
+		do
+			m->index = c->workers_named++;
+		while (namesake(c, m));
+	} else {
+		m->index = c->workers_named;
+	}
+	snprintf(m->name, sizeof(m->name), "%s:%llu",
+		 m->role == ROLE_WORKER ? "worker" : "evaluator",
+		 (unsigned long long)m->index);
+	m->lease = mem_alloc(c->o.in_flight, sizeof(*m->lease));
+	while (*last)
+		last = &(*last)->next;
+	*last = m;
+	return m;
+}
+
+void
+members_forget(struct coord *c, struct member *m)
+{
+	struct member **at = &c->member;
+
+	while (*at != m)
+		at = &(*at)->next;
+	*at = m->next;
+	member_free(m);
+}
+
+bool
+worker_answers(const struct member *m)
+{
+	return !m->gone && !m->silent && !m->relieved;
+}
+
+bool
+worker_leasable(const struct member *m)
+{
+	return m->role == ROLE_WORKER && m->ready && worker_answers(m) &&
+		!m->exhausted;
+}
+
+size_t
+workers_ready(const struct coord *c)
+{
+	size_t count = 0;
+
+	for (const struct member *m = c->member; m; m = m->next)
+		count += worker_leasable(m);
+	return count;
+}
+
+bool
+workers_can(const struct coord *c, enum request_op op)
+{
+	for (const struct member *m = c->member; m; m = m->next)
+		if (m->role == ROLE_WORKER && !m->gone && !m->silent &&
+		    (op != REQUEST_TRAIN || !m->exhausted))
+			return true;
+	return false;
+}
+
+size_t
+workers_present(const struct coord *c)
+{
+	size_t count = 0;
+
+	for (const struct member *m = c->member; m; m = m->next)
+		count += m->role == ROLE_WORKER && !m->gone;
+	return count;
+}
+
+void
+workers_stop(struct coord *c)
+{
+	const struct message stop = { .kind = MESSAGE_STOP };
+
+	for (struct member *m = c->member; m; m = m->next)
+		if (!m->gone)
+			outbox_send(c->outbox, m->peer, &stop);
+}
+
+bool
+deaths_add(struct deaths *d, size_t i)
+{
+	while (d->count <= i) {
+		d->died = mem_resize(d->died, d->count + 1, sizeof(*d->died));
+		d->died[d->count++] = 0;
+	}
+	return ++d->died[i] >= QUEUE_DEATHS;
+}

@@ -1,0 +1,284 @@
+/*
+ * The steps that servers lack, and that are run again for them alone: which
+ * ones they are, and what each of them was when it had its number.
+ */
+#include "coord/coord_inside.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+#define MAX_REDO_ERRORS	5
+
+struct rerun {
+	struct history history;	/* what steps were, since the checkpoint */
+	struct redo *redo;	/* of each server; in rounds the first one's */
+	uint64_t steps, errors;	/* to be run again; that failed then */
+};
+
+void
+rerun_init(struct coord *c)
+{
+	c->rerun = mem_alloc(1, sizeof(*c->rerun));
+	c->rerun->redo = mem_alloc(c->o.servers, sizeof(*c->rerun->redo));
+}
+
+void
+rerun_release(struct coord *c)
+{
+	for (size_t i = 0; i < c->o.servers; i++)
+		redo_release(&c->rerun->redo[i]);
+	free(c->rerun->redo);
+	history_release(&c->rerun->history);
+	free(c->rerun);
+}
+
+/* ---- what they were ---- */
+
+void
+rerun_record(struct coord *c, uint64_t first)
+{
+	struct lease_terms l;
+
+	for (; first < queue_next(c->queue); first++) {
+		queue_asked(c->queue, first, &l);
+		history_add(&c->rerun->history, &(struct asked_of){
+			first, l.batch, l.learning_rate, l.place });
+	}
+	journal_streams(c);
+}
+
+void
+rerun_void(struct coord *c, uint64_t step)
+{
+	history_void(&c->rerun->history, step, 1);
+}
+
+void
+rerun_forget(struct coord *c, uint64_t step)
+{
+	if (rerun_idle(c))
+		history_forget(&c->rerun->history, step);
+}
+
+/* ---- what a server lacks ---- */
+
+/* What a server has to do again; all of them together in rounds. */
+static struct redo *
+redo_of(const struct coord *c, size_t server)
+{
+	return &c->rerun->redo[c->o.mode == MODE_SYNC ? 0 : server];
+}
+
+static void
+add_ended(const struct coord *c, uint64_t from, struct ranges *to)
+{
+	const struct ranges *voided = &c->rerun->history.voided;
+	const uint64_t mark = queue_mark(c->queue);
+
+	if (mark > from)
+		ranges_add(to, from, mark - from);
+	for (uint64_t s = mark > from ? mark : from;
+	     s < queue_next(c->queue); s++)
+		if (!queue_step(c->queue, s))
+			ranges_add(to, s, 1);
+	for (size_t i = 0; i < voided->count; i++)
+		ranges_remove(to, voided->range[i].first,
+			      voided->range[i].end - voided->range[i].first);
+}
+
+/* The steps that have ended and that this server has not, by what it said; but
+   one that is to go back to the checkpoint has none behind that. */
+static void
+find_lacking(const struct coord *c, size_t server, uint64_t back,
+	     struct ranges *to)
+{
+	const struct standing *s = fleet_standing(c->fleet, server);
+	const bool holds = fleet_holds(c->fleet, server);
+	const uint64_t from = holds ? s->mark : back;
+	uint64_t first = from, end;
+
+	add_ended(c, from, to);
+	while (holds && first < from + 8 * s->bytes) {
+		for (end = first; standing_has(s, end); end++)
+			;
+		if (end > first)
+			ranges_remove(to, first, end - first);
+		first = end + 1;
+	}
+}
+
+bool
+rerun_lacks_rounds(const struct coord *c, size_t server)
+{
+	const struct ranges *todo = &c->rerun->redo[0].todo;
+	struct ranges lacking = { 0 };
+	bool any;
+
+	add_ended(c, fleet_standing(c->fleet, server)->round, &lacking);
+	for (size_t i = 0; i < todo->count; i++)
+		ranges_remove(&lacking, todo->range[i].first,
+			      todo->range[i].end - todo->range[i].first);
+	any = lacking.count > 0;
+	ranges_release(&lacking);
+	return any;
+}
+
+uint64_t
+rerun_fill(struct coord *c, size_t server, uint64_t back)
+{
+	struct redo *r = redo_of(c, server);
+	struct ranges more = { 0 }, before = r->todo;
+	const struct ranges *todo = &r->todo;
+	uint64_t again;
+
+	if (c->o.mode == MODE_SYNC &&
+	    (server > 0 || fleet_holds(c->fleet, server)))
+		return ranges_total(&r->todo);
+	r->todo = (struct ranges){ 0 };
+	redo_release(r);
+	find_lacking(c, server, back, &r->todo);
+	for (size_t i = 0; i < todo->count; i++)
+		ranges_add(&more, todo->range[i].first, todo->range[i].end -
+			   todo->range[i].first);
+	for (size_t i = 0; fleet_holds(c->fleet, server) && i < before.count;
+	     i++)
+		ranges_remove(&more, before.range[i].first,
+			      before.range[i].end - before.range[i].first);
+	again = ranges_total(&more);
+	c->rerun->steps += again;
+	ranges_release(&more);
+	ranges_release(&before);
+	return again;
+}
+
+uint64_t
+rerun_mark(const struct coord *c, size_t server)
+{
+	const uint64_t mark = queue_mark(c->queue);
+	const uint64_t redo = redo_mark(redo_of(c, server));
+
+	return redo < mark ? redo : mark;
+}
+
+bool
+rerun_idle(const struct coord *c)
+{
+	for (size_t i = 0; i < c->o.servers; i++)
+		if (!redo_idle(&c->rerun->redo[i]))
+			return false;
+	return true;
+}
+
+bool
+rerun_lease(struct coord *c, void *worker, struct lease_terms *l,
+	      uint64_t *server)
+{
+	for (size_t i = 0; i < c->o.servers; i++) {
+		const struct ranges *todo = &c->rerun->redo[i].todo;
+		uint64_t limit = fleet_marked(c->fleet, i) + WINDOW, until;
+		struct asked_of asked;
+
+		if (todo->count == 0)
+			continue;
+		asked = history_of(&c->rerun->history, todo->range[0].first,
+				   &until);
+		if (until < limit)
+			limit = until;
+		*l = (struct lease_terms){ .batch = asked.batch,
+			.learning_rate = asked.learning_rate,
+			.place = asked.place +
+				(todo->range[0].first - asked.first) };
+		l->count = redo_lease(&c->rerun->redo[i], worker,
+				      data_run(c, l->place), limit,
+				      &l->first);
+		*server = i;
+		if (l->count > 0)
+			return true;
+	}
+	return false;
+}
+
+void
+rerun_ended(struct coord *c, size_t server, uint64_t step)
+{
+	redo_end(&c->rerun->redo[server], step);
+	if (redo_idle(&c->rerun->redo[server]))
+		journal_servers(c, false);
+}
+
+void
+rerun_return(struct coord *c, const void *worker)
+{
+	for (size_t i = 0; i < c->o.servers; i++)
+		redo_return(&c->rerun->redo[i], worker);
+}
+
+void
+rerun_failed(struct coord *c, uint64_t step, uint64_t server,
+	       const struct fail *why, uint64_t now)
+{
+	struct fail f = *why;
+
+	if (++c->rerun->errors < MAX_REDO_ERRORS)
+		return;
+	if (server == WIRE_NONE)
+		fail_at(&f, "step %llu, run again", (unsigned long long)step);
+	else
+		fail_at(&f, "step %llu, run again for server %llu",
+			(unsigned long long)step, (unsigned long long)server);
+	end_fail(c, &f, now);
+}
+
+const struct redo *
+rerun_of(const struct coord *c, size_t server)
+{
+	return &c->rerun->redo[server];
+}
+
+uint64_t
+rerun_steps(const struct coord *c)
+{
+	return c->rerun->steps;
+}
+
+bool
+rerun_running(const struct coord *c)
+{
+	for (size_t i = 0; i < c->o.servers; i++)
+		if (c->rerun->redo[i].outs > 0)
+			return true;
+	return false;
+}
+
+/* ---- in the journal ---- */
+
+void
+rerun_write(const struct coord *c, size_t server, struct pack *out)
+{
+	const struct redo *r = &c->rerun->redo[server];
+
+	pack_uint(out, r->todo.count + r->outs);
+	for (size_t k = 0; k < r->todo.count; k++) {
+		pack_uint(out, r->todo.range[k].first);
+		pack_uint(out, r->todo.range[k].end);
+	}
+	for (size_t k = 0; k < r->outs; k++) {
+		pack_uint(out, r->out[k].step);
+		pack_uint(out, r->out[k].step + 1);
+	}
+}
+
+void
+rerun_read(struct coord *c, size_t server, struct unpack *in)
+{
+	struct redo *r = &c->rerun->redo[server];
+	uint64_t ranges = unpack_uint(in);
+
+	redo_release(r);
+	for (; ranges > 0 && !in->bad; ranges--) {
+		const uint64_t first = unpack_uint(in);
+
+		ranges_add(&r->todo, first, unpack_uint(in) - first);
+	}
+}
