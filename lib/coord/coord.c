@@ -114,10 +114,8 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	c->model = model;
 	c->metric = model_metrics(model, &c->metrics);
 	c->outbox = outbox;
-	c->began_ms = c->helped_ms = c->now_ms = now;
-	totals_reset(&c->join, now);
-	totals_reset(&c->all, now);
-	c->trained_before = o->restored.seconds;
+	c->began_ms = c->now_ms = now;
+	report_init(c, now);
 	coord_plan(o, model, &c->plan, &place, &places);
 	status_init(c, place, places);
 	free(place);
@@ -128,8 +126,13 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	c->mark_told = queue_mark(c->queue);
 	cut_init(c, o->restore, *o->restore ? o->restored.step : WIRE_NONE,
 		 c->mark_told);
-	recover_init(c);
+	journal_init(c);
+	ending_init(c);
+	data_init(c);
 	rerun_init(c);
+	sync_init(c);
+	void_init(c);
+	recover_init(c);
 	standby_init(c);
 	watch_init(c);
 	evaluate_init(c);
@@ -150,33 +153,27 @@ coord_free(struct coord *c)
 	if (!c)
 		return;
 	members_release(c);
-	free(c->count_deaths.died);
-	rounds_free(c->rounds);
-	pack_release(&c->attempts);
-	text_release(&c->state);
 	fleet_free(c->fleet);
 	recover_release(c);
-	rerun_release(c);
 	standby_release(c);
 	watch_release(c);
 	evaluate_release(c);
+	cut_release(c);
+	void_release(c);
+	sync_release(c);
+	rerun_release(c);
+	data_release(c);
+	ending_release(c);
+	journal_release(c);
+	report_release(c);
+	status_release(c);
 	queue_free(c->queue);
 	pack_release(&c->plan_frame);
 	pack_release(&c->model_frame);
 	pack_release(&c->format_frame);
-	pack_release(&c->block);
-	pack_release(&c->block_after);
 	plan_release(&c->plan);
-	totals_release(&c->join);
-	totals_release(&c->all);
-	totals_release(&c->epoch);
-	text_release(&c->lines);
-	pack_release(&c->notes);
 	text_release(&c->output);
 	text_release(&c->warnings);
-	cut_release(c);
-	free(c->server_bytes);
-	free(c->failed_id);
 	free(c);
 }
 
@@ -192,6 +189,30 @@ coord_warnings(struct coord *c)
 	return &c->warnings;
 }
 
+/*
+ * A part of the coordinator has found out what the run ends with, or a record
+ * could not be kept: it ends, now that the part has returned.
+ */
+bool
+coord_settle(struct coord *c, uint64_t now)
+{
+	struct fail why;
+
+	if (journal_failure(c, &why))
+		end_fail(c, &why, now);
+	if (ending_failed(c, &why))
+		end_fail(c, &why, now);
+	return c->phase == PHASE_END;
+}
+
+/* Steps that were given up are refused by all servers, or by a new term. */
+static void
+voided(struct coord *c)
+{
+	cut_spoil(c);
+	void_done(c);
+}
+
 /* ---- servers ---- */
 
 static void
@@ -201,8 +222,7 @@ begin_run(struct coord *c, uint64_t now)
 	cut_begin_run(c, now);
 	if (c->resumed)
 		return;
-	totals_reset(&c->join, now);
-	totals_reset(&c->all, now);
+	report_begin(c, now);
 }
 
 /* The servers hold what they are to hold: now the workers. */
@@ -210,15 +230,15 @@ static void
 go_on(struct coord *c, uint64_t now)
 {
 	recover_end(c, now);
-	if (c->phase != PHASE_RUN)
+	if (coord_settle(c, now))
 		return;
 	if (!c->begun)
 		begin_run(c, now);
-	c->helped_ms = now;
+	watch_helped(c);
 	/* The new term keeps those steps out. */
-	if (!sync_go_on(c) && c->cancelling)
-		void_done(c);
-	if (c->setting_aside)
+	if (!sync_go_on(c) && void_under_way(c))
+		voided(c);
+	if (void_is_aside(c))
 		void_aside_done(c);
 	hear_say_plan(c);
 }
@@ -228,7 +248,7 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 {
 	const enum message_kind kind = ask->message.kind;
 
-	if (c->phase == PHASE_STOP && kind != MESSAGE_STOP &&
+	if (ending_state(c) == ENDING_STOP && kind != MESSAGE_STOP &&
 	    kind != MESSAGE_BYE)
 		return;		/* too late */
 	if (ask->failed && (kind == MESSAGE_FREEZE || kind == MESSAGE_SAVE)) {
@@ -252,14 +272,13 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 		c->mark_told = fleet_marked_by_all(c->fleet);
 		break;
 	case MESSAGE_VOID:
-		if (c->setting_aside && ask->message.voided.count == 1 &&
-		    ask->message.voided.first == c->aside)
+		if (void_is_answer(c, &ask->message))
 			void_aside_done(c);
 		else
-			void_done(c);
+			voided(c);
 		break;
 	case MESSAGE_COMMIT:
-		sync_committed(c, now);
+		steps_committed(c, now);
 		break;
 	case MESSAGE_FREEZE:
 		cut_frozen(c);
@@ -308,9 +327,11 @@ tell_mark(struct coord *c, uint64_t now)
 bool
 coord_wants(const struct coord *c)
 {
-	return !c->no_more_requests && !c->suspending &&
-		c->phase < PHASE_STOP && !c->full &&
-		c->output.size < COORD_OUTPUT && c->lines.size < MAX_LINES;
+	return !ending_had_last_request(c) &&
+		ending_state(c) != ENDING_SUSPEND &&
+		c->phase != PHASE_END && !c->full &&
+		c->output.size < COORD_OUTPUT &&
+		journal_line_bytes(c) < MAX_LINES;
 }
 
 /* Do optimizers that are not frozen begin at rates of their own? */
@@ -382,7 +403,7 @@ coord_request(struct coord *c, const char *line, size_t size,
 void
 coord_end_of_requests(struct coord *c, uint64_t now)
 {
-	c->no_more_requests = true;
+	ending_last_request(c);
 	coord_advance(c, now);
 }
 
@@ -396,7 +417,7 @@ pass_save(struct coord *c, const struct request *r)
 	if (!c->o.checkpoint) {
 		fail(&why, FAIL_CONFIG, "save: there is no --checkpoint=DIR");
 		report_error(c, r->id, "save", WIRE_NONE, NULL, why.text);
-		end_error(c, &why);
+		ending_error(c, &why);
 	} else if (cut_saved_step(c) == queue_mark(c->queue)) {
 		checkpoint_name(cut_saved_step(c), name);
 		report_saved(c, r->id, name, cut_saved_step(c));
@@ -415,28 +436,46 @@ pass_barrier(struct coord *c, const struct request *r, uint64_t now)
 
 	switch (r->op) {
 	case REQUEST_JOIN:
-		report_totals(c, r->id, "join", &c->join, now,
-			      c->step_error.kind ? c->step_error.text :
-			      NULL);
-		c->step_error.kind = 0;
 		status_keep_scores(c);
-		totals_reset(&c->join, now);
+		report_join(c, r->id, void_error(c), now);
+		void_error_told(c);
 		journal_pass(c);
 		return 1;
 	case REQUEST_EPOCH:
-		return data_epoch(c, r, now);
+		if (data_epoch(c, r, now) == 0)
+			return 0;
+		journal_pass(c);
+		return 1;
 	case REQUEST_EVAL:
-		return evaluate_advance(c, r, now);
+		if (evaluate_advance(c, r, now) == 0)
+			return 0;
+		journal_pass(c);
+		return 1;
 	case REQUEST_BAD:
 		fail(&why, FAIL_DATA, "%.500s", r->why);
 		report_error(c, NULL, request_name(r->op), WIRE_NONE, NULL,
 			     why.text);
 		journal_pass(c);
-		end_error(c, &why);
+		ending_error(c, &why);
 		return 1;
 	default:
 		return pass_save(c, r);
 	}
+}
+
+/*
+ * What has become of standbys.  Whoever hears of one that took over may begin
+ * the lost one as its standby, and the coordinator that resumes the run must
+ * look for it there.
+ */
+static void
+take_news(struct coord *c, enum standby_news news)
+{
+	if ((news & STANDBY_TOOK_OVER) ||
+	    ((news & STANDBY_COUNTED) && c->begun))
+		recover_write_servers(c, true);
+	if (news & STANDBY_NEW_TERM)
+		recover_begin(c);
 }
 
 /* All servers are there, or those in their places. */
@@ -449,13 +488,29 @@ greeted(struct coord *c, uint64_t now)
 		recover_ask_plan(c);
 }
 
-/* Steps up to the next cut; and on, when it is known what that has. */
+/* The last step below a cut has its number: what is so now is kept. */
+static void
+fold(struct coord *c)
+{
+	uint64_t step;
+
+	if (cut_reached(c, &step))
+		records_fold(c, step);
+}
+
+/* Steps up to the next cut; and on, when it is known what that has.  What was
+   given to who could not be reached is given to others. */
 static void
 give_out(struct coord *c)
 {
-	do
-		lease_give_out(c);
-	while (cut_come_to(c));
+	bool more;
+
+	do {
+		steps_give_out(c);
+		more = cut_come_to(c);
+		fold(c);
+		more = hear_unreachable(c) || more;
+	} while (more && !journal_failed(c));
 }
 
 void
@@ -464,17 +519,22 @@ coord_advance(struct coord *c, uint64_t now)
 	const struct request *r;
 
 	c->now_ms = now;
+	coord_settle(c, now);
 	/* Taken many at a time, they are made safe many at a time. */
 	if (queue_requests(c->queue) <= MAX_REQUESTS / 2)
 		c->full = false;
-	if (c->phase < PHASE_STOP && fleet_changed(c->fleet))
+	if (c->phase != PHASE_END && fleet_changed(c->fleet))
 		recover_begin(c);
 	/* What is being published is the newest checkpoint, or it is not: that
 	   is known before anybody loads one. */
 	if (c->phase == PHASE_GREET && !cut_publishing(c) &&
-	    fleet_welcome(c->fleet) && !standby_awaited(c, now) &&
-	    !standby_step_in(c, now))
-		greeted(c, now);
+	    fleet_welcome(c->fleet) && !standby_awaited(c, now)) {
+		if (standby_step_in(c, now))
+			take_news(c, STANDBY_TOOK_OVER);
+		else
+			greeted(c, now);
+		coord_settle(c, now);
+	}
 	standby_tell(c, now);
 	end_check_over(c, now);
 	if (c->phase != PHASE_RUN)
@@ -485,27 +545,33 @@ coord_advance(struct coord *c, uint64_t now)
 		sync_begin(c);
 	end_drain(c);
 	void_tell(c);
-	if (!data_ready(c) && !c->stopping && !c->suspending &&
+	if (!data_ready(c) && !ending_begun(c) &&
 	    !queue_idle(c->queue))
 		data_count(c);
-	while (!c->cancelling && !c->stopping && !c->suspending &&
+	while (!void_under_way(c) && !ending_begun(c) &&
 	       rerun_idle(c) && data_ready(c) &&
 	       (r = queue_barrier(c->queue)) &&
 	       pass_barrier(c, r, now) && c->phase == PHASE_RUN)
 		;
+	hear_unreachable(c);
 	cut_advance(c, now);
+	fold(c);
 	journal_lines(c);
-	if (c->phase == PHASE_RUN && data_ready(c) && !c->unnoted &&
+	if (!coord_settle(c, now) && data_ready(c) && !journal_waits(c) &&
 	    (void_finishes(c) ||
-	     (c->started && (!c->cancelling || !rerun_idle(c)))))
+	     (c->started && (!void_under_way(c) || !rerun_idle(c)))))
 		give_out(c);
+	if (coord_settle(c, now))
+		return;
 	tell_mark(c, now);
-	if (c->no_more_requests && queue_idle(c->queue) && !c->cancelling &&
-	    !c->setting_aside && rerun_idle(c) && cut_idle(c) &&
-	    c->phase == PHASE_RUN)
+	if (ending_had_last_request(c) && queue_idle(c->queue) &&
+	    !void_under_way(c) && !void_is_aside(c) && rerun_idle(c) &&
+	    cut_idle(c) && c->phase == PHASE_RUN) {
 		end_run(c, now);
-	else if (c->phase == PHASE_RUN)
+		fold(c);
+	} else if (c->phase == PHASE_RUN) {
 		end_suspended(c);
+	}
 }
 
 /* ---- what happens ---- */
@@ -533,7 +599,7 @@ static void
 fleet_failed(struct coord *c, const struct fail *why, uint64_t now)
 {
 	if (fleet_stale(c->fleet))
-		c->journal_lost = true;
+		journal_lose(c);
 	end_fail(c, why, now);
 }
 
@@ -545,11 +611,12 @@ coord_hear(struct coord *c, uint64_t peer, const struct message *m,
 	struct fail why;
 
 	if (standby_knows(c, peer))
-		standby_hear(c, peer, m, now);
+		take_news(c, standby_hear(c, peer, m, now));
 	else if (!fleet_knows(c->fleet, peer))
 		hear_member(c, peer, m, now);
 	else if (m->kind == MESSAGE_STANDBY)
-		standby_told(c, fleet_server(c->fleet, peer), m, now);
+		take_news(c, standby_told(c, fleet_server(c->fleet, peer), m,
+					  now));
 	else if (fleet_hear(c->fleet, peer, m, now, &ended, &why) < 0)
 		fleet_failed(c, &why, now);
 	else if (ended)
@@ -584,10 +651,10 @@ coord_tick(struct coord *c, uint64_t now)
 	struct fail why;
 
 	note_pause(c, now);
-	if (c->phase < PHASE_STOP)
+	if (c->phase != PHASE_END)
 		end_check_drain(c, now);
 	end_check_over(c, now);
-	if (c->phase >= PHASE_STOP)
+	if (c->phase == PHASE_END)
 		return;
 	if (fleet_tick(c->fleet, now, c->o.lease_ms,
 		       end_patience(c, c->o.timeout_ms),
@@ -601,16 +668,21 @@ coord_tick(struct coord *c, uint64_t now)
 		}
 		return;
 	}
-	standby_watch(c, now);
+	take_news(c, standby_watch(c, now));
 	recover_watch(c, now);
 	tell_mark(c, now);
 	if (now - c->probed_ms >= PROBE_MS ||
 	    now - c->probed_ms >= c->o.lease_ms / 4)
 		hear_probe(c, now);
-	watch_members(c, now);
+	hear_silence(c, now);
 	if (c->phase == PHASE_RUN)
-		workers_watch(c, now);
-	watch_run(c, now);
+		watch_workers(c, now);
+	watch_servers(c, now);
+	if (!coord_settle(c, now) && c->phase == PHASE_RUN) {
+		hear_late(c, now);
+		if (watch_idle(c, steps_limit(c), now))
+			hear_anew(c);
+	}
 	coord_advance(c, now);
 }
 
@@ -641,8 +713,9 @@ coord_note(struct coord *c, uint64_t written, bool now_or_never,
 	   uint64_t now)
 {
 	/* A checkpoint waits for it, which holds what it is about. */
-	if (journal_ends(c, written, now_or_never, cut_whole(c), now))
+	if (records_ends(c, written, now_or_never, cut_whole(c), now))
 		coord_advance(c, now);
+	coord_settle(c, now);
 }
 
 void
@@ -650,6 +723,6 @@ coord_finish(struct coord *c, uint64_t written, uint64_t now)
 {
 	coord_note(c, written, true, now);
 	journal_lines(c);	/* a pipe does not bring them again */
-	if (!c->left)
-		journal_finished(c);
+	if (!ending_is_left(c))
+		records_finished(c);
 }

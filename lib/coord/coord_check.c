@@ -100,14 +100,14 @@ check_members(const struct coord *c)
 static const char *
 check_leased(const struct coord *c)
 {
-	if (c->cancelling || c->phase != PHASE_RUN)
+	if (void_under_way(c) || c->phase != PHASE_RUN)
 		return NULL;
 	for (uint64_t s = queue_mark(c->queue); s < queue_next(c->queue); s++) {
 		const struct step *step = queue_step(c->queue, s);
 
 		if (!step || step->state != STEP_LEASED)
 			continue;
-		if (c->rounds ? step->worker != c->rounds :
+		if (sync_begun(c) ? !sync_is(c, step->worker) :
 		    !has_step(c, member_of(c, step->worker), s, WIRE_NONE))
 			return "coord 10: a step that is leased is in a lease "
 				"of its worker";
@@ -135,7 +135,7 @@ check_again(const struct coord *c)
 			if (queue_step(c->queue, out->step))
 				return "coord 12: a step is run again when it "
 					"has ended";
-			if (c->o.mode == MODE_SYNC ? out->worker != c->rounds :
+			if (c->o.mode == MODE_SYNC ? !sync_is(c, out->worker) :
 			    !has_step(c, member_of(c, out->worker), out->step,
 				      i))
 				return "coord 13: a step that is run again is "
@@ -151,30 +151,10 @@ check_marks(const struct coord *c)
 	if (c->phase != PHASE_RUN)
 		return NULL;
 	for (size_t i = 0; i < c->o.servers; i++) {
-		if (c->lost[i] || c->all_back || c->new_term)
-			return "coord 14: nothing of a recovery is left when "
-				"the run goes on";
 		if (c->mark_told > fleet_marked(c->fleet, i))
 			return "coord 15: all servers have the mark that all "
 				"are said to have";
 	}
-	return NULL;
-}
-
-/* ---- what is given up ---- */
-
-static const char *
-check_void(const struct coord *c)
-{
-	if (c->phase > PHASE_RUN)
-		return NULL;
-	if ((c->voiding || c->failing) && !c->cancelling)
-		return "coord 23: steps are void, or failed, of those that are "
-			"given up";
-	if (c->setting_aside && c->aside >= queue_next(c->queue))
-		return "coord 24: a step that is set aside has a number";
-	if (c->committing && !c->rounds)
-		return "coord 25: what is committed is a round";
 	return NULL;
 }
 
@@ -187,28 +167,6 @@ check_asks(const struct coord *c)
 	    (c->phase == PHASE_LOAD && !fleet_asking(c->fleet, MESSAGE_LOAD)))
 		return "coord 26: a phase that waits for servers has asked "
 			"them";
-	if (c->phase != PHASE_RUN)
-		return NULL;
-	if ((c->voiding || c->setting_aside) &&
-	    !fleet_asking(c->fleet, MESSAGE_VOID))
-		return "coord 27: steps are void when servers have said so";
-	if (c->committing && !fleet_asking(c->fleet, MESSAGE_COMMIT))
-		return "coord 28: a round is committed when servers have said "
-			"so";
-	return NULL;
-}
-
-/* ---- the run ---- */
-
-static const char *
-check_end(const struct coord *c)
-{
-	if (c->stopping && !c->no_more_requests)
-		return "coord 31: a run that stops takes no requests";
-	if (c->left && c->phase != PHASE_OVER)
-		return "coord 32: a run that is left is over";
-	if ((c->status != 0) != (c->failure.kind != 0) && !c->left)
-		return "coord 33: a status that is not 0 has a reason";
 	return NULL;
 }
 
@@ -218,16 +176,17 @@ coord_check(const struct coord *c, uint64_t now)
 	const char *broken = queue_check(c->queue);
 
 	broken = broken ? broken : fleet_check(c->fleet);
-	broken = broken || !c->rounds ? broken : rounds_check(c->rounds);
+	broken = broken ? broken : sync_check(c);
 	broken = broken ? broken : check_members(c);
 	broken = broken ? broken : check_leased(c);
 	broken = broken ? broken : check_again(c);
 	broken = broken ? broken : check_marks(c);
 	broken = broken ? broken : cut_check(c);
-	broken = broken ? broken : check_void(c);
+	broken = broken ? broken : recover_check(c);
+	broken = broken ? broken : void_check(c);
 	broken = broken ? broken : check_asks(c);
 	broken = broken ? broken : evaluate_check(c);
-	broken = broken ? broken : check_end(c);
+	broken = broken ? broken : ending_check(c);
 	broken = broken ? broken : standby_check(c);
 	return broken ? broken : watch_check(c, now);
 }

@@ -48,6 +48,8 @@ struct cut_plans {
 	bool sweep;		/* what is left of one that failed */
 	uint64_t save_ms;	/* the last cut of one was whole */
 	struct cut_figures told;
+	struct cut_base base;	/* the newest checkpoint */
+	bool reached_now;	/* of which coord.c is yet to hear */
 };
 
 void
@@ -57,6 +59,7 @@ cut_init(struct coord *c, const char *name, uint64_t step, uint64_t next)
 	c->cut->saved_step = step;
 	c->cut->tried_step = next;
 	snprintf(c->cut->job.name, sizeof(c->cut->job.name), "%s", name);
+	cut_begin_with(c, name, next, false);
 }
 
 void
@@ -132,7 +135,7 @@ checkpoint_due(const struct coord *c, uint64_t now)
 {
 	if (!c->o.checkpoint)
 		return false;
-	return c->cut->wanted || c->cut->again || end_save_due(c) ||
+	return c->cut->wanted || c->cut->again || cut_save_due(c) ||
 		(c->o.every_ms && queue_mark(c->queue) > c->cut->tried_step &&
 		 now - c->cut->saved_ms >= c->o.every_ms);
 }
@@ -154,8 +157,8 @@ reach_cut(struct coord *c)
 	if (c->cut->who)
 		return;
 	data_note(c, &c->cut->place, &c->cut->visits);
-	journal_fold(c, c->cut->step);
-	c->cut->examples = c->o.restored.examples + c->all.examples;
+	c->cut->reached_now = true;
+	c->cut->examples = c->o.restored.examples + report_all(c)->examples;
 }
 
 /* Tell the servers of a cut of the steps below one, of which none is begun. */
@@ -229,16 +232,26 @@ cut_saved_step(const struct coord *c)
 	return c->cut->saved_step;
 }
 
+const struct cut_base *
+cut_base(const struct coord *c)
+{
+	return &c->cut->base;
+}
+
+bool
+cut_reached(struct coord *c, uint64_t *step)
+{
+	const bool reached = c->cut->reached_now;
+
+	*step = c->cut->step;
+	c->cut->reached_now = false;
+	return reached;
+}
+
 bool
 cut_is_for(const struct coord *c, const struct member *m)
 {
 	return c->cut->who == m;
-}
-
-bool
-cut_lacks(const struct coord *c)
-{
-	return c->cut->reached && queue_mark(c->queue) < c->cut->step;
 }
 
 /* A cut that was begun before lacks steps. */
@@ -261,6 +274,12 @@ void
 cut_want_last(struct coord *c)
 {
 	c->cut->tried_step = WIRE_NONE;
+}
+
+bool
+cut_save_due(const struct coord *c)
+{
+	return ending_state(c) == ENDING_SUSPEND && cut_last_due(c);
 }
 
 bool
@@ -346,14 +365,25 @@ give_cut(struct coord *c)
 	outbox_send(c->outbox, e->peer, &m);
 }
 
+static void
+write_base(struct coord *c)
+{
+	struct pack out = { 0 };
+
+	pack_text(&out, c->cut->base.name);
+	pack_uint(&out, c->cut->base.step);
+	journal_add(c, JOURNAL_CUT, &out, true);
+	pack_release(&out);
+}
+
 /* The newest checkpoint: what a server that is lost will go back to. */
 static void
 take_base(struct coord *c, const char *name)
 {
-	snprintf(c->base.name, sizeof(c->base.name), "%s", name);
-	c->base.step = c->cut->step;
-	c->base.ours = true;
-	journal_cut(c);
+	snprintf(c->cut->base.name, sizeof(c->cut->base.name), "%s", name);
+	c->cut->base.step = c->cut->step;
+	c->cut->base.ours = true;
+	write_base(c);
 	if (c->phase == PHASE_RUN)
 		rerun_forget(c, c->cut->step);
 }
@@ -374,12 +404,13 @@ count_checkpoint(struct coord *c, const struct fail *why, uint64_t now)
 static void
 warn_of_none(struct coord *c, const struct fail *why)
 {
+	const char *newest = *c->cut->base.name ? c->cut->base.name : "none";
 	const bool spoilt = why->kind == FAIL_DATA;
 
 	report_warning(c, "no checkpoint of step %llu: %s%s%s",
 		       (unsigned long long)c->cut->step, why->text,
 		       spoilt ? "; the newest is " : "",
-		       !spoilt ? "" : *c->base.name ? c->base.name : "none");
+		       spoilt ? newest : "");
 }
 
 /* A checkpoint came to its end; why it failed, or NULL. */
@@ -404,10 +435,8 @@ checkpoint_ended(struct coord *c, const struct fail *why, uint64_t now)
 		if (r)
 			report_error(c, r->id, "save", c->cut->step, NULL,
 				     why->text);
-		if ((r || c->cut->final) && c->status == 0) {
-			c->status = (int)why->kind;
-			c->failure = *why;
-		}
+		if (r || c->cut->final)
+			ending_note(c, why);
 	}
 	if (r)
 		journal_pass(c);
@@ -434,8 +463,8 @@ cut_saved(struct coord *c, const struct ask *saved, uint64_t now)
 	job->info.ledger = data_position(c, &c->cut->place,
 					 &c->cut->visits);
 	job->info.examples = c->cut->examples;
-	job->info.seconds = c->trained_before +
-		(double)(now - c->all.began_ms) / 1000;
+	job->info.seconds = c->o.restored.seconds +
+		(double)(now - report_all(c)->began_ms) / 1000;
 	job->part = mem_alloc(c->o.servers, sizeof(*job->part));
 	for (size_t i = 0; saved && i < c->o.servers; i++) {
 		job->part[i].size = saved->saved[i].size;
@@ -472,7 +501,7 @@ coord_job(const struct coord *c)
 uint64_t
 coord_newest(const struct coord *c)
 {
-	return c->base.step;
+	return c->cut->base.step;
 }
 
 bool
@@ -500,7 +529,7 @@ bool
 cut_whole(const struct coord *c)
 {
 	return c->cut->state == CUT_OPEN &&
-		queue_mark(c->queue) >= c->cut->step && !c->cancelling &&
+		queue_mark(c->queue) >= c->cut->step && !void_under_way(c) &&
 		rerun_idle(c);
 }
 
@@ -548,7 +577,7 @@ begin_cut(struct coord *c, uint64_t now)
 static bool
 adds_nothing(const struct coord *c)
 {
-	return c->all.steps == 0 && c->cut->saved_step != WIRE_NONE;
+	return report_steps(c) == 0 && c->cut->saved_step != WIRE_NONE;
 }
 
 void
@@ -566,7 +595,7 @@ cut_advance(struct coord *c, uint64_t now)
 		thaw(c, false);
 	else if (cut_whole(c) && journal_safe(c))
 		save(c);
-	if (cut_idle(c) && !c->cancelling)
+	if (cut_idle(c) && !void_under_way(c))
 		begin_cut(c, now);
 }
 
@@ -584,6 +613,28 @@ cut_final(struct coord *c, uint64_t now)
 		freeze(c, NULL, queue_mark(c->queue));
 	}
 	return true;
+}
+
+/* ---- in the journal ---- */
+
+int
+cut_read(struct coord *c, struct unpack *u)
+{
+	unpack_text(u, c->cut->base.name, sizeof(c->cut->base.name));
+	c->cut->base.step = unpack_uint(u);
+	c->cut->base.ours = true;
+	return u->bad ? -1 : 0;
+}
+
+void
+cut_begin_with(struct coord *c, const char *name, uint64_t step, bool ours)
+{
+	struct cut_base *b = &c->cut->base;
+
+	memset(b->name, 0, sizeof(b->name));
+	snprintf(b->name, sizeof(b->name), "%s", name);
+	b->step = step;
+	b->ours = ours || b->ours;
 }
 
 /* ---- what always holds ---- */
@@ -612,7 +663,7 @@ cut_check(const struct coord *c)
 			"a number";
 	if (cut->state == CUT_SAVE && queue_mark(c->queue) < cut->step)
 		return "coord 21: what is saved has ended";
-	if (*c->base.name && c->base.step > queue_mark(c->queue))
+	if (*c->cut->base.name && c->cut->base.step > queue_mark(c->queue))
 		return "coord 22: what a checkpoint holds has ended";
 	if ((cut->state == CUT_FREEZE &&
 	     !fleet_asking(c->fleet, MESSAGE_FREEZE)) ||

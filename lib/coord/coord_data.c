@@ -10,7 +10,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct dataset {
+	uint64_t requests;		/* to count a split */
+	struct deaths deaths;		/* of each that is counted */
+	struct pack block, after;	/* of a lease */
+	uint64_t epoch;			/* the newest, and */
+	struct totals totals;		/* of its steps, if */
+	bool open;			/* some were done */
+	uint64_t kept;		/* epochs that have begun, in the journal */
+};
+
 #define AHEAD	8	/* leases of a stream, of which none has ended */
+
+void
+data_init(struct coord *c)
+{
+	c->data = mem_alloc(1, sizeof(*c->data));
+}
+
+void
+data_release(struct coord *c)
+{
+	free(c->data->deaths.died);
+	pack_release(&c->data->block);
+	pack_release(&c->data->after);
+	totals_release(&c->data->totals);
+	free(c->data);
+}
 
 bool
 data_ready(const struct coord *c)
@@ -42,12 +68,13 @@ ask(struct coord *c, struct member *w, size_t split)
 
 	w->counting = true;
 	w->split = split;
-	w->count_request = m.request = ++c->counts;
+	w->count_request = m.request = ++c->data->requests;
 	m.index.term = c->plan.term;
-	pack_reset(&c->block);
-	block_write_span(&c->block, &span);
+	pack_reset(&c->data->block);
+	block_write_span(&c->data->block, &span);
 	m.frames = 1;
-	m.frame[0] = (struct frame){ c->block.data, c->block.size, NULL };
+	m.frame[0] = (struct frame){ c->data->block.data,
+				     c->data->block.size, NULL };
 	outbox_send(c->outbox, w->peer, &m);
 }
 
@@ -79,7 +106,7 @@ data_take_back(struct coord *c, struct member *w)
 bool
 data_died(struct coord *c, const struct member *w)
 {
-	return deaths_add(&c->count_deaths, w->split);
+	return deaths_add(&c->data->deaths, w->split);
 }
 
 /* The file is to be counted as one: what is known of its parts is void. */
@@ -162,16 +189,15 @@ data_restore(struct coord *c)
 
 /* The first request cannot be, and so none can. */
 static void
-no_data(struct coord *c, const struct fail *why, const char *worker,
-	uint64_t now)
+no_data(struct coord *c, const struct fail *why, const char *worker)
 {
 	report_error(c, NULL, "data", WIRE_NONE, worker, why->text);
-	end_fail(c, why, now);
+	ending_fail(c, why);
 }
 
 int
 data_counted(struct coord *c, struct member *w, const struct message *m,
-	     uint64_t now, struct fail *f)
+	     struct fail *f)
 {
 	struct unpack u = unpack_from(m->frame[0].data, m->frame[0].size);
 	const uint32_t count = unpack_array(&u);
@@ -198,17 +224,16 @@ data_counted(struct coord *c, struct member *w, const struct message *m,
 				     m->indexed.records, place, count, &why);
 	free(place);
 	if (got < 0)
-		no_data(c, &why, NULL, now);
+		no_data(c, &why, NULL);
 	else if (ledger_ready(c->o.ledger)) {
 		data_restore(c);
-		journal_counts(c);
+		data_write_counts(c);
 	}
 	return 0;
 }
 
 void
-data_refused(struct coord *c, struct member *w, const struct message *m,
-	     uint64_t now)
+data_refused(struct coord *c, struct member *w, const struct message *m)
 {
 	char text[MESSAGE_BLOB + 1];
 	struct fail why;
@@ -218,7 +243,7 @@ data_refused(struct coord *c, struct member *w, const struct message *m,
 	w->counting = false;
 	message_text(m, text, sizeof(text));
 	fail(&why, message_status(m->refused.status), "%s", text);
-	no_data(c, &why, w->name, now);
+	no_data(c, &why, w->name);
 }
 
 /* ---- leases ---- */
@@ -249,7 +274,7 @@ data_run(const struct coord *c, uint64_t place)
 }
 
 size_t
-data_lease(struct coord *c, struct member *w, uint64_t limit,
+data_lease(struct coord *c, struct member *w, uint64_t limit, bool any,
 	   struct lease_terms *terms)
 {
 	const uint64_t now = ledger_now(c->o.ledger) *
@@ -266,7 +291,7 @@ data_lease(struct coord *c, struct member *w, uint64_t limit,
 	if (w->stream >= streams)
 		w->stream = free_stream(c, streams);
 	choice.stream = w->stream;
-	if (watch_any(c)) {
+	if (any) {
 		choice.stream = WIRE_NONE;
 		choice.ahead = WINDOW;
 	}
@@ -279,24 +304,25 @@ data_describe(struct coord *c, const struct lease_terms *terms,
 	      uint64_t slot, struct message *m)
 {
 	struct ledger *l = c->o.ledger;
+	struct pack *block = &c->data->block, *after = &c->data->after;
 	struct slice slice;
 	struct block b;
 
 	ledger_slice(l, terms->place, slot, &slice);
 	m->lease.from = slice.from;
 	ledger_block(l, &slice, &b);
-	pack_reset(&c->block);
-	block_write(&c->block, &b);
+	pack_reset(block);
+	block_write(block, &b);
 	block_release(&b);
-	m->frame[m->frames++] = (struct frame){ c->block.data, c->block.size,
+	m->frame[m->frames++] = (struct frame){ block->data, block->size,
 						NULL };
 	if (!ledger_block_after(l, &slice, &b))
 		return;
-	pack_reset(&c->block_after);
-	block_write(&c->block_after, &b);
+	pack_reset(after);
+	block_write(after, &b);
 	block_release(&b);
-	m->frame[m->frames++] = (struct frame){ c->block_after.data,
-						c->block_after.size, NULL };
+	m->frame[m->frames++] = (struct frame){ after->data, after->size,
+						NULL };
 }
 
 /* ---- epochs ---- */
@@ -304,9 +330,9 @@ data_describe(struct coord *c, const struct lease_terms *terms,
 static void
 open_epoch(struct coord *c, uint64_t epoch, uint64_t now)
 {
-	totals_reset(&c->epoch, now);
-	c->epoch_number = epoch;
-	c->epoch_open = true;
+	totals_reset(&c->data->totals, now);
+	c->data->epoch = epoch;
+	c->data->open = true;
 }
 
 /* Totals are kept of the newest epoch that has begun: it closes last. */
@@ -320,10 +346,10 @@ data_done(struct coord *c, const struct step *step, const struct result *r,
 		return;
 	epoch = ledger_epoch(c->o.ledger, step->place);
 	ledger_visit(c->o.ledger, step->place, r->examples);
-	if (epoch > c->epoch_number || !c->epoch_open)
+	if (epoch > c->data->epoch || !c->data->open)
 		open_epoch(c, epoch, now);
-	if (epoch == c->epoch_number)
-		totals_add(&c->epoch, c, r, scores, positive);
+	if (epoch == c->data->epoch)
+		totals_add(&c->data->totals, c, r, scores, positive);
 }
 
 /* It may go on with one of which steps have been done. */
@@ -332,7 +358,7 @@ data_begin_epoch(struct coord *c, uint64_t now)
 {
 	const uint64_t epoch = ledger_now(c->o.ledger);
 
-	if (epoch != c->epoch_number || !c->epoch_open)
+	if (epoch != c->data->epoch || !c->data->open)
 		open_epoch(c, epoch, now);
 	queue_begin(c->queue, ledger_left(c->o.ledger));
 	journal_begun(c);
@@ -349,13 +375,98 @@ data_epoch(struct coord *c, const struct request *r, uint64_t now)
 	}
 	if (left > 0)
 		return 0;
-	report_epoch(c, r->id, now);
-	c->epoch_open = false;
+	report_epoch(c, r->id, c->data->epoch, &c->data->totals, now);
+	c->data->open = false;
 	if (r->epochs > 0) {
 		journal_closed(c);
 		data_begin_epoch(c, now);
 		return 0;
 	}
-	journal_pass(c);
 	return 1;
+}
+
+/* ---- in the journal ---- */
+
+void
+data_write_counts(struct coord *c)
+{
+	struct pack out = { 0 }, part = { 0 };
+
+	if (!c->o.ledger)
+		return;
+	ledger_write_counts(c->o.ledger, &part);
+	pack_blob(&out, part.data, part.size);
+	pack_reset(&part);
+	ledger_write_position(c->o.ledger, &part);
+	pack_blob(&out, part.data, part.size);
+	journal_add(c, JOURNAL_COUNTS, &out, true);
+	c->data->kept = ledger_begun(c->o.ledger);
+	pack_release(&part);
+	pack_release(&out);
+}
+
+void
+data_write_streams(struct coord *c)
+{
+	struct pack out = { 0 };
+
+	if (!c->o.ledger || ledger_begun(c->o.ledger) == c->data->kept)
+		return;
+	c->data->kept = ledger_begun(c->o.ledger);
+	ledger_write_begun(c->o.ledger, &out);
+	journal_add(c, JOURNAL_STREAMS, &out, true);
+	pack_release(&out);
+}
+
+void
+data_write_epoch(const struct coord *c, struct pack *out, uint64_t now)
+{
+	if (!c->o.ledger)
+		return;
+	pack_uint(out, c->data->open);
+	pack_uint(out, c->data->epoch);
+	pack_uint(out, ledger_visited(c->o.ledger, c->data->epoch));
+	totals_write(out, c, &c->data->totals, now);
+}
+
+int
+data_read_counts(struct coord *c, struct unpack *u, struct fail *f)
+{
+	size_t counts_size, position_size;
+	const void *counts = unpack_blob(u, &counts_size);
+	const void *position = unpack_blob(u, &position_size);
+
+	if (u->bad || !c->o.ledger)
+		return -1;
+	if (ledger_read_counts(c->o.ledger, counts, counts_size, f) < 0 ||
+	    ledger_read_position(c->o.ledger, position, position_size, f) < 0)
+		return -1;
+	c->data->kept = ledger_begun(c->o.ledger);
+	return 0;
+}
+
+int
+data_read_streams(struct coord *c, struct unpack *u)
+{
+	if (!c->o.ledger || !ledger_read_begun(c->o.ledger, u))
+		return -1;
+	c->data->kept = ledger_begun(c->o.ledger);
+	return 0;
+}
+
+int
+data_read_epoch(struct coord *c, struct unpack *u)
+{
+	struct ledger *l = c->o.ledger;
+	uint64_t visited;
+
+	if (!l || !ledger_ready(l))
+		return 0;
+	c->data->open = unpack_uint(u);
+	c->data->epoch = unpack_uint(u);
+	visited = unpack_uint(u);
+	totals_read(u, c, &c->data->totals);
+	ledger_visit(l, c->data->epoch * ledger_steps(l),
+		     visited - ledger_visited(l, c->data->epoch));
+	return u->bad ? -1 : 0;
 }

@@ -20,7 +20,7 @@ leaves_servers(const struct coord *c)
 		others = others || (fleet_present_at(c->fleet, i) &&
 				    !fleet_holds(c->fleet, i));
 	return c->o.keep_servers || others ||
-		(!c->begun && c->failure.kind == FAIL_AGAIN);
+		(!c->begun && ending_failure(c)->kind == FAIL_AGAIN);
 }
 
 static void
@@ -29,12 +29,13 @@ stop_members(struct coord *c, uint64_t now)
 	struct message m = { .kind = leaves_servers(c) ? MESSAGE_BYE :
 			     MESSAGE_STOP };
 	const uint64_t last = c->asked_ms + c->o.grace_ms + LAST_MS;
+	const uint64_t given_up = report_cancelled_requests(c);
 
 	/* The status does not tell. */
-	if (c->asked_ms && !c->unheard && c->given_up > 0)
+	if (c->asked_ms && ending_is_heard(c) && given_up > 0)
 		report_warning(c, "requests given up: %llu",
-			       (unsigned long long)c->given_up);
-	c->phase = PHASE_STOP;
+			       (unsigned long long)given_up);
+	ending_stop(c);
 	c->deadline_ms = now + STOP_MS;
 	if (c->asked_ms && c->deadline_ms > last)
 		c->deadline_ms = last;
@@ -47,8 +48,8 @@ bool
 end_nothing_left(const struct coord *c)
 {
 	return c->resumed && !c->begun && !c->o.keep_servers &&
-		c->no_more_requests && queue_idle(c->queue) &&
-		!c->cancelling && !c->setting_aside &&
+		ending_had_last_request(c) && queue_idle(c->queue) &&
+		!void_under_way(c) && !void_is_aside(c) &&
 		(!c->o.checkpoint || cut_saved_step(c) == queue_mark(c->queue));
 }
 
@@ -69,11 +70,11 @@ static bool
 leaves(const struct coord *c, const struct fail *why)
 {
 	/* What workers have ended with is no failure of ours. */
-	const bool forsaken = c->forsaken && workers_present(c) == 0;
+	const bool forsaken = watch_forsaken(c);
 
-	if (c->journal_lost)
+	if (journal_lost(c))
 		return c->begun || c->resumed;
-	if (c->o.journal && c->o.journal->whole && c->all.steps > 0 &&
+	if (c->o.journal && c->o.journal->whole && report_steps(c) > 0 &&
 	    (why->kind == FAIL_PEER || forsaken))
 		return true;
 	return c->resumed && !c->started &&
@@ -86,17 +87,15 @@ leave(struct coord *c, const struct fail *why)
 {
 	report_warning(c, "the run has not ended: start it again to go on "
 		       "with it");
-	c->left = true;
-	c->why_left = *why;
-	c->phase = PHASE_OVER;
+	ending_leave(c, why);
 }
 
 void
 end_fail(struct coord *c, const struct fail *why, uint64_t now)
 {
-	if (c->phase >= PHASE_STOP)
+	if (c->phase == PHASE_END)
 		return;
-	if (end_nothing_left(c) && !c->journal_lost) {
+	if (end_nothing_left(c) && !journal_lost(c)) {
 		end_run(c, now);
 		return;
 	}
@@ -104,55 +103,20 @@ end_fail(struct coord *c, const struct fail *why, uint64_t now)
 		leave(c, why);
 		return;
 	}
-	if (why->kind) {	/* or it is not worse than it was */
-		c->failure = *why;
-		c->status = (int)why->kind;
-	}
+	if (why->kind)		/* or it is not worse than it was */
+		ending_set(c, why);
 	if (c->begun && why->kind == FAIL_AGAIN)
-		c->journal_lost = true;	/* who has taken over finishes it */
+		journal_lose(c);	/* who has taken over finishes it */
 	void_give_up(c);
 	stop_members(c, now);
-}
-
-void
-end_wind_up(struct coord *c, const struct fail *why)
-{
-	c->failure = *why;
-	c->status = (int)why->kind;
-	c->no_more_requests = c->stopping = true;
-	c->suspending = false;
-	journal_ending(c);
-}
-
-void
-end_error(struct coord *c, const struct fail *why)
-{
-	if (!c->o.keep_going) {
-		end_wind_up(c, why);
-	} else if (c->status == 0) {
-		c->failure = *why;
-		c->status = (int)why->kind;
-	}
-}
-
-bool
-coord_over(const struct coord *c, int *status, struct fail *f)
-{
-	const bool left = c->left && c->why_left.kind;
-
-	if (c->phase != PHASE_OVER)
-		return false;
-	*status = left ? (int)c->why_left.kind : c->status;
-	*f = left ? c->why_left : c->failure;
-	return true;
 }
 
 static bool
 suspend(struct coord *c)
 {
-	c->suspending = true;
+	ending_suspend(c);
 	cut_want_last(c);
-	if (!c->begun && c->phase < PHASE_STOP) {
+	if (!c->begun && c->phase != PHASE_END) {
 		leave(c, &suspended);
 		return false;
 	}
@@ -165,14 +129,15 @@ end_ask(struct coord *c, uint64_t now)
 	struct fail none = { 0 };
 
 	c->asked_ms = now;
-	if (c->o.suspend && !c->unheard && !c->stopping)
+	if (c->o.suspend && ending_is_heard(c) &&
+	    ending_state(c) != ENDING_DRAIN)
 		return suspend(c);
 	/* One that has begun, here or in a life before, is recovered first. */
 	if (c->phase < PHASE_RUN && !c->begun && !c->resumed) {
 		end_fail(c, &none, now);
 		return false;
 	}
-	c->no_more_requests = c->stopping = true;
+	ending_drain(c);
 	return true;
 }
 
@@ -180,11 +145,10 @@ bool
 end_unheard(struct coord *c, const struct fail *why, bool again,
 	    uint64_t now)
 {
-	c->unheard = true;
-	c->suspending = false;
+	ending_unheard(c);
 	if (!again || !c->o.journal || (!c->begun && !c->resumed))
 		return end_ask(c, now);
-	c->journal_lost = true;		/* what is not said is not noted */
+	journal_lose(c);		/* what is not said is not noted */
 	end_fail(c, why, now);
 	return false;
 }
@@ -192,19 +156,19 @@ end_unheard(struct coord *c, const struct fail *why, bool again,
 void
 end_asked(struct coord *c, uint64_t now)
 {
-	const char *newest = *c->base.name ? c->base.name : "none";
+	const char *newest = *cut_base(c)->name ? cut_base(c)->name : "none";
 	const bool saved = !c->o.checkpoint ||
 		cut_saved_step(c) == queue_mark(c->queue);
 	struct fail why = { 0 };
 
-	if (c->suspending) {
+	if (ending_state(c) == ENDING_SUSPEND) {
 		if (!saved)
 			report_warning(c, "no checkpoint could be made in "
 				       "time: the newest is %s", newest);
 		leave(c, &suspended);
 		return;
 	}
-	if (!saved && c->status == 0)
+	if (!saved && ending_status(c) == 0)
 		fail(&why, FAIL_IO, "no last checkpoint could be made: the "
 		     "newest is %s", newest);
 	end_fail(c, &why, now);
@@ -213,19 +177,13 @@ end_asked(struct coord *c, uint64_t now)
 void
 end_suspended(struct coord *c)
 {
-	if (!c->suspending || c->cancelling || c->setting_aside ||
-	    !rerun_idle(c) || !cut_idle(c) || end_save_due(c) ||
+	if (ending_state(c) != ENDING_SUSPEND || void_under_way(c) ||
+	    void_is_aside(c) || !rerun_idle(c) || !cut_idle(c) ||
+	    cut_save_due(c) ||
 	    queue_mark(c->queue) < queue_next(c->queue))
 		return;
-	c->unnoted = !journal_noted(c);
-	if (!c->unnoted)
+	if (journal_await(c))
 		leave(c, &suspended);
-}
-
-bool
-end_save_due(const struct coord *c)
-{
-	return c->suspending && cut_last_due(c);
 }
 
 /* They are ending with us, as when a whole job is told to: what they had not
@@ -238,7 +196,7 @@ servers_end(const struct coord *c, uint64_t now)
 	for (size_t i = 0; i < c->o.servers; i++) {
 		gone = fleet_gone(c->fleet, i, &heard);
 		if (gone && now - gone >= SUSPEND_MS &&
-		    now - gone >= recover_mending(c) &&
+		    now - gone >= standby_mending(c) &&
 		    !standby_counted(c, i))
 			return true;
 	}
@@ -251,7 +209,7 @@ end_check_drain(struct coord *c, uint64_t now)
 	const bool late = c->asked_ms && now - c->asked_ms >= c->o.grace_ms;
 	const double grace = (double)c->o.grace_ms / 1000;
 
-	if (late && c->suspending)
+	if (late && ending_state(c) == ENDING_SUSPEND)
 		report_warning(c, "not all could be ended within %g s",
 			       grace);
 	else if (late)
@@ -259,7 +217,7 @@ end_check_drain(struct coord *c, uint64_t now)
 			       "given up: %llu", grace,
 			       (unsigned long long)(queue_next(c->queue) -
 						    queue_mark(c->queue)));
-	if (late || (c->suspending && servers_end(c, now)))
+	if (late || (ending_state(c) == ENDING_SUSPEND && servers_end(c, now)))
 		end_asked(c, now);
 }
 
@@ -269,8 +227,7 @@ end_run(struct coord *c, uint64_t now)
 	if (cut_final(c, now))
 		return;
 	/* Who starts it again does not find those who were told. */
-	c->unnoted = !journal_noted(c);
-	if (!c->unnoted)
+	if (journal_await(c))
 		stop_members(c, now);
 }
 
@@ -291,19 +248,19 @@ end_check_over(struct coord *c, uint64_t now)
 	/* Who has not called yet would call in vain; a run that broke off
 	   had at least one. */
 	left = left && workers >= c->o.workers && (workers > 0 || !c->resumed);
-	if (c->phase == PHASE_STOP && (left || now >= c->deadline_ms))
-		c->phase = PHASE_OVER;
+	if (ending_state(c) == ENDING_STOP && (left || now >= c->deadline_ms))
+		ending_over(c);
 }
 
 void
 end_drain(struct coord *c)
 {
-	if (!c->stopping || c->cancelling || c->setting_aside ||
-	    !rerun_idle(c))
+	if (ending_state(c) != ENDING_DRAIN || void_under_way(c) ||
+	    void_is_aside(c) || !rerun_idle(c))
 		return;
-	if (c->rounds)
-		lease_give_out(c);	/* the rest of what was begun */
-	if (c->rounds && sync_running(c))
+	if (sync_begun(c))
+		steps_give_out(c);	/* the rest of what was begun */
+	if (sync_begun(c) && sync_running(c))
 		return;
 	if (queue_mark(c->queue) < queue_next(c->queue) || !cut_possible(c)) {
 		/* Steps that were given out: what their workers are at is

@@ -68,7 +68,7 @@ ask(struct coord *c, struct member *w, const struct pack *files)
 	m.frames = 1;
 	m.frame[0] = (struct frame){ files->data, files->size, NULL };
 	if (outbox_send(c->outbox, w->peer, &m) < 0)
-		workers_lost(c, w);
+		w->unreachable = true;
 }
 
 /* Begin, if it has not begun, and give a shard to each who has none. */
@@ -116,7 +116,6 @@ evaluate_advance(struct coord *c, const struct request *r, uint64_t now)
 	}
 	c->shards->begun = false;
 	report_totals(c, r->id, "eval", &c->shards->totals, now, NULL);
-	journal_pass(c);
 	return 1;
 }
 
@@ -153,7 +152,7 @@ evaluation_failed(struct coord *c, const struct member *w,
 		o->evaluating = false;
 	c->shards->begun = false;
 	journal_pass(c);
-	end_error(c, why);
+	ending_error(c, why);
 }
 
 int
@@ -215,7 +214,8 @@ evaluate_check(const struct coord *c)
 	const struct shards *s = c->shards;
 	uint64_t left = s->count - s->next + s->backs;
 
-	if (!s->begun || c->stopping || c->phase != PHASE_RUN)
+	if (!s->begun || ending_state(c) == ENDING_DRAIN ||
+	    c->phase != PHASE_RUN)
 		return NULL;
 	for (const struct member *m = c->member; m; m = m->next)
 		left += m->evaluating;

@@ -12,8 +12,6 @@
 
 #define MAX_MEMBERS	65536
 #define MAX_GONE	1024		/* who may come back by their names */
-#define EXHAUSTED_MS	1000		/* for late workers to come, or a
-					   quarter of a lease */
 
 /* ---- who is there ---- */
 
@@ -55,7 +53,7 @@ say_welcome(struct coord *c, struct member *w, const struct message *to)
 	outbox_send(c->outbox, w->peer, &m);
 	if (c->phase == PHASE_RUN)
 		say_plan(c, w);
-	if (c->phase == PHASE_STOP)
+	if (ending_state(c) == ENDING_STOP)
 		outbox_send(c->outbox, w->peer, &stop);
 }
 
@@ -125,7 +123,7 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 			    "talks to");
 	w = members_find(c, m->hello.life);
 	if (before && before != w)	/* there is one at a time */
-		workers_lost(c, before);
+		hear_lost(c, before);
 	if (!w && forget_gone(c) >= MAX_MEMBERS)
 		return fail(f, FAIL_AGAIN, "too many peers");
 	if (!w)
@@ -133,13 +131,13 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	else if (w->peer != peer && !w->gone)	/* it has reconnected */
 		peers_remove(&c->peers, w->peer);
 	/* It gives up what it had: see worker_up(). */
-	lease_take_back(c, w);
+	steps_take_back(c, w);
 	evaluate_take_back(c, w);
 	data_take_back(c, w);
 	w->peer = peer;
 	w->heard = now;
 	w->gone = w->ready = w->wants_cut = w->cancelling = false;
-	w->silent = w->awaited = w->relieved = false;
+	w->silent = w->awaited = w->relieved = w->unreachable = false;
 	peers_set(&c->peers, peer, w);
 	say_welcome(c, w, m);
 	return 0;
@@ -161,16 +159,17 @@ let_go(struct coord *c, struct member *e)
 }
 
 void
-workers_lost(struct coord *c, struct member *w)
+hear_lost(struct coord *c, struct member *w)
 {
 	if (w->gone)
 		return;
 	w->gone = true;
+	w->unreachable = false;
 	w->ready = w->cancelling = w->relieved = false;
 	peers_remove(&c->peers, w->peer);
-	if (w->role == ROLE_WORKER && c->phase < PHASE_STOP)
+	if (w->role == ROLE_WORKER && c->phase != PHASE_END)
 		report_warning(c, "%s is gone", w->name);
-	lease_take_back(c, w);
+	steps_take_back(c, w);
 	evaluate_take_back(c, w);
 	data_take_back(c, w);
 	w->wants_cut = false;
@@ -191,17 +190,82 @@ blame_reading(struct coord *c, struct member *w)
 	snprintf(text, sizeof(text), "%d workers died under it", QUEUE_DEATHS);
 	m = message_refuse(&m, FAIL_DATA, text);
 	evaluate_refused(c, w, &m);
-	data_refused(c, w, &m, c->now_ms);
+	data_refused(c, w, &m);
 }
 
 void
-workers_died(struct coord *c, struct member *w)
+hear_died(struct coord *c, struct member *w)
 {
 	if (!w->gone && w->role == ROLE_WORKER && c->phase == PHASE_RUN) {
-		lease_blame(c, w);
+		const uint64_t step = lease_blame(c, w);
+
+		if (step != WIRE_NONE)
+			void_set_aside(c, step);
 		blame_reading(c, w);
 	}
-	workers_lost(c, w);
+	hear_lost(c, w);
+}
+
+bool
+hear_unreachable(struct coord *c)
+{
+	bool any = false;
+
+	for (struct member *m = c->member; m; m = m->next)
+		if (m->unreachable) {
+			hear_died(c, m);
+			any = true;
+		}
+	return any;
+}
+
+/*
+ * Others get what it has.  What comes of its steps still counts if it comes
+ * first; it is given no more until it has come to the end of them.
+ */
+static void
+relieve(struct coord *c, struct member *w)
+{
+	struct message m = { .kind = MESSAGE_CANCEL };
+
+	steps_take_back(c, w);
+	evaluate_take_back(c, w);
+	data_take_back(c, w);
+	w->relieved = true;
+	m.cancel.count = UINT64_MAX;
+	if (outbox_send(c->outbox, w->peer, &m) < 0)
+		hear_lost(c, w);
+}
+
+void
+hear_silence(struct coord *c, uint64_t now)
+{
+	struct member *m;
+
+	while ((m = watch_silent(c, now)))
+		if (m->role == ROLE_WORKER)
+			relieve(c, m);
+		else	/* it may have a cut, which servers have to keep */
+			hear_lost(c, m);
+}
+
+void
+hear_late(struct coord *c, uint64_t now)
+{
+	struct member *w;
+
+	while ((w = watch_late(c, now)))
+		relieve(c, w);
+}
+
+/* Nobody has anything: so whatever is noted of that is void. */
+void
+hear_anew(struct coord *c)
+{
+	for (struct member *w = c->member; w; w = w->next)
+		if (w->role == ROLE_WORKER && !w->gone)
+			steps_take_back(c, w);
+	sync_reset(c);
 }
 
 /* An evaluator waits for its cut while a checkpoint is written: it is told. */
@@ -229,98 +293,10 @@ hear_probe(struct coord *c, uint64_t now)
 		if (m->gone)
 			continue;
 		if (outbox_send(c->outbox, m->peer, &probe) < 0)
-			workers_died(c, m);
+			hear_died(c, m);
 		if (!m->awaited)
 			m->asked = now;
 		m->awaited = probe.kind == MESSAGE_PING || m->awaited;
-	}
-}
-
-/* What is at the front that only workers can do? */
-static enum request_op
-work_waiting(const struct coord *c)
-{
-	const struct request *r = queue_barrier(c->queue);
-
-	if (!rerun_idle(c))
-		return REQUEST_TRAIN;
-	if (queue_idle(c->queue) || c->cancelling)
-		return REQUEST_NONE;
-	if (!data_ready(c))
-		return REQUEST_EVAL;	/* whoever can read */
-	if (!r || r->op == REQUEST_EPOCH)
-		return REQUEST_TRAIN;
-	return r->op == REQUEST_EVAL ? REQUEST_EVAL : REQUEST_NONE;
-}
-
-void
-coord_forsaken(struct coord *c, const struct fail *why)
-{
-	c->forsaken = true;
-	c->why_forsaken = *why;
-}
-
-/* One that could help and hangs, or NULL. */
-static const struct member *
-hanging(const struct coord *c)
-{
-	const struct member *m = c->member;
-
-	while (m && (m->role != ROLE_WORKER || m->gone || !m->silent))
-		m = m->next;
-	return m;
-}
-
-void
-workers_watch(struct coord *c, uint64_t now)
-{
-	const enum request_op op = work_waiting(c);
-	const struct member *silent = hanging(c);
-	const size_t present = workers_present(c);
-	const double seconds = (double)c->o.timeout_ms / 1000;
-	struct fail why;
-
-	/* Without all servers nobody can be ready: they are waited for. */
-	if (op == REQUEST_NONE || !fleet_welcome(c->fleet) ||
-	    (c->started && workers_can(c, op))) {
-		c->helped_ms = now;
-	} else if (c->started && silent) {
-		if (now - c->helped_ms < c->o.patience_ms)
-			return;
-		fail(&why, FAIL_PEER, "%s hangs, last heard %.1f s ago: "
-		     "%llu steps were done", silent->name,
-		     (double)(now - silent->heard) / 1000,
-		     (unsigned long long)c->all.steps);
-		end_fail(c, &why, now);
-	} else if (c->started && present > 0) {
-		if (now - c->helped_ms < EXHAUSTED_MS ||
-		    now - c->helped_ms < c->o.lease_ms / 4)
-			return;
-		fail(&why, FAIL_NOINPUT, "no worker has data left: %llu steps "
-		     "were done, %llu were not (ps-work --repeat reads "
-		     "again)", (unsigned long long)c->all.steps,
-		     (unsigned long long)queue_waiting(c->queue));
-		report_error(c, NULL, "train", WIRE_NONE, NULL, why.text);
-		if (rerun_idle(c))
-			end_wind_up(c, &why);
-		else	/* what a server lacks nobody can give it */
-			end_fail(c, &why, now);
-	} else if (present == 0 && c->forsaken) {
-		fail(&why, c->why_forsaken.kind, "no worker is left, %llu "
-		     "steps were done; %s", (unsigned long long)c->all.steps,
-		     c->why_forsaken.text);
-		end_fail(c, &why, now);
-	} else if (now - c->helped_ms >= c->o.timeout_ms) {
-		if (present == 0)
-			fail(&why, FAIL_PEER, "no worker within %g s at %s, "
-			     "%llu steps were done", seconds, c->o.endpoint,
-			     (unsigned long long)c->all.steps);
-		else
-			fail(&why, FAIL_PEER, "%zu of %llu workers within "
-			     "%g s at %s", workers_ready(c),
-			     (unsigned long long)c->o.min_workers, seconds,
-			     c->o.endpoint);
-		end_fail(c, &why, now);
 	}
 }
 
@@ -354,9 +330,9 @@ take(struct coord *c, struct member *w, const struct message *m,
 		w->exhausted = false;
 		break;
 	case MESSAGE_DONE:
-		return lease_done(c, w, m, now, f);
+		return steps_done(c, w, m, now, f);
 	case MESSAGE_FAILED:
-		lease_failed(c, w, m, now);
+		steps_failed(c, w, m);
 		break;
 	case MESSAGE_OK:
 		w->cancelling = w->relieved = false;
@@ -367,10 +343,10 @@ take(struct coord *c, struct member *w, const struct message *m,
 	case MESSAGE_EVALUATED:
 		return evaluate_done(c, w, m, f);
 	case MESSAGE_INDEXED:
-		return data_counted(c, w, m, now, f);
+		return data_counted(c, w, m, f);
 	case MESSAGE_REFUSED:
 		evaluate_refused(c, w, m);
-		data_refused(c, w, m, now);
+		data_refused(c, w, m);
 		break;
 	case MESSAGE_LOST:
 		take_lost(c, w, m);
@@ -387,7 +363,7 @@ take(struct coord *c, struct member *w, const struct message *m,
 		let_go(c, w);
 		break;
 	case MESSAGE_BYE:
-		workers_lost(c, w);
+		hear_lost(c, w);
 		break;
 	case MESSAGE_PING:
 		outbox_send(c->outbox, w->peer, &pong);

@@ -1,13 +1,30 @@
 /*
- * coord_inside - what the parts of the coordinator share: coord.c (the run,
- * its servers and requests), coord_cut.c (checkpoints), coord_void.c (steps
- * that are given up), coord_end.c (how it ends), coord_recover.c (what was
- * lost), coord_rerun.c (what is run again for that), coord_journal.c (what is
- * kept), coord_replay.c (reading that), coord_members.c (who is there),
- * coord_hear.c (what they say), coord_lease.c (steps and their results),
- * coord_evaluate.c, coord_sync.c (rounds), coord_data.c (the ledger),
- * coord_standby.c, coord_watch.c (who hangs), coord_report.c (lines),
- * coord_status.c (figures).  For nobody else.
+ * coord_inside - what the parts of the coordinator share.  For nobody else.
+ *
+ * From the ground up; a part calls those above it in this list alone:
+ *
+ *	report		lines of results, totals, warnings
+ *	journal		how records are kept, and what ended
+ *	ending		whether the run goes on, and what it ends with
+ *	members		workers and evaluators: who is there
+ *	data		the ledger: splits, streams, epochs
+ *	rerun		steps that servers lack
+ *	lease, sync	steps for workers; slots of rounds
+ *	void		steps that are given up
+ *	evaluate	evaluations by workers
+ *	cut		checkpoints, and cuts for evaluators
+ *	standby		hot standbys of servers
+ *	watch		who hangs, and that nothing stands still
+ *	recover		what is done when a server has lost something
+ *	steps		giving out, and what comes of it
+ *	end		how it ends
+ *	hear		what workers and evaluators say
+ *	records		those of the whole run
+ *	coord.c		what happens, and what follows from it
+ *	status, replay	figures; a journal that is read again
+ *
+ * What a part finds out that is the business of one below it in this list it
+ * returns, or keeps until it is asked: coord.c passes it on.
  */
 #ifndef PS_COORD_INSIDE_H
 #define PS_COORD_INSIDE_H
@@ -26,17 +43,14 @@
  *	GREET --greeted()--> PLAN --recover_ask_load()--> LOAD
  *	PLAN, LOAD --go_on()--> RUN
  *	PLAN, LOAD, RUN --recover_begin()--> GREET
- *	GREET, PLAN, LOAD, RUN --stop_members()--> STOP
- *	GREET, PLAN, LOAD, RUN --leave()--> OVER
- *	STOP --end_check_over()--> OVER
+ *	GREET, PLAN, LOAD, RUN --ending_stop(), ending_over()--> END
  */
 enum phase {
 	PHASE_GREET,		/* servers say WELCOME */
 	PHASE_PLAN,		/* they take the plan */
 	PHASE_LOAD,		/* they read a checkpoint */
 	PHASE_RUN,
-	PHASE_STOP,		/* members are told to stop */
-	PHASE_OVER
+	PHASE_END		/* see enum ending_state */
 };
 
 struct leased {
@@ -47,14 +61,14 @@ struct leased {
 	uint64_t server;	/* run again for this one; or WIRE_NONE */
 };
 
-#define ROUND_TERMS	2	/* no more rounds are open at a time */
-
 /* One that dialled us: a worker or an evaluator. */
 struct member {
 	enum role role;
 	uint64_t peer, life, index, heard;
 	char name[32];		/* "worker:2" */
 	bool ready, exhausted, gone;
+	bool unreachable;	/* something could not be sent to it: coord.c
+				   is yet to hear that it is gone */
 	bool joined;		/* was ready once */
 	bool doubled;		/* another has come by its name */
 	struct leased *lease;	/* in_flight of them; id 0: free */
@@ -85,19 +99,7 @@ struct deaths {
 	size_t count;
 };
 
-/* Requests in a row, all alike, that were cancelled and are yet to be told. */
-struct cancelled {
-	enum request_op op;
-	bool has_steps;
-	uint64_t requests, steps;
-};
-
 #define STALENESS	256	/* told apart; the last one: or more */
-
-struct scores {			/* for who watches the run */
-	bool known;
-	double loss, metric[RESULT_METRICS];	/* NAN: it is not known */
-};
 
 struct totals {
 	uint64_t steps, examples, mixed, began_ms;
@@ -109,6 +111,7 @@ struct totals {
 	uint64_t stale[STALENESS];	/* steps that met so many pushes */
 };
 
+/* What all parts of the coordinator share; and, by name, the parts. */
 struct coord {
 	struct coord_options o;
 	const struct model_source *source;
@@ -121,106 +124,46 @@ struct coord {
 	struct pack plan_frame, model_frame, format_frame;
 	struct fleet *fleet;
 	struct queue *queue;
-	uint64_t began_ms, deadline_ms;
-	uint64_t asked_ms;		/* to stop, by a signal; or 0 */
-	bool no_more_requests, stopping, server_gone, servers_told;
-	bool unheard;		/* nobody takes our results */
-	bool suspending;	/* only what was begun is done */
-	bool full;		/* of requests, until half are done */
+	struct text output, warnings;
+	uint64_t began_ms, now_ms;
+	bool begun;		/* all servers were ready once */
+	bool resumed;		/* another one had begun this run */
+	bool started;		/* min_workers were there once */
 
 	struct peers peers;
 	struct member *member;
-	uint64_t workers_named, leases, probed_ms, ticked_ms;
-	uint64_t helped_ms;	/* when somebody could do what there is */
-	bool started;			/* min_workers were there once */
-	bool forsaken;			/* no more of them will come, */
-	struct fail why_forsaken;	/* since they ended so */
+	uint64_t workers_named;
 
+	struct report *report;
+	struct kept *kept;		/* coord_journal.c's */
+	struct ending *ending;
+	struct dataset *data;
+	struct rerun *rerun;
+	struct sync *sync;
+	struct cancel *cancel;		/* coord_void.c's */
+	struct shards *shards;		/* coord_evaluate.c's */
+	struct cut_plans *cut;
+	struct standbys *standbys;
+	struct watch *watch;
+	struct recovery *recovery;
+	struct figures *figures;	/* coord_status.c's */
+
+	/* coord_lease.c */
+	uint64_t leases;		/* given out */
+	uint64_t retried;		/* attempts that were not the first */
+
+	/* coord.c */
+	uint64_t probed_ms, ticked_ms;
+	bool full;			/* of requests, until half are done */
+	bool told_to_stop;		/* by a request */
+	bool told_of_rates;		/* that one is for several optimizers */
 	uint64_t mark_told;		/* all servers have it */
 	uint64_t mark_ms;		/* when it was sent */
 
-	/* an error of a step's own making */
-	bool cancelling;	/* steps are being given up, */
-	bool voiding;		/* and the servers told which */
-	bool failing;		/* because of this one: */
-	struct fail step_error;
-	char *failed_id;
-	uint64_t failed_step;
-	char failed_worker[32];
-
-	struct cut_plans *cut;	/* coord_cut.c's */
-
-	struct shards *shards;	/* of an evaluation; coord_evaluate.c's */
-	struct deaths count_deaths;	/* of each split that is counted */
-
-	/* what was lost: see coord_recover.c */
-	bool begun;		/* all servers were ready once */
-	bool new_term;		/* wanted */
-	struct cut_base {	/* what a server without variables loads */
-		char name[CHECKPOINT_NAME];	/* "": initial values */
-		uint64_t step;
-		bool ours;			/* this run has made it */
-	} base, back;		/* the newest; the one being loaded */
-	struct rerun *rerun;	/* coord_rerun.c's */
-	bool *lost;		/* of each server: it has no variables */
-	bool all_back;		/* in rounds: all load what one has lost */
-	bool *gone_told;
-
-	struct standbys *standbys;	/* coord_standby.c's */
-	bool term_unnoted;	/* this one, of a coordinator just started */
-	struct watch *watch;		/* coord_watch.c's */
-	/* what is kept: see coord_journal.c, coord_replay.c */
-	bool replaying, resumed;
-	bool journal_lost;	/* nothing more goes into it */
-	bool ends_unsafe;	/* a power cut may take ENDS out of it */
-	uint64_t records;	/* were added to it, by whomever */
-	bool ending_noted;
-	bool left;		/* for whoever starts it again, because: */
-	struct fail why_left;
-	struct text lines;	/* taken, and not in the journal yet */
-	uint64_t line;		/* the number of the last one */
-	struct pack notes;	/* what ended, not in the journal yet */
-	uint64_t note_first, note_count;	/* done in a row */
-	uint64_t written, noted_ms, now_ms;
-	struct pack *fold;	/* where records go instead */
-	bool told_to_stop;	/* by a request */
-	bool unnoted;		/* a barrier was passed: nothing behind it is
-				   leased before the journal has that */
-	uint64_t epochs_kept;	/* that have begun, in the journal */
-
-	/* a step that kills workers */
-	bool setting_aside;	/* the servers are told: */
-	uint64_t aside;			/* which, after how many deaths, */
-	uint64_t aside_deaths;
-	char aside_worker[32];		/* the last one of whom */
-
-	struct totals join, all;	/* since the last join; of the run */
-	struct totals epoch;		/* of one of the ledger: */
-	uint64_t epoch_number;
-	bool epoch_open;		/* steps of it were done */
-	struct pack block, block_after;	/* of a lease */
-	uint64_t counts;		/* requests to count a split */
-	double trained_before;		/* seconds, by the checkpoint */
-	struct text output, warnings;
-	int status;
-	struct fail failure;
-	struct scores scores;		/* as of the last join */
-	uint64_t given_up;		/* requests */
-	struct cancelled cancelled;
-	bool told_of_rates;		/* that one is for several optimizers */
-
-	/* only to be told: since we were started */
-	uint64_t retried;		/* attempts that were not the first */
-	uint64_t failed_steps, aside_steps;
-	uint64_t *server_bytes;		/* of each, by the plan */
-
-	/* a synchronous run, once it has begun */
-	struct rounds *rounds;
-	struct lease_terms terms[ROUND_TERMS];	/* of the last ones opened */
-	uint64_t opened;		/* rounds so far */
-	bool committing;		/* the servers are told of a round: */
-	struct pack attempts;
-	struct text state;
+	/* coord_end.c */
+	uint64_t asked_ms;		/* to stop, by a signal; or 0 */
+	uint64_t deadline_ms;
+	bool server_gone, servers_told;
 };
 
 /* ---- coord.c ---- */
@@ -228,6 +171,8 @@ struct coord {
 /* The queue of a run whose first step this is. */
 void coord_begin_queue(struct coord *, uint64_t first);
 void coord_advance(struct coord *, uint64_t now_ms);
+/* Has the run ended, by what its parts have found out? */
+bool coord_settle(struct coord *, uint64_t now_ms);
 
 /* ---- coord_cut.c ---- */
 
@@ -275,8 +220,19 @@ uint64_t cut_limit(const struct coord *);
 /* The step of the newest checkpoint of this run; WIRE_NONE: none yet. */
 uint64_t cut_saved_step(const struct coord *);
 bool cut_is_for(const struct coord *, const struct member *);
-/* The journal was folded for a cut of which steps have not ended. */
-bool cut_lacks(const struct coord *);
+/* Has the last step below a checkpoint's cut had its number, since this was
+   last asked?  The journal is folded then, before any other has one. */
+bool cut_reached(struct coord *, uint64_t *step);
+/* The newest checkpoint: what a server without variables loads. */
+struct cut_base {
+	char name[CHECKPOINT_NAME];	/* "": initial values */
+	uint64_t step;
+	bool ours;			/* this run has made it */
+};
+const struct cut_base *cut_base(const struct coord *);
+void cut_begin_with(struct coord *, const char *name, uint64_t step,
+		    bool ours);
+int cut_read(struct coord *, struct unpack *);
 /* A checkpoint is to be made for the request at the front; or no more: false:
    it is under way. */
 void cut_want(struct coord *);
@@ -284,6 +240,7 @@ bool cut_unwant(struct coord *);
 /* The run is to be suspended: one more try; and is it still to be begun? */
 void cut_want_last(struct coord *);
 bool cut_last_due(const struct coord *);
+bool cut_save_due(const struct coord *);
 /* Steps of it were void, and what they were to read others will. */
 void cut_spoil(struct coord *);
 /* Servers that held it were lost. */
@@ -299,6 +256,18 @@ struct cut_figures cut_figures(const struct coord *);
 
 /* ---- coord_void.c ---- */
 
+void void_init(struct coord *);
+void void_release(struct coord *);
+bool void_under_way(const struct coord *);	/* steps are given up */
+bool void_is_aside(const struct coord *);	/* one is being set aside */
+/* Is that the step for which all others are given up? */
+bool void_is_of(const struct coord *, uint64_t step);
+/* A step has an error of its own making; and what the next join tells of it,
+   or NULL. */
+void void_fail(struct coord *, uint64_t step, const char *worker,
+	       const struct fail *);
+const char *void_error(const struct coord *);
+void void_error_told(struct coord *);
 /* Give up every step under way: the servers first, then the queue. */
 void void_begin(struct coord *);
 /* Give the next number to the step whose turn it is; false: there is none. */
@@ -309,20 +278,77 @@ bool void_finishes(const struct coord *);
 void void_tell(struct coord *);
 /* They refuse those steps from now on: say it. */
 void void_done(struct coord *);
-/* One step more that is not worth its workers; and when they refuse it. */
+/* One step more that is not worth its workers; and when they refuse it, which
+   is what they were asked. */
 void void_set_aside(struct coord *, uint64_t step);
+bool void_is_answer(const struct coord *, const struct message *asked);
 void void_aside_done(struct coord *);
 /* Nothing more will be done: each request that waits is told. */
 void void_give_up(struct coord *);
+struct void_figures {
+	uint64_t failed, aside;		/* steps, since we began */
+};
+struct void_figures void_figures(const struct coord *);
+/* In the journal.  -1: it makes no sense. */
+int void_read(struct coord *, struct unpack *);
+void void_read_ended(struct coord *, uint64_t step);
+void void_read_dropped(struct coord *);
+/* All steps up to this one have a number. */
+int void_number_up_to(struct coord *, uint64_t step);
+void void_write_error(struct coord *);
+int void_read_error(struct coord *, struct unpack *);
+const char *void_check(const struct coord *);
+
+/* ---- coord_ending.c ---- */
+
+enum ending_state {
+	ENDING_RUN,
+	ENDING_DRAIN,		/* what was begun ends, the rest is given up */
+	ENDING_SUSPEND,		/* only what was begun is done */
+	ENDING_STOP,		/* members are told to stop */
+	ENDING_OVER
+};
+
+void ending_init(struct coord *);
+void ending_release(struct coord *);
+enum ending_state ending_state(const struct coord *);
+bool ending_begun(const struct coord *);	/* nothing new is begun */
+/* The run ends with this error when coord.c hears of it; and: has it, since
+   this was last asked? */
+void ending_fail(struct coord *, const struct fail *);
+bool ending_failed(struct coord *, struct fail *);
+/* What it ends with is this; or, if there was nothing before. */
+void ending_set(struct coord *, const struct fail *);
+void ending_note(struct coord *, const struct fail *);
+/* A request's own error: it ends the run, or (keep_going) only its status. */
+void ending_error(struct coord *, const struct fail *);
+/* The run ends with this error, but what was trained is kept. */
+void ending_wind_up(struct coord *, const struct fail *);
+const struct fail *ending_failure(const struct coord *);
+int ending_status(const struct coord *);
+/* No request will come any more. */
+void ending_last_request(struct coord *);
+bool ending_had_last_request(const struct coord *);
+void ending_drain(struct coord *);
+void ending_suspend(struct coord *);
+void ending_stop(struct coord *);
+void ending_over(struct coord *);
+/* It is over, but has not ended: whoever starts it again goes on with it. */
+void ending_leave(struct coord *, const struct fail *);
+bool ending_is_left(const struct coord *);
+/* Nobody takes our results. */
+void ending_unheard(struct coord *);
+bool ending_is_heard(const struct coord *);
+void ending_write(const struct coord *, struct pack *);
+void ending_read(struct coord *, struct unpack *);
+/* It was ending: what it had not given up is given up now. */
+void ending_read_drain(struct coord *);
+const char *ending_check(const struct coord *);
 
 /* ---- coord_end.c ---- */
 
 /* The run ends with this error, now. */
 void end_fail(struct coord *, const struct fail *, uint64_t now_ms);
-/* The run ends with this error, but what was trained is kept. */
-void end_wind_up(struct coord *, const struct fail *);
-/* A request's own error: it ends the run, or (keep_going) only its status. */
-void end_error(struct coord *, const struct fail *);
 /* Asked to stop; or its results cannot be written any more.  false: that has
    ended it at once. */
 bool end_ask(struct coord *, uint64_t now_ms);
@@ -332,10 +358,9 @@ bool end_unheard(struct coord *, const struct fail *, bool again,
 void end_drain(struct coord *);
 /* It ends now, because it was asked to, whatever there is left to do. */
 void end_asked(struct coord *, uint64_t now_ms);
-/* Asked to suspend it: when what was begun has ended and is saved, it is left;
-   and is a checkpoint to be made for that? */
+/* Asked to suspend it: when what was begun has ended and is saved, it is
+   left. */
 void end_suspended(struct coord *);
-bool end_save_due(const struct coord *);
 /* Peers may be away or stopped: whoever asked us to stop will not wait. */
 void end_check_drain(struct coord *, uint64_t now_ms);
 /* The last checkpoint, then everybody may go. */
@@ -354,31 +379,26 @@ void end_check_over(struct coord *, uint64_t now_ms);
 
 void recover_init(struct coord *);
 void recover_release(struct coord *);
+/* This one goes on with a run: a new term, which is noted when the servers
+   have shown that this is the journal of it. */
+void recover_resume(struct coord *);
 
 /*
  * Something was lost: go through the whole procedure, from its beginning.
  * coord_advance() has it wait until all servers are there.
  */
 void recover_begin(struct coord *);
-/*
- * From now on this server is its standby, of this life at that endpoint;
- * recover_begin() follows by itself.
- */
-void recover_server(struct coord *, size_t server, const char *endpoint,
-		    uint64_t life, uint64_t now_ms);
-
 /* Its steps: the plan; the checkpoint, unless nobody needs it; the end. */
 void recover_ask_plan(struct coord *);
 bool recover_ask_load(struct coord *);
 void recover_end(struct coord *, uint64_t now_ms);
 
-/*
- * A connection breaks, and is made again: that takes several trips there and
- * back.  Who has not returned by then is gone.
- */
-uint64_t recover_mending(const struct coord *);
-
 void recover_watch(struct coord *, uint64_t now_ms);
+/* In the journal.  -1: it makes no sense. */
+void recover_write_term(struct coord *);
+void recover_write_servers(struct coord *, bool safe);
+int recover_read_servers(struct coord *, struct unpack *, struct fail *);
+const char *recover_check(const struct coord *);
 
 /* ---- coord_rerun.c ---- */
 
@@ -406,14 +426,15 @@ uint64_t rerun_mark(const struct coord *, size_t server);
 /* A step to run again, and for whom: in rounds it is for all of them. */
 bool rerun_lease(struct coord *, void *worker, struct lease_terms *,
 		 uint64_t *server);
-void rerun_ended(struct coord *, size_t server, uint64_t step);
+/* true: that server lacks nothing more. */
+bool rerun_ended(struct coord *, size_t server, uint64_t step);
 void rerun_return(struct coord *, const void *worker);
 /*
  * A step that went well once fails when it is run again.  Others may have
  * data that are better, but not for ever.
  */
 void rerun_failed(struct coord *, uint64_t step, uint64_t server,
-		  const struct fail *, uint64_t now_ms);
+		  const struct fail *);
 /* For invariants. */
 const struct redo *rerun_of(const struct coord *, size_t server);
 void rerun_write(const struct coord *, size_t server, struct pack *);
@@ -421,11 +442,46 @@ void rerun_read(struct coord *, size_t server, struct unpack *);
 
 /* ---- coord_journal.c ---- */
 
-void journal_begin(struct coord *);
-void journal_term(struct coord *);
+void journal_init(struct coord *);
+void journal_release(struct coord *);
+/* A record.  safe: with all before it, or coord.c hears that it failed. */
+void journal_add(struct coord *, enum journal_kind, const struct pack *,
+		 bool safe);
+/* A record could not be kept: nobody is to be told what it was about.  And:
+   why, if that is so since this was last asked. */
+bool journal_failed(const struct coord *);
+bool journal_failure(struct coord *, struct fail *why);
+/* Nothing more goes into it. */
+void journal_lose(struct coord *);
+bool journal_lost(const struct coord *);
+uint64_t journal_records(const struct coord *);
+/* Records go there, until it is NULL: to a fold for the cut of steps below;
+   and which steps the last one was for. */
+void journal_fold(struct coord *, struct pack *into, uint64_t below);
+uint64_t journal_folded(const struct coord *);
+/* Is a record of this kind numbered?  What begins, holds others or is the last
+   is not. */
+bool journal_numbers(enum journal_kind);
+
+/* What is done from now on is in it, or no more; so many records were. */
+void journal_replay(struct coord *, bool begin);
+bool journal_replays(const struct coord *);
+void journal_count(struct coord *, uint64_t records);
+void journal_last_line(struct coord *, uint64_t number);
+void journal_resume(struct coord *, uint64_t written);
+void journal_go_on(struct coord *, uint64_t *line, uint64_t *written);
+
 void journal_line(struct coord *, const char *line, size_t size,
 		  uint64_t number);
 void journal_lines(struct coord *);
+void journal_add_lines(struct coord *, const struct text *);
+size_t journal_line_bytes(const struct coord *);	/* not in it yet */
+
+/* What a record of JOURNAL_ENDS says of steps and requests. */
+enum journal_note {
+	NOTE_DONE = 1, NOTE_VOID, NOTE_PASSED, NOTE_DROPPED, NOTE_CLOSED,
+	NOTE_ENDING
+};
 void journal_done(struct coord *, uint64_t step);
 void journal_void(struct coord *, uint64_t step);
 /* The barrier at the front is behind us. */
@@ -435,27 +491,10 @@ void journal_closed(struct coord *);	/* an epoch; another one begins */
    ended, in the journal, too. */
 void journal_begun(struct coord *);
 void journal_dropped(struct coord *, size_t requests);
-/* Nothing more is begun, because of the failure, or because it was asked. */
+/* Nothing more is begun, because of the failure, or because it was asked; and:
+   that is in it. */
 void journal_ending(struct coord *);
-/* All of these steps are given up: one, after so many deaths; or, with 0, for
-   what happened.  folded: some are below a cut for which it was folded. */
-void journal_voiding(struct coord *, uint64_t first, uint64_t count,
-		     uint64_t deaths, bool folded);
-void journal_servers(struct coord *, bool safe);
-void journal_counts(struct coord *);
-/* If an epoch has begun: into how many streams it was cut. */
-void journal_streams(struct coord *);
-void journal_cut(struct coord *);
-void journal_finished(struct coord *);
-/* All steps below this one have a number, and none above. */
-void journal_fold(struct coord *, uint64_t step);
-/*
- * The results of what ended have been written, so many bytes in all: it is
- * time to note that, if a checkpoint waits, which is whole, or a step behind a
- * barrier: true: what waited can go on.
- */
-bool journal_ends(struct coord *, uint64_t written, bool now_or_never,
-		  bool whole, uint64_t now_ms);
+void journal_has_ending(struct coord *);
 bool journal_noted(const struct coord *);
 /*
  * A run that is resumed from a checkpoint does not run its steps again: that
@@ -463,21 +502,34 @@ bool journal_noted(const struct coord *);
  * be one.
  */
 bool journal_safe(const struct coord *);
+/* A barrier was passed: nothing behind it is leased before that is noted. */
+bool journal_waits(const struct coord *);
+/* true: all is noted; or nothing is leased before it is. */
+bool journal_await(struct coord *);
+/* Is it time to note what has ended?  Then that is the notes, when so many
+   bytes of results are written; and: they are in it, and something waited. */
+bool journal_due(const struct coord *, bool now_or_never, bool whole,
+		 uint64_t now_ms);
+const struct pack *journal_notes(struct coord *, uint64_t written,
+				 uint64_t now_ms);
+bool journal_has_notes(struct coord *);
+uint64_t journal_written(const struct coord *);
 
-/* ---- for coord_replay.c ---- */
-
-/* What a record of JOURNAL_ENDS says of steps and requests. */
-enum journal_note {
-	NOTE_DONE = 1, NOTE_VOID, NOTE_PASSED, NOTE_DROPPED, NOTE_CLOSED,
-	NOTE_ENDING
-};
-
-/* Is a record of this kind numbered?  What begins, holds others or is the last
-   is not. */
-bool journal_numbers(enum journal_kind);
+/* ---- coord_records.c ---- */
 
 /* What a run that goes on with another one has in common with it. */
-void journal_pack_run(struct pack *, const struct coord *);
+void records_pack_run(struct pack *, const struct coord *);
+void records_begin(struct coord *);
+/*
+ * The results of what ended have been written, so many bytes in all: it is
+ * time to note that, if a checkpoint waits, which is whole, or a step behind a
+ * barrier: true: what waited can go on.
+ */
+bool records_ends(struct coord *, uint64_t written, bool now_or_never,
+		  bool whole, uint64_t now_ms);
+/* All steps below this one have a number, and none above. */
+void records_fold(struct coord *, uint64_t step);
+void records_finished(struct coord *);
 
 /* ---- coord_members.c ---- */
 
@@ -504,21 +556,28 @@ void hear_member(struct coord *, uint64_t peer, const struct message *,
 		 uint64_t now_ms);
 void hear_probe(struct coord *, uint64_t now_ms);
 void hear_say_plan(struct coord *);
-/*
- * Work, and nobody to do it: none is here, or too few to begin, or all have
- * used up their data.  That is an error, in time.
- */
-void workers_watch(struct coord *, uint64_t now_ms);
-void workers_lost(struct coord *, struct member *);
+void hear_lost(struct coord *, struct member *);
 /* It left without a word, as nobody does who was asked to stop. */
-void workers_died(struct coord *, struct member *);
+void hear_died(struct coord *, struct member *);
+/* Those to whom something could not be sent are gone: were there any? */
+bool hear_unreachable(struct coord *);
+/* Others get what those had who hang, or are at a step for too long. */
+void hear_silence(struct coord *, uint64_t now_ms);
+void hear_late(struct coord *, uint64_t now_ms);
+/* Nobody has anything: so whatever is noted of that is void. */
+void hear_anew(struct coord *);
 
 /* ---- coord_lease.c ---- */
 
-/* Give out what there is, to each in turn. */
-void lease_give_out(struct coord *);
-/* No step at or over it is begun now. */
-uint64_t lease_limit(const struct coord *);
+/* What can be leased. */
+struct lease_room {
+	uint64_t limit;		/* no step at or over it is begun now */
+	bool any;		/* any to anybody, whoever reads its stream */
+	bool fresh;		/* not only what servers lack */
+};
+
+/* To whoever's turn it is; false: to nobody now. */
+bool lease_next(struct coord *, const struct lease_room *);
 /* That of this number, or NULL. */
 struct leased *lease_find(const struct coord *, const struct member *,
 			  uint64_t id);
@@ -526,20 +585,32 @@ struct leased *lease_find(const struct coord *, const struct member *,
 void lease_call_off(struct coord *, const struct member *,
 		    const struct leased *);
 void lease_take_back(struct coord *, struct member *);
-/* A worker runs its leases in order: the first step left is to blame. */
-void lease_blame(struct coord *, const struct member *);
+/* A worker runs its leases in order: the first step left is to blame.  One
+   that is to be set aside for that, or WIRE_NONE. */
+uint64_t lease_blame(struct coord *, const struct member *);
+/* One step less. */
+void lease_progress(struct coord *, struct member *, uint64_t id);
 void lease_cancel(struct coord *, uint64_t first, uint64_t count);
 /* Is any of them at a step that it had begun before that? */
 bool lease_cancelling(const struct coord *);
 /* Is anybody at steps? */
 bool lease_held(const struct coord *);
-int lease_done(struct coord *, struct member *, const struct message *,
-	       uint64_t now_ms, struct fail *);
-/* An error of the step's own making: it is given up, and all that waits. */
-void lease_failed(struct coord *, struct member *, const struct message *,
-		  uint64_t now_ms);
 void lease_exhausted(struct coord *, struct member *,
 		     const struct message *);
+
+/* ---- coord_steps.c ---- */
+
+/* Give out what there is. */
+void steps_give_out(struct coord *);
+/* No step at or over it is begun now. */
+uint64_t steps_limit(const struct coord *);
+void steps_take_back(struct coord *, struct member *);
+int steps_done(struct coord *, struct member *, const struct message *,
+	       uint64_t now_ms, struct fail *);
+/* The servers have committed a round. */
+void steps_committed(struct coord *, uint64_t now_ms);
+/* An error of the step's own making: it is given up, and all that waits. */
+void steps_failed(struct coord *, struct member *, const struct message *);
 
 /* ---- coord_evaluate.c ---- */
 
@@ -561,19 +632,41 @@ void evaluate_refused(struct coord *, struct member *,
 
 /* ---- coord_sync.c: only in a synchronous run ---- */
 
+void sync_init(struct coord *);
+void sync_release(struct coord *);
+/* Enough workers are there; and: they were. */
 void sync_begin(struct coord *);
-/* Open rounds of steps below the limit, and give out slots. */
-void sync_lease(struct coord *, uint64_t limit);
-void sync_take(struct coord *, struct member *, uint64_t lease,
+bool sync_begun(const struct coord *);
+/* Open rounds of steps below the limit, of fresh ones if they may be, and give
+   out slots. */
+void sync_lease(struct coord *, uint64_t limit, bool fresh);
+/* Of a slot: was it the first result? */
+bool sync_take(struct coord *, struct member *, uint64_t lease,
 	       const struct result *, const float *scores,
 	       const unsigned char *positive);
 void sync_given_back(struct coord *, struct member *, uint64_t lease);
 /* Does it matter what becomes of this lease?  If not, it is over. */
 bool sync_counts(struct coord *, struct member *, uint64_t lease);
-/* Have the servers commit the first round, if it is whole. */
+/* Have the servers commit the first round, if it is whole; which step that is,
+   what came of it; and they have. */
 void sync_commit(struct coord *);
-void sync_committed(struct coord *, uint64_t now_ms);
+bool sync_committing(const struct coord *);
+uint64_t sync_step(const struct coord *);
+void sync_result(const struct coord *, struct result *, const float **scores,
+		 const unsigned char **positive);
+void sync_committed(struct coord *);
 bool sync_running(const struct coord *);
+/* Nobody is at a slot any more, or this one is not. */
+void sync_give_up(struct coord *);
+void sync_lose(struct coord *, const struct member *);
+size_t sync_slots(const struct coord *);
+uint64_t sync_retried(const struct coord *);
+/* A round is whole, or being committed. */
+bool sync_busy(const struct coord *);
+/* Does a worker wait with it until its round's turn has come? */
+bool sync_lies_ahead(const struct coord *, const struct leased *);
+bool sync_is(const struct coord *, const void *worker);
+const char *sync_check(const struct coord *);
 /*
  * A new term begins: rounds begin again, but for one whose commit is under
  * way.  Leases are to be taken back first.
@@ -586,6 +679,8 @@ void sync_go_back(struct coord *);
 
 /* ---- coord_data.c ---- */
 
+void data_init(struct coord *);
+void data_release(struct coord *);
 /* Is everything known that is needed to give out steps? */
 bool data_ready(const struct coord *);
 /* Have splits counted by those who can. */
@@ -595,13 +690,12 @@ void data_take_back(struct coord *, struct member *);
 /* It died while it counted a split: were they too many? */
 bool data_died(struct coord *, const struct member *);
 int data_counted(struct coord *, struct member *, const struct message *,
-		 uint64_t now_ms, struct fail *);
-void data_refused(struct coord *, struct member *, const struct message *,
-		  uint64_t now_ms);
+		 struct fail *);
+void data_refused(struct coord *, struct member *, const struct message *);
 /* Steps that can be leased together, from this place on. */
 size_t data_run(const struct coord *, uint64_t place);
 /* What the ledger has for a worker; as queue_lease(). */
-size_t data_lease(struct coord *, struct member *, uint64_t limit,
+size_t data_lease(struct coord *, struct member *, uint64_t limit, bool any,
 		  struct lease_terms *);
 /* Its frames for a slot, which are good until the next lease. */
 void data_describe(struct coord *, const struct lease_terms *, uint64_t slot,
@@ -624,18 +718,35 @@ char *data_position(const struct coord *, const struct pack *place,
 		    const struct ledger_visits *);
 /* Can the ledger do that? */
 int data_check(const struct coord *, const struct request *, struct fail *);
+/* In the journal.  -1: it makes no sense. */
+void data_write_counts(struct coord *);
+int data_read_counts(struct coord *, struct unpack *, struct fail *);
+/* If an epoch has begun: into how many streams it was cut. */
+void data_write_streams(struct coord *);
+int data_read_streams(struct coord *, struct unpack *);
+void data_write_epoch(const struct coord *, struct pack *, uint64_t now_ms);
+int data_read_epoch(struct coord *, struct unpack *);
+
 /* ---- coord_standby.c ---- */
+
+/* What has become of one, or of several. */
+enum standby_news {
+	STANDBY_NONE = 0,
+	STANDBY_COUNTED = 1,	/* it can take over */
+	STANDBY_TOOK_OVER = 2,
+	STANDBY_NEW_TERM = 4	/* none can, and its server must know */
+};
 
 void standby_init(struct coord *);
 void standby_release(struct coord *);
 bool standby_knows(const struct coord *, uint64_t peer);
 void standby_up(struct coord *, uint64_t peer, uint64_t now_ms);
 void standby_down(struct coord *, uint64_t peer, uint64_t now_ms);
-void standby_hear(struct coord *, uint64_t peer, const struct message *,
-		  uint64_t now_ms);
+enum standby_news standby_hear(struct coord *, uint64_t peer,
+			       const struct message *, uint64_t now_ms);
 /* A server says what has become of its standby. */
-void standby_told(struct coord *, size_t server, const struct message *,
-		  uint64_t now_ms);
+enum standby_news standby_told(struct coord *, size_t server,
+			       const struct message *, uint64_t now_ms);
 /* Have a standby take over for each server that came back with nothing. */
 bool standby_step_in(struct coord *, uint64_t now_ms);
 /* One that took over counts as such when the next step is done. */
@@ -663,7 +774,12 @@ bool standby_awaited(const struct coord *, uint64_t now_ms);
 void standby_begin_term(struct coord *);
 void standby_compare(struct coord *);
 /* Servers and standbys that are gone, or hang. */
-void standby_watch(struct coord *, uint64_t now_ms);
+enum standby_news standby_watch(struct coord *, uint64_t now_ms);
+/*
+ * A connection breaks, and is made again: that takes several trips there and
+ * back.  Who has not returned by then is gone.
+ */
+uint64_t standby_mending(const struct coord *);
 /* We did not listen ourselves: nobody's silence counts until now. */
 void standby_excuse(struct coord *, uint64_t now_ms);
 
@@ -674,10 +790,21 @@ void watch_release(struct coord *);
 /* Has leasing to begin anew, so that a free worker may get any step? */
 bool watch_any(const struct coord *);
 const char *watch_check(const struct coord *, uint64_t now_ms);
-/* Workers and evaluators that hang: others get what they had. */
-void watch_members(struct coord *, uint64_t now_ms);
-/* Nothing is to stand still, and no step to take for ever, without a word. */
-void watch_run(struct coord *, uint64_t now_ms);
+/* One that has just been found to hang; or a worker whose step takes so long
+   that another gets it; or NULL: nobody else. */
+struct member *watch_silent(struct coord *, uint64_t now_ms);
+struct member *watch_late(struct coord *, uint64_t now_ms);
+/* What servers were asked is not to take long without a word. */
+void watch_servers(struct coord *, uint64_t now_ms);
+/* Nothing is to stand still: true: leasing has to begin anew. */
+bool watch_idle(struct coord *, uint64_t limit, uint64_t now_ms);
+/*
+ * Work, and nobody to do it: none is here, or too few to begin, or all have
+ * used up their data.  That is an error, in time.
+ */
+void watch_workers(struct coord *, uint64_t now_ms);
+void watch_helped(struct coord *);		/* or it is too early to tell */
+bool watch_forsaken(const struct coord *);	/* by all workers there are */
 /* A member has said something. */
 void watch_hears(struct coord *, struct member *, uint64_t now_ms);
 void watch_excuse(struct coord *, uint64_t now_ms);
@@ -692,9 +819,22 @@ uint64_t watch_step(const struct coord *, const struct member *,
 
 /* ---- coord_report.c ---- */
 
+void report_init(struct coord *, uint64_t now_ms);
+void report_release(struct coord *);
+void report_begin(struct coord *, uint64_t now_ms);
+/* A step, by a worker or in so many slots. */
 void report_step(struct coord *, const struct step *,
-		 const struct result *, const char *worker,
+		 const struct result *, const char *worker, size_t slots,
 		 const float *scores, const unsigned char *positive);
+/* A result is one of the run, and of those until the next join.  -1: its
+   labels and those of others are three classes. */
+void report_count(struct coord *, const struct result *, const float *scores,
+		  const unsigned char *positive);
+int report_classes(struct coord *, const struct result *, const char *worker,
+		   struct fail *);
+const struct totals *report_all(const struct coord *);
+const struct totals *report_since_join(const struct coord *);
+uint64_t report_steps(const struct coord *);	/* done, of the run */
 void report_error(struct coord *, const char *id, const char *op,
 		  uint64_t step, const char *worker, const char *why);
 /* Of those that were cancelled, a request that had begun or has steps, and a
@@ -702,30 +842,41 @@ void report_error(struct coord *, const char *id, const char *op,
 void report_cancelled(void *coord, const struct request *, uint64_t steps);
 void report_passed_over(struct coord *, const struct request *);
 void report_given_up(struct coord *);
-void report_epoch(struct coord *, const char *id, uint64_t now_ms);
+uint64_t report_cancelled_requests(const struct coord *);
+void report_epoch(struct coord *, const char *id, uint64_t epoch,
+		  const struct totals *, uint64_t now_ms);
 void report_totals(struct coord *, const char *id, const char *op,
 		   const struct totals *, uint64_t now_ms,
 		   const char *error);
+void report_join(struct coord *, const char *id, const char *error,
+		 uint64_t now_ms);
 void report_saved(struct coord *, const char *id, const char *name,
 		  uint64_t step);
 void report_warning(struct coord *, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-void totals_reset(struct totals *, uint64_t now_ms);
-/* So many of its counts of stale steps are told: the last ones are 0. */
-size_t totals_stale(const struct totals *);
 /* "[9,0,1]": how many steps met 0, 1, 2 pushes of others. */
 void report_staleness(struct text *, const struct totals *);
+void report_write(const struct coord *, struct pack *, uint64_t now_ms);
+void report_read(struct coord *, struct unpack *);
+
+void totals_reset(struct totals *, uint64_t now_ms);
 void totals_release(struct totals *);
+/* So many of its counts of stale steps are told: the last ones are 0. */
+size_t totals_stale(const struct totals *);
 /* Put a result's labels to those of others: -1 if they are three classes. */
 int totals_add_noes(struct totals *, const struct result *,
 		    const char *worker, struct fail *);
 void totals_add(struct totals *, const struct coord *,
 		const struct result *, const float *scores,
 		const unsigned char *positive);
+void totals_write(struct pack *, const struct coord *, const struct totals *,
+		  uint64_t now_ms);
+void totals_read(struct unpack *, const struct coord *, struct totals *);
 
 /* ---- coord_status.c ---- */
 
 void status_init(struct coord *, const struct place *, size_t places);
+void status_release(struct coord *);
 /* The totals since the last join are about to be reset. */
 void status_keep_scores(struct coord *);
 

@@ -39,21 +39,6 @@ next_worker(const struct coord *c)
 	return best;
 }
 
-uint64_t
-lease_limit(const struct coord *c)
-{
-	const uint64_t window = c->mark_told + WINDOW;
-	const uint64_t next = queue_next(c->queue);
-	const uint64_t above = fleet_above(c->fleet);
-	const uint64_t limit = cut_limit(c);
-
-	if (c->stopping || c->suspending)
-		return next > above ? next : above;
-	if (c->output.size >= COORD_OUTPUT)
-		return next;
-	return window < limit ? window : limit;
-}
-
 static bool
 has_lease(const struct coord *c, const struct member *w)
 {
@@ -74,7 +59,7 @@ lease_held(const struct coord *c)
 
 /* false: there is nothing to give out now. */
 static bool
-lease_to(struct coord *c, struct member *w)
+lease_to(struct coord *c, struct member *w, const struct lease_room *room)
 {
 	struct message m = { .kind = MESSAGE_LEASE };
 	struct leased *slot = w->lease;
@@ -84,13 +69,13 @@ lease_to(struct coord *c, struct member *w)
 	uint64_t server = WIRE_NONE;
 
 	if (!rerun_lease(c, w, &terms, &server) &&
-	    (((c->stopping || c->cancelling) && !void_finishes(c)) ||
-	     (c->o.ledger ? data_lease(c, w, lease_limit(c), &terms) :
-	      queue_lease(c->queue, w, c->o.pack, lease_limit(c),
+	    (!room->fresh ||
+	     (c->o.ledger ? data_lease(c, w, room->limit, room->any, &terms) :
+	      queue_lease(c->queue, w, c->o.pack, room->limit,
 			  &terms)) == 0))
 		return false;
 	rerun_record(c, next);
-	if (c->phase != PHASE_RUN)	/* what it is cannot be kept */
+	if (journal_failed(c))		/* what it is cannot be kept */
 		return false;
 	while (slot->id != 0)
 		slot++;
@@ -114,24 +99,23 @@ lease_to(struct coord *c, struct member *w)
 		data_describe(c, &terms, 0, &m);
 	if (outbox_send(c->outbox, w->peer, &m) < 0) {
 		memset(slot, 0, sizeof(*slot));	/* it never had that one */
-		workers_died(c, w);
+		w->unreachable = true;
 	}
 	return true;
 }
 
-void
-lease_give_out(struct coord *c)
+bool
+lease_next(struct coord *c, const struct lease_room *room)
 {
-	struct member *w;
+	struct member *w = next_worker(c);
 
-	if (c->o.mode == MODE_SYNC) {
-		sync_lease(c, lease_limit(c));
-		return;
-	}
-	while ((w = next_worker(c)) && lease_to(c, w))
-		;
-	if (w && (w = queue_held_up(c->queue)))
+	if (!w)
+		return false;
+	if (lease_to(c, w, room))
+		return true;
+	if ((w = queue_held_up(c->queue)))
 		w->behind = true;
+	return false;
 }
 
 /* ---- taking back ---- */
@@ -161,13 +145,11 @@ void
 lease_take_back(struct coord *c, struct member *w)
 {
 	queue_return(c->queue, w);
-	if (c->rounds)
-		rounds_lose(c->rounds, w);
 	rerun_return(c, w);
 	memset(w->lease, 0, c->o.in_flight * sizeof(*w->lease));
 }
 
-void
+uint64_t
 lease_blame(struct coord *c, const struct member *w)
 {
 	const struct leased *first = NULL;
@@ -181,10 +163,10 @@ lease_blame(struct coord *c, const struct member *w)
 
 		if (!s || s->state != STEP_LEASED || s->worker != w)
 			continue;
-		if (queue_blame(c->queue, first->first + i, w))
-			void_set_aside(c, first->first + i);
-		return;
+		return queue_blame(c->queue, first->first + i, w) ?
+			first->first + i : WIRE_NONE;
 	}
+	return WIRE_NONE;
 }
 
 void
@@ -216,8 +198,8 @@ lease_cancelling(const struct coord *c)
 
 /* ---- what came of them ---- */
 
-static void
-progress(struct coord *c, struct member *w, uint64_t id)
+void
+lease_progress(struct coord *c, struct member *w, uint64_t id)
 {
 	for (size_t i = 0; i < c->o.in_flight; i++)
 		if (w->lease[i].id == id) {
@@ -225,142 +207,6 @@ progress(struct coord *c, struct member *w, uint64_t id)
 			if (--w->lease[i].left == 0)
 				w->lease[i].id = 0;
 		}
-}
-
-/*
- * A step counts when it is first reported done: all of its parts have been
- * acknowledged.  What comes later, of another attempt, is no news.
- */
-static void
-take_result(struct coord *c, struct member *w, const struct message *m,
-	    const struct result *r, const float *scores,
-	    const unsigned char *positive, uint64_t now)
-{
-	const struct step *step = queue_step(c->queue, r->step);
-	const bool failed = c->failing && c->failed_step == r->step;
-
-	if (c->o.mode == MODE_SYNC) {
-		sync_take(c, w, m->request, r, scores, positive);
-		return;
-	}
-	if (r->step != queue_mark(c->queue))
-		w->behind = false;
-	if (step && !r->voided && !failed) {
-		report_step(c, step, r, w->name, scores, positive);
-		totals_add(&c->join, c, r, scores, positive);
-		totals_add(&c->all, c, r, NULL, NULL);
-		data_done(c, step, r, scores, positive, now);
-		cut_count(c, step, r);
-		journal_done(c, r->step);
-		queue_end(c->queue, r->step);
-		w->steps++;
-		watch_note(c, r->microseconds);
-	}
-	progress(c, w, m->request);
-}
-
-/* Others get what it has, and it is told: or it would go on with that, and a
-   round could wait for what waits behind it. */
-static void
-call_back(struct coord *c, struct member *w)
-{
-	for (size_t i = 0; i < c->o.in_flight; i++)
-		lease_call_off(c, w, &w->lease[i]);
-	lease_take_back(c, w);
-}
-
-int
-lease_done(struct coord *c, struct member *w, const struct message *m,
-	   uint64_t now, struct fail *f)
-{
-	const struct leased *l = lease_find(c, w, m->request);
-	const uint64_t server = l ? l->server : WIRE_NONE;
-
-	struct unpack u = unpack_from(m->frame[0].data, m->frame[0].size);
-	const unsigned char *positive;
-	const void *bytes;
-	struct result r;
-	bool three_classes = false;
-	struct fail why;
-	size_t left;
-
-	if (m->done.term != c->plan.term)
-		return 0;	/* what a server may have lost since */
-	if (result_scores(m, &bytes, &positive, &left, f) < 0)
-		return -1;
-
-	/* The frame may lie at any address. */
-	float *scores = mem_alloc(left, sizeof(*scores));
-	size_t at = 0;
-
-	if (m->done.count == 0)
-		sync_given_back(c, w, m->request);
-
-	if (left > 0)
-		memcpy(scores, bytes, left * sizeof(*scores));
-	for (uint64_t i = 0; i < m->done.count; i++) {
-		if (!result_read(&u, &r, c->metrics) || r.scores > left) {
-			u.bad = true;
-			break;
-		}
-		if (server == WIRE_NONE) {
-			take_result(c, w, m, &r, scores + at,
-				    positive ? positive + at : NULL, now);
-			if (totals_add_noes(&c->all, &r, w->name, &why) < 0)
-				three_classes = true;
-		} else {	/* it has been told before */
-			rerun_ended(c, server, r.step);
-			progress(c, w, m->request);
-		}
-		at += r.scores;
-		left -= r.scores;
-	}
-	free(scores);
-	if (!unpack_ok(&u))
-		return fail(f, FAIL_PROTOCOL, "malformed results");
-	if (three_classes) {
-		report_error(c, NULL, "data", WIRE_NONE, w->name, why.text);
-		end_fail(c, &why, now);
-	}
-	return 0;
-}
-
-void
-lease_failed(struct coord *c, struct member *w, const struct message *m,
-	     uint64_t now)
-{
-	const struct step *step = queue_step(c->queue, m->failed.step);
-	struct leased *l = lease_find(c, w, m->request);
-	char text[MESSAGE_BLOB + 1];
-	struct fail why;
-
-	message_text(m, text, sizeof(text));
-	if (m->failed.term != c->plan.term)
-		return;
-	if (l && (l->server != WIRE_NONE || (l->at.number > 0 && !step))) {
-		fail(&why, message_status(m->failed.status), "%s", text);
-		rerun_failed(c, m->failed.step, l->server, &why, now);
-		call_back(c, w);
-		return;
-	}
-	if (c->cancelling) {	/* a part of it may have been applied */
-		queue_return(c->queue, w);
-		if (!c->rounds)	/* and it is not tried for ever */
-			queue_set_aside(c->queue, m->failed.step);
-		if (l)
-			l->id = 0;
-	}
-	if (!step || c->cancelling ||
-	    (c->o.mode == MODE_SYNC && !sync_counts(c, w, m->request)))
-		return;		/* of an attempt that no longer counts */
-	fail(&c->step_error, message_status(m->failed.status), "%s", text);
-	free(c->failed_id);
-	c->failed_id = step->order && queue_id(c->queue, m->failed.step) ?
-		mem_text(queue_id(c->queue, m->failed.step)) : NULL;
-	c->failed_step = m->failed.step;
-	snprintf(c->failed_worker, sizeof(c->failed_worker), "%s", w->name);
-	c->failing = true;
-	void_begin(c);
 }
 
 void

@@ -93,7 +93,7 @@ members_forget(struct coord *c, struct member *m)
 bool
 worker_answers(const struct member *m)
 {
-	return !m->gone && !m->silent && !m->relieved;
+	return !m->gone && !m->unreachable && !m->silent && !m->relieved;
 }
 
 bool

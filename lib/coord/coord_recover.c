@@ -12,24 +12,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MENDING_MS	250	/* until a connection is there again, and */
-#define MENDING_TRIPS	8	/* so many trips, at most; but no more than
-				   a lease */
+struct recovery {
+	bool new_term;		/* wanted */
+	bool term_unnoted;	/* this one, of a coordinator just started */
+	struct cut_base back;	/* what those without variables load */
+	bool *lost;		/* of each server: it has no variables */
+	bool all_back;		/* in rounds: all load what one has lost */
+	bool *gone_told;
+};
 
 void
 recover_init(struct coord *c)
 {
-	c->lost = mem_alloc(c->o.servers, sizeof(*c->lost));
-	c->gone_told = mem_alloc(c->o.servers, sizeof(*c->gone_told));
-	snprintf(c->base.name, sizeof(c->base.name), "%s", c->o.restore);
-	c->base.step = queue_mark(c->queue);
+	c->recovery = mem_alloc(1, sizeof(*c->recovery));
+	c->recovery->lost = mem_alloc(c->o.servers,
+				      sizeof(*c->recovery->lost));
+	c->recovery->gone_told = mem_alloc(c->o.servers,
+					   sizeof(*c->recovery->gone_told));
 }
 
 void
 recover_release(struct coord *c)
 {
-	free(c->lost);
-	free(c->gone_told);
+	free(c->recovery->lost);
+	free(c->recovery->gone_told);
+	free(c->recovery);
+}
+
+void
+recover_resume(struct coord *c)
+{
+	c->plan.term++;
+	c->recovery->term_unnoted = true;
+	fleet_begin_term(c->fleet, c->plan.run, c->plan.term);
 }
 
 /* Nobody has anything any more; the next PLAN will tell them. */
@@ -52,37 +67,26 @@ withdraw(struct coord *c)
 void
 recover_begin(struct coord *c)
 {
-	if (c->phase >= PHASE_STOP)
+	if (c->phase == PHASE_END)
 		return;
 	withdraw(c);
 	cut_give_up(c);
 	fleet_forget(c->fleet);
-	c->new_term = true;
+	c->recovery->new_term = true;
 	c->phase = PHASE_GREET;
-}
-
-void
-recover_server(struct coord *c, size_t server, const char *endpoint,
-	       uint64_t life, uint64_t now)
-{
-	struct fail why;
-
-	if (c->phase >= PHASE_STOP)
-		return;
-	if (fleet_move(c->fleet, server, endpoint, life, now, &why) < 0)
-		end_fail(c, &why, now);
 }
 
 void
 recover_ask_plan(struct coord *c)
 {
+	struct recovery *r = c->recovery;
 	struct message m = { .kind = MESSAGE_PLAN };
 
-	if (c->new_term)
+	if (r->new_term)
 		c->plan.term++;
-	if (c->new_term || c->term_unnoted)
-		journal_term(c);
-	c->new_term = c->term_unnoted = false;
+	if (r->new_term || r->term_unnoted)
+		recover_write_term(c);
+	r->new_term = r->term_unnoted = false;
 	cut_begin_term(c);
 	fleet_begin_term(c->fleet, c->plan.run, c->plan.term);
 	standby_begin_term(c);
@@ -96,7 +100,7 @@ recover_ask_plan(struct coord *c)
 	m.plan.term = c->plan.term;
 	m.plan.plan = c->plan.number;
 	m.plan.seed = c->plan.seed;
-	m.plan.step = c->base.step;
+	m.plan.step = cut_base(c)->step;
 	m.plan.saves = !c->o.checkpoint ? SAVES_NONE :
 		c->o.beside_journal ? SAVES_BESIDE_JOURNAL : SAVES;
 	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
@@ -105,10 +109,10 @@ recover_ask_plan(struct coord *c)
 				     c->model_frame.size, NULL };
 	m.frame[1] = (struct frame){ c->plan_frame.data, c->plan_frame.size,
 				     NULL };
-	c->back = c->base;
+	r->back = *cut_base(c);
 	if (c->begun || c->resumed)	/* who is promised what */
-		journal_servers(c, true);
-	if (c->phase >= PHASE_STOP)	/* that cannot be kept */
+		recover_write_servers(c, true);
+	if (journal_failed(c))		/* that cannot be kept */
 		return;
 	fleet_ask(c->fleet, &m);
 	c->phase = PHASE_PLAN;
@@ -124,17 +128,18 @@ recover_ask_plan(struct coord *c)
 static bool
 can_go_on(const struct coord *c, size_t server)
 {
+	const struct recovery *r = c->recovery;
 	const struct standing *s = fleet_standing(c->fleet, server);
 	uint64_t step = s->mark;
 
-	if (s->initial && *c->back.name)
+	if (s->initial && *r->back.name)
 		return false;
 	if (c->o.mode == MODE_SYNC)
-		return s->round >= c->back.step &&
+		return s->round >= r->back.step &&
 			!rerun_lacks_rounds(c, server);
-	while (step < c->back.step && standing_has(s, step))
+	while (step < r->back.step && standing_has(s, step))
 		step++;
-	return step >= c->back.step;
+	return step >= r->back.step;
 }
 
 /*
@@ -154,11 +159,12 @@ compare(struct coord *c)
 static size_t
 note_lost(struct coord *c)
 {
+	struct recovery *r = c->recovery;
 	size_t count = 0;
 
 	for (size_t i = 0; i < c->o.servers; i++) {
-		c->lost[i] = !fleet_holds(c->fleet, i);
-		count += c->lost[i];
+		r->lost[i] = !fleet_holds(c->fleet, i);
+		count += r->lost[i];
 	}
 	return count;
 }
@@ -183,7 +189,8 @@ must_load(const struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++)
 		if (!fleet_holds(c->fleet, i) &&
-		    (*c->back.name || !fleet_standing(c->fleet, i)->initial))
+		    (*c->recovery->back.name ||
+		     !fleet_standing(c->fleet, i)->initial))
 			return true;
 	return false;
 }
@@ -191,22 +198,23 @@ must_load(const struct coord *c)
 bool
 recover_ask_load(struct coord *c)
 {
+	struct recovery *r = c->recovery;
 	struct message m = { .kind = MESSAGE_LOAD };
 
 	compare(c);
 	if (all_go_back(c, note_lost(c)))
-		c->all_back = true;
-	for (size_t i = 0; c->all_back && i < c->o.servers; i++)
+		r->all_back = true;
+	for (size_t i = 0; r->all_back && i < c->o.servers; i++)
 		fleet_lost(c->fleet, i);
-	if (!c->all_back && !must_load(c))
+	if (!r->all_back && !must_load(c))
 		return false;
 	m.cut.run = plan_run(&c->plan);
 	m.cut.term = c->plan.term;
 	m.cut.cut = WIRE_NONE;
-	m.cut.step = c->back.step;
-	m.cut.part = c->back.ours ? plan_run(&c->plan) : 0;
+	m.cut.step = r->back.step;
+	m.cut.part = r->back.ours ? plan_run(&c->plan) : 0;
 	m.cut.parts = c->o.servers;
-	m.blob = (struct frame){ c->back.name, strlen(c->back.name), NULL };
+	m.blob = (struct frame){ r->back.name, strlen(r->back.name), NULL };
 	fleet_ask(c->fleet, &m);
 	c->phase = PHASE_LOAD;
 	return true;
@@ -215,79 +223,64 @@ recover_ask_load(struct coord *c)
 static void
 tell_back(struct coord *c, size_t i, uint64_t steps, uint64_t now)
 {
+	struct recovery *r = c->recovery;
 	uint64_t heard;
 	const uint64_t gone = fleet_gone(c->fleet, i, &heard);
 	const double seconds = gone ? (double)(now - gone) / 1000 : 0;
 	const char *at = fleet_endpoint(c->fleet, i);
 
-	if (c->lost[i])
+	if (r->lost[i])
 		report_warning(c, "server %zu (%s) is back after %.1f s "
 			       "without its variables: %s%s, %llu steps are "
-			       "run again", i, at, seconds, c->all_back ?
-			       "all go back to " : "", *c->back.name ?
-			       c->back.name : "initial values",
+			       "run again", i, at, seconds, r->all_back ?
+			       "all go back to " : "", *r->back.name ?
+			       r->back.name : "initial values",
 			       (unsigned long long)steps);
 	else if (steps > 0 && c->o.mode != MODE_SYNC)
 		report_warning(c, "server %zu (%s) is back after %.1f s with "
 			       "less than it had acknowledged: %llu steps are "
 			       "run again", i, at, seconds,
 			       (unsigned long long)steps);
-	else if (c->gone_told[i])
+	else if (r->gone_told[i])
 		report_warning(c, "server %zu (%s) is back after %.1f s", i,
 			       at, seconds);
-	c->gone_told[i] = false;
+	r->gone_told[i] = false;
 }
 
 void
 recover_end(struct coord *c, uint64_t now)
 {
+	struct recovery *r = c->recovery;
+
 	for (size_t i = 0; i < c->o.servers; i++) {
-		const uint64_t again = rerun_fill(c, i, c->back.step);
+		const uint64_t again = rerun_fill(c, i, r->back.step);
 
 		if (fleet_holds(c->fleet, i)) {
 			fleet_stands(c->fleet, i);
 		} else {
 			if (c->o.mode == MODE_SYNC)
 				sync_go_back(c);
-			fleet_back(c->fleet, i, c->back.step);
+			fleet_back(c->fleet, i, r->back.step);
 			fleet_held(c->fleet, i);
 		}
-		if (c->begun || c->resumed || c->gone_told[i])
+		if (c->begun || c->resumed || r->gone_told[i])
 			tell_back(c, i, again, now);
-		c->lost[i] = false;
+		r->lost[i] = false;
 	}
-	c->all_back = false;
-	journal_servers(c, true);	/* before a worker hears of them */
+	r->all_back = false;
+	recover_write_servers(c, true);	/* before a worker hears of them */
 	fleet_returned(c->fleet);
 	c->mark_told = fleet_marked_by_all(c->fleet);
-	if (c->phase < PHASE_STOP)	/* that cannot be kept */
+	if (!journal_failed(c))		/* or that cannot be kept */
 		c->phase = PHASE_RUN;
-}
-
-uint64_t
-recover_mending(const struct coord *c)
-{
-	uint64_t longest = WIRE_NONE, mending;
-
-	for (size_t i = 0; i < c->o.servers; i++) {
-		const uint64_t trip[] = { fleet_trip(c->fleet, i),
-					  standby_trip(c, i) };
-
-		for (size_t k = 0; k < 2; k++)
-			if (trip[k] != WIRE_NONE &&
-			    (longest == WIRE_NONE || trip[k] > longest))
-				longest = trip[k];
-	}
-	if (longest == WIRE_NONE || longest > c->o.lease_ms)
-		return c->o.lease_ms;
-	mending = MENDING_MS + MENDING_TRIPS * longest;
-	return mending < c->o.lease_ms ? mending : c->o.lease_ms;
 }
 
 /* Who is gone is named at once, however long they are waited for. */
 void
 recover_watch(struct coord *c, uint64_t now)
 {
+	struct recovery *r = c->recovery;
+
 	for (size_t i = 0; i < c->o.servers; i++) {
 		uint64_t heard;
 		const uint64_t gone = fleet_gone(c->fleet, i, &heard);
@@ -300,9 +293,9 @@ recover_watch(struct coord *c, uint64_t now)
 				tell_back(c, i, 0, now);
 				fleet_returned(c->fleet);
 			}
-		} else if (!c->gone_told[i] && !standby_took_over(c, i) &&
-			   now - gone >= recover_mending(c)) {
-			c->gone_told[i] = true;
+		} else if (!r->gone_told[i] && !standby_took_over(c, i) &&
+			   now - gone >= standby_mending(c)) {
+			r->gone_told[i] = true;
 			report_warning(c, "server %zu (%s) %s: waiting %g s "
 				       "for it", i,
 				       fleet_endpoint(c->fleet, i),
@@ -311,4 +304,82 @@ recover_watch(struct coord *c, uint64_t now)
 				       (double)c->o.patience_ms / 1000);
 		}
 	}
+}
+
+/* ---- in the journal ---- */
+
+void
+recover_write_term(struct coord *c)
+{
+	struct pack out = { 0 };
+
+	pack_uint(&out, c->plan.term);
+	journal_add(c, JOURNAL_TERM, &out, true);
+	pack_release(&out);
+}
+
+void
+recover_write_servers(struct coord *c, bool safe)
+{
+	struct pack out = { 0 };
+
+	for (size_t i = 0; i < c->o.servers; i++) {
+		pack_text(&out, c->o.server[i] ? c->o.server[i] : "");
+		pack_text(&out, fleet_endpoint(c->fleet, i));
+		pack_uint(&out, fleet_holds(c->fleet, i) ?
+			  fleet_life(c->fleet, i) : 0);
+		pack_uint(&out, fleet_term(c->fleet, i));
+		standby_write(c, i, &out);
+		rerun_write(c, i, &out);
+	}
+	journal_add(c, JOURNAL_SERVERS, &out, safe);
+	pack_release(&out);
+}
+
+/* Where it was, unless whoever starts us again says that it has moved. */
+static int
+read_place(struct coord *c, struct unpack *u, size_t i, struct fail *f)
+{
+	char said[256], was[256];
+
+	unpack_text(u, said, sizeof(said));
+	unpack_text(u, was, sizeof(was));
+	if (u->bad || strcmp(said, c->o.server[i] ? c->o.server[i] : "") != 0 ||
+	    strcmp(was, fleet_endpoint(c->fleet, i)) == 0)
+		return 0;
+	if (c->o.server[i])	/* who was killed there is started there */
+		fleet_seek(c->fleet, i, c->o.server[i]);
+	return fleet_place(c->fleet, i, was, f);
+}
+
+int
+recover_read_servers(struct coord *c, struct unpack *u, struct fail *f)
+{
+	for (size_t i = 0; i < c->o.servers && !u->bad; i++) {
+		uint64_t life, term;
+
+		if (read_place(c, u, i, f) < 0)
+			return -1;
+		life = unpack_uint(u);
+		term = unpack_uint(u);
+		standby_read(c, i, life, u);
+		rerun_read(c, i, u);
+		fleet_resume(c->fleet, i, life, term);
+		fleet_back(c->fleet, i, cut_base(c)->step);
+	}
+	return u->bad ? -1 : 0;
+}
+
+/* ---- what always holds ---- */
+
+const char *
+recover_check(const struct coord *c)
+{
+	const struct recovery *r = c->recovery;
+
+	for (size_t i = 0; c->phase == PHASE_RUN && i < c->o.servers; i++)
+		if (r->lost[i] || r->all_back || r->new_term)
+			return "coord 14: nothing of a recovery is left when "
+				"the run goes on";
+	return NULL;
 }

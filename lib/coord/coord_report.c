@@ -3,10 +3,49 @@
  */
 #include "coord/coord_inside.h"
 
+#include "base/mem.h"
 #include "wire/line.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Requests in a row, all alike, that were cancelled and are yet to be told. */
+struct cancelled {
+	enum request_op op;
+	bool has_steps;
+	uint64_t requests, steps;
+};
+
+struct report {
+	struct totals join, all;	/* since the last join; of the run */
+	struct cancelled cancelled;
+	uint64_t given_up;		/* requests */
+};
+
+void
+report_init(struct coord *c, uint64_t now)
+{
+	c->report = mem_alloc(1, sizeof(*c->report));
+	report_begin(c, now);
+}
+
+void
+report_release(struct coord *c)
+{
+	totals_release(&c->report->join);
+	totals_release(&c->report->all);
+	free(c->report);
+}
+
+void
+report_begin(struct coord *c, uint64_t now)
+{
+	totals_reset(&c->report->join, now);
+	totals_reset(&c->report->all, now);
+}
+
+/* ---- totals ---- */
 
 void
 totals_reset(struct totals *t, uint64_t now)
@@ -75,6 +114,47 @@ totals_add_noes(struct totals *t, const struct result *r, const char *worker,
 		    was.zero ? "0" : "-1");
 }
 
+void
+report_count(struct coord *c, const struct result *r, const float *scores,
+	     const unsigned char *positive)
+{
+	totals_add(&c->report->join, c, r, scores, positive);
+	totals_add(&c->report->all, c, r, NULL, NULL);
+}
+
+int
+report_classes(struct coord *c, const struct result *r, const char *worker,
+	       struct fail *f)
+{
+	return totals_add_noes(&c->report->all, r, worker, f);
+}
+
+const struct totals *
+report_all(const struct coord *c)
+{
+	return &c->report->all;
+}
+
+const struct totals *
+report_since_join(const struct coord *c)
+{
+	return &c->report->join;
+}
+
+uint64_t
+report_steps(const struct coord *c)
+{
+	return c->report->all.steps;
+}
+
+uint64_t
+report_cancelled_requests(const struct coord *c)
+{
+	return c->report->given_up;
+}
+
+/* ---- lines ---- */
+
 static void
 begin(struct text *out, const char *id, const char *op)
 {
@@ -86,7 +166,7 @@ begin(struct text *out, const char *id, const char *op)
 
 void
 report_step(struct coord *c, const struct step *s, const struct result *r,
-	    const char *worker, const float *scores,
+	    const char *worker, size_t slots, const float *scores,
 	    const unsigned char *positive)
 {
 	struct metric_state state[RESULT_METRICS] = { 0 };
@@ -104,7 +184,7 @@ report_step(struct coord *c, const struct step *s, const struct result *r,
 		text_add(out, "\"worker\":\"%s\",\"attempt\":%llu,", worker,
 			 (unsigned long long)r->attempt);
 	else
-		text_add(out, "\"slots\":%zu,", rounds_slots(c->rounds));
+		text_add(out, "\"slots\":%zu,", slots);
 	line_scores(out, r->examples, r->loss, c->metric, c->metrics, state);
 	text_add(out, ",\"staleness\":%llu,\"seconds\":",
 		 (unsigned long long)r->staleness);
@@ -135,7 +215,7 @@ report_error(struct coord *c, const char *id, const char *op, uint64_t step,
 static void
 end_cancelled(struct coord *c)
 {
-	const struct cancelled *all = &c->cancelled;
+	const struct cancelled *all = &c->report->cancelled;
 
 	if (all->has_steps)
 		text_add(&c->output, ",\"steps\":%llu",
@@ -144,7 +224,7 @@ end_cancelled(struct coord *c)
 		text_add(&c->output, ",\"requests\":%llu",
 			 (unsigned long long)all->requests);
 	text_add(&c->output, ",\"cancelled\":true}\n");
-	c->cancelled = (struct cancelled){ 0 };
+	c->report->cancelled = (struct cancelled){ 0 };
 }
 
 /*
@@ -155,7 +235,7 @@ static void
 add_cancelled(struct coord *c, const struct request *r, bool has_steps,
 	      uint64_t steps)
 {
-	struct cancelled *all = &c->cancelled;
+	struct cancelled *all = &c->report->cancelled;
 
 	if (c->o.results == RESULTS_NONE)
 		return;
@@ -176,7 +256,7 @@ report_cancelled(void *coord, const struct request *r, uint64_t steps)
 {
 	struct coord *c = coord;
 
-	c->given_up++;
+	c->report->given_up++;
 	add_cancelled(c, r, true, steps);
 }
 
@@ -189,9 +269,9 @@ report_passed_over(struct coord *c, const struct request *r)
 void
 report_given_up(struct coord *c)
 {
-	if (c->cancelled.requests == 0)
+	if (c->report->cancelled.requests == 0)
 		return;
-	begin(&c->output, NULL, request_name(c->cancelled.op));
+	begin(&c->output, NULL, request_name(c->report->cancelled.op));
 	end_cancelled(c);
 }
 
@@ -243,18 +323,19 @@ add_totals(struct coord *c, const struct totals *t, uint64_t now)
 
 /* Totals are of this run, visited the records were by those before, too. */
 void
-report_epoch(struct coord *c, const char *id, uint64_t now)
+report_epoch(struct coord *c, const char *id, uint64_t epoch,
+	     const struct totals *t, uint64_t now)
 {
 	const uint64_t records = ledger_records(c->o.ledger);
-	const uint64_t visited = ledger_visited(c->o.ledger, c->epoch_number);
+	const uint64_t visited = ledger_visited(c->o.ledger, epoch);
 	struct text *out = &c->output;
 
 	if (c->o.results == RESULTS_NONE)
 		return;
 	begin(out, id, "epoch");
 	text_add(out, ",\"epoch\":%llu",
-		 (unsigned long long)c->epoch_number);
-	add_totals(c, &c->epoch, now);
+		 (unsigned long long)epoch);
+	add_totals(c, t, now);
 	text_add(out, ",\"records\":%llu", (unsigned long long)records);
 	if (visited < records)
 		text_add(out, ",\"missed\":%llu",
@@ -280,6 +361,13 @@ report_totals(struct coord *c, const char *id, const char *op,
 }
 
 void
+report_join(struct coord *c, const char *id, const char *error, uint64_t now)
+{
+	report_totals(c, id, "join", &c->report->join, now, error);
+	totals_reset(&c->report->join, now);
+}
+
+void
 report_saved(struct coord *c, const char *id, const char *name,
 	     uint64_t step)
 {
@@ -302,4 +390,60 @@ report_warning(struct coord *c, const char *format, ...)
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	text_add(&c->warnings, "%s\n", line);
+}
+
+/* ---- in the journal ---- */
+
+void
+totals_write(struct pack *out, const struct coord *c, const struct totals *t,
+	    uint64_t now)
+{
+	const size_t stale = totals_stale(t);
+
+	pack_uint(out, t->steps);
+	pack_uint(out, t->examples);
+	pack_uint(out, t->mixed);
+	pack_uint(out, message_double_bits(t->loss));
+	pack_uint(out, now - t->began_ms);
+	pack_uint(out, stale);
+	for (size_t i = 0; i < stale; i++)
+		pack_uint(out, t->stale[i]);
+	for (size_t i = 0; i < c->metrics; i++)
+		for (size_t j = 0; j < METRIC_SUMS; j++)
+			pack_uint(out, message_double_bits(
+				t->state[i].sum[j]));
+}
+
+void
+totals_read(struct unpack *u, const struct coord *c, struct totals *t)
+{
+	t->steps = unpack_uint(u);
+	t->examples = unpack_uint(u);
+	t->mixed = unpack_uint(u);
+	t->loss = message_double(unpack_uint(u));
+	t->began_ms = c->now_ms - unpack_uint(u);
+	memset(t->stale, 0, sizeof(t->stale));
+	for (uint64_t i = 0, n = unpack_uint(u); i < n && !u->bad; i++)
+		t->stale[i < STALENESS ? i : STALENESS - 1] = unpack_uint(u);
+	for (size_t i = 0; i < c->metrics; i++) {
+		metric_reset(&t->state[i]);
+		for (size_t j = 0; j < METRIC_SUMS; j++)
+			t->state[i].sum[j] = message_double(unpack_uint(u));
+		if (metric_keeps_scores(&c->metric[i]))
+			t->unscored = true;	/* they were not kept */
+	}
+}
+
+void
+report_write(const struct coord *c, struct pack *out, uint64_t now)
+{
+	totals_write(out, c, &c->report->join, now);
+	totals_write(out, c, &c->report->all, now);
+}
+
+void
+report_read(struct coord *c, struct unpack *in)
+{
+	totals_read(in, c, &c->report->join);
+	totals_read(in, c, &c->report->all);
 }

@@ -45,7 +45,7 @@ rerun_record(struct coord *c, uint64_t first)
 		history_add(&c->rerun->history, &(struct asked_of){
 			first, l.batch, l.learning_rate, l.place });
 	}
-	journal_streams(c);
+	data_write_streams(c);
 }
 
 void
@@ -199,12 +199,11 @@ rerun_lease(struct coord *c, void *worker, struct lease_terms *l,
 	return false;
 }
 
-void
+bool
 rerun_ended(struct coord *c, size_t server, uint64_t step)
 {
 	redo_end(&c->rerun->redo[server], step);
-	if (redo_idle(&c->rerun->redo[server]))
-		journal_servers(c, false);
+	return redo_idle(&c->rerun->redo[server]);
 }
 
 void
@@ -216,7 +215,7 @@ rerun_return(struct coord *c, const void *worker)
 
 void
 rerun_failed(struct coord *c, uint64_t step, uint64_t server,
-	       const struct fail *why, uint64_t now)
+	     const struct fail *why)
 {
 	struct fail f = *why;
 
@@ -227,7 +226,7 @@ rerun_failed(struct coord *c, uint64_t step, uint64_t server,
 	else
 		fail_at(&f, "step %llu, run again for server %llu",
 			(unsigned long long)step, (unsigned long long)server);
-	end_fail(c, &f, now);
+	ending_fail(c, &f);
 }
 
 const struct redo *

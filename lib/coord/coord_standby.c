@@ -15,6 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MENDING_MS	250	/* until a connection is there again, and */
+#define MENDING_TRIPS	8	/* so many trips, at most; but no more than
+				   a lease */
+
 /*
  * The hot standby of a server.
  *
@@ -126,7 +130,7 @@ tell_server(struct coord *c, size_t server, uint64_t life)
  * Nobody counts on it any more.  A server that may know that we did is let go
  * by a new term; any other one needs no more than a word.
  */
-static void
+static enum standby_news
 drop(struct coord *c, size_t server, bool bound, const char *why)
 {
 	struct understudy *u = &c->standbys->of[server];
@@ -139,13 +143,13 @@ drop(struct coord *c, size_t server, bool bound, const char *why)
 			       why);
 	forget(c, u);
 	if (bound)
-		recover_begin(c);
-	else
-		tell_server(c, server, 0);
+		return STANDBY_NEW_TERM;
+	tell_server(c, server, 0);
+	return STANDBY_NONE;
 }
 
 /* Its server has acknowledged it. */
-static void
+static enum standby_news
 count_on(struct coord *c, size_t server)
 {
 	struct understudy *u = &c->standbys->of[server];
@@ -153,13 +157,12 @@ count_on(struct coord *c, size_t server)
 	u->counted = true;
 	u->of = fleet_life(c->fleet, server);
 	fleet_count_on(c->fleet, server, u->life);
-	if (c->begun)
-		journal_servers(c, true);
 	report_warning(c, "server %zu (%s) has a standby at %s", server,
 		       fleet_endpoint(c->fleet, server), u->endpoint);
+	return STANDBY_COUNTED;
 }
 
-void
+enum standby_news
 standby_hear(struct coord *c, uint64_t peer, const struct message *m,
 	     uint64_t now)
 {
@@ -167,69 +170,67 @@ standby_hear(struct coord *c, uint64_t peer, const struct message *m,
 	const size_t server = (size_t)(u - c->standbys->of);
 
 	u->awaited = false;
-	if (m->kind == MESSAGE_REFUSED) {
-		drop(c, server, false, "refuses us");
-		return;
-	}
+	if (m->kind == MESSAGE_REFUSED)
+		return drop(c, server, false, "refuses us");
 	if (m->kind != MESSAGE_WELCOME)
-		return;
+		return STANDBY_NONE;
 	if (m->welcome.life != u->life || m->welcome.index != server ||
 	    m->welcome.plan != c->plan.number ||
 	    m->blob.size != PLAN_RUN ||
-	    memcmp(m->blob.data, c->plan.run, PLAN_RUN) != 0) {
-		drop(c, server, false, "is another one");
-		return;
-	}
+	    memcmp(m->blob.data, c->plan.run, PLAN_RUN) != 0)
+		return drop(c, server, false, "is another one");
 	if (!u->up)
 		u->trip = now - u->since;
 	u->up = true;
 	if (!u->counted)
 		tell_server(c, server, u->life);
+	return STANDBY_NONE;
 }
 
 /* A server speaks of one that we do not know: is it there for us, too? */
-static void
+static enum standby_news
 greet(struct coord *c, size_t server, const struct message *m, uint64_t now)
 {
 	struct understudy *u = &c->standbys->of[server];
 	struct fail why;
 
 	if (m->frames != 1 || m->frame[0].size >= sizeof(u->endpoint))
-		return;
+		return STANDBY_NONE;
 	forget(c, u);
 	memcpy(u->endpoint, m->frame[0].data, m->frame[0].size);
 	u->endpoint[m->frame[0].size] = '\0';
 	u->life = m->standby.life;
 	u->since = now;
 	if (outbox_dial(c->outbox, u->endpoint, &u->peer, &why) < 0)
-		drop(c, server, false, why.text);
+		return drop(c, server, false, why.text);
+	return STANDBY_NONE;
 }
 
-void
+enum standby_news
 standby_told(struct coord *c, size_t server, const struct message *m,
 	     uint64_t now)
 {
 	struct understudy *u = &c->standbys->of[server];
 
 	if (m->standby.run != plan_run(&c->plan) ||
-	    m->standby.term != c->plan.term || c->new_term ||
-	    c->phase >= PHASE_STOP)
-		return;		/* it will be told what counts now */
+	    m->standby.term != c->plan.term || c->phase == PHASE_GREET ||
+	    c->phase == PHASE_END)
+		return STANDBY_NONE;	/* it will be told what counts now */
 	if (m->standby.life == 0) {
 		if (u->counted || m->standby.counted)
-			drop(c, server, true, "cannot be reached by it");
-		else
-			forget(c, u);	/* it will be told of again */
+			return drop(c, server, true, "cannot be reached by it");
+		forget(c, u);		/* it will be told of again */
 	} else if (u->life != m->standby.life) {
 		if (u->counted)
-			drop(c, server, true, "is not that of its server");
-		else
-			greet(c, server, m, now);
+			return drop(c, server, true,
+				    "is not that of its server");
+		return greet(c, server, m, now);
 	} else if (u->up && !u->counted && m->standby.counted) {
-		count_on(c, server);
+		return count_on(c, server);
 	} else if (u->up && !m->standby.counted) {
 		tell_server(c, server, u->life);
 	}
+	return STANDBY_NONE;
 }
 
 /* Those who took the plan say which standby they have, and are bound to. */
@@ -295,6 +296,26 @@ standby_trip(const struct coord *c, size_t server)
 	return u->up ? u->trip : WIRE_NONE;
 }
 
+uint64_t
+standby_mending(const struct coord *c)
+{
+	uint64_t longest = WIRE_NONE, mending;
+
+	for (size_t i = 0; i < c->o.servers; i++) {
+		const uint64_t trip[] = { fleet_trip(c->fleet, i),
+					  standby_trip(c, i) };
+
+		for (size_t k = 0; k < 2; k++)
+			if (trip[k] != WIRE_NONE &&
+			    (longest == WIRE_NONE || trip[k] > longest))
+				longest = trip[k];
+	}
+	if (longest == WIRE_NONE || longest > c->o.lease_ms)
+		return c->o.lease_ms;
+	mending = MENDING_MS + MENDING_TRIPS * longest;
+	return mending < c->o.lease_ms ? mending : c->o.lease_ms;
+}
+
 void
 standby_resume(struct coord *c)
 {
@@ -314,7 +335,7 @@ standby_awaited(const struct coord *c, uint64_t now)
 {
 	for (size_t i = 0; !c->begun && i < c->o.servers; i++)
 		if (c->standbys->of[i].life && !c->standbys->of[i].up &&
-		    now - c->began_ms < recover_mending(c))
+		    now - c->began_ms < standby_mending(c))
 			return true;
 	return false;
 }
@@ -326,20 +347,19 @@ promote(struct coord *c, size_t server, uint64_t now)
 	const uint64_t life = u->life;
 	uint64_t heard, gone;
 	const char *how;
+	struct fail why;
 	char *was;
 
 	if (!u->counted || !u->up)
 		return false;
 	gone = fleet_gone(c->fleet, server, &heard);
 	u->lost_ms = gone ? gone : now;
-	u->steps = c->all.steps;
+	u->steps = report_steps(c);
 	forget(c, u);
 	how = fleet_hangs(c->fleet, server) ? "hangs" : "is gone";
 	was = mem_text(fleet_endpoint(c->fleet, server));
-	recover_server(c, server, u->endpoint, life, now);
-	/* Whoever hears of it may begin the lost one as a standby of this one,
-	   and the coordinator that resumes the run must look for it here. */
-	journal_servers(c, true);
+	if (fleet_move(c->fleet, server, u->endpoint, life, now, &why) < 0)
+		ending_fail(c, &why);
 	report_warning(c, "server %zu (%s) %s: its standby %s takes over",
 		       server, was, how, u->endpoint);
 	free(was);
@@ -377,7 +397,7 @@ standby_tell(struct coord *c, uint64_t now)
 	for (size_t i = 0; i < c->o.servers; i++) {
 		struct understudy *u = &c->standbys->of[i];
 
-		if (u->lost_ms == 0 || c->all.steps == u->steps)
+		if (u->lost_ms == 0 || report_steps(c) == u->steps)
 			continue;
 		if (strcmp(u->endpoint, fleet_endpoint(c->fleet, i)) == 0)
 			report_warning(c, "server %zu: its standby %s took "
@@ -394,7 +414,7 @@ standby_tell(struct coord *c, uint64_t now)
 static uint64_t
 patience(const struct coord *c, const struct understudy *u)
 {
-	return u->counted ? recover_mending(c) :
+	return u->counted ? standby_mending(c) :
 		c->o.lease_ms + c->o.patience_ms;
 }
 
@@ -423,9 +443,10 @@ standby_excuse(struct coord *c, uint64_t now)
 		c->standbys->of[i].asked = now;
 }
 
-void
+enum standby_news
 standby_watch(struct coord *c, uint64_t now)
 {
+	enum standby_news news = STANDBY_NONE;
 	const bool ask = now - c->standbys->asked_ms >= c->o.lease_ms / 8;
 
 	if (ask)
@@ -439,14 +460,16 @@ standby_watch(struct coord *c, uint64_t now)
 		if (gone == 0 && c->resumed && !c->begun)
 			gone = c->began_ms;
 		if (u->life && !u->up && now - u->since >= patience(c, u))
-			drop(c, i, false, "is gone");
+			news |= drop(c, i, false, "is gone");
 		else if (u->life && hangs(c, u, ask, now))
-			drop(c, i, false, "hangs");
+			news |= drop(c, i, false, "hangs");
 		else if (gone && !fleet_present_at(c->fleet, i) &&
 			 (fleet_hangs(c->fleet, i) ||
-			  now - gone >= recover_mending(c)))
-			promote(c, i, now);
+			  now - gone >= standby_mending(c)) &&
+			 promote(c, i, now))
+			news |= STANDBY_TOOK_OVER;
 	}
+	return news;
 }
 
 /* ---- what always holds ---- */

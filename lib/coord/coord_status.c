@@ -11,6 +11,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+struct scores {			/* as on the terminal */
+	bool known;
+	double loss, metric[RESULT_METRICS];	/* NAN: it is not known */
+};
+
+struct figures {
+	struct scores scores;		/* as of the last join */
+	uint64_t *server_bytes;		/* of each, by the plan */
+	struct text state;
+};
+
 /* Of several. */
 static void
 begin(struct text *out, const char *name, const char *help)
@@ -63,12 +74,15 @@ add_phase(const struct coord *c, struct text *out)
 {
 	static const char *const phases[] = { "greet", "plan", "load", "run",
 					      "stop", "over" };
+	const bool over = ending_state(c) == ENDING_OVER;
+	const size_t now = (size_t)c->phase + over;
 
 	begin(out, "pskit_phase",
 	      "1 for the phase that the run is in, else 0.");
-	for (size_t i = 0; i <= PHASE_OVER; i++)
+	for (size_t i = 0; i < sizeof(phases) / sizeof(*phases);
+	     i++)
 		exposition_labelled(out, "pskit_phase", "phase", phases[i],
-				    c->phase == i);
+				    i == now);
 }
 
 /* ---- steps ---- */
@@ -76,22 +90,22 @@ add_phase(const struct coord *c, struct text *out)
 static void
 add_steps(const struct coord *c, struct text *out)
 {
-	const uint64_t retried = c->retried +
-		(c->rounds ? rounds_retried(c->rounds) : 0);
+	const uint64_t retried = c->retried + sync_retried(c);
+	const struct void_figures given_up = void_figures(c);
 
 	gauge(out, "pskit_step", "All steps below this one have ended.",
 	      (double)queue_mark(c->queue));
-	counter(out, "pskit_steps_total", "Steps done.", c->all.steps);
+	counter(out, "pskit_steps_total", "Steps done.", report_all(c)->steps);
 	counter(out, "pskit_examples_total", "Examples trained on.",
-		c->all.examples);
+		report_all(c)->examples);
 	counter(out, "pskit_steps_mixed_total",
 		"Steps of which several workers supplied a part.",
-		c->all.mixed);
+		report_all(c)->mixed);
 	counter(out, "pskit_steps_failed_total",
-		"Steps that could not be done.", c->failed_steps);
+		"Steps that could not be done.", given_up.failed);
 	counter(out, "pskit_steps_set_aside_total",
 		"Steps set aside since workers died under them.",
-		c->aside_steps);
+		given_up.aside);
 	counter(out, "pskit_attempts_retried_total",
 		"Times that a step, or slot, was given out again.", retried);
 	counter(out, "pskit_steps_run_again_total",
@@ -127,8 +141,8 @@ add_staleness(const struct coord *c, struct text *out)
 	exposition_metric(out, name, "histogram",
 			  "Pushes of others that a step met; at most 255.");
 	for (size_t i = 0; i < STALENESS; i++) {
-		count += c->all.stale[i];
-		sum += i * c->all.stale[i];
+		count += report_all(c)->stale[i];
+		sum += i * report_all(c)->stale[i];
 		if ((i & (i - 1)) == 0)		/* 0 and the powers of 2 */
 			add_one(out, bucket, "le", i, (double)count);
 	}
@@ -141,7 +155,7 @@ add_staleness(const struct coord *c, struct text *out)
 static void
 take_scores(const struct coord *c, struct scores *scores)
 {
-	const struct totals *t = &c->join;
+	const struct totals *t = report_since_join(c);
 
 	if (t->examples == 0)
 		return;
@@ -158,14 +172,14 @@ take_scores(const struct coord *c, struct scores *scores)
 void
 status_keep_scores(struct coord *c)
 {
-	take_scores(c, &c->scores);
+	take_scores(c, &c->figures->scores);
 }
 
 /* Right behind a join they are those before it. */
 static void
 add_scores(const struct coord *c, struct text *out)
 {
-	struct scores scores = c->scores;
+	struct scores scores = c->figures->scores;
 	bool named = false;
 
 	take_scores(c, &scores);
@@ -307,12 +321,22 @@ status_init(struct coord *c, const struct place *place, size_t places)
 	size_t variables;
 	const struct variable *v = model_variables(c->model, &variables);
 
-	c->server_bytes = mem_alloc(c->o.servers, sizeof(*c->server_bytes));
+	c->figures = mem_alloc(1, sizeof(*c->figures));
+	c->figures->server_bytes = mem_alloc(c->o.servers,
+					     sizeof(uint64_t));
 	/* What a table of hashed ids will have nobody knows. */
 	for (size_t i = 0; i < places; i++)
 		if (!v[place[i].variable].hashed)
-			c->server_bytes[place[i].server] +=
+			c->figures->server_bytes[place[i].server] +=
 				place_bytes(&place[i], v);
+}
+
+void
+status_release(struct coord *c)
+{
+	free(c->figures->server_bytes);
+	text_release(&c->figures->state);
+	free(c->figures);
 }
 
 static void
@@ -335,7 +359,7 @@ add_servers(const struct coord *c, struct text *out, uint64_t now)
 	      "Variables and slots by the plan, without hashed ids.");
 	for (size_t i = 0; i < c->o.servers; i++)
 		add_one(out, "pskit_server_bytes", "server", i,
-			(double)c->server_bytes[i]);
+			(double)c->figures->server_bytes[i]);
 	begin(out, "pskit_server_silent_seconds",
 	      "Time since the server was last heard.");
 	for (size_t i = 0; i < c->o.servers; i++) {
@@ -358,10 +382,10 @@ add_checkpoints(const struct coord *c, struct text *out, double zero)
 		told.published);
 	counter(out, "pskit_checkpoints_failed_total",
 		"Checkpoints that came to nothing.", told.failures);
-	if (*c->base.name)
+	if (*cut_base(c)->name)
 		gauge(out, "pskit_checkpoint_step",
 		      "The newest checkpoint has all steps below this one.",
-		      (double)c->base.step);
+		      (double)cut_base(c)->step);
 	if (told.published == 0)
 		return;
 	gauge(out, "pskit_checkpoint_timestamp_seconds",
@@ -405,13 +429,13 @@ coord_status(const struct coord *c, struct text *out, uint64_t now,
 const char *
 coord_state(struct coord *c)
 {
-	struct text *out = &c->state;
+	struct text *out = &c->figures->state;
 
 	text_reset(out);
 	text_add(out, "%llu steps, %llu examples; steps by staleness ",
-		 (unsigned long long)c->all.steps,
-		 (unsigned long long)c->all.examples);
-	report_staleness(out, &c->all);
+		 (unsigned long long)report_all(c)->steps,
+		 (unsigned long long)report_all(c)->examples);
+	report_staleness(out, report_all(c));
 	return out->data;
 }
 
@@ -443,8 +467,10 @@ add_troubles(const struct coord *c, struct text *out, uint64_t now)
 void
 coord_progress(const struct coord *c, struct text *out, uint64_t now)
 {
-	const double seconds = (double)(now - c->all.began_ms) / 1000;
-	const double rate = seconds > 0 ? (double)c->all.steps / seconds : 0;
+	const struct totals *all = report_all(c);
+	const struct totals *join = report_since_join(c);
+	const double seconds = (double)(now - all->began_ms) / 1000;
+	const double rate = seconds > 0 ? (double)all->steps / seconds : 0;
 	const uint64_t left = queue_waiting(c->queue);
 
 	text_add(out, "step %llu",
@@ -455,16 +481,16 @@ coord_progress(const struct coord *c, struct text *out, uint64_t now)
 	if (rate > 0 && left > 0)
 		text_add(out, "  ETA %.0f s", (double)left / rate);
 	text_add(out, "  %.0f steps/s  %.0f examples/s", rate, seconds > 0 ?
-		 (double)c->all.examples / seconds : 0);
-	if (c->join.examples > 0)
+		 (double)all->examples / seconds : 0);
+	if (join->examples > 0)
 		text_add(out, "  loss %.4f",
-			 c->join.loss / (double)c->join.examples);
-	for (size_t i = 0; i < c->metrics && c->join.examples > 0; i++)
+			 join->loss / (double)join->examples);
+	for (size_t i = 0; i < c->metrics && join->examples > 0; i++)
 		if (!metric_keeps_scores(&c->metric[i]))
 			text_add(out, "  %s %.4f",
 				 metric_name(&c->metric[i]),
 				 metric_value(&c->metric[i],
-					      &c->join.state[i]));
+					      &join->state[i]));
 	text_add(out, "  %zu workers  %zu servers", workers_present(c),
 		 fleet_present(c->fleet));
 	add_troubles(c, out, now);

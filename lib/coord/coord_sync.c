@@ -9,15 +9,46 @@
 
 #include "base/mem.h"
 
-#include <string.h>
+#include <stdlib.h>
+
+#define ROUND_TERMS	2	/* no more rounds are open at a time */
+
+struct sync {
+	struct rounds *rounds;		/* NULL: it has not begun */
+	struct lease_terms terms[ROUND_TERMS];	/* of the last ones opened */
+	uint64_t opened;		/* rounds so far */
+	bool committing;		/* the servers are told of a round: */
+	struct pack attempts;
+};
+
+void
+sync_init(struct coord *c)
+{
+	c->sync = mem_alloc(1, sizeof(*c->sync));
+}
+
+void
+sync_release(struct coord *c)
+{
+	rounds_free(c->sync->rounds);
+	pack_release(&c->sync->attempts);
+	free(c->sync);
+}
+
+bool
+sync_begun(const struct coord *c)
+{
+	return c->sync->rounds != NULL;
+}
 
 /* Enough workers are there: how many slots has a round? */
 void
 sync_begin(struct coord *c)
 {
+	struct sync *s = c->sync;
 	uint64_t slots = c->o.replicas;
 
-	if (c->rounds || c->o.mode != MODE_SYNC)
+	if (s->rounds || c->o.mode != MODE_SYNC)
 		return;
 	if (slots == 0) {
 		const uint64_t workers = c->o.workers > 0 ? c->o.workers :
@@ -27,12 +58,12 @@ sync_begin(struct coord *c)
 	}
 	if (slots > WIRE_SLOTS)
 		slots = WIRE_SLOTS;
-	c->rounds = rounds_new(slots, c->o.backup);
-	rounds_number(c->rounds, (c->plan.term - 1) << 32);
+	s->rounds = rounds_new(slots, c->o.backup);
+	rounds_number(s->rounds, (c->plan.term - 1) << 32);
 	/* In every run alike: worker:0 has slot 0. */
 	for (struct member *w = c->member; w; w = w->next)
 		if (worker_leasable(w) && w->index < slots)
-			rounds_own(c->rounds, w->index, w);
+			rounds_own(s->rounds, w->index, w);
 }
 
 /* ---- leases ---- */
@@ -42,40 +73,43 @@ sync_begin(struct coord *c)
  * servers, back at a cut, lack come before all others.
  */
 static bool
-next_step(struct coord *c, uint64_t limit, struct lease_terms *terms)
+next_step(struct coord *c, uint64_t limit, bool fresh,
+	  struct lease_terms *terms)
 {
+	struct sync *s = c->sync;
 	const struct lease_choice in_order = {
-		.stream = WIRE_NONE, .streams = rounds_slots(c->rounds),
+		.stream = WIRE_NONE, .streams = rounds_slots(s->rounds),
 		.ahead = ROUND_TERMS
 	};
 	const uint64_t next = queue_next(c->queue);
 	uint64_t server;	/* all of them */
 
 	if (!rerun_idle(c))
-		return rerun_lease(c, c->rounds, terms, &server);
-	if (c->cancelling ||
-	    (c->o.ledger ? queue_lease_stream(c->queue, c->rounds, 1, limit,
+		return rerun_lease(c, s->rounds, terms, &server);
+	if (!fresh ||
+	    (c->o.ledger ? queue_lease_stream(c->queue, s->rounds, 1, limit,
 					      &in_order, terms) :
-	     queue_lease(c->queue, c->rounds, 1, limit, terms)) == 0)
+	     queue_lease(c->queue, s->rounds, 1, limit, terms)) == 0)
 		return false;
 	rerun_record(c, next);
-	return c->phase == PHASE_RUN;	/* or it cannot be kept */
+	return !journal_failed(c);	/* or it cannot be kept */
 }
 
 static bool
-open_round(struct coord *c, uint64_t limit)
+open_round(struct coord *c, uint64_t limit, bool fresh)
 {
+	struct sync *s = c->sync;
 	struct lease_terms terms;
 	struct slice none;
 
-	if (!rounds_room(c->rounds) || !next_step(c, limit, &terms))
+	if (!rounds_room(s->rounds) || !next_step(c, limit, fresh, &terms))
 		return false;
-	rounds_open(c->rounds, terms.first);
+	rounds_open(s->rounds, terms.first);
 	/* The last step of an epoch may have records for fewer slots. */
-	for (size_t k = 0; c->o.ledger && k < rounds_slots(c->rounds); k++)
+	for (size_t k = 0; c->o.ledger && k < rounds_slots(s->rounds); k++)
 		if (!ledger_slice(c->o.ledger, terms.place, k, &none))
-			rounds_skip(c->rounds, k);
-	c->terms[c->opened++ % ROUND_TERMS] = terms;
+			rounds_skip(s->rounds, k);
+	s->terms[s->opened++ % ROUND_TERMS] = terms;
 	return true;
 }
 
@@ -84,9 +118,9 @@ terms_of(const struct coord *c, uint64_t step)
 {
 	size_t i = 0;
 
-	while (i + 1 < ROUND_TERMS && c->terms[i].first != step)
+	while (i + 1 < ROUND_TERMS && c->sync->terms[i].first != step)
 		i++;
-	return &c->terms[i];
+	return &c->sync->terms[i];
 }
 
 /*
@@ -97,7 +131,8 @@ terms_of(const struct coord *c, uint64_t step)
 static bool
 lease_slot(struct coord *c, struct member *w, size_t has)
 {
-	const uint64_t turn = rounds_turn(c->rounds);
+	struct sync *s = c->sync;
+	const uint64_t turn = rounds_turn(s->rounds);
 	struct message m = { .kind = MESSAGE_LEASE };
 	size_t leases = 0, ahead = 0;
 	struct leased *free_one = NULL;
@@ -111,7 +146,7 @@ lease_slot(struct coord *c, struct member *w, size_t has)
 		free_one = l->id == 0 ? l : free_one;
 	}
 	if (leases != has || !free_one ||
-	    !rounds_lease(c->rounds, w, ahead == 0 && c->o.in_flight > 1,
+	    !rounds_lease(s->rounds, w, ahead == 0 && c->o.in_flight > 1,
 			  leases == ahead, &a))
 		return false;
 
@@ -130,21 +165,21 @@ lease_slot(struct coord *c, struct member *w, size_t has)
 	m.lease.batch = terms->batch ? terms->batch : c->o.batch;
 	m.lease.rate = message_float_bits(terms->learning_rate);
 	m.lease.slot = a.slot;
-	m.lease.slots = rounds_slots(c->rounds);
+	m.lease.slots = rounds_slots(s->rounds);
 	m.lease.server = WIRE_NONE;
 	if (c->o.ledger)
 		data_describe(c, terms, a.slot, &m);
 	if (outbox_send(c->outbox, w->peer, &m) < 0)
-		workers_lost(c, w);
+		w->unreachable = true;
 	return true;
 }
 
 void
-sync_lease(struct coord *c, uint64_t limit)
+sync_lease(struct coord *c, uint64_t limit, bool fresh)
 {
-	bool again = c->rounds != NULL;
+	bool again = c->sync->rounds != NULL;
 
-	while (c->rounds && open_round(c, limit))
+	while (c->sync->rounds && open_round(c, limit, fresh))
 		;
 	/* Those with the fewest leases come first, each time. */
 	while (again) {
@@ -169,30 +204,32 @@ call_off(struct coord *c, struct member *w, const struct attempt *a)
 			lease_call_off(c, w, &w->lease[i]);
 }
 
-void
+bool
 sync_take(struct coord *c, struct member *w, uint64_t lease,
 	  const struct result *r, const float *scores,
 	  const unsigned char *positive)
 {
+	struct sync *s = c->sync;
 	struct leased *l = lease_find(c, w, lease);
 	struct attempt a;
 	void *overtaken;
 
-	if (!l || !c->rounds)
-		return;
+	if (!l || !s->rounds)
+		return false;
 	a = l->at;
 	*l = (struct leased){ 0 };
 	w->begun_ms = c->now_ms;
 	if (r->voided || r->step != a.step) {
-		rounds_drop(c->rounds, w, &a);
-	} else if (rounds_choose(c->rounds, w, &a, r, scores, positive,
-				 &overtaken)) {
-		w->steps++;
-		watch_note(c, r->microseconds);
-		if (overtaken)
-			call_off(c, overtaken, &a);
+		rounds_drop(s->rounds, w, &a);
+		return false;
 	}
-	sync_commit(c);
+	if (!rounds_choose(s->rounds, w, &a, r, scores, positive,
+			   &overtaken))
+		return false;
+	w->steps++;
+	if (overtaken)
+		call_off(c, overtaken, &a);
+	return true;
 }
 
 void
@@ -200,9 +237,9 @@ sync_given_back(struct coord *c, struct member *w, uint64_t lease)
 {
 	struct leased *l = lease_find(c, w, lease);
 
-	if (!l || !c->rounds)
+	if (!l || !c->sync->rounds)
 		return;
-	rounds_drop(c->rounds, w, &l->at);
+	rounds_drop(c->sync->rounds, w, &l->at);
 	*l = (struct leased){ 0 };
 }
 
@@ -211,7 +248,7 @@ sync_counts(struct coord *c, struct member *w, uint64_t lease)
 {
 	const struct leased *l = lease_find(c, w, lease);
 
-	if (l && c->rounds && rounds_live(c->rounds, w, &l->at))
+	if (l && c->sync->rounds && rounds_live(c->sync->rounds, w, &l->at))
 		return true;
 	sync_given_back(c, w, lease);
 	return false;
@@ -222,80 +259,75 @@ sync_counts(struct coord *c, struct member *w, uint64_t lease)
 static void
 ask_commit(struct coord *c)
 {
+	struct sync *s = c->sync;
 	struct message m = { .kind = MESSAGE_COMMIT, .frames = 1 };
-	const size_t slots = rounds_slots(c->rounds);
+	const size_t slots = rounds_slots(s->rounds);
 
-	pack_reset(&c->attempts);
-	pack_array(&c->attempts, slots);
+	pack_reset(&s->attempts);
+	pack_array(&s->attempts, slots);
 	for (size_t k = 0; k < slots; k++)
-		pack_uint(&c->attempts, rounds_chosen(c->rounds, k));
+		pack_uint(&s->attempts, rounds_chosen(s->rounds, k));
 	m.commit.run = plan_run(&c->plan);
 	m.commit.term = c->plan.term;
-	m.commit.step = rounds_step(c->rounds);
-	m.frame[0] = (struct frame){ c->attempts.data, c->attempts.size,
+	m.commit.step = rounds_step(s->rounds);
+	m.frame[0] = (struct frame){ s->attempts.data, s->attempts.size,
 				     NULL };
-	c->committing = true;
+	s->committing = true;
 	fleet_ask(c->fleet, &m);
 }
 
 void
 sync_commit(struct coord *c)
 {
-	if (c->rounds && !c->committing && !c->cancelling &&
-	    rounds_whole(c->rounds))
+	if (c->sync->rounds && !c->sync->committing &&
+	    rounds_whole(c->sync->rounds))
 		ask_commit(c);
 }
 
-/* The result of a step, when it is first done. */
-static void
-take_round(struct coord *c, const struct step *step, uint64_t now)
+bool
+sync_committing(const struct coord *c)
 {
-	const unsigned char *positive;
-	const float *scores;
-	struct result r;
+	return c->sync->committing;
+}
 
-	rounds_result(c->rounds, &r, &scores, &positive);
-	report_step(c, step, &r, NULL, scores, positive);
-	totals_add(&c->join, c, &r, scores, positive);
-	totals_add(&c->all, c, &r, NULL, NULL);
-	data_done(c, step, &r, scores, positive, now);
-	cut_count(c, step, &r);
-	journal_done(c, r.step);
-	queue_end(c->queue, r.step);
+uint64_t
+sync_step(const struct coord *c)
+{
+	return rounds_step(c->sync->rounds);
 }
 
 void
-sync_committed(struct coord *c, uint64_t now)
+sync_result(const struct coord *c, struct result *r, const float **scores,
+	    const unsigned char **positive)
 {
-	const uint64_t number = rounds_step(c->rounds);
-	const struct step *step = queue_step(c->queue, number);
+	rounds_result(c->sync->rounds, r, scores, positive);
+}
 
-	if (step)
-		take_round(c, step, now);
-	else
-		rerun_ended(c, 0, number);
-	rounds_close(c->rounds);
-	c->committing = false;
-	if (c->cancelling)
-		void_begin(c);		/* which waited for this */
-	else
-		sync_commit(c);
+void
+sync_committed(struct coord *c)
+{
+	rounds_close(c->sync->rounds);
+	c->sync->committing = false;
 }
 
 bool
 sync_running(const struct coord *c)
 {
-	return c->committing || rounds_whole(c->rounds) ||
-		rounds_running(c->rounds) > 0;
+	const struct sync *s = c->sync;
+
+	return s->committing || rounds_whole(s->rounds) ||
+		rounds_running(s->rounds) > 0;
 }
 
 void
 sync_reset(struct coord *c)
 {
-	if (!c->rounds)
+	struct sync *s = c->sync;
+
+	if (!s->rounds)
 		return;
-	rounds_reset(c->rounds, !c->committing);
-	queue_return(c->queue, c->rounds);
+	rounds_reset(s->rounds, !s->committing);
+	queue_return(c->queue, s->rounds);
 }
 
 /*
@@ -305,18 +337,19 @@ sync_reset(struct coord *c)
 bool
 sync_go_on(struct coord *c)
 {
+	struct sync *s = c->sync;
 	struct lease_terms terms;
 	uint64_t server;
 
-	if (!c->rounds)
+	if (!s->rounds)
 		return false;
-	rounds_number(c->rounds, (c->plan.term - 1) << 32);
-	if (!c->committing)
+	rounds_number(s->rounds, (c->plan.term - 1) << 32);
+	if (!s->committing)
 		return false;
 	if (!rerun_idle(c))
-		rerun_lease(c, c->rounds, &terms, &server);
+		rerun_lease(c, s->rounds, &terms, &server);
 	else
-		queue_lease(c->queue, c->rounds, 1, WIRE_NONE, &terms);
+		queue_lease(c->queue, s->rounds, 1, WIRE_NONE, &terms);
 	ask_commit(c);
 	return true;
 }
@@ -324,7 +357,70 @@ sync_go_on(struct coord *c)
 void
 sync_go_back(struct coord *c)
 {
-	if (c->rounds)
-		rounds_reset(c->rounds, true);
-	c->committing = false;
+	if (c->sync->rounds)
+		rounds_reset(c->sync->rounds, true);
+	c->sync->committing = false;
+}
+
+void
+sync_give_up(struct coord *c)
+{
+	if (c->sync->rounds)
+		rounds_reset(c->sync->rounds, true);
+}
+
+void
+sync_lose(struct coord *c, const struct member *w)
+{
+	if (c->sync->rounds)
+		rounds_lose(c->sync->rounds, w);
+}
+
+/* ---- figures ---- */
+
+size_t
+sync_slots(const struct coord *c)
+{
+	return c->sync->rounds ? rounds_slots(c->sync->rounds) : 0;
+}
+
+uint64_t
+sync_retried(const struct coord *c)
+{
+	return c->sync->rounds ? rounds_retried(c->sync->rounds) : 0;
+}
+
+bool
+sync_busy(const struct coord *c)
+{
+	return c->sync->committing || rounds_whole(c->sync->rounds);
+}
+
+bool
+sync_lies_ahead(const struct coord *c, const struct leased *l)
+{
+	return c->sync->rounds &&
+		l->at.step != rounds_turn(c->sync->rounds);
+}
+
+/* ---- what always holds ---- */
+
+const char *
+sync_check(const struct coord *c)
+{
+	const struct sync *s = c->sync;
+
+	if (s->committing && !s->rounds)
+		return "coord 25: what is committed is a round";
+	if (c->phase == PHASE_RUN && s->committing &&
+	    !fleet_asking(c->fleet, MESSAGE_COMMIT))
+		return "coord 28: a round is committed when servers have said "
+			"so";
+	return s->rounds ? rounds_check(s->rounds) : NULL;
+}
+
+bool
+sync_is(const struct coord *c, const void *worker)
+{
+	return worker && worker == c->sync->rounds;
 }

@@ -3,37 +3,132 @@
  * error or at the end; or a single one, which kills its workers.  The servers
  * are told first (VOID), and refuse them from then on.
  *
- *	none --void_begin()--> cancelling	(workers end what they are at)
- *	cancelling --void_tell()--> voiding	(servers are told)
- *	voiding --answered(), void_done()--> none
- *	cancelling, voiding --go_on(), void_done()--> none	(a new term)
- *	cancelling, voiding --void_give_up()--> none	(the run ends)
+ *	NONE --void_begin()--> DRAIN		(workers end what they are at)
+ *	DRAIN --void_tell()--> VOID		(servers are told)
+ *	VOID --void_begin()--> DRAIN		(a new term, not all had come)
+ *	VOID --void_done()--> NONE
+ *	DRAIN --void_done()--> NONE		(a new term)
+ *	DRAIN, VOID --void_give_up()--> NONE	(the run ends)
+ *
+ * and of the single one:
  *
  *	none --void_set_aside()--> setting aside --void_aside_done()--> none
  */
 #include "coord/coord_inside.h"
 
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* ---- all of them ---- */
+struct cancel {
+	enum { CANCEL_NONE, CANCEL_DRAIN, CANCEL_VOID } state;
+
+	/* an error of a step's own making, which no join has told yet */
+	struct fail error;
+	bool failing;		/* steps are given up because of that one: */
+	uint64_t step;
+	char *id;		/* of its request, or NULL */
+	char worker[32];
+
+	/* one that is set aside, after so many deaths, the last one of whom */
+	bool aside;
+	uint64_t aside_step, deaths;
+	char aside_worker[32];
+
+	uint64_t failed_steps, aside_steps;
+};
+
+void
+void_init(struct coord *c)
+{
+	c->cancel = mem_alloc(1, sizeof(*c->cancel));
+}
+
+void
+void_release(struct coord *c)
+{
+	free(c->cancel->id);
+	free(c->cancel);
+}
+
+bool
+void_under_way(const struct coord *c)
+{
+	return c->cancel->state != CANCEL_NONE;
+}
+
+bool
+void_is_aside(const struct coord *c)
+{
+	return c->cancel->aside;
+}
+
+bool
+void_is_of(const struct coord *c, uint64_t step)
+{
+	return c->cancel->failing && c->cancel->step == step;
+}
+
+struct void_figures
+void_figures(const struct coord *c)
+{
+	return (struct void_figures){ c->cancel->failed_steps,
+				      c->cancel->aside_steps };
+}
+
+/* ---- the error of a step ---- */
+
+void
+void_fail(struct coord *c, uint64_t step, const char *worker,
+	  const struct fail *why)
+{
+	struct cancel *v = c->cancel;
+	const char *id = queue_step(c->queue, step)->order ?
+		queue_id(c->queue, step) : NULL;
+
+	v->error = *why;
+	free(v->id);
+	v->id = id ? mem_text(id) : NULL;
+	v->step = step;
+	snprintf(v->worker, sizeof(v->worker), "%s", worker);
+	v->failing = true;
+}
+
+const char *
+void_error(const struct coord *c)
+{
+	return c->cancel->error.kind ? c->cancel->error.text : NULL;
+}
+
+void
+void_error_told(struct coord *c)
+{
+	c->cancel->error.kind = 0;
+}
 
 static void
 report_failed_step(struct coord *c)
 {
-	report_error(c, c->failed_id, "train", c->failed_step,
-		     c->failed_worker, c->step_error.text);
-	c->failed_steps++;
-	if (queue_step(c->queue, c->failed_step))
-		journal_void(c, c->failed_step);
-	queue_end(c->queue, c->failed_step);
+	const struct cancel *v = c->cancel;
+
+	report_error(c, v->id, "train", v->step, v->worker, v->error.text);
+	c->cancel->failed_steps++;
+	if (queue_step(c->queue, v->step))
+		journal_void(c, v->step);
+	queue_end(c->queue, v->step);
 }
+
+/* ---- all of them ---- */
 
 void
 void_give_up(struct coord *c)
 {
-	if (c->failing)
+	if (c->cancel->failing)
 		report_failed_step(c);
-	c->failing = c->cancelling = c->voiding = false;
+	c->cancel->failing = false;
+	c->cancel->state = CANCEL_NONE;
 	journal_ending(c);
 	while (!queue_idle(c->queue)) {
 		journal_dropped(c, queue_cancel(c->queue, report_cancelled,
@@ -46,15 +141,77 @@ void_give_up(struct coord *c)
 	report_given_up(c);
 }
 
+/* Which of them have a number, but were never leased. */
+static void
+pack_waiting(struct pack *out, const struct coord *c, uint64_t first,
+	     uint64_t count)
+{
+	struct ranges waiting = { 0 };
+
+	for (uint64_t i = first; i < first + count; i++) {
+		const struct step *s = queue_step(c->queue, i);
+
+		if (s && s->state == STEP_WAITING)
+			ranges_add(&waiting, i, 1);
+	}
+	pack_uint(out, waiting.count);
+	for (size_t i = 0; i < waiting.count; i++) {
+		pack_uint(out, waiting.range[i].first);
+		pack_uint(out, waiting.range[i].end);
+	}
+	ranges_release(&waiting);
+}
+
+/* All of these steps are given up: one, after so many deaths; or, with 0, for
+   what happened. */
+static void
+keep(struct coord *c, uint64_t first, uint64_t count, uint64_t deaths)
+{
+	const struct cancel *v = c->cancel;
+	struct pack out = { 0 };
+
+	pack_uint(&out, first);
+	pack_uint(&out, count);
+	pack_uint(&out, deaths);
+	pack_uint(&out, v->failing);
+	pack_uint(&out, v->step);
+	pack_uint(&out, v->failing ? v->error.kind : 0);
+	pack_text(&out, v->failing ? v->error.text : "");
+	pack_text(&out, deaths > 0 ? v->aside_worker : v->worker);
+	pack_text(&out, v->id ? v->id : "");
+	pack_uint(&out, ending_state(c) == ENDING_DRAIN);
+	pack_waiting(&out, c, first, count);
+	journal_add(c, JOURNAL_VOID, &out, true);
+	pack_reset(&out);
+	/* A fold takes the requests of steps under way for done. */
+	if (deaths == 0 && journal_folded(c) > queue_mark(c->queue))
+		journal_add(c, JOURNAL_FOLD, &out, false);
+	pack_release(&out);
+}
+
+static void
+say_void(struct coord *c, uint64_t first, uint64_t count)
+{
+	struct message m = { .kind = MESSAGE_VOID };
+
+	m.voided.run = plan_run(&c->plan);
+	m.voided.term = c->plan.term;
+	m.voided.first = first;
+	m.voided.count = count;
+	if (!journal_failed(c))
+		fleet_ask(c->fleet, &m);
+}
+
 /* Which ones are void, and which of them another step can read: kept. */
 static void
 decide(struct coord *c)
 {
-	c->voiding = true;
-	if (!c->rounds && c->o.ledger)
+	const uint64_t mark = queue_mark(c->queue);
+
+	c->cancel->state = CANCEL_VOID;
+	if (!sync_begun(c) && c->o.ledger)
 		queue_unlease(c->queue);
-	journal_voiding(c, queue_mark(c->queue), queue_next(c->queue) -
-			queue_mark(c->queue), 0, cut_lacks(c));
+	keep(c, mark, queue_next(c->queue) - mark, 0);
 }
 
 /*
@@ -79,7 +236,7 @@ void_finishes(const struct coord *c)
 	const bool early = !c->started &&
 		c->now_ms - c->began_ms < c->o.timeout_ms;
 
-	return c->cancelling && !c->voiding && !c->rounds &&
+	return c->cancel->state == CANCEL_DRAIN && !sync_begun(c) &&
 		data_ready(c) && !lease_cancelling(c) &&
 		queue_returned(c->queue) > 0 &&
 		(early || workers_can(c, REQUEST_TRAIN));
@@ -93,19 +250,13 @@ void_finishes(const struct coord *c)
 void
 void_tell(struct coord *c)
 {
-	struct message m = { .kind = MESSAGE_VOID };
-
-	if (!c->cancelling || c->voiding || c->committing ||
+	if (c->cancel->state != CANCEL_DRAIN || sync_committing(c) ||
 	    lease_cancelling(c) || lacks_any(c) || void_finishes(c) ||
 	    lease_held(c))
 		return;
 	decide(c);
-	m.voided.run = plan_run(&c->plan);
-	m.voided.term = c->plan.term;
-	m.voided.first = queue_mark(c->queue);
-	m.voided.count = queue_next(c->queue) - queue_mark(c->queue);
-	if (c->phase < PHASE_STOP)
-		fleet_ask(c->fleet, &m);
+	say_void(c, queue_mark(c->queue), queue_next(c->queue) -
+		 queue_mark(c->queue));
 }
 
 /*
@@ -130,12 +281,10 @@ void_begin(struct coord *c)
 {
 	const uint64_t next = queue_next(c->queue);
 
-	c->cancelling = true;
-	c->voiding = false;
-	if (c->committing)
-		return;		/* that round ends first; sync_committed() */
-	if (c->rounds)
-		rounds_reset(c->rounds, true);
+	c->cancel->state = CANCEL_DRAIN;
+	if (sync_committing(c))
+		return;		/* that round ends first */
+	sync_give_up(c);
 	/* No other step may have the number of one that a server has. */
 	while (queue_next(c->queue) < fleet_above(c->fleet) &&
 	       void_give_number(c))
@@ -143,9 +292,9 @@ void_begin(struct coord *c)
 	rerun_record(c, next);
 	lease_cancel(c, queue_mark(c->queue),
 		     queue_next(c->queue) - queue_mark(c->queue));
-	if (!c->rounds) {
-		if (c->failing)
-			queue_set_aside(c->queue, c->failed_step);
+	if (!sync_begun(c)) {
+		if (c->cancel->failing)
+			queue_set_aside(c->queue, c->cancel->step);
 		queue_return_again(c->queue, fleet_above(c->fleet));
 	}
 	void_tell(c);
@@ -154,19 +303,18 @@ void_begin(struct coord *c)
 void
 void_done(struct coord *c)
 {
-	if (!c->voiding)	/* a new term came first */
+	if (c->cancel->state != CANCEL_VOID)	/* a new term came first */
 		decide(c);
 	for (uint64_t s = queue_mark(c->queue); s < queue_next(c->queue); s++)
 		if (queue_step(c->queue, s))
 			rerun_void(c, s);
-	cut_spoil(c);
-	c->cancelling = c->voiding = false;
-	if (c->failing) {
+	c->cancel->state = CANCEL_NONE;
+	if (c->cancel->failing) {
 		report_failed_step(c);
-		end_error(c, &c->step_error);
+		ending_error(c, &c->cancel->error);
 	}
-	c->failing = false;
-	if (c->stopping)
+	c->cancel->failing = false;
+	if (ending_state(c) == ENDING_DRAIN)
 		journal_ending(c);
 	journal_dropped(c, queue_cancel(c->queue, report_cancelled, c));
 	report_given_up(c);
@@ -179,44 +327,43 @@ ask_aside(struct coord *c, uint64_t step)
 {
 	const struct step *s = queue_step(c->queue, step);
 	const struct member *worker = s->worker;
-	struct message m = { .kind = MESSAGE_VOID };
+	struct cancel *v = c->cancel;
 
-	c->setting_aside = true;
-	c->aside = step;
-	c->aside_deaths = s->deaths;
-	memcpy(c->aside_worker, worker->name, sizeof(c->aside_worker));
-	m.voided.run = plan_run(&c->plan);
-	m.voided.term = c->plan.term;
-	m.voided.first = step;
-	m.voided.count = 1;
-	journal_voiding(c, step, 1, s->deaths, false);
-	if (c->phase >= PHASE_STOP)
-		return;
-	fleet_ask(c->fleet, &m);
+	v->aside = true;
+	v->aside_step = step;
+	v->deaths = s->deaths;
+	memcpy(v->aside_worker, worker->name, sizeof(v->aside_worker));
+	keep(c, step, 1, s->deaths);
+	say_void(c, step, 1);
+}
+
+bool
+void_is_answer(const struct coord *c, const struct message *asked)
+{
+	return c->cancel->aside && asked->voided.count == 1 &&
+		asked->voided.first == c->cancel->aside_step;
 }
 
 void
 void_aside_done(struct coord *c)
 {
-	const struct step *s = queue_step(c->queue, c->aside);
+	struct cancel *v = c->cancel;
+	const struct step *s = queue_step(c->queue, v->aside_step);
 	struct fail why;
 
-	c->setting_aside = false;
-	if (!s || c->cancelling)
+	v->aside = false;
+	if (!s || void_under_way(c))
 		return;		/* it was given up with all others */
 	fail(&why, FAIL_DATA, "set aside: %llu workers died under it",
-	     (unsigned long long)c->aside_deaths);
-	report_error(c, queue_id(c->queue, c->aside), "train", c->aside,
-		     c->aside_worker, why.text);
-	c->aside_steps++;
-	rerun_void(c, c->aside);
-	journal_void(c, c->aside);
-	queue_end(c->queue, c->aside);
-	if (c->status == 0) {
-		c->status = FAIL_DATA;
-		fail_at(&why, "step %llu", (unsigned long long)c->aside);
-		c->failure = why;
-	}
+	     (unsigned long long)v->deaths);
+	report_error(c, queue_id(c->queue, v->aside_step), "train",
+		     v->aside_step, v->aside_worker, why.text);
+	v->aside_steps++;
+	rerun_void(c, v->aside_step);
+	journal_void(c, v->aside_step);
+	queue_end(c->queue, v->aside_step);
+	fail_at(&why, "step %llu", (unsigned long long)v->aside_step);
+	ending_note(c, &why);
 	/* More than one may have been found meanwhile. */
 	for (uint64_t i = queue_mark(c->queue); i < queue_next(c->queue); i++)
 		if ((s = queue_step(c->queue, i)) &&
@@ -229,6 +376,122 @@ void_aside_done(struct coord *c)
 void
 void_set_aside(struct coord *c, uint64_t step)
 {
-	if (!c->setting_aside && c->phase == PHASE_RUN)
+	if (!c->cancel->aside && c->phase == PHASE_RUN)
 		ask_aside(c, step);
+}
+
+/* ---- in the journal ---- */
+
+int
+void_number_up_to(struct coord *c, uint64_t step)
+{
+	const uint64_t first = queue_next(c->queue);
+
+	while (queue_next(c->queue) <= step)
+		if (!data_ready(c) || !void_give_number(c))
+			return -1;
+	rerun_record(c, first);
+	return 0;
+}
+
+int
+void_read(struct coord *c, struct unpack *u)
+{
+	const uint64_t first = unpack_uint(u), count = unpack_uint(u);
+	const uint64_t deaths = unpack_uint(u);
+	struct cancel *v = c->cancel;
+	char worker[sizeof(v->worker)];
+	uint64_t kind, ranges;
+	const char *id;
+	size_t size;
+
+	v->failing = unpack_uint(u);
+	v->step = unpack_uint(u);
+	kind = unpack_uint(u);
+	unpack_text(u, v->error.text, sizeof(v->error.text));
+	unpack_text(u, worker, sizeof(worker));
+	id = unpack_blob(u, &size);
+	if (unpack_uint(u))
+		ending_read_drain(c);
+	if (u->bad ||
+	    (count > 0 && void_number_up_to(c, first + count - 1) < 0))
+		return -1;
+	if (deaths > 0) {
+		v->aside = true;
+		v->aside_step = first;
+		v->deaths = deaths;
+		memcpy(v->aside_worker, worker, sizeof(worker));
+		return 0;
+	}
+	v->error.kind = kind ? message_status(kind) : 0;
+	memcpy(v->worker, worker, sizeof(worker));
+	free(v->id);
+	v->id = size > 0 ? mem_text_n(id, size) : NULL;
+	v->state = CANCEL_VOID;
+	for (ranges = unpack_uint(u); ranges > 0 && !u->bad; ranges--) {
+		uint64_t step = unpack_uint(u);
+		const uint64_t end = unpack_uint(u);
+
+		for (; !u->bad && step < end && step < first + count; step++)
+			queue_wait(c->queue, step);
+	}
+	return u->bad ? -1 : 0;
+}
+
+void
+void_read_ended(struct coord *c, uint64_t step)
+{
+	if (c->cancel->aside && c->cancel->aside_step == step)
+		c->cancel->aside = false;
+}
+
+void
+void_read_dropped(struct coord *c)
+{
+	c->cancel->state = CANCEL_NONE;
+	c->cancel->failing = false;
+}
+
+void
+void_write_error(struct coord *c)
+{
+	struct pack out = { 0 };
+
+	if (!c->cancel->error.kind)
+		return;
+	pack_uint(&out, c->cancel->error.kind);
+	pack_text(&out, c->cancel->error.text);
+	journal_add(c, JOURNAL_ERROR, &out, false);
+	pack_release(&out);
+}
+
+int
+void_read_error(struct coord *c, struct unpack *u)
+{
+	struct fail *error = &c->cancel->error;
+	const uint64_t kind = unpack_uint(u);
+
+	unpack_text(u, error->text, sizeof(error->text));
+	error->kind = message_status(kind);
+	return u->bad ? -1 : 0;
+}
+
+/* ---- what always holds ---- */
+
+const char *
+void_check(const struct coord *c)
+{
+	const struct cancel *v = c->cancel;
+
+	if (c->phase == PHASE_END)
+		return NULL;
+	if (v->failing && v->state == CANCEL_NONE)
+		return "coord 23: steps have failed of those that are given "
+			"up";
+	if (v->aside && v->aside_step >= queue_next(c->queue))
+		return "coord 24: a step that is set aside has a number";
+	if (c->phase == PHASE_RUN && (v->state == CANCEL_VOID || v->aside) &&
+	    !fleet_asking(c->fleet, MESSAGE_VOID))
+		return "coord 27: steps are void when servers have said so";
+	return NULL;
 }

@@ -14,6 +14,8 @@
 #define LATE_MS		1000	/* and no sooner than that */
 #define KNOWN		5	/* steps, before it is known what is long */
 #define MEDIAN_MS	1000	/* until it is worked out anew */
+#define EXHAUSTED_MS	1000	/* for late workers to come, or a quarter of a
+				   lease */
 
 #define WATCHED	101	/* steps whose time is known */
 
@@ -26,12 +28,16 @@ struct watch {
 					   something could be; 0: it is not */
 	bool idle_told, any;	/* any: who is free may get any step */
 	uint64_t asked_told;		/* the ask that was said to be late */
+	uint64_t helped_ms;	/* when somebody could do what there is */
+	bool forsaken;			/* no more workers will come, */
+	struct fail why_forsaken;	/* since they ended so */
 };
 
 void
 watch_init(struct coord *c)
 {
 	c->watch = mem_alloc(1, sizeof(*c->watch));
+	c->watch->helped_ms = c->now_ms;
 }
 
 void
@@ -42,38 +48,8 @@ watch_release(struct coord *c)
 
 /* ---- who hangs ---- */
 
-/*
- * Others get what it has.  What comes of its steps still counts if it comes
- * first; it is given no more until it has come to the end of them.
- */
-static void
-relieve(struct coord *c, struct member *w)
-{
-	struct message m = { .kind = MESSAGE_CANCEL };
-
-	lease_take_back(c, w);
-	evaluate_take_back(c, w);
-	data_take_back(c, w);
-	w->relieved = true;
-	m.cancel.count = UINT64_MAX;
-	if (outbox_send(c->outbox, w->peer, &m) < 0)
-		workers_lost(c, w);
-}
-
-static void
-fall_silent(struct coord *c, struct member *m, double seconds)
-{
-	m->silent = true;
-	report_warning(c, "%s hangs: it has not answered for %.1f s", m->name,
-		       seconds);
-	if (m->role == ROLE_WORKER)
-		relieve(c, m);
-	else		/* it may have a cut, which servers have to keep */
-		workers_lost(c, m);
-}
-
-void
-watch_members(struct coord *c, uint64_t now)
+struct member *
+watch_silent(struct coord *c, uint64_t now)
 {
 	const uint64_t lease = c->o.lease_ms;
 
@@ -82,10 +58,15 @@ watch_members(struct coord *c, uint64_t now)
 		const uint64_t most = m->role == ROLE_WORKER ? lease :
 			lease + c->o.patience_ms;
 
-		if (!m->gone && !m->silent && m->awaited &&
-		    now - m->asked >= most)
-			fall_silent(c, m, (double)(now - m->asked) / 1000);
+		if (m->gone || m->silent || !m->awaited ||
+		    now - m->asked < most)
+			continue;
+		m->silent = true;
+		report_warning(c, "%s hangs: it has not answered for %.1f s",
+			       m->name, (double)(now - m->asked) / 1000);
+		return m;
 	}
+	return NULL;
 }
 
 void
@@ -144,8 +125,7 @@ first_lease(const struct coord *c, const struct member *w)
 	for (size_t i = 0; i < c->o.in_flight; i++) {
 		const struct leased *l = &w->lease[i];
 
-		if (l->id == 0 || (c->rounds &&
-				   l->at.step != rounds_turn(c->rounds)))
+		if (l->id == 0 || sync_lies_ahead(c, l))
 			continue;
 		if (!first || l->id < first->id)
 			first = l;
@@ -173,8 +153,8 @@ watch_step(const struct coord *c, const struct member *w, uint64_t now,
 	return now - begun;
 }
 
-static void
-watch_steps(struct coord *c, uint64_t now)
+struct member *
+watch_late(struct coord *c, uint64_t now)
 {
 	const uint64_t most = c->o.step_timeout_ms;
 
@@ -191,8 +171,9 @@ watch_steps(struct coord *c, uint64_t now)
 				       "another worker gets it",
 				       (unsigned long long)step, w->name,
 				       (double)ms / 1000);
-			relieve(c, w);
-		} else if (late && w->late_told != l->id) {
+			return w;
+		}
+		if (late && w->late_told != l->id) {
 			w->late_told = l->id;
 			report_warning(c, "step %llu has taken %s %.1f s, "
 				       "others take %.3f s",
@@ -201,6 +182,7 @@ watch_steps(struct coord *c, uint64_t now)
 				       (double)c->watch->median / 1e6);
 		}
 	}
+	return NULL;
 }
 
 /* ---- nothing is to stand still ---- */
@@ -229,12 +211,12 @@ static bool
 steps_wait(const struct coord *c)
 {
 	if (c->phase != PHASE_RUN || !c->started || !data_ready(c) ||
-	    c->unnoted)
+	    journal_waits(c))
 		return false;
 	if (!rerun_idle(c))
 		return true;
-	return !c->cancelling && !c->stopping && !c->suspending &&
-		!c->setting_aside && queue_waiting(c->queue) > 0 &&
+	return !void_under_way(c) && !ending_begun(c) &&
+		!void_is_aside(c) && queue_waiting(c->queue) > 0 &&
 		c->output.size < COORD_OUTPUT;
 }
 
@@ -247,8 +229,8 @@ steps_run(const struct coord *c)
 	for (const struct member *w = c->member; w && !had; w = w->next)
 		for (size_t i = 0; i < c->o.in_flight; i++)
 			had = had || w->lease[i].id != 0;
-	if (c->rounds)
-		return had || c->committing || rounds_whole(c->rounds);
+	if (sync_begun(c))
+		return had || sync_busy(c);
 	return had && (rerun_running(c) || queue_running(c->queue) > 0);
 }
 
@@ -262,23 +244,12 @@ free_worker(const struct coord *c)
 	return w;
 }
 
-/* Nobody has anything: so whatever is noted of that is void. */
-static void
-lease_anew(struct coord *c)
-{
-	for (struct member *w = c->member; w; w = w->next)
-		if (w->role == ROLE_WORKER && !w->gone)
-			lease_take_back(c, w);
-	sync_reset(c);
-	c->watch->any = true;
-}
-
 /*
  * When somebody is free, something waits, and nothing is leased, there is
  * always a step that may be: so this does not last.
  */
-static void
-watch_idle(struct coord *c, uint64_t now)
+bool
+watch_idle(struct coord *c, uint64_t limit, uint64_t now)
 {
 	struct watch *w = c->watch;
 	const struct member *free_one = free_worker(c);
@@ -287,13 +258,13 @@ watch_idle(struct coord *c, uint64_t now)
 	if (!free_one || !steps_wait(c) || steps_run(c)) {
 		w->idle_ms = 0;
 		w->idle_told = false;
-		return;
+		return false;
 	}
 	if (w->idle_ms == 0)
 		w->idle_ms = now;
 	if (now - w->idle_ms < c->o.lease_ms || tell_late_ask(c, now) ||
-	    (rerun_idle(c) && lease_limit(c) <= queue_mark(c->queue)))
-		return;
+	    (rerun_idle(c) && limit <= queue_mark(c->queue)))
+		return false;
 	if (!w->idle_told)
 		report_warning(c, "nothing has been leased for %.1f s, though "
 			       "steps wait and %s is free, which is an error "
@@ -302,21 +273,121 @@ watch_idle(struct coord *c, uint64_t now)
 			       free_one->name);
 	w->idle_told = true;
 	w->idle_ms = now;
-	lease_anew(c);
+	w->any = true;
+	return true;
 }
 
 void
-watch_run(struct coord *c, uint64_t now)
+watch_servers(struct coord *c, uint64_t now)
 {
 	if (!fleet_welcome(c->fleet))
 		c->watch->whole_ms = now;
 	if (c->phase == PHASE_PLAN || c->phase == PHASE_LOAD)
 		tell_late_ask(c, now);
-	if (c->phase != PHASE_RUN)
-		return;
 	find_median(c->watch, now);
-	watch_steps(c, now);
-	watch_idle(c, now);
+}
+
+/* ---- nobody to do it ---- */
+
+/* What is at the front that only workers can do? */
+static enum request_op
+work_waiting(const struct coord *c)
+{
+	const struct request *r = queue_barrier(c->queue);
+
+	if (!rerun_idle(c))
+		return REQUEST_TRAIN;
+	if (queue_idle(c->queue) || void_under_way(c))
+		return REQUEST_NONE;
+	if (!data_ready(c))
+		return REQUEST_EVAL;	/* whoever can read */
+	if (!r || r->op == REQUEST_EPOCH)
+		return REQUEST_TRAIN;
+	return r->op == REQUEST_EVAL ? REQUEST_EVAL : REQUEST_NONE;
+}
+
+void
+coord_forsaken(struct coord *c, const struct fail *why)
+{
+	c->watch->forsaken = true;
+	c->watch->why_forsaken = *why;
+}
+
+/* One that could help and hangs, or NULL. */
+static const struct member *
+hanging(const struct coord *c)
+{
+	const struct member *m = c->member;
+
+	while (m && (m->role != ROLE_WORKER || m->gone || !m->silent))
+		m = m->next;
+	return m;
+}
+
+void
+watch_workers(struct coord *c, uint64_t now)
+{
+	const enum request_op op = work_waiting(c);
+	const struct member *silent = hanging(c);
+	const size_t present = workers_present(c);
+	const double seconds = (double)c->o.timeout_ms / 1000;
+	struct fail why;
+
+	/* Without all servers nobody can be ready: they are waited for. */
+	if (op == REQUEST_NONE || !fleet_welcome(c->fleet) ||
+	    (c->started && workers_can(c, op))) {
+		c->watch->helped_ms = now;
+	} else if (c->started && silent) {
+		if (now - c->watch->helped_ms < c->o.patience_ms)
+			return;
+		fail(&why, FAIL_PEER, "%s hangs, last heard %.1f s ago: "
+		     "%llu steps were done", silent->name,
+		     (double)(now - silent->heard) / 1000,
+		     (unsigned long long)report_steps(c));
+		ending_fail(c, &why);
+	} else if (c->started && present > 0) {
+		if (now - c->watch->helped_ms < EXHAUSTED_MS ||
+		    now - c->watch->helped_ms < c->o.lease_ms / 4)
+			return;
+		fail(&why, FAIL_NOINPUT, "no worker has data left: %llu steps "
+		     "were done, %llu were not (ps-work --repeat reads "
+		     "again)", (unsigned long long)report_steps(c),
+		     (unsigned long long)queue_waiting(c->queue));
+		report_error(c, NULL, "train", WIRE_NONE, NULL, why.text);
+		if (rerun_idle(c))
+			ending_wind_up(c, &why);
+		else	/* what a server lacks nobody can give it */
+			ending_fail(c, &why);
+	} else if (present == 0 && c->watch->forsaken) {
+		fail(&why, c->watch->why_forsaken.kind, "no worker is left, "
+		     "%llu steps were done; %s",
+		     (unsigned long long)report_steps(c),
+		     c->watch->why_forsaken.text);
+		ending_fail(c, &why);
+	} else if (now - c->watch->helped_ms >= c->o.timeout_ms) {
+		if (present == 0)
+			fail(&why, FAIL_PEER, "no worker within %g s at %s, "
+			     "%llu steps were done", seconds, c->o.endpoint,
+			     (unsigned long long)report_steps(c));
+		else
+			fail(&why, FAIL_PEER, "%zu of %llu workers within "
+			     "%g s at %s", workers_ready(c),
+			     (unsigned long long)c->o.min_workers, seconds,
+			     c->o.endpoint);
+		ending_fail(c, &why);
+	}
+}
+
+bool
+watch_forsaken(const struct coord *c)
+{
+	return c->watch->forsaken && workers_present(c) == 0;
+}
+
+void
+watch_helped(struct coord *c)
+{
+	c->watch->helped_ms = c->now_ms;
 }
 
 bool

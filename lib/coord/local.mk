@@ -5,18 +5,21 @@ lib_libps_a_SOURCES += \
 	%D%/coord_cut.c \
 	%D%/coord_data.c \
 	%D%/coord_end.c \
+	%D%/coord_ending.c \
 	%D%/coord_evaluate.c \
 	%D%/coord_hear.c \
 	%D%/coord_inside.h \
 	%D%/coord_journal.c \
 	%D%/coord_lease.c \
 	%D%/coord_members.c \
+	%D%/coord_records.c \
 	%D%/coord_recover.c \
 	%D%/coord_replay.c \
 	%D%/coord_report.c \
 	%D%/coord_rerun.c \
 	%D%/coord_standby.c \
 	%D%/coord_status.c \
+	%D%/coord_steps.c \
 	%D%/coord_sync.c \
 	%D%/coord_void.c \
 	%D%/coord_watch.c \

@@ -1,0 +1,141 @@
+/*
+ * The records of the whole run: what it is (RUN), what ended (ENDS), and all
+ * of it as of a checkpoint (FOLD), to which each part adds its own.
+ */
+#include "coord/coord_inside.h"
+
+#include "base/hash.h"
+
+#define MAX_FOLD	((size_t)16 << 20)
+
+/* Another model or plan has another number; endpoints may change. */
+static uint64_t
+plan_hash(const struct coord *c)
+{
+	const struct plan *p = &c->plan;
+	struct pack out = { 0 };
+	uint64_t hash;
+
+	for (size_t i = 0; i < p->pieces; i++) {
+		pack_uint(&out, p->piece[i].variable);
+		pack_uint(&out, p->piece[i].first);
+		pack_uint(&out, p->piece[i].count);
+	}
+	for (size_t i = 0; i < p->parts; i++) {
+		pack_uint(&out, p->part[i].server);
+		pack_uint(&out, p->part[i].count);
+	}
+	hash = hash64(out.data, out.size);
+	pack_release(&out);
+	return hash;
+}
+
+void
+records_pack_run(struct pack *out, const struct coord *c)
+{
+	pack_uint(out, JOURNAL_VERSION);
+	pack_uint(out, hash64(c->model_frame.data, c->model_frame.size));
+	pack_uint(out, plan_hash(c));
+	pack_uint(out, c->plan.seed);
+	pack_uint(out, c->o.servers);
+	pack_uint(out, c->o.ledger != NULL);
+}
+
+static void
+add_run(struct coord *c, const char *name, uint64_t step)
+{
+	struct pack out = { 0 };
+
+	records_pack_run(&out, c);
+	pack_blob(&out, c->plan.run, PLAN_RUN);
+	pack_text(&out, name);
+	pack_uint(&out, step);
+	pack_uint(&out, c->o.restored.examples);
+	pack_uint(&out, message_double_bits(c->o.restored.seconds));
+	journal_add(c, JOURNAL_RUN, &out, true);
+	pack_release(&out);
+}
+
+void
+records_begin(struct coord *c)
+{
+	add_run(c, cut_base(c)->name, cut_base(c)->step);
+}
+
+static void
+add_ends(struct coord *c, const struct pack *notes, bool safe, uint64_t now)
+{
+	struct pack out = { 0 };
+
+	pack_uint(&out, journal_written(c));
+	ending_write(c, &out);
+	report_write(c, &out, now);
+	pack_blob(&out, notes->data, notes->size);
+	data_write_epoch(c, &out, now);
+	journal_add(c, JOURNAL_ENDS, &out, safe);
+	pack_release(&out);
+}
+
+bool
+records_ends(struct coord *c, uint64_t written, bool now_or_never,
+	     bool whole, uint64_t now)
+{
+	if (!journal_due(c, now_or_never, whole, now))
+		return false;
+	c->now_ms = now;
+	journal_lines(c);	/* what ended was asked for before */
+	add_ends(c, journal_notes(c, written, now), whole, now);
+	return journal_has_notes(c) || whole;
+}
+
+/*
+ * What is not in the records of a fold must not be so.  That steps below the
+ * cut end later is written behind it, and says nothing then.
+ */
+static bool
+can_fold(const struct coord *c)
+{
+	return data_ready(c) && ending_state(c) != ENDING_DRAIN &&
+		!void_is_aside(c) && !void_under_way(c) && !journal_waits(c);
+}
+
+void
+records_fold(struct coord *c, uint64_t step)
+{
+	struct text left = { 0 };
+	struct pack fold = { 0 };
+	char name[CHECKPOINT_NAME];
+
+	if (!c->o.journal || journal_lost(c))
+		return;
+	journal_lines(c);
+	if (can_fold(c) && queue_write(c->queue, &left)) {
+		if (c->told_to_stop)
+			text_add(&left, "%s\n", request_name(REQUEST_STOP));
+		checkpoint_name(step, name);
+		journal_fold(c, &fold, step);
+		add_run(c, name, step);
+		recover_write_term(c);
+		recover_write_servers(c, false);
+		data_write_counts(c);
+		journal_add_lines(c, &left);
+		add_ends(c, &(struct pack){ 0 }, false, c->now_ms);
+		void_write_error(c);
+	}
+	journal_fold(c, NULL, step);
+	if (fold.size > MAX_FOLD)
+		pack_reset(&fold);
+	journal_add(c, JOURNAL_FOLD, &fold, false);
+	pack_release(&fold);
+	text_release(&left);
+}
+
+void
+records_finished(struct coord *c)
+{
+	struct pack out = { 0 };
+
+	pack_uint(&out, (uint64_t)ending_status(c));
+	journal_add(c, JOURNAL_FINISHED, &out, true);
+	pack_release(&out);
+}

@@ -1,0 +1,234 @@
+/*
+ * What is given out, and what comes of it: the schedulers hand out leases;
+ * results and errors of steps go to all whom they concern.
+ */
+#include "coord/coord_inside.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- giving out ---- */
+
+uint64_t
+steps_limit(const struct coord *c)
+{
+	const uint64_t window = c->mark_told + WINDOW;
+	const uint64_t next = queue_next(c->queue);
+	const uint64_t above = fleet_above(c->fleet);
+	const uint64_t limit = cut_limit(c);
+
+	if (ending_begun(c))
+		return next > above ? next : above;
+	if (c->output.size >= COORD_OUTPUT)
+		return next;
+	return window < limit ? window : limit;
+}
+
+static struct lease_room
+room(const struct coord *c)
+{
+	const bool over = ending_state(c) == ENDING_DRAIN || void_under_way(c);
+
+	return (struct lease_room){
+		.limit = steps_limit(c), .any = watch_any(c),
+		.fresh = !over || void_finishes(c)
+	};
+}
+
+void
+steps_give_out(struct coord *c)
+{
+	struct lease_room r = room(c);
+
+	if (c->o.mode == MODE_SYNC)
+		sync_lease(c, r.limit, !void_under_way(c));
+	else	/* each lease may be the last of what has to be done */
+		while (lease_next(c, &r))
+			r = room(c);
+}
+
+/* ---- one is done ---- */
+
+/*
+ * A step counts when it is first reported done: all of its parts have been
+ * acknowledged.  What comes later, of another attempt, is no news.
+ */
+static void
+step_done(struct coord *c, const struct step *step, const struct result *r,
+	  const char *worker, const float *scores,
+	  const unsigned char *positive, uint64_t now)
+{
+	report_step(c, step, r, worker, sync_slots(c), scores, positive);
+	report_count(c, r, scores, positive);
+	data_done(c, step, r, scores, positive, now);
+	cut_count(c, step, r);
+	journal_done(c, r->step);
+	queue_end(c->queue, r->step);
+}
+
+/* The servers have committed a round. */
+void
+steps_committed(struct coord *c, uint64_t now)
+{
+	const uint64_t number = sync_step(c);
+	const struct step *step = queue_step(c->queue, number);
+	const unsigned char *positive;
+	const float *scores;
+	struct result r;
+
+	if (step) {
+		sync_result(c, &r, &scores, &positive);
+		step_done(c, step, &r, NULL, scores, positive, now);
+	} else if (rerun_ended(c, 0, number)) {
+		recover_write_servers(c, false);
+	}
+	sync_committed(c);
+	if (void_under_way(c))
+		void_begin(c);		/* which waited for this */
+	else
+		sync_commit(c);
+}
+
+/* Of an attempt at a step, or of a slot of a round. */
+static void
+take_result(struct coord *c, struct member *w, uint64_t lease,
+	    const struct result *r, const float *scores,
+	    const unsigned char *positive, uint64_t now)
+{
+	const struct step *step = queue_step(c->queue, r->step);
+
+	if (c->o.mode == MODE_SYNC) {
+		if (sync_take(c, w, lease, r, scores, positive))
+			watch_note(c, r->microseconds);
+		if (!void_under_way(c))
+			sync_commit(c);
+		return;
+	}
+	if (r->step != queue_mark(c->queue))
+		w->behind = false;
+	if (step && !r->voided && !void_is_of(c, r->step)) {
+		step_done(c, step, r, w->name, scores, positive, now);
+		w->steps++;
+		watch_note(c, r->microseconds);
+	}
+	lease_progress(c, w, lease);
+}
+
+/* It has been told before. */
+static void
+take_rerun(struct coord *c, struct member *w, uint64_t lease, size_t server,
+	   uint64_t step)
+{
+	if (rerun_ended(c, server, step))
+		recover_write_servers(c, false);
+	lease_progress(c, w, lease);
+}
+
+int
+steps_done(struct coord *c, struct member *w, const struct message *m,
+	   uint64_t now, struct fail *f)
+{
+	const struct leased *l = lease_find(c, w, m->request);
+	const uint64_t server = l ? l->server : WIRE_NONE;
+
+	struct unpack u = unpack_from(m->frame[0].data, m->frame[0].size);
+	const unsigned char *positive;
+	const void *bytes;
+	struct result r;
+	bool three_classes = false;
+	struct fail why;
+	size_t left;
+
+	if (m->done.term != c->plan.term)
+		return 0;	/* what a server may have lost since */
+	if (result_scores(m, &bytes, &positive, &left, f) < 0)
+		return -1;
+
+	/* The frame may lie at any address. */
+	float *scores = mem_alloc(left, sizeof(*scores));
+	size_t at = 0;
+
+	if (m->done.count == 0)
+		sync_given_back(c, w, m->request);
+
+	if (left > 0)
+		memcpy(scores, bytes, left * sizeof(*scores));
+	for (uint64_t i = 0; i < m->done.count; i++) {
+		if (!result_read(&u, &r, c->metrics) || r.scores > left) {
+			u.bad = true;
+			break;
+		}
+		if (server == WIRE_NONE) {
+			take_result(c, w, m->request, &r, scores + at,
+				    positive ? positive + at : NULL, now);
+			if (report_classes(c, &r, w->name, &why) < 0)
+				three_classes = true;
+		} else {
+			take_rerun(c, w, m->request, server, r.step);
+		}
+		at += r.scores;
+		left -= r.scores;
+	}
+	free(scores);
+	if (!unpack_ok(&u))
+		return fail(f, FAIL_PROTOCOL, "malformed results");
+	if (three_classes) {
+		report_error(c, NULL, "data", WIRE_NONE, w->name, why.text);
+		ending_fail(c, &why);
+	}
+	return 0;
+}
+
+/* ---- taking back ---- */
+
+void
+steps_take_back(struct coord *c, struct member *w)
+{
+	lease_take_back(c, w);
+	sync_lose(c, w);
+}
+
+/* ---- one has failed ---- */
+
+/* Others get what it has, and it is told: or it would go on with that, and a
+   round could wait for what waits behind it. */
+static void
+call_back(struct coord *c, struct member *w)
+{
+	for (size_t i = 0; i < c->o.in_flight; i++)
+		lease_call_off(c, w, &w->lease[i]);
+	steps_take_back(c, w);
+}
+
+void
+steps_failed(struct coord *c, struct member *w, const struct message *m)
+{
+	const struct step *step = queue_step(c->queue, m->failed.step);
+	struct leased *l = lease_find(c, w, m->request);
+	char text[MESSAGE_BLOB + 1];
+	struct fail why;
+
+	message_text(m, text, sizeof(text));
+	if (m->failed.term != c->plan.term)
+		return;
+	fail(&why, message_status(m->failed.status), "%s", text);
+	if (l && (l->server != WIRE_NONE || (l->at.number > 0 && !step))) {
+		rerun_failed(c, m->failed.step, l->server, &why);
+		call_back(c, w);
+		return;
+	}
+	if (void_under_way(c)) {	/* a part may have been applied */
+		queue_return(c->queue, w);
+		if (!sync_begun(c))	/* and it is not tried for ever */
+			queue_set_aside(c->queue, m->failed.step);
+		if (l)
+			l->id = 0;
+	}
+	if (!step || void_under_way(c) ||
+	    (c->o.mode == MODE_SYNC && !sync_counts(c, w, m->request)))
+		return;		/* of an attempt that no longer counts */
+	void_fail(c, m->failed.step, w->name, &why);
+	void_begin(c);
+}
