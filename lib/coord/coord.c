@@ -129,6 +129,7 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	journal_init(c);
 	ending_init(c);
 	data_init(c);
+	lease_init(c);
 	rerun_init(c);
 	sync_init(c);
 	void_init(c);
@@ -161,6 +162,7 @@ coord_free(struct coord *c)
 	cut_release(c);
 	void_release(c);
 	sync_release(c);
+	lease_release(c);
 	rerun_release(c);
 	data_release(c);
 	ending_release(c);
@@ -380,7 +382,7 @@ coord_request(struct coord *c, const char *line, size_t size,
 
 	journal_line(c, line, size, number);
 	if (request_read(&r, line, size, &why) < 0 ||
-	    data_check(c, &r, &why) < 0) {
+	    data_can(c, &r, &why) < 0) {
 		/* It waits for its turn: what was asked before is done. */
 		fail_at(&why, "request %llu", (unsigned long long)number);
 		request_release(&r);

@@ -21,73 +21,13 @@ has_step(const struct coord *c, const struct member *w, uint64_t step,
 	 uint64_t server)
 {
 	for (size_t i = 0; w && i < c->o.in_flight; i++) {
-		const struct leased *l = &w->lease[i];
+		const struct leased *l = &lease_of(c, w)[i];
 
 		if (l->id != 0 && l->server == server && step >= l->first &&
 		    step - l->first < l->count)
 			return true;
 	}
 	return false;
-}
-
-/* ---- members ---- */
-
-static const char *
-check_member(const struct coord *c, const struct member *m)
-{
-	bool leased = false;
-
-	for (size_t i = 0; i < c->o.in_flight; i++) {
-		const struct leased *l = &m->lease[i];
-
-		leased = leased || l->id != 0;
-		if (l->id > c->leases || (l->id != 0 &&
-					  (l->left == 0 || l->left > l->count)))
-			return "coord 1: a lease has a number that was given "
-				"out, and steps left";
-		for (size_t k = 0; l->id != 0 && k < i; k++)
-			if (m->lease[k].id == l->id)
-				return "coord 2: two leases have two numbers";
-	}
-	if (leased && c->phase < PHASE_RUN)
-		return "coord 3: nobody has a lease before servers hold what "
-			"they are to hold";
-	if (leased && c->phase == PHASE_RUN &&
-	    (m->gone || m->relieved || !m->ready || m->role != ROLE_WORKER))
-		return "coord 4: a lease is of a worker that is there, and of "
-			"which its steps are expected";
-	if (!m->gone && peers_find(&c->peers, m->peer) != m)
-		return "coord 5: a member that is there is found by its peer";
-	if (m->gone && (m->evaluating || m->counting || m->wants_cut ||
-			m->cancelling || m->ready))
-		return "coord 6: nothing is expected of a member that is gone";
-	return NULL;
-}
-
-static const char *
-check_members(const struct coord *c)
-{
-	const char *broken = NULL;
-
-	for (const struct member *m = c->member; m && !broken; m = m->next) {
-		broken = check_member(c, m);
-		for (const struct member *o = m->next; o && !broken;
-		     o = o->next) {
-			if (m->gone || o->gone)
-				continue;
-			if (m->stream != WIRE_NONE && m->stream == o->stream)
-				broken = "coord 7: a stream is read by one "
-					"worker";
-			if (m->counting && o->counting && m->split == o->split)
-				broken = "coord 8: a split is counted by one "
-					"worker";
-			if (m->evaluating && o->evaluating &&
-			    m->shard == o->shard)
-				broken = "coord 9: a shard is scored by one "
-					"worker";
-		}
-	}
-	return broken;
 }
 
 /* ---- steps ---- */
@@ -177,7 +117,9 @@ coord_check(const struct coord *c, uint64_t now)
 
 	broken = broken ? broken : fleet_check(c->fleet);
 	broken = broken ? broken : sync_check(c);
-	broken = broken ? broken : check_members(c);
+	broken = broken ? broken : members_check(c);
+	broken = broken ? broken : data_check(c);
+	broken = broken ? broken : lease_check(c);
 	broken = broken ? broken : check_leased(c);
 	broken = broken ? broken : check_again(c);
 	broken = broken ? broken : check_marks(c);

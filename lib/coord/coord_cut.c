@@ -26,7 +26,16 @@
  */
 enum cut_state { CUT_NONE, CUT_FREEZE, CUT_OPEN, CUT_SAVE, CUT_PUBLISH };
 
+/* What an evaluator has, and wants. */
+struct holder {
+	uint64_t cut;		/* that it holds; or WIRE_NONE */
+	bool wants;		/* another one, */
+	uint64_t request;	/* by this one of its requests */
+};
+
 struct cut_plans {
+	struct holder *of;		/* each member */
+	size_t room;
 	enum cut_state state;
 	uint64_t number, numbered;	/* its own; the last one given out */
 	uint64_t step;			/* it is of those below */
@@ -70,7 +79,23 @@ cut_release(struct coord *c)
 	pack_release(&c->cut->place);
 	free(c->cut->job.part);
 	free(c->cut->job.info.ledger);
+	free(c->cut->of);
 	free(c->cut);
+}
+
+static struct holder *
+holder(const struct coord *c, const struct member *e)
+{
+	return &c->cut->of[e->at];
+}
+
+void
+cut_join(struct coord *c, const struct member *e)
+{
+	struct cut_plans *cut = c->cut;
+
+	cut->of = members_room(cut->of, &cut->room, e, sizeof(*cut->of));
+	cut->of[e->at].cut = WIRE_NONE;
 }
 
 /* Every so many steps is at multiples of it: the next one from this step. */
@@ -144,7 +169,7 @@ static struct member *
 waiting_evaluator(const struct coord *c)
 {
 	for (struct member *m = c->member; m; m = m->next)
-		if (m->wants_cut && !m->gone)
+		if (holder(c, m)->wants && !m->gone)
 			return m;
 	return NULL;
 }
@@ -354,13 +379,13 @@ give_cut(struct coord *c)
 	struct message m = cut_message(c, MESSAGE_CUT);
 
 	c->cut->who = NULL;
-	if (e->gone || !e->wants_cut) {
+	if (e->gone || !holder(c, e)->wants) {
 		thaw(c, false);
 		return;
 	}
-	m.request = e->request;
-	e->cut = c->cut->number;
-	e->wants_cut = false;
+	m.request = holder(c, e)->request;
+	holder(c, e)->cut = c->cut->number;
+	holder(c, e)->wants = false;
 	c->cut->state = CUT_NONE;
 	outbox_send(c->outbox, e->peer, &m);
 }
@@ -481,9 +506,9 @@ cut_failed(struct coord *c, const struct fail *why, uint64_t now)
 	struct message m = { .kind = MESSAGE_REFUSED };
 
 	if (c->cut->who && !c->cut->who->gone) {
-		m.request = c->cut->who->request;
+		m.request = holder(c, c->cut->who)->request;
 		m = message_refuse(&m, why->kind, why->text);
-		c->cut->who->wants_cut = false;
+		holder(c, c->cut->who)->wants = false;
 		outbox_send(c->outbox, c->cut->who->peer, &m);
 	} else if (!c->cut->who) {
 		checkpoint_ended(c, why, now);
@@ -615,6 +640,50 @@ cut_final(struct coord *c, uint64_t now)
 	return true;
 }
 
+/* ---- evaluators ---- */
+
+void
+cut_ask(struct coord *c, const struct member *e, uint64_t request)
+{
+	cut_let_go(c, e);	/* it never heard of that one */
+	holder(c, e)->wants = true;
+	holder(c, e)->request = request;
+}
+
+bool
+cut_awaits(const struct coord *c, const struct member *e, uint64_t *request)
+{
+	*request = holder(c, e)->request;
+	return holder(c, e)->wants && cut_saving(c);
+}
+
+void
+cut_leave(struct coord *c, const struct member *e)
+{
+	holder(c, e)->wants = false;
+}
+
+void
+cut_forget(struct coord *c, const struct member *e)
+{
+	holder(c, e)->wants = false;
+	holder(c, e)->cut = WIRE_NONE;
+}
+
+void
+cut_let_go(struct coord *c, const struct member *e)
+{
+	struct message m = { .kind = MESSAGE_THAW };
+
+	if (holder(c, e)->cut == WIRE_NONE)
+		return;
+	m.cut.run = plan_run(&c->plan);
+	m.cut.term = c->plan.term;
+	m.cut.cut = holder(c, e)->cut;
+	fleet_ask(c->fleet, &m);
+	holder(c, e)->cut = WIRE_NONE;
+}
+
 /* ---- in the journal ---- */
 
 int
@@ -646,6 +715,10 @@ cut_check(const struct coord *c)
 	const bool begun = cut->state == CUT_FREEZE || cut->state == CUT_OPEN;
 	const uint64_t next = queue_next(c->queue);
 
+	for (const struct member *m = c->member; m; m = m->next)
+		if (m->gone && holder(c, m)->wants)
+			return "coord 6: nothing is expected of a member that "
+				"is gone";
 	if (cut->who && !begun)
 		return "coord 16: an evaluator waits for a cut that is being "
 			"made";

@@ -10,7 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a worker is at. */
+struct reader {
+	uint64_t stream;	/* of the ledger; WIRE_NONE: it has none */
+	bool counting;		/* a split of the ledger: */
+	size_t split;
+	uint64_t request;
+};
+
 struct dataset {
+	struct reader *of;		/* each member */
+	size_t room;
 	uint64_t requests;		/* to count a split */
 	struct deaths deaths;		/* of each that is counted */
 	struct pack block, after;	/* of a lease */
@@ -31,11 +41,27 @@ data_init(struct coord *c)
 void
 data_release(struct coord *c)
 {
+	free(c->data->of);
 	free(c->data->deaths.died);
 	pack_release(&c->data->block);
 	pack_release(&c->data->after);
 	totals_release(&c->data->totals);
 	free(c->data);
+}
+
+static struct reader *
+reader(const struct coord *c, const struct member *w)
+{
+	return &c->data->of[w->at];
+}
+
+void
+data_join(struct coord *c, const struct member *w)
+{
+	struct dataset *d = c->data;
+
+	d->of = members_room(d->of, &d->room, w, sizeof(*d->of));
+	d->of[w->at].stream = WIRE_NONE;
 }
 
 bool
@@ -45,7 +71,7 @@ data_ready(const struct coord *c)
 }
 
 int
-data_check(const struct coord *c, const struct request *r, struct fail *f)
+data_can(const struct coord *c, const struct request *r, struct fail *f)
 {
 	if (r->op == REQUEST_EPOCH && !c->o.ledger)
 		return fail(f, FAIL_DATA, "epoch: workers read inputs of "
@@ -66,9 +92,9 @@ ask(struct coord *c, struct member *w, size_t split)
 	struct message m = { .kind = MESSAGE_INDEX };
 	const struct span span = ledger_span(c->o.ledger, split);
 
-	w->counting = true;
-	w->split = split;
-	w->count_request = m.request = ++c->data->requests;
+	reader(c, w)->counting = true;
+	reader(c, w)->split = split;
+	reader(c, w)->request = m.request = ++c->data->requests;
 	m.index.term = c->plan.term;
 	pack_reset(&c->data->block);
 	block_write_span(&c->data->block, &span);
@@ -85,7 +111,7 @@ data_count(struct coord *c)
 		size_t split;
 
 		if (w->role != ROLE_WORKER || !w->ready ||
-		    !worker_answers(w) || w->counting)
+		    !worker_answers(w) || reader(c, w)->counting)
 			continue;
 		split = ledger_count_next(c->o.ledger);
 		if (split == LEDGER_NONE)
@@ -97,16 +123,10 @@ data_count(struct coord *c)
 void
 data_take_back(struct coord *c, struct member *w)
 {
-	if (w->counting)
-		ledger_count_again(c->o.ledger, w->split);
-	w->counting = false;
-	w->stream = WIRE_NONE;
-}
-
-bool
-data_died(struct coord *c, const struct member *w)
-{
-	return deaths_add(&c->data->deaths, w->split);
+	if (reader(c, w)->counting)
+		ledger_count_again(c->o.ledger, reader(c, w)->split);
+	reader(c, w)->counting = false;
+	reader(c, w)->stream = WIRE_NONE;
 }
 
 /* The file is to be counted as one: what is known of its parts is void. */
@@ -116,8 +136,9 @@ count_whole(struct coord *c, size_t split)
 	const size_t file = ledger_file(c->o.ledger, split);
 
 	for (struct member *w = c->member; w; w = w->next)
-		if (w->counting && ledger_file(c->o.ledger, w->split) == file)
-			w->counting = false;
+		if (reader(c, w)->counting &&
+		    ledger_file(c->o.ledger, reader(c, w)->split) == file)
+			reader(c, w)->counting = false;
 	ledger_whole(c->o.ledger, split);
 }
 
@@ -205,7 +226,7 @@ data_counted(struct coord *c, struct member *w, const struct message *m,
 	uint64_t *place;
 	int got = 0;
 
-	if (!w->counting || m->request != w->count_request)
+	if (!reader(c, w)->counting || m->request != reader(c, w)->request)
 		return 0;	/* of a file that is counted anew */
 	if (u.bad || count > unpack_left(&u))
 		return fail(f, FAIL_PROTOCOL, "malformed INDEXED");
@@ -216,11 +237,11 @@ data_counted(struct coord *c, struct member *w, const struct message *m,
 		free(place);
 		return fail(f, FAIL_PROTOCOL, "malformed INDEXED");
 	}
-	w->counting = false;
+	reader(c, w)->counting = false;
 	if (m->indexed.records == WIRE_NONE)
-		count_whole(c, w->split);
+		count_whole(c, reader(c, w)->split);
 	else
-		got = ledger_counted(c->o.ledger, w->split,
+		got = ledger_counted(c->o.ledger, reader(c, w)->split,
 				     m->indexed.records, place, count, &why);
 	free(place);
 	if (got < 0)
@@ -238,11 +259,24 @@ data_refused(struct coord *c, struct member *w, const struct message *m)
 	char text[MESSAGE_BLOB + 1];
 	struct fail why;
 
-	if (!w->counting || m->request != w->count_request)
+	if (!reader(c, w)->counting || m->request != reader(c, w)->request)
 		return;
-	w->counting = false;
+	reader(c, w)->counting = false;
 	message_text(m, text, sizeof(text));
 	fail(&why, message_status(m->refused.status), "%s", text);
+	no_data(c, &why, w->name);
+}
+
+void
+data_died(struct coord *c, const struct member *w)
+{
+	const struct reader *r = reader(c, w);
+	struct fail why;
+
+	if (!r->counting || !deaths_add(&c->data->deaths, r->split))
+		return;
+	reader(c, w)->counting = false;
+	fail(&why, FAIL_DATA, "%d workers died under it", QUEUE_DEATHS);
 	no_data(c, &why, w->name);
 }
 
@@ -256,8 +290,8 @@ free_stream(const struct coord *c, uint64_t streams)
 	uint64_t stream = 0;
 
 	for (const struct member *w = c->member; w; w = w->next)
-		if (!w->gone && w->stream < streams)
-			had[w->stream] = true;
+		if (!w->gone && reader(c, w)->stream < streams)
+			had[reader(c, w)->stream] = true;
 	while (stream < streams && had[stream])
 		stream++;
 	free(had);
@@ -288,9 +322,9 @@ data_lease(struct coord *c, struct member *w, uint64_t limit, bool any,
 
 	if (streams < workers)	/* an epoch that begins may have more */
 		streams = workers;
-	if (w->stream >= streams)
-		w->stream = free_stream(c, streams);
-	choice.stream = w->stream;
+	if (reader(c, w)->stream >= streams)
+		reader(c, w)->stream = free_stream(c, streams);
+	choice.stream = reader(c, w)->stream;
 	if (any) {
 		choice.stream = WIRE_NONE;
 		choice.ahead = WINDOW;
@@ -469,4 +503,31 @@ data_read_epoch(struct coord *c, struct unpack *u)
 	ledger_visit(l, c->data->epoch * ledger_steps(l),
 		     visited - ledger_visited(l, c->data->epoch));
 	return u->bad ? -1 : 0;
+}
+
+/* ---- what always holds ---- */
+
+const char *
+data_check(const struct coord *c)
+{
+	for (const struct member *m = c->member; m; m = m->next) {
+		const struct reader *r = reader(c, m);
+
+		if (m->gone && r->counting)
+			return "coord 6: nothing is expected of a member that "
+				"is gone";
+		for (const struct member *o = m->next; o; o = o->next) {
+			const struct reader *q = reader(c, o);
+
+			if (m->gone || o->gone)
+				continue;
+			if (r->stream != WIRE_NONE && r->stream == q->stream)
+				return "coord 7: a stream is read by one "
+					"worker";
+			if (r->counting && q->counting && r->split == q->split)
+				return "coord 8: a split is counted by one "
+					"worker";
+		}
+	}
+	return NULL;
 }

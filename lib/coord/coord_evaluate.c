@@ -9,7 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a worker is at. */
+struct scorer {
+	bool evaluating;
+	uint64_t shard, request;
+};
+
 struct shards {
+	struct scorer *of;		/* each member */
+	size_t room;
 	bool begun;
 	uint64_t count, left, next, requests;
 	uint64_t *back;			/* to be given out again */
@@ -30,9 +38,24 @@ evaluate_release(struct coord *c)
 	if (!c->shards)
 		return;
 	totals_release(&c->shards->totals);
+	free(c->shards->of);
 	free(c->shards->deaths.died);
 	free(c->shards->back);
 	free(c->shards);
+}
+
+static struct scorer *
+scorer(const struct coord *c, const struct member *w)
+{
+	return &c->shards->of[w->at];
+}
+
+void
+evaluate_join(struct coord *c, const struct member *w)
+{
+	struct shards *s = c->shards;
+
+	s->of = members_room(s->of, &s->room, w, sizeof(*s->of));
 }
 
 static bool
@@ -46,9 +69,9 @@ static bool
 take_shard(struct coord *c, struct member *w)
 {
 	if (c->shards->backs > 0)
-		w->shard = c->shards->back[--c->shards->backs];
+		scorer(c, w)->shard = c->shards->back[--c->shards->backs];
 	else if (c->shards->next < c->shards->count)
-		w->shard = c->shards->next++;
+		scorer(c, w)->shard = c->shards->next++;
 	else
 		return false;
 	return true;
@@ -59,10 +82,10 @@ ask(struct coord *c, struct member *w, const struct pack *files)
 {
 	struct message m = { .kind = MESSAGE_EVALUATE };
 
-	w->evaluating = true;
-	w->request = m.request = ++c->shards->requests;
+	scorer(c, w)->evaluating = true;
+	scorer(c, w)->request = m.request = ++c->shards->requests;
 	m.evaluate.term = c->plan.term;
-	m.evaluate.shard = w->shard;
+	m.evaluate.shard = scorer(c, w)->shard;
 	m.evaluate.shards = c->shards->count;
 	m.evaluate.batch = c->o.batch < 256 ? 256 : c->o.batch;
 	m.frames = 1;
@@ -98,7 +121,7 @@ give_out(struct coord *c, const struct request *r, uint64_t now)
 	for (size_t i = 0; i < r->files; i++)
 		pack_text(&files, r->file[i]);
 	for (struct member *w = c->member; w; w = w->next) {
-		if (!evaluates(w) || w->evaluating)
+		if (!evaluates(w) || scorer(c, w)->evaluating)
 			continue;
 		if (!take_shard(c, w))
 			break;
@@ -125,21 +148,15 @@ evaluate_give_up(struct coord *c)
 	c->shards->begun = false;
 }
 
-bool
-evaluate_died(struct coord *c, const struct member *w)
-{
-	return deaths_add(&c->shards->deaths, w->shard);
-}
-
 void
 evaluate_take_back(struct coord *c, struct member *w)
 {
-	if (!w->evaluating)
+	if (!scorer(c, w)->evaluating)
 		return;
-	w->evaluating = false;
+	scorer(c, w)->evaluating = false;
 	c->shards->back = mem_resize(c->shards->back, c->shards->backs + 1,
 				    sizeof(*c->shards->back));
-	c->shards->back[c->shards->backs++] = w->shard;
+	c->shards->back[c->shards->backs++] = scorer(c, w)->shard;
 }
 
 static void
@@ -149,10 +166,23 @@ evaluation_failed(struct coord *c, const struct member *w,
 	report_error(c, queue_barrier(c->queue)->id, "eval", WIRE_NONE,
 		     w->name, why->text);
 	for (struct member *o = c->member; o; o = o->next)
-		o->evaluating = false;
+		scorer(c, o)->evaluating = false;
 	c->shards->begun = false;
 	journal_pass(c);
 	ending_error(c, why);
+}
+
+void
+evaluate_died(struct coord *c, const struct member *w)
+{
+	struct fail why;
+
+	if (!scorer(c, w)->evaluating ||
+	    !deaths_add(&c->shards->deaths, scorer(c, w)->shard) ||
+	    !queue_barrier(c->queue))
+		return;
+	fail(&why, FAIL_DATA, "%d workers died under it", QUEUE_DEATHS);
+	evaluation_failed(c, w, &why);
 }
 
 int
@@ -167,7 +197,7 @@ evaluate_done(struct coord *c, struct member *w, const struct message *m,
 	struct fail why;
 	size_t count;
 
-	if (!w->evaluating || m->request != w->request)
+	if (!scorer(c, w)->evaluating || m->request != scorer(c, w)->request)
 		return 0;	/* of one that is over */
 	if (result_scores(m, &bytes, &positive, &count, f) < 0)
 		return -1;
@@ -179,7 +209,7 @@ evaluate_done(struct coord *c, struct member *w, const struct message *m,
 
 	if (count > 0)
 		memcpy(scores, bytes, count * sizeof(*scores));
-	w->evaluating = false;
+	scorer(c, w)->evaluating = false;
 	totals_add(&c->shards->totals, c, &r, scores, positive);
 	if (scored && c->shards->totals.unscored)
 		report_warning(c, "eval: auc is null, for it would need more "
@@ -198,7 +228,7 @@ evaluate_refused(struct coord *c, struct member *w, const struct message *m)
 	char text[MESSAGE_BLOB + 1];
 	struct fail why;
 
-	if (!w->evaluating || m->request != w->request ||
+	if (!scorer(c, w)->evaluating || m->request != scorer(c, w)->request ||
 	    !queue_barrier(c->queue))
 		return;
 	message_text(m, text, sizeof(text));
@@ -208,17 +238,40 @@ evaluate_refused(struct coord *c, struct member *w, const struct message *m)
 
 /* ---- what always holds ---- */
 
+static const char *
+check_scorers(const struct coord *c)
+{
+	for (const struct member *m = c->member; m; m = m->next) {
+		const struct scorer *s = scorer(c, m);
+
+		if (m->gone && s->evaluating)
+			return "coord 6: nothing is expected of a member that "
+				"is gone";
+		for (const struct member *o = m->next; o; o = o->next)
+			if (!m->gone && !o->gone && s->evaluating &&
+			    scorer(c, o)->evaluating &&
+			    s->shard == scorer(c, o)->shard)
+				return "coord 9: a shard is scored by one "
+					"worker";
+	}
+	return NULL;
+}
+
 const char *
 evaluate_check(const struct coord *c)
 {
 	const struct shards *s = c->shards;
 	uint64_t left = s->count - s->next + s->backs;
+	const char *broken = check_scorers(c);
+
+	if (broken)
+		return broken;
 
 	if (!s->begun || ending_state(c) == ENDING_DRAIN ||
 	    c->phase != PHASE_RUN)
 		return NULL;
 	for (const struct member *m = c->member; m; m = m->next)
-		left += m->evaluating;
+		left += scorer(c, m)->evaluating;
 	return left == s->left ? NULL :
 		"coord 30: a shard that is left waits, or is being scored";
 }

@@ -96,6 +96,20 @@ forget_gone(struct coord *c)
 	return left;
 }
 
+/* Whoever keeps something of each member makes room. */
+static struct member *
+join(struct coord *c, const struct message *hello)
+{
+	struct member *m = members_add(c, hello);
+
+	lease_join(c, m);
+	data_join(c, m);
+	evaluate_join(c, m);
+	cut_join(c, m);
+	watch_join(c, m);
+	return m;
+}
+
 static int
 hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
       struct fail *f)
@@ -127,7 +141,7 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	if (!w && forget_gone(c) >= MAX_MEMBERS)
 		return fail(f, FAIL_AGAIN, "too many peers");
 	if (!w)
-		w = members_add(c, m);
+		w = join(c, m);
 	else if (w->peer != peer && !w->gone)	/* it has reconnected */
 		peers_remove(&c->peers, w->peer);
 	/* It gives up what it had: see worker_up(). */
@@ -136,26 +150,14 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	data_take_back(c, w);
 	w->peer = peer;
 	w->heard = now;
-	w->gone = w->ready = w->wants_cut = w->cancelling = false;
-	w->silent = w->awaited = w->relieved = w->unreachable = false;
+	lease_answered(c, w);
+	cut_leave(c, w);
+	watch_answered(c, w);
+	w->gone = w->ready = w->silent = w->relieved = false;
+	w->unreachable = false;
 	peers_set(&c->peers, peer, w);
 	say_welcome(c, w, m);
 	return 0;
-}
-
-/* An evaluator no longer needs the cut that it has. */
-static void
-let_go(struct coord *c, struct member *e)
-{
-	struct message m = { .kind = MESSAGE_THAW };
-
-	if (e->cut == WIRE_NONE)
-		return;
-	m.cut.run = plan_run(&c->plan);
-	m.cut.term = c->plan.term;
-	m.cut.cut = e->cut;
-	fleet_ask(c->fleet, &m);
-	e->cut = WIRE_NONE;
 }
 
 void
@@ -165,32 +167,16 @@ hear_lost(struct coord *c, struct member *w)
 		return;
 	w->gone = true;
 	w->unreachable = false;
-	w->ready = w->cancelling = w->relieved = false;
+	w->ready = w->relieved = false;
+	lease_answered(c, w);
 	peers_remove(&c->peers, w->peer);
 	if (w->role == ROLE_WORKER && c->phase != PHASE_END)
 		report_warning(c, "%s is gone", w->name);
 	steps_take_back(c, w);
 	evaluate_take_back(c, w);
 	data_take_back(c, w);
-	w->wants_cut = false;
-	let_go(c, w);
-}
-
-/* Whoever were to read that next would die, too: it is refused for them. */
-static void
-blame_reading(struct coord *c, struct member *w)
-{
-	struct message m = { .request = w->evaluating ? w->request :
-					w->count_request };
-	char text[64];
-
-	if (w->evaluating ? !evaluate_died(c, w) :
-	    !w->counting || !data_died(c, w))
-		return;
-	snprintf(text, sizeof(text), "%d workers died under it", QUEUE_DEATHS);
-	m = message_refuse(&m, FAIL_DATA, text);
-	evaluate_refused(c, w, &m);
-	data_refused(c, w, &m);
+	cut_leave(c, w);
+	cut_let_go(c, w);
 }
 
 void
@@ -201,7 +187,8 @@ hear_died(struct coord *c, struct member *w)
 
 		if (step != WIRE_NONE)
 			void_set_aside(c, step);
-		blame_reading(c, w);
+		evaluate_died(c, w);
+		data_died(c, w);
 	}
 	hear_lost(c, w);
 }
@@ -273,10 +260,11 @@ static struct message
 probe_of(const struct coord *c, const struct member *m)
 {
 	struct message probe = { .kind = MESSAGE_PING };
+	uint64_t request;
 
-	if (m->wants_cut && cut_saving(c)) {
+	if (cut_awaits(c, m, &request)) {
 		probe.kind = MESSAGE_CUT;
-		probe.request = m->request;
+		probe.request = request;
 		probe.cut.cut = WIRE_NONE;
 	}
 	return probe;
@@ -294,9 +282,7 @@ hear_probe(struct coord *c, uint64_t now)
 			continue;
 		if (outbox_send(c->outbox, m->peer, &probe) < 0)
 			hear_died(c, m);
-		if (!m->awaited)
-			m->asked = now;
-		m->awaited = probe.kind == MESSAGE_PING || m->awaited;
+		watch_asks(c, m, probe.kind == MESSAGE_PING, now);
 	}
 }
 
@@ -335,7 +321,8 @@ take(struct coord *c, struct member *w, const struct message *m,
 		steps_failed(c, w, m);
 		break;
 	case MESSAGE_OK:
-		w->cancelling = w->relieved = false;
+		lease_answered(c, w);
+		w->relieved = false;
 		break;
 	case MESSAGE_EXHAUSTED:
 		lease_exhausted(c, w, m);
@@ -355,12 +342,10 @@ take(struct coord *c, struct member *w, const struct message *m,
 		if (w->role != ROLE_EVALUATOR)
 			return fail(f, FAIL_DENIED, "CUT is an evaluator's "
 				    "to say");
-		let_go(c, w);	/* it never heard of that one */
-		w->wants_cut = true;
-		w->request = m->request;
+		cut_ask(c, w, m->request);
 		break;
 	case MESSAGE_THAW:
-		let_go(c, w);
+		cut_let_go(c, w);
 		break;
 	case MESSAGE_BYE:
 		hear_lost(c, w);

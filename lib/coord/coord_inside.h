@@ -61,35 +61,23 @@ struct leased {
 	uint64_t server;	/* run again for this one; or WIRE_NONE */
 };
 
-/* One that dialled us: a worker or an evaluator. */
+/*
+ * One that dialled us: a worker or an evaluator.  What a part knows of it
+ * beyond that it keeps by its index.
+ */
 struct member {
 	enum role role;
 	uint64_t peer, life, index, heard;
+	size_t at;		/* no other one has this */
 	char name[32];		/* "worker:2" */
 	bool ready, exhausted, gone;
 	bool unreachable;	/* something could not be sent to it: coord.c
 				   is yet to hear that it is gone */
 	bool joined;		/* was ready once */
 	bool doubled;		/* another has come by its name */
-	struct leased *lease;	/* in_flight of them; id 0: free */
-	bool evaluating;	/* a worker: has a shard of an evaluation */
-	uint64_t shard, request;
-	uint64_t cut;		/* an evaluator: that it holds; or WIRE_NONE */
-	bool wants_cut;
-	uint64_t leased;	/* the number of its last lease */
-	uint64_t stream;	/* of the ledger; WIRE_NONE: it has none */
-	bool counting;		/* a split of the ledger: */
-	size_t split;
-	uint64_t count_request;
-	bool behind;		/* all others had to wait for it */
-	uint64_t asked;		/* when, of what is still to be answered */
-	bool awaited, silent;	/* silent: for so long that it hangs */
+	bool silent;		/* for so long that it hangs */
 	bool relieved;		/* others were given its steps: it gets none
 				   until it has come to the end of them */
-	uint64_t begun_ms;	/* when it began with the first of them */
-	uint64_t late_told;	/* the lease that was said to be late */
-	bool cancelling;	/* may be at a step that was cancelled */
-	uint64_t steps;		/* or slots, whose result was its own */
 	struct member *next;
 };
 
@@ -131,7 +119,8 @@ struct coord {
 	bool started;		/* min_workers were there once */
 
 	struct peers peers;
-	struct member *member;
+	struct member *member, **seat;	/* by their indices */
+	size_t seats;
 	uint64_t workers_named;
 
 	struct report *report;
@@ -139,6 +128,7 @@ struct coord {
 	struct ending *ending;
 	struct dataset *data;
 	struct rerun *rerun;
+	struct leases *leases;
 	struct sync *sync;
 	struct cancel *cancel;		/* coord_void.c's */
 	struct shards *shards;		/* coord_evaluate.c's */
@@ -147,10 +137,6 @@ struct coord {
 	struct watch *watch;
 	struct recovery *recovery;
 	struct figures *figures;	/* coord_status.c's */
-
-	/* coord_lease.c */
-	uint64_t leases;		/* given out */
-	uint64_t retried;		/* attempts that were not the first */
 
 	/* coord.c */
 	uint64_t probed_ms, ticked_ms;
@@ -245,6 +231,15 @@ bool cut_save_due(const struct coord *);
 void cut_spoil(struct coord *);
 /* Servers that held it were lost. */
 void cut_give_up(struct coord *);
+/* An evaluator wants one; does it wait while a checkpoint is written?  It wants
+   none; it has none; and it no longer needs the one that it has. */
+void cut_join(struct coord *, const struct member *);
+void cut_ask(struct coord *, const struct member *, uint64_t request);
+bool cut_awaits(const struct coord *, const struct member *,
+		uint64_t *request);
+void cut_leave(struct coord *, const struct member *);
+void cut_forget(struct coord *, const struct member *);
+void cut_let_go(struct coord *, const struct member *);
 const char *cut_check(const struct coord *);
 
 struct cut_figures {
@@ -539,6 +534,9 @@ struct member *members_find(const struct coord *, uint64_t life);
 struct member *members_add(struct coord *, const struct message *hello);
 void members_forget(struct coord *, struct member *);
 void members_release(struct coord *);
+/* Room for a member in an array by index, in which it is 0. */
+void *members_room(void *of, size_t *room, const struct member *, size_t size);
+const char *members_check(const struct coord *);
 bool worker_leasable(const struct member *);
 /* It is there, and at nothing that others have been given. */
 bool worker_answers(const struct member *);
@@ -576,6 +574,26 @@ struct lease_room {
 	bool fresh;		/* not only what servers lack */
 };
 
+void lease_init(struct coord *);
+void lease_release(struct coord *);
+void lease_join(struct coord *, const struct member *);
+const char *lease_check(const struct coord *);
+/* in_flight of them; id 0: free. */
+struct leased *lease_of(const struct coord *, const struct member *);
+bool lease_has_any(const struct coord *, const struct member *);
+/* Another one, with a number; begins: it is what the worker is at. */
+struct leased *lease_add(struct coord *, struct member *, bool begins);
+/* It is done with that one; a result was its own; it is not what others wait
+   for; and it has left what was cancelled. */
+void lease_over(struct coord *, struct member *, struct leased *);
+void lease_count(struct coord *, struct member *);
+void lease_keeps_up(struct coord *, struct member *);
+void lease_answered(struct coord *, struct member *);
+/* A new term: it has nothing. */
+void lease_forget(struct coord *, const struct member *);
+uint64_t lease_begun(const struct coord *, const struct member *);
+uint64_t lease_results(const struct coord *, const struct member *);
+uint64_t lease_retried(const struct coord *);	/* not the first attempts */
 /* To whoever's turn it is; false: to nobody now. */
 bool lease_next(struct coord *, const struct lease_room *);
 /* That of this number, or NULL. */
@@ -620,8 +638,9 @@ void evaluate_release(struct coord *);
 int evaluate_advance(struct coord *, const struct request *, uint64_t now_ms);
 /* Nobody waits for it any more. */
 void evaluate_give_up(struct coord *);
-/* A worker died while it scored its shard: were they too many? */
-bool evaluate_died(struct coord *, const struct member *);
+/* It died, perhaps while it scored a shard: if too many have, nobody can. */
+void evaluate_died(struct coord *, const struct member *);
+void evaluate_join(struct coord *, const struct member *);
 const char *evaluate_check(const struct coord *);
 void evaluate_take_back(struct coord *, struct member *);
 int evaluate_done(struct coord *, struct member *, const struct message *,
@@ -687,8 +706,8 @@ bool data_ready(const struct coord *);
 void data_count(struct coord *);
 /* The worker is gone: somebody else is to count, and to read its stream. */
 void data_take_back(struct coord *, struct member *);
-/* It died while it counted a split: were they too many? */
-bool data_died(struct coord *, const struct member *);
+/* It died, perhaps while it counted a split: if too many have, nobody can. */
+void data_died(struct coord *, const struct member *);
 int data_counted(struct coord *, struct member *, const struct message *,
 		 struct fail *);
 void data_refused(struct coord *, struct member *, const struct message *);
@@ -717,7 +736,9 @@ void data_note(const struct coord *, struct pack *place,
 char *data_position(const struct coord *, const struct pack *place,
 		    const struct ledger_visits *);
 /* Can the ledger do that? */
-int data_check(const struct coord *, const struct request *, struct fail *);
+int data_can(const struct coord *, const struct request *, struct fail *);
+void data_join(struct coord *, const struct member *);
+const char *data_check(const struct coord *);
 /* In the journal.  -1: it makes no sense. */
 void data_write_counts(struct coord *);
 int data_read_counts(struct coord *, struct unpack *, struct fail *);
@@ -805,6 +826,11 @@ bool watch_idle(struct coord *, uint64_t limit, uint64_t now_ms);
 void watch_workers(struct coord *, uint64_t now_ms);
 void watch_helped(struct coord *);		/* or it is too early to tell */
 bool watch_forsaken(const struct coord *);	/* by all workers there are */
+void watch_join(struct coord *, const struct member *);
+/* It was asked, for an answer or not; and it has just come. */
+void watch_asks(struct coord *, const struct member *, bool awaits,
+		uint64_t now_ms);
+void watch_answered(struct coord *, const struct member *);
 /* A member has said something. */
 void watch_hears(struct coord *, struct member *, uint64_t now_ms);
 void watch_excuse(struct coord *, uint64_t now_ms);

@@ -10,7 +10,95 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What leases know of a worker. */
+struct hand {
+	struct leased *lease;	/* in_flight of them; id 0: free */
+	uint64_t last;		/* the number of its last lease */
+	uint64_t begun_ms;	/* when it began with the first of them */
+	uint64_t results;	/* steps, or slots, whose result was its own */
+	bool behind;		/* all others had to wait for it */
+	bool cancelling;	/* may be at a step that was cancelled */
+};
+
+struct leases {
+	uint64_t given;		/* the number of the last one */
+	uint64_t retried;	/* attempts that were not the first */
+	struct hand *of;	/* each member */
+	size_t room;
+};
+
+void
+lease_init(struct coord *c)
+{
+	c->leases = mem_alloc(1, sizeof(*c->leases));
+}
+
+void
+lease_release(struct coord *c)
+{
+	for (size_t i = 0; i < c->leases->room; i++)
+		free(c->leases->of[i].lease);
+	free(c->leases->of);
+	free(c->leases);
+}
+
+static struct hand *
+hand(const struct coord *c, const struct member *w)
+{
+	return &c->leases->of[w->at];
+}
+
+void
+lease_join(struct coord *c, const struct member *w)
+{
+	struct leases *l = c->leases;
+	struct leased *lease = w->at < l->room ? l->of[w->at].lease : NULL;
+
+	free(lease);
+	l->of = members_room(l->of, &l->room, w, sizeof(*l->of));
+	l->of[w->at].lease = mem_alloc(c->o.in_flight, sizeof(*lease));
+}
+
+struct leased *
+lease_of(const struct coord *c, const struct member *w)
+{
+	return hand(c, w)->lease;
+}
+
+uint64_t
+lease_retried(const struct coord *c)
+{
+	return c->leases->retried;
+}
+
+uint64_t
+lease_results(const struct coord *c, const struct member *w)
+{
+	return hand(c, w)->results;
+}
+
+uint64_t
+lease_begun(const struct coord *c, const struct member *w)
+{
+	return hand(c, w)->begun_ms;
+}
+
 /* ---- giving out ---- */
+
+struct leased *
+lease_add(struct coord *c, struct member *w, bool begins)
+{
+	struct hand *h = hand(c, w);
+	struct leased *l = h->lease;
+
+	while (l->id != 0)
+		l++;
+	if (begins)
+		h->begun_ms = c->now_ms;
+	*l = (struct leased){ .id = ++c->leases->given, .server = WIRE_NONE };
+	h->last = l->id;
+	return l;
+}
 
 /*
  * The one with the fewest leases, of these who has waited longest, or NULL.
@@ -23,15 +111,16 @@ next_worker(const struct coord *c)
 	size_t least = c->o.in_flight;
 
 	for (struct member *m = c->member; m; m = m->next) {
+		const struct hand *h = hand(c, m);
 		size_t has = 0;
 
 		if (!worker_leasable(m))
 			continue;
 		for (size_t i = 0; i < c->o.in_flight; i++)
-			has += m->lease[i].id != 0;
+			has += h->lease[i].id != 0;
 		if (has > least || has == c->o.in_flight ||
-		    (m->behind && has > 0) ||
-		    (has == least && best && m->leased >= best->leased))
+		    (h->behind && has > 0) ||
+		    (has == least && best && h->last >= hand(c, best)->last))
 			continue;
 		best = m;
 		least = has;
@@ -39,11 +128,11 @@ next_worker(const struct coord *c)
 	return best;
 }
 
-static bool
-has_lease(const struct coord *c, const struct member *w)
+bool
+lease_has_any(const struct coord *c, const struct member *w)
 {
 	for (size_t i = 0; i < c->o.in_flight; i++)
-		if (w->lease[i].id != 0)
+		if (lease_of(c, w)[i].id != 0)
 			return true;
 	return false;
 }
@@ -52,7 +141,7 @@ bool
 lease_held(const struct coord *c)
 {
 	for (const struct member *w = c->member; w; w = w->next)
-		if (worker_answers(w) && has_lease(c, w))
+		if (worker_answers(w) && lease_has_any(c, w))
 			return true;
 	return false;
 }
@@ -62,7 +151,7 @@ static bool
 lease_to(struct coord *c, struct member *w, const struct lease_room *room)
 {
 	struct message m = { .kind = MESSAGE_LEASE };
-	struct leased *slot = w->lease;
+	struct leased *slot;
 	struct lease_terms terms;
 
 	const uint64_t next = queue_next(c->queue);
@@ -77,16 +166,13 @@ lease_to(struct coord *c, struct member *w, const struct lease_room *room)
 	rerun_record(c, next);
 	if (journal_failed(c))		/* what it is cannot be kept */
 		return false;
-	while (slot->id != 0)
-		slot++;
-	if (!has_lease(c, w))
-		w->begun_ms = c->now_ms;
-	slot->id = w->leased = m.request = ++c->leases;
+	slot = lease_add(c, w, !lease_has_any(c, w));
+	m.request = slot->id;
 	slot->left = slot->count = terms.count;
 	slot->first = terms.first;
 	slot->server = m.lease.server = server;
 	if (server == WIRE_NONE && terms.attempt > 1)
-		c->retried += terms.count;
+		c->leases->retried += terms.count;
 	m.lease.term = c->plan.term;
 	m.lease.first = terms.first;
 	m.lease.count = terms.count;
@@ -114,7 +200,7 @@ lease_next(struct coord *c, const struct lease_room *room)
 	if (lease_to(c, w, room))
 		return true;
 	if ((w = queue_held_up(c->queue)))
-		w->behind = true;
+		hand(c, w)->behind = true;
 	return false;
 }
 
@@ -123,9 +209,11 @@ lease_next(struct coord *c, const struct lease_room *room)
 struct leased *
 lease_find(const struct coord *c, const struct member *w, uint64_t id)
 {
+	struct leased *l = lease_of(c, w);
+
 	for (size_t i = 0; i < c->o.in_flight; i++)
-		if (id && w->lease[i].id == id)
-			return &w->lease[i];
+		if (id && l[i].id == id)
+			return &l[i];
 	return NULL;
 }
 
@@ -141,23 +229,36 @@ lease_call_off(struct coord *c, const struct member *w,
 		outbox_send(c->outbox, w->peer, &m);
 }
 
+static void
+drop_all(struct coord *c, const struct member *w)
+{
+	memset(lease_of(c, w), 0, c->o.in_flight * sizeof(struct leased));
+}
+
+void
+lease_forget(struct coord *c, const struct member *w)
+{
+	drop_all(c, w);
+	hand(c, w)->cancelling = false;
+}
+
 void
 lease_take_back(struct coord *c, struct member *w)
 {
 	queue_return(c->queue, w);
 	rerun_return(c, w);
-	memset(w->lease, 0, c->o.in_flight * sizeof(*w->lease));
+	drop_all(c, w);
 }
 
 uint64_t
 lease_blame(struct coord *c, const struct member *w)
 {
-	const struct leased *first = NULL;
+	const struct leased *l = lease_of(c, w), *first = NULL;
 
 	for (size_t i = 0; i < c->o.in_flight; i++)
-		if (w->lease[i].id && w->lease[i].server == WIRE_NONE &&
-		    (!first || w->lease[i].id < first->id))
-			first = &w->lease[i];
+		if (l[i].id && l[i].server == WIRE_NONE &&
+		    (!first || l[i].id < first->id))
+			first = &l[i];
 	for (uint64_t i = 0; first && i < first->count; i++) {
 		const struct step *s = queue_step(c->queue, first->first + i);
 
@@ -180,9 +281,9 @@ lease_cancel(struct coord *c, uint64_t first, uint64_t count)
 		if (w->role != ROLE_WORKER || w->gone)
 			continue;
 		outbox_send(c->outbox, w->peer, &m);
-		memset(w->lease, 0, c->o.in_flight * sizeof(*w->lease));
+		drop_all(c, w);
 		/* A slot that is pushed now is not committed, or is. */
-		w->cancelling = c->o.mode != MODE_SYNC;
+		hand(c, w)->cancelling = c->o.mode != MODE_SYNC;
 	}
 	rerun_return(c, NULL);	/* it is not what is given up */
 }
@@ -191,7 +292,7 @@ bool
 lease_cancelling(const struct coord *c)
 {
 	for (const struct member *w = c->member; w; w = w->next)
-		if (w->cancelling && worker_answers(w))
+		if (hand(c, w)->cancelling && worker_answers(w))
 			return true;
 	return false;
 }
@@ -201,12 +302,38 @@ lease_cancelling(const struct coord *c)
 void
 lease_progress(struct coord *c, struct member *w, uint64_t id)
 {
-	for (size_t i = 0; i < c->o.in_flight; i++)
-		if (w->lease[i].id == id) {
-			w->begun_ms = c->now_ms;	/* with the next one */
-			if (--w->lease[i].left == 0)
-				w->lease[i].id = 0;
-		}
+	struct leased *l = lease_find(c, w, id);
+
+	if (!l)
+		return;
+	hand(c, w)->begun_ms = c->now_ms;	/* with the next one */
+	if (--l->left == 0)
+		l->id = 0;
+}
+
+void
+lease_over(struct coord *c, struct member *w, struct leased *l)
+{
+	hand(c, w)->begun_ms = c->now_ms;
+	*l = (struct leased){ 0 };
+}
+
+void
+lease_count(struct coord *c, struct member *w)
+{
+	hand(c, w)->results++;
+}
+
+void
+lease_keeps_up(struct coord *c, struct member *w)
+{
+	hand(c, w)->behind = false;
+}
+
+void
+lease_answered(struct coord *c, struct member *w)
+{
+	hand(c, w)->cancelling = false;
 }
 
 void
@@ -219,4 +346,46 @@ lease_exhausted(struct coord *c, struct member *w, const struct message *m)
 	w->exhausted = true;
 	if (c->o.mode != MODE_SYNC)	/* or it says which */
 		lease_take_back(c, w);
+}
+
+/* ---- what always holds ---- */
+
+static const char *
+check_one(const struct coord *c, const struct member *m)
+{
+	const struct leased *lease = lease_of(c, m);
+	bool leased = false;
+
+	for (size_t i = 0; i < c->o.in_flight; i++) {
+		const struct leased *l = &lease[i];
+
+		leased = leased || l->id != 0;
+		if (l->id > c->leases->given ||
+		    (l->id != 0 && (l->left == 0 || l->left > l->count)))
+			return "coord 1: a lease has a number that was given "
+				"out, and steps left";
+		for (size_t k = 0; l->id != 0 && k < i; k++)
+			if (lease[k].id == l->id)
+				return "coord 2: two leases have two numbers";
+	}
+	if (leased && c->phase < PHASE_RUN)
+		return "coord 3: nobody has a lease before servers hold what "
+			"they are to hold";
+	if (leased && c->phase == PHASE_RUN &&
+	    (m->gone || m->relieved || !m->ready || m->role != ROLE_WORKER))
+		return "coord 4: a lease is of a worker that is there, and of "
+			"which its steps are expected";
+	if (m->gone && hand(c, m)->cancelling)
+		return "coord 6: nothing is expected of a member that is gone";
+	return NULL;
+}
+
+const char *
+lease_check(const struct coord *c)
+{
+	const char *broken = NULL;
+
+	for (const struct member *m = c->member; m && !broken; m = m->next)
+		broken = check_one(c, m);
+	return broken;
 }

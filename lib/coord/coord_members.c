@@ -7,13 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-
-static void
-member_free(struct member *m)
-{
-	free(m->lease);
-	free(m);
-}
+#include <string.h>
 
 void
 members_release(struct coord *c)
@@ -22,9 +16,10 @@ members_release(struct coord *c)
 
 	for (struct member *m = c->member; m; m = next) {
 		next = m->next;
-		member_free(m);
+		free(m);
 	}
 	peers_release(&c->peers);
+	free(c->seat);
 }
 
 struct member *
@@ -48,6 +43,17 @@ namesake(const struct coord *c, const struct member *w)
 	return m;
 }
 
+/* The first index that nobody has. */
+static void
+take_seat(struct coord *c, struct member *m)
+{
+	while (m->at < c->seats && c->seat[m->at])
+		m->at++;
+	if (m->at == c->seats)
+		c->seat = mem_resize(c->seat, ++c->seats, sizeof(*c->seat));
+	c->seat[m->at] = m;
+}
+
 struct member *
 members_add(struct coord *c, const struct message *hello)
 {
@@ -56,7 +62,6 @@ members_add(struct coord *c, const struct message *hello)
 
 	m->role = (enum role)hello->hello.role;
 	m->life = hello->hello.life;
-	m->cut = m->stream = WIRE_NONE;
 	m->index = hello->hello.index;
 	if (m->index != WIRE_NONE) {
 		other = namesake(c, m);
@@ -72,7 +77,7 @@ members_add(struct coord *c, const struct message *hello)
 	snprintf(m->name, sizeof(m->name), "%s:%llu",
 		 m->role == ROLE_WORKER ? "worker" : "evaluator",
 		 (unsigned long long)m->index);
-	m->lease = mem_alloc(c->o.in_flight, sizeof(*m->lease));
+	take_seat(c, m);
 	while (*last)
 		last = &(*last)->next;
 	*last = m;
@@ -87,7 +92,19 @@ members_forget(struct coord *c, struct member *m)
 	while (*at != m)
 		at = &(*at)->next;
 	*at = m->next;
-	member_free(m);
+	c->seat[m->at] = NULL;
+	free(m);
+}
+
+void *
+members_room(void *of, size_t *room, const struct member *m, size_t size)
+{
+	if (m->at >= *room) {
+		*room = m->at + 1;
+		of = mem_resize(of, *room, size);
+	}
+	memset((char *)of + m->at * size, 0, size);
+	return of;
 }
 
 bool
@@ -151,4 +168,20 @@ deaths_add(struct deaths *d, size_t i)
 		d->died[d->count++] = 0;
 	}
 	return ++d->died[i] >= QUEUE_DEATHS;
+}
+
+/* ---- what always holds ---- */
+
+const char *
+members_check(const struct coord *c)
+{
+	for (const struct member *m = c->member; m; m = m->next) {
+		if (!m->gone && peers_find(&c->peers, m->peer) != m)
+			return "coord 5: a member that is there is found by "
+				"its peer";
+		if (m->gone && m->ready)
+			return "coord 6: nothing is expected of a member that "
+				"is gone";
+	}
+	return NULL;
 }

@@ -52,12 +52,12 @@ static void
 withdraw(struct coord *c)
 {
 	for (struct member *m = c->member; m; m = m->next) {
-		memset(m->lease, 0, c->o.in_flight * sizeof(*m->lease));
+		lease_forget(c, m);
 		evaluate_take_back(c, m);
 		data_take_back(c, m);
-		m->ready = m->wants_cut = m->cancelling = false;
+		cut_forget(c, m);
+		m->ready = false;
 		m->relieved = false;	/* a new term ends what it is at */
-		m->cut = WIRE_NONE;
 	}
 	queue_return(c->queue, NULL);
 	sync_reset(c);

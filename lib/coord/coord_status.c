@@ -90,7 +90,7 @@ add_phase(const struct coord *c, struct text *out)
 static void
 add_steps(const struct coord *c, struct text *out)
 {
-	const uint64_t retried = c->retried + sync_retried(c);
+	const uint64_t retried = lease_retried(c) + sync_retried(c);
 	const struct void_figures given_up = void_figures(c);
 
 	gauge(out, "pskit_step", "All steps below this one have ended.",
@@ -243,8 +243,9 @@ worker_rows(const struct coord *c, size_t *count)
 	n = 0;
 	for (const struct member *m = c->member; m; m = m->next)
 		if (m->role == ROLE_WORKER)
-			row[n++] = (struct row){ m->index, m->steps, m->heard,
-						 !m->gone && !m->silent };
+			row[n++] = (struct row){
+				m->index, lease_results(c, m), m->heard,
+				!m->gone && !m->silent };
 	qsort(row, n, sizeof(*row), by_index);
 	for (size_t i = 0; i < n; i++) {
 		struct row *last = &row[rows > 0 ? rows - 1 : 0];

@@ -107,10 +107,10 @@ take_result(struct coord *c, struct member *w, uint64_t lease,
 		return;
 	}
 	if (r->step != queue_mark(c->queue))
-		w->behind = false;
+		lease_keeps_up(c, w);
 	if (step && !r->voided && !void_is_of(c, r->step)) {
 		step_done(c, step, r, w->name, scores, positive, now);
-		w->steps++;
+		lease_count(c, w);
 		watch_note(c, r->microseconds);
 	}
 	lease_progress(c, w, lease);
@@ -198,7 +198,7 @@ static void
 call_back(struct coord *c, struct member *w)
 {
 	for (size_t i = 0; i < c->o.in_flight; i++)
-		lease_call_off(c, w, &w->lease[i]);
+		lease_call_off(c, w, &lease_of(c, w)[i]);
 	steps_take_back(c, w);
 }
 

@@ -135,29 +135,27 @@ lease_slot(struct coord *c, struct member *w, size_t has)
 	const uint64_t turn = rounds_turn(s->rounds);
 	struct message m = { .kind = MESSAGE_LEASE };
 	size_t leases = 0, ahead = 0;
-	struct leased *free_one = NULL;
+	struct leased *l;
 	struct attempt a;
 
 	for (size_t i = 0; i < c->o.in_flight; i++) {
-		struct leased *l = &w->lease[i];
+		const struct leased *has_one = &lease_of(c, w)[i];
 
-		leases += l->id != 0;
-		ahead += l->id != 0 && l->at.step > turn;
-		free_one = l->id == 0 ? l : free_one;
+		leases += has_one->id != 0;
+		ahead += has_one->id != 0 && has_one->at.step > turn;
 	}
-	if (leases != has || !free_one ||
+	if (leases != has || leases == c->o.in_flight ||
 	    !rounds_lease(s->rounds, w, ahead == 0 && c->o.in_flight > 1,
 			  leases == ahead, &a))
 		return false;
 
 	const struct lease_terms *terms = terms_of(c, a.step);
 
-	if (leases == ahead)
-		w->begun_ms = c->now_ms;
-	*free_one = (struct leased){ .id = ++c->leases, .left = 1, .at = a,
-				     .first = a.step, .count = 1,
-				     .server = WIRE_NONE };
-	w->leased = m.request = c->leases;
+	l = lease_add(c, w, leases == ahead);
+	l->left = l->count = 1;
+	l->at = a;
+	l->first = a.step;
+	m.request = l->id;
 	m.lease.term = c->plan.term;
 	m.lease.first = a.step;
 	m.lease.count = 1;
@@ -198,10 +196,11 @@ sync_lease(struct coord *c, uint64_t limit, bool fresh)
 static void
 call_off(struct coord *c, struct member *w, const struct attempt *a)
 {
+	const struct leased *l = lease_of(c, w);
+
 	for (size_t i = 0; i < c->o.in_flight; i++)
-		if (w->lease[i].at.step == a->step &&
-		    w->lease[i].at.slot == a->slot)
-			lease_call_off(c, w, &w->lease[i]);
+		if (l[i].at.step == a->step && l[i].at.slot == a->slot)
+			lease_call_off(c, w, &l[i]);
 }
 
 bool
@@ -217,8 +216,7 @@ sync_take(struct coord *c, struct member *w, uint64_t lease,
 	if (!l || !s->rounds)
 		return false;
 	a = l->at;
-	*l = (struct leased){ 0 };
-	w->begun_ms = c->now_ms;
+	lease_over(c, w, l);
 	if (r->voided || r->step != a.step) {
 		rounds_drop(s->rounds, w, &a);
 		return false;
@@ -226,7 +224,7 @@ sync_take(struct coord *c, struct member *w, uint64_t lease,
 	if (!rounds_choose(s->rounds, w, &a, r, scores, positive,
 			   &overtaken))
 		return false;
-	w->steps++;
+	lease_count(c, w);
 	if (overtaken)
 		call_off(c, overtaken, &a);
 	return true;

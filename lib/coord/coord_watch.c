@@ -19,8 +19,17 @@
 
 #define WATCHED	101	/* steps whose time is known */
 
+/* What is watched of a member. */
+struct watched {
+	uint64_t asked;		/* when, of what is still to be answered */
+	bool awaited;
+	uint64_t late_told;	/* the lease that was said to be late */
+};
+
 /* What is watched, so that nothing stands still without a word. */
 struct watch {
+	struct watched *of;	/* each member */
+	size_t room;
 	uint64_t took[WATCHED], count;	/* microseconds, of the newest steps */
 	uint64_t median, median_ms;	/* of them; when it was found */
 	uint64_t whole_ms;		/* servers were not all there until */
@@ -43,7 +52,38 @@ watch_init(struct coord *c)
 void
 watch_release(struct coord *c)
 {
+	free(c->watch->of);
 	free(c->watch);
+}
+
+static struct watched *
+watched(const struct coord *c, const struct member *m)
+{
+	return &c->watch->of[m->at];
+}
+
+void
+watch_join(struct coord *c, const struct member *m)
+{
+	struct watch *w = c->watch;
+
+	w->of = members_room(w->of, &w->room, m, sizeof(*w->of));
+}
+
+void
+watch_answered(struct coord *c, const struct member *m)
+{
+	watched(c, m)->awaited = false;
+}
+
+void
+watch_asks(struct coord *c, const struct member *m, bool awaits, uint64_t now)
+{
+	struct watched *w = watched(c, m);
+
+	if (!w->awaited)
+		w->asked = now;
+	w->awaited = awaits || w->awaited;
 }
 
 /* ---- who hangs ---- */
@@ -58,12 +98,14 @@ watch_silent(struct coord *c, uint64_t now)
 		const uint64_t most = m->role == ROLE_WORKER ? lease :
 			lease + c->o.patience_ms;
 
-		if (m->gone || m->silent || !m->awaited ||
-		    now - m->asked < most)
+		const uint64_t asked = watched(c, m)->asked;
+
+		if (m->gone || m->silent || !watched(c, m)->awaited ||
+		    now - asked < most)
 			continue;
 		m->silent = true;
 		report_warning(c, "%s hangs: it has not answered for %.1f s",
-			       m->name, (double)(now - m->asked) / 1000);
+			       m->name, (double)(now - asked) / 1000);
 		return m;
 	}
 	return NULL;
@@ -74,8 +116,8 @@ watch_hears(struct coord *c, struct member *m, uint64_t now)
 {
 	if (m->silent)
 		report_warning(c, "%s answers again, after %.1f s", m->name,
-			       (double)(now - m->asked) / 1000);
-	m->silent = m->awaited = false;
+			       (double)(now - watched(c, m)->asked) / 1000);
+	m->silent = watched(c, m)->awaited = false;
 }
 
 void
@@ -83,7 +125,7 @@ watch_excuse(struct coord *c, uint64_t now)
 {
 	for (struct member *m = c->member; m; m = m->next)
 		if (!m->silent)
-			m->asked = now;
+			watched(c, m)->asked = now;
 }
 
 /* ---- steps that take too long ---- */
@@ -123,7 +165,7 @@ first_lease(const struct coord *c, const struct member *w)
 	const struct leased *first = NULL;
 
 	for (size_t i = 0; i < c->o.in_flight; i++) {
-		const struct leased *l = &w->lease[i];
+		const struct leased *l = &lease_of(c, w)[i];
 
 		if (l->id == 0 || sync_lies_ahead(c, l))
 			continue;
@@ -139,7 +181,7 @@ watch_step(const struct coord *c, const struct member *w, uint64_t now,
 {
 	const struct leased *l = first_lease(c, w);
 	const uint64_t whole = c->watch->whole_ms;
-	const uint64_t begun = w->begun_ms > whole ? w->begun_ms : whole;
+	const uint64_t at = lease_begun(c, w), begun = at > whole ? at : whole;
 	uint64_t most = LATE * c->watch->median / 1000;
 
 	*late = false;
@@ -173,8 +215,8 @@ watch_late(struct coord *c, uint64_t now)
 				       (double)ms / 1000);
 			return w;
 		}
-		if (late && w->late_told != l->id) {
-			w->late_told = l->id;
+		if (late && watched(c, w)->late_told != l->id) {
+			watched(c, w)->late_told = l->id;
 			report_warning(c, "step %llu has taken %s %.1f s, "
 				       "others take %.3f s",
 				       (unsigned long long)step, w->name,
@@ -227,8 +269,7 @@ steps_run(const struct coord *c)
 	bool had = false;
 
 	for (const struct member *w = c->member; w && !had; w = w->next)
-		for (size_t i = 0; i < c->o.in_flight; i++)
-			had = had || w->lease[i].id != 0;
+		had = lease_has_any(c, w);
 	if (sync_begun(c))
 		return had || sync_busy(c);
 	return had && (rerun_running(c) || queue_running(c->queue) > 0);

@@ -2667,8 +2667,9 @@ standing_still(void)
 {
 	begin_run();
 	join_worker(A);
+	/* Of nobody's. */
 	for (size_t i = 0; i < options.in_flight; i++)
-		coord->member->lease[i].id = 77;	/* of nobody's */
+		lease_of(coord, coord->member)[i].id = 77;
 	ask("train 3");
 	pass(9900, A, 0);
 	named(!heard(A, MESSAGE_LEASE) && warns(""), "a lease is never given");
