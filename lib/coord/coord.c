@@ -250,7 +250,7 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 {
 	const enum message_kind kind = ask->message.kind;
 
-	if (ending_state(c) == ENDING_STOP && kind != MESSAGE_STOP &&
+	if (c->phase == PHASE_END && kind != MESSAGE_STOP &&
 	    kind != MESSAGE_BYE)
 		return;		/* too late */
 	if (ask->failed && (kind == MESSAGE_FREEZE || kind == MESSAGE_SAVE)) {

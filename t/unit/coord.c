@@ -2683,6 +2683,21 @@ standing_still(void)
 	ok(warns(""));
 }
 
+/* A run that is left stays so, whatever servers still answer. */
+static void
+left_early(void)
+{
+	options.suspend = true;
+	begin();
+	coord_up(coord, SERVER, now);
+	welcome(7);
+	coord_stop(coord, now);
+	named(obey(MESSAGE_PLAN) && !coord_check(coord, now),
+	      "a plan is taken when it is too late");
+	named(over(FAIL_AGAIN, ""), "the run is left as it was");
+	options.suspend = false;
+}
+
 /* ---- figures ---- */
 
 #define FIGURE(name, type, help) \
@@ -2870,6 +2885,7 @@ main(void)
 	a_long_step(25000, "step 5 has taken worker:0 25.1 s: another worker "
 		    "gets it\n");
 	standing_still();
+	left_early();
 	counted_on();
 	counted_meanwhile();
 	compared();
