@@ -108,8 +108,11 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	size_t places;
 
 	c->o = *o;
-	if (o->mode == MODE_SYNC)
+	c->scheduler = &scheduler_async;
+	if (o->mode == MODE_SYNC) {
+		c->scheduler = &scheduler_sync;
 		c->o.pack = 1;		/* what is leased is a slot */
+	}
 	c->source = source;
 	c->model = model;
 	c->metric = model_metrics(model, &c->metrics);
@@ -238,7 +241,7 @@ go_on(struct coord *c, uint64_t now)
 		begin_run(c, now);
 	watch_helped(c);
 	/* The new term keeps those steps out. */
-	if (!sync_go_on(c) && void_under_way(c))
+	if (!c->scheduler->go_on(c) && void_under_way(c))
 		voided(c);
 	if (void_is_aside(c))
 		void_aside_done(c);
@@ -544,7 +547,7 @@ coord_advance(struct coord *c, uint64_t now)
 	if (workers_ready(c) >= c->o.min_workers)
 		c->started = true;
 	if (c->started)
-		sync_begin(c);
+		c->scheduler->begin(c);
 	end_drain(c);
 	void_tell(c);
 	if (!data_ready(c) && !ending_begun(c) &&

@@ -258,9 +258,9 @@ end_drain(struct coord *c)
 	if (ending_state(c) != ENDING_DRAIN || void_under_way(c) ||
 	    void_is_aside(c) || !rerun_idle(c))
 		return;
-	if (sync_begun(c))
+	if (c->scheduler->rounds(c))
 		steps_give_out(c);	/* the rest of what was begun */
-	if (sync_begun(c) && sync_running(c))
+	if (c->scheduler->running(c))
 		return;
 	if (queue_mark(c->queue) < queue_next(c->queue) || !cut_possible(c)) {
 		/* Steps that were given out: what their workers are at is

@@ -252,7 +252,7 @@ hear_anew(struct coord *c)
 	for (struct member *w = c->member; w; w = w->next)
 		if (w->role == ROLE_WORKER && !w->gone)
 			steps_take_back(c, w);
-	sync_reset(c);
+	c->scheduler->reset(c);
 }
 
 /* An evaluator waits for its cut while a checkpoint is written: it is told. */

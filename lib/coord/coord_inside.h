@@ -9,7 +9,8 @@
  *	members		workers and evaluators: who is there
  *	data		the ledger: splits, streams, epochs
  *	rerun		steps that servers lack
- *	lease, sync	steps for workers; slots of rounds
+ *	lease		what workers have
+ *	async, sync	the schedulers (coord/scheduler.h), by their table
  *	void		steps that are given up
  *	evaluate	evaluations by workers
  *	cut		checkpoints, and cuts for evaluators
@@ -37,6 +38,7 @@
 #include "coord/queue.h"
 #include "coord/redo.h"
 #include "coord/round.h"
+#include "coord/scheduler.h"
 #include "wire/result.h"
 
 /*
@@ -128,6 +130,7 @@ struct coord {
 	struct ending *ending;
 	struct dataset *data;
 	struct rerun *rerun;
+	const struct scheduler *scheduler;
 	struct leases *leases;
 	struct sync *sync;
 	struct cancel *cancel;		/* coord_void.c's */
@@ -567,13 +570,6 @@ void hear_anew(struct coord *);
 
 /* ---- coord_lease.c ---- */
 
-/* What can be leased. */
-struct lease_room {
-	uint64_t limit;		/* no step at or over it is begun now */
-	bool any;		/* any to anybody, whoever reads its stream */
-	bool fresh;		/* not only what servers lack */
-};
-
 void lease_init(struct coord *);
 void lease_release(struct coord *);
 void lease_join(struct coord *, const struct member *);
@@ -589,13 +585,18 @@ void lease_over(struct coord *, struct member *, struct leased *);
 void lease_count(struct coord *, struct member *);
 void lease_keeps_up(struct coord *, struct member *);
 void lease_answered(struct coord *, struct member *);
+void lease_falls_behind(struct coord *, struct member *);
+void lease_retry(struct coord *, uint64_t attempts);
 /* A new term: it has nothing. */
 void lease_forget(struct coord *, const struct member *);
 uint64_t lease_begun(const struct coord *, const struct member *);
 uint64_t lease_results(const struct coord *, const struct member *);
 uint64_t lease_retried(const struct coord *);	/* not the first attempts */
-/* To whoever's turn it is; false: to nobody now. */
-bool lease_next(struct coord *, const struct lease_room *);
+/*
+ * The one with the fewest leases, of these who has waited longest, or NULL.
+ * Who is behind gets none ahead: that one would hold everybody up again.
+ */
+struct member *lease_turn(const struct coord *);
 /* That of this number, or NULL. */
 struct leased *lease_find(const struct coord *, const struct member *,
 			  uint64_t id);
@@ -653,48 +654,16 @@ void evaluate_refused(struct coord *, struct member *,
 
 void sync_init(struct coord *);
 void sync_release(struct coord *);
-/* Enough workers are there; and: they were. */
-void sync_begin(struct coord *);
 bool sync_begun(const struct coord *);
-/* Open rounds of steps below the limit, of fresh ones if they may be, and give
-   out slots. */
-void sync_lease(struct coord *, uint64_t limit, bool fresh);
-/* Of a slot: was it the first result? */
-bool sync_take(struct coord *, struct member *, uint64_t lease,
-	       const struct result *, const float *scores,
-	       const unsigned char *positive);
-void sync_given_back(struct coord *, struct member *, uint64_t lease);
-/* Does it matter what becomes of this lease?  If not, it is over. */
-bool sync_counts(struct coord *, struct member *, uint64_t lease);
-/* Have the servers commit the first round, if it is whole; which step that is,
-   what came of it; and they have. */
-void sync_commit(struct coord *);
-bool sync_committing(const struct coord *);
+/* The round that is being committed: which step that is, what came of it; and
+   servers have committed it. */
 uint64_t sync_step(const struct coord *);
 void sync_result(const struct coord *, struct result *, const float **scores,
 		 const unsigned char **positive);
 void sync_committed(struct coord *);
-bool sync_running(const struct coord *);
-/* Nobody is at a slot any more, or this one is not. */
-void sync_give_up(struct coord *);
-void sync_lose(struct coord *, const struct member *);
 size_t sync_slots(const struct coord *);
-uint64_t sync_retried(const struct coord *);
-/* A round is whole, or being committed. */
-bool sync_busy(const struct coord *);
-/* Does a worker wait with it until its round's turn has come? */
-bool sync_lies_ahead(const struct coord *, const struct leased *);
 bool sync_is(const struct coord *, const void *worker);
 const char *sync_check(const struct coord *);
-/*
- * A new term begins: rounds begin again, but for one whose commit is under
- * way.  Leases are to be taken back first.
- */
-void sync_reset(struct coord *);
-/* It has begun; true: that commit is asked for again, and is to end. */
-bool sync_go_on(struct coord *);
-/* Before that, if servers have gone back: there is nothing to commit. */
-void sync_go_back(struct coord *);
 
 /* ---- coord_data.c ---- */
 

@@ -100,12 +100,8 @@ lease_add(struct coord *c, struct member *w, bool begins)
 	return l;
 }
 
-/*
- * The one with the fewest leases, of these who has waited longest, or NULL.
- * Who is behind gets none ahead: that one would hold everybody up again.
- */
-static struct member *
-next_worker(const struct coord *c)
+struct member *
+lease_turn(const struct coord *c)
 {
 	struct member *best = NULL;
 	size_t least = c->o.in_flight;
@@ -143,64 +139,6 @@ lease_held(const struct coord *c)
 	for (const struct member *w = c->member; w; w = w->next)
 		if (worker_answers(w) && lease_has_any(c, w))
 			return true;
-	return false;
-}
-
-/* false: there is nothing to give out now. */
-static bool
-lease_to(struct coord *c, struct member *w, const struct lease_room *room)
-{
-	struct message m = { .kind = MESSAGE_LEASE };
-	struct leased *slot;
-	struct lease_terms terms;
-
-	const uint64_t next = queue_next(c->queue);
-	uint64_t server = WIRE_NONE;
-
-	if (!rerun_lease(c, w, &terms, &server) &&
-	    (!room->fresh ||
-	     (c->o.ledger ? data_lease(c, w, room->limit, room->any, &terms) :
-	      queue_lease(c->queue, w, c->o.pack, room->limit,
-			  &terms)) == 0))
-		return false;
-	rerun_record(c, next);
-	if (journal_failed(c))		/* what it is cannot be kept */
-		return false;
-	slot = lease_add(c, w, !lease_has_any(c, w));
-	m.request = slot->id;
-	slot->left = slot->count = terms.count;
-	slot->first = terms.first;
-	slot->server = m.lease.server = server;
-	if (server == WIRE_NONE && terms.attempt > 1)
-		c->leases->retried += terms.count;
-	m.lease.term = c->plan.term;
-	m.lease.first = terms.first;
-	m.lease.count = terms.count;
-	m.lease.attempt = terms.attempt;
-	m.lease.batch = terms.batch ? terms.batch : c->o.batch;
-	m.lease.rate = message_float_bits(terms.learning_rate);
-	m.lease.pass = terms.pass;
-	m.lease.more = terms.more;
-	if (c->o.ledger)
-		data_describe(c, &terms, 0, &m);
-	if (outbox_send(c->outbox, w->peer, &m) < 0) {
-		memset(slot, 0, sizeof(*slot));	/* it never had that one */
-		w->unreachable = true;
-	}
-	return true;
-}
-
-bool
-lease_next(struct coord *c, const struct lease_room *room)
-{
-	struct member *w = next_worker(c);
-
-	if (!w)
-		return false;
-	if (lease_to(c, w, room))
-		return true;
-	if ((w = queue_held_up(c->queue)))
-		hand(c, w)->behind = true;
 	return false;
 }
 
@@ -322,6 +260,18 @@ void
 lease_count(struct coord *c, struct member *w)
 {
 	hand(c, w)->results++;
+}
+
+void
+lease_retry(struct coord *c, uint64_t attempts)
+{
+	c->leases->retried += attempts;
+}
+
+void
+lease_falls_behind(struct coord *c, struct member *w)
+{
+	hand(c, w)->behind = true;
 }
 
 void

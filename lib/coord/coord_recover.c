@@ -60,7 +60,7 @@ withdraw(struct coord *c)
 		m->relieved = false;	/* a new term ends what it is at */
 	}
 	queue_return(c->queue, NULL);
-	sync_reset(c);
+	c->scheduler->reset(c);
 	rerun_return(c, NULL);
 }
 
@@ -258,8 +258,7 @@ recover_end(struct coord *c, uint64_t now)
 		if (fleet_holds(c->fleet, i)) {
 			fleet_stands(c->fleet, i);
 		} else {
-			if (c->o.mode == MODE_SYNC)
-				sync_go_back(c);
+			c->scheduler->go_back(c);
 			fleet_back(c->fleet, i, r->back.step);
 			fleet_held(c->fleet, i);
 		}

@@ -90,7 +90,7 @@ add_phase(const struct coord *c, struct text *out)
 static void
 add_steps(const struct coord *c, struct text *out)
 {
-	const uint64_t retried = lease_retried(c) + sync_retried(c);
+	const uint64_t retried = c->scheduler->retried(c);
 	const struct void_figures given_up = void_figures(c);
 
 	gauge(out, "pskit_step", "All steps below this one have ended.",

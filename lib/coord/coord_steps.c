@@ -29,7 +29,9 @@ steps_limit(const struct coord *c)
 static struct lease_room
 room(const struct coord *c)
 {
-	const bool over = ending_state(c) == ENDING_DRAIN || void_under_way(c);
+	/* Rounds that were begun are filled when the run is to end. */
+	const bool over = void_under_way(c) ||
+		(ending_state(c) == ENDING_DRAIN && c->o.mode != MODE_SYNC);
 
 	return (struct lease_room){
 		.limit = steps_limit(c), .any = watch_any(c),
@@ -42,19 +44,14 @@ steps_give_out(struct coord *c)
 {
 	struct lease_room r = room(c);
 
-	if (c->o.mode == MODE_SYNC)
-		sync_lease(c, r.limit, !void_under_way(c));
-	else	/* each lease may be the last of what has to be done */
-		while (lease_next(c, &r))
-			r = room(c);
+	/* Each lease may be the last of what has to be done. */
+	while (c->scheduler->give(c, &r))
+		r = room(c);
 }
 
 /* ---- one is done ---- */
 
-/*
- * A step counts when it is first reported done: all of its parts have been
- * acknowledged.  What comes later, of another attempt, is no news.
- */
+/* By this worker, or by several in a round. */
 static void
 step_done(struct coord *c, const struct step *step, const struct result *r,
 	  const char *worker, const float *scores,
@@ -88,32 +85,26 @@ steps_committed(struct coord *c, uint64_t now)
 	if (void_under_way(c))
 		void_begin(c);		/* which waited for this */
 	else
-		sync_commit(c);
+		c->scheduler->commit(c);
 }
 
-/* Of an attempt at a step, or of a slot of a round. */
 static void
 take_result(struct coord *c, struct member *w, uint64_t lease,
 	    const struct result *r, const float *scores,
 	    const unsigned char *positive, uint64_t now)
 {
-	const struct step *step = queue_step(c->queue, r->step);
+	const enum taken taken = c->scheduler->take(c, w, lease, r, scores,
+						    positive);
 
-	if (c->o.mode == MODE_SYNC) {
-		if (sync_take(c, w, lease, r, scores, positive))
-			watch_note(c, r->microseconds);
-		if (!void_under_way(c))
-			sync_commit(c);
-		return;
-	}
-	if (r->step != queue_mark(c->queue))
-		lease_keeps_up(c, w);
-	if (step && !r->voided && !void_is_of(c, r->step)) {
-		step_done(c, step, r, w->name, scores, positive, now);
+	if (taken != TAKEN_NOT && !void_is_of(c, r->step)) {
+		if (taken == TAKEN_STEP)
+			step_done(c, queue_step(c->queue, r->step), r,
+				  w->name, scores, positive, now);
 		lease_count(c, w);
 		watch_note(c, r->microseconds);
 	}
-	lease_progress(c, w, lease);
+	if (!void_under_way(c))
+		c->scheduler->commit(c);
 }
 
 /* It has been told before. */
@@ -151,7 +142,7 @@ steps_done(struct coord *c, struct member *w, const struct message *m,
 	size_t at = 0;
 
 	if (m->done.count == 0)
-		sync_given_back(c, w, m->request);
+		c->scheduler->give_back(c, w, m->request);
 
 	if (left > 0)
 		memcpy(scores, bytes, left * sizeof(*scores));
@@ -187,7 +178,7 @@ void
 steps_take_back(struct coord *c, struct member *w)
 {
 	lease_take_back(c, w);
-	sync_lose(c, w);
+	c->scheduler->lose(c, w);
 }
 
 /* ---- one has failed ---- */
@@ -221,13 +212,14 @@ steps_failed(struct coord *c, struct member *w, const struct message *m)
 	}
 	if (void_under_way(c)) {	/* a part may have been applied */
 		queue_return(c->queue, w);
-		if (!sync_begun(c))	/* and it is not tried for ever */
+		/* And it is not tried for ever. */
+		if (!c->scheduler->rounds(c))
 			queue_set_aside(c->queue, m->failed.step);
 		if (l)
 			l->id = 0;
 	}
 	if (!step || void_under_way(c) ||
-	    (c->o.mode == MODE_SYNC && !sync_counts(c, w, m->request)))
+	    !c->scheduler->counts(c, w, m->request))
 		return;		/* of an attempt that no longer counts */
 	void_fail(c, m->failed.step, w->name, &why);
 	void_begin(c);

@@ -42,8 +42,8 @@ sync_begun(const struct coord *c)
 }
 
 /* Enough workers are there: how many slots has a round? */
-void
-sync_begin(struct coord *c)
+static void
+begin(struct coord *c)
 {
 	struct sync *s = c->sync;
 	uint64_t slots = c->o.replicas;
@@ -73,7 +73,7 @@ sync_begin(struct coord *c)
  * servers, back at a cut, lack come before all others.
  */
 static bool
-next_step(struct coord *c, uint64_t limit, bool fresh,
+next_step(struct coord *c, const struct lease_room *room,
 	  struct lease_terms *terms)
 {
 	struct sync *s = c->sync;
@@ -86,23 +86,23 @@ next_step(struct coord *c, uint64_t limit, bool fresh,
 
 	if (!rerun_idle(c))
 		return rerun_lease(c, s->rounds, terms, &server);
-	if (!fresh ||
-	    (c->o.ledger ? queue_lease_stream(c->queue, s->rounds, 1, limit,
-					      &in_order, terms) :
-	     queue_lease(c->queue, s->rounds, 1, limit, terms)) == 0)
+	if (!room->fresh ||
+	    (c->o.ledger ? queue_lease_stream(c->queue, s->rounds, 1,
+					      room->limit, &in_order, terms) :
+	     queue_lease(c->queue, s->rounds, 1, room->limit, terms)) == 0)
 		return false;
 	rerun_record(c, next);
 	return !journal_failed(c);	/* or it cannot be kept */
 }
 
 static bool
-open_round(struct coord *c, uint64_t limit, bool fresh)
+open_round(struct coord *c, const struct lease_room *room)
 {
 	struct sync *s = c->sync;
 	struct lease_terms terms;
 	struct slice none;
 
-	if (!rounds_room(s->rounds) || !next_step(c, limit, fresh, &terms))
+	if (!rounds_room(s->rounds) || !next_step(c, room, &terms))
 		return false;
 	rounds_open(s->rounds, terms.first);
 	/* The last step of an epoch may have records for fewer slots. */
@@ -172,12 +172,12 @@ lease_slot(struct coord *c, struct member *w, size_t has)
 	return true;
 }
 
-void
-sync_lease(struct coord *c, uint64_t limit, bool fresh)
+static bool
+give(struct coord *c, const struct lease_room *room)
 {
 	bool again = c->sync->rounds != NULL;
 
-	while (c->sync->rounds && open_round(c, limit, fresh))
+	while (c->sync->rounds && open_round(c, room))
 		;
 	/* Those with the fewest leases come first, each time. */
 	while (again) {
@@ -188,6 +188,7 @@ sync_lease(struct coord *c, uint64_t limit, bool fresh)
 				    lease_slot(c, w, has))
 					again = true;
 	}
+	return false;
 }
 
 /* ---- results ---- */
@@ -203,10 +204,10 @@ call_off(struct coord *c, struct member *w, const struct attempt *a)
 			lease_call_off(c, w, &l[i]);
 }
 
-bool
-sync_take(struct coord *c, struct member *w, uint64_t lease,
-	  const struct result *r, const float *scores,
-	  const unsigned char *positive)
+static enum taken
+take(struct coord *c, struct member *w, uint64_t lease,
+     const struct result *r, const float *scores,
+     const unsigned char *positive)
 {
 	struct sync *s = c->sync;
 	struct leased *l = lease_find(c, w, lease);
@@ -214,24 +215,23 @@ sync_take(struct coord *c, struct member *w, uint64_t lease,
 	void *overtaken;
 
 	if (!l || !s->rounds)
-		return false;
+		return TAKEN_NOT;
 	a = l->at;
 	lease_over(c, w, l);
 	if (r->voided || r->step != a.step) {
 		rounds_drop(s->rounds, w, &a);
-		return false;
+		return TAKEN_NOT;
 	}
 	if (!rounds_choose(s->rounds, w, &a, r, scores, positive,
 			   &overtaken))
-		return false;
-	lease_count(c, w);
+		return TAKEN_NOT;
 	if (overtaken)
 		call_off(c, overtaken, &a);
-	return true;
+	return TAKEN_PART;
 }
 
-void
-sync_given_back(struct coord *c, struct member *w, uint64_t lease)
+static void
+give_back(struct coord *c, struct member *w, uint64_t lease)
 {
 	struct leased *l = lease_find(c, w, lease);
 
@@ -241,14 +241,14 @@ sync_given_back(struct coord *c, struct member *w, uint64_t lease)
 	*l = (struct leased){ 0 };
 }
 
-bool
-sync_counts(struct coord *c, struct member *w, uint64_t lease)
+static bool
+counts(struct coord *c, struct member *w, uint64_t lease)
 {
 	const struct leased *l = lease_find(c, w, lease);
 
 	if (l && c->sync->rounds && rounds_live(c->sync->rounds, w, &l->at))
 		return true;
-	sync_given_back(c, w, lease);
+	give_back(c, w, lease);
 	return false;
 }
 
@@ -274,16 +274,16 @@ ask_commit(struct coord *c)
 	fleet_ask(c->fleet, &m);
 }
 
-void
-sync_commit(struct coord *c)
+static void
+commit(struct coord *c)
 {
 	if (c->sync->rounds && !c->sync->committing &&
 	    rounds_whole(c->sync->rounds))
 		ask_commit(c);
 }
 
-bool
-sync_committing(const struct coord *c)
+static bool
+committing(const struct coord *c)
 {
 	return c->sync->committing;
 }
@@ -308,17 +308,17 @@ sync_committed(struct coord *c)
 	c->sync->committing = false;
 }
 
-bool
-sync_running(const struct coord *c)
+static bool
+running(const struct coord *c)
 {
 	const struct sync *s = c->sync;
 
-	return s->committing || rounds_whole(s->rounds) ||
-		rounds_running(s->rounds) > 0;
+	return s->rounds && (s->committing || rounds_whole(s->rounds) ||
+			     rounds_running(s->rounds) > 0);
 }
 
-void
-sync_reset(struct coord *c)
+static void
+reset(struct coord *c)
 {
 	struct sync *s = c->sync;
 
@@ -332,8 +332,8 @@ sync_reset(struct coord *c)
  * Some servers may have applied a round, and would give away what comes after
  * it: so the rest apply the same.  Its step was taken back with all others.
  */
-bool
-sync_go_on(struct coord *c)
+static bool
+go_on(struct coord *c)
 {
 	struct sync *s = c->sync;
 	struct lease_terms terms;
@@ -352,23 +352,23 @@ sync_go_on(struct coord *c)
 	return true;
 }
 
-void
-sync_go_back(struct coord *c)
+static void
+go_back(struct coord *c)
 {
 	if (c->sync->rounds)
 		rounds_reset(c->sync->rounds, true);
 	c->sync->committing = false;
 }
 
-void
-sync_give_up(struct coord *c)
+static void
+give_up(struct coord *c)
 {
 	if (c->sync->rounds)
 		rounds_reset(c->sync->rounds, true);
 }
 
-void
-sync_lose(struct coord *c, const struct member *w)
+static void
+lose(struct coord *c, const struct member *w)
 {
 	if (c->sync->rounds)
 		rounds_lose(c->sync->rounds, w);
@@ -382,24 +382,45 @@ sync_slots(const struct coord *c)
 	return c->sync->rounds ? rounds_slots(c->sync->rounds) : 0;
 }
 
-uint64_t
-sync_retried(const struct coord *c)
+static uint64_t
+retried(const struct coord *c)
 {
 	return c->sync->rounds ? rounds_retried(c->sync->rounds) : 0;
 }
 
-bool
-sync_busy(const struct coord *c)
+static bool
+busy(const struct coord *c)
 {
-	return c->sync->committing || rounds_whole(c->sync->rounds);
+	return c->sync->committing || (c->sync->rounds &&
+				       rounds_whole(c->sync->rounds));
 }
 
-bool
-sync_lies_ahead(const struct coord *c, const struct leased *l)
+static bool
+waits(const struct coord *c, const struct leased *l)
 {
 	return c->sync->rounds &&
 		l->at.step != rounds_turn(c->sync->rounds);
 }
+
+const struct scheduler scheduler_sync = {
+	.begin = begin,
+	.give = give,
+	.take = take,
+	.give_back = give_back,
+	.counts = counts,
+	.lose = lose,
+	.waits = waits,
+	.rounds = sync_begun,
+	.commit = commit,
+	.committing = committing,
+	.running = running,
+	.busy = busy,
+	.give_up = give_up,
+	.reset = reset,
+	.go_on = go_on,
+	.go_back = go_back,
+	.retried = retried
+};
 
 /* ---- what always holds ---- */
 

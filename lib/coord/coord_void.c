@@ -209,7 +209,7 @@ decide(struct coord *c)
 	const uint64_t mark = queue_mark(c->queue);
 
 	c->cancel->state = CANCEL_VOID;
-	if (!sync_begun(c) && c->o.ledger)
+	if (!c->scheduler->rounds(c) && c->o.ledger)
 		queue_unlease(c->queue);
 	keep(c, mark, queue_next(c->queue) - mark, 0);
 }
@@ -236,7 +236,7 @@ void_finishes(const struct coord *c)
 	const bool early = !c->started &&
 		c->now_ms - c->began_ms < c->o.timeout_ms;
 
-	return c->cancel->state == CANCEL_DRAIN && !sync_begun(c) &&
+	return c->cancel->state == CANCEL_DRAIN && !c->scheduler->rounds(c) &&
 		data_ready(c) && !lease_cancelling(c) &&
 		queue_returned(c->queue) > 0 &&
 		(early || workers_can(c, REQUEST_TRAIN));
@@ -250,7 +250,7 @@ void_finishes(const struct coord *c)
 void
 void_tell(struct coord *c)
 {
-	if (c->cancel->state != CANCEL_DRAIN || sync_committing(c) ||
+	if (c->cancel->state != CANCEL_DRAIN || c->scheduler->committing(c) ||
 	    lease_cancelling(c) || lacks_any(c) || void_finishes(c) ||
 	    lease_held(c))
 		return;
@@ -282,9 +282,9 @@ void_begin(struct coord *c)
 	const uint64_t next = queue_next(c->queue);
 
 	c->cancel->state = CANCEL_DRAIN;
-	if (sync_committing(c))
+	if (c->scheduler->committing(c))
 		return;		/* that round ends first */
-	sync_give_up(c);
+	c->scheduler->give_up(c);
 	/* No other step may have the number of one that a server has. */
 	while (queue_next(c->queue) < fleet_above(c->fleet) &&
 	       void_give_number(c))
@@ -292,7 +292,7 @@ void_begin(struct coord *c)
 	rerun_record(c, next);
 	lease_cancel(c, queue_mark(c->queue),
 		     queue_next(c->queue) - queue_mark(c->queue));
-	if (!sync_begun(c)) {
+	if (!c->scheduler->rounds(c)) {
 		if (c->cancel->failing)
 			queue_set_aside(c->queue, c->cancel->step);
 		queue_return_again(c->queue, fleet_above(c->fleet));

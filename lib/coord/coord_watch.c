@@ -167,7 +167,7 @@ first_lease(const struct coord *c, const struct member *w)
 	for (size_t i = 0; i < c->o.in_flight; i++) {
 		const struct leased *l = &lease_of(c, w)[i];
 
-		if (l->id == 0 || sync_lies_ahead(c, l))
+		if (l->id == 0 || c->scheduler->waits(c, l))
 			continue;
 		if (!first || l->id < first->id)
 			first = l;
@@ -270,9 +270,9 @@ steps_run(const struct coord *c)
 
 	for (const struct member *w = c->member; w && !had; w = w->next)
 		had = lease_has_any(c, w);
-	if (sync_begun(c))
-		return had || sync_busy(c);
-	return had && (rerun_running(c) || queue_running(c->queue) > 0);
+	if (c->scheduler->rounds(c))
+		return had || c->scheduler->busy(c);
+	return had && c->scheduler->busy(c);
 }
 
 static const struct member *

@@ -1,6 +1,7 @@
 lib_libps_a_SOURCES += \
 	%D%/coord.c \
 	%D%/coord.h \
+	%D%/coord_async.c \
 	%D%/coord_check.c \
 	%D%/coord_cut.c \
 	%D%/coord_data.c \
@@ -40,4 +41,5 @@ lib_libps_a_SOURCES += \
 	%D%/request.c \
 	%D%/request.h \
 	%D%/round.c \
-	%D%/round.h
+	%D%/round.h \
+	%D%/scheduler.h

@@ -1,0 +1,154 @@
+/*
+ * The coordinator's scheduler for steps that wait for no others, or (ssp) for
+ * none that are far behind: a step is one worker's.
+ */
+#include "coord/coord_inside.h"
+
+#include <string.h>
+
+static void
+nothing(struct coord *c)
+{
+	(void)c;
+}
+
+/* false: there is nothing to give out now. */
+static bool
+lease_to(struct coord *c, struct member *w, const struct lease_room *room)
+{
+	struct message m = { .kind = MESSAGE_LEASE };
+	struct leased *slot;
+	struct lease_terms terms;
+
+	const uint64_t next = queue_next(c->queue);
+	uint64_t server = WIRE_NONE;
+
+	if (!rerun_lease(c, w, &terms, &server) &&
+	    (!room->fresh ||
+	     (c->o.ledger ? data_lease(c, w, room->limit, room->any, &terms) :
+	      queue_lease(c->queue, w, c->o.pack, room->limit,
+			  &terms)) == 0))
+		return false;
+	rerun_record(c, next);
+	if (journal_failed(c))		/* what it is cannot be kept */
+		return false;
+	slot = lease_add(c, w, !lease_has_any(c, w));
+	m.request = slot->id;
+	slot->left = slot->count = terms.count;
+	slot->first = terms.first;
+	slot->server = m.lease.server = server;
+	if (server == WIRE_NONE && terms.attempt > 1)
+		lease_retry(c, terms.count);
+	m.lease.term = c->plan.term;
+	m.lease.first = terms.first;
+	m.lease.count = terms.count;
+	m.lease.attempt = terms.attempt;
+	m.lease.batch = terms.batch ? terms.batch : c->o.batch;
+	m.lease.rate = message_float_bits(terms.learning_rate);
+	m.lease.pass = terms.pass;
+	m.lease.more = terms.more;
+	if (c->o.ledger)
+		data_describe(c, &terms, 0, &m);
+	if (outbox_send(c->outbox, w->peer, &m) < 0) {
+		memset(slot, 0, sizeof(*slot));	/* it never had that one */
+		w->unreachable = true;
+	}
+	return true;
+}
+
+static bool
+give(struct coord *c, const struct lease_room *room)
+{
+	struct member *w = lease_turn(c);
+
+	if (!w)
+		return false;
+	if (lease_to(c, w, room))
+		return true;
+	if ((w = queue_held_up(c->queue)))
+		lease_falls_behind(c, w);
+	return false;
+}
+
+/*
+ * A step counts when it is first reported done: all of its parts have been
+ * acknowledged.  What comes later, of another attempt, is no news.
+ */
+static enum taken
+take(struct coord *c, struct member *w, uint64_t lease,
+     const struct result *r, const float *scores,
+     const unsigned char *positive)
+{
+	(void)scores, (void)positive;
+	if (r->step != queue_mark(c->queue))
+		lease_keeps_up(c, w);
+	lease_progress(c, w, lease);
+	return queue_step(c->queue, r->step) && !r->voided ? TAKEN_STEP :
+		TAKEN_NOT;
+}
+
+static void
+give_back(struct coord *c, struct member *w, uint64_t lease)
+{
+	(void)c, (void)w, (void)lease;
+}
+
+static bool
+counts(struct coord *c, struct member *w, uint64_t lease)
+{
+	(void)c, (void)w, (void)lease;
+	return true;
+}
+
+static void
+lose(struct coord *c, const struct member *w)
+{
+	(void)c, (void)w;
+}
+
+static bool
+waits(const struct coord *c, const struct leased *l)
+{
+	(void)c, (void)l;
+	return false;
+}
+
+static bool
+never(const struct coord *c)
+{
+	(void)c;
+	return false;
+}
+
+static bool
+busy(const struct coord *c)
+{
+	return rerun_running(c) || queue_running(c->queue) > 0;
+}
+
+static bool
+go_on(struct coord *c)
+{
+	(void)c;
+	return false;
+}
+
+const struct scheduler scheduler_async = {
+	.begin = nothing,
+	.give = give,
+	.take = take,
+	.give_back = give_back,
+	.counts = counts,
+	.lose = lose,
+	.waits = waits,
+	.rounds = never,
+	.commit = nothing,
+	.committing = never,
+	.running = never,
+	.busy = busy,
+	.give_up = nothing,
+	.reset = nothing,
+	.go_on = go_on,
+	.go_back = nothing,
+	.retried = lease_retried
+};
