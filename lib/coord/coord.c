@@ -1,7 +1,49 @@
+/*
+ * The coordinator: what happens, and what follows from it.  Nobody else knows
+ * all of its parts, which coord_private.h puts in order; what one of them has
+ * found out is passed on from here to whom it concerns.
+ *
+ * Where what does not exist yet would be plugged in:
+ *
+ *  - Several submitters of requests: a part above the journal, to which
+ *    coord_request() goes.  It gives each line the submitter's name, which
+ *    queue and report carry along, and says when all have had their last.
+ *  - Steps by a program's name: a field of struct request, which the queue
+ *    keeps with the step and lease_terms bring to the scheduler; which workers
+ *    know that program is a part of its own, of each member by its index, and
+ *    one more question in worker_leasable().
+ *  - Relays: a part below members, by which a message to a member goes to the
+ *    peer that it is behind; coord_hear() asks it first who is speaking.
+ *  - Servers that come and go: a part that recover asks, between GREET and
+ *    PLAN, which places there are.  What is kept of each server (rerun, marks,
+ *    standbys, recovery, the fleet) is made anew with the plan's number.
+ */
 #include "coord/coord.h"
 
 #include "base/mem.h"
-#include "coord/coord_inside.h"
+#include "coord/coord_cut.h"
+#include "coord/coord_data.h"
+#include "coord/coord_end.h"
+#include "coord/coord_ending.h"
+#include "coord/coord_evaluate.h"
+#include "coord/coord_hear.h"
+#include "coord/coord_journal.h"
+#include "coord/coord_lease.h"
+#include "coord/coord_marks.h"
+#include "coord/coord_members.h"
+#include "coord/coord_private.h"
+#include "coord/coord_records.h"
+#include "coord/coord_recover.h"
+#include "coord/coord_report.h"
+#include "coord/coord_rerun.h"
+#include "coord/coord_standby.h"
+#include "coord/coord_status.h"
+#include "coord/coord_steps.h"
+#include "coord/coord_sync.h"
+#include "coord/coord_void.h"
+#include "coord/coord_watch.h"
+#include "coord/scheduler.h"
+#include "wire/result.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +53,6 @@
 #define PLAN_NUMBER	1
 #define MAX_REQUESTS	4096		/* read ahead */
 #define MAX_LINES	((size_t)16 << 20)	/* bytes, not in the journal */
-#define MARK_STEPS	1024		/* steps between two marks */
-#define MARK_MS		200		/* or this long */
 #define PROBE_MS	250		/* or a quarter of a lease */
 #define PAUSE_MS	1000		/* of ours, or half a lease */
 
@@ -126,11 +166,13 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	plan_write(&c->plan_frame, &c->plan);
 	block_write_format(&c->format_frame, &o->format);
 	coord_begin_queue(c, *o->restore ? o->restored.step : 0);
-	c->mark_told = queue_mark(c->queue);
+	marks_init(c);
 	cut_init(c, o->restore, *o->restore ? o->restored.step : WIRE_NONE,
-		 c->mark_told);
+		 queue_mark(c->queue));
+	members_init(c);
 	journal_init(c);
 	ending_init(c);
+	end_init(c);
 	data_init(c);
 	lease_init(c);
 	rerun_init(c);
@@ -167,8 +209,10 @@ coord_free(struct coord *c)
 	sync_release(c);
 	lease_release(c);
 	rerun_release(c);
+	marks_release(c);
 	data_release(c);
 	ending_release(c);
+	end_release(c);
 	journal_release(c);
 	report_release(c);
 	status_release(c);
@@ -274,7 +318,7 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 		go_on(c, now);
 		break;
 	case MESSAGE_MARK:
-		c->mark_told = fleet_marked_by_all(c->fleet);
+		marks_told(c);
 		break;
 	case MESSAGE_VOID:
 		if (void_is_answer(c, &ask->message))
@@ -293,38 +337,11 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 		break;
 	case MESSAGE_STOP:
 	case MESSAGE_BYE:
-		c->servers_told = true;
+		end_servers_told(c);
 		break;
 	default:
 		break;
 	}
-}
-
-static void
-tell_mark(struct coord *c, uint64_t now)
-{
-	struct message m = { .kind = MESSAGE_MARK };
-	uint64_t moved = 0;
-
-	if (c->phase != PHASE_RUN || fleet_asking(c->fleet, MESSAGE_MARK))
-		return;
-	for (size_t i = 0; i < c->o.servers; i++) {
-		const uint64_t mark = rerun_mark(c, i);
-		const uint64_t told = fleet_mark(c->fleet, i);
-
-		if (mark > told && mark - told > moved)
-			moved = mark - told;
-	}
-	if (moved == 0 || (moved < MARK_STEPS && now - c->mark_ms < MARK_MS))
-		return;
-	c->mark_ms = now;
-	/* One that is further on than a resumed run knows keeps its mark. */
-	for (size_t i = 0; i < c->o.servers; i++)
-		if (rerun_mark(c, i) > fleet_mark(c->fleet, i))
-			fleet_set_mark(c->fleet, i, rerun_mark(c, i));
-	m.mark.run = plan_run(&c->plan);
-	m.mark.term = c->plan.term;
-	fleet_ask(c->fleet, &m);
 }
 
 /* ---- requests ---- */
@@ -500,7 +517,7 @@ fold(struct coord *c)
 	uint64_t step;
 
 	if (cut_reached(c, &step))
-		records_fold(c, step);
+		records_fold(c, step, c->told_to_stop);
 }
 
 /* Steps up to the next cut; and on, when it is known what that has.  What was
@@ -568,7 +585,7 @@ coord_advance(struct coord *c, uint64_t now)
 		give_out(c);
 	if (coord_settle(c, now))
 		return;
-	tell_mark(c, now);
+	marks_tell(c, now);
 	if (ending_had_last_request(c) && queue_idle(c->queue) &&
 	    !void_under_way(c) && !void_is_aside(c) && rerun_idle(c) &&
 	    cut_idle(c) && c->phase == PHASE_RUN) {
@@ -664,18 +681,12 @@ coord_tick(struct coord *c, uint64_t now)
 	if (fleet_tick(c->fleet, now, c->o.lease_ms,
 		       end_patience(c, c->o.timeout_ms),
 		       end_patience(c, c->o.patience_ms), &why) < 0) {
-		c->server_gone = true;
-		if (c->asked_ms) {	/* they may be ending, too */
-			report_warning(c, "%s", why.text);
-			end_asked(c, now);
-		} else {
-			end_fail(c, &why, now);
-		}
+		end_without(c, &why, now);
 		return;
 	}
 	take_news(c, standby_watch(c, now));
 	recover_watch(c, now);
-	tell_mark(c, now);
+	marks_tell(c, now);
 	if (now - c->probed_ms >= PROBE_MS ||
 	    now - c->probed_ms >= c->o.lease_ms / 4)
 		hear_probe(c, now);

@@ -2,7 +2,14 @@
  * The coordinator's scheduler for steps that wait for no others, or (ssp) for
  * none that are far behind: a step is one worker's.
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_data.h"
+#include "coord/coord_journal.h"
+#include "coord/coord_lease.h"
+#include "coord/coord_members.h"
+#include "coord/coord_private.h"
+#include "coord/coord_rerun.h"
+#include "coord/scheduler.h"
+#include "wire/result.h"
 
 #include <string.h>
 

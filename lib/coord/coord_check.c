@@ -3,7 +3,21 @@
  * next one.  A number is never given anew: when a part of this becomes a
  * component of its own, its invariants go with it.
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_cut.h"
+#include "coord/coord_data.h"
+#include "coord/coord_ending.h"
+#include "coord/coord_evaluate.h"
+#include "coord/coord_lease.h"
+#include "coord/coord_marks.h"
+#include "coord/coord_members.h"
+#include "coord/coord_private.h"
+#include "coord/coord_recover.h"
+#include "coord/coord_rerun.h"
+#include "coord/coord_standby.h"
+#include "coord/coord_sync.h"
+#include "coord/coord_void.h"
+#include "coord/coord_watch.h"
+#include "coord/redo.h"
 
 static const struct member *
 member_of(const struct coord *c, const void *worker)
@@ -85,19 +99,6 @@ check_again(const struct coord *c)
 	return NULL;
 }
 
-static const char *
-check_marks(const struct coord *c)
-{
-	if (c->phase != PHASE_RUN)
-		return NULL;
-	for (size_t i = 0; i < c->o.servers; i++) {
-		if (c->mark_told > fleet_marked(c->fleet, i))
-			return "coord 15: all servers have the mark that all "
-				"are said to have";
-	}
-	return NULL;
-}
-
 /* Whatever waits for an answer has asked for it. */
 static const char *
 check_asks(const struct coord *c)
@@ -122,7 +123,7 @@ coord_check(const struct coord *c, uint64_t now)
 	broken = broken ? broken : lease_check(c);
 	broken = broken ? broken : check_leased(c);
 	broken = broken ? broken : check_again(c);
-	broken = broken ? broken : check_marks(c);
+	broken = broken ? broken : marks_check(c);
 	broken = broken ? broken : cut_check(c);
 	broken = broken ? broken : recover_check(c);
 	broken = broken ? broken : void_check(c);

@@ -3,9 +3,17 @@
  * evaluator.  The servers are told of it (FREEZE), the steps below it end,
  * and it is saved and published, or given to who wants it, and let go (THAW).
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_cut.h"
 
 #include "base/mem.h"
+#include "coord/coord_data.h"
+#include "coord/coord_ending.h"
+#include "coord/coord_journal.h"
+#include "coord/coord_members.h"
+#include "coord/coord_report.h"
+#include "coord/coord_rerun.h"
+#include "coord/coord_void.h"
+#include "wire/result.h"
 
 #include <stdio.h>
 #include <stdlib.h>

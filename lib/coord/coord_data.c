@@ -2,9 +2,14 @@
  * The coordinator's ledger: its splits are counted, its blocks leased, its
  * epochs closed.
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_data.h"
 
 #include "base/mem.h"
+#include "coord/coord_ending.h"
+#include "coord/coord_journal.h"
+#include "coord/coord_members.h"
+#include "coord/coord_report.h"
+#include "wire/result.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,13 +2,48 @@
  * The coordinator's end: a failure, an error, a signal, or nothing left to
  * do; what is under way ends, is saved, and everybody is told to stop.
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_end.h"
+
+#include "base/mem.h"
+#include "coord/coord_cut.h"
+#include "coord/coord_ending.h"
+#include "coord/coord_evaluate.h"
+#include "coord/coord_journal.h"
+#include "coord/coord_members.h"
+#include "coord/coord_report.h"
+#include "coord/coord_rerun.h"
+#include "coord/coord_standby.h"
+#include "coord/coord_steps.h"
+#include "coord/coord_void.h"
+#include "coord/coord_watch.h"
+#include "coord/scheduler.h"
+
+#include <stdlib.h>
 
 #define STOP_MS		5000		/* for members to leave */
 #define LAST_MS		1000		/* ... behind our grace */
 #define SUSPEND_MS	1000		/* for a server to be there again */
 
+struct end {
+	uint64_t asked_ms;	/* to stop, by a signal; or 0 */
+	uint64_t deadline_ms;	/* for members to leave */
+	bool server_gone;	/* one of them */
+	bool servers_told;	/* to stop, all of them */
+};
+
 static const struct fail suspended = { .kind = FAIL_AGAIN };
+
+void
+end_init(struct coord *c)
+{
+	c->end = mem_alloc(1, sizeof(*c->end));
+}
+
+void
+end_release(struct coord *c)
+{
+	free(c->end);
+}
 
 /* Servers that another run may have are not ours to stop. */
 static bool
@@ -28,19 +63,19 @@ stop_members(struct coord *c, uint64_t now)
 {
 	struct message m = { .kind = leaves_servers(c) ? MESSAGE_BYE :
 			     MESSAGE_STOP };
-	const uint64_t last = c->asked_ms + c->o.grace_ms + LAST_MS;
+	const uint64_t last = c->end->asked_ms + c->o.grace_ms + LAST_MS;
 	const uint64_t given_up = report_cancelled_requests(c);
 
 	/* The status does not tell. */
-	if (c->asked_ms && ending_is_heard(c) && given_up > 0)
+	if (c->end->asked_ms && ending_is_heard(c) && given_up > 0)
 		report_warning(c, "requests given up: %llu",
 			       (unsigned long long)given_up);
 	ending_stop(c);
-	c->deadline_ms = now + STOP_MS;
-	if (c->asked_ms && c->deadline_ms > last)
-		c->deadline_ms = last;
+	c->end->deadline_ms = now + STOP_MS;
+	if (c->end->asked_ms && c->end->deadline_ms > last)
+		c->end->deadline_ms = last;
 	workers_stop(c);
-	if (!c->server_gone || fleet_present(c->fleet) > 0)
+	if (!c->end->server_gone || fleet_present(c->fleet) > 0)
 		fleet_ask(c->fleet, &m);
 }
 
@@ -128,7 +163,7 @@ end_ask(struct coord *c, uint64_t now)
 {
 	struct fail none = { 0 };
 
-	c->asked_ms = now;
+	c->end->asked_ms = now;
 	if (c->o.suspend && ending_is_heard(c) &&
 	    ending_state(c) != ENDING_DRAIN)
 		return suspend(c);
@@ -175,6 +210,24 @@ end_asked(struct coord *c, uint64_t now)
 }
 
 void
+end_without(struct coord *c, const struct fail *why, uint64_t now)
+{
+	c->end->server_gone = true;
+	if (c->end->asked_ms) {		/* they may be ending, too */
+		report_warning(c, "%s", why->text);
+		end_asked(c, now);
+	} else {
+		end_fail(c, why, now);
+	}
+}
+
+void
+end_servers_told(struct coord *c)
+{
+	c->end->servers_told = true;
+}
+
+void
 end_suspended(struct coord *c)
 {
 	if (ending_state(c) != ENDING_SUSPEND || void_under_way(c) ||
@@ -206,7 +259,8 @@ servers_end(const struct coord *c, uint64_t now)
 void
 end_check_drain(struct coord *c, uint64_t now)
 {
-	const bool late = c->asked_ms && now - c->asked_ms >= c->o.grace_ms;
+	const uint64_t asked = c->end->asked_ms;
+	const bool late = asked && now - asked >= c->o.grace_ms;
 	const double grace = (double)c->o.grace_ms / 1000;
 
 	if (late && ending_state(c) == ENDING_SUSPEND)
@@ -238,7 +292,7 @@ end_run(struct coord *c, uint64_t now)
 void
 end_check_over(struct coord *c, uint64_t now)
 {
-	bool left = c->servers_told || fleet_present(c->fleet) == 0;
+	bool left = c->end->servers_told || fleet_present(c->fleet) == 0;
 	uint64_t workers = 0;
 
 	for (const struct member *m = c->member; m; m = m->next) {
@@ -248,7 +302,8 @@ end_check_over(struct coord *c, uint64_t now)
 	/* Who has not called yet would call in vain; a run that broke off
 	   had at least one. */
 	left = left && workers >= c->o.workers && (workers > 0 || !c->resumed);
-	if (ending_state(c) == ENDING_STOP && (left || now >= c->deadline_ms))
+	if (ending_state(c) == ENDING_STOP &&
+	    (left || now >= c->end->deadline_ms))
 		ending_over(c);
 }
 

@@ -9,9 +9,10 @@
  *	RUN, DRAIN, SUSPEND --ending_leave()--> OVER
  *	STOP --ending_over()--> OVER
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_ending.h"
 
 #include "base/mem.h"
+#include "coord/coord_journal.h"
 
 #include <stdlib.h>
 

@@ -2,9 +2,14 @@
  * The coordinator's evaluations by the workers: the files are dealt out in
  * shards, one to each, and their results added up.
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_evaluate.h"
 
 #include "base/mem.h"
+#include "coord/coord_ending.h"
+#include "coord/coord_journal.h"
+#include "coord/coord_members.h"
+#include "coord/coord_report.h"
+#include "wire/result.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,20 @@
  * What workers and evaluators say to the coordinator, and what it does when
  * one of them is gone: whatever it had goes back to whom it is of.
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_hear.h"
 
 #include "base/mem.h"
+#include "coord/coord_cut.h"
+#include "coord/coord_data.h"
+#include "coord/coord_ending.h"
+#include "coord/coord_evaluate.h"
+#include "coord/coord_lease.h"
+#include "coord/coord_members.h"
+#include "coord/coord_report.h"
+#include "coord/coord_steps.h"
+#include "coord/coord_void.h"
+#include "coord/coord_watch.h"
+#include "coord/scheduler.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,7 +125,7 @@ static int
 hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
       struct fail *f)
 {
-	struct member *w, *before = peers_find(&c->peers, peer);
+	struct member *w, *before = members_at(c, peer);
 	char endpoint[256];
 
 	if (message_check_hello(m, f) < 0)
@@ -143,19 +154,18 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	if (!w)
 		w = join(c, m);
 	else if (w->peer != peer && !w->gone)	/* it has reconnected */
-		peers_remove(&c->peers, w->peer);
+		members_hang_up(c, w);
 	/* It gives up what it had: see worker_up(). */
 	steps_take_back(c, w);
 	evaluate_take_back(c, w);
 	data_take_back(c, w);
-	w->peer = peer;
 	w->heard = now;
 	lease_answered(c, w);
 	cut_leave(c, w);
 	watch_answered(c, w);
 	w->gone = w->ready = w->silent = w->relieved = false;
 	w->unreachable = false;
-	peers_set(&c->peers, peer, w);
+	members_call(c, w, peer);
 	say_welcome(c, w, m);
 	return 0;
 }
@@ -169,7 +179,7 @@ hear_lost(struct coord *c, struct member *w)
 	w->unreachable = false;
 	w->ready = w->relieved = false;
 	lease_answered(c, w);
-	peers_remove(&c->peers, w->peer);
+	members_hang_up(c, w);
 	if (w->role == ROLE_WORKER && c->phase != PHASE_END)
 		report_warning(c, "%s is gone", w->name);
 	steps_take_back(c, w);
@@ -376,7 +386,7 @@ void
 hear_member(struct coord *c, uint64_t peer, const struct message *m,
 	    uint64_t now)
 {
-	struct member *w = peers_find(&c->peers, peer);
+	struct member *w = members_at(c, peer);
 	struct message out;
 	struct fail f;
 

@@ -3,9 +3,10 @@
  * in them each part knows of itself; those of the whole run are in
  * coord_records.c, and coord_replay.c reads them.
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_journal.h"
 
 #include "base/mem.h"
+#include "coord/coord_report.h"
 
 #include <stdlib.h>
 

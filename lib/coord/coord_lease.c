@@ -2,9 +2,12 @@
  * The coordinator's leases: workers are given steps, and say what came of
  * them.
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_lease.h"
 
 #include "base/mem.h"
+#include "coord/coord_members.h"
+#include "coord/coord_report.h"
+#include "coord/coord_rerun.h"
 
 #include <stdio.h>
 #include <stdlib.h>

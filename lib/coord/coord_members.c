@@ -1,13 +1,27 @@
 /*
  * The coordinator's workers and evaluators: who is there, by which name.
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_members.h"
 
 #include "base/mem.h"
+#include "base/peers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct members {
+	struct peers peers;
+	struct member **seat;	/* by their indices; NULL: nobody's */
+	size_t seats;
+	uint64_t named;		/* workers that were given an index */
+};
+
+void
+members_init(struct coord *c)
+{
+	c->members = mem_alloc(1, sizeof(*c->members));
+}
 
 void
 members_release(struct coord *c)
@@ -18,8 +32,28 @@ members_release(struct coord *c)
 		next = m->next;
 		free(m);
 	}
-	peers_release(&c->peers);
-	free(c->seat);
+	peers_release(&c->members->peers);
+	free(c->members->seat);
+	free(c->members);
+}
+
+struct member *
+members_at(const struct coord *c, uint64_t peer)
+{
+	return peers_find(&c->members->peers, peer);
+}
+
+void
+members_call(struct coord *c, struct member *m, uint64_t peer)
+{
+	m->peer = peer;
+	peers_set(&c->members->peers, peer, m);
+}
+
+void
+members_hang_up(struct coord *c, const struct member *m)
+{
+	peers_remove(&c->members->peers, m->peer);
 }
 
 struct member *
@@ -45,13 +79,14 @@ namesake(const struct coord *c, const struct member *w)
 
 /* The first index that nobody has. */
 static void
-take_seat(struct coord *c, struct member *m)
+take_seat(struct members *all, struct member *m)
 {
-	while (m->at < c->seats && c->seat[m->at])
+	while (m->at < all->seats && all->seat[m->at])
 		m->at++;
-	if (m->at == c->seats)
-		c->seat = mem_resize(c->seat, ++c->seats, sizeof(*c->seat));
-	c->seat[m->at] = m;
+	if (m->at == all->seats)
+		all->seat = mem_resize(all->seat, ++all->seats,
+				       sizeof(*all->seat));
+	all->seat[m->at] = m;
 }
 
 struct member *
@@ -69,15 +104,15 @@ members_add(struct coord *c, const struct message *hello)
 			other->doubled = true;
 	} else if (m->role == ROLE_WORKER) {
 		do
-			m->index = c->workers_named++;
+			m->index = c->members->named++;
 		while (namesake(c, m));
 	} else {
-		m->index = c->workers_named;
+		m->index = c->members->named;
 	}
 	snprintf(m->name, sizeof(m->name), "%s:%llu",
 		 m->role == ROLE_WORKER ? "worker" : "evaluator",
 		 (unsigned long long)m->index);
-	take_seat(c, m);
+	take_seat(c->members, m);
 	while (*last)
 		last = &(*last)->next;
 	*last = m;
@@ -92,7 +127,7 @@ members_forget(struct coord *c, struct member *m)
 	while (*at != m)
 		at = &(*at)->next;
 	*at = m->next;
-	c->seat[m->at] = NULL;
+	c->members->seat[m->at] = NULL;
 	free(m);
 }
 
@@ -176,7 +211,7 @@ const char *
 members_check(const struct coord *c)
 {
 	for (const struct member *m = c->member; m; m = m->next) {
-		if (!m->gone && peers_find(&c->peers, m->peer) != m)
+		if (!m->gone && peers_find(&c->members->peers, m->peer) != m)
 			return "coord 5: a member that is there is found by "
 				"its peer";
 		if (m->gone && m->ready)

@@ -2,9 +2,16 @@
  * The records of the whole run: what it is (RUN), what ended (ENDS), and all
  * of it as of a checkpoint (FOLD), to which each part adds its own.
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_records.h"
 
 #include "base/hash.h"
+#include "coord/coord_cut.h"
+#include "coord/coord_data.h"
+#include "coord/coord_ending.h"
+#include "coord/coord_journal.h"
+#include "coord/coord_recover.h"
+#include "coord/coord_report.h"
+#include "coord/coord_void.h"
 
 #define MAX_FOLD	((size_t)16 << 20)
 
@@ -100,7 +107,7 @@ can_fold(const struct coord *c)
 }
 
 void
-records_fold(struct coord *c, uint64_t step)
+records_fold(struct coord *c, uint64_t step, bool stops)
 {
 	struct text left = { 0 };
 	struct pack fold = { 0 };
@@ -110,7 +117,7 @@ records_fold(struct coord *c, uint64_t step)
 		return;
 	journal_lines(c);
 	if (can_fold(c) && queue_write(c->queue, &left)) {
-		if (c->told_to_stop)
+		if (stops)
 			text_add(&left, "%s\n", request_name(REQUEST_STOP));
 		checkpoint_name(step, name);
 		journal_fold(c, &fold, step);

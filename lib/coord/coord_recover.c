@@ -4,9 +4,20 @@
  * them; the newest checkpoint to those without their variables; the plan to
  * the workers; and what these servers lack is run again for them alone.
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_recover.h"
 
 #include "base/mem.h"
+#include "coord/coord_cut.h"
+#include "coord/coord_data.h"
+#include "coord/coord_evaluate.h"
+#include "coord/coord_journal.h"
+#include "coord/coord_lease.h"
+#include "coord/coord_marks.h"
+#include "coord/coord_members.h"
+#include "coord/coord_report.h"
+#include "coord/coord_rerun.h"
+#include "coord/coord_standby.h"
+#include "coord/scheduler.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -269,7 +280,7 @@ recover_end(struct coord *c, uint64_t now)
 	r->all_back = false;
 	recover_write_servers(c, true);	/* before a worker hears of them */
 	fleet_returned(c->fleet);
-	c->mark_told = fleet_marked_by_all(c->fleet);
+	marks_told(c);
 	if (!journal_failed(c))		/* or that cannot be kept */
 		c->phase = PHASE_RUN;
 }

@@ -2,9 +2,18 @@
  * The coordinator's journal, read: at its start it becomes what the one
  * before it was.  See coord_journal.c for what is in the records.
  */
-#include "coord/coord_inside.h"
-
 #include "base/mem.h"
+#include "coord/coord_cut.h"
+#include "coord/coord_data.h"
+#include "coord/coord_ending.h"
+#include "coord/coord_journal.h"
+#include "coord/coord_private.h"
+#include "coord/coord_records.h"
+#include "coord/coord_recover.h"
+#include "coord/coord_report.h"
+#include "coord/coord_rerun.h"
+#include "coord/coord_standby.h"
+#include "coord/coord_void.h"
 
 #include <stdio.h>
 #include <stdlib.h>

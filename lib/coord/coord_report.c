@@ -1,10 +1,11 @@
 /*
  * The coordinator's lines: results, totals, warnings, progress.
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_report.h"
 
 #include "base/mem.h"
 #include "wire/line.h"
+#include "wire/result.h"
 
 #include <stdio.h>
 #include <stdlib.h>

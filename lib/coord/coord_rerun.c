@@ -2,9 +2,13 @@
  * The steps that servers lack, and that are run again for them alone: which
  * ones they are, and what each of them was when it had its number.
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_rerun.h"
 
 #include "base/mem.h"
+#include "coord/coord_data.h"
+#include "coord/coord_ending.h"
+#include "coord/history.h"
+#include "coord/redo.h"
 
 #include <stdlib.h>
 

@@ -7,9 +7,11 @@
  * another address.  When it is lost itself a new term lets the server go on
  * alone.
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_standby.h"
 
 #include "base/mem.h"
+#include "coord/coord_ending.h"
+#include "coord/coord_report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

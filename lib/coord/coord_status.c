@@ -2,10 +2,21 @@
  * The coordinator's figures, for who watches it from outside.  Their names
  * and meanings are a contract: see ps-coord(1).
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_status.h"
 
 #include "base/exposition.h"
 #include "base/mem.h"
+#include "coord/coord_cut.h"
+#include "coord/coord_ending.h"
+#include "coord/coord_lease.h"
+#include "coord/coord_members.h"
+#include "coord/coord_report.h"
+#include "coord/coord_rerun.h"
+#include "coord/coord_standby.h"
+#include "coord/coord_void.h"
+#include "coord/coord_watch.h"
+#include "coord/scheduler.h"
+#include "wire/result.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,9 +2,24 @@
  * What is given out, and what comes of it: the schedulers hand out leases;
  * results and errors of steps go to all whom they concern.
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_steps.h"
 
 #include "base/mem.h"
+#include "coord/coord_cut.h"
+#include "coord/coord_data.h"
+#include "coord/coord_ending.h"
+#include "coord/coord_journal.h"
+#include "coord/coord_lease.h"
+#include "coord/coord_marks.h"
+#include "coord/coord_members.h"
+#include "coord/coord_recover.h"
+#include "coord/coord_report.h"
+#include "coord/coord_rerun.h"
+#include "coord/coord_sync.h"
+#include "coord/coord_void.h"
+#include "coord/coord_watch.h"
+#include "coord/scheduler.h"
+#include "wire/result.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +29,7 @@
 uint64_t
 steps_limit(const struct coord *c)
 {
-	const uint64_t window = c->mark_told + WINDOW;
+	const uint64_t window = marks_least(c) + WINDOW;
 	const uint64_t next = queue_next(c->queue);
 	const uint64_t above = fleet_above(c->fleet);
 	const uint64_t limit = cut_limit(c);

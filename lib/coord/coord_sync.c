@@ -5,9 +5,17 @@
  * A step is the queue's as ever, but leased to the rounds; workers get its
  * slots.  It ends when every server has committed it.
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_sync.h"
 
 #include "base/mem.h"
+#include "coord/coord_data.h"
+#include "coord/coord_journal.h"
+#include "coord/coord_lease.h"
+#include "coord/coord_members.h"
+#include "coord/coord_rerun.h"
+#include "coord/round.h"
+#include "coord/scheduler.h"
+#include "wire/result.h"
 
 #include <stdlib.h>
 

@@ -14,9 +14,17 @@
  *
  *	none --void_set_aside()--> setting aside --void_aside_done()--> none
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_void.h"
 
 #include "base/mem.h"
+#include "coord/coord_data.h"
+#include "coord/coord_ending.h"
+#include "coord/coord_journal.h"
+#include "coord/coord_lease.h"
+#include "coord/coord_members.h"
+#include "coord/coord_report.h"
+#include "coord/coord_rerun.h"
+#include "coord/scheduler.h"
 
 #include <stdio.h>
 #include <stdlib.h>

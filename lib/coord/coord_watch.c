@@ -3,9 +3,18 @@
  * nothing stands still.  A program whose main thread hangs keeps its
  * connections, since libzmq has a thread of its own: only answers count.
  */
-#include "coord/coord_inside.h"
+#include "coord/coord_watch.h"
 
 #include "base/mem.h"
+#include "coord/coord_data.h"
+#include "coord/coord_ending.h"
+#include "coord/coord_journal.h"
+#include "coord/coord_lease.h"
+#include "coord/coord_members.h"
+#include "coord/coord_report.h"
+#include "coord/coord_rerun.h"
+#include "coord/coord_void.h"
+#include "coord/scheduler.h"
 
 #include <stdlib.h>
 #include <string.h>

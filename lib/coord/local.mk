@@ -4,26 +4,47 @@ lib_libps_a_SOURCES += \
 	%D%/coord_async.c \
 	%D%/coord_check.c \
 	%D%/coord_cut.c \
+	%D%/coord_cut.h \
 	%D%/coord_data.c \
+	%D%/coord_data.h \
 	%D%/coord_end.c \
+	%D%/coord_end.h \
 	%D%/coord_ending.c \
+	%D%/coord_ending.h \
 	%D%/coord_evaluate.c \
+	%D%/coord_evaluate.h \
 	%D%/coord_hear.c \
-	%D%/coord_inside.h \
+	%D%/coord_hear.h \
 	%D%/coord_journal.c \
+	%D%/coord_journal.h \
 	%D%/coord_lease.c \
+	%D%/coord_lease.h \
+	%D%/coord_marks.c \
+	%D%/coord_marks.h \
 	%D%/coord_members.c \
+	%D%/coord_members.h \
+	%D%/coord_private.h \
 	%D%/coord_records.c \
+	%D%/coord_records.h \
 	%D%/coord_recover.c \
+	%D%/coord_recover.h \
 	%D%/coord_replay.c \
 	%D%/coord_report.c \
+	%D%/coord_report.h \
 	%D%/coord_rerun.c \
+	%D%/coord_rerun.h \
 	%D%/coord_standby.c \
+	%D%/coord_standby.h \
 	%D%/coord_status.c \
+	%D%/coord_status.h \
 	%D%/coord_steps.c \
+	%D%/coord_steps.h \
 	%D%/coord_sync.c \
+	%D%/coord_sync.h \
 	%D%/coord_void.c \
+	%D%/coord_void.h \
 	%D%/coord_watch.c \
+	%D%/coord_watch.h \
 	%D%/fleet.c \
 	%D%/fleet.h \
 	%D%/history.c \

@@ -5,7 +5,8 @@
  */
 #include "coord/coord.h"
 
-#include "coord/coord_inside.h"
+#include "coord/coord_lease.h"
+#include "coord/coord_members.h"
 #include "wire/result.h"
 
 #include "rig.h"

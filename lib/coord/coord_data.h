@@ -1,0 +1,63 @@
+/*
+ * coord_data - the ledger: its splits are counted, its blocks leased, its
+ * epochs closed.
+ */
+#ifndef PS_COORD_DATA_H
+#define PS_COORD_DATA_H
+
+#include "coord/coord_private.h"
+
+struct member;
+struct result;
+
+void data_init(struct coord *);
+void data_release(struct coord *);
+/* Is everything known that is needed to give out steps? */
+bool data_ready(const struct coord *);
+/* Have splits counted by those who can. */
+void data_count(struct coord *);
+/* The worker is gone: somebody else is to count, and to read its stream. */
+void data_take_back(struct coord *, struct member *);
+/* It died, perhaps while it counted a split: if too many have, nobody can. */
+void data_died(struct coord *, const struct member *);
+int data_counted(struct coord *, struct member *, const struct message *,
+		 struct fail *);
+void data_refused(struct coord *, struct member *, const struct message *);
+/* Steps that can be leased together, from this place on. */
+size_t data_run(const struct coord *, uint64_t place);
+/* What the ledger has for a worker; as queue_lease(). */
+size_t data_lease(struct coord *, struct member *, uint64_t limit, bool any,
+		  struct lease_terms *);
+/* Its frames for a slot, which are good until the next lease. */
+void data_describe(struct coord *, const struct lease_terms *, uint64_t slot,
+		   struct message *);
+/* A step of the ledger is done. */
+void data_done(struct coord *, const struct step *, const struct result *,
+	       const float *scores, const unsigned char *positive,
+	       uint64_t now_ms);
+/* Go on where the checkpoint that was loaded had come to, if it is so. */
+void data_restore(struct coord *);
+/* The epoch at the front has steps from now on. */
+void data_begin_epoch(struct coord *, uint64_t now_ms);
+/* An epoch is at the front of the queue: 1: it is behind us. */
+int data_epoch(struct coord *, const struct request *, uint64_t now_ms);
+/* Where the ledger is, and for a checkpoint: where it was when that was
+   noted, in hexadecimal, to free(); NULL: without data. */
+void data_note(const struct coord *, struct pack *place,
+	       struct ledger_visits *);
+char *data_position(const struct coord *, const struct pack *place,
+		    const struct ledger_visits *);
+/* Can the ledger do that? */
+int data_can(const struct coord *, const struct request *, struct fail *);
+void data_join(struct coord *, const struct member *);
+const char *data_check(const struct coord *);
+/* In the journal.  -1: it makes no sense. */
+void data_write_counts(struct coord *);
+int data_read_counts(struct coord *, struct unpack *, struct fail *);
+/* If an epoch has begun: into how many streams it was cut. */
+void data_write_streams(struct coord *);
+int data_read_streams(struct coord *, struct unpack *);
+void data_write_epoch(const struct coord *, struct pack *, uint64_t now_ms);
+int data_read_epoch(struct coord *, struct unpack *);
+
+#endif

@@ -1,0 +1,82 @@
+/*
+ * coord_journal - how records are kept, and what has ended since.
+ */
+#ifndef PS_COORD_JOURNAL_H
+#define PS_COORD_JOURNAL_H
+
+#include "coord/coord_private.h"
+
+void journal_init(struct coord *);
+void journal_release(struct coord *);
+/* A record.  safe: with all before it, or coord.c hears that it failed. */
+void journal_add(struct coord *, enum journal_kind, const struct pack *,
+		 bool safe);
+/* A record could not be kept: nobody is to be told what it was about.  And:
+   why, if that is so since this was last asked. */
+bool journal_failed(const struct coord *);
+bool journal_failure(struct coord *, struct fail *why);
+/* Nothing more goes into it. */
+void journal_lose(struct coord *);
+bool journal_lost(const struct coord *);
+uint64_t journal_records(const struct coord *);
+/* Records go there, until it is NULL: to a fold for the cut of steps below;
+   and which steps the last one was for. */
+void journal_fold(struct coord *, struct pack *into, uint64_t below);
+uint64_t journal_folded(const struct coord *);
+/* Is a record of this kind numbered?  What begins, holds others or is the last
+   is not. */
+bool journal_numbers(enum journal_kind);
+
+/* What is done from now on is in it, or no more; so many records were. */
+void journal_replay(struct coord *, bool begin);
+bool journal_replays(const struct coord *);
+void journal_count(struct coord *, uint64_t records);
+void journal_last_line(struct coord *, uint64_t number);
+void journal_resume(struct coord *, uint64_t written);
+void journal_go_on(struct coord *, uint64_t *line, uint64_t *written);
+
+void journal_line(struct coord *, const char *line, size_t size,
+		  uint64_t number);
+void journal_lines(struct coord *);
+void journal_add_lines(struct coord *, const struct text *);
+size_t journal_line_bytes(const struct coord *);	/* not in it yet */
+
+/* What a record of JOURNAL_ENDS says of steps and requests. */
+enum journal_note {
+	NOTE_DONE = 1, NOTE_VOID, NOTE_PASSED, NOTE_DROPPED, NOTE_CLOSED,
+	NOTE_ENDING
+};
+void journal_done(struct coord *, uint64_t step);
+void journal_void(struct coord *, uint64_t step);
+/* The barrier at the front is behind us. */
+void journal_pass(struct coord *);
+void journal_closed(struct coord *);	/* an epoch; another one begins */
+/* The first one begins: its steps have numbers when those in front of it have
+   ended, in the journal, too. */
+void journal_begun(struct coord *);
+void journal_dropped(struct coord *, size_t requests);
+/* Nothing more is begun, because of the failure, or because it was asked; and:
+   that is in it. */
+void journal_ending(struct coord *);
+void journal_has_ending(struct coord *);
+bool journal_noted(const struct coord *);
+/*
+ * A run that is resumed from a checkpoint does not run its steps again: that
+ * they have ended, and their results, must be safe on disk before there can
+ * be one.
+ */
+bool journal_safe(const struct coord *);
+/* A barrier was passed: nothing behind it is leased before that is noted. */
+bool journal_waits(const struct coord *);
+/* true: all is noted; or nothing is leased before it is. */
+bool journal_await(struct coord *);
+/* Is it time to note what has ended?  Then that is the notes, when so many
+   bytes of results are written; and: they are in it, and something waited. */
+bool journal_due(const struct coord *, bool now_or_never, bool whole,
+		 uint64_t now_ms);
+const struct pack *journal_notes(struct coord *, uint64_t written,
+				 uint64_t now_ms);
+bool journal_has_notes(struct coord *);
+uint64_t journal_written(const struct coord *);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * coord_report - lines of results, totals and warnings.
+ */
+#ifndef PS_COORD_REPORT_H
+#define PS_COORD_REPORT_H
+
+#include "coord/coord_private.h"
+#include "wire/result.h"
+
+#define STALENESS	256	/* told apart; the last one: or more */
+
+struct totals {
+	uint64_t steps, examples, mixed, began_ms;
+	double loss;
+	struct metric_state state[RESULT_METRICS];
+	struct noes noes;	/* of all workers' labels */
+	bool unscored;		/* there were more scores than are kept */
+	bool evaluates;		/* nothing was trained */
+	uint64_t stale[STALENESS];	/* steps that met so many pushes */
+};
+
+void report_init(struct coord *, uint64_t now_ms);
+void report_release(struct coord *);
+void report_begin(struct coord *, uint64_t now_ms);
+/* A step, by a worker or in so many slots. */
+void report_step(struct coord *, const struct step *,
+		 const struct result *, const char *worker, size_t slots,
+		 const float *scores, const unsigned char *positive);
+/* A result is one of the run, and of those until the next join.  -1: its
+   labels and those of others are three classes. */
+void report_count(struct coord *, const struct result *, const float *scores,
+		  const unsigned char *positive);
+int report_classes(struct coord *, const struct result *, const char *worker,
+		   struct fail *);
+const struct totals *report_all(const struct coord *);
+const struct totals *report_since_join(const struct coord *);
+uint64_t report_steps(const struct coord *);	/* done, of the run */
+void report_error(struct coord *, const char *id, const char *op,
+		  uint64_t step, const char *worker, const char *why);
+/* Of those that were cancelled, a request that had begun or has steps, and a
+   barrier.  All are told when report_given_up() returns. */
+void report_cancelled(void *coord, const struct request *, uint64_t steps);
+void report_passed_over(struct coord *, const struct request *);
+void report_given_up(struct coord *);
+uint64_t report_cancelled_requests(const struct coord *);
+void report_epoch(struct coord *, const char *id, uint64_t epoch,
+		  const struct totals *, uint64_t now_ms);
+void report_totals(struct coord *, const char *id, const char *op,
+		   const struct totals *, uint64_t now_ms,
+		   const char *error);
+void report_join(struct coord *, const char *id, const char *error,
+		 uint64_t now_ms);
+void report_saved(struct coord *, const char *id, const char *name,
+		  uint64_t step);
+void report_warning(struct coord *, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* "[9,0,1]": how many steps met 0, 1, 2 pushes of others. */
+void report_staleness(struct text *, const struct totals *);
+void report_write(const struct coord *, struct pack *, uint64_t now_ms);
+void report_read(struct coord *, struct unpack *);
+
+void totals_reset(struct totals *, uint64_t now_ms);
+void totals_release(struct totals *);
+/* So many of its counts of stale steps are told: the last ones are 0. */
+size_t totals_stale(const struct totals *);
+/* Put a result's labels to those of others: -1 if they are three classes. */
+int totals_add_noes(struct totals *, const struct result *,
+		    const char *worker, struct fail *);
+void totals_add(struct totals *, const struct coord *,
+		const struct result *, const float *scores,
+		const unsigned char *positive);
+void totals_write(struct pack *, const struct coord *, const struct totals *,
+		  uint64_t now_ms);
+void totals_read(struct unpack *, const struct coord *, struct totals *);
+
+#endif

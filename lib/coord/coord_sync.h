@@ -1,0 +1,24 @@
+/*
+ * coord_sync - the rounds of a synchronous run.
+ */
+#ifndef PS_COORD_SYNC_H
+#define PS_COORD_SYNC_H
+
+#include "coord/coord_private.h"
+
+struct result;
+
+void sync_init(struct coord *);
+void sync_release(struct coord *);
+bool sync_begun(const struct coord *);
+/* The round that is being committed: which step that is, what came of it; and
+   servers have committed it. */
+uint64_t sync_step(const struct coord *);
+void sync_result(const struct coord *, struct result *, const float **scores,
+		 const unsigned char **positive);
+void sync_committed(struct coord *);
+size_t sync_slots(const struct coord *);
+bool sync_is(const struct coord *, const void *worker);
+const char *sync_check(const struct coord *);
+
+#endif
