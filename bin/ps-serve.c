@@ -109,6 +109,12 @@ serve(struct program *p, struct fail *f)
 	return 0;
 }
 
+static bool
+stopped(void)
+{
+	return cli_stop;
+}
+
 static int
 open_all(struct program *p, const struct serve_settings *o, struct fail *f)
 {
@@ -122,7 +128,7 @@ open_all(struct program *p, const struct serve_settings *o, struct fail *f)
 	net_await_name(p->net, o->common.timeout_ms, cli_stop_fd);
 	p->outbox = net_outbox(p->net);
 	p->server = server_new(p->reg.life, o->lease_ms, &p->outbox);
-	server_limit(p->server, memory_limit(), &cli_stop);
+	server_limit(p->server, memory_limit(), stopped);
 	disk_read_until(&cli_stop);
 	p->saver = saver_new(o->directory, o->wal);
 	server_saves(p->server, saver_can, p->saver);

@@ -8,6 +8,7 @@
 #include "store/disk.h"
 #include "store/manifest.h"
 #include "store/record.h"
+#include "store/rows.h"
 #include "sys/cli.h"
 
 #include <dirent.h>
@@ -309,7 +310,8 @@ load(const struct changelog *l, const struct server_job *job, struct fail *f)
 {
 	char *path = disk_path("%s/%s", l->dir, job->name);
 	struct checkpoint *from = checkpoint_open(path, false, f);
-	const int r = server_load(l->server, job, from, f);
+	const int r = server_load(l->server, job, from, &checkpoint_reader,
+				  f);
 
 	free(path);
 	checkpoint_close(from);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "store/checkpoint.h"
 #include "store/disk.h"
+#include "store/rows.h"
 #include "sys/task.h"
 
 #include <stdio.h>
@@ -108,7 +109,7 @@ load(const struct saver *s, struct server *server,
 
 	snprintf(path, sizeof(path), "%s/%s", s->dir, job->name);
 	from = checkpoint_open(path, false, &why);
-	server_load(server, job, from, &why);
+	server_load(server, job, from, &checkpoint_reader, &why);
 	checkpoint_close(from);
 }
 

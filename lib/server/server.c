@@ -27,11 +27,10 @@ server_new(uint64_t life, uint64_t lease_ms, struct outbox *outbox)
 }
 
 void
-server_limit(struct server *s, uint64_t memory,
-	     const volatile sig_atomic_t *stop)
+server_limit(struct server *s, uint64_t memory, bool (*stopped)(void))
 {
 	s->memory = memory;
-	s->stop = stop;
+	s->stopped = stopped;
 }
 
 void
@@ -44,7 +43,7 @@ server_saves(struct server *s, server_can_save *can_save, void *self)
 bool
 server_stopped(const struct server *s)
 {
-	return s->stop && *s->stop;
+	return s->stopped && s->stopped();
 }
 
 void
@@ -64,6 +63,8 @@ server_forget_run(struct server *s)
 	recall_release(&s->recall);
 	stage_free(s->stage);
 	s->stage = NULL;
+	shard_rows_free(s->rows);
+	s->rows = NULL;
 	shard_free(s->shard);
 	s->shard = NULL;
 	plan_release(&s->plan);
@@ -361,9 +362,10 @@ server_take_plan(struct server *s, const struct message *m, struct fail *f)
 	s->index = m->plan.server;
 	s->mark = m->plan.step;
 	s->initial = true;
-	s->shard = shard_new(&s->plan, s->model, s->index, s->stop);
+	s->shard = shard_new(&s->plan, s->model, s->index, s->stopped);
 	if (!s->shard)
 		return 1;
+	s->rows = shard_rows_new(s->shard);
 	s->applied = mem_alloc(s->plan.parts, sizeof(*s->applied));
 	s->stage = stage_new(&s->plan, s->model, s->index, s->shard, s->mark);
 	s->busy = s->ours = true;

@@ -27,11 +27,10 @@ void server_free(struct server *);
 
 /*
  * A plan whose variables need more than so many bytes is refused; 0: any is
- * tried.  Once *stop is no longer 0, variables are not made and loaded any
- * more, and those who asked for it get no answer: the program is to end.
+ * tried.  Once stopped() says so, variables are not made and loaded any more,
+ * and those who asked for it get no answer: the program is to end.
  */
-void server_limit(struct server *, uint64_t memory,
-		  const volatile sig_atomic_t *stop);
+void server_limit(struct server *, uint64_t memory, bool (*stopped)(void));
 
 /* Who says why there cannot be checkpoints of a run: 0; -1.  Which server it
    is is told for what one of them should say for all. */
@@ -91,10 +90,11 @@ bool server_job(struct server *, struct server_job *);
 void server_saved(struct server *, const struct server_job *,
 		  const struct checkpoint_part *, const struct fail *);
 
-/* How a load went: the checkpoint, or NULL and why not.  -1: it was not
-   loaded, why is what was answered. */
+/* How a load went: the checkpoint, and who reads its files, or NULL and why
+   not.  -1: it was not loaded, why is what was answered. */
 int server_load(struct server *, const struct server_job *,
-		 struct checkpoint *, struct fail *);
+		struct checkpoint *, const struct checkpoint_reader *,
+		struct fail *);
 
 /*
  * A hot standby: follow the server that listens at primary, for those who

@@ -106,10 +106,14 @@ start_over(struct server *s)
 			server_drop_standby(s);
 		stage_free(s->stage);
 		s->stage = NULL;
+		shard_rows_free(s->rows);
+		s->rows = NULL;
 		shard_free(s->shard);
-		s->shard = shard_new(&s->plan, s->model, s->index, s->stop);
+		s->shard = shard_new(&s->plan, s->model, s->index,
+				     s->stopped);
 		if (!s->shard)
 			return;
+		s->rows = shard_rows_new(s->shard);
 		s->stage = stage_new(&s->plan, s->model, s->index, s->shard,
 				     job.request.cut.step);
 		server_go_back(s, job.request.cut.step);
@@ -223,7 +227,8 @@ check_meant(const struct message *load, const struct checkpoint *from,
 
 int
 server_load(struct server *s, const struct server_job *job,
-	    struct checkpoint *from, struct fail *why)
+	    struct checkpoint *from, const struct checkpoint_reader *reader,
+	    struct fail *why)
 {
 	const struct message m = message_answer(&job->request, MESSAGE_OK);
 	int r = from ? 0 : -1;
@@ -234,7 +239,7 @@ server_load(struct server *s, const struct server_job *job,
 	if (r == 0)
 		r = check_meant(&job->request, from, why);
 	if (r == 0)
-		r = shard_restore(s->shard, from, why);
+		r = shard_restore(s->shard, from, reader, why);
 	if (r < 0 && server_stopped(s)) {
 		s->busy = false;	/* it is not whole any more */
 		return r;

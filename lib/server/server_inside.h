@@ -32,7 +32,7 @@ struct server {
 	uint64_t memory;	/* bytes; 0: not known */
 	server_can_save *can_save;	/* NULL: always */
 	void *saver;
-	const volatile sig_atomic_t *stop;
+	bool (*stopped)(void);
 	struct peers peers;
 	uint64_t coordinator, coordinator_heard;
 	uint64_t probed;	/* when: is it there? */
@@ -54,6 +54,7 @@ struct server {
 	struct plan plan;
 	size_t index;		/* which server of the plan we are */
 	struct shard *shard;	/* NULL: no plan yet */
+	struct shard_rows *rows;	/* to be pulled, of a PUSHPULL */
 
 	bool initial;		/* the variables are as the plan made them */
 	uint64_t mark;

@@ -154,9 +154,9 @@ park(struct server *s, uint64_t peer, const struct message *m, struct fail *f)
 	if (m->pull.after - stage_step(s->stage) > WINDOW)
 		return fail(f, FAIL_PROTOCOL, "step %llu is beyond the window",
 			    (unsigned long long)m->pull.after);
-	if (shard_pull_keys(s->shard, m->pull.part, &m->frame[0], f) < 0)
+	if (shard_rows_read(s->rows, m->pull.part, &m->frame[0], f) < 0)
 		return -1;
-	shard_pull_end(s->shard);
+	shard_rows_forget(s->rows);
 	parked_add(&s->parked, peer, m);
 	if (s->parked.bytes > s->parked_enough + PARKED_BYTES)
 		forget_leavers(s);
@@ -187,11 +187,10 @@ server_pull(struct server *s, uint64_t peer, const struct message *m,
 			return fail(f, FAIL_AGAIN, "the cut is no longer "
 				    "held");
 	}
-	if (shard_pull_keys(s->shard, m->pull.part, &m->frame[0], f) < 0)
+	if (shard_pull(s->shard, m->pull.part, &m->frame[0],
+		       cut ? cut->cut : NULL, codec_find(m->pull.codec),
+		       &out.frame[0], f) < 0)
 		return -1;
-	shard_pull_values(s->shard, cut ? cut->cut : NULL,
-			  codec_find(m->pull.codec), &out.frame[0]);
-	shard_pull_end(s->shard);
 	out.frames = 1;
 	out.values.version = shard_version(s->shard, m->pull.part);
 	server_say(s, peer, &out);
@@ -316,7 +315,7 @@ check_push(const struct server *s, const struct message *m, struct fail *f)
 		return fail(f, FAIL_PROTOCOL, "there is no slot %llu",
 			    (unsigned long long)m->push.slot);
 	return m->kind == MESSAGE_PUSHPULL ?
-		shard_pull_keys(s->shard, m->push.part, &m->frame[1], f) : 0;
+		shard_rows_read(s->rows, m->push.part, &m->frame[1], f) : 0;
 }
 
 /* Apply it, and answer with what it pulls. */
@@ -331,10 +330,10 @@ take_push(struct server *s, const struct message *m, struct message *out,
 		return -1;
 	r = apply(s, m, &m->frame[pulls ? 2 : 1], out, f);
 	if (pulls && r == 0)
-		shard_pull_values(s->shard, NULL, codec_find(m->push.codec),
-				  &out->frame[0]);
-	if (pulls)
-		shard_pull_end(s->shard);
+		shard_rows_pull(s->shard, s->rows, NULL,
+				codec_find(m->push.codec), &out->frame[0]);
+	else if (pulls)
+		shard_rows_forget(s->rows);
 	return r;
 }
 

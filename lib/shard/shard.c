@@ -97,7 +97,7 @@ shard_bytes(const struct plan *plan, const struct model *model, size_t server)
 
 struct shard *
 shard_new(const struct plan *plan, const struct model *model, size_t server,
-	  const volatile sig_atomic_t *stop)
+	  bool (*stopped)(void))
 {
 	struct shard *s = mem_alloc(1, sizeof(*s));
 	size_t variables;
@@ -106,7 +106,7 @@ shard_new(const struct plan *plan, const struct model *model, size_t server,
 	s->plan = plan;
 	s->model = model;
 	s->server = server;
-	s->stop = stop;
+	s->stopped = stopped;
 	s->holding = mem_alloc(plan->pieces, sizeof(*s->holding));
 	s->version = mem_alloc(plan->parts, sizeof(*s->version));
 	for (size_t i = 0; i < plan->parts; i++) {
@@ -118,11 +118,11 @@ shard_new(const struct plan *plan, const struct model *model, size_t server,
 		     j++)
 			hold_piece(s, &s->holding[j], &plan->piece[j],
 				   &v[plan->piece[j].variable]);
-		if (part->count > s->lists)
-			s->lists = part->count;
+		if (part->count > s->pieces)
+			s->pieces = part->count;
 	}
-	s->pushed = mem_alloc(s->lists, sizeof(*s->pushed));
-	s->pulled = mem_alloc(s->lists, sizeof(*s->pulled));
+	s->pushed = shard_rows_new(s);
+	s->pulled = shard_rows_new(s);
 	if (shard_stopped(s)) {
 		shard_free(s);
 		return NULL;
@@ -141,12 +141,8 @@ shard_free(struct shard *s)
 		free(s->holding[i].now.chunk);
 		table_free(s->holding[i].now.table);
 	}
-	for (size_t i = 0; i < s->lists; i++) {
-		free(s->pushed[i].row);
-		free(s->pulled[i].row);
-	}
-	free(s->pushed);
-	free(s->pulled);
+	shard_rows_free(s->pushed);
+	shard_rows_free(s->pulled);
 	free(s->scratch);
 	free(s->wide);
 	for (size_t i = 0; i < SENT; i++)
@@ -188,15 +184,15 @@ slice_of(const struct piece *piece, const struct row_list *rows)
 
 /* Bytes of a part as they travel, of these rows of its pieces. */
 static size_t
-part_size(const struct shard *s, size_t n, const struct row_list *rows,
-	  const struct codec *codec)
+part_size(const struct shard_rows *rows, const struct codec *codec)
 {
-	const struct part *part = &s->plan->part[n];
-	const struct piece *piece = &s->plan->piece[part->first];
+	const struct plan *plan = rows->shard->plan;
+	const struct part *part = &plan->part[rows->part];
+	const struct piece *piece = &plan->piece[part->first];
 	size_t size = 0;
 
 	for (size_t i = 0; i < part->count; i++)
-		size += codec->size(slice_of(&piece[i], &rows[i]));
+		size += codec->size(slice_of(&piece[i], &rows->list[i]));
 	return size;
 }
 
@@ -227,7 +223,7 @@ decode_part(struct shard *s, size_t n, const struct shard_push *p,
 	for (size_t i = 0; i < part->count; i++) {
 		const struct codec_slice slice =
 			slice_of(&s->plan->piece[part->first + i],
-				 &s->pushed[i]);
+				 &s->pushed->list[i]);
 
 		p->codec->decode(to, from, slice);
 		to += slice.rows * slice.width;
@@ -253,23 +249,47 @@ next_sent(struct shard *s, size_t floats)
 
 /* The values that are pulled, one behind the other, as they travel. */
 static struct frame
-encode(struct shard *s, const struct codec *codec, const float *values)
+encode(struct shard *s, const struct shard_rows *rows,
+       const struct codec *codec, const float *values)
 {
-	const struct part *part = &s->plan->part[s->pulled_part];
-	const size_t size = part_size(s, s->pulled_part, s->pulled, codec);
+	const struct part *part = &s->plan->part[rows->part];
+	const size_t size = part_size(rows, codec);
 	struct floats **at = next_sent(s, floats_for(size));
 	char *to = (char *)floats_room(at, floats_for(size));
 
 	for (size_t i = 0; i < part->count; i++) {
 		const struct codec_slice slice =
 			slice_of(&s->plan->piece[part->first + i],
-				 &s->pulled[i]);
+				 &rows->list[i]);
 
 		codec->encode(to, values, slice);
 		to += codec->size(slice);
 		values += slice.rows * slice.width;
 	}
 	return (struct frame){ (*at)->at, size, &(*at)->hold };
+}
+
+/* ---- rows ---- */
+
+struct shard_rows *
+shard_rows_new(const struct shard *s)
+{
+	struct shard_rows *rows = mem_alloc(1, sizeof(*rows));
+
+	rows->shard = s;
+	rows->list = mem_alloc(s->pieces, sizeof(*rows->list));
+	return rows;
+}
+
+void
+shard_rows_free(struct shard_rows *rows)
+{
+	if (!rows)
+		return;
+	for (size_t i = 0; i < rows->shard->pieces; i++)
+		free(rows->list[i].row);
+	free(rows->list);
+	free(rows);
 }
 
 /* The rows of a piece, as it knows them: all, or those that keys name. */
@@ -288,13 +308,15 @@ read_piece(struct unpack *u, const struct piece *piece,
  * A few bytes of keys can name millions of rows.  What was taken for their
  * numbers is not kept: each list of each piece would have as much, some day.
  */
-static void
-forget_rows(struct row_list *rows, size_t count)
+void
+shard_rows_forget(struct shard_rows *rows)
 {
+	const size_t count = rows->shard->plan->part[rows->part].count;
+
 	for (size_t i = 0; i < count; i++)
-		if (rows[i].room > ROWS_KEPT) {
-			free(rows[i].row);
-			rows[i] = (struct row_list){ 0 };
+		if (rows->list[i].room > ROWS_KEPT) {
+			free(rows->list[i].row);
+			rows->list[i] = (struct row_list){ 0 };
 		}
 }
 
@@ -309,84 +331,89 @@ has_room(const struct unpack *u, const struct piece *piece, size_t floats)
 		 keys_count(*u) <= (most - floats) / piece->width);
 }
 
-/* The rows of all pieces of a part; floats is how many values they have. */
-static int
-read_keys(const struct shard *s, size_t n, const struct frame *keys,
-	  struct row_list *rows, size_t *floats, struct fail *f)
+int
+shard_rows_read(struct shard_rows *rows, size_t n, const struct frame *keys,
+		struct fail *f)
 {
-	const struct part *part = &s->plan->part[n];
+	const struct plan *plan = rows->shard->plan;
+	const struct part *part = &plan->part[n];
 	struct unpack u = unpack_from(keys->data, keys->size);
 
-	*floats = 0;
+	rows->part = n;
+	rows->floats = 0;
 	for (size_t i = 0; i < part->count; i++) {
-		const struct piece *piece = &s->plan->piece[part->first + i];
+		const struct piece *piece = &plan->piece[part->first + i];
 
-		if (!has_room(&u, piece, *floats)) {
-			forget_rows(rows, i);
+		if (!has_room(&u, piece, rows->floats)) {
+			shard_rows_forget(rows);
 			return fail(f, FAIL_PROTOCOL, "rows of more than %zu "
 				    "MiB", WIRE_FRAME >> 20);
 		}
-		read_piece(&u, piece, &rows[i]);
-		*floats += rows[i].count * piece->width;
+		read_piece(&u, piece, &rows->list[i]);
+		rows->floats += rows->list[i].count * piece->width;
 	}
 	if (unpack_ok(&u))
 		return 0;
-	forget_rows(rows, part->count);
+	shard_rows_forget(rows);
 	return fail(f, FAIL_PROTOCOL, "malformed keys");
 }
 
-int
-shard_pull_keys(struct shard *s, size_t n, const struct frame *keys,
-		struct fail *f)
-{
-	s->pulled_part = n;
-	return read_keys(s, n, keys, s->pulled, &s->pulled_floats, f);
-}
-
-void
-shard_pull_end(struct shard *s)
-{
-	forget_rows(s->pulled, s->plan->part[s->pulled_part].count);
-}
+/* ---- pulls ---- */
 
 /* The values of all pieces, one behind the other. */
 static void
-gather(struct shard *s, const struct cut *cut, float *to)
+gather(struct shard *s, const struct shard_rows *rows, const struct cut *cut,
+       float *to)
 {
-	const struct part *part = &s->plan->part[s->pulled_part];
+	const struct part *part = &s->plan->part[rows->part];
 	const struct holding *h = &s->holding[part->first];
 
 	for (size_t i = 0; i < part->count; i++) {
 		content_pull(content_of(s, cut, part->first + i), &h[i],
-			     &s->pulled[i], to);
-		to += s->pulled[i].count * h[i].piece->width;
+			     &rows->list[i], to);
+		to += rows->list[i].count * h[i].piece->width;
 	}
 }
 
 void
-shard_pull_values(struct shard *s, const struct cut *cut,
-		  const struct codec *codec, struct frame *values)
+shard_rows_pull(struct shard *s, struct shard_rows *rows,
+		const struct cut *cut, const struct codec *codec,
+		struct frame *values)
 {
-	const struct part *part = &s->plan->part[s->pulled_part];
+	const struct part *part = &s->plan->part[rows->part];
 	const struct holding *h = &s->holding[part->first];
-	const size_t floats = s->pulled_floats;
+	const size_t floats = rows->floats;
 	const size_t size = floats * sizeof(float);
 
 	if (part->count == 1 && !h->piece->table && size >= ZERO_COPY) {
 		struct chunk *c = content_of(s, cut, part->first)->chunk[0];
 
-		*values = !codec->exact ? encode(s, codec, c->value) :
+		*values = !codec->exact ? encode(s, rows, codec, c->value) :
 			(struct frame){ c->value, size, &c->hold };
 	} else if (!codec->exact) {
 		reserve(&s->wide, &s->wide_room, floats + 1);
-		gather(s, cut, s->wide);
-		*values = encode(s, codec, s->wide);
+		gather(s, rows, cut, s->wide);
+		*values = encode(s, rows, codec, s->wide);
 	} else {
-		gather(s, cut, floats_room(&s->values, floats));
+		gather(s, rows, cut, floats_room(&s->values, floats));
 		*values = (struct frame){ s->values->at, size,
 					  &s->values->hold };
 	}
+	shard_rows_forget(rows);
 }
+
+int
+shard_pull(struct shard *s, size_t n, const struct frame *keys,
+	   const struct cut *cut, const struct codec *codec,
+	   struct frame *values, struct fail *f)
+{
+	if (shard_rows_read(s->pulled, n, keys, f) < 0)
+		return -1;
+	shard_rows_pull(s, s->pulled, cut, codec, values);
+	return 0;
+}
+
+/* ---- pushes ---- */
 
 /*
  * Apply a gradient to what is there now, or to a cut: sums over so many
@@ -403,7 +430,8 @@ push_part(struct shard *s, struct cut *cut, size_t n, const void *gradient,
 		const struct holding *h = &s->holding[part->first + i];
 		struct content *to = content_of(s, cut, part->first + i);
 		const struct optimizer *o = h->variable->optimizer;
-		const size_t floats = s->pushed[i].count * h->piece->width;
+		const struct row_list *rows = &s->pushed->list[i];
+		const size_t floats = rows->count * h->piece->width;
 
 		/* Slots that do not change count no updates, either. */
 		if (o->frozen) {
@@ -419,7 +447,7 @@ push_part(struct shard *s, struct cut *cut, size_t n, const void *gradient,
 							p->learning_rate)
 		};
 
-		content_push(to, h, &a, &s->pushed[i], g);
+		content_push(to, h, &a, rows, g);
 		g += floats * sizeof(float);
 	}
 }
@@ -450,9 +478,10 @@ read_push(struct shard *s, size_t n, const struct shard_push *p,
 {
 	size_t floats, size;
 
-	if (read_keys(s, n, p->keys, s->pushed, &floats, f) < 0)
+	if (shard_rows_read(s->pushed, n, p->keys, f) < 0)
 		return -1;
-	size = part_size(s, n, s->pushed, p->codec);
+	floats = s->pushed->floats;
+	size = part_size(s->pushed, p->codec);
 	if (p->values->size != size)
 		return fail(f, FAIL_PROTOCOL, "%zu bytes of gradient, not %zu",
 			    p->values->size, size);
@@ -469,7 +498,7 @@ shard_check_push(struct shard *s, size_t n, const struct shard_push *p,
 	const void *gradient = NULL;
 	const int r = read_push(s, n, p, &gradient, f);
 
-	forget_rows(s->pushed, s->plan->part[n].count);
+	shard_rows_forget(s->pushed);
 	return r;
 }
 
@@ -482,7 +511,7 @@ shard_push(struct shard *s, size_t n, const struct shard_push *p,
 
 	if (r == 0)
 		push_copies(s, n, gradient, p, p->examples);
-	forget_rows(s->pushed, s->plan->part[n].count);
+	shard_rows_forget(s->pushed);
 	return r;
 }
 
@@ -552,7 +581,7 @@ add_slot(struct shard *s, float *g, const uint64_t *rows,
 	values = decode(s, r->codec, r->values, slice);
 	r->values += r->codec->size(slice);
 	if (!piece->table)
-		kernel_add(g, values, own->count);
+		kernel_add(g, values, own->count * width);
 	for (size_t k = 0, at = 0; piece->table && k < own->count; k++, at++) {
 		while (rows[at] != own->row[k])
 			at++;
@@ -563,23 +592,25 @@ add_slot(struct shard *s, float *g, const uint64_t *rows,
 
 /* The sums of all pieces, in the scratch; their rows are in s->pushed. */
 static float *
-add_slots(struct shard *s, const struct part *part, struct slot_reader *r,
-	  size_t slots, size_t *floats)
+add_slots(struct shard *s, size_t n, struct slot_reader *r, size_t slots,
+	  size_t *floats)
 {
+	const struct part *part = &s->plan->part[n];
 	float *g = scratch(s, 1);
 
 	*floats = 0;
+	s->pushed->part = n;
 	for (size_t i = 0; i < part->count; i++) {
 		const struct piece *piece = &s->plan->piece[part->first + i];
+		struct row_list *rows = &s->pushed->list[i];
 		size_t size;
 
-		read_slots(&s->pushed[i], piece, r, slots);
-		size = s->pushed[i].count * piece->width;
+		read_slots(rows, piece, r, slots);
+		size = rows->count * piece->width;
 		g = scratch(s, *floats + size + 1);
 		memset(g + *floats, 0, size * sizeof(*g));
 		for (size_t k = 0; k < slots; k++)
-			add_slot(s, g + *floats, s->pushed[i].row, piece,
-				 &r[k]);
+			add_slot(s, g + *floats, rows->row, piece, &r[k]);
 		*floats += size;
 	}
 	return g;
@@ -602,11 +633,11 @@ shard_push_slots(struct shard *s, size_t n, const struct shard_push *slot,
 		r[k].codec = slot[k].codec;
 		examples += slot[k].examples;
 	}
-	g = add_slots(s, &s->plan->part[n], r, slots, &floats);
+	g = add_slots(s, n, r, slots, &floats);
 	finite = kernel_finite(g, floats);
 	if (finite)
 		push_copies(s, n, g, slot, examples);
-	forget_rows(s->pushed, s->plan->part[n].count);
+	shard_rows_forget(s->pushed);
 	for (size_t k = 0; k < slots; k++)
 		free(r[k].rows.row);
 	free(r);

@@ -12,9 +12,11 @@
 #include "wire/codec.h"
 #include "wire/plan.h"
 
-#include <signal.h>
+#include <stdbool.h>
 
+struct checkpoint_reader;	/* store/rows.h */
 struct shard;
+struct shard_rows;
 struct cut;
 
 /* Bytes of values and slots that are there from the first; hashed tables
@@ -23,29 +25,40 @@ double shard_bytes(const struct plan *, const struct model *, size_t server);
 
 /*
  * With initial values.  Plan and model are borrowed and must outlive it.
- * Many take long: NULL if *stop, which a signal may set, was no longer 0
- * before they were made; a stop of NULL is never.
+ * Many take long: NULL if stopped() said so before they were made; one that
+ * is NULL never does.
  */
 struct shard *shard_new(const struct plan *, const struct model *,
-			size_t server, const volatile sig_atomic_t *stop);
+			size_t server, bool (*stopped)(void));
 void shard_free(struct shard *);
 
 /* How often a part has been pushed to. */
 uint64_t shard_version(const struct shard *, size_t part);
 
 /*
- * A pull of a part is two calls, and others but pulls may come in between: for
- * the rows that the keys name, FAIL_PROTOCOL if those are bad, the values of
- * all pieces in order, live or of a cut (NULL: live), as they travel.  The
- * frame is good until the next call, or for as long as its hold is held.
+ * A pull of a part: for the rows that the keys name, FAIL_PROTOCOL if those
+ * are bad, the values of all pieces in order, live or of a cut (NULL: live),
+ * as they travel.  The frame is good until the next call, or for as long as
+ * its hold is held.
  */
-int shard_pull_keys(struct shard *, size_t part, const struct frame *keys,
-		    struct fail *);
-void shard_pull_values(struct shard *, const struct cut *, const struct codec *,
-		       struct frame *values);
+int shard_pull(struct shard *, size_t part, const struct frame *keys,
+	       const struct cut *, const struct codec *,
+	       struct frame *values, struct fail *);
 
-/* After a pull, or its first call: the numbers of millions of rows go. */
-void shard_pull_end(struct shard *);
+/*
+ * The same in two steps, for a caller that has something to do in between
+ * which must not be done if the keys are bad: they are read into rows, which
+ * a pull of live values empties.  The rows are the caller's; one object does
+ * for all parts, and is freed before its shard.
+ */
+struct shard_rows *shard_rows_new(const struct shard *);
+void shard_rows_free(struct shard_rows *);
+int shard_rows_read(struct shard_rows *, size_t part,
+		    const struct frame *keys, struct fail *);
+void shard_rows_pull(struct shard *, struct shard_rows *, const struct cut *,
+		     const struct codec *, struct frame *values);
+/* The numbers of millions of rows are not kept; a pull does this, too. */
+void shard_rows_forget(struct shard_rows *);
 
 /*
  * Apply the gradient of a step: keys and sums over so many examples, laid out
@@ -103,8 +116,10 @@ const struct checkpoint_array *cut_arrays(struct cut *, size_t *count);
 /*
  * Take values, slots and update counts from a checkpoint, whose model may have
  * had other optimizers: what they leave begins anew, and is counted anew.
+ * Its files are read by the reader alone.
  */
-int shard_restore(struct shard *, struct checkpoint *, struct fail *);
+int shard_restore(struct shard *, struct checkpoint *,
+		  const struct checkpoint_reader *, struct fail *);
 
 /*
  * For a standby: a cut_new() is so many chunks, each of a piece of the plan

@@ -206,7 +206,8 @@ has_slot(const struct checkpoint *from, const char *variable,
  */
 static int
 restore_chunk(struct holding *h, size_t i, struct checkpoint *from,
-	      bool slots, struct fail *f)
+	      const struct checkpoint_reader *reader, bool slots,
+	      struct fail *f)
 {
 	const struct variable *v = h->variable;
 	const size_t width = shape_width(v->shape);
@@ -230,8 +231,8 @@ restore_chunk(struct holding *h, size_t i, struct checkpoint *from,
 
 		if (s > 0 && !(slots && has_slot(from, v->name, slot)))
 			continue;
-		read = checkpoint_read(from, v->name, slot, v->shape, rows,
-				       whole, &updates, f);
+		read = reader->read(from, v->name, slot, v->shape, rows,
+				    whole, &updates, f);
 		if (h->now.updates < updates)
 			h->now.updates = updates;
 		memcpy(c->value + s * c->size,
@@ -243,15 +244,16 @@ restore_chunk(struct holding *h, size_t i, struct checkpoint *from,
 }
 
 static int
-restore_table(struct holding *h, struct checkpoint *from, bool slots,
+restore_table(struct holding *h, struct checkpoint *from,
+	      const struct checkpoint_reader *reader, bool slots,
 	      struct fail *f)
 {
 	const struct rows ranges = { h->piece->first, h->piece->count };
 	struct table *table = hashed_table(&h->hashed, ranges.count);
 	uint64_t updates = 0;
 
-	if (rows_restore(from, h->variable, table, ranges, slots, &updates,
-			 f) < 0) {
+	if (reader->read_rows(from, h->variable, table, ranges, slots,
+			      &updates, f) < 0) {
 		table_free(table);
 		return -1;
 	}
@@ -276,17 +278,18 @@ goes_on(const struct model *old, const struct variable *v)
 }
 
 static int
-restore_piece(struct holding *h, struct checkpoint *from, bool slots,
+restore_piece(struct holding *h, struct checkpoint *from,
+	      const struct checkpoint_reader *reader, bool slots,
 	      struct fail *f)
 {
 	int r = 0;
 
 	if (h->now.table)
-		r = restore_table(h, from, slots, f);
+		r = restore_table(h, from, reader, slots, f);
 	if (h->chunks > 0)
 		h->now.updates = 0;
 	for (size_t j = 0; r == 0 && j < h->chunks; j++)
-		r = restore_chunk(h, j, from, slots, f);
+		r = restore_chunk(h, j, from, reader, slots, f);
 	return r;
 }
 
@@ -305,7 +308,8 @@ restore_counts(struct holding *h, const struct checkpoint *from, bool slots)
 }
 
 int
-shard_restore(struct shard *s, struct checkpoint *from, struct fail *f)
+shard_restore(struct shard *s, struct checkpoint *from,
+	      const struct checkpoint_reader *reader, struct fail *f)
 {
 	struct fail ignored;
 	struct model *old = model_parse(checkpoint_model(from), &ignored);
@@ -318,7 +322,7 @@ shard_restore(struct shard *s, struct checkpoint *from, struct fail *f)
 		if (!h->now.table && h->chunks == 0)
 			continue;
 		slots = goes_on(old, h->variable);
-		r = restore_piece(h, from, slots, f);
+		r = restore_piece(h, from, reader, slots, f);
 		restore_counts(h, from, slots);
 	}
 	model_free(old);

@@ -36,13 +36,20 @@ struct row_list {
 	size_t count, room;
 };
 
+/* The rows of the pieces of a part. */
+struct shard_rows {
+	const struct shard *shard;
+	struct row_list *list;	/* of each piece of it */
+	size_t part, floats;	/* how many values they have */
+};
+
 #define SENT	16		/* frames on their way */
 
 struct shard {
 	const struct plan *plan;
 	const struct model *model;
 	size_t server;
-	const volatile sig_atomic_t *stop;
+	bool (*stopped)(void);		/* NULL: never */
 	struct holding *holding;	/* one for each piece of the plan;
 					   chunks is 0 for those of others */
 	uint64_t *version;		/* of each part */
@@ -53,10 +60,8 @@ struct shard {
 	struct floats *values;		/* to send */
 	struct floats *sent[SENT];	/* as they travel, in turn */
 	size_t next_sent;
-	struct row_list *pushed;	/* of the pieces of the part that is */
-	struct row_list *pulled;	/* pushed to, and of the one pulled */
-	size_t lists;
-	size_t pulled_part, pulled_floats;
+	size_t pieces;			/* of a part, at most */
+	struct shard_rows *pushed, *pulled;
 	struct cut *cuts;
 };
 
@@ -79,7 +84,7 @@ struct cut {
 static inline bool
 shard_stopped(const struct shard *s)
 {
-	return s->stop && *s->stop;
+	return s->stopped && s->stopped();
 }
 
 /* Of a piece: now (NULL), or in a cut. */

@@ -240,3 +240,7 @@ rows_restore(struct checkpoint *from, const struct variable *v,
 	}
 	return 0;
 }
+
+const struct checkpoint_reader checkpoint_reader = {
+	.read = checkpoint_read, .read_rows = rows_restore
+};

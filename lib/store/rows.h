@@ -49,4 +49,18 @@ int rows_restore(struct checkpoint *, const struct variable *,
 		 struct table *, struct rows ranges, bool slots,
 		 uint64_t *updates, struct fail *);
 
+/*
+ * How a role, which reads no files itself, has what it needs of a checkpoint
+ * read: checkpoint_read() and rows_restore().
+ */
+struct checkpoint_reader {
+	int (*read)(struct checkpoint *, const char *variable,
+		    const char *slot, struct shape, struct rows,
+		    float *out, uint64_t *updates, struct fail *);
+	int (*read_rows)(struct checkpoint *, const struct variable *,
+			 struct table *, struct rows ranges, bool slots,
+			 uint64_t *updates, struct fail *);
+};
+extern const struct checkpoint_reader checkpoint_reader;
+
 #endif

@@ -12,6 +12,7 @@
 #include "coord/coord.h"
 
 #include "server/server.h"
+#include "store/rows.h"
 #include "wire/keys.h"
 #include "worker/worker.h"
 
@@ -440,7 +441,7 @@ load(struct cluster *c, struct server *server, const struct server_job *job)
 
 	snprintf(path, sizeof(path), "%s/%s", c->dir, job->name);
 	from = checkpoint_open(path, false, &why);
-	server_load(server, job, from, &why);
+	server_load(server, job, from, &checkpoint_reader, &why);
 	checkpoint_close(from);
 }
 

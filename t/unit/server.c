@@ -743,8 +743,16 @@ files(void)
 	   strcmp(said.blob, "disk full") == 0);
 	tell(COORD, cut(MESSAGE_LOAD, WIRE_NONE));
 	ok(server_job(server, &job) && job.kind == JOB_LOAD);
-	server_load(server, &job, NULL, &why);
+	server_load(server, &job, NULL, NULL, &why);
 	ok(said.m.kind == MESSAGE_REFUSED && applied(2));
+}
+
+static bool stop;
+
+static bool
+stopped(void)
+{
+	return stop;
 }
 
 static int
@@ -759,17 +767,16 @@ static void
 limits(void)
 {
 	const double bytes = shard_bytes(&plan, rig.model, 0);
-	volatile sig_atomic_t stop = 0;
 
 	begin();
 	tell(COORD, hello(ROLE_COORDINATOR));
-	server_limit(server, (uint64_t)bytes - 1, &stop);
+	server_limit(server, (uint64_t)bytes - 1, stopped);
 	tell(COORD, plan_message());
 	ok(said.m.kind == MESSAGE_REFUSED &&
 	   said.m.refused.status == FAIL_CONFIG &&
 	   strstr(said.blob, "its variables need"));
 	ok(refuses(COORD, pull(WIRE_NONE), FAIL_AGAIN, "no plan yet"));
-	server_limit(server, (uint64_t)bytes, &stop);
+	server_limit(server, (uint64_t)bytes, stopped);
 
 	/* It has nowhere to save to, which is told before there is anything
 	   to save; what it has already it keeps. */
@@ -779,15 +786,15 @@ limits(void)
 	server_saves(server, can_save, &server);
 	ok(refuses(COORD, saving, FAIL_CONFIG, "nowhere to save to"));
 	ok(refuses(COORD, pull(WIRE_NONE), FAIL_AGAIN, "no plan yet"));
-	stop = 1;
+	stop = true;
 	ok(tell(COORD, plan_message()) == 0);
 	ok(refuses(COORD, pull(WIRE_NONE), FAIL_AGAIN, "no plan yet"));
-	stop = 0;
+	stop = false;
 	ok(tell(COORD, plan_message()) == MESSAGE_OK);
 	ok(tell(COORD, saving) == MESSAGE_OK);
 
 	/* What is there goes, and nothing comes in its place. */
-	stop = 1;
+	stop = true;
 	struct message m = cut(MESSAGE_LOAD, WIRE_NONE);
 
 	m.blob.size = 0;

@@ -6,6 +6,7 @@
 #include "shard/shard.h"
 #include "shard/shard_inside.h"
 
+#include "store/rows.h"
 #include "tensor/kernels.h"
 #include "wire/keys.h"
 
@@ -99,6 +100,12 @@ keys_of(struct fixture *x, size_t part, size_t stride)
 	return (struct frame){ x->keys.data, x->keys.size, NULL };
 }
 
+static int
+restore(struct shard *shard, struct checkpoint *from)
+{
+	return shard_restore(shard, from, &checkpoint_reader, &f);
+}
+
 /* For each float of a part that such keys name: where it is, in order. */
 static size_t
 walk(const struct fixture *x, size_t part, size_t stride,
@@ -124,10 +131,8 @@ static bool
 pull(struct fixture *x, size_t part, const struct cut *cut,
      const struct frame *keys, struct frame *values)
 {
-	if (shard_pull_keys(holder(x, part), part, keys, &f) < 0)
-		return false;
-	shard_pull_values(holder(x, part), cut, &codec_float32, values);
-	return true;
+	return shard_pull(holder(x, part), part, keys, cut, &codec_float32,
+			  values, &f) == 0;
 }
 
 /* Do all shards say what w holds?  cut: of a cut, one for each server. */
@@ -253,9 +258,9 @@ pull_narrow(struct fixture *x, size_t part, float *const *at, size_t n)
 	const struct frame keys = keys_of(x, part, 3);
 	uint16_t *half = mem_alloc(n, sizeof(*half));
 	struct frame v = { NULL, 0, NULL };
-	bool good = shard_pull_keys(holder(x, part), part, &keys, &f) == 0;
+	bool good = shard_pull(holder(x, part), part, &keys, NULL,
+			       &codec_bfloat16, &v, &f) == 0;
 
-	shard_pull_values(holder(x, part), NULL, &codec_bfloat16, &v);
 	for (size_t k = 0; k < n; k++)
 		kernel_to_bfloat16(&half[k], at[k], 1);
 	good = good && v.size == 2 * n && memcmp(v.data, half, 2 * n) == 0;
@@ -422,8 +427,8 @@ narrow_stays(void)
 	for (size_t i = 0; i < MANY; i++) {
 		const struct frame keys = keys_of(&x, 0, 1);
 
-		shard_pull_keys(x.shard[0], 0, &keys, &f);
-		shard_pull_values(x.shard[0], NULL, &codec_bfloat16, &v[i]);
+		shard_pull(x.shard[0], 0, &keys, NULL, &codec_bfloat16, &v[i],
+			   &f);
 		hold_take(v[i].hold);
 		was[i] = mem_copy(v[i].data, v[i].size);
 		push_all(&x, 1, 0);
@@ -514,7 +519,7 @@ restores(void)
 	save(&x, dir, 1);
 	snprintf(path, sizeof(path), "%s/ckpt-00000005", dir);
 	from = checkpoint_open(path, true, &f);
-	ok(from && shard_restore(y.shard[0], from, &f) == 0);
+	ok(from && restore(y.shard[0], from) == 0);
 	named(same_shards(&x, &y), "what was saved is restored");
 	push_ones(&x);
 	push_ones(&y);
@@ -523,16 +528,16 @@ restores(void)
 
 	begin(&y, with_slots, "fixed:4", 3);
 	for (size_t s = 0; s < 3; s++)
-		ok(from && shard_restore(y.shard[s], from, &f) == 0);
+		ok(from && restore(y.shard[s], from) == 0);
 	end(&x);
 	begin(&x, with_slots, "none", 1);
-	ok(from && shard_restore(x.shard[0], from, &f) == 0);
+	ok(from && restore(x.shard[0], from) == 0);
 	named(same_shards(&x, &y), "also under another plan");
 	end(&x);
 	end(&y);
 
 	begin(&y, model, "none", 1);
-	named(from && shard_restore(y.shard[0], from, &f) < 0 &&
+	named(from && restore(y.shard[0], from) < 0 &&
 	      f.kind == FAIL_DATA, "but not into another model");
 	end(&y);
 	checkpoint_close(from);
@@ -712,11 +717,13 @@ push_some(struct fixture *x, struct rng *rng, float *momentum, float *value)
 	const struct shard_push push = { &named_rows, &v, 1, .25f, 0,
 					 &codec_float32 };
 
-	if (shard_pull_keys(x->shard[0], 0, &named_rows, &f) < 0 ||
-	    shard_push(x->shard[0], 0, &push, &f) < 0)
-		return false;
-	shard_pull_values(x->shard[0], NULL, &codec_float32, &v);
-	same = v.size == n * width * sizeof(*g);
+	struct shard_rows *rows = shard_rows_new(x->shard[0]);
+
+	same = shard_rows_read(rows, 0, &named_rows, &f) == 0 &&
+		shard_push(x->shard[0], 0, &push, &f) == 0;
+	shard_rows_pull(x->shard[0], rows, NULL, &codec_float32, &v);
+	shard_rows_free(rows);
+	same = same && v.size == n * width * sizeof(*g);
 	for (size_t k = 0; same && k < n; k++)
 		same = memcmp((const float *)v.data + k * width,
 			      &value[row[k] * width],
@@ -795,7 +802,7 @@ counts(void)
 	save(&x, dir, 2);
 	snprintf(path, sizeof(path), "%s/ckpt-00000005", dir);
 	from = checkpoint_open(path, true, &f);
-	ok(from && shard_restore(y.shard[0], from, &f) == 0);
+	ok(from && restore(y.shard[0], from) == 0);
 	cut = cut_new(y.shard[0]);
 	named(cut_arrays(cut, &count)->updates == 2,
 	      "of shards that become one the most updates count");
@@ -826,21 +833,21 @@ too_many(void)
 	keys_write(&x.keys, row, rows, 0);
 
 	struct frame keys = { x.keys.data, x.keys.size, NULL };
+	struct shard_rows *read = shard_rows_new(x.shard[0]);
 
-	ok(shard_pull_keys(x.shard[0], part, &keys, &f) == 0);
-	named(x.shard[0]->pulled[0].room >= rows,
-	      "millions of rows are pulled");
-	shard_pull_end(x.shard[0]);
-	named(x.shard[0]->pulled[0].room == 0,
-	      "and their numbers are not kept");
+	ok(shard_rows_read(read, part, &keys, &f) == 0);
+	named(read->list[0].room >= rows, "millions of rows are read");
+	shard_rows_forget(read);
+	named(read->list[0].room == 0, "and their numbers are not kept");
 	pack_reset(&x.keys);
 	keys_write(&x.keys, row, rows + 1, 0);
 	keys.data = x.keys.data;
 	keys.size = x.keys.size;
-	ok(shard_pull_keys(x.shard[0], part, &keys, &f) < 0 &&
+	ok(shard_rows_read(read, part, &keys, &f) < 0 &&
 	   f.kind == FAIL_PROTOCOL &&
 	   strcmp(f.text, "rows of more than 64 MiB") == 0);
-	named(x.shard[0]->pulled[0].room == 0, "nothing is taken for too many");
+	named(read->list[0].room == 0, "nothing is taken for too many");
+	shard_rows_free(read);
 	free(row);
 	end(&x);
 }

@@ -230,10 +230,9 @@ read_all(struct fleet_of *fl, float *to, bool async)
 			if (fl->plan.piece[part->first + k].table)
 				keys_write(&keys, row, fl->plan.piece[
 					   part->first + k].count, 0);
-		shard_pull_keys(fl->shard[part->server], i, &(struct frame){
-				keys.data, keys.size, NULL }, &f);
-		shard_pull_values(fl->shard[part->server], NULL,
-				  &codec_float32, &values);
+		ok(shard_pull(fl->shard[part->server], i, &(struct frame){
+			      keys.data, keys.size, NULL }, NULL,
+			      &codec_float32, &values, &f) == 0);
 		from = values.data;
 		for (size_t k = 0; k < part->count; k++) {
 			const struct piece *piece =
