@@ -1,6 +1,7 @@
 /*
  * ps-serve - hold one shard of every variable; answer pulls and pushes.
  */
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "base/subnormal.h"
 #include "prog/changelog.h"
@@ -51,7 +52,7 @@ hear(struct program *p, struct fail *f)
 		else if (e.kind == NET_UP && !ours)
 			server_up(p->server, e.peer);
 		else if (e.kind == NET_SOMEBODY_LEFT)
-			server_left(p->server);
+			server_ping_standbys(p->server);
 	}
 	return 0;
 }
@@ -115,6 +116,15 @@ stopped(void)
 	return cli_stop;
 }
 
+/* An error here switches off what the nemesis is to miss. */
+static bool
+forgets(void)
+{
+	struct fail none;
+
+	return failpoint("dedup", &none) < 0;
+}
+
 static int
 open_all(struct program *p, const struct serve_settings *o, struct fail *f)
 {
@@ -129,6 +139,7 @@ open_all(struct program *p, const struct serve_settings *o, struct fail *f)
 	p->outbox = net_outbox(p->net);
 	p->server = server_new(p->reg.life, o->lease_ms, &p->outbox);
 	server_limit(p->server, memory_limit(), stopped);
+	server_forgets(p->server, forgets);
 	disk_read_until(&cli_stop);
 	p->saver = saver_new(o->directory, o->wal);
 	server_saves(p->server, saver_can, p->saver);

@@ -16,8 +16,10 @@ changes_release(struct changes *c)
 {
 	struct change *one;
 
-	while ((one = changes_take(c, UINT64_MAX)))
+	while ((one = c->first)) {
+		c->first = one->next;
 		hold_drop(&one->hold);
+	}
 }
 
 /* Copy bytes to where the next ones go. */
@@ -74,8 +76,47 @@ changes_take(struct changes *c, uint64_t limit)
 {
 	struct change *one = c->first;
 
-	if (!one || one->number > limit)
+	if (!one || one->number > limit || (c->log && one->number > c->logged))
 		return NULL;
 	c->first = one->next;
+	c->taken = one->number;
 	return one;
+}
+
+void
+changes_set_logged(struct changes *c, uint64_t number)
+{
+	c->log = true;
+	c->logged = number;
+}
+
+bool
+changes_hold(const struct changes *c)
+{
+	return c->log || c->first;
+}
+
+void
+changes_begin(struct changes *c, uint64_t number)
+{
+	changes_release(c);
+	c->last = c->taken = number;
+}
+
+/* ---- what always holds ---- */
+
+const char *
+changes_check(const struct changes *c, const uint64_t *limit)
+{
+	const struct change *one = c->first;
+
+	if (c->taken > c->last || (one && one->number != c->taken + 1))
+		return "server 6: changes are acted on in their order, and "
+			"none is left out";
+	if (c->log && c->taken > c->logged)
+		return "server 7: nothing is acted on before it is in the log";
+	if (one && limit && one->number <= *limit &&
+	    (!c->log || one->number <= c->logged))
+		return "server 9: what may be acted on does not wait";
+	return NULL;
 }

@@ -9,6 +9,8 @@
 
 #include "wire/message.h"
 
+#define PARKED_BYTES	((size_t)64 << 20)	/* of keys, that wait */
+
 /* Empty it is { 0 }. */
 struct parked {
 	struct parked_pull {
@@ -17,16 +19,25 @@ struct parked {
 	} *pull;
 	size_t count, room;
 	size_t bytes;		/* of all their keys */
+	size_t enough;		/* of those whose peers are there */
 };
 
-/* A PULL, whose frame is copied. */
-void parked_add(struct parked *, uint64_t peer, const struct message *);
+/* A PULL, whose frame is copied.  True: so much waits that it is time to see
+   who has left. */
+bool parked_add(struct parked *, uint64_t peer, const struct message *);
 
-/* The last one takes its place. */
-void parked_forget(struct parked *, size_t i);
+/* Those who are not here wait for nothing. */
+void parked_forget_leavers(struct parked *,
+			   bool (*is_here)(void *self, uint64_t peer),
+			   void *self);
 
-/* Empty it: what it held is the caller's, to release. */
+/* Empty it: what it held is the caller's, to look at and release. */
 struct parked parked_take(struct parked *);
+/* NULL: there are no more. */
+const struct parked_pull *parked_at(const struct parked *, size_t);
 void parked_release(struct parked *);
+
+/* For tests: NULL, or what does not hold; rounds below this step have ended. */
+const char *parked_check(const struct parked *, uint64_t step);
 
 #endif

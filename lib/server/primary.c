@@ -1,30 +1,185 @@
 #include "server/primary.h"
 
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+struct primary {
+	struct outbox *outbox;
+	uint64_t life;		/* ours */
+	uint64_t peer;		/* 0: nobody, and never did */
+	char at[256], endpoint[256];	/* where it and we listen */
+	bool promoted;		/* it was followed, until we took over */
+	bool synced;		/* SYNC has come */
+	bool greeted;		/* by the coordinator, since then */
+	uint64_t chunks;	/* still to come */
+	uint64_t held;		/* said to be held */
+};
+
+struct primary *
+primary_new(struct outbox *outbox, uint64_t life)
+{
+	struct primary *w = mem_alloc(1, sizeof(*w));
+
+	w->outbox = outbox;
+	w->life = life;
+	return w;
+}
+
 void
-primary_hello(const struct primary *w, uint64_t life, uint64_t index,
-	     uint64_t term, const struct frame *run, struct outbox *outbox)
+primary_free(struct primary *w)
+{
+	free(w);
+}
+
+int
+primary_follow(struct primary *w, const char *at, const char *endpoint,
+	       struct fail *f)
+{
+	snprintf(w->at, sizeof(w->at), "%s", at);
+	snprintf(w->endpoint, sizeof(w->endpoint), "%s", endpoint);
+	return outbox_dial(w->outbox, at, &w->peer, f);
+}
+
+/* ---- what it is ---- */
+
+bool
+primary_is(const struct primary *w, uint64_t peer)
+{
+	return w->peer && peer == w->peer;
+}
+
+const char *
+primary_at(const struct primary *w)
+{
+	return w->at;
+}
+
+bool
+primary_followed(const struct primary *w)
+{
+	return w->peer && !w->promoted;
+}
+
+bool
+primary_copied(const struct primary *w)
+{
+	return w->synced && w->chunks == 0;
+}
+
+bool
+primary_promoted(const struct primary *w)
+{
+	return w->promoted;
+}
+
+uint64_t
+primary_limit(const struct primary *w)
+{
+	if (!primary_followed(w))
+		return UINT64_MAX;
+	return primary_copied(w) ? w->held : 0;
+}
+
+bool
+primary_synced(const struct primary *w)
+{
+	return w->synced;
+}
+
+/* ---- what is said to it ---- */
+
+void
+primary_hello(const struct primary *w, uint64_t index, uint64_t term,
+	      struct frame run)
 {
 	struct message m = { .kind = MESSAGE_HELLO, .request = PRIMARY_HELLO,
-			     .blob = *run, .frames = 1 };
+			     .blob = run, .frames = 1 };
 
 	m.hello.version = WIRE_VERSION;
 	m.hello.role = w->promoted ? ROLE_SERVER : ROLE_STANDBY;
 	m.hello.index = index;
-	m.hello.life = life;
+	m.hello.life = w->life;
 	m.hello.term = term;
 	m.frame[0] = (struct frame){ w->endpoint, strlen(w->endpoint), NULL };
-	outbox_send(outbox, w->peer, &m);
+	outbox_send(w->outbox, w->peer, &m);
 }
 
 void
-primary_hold(struct primary *w, uint64_t number, struct outbox *outbox)
+primary_hold(struct primary *w, uint64_t number)
 {
 	struct message m = { .kind = MESSAGE_HELD };
 
-	if (!w->synced || number == w->held)
+	if (!primary_followed(w) || !w->synced || number == w->held)
 		return;
 	m.held.number = w->held = number;
-	outbox_send(outbox, w->peer, &m);
+	outbox_send(w->outbox, w->peer, &m);
+}
+
+/* ---- what comes from it ---- */
+
+void
+primary_greet(struct primary *w, bool copied)
+{
+	w->greeted = copied;
+}
+
+int
+primary_check_sync(const struct primary *w, bool newer, struct fail *f)
+{
+	return newer || !w->greeted ? 0 :
+		fail(f, FAIL_AGAIN, "the coordinator counts on what is here");
+}
+
+void
+primary_forget(struct primary *w)
+{
+	w->synced = w->greeted = false;
+}
+
+void
+primary_begin(struct primary *w, const struct message *sync)
+{
+	w->held = sync->sync.number;
+	w->chunks = sync->sync.chunks;
+	w->synced = true;
+}
+
+bool
+primary_next_chunk(struct primary *w)
+{
+	if (!w->synced || w->chunks == 0)
+		return false;	/* of a time that is over */
+	w->chunks--;
+	return true;
+}
+
+bool
+primary_refused(struct primary *w, const struct message *m)
+{
+	if (m->request == PRIMARY_HELLO)
+		return false;
+	/* By who had it, and knows what was promised. */
+	if (m->refused.status == FAIL_AGAIN)
+		w->greeted = false;
+	return true;
+}
+
+void
+primary_promote(struct primary *w, uint64_t last)
+{
+	w->held = last;
+	w->promoted = true;
+}
+
+/* ---- what always holds ---- */
+
+const char *
+primary_check(const struct primary *w, uint64_t acted)
+{
+	return primary_followed(w) && acted > w->held ?
+		"server 8: a standby acts on nothing that it has not said to "
+		"hold" : NULL;
 }

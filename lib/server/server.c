@@ -1,36 +1,90 @@
 #include "server/server.h"
 
-#include "base/hash.h"
 #include "base/mem.h"
-#include "server/server_inside.h"
+#include "server/changes.h"
+#include "server/parked.h"
+#include "server/primary.h"
+#include "server/recall.h"
+#include "server/server_run.h"
+#include "server/session.h"
+#include "server/snapshots.h"
+#include "server/replication.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_PEERS	65536
-#define PROBE_MS	250	/* is the coordinator there? */
-
-/* Who a peer said it is; items of the peers map point into this. */
-static char as_coordinator[1], as_client[1], as_standby[1];
+struct server {
+	uint64_t life, lease_ms;
+	struct server_world world;
+	server_can_save *can_save;	/* NULL: always */
+	void *saver;
+	struct session *session;
+	struct server_run *run;		/* NULL: no plan yet */
+	struct snapshots *snapshots;	/* of the run, */
+	struct parked parked;		/* pulls that wait for a round of it, */
+	struct recall recall;		/* what pushes may refer to */
+	struct changes changes;		/* to be acted on, or in the log */
+	struct replication *replication;	/* to our standby */
+	struct primary *primary;	/* or whose we are */
+	bool standby_due;		/* one that waits may be begun with */
+	uint64_t asked_term;		/* of the newest PLAN heard */
+	bool stopping;
+	struct fail over;		/* kind 0: it is not */
+	char state[160];
+};
 
 struct server *
 server_new(uint64_t life, uint64_t lease_ms, struct outbox *outbox)
 {
 	struct server *s = mem_alloc(1, sizeof(*s));
 
-	s->outbox = outbox;
 	s->life = life;
 	s->lease_ms = lease_ms;
-	s->logged = WIRE_NONE;
+	s->session = session_new(outbox, lease_ms);
+	s->snapshots = snapshots_new();
+	s->replication = replication_new(outbox);
+	s->primary = primary_new(outbox, life);
 	return s;
+}
+
+static void
+forget_run(struct server *s)
+{
+	replication_forget(s->replication);	/* its cut is of what we had */
+	snapshots_forget(s->snapshots);
+	parked_release(&s->parked);
+	recall_release(&s->recall);
+	server_run_free(s->run);
+	s->run = NULL;
+	session_release(s->session);
+}
+
+void
+server_free(struct server *s)
+{
+	if (!s)
+		return;
+	forget_run(s);
+	primary_free(s->primary);
+	replication_free(s->replication);
+	changes_release(&s->changes);
+	snapshots_free(s->snapshots);
+	session_free(s->session);
+	free(s);
 }
 
 void
 server_limit(struct server *s, uint64_t memory, bool (*stopped)(void))
 {
-	s->memory = memory;
-	s->stopped = stopped;
+	s->world.memory = memory;
+	s->world.stopped = stopped;
+}
+
+void
+server_forgets(struct server *s, bool (*forgets)(void))
+{
+	s->world.forgets = forgets;
 }
 
 void
@@ -40,52 +94,1013 @@ server_saves(struct server *s, server_can_save *can_save, void *self)
 	s->saver = self;
 }
 
-bool
-server_stopped(const struct server *s)
+/* ---- what is said, by whom, and what is done then ---- */
+
+struct event {
+	enum sender from;
+	uint64_t peer, now;
+	const struct message *m;
+	struct message *whole;	/* room for another one in its place, */
+	void *owned;		/* and for free(), what that is made of */
+	struct message *answer;	/* OK, unless it is made another one */
+	struct fail *why;	/* it is refused */
+};
+
+enum { ANSWER, SILENCE };	/* or -1: it is refused */
+
+typedef int handler(struct server *, struct event *);
+
+/* What must be so; MAKES_CHANGE: a log and a standby are to know of it. */
+enum {
+	NEEDS_RUN = 1,		/* there is a plan */
+	NEEDS_TERM = 2,		/* when it is acted on: its run and term are */
+	NEEDS_LEADER = 4,	/* ours follows nobody, or is promoted by it */
+	MAKES_CHANGE = 8
+};
+
+#define ANY		((enum message_kind)0)
+#define KNOWN		(SENDER_CLIENT | SENDER_STANDBY | \
+			 SENDER_COORDINATOR | SENDER_OUSTED)
+#define ANYBODY		(KNOWN | SENDER_STRANGER)
+#define ORDER		(NEEDS_TERM | NEEDS_LEADER | MAKES_CHANGE)
+
+static handler pull, whole_push, push, hello, ping, nothing, part, leave,
+	stop, hear_plan, plan, mark, void_steps, freeze, thaw, add_job,
+	commit, count_standby, hear_standby, sync, state, follow_stop,
+	refused, follow;
+
+/*
+ * Of a kind and a sender the first row counts; of what has none the sender is
+ * told so.  A change is admitted when it is heard, but acted on when it is
+ * durable: in the log, and with the standby; nobody asks then who said it.
+ */
+static const struct rule {
+	enum message_kind kind;
+	unsigned from;		/* any of these senders */
+	unsigned is;
+	handler *act;
+	handler *admit;		/* first; NULL: whatever it is */
+} rules[] = {
+	{ MESSAGE_PULL, KNOWN, NEEDS_RUN, pull, NULL },
+	{ MESSAGE_PUSH, KNOWN, NEEDS_RUN | MAKES_CHANGE, push, whole_push },
+	{ MESSAGE_PUSHPULL, KNOWN, NEEDS_RUN | MAKES_CHANGE, push,
+	  whole_push },
+	{ MESSAGE_HELLO, ANYBODY, 0, hello, NULL },
+	{ MESSAGE_PING, KNOWN & ~SENDER_OUSTED, 0, ping, NULL },
+	{ MESSAGE_PONG, KNOWN, 0, nothing, NULL },
+	{ MESSAGE_BYE, SENDER_STRANGER, 0, nothing, NULL },
+	{ MESSAGE_BYE, SENDER_CLIENT | SENDER_OUSTED, 0, part, NULL },
+	{ MESSAGE_BYE, SENDER_COORDINATOR, 0, leave, NULL },
+	{ MESSAGE_STOP, SENDER_COORDINATOR, 0, stop, NULL },
+	{ MESSAGE_PLAN, SENDER_COORDINATOR, NEEDS_LEADER | MAKES_CHANGE,
+	  plan, hear_plan },
+	{ MESSAGE_MARK, SENDER_COORDINATOR, ORDER, mark, NULL },
+	{ MESSAGE_VOID, SENDER_COORDINATOR, ORDER, void_steps, NULL },
+	{ MESSAGE_COMMIT, SENDER_COORDINATOR, ORDER, commit, NULL },
+	{ MESSAGE_FREEZE, SENDER_COORDINATOR, ORDER, freeze, NULL },
+	{ MESSAGE_THAW, SENDER_COORDINATOR, ORDER, thaw, NULL },
+	{ MESSAGE_LOAD, SENDER_COORDINATOR, ORDER, add_job, NULL },
+	{ MESSAGE_SAVE, SENDER_COORDINATOR, NEEDS_TERM | NEEDS_LEADER,
+	  add_job, NULL },
+	{ MESSAGE_STANDBY, SENDER_COORDINATOR, NEEDS_LEADER, count_standby,
+	  NULL },
+	{ ANY, SENDER_STANDBY, 0, hear_standby, NULL },
+	{ MESSAGE_SYNC, SENDER_PRIMARY, 0, sync, NULL },
+	{ MESSAGE_STATE, SENDER_PRIMARY, 0, state, NULL },
+	{ MESSAGE_STOP, SENDER_PRIMARY, 0, follow_stop, NULL },
+	{ MESSAGE_REFUSED, SENDER_PRIMARY, 0, refused, NULL },
+	{ ANY, SENDER_PRIMARY, 0, follow, NULL },
+};
+
+#define RULES	(sizeof(rules) / sizeof(*rules))
+
+static const struct rule *
+find_rule(enum message_kind kind, unsigned from)
 {
-	return s->stopped && s->stopped();
+	for (size_t i = 0; i < RULES; i++)
+		if ((rules[i].kind == kind || rules[i].kind == ANY) &&
+		    rules[i].from & from)
+			return &rules[i];
+	return NULL;
 }
 
-void
-server_forget_run(struct server *s)
+/* A change as it is acted on, whoever has said it; or NULL: it is none. */
+static const struct rule *
+find_change(enum message_kind kind)
 {
-	standby_forget(&s->standby);	/* its cut is of what we had */
-	for (size_t i = 0; i < MAX_CUTS; i++) {
-		cut_free(s->cut[i].cut);
-		s->cut[i].cut = NULL;
-	}
-	for (size_t i = 0; s->applied && i < s->plan.parts; i++)
-		window_release(&s->applied[i]);
-	free(s->applied);
-	s->applied = NULL;
-	window_release(&s->voided);
-	parked_release(&s->parked);
-	recall_release(&s->recall);
-	stage_free(s->stage);
-	s->stage = NULL;
-	shard_rows_free(s->rows);
-	s->rows = NULL;
-	shard_free(s->shard);
-	s->shard = NULL;
-	plan_release(&s->plan);
-	model_free(s->model);
-	s->model = NULL;
-	model_source_release(&s->source);
-	s->mark = s->pushes = s->repeats = s->above = s->journal = 0;
-	s->run_over = s->initial = false;
-	s->jobs = 0;
+	const struct rule *r = find_rule(kind, SENDER_COORDINATOR);
+
+	return r && r->is & MAKES_CHANGE ? r : NULL;
 }
 
-void
-server_free(struct server *s)
+static int
+deny(const struct event *e, struct fail *f)
 {
-	if (!s)
+	const char *name = message_name(e->m->kind);
+
+	if (e->from == SENDER_STRANGER)
+		return fail(f, FAIL_PROTOCOL, "say HELLO first");
+	if (e->from == SENDER_OUSTED)
+		return fail(f, FAIL_AGAIN, "another coordinator has this "
+			    "server");
+	if (find_rule(e->m->kind, SENDER_COORDINATOR))
+		return fail(f, FAIL_DENIED, "%s is the coordinator's to say",
+			    name);
+	return fail(f, FAIL_PROTOCOL, "%s is not for a server", name);
+}
+
+/* Is it of our run, and of a term that is not over? */
+static int
+check_term(const struct server *s, const struct message *m, struct fail *f)
+{
+	/* The first numbers of all of these kinds are the run and the term. */
+	if (!s->run || m->mark.run != server_run_short_id(s->run))
+		return fail(f, FAIL_AGAIN, "another run");
+	return m->mark.term >= server_run_term(s->run) ? 0 :
+		session_check_term(s->session, m->mark.term, f);
+}
+
+/* Do it, and answer. */
+static void
+act_on(struct server *s, const struct rule *r, struct event *e)
+{
+	struct message answer = message_answer(e->m, MESSAGE_OK);
+	struct fail f;
+	int status = 0;
+
+	e->answer = &answer;
+	e->why = &f;
+	if (r->is & NEEDS_RUN && !s->run)
+		status = fail(&f, FAIL_AGAIN, "no plan yet");
+	if (r->is & NEEDS_TERM)
+		status = check_term(s, e->m, &f);
+	if (status == 0)
+		status = r->act(s, e);
+	if (status == ANSWER)
+		session_send(s->session, e->peer, &answer);
+	else if (status < 0)
+		session_refuse(s->session, e->peer, e->m, &f);
+}
+
+/* ---- changes, durable or not yet ---- */
+
+/* Must changes wait here before they are acted on? */
+static bool
+holds(const struct server *s)
+{
+	return changes_hold(&s->changes) ||
+		replication_is_there(s->replication) ||
+		primary_followed(s->primary);
+}
+
+static uint64_t
+limit(const struct server *s)
+{
+	const uint64_t ours = replication_limit(s->replication);
+	const uint64_t theirs = primary_limit(s->primary);
+
+	return ours < theirs ? ours : theirs;
+}
+
+static bool
+act_on_next(struct server *s)
+{
+	struct change *c;
+
+	if (snapshots_loading(s->snapshots) ||
+	    !(c = changes_take(&s->changes, limit(s))))
+		return false;
+
+	struct event e = { .peer = c->peer, .m = &c->message };
+
+	act_on(s, find_change(c->message.kind), &e);
+	hold_drop(&c->hold);
+	return true;
+}
+
+/* ---- what follows from it ---- */
+
+/* The coordinator's, though our PLAN may wait for a standby that is lost. */
+static uint64_t
+newest_term(const struct server *s)
+{
+	const uint64_t term = server_run_term(s->run);
+
+	return s->asked_term > term ? s->asked_term : term;
+}
+
+/* Which standby is in sync, and can be reached, and is it counted on? */
+static void
+report_standby(struct server *s)
+{
+	struct message m;
+
+	if (!replication_has_news(s->replication))
 		return;
-	server_forget_run(s);
-	changes_release(&s->changes);
-	peers_release(&s->peers);
-	free(s);
+	m = replication_news(s->replication);
+	m.standby.run = server_run_short_id(s->run);
+	m.standby.term = newest_term(s);
+	session_send(s->session, session_coordinator(s->session), &m);
 }
+
+/* Back to the initial values, as a LOAD without a name says. */
+static void
+start_over(struct server *s)
+{
+	struct server_job job;
+
+	while (snapshots_take_reset(s->snapshots, &job)) {
+		const struct message ok = message_answer(&job.request,
+							 MESSAGE_OK);
+
+		snapshots_let_go(s->snapshots);
+		replication_drop_copying(s->replication);
+		if (!server_run_reset(s->run, job.request.cut.step)) {
+			forget_run(s);
+			return;
+		}
+		session_send(s->session, job.peer, &ok);
+	}
+}
+
+/* Rounds have ended: answer who waited, but for those who wait for more. */
+static void
+answer_parked(struct server *s)
+{
+	struct parked taken = parked_take(&s->parked);
+	const struct rule *r = find_rule(MESSAGE_PULL, SENDER_CLIENT);
+	const struct parked_pull *p;
+
+	for (size_t i = 0; (p = parked_at(&taken, i)); i++) {
+		struct event e = { .peer = p->peer, .m = &p->pull };
+
+		if (session_sender(s->session, p->peer) != SENDER_STRANGER)
+			act_on(s, r, &e);
+	}
+	parked_release(&taken);
+}
+
+/* Send what we have to one that wants to be our standby, if we can. */
+static void
+begin_standby(struct server *s)
+{
+	struct pack model = { 0 }, plan = { 0 }, windows = { 0 };
+	const bool due = s->standby_due;
+	struct message m;
+
+	s->standby_due = false;
+	/* What is staged is not in the state: wait for the round's end. */
+	if (!due || !replication_waits(s->replication) || !s->run ||
+	    snapshots_loading(s->snapshots) ||
+	    !server_run_between_rounds(s->run))
+		return;
+	m = server_run_sync(s->run, &model, &plan, &windows);
+	m.sync.number = s->changes.taken;
+	replication_begin(s->replication, cut_new(server_run_shard(s->run)),
+			  &m, s->changes.first);
+	pack_release(&model);
+	pack_release(&plan);
+	pack_release(&windows);
+}
+
+/*
+ * The end of every event.  What may be acted on is, one change at a time: each
+ * may end a round, and what waits for that comes before the next one.
+ */
+static void
+settle(struct server *s)
+{
+	do {
+		bool ended;
+
+		report_standby(s);
+		start_over(s);
+		ended = s->run && server_run_ended(s->run);
+		s->standby_due = s->standby_due || ended;
+		begin_standby(s);
+		if (ended)
+			answer_parked(s);
+	} while (act_on_next(s) || replication_has_news(s->replication));
+}
+
+/* ---- who is there ---- */
+
+/* Our standby has been promoted, and we do not know it yet. */
+static int
+hello_server(struct server *s, const struct message *m, struct fail *f)
+{
+	char at[256];
+
+	if (!replication_endpoint(m, at, sizeof(at)) ||
+	    (s->run && (!server_run_is(s->run, &m->blob) ||
+			m->hello.index != server_run_index(s->run) ||
+			m->hello.term <= server_run_term(s->run))))
+		return fail(f, FAIL_PROTOCOL, "not a role that a server "
+			    "talks to");
+	fail(&s->over, FAIL_AGAIN, "the standby %s took over in term %llu: "
+	     "start this one again with --standby-of", at,
+	     (unsigned long long)m->hello.term);
+	*f = s->over;
+	return -1;
+}
+
+/* Everything is here that a run has, and not on its way from our primary. */
+static bool
+is_whole(const struct server *s)
+{
+	return s->run && (!primary_followed(s->primary) ||
+			  primary_copied(s->primary));
+}
+
+static int
+hello_coordinator(struct server *s, const struct event *e, struct fail *f)
+{
+	if (session_greet(s->session, e->peer,
+			  server_run_is(s->run, &e->m->blob),
+			  e->m->hello.term, e->now, f) < 0)
+		return -1;
+	primary_greet(s->primary, is_whole(s));
+	replication_report(s->replication);
+	return 0;
+}
+
+static int
+let_in(struct server *s, const struct event *e, struct fail *f)
+{
+	const struct message *m = e->m;
+
+	if (m->hello.role == ROLE_COORDINATOR)
+		return hello_coordinator(s, e, f);
+	if (primary_followed(s->primary))
+		return fail(f, FAIL_AGAIN, "a standby of %s",
+			    primary_at(s->primary));
+	/* Who calls a server names a run, and who registers none. */
+	if (m->hello.role != ROLE_STANDBY && m->blob.size == 0)
+		return fail(f, FAIL_CONFIG, "it is a server, no coordinator");
+	if (m->hello.role == ROLE_STANDBY) {
+		if (replication_hello(s->replication, e->peer, m, f) < 0)
+			return -1;
+		s->standby_due = true;
+		return 0;
+	}
+	if (m->hello.role == ROLE_SERVER)
+		return hello_server(s, m, f);
+	if (m->hello.role != ROLE_WORKER && m->hello.role != ROLE_EVALUATOR)
+		return fail(f, FAIL_PROTOCOL, "not a role that a server "
+			    "talks to");
+	return server_run_is(s->run, &m->blob) ? 0 :
+		fail(f, FAIL_AGAIN, "another run");
+}
+
+static int
+hello(struct server *s, struct event *e)
+{
+	struct message *out = e->answer;
+	const bool whole = is_whole(s);
+
+	if (message_check_hello(e->m, e->why) < 0 ||
+	    session_make_room(s->session, e->why) < 0 ||
+	    let_in(s, e, e->why) < 0)
+		return -1;
+	session_add(s->session, e->peer, (enum role)e->m->hello.role);
+	out->kind = MESSAGE_WELCOME;
+	out->welcome.version = WIRE_VERSION;
+	out->welcome.role = primary_followed(s->primary) ? ROLE_STANDBY :
+		ROLE_SERVER;
+	out->welcome.index = server_run_index(s->run);
+	out->welcome.life = s->life;
+	out->welcome.term = server_run_term(s->run);
+	out->welcome.plan = whole ? server_run_number(s->run) : WIRE_NONE;
+	out->welcome.journal = server_run_journal(s->run);
+	if (whole)
+		out->blob = server_run_id(s->run);
+	return ANSWER;
+}
+
+static int
+ping(struct server *s, struct event *e)
+{
+	(void)s;
+	e->answer->kind = MESSAGE_PONG;
+	return ANSWER;
+}
+
+static int
+nothing(struct server *s, struct event *e)
+{
+	(void)s;
+	(void)e;
+	return SILENCE;
+}
+
+static int
+part(struct server *s, struct event *e)
+{
+	session_remove(s->session, e->peer);
+	return SILENCE;
+}
+
+/* The coordinator leaves us to others. */
+static int
+leave(struct server *s, struct event *e)
+{
+	(void)e;
+	session_leave(s->session, server_run_term(s->run));
+	return ANSWER;
+}
+
+static int
+stop(struct server *s, struct event *e)
+{
+	session_end_run(s->session);
+	s->stopping = true;
+	replication_send(s->replication, e->m);
+	return ANSWER;
+}
+
+/* ---- values ---- */
+
+static bool
+is_here(void *session, uint64_t peer)
+{
+	return session_has(session, peer);
+}
+
+static int
+pull(struct server *s, struct event *e)
+{
+	struct message *out = e->answer;
+	const struct message *m = e->m;
+	const struct cut *cut = m->pull.cut == WIRE_NONE ? NULL :
+		snapshots_find(s->snapshots, m->pull.cut);
+	const int status = server_run_pull(s->run, m, cut, out, e->why);
+
+	if (status == 1 && parked_add(&s->parked, e->peer, m))
+		parked_forget_leavers(&s->parked, is_here, s->session);
+	if (status == 0 && out->frames > 0 && !cut)
+		recall_keep(&s->recall, e->peer, m->request, &m->frame[0]);
+	return status;
+}
+
+/*
+ * A push of the rows of a pull is given their keys here: whoever keeps it, log
+ * or standby, has it whole.
+ */
+static int
+whole_push(struct server *s, struct event *e)
+{
+	struct recalled *pulled;
+
+	if (e->m->push.back == 0)
+		return 0;
+	if (e->m->frame[0].size > 0)
+		return fail(e->why, FAIL_PROTOCOL, "a push with keys, and "
+			    "those of a pull");
+	pulled = recall_take(&s->recall, e->peer,
+			     e->m->request - e->m->push.back);
+	if (!pulled) {
+		struct message gone = message_answer(e->m, MESSAGE_VALUES);
+
+		gone.values.outcome = OUTCOME_GONE;
+		session_send(s->session, e->peer, &gone);
+		return SILENCE;
+	}
+	*e->whole = *e->m;
+	e->whole->push.back = 0;
+	e->whole->frame[0] = pulled->keys;
+	e->m = e->whole;
+	e->owned = pulled;
+	return 0;
+}
+
+static int
+push(struct server *s, struct event *e)
+{
+	struct message *out = e->answer;
+	const struct message *m = e->m;
+
+	if (server_run_push(s->run, m, out, e->why) < 0)
+		return -1;
+	if (out->frames > 0 && e->peer)
+		recall_keep(&s->recall, e->peer, m->request, &m->frame[1]);
+	return ANSWER;
+}
+
+/* ---- the plan ---- */
+
+/* What would be noticed when the first checkpoint is lost. */
+static int
+hear_plan(struct server *s, struct event *e)
+{
+	const struct message *m = e->m;
+
+	if (s->can_save && !server_run_has_plan(s->run, m) &&
+	    s->can_save(s->saver, (enum saves)m->plan.saves, m->plan.server,
+			e->why) < 0)
+		return -1;
+	if (server_run_is(s->run, &m->blob) &&
+	    m->plan.term < server_run_term(s->run))
+		return 0;
+	s->asked_term = m->plan.term;
+	replication_keep(s->replication, m->plan.standby);
+	return 0;
+}
+
+/* We have this plan: it is the term that may be new. */
+static int
+take_term(struct server *s, uint64_t term, struct fail *f)
+{
+	if (session_check_term(s->session, term, f) < 0)
+		return -1;
+	if (term > server_run_term(s->run))
+		snapshots_let_go(s->snapshots);
+	server_run_set_term(s->run, term);
+	session_claim(s->session, term);
+	return 0;
+}
+
+/* May it begin anew with this plan, which is not ours? */
+static int
+check_begin(const struct server *s, const struct message *m, struct fail *f)
+{
+	if (server_run_check_id(m, f) < 0)
+		return -1;
+	if (server_run_is(s->run, &m->blob) &&
+	    session_check_term(s->session, m->plan.term, f) < 0)
+		return -1;
+	if (snapshots_have_jobs(s->snapshots))	/* the writer reads on */
+		return fail(f, FAIL_AGAIN, "a checkpoint is being written");
+	return 0;
+}
+
+/* 1: it is to end. */
+static int
+take_plan(struct server *s, const struct message *m, struct fail *f)
+{
+	int status;
+
+	if (server_run_has_plan(s->run, m))
+		return take_term(s, m->plan.term, f);
+	if (check_begin(s, m, f) < 0)
+		return -1;
+	forget_run(s);
+	status = server_run_new(&s->run, m, &s->world, f);
+	if (status == 0)
+		session_claim(s->session, m->plan.term);
+	return status;
+}
+
+/* The answer is all that it has, and the coordinator is to believe nothing
+   else. */
+static int
+plan(struct server *s, struct event *e)
+{
+	struct message *out = e->answer;
+	unsigned char bytes[SERVER_RUN_STANDING];
+	const int status = take_plan(s, e->m, e->why);
+
+	s->standby_due = true;
+	if (status != 0)
+		return status;
+	server_run_note_journal(s->run, e->m->plan.journal);
+	server_run_standing(s->run, out, bytes);
+	out->ok.standby = replication_counted(s->replication);
+	session_send(s->session, e->peer, out);
+	return SILENCE;
+}
+
+/* ---- what else the coordinator says ---- */
+
+static int
+mark(struct server *s, struct event *e)
+{
+	server_run_note_journal(s->run, e->m->mark.journal);
+	server_run_mark(s->run, e->m->mark.step);
+	return ANSWER;
+}
+
+static int
+void_steps(struct server *s, struct event *e)
+{
+	server_run_note_journal(s->run, e->m->voided.journal);
+	return server_run_void(s->run, e->m, e->why);
+}
+
+static int
+commit(struct server *s, struct event *e)
+{
+	return server_run_commit(s->run, e->m, e->why);
+}
+
+static int
+freeze(struct server *s, struct event *e)
+{
+	return snapshots_freeze(s->snapshots, server_run_shard(s->run),
+				e->m->cut.cut, e->m->cut.step,
+				server_run_high(s->run), e->why);
+}
+
+static int
+thaw(struct server *s, struct event *e)
+{
+	return snapshots_thaw(s->snapshots, e->m->cut.cut, e->why);
+}
+
+static int
+add_job(struct server *s, struct event *e)
+{
+	return snapshots_add_job(s->snapshots, e->peer, e->m, e->why) < 0 ?
+		-1 : SILENCE;
+}
+
+/* It counts on this standby from now on, or on none. */
+static int
+count_standby(struct server *s, struct event *e)
+{
+	const struct message *m = e->m;
+
+	if (m->standby.run == server_run_short_id(s->run) &&
+	    m->standby.term == newest_term(s))	/* or its time is over */
+		replication_count(s->replication, m->standby.life);
+	return SILENCE;
+}
+
+static int
+hear_standby(struct server *s, struct event *e)
+{
+	replication_hear(s->replication, e->peer, e->m, s->changes.taken);
+	return SILENCE;
+}
+
+/* ---- the server that we follow ---- */
+
+static void
+say_hello(const struct server *s)
+{
+	primary_hello(s->primary, server_run_index(s->run),
+		      server_run_term(s->run), server_run_id(s->run));
+}
+
+/*
+ * The coordinator has us take over from the server that we followed: what
+ * came from there is acted on first.
+ */
+static int
+promote(struct server *s, const struct message *m, struct fail *f)
+{
+	if (!primary_followed(s->primary))
+		return 0;
+	if (m->kind != MESSAGE_PLAN || !primary_copied(s->primary) ||
+	    !server_run_is(s->run, &m->blob) ||
+	    m->plan.plan != server_run_number(s->run) ||
+	    m->plan.term <= server_run_term(s->run))
+		return fail(f, FAIL_AGAIN, "a standby, which was not "
+			    "promoted");
+	primary_promote(s->primary, s->changes.last);
+	primary_hello(s->primary, server_run_index(s->run), m->plan.term,
+		      server_run_id(s->run));
+	settle(s);		/* an event of its own, before the PLAN */
+	return 0;
+}
+
+/* Begin to become what it is. */
+static int
+take_sync(struct server *s, const struct message *m, struct fail *f)
+{
+	const bool newer = !server_run_is(s->run, &m->blob) ||
+		m->sync.term > server_run_term(s->run);
+	int status;
+
+	if (primary_check_sync(s->primary, newer, f) < 0)
+		return -1;
+	primary_forget(s->primary);
+	forget_run(s);
+	status = server_run_new_copy(&s->run, m, &s->world, f);
+	if (status != 0)
+		return status;
+	session_claim(s->session, m->sync.term);
+	changes_begin(&s->changes, m->sync.number);
+	primary_begin(s->primary, m);
+	return 0;
+}
+
+static int
+take_state(struct server *s, const struct message *m, struct fail *f)
+{
+	const struct shard_chunk chunk = {
+		.piece = m->state.piece, .chunk = m->state.chunk,
+		.updates = m->state.updates, .since = m->state.since,
+		.begun = m->state.begun, .data = m->frame[0]
+	};
+
+	return primary_next_chunk(s->primary) ?
+		shard_take_chunk(server_run_shard(s->run), &chunk, f) : 0;
+}
+
+/* It would be sent all of it again, in vain. */
+static int
+give_up(struct server *s, int status, const struct fail *f)
+{
+	if (status < 0 && f->kind != FAIL_AGAIN)
+		s->over = *f;
+	return status;
+}
+
+static int
+sync(struct server *s, struct event *e)
+{
+	return give_up(s, take_sync(s, e->m, e->why), e->why);
+}
+
+static int
+state(struct server *s, struct event *e)
+{
+	return give_up(s, take_state(s, e->m, e->why), e->why);
+}
+
+/* The run is over. */
+static int
+follow_stop(struct server *s, struct event *e)
+{
+	s->stopping = true;
+	*e->answer = (struct message){ .kind = MESSAGE_BYE };
+	return ANSWER;
+}
+
+static int
+refused(struct server *s, struct event *e)
+{
+	char text[MESSAGE_BLOB + 1];
+
+	if (primary_refused(s->primary, e->m)) {
+		say_hello(s);
+	} else if (!primary_copied(s->primary)) {	/* no successor */
+		message_text(e->m, text, sizeof(text));
+		fail(&s->over, message_status(e->m->refused.status),
+		     "%s does not want a standby: %s",
+		     primary_at(s->primary), text);
+	}
+	return SILENCE;
+}
+
+/* What is a change there is one here. */
+static int
+follow(struct server *s, struct event *e)
+{
+	if (primary_synced(s->primary) && find_change(e->m->kind))
+		changes_add(&s->changes, 0, e->m);
+	return SILENCE;
+}
+
+/* ---- events ---- */
+
+/* Who may say what, and when, is asked here alone. */
+static int
+hear(struct server *s, struct event *e, struct fail *f)
+{
+	const struct rule *r = find_rule(e->m->kind, e->from);
+	int status = 0;
+
+	if (!r)
+		return deny(e, f);
+	if (r->is & NEEDS_RUN && !s->run)
+		return fail(f, FAIL_AGAIN, "no plan yet");
+	if (r->is & NEEDS_LEADER && promote(s, e->m, f) < 0)
+		return -1;
+	e->why = f;
+	if (r->admit)
+		status = r->admit(s, e);
+	if (status != 0)
+		return status;
+	if (r->is & MAKES_CHANGE && holds(s))
+		replication_forward(s->replication,
+				    changes_add(&s->changes, e->peer, e->m));
+	else
+		act_on(s, r, e);
+	return 0;
+}
+
+void
+server_hear(struct server *s, uint64_t peer, const struct message *m,
+	    uint64_t now_ms)
+{
+	const uint64_t acted = s->changes.taken;
+	const bool followed = primary_is(s->primary, peer);
+	struct message whole;
+	struct event e = { .peer = peer, .now = now_ms, .m = m,
+			   .whole = &whole };
+	struct fail f;
+
+	e.from = followed ? SENDER_PRIMARY : session_sender(s->session, peer);
+	if (e.from == SENDER_COORDINATOR && m->kind != MESSAGE_HELLO)
+		session_heard(s->session, now_ms);
+	if (followed)
+		session_need(s->session);
+	replication_watch(s->replication, acted < s->changes.last &&
+			  acted >= replication_limit(s->replication),
+			  s->lease_ms, now_ms);
+	/* When we have taken over, the time of the other one is over. */
+	if (!(followed && primary_promoted(s->primary)) &&
+	    hear(s, &e, &f) < 0)
+		session_refuse(s->session, peer, m, &f);
+	settle(s);
+	free(e.owned);
+}
+
+void
+server_up(struct server *s, uint64_t peer)
+{
+	if (primary_is(s->primary, peer))
+		say_hello(s);
+}
+
+void
+server_ping_standbys(struct server *s)
+{
+	replication_ping(s->replication);
+	settle(s);
+}
+
+void
+server_flush(struct server *s)
+{
+	primary_hold(s->primary, s->changes.last);
+	settle(s);
+}
+
+int
+server_follow(struct server *s, const char *primary, const char *endpoint,
+	      struct fail *f)
+{
+	return primary_follow(s->primary, primary, endpoint, f);
+}
+
+/* ---- work on files ---- */
+
+bool
+server_job(struct server *s, struct server_job *job)
+{
+	return snapshots_next_job(s->snapshots, job);
+}
+
+void
+server_saved(struct server *s, const struct server_job *job,
+	     const struct checkpoint_part *part, const struct fail *why)
+{
+	struct message m = message_answer(&job->request, MESSAGE_SAVED);
+
+	snapshots_end_job(s->snapshots, job);
+	if (!part) {
+		session_refuse(s->session, job->peer, &job->request, why);
+	} else {
+		m.saved.size = part->size;
+		m.blob = (struct frame){ part->hash, strlen(part->hash),
+					 NULL };
+		session_send(s->session, job->peer, &m);
+	}
+	settle(s);
+}
+
+/*
+ * Is it the one that is meant?  Two runs give their checkpoints the same names,
+ * and a backup of one may be where that of another was.
+ */
+static int
+check_meant(const struct message *load, const struct checkpoint *from,
+	    struct fail *f)
+{
+	const struct checkpoint_info *info = checkpoint_info(from);
+	uint64_t run = 0;
+	char digits[3] = "";
+
+	for (size_t i = 0; i < sizeof(run); i++) {
+		memcpy(digits, info->run + 2 * i, 2);
+		((unsigned char *)&run)[i] =
+			(unsigned char)strtoul(digits, NULL, 16);
+	}
+	if (load->cut.part != 0 && load->cut.part != run)
+		return fail(f, FAIL_DATA, "%s is of another run: put back "
+			    "that of this one, or remove it to begin with an "
+			    "older one", checkpoint_path(from));
+	return 0;
+}
+
+int
+server_load(struct server *s, const struct server_job *job,
+	    struct checkpoint *from, const struct checkpoint_reader *reader,
+	    struct fail *why)
+{
+	const struct message *load = &job->request;
+	const struct message ok = message_answer(load, MESSAGE_OK);
+	int r = from ? 0 : -1;
+
+	snapshots_end_job(s->snapshots, job);
+	if (!s->run)		/* it was forgotten meanwhile */
+		return r;
+	if (r == 0 && (check_meant(load, from, why) < 0 ||
+		       server_run_restore(s->run, from, reader,
+					  load->cut.step, why) < 0))
+		r = -1;
+	if (r < 0 && s->world.stopped && s->world.stopped()) {
+		session_release(s->session);	/* it is not whole any more */
+		return r;
+	}
+	if (r == 0) {
+		session_send(s->session, job->peer, &ok);
+	} else {
+		session_refuse(s->session, job->peer, load, why);
+		if (primary_followed(s->primary))
+			s->over = *why;		/* it has what we have not */
+	}
+	s->standby_due = true;
+	settle(s);
+	return r;
+}
+
+/* ---- the log ---- */
+
+void
+server_log(struct server *s)
+{
+	changes_set_logged(&s->changes, s->changes.last);
+}
+
+const struct change *
+server_change(const struct server *s, uint64_t number)
+{
+	return changes_find(&s->changes, number);
+}
+
+void
+server_durable(struct server *s, uint64_t number)
+{
+	changes_set_logged(&s->changes, number);
+	settle(s);
+}
+
+uint64_t
+server_acted(const struct server *s)
+{
+	return s->changes.taken;
+}
+
+int
+server_begins(const struct server *s, const struct message *m)
+{
+	struct fail none;
+
+	if (server_run_has_plan(s->run, m))
+		return 0;
+	return check_begin(s, m, &none) < 0 ? -1 : 1;
+}
+
+bool
+server_ended(const struct server *s, uint64_t step)
+{
+	return s->run && server_run_high(s->run) <= step;
+}
+
+bool
+server_unsaved(const struct server *s, uint64_t step, uint64_t *last,
+	       char run[33])
+{
+	const unsigned char *id = server_run_id(s->run).data;
+
+	if (!s->run || server_ended(s, step))
+		return false;
+	*last = server_run_high(s->run) - 1;
+	for (size_t i = 0; i < PLAN_RUN; i++)
+		snprintf(run + 2 * i, 3, "%02x", id[i]);
+	return true;
+}
+
+bool
+server_run_over(const struct server *s)
+{
+	return session_run_over(s->session);
+}
+
+struct message
+server_plan(const struct server *s, uint64_t step, struct pack *model,
+	    struct pack *plan)
+{
+	return server_run_plan(s->run, step, model, plan);
+}
+
+void
+server_replay(struct server *s, const struct message *m)
+{
+	const struct rule *r = find_change(m->kind);
+	struct event e = { .m = m };
+
+	/* What is refused now was refused then. */
+	if (r)
+		act_on(s, r, &e);
+	settle(s);
+	session_release(s->session);	/* any coordinator may have us */
+}
+
+/* ---- what the program asks ---- */
 
 bool
 server_stopping(const struct server *s)
@@ -94,536 +1109,9 @@ server_stopping(const struct server *s)
 }
 
 bool
-server_has_run(struct server *s, uint64_t now)
-{
-	const struct message ping = { .kind = MESSAGE_PING };
-
-	if (now - s->probed >= PROBE_MS) {
-		s->probed = now;
-		server_say(s, s->coordinator, &ping);
-	}
-	return s->busy && s->shard &&
-		peers_find(&s->peers, s->coordinator) &&
-		now - s->coordinator_heard <= s->lease_ms;
-}
-
-bool
 server_awaits(const struct server *s)
 {
-	return s->stopping && (s->standby.peer || s->waiting.peer);
-}
-
-const char *
-server_state(struct server *s)
-{
-	snprintf(s->state, sizeof(s->state),
-		 "mark %llu, %llu pushes applied, %llu repeats",
-		 (unsigned long long)s->mark, (unsigned long long)s->pushes,
-		 (unsigned long long)s->repeats);
-	return s->state;
-}
-
-void
-server_say(struct server *s, uint64_t peer, const struct message *m)
-{
-	/* What was replayed, or is followed, was answered elsewhere. */
-	if (peer && outbox_send(s->outbox, peer, m) < 0)
-		peers_remove(&s->peers, peer);	/* nobody to tell */
-}
-
-void
-server_refuse(struct server *s, uint64_t peer, const struct message *to,
-	      const struct fail *why)
-{
-	const struct message m = message_refuse(to, why->kind, why->text);
-
-	server_say(s, peer, &m);
-}
-
-bool
-server_same_run(const struct server *s, const struct frame *run)
-{
-	return run->size == PLAN_RUN &&
-		memcmp(run->data, s->plan.run, PLAN_RUN) == 0;
-}
-
-/* ---- who is there ---- */
-
-static int
-fail_term(const struct server *s, uint64_t term, struct fail *f)
-{
-	return fail(f, FAIL_AGAIN, "term %llu is over, %llu began: another "
-		    "coordinator has this run", (unsigned long long)term,
-		    (unsigned long long)s->term);
-}
-
-/* May this coordinator have us?  Of our run, only one that is no older. */
-static int
-check_coordinator(const struct server *s, const struct message *m,
-		  uint64_t now, struct fail *f)
-{
-	if (s->shard && server_same_run(s, &m->blob))
-		return m->hello.term >= s->term ? 0 :
-			fail_term(s, m->hello.term, f);
-	if (!s->busy || now - s->coordinator_heard > s->lease_ms)
-		return 0;
-	return fail(f, FAIL_AGAIN, "busy with another run, whose coordinator "
-		    "was heard %llu ms ago",
-		    (unsigned long long)(now - s->coordinator_heard));
-}
-
-/* Nobody tells a server who left: those to whom nothing can be said have. */
-static void
-forget_leavers(struct server *s)
-{
-	const struct message ping = { .kind = MESSAGE_PING };
-	uint64_t *peer = mem_alloc(s->peers.count, sizeof(*peer));
-	size_t count = 0;
-
-	for (size_t i = 0; i < s->peers.room; i++)
-		if (s->peers.entry[i].item)
-			peer[count++] = s->peers.entry[i].peer;
-	for (size_t i = 0; i < count; i++)
-		server_say(s, peer[i], &ping);
-	free(peer);
-}
-
-static int
-hello(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
-      struct fail *f)
-{
-	struct message out = message_answer(m, MESSAGE_WELCOME);
-	const bool whole = s->shard && (!primary_followed(&s->primary) ||
-					primary_copied(&s->primary));
-
-	if (message_check_hello(m, f) < 0)
-		return -1;
-	if (s->peers.count >= MAX_PEERS)
-		forget_leavers(s);
-	if (s->peers.count >= MAX_PEERS)
-		return fail(f, FAIL_AGAIN, "too many peers");
-	if (m->hello.role == ROLE_COORDINATOR) {
-		if (check_coordinator(s, m, now, f) < 0)
-			return -1;
-		s->coordinator = peer;
-		s->coordinator_heard = now;
-		s->needed = true;
-		s->ours = s->shard && server_same_run(s, &m->blob);
-		if (s->ours)
-			s->term = m->hello.term;
-		s->primary.greeted = whole;
-	} else if (primary_followed(&s->primary)) {
-		return fail(f, FAIL_AGAIN, "a standby of %s",
-			    s->primary.at);
-	} else if (m->hello.role != ROLE_STANDBY && m->blob.size == 0) {
-		/* Who calls a server names a run, and who registers none. */
-		return fail(f, FAIL_CONFIG, "it is a server, no coordinator");
-	} else if (m->hello.role == ROLE_STANDBY) {
-		if (server_hello_standby(s, peer, m, f) < 0)
-			return -1;
-	} else if (m->hello.role == ROLE_SERVER) {
-		return server_hello_server(s, m, f);
-	} else if (m->hello.role != ROLE_WORKER &&
-		   m->hello.role != ROLE_EVALUATOR) {
-		return fail(f, FAIL_PROTOCOL, "not a role that a server "
-			    "talks to");
-	} else if (!s->shard || !server_same_run(s, &m->blob)) {
-		return fail(f, FAIL_AGAIN, "another run");
-	}
-	peers_set(&s->peers, peer, m->hello.role == ROLE_COORDINATOR ?
-		  as_coordinator : m->hello.role == ROLE_STANDBY ?
-		  as_standby : as_client);
-	out.welcome.version = WIRE_VERSION;
-	out.welcome.role = primary_followed(&s->primary) ? ROLE_STANDBY :
-		ROLE_SERVER;
-	out.welcome.index = s->index;
-	out.welcome.life = s->life;
-	out.welcome.term = s->plan.term;
-	out.welcome.plan = whole ? s->plan.number : WIRE_NONE;
-	out.welcome.journal = s->journal;
-	out.blob = (struct frame){ s->plan.run, whole ? PLAN_RUN : 0, NULL };
-	server_say(s, peer, &out);
-	if (m->hello.role == ROLE_COORDINATOR)
-		server_report_standby(s);
-	if (m->hello.role == ROLE_STANDBY)
-		server_begin_standby(s);
-	return 0;
-}
-
-/* ---- the plan ---- */
-
-/* We have this plan: it is the term that may be new. */
-static int
-take_term(struct server *s, uint64_t term, struct fail *f)
-{
-	if (term < s->term)
-		return fail_term(s, term, f);
-	if (term > s->plan.term)
-		server_let_cuts_go(s);
-	s->term = s->plan.term = term;
-	s->busy = s->ours = true;
-	s->run_over = s->kept = false;
-	return 0;
-}
-
-/* Does it lay out the same variables in the same way? */
-static bool
-same_layout(const struct plan *a, const struct plan *b)
-{
-	for (size_t i = 0; i < a->pieces && i < b->pieces; i++) {
-		const struct piece *p = &a->piece[i], *q = &b->piece[i];
-
-		if (p->variable != q->variable || p->first != q->first ||
-		    p->count != q->count)
-			return false;
-	}
-	for (size_t i = 0; i < a->parts && i < b->parts; i++)
-		if (a->part[i].server != b->part[i].server ||
-		    a->part[i].count != b->part[i].count)
-			return false;
-	return a->pieces == b->pieces && a->parts == b->parts &&
-		a->servers == b->servers;
-}
-
-/* Is it the plan that we have, perhaps under a newer term? */
-bool
-server_has_plan(const struct server *s, const struct message *m)
-{
-	struct plan plan = { 0 };
-	struct fail none;
-	bool same;
-
-	if (!s->shard || !server_same_run(s, &m->blob) ||
-	    m->plan.plan != s->plan.number || m->plan.server != s->index ||
-	    m->plan.seed != s->plan.seed ||
-	    hash64(m->frame[0].data, m->frame[0].size) != s->model_hash)
-		return false;
-	same = plan_read(&plan, s->model, m->frame[1].data, m->frame[1].size,
-			 &none) == 0 && same_layout(&plan, &s->plan);
-	plan_release(&plan);
-	return same;
-}
-
-/* What cannot be had would be noticed one by one, and late. */
-static int
-check_memory(const struct server *s, size_t server, struct fail *f)
-{
-	const double bytes = shard_bytes(&s->plan, s->model, server);
-	const double gib = 1 << 30;
-
-	if (s->memory == 0 || bytes <= (double)s->memory)
-		return 0;
-	return fail(f, FAIL_CONFIG, "its variables need %.3g GiB, all its "
-		    "memory is %.3g GiB: take more servers, and cut variables "
-		    "into parts for them (ps-coord --partition), or fewer rows",
-		    bytes / gib, (double)s->memory / gib);
-}
-
-/* May it begin anew with this plan, which is not ours? */
-int
-server_check_begin(const struct server *s, const struct message *m,
-		   struct fail *f)
-{
-	if (m->blob.size != PLAN_RUN)
-		return fail(f, FAIL_PROTOCOL, "a plan of no run");
-	if (s->shard && server_same_run(s, &m->blob) &&
-	    m->plan.term < s->term)
-		return fail_term(s, m->plan.term, f);
-	if (s->jobs > 0)	/* the writer still reads what we hold */
-		return fail(f, FAIL_AGAIN, "a checkpoint is being written");
-	return 0;
-}
-
-int
-server_take_plan(struct server *s, const struct message *m, struct fail *f)
-{
-	if (server_has_plan(s, m))
-		return take_term(s, m->plan.term, f);
-	if (server_check_begin(s, m, f) < 0)
-		return -1;
-	server_forget_run(s);
-	s->busy = false;
-	if (plan_read_model(&s->source, m->frame[0].data, m->frame[0].size,
-			    f) < 0)
-		return -1;
-	s->model = model_parse(&s->source, f);
-	if (!s->model || plan_read(&s->plan, s->model, m->frame[1].data,
-				   m->frame[1].size, f) < 0)
-		return -1;
-	if (m->plan.server >= s->plan.servers)
-		return fail(f, FAIL_PROTOCOL, "a plan without this server");
-	if (check_memory(s, m->plan.server, f) < 0)
-		return -1;
-	s->plan.number = m->plan.plan;
-	s->plan.seed = m->plan.seed;
-	s->term = s->plan.term = m->plan.term;
-	memcpy(s->plan.run, m->blob.data, PLAN_RUN);
-	s->model_hash = hash64(m->frame[0].data, m->frame[0].size);
-	s->index = m->plan.server;
-	s->mark = m->plan.step;
-	s->initial = true;
-	s->shard = shard_new(&s->plan, s->model, s->index, s->stopped);
-	if (!s->shard)
-		return 1;
-	s->rows = shard_rows_new(s->shard);
-	s->applied = mem_alloc(s->plan.parts, sizeof(*s->applied));
-	s->stage = stage_new(&s->plan, s->model, s->index, s->shard, s->mark);
-	s->busy = s->ours = true;
-	s->kept = false;
-	return 0;
-}
-
-/* ---- what is said ---- */
-
-static int
-check_term(const struct server *s, uint64_t run, uint64_t term,
-	   struct fail *f)
-{
-	if (!s->shard || run != plan_run(&s->plan))
-		return fail(f, FAIL_AGAIN, "another run");
-	return term >= s->plan.term ? 0 : fail_term(s, term, f);
-}
-
-/* So much of its journal the coordinator cannot have lost. */
-static void
-note_journal(struct server *s, uint64_t records)
-{
-	if (records > s->journal)
-		s->journal = records;
-}
-
-/*
- * Its coordinator leaves us to others.  One that ends before it has begun, be
- * it of another run or started again, leaves our run as it is.
- */
-static void
-be_left(struct server *s)
-{
-	const bool ended = s->busy && s->ours && s->plan.term == s->term;
-
-	s->run_over = s->run_over || ended;
-	s->kept = s->kept || ended;
-	s->busy = false;
-}
-
-/* What only the coordinator may say.  1: it will be answered later. */
-static int
-obey(struct server *s, uint64_t peer, const struct message *m,
-     struct fail *f)
-{
-	int later;
-
-	switch (m->kind) {
-	case MESSAGE_PLAN:
-		if ((later = server_take_plan(s, m, f)) == 0)
-			note_journal(s, m->plan.journal);
-		return later;
-	case MESSAGE_MARK:
-		if (check_term(s, m->mark.run, m->mark.term, f) < 0)
-			return -1;
-		note_journal(s, m->mark.journal);
-		server_mark(s, m->mark.step);
-		return 0;
-	case MESSAGE_VOID:
-		if (check_term(s, m->voided.run, m->voided.term, f) < 0)
-			return -1;
-		note_journal(s, m->voided.journal);
-		return server_void_steps(s, m, f);
-	case MESSAGE_FREEZE:
-	case MESSAGE_THAW:
-		if (check_term(s, m->cut.run, m->cut.term, f) < 0)
-			return -1;
-		return m->kind == MESSAGE_THAW ? server_thaw(s, m->cut.cut, f) :
-			server_freeze(s, m->cut.cut, m->cut.step, f);
-	case MESSAGE_SAVE:
-	case MESSAGE_LOAD:
-		if (check_term(s, m->cut.run, m->cut.term, f) < 0 ||
-		    server_add_job(s, peer, m, f) < 0)
-			return -1;
-		return 1;
-	case MESSAGE_COMMIT:
-		if (check_term(s, m->commit.run, m->commit.term, f) < 0)
-			return -1;
-		return server_commit(s, m, f);
-	case MESSAGE_STOP:
-		s->run_over = s->run_over || s->ours;
-		s->stopping = true;
-		server_say(s, s->standby.peer, m);
-		server_say(s, s->waiting.peer, m);
-		return 0;
-	case MESSAGE_BYE:
-		be_left(s);
-		return 0;
-	default:
-		return fail(f, FAIL_PROTOCOL, "%s is not for a server",
-			    message_name(m->kind));
-	}
-}
-
-/* All that it has, for the coordinator, who is to believe nothing else. */
-static void
-say_standing(struct server *s, uint64_t peer, const struct message *plan)
-{
-	struct message m = message_answer(plan, MESSAGE_OK);
-	unsigned char bytes[WINDOW_BYTES];
-	struct window steps = { 0 };
-
-	server_settled(s, &steps);
-	m.ok.above = s->above;
-	m.ok.mark = s->mark;
-	m.ok.round = stage_step(s->stage);
-	m.ok.initial = s->initial;
-	m.ok.standby = server_standby(s);
-	m.frame[0].data = bytes;
-	m.frame[0].size = window_write(&steps, s->mark, bytes);
-	m.frames = m.frame[0].size > 0;
-	server_say(s, peer, &m);
-	window_release(&steps);
-}
-
-/* One of those that server_is_change() tells. */
-int
-server_apply(struct server *s, uint64_t peer, const struct message *m,
-	     struct fail *f)
-{
-	const struct message done = message_answer(m, MESSAGE_OK);
-	int later;
-
-	if (m->kind == MESSAGE_PUSH || m->kind == MESSAGE_PUSHPULL)
-		return s->shard ? server_push(s, peer, m, f) :
-			fail(f, FAIL_AGAIN, "no plan yet");
-	later = obey(s, peer, m, f);
-	if (later == 0 && m->kind == MESSAGE_PLAN)
-		say_standing(s, peer, m);
-	else if (later == 0)
-		server_say(s, peer, &done);
-	if (m->kind == MESSAGE_PLAN || s->round_ended)
-		server_begin_standby(s);
-	if (s->round_ended)
-		server_answer_parked(s);
-	return later;
-}
-
-/* Said by somebody else. */
-static int
-deny(const struct message *m, struct fail *f)
-{
-	if (server_is_change(m->kind) || m->kind == MESSAGE_SAVE ||
-	    m->kind == MESSAGE_STOP)
-		return fail(f, FAIL_DENIED, "%s is the coordinator's to say",
-			    message_name(m->kind));
-	return fail(f, FAIL_PROTOCOL, "%s is not for a server",
-		    message_name(m->kind));
-}
-
-/* What would be noticed when the first checkpoint is lost. */
-static int
-check_saves(const struct server *s, const struct message *m, struct fail *f)
-{
-	if (m->kind != MESSAGE_PLAN || !s->can_save || server_has_plan(s, m))
-		return 0;
-	return s->can_save(s->saver, (enum saves)m->plan.saves,
-			   m->plan.server, f);
-}
-
-/* What only the coordinator may say, and does. */
-static int
-hear_coordinator(struct server *s, uint64_t peer, const struct message *m,
-		 struct fail *f)
-{
-	const struct message done = message_answer(m, MESSAGE_OK);
-	int later;
-
-	if (primary_followed(&s->primary) && m->kind != MESSAGE_STOP &&
-	    m->kind != MESSAGE_BYE && server_promote(s, m, f) < 0)
-		return -1;
-	if (check_saves(s, m, f) < 0)
-		return -1;
-	if (m->kind == MESSAGE_PLAN && !(server_same_run(s, &m->blob) &&
-					 m->plan.term < s->plan.term)) {
-		s->asked_term = m->plan.term;
-		server_keep_standby(s, m->plan.standby);
-	}
-	if (m->kind == MESSAGE_STANDBY) {
-		server_count_standby(s, m);
-		return 0;
-	}
-	if (server_is_change(m->kind))
-		return server_do(s, peer, m, f);
-	later = obey(s, peer, m, f);
-	if (later == 0)
-		server_say(s, peer, &done);
-	return later;
-}
-
-static int
-act(struct server *s, uint64_t peer, const struct message *m, uint64_t now,
-    struct fail *f)
-{
-	const void *known = peers_find(&s->peers, peer);
-
-	if (m->kind == MESSAGE_HELLO)
-		return hello(s, peer, m, now, f);
-	if (!known)
-		return m->kind == MESSAGE_BYE ? 0 :
-			fail(f, FAIL_PROTOCOL, "say HELLO first");
-	if (m->kind >= MESSAGE_PULL && m->kind <= MESSAGE_PUSHPULL &&
-	    !s->shard)
-		return fail(f, FAIL_AGAIN, "no plan yet");
-	if (peer == s->coordinator) {
-		s->coordinator_heard = now;
-		s->needed = true;
-	}
-	switch (m->kind) {
-	case MESSAGE_PULL:
-		return server_pull(s, peer, m, f);
-	case MESSAGE_PUSH:
-	case MESSAGE_PUSHPULL:
-		return server_hear_push(s, peer, m, f);
-	case MESSAGE_PING: {
-		const struct message pong = message_answer(m, MESSAGE_PONG);
-
-		if (known == as_coordinator && peer != s->coordinator)
-			break;
-		server_say(s, peer, &pong);
-		return 0;
-	}
-	case MESSAGE_PONG:
-		return 0;
-	default:
-		break;
-	}
-	if (known == as_standby) {
-		server_hear_standby(s, peer, m);
-		return 0;
-	}
-	if (known == as_coordinator && peer != s->coordinator &&
-	    m->kind != MESSAGE_BYE)
-		return fail(f, FAIL_AGAIN, "another coordinator has this "
-			    "server");
-	if (known != as_coordinator || peer != s->coordinator) {
-		if (m->kind != MESSAGE_BYE)
-			return deny(m, f);
-		peers_remove(&s->peers, peer);
-		return 0;
-	}
-	return hear_coordinator(s, peer, m, f);
-}
-
-void
-server_hear(struct server *s, uint64_t peer, const struct message *m,
-	    uint64_t now_ms)
-{
-	const bool followed = s->primary.peer && peer == s->primary.peer;
-	struct fail f;
-
-	s->needed = s->needed || followed;
-	server_watch_standby(s, now_ms);
-	if (followed && s->primary.promoted)
-		return;		/* its time is over */
-	if ((followed ? server_hear_primary(s, m, &f) :
-	     act(s, peer, m, now_ms, &f)) < 0)
-		server_refuse(s, peer, m, &f);
+	return s->stopping && replication_reached(s->replication);
 }
 
 bool
@@ -631,4 +1119,85 @@ server_over(const struct server *s, struct fail *f)
 {
 	*f = s->over;
 	return s->over.kind != 0;
+}
+
+bool
+server_has_run(struct server *s, uint64_t now_ms)
+{
+	return session_has_run(s->session, now_ms) && s->run;
+}
+
+void
+server_look(struct server *s, uint64_t now_ms)
+{
+	/* Those who stand by for us have no coordinator, as long as we do. */
+	if (session_look(s->session, SERVER_LOOK_MS, now_ms))
+		server_ping_standbys(s);
+}
+
+int
+server_check_idle(const struct server *s, uint64_t limit_ms,
+		  const char *coordinator, struct fail *f)
+{
+	const double seconds = (double)limit_ms / 1000;
+	const char *name = coordinator ? coordinator : "";
+	const char *space = coordinator ? " " : "";
+
+	if (!session_idle(s->session, limit_ms))
+		return 0;
+	if (primary_followed(s->primary))
+		return fail(f, FAIL_PEER, "no coordinator has called for %g s, "
+			    "and its primary %s is gone, or has none either: "
+			    "it ends (--idle)", seconds,
+			    primary_at(s->primary));
+	if (session_coordinator(s->session))
+		return fail(f, FAIL_PEER, "its coordinator%s%s has not been "
+			    "heard for %g s: it ends (--idle)", space, name,
+			    seconds);
+	return fail(f, FAIL_PEER, "its coordinator%s%s has not called for "
+		    "%g s: it ends (--idle)", space, name, seconds);
+}
+
+const char *
+server_state(struct server *s)
+{
+	server_run_text(s->run, s->state, sizeof(s->state));
+	return s->state;
+}
+
+/* ---- what always holds ---- */
+
+static const char *
+check_run(const struct server *s)
+{
+	const char *broken;
+
+	if (!s->run)
+		return snapshots_have_jobs(s->snapshots) ||
+			parked_at(&s->parked, 0) ?
+			"server 1: nothing is left of a run that was "
+			"forgotten" : NULL;
+	if (server_run_term(s->run) > session_term(s->session))
+		return "server 2: no plan is of a term that was not heard of";
+	broken = server_run_check(s->run);
+	return broken ? broken :
+		parked_check(&s->parked, server_run_round(s->run));
+}
+
+const char *
+server_check(const struct server *s)
+{
+	const bool follows = primary_followed(s->primary);
+	const uint64_t acted = s->changes.taken;
+	const uint64_t most = replication_limit(s->replication);
+	const char *broken = check_run(s);
+
+	broken = broken ? broken :
+		changes_check(&s->changes, follows ||
+				 snapshots_loading(s->snapshots) ? NULL :
+				 &most);
+	broken = broken ? broken : primary_check(s->primary, acted);
+	broken = broken ? broken :
+		replication_check(s->replication, follows, acted);
+	return broken ? broken : snapshots_check(s->snapshots);
 }

@@ -32,6 +32,10 @@ void server_free(struct server *);
  */
 void server_limit(struct server *, uint64_t memory, bool (*stopped)(void));
 
+/* For a test of tests: a push that was applied is applied again, though it is
+   known, if forgets() says so then. */
+void server_forgets(struct server *, bool (*forgets)(void));
+
 /* Who says why there cannot be checkpoints of a run: 0; -1.  Which server it
    is is told for what one of them should say for all. */
 typedef int server_can_save(void *self, enum saves, uint64_t server,
@@ -103,8 +107,8 @@ int server_load(struct server *, const struct server_job *,
 int server_follow(struct server *, const char *primary, const char *endpoint,
 		  struct fail *);
 void server_up(struct server *, uint64_t peer);
-/* One of those who called has left. */
-void server_left(struct server *);
+/* Standbys learn that we are there; one that has left is noticed. */
+void server_ping_standbys(struct server *);
 /* All that has come was heard: a standby says so, and acts on it. */
 void server_flush(struct server *);
 

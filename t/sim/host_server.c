@@ -232,7 +232,7 @@ host_server_hear(struct host_server *h, const struct packet *p, uint64_t now)
 	if (p->kind == PACKET_UP)
 		server_up(h->server, p->peer);
 	else if (p->kind == PACKET_LEFT)
-		server_left(h->server);
+		server_ping_standbys(h->server);
 	else if (p->kind == PACKET_MESSAGE)
 		server_hear(h->server, p->peer, &p->message, now);
 }

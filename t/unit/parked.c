@@ -12,8 +12,16 @@ park(uint64_t peer, uint64_t part, size_t bytes)
 	struct message m = { .kind = MESSAGE_PULL, .frames = 1 };
 
 	m.pull.part = part;
+	m.pull.after = 1;
 	m.frame[0] = (struct frame){ keys, bytes, NULL };
 	parked_add(&parked, peer, &m);
+}
+
+static bool
+is_here(void *self, uint64_t peer)
+{
+	(void)self;
+	return peer != 2;
 }
 
 int
@@ -28,9 +36,11 @@ main(void)
 	park(1, 0, 5);
 	named(parked.count == 3 && parked.bytes == 55,
 	      "the one before is given up");
-	parked_forget(&parked, 0);
-	named(parked.count == 2 && parked.bytes == 50 &&
-	      parked.pull[0].pull.pull.part == 1, "one is forgotten");
+	named(!parked_check(&parked, 0), "none has reason to be answered");
+	parked_forget_leavers(&parked, is_here, NULL);
+	named(parked.count == 2 && parked.bytes == 35 &&
+	      parked_at(&parked, 1)->pull.pull.part == 1 &&
+	      !parked_at(&parked, 2), "one is forgotten");
 	taken = parked_take(&parked);
 	ok(taken.count == 2 && parked.count == 0 && parked.bytes == 0);
 	parked_release(&taken);

@@ -4,7 +4,7 @@
  * and takes over with.
  */
 #include "server/primary.h"
-#include "server/standby.h"
+#include "server/replication.h"
 
 #include "script.h"
 #include "tap.h"
@@ -126,7 +126,7 @@ broken(void)
 	deliver_all();
 	ok(count_on(&primary, TERM, 2));
 	unreachable = true;
-	server_left(primary.server);
+	server_ping_standbys(primary.server);
 	unreachable = false;
 	ok(primary.standby_life == 0);
 	hear_script(&primary, ++heard);
@@ -191,7 +191,7 @@ a_late_plan(void)
 	in_sync();
 	deliver_all();
 	unreachable = true;
-	server_left(primary.server);
+	server_ping_standbys(primary.server);
 	unreachable = false;
 	ok(primary.told && primary.standby_life == 0 &&
 	   !primary.standby_counted);
@@ -235,14 +235,24 @@ silent(void)
 static void
 behind(void)
 {
-	struct standby b = { .held = 5 };
+	const struct message okay = { .kind = MESSAGE_OK };
+	struct rng rng = { 5, 0 };
 
-	ok(standby_limit(&b) == UINT64_MAX && !standby_whole(&b));
-	b.life = 2;
-	b.cut = (struct cut *)&b;
-	ok(standby_limit(&b) == 5 + STANDBY_BEHIND && !standby_whole(&b));
-	b.cut = NULL;
-	ok(standby_limit(&b) == 5 && standby_whole(&b));
+	begin(&rng);
+	call();
+	deliver(&standby, &primary, STANDBY);
+	while (heard < 1 + REPLICATION_BEHIND)
+		hear_script(&primary, ++heard);
+	ok(answered(1 + REPLICATION_BEHIND));
+	while (heard < 40 + REPLICATION_BEHIND)
+		hear_script(&primary, ++heard);
+	named(answered(1 + REPLICATION_BEHIND),
+	      "more wait while it takes the cut");
+	for (int i = 0; i < 1000; i++)
+		side_hear(&primary, STANDBY, &okay);
+	named(answered(1 + REPLICATION_BEHIND),
+	      "and when it has the cut alone");
+	end();
 }
 
 /* What the coordinator counts on is not thrown away. */
@@ -371,7 +381,7 @@ stopped(void)
 	side_hear(&primary, COORD, &stop);
 	ok(server_awaits(primary.server));
 	unreachable = true;
-	server_left(primary.server);
+	server_ping_standbys(primary.server);
 	unreachable = false;
 	ok(!server_awaits(primary.server));
 	end();

@@ -1,0 +1,363 @@
+#include "server/replication.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CREDIT	4		/* chunks under way */
+
+/* One that called, and where it listens. */
+struct follower {
+	uint64_t life;		/* 0: there is none */
+	uint64_t peer;		/* 0: it cannot be reached */
+	char endpoint[256];
+};
+
+struct replication {
+	struct outbox *outbox;
+	struct follower it, waiting;
+	struct cut *cut;	/* NULL: all of it is there */
+	size_t next;		/* chunks of it that were sent */
+	size_t answered;	/* those that are there, and SYNC */
+	uint64_t held;		/* it holds the changes up to here */
+	uint64_t awaited_ms;	/* since when others wait for it; 0: none do */
+	bool in_sync;		/* the coordinator has been told */
+	bool counted;		/* and counts on it, as we have told it */
+	bool news;		/* for the coordinator */
+};
+
+struct replication *
+replication_new(struct outbox *outbox)
+{
+	struct replication *b = mem_alloc(1, sizeof(*b));
+
+	b->outbox = outbox;
+	return b;
+}
+
+void
+replication_free(struct replication *b)
+{
+	if (!b)
+		return;
+	cut_free(b->cut);
+	free(b);
+}
+
+/* ---- what it is ---- */
+
+bool
+replication_is_there(const struct replication *b)
+{
+	return b->it.life != 0;
+}
+
+bool
+replication_waits(const struct replication *b)
+{
+	return b->waiting.peer && !b->it.life;
+}
+
+bool
+replication_reached(const struct replication *b)
+{
+	return b->it.peer || b->waiting.peer;
+}
+
+uint64_t
+replication_limit(const struct replication *b)
+{
+	if (!b->it.life)
+		return UINT64_MAX;
+	return b->held + (b->cut ? REPLICATION_BEHIND : 0);
+}
+
+uint64_t
+replication_counted(const struct replication *b)
+{
+	return b->counted ? b->it.life : 0;
+}
+
+/* Does it have the cut, so that it is to hold changes first? */
+static bool
+is_whole(const struct replication *b)
+{
+	return b->it.life && !b->cut;
+}
+
+/* ---- it goes ---- */
+
+/* What was sent stays sent. */
+void
+replication_forget(struct replication *b)
+{
+	cut_free(b->cut);
+	*b = (struct replication){ .outbox = b->outbox,
+				   .waiting = b->waiting, .news = b->news };
+}
+
+void
+replication_drop(struct replication *b)
+{
+	const struct message over = { .kind = MESSAGE_REFUSED,
+				      .refused.status = FAIL_AGAIN };
+
+	if (b->it.peer)
+		outbox_send(b->outbox, b->it.peer, &over);
+	replication_forget(b);
+}
+
+void
+replication_drop_copying(struct replication *b)
+{
+	if (b->cut)
+		replication_drop(b);
+}
+
+/* It cannot be reached.  If it is counted on, whether the server may go on
+   alone is not its own to say. */
+static void
+lose(struct replication *b)
+{
+	b->news = b->news || b->in_sync;
+	b->it.peer = 0;
+	if (!b->counted)
+		replication_forget(b);
+}
+
+static int
+send_it(struct replication *b, const struct message *m)
+{
+	return b->it.peer ? outbox_send(b->outbox, b->it.peer, m) : 0;
+}
+
+void
+replication_send(struct replication *b, const struct message *m)
+{
+	send_it(b, m);
+	if (b->waiting.peer)
+		outbox_send(b->outbox, b->waiting.peer, m);
+}
+
+void
+replication_ping(struct replication *b)
+{
+	const struct message ping = { .kind = MESSAGE_PING };
+
+	if (b->waiting.peer &&
+	    outbox_send(b->outbox, b->waiting.peer, &ping) < 0)
+		b->waiting = (struct follower){ 0 };
+	if (send_it(b, &ping) < 0)
+		lose(b);
+}
+
+void
+replication_watch(struct replication *b, bool awaited, uint64_t limit_ms,
+		  uint64_t now)
+{
+	if (b->counted || !awaited)
+		b->awaited_ms = 0;
+	else if (b->awaited_ms == 0)
+		b->awaited_ms = now;
+	else if (now - b->awaited_ms > limit_ms)
+		replication_drop(b);
+}
+
+/* ---- it comes ---- */
+
+bool
+replication_endpoint(const struct message *m, char *endpoint, size_t room)
+{
+	const struct frame *at = &m->frame[0];
+	const unsigned char *bytes = at->data;
+
+	if (m->frames != 1 || at->size == 0 || at->size >= room)
+		return false;
+	for (size_t i = 0; i < at->size; i++)
+		if (bytes[i] <= ' ' || bytes[i] == 127)
+			return false;
+	memcpy(endpoint, bytes, at->size);
+	endpoint[at->size] = '\0';
+	return true;
+}
+
+int
+replication_hello(struct replication *b, uint64_t peer,
+		  const struct message *m, struct fail *f)
+{
+	struct follower one = { .peer = peer, .life = m->hello.life };
+
+	if (!replication_endpoint(m, one.endpoint, sizeof(one.endpoint)) ||
+	    one.life == 0)
+		return fail(f, FAIL_PROTOCOL, "a standby that does not say "
+			    "where it listens");
+	if (b->it.life == one.life && b->it.peer != peer)
+		lose(b);	/* it has reconnected */
+	b->waiting = one;
+	return 0;
+}
+
+static int
+send_chunk(struct replication *b, size_t i)
+{
+	const struct shard_chunk chunk = cut_chunk(b->cut, i);
+	struct message m = { .kind = MESSAGE_STATE, .request = i,
+			     .frames = 1 };
+
+	m.state.piece = chunk.piece;
+	m.state.chunk = chunk.chunk;
+	m.state.updates = chunk.updates;
+	m.state.since = chunk.since;
+	m.state.begun = chunk.begun;
+	m.frame[0] = chunk.data;
+	return send_it(b, &m);
+}
+
+static int
+send_chunks(struct replication *b)
+{
+	while (b->next < cut_chunks(b->cut) && b->next < b->answered + CREDIT)
+		if (send_chunk(b, b->next++) < 0)
+			return -1;
+	return 0;
+}
+
+void
+replication_begin(struct replication *b, struct cut *cut,
+		  struct message *sync, const struct change *c)
+{
+	int status;
+
+	replication_forget(b);
+	b->it = b->waiting;
+	b->waiting = (struct follower){ 0 };
+	b->cut = cut;
+	b->held = sync->sync.number;
+	sync->sync.chunks = cut_chunks(cut);
+	status = send_it(b, sync) < 0 || send_chunks(b) < 0 ? -1 : 0;
+	for (; c && status == 0; c = c->next)
+		status = send_it(b, &c->message);
+	if (status < 0)
+		lose(b);
+}
+
+void
+replication_forward(struct replication *b, const struct change *c)
+{
+	if (send_it(b, &c->message) < 0)
+		lose(b);
+}
+
+/* It has SYNC or a chunk.  -1: it is gone. */
+static int
+take_answer(struct replication *b)
+{
+	if (!b->cut || b->answered > b->next)
+		return 0;
+	if (++b->answered <= cut_chunks(b->cut))
+		return send_chunks(b);
+	cut_free(b->cut);
+	b->cut = NULL;
+	return 0;
+}
+
+/* It has the cut, and all that was done since: the coordinator may know. */
+static void
+catch_up(struct replication *b, uint64_t acted)
+{
+	if (b->in_sync || !is_whole(b) || b->held < acted)
+		return;
+	b->in_sync = b->news = true;
+}
+
+void
+replication_hear(struct replication *b, uint64_t peer,
+		 const struct message *m, uint64_t acted)
+{
+	int status = 0;
+
+	if (peer == b->waiting.peer && m->kind == MESSAGE_BYE)
+		b->waiting = (struct follower){ 0 };
+	if (peer != b->it.peer)
+		return;		/* of a time that is over */
+	if (m->kind == MESSAGE_BYE)
+		status = -1;
+	if (m->kind == MESSAGE_HELD && m->held.number > b->held)
+		b->held = m->held.number;
+	if (m->kind == MESSAGE_OK)
+		status = take_answer(b);
+	b->awaited_ms = 0;
+	catch_up(b, acted);
+	if (m->kind == MESSAGE_REFUSED) {	/* it is the coordinator's */
+		b->waiting = b->it;
+		status = -1;
+	}
+	if (status < 0)
+		lose(b);
+}
+
+/* ---- the coordinator ---- */
+
+void
+replication_keep(struct replication *b, uint64_t life)
+{
+	if (b->it.life && b->it.life != life)
+		replication_drop(b);
+	b->counted = b->counted || b->in_sync;
+	replication_report(b);
+}
+
+void
+replication_count(struct replication *b, uint64_t life)
+{
+	if (life == b->it.life && b->in_sync && b->it.peer)
+		b->counted = true;
+	else if (life == 0)
+		replication_drop(b);
+	b->news = true;
+}
+
+void
+replication_report(struct replication *b)
+{
+	b->news = b->news || b->in_sync;
+}
+
+bool
+replication_has_news(const struct replication *b)
+{
+	return b->news;
+}
+
+struct message
+replication_news(struct replication *b)
+{
+	struct message m = { .kind = MESSAGE_STANDBY, .frames = 1 };
+
+	m.standby.life = b->in_sync && b->it.peer ? b->it.life : 0;
+	m.standby.counted = b->counted;
+	m.frame[0] = (struct frame){ b->it.endpoint, strlen(b->it.endpoint),
+				     NULL };
+	b->news = false;
+	return m;
+}
+
+/* ---- what always holds ---- */
+
+const char *
+replication_check(const struct replication *b, bool stands_by,
+		  uint64_t acted)
+{
+	if (b->counted && !b->in_sync)
+		return "server 10: a standby that is counted on is in sync";
+	if (b->in_sync && !is_whole(b))
+		return "server 11: a standby in sync has all of the cut";
+	if (b->in_sync && b->held < acted)
+		return "server 12: a standby in sync holds all that was acted "
+			"on";
+	if (b->it.life && stands_by)
+		return "server 13: a standby has none of its own";
+	return NULL;
+}

@@ -1,0 +1,256 @@
+#include "server/session.h"
+
+#include "base/mem.h"
+#include "base/peers.h"
+
+#include <stdlib.h>
+
+#define MAX_PEERS	65536
+#define PROBE_MS	250	/* is the coordinator there? */
+
+/* Who a peer said it is; items of the peers map point into this. */
+static char as_coordinator[1], as_client[1], as_standby[1];
+
+struct session {
+	struct outbox *outbox;
+	uint64_t lease_ms;
+	struct peers peers;
+	uint64_t coordinator, heard;
+	uint64_t probed;	/* when: is it there? */
+	uint64_t term;		/* the newest heard of, of this run */
+	bool busy;		/* a run has us */
+	bool ours;		/* the coordinator is that of our run */
+	bool over;		/* it has said that the run is */
+	bool kept;		/* it has left us to another one, which may
+				   come at any time */
+	uint64_t idle_ms;	/* nobody has had a use for us for so long */
+	uint64_t looked_ms;	/* when that was looked at; 0: not yet */
+	bool needed;		/* somebody had, since then */
+};
+
+struct session *
+session_new(struct outbox *outbox, uint64_t lease_ms)
+{
+	struct session *s = mem_alloc(1, sizeof(*s));
+
+	s->outbox = outbox;
+	s->lease_ms = lease_ms;
+	return s;
+}
+
+void
+session_free(struct session *s)
+{
+	if (!s)
+		return;
+	peers_release(&s->peers);
+	free(s);
+}
+
+enum sender
+session_sender(const struct session *s, uint64_t peer)
+{
+	const char *as = peers_find(&s->peers, peer);
+
+	if (as == as_client)
+		return SENDER_CLIENT;
+	if (as == as_coordinator)
+		return peer == s->coordinator ? SENDER_COORDINATOR :
+			SENDER_OUSTED;
+	return as ? SENDER_STANDBY : SENDER_STRANGER;
+}
+
+void
+session_send(struct session *s, uint64_t peer, const struct message *m)
+{
+	/* What was replayed, or is followed, was answered elsewhere. */
+	if (peer && outbox_send(s->outbox, peer, m) < 0)
+		peers_remove(&s->peers, peer);	/* nobody to tell */
+}
+
+void
+session_refuse(struct session *s, uint64_t peer, const struct message *to,
+	       const struct fail *why)
+{
+	const struct message m = message_refuse(to, why->kind, why->text);
+
+	session_send(s, peer, &m);
+}
+
+/* ---- comings and goings ---- */
+
+/* Nobody tells a server who left: to whom nothing can be said has. */
+static void
+forget_leavers(struct session *s)
+{
+	uint64_t *peer = mem_alloc(s->peers.count, sizeof(*peer));
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->peers.room; i++)
+		if (s->peers.entry[i].item)
+			peer[count++] = s->peers.entry[i].peer;
+	for (size_t i = 0; i < count; i++)
+		session_has(s, peer[i]);
+	free(peer);
+}
+
+int
+session_make_room(struct session *s, struct fail *f)
+{
+	if (s->peers.count >= MAX_PEERS)
+		forget_leavers(s);
+	return s->peers.count < MAX_PEERS ? 0 :
+		fail(f, FAIL_AGAIN, "too many peers");
+}
+
+void
+session_add(struct session *s, uint64_t peer, enum role role)
+{
+	peers_set(&s->peers, peer, role == ROLE_COORDINATOR ? as_coordinator :
+		  role == ROLE_STANDBY ? as_standby : as_client);
+}
+
+void
+session_remove(struct session *s, uint64_t peer)
+{
+	peers_remove(&s->peers, peer);
+}
+
+bool
+session_has(struct session *s, uint64_t peer)
+{
+	const struct message ping = { .kind = MESSAGE_PING };
+
+	session_send(s, peer, &ping);
+	return peers_find(&s->peers, peer) != NULL;
+}
+
+/* ---- the coordinator ---- */
+
+uint64_t
+session_coordinator(const struct session *s)
+{
+	return s->coordinator;
+}
+
+void
+session_heard(struct session *s, uint64_t now)
+{
+	s->heard = now;
+	s->needed = true;
+}
+
+int
+session_check_term(const struct session *s, uint64_t term, struct fail *f)
+{
+	if (term >= s->term)
+		return 0;
+	return fail(f, FAIL_AGAIN, "term %llu is over, %llu began: another "
+		    "coordinator has this run", (unsigned long long)term,
+		    (unsigned long long)s->term);
+}
+
+int
+session_greet(struct session *s, uint64_t peer, bool ours, uint64_t term,
+	      uint64_t now, struct fail *f)
+{
+	if (ours && session_check_term(s, term, f) < 0)
+		return -1;
+	if (!ours && s->busy && now - s->heard <= s->lease_ms)
+		return fail(f, FAIL_AGAIN, "busy with another run, whose "
+			    "coordinator was heard %llu ms ago",
+			    (unsigned long long)(now - s->heard));
+	s->coordinator = peer;
+	session_heard(s, now);
+	s->ours = ours;
+	if (ours)
+		s->term = term;
+	return 0;
+}
+
+uint64_t
+session_term(const struct session *s)
+{
+	return s->term;
+}
+
+void
+session_claim(struct session *s, uint64_t term)
+{
+	s->term = term;
+	s->busy = s->ours = true;
+	s->over = s->kept = false;
+}
+
+void
+session_release(struct session *s)
+{
+	s->busy = s->over = false;
+}
+
+void
+session_leave(struct session *s, uint64_t term)
+{
+	const bool ended = s->busy && s->ours && term == s->term;
+
+	s->over = s->over || ended;
+	s->kept = s->kept || ended;
+	s->busy = false;
+}
+
+void
+session_end_run(struct session *s)
+{
+	s->over = s->over || s->ours;
+}
+
+bool
+session_run_over(const struct session *s)
+{
+	return s->over;
+}
+
+bool
+session_has_run(struct session *s, uint64_t now)
+{
+	if (now - s->probed >= PROBE_MS) {
+		s->probed = now;
+		session_has(s, s->coordinator);
+	}
+	return s->busy && peers_find(&s->peers, s->coordinator) &&
+		now - s->heard <= s->lease_ms;
+}
+
+/* ---- how long nobody has had a use for it ---- */
+
+void
+session_need(struct session *s)
+{
+	s->needed = true;
+}
+
+/*
+ * Time in which nobody looked, as when the program was stopped, is no peer's
+ * silence: nothing could have been heard.
+ */
+bool
+session_look(struct session *s, uint64_t every_ms, uint64_t now)
+{
+	const uint64_t passed = s->looked_ms ? now - s->looked_ms : 0;
+	const bool needed = s->needed || s->kept;
+
+	if (s->looked_ms && passed < every_ms)
+		return false;
+	s->looked_ms = now;
+	s->idle_ms += passed < 2 * every_ms ? passed : every_ms;
+	if (needed)
+		s->idle_ms = 0;
+	s->needed = false;
+	return needed;
+}
+
+bool
+session_idle(const struct session *s, uint64_t limit_ms)
+{
+	return limit_ms > 0 && s->idle_ms >= limit_ms;
+}
