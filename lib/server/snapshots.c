@@ -133,6 +133,22 @@ plain_name(const char *name)
 		!strchr(name, '?');
 }
 
+static bool
+is_reset(const struct server_job *job)
+{
+	return job->kind == JOB_LOAD && *job->name == '\0';
+}
+
+/* Does the shard go, of which all cuts are? */
+static bool
+resets(const struct snapshots *s)
+{
+	for (size_t i = 0; i < s->jobs; i++)
+		if (is_reset(&s->job[i]))
+			return true;
+	return false;
+}
+
 int
 snapshots_add_job(struct snapshots *s, uint64_t peer, const struct message *m,
 		  struct fail *f)
@@ -150,6 +166,8 @@ snapshots_add_job(struct snapshots *s, uint64_t peer, const struct message *m,
 		return fail(f, FAIL_PROTOCOL, "not a name of a checkpoint");
 	if (job.kind == JOB_SAVE && i == MAX_SNAPSHOTS)
 		return fail(f, FAIL_PROTOCOL, "no such cut");
+	if (job.kind == JOB_SAVE && resets(s))
+		return fail(f, FAIL_AGAIN, "the cut goes first");
 	if (s->jobs == MAX_JOBS)
 		return fail(f, FAIL_AGAIN, "too many files at once");
 	if (job.kind == JOB_SAVE) {
@@ -206,7 +224,7 @@ snapshots_end_job(struct snapshots *s, const struct server_job *job)
 bool
 snapshots_take_reset(struct snapshots *s, struct server_job *job)
 {
-	if (!snapshots_next_job(s, job) || job->kind != JOB_LOAD || *job->name)
+	if (!snapshots_next_job(s, job) || !is_reset(job))
 		return false;
 	drop_job(s);
 	return true;

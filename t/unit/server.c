@@ -745,6 +745,17 @@ files(void)
 	ok(server_job(server, &job) && job.kind == JOB_LOAD);
 	server_load(server, &job, NULL, NULL, &why);
 	ok(said.m.kind == MESSAGE_REFUSED && applied(2));
+
+	/* Behind it the shard is another one, and this cut of none. */
+	tell(COORD, cut(MESSAGE_SAVE, 1));
+	ok(server_job(server, &job) && job.kind == JOB_SAVE);
+	m = cut(MESSAGE_LOAD, WIRE_NONE);
+	m.blob.size = 0;
+	named(tell(COORD, m) == 0, "what is being saved is of what goes");
+	ok(refuses(COORD, cut(MESSAGE_SAVE, 1), FAIL_AGAIN,
+		   "the cut goes first"));
+	server_saved(server, &job, &part, NULL);
+	ok(!server_job(server, &job) && applied(0));
 }
 
 static bool stop;
