@@ -533,8 +533,11 @@ pull(struct server *s, struct event *e)
 	const struct message *m = e->m;
 	const struct cut *cut = m->pull.cut == WIRE_NONE ? NULL :
 		snapshots_find(s->snapshots, m->pull.cut);
-	const int status = server_run_pull(s->run, m, cut, out, e->why);
+	int status;
 
+	if (session_check_unread(s->session, e->peer, e->why) < 0)
+		return -1;
+	status = server_run_pull(s->run, m, cut, out, e->why);
 	if (status == 1 && parked_add(&s->parked, e->peer, m))
 		parked_forget_leavers(&s->parked, is_here, s->session);
 	if (status == 0 && out->frames > 0 && !cut)
@@ -543,6 +546,7 @@ pull(struct server *s, struct event *e)
 }
 
 /*
+ * What it pulls must find room before it is a change, which others have too.
  * A push of the rows of a pull is given their keys here: whoever keeps it, log
  * or standby, has it whole.
  */
@@ -551,6 +555,9 @@ whole_push(struct server *s, struct event *e)
 {
 	struct recalled *pulled;
 
+	if (e->m->kind == MESSAGE_PUSHPULL &&
+	    session_check_unread(s->session, e->peer, e->why) < 0)
+		return -1;
 	if (e->m->push.back == 0)
 		return 0;
 	if (e->m->frame[0].size > 0)

@@ -7,6 +7,8 @@
 
 #define MAX_PEERS	65536
 #define PROBE_MS	250	/* is the coordinator there? */
+#define MAX_UNREAD	((size_t)256 << 20)	/* bytes: a client asks for a
+						   frame at once, at most */
 
 /* Who a peer said it is; items of the peers map point into this. */
 static char as_coordinator[1], as_client[1], as_standby[1];
@@ -75,6 +77,14 @@ session_refuse(struct session *s, uint64_t peer, const struct message *to,
 	const struct message m = message_refuse(to, why->kind, why->text);
 
 	session_send(s, peer, &m);
+}
+
+int
+session_check_unread(const struct session *s, uint64_t peer, struct fail *f)
+{
+	return outbox_unread(s->outbox, peer) <= MAX_UNREAD ? 0 :
+		fail(f, FAIL_PROTOCOL, "more than %zu MiB of answers are "
+		     "unread", MAX_UNREAD >> 20);
 }
 
 /* ---- comings and goings ---- */

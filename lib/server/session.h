@@ -38,6 +38,10 @@ void session_send(struct session *, uint64_t peer, const struct message *);
 void session_refuse(struct session *, uint64_t peer,
 		    const struct message *to, const struct fail *why);
 
+/* -1: more was sent to it than anybody need have unread. */
+int session_check_unread(const struct session *, uint64_t peer,
+			 struct fail *);
+
 /* Is one more welcome?  -1, and why not: there are too many. */
 int session_make_room(struct session *, struct fail *);
 void session_add(struct session *, uint64_t peer, enum role);

@@ -32,6 +32,7 @@ struct caller {
 	bool by_tcp;		/* the system counts its bytes */
 	uint64_t peer;		/* 0: not met */
 	uint64_t heard;		/* bytes */
+	struct unread *unread;	/* NULL: none was sent yet */
 	uint64_t turns_ms;	/* when it had all its turns, but for */
 	unsigned turns;		/* these, that it has used */
 	struct caller *before, *behind;
@@ -60,13 +61,22 @@ inbound_new(size_t descriptors)
 	return c;
 }
 
+static void
+release(struct caller *one)
+{
+	if (one->unread)
+		hold_drop(&one->unread->hold);
+	free(one);
+}
+
 void
 inbound_free(struct inbound *c)
 {
 	if (!c)
 		return;
 	for (size_t fd = 0; fd < c->room; fd++)
-		free(c->at[fd]);
+		if (c->at[fd])
+			release(c->at[fd]);
 	free(c->at);
 	peers_release(&c->met);
 	if (c->epoll >= 0)
@@ -148,7 +158,7 @@ forget(struct inbound *c, struct caller *one)
 	c->at[one->fd] = NULL;
 	c->count--;
 	c->going -= one->standing == CUT;
-	free(one);
+	release(one);
 }
 
 static bool
@@ -292,6 +302,25 @@ bool
 inbound_here(const struct inbound *c, uint64_t peer)
 {
 	return peers_find(&c->met, peer) != NULL;
+}
+
+static void
+free_unread(struct hold *hold)
+{
+	free(hold);		/* its first member */
+}
+
+struct unread *
+inbound_unread(struct inbound *c, uint64_t peer)
+{
+	struct caller *one = peers_find(&c->met, peer);
+
+	if (one && !one->unread) {
+		one->unread = mem_alloc(1, sizeof(*one->unread));
+		atomic_init(&one->unread->hold.references, 1);
+		one->unread->hold.release = free_unread;
+	}
+	return one ? one->unread : NULL;
 }
 
 void

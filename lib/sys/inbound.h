@@ -14,6 +14,8 @@
 #ifndef PS_INBOUND_H
 #define PS_INBOUND_H
 
+#include "base/hold.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,6 +46,16 @@ void inbound_meet(struct inbound *, uint64_t peer, int fd);
 
 /* Is a peer, that was met, still here? */
 bool inbound_here(const struct inbound *, uint64_t peer);
+
+/*
+ * Bytes that were sent to a caller, and not taken off by the system: whoever
+ * counts them, in any thread, holds it.  NULL: the peer is not here.
+ */
+struct unread {
+	struct hold hold;
+	atomic_size_t bytes;
+};
+struct unread *inbound_unread(struct inbound *, uint64_t peer);
 
 /* No stranger any more. */
 void inbound_welcome(struct inbound *, uint64_t peer);

@@ -36,6 +36,8 @@
 #define SEAL		64	/* bytes, more than an encrypted frame adds */
 #define SEALED		33	/* bytes, that it adds */
 #define ZERO_COPY	((size_t)64 << 10)
+#define COUNTED		((size_t)16 << 10)	/* bytes of a frame to one who
+						   called us */
 #define HANDSHAKE_MS	2000	/* or half a lease */
 #define RECONNECT_MS	10
 #define RECONNECT_MAX_MS 2000
@@ -1334,23 +1336,69 @@ release(void *data, void *hint)
 	hold_drop(hint);
 }
 
+/* A frame that is counted until it has left. */
+struct counted {
+	struct unread *unread;
+	size_t size;
+	struct hold *hold;	/* NULL: the bytes are here */
+	char bytes[];
+};
+
+static void
+uncount(void *data, void *hint)
+{
+	struct counted *c = hint;
+
+	(void)data;
+	atomic_fetch_sub(&c->unread->bytes, c->size);
+	hold_drop(&c->unread->hold);
+	if (c->hold)
+		hold_drop(c->hold);
+	free(c);
+}
+
+static void
+count_frame(zmq_msg_t *out, const struct frame *frame, struct unread *unread)
+{
+	const bool copied = !frame->hold || frame->size < ZERO_COPY;
+	struct counted *c = mem_resize(NULL, 1, sizeof(*c) +
+				       (copied ? frame->size : 0));
+
+	*c = (struct counted){ .unread = unread, .size = frame->size,
+			       .hold = copied ? NULL : frame->hold };
+	hold_take(&unread->hold);
+	atomic_fetch_add(&unread->bytes, frame->size);
+	if (copied)
+		memcpy(c->bytes, frame->data, frame->size);
+	else
+		hold_take(frame->hold);
+	/* libzmq only reads it. */
+	zmq_msg_init_data(out, copied ? c->bytes :
+			  (void *)(uintptr_t)frame->data, frame->size,
+			  uncount, c);
+}
+
+/* The unread are NULL for a frame that is not to be counted. */
 static int
-send_frame(void *socket, const struct frame *frame, int flags)
+send_frame(void *socket, const struct frame *frame, int flags,
+	   struct unread *unread)
 {
 	zmq_msg_t out;
 	int sent;
 
-	if (!frame->hold || frame->size < ZERO_COPY) {
+	if (unread && frame->size >= COUNTED) {
+		count_frame(&out, frame, unread);
+	} else if (!frame->hold || frame->size < ZERO_COPY) {
 		do
 			sent = zmq_send(socket, frame->data, frame->size,
 					flags);
 		while (sent < 0 && errno == EINTR);
 		return sent < 0 ? -1 : 0;
+	} else {
+		hold_take(frame->hold);
+		zmq_msg_init_data(&out, (void *)(uintptr_t)frame->data,
+				  frame->size, release, frame->hold);
 	}
-	hold_take(frame->hold);
-	/* libzmq only reads it. */
-	zmq_msg_init_data(&out, (void *)(uintptr_t)frame->data, frame->size,
-			  release, frame->hold);
 	do
 		sent = zmq_msg_send(&out, socket, flags);
 	while (sent < 0 && errno == EINTR);
@@ -1361,54 +1409,94 @@ send_frame(void *socket, const struct frame *frame, int flags)
 
 /*
  * A caller is welcome once there is something to say to it, but that we are
- * here, or that it is not.  Is it here still?
+ * here, or that it is not.  What it has not read, or NULL: it is gone.
  */
-static bool
-is_called(struct net *net, uint64_t peer, enum message_kind kind)
+static struct unread *
+unread_of_caller(struct net *net, uint64_t peer, enum message_kind kind)
 {
-	bool here;
+	struct unread *unread;
 
 	if (!net->inbound)
-		return false;
+		return NULL;
 	pthread_mutex_lock(&net->lock_inbound);
-	here = inbound_here(net->inbound, peer);
+	unread = inbound_unread(net->inbound, peer);
+	if (unread)
+		hold_take(&unread->hold);
 	if (kind != MESSAGE_PING && kind != MESSAGE_PONG &&
 	    kind != MESSAGE_REFUSED)
 		inbound_welcome(net->inbound, peer);
 	pthread_mutex_unlock(&net->lock_inbound);
-	return here;
+	return unread;
+}
+
+size_t
+net_unread(struct net *net, uint64_t peer)
+{
+	struct unread *unread;
+	size_t bytes = 0;
+
+	if (!net->inbound)
+		return 0;
+	pthread_mutex_lock(&net->lock_inbound);
+	if (inbound_here(net->inbound, peer) &&
+	    (unread = inbound_unread(net->inbound, peer)))
+		bytes = atomic_load(&unread->bytes);
+	pthread_mutex_unlock(&net->lock_inbound);
+	return bytes;
+}
+
+/* The header, and then the frames. */
+static int
+send_message(struct net *net, void *socket, const struct message *m,
+	     struct unread *unread)
+{
+	const int more = ZMQ_DONTWAIT | ZMQ_SNDMORE;
+	const size_t first = message_unsent(m);
+	struct frame header;
+	int sent;
+
+	pack_reset(&net->header);
+	message_write(&net->header, m);
+	header = (struct frame){ net->header.data, net->header.size, NULL };
+	sent = send_frame(socket, &header, first < m->frames ? more :
+			  ZMQ_DONTWAIT, NULL);
+	if (sent < 0)
+		return -1;
+	/* If it breaks here, libzmq drops all up to the end of a message. */
+	for (size_t i = first; i < m->frames; i++)
+		if (send_frame(socket, &m->frame[i], i + 1 < m->frames ?
+			       more : ZMQ_DONTWAIT, unread) < 0)
+			sent = -1;
+	return sent;
+}
+
+static int
+send_to_caller(struct net *net, uint64_t peer, const struct message *m)
+{
+	const struct frame to = { &peer, 5, NULL };
+	struct unread *unread = peer & DIALLED ? NULL :
+		unread_of_caller(net, peer, m->kind);
+	void *socket = net->listener.socket;
+	int sent;
+
+	net->listener.stirred = true;
+	if (!unread)
+		return -1;
+	sent = send_frame(socket, &to, ZMQ_DONTWAIT | ZMQ_SNDMORE, NULL) < 0 ?
+		-1 : send_message(net, socket, m, unread);
+	hold_drop(&unread->hold);
+	return sent;
 }
 
 int
 net_send(struct net *net, uint64_t peer, const struct message *m)
 {
 	struct dialled *d = dialled(net, peer);
-	struct ear *ear = d ? &d->ear : &net->listener;
-	void *socket = ear->socket;
-	const struct frame to = { &peer, 5, NULL };
-	const int more = ZMQ_DONTWAIT | ZMQ_SNDMORE;
 
-	ear->stirred = true;
-	if (!socket || (!d && (peer & DIALLED ||
-			       !is_called(net, peer, m->kind) ||
-			       send_frame(socket, &to, more) < 0)))
-		return -1;
-	pack_reset(&net->header);
-	message_write(&net->header, m);
-
-	struct frame header = { net->header.data, net->header.size, NULL };
-	const size_t first = message_unsent(m);
-	int sent = send_frame(socket, &header, first < m->frames ? more :
-			      ZMQ_DONTWAIT);
-
-	if (sent < 0)
-		return -1;
-	/* If it breaks here, libzmq drops all up to the end of a message. */
-	for (size_t i = first; i < m->frames; i++)
-		if (send_frame(socket, &m->frame[i], i + 1 < m->frames ?
-			       more : ZMQ_DONTWAIT) < 0)
-			sent = -1;
-	return sent;
+	if (!d)
+		return send_to_caller(net, peer, m);
+	d->ear.stirred = true;
+	return d->ear.socket ? send_message(net, d->ear.socket, m, NULL) : -1;
 }
 
 static int
@@ -1429,9 +1517,16 @@ hang_up_on(void *net, uint64_t peer)
 	net_hang_up(net, peer);
 }
 
+static size_t
+unread_of(void *net, uint64_t peer)
+{
+	return net_unread(net, peer);
+}
+
 struct outbox
 net_outbox(struct net *net)
 {
 	return (struct outbox){ .send = send_to, .dial = dial_to,
-				.hang_up = hang_up_on, .to = net };
+				.hang_up = hang_up_on, .to = net,
+				.unread = unread_of };
 }

@@ -108,6 +108,13 @@ int net_wait(struct net *, struct pollfd *fds, size_t count, int64_t ms,
  */
 int net_send(struct net *, uint64_t peer, const struct message *);
 
+/*
+ * Bytes of large frames, of 16 KiB or more, that were sent to one who called
+ * us, and that the system has not taken off, but for the last frame.  Of whom
+ * we called: 0.
+ */
+size_t net_unread(struct net *, uint64_t peer);
+
 /* The same as an outbox of a role. */
 struct outbox net_outbox(struct net *);
 

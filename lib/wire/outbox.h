@@ -18,6 +18,8 @@ struct outbox {
 		    struct fail *);
 	void (*hang_up)(void *to, uint64_t peer);
 	void *to;
+	/* Bytes that wait for a peer which called us; NULL: not known. */
+	size_t (*unread)(void *to, uint64_t peer);
 };
 
 static inline int
@@ -31,6 +33,12 @@ outbox_dial(const struct outbox *o, const char *endpoint, uint64_t *peer,
 	    struct fail *f)
 {
 	return o->dial(o->to, endpoint, peer, f);
+}
+
+static inline size_t
+outbox_unread(const struct outbox *o, uint64_t peer)
+{
+	return o->unread ? o->unread(o->to, peer) : 0;
 }
 
 static inline void

@@ -164,7 +164,8 @@ host_server_new(const struct site *site, struct outbox *outbox, size_t index,
 
 	snprintf(h->folder, sizeof(h->folder), "%s/ck", site->folder);
 	h->outbox = outbox;
-	h->out = (struct outbox){ send_out, dial_out, hang_up_out, h };
+	h->out = (struct outbox){ .send = send_out, .dial = dial_out,
+				   .hang_up = hang_up_out, .to = h };
 	h->server = server_new(life, s->o.lease_ms, &h->out);
 	h->saver = saver_new(files ? h->folder : NULL, s->wal[index]);
 	h->index = index;

@@ -75,7 +75,8 @@ hang_up(void *to, uint64_t peer)
 	(void)peer;
 }
 
-static struct outbox outbox = { record, dial, hang_up, NULL };
+static struct outbox outbox = { .send = record, .dial = dial,
+				.hang_up = hang_up };
 
 /* The first thing of that kind to this peer that was not asked for yet. */
 static const struct message *

@@ -67,7 +67,8 @@ begin(struct world *w)
 
 	*w = (struct world){ 0 };
 	rig_begin(&w->rig, text);
-	w->outbox = (struct outbox){ send, dial, hang_up, w };
+	w->outbox = (struct outbox){ .send = send, .dial = dial,
+				     .hang_up = hang_up, .to = w };
 	w->ev = evaluator_new(&o, &w->outbox, 0, &w->f);
 }
 

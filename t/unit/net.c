@@ -1,4 +1,5 @@
 /* Two nets in one process: how they reach each other. */
+#include "base/floats.h"
 #include "files.h"
 #include "plain.h"
 #include "sys/clock.h"
@@ -531,6 +532,63 @@ test_deaf(void)
 	net_free(server);
 }
 
+/* Read so many bytes, or until nothing has come for a while. */
+static size_t
+read_all(int fd)
+{
+	static char bytes[1 << 16];
+	struct pollfd more = { .fd = fd, .events = POLLIN };
+	size_t size = 0;
+	ssize_t n;
+
+	while (poll(&more, 1, 1000) > 0 &&
+	       (n = read(fd, bytes, sizeof(bytes))) > 0)
+		size += (size_t)n;
+	return size;
+}
+
+/* What a caller does not read is counted, and what it reads no longer. */
+static void
+test_unread(void)
+{
+	enum { FRAMES = 64, SIZE = 1 << 20, KERNEL = 16 << 20 };
+	struct net *server = net_new(10000), *client = net_new(10000);
+	struct floats *held = NULL;
+	struct message m = { .kind = MESSAGE_VALUES, .frames = 1 };
+	struct net_event e;
+	struct fail f;
+	int fd, said = 0;
+
+	m.frame[0] = (struct frame){ floats_room(&held, SIZE / sizeof(float)),
+				     SIZE, NULL };
+	memset(held->at, 0, SIZE);
+	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0);
+	fd = plain_call(net_endpoint(server), "");
+	ok(plain_put(fd, plain_ping, PLAIN_PING));
+	ok(await(server, client, NET_MESSAGE, &e));
+	named(net_unread(server, e.peer) == 0, "nothing was sent yet");
+	for (int i = 0; i < FRAMES; i++) {
+		m.frame[0].hold = i % 2 ? &held->hold : NULL;
+		said += net_send(server, e.peer, &m) == 0;
+	}
+	ok(said == FRAMES);
+	named(net_unread(server, e.peer) > (size_t)FRAMES * SIZE - KERNEL,
+	      "what nobody reads is counted");
+	named(!hold_alone(&held->hold), "and what is sent as it lies is held");
+	ok(read_all(fd) > (size_t)FRAMES * SIZE);
+	named(net_unread(server, e.peer) <= SIZE,
+	      "what was read is not, but for the last frame");
+	m.frame[0].size = 100;
+	m.frame[0].hold = NULL;
+	ok(net_send(server, e.peer, &m) == 0 && read_all(fd) > 100);
+	named(net_unread(server, e.peer) == 0 && hold_alone(&held->hold),
+	      "which goes with the next one");
+	close(fd);
+	net_free(client);
+	net_free(server);
+	floats_free(&held);
+}
+
 /* Who says more than we have read yet, and hangs up, ends nobody. */
 static void
 test_hasty(void)
@@ -691,6 +749,7 @@ main(void)
 	files_end();
 	test_slow_reader();
 	test_deaf();
+	test_unread();
 	test_hasty();
 	test_rude_reader();
 	return tap_done();

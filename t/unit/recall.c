@@ -113,8 +113,9 @@ hang_up(void *to, uint64_t peer)
 	(void)peer;
 }
 
-static struct outbox at_server = { to_client, NULL, NULL, NULL };
-static struct outbox at_client = { to_server, dial, hang_up, NULL };
+static struct outbox at_server = { .send = to_client };
+static struct outbox at_client = { .send = to_server, .dial = dial,
+				   .hang_up = hang_up };
 
 static void
 serve(void)

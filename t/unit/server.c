@@ -62,7 +62,18 @@ record(void *to, uint64_t peer, const struct message *m)
 	return 0;
 }
 
-static struct outbox outbox = { .send = record };
+/* Bytes that wait for whomever. */
+static size_t unread;
+
+static size_t
+count_unread(void *to, uint64_t peer)
+{
+	(void)to;
+	(void)peer;
+	return unread;
+}
+
+static struct outbox outbox = { .send = record, .unread = count_unread };
 
 /* What it answers. */
 static enum message_kind
@@ -813,6 +824,24 @@ limits(void)
 	ok(refuses(COORD, mark(12), FAIL_AGAIN, "another run"));
 }
 
+/* Who reads nothing is given no more, and what it pushed is not applied. */
+static void
+deaf(void)
+{
+	const char *why = "more than 256 MiB of answers are unread";
+
+	begin_run();
+	unread = (size_t)256 << 20;
+	ok(tell(WORKER, pull(WIRE_NONE)) == MESSAGE_VALUES);
+	unread++;
+	ok(refuses(WORKER, pull(WIRE_NONE), FAIL_PROTOCOL, why));
+	ok(refuses(WORKER, pushpull(10), FAIL_PROTOCOL, why));
+	named(pushed(push(11)) == OUTCOME_APPLIED, "a push takes no room");
+	unread = 0;
+	ok(applied(1));
+	ok(pushed(pushpull(10)) == OUTCOME_APPLIED && applied(2));
+}
+
 /* Room for so many peers, not counting those who left without a word. */
 static void
 leavers(void)
@@ -1054,6 +1083,7 @@ main(void)
 	nonsense();
 	together();
 	codecs();
+	deaf();
 	cuts();
 	late_pushes();
 	files();
