@@ -5,6 +5,7 @@
 #include "base/names.h"
 #include "base/text.h"
 #include "data/fill.h"
+#include "data/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +75,8 @@ not_found(const struct columns *c, const struct input *in, const char *pattern,
 
 	list(c, &names);
 	fail(f, FAIL_DATA, "no column %s for %s (%s); there %s%s%s", pattern,
-	     in->name, in->where, c->count ? "are: " : "is none",
-	     c->count ? names.data : "", are_values(c) ?
+	     in->name, in->where, names.size ? "are: " : "is none",
+	     names.size ? names.data : "", are_values(c) ?
 	     "; if that is a record, say --no-header" : "");
 	text_release(&names);
 	return -1;
@@ -210,6 +211,27 @@ set_apart(struct planner *p, const struct want *want)
 	}
 }
 
+/* Where columns have names, and it is not said which is the first of them. */
+static int
+keep_order(const struct planner *p, const struct want *want, size_t input,
+	   const struct feed *feed, struct fail *f)
+{
+	const char **name;
+	int got;
+
+	if (!want->order || want->no_header || feed->unread ||
+	    feed->count < 2)
+		return 0;
+	name = mem_alloc(feed->count, sizeof(*name));
+	for (size_t i = 0; i < feed->count; i++)
+		name[i] = p->c->name[feed->column[i]];
+	got = order_keep(want->order, want->count, input, name, feed->count,
+			 f);
+	free(name);
+	return got == 0 ? 0 : fail_at(f, "%s (%s)", feed->input->name,
+				      feed->input->where);
+}
+
 static int
 plan_input(struct planner *p, const struct want *want, size_t i, bool narrow,
 	   struct fail *f)
@@ -225,7 +247,9 @@ plan_input(struct planner *p, const struct want *want, size_t i, bool narrow,
 	if (!feed->unread &&
 	    plan(p, feed, in, in->weighs ? p->label : p->apart, f) != 0)
 		return -1;
-	return narrow ? check_width(feed, f) : 0;
+	if (narrow && check_width(feed, f) != 0)
+		return -1;
+	return keep_order(p, want, i, feed, f);
 }
 
 int

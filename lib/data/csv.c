@@ -205,6 +205,19 @@ plan(struct csv *c, const struct want *want, struct fail *f)
 	return 0;
 }
 
+/* A name ends at a NUL, and what is behind it would go by the same one. */
+static int
+check_names(const struct csv *c, struct fail *f)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (strlen(field_text(c, i)) != c->field[i].size) {
+			fail(f, FAIL_DATA, "a NUL byte in the name of a "
+			     "column; text in UTF-16 is not read");
+			return csv_fail(c, f);
+		}
+	return 0;
+}
+
 /* Name the columns by the first line, or by numbers. */
 static int
 name_columns(struct csv *c, bool no_header, struct fail *f)
@@ -215,7 +228,8 @@ name_columns(struct csv *c, bool no_header, struct fail *f)
 	if (got == 0)
 		return fail(f, FAIL_NOINPUT, "%s: it is empty",
 			    source_name(c->lines.source));
-	if (got < 0 || split(c, f) != 0)
+	if (got < 0 || split(c, f) != 0 ||
+	    (!no_header && check_names(c, f) != 0))
 		return -1;
 	c->pending = no_header;
 	c->columns.header = !no_header;

@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct order;
+
 /* What to read: borrowed, for as long as the file is open. */
 struct want {
 	const struct input *inputs;
@@ -30,6 +32,7 @@ struct want {
 	struct commands *commands;	/* NULL: "pipe:" is refused */
 	const struct bad *bad;		/* what may be passed over, or NULL */
 	const struct noes *noes;	/* labels that were read, or NULL */
+	struct order *order;		/* of the columns so far, or NULL */
 };
 
 /*

@@ -36,6 +36,8 @@ lib_libps_a_SOURCES += \
 	%D%/npy.c \
 	%D%/number.c \
 	%D%/number.h \
+	%D%/order.c \
+	%D%/order.h \
 	%D%/pairs.c \
 	%D%/pairs.h \
 	%D%/pieces.c \

@@ -6,6 +6,7 @@
 #include "data/cache.h"
 #include "data/fill.h"
 #include "data/format.h"
+#include "data/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ struct reader {
 	uint64_t records;
 	struct bad bad;
 	struct noes noes;
+	struct order order;
 	/* Of shuffling: */
 	struct rng rng;
 	struct batch *held;	/* one example each */
@@ -110,7 +112,7 @@ reader_open(char *const *files, size_t count,
 		.no_header = options->no_header,
 		.batches = options->shuffle == 0 && options->shards == 0,
 		.commands = options->commands,
-		.bad = &r->bad, .noes = &r->noes
+		.bad = &r->bad, .noes = &r->noes, .order = &r->order
 	};
 	r->rng.seed = options->seed;
 	r->bad.most = options->max_bad;
@@ -133,6 +135,7 @@ reader_close(struct reader *r)
 		return;
 	bad_end(&r->bad);
 	close_file(r);
+	order_release(&r->order);
 	for (size_t i = 0; i < r->files; i++)
 		free(r->file[i]);
 	free(r->file);

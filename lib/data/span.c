@@ -180,7 +180,8 @@ reader_new(const struct span *s, const struct span_format *how,
 	r->want = (struct want){ .inputs = inputs, .count = count,
 				 .label = label,
 				 .no_header = how->no_header,
-				 .bad = how->bad, .noes = how->noes };
+				 .bad = how->bad, .noes = how->noes,
+				 .order = how->order };
 	r->file[0] = mem_text(s->file);
 	r->file[1] = s->label ? mem_text(s->label) : NULL;
 	r->stop = how->stop;

@@ -29,6 +29,8 @@ struct span {
 
 void span_release(struct span *);	/* the names */
 
+struct order;
+
 /* How files are to be read. */
 struct span_format {
 	char *name;		/* NULL: by the file's name */
@@ -37,6 +39,7 @@ struct span_format {
 	struct cache *cache;	/* NULL: there are none; borrowed */
 	struct bad *bad;	/* what may be passed over, or NULL; so, too */
 	struct noes *noes;	/* labels that were read, or NULL; so, too */
+	struct order *order;	/* of the columns so far, or NULL; so, too */
 };
 
 struct span_reader;

@@ -1,6 +1,7 @@
 #include "prog/blocks.h"
 
 #include "base/mem.h"
+#include "data/order.h"
 #include "base/text.h"
 #include "data/block.h"
 #include "sys/clock.h"
@@ -34,6 +35,7 @@ struct blocks {
 	struct cache cache;
 	struct bad bad;
 	struct noes noes;
+	struct order order;
 	struct kept kept[BLOCKS_KEPT];
 	uint64_t clock;
 	/* What the thread is at, and what came of it: */
@@ -196,6 +198,7 @@ blocks_new(const struct model *model, const struct span_format *how,
 	b->bad.most = max_bad;
 	b->how.bad = &b->bad;
 	b->how.noes = &b->noes;
+	b->how.order = &b->order;
 	for (size_t i = 0; i < BLOCKS_KEPT; i++)
 		batch_begin(&b->kept[i].batch, input, inputs,
 			    model_label(model));
@@ -245,6 +248,7 @@ blocks_free(struct blocks *b)
 	pthread_mutex_destroy(&b->lock);
 	finish(b);
 	bad_end(&b->bad);
+	order_release(&b->order);
 	if (b->job == JOB_COUNT_DONE && b->status == 0)
 		free(b->tally.place);
 	for (size_t i = 0; i < BLOCKS_KEPT; i++)

@@ -161,6 +161,8 @@ test_csv(void)
 		  "65 a.csv:3: quotes are not closed" },
 		{ "x,id,y\n\"1\"2,2,0\n",
 		  "65 a.csv:2: text follows closing quotes" },
+		{ "\"\"\n1\n", "65 a.csv:1: no column y for y (model.ps:1); "
+		  "there is none" },
 		{ "", "66 a.csv: it is empty" },
 		{ "x,id,y\n", "66 a.csv: it has no records" },
 	};
@@ -171,6 +173,10 @@ test_csv(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		named(bad("a.csv", cases[i].text, cases[i].says),
 		      cases[i].says);
+	/* A name with a NUL in it is none that a text could have. */
+	files_put("nul.csv", "x,id,y\0\n1,2,0\n", 14);
+	ok(says("nul.csv", "65 nul.csv:1: a NUL byte in the name of a column; "
+		"text in UTF-16 is not read"));
 	in[0].shape = (struct shape){ 1, { 3 } };
 	ok(bad("a.csv", "x,id,y\n", "65 a.csv:1: x (model.ps:1) takes 3 "
 	       "values, but 1 column feeds it"));
