@@ -4,7 +4,8 @@
 # rank of size is ours, and servers of them serve; the first port of a node is
 # port.  Where they are is said by list ("h[1-3],x"), with the tasks of each
 # host ("4,1(x3)") and the way to share them out (block, cyclic), or without
-# for one each; or by a file with a line for each task, or host and "slots=N".
+# for one each; or by a file with a line for each task, or for each host with
+# "slots=N" behind it or, as MPICH has it, ":N".
 # here, if it is known, is where we are.  No size: as many as are listed.
 
 function fail(text) {
@@ -24,6 +25,10 @@ function expand(s,    p, q, ranges, n, i, k, ends, form) {
 		return
 	}
 	n = split(substr(s, p + 1, q - p - 1), ranges, ",")
+	if (ranges[1] ~ /:/) {			# an address of IPv6
+		host[++count] = ranges[1]
+		return
+	}
 	for (i = 1; i <= n; i++) {
 		if (split(ranges[i], ends, "-") < 2)
 			ends[2] = ends[1]
@@ -78,8 +83,9 @@ function spread(    n, i, x, each, left, more) {
 	} while (more)
 }
 
+# The colons of an address of IPv6 are not that of the port.
 function address(i) {
-	return "\"" at[i] ":" nth[i] "\""
+	return "\"" (at[i] ~ /:/ ? "[" at[i] "]" : at[i]) ":" nth[i] "\""
 }
 
 # Who has nothing to say to others is not told where they are.
@@ -99,14 +105,22 @@ function print_cluster(    first, type, i) {
 	printf "\"index\": %d}}\n", rank == 0 ? 0 : i
 }
 
+{ sub(/\r$/, "") }
+
 /^[ \t]*(#|$)/ { next }
 
 {
+	name = $1
 	slots = 1
-	if (match($0, /slots *= */))
+	if (match($0, /[ \t]slots *= */))
 		slots = substr($0, RSTART + RLENGTH) + 0
+	else if (name ~ /^[^:]+:[0-9]+$/) {
+		slots = substr(name, index(name, ":") + 1) + 0
+		sub(/:.*/, "", name)
+	}
+	gsub(/[][]/, "", name)
 	while (slots-- > 0)
-		host[++count] = $1
+		host[++count] = name
 }
 
 END {

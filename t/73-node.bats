@@ -132,6 +132,15 @@ shown() {
 	told "${mpi[@]}" OMPI_COMM_WORLD_LOCAL_SIZE=1 -- --hosts=hosts \
 		--port=7000
 	assert_output --partial '["a:7000"], "worker": {"1": "b:7000"'
+	# As MPICH writes it, and an editor of another system.
+	printf '%s\r\n' a:3 '' 'b max_slots=9' >hosts
+	told "${mpi[@]}" OMPI_COMM_WORLD_LOCAL_SIZE=1 -- --hosts=hosts
+	assert_output --partial '["a:2222"], "worker": {"1": "b:2222"'
+	printf '%s\n' fe80::1 '[fe80::2]' ::3 b >hosts
+	told "${mpi[@]}" OMPI_COMM_WORLD_LOCAL_SIZE=1 -- --hosts=hosts
+	assert_output --partial '["[fe80::1]:2222"], "worker": {"1": "b:2222"'
+	told PMI_RANK=1 PMI_SIZE=3 -- --hosts='a,[fe80::2],fe80::3'
+	assert_output --partial '["a:2222"], "ps": {"0": "[fe80::2]:2222"'
 	printf '%s\n' a a b b >nodes
 	told "${mpi[@]}" PBS_NODEFILE=nodes --
 	assert_output --partial '["a:2222"], "worker": {"1": "b:2223"'
