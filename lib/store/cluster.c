@@ -234,8 +234,11 @@ load(const char *source, bool is_file, struct fail *f)
 	if (!is_file)
 		text_add_bytes(&text, source, strlen(source));
 	if (!is_file || read_file(source, &text, f) == 0) {
-		root = json_read(text.size ? text.data : "", text.size,
-				 JSON_REJECT_DUPLICATES, &error);
+		const size_t mark = text_mark(text.data, text.size);
+
+		root = json_read(text.size ? text.data + mark : "",
+				 text.size - mark, JSON_REJECT_DUPLICATES,
+				 &error);
 		if (!root)
 			fail(f, FAIL_CONFIG, "line %d: no JSON: %s",
 			     error.line, error.text);

@@ -59,6 +59,7 @@ test_sources(void)
 	char path[] = "/tmp/cluster.XXXXXX";
 	FILE *file = fdopen(mkstemp(path), "w");
 
+	fputs("\xef\xbb\xbf", file);	/* as some editors begin */
 	fputs("{" JOBS ", \"task\": {\"type\": \"ps\", \"index\": 0}}", file);
 	fclose(file);
 	unsetenv("TF_CONFIG");
