@@ -227,23 +227,38 @@ look_at_value(const struct model *m, struct range r, struct text *out)
 	}
 }
 
-/* A softmax over a single number is 1, whatever that is. */
+/* What a layer gives whatever comes into it; or NULL. */
+static const char *
+constant(const struct node *n)
+{
+	const size_t last = n->ins > 0 && n->in[0]->shape.rank > 0 ?
+		n->in[0]->shape.dim[n->in[0]->shape.rank - 1] : 0;
+
+	if (is_kind(n, "softmax") && last == 1)
+		return "a softmax of one number is always 1";
+	if (is_kind(n, "layer_normalization") && last == 1)
+		return "one number less its own mean is always 0";
+	if (is_kind(n, "dot") && last == 1 && n->low < n->high)
+		return "of single numbers the cosine is always 1 or -1";
+	return NULL;
+}
+
+/* Nothing that leads to such a layer is ever trained by it. */
 static int
-look_at_softmax(const struct model *m, struct text *out, struct fail *f)
+look_at_constants(const struct model *m, struct text *out, struct fail *f)
 {
 	for (size_t i = 0; i < m->nodes; i++) {
 		const struct node *n = m->node[i];
+		const char *why = constant(n);
 
-		if (!is_kind(n, "softmax") ||
-		    n->shape.dim[n->shape.rank - 1] != 1)
+		if (!why)
 			continue;
 		if (n == m->prediction || n == m->loss_node)
-			return fail(f, FAIL_CONFIG, "%s: %s: a softmax of one "
-				    "number is always 1; take sigmoid",
-				    n->where, n->name);
-		text_add(out, "%s: %s: a softmax of one number is always 1, "
-			 "and nothing before it is trained\n", n->where,
-			 n->name);
+			return fail(f, FAIL_CONFIG, "%s: %s: %s%s", n->where,
+				    n->name, why, is_kind(n, "softmax") ?
+				    "; take sigmoid" : "");
+		text_add(out, "%s: %s: %s, and nothing before it is trained\n",
+			 n->where, n->name, why);
 	}
 	return 0;
 }
@@ -502,7 +517,7 @@ model_doubts(const struct model *m, struct text *out, struct fail *f)
 {
 	struct range *of = find_ranges(m);
 	const struct range r = of[m->loss_node->index];
-	int status = look_at_softmax(m, out, f);
+	int status = look_at_constants(m, out, f);
 
 	if (status == 0 && !m->loss.kind->link)
 		look_at_value(m, r, out);

@@ -68,6 +68,19 @@ static const struct {
 	{ BINARY DENSE " activation=tanh" BCE LOGITS, "model.ps:4: p gives "
 	  "from -1 to 1, so that" },
 
+	{ BINARY "a = dense x units=1\np = layer_normalization a" BCE LOGITS,
+	  "!model.ps:4: p: one number less its own mean is always 0" },
+	{ BINARY "a = dense x units=1\nb = layer_normalization a\nc = linear x"
+	  "\np = add b c" BCE LOGITS, "model.ps:4: b: one number less its own "
+	  "mean is always 0, and nothing before it is trained" },
+	{ BINARY "p = layer_normalization x\nq = reduce_mean p\n"
+	  "loss hinge q", NULL },
+	{ BINARY "a = linear x\nb = linear x kernel_initializer=ones\n"
+	  "p = dot a b normalize=true\nloss hinge p", "!model.ps:5: p: of "
+	  "single numbers the cosine is always 1 or -1" },
+	{ BINARY "a = linear x\nb = linear x kernel_initializer=ones\n"
+	  "p = dot a b\nloss hinge p", NULL },
+
 	/* Of several. */
 	{ CLASSES "p = dense x units=4" SCCE, "!model.ps:4: p does not end in "
 	  "a softmax, so it is no probability" },
