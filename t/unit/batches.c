@@ -1,0 +1,120 @@
+/* What becomes of the batch that a worker has read, and of its data's end. */
+#include "worker/batches.h"
+
+#include "rig.h"
+#include "tap.h"
+
+static struct rig rig;
+static struct batches *batches;
+static struct batch batch;
+
+static void
+begin(void)
+{
+	size_t inputs;
+	const struct input *input = model_inputs(rig.model, &inputs);
+
+	batches = batches_new();
+	batches_begin(batches, input, inputs, model_label(rig.model));
+	batch_begin(&batch, input, inputs, model_label(rig.model));
+}
+
+static void
+end(void)
+{
+	named(!batches_check(batches), "what always holds did so in the end");
+	batch_release(&batch);
+	batches_free(batches);
+}
+
+static void
+put(size_t examples, uint64_t asked, uint64_t lease)
+{
+	batch.examples = examples;
+	batches_put(batches, &batch, asked, lease);
+}
+
+static void
+test_take(void)
+{
+	uint64_t lease;
+
+	begin();
+	ok(batches_want(batches) && !batches_have(batches, &lease));
+	ok(batches_take(batches, &batch, 4) == BATCH_NONE);
+	put(3, 4, 9);
+	named(!batches_want(batches) && batches_have(batches, &lease) &&
+	      lease == 9, "one batch is read ahead, for its lease");
+	named(batches_take(batches, &batch, 4) == BATCH_TAKEN &&
+	      batch.examples == 3 && batches_want(batches),
+	      "who takes it gets fewer examples where there were fewer");
+	put(4, 4, 9);
+	batches_assign(batches, 10);
+	ok(batches_have(batches, &lease) && lease == 10);
+	batches_drop(batches);
+	ok(batches_want(batches));
+	end();
+}
+
+static void
+test_put_back(void)
+{
+	struct fail why;
+	const struct fail *is;
+
+	fail(&why, FAIL_DATA, "no number");
+	begin();
+	put(4, 4, 0);
+	ok(!batches_put_back(batches, &batch));
+	named(batches_take(batches, &batch, 3) == BATCH_REJECTED,
+	      "a step of another size rejects it");
+	named(batches_take(batches, &batch, 4) == BATCH_NONE,
+	      "and then nobody has it");
+	batches_end(batches, UINT64_MAX, &why);
+	ok(!batches_ended(batches, &is));
+	named(batches_put_back(batches, &batch) && batch.examples == 4 &&
+	      batches_want(batches),
+	      "what is put back can be read again, be the data at their end");
+	batch.examples = 5;
+	batches_return(batches, &batch);
+	ok(!batches_want(batches) && batches_put_back(batches, &batch) &&
+	   batch.examples == 5);
+	end();
+}
+
+static void
+test_end(void)
+{
+	const struct fail *why;
+	uint64_t records;
+
+	begin();
+	put(2, 4, 9);
+	batches_end(batches, 42, NULL);
+	named(!batches_want(batches) && !batches_ended(batches, &why),
+	      "the batch before the end has its turn");
+	batches_take(batches, &batch, 4);
+	ok(batches_ended(batches, &why) && why->kind == 0);
+	ok(!batches_report(batches, &records));
+	batches_exhaust(batches);
+	ok(batches_are_exhausted(batches) && !batches_ended(batches, &why));
+	ok(batches_report(batches, &records) && records == 42);
+	named(!batches_report(batches, &records),
+	      "the end is reported once in a term");
+	batches_begin_term(batches);
+	ok(batches_are_exhausted(batches) &&
+	   batches_report(batches, &records) && records == 42);
+	end();
+}
+
+int
+main(void)
+{
+	rig_begin(&rig, "input x float[2]\nlabel y float\n"
+		  "p = dense x units=1\nloss mean_squared_error p\n");
+	test_take();
+	test_put_back();
+	test_end();
+	rig_end(&rig);
+	return tap_done();
+}

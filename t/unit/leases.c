@@ -1,0 +1,263 @@
+/* What a worker reports of its leases, and when. */
+#include "worker/leases.h"
+
+#include "tap.h"
+
+#include <string.h>
+
+#define COORDINATOR	1
+#define TERM		7
+
+/* All that was said since the last look, as letters: D(ONE) F(AILED) O(K). */
+static char said[32];
+static struct message last;
+
+static int
+send(void *to, uint64_t peer, const struct message *m)
+{
+	(void)to;
+	last = *m;
+	said[strlen(said)] = peer != COORDINATOR ? '?' :
+		m->kind == MESSAGE_DONE ? 'D' :
+		m->kind == MESSAGE_FAILED ? 'F' :
+		m->kind == MESSAGE_OK ? 'O' : '?';
+	return 0;
+}
+
+static bool
+says(const char *what)
+{
+	const bool same = strcmp(said, what) == 0;
+
+	if (!same)
+		printf("# said: '%s'\n", said);
+	memset(said, 0, sizeof(said));
+	return same;
+}
+
+static struct outbox outbox = { .send = send };
+static struct leases *leases;
+
+static struct message
+lease(uint64_t id, uint64_t first, uint64_t count)
+{
+	struct message m = { .kind = MESSAGE_LEASE, .request = id };
+
+	m.lease.term = TERM;
+	m.lease.first = first;
+	m.lease.count = count;
+	m.lease.batch = 4;
+	m.lease.attempt = 1;
+	return m;
+}
+
+static bool
+take(uint64_t id, uint64_t first, uint64_t count)
+{
+	const struct message m = lease(id, first, count);
+
+	return leases_take(leases, &m, false);
+}
+
+static void
+begin(void)
+{
+	leases = leases_new(&outbox, COORDINATOR);
+	leases_begin_term(leases, TERM);
+}
+
+static void
+end(void)
+{
+	named(!leases_check(leases), "what always holds did so in the end");
+	says("");
+	leases_free(leases);
+}
+
+/* Begin the next step: is it that one? */
+static const struct lease *
+begins(uint64_t step)
+{
+	uint64_t next;
+	const struct lease *l = leases_next(leases, &next);
+
+	return l && next == step && leases_begin(leases, l) == step ? l :
+		NULL;
+}
+
+static void
+done(const struct lease *l)
+{
+	struct result r = { .examples = 4 };
+
+	leases_done(leases, l, &r, NULL, NULL, 0);
+	leases_settle(leases);
+}
+
+static void
+test_done(void)
+{
+	const struct lease *a, *b;
+	uint64_t step;
+
+	begin();
+	ok(take(1, 10, 2) && take(2, 20, 1));
+	a = begins(10);
+	ok(a && begins(11) == a);
+	done(a);
+	named(says(""), "the results of a lease wait for one another");
+	done(a);
+	named(says("D") && last.request == 1 && last.done.count == 2 &&
+	      last.done.term == TERM, "and are reported at once");
+	b = begins(20);
+	ok(b && !leases_next(leases, &step));
+	done(b);
+	ok(says("D") && last.request == 2);
+	end();
+}
+
+static void
+test_cancel(void)
+{
+	const struct lease *l;
+	uint64_t step;
+
+	begin();
+	ok(take(1, 10, 3) && take(2, 20, 1));
+	l = begins(10);
+	ok(begins(11) == l);
+	done(l);
+	leases_cancel(leases, 0, UINT64_MAX, 0);
+	leases_say_cancelled(leases);
+	leases_settle(leases);
+	named(says("") && lease_is_cancelled(l) && !leases_next(leases, &step),
+	      "no step of a cancelled lease is begun");
+	leases_dropped(leases, l);
+	leases_settle(leases);
+	named(says("DO"), "OK is said when the last one has come to its end, "
+	      "behind what was done");
+	end();
+}
+
+static void
+test_failed(void)
+{
+	const struct lease *l;
+	struct fail why;
+	uint64_t step;
+
+	fail(&why, FAIL_DATA, "no number");
+	begin();
+	ok(take(1, 10, 4));
+	l = begins(10);
+	ok(begins(11) == l && begins(12) == l);
+	done(l);
+	leases_failed(leases, l, 11, &why);
+	leases_dropped(leases, l);
+	leases_settle(leases);
+	named(says("DF") && last.failed.step == 11 &&
+	      last.failed.status == FAIL_DATA && !leases_next(leases, &step),
+	      "a failure comes behind what was done, and ends its lease");
+	end();
+}
+
+/* Rounds: the lowest step comes first, and a slot is always given back. */
+static void
+test_slots(void)
+{
+	struct message m = lease(1, 30, 1);
+	const struct lease *l;
+
+	begin();
+	m.lease.slots = 3;
+	ok(leases_take(leases, &m, false));
+	m.request = 2;
+	m.lease.first = 29;
+	ok(leases_take(leases, &m, false));
+	l = begins(29);
+	named(l && l->id == 2, "of rounds the lowest step comes first");
+	leases_cancel(leases, 0, 0, 1);
+	named(says(""), "a cancel of no step cancels none");
+	leases_cancel(leases, 0, UINT64_MAX, 1);
+	named(says("D") && last.request == 1 && last.done.count == 0,
+	      "a slot that was not begun is given back at once");
+	leases_cancel(leases, 0, UINT64_MAX, 2);
+	named(says(""), "one that was is when nothing of it is in flight");
+	leases_dropped(leases, l);
+	ok(says("D") && last.request == 2);
+	m.request = 3;
+	ok(leases_take(leases, &m, true) && says("D") && last.request == 3);
+	end();
+}
+
+static void
+test_end(void)
+{
+	const struct lease *l;
+	uint64_t step;
+
+	begin();
+	ok(take(1, 10, 5));
+	l = begins(10);
+	leases_end(leases);
+	leases_settle(leases);
+	ok(says("") && !leases_next(leases, &step));
+	done(l);
+	named(says("D") && last.done.count == 1,
+	      "a lease that is cut short ends with what was begun");
+	end();
+}
+
+static void
+test_term(void)
+{
+	const struct lease *l;
+
+	begin();
+	ok(take(1, 10, 2));
+	l = begins(10);
+	done(l);
+	leases_begin_term(leases, TERM + 1);
+	leases_settle(leases);
+	named(says("") && !leases_find(leases, 1),
+	      "of an earlier term nothing is reported");
+	ok(take(2, 10, 1));
+	done(begins(10));
+	ok(says("D") && last.done.term == TERM + 1 && last.done.count == 1);
+	end();
+}
+
+static void
+test_refused(void)
+{
+	struct message m = lease(1, UINT64_MAX, 1);
+	uint64_t batch, pass;
+
+	begin();
+	ok(!leases_take(leases, &m, false));
+	m = lease(1, 0, 0);
+	ok(!leases_take(leases, &m, false));
+	m = lease(1, 0, 1);
+	m.lease.batch = 0;
+	ok(!leases_take(leases, &m, false));
+	for (uint64_t i = 0; i < 256; i++)
+		if (!take(i + 1, i, 1))
+			ok(false);
+	named(!take(999, 999, 1), "there is room for 256 leases");
+	ok(!leases_announced(leases, &batch, &pass) &&
+	   leases_batch(leases, 255) == 4 && leases_batch(leases, 256) == 0);
+	end();
+}
+
+int
+main(void)
+{
+	test_done();
+	test_cancel();
+	test_failed();
+	test_slots();
+	test_end();
+	test_term();
+	test_refused();
+	return tap_done();
+}
