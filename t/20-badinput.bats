@@ -544,6 +544,15 @@ $PWD/other: ps-coord has no --checkpoint"
 	same='"steps":([0-9]*),"requests":\1,"cancelled":true'
 	assert_line --index 1 --regexp "^\{\"op\":\"train\",$same}\$"
 	assert_equal "${#lines[@]}" 2
+	# Of a loop, as many have, each kind has one.
+	one 65 "ps-coord: bad.svm:2: '2:x' is not id:number" bash -c \
+		'for ((i = 0; i < 1000; i++)); do
+			printf "%s\n" "train 2" "eval train.svm" join
+		done | ps-local --log=members -- --repeat bad.svm -- ps-coord \
+			-m model.ps -B 1 --in-flight=1 --results=errors'
+	assert_line --index 0 --partial '"step":1,"worker":"worker:0","error":'
+	assert_equal "$(cut -d, -f1 <<<"$output" | tail -n +2 | tr '\n' ' ')" \
+		'{"op":"eval" {"op":"join" {"op":"train" '
 }
 
 @test "a checkpoint directory that a server cannot write" {

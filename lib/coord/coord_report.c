@@ -11,16 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Requests in a row, all alike, that were cancelled and are yet to be told. */
+/* Requests of one kind that were cancelled, and are yet to be told. */
 struct cancelled {
 	enum request_op op;
 	bool has_steps;
 	uint64_t requests, steps;
 };
 
+#define CANCELLED_KINDS	(2 * (REQUEST_BAD + 1))
+
 struct report {
 	struct totals join, all;	/* since the last join; of the run */
-	struct cancelled cancelled;
+	struct cancelled cancelled[CANCELLED_KINDS];
+	size_t cancelled_kinds;
 	uint64_t given_up;		/* requests */
 };
 
@@ -214,10 +217,9 @@ report_error(struct coord *c, const char *id, const char *op, uint64_t step,
 }
 
 static void
-end_cancelled(struct coord *c)
+tell_cancelled(struct coord *c, const char *id, const struct cancelled *all)
 {
-	const struct cancelled *all = &c->report->cancelled;
-
+	begin(&c->output, id, request_name(all->op));
 	if (all->has_steps)
 		text_add(&c->output, ",\"steps\":%llu",
 			 (unsigned long long)all->steps);
@@ -225,31 +227,44 @@ end_cancelled(struct coord *c)
 		text_add(&c->output, ",\"requests\":%llu",
 			 (unsigned long long)all->requests);
 	text_add(&c->output, ",\"cancelled\":true}\n");
-	c->report->cancelled = (struct cancelled){ 0 };
+}
+
+static struct cancelled *
+find_cancelled(struct coord *c, enum request_op op, bool has_steps)
+{
+	struct report *r = c->report;
+	struct cancelled *all = r->cancelled;
+
+	for (; all < r->cancelled + r->cancelled_kinds; all++)
+		if (all->op == op && all->has_steps == has_steps)
+			return all;
+	r->cancelled_kinds++;
+	*all = (struct cancelled){ .op = op, .has_steps = has_steps };
+	return all;
 }
 
 /*
- * Thousands may wait, as they are read ahead.  Those in a row that are alike,
- * and have no name to be told by, have one line.
+ * Thousands may wait, as they are read ahead.  Those of a kind that have no
+ * name to be told by have one line, up to the next one that has.
  */
 static void
 add_cancelled(struct coord *c, const struct request *r, bool has_steps,
 	      uint64_t steps)
 {
-	struct cancelled *all = &c->report->cancelled;
+	struct cancelled *all;
 
 	if (c->o.results == RESULTS_NONE)
 		return;
-	if (r->id || all->op != r->op || all->has_steps != has_steps)
+	if (r->id) {
+		const struct cancelled one = { r->op, has_steps, 1, steps };
+
 		report_given_up(c);
-	all->op = r->op;
-	all->has_steps = has_steps;
+		tell_cancelled(c, r->id, &one);
+		return;
+	}
+	all = find_cancelled(c, r->op, has_steps);
 	all->steps += steps;
 	all->requests++;
-	if (r->id) {
-		begin(&c->output, r->id, request_name(r->op));
-		end_cancelled(c);
-	}
 }
 
 void
@@ -270,10 +285,9 @@ report_passed_over(struct coord *c, const struct request *r)
 void
 report_given_up(struct coord *c)
 {
-	if (c->report->cancelled.requests == 0)
-		return;
-	begin(&c->output, NULL, request_name(c->report->cancelled.op));
-	end_cancelled(c);
+	for (size_t i = 0; i < c->report->cancelled_kinds; i++)
+		tell_cancelled(c, NULL, &c->report->cancelled[i]);
+	c->report->cancelled_kinds = 0;
 }
 
 size_t

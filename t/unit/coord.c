@@ -691,6 +691,8 @@ errors(void)
 	ask("join");
 	ask("train 5");
 	ask("train");
+	ask("join");
+	ask("train 2");
 	failed(A, 0, "bad");
 	stopped(A);
 	obey(MESSAGE_VOID);
@@ -701,10 +703,10 @@ errors(void)
 		     "{\"id\":\"b\",\"op\":\"train\",\"steps\":1,"
 		     "\"cancelled\":true}\n"
 		     "{\"op\":\"train\",\"steps\":2,\"cancelled\":true}\n"
-		     "{\"op\":\"join\",\"requests\":2,\"cancelled\":true}\n"
-		     "{\"op\":\"train\",\"steps\":6,\"requests\":2,"
+		     "{\"op\":\"join\",\"requests\":3,\"cancelled\":true}\n"
+		     "{\"op\":\"train\",\"steps\":8,\"requests\":3,"
 		     "\"cancelled\":true}\n"),
-	      "those without a name that are alike share a line");
+	      "those of a kind that have no name share a line");
 	ok(over(FAIL_DATA, "bad"));
 }
 
