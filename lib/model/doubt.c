@@ -294,6 +294,31 @@ look_at_classes(const struct model *m, struct text *out)
 
 /* ---- metrics ---- */
 
+/* Is what it gives on one side of the threshold, whatever that is? */
+static bool
+is_one_sided(const struct node *n, struct range r, double threshold)
+{
+	return threshold < r.low || threshold >= r.high ||
+		(threshold <= r.low && is_one_of(n, "sigmoid softmax"));
+}
+
+static void
+look_at_threshold(const struct metric *metric, const struct node *n,
+		  struct range r, struct text *out)
+{
+	const char *name = metric_name(metric);
+	const double threshold = (double)metric->threshold;
+
+	if (node_size(n) > 1 || !is_one_sided(n, r, threshold) ||
+	    (strcmp(name, "accuracy") != 0 && strcmp(name, "precision") != 0 &&
+	     strcmp(name, "recall") != 0 && strcmp(name, "f1_score") != 0))
+		return;
+	text_add(out, "metric %s: all is on one side of threshold=%g, as %s "
+		 "gives ", name, threshold, n->name);
+	add_range(out, r);
+	text_add(out, "\n");
+}
+
 static void
 look_at_metrics(const struct model *m, const struct range *of,
 		struct text *out)
@@ -303,6 +328,7 @@ look_at_metrics(const struct model *m, const struct range *of,
 		const struct range r = of[n->index];
 		const char *name = metric_name(&m->metric[i]);
 
+		look_at_threshold(&m->metric[i], n, r, out);
 		if (strcmp(name, "sparse_top_k_categorical_accuracy") == 0 &&
 		    m->metric[i].k >= node_size(n))
 			text_add(out, "metric %s: %s has %zu classes, so that "
@@ -527,6 +553,9 @@ model_doubts(const struct model *m, struct text *out, struct fail *f)
 		status = look_at_probability(m, r, out, f);
 	if (status == 0)
 		status = look_at_weights(m, out, f);
+	if (status == 0 && m->loss.label_smoothing >= 1)
+		status = fail(f, FAIL_CONFIG, "%s: with label_smoothing=1 all "
+			      "labels are the same", m->loss_where);
 	if (status == 0) {
 		look_at_classes(m, out);
 		look_at_metrics(m, of, out);

@@ -131,6 +131,17 @@ static const struct {
 	  "metric calibration: p is no probability" },
 	{ BINARY DENSE BCE LOGITS "\nmetric log_loss\nmetric calibration",
 	  NULL },
+	{ BINARY DENSE BCE LOGITS "\nmetric accuracy threshold=0", "metric "
+	  "accuracy: all is on one side of threshold=0, as p gives from 0 to "
+	  "1" },
+	{ BINARY DENSE BCE LOGITS "\nmetric recall threshold=1", "metric "
+	  "recall: all is on one side of threshold=1" },
+	{ BINARY DENSE BCE LOGITS "\nmetric f1_score threshold=0.9", NULL },
+	{ BINARY DENSE "\nloss hinge p\nmetric precision", NULL },
+	{ BINARY DENSE " activation=relu\nloss mean_squared_error p\nmetric "
+	  "accuracy threshold=0", NULL },
+	{ BINARY DENSE BCE LOGITS " label_smoothing=1", "!model.ps:4: with "
+	  "label_smoothing=1 all labels are the same" },
 	{ CLASSES "p = dense x units=4" SCCE LOGITS
 	  "\nmetric sparse_top_k_categorical_accuracy", "metric "
 	  "sparse_top_k_categorical_accuracy: p has 4 classes, so that the "
