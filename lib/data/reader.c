@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define MANY	1024		/* examples of a batch that is worth a guess */
+#define AT_ONCE	65536		/* records, between looks at who wants a stop */
 
 struct reader {
 	struct reader_options options;
@@ -156,6 +157,14 @@ end_file(struct reader *r, struct fail *f)
 	return 0;
 }
 
+static bool
+is_stopped(const struct reader *r)
+{
+	const atomic_bool *stop = r->options.stop;
+
+	return stop && atomic_load_explicit(stop, memory_order_relaxed);
+}
+
 /*
  * The next record of our shard, behind the examples of the batch, or up to
  * most of them: 1; 0: the pass is over.  A bad one is passed over by the call
@@ -166,7 +175,11 @@ read_records(struct reader *r, struct batch *b, size_t most, struct fail *f)
 {
 	const struct reader_options *o = &r->options;
 
+	if (most > AT_ONCE)
+		most = AT_ONCE;
 	for (;;) {
+		if (is_stopped(r))
+			return fail(f, FAIL_PEER, "reading was broken off");
 		if (!r->state && r->next == r->files)
 			return 0;
 		if (!r->state && open_file(r, f) != 0)

@@ -14,6 +14,7 @@
 #include "model/batch.h"
 #include "model/input.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 struct reader_options {
@@ -33,6 +34,8 @@ struct reader_options {
 					   refused.  See prefetch_open(). */
 	uint64_t max_bad;	/* malformed records of a pass that are passed
 				   over, see bad.h */
+	const atomic_bool *stop;	/* leave off, with FAIL_PEER, when it
+					   is true; or NULL; borrowed */
 	const char *cache;	/* folder of caches, borrowed; "": beside the
 				   inputs; NULL: none */
 };

@@ -28,6 +28,7 @@ struct prefetch {
 	bool busy;			/* opening or reading */
 	bool may_hang;			/* ... what never ends */
 	struct commands commands;	/* of the reader */
+	atomic_bool stop;		/* ... is to leave off */
 	struct prefetch *next;		/* of those left behind */
 	const struct model *model;	/* with these, to open the reader; */
 	char **file;			/* until then it is NULL */
@@ -159,6 +160,7 @@ prefetch_open(const struct model *model, char *const *files, size_t count,
 	p->model = model;
 	p->options = *options;
 	p->options.commands = options->allow_pipe ? &p->commands : NULL;
+	p->options.stop = &p->stop;
 	p->file = mem_alloc(count, sizeof(*p->file));
 	for (; p->files < count; p->files++)
 		p->file[p->files] = mem_text(files[p->files]);
@@ -194,6 +196,7 @@ prefetch_close(struct prefetch *p)
 
 	if (!p)
 		return;
+	atomic_store(&p->stop, true);
 	pthread_mutex_lock(&p->lock);
 	p->quit = true;
 	hangs = p->busy && p->may_hang;

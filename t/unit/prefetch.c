@@ -8,6 +8,7 @@
 #include "tap.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 #define EXAMPLES	100
 
@@ -25,6 +26,26 @@ begin(const struct model *model)
 	if (!file || fclose(file) != 0)
 		return NULL;
 	return prefetch_open(model, files, 1, &o, &f);
+}
+
+/* Who asks for more than can be read in minutes need not wait for it. */
+static void
+test_close(const struct model *model)
+{
+	static char name[] = "one.svm";
+	static char *files[] = { name };
+	const struct reader_options o = { .repeat = true };
+	struct batch batch = { 0 };
+	struct fail f;
+	struct prefetch *p;
+
+	files_text(name, "1 1:1\n");
+	p = prefetch_open(model, files, 1, &o, &f);
+	ok(p && prefetch_take(p, (size_t)1 << 24, &batch) == 0);
+	alarm(60);	/* the end, without a result */
+	prefetch_close(p);
+	alarm(0);
+	named(true, "a batch that takes long is not waited for at the end");
 }
 
 /* A batch, or -1 for the end. */
@@ -101,6 +122,7 @@ main(void)
 	ok(prefetch_end(p, &seen, &f) == 0 && seen == EXAMPLES);
 	batch_release(&batch);
 	prefetch_close(p);
+	test_close(model);
 	model_free(model);
 	files_end();
 	return tap_done();
