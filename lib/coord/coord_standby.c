@@ -382,13 +382,16 @@ standby_begin_term(struct coord *c)
 	}
 }
 
+/* One that began to follow when its server had lost its variables has no more
+   than that one, which is there. */
 bool
 standby_step_in(struct coord *c, uint64_t now)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < c->o.servers; i++)
-		if (!fleet_holds(c->fleet, i))
+		if (!fleet_holds(c->fleet, i) &&
+		    c->standbys->of[i].of != fleet_life(c->fleet, i))
 			any = promote(c, i, now) || any;
 	return any;
 }
