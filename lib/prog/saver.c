@@ -48,6 +48,13 @@ saver_fd(const struct saver *s)
 	return task_fd(s->task);
 }
 
+static int
+fail_dir(struct fail *f)
+{
+	return fail(f, FAIL_CONFIG, "this server has no directory for "
+		    "checkpoints: start it with -d");
+}
+
 int
 saver_can(void *self, enum saves saves, uint64_t server, struct fail *f)
 {
@@ -62,8 +69,7 @@ saver_can(void *self, enum saves saves, uint64_t server, struct fail *f)
 	if (saves == SAVES_NONE)
 		return 0;
 	if (!s->dir)
-		return fail(f, FAIL_CONFIG, "this server has no directory for "
-			    "checkpoints: start it with -d");
+		return fail_dir(f);
 	if (saves != SAVES_BESIDE_JOURNAL)
 		return 0;
 	path = disk_path("%s/" JOURNAL_FILE, s->dir);
@@ -103,13 +109,21 @@ static void
 load(const struct saver *s, struct server *server,
      const struct server_job *job)
 {
-	struct checkpoint *from;
-	struct fail why;
+	struct checkpoint *from = NULL;
+	struct fail why, over;
 	char path[4096];
 
-	snprintf(path, sizeof(path), "%s/%s", s->dir, job->name);
-	from = checkpoint_open(path, false, &why);
-	server_load(server, job, from, &checkpoint_reader, &why);
+	if (s->dir) {
+		snprintf(path, sizeof(path), "%s/%s", s->dir, job->name);
+		from = checkpoint_open(path, false, &why);
+	} else {
+		fail_dir(&why);
+	}
+	/* Nobody but us hears of it, as it goes on. */
+	if (server_load(server, job, from, &checkpoint_reader, &why) < 0 &&
+	    job->peer == 0 && !server_over(server, &over))
+		log_warn("%s: all is copied anew from the server that it "
+			 "follows", why.text);
 	checkpoint_close(from);
 }
 
@@ -123,13 +137,12 @@ saver_run(struct saver *s, struct server *server)
 	end_write(s, server);
 	while (!task_busy(s->task) && server_job(server, &job)) {
 		s->job = job;
-		if (!s->dir) {
-			fail(&why, FAIL_CONFIG, "this server has no "
-			     "directory for checkpoints: start it with -d");
-			server_saved(server, &job, NULL, &why);
-		} else if (job.kind == JOB_LOAD) {
+		if (job.kind == JOB_LOAD) {
 			load(s, server, &job);
 			loaded = true;
+		} else if (!s->dir) {
+			fail_dir(&why);
+			server_saved(server, &job, NULL, &why);
 		} else {
 			task_begin(s->task, write_part, s);
 		}

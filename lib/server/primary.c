@@ -118,6 +118,15 @@ primary_hold(struct primary *w, uint64_t number)
 	outbox_send(w->outbox, w->peer, &m);
 }
 
+void
+primary_refuse(const struct primary *w, const struct message *change,
+	       const struct fail *why)
+{
+	const struct message m = message_refuse(change, why->kind, why->text);
+
+	outbox_send(w->outbox, w->peer, &m);
+}
+
 /* ---- what comes from it ---- */
 
 void

@@ -67,6 +67,10 @@ bool primary_next_chunk(struct primary *);
 /* Say that the changes up to this one are held, unless it has been said. */
 void primary_hold(struct primary *, uint64_t number);
 
+/* A change that it has made cannot be made here. */
+void primary_refuse(const struct primary *, const struct message *change,
+		    const struct fail *why);
+
 /* It does not want us any more.  False: it never did. */
 bool primary_refused(struct primary *, const struct message *);
 

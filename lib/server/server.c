@@ -992,6 +992,25 @@ check_meant(const struct message *load, const struct checkpoint *from,
 	return 0;
 }
 
+/*
+ * What the one that we follow has loaded is not to be had here.  If that is no
+ * more, as newer checkpoints have taken its place meanwhile, all of it comes
+ * anew; else somebody must see to it.
+ */
+static void
+lack(struct server *s, const struct message *load, const struct fail *why)
+{
+	if (why->kind != FAIL_NOINPUT) {
+		s->over = *why;
+		return;
+	}
+	primary_forget(s->primary);
+	forget_run(s);
+	changes_release(&s->changes);
+	primary_refuse(s->primary, load, why);
+	say_hello(s);
+}
+
 int
 server_load(struct server *s, const struct server_job *job,
 	    struct checkpoint *from, const struct checkpoint_reader *reader,
@@ -1012,13 +1031,12 @@ server_load(struct server *s, const struct server_job *job,
 		session_release(s->session);	/* it is not whole any more */
 		return r;
 	}
-	if (r == 0) {
+	if (r == 0)
 		session_send(s->session, job->peer, &ok);
-	} else {
+	else if (primary_followed(s->primary))
+		lack(s, load, why);
+	else
 		session_refuse(s->session, job->peer, load, why);
-		if (primary_followed(s->primary))
-			s->over = *why;		/* it has what we have not */
-	}
 	s->standby_due = true;
 	settle(s);
 	return r;

@@ -3,6 +3,7 @@
  * things come in, what the server has answered the standby has, bit for bit,
  * and takes over with.
  */
+#include "prog/saver.h"
 #include "server/primary.h"
 #include "server/replication.h"
 
@@ -355,6 +356,74 @@ replaced(void)
 	side_free(&next);
 }
 
+/* The primary is to load a checkpoint, and its standby hears of it. */
+static struct server_job
+load_both(void)
+{
+	struct message m = { .kind = MESSAGE_LOAD, .request = 1,
+			     .blob = { "ckpt", 4, NULL } };
+	struct server_job job = { 0 };
+	struct fail why;
+
+	m.cut.run = plan_run(&plan);
+	m.cut.term = TERM;
+	m.cut.cut = WIRE_NONE;
+	side_hear(&primary, COORD, &m);
+	fail(&why, FAIL_IO, "it went on without");
+	deliver_all();
+	if (server_job(primary.server, &job))
+		server_load(primary.server, &job, NULL, NULL, &why);
+	if (!server_job(standby.server, &job))
+		job.kind = JOB_SAVE;
+	return job;
+}
+
+/* What its primary has loaded a standby may not find any more. */
+static void
+lacking(void)
+{
+	struct saver *nowhere = saver_new(NULL, false);
+	struct server_job job;
+	struct fail f;
+
+	in_sync();
+	deliver_all();
+	job = load_both();
+	named(job.kind == JOB_LOAD, "a standby loads what its primary does");
+	primary.told = false;
+	fail(&f, FAIL_NOINPUT, "pruned meanwhile");
+	server_load(standby.server, &job, NULL, NULL, &f);
+	deliver_all();
+	named(primary.told && primary.standby_life == 2 &&
+	      !server_over(standby.server, &f),
+	      "one that was pruned comes with all the rest, anew");
+	hear_script(&primary, ++heard);
+	deliver_all();
+	promote();
+	make_reference(heard);
+	named(same(&standby, &reference), "and it has what its primary has");
+	side_free(&reference);
+	end();
+
+	in_sync();
+	deliver_all();
+	job = load_both();
+	fail(&f, FAIL_DATA, "damaged");
+	server_load(standby.server, &job, NULL, NULL, &f);
+	named(server_over(standby.server, &f) && f.kind == FAIL_DATA,
+	      "one that is damaged ends it");
+	end();
+
+	in_sync();
+	deliver_all();
+	load_both();
+	saver_run(nowhere, standby.server);
+	named(server_over(standby.server, &f) && f.kind == FAIL_CONFIG,
+	      "so it is with one that has no place for any");
+	end();
+	saver_free(nowhere);
+}
+
 /* Who is told to stop has its standby leave first. */
 static void
 stopped(void)
@@ -483,6 +552,7 @@ main(void)
 	behind();
 	promised();
 	replaced();
+	lacking();
 	stopped();
 	logged();
 	idle();
