@@ -391,6 +391,37 @@ data_done(struct coord *c, const struct step *step, const struct result *r,
 		totals_add(&c->data->totals, c, r, scores, positive);
 }
 
+bool
+data_knows_epochs(struct coord *c, uint64_t first)
+{
+	const uint64_t above = fleet_above(c->fleet);
+	struct lease_terms l;
+	uint64_t epoch;
+	struct fail why;
+
+	if (!c->resumed || journal_replays(c) || !c->o.ledger ||
+	    first >= above || ledger_begun(c->o.ledger) == c->data->kept)
+		return true;
+	/* Those that begin now are the last ones that have steps. */
+	queue_asked(c->queue, queue_next(c->queue) - 1, &l);
+	epoch = l.place / ledger_steps(c->o.ledger) + 1 -
+		(ledger_begun(c->o.ledger) - c->data->kept);
+	for (; first < above && first < queue_next(c->queue); first++) {
+		queue_asked(c->queue, first, &l);
+		if (l.place / ledger_steps(c->o.ledger) >= epoch)
+			break;
+	}
+	if (first >= above || first >= queue_next(c->queue))
+		return true;
+	fail(&why, FAIL_DATA, "a server has step %llu, of an epoch of which "
+	     "this run's journal does not know: it was cut short, or is an "
+	     "older one. Put the right one in its place, or remove it to "
+	     "begin anew", (unsigned long long)first);
+	journal_lose(c);		/* it stays as it was */
+	ending_fail(c, &why);
+	return false;
+}
+
 /* It may go on with one of which steps have been done. */
 void
 data_begin_epoch(struct coord *c, uint64_t now)

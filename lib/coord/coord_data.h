@@ -37,6 +37,14 @@ void data_done(struct coord *, const struct step *, const struct result *,
 	       uint64_t now_ms);
 /* Go on where the checkpoint that was loaded had come to, if it is so. */
 void data_restore(struct coord *);
+/*
+ * Into how many streams an epoch is cut is safe in the journal before any step
+ * of it is given out.  So a server that has a step, of those from the first on,
+ * of one of which the journal says nothing was told of it by a coordinator that
+ * had more of the journal; cut anew it would be of other records.  False: so it
+ * is, and the run ends.
+ */
+bool data_knows_epochs(struct coord *, uint64_t first);
 /* The epoch at the front has steps from now on. */
 void data_begin_epoch(struct coord *, uint64_t now_ms);
 /* An epoch is at the front of the queue: 1: it is behind us. */

@@ -297,6 +297,8 @@ void_begin(struct coord *c)
 	while (queue_next(c->queue) < fleet_above(c->fleet) &&
 	       void_give_number(c))
 		;
+	if (!data_knows_epochs(c, next))
+		return;
 	rerun_record(c, next);
 	lease_cancel(c, queue_mark(c->queue),
 		     queue_next(c->queue) - queue_mark(c->queue));
