@@ -45,6 +45,9 @@ struct process {
 	char primary[16];	/* at first it was the standby of that; "" */
 	bool ended;		/* as it should: it is not begun again */
 	struct host_server *corpse;	/* a server that was told to stop */
+	uint64_t told;		/* by this life of the coordinator; 0: by one
+				   that was gone by then */
+	bool aged;		/* and no PLAN asked it since what it has */
 	bool age;		/* its files are older when it begins again */
 	uint64_t killed_at;	/* an evaluator; NEVER */
 	char name[16];
@@ -79,6 +82,9 @@ struct cluster {
 	uint64_t publications;	/* that were begun */
 	bool publishing;
 	char at[MAX_SERVERS][16];	/* where each server is now */
+	uint64_t coordinator;	/* which life of it this is */
+	uint64_t hang_until;	/* the last worker that hangs */
+	bool stop_told;		/* the coordinator will see it when it wakes */
 	bool suspending, over, deaf;
 	bool filled;		/* a disk was full */
 	bool asked_to_end;	/* the coordinator, for good */
@@ -321,7 +327,8 @@ age_files(struct cluster *c, struct process *p)
 	}
 	snprintf(folder, sizeof(folder), "%s/ck/log-%zu", c->folder,
 		 p->index);
-	if (files_age(folder, &c->rng, what, sizeof(what)))
+	p->aged = files_age(folder, &c->rng, what, sizeof(what));
+	if (p->aged)
 		trace("older files: %s", what);
 }
 
@@ -407,7 +414,8 @@ begin_process(struct cluster *c, struct process *p)
 	}
 	if (p->kind == PROCESS_COORD) {
 		read_results_again(c, host_coord_written(p->coord));
-		c->suspending = false;
+		c->suspending = c->stop_told = false;
+		c->coordinator = c->lives;
 		c->old_term = c->term;
 		begin_ended(c);
 	}
@@ -444,9 +452,12 @@ end_coordinator(struct cluster *c, struct process *p, int status)
 	c->out.status = status;
 	c->why = *host_coord_why(p->coord);
 	read_results(c, UINT64_MAX);
-	if (!resumed && (status != FAIL_IO || all_said || c->asked_to_end)) {
-		const char *open = accounts_unanswered(c->accounts, taken);
+	const char *open = accounts_unanswered(c->accounts, taken);
 
+	/* It has found no room, and whoever begins it again has nothing lost,
+	   be it that it was told to end. */
+	if (!resumed && (status != FAIL_IO || all_said ||
+			 (c->asked_to_end && !open))) {
 		c->over = true;
 		if (status == 0 && taken < c->s->heard && !c->asked_to_end)
 			broken(c, "C5: it ended behind request %zu", taken);
@@ -456,8 +467,27 @@ end_coordinator(struct cluster *c, struct process *p, int status)
 			       status);
 	}
 	drop_process(c, p, false);
-	if (!c->over)
-		wait_to_begin(c, p, rng_below(&c->rng, 500));
+	if (c->over)
+		return;
+	c->asked_to_end = false;
+	wait_to_begin(c, p, rng_below(&c->rng, 500));
+}
+
+/*
+ * Whoever begins a job again begins what it had told to end, be it that it ends
+ * when the coordinator is there again.
+ */
+static void
+end_as_told(struct cluster *c, struct process *p)
+{
+	p->corpse = p->server;
+	network_kill(c->network, node_of(c, p), false);
+	packets_drop(&p->inbox);
+	p->server = NULL;
+	p->ended = !c->process[COORDINATOR].coord ||
+		p->told == c->coordinator;
+	if (!p->ended)
+		wait_to_begin(c, p, rng_below(&c->rng, 50));
 }
 
 static void
@@ -465,12 +495,8 @@ end_server(struct cluster *c, struct process *p, int status)
 {
 	const struct fail *why = host_server_why(p->server);
 
-	if (status == 0) {	/* it was told to stop */
-		p->corpse = p->server;
-		network_kill(c->network, node_of(c, p), false);
-		packets_drop(&p->inbox);
-		p->server = NULL;
-		p->ended = true;
+	if (status == 0) {
+		end_as_told(c, p);
 		return;
 	}
 	if (status != FAIL_IO && status != FAIL_AGAIN &&
@@ -651,6 +677,8 @@ run_process(struct cluster *c, struct process *p)
 	int status = HOST_RUNS;
 
 	speak_as(c, p);
+	if (p->kind == PROCESS_COORD && c->stop_told)
+		host_coord_stop(p->coord, clock_of(c, p));
 	p->tick_at = c->now + TICK_MS * 1000;
 	while (p->inbox && most-- > 0 && status == HOST_RUNS) {
 		const uint64_t ms = p->paid ? 0 : cost(c, p, p->inbox);
@@ -680,13 +708,17 @@ run_process(struct cluster *c, struct process *p)
 
 /* ---- faults ---- */
 
+/* One that can do what there is. */
 static bool
 leaves_a_worker(const struct cluster *c, const struct process *gone)
 {
-	for (int i = FIRST_WORKER; i < FIRST_WORKER + MAX_WORKERS; i++)
-		if (&c->process[i] != gone && c->process[i].wanted &&
-		    c->process[i].frozen_until <= c->now)
+	for (int i = FIRST_WORKER; i < FIRST_WORKER + MAX_WORKERS; i++) {
+		const struct process *p = &c->process[i];
+
+		if (p != gone && p->wanted && p->frozen_until <= c->now &&
+		    !(p->worker && host_worker_exhausted(p->worker)))
 			return true;
+	}
 	return false;
 }
 
@@ -814,16 +846,35 @@ freeze(struct cluster *c, struct process *p, uint64_t ms)
 	if (p->kind != PROCESS_WORKER || !leaves_a_worker(c, p)) {
 		ms = ms < most ? ms : most;
 		disturbed(c, ms);
+	} else if (c->hang_until < c->now + ms * 1000) {
+		c->hang_until = c->now + ms * 1000;
 	}
 	p->frozen_until = c->now + ms * 1000;
 }
 
+/* Those that went on without one that hangs may end, or run out of data. */
 static void
-tell_to_end(struct cluster *c, struct process *coord)
+wake_the_last(struct cluster *c)
+{
+	const uint64_t most = c->s->o.patience_ms / 4;
+
+	for (int i = FIRST_WORKER; c->hang_until > c->now &&
+	     i < FIRST_WORKER + MAX_WORKERS; i++) {
+		struct process *p = &c->process[i];
+
+		if (p->frozen_until > c->now + most * 1000 &&
+		    !leaves_a_worker(c, p))
+			freeze(c, p, most);
+	}
+}
+
+/* One that stands still hears of it when it goes on. */
+static void
+tell_to_end(struct cluster *c, const struct process *coord)
 {
 	if (!coord->coord)
 		return;
-	host_coord_stop(coord->coord, clock_of(c, coord));
+	c->stop_told = true;
 	if (c->s->o.suspend)
 		c->suspending = true;
 	else
@@ -963,6 +1014,25 @@ look_at_message(struct cluster *c, const struct packet *e, int to, int from)
 		w->to = to;
 		trigger(c, i);
 	}
+}
+
+/* Who is told to stop, and by whom: a standby by its server. */
+static void
+note_stop(struct cluster *c, const struct packet *e, int to, int from)
+{
+	struct process *p = &c->process[to];
+
+	if (e->kind != PACKET_MESSAGE)
+		return;
+	if (from == COORDINATOR && e->message.kind == MESSAGE_PLAN)
+		p->aged = false;
+	if (e->message.kind != MESSAGE_STOP)
+		return;
+	if (from != COORDINATOR)
+		p->told = c->process[from].told;
+	else
+		p->told = network_orphan(c->network, to, e->peer) ? 0 :
+			c->coordinator;
 }
 
 /* ---- what must hold ---- */
@@ -1150,8 +1220,10 @@ hold_all(struct cluster *c, struct holding *h)
 		struct process *p;
 		struct host_server *server = holder(c, i, &p);
 
-		all = server && host_server_values(server, &plan, i, h,
-						   clock_of(c, p));
+		/* What nobody has asked it yet nobody relies on. */
+		all = server && !p->aged &&
+			host_server_values(server, &plan, i, h,
+					   clock_of(c, p));
 	}
 	plan_release(&plan);
 	return all;
@@ -1228,10 +1300,12 @@ ends_well(const struct cluster *c)
 {
 	/* A step that went well once cannot be done again: some server lacks
 	   it.  So may be when there are no data left to do it with. */
+	if (c->in_haste)
+		return false;
 	if (c->out.status == FAIL_DATA)
 		return c->s->flaw && !strstr(c->why.text, "run again") &&
 			!scenario_may_fail(c->s);
-	return c->out.status == 0 && !c->in_haste;
+	return c->out.status == 0;
 }
 
 static bool
@@ -1433,6 +1507,7 @@ deliver(struct cluster *c)
 		struct packet **end = &c->process[to].inbox;
 
 		look_at_message(c, e, to, from);
+		note_stop(c, e, to, from);
 		if (from == COORDINATOR && e->kind == PACKET_MESSAGE &&
 		    e->message.kind == MESSAGE_LEASE)
 			check_lease(c, &e->message);
@@ -1499,6 +1574,7 @@ step(struct cluster *c)
 	deliver(c);
 	allow_requests(c);
 	kill_evaluators(c);
+	wake_the_last(c);
 	for (int k = 0; k < NETWORK_NODES && !c->over; k++) {
 		struct process *p = &c->process[(begin + k) % NETWORK_NODES];
 

@@ -84,6 +84,8 @@ int host_worker_act(struct host_worker *, uint64_t now_ms);
 void host_worker_breathe(struct host_worker *);
 const struct fail *host_worker_why(const struct host_worker *);
 const char *host_worker_check(const struct host_worker *);
+/* It can read nothing any more. */
+bool host_worker_exhausted(const struct host_worker *);
 
 /* ---- ps-eval, of a live model ---- */
 

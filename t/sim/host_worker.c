@@ -361,3 +361,9 @@ host_worker_breathe(struct host_worker *h)
 {
 	worker_breathe(h->worker);
 }
+
+bool
+host_worker_exhausted(const struct host_worker *h)
+{
+	return h->broken && h->put_back == 0;
+}

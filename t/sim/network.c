@@ -374,6 +374,16 @@ network_kill(struct network *n, int node, bool crash)
 	}
 }
 
+bool
+network_orphan(const struct network *n, int node, uint64_t peer)
+{
+	for (size_t i = 0; i < n->count; i++)
+		if (n->connection[i].listener == node &&
+		    n->connection[i].listen_peer == peer)
+			return n->connection[i].ended;
+	return true;
+}
+
 void
 network_cut(struct network *n, int a, int b)
 {

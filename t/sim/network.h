@@ -40,6 +40,9 @@ struct outbox *network_begin(struct network *, int node);
  */
 void network_kill(struct network *, int node, bool crash);
 
+/* Is it of one who called this node, and is gone by now? */
+bool network_orphan(const struct network *, int node, uint64_t peer);
+
 /* All connections between two nodes break. */
 void network_cut(struct network *, int a, int b);
 /* Nothing gets from one to the other until then. */
