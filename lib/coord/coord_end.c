@@ -203,9 +203,14 @@ end_asked(struct coord *c, uint64_t now)
 		leave(c, &suspended);
 		return;
 	}
-	if (!saved && ending_status(c) == 0)
+	if (!saved)
 		fail(&why, FAIL_IO, "no last checkpoint could be made: the "
 		     "newest is %s", newest);
+	/* Why it ends is another thing. */
+	if (!saved && ending_status(c) != 0) {
+		report_warning(c, "%s", why.text);
+		why.kind = 0;
+	}
 	end_fail(c, &why, now);
 }
 

@@ -88,7 +88,8 @@ struct cluster {
 	bool suspending, over, deaf;
 	bool filled;		/* a disk was full */
 	bool asked_to_end;	/* the coordinator, for good */
-	bool in_haste;		/* and it gave up what was under way */
+	bool in_haste;		/* and it gave up what was under way, */
+	bool unsaved;		/* or says that it is not saved */
 	bool at_rest;		/* results of barriers have just been read */
 	size_t deaths[MAX_SERVERS];	/* of each or its standby, since then */
 	bool backed_up;		/* there is a copy of the journal */
@@ -1058,6 +1059,8 @@ heed_warning(struct cluster *c, const char *line)
 		broken(c, "C12: %.200s", line);
 	if (strstr(line, "not all could be ended within"))
 		c->in_haste = true;
+	if (strstr(line, "no last checkpoint could be made"))
+		c->unsaved = true;
 	if (sscanf(line, "server %zu", &server) == 1 && server < MAX_SERVERS &&
 	    standby && strstr(line, "takes over") &&
 	    sscanf(standby + 12, "%15s", at) == 1)
@@ -1294,6 +1297,25 @@ check_last_checkpoint(struct cluster *c)
 		checkpoint_close(from);
 }
 
+/* What could not be ended in time is told, also if that is not the reason. */
+static void
+check_unsaved(struct cluster *c)
+{
+	const float done = (float)accounts_done(c->accounts);
+	struct checkpoint *from;
+
+	if (!c->s->o.checkpoint || !c->in_haste || c->unsaved ||
+	    strstr(c->why.text, "no last checkpoint") || done == 0)
+		return;
+	from = open_newest(c);
+	if (!from || !holds(from, done, done +
+			    (float)accounts_given_up(c->accounts)))
+		broken(c, "C8: nothing tells that the last steps were not "
+		       "saved");
+	if (from)
+		checkpoint_close(from);
+}
+
 /* Does a run that ends so keep what was done? */
 static bool
 ends_well(const struct cluster *c)
@@ -1333,6 +1355,7 @@ check_end(struct cluster *c)
 	if (!may_end_so(c) && !scenario_may_fail(c->s))
 		broken(c, "C5: the run ended with %d: %.150s", c->out.status,
 		       c->why.text);
+	check_unsaved(c);
 	if (!ends_well(c))
 		return;
 	check_servers(c);
