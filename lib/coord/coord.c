@@ -278,18 +278,24 @@ begin_run(struct coord *c, uint64_t now)
 static void
 go_on(struct coord *c, uint64_t now)
 {
+	bool again = false;
+
 	recover_end(c, now);
 	if (coord_settle(c, now))
 		return;
 	if (!c->begun)
 		begin_run(c, now);
 	watch_helped(c);
-	/* The new term keeps those steps out. */
-	if (!c->scheduler->go_on(c) && void_under_way(c))
-		voided(c);
+	if (!c->scheduler->go_on(c) && void_under_way(c)) {
+		again = !void_is_decided(c);
+		if (!again)
+			voided(c);
+	}
 	if (void_is_aside(c))
 		void_aside_done(c);
 	hear_say_plan(c);
+	if (again)
+		void_begin(c);
 }
 
 static void

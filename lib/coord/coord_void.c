@@ -5,9 +5,9 @@
  *
  *	NONE --void_begin()--> DRAIN		(workers end what they are at)
  *	DRAIN --void_tell()--> VOID		(servers are told)
- *	VOID --void_begin()--> DRAIN		(a new term, not all had come)
+ *	DRAIN, VOID --void_begin()--> DRAIN	(a new term, not all had come)
  *	VOID --void_done()--> NONE
- *	DRAIN --void_done()--> NONE		(a new term)
+ *	DRAIN --void_done()--> NONE		(a new term, in rounds)
  *	DRAIN, VOID --void_give_up()--> NONE	(the run ends)
  *
  * and of the single one:
@@ -328,6 +328,12 @@ void_done(struct coord *c)
 		journal_ending(c);
 	journal_dropped(c, queue_cancel(c->queue, report_cancelled, c));
 	report_given_up(c);
+}
+
+bool
+void_is_decided(const struct coord *c)
+{
+	return c->cancel->state == CANCEL_VOID || c->scheduler->rounds(c);
 }
 
 /* ---- one that is set aside ---- */

@@ -28,6 +28,11 @@ bool void_finishes(const struct coord *);
 void void_tell(struct coord *);
 /* They refuse those steps from now on: say it. */
 void void_done(struct coord *);
+/*
+ * When a new term has begun, which keeps out what was decided to be void.  No:
+ * it was not yet, and what the term before may have pushed is to be done first.
+ */
+bool void_is_decided(const struct coord *);
 /* One step more that is not worth its workers; and when they refuse it, which
    is what they were asked. */
 void void_set_aside(struct coord *, uint64_t step);

@@ -1885,7 +1885,7 @@ missed(void)
 }
 
 /*
- * A server is lost when a step has failed and before it was told: the new term
+ * A server is lost when a step has failed and while it is told: the new term
  * tells it.  What nobody had begun is read, here or by whoever goes on.
  */
 static void
@@ -1901,7 +1901,9 @@ lost_between(void)
 	m = heard(A, MESSAGE_LEASE);
 	done(A, m ? m->request : 0, 0);
 	failed(A, 1, "bad");
-	ok(heard(A, MESSAGE_CANCEL) && !heard(SERVER, MESSAGE_VOID));
+	ok(!heard(SERVER, MESSAGE_VOID));
+	stopped(A);
+	ok(heard(SERVER, MESSAGE_VOID) != NULL);
 	coord_down(coord, SERVER, now);
 	coord_up(coord, SERVER, now);
 	welcome(8);
@@ -1917,13 +1919,52 @@ lost_between(void)
 	join_worker(B);
 	does(B, 0);	/* again, for the server */
 	does(B, 4);
-	ok(writes(DATA_STEP("4", "worker:0")
-		  "{\"op\":\"epoch\",\"epoch\":0,\"step\":5,\"steps\":2,"
-		  "\"examples\":8,\"loss\":0.5,\"metrics\":{},"
-		  "\"staleness\":[0,0,2],"
-		  "\"seconds\":0,\"records\":16,\"missed\":8}\n"));
+	does(B, 5);
+	ok(writes(DATA_STEP("4", "worker:0") DATA_STEP("5", "worker:0")
+		  "{\"op\":\"epoch\",\"epoch\":0,\"step\":6,\"steps\":3,"
+		  "\"examples\":12,\"loss\":0.5,\"metrics\":{},"
+		  "\"staleness\":[0,0,3],"
+		  "\"seconds\":0,\"records\":16,\"missed\":4}\n"));
 	options.keep_going = false;
 	end_kept();
+}
+
+/*
+ * It is lost before that is decided: what the term before had given out may be
+ * on some server, and is done before anything is given up.
+ */
+static void
+lost_before(void)
+{
+	make_ledger(1);
+	options.keep_going = true;
+	begin_run();
+	join_worker(A);
+	ask_epoch();
+	does(A, 0);
+	failed(A, 1, "bad");
+	ok(heard(A, MESSAGE_CANCEL) && !heard(SERVER, MESSAGE_VOID));
+	coord_down(coord, SERVER, now);
+	coord_up(coord, SERVER, now);
+	welcome(8);
+	term = 2;
+	ok(obey(MESSAGE_PLAN));
+	named(prints(DATA_STEP("0", "worker:0")),
+	      "a new term gives up nothing by itself");
+	while (heard(A, MESSAGE_LEASE))
+		;	/* of the term before */
+	tell(A, (struct message){ .kind = MESSAGE_READY });
+	stopped(A);
+	does(A, 0);	/* again, for the server */
+	ok(!heard(SERVER, MESSAGE_VOID));
+	does(A, 2);
+	named(obey(MESSAGE_VOID), "what may have been pushed is done first");
+	ok(prints(DATA_STEP("2", "worker:0")
+		  "{\"op\":\"train\",\"step\":1,\"worker\":\"worker:0\","
+		  "\"error\":\"bad\"}\n"
+		  "{\"op\":\"epoch\",\"steps\":1,\"cancelled\":true}\n"));
+	options.keep_going = false;
+	term = 1;
 }
 
 static void
@@ -2873,6 +2914,7 @@ main(void)
 	counting();
 	missed();
 	lost_between();
+	lost_before();
 	no_data();
 	coord_free(coord);
 	coord = NULL;
