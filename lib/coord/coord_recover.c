@@ -336,6 +336,7 @@ recover_write_servers(struct coord *c, bool safe)
 	for (size_t i = 0; i < c->o.servers; i++) {
 		pack_text(&out, c->o.server[i] ? c->o.server[i] : "");
 		pack_text(&out, fleet_endpoint(c->fleet, i));
+		pack_text(&out, fleet_elsewhere(c->fleet, i));
 		pack_uint(&out, fleet_holds(c->fleet, i) ?
 			  fleet_life(c->fleet, i) : 0);
 		pack_uint(&out, fleet_term(c->fleet, i));
@@ -350,16 +351,21 @@ recover_write_servers(struct coord *c, bool safe)
 static int
 read_place(struct coord *c, struct unpack *u, size_t i, struct fail *f)
 {
-	char said[256], was[256];
+	const char *option = c->o.server[i] ? c->o.server[i] : "";
+	char said[256], was[256], other[256];
 
 	unpack_text(u, said, sizeof(said));
 	unpack_text(u, was, sizeof(was));
-	if (u->bad || strcmp(said, c->o.server[i] ? c->o.server[i] : "") != 0 ||
-	    strcmp(was, fleet_endpoint(c->fleet, i)) == 0)
+	unpack_text(u, other, sizeof(other));
+	if (u->bad || strcmp(said, option) != 0)
 		return 0;
-	if (c->o.server[i])	/* who was killed there is started there */
-		fleet_seek(c->fleet, i, c->o.server[i]);
-	return fleet_place(c->fleet, i, was, f);
+	if (*other)
+		fleet_seek(c->fleet, i, other);
+	else if (*option && strcmp(was, option) != 0)
+		/* who was killed there is started there */
+		fleet_seek(c->fleet, i, option);
+	return strcmp(was, fleet_endpoint(c->fleet, i)) == 0 ? 0 :
+		fleet_place(c->fleet, i, was, f);
 }
 
 int

@@ -362,6 +362,14 @@ fleet_seek(struct fleet *fl, size_t server, const char *endpoint)
 	fl->link[server].placed = fl->began;
 }
 
+const char *
+fleet_elsewhere(const struct fleet *fl, size_t server)
+{
+	const char *endpoint = fl->link[server].other.endpoint;
+
+	return endpoint ? endpoint : "";
+}
+
 /* Call it at the other place, which is what is known of that. */
 static int
 turn(struct fleet *fl, size_t server, uint64_t now, struct fail *f)

@@ -90,8 +90,9 @@ int fleet_place(struct fleet *, size_t server, const char *endpoint,
  */
 int fleet_move(struct fleet *, size_t server, const char *endpoint,
 	       uint64_t life, uint64_t now_ms, struct fail *);
-/* It may be there as well. */
+/* It may be there as well.  And: where it may be besides, or "". */
 void fleet_seek(struct fleet *, size_t server, const char *endpoint);
+const char *fleet_elsewhere(const struct fleet *, size_t server);
 
 /* Say something to one server alone, if it is there. */
 void fleet_tell(struct fleet *, size_t server, const struct message *);

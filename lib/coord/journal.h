@@ -14,9 +14,10 @@
  *		its results are, and before a step behind a barrier that was
  *		passed is leased
  *	VOID	steps are being given up: safe before a server is told
- *	SERVERS	where each server is, its life if it has its variables, the
- *		last term that it took, its standby, and what it lacks: safe
- *		before a plan goes out, and before a worker hears of it
+ *	SERVERS	where each server is, or may be besides, its life if it has its
+ *		variables, the last term that it took, its standby, and what
+ *		it lacks: safe before a plan goes out, and before a worker
+ *		hears of it
  *	CUT	a checkpoint was published
  *	COUNTS	the records of each split, and where the ledger begins: safe
  *		before a step is leased
@@ -38,7 +39,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JOURNAL_VERSION	5	/* the first number of RUN, in any version */
+#define JOURNAL_VERSION	6	/* the first number of RUN, in any version */
 
 enum journal_kind {
 	JOURNAL_RUN = 1, JOURNAL_TERM, JOURNAL_LINES, JOURNAL_ENDS,
