@@ -17,3 +17,19 @@ bin_PROGRAMS += %D%/ps-work
 dist_bin_SCRIPTS += %D%/ps-node
 # Which is all that the script has beside it.
 dist_bin_SCRIPTS += %D%/ps-node.awk
+
+# Completion is looked for by the name of a program, and there is one for all.
+completiondir = $(datadir)/bash-completion/completions
+EXTRA_DIST += %D%/completion.bash
+install-data-local:
+	$(MKDIR_P) "$(DESTDIR)$(completiondir)"
+	for path in $(bin_PROGRAMS) $(dist_bin_SCRIPTS); do \
+		case $$path in *.awk) continue ;; esac; \
+		$(INSTALL_DATA) "$(srcdir)/%D%/completion.bash" \
+			"$(DESTDIR)$(completiondir)/$${path##*/}" || exit; \
+	done
+uninstall-local:
+	for path in $(bin_PROGRAMS) $(dist_bin_SCRIPTS); do \
+		case $$path in *.awk) continue ;; esac; \
+		rm -f "$(DESTDIR)$(completiondir)/$${path##*/}"; \
+	done

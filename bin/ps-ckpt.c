@@ -1,45 +1,19 @@
 /*
  * ps-ckpt - look at checkpoints, and carry them about, with no cluster: a
- * command is one function and one line of the table.
+ * command is one function, and a row in ckpt_options.
  */
 #include "base/log.h"
 #include "base/text.h"
+#include "prog/ckpt_options.h"
 #include "store/checkpoint.h"
 #include "store/convert.h"
 #include "store/describe.h"
 #include "store/disk.h"
 #include "store/rank.h"
-#include "sys/cli.h"
 
 #include <stdio.h>
-#include <string.h>
 
-#define USAGE \
-	"[-m model] [--best=metric] [--json] [--keep=count] " \
-	"[--metrics=file] [--seed=seed] [--slots] [--tolerance=difference] " \
-	"[--vocab-anywhere] command operand ..."
-
-enum { ANYWHERE = CLI_LONG, BEST, JSON, KEEP, METRICS, SEED, SLOTS, TOLERANCE };
-
-static const struct cli_option options[] = {
-	{ 'm',       "model",     "FILE" },
-	{ BEST,      "best",      "METRIC" },
-	{ JSON,      "json",      NULL },
-	{ KEEP,      "keep",      "COUNT" },
-	{ METRICS,   "metrics",   "FILE" },
-	{ SEED,      "seed",      "SEED" },
-	{ SLOTS,     "slots",     NULL },
-	{ TOLERANCE, "tolerance", "DIFFERENCE" },
-	{ ANYWHERE,  "vocab-anywhere", NULL },
-	{ 0 }
-};
-
-static struct {
-	const char *model, *best, *metrics;
-	bool json, slots, anywhere;
-	uint64_t keep, seed;
-	double tolerance;
-} o;
+static struct ckpt_settings o;
 
 static void
 print(struct text *text)
@@ -164,84 +138,28 @@ run_prune(char **operand, struct fail *f)
 	return rank_prune(operand[0], o.best, o.metrics, o.keep, f);
 }
 
-static const struct command {
-	const char *name, *operands;	/* what it is, what it wants */
-	int least, most;
-	const char *takes;		/* options of its own, by name */
-	int (*run)(char **operand, struct fail *);
-} commands[] = {
-	{ "cat",     "CKPT NAME[@SLOT]", 2, 2, "", run_cat },
-	{ "convert", "CKPT FILE", 2, 2, "slots", run_convert },
-	{ "diff",    "CKPT CKPT", 2, 2, "slots tolerance", run_diff },
-	{ "import",  "FILE DIR", 2, 2, "model seed vocab-anywhere",
-	  run_import },
-	{ "ls",      "DIR", 1, 1, "json", run_ls },
-	{ "prune",   "DIR", 1, 1, "best keep metrics", run_prune },
-	{ "show",    "CKPT", 1, 1, "json", run_show },
-	{ "verify",  "CKPT ...", 1, 1 << 20, "", run_verify },
-	{ 0 }
+static int (*const run[CKPT_COMMANDS])(char **operand, struct fail *) = {
+	[CKPT_CAT] = run_cat,
+	[CKPT_CONVERT] = run_convert,
+	[CKPT_DIFF] = run_diff,
+	[CKPT_IMPORT] = run_import,
+	[CKPT_LS] = run_ls,
+	[CKPT_PRUNE] = run_prune,
+	[CKPT_SHOW] = run_show,
+	[CKPT_VERIFY] = run_verify,
 };
-
-static const struct command *
-find_command(int argc, char **argv)
-{
-	const struct command *x = commands;
-
-	if (optind == argc)
-		cli_usage("a command is wanted");
-	while (x->name && strcmp(x->name, argv[optind]) != 0)
-		x++;
-	if (!x->name)
-		cli_usage("no command '%s'", argv[optind]);
-	if (argc - optind - 1 < x->least || argc - optind - 1 > x->most)
-		cli_usage("%s: %s wanted", x->name, x->operands);
-	return x;
-}
-
-static const struct command *
-parse(int argc, char **argv)
-{
-	bool given[CLI_LONG + 8] = { 0 };
-	struct cli_common common = { 0 };
-	const struct command *x;
-	int c;
-
-	while ((c = cli_next(argc, argv, options, &common)) != -1) {
-		given[c] = true;
-		switch (c) {
-		case 'm':       o.model = optarg; break;
-		case ANYWHERE:  o.anywhere = true; break;
-		case BEST:      o.best = optarg; break;
-		case JSON:      o.json = true; break;
-		case KEEP:      o.keep = cli_uint(1, 1 << 30); break;
-		case METRICS:   o.metrics = optarg; break;
-		case SEED:      o.seed = cli_uint(0, UINT64_MAX); break;
-		case SLOTS:     o.slots = true; break;
-		case TOLERANCE: o.tolerance = cli_float(0, 1e300); break;
-		}
-	}
-	x = find_command(argc, argv);
-	for (const struct cli_option *own = options; own->id; own++)
-		if (given[own->id] && !strstr(x->takes, own->name))
-			cli_usage("--%s: not for %s", own->name, x->name);
-	if (x->run == run_import && !o.model)
-		cli_usage("import: -m MODEL is wanted");
-	if (x->run == run_prune && (o.keep == 0 || !o.best != !o.metrics))
-		cli_usage("prune: --keep=COUNT is wanted, and --best with "
-			  "--metrics");
-	return x;
-}
 
 int
 main(int argc, char **argv)
 {
 	struct fail f;
 
-	cli_begin("ps-ckpt", USAGE, CLI_FILTER);
+	cli_begin(&ckpt_program);
 	disk_read_until(&cli_stop);
 
-	const struct command *command = parse(argc, argv);
-	const int status = command->run(argv + optind + 1, &f);
+	ckpt_settings_read(&o, argc, argv);
+
+	const int status = run[o.command](o.operand, &f);
 
 	if (status < 0)
 		cli_die(&f);

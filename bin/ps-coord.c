@@ -205,7 +205,7 @@ main(int argc, char **argv)
 	struct fail f, why;
 	int status;
 
-	cli_begin("ps-coord", COORD_USAGE, CLI_DAEMON);
+	cli_begin(&coord_program);
 	cli_heed_questions();
 	coord_settings_read(&p.s, argc, argv);
 	if (p.s.print_task) {

@@ -148,7 +148,7 @@ main(int argc, char **argv)
 	int status;
 	bool unmet;
 
-	cli_begin("ps-eval", EVAL_USAGE, CLI_FILTER);
+	cli_begin(&eval_program);
 	subnormal_flush();
 	eval_settings_read(&p.s, argc, argv);
 	if (p.s.output &&

@@ -5,9 +5,8 @@
  * the work; the program itself stays to pass on signals and the status.
  */
 #include "base/log.h"
-#include "prog/local.h"
+#include "prog/local_options.h"
 #include "prog/member.h"
-#include "sys/cli.h"
 #include "sys/launch.h"
 
 #include <fcntl.h>
@@ -15,76 +14,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-
-#define USAGE	"[-C dir] [-s servers] [-w workers] [--grace=duration] " \
-		"[--log=file] [--no-pin] [--pin] " \
-		"[-- worker-option ... --] command [argument ...]"
-
-#define MAX_MEMBERS	9999
-
-enum { GRACE = CLI_LONG, LOG, NO_PIN, PIN };
-
-static const struct cli_option options[] = {
-	{ 'C',    "checkpoint", "DIR" },
-	{ GRACE,  "grace",      "DURATION" },
-	{ LOG,    "log",        "FILE" },
-	{ NO_PIN, "no-pin",     NULL },
-	{ PIN,    "pin",        NULL },
-	{ 's',    "servers",    "SERVERS" },
-	{ 'w',    "workers",    "WORKERS" },
-	{ 0, NULL, NULL }
-};
-
-/*
- * The words for workers, between two "--", and then those of the command; the
- * last argument of an option may be such a word, too.
- */
-static void
-split_words(int argc, char **argv, const char *argument,
-	    struct local_options *o)
-{
-	if (optind > 1 && argv[optind - 1] != argument &&
-	    strcmp(argv[optind - 1], "--") == 0) {
-		o->worker_word = argv + optind;
-		for (; optind < argc && strcmp(argv[optind], "--") != 0;
-		     optind++)
-			if (strcmp(argv[optind], "-") == 0)
-				cli_usage("-: standard input is the command's; "
-					  "name files or pipe:COMMAND");
-		if (optind == argc)
-			cli_usage("the workers' options end with --");
-		argv[optind++] = NULL;
-	}
-	if (optind == argc)
-		cli_usage("a command is wanted");
-	o->command = argv + optind;
-}
-
-static struct local_options
-parse(int argc, char **argv)
-{
-	struct cli_common common = { 0 };
-	struct local_options o = { .servers = 1, .workers = 1,
-				   .grace_ms = 12000 };
-	const char *argument = NULL;
-	int c;
-
-	while ((c = cli_next(argc, argv, options, &common)) != -1) {
-		argument = optarg;
-		switch (c) {
-		case 'C':	o.checkpoint = optarg; break;
-		case GRACE:	o.grace_ms = cli_duration(); break;
-		case LOG:	o.log = optarg; break;
-		case NO_PIN:	o.pin = PIN_NEVER; break;
-		case PIN:	o.pin = PIN_ALWAYS; break;
-		case 's':	o.servers = cli_uint(0, MAX_MEMBERS); break;
-		case 'w':	o.workers = cli_uint(0, MAX_MEMBERS); break;
-		}
-	}
-	o.level = common.verbose ? "-v" : common.quiet ? "-q" : NULL;
-	split_words(argc, argv, argument, &o);
-	return o;
-}
 
 static void
 find_programs(const char *command)
@@ -178,9 +107,9 @@ main(int argc, char **argv)
 
 	open_standard_files();
 	block_signals(&signals);
-	cli_begin("ps-local", USAGE, CLI_LAUNCHER);
+	cli_begin(&local_program);
 
-	struct local_options o = parse(argc, argv);
+	struct local_options o = local_options_read(argc, argv);
 
 	launch_beside("ps-local");
 	find_programs(o.command[0]);

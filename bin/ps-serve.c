@@ -174,7 +174,7 @@ main(int argc, char **argv)
 	struct serve_settings o;
 	struct fail f;
 
-	cli_begin("ps-serve", SERVE_USAGE, CLI_DAEMON);
+	cli_begin(&serve_program);
 	subnormal_flush();
 	serve_settings_read(&o, argc, argv);
 	if (open_all(&p, &o, &f) < 0) {

@@ -3,134 +3,12 @@
  */
 #include "base/log.h"
 #include "base/subnormal.h"
-#include "data/cache.h"
-#include "prog/feed.h"
-#include "prog/programs.h"
-#include "store/cluster.h"
+#include "prog/work_options.h"
 #include "sys/breathing.h"
-#include "sys/cli.h"
 #include "sys/clock.h"
-#include "sys/grace.h"
 #include "sys/net.h"
-#include "worker/worker.h"
 
-#include <stdlib.h>
-
-#define USAGE	"[-c endpoint] [--cache[=directory]] [--check] [-F format] " \
-		"[--grace=duration] [-i index] [--lease=duration] " \
-		"[--max-bad=n] [--no-header] [--prefetch=n] [--repeat] " \
-		"[--shard=i/n] [--shuffle[=buffer]] [-x [layer=]command] " \
-		"[input ...]"
-
-#define SHUFFLE_EXAMPLES	10000
-#define MAX_SHUFFLE		((uint64_t)1 << 32)
-#define TICK_MS			250
-
-enum { CACHE = CLI_LONG, CHECK, GRACE, LEASE, MAX_BAD, NO_HEADER, PREFETCH,
-       REPEAT, SHARD, SHUFFLE };
-
-static const struct cli_option options[] = {
-	{ 'c',       "coordinator", "ENDPOINT" },
-	{ CACHE,     "cache",       "[DIRECTORY]" },
-	{ CHECK,     "check",       NULL },
-	{ 'F',       "format",      "FORMAT" },
-	{ GRACE,     "grace",       "DURATION" },
-	{ 'i',       "index",       "INDEX" },
-	{ LEASE,     "lease",       "DURATION" },
-	{ MAX_BAD,   "max-bad",     "N" },
-	{ NO_HEADER, "no-header",   NULL },
-	{ PREFETCH,  "prefetch",    "N" },
-	{ REPEAT,    "repeat",      NULL },
-	{ SHARD,     "shard",       "I/N" },
-	{ SHUFFLE,   "shuffle",     "[BUFFER]" },
-	{ 'x',       "external",    "COMMAND" },
-	{ 0, NULL, NULL }
-};
-
-struct options {
-	struct cli_common common;
-	struct cluster cluster;
-	struct worker_options worker;
-	struct feed_options feed;
-	struct grace grace;
-	struct programs programs;
-	bool check;
-};
-
-static void
-find_coordinator(struct options *o)
-{
-	struct fail f;
-
-	if (cluster_read(&o->cluster, o->common.cluster, o->common.task,
-			 &f) < 0)
-		cli_die(&f);
-	if (o->cluster.has_task && o->cluster.type != CLUSTER_WORKER)
-		cli_usage("the task is %s, not worker",
-			  cluster_type_name(o->cluster.type));
-	if (o->cluster.has_task && o->worker.index == WIRE_NONE)
-		o->worker.index = o->cluster.index;
-	if (!o->worker.coordinator)
-		o->worker.coordinator = cluster_endpoint(&o->cluster,
-							 CLUSTER_CHIEF, 0);
-	if (!o->worker.coordinator)
-		o->worker.coordinator = getenv("PS_COORD");
-	if (!o->worker.coordinator)
-		cli_usage("where is the coordinator? say -c");
-}
-
-static struct options
-parse(int argc, char **argv)
-{
-	struct options o = { .worker.lease_ms = 10000,
-			     .worker.index = WIRE_NONE,
-			     .feed.reader.allow_pipe = true };
-	struct fail f;
-	int c;
-
-	while ((c = cli_next(argc, argv, options, &o.common)) != -1) {
-		switch (c) {
-		case 'c':	o.worker.coordinator = optarg; break;
-		case CACHE:	o.feed.reader.cache = optarg ? optarg : "";
-				break;
-		case CHECK:	o.check = true; break;
-		case 'F':	o.feed.reader.format = optarg; break;
-		case GRACE:	o.grace.ms = cli_duration(); break;
-		case 'i':	o.worker.index = cli_uint(0, 1 << 20); break;
-		case LEASE:	o.worker.lease_ms = cli_duration(); break;
-		case MAX_BAD:	o.feed.reader.max_bad = cli_uint(0, UINT64_MAX);
-				break;
-		case NO_HEADER:	o.feed.reader.no_header = true; break;
-		case PREFETCH:	o.worker.prefetch = cli_uint(0, 1); break;
-		case REPEAT:	o.feed.reader.repeat = true; break;
-		case SHARD:	cli_shard(&o.feed.reader.shard,
-					  &o.feed.reader.shards);
-				break;
-		case SHUFFLE:	o.feed.reader.shuffle = optarg ?
-					cli_uint(1, MAX_SHUFFLE) :
-					SHUFFLE_EXAMPLES;
-				break;
-		case 'x':	programs_add(&o.programs, optarg); break;
-		}
-	}
-	if (optind == argc && (o.feed.reader.repeat || o.feed.reader.shards ||
-			       o.feed.reader.shuffle))
-		cli_usage("--repeat, --shard and --shuffle are for inputs, "
-			  "and none is named");
-	if (o.feed.reader.format && !reader_format(o.feed.reader.format))
-		cli_usage("-F: there is no format '%s'", o.feed.reader.format);
-	if (cache_probe(o.feed.reader.cache, &f) < 0)
-		cli_die(&f);
-	o.feed.inputs = argv + optind;
-	o.feed.count = (size_t)(argc - optind);
-	o.worker.timeout_ms = o.programs.timeout_ms = o.common.timeout_ms;
-	o.programs.steady = o.grace.ms > 0;
-	o.worker.life = clock_random();
-	find_coordinator(&o);
-	o.feed.life = o.worker.life;
-	o.feed.index = o.worker.index;
-	return o;
-}
+#define TICK_MS	250
 
 static void
 say_alive(void *worker)
@@ -190,12 +68,12 @@ main(int argc, char **argv)
 {
 	struct fail f;
 
-	cli_begin("ps-work", USAGE, CLI_DAEMON);
+	cli_begin(&work_program);
 	subnormal_flush();
 
-	struct options o = parse(argc, argv);
+	struct work_settings o;
 
-	o.worker.externals = programs_externals(&o.programs);
+	work_settings_read(&o, argc, argv);
 
 	struct net *net = net_new(o.worker.lease_ms);
 	struct outbox outbox = net_outbox(net);
@@ -225,8 +103,7 @@ main(int argc, char **argv)
 	feed_free(feed);
 	worker_free(worker);
 	net_leave(net);
-	programs_end(&o.programs);
-	cluster_release(&o.cluster);
+	work_settings_release(&o);
 	if (status < 0)
 		cli_die(&f);
 	return cli_end(0);

@@ -121,6 +121,11 @@ circles="base data model server store tensor"
 	diff /dev/null broken
 }
 
+# options PROGRAM - the long names in its table, which --help lists.
+options() {
+	"$1" --help | sed -nE 's/^  (-.,|   ) --([a-z-]+).*/\2/p'
+}
+
 @test "programs stay under 250 lines" {
 	{
 		wc -l "$SRC"/bin/*.c
@@ -132,7 +137,7 @@ circles="base data model server store tensor"
 @test "every program has a manual page, and its usage is the synopsis there" {
 	local program
 	for program in $(programs); do
-		"$program" --help | tr -d '[:space:]' >usage
+		"$program" --help | sed '/^$/,$d' | tr -d '[:space:]' >usage
 		{
 			echo "usage:"
 			mandoc -Tascii "$SRC/man/$program.1" |
@@ -145,11 +150,8 @@ circles="base data model server store tensor"
 
 @test "every option of a program is in its manual page" {
 	local program name table
-	for program in $(compiled); do
-		table=$(sed -n '/struct cli_option.*\[\] = {$/,/^};$/p' \
-			"$SRC/bin/$program.c" \
-			"$SRC"/lib/*/"${program#ps-}_options.c" 2>/dev/null |
-			sed -nE 's/^\t\{.*, +"([a-z-]+)",.*\},?$/\1/p')
+	for program in $(programs); do
+		table=$(options "$program")
 		[ "$table" ] || echo "$program: a table without options"
 		for name in $table; do
 			grep -q -- "Fl -$name\>" "$SRC/man/$program.1" ||

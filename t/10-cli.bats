@@ -105,6 +105,71 @@ peers() {
 	done
 }
 
+# completes WORD... - what bash would make of the last one; = is one by itself.
+completes() {
+	run -0 bash -c 'compopt() { :; }
+		. "$SRC/bin/completion.bash"
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+		_pskit && printf "%s\n" "${COMPREPLY[@]}"' completion "$@"
+}
+
+@test "every option that is in a usage is in the list behind it" {
+	for program in $(programs); do
+		"$program" --help >help
+		sed '/^$/,$d' help >usage
+		sed '1,/^$/d' help >list
+		{
+			grep -oE '\[-[a-zA-Z]+\]' usage | tr -d '[]-' |
+				grep -o . | sed 's/^/-/'
+			grep -oE -- '(\[| )-[a-zA-Z] ' usage | tr -d '[ '
+			grep -oE -- '--[a-z][a-z-]*' usage
+		} | sort -u | while read -r option; do
+			grep -qE -- "^  (-.,|   )? *$option\>" list ||
+				echo "$program: $option"
+		done
+	done >missing
+	diff /dev/null missing
+}
+
+@test "bash completes options, choices, commands and the names of files" {
+	mkdir folder
+	touch file model.ps
+	for program in $(programs); do
+		completes "$program" --
+		"$program" --help |
+			sed -nE 's/^  (-.,|   ) (--[a-z-]+=?).*/\2/p' >all
+		assert_output "$(cat all)"
+	done
+	completes ps-coord --wi
+	assert_output "--wire="
+	completes ps-coord --wire =
+	assert_output $'float32\nbfloat16'
+	completes ps-coord --wire = b
+	assert_output "bfloat16"
+	completes ps-coord --restore = l
+	assert_output "latest"
+	completes ps-coord --restore = m
+	assert_output "model.ps"
+	completes ps-coord -m m
+	assert_output "model.ps"
+	completes ps-coord --checkpoint = f
+	assert_output "folder"
+	completes ps-work --cache = f
+	assert_output "folder"
+	completes ps-work --cache f
+	assert_output ""
+	completes ps-ckpt -v d
+	assert_output "diff"
+	completes ps-ckpt diff f
+	assert_output ""
+	completes ps-local -w 2 -- --shard = 1 -- ps-coord --pla
+	assert_output $'--place=\n--plan'
+	completes ps-local -w 2 -- --sha
+	assert_output "--shard="
+	completes ps-node --chief --mode = a
+	assert_output "async"
+}
+
 @test "bootstrap --help says its usage, and does nothing" {
 	cp "$SRC/bootstrap" .
 	run -0 ./bootstrap --help

@@ -9,20 +9,7 @@
 #include "store/cluster.h"
 #include "sys/cli.h"
 
-#define COORD_USAGE \
-	"[-b endpoint] [-B batch] [--backup=n] [--checkpoint=directory] " \
-	"[-d input] [--every=steps|duration] [-F format] " \
-	"[--grace=duration] [--in-flight=n] [--journal=file] [--keep=n] " \
-	"[--keep-going] [--keep-servers] [--lease=duration] " \
-	"[--min-workers=n] [--mode=async|ssp:n|sync] [--no-header] " \
-	"[-o file] [--pack=n] [--partition=partitioner] " \
-	"[--patience=duration] [--place=placement] [--plan] " \
-	"[--print-task] [--replicas=n] [--restore=latest|none|path] " \
-	"[--restore-as-is] " \
-	"[--results=all|errors|none] [-s endpoint,...|count] [--seed=n] " \
-	"[--shuffle[=buffer]] [--split=size] [--status=file] " \
-	"[--step-timeout=duration] [--suspend] [--vocab-anywhere] " \
-	"[--wire=float32|bfloat16] -m model [requests]"
+extern const struct cli_program coord_program;
 
 struct coord_settings {
 	struct cli_common common;

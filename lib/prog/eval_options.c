@@ -14,21 +14,41 @@ enum { CACHE = CLI_LONG, FOLLOW, IDLE, MAX_BAD, NEWEST, NO_HEADER, PREDICT,
        UNTIL };
 
 static const struct cli_option options[] = {
-	{ 'B',       "batch",       "BATCH" },
-	{ 'C',       "checkpoint",  "DIRECTORY" },
-	{ 'c',       "coordinator", "ENDPOINT" },
-	{ CACHE,     "cache",       "[DIRECTORY]" },
-	{ 'F',       "format",      "FORMAT" },
-	{ FOLLOW,    "follow",      NULL },
-	{ IDLE,      "idle",        "DURATION" },
-	{ MAX_BAD,   "max-bad",     "N" },
-	{ NEWEST,    "newest",      NULL },
-	{ NO_HEADER, "no-header",   NULL },
-	{ 'o',       "output",      "FILE" },
-	{ PREDICT,   "predict",     NULL },
-	{ UNTIL,     "until",       "CONDITION" },
-	{ 'x',       "external",    "COMMAND" },
-	{ 0, NULL, NULL }
+	{ 'B', "batch", "BATCH",
+	  "examples at a time (default 1024)" },
+	{ 'C', "checkpoint", "DIRECTORY",
+	  "score the checkpoints here, or this one" },
+	{ 'c', "coordinator", "ENDPOINT",
+	  "score the live model of this coordinator" },
+	{ CACHE, "cache", "[DIRECTORY]",
+	  "keep what is read of each input for the next time" },
+	{ 'F', "format", "FORMAT",
+	  "of the inputs, whatever their names are: svmlight, csv, tsv, "
+	  "idx, npy, npz or tar" },
+	{ FOLLOW, "follow", NULL,
+	  "go on with new checkpoints, until the final one" },
+	{ IDLE, "idle", "DURATION",
+	  "with --follow, end when no checkpoint came for so long" },
+	{ MAX_BAD, "max-bad", "N",
+	  "pass over so many malformed records (default 0)" },
+	{ NEWEST, "newest", NULL,
+	  "score only the newest checkpoint that is whole" },
+	{ NO_HEADER, "no-header", NULL,
+	  "the first line of csv and tsv has no names" },
+	{ 'o', "output", "FILE",
+	  "append the scores to this file" },
+	{ PREDICT, "predict", NULL,
+	  "print predictions instead of scores" },
+	{ UNTIL, "until", "CONDITION",
+	  "end when an evaluation meets it, as auc>=0.9" },
+	{ 'x', "external", "[LAYER=]COMMAND",
+	  "what computes the external layer" },
+	{ 0 }
+};
+
+const struct cli_program eval_program = {
+	.name = "ps-eval", .kind = CLI_FILTER, .options = options,
+	.operands = "input ..."
 };
 
 /* "dir/" and "dir" are one. */
@@ -110,7 +130,7 @@ eval_settings_read(struct eval_settings *s, int argc, char **argv)
 	s->evaluator.index = WIRE_NONE;
 	s->evaluator.life = clock_random();
 	s->reader.allow_pipe = true;
-	while ((c = cli_next(argc, argv, options, &s->common)) != -1) {
+	while ((c = cli_next(argc, argv, &s->common)) != -1) {
 		switch (c) {
 		case 'B':	s->batch = cli_uint(1, MAX_BATCH); break;
 		case 'C':	s->dir = trim(optarg); break;

@@ -11,11 +11,7 @@
 #include "store/cluster.h"
 #include "sys/cli.h"
 
-#define EVAL_USAGE \
-	"[-B batch] [-C directory] [-c endpoint] [--cache[=directory]] " \
-	"[-F format] [--follow] [--idle=duration] [--max-bad=n] [--newest] " \
-	"[--no-header] [-o file] [--predict] [--until=condition] " \
-	"[-x [layer=]command] input ..."
+extern const struct cli_program eval_program;
 
 struct eval_settings {
 	struct cli_common common;

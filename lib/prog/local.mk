@@ -5,6 +5,8 @@ lib_libps_a_SOURCES += \
 	%D%/blocks.h \
 	%D%/changelog.c \
 	%D%/changelog.h \
+	%D%/ckpt_options.c \
+	%D%/ckpt_options.h \
 	%D%/coord_options.c \
 	%D%/coord_options.h \
 	%D%/ended.c \
@@ -23,6 +25,8 @@ lib_libps_a_SOURCES += \
 	%D%/live.h \
 	%D%/local.c \
 	%D%/local.h \
+	%D%/local_options.c \
+	%D%/local_options.h \
 	%D%/member.c \
 	%D%/member.h \
 	%D%/newer.c \
@@ -46,4 +50,6 @@ lib_libps_a_SOURCES += \
 	%D%/status_file.c \
 	%D%/status_file.h \
 	%D%/tidings.c \
-	%D%/tidings.h
+	%D%/tidings.h \
+	%D%/work_options.c \
+	%D%/work_options.h

@@ -12,16 +12,29 @@
 enum { DURABLE = CLI_LONG, GRACE, IDLE, LEASE, STANDBY_OF };
 
 static const struct cli_option options[] = {
-	{ 'b',   "bind",        "ENDPOINT" },
-	{ 'c',   "coordinator", "ENDPOINT" },
-	{ 'd',   "directory",   "DIRECTORY" },
-	{ DURABLE, "durable",   "checkpoint|wal" },
-	{ GRACE, "grace",       "DURATION" },
-	{ 'i',   "index",       "INDEX" },
-	{ IDLE,  "idle",        "DURATION" },
-	{ LEASE, "lease",       "DURATION" },
-	{ STANDBY_OF, "standby-of", "ENDPOINT" },
-	{ 0, NULL, NULL }
+	{ 'b', "bind", "ENDPOINT",
+	  "listen here (default tcp://127.0.0.1:*)" },
+	{ 'c', "coordinator", "ENDPOINT",
+	  "register with the coordinator that listens here" },
+	{ 'd', "directory", "DIRECTORY",
+	  "of this server's part of checkpoints" },
+	{ 'i', "index", "INDEX",
+	  "which of the servers this is, from 0" },
+	{ DURABLE, "durable", "checkpoint|wal",
+	  "what survives the server's end (default checkpoint)" },
+	{ GRACE, "grace", "DURATION",
+	  "told to end, go on so long while a coordinator is there" },
+	{ IDLE, "idle", "DURATION",
+	  "end when there is no coordinator for so long (default 15m)" },
+	{ LEASE, "lease", "DURATION",
+	  "whoever cannot be heard for so long is lost (default 10s)" },
+	{ STANDBY_OF, "standby-of", "ENDPOINT",
+	  "be the hot standby of the server that listens here" },
+	{ 0 }
+};
+
+const struct cli_program serve_program = {
+	.name = "ps-serve", .kind = CLI_DAEMON, .options = options,
 };
 
 static const char *const durables[] = { "checkpoint", "wal", NULL };
@@ -73,7 +86,7 @@ serve_settings_read(struct serve_settings *s, int argc, char **argv)
 	*s = (struct serve_settings){ .lease_ms = LEASE_MS,
 				      .idle_ms = IDLE_MS,
 				      .index = WIRE_NONE };
-	while ((c = cli_next(argc, argv, options, &s->common)) != -1) {
+	while ((c = cli_next(argc, argv, &s->common)) != -1) {
 		switch (c) {
 		case 'b':	s->bind = optarg; break;
 		case 'c':	s->coordinator = optarg; break;

@@ -7,10 +7,7 @@
 #include "store/cluster.h"
 #include "sys/cli.h"
 
-#define SERVE_USAGE \
-	"[-b endpoint] [-c endpoint] [-d directory] [-i index] " \
-	"[--durable=checkpoint|wal] [--grace=duration] [--idle=duration] " \
-	"[--lease=duration] [--standby-of=endpoint]"
+extern const struct cli_program serve_program;
 
 struct serve_settings {
 	struct cli_common common;

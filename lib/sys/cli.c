@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/visible.h"
 #include "sys/clock.h"
+#include "sys/help.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -20,32 +21,37 @@
 #include <time.h>
 
 #define MAX_OPTIONS	64
-#define COLUMNS		79
 
 enum { INSECURE = 1 << 16, KEY, LOG };
 
 /* A launcher has the first ones alone. */
 static const struct cli_option few_options[] = {
-	{ 'h', "help", NULL },
-	{ 'q', "quiet", NULL },
-	{ 'V', "version", NULL },
-	{ 'v', "verbose", NULL },
+	{ 'h', "help",    NULL, "print this, and exit" },
+	{ 'q', "quiet",   NULL, "say nothing but the reason of a failure" },
+	{ 'V', "version", NULL, "print the version, and exit" },
+	{ 'v', "verbose", NULL, "report what is done" },
 	{ 0 }
 };
 
 static const struct cli_option peer_options[] = {
-	{ 'f', "cluster", "FILE|JSON" },
-	{ 't', "task", "TYPE:INDEX" },
-	{ 'w', "timeout", "DURATION" },
-	{ INSECURE, "insecure", NULL },
-	{ KEY, "key", "FILE" },
-	{ LOG, "log", "FILE" },
+	{ 'f',      "cluster",  "CLUSTER",
+	  "who is where: a file, or JSON, as in TF_CONFIG" },
+	{ 't',      "task",     "TASK",
+	  "which of these this is, as worker:0" },
+	{ 'w',      "timeout",  "TIMEOUT",
+	  "give up when others do not answer for so long (default 60s)" },
+	{ INSECURE, "insecure", NULL,
+	  "listen where strangers can reach it, too" },
+	{ KEY,      "key",      "FILE",
+	  "encrypt, and let in who has the key in this file" },
+	{ LOG,      "log",      "FILE",
+	  "append messages to this file" },
 	{ 0 }
 };
 
-static const char *cli_name = "?";
-static const char *cli_synopsis = "";
-static bool launches;		/* what its operands name */
+static const struct cli_option none[] = { { 0 } };
+static const struct cli_program nobody = { .name = "?" };
+static const struct cli_program *program = &nobody;
 static char current[64];	/* the option at hand, as a user writes it */
 static bool log_is_file;
 
@@ -108,18 +114,16 @@ heed_stops(void)
 }
 
 void
-cli_begin(const char *name, const char *usage, enum cli_kind kind)
+cli_begin(const struct cli_program *p)
 {
 	const struct sigaction broken = {
-		.sa_handler = kind == CLI_FILTER ? SIG_DFL : SIG_IGN
+		.sa_handler = p->kind == CLI_FILTER ? SIG_DFL : SIG_IGN
 	};
 	struct fail f;
 	int ends[2];
 
-	cli_name = name;
-	cli_synopsis = usage;
-	launches = kind == CLI_LAUNCHER;
-	log_begin(name, LOG_NORMAL, NULL, &f);
+	program = p;
+	log_begin(p->name, LOG_NORMAL, NULL, &f);
 	hold_standard_files();
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
 		fail_sys(&f, FAIL_AGAIN, "cannot make a pipe");
@@ -158,46 +162,35 @@ cli_asked(void)
 
 /* ---- usage and version ---- */
 
-/* The next part of a synopsis: up to a blank outside of all brackets. */
-static size_t
-part_length(const char *text)
+/* What a launcher's operands name has peers. */
+static bool
+launches(void)
 {
-	size_t n = 0;
+	return program->kind == CLI_LAUNCHER;
+}
 
-	for (int depth = 0; text[n] && (text[n] != ' ' || depth > 0); n++)
-		depth += (text[n] == '[') - (text[n] == ']');
-	return n;
+static const struct cli_option *
+own_options(void)
+{
+	return program->options ? program->options : none;
 }
 
 static _Noreturn void
 print_help(void)
 {
-	const char *halves[] = { launches ? CLI_FEW : CLI_SYNOPSIS,
-				 cli_synopsis };
-	const int indent = printf("usage: %s", cli_name);
-	size_t column = (size_t)indent;
+	struct text text = { 0 };
 
-	for (size_t i = 0; i < 2; i++) {
-		for (const char *p = halves[i]; *p; p += strspn(p, " ")) {
-			const size_t n = part_length(p);
-
-			if (column + 1 + n > COLUMNS) {
-				printf("\n%*s", indent, "");
-				column = (size_t)indent;
-			}
-			printf(" %.*s", (int)n, p);
-			column += 1 + n;
-			p += n;
-		}
-	}
-	putchar('\n');
+	help_write(&text, program, few_options,
+		   launches() ? NULL : peer_options);
+	fputs(text.data, stdout);
+	text_release(&text);
 	exit(cli_end(0));
 }
 
 static _Noreturn void
 print_version(void)
 {
-	printf("%s (%s) %s\n", cli_name, PACKAGE_NAME, PACKAGE_VERSION);
+	printf("%s (%s) %s\n", program->name, PACKAGE_NAME, PACKAGE_VERSION);
 	exit(cli_end(0));
 }
 
@@ -232,12 +225,12 @@ add_options(struct table *t, const struct cli_option *o)
 }
 
 static const struct cli_option *
-find_option(const struct cli_option *own, int id)
+find_option(int id)
 {
-	const struct cli_option *const all[] = { own, few_options,
+	const struct cli_option *const all[] = { own_options(), few_options,
 						 peer_options };
 
-	for (size_t i = 0; i < (launches ? 2 : 3); i++)
+	for (size_t i = 0; i < (launches() ? 2 : 3); i++)
 		for (const struct cli_option *o = all[i]; o->id; o++)
 			if (o->id == id)
 				return o;
@@ -246,9 +239,9 @@ find_option(const struct cli_option *own, int id)
 
 /* Put the name of an option, as it was written, where messages find it. */
 static void
-name_option(const struct cli_option *own, int id, bool is_long)
+name_option(int id, bool is_long)
 {
-	const struct cli_option *o = find_option(own, id);
+	const struct cli_option *o = find_option(id);
 
 	if (is_long && o)
 		snprintf(current, sizeof(current), "--%s", o->name);
@@ -257,15 +250,15 @@ name_option(const struct cli_option *own, int id, bool is_long)
 }
 
 static _Noreturn void
-refuse(int c, const struct cli_option *own, const char *word)
+refuse(int c, const char *word)
 {
 	const bool is_long = strncmp(word, "--", 2) == 0;
 
 	/* There may be letters behind it, and the word be the one before. */
-	if (optopt && !find_option(own, optopt))
+	if (optopt && !find_option(optopt))
 		cli_usage("no option -%c", optopt);
 	if (optopt)
-		name_option(own, optopt, is_long);
+		name_option(optopt, is_long);
 	if (c == ':')
 		cli_usage("%s: an argument is wanted", current);
 	if (optopt)
@@ -283,7 +276,7 @@ take_common(int c, struct cli_common *common)
 	case 'V': print_version();
 	case 'v': common->verbose = true; return true;
 	}
-	if (launches)
+	if (launches())
 		return false;
 	switch (c) {
 	case 'f': common->cluster = optarg; return true;
@@ -307,34 +300,33 @@ finish_common(struct cli_common *common)
 		common->timeout_ms = 60000;
 	if (!common->key && getenv("PS_KEY") && *getenv("PS_KEY"))
 		common->key = getenv("PS_KEY");
-	if (log_begin(cli_name, level, common->log, &f) < 0)
+	if (log_begin(program->name, level, common->log, &f) < 0)
 		cli_die(&f);
 	log_is_file = common->log != NULL;
 }
 
 int
-cli_next(int argc, char **argv, const struct cli_option *own,
-	 struct cli_common *common)
+cli_next(int argc, char **argv, struct cli_common *common)
 {
 	struct table t = { .letters = ":" };
 	int c, place;
 
-	if (launches)
+	if (launches())
 		strcpy(t.letters, "+:");	/* no option behind operands */
-	add_options(&t, own);
+	add_options(&t, own_options());
 	add_options(&t, few_options);
-	if (!launches)
+	if (!launches())
 		add_options(&t, peer_options);
 	opterr = 0;
 	do {
 		place = -1;
 		c = getopt_long(argc, argv, t.letters, t.longs, &place);
 		if (c == '?' || c == ':')
-			refuse(c, own, argv[optind - 1]);
+			refuse(c, argv[optind - 1]);
 		if (c == -1)
 			finish_common(common);
 		else
-			name_option(own, c, place >= 0);
+			name_option(c, place >= 0);
 		/* As of a script whose variable is not set: it says nothing. */
 		if (optarg && !*optarg)
 			cli_usage("%s: an argument is wanted", current);
@@ -461,8 +453,8 @@ cli_usage(const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	visible_copy(shown, sizeof(shown), text, strlen(text));
-	fprintf(stderr, "%s: %s; try '%s --help'\n", cli_name, shown,
-		cli_name);
+	fprintf(stderr, "%s: %s; try '%s --help'\n", program->name, shown,
+		program->name);
 	exit(FAIL_USAGE);
 }
 
@@ -475,7 +467,7 @@ cli_die(const struct fail *f)
 	log_error("%s", f->text);
 	visible_copy(shown, sizeof(shown), f->text, strlen(f->text));
 	if (log_is_file)
-		fprintf(stderr, "%s: %s\n", cli_name, shown);
+		fprintf(stderr, "%s: %s\n", program->name, shown);
 	exit(f->kind);
 }
 

@@ -2,20 +2,23 @@
  * cli - what every main() needs, and nothing else does.
  *
  * These print and exit, so nothing else in lib/ may call them.  A program
- * declares its options once, as data, and reads them in one loop; what all
- * programs have in common is done here.
- *
- *	#define USAGE "[-b endpoint] [--plan] [--shuffle[=buffer]] input ..."
+ * declares its options once, as data with their help, and reads them in one
+ * loop; what all programs have in common is done here.  --help, the synopsis
+ * in it and the completion in shells follow from the table.
  *
  *	static const struct cli_option options[] = {
- *		{ 'b',     "bind",    "ENDPOINT" },
- *		{ PLAN,    "plan",    NULL },
- *		{ SHUFFLE, "shuffle", "[BUFFER]" },
+ *		{ 'b',     "bind",    "ENDPOINT", "listen here" },
+ *		{ PLAN,    "plan",    NULL,       "print the plan, and exit" },
+ *		{ SHUFFLE, "shuffle", "[BUFFER]", "in another order" },
  *		{ 0 }
  *	};
+ *	static const struct cli_program program = {
+ *		.name = "ps-coord", .kind = CLI_FILTER,
+ *		.options = options, .operands = "input ..."
+ *	};
  *
- *	cli_begin("ps-coord", USAGE, CLI_FILTER);
- *	while ((c = cli_next(argc, argv, options, &common)) != -1) {
+ *	cli_begin(&program);
+ *	while ((c = cli_next(argc, argv, &common)) != -1) {
  *		switch (c) {
  *		case 'b':  o.bind = optarg; break;
  *		case 'B':  o.batch = cli_uint(1, 65536); break;
@@ -47,10 +50,33 @@ enum cli_kind { CLI_DAEMON, CLI_FILTER, CLI_LAUNCHER };
 /* The first id for an option without a letter. */
 #define CLI_LONG	256
 
+/*
+ * An argument in capitals stands for what a user writes, and its word says
+ * what completes it: see bin/completion.bash.  Options are in the order of the
+ * manual's synopsis.
+ */
 struct cli_option {
 	int id;			/* its letter, or CLI_LONG and up */
-	const char *name;	/* the long name, or NULL */
+	const char *name;	/* the long name */
 	const char *argument;	/* NULL: none; "[...]": may be left out */
+	const char *help;	/* what it does, as half a sentence */
+};
+
+/* The first operand of some programs; { 0 } behind the last one. */
+struct cli_command {
+	const char *name, *operands;
+	int least, most;	/* operands */
+	const char *takes;	/* options of its own, by name */
+	const char *help;
+};
+
+struct cli_program {
+	const char *name;
+	enum cli_kind kind;
+	const struct cli_option *options;	/* its own; NULL: none */
+	const char *wanted;	/* letters of those that must be given; NULL */
+	const char *operands;	/* as in the synopsis; NULL: none */
+	const struct cli_command *commands;	/* NULL: none */
 };
 
 /*
@@ -70,12 +96,6 @@ struct cli_common {
 /* Somebody listens there: warn of what strangers can do, if they can. */
 void cli_warn_open(const struct cli_common *, const char *endpoint);
 
-/* How the synopsis of every program begins; cli_begin() puts it there. */
-#define CLI_FEW	"[-hqVv]"	/* that of a launcher */
-#define CLI_SYNOPSIS \
-	CLI_FEW " [-f cluster] [-t task] [-w timeout] [--insecure] " \
-	"[--key=file] [--log=file]"
-
 /*
  * SIGTERM, SIGINT and, unless it is ignored, SIGHUP ask for a stop: cli_stop
  * is true then, and cli_stop_fd becomes readable, and stays so, for those who
@@ -94,8 +114,8 @@ extern int cli_stop_fd;
 void cli_heed_questions(void);
 bool cli_asked(void);
 
-/* The usage is the manual's SYNOPSIS behind the name and CLI_SYNOPSIS. */
-void cli_begin(const char *name, const char *usage, enum cli_kind);
+/* The program is borrowed until the end. */
+void cli_begin(const struct cli_program *);
 
 /*
  * The id of the next option of the program's own, its argument in optarg,
@@ -103,8 +123,7 @@ void cli_begin(const char *name, const char *usage, enum cli_kind);
  * operand.  Options of every program are taken in on the way.  --help and
  * --version end the program with 0, what is unknown ends it with 64.
  */
-int cli_next(int argc, char **argv, const struct cli_option *,
-	     struct cli_common *);
+int cli_next(int argc, char **argv, struct cli_common *);
 
 /*
  * The argument of the option that cli_next() just gave, as something else,

@@ -15,6 +15,8 @@ lib_libps_a_SOURCES += \
 	%D%/grace.h \
 	%D%/group.c \
 	%D%/group.h \
+	%D%/help.c \
+	%D%/help.h \
 	%D%/host.c \
 	%D%/host.h \
 	%D%/inbound.c \

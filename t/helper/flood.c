@@ -24,6 +24,11 @@
 #define PART		((size_t)64 << 10)
 #define PARTS		16
 
+static const struct cli_program program = {
+	.name = "flood", .kind = CLI_DAEMON,
+	.operands = "endpoint connections seed"
+};
+
 static struct rng rng;
 static unsigned char noise[PART];
 static int kept[KEPT];
@@ -255,7 +260,7 @@ main(int argc, char **argv)
 	char host[64] = "";
 	unsigned port;
 
-	cli_begin("flood", "endpoint connections seed", CLI_DAEMON);
+	cli_begin(&program);
 	if (argc != 4 || sscanf(argv[1], "tcp://%63[^:]:%u", host,
 				&port) != 2 ||
 	    inet_pton(AF_INET, host, &to.sin_addr) != 1 ||

@@ -17,6 +17,11 @@
 
 #define PATIENCE_MS	10000
 
+static const struct cli_program program = {
+	.name = "stranger", .kind = CLI_FILTER,
+	.operands = "endpoint role version [other]"
+};
+
 static void
 print(const struct message *m)
 {
@@ -40,7 +45,7 @@ main(int argc, char **argv)
 	uint64_t peer;
 	const uint64_t end = clock_ms() + PATIENCE_MS;
 
-	cli_begin("stranger", "endpoint role version [other]", CLI_FILTER);
+	cli_begin(&program);
 	hello.foreign = argc == 5 && strcmp(argv[4], "other") == 0;
 	if (argc != 4 + hello.foreign ||
 	    !text_uint(argv[2], &hello.hello.role) ||

@@ -1,0 +1,121 @@
+#include "prog/ckpt_options.h"
+
+#include <string.h>
+
+enum { ANYWHERE = CLI_LONG, BEST, JSON, KEEP, METRICS, SEED, SLOTS, TOLERANCE,
+       IDS };
+
+static const struct cli_option options[] = {
+	{ 'm', "model", "MODEL",
+	  "import: the model file" },
+	{ BEST, "best", "METRIC",
+	  "prune: keep the best by this metric" },
+	{ JSON, "json", NULL,
+	  "ls, show: print JSON, an object a line" },
+	{ KEEP, "keep", "COUNT",
+	  "prune: how many stay" },
+	{ METRICS, "metrics", "FILE",
+	  "prune: lines of JSON with the metrics" },
+	{ SEED, "seed", "SEED",
+	  "import: of initial values (default 0)" },
+	{ SLOTS, "slots", NULL,
+	  "convert, diff: the optimizer's slots, too" },
+	{ TOLERANCE, "tolerance", "DIFFERENCE",
+	  "diff: the largest that is none (default 0)" },
+	{ ANYWHERE, "vocab-anywhere", NULL,
+	  "import: vocab_file= may be outside of the model's folder" },
+	{ 0 }
+};
+
+static const struct cli_command commands[] = {
+	[CKPT_CAT] = {
+		"cat", "CKPT NAME[@SLOT]", 2, 2, "",
+		"print one array as a .npy file" },
+	[CKPT_CONVERT] = {
+		"convert", "CKPT FILE", 2, 2, "slots",
+		"write all variables as .npz or .safetensors" },
+	[CKPT_DIFF] = {
+		"diff", "CKPT CKPT", 2, 2, "slots tolerance",
+		"print how much each variable differs" },
+	[CKPT_IMPORT] = {
+		"import", "FILE DIR", 2, 2, "model seed vocab-anywhere",
+		"make one out of .npz or .safetensors" },
+	[CKPT_LS] = {
+		"ls", "DIR", 1, 1, "json",
+		"list those in a folder" },
+	[CKPT_PRUNE] = {
+		"prune", "DIR", 1, 1, "best keep metrics",
+		"remove those in a folder that are not to be kept" },
+	[CKPT_SHOW] = {
+		"show", "CKPT", 1, 1, "json",
+		"print what is in it" },
+	[CKPT_VERIFY] = {
+		"verify", "CKPT ...", 1, 1 << 20, "",
+		"read all of it, compare all hashes" },
+	[CKPT_COMMANDS] = { 0 }
+};
+
+const struct cli_program ckpt_program = {
+	.name = "ps-ckpt", .kind = CLI_FILTER, .options = options,
+	.operands = "command operand ...", .commands = commands
+};
+
+static enum ckpt_command
+find_command(int argc, char **argv)
+{
+	const struct cli_command *x = commands;
+
+	if (optind == argc)
+		cli_usage("a command is wanted");
+	while (x->name && strcmp(x->name, argv[optind]) != 0)
+		x++;
+	if (!x->name)
+		cli_usage("no command '%s'", argv[optind]);
+	if (argc - optind - 1 < x->least || argc - optind - 1 > x->most)
+		cli_usage("%s: %s wanted", x->name, x->operands);
+	return (enum ckpt_command)(x - commands);
+}
+
+/* Are the options that were given for this command? */
+static void
+check(const struct ckpt_settings *s, const bool *given)
+{
+	const struct cli_command *x = &commands[s->command];
+
+	for (const struct cli_option *own = options; own->id; own++)
+		if (given[own->id] && !strstr(x->takes, own->name))
+			cli_usage("--%s: not for %s", own->name, x->name);
+	if (s->command == CKPT_IMPORT && !s->model)
+		cli_usage("import: -m MODEL is wanted");
+	if (s->command == CKPT_PRUNE &&
+	    (s->keep == 0 || !s->best != !s->metrics))
+		cli_usage("prune: --keep=COUNT is wanted, and --best with "
+			  "--metrics");
+}
+
+void
+ckpt_settings_read(struct ckpt_settings *s, int argc, char **argv)
+{
+	struct cli_common common = { 0 };
+	bool given[IDS] = { 0 };
+	int c;
+
+	*s = (struct ckpt_settings){ 0 };
+	while ((c = cli_next(argc, argv, &common)) != -1) {
+		given[c] = true;
+		switch (c) {
+		case 'm':	s->model = optarg; break;
+		case ANYWHERE:	s->anywhere = true; break;
+		case BEST:	s->best = optarg; break;
+		case JSON:	s->json = true; break;
+		case KEEP:	s->keep = cli_uint(1, 1 << 30); break;
+		case METRICS:	s->metrics = optarg; break;
+		case SEED:	s->seed = cli_uint(0, UINT64_MAX); break;
+		case SLOTS:	s->slots = true; break;
+		case TOLERANCE:	s->tolerance = cli_float(0, 1e300); break;
+		}
+	}
+	s->command = find_command(argc, argv);
+	s->operand = argv + optind + 1;
+	check(s, given);
+}

@@ -1,0 +1,81 @@
+#include "prog/local_options.h"
+
+#include <string.h>
+
+#define MAX_MEMBERS	9999
+
+enum { GRACE = CLI_LONG, LOG, NO_PIN, PIN };
+
+static const struct cli_option options[] = {
+	{ 'C', "checkpoint", "DIR",
+	  "the servers' directory for checkpoints" },
+	{ 's', "servers", "SERVERS",
+	  "how many (default 1)" },
+	{ 'w', "workers", "WORKERS",
+	  "how many (default 1)" },
+	{ GRACE, "grace", "DURATION",
+	  "kill what is there so long after the command's end (default 12s)" },
+	{ LOG, "log", "FILE",
+	  "append to it what servers and workers say" },
+	{ NO_PIN, "no-pin", NULL,
+	  "never do what --pin does" },
+	{ PIN, "pin", NULL,
+	  "keep every server and worker on one CPU" },
+	{ 0 }
+};
+
+const struct cli_program local_program = {
+	.name = "ps-local", .kind = CLI_LAUNCHER, .options = options,
+	.operands = "[-- worker-option ... --] command [argument ...]"
+};
+
+/*
+ * The words for workers, between two "--", and then those of the command; the
+ * last argument of an option may be such a word, too.
+ */
+static void
+split_words(int argc, char **argv, const char *argument,
+	    struct local_options *o)
+{
+	if (optind > 1 && argv[optind - 1] != argument &&
+	    strcmp(argv[optind - 1], "--") == 0) {
+		o->worker_word = argv + optind;
+		for (; optind < argc && strcmp(argv[optind], "--") != 0;
+		     optind++)
+			if (strcmp(argv[optind], "-") == 0)
+				cli_usage("-: standard input is the command's; "
+					  "name files or pipe:COMMAND");
+		if (optind == argc)
+			cli_usage("the workers' options end with --");
+		argv[optind++] = NULL;
+	}
+	if (optind == argc)
+		cli_usage("a command is wanted");
+	o->command = argv + optind;
+}
+
+struct local_options
+local_options_read(int argc, char **argv)
+{
+	struct cli_common common = { 0 };
+	struct local_options o = { .servers = 1, .workers = 1,
+				   .grace_ms = 12000 };
+	const char *argument = NULL;
+	int c;
+
+	while ((c = cli_next(argc, argv, &common)) != -1) {
+		argument = optarg;
+		switch (c) {
+		case 'C':	o.checkpoint = optarg; break;
+		case GRACE:	o.grace_ms = cli_duration(); break;
+		case LOG:	o.log = optarg; break;
+		case NO_PIN:	o.pin = PIN_NEVER; break;
+		case PIN:	o.pin = PIN_ALWAYS; break;
+		case 's':	o.servers = cli_uint(0, MAX_MEMBERS); break;
+		case 'w':	o.workers = cli_uint(0, MAX_MEMBERS); break;
+		}
+	}
+	o.level = common.verbose ? "-v" : common.quiet ? "-q" : NULL;
+	split_words(argc, argv, argument, &o);
+	return o;
+}

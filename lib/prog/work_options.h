@@ -1,0 +1,30 @@
+/*
+ * work_options - the command line of ps-work.
+ */
+#ifndef PS_WORK_OPTIONS_H
+#define PS_WORK_OPTIONS_H
+
+#include "prog/feed.h"
+#include "prog/programs.h"
+#include "store/cluster.h"
+#include "sys/cli.h"
+#include "sys/grace.h"
+#include "worker/worker.h"
+
+extern const struct cli_program work_program;
+
+struct work_settings {
+	struct cli_common common;
+	struct cluster cluster;
+	struct worker_options worker;
+	struct feed_options feed;
+	struct grace grace;
+	struct programs programs;
+	bool check;
+};
+
+/* Ends the program when they make no sense. */
+void work_settings_read(struct work_settings *, int argc, char **argv);
+void work_settings_release(struct work_settings *);
+
+#endif
