@@ -21,8 +21,6 @@ lib_libps_a_SOURCES += \
 	%D%/command.h \
 	%D%/counts.c \
 	%D%/counts.h \
-	%D%/crc.c \
-	%D%/crc.h \
 	%D%/csv.c \
 	%D%/digits.h \
 	%D%/fill.c \

@@ -1,7 +1,6 @@
 #include "data/source.h"
 
 #include "base/mem.h"
-#include "data/crc.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -13,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #define BLOCK	(256 << 10)
 #define TRAILER	8		/* bytes at the end of gzip's data */
@@ -35,7 +35,8 @@ struct source {
 	uint64_t taken;		/* bytes that libarchive read from fd */
 	unsigned char tail[TRAILER];	/* the last of them */
 	uint64_t given;		/* bytes made of them */
-	struct crc *crc;	/* of those, if it is gzip; else NULL */
+	bool gzip;		/* those were packed by gzip: */
+	uint32_t crc;		/* their checksum (RFC 1952) */
 	struct fail fail;	/* of take(), deep in libarchive, */
 	bool failed;		/* which may take it for the end */
 	unsigned char block[BLOCK];
@@ -224,10 +225,7 @@ open_archive(struct source *s, struct fail *f)
 		return 0;
 	if (source_member(s, NULL, f) < 0)
 		return -1;
-	if (archive_filter_code(a, 0) == ARCHIVE_FILTER_GZIP) {
-		s->crc = mem_alloc(1, sizeof(*s->crc));
-		crc_begin(s->crc);
-	}
+	s->gzip = archive_filter_code(a, 0) == ARCHIVE_FILTER_GZIP;
 	return 0;
 }
 
@@ -293,7 +291,6 @@ source_close(struct source *s)
 	command_await(&s->command, s->name, &ignored);
 	if (s->names)
 		freelocale(s->names);
-	free(s->crc);
 	free(s->name);
 	free(s);
 }
@@ -349,8 +346,8 @@ number_at(const unsigned char *b)
 static int
 check_gzip(const struct source *s, struct fail *f)
 {
-	if (!s->crc || number_at(s->tail + 4) != (uint32_t)s->given ||
-	    number_at(s->tail) == crc_value(s->crc))
+	if (!s->gzip || number_at(s->tail + 4) != (uint32_t)s->given ||
+	    number_at(s->tail) == s->crc)
 		return 0;
 	return fail(f, FAIL_DATA, "%s: damaged: the checksum of the "
 		    "compressed data is another", s->name);
@@ -455,8 +452,8 @@ source_read(struct source *s, const void **bytes, size_t *size,
 			return broken(s, f);
 	}
 	s->given += *size;
-	if (s->crc)
-		crc_add(s->crc, *bytes, *size);
+	if (s->gzip)
+		s->crc = (uint32_t)crc32_z(s->crc, *bytes, *size);
 	return 0;
 }
 

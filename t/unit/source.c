@@ -1,7 +1,6 @@
 /* Bytes come out of files, commands and compression whole, or not at all. */
 #include "data/source.h"
 
-#include "data/crc.h"
 #include "data/lines.h"
 
 #include "files.h"
@@ -124,22 +123,6 @@ test_damaged(void)
 		named(tried > 20 && found == tried, packings[i].filter);
 		free(packed);
 	}
-
-	struct crc c;
-
-	crc_begin(&c);
-	crc_add(&c, "123456789", 4);
-	crc_add(&c, "56789", 5);
-	ok(crc_value(&c) == 0xcbf43926);
-	crc_begin(&c);
-	crc_add(&c, bytes, SIZE);
-
-	const uint32_t whole = crc_value(&c);
-
-	crc_begin(&c);
-	for (size_t i = 0; i < SIZE; i++)
-		crc_add(&c, bytes + i, 1);
-	ok(crc_value(&c) == whole);
 }
 
 static void
