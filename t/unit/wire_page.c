@@ -296,14 +296,39 @@ read_page(FILE *page)
 	named(hex, "every example is in hexadecimal");
 }
 
+/* Fuzzing gets far only from what is taken: each kind has such a file. */
+static bool
+is_seeded(const char *root, unsigned kind)
+{
+	struct bytes seed;
+	struct message m;
+	struct fail f;
+	char path[4096];
+	FILE *file;
+	size_t n;
+
+	n = (size_t)snprintf(path, sizeof(path), "%s/t/fuzz/corpus/message/",
+			     root);
+	for (const char *c = message_name(kind); *c; c++)
+		path[n++] = (char)tolower((unsigned char)*c);
+	path[n] = '\0';
+	file = fopen(path, "rb");
+	if (!file)
+		return false;
+	seed.size = fread(seed.at, 1, sizeof(seed.at), file);
+	fclose(file);
+	return message_read(&m, seed.at, seed.size, &f) == 0 &&
+		m.kind == kind;
+}
+
 int
 main(void)
 {
-	const char *root = getenv("SRC");
+	const char *root = getenv("SRC") ? getenv("SRC") : ".";
 	char path[4096], name[64];
 	FILE *page;
 
-	snprintf(path, sizeof(path), "%s/man/ps-wire.7", root ? root : ".");
+	snprintf(path, sizeof(path), "%s/man/ps-wire.7", root);
 	page = fopen(path, "r");
 	named(page != NULL, "the page is there");
 	if (!page)
@@ -314,6 +339,9 @@ main(void)
 		snprintf(name, sizeof(name), "%s has an example",
 			 message_name(kind));
 		named(examples[kind] > 0, name);
+		snprintf(name, sizeof(name), "%s has a seed for fuzzing",
+			 message_name(kind));
+		named(is_seeded(root, kind), name);
 	}
 	model_free(model);
 	model_source_release(&source);
