@@ -41,18 +41,6 @@ contains(const char *name, size_t size, const char *word)
 	return false;
 }
 
-bool
-want_reads(const struct want *want, const struct input *in)
-{
-	return want->label || !in->weighs;
-}
-
-void
-want_unread(struct feature *to, size_t example)
-{
-	*feature_values(to, example, 1) = 1;
-}
-
 const struct format *
 format_of(const char *file)
 {

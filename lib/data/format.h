@@ -39,8 +39,17 @@ struct want {
  * Is the input read of each record?  What does nothing but weigh examples is
  * not where there are no labels; want_unread() puts 1 for it.
  */
-bool want_reads(const struct want *, const struct input *);
-void want_unread(struct feature *, size_t example);
+static inline bool
+want_reads(const struct want *want, const struct input *in)
+{
+	return want->label || !in->weighs;
+}
+
+static inline void
+want_unread(struct feature *to, size_t example)
+{
+	*feature_values(to, example, 1) = 1;
+}
 
 struct format {
 	const char *name;

@@ -217,13 +217,6 @@ checkpoint_find(const struct checkpoint *c, const char *variable,
 	return NULL;
 }
 
-bool
-checkpoint_is_number(const char *slot)
-{
-	return strcmp(slot, CHECKPOINT_ID) == 0 ||
-		strcmp(slot, CHECKPOINT_UPDATE) == 0;
-}
-
 /* Only hashed tables have such slots, and each part of one is whole. */
 int
 checkpoint_numbers(struct checkpoint *c, const char *variable,

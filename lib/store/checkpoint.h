@@ -51,7 +51,6 @@ struct checkpoint_array {
 /* Slots of 64-bit numbers: a row's id, and the update that touched it. */
 #define CHECKPOINT_ID		"id"
 #define CHECKPOINT_UPDATE	"update"
-bool checkpoint_is_number(const char *slot);
 
 /*
  * What an optimizer counts begins when its slots do: with the variable, or

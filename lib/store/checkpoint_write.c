@@ -32,7 +32,7 @@ add_row(const struct checkpoint_array *a, const struct table_walk *at,
 	const uint64_t number = strcmp(a->slot, CHECKPOINT_ID) == 0 ?
 		hash_unmix(at->key) : at->update;
 
-	if (checkpoint_is_number(a->slot))
+	if (manifest_is_number(a->slot))
 		text_add_bytes(to, (const char *)&number, sizeof(number));
 	else
 		text_add_bytes(to, (const char *)(at->row + a->column),
@@ -86,7 +86,7 @@ static int
 write_block(struct tar_writer *tar, const struct checkpoint_array *a,
 	    const struct text *block, struct fail *f)
 {
-	return checkpoint_is_number(a->slot) ?
+	return manifest_is_number(a->slot) ?
 		tar_add(tar, block->data, block->size, f) :
 		write_floats(tar, a, block->data, block->size, f);
 }
@@ -122,7 +122,7 @@ static int
 write_array(struct tar_writer *tar, const struct checkpoint_array *array,
 	    struct manifest_member *m, struct fail *f)
 {
-	const bool numbers = checkpoint_is_number(m->slot);
+	const bool numbers = manifest_is_number(m->slot);
 	const struct shape shape = manifest_member_shape(m);
 	char header[NPY_HEADER_MAX], *file = manifest_member_file(m);
 	const size_t head = numbers ? npy_header_numbers(shape, header) :
@@ -166,7 +166,7 @@ check_arrays(const struct checkpoint_array *array, size_t arrays,
 		    a->rows.count > rows - a->rows.first ||
 		    (!a->table && !a->number &&
 		     n != a->rows.count * shape_width(a->shape)) ||
-		    (a->number && (!checkpoint_is_number(a->slot) ||
+		    (a->number && (!manifest_is_number(a->slot) ||
 				   shape_width(a->shape) != 1)))
 			return fail(f, FAIL_INTERNAL, "'%s': shape, rows and "
 				    "pieces do not fit", a->variable);

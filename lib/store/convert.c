@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "store/arrays.h"
 #include "store/disk.h"
+#include "store/manifest.h"
 #include "store/whole.h"
 
 #include <stdlib.h>
@@ -152,7 +153,7 @@ convert_array(struct checkpoint *c, const char *name,
 	const struct checkpoint_entry *e = checkpoint_find(c, variable, slot);
 	const struct whole_array part = {
 		.shape = e ? e->shape : (struct shape){ 0 },
-		.numbers = checkpoint_is_number(slot), .part = &e, .parts = 1,
+		.numbers = manifest_is_number(slot), .part = &e, .parts = 1,
 	};
 	struct whole w;
 	int r = whole_open(&w, c, f);

@@ -5,6 +5,7 @@
 #include "base/visible.h"
 #include "store/compare.h"
 #include "store/disk.h"
+#include "store/manifest.h"
 #include "store/rows.h"
 #include "tensor/kernels.h"
 
@@ -190,7 +191,7 @@ describe_unsound(struct checkpoint *c, void (*say)(const char *format, ...),
 	e = checkpoint_entries(c, &n);
 	for (size_t i = 0; i < n; i++, e++) {
 		/* An infinite slot: see checkpoint_write_part(). */
-		if (checkpoint_is_number(e->slot))
+		if (manifest_is_number(e->slot))
 			continue;
 		if (find_largest(c, e, &largest, f) < 0)
 			return -1;

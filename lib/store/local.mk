@@ -1,6 +1,7 @@
 lib_libps_a_SOURCES += \
 	%D%/arrays.c \
 	%D%/arrays.h \
+	%D%/arrays_rows.c \
 	%D%/checkpoint.c \
 	%D%/checkpoint.h \
 	%D%/checkpoint_list.c \

@@ -20,6 +20,13 @@
 #define HEAD_SIZE	(sizeof(HEAD) - 1 + HASH_TEXT - 1 + \
 			 sizeof(HEAD_END) - 1)
 
+bool
+manifest_is_number(const char *slot)
+{
+	return strcmp(slot, CHECKPOINT_ID) == 0 ||
+		strcmp(slot, CHECKPOINT_UPDATE) == 0;
+}
+
 /* ---- names ---- */
 
 static bool

@@ -37,6 +37,9 @@ struct manifest_member {
 	bool verified;			/* the hash was seen to hold */
 };
 
+/* Is it a slot of 64-bit numbers: CHECKPOINT_ID or CHECKPOINT_UPDATE? */
+bool manifest_is_number(const char *slot);
+
 /* Its name in the archive, "emb/embeddings@velocity/0-3.npy"; free it. */
 char *manifest_member_file(const struct manifest_member *);
 

@@ -45,7 +45,7 @@ check_array(struct manifest_member *m, const struct parts_file *file,
 	    struct fail *f)
 {
 	const struct shape shape = manifest_member_shape(m);
-	const bool numbers = checkpoint_is_number(m->slot);
+	const bool numbers = manifest_is_number(m->slot);
 	const size_t item = numbers ? 8 : 4;
 	char header[NPY_HEADER_MAX];
 	struct npy npy;
@@ -192,8 +192,8 @@ check_rows(const struct parts *p, const char *folder, struct fail *f)
 				    "missing");
 		next = m->rows.first + m->rows.count;
 		if (after && strcmp(after->variable, m->variable) == 0 &&
-		    (checkpoint_is_number(after->slot) ||
-		     checkpoint_is_number(m->slot) ?
+		    (manifest_is_number(after->slot) ||
+		     manifest_is_number(m->slot) ?
 		     shape_rows(after->shape) != shape_rows(m->shape) :
 		     !shape_equal(after->shape, m->shape)))
 			return fail(f, FAIL_DATA, "%s: '%s' has two shapes",
@@ -301,7 +301,7 @@ parts_floats(const struct parts *p, struct manifest_member *m,
 	uint64_t *number;
 	int r;
 
-	if (!checkpoint_is_number(m->slot))
+	if (!manifest_is_number(m->slot))
 		return read_rows(p, m, rows, out, shape_width(m->shape) *
 				 sizeof(*out), f);
 	number = mem_alloc(rows.count, sizeof(*number));

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "store/disk.h"
+#include "store/manifest.h"
 #include "store/rows.h"
 
 #include <stdlib.h>
@@ -58,7 +59,7 @@ add_piece(struct whole *w, struct piece *p, struct fail *f)
 		*a = (struct whole_array){
 			.variable = p->variable, .slot = e->slot,
 			.shape = e->shape, .hashed = p->hashed,
-			.numbers = checkpoint_is_number(e->slot),
+			.numbers = manifest_is_number(e->slot),
 		};
 		p->variable = NULL;
 	} else if (a->hashed && p->hashed &&
@@ -155,7 +156,7 @@ static int
 read_part(struct checkpoint *c, const struct checkpoint_entry *e,
 	  struct rows rows, void *out, struct fail *f)
 {
-	if (checkpoint_is_number(e->slot))
+	if (manifest_is_number(e->slot))
 		return checkpoint_numbers(c, e->variable, e->slot, rows, out,
 					  f);
 	return checkpoint_read(c, e->variable, e->slot, e->shape, rows, out,

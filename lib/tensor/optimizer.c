@@ -154,14 +154,6 @@ optimizer_name(const struct optimizer *o)
 }
 
 void
-optimizer_add_slot(struct optimizer *o, const char *name, double start)
-{
-	assert(o->slots < OPTIMIZER_SLOTS);
-	o->slot_name[o->slots] = name;
-	o->slot_start[o->slots++] = (float)start;
-}
-
-void
 optimizer_apply(const struct optimizer *o, const struct update *u)
 {
 	assert(u->t > 0);

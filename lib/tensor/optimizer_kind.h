@@ -8,6 +8,7 @@
 
 #include "tensor/optimizer.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 
@@ -89,7 +90,13 @@ optimizer_power(double x, uint64_t n)
 	return result;
 }
 
-void optimizer_add_slot(struct optimizer *, const char *name, double start);
+static inline void
+optimizer_add_slot(struct optimizer *o, const char *name, double start)
+{
+	assert(o->slots < OPTIMIZER_SLOTS);
+	o->slot_name[o->slots] = name;
+	o->slot_start[o->slots++] = (float)start;
+}
 
 extern const struct optimizer_kind optimizer_adadelta;
 extern const struct optimizer_kind optimizer_adagrad;
