@@ -97,7 +97,7 @@ count_floats(struct compute *c)
 	for (size_t i = 0; i < m->nodes; i++) {
 		const struct node *n = m->node[i];
 
-		whole = whole || (n->layer && n->layer->whole);
+		whole = whole || (n->layer && n->layer->needs_whole_batch);
 		c->values += n->scratch;
 		if (n->input || layout_room(n) != n)
 			continue;
@@ -535,7 +535,7 @@ forward(struct compute *c, uint64_t seed)
 		p->training = c->training;
 		p->seed = seed;
 		breathe();
-		if (p->node->layer && !p->node->layer->view)
+		if (p->node->layer && !p->node->layer->aliases_input)
 			p->node->layer->forward(p);
 	}
 	if (c->batch->label.input)
@@ -708,7 +708,7 @@ pass_backward(struct compute *c, const struct pass *p)
 
 	zero_gradient(c, n);	/* if nobody looks at it */
 	for (size_t k = 0; k < n->ins; k++)
-		if (p->in[k].gradient && n->layer->sets)
+		if (p->in[k].gradient && n->layer->sets_fresh)
 			p->in[k].fresh = begin_gradient(c, n->in[k]);
 		else if (p->in[k].gradient)
 			zero_gradient(c, n->in[k]);
@@ -736,7 +736,7 @@ backward(struct compute *c)
 		const struct pass *p = &c->pass[i - 1];
 
 		breathe();
-		if (p->node->trained && !p->node->layer->view)
+		if (p->node->trained && !p->node->layer->aliases_input)
 			pass_backward(c, p);
 	}
 }

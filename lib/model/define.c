@@ -167,9 +167,9 @@ add_activation(struct model *m, struct node *n, struct settings *s,
 
 	if (!name || strcmp(name, "linear") == 0)
 		return 0;
-	if (guess && !layer_find(guess)->activation)
+	if (guess && !layer_find(guess)->is_activation)
 		guess = NULL;
-	if (!layer || !layer->activation)
+	if (!layer || !layer->is_activation)
 		return unknown(s->where, "activation", name, guess, f);
 	return add_layer(m, n->name, name, &n, 1, s, f) ? 0 : -1;
 }
@@ -224,7 +224,7 @@ define_layer(struct model *m, struct statement *st, struct fail *f)
 	if (!find_inputs(m, st, in, f))
 		n = add_layer(m, st->word[0], st->word[2], in, ins, s, f);
 	free(in);
-	if (!n || (layer->activated && add_activation(m, n, s, f)))
+	if (!n || (layer->takes_activation && add_activation(m, n, s, f)))
 		return -1;
 	return settings_done(s, f);
 }

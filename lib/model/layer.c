@@ -10,68 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct layer
-	layer_activation, layer_add, layer_attention, layer_average,
-	layer_batch_normalization,
-	layer_category_encoding, layer_concat, layer_conv1d, layer_dense,
-	layer_dot, layer_dropout, layer_embedding, layer_external,
-	layer_factorization, layer_flatten, layer_layer_normalization,
-	layer_linear, layer_maximum, layer_multiply, layer_normalization,
-	layer_reduce_max, layer_reduce_mean, layer_reduce_sum, layer_rescaling,
-	layer_reshape, layer_softmax, layer_subtract;
-
-static const struct layer *const layers[] = {
-	&layer_add, &layer_attention, &layer_average,
-	&layer_batch_normalization,
-	&layer_category_encoding, &layer_concat, &layer_conv1d, &layer_dense,
-	&layer_dot, &layer_dropout, &layer_embedding, &layer_external,
-	&layer_factorization, &layer_flatten, &layer_layer_normalization,
-	&layer_linear, &layer_maximum, &layer_multiply, &layer_normalization,
-	&layer_reduce_max, &layer_reduce_mean, &layer_reduce_sum,
-	&layer_rescaling, &layer_reshape, &layer_softmax, &layer_subtract
-};
-
 #define DIM	((uint64_t)1 << 20)	/* of a row, at most */
-
-#define LAYERS	(sizeof(layers) / sizeof(*layers))
-
-const struct layer *
-layer_find(const char *name)
-{
-	for (size_t i = 0; i < LAYERS; i++)
-		if (strcmp(layers[i]->name, name) == 0)
-			return layers[i];
-	for (size_t i = 0; activation_name(i); i++)
-		if (strcmp(activation_name(i), name) == 0)
-			return &layer_activation;
-	return NULL;
-}
-
-/* One letter more, less or other, or two neighbours swapped? */
-static bool
-near(const char *a, const char *b)
-{
-	size_t n = strlen(a), m = strlen(b);
-
-	for (; n > 0 && m > 0 && *a == *b; n--, m--)
-		a++, b++;
-	for (; n > 0 && m > 0 && a[n - 1] == b[m - 1]; n--, m--)
-		;
-	return (n <= 1 && m <= 1) ||
-	       (n == 2 && m == 2 && a[0] == b[1] && a[1] == b[0]);
-}
-
-const char *
-layer_guess(const char *name)
-{
-	for (size_t i = 0; i < LAYERS; i++)
-		if (near(layers[i]->name, name))
-			return layers[i]->name;
-	for (size_t i = 0; activation_name(i); i++)
-		if (near(activation_name(i), name))
-			return activation_name(i);
-	return NULL;
-}
 
 int
 node_wants_floats(const struct node *n, struct fail *f)
@@ -297,12 +236,6 @@ node_share(struct node *n, const struct node *other, struct fail *f)
 	return 0;
 }
 
-static bool
-has_embeddings(const struct node *n)
-{
-	return n->layer == &layer_embedding || n->layer == &layer_attention;
-}
-
 int
 node_embeddings(struct model *m, struct node *n, struct settings *s,
 		size_t *dim, struct fail *f)
@@ -311,7 +244,8 @@ node_embeddings(struct model *m, struct node *n, struct settings *s,
 	const struct node *other = name ? model_find(m, name) : NULL;
 	uint64_t width = 0;
 
-	if (name && (!other || other == n || !has_embeddings(other)))
+	if (name && (!other || other == n || !other->layer ||
+		     !other->layer->has_embeddings))
 		return fail(f, FAIL_CONFIG, "%s: %s: share=%s: that is no "
 			    "embedding above", n->where, n->name, name);
 	if (other) {

@@ -2,7 +2,7 @@
  * layer - what can stand behind the = of a model file: a table.
  *
  * A layer is one file, layer_NAME.c, with a const struct layer, and one line
- * in layer.c.  It is told its inputs and settings once, when the model is
+ * in layers.c.  It is told its inputs and settings once, when the model is
  * parsed (build), and computes with them batch by batch.
  */
 #ifndef PS_LAYER_H
@@ -55,17 +55,21 @@ struct layer {
 	const char *name;
 	size_t least, most;	/* inputs */
 	size_t own;		/* bytes of node->own */
-	bool view;		/* output is the input's floats, as they lie:
-				   forward and backward are NULL */
-	bool activated;		/* takes activation=, which may take the place
-				   of what comes out: backward does without */
-	bool activation;	/* may stand behind activation= */
-	bool strided;		/* its output may have any stride, */
-	bool holds;		/* and lie in this one's where it belongs; of
-				   one axis, that is */
-	bool whole;		/* wants all examples of a batch at once */
-	bool sets;		/* heeds what is fresh; for all others zeros
-				   are there to be added to */
+	bool is_activation;	/* it may stand behind activation= */
+	bool takes_activation;	/* and this one before it, which may take the
+				   place of what comes out: backward does
+				   without that */
+	bool has_embeddings;	/* a table that share= of others may name */
+	bool needs_whole_batch;	/* all examples of a batch at once */
+
+	/* Where values lie: see layout.c. */
+	bool aliases_input;	/* the output is the input's floats, as they
+				   lie: forward and backward are NULL */
+	bool takes_stride;	/* its output may have any stride, */
+	bool holds_inputs;	/* and lie in this one's output where it
+				   belongs; of one axis, that is */
+	bool sets_fresh;	/* backward sets what is fresh; for all others
+				   zeros are there to be added to */
 
 	/* Set node->shape, own, scratch; declare variables; 0 or -1. */
 	int (*build)(struct model *, struct node *, struct settings *,

@@ -356,6 +356,6 @@ backward(const struct pass *p)
 
 const struct layer layer_activation = {
 	.name = "activation", .least = 1, .most = 1,
-	.own = sizeof(struct own), .activation = true, .sets = true,
+	.own = sizeof(struct own), .is_activation = true, .sets_fresh = true,
 	.build = build, .forward = forward, .backward = backward
 };

@@ -184,6 +184,6 @@ backward(const struct pass *p)
 
 const struct layer layer_attention = {
 	.name = "attention", .least = 2, .most = 2, .own = sizeof(struct own),
-	.strided = true,
+	.has_embeddings = true, .takes_stride = true,
 	.build = build, .forward = forward, .backward = backward
 };

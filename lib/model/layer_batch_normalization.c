@@ -300,6 +300,6 @@ backward(const struct pass *p)
 
 const struct layer layer_batch_normalization = {
 	.name = "batch_normalization", .least = 1, .most = 1,
-	.own = sizeof(struct own), .whole = true,
+	.own = sizeof(struct own), .needs_whole_batch = true,
 	.build = build, .forward = forward, .backward = backward
 };

@@ -97,6 +97,6 @@ backward(const struct pass *p)
 
 const struct layer layer_concat = {
 	.name = "concat", .least = 1, .most = SIZE_MAX,
-	.own = sizeof(struct own), .sets = true, .holds = true,
+	.own = sizeof(struct own), .sets_fresh = true, .holds_inputs = true,
 	.build = build, .forward = forward, .backward = backward
 };

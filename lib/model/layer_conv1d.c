@@ -211,6 +211,6 @@ backward(const struct pass *p)
 
 const struct layer layer_conv1d = {
 	.name = "conv1d", .least = 1, .most = 1, .own = sizeof(struct own),
-	.activated = true, .build = build, .forward = forward,
+	.takes_activation = true, .build = build, .forward = forward,
 	.backward = backward
 };

@@ -245,12 +245,12 @@ linear_backward(const struct pass *p)
 
 const struct layer layer_dense = {
 	.name = "dense", .least = 1, .most = 1, .own = sizeof(struct own),
-	.activated = true, .sets = true, .build = dense_build,
+	.takes_activation = true, .sets_fresh = true, .build = dense_build,
 	.forward = dense_forward, .backward = dense_backward
 };
 
 const struct layer layer_linear = {
 	.name = "linear", .least = 1, .most = 1, .own = sizeof(struct own),
-	.activated = true, .sets = true, .build = linear_build,
+	.takes_activation = true, .sets_fresh = true, .build = linear_build,
 	.forward = linear_forward, .backward = linear_backward
 };

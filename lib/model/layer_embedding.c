@@ -201,6 +201,6 @@ backward(const struct pass *p)
 
 const struct layer layer_embedding = {
 	.name = "embedding", .least = 1, .most = 1, .own = sizeof(struct own),
-	.strided = true,
+	.has_embeddings = true, .takes_stride = true,
 	.build = build, .forward = forward, .backward = backward
 };

@@ -193,6 +193,7 @@ external_size(const struct external_array *a)
 
 const struct layer layer_external = {
 	.name = LAYER_EXTERNAL, .least = 1, .most = 1024,
-	.own = sizeof(struct own), .activated = true, .whole = true,
+	.own = sizeof(struct own), .takes_activation = true,
+	.needs_whole_batch = true,
 	.build = build, .forward = forward, .backward = backward
 };

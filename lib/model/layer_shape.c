@@ -32,11 +32,11 @@ build_reshape(struct model *m, struct node *n, struct settings *s,
 }
 
 const struct layer layer_flatten = {
-	.name = "flatten", .least = 1, .most = 1, .view = true,
+	.name = "flatten", .least = 1, .most = 1, .aliases_input = true,
 	.build = build_flatten
 };
 
 const struct layer layer_reshape = {
-	.name = "reshape", .least = 1, .most = 1, .view = true,
+	.name = "reshape", .least = 1, .most = 1, .aliases_input = true,
 	.build = build_reshape
 };

@@ -65,6 +65,6 @@ backward(const struct pass *p)
 }
 
 const struct layer layer_softmax = {
-	.name = "softmax", .least = 1, .most = 1, .activation = true,
+	.name = "softmax", .least = 1, .most = 1, .is_activation = true,
 	.build = build, .forward = forward, .backward = backward
 };

@@ -31,7 +31,7 @@ can_be_in_place(const struct node *n, const size_t *uses)
 {
 	const struct node *in = n->ins > 0 ? n->in[0] : NULL;
 
-	return n->by_output && in->layer && in->layer->activated &&
+	return n->by_output && in->layer && in->layer->takes_activation &&
 		uses[in->index] == 1;
 }
 
@@ -44,9 +44,10 @@ take_in(const struct node *concat, const size_t *uses)
 	for (size_t k = 0; k < concat->ins; k++) {
 		struct node *n = concat->in[k];
 
-		while (uses[n->index] == 1 && n->layer && n->layer->view)
+		while (uses[n->index] == 1 && n->layer &&
+		       n->layer->aliases_input)
 			n = n->in[0];
-		if (uses[n->index] == 1 && n->layer && n->layer->strided) {
+		if (uses[n->index] == 1 && n->layer && n->layer->takes_stride) {
 			n->home = concat;
 			n->home_at = at;
 		}
@@ -63,9 +64,9 @@ layout_find(struct model *m)
 		struct node *n = m->node[i];
 
 		n->in_place = can_be_in_place(n, uses);
-		n->room = n->layer && (n->layer->view || n->in_place) ?
+		n->room = n->layer && (n->layer->aliases_input || n->in_place) ?
 			n->in[0]->room : n;
-		if (n->layer && n->layer->holds && n->shape.rank == 1)
+		if (n->layer && n->layer->holds_inputs && n->shape.rank == 1)
 			take_in(n, uses);
 	}
 	free(uses);

@@ -32,6 +32,7 @@ lib_libps_a_SOURCES += \
 	%D%/layer_scale.c \
 	%D%/layer_shape.c \
 	%D%/layer_softmax.c \
+	%D%/layers.c \
 	%D%/layout.c \
 	%D%/layout.h \
 	%D%/lookup.c \
@@ -44,6 +45,7 @@ lib_libps_a_SOURCES += \
 	%D%/metric.h \
 	%D%/model.c \
 	%D%/model.h \
+	%D%/model_parse.c \
 	%D%/parse.c \
 	%D%/parse.h \
 	%D%/source.c \

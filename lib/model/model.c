@@ -1,7 +1,6 @@
 #include "model/model.h"
 
 #include "base/mem.h"
-#include "model/define.h"
 #include "model/external.h"
 #include "model/graph.h"
 #include "model/layer.h"
@@ -114,36 +113,6 @@ model_free(struct model *m)
 	free(m->metric_node);
 	statements_release(&m->statements);
 	free(m);
-}
-
-struct model *
-model_parse(const struct model_source *source, struct fail *f)
-{
-	const struct model_file *file = source->file;
-	struct model *m;
-
-	if (source->count == 0) {
-		fail(f, FAIL_CONFIG, "there is no model file");
-		return NULL;
-	}
-	m = mem_alloc(1, sizeof(*m));
-	m->source = source;
-	for (size_t i = 1; i < source->count; i++)
-		names_put(&m->file_named, source->file[i].name,
-			  strlen(source->file[i].name), i);
-	if (strlen(file->text) != file->size) {
-		fail(f, FAIL_CONFIG, "%s is not a text", file->name);
-		goto bad;
-	}
-	if (statements_read(&m->statements, file->name, file->text, f) ||
-	    define_all(m, f))
-		goto bad;
-	m->source = NULL;
-	names_release(&m->file_named);
-	return m;
-bad:
-	model_free(m);
-	return NULL;
 }
 
 /* Backwards: a node comes behind those that it is made of. */
