@@ -1,10 +1,9 @@
 #include "data/columns.h"
 
 #include "base/mem.h"
-#include "data/digits.h"
 #include "data/fill.h"
-#include "data/form.h"
 #include "data/number.h"
+#include "data/number_format.h"
 #include "data/lines.h"
 
 #include <float.h>

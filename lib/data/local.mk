@@ -22,10 +22,8 @@ lib_libps_a_SOURCES += \
 	%D%/counts.c \
 	%D%/counts.h \
 	%D%/csv.c \
-	%D%/digits.h \
 	%D%/fill.c \
 	%D%/fill.h \
-	%D%/form.h \
 	%D%/format.c \
 	%D%/format.h \
 	%D%/idx.c \
@@ -34,10 +32,9 @@ lib_libps_a_SOURCES += \
 	%D%/npy.c \
 	%D%/number.c \
 	%D%/number.h \
+	%D%/number_format.h \
 	%D%/order.c \
 	%D%/order.h \
-	%D%/pairs.c \
-	%D%/pairs.h \
 	%D%/pieces.c \
 	%D%/pieces.h \
 	%D%/reader.c \

@@ -39,4 +39,22 @@ const char *number_list(const char *text, char between, float *value,
 /* Digits only; do they fit 64 bits?  Returns as number_float() does. */
 const char *number_uint(const char *text, uint64_t *, bool *fits);
 
+#define NUMBER_PAIR	4	/* characters of the shortest pair: "1:2 " */
+
+/*
+ * Pairs, "id:value id:value ...", that are plainly written, each behind one
+ * blank or at p, at the speed of memory: ids of up to 8 digits that ascend,
+ * and numbers as number_short() takes them.  There are *count of them.  An id
+ * is stored less the first one that there may be, 0 or 1, and then at least
+ * next and below rows.  It returns where it stopped: at a blank or the NUL that
+ * ends the line, at the first pair that is not as plain, or at one that is
+ * wrong, which others will find out.  The values are those of strtof().
+ *
+ * id and value have room for one of every NUMBER_PAIR characters of the
+ * line, and one more; NUMBER_SLACK bytes behind its end can be read.
+ */
+const char *number_pairs(const char *p, uint64_t first, uint64_t next,
+			 uint64_t rows, uint32_t *id, float *value,
+			 size_t *count);
+
 #endif

@@ -4,7 +4,6 @@
 #include "data/fill.h"
 #include "data/lines.h"
 #include "data/number.h"
-#include "data/pairs.h"
 #include "data/source.h"
 
 #include <math.h>
@@ -214,7 +213,7 @@ check_end(const struct svmlight *s, const char *p, struct fail *f)
 }
 
 /*
- * What pairs_read() does not take is read with more care, or said to be
+ * What number_pairs() does not take is read with more care, or said to be
  * wrong.
  */
 static int
@@ -223,7 +222,7 @@ read_sparse(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 	struct feature *to = &b->feature[0];
 	const size_t at = to->offset[b->examples];
 	const char *end = s->lines.text + s->lines.size;
-	const size_t most = (size_t)(end - p) / PAIRS_SHORTEST + 1;
+	const size_t most = (size_t)(end - p) / NUMBER_PAIR + 1;
 	uint32_t *id = feature_ids(to, at, most);
 	uint64_t next = 0, row;
 	size_t n = 0, plain;
@@ -232,8 +231,8 @@ read_sparse(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 		s->value = mem_resize(s->value, s->room = 2 * most,
 				      sizeof(*s->value));
 	for (p = skip_blanks(p); !is_end(*p); p = skip_blanks(p)) {
-		p += pairs_read(p, s->first, next, s->size, id + n,
-				s->value + n, &plain) - p;
+		p += number_pairs(p, s->first, next, s->size, id + n,
+				  s->value + n, &plain) - p;
 		feature_add_high(to, at + n, NULL, plain);
 		n += plain;
 		next = plain > 0 ? (uint64_t)id[n - 1] + 1 : next;

@@ -1,6 +1,6 @@
 /* Decimal numbers come out as strtof has them, to the last bit. */
-#include "data/form.h"
 #include "data/number.h"
+#include "data/number_format.h"
 
 #include "base/rng.h"
 

@@ -3,7 +3,7 @@
  * and where they are not, reading stops before them.
  */
 #include "data/lines.h"
-#include "data/pairs.h"
+#include "data/number.h"
 
 #include "base/rng.h"
 
@@ -95,8 +95,8 @@ many(bool odd)
 	for (int i = 0; i < 100000; i++) {
 		random_line(odd);
 
-		const char *end = pairs_read(line, 1, 0, 99999999, id, value,
-					     &count);
+		const char *end = number_pairs(line, 1, 0, 99999999, id, value,
+					       &count);
 
 		if (!agrees(end, id, value, count))
 			return false;
@@ -120,7 +120,8 @@ takes_from(uint64_t first, uint64_t next, const char *text, size_t count,
 	memset(line, 0, sizeof(line));
 	strcpy(line, text);
 
-	const char *end = pairs_read(line, first, next, 5000, id, value, &got);
+	const char *end = number_pairs(line, first, next, 5000, id, value,
+				       &got);
 
 	if (got == count && strcmp(end, rest) == 0)
 		return true;
