@@ -159,6 +159,7 @@ EXTRA_DIST += %D%/lib.bash
 EXTRA_DIST += %D%/nemesis
 EXTRA_DIST += %D%/nemesis-campaign
 EXTRA_DIST += %D%/nemesis-table
+EXTRA_DIST += %D%/prose
 EXTRA_DIST += %D%/soak
 EXTRA_DIST += %D%/storm
 EXTRA_DIST += %D%/structure
