@@ -82,6 +82,17 @@ take_shard(struct coord *c, struct member *w)
 	return true;
 }
 
+void
+evaluate_take_back(struct coord *c, struct member *w)
+{
+	if (!scorer(c, w)->evaluating)
+		return;
+	scorer(c, w)->evaluating = false;
+	c->shards->back = mem_resize(c->shards->back, c->shards->backs + 1,
+				    sizeof(*c->shards->back));
+	c->shards->back[c->shards->backs++] = scorer(c, w)->shard;
+}
+
 static void
 ask(struct coord *c, struct member *w, const struct pack *files)
 {
@@ -95,8 +106,10 @@ ask(struct coord *c, struct member *w, const struct pack *files)
 	m.evaluate.batch = c->o.batch < 256 ? 256 : c->o.batch;
 	m.frames = 1;
 	m.frame[0] = (struct frame){ files->data, files->size, NULL };
-	if (outbox_send(c->outbox, w->peer, &m) < 0)
+	if (outbox_send(c->outbox, w->peer, &m) < 0) {
+		evaluate_take_back(c, w);	/* it never had that one */
 		w->unreachable = true;
+	}
 }
 
 /* Begin, if it has not begun, and give a shard to each who has none. */
@@ -151,17 +164,6 @@ void
 evaluate_give_up(struct coord *c)
 {
 	c->shards->begun = false;
-}
-
-void
-evaluate_take_back(struct coord *c, struct member *w)
-{
-	if (!scorer(c, w)->evaluating)
-		return;
-	scorer(c, w)->evaluating = false;
-	c->shards->back = mem_resize(c->shards->back, c->shards->backs + 1,
-				    sizeof(*c->shards->back));
-	c->shards->back[c->shards->backs++] = scorer(c, w)->shard;
 }
 
 static void

@@ -827,6 +827,23 @@ deadly_evaluation(void)
 		  "\"error\":\"5 workers died under it\"}\n"));
 }
 
+/* A shard that never reached a worker did not kill it. */
+static void
+unsent_evaluation(void)
+{
+	begin_run();
+	ask("eval");
+	for (uint64_t life = 1; life <= 6; life++) {
+		hello(B, ROLE_WORKER, 100 + life);
+		dead = B;
+		tell(B, (struct message){ .kind = MESSAGE_READY });
+		dead = 0;
+	}
+	named(prints(""), "six who are gone before are no deaths under it");
+	join_worker(A);
+	named(heard(A, MESSAGE_EVALUATE) != NULL, "another one gets it");
+}
+
 /* Who says HELLO as somebody else is no longer who it was. */
 static void
 other_lives(void)
@@ -2898,6 +2915,7 @@ main(void)
 	nonsense();
 	too_many_scores();
 	deadly_evaluation();
+	unsent_evaluation();
 	other_lives();
 	namesakes();
 	many_lives();
