@@ -541,11 +541,84 @@ give_out(struct coord *c)
 	} while (more && !journal_failed(c));
 }
 
-void
-coord_advance(struct coord *c, uint64_t now)
+/* What is being published is the newest checkpoint, or it is not: that is known
+   before anybody loads one. */
+static void
+greet(struct coord *c, uint64_t now)
+{
+	if (cut_publishing(c) || !fleet_welcome(c->fleet) ||
+	    standby_awaited(c, now))
+		return;
+	if (standby_step_in(c, now))
+		take_news(c, STANDBY_TOOK_OVER);
+	else
+		greeted(c, now);
+	coord_settle(c, now);
+}
+
+/* What is at the front of the queue, and what is about to be. */
+static void
+take_requests(struct coord *c, uint64_t now)
 {
 	const struct request *r;
 
+	if (ending_begun(c))
+		return;
+	if (!data_ready(c) && !queue_idle(c->queue))
+		data_count(c);
+	while (!void_under_way(c) && !ending_begun(c) && rerun_idle(c) &&
+	       data_ready(c) && (r = queue_barrier(c->queue)) &&
+	       pass_barrier(c, r, now) && c->phase == PHASE_RUN)
+		;
+}
+
+static bool
+may_give_out(const struct coord *c)
+{
+	if (!data_ready(c) || journal_waits(c))
+		return false;
+	return void_finishes(c) ||
+		(c->started && (!void_under_way(c) || !rerun_idle(c)));
+}
+
+/* Nothing is left to do, but to save it. */
+static bool
+all_done(const struct coord *c)
+{
+	return ending_had_last_request(c) && queue_idle(c->queue) &&
+		!void_under_way(c) && !void_is_aside(c) && rerun_idle(c) &&
+		cut_idle(c);
+}
+
+static void
+go_ahead(struct coord *c, uint64_t now)
+{
+	if (workers_ready(c) >= c->o.min_workers)
+		c->started = true;
+	if (c->started)
+		c->scheduler->begin(c);
+	end_drain(c);
+	void_tell(c);
+	take_requests(c, now);
+	hear_unreachable(c);
+	cut_advance(c, now);
+	fold(c);
+	journal_lines(c);
+	if (!coord_settle(c, now) && may_give_out(c))
+		give_out(c);
+	if (coord_settle(c, now))
+		return;
+	marks_tell(c, now);
+	if (all_done(c))
+		end_run(c, now);
+	else
+		end_suspended(c);
+	fold(c);
+}
+
+void
+coord_advance(struct coord *c, uint64_t now)
+{
 	c->now_ms = now;
 	coord_settle(c, now);
 	/* Taken many at a time, they are made safe many at a time. */
@@ -553,53 +626,12 @@ coord_advance(struct coord *c, uint64_t now)
 		c->full = false;
 	if (c->phase != PHASE_END && fleet_changed(c->fleet))
 		recover_begin(c);
-	/* What is being published is the newest checkpoint, or it is not: that
-	   is known before anybody loads one. */
-	if (c->phase == PHASE_GREET && !cut_publishing(c) &&
-	    fleet_welcome(c->fleet) && !standby_awaited(c, now)) {
-		if (standby_step_in(c, now))
-			take_news(c, STANDBY_TOOK_OVER);
-		else
-			greeted(c, now);
-		coord_settle(c, now);
-	}
+	if (c->phase == PHASE_GREET)
+		greet(c, now);
 	standby_tell(c, now);
 	end_check_over(c, now);
-	if (c->phase != PHASE_RUN)
-		return;
-	if (workers_ready(c) >= c->o.min_workers)
-		c->started = true;
-	if (c->started)
-		c->scheduler->begin(c);
-	end_drain(c);
-	void_tell(c);
-	if (!data_ready(c) && !ending_begun(c) &&
-	    !queue_idle(c->queue))
-		data_count(c);
-	while (!void_under_way(c) && !ending_begun(c) &&
-	       rerun_idle(c) && data_ready(c) &&
-	       (r = queue_barrier(c->queue)) &&
-	       pass_barrier(c, r, now) && c->phase == PHASE_RUN)
-		;
-	hear_unreachable(c);
-	cut_advance(c, now);
-	fold(c);
-	journal_lines(c);
-	if (!coord_settle(c, now) && data_ready(c) && !journal_waits(c) &&
-	    (void_finishes(c) ||
-	     (c->started && (!void_under_way(c) || !rerun_idle(c)))))
-		give_out(c);
-	if (coord_settle(c, now))
-		return;
-	marks_tell(c, now);
-	if (ending_had_last_request(c) && queue_idle(c->queue) &&
-	    !void_under_way(c) && !void_is_aside(c) && rerun_idle(c) &&
-	    cut_idle(c) && c->phase == PHASE_RUN) {
-		end_run(c, now);
-		fold(c);
-	} else if (c->phase == PHASE_RUN) {
-		end_suspended(c);
-	}
+	if (c->phase == PHASE_RUN)
+		go_ahead(c, now);
 }
 
 /* ---- what happens ---- */

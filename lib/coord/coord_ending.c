@@ -67,7 +67,8 @@ ending_failed(struct coord *c, struct fail *why)
 {
 	const bool failed = c->ending->failed;
 
-	*why = c->ending->why;
+	if (failed)
+		*why = c->ending->why;
 	c->ending->failed = false;
 	return failed;
 }

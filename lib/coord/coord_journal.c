@@ -112,7 +112,8 @@ journal_failure(struct coord *c, struct fail *why)
 {
 	const bool failed = c->kept->failed;
 
-	*why = c->kept->why;
+	if (failed)
+		*why = c->kept->why;
 	c->kept->failed = false;
 	return failed;
 }
