@@ -221,21 +221,7 @@ coord_free(struct coord *c)
 	pack_release(&c->model_frame);
 	pack_release(&c->format_frame);
 	plan_release(&c->plan);
-	text_release(&c->output);
-	text_release(&c->warnings);
 	free(c);
-}
-
-struct text *
-coord_output(struct coord *c)
-{
-	return &c->output;
-}
-
-struct text *
-coord_warnings(struct coord *c)
-{
-	return &c->warnings;
 }
 
 /*
@@ -358,7 +344,7 @@ coord_wants(const struct coord *c)
 	return !ending_had_last_request(c) &&
 		ending_state(c) != ENDING_SUSPEND &&
 		c->phase != PHASE_END && !c->full &&
-		c->output.size < COORD_OUTPUT &&
+		!report_is_full(c) &&
 		journal_line_bytes(c) < MAX_LINES;
 }
 

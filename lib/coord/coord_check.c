@@ -7,6 +7,7 @@
 #include "coord/coord_data.h"
 #include "coord/coord_ending.h"
 #include "coord/coord_evaluate.h"
+#include "coord/coord_journal.h"
 #include "coord/coord_lease.h"
 #include "coord/coord_marks.h"
 #include "coord/coord_members.h"
@@ -74,21 +75,10 @@ check_again(const struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++) {
 		const struct redo *r = rerun_of(c, i);
-		const char *broken = redo_check(r);
 
-		if (broken)
-			return broken;
-		for (size_t k = 0; k < r->todo.count; k++)
-			if (c->phase == PHASE_RUN &&
-			    r->todo.range[k].end > queue_next(c->queue))
-				return "coord 11: a step to be run again has "
-					"had a number";
 		for (size_t k = 0; k < r->outs; k++) {
 			const struct redo_out *out = &r->out[k];
 
-			if (queue_step(c->queue, out->step))
-				return "coord 12: a step is run again when it "
-					"has ended";
 			if (c->o.mode == MODE_SYNC ? !sync_is(c, out->worker) :
 			    !has_step(c, member_of(c, out->worker), out->step,
 				      i))
@@ -117,11 +107,13 @@ coord_check(const struct coord *c, uint64_t now)
 	const char *broken = queue_check(c->queue);
 
 	broken = broken ? broken : fleet_check(c->fleet);
+	broken = broken ? broken : journal_check(c);
 	broken = broken ? broken : sync_check(c);
 	broken = broken ? broken : members_check(c);
 	broken = broken ? broken : data_check(c);
 	broken = broken ? broken : lease_check(c);
 	broken = broken ? broken : check_leased(c);
+	broken = broken ? broken : rerun_check(c);
 	broken = broken ? broken : check_again(c);
 	broken = broken ? broken : marks_check(c);
 	broken = broken ? broken : cut_check(c);

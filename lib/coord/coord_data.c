@@ -47,7 +47,7 @@ void
 data_release(struct coord *c)
 {
 	free(c->data->of);
-	free(c->data->deaths.died);
+	deaths_release(&c->data->deaths);
 	pack_release(&c->data->block);
 	pack_release(&c->data->after);
 	totals_release(&c->data->totals);

@@ -44,7 +44,7 @@ evaluate_release(struct coord *c)
 		return;
 	totals_release(&c->shards->totals);
 	free(c->shards->of);
-	free(c->shards->deaths.died);
+	deaths_release(&c->shards->deaths);
 	free(c->shards->back);
 	free(c->shards);
 }
@@ -128,7 +128,7 @@ give_out(struct coord *c, const struct request *r, uint64_t now)
 		c->shards->count = c->shards->left = count;
 		c->shards->next = 0;
 		c->shards->backs = 0;
-		c->shards->deaths.count = 0;
+		deaths_release(&c->shards->deaths);
 		totals_reset(&c->shards->totals, now);
 		c->shards->totals.evaluates = true;
 	}

@@ -390,3 +390,17 @@ journal_resume(struct coord *c, uint64_t written)
 {
 	c->kept->written = written;
 }
+
+/* ---- what always holds ---- */
+
+const char *
+journal_check(const struct coord *c)
+{
+	const struct kept *k = c->kept;
+
+	if (k->waits && !k->lost && journal_noted(c))
+		return "coord 38: what is waited for is not in the journal yet";
+	if (k->failed && !k->lost)
+		return "coord 39: nothing goes into a journal that has failed";
+	return NULL;
+}

@@ -78,5 +78,6 @@ const struct pack *journal_notes(struct coord *, uint64_t written,
 				 uint64_t now_ms);
 bool journal_has_notes(struct coord *);
 uint64_t journal_written(const struct coord *);
+const char *journal_check(const struct coord *);
 
 #endif

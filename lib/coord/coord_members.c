@@ -195,6 +195,13 @@ workers_stop(struct coord *c)
 			outbox_send(c->outbox, m->peer, &stop);
 }
 
+void
+deaths_release(struct deaths *d)
+{
+	free(d->died);
+	*d = (struct deaths){ 0 };
+}
+
 bool
 deaths_add(struct deaths *d, size_t i)
 {

@@ -56,5 +56,7 @@ bool workers_can(const struct coord *, enum request_op);
 void workers_stop(struct coord *);
 /* One more died at this one: are they too many? */
 bool deaths_add(struct deaths *, size_t i);
+/* Nobody has died yet. */
+void deaths_release(struct deaths *);
 
 #endif

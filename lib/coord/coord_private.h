@@ -63,7 +63,6 @@ struct coord {
 	struct pack plan_frame, model_frame, format_frame;
 	struct fleet *fleet;
 	struct queue *queue;
-	struct text output, warnings;
 	uint64_t began_ms, now_ms;
 	bool begun;		/* all servers were ready once */
 	bool resumed;		/* another one had begun this run */

@@ -25,6 +25,7 @@ struct report {
 	struct cancelled cancelled[CANCELLED_KINDS];
 	size_t cancelled_kinds;
 	uint64_t given_up;		/* requests */
+	struct text output, warnings;
 };
 
 void
@@ -39,6 +40,8 @@ report_release(struct coord *c)
 {
 	totals_release(&c->report->join);
 	totals_release(&c->report->all);
+	text_release(&c->report->output);
+	text_release(&c->report->warnings);
 	free(c->report);
 }
 
@@ -174,7 +177,7 @@ report_step(struct coord *c, const struct step *s, const struct result *r,
 	    const unsigned char *positive)
 {
 	struct metric_state state[RESULT_METRICS] = { 0 };
-	struct text *out = &c->output;
+	struct text *out = &c->report->output;
 
 	if (c->o.results != RESULTS_ALL)
 		return;
@@ -202,7 +205,7 @@ void
 report_error(struct coord *c, const char *id, const char *op, uint64_t step,
 	     const char *worker, const char *why)
 {
-	struct text *out = &c->output;
+	struct text *out = &c->report->output;
 
 	if (c->o.results == RESULTS_NONE)
 		return;
@@ -219,14 +222,14 @@ report_error(struct coord *c, const char *id, const char *op, uint64_t step,
 static void
 tell_cancelled(struct coord *c, const char *id, const struct cancelled *all)
 {
-	begin(&c->output, id, request_name(all->op));
+	begin(&c->report->output, id, request_name(all->op));
 	if (all->has_steps)
-		text_add(&c->output, ",\"steps\":%llu",
+		text_add(&c->report->output, ",\"steps\":%llu",
 			 (unsigned long long)all->steps);
 	if (all->requests > 1)
-		text_add(&c->output, ",\"requests\":%llu",
+		text_add(&c->report->output, ",\"requests\":%llu",
 			 (unsigned long long)all->requests);
-	text_add(&c->output, ",\"cancelled\":true}\n");
+	text_add(&c->report->output, ",\"cancelled\":true}\n");
 }
 
 static struct cancelled *
@@ -315,7 +318,7 @@ report_staleness(struct text *out, const struct totals *t)
 static void
 add_totals(struct coord *c, const struct totals *t, uint64_t now)
 {
-	struct text *out = &c->output;
+	struct text *out = &c->report->output;
 
 	text_add(out, ",\"step\":%llu",
 		 (unsigned long long)queue_mark(c->queue));
@@ -343,7 +346,7 @@ report_epoch(struct coord *c, const char *id, uint64_t epoch,
 {
 	const uint64_t records = ledger_records(c->o.ledger);
 	const uint64_t visited = ledger_visited(c->o.ledger, epoch);
-	struct text *out = &c->output;
+	struct text *out = &c->report->output;
 
 	if (c->o.results == RESULTS_NONE)
 		return;
@@ -362,7 +365,7 @@ void
 report_totals(struct coord *c, const char *id, const char *op,
 	      const struct totals *t, uint64_t now, const char *error)
 {
-	struct text *out = &c->output;
+	struct text *out = &c->report->output;
 
 	if (c->o.results == RESULTS_NONE)
 		return;
@@ -373,6 +376,12 @@ report_totals(struct coord *c, const char *id, const char *op,
 		line_string(out, error);
 	}
 	text_add(out, "}\n");
+}
+
+bool
+report_is_full(const struct coord *c)
+{
+	return c->report->output.size >= COORD_OUTPUT;
 }
 
 void
@@ -386,7 +395,7 @@ void
 report_saved(struct coord *c, const char *id, const char *name,
 	     uint64_t step)
 {
-	struct text *out = &c->output;
+	struct text *out = &c->report->output;
 
 	if (c->o.results == RESULTS_NONE)
 		return;
@@ -404,7 +413,7 @@ report_warning(struct coord *c, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	text_add(&c->warnings, "%s\n", line);
+	text_add(&c->report->warnings, "%s\n", line);
 }
 
 /* ---- in the journal ---- */
@@ -461,4 +470,16 @@ report_read(struct coord *c, struct unpack *in)
 {
 	totals_read(in, c, &c->report->join);
 	totals_read(in, c, &c->report->all);
+}
+
+struct text *
+coord_output(struct coord *c)
+{
+	return &c->report->output;
+}
+
+struct text *
+coord_warnings(struct coord *c)
+{
+	return &c->report->warnings;
 }

@@ -21,6 +21,7 @@ struct totals {
 
 void report_init(struct coord *, uint64_t now_ms);
 void report_release(struct coord *);
+bool report_is_full(const struct coord *);	/* of lines to be printed */
 void report_begin(struct coord *, uint64_t now_ms);
 /* A step, by a worker or in so many slots. */
 void report_step(struct coord *, const struct step *,

@@ -285,3 +285,27 @@ rerun_read(struct coord *c, size_t server, struct unpack *in)
 		ranges_add(&r->todo, first, unpack_uint(in) - first);
 	}
 }
+
+/* ---- what always holds ---- */
+
+const char *
+rerun_check(const struct coord *c)
+{
+	for (size_t i = 0; i < c->o.servers; i++) {
+		const struct redo *r = &c->rerun->redo[i];
+		const char *broken = redo_check(r);
+
+		if (broken)
+			return broken;
+		for (size_t k = 0; k < r->todo.count; k++)
+			if (c->phase == PHASE_RUN &&
+			    r->todo.range[k].end > queue_next(c->queue))
+				return "coord 11: a step to be run again has "
+					"had a number";
+		for (size_t k = 0; k < r->outs; k++)
+			if (queue_step(c->queue, r->out[k].step))
+				return "coord 12: a step is run again when it "
+					"has ended";
+	}
+	return NULL;
+}

@@ -40,7 +40,8 @@ void rerun_return(struct coord *, const void *worker);
  */
 void rerun_failed(struct coord *, uint64_t step, uint64_t server,
 		  const struct fail *);
-/* For invariants. */
+const char *rerun_check(const struct coord *);
+/* For invariants that are of others, too. */
 const struct redo *rerun_of(const struct coord *, size_t server);
 void rerun_write(const struct coord *, size_t server, struct pack *);
 void rerun_read(struct coord *, size_t server, struct unpack *);

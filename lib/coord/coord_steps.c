@@ -36,7 +36,7 @@ steps_limit(const struct coord *c)
 
 	if (ending_begun(c))
 		return next > above ? next : above;
-	if (c->output.size >= COORD_OUTPUT)
+	if (report_is_full(c))
 		return next;
 	return window < limit ? window : limit;
 }

@@ -268,7 +268,7 @@ steps_wait(const struct coord *c)
 		return true;
 	return !void_under_way(c) && !ending_begun(c) &&
 		!void_is_aside(c) && queue_waiting(c->queue) > 0 &&
-		c->output.size < COORD_OUTPUT;
+		!report_is_full(c);
 }
 
 /* Is anybody at something?  Both sides must say so. */
