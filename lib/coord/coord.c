@@ -228,8 +228,8 @@ coord_free(struct coord *c)
  * A part of the coordinator has found out what the run ends with, or a record
  * could not be kept: it ends, now that the part has returned.
  */
-bool
-coord_settle(struct coord *c, uint64_t now)
+static bool
+settle(struct coord *c, uint64_t now)
 {
 	struct fail why;
 
@@ -267,7 +267,7 @@ go_on(struct coord *c, uint64_t now)
 	bool again = false;
 
 	recover_end(c, now);
-	if (coord_settle(c, now))
+	if (settle(c, now))
 		return;
 	if (!c->begun)
 		begin_run(c, now);
@@ -539,7 +539,7 @@ greet(struct coord *c, uint64_t now)
 		take_news(c, STANDBY_TOOK_OVER);
 	else
 		greeted(c, now);
-	coord_settle(c, now);
+	settle(c, now);
 }
 
 /* What is at the front of the queue, and what is about to be. */
@@ -590,9 +590,9 @@ go_ahead(struct coord *c, uint64_t now)
 	cut_advance(c, now);
 	fold(c);
 	journal_lines(c);
-	if (!coord_settle(c, now) && may_give_out(c))
+	if (!settle(c, now) && may_give_out(c))
 		give_out(c);
-	if (coord_settle(c, now))
+	if (settle(c, now))
 		return;
 	marks_tell(c, now);
 	if (all_done(c))
@@ -606,7 +606,7 @@ void
 coord_advance(struct coord *c, uint64_t now)
 {
 	c->now_ms = now;
-	coord_settle(c, now);
+	settle(c, now);
 	/* Taken many at a time, they are made safe many at a time. */
 	if (queue_requests(c->queue) <= MAX_REQUESTS / 2)
 		c->full = false;
@@ -718,7 +718,7 @@ coord_tick(struct coord *c, uint64_t now)
 	if (c->phase == PHASE_RUN)
 		watch_workers(c, now);
 	watch_servers(c, now);
-	if (!coord_settle(c, now) && c->phase == PHASE_RUN) {
+	if (!settle(c, now) && c->phase == PHASE_RUN) {
 		hear_late(c, now);
 		if (watch_idle(c, steps_limit(c), now))
 			hear_anew(c);
@@ -755,7 +755,7 @@ coord_note(struct coord *c, uint64_t written, bool now_or_never,
 	/* A checkpoint waits for it, which holds what it is about. */
 	if (records_ends(c, written, now_or_never, cut_whole(c), now))
 		coord_advance(c, now);
-	coord_settle(c, now);
+	settle(c, now);
 }
 
 void

@@ -309,19 +309,20 @@ cut_want_last(struct coord *c)
 	c->cut->tried_step = WIRE_NONE;
 }
 
-bool
-cut_save_due(const struct coord *c)
-{
-	return ending_state(c) == ENDING_SUSPEND && cut_last_due(c);
-}
-
-bool
-cut_last_due(const struct coord *c)
+/* Is one more try still to be begun? */
+static bool
+last_due(const struct coord *c)
 {
 	const uint64_t next = queue_next(c->queue);
 
 	return c->o.checkpoint && c->cut->saved_step != next &&
 		c->cut->tried_step != next;
+}
+
+bool
+cut_save_due(const struct coord *c)
+{
+	return ending_state(c) == ENDING_SUSPEND && last_due(c);
 }
 
 void
@@ -352,8 +353,8 @@ cut_figures(const struct coord *c)
 	return c->cut->told;
 }
 
-bool
-cut_saving(const struct coord *c)
+static bool
+saving(const struct coord *c)
 {
 	return c->cut->state == CUT_SAVE || c->cut->state == CUT_PUBLISH;
 }
@@ -662,7 +663,7 @@ bool
 cut_awaits(const struct coord *c, const struct member *e, uint64_t *request)
 {
 	*request = holder(c, e)->request;
-	return holder(c, e)->wants && cut_saving(c);
+	return holder(c, e)->wants && saving(c);
 }
 
 void

@@ -25,8 +25,6 @@ void cut_advance(struct coord *, uint64_t now_ms);
 bool cut_come_to(struct coord *);
 /* None is under way, but perhaps one lies ahead that can be called off. */
 bool cut_idle(const struct coord *);
-/* A checkpoint is being written: until then there is no other cut. */
-bool cut_saving(const struct coord *);
 /*
  * The coordinator before us may have given out steps of which we do not know,
  * and servers have them: a cut below them would hold what is not its own.
@@ -72,7 +70,6 @@ void cut_want(struct coord *);
 bool cut_unwant(struct coord *);
 /* The run is to be suspended: one more try; and is it still to be begun? */
 void cut_want_last(struct coord *);
-bool cut_last_due(const struct coord *);
 bool cut_save_due(const struct coord *);
 /* Steps of it were void, and what they were to read others will. */
 void cut_spoil(struct coord *);

@@ -201,8 +201,9 @@ read_position(struct ledger *l, const char *text, struct fail *f)
 	return r;
 }
 
-void
-data_restore(struct coord *c)
+/* Go on where the checkpoint that was loaded had come to, if it is so. */
+static void
+restore(struct coord *c)
 {
 	struct fail why;
 
@@ -252,7 +253,7 @@ data_counted(struct coord *c, struct member *w, const struct message *m,
 	if (got < 0)
 		no_data(c, &why, NULL);
 	else if (ledger_ready(c->o.ledger)) {
-		data_restore(c);
+		restore(c);
 		data_write_counts(c);
 	}
 	return 0;

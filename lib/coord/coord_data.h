@@ -35,8 +35,6 @@ void data_describe(struct coord *, const struct lease_terms *, uint64_t slot,
 void data_done(struct coord *, const struct step *, const struct result *,
 	       const float *scores, const unsigned char *positive,
 	       uint64_t now_ms);
-/* Go on where the checkpoint that was loaded had come to, if it is so. */
-void data_restore(struct coord *);
 /*
  * Into how many streams an epoch is cut is safe in the journal before any step
  * of it is given out.  So a server that has a step, of those from the first on,

@@ -188,8 +188,9 @@ end_unheard(struct coord *c, const struct fail *why, bool again,
 	return false;
 }
 
-void
-end_asked(struct coord *c, uint64_t now)
+/* It ends now, because it was asked to, whatever there is left to do. */
+static void
+end_as_asked(struct coord *c, uint64_t now)
 {
 	const char *newest = *cut_base(c)->name ? cut_base(c)->name : "none";
 	const bool saved = !c->o.checkpoint ||
@@ -220,7 +221,7 @@ end_without(struct coord *c, const struct fail *why, uint64_t now)
 	c->end->server_gone = true;
 	if (c->end->asked_ms) {		/* they may be ending, too */
 		report_warning(c, "%s", why->text);
-		end_asked(c, now);
+		end_as_asked(c, now);
 	} else {
 		end_fail(c, why, now);
 	}
@@ -277,7 +278,7 @@ end_check_drain(struct coord *c, uint64_t now)
 			       (unsigned long long)(queue_next(c->queue) -
 						    queue_mark(c->queue)));
 	if (late || (ending_state(c) == ENDING_SUSPEND && servers_end(c, now)))
-		end_asked(c, now);
+		end_as_asked(c, now);
 }
 
 void

@@ -20,8 +20,6 @@ bool end_unheard(struct coord *, const struct fail *, bool again,
 		 uint64_t now_ms);
 /* Asked to stop: when what is under way has ended, the rest is given up. */
 void end_drain(struct coord *);
-/* It ends now, because it was asked to, whatever there is left to do. */
-void end_asked(struct coord *, uint64_t now_ms);
 /* Asked to suspend it: when what was begun has ended and is saved, it is
    left. */
 void end_suspended(struct coord *);

@@ -107,6 +107,25 @@ forget_gone(struct coord *c)
 	return left;
 }
 
+static void
+lost(struct coord *c, struct member *w)
+{
+	if (w->gone)
+		return;
+	w->gone = true;
+	w->unreachable = false;
+	w->ready = w->relieved = false;
+	lease_answered(c, w);
+	members_hang_up(c, w);
+	if (w->role == ROLE_WORKER && c->phase != PHASE_END)
+		report_warning(c, "%s is gone", w->name);
+	steps_take_back(c, w);
+	evaluate_take_back(c, w);
+	data_take_back(c, w);
+	cut_leave(c, w);
+	cut_let_go(c, w);
+}
+
 /* Whoever keeps something of each member makes room. */
 static struct member *
 join(struct coord *c, const struct message *hello)
@@ -148,7 +167,7 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 			    "talks to");
 	w = members_find(c, m->hello.life);
 	if (before && before != w)	/* there is one at a time */
-		hear_lost(c, before);
+		lost(c, before);
 	if (!w && forget_gone(c) >= MAX_MEMBERS)
 		return fail(f, FAIL_AGAIN, "too many peers");
 	if (!w)
@@ -170,27 +189,9 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	return 0;
 }
 
-void
-hear_lost(struct coord *c, struct member *w)
-{
-	if (w->gone)
-		return;
-	w->gone = true;
-	w->unreachable = false;
-	w->ready = w->relieved = false;
-	lease_answered(c, w);
-	members_hang_up(c, w);
-	if (w->role == ROLE_WORKER && c->phase != PHASE_END)
-		report_warning(c, "%s is gone", w->name);
-	steps_take_back(c, w);
-	evaluate_take_back(c, w);
-	data_take_back(c, w);
-	cut_leave(c, w);
-	cut_let_go(c, w);
-}
-
-void
-hear_died(struct coord *c, struct member *w)
+/* It left without a word, as nobody does who was asked to stop. */
+static void
+died(struct coord *c, struct member *w)
 {
 	if (!w->gone && w->role == ROLE_WORKER && c->phase == PHASE_RUN) {
 		const uint64_t step = lease_blame(c, w);
@@ -200,7 +201,7 @@ hear_died(struct coord *c, struct member *w)
 		evaluate_died(c, w);
 		data_died(c, w);
 	}
-	hear_lost(c, w);
+	lost(c, w);
 }
 
 bool
@@ -210,7 +211,7 @@ hear_unreachable(struct coord *c)
 
 	for (struct member *m = c->member; m; m = m->next)
 		if (m->unreachable) {
-			hear_died(c, m);
+			died(c, m);
 			any = true;
 		}
 	return any;
@@ -231,7 +232,7 @@ relieve(struct coord *c, struct member *w)
 	w->relieved = true;
 	m.cancel.count = UINT64_MAX;
 	if (outbox_send(c->outbox, w->peer, &m) < 0)
-		hear_lost(c, w);
+		lost(c, w);
 }
 
 void
@@ -243,7 +244,7 @@ hear_silence(struct coord *c, uint64_t now)
 		if (m->role == ROLE_WORKER)
 			relieve(c, m);
 		else	/* it may have a cut, which servers have to keep */
-			hear_lost(c, m);
+			lost(c, m);
 }
 
 void
@@ -291,7 +292,7 @@ hear_probe(struct coord *c, uint64_t now)
 		if (m->gone)
 			continue;
 		if (outbox_send(c->outbox, m->peer, &probe) < 0)
-			hear_died(c, m);
+			died(c, m);
 		watch_asks(c, m, probe.kind == MESSAGE_PING, now);
 	}
 }
@@ -358,7 +359,7 @@ take(struct coord *c, struct member *w, const struct message *m,
 		cut_let_go(c, w);
 		break;
 	case MESSAGE_BYE:
-		hear_lost(c, w);
+		lost(c, w);
 		break;
 	case MESSAGE_PING:
 		outbox_send(c->outbox, w->peer, &pong);

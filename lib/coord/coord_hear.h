@@ -12,9 +12,6 @@ void hear_member(struct coord *, uint64_t peer, const struct message *,
 		 uint64_t now_ms);
 void hear_probe(struct coord *, uint64_t now_ms);
 void hear_say_plan(struct coord *);
-void hear_lost(struct coord *, struct member *);
-/* It left without a word, as nobody does who was asked to stop. */
-void hear_died(struct coord *, struct member *);
 /* Those to whom something could not be sent are gone: were there any? */
 bool hear_unreachable(struct coord *);
 /* Others get what those had who hang, or are at a step for too long. */

@@ -285,12 +285,21 @@ journal_pass(struct coord *c)
 	queue_pass(c->queue);
 }
 
+static bool
+noted(const struct coord *c)
+{
+	const struct kept *k = c->kept;
+
+	return !c->o.journal || k->lost ||
+		(k->notes.size == 0 && k->count == 0);
+}
+
 void
 journal_begun(struct coord *c)
 {
 	struct kept *k = c->kept;
 
-	k->waits = k->waits || (!k->replaying && !journal_noted(c));
+	k->waits = k->waits || (!k->replaying && !noted(c));
 }
 
 void
@@ -321,18 +330,9 @@ journal_has_ending(struct coord *c)
 }
 
 bool
-journal_noted(const struct coord *c)
-{
-	const struct kept *k = c->kept;
-
-	return !c->o.journal || k->lost ||
-		(k->notes.size == 0 && k->count == 0);
-}
-
-bool
 journal_safe(const struct coord *c)
 {
-	return journal_noted(c) && (c->kept->lost || !c->kept->ends_unsafe);
+	return noted(c) && (c->kept->lost || !c->kept->ends_unsafe);
 }
 
 bool
@@ -344,7 +344,7 @@ journal_waits(const struct coord *c)
 bool
 journal_await(struct coord *c)
 {
-	c->kept->waits = !journal_noted(c);
+	c->kept->waits = !noted(c);
 	return !c->kept->waits;
 }
 
@@ -354,7 +354,7 @@ journal_due(const struct coord *c, bool now_or_never, bool whole,
 {
 	const struct kept *k = c->kept;
 
-	if ((whole ? journal_safe(c) : journal_noted(c)) || k->replaying)
+	if ((whole ? journal_safe(c) : noted(c)) || k->replaying)
 		return false;
 	return now_or_never || whole || k->waits ||
 		now - k->noted_ms >= NOTE_MS;
@@ -398,7 +398,7 @@ journal_check(const struct coord *c)
 {
 	const struct kept *k = c->kept;
 
-	if (k->waits && !k->lost && journal_noted(c))
+	if (k->waits && !k->lost && noted(c))
 		return "coord 38: what is waited for is not in the journal yet";
 	if (k->failed && !k->lost)
 		return "coord 39: nothing goes into a journal that has failed";

@@ -59,7 +59,6 @@ void journal_dropped(struct coord *, size_t requests);
    that is in it. */
 void journal_ending(struct coord *);
 void journal_has_ending(struct coord *);
-bool journal_noted(const struct coord *);
 /*
  * A run that is resumed from a checkpoint does not run its steps again: that
  * they have ended, and their results, must be safe on disk before there can

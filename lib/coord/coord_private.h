@@ -101,7 +101,5 @@ struct coord {
 /* The queue of a run whose first step this is. */
 void coord_begin_queue(struct coord *, uint64_t first);
 void coord_advance(struct coord *, uint64_t now_ms);
-/* Has the run ended, by what its parts have found out? */
-bool coord_settle(struct coord *, uint64_t now_ms);
 
 #endif

@@ -293,8 +293,9 @@ report_given_up(struct coord *c)
 	c->report->cancelled_kinds = 0;
 }
 
-size_t
-totals_stale(const struct totals *t)
+/* So many of the counts of stale steps are told: the last ones are 0. */
+static size_t
+stale_told(const struct totals *t)
 {
 	size_t told = STALENESS;
 
@@ -306,7 +307,7 @@ totals_stale(const struct totals *t)
 void
 report_staleness(struct text *out, const struct totals *t)
 {
-	const size_t told = totals_stale(t);
+	const size_t told = stale_told(t);
 
 	for (size_t i = 0; i < told; i++)
 		text_add(out, "%c%llu", i == 0 ? '[' : ',',
@@ -422,7 +423,7 @@ void
 totals_write(struct pack *out, const struct coord *c, const struct totals *t,
 	    uint64_t now)
 {
-	const size_t stale = totals_stale(t);
+	const size_t stale = stale_told(t);
 
 	pack_uint(out, t->steps);
 	pack_uint(out, t->examples);

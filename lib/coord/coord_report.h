@@ -62,8 +62,6 @@ void report_read(struct coord *, struct unpack *);
 
 void totals_reset(struct totals *, uint64_t now_ms);
 void totals_release(struct totals *);
-/* So many of its counts of stale steps are told: the last ones are 0. */
-size_t totals_stale(const struct totals *);
 /* Put a result's labels to those of others: -1 if they are three classes. */
 int totals_add_noes(struct totals *, const struct result *,
 		    const char *worker, struct fail *);

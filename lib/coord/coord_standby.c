@@ -290,8 +290,8 @@ standby_took_over(const struct coord *c, size_t server)
 	return c->standbys->of[server].lost_ms != 0;
 }
 
-uint64_t
-standby_trip(const struct coord *c, size_t server)
+static uint64_t
+trip_of(const struct coord *c, size_t server)
 {
 	const struct understudy *u = &c->standbys->of[server];
 
@@ -305,7 +305,7 @@ standby_mending(const struct coord *c)
 
 	for (size_t i = 0; i < c->o.servers; i++) {
 		const uint64_t trip[] = { fleet_trip(c->fleet, i),
-					  standby_trip(c, i) };
+					  trip_of(c, i) };
 
 		for (size_t k = 0; k < 2; k++)
 			if (trip[k] != WIRE_NONE &&

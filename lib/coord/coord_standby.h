@@ -41,8 +41,6 @@ void standby_resume(struct coord *);
 bool standby_counted(const struct coord *, size_t server);
 bool standby_ready(const struct coord *, size_t server);
 bool standby_took_over(const struct coord *, size_t server);
-/* Until it answered HELLO; WIRE_NONE: it is not there. */
-uint64_t standby_trip(const struct coord *, size_t server);
 const char *standby_check(const struct coord *);
 /* The coordinator has just been started: some may still answer. */
 bool standby_awaited(const struct coord *, uint64_t now_ms);

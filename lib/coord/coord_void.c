@@ -271,8 +271,8 @@ void_tell(struct coord *c)
  * The next number to the step whose turn it is.  An epoch at the front, which
  * the coordinator before us had begun, begins: steps of it may be on servers.
  */
-bool
-void_give_number(struct coord *c)
+static bool
+give_number(struct coord *c)
 {
 	const struct request *r = queue_barrier(c->queue);
 	struct lease_terms l;
@@ -295,7 +295,7 @@ void_begin(struct coord *c)
 	c->scheduler->give_up(c);
 	/* No other step may have the number of one that a server has. */
 	while (queue_next(c->queue) < fleet_above(c->fleet) &&
-	       void_give_number(c))
+	       give_number(c))
 		;
 	if (!data_knows_epochs(c, next))
 		return;
@@ -404,7 +404,7 @@ void_number_up_to(struct coord *c, uint64_t step)
 	const uint64_t first = queue_next(c->queue);
 
 	while (queue_next(c->queue) <= step)
-		if (!data_ready(c) || !void_give_number(c))
+		if (!data_ready(c) || !give_number(c))
 			return -1;
 	rerun_record(c, first);
 	return 0;

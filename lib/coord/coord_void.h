@@ -20,8 +20,6 @@ const char *void_error(const struct coord *);
 void void_error_told(struct coord *);
 /* Give up every step under way: the servers first, then the queue. */
 void void_begin(struct coord *);
-/* Give the next number to the step whose turn it is; false: there is none. */
-bool void_give_number(struct coord *);
 /* Are there steps to be done before the rest is void? */
 bool void_finishes(const struct coord *);
 /* Tell the servers, if it is time to. */
