@@ -19,7 +19,6 @@ struct accounts {
 	unsigned char *seen;	/* steps with a result */
 	uint64_t done, mark, given_up;
 	uint64_t examples[EPOCHS];
-	bool disturbed;		/* somebody may have died at a step */
 	bool forgetful;		/* a coordinator may not know what is done */
 	double beyond;		/* the steps that are done, at most, were the
 				   weights when they were last seen, and */
@@ -44,12 +43,6 @@ accounts_free(struct accounts *a)
 {
 	free(a->seen);
 	free(a);
-}
-
-void
-accounts_disturb(struct accounts *a)
-{
-	a->disturbed = true;
 }
 
 void
@@ -176,16 +169,29 @@ check_epoch(struct accounts *a, const char *line)
 }
 
 /*
- * What is beyond the steps that are done is of steps that were given up while
- * somebody was at them.  It does not become more unless more are.
+ * So many of the steps that were given up may have been applied, or a part of
+ * them: none, but by one that does not know what it had been told of, or when
+ * others, who read data of their own, cannot do what the first one had begun.
+ */
+uint64_t
+accounts_may_have(const struct accounts *a)
+{
+	const bool others_fail = a->s->flaw && !a->s->ledger;
+
+	return a->forgetful || others_fail ? a->given_up : 0;
+}
+
+/*
+ * What is beyond the steps that are done is of steps that were given up.  It
+ * does not become more unless more are.
  */
 void
 accounts_scored(struct accounts *a, double sum, uint64_t below,
 		const char *what)
 {
 	const double beyond = sum - (double)LOSS_OF_A_STEP * (double)below;
-	const double most = a->disturbed ?
-		(double)LOSS_OF_A_STEP * (double)a->given_up : 0;
+	const double most = (double)LOSS_OF_A_STEP *
+		(double)accounts_may_have(a);
 
 	if (beyond < 0 || beyond > most)
 		break_rule(a, "R5 steps are lost, or there twice", what);

@@ -33,8 +33,6 @@ struct accounts;
 struct accounts *accounts_new(const struct scenario *);
 void accounts_free(struct accounts *);
 
-/* Something befell the run: before that nobody leaves a step half done. */
-void accounts_disturb(struct accounts *);
 /* The coordinator has lost what it had noted last. */
 void accounts_forget(struct accounts *);
 /* The file of results was cut: all of its lines are told again. */
@@ -43,8 +41,9 @@ void accounts_line(struct accounts *, const char *line);
 
 uint64_t accounts_done(const struct accounts *);	/* steps */
 uint64_t accounts_mark(const struct accounts *);	/* all below are */
-/* Steps that were given up, so that some servers may have applied them. */
-uint64_t accounts_given_up(const struct accounts *);
+uint64_t accounts_given_up(const struct accounts *);	/* steps */
+/* So many of them, at most, were applied by some server, or all. */
+uint64_t accounts_may_have(const struct accounts *);
 /* The sum of all weights, when so many steps are below; is it right? */
 void accounts_scored(struct accounts *, double sum, uint64_t below,
 		     const char *what);

@@ -71,7 +71,8 @@ struct cluster {
 	struct accounts *accounts;
 	struct process process[NETWORK_NODES];
 	struct pending pending[MAX_FAULTS];
-	uint64_t now, lives, warnings, events, evaluated;
+	uint64_t now, lives, events, evaluated;
+	uint64_t warnings[WARNINGS];	/* that have these words */
 	uint64_t read;		/* bytes of the results */
 	uint64_t allowed, allow_at;
 	uint64_t progress;	/* when there was a result, */
@@ -968,7 +969,6 @@ befall(struct cluster *c, size_t i)
 	trace("FAULT %zu: %s %d %d for %llu ms", i, fault_name(f->kind), a, b,
 	      (unsigned long long)f->span);
 	c->out.befell++;
-	accounts_disturb(c->accounts);
 	disturbed(c, f->kind == FAULT_FREEZE && f->span > HANGS *
 		  c->s->o.lease_ms ? HANGS * c->s->o.lease_ms :
 		  f->kind == FAULT_EVALUATE ? 0 : f->span);
@@ -993,7 +993,8 @@ look_at_triggers(struct cluster *c)
 
 		if ((f->trigger == AT_STEPS && done >= f->nth) ||
 		    (f->trigger == AT_PUBLISH && c->publications >= f->nth) ||
-		    (f->trigger == AT_WARNING && c->warnings >= f->nth))
+		    (f->trigger == AT_WARNING &&
+		     c->warnings[f->words] >= f->nth))
 			trigger(c, i);
 		if (c->pending[i].due <= c->now)
 			befall(c, i);
@@ -1047,7 +1048,8 @@ heed_warning(struct cluster *c, const char *line)
 	size_t server;
 	const char *standby = strstr(line, "its standby ");
 
-	c->warnings++;
+	for (size_t i = 0; i < WARNINGS; i++)
+		c->warnings[i] += strstr(line, scenario_warnings[i]) != NULL;
 	trace("warns: %s", line);
 	if (strstr(line, "an error of ps-coord"))
 		broken(c, "C1: %.200s", line);
@@ -1256,13 +1258,13 @@ static void
 check_servers(struct cluster *c)
 {
 	const float done = (float)accounts_done(c->accounts);
-	const float given_up = (float)accounts_given_up(c->accounts);
+	const float beyond = (float)accounts_may_have(c->accounts);
 	struct holding h;
 	const bool all = hold_all(c, &h);
 
 	if (!all && c->out.befell == 0)
 		broken(c, "C6: a server does not have the run any more");
-	if (all && (h.least < done || h.most > done + given_up))
+	if (all && (h.least < done || h.most > done + beyond))
 		broken(c, "C6: %g steps were done, weights are %g to %g",
 		       (double)done, (double)h.least, (double)h.most);
 	if (all) {
@@ -1290,7 +1292,7 @@ check_last_checkpoint(struct cluster *c)
 	else if (!checkpoint_info(from)->final)
 		broken(c, "C8: %s is not final", checkpoint_folder(from));
 	else if (!holds(from, done, done +
-			(float)accounts_given_up(c->accounts)))
+			(float)accounts_may_have(c->accounts)))
 		broken(c, "C8: %s does not hold the %g steps that were done",
 		       checkpoint_folder(from), (double)done);
 	if (from)

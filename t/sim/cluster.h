@@ -18,7 +18,9 @@
  *
  *	C5  the run ends, with status 0; beyond the promise with a reason
  *	C6  every weight on every server is the number of the steps that were
- *	    told as done; more only if steps were given up half-way
+ *	    told as done; more only if steps were given up by a coordinator
+ *	    that had lost what it was told of them last, or that somebody had
+ *	    begun, and nobody had data to do
  *	C7  of the coordinator's data each record was visited as often as any
  *	    other, but for the epoch that is not over
  *	C8  so it is in the last checkpoint, which is final

@@ -17,6 +17,11 @@ static const char *const fault_names[FAULT_KINDS] = {
 	[FAULT_EVALUATE] = "evaluate"
 };
 
+const char *const scenario_warnings[WARNINGS] = {
+	"", " takes over", " is back after ", " has a standby ", " hangs",
+	" is gone", "goes on without one"
+};
+
 const char *
 fault_name(enum fault_kind kind)
 {
@@ -96,6 +101,9 @@ draw_workers(struct scenario *s, struct rng *r)
 		s->compute_ms[i] = compute + skewed(r, chance(r, 8) ? 200 :
 						    compute);
 	}
+	/* One is so much behind the others that they run ahead of it. */
+	if (chance(r, 3))
+		s->compute_ms[0] = compute * between(r, 2, 5) + 1;
 }
 
 static void
@@ -226,10 +234,12 @@ draw_server_node(const struct scenario *s, struct rng *r)
 		FIRST_SERVER + i;
 }
 
+/* The first one is met more often: it may be the slowest. */
 static int
 draw_worker_node(const struct scenario *s, struct rng *r)
 {
-	return FIRST_WORKER + (int)rng_below(r, s->workers);
+	return FIRST_WORKER + (chance(r, 2) ? 0 :
+			       (int)rng_below(r, s->workers));
 }
 
 static int
@@ -337,7 +347,8 @@ draw_trigger(const struct scenario *s, struct rng *r, struct fault *f,
 		f->target = (enum target)rng_below(r, 3);
 		break;
 	case AT_WARNING:
-		f->nth = 1 + rng_below(r, 6);
+		f->words = chance(r, 2) ? 0 : rng_below(r, WARNINGS);
+		f->nth = 1 + rng_below(r, f->words == 0 ? 6 : 2);
 		break;
 	case AT_PUBLISH:
 		f->nth = 1 + rng_below(r, 4);
@@ -506,6 +517,8 @@ print_fault(const struct fault *f, FILE *to)
 	fprintf(to, ", %s %llu", at[f->trigger], (unsigned long long)f->nth);
 	if (f->trigger == AT_MESSAGE)
 		fprintf(to, " of %s", message_name(f->message));
+	if (f->trigger == AT_WARNING && f->words > 0)
+		fprintf(to, " with \"%s\"", scenario_warnings[f->words]);
 	if (f->later > 0)
 		fprintf(to, " and %llu ms", (unsigned long long)f->later);
 	if (f->span == NEVER)

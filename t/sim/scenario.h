@@ -52,7 +52,8 @@ enum trigger {
 	AT_TIME,		/* milliseconds from the begin */
 	AT_STEPS,		/* so many have been done */
 	AT_MESSAGE,		/* the nth message of a kind arrives */
-	AT_WARNING,		/* the nth warning of the coordinator */
+	AT_WARNING,		/* the nth warning of the coordinator that has
+				   these words */
 	AT_PUBLISH,		/* the nth checkpoint is being published */
 	AFTER_LAST,		/* the fault before has happened */
 	TRIGGERS
@@ -66,6 +67,7 @@ struct fault {
 	enum trigger trigger;
 	uint64_t nth;			/* time, steps, messages, warnings */
 	enum message_kind message;
+	size_t words;
 	uint64_t later;			/* milliseconds behind the trigger */
 	enum target target;
 	int node, other;		/* other: of two */
@@ -109,6 +111,10 @@ struct scenario {
 };
 
 #define ROUND_TRIP_MAX_MS	400
+
+/* What warnings are told apart by; the first is in all. */
+#define WARNINGS	7
+extern const char *const scenario_warnings[WARNINGS];
 
 /* Everything is drawn from the seed; end with scenario_release(). */
 void scenario_draw(struct scenario *, uint64_t seed);
