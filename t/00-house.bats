@@ -166,6 +166,14 @@ options() {
 	find "$SRC/man" -name '*.[1-9]' | xargs -r mandoc -Tlint -Wwarning
 }
 
+@test "no sentence of the manual hides its subject" {
+	command -v python3 >which || skip "no python3"
+	"$SRC/t/prose" -l >counted
+	grep -qE '^total +[0-9]{4}' counted
+	sed '1,/^total/d' counted >hidden
+	diff /dev/null hidden
+}
+
 @test "the manual pages name only pages that there are" {
 	local name section
 	[ "$(programs | wc -l)" -ge 7 ] || skip "not every program is built"
