@@ -212,7 +212,7 @@ add_options(struct table *t, const struct cli_option *o)
 		assert(t->n < MAX_OPTIONS);
 
 		const int wants = !o->argument ? no_argument :
-			*o->argument == '[' ? optional_argument :
+			help_may_lack(o->argument) ? optional_argument :
 			required_argument;
 
 		if (o->id < CLI_LONG)

@@ -13,9 +13,8 @@ is_wanted(const struct cli_program *p, const struct cli_option *o)
 	return p->wanted && o->id < CLI_LONG && strchr(p->wanted, o->id);
 }
 
-/* "[BUFFER]", which may be left out; "[LAYER=]COMMAND" may not. */
-static bool
-may_lack(const char *argument)
+bool
+help_may_lack(const char *argument)
 {
 	return *argument == '[' && argument[strlen(argument) - 1] == ']';
 }
@@ -32,7 +31,7 @@ add_small(struct text *to, const char *argument)
 static void
 add_argument(struct text *to, const char *argument)
 {
-	if (may_lack(argument))
+	if (help_may_lack(argument))
 		text_add(to, "[=%s", argument + 1);
 	else
 		text_add(to, "=%s", argument);

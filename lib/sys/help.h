@@ -9,6 +9,9 @@
 #include "base/text.h"
 #include "sys/cli.h"
 
+/* An argument as "[BUFFER]" may be left out; "[LAYER=]COMMAND" may not. */
+bool help_may_lack(const char *argument);
+
 /* Options of every program: those of all, and of all that have peers or NULL;
    the former are letters without arguments. */
 void help_write(struct text *, const struct cli_program *,
