@@ -12,7 +12,8 @@
 #include <string.h>
 
 #define MANY	1024		/* examples of a batch that is worth a guess */
-#define AT_ONCE	65536		/* records, between looks at who wants a stop */
+#define AT_ONCE	(1 << 20)	/* records, between looks for a stop; no cache
+				   gathers the ids of more */
 
 struct reader {
 	struct reader_options options;
