@@ -7,9 +7,10 @@
  * printed with the faults that matter: any that can be left out while it still
  * breaks in the same manner is.  Then come the last lines of the trace.  -t
  * writes the whole trace of the first seed, -q prints but the reasons, -c is a
- * control: of each run one result is not heard, so all are broken.  With -s no
- * seed is begun behind one that is broken.  The last line is "N seeds, M
- * broken"; the status is 1 if any is.
+ * control: of each run one result is not heard, so all are broken but those
+ * that end with an error, as they should.  With -s no seed is begun behind one
+ * that is broken.  The last line is "N seeds, M broken"; the status is 1 if any
+ * is.
  */
 #include "cluster.h"
 #include "trace.h"
