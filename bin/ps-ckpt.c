@@ -121,12 +121,14 @@ static int
 run_import(char **operand, struct fail *f)
 {
 	struct model_source model = { 0 };
-	int r = model_source_read(&model, o.model, o.anywhere, f) < 0 ? -1 :
+	int r = model_source_read(&model, o.model, &o.definitions, o.anywhere,
+				  f) < 0 ? -1 :
 		convert_import(&model, operand[0], operand[1], o.seed, warn, f);
 
 	if (r == 0)
 		printf("%s/" CONVERT_NAME "\n", operand[1]);
 	model_source_release(&model);
+	definitions_release(&o.definitions);
 	return r;
 }
 

@@ -20,6 +20,7 @@ UNITS += %D%/unit/cluster_run
 UNITS += %D%/unit/cluster_sync
 UNITS += %D%/unit/coord
 UNITS += %D%/unit/dates
+UNITS += %D%/unit/definitions
 UNITS += %D%/unit/disk
 UNITS += %D%/unit/doubt
 UNITS += %D%/unit/early

@@ -5,6 +5,8 @@ lib_libps_a_SOURCES += \
 	%D%/compute.h \
 	%D%/define.c \
 	%D%/define.h \
+	%D%/definitions.c \
+	%D%/definitions.h \
 	%D%/doubt.c \
 	%D%/external.h \
 	%D%/gather.c \

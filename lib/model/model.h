@@ -9,6 +9,7 @@
 
 #include "base/fail.h"
 #include "base/text.h"
+#include "model/definitions.h"
 #include "model/input.h"
 #include "model/metric.h"
 #include "tensor/variable.h"
@@ -31,11 +32,12 @@ struct model_source {
 };
 
 /*
- * Read a model file and what it names, relative to its folder; what is not in
- * that folder is refused unless it may be anywhere.
+ * Read a model file, or "-", standard input, and what it names, relative to
+ * its folder or to ours; what is not in that folder is refused unless it may
+ * be anywhere.  Definitions, if not NULL, are put in their places.
  */
-int model_source_read(struct model_source *, const char *path, bool anywhere,
-		      struct fail *);
+int model_source_read(struct model_source *, const char *path,
+		      struct definitions *, bool anywhere, struct fail *);
 void model_source_release(struct model_source *);
 
 /* Its hash, of all files, 32 digits: are two models the same? */

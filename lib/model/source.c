@@ -18,6 +18,7 @@
 
 #define MODEL_BYTES	((size_t)1 << 20)
 #define FILE_BYTES	((size_t)1 << 28)
+#define STANDARD	"standard input"	/* its name in messages */
 
 static struct model_file *
 add_file(struct model_source *source, const char *name)
@@ -46,7 +47,8 @@ static int
 read_file(struct model_file *file, const char *path, size_t limit,
 	  struct fail *f)
 {
-	FILE *stream = fopen(path, "r");
+	const bool standard = strcmp(path, "-") == 0;
+	FILE *stream = standard ? stdin : fopen(path, "r");
 	size_t room = 4096, n = 1;
 
 	if (!stream)
@@ -66,11 +68,12 @@ read_file(struct model_file *file, const char *path, size_t limit,
 	const bool bad = ferror(stream);
 
 	if (bad)
-		fail_sys(f, FAIL_NOINPUT, "cannot read %s", path);
+		fail_sys(f, FAIL_NOINPUT, "cannot read %s", file->name);
 	else if (file->size > limit)
-		fail(f, FAIL_CONFIG, "%s is larger than %zu bytes", path,
-		     limit);
-	fclose(stream);
+		fail(f, FAIL_CONFIG, "%s is larger than %zu bytes",
+		     standard ? file->name : path, limit);
+	if (!standard)
+		fclose(stream);
 	drop_mark(file);
 	return bad || file->size > limit ? -1 : 0;
 }
@@ -121,14 +124,37 @@ read_named(struct model_source *source, const char *model, const char *name,
 	return bad;
 }
 
+/* What stands for something else in the model makes way for that. */
 static int
-read_all(struct model_source *source, const char *path, bool anywhere,
-	 struct fail *f)
+expand(struct model_file *file, struct definitions *definitions,
+       struct fail *f)
+{
+	struct definitions none = { 0 };
+	struct text text = { 0 };
+
+	if (definitions_expand(definitions ? definitions : &none, file->name,
+			       file->text, file->size, MODEL_BYTES, &text,
+			       f) < 0) {
+		text_release(&text);
+		return -1;
+	}
+	text_add_bytes(&text, "", 0);
+	free(file->text);
+	file->text = text.data;
+	file->size = text.size;
+	return 0;
+}
+
+static int
+read_all(struct model_source *source, const char *path,
+	 struct definitions *definitions, bool anywhere, struct fail *f)
 {
 	struct statements all = { 0 };
 	struct names known = { 0 };
-	int bad = read_file(add_file(source, path), path, MODEL_BYTES, f) ||
-		  statements_read(&all, path, source->file[0].text, f);
+	const char *shown = strcmp(path, "-") == 0 ? STANDARD : path;
+	int bad = read_file(add_file(source, shown), path, MODEL_BYTES, f) ||
+		  expand(&source->file[0], definitions, f) ||
+		  statements_read(&all, shown, source->file[0].text, f);
 
 	for (size_t i = 0; !bad && i < all.count; i++) {
 		struct settings *s = &all.list[i].settings;
@@ -156,10 +182,11 @@ read_all(struct model_source *source, const char *path, bool anywhere,
 
 int
 model_source_read(struct model_source *source, const char *path,
-		  bool anywhere, struct fail *f)
+		  struct definitions *definitions, bool anywhere,
+		  struct fail *f)
 {
 	*source = (struct model_source){ 0 };
-	if (!read_all(source, path, anywhere, f))
+	if (!read_all(source, path, definitions, anywhere, f))
 		return 0;
 	model_source_release(source);
 	return -1;

@@ -6,8 +6,10 @@ enum { ANYWHERE = CLI_LONG, BEST, JSON, KEEP, METRICS, SEED, SLOTS, TOLERANCE,
        IDS };
 
 static const struct cli_option options[] = {
+	{ 'D', "define", "NAME=VALUE",
+	  "import: what ${NAME} in the model stands for" },
 	{ 'm', "model", "MODEL",
-	  "import: the model file" },
+	  "import: the model file, or - for standard input" },
 	{ BEST, "best", "METRIC",
 	  "prune: keep the best by this metric" },
 	{ JSON, "json", NULL,
@@ -38,7 +40,8 @@ static const struct cli_command commands[] = {
 		"diff", "CKPT CKPT", 2, 2, "slots tolerance",
 		"print how much each variable differs" },
 	[CKPT_IMPORT] = {
-		"import", "FILE DIR", 2, 2, "model seed vocab-anywhere",
+		"import", "FILE DIR", 2, 2, "define model seed "
+		"vocab-anywhere",
 		"make one out of .npz or .safetensors" },
 	[CKPT_LS] = {
 		"ls", "DIR", 1, 1, "json",
@@ -98,12 +101,17 @@ ckpt_settings_read(struct ckpt_settings *s, int argc, char **argv)
 {
 	struct cli_common common = { 0 };
 	bool given[IDS] = { 0 };
+	struct fail f;
 	int c;
 
 	*s = (struct ckpt_settings){ 0 };
 	while ((c = cli_next(argc, argv, &common)) != -1) {
 		given[c] = true;
 		switch (c) {
+		case 'D':
+			if (definitions_add(&s->definitions, optarg, &f) < 0)
+				cli_usage("-D: %s", f.text);
+			break;
 		case 'm':	s->model = optarg; break;
 		case ANYWHERE:	s->anywhere = true; break;
 		case BEST:	s->best = optarg; break;

@@ -4,6 +4,7 @@
 #ifndef PS_CKPT_OPTIONS_H
 #define PS_CKPT_OPTIONS_H
 
+#include "model/definitions.h"
 #include "sys/cli.h"
 
 extern const struct cli_program ckpt_program;
@@ -16,6 +17,7 @@ enum ckpt_command {
 
 struct ckpt_settings {
 	const char *model, *best, *metrics;
+	struct definitions definitions;	/* of the model */
 	bool json, slots, anywhere;
 	uint64_t keep, seed;
 	double tolerance;

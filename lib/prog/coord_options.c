@@ -46,6 +46,8 @@ static const struct cli_option options[] = {
 	  "keep checkpoints here" },
 	{ 'd', "data", "INPUT",
 	  "train on this file, or on all that fit a pattern" },
+	{ 'D', "define", "NAME=VALUE",
+	  "what ${NAME} in the model stands for" },
 	{ EVERY, "every", "STEPS|DURATION",
 	  "save a checkpoint so often" },
 	{ 'F', "format", "FORMAT",
@@ -66,7 +68,7 @@ static const struct cli_option options[] = {
 	{ LEASE, "lease", "DURATION",
 	  "whoever cannot be heard for so long is lost (default 10s)" },
 	{ 'm', "model", "MODEL",
-	  "what is trained, as in ps-model(5)" },
+	  "what is trained, as in ps-model(5); - is standard input" },
 	{ MIN_WORKERS, "min-workers", "N",
 	  "begin when so many are there (default 1)" },
 	{ MODE, "mode", "async|ssp:N|sync",
@@ -184,6 +186,10 @@ read_option(struct coord_settings *s, int c)
 	case 'B':	o->batch = cli_uint(1, MAX_BATCH); break;
 	case CHECKPOINT: s->keeper.dir = optarg; break;
 	case 'd':	add_input(s); break;
+	case 'D':
+		if (definitions_add(&s->definitions, optarg, &f) < 0)
+			cli_usage("-D: %s", f.text);
+		break;
 	case EVERY:	read_every(o); break;
 	case 'F':	o->format.name = optarg; break;
 	case GRACE:	o->grace_ms = cli_duration(); break;
@@ -376,6 +382,10 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 	read_cluster(s);
 	if (!s->model && !s->print_task)
 		cli_usage("which model? say -m");
+	if (s->model && strcmp(s->model, "-") == 0 && !s->plan_only &&
+	    strcmp(s->requests, "-") == 0)
+		cli_usage("-m -: the requests are on standard input, too: "
+			  "name a file for one of them");
 	if (!s->keeper.dir && (s->o.every_steps || s->o.every_ms))
 		cli_usage("--every needs --checkpoint");
 	if (!s->keeper.dir && s->keep_said)
@@ -411,13 +421,14 @@ coord_settings_listen(struct coord_settings *s, const char *endpoint)
 }
 
 struct model *
-coord_settings_model(const struct coord_settings *s,
-		     struct model_source *source, struct fail *f)
+coord_settings_model(struct coord_settings *s, struct model_source *source,
+		     struct fail *f)
 {
 	struct text lines = { 0 };
 	struct model *model;
 
-	if (model_source_read(source, s->model, s->anywhere, f) < 0 ||
+	if (model_source_read(source, s->model, &s->definitions, s->anywhere,
+			      f) < 0 ||
 	    !(model = model_parse(source, f)))
 		return NULL;
 	model_unused(model, &lines);
@@ -474,6 +485,7 @@ coord_settings_release(struct coord_settings *s)
 {
 	keeper_release(&s->keeper);
 	ledger_free(s->o.ledger);
+	definitions_release(&s->definitions);
 	free(s->o.restored.ledger);
 	free(s->input);
 	free(s->o.server);

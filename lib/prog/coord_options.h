@@ -5,6 +5,7 @@
 #define PS_COORD_OPTIONS_H
 
 #include "coord/coord.h"
+#include "model/definitions.h"
 #include "prog/keeper.h"
 #include "store/cluster.h"
 #include "sys/cli.h"
@@ -27,6 +28,7 @@ struct coord_settings {
 	struct plan_bags bags;	/* --plan: what the data tell */
 	bool plan_only, print_task, keep_said;
 	bool anywhere;		/* the model's vocabularies may be */
+	struct definitions definitions;	/* of it */
 };
 
 /* Ends the program when they make no sense. */
@@ -37,7 +39,7 @@ void coord_settings_read(struct coord_settings *, int argc, char **argv);
 void coord_settings_listen(struct coord_settings *, const char *endpoint);
 
 /* Read and check the model, and warn of what nothing uses; NULL on failure. */
-struct model *coord_settings_model(const struct coord_settings *,
+struct model *coord_settings_model(struct coord_settings *,
 				   struct model_source *, struct fail *);
 
 /* What needs neither a cluster nor a file of ours: cut the inputs that are

@@ -567,7 +567,7 @@ names(const char *folder, const char *name, bool anywhere)
 	snprintf(text, sizeof(text), "input w string vocab_file=%s\n", name);
 	put(folder, "m.ps", text);
 	snprintf(path, sizeof(path), "%s/m.ps", folder);
-	got = model_source_read(&s, path, anywhere, &f);
+	got = model_source_read(&s, path, NULL, anywhere, &f);
 	if (got == 0)
 		model_source_release(&s);
 	else if (f.kind != FAIL_DENIED ||
@@ -629,14 +629,14 @@ test_source(void)
 
 	ok(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/m.ps", folder);
-	ok(model_source_read(&s, path, false, &f) == -1 &&
+	ok(model_source_read(&s, path, NULL, false, &f) == -1 &&
 	   f.kind == FAIL_NOINPUT);
 	put(folder, "m.ps", text);
-	ok(model_source_read(&s, path, false, &f) == -1 &&
+	ok(model_source_read(&s, path, NULL, false, &f) == -1 &&
 	   f.kind == FAIL_NOINPUT && strstr(f.text, "m.ps:1: cannot open ") &&
 	   strstr(f.text, "words.txt: No such file"));
 	put(folder, "words.txt", "iron man\r\nhulk\n");
-	ok(model_source_read(&s, path, false, &f) == 0 && s.count == 2 &&
+	ok(model_source_read(&s, path, NULL, false, &f) == 0 && s.count == 2 &&
 	   strcmp(s.file[0].text, text) == 0 &&
 	   s.file[0].size == strlen(text) &&
 	   strcmp(s.file[1].name, "words.txt") == 0);
@@ -664,7 +664,8 @@ test_source(void)
 	put(folder, "m.ps", "\xef\xbb\xbf" "input w string "
 	    "vocab_file=words.txt\ny = linear w\n" END);
 	put(folder, "words.txt", "\xef\xbb\xbf" "hulk\n\xef\xbb\xbf\n");
-	ok(model_source_read(&s, path, false, &f) == 0 && s.file[1].size == 9 &&
+	ok(model_source_read(&s, path, NULL, false, &f) == 0 &&
+	   s.file[1].size == 9 &&
 	   strcmp(s.file[1].text, "hulk\n\xef\xbb\xbf\n") == 0);
 	m = model_parse(&s, &f);
 	ok(m && model_inputs(m, &n)->rows == 2 &&
@@ -675,7 +676,7 @@ test_source(void)
 	test_folder(folder);
 	put(folder, "m.ps", text);
 	put(folder, "words.txt", "hulk\nhulk\n");
-	ok(model_source_read(&s, path, false, &f) == 0 &&
+	ok(model_source_read(&s, path, NULL, false, &f) == 0 &&
 	   !model_parse(&s, &f) && strstr(f.text, "m.ps:1: words.txt: ") &&
 	   strstr(f.text, "hulk"));
 	model_source_release(&s);

@@ -1,0 +1,136 @@
+# The model on the command line: from standard input, and with names that stand
+# for values.
+
+load lib.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	cat >model.ps <<-'EOT'
+		# ${rate} is what is tried
+		input    x     sparse[4]
+		label    y     binary
+		logit  = linear x
+		loss     binary_crossentropy logit from_logits=true
+		metric   accuracy logit
+		optimizer sgd learning_rate=${rate}
+	EOT
+	printf '%s\n' '1 1:1 2:1' '0 3:1' '1 1:1 4:1' '0 2:1 3:1' >train.svm
+	echo 'train 3' >requests
+}
+
+# trained DIRECTORY OPTION... - train, with a checkpoint there.
+trained() {
+	ps-local -C "$1" -- --repeat train.svm -- ps-coord -B 4 --results=none \
+		--checkpoint="$1" "${@:2}"
+}
+
+# one STATUS LINE COMMAND... - ends with the status, and says that alone.
+one() {
+	run "-$1" --separate-stderr "${@:3}"
+	assert_equal "$stderr" "$2"
+	assert_output ""
+}
+
+@test "a name in the model is the value of -D, and the checkpoint has that" {
+	sed 's/\${rate}/0.25/' model.ps >plain.ps
+	trained plain -m plain.ps requests
+	trained by-name -m model.ps -D rate=0.25 requests
+	run -0 ps-ckpt diff plain by-name
+	# Other rates are other values.
+	trained other -m model.ps --define=rate=0.5 requests
+	run -1 ps-ckpt diff plain other
+	# Who has the checkpoint needs no value.
+	rm model.ps
+	run -0 ps-ckpt show by-name
+	assert_line --partial model.ps
+	run -0 ps-eval -C by-name train.svm
+	assert_output --partial '"metrics":{"accuracy":1}'
+	run -0 grep -c 'learning_rate=0.25' by-name/ckpt-00000003/*.json
+	assert_output 1
+}
+
+@test "a value may be several words, and others make another model" {
+	sed -i 's/optimizer .*/optimizer ${how}/' model.ps
+	trained ckpt -m model.ps -D 'how=sgd momentum=0.5' requests
+	run -0 --separate-stderr trained ckpt -m model.ps \
+		-D 'how=sgd momentum=0.5' requests
+	[ "$stderr" = "" ] || fail "$stderr"
+	run -0 --separate-stderr trained ckpt -m model.ps -D how=adam requests
+	[[ $stderr == *"begun anew, as it has none: logit/kernel@momentum"* ]]
+}
+
+@test "definitions that are wrong are refused, with their line" {
+	one 78 "ps-coord: model.ps:7: \${rate} is not defined: \
+say -D rate=VALUE" ps-coord -m model.ps -s 1
+	one 78 "ps-coord: -D rates: there is no \${rates} in model.ps" \
+		ps-coord -m model.ps -s 1 -D rate=1 -D rates=2
+	sed 's/\${rate}/${1rate}/' model.ps >bad.ps
+	one 78 "ps-coord: bad.ps:7: a \${ without a name and a } behind it; \
+\$\${ is a plain \${" ps-coord -m bad.ps -s 1
+	local try="; try 'ps-coord --help'"
+	one 64 "ps-coord: -D: 'rate' is not NAME=VALUE$try" \
+		ps-coord -m model.ps -s 1 -D rate
+	one 64 "ps-coord: -D: 'a b' is not a name of letters, digits and _, \
+which begins with no digit$try" ps-coord -m model.ps -s 1 -D 'a b=1'
+	one 64 "ps-coord: -D: rate has a value already$try" \
+		ps-coord -m model.ps -s 1 -D rate=1 -D rate=1
+	one 64 "ps-ckpt: --define: not for ls; try 'ps-ckpt --help'" \
+		ps-ckpt ls -D rate=1 .
+}
+
+@test "a plain \${ is written \$\${" {
+	printf 'x,y\n${a},1\nb,0\n' >train.csv
+	printf '%s\n' 'input x string vocab=$${a},b num_oov_indices=0' \
+		'label y binary' 'z = linear x' \
+		'loss binary_crossentropy z from_logits=true' >words.ps
+	run -0 ps-local -- train.csv -- ps-coord -m words.ps -B 2 <<<train
+	assert_output --partial '"examples":2'
+	sed -i 's/\$\${a}/a/' words.ps
+	run -65 ps-local -- train.csv -- ps-coord -m words.ps -B 2 <<<train
+	assert_output --partial '${a}'
+}
+
+@test "a model comes from standard input, if the requests do not" {
+	trained plain -m model.ps -D rate=1 requests
+	trained input -m - -D rate=1 requests <model.ps
+	run -0 ps-ckpt diff plain input
+	run -0 --separate-stderr bash -c \
+		'ps-coord --plan -s 1 -m - -D rate=1 <model.ps | grep total'
+	assert_output --partial "total 20 bytes"
+	one 64 "ps-coord: -m -: the requests are on standard input, too: \
+name a file for one of them; try 'ps-coord --help'" ps-coord -m - -s 1
+	one 64 "ps-coord: -m -: the requests are on standard input, too: \
+name a file for one of them; try 'ps-coord --help'" ps-coord -m - -s 1 -
+	one 78 "ps-coord: standard input:7: \${rate} is not defined: \
+say -D rate=VALUE" ps-coord -m - -s 1 requests <model.ps
+	one 66 "ps-coord: cannot read standard input: Is a directory" \
+		ps-coord -m - -s 1 requests <.
+	one 78 "ps-coord: standard input: there is no loss line" \
+		ps-coord -m - -s 1 requests </dev/null
+}
+
+@test "a vocabulary of a model from standard input is in our folder" {
+	printf '%s\n' 'input x string vocab_file=words' 'label y binary' \
+		'z = linear x' 'loss binary_crossentropy z from_logits=true' \
+		>words.ps
+	printf 'a\nb\n' >words
+	run -0 ps-coord --plan -s 1 -m - <words.ps
+	assert_output --partial "z/kernel                 [2, 1]"
+	mkdir below
+	cd below
+	one 66 "ps-coord: standard input:1: cannot open words: No such file \
+or directory" ps-coord --plan -s 1 -m - <../words.ps
+}
+
+@test "initial values are imported for a model from standard input" {
+	trained from -m model.ps -D rate=1 requests
+	ps-ckpt convert from w.npz
+	run -0 --separate-stderr ps-ckpt import -m - -D rate=1 w.npz to \
+		<model.ps
+	run -0 --separate-stderr ps-ckpt import -m model.ps -D rate=1 w.npz to2
+	run -0 ps-ckpt diff to to2
+	run -0 ps-ckpt diff from to
+	one 78 "ps-ckpt: standard input:7: \${rate} is not defined: \
+say -D rate=VALUE" ps-ckpt import -m - w.npz to3 <model.ps
+}
