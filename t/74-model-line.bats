@@ -1,5 +1,5 @@
-# The model on the command line: from standard input, and with names that stand
-# for values.
+# The model on the command line: from standard input, with names that stand for
+# values, and with partitioners for some of its variables.
 
 load lib.bash
 
@@ -133,4 +133,68 @@ or directory" ps-coord --plan -s 1 -m - <../words.ps
 	run -0 ps-ckpt diff from to
 	one 78 "ps-ckpt: standard input:7: \${rate} is not defined: \
 say -D rate=VALUE" ps-ckpt import -m - w.npz to3 <model.ps
+}
+
+# parts OPTION... - each variable and how many shards it has, by the plan.
+parts() {
+	run -0 --separate-stderr ps-coord --plan -s 3 -m wide.ps "$@"
+	sed -nE 's|^([^ ]+) .* [0-9]+/([0-9]+) +[0-9]+\.\..*|\1 \2|p' \
+		<<<"$output" | sort -u >parts
+}
+
+@test "a partitioner with a pattern cuts the variables that it matches" {
+	cat >wide.ps <<-'EOT'
+		input  user id rows=90
+		input  item id rows=60
+		input  word id rows=hash
+		label  y    binary
+		u = embedding user dim=4
+		i = embedding item dim=4
+		w = embedding word dim=4 embeddings_initializer=zeros
+		d = concat u i w
+		z = dense d units=1
+		loss binary_crossentropy z from_logits=true
+	EOT
+	parts --partition='fixed:9@u/*' --partition=fixed:2 \
+		--partition='none@z*' --partition='max:320@*/embeddings'
+	diff - parts <<-'EOT'
+		i/embeddings 3
+		u/embeddings 9
+		w/embeddings 3
+		z/bias 1
+		z/kernel 1
+	EOT
+	parts --partition='fixed:2@[ui]/*' --partition=fixed:3
+	diff - parts <<-'EOT'
+		i/embeddings 2
+		u/embeddings 2
+		w/embeddings 3
+		z/bias 1
+		z/kernel 3
+	EOT
+	one 78 "ps-coord: --partition: user* matches no variable" \
+		ps-coord --plan -s 3 -m wide.ps --partition='fixed:2@user*'
+	one 78 "ps-coord: --partition: u/* matches no variable but those that \
+patterns before it match" ps-coord --plan -s 3 -m wide.ps \
+		--partition='fixed:2@*/emb*' --partition='fixed:3@u/*'
+	one 78 "ps-coord: --partition: w/* matches no variable but hashed \
+tables, which have a shard on each server" \
+		ps-coord --plan -s 3 -m wide.ps --partition='fixed:2@w/*'
+	one 64 "ps-coord: --partition: partitioner 'fixed:2@' has no pattern \
+behind its @; try 'ps-coord --help'" ps-coord -m wide.ps -s 3 \
+		--partition=fixed:2@
+	one 64 "ps-coord: --partition: partitioner 'fixed@u' is not none, \
+fixed:N, min:BYTES[:N] or max:BYTES[:N] with N from 1 to 65536 and BYTES above \
+0; try 'ps-coord --help'" ps-coord -m wide.ps -s 3 --partition=fixed@u
+}
+
+@test "variables that are cut each in their way learn the same" {
+	sed 's/\${rate}/1/' model.ps >plain.ps
+	trained whole -m plain.ps requests
+	ps-local -s 3 -C cut -- --repeat train.svm -- ps-coord -B 4 \
+		--checkpoint=cut -m plain.ps --partition='fixed:3@*/kernel' \
+		--partition='none@*/bias' --results=none requests
+	run -0 ps-ckpt show cut
+	assert_line --partial $'logit/kernel\t[4, 1]\t3 shards'
+	run -0 ps-ckpt diff whole cut
 }

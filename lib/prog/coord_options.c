@@ -79,9 +79,10 @@ static const struct cli_option options[] = {
 	  "write the results here, not to standard output" },
 	{ PACK, "pack", "N",
 	  "lease up to so many steps at once (default 1)" },
-	{ PARTITION, "partition", "PARTITIONER",
+	{ PARTITION, "partition", "PARTITIONER[@PATTERN]",
 	  "how variables are cut: none, fixed:N, min:BYTES[:N], "
-	  "max:BYTES[:N] (default none)" },
+	  "max:BYTES[:N]; with @PATTERN those that it matches "
+	  "(default none)" },
 	{ PATIENCE, "patience", "DURATION",
 	  "wait so long for a server that is gone (default 60s)" },
 	{ PLACE, "place", "PLACEMENT",
@@ -208,7 +209,7 @@ read_option(struct coord_settings *s, int c)
 	case 'o':	s->output = cli_file(); break;
 	case PACK:	o->pack = cli_uint(1, MAX_PACK); break;
 	case PARTITION:
-		if (partitioner_parse(&o->partitioner, optarg, &f) < 0)
+		if (partitioner_add(&o->partitioner, optarg, &f) < 0)
 			cli_usage("--partition: %s", f.text);
 		break;
 	case PATIENCE:	o->patience_ms = cli_duration(); break;
@@ -465,12 +466,25 @@ cut_inputs(struct coord_settings *s, struct model *model, struct fail *f)
 	return 0;
 }
 
+/* Does each pattern have something to cut? */
+static int
+check_partition(const struct coord_options *o, const struct model *model,
+		struct fail *f)
+{
+	size_t n;
+	const struct variable *v = model_variables(model, &n);
+
+	return partitioner_check(&o->partitioner, v, n, f) == 0 ? 0 :
+		fail_at(f, "--partition");
+}
+
 int
 coord_settings_check(struct coord_settings *s, struct model *model,
 		     struct fail *f)
 {
 	if (cut_inputs(s, model, f) < 0 ||
 	    endpoint_check(s->bind, ENDPOINT_BIND, f) < 0 ||
+	    check_partition(&s->o, model, f) < 0 ||
 	    plan_check(model, &s->o.partitioner, s->o.servers, f) < 0)
 		return -1;
 	for (size_t i = 0; i < s->o.servers; i++)
@@ -485,6 +499,7 @@ coord_settings_release(struct coord_settings *s)
 {
 	keeper_release(&s->keeper);
 	ledger_free(s->o.ledger);
+	partitioner_release(&s->o.partitioner);
 	definitions_release(&s->definitions);
 	free(s->o.restored.ledger);
 	free(s->input);

@@ -44,7 +44,9 @@ int
 partitioner_parse(struct partitioner *p, const char *text, struct fail *f)
 {
 	struct partitioner found = { .kind = PARTITION_NONE };
-	char *copy = mem_text(text);
+	const char *at = strchr(text, '@');
+	char *copy = at ? mem_text_n(text, (size_t)(at - text)) :
+		     mem_text(text);
 	size_t words;
 	char **word = text_split(copy, ':', &words);
 	const bool good = fits(&found, word, words);
@@ -56,7 +58,82 @@ partitioner_parse(struct partitioner *p, const char *text, struct fail *f)
 			    "fixed:N, min:BYTES[:N] or max:BYTES[:N] "
 			    "with N from 1 to %d and BYTES above 0",
 			    text, PARTITION_SHARDS);
+	if (at && !at[1])
+		return fail(f, FAIL_CONFIG, "partitioner '%s' has no pattern "
+			    "behind its @", text);
+	found.pattern = at ? at + 1 : NULL;
 	*p = found;
+	return 0;
+}
+
+int
+partitioner_add(struct partitioner *head, const char *text, struct fail *f)
+{
+	struct partitioner found, *last = head;
+
+	if (partitioner_parse(&found, text, f) < 0)
+		return -1;
+	if (!found.pattern) {
+		found.next = head->next;
+		*head = found;
+		return 0;
+	}
+	while (last->next)
+		last = last->next;
+	last->next = mem_alloc(1, sizeof(*last));
+	*last->next = found;
+	return 0;
+}
+
+void
+partitioner_release(struct partitioner *head)
+{
+	struct partitioner *next;
+
+	for (; head->next; head->next = next) {
+		next = head->next->next;
+		free(head->next);
+	}
+}
+
+/* The one of a list that is for a variable of that name. */
+static const struct partitioner *
+find(const struct partitioner *head, const char *name)
+{
+	const struct partitioner *p = head->next;
+
+	while (p && !text_match(p->pattern, name))
+		p = p->next;
+	return p ? p : head;
+}
+
+/* Why has it none to cut? */
+static int
+refuse_pattern(const char *pattern, bool matched, bool hashed, struct fail *f)
+{
+	return fail(f, FAIL_CONFIG, "%s matches no variable%s", pattern,
+		    hashed ? " but hashed tables, which have a shard on each "
+		    "server" : matched ? " but those that patterns before it "
+		    "match" : "");
+}
+
+int
+partitioner_check(const struct partitioner *head, const struct variable *v,
+		  size_t variables, struct fail *f)
+{
+	for (const struct partitioner *p = head->next; p; p = p->next) {
+		bool used = false, matched = false, hashed = false;
+
+		for (size_t i = 0; i < variables && !used; i++) {
+			const bool first = find(head, v[i].name) == p;
+
+			used = first && !v[i].hashed;
+			hashed |= first;
+			matched |= text_match(p->pattern, v[i].name);
+		}
+		if (!used)
+			return refuse_pattern(p->pattern, matched, hashed, f);
+	}
 	return 0;
 }
 
@@ -118,6 +195,14 @@ partition_count(const struct partitioner *p, struct shape shape)
 	return n > 0 ? n : 1;
 }
 
+size_t
+partition_shards(const struct partitioner *head, const struct variable *v,
+		 size_t servers)
+{
+	return v->hashed ? servers :
+		partition_count(find(head, v->name), v->shape);
+}
+
 /* The first rows % n shards are one row longer than the others. */
 struct rows
 partition_rows(size_t rows, size_t n, size_t i)
@@ -173,8 +258,8 @@ cut(const struct variable *variables, size_t n, const struct partitioner *p,
 	*count = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct shape shape = variables[i].shape;
-		const size_t shards = variables[i].hashed ? servers :
-			partition_count(p, shape);
+		const size_t shards = partition_shards(p, &variables[i],
+						       servers);
 
 		for (size_t k = 0; k < shards; k++) {
 			list = mem_grow(list, *count, &room, sizeof(*list));

@@ -22,9 +22,28 @@ struct partitioner {
 	enum partitioner_kind kind;
 	uint64_t bytes;		/* MIN, MAX */
 	uint64_t shards;	/* FIXED: how many; else at most; 0: no limit */
+	const char *pattern;	/* of variables' names; NULL: any */
+	struct partitioner *next;	/* of the others: see below */
 };
 
+/*
+ * A text may end in "@PATTERN", a shell pattern; it is borrowed.  FAIL_CONFIG:
+ * it is none, and the partitioner is as it was.
+ */
 int partitioner_parse(struct partitioner *, const char *text, struct fail *);
+
+/*
+ * The head of a list is for the variables that no pattern matches, those
+ * behind it have patterns, and the first that matches counts.  Add what a text
+ * says: without a pattern it takes the place of the head.
+ */
+int partitioner_add(struct partitioner *head, const char *text, struct fail *);
+void partitioner_release(struct partitioner *head);
+
+/* FAIL_CONFIG: a pattern of the list has none of these variables to cut. */
+int partitioner_check(const struct partitioner *head,
+		      const struct variable *, size_t variables,
+		      struct fail *);
 
 /*
  * How many shards, from 1 to rows; rank 0 is never cut.  MIN keeps every
@@ -33,6 +52,10 @@ int partitioner_parse(struct partitioner *, const char *text, struct fail *);
  * though they could, ours do (see partition.c).
  */
 size_t partition_count(const struct partitioner *, struct shape);
+
+/* The same of a variable, by the one of a list that is for it. */
+size_t partition_shards(const struct partitioner *head,
+			const struct variable *, size_t servers);
 
 /* The rows of shard i of n: first row and how many. */
 struct rows { size_t first, count; };

@@ -122,8 +122,9 @@ plan_check(const struct model *model, const struct partitioner *how,
 
 	/* None has more than 2^48 numbers, and there are not 2^20. */
 	for (size_t i = 0; i < variables; i++) {
-		const size_t n = most_pieces(&v[i], v[i].hashed ? servers :
-					     partition_count(how, v[i].shape));
+		const size_t n = most_pieces(&v[i], partition_shards(how,
+								     &v[i],
+								     servers));
 
 		sum += n;
 		largest = n > most ? &v[i] : largest;

@@ -447,7 +447,8 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	*s = (struct scenario){ .seed = seed };
 	s->o = (struct coord_options){
 		.endpoint = "node:0",
-		.partitioner = { PARTITION_FIXED, 0, between(r, 1, 3) },
+		.partitioner = { .kind = PARTITION_FIXED,
+				 .shards = between(r, 1, 3) },
 		.placement = chance(r, 2) ? PLACE_ROUND_ROBIN :
 			PLACE_BALANCED,
 		.seed = seed, .batch = (uint64_t)1 << rng_below(r, 3),

@@ -779,7 +779,7 @@ cluster_new(const struct plot *plot, uint64_t seed)
 	*o = (struct coord_options){
 		.endpoint = "node:0",
 		.server = endpoint, .servers = plot->servers,
-		.partitioner = { PARTITION_FIXED, 0, 2 },
+		.partitioner = { .kind = PARTITION_FIXED, .shards = 2 },
 		.placement = PLACE_ROUND_ROBIN, .seed = seed, .batch = 4,
 		.pack = 1 + rng_below(&c->wires.rng, 4),
 		.in_flight = 1 + rng_below(&c->wires.rng, 3),

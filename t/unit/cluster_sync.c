@@ -266,7 +266,8 @@ begin(struct cluster *c, uint64_t seed, size_t workers)
 	*o = (struct coord_options){
 		.endpoint = "node:0",
 		.server = endpoint, .servers = 1 + seed % SERVERS,
-		.partitioner = { PARTITION_FIXED, 0, 1 + seed % 3 },
+		.partitioner = { .kind = PARTITION_FIXED,
+				 .shards = 1 + seed % 3 },
 		.placement = PLACE_ROUND_ROBIN, .seed = 4, .batch = 4,
 		.pack = 1, .in_flight = 1 + rng_below(&c->wires.rng, 3),
 		.min_workers = 1, .timeout_ms = 20000, .lease_ms = 500,

@@ -36,7 +36,8 @@ static bool
 refused(const char *text)
 {
 	struct fail f = { .text = "" };
-	struct partitioner p = { PARTITION_FIXED, 1, 2 };
+	struct partitioner p = { .kind = PARTITION_FIXED, .bytes = 1,
+				 .shards = 2 };
 
 	return partitioner_parse(&p, text, &f) == -1 &&
 	       f.kind == FAIL_CONFIG && strstr(f.text, text) &&
@@ -60,6 +61,59 @@ texts_are_read_whole_or_refused(void)
 	      refused("min:4:0") && refused("max:4:0"),
 	      "a count or a size of 0 is refused everywhere");
 	ok(refused("fixed:65537") && refused("max:4:65537"));
+}
+
+/* Why the list made of these texts is refused for the variables; "": not. */
+static const char *
+unfit(const char *const *text, const struct variable *v, size_t n)
+{
+	static struct fail f;
+	struct partitioner head = { 0 };
+	bool bad = false;
+
+	for (; *text && !bad; text++)
+		bad = partitioner_add(&head, *text, &f) < 0;
+	if (!bad && partitioner_check(&head, v, n, &f) == 0)
+		*f.text = '\0';
+	partitioner_release(&head);
+	return f.text;
+}
+
+#define UNFIT(...)	unfit((const char *const[]){ __VA_ARGS__, NULL }, v, 4)
+
+static void
+patterns_choose_by_name(void)
+{
+	const struct variable v[] = {
+		{ .name = (char *)"a/kernel", .shape = { 1, { 10 } } },
+		{ .name = (char *)"a/bias", .shape = { 1, { 10 } } },
+		{ .name = (char *)"b/kernel", .shape = { 1, { 10 } } },
+		{ .name = (char *)"t/embeddings", .shape = { 2, { 10, 2 } },
+		  .hashed = true },
+	};
+	static const size_t wanted[] = { 4, 2, 3, 5 };
+	struct partitioner head = { 0 };
+	struct fail f;
+	bool same = true;
+
+	ok(partitioner_add(&head, "fixed:3@b/*", &f) == 0 &&
+	   partitioner_add(&head, "fixed:7", &f) == 0 &&
+	   partitioner_add(&head, "fixed:4@*/kernel", &f) == 0 &&
+	   partitioner_add(&head, "fixed:2", &f) == 0);
+	for (size_t i = 0; i < 4; i++)
+		same = same && partition_shards(&head, &v[i], 5) == wanted[i];
+	named(same, "the first pattern that matches counts, or the last text "
+	      "without one; a hashed table has a shard on each server");
+	ok(partitioner_check(&head, v, 4, &f) == 0);
+	partitioner_release(&head);
+	ok(refused("fixed:2@") && refused("@a") && refused("@"));
+	ok(strcmp(UNFIT("none@c*"), "c* matches no variable") == 0);
+	ok(strcmp(UNFIT("none@a/b*", "none@?/bias"), "?/bias matches no "
+		  "variable but those that patterns before it match") == 0);
+	ok(strcmp(UNFIT("none@t*"), "t* matches no variable but hashed "
+		  "tables, which have a shard on each server") == 0);
+	ok(strcmp(UNFIT("none@*a*", "fixed:2@b/k*"), "b/k* matches no "
+		  "variable") != 0);
 }
 
 static void
@@ -94,10 +148,12 @@ promises_are_kept(void)
 	for (uint64_t most = 0; most <= 5; most++) {
 		const struct shape s = { 2, { rows, width } };
 		const uint64_t row = width * sizeof(float);
-		const struct partitioner at_least = { PARTITION_MIN, bytes,
-						      most };
-		const struct partitioner at_most = { PARTITION_MAX, bytes,
-						     most };
+		const struct partitioner at_least = {
+			.kind = PARTITION_MIN, .bytes = bytes, .shards = most
+		};
+		const struct partitioner at_most = {
+			.kind = PARTITION_MAX, .bytes = bytes, .shards = most
+		};
 		const size_t n = partition_count(&at_least, s);
 		const size_t m = partition_count(&at_most, s);
 
@@ -236,7 +292,8 @@ p6_round_robin_continues(void)
 		{ .shape = { 1, { 1 } } },	/* whole: one row */
 		{ .shape = { 1, { 2 } } },	/* 2 shards */
 	};
-	const struct partitioner two = { PARTITION_FIXED, 0, 2 };
+	const struct partitioner two = { .kind = PARTITION_FIXED,
+					 .shards = 2 };
 	const uint32_t variable[] = { 0, 0, 1, 2, 3, 3 };
 	const uint32_t shard[] = { 0, 1, 0, 0, 0, 1 };
 	size_t n;
@@ -254,7 +311,8 @@ p6_round_robin_continues(void)
 	free(p);
 
 	/* More shards than servers: a server then has several. */
-	const struct partitioner four = { PARTITION_FIXED, 0, 4 };
+	const struct partitioner four = { .kind = PARTITION_FIXED,
+					  .shards = 4 };
 
 	p = partition_plan(v, 1, &four, PLACE_ROUND_ROBIN, 2, &n);
 	named(n == 4 && p[0].server == 0 && p[1].server == 1 &&
@@ -365,6 +423,7 @@ main(void)
 	enum placement how = PLACE_BALANCED;
 
 	texts_are_read_whole_or_refused();
+	patterns_choose_by_name();
 	tensorflow_counts();
 	promises_are_kept();
 	p2_single_number_is_never_split();

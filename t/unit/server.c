@@ -1065,7 +1065,7 @@ main(void)
 
 	rig_begin(&rig, model);
 	place = partition_plan(rig.variable, rig.variables,
-			       &(struct partitioner){ PARTITION_NONE, 0, 0 },
+			       &(struct partitioner){ .kind = PARTITION_NONE },
 			       PLACE_BALANCED, 1, &places);
 	plan_make(&plan, rig.model, place, places, endpoint, 1);
 	free(place);

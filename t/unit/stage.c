@@ -36,7 +36,7 @@ fleet_begin(struct fleet_of *fl, size_t servers)
 {
 	static char *endpoint[] = { (char *)"a", (char *)"b", (char *)"c",
 				    (char *)"d", (char *)"e" };
-	const struct partitioner cut = { PARTITION_FIXED, 0, 3 };
+	const struct partitioner cut = { .kind = PARTITION_FIXED, .shards = 3 };
 	struct place *place;
 	size_t places;
 
