@@ -120,7 +120,8 @@ need_numpy() {
 \"seconds\":...}"
 	done
 	assert_line --index 5 --partial '"steps":5,"examples":60,"loss":...,'
-	assert_line --index 5 --partial ',"metrics":{},"staleness":[5],'
+	assert_line --index 5 --partial ',"metrics":{},"staleness":{'\
+'"p50":0,"p90":0,"p99":0,"max":0,"steps":[[0,5]]},'
 	run -0 ls ckpt
 	assert_output ckpt-00000005
 }
@@ -450,8 +451,8 @@ undisturbed() {
 		}
 		END { print count }' results
 		assert_output 400
-		run -0 grep -o '"staleness":\[[0-9,]*\]' results
-		[ "$n" != 0 ] || assert_output '"staleness":[400]'
+		run -0 grep -o '"max":[0-9]*,"steps":.*\]\]' results
+		[ "$n" != 0 ] || assert_output '"max":0,"steps":[[0,400]]'
 	done
 }
 

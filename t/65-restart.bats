@@ -133,11 +133,14 @@ need_numpy() {
 	run -0 grep join results
 	assert_line --index 0 --partial '"step":8000,"steps":8000,'
 	assert_line --index 1 --partial '"step":12000,"steps":4000,'
-	run -0 awk -F '"staleness":\\[' '{
+	run -0 awk -F '"steps":\\[\\[' '{
 		sum = 0
-		n = split($2, met, /[],]/)
-		for (i = 1; i <= n && met[i] ~ /^[0-9]+$/; i++)
+		sub(/\]\].*/, "", $2)
+		n = split($2, met, /\],\[/)
+		for (i = 1; i <= n; i++) {
+			sub(/.*,/, "", met[i])
 			sum += met[i]
+		}
 		print sum
 	}' <(grep join results)
 	assert_output $'8000\n4000'

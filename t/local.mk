@@ -79,6 +79,7 @@ UNITS += %D%/unit/memory
 UNITS += %D%/unit/pieces
 UNITS += %D%/unit/split
 UNITS += %D%/unit/stage
+UNITS += %D%/unit/staleness
 UNITS += %D%/unit/standby
 UNITS += %D%/unit/strangers
 UNITS += %D%/unit/streams

@@ -304,15 +304,44 @@ stale_told(const struct totals *t)
 	return told;
 }
 
+/* The least staleness that so many percent of the steps did not exceed. */
+static size_t
+stale_quantile(const struct totals *t, unsigned percent)
+{
+	uint64_t steps = 0, left;
+	size_t i = 0;
+
+	for (size_t k = 0; k < STALENESS; k++)
+		steps += t->stale[k];
+	left = steps / 100 * percent + (steps % 100 * percent + 99) / 100;
+	for (; i < STALENESS - 1 && left > t->stale[i]; i++)
+		left -= t->stale[i];
+	return i;
+}
+
 void
 report_staleness(struct text *out, const struct totals *t)
 {
-	const size_t told = stale_told(t);
+	const char *before = "";
 
-	for (size_t i = 0; i < told; i++)
-		text_add(out, "%c%llu", i == 0 ? '[' : ',',
+	text_add(out, "{\"p50\":%zu,\"p90\":%zu,\"p99\":%zu,\"max\":%zu,"
+		 "\"steps\":[", stale_quantile(t, 50), stale_quantile(t, 90),
+		 stale_quantile(t, 99), stale_told(t) - 1);
+	for (size_t i = 0; i < STALENESS; i++) {
+		if (t->stale[i] == 0)
+			continue;
+		text_add(out, "%s[%zu,%llu]", before, i,
 			 (unsigned long long)t->stale[i]);
-	text_add(out, "]");
+		before = ",";
+	}
+	text_add(out, "]}");
+}
+
+void
+report_staleness_said(struct text *out, const struct totals *t)
+{
+	text_add(out, "median staleness %zu, at most %zu",
+		 stale_quantile(t, 50), stale_told(t) - 1);
 }
 
 /* How far we are, and what was trained or scored. */

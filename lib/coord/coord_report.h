@@ -55,8 +55,10 @@ void report_saved(struct coord *, const char *id, const char *name,
 		  uint64_t step);
 void report_warning(struct coord *, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* "[9,0,1]": how many steps met 0, 1, 2 pushes of others. */
+/* How many pushes of others the steps met: quantiles, and pairs of so many
+   pushes and of the steps that met them, in JSON; and the same in words. */
 void report_staleness(struct text *, const struct totals *);
+void report_staleness_said(struct text *, const struct totals *);
 void report_write(const struct coord *, struct pack *, uint64_t now_ms);
 void report_read(struct coord *, struct unpack *);
 

@@ -444,10 +444,10 @@ coord_state(struct coord *c)
 	struct text *out = &c->figures->state;
 
 	text_reset(out);
-	text_add(out, "%llu steps, %llu examples; steps by staleness ",
+	text_add(out, "%llu steps, %llu examples; ",
 		 (unsigned long long)report_all(c)->steps,
 		 (unsigned long long)report_all(c)->examples);
-	report_staleness(out, report_all(c));
+	report_staleness_said(out, report_all(c));
 	return out->data;
 }
 
