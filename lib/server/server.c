@@ -448,8 +448,12 @@ let_in(struct server *s, const struct event *e, struct fail *f)
 	if (m->hello.role != ROLE_WORKER && m->hello.role != ROLE_EVALUATOR)
 		return fail(f, FAIL_PROTOCOL, "not a role that a server "
 			    "talks to");
-	return server_run_is(s->run, &m->blob) ? 0 :
-		fail(f, FAIL_AGAIN, "another run");
+	if (!server_run_is(s->run, &m->blob))
+		return fail(f, FAIL_AGAIN, "another run");
+	/* What a log holds may be less than was answered for: the coordinator
+	   finds out, and says with its PLAN what counts. */
+	return session_is_claimed(s->session) ? 0 :
+		fail(f, FAIL_AGAIN, "no plan yet, since it was started");
 }
 
 static int

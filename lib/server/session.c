@@ -192,6 +192,12 @@ session_claim(struct session *s, uint64_t term)
 	s->over = s->kept = false;
 }
 
+bool
+session_is_claimed(const struct session *s)
+{
+	return s->busy;
+}
+
 void
 session_release(struct session *s)
 {

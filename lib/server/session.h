@@ -66,6 +66,9 @@ int session_check_term(const struct session *, uint64_t term, struct fail *);
 
 /* Its run has us, in this term. */
 void session_claim(struct session *, uint64_t term);
+/* Has a run us?  One that was replayed from a log has not: its coordinator may
+   count on more than the log held. */
+bool session_is_claimed(const struct session *);
 /* Any run may have us. */
 void session_release(struct session *);
 

@@ -460,6 +460,8 @@ stopped(void)
 static void
 logged(void)
 {
+	const struct message pull = { .kind = MESSAGE_PULL,
+				      .request = CHANGES };
 	struct rng rng = { 9, 0 };
 	uint64_t durable = 0;
 	const struct change *c;
@@ -484,6 +486,12 @@ logged(void)
 	}
 	ok(kept && durable > 0);
 	make_reference(durable + 1);
+	/* A log may be older than what was answered for. */
+	greet(&standby, WORKER, ROLE_WORKER, TERM);
+	side_hear(&standby, WORKER, &pull);
+	named(standby.said.kind == MESSAGE_REFUSED &&
+	      standby.said.refused.status == FAIL_PROTOCOL,
+	      "a server with a log waits for its coordinator");
 	greet(&standby, COORD, ROLE_COORDINATOR, TERM + 1);
 	tell_plan(&standby, TERM + 1, 0);
 	greet(&standby, WORKER, ROLE_WORKER, TERM + 1);
