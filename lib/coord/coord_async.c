@@ -3,7 +3,6 @@
  * none that are far behind: a step is one worker's.
  */
 #include "coord/coord_data.h"
-#include "coord/coord_journal.h"
 #include "coord/coord_lease.h"
 #include "coord/coord_members.h"
 #include "coord/coord_private.h"
@@ -36,8 +35,7 @@ lease_to(struct coord *c, struct member *w, const struct lease_room *room)
 	      queue_lease(c->queue, w, c->o.pack, room->limit,
 			  &terms)) == 0))
 		return false;
-	rerun_record(c, next);
-	if (journal_failed(c))		/* what it is cannot be kept */
+	if (!rerun_record(c, next))
 		return false;
 	slot = lease_add(c, w, !lease_has_any(c, w));
 	m.request = slot->id;

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "coord/coord_data.h"
 #include "coord/coord_ending.h"
+#include "coord/coord_journal.h"
 #include "coord/history.h"
 #include "coord/redo.h"
 
@@ -39,17 +40,20 @@ rerun_release(struct coord *c)
 
 /* ---- what they were ---- */
 
-void
+bool
 rerun_record(struct coord *c, uint64_t first)
 {
 	struct lease_terms l;
 
+	if (!data_knows_epochs(c, first))
+		return false;
 	for (; first < queue_next(c->queue); first++) {
 		queue_asked(c->queue, first, &l);
 		history_add(&c->rerun->history, &(struct asked_of){
 			first, l.batch, l.learning_rate, l.place });
 	}
 	data_write_streams(c);
+	return !journal_failed(c);
 }
 
 void

@@ -9,8 +9,9 @@
 
 void rerun_init(struct coord *);
 void rerun_release(struct coord *);
-/* The steps from this one on have just been numbered: what they are. */
-void rerun_record(struct coord *, uint64_t first);
+/* The steps from this one on have just been numbered: what they are.  False:
+   that cannot be kept, or a server has other ones, and the run ends. */
+bool rerun_record(struct coord *, uint64_t first);
 /* It is run again for nobody; nor is any below this one, by a checkpoint,
    unless a server lacks some. */
 void rerun_void(struct coord *, uint64_t step);

@@ -9,7 +9,6 @@
 
 #include "base/mem.h"
 #include "coord/coord_data.h"
-#include "coord/coord_journal.h"
 #include "coord/coord_lease.h"
 #include "coord/coord_members.h"
 #include "coord/coord_rerun.h"
@@ -99,8 +98,7 @@ next_step(struct coord *c, const struct lease_room *room,
 					      room->limit, &in_order, terms) :
 	     queue_lease(c->queue, s->rounds, 1, room->limit, terms)) == 0)
 		return false;
-	rerun_record(c, next);
-	return !journal_failed(c);	/* or it cannot be kept */
+	return rerun_record(c, next);
 }
 
 static bool

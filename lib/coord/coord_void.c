@@ -297,9 +297,8 @@ void_begin(struct coord *c)
 	while (queue_next(c->queue) < fleet_above(c->fleet) &&
 	       give_number(c))
 		;
-	if (!data_knows_epochs(c, next))
+	if (!rerun_record(c, next))
 		return;
-	rerun_record(c, next);
 	lease_cancel(c, queue_mark(c->queue),
 		     queue_next(c->queue) - queue_mark(c->queue));
 	if (!c->scheduler->rounds(c)) {
@@ -406,8 +405,7 @@ void_number_up_to(struct coord *c, uint64_t step)
 	while (queue_next(c->queue) <= step)
 		if (!data_ready(c) || !give_number(c))
 			return -1;
-	rerun_record(c, first);
-	return 0;
+	return rerun_record(c, first) ? 0 : -1;
 }
 
 int

@@ -1989,6 +1989,41 @@ lost_before(void)
 	term = 1;
 }
 
+/*
+ * Into how many streams an epoch is cut was lost with the journal's end.  A
+ * server that has a step of it shows that: cut anew it would be of other
+ * records.
+ */
+static void
+an_epoch_that_the_journal_lost(void)
+{
+	static const unsigned char steps[] = { 3 };	/* 0 and 1 */
+
+	make_ledger(1);
+	begin_kept();
+	join_worker(A);
+	ask_epoch();
+	ok(heard(A, MESSAGE_LEASE) && heard(A, MESSAGE_LEASE));
+	while (keeps > 0 && kept[keeps - 1].kind != JOURNAL_STREAMS)
+		free(kept[--keeps].bytes);
+	ok(keeps > 0);
+	free(kept[--keeps].bytes);
+	has.ok.above = 2;
+	has.frame[0] = (struct frame){ steps, sizeof(steps), NULL };
+	has.frames = 1;
+	make_ledger(1);
+	go_on(options.run);
+	join_worker(A);
+	join_worker(B);
+	ok(!heard(A, MESSAGE_LEASE) && !heard(B, MESSAGE_LEASE));
+	ok(over(FAIL_DATA, "a server has step 0, of an epoch of which this "
+		"run's journal does not know: it was cut short, or is an "
+		"older one. Put the right one in its place, or remove it to "
+		"begin anew"));
+	has = (struct message){ 0 };
+	end_kept();
+}
+
 static void
 no_data(void)
 {
@@ -2938,6 +2973,7 @@ main(void)
 	missed();
 	lost_between();
 	lost_before();
+	an_epoch_that_the_journal_lost();
 	no_data();
 	coord_free(coord);
 	coord = NULL;
