@@ -148,6 +148,7 @@ check_PROGRAMS += $(UNITS) $(HELPERS)
 TESTS += $(UNITS) $(BATS_TESTS)
 EXTRA_DIST += $(BATS_TESTS)
 EXTRA_DIST += %D%/counting.bash
+EXTRA_DIST += %D%/coverage
 EXTRA_DIST += %D%/debian
 EXTRA_DIST += %D%/golden
 EXTRA_DIST += %D%/helper/exact.py
@@ -193,3 +194,7 @@ AM_TESTS_ENVIRONMENT = \
 	BATS_TEST_TIMEOUT=300; OPENBLAS_NUM_THREADS=1; OMP_NUM_THREADS=1; \
 	export PATH SRC BUILD CC BATS_TEST_TIMEOUT; \
 	export OPENBLAS_NUM_THREADS OMP_NUM_THREADS;
+
+.PHONY: coverage
+coverage:
+	@$(srcdir)/%D%/coverage
