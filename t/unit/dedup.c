@@ -1,0 +1,170 @@
+/* Which steps a server has: each counts once for each part. */
+#include "server/dedup.h"
+
+#include "rig.h"
+#include "tap.h"
+
+#define FIRST	10	/* the step that a run begins with */
+
+/* Two parts of the server, and one of another server. */
+static const char model[] =
+	"input x float[2]\nlabel y float\n"
+	"a = dense x units=1\nloss mean_squared_error a\n"
+	"optimizer sgd learning_rate=0.1\n";
+
+static struct rig rig;
+static struct piece piece[] = { { .variable = 0 }, { .variable = 1 } };
+static struct part part[] = { { 0, 0, 1 }, { 0, 1, 1 }, { 1, 0, 1 } };
+static struct plan plan = { .servers = 2, .pieces = 2, .piece = piece,
+			    .parts = 3, .part = part };
+static struct dedup *d;
+static struct fail f;
+
+static bool
+forgets(void)
+{
+	return true;
+}
+
+#define checked(claim)	named((claim) && !dedup_check(d), #claim)
+
+static bool
+settled(uint64_t step)
+{
+	struct window steps = { 0 };
+	bool has;
+
+	dedup_settled(d, &steps);
+	has = window_has(&steps, step);
+	window_release(&steps);
+	return has;
+}
+
+static void
+judgement(void)
+{
+	checked(dedup_low(d) == FIRST && dedup_high(d) == 0 &&
+		dedup_initial(d));
+	named(dedup_judge(d, 0, FIRST - 1) == OUTCOME_DUP,
+	      "a step below the low watermark has ended");
+	ok(dedup_judge(d, 0, FIRST) == OUTCOME_APPLIED);
+	ok(dedup_judge(d, 0, FIRST + WINDOW - 1) == OUTCOME_APPLIED);
+	named(dedup_judge(d, 0, FIRST + WINDOW) == OUTCOME_LATER,
+	      "a step beyond the window is to come later");
+	dedup_add(d, 0, 12);
+	checked(!dedup_initial(d) && dedup_high(d) == 13);
+	ok(dedup_judge(d, 0, 12) == OUTCOME_DUP);
+	named(dedup_judge(d, 1, 12) == OUTCOME_APPLIED,
+	      "another part has not had it");
+	dedup_add(d, 0, 11);
+	checked(dedup_high(d) == 13);
+	dedup_count(d, 13);
+	checked(dedup_high(d) == 14 &&
+		dedup_judge(d, 0, 13) == OUTCOME_APPLIED);
+}
+
+static void
+voided(void)
+{
+	checked(dedup_void(d, 5, 5, &f) == 0);
+	ok(!window_has(dedup_voided(d), FIRST));
+	checked(dedup_void(d, 5, 6, &f) == 0);
+	named(window_has(dedup_voided(d), FIRST) &&
+	      !window_has(dedup_voided(d), FIRST + 1) &&
+	      dedup_judge(d, 1, FIRST) == OUTCOME_VOID,
+	      "of steps given up those that have ended do not count");
+	ok(dedup_void(d, FIRST + 1, WINDOW, &f) < 0 &&
+	   f.kind == FAIL_PROTOCOL);
+	ok(dedup_void(d, 20, WINDOW + 1, &f) < 0);
+	ok(dedup_void(d, UINT64_MAX - 1, 2, &f) < 0);
+	checked(!window_has(dedup_voided(d), FIRST + 1));
+}
+
+static void
+settlement(void)
+{
+	dedup_add(d, 1, 12);
+	dedup_add(d, 1, 14);
+	dedup_add(d, 2, 14);
+	named(settled(12), "a step that all parts of ours have is settled");
+	named(!settled(14) && !settled(11), "one that a part lacks is not");
+	named(settled(FIRST), "one that was given up is");
+}
+
+static void
+watermark(void)
+{
+	ok(!dedup_raise(d, FIRST));
+	checked(dedup_raise(d, 13) && dedup_low(d) == 13);
+	ok(dedup_judge(d, 0, 12) == OUTCOME_DUP);
+	named(dedup_judge(d, 0, 12 + WINDOW) == OUTCOME_APPLIED &&
+	      dedup_judge(d, 0, FIRST + WINDOW) == OUTCOME_APPLIED,
+	      "what has ended is forgotten, applied or given up");
+}
+
+/* A standby is told, and knows as much. */
+static void
+copy(void)
+{
+	struct dedup *to = dedup_new(&plan, rig.model, 0, dedup_low(d), NULL);
+	const size_t of[] = { 0, 1, 2, DEDUP_VOIDED };
+	struct pack bytes = { 0 };
+	struct unpack u;
+
+	dedup_add(d, 0, 40);
+	dedup_void(d, 20, 2, &f);
+	for (size_t i = 0; i < 4; i++)
+		dedup_write(d, of[i], &bytes);
+	u = unpack_from(bytes.data, bytes.size);
+	dedup_begin_reading(to, 14, false);
+	named(dedup_high(to) == 14 && !dedup_initial(to), "as it was told");
+	for (size_t i = 0; i < 4; i++)
+		dedup_read(to, of[i], &u);
+	ok(!u.bad && !dedup_check(to));
+	named(dedup_high(to) == 41, "no step from there on was applied");
+	for (uint64_t step = 13; step < 60; step++)
+		for (size_t i = 0; i < 3; i++)
+			if (dedup_judge(to, i, step) !=
+			    dedup_judge(d, i, step))
+				named(false, "both judge alike");
+	ok(dedup_judge(to, 1, 14) == OUTCOME_DUP &&
+	   dedup_judge(to, 0, 21) == OUTCOME_VOID);
+	dedup_begin_reading(to, 41, true);
+	named(dedup_check(to), "initial values with a step in them are found");
+	dedup_begin_reading(to, 14, false);
+	named(dedup_check(to), "and a step beyond the high watermark");
+	dedup_free(to);
+	pack_release(&bytes);
+}
+
+int
+main(void)
+{
+	rig_begin(&rig, model);
+	d = dedup_new(&plan, rig.model, 0, FIRST, NULL);
+	judgement();
+	voided();
+	settlement();
+	watermark();
+	copy();
+	dedup_go_back(d, 5, false);
+	checked(dedup_low(d) == 5 && dedup_high(d) == 5 && !dedup_initial(d));
+	named(dedup_judge(d, 0, 40) == OUTCOME_APPLIED &&
+	      dedup_judge(d, 0, 20) == OUTCOME_APPLIED,
+	      "what has gone back knows of nothing behind that");
+	dedup_free(d);
+	d = dedup_new(&plan, rig.model, 0, FIRST, forgets);
+	dedup_add(d, 0, 12);
+	named(dedup_judge(d, 0, 12) == OUTCOME_APPLIED,
+	      "one that forgets applies a step twice");
+	dedup_go_back(d, 7, true);
+	checked(dedup_low(d) == 7 && dedup_initial(d));
+	ok(dedup_void(d, 8, WINDOW, &f) < 0);
+	named(dedup_void(d, 7, WINDOW, &f) == 0 &&
+	      dedup_judge(d, 0, 7 + WINDOW - 1) == OUTCOME_VOID,
+	      "a whole window may be given up");
+	dedup_free(d);
+	dedup_free(NULL);
+	rig_end(&rig);
+	return tap_done();
+}

@@ -1,0 +1,312 @@
+/* To the server that stands by for one, as the latter sees it. */
+#include "server/replication.h"
+
+#include "post.h"
+#include "rig.h"
+
+#define LIFE	77
+#define PEER	5
+#define CREDIT	4	/* chunks under way, and SYNC besides */
+
+static const char model[] =
+	"input x float[3]\nlabel y float\na = dense x units=1\n"
+	"b = dense a units=4\nc = dense b units=4\nd = dense c units=1\n"
+	"loss mean_squared_error d\noptimizer sgd learning_rate=0.1\n";
+
+static struct rig rig;
+static struct plan plan;
+static struct shard *shard;
+static struct replication *r;
+static struct fail f;
+static uint64_t acted;
+static struct changes changes;
+
+#define checked(claim)	\
+	named((claim) && !replication_check(r, false, acted), #claim)
+
+static int
+hello(uint64_t peer, uint64_t life, const char *endpoint)
+{
+	struct message m = { .kind = MESSAGE_HELLO, .frames = 1 };
+
+	m.hello.role = ROLE_STANDBY;
+	m.hello.life = life;
+	m.frame[0] = (struct frame){ endpoint, strlen(endpoint), NULL };
+	return replication_hello(r, peer, &m, &f);
+}
+
+static void
+hear(uint64_t peer, enum message_kind kind, uint64_t held)
+{
+	struct message m = { .kind = kind };
+
+	m.held.number = held;
+	replication_hear(r, peer, &m, acted);
+}
+
+/* Is this what the coordinator is to be told now? */
+static bool
+news(uint64_t life, bool counted)
+{
+	struct message m;
+
+	if (!replication_has_news(r))
+		return false;
+	m = replication_news(r);
+	if (life && (m.frames != 1 || m.frame[0].size != 6 ||
+		     memcmp(m.frame[0].data, "node:2", 6) != 0))
+		return false;
+	return m.standby.life == life && m.standby.counted == counted &&
+		!replication_has_news(r);
+}
+
+static void
+begin_it(uint64_t number, const struct change *waiting)
+{
+	struct message sync = { .kind = MESSAGE_SYNC };
+
+	sync.sync.number = number;
+	replication_begin(r, cut_new(shard), &sync, waiting);
+}
+
+/* The cut goes over, and is acknowledged chunk by chunk. */
+static bool
+takes_all(uint64_t peer)
+{
+	struct cut *cut = cut_new(shard);
+	const size_t chunks = cut_chunks(cut);
+	size_t sent = 0;
+	bool good = chunks > CREDIT;
+
+	for (size_t i = 0; i <= chunks; i++) {
+		for (; sent < chunks && sent < CREDIT + i; sent++) {
+			const struct shard_chunk c = cut_chunk(cut, sent);
+
+			good = says(peer, MESSAGE_STATE) && good &&
+				last_posted->m.request == sent &&
+				last_posted->m.state.piece == c.piece &&
+				last_posted->m.state.chunk == c.chunk &&
+				last_posted->m.frame[0].size == c.data.size;
+		}
+		good = silent() && !replication_has_news(r) && good;
+		hear(peer, MESSAGE_OK, 0);
+	}
+	cut_free(cut);
+	return good && silent();
+}
+
+static void
+callers(void)
+{
+	r = replication_new(&post);
+	acted = 10;
+	checked(!replication_is_there(r) && !replication_waits(r) &&
+		!replication_reached(r));
+	ok(replication_limit(r) == UINT64_MAX && replication_counted(r) == 0);
+	ok(hello(PEER, LIFE, "") < 0 && f.kind == FAIL_PROTOCOL);
+	ok(hello(PEER, 0, "node:2") < 0);
+	ok(hello(PEER, LIFE, "node 2") < 0 && hello(PEER, LIFE, "a\177") < 0);
+	checked(!replication_waits(r));
+	ok(hello(4, 66, "node:1") == 0);
+	checked(replication_waits(r) && replication_reached(r) &&
+		!replication_is_there(r));
+	hear(4, MESSAGE_PONG, 0);
+	hear(6, MESSAGE_BYE, 0);
+	checked(replication_waits(r));
+	hear(4, MESSAGE_BYE, 0);
+	checked(!replication_waits(r));
+	ok(hello(4, 66, "node:1") == 0);
+	replication_ping(r);
+	ok(says(4, MESSAGE_PING) && silent());
+	post_deaf = 4;
+	replication_ping(r);
+	post_deaf = 0;
+	named(!replication_waits(r), "one that has left waits no longer");
+	ok(hello(4, 66, "node:1") == 0 && hello(PEER, LIFE, "node:2") == 0);
+}
+
+static void
+copies(void)
+{
+	const struct message push = { .kind = MESSAGE_PUSH };
+
+	changes_begin(&changes, 10);
+	changes_add(&changes, 0, &push);
+	begin_it(10, changes.first);
+	checked(replication_is_there(r) && !replication_waits(r));
+	ok(says(PEER, MESSAGE_SYNC) && last_posted->m.sync.number == 10 &&
+	   last_posted->m.sync.chunks > CREDIT);
+	for (size_t i = 0; i < CREDIT; i++)
+		if (!says(PEER, MESSAGE_STATE) || last_posted->m.request != i)
+			named(false, "chunks are sent in order");
+	named(says(PEER, MESSAGE_PUSH) && silent(),
+	      "the changes that wait come behind them");
+	named(replication_limit(r) == 10 + REPLICATION_BEHIND,
+	      "it may be behind while it takes the cut");
+	replication_drop_copying(r);
+	ok(says(PEER, MESSAGE_REFUSED) && silent());
+	checked(!replication_is_there(r) &&
+		replication_limit(r) == UINT64_MAX);
+	changes_release(&changes);
+	changes = (struct changes){ 0 };
+
+	ok(hello(PEER, LIFE, "node:2") == 0);
+	begin_it(10, NULL);
+	ok(says(PEER, MESSAGE_SYNC));
+	named(takes_all(PEER), "no more than four chunks are under way");
+	named(!replication_check(r, false, acted) && news(LIFE, false),
+	      "the coordinator learns of one that holds it all");
+	ok(replication_limit(r) == 10);
+	hear(PEER, MESSAGE_OK, 0);
+	replication_drop_copying(r);
+	checked(replication_is_there(r) && silent());
+}
+
+static void
+holds_changes(void)
+{
+	const struct message push = { .kind = MESSAGE_PUSH };
+	const struct change *c;
+
+	changes_begin(&changes, 10);
+	c = changes_add(&changes, 0, &push);
+	replication_forward(r, c);
+	ok(says(PEER, MESSAGE_PUSH) && silent());
+	hear(6, MESSAGE_HELD, 11);
+	ok(replication_limit(r) == 10);
+	hear(PEER, MESSAGE_HELD, 11);
+	checked(replication_limit(r) == 11 && acted == 10);
+	acted = 11;
+	hear(PEER, MESSAGE_HELD, 9);
+	checked(replication_limit(r) == 11);
+	named(!replication_has_news(r), "that is no news");
+	named(replication_check(r, true, acted) &&
+	      replication_check(r, false, 12),
+	      "a standby's is found, and one that lacks what was acted on");
+}
+
+static void
+counted(void)
+{
+	replication_count(r, 66);
+	checked(replication_counted(r) == 0 && news(LIFE, false));
+	replication_count(r, LIFE);
+	checked(replication_counted(r) == LIFE && news(LIFE, true));
+	replication_watch(r, true, 100, 1000);
+	replication_watch(r, true, 100, 2000);
+	named(replication_is_there(r) && silent(),
+	      "one that is counted on is waited for");
+	post_deaf = PEER;
+	replication_ping(r);
+	checked(replication_is_there(r) && replication_counted(r) == LIFE &&
+		!replication_reached(r));
+	named(news(0, true), "that it cannot be reached is news");
+	ok(replication_limit(r) == 11);
+	post_deaf = 0;
+	ok(hello(6, LIFE, "node:2") == 0);
+	checked(!replication_waits(r) && replication_counted(r) == LIFE);
+	replication_count(r, 0);
+	named(!replication_is_there(r) && replication_waits(r) &&
+	      news(0, false), "the coordinator has the server go on alone");
+}
+
+/* One that is there, in sync, and known to be. */
+static void
+in_sync(uint64_t peer)
+{
+	hello(peer, LIFE, "node:2");
+	begin_it(acted, NULL);
+	ok(says(peer, MESSAGE_SYNC) && takes_all(peer) && news(LIFE, false));
+}
+
+static void
+goes(void)
+{
+	in_sync(7);
+	hear(7, MESSAGE_BYE, 0);
+	checked(!replication_is_there(r) && news(0, false));
+	in_sync(8);
+	hear(8, MESSAGE_REFUSED, 0);
+	named(!replication_is_there(r) && replication_waits(r) &&
+	      news(0, false), "one that must not begin anew yet waits");
+	in_sync(9);
+	hello(10, LIFE, "node:2");
+	named(!replication_is_there(r) && replication_waits(r) &&
+	      news(0, false), "one that has reconnected begins anew");
+	in_sync(10);
+	post_deaf = 10;
+	replication_forward(r, changes.first);
+	post_deaf = 0;
+	checked(!replication_is_there(r) && news(0, false));
+	in_sync(11);
+	hello(12, 88, "node:3");
+	replication_send(r, &(struct message){ .kind = MESSAGE_STOP });
+	ok(says(11, MESSAGE_STOP) && says(12, MESSAGE_STOP) && silent());
+	replication_forget(r);
+	checked(!replication_is_there(r) && replication_waits(r));
+	named(silent(), "the run is forgotten without a word");
+	post_deaf = 12;
+	begin_it(acted, NULL);
+	post_deaf = 0;
+	checked(!replication_is_there(r) && !replication_waits(r));
+}
+
+static void
+kept(void)
+{
+	in_sync(13);
+	replication_keep(r, LIFE);
+	checked(replication_counted(r) == LIFE && news(LIFE, true));
+	replication_report(r);
+	ok(news(LIFE, true));
+	replication_keep(r, 88);
+	ok(says(13, MESSAGE_REFUSED) && silent());
+	checked(!replication_is_there(r) && replication_counted(r) == 0);
+	hello(14, LIFE, "node:2");
+	begin_it(acted, NULL);
+	replication_keep(r, LIFE);
+	named(replication_counted(r) == 0 && !replication_has_news(r),
+	      "one that takes the cut is not counted on");
+	replication_watch(r, true, 100, 1000);
+	replication_watch(r, true, 100, 1100);
+	replication_watch(r, false, 100, 1101);
+	replication_watch(r, true, 100, 1102);
+	checked(replication_is_there(r));
+	hear(14, MESSAGE_PONG, 0);
+	replication_watch(r, true, 100, 1203);
+	checked(replication_is_there(r));
+	replication_watch(r, true, 100, 1303);
+	checked(replication_is_there(r));
+	replication_watch(r, true, 100, 1304);
+	named(!replication_is_there(r),
+	      "one that others wait for too long is dropped");
+}
+
+int
+main(void)
+{
+	char *endpoint[] = { (char *)(uintptr_t)"-" };
+	struct place *place;
+	size_t places;
+
+	rig_begin(&rig, model);
+	place = partition_plan(rig.variable, rig.variables,
+			       &(struct partitioner){ .kind = PARTITION_NONE },
+			       PLACE_BALANCED, 1, &places);
+	plan_make(&plan, rig.model, place, places, endpoint, 1);
+	free(place);
+	shard = shard_new(&plan, rig.model, 0, NULL);
+	callers();
+	copies();
+	holds_changes();
+	counted();
+	goes();
+	kept();
+	replication_free(r);
+	replication_free(NULL);
+	changes_release(&changes);
+	shard_free(shard);
+	plan_release(&plan);
+	rig_end(&rig);
+	return tap_done();
+}

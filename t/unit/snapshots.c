@@ -1,0 +1,163 @@
+/* What a server holds for its coordinator, and the jobs that save and load. */
+#include "server/snapshots.h"
+
+#include "rig.h"
+#include "tap.h"
+
+static const char model[] =
+	"input x float[3]\nlabel y float\na = dense x units=1\n"
+	"loss mean_squared_error a\noptimizer sgd learning_rate=0.1\n";
+
+static struct rig rig;
+static struct plan plan;
+static struct shard *shard;
+static struct snapshots *s;
+static struct server_job job;
+static struct fail f;
+
+#define checked(claim)	named((claim) && !snapshots_check(s), #claim)
+
+static int
+freeze(uint64_t number, uint64_t step, uint64_t high)
+{
+	return snapshots_freeze(s, shard, number, step, high, &f);
+}
+
+static int
+add(enum message_kind kind, uint64_t cut, const char *name, uint64_t request)
+{
+	struct message m = { .kind = kind, .request = request };
+
+	m.cut.cut = cut;
+	m.cut.part = 1;
+	m.cut.parts = 2;
+	m.blob = (struct frame){ name, strlen(name), NULL };
+	return snapshots_add_job(s, 5, &m, &f);
+}
+
+static bool
+refused(enum fail_kind kind, int status)
+{
+	return status < 0 && f.kind == kind;
+}
+
+static void
+held(void)
+{
+	s = snapshots_new();
+	checked(!snapshots_find(s, 1) && !snapshots_have_jobs(s));
+	ok(refused(FAIL_AGAIN, freeze(1, 10, 11)));
+	named(strstr(f.text, "steps up to 10 are applied"), f.text);
+	checked(freeze(1, 10, 10) == 0 && snapshots_find(s, 1));
+	named(freeze(1, 10, 11) == 0, "one that is known is not made again");
+	checked(freeze(2, 20, 10) == 0 &&
+		snapshots_find(s, 1) != snapshots_find(s, 2));
+	checked(snapshots_thaw(s, 1, &f) == 0 && !snapshots_find(s, 1) &&
+		snapshots_find(s, 2));
+	ok(snapshots_thaw(s, 1, &f) == 0);
+	for (uint64_t i = 3; i < 66; i++)
+		if (freeze(i, i, 0) < 0)
+			named(false, "there is room for 64");
+	ok(refused(FAIL_AGAIN, freeze(66, 66, 0)));
+	checked(snapshots_thaw(s, 30, &f) == 0 && freeze(66, 66, 0) == 0);
+	snapshots_forget(s);
+	checked(!snapshots_find(s, 2) && !snapshots_find(s, 66));
+}
+
+static void
+names(void)
+{
+	freeze(1, 10, 0);
+	ok(refused(FAIL_PROTOCOL, add(MESSAGE_SAVE, 1, "", 1)));
+	ok(refused(FAIL_PROTOCOL, add(MESSAGE_SAVE, 1, ".x", 1)));
+	ok(refused(FAIL_PROTOCOL, add(MESSAGE_SAVE, 1, "a/b", 1)));
+	ok(refused(FAIL_PROTOCOL, add(MESSAGE_LOAD, 0, "../x", 1)));
+	named(refused(FAIL_PROTOCOL, add(MESSAGE_SAVE, 7, "x", 1)) &&
+	      strcmp(f.text, "no such cut") == 0,
+	      "an unknown cut is not saved");
+	checked(!snapshots_have_jobs(s) && !snapshots_next_job(s, &job));
+}
+
+static void
+saves(void)
+{
+	const struct cut *cut = snapshots_find(s, 1);
+
+	checked(add(MESSAGE_SAVE, 1, "step-10", 21) == 0);
+	ok(snapshots_next_job(s, &job) && job.kind == JOB_SAVE &&
+	   job.cut == cut && job.part == 1 && job.parts == 2 &&
+	   job.peer == 5 && job.arrays > 0 &&
+	   strcmp(job.name, "step-10") == 0);
+	ok(snapshots_have_jobs(s) && !snapshots_loading(s));
+	named(refused(FAIL_AGAIN, snapshots_thaw(s, 1, &f)),
+	      "a cut that is being saved is not let go");
+	freeze(2, 20, 0);
+	snapshots_let_go(s);
+	checked(!snapshots_find(s, 1) && !snapshots_find(s, 2));
+	job.request.request = 20;
+	snapshots_end_job(s, &job);
+	named(snapshots_have_jobs(s), "a job of a run before ends nothing");
+	checked(freeze(1, 30, 0) == 0 && snapshots_find(s, 1) != cut);
+	job.request.request = 21;
+	snapshots_end_job(s, &job);
+	checked(!snapshots_have_jobs(s) && snapshots_find(s, 1));
+	for (uint64_t i = 0; i < 63; i++)
+		if (freeze(100 + i, 100, 0) < 0)
+			named(false, "what was let go has made room");
+	snapshots_end_job(s, &job);
+	ok(!snapshots_have_jobs(s));
+	snapshots_let_go(s);
+}
+
+static void
+loads(void)
+{
+	struct server_job reset;
+
+	freeze(1, 10, 0);
+	checked(add(MESSAGE_LOAD, 0, "step-5", 31) == 0 &&
+		snapshots_loading(s));
+	checked(add(MESSAGE_LOAD, 0, "", 32) == 0);
+	named(refused(FAIL_AGAIN, add(MESSAGE_SAVE, 1, "step-10", 33)),
+	      "nothing is saved of a shard that goes");
+	named(!snapshots_take_reset(s, &reset),
+	      "a reset waits for what came before");
+	ok(snapshots_next_job(s, &job) && job.kind == JOB_LOAD &&
+	   job.request.request == 31 && !job.cut);
+	snapshots_end_job(s, &job);
+	ok(snapshots_take_reset(s, &reset) && reset.request.request == 32);
+	checked(!snapshots_have_jobs(s) && !snapshots_loading(s) &&
+		!snapshots_take_reset(s, &reset));
+	for (uint64_t i = 0; i < 64; i++)
+		if (add(MESSAGE_LOAD, 0, "step-5", 40 + i) < 0)
+			named(false, "64 jobs may wait");
+	ok(refused(FAIL_AGAIN, add(MESSAGE_LOAD, 0, "step-5", 104)));
+	snapshots_forget(s);
+	checked(!snapshots_have_jobs(s) && !snapshots_find(s, 1));
+}
+
+int
+main(void)
+{
+	char *endpoint[] = { (char *)(uintptr_t)"-" };
+	struct place *place;
+	size_t places;
+
+	rig_begin(&rig, model);
+	place = partition_plan(rig.variable, rig.variables,
+			       &(struct partitioner){ .kind = PARTITION_NONE },
+			       PLACE_BALANCED, 1, &places);
+	plan_make(&plan, rig.model, place, places, endpoint, 1);
+	free(place);
+	shard = shard_new(&plan, rig.model, 0, NULL);
+	held();
+	names();
+	saves();
+	loads();
+	snapshots_free(s);
+	snapshots_free(NULL);
+	shard_free(shard);
+	plan_release(&plan);
+	rig_end(&rig);
+	return tap_done();
+}
