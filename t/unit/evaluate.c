@@ -1,0 +1,216 @@
+/* A worker's part of an evaluation, batch by batch. */
+#include "worker/evaluate.h"
+
+#include "wire/result.h"
+
+#include "served.h"
+
+#include <math.h>
+
+#define COORDINATOR	1
+
+static const char model[] =
+	"input x float[2]\nlabel y binary\np = dense x units=1\n"
+	"q = sigmoid p\nloss binary_crossentropy q\nmetric accuracy q\n"
+	"metric auc q\noptimizer sgd\n";
+
+static struct evaluate *e;
+static struct batch batch;
+static struct fail unfit, f;
+static enum fail_kind breaks;	/* the layer of a program */
+
+static int
+begin_externals(void *own, const struct model *m, struct fail *why)
+{
+	(void)own, (void)m, (void)why;
+	return 0;
+}
+
+static int
+call(void *own, const struct external_call *c, struct fail *why)
+{
+	(void)own;
+	for (size_t i = 0; i < c->wanteds; i++)
+		memset(c->wanted[i].at, 0, external_size(&c->wanted[i]) *
+		       sizeof(float));
+	return breaks ? fail(why, breaks, "it is broken") : 0;
+}
+
+static const struct externals externals = { NULL, begin_externals, call };
+
+static void
+begin(const char *text)
+{
+	size_t inputs;
+	const struct input *input;
+
+	served_begin(text);
+	input = model_inputs(rig.model, &inputs);
+	batch_begin(&batch, input, inputs, model_label(rig.model));
+	plan.term = 5;
+	e = evaluate_new(&(struct evaluate_options){
+		.model = rig.model, .plan = &plan, .client = client,
+		.externals = &externals, .unfit = &unfit, .outbox = &post,
+		.peer = COORDINATOR });
+}
+
+static void
+end(void)
+{
+	evaluate_free(e);
+	batch_release(&batch);
+	served_end();
+}
+
+static int
+take(uint64_t request, uint64_t shards, uint64_t size, uint32_t count,
+     const char *name)
+{
+	struct message m = { .kind = MESSAGE_EVALUATE, .request = request,
+			     .frames = 1 };
+	struct pack p = { 0 };
+	int status;
+
+	m.evaluate.shard = 1;
+	m.evaluate.shards = shards;
+	m.evaluate.batch = size;
+	pack_array(&p, count);
+	if (name)
+		pack_text(&p, name);
+	m.frame[0] = (struct frame){ p.data, p.size, NULL };
+	status = evaluate_take(e, &m, &f);
+	pack_release(&p);
+	return status;
+}
+
+/* The next batch, and the server's values for it. */
+static bool
+score(size_t examples, float value)
+{
+	fill_batch(&batch, examples);
+	evaluate_batch(e, &batch, 0);
+	if (!evaluate_has_client(e) || evaluate_wants(e) ||
+	    evaluate_can_compute(e))
+		return false;
+	for (size_t i = 0; i < plan.parts; i++)
+		if (!says(SERVER, MESSAGE_PULL) ||
+		    last_posted->m.pull.cut != WIRE_NONE || !serve(value))
+			return false;
+	return evaluate_can_compute(e) && silent();
+}
+
+static void
+malformed(void)
+{
+	named(!evaluate_job(e) && !evaluate_wants(e) &&
+	      !evaluate_can_compute(e), "at first there is nothing to do");
+	evaluate_batch(e, NULL, 0);
+	fill_batch(&batch, 1);
+	evaluate_batch(e, &batch, 0);
+	named(silent() && batch.examples == 1,
+	      "a batch that nobody asked for is not taken");
+	ok(take(1, 0, 4, 0, NULL) < 0 && f.kind == FAIL_PROTOCOL);
+	ok(take(1, 2, 0, 0, NULL) < 0);
+	ok(take(1, 2, 4, 9, NULL) < 0);
+	ok(take(1, 2, 4, 2, "a") < 0);
+	ok(take(1, 2, 4, 0, "a") < 0);
+	evaluate_drop(e);
+	ok(!evaluate_job(e) && silent());
+}
+
+static void
+scored(void)
+{
+	const struct worker_evaluation *job;
+	struct result r;
+	struct unpack u;
+	uint64_t number;
+
+	ok(take(8, 3, 4, 1, "a.tsv") == 0);
+	job = evaluate_job(e);
+	ok(job && job->count == 1 && strcmp(job->file[0], "a.tsv") == 0 &&
+	   job->shard == 1 && job->shards == 3 && job->batch == 4);
+	number = job->number;
+	ok(evaluate_wants(e) && score(3, 0.5f));
+	ok(evaluate_compute(e, &f) == 0 && evaluate_wants(e));
+	ok(score(2, 0) && evaluate_compute(e, &f) == 0);
+	evaluate_batch(e, NULL, 0);
+	named(says(COORDINATOR, MESSAGE_EVALUATED) &&
+	      last_posted->m.request == 8 &&
+	      last_posted->m.done.term == 5 && last_posted->m.done.count == 1 &&
+	      last_posted->m.frames == 3 &&
+	      last_posted->m.frame[1].size == 5 * sizeof(float) &&
+	      last_posted->m.frame[2].size == 5,
+	      "five examples have five scores and labels");
+	u = unpack_from(last_posted->text, sizeof(last_posted->text));
+	ok(result_read(&u, &r, 2) && r.examples == 5 && r.scores == 5);
+	/* x w + b is 1.5, three times, and 0; each label is 1. */
+	ok(fabs(r.loss - 3 * log1p(exp(-1.5)) - 2 * log(2)) < 1e-5);
+	named(r.sum[0][0] > 2.5 && r.sum[0][0] < 3.5,
+	      "three of them are taken for what they are");
+	named(!evaluate_job(e) && silent(), "then it is over");
+	ok(take(9, 3, 4, 0, NULL) == 0 && evaluate_job(e)->count == 0 &&
+	   evaluate_job(e)->number != number);
+	evaluate_batch(e, NULL, 0);
+	ok(says(COORDINATOR, MESSAGE_EVALUATED));
+	u = unpack_from(last_posted->text, sizeof(last_posted->text));
+	named(result_read(&u, &r, 2) && r.examples == 0 && r.scores == 0,
+	      "nothing of one before is in another");
+}
+
+static void
+failures(void)
+{
+	ok(take(10, 3, 4, 1, "a.tsv") == 0 && score(1, 0));
+	ok(take(11, 3, 4, 1, "b.tsv") == 0);
+	named(!evaluate_can_compute(e) && evaluate_wants(e) && silent(),
+	      "another evaluation takes the place of one");
+	fail(&f, FAIL_DATA, "b.tsv:3: no label");
+	evaluate_failed(e, &f);
+	ok(says(COORDINATOR, MESSAGE_REFUSED) &&
+	   last_posted->m.request == 11 &&
+	   last_posted->m.refused.status == FAIL_DATA &&
+	   strcmp(last_posted->text, "b.tsv:3: no label") == 0);
+	ok(!evaluate_job(e));
+	ok(take(12, 3, 4, 1, "a.tsv") == 0);
+	fail(&unfit, FAIL_CONFIG, "no such program");
+	fill_batch(&batch, 1);
+	evaluate_batch(e, &batch, 0);
+	named(says(COORDINATOR, MESSAGE_REFUSED) &&
+	      strcmp(last_posted->text, "no such program") == 0 && silent() &&
+	      !evaluate_job(e), "one who can compute nothing says so");
+	unfit.kind = 0;
+}
+
+/* A layer is computed by a program of the user's. */
+static void
+broken_layer(void)
+{
+	ok(take(13, 1, 4, 1, "a.tsv") == 0 && score(1, 0));
+	breaks = FAIL_DATA;
+	ok(evaluate_compute(e, &f) == 0);
+	named(says(COORDINATOR, MESSAGE_REFUSED) && !evaluate_job(e) &&
+	      strstr(last_posted->text, "it is broken") != NULL,
+	      "a batch that cannot be computed ends the evaluation");
+	ok(take(14, 1, 4, 1, "a.tsv") == 0 && score(1, 0));
+	breaks = FAIL_PEER;
+	named(evaluate_compute(e, &f) < 0 && f.kind == FAIL_PEER && silent(),
+	      "if no batch ever can be, so does the worker");
+	breaks = 0;
+}
+
+int
+main(void)
+{
+	begin(model);
+	malformed();
+	scored();
+	failures();
+	end();
+	begin("input x float[2]\nlabel y float\n"
+	      "h = external x shape=[1]\np = dense h units=1\n"
+	      "loss mean_squared_error p\noptimizer sgd\n");
+	broken_layer();
+	end();
+	return tap_done();
+}

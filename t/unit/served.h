@@ -1,0 +1,112 @@
+/*
+ * served - a client of one server, which the test plays: for what a worker
+ * does between its coordinator and its servers, part by part.
+ */
+#ifndef PS_SERVED_H
+#define PS_SERVED_H
+
+#include "client/client.h"
+
+#include "post.h"
+#include "rig.h"
+
+#define SERVER	(1000 + post_dialled)	/* the last one that was dialled */
+
+static struct rig rig;
+static struct plan plan;
+static struct client *client;
+
+/* The server lets the client in. */
+static inline void
+served_welcome(uint64_t now)
+{
+	struct message m = { .kind = MESSAGE_WELCOME };
+	struct fail f;
+
+	client_up(client, SERVER, now);
+	m.welcome.role = ROLE_SERVER;
+	m.welcome.life = 1;
+	named(says(SERVER, MESSAGE_HELLO) &&
+	      client_hear(client, SERVER, &m, now, &f) == 0 &&
+	      client_ready(client), "the server lets the client in");
+}
+
+/* A model without tables, all of it on one server. */
+static inline void
+served_begin(const char *model)
+{
+	char *endpoint[] = { (char *)(uintptr_t)"node:1" };
+	struct place *place;
+	struct fail f;
+	size_t places;
+
+	rig_begin(&rig, model);
+	place = partition_plan(rig.variable, rig.variables,
+			       &(struct partitioner){ .kind = PARTITION_NONE },
+			       PLACE_BALANCED, 1, &places);
+	plan_make(&plan, rig.model, place, places, endpoint, 1);
+	free(place);
+	client = client_new(&plan, rig.model, ROLE_WORKER, 7, &post, 0, &f);
+	served_welcome(0);
+}
+
+static inline void
+served_end(void)
+{
+	client_free(client);
+	post_clear();
+	plan_release(&plan);
+	rig_end(&rig);
+}
+
+/*
+ * The server does what the client said last: values that are all the same for
+ * a pull; a push is applied.  -1: it refuses them.
+ */
+static inline int
+serve_with(float value, enum outcome outcome, struct fail *f)
+{
+	const struct message *asked = &last_posted->m;
+	struct message m = message_answer(asked, MESSAGE_VALUES);
+	const size_t part = asked->kind == MESSAGE_PULL ? asked->pull.part :
+		asked->push.part;
+	const size_t floats = plan_part_dense(&plan, part);
+	float *values = mem_alloc(floats, sizeof(*values));
+	int status;
+
+	for (size_t i = 0; i < floats; i++)
+		values[i] = value;
+	m.values.outcome = asked->kind == MESSAGE_PULL ? OUTCOME_NONE :
+		outcome;
+	m.values.version = 3;
+	m.frames = asked->kind != MESSAGE_PUSH;
+	m.frame[0] = (struct frame){ values, floats * sizeof(*values), NULL };
+	status = client_hear(client, SERVER, &m, 0, f);
+	free(values);
+	return status;
+}
+
+static inline bool
+serve(float value)
+{
+	struct fail f;
+
+	return serve_with(value, OUTCOME_APPLIED, &f) == 0;
+}
+
+/* A batch of so many examples, of ones. */
+static inline void
+fill_batch(struct batch *b, size_t examples)
+{
+	batch_reset(b);
+	for (size_t i = 0; i < b->features; i++)
+		for (size_t e = 0; e < examples * input_width(
+						b->feature[i].input); e++)
+			feature_add_value(&b->feature[i], e, 1);
+	for (size_t e = 0; e < examples; e++)
+		feature_add_value(&b->label, e, 1);
+	b->examples = examples;
+	b->prepared = false;
+}
+
+#endif
