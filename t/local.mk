@@ -4,6 +4,7 @@
 AM_DEFAULT_SOURCE_EXT = .c
 
 UNITS =
+UNITS += %D%/unit/answer
 UNITS += %D%/unit/apply
 UNITS += %D%/unit/badinput
 UNITS += %D%/unit/batch
@@ -89,6 +90,7 @@ UNITS += %D%/unit/split
 UNITS += %D%/unit/stage
 UNITS += %D%/unit/staleness
 UNITS += %D%/unit/standby
+UNITS += %D%/unit/step
 UNITS += %D%/unit/strangers
 UNITS += %D%/unit/streams
 UNITS += %D%/unit/table
@@ -121,6 +123,7 @@ BATS_TESTS += %D%/36-names.bats
 BATS_TESTS += %D%/40-eval.bats
 BATS_TESTS += %D%/42-cache.bats
 BATS_TESTS += %D%/44-external.bats
+BATS_TESTS += %D%/45-step.bats
 BATS_TESTS += %D%/50-ckpt.bats
 BATS_TESTS += %D%/50-train.bats
 BATS_TESTS += %D%/55-tf.bats

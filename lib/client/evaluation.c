@@ -34,18 +34,21 @@ void
 evaluation_begin(struct evaluation *e, struct batch *batch)
 {
 	compute_begin(e->compute, batch);
-	e->examples += batch->examples;
 	noes_add_batch(&e->noes, batch);
 }
 
 int
 evaluation_end(struct evaluation *e, bool labelled, struct fail *f)
 {
-	compute_forward(e->compute);
+	if (labelled)
+		compute_forward(e->compute);
+	else
+		compute_predict(e->compute);
 	if (compute_failure(e->compute)) {
 		*f = *compute_failure(e->compute);
 		return -1;
 	}
+	e->examples += compute_examples(e->compute);
 	if (!labelled)
 		return 0;
 	e->loss += compute_loss(e->compute);

@@ -6,6 +6,7 @@
 #include "model/graph.h"
 #include "model/layer.h"
 #include "model/layout.h"
+#include "model/step_program.h"
 #include "tensor/kernels.h"
 
 #include <math.h>
@@ -73,6 +74,10 @@ struct compute {
 	size_t places_room;
 	float *label, *weight;		/* examples; NULL: all count 1 */
 	size_t label_room, weight_room;
+	struct step_program *program;	/* which has the loss; or NULL */
+	float **value_at, **gradient_at;	/* of each variable, for it */
+	uint64_t step;
+	uint64_t counted;		/* examples, of the last pass */
 };
 
 /* Which inputs a table is looked up by. */
@@ -92,7 +97,7 @@ count_floats(struct compute *c)
 {
 	const struct model *m = c->model;
 	size_t weights = 0, room;
-	bool whole = false;
+	bool whole = m->step.name != NULL;
 
 	for (size_t i = 0; i < m->nodes; i++) {
 		const struct node *n = m->node[i];
@@ -145,6 +150,10 @@ compute_new(const struct model *m, const struct externals *externals)
 	for (size_t v = 0; v < m->variables; v++)
 		c->weights[v].width = shape_width(m->variable[v].shape);
 	find_tables(c);
+	if (m->step.name)
+		c->program = step_program_new(m, externals);
+	c->value_at = mem_alloc(m->variables, sizeof(*c->value_at));
+	c->gradient_at = mem_alloc(m->variables, sizeof(*c->gradient_at));
 	return c;
 }
 
@@ -170,6 +179,9 @@ compute_free(struct compute *c)
 	free(c->places);
 	free(c->label);
 	free(c->weight);
+	step_program_free(c->program);
+	free(c->value_at);
+	free(c->gradient_at);
 	free(c);
 }
 
@@ -527,7 +539,6 @@ static void
 forward(struct compute *c, uint64_t seed)
 {
 	const struct model *m = c->model;
-	const struct node *end = m->loss_node;
 
 	for (size_t i = 0; i < m->nodes; i++) {
 		struct pass *p = &c->pass[i];
@@ -538,10 +549,48 @@ forward(struct compute *c, uint64_t seed)
 		if (p->node->layer && !p->node->layer->aliases_input)
 			p->node->layer->forward(p);
 	}
-	if (c->batch->label.input)
+}
+
+/* Of the examples at hand. */
+static void
+add_loss(struct compute *c)
+{
+	const struct model *m = c->model;
+	const struct node *end = m->loss_node;
+
+	if (end && c->batch->label.input)
 		c->loss += loss_sum(&m->loss, c->pass[end->index].out.value,
 				    node_size(end), c->label + c->first,
 				    weights_at(c), c->examples);
+}
+
+/* What a model's line has a program compute, of all examples. */
+static void
+run_program(struct compute *c, enum step_op op, uint64_t seed)
+{
+	const struct step_batch b = {
+		.batch = c->batch, .pass = c->pass, .label = c->label,
+		.value = c->value_at, .gradient = c->gradient_at,
+		.step = c->step, .seed = seed
+	};
+
+	if (!c->program || c->failure.kind || c->examples == 0)
+		return;
+	for (size_t v = 0; v < c->model->variables; v++) {
+		c->value_at[v] = c->weights[v].value;
+		c->gradient_at[v] = c->weights[v].gradient->at;
+	}
+	if (step_program_run(c->program, op, &b, &c->failure) < 0)
+		return;
+	c->loss = step_program_loss(c->program);
+	c->counted = step_program_examples(c->program);
+}
+
+/* Is there a loss of what is at hand, for penalties to be added to? */
+static bool
+has_loss(const struct compute *c)
+{
+	return c->program || c->batch->label.input;
 }
 
 /* Of all examples. */
@@ -551,21 +600,55 @@ penalties(const struct compute *c)
 	const struct model *m = c->model;
 	double sum = 0;
 
-	for (size_t v = 0; v < m->variables && c->batch->label.input; v++)
+	for (size_t v = 0; v < m->variables && has_loss(c); v++)
 		if (is_penalized(c, &m->variable[v]))
 			sum += penalty(&m->variable[v], &c->weights[v]);
-	return (double)c->batch->examples * sum;
+	return (double)c->counted * sum;
+}
+
+/* No pass has been made of the batch yet. */
+static void
+begin_pass(struct compute *c, bool training)
+{
+	c->training = training;
+	c->failure.kind = 0;
+	c->loss = 0;
+	c->counted = c->batch->examples;
+}
+
+static void
+pass_forward(struct compute *c, enum step_op op)
+{
+	begin_pass(c, false);
+	take_block(c, 0, c->batch->examples);
+	forward(c, 0);
+	add_loss(c);
+	run_program(c, op, 0);
+	c->loss += penalties(c);
 }
 
 void
 compute_forward(struct compute *c)
 {
-	c->training = false;
-	c->failure.kind = 0;
-	take_block(c, 0, c->batch->examples);
-	c->loss = 0;
-	forward(c, 0);
-	c->loss += penalties(c);
+	pass_forward(c, STEP_EVALUATE);
+}
+
+void
+compute_predict(struct compute *c)
+{
+	pass_forward(c, STEP_PREDICT);
+}
+
+uint64_t
+compute_examples(const struct compute *c)
+{
+	return c->counted;
+}
+
+void
+compute_step(struct compute *c, uint64_t step)
+{
+	c->step = step;
 }
 
 double
@@ -579,6 +662,10 @@ compute_metrics(const struct compute *c, struct metric_state *state)
 {
 	const struct model *m = c->model;
 
+	if (c->program) {
+		step_program_metrics(c->program, state);
+		return;
+	}
 	for (size_t k = 0; k < m->metrics; k++) {
 		const struct node *n = m->metric[k].logits ?
 			m->metric_node[k]->in[0] : m->metric_node[k];
@@ -593,7 +680,8 @@ compute_metrics(const struct compute *c, struct metric_state *state)
 const float *
 compute_prediction(const struct compute *c)
 {
-	return c->pass[c->model->prediction->index].out.value;
+	return c->program ? step_program_prediction(c->program) :
+		c->pass[c->model->prediction->index].out.value;
 }
 
 static void
@@ -718,20 +806,44 @@ pass_backward(struct compute *c, const struct pass *p)
 		n->layer->backward(p);
 }
 
+/* The slopes of the loss by what it is of. */
 static void
-backward(struct compute *c)
+begin_backward(struct compute *c)
 {
 	const struct model *m = c->model;
 	const struct flow *end = &c->pass[m->loss_node->index].out;
 
+	if (!end->gradient)
+		return;
+	zero_gradient(c, m->loss_node);
+	loss_slopes(&m->loss, end->gradient, end->value,
+		    node_size(m->loss_node), c->label + c->first,
+		    weights_at(c), c->examples);
+}
+
+/* ... as a program has answered them. */
+static void
+take_gradients(struct compute *c)
+{
+	const struct step_line *s = &c->model->step;
+
+	for (size_t i = 0; i < s->ins; i++)
+		if (s->in[i] && s->in[i]->trained)
+			zero_gradient(c, s->in[i]);
+	step_program_add(c->program, c->pass);
+}
+
+static void
+backward(struct compute *c)
+{
+	const struct model *m = c->model;
+
 	for (size_t i = 0; i < m->nodes; i++)
 		c->pass[i].begun = false;
-	if (end->gradient) {
-		zero_gradient(c, m->loss_node);
-		loss_slopes(&m->loss, end->gradient, end->value,
-			    node_size(m->loss_node), c->label + c->first,
-			    weights_at(c), c->examples);
-	}
+	if (!c->program)
+		begin_backward(c);
+	else if (!c->failure.kind)
+		take_gradients(c);
 	for (size_t i = m->nodes; i > 0; i--) {
 		const struct pass *p = &c->pass[i - 1];
 
@@ -757,16 +869,16 @@ compute_train(struct compute *c, uint64_t seed, struct metric_state *state)
 	const struct model *m = c->model;
 	const size_t all = c->batch->examples, most = block_size(c);
 
-	c->training = true;
-	c->failure.kind = 0;
-	c->loss = 0;
+	begin_pass(c, true);
 	for (size_t v = 0; v < m->variables; v++)
 		memset(c->weights[v].gradient->at, 0, c->weights[v].rows *
 		       c->weights[v].width * sizeof(float));
 	for (size_t first = 0; first < all; first += c->examples) {
 		take_block(c, first, all - first < most ? all - first : most);
 		forward(c, seed);
-		if (state)
+		add_loss(c);
+		run_program(c, STEP_TRAIN, seed);
+		if (state && !c->failure.kind)
 			compute_metrics(c, state);
 		backward(c);
 	}
@@ -774,7 +886,7 @@ compute_train(struct compute *c, uint64_t seed, struct metric_state *state)
 	for (size_t v = 0; v < m->variables; v++)
 		if (m->variable[v].l1 > 0 || m->variable[v].l2 > 0)
 			add_penalty(&m->variable[v], &c->weights[v],
-				    (float)c->batch->examples);
+				    (float)c->counted);
 }
 
 const struct fail *
@@ -795,7 +907,7 @@ compute_clip(struct compute *c)
 			.rows = c->weights[v].rows,
 			.width = c->weights[v].width
 		};
-	clip_gradients(c->clip, m->variables, c->batch->examples);
+	clip_gradients(c->clip, m->variables, c->counted);
 }
 
 int

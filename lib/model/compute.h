@@ -78,8 +78,16 @@ struct hold *compute_gradient_hold(const struct compute *, size_t v);
  */
 void compute_train(struct compute *, uint64_t seed, struct metric_state *);
 
-/* The loss and the predictions. */
+/* The loss and the predictions; or the predictions alone. */
 void compute_forward(struct compute *);
+void compute_predict(struct compute *);
+
+/* The number of the step to come, for a model whose steps are a program's. */
+void compute_step(struct compute *, uint64_t step);
+
+/* Examples that the last pass counts: those of the batch, or, of a program's
+   step, as many as it says. */
+uint64_t compute_examples(const struct compute *);
 
 /*
  * Sum over examples of the loss, plus examples times the penalties of the
@@ -94,13 +102,14 @@ void compute_metrics(const struct compute *, struct metric_state *);
 
 /*
  * examples x model_outputs(): probabilities, or values for regression.  Of
- * training: those of the last block.
+ * training: those of the last block.  Of a program's steps: only those of
+ * compute_predict().
  */
 const float *compute_prediction(const struct compute *);
 
 /*
- * What an external layer failed with in the last training or forward pass,
- * which then came to nothing; or NULL.  See struct externals.
+ * What an external layer or a step's program failed with in the last training
+ * or forward pass, which then came to nothing; or NULL.  See struct externals.
  */
 const struct fail *compute_failure(const struct compute *);
 

@@ -5,6 +5,7 @@
 #include "model/layer.h"
 #include "model/layout.h"
 #include "model/parse.h"
+#include "model/step_line.h"
 
 #include <ctype.h>
 #include <float.h>
@@ -13,10 +14,8 @@
 #include <string.h>
 
 static int
-check_name(const struct model *m, const char *name, const char *where,
-	   struct fail *f)
+check_letters(const char *name, const char *where, struct fail *f)
 {
-	const struct node *other = model_find(m, name);
 	const char *p = name;
 
 	for (; isalnum((unsigned char)*p) || *p == '_' ||
@@ -26,6 +25,17 @@ check_name(const struct model *m, const char *name, const char *where,
 		return fail(f, FAIL_CONFIG, "%s: '%s' is no name: it takes "
 			    "letters, digits, _ - . and at most %d of them",
 			    where, name, NODE_NAME - 1);
+	return 0;
+}
+
+static int
+check_name(const struct model *m, const char *name, const char *where,
+	   struct fail *f)
+{
+	const struct node *other = model_find(m, name);
+
+	if (check_letters(name, where, f) < 0)
+		return -1;
 	if (other)
 		return fail(f, FAIL_CONFIG, "%s: %s is already defined at %s",
 			    where, name, other->where);
@@ -86,6 +96,41 @@ define_label(struct model *m, struct statement *st, struct fail *f)
 	return parse_input(&m->label, m, st, true, f);
 }
 
+static void
+keep_optimizer(struct model *m, struct optimizer *o)
+{
+	m->optimizer = mem_grow(m->optimizer, m->optimizers,
+				&m->optimizer_room,
+				sizeof(struct optimizer *));
+	m->optimizer[m->optimizers++] = o;
+}
+
+/*
+ * trainable=false: a buffer, which a program computes anew.  Its optimizer is
+ * an average that forgets all that was.
+ */
+static int
+take_trainable(struct model *m, struct variable *v, struct settings *s,
+	       struct fail *f)
+{
+	bool trainable = true;
+	struct optimizer *o;
+
+	if (settings_bool(s, "trainable", &trainable, f) < 0)
+		return -1;
+	if (trainable)
+		return 0;
+	if (v->l1 > 0 || v->l2 > 0)
+		return fail(f, FAIL_CONFIG, "%s: %s: what is not trained takes "
+			    "no regularizer", s->where, v->name);
+	o = mem_alloc(1, sizeof(*o));
+	optimizer_average(o, 0);
+	keep_optimizer(m, o);
+	v->averaged = true;
+	v->optimizer = o;
+	return 0;
+}
+
 static int
 define_variable(struct model *m, struct statement *st, struct fail *f)
 {
@@ -112,7 +157,8 @@ define_variable(struct model *m, struct statement *st, struct fail *f)
 	if (initializer_parse(&m->variable[v].initializer, initializer ?
 			      initializer : "glorot_uniform", f))
 		return fail_at(f, "%s: initializer", s->where);
-	if (variable_regularizer(&m->variable[v], "regularizer", s, f))
+	if (variable_regularizer(&m->variable[v], "regularizer", s, f) ||
+	    take_trainable(m, &m->variable[v], s, f))
 		return -1;
 	return settings_done(s, f);
 }
@@ -359,6 +405,10 @@ define_loss(struct model *m, struct statement *st, struct fail *f)
 
 	if (m->loss.kind)
 		return fail(f, FAIL_CONFIG, "%s: a second loss", where);
+	if (m->step.name)
+		return fail(f, FAIL_CONFIG, "%s: a loss and a step line, at "
+			    "%s: a step's program has its own loss", where,
+			    m->step.where);
 	if (!n || node_ids(n))
 		return fail(f, FAIL_CONFIG, "%s: %s is not the name of a "
 			    "layer", where, st->word[2]);
@@ -437,6 +487,39 @@ look_at_logits(struct metric *metric, const struct node *n)
 	metric->logits = metric->margin || strcmp(n->kind, "sigmoid") == 0;
 }
 
+static void
+add_metric(struct model *m, const struct metric *metric, struct node *n)
+{
+	m->metric = mem_grow(m->metric, m->metrics, &m->metric_room,
+			     sizeof(*m->metric));
+	m->metric_node = mem_grow(m->metric_node, m->metrics,
+				  &m->metric_node_room,
+				  sizeof(struct node *));
+	m->metric[m->metrics] = *metric;
+	m->metric_node[m->metrics++] = n;
+}
+
+/* A mean that the program of a step answers, of any name. */
+static int
+define_mean(struct model *m, struct statement *st, struct fail *f)
+{
+	const char *where = st->settings.where, *name = st->word[1];
+	const struct metric mean = metric_mean(name);
+
+	if (check_letters(name, where, f) < 0)
+		return -1;
+	if (st->words > 2)
+		return fail(f, FAIL_CONFIG, "%s: %s: what a step's program "
+			    "measures is of no layer", where, name);
+	for (size_t i = 0; i < m->metrics; i++)
+		if (strcmp(metric_name(&m->metric[i]), name) == 0)
+			return fail(f, FAIL_CONFIG, "%s: a second metric %s; "
+				    "results tell them apart by name", where,
+				    name);
+	add_metric(m, &mean, NULL);
+	return settings_done(&st->settings, f);
+}
+
 static int
 define_metric(struct model *m, struct statement *st, struct fail *f)
 {
@@ -444,6 +527,8 @@ define_metric(struct model *m, struct statement *st, struct fail *f)
 	struct metric metric;
 	struct node *n;
 
+	if (m->step.name)
+		return define_mean(m, st, f);
 	if (!m->loss.kind)
 		return fail(f, FAIL_CONFIG, "%s: a metric needs a loss line",
 			    s->where);
@@ -465,13 +550,7 @@ define_metric(struct model *m, struct statement *st, struct fail *f)
 	    (metric_takes_k(&metric) &&
 	     settings_uint(s, "k", &metric.k, 1, UINT32_MAX, f)))
 		return -1;
-	m->metric = mem_grow(m->metric, m->metrics, &m->metric_room,
-			     sizeof(*m->metric));
-	m->metric_node = mem_grow(m->metric_node, m->metrics,
-				  &m->metric_node_room,
-				  sizeof(struct node *));
-	m->metric[m->metrics] = metric;
-	m->metric_node[m->metrics++] = n;
+	add_metric(m, &metric, n);
 	return settings_done(s, f);
 }
 
@@ -479,10 +558,7 @@ static int
 add_optimizer(struct model *m, struct optimizer *o, const char *name,
 	      struct settings *s, struct fail *f)
 {
-	m->optimizer = mem_grow(m->optimizer, m->optimizers,
-				&m->optimizer_room,
-				sizeof(struct optimizer *));
-	m->optimizer[m->optimizers++] = o;
+	keep_optimizer(m, o);
 	return optimizer_parse(o, name, s, f) || settings_done(s, f) ? -1 : 0;
 }
 
@@ -594,6 +670,13 @@ define_mode(struct model *m, struct statement *st,
 	return settings_done(s, f);
 }
 
+static int
+define_step(struct model *m, struct statement *st, struct fail *f)
+{
+	return check_name(m, st->word[1], st->settings.where, f) ||
+		step_line_define(m, st, f) ? -1 : 0;
+}
+
 /* Rounds, so that a loss may be asked for before all layers are there. */
 struct keyword {
 	const char *name;
@@ -612,6 +695,7 @@ static const struct keyword keywords[] = {
 	{ "variable", 0, 3, 3, "variable NAME SHAPE", define_variable,
 	  NULL },
 	{ "loss", 1, 3, 3, "loss NAME LAYER", define_loss, NULL },
+	{ "step", 1, 3, SIZE_MAX, "step NAME INPUT...", define_step, NULL },
 	{ "metric", 2, 2, 3, "metric NAME [LAYER]", define_metric, NULL },
 	{ "optimizer", 2, 2, 2, "optimizer NAME", NULL, define_optimizer },
 	{ "mode", 2, 2, 2, "mode async for=PATTERN", NULL, define_mode },
@@ -642,7 +726,7 @@ define_one(struct model *m, struct statement *st, int round,
 	if (!k)
 		return fail(f, FAIL_CONFIG, "%s: '%s' begins no statement; "
 			    "they are input, label, variable, NAME = LAYER, "
-			    "loss, metric, optimizer, mode%s", where,
+			    "loss, step, metric, optimizer, mode%s", where,
 			    st->word[0], strchr(st->word[0], '=') ?
 			    "; put blanks around the =" : "");
 	if (k->round != round)
@@ -790,9 +874,11 @@ define_all(struct model *m, struct fail *f)
 	if (define_round(m, 0, NULL, f) || define_round(m, 1, NULL, f) ||
 	    define_last(m, f))
 		return -1;
-	if (!m->loss.kind)
+	if (!m->loss.kind && !m->step.name)
 		return fail(f, FAIL_CONFIG, "%s: there is no loss line",
 			    m->source->file[0].name);
+	if (step_line_check(m, f) < 0)
+		return -1;
 	find_weigher(m);
 	find_groups(m);
 	layout_find(m);

@@ -538,18 +538,18 @@ look_at_zeros(const struct model *m, struct text *out)
 	free(s.reached);
 }
 
-int
-model_doubts(const struct model *m, struct text *out, struct fail *f)
+static int
+look_at_loss(const struct model *m, struct text *out, struct fail *f)
 {
 	struct range *of = find_ranges(m);
 	const struct range r = of[m->loss_node->index];
-	int status = look_at_constants(m, out, f);
+	int status = 0;
 
-	if (status == 0 && !m->loss.kind->link)
+	if (!m->loss.kind->link)
 		look_at_value(m, r, out);
-	else if (status == 0 && m->loss.logits)
+	else if (m->loss.logits)
 		look_at_logits(m, r, out);
-	else if (status == 0)
+	else
 		status = look_at_probability(m, r, out, f);
 	if (status == 0)
 		status = look_at_weights(m, out, f);
@@ -559,9 +559,20 @@ model_doubts(const struct model *m, struct text *out, struct fail *f)
 	if (status == 0) {
 		look_at_classes(m, out);
 		look_at_metrics(m, of, out);
-		look_at_rates(m, out);
-		look_at_zeros(m, out);
 	}
 	free(of);
 	return status;
+}
+
+/* Of what a step's program computes nobody knows. */
+int
+model_doubts(const struct model *m, struct text *out, struct fail *f)
+{
+	if (look_at_constants(m, out, f) < 0 ||
+	    (m->loss.kind && look_at_loss(m, out, f) < 0))
+		return -1;
+	look_at_rates(m, out);
+	if (m->loss.kind)
+		look_at_zeros(m, out);
+	return 0;
 }

@@ -1,8 +1,10 @@
 /*
- * external - who computes the layers that a program of the user's is for.
+ * external - who computes what a program of the user's is for: layers, and
+ * whole steps.
  *
  * A model has no processes: whoever runs one brings this interface along, as
- * prog/programs is one.  What is said by it is in ps-external(5).
+ * prog/programs is one.  What is said by it is in ps-external(5) and
+ * ps-step(5).
  */
 #ifndef PS_EXTERNAL_H
 #define PS_EXTERNAL_H
@@ -18,30 +20,49 @@
 
 struct model;
 
-/* Floats, by the name of an input, a layer or a variable; borrowed. */
+/* Numbers, by the name of an input, a layer or a variable; borrowed. */
 struct external_array {
 	const char *name;
 	size_t examples;	/* the first axis; 0: there is none before */
 	struct shape shape;	/* these */
 	float *at;
+	const uint64_t *id;	/* of ids instead */
+	bool fixed;		/* a buffer: its new value is wanted */
 };
 
-size_t external_size(const struct external_array *);	/* in floats */
+size_t external_size(const struct external_array *);	/* in numbers */
+size_t external_bytes(const struct external_array *);
+
+/* What the program of a step says of it, besides the arrays. */
+#define EXTERNAL_METRICS	64	/* at most */
+
+struct external_answer {
+	double loss;		/* the mean, */
+	bool has_loss;		/* if it says one */
+	uint64_t examples;	/* as they were asked for, if it says nothing */
+	struct external_metric {
+		char name[64];
+		double sum, weight;
+	} metric[EXTERNAL_METRICS];
+	size_t metrics;
+};
 
 struct external_call {
-	const char *layer;
-	bool backward, training;
-	uint64_t seed;
+	const char *op;		/* "forward" */
+	const char *name;	/* of a layer, or of a step's line */
+	bool training;		/* of a layer: a backward call follows */
+	uint64_t step, seed;
 	const struct external_array *sent, *wanted;	/* to be filled */
 	size_t sents, wanteds;
+	struct external_answer *answer;	/* to be filled; NULL: of a layer */
 };
 
 struct externals {
 	void *own;
 	/*
 	 * A model is to be computed: somebody is there for each such layer of
-	 * it, or -1, FAIL_CONFIG.  It may be begun with more than once, and
-	 * with another model of the same layers.
+	 * it and for its steps, or -1, FAIL_CONFIG.  It may be begun with more
+	 * than once, and with another model of the same layers.
 	 */
 	int (*begin)(void *own, const struct model *, struct fail *);
 	/*

@@ -68,6 +68,17 @@ struct group {
 				   number */
 };
 
+/* A line that has a program compute steps; names are the statement's. */
+struct step_line {
+	const char *name;		/* NULL: there is no such line */
+	const char *where;
+	const struct node **in;		/* what it is sent; NULL: the label */
+	size_t ins;
+	size_t *variable, variables;	/* into model->variable */
+	bool predicts;			/* so many numbers of an example: */
+	struct shape prediction;
+};
+
 struct model {
 	bool kept;			/* see model_keep() */
 	struct statements statements;
@@ -94,6 +105,7 @@ struct model {
 	struct metric *metric;
 	struct node **metric_node;	/* what each looks at */
 	size_t metrics, metric_room, metric_node_room;
+	struct step_line step;		/* in the place of all below */
 	struct loss loss;
 	const char *loss_where;
 	float *class_weight;		/* what an example of each class counts;

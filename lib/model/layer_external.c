@@ -50,6 +50,10 @@ take_variable(struct model *m, struct node *n, const char *name,
 		if (n->variable[i] == (size_t)v)
 			return fail(f, FAIL_CONFIG, "%s: %s: variables: %s "
 				    "comes twice", n->where, n->name, name);
+	if (m->variable[v].averaged)
+		return fail(f, FAIL_CONFIG, "%s: %s: variables: %s is not "
+			    "trainable, and only a step line's program "
+			    "computes such", n->where, n->name, name);
 	if (n->variables == NODE_VARIABLES)
 		return fail(f, FAIL_CONFIG, "%s: %s: variables: there are "
 			    "more than %d", n->where, n->name,
@@ -92,7 +96,9 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 static struct external_array
 numbers_of(const struct pass *p, const struct node *n, float *at)
 {
-	return (struct external_array){ n->name, p->examples, n->shape, at };
+	return (struct external_array){ .name = n->name,
+					.examples = p->examples,
+					.shape = n->shape, .at = at };
 }
 
 static struct external_array
@@ -100,7 +106,8 @@ variable_of(const struct pass *p, size_t k, float *at)
 {
 	const struct variable *v = &p->variable[p->node->variable[k]];
 
-	return (struct external_array){ v->name, 0, v->shape, at };
+	return (struct external_array){ .name = v->name, .shape = v->shape,
+					.at = at };
 }
 
 static int
@@ -108,7 +115,7 @@ call(const struct pass *p, struct external_call *c)
 {
 	const struct own *own = p->node->own;
 
-	c->layer = p->node->name;
+	c->name = p->node->name;
 	c->training = p->training;
 	c->seed = rng_at(p->seed, own->stream, 0) >> (64 - SEED_BITS);
 	if (p->failure->kind)
@@ -125,7 +132,8 @@ forward(const struct pass *p)
 	const size_t count = n->ins + n->variables;
 	struct external_array *sent = mem_alloc(count, sizeof(*sent));
 	const struct external_array wanted = numbers_of(p, n, p->out.value);
-	struct external_call c = { .sent = sent, .sents = count,
+	struct external_call c = { .op = "forward",
+				   .sent = sent, .sents = count,
 				   .wanted = &wanted, .wanteds = 1 };
 
 	for (size_t k = 0; k < n->ins; k++)
@@ -163,7 +171,7 @@ backward(const struct pass *p)
 	struct external_array *wanted = mem_alloc(most, sizeof(*wanted));
 	const struct external_array sent = numbers_of(p, n, p->out.gradient);
 	const size_t count = gradients_wanted(p, to);
-	struct external_call c = { .backward = true, .sent = &sent,
+	struct external_call c = { .op = "backward", .sent = &sent,
 				   .sents = 1, .wanted = wanted,
 				   .wanteds = count };
 	size_t all = 0, at = 0;
@@ -183,12 +191,6 @@ backward(const struct pass *p)
 	free(room);
 	free(wanted);
 	free(to);
-}
-
-size_t
-external_size(const struct external_array *a)
-{
-	return shape_size(a->shape) * (a->examples > 0 ? a->examples : 1);
 }
 
 const struct layer layer_external = {

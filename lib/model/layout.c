@@ -14,6 +14,11 @@ count_uses(const struct model *m)
 	for (size_t i = 0; i < m->nodes; i++)
 		for (size_t k = 0; k < m->node[i]->ins; k++)
 			uses[m->node[i]->in[k]->index]++;
+	for (size_t k = 0; k < m->step.ins; k++)
+		if (m->step.in[k])
+			uses[m->step.in[k]->index]++;
+	if (!m->loss_node)
+		return uses;
 	uses[m->loss_node->index]++;
 	uses[m->prediction->index]++;
 	for (size_t k = 0; k < m->metrics; k++) {

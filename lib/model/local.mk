@@ -8,6 +8,7 @@ lib_libps_a_SOURCES += \
 	%D%/definitions.c \
 	%D%/definitions.h \
 	%D%/doubt.c \
+	%D%/external.c \
 	%D%/external.h \
 	%D%/gather.c \
 	%D%/gather.h \
@@ -52,4 +53,8 @@ lib_libps_a_SOURCES += \
 	%D%/parse.h \
 	%D%/source.c \
 	%D%/statement.c \
-	%D%/statement.h
+	%D%/statement.h \
+	%D%/step_line.c \
+	%D%/step_line.h \
+	%D%/step_program.c \
+	%D%/step_program.h

@@ -440,10 +440,25 @@ metric_parse(struct metric *m, const char *name, struct fail *f)
 	return unknown(name, f);
 }
 
+static const struct metric_kind means = { .value = mean };
+
+struct metric
+metric_mean(const char *name)
+{
+	return (struct metric){ .kind = &means, .name = name };
+}
+
+void
+metric_add_mean(struct metric_state *s, double sum, double weight)
+{
+	s->sum[TOTAL] += sum;
+	s->sum[COUNT] += weight;
+}
+
 const char *
 metric_name(const struct metric *m)
 {
-	return m->kind->name;
+	return m->name ? m->name : m->kind->name;
 }
 
 size_t

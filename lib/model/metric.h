@@ -18,6 +18,7 @@ struct metric_kind;
 /* One "metric" line of a model. */
 struct metric {
 	const struct metric_kind *kind;
+	const char *name;	/* NULL: the kind's */
 	float threshold;	/* accuracy, precision, recall, f1_score: .5 */
 	uint64_t k;		/* of the largest, one is to be the label: 5 */
 	bool logits;		/* what it is given is logits, not what a
@@ -29,6 +30,9 @@ struct metric {
 };
 
 int metric_parse(struct metric *, const char *name, struct fail *);
+
+/* One of which others say what examples add to it; the name is borrowed. */
+struct metric metric_mean(const char *name);
 const char *metric_name(const struct metric *);
 
 /* How many classes it tells apart at most; 0: it is of any numbers. */
@@ -58,6 +62,7 @@ void metric_reset(struct metric_state *);
 void metric_add(const struct metric *, struct metric_state *,
 		const float *prediction, size_t width, const float *label,
 		const float *weight, size_t n);
+void metric_add_mean(struct metric_state *, double sum, double weight);
 void metric_merge(const struct metric *, struct metric_state *,
 		  const struct metric_state *from);
 /* NaN when there is nothing to tell it from. */

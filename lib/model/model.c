@@ -111,6 +111,8 @@ model_free(struct model *m)
 	free(m->group);
 	free(m->metric);
 	free(m->metric_node);
+	free(m->step.in);
+	free(m->step.variable);
 	statements_release(&m->statements);
 	free(m);
 }
@@ -121,11 +123,16 @@ mark_used(const struct model *m)
 {
 	bool *used = mem_alloc(m->nodes, sizeof(*used));
 
-	used[m->prediction->index] = true;
+	if (m->prediction)
+		used[m->prediction->index] = true;
+	for (size_t i = 0; i < m->step.ins; i++)
+		if (m->step.in[i])
+			used[m->step.in[i]->index] = true;
 	if (m->sample_weight)
 		used[m->sample_weight->index] = true;
 	for (size_t i = 0; i < m->metrics; i++)
-		used[m->metric_node[i]->index] = true;
+		if (m->metric_node[i])
+			used[m->metric_node[i]->index] = true;
 	for (size_t i = m->nodes; i > 0; i--) {
 		const struct node *n = m->node[i - 1];
 
@@ -146,9 +153,9 @@ model_unused(const struct model *m, struct text *lines)
 		const struct node *n = m->node[i];
 
 		if (!used[i] && n == model_find(m, n->name))
-			text_add(lines, "%s: %s leads to neither the loss nor "
-				 "a metric; it can be left out\n", n->where,
-				 n->name);
+			text_add(lines, "%s: %s leads to %s; it can be left "
+				 "out\n", n->where, n->name, m->step.name ?
+				 "no step" : "neither the loss nor a metric");
 	}
 	free(used);
 }
@@ -203,8 +210,17 @@ model_external(const struct model *m, size_t i, const char **where)
 	return NULL;
 }
 
+const char *
+model_step(const struct model *m, const char **where)
+{
+	*where = m->step.where;
+	return m->step.name;
+}
+
 size_t
 model_outputs(const struct model *m)
 {
-	return node_size(m->prediction);
+	if (m->prediction)
+		return node_size(m->prediction);
+	return m->step.predicts ? shape_size(m->step.prediction) : 0;
 }

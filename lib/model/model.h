@@ -82,7 +82,10 @@ const struct metric *model_metrics(const struct model *, size_t *count);
  */
 const char *model_external(const struct model *, size_t i, const char **where);
 
-/* Numbers in one prediction: 1, or the classes. */
+/* The line whose steps a program computes, and where it stands; or NULL. */
+const char *model_step(const struct model *, const char **where);
+
+/* Numbers in one prediction: 1, or the classes; 0: none is made. */
 size_t model_outputs(const struct model *);
 
 #endif

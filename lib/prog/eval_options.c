@@ -11,7 +11,7 @@
 #define MAX_BATCH	((uint64_t)1 << 20)
 
 enum { CACHE = CLI_LONG, FOLLOW, IDLE, MAX_BAD, NEWEST, NO_HEADER, PREDICT,
-       UNTIL };
+       STEP, UNTIL };
 
 static const struct cli_option options[] = {
 	{ 'B', "batch", "BATCH",
@@ -39,6 +39,8 @@ static const struct cli_option options[] = {
 	  "append the scores to this file" },
 	{ PREDICT, "predict", NULL,
 	  "print predictions instead of scores" },
+	{ STEP, "step", "COMMAND",
+	  "what computes the steps of the model's step line" },
 	{ UNTIL, "until", "CONDITION",
 	  "end when an evaluation meets it, as auc>=0.9" },
 	{ 'x', "external", "[LAYER=]COMMAND",
@@ -145,6 +147,7 @@ eval_settings_read(struct eval_settings *s, int argc, char **argv)
 		case NO_HEADER:	s->reader.no_header = true; break;
 		case 'o':	s->output = cli_file(); break;
 		case PREDICT:	s->predict = true; break;
+		case STEP:	s->programs.step = optarg; break;
 		case UNTIL:
 			if (!until_read(&s->until, optarg))
 				cli_usage("--until: '%s' is not a condition "

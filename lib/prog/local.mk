@@ -1,4 +1,6 @@
 lib_libps_a_SOURCES += \
+	%D%/answer.c \
+	%D%/answer.h \
 	%D%/bags.c \
 	%D%/bags.h \
 	%D%/blocks.c \

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "model/model.h"
+#include "prog/answer.h"
 #include "sys/cli.h"
 #include "sys/clock.h"
 #include "sys/launch.h"
@@ -11,7 +12,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,15 +25,17 @@
 #define PIPE_BYTES	(1 << 20)
 #define BREATH_MS	100	/* between two signs of life */
 #define END_MS		1000	/* until it is asked louder to end */
-#define LINE_BYTES	1024	/* of an answer */
+#define SOME_BYTES	4096	/* of an answer's line, read at once */
 #define AT_ONCE		16	/* pieces that are written */
 
 struct child {
-	char *layer;
+	char *layer;		/* NULL: it computes steps */
 	const char *command;	/* borrowed */
 	pid_t group;
 	int to, from;		/* its standard input and output */
-	struct text head;	/* of a request; its room is kept */
+	bool asked;		/* before: what it says is an answer */
+	struct text head;	/* of a request; its room is kept, */
+	struct text line;	/* as is that of an answer's line */
 };
 
 /* ---- which command is whose ---- */
@@ -169,6 +171,7 @@ end(struct child *p)
 		reap(p);
 	launch_close(&p->from);
 	text_release(&p->head);
+	text_release(&p->line);
 	free(p->layer);
 }
 
@@ -185,27 +188,39 @@ programs_end(struct programs *p)
 	*p = (struct programs){ 0 };
 }
 
+/* That of a layer; NULL: that of the steps. */
 static struct child *
 find(const struct programs *p, const char *layer)
 {
-	for (size_t i = 0; i < p->count; i++)
-		if (strcmp(p->child[i].layer, layer) == 0)
+	for (size_t i = 0; i < p->count; i++) {
+		const char *of = p->child[i].layer;
+
+		if (of && layer ? strcmp(of, layer) == 0 : of == layer)
 			return &p->child[i];
+	}
 	return NULL;
 }
 
 static int
-begin(void *own, const struct model *m, struct fail *f)
+add_child(struct programs *p, const char *layer, const char *command,
+	  struct fail *f)
 {
-	struct programs *p = own;
+	struct child *new;
+
+	p->child = mem_grow(p->child, p->count, &p->room, sizeof(*p->child));
+	new = &p->child[p->count++];
+	*new = (struct child){ .layer = layer ? mem_text(layer) : NULL,
+			       .command = command };
+	return start(new, f);
+}
+
+static int
+begin_layers(struct programs *p, const struct model *m, struct fail *f)
+{
 	const char *layer, *where;
 
-	for (size_t i = 0; i < p->commands; i++)
-		if (check_command(p->command[i], m, f) < 0)
-			return -1;
 	for (size_t i = 0; (layer = model_external(m, i, &where)); i++) {
 		const char *command = find_command(p, layer);
-		struct child *new;
 
 		if (find(p, layer))
 			continue;
@@ -213,15 +228,37 @@ begin(void *own, const struct model *m, struct fail *f)
 			return fail(f, FAIL_CONFIG, "%s: a program computes "
 				    "%s: say which, -x %s=COMMAND", where,
 				    layer, layer);
-		p->child = mem_grow(p->child, p->count, &p->room,
-				      sizeof(*p->child));
-		new = &p->child[p->count++];
-		*new = (struct child){ .layer = mem_text(layer),
-				       .command = command };
-		if (start(new, f) < 0)
+		if (add_child(p, layer, command, f) < 0)
 			return -1;
 	}
 	return 0;
+}
+
+static int
+begin_steps(struct programs *p, const struct model *m, struct fail *f)
+{
+	const char *where, *name = model_step(m, &where);
+
+	if (!name && p->step)
+		return fail(f, FAIL_CONFIG, "--step='%s': the model has no "
+			    "step line", p->step);
+	if (!name || find(p, NULL))
+		return 0;
+	if (!p->step)
+		return fail(f, FAIL_CONFIG, "%s: a program computes %s: say "
+			    "which, --step=COMMAND", where, name);
+	return add_child(p, NULL, p->step, f);
+}
+
+static int
+begin(void *own, const struct model *m, struct fail *f)
+{
+	struct programs *p = own;
+
+	for (size_t i = 0; i < p->commands; i++)
+		if (check_command(p->command[i], m, f) < 0)
+			return -1;
+	return begin_layers(p, m, f) < 0 ? -1 : begin_steps(p, m, f);
 }
 
 /* ---- what is said ---- */
@@ -241,7 +278,8 @@ add_arrays(struct text *t, const char *key, const struct external_array *a,
 				 s->rank > 0 ? "," : "");
 		for (int k = 0; k < s->rank; k++)
 			text_add(t, "%s%zu", k ? "," : "", s->dim[k]);
-		text_add(t, "]}");
+		text_add(t, "]%s%s}", a[i].id ? ",\"type\":\"uint64\"" : "",
+			 a[i].fixed ? ",\"trainable\":false" : "");
 	}
 	text_add(t, "]");
 }
@@ -250,11 +288,18 @@ add_arrays(struct text *t, const char *key, const struct external_array *a,
 static void
 write_head(struct text *t, const struct external_call *c)
 {
+	const bool step = c->answer;
+
 	text_reset(t);
-	text_add(t, "{\"op\":\"%s\",\"layer\":\"%s\",\"training\":%s,"
-		 "\"seed\":%llu", c->backward ? "backward" : "forward",
-		 c->layer, c->training ? "true" : "false",
-		 (unsigned long long)c->seed);
+	text_add(t, "{\"op\":\"%s\",\"%s\":\"%s\"", c->op,
+		 step ? "name" : "layer", c->name);
+	if (!step)
+		text_add(t, ",\"training\":%s", c->training ? "true" :
+			 "false");
+	else if (c->training)
+		text_add(t, ",\"step\":%llu", (unsigned long long)c->step);
+	if (!step || c->training)
+		text_add(t, ",\"seed\":%llu", (unsigned long long)c->seed);
 	add_arrays(t, "sent", c->sent, c->sents);
 	add_arrays(t, "wanted", c->wanted, c->wanteds);
 	text_add(t, "}\n");
@@ -267,17 +312,16 @@ struct dialogue {
 	size_t piece, sent;	/* 0 is the head, then come the arrays; and
 				   bytes of it */
 	bool deaf;		/* it takes no more */
-	char line[LINE_BYTES];
-	size_t size;
 	bool said;		/* the line is there; then the arrays come: */
-	bool refused;		/* it has an error, and nothing comes */
+	enum answer answer;	/* or, of ANSWER_REFUSED, nothing does */
 	size_t array, got;	/* this one, and bytes of it */
 };
 
-static size_t
-bytes(const struct external_array *a)
+static struct iovec
+piece_of(const struct external_array *a)
 {
-	return external_size(a) * sizeof(float);
+	return (struct iovec){ a->id ? (void *)(uintptr_t)a->id : a->at,
+			       external_bytes(a) };
 }
 
 static struct iovec
@@ -286,8 +330,7 @@ piece(const struct dialogue *d, size_t i)
 	const struct text *head = &d->child->head;
 
 	return i == 0 ? (struct iovec){ head->data, head->size } :
-		(struct iovec){ d->call->sent[i - 1].at,
-				bytes(&d->call->sent[i - 1]) };
+		piece_of(&d->call->sent[i - 1]);
 }
 
 static bool
@@ -299,7 +342,8 @@ is_sent(const struct dialogue *d)
 static bool
 is_answered(const struct dialogue *d)
 {
-	return d->said && (d->refused || d->array == d->call->wanteds);
+	return d->said && (d->answer == ANSWER_REFUSED ||
+			   d->array == d->call->wanteds);
 }
 
 /* As much as it takes now. */
@@ -330,44 +374,46 @@ send_on(struct dialogue *d)
 static int
 misspoke(const struct dialogue *d, struct fail *f)
 {
+	const struct text *line = &d->child->line;
 	char shown[33];
-	size_t n = d->size < sizeof(shown) - 1 ? d->size : sizeof(shown) - 1;
+	size_t n = line->size < sizeof(shown) - 1 ? line->size :
+		sizeof(shown) - 1;
 
 	for (size_t i = 0; i < n; i++)
-		shown[i] = isprint((unsigned char)d->line[i]) ? d->line[i] :
-			   '?';
+		shown[i] = isprint((unsigned char)line->data[i]) ?
+			line->data[i] : '?';
 	shown[n] = '\0';
 	return fail(f, FAIL_PROTOCOL, "'%s' said '%s', which does not begin "
-		    "an answer; that is a line {} or {\"error\":\"TEXT\"}",
-		    d->child->command, shown);
+		    "an answer; that is a line %s or {\"error\":\"TEXT\"}",
+		    d->child->command, shown, d->call->answer ?
+		    "{\"loss\":NUMBER,...}" : "{}");
 }
 
-/* The line is there: {} or {"error":TEXT}. */
 static int
 take_line(struct dialogue *d, struct fail *f)
 {
-	json_t *answer = json_loadb(d->line, d->size, 0, NULL), *error;
-	int status = 0;
+	const struct text *line = &d->child->line;
 
-	error = json_object_get(answer, "error");
 	d->said = true;
-	d->refused = json_is_string(error);
-	if (!json_is_object(answer) ||
-	    json_object_size(answer) != (size_t)d->refused)
-		status = misspoke(d, f);
-	else if (d->refused)
-		fail(f, FAIL_DATA, "%s", json_string_value(error));
-	json_decref(answer);
-	return status;
+	d->answer = answer_read(line->data ? line->data : "", line->size,
+				d->call->answer, f);
+	return d->answer == ANSWER_NONE ? misspoke(d, f) : 0;
+}
+
+static int
+said_more(const struct child *p, struct fail *f)
+{
+	return fail(f, FAIL_PROTOCOL, "'%s' has answered more than was wanted",
+		    p->command);
 }
 
 /* Arrays begin in the very bytes behind the line. */
-static void
-take_rest(struct dialogue *d, const char *from, size_t n)
+static int
+take_rest(struct dialogue *d, const char *from, size_t n, struct fail *f)
 {
 	while (n > 0 && !is_answered(d)) {
 		const struct external_array *a = &d->call->wanted[d->array];
-		const size_t left = bytes(a) - d->got;
+		const size_t left = external_bytes(a) - d->got;
 		const size_t some = n < left ? n : left;
 
 		memcpy((char *)a->at + d->got, from, some);
@@ -376,23 +422,24 @@ take_rest(struct dialogue *d, const char *from, size_t n)
 		d->got = some == left ? 0 : d->got + some;
 		d->array += some == left;
 	}
+	return n > 0 ? said_more(d->child, f) : 0;
 }
 
-/* Up to n bytes of the line have come. */
+/* n bytes have come, which begin in the line. */
 static int
-hear_line(struct dialogue *d, size_t n, struct fail *f)
+hear_line(struct dialogue *d, const char *from, size_t n, struct fail *f)
 {
-	char *const all = d->line, *end;
-	const size_t size = d->size + n;
+	const size_t most = d->call->answer ? ANSWER_STEP : ANSWER_LAYER;
+	const char *end = memchr(from, '\n', n);
+	struct text *line = &d->child->line;
 
-	end = memchr(all + d->size, '\n', n);
-	d->size = end ? (size_t)(end - all) : size;
+	text_add_bytes(line, from, end ? (size_t)(end - from) : n);
+	if (line->size >= most)
+		return misspoke(d, f);
 	if (!end)
-		return size < LINE_BYTES ? 0 : misspoke(d, f);
-	if (take_line(d, f) < 0)
-		return -1;
-	take_rest(d, end + 1, size - d->size - 1);
-	return 0;
+		return 0;
+	return take_line(d, f) < 0 ? -1 :
+		take_rest(d, end + 1, n - (size_t)(end + 1 - from), f);
 }
 
 /* What has come; 0, or 1: it says no more; or -1. */
@@ -401,8 +448,9 @@ hear(struct dialogue *d, struct fail *f)
 {
 	const bool line = !d->said;
 	const struct external_array *a = &d->call->wanted[d->array];
-	char *to = line ? d->line + d->size : (char *)a->at + d->got;
-	const size_t room = line ? LINE_BYTES - d->size : bytes(a) - d->got;
+	char some[SOME_BYTES];
+	char *to = line ? some : (char *)a->at + d->got;
+	const size_t room = line ? sizeof(some) : external_bytes(a) - d->got;
 	const ssize_t n = read(d->child->from, to, room);
 
 	if (n < 0)
@@ -411,9 +459,9 @@ hear(struct dialogue *d, struct fail *f)
 	if (n == 0)
 		return 1;
 	if (line)
-		return hear_line(d, (size_t)n, f);
+		return hear_line(d, some, (size_t)n, f);
 	d->got += (size_t)n;
-	if (d->got == bytes(a)) {
+	if (d->got == external_bytes(a)) {
 		d->got = 0;
 		d->array++;
 	}
@@ -474,7 +522,7 @@ converse(struct programs *p, struct dialogue *d, struct fail *f)
 		if (heard != 0)
 			return heard < 0 ? -1 : say_end(to, f);
 	}
-	return d->refused ? -1 : 0;
+	return d->answer == ANSWER_GOOD ? 0 : -1;
 }
 
 /*
@@ -485,15 +533,21 @@ static int
 call(void *own, const struct external_call *c, struct fail *f)
 {
 	struct programs *p = own;
-	struct dialogue d = { .child = find(p, c->layer), .call = c };
+	struct dialogue d = { .child = find(p, c->answer ? NULL : c->name),
+			      .call = c };
 	const struct timespec at_once = { 0 };
 	sigset_t pipe, before;
 	int status;
+	char more;
 
 	if (d.child->group < 0)
 		return fail(f, FAIL_PEER, "'%s' has ended",
 			    d.child->command);
+	if (d.child->asked && read(d.child->from, &more, 1) > 0)
+		return said_more(d.child, f);
 	write_head(&d.child->head, c);
+	text_reset(&d.child->line);
+	d.child->asked = true;
 	sigemptyset(&pipe);
 	sigaddset(&pipe, SIGPIPE);
 	pthread_sigmask(SIG_BLOCK, &pipe, &before);

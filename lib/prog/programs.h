@@ -1,8 +1,9 @@
 /*
- * programs - those that compute external layers, as children of ours: see
- * ps-external(5).
+ * programs - those that compute external layers and steps, as children of
+ * ours: see ps-external(5) and ps-step(5).
  *
  *	programs_add(&p, optarg)	once for each -x
+ *	p.step = optarg			--step
  *	... = programs_externals(&p)	for whoever computes
  *	programs_end(&p)
  */
@@ -18,6 +19,7 @@ struct child;
 struct programs {		/* { 0 } is none */
 	char **command;		/* "LAYER=COMMAND", or "COMMAND" */
 	size_t commands, command_room;
+	const char *step;	/* that of the steps; NULL: there is none */
 	uint64_t timeout_ms;	/* for an answer */
 	bool steady;		/* told to end, wait for it all the same */
 	struct child *child;

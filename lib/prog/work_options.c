@@ -9,7 +9,7 @@
 #define MAX_SHUFFLE		((uint64_t)1 << 32)
 
 enum { CACHE = CLI_LONG, CHECK, GRACE, LEASE, MAX_BAD, NO_HEADER, PREFETCH,
-       REPEAT, SHARD, SHUFFLE };
+       REPEAT, SHARD, SHUFFLE, STEP };
 
 static const struct cli_option options[] = {
 	{ 'c', "coordinator", "ENDPOINT",
@@ -40,6 +40,8 @@ static const struct cli_option options[] = {
 	{ SHUFFLE, "shuffle", "[BUFFER]",
 	  "draw each example out of so many that are read ahead "
 	  "(default 10000)" },
+	{ STEP, "step", "COMMAND",
+	  "what computes the steps of the model's step line" },
 	{ 'x', "external", "[LAYER=]COMMAND",
 	  "what computes the external layer" },
 	{ 0 }
@@ -105,6 +107,7 @@ work_settings_read(struct work_settings *s, int argc, char **argv)
 					cli_uint(1, MAX_SHUFFLE) :
 					SHUFFLE_EXAMPLES;
 				break;
+		case STEP:	s->programs.step = optarg; break;
 		case 'x':	programs_add(&s->programs, optarg); break;
 		}
 	}

@@ -439,7 +439,7 @@ exchange(struct pipeline *p, struct inflight *push, struct inflight *pull,
 
 		x.push = push->compute;
 		x.step = push->step;
-		x.examples = push->batch.examples;
+		x.examples = push->result.examples;
 		x.learning_rate = l->learning_rate;
 		x.slot = l->slot;
 		x.attempt = l->slots > 0 ? l->attempt : 0;
@@ -594,9 +594,10 @@ train(struct pipeline *p, struct inflight *s, struct fail *f)
 		return 0;
 	for (size_t i = 0; i < p->metrics; i++)
 		metric_reset(&s->state[i]);
+	compute_step(s->compute, s->step);
 	compute_train(s->compute, p->o.plan->seed ^ (s->step + 1) ^
 		      s->lease->slot << 40, s->state);
-	*r = (struct result){ .examples = s->batch.examples,
+	*r = (struct result){ .examples = compute_examples(s->compute),
 			      .loss = compute_loss(s->compute) };
 	result_metrics(r, p->metric, p->metrics, s->state);
 	noes_add_batch(&r->noes, &s->batch);

@@ -41,8 +41,8 @@ note(struct answerer *a, const struct external_call *c)
 	char *to = a->asked[a->calls];
 	const size_t room = sizeof(a->asked[0]);
 
-	snprintf(to, room, "%s %s%s:", c->layer, c->backward ? "backward" :
-		 "forward", c->training ? " training" : "");
+	snprintf(to, room, "%s %s%s:", c->name, c->op,
+		 c->training ? " training" : "");
 	list(to, room, c->sent, c->sents);
 	snprintf(to + strlen(to), room - strlen(to), " ->");
 	list(to, room, c->wanted, c->wanteds);
@@ -97,7 +97,7 @@ answer(void *own, const struct external_call *c, struct fail *f)
 	note(a, c);
 	if (fails)
 		return fail(f, a->kind, "no such number");
-	if (c->backward)
+	if (strcmp(c->op, "backward") == 0)
 		backward(a, c);
 	else
 		forward(a, c);

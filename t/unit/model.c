@@ -19,8 +19,8 @@ static const struct {
 	{ "", "model.ps: there is no loss line" },
 	{ "# nothing\n\n", "model.ps: there is no loss line" },
 	{ "inptu x float", "model.ps:1: 'inptu' begins no statement; they are "
-	  "input, label, variable, NAME = LAYER, loss, metric, optimizer, "
-	  "mode" },
+	  "input, label, variable, NAME = LAYER, loss, step, metric, "
+	  "optimizer, mode" },
 	{ "input x", "model.ps:1: a line like 'input NAME KIND "
 	  "[KEY=VALUE]...' is expected" },
 	{ "\ninput x \"float", "model.ps:2: a \" is not closed" },
@@ -113,8 +113,8 @@ static const struct {
 	{ "input x float\ny = lstm x", "model.ps:2: unknown layer "
 	  "'lstm'" },
 	{ "y=dense x units=1", "model.ps:1: 'y=dense' begins no statement; "
-	  "they are input, label, variable, NAME = LAYER, loss, metric, "
-	  "optimizer, mode; put blanks around the =" },
+	  "they are input, label, variable, NAME = LAYER, loss, step, "
+	  "metric, optimizer, mode; put blanks around the =" },
 	{ "y =", "model.ps:1: a line like 'NAME = LAYER INPUT... "
 	  "[KEY=VALUE]...' is expected" },
 	{ "y = dense units=1", "model.ps:1: y: dense takes 1 input, not 0" },

@@ -1,0 +1,385 @@
+#include "model/step_program.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "tensor/kernels.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SEED_BITS	53	/* as JSON has whole numbers */
+#define PARTS		3	/* arrays of an input of ids, at most */
+#define PART_NAME	(NODE_NAME + 8)	/* "words/offset" */
+
+struct step_program {
+	const struct model *model;
+	const struct externals *externals;
+	uint64_t stream;		/* of random numbers */
+	struct external_array *sent, *wanted;
+	size_t sents, wanteds;
+	char (*name)[PART_NAME];	/* of parts of inputs, PARTS of each */
+	uint64_t *id;			/* of all inputs, end to end */
+	float *prediction, *gradient;	/* gradients of layers, end to end */
+	size_t id_room, prediction_room, gradient_room;
+	struct external_answer answer;
+};
+
+struct step_program *
+step_program_new(const struct model *m, const struct externals *externals)
+{
+	struct step_program *p = mem_alloc(1, sizeof(*p));
+	const struct step_line *s = &m->step;
+	const size_t most = PARTS * s->ins + s->variables;
+
+	p->model = m;
+	p->externals = externals;
+	p->stream = hash64(s->name, strlen(s->name));
+	p->sent = mem_alloc(most, sizeof(*p->sent));
+	p->wanted = mem_alloc(most + 1, sizeof(*p->wanted));
+	p->name = mem_alloc(PARTS * s->ins, sizeof(*p->name));
+	return p;
+}
+
+void
+step_program_free(struct step_program *p)
+{
+	if (!p)
+		return;
+	free(p->sent);
+	free(p->wanted);
+	free(p->name);
+	free(p->id);
+	free(p->prediction);
+	free(p->gradient);
+	free(p);
+}
+
+/* Room for so many numbers of 4 or 8 bytes; what was there is not kept. */
+static void *
+room(void *was, size_t *has, size_t n, size_t size)
+{
+	if (n <= *has && was)
+		return was;
+	free(was);
+	*has = n;
+	return mem_alloc(n, size);
+}
+
+/* ---- what is sent ---- */
+
+static const struct feature *
+feature_of(const struct step_batch *b, const struct node *n)
+{
+	return n ? &b->batch->feature[n->feature] : &b->batch->label;
+}
+
+/* Is it one of ids: an input, or the label? */
+static bool
+has_ids(const struct step_program *p, const struct node *n)
+{
+	return n ? node_ids(n) : p->model->label.kind != INPUT_FLOAT;
+}
+
+static size_t
+count_ids(const struct step_program *p, const struct step_batch *b)
+{
+	const struct step_line *s = &p->model->step;
+	size_t sum = 0;
+
+	for (size_t i = 0; i < s->ins; i++) {
+		const struct feature *x;
+
+		if (!has_ids(p, s->in[i]))
+			continue;
+		x = feature_of(b, s->in[i]);
+		sum += b->batch->examples + 1;		/* offsets */
+		if (x->input)
+			sum += feature_count(x, b->batch->examples);
+	}
+	return sum;
+}
+
+/* An array of an input: its name, or one with a part's behind it. */
+static struct external_array *
+add_part(struct step_program *p, const char *name, const char *part,
+	 size_t first, struct shape shape)
+{
+	struct external_array *a = &p->sent[p->sents];
+	char *all = p->name[p->sents++];
+
+	snprintf(all, PART_NAME, "%s%s", name, part);
+	*a = (struct external_array){ .name = all, .examples = first,
+				      .shape = shape };
+	return a;
+}
+
+static uint64_t *
+copy_ids(const struct feature *x, size_t n, uint64_t *to)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = feature_id(x, i);
+	return to + n;
+}
+
+/* Ids; of any number of them where each example's begin; and weights. */
+static uint64_t *
+send_ids(struct step_program *p, const struct step_batch *b, const char *name,
+	 const struct feature *x, uint64_t *to)
+{
+	const size_t examples = b->batch->examples;
+	const size_t n = feature_count(x, examples);
+	const bool bags = input_width(x->input) == 0;
+	const struct shape one = { 0 };
+	struct external_array *a;
+
+	/* A first axis without anything is one, too. */
+	a = add_part(p, name, "", bags ? 0 : examples, bags ?
+		     (struct shape){ 1, { n } } : x->input->shape);
+	a->id = to;
+	to = copy_ids(x, n, to);
+	if (!bags)
+		return to;
+	add_part(p, name, "/offset", examples + 1, one)->id = to;
+	for (size_t i = 0; i <= examples; i++)
+		*to++ = x->offset[i];
+	if (x->input->kind == INPUT_SPARSE)
+		add_part(p, name, "/weight", 0, (struct shape){ 1, { n } })
+			->at = x->weight;
+	return to;
+}
+
+static void
+send_floats(struct step_program *p, const struct step_batch *b,
+	    const struct node *n)
+{
+	const size_t examples = b->batch->examples;
+	const char *name = n ? n->name : p->model->label.name;
+	const struct shape one = { 0 };
+	struct external_array *a = add_part(p, name, "", examples,
+					    n ? n->shape : one);
+
+	/* It is only read. */
+	a->at = n ? b->pass[n->index].out.value :
+		(float *)(uintptr_t)b->label;
+}
+
+static void
+send_inputs(struct step_program *p, const struct step_batch *b)
+{
+	const struct step_line *s = &p->model->step;
+	uint64_t *to;
+
+	to = p->id = room(p->id, &p->id_room, count_ids(p, b),
+			  sizeof(*p->id));
+	for (size_t i = 0; i < s->ins; i++) {
+		const struct node *n = s->in[i];
+
+		if (!feature_of(b, NULL)->input && !n)
+			continue;	/* there is no label */
+		if (!has_ids(p, n))
+			send_floats(p, b, n);
+		else
+			to = send_ids(p, b, n ? n->name :
+				      p->model->label.name,
+				      feature_of(b, n), to);
+	}
+}
+
+static struct external_array
+variable_of(const struct step_program *p, size_t v, float *at)
+{
+	const struct variable *of = &p->model->variable[v];
+
+	return (struct external_array){ .name = of->name, .shape = of->shape,
+					.at = at, .fixed = of->averaged };
+}
+
+/* ---- what is wanted ---- */
+
+/* Gradients of layers are added to what comes to them from elsewhere. */
+static void
+want_layers(struct step_program *p, const struct step_batch *b)
+{
+	const struct step_line *s = &p->model->step;
+	const size_t examples = b->batch->examples;
+	size_t size = 0;
+	float *to;
+
+	for (size_t i = 0; i < s->ins; i++)
+		if (s->in[i] && s->in[i]->trained)
+			size += examples * node_size(s->in[i]);
+	to = p->gradient = room(p->gradient, &p->gradient_room, size,
+				sizeof(float));
+	for (size_t i = 0; i < s->ins; i++) {
+		const struct node *n = s->in[i];
+
+		if (!n || !n->trained)
+			continue;
+		p->wanted[p->wanteds++] = (struct external_array){
+			.name = n->name, .examples = examples,
+			.shape = n->shape, .at = to };
+		to += examples * node_size(n);
+	}
+}
+
+static void
+want_prediction(struct step_program *p, const struct step_batch *b)
+{
+	const struct step_line *s = &p->model->step;
+	const size_t size = b->batch->examples * model_outputs(p->model);
+
+	p->prediction = room(p->prediction, &p->prediction_room, size,
+			     sizeof(float));
+	p->wanted[p->wanteds++] = (struct external_array){
+		.name = s->name, .examples = b->batch->examples,
+		.shape = s->prediction, .at = p->prediction };
+}
+
+static void
+fill_arrays(struct step_program *p, enum step_op op,
+	    const struct step_batch *b)
+{
+	const struct step_line *s = &p->model->step;
+
+	p->sents = p->wanteds = 0;
+	send_inputs(p, b);
+	if (op == STEP_TRAIN)
+		want_layers(p, b);
+	for (size_t i = 0; i < s->variables; i++) {
+		const size_t v = s->variable[i];
+
+		p->sent[p->sents++] = variable_of(p, v, b->value[v]);
+		if (op == STEP_TRAIN)
+			p->wanted[p->wanteds++] =
+				variable_of(p, v, b->gradient[v]);
+	}
+	if (op == STEP_PREDICT)
+		want_prediction(p, b);
+}
+
+/* ---- what comes of it ---- */
+
+static const struct metric *
+find_metric(const struct model *m, const char *name, size_t *at)
+{
+	for (*at = 0; *at < m->metrics; ++*at)
+		if (strcmp(metric_name(&m->metric[*at]), name) == 0)
+			return &m->metric[*at];
+	return NULL;
+}
+
+static int
+check_answer(const struct step_program *p, enum step_op op,
+	     uint64_t examples, struct fail *f)
+{
+	const struct external_answer *a = &p->answer;
+	size_t at;
+
+	if (op == STEP_PREDICT)
+		return 0;
+	if (!a->has_loss)
+		return fail(f, FAIL_DATA, "the answer has no \"loss\"");
+	if (a->examples == 0 || a->examples > examples)
+		return fail(f, FAIL_DATA, "\"examples\":%llu, where %llu were "
+			    "sent", (unsigned long long)a->examples,
+			    (unsigned long long)examples);
+	for (size_t i = 0; i < a->metrics; i++)
+		if (!find_metric(p->model, a->metric[i].name, &at))
+			return fail(f, FAIL_DATA, "\"metrics\": the model has "
+				    "no line 'metric %s'", a->metric[i].name);
+	return 0;
+}
+
+/* The program says what a buffer is, the servers take means. */
+static void
+weigh_buffers(const struct step_program *p, const struct step_batch *b)
+{
+	const struct step_line *s = &p->model->step;
+	const float examples = (float)p->answer.examples;
+
+	for (size_t i = 0; i < s->variables; i++) {
+		const struct variable *v = &p->model->variable[s->variable[i]];
+		float *to = b->gradient[s->variable[i]];
+
+		for (size_t k = 0; v->averaged && k < shape_size(v->shape);
+		     k++)
+			to[k] *= examples;
+	}
+}
+
+int
+step_program_run(struct step_program *p, enum step_op op,
+		 const struct step_batch *b, struct fail *f)
+{
+	static const char *const ops[] = { "step", "evaluate", "predict" };
+	const struct step_line *s = &p->model->step;
+	struct external_call c = {
+		.op = ops[op], .name = s->name, .training = op == STEP_TRAIN,
+		.step = b->step, .sent = p->sent, .wanted = p->wanted,
+		.seed = rng_at(b->seed, p->stream, 0) >> (64 - SEED_BITS),
+		.answer = &p->answer
+	};
+
+	if (op == STEP_PREDICT && !s->predicts)
+		return fail(f, FAIL_CONFIG, "%s: %s: it predicts nothing: "
+			    "there is no predicts=SHAPE", s->where, s->name);
+	fill_arrays(p, op, b);
+	c.sents = p->sents;
+	c.wanteds = p->wanteds;
+	p->answer = (struct external_answer){
+		.examples = b->batch->examples };
+	if (p->externals->call(p->externals->own, &c, f) < 0 ||
+	    check_answer(p, op, b->batch->examples, f) < 0)
+		return fail_at(f, "%s: %s", s->where, s->name);
+	if (op == STEP_TRAIN)
+		weigh_buffers(p, b);
+	return 0;
+}
+
+double
+step_program_loss(const struct step_program *p)
+{
+	return p->answer.loss * (double)p->answer.examples;
+}
+
+uint64_t
+step_program_examples(const struct step_program *p)
+{
+	return p->answer.examples;
+}
+
+void
+step_program_metrics(const struct step_program *p, struct metric_state *state)
+{
+	size_t at;
+
+	for (size_t i = 0; i < p->answer.metrics; i++) {
+		const struct external_metric *m = &p->answer.metric[i];
+
+		if (find_metric(p->model, m->name, &at))
+			metric_add_mean(&state[at], m->sum, m->weight);
+	}
+}
+
+const float *
+step_program_prediction(const struct step_program *p)
+{
+	return p->prediction;
+}
+
+void
+step_program_add(const struct step_program *p, const struct pass *pass)
+{
+	const struct step_line *s = &p->model->step;
+	const struct external_array *a = p->wanted;
+
+	for (size_t i = 0; i < s->ins; i++)
+		if (s->in[i] && s->in[i]->trained) {
+			kernel_add(pass[s->in[i]->index].out.gradient, a->at,
+				   external_size(a));
+			a++;
+		}
+}

@@ -1,0 +1,187 @@
+#include "prog/answer.h"
+
+#include "base/json.h"
+#include "base/text.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXAMPLES	((double)((uint64_t)1 << 32))	/* of an answer */
+
+/* ---- numbers that JSON has not ---- */
+
+/* As Python's json and others write them: how many bytes? */
+static size_t
+odd_number(const char *at, size_t left)
+{
+	static const char *const words[] = { "NaN", "-Infinity", "Infinity" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		const size_t n = strlen(words[i]);
+
+		if (n <= left && memcmp(at, words[i], n) == 0)
+			return n;
+	}
+	return 0;
+}
+
+/* The line with null in their places. */
+static void
+replace_odd(struct text *to, const char *line, size_t size)
+{
+	bool string = false;
+	size_t n;
+
+	for (size_t i = 0; i < size; i += n) {
+		const size_t odd = string ? 0 : odd_number(line + i, size - i);
+		const bool escape = string && line[i] == '\\' && i + 1 < size;
+
+		n = odd > 0 ? odd : escape ? 2 : 1;
+		if (line[i] == '"')
+			string = !string;
+		text_add_bytes(to, odd > 0 ? "null" : line + i,
+			       odd > 0 ? strlen("null") : n);
+	}
+}
+
+static json_t *
+load(const char *line, size_t size)
+{
+	struct text plain = { 0 };
+	json_error_t error;
+	json_t *answer = json_read(line, size, 0, &error);
+
+	if (answer)
+		return answer;
+	replace_odd(&plain, line, size);
+	answer = json_read(plain.data ? plain.data : "", plain.size, 0,
+			   &error);
+	text_release(&plain);
+	return answer;
+}
+
+/* ---- of a step ---- */
+
+static int
+unfit(struct fail *f, const char *key, const json_t *value, const char *why)
+{
+	char *text = json_line(value, JSON_ENCODE_ANY | JSON_COMPACT);
+
+	fail(f, FAIL_DATA, "\"%.64s\":%.60s%s %s", key, text ? text : "?",
+	     text && strlen(text) > 60 ? "..." : "", why);
+	free(text);
+	return -1;
+}
+
+/* null is a number that JSON has not. */
+static int
+read_loss(struct external_answer *to, const json_t *value, struct fail *f)
+{
+	if (!json_is_number(value) && !json_is_null(value))
+		return unfit(f, "loss", value, "is no number");
+	to->loss = json_is_null(value) ? (double)NAN :
+		json_number_value(value);
+	to->has_loss = true;
+	return 0;
+}
+
+static int
+read_examples(struct external_answer *to, const json_t *value, struct fail *f)
+{
+	const double x = json_number_value(value);
+
+	if (!json_is_number(value) || !(x >= 0) || x > EXAMPLES ||
+	    x != floor(x))
+		return unfit(f, "examples", value,
+			     "is no whole number from 0 on");
+	to->examples = (uint64_t)x;
+	return 0;
+}
+
+static int
+read_metric(struct external_answer *to, const char *name, const json_t *value,
+	    struct fail *f)
+{
+	struct external_metric *m = &to->metric[to->metrics];
+	const json_t *sum = json_array_get(value, 0);
+	const json_t *weight = json_array_get(value, 1);
+
+	if (json_array_size(value) != 2 || !json_is_number(sum) ||
+	    !json_is_number(weight) || json_number_value(weight) < 0)
+		return unfit(f, name, value, "in \"metrics\" is no "
+			     "[SUM,WEIGHT] of finite numbers");
+	if (to->metrics == EXTERNAL_METRICS ||
+	    strlen(name) >= sizeof(m->name))
+		return fail(f, FAIL_DATA, "\"metrics\": more than %d, or a "
+			    "name of more than %zu letters", EXTERNAL_METRICS,
+			    sizeof(m->name) - 1);
+	snprintf(m->name, sizeof(m->name), "%s", name);
+	m->sum = json_number_value(sum);
+	m->weight = json_number_value(weight);
+	to->metrics++;
+	return 0;
+}
+
+static int
+read_metrics(struct external_answer *to, json_t *value, struct fail *f)
+{
+	const char *name;
+	json_t *metric;
+
+	if (!json_is_object(value))
+		return unfit(f, "metrics", value, "is no object");
+	json_object_foreach(value, name, metric)
+		if (read_metric(to, name, metric, f) < 0)
+			return -1;
+	return 0;
+}
+
+static int
+read_member(struct external_answer *to, const char *key, json_t *value,
+	    struct fail *f)
+{
+	if (strcmp(key, "loss") == 0)
+		return read_loss(to, value, f);
+	if (strcmp(key, "examples") == 0)
+		return read_examples(to, value, f);
+	if (strcmp(key, "metrics") == 0)
+		return read_metrics(to, value, f);
+	return unfit(f, key, value, "means nothing in an answer, which has "
+		     "loss, examples and metrics");
+}
+
+static enum answer
+read_step(json_t *answer, struct external_answer *to, struct fail *f)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(answer, key, value)
+		if (read_member(to, key, value, f) < 0)
+			return ANSWER_UNFIT;
+	return ANSWER_GOOD;
+}
+
+enum answer
+answer_read(const char *line, size_t size, struct external_answer *to,
+	    struct fail *f)
+{
+	json_t *answer = load(line, size);
+	const json_t *error = json_object_get(answer, "error");
+	enum answer is = ANSWER_GOOD;
+
+	if (!json_is_object(answer) || (error && !json_is_string(error)) ||
+	    (!to && json_object_size(answer) != (error ? 1 : 0))) {
+		is = ANSWER_NONE;
+	} else if (error) {
+		fail(f, FAIL_DATA, "%s", json_string_value(error));
+		is = ANSWER_REFUSED;
+	} else if (to) {
+		is = read_step(answer, to, f);
+	}
+	json_decref(answer);
+	return is;
+}

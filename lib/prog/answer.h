@@ -1,0 +1,26 @@
+/*
+ * answer - the line that begins a program's answer: see ps-external(5) and
+ * ps-step(5).
+ */
+#ifndef PS_ANSWER_H
+#define PS_ANSWER_H
+
+#include "base/fail.h"
+#include "model/external.h"
+
+#define ANSWER_LAYER	((size_t)1 << 10)	/* bytes of a line, at most */
+#define ANSWER_STEP	((size_t)2 << 20)
+
+enum answer {
+	ANSWER_GOOD,		/* the arrays follow */
+	ANSWER_UNFIT,		/* they do, but FAIL_DATA: it cannot be */
+	ANSWER_REFUSED,		/* FAIL_DATA: nothing follows */
+	ANSWER_NONE		/* no answer begins so */
+};
+
+/* Without its newline.  Of a layer to is NULL; of a step it holds what the
+   answer is if it does not say. */
+enum answer answer_read(const char *line, size_t size,
+			struct external_answer *to, struct fail *);
+
+#endif

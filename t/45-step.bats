@@ -1,0 +1,336 @@
+# Step programs: programs of the user's that compute whole steps.
+
+load lib.bash
+
+# Logistic regression with nothing but Python's own library, which does what
+# its words say at the request of that number, and behind its answer.
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	[ -x /usr/bin/python3 ] || skip "no /usr/bin/python3"
+	cat >model.ps <<-'END'
+		input     x float[4]
+		label     y binary
+		variable  W [4,1] initializer=zeros
+		variable  b [1] initializer=zeros
+		variable  steps [2] initializer=zeros trainable=false
+		step      fit x y predicts=[1]
+		metric    accuracy
+		optimizer adagrad learning_rate=1.0
+	END
+	cat >native.ps <<-'END'
+		input     x float[4]
+		label     y binary
+		logit   = dense x units=1 kernel_initializer=zeros
+		loss      binary_crossentropy logit from_logits=true
+		metric    accuracy logit
+		optimizer adagrad learning_rate=1.0
+	END
+	printf '%s\n' '+1 1:1 2:1' '-1 3:1' '+1 1:1 4:1' '-1 2:1 3:1' \
+		'+1 1:2 3:1' '-1 3:2 4:1' >train.svm
+	cat >fit.py <<-'END'
+		import array, json, math, os, signal, sys, time
+		at, what, then = (sys.argv[1:] + ["", "", ""])[:3]
+		into, out = sys.stdin.buffer, sys.stdout.buffer
+
+		def read(a):
+		    kind = "Q" if a.get("type") == "uint64" else "f"
+		    size = array.array(kind).itemsize * math.prod(a["shape"])
+		    return array.array(kind, into.read(size))
+
+		for number, line in enumerate(iter(into.readline, b"")):
+		    r = json.loads(line)
+		    sent = {a["name"]: read(a) for a in r["sent"]}
+		    x = sent.get("x") or sent["h"]
+		    W, d = sent["W"], len(sent["W"])
+		    n, y = len(x) // d, sent.get("y")
+		    z = [sum(x[i * d + k] * W[k] for k in range(d)) +
+		         sent["b"][0] for i in range(n)]
+		    p = [1 / (1 + math.exp(-v)) for v in z]
+		    head, answer = {}, {"fit": p}
+		    if y:
+		        g = [p[i] - y[i] for i in range(n)]
+		        head = {"loss": sum(max(z[i], 0) - z[i] * y[i] +
+		                math.log1p(math.exp(-abs(z[i])))
+		                for i in range(n)) / n,
+		                "metrics": {"accuracy": [sum((z[i] > 0) ==
+		                (y[i] > 0) for i in range(n)), n]}}
+		        answer = {"b": [sum(g)], "W": [sum(x[i * d + k] * g[i]
+		                  for i in range(n)) for k in range(d)],
+		                  "steps": [r.get("step", 0), n],
+		                  "h": [v * w for v in g for w in W]}
+		    said = False
+		    if at in (str(number), "*"):
+		        exec(what)
+		    if said:
+		        continue
+		    out.write(json.dumps(head).encode() + b"\n" + b"".join(
+		        array.array("f", answer[a["name"]]).tobytes()
+		        for a in r["wanted"] if "error" not in head))
+		    out.flush()
+		    if at == str(number):
+		        exec(then)
+	END
+	fit="/usr/bin/python3 fit.py"
+}
+
+# train REQUESTS MODEL OPTION-OF-WORKERS... - one worker and server; the result
+# lines without what depends on the clock.
+train() {
+	local requests=$1 model=$2
+	shift 2
+	printf '%b\n' "$requests" |
+		ps-local -q -C saved -- "$@" --repeat train.svm -- \
+		ps-coord -m "$model" -B 4 --checkpoint=saved |
+		sed 's/,"seconds":[^}]*//'
+}
+
+# rounded - numbers with five digits, as two sums of another order have them.
+rounded() {
+	awk -F'"loss":' '/loss/ { split($2, rest, ",")
+		printf "%s %.5f %s\n", $1, rest[1], rest[2] }'
+}
+
+# numbers CHECKPOINT NAME - of a variable, with five digits.
+numbers() {
+	ps-ckpt cat "$1" "$2" | tail -c "$3" | od -An -v -tf4 -w4 |
+		awk '{ printf "%.5f\n", $1 }'
+}
+
+@test "a program computes what a native model does, losses and weights" {
+	train 'train 100\neval train.svm' native.ps >native
+	mv saved native.saved
+	train 'train 100\neval train.svm' model.ps --step="$fit" >step
+	diff <(rounded <native) <(rounded <step)
+	[ "$(wc -l <step)" = 101 ]
+	diff <(numbers native.saved logit/kernel 16) <(numbers saved W 16)
+	diff <(numbers native.saved logit/bias 4) <(numbers saved b 4)
+	# What is not trained is what the last step says.
+	[ "$(numbers saved steps 8 | tr '\n' ' ')" = "99.00000 4.00000 " ]
+	ps-eval -C native.saved --predict train.svm >native
+	ps-eval -C saved --predict --step "$fit" train.svm >step
+	diff <(awk '{ printf "%.5f\n", $1 }' native) \
+		<(awk '{ printf "%.5f\n", $1 }' step)
+	[ "$(wc -l <step)" = 6 ]
+	run -0 ps-eval -C saved --step "$fit" train.svm
+	[[ $output == *'"step":100,"final":true,"examples":6,'* ]]
+	[[ $output == *'"metrics":{"accuracy":1}'* ]]
+}
+
+# rounds MODEL SERVERS OPTION-OF-WORKERS... - three replicas, the coordinator's
+# data.
+rounds() {
+	local model=$1 servers=$2
+	shift 2
+	rm -rf saved
+	printf 'train 100\n' | ps-local -q -s "$servers" -w 3 -C saved -- \
+		"$@" -- ps-coord -m "$model" -B 4 --mode=sync --replicas=3 \
+		-d train.svm --checkpoint=saved |
+		sed 's/,"seconds":[^}]*//; s/"worker":"[^"]*",//'
+}
+
+@test "so it does in rounds of three, on two servers" {
+	rounds native.ps 2 -q >native
+	mv saved native.saved
+	rounds model.ps 2 --step="$fit" >step
+	diff <(rounded <native) <(rounded <step)
+	[ "$(wc -l <step)" = 100 ]
+	diff <(numbers native.saved logit/kernel 16) <(numbers saved W 16)
+	ps-ckpt cat saved W >two
+	ps-ckpt cat saved steps >steps
+	rounds model.ps 1 --step="$fit" >step
+	ps-ckpt cat saved W | cmp - two
+	ps-ckpt cat saved steps | cmp - steps
+}
+
+@test "layers before it are trained by its gradients" {
+	cat >deep.ps <<-'END'
+		input     x float[4]
+		label     y binary
+		h       = dense x units=3 activation=tanh
+		variable  W [3,1]
+		variable  b [1] initializer=zeros
+		step      fit h y
+		metric    accuracy
+		optimizer adam learning_rate=0.1
+	END
+	train 'train 80' deep.ps --step="$fit" >out
+	awk -F'"loss":' '{ split($2, rest, ","); last = rest[1] }
+		END { exit !(NR == 80 && last < 0.1) }' out
+}
+
+@test "ids come as whole numbers, bags with their offsets and weights" {
+	cat >ids.ps <<-'END'
+		input     s sparse[9]
+		variable  W [1] initializer=zeros
+		step      count s
+		optimizer sgd
+	END
+	cat >count.py <<-'END'
+		import array, json, math, sys
+		into, out = sys.stdin.buffer, sys.stdout.buffer
+		for line in iter(into.readline, b""):
+		    r = json.loads(line)
+		    for a in r["sent"]:
+		        kind = "Q" if a.get("type") == "uint64" else "f"
+		        n = math.prod(a["shape"]) * (8 if kind == "Q" else 4)
+		        print(a["name"], a["shape"], list(array.array(kind,
+		              into.read(n))), file=sys.stderr)
+		    out.write(b'{"loss":1}\n' + bytes(4))
+		    out.flush()
+	END
+	printf '%s\n' '2:1 9:0.5' '' '3:1 4:2 5:3' >ids.svm
+	echo train | ps-local -q -- --step "/usr/bin/python3 count.py" \
+		ids.svm -- ps-coord -m ids.ps -B 3 >out 2>log
+	run -0 cat log
+	assert_line --partial "s [5] [1, 8, 2, 3, 4]"
+	assert_line --partial "s/offset [4] [0, 2, 2, 5]"
+	assert_line --partial "s/weight [5] [1.0, 0.5, 1.0, 2.0, 3.0]"
+	assert_line --partial "W [1] [0.0]"
+}
+
+# fails WORDS - the third step, whose program says head or answers otherwise.
+fails() {
+	run -65 --separate-stderr ps-local -q -- --repeat --step \
+		"$fit 2 '$1'" train.svm -- ps-coord -m model.ps -B 4 requests
+	assert_line '{"op":"train","step":2,"worker":"worker:0",'\
+"\"error\":\"step 2: $2\"}"
+}
+
+@test "what it says of a step that cannot be is the error of the step" {
+	local at="model.ps:6: fit"
+	echo train 9 >requests
+	fails 'head = {"error": "no logarithm"}' "$at: no logarithm"
+	fails 'head["examples"] = -1' \
+"$at: \\\"examples\\\":-1 is no whole number from 0 on"
+	fails 'head["examples"] = 2.5' \
+"$at: \\\"examples\\\":2.5 is no whole number from 0 on"
+	fails 'head["examples"] = 5' \
+"$at: \\\"examples\\\":5, where 4 were sent"
+	fails 'head["metrics"] = {"f1": [1, 2]}' \
+"$at: \\\"metrics\\\": the model has no line 'metric f1'"
+	fails 'del head["loss"]' "$at: the answer has no \\\"loss\\\""
+	fails 'head["loss"] = math.nan' "the loss is not a number; a smaller \
+learning_rate or a clipnorm may help"
+	fails 'answer["W"][2] = math.inf' "the gradient of W has infinite \
+numbers or NaNs; a smaller learning_rate or a clipnorm may help"
+}
+
+@test "a step of which it says an error is given up, requests behind go on" {
+	printf 'train 9\njoin\ntrain 3\n' | ps-local -q -- --repeat \
+		--step="$fit 5 'head = {\"error\": \"not now\"}'" train.svm \
+		-- ps-coord -m model.ps -B 4 --keep-going >out || true
+	[ "$(grep -c '"step":5,.*"error":"step 5: model.ps:6: fit: not now"' \
+		out)" = 1 ]
+	[ "$(sed '1,/"op":"join"/d' out | grep -c '"op":"train".*"loss"')" = 3 ]
+}
+
+@test "one that dies takes its worker along, and another runs the steps" {
+	printf 'train 300\n' | ps-local -w 2 -- --repeat \
+		--step="$fit 40 'ok = not os.path.exists(\"died\")
+os.mkdir(\"died\") if ok else 0
+sys.exit(3) if ok else 0'" train.svm -- \
+		ps-coord -m model.ps -B 4 >out 2>log
+	[ "$(grep -c '"step"' out)" = 300 ]
+	[ "$(sed 's/.*"step":\([0-9]*\).*/\1/' out | sort -un | wc -l)" = 300 ]
+	run -0 grep -c "^ps-work.*: model.ps:6: fit: '.* has ended with " log
+	assert_output 1
+}
+
+@test "a step that is run again has its seed" {
+	printf 'train 40\n' | ps-local -q -w 2 -- --repeat --step="$fit '*' '
+name = str(r[\"step\"]) + \".seed\"
+open(name, \"a\").write(str(r[\"seed\"]) + chr(10))
+ok = r[\"step\"] == 7 and not os.path.exists(\"died\")
+os.mkdir(\"died\") if ok else 0
+os.kill(os.getpid(), 9) if ok else 0'" train.svm -- \
+		ps-coord -m model.ps -B 4 >out 2>log
+	[ "$(wc -l <7.seed)" = 2 ]
+	[ "$(sort -u 7.seed | wc -l)" = 1 ]
+	[ "$(cat ./*.seed | sort -u | wc -l)" = 40 ]
+}
+
+# ended PIDFILE - the process is gone, or is so within ten seconds.
+ended() {
+	timeout 10 tail -s 0.05 --pid="$(<"$1")" -f /dev/null
+}
+
+# refused STATUS LINE COMMAND [OPTION...] - what ps-eval says of a command.
+refused() {
+	run "-$1" --separate-stderr ps-eval -C saved --step "$3" "${@:4}" \
+		train.svm
+	assert_equal "${stderr_lines[-1]}" "ps-eval: model.ps:6: fit: $2"
+}
+
+@test "one that says what is no answer, or nothing, or ends, is told" {
+	local each no_answer="which does not begin an answer; that is a line \
+{\"loss\":NUMBER,...} or {\"error\":\"TEXT\"}"
+	train 'train 1' model.ps --step="$fit" >/dev/null
+	each="$fit 0 'print(\"hello\\tall\", flush=True)'"
+	refused 76 "'$each' said 'hello?all', $no_answer" "$each"
+	each="tr -d '\\n' </dev/zero | tr '\\0' x; sleep 1e6"
+	refused 76 "'$each' said '$(printf 'x%.0s' {1..32})', $no_answer" \
+		"$each"
+	each="cat >/dev/null"
+	refused 69 "'$each' has not answered within 0.3 s" "$each" -w 300ms
+	each="exec $fit 0 'os.kill(os.getpid(), 9)'"
+	refused 69 "'$each' was ended by signal 9" "$each"
+	each="exit 3"
+	refused 69 "'$each' has ended with status 3" "$each"
+	each="exec >/dev/null; exec sleep 1e6"
+	refused 69 "'$each' has closed its standard output" "$each"
+	each="./nowhere"
+	refused 69 "'$each' has ended with status 127" "$each"
+	each="sleep 1e6 & echo \$! >pid; wait"
+	refused 69 "'$each' has not answered within 0.3 s" "$each" -w 300ms
+	ended pid
+}
+
+@test "gradients that are too short or too long are told" {
+	local each more
+	echo train 9 >requests
+	train 'train 1' model.ps --step="$fit" >/dev/null
+	each="$fit 2 'answer[\"W\"].pop()'"
+	run -69 --separate-stderr ps-local -- -w 500ms --repeat \
+		--step="$each" train.svm -- ps-coord -m model.ps -B 4 requests
+	[[ $stderr == *"fit: '$each' has not answered within 0.5 s"* ]]
+	# More in one piece with the answer, and behind it.
+	for more in "'answer[\"steps\"].append(1)'" \
+		"'' 'out.write(b\"1\"); out.flush()'"; do
+		each="$fit 2 $more"
+		run -76 --separate-stderr ps-local -- --repeat \
+			--step="$each" train.svm -- \
+			ps-coord -m model.ps -B 4 requests
+		[[ $stderr == *"fit: '$each' has answered more than was "* ]]
+	done
+}
+
+@test "a model and --step that do not fit are told" {
+	echo train 9 >requests
+	run -78 ps-local -- --repeat train.svm -- ps-coord -m model.ps requests
+	assert_line "ps-coord: step 0: model.ps:6: a program computes fit: \
+say which, --step=COMMAND"
+	run -78 ps-local -- --step "$fit" --repeat train.svm -- \
+		ps-coord -m native.ps requests
+	assert_line "ps-coord: step 0: --step='$fit': the model has no step \
+line"
+	train 'train 1' model.ps --step="$fit" >/dev/null
+	run -78 ps-eval -C saved train.svm
+	assert_output "ps-eval: model.ps:6: a program computes fit: say \
+which, --step=COMMAND"
+	rm -r saved
+	sed 's/ predicts=.*//' model.ps >mute.ps
+	train 'train 1' mute.ps --step="$fit" >/dev/null
+	run -78 ps-eval -C saved --predict --step "$fit" train.svm
+	assert_output "ps-eval: mute.ps:6: fit: it predicts nothing: there is \
+no predicts=SHAPE"
+}
+
+@test "a model of steps is planned, shown and checked like any other" {
+	run -0 ps-coord -m model.ps --plan -s 2 -B 4
+	[[ $output == *steps* ]]
+	train 'train 1\nsave' model.ps --step="$fit" >/dev/null
+	run -0 ps-ckpt verify saved
+	run -0 ps-ckpt show saved
+	[[ $output == *steps* ]]
+}

@@ -1,0 +1,32 @@
+/* What a program says is an answer or none, and has its numbers in bounds. */
+#include "prog/answer.h"
+
+#include "fuzz.h"
+
+#include <math.h>
+
+int
+fuzz_one(const uint8_t *data, size_t size)
+{
+	struct external_answer a = { .examples = 5 };
+	struct fail f = { 0 };
+	const char *line = (const char *)data;
+
+	switch (answer_read(line, size, &a, &f)) {
+	case ANSWER_GOOD:
+		FUZZ_CHECK(a.examples <= (uint64_t)1 << 32);
+		FUZZ_CHECK(a.metrics <= EXTERNAL_METRICS);
+		for (size_t i = 0; i < a.metrics; i++)
+			FUZZ_CHECK(isfinite(a.metric[i].sum) &&
+				   a.metric[i].weight >= 0);
+		break;
+	case ANSWER_UNFIT:
+	case ANSWER_REFUSED:
+		FUZZ_CHECK(f.kind == FAIL_DATA);
+		break;
+	default:
+		break;
+	}
+	answer_read(line, size, NULL, &f);
+	return 0;
+}

@@ -1,0 +1,143 @@
+/*
+ * The line that begins a program's answer: what it says, and what it cannot.
+ */
+#include "prog/answer.h"
+
+#include "tap.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What comes of a line of a step; the words of the failure, if there is one. */
+static const struct {
+	const char *line;
+	enum answer is;
+	const char *why;
+} steps[] = {
+	{ "{\"loss\":0.5}", ANSWER_GOOD, NULL },
+	{ "{\"loss\":1,\"examples\":3}", ANSWER_GOOD, NULL },
+	{ "{}", ANSWER_GOOD, NULL },
+	{ "{\"loss\":1,\"metrics\":{\"hits\":[1.5,2]}}", ANSWER_GOOD, NULL },
+	{ "{\"loss\": NaN}", ANSWER_GOOD, NULL },
+	{ "{\"loss\": -Infinity, \"examples\": 2}", ANSWER_GOOD, NULL },
+	{ "{\"error\":\"no logarithm\"}", ANSWER_REFUSED, "no logarithm" },
+	{ "{\"error\":\"NaN\",\"loss\":2}", ANSWER_REFUSED, "NaN" },
+	{ "{\"error\":\"\\\"NaN\",\"loss\":NaN}", ANSWER_REFUSED, "\"NaN" },
+	{ "{\"error\":7}", ANSWER_NONE, NULL },
+	{ "", ANSWER_NONE, NULL },
+	{ "[]", ANSWER_NONE, NULL },
+	{ "hello", ANSWER_NONE, NULL },
+	{ "{\"loss\":1}x", ANSWER_NONE, NULL },
+	{ "{\"loss\":1", ANSWER_NONE, NULL },
+	{ "{\"loss\":\"1\"}", ANSWER_UNFIT, "\"loss\":\"1\" is no number" },
+	{ "{\"examples\":-1}", ANSWER_UNFIT,
+	  "\"examples\":-1 is no whole number from 0 on" },
+	{ "{\"examples\":2.5}", ANSWER_UNFIT,
+	  "\"examples\":2.5 is no whole number from 0 on" },
+	{ "{\"examples\":NaN}", ANSWER_UNFIT,
+	  "\"examples\":null is no whole number from 0 on" },
+	{ "{\"examples\":5000000000}", ANSWER_UNFIT,
+	  "\"examples\":5000000000 is no whole number from 0 on" },
+	{ "{\"metrics\":[1,2]}", ANSWER_UNFIT,
+	  "\"metrics\":[1,2] is no object" },
+	{ "{\"metrics\":{\"a\":1}}", ANSWER_UNFIT,
+	  "\"a\":1 in \"metrics\" is no [SUM,WEIGHT] of finite numbers" },
+	{ "{\"metrics\":{\"a\":[1]}}", ANSWER_UNFIT,
+	  "\"a\":[1] in \"metrics\" is no [SUM,WEIGHT] of finite numbers" },
+	{ "{\"metrics\":{\"a\":[NaN,1]}}", ANSWER_UNFIT,
+	  "\"a\":[null,1] in \"metrics\" is no [SUM,WEIGHT] of finite "
+	  "numbers" },
+	{ "{\"metrics\":{\"a\":[1,-1]}}", ANSWER_UNFIT,
+	  "\"a\":[1,-1] in \"metrics\" is no [SUM,WEIGHT] of finite numbers" },
+	{ "{\"los\":1}", ANSWER_UNFIT, "\"los\":1 means nothing in an answer, "
+	  "which has loss, examples and metrics" },
+};
+
+static enum answer
+read(const char *line, struct external_answer *a, struct fail *f)
+{
+	*a = (struct external_answer){ .examples = 9 };
+	return answer_read(line, strlen(line), a, f);
+}
+
+static void
+test_steps(void)
+{
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		struct external_answer a;
+		struct fail f = { 0 };
+		const enum answer is = read(steps[i].line, &a, &f);
+
+		const bool good = is == steps[i].is && (!steps[i].why ||
+			(f.kind == FAIL_DATA &&
+			 strcmp(f.text, steps[i].why) == 0));
+
+		if (!good)
+			printf("# %d: %s\n", (int)is, f.text);
+		named(good, *steps[i].line ? steps[i].line : "nothing");
+	}
+}
+
+static void
+test_values(void)
+{
+	struct external_answer a;
+	struct fail f = { 0 };
+
+	ok(read("{\"loss\":0.25,\"metrics\":{\"a\":[1,2],\"b\":[3,4.5]}}", &a,
+		&f) == ANSWER_GOOD);
+	named(a.has_loss && fabs(a.loss - .25) < 1e-12, "its loss");
+	named(a.examples == 9, "what it does not say stays");
+	named(a.metrics == 2, "two metrics");
+	named(fabs(a.metric[0].sum + a.metric[1].sum - 4) < 1e-12 &&
+	      fabs(a.metric[0].weight + a.metric[1].weight - 6.5) < 1e-12,
+	      "their numbers");
+	ok(read("{}", &a, &f) == ANSWER_GOOD && !a.has_loss);
+	ok(read("{\"loss\":NaN}", &a, &f) == ANSWER_GOOD && a.has_loss &&
+	   isnan(a.loss));
+	ok(read("{\"loss\":null}", &a, &f) == ANSWER_GOOD && isnan(a.loss));
+	ok(read("{\"examples\":3.0}", &a, &f) == ANSWER_GOOD &&
+	   a.examples == 3);
+}
+
+/* A name that no metric of a model can have is no reason to write beyond. */
+static void
+test_sizes(void)
+{
+	struct external_answer a;
+	struct fail f = { 0 };
+	char line[4096] = "{\"metrics\":{";
+	size_t n = strlen(line);
+
+	for (int i = 0; i <= EXTERNAL_METRICS; i++)
+		n += (size_t)snprintf(line + n, sizeof(line) - n,
+				      "%s\"m%d\":[1,1]", i ? "," : "", i);
+	snprintf(line + n, sizeof(line) - n, "}}");
+	named(read(line, &a, &f) == ANSWER_UNFIT, "too many metrics");
+	snprintf(line, sizeof(line), "{\"metrics\":{\"%064d\":[1,1]}}", 7);
+	named(read(line, &a, &f) == ANSWER_UNFIT, "too long a name");
+}
+
+static void
+test_layers(void)
+{
+	struct fail f = { 0 };
+
+	ok(answer_read("{}", 2, NULL, &f) == ANSWER_GOOD);
+	ok(answer_read("{\"loss\":1}", 10, NULL, &f) == ANSWER_NONE);
+	ok(answer_read("{\"error\":\"no\"}", 14, NULL, &f) == ANSWER_REFUSED);
+	ok(strcmp(f.text, "no") == 0);
+	ok(answer_read("{\"error\":\"no\",\"a\":1}", 20, NULL, &f) ==
+	   ANSWER_NONE);
+}
+
+int
+main(void)
+{
+	test_steps();
+	test_values();
+	test_sizes();
+	test_layers();
+	return tap_done();
+}

@@ -1,0 +1,413 @@
+/*
+ * Steps that a program computes: what it is asked, what becomes of its answer,
+ * and of what cannot be one.  Who answers here is a function.
+ */
+#include "rig.h"
+
+#include "model/external.h"
+#include "tap.h"
+
+#include <math.h>
+
+/* The last call, in words, and what to answer. */
+struct answerer {
+	char asked[1024];
+	size_t calls;
+	uint64_t seed;
+	double sum;		/* of the numbers that were sent */
+	float gives;		/* all numbers that are wanted */
+	struct external_answer answer;
+	enum fail_kind kind;	/* 0: it does not fail */
+};
+
+static void
+list(char *to, size_t room, const struct external_array *a, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		char dims[SHAPE_TEXT];
+		const size_t size = strlen(to);
+
+		snprintf(to + size, room - size, " %s%s%s %zux%s", a[i].name,
+			 a[i].id ? "(id)" : "", a[i].fixed ? "(fixed)" : "",
+			 a[i].examples, shape_text(a[i].shape, dims));
+	}
+}
+
+static double
+sum_of(const struct external_array *a)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < external_size(a); i++)
+		sum += a->id ? (double)a->id[i] : (double)a->at[i];
+	return sum;
+}
+
+static int
+answer(void *own, const struct external_call *c, struct fail *f)
+{
+	struct answerer *a = own;
+	char *to = a->asked;
+	const size_t room = sizeof(a->asked);
+
+	snprintf(to, room, "%s %s %llu:", c->name, c->op,
+		 (unsigned long long)c->step);
+	list(to, room, c->sent, c->sents);
+	snprintf(to + strlen(to), room - strlen(to), " ->");
+	list(to, room, c->wanted, c->wanteds);
+	a->calls++;
+	a->seed = c->seed;
+	a->sum = 0;
+	for (size_t i = 0; i < c->sents; i++)
+		a->sum += sum_of(&c->sent[i]);
+	for (size_t i = 0; i < c->wanteds; i++)
+		for (size_t k = 0; k < external_size(&c->wanted[i]); k++)
+			c->wanted[i].at[k] = a->gives;
+	if (a->kind)
+		return fail(f, a->kind, "no such number");
+	if (a->answer.examples == 0)
+		a->answer.examples = c->answer->examples;
+	*c->answer = a->answer;
+	return 0;
+}
+
+static int
+begin(void *own, const struct model *m, struct fail *f)
+{
+	(void)own, (void)m, (void)f;
+	return 0;
+}
+
+#define DATA	"input x float[3]\ninput i id[2] rows=5\n" \
+		"input s sparse[4]\nlabel t float\n"
+#define VARIABLES "variable W [3,2]\nvariable n [2] trainable=false\n"
+
+static void
+open_rig(struct rig *r, struct answerer *a, struct externals *e,
+	 const char *text, size_t examples)
+{
+	struct rng rng = { .seed = 4 };
+
+	*a = (struct answerer){ .gives = 2,
+				.answer = { .loss = .5, .has_loss = true } };
+	*e = (struct externals){ a, begin, answer };
+	rig_begin_with(r, text, e);
+	rig_fill(r, &rng);
+	for (size_t i = 0; i < examples; i++)
+		rig_add_example(r, &rng);
+	rig_pull(r);
+}
+
+static size_t
+find(const struct rig *r, const char *name)
+{
+	return (size_t)(model_variable(r->model, name) - r->variable);
+}
+
+/* Is every number of the variable's gradient this one? */
+static bool
+all_are(const struct rig *r, const char *name, float x)
+{
+	const size_t v = find(r, name);
+	const size_t width = shape_width(r->variable[v].shape);
+	const float *g = compute_gradient(r->compute, v);
+
+	for (size_t i = 0; i < compute_rows(r->compute, v).count * width; i++)
+		if (g[i] < x || g[i] > x)
+			return false;
+	return true;
+}
+
+/* A text that is this one; what it is if not. */
+static bool
+is(const char *text, const char *wanted)
+{
+	if (strcmp(text, wanted) == 0)
+		return true;
+	printf("# %s\n", text);
+	return false;
+}
+
+/* What is wrong with the batch, as data. */
+static bool
+refused(const struct rig *r, const char *why)
+{
+	struct fail f = { 0 };
+
+	return compute_check(r->compute, &f) == -1 && f.kind == FAIL_DATA &&
+		is(f.text, why);
+}
+
+static void
+test_requests(void)
+{
+	struct answerer a;
+	struct externals e;
+	struct rig r;
+	uint64_t seed;
+
+	open_rig(&r, &a, &e, DATA VARIABLES "e = embedding i dim=2\n"
+		 "step go x e t variables=W,n predicts=[4]\n", 3);
+	compute_step(r.compute, 7);
+	compute_train(r.compute, 9, NULL);
+	named(is(a.asked, "go step 7: x 3x[3] e 3x[2, 2] t 3x[] "
+		 "W 0x[3, 2] n(fixed) 0x[2] -> e 3x[2, 2] W 0x[3, 2] "
+		 "n(fixed) 0x[2]"), "a step wants gradients");
+	seed = a.seed;
+	compute_train(r.compute, 9, NULL);
+	named(a.seed == seed && seed < (uint64_t)1 << 53 && seed > 0,
+	      "a step that is run again has its seed");
+	compute_train(r.compute, 10, NULL);
+	named(a.seed != seed, "another one has another");
+	compute_forward(r.compute);
+	named(is(a.asked, "go evaluate 7: x 3x[3] e 3x[2, 2] t 3x[] "
+		 "W 0x[3, 2] n(fixed) 0x[2] ->"),
+	      "an evaluation wants no gradients");
+	r.batch.label.input = NULL;
+	rig_pull(&r);
+	compute_predict(r.compute);
+	named(is(a.asked, "go predict 7: x 3x[3] e 3x[2, 2] "
+		 "W 0x[3, 2] n(fixed) 0x[2] -> go 3x[4]"),
+	      "a prediction has no label");
+	ok(model_outputs(r.model) == 4);
+	ok(compute_prediction(r.compute)[11] == 2);
+	rig_end(&r);
+}
+
+/* Ids are as they were read, and those of bags stand beside their offsets. */
+static void
+test_ids(void)
+{
+	struct answerer a;
+	struct externals e;
+	struct rig r;
+	double sum = 0;
+
+	open_rig(&r, &a, &e, DATA "step go i s\n", 4);
+	compute_train(r.compute, 0, NULL);
+	named(strstr(a.asked, "go step 0: i(id) 4x[2] s(id) 0x[") == a.asked &&
+	      strstr(a.asked, "s/offset(id) 5x[] s/weight 0x["),
+	      "ids have their offsets and weights");
+	for (size_t i = 0; i < 8; i++)
+		sum += (double)feature_id(&r.batch.feature[1], i);
+	for (size_t i = 0; i < r.batch.feature[2].offset[4]; i++)
+		sum += (double)feature_id(&r.batch.feature[2], i) +
+			(double)r.batch.feature[2].weight[i];
+	for (size_t i = 0; i <= 4; i++)
+		sum += (double)r.batch.feature[2].offset[i];
+	named(fabs(sum - a.sum) < 1e-9, "they are what was read");
+	rig_end(&r);
+}
+
+static void
+test_answer(void)
+{
+	struct metric_state state[2] = { 0 };
+	struct answerer a;
+	struct externals e;
+	struct rig r;
+	size_t metrics;
+	const struct metric *metric;
+	float most = 0;
+	struct fail f = { 0 };
+
+	open_rig(&r, &a, &e, DATA VARIABLES "e = embedding i dim=2\n"
+		 "step go x e\nmetric hits\nmetric f1\n", 4);
+	a.answer.examples = 3;
+	a.answer.metrics = 1;
+	a.answer.metric[0] = (struct external_metric){ "f1", 6, 8 };
+	compute_train(r.compute, 0, state);
+	metric = model_metrics(r.model, &metrics);
+	named(compute_check(r.compute, &f) == 0, "it is sound");
+	named(compute_examples(r.compute) == 3, "it counts three examples");
+	named(fabs(compute_loss(r.compute) - 1.5) < 1e-12,
+	      "its loss is a mean of them");
+	named(all_are(&r, "W", 2), "a gradient is the program's");
+	named(all_are(&r, "n", 6), "a buffer's value is weighed as a mean is");
+	for (size_t i = 0; i < 5; i++)
+		most += compute_gradient(r.compute, find(&r, "e/embeddings"))
+			[i < compute_rows(r.compute, find(&r,
+					"e/embeddings")).count ? 2 * i : 0];
+	named(most >= 16, "a layer's goes on to its table");
+	ok(metrics == 2 && fabs(metric_value(&metric[1], &state[1]) - .75) <
+	   1e-12);
+	named(isnan(metric_value(&metric[0], &state[0])),
+	      "a metric that it does not tell is nothing");
+	rig_end(&r);
+}
+
+static void
+test_regularizer(void)
+{
+	struct answerer a;
+	struct externals e;
+	struct rig r;
+	double square = 0;
+
+	open_rig(&r, &a, &e, DATA "variable W [3,2] regularizer=l2:0.5\n"
+		 "step go x\n", 4);
+	a.answer.examples = 2;
+	compute_train(r.compute, 0, NULL);
+	for (size_t i = 0; i < 6; i++)
+		square += (double)r.w[0][i] * (double)r.w[0][i];
+	named(fabs(compute_loss(r.compute) - 1 - 2 * .5 * square) < 1e-6,
+	      "penalties are of the examples that count");
+	named(fabsf(compute_gradient(r.compute, 0)[0] - 2 - 2 * r.w[0][0]) <
+	      1e-6f, "and in the gradient");
+	rig_end(&r);
+}
+
+/* Both layers' rooms are one: each gets what is said of it. */
+static void
+test_views(void)
+{
+	struct answerer a;
+	struct externals e;
+	struct rig r;
+
+	open_rig(&r, &a, &e, DATA "e = embedding i dim=2\nv = flatten e\n"
+		 "step go e v\n", 1);
+	compute_train(r.compute, 0, NULL);
+	named(all_are(&r, "e/embeddings",
+		      compute_rows(r.compute, 0).count == 1 ? 8 : 4),
+	      "a layer and a view of it add up");
+	rig_end(&r);
+}
+
+static void
+test_failures(void)
+{
+	struct answerer a;
+	struct externals e;
+	struct rig r;
+	struct fail f = { 0 };
+
+	open_rig(&r, &a, &e, DATA VARIABLES "step go x\nmetric hits\n", 4);
+	a.kind = FAIL_DATA;
+	compute_train(r.compute, 0, NULL);
+	ok(refused(&r, "model.ps:7: go: no such number"));
+	a.kind = FAIL_PEER;
+	compute_forward(r.compute);
+	ok(compute_failure(r.compute)->kind == FAIL_PEER);
+	a.kind = 0;
+	a.answer.has_loss = false;
+	compute_train(r.compute, 0, NULL);
+	ok(refused(&r, "model.ps:7: go: the answer has no \"loss\""));
+	a.answer.has_loss = true;
+	a.answer.examples = 5;
+	compute_train(r.compute, 0, NULL);
+	ok(refused(&r, "model.ps:7: go: \"examples\":5, where 4 were sent"));
+	a.answer.examples = 4;
+	a.answer.metrics = 1;
+	a.answer.metric[0] = (struct external_metric){ "f1", 6, 8 };
+	compute_train(r.compute, 0, NULL);
+	ok(refused(&r, "model.ps:7: go: \"metrics\": the model has no line "
+		   "'metric f1'"));
+	a.answer.metrics = 0;
+	a.gives = NAN;
+	compute_train(r.compute, 0, NULL);
+	ok(refused(&r, "the gradient of W has infinite numbers or NaNs"
+		   COMPUTE_ADVICE));
+	a.gives = 0;
+	a.answer.loss = (double)NAN;
+	compute_train(r.compute, 0, NULL);
+	ok(refused(&r, "the loss is not a number" COMPUTE_ADVICE));
+	a.answer.loss = 1;
+	compute_train(r.compute, 0, NULL);
+	named(compute_check(r.compute, &f) == 0, "the next one is another");
+	compute_predict(r.compute);
+	ok(compute_failure(r.compute)->kind == FAIL_CONFIG &&
+	   is(compute_failure(r.compute)->text, "model.ps:7: go: it predicts "
+	      "nothing: there is no predicts=SHAPE"));
+	rig_end(&r);
+}
+
+/* The lines come behind nine others. */
+static bool
+refuses(const char *lines, const char *why)
+{
+	char text[1024];
+	struct model_file file = { (char *)(uintptr_t)"model.ps", text, 0 };
+	const struct model_source source = { &file, 1 };
+	struct model *m;
+	struct fail f;
+
+	snprintf(text, sizeof(text), DATA VARIABLES "d = dense x units=1\n"
+		 "e = embedding i dim=2\n\n%s", lines);
+	file.size = strlen(text);
+	m = model_parse(&source, &f);
+	if (!m && strcmp(f.text, why) == 0 && f.kind == FAIL_CONFIG)
+		return true;
+	printf("# %s\n", m ? "it is taken" : f.text);
+	model_free(m);
+	return false;
+}
+
+static void
+test_refusals(void)
+{
+	ok(refuses("step\n", "model.ps:10: a line like 'step NAME INPUT... "
+		   "[KEY=VALUE]...' is expected"));
+	ok(refuses("step go\n", "model.ps:10: a line like 'step NAME INPUT... "
+		   "[KEY=VALUE]...' is expected"));
+	ok(refuses("step x t\n", "model.ps:10: x is already defined at "
+		   "model.ps:1"));
+	ok(refuses("step go y\n", "model.ps:10: go: there is no input, label "
+		   "or layer y"));
+	ok(refuses("step go x t x\n", "model.ps:10: go: x comes twice"));
+	ok(refuses("step go x t t\n", "model.ps:10: go: t comes twice"));
+	ok(refuses("step go x variables=V\n", "model.ps:10: go: variables: "
+		   "there is no line 'variable V SHAPE'"));
+	ok(refuses("step go x variables=d/kernel\n", "model.ps:10: go: "
+		   "variables: there is no line 'variable d/kernel SHAPE'"));
+	ok(refuses("step go x variables=W\n", "model.ps:6: n: no step line "
+		   "names it among its variables"));
+	ok(refuses("step go x predicts=[]\n",
+		   "model.ps:10: go: predicts=[] is not like [3,4]"));
+	ok(refuses("step go x predicts=3x\n",
+		   "model.ps:10: go: predicts=3x is not like [3,4]"));
+	ok(refuses("step go x command=./y.py\n",
+		   "model.ps:10: unknown setting command; there are "
+		   "variables, predicts"));
+	ok(refuses("step go x\nstep too x\n", "model.ps:11: a second step "
+		   "line; the first is at model.ps:10"));
+	ok(refuses("step go x\nloss mean_squared_error d\n", "model.ps:11: a "
+		   "loss and a step line, at model.ps:10: a step's program "
+		   "has its own loss"));
+	ok(refuses("loss mean_squared_error d\nstep go x\n", "model.ps:11: a "
+		   "step line and a loss, at model.ps:10: a step's program "
+		   "has its own loss"));
+	ok(refuses("loss mean_squared_error d\n", "model.ps:6: n: "
+		   "trainable=false is for what a step line's program "
+		   "computes, and there is none"));
+	ok(refuses("y = external x shape=[2] variables=W,n\nstep go y\n",
+		   "model.ps:10: y: variables: n is not trainable, and only a "
+		   "step line's program computes such"));
+	ok(refuses("variable q [2] trainable=maybe\nstep go x\n",
+		   "model.ps:10: trainable=maybe is not true or false"));
+	ok(refuses("variable q [2] trainable=false regularizer=l2\n"
+		   "step go x\n", "model.ps:10: q: what is not trained takes "
+		   "no regularizer"));
+	ok(refuses("step go x\nmetric hits d\n", "model.ps:11: hits: what a "
+		   "step's program measures is of no layer"));
+	ok(refuses("step go x\nmetric hits\nmetric hits\n", "model.ps:12: a "
+		   "second metric hits; results tell them apart by name"));
+	ok(refuses("step go x\nmetric hi/ts\n", "model.ps:11: 'hi/ts' is no "
+		   "name: it takes letters, digits, _ - . and at most 63 of "
+		   "them"));
+	ok(refuses("step go x\nmetric hits threshold=1\n", "model.ps:11: "
+		   "unknown setting threshold"));
+}
+
+int
+main(void)
+{
+	test_requests();
+	test_ids();
+	test_answer();
+	test_regularizer();
+	test_views();
+	test_failures();
+	test_refusals();
+	return tap_done();
+}
