@@ -103,7 +103,11 @@ draw_workers(struct scenario *s, struct rng *r)
 	}
 	/* One is so much behind the others that they run ahead of it. */
 	if (chance(r, 3))
-		s->compute_ms[0] = compute * between(r, 2, 5) + 1;
+		s->compute_ms[0] = 1 + compute *
+			between(r, 2, chance(r, 2) ? 5 : 30);
+	/* Of a longer one a program would say that it is alive. */
+	if (s->compute_ms[0] > s->o.lease_ms / 2)
+		s->compute_ms[0] = s->o.lease_ms / 2;
 }
 
 static void
@@ -347,7 +351,9 @@ draw_trigger(const struct scenario *s, struct rng *r, struct fault *f,
 		f->target = (enum target)rng_below(r, 3);
 		break;
 	case AT_WARNING:
-		f->words = chance(r, 2) ? 0 : rng_below(r, WARNINGS);
+		f->words = chance(r, 3) ? 0 : rng_below(r, WARNINGS);
+		if (s->standby[s->seed % s->o.servers] && chance(r, 3))
+			f->words = WARNING_TAKES_OVER;
 		f->nth = 1 + rng_below(r, f->words == 0 ? 6 : 2);
 		break;
 	case AT_PUBLISH:
@@ -411,7 +417,8 @@ draw_fault(struct scenario *s, struct rng *r, const struct swarm *w)
 	if (f.kind == FAULT_AGE)
 		f.node = s->wal[0] ? draw_server_node(s, r) : COORDINATOR;
 	/* What is on disk then, and what is not? */
-	if (f.trigger == AT_PUBLISH && s->journal && chance(r, 2)) {
+	if (((f.trigger == AT_WARNING && f.words > 0) ||
+	     f.trigger == AT_PUBLISH) && s->journal && chance(r, 2)) {
 		f.kind = FAULT_CRASH;
 		f.node = COORDINATOR;
 	}
@@ -422,6 +429,13 @@ draw_fault(struct scenario *s, struct rng *r, const struct swarm *w)
 	/* It takes as long as it takes, or is killed before. */
 	if (f.kind == FAULT_EVALUATE && chance(r, 2))
 		f.span = NEVER;
+	/* Who leaves early leaves more behind than others may be ahead. */
+	if (f.kind == FAULT_LEAVE && s->ledger && chance(r, 2)) {
+		f.trigger = AT_STEPS;
+		f.nth = 1 + rng_below(r, 30);
+		f.later = 0;
+		f.node = FIRST_WORKER;
+	}
 	/* A worker need not come back; but one of them stays. */
 	if (f.kind == FAULT_KILL && chance(r, 2))
 		f.span = chance(r, 2) ? NEVER : 0;

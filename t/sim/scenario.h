@@ -114,6 +114,7 @@ struct scenario {
 
 /* What warnings are told apart by; the first is in all. */
 #define WARNINGS	7
+#define WARNING_TAKES_OVER	1
 extern const char *const scenario_warnings[WARNINGS];
 
 /* Everything is drawn from the seed; end with scenario_release(). */
