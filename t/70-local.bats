@@ -573,11 +573,174 @@ address"
 	assert_clean
 }
 
+@test "members that die are started again, so often, in their places" {
+	stand_in ps-work <<-'EOT'
+		#!/bin/bash
+		[ "$1" != --check ] || exit 0
+		echo $$ >>pids
+		echo "$*" >>"given.$4"
+		echo "ps-work: here" >&2
+		if [ "$4" = 1 ]; then
+			(($(wc -l <given.1) > $(cat dies))) || kill -9 $$
+			echo >begun
+		fi
+		exec tail -f /dev/null
+	EOT
+	echo 2 >dies
+	run -0 --separate-stderr ps-local -w 2 --restart=3 -- --repeat -- \
+		await 1
+	assert_equal "$(wc -l <given.0)" 1
+	assert_equal "$(wc -l <given.1)" 3
+	assert_equal "$(sort -u given.1 | wc -l)" 1
+	assert_equal "$(grep -c '^ps-work\[1\]: here$' <<<"$stderr")" 3
+	grep '^ps-local' <<<"$stderr" | diff - <(printf 'ps-local: %s\n' \
+		"ps-work 1 was ended by signal 9" \
+		"ps-work 1 is started again, 1 of 3" \
+		"ps-work 1 was ended by signal 9" \
+		"ps-work 1 is started again, 2 of 3")
+	assert_clean
+	# More often than it may: its place stays empty.
+	rm given.*
+	stand_in await <<-'EOT'
+		#!/bin/bash
+		until [ "$(wc -l <given.1)" = 2 ]; do :; done
+		until ! kill -0 "$(tail -n 1 pids)" 2>/dev/null; do :; done
+	EOT
+	echo 99 >dies
+	run -0 ps-local -w 2 --restart=1 -- --repeat -- await
+	assert_equal "$(wc -l <given.1)" 2
+	assert_line --index -1 "ps-local: ps-work 1 was ended by signal 9"
+}
+
+@test "who ends by itself is started again if that may help" {
+	stand_in ps-work <<-'EOT'
+		#!/bin/bash
+		echo "$4" >>starts
+		exit "$(cat status)"
+	EOT
+	local status
+	for status in 0 64 65 66 69 70 71 73 74 75 76 77 78; do
+		echo "$status" >status
+		ps-local --restart=2 sh -c 'until [ -s "$PS_WORKERS_ENDED" ]
+			do :; done; cat "$PS_WORKERS_ENDED"' >ended 2>said
+		case $status in
+		0)	assert_equal "$(cat ended)" \
+				"69 ps-work 0 ended with status 0" ;;
+		*)	assert_equal "$(cat ended)" \
+				"$status ps-work 0 ended with status $status" ;;
+		esac
+		echo "$status $(wc -l <starts) $(wc -l <said)"
+		rm starts
+	done >counts
+	diff counts - <<-'EOT'
+		0 1 1
+		64 1 1
+		65 1 1
+		66 1 1
+		69 3 3
+		70 3 3
+		71 3 3
+		73 1 1
+		74 3 3
+		75 3 3
+		76 1 1
+		77 1 1
+		78 1 1
+	EOT
+}
+
+@test "a server that dies before it is ready is not started again" {
+	stand_in ps-serve <<-'EOT'
+		#!/bin/sh
+		echo $$ >>pids
+		kill -9 $$
+	EOT
+	run -137 ps-local --restart=5 true
+	assert_line "ps-local: ps-serve 0 was ended by signal 9"
+	assert_line "ps-local: server 0 did not get ready"
+	refute_output --partial again
+}
+
+@test "kills of all members cost no step, if they are started again" {
+	PATH=$real
+	command -v ps-coord && command -v ps-work || skip "not built"
+	least_job
+	# What reads the results kills those who make them.
+	cat >killer <<-'EOT'
+		n=0
+		while read -r line; do
+			echo "$line"
+			n=$((n + 1))
+			case $n in
+			300)	which=ps-work ;;
+			600)	which=ps-serve ;;
+			900)	which=. ;;
+			*)	continue ;;
+			esac
+			for pid in $(cat /proc/"$1"/task/*/children); do
+				if grep -q "$which" "/proc/$pid/comm" &&
+				   ! grep -q '^sh$' "/proc/$pid/comm"; then
+					kill -9 "$pid"
+				fi
+			done
+		done
+	EOT
+	yes train | head -n 2000 >requests
+	run -0 --separate-stderr timeout 60 ps-local -w 2 -s 2 --restart=2 \
+		-- --repeat train.svm -- sh -c '
+		ps-coord -m model.ps -B 1 requests | sh killer $PPID >results'
+	assert_equal "$(grep -c '"op":"train"' results)" 2000
+	assert_equal "$(grep -o '"step":[0-9]*' results | sort -u | wc -l)" 2000
+	assert_equal "$(grep -c 'ps-work . is started again, . of 2' \
+		<<<"$stderr")" 4
+	assert_equal "$(grep -c 'ps-serve . is started again, . of 2' \
+		<<<"$stderr")" 4
+}
+
+@test "the coordinator's endpoint is printed before the command runs" {
+	run -0 --separate-stderr ps-local --print-endpoint \
+		sh -c 'await 1; echo "$PS_COORD"'
+	assert_equal "${#lines[@]}" 2
+	assert_equal "${lines[0]}" "${lines[1]}"
+	assert_line --index 0 --regexp "^ipc://$TMPDIR/.*/coord$"
+	# A file is there while it runs.
+	seq 1000 >where
+	run -0 --separate-stderr ps-local --print-endpoint=where \
+		sh -c 'await 1; echo "$PS_COORD" | diff - where && echo same'
+	assert_output same
+	assert_not_exists where
+	run -0 --separate-stderr bash -c 'ps-local --print-endpoint=/dev/fd/3 \
+		sh -c "await 1" 3>&1 | cat'
+	assert_output --regexp "^ipc://$TMPDIR/.*/coord$"
+	assert_clean
+}
+
+@test "an endpoint that cannot be printed is the end, before the command" {
+	mkfifo unread
+	run -73 ps-local -w 0 -s 0 --print-endpoint=unread touch ran
+	assert_output "ps-local: cannot write the endpoint to unread: No such \
+device or address"
+	run -73 ps-local -w 0 -s 0 --print-endpoint=/nonexistent/where touch ran
+	assert_output "ps-local: cannot write the endpoint to \
+/nonexistent/where: No such file or directory"
+	run -74 ps-local -w 0 -s 0 --print-endpoint=/dev/full touch ran
+	assert_output "ps-local: cannot write the endpoint to /dev/full: No \
+space left on device"
+	run -74 bash -c \
+		'ps-local -w 0 -s 0 --print-endpoint touch ran >/dev/full'
+	assert_output "ps-local: cannot write the endpoint to standard output: \
+No space left on device"
+	assert_not_exists ran
+	assert_exists unread
+}
+
 @test "a command line that makes no sense is refused" {
 	touch pids
 	for words in "" "-w x true" "-s -1 true" "-w 99999 true" "-w 1x true" \
 		"--grace=5x true" "--grace=5m3 true" "-- true" "-w 1 -- a --" \
-		"--workers true" "-C --" "--pin -zq true" "-- - -- true"; do
+		"--workers true" "-C --" "--pin -zq true" "-- - -- true" \
+		"--restart true" "--restart=x true" "--restart=-1 true" \
+		"--print-endpoint= true"; do
 		# shellcheck disable=SC2086
 		run -64 --separate-stderr ps-local $words
 		assert_equal "${#stderr_lines[@]}" 1

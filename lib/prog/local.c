@@ -64,11 +64,12 @@ struct local {
 	int error;		/* standard error, as the command has it */
 	char *folder;
 	char coord[ENDPOINT];
+	bool told;		/* it is in the file that was asked for */
 	char *workers_ended;	/* the file that says so */
 	const struct member *first_failed;	/* of the workers; or NULL */
 	struct relay log;
 	int *cpu;		/* for members in turn; cpus: 0: any */
-	size_t cpus, next_cpu;
+	size_t cpus;
 };
 
 /* ---- where ---- */
@@ -188,14 +189,16 @@ listen_to(const struct local *l, int file, size_t number, struct fail *f)
 		fail_sys(f, FAIL_AGAIN, "cannot hear all members") : 0;
 }
 
+/* i: its place among all members, which are started in their order at first. */
 static int
-start_member(struct local *l, size_t index, const struct words *w,
+start_member(struct local *l, size_t i, size_t index, const struct words *w,
 	     struct fail *f)
 {
-	const int cpu = l->cpus > 0 ? l->cpu[l->next_cpu++ % l->cpus] : -1;
-	const size_t i = l->members++;
+	const int cpu = l->cpus > 0 ? l->cpu[i % l->cpus] : -1;
 	struct member *m = &l->member[i];
 
+	if (i == l->members)
+		l->members++;
 	if (member_start(m, index, w->word, cpu, f) == 0 &&
 	    listen_to(l, m->said.from, 2 * i, f) == 0 &&
 	    (m->out < 0 || listen_to(l, m->out, 2 * i + 1, f) == 0))
@@ -223,7 +226,7 @@ start_server(struct local *l, size_t i, struct fail *f)
 		words_add(&w, "%s", o->checkpoint);
 	}
 	words_add(&w, "--idle=0");	/* it ends with us */
-	status = start_member(l, i, &w, f);
+	status = start_member(l, i, i, &w, f);
 	words_release(&w);
 	return status;
 }
@@ -238,7 +241,7 @@ start_worker(struct local *l, size_t i, struct fail *f)
 	if (l->options->level)
 		words_add(&w, "%s", l->options->level);
 	add_worker_words(&w, l, i);
-	status = start_member(l, i, &w, f);
+	status = start_member(l, (size_t)l->options->servers + i, i, &w, f);
 	words_release(&w);
 	return status;
 }
@@ -397,6 +400,36 @@ start(struct local *l)
 		cannot(l, &f);
 }
 
+/* One write, so that whoever waits until the file has something has all. */
+static int
+print_endpoint(struct local *l, struct fail *f)
+{
+	const char *file = l->options->endpoint_file;
+	struct text line = { 0 };
+	struct stat st;
+	ssize_t written;
+	int fd = STDOUT_FILENO;
+
+	if (!l->options->print_endpoint)
+		return 0;
+	if (file)
+		fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK |
+			  O_NOCTTY | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return fail_sys(f, FAIL_CREATE, "cannot write the endpoint to "
+				"%s", file);
+	l->told = file && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	text_add(&line, "%s\n", l->coord);
+	written = write(fd, line.data, line.size);
+	if (written < 0)
+		fail_sys(f, FAIL_IO, "cannot write the endpoint to %s",
+			 file ? file : "standard output");
+	if (file)
+		launch_close(&fd);
+	text_release(&line);
+	return written < 0 ? -1 : 0;
+}
+
 /* Servers are ready, or one never will be: of several the first. */
 static void
 begin(struct local *l)
@@ -420,7 +453,7 @@ begin(struct local *l)
 		return;
 	}
 	l->phase = RUNNING;
-	if (start_command(l, &f) == 0)
+	if (print_endpoint(l, &f) == 0 && start_command(l, &f) == 0)
 		return;
 	cannot(l, &f);
 	if (f.kind == FAIL_NOINPUT)
@@ -473,13 +506,55 @@ worker_ended(struct local *l, struct member *m)
 	const struct local_options *o = l->options;
 	bool all = l->members == o->servers + o->workers;
 
-	relay_read_rest(&l->log, &m->said);
 	if (!l->first_failed && m->status != 0)
 		l->first_failed = m;
 	for (size_t i = (size_t)o->servers; i < l->members && all; i++)
 		all = l->member[i].ended;
 	if (all && l->phase != STOPPING)
 		tell_workers_ended(l);
+}
+
+/*
+ * Would one that ended so do better if it began anew?  A killed one may, and
+ * one that says it lacked a peer, memory or a disk; a bad option or bad data
+ * stay bad.
+ */
+static bool
+may_do_better(int status)
+{
+	return status > 128 || status == FAIL_PEER ||
+		status == FAIL_INTERNAL || status == FAIL_MEMORY ||
+		status == FAIL_IO || status == FAIL_AGAIN;
+}
+
+/* One that died takes its own place again; false: it does not. */
+static bool
+restart(struct local *l, struct member *m)
+{
+	const struct local_options *o = l->options;
+	const size_t i = (size_t)(m - l->member);
+	const bool server = i < o->servers;
+	const uint64_t restarts = m->restarts + 1;
+	const int ended = m->status;
+	struct fail f;
+	int status;
+
+	if (l->phase > RUNNING || restarts > o->restarts ||
+	    !may_do_better(m->status) ||
+	    (l->phase == STARTING && server && !m->ready))
+		return false;
+	log_error("%s %zu is started again, %llu of %llu", m->said.program,
+		  m->said.index, (unsigned long long)restarts,
+		  (unsigned long long)o->restarts);
+	member_release(m);
+	status = server ? start_server(l, i, &f) :
+		start_worker(l, i - (size_t)o->servers, &f);
+	m->restarts = restarts;
+	if (status == 0)
+		return true;
+	log_error("%s", f.text);
+	m->status = ended;
+	return false;
 }
 
 /* What it was asked to start is asked to end with it. */
@@ -492,7 +567,8 @@ member_ended(struct local *l, struct member *m, int status)
 		log_error("%s %zu was ended by signal %d", m->said.program,
 			  m->said.index, status - 128);
 	group_signal(m->group, SIGTERM);
-	if (m >= l->member + l->options->servers)
+	relay_read_rest(&l->log, &m->said);
+	if (!restart(l, m) && m >= l->member + l->options->servers)
 		worker_ended(l, m);
 }
 
@@ -721,6 +797,8 @@ close_all(struct local *l)
 	launch_close(&l->ears);
 	if (l->log.to != STDERR_FILENO)
 		launch_close(&l->log.to);
+	if (l->told)
+		unlink(l->options->endpoint_file);
 	if (l->folder)
 		nftw(l->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	relay_release(&l->log);

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct local_options {
@@ -21,6 +22,9 @@ struct local_options {
 	const char *level;		/* -q, -v, or NULL: for members */
 	const char *checkpoint;		/* -d of servers, or NULL */
 	const char *log;		/* or standard error */
+	uint64_t restarts;		/* of each member that dies */
+	bool print_endpoint;		/* the coordinator's, to this file; */
+	const char *endpoint_file;	/* NULL: to standard output */
 	uint64_t grace_ms;		/* for what is to end, then it is
 					   killed */
 	enum local_pin { PIN_SHARED, PIN_ALWAYS, PIN_NEVER } pin;

@@ -4,7 +4,7 @@
 
 #define MAX_MEMBERS	9999
 
-enum { GRACE = CLI_LONG, LOG, NO_PIN, PIN };
+enum { GRACE = CLI_LONG, LOG, NO_PIN, PIN, PRINT_ENDPOINT, RESTART };
 
 static const struct cli_option options[] = {
 	{ 'C', "checkpoint", "DIR",
@@ -21,6 +21,11 @@ static const struct cli_option options[] = {
 	  "never do what --pin does" },
 	{ PIN, "pin", NULL,
 	  "keep every server and worker on one CPU" },
+	{ PRINT_ENDPOINT, "print-endpoint", "[FILE]",
+	  "print where the coordinator is, before the command runs" },
+	{ RESTART, "restart", "N",
+	  "start each server and worker that dies again, so often "
+	  "(default 0)" },
 	{ 0 }
 };
 
@@ -71,6 +76,10 @@ local_options_read(int argc, char **argv)
 		case LOG:	o.log = optarg; break;
 		case NO_PIN:	o.pin = PIN_NEVER; break;
 		case PIN:	o.pin = PIN_ALWAYS; break;
+		case PRINT_ENDPOINT: o.print_endpoint = true;
+				o.endpoint_file = optarg;
+				break;
+		case RESTART:	o.restarts = cli_uint(0, UINT64_MAX); break;
 		case 's':	o.servers = cli_uint(0, MAX_MEMBERS); break;
 		case 'w':	o.workers = cli_uint(0, MAX_MEMBERS); break;
 		}

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define MEMBER_SERVER	"ps-serve"
@@ -18,6 +19,7 @@ struct member {
 	pid_t group;		/* its pid, or what that was; -1 */
 	bool ended;
 	int status;		/* then; as a shell has it */
+	uint64_t restarts;	/* it was started again, so often */
 	bool ready;		/* it is a server that has said so, */
 	int out;		/* and this is where; -1: no more */
 	struct relayed said;	/* its standard error */
