@@ -1,0 +1,513 @@
+/* The coordinator's servers: who is there, and what they were asked. */
+#include "coord/fleet.h"
+
+#include "post.h"
+
+#define LEASE		1000
+#define TIMEOUT		5000
+#define PATIENCE	8000
+#define A		1001	/* as servers 0 and 1 are dialled first */
+#define B		1002
+#define TERM		3
+
+static const unsigned char ours[] = "a run, 16 bytes", others[PLAN_RUN];
+static struct fleet *fl;
+static struct fail f;
+static const struct ask *ended;
+static uint64_t now;
+
+#define checked(claim)	named((claim) && !fleet_check(fl), #claim)
+
+static void
+begin(const char *second)
+{
+	char *endpoint[] = { (char *)(uintptr_t)"node:1",
+			     (char *)(uintptr_t)second };
+
+	post_clear();
+	post_dialled = 0;
+	post_deaf = 0;
+	now = 100;
+	fl = fleet_new(endpoint, 2, ours, TERM, 77, &post, now, &f);
+}
+
+static void
+end(void)
+{
+	checked(true);
+	fleet_free(fl);
+	post_clear();
+}
+
+static int
+hear(uint64_t peer, const struct message *m)
+{
+	const int status = fleet_hear(fl, peer, m, now, &ended, &f);
+	const char *broken = fleet_check(fl);
+
+	if (broken)
+		named(false, broken);
+	return status;
+}
+
+/* What a server says of itself that has nothing, or some life of a run. */
+static struct message
+welcome_of(uint64_t life, const unsigned char *run)
+{
+	struct message m = { .kind = MESSAGE_WELCOME };
+
+	m.welcome.version = WIRE_VERSION;
+	m.welcome.role = ROLE_SERVER;
+	m.welcome.life = life;
+	m.welcome.term = TERM;
+	m.welcome.plan = run ? 1 : WIRE_NONE;
+	m.blob = (struct frame){ run, run ? PLAN_RUN : 0, NULL };
+	return m;
+}
+
+static int
+welcome(uint64_t peer, uint64_t life, const unsigned char *run)
+{
+	struct message m = welcome_of(life, run);
+
+	m.welcome.index = fleet_server(fl, peer);
+	return hear(peer, &m);
+}
+
+/* It is called, and comes. */
+static bool
+comes(uint64_t peer, uint64_t life, const unsigned char *run)
+{
+	fleet_up(fl, peer, now);
+	return says(peer, MESSAGE_HELLO) && welcome(peer, life, run) == 0;
+}
+
+static int
+tick(void)
+{
+	const int status = fleet_tick(fl, now, LEASE, TIMEOUT, PATIENCE, &f);
+
+	checked(true);
+	return status;
+}
+
+/* It does, or refuses, what it was asked last. */
+static int
+answer(uint64_t peer, enum message_kind kind)
+{
+	struct message m = message_answer(&last_posted->m, kind);
+
+	if (kind == MESSAGE_REFUSED)
+		m = message_refuse(&last_posted->m, FAIL_DATA, "it is full");
+	return hear(peer, &m);
+}
+
+static bool
+fails(int status, enum fail_kind kind, const char *text)
+{
+	if (status < 0 && f.kind == kind && strstr(f.text, text))
+		return true;
+	printf("# %d: %s\n", status, status < 0 ? f.text : "");
+	return false;
+}
+
+static void
+greeting(void)
+{
+	struct message m;
+
+	begin("node:2");
+	checked(fleet_size(fl) == 2 && fleet_present(fl) == 0 &&
+		fleet_knows(fl, A) && !fleet_knows(fl, 5) &&
+		fleet_server(fl, B) == 1);
+	ok(strcmp(fleet_endpoint(fl, 1), "node:2") == 0);
+	fleet_up(fl, B, now);
+	ok(says(B, MESSAGE_HELLO) &&
+	   last_posted->m.hello.role == ROLE_COORDINATOR &&
+	   last_posted->m.hello.index == 1 &&
+	   last_posted->m.hello.term == TERM &&
+	   last_posted->m.hello.life == 77 &&
+	   strcmp(last_posted->text, "a run, 16 bytes") == 0);
+	m = welcome_of(7, NULL);
+	m.welcome.version++;
+	ok(fails(hear(B, &m), FAIL_PROTOCOL, "no ps-serve of this release"));
+	m = welcome_of(7, NULL);
+	m.welcome.role = ROLE_COORDINATOR;
+	ok(fails(hear(B, &m), FAIL_PROTOCOL, "no ps-serve of this release"));
+	m.welcome.role = ROLE_STANDBY;
+	ok(fails(hear(B, &m), FAIL_AGAIN, "a standby, which was not"));
+	now += 30;
+	ok(fleet_trip(fl, 1) != WIRE_NONE && fleet_trip(fl, 0) == WIRE_NONE);
+	checked(comes(B, 7, NULL) && fleet_present(fl) == 1 &&
+		!fleet_welcome(fl) && fleet_present_at(fl, 1));
+	named(!fleet_changed(fl), "one that comes first has not changed");
+	checked(comes(A, 6, NULL) && fleet_welcome(fl));
+	ok(fleet_life(fl, 0) == 6 && fleet_life(fl, 1) == 7);
+	m = message_refuse(&(struct message){ .request = 0 }, FAIL_DENIED,
+			   "no");
+	ok(fails(hear(A, &m), FAIL_DENIED, "server 0 (node:1): no"));
+	m.request = WIRE_NONE;
+	ok(hear(A, &m) == 0);
+	m.refused.status = FAIL_AGAIN;
+	named(fails(hear(A, &m), FAIL_AGAIN, "no"),
+	      "another coordinator has it: that is learned by a PING");
+	fleet_tell(fl, 1, &m);
+	ok(says(B, MESSAGE_REFUSED));
+	fleet_down(fl, B, now);
+	fleet_tell(fl, 1, &m);
+	named(silent(), "who is not there is told nothing");
+	end();
+}
+
+static void
+registration(void)
+{
+	begin(NULL);
+	checked(!fleet_welcome(fl) &&
+		strcmp(fleet_endpoint(fl, 1), "not registered") == 0);
+	ok(fails(fleet_register(fl, 2, "node:9", &f), FAIL_CONFIG,
+		 "no server 2 in this run: it has 2"));
+	post_cannot_dial = true;
+	ok(fails(fleet_register(fl, 1, "node:2", &f), FAIL_PEER, "server 1"));
+	post_cannot_dial = false;
+	checked(strcmp(fleet_endpoint(fl, 1), "not registered") == 0);
+	comes(A, 6, NULL);
+	now = 100 + TIMEOUT - 1;
+	ok(tick() == 0);
+	now++;
+	ok(fails(tick(), FAIL_PEER, "server 1 did not register within 5 s"));
+	ok(fleet_register(fl, 1, "node:2", &f) == 0 && post_dialled == 2);
+	ok(fleet_register(fl, 1, "node:2", &f) == 0 && post_dialled == 2);
+	ok(fails(tick(), FAIL_PEER, "server 1 (node:2) does not answer"));
+	ok(fleet_register(fl, 1, "node:3", &f) == 0 && post_dialled == 3 &&
+	   post_hung_up == B);
+	post_clear();
+	checked(comes(1003, 7, NULL) && fleet_welcome(fl));
+	named(fails(fleet_register(fl, 1, "node:4", &f), FAIL_AGAIN,
+		    "server 1 is at node:3 and alive"),
+	      "nobody takes the place of one that is there");
+	end();
+	post_cannot_dial = true;
+	begin("node:2");
+	ok(!fl && fails(-1, FAIL_PEER, "server 0"));
+	post_cannot_dial = false;
+}
+
+static struct message
+asks(enum message_kind kind)
+{
+	struct message m = { .kind = kind };
+
+	m.blob = (struct frame){ "step-4", 6, NULL };
+	return m;
+}
+
+static void
+plan(void)
+{
+	struct message m = asks(MESSAGE_PLAN);
+	const unsigned char steps[] = { 5 };
+	const struct standing *s;
+	uint64_t number;
+
+	begin("node:2");
+	fleet_count_on(fl, 1, 88);
+	fleet_kept(fl, 40);
+	comes(A, 6, NULL);
+	fleet_ask(fl, &m);
+	ok(says(A, MESSAGE_PLAN) && last_posted->m.plan.server == 0 &&
+	   last_posted->m.plan.standby == 0 &&
+	   last_posted->m.plan.journal == 40 &&
+	   strcmp(last_posted->text, "step-4") == 0 && silent());
+	number = last_posted->m.request;
+	ok(answer(A, MESSAGE_OK) == 0 && !ended && fleet_asking(fl,
+							MESSAGE_PLAN));
+	fleet_up(fl, B, now);
+	ok(says(B, MESSAGE_HELLO));
+	m = (struct message){ .kind = MESSAGE_OK, .request = number,
+			      .frames = 1 };
+	m.ok.mark = 20;
+	m.ok.round = 21;
+	m.ok.above = 23;
+	m.ok.standby = 88;
+	m.frame[0] = (struct frame){ steps, 1, NULL };
+	ok(hear(B, &m) == 0);
+	named(!ended && welcome(B, 7, NULL) == 0 && says(B, MESSAGE_PLAN) &&
+	      last_posted->m.request == number &&
+	      last_posted->m.plan.server == 1 &&
+	      last_posted->m.plan.standby == 88,
+	      "who comes late is asked then; what overtook HELLO is nothing");
+	ok(hear(B, &m) == 0 && ended &&
+	   ended->message.kind == MESSAGE_PLAN && !ended->failed);
+	checked(!fleet_asking(fl, MESSAGE_PLAN));
+	s = fleet_standing(fl, 1);
+	ok(s->mark == 20 && s->round == 21 && s->standby == 88 &&
+	   standing_has(s, 20) && !standing_has(s, 21) &&
+	   standing_has(s, 22) && !standing_has(s, 19) &&
+	   !standing_has(s, 28));
+	ok(fleet_term(fl, 1) == TERM && fleet_above(fl) == 23);
+	fleet_set_mark(fl, 1, 30);
+	fleet_stands(fl, 1);
+	checked(fleet_mark(fl, 1) == 20 && fleet_marked(fl, 1) == 20 &&
+		fleet_marked_by_all(fl) == 0);
+	fleet_back(fl, 1, 12);
+	checked(fleet_mark(fl, 1) == 12 && fleet_marked(fl, 1) == 12 &&
+		fleet_above(fl) == 12);
+	end();
+}
+
+static void
+saves_and_loads(void)
+{
+	struct message m = asks(MESSAGE_MARK);
+	uint64_t since;
+	size_t server;
+
+	begin("node:2");
+	fleet_kept(fl, 41);
+	comes(A, 6, NULL);
+	comes(B, 7, NULL);
+	fleet_set_mark(fl, 1, 9);
+	fleet_ask(fl, &m);
+	ok(says(A, MESSAGE_MARK) && last_posted->m.mark.step == 0 &&
+	   answer(A, MESSAGE_OK) == 0 && !ended);
+	ok(says(B, MESSAGE_MARK) && last_posted->m.mark.step == 9 &&
+	   last_posted->m.mark.journal == 41 &&
+	   answer(B, MESSAGE_OK) == 0 && ended && fleet_marked(fl, 1) == 9);
+	ok(answer(B, MESSAGE_OK) == 0 && !ended);
+
+	m = asks(MESSAGE_VOID);
+	fleet_ask(fl, &m);
+	ok(!fleet_late(fl, &server, &since));
+	now = 500;
+	tick();
+	ok(fleet_late(fl, &server, &since) && server == 0 && since == 500);
+	post_clear();
+	fleet_forget(fl);
+	checked(!fleet_asking(fl, MESSAGE_VOID) &&
+		!fleet_late(fl, &server, &since));
+
+	m = asks(MESSAGE_SAVE);
+	fleet_ask(fl, &m);
+	ok(says(A, MESSAGE_SAVE) && last_posted->m.cut.part == 0 &&
+	   answer(A, MESSAGE_REFUSED) == 0 && !ended);
+	ok(says(B, MESSAGE_SAVE) && last_posted->m.cut.part == 1);
+	m = message_answer(&last_posted->m, MESSAGE_SAVED);
+	m.saved.size = 99;
+	m.blob = (struct frame){ "xxh3:1", 6, NULL };
+	ok(hear(B, &m) == 0 && ended && ended->failed &&
+	   ended->why.kind == FAIL_DATA &&
+	   strcmp(ended->why.text, "server 0 (node:1): it is full") == 0);
+	ok(ended->saved[1].size == 99 &&
+	   strcmp(ended->saved[1].hash, "xxh3:1") == 0);
+
+	fleet_held(fl, 0);
+	checked(fleet_holds(fl, 0) && !fleet_holds(fl, 1));
+	m = asks(MESSAGE_LOAD);
+	fleet_ask(fl, &m);
+	named(says(B, MESSAGE_LOAD) && silent() &&
+	      answer(B, MESSAGE_OK) == 0 && ended,
+	      "only those load that do not hold it");
+	fleet_lost(fl, 0);
+	checked(!fleet_holds(fl, 0));
+	end();
+}
+
+/* A server comes back, as this life, and says that it has this. */
+static void
+comes_back(void)
+{
+	struct message m;
+
+	begin("node:2");
+	fleet_resume(fl, 0, 6, TERM);
+	fleet_resume(fl, 1, 7, TERM);
+	checked(fleet_holds(fl, 0) && fleet_term(fl, 0) == TERM);
+	comes(A, 6, ours);
+	named(!fleet_changed(fl) && fleet_holds(fl, 0),
+	      "one that has not ended holds what it had");
+	fleet_kept(fl, 4);
+	fleet_up(fl, B, now);
+	m = welcome_of(8, ours);
+	m.welcome.index = 1;
+	m.welcome.journal = 5;
+	ok(fails(hear(B, &m), FAIL_DATA, "knows of 5 records") &&
+	   fleet_stale(fl));
+	m.welcome.journal = 4;
+	ok(hear(B, &m) == 0);
+	named(fleet_changed(fl) && !fleet_changed(fl) && fleet_holds(fl, 1),
+	      "one with a log has become another, and holds it still");
+	fleet_down(fl, B, now);
+	fleet_up(fl, B, now);
+	m.welcome.life = 9;
+	m.welcome.term = TERM - 1;
+	ok(hear(B, &m) == 0 && fleet_changed(fl) && !fleet_holds(fl, 1));
+	fleet_held(fl, 1);
+	fleet_down(fl, B, now);
+	post_clear();
+	ok(comes(B, 9, others) && !fleet_changed(fl));
+	fleet_down(fl, A, now);
+	ok(comes(A, 6, others) && !fleet_changed(fl) && fleet_holds(fl, 0));
+	end();
+	begin("node:2");
+	fleet_resume(fl, 0, 6, TERM);
+	named(comes(A, 6, others) && fleet_changed(fl) && !fleet_holds(fl, 0),
+	      "one that was to have our run and has another lost it");
+	end();
+}
+
+/* Who has become another can only stop. */
+static void
+asked_again(void)
+{
+	struct message plan_ask = asks(MESSAGE_PLAN);
+	struct message stop = asks(MESSAGE_STOP);
+
+	begin("node:2");
+	comes(A, 6, NULL);
+	comes(B, 7, NULL);
+	fleet_ask(fl, &plan_ask);
+	fleet_ask(fl, &stop);
+	post_clear();
+	fleet_down(fl, A, now);
+	ok(comes(A, 6, NULL) && says(A, MESSAGE_PLAN) &&
+	   says(A, MESSAGE_STOP) && silent());
+	fleet_down(fl, A, now);
+	ok(comes(A, 16, NULL) && says(A, MESSAGE_STOP) && silent());
+	end();
+}
+
+static void
+silence(void)
+{
+	struct message pong = { .kind = MESSAGE_PONG };
+	uint64_t heard;
+
+	begin("node:2");
+	comes(A, 6, NULL);
+	comes(B, 7, NULL);
+	now = 349;
+	ok(tick() == 0 && silent());
+	now = 350;
+	ok(tick() == 0 && says(A, MESSAGE_PING) &&
+	   last_posted->m.request == WIRE_NONE && says(B, MESSAGE_PING));
+	now = 360;
+	ok(hear(A, &pong) == 0);
+	now = 350 + LEASE - 1;
+	ok(tick() == 0 && !fleet_hangs(fl, 1));
+	ok(fleet_trip(fl, 0) == 0);
+	now = 350 + LEASE;
+	fleet_excuse(fl, 400);
+	ok(tick() == 0 && !fleet_hangs(fl, 1) && hear(A, &pong) == 0);
+	now = 400 + LEASE;
+	ok(tick() == 0);
+	named(fleet_hangs(fl, 1) && !fleet_hangs(fl, 0) &&
+	      post_hung_up == B && fleet_knows(fl, 1003) &&
+	      fleet_gone(fl, 1, &heard) == now,
+	      "one that says nothing for a lease is called anew");
+	ok(hear(A, &pong) == 0);
+	fleet_up(fl, 1003, now);
+	now += PATIENCE - 1;
+	fleet_excuse(fl, now);
+	ok(tick() == 0);
+	now++;
+	ok(fails(tick(), FAIL_PEER, "server 1 (node:2) hangs, last heard"));
+	post_clear();
+	ok(comes(1003, 7, ours) && !fleet_hangs(fl, 1));
+	ok(fleet_gone(fl, 1, &heard) > 0);
+	fleet_returned(fl);
+	ok(fleet_gone(fl, 1, &heard) == 0 && heard == now);
+	fleet_down(fl, 1003, now);
+	now += PATIENCE;
+	fleet_excuse(fl, now);
+	ok(fails(tick(), FAIL_PEER, "server 1 (node:2) is gone"));
+	end();
+}
+
+/* Making variables takes as long as it takes. */
+static void
+at_length(void)
+{
+	struct message m = asks(MESSAGE_LOAD);
+
+	begin("node:2");
+	comes(A, 6, NULL);
+	comes(B, 7, NULL);
+	now = 400;
+	tick();
+	fleet_ask(fl, &m);
+	now += 2 * LEASE;
+	ok(tick() == 0 && !fleet_hangs(fl, 0));
+	fleet_forget(fl);
+	now += LEASE;
+	post_cannot_dial = true;
+	ok(tick() == 0 && fleet_hangs(fl, 0));
+	post_cannot_dial = false;
+	checked(!fleet_present_at(fl, 0));
+	end();
+}
+
+static void
+moves(void)
+{
+	struct message m;
+
+	begin("node:2");
+	comes(A, 6, NULL);
+	comes(B, 7, NULL);
+	fleet_held(fl, 1);
+	ok(strcmp(fleet_elsewhere(fl, 1), "") == 0);
+	ok(fleet_move(fl, 1, "node:3", 8, now, &f) == 0);
+	checked(strcmp(fleet_endpoint(fl, 1), "node:3") == 0 &&
+		strcmp(fleet_elsewhere(fl, 1), "node:2") == 0 &&
+		fleet_life(fl, 1) == 8 && fleet_holds(fl, 1) &&
+		fleet_changed(fl) && !fleet_present_at(fl, 1) &&
+		post_hung_up == B);
+	now += LEASE - 1;
+	ok(tick() == 0 && strcmp(fleet_endpoint(fl, 1), "node:3") == 0);
+	now++;
+	ok(tick() == 0);
+	named(strcmp(fleet_endpoint(fl, 1), "node:2") == 0 &&
+	      fleet_life(fl, 1) == 7 && fleet_changed(fl),
+	      "one that is not found is looked for where it was");
+	post_clear();
+	fleet_up(fl, 1004, now);
+	m = welcome_of(7, ours);
+	m.welcome.role = ROLE_STANDBY;
+	m.welcome.index = 1;
+	m.welcome.life = 9;
+	ok(says(1004, MESSAGE_HELLO) && hear(1004, &m) == 0);
+	checked(!fleet_present_at(fl, 1) && !fleet_holds(fl, 1));
+	now += 99;
+	ok(tick() == 0 && strcmp(fleet_endpoint(fl, 1), "node:2") == 0);
+	now++;
+	ok(tick() == 0);
+	named(strcmp(fleet_endpoint(fl, 1), "node:3") == 0,
+	      "where only a standby is there is nothing to wait for");
+	post_clear();
+	checked(comes(1005, 8, ours) && fleet_present_at(fl, 1));
+	fleet_seek(fl, 0, "node:5");
+	ok(strcmp(fleet_elsewhere(fl, 0), "node:5") == 0);
+	fleet_down(fl, A, now);
+	now = 100 + LEASE;
+	fleet_excuse(fl, now);
+	post_cannot_dial = true;
+	ok(fails(tick(), FAIL_PEER, "server 0"));
+	post_cannot_dial = false;
+	end();
+}
+
+int
+main(void)
+{
+	greeting();
+	registration();
+	plan();
+	saves_and_loads();
+	comes_back();
+	asked_again();
+	silence();
+	at_length();
+	moves();
+	return tap_done();
+}

@@ -1,0 +1,60 @@
+/* What the steps since the newest checkpoint were. */
+#include "coord/history.h"
+
+#include "tap.h"
+
+static struct history h;
+
+static void
+add(uint64_t first, uint64_t batch, float rate, uint64_t place)
+{
+	const struct asked_of a = { first, batch, rate, place };
+
+	history_add(&h, &a);
+}
+
+/* Is this what a step was, and the first one behind it that is another? */
+static bool
+was(uint64_t step, uint64_t first, uint64_t batch, float rate, uint64_t until)
+{
+	uint64_t end;
+	const struct asked_of a = history_of(&h, step, &end);
+
+	return a.first == first && a.batch == batch && end == until &&
+		!(a.learning_rate < rate) && !(a.learning_rate > rate);
+}
+
+int
+main(void)
+{
+	named(was(5, 0, 0, 0, UINT64_MAX), "at first nothing was asked");
+	add(10, 4, 0.5f, 100);
+	add(12, 4, 0.5f, 102);
+	named(h.count == 1 && was(13, 10, 4, 0.5f, UINT64_MAX),
+	      "what goes on as before is one entry");
+	add(14, 8, 0.5f, 104);
+	add(16, 8, 0.25f, 106);
+	add(18, 8, 0.5f, 108);
+	add(20, 8, 0.5f, 200);
+	ok(h.count == 5);
+	ok(was(9, 0, 0, 0, 10));
+	ok(was(13, 10, 4, 0.5f, 14) && was(14, 14, 8, 0.5f, 16));
+	ok(was(16, 16, 8, 0.25f, 18) && was(19, 18, 8, 0.5f, 20));
+	ok(was(99, 20, 8, 0.5f, UINT64_MAX));
+	history_void(&h, 11, 2);
+	history_void(&h, 15, 1);
+	ok(ranges_has(&h.voided, 11) && ranges_has(&h.voided, 12) &&
+	   ranges_has(&h.voided, 15) && !ranges_has(&h.voided, 13));
+	history_forget(&h, 12);
+	named(h.count == 5 && was(12, 10, 4, 0.5f, 14),
+	      "what a step may still be asked of is kept");
+	ok(!ranges_has(&h.voided, 11) && ranges_has(&h.voided, 12));
+	history_forget(&h, 16);
+	ok(h.count == 3 && was(16, 16, 8, 0.25f, 18) && was(15, 0, 0, 0, 16));
+	ok(!ranges_has(&h.voided, 15));
+	history_forget(&h, 1000);
+	ok(h.count == 1 && was(1000, 20, 8, 0.5f, UINT64_MAX));
+	history_release(&h);
+	ok(h.count == 0 && was(1000, 0, 0, 0, UINT64_MAX));
+	return tap_done();
+}
