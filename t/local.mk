@@ -65,6 +65,7 @@ UNITS += %D%/unit/partition
 UNITS += %D%/unit/parked
 UNITS += %D%/unit/partings
 UNITS += %D%/unit/peers
+UNITS += %D%/unit/pipeline
 UNITS += %D%/unit/plan
 UNITS += %D%/unit/prefetch
 UNITS += %D%/unit/primary

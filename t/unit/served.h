@@ -70,8 +70,12 @@ serve_with(float value, enum outcome outcome, struct fail *f)
 	struct message m = message_answer(asked, MESSAGE_VALUES);
 	const size_t part = asked->kind == MESSAGE_PULL ? asked->pull.part :
 		asked->push.part;
+	const struct codec *codec = codec_find(asked->kind == MESSAGE_PULL ?
+					       asked->pull.codec :
+					       asked->push.codec);
 	const size_t floats = plan_part_dense(&plan, part);
 	float *values = mem_alloc(floats, sizeof(*values));
+	void *bytes = mem_alloc(floats, sizeof(*values));
 	int status;
 
 	for (size_t i = 0; i < floats; i++)
@@ -80,8 +84,10 @@ serve_with(float value, enum outcome outcome, struct fail *f)
 		outcome;
 	m.values.version = 3;
 	m.frames = asked->kind != MESSAGE_PUSH;
-	m.frame[0] = (struct frame){ values, floats * sizeof(*values), NULL };
+	codec->encode(bytes, values, codec_elements(floats));
+	m.frame[0] = (struct frame){ bytes, codec_size(codec, floats), NULL };
 	status = client_hear(client, SERVER, &m, 0, f);
+	free(bytes);
 	free(values);
 	return status;
 }
@@ -94,7 +100,9 @@ serve(float value)
 	return serve_with(value, OUTCOME_APPLIED, &f) == 0;
 }
 
-/* A batch of so many examples, of ones. */
+/* A batch of so many examples, of ones, or of another number. */
+static float fill_value = 1;
+
 static inline void
 fill_batch(struct batch *b, size_t examples)
 {
@@ -102,7 +110,7 @@ fill_batch(struct batch *b, size_t examples)
 	for (size_t i = 0; i < b->features; i++)
 		for (size_t e = 0; e < examples * input_width(
 						b->feature[i].input); e++)
-			feature_add_value(&b->feature[i], e, 1);
+			feature_add_value(&b->feature[i], e, fill_value);
 	for (size_t e = 0; e < examples; e++)
 		feature_add_value(&b->label, e, 1);
 	b->examples = examples;

@@ -1,0 +1,543 @@
+/* A worker's steps: each is pulled for, computed, pushed, and in its turn. */
+#include "worker/pipeline.h"
+
+#include "served.h"
+
+#include <float.h>
+
+#define COORDINATOR	1
+#define BATCH		2
+
+static const char model[] =
+	"input x float[2]\nlabel y float\np = dense x units=1\n"
+	"loss mean_squared_error p\noptimizer sgd learning_rate=0.1\n";
+static const char external_model[] =
+	"input x float[2]\nlabel y float\nh = external x shape=[1]\n"
+	"p = dense h units=1\nloss mean_squared_error p\noptimizer sgd\n";
+
+static struct pipeline *p;
+static struct leases *leases;
+static struct batches *batches;
+static struct batch batch;
+static struct fail unfit, f;
+static enum fail_kind breaks;	/* the layer of a program */
+
+static int
+begin_externals(void *own, const struct model *m, struct fail *why)
+{
+	(void)own, (void)m, (void)why;
+	return 0;
+}
+
+static int
+call(void *own, const struct external_call *c, struct fail *why)
+{
+	(void)own;
+	for (size_t i = 0; i < c->wanteds; i++)
+		memset(c->wanted[i].at, 0, external_size(&c->wanted[i]) *
+		       sizeof(float));
+	return breaks ? fail(why, breaks, "it is broken") : 0;
+}
+
+static const struct externals externals = { NULL, begin_externals, call };
+
+static void
+begin_with(const char *text, uint64_t prefetch, const struct codec *codec)
+{
+	size_t inputs;
+	const struct input *input;
+
+	served_begin(text);
+	plan.codec = codec;
+	plan.term = 5;
+	input = model_inputs(rig.model, &inputs);
+	batch_begin(&batch, input, inputs, model_label(rig.model));
+	leases = leases_new(&post, COORDINATOR);
+	leases_begin_term(leases, 5);
+	batches = batches_new();
+	batches_begin(batches, input, inputs, model_label(rig.model));
+	p = pipeline_new(&(struct pipeline_options){
+		.model = rig.model, .plan = &plan, .client = client,
+		.leases = leases, .batches = batches,
+		.externals = &externals, .unfit = &unfit,
+		.prefetch = prefetch });
+}
+
+static void
+begin(void)
+{
+	begin_with(model, 0, &codec_float32);
+}
+
+static void
+end(void)
+{
+	named(silent(), "nothing else was said");
+	pipeline_free(p);
+	batches_free(batches);
+	leases_free(leases);
+	batch_release(&batch);
+	served_end();
+}
+
+static void
+check(void)
+{
+	const char *broken = pipeline_check(p);
+
+	if (broken)
+		named(false, broken);
+}
+
+static struct message
+lease_of(uint64_t id, uint64_t first, uint64_t count, uint64_t size)
+{
+	struct message m = { .kind = MESSAGE_LEASE, .request = id };
+
+	m.lease.term = 5;
+	m.lease.first = first;
+	m.lease.count = count;
+	m.lease.batch = size;
+	m.lease.attempt = 1;
+	m.lease.server = WIRE_NONE;
+	return m;
+}
+
+static void
+take(const struct message *m)
+{
+	if (!leases_take(leases, m, false))
+		named(false, "a lease is taken");
+	check();
+}
+
+static void
+lease(uint64_t id, uint64_t first, uint64_t count)
+{
+	const struct message m = lease_of(id, first, count, BATCH);
+
+	take(&m);
+}
+
+/* Replica 1 of 2 of a step. */
+static void
+replica(uint64_t id, uint64_t step)
+{
+	struct message m = lease_of(id, step, 1, BATCH);
+
+	m.lease.slot = 1;
+	m.lease.slots = 2;
+	take(&m);
+}
+
+static void
+announce(uint64_t id, uint64_t first, uint64_t pass)
+{
+	struct message m = lease_of(id, first, 1, BATCH);
+
+	m.lease.more = 1;
+	m.lease.pass = pass;
+	take(&m);
+}
+
+static void
+advance(void)
+{
+	pipeline_advance(p, 100, 100000);
+	check();
+}
+
+/* What is wanted is read. */
+static bool
+read_batch(uint64_t examples)
+{
+	if (pipeline_want(p) != examples)
+		return false;
+	fill_batch(&batch, examples);
+	pipeline_put(p, &batch);
+	advance();
+	return true;
+}
+
+/* Every part is said to the server in this message, and answered. */
+static bool
+serves_with(enum message_kind kind, float value, enum outcome outcome)
+{
+	bool good = true;
+
+	for (size_t i = 0; i < plan.parts; i++)
+		good = says(SERVER, kind) &&
+			serve_with(value, outcome, &f) == 0 && good;
+	advance();
+	return good;
+}
+
+static bool
+serves(enum message_kind kind)
+{
+	return serves_with(kind, 0.5f, OUTCOME_APPLIED);
+}
+
+static bool
+computes(void)
+{
+	if (!pipeline_can_compute(p) || pipeline_compute(p, &f) < 0)
+		return false;
+	check();
+	advance();
+	return true;
+}
+
+static bool
+reports(enum message_kind kind, uint64_t id)
+{
+	leases_settle(leases);
+	check();
+	return says(COORDINATOR, kind) && last_posted->m.request == id;
+}
+
+/* The result in DONE. */
+static struct result
+reported(void)
+{
+	struct unpack u = unpack_from(last_posted->text,
+				      sizeof(last_posted->text));
+	struct result r = { 0 };
+
+	ok(result_read(&u, &r, 0));
+	return r;
+}
+
+static void
+steps(void)
+{
+	uint64_t count, examples;
+	struct result r;
+
+	begin();
+	ok(pipeline_want(p) == 0 && pipeline_is_at_rest(p) &&
+	   pipeline_is_over(p) && !pipeline_can_compute(p));
+	lease(1, 7, 2);
+	named(read_batch(BATCH) && pipeline_want(p) == BATCH,
+	      "a step takes the batch, and the next one is wanted");
+	ok(!pipeline_is_over(p) && !pipeline_is_at_rest(p));
+	ok(serves(MESSAGE_PULL) && read_batch(BATCH));
+	named(silent(), "what was pulled is computed before more is pulled");
+	ok(computes());
+	named(serves(MESSAGE_PUSHPULL) && last_posted->m.push.step == 7 &&
+	      last_posted->m.push.examples == BATCH,
+	      "one is pushed as the next one is pulled for");
+	ok(computes() && serves_with(MESSAGE_PUSH, 0, OUTCOME_DUP));
+	ok(reports(MESSAGE_DONE, 1) && last_posted->m.done.count == 2);
+	r = reported();
+	/* x w + b is 1.5, and y is 1. */
+	ok(r.step == 7 && r.examples == BATCH && !r.voided && !r.mixed &&
+	   r.loss > 0.25 * BATCH - 1e-5 && r.loss < 0.25 * BATCH + 1e-5);
+	pipeline_count(p, &count, &examples);
+	ok(count == 2 && examples == 2 * BATCH);
+	ok(pipeline_is_at_rest(p) && pipeline_is_over(p));
+	end();
+}
+
+static void
+voided(void)
+{
+	begin();
+	lease(1, 7, 1);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL) && computes() &&
+	   serves_with(MESSAGE_PUSH, 0, OUTCOME_VOID));
+	ok(reports(MESSAGE_DONE, 1) && reported().voided);
+	end();
+}
+
+static void
+cancelled(void)
+{
+	begin();
+	lease(1, 7, 2);
+	ok(read_batch(BATCH));
+	leases_cancel(leases, 7, 2, 0);
+	leases_say_cancelled(leases);
+	advance();
+	named(!pipeline_can_compute(p) && serves(MESSAGE_PULL) &&
+	      !pipeline_can_compute(p) && pipeline_is_over(p),
+	      "a step is dropped when what is under way has come");
+	leases_settle(leases);
+	ok(says(COORDINATOR, MESSAGE_OK) && silent());
+	lease(2, 9, 1);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL));
+	ok(pipeline_can_compute(p));
+	leases_cancel(leases, 9, 1, 0);
+	ok(!pipeline_can_compute(p));
+	advance();
+	ok(pipeline_is_over(p));
+	lease(3, 10, 1);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL) && computes());
+	leases_cancel(leases, 10, 1, 0);
+	advance();
+	named(serves(MESSAGE_PUSH) && reports(MESSAGE_DONE, 3),
+	      "one that is being pushed is done");
+	end();
+}
+
+static void
+terms(void)
+{
+	begin();
+	lease(1, 7, 1);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL));
+	leases_begin_term(leases, 6);
+	pipeline_begin_term(p);
+	check();
+	ok(!pipeline_can_compute(p) && pipeline_is_over(p));
+	lease(2, 7, 1);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL) && computes() &&
+	   serves(MESSAGE_PUSH) && reports(MESSAGE_DONE, 2));
+	end();
+}
+
+/* More steps like the last one were announced. */
+static void
+prefetched(void)
+{
+	begin();
+	announce(1, 7, 0);
+	ok(read_batch(BATCH) && pipeline_prefetched(p) == 0);
+	ok(serves(MESSAGE_PULL) && read_batch(BATCH) && computes());
+	named(says(SERVER, MESSAGE_PUSHPULL) && pipeline_prefetched(p) == 1,
+	      "one without a lease is pulled for");
+	ok(serve(0.5f));
+	for (size_t i = 1; i < plan.parts; i++)
+		ok(says(SERVER, MESSAGE_PUSHPULL) && serve(0.5f));
+	advance();
+	ok(reports(MESSAGE_DONE, 1) && !pipeline_can_compute(p));
+	announce(2, 8, 0);
+	advance();
+	named(silent() && pipeline_prefetched(p) == 0 &&
+	      pipeline_can_compute(p), "it is there when the lease comes");
+	ok(read_batch(BATCH) && computes() && serves(MESSAGE_PUSHPULL) &&
+	   reports(MESSAGE_DONE, 2));
+	announce(3, 9, 1);
+	advance();
+	named(!pipeline_can_compute(p) && serves(MESSAGE_PULL) &&
+	      pipeline_can_compute(p),
+	      "what was pulled before a barrier is pulled again");
+	ok(read_batch(BATCH) && computes() && serves(MESSAGE_PUSHPULL) &&
+	   reports(MESSAGE_DONE, 3));
+	pipeline_expire(p);
+	announce(4, 10, 1);
+	advance();
+	ok(!pipeline_can_compute(p) && serves(MESSAGE_PULL) &&
+	   pipeline_can_compute(p) && pipeline_prefetched(p) == 0);
+	end();
+}
+
+/* What was prefetched has another size than the step that comes. */
+static void
+misread(void)
+{
+	struct message other = lease_of(2, 8, 1, BATCH + 1);
+	struct batch back;
+	size_t inputs;
+	const struct input *input;
+
+	begin();
+	input = model_inputs(rig.model, &inputs);
+	batch_begin(&back, input, inputs, model_label(rig.model));
+	announce(1, 7, 0);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL) && read_batch(BATCH) &&
+	   computes() && serves(MESSAGE_PUSHPULL) &&
+	   reports(MESSAGE_DONE, 1));
+	ok(pipeline_prefetched(p) == 1 && read_batch(BATCH));
+	take(&other);
+	advance();
+	named(pipeline_put_back(p, &back) && back.examples == BATCH,
+	      "what was read last goes back first");
+	named(pipeline_put_back(p, &back) && back.examples == BATCH &&
+	      pipeline_prefetched(p) == 0, "then what was pulled for");
+	ok(!pipeline_put_back(p, &back));
+	ok(read_batch(BATCH + 1) && serves(MESSAGE_PULL) && computes() &&
+	   serves(MESSAGE_PUSH) && reports(MESSAGE_DONE, 2));
+	batch_release(&back);
+	end();
+}
+
+/* With prefetch there is one more that is pulled for early. */
+static void
+early(void)
+{
+	begin_with(model, 1, &codec_float32);
+	lease(1, 7, 3);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL));
+	ok(read_batch(BATCH));
+	named(serves(MESSAGE_PULL), "a step is pulled for while one is there");
+	ok(read_batch(BATCH) && silent());
+	ok(computes() && serves(MESSAGE_PUSHPULL));
+	ok(computes() && serves(MESSAGE_PUSH) && computes() &&
+	   serves(MESSAGE_PUSH) && reports(MESSAGE_DONE, 1) &&
+	   last_posted->m.done.count == 3);
+	end();
+}
+
+static void
+rounds(void)
+{
+	begin();
+	replica(1, 5);
+	ok(read_batch(BATCH));
+	named(says(SERVER, MESSAGE_PULL) && last_posted->m.pull.after == 5,
+	      "a replica pulls when the round before has ended");
+	named(pipeline_is_over(p), "what waits for a round may wait for us");
+	post_clear();
+	replica(2, 4);
+	ok(read_batch(BATCH));
+	named(says(SERVER, MESSAGE_PULL) && last_posted->m.pull.after == 4,
+	      "it gives way to a replica of an earlier round");
+	post_first--;
+	ok(serves(MESSAGE_PULL) && computes());
+	named(serves(MESSAGE_PUSH) && last_posted->m.push.step == 4 &&
+	      last_posted->m.push.slot == 1 &&
+	      last_posted->m.push.attempt == 1 && reports(MESSAGE_DONE, 2),
+	      "nothing is pulled for as it is pushed");
+	ok(serves(MESSAGE_PULL) && last_posted->m.pull.after == 5 &&
+	   computes() && serves(MESSAGE_PUSH) && reports(MESSAGE_DONE, 1));
+	end();
+}
+
+/* A replica that waits for its round is given up. */
+static void
+round_cancelled(void)
+{
+	begin();
+	replica(1, 5);
+	ok(read_batch(BATCH) && says(SERVER, MESSAGE_PULL));
+	post_clear();
+	leases_cancel(leases, 5, 1, 1);
+	advance();
+	named(reports(MESSAGE_DONE, 1) && last_posted->m.done.count == 0 &&
+	      pipeline_is_at_rest(p), "it waits no longer, and is given back");
+	end();
+}
+
+/* The batch of a lease that is no more. */
+static void
+passed_on(void)
+{
+	begin();
+	replica(1, 5);
+	fill_batch(&batch, pipeline_want(p));
+	pipeline_put(p, &batch);
+	leases_cancel(leases, 5, 1, 1);
+	ok(reports(MESSAGE_DONE, 1));
+	replica(2, 6);
+	ok(pipeline_want(p) == 0);
+	advance();
+	named(serves(MESSAGE_PULL) && last_posted->m.pull.after == 6,
+	      "what was read for one replica is good for another");
+	post_clear();
+	end();
+}
+
+/* It fails, and says why; the worker goes on. */
+static bool
+fails(uint64_t id, const char *why)
+{
+	advance();
+	if (reports(MESSAGE_FAILED, id) &&
+	    strstr(last_posted->text, why))
+		return true;
+	printf("# %s\n", last_posted->text);
+	return false;
+}
+
+static void
+unfit_steps(void)
+{
+	begin();
+	lease(1, 7, 1);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL));
+	fail(&unfit, FAIL_CONFIG, "no such program");
+	ok(computes());
+	named(fails(1, "step 7: no such program") &&
+	      last_posted->m.failed.step == 7 &&
+	      last_posted->m.failed.status == FAIL_CONFIG,
+	      "who can compute nothing says so");
+	unfit.kind = 0;
+	end();
+}
+
+static void
+infinite(void)
+{
+	begin_with(model, 0, &codec_bfloat16);
+	lease(1, 7, 1);
+	ok(read_batch(BATCH));
+	ok(says(SERVER, MESSAGE_PULL) &&
+	   last_posted->m.pull.codec == codec_number(&codec_bfloat16));
+	post_first--;
+	ok(serves_with(MESSAGE_PULL, FLT_MAX, OUTCOME_NONE) && computes());
+	ok(fails(1, "infinite, or too large for bfloat16"));
+	/* The gradient of w is 8 w x x. */
+	fill_value = 9.2188e18f;
+	lease(2, 8, 1);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL) && computes());
+	ok(fails(2, "gradient of p/kernel is too large for bfloat16"));
+	fill_value = 1;
+	end();
+}
+
+/* One that is finite may not be in a sum with others. */
+static void
+too_large(void)
+{
+	begin();
+	fill_value = 9.2188e18f;
+	lease(1, 5, 1);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL) && computes() &&
+	   serves(MESSAGE_PUSH) && reports(MESSAGE_DONE, 1));
+	replica(2, 6);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL) && computes());
+	ok(fails(2, "step 6: the gradient of p/kernel is too large for a sum "
+		 "over 2 replicas"));
+	fill_value = 1;
+	end();
+}
+
+static void
+broken_layer(void)
+{
+	begin_with(external_model, 0, &codec_float32);
+	lease(1, 7, 1);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL));
+	breaks = FAIL_DATA;
+	ok(computes());
+	ok(fails(1, "it is broken"));
+	lease(2, 8, 1);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL));
+	breaks = FAIL_PEER;
+	named(pipeline_compute(p, &f) < 0 && f.kind == FAIL_PEER,
+	      "if no step ever can be computed, the worker ends");
+	breaks = 0;
+	end();
+}
+
+int
+main(void)
+{
+	steps();
+	voided();
+	cancelled();
+	terms();
+	prefetched();
+	misread();
+	early();
+	rounds();
+	round_cancelled();
+	passed_on();
+	unfit_steps();
+	infinite();
+	too_large();
+	broken_layer();
+	pipeline_free(NULL);
+	return tap_done();
+}
