@@ -1,0 +1,257 @@
+/* The coordinator's data: counted, restored, and what cannot be. */
+#include "coord/coord_data.h"
+
+#include "coordinator.h"
+
+#define A	1
+#define B	2
+#define FILES	2
+
+static const char model[] =
+	"input x float[2]\nlabel y float\np = dense x units=1\n"
+	"loss mean_squared_error p\noptimizer sgd\n";
+
+static struct ledger *ledger;
+static uint64_t asked[8];	/* by peer */
+
+#define checked(claim)	named((claim) && !data_check(c), #claim)
+
+static void
+new_ledger(void)
+{
+	struct splits s = { .files = FILES, .count = FILES };
+	char name[] = "0.tsv";
+
+	s.file = mem_alloc(FILES, sizeof(*s.file));
+	s.split = mem_alloc(FILES, sizeof(*s.split));
+	for (size_t i = 0; i < FILES; i++) {
+		name[0] = (char)('a' + i);
+		s.file[i].name = mem_text(name);
+		s.split[i] = (struct split){ i, 0, UINT64_MAX };
+	}
+	s.file[0].label = mem_text("labels");
+	ledger = ledger_new(&(struct ledger_options){
+		.batch = 4, .unit = 1, .buffer = 8 }, &s);
+	options.ledger = ledger;
+}
+
+static void
+begin(void)
+{
+	new_ledger();
+	coordinator_begin(model);
+	joins(A);
+	joins(B);
+	data_count(c);
+}
+
+static void
+end(void)
+{
+	coordinator_end();
+	ledger_free(ledger);
+}
+
+/* A worker is to count something. */
+static bool
+counts(uint64_t peer)
+{
+	if (!says(peer, MESSAGE_INDEX))
+		return false;
+	asked[peer] = last_posted->m.request;
+	return true;
+}
+
+static int
+counted_in(uint64_t peer, const void *places, size_t size, uint64_t records)
+{
+	struct message m = { .kind = MESSAGE_INDEXED, .frames = 1,
+			     .request = asked[peer] };
+
+	m.indexed.term = 1;
+	m.indexed.records = records;
+	m.frame[0] = (struct frame){ places, size, NULL };
+	return data_counted(c, at(peer), &m, &f);
+}
+
+static int
+counted(uint64_t peer, uint64_t records)
+{
+	return counted_in(peer, "\x90", 1, records);
+}
+
+static void
+requests(void)
+{
+	struct request epoch = { .op = REQUEST_EPOCH };
+	struct request train = { .op = REQUEST_TRAIN, .batch = 9 };
+
+	coordinator_begin(model);
+	ok(data_ready(c));
+	ok(data_can(c, &epoch, &f) < 0 && f.kind == FAIL_DATA &&
+	   strstr(f.text, "know no common pass"));
+	ok(data_can(c, &train, &f) == 0);
+	coordinator_end();
+	begin();
+	checked(!data_ready(c));
+	ok(data_can(c, &epoch, &f) == 0);
+	ok(data_can(c, &train, &f) < 0 && strstr(f.text, "batch=9"));
+	end();
+}
+
+static void
+counting(void)
+{
+	begin();
+	ok(counts(A) && strstr(last_posted->text, "a.tsv"));
+	ok(counts(B) && strstr(last_posted->text, "b.tsv") && silent());
+	ok(counted_in(A, "\xc0", 1, 8) < 0 && f.kind == FAIL_PROTOCOL);
+	ok(counted_in(A, "\x92\1", 2, 8) < 0);
+	ok(counted_in(A, "\x92\1\xc0", 3, 8) < 0);
+	ok(counted_in(A, "\x91\1\1", 3, 8) < 0);
+	data_take_back(c, at(B));
+	named(counted(B, 8) == 0 && !data_ready(c),
+	      "what a worker no longer counts is not its to tell");
+	ok(counted(A, 8) == 0);
+	data_count(c);
+	checked(counts(A) && strstr(last_posted->text, "b.tsv") && silent());
+	ok(counted(A, 12) == 0);
+	checked(data_ready(c) && ledger_records(ledger) == 20);
+	end();
+}
+
+static void
+whole(void)
+{
+	begin();
+	ok(counts(A) && counts(B));
+	ok(counted(A, WIRE_NONE) == 0);
+	data_count(c);
+	named(counts(A) && strstr(last_posted->text, "a.tsv"),
+	      "a file that cannot be cut is counted as one");
+	ok(counted(A, 8) == 0 && counted(B, 8) == 0);
+	checked(data_ready(c));
+	end();
+}
+
+static void
+cannot(void)
+{
+	struct message m;
+
+	begin();
+	ok(counts(A) && counts(B));
+	ok(counted(A, 0) == 0 && counted(B, 8) == 0);
+	named(prints("\"op\":\"data\"") && ends_with(FAIL_NOINPUT, "a.tsv"),
+	      "a file without records is the end");
+	end();
+
+	begin();
+	ok(counts(A) && counts(B));
+	m = message_refuse(&(struct message){ .request = asked[A] + 5 },
+			   FAIL_DATA, "a.tsv:1: no label");
+	data_refused(c, at(A), &m);
+	ok(coord_output(c)->size == 0);
+	m.request = asked[A];
+	data_refused(c, at(A), &m);
+	ok(prints("\"worker\":\"worker:0\",\"error\":\"a.tsv:1: no label\"") &&
+	   ends_with(FAIL_DATA, "a.tsv:1: no label"));
+	end();
+
+	begin();
+	ok(counts(A) && counts(B));
+	for (int i = 1; i < QUEUE_DEATHS; i++) {
+		data_died(c, at(A));
+		data_take_back(c, at(A));
+		data_count(c);
+		if (!counts(A))
+			named(false, "it is counted again");
+	}
+	ok(coord_output(c)->size == 0);
+	data_died(c, at(A));
+	ok(prints("5 workers died under it") &&
+	   ends_with(FAIL_DATA, "5 workers died under it"));
+	end();
+}
+
+/* A checkpoint says how far the data had been read. */
+static void
+restored(const char *position, const char *warning)
+{
+	char text[256] = "";
+
+	snprintf(text, sizeof(text), "%s", position ? position : "");
+	strcpy(options.restore, "step-10");
+	options.restored.step = 10;
+	options.restored.ledger = position ? text : NULL;
+	new_ledger();
+	coordinator_begin(model);
+	joins(A);
+	data_count(c);
+	for (int i = 0; i < FILES; i++) {
+		ok(counts(A) && counted(A, 8) == 0);
+		data_count(c);
+	}
+	ok(data_ready(c));
+	named(warning ? warns(warning) : coord_warnings(c)->size == 0,
+	      warning ? warning : "no warning");
+}
+
+static void
+restores(void)
+{
+	struct ledger_visits visits = { 0 };
+	struct pack place = { 0 };
+	char *position, copy[256];
+
+	restored(NULL, "the data begin with epoch 0, not where step-10 was: "
+		 "it does not say how far they were read");
+	ledger_take(ledger, 1);
+	ledger_take(ledger, 1);
+	data_note(c, &place, &visits);
+	position = data_position(c, &place, &visits);
+	ok(position && strlen(position) < sizeof(copy));
+	strcpy(copy, position);
+	free(position);
+	pack_reset(&place);
+	ok(!data_position(c, &place, &visits));
+	end();
+	restored("zz", "no hexadecimal: 'zz'");
+	position = data_position(c, &place, &visits);
+	named(position && strcmp(position, "zz") == 0,
+	      "where nothing was read a checkpoint says what it did");
+	free(position);
+	end();
+	restored("c0", "the data begin with epoch 0");
+	end();
+	restored(copy, NULL);
+	named(ledger_take(ledger, 1) == 2, "it goes on behind what was read");
+	end();
+	pack_release(&place);
+}
+
+static void
+files(void)
+{
+	begin();
+	ok(counts(A) && counts(B) && counted(A, 8) == 0 &&
+	   counted(B, 8) == 0);
+	ask("{\"op\":\"eval\"}");
+	named(says(A, MESSAGE_EVALUATE) &&
+	      memcmp(last_posted->text, "\x93\xc4\5a.tsv\xc4\6labels"
+		     "\xc4\5" "b.tsv", 23) == 0,
+	      "the files of an evaluation are those of the data");
+	end();
+}
+
+int
+main(void)
+{
+	requests();
+	counting();
+	whole();
+	cannot();
+	restores();
+	files();
+	return tap_done();
+}

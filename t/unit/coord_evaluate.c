@@ -1,0 +1,208 @@
+/* Evaluations by the workers: shards, their results, and what goes wrong. */
+#include "coord/coord_evaluate.h"
+
+#include "coordinator.h"
+
+#define A	1
+#define B	2
+#define LATE	3
+
+static const char model[] =
+	"input x float[2]\nlabel y binary\np = dense x units=1\n"
+	"q = sigmoid p\nloss binary_crossentropy q\nmetric auc q\n"
+	"optimizer sgd\n";
+
+static struct request eval;
+static uint64_t asked[8];	/* by peer */
+
+#define checked(claim)	named((claim) && !evaluate_check(c), #claim)
+
+static void
+begin(void)
+{
+	options.keep_going = true;
+	coordinator_begin(model);
+	ok(request_read(&eval, "{\"op\":\"eval\",\"files\":[\"a.tsv\"]}", 31,
+			&f) == 0);
+	joins(A);
+	joins(B);
+	ask("{\"op\":\"eval\",\"files\":[\"a.tsv\"]}");
+}
+
+static void
+end(void)
+{
+	request_release(&eval);
+	coordinator_end();
+}
+
+/* Is that worker given this shard, of so many? */
+static bool
+given(uint64_t peer, uint64_t shard, uint64_t shards)
+{
+	if (!says(peer, MESSAGE_EVALUATE))
+		return false;
+	asked[peer] = last_posted->m.request;
+	return last_posted->m.evaluate.shard == shard &&
+		last_posted->m.evaluate.shards == shards &&
+		last_posted->m.evaluate.batch == 256;
+}
+
+static int
+done(uint64_t peer, uint64_t examples, const struct noes *noes, size_t scores)
+{
+	static const float score[] = { 0.9f, 0.1f };
+	static const unsigned char positive[] = { 1, 0 };
+	const struct result r = { .examples = examples, .loss = 2,
+				  .metrics = 1, .scores = scores,
+				  .noes = *noes };
+	struct message m = { .kind = MESSAGE_EVALUATED, .frames = 3,
+			     .request = asked[peer] };
+	struct pack p = { 0 };
+	int status;
+
+	result_write(&p, &r);
+	m.done.term = 1;
+	m.done.count = 1;
+	m.frame[0] = (struct frame){ p.data, p.size, NULL };
+	m.frame[1] = (struct frame){ score, sizeof(score), NULL };
+	m.frame[2] = (struct frame){ positive, sizeof(positive), NULL };
+	status = evaluate_done(c, at(peer), &m, &f);
+	pack_release(&p);
+	return status;
+}
+
+static const struct noes none;
+
+static void
+scored(void)
+{
+	begin();
+	ok(given(A, 0, 2) && given(B, 1, 2) && silent());
+	joins(LATE);
+	checked(evaluate_advance(c, &eval, now) == 0 && silent());
+	ok(done(A, 4, &none, 2) == 0);
+	checked(evaluate_advance(c, &eval, now) == 0 && silent());
+	named(done(A, 4, &none, 2) == 0 &&
+	      evaluate_advance(c, &eval, now) == 0, "a result counts once");
+	evaluate_take_back(c, at(B));
+	checked(evaluate_advance(c, &eval, now) == 0);
+	named(given(A, 1, 2) && silent(), "what one had another is given");
+	ok(done(B, 4, &none, 2) == 0 &&
+	   evaluate_advance(c, &eval, now) == 0);
+	ok(done(A, 6, &none, 2) == 0 &&
+	   evaluate_advance(c, &eval, now) == 1);
+	named(prints("\"examples\":10,\"loss\":0.4,\"metrics\":"
+		     "{\"auc\":1}"), "both shards are added up");
+	end();
+}
+
+static void
+unreachable(void)
+{
+	begin();
+	given(A, 0, 2);
+	given(B, 1, 2);
+	evaluate_take_back(c, at(B));
+	post_deaf = A;
+	ok(done(A, 4, &none, 2) == 0);
+	evaluate_advance(c, &eval, now);
+	post_deaf = 0;
+	named(at(A)->unreachable && given(B, 1, 2),
+	      "a shard that nobody could be given is there for the next");
+	evaluate_give_up(c);
+	checked(silent());
+	end();
+}
+
+static void
+malformed(void)
+{
+	struct message m = { .kind = MESSAGE_EVALUATED, .frames = 1 };
+	static const float scores[3];
+
+	begin();
+	given(A, 0, 2);
+	m.request = asked[A];
+	m.done.count = 1;
+	m.frame[0] = (struct frame){ "\x91\1", 2, NULL };
+	ok(evaluate_done(c, at(A), &m, &f) < 0 && f.kind == FAIL_PROTOCOL);
+	m.frames = 2;
+	m.frame[1] = (struct frame){ scores, sizeof(scores), NULL };
+	ok(evaluate_done(c, at(A), &m, &f) < 0 && f.kind == FAIL_PROTOCOL);
+	ok(done(A, 4, &none, 3) < 0 && strstr(f.text, "malformed result"));
+	m.request++;
+	named(evaluate_done(c, at(A), &m, &f) == 0,
+	      "what nobody waits for is not looked at");
+	end();
+}
+
+static void
+refused(void)
+{
+	struct message m = { .kind = MESSAGE_EVALUATE };
+
+	begin();
+	given(A, 0, 2);
+	given(B, 1, 2);
+	m.request = asked[A] + 9;
+	m = message_refuse(&m, FAIL_NOINPUT, "no file a.tsv");
+	evaluate_refused(c, at(A), &m);
+	named(coord_output(c)->size == 0, "one of an evaluation before is old");
+	m.request = asked[A];
+	evaluate_refused(c, at(A), &m);
+	ok(prints("\"op\":\"eval\",\"worker\":\"worker:0\","
+		  "\"error\":\"no file a.tsv\""));
+	named(done(B, 4, &none, 2) == 0 && coord_output(c)->size == 0,
+	      "what others have scored no longer counts");
+	evaluate_refused(c, at(B), &m);
+	checked(coord_output(c)->size == 0);
+	end();
+}
+
+/* Labels 0 in one shard and -1 in another. */
+static void
+three_classes(void)
+{
+	const struct noes zero = { .zero = true }, minus = { .minus = true };
+
+	begin();
+	given(A, 0, 2);
+	given(B, 1, 2);
+	ok(done(A, 4, &zero, 2) == 0 && done(B, 4, &minus, 2) == 0);
+	ok(prints("worker:1 has labels of -1, where others are 0"));
+	end();
+}
+
+static void
+deaths(void)
+{
+	begin();
+	given(A, 0, 2);
+	given(B, 1, 2);
+	for (int i = 1; i < QUEUE_DEATHS; i++) {
+		evaluate_died(c, at(A));
+		evaluate_take_back(c, at(A));
+		evaluate_died(c, at(A));
+		evaluate_advance(c, &eval, now);
+		if (!given(A, 0, 2))
+			named(false, "it is given out again");
+	}
+	ok(coord_output(c)->size == 0);
+	evaluate_died(c, at(A));
+	named(prints("5 workers died under it"),
+	      "a shard that kills its workers ends the evaluation");
+	end();
+}
+
+int
+main(void)
+{
+	scored();
+	unreachable();
+	malformed();
+	refused();
+	three_classes();
+	deaths();
+	return tap_done();
+}

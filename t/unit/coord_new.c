@@ -1,0 +1,162 @@
+/* What a coordinator begins with, and refuses to; its plan for people. */
+#include "coord/coord.h"
+
+#include "coordinator.h"
+
+#define A	1
+
+static const char model[] =
+	"input x float[2]\nlabel y float\np = dense x units=1\n"
+	"loss mean_squared_error p\noptimizer sgd\n";
+static const char two_rates[] =
+	"input x float[2]\nlabel y float\nh = dense x units=2\n"
+	"p = dense h units=1\nloss mean_squared_error p\n"
+	"optimizer adam for=h/* learning_rate=0.1\n"
+	"optimizer sgd learning_rate=0.01\n";
+
+static bool
+refused(const char *text, const char *why)
+{
+	bool is;
+
+	coordinator_new(text);
+	is = !c && f.kind == FAIL_CONFIG && strstr(f.text, why);
+	if (!is)
+		printf("# %s\n", c ? "it begins" : f.text);
+	coordinator_end();
+	return is;
+}
+
+static void
+limits(void)
+{
+	char *huge;
+	const size_t size = WIRE_FRAME + 1;
+
+	huge = mem_alloc(size + sizeof(model), 1);
+	memcpy(huge, model, sizeof(model) - 1);
+	memset(huge + sizeof(model) - 1, '#', size);
+	for (size_t i = sizeof(model) - 2; i < size; i += 10000)
+		huge[i] = '\n';
+	ok(refused(huge, "the model and the files that it names are of 65 "
+		   "MiB, more than 64: the largest is model.ps, of 65 MiB"));
+	free(huge);
+	post_cannot_dial = true;
+	coordinator_new(model);
+	named(!c && f.kind == FAIL_PEER, "a server that cannot be dialled");
+	coordinator_end();
+	post_cannot_dial = false;
+}
+
+static void
+any_port(void)
+{
+	coordinator_new(model);
+	ok(coord_warnings(c)->size == 0);
+	coordinator_end();
+	options.any_port = true;
+	coordinator_new(model);
+	ok(warns("listening on node:0"));
+	ok(coord_term(c) == 1);
+	coordinator_end();
+}
+
+static void
+plan_for_people(void)
+{
+	const struct plan_bags bags = { 0 };
+	struct text out = { 0 };
+
+	coordinator_new(model);
+	coord_print_plan(&out, &options, rig.model, &bags);
+	ok(text_has(&out, "p/kernel"));
+	options.mode = MODE_SYNC;
+	options.replicas = 7;
+	coord_print_plan(&out, &options, rig.model, &bags);
+	ok(text_has(&out, "7"));
+	text_release(&out);
+	coordinator_end();
+}
+
+static void
+rates(void)
+{
+	coordinator_begin(two_rates);
+	ask("{\"op\":\"train\",\"steps\":1}");
+	ok(coord_warnings(c)->size == 0);
+	ask("{\"op\":\"train\",\"steps\":1,\"learning_rate_scale\":0.5}");
+	ok(coord_warnings(c)->size == 0);
+	ask("{\"op\":\"train\",\"steps\":1,\"learning_rate\":0.5}");
+	ok(warns("learning_rate=0.5 is for all optimizers"));
+	ask("{\"op\":\"train\",\"steps\":1,\"learning_rate\":0.25}");
+	named(coord_warnings(c)->size == 0, "that is told once");
+	coordinator_end();
+	coordinator_begin(model);
+	ask("{\"op\":\"train\",\"steps\":1,\"learning_rate\":0.5}");
+	named(coord_warnings(c)->size == 0, "one optimizer has one rate");
+	coordinator_end();
+}
+
+/* A worker cannot reach a server that we can. */
+static void
+lost(void)
+{
+	struct message m = { .kind = MESSAGE_LOST, .request = 5 };
+
+	coordinator_begin(model);
+	joins(A);
+	m.blob = (struct frame){ "server 0 is silent", 18, NULL };
+	coordinator_hears(A, &m);
+	ok(says(A, MESSAGE_REFUSED) && last_posted->m.request == 5 &&
+	   strcmp(last_posted->text, "the coordinator can") == 0);
+	ok(warns("worker:0: server 0 is silent"));
+	m.lost.server = 1;
+	coordinator_hears(A, &m);
+	ok(says(A, MESSAGE_OK) && coord_warnings(c)->size == 0);
+	m.lost.server = 0;
+	coord_down(c, SERVER, now);
+	coordinator_hears(A, &m);
+	named(says(A, MESSAGE_OK) && coord_warnings(c)->size == 0,
+	      "one that we miss ourselves it is to wait for");
+	coordinator_end();
+}
+
+static bool
+senseless(uint32_t kind, const char *bytes, size_t size)
+{
+	bool is;
+
+	coordinator_new(model);
+	is = coord_replay(c, kind, bytes, size, &f) < 0 &&
+		strcmp(f.text, "a record that makes no sense") == 0;
+	if (!is)
+		printf("# record %u: %s\n", kind, f.text);
+	coordinator_end();
+	return is;
+}
+
+/* The records of a journal that another run has begun, or that lie. */
+static void
+replay(void)
+{
+	for (uint32_t kind = JOURNAL_TERM; kind <= JOURNAL_ERROR; kind++)
+		if (kind != JOURNAL_FINISHED)
+			ok(senseless(kind, "\xc0", 1));
+	coordinator_new(model);
+	ok(coord_replay(c, JOURNAL_RUN, "\xc0", 1, &f) < 0 &&
+	   f.kind == FAIL_CONFIG && strstr(f.text, "it is of another model"));
+	coordinator_end();
+}
+
+int
+main(void)
+{
+	limits();
+	any_port();
+	plan_for_people();
+	rates();
+	lost();
+	replay();
+	coord_free(NULL);
+	return tap_done();
+}

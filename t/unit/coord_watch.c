@@ -1,0 +1,216 @@
+/* Who hangs, whose step takes too long, and that somebody is there to work. */
+#include "coord/coord_watch.h"
+
+#include "coordinator.h"
+
+#define A	1
+#define B	2
+#define EYE	3	/* an evaluator */
+
+static const char model[] =
+	"input x float[2]\nlabel y float\np = dense x units=1\n"
+	"loss mean_squared_error p\noptimizer sgd\n";
+
+#define checked(claim)	named((claim) && !watch_check(c, now), #claim)
+
+static void
+joins_as_evaluator(uint64_t peer)
+{
+	struct message m = { .kind = MESSAGE_HELLO };
+
+	m.hello.version = WIRE_VERSION;
+	m.hello.role = ROLE_EVALUATOR;
+	m.hello.index = WIRE_NONE;
+	m.hello.life = peer;
+	coordinator_hears(peer, &m);
+	post_clear();
+}
+
+static void
+silence(void)
+{
+	coordinator_begin(model);
+	joins(A);
+	joins_as_evaluator(EYE);
+	watch_answered(c, at(A));
+	watch_answered(c, at(EYE));
+	now += 9000;
+	ok(!watch_silent(c, now));
+	watch_asks(c, at(A), false, now);
+	now += 1000;
+	named(!watch_silent(c, now), "who was not to answer does not hang");
+	watch_asks(c, at(A), true, now);
+	now += 500;
+	watch_asks(c, at(A), true, now);
+	now += 499;
+	ok(!watch_silent(c, now));
+	now++;
+	named(watch_silent(c, now) == at(A) && at(A)->silent,
+	      "the first question of several counts");
+	ok(warns("worker:0 hangs: it has not answered for 1.0 s"));
+	ok(!watch_silent(c, now));
+	watch_excuse(c, now);
+	now += 500;
+	watch_hears(c, at(A), now);
+	ok(!at(A)->silent && warns("worker:0 answers again, after 1.5 s"));
+	watch_asks(c, at(A), true, now);
+	now += 900;
+	watch_excuse(c, now);
+	now += 999;
+	ok(!watch_silent(c, now));
+	watch_hears(c, at(A), now);
+	watch_asks(c, at(EYE), true, now);
+	now += 8999;
+	named(!watch_silent(c, now), "for an evaluator nobody waits");
+	now++;
+	ok(watch_silent(c, now) == at(EYE) && warns("evaluator:"));
+	coordinator_end();
+}
+
+/* A step is leased to A, and others are known to take 10 ms. */
+static void
+begin_step(uint64_t timeout)
+{
+	options.step_timeout_ms = timeout;
+	coordinator_begin(model);
+	joins(A);
+	ask("{\"op\":\"train\",\"steps\":1}");
+	ok(says(A, MESSAGE_LEASE));
+	for (int i = 0; i < 64; i++)
+		watch_note(c, i % 2 ? 10000 : 9000 + 1000 * (uint64_t)i);
+	watch_servers(c, now);
+}
+
+static void
+late(void)
+{
+	uint64_t step = 9;
+	bool is;
+
+	begin_step(0);
+	now += 999;
+	ok(watch_step(c, at(A), now, &step, &is) == 999 && step == 0 && !is);
+	now += 20000;
+	ok(watch_step(c, at(A), now, &step, &is) == 20999 && is);
+	named(!watch_late(c, now) && warns("step 0 has taken worker:0 21.0 s, "
+					   "others take "),
+	      "a step that takes long is told");
+	named(!watch_late(c, now) && coord_warnings(c)->size == 0, "once");
+	at(A)->gone = true;
+	ok(watch_step(c, at(A), now, &step, &is) == 0 && !is);
+	at(A)->gone = false;
+	coordinator_end();
+
+	begin_step(3000);
+	now += 2999;
+	ok(!watch_late(c, now));
+	now++;
+	named(watch_late(c, now) == at(A) &&
+	      warns("step 0 has taken worker:0 3.0 s: another worker gets"),
+	      "with --step-timeout another worker gets it");
+	coordinator_end();
+}
+
+/* Work, and nobody to do it. */
+static void
+begin_work(uint64_t min_workers)
+{
+	options.min_workers = min_workers;
+	coordinator_begin(model);
+	ask("{\"op\":\"train\",\"steps\":3}");
+	watch_helped(c);
+}
+
+static void
+nobody(void)
+{
+	begin_work(1);
+	now += 4999;
+	watch_workers(c, now);
+	ok(!ends_with(FAIL_PEER, ""));
+	now++;
+	watch_workers(c, now);
+	ok(ends_with(FAIL_PEER, "no worker within 5 s at node:0, 0 steps"));
+	coordinator_end();
+
+	begin_work(2);
+	joins(A);
+	now += 5000;
+	watch_workers(c, now);
+	ok(ends_with(FAIL_PEER, "1 of 2 workers within 5 s at node:0"));
+	coordinator_end();
+
+	coordinator_begin(model);
+	now += 5000;
+	watch_workers(c, now);
+	now += 5000;
+	watch_workers(c, now);
+	named(!ends_with(FAIL_PEER, ""), "without work nobody is missed");
+	coordinator_end();
+}
+
+static void
+forsaken(void)
+{
+	struct fail why;
+
+	begin_work(1);
+	joins(A);
+	post_clear();
+	fail(&why, FAIL_DATA, "worker:0 ended with status 65");
+	coord_forsaken(c, &why);
+	ok(!watch_forsaken(c));
+	watch_workers(c, now);
+	named(!ends_with(FAIL_DATA, ""), "a worker is there still");
+	coord_hear(c, A, &(struct message){ .kind = MESSAGE_BYE }, now);
+	ok(watch_forsaken(c));
+	watch_workers(c, now);
+	ok(ends_with(FAIL_DATA, "no worker is left, 0 steps were done; "
+		     "worker:0 ended with status 65"));
+	coordinator_end();
+}
+
+static void
+hanging(void)
+{
+	begin_work(1);
+	joins(A);
+	at(A)->silent = true;
+	watch_helped(c);
+	now += 7999;
+	watch_workers(c, now);
+	ok(!ends_with(FAIL_PEER, ""));
+	now++;
+	watch_workers(c, now);
+	ok(ends_with(FAIL_PEER, "worker:0 hangs, last heard 8.0 s ago: "
+		     "0 steps were done"));
+	coordinator_end();
+}
+
+static void
+exhausted(void)
+{
+	begin_work(1);
+	joins(A);
+	at(A)->exhausted = true;
+	watch_helped(c);
+	now += 100;
+	watch_workers(c, now);
+	ok(coord_output(c)->size == 0);
+	now += 5000;
+	watch_workers(c, now);
+	ok(prints("no worker has data left: 0 steps were done, "));
+	coordinator_end();
+}
+
+int
+main(void)
+{
+	silence();
+	late();
+	nobody();
+	forsaken();
+	hanging();
+	exhausted();
+	return tap_done();
+}

@@ -1,0 +1,176 @@
+/*
+ * coordinator - one that has begun, with a server and workers that the test
+ * plays: what a part of it is tried on by its own header.
+ */
+#ifndef PS_COORDINATOR_H
+#define PS_COORDINATOR_H
+
+#include "coord/coord.h"
+
+#include "coord/coord_ending.h"
+#include "coord/coord_members.h"
+#include "coord/coord_private.h"
+#include "wire/result.h"
+
+#include "post.h"
+#include "rig.h"
+
+#define SERVER	(1000 + post_dialled)	/* the last one that was dialled */
+
+static struct rig rig;
+static struct coord *c;
+static struct coord_options options;
+static uint64_t now;
+static struct fail f;
+
+static inline void
+check_all(void)
+{
+	const char *broken = coord_check(c, now);
+
+	if (broken)
+		named(false, broken);
+}
+
+/* Options that the test has not set are these. */
+static inline void
+coordinator_new(const char *model)
+{
+	static char *endpoint[] = { (char *)(uintptr_t)"node:1" };
+
+	rig_begin(&rig, model);
+	now = 1000;
+	post_clear();
+	post_skips = MESSAGE_PING;
+	options.endpoint = "node:0";
+	options.server = endpoint;
+	options.servers = 1;
+	options.batch = 4;
+	options.pack = options.pack ? options.pack : 1;
+	options.in_flight = 2;
+	options.min_workers = options.min_workers ? options.min_workers : 1;
+	options.timeout_ms = 5000;
+	options.patience_ms = 8000;
+	options.lease_ms = 1000;
+	options.grace_ms = 7000;
+	c = coord_new(&options, &rig.source, rig.model, &post, now, &f);
+}
+
+static inline void
+coordinator_hears(uint64_t peer, const struct message *m)
+{
+	coord_hear(c, peer, m, now);
+	check_all();
+}
+
+/* The server does what it was asked. */
+static inline bool
+server_does(enum message_kind kind)
+{
+	struct message m;
+
+	if (!says(SERVER, kind))
+		return false;
+	m = message_answer(&last_posted->m, MESSAGE_OK);
+	m.ok.initial = 1;
+	coordinator_hears(SERVER, &m);
+	return true;
+}
+
+/* Its servers have the plan: it runs. */
+static inline void
+coordinator_begin(const char *model)
+{
+	struct message m = { .kind = MESSAGE_WELCOME };
+
+	coordinator_new(model);
+	coord_up(c, SERVER, now);
+	m.welcome.version = WIRE_VERSION;
+	m.welcome.role = ROLE_SERVER;
+	m.welcome.life = 7;
+	ok(says(SERVER, MESSAGE_HELLO));
+	coordinator_hears(SERVER, &m);
+	ok(server_does(MESSAGE_PLAN));
+	if (*options.restore)
+		ok(server_does(MESSAGE_LOAD));
+	post_clear();
+}
+
+static inline void
+coordinator_end(void)
+{
+	coord_free(c);
+	post_clear();
+	rig_end(&rig);
+	options = (struct coord_options){ 0 };
+}
+
+static inline void
+joins(uint64_t peer)
+{
+	struct message m = { .kind = MESSAGE_HELLO };
+
+	m.hello.version = WIRE_VERSION;
+	m.hello.role = ROLE_WORKER;
+	m.hello.index = WIRE_NONE;
+	m.hello.life = peer;
+	coordinator_hears(peer, &m);
+	m = (struct message){ .kind = MESSAGE_READY };
+	coordinator_hears(peer, &m);
+	ok(says(peer, MESSAGE_WELCOME) && says(peer, MESSAGE_PLAN));
+}
+
+/* The worker at this peer. */
+static inline struct member *
+at(uint64_t peer)
+{
+	return members_at(c, peer);
+}
+
+static inline bool
+text_has(struct text *out, const char *what)
+{
+	const bool has = out->size > 0 && memmem(out->data, out->size, what,
+						 strlen(what));
+
+	if (!has)
+		printf("# %.*s\n", (int)out->size, out->size ? out->data :
+		       "");
+	text_reset(out);
+	return has;
+}
+
+/* Is that in the lines of results, or of warnings?  They are taken. */
+static inline bool
+prints(const char *what)
+{
+	return text_has(coord_output(c), what);
+}
+
+static inline bool
+warns(const char *what)
+{
+	return text_has(coord_warnings(c), what);
+}
+
+/* Does the run end with that? */
+static inline bool
+ends_with(enum fail_kind kind, const char *what)
+{
+	struct fail why = { 0 };
+
+	return ending_failed(c, &why) && why.kind == kind &&
+		strstr(why.text, what);
+}
+
+static inline void
+ask(const char *line)
+{
+	static uint64_t number;
+
+	coord_request(c, line, strlen(line), ++number, now);
+	coord_tick(c, now);
+	check_all();
+}
+
+#endif
