@@ -250,6 +250,110 @@ os.kill(os.getpid(), 9) if ok else 0'" train.svm -- \
 	[ "$(cat ./*.seed | sort -u | wc -l)" = 40 ]
 }
 
+@test "a request's arguments reach the program, its result the line" {
+	printf '%s\n' '{"id":"a","steps":2,"args":{"x": 0.10, "y":["}"]}}' \
+		'{"step":"fit","args":{}}' train \
+		'{"op":"join","args":{}}' '{"args":[7]}' '{"step":"other"}' \
+		'{"step":7}' >requests
+	run -65 --separate-stderr ps-local -q -- --repeat \
+		--step="$fit '*' 'head[\"result\"] = [r[\"name\"], \
+r[\"args\"]]'" train.svm -- \
+		ps-coord -m model.ps -B 4 --keep-going requests
+	assert_equal "$(sed 's/.*"seconds":[^,}]*//; s/}$//' <<<"$output" |
+		head -n 4)" ',"result":["fit", {"x": 0.1, "y": ["}"]}]
+,"result":["fit", {"x": 0.1, "y": ["}"]}]
+,"result":["fit", {}]
+,"result":["fit", {}]'
+	assert_line '{"op":"request","error":"request 4: \"args\" is for '\
+'train and epoch"}'
+	assert_line '{"op":"request","error":"request 5: \"args\" is no '\
+'object"}'
+	assert_line '{"op":"request","error":"request 6: \"step\" is '\
+"'other', but the model's is fit, at model.ps:6\"}"
+	assert_line '{"op":"request","error":"request 7: \"step\" is no '\
+'string"}'
+	echo '{"args":{}}' >requests
+	run -65 --separate-stderr ps-local -q -- --repeat train.svm -- \
+		ps-coord -m native.ps requests
+	assert_output '{"op":"request","error":"request 1: \"args\": the '\
+'model has no step line"}'
+}
+
+# large LETTERS - a request whose arguments have so many, and a few.
+large() {
+	awk -v n="$1" 'BEGIN { printf "{\"args\":{\"a\":\""
+		for (i = 0; i < n; i++) printf "x"
+		print "\"}}" }'
+}
+
+@test "arguments and results have a MiB, and no more" {
+	large 1048000 >requests
+	run -0 --separate-stderr ps-local -q -- --repeat \
+		--step="$fit '*' 'head[\"result\"] = r[\"args\"]'" \
+		train.svm -- ps-coord -m model.ps -B 4 -o out requests
+	[ "$(wc -l <out)" = 1 ]
+	[ "$(wc -c <out)" -gt 1048000 ]
+	run -65 --separate-stderr ps-local -q -- --repeat \
+		--step="$fit '*' 'head[\"result\"] = [\"y\" * 600, \
+r[\"args\"]]'" train.svm -- ps-coord -m model.ps -B 4 requests
+	assert_output --partial 'fit: \"result\" has 10'
+	assert_output --partial ' bytes, more than 1048576"}'
+	large 1050000 >requests
+	run -65 --separate-stderr ps-local -q -- --repeat --step="$fit" \
+		train.svm -- ps-coord -m model.ps -B 4 requests
+	assert_output '{"op":"request","error":"request 1: \"args\" has '\
+'1050008 bytes, more than 1048576"}'
+}
+
+@test "in rounds the results of a step are a list by slot" {
+	printf '%s\n' '{"steps":2,"args":{"by":10}}' train >requests
+	ps-local -q -s 2 -w 3 -- --step="$fit '*' '
+head[\"result\"] = n * r[\"args\"].get(\"by\", 1)'" -- \
+		ps-coord -m model.ps -B 2 --mode=sync --replicas=3 \
+		-d train.svm requests >out
+	[ "$(grep -o '"result":.*' out | tr '\n' ' ')" = \
+'"result":[20,20,20]} "result":[20,20,20]} "result":[2,2,2]} ' ]
+}
+
+# results COUNT - so many steps have ended.
+results() {
+	timeout 60 sh -c "until [ -e out ] &&
+		[ \"\$(grep -c result out)\" -ge $1 ]; do :; done"
+}
+
+@test "arguments outlive the coordinator, and reach steps that are run again" {
+	local coord serve step server chief
+	printf '%s\n' '{"steps":30,"args":{"x":1}}' \
+		'{"steps":30,"args":{"x":2}}' >requests
+	step="$fit '*' 'head[\"result\"] = r[\"args\"][\"x\"]
+print(r[\"step\"], r[\"args\"][\"x\"], file=open(\"seen\", \"a\"))
+time.sleep(0.02)'"
+	serve=(ps-serve -c ipc://coord -d saved -i 0)
+	coord=(ps-coord -b ipc://coord -s 1 -m model.ps -B 4
+		--checkpoint=saved --every=25 -o out requests)
+	launch "${serve[@]}"
+	server=$pid
+	launch ps-work -c ipc://coord --repeat --step="$step" train.svm
+	launch "${coord[@]}"
+	chief=$pid
+	results 15
+	dies "$chief"
+	launch "${coord[@]}"
+	chief=$pid
+	results 40
+	# The server goes back to a checkpoint: steps are run once more.
+	dies "$server"
+	launch "${serve[@]}"
+	wait "$chief"
+	[ "$(sed 's/.*"step":\([0-9]*\).*/\1/' out | sort -un | wc -l)" = 60 ]
+	run -0 grep -c '"step":[12]\?[0-9],.*"result":1}' out
+	assert_output 30
+	run -0 grep -c '"step":[345][0-9],.*"result":2}' out
+	assert_output 30
+	[ "$(wc -l <seen)" -gt 65 ]
+	awk '{ if ($2 != ($1 < 30 ? 1 : 2)) exit 1 }' seen
+}
+
 # ended PIDFILE - the process is gone, or is so within ten seconds.
 ended() {
 	timeout 10 tail -s 0.05 --pid="$(<"$1")" -f /dev/null

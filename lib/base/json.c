@@ -44,6 +44,60 @@ json_line(const json_t *value, size_t flags)
 	return line;
 }
 
+/* ---- as it was written ---- */
+
+#define BLANKS	" \t\r\n"
+
+/* Behind the string that begins at p. */
+static const char *
+pass_string(const char *p)
+{
+	for (p++; *p != '"'; p++)
+		p += *p == '\\';
+	return p + 1;
+}
+
+/* How long is the value that begins here? */
+static size_t
+value_length(const char *from)
+{
+	const char *p = from;
+	int depth = 0;
+
+	for (; depth > 0 || !strchr(BLANKS ",}", *p); p++) {
+		if (*p == '"')
+			p = pass_string(p) - 1;
+		depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
+	}
+	return (size_t)(p - from);
+}
+
+char *
+json_member(const char *line, const char *key, const json_t *value)
+{
+	const size_t n = strlen(key);
+	char *text;
+	int depth = 0;
+
+	for (const char *p = line; *p; p++) {
+		const char *start = p + 1, *end;
+
+		depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
+		if (*p != '"')
+			continue;
+		end = pass_string(p);
+		p = end + strspn(end, BLANKS) - 1;
+		if (depth != 1 || p[1] != ':' ||
+		    (size_t)(end - start) != n + 1 ||
+		    memcmp(start, key, n) != 0)
+			continue;
+		p += 2 + strspn(p + 2, BLANKS);
+		return mem_text_n(p, value_length(p));
+	}
+	text = json_line(value, JSON_ENCODE_ANY);
+	return text ? text : mem_text("null");
+}
+
 /* ---- reading ---- */
 
 /* That this thread may still take; SIZE_MAX is no limit. */

@@ -9,6 +9,12 @@
 struct json_t;
 struct json_error_t;
 
+/*
+ * The value of this member of a sound object, as it stands in the line that
+ * the object was read from, or else as json_line() writes it; to be freed.
+ */
+char *json_member(const char *line, const char *key, const struct json_t *);
+
 #define JSON_MOST	((size_t)512 << 20)	/* bytes of what is read */
 
 /*

@@ -51,7 +51,8 @@
 
 #define TERM		1		/* of a run that nobody has resumed */
 #define PLAN_NUMBER	1
-#define MAX_REQUESTS	4096		/* read ahead */
+#define MAX_REQUESTS	4096		/* read ahead, */
+#define MAX_ARGUMENTS	((size_t)16 << 20)	/* and bytes of arguments */
 #define MAX_LINES	((size_t)16 << 20)	/* bytes, not in the journal */
 #define PROBE_MS	250		/* or a quarter of a lease */
 #define PAUSE_MS	1000		/* of ours, or half a lease */
@@ -385,6 +386,22 @@ look_at_rate(struct coord *c, const struct request *r, uint64_t number)
 		       (unsigned long long)number, (double)r->learning_rate);
 }
 
+/* A step that the model has not cannot be asked for. */
+static int
+check_call(const struct coord *c, const struct request *r, struct fail *f)
+{
+	const char *where, *name = model_step(c->model, &where);
+
+	if (r->call && !name)
+		return fail(f, FAIL_DATA, "\"%s\": the model has no step line",
+			    r->call->step ? "step" : "args");
+	if (r->call && r->call->step && strcmp(r->call->step, name) != 0)
+		return fail(f, FAIL_DATA, "\"step\" is '%.100s', but the "
+			    "model's is %s, at %s", r->call->step, name,
+			    where);
+	return 0;
+}
+
 void
 coord_request(struct coord *c, const char *line, size_t size,
 	      uint64_t number, uint64_t now)
@@ -394,7 +411,7 @@ coord_request(struct coord *c, const char *line, size_t size,
 
 	journal_line(c, line, size, number);
 	if (request_read(&r, line, size, &why) < 0 ||
-	    data_can(c, &r, &why) < 0) {
+	    check_call(c, &r, &why) < 0 || data_can(c, &r, &why) < 0) {
 		/* It waits for its turn: what was asked before is done. */
 		fail_at(&why, "request %llu", (unsigned long long)number);
 		request_release(&r);
@@ -411,7 +428,8 @@ coord_request(struct coord *c, const char *line, size_t size,
 		return;
 	}
 	queue_put(c->queue, &r);
-	c->full = queue_requests(c->queue) >= MAX_REQUESTS;
+	c->full = queue_requests(c->queue) >= MAX_REQUESTS ||
+		queue_bytes(c->queue) >= MAX_ARGUMENTS;
 }
 
 void
@@ -608,7 +626,8 @@ coord_advance(struct coord *c, uint64_t now)
 	c->now_ms = now;
 	settle(c, now);
 	/* Taken many at a time, they are made safe many at a time. */
-	if (queue_requests(c->queue) <= MAX_REQUESTS / 2)
+	if (queue_requests(c->queue) <= MAX_REQUESTS / 2 &&
+	    queue_bytes(c->queue) <= MAX_ARGUMENTS / 2)
 		c->full = false;
 	if (c->phase != PHASE_END && fleet_changed(c->fleet))
 		recover_begin(c);

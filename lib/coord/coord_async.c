@@ -54,6 +54,7 @@ lease_to(struct coord *c, struct member *w, const struct lease_room *room)
 	m.lease.more = terms.more;
 	if (c->o.ledger)
 		data_describe(c, &terms, 0, &m);
+	call_describe(terms.call, &m);
 	if (outbox_send(c->outbox, w->peer, &m) < 0) {
 		memset(slot, 0, sizeof(*slot));	/* it never had that one */
 		w->unreachable = true;

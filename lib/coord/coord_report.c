@@ -196,6 +196,10 @@ report_step(struct coord *c, const struct step *s, const struct result *r,
 	text_add(out, ",\"staleness\":%llu,\"seconds\":",
 		 (unsigned long long)r->staleness);
 	line_number(out, (double)r->microseconds / 1e6);
+	if (r->json.size > 0) {
+		text_add(out, ",\"result\":");
+		text_add_bytes(out, r->json.data, r->json.size);
+	}
 	text_add(out, "}\n");
 	for (size_t i = 0; i < c->metrics; i++)
 		metric_release(&state[i]);

@@ -50,7 +50,7 @@ rerun_record(struct coord *c, uint64_t first)
 	for (; first < queue_next(c->queue); first++) {
 		queue_asked(c->queue, first, &l);
 		history_add(&c->rerun->history, &(struct asked_of){
-			first, l.batch, l.learning_rate, l.place });
+			first, l.batch, l.learning_rate, l.call, l.place });
 	}
 	data_write_streams(c);
 	return !journal_failed(c);
@@ -195,6 +195,7 @@ rerun_lease(struct coord *c, void *worker, struct lease_terms *l,
 			limit = until;
 		*l = (struct lease_terms){ .batch = asked.batch,
 			.learning_rate = asked.learning_rate,
+			.call = asked.call,
 			.place = asked.place +
 				(todo->range[0].first - asked.first) };
 		l->count = redo_lease(&c->rerun->redo[i], worker,

@@ -22,7 +22,8 @@
 
 struct sync {
 	struct rounds *rounds;		/* NULL: it has not begun */
-	struct lease_terms terms[ROUND_TERMS];	/* of the last ones opened */
+	struct lease_terms terms[ROUND_TERMS];	/* of the last ones opened;
+						   calls are held */
 	uint64_t opened;		/* rounds so far */
 	bool committing;		/* the servers are told of a round: */
 	struct pack attempts;
@@ -38,6 +39,8 @@ void
 sync_release(struct coord *c)
 {
 	rounds_free(c->sync->rounds);
+	for (size_t i = 0; i < ROUND_TERMS; i++)
+		call_drop(c->sync->terms[i].call);
 	pack_release(&c->sync->attempts);
 	free(c->sync);
 }
@@ -115,7 +118,9 @@ open_round(struct coord *c, const struct lease_room *room)
 	for (size_t k = 0; c->o.ledger && k < rounds_slots(s->rounds); k++)
 		if (!ledger_slice(c->o.ledger, terms.place, k, &none))
 			rounds_skip(s->rounds, k);
+	call_drop(s->terms[s->opened % ROUND_TERMS].call);
 	s->terms[s->opened++ % ROUND_TERMS] = terms;
+	call_hold(terms.call);
 	return true;
 }
 
@@ -173,6 +178,7 @@ lease_slot(struct coord *c, struct member *w, size_t has)
 	m.lease.server = WIRE_NONE;
 	if (c->o.ledger)
 		data_describe(c, terms, a.slot, &m);
+	call_describe(terms->call, &m);
 	if (outbox_send(c->outbox, w->peer, &m) < 0)
 		w->unreachable = true;
 	return true;

@@ -9,6 +9,8 @@ void
 history_release(struct history *h)
 {
 	ranges_release(&h->voided);
+	for (size_t i = 0; i < h->count; i++)
+		call_drop(h->asked[i].call);
 	free(h->asked);
 	*h = (struct history){ 0 };
 }
@@ -20,12 +22,14 @@ history_add(struct history *h, const struct asked_of *a)
 		NULL;
 
 	if (last && last->batch == a->batch &&
+	    call_equal(last->call, a->call) &&
 	    last->place + (a->first - last->first) == a->place &&
 	    !(last->learning_rate < a->learning_rate) &&
 	    !(last->learning_rate > a->learning_rate))
 		return;		/* it goes on as before */
 	h->asked = mem_grow(h->asked, h->count, &h->room, sizeof(*h->asked));
-	h->asked[h->count++] = *a;
+	h->asked[h->count] = *a;
+	call_hold(h->asked[h->count++].call);
 }
 
 void
@@ -41,7 +45,7 @@ history_forget(struct history *h, uint64_t below)
 
 	ranges_remove(&h->voided, 0, below);
 	while (old + 1 < h->count && h->asked[old + 1].first <= below)
-		old++;
+		call_drop(h->asked[old++].call);
 	if (old > 0)
 		memmove(h->asked, h->asked + old,
 			(h->count - old) * sizeof(*h->asked));

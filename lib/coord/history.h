@@ -8,12 +8,14 @@
 #define PS_HISTORY_H
 
 #include "base/ranges.h"
+#include "coord/call.h"
 
 struct history {
 	struct ranges voided;
 	struct asked_of {		/* from this step on */
 		uint64_t first, batch;	/* batch 0: the usual */
 		float learning_rate;	/* as in struct request */
+		struct call *call;	/* held */
 		uint64_t place;		/* of the first, in the ledger; those
 					   behind it have the next ones */
 	} *asked;
@@ -22,7 +24,7 @@ struct history {
 
 void history_release(struct history *);
 
-/* New steps, each time behind all others. */
+/* New steps, each time behind all others; what is added is copied. */
 void history_add(struct history *, const struct asked_of *);
 void history_void(struct history *, uint64_t first, uint64_t count);
 

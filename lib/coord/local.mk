@@ -1,4 +1,6 @@
 lib_libps_a_SOURCES += \
+	%D%/call.c \
+	%D%/call.h \
 	%D%/coord.c \
 	%D%/coord.h \
 	%D%/coord_async.c \

@@ -15,7 +15,7 @@ struct order {
 
 struct queue {
 	struct order *front, **back;
-	size_t orders;
+	size_t orders, bytes;	/* bytes: of their calls */
 	struct step *step;	/* WINDOW of them, a ring by number */
 	uint64_t mark, next, pass;
 	uint64_t ahead;		/* of the mark: how far steps may be */
@@ -50,6 +50,7 @@ drop_order(struct queue *q, struct order **at)
 	if (q->back == &o->next)
 		q->back = at;
 	q->orders--;
+	q->bytes -= call_size(o->request.call);
 	request_release(&o->request);
 	free(o);
 }
@@ -75,6 +76,7 @@ queue_put(struct queue *q, struct request *r)
 	*q->back = o;
 	q->back = &o->next;
 	q->orders++;
+	q->bytes += call_size(o->request.call);
 }
 
 void
@@ -87,6 +89,12 @@ size_t
 queue_requests(const struct queue *q)
 {
 	return q->orders;
+}
+
+size_t
+queue_bytes(const struct queue *q)
+{
+	return q->bytes;
 }
 
 static struct step *
@@ -144,10 +152,12 @@ describe(const struct queue *q, const struct order *o, struct lease_terms *l)
 
 	l->batch = o->request.batch;
 	l->learning_rate = o->request.learning_rate;
+	l->call = o->request.call;
 	l->pass = q->pass;
 	/* What a step of a ledger reads is known when it is leased, and where
 	   staleness is bounded it may not pull before. */
-	l->more = next && next->request.batch == l->batch && !q->ledger &&
+	l->more = next && next->request.batch == l->batch &&
+		call_equal(next->request.call, l->call) && !q->ledger &&
 		q->ahead == WINDOW - 1;
 }
 

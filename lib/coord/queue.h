@@ -44,6 +44,7 @@ void *queue_held_up(const struct queue *);
 /* Takes what the request holds and empties it. */
 void queue_put(struct queue *, struct request *);
 size_t queue_requests(const struct queue *);	/* that have not ended */
+size_t queue_bytes(const struct queue *);	/* of their arguments */
 
 /*
  * Lease up to most steps to a worker, of one request, numbers in sequence,
@@ -54,6 +55,7 @@ struct lease_terms {
 	uint64_t batch;			/* 0: the usual */
 	float learning_rate;
 	uint64_t pass;			/* barriers and cancellations so far */
+	struct call *call;		/* the queue's, till they have ended */
 	bool more;			/* steps like these come behind them,
 					   with no barrier between */
 	uint64_t place;			/* of the first, in the ledger; with

@@ -40,6 +40,7 @@ request_release(struct request *r)
 	for (size_t i = 0; i < r->files; i++)
 		free(r->file[i]);
 	free(r->file);
+	call_drop(r->call);
 	free(r->id);
 	free(r->why);
 	*r = (struct request){ 0 };
@@ -250,41 +251,36 @@ read_files(struct request *r, json_t *files, struct fail *f)
 	return 0;
 }
 
-/* Behind the string that begins at p. */
-static const char *
-pass_string(const char *p)
+/* Of "step" and "args", in any order, one call. */
+static int
+read_call(struct request *r, const char *line, const char *key,
+	  const json_t *value, struct fail *f)
 {
-	for (p++; *p != '"'; p++)
-		p += *p == '\\';
-	return p + 1;
-}
+	const bool is_step = strcmp(key, "step") == 0;
+	const char *step = r->call ? r->call->step : NULL;
+	struct call *was = r->call;
+	char *args;
 
-/*
- * The number of this key as it stands in the line, which is a sound object;
- * or else as the parser would write it.
- */
-static char *
-number_text(const char *line, const char *key, const json_t *value)
-{
-	const size_t n = strlen(key);
-	int depth = 0;
-
-	for (const char *p = line; *p; p++) {
-		const char *start = p + 1, *end;
-
-		depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
-		if (*p != '"')
-			continue;
-		end = pass_string(p);
-		p = end + strspn(end, BLANKS) - 1;
-		if (depth != 1 || p[1] != ':' ||
-		    (size_t)(end - start) != n + 1 ||
-		    memcmp(start, key, n) != 0)
-			continue;
-		p += 2 + strspn(p + 2, BLANKS);
-		return mem_text_n(p, strcspn(p, BLANKS ",}"));
+	if (is_step && !json_is_string(value))
+		return fail(f, FAIL_DATA, "\"step\" is no string");
+	if (!is_step && !json_is_object(value))
+		return fail(f, FAIL_DATA, "\"args\" is no object");
+	if (is_step) {
+		r->call = call_new(json_string_value(value),
+				   was ? was->args : NULL);
+		call_drop(was);
+		return 0;
 	}
-	return json_line(value, JSON_ENCODE_ANY);
+	args = json_member(line, key, value);
+	if (strlen(args) <= CALL_ARGS) {
+		r->call = call_new(step, args);
+		call_drop(was);
+	} else {
+		fail(f, FAIL_DATA, "\"args\" has %zu bytes, more than %zu",
+		     strlen(args), CALL_ARGS);
+	}
+	free(args);
+	return r->call == was ? -1 : 0;
 }
 
 static int
@@ -310,11 +306,13 @@ read_member(struct request *r, const char *line, const char *key,
 	}
 	if (strcmp(key, "files") == 0)
 		return read_files(r, value, f);
+	if (strcmp(key, "step") == 0 || strcmp(key, "args") == 0)
+		return read_call(r, line, key, value, f);
 	if (!json_is_number(value))
 		return fail(f, FAIL_DATA, "\"%s\" %s", key, is_number(key) ?
 			    "is no number" : "means nothing here");
 
-	char *text = number_text(line, key, value);
+	char *text = json_member(line, key, value);
 	const int set = set_number(r, key, text, f);
 
 	free(text);
@@ -333,6 +331,9 @@ check_members(const struct request *r, json_t *object, struct fail *f)
 		if (json_object_get(object, train[i]))
 			return fail(f, FAIL_DATA, "\"%s\" is for train",
 				    train[i]);
+	if (r->call && r->op != REQUEST_TRAIN && r->op != REQUEST_EPOCH)
+		return fail(f, FAIL_DATA, "\"%s\" is for train and epoch",
+			    r->call->step ? "step" : "args");
 	if (r->op != REQUEST_EPOCH && json_object_get(object, "epochs"))
 		return fail(f, FAIL_DATA, "\"epochs\" is for epoch");
 	if (r->op != REQUEST_TRAIN && r->op != REQUEST_EPOCH &&
@@ -416,7 +417,7 @@ are_words(const struct request *r)
 void
 request_write(struct text *out, const struct request *r)
 {
-	if (r->op == REQUEST_TRAIN && !r->id) {
+	if (r->op == REQUEST_TRAIN && !r->id && !r->call) {
 		write_train(out, r);
 		return;
 	}
@@ -433,6 +434,14 @@ request_write(struct text *out, const struct request *r)
 		text_add(out, "{\"op\":\"%s\"", names[r->op]);
 	if (r->id)
 		text_add(out, ",\"id\":%s", r->id);
+	if (r->call && r->call->step) {
+		char *step = as_json(r->call->step);
+
+		text_add(out, ",\"step\":%s", step);
+		free(step);
+	}
+	if (r->call && r->call->args)
+		text_add(out, ",\"args\":%s", r->call->args);
 	if (r->op == REQUEST_EPOCH)
 		text_add(out, ",\"epochs\":%llu",
 			 (unsigned long long)r->epochs);

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/text.h"
+#include "coord/call.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,6 +28,7 @@ struct request {
 	float learning_rate;	/* above 0: the learning rate of all that is
 				   not frozen; below 0: what each schedule
 				   gives, times -rate; 0: what that gives */
+	struct call *call;	/* TRAIN, EPOCH: held; or NULL */
 	char **file;		/* EVAL: files of them */
 	size_t files;
 	char *why;		/* BAD: what is wrong with it */

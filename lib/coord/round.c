@@ -1,6 +1,7 @@
 #include "coord/round.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct slot {
 	struct result result;		/* of the chosen one */
 	float *scores;
 	unsigned char *positive;
+	struct text json;
 };
 
 struct round {
@@ -36,6 +38,7 @@ struct rounds {
 	void **owner;			/* of each slot, or NULL */
 	float *scores;
 	unsigned char *positive;
+	struct text json;
 };
 
 struct rounds *
@@ -57,6 +60,7 @@ empty(struct rounds *r, struct round *round)
 	for (size_t k = 0; k < r->slots; k++) {
 		free(round->slot[k].scores);
 		free(round->slot[k].positive);
+		text_release(&round->slot[k].json);
 		round->slot[k] = (struct slot){ 0 };
 	}
 	round->chosen = 0;
@@ -74,6 +78,7 @@ rounds_free(struct rounds *r)
 	free(r->owner);
 	free(r->scores);
 	free(r->positive);
+	text_release(&r->json);
 	free(r);
 }
 
@@ -289,6 +294,8 @@ rounds_choose(struct rounds *r, void *worker, const struct attempt *a,
 	s->done = true;
 	s->chosen = a->number;
 	s->result = *result;
+	text_add_bytes(&s->json, result->json.data, result->json.size);
+	s->result.json = (struct frame){ 0 };
 	if (result->scores > 0) {
 		s->scores = mem_copy(scores,
 				     result->scores * sizeof(*scores));
@@ -374,6 +381,27 @@ add_result(struct result *to, const struct result *r)
 			to->sum[i][j] += r->sum[i][j];
 }
 
+/* A list of what each slot gave back; nothing, if none did. */
+static struct frame
+list_json(struct rounds *r, const struct round *round)
+{
+	struct text *out = &r->json;
+	bool any = false;
+
+	text_reset(out);
+	for (size_t k = 0; k < r->slots; k++) {
+		const struct text *one = &round->slot[k].json;
+
+		any = any || one->size > 0;
+		text_add(out, "%c", k ? ',' : '[');
+		text_add_bytes(out, one->size > 0 ? one->data : "null",
+			       one->size > 0 ? one->size : strlen("null"));
+	}
+	text_add(out, "]");
+	return any ? (struct frame){ out->data, out->size, NULL } :
+		(struct frame){ 0 };
+}
+
 void
 rounds_result(struct rounds *r, struct result *result, const float **scores,
 	      const unsigned char **positive)
@@ -385,6 +413,7 @@ rounds_result(struct rounds *r, struct result *result, const float **scores,
 	for (size_t k = 0; k < r->slots; k++)
 		if (round->slot[k].chosen)
 			add_result(result, &round->slot[k].result);
+	result->json = list_json(r, round);
 	r->scores = mem_resize(r->scores, result->scores + 1,
 			       sizeof(*r->scores));
 	r->positive = mem_resize(r->positive, result->scores + 1, 1);

@@ -92,8 +92,9 @@ uint64_t rounds_chosen(const struct rounds *, size_t slot);
 
 /*
  * What the slots of the first round, which is whole, come to together: sums
- * in the order of the slots, the longest time, the largest staleness.  The
- * scores are good until the next call.
+ * in the order of the slots, the longest time, the largest staleness, a list
+ * of what their programs gave back.  That and the scores are good until the
+ * next call.
  */
 void rounds_result(struct rounds *, struct result *, const float **scores,
 		   const unsigned char **positive);

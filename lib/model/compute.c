@@ -77,6 +77,7 @@ struct compute {
 	struct step_program *program;	/* which has the loss; or NULL */
 	float **value_at, **gradient_at;	/* of each variable, for it */
 	uint64_t step;
+	const char *args;
 	uint64_t counted;		/* examples, of the last pass */
 };
 
@@ -571,7 +572,7 @@ run_program(struct compute *c, enum step_op op, uint64_t seed)
 	const struct step_batch b = {
 		.batch = c->batch, .pass = c->pass, .label = c->label,
 		.value = c->value_at, .gradient = c->gradient_at,
-		.step = c->step, .seed = seed
+		.step = c->step, .seed = seed, .args = c->args
 	};
 
 	if (!c->program || c->failure.kind || c->examples == 0)
@@ -646,9 +647,17 @@ compute_examples(const struct compute *c)
 }
 
 void
-compute_step(struct compute *c, uint64_t step)
+compute_step(struct compute *c, uint64_t step, const char *args)
 {
 	c->step = step;
+	c->args = args;
+}
+
+struct text
+compute_result(const struct compute *c)
+{
+	return c->program ? *step_program_result(c->program) :
+		(struct text){ 0 };
 }
 
 double

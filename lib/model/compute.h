@@ -82,8 +82,15 @@ void compute_train(struct compute *, uint64_t seed, struct metric_state *);
 void compute_forward(struct compute *);
 void compute_predict(struct compute *);
 
-/* The number of the step to come, for a model whose steps are a program's. */
-void compute_step(struct compute *, uint64_t step);
+/*
+ * For a model whose steps are a program's: the number of the step to come and
+ * its arguments, which are JSON of an object or NULL, and borrowed.
+ */
+void compute_step(struct compute *, uint64_t step, const char *args);
+
+/* What the program gave back of the last pass, as JSON in a line, good until
+   the next one; empty: nothing. */
+struct text compute_result(const struct compute *);
 
 /* Examples that the last pass counts: those of the batch, or, of a program's
    step, as many as it says. */

@@ -10,6 +10,7 @@
 #define PS_EXTERNAL_H
 
 #include "base/fail.h"
+#include "base/text.h"
 #include "tensor/shape.h"
 
 #include <stdbool.h>
@@ -45,11 +46,13 @@ struct external_answer {
 		double sum, weight;
 	} metric[EXTERNAL_METRICS];
 	size_t metrics;
+	struct text result;	/* JSON, in a line; empty: none */
 };
 
 struct external_call {
 	const char *op;		/* "forward" */
 	const char *name;	/* of a layer, or of a step's line */
+	const char *args;	/* of a step: JSON of an object */
 	bool training;		/* of a layer: a backward call follows */
 	uint64_t step, seed;
 	const struct external_array *sent, *wanted;	/* to be filled */

@@ -54,6 +54,7 @@ step_program_free(struct step_program *p)
 	free(p->id);
 	free(p->prediction);
 	free(p->gradient);
+	text_release(&p->answer.result);
 	free(p);
 }
 
@@ -310,6 +311,17 @@ weigh_buffers(const struct step_program *p, const struct step_batch *b)
 	}
 }
 
+/* Empty, but for its room. */
+static void
+begin_answer(struct external_answer *a, uint64_t examples)
+{
+	text_reset(&a->result);
+	a->loss = 0;
+	a->has_loss = false;
+	a->examples = examples;
+	a->metrics = 0;
+}
+
 int
 step_program_run(struct step_program *p, enum step_op op,
 		 const struct step_batch *b, struct fail *f)
@@ -318,6 +330,7 @@ step_program_run(struct step_program *p, enum step_op op,
 	const struct step_line *s = &p->model->step;
 	struct external_call c = {
 		.op = ops[op], .name = s->name, .training = op == STEP_TRAIN,
+		.args = b->args ? b->args : "{}",
 		.step = b->step, .sent = p->sent, .wanted = p->wanted,
 		.seed = rng_at(b->seed, p->stream, 0) >> (64 - SEED_BITS),
 		.answer = &p->answer
@@ -329,8 +342,7 @@ step_program_run(struct step_program *p, enum step_op op,
 	fill_arrays(p, op, b);
 	c.sents = p->sents;
 	c.wanteds = p->wanteds;
-	p->answer = (struct external_answer){
-		.examples = b->batch->examples };
+	begin_answer(&p->answer, b->batch->examples);
 	if (p->externals->call(p->externals->own, &c, f) < 0 ||
 	    check_answer(p, op, b->batch->examples, f) < 0)
 		return fail_at(f, "%s: %s", s->where, s->name);
@@ -362,6 +374,12 @@ step_program_metrics(const struct step_program *p, struct metric_state *state)
 		if (find_metric(p->model, m->name, &at))
 			metric_add_mean(&state[at], m->sum, m->weight);
 	}
+}
+
+const struct text *
+step_program_result(const struct step_program *p)
+{
+	return &p->answer.result;
 }
 
 const float *

@@ -25,6 +25,7 @@ struct step_batch {
 	float *const *gradient;		/* and where the sums over examples
 					   go; NULL but for STEP_TRAIN */
 	uint64_t step, seed;
+	const char *args;		/* JSON of an object; NULL: {} */
 };
 
 /* -1: as struct externals has it; FAIL_DATA, too, if what it says of the
@@ -36,6 +37,9 @@ int step_program_run(struct step_program *, enum step_op,
 double step_program_loss(const struct step_program *);
 uint64_t step_program_examples(const struct step_program *);
 void step_program_metrics(const struct step_program *, struct metric_state *);
+/* ... what it gave back, as JSON in a line, good until the next run; empty:
+   nothing. */
+const struct text *step_program_result(const struct step_program *);
 /* ... examples x model_outputs(), of STEP_PREDICT. */
 const float *step_program_prediction(const struct step_program *);
 

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "base/visible.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -47,20 +48,21 @@ replace_odd(struct text *to, const char *line, size_t size)
 	}
 }
 
+/* What is read is left in the text. */
 static json_t *
-load(const char *line, size_t size)
+load(const char *line, size_t size, struct text *text)
 {
-	struct text plain = { 0 };
 	json_error_t error;
-	json_t *answer = json_read(line, size, 0, &error);
+	json_t *answer;
 
+	text_add_bytes(text, line, size);
+	answer = json_read(text->data, size, 0, &error);
 	if (answer)
 		return answer;
-	replace_odd(&plain, line, size);
-	answer = json_read(plain.data ? plain.data : "", plain.size, 0,
-			   &error);
-	text_release(&plain);
-	return answer;
+	text_reset(text);
+	replace_odd(text, line, size);
+	text_add(text, "%s", "");
+	return json_read(text->data, text->size, 0, &error);
 }
 
 /* ---- of a step ---- */
@@ -139,9 +141,30 @@ read_metrics(struct external_answer *to, json_t *value, struct fail *f)
 	return 0;
 }
 
+/* As it was written, in one line that may be shown. */
 static int
-read_member(struct external_answer *to, const char *key, json_t *value,
+read_result(struct external_answer *to, const char *line, const json_t *value,
 	    struct fail *f)
+{
+	char *text = json_member(line, "result", value);
+	const size_t size = strlen(text);
+
+	for (char *p = text; *p; p++)
+		if (strchr("\t\r\n", *p))
+			*p = ' ';
+	text_reset(&to->result);
+	if (size <= ANSWER_RESULT)
+		visible_add_json(&to->result, text);
+	free(text);
+	if (to->result.size <= ANSWER_RESULT && size <= ANSWER_RESULT)
+		return 0;
+	return fail(f, FAIL_DATA, "\"result\" has %zu bytes, more than %zu",
+		    size, ANSWER_RESULT);
+}
+
+static int
+read_member(struct external_answer *to, const char *line, const char *key,
+	    json_t *value, struct fail *f)
 {
 	if (strcmp(key, "loss") == 0)
 		return read_loss(to, value, f);
@@ -149,18 +172,21 @@ read_member(struct external_answer *to, const char *key, json_t *value,
 		return read_examples(to, value, f);
 	if (strcmp(key, "metrics") == 0)
 		return read_metrics(to, value, f);
+	if (strcmp(key, "result") == 0)
+		return read_result(to, line, value, f);
 	return unfit(f, key, value, "means nothing in an answer, which has "
-		     "loss, examples and metrics");
+		     "loss, examples, metrics and result");
 }
 
 static enum answer
-read_step(json_t *answer, struct external_answer *to, struct fail *f)
+read_step(const char *line, json_t *answer, struct external_answer *to,
+	  struct fail *f)
 {
 	const char *key;
 	json_t *value;
 
 	json_object_foreach(answer, key, value)
-		if (read_member(to, key, value, f) < 0)
+		if (read_member(to, line, key, value, f) < 0)
 			return ANSWER_UNFIT;
 	return ANSWER_GOOD;
 }
@@ -169,7 +195,8 @@ enum answer
 answer_read(const char *line, size_t size, struct external_answer *to,
 	    struct fail *f)
 {
-	json_t *answer = load(line, size);
+	struct text text = { 0 };
+	json_t *answer = load(line, size, &text);
 	const json_t *error = json_object_get(answer, "error");
 	enum answer is = ANSWER_GOOD;
 
@@ -180,8 +207,9 @@ answer_read(const char *line, size_t size, struct external_answer *to,
 		fail(f, FAIL_DATA, "%s", json_string_value(error));
 		is = ANSWER_REFUSED;
 	} else if (to) {
-		is = read_step(answer, to, f);
+		is = read_step(text.data, answer, to, f);
 	}
 	json_decref(answer);
+	text_release(&text);
 	return is;
 }

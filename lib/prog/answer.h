@@ -10,6 +10,7 @@
 
 #define ANSWER_LAYER	((size_t)1 << 10)	/* bytes of a line, at most */
 #define ANSWER_STEP	((size_t)2 << 20)
+#define ANSWER_RESULT	((size_t)1 << 20)	/* of its member "result" */
 
 enum answer {
 	ANSWER_GOOD,		/* the arrays follow */

@@ -300,6 +300,10 @@ write_head(struct text *t, const struct external_call *c)
 		text_add(t, ",\"step\":%llu", (unsigned long long)c->step);
 	if (!step || c->training)
 		text_add(t, ",\"seed\":%llu", (unsigned long long)c->seed);
+	if (step) {
+		text_add(t, ",\"args\":");
+		text_add_bytes(t, c->args, strlen(c->args));
+	}
 	add_arrays(t, "sent", c->sent, c->sents);
 	add_arrays(t, "wanted", c->wanted, c->wanteds);
 	text_add(t, "}\n");

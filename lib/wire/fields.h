@@ -27,7 +27,7 @@
 #define FIELDS_VALUES(N)	N(outcome) N(version) N(staleness)
 #define FIELDS_LEASE(N)		N(term) N(first) N(count) N(attempt) N(batch) \
 				N(rate) N(pass) N(more) N(slot) N(slots) \
-				N(from) N(server)
+				N(from) N(server) N(call)
 #define FIELDS_CANCEL(N)	N(first) N(count)
 #define FIELDS_DONE(N)		N(term) N(count)
 #define FIELDS_FAILED(N)	N(term) N(step) N(status)

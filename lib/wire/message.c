@@ -66,7 +66,7 @@ static const struct shape_of {
 	[MESSAGE_READY] = { "READY", FIELDS(NONE),
 		NULL, "", 0, 0, 0 },
 	[MESSAGE_LEASE] = { "LEASE", FIELDS(LEASE),
-		NULL, "block after", 0, 2, 0 },
+		NULL, "block after call", 0, 3, 0 },
 	[MESSAGE_CANCEL] = { "CANCEL", FIELDS(CANCEL),
 		NULL, "", 0, 0, 0 },
 	[MESSAGE_DONE] = { "DONE", FIELDS(DONE),

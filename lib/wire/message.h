@@ -26,7 +26,7 @@
 #define WIRE_FRAME	((size_t)64 << 20)	/* bytes, at most */
 #define WIRE_NONE	UINT64_MAX	/* where a number is left open */
 
-#define MESSAGE_NUMBERS	12
+#define MESSAGE_NUMBERS	13
 #define MESSAGE_FRAMES	4
 #define MESSAGE_BLOB	512		/* bytes, at most */
 
@@ -122,7 +122,7 @@ struct message {
 		struct { FIELDS_PUSH(MESSAGE_FIELD) } push;
 		/* frames: values */
 		struct { FIELDS_VALUES(MESSAGE_FIELD) } values;
-		/* frames: block, the one after it */
+		/* frames: block, the one after it; call, if that is 1 */
 		struct { FIELDS_LEASE(MESSAGE_FIELD) } lease;
 		struct { FIELDS_CANCEL(MESSAGE_FIELD) } cancel;
 		/* frames: results, scores, labels */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBERS	10	/* of a result, beside the sums */
+#define NUMBERS	11	/* of a result, beside the sums; one is JSON */
 
 void
 result_metrics(struct result *r, const struct metric *metric, size_t count,
@@ -38,6 +38,19 @@ result_write(struct pack *p, const struct result *r)
 	for (size_t i = 0; i < r->metrics; i++)
 		for (size_t j = 0; j < METRIC_SUMS; j++)
 			pack_uint(p, message_double_bits(r->sum[i][j]));
+	pack_blob(p, r->json.data, r->json.size);
+}
+
+/* It is to be part of a line. */
+static bool
+is_line(const struct frame *json)
+{
+	const unsigned char *p = json->data;
+
+	for (size_t i = 0; i < json->size; i++)
+		if (p[i] < ' ' || p[i] == 0x7f)
+			return false;
+	return json->size <= RESULT_JSON;
 }
 
 bool
@@ -61,6 +74,11 @@ result_read(struct unpack *u, struct result *r, size_t metrics)
 	for (size_t i = 0; i < metrics; i++)
 		for (size_t j = 0; j < METRIC_SUMS; j++)
 			r->sum[i][j] = message_double(unpack_uint(u));
+	r->json = (struct frame){ 0 };
+	r->json.data = unpack_blob(u, &r->json.size);
+	if (u->bad)
+		r->json = (struct frame){ 0 };
+	u->bad = u->bad || !is_line(&r->json);
 	return !u->bad;
 }
 

@@ -2,7 +2,8 @@
  * result - what a worker reports of its steps, and of an evaluation.
  *
  * Results travel in the first frame of DONE and EVALUATED, as a MessagePack
- * array of numbers each; a double is its 64 bits.  Behind it come the scores
+ * array of numbers each, and last what a program gave back; a double is its 64
+ * bits.  Behind it come the scores
  * (little-endian floats) and labels (a byte each, 0 or 1) of all results, if
  * the model has a metric that needs them (auc).
  */
@@ -16,6 +17,7 @@
 #include "wire/pack.h"
 
 #define RESULT_METRICS	16	/* of a model, at most */
+#define RESULT_JSON	((size_t)1 << 20)	/* bytes of a step's, at most */
 #define RESULT_SCORES	(WIRE_FRAME / sizeof(float))	/* of a message */
 
 struct result {
@@ -27,6 +29,8 @@ struct result {
 	double sum[RESULT_METRICS][METRIC_SUMS];
 	size_t scores;		/* how many of the scores are its own */
 	struct noes noes;	/* of its labels */
+	struct frame json;	/* what its program gave back, in a line;
+				   borrowed; empty: nothing */
 };
 
 /* The sums of metric states; the scores are counted, not copied. */

@@ -8,6 +8,7 @@
 
 #define MAX_LEASES	256
 #define MAX_PACK	65536	/* steps of a lease */
+#define MAX_RESULTS	((size_t)1 << 20)	/* bytes, but for one */
 
 /*
  * What becomes of a lease; it leaves the ring when it is over, and all before
@@ -85,6 +86,8 @@ leases_free(struct leases *ls)
 		metric_release(&h->scores);
 		text_release(&h->lease.block);
 		text_release(&h->lease.after);
+		text_release(&h->lease.step);
+		text_release(&h->lease.args);
 	}
 	free(ls);
 }
@@ -170,23 +173,56 @@ leases_settle(struct leases *ls)
 
 /* ---- what is given and taken back ---- */
 
+/* One of so many. */
 static void
-keep_frame(struct text *to, const struct message *m, size_t i)
+keep_frame(struct text *to, const struct message *m, size_t i, size_t count)
 {
 	text_reset(to);
-	if (i < m->frames)
+	if (i < count)
 		text_add_bytes(to, m->frame[i].data, m->frame[i].size);
+}
+
+static void
+keep_text(struct text *to, struct unpack *u)
+{
+	size_t size;
+	const void *bytes = unpack_blob(u, &size);
+
+	text_reset(to);
+	text_add_bytes(to, u->bad ? "" : bytes, u->bad ? 0 : size);
+	u->bad = u->bad || (size > 0 && memchr(to->data, '\0', size));
+}
+
+/* The last frame, if there is one. */
+static bool
+keep_call(struct lease *l, const struct message *m)
+{
+	const struct frame *frame = m->lease.call && m->frames > 0 ?
+		&m->frame[m->frames - 1] : NULL;
+	struct unpack u = unpack_from(frame ? frame->data : NULL,
+				      frame ? frame->size : 0);
+
+	text_reset(&l->step);
+	text_reset(&l->args);
+	if (!m->lease.call)
+		return true;
+	u.bad = unpack_array(&u) != 2 || u.bad;
+	keep_text(&l->step, &u);
+	keep_text(&l->args, &u);
+	return unpack_ok(&u);
 }
 
 bool
 leases_take(struct leases *ls, const struct message *m, bool declined)
 {
 	struct held *h = held_at(ls, ls->count);
+	const size_t frames = m->frames - (m->frames > 0 && m->lease.call);
 	struct lease *l = &h->lease;
 
 	if (ls->count == MAX_LEASES || m->lease.count == 0 ||
 	    m->lease.count > MAX_PACK || m->lease.batch == 0 ||
-	    m->lease.first > UINT64_MAX - m->lease.count)
+	    m->lease.first > UINT64_MAX - m->lease.count ||
+	    m->lease.call > m->frames || !keep_call(l, m))
 		return false;
 	l->id = m->request;
 	l->first = h->next = m->lease.first;
@@ -200,8 +236,8 @@ leases_take(struct leases *ls, const struct message *m, bool declined)
 	l->slots = m->lease.slots;
 	l->server = m->lease.server;
 	l->from = m->lease.from;
-	keep_frame(&l->block, m, 0);
-	keep_frame(&l->after, m, 1);
+	keep_frame(&l->block, m, 0, frames);
+	keep_frame(&l->after, m, 1, frames);
 	h->in_flight = 0;
 	h->cancelled = declined;	/* it will come back */
 	forget_results(h);
@@ -350,7 +386,8 @@ leases_done(struct leases *ls, const struct lease *l, struct result *r,
 	if (r->voided || r->scores > RESULT_SCORES)
 		r->scores = 0;
 	/* and of several steps none is to hold too many. */
-	if (h->scores.count + r->scores > RESULT_SCORES)
+	if (h->scores.count + r->scores > RESULT_SCORES ||
+	    h->results.size + r->json.size > MAX_RESULTS)
 		report_done(ls, h);
 	result_write(&h->results, r);
 	for (size_t i = 0; i < metrics && r->scores > 0; i++)

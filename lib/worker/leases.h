@@ -21,6 +21,8 @@ struct lease {
 	uint64_t slot, slots;		/* of a round; slots 0: of none */
 	struct text block, after;	/* frames of the coordinator's data */
 	uint64_t from;			/* the first step's, in the block */
+	struct text step, args;		/* what a program is told, with a NUL
+					   behind it; empty: nothing */
 };
 
 struct leases;

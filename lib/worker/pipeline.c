@@ -589,16 +589,20 @@ static int
 train(struct pipeline *p, struct inflight *s, struct fail *f)
 {
 	struct result *r = &s->result;
+	struct text json;
 
 	if (check_pulled(p, s) < 0)
 		return 0;
 	for (size_t i = 0; i < p->metrics; i++)
 		metric_reset(&s->state[i]);
-	compute_step(s->compute, s->step);
+	compute_step(s->compute, s->step, s->lease->args.size > 0 ?
+		     s->lease->args.data : NULL);
 	compute_train(s->compute, p->o.plan->seed ^ (s->step + 1) ^
 		      s->lease->slot << 40, s->state);
 	*r = (struct result){ .examples = compute_examples(s->compute),
 			      .loss = compute_loss(s->compute) };
+	json = compute_result(s->compute);
+	r->json = (struct frame){ json.data, json.size, NULL };
 	result_metrics(r, p->metric, p->metrics, s->state);
 	noes_add_batch(&r->noes, &s->batch);
 	if (compute_check(s->compute, &s->why) == 0) {

@@ -373,7 +373,8 @@ take_lease(struct worker *w, const struct message *m, struct fail *f)
 {
 	if (is_late(w, m->lease.term))
 		return 0;
-	if (!w->pipeline || (m->frames > 0) != w->leased_data ||
+	if (!w->pipeline ||
+	    (m->frames > m->lease.call) != w->leased_data ||
 	    !leases_take(w->leases, m, batches_are_exhausted(w->batches)))
 		return fail(f, FAIL_PROTOCOL, "a lease that cannot be");
 	return 0;

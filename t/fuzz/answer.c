@@ -19,6 +19,9 @@ fuzz_one(const uint8_t *data, size_t size)
 		for (size_t i = 0; i < a.metrics; i++)
 			FUZZ_CHECK(isfinite(a.metric[i].sum) &&
 				   a.metric[i].weight >= 0);
+		FUZZ_CHECK(a.result.size <= ANSWER_RESULT);
+		for (size_t i = 0; i < a.result.size; i++)
+			FUZZ_CHECK((unsigned char)a.result.data[i] >= ' ');
 		break;
 	case ANSWER_UNFIT:
 	case ANSWER_REFUSED:
@@ -27,6 +30,7 @@ fuzz_one(const uint8_t *data, size_t size)
 	default:
 		break;
 	}
+	text_release(&a.result);
 	answer_read(line, size, NULL, &f);
 	return 0;
 }

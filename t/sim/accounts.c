@@ -129,6 +129,23 @@ meets_all(const struct accounts *a, uint64_t step, const char *line)
 		LOSS_OF_A_STEP * (double)step;
 }
 
+/* In rounds of each slot that had something to do, else of the step. */
+static bool
+gives_back(const struct accounts *a, size_t id, const char *line)
+{
+	char own[32];
+	const char *at = line;
+	bool any = false;
+
+	snprintf(own, sizeof(own), "{\"ask\":%zu}", id);
+	for (; a->s->program && (at = strstr(at, "{\"ask\":")); at++) {
+		any = true;
+		if (strncmp(at, own, strlen(own)) != 0)
+			return false;
+	}
+	return any == a->s->program;
+}
+
 static void
 take_step(struct accounts *a, size_t id, const char *line)
 {
@@ -141,6 +158,8 @@ take_step(struct accounts *a, size_t id, const char *line)
 		break_rule(a, "R1 a step has two results", line);
 	if (batch > 0 && a->s->flaw != FLAW_READ && examples % batch != 0)
 		break_rule(a, "R1 a step is not of its size", line);
+	if (!gives_back(a, id, line))
+		break_rule(a, "R10 a step gives back other arguments", line);
 	if (!meets_all(a, step, line))
 		break_rule(a, "R9 a round does not know of those before",
 			   line);

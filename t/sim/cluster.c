@@ -3,6 +3,7 @@
 #include "accounts.h"
 #include "files.h"
 #include "host.h"
+#include "program.h"
 #include "task.h"
 #include "trace.h"
 
@@ -63,6 +64,7 @@ struct pending {
 struct cluster {
 	struct scenario *s;
 	struct site site;
+	struct program *program;	/* NULL: the model has no step line */
 	char folder[64];
 	struct rng rng;
 	struct model *model;
@@ -614,6 +616,8 @@ check(struct cluster *c, const struct process *p)
 		return;
 	default:
 		wrong = host_worker_check(p->worker);
+		if (!wrong && c->program)
+			wrong = program_check(c->program);
 	}
 	if (wrong)
 		broken(c, "%s, but not of %s", wrong, p->name);
@@ -1392,6 +1396,8 @@ write_requests(const struct cluster *c)
 		if (a->op == 't' && !c->s->ledger)
 			fprintf(file, ",\"batch\":%llu",
 				(unsigned long long)a->batch);
+		if (c->s->program && (a->op == 't' || a->op == 'p'))
+			fprintf(file, ",\"args\":{\"ask\":%zu}", i);
 		if (a->op == 'e' && c->s->ledger)
 			fprintf(file, ",\"files\":[\"scores\"]");
 		fprintf(file, "}\n");
@@ -1466,7 +1472,10 @@ cluster_begin(struct cluster *c, struct scenario *s)
 	c->model = model_parse(&c->source, &f);
 	if (!c->model)
 		broken(c, "the model: %s", f.text);
-	c->site = (struct site){ s, c->model, &c->source, c->folder };
+	c->program = s->program ? program_new() : NULL;
+	c->site = (struct site){ s, c->model, &c->source, c->folder,
+				 c->program ? program_externals(c->program) :
+				 NULL };
 	c->network = network_new(&s->network);
 	c->accounts = accounts_new(s);
 	c->patience = 1000 * patience(s);
@@ -1489,6 +1498,7 @@ cluster_end(struct cluster *c)
 		drop_corpse(p);
 	}
 	accounts_free(c->accounts);
+	program_free(c->program);
 	network_free(c->network);
 	model_free(c->model);
 	model_source_release(&c->source);

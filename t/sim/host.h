@@ -21,6 +21,8 @@ struct site {
 	const struct model *model;
 	const struct model_source *source;
 	const char *folder;	/* its files: requests, results, ck/ */
+	const struct externals *externals;	/* who computes its steps, if
+						   its model has a line */
 };
 
 /* ---- ps-coord ---- */

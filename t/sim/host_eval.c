@@ -51,7 +51,7 @@ begin(struct host_eval *h, const struct model *model)
 	const struct input *input = model_inputs(model, &inputs);
 
 	batch_begin(&h->batch, input, inputs, model_label(model));
-	evaluation_open(&h->evaluation, model, NULL);
+	evaluation_open(&h->evaluation, model, h->site->externals);
 	h->begun = true;
 }
 

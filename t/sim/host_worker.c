@@ -46,12 +46,13 @@ host_model_text(const struct scenario *s, char *text, size_t size)
 			"visits = embedding r dim=1 "
 			"embeddings_initializer=zeros\n",
 			(unsigned long long)(s->files * s->file_records + 1));
-	n += (size_t)snprintf(text + n, size - n, "p = add d");
+	n += (size_t)snprintf(text + n, size - n, "%s d", s->program ?
+			      "step sum" : "p = add");
 	for (int k = 0; k < MODEL_TABLES; k++)
 		n += (size_t)snprintf(text + n, size - n, " e%d", k);
-	snprintf(text + n, size - n, "%s\nloss mean_absolute_error p\n"
-		 "metric auc p\noptimizer sgd learning_rate=1\n",
-		 s->ledger ? " visits" : "");
+	snprintf(text + n, size - n, "%s%s\noptimizer sgd learning_rate=1\n",
+		 s->ledger ? " visits" : "", s->program ? " y" :
+		 "\nloss mean_absolute_error p\nmetric auc p");
 }
 
 /* ---- records ---- */
@@ -288,7 +289,8 @@ host_worker_new(const struct site *site, struct outbox *outbox, size_t index,
 		.coordinator = "node:0",
 		.timeout_ms = site->scenario->o.timeout_ms, .life = life,
 		.index = WIRE_NONE, .assigned = site->scenario->ledger,
-		.prefetch = site->scenario->prefetch[index]
+		.prefetch = site->scenario->prefetch[index],
+		.externals = site->externals
 	};
 	struct host_worker *h = mem_alloc(1, sizeof(*h));
 

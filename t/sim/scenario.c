@@ -475,6 +475,8 @@ scenario_draw(struct scenario *s, uint64_t seed)
 		.codec = codec_find(rng_below(r, CODECS)),
 		.run = "run of the tests",
 	};
+	/* What else a seed draws is the same with it. */
+	s->program = rng_mix(~seed) % 3 == 0;
 	s->ledger = chance(r, 2);
 	s->journal = s->o.checkpoint || chance(r, 2);
 	s->o.suspend = s->journal && !chance(r, 3);
@@ -548,11 +550,12 @@ scenario_print(const struct scenario *s, FILE *to)
 	static const char *const modes[] = { "async", "ssp", "sync" };
 
 	fprintf(to, "# seed %llu: %s, %zu servers, %zu workers, lease %llu "
-		"ms%s%s%s%s%s%s, pack %llu, in flight %llu\n",
+		"ms%s%s%s%s%s%s%s, pack %llu, in flight %llu\n",
 		(unsigned long long)s->seed, modes[s->o.mode], s->o.servers,
 		s->workers, (unsigned long long)s->o.lease_ms,
 		s->o.checkpoint ? ", checkpoints" :
 		s->journal ? ", a journal" : "",
+		s->program ? ", a program's steps" : "",
 		s->ledger ? ", the coordinator's data" : "",
 		s->informed ? ", servers start as what they are now" : "",
 		s->registers ? ", servers register" : "",

@@ -100,6 +100,7 @@ struct scenario {
 	uint64_t compute_ms[MAX_WORKERS], load_ms[MAX_SERVERS];
 	uint64_t publish_ms;
 	uint64_t files, file_records;	/* of the coordinator's data */
+	bool program;		/* computes the steps: see program.h */
 	bool ledger, shuffle;
 	enum flaw flaw;
 	uint64_t flaw_in;		/* one of so many */

@@ -51,7 +51,7 @@ static const struct {
 	{ "{\"metrics\":{\"a\":[1,-1]}}", ANSWER_UNFIT,
 	  "\"a\":[1,-1] in \"metrics\" is no [SUM,WEIGHT] of finite numbers" },
 	{ "{\"los\":1}", ANSWER_UNFIT, "\"los\":1 means nothing in an answer, "
-	  "which has loss, examples and metrics" },
+	  "which has loss, examples, metrics and result" },
 };
 
 static enum answer
@@ -101,6 +101,58 @@ test_values(void)
 	   a.examples == 3);
 }
 
+/* As it was written, but for what would break or hide a line. */
+static void
+test_result(void)
+{
+	static const struct {
+		const char *line, *result;
+	} all[] = {
+		{ "{\"loss\":1}", "" },
+		{ "{\"loss\":1,\"result\":0.10}", "0.10" },
+		{ "{\"result\":null,\"loss\":1}", "null" },
+		{ "{\"result\": {\"a\": [1, \"}\\\"\"]} ,\"loss\":1}",
+		  "{\"a\": [1, \"}\\\"\"]}" },
+		{ "{\"result\":[1,\t2],\"loss\":1}", "[1, 2]" },
+		{ "{\"result\":[NaN],\"loss\":NaN}", "[null]" },
+		{ "{\"result\":\"a\xc2\x9b\",\"loss\":1}",
+		  "\"a\\u009b\"" },
+		{ "{\"re\\u0073ult\":7,\"loss\":1}", "7" },
+	};
+	struct external_answer a = { 0 };
+	struct fail f = { 0 };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		const bool good = answer_read(all[i].line, strlen(all[i].line),
+					      &a, &f) == ANSWER_GOOD &&
+			strcmp(a.result.size ? a.result.data : "",
+			       all[i].result) == 0;
+
+		if (!good)
+			printf("# %s\n", a.result.size ? a.result.data : "");
+		named(good, all[i].line);
+		text_reset(&a.result);
+	}
+	text_release(&a.result);
+}
+
+static void
+test_large_result(void)
+{
+	struct external_answer a = { 0 };
+	struct text line = { 0 };
+	struct fail f = { 0 };
+
+	text_add(&line, "{\"loss\":1,\"result\":\"");
+	while (line.size < ANSWER_RESULT + 20)
+		text_add(&line, "0123456789");
+	text_add(&line, "\"}");
+	named(answer_read(line.data, line.size, &a, &f) == ANSWER_UNFIT &&
+	      strstr(f.text, " bytes, more than 1048576"), f.text);
+	text_release(&line);
+	text_release(&a.result);
+}
+
 /* A name that no metric of a model can have is no reason to write beyond. */
 static void
 test_sizes(void)
@@ -137,6 +189,8 @@ main(void)
 {
 	test_steps();
 	test_values();
+	test_result();
+	test_large_result();
 	test_sizes();
 	test_layers();
 	return tap_done();

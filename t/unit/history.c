@@ -3,12 +3,15 @@
 
 #include "tap.h"
 
+#include <string.h>
+
 static struct history h;
 
 static void
 add(uint64_t first, uint64_t batch, float rate, uint64_t place)
 {
-	const struct asked_of a = { first, batch, rate, place };
+	const struct asked_of a = { .first = first, .batch = batch,
+				    .learning_rate = rate, .place = place };
 
 	history_add(&h, &a);
 }
@@ -22,6 +25,46 @@ was(uint64_t step, uint64_t first, uint64_t batch, float rate, uint64_t until)
 
 	return a.first == first && a.batch == batch && end == until &&
 		!(a.learning_rate < rate) && !(a.learning_rate > rate);
+}
+
+static void
+add_call(uint64_t first, uint64_t batch, struct call *call)
+{
+	history_add(&h, &(struct asked_of){ .first = first, .batch = batch,
+					    .call = call, .place = first });
+}
+
+/* Of the arguments, which requests and their steps have together. */
+static void
+test_calls(void)
+{
+	struct call *a = call_new("fit", "{}"), *b = call_new("fit", "{}");
+	struct call *c = call_new("fit", NULL);
+	uint64_t until;
+
+	add_call(3, 0, NULL);
+	add_call(4, 0, a);
+	add_call(5, 0, b);
+	add_call(6, 0, c);
+	add_call(7, 9, c);
+	named(h.count == 4, "steps that are like those before add nothing");
+	named(a->holders == 2 && b->holders == 1 && c->holders == 3,
+	      "and hold nothing");
+	call_drop(a);
+	named(!history_of(&h, 3, &until).call && until == 4, "one had none");
+	a = history_of(&h, 5, &until).call;
+	named(until == 6 && strcmp(a->args, "{}") == 0,
+	      "what was asked is there when the request is gone");
+	history_forget(&h, 6);
+	named(h.count == 2 && c->holders == 3, "older ones are forgotten");
+	history_forget(&h, 8);
+	named(h.count == 1 && c->holders == 2 &&
+	      history_of(&h, 100, &until).batch == 9,
+	      "but for the newest, which goes on");
+	history_release(&h);
+	named(b->holders == 1 && c->holders == 1, "nothing is held in the end");
+	call_drop(b);
+	call_drop(c);
 }
 
 int
@@ -56,5 +99,6 @@ main(void)
 	ok(h.count == 1 && was(1000, 20, 8, 0.5f, UINT64_MAX));
 	history_release(&h);
 	ok(h.count == 0 && was(1000, 0, 0, 0, UINT64_MAX));
+	test_calls();
 	return tap_done();
 }

@@ -116,6 +116,50 @@ test_done(void)
 	end();
 }
 
+static bool
+takes_call(const void *call, size_t size, size_t blocks)
+{
+	struct message m = lease(1, 10, 1);
+
+	for (size_t i = 0; i < blocks; i++)
+		m.frame[m.frames++] = (struct frame){ "block", 5, NULL };
+	m.lease.call = 1;
+	m.frame[m.frames++] = (struct frame){ call, size, NULL };
+	return leases_take(leases, &m, false);
+}
+
+/* What the steps' program is told is the last frame. */
+static void
+test_call(void)
+{
+	static const char call[] = "\x92\xc4\x03""fit\xc4\x02{}";
+	const size_t size = sizeof(call) - 1;
+	struct message m = lease(1, 10, 1);
+	const struct lease *l;
+	bool refused = true;
+
+	for (size_t blocks = 0; blocks <= 2; blocks++) {
+		begin();
+		ok(takes_call(call, size, blocks));
+		l = begins(10);
+		named(strcmp(l->step.data, "fit") == 0 &&
+		      strcmp(l->args.data, "{}") == 0 &&
+		      l->block.size == (blocks > 0 ? 5 : 0) &&
+		      l->after.size == (blocks > 1 ? 5 : 0),
+		      "a call is behind the blocks");
+		end();
+	}
+	begin();
+	for (size_t n = 0; n < size; n++)
+		refused = refused && !takes_call(call, n, 0);
+	named(refused, "one that is cut short is refused");
+	named(!takes_call("\x92\xc4\x01\0\xc4\0", 6, 0),
+	      "and one with a NUL");
+	m.lease.call = 1;
+	named(!leases_take(leases, &m, false), "and one that is not there");
+	end();
+}
+
 static void
 test_cancel(void)
 {
@@ -253,6 +297,7 @@ int
 main(void)
 {
 	test_done();
+	test_call();
 	test_cancel();
 	test_failed();
 	test_slots();

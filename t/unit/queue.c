@@ -224,6 +224,30 @@ terms(void)
 	queue_free(q);
 }
 
+/* A step that is prefetched is like the one before it. */
+static void
+calls(void)
+{
+	static const char *const args[] = { "{}", "{}", "{\"a\":1}" };
+	struct queue *q = queue_new(0);
+
+	for (size_t i = 0; i < 3; i++) {
+		struct request r = { .op = REQUEST_TRAIN, .steps = 1,
+				     .call = call_new("fit", args[i]) };
+
+		queue_put(q, &r);
+	}
+	ok(queue_lease(q, w1, 1, ANY, &l) == 1);
+	named(strcmp(l.call->args, "{}") == 0 && l.more,
+	      "more steps like it come behind one");
+	ok(queue_lease(q, w1, 1, ANY, &l) == 1);
+	named(!l.more, "one with other arguments is not like it");
+	queue_return(q, w1);
+	queue_asked(q, 1, &l);
+	named(strcmp(l.call->args, "{}") == 0, "what it was asked to be stays");
+	queue_free(q);
+}
+
 static void
 barriers(void)
 {
@@ -597,6 +621,7 @@ main(void)
 	s2();
 	packs();
 	terms();
+	calls();
 	barriers();
 	full();
 	bounded();

@@ -199,6 +199,9 @@ written(void)
 		"eval caf\xe9.csv",
 		"{\"op\":\"eval\",\"files\":[\"\", \"a\\nb\"]}",
 		"{\"op\":\"eval\",\"id\":-4,\"files\":[\"a b\",\"\\\"\"]}",
+		"{\"step\":\"fit\"}", "{\"args\":{},\"steps\":4}",
+		"{\"op\":\"epoch\",\"args\":{\"a\": [0.10, \"}\"]}}",
+		"{\"args\":{\"a\":\"\\\"{\"},\"id\":3,\"step\":\"a\\\"b\"}",
 		"{\"id\":\"join\",\"steps\":9223372036854775807}"
 	};
 	struct text out = { 0 };
@@ -214,6 +217,7 @@ written(void)
 		good = good && reads(out.data) && is(was.op, was.id, was.steps);
 		good = good && r.epochs == was.epochs &&
 			r.batch == was.batch && r.files == was.files &&
+			call_equal(r.call, was.call) &&
 			!(r.learning_rate < was.learning_rate) &&
 			!(r.learning_rate > was.learning_rate);
 		for (size_t k = 0; good && k < r.files; k++)
@@ -224,9 +228,45 @@ written(void)
 	text_release(&out);
 }
 
+/* Of the step and its arguments, which are kept as they were written. */
+static void
+calls(void)
+{
+	struct text line = { 0 };
+
+	ok(reads("{\"steps\":3}") && !r.call);
+	ok(reads("{\"step\":\"fit\"}") && strcmp(r.call->step, "fit") == 0 &&
+	   !r.call->args);
+	ok(reads("{\"args\": {\"a\" : 0.10, \"b\":\"}\\\"\"} }") &&
+	   !r.call->step &&
+	   strcmp(r.call->args, "{\"a\" : 0.10, \"b\":\"}\\\"\"}") == 0);
+	ok(reads("{\"args\":{},\"op\":\"epoch\",\"step\":\"fit\"}") &&
+	   strcmp(r.call->step, "fit") == 0 &&
+	   strcmp(r.call->args, "{}") == 0);
+	ok(reads("{\"step\":\"fit\",\"args\":{\"step\":\"x\"}}") &&
+	   strcmp(r.call->step, "fit") == 0 &&
+	   strcmp(r.call->args, "{\"step\":\"x\"}") == 0);
+	refused("{\"step\":7}", "\"step\" is no string");
+	refused("{\"step\":\"a\\u0000\"}", "\"step\" has a NUL in it");
+	refused("{\"args\":[1]}", "\"args\" is no object");
+	refused("{\"args\":\"{}\"}", "\"args\" is no object");
+	refused("{\"args\":{},\"op\":\"join\"}",
+		"\"args\" is for train and epoch");
+	refused("{\"op\":\"eval\",\"step\":\"fit\"}",
+		"\"step\" is for train and epoch");
+	text_add(&line, "{\"args\":{\"a\":\"");
+	while (line.size < 11 + CALL_ARGS)
+		text_add(&line, "0123456789");
+	text_add(&line, "\"}}");
+	ok(!reads(line.data) && strstr(f.text, "\"args\" has 10") &&
+	   strstr(f.text, " bytes, more than 1048576"));
+	text_release(&line);
+}
+
 int
 main(void)
 {
+	calls();
 	words();
 	written();
 	objects();

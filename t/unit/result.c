@@ -11,6 +11,7 @@
 #include <string.h>
 
 static struct fail f;
+static const char json[] = "{\"a\":[1,2]}";
 
 static struct result
 sample(struct rng *rng, size_t metrics)
@@ -22,7 +23,8 @@ sample(struct rng *rng, size_t metrics)
 		.voided = rng_below(rng, 2), .mixed = rng_below(rng, 2),
 		.loss = rng_unit(rng_next(rng)) - .5, .metrics = metrics,
 		.scores = rng_below(rng, 100),
-		.noes = { rng_below(rng, 2), rng_below(rng, 2) }
+		.noes = { rng_below(rng, 2), rng_below(rng, 2) },
+		.json = { json, rng_below(rng, sizeof(json)), NULL }
 	};
 
 	for (size_t i = 0; i < metrics; i++)
@@ -41,6 +43,9 @@ same(const struct result *a, const struct result *b)
 		a->loss == b->loss && a->metrics == b->metrics &&
 		a->scores == b->scores && a->noes.zero == b->noes.zero &&
 		a->noes.minus == b->noes.minus &&
+		a->json.size == b->json.size &&
+		(a->json.size == 0 || memcmp(a->json.data, b->json.data,
+					     a->json.size) == 0) &&
 		memcmp(a->sum, b->sum, a->metrics * sizeof(a->sum[0])) == 0;
 }
 
@@ -78,6 +83,37 @@ round_trip(void)
 	named(good, "results go round, one behind the other");
 	named(cut, "one cut short is refused");
 	named(wrong, "and one of another model");
+	pack_release(&p);
+}
+
+/* What a program gave back becomes part of a line. */
+static void
+lines(void)
+{
+	static const char *const bad[] = { "[\n1]", "\"\x1b[2J\"", "\x7f" };
+	static char large[RESULT_JSON + 1];
+	struct result r = { .step = 1 }, read;
+	struct pack p = { 0 };
+	struct unpack u;
+	bool good = true;
+
+	for (size_t i = 0; i < 3; i++) {
+		r.json = (struct frame){ bad[i], strlen(bad[i]), NULL };
+		pack_reset(&p);
+		result_write(&p, &r);
+		u = unpack_from(p.data, p.size);
+		good = good && !result_read(&u, &read, 0);
+	}
+	named(good, "what is no part of a line is refused");
+	memset(large, '1', sizeof(large));
+	for (size_t over = 0; over < 2; over++) {
+		r.json = (struct frame){ large, RESULT_JSON + over, NULL };
+		pack_reset(&p);
+		result_write(&p, &r);
+		u = unpack_from(p.data, p.size);
+		named(result_read(&u, &read, 0) == !over, over ?
+		      "so is more than a MiB" : "a MiB is not");
+	}
 	pack_release(&p);
 }
 
@@ -148,6 +184,7 @@ int
 main(void)
 {
 	round_trip();
+	lines();
 	adds_up();
 	scores();
 	return tap_done();

@@ -6,6 +6,7 @@
 #include "tap.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static char worker[8];		/* their addresses are who they are */
 
@@ -33,6 +34,11 @@ try(uint64_t step, uint64_t slot, uint64_t number)
 	return (struct attempt){ step, slot, number };
 }
 
+/* What the programs of slots give back. */
+static const struct frame given[] = {
+	{ "{\"a\":1}", 7, NULL }, { NULL, 0, NULL }, { "2", 1, NULL }
+};
+
 /* Worker n is done with it; overtaken is another one's number, or -1. */
 static bool
 done(struct rounds *r, int n, struct attempt at, int overtaken)
@@ -42,7 +48,8 @@ done(struct rounds *r, int n, struct attempt at, int overtaken)
 				       .staleness = at.slot,
 				       .microseconds = 9 - at.slot,
 				       .metrics = 1, .sum[0][0] = 1,
-				       .scores = 2 };
+				       .scores = 2, .json = given[at.slot % 3]
+	};
 	const float scores[] = { (float)at.slot, (float)at.number };
 	const unsigned char positive[] = { 1, 0 };
 	void *other;
@@ -190,6 +197,12 @@ sums(void)
 	ok(all.scores == 6 && scores[0] == 0 && scores[2] == 1 &&
 	   scores[4] == 2 && scores[5] == 1 && positive[4] == 1 &&
 	   positive[5] == 0);
+	named(all.json.size == 16 &&
+	      memcmp(all.json.data, "[{\"a\":1},null,2]", 16) == 0,
+	      "what programs gave back is a list by slot");
+	rounds_close(r);
+	rounds_result(r, &all, &scores, &positive);
+	named(all.json.size == 0, "and nothing if none did");
 	rounds_free(r);
 }
 

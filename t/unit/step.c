@@ -148,7 +148,7 @@ test_requests(void)
 
 	open_rig(&r, &a, &e, DATA VARIABLES "e = embedding i dim=2\n"
 		 "step go x e t variables=W,n predicts=[4]\n", 3);
-	compute_step(r.compute, 7);
+	compute_step(r.compute, 7, NULL);
 	compute_train(r.compute, 9, NULL);
 	named(is(a.asked, "go step 7: x 3x[3] e 3x[2, 2] t 3x[] "
 		 "W 0x[3, 2] n(fixed) 0x[2] -> e 3x[2, 2] W 0x[3, 2] "

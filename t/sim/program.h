@@ -1,0 +1,22 @@
+/*
+ * program - a step program, as a user would write one, in the same process: of
+ * runs whose model has a step line (scenario->program).  It computes what the
+ * loss of the others' model does, and gives back the arguments that it got.
+ */
+#ifndef PS_SIM_PROGRAM_H
+#define PS_SIM_PROGRAM_H
+
+#include "model/external.h"
+
+struct program;
+
+struct program *program_new(void);
+void program_free(struct program *);
+
+/* What roles want. */
+const struct externals *program_externals(struct program *);
+
+/* NULL; or what does not hold of the requests that it got. */
+const char *program_check(const struct program *);
+
+#endif
