@@ -1,0 +1,83 @@
+# Hosts for benchmarks: . "${0%/*}/hosts.sh", after bench.sh.
+#
+# Each is a network namespace; all hang on one switch, by links whose rate is
+# bounded both ways.  A token bucket of 64 KB: one of 256 KB flatters small
+# messages, one of 32 KB costs retransmissions.
+#
+#	hosts_up COUNT RATE	RATE as tc(8) has it, 1gbit; or none
+#	on HOST COMMAND...	HOST from 1; its address is 10.77.0.HOST
+#	hosts_bytes		of each host: received, sent
+#	hosts_down
+#
+# Where hosts cannot be made they are skipped, with the reason: hosts_can ||
+# exit 0.
+
+hosts=0
+site=pskit-$$
+
+hosts_can() {
+	for tool in ip tc; do
+		command -v "$tool" >/dev/null || {
+			skip "no $tool (iproute2)"
+			return 1
+		}
+	done
+	# In a shell of its own, which ends at the first thing that fails.
+	if ! (set -e; hosts_up 2 1mbit) 2>"$dir/why"; then
+		skip "no hosts: $(tail -n 1 "$dir/why")"
+		hosts=2 hosts_down
+		return 1
+	fi
+	hosts=2
+	hosts_down
+}
+
+on() {
+	host=$1
+	shift
+	ip netns exec "$site-$host" "$@"
+}
+
+# shaped NAMESPACE DEVICE - what it sends.
+shaped() {
+	[ "$rate" = none ] || ip netns exec "$1" tc qdisc add dev "$2" root \
+		tbf rate "$rate" burst 64kb latency 100ms
+}
+
+hosts_up() {
+	hosts=$1 rate=$2
+	ip netns add "$site-switch"
+	on switch ip link add name sw0 type bridge
+	on switch ip link set sw0 up
+	for i in $(seq "$hosts"); do
+		ip netns add "$site-$i"
+		ip link add e0 netns "$site-$i" type veth \
+			peer name "p$i" netns "$site-switch"
+		on "$i" ip address add "10.77.0.$i/24" dev e0
+		on "$i" ip link set lo up
+		on "$i" ip link set e0 up
+		on switch ip link set "p$i" master sw0
+		on switch ip link set "p$i" up
+		shaped "$site-$i" e0
+		shaped "$site-switch" "p$i"
+	done
+}
+
+hosts_bytes() {
+	for i in $(seq "$hosts"); do
+		on "$i" cat /sys/class/net/e0/statistics/rx_bytes \
+			/sys/class/net/e0/statistics/tx_bytes | xargs
+	done
+}
+
+hosts_down() {
+	for i in $(seq "$hosts") switch; do
+		ip netns del "$site-$i" 2>/dev/null || :
+	done
+	hosts=0
+}
+
+# stolen - hundredths of a second that the machine below took from us so far.
+stolen() {
+	awk '$1 == "cpu" { print $9 }' /proc/stat
+}
