@@ -24,6 +24,7 @@ UNITS += %D%/unit/coord_data
 UNITS += %D%/unit/coord_evaluate
 UNITS += %D%/unit/coord_new
 UNITS += %D%/unit/coord_status
+UNITS += %D%/unit/coord_void
 UNITS += %D%/unit/coord_watch
 UNITS += %D%/unit/dates
 UNITS += %D%/unit/dedup
@@ -111,6 +112,7 @@ UNITS += %D%/unit/visible
 UNITS += %D%/unit/whole
 UNITS += %D%/unit/window
 UNITS += %D%/unit/wire_page
+UNITS += %D%/unit/worker
 
 HELPERS =
 HELPERS += %D%/helper/flood

@@ -97,6 +97,9 @@ scores(void)
 	ok(figure("pskit_steps_total", "2") &&
 	   figure("pskit_examples_total", "8") && figure("pskit_loss", "1.5"));
 	ok(figure("pskit_start_time_seconds", "101"));
+	ok(figure_of("pskit_step_staleness_bucket", "le=\"2\"", "1") &&
+	   figure_of("pskit_step_staleness_bucket", "le=\"4\"", "2") &&
+	   figure("pskit_step_staleness_sum", "3"));
 	named(progress("1 steps/s  4 examples/s  loss 1.5000  mean_abs"),
 	      "a metric that is known at any time is in the progress");
 	ok(strncmp(coord_state(c), "2 steps, 8 examples; ", 21) == 0);
