@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define STATUS_MS	1000
+
 struct host_coord {
 	const struct site *site;
 	struct coord_options o;
@@ -20,7 +22,7 @@ struct host_coord {
 	struct stream in;
 	struct keeper keeper;
 	int out;
-	uint64_t written;
+	uint64_t written, told_ms;
 	size_t allowed, taken;
 	bool lost, stopped, cut;
 	char results[128], requests[128], journal_path[128], folder[128];
@@ -182,6 +184,21 @@ say(struct host_coord *h, uint64_t now)
 		coord_note(h->coord, h->written, false, now);
 }
 
+/* Nobody reads it: that it can be written at any time is what matters. */
+static void
+write_status(struct host_coord *h, uint64_t now)
+{
+	struct text status = { 0 };
+
+	if (now - h->told_ms < STATUS_MS)
+		return;
+	h->told_ms = now;
+	coord_progress(h->coord, &status, now);
+	text_reset(&status);
+	coord_status(h->coord, &status, now, 0);
+	text_release(&status);
+}
+
 int
 host_coord_act(struct host_coord *h, uint64_t now)
 {
@@ -193,6 +210,7 @@ host_coord_act(struct host_coord *h, uint64_t now)
 	coord_tick(h->coord, now);
 	keeper_run(&h->keeper, h->coord, h->site->source, now);
 	say(h, now);
+	write_status(h, now);
 	if (!coord_over(h->coord, &status, &h->why) || keeper_busy(&h->keeper))
 		return HOST_RUNS;
 	say(h, now);

@@ -259,6 +259,7 @@ host_server_act(struct host_server *h, uint64_t now)
 		}
 		if (server_stopping(h->server))
 			h->leaves_at = now + LEAVE_MS;
+		server_look(h->server, now);
 	}
 	return h->leaves_at > 0 && (!server_awaits(h->server) ||
 				    now >= h->leaves_at) ? 0 : HOST_RUNS;
