@@ -536,13 +536,9 @@ client_give_up(struct client *c)
 static void
 greet(struct client *c, const struct server_peer *s)
 {
-	struct message m = { .kind = MESSAGE_HELLO };
+	struct message m = message_hello(c->role, WIRE_NONE, c->life,
+					 c->plan->term);
 
-	m.hello.version = WIRE_VERSION;
-	m.hello.role = c->role;
-	m.hello.index = WIRE_NONE;
-	m.hello.life = c->life;
-	m.hello.term = c->plan->term;
 	m.blob = (struct frame){ c->plan->run, PLAN_RUN, NULL };
 	outbox_send(c->outbox, s->peer, &m);
 }

@@ -83,7 +83,9 @@ evaluator_is_idle(const struct evaluator *e)
 void
 evaluator_up(struct evaluator *e, uint64_t peer, uint64_t now)
 {
-	struct message m = { .kind = MESSAGE_HELLO };
+	const struct message m = message_hello(ROLE_EVALUATOR,
+					       e->options.index,
+					       e->options.life, 0);
 
 	if (peer != e->coordinator) {
 		if (e->run.client && client_knows(e->run.client, peer))
@@ -92,10 +94,6 @@ evaluator_up(struct evaluator *e, uint64_t peer, uint64_t now)
 	}
 	e->up = true;
 	e->since = e->heard = now;
-	m.hello.version = WIRE_VERSION;
-	m.hello.role = ROLE_EVALUATOR;
-	m.hello.index = e->options.index;
-	m.hello.life = e->options.life;
 	say(e, &m);
 }
 

@@ -94,15 +94,12 @@ void
 standby_up(struct coord *c, uint64_t peer, uint64_t now)
 {
 	struct understudy *u = find(c, peer);
-	struct message m = { .kind = MESSAGE_HELLO };
+	struct message m = message_hello(ROLE_COORDINATOR,
+					 (uint64_t)(u - c->standbys->of),
+					 c->o.life, c->plan.term);
 
 	u->awaited = true;
 	u->since = u->asked = now;
-	m.hello.version = WIRE_VERSION;
-	m.hello.role = ROLE_COORDINATOR;
-	m.hello.index = (uint64_t)(u - c->standbys->of);
-	m.hello.life = c->o.life;
-	m.hello.term = c->plan.term;
 	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
 	outbox_send(c->outbox, peer, &m);
 }

@@ -431,18 +431,15 @@ void
 fleet_up(struct fleet *fl, uint64_t peer, uint64_t now)
 {
 	struct link *l = find(fl, peer);
-	struct message m = { .kind = MESSAGE_HELLO };
+	struct message m = message_hello(ROLE_COORDINATOR,
+					 (uint64_t)(l - fl->link), fl->life,
+					 fl->term);
 
 	l->up = l->awaited = true;
 	l->welcome = false;
 	l->since = l->asked = now;
 	if (!l->hangs)
 		l->heard = now;
-	m.hello.version = WIRE_VERSION;
-	m.hello.role = ROLE_COORDINATOR;
-	m.hello.index = (uint64_t)(l - fl->link);
-	m.hello.life = fl->life;
-	m.hello.term = fl->term;
 	m.blob = (struct frame){ fl->run, PLAN_RUN, NULL };
 	outbox_send(fl->outbox, peer, &m);
 }

@@ -6,12 +6,10 @@ static void
 say_where(const struct registration *reg, struct net *net)
 {
 	const char *endpoint = net_endpoint(net);
-	struct message m = { .kind = MESSAGE_HELLO, .frames = 1 };
+	struct message m = message_hello(ROLE_SERVER, reg->index, reg->life,
+					 0);
 
-	m.hello.version = WIRE_VERSION;
-	m.hello.role = ROLE_SERVER;
-	m.hello.index = reg->index;
-	m.hello.life = reg->life;
+	m.frames = 1;
 	m.frame[0] = (struct frame){ endpoint, strlen(endpoint), NULL };
 	net_send(net, reg->peer, &m);
 }

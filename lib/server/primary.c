@@ -95,14 +95,12 @@ void
 primary_hello(const struct primary *w, uint64_t index, uint64_t term,
 	      struct frame run)
 {
-	struct message m = { .kind = MESSAGE_HELLO, .request = PRIMARY_HELLO,
-			     .blob = run, .frames = 1 };
+	struct message m = message_hello(w->promoted ? ROLE_SERVER :
+					 ROLE_STANDBY, index, w->life, term);
 
-	m.hello.version = WIRE_VERSION;
-	m.hello.role = w->promoted ? ROLE_SERVER : ROLE_STANDBY;
-	m.hello.index = index;
-	m.hello.life = w->life;
-	m.hello.term = term;
+	m.request = PRIMARY_HELLO;
+	m.blob = run;
+	m.frames = 1;
 	m.frame[0] = (struct frame){ w->endpoint, strlen(w->endpoint), NULL };
 	outbox_send(w->outbox, w->peer, &m);
 }

@@ -289,6 +289,19 @@ message_answer(const struct message *to, enum message_kind kind)
 }
 
 struct message
+message_hello(enum role role, uint64_t index, uint64_t life, uint64_t term)
+{
+	struct message m = { .kind = MESSAGE_HELLO };
+
+	m.hello.version = WIRE_VERSION;
+	m.hello.role = role;
+	m.hello.index = index;
+	m.hello.life = life;
+	m.hello.term = term;
+	return m;
+}
+
+struct message
 message_refuse(const struct message *to, enum fail_kind status,
 	       const char *text)
 {

@@ -187,6 +187,9 @@ size_t message_missing(enum message_kind, size_t frames);
 /* An answer: kind, and the request number of what it answers. */
 struct message message_answer(const struct message *to,
 			      enum message_kind kind);
+/* HELLO, without a run and an endpoint.  index: WIRE_NONE if it has none. */
+struct message message_hello(enum role, uint64_t index, uint64_t life,
+			     uint64_t term);
 struct message message_refuse(const struct message *to, enum fail_kind,
 			      const char *text);
 

@@ -221,13 +221,10 @@ advance(struct worker *w, uint64_t now, uint64_t now_us)
 static void
 hello(struct worker *w)
 {
-	struct message m = { .kind = MESSAGE_HELLO,
-			     .request = HELLO_REQUEST };
+	struct message m = message_hello(ROLE_WORKER, w->options.index,
+					 w->options.life, 0);
 
-	m.hello.version = WIRE_VERSION;
-	m.hello.role = ROLE_WORKER;
-	m.hello.index = w->options.index;
-	m.hello.life = w->options.life;
+	m.request = HELLO_REQUEST;
 	say(w, &m);
 }
 
