@@ -12,6 +12,9 @@ EXTRA_DIST += \
 	%D%/fm/run \
 	%D%/mnist/model.ps \
 	%D%/mnist/run \
+	%D%/tower/model.ps \
+	%D%/tower/run \
+	%D%/tower/tower.py \
 	%D%/wide-deep/clicks \
 	%D%/wide-deep/model.ps \
 	%D%/wide-deep/run

@@ -69,6 +69,14 @@ holds() {
 	assert_equal "$stderr" ""
 }
 
+@test "tower: steps of one's own train the table below, too" {
+	need_programs
+	need_numpy
+	run -0 --separate-stderr "$SRC/examples/tower/run"
+	holds "$(metric log_loss) < 0.44"
+	assert_equal "$stderr" ""
+}
+
 @test "mnist: it reads digits" {
 	need_programs
 	images=mnist10k-images-idx3-ubyte.gz
