@@ -9,6 +9,7 @@ dist_man_MANS += %D%/ps-local.1
 dist_man_MANS += %D%/ps-model.5
 dist_man_MANS += %D%/ps-node.1
 dist_man_MANS += %D%/ps-performance.7
+dist_man_MANS += %D%/ps-pipelines.7
 dist_man_MANS += %D%/ps-reliability.7
 dist_man_MANS += %D%/ps-request.5
 dist_man_MANS += %D%/ps-serve.1
