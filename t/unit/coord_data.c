@@ -178,7 +178,7 @@ cannot(void)
 static void
 restored(const char *position, const char *warning)
 {
-	char text[256] = "";
+	static char text[256];	/* options borrow it */
 
 	snprintf(text, sizeof(text), "%s", position ? position : "");
 	strcpy(options.restore, "step-10");
