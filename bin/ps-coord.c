@@ -8,6 +8,7 @@
 #include "prog/ended.h"
 #include "prog/journal_file.h"
 #include "prog/keeper.h"
+#include "prog/requests.h"
 #include "prog/tidings.h"
 #include "store/cluster.h"
 #include "sys/callers.h"
@@ -17,6 +18,7 @@
 #include "sys/stream.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define TICK_MS		50
 #define LINGER_MS	500
@@ -32,7 +34,7 @@ struct program {
 	struct callers callers;
 	uint64_t written;	/* bytes of results */
 	bool cut;		/* nothing is behind them */
-	struct stream in;
+	struct requests requests;
 	int out;
 	struct tidings tidings;
 	struct ended workers_ended;
@@ -60,19 +62,6 @@ hear(struct program *p)
 		else if (e.kind == NET_MESSAGE)
 			coord_hear(p->coord, e.peer, &e.message, now);
 	}
-}
-
-/* Hand out the lines that are there, as far as there is room for them. */
-static void
-take_requests(struct program *p)
-{
-	size_t size;
-	char *line;
-
-	while (coord_wants(p->coord) && (line = stream_next(&p->in, &size)))
-		coord_request(p->coord, line, size, p->in.number, clock_ms());
-	if (p->in.end && p->in.at == p->in.text.size && coord_wants(p->coord))
-		coord_end_of_requests(p->coord, clock_ms());
 }
 
 /* When results cannot be written it ends as if it were told to; what is lost
@@ -113,23 +102,22 @@ run(struct program *p, int *status, struct fail *why, struct fail *f)
 
 	while (!coord_over(p->coord, status, why) ||
 	       keeper_busy(&p->s.keeper)) {
-		const bool wants = !p->in.end && coord_wants(p->coord);
-		struct pollfd fds[] = {
+		struct pollfd fds[3 + REQUESTS_FDS] = {
 			{ stopped ? -1 : cli_stop_fd, POLLIN, 0 },
-			{ wants ? p->in.fd : -1, POLLIN, 0 },
 			{ out->size > 0 ? p->out : -1, POLLOUT, 0 },
 			{ keeper_fd(&p->s.keeper), POLLIN, 0 }
 		};
 
-		if (net_wait(p->net, fds, 4, TICK_MS, f) < 0 ||
-		    (fds[1].revents && stream_read(&p->in, f) < 0))
+		requests_fds(&p->requests, coord_wants(p->coord), fds + 3);
+		if (net_wait(p->net, fds, 3 + REQUESTS_FDS, TICK_MS, f) < 0 ||
+		    requests_read(&p->requests, fds + 3, f) < 0)
 			return -1;
 		if (cli_stop && !stopped) {
 			coord_stop(p->coord, clock_ms());
 			stopped = true;
 		}
 		hear(p);
-		take_requests(p);
+		requests_take(&p->requests, p->coord, clock_ms());
 		if (ended_look(&p->workers_ended, clock_ms(), &ended))
 			coord_forsaken(p->coord, &ended);
 		coord_tick(p->coord, clock_ms());
@@ -154,22 +142,33 @@ say_rest(struct program *p)
 	}
 }
 
+static void
+say_queue(const struct coord_settings *s, const char *endpoint)
+{
+	if (s->queue[strlen(s->queue) - 1] == '*')
+		log_warn("taking requests at %s", endpoint);
+	cli_warn_open(&s->common, endpoint);
+}
+
 static int
 open_all(struct program *p, struct outbox *outbox, struct fail *f)
 {
 	struct coord_settings *s = &p->s;
 
-	if (stream_open(&p->in, s->requests, f) < 0 ||
+	if (requests_open(&p->requests, s->requests,
+			  s->o.queue ? NULL : s->queue, f) < 0 ||
 	    keeper_begin(&s->keeper, s->restore, p->model, &s->o, f) < 0 ||
 	    tidings_begin(&p->tidings, s->common.quiet, s->status, f) < 0 ||
 	    (s->journal && !(p->journal = journal_file_open(s->journal, f))))
 		return -1;
 	keeper_warn(&s->keeper, s->restore, journal_file_resumed(p->journal));
-	s->o.journal = journal_file_sink(p->journal, &p->in);
+	s->o.journal = journal_file_sink(p->journal, &p->requests.in);
 	p->net = net_new(s->o.lease_ms);
 	net_await_name(p->net, s->common.timeout_ms, cli_stop_fd);
 	if (net_guard(p->net, s->common.key, f) < 0 ||
-	    net_listen(p->net, s->bind, s->common.insecure, f) < 0)
+	    net_listen(p->net, s->bind, s->common.insecure, f) < 0 ||
+	    (s->o.queue && net_listen_also(p->net, s->queue,
+					   s->common.insecure, f) < 0))
 		return -1;
 	ended_begin(&p->workers_ended, s->bind);
 	coord_settings_listen(s, net_endpoint(p->net));
@@ -177,10 +176,13 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 	p->coord = coord_new(&s->o, &p->source, p->model, outbox, clock_ms(),
 			     f);
 	if (!p->coord ||
-	    (p->out = journal_file_begin(p->journal, p->coord, &p->in,
-					 s->output, &p->written, f)) < 0)
+	    (p->out = journal_file_begin(p->journal, p->coord,
+					 &p->requests.in, s->output,
+					 &p->written, f)) < 0)
 		return -1;
 	cli_warn_open(&s->common, net_endpoint(p->net));
+	if (s->o.queue)
+		say_queue(s, net_endpoint_also(p->net));
 	return 0;
 }
 
@@ -190,7 +192,7 @@ close_all(struct program *p)
 	coord_free(p->coord);
 	journal_file_close(p->journal);
 	net_leave(p->net);
-	stream_close(&p->in);
+	requests_close(&p->requests);
 	model_free(p->model);
 	model_source_release(&p->source);
 	coord_settings_release(&p->s);

@@ -14,6 +14,7 @@ dist_man_MANS += %D%/ps-reliability.7
 dist_man_MANS += %D%/ps-request.5
 dist_man_MANS += %D%/ps-serve.1
 dist_man_MANS += %D%/ps-step.5
+dist_man_MANS += %D%/ps-submit.1
 dist_man_MANS += %D%/ps-wire.7
 dist_man_MANS += %D%/ps-work.1
 dist_man_MANS += %D%/pskit.7

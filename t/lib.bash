@@ -9,7 +9,7 @@ bats_load_library bats-support
 bats_load_library bats-assert
 bats_load_library bats-file
 
-unset TF_CONFIG PS_SERVERS PS_COORD PS_KEY
+unset TF_CONFIG PS_SERVERS PS_COORD PS_KEY PS_QUEUE
 
 # Processes are told by ps(1), and by bash's <(...), out of /proc.
 setup_file() {

@@ -25,6 +25,12 @@ hash64(const void *bytes, size_t size)
 	return XXH3_64bits(bytes, size);
 }
 
+uint64_t
+hash_chain(uint64_t before, const void *bytes, size_t size)
+{
+	return hash_mix(before + 1) ^ hash64(bytes, size);
+}
+
 /* The factors are those of hash_mix(), inverted modulo 2^64. */
 uint64_t
 hash_unmix(uint64_t z)

@@ -13,6 +13,8 @@
 
 /* XXH3-64. */
 uint64_t hash64(const void *, size_t size);
+/* That of a sequence, one more of which is this: 0 is the empty one's. */
+uint64_t hash_chain(uint64_t of_those_before, const void *, size_t size);
 
 /*
  * Numbers mixed so that any few bits depend on all: no two give the same, and

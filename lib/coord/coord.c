@@ -5,9 +5,6 @@
  *
  * Where what does not exist yet would be plugged in:
  *
- *  - Several submitters of requests: a part above the journal, to which
- *    coord_request() goes.  It gives each line the submitter's name, which
- *    queue and report carry along, and says when all have had their last.
  *  - Steps by a program's name: a field of struct request, which the queue
  *    keeps with the step and lease_terms bring to the scheduler; which workers
  *    know that program is a part of its own, of each member by its index, and
@@ -39,10 +36,12 @@
 #include "coord/coord_standby.h"
 #include "coord/coord_status.h"
 #include "coord/coord_steps.h"
+#include "coord/coord_submit.h"
 #include "coord/coord_sync.h"
 #include "coord/coord_void.h"
 #include "coord/coord_watch.h"
 #include "coord/scheduler.h"
+#include "coord/submitters.h"
 #include "wire/result.h"
 
 #include <stdio.h>
@@ -171,6 +170,7 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	cut_init(c, o->restore, *o->restore ? o->restored.step : WIRE_NONE,
 		 queue_mark(c->queue));
 	members_init(c);
+	submit_init(c);
 	journal_init(c);
 	ending_init(c);
 	end_init(c);
@@ -218,6 +218,7 @@ coord_free(struct coord *c)
 	report_release(c);
 	status_release(c);
 	queue_free(c->queue);
+	submit_release(c);
 	pack_release(&c->plan_frame);
 	pack_release(&c->model_frame);
 	pack_release(&c->format_frame);
@@ -345,61 +346,8 @@ coord_wants(const struct coord *c)
 	return !ending_had_last_request(c) &&
 		ending_state(c) != ENDING_SUSPEND &&
 		c->phase != PHASE_END && !c->full &&
-		!report_is_full(c) &&
+		submit_wants(c) && !report_is_full(c) &&
 		journal_line_bytes(c) < MAX_LINES;
-}
-
-/* Do optimizers that are not frozen begin at rates of their own? */
-static bool
-rates_differ(const struct model *model)
-{
-	size_t count;
-	const struct variable *v = model_variables(model, &count);
-	const struct schedule *first = NULL;
-	bool differ = false;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct optimizer *o = v[i].optimizer;
-
-		if (!o || o->frozen || v[i].averaged || v[i].unused)
-			continue;
-		if (!first)
-			first = &o->schedule;
-		differ = differ || schedule_at(&o->schedule, 0) <
-			schedule_at(first, 0) || schedule_at(first, 0) <
-			schedule_at(&o->schedule, 0);
-	}
-	return differ;
-}
-
-/* What suits one of several optimizers seldom suits the others. */
-static void
-look_at_rate(struct coord *c, const struct request *r, uint64_t number)
-{
-	if (c->told_of_rates || !(r->learning_rate > 0) ||
-	    !rates_differ(c->model))
-		return;
-	c->told_of_rates = true;
-	report_warning(c, "request %llu: learning_rate=%g is for all "
-		       "optimizers, though the model gives them several "
-		       "rates; learning_rate_scale= multiplies each",
-		       (unsigned long long)number, (double)r->learning_rate);
-}
-
-/* A step that the model has not cannot be asked for. */
-static int
-check_call(const struct coord *c, const struct request *r, struct fail *f)
-{
-	const char *where, *name = model_step(c->model, &where);
-
-	if (r->call && !name)
-		return fail(f, FAIL_DATA, "\"%s\": the model has no step line",
-			    r->call->step ? "step" : "args");
-	if (r->call && r->call->step && strcmp(r->call->step, name) != 0)
-		return fail(f, FAIL_DATA, "\"step\" is '%.100s', but the "
-			    "model's is %s, at %s", r->call->step, name,
-			    where);
-	return 0;
 }
 
 void
@@ -407,20 +355,17 @@ coord_request(struct coord *c, const char *line, size_t size,
 	      uint64_t number, uint64_t now)
 {
 	struct request r;
-	struct fail why;
 
 	journal_line(c, line, size, number);
-	if (request_read(&r, line, size, &why) < 0 ||
-	    check_call(c, &r, &why) < 0 || data_can(c, &r, &why) < 0) {
-		/* It waits for its turn: what was asked before is done. */
-		fail_at(&why, "request %llu", (unsigned long long)number);
-		request_release(&r);
-		r.op = REQUEST_BAD;
-		r.why = mem_text(why.text);
-	}
+	submit_read(c, &r, line, size, number);
 	if (r.op == REQUEST_NONE)
 		return;
-	look_at_rate(c, &r, number);
+	if (r.op == REQUEST_STATUS || submitters_open(c->submitters)) {
+		submitters_accept(c->submitters, SUBMITTER_OWN, line, size);
+		submit_take(c, SUBMITTER_OWN, &r, size);
+		coord_advance(c, now);
+		return;
+	}
 	if (r.op == REQUEST_STOP) {
 		c->told_to_stop = true;
 		request_release(&r);
@@ -435,6 +380,11 @@ coord_request(struct coord *c, const char *line, size_t size,
 void
 coord_end_of_requests(struct coord *c, uint64_t now)
 {
+	/* Others may have more of them: it is for one to say stop. */
+	if (submitters_open(c->submitters) && !c->told_to_stop) {
+		submitters_close(c->submitters, SUBMITTER_OWN);
+		return;
+	}
 	ending_last_request(c);
 	coord_advance(c, now);
 }
@@ -448,11 +398,11 @@ pass_save(struct coord *c, const struct request *r)
 
 	if (!c->o.checkpoint) {
 		fail(&why, FAIL_CONFIG, "save: there is no --checkpoint=DIR");
-		report_error(c, r->id, "save", WIRE_NONE, NULL, why.text);
-		ending_error(c, &why);
+		report_error(c, r, "save", WIRE_NONE, NULL, why.text);
+		ending_error(c, r, &why);
 	} else if (cut_saved_step(c) == queue_mark(c->queue)) {
 		checkpoint_name(cut_saved_step(c), name);
-		report_saved(c, r->id, name, cut_saved_step(c));
+		report_saved(c, r, name, cut_saved_step(c));
 	} else {
 		cut_want(c);
 		return 0;
@@ -464,12 +414,13 @@ pass_save(struct coord *c, const struct request *r)
 static int
 pass_barrier(struct coord *c, const struct request *r, uint64_t now)
 {
+	const struct request asked = { .owner = r->owner };
 	struct fail why;
 
 	switch (r->op) {
 	case REQUEST_JOIN:
 		status_keep_scores(c);
-		report_join(c, r->id, void_error(c), now);
+		report_join(c, r, void_error(c), now);
 		void_error_told(c);
 		journal_pass(c);
 		return 1;
@@ -485,10 +436,10 @@ pass_barrier(struct coord *c, const struct request *r, uint64_t now)
 		return 1;
 	case REQUEST_BAD:
 		fail(&why, FAIL_DATA, "%.500s", r->why);
-		report_error(c, NULL, request_name(r->op), WIRE_NONE, NULL,
+		report_error(c, &asked, request_name(r->op), WIRE_NONE, NULL,
 			     why.text);
 		journal_pass(c);
-		ending_error(c, &why);
+		ending_error(c, &asked, &why);
 		return 1;
 	default:
 		return pass_save(c, r);
@@ -539,7 +490,7 @@ give_out(struct coord *c)
 
 	do {
 		steps_give_out(c);
-		more = cut_come_to(c);
+		more = cut_come_to(c) || submit_turns(c);
 		fold(c);
 		more = hear_unreachable(c) || more;
 	} while (more && !journal_failed(c));
@@ -568,12 +519,13 @@ take_requests(struct coord *c, uint64_t now)
 
 	if (ending_begun(c))
 		return;
+	submit_turns(c);
 	if (!data_ready(c) && !queue_idle(c->queue))
 		data_count(c);
 	while (!void_under_way(c) && !ending_begun(c) && rerun_idle(c) &&
 	       data_ready(c) && (r = queue_barrier(c->queue)) &&
 	       pass_barrier(c, r, now) && c->phase == PHASE_RUN)
-		;
+		submit_turns(c);
 }
 
 static bool
@@ -590,6 +542,7 @@ static bool
 all_done(const struct coord *c)
 {
 	return ending_had_last_request(c) && queue_idle(c->queue) &&
+		submitters_all_pending(c->submitters) == 0 &&
 		!void_under_way(c) && !void_is_aside(c) && rerun_idle(c) &&
 		cut_idle(c);
 }
@@ -637,6 +590,8 @@ coord_advance(struct coord *c, uint64_t now)
 	end_check_over(c, now);
 	if (c->phase == PHASE_RUN)
 		go_ahead(c, now);
+	if (submitters_open(c->submitters))
+		submit_tell(c);
 }
 
 /* ---- what happens ---- */
@@ -677,6 +632,8 @@ coord_hear(struct coord *c, uint64_t peer, const struct message *m,
 
 	if (standby_knows(c, peer))
 		take_news(c, standby_hear(c, peer, m, now));
+	else if (submit_is_for(c, peer, m))
+		submit_hear(c, peer, m, now);
 	else if (!fleet_knows(c->fleet, peer))
 		hear_member(c, peer, m, now);
 	else if (m->kind == MESSAGE_STANDBY)
@@ -689,10 +646,17 @@ coord_hear(struct coord *c, uint64_t peer, const struct message *m,
 	coord_advance(c, now);
 }
 
+static void
+probe(struct coord *c, uint64_t now)
+{
+	hear_probe(c, now);
+	submit_probe(c, now);
+}
+
 void
 coord_somebody_left(struct coord *c, uint64_t now)
 {
-	hear_probe(c, now);
+	probe(c, now);
 	coord_advance(c, now);
 }
 
@@ -719,6 +683,8 @@ coord_tick(struct coord *c, uint64_t now)
 	if (c->phase != PHASE_END)
 		end_check_drain(c, now);
 	end_check_over(c, now);
+	if (c->phase == PHASE_END && submitters_open(c->submitters))
+		submit_tell(c);
 	if (c->phase == PHASE_END)
 		return;
 	if (fleet_tick(c->fleet, now, c->o.lease_ms,
@@ -732,7 +698,7 @@ coord_tick(struct coord *c, uint64_t now)
 	marks_tell(c, now);
 	if (now - c->probed_ms >= PROBE_MS ||
 	    now - c->probed_ms >= c->o.lease_ms / 4)
-		hear_probe(c, now);
+		probe(c, now);
 	hear_silence(c, now);
 	if (c->phase == PHASE_RUN)
 		watch_workers(c, now);

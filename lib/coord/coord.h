@@ -35,6 +35,8 @@ struct coord_options {
 	enum results results;
 	bool keep_going, keep_servers;
 	bool suspend;			/* who is to stop can be gone on with */
+	bool queue;			/* submitters may call */
+	uint64_t forget_ms;		/* one that is away for so long */
 	uint64_t timeout_ms, lease_ms;
 	uint64_t patience_ms;		/* with a server that is gone */
 	uint64_t step_timeout_ms;	/* then another worker gets it; 0:

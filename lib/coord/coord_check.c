@@ -19,6 +19,7 @@
 #include "coord/coord_void.h"
 #include "coord/coord_watch.h"
 #include "coord/redo.h"
+#include "coord/submitters.h"
 
 static const struct member *
 member_of(const struct coord *c, const void *worker)
@@ -107,6 +108,7 @@ coord_check(const struct coord *c, uint64_t now)
 	const char *broken = queue_check(c->queue);
 
 	broken = broken ? broken : fleet_check(c->fleet);
+	broken = broken ? broken : submitters_check(c->submitters);
 	broken = broken ? broken : journal_check(c);
 	broken = broken ? broken : sync_check(c);
 	broken = broken ? broken : members_check(c);

@@ -462,15 +462,15 @@ checkpoint_ended(struct coord *c, const struct fail *why, uint64_t now)
 		c->cut->saved_step = c->cut->step;
 		take_base(c, name);
 		if (r)
-			report_saved(c, r->id, name, c->cut->step);
+			report_saved(c, r, name, c->cut->step);
 	} else {
 		c->cut->sweep = true;
 		warn_of_none(c, why);
 		if (r)
-			report_error(c, r->id, "save", c->cut->step, NULL,
+			report_error(c, r, "save", c->cut->step, NULL,
 				     why->text);
 		if (r || c->cut->final)
-			ending_note(c, why);
+			ending_note(c, r, why);
 	}
 	if (r)
 		journal_pass(c);

@@ -446,7 +446,7 @@ data_epoch(struct coord *c, const struct request *r, uint64_t now)
 	}
 	if (left > 0)
 		return 0;
-	report_epoch(c, r->id, c->data->epoch, &c->data->totals, now);
+	report_epoch(c, r, c->data->epoch, &c->data->totals, now);
 	c->data->open = false;
 	if (r->epochs > 0) {
 		journal_closed(c);

@@ -14,9 +14,11 @@
 #include "coord/coord_rerun.h"
 #include "coord/coord_standby.h"
 #include "coord/coord_steps.h"
+#include "coord/coord_submit.h"
 #include "coord/coord_void.h"
 #include "coord/coord_watch.h"
 #include "coord/scheduler.h"
+#include "coord/submitters.h"
 
 #include <stdlib.h>
 
@@ -75,6 +77,7 @@ stop_members(struct coord *c, uint64_t now)
 	if (c->end->asked_ms && c->end->deadline_ms > last)
 		c->end->deadline_ms = last;
 	workers_stop(c);
+	submitters_close_all(c->submitters);
 	if (!c->end->server_gone || fleet_present(c->fleet) > 0)
 		fleet_ask(c->fleet, &m);
 }
@@ -305,6 +308,7 @@ end_check_over(struct coord *c, uint64_t now)
 		left = left && m->gone;
 		workers += m->role == ROLE_WORKER;
 	}
+	left = left && submit_have_all(c);
 	/* Who has not called yet would call in vain; a run that broke off
 	   had at least one. */
 	left = left && workers >= c->o.workers && (workers > 0 || !c->resumed);

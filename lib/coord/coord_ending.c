@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "coord/coord_journal.h"
+#include "coord/submitters.h"
 
 #include <stdlib.h>
 
@@ -80,11 +81,22 @@ ending_set(struct coord *c, const struct fail *why)
 	c->ending->status = (int)why->kind;
 }
 
-void
-ending_note(struct coord *c, const struct fail *why)
+/* Of our own input or of nobody's: it is our own status. */
+static bool
+is_own(const struct coord *c, const struct request *asked)
 {
-	if (c->ending->status == 0)
+	return !submitters_open(c->submitters) || !asked ||
+		asked->owner == SUBMITTER_OWN;
+}
+
+void
+ending_note(struct coord *c, const struct request *asked,
+	    const struct fail *why)
+{
+	if (is_own(c, asked) && c->ending->status == 0)
 		ending_set(c, why);
+	else if (asked)
+		submitters_note(c->submitters, asked->owner, why);
 }
 
 const struct fail *
@@ -157,10 +169,14 @@ ending_wind_up(struct coord *c, const struct fail *why)
 }
 
 void
-ending_error(struct coord *c, const struct fail *why)
+ending_error(struct coord *c, const struct request *asked,
+	     const struct fail *why)
 {
-	if (c->o.keep_going)
-		ending_note(c, why);
+	if (submitters_open(c->submitters)) {
+		ending_note(c, asked, why);
+		submitters_fail(c->submitters, asked->owner, why);
+	} else if (c->o.keep_going)
+		ending_note(c, asked, why);
 	else
 		ending_wind_up(c, why);
 }

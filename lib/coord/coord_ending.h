@@ -24,9 +24,13 @@ void ending_fail(struct coord *, const struct fail *);
 bool ending_failed(struct coord *, struct fail *);
 /* What it ends with is this; or, if there was nothing before. */
 void ending_set(struct coord *, const struct fail *);
-void ending_note(struct coord *, const struct fail *);
-/* A request's own error: it ends the run, or (keep_going) only its status. */
-void ending_error(struct coord *, const struct fail *);
+/* With many submitters it is the status of the one that asked. */
+void ending_note(struct coord *, const struct request *asked,
+		 const struct fail *);
+/* A request's own error: it ends the run, or (keep_going) only its status; or,
+   of many submitters, what that one has pending. */
+void ending_error(struct coord *, const struct request *asked,
+		  const struct fail *);
 /* The run ends with this error, but what was trained is kept. */
 void ending_wind_up(struct coord *, const struct fail *);
 const struct fail *ending_failure(const struct coord *);

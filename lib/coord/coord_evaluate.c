@@ -156,7 +156,7 @@ evaluate_advance(struct coord *c, const struct request *r, uint64_t now)
 		return 0;
 	}
 	c->shards->begun = false;
-	report_totals(c, r->id, "eval", &c->shards->totals, now, NULL);
+	report_totals(c, r, "eval", &c->shards->totals, now, NULL);
 	return 1;
 }
 
@@ -170,13 +170,15 @@ static void
 evaluation_failed(struct coord *c, const struct member *w,
 		  const struct fail *why)
 {
-	report_error(c, queue_barrier(c->queue)->id, "eval", WIRE_NONE,
-		     w->name, why->text);
+	const struct request *r = queue_barrier(c->queue);
+	const struct request asked = { .owner = r->owner };
+
+	report_error(c, r, "eval", WIRE_NONE, w->name, why->text);
 	for (struct member *o = c->member; o; o = o->next)
 		scorer(c, o)->evaluating = false;
 	c->shards->begun = false;
 	journal_pass(c);
-	ending_error(c, why);
+	ending_error(c, &asked, why);
 }
 
 void

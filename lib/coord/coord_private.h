@@ -19,6 +19,7 @@
  *	watch		who hangs, and that nothing stands still
  *	recover		what is done when a server has lost something
  *	steps		giving out, and what comes of it
+ *	submit		whose requests are taken, and who gets results
  *	end		how it ends
  *	hear		what workers and evaluators say
  *	records		those of the whole run
@@ -63,6 +64,7 @@ struct coord {
 	struct pack plan_frame, model_frame, format_frame;
 	struct fleet *fleet;
 	struct queue *queue;
+	struct submitters *submitters;
 	uint64_t began_ms, now_ms;
 	bool begun;		/* all servers were ready once */
 	bool resumed;		/* another one had begun this run */
@@ -86,6 +88,7 @@ struct coord {
 	struct standbys *standbys;
 	struct watch *watch;
 	struct recovery *recovery;
+	struct submit *submit;
 	struct end *end;
 	struct figures *figures;	/* coord_status.c's */
 
@@ -93,7 +96,6 @@ struct coord {
 	uint64_t probed_ms, ticked_ms;
 	bool full;			/* of requests, until half are done */
 	bool told_to_stop;		/* by a request */
-	bool told_of_rates;		/* that one is for several optimizers */
 };
 
 /* ---- coord.c, for coord_replay.c ---- */

@@ -4,6 +4,7 @@
 #include "coord/coord_report.h"
 
 #include "base/mem.h"
+#include "coord/submitters.h"
 #include "wire/line.h"
 #include "wire/result.h"
 
@@ -21,11 +22,13 @@ struct cancelled {
 #define CANCELLED_KINDS	(2 * (REQUEST_BAD + 1))
 
 struct report {
-	struct totals join, all;	/* since the last join; of the run */
+	struct totals all;		/* of the run */
+	struct totals **join;		/* of each submitter, since its last */
+	size_t owners;
 	struct cancelled cancelled[CANCELLED_KINDS];
-	size_t cancelled_kinds;
+	size_t cancelled_kinds, cancelled_owner;
 	uint64_t given_up;		/* requests */
-	struct text output, warnings;
+	struct text warnings;
 };
 
 void
@@ -38,9 +41,13 @@ report_init(struct coord *c, uint64_t now)
 void
 report_release(struct coord *c)
 {
-	totals_release(&c->report->join);
+	for (size_t i = 0; i < c->report->owners; i++) {
+		if (c->report->join[i])
+			totals_release(c->report->join[i]);
+		free(c->report->join[i]);
+	}
+	free(c->report->join);
 	totals_release(&c->report->all);
-	text_release(&c->report->output);
 	text_release(&c->report->warnings);
 	free(c->report);
 }
@@ -48,8 +55,29 @@ report_release(struct coord *c)
 void
 report_begin(struct coord *c, uint64_t now)
 {
-	totals_reset(&c->report->join, now);
+	report_new_owner(c, SUBMITTER_OWN, now);
 	totals_reset(&c->report->all, now);
+}
+
+static struct totals *
+join_of(const struct coord *c, size_t owner)
+{
+	struct report *r = c->report;
+
+	if (owner >= r->owners) {
+		r->join = mem_resize(r->join, owner + 1, sizeof(*r->join));
+		while (r->owners <= owner)
+			r->join[r->owners++] = NULL;
+	}
+	if (!r->join[owner])
+		r->join[owner] = mem_alloc(1, sizeof(*r->join[owner]));
+	return r->join[owner];
+}
+
+void
+report_new_owner(struct coord *c, size_t owner, uint64_t now)
+{
+	totals_reset(join_of(c, owner), now);
 }
 
 /* ---- totals ---- */
@@ -122,10 +150,11 @@ totals_add_noes(struct totals *t, const struct result *r, const char *worker,
 }
 
 void
-report_count(struct coord *c, const struct result *r, const float *scores,
+report_count(struct coord *c, const struct request *asked,
+	     const struct result *r, const float *scores,
 	     const unsigned char *positive)
 {
-	totals_add(&c->report->join, c, r, scores, positive);
+	totals_add(join_of(c, asked->owner), c, r, scores, positive);
 	totals_add(&c->report->all, c, r, NULL, NULL);
 }
 
@@ -145,7 +174,9 @@ report_all(const struct coord *c)
 const struct totals *
 report_since_join(const struct coord *c)
 {
-	return &c->report->join;
+	/* With many submitters there is no such thing of all. */
+	return submitters_open(c->submitters) ? &c->report->all :
+		join_of(c, SUBMITTER_OWN);
 }
 
 uint64_t
@@ -162,13 +193,24 @@ report_cancelled_requests(const struct coord *c)
 
 /* ---- lines ---- */
 
-static void
-begin(struct text *out, const char *id, const char *op)
+static struct text *
+output_of(const struct coord *c, const struct request *asked)
 {
+	return submitters_output(c->submitters,
+				 asked ? asked->owner : SUBMITTER_OWN);
+}
+
+struct text *
+report_begin_line(struct coord *c, const struct request *asked,
+		  const char *op)
+{
+	struct text *out = output_of(c, asked);
+
 	text_add(out, "{");
-	if (id)
-		text_add(out, "\"id\":%s,", id);
+	if (asked && asked->id)
+		text_add(out, "\"id\":%s,", asked->id);
 	text_add(out, "\"op\":\"%s\"", op);
+	return out;
 }
 
 void
@@ -177,12 +219,12 @@ report_step(struct coord *c, const struct step *s, const struct result *r,
 	    const unsigned char *positive)
 {
 	struct metric_state state[RESULT_METRICS] = { 0 };
-	struct text *out = &c->report->output;
+	struct text *out;
 
 	if (c->o.results != RESULTS_ALL)
 		return;
 	result_add(r, c->metric, state, scores, positive);
-	begin(out, queue_id(c->queue, r->step), "train");
+	out = report_begin_line(c, queue_request(c->queue, r->step), "train");
 	text_add(out, ",\"step\":%llu,", (unsigned long long)r->step);
 	if (c->o.ledger)
 		text_add(out, "\"epoch\":%llu,", (unsigned long long)
@@ -206,14 +248,14 @@ report_step(struct coord *c, const struct step *s, const struct result *r,
 }
 
 void
-report_error(struct coord *c, const char *id, const char *op, uint64_t step,
-	     const char *worker, const char *why)
+report_error(struct coord *c, const struct request *asked, const char *op,
+	     uint64_t step, const char *worker, const char *why)
 {
-	struct text *out = &c->report->output;
+	struct text *out;
 
 	if (c->o.results == RESULTS_NONE)
 		return;
-	begin(out, id, op);
+	out = report_begin_line(c, asked, op);
 	if (step != WIRE_NONE)
 		text_add(out, ",\"step\":%llu", (unsigned long long)step);
 	if (worker)
@@ -224,16 +266,18 @@ report_error(struct coord *c, const char *id, const char *op, uint64_t step,
 }
 
 static void
-tell_cancelled(struct coord *c, const char *id, const struct cancelled *all)
+tell_cancelled(struct coord *c, const struct request *asked,
+	       const struct cancelled *all)
 {
-	begin(&c->report->output, id, request_name(all->op));
+	struct text *out = report_begin_line(c, asked, request_name(all->op));
+
 	if (all->has_steps)
-		text_add(&c->report->output, ",\"steps\":%llu",
+		text_add(out, ",\"steps\":%llu",
 			 (unsigned long long)all->steps);
 	if (all->requests > 1)
-		text_add(&c->report->output, ",\"requests\":%llu",
+		text_add(out, ",\"requests\":%llu",
 			 (unsigned long long)all->requests);
-	text_add(&c->report->output, ",\"cancelled\":true}\n");
+	text_add(out, ",\"cancelled\":true}\n");
 }
 
 static struct cancelled *
@@ -262,11 +306,14 @@ add_cancelled(struct coord *c, const struct request *r, bool has_steps,
 
 	if (c->o.results == RESULTS_NONE)
 		return;
+	if (r->owner != c->report->cancelled_owner)
+		report_given_up(c);
+	c->report->cancelled_owner = r->owner;
 	if (r->id) {
 		const struct cancelled one = { r->op, has_steps, 1, steps };
 
 		report_given_up(c);
-		tell_cancelled(c, r->id, &one);
+		tell_cancelled(c, r, &one);
 		return;
 	}
 	all = find_cancelled(c, r->op, has_steps);
@@ -292,8 +339,10 @@ report_passed_over(struct coord *c, const struct request *r)
 void
 report_given_up(struct coord *c)
 {
+	const struct request asked = { .owner = c->report->cancelled_owner };
+
 	for (size_t i = 0; i < c->report->cancelled_kinds; i++)
-		tell_cancelled(c, NULL, &c->report->cancelled[i]);
+		tell_cancelled(c, &asked, &c->report->cancelled[i]);
 	c->report->cancelled_kinds = 0;
 }
 
@@ -350,10 +399,9 @@ report_staleness_said(struct text *out, const struct totals *t)
 
 /* How far we are, and what was trained or scored. */
 static void
-add_totals(struct coord *c, const struct totals *t, uint64_t now)
+add_totals(struct coord *c, struct text *out, const struct totals *t,
+	   uint64_t now)
 {
-	struct text *out = &c->report->output;
-
 	text_add(out, ",\"step\":%llu",
 		 (unsigned long long)queue_mark(c->queue));
 	if (!t->evaluates)
@@ -375,19 +423,19 @@ add_totals(struct coord *c, const struct totals *t, uint64_t now)
 
 /* Totals are of this run, visited the records were by those before, too. */
 void
-report_epoch(struct coord *c, const char *id, uint64_t epoch,
+report_epoch(struct coord *c, const struct request *asked, uint64_t epoch,
 	     const struct totals *t, uint64_t now)
 {
 	const uint64_t records = ledger_records(c->o.ledger);
 	const uint64_t visited = ledger_visited(c->o.ledger, epoch);
-	struct text *out = &c->report->output;
+	struct text *out;
 
 	if (c->o.results == RESULTS_NONE)
 		return;
-	begin(out, id, "epoch");
+	out = report_begin_line(c, asked, "epoch");
 	text_add(out, ",\"epoch\":%llu",
 		 (unsigned long long)epoch);
-	add_totals(c, t, now);
+	add_totals(c, out, t, now);
 	text_add(out, ",\"records\":%llu", (unsigned long long)records);
 	if (visited < records)
 		text_add(out, ",\"missed\":%llu",
@@ -396,15 +444,15 @@ report_epoch(struct coord *c, const char *id, uint64_t epoch,
 }
 
 void
-report_totals(struct coord *c, const char *id, const char *op,
+report_totals(struct coord *c, const struct request *asked, const char *op,
 	      const struct totals *t, uint64_t now, const char *error)
 {
-	struct text *out = &c->report->output;
+	struct text *out;
 
 	if (c->o.results == RESULTS_NONE)
 		return;
-	begin(out, id, op);
-	add_totals(c, t, now);
+	out = report_begin_line(c, asked, op);
+	add_totals(c, out, t, now);
 	if (error) {
 		text_add(out, ",\"error\":");
 		line_string(out, error);
@@ -415,26 +463,37 @@ report_totals(struct coord *c, const char *id, const char *op,
 bool
 report_is_full(const struct coord *c)
 {
-	return c->report->output.size >= COORD_OUTPUT;
+	/* Of many submitters each is held up by its own. */
+	return !submitters_open(c->submitters) &&
+		output_of(c, NULL)->size >= COORD_OUTPUT;
 }
 
 void
-report_join(struct coord *c, const char *id, const char *error, uint64_t now)
+report_join(struct coord *c, const struct request *asked, const char *error,
+	    uint64_t now)
 {
-	report_totals(c, id, "join", &c->report->join, now, error);
-	totals_reset(&c->report->join, now);
+	struct totals *join = join_of(c, asked->owner);
+
+	report_totals(c, asked, "join", join, now, error);
+	totals_reset(join, now);
 }
 
 void
-report_saved(struct coord *c, const char *id, const char *name,
+report_cancel(struct coord *c, const struct request *asked, size_t requests)
+{
+	if (c->o.results != RESULTS_NONE)
+		text_add(report_begin_line(c, asked, "cancel"),
+			 ",\"requests\":%zu}\n", requests);
+}
+
+void
+report_saved(struct coord *c, const struct request *asked, const char *name,
 	     uint64_t step)
 {
-	struct text *out = &c->report->output;
-
 	if (c->o.results == RESULTS_NONE)
 		return;
-	begin(out, id, "save");
-	text_add(out, ",\"step\":%llu,\"checkpoint\":\"%s\"}\n",
+	text_add(report_begin_line(c, asked, "save"),
+		 ",\"step\":%llu,\"checkpoint\":\"%s\"}\n",
 		 (unsigned long long)step, name);
 }
 
@@ -495,21 +554,21 @@ totals_read(struct unpack *u, const struct coord *c, struct totals *t)
 void
 report_write(const struct coord *c, struct pack *out, uint64_t now)
 {
-	totals_write(out, c, &c->report->join, now);
+	totals_write(out, c, join_of(c, SUBMITTER_OWN), now);
 	totals_write(out, c, &c->report->all, now);
 }
 
 void
 report_read(struct coord *c, struct unpack *in)
 {
-	totals_read(in, c, &c->report->join);
+	totals_read(in, c, join_of(c, SUBMITTER_OWN));
 	totals_read(in, c, &c->report->all);
 }
 
 struct text *
 coord_output(struct coord *c)
 {
-	return &c->report->output;
+	return submitters_output(c->submitters, SUBMITTER_OWN);
 }
 
 struct text *

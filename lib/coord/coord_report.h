@@ -27,16 +27,18 @@ void report_begin(struct coord *, uint64_t now_ms);
 void report_step(struct coord *, const struct step *,
 		 const struct result *, const char *worker, size_t slots,
 		 const float *scores, const unsigned char *positive);
-/* A result is one of the run, and of those until the next join.  -1: its
-   labels and those of others are three classes. */
-void report_count(struct coord *, const struct result *, const float *scores,
+/* A result is one of the run, and of those until the next join of whoever asked
+   for it.  -1: its labels and those of others are three classes. */
+void report_count(struct coord *, const struct request *asked,
+		  const struct result *, const float *scores,
 		  const unsigned char *positive);
 int report_classes(struct coord *, const struct result *, const char *worker,
 		   struct fail *);
 const struct totals *report_all(const struct coord *);
 const struct totals *report_since_join(const struct coord *);
 uint64_t report_steps(const struct coord *);	/* done, of the run */
-void report_error(struct coord *, const char *id, const char *op,
+/* A line goes to whoever asked for what it is about; NULL: nobody did. */
+void report_error(struct coord *, const struct request *asked, const char *op,
 		  uint64_t step, const char *worker, const char *why);
 /* Of those that were cancelled, a request that had begun or has steps, and a
    barrier.  All are told when report_given_up() returns. */
@@ -44,14 +46,21 @@ void report_cancelled(void *coord, const struct request *, uint64_t steps);
 void report_passed_over(struct coord *, const struct request *);
 void report_given_up(struct coord *);
 uint64_t report_cancelled_requests(const struct coord *);
-void report_epoch(struct coord *, const char *id, uint64_t epoch,
+void report_epoch(struct coord *, const struct request *asked, uint64_t epoch,
 		  const struct totals *, uint64_t now_ms);
-void report_totals(struct coord *, const char *id, const char *op,
+void report_totals(struct coord *, const struct request *asked, const char *op,
 		   const struct totals *, uint64_t now_ms,
 		   const char *error);
-void report_join(struct coord *, const char *id, const char *error,
-		 uint64_t now_ms);
-void report_saved(struct coord *, const char *id, const char *name,
+void report_join(struct coord *, const struct request *asked,
+		 const char *error, uint64_t now_ms);
+/* A submitter that is new has had no join. */
+void report_new_owner(struct coord *, size_t owner, uint64_t now_ms);
+/* So many requests were cancelled, for one that asked for that. */
+void report_cancel(struct coord *, const struct request *asked,
+		   size_t requests);
+struct text *report_begin_line(struct coord *, const struct request *asked,
+			       const char *op);
+void report_saved(struct coord *, const struct request *asked, const char *name,
 		  uint64_t step);
 void report_warning(struct coord *, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

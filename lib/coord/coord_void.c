@@ -25,6 +25,7 @@
 #include "coord/coord_report.h"
 #include "coord/coord_rerun.h"
 #include "coord/scheduler.h"
+#include "coord/submitters.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ struct cancel {
 	struct fail error;
 	bool failing;		/* steps are given up because of that one: */
 	uint64_t step;
-	char *id;		/* of its request, or NULL */
+	struct request asked;	/* its request: id and owner alone */
 	char worker[32];
 
 	/* one that is set aside, after so many deaths, the last one of whom */
@@ -57,7 +58,7 @@ void_init(struct coord *c)
 void
 void_release(struct coord *c)
 {
-	free(c->cancel->id);
+	request_release(&c->cancel->asked);
 	free(c->cancel);
 }
 
@@ -93,12 +94,12 @@ void_fail(struct coord *c, uint64_t step, const char *worker,
 	  const struct fail *why)
 {
 	struct cancel *v = c->cancel;
-	const char *id = queue_step(c->queue, step)->order ?
-		queue_id(c->queue, step) : NULL;
+	const struct request *r = queue_request(c->queue, step);
 
 	v->error = *why;
-	free(v->id);
-	v->id = id ? mem_text(id) : NULL;
+	request_release(&v->asked);
+	v->asked.id = r->id ? mem_text(r->id) : NULL;
+	v->asked.owner = r->owner;
 	v->step = step;
 	snprintf(v->worker, sizeof(v->worker), "%s", worker);
 	v->failing = true;
@@ -121,7 +122,8 @@ report_failed_step(struct coord *c)
 {
 	const struct cancel *v = c->cancel;
 
-	report_error(c, v->id, "train", v->step, v->worker, v->error.text);
+	report_error(c, &v->asked, "train", v->step, v->worker,
+		     v->error.text);
 	c->cancel->failed_steps++;
 	if (queue_step(c->queue, v->step))
 		journal_void(c, v->step);
@@ -133,16 +135,21 @@ report_failed_step(struct coord *c)
 void
 void_give_up(struct coord *c)
 {
+	/* Of many submitters coord_submit.c tells what each has pending. */
+	void (*tell)(void *, const struct request *, uint64_t) =
+		submitters_open(c->submitters) ? NULL : report_cancelled;
+
 	if (c->cancel->failing)
 		report_failed_step(c);
 	c->cancel->failing = false;
 	c->cancel->state = CANCEL_NONE;
 	journal_ending(c);
 	while (!queue_idle(c->queue)) {
-		journal_dropped(c, queue_cancel(c->queue, report_cancelled,
-						c));
+		journal_dropped(c, queue_cancel(c->queue, tell, c));
 		if (queue_barrier(c->queue)) {
-			report_passed_over(c, queue_barrier(c->queue));
+			if (tell)
+				report_passed_over(c,
+						   queue_barrier(c->queue));
 			journal_pass(c);
 		}
 	}
@@ -186,7 +193,7 @@ keep(struct coord *c, uint64_t first, uint64_t count, uint64_t deaths)
 	pack_uint(&out, v->failing ? v->error.kind : 0);
 	pack_text(&out, v->failing ? v->error.text : "");
 	pack_text(&out, deaths > 0 ? v->aside_worker : v->worker);
-	pack_text(&out, v->id ? v->id : "");
+	pack_text(&out, v->asked.id ? v->asked.id : "");
 	pack_uint(&out, ending_state(c) == ENDING_DRAIN);
 	pack_waiting(&out, c, first, count);
 	journal_add(c, JOURNAL_VOID, &out, true);
@@ -309,6 +316,21 @@ void_begin(struct coord *c)
 	void_tell(c);
 }
 
+/* Of many submitters the one that failed loses what it had under way; what is
+   told of that is known when the rest of it is given up. */
+static void
+drop_failed(struct coord *c)
+{
+	struct cancel *v = c->cancel;
+
+	queue_cancel_of(c->queue, v->failing ? v->asked.owner :
+			SUBMITTER_NONE);
+	if (v->failing)
+		submitters_owe(c->submitters, v->asked.owner, v->error.text);
+	v->failing = false;
+	void_error_told(c);
+}
+
 void
 void_done(struct coord *c)
 {
@@ -320,7 +342,11 @@ void_done(struct coord *c)
 	c->cancel->state = CANCEL_NONE;
 	if (c->cancel->failing) {
 		report_failed_step(c);
-		ending_error(c, &c->cancel->error);
+		ending_error(c, &c->cancel->asked, &c->cancel->error);
+	}
+	if (submitters_open(c->submitters)) {
+		drop_failed(c);
+		return;
 	}
 	c->cancel->failing = false;
 	if (ending_state(c) == ENDING_DRAIN)
@@ -371,14 +397,14 @@ void_aside_done(struct coord *c)
 		return;		/* it was given up with all others */
 	fail(&why, FAIL_DATA, "set aside: %llu workers died under it",
 	     (unsigned long long)v->deaths);
-	report_error(c, queue_id(c->queue, v->aside_step), "train",
+	report_error(c, queue_request(c->queue, v->aside_step), "train",
 		     v->aside_step, v->aside_worker, why.text);
 	v->aside_steps++;
 	rerun_void(c, v->aside_step);
 	journal_void(c, v->aside_step);
-	queue_end(c->queue, v->aside_step);
 	fail_at(&why, "step %llu", (unsigned long long)v->aside_step);
-	ending_note(c, &why);
+	ending_note(c, queue_request(c->queue, v->aside_step), &why);
+	queue_end(c->queue, v->aside_step);
 	/* More than one may have been found meanwhile. */
 	for (uint64_t i = queue_mark(c->queue); i < queue_next(c->queue); i++)
 		if ((s = queue_step(c->queue, i)) &&
@@ -439,8 +465,8 @@ void_read(struct coord *c, struct unpack *u)
 	}
 	v->error.kind = kind ? message_status(kind) : 0;
 	memcpy(v->worker, worker, sizeof(worker));
-	free(v->id);
-	v->id = size > 0 ? mem_text_n(id, size) : NULL;
+	request_release(&v->asked);
+	v->asked.id = size > 0 ? mem_text_n(id, size) : NULL;
 	v->state = CANCEL_VOID;
 	for (ranges = unpack_uint(u); ranges > 0 && !u->bad; ranges--) {
 		uint64_t step = unpack_uint(u);

@@ -41,6 +41,8 @@ lib_libps_a_SOURCES += \
 	%D%/coord_status.h \
 	%D%/coord_steps.c \
 	%D%/coord_steps.h \
+	%D%/coord_submit.c \
+	%D%/coord_submit.h \
 	%D%/coord_sync.c \
 	%D%/coord_sync.h \
 	%D%/coord_void.c \
@@ -65,4 +67,6 @@ lib_libps_a_SOURCES += \
 	%D%/request.h \
 	%D%/round.c \
 	%D%/round.h \
-	%D%/scheduler.h
+	%D%/scheduler.h \
+	%D%/submitters.c \
+	%D%/submitters.h

@@ -10,6 +10,7 @@ struct order {
 	uint64_t given;		/* steps that have a number */
 	uint64_t ended;
 	bool begun;		/* an epoch: its steps are known */
+	bool part;		/* what its request holds is another's */
 	struct order *next;
 };
 
@@ -20,6 +21,8 @@ struct queue {
 	uint64_t mark, next, pass;
 	uint64_t ahead;		/* of the mark: how far steps may be */
 	size_t running, returned;
+	struct part_ended *ended;	/* which nobody has been told yet */
+	size_t ends, ends_room;
 	struct ledger *ledger;	/* or NULL */
 };
 
@@ -42,6 +45,30 @@ queue_bound(struct queue *q, uint64_t ahead)
 }
 
 static void
+add_ended(struct queue *q, const struct order *o)
+{
+	const struct request *r = &o->request;
+	const bool steps = r->op == REQUEST_TRAIN;
+
+	q->ended = mem_grow(q->ended, q->ends, &q->ends_room,
+			    sizeof(*q->ended));
+	q->ended[q->ends++] = (struct part_ended){
+		.owner = r->owner, .number = r->number,
+		.steps = steps ? r->steps : 0,
+		.undone = steps ? r->steps - o->ended : 0
+	};
+}
+
+bool
+queue_ended(struct queue *q, struct part_ended *e)
+{
+	if (q->ends == 0)
+		return false;
+	*e = q->ended[--q->ends];
+	return true;
+}
+
+static void
 drop_order(struct queue *q, struct order **at)
 {
 	struct order *o = *at;
@@ -51,7 +78,10 @@ drop_order(struct queue *q, struct order **at)
 		q->back = at;
 	q->orders--;
 	q->bytes -= call_size(o->request.call);
-	request_release(&o->request);
+	if (o->part)
+		add_ended(q, o);
+	else
+		request_release(&o->request);
 	free(o);
 }
 
@@ -63,20 +93,51 @@ queue_free(struct queue *q)
 	while (q->front)
 		drop_order(q, &q->front);
 	free(q->step);
+	free(q->ended);
 	free(q);
+}
+
+static struct order *
+put(struct queue *q, const struct request *r)
+{
+	struct order *o = mem_alloc(1, sizeof(*o));
+
+	o->request = *r;
+	*q->back = o;
+	q->back = &o->next;
+	q->orders++;
+	q->bytes += call_size(o->request.call);
+	return o;
 }
 
 void
 queue_put(struct queue *q, struct request *r)
 {
-	struct order *o = mem_alloc(1, sizeof(*o));
-
-	o->request = *r;
+	put(q, r);
 	*r = (struct request){ 0 };
-	*q->back = o;
-	q->back = &o->next;
-	q->orders++;
-	q->bytes += call_size(o->request.call);
+}
+
+void
+queue_put_part(struct queue *q, const struct request *r, uint64_t steps)
+{
+	struct order *o = put(q, r);
+
+	o->part = true;
+	if (r->op == REQUEST_TRAIN)
+		o->request.steps = steps;
+	if (r->op == REQUEST_EPOCH)
+		o->request.epochs = 1;
+}
+
+uint64_t
+queue_unnumbered(const struct queue *q)
+{
+	uint64_t steps = 0;
+
+	for (const struct order *o = q->front; o; o = o->next)
+		steps += o->request.op == REQUEST_TRAIN || o->begun ?
+			o->request.steps - o->given : 1;
+	return steps;
 }
 
 void
@@ -112,12 +173,20 @@ queue_step(const struct queue *q, uint64_t number)
 	return at(q, number);
 }
 
-const char *
-queue_id(const struct queue *q, uint64_t number)
+const struct request *
+queue_request(const struct queue *q, uint64_t number)
 {
 	const struct step *s = queue_step(q, number);
 
-	return s ? s->order->request.id : NULL;
+	return s ? &s->order->request : NULL;
+}
+
+const char *
+queue_id(const struct queue *q, uint64_t number)
+{
+	const struct request *r = queue_request(q, number);
+
+	return r ? r->id : NULL;
 }
 
 static void
@@ -465,6 +534,26 @@ queue_cancel(struct queue *q,
 	}
 	end_all(q);
 	return count;
+}
+
+void
+queue_cancel_of(struct queue *q, size_t owner)
+{
+	struct order **p = &q->front;
+
+	while (*p) {
+		struct order *o = *p;
+		const bool steps = o->request.op == REQUEST_TRAIN || o->begun;
+
+		if (steps && o->request.owner == owner) {
+			drop_order(q, p);
+			continue;
+		}
+		if (steps)
+			o->given = o->ended;
+		p = &o->next;
+	}
+	end_all(q);
 }
 
 void

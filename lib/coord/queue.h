@@ -43,8 +43,21 @@ void *queue_held_up(const struct queue *);
 
 /* Takes what the request holds and empties it. */
 void queue_put(struct queue *, struct request *);
+/*
+ * Some steps of a train request, or another request once: what it holds is
+ * borrowed until that has ended, which queue_ended() then says: 0 steps of one
+ * that is none of steps, or how many, and how many of them were not done.
+ */
+void queue_put_part(struct queue *, const struct request *, uint64_t steps);
+struct part_ended {
+	size_t owner;
+	uint64_t number, steps, undone;
+};
+bool queue_ended(struct queue *, struct part_ended *);
 size_t queue_requests(const struct queue *);	/* that have not ended */
 size_t queue_bytes(const struct queue *);	/* of their arguments */
+/* Steps without a number, and of all others one, however far behind. */
+uint64_t queue_unnumbered(const struct queue *);
 
 /*
  * Lease up to most steps to a worker, of one request, numbers in sequence,
@@ -108,7 +121,9 @@ void queue_asked(const struct queue *, uint64_t number, struct lease_terms *);
 /* NULL if it has ended or never began. */
 const struct step *queue_step(const struct queue *, uint64_t number);
 
-/* The id (as JSON, or NULL) of the request that a step belongs to. */
+/* The request that a step which has not ended belongs to, and its id (as JSON,
+   or NULL). */
+const struct request *queue_request(const struct queue *, uint64_t number);
 const char *queue_id(const struct queue *, uint64_t number);
 
 /* It is done, or given up. */
@@ -153,6 +168,12 @@ size_t queue_cancel(struct queue *,
 		    void (*tell)(void *to, const struct request *,
 				 uint64_t steps),
 		    void *to);
+
+/*
+ * The same of one owner's, wherever they are.  What others have under way
+ * ends, too: those steps get other numbers.
+ */
+void queue_cancel_of(struct queue *, size_t owner);
 
 /*
  * For a queue that is built again from a journal: give the next number to

@@ -9,13 +9,15 @@
 #include <string.h>
 
 #define MAX_BATCH	((uint64_t)1 << 24)
+#define MAX_PRIORITY	1000
 #define BLANKS		" \t\r\n"
 
 static const char *const names[] = {
 	[REQUEST_NONE] = "", [REQUEST_TRAIN] = "train",
 	[REQUEST_EPOCH] = "epoch", [REQUEST_EVAL] = "eval",
 	[REQUEST_JOIN] = "join",
-	[REQUEST_SAVE] = "save", [REQUEST_STOP] = "stop",
+	[REQUEST_SAVE] = "save", [REQUEST_STATUS] = "status",
+	[REQUEST_CANCEL] = "cancel", [REQUEST_STOP] = "stop",
 	[REQUEST_BAD] = "request"
 };
 
@@ -23,6 +25,24 @@ const char *
 request_name(enum request_op op)
 {
 	return names[op];
+}
+
+/* Without its quotes, if it has any. */
+static size_t
+bare(const char **id)
+{
+	const size_t size = strlen(*id), quotes = **id == '"';
+
+	*id += quotes;
+	return size - 2 * quotes;
+}
+
+bool
+request_is_id(const char *a, const char *b)
+{
+	const size_t n = bare(&a);
+
+	return n == bare(&b) && memcmp(a, b, n) == 0;
 }
 
 static enum request_op
@@ -42,6 +62,7 @@ request_release(struct request *r)
 	free(r->file);
 	call_drop(r->call);
 	free(r->id);
+	free(r->target);
 	free(r->why);
 	*r = (struct request){ 0 };
 }
@@ -65,7 +86,8 @@ as_json(const char *text)
 
 /* What has a number. */
 static const char *const keys[] = { "steps", "epochs", "batch",
-				    "learning_rate", "learning_rate_scale" };
+				    "learning_rate", "learning_rate_scale",
+				    "priority" };
 
 #define KEYS	(sizeof(keys) / sizeof(keys[0]))
 
@@ -87,6 +109,15 @@ set_count(uint64_t *count, const char *key, const char *value, uint64_t most,
 		return 0;
 	return fail(f, FAIL_DATA, "%s=%s is not a whole number from 1 to %llu",
 		    key, value, (unsigned long long)most);
+}
+
+static int
+set_priority(struct request *r, const char *value, struct fail *f)
+{
+	if (text_uint(value, &r->priority) && r->priority <= MAX_PRIORITY)
+		return 0;
+	return fail(f, FAIL_DATA, "priority=%s is not a whole number from 0 "
+		    "to %d", value, MAX_PRIORITY);
 }
 
 static bool
@@ -124,10 +155,13 @@ set_number(struct request *r, const char *key, const char *value,
 		return set_count(&r->steps, key, value, UINT64_MAX, f);
 	if (strcmp(key, "epochs") == 0)
 		return set_count(&r->epochs, key, value, UINT64_MAX, f);
+	if (strcmp(key, "priority") == 0)
+		return set_priority(r, value, f);
 	if (is_rate(key))
 		return set_rate(r, key, value, f);
 	return fail(f, FAIL_DATA, "%s=%s means nothing here (batch=N, "
-		    "steps=N, learning_rate=X, learning_rate_scale=X do)",
+		    "steps=N, learning_rate=X, learning_rate_scale=X, "
+		    "priority=N do)",
 		    key, value);
 }
 
@@ -145,9 +179,11 @@ read_epoch_word(struct request *r, char *word, struct fail *f)
 	*equals = '\0';
 	if (is_rate(word))
 		return set_rate(r, word, equals + 1, f);
+	if (strcmp(word, "priority") == 0)
+		return set_priority(r, equals + 1, f);
 	return fail(f, FAIL_DATA, "%s=%s means nothing to an epoch "
-		    "(learning_rate=X, learning_rate_scale=X do)", word,
-		    equals + 1);
+		    "(learning_rate=X, learning_rate_scale=X, priority=N do)",
+		    word, equals + 1);
 }
 
 /* What stands behind "train": a number of steps, key=value. */
@@ -188,6 +224,14 @@ check_once(enum request_op op, const char *word, unsigned *had,
 }
 
 static int
+check_cancel(const struct request *r, struct fail *f)
+{
+	if (r->op == REQUEST_CANCEL && !r->target)
+		return fail(f, FAIL_DATA, "cancel: which id?");
+	return 0;
+}
+
+static int
 read_words(struct request *r, char *line, struct fail *f)
 {
 	char *rest, *word = strtok_r(line, BLANKS, &rest);
@@ -202,8 +246,8 @@ read_words(struct request *r, char *line, struct fail *f)
 		if (!strtok_r(NULL, BLANKS, &rest))
 			return 0;
 		return fail(f, FAIL_DATA, "'%s' is no request (train, epoch, "
-			    "eval, join, save, stop, a bare id or a JSON "
-			    "object)",
+			    "eval, join, save, status, cancel, stop, a bare "
+			    "id or a JSON object)",
 			    word);
 	}
 	while ((word = strtok_r(NULL, BLANKS, &rest))) {
@@ -217,12 +261,16 @@ read_words(struct request *r, char *line, struct fail *f)
 				return -1;
 		} else if (r->op == REQUEST_EVAL) {
 			add_file(r, word);
+		} else if (r->op == REQUEST_CANCEL && !r->target) {
+			if (!(r->target = as_json(word)))
+				return fail(f, FAIL_DATA, "an id that is not "
+					    "UTF-8");
 		} else {
 			return fail(f, FAIL_DATA, "'%s' behind %s", word,
 				    names[r->op]);
 		}
 	}
-	return 0;
+	return check_cancel(r, f);
 }
 
 /* It would hide what is behind it. */
@@ -297,11 +345,12 @@ read_member(struct request *r, const char *line, const char *key,
 			fail(f, FAIL_DATA, "\"op\" is '%s', which is no "
 			     "request", json_string_value(value));
 	}
-	if (strcmp(key, "id") == 0) {
+	if (strcmp(key, "id") == 0 || strcmp(key, "request") == 0) {
 		if (!json_is_string(value) && !json_is_integer(value))
 			return fail(f, FAIL_DATA,
-				    "\"id\" is no string or whole number");
-		r->id = json_line(value, JSON_ENCODE_ANY);
+				    "\"%s\" is no string or whole number", key);
+		*(*key == 'i' ? &r->id : &r->target) =
+			json_line(value, JSON_ENCODE_ANY);
 		return 0;
 	}
 	if (strcmp(key, "files") == 0)
@@ -325,6 +374,12 @@ check_members(const struct request *r, json_t *object, struct fail *f)
 {
 	static const char *const train[] = { "steps", "batch" };
 
+	if (r->target && r->op != REQUEST_CANCEL)
+		return fail(f, FAIL_DATA, "\"request\" is for cancel");
+	if (json_object_get(object, "priority") && r->op != REQUEST_TRAIN &&
+	    r->op != REQUEST_EPOCH && r->op != REQUEST_EVAL)
+		return fail(f, FAIL_DATA, "\"priority\" is for train, epoch "
+			    "and eval");
 	if (r->files > 0 && r->op != REQUEST_EVAL)
 		return fail(f, FAIL_DATA, "\"files\" are for eval");
 	for (size_t i = 0; i < 2 && r->op != REQUEST_TRAIN; i++)
@@ -340,7 +395,7 @@ check_members(const struct request *r, json_t *object, struct fail *f)
 	    (r->learning_rate < 0 || r->learning_rate > 0))
 		return fail(f, FAIL_DATA, "\"learning_rate%s\" is for train",
 			    r->learning_rate < 0 ? "_scale" : "");
-	return 0;
+	return check_cancel(r, f);
 }
 
 static int
@@ -401,6 +456,9 @@ write_train(struct text *out, const struct request *r)
 	if (r->learning_rate < 0)
 		text_add(out, " learning_rate_scale=%.9g",
 			 -(double)r->learning_rate);
+	if (r->priority > 0)
+		text_add(out, " priority=%llu",
+			 (unsigned long long)r->priority);
 }
 
 /* Names need not be UTF-8, as JSON is, but such have come as words. */
@@ -421,7 +479,7 @@ request_write(struct text *out, const struct request *r)
 		write_train(out, r);
 		return;
 	}
-	if (r->op == REQUEST_EVAL && !r->id && are_words(r)) {
+	if (r->op == REQUEST_EVAL && !r->id && !r->priority && are_words(r)) {
 		text_add(out, "%s", names[r->op]);
 		for (size_t i = 0; i < r->files; i++)
 			text_add(out, " %s", r->file[i]);
@@ -454,6 +512,11 @@ request_write(struct text *out, const struct request *r)
 	if (r->learning_rate < 0)
 		text_add(out, ",\"learning_rate_scale\":%.9g",
 			 -(double)r->learning_rate);
+	if (r->priority > 0)
+		text_add(out, ",\"priority\":%llu",
+			 (unsigned long long)r->priority);
+	if (r->target)
+		text_add(out, ",\"request\":%s", r->target);
 	for (size_t i = 0; i < r->files; i++) {
 		char *name = as_json(r->file[i]);
 

@@ -15,7 +15,7 @@
 enum request_op {
 	REQUEST_NONE,		/* a blank line, or a comment */
 	REQUEST_TRAIN, REQUEST_EPOCH, REQUEST_EVAL, REQUEST_JOIN,
-	REQUEST_SAVE, REQUEST_STOP,
+	REQUEST_SAVE, REQUEST_STATUS, REQUEST_CANCEL, REQUEST_STOP,
 	REQUEST_BAD		/* none of these: its turn is an error */
 };
 
@@ -31,7 +31,11 @@ struct request {
 	struct call *call;	/* TRAIN, EPOCH: held; or NULL */
 	char **file;		/* EVAL: files of them */
 	size_t files;
+	char *target;		/* CANCEL: an id, as JSON */
+	uint64_t priority;	/* of all whose turn it is */
 	char *why;		/* BAD: what is wrong with it */
+	size_t owner;		/* whose it is: see submitters.h */
+	uint64_t number;	/* of the owner's, from 1 */
 };
 
 /* A line of so many bytes, with a NUL behind them.  Free with
@@ -41,6 +45,8 @@ int request_read(struct request *, const char *line, size_t size,
 void request_release(struct request *);
 
 const char *request_name(enum request_op);
+/* Are these one id?  One that is a word may be the digits of a number. */
+bool request_is_id(const char *, const char *);
 
 /* The line of a request, all but one that is BAD, without its newline. */
 void request_write(struct text *, const struct request *);

@@ -27,9 +27,11 @@
 #define CODEC_OR(name)		"|" #name
 #define CODEC_NAME(name)	#name,
 
-enum { BACKUP = CLI_LONG, CHECKPOINT, EVERY, GRACE, IN_FLIGHT, JOURNAL, KEEP,
+enum { BACKUP = CLI_LONG, CHECKPOINT, EVERY, FORGET, GRACE, IN_FLIGHT,
+       JOURNAL, KEEP,
        KEEP_GOING, KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, NO_HEADER, PACK,
-       PARTITION, PATIENCE, PLACE, PLAN, PRINT_TASK, REPLICAS, RESTORE, AS_IS,
+       PARTITION, PATIENCE, PLACE, PLAN, PRINT_TASK, QUEUE, REPLICAS, RESTORE,
+       AS_IS,
        RESULTS, SEED, SHUFFLE, SPLIT, STATUS, STEP_TIMEOUT, SUSPEND,
        VOCAB_ANYWHERE, WIRE };
 
@@ -53,6 +55,9 @@ static const struct cli_option options[] = {
 	{ 'F', "format", "FORMAT",
 	  "of the data, whatever their names are: svmlight, csv, tsv, "
 	  "idx, npy, npz or tar" },
+	{ FORGET, "forget", "DURATION",
+	  "keep the results of a submitter that is away for so long "
+	  "(default 24h)" },
 	{ GRACE, "grace", "DURATION",
 	  "told to end, take no longer than so long (default 7s)" },
 	{ IN_FLIGHT, "in-flight", "N",
@@ -92,6 +97,8 @@ static const struct cli_option options[] = {
 	  "print what each server is to hold, and exit" },
 	{ PRINT_TASK, "print-task", NULL,
 	  "print which task of the cluster this is, and exit" },
+	{ QUEUE, "queue", "ENDPOINT|FIFO",
+	  "take requests here, too, until one says stop" },
 	{ REPLICAS, "replicas", "N",
 	  "slots of a round, with --mode=sync" },
 	{ RESTORE, "restore", "latest|none|PATH",
@@ -193,6 +200,7 @@ read_option(struct coord_settings *s, int c)
 		break;
 	case EVERY:	read_every(o); break;
 	case 'F':	o->format.name = optarg; break;
+	case FORGET:	o->forget_ms = cli_duration(); break;
 	case GRACE:	o->grace_ms = cli_duration(); break;
 	case IN_FLIGHT:	o->in_flight = cli_uint(1, MAX_IN_FLIGHT); break;
 	case JOURNAL:	s->journal = optarg; break;
@@ -219,6 +227,7 @@ read_option(struct coord_settings *s, int c)
 		break;
 	case PLAN:	s->plan_only = true; break;
 	case PRINT_TASK: s->print_task = true; break;
+	case QUEUE:	s->queue = optarg; break;
 	case REPLICAS:	o->replicas = cli_uint(1, WIRE_SLOTS); break;
 	case RESTORE:	s->restore = optarg; break;
 	case AS_IS:	s->keeper.as_is = true; break;
@@ -358,6 +367,21 @@ check_output(const struct coord_settings *s)
 		cli_usage("--status: %s is for something else", s->status);
 }
 
+/* An address; or else the path of a FIFO, whose lines are ours. */
+static void
+read_queue(struct coord_settings *s)
+{
+	if (!s->queue || !strstr(s->queue, "://"))
+		return;
+	s->o.queue = true;
+	if (s->journal)
+		cli_usage("--queue: what submitters ask is not in a journal; "
+			  "leave out --journal");
+	if (s->o.suspend)
+		cli_usage("--queue: what submitters ask is not in a journal, "
+			  "without which nothing is suspended");
+}
+
 void
 coord_settings_read(struct coord_settings *s, int argc, char **argv)
 {
@@ -367,7 +391,8 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 				       .in_flight = 2, .min_workers = 1,
 				       .lease_ms = 10000,
 				       .patience_ms = 60000,
-				       .grace_ms = 7000 };
+				       .grace_ms = 7000,
+				       .forget_ms = 24 * 3600 * 1000 };
 	s->keeper.keep = 5;
 	s->requests = "-";
 	while ((c = cli_next(argc, argv, &s->common)) != -1)
@@ -391,7 +416,8 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 		cli_usage("--every needs --checkpoint");
 	if (!s->keeper.dir && s->keep_said)
 		cli_usage("--keep needs --checkpoint");
-	s->o.beside_journal = !s->journal && s->keeper.dir;
+	read_queue(s);
+	s->o.beside_journal = !s->journal && s->keeper.dir && !s->o.queue;
 	if (s->o.beside_journal)
 		s->journal = s->journal_path =
 			disk_path("%s/" JOURNAL_FILE, s->keeper.dir);

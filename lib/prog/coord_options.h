@@ -20,6 +20,7 @@ struct coord_settings {
 	const char *bind, *model, *output, *status, *restore, *journal;
 	char *journal_path;	/* if it was not said */
 	const char *requests;	/* "-" by default */
+	const char *queue;	/* an address, a FIFO or NULL */
 	const char *servers;	/* as said */
 	char *server_list;	/* cut up */
 	char **input;		/* of the ledger */

@@ -39,6 +39,10 @@ lib_libps_a_SOURCES += \
 	%D%/programs.h \
 	%D%/registration.c \
 	%D%/registration.h \
+	%D%/requests.c \
+	%D%/requests.h \
+	%D%/result_file.c \
+	%D%/result_file.h \
 	%D%/saver.c \
 	%D%/saver.h \
 	%D%/scores.c \
@@ -51,6 +55,8 @@ lib_libps_a_SOURCES += \
 	%D%/snapshot.h \
 	%D%/status_file.c \
 	%D%/status_file.h \
+	%D%/submit_options.c \
+	%D%/submit_options.h \
 	%D%/tidings.c \
 	%D%/tidings.h \
 	%D%/work_options.c \

@@ -81,6 +81,13 @@ struct dialled {
 	char endpoint[256];
 };
 
+/* An address of ours. */
+struct place {
+	char endpoint[256];
+	int lock;		/* of an ipc endpoint */
+	char lock_path[300];
+};
+
 struct net {
 	void *context;
 	struct ear listener, door;
@@ -94,9 +101,7 @@ struct net {
 	size_t descriptors;
 	struct curve curve;
 	bool guarded;		/* by the curve's key */
-	int lock;		/* of an ipc endpoint */
-	char lock_path[300];
-	char endpoint[256];
+	struct place place[2];	/* where it listens */
 	struct dialled *dial;
 	size_t dials, dial_room;
 	uint64_t lease_ms;
@@ -161,7 +166,8 @@ net_new(uint64_t lease_ms)
 
 	prepare_process();
 	net->descriptors = descriptors_raise();
-	net->lock = net->stop_watch = net->departures.fd = -1;
+	net->place[0].lock = net->place[1].lock = -1;
+	net->stop_watch = net->departures.fd = -1;
 	net->await_stop = -1;
 	pthread_mutex_init(&net->lock_inbound, NULL);
 	net->lease_ms = lease_ms;
@@ -439,27 +445,27 @@ open_lock(const char *path, bool *held)
  * beside it for as long as it is ours.
  */
 static int
-lock_path(struct net *net, const char *path, struct fail *f)
+lock_path(struct place *p, const char *path, struct fail *f)
 {
 	struct stat st;
 	bool held;
 	int lock;
 
-	snprintf(net->lock_path, sizeof(net->lock_path), "%s.lock", path);
-	lock = open_lock(net->lock_path, &held);
+	snprintf(p->lock_path, sizeof(p->lock_path), "%s.lock", path);
+	lock = open_lock(p->lock_path, &held);
 	if (lock < 0)
 		return fail_sys(f, FAIL_CREATE, "cannot make %s",
-				net->lock_path);
+				p->lock_path);
 	if (fstat(lock, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > 0)
 		fail(f, FAIL_CREATE, "cannot make %s: it is there, and no "
-		     "lock", net->lock_path);
+		     "lock", p->lock_path);
 	else if (!held)
 		taken(path, f);
 	else if (check_path(path, f) == 0) {
-		net->lock = lock;	/* unlinked by its owner alone */
+		p->lock = lock;	/* unlinked by its owner alone */
 		return 0;
 	} else
-		unlink(net->lock_path);
+		unlink(p->lock_path);
 	close(lock);
 	return -1;
 }
@@ -556,13 +562,13 @@ try_stranger(struct net *net, struct fail *f)
 
 	if (curve_make(&key, f) < 0)
 		return -1;
-	caller = open_socket(net, ZMQ_DEALER, net->endpoint);
+	caller = open_socket(net, ZMQ_DEALER, net->place[0].endpoint);
 	if (!caller.socket)
-		return trouble(f, FAIL_INTERNAL, "try", net->endpoint);
+		return trouble(f, FAIL_INTERNAL, "try", net->place[0].endpoint);
 	curve_show(&key, net->curve.public, caller.socket);
 	monitor = open_monitor(net, caller.socket,
 			       ZMQ_EVENT_HANDSHAKE_SUCCEEDED | REFUSALS);
-	zmq_connect(caller.socket, net->endpoint);
+	zmq_connect(caller.socket, net->place[0].endpoint);
 	for (int ms = 0; event == 0 && ms < 2 * handshake_ms(net); ms++) {
 		struct pollfd fd[] = { { monitor.fd, POLLIN, 0 },
 				       { net->door.fd, POLLIN, 0 } };
@@ -576,7 +582,7 @@ try_stranger(struct net *net, struct fail *f)
 	close_with(&caller, &monitor);
 	return event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH ? 0 :
 		fail(f, FAIL_INTERNAL, "%s: a stranger's key was not refused",
-		     net->endpoint);
+		     net->place[0].endpoint);
 }
 
 /* From now on only who has our key comes in. */
@@ -683,13 +689,13 @@ end_watch(struct net *net)
 
 /* The short way aborts the program that has no descriptor for a caller. */
 static void
-bind_shortcut(struct net *net)
+bind_shortcut(struct net *net, const struct place *p)
 {
 	char shortcut[300];
 
 	if (net->descriptors < FEW)
 		return;
-	name_shortcut(net->endpoint, shortcut, sizeof(shortcut));
+	name_shortcut(p->endpoint, shortcut, sizeof(shortcut));
 	zmq_bind(net->listener.socket, shortcut);	/* or not */
 }
 
@@ -700,13 +706,12 @@ net_await_name(struct net *net, uint64_t ms, int stop_fd)
 	net->await_stop = stop_fd;
 }
 
-int
-net_listen(struct net *net, const char *endpoint, bool insecure,
-	   struct fail *f)
+/* May it be listened at by us? */
+static int
+prepare_place(struct net *net, struct place *p, const char *endpoint,
+	      bool insecure, char *numeric, size_t size, struct fail *f)
 {
 	const bool ipc = strncmp(endpoint, "ipc://", 6) == 0;
-	size_t size = sizeof(net->endpoint);
-	char numeric[300];
 
 	if (endpoint_check(endpoint, ENDPOINT_BIND, f) < 0)
 		return -1;
@@ -714,40 +719,80 @@ net_listen(struct net *net, const char *endpoint, bool insecure,
 		return fail(f, FAIL_DENIED, "%s can be reached by strangers: "
 			    "listen on 127.0.0.1 or ipc://, or say --key or "
 			    "--insecure", endpoint);
-	if (ipc ? lock_path(net, endpoint + 6, f) < 0 :
-	    host_await(endpoint, net->await_ms, net->await_stop, f) < 0 ||
-	    resolve(endpoint, numeric, sizeof(numeric), f) < 0)
+	snprintf(numeric, size, "%s", endpoint);
+	if (ipc)
+		return lock_path(p, endpoint + 6, f);
+	if (host_await(endpoint, net->await_ms, net->await_stop, f) < 0)
+		return -1;
+	return resolve(endpoint, numeric, size, f);
+}
+
+static int
+bind_place(struct net *net, struct place *p, const char *endpoint,
+	   const char *numeric, struct fail *f)
+{
+	const mode_t mask = umask(0077);	/* of the ipc socket's file */
+	const uint64_t since = clock_ms();
+	size_t size = sizeof(p->endpoint);
+	int bound;
+
+	do
+		bound = zmq_bind(net->listener.socket, numeric);
+	while (bound < 0 && errno == EADDRINUSE && may_be_dying(since));
+	umask(mask);
+	if (bound < 0)
+		return trouble(f, FAIL_PEER, "listen on", endpoint);
+	zmq_getsockopt(net->listener.socket, ZMQ_LAST_ENDPOINT, p->endpoint,
+		       &size);
+	if (strncmp(endpoint, "ipc://", 6) != 0)
+		bind_shortcut(net, p);
+	return 0;
+}
+
+int
+net_listen(struct net *net, const char *endpoint, bool insecure,
+	   struct fail *f)
+{
+	struct place *p = &net->place[0];
+	char numeric[300];
+
+	if (prepare_place(net, p, endpoint, insecure, numeric,
+			  sizeof(numeric), f) < 0)
 		return -1;
 	net->listener = open_socket(net, ZMQ_ROUTER, endpoint);
 	if (!net->listener.socket)
 		return trouble(f, FAIL_INTERNAL, "open", endpoint);
 	if (net->guarded && guard(net, f) < 0)
 		return -1;
-	if (begin_watch(net, f) < 0)
+	if (begin_watch(net, f) < 0 ||
+	    bind_place(net, p, endpoint, numeric, f) < 0)
 		return -1;
-
-	const mode_t mask = umask(0077);	/* of the ipc socket's file */
-	const uint64_t since = clock_ms();
-	int bound;
-
-	do
-		bound = zmq_bind(net->listener.socket,
-				 ipc ? endpoint : numeric);
-	while (bound < 0 && errno == EADDRINUSE && may_be_dying(since));
-	umask(mask);
-	if (bound < 0)
-		return trouble(f, FAIL_PEER, "listen on", endpoint);
-	zmq_getsockopt(net->listener.socket, ZMQ_LAST_ENDPOINT, net->endpoint,
-		       &size);
-	if (!ipc)
-		bind_shortcut(net);
 	return net->guarded ? try_stranger(net, f) : 0;
+}
+
+int
+net_listen_also(struct net *net, const char *endpoint, bool insecure,
+		struct fail *f)
+{
+	char numeric[300];
+
+	if (prepare_place(net, &net->place[1], endpoint, insecure, numeric,
+			  sizeof(numeric), f) < 0)
+		return -1;
+	set(net->listener.socket, ZMQ_IPV6, is_ipv6(endpoint));
+	return bind_place(net, &net->place[1], endpoint, numeric, f);
 }
 
 const char *
 net_endpoint(const struct net *net)
 {
-	return net->listener.socket ? net->endpoint : NULL;
+	return net->listener.socket ? net->place[0].endpoint : NULL;
+}
+
+const char *
+net_endpoint_also(const struct net *net)
+{
+	return *net->place[1].endpoint ? net->place[1].endpoint : NULL;
 }
 
 int
@@ -981,16 +1026,23 @@ leave(struct dialled *d)
 /* ---- the end ---- */
 
 static void
-part(struct net *net)
+part_from(struct place *p)
 {
-	if (net->lock < 0)
+	if (p->lock < 0)
 		return;
 	/* libzmq leaves the socket's file; it is ours until then. */
-	if (*net->endpoint)
-		unlink(net->endpoint + strlen("ipc://"));
-	unlink(net->lock_path);
-	close(net->lock);
-	net->lock = -1;
+	if (*p->endpoint)
+		unlink(p->endpoint + strlen("ipc://"));
+	unlink(p->lock_path);
+	close(p->lock);
+	p->lock = -1;
+}
+
+static void
+part(struct net *net)
+{
+	part_from(&net->place[0]);
+	part_from(&net->place[1]);
 }
 
 void

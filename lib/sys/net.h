@@ -45,14 +45,19 @@ int net_guard(struct net *, const char *key, struct fail *);
 int net_listen(struct net *, const char *endpoint, bool insecure,
 	       struct fail *);
 
+/* Besides, listen here; whoever calls here is told from others by nothing. */
+int net_listen_also(struct net *, const char *endpoint, bool insecure,
+		    struct fail *);
+
 /*
  * Where a name is listened at, it may come to be known, or to be that of this
  * machine, so much later, unless the descriptor can be read from before.
  */
 void net_await_name(struct net *, uint64_t ms, int stop_fd);
 
-/* As bound, port filled in; NULL if it does not listen. */
+/* As bound, port filled in; NULL if it does not listen.  And the other one. */
 const char *net_endpoint(const struct net *);
+const char *net_endpoint_also(const struct net *);
 
 /* Dial.  NET_UP tells when there is somebody at the other end. */
 int net_dial(struct net *, const char *endpoint, uint64_t *peer,

@@ -43,5 +43,8 @@
 				N(initial)
 #define FIELDS_STATE(N)		N(piece) N(chunk) N(updates) N(since) N(begun)
 #define FIELDS_HELD(N)		N(number)
+#define FIELDS_SUBMIT(N)	N(first) N(hash) N(received)
+#define FIELDS_RESULTS(N)	N(accepted) N(hash) N(room) N(pending) \
+				N(first) N(status)
 
 #endif

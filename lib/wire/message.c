@@ -97,6 +97,10 @@ static const struct shape_of {
 		NULL, "values", 1, 1, 0 },
 	[MESSAGE_HELD] = { "HELD", FIELDS(HELD),
 		NULL, "", 0, 0, 0 },
+	[MESSAGE_SUBMIT] = { "SUBMIT", FIELDS(SUBMIT),
+		NULL, "requests", 0, 1, 0 },
+	[MESSAGE_RESULTS] = { "RESULTS", FIELDS(RESULTS),
+		NULL, "results", 0, 1, 0 },
 };
 
 const char *

@@ -53,12 +53,14 @@ enum message_kind {
 	MESSAGE_INDEX, MESSAGE_INDEXED,
 	/* a server, its standby, and the coordinator of both */
 	MESSAGE_STANDBY, MESSAGE_SYNC, MESSAGE_STATE, MESSAGE_HELD,
+	/* a submitter and the coordinator */
+	MESSAGE_SUBMIT, MESSAGE_RESULTS,
 	MESSAGE_KINDS
 };
 
 enum role {
 	ROLE_NONE, ROLE_COORDINATOR, ROLE_SERVER, ROLE_WORKER, ROLE_EVALUATOR,
-	ROLE_STANDBY
+	ROLE_STANDBY, ROLE_SUBMITTER
 };
 
 /* Will there be checkpoints of a run? */
@@ -96,7 +98,8 @@ struct message {
 	uint64_t request;
 	union {
 		uint64_t number[MESSAGE_NUMBERS];
-		/* blob: run; frame: endpoint, of a server or a standby */
+		/* blob: run; frame: endpoint, of a server or a standby; name,
+		   of a submitter, whose index is what it wishes */
 		struct { FIELDS_HELLO(MESSAGE_FIELD) } hello;
 		/* blob: run */
 		struct { FIELDS_WELCOME(MESSAGE_FIELD) } welcome;
@@ -148,6 +151,10 @@ struct message {
 		/* frame: values, slots */
 		struct { FIELDS_STATE(MESSAGE_FIELD) } state;
 		struct { FIELDS_HELD(MESSAGE_FIELD) } held;
+		/* frame: requests, each with its newline */
+		struct { FIELDS_SUBMIT(MESSAGE_FIELD) } submit;
+		/* frame: results, each with its newline */
+		struct { FIELDS_RESULTS(MESSAGE_FIELD) } results;
 	};
 	struct frame blob;
 	size_t frames;

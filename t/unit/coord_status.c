@@ -82,7 +82,7 @@ result(uint64_t examples, double loss, uint64_t staleness)
 				  .sum = { { 6, (double)examples },
 					   { 2, (double)examples } } };
 
-	report_count(c, &r, NULL, NULL);
+	report_count(c, &(struct request){ 0 }, &r, NULL, NULL);
 }
 
 static void

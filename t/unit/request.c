@@ -87,7 +87,7 @@ objects(void)
 
 #define UP_TO	" is not a whole number from 1 to "
 #define KNOWN	" (batch=N, steps=N, learning_rate=X, " \
-		"learning_rate_scale=X do)"
+		"learning_rate_scale=X, priority=N do)"
 #define ONE	"of learning_rate, the rate of all optimizers, and " \
 		"learning_rate_scale, by which that of each is multiplied, " \
 		"say one"
@@ -102,7 +102,7 @@ refusals(void)
 	refused("epoch 0", "epoch '0': not a number of epochs");
 	refused("epoch batch=3",
 		"batch=3 means nothing to an epoch (learning_rate=X, "
-		"learning_rate_scale=X do)");
+		"learning_rate_scale=X, priority=N do)");
 	refused("epoch learning_rate=0",
 		"learning_rate=0 is not a number above 0");
 	refused("epoch learning_rate_scale=0",
@@ -139,7 +139,7 @@ refusals(void)
 		"'learning_rate=1': learning_rate was said before");
 	refused("train colour=red", "colour=red means nothing here" KNOWN);
 	refused("trian 5", "'trian' is no request (train, epoch, eval, join, "
-		"save, stop, a bare id or a JSON object)");
+		"save, status, cancel, stop, a bare id or a JSON object)");
 	refused("join 5", "'5' behind join");
 	refused("save now", "'now' behind save");
 	refused("stop it", "'it' behind stop");
@@ -155,6 +155,16 @@ refusals(void)
 	refused("{\"op\":5}", "\"op\" is no string");
 	refused("{\"id\":[]}", "\"id\" is no string or whole number");
 	refused("{\"id\":1.5}", "\"id\" is no string or whole number");
+	refused("cancel", "cancel: which id?");
+	refused("cancel a b", "'b' behind cancel");
+	refused("{\"op\":\"cancel\"}", "cancel: which id?");
+	refused("{\"op\":\"cancel\",\"request\":[]}",
+		"\"request\" is no string or whole number");
+	refused("{\"request\":\"x\"}", "\"request\" is for cancel");
+	refused("train priority=-1",
+		"priority=-1 is not a whole number from 0 to 1000");
+	refused("{\"op\":\"join\",\"priority\":1}",
+		"\"priority\" is for train, epoch and eval");
 	refused("{\"colour\":\"red\"}", "\"colour\" means nothing here");
 	refused("{\"colour\":7}", "colour=7 means nothing here" KNOWN);
 	/* Numbers as they stand in the line. */
@@ -195,6 +205,9 @@ written(void)
 		"train 9 batch=64 learning_rate=1e-7", "save", "epoch 3",
 		"epoch learning_rate=.1", "eval", "eval a b.csv",
 		"train learning_rate_scale=.1", "epoch learning_rate_scale=3",
+		"train 3 priority=2", "epoch 2 priority=9", "status",
+		"cancel x", "{\"op\":\"cancel\",\"id\":1,\"request\":7}",
+		"{\"op\":\"eval\",\"priority\":3,\"files\":[\"a\"]}",
 		"{\"id\":1,\"learning_rate_scale\":7e-3}",
 		"eval caf\xe9.csv",
 		"{\"op\":\"eval\",\"files\":[\"\", \"a\\nb\"]}",
@@ -218,6 +231,9 @@ written(void)
 		good = good && r.epochs == was.epochs &&
 			r.batch == was.batch && r.files == was.files &&
 			call_equal(r.call, was.call) &&
+			r.priority == was.priority &&
+			!r.target == !was.target &&
+			(!r.target || strcmp(r.target, was.target) == 0) &&
 			!(r.learning_rate < was.learning_rate) &&
 			!(r.learning_rate > was.learning_rate);
 		for (size_t k = 0; good && k < r.files; k++)

@@ -1,0 +1,189 @@
+/*
+ * ps-submit - a filter: requests to a coordinator that others ask, too, in; its
+ * own results out.
+ */
+#include "base/log.h"
+#include "prog/result_file.h"
+#include "prog/submit_options.h"
+#include "sys/clock.h"
+#include "sys/net.h"
+#include "sys/stream.h"
+
+#include <unistd.h>
+
+#define TICK_MS		50
+#define LEASE_MS	10000
+
+/* Everything that ps-submit has open. */
+struct program {
+	struct submit_settings s;
+	struct net *net;
+	struct submission *submission;
+	struct stream in;
+	int out;
+};
+
+static int
+hear(struct program *p, struct fail *f)
+{
+	struct net_event e;
+
+	for (net_next(p->net, &e); e.kind != NET_NOTHING;
+	     net_next(p->net, &e)) {
+		const uint64_t now = clock_ms();
+
+		if (e.kind == NET_UP)
+			submission_up(p->submission, now);
+		else if (e.kind == NET_DOWN)
+			submission_down(p->submission, now);
+		else if (e.kind == NET_MESSAGE &&
+			 submission_hear(p->submission, &e.message, now,
+					 f) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+take_lines(struct program *p, struct fail *f)
+{
+	size_t size;
+	char *line;
+
+	while (submission_wants(p->submission) &&
+	       (line = stream_next(&p->in, &size)))
+		if (submission_line(p->submission, line, size, f) < 0)
+			return fail_at(f, "%s", p->in.name);
+	if (p->in.end && p->in.at == p->in.text.size)
+		submission_end(p->submission);
+	return 0;
+}
+
+static int
+write_results(struct program *p, struct fail *f)
+{
+	struct text *out = submission_output(p->submission);
+
+	if (out->size == 0)
+		return 0;
+	if (stream_write(p->out, p->s.output, out, f) < 0)
+		return -1;
+	if (out->size == 0)
+		submission_written(p->submission);
+	return 0;
+}
+
+/* What a pipe has brought before does not come again. */
+static void
+say_resumed(struct program *p)
+{
+	const uint64_t requests = submission_resumed(p->submission);
+
+	if (requests > 0 && p->s.o.whole)
+		log_info("going on behind request %llu of %s",
+			 (unsigned long long)requests, p->s.o.name);
+	else if (requests > 0)
+		log_warn("%llu requests of %s were taken before; what had been "
+			 "read of a pipe and was not taken is lost",
+			 (unsigned long long)requests, p->s.o.name);
+}
+
+static int
+run(struct program *p, int *status, struct fail *f)
+{
+	struct text *out = submission_output(p->submission);
+
+	while (!submission_over(p->submission, status) && !cli_stop) {
+		const bool wants = !p->in.end &&
+			submission_wants(p->submission);
+		struct pollfd fds[] = {
+			{ cli_stop_fd, POLLIN, 0 },
+			{ wants ? p->in.fd : -1, POLLIN, 0 },
+			{ out->size > 0 ? p->out : -1, POLLOUT, 0 }
+		};
+
+		if (net_wait(p->net, fds, 3, TICK_MS, f) < 0 ||
+		    (fds[1].revents && stream_read(&p->in, f) < 0) ||
+		    hear(p, f) < 0 || take_lines(p, f) < 0 ||
+		    write_results(p, f) < 0 ||
+		    submission_tick(p->submission, clock_ms(), f) < 0)
+			return -1;
+		say_resumed(p);
+	}
+	return submission_tick(p->submission, clock_ms(), f);
+}
+
+static int
+open_all(struct program *p, struct outbox *outbox, struct fail *f)
+{
+	struct submit_settings *s = &p->s;
+
+	if (stream_open(&p->in, s->requests, f) < 0)
+		return -1;
+	s->o.whole = stream_is_file(p->in.fd);
+	p->out = result_file_open(s->output, &s->o.received, f);
+	if (p->out < 0)
+		return -1;
+	p->net = net_new(LEASE_MS);
+	if (net_guard(p->net, s->common.key, f) < 0)
+		return -1;
+	*outbox = net_outbox(p->net);
+	p->submission = submission_new(&s->o, outbox, clock_ms(), f);
+	return p->submission ? 0 : -1;
+}
+
+/* What it has not done of what was asked, and that it does no more. */
+static int
+check_left(const struct program *p, struct fail *f)
+{
+	const uint64_t lost = submission_unasked(p->submission);
+	const uint64_t left = submission_pending(p->submission);
+
+	if (lost == 0 && left == 0)
+		return 0;
+	return fail(f, FAIL_AGAIN, "%s: %llu requests were not taken, and "
+		    "%llu have no result yet", cli_stop ? "told to end" :
+		    "the run has ended", (unsigned long long)lost,
+		    (unsigned long long)left);
+}
+
+static void
+close_all(struct program *p)
+{
+	submission_free(p->submission);
+	net_leave(p->net);
+	stream_close(&p->in);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct program p = { 0 };
+	struct outbox outbox;
+	struct fail f;
+	int status;
+
+	cli_begin(&submit_program);
+	submit_settings_read(&p.s, argc, argv);
+	if (open_all(&p, &outbox, &f) < 0)
+		cli_die(&f);
+	if (run(&p, &status, &f) < 0) {
+		net_blame(p.net, p.s.o.coordinator, &f);
+		if (submission_unasked(p.submission) > 0)
+			log_warn("requests that were not taken: %llu",
+				 (unsigned long long)
+				 submission_unasked(p.submission));
+		cli_die(&f);
+	}
+	/* One that is to be gone on with does not say goodbye. */
+	if (!cli_stop || !(p.s.o.wishes & 1))
+		submission_leave(p.submission);
+	if (status == 0 && check_left(&p, &f) < 0)
+		status = (int)f.kind;
+	else
+		f.kind = 0;
+	close_all(&p);
+	if (f.kind)
+		cli_die(&f);
+	return cli_end(status);
+}

@@ -1,0 +1,403 @@
+/*
+ *	CALLING --WELCOME--> GREETED --RESULTS--> ASKING --STOP--> OVER
+ *	GREETED, ASKING --submission_down()--> CALLING
+ */
+#include "client/submission.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_UNASKED	((size_t)1 << 20)	/* bytes of lines */
+#define MANY		256		/* results without a word of ours */
+
+struct submission {
+	struct submission_options o;
+	struct outbox *outbox;
+	uint64_t peer;
+	enum { CALLING, GREETED, ASKING, OVER } state;
+	bool met;		/* it has told us once what it has accepted */
+	bool ended;		/* the last line is here */
+	uint64_t resumed;	/* requests, of an earlier start */
+	uint64_t since_ms;	/* in this state, while we wait */
+	uint64_t heard_ms, asked_ms;
+
+	/* lines that are not accepted yet, the first of them number
+	   accepted + 1, and so much of them is sent */
+	struct text lines;
+	size_t sent;
+	uint64_t accepted, hash;	/* hash: of all lines accepted */
+	uint64_t sent_number, sent_hash;
+	uint64_t taken;		/* the number of the last line from our input */
+	uint64_t passed;	/* lines to be passed over: accepted before */
+	uint64_t passed_hash;
+
+	uint64_t room, pending, status;
+	struct text out;
+	uint64_t results;	/* all that have come */
+	uint64_t written, told;	/* are on file; and the coordinator knows */
+};
+
+struct submission *
+submission_new(const struct submission_options *o, struct outbox *outbox,
+	       uint64_t now, struct fail *f)
+{
+	struct submission *s = mem_alloc(1, sizeof(*s));
+
+	s->o = *o;
+	s->outbox = outbox;
+	s->since_ms = now;
+	if (outbox_dial(outbox, o->coordinator, &s->peer, f) == 0)
+		return s;
+	free(s);
+	return NULL;
+}
+
+void
+submission_free(struct submission *s)
+{
+	if (!s)
+		return;
+	text_release(&s->lines);
+	text_release(&s->out);
+	free(s);
+}
+
+static void
+say(struct submission *s, const struct message *m)
+{
+	outbox_send(s->outbox, s->peer, m);
+}
+
+void
+submission_leave(struct submission *s)
+{
+	const struct message bye = { .kind = MESSAGE_BYE };
+
+	if (s->state != CALLING)
+		say(s, &bye);
+}
+
+/* ---- who is there ---- */
+
+void
+submission_up(struct submission *s, uint64_t now)
+{
+	struct message m = { .kind = MESSAGE_HELLO, .request = 1 };
+
+	m.hello.version = WIRE_VERSION;
+	m.hello.role = ROLE_SUBMITTER;
+	m.hello.index = s->o.wishes;
+	m.hello.life = s->o.life;
+	m.frames = 1;
+	m.frame[0] = (struct frame){ s->o.name, strlen(s->o.name), NULL };
+	s->state = CALLING;
+	s->since_ms = s->heard_ms = now;
+	say(s, &m);
+}
+
+void
+submission_down(struct submission *s, uint64_t now)
+{
+	if (s->state != OVER)
+		s->state = CALLING;
+	s->since_ms = now;
+}
+
+static int
+check_time(const struct submission *s, uint64_t now, struct fail *f)
+{
+	const double seconds = (double)s->o.timeout_ms / 1000;
+
+	if (s->state == ASKING && now - s->heard_ms >= s->o.timeout_ms)
+		return fail(f, FAIL_PEER, "coordinator %s hangs, last heard "
+			    "%.1f s ago", s->o.coordinator,
+			    (double)(now - s->heard_ms) / 1000);
+	if (s->state < ASKING && now - s->since_ms >= s->o.timeout_ms)
+		return fail(f, FAIL_PEER, "coordinator %s %s within %g s",
+			    s->o.coordinator, s->met ? "has not come back" :
+			    "does not answer", seconds);
+	return 0;
+}
+
+/* ---- requests ---- */
+
+bool
+submission_wants(const struct submission *s)
+{
+	return s->state == ASKING && !s->ended &&
+		s->lines.size < MAX_UNASKED &&
+		(s->taken < s->passed ||
+		 s->sent_number < s->room);
+}
+
+int
+submission_line(struct submission *s, const char *line, size_t size,
+		struct fail *f)
+{
+	if (s->taken < s->passed) {
+		s->passed_hash = hash_chain(s->passed_hash, line, size);
+		if (++s->taken == s->passed &&
+		    s->passed_hash != s->hash && s->accepted == s->passed)
+			return fail(f, FAIL_DATA, "the first %llu requests "
+				    "are not those that %s asked before",
+				    (unsigned long long)s->passed, s->o.name);
+		return 0;
+	}
+	s->taken++;
+	text_add_bytes(&s->lines, line, size);
+	text_add_bytes(&s->lines, "\n", 1);
+	return 0;
+}
+
+void
+submission_end(struct submission *s)
+{
+	s->ended = true;
+}
+
+/* Lines as there is room for them. */
+static void
+submit(struct submission *s)
+{
+	struct message m = { .kind = MESSAGE_SUBMIT };
+	const char *from = s->lines.data + s->sent, *at = from;
+	const char *end = s->lines.data + s->lines.size;
+
+	m.submit.first = s->sent_number + 1;
+	m.submit.hash = s->sent_hash;
+	m.submit.received = s->told = s->written;
+	while (s->lines.size > 0 && at < end && s->sent_number < s->room) {
+		const char *behind = memchr(at, '\n', (size_t)(end - at));
+
+		s->sent_hash = hash_chain(s->sent_hash, at,
+					  (size_t)(behind - at));
+		s->sent_number++;
+		at = behind + 1;
+	}
+	m.frames = at > from;
+	m.frame[0] = (struct frame){ from, (size_t)(at - from), NULL };
+	s->sent += (size_t)(at - from);
+	say(s, &m);
+}
+
+/* It has these: they need not be kept. */
+static int
+accept(struct submission *s, uint64_t number, struct fail *f)
+{
+	size_t size = 0;
+
+	if (number < s->accepted || number > s->sent_number)
+		return fail(f, FAIL_AGAIN, "coordinator %s has begun anew: it "
+			    "knows of %llu requests of %s, not %llu",
+			    s->o.coordinator, (unsigned long long)number,
+			    s->o.name, (unsigned long long)s->accepted);
+	for (; s->accepted < number; s->accepted++) {
+		const char *at = s->lines.data + size;
+		const size_t n = (size_t)((char *)memchr(at, '\n',
+						s->lines.size - size) - at);
+
+		s->hash = hash_chain(s->hash, at, n);
+		size += n + 1;
+	}
+	if (size == 0)
+		return 0;
+	memmove(s->lines.data, s->lines.data + size, s->lines.size - size + 1);
+	s->lines.size -= size;
+	s->sent -= size;
+	return 0;
+}
+
+/* What it has accepted of earlier starts of ours; or since we were cut off. */
+static int
+meet(struct submission *s, const struct message *m, struct fail *f)
+{
+	if (!s->met) {
+		s->met = true;
+		s->resumed = m->results.accepted;
+		s->results = s->o.received == WIRE_NONE ?
+			m->results.first - 1 : s->o.received;
+		s->written = s->results;
+		s->told = m->results.first - 1;
+		if (s->resumed == 0 && s->results > s->told)
+			return fail(f, FAIL_DATA, "there are %llu results of "
+				    "%s, of whom coordinator %s knows nothing:"
+				    " a name that has ended begins anew, with "
+				    "no results", (unsigned long long)
+				    s->results, s->o.name, s->o.coordinator);
+		if (s->told > s->results)
+			return fail(f, FAIL_DATA, "%s has had %llu results, of "
+				    "which only %llu are there any more: put "
+				    "them back, or take another name",
+				    s->o.name, (unsigned long long)s->told,
+				    (unsigned long long)s->results);
+		s->accepted = s->sent_number = m->results.accepted;
+		s->hash = m->results.hash;
+		s->taken = s->o.whole ? 0 : s->accepted;
+		s->passed = s->o.whole ? s->accepted : 0;
+	} else if (accept(s, m->results.accepted, f) < 0) {
+		return -1;
+	}
+	s->state = ASKING;
+	s->sent = 0;
+	s->sent_number = s->accepted;
+	s->sent_hash = m->results.hash;
+	return 0;
+}
+
+/* ---- results ---- */
+
+struct text *
+submission_output(struct submission *s)
+{
+	return &s->out;
+}
+
+void
+submission_written(struct submission *s)
+{
+	s->written = s->results;
+}
+
+static int
+take_lines(struct submission *s, const struct message *m, struct fail *f)
+{
+	const char *at = m->frame[0].data, *end = at + m->frame[0].size;
+	uint64_t number = m->results.first;
+
+	if (number > s->results + 1)
+		return fail(f, FAIL_PROTOCOL, "coordinator %s: results %llu "
+			    "to %llu are missing", s->o.coordinator,
+			    (unsigned long long)(s->results + 1),
+			    (unsigned long long)(number - 1));
+	for (; at < end; number++) {
+		const char *behind = memchr(at, '\n', (size_t)(end - at));
+
+		if (!behind)
+			return fail(f, FAIL_PROTOCOL, "coordinator %s: a "
+				    "result without its end",
+				    s->o.coordinator);
+		if (number > s->results) {
+			text_add_bytes(&s->out, at, (size_t)(behind + 1 - at));
+			s->results = number;
+		}
+		at = behind + 1;
+	}
+	return 0;
+}
+
+static int
+take_results(struct submission *s, const struct message *m, struct fail *f)
+{
+	if (s->state == CALLING)
+		return 0;	/* of the connection before */
+	if ((s->state == GREETED ? meet(s, m, f) :
+	     accept(s, m->results.accepted, f)) < 0)
+		return -1;
+	if (s->hash != m->results.hash)
+		return fail(f, FAIL_DATA, "coordinator %s has other requests "
+			    "of %s than these", s->o.coordinator, s->o.name);
+	s->room = m->results.room;
+	s->pending = m->results.pending;
+	s->status = m->results.status;
+	return m->frames > 0 ? take_lines(s, m, f) : 0;
+}
+
+int
+submission_hear(struct submission *s, const struct message *m, uint64_t now,
+		struct fail *f)
+{
+	const struct message pong = message_answer(m, MESSAGE_PONG);
+	char text[MESSAGE_BLOB + 1];
+
+	s->heard_ms = now;
+	switch (m->kind) {
+	case MESSAGE_WELCOME:
+		if (s->state == CALLING)
+			s->state = GREETED;
+		return 0;
+	case MESSAGE_RESULTS:
+		return take_results(s, m, f);
+	case MESSAGE_PING:
+		say(s, &pong);
+		return 0;
+	case MESSAGE_STOP:
+		s->state = OVER;
+		return 0;
+	case MESSAGE_REFUSED:
+		/* A message that came before the WELCOME says nothing. */
+		if (s->state == CALLING && m->request == 0 && s->met)
+			return 0;
+		message_text(m, text, sizeof(text));
+		return fail(f, message_status(m->refused.status),
+			    "coordinator %s: %s", s->o.coordinator, text);
+	default:
+		return 0;
+	}
+}
+
+int
+submission_tick(struct submission *s, uint64_t now, struct fail *f)
+{
+	const struct message ping = { .kind = MESSAGE_PING };
+	int status;
+
+	if (check_time(s, now, f) < 0)
+		return -1;
+	if (s->state != ASKING)
+		return 0;
+	if ((s->sent < s->lines.size && s->sent_number < s->room) ||
+	    s->written - s->told >= MANY ||
+	    (s->written > s->told && submission_over(s, &status)))
+		submit(s);
+	if (now - s->asked_ms >= s->o.timeout_ms / 8) {
+		s->asked_ms = now;
+		say(s, &ping);
+	}
+	return 0;
+}
+
+/* ---- the end ---- */
+
+/* No more is taken: after an error, or since the run ends. */
+static bool
+is_closed(const struct submission *s)
+{
+	return s->room == s->accepted && s->pending == 0;
+}
+
+bool
+submission_over(const struct submission *s, int *status)
+{
+	const bool all = s->ended && s->lines.size == 0;
+
+	*status = (int)s->status;
+	if (s->out.size > 0)
+		return false;
+	return s->state == OVER ||
+		(s->state == ASKING && s->pending == 0 &&
+		 (all || (is_closed(s) && s->met)));
+}
+
+uint64_t
+submission_unasked(const struct submission *s)
+{
+	return s->taken > s->accepted ? s->taken - s->accepted : 0;
+}
+
+uint64_t
+submission_resumed(struct submission *s)
+{
+	const uint64_t requests = s->resumed;
+
+	s->resumed = 0;
+	return requests;
+}
+
+uint64_t
+submission_pending(const struct submission *s)
+{
+	return s->pending;
+}

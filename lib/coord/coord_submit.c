@@ -1,0 +1,593 @@
+/*
+ * The coordinator's submitters: what they ask, in their turns, and what they
+ * are told.  Steps, evaluations, epochs and checkpoints go into the run's
+ * queue; what is about a submitter alone (join, an error) is done when all has
+ * ended that it asked before, and waits for nobody else.
+ */
+#include "coord/coord_submit.h"
+
+#include "base/mem.h"
+#include "coord/coord_data.h"
+#include "coord/coord_ending.h"
+#include "coord/coord_members.h"
+#include "coord/coord_journal.h"
+#include "coord/coord_rerun.h"
+#include "coord/coord_report.h"
+#include "coord/coord_status.h"
+#include "coord/coord_void.h"
+#include "coord/scheduler.h"
+#include "coord/submitters.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_FRAME	((size_t)1 << 20)	/* bytes of results at once */
+
+struct submit {
+	bool told_of_rates;	/* that one is for several optimizers */
+	bool ended;		/* they were told that the run has */
+};
+
+void
+submit_init(struct coord *c)
+{
+	c->submit = mem_alloc(1, sizeof(*c->submit));
+	c->submitters = submitters_new(c->o.queue, c->o.keep_going);
+}
+
+void
+submit_release(struct coord *c)
+{
+	submitters_free(c->submitters);
+	free(c->submit);
+}
+
+/* ---- lines ---- */
+
+/* Do optimizers that are not frozen begin at rates of their own? */
+static bool
+rates_differ(const struct model *model)
+{
+	size_t count;
+	const struct variable *v = model_variables(model, &count);
+	const struct schedule *first = NULL;
+	bool differ = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct optimizer *o = v[i].optimizer;
+
+		if (!o || o->frozen || v[i].averaged || v[i].unused)
+			continue;
+		if (!first)
+			first = &o->schedule;
+		differ = differ || schedule_at(&o->schedule, 0) <
+			schedule_at(first, 0) || schedule_at(first, 0) <
+			schedule_at(&o->schedule, 0);
+	}
+	return differ;
+}
+
+/* What suits one of several optimizers seldom suits the others. */
+static void
+look_at_rate(struct coord *c, const struct request *r, uint64_t number)
+{
+	if (c->submit->told_of_rates || !(r->learning_rate > 0) ||
+	    !rates_differ(c->model))
+		return;
+	c->submit->told_of_rates = true;
+	report_warning(c, "request %llu: learning_rate=%g is for all "
+		       "optimizers, though the model gives them several "
+		       "rates; learning_rate_scale= multiplies each",
+		       (unsigned long long)number, (double)r->learning_rate);
+}
+
+/* A step that the model has not cannot be asked for. */
+static int
+check_call(const struct coord *c, const struct request *r, struct fail *f)
+{
+	const char *where, *name = model_step(c->model, &where);
+
+	if (r->call && !name)
+		return fail(f, FAIL_DATA, "\"%s\": the model has no step line",
+			    r->call->step ? "step" : "args");
+	if (r->call && r->call->step && strcmp(r->call->step, name) != 0)
+		return fail(f, FAIL_DATA, "\"step\" is '%.100s', but the "
+			    "model's is %s, at %s", r->call->step, name,
+			    where);
+	return 0;
+}
+
+/* With one submitter there is nothing whose turn could be another's. */
+static int
+can_take(const struct coord *c, const struct request *r, struct fail *f)
+{
+	if (r->op == REQUEST_CANCEL && !submitters_open(c->submitters))
+		return fail(f, FAIL_DATA, "cancel: ps-coord takes requests as "
+			    "they come; with --queue they can be cancelled");
+	return 0;
+}
+
+void
+submit_read(struct coord *c, struct request *out, const char *line,
+	     size_t size, uint64_t number)
+{
+	struct request r;
+	struct fail why;
+
+	if (request_read(&r, line, size, &why) < 0 ||
+	    check_call(c, &r, &why) < 0 || data_can(c, &r, &why) < 0 ||
+	    can_take(c, &r, &why) < 0) {
+		/* It waits for its turn: what was asked before is done. */
+		fail_at(&why, "request %llu", (unsigned long long)number);
+		request_release(&r);
+		r.op = REQUEST_BAD;
+		r.why = mem_text(why.text);
+	}
+	look_at_rate(c, &r, number);
+	*out = r;
+}
+
+static void
+tell_given_up(void *coord, const struct request *r, uint64_t steps)
+{
+	if (r->op == REQUEST_TRAIN)
+		report_cancelled(coord, r, steps);
+	else if (r->op != REQUEST_NONE)
+		report_passed_over(coord, r);
+}
+
+/* It is no barrier: whoever asks wants to know what is now. */
+static void
+report_status(struct coord *c, const struct request *r)
+{
+	const struct submitters *s = c->submitters;
+	const bool open = submitters_open(s);
+
+	if (c->o.results == RESULTS_NONE || journal_replays(c))
+		return;
+	text_add(report_begin_line(c, r, "status"),
+		 ",\"step\":%llu,\"steps\":%llu,\"requests\":%zu,"
+		 "\"pending\":%zu,\"workers\":%zu}\n",
+		 (unsigned long long)queue_mark(c->queue),
+		 (unsigned long long)report_steps(c),
+		 open ? submitters_pending(s, r->owner) :
+		 queue_requests(c->queue),
+		 open ? submitters_all_pending(s) : queue_requests(c->queue),
+		 workers_present(c));
+}
+
+static void
+cancel_id(struct coord *c, const struct request *r)
+{
+	const size_t count = submitters_cancel_id(c->submitters, r->owner,
+						  r->target, tell_given_up, c);
+
+	report_given_up(c);
+	report_cancel(c, r, count);
+}
+
+void
+submit_take(struct coord *c, size_t owner, struct request *r, size_t bytes)
+{
+	r->owner = owner;
+	if (r->op == REQUEST_STATUS)
+		report_status(c, r);
+	else if (r->op == REQUEST_CANCEL)
+		cancel_id(c, r);
+	else if (r->op != REQUEST_NONE) {
+		if (r->op == REQUEST_STOP)
+			submitters_close(c->submitters, owner);
+		submitters_put(c->submitters, owner, r, bytes);
+	}
+	request_release(r);
+}
+
+bool
+submit_wants(const struct coord *c)
+{
+	const struct submitters *s = c->submitters;
+
+	return !submitters_open(s) ||
+		(submitters_room(s, SUBMITTER_OWN) >
+		 submitters_accepted(s, SUBMITTER_OWN) &&
+		 submitters_output((struct submitters *)(uintptr_t)s,
+				   SUBMITTER_OWN)->size < COORD_OUTPUT);
+}
+
+/* ---- turns ---- */
+
+/* As many steps as workers can have at once wait in the queue, and no more:
+   what comes later may have its turn before others that have waited. */
+static uint64_t
+steps_ahead(const struct coord *c)
+{
+	const uint64_t each = c->o.in_flight * c->o.pack;
+	const uint64_t workers = c->scheduler->rounds(c) ? 1 :
+		workers_ready(c);
+
+	return workers > 0 ? workers * each : 1;
+}
+
+static void
+end_bad(struct coord *c, const struct request *r)
+{
+	const struct request asked = { .owner = r->owner };
+	struct fail why;
+
+	fail(&why, FAIL_DATA, "%.500s", r->why);
+	report_error(c, &asked, request_name(r->op), WIRE_NONE, NULL,
+		     why.text);
+	ending_error(c, &asked, &why);
+}
+
+static void
+join(struct coord *c, const struct request *r)
+{
+	status_keep_scores(c);
+	report_join(c, r, submitters_owed(c->submitters, r->owner),
+		    c->now_ms);
+	submitters_paid(c->submitters, r->owner);
+}
+
+static void
+stop(struct coord *c)
+{
+	c->told_to_stop = true;
+	submitters_close_all(c->submitters);
+	ending_last_request(c);
+}
+
+static void
+begin(struct coord *c, const struct turn *t)
+{
+	const struct request *r = t->request;
+
+	switch (r->op) {
+	case REQUEST_JOIN:
+		join(c, r);
+		break;
+	case REQUEST_BAD:
+		end_bad(c, r);
+		break;
+	case REQUEST_STOP:
+		stop(c);
+		break;
+	default:
+		queue_put_part(c->queue, r, t->steps);
+		return;
+	}
+	submitters_ended(c->submitters, r->owner, r->number, 0, 0);
+}
+
+/* The run ends before what is pending has begun. */
+static void
+give_up_all(struct coord *c)
+{
+	struct submitters *s = c->submitters;
+	struct fail why = *ending_failure(c);
+
+	if (ending_status(c) == 0)
+		fail(&why, FAIL_AGAIN, "the run has ended");
+	for (size_t i = 0; i < submitters_count(s); i++) {
+		if (submitters_pending(s, i) > 0 && i != SUBMITTER_OWN)
+			submitters_note(s, i, &why);
+		submitters_cancel(s, i, true, tell_given_up, c);
+	}
+}
+
+/* What has ended in the queue; and who is to lose what it has pending. */
+static void
+settle(struct coord *c)
+{
+	struct submitters *s = c->submitters;
+	struct part_ended e;
+	size_t who;
+	bool all;
+
+	while (queue_ended(c->queue, &e))
+		submitters_ended(s, e.owner, e.number, e.steps, e.undone);
+	while ((who = submitters_failed(s, &all)) != SUBMITTER_NONE)
+		submitters_cancel(s, who, all, tell_given_up, c);
+	if (c->phase == PHASE_END ||
+	    (ending_state(c) == ENDING_DRAIN && queue_idle(c->queue)))
+		give_up_all(c);
+	report_given_up(c);
+}
+
+bool
+submit_turns(struct coord *c)
+{
+	const uint64_t ahead = steps_ahead(c);
+	struct turn t;
+	bool any = false;
+
+	if (!submitters_open(c->submitters))
+		return false;
+	settle(c);
+	while (!void_under_way(c) && !ending_begun(c) && rerun_idle(c) &&
+	       queue_unnumbered(c->queue) < ahead &&
+	       submitters_turn(c->submitters, c->o.pack, c->o.ledger != NULL,
+			       &t)) {
+		begin(c, &t);
+		settle(c);
+		any = true;
+	}
+	return any;
+}
+
+/* ---- who is there ---- */
+
+bool
+submit_is_for(const struct coord *c, uint64_t peer, const struct message *m)
+{
+	return submitters_at(c->submitters, peer) != SUBMITTER_NONE ||
+		m->kind == MESSAGE_SUBMIT ||
+		(m->kind == MESSAGE_HELLO && !m->foreign &&
+		 m->hello.version == WIRE_VERSION &&
+		 m->hello.role == ROLE_SUBMITTER);
+}
+
+static void
+say_welcome(struct coord *c, uint64_t peer, const struct message *to)
+{
+	struct message m = message_answer(to, MESSAGE_WELCOME);
+
+	m.welcome.version = WIRE_VERSION;
+	m.welcome.role = ROLE_COORDINATOR;
+	m.welcome.index = WIRE_NONE;
+	m.welcome.life = c->o.life;
+	m.welcome.term = c->plan.term;
+	m.welcome.plan = c->plan.number;
+	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
+	outbox_send(c->outbox, peer, &m);
+}
+
+/* Whoever was there by that name is told, so that it does not come again. */
+static void
+send_away(struct coord *c, const char *name, uint64_t peer)
+{
+	struct message none = { 0 }, m;
+	struct fail why;
+
+	fail(&why, FAIL_AGAIN, "another submitter has come by the name %s",
+	     name);
+	m = message_refuse(&none, why.kind, why.text);
+	outbox_send(c->outbox, peer, &m);
+}
+
+static int
+hello(struct coord *c, uint64_t peer, const struct message *m,
+      struct fail *f)
+{
+	struct submitters *s = c->submitters;
+	const size_t was = submitters_at(s, peer);
+	uint64_t before;
+	size_t i;
+
+	if (!submitters_open(s))
+		return fail(f, FAIL_CONFIG, "it takes no requests but its "
+			    "own: say ps-coord --queue");
+	if (c->phase == PHASE_END)
+		return fail(f, FAIL_AGAIN, "the run has ended");
+	if (m->frames != 1)
+		return fail(f, FAIL_PROTOCOL, "a submitter without a name");
+	if (was != SUBMITTER_NONE)
+		submitters_away(s, was, c->now_ms);
+	i = submitters_call(s, m->frame[0].data, m->frame[0].size, peer,
+			    m->hello.life, m->hello.index, &before, f);
+	if (i == SUBMITTER_NONE)
+		return -1;
+	if (before != SUBMITTER_AWAY)
+		send_away(c, submitters_name(s, i), before);
+	if (submitters_accepted(s, i) == 0)
+		report_new_owner(c, i, c->now_ms);
+	say_welcome(c, peer, m);
+	return 0;
+}
+
+/* One that came too late is told so. */
+static void
+take_line(struct coord *c, size_t i, const char *bytes, size_t size)
+{
+	const bool late = submitters_closed(c->submitters, i);
+	char *line = mem_text_n(bytes, size);
+	struct request r;
+	struct fail why;
+
+	submit_read(c, &r, line, size, submitters_accepted(c->submitters, i));
+	r.owner = i;
+	if (!late) {
+		submit_take(c, i, &r, size);
+	} else if (r.op != REQUEST_NONE) {
+		fail(&why, FAIL_AGAIN, "no more is taken");
+		submitters_note(c->submitters, i, &why);
+		tell_given_up(c, &r, r.steps);
+	}
+	request_release(&r);
+	free(line);
+}
+
+/* Lines, each with its newline, that follow what was accepted. */
+static int
+take_lines(struct coord *c, size_t i, const struct frame *lines,
+	   struct fail *f)
+{
+	struct submitters *s = c->submitters;
+	const char *at = lines->data, *end = at + lines->size, *behind;
+
+	if (lines->size > 0 && end[-1] != '\n')
+		return fail(f, FAIL_PROTOCOL, "a request without its end");
+	for (; at < end; at = behind + 1) {
+		behind = memchr(at, '\n', (size_t)(end - at));
+		if (submitters_accepted(s, i) >= submitters_room(s, i) &&
+		    submitters_pending(s, i) >= SUBMITTER_PENDING)
+			return fail(f, FAIL_PROTOCOL, "more requests than "
+				    "there is room for");
+		submitters_accept(s, i, at, (size_t)(behind - at));
+		take_line(c, i, at, (size_t)(behind - at));
+	}
+	report_given_up(c);
+	return 0;
+}
+
+static int
+take_submit(struct coord *c, size_t i, const struct message *m,
+	    struct fail *f)
+{
+	struct submitters *s = c->submitters;
+
+	if (submitters_received(s, i, m->submit.received, f) < 0)
+		return -1;
+	if (m->frames == 0)
+		return 0;
+	if (m->submit.first != submitters_accepted(s, i) + 1 ||
+	    m->submit.hash != submitters_hash(s, i))
+		return fail(f, FAIL_DATA, "its requests up to number %llu "
+			    "are not those that it asked before",
+			    (unsigned long long)(m->submit.first - 1));
+	return take_lines(c, i, &m->frame[0], f);
+}
+
+static void
+goodbye(struct coord *c, size_t i)
+{
+	submitters_forget(c->submitters, i);
+	settle(c);
+}
+
+static int
+take(struct coord *c, size_t i, uint64_t peer, const struct message *m,
+     struct fail *f)
+{
+	const struct message pong = message_answer(m, MESSAGE_PONG);
+
+	switch (m->kind) {
+	case MESSAGE_SUBMIT:
+		return take_submit(c, i, m, f);
+	case MESSAGE_BYE:
+		goodbye(c, i);
+		return 0;
+	case MESSAGE_PING:
+		outbox_send(c->outbox, peer, &pong);
+		return 0;
+	case MESSAGE_PONG:
+		return 0;
+	default:
+		return fail(f, FAIL_PROTOCOL, "%s is not a submitter's to say",
+			    message_name(m->kind));
+	}
+}
+
+/* One that cannot be understood has no connection any more, and is told. */
+void
+submit_hear(struct coord *c, uint64_t peer, const struct message *m,
+	    uint64_t now)
+{
+	const size_t i = submitters_at(c->submitters, peer);
+	struct message out;
+	struct fail f;
+	int status;
+
+	c->now_ms = now;
+	if (m->kind == MESSAGE_HELLO)
+		status = message_check_hello(m, &f) < 0 ? -1 :
+			hello(c, peer, m, &f);
+	else if (i != SUBMITTER_NONE)
+		status = take(c, i, peer, m, &f);
+	else
+		status = fail(&f, FAIL_PROTOCOL, "say HELLO first");
+	if (status == 0)
+		return;
+	out = message_refuse(m, f.kind, f.text);
+	outbox_send(c->outbox, peer, &out);
+	if (i != SUBMITTER_NONE)
+		submitters_away(c->submitters, i, now);
+}
+
+void
+submit_probe(struct coord *c, uint64_t now)
+{
+	const struct message ping = { .kind = MESSAGE_PING };
+	struct submitters *s = c->submitters;
+	size_t gone;
+
+	if (!submitters_open(s))
+		return;
+	for (size_t i = 1; i < submitters_count(s); i++)
+		if (submitters_peer(s, i) != SUBMITTER_AWAY &&
+		    outbox_send(c->outbox, submitters_peer(s, i), &ping) < 0)
+			submitters_away(s, i, now);
+	while ((gone = submitters_gone(s, now, c->o.lease_ms,
+				       c->o.forget_ms)) != SUBMITTER_NONE)
+		goodbye(c, gone);
+}
+
+/* ---- results ---- */
+
+/* So much of these bytes as ends with a line, and is not too large. */
+static size_t
+whole_lines(const char *bytes, size_t size)
+{
+	size_t end = size;
+
+	if (size <= MAX_FRAME)
+		return size;
+	for (end = MAX_FRAME; end > 0 && bytes[end - 1] != '\n'; end--)
+		;
+	return end > 0 ? end : (size_t)((char *)memchr(bytes, '\n', size) -
+					bytes) + 1;
+}
+
+static bool
+tell(struct coord *c, size_t i)
+{
+	struct submitters *s = c->submitters;
+	struct message m = { .kind = MESSAGE_RESULTS };
+	size_t size;
+	const char *lines = submitters_unsent(s, i, &size, &m.results.first);
+
+	size = lines ? whole_lines(lines, size) : 0;
+	m.results.accepted = submitters_accepted(s, i);
+	m.results.hash = submitters_hash(s, i);
+	m.results.room = submitters_room(s, i);
+	m.results.pending = submitters_pending(s, i);
+	m.results.status = (uint64_t)submitters_failure(s, i)->kind;
+	m.frames = size > 0;
+	m.frame[0] = (struct frame){ lines, size, NULL };
+	if (outbox_send(c->outbox, submitters_peer(s, i), &m) < 0) {
+		submitters_away(s, i, c->now_ms);
+		return false;
+	}
+	submitters_sent(s, i, size);
+	return true;
+}
+
+void
+submit_tell(struct coord *c)
+{
+	const struct message over = { .kind = MESSAGE_STOP };
+	struct submitters *s = c->submitters;
+
+	settle(c);
+	for (size_t i = 1; i < submitters_count(s); i++)
+		while (submitters_peer(s, i) != SUBMITTER_AWAY &&
+		       submitters_news(s, i) && tell(c, i))
+			;
+	if (c->phase != PHASE_END || c->submit->ended)
+		return;
+	c->submit->ended = true;
+	for (size_t i = 1; i < submitters_count(s); i++)
+		if (submitters_peer(s, i) != SUBMITTER_AWAY)
+			outbox_send(c->outbox, submitters_peer(s, i), &over);
+}
+
+bool
+submit_have_all(const struct coord *c)
+{
+	const struct submitters *s = c->submitters;
+
+	for (size_t i = 1; i < submitters_count(s); i++)
+		if (submitters_peer(s, i) != SUBMITTER_AWAY)
+			return false;
+	return true;
+}

@@ -1,0 +1,718 @@
+/*
+ * Who asks for what.  A submitter's life:
+ *
+ *	FREE --submitters_call()--> THERE
+ *	THERE --submitters_away()--> AWAY --submitters_call()--> THERE
+ *	THERE, AWAY --submitters_forget()--> LEAVING
+ *	LEAVING --submitters_forget(), submitters_ended()--> FREE
+ *		(all that was given out has ended)
+ */
+#include "coord/submitters.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_OUTPUT	((size_t)1 << 20)	/* bytes, not received yet */
+#define MAX_BYTES	((size_t)16 << 20)	/* of pending lines */
+
+/* A request that has not ended. */
+struct pending {
+	struct request request;
+	size_t bytes;		/* of its line */
+	uint64_t left;		/* steps, or epochs, yet to be given out; 1 of
+				   what has neither */
+	uint64_t out;		/* given out, and not ended */
+	uint64_t undone;	/* steps that were given out, and not done */
+	struct pending *next;
+};
+
+struct submitter {
+	enum { FREE, THERE, AWAY, LEAVING } state;
+	char name[SUBMITTER_NAME];
+	uint64_t peer, life, wishes;
+	uint64_t away_ms;
+	bool closed;		/* no more requests */
+	bool failing;		/* what it has pending is to be given up */
+	uint64_t accepted, hash;
+	struct pending *front, **back;
+	size_t count, bytes;
+	uint64_t turn;		/* when it last had one */
+	struct fail failure;
+	char *owed;
+	struct text out;	/* lines that it has not said to have */
+	uint64_t first;		/* the number of the first of them */
+	size_t sent;		/* bytes of them */
+	uint64_t sent_lines;
+	bool news;		/* of what is pending */
+};
+
+struct submitters {
+	bool open;
+	struct submitter *of;
+	size_t count, room;
+	uint64_t turns;
+	size_t holder;		/* of the data, or SUBMITTER_NONE */
+};
+
+/* ---- who is there ---- */
+
+static size_t
+add(struct submitters *s)
+{
+	struct submitter *one;
+	size_t i = 0;
+
+	while (i < s->count && s->of[i].state != FREE)
+		i++;
+	if (i == s->count) {
+		/* Those that are there stay where they are: see back. */
+		if (s->count == SUBMITTERS_MOST)
+			return SUBMITTER_NONE;
+		s->count++;
+	}
+	one = &s->of[i];
+	*one = (struct submitter){ .state = THERE, .peer = SUBMITTER_AWAY,
+				   .first = 1, .turn = s->turns };
+	one->back = &one->front;
+	return i;
+}
+
+struct submitters *
+submitters_new(bool open, bool keep_going)
+{
+	struct submitters *s = mem_alloc(1, sizeof(*s));
+
+	s->of = mem_alloc(open ? SUBMITTERS_MOST : 1, sizeof(*s->of));
+	s->open = open;
+	s->holder = SUBMITTER_NONE;
+	add(s);
+	s->of[SUBMITTER_OWN].wishes = SUBMITTER_DETACH |
+		(keep_going ? SUBMITTER_KEEP_GOING : 0);
+	return s;
+}
+
+static void
+drop(struct submitter *one, struct pending **at)
+{
+	struct pending *p = *at;
+
+	*at = p->next;
+	if (one->back == &p->next)
+		one->back = at;
+	one->count--;
+	one->bytes -= p->bytes;
+	one->news = true;
+	request_release(&p->request);
+	free(p);
+}
+
+static void
+release(struct submitter *one)
+{
+	while (one->front)
+		drop(one, &one->front);
+	text_release(&one->out);
+	free(one->owed);
+	*one = (struct submitter){ .peer = SUBMITTER_AWAY };
+}
+
+void
+submitters_free(struct submitters *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->count; i++)
+		release(&s->of[i]);
+	free(s->of);
+	free(s);
+}
+
+bool
+submitters_open(const struct submitters *s)
+{
+	return s->open;
+}
+
+size_t
+submitters_count(const struct submitters *s)
+{
+	return s->count;
+}
+
+size_t
+submitters_at(const struct submitters *s, uint64_t peer)
+{
+	for (size_t i = 0; i < s->count && peer != SUBMITTER_AWAY; i++)
+		if (s->of[i].state == THERE && s->of[i].peer == peer)
+			return i;
+	return SUBMITTER_NONE;
+}
+
+/* Names are words: they stand in messages and, one day, in files. */
+static bool
+is_name(const char *name, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (name[i] <= ' ' || name[i] > '~' || name[i] == '"' ||
+		    name[i] == '\\')
+			return false;
+	return size > 0 && size < SUBMITTER_NAME;
+}
+
+static size_t
+find(const struct submitters *s, const char *name, size_t size)
+{
+	for (size_t i = 1; i < s->count; i++)
+		if ((s->of[i].state == THERE || s->of[i].state == AWAY) &&
+		    strlen(s->of[i].name) == size &&
+		    memcmp(s->of[i].name, name, size) == 0)
+			return i;
+	return SUBMITTER_NONE;
+}
+
+size_t
+submitters_call(struct submitters *s, const char *name, size_t size,
+		uint64_t peer, uint64_t life, uint64_t wishes,
+		uint64_t *before, struct fail *f)
+{
+	struct submitter *one;
+	size_t i;
+
+	*before = SUBMITTER_AWAY;
+	if (!is_name(name, size)) {
+		fail(f, FAIL_PROTOCOL, "a submitter's name is a word of 1 to "
+		     "%d characters", SUBMITTER_NAME - 1);
+		return SUBMITTER_NONE;
+	}
+	i = find(s, name, size);
+	if (i == SUBMITTER_NONE && (i = add(s)) == SUBMITTER_NONE) {
+		fail(f, FAIL_AGAIN, "there are %d submitters already",
+		     SUBMITTERS_MOST - 1);
+		return SUBMITTER_NONE;
+	}
+	one = &s->of[i];
+	if (one->peer != peer)
+		*before = one->peer;
+	memcpy(one->name, name, size);
+	one->name[size] = '\0';
+	one->state = THERE;
+	one->peer = peer;
+	one->life = life;
+	one->wishes = wishes;
+	one->sent = 0;
+	one->sent_lines = one->first - 1;
+	one->news = true;
+	return i;
+}
+
+uint64_t
+submitters_peer(const struct submitters *s, size_t i)
+{
+	return s->of[i].state == THERE ? s->of[i].peer : SUBMITTER_AWAY;
+}
+
+const char *
+submitters_name(const struct submitters *s, size_t i)
+{
+	return s->of[i].name;
+}
+
+void
+submitters_away(struct submitters *s, size_t i, uint64_t now)
+{
+	if (s->of[i].state != THERE)
+		return;
+	s->of[i].state = AWAY;
+	s->of[i].peer = SUBMITTER_AWAY;
+	s->of[i].away_ms = now;
+}
+
+size_t
+submitters_gone(const struct submitters *s, uint64_t now, uint64_t for_ms,
+		uint64_t forget_ms)
+{
+	for (size_t i = 1; i < s->count; i++) {
+		const struct submitter *one = &s->of[i];
+		const bool keeps = one->wishes & SUBMITTER_DETACH;
+
+		if (one->state == AWAY && now - one->away_ms >=
+		    (keeps ? forget_ms : for_ms))
+			return i;
+	}
+	return SUBMITTER_NONE;
+}
+
+void
+submitters_forget(struct submitters *s, size_t i)
+{
+	struct submitter *one = &s->of[i];
+
+	one->state = LEAVING;
+	one->peer = SUBMITTER_AWAY;
+	for (struct pending **p = &one->front; *p;) {
+		(*p)->left = (*p)->undone = 0;
+		if ((*p)->out == 0)
+			drop(one, p);
+		else
+			p = &(*p)->next;
+	}
+	if (one->count > 0)
+		return;
+	if (s->holder == i)
+		s->holder = SUBMITTER_NONE;
+	release(one);
+}
+
+/* ---- requests ---- */
+
+uint64_t
+submitters_accepted(const struct submitters *s, size_t i)
+{
+	return s->of[i].accepted;
+}
+
+uint64_t
+submitters_hash(const struct submitters *s, size_t i)
+{
+	return s->of[i].hash;
+}
+
+void
+submitters_accept(struct submitters *s, size_t i, const char *line,
+		  size_t size)
+{
+	struct submitter *one = &s->of[i];
+
+	one->accepted++;
+	one->hash = hash_chain(one->hash, line, size);
+	one->news = true;
+}
+
+void
+submitters_put(struct submitters *s, size_t i, struct request *r,
+	       size_t bytes)
+{
+	struct submitter *one = &s->of[i];
+	struct pending *p = mem_alloc(1, sizeof(*p));
+
+	p->request = *r;
+	p->request.owner = i;
+	p->request.number = one->accepted;
+	p->bytes = bytes;
+	p->left = r->op == REQUEST_TRAIN ? r->steps :
+		r->op == REQUEST_EPOCH ? r->epochs : 1;
+	*r = (struct request){ 0 };
+	*one->back = p;
+	one->back = &p->next;
+	one->count++;
+	one->bytes += bytes;
+	one->news = true;
+}
+
+uint64_t
+submitters_room(const struct submitters *s, size_t i)
+{
+	const struct submitter *one = &s->of[i];
+
+	if (one->closed || one->count >= SUBMITTER_PENDING ||
+	    one->bytes >= MAX_BYTES)
+		return one->accepted;
+	return one->accepted + SUBMITTER_PENDING - one->count;
+}
+
+void
+submitters_close(struct submitters *s, size_t i)
+{
+	s->of[i].closed = s->of[i].news = true;
+}
+
+void
+submitters_close_all(struct submitters *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		submitters_close(s, i);
+}
+
+bool
+submitters_closed(const struct submitters *s, size_t i)
+{
+	return s->of[i].closed;
+}
+
+size_t
+submitters_pending(const struct submitters *s, size_t i)
+{
+	return s->of[i].count;
+}
+
+size_t
+submitters_all_pending(const struct submitters *s)
+{
+	size_t all = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		all += s->of[i].count;
+	return all;
+}
+
+/* ---- turns ---- */
+
+static bool
+reads_data(const struct pending *p)
+{
+	return p->request.op == REQUEST_TRAIN ||
+		p->request.op == REQUEST_EPOCH;
+}
+
+/* Steps run beside each other; all else waits for what is in front of it. */
+static struct pending *
+ready(const struct submitter *one)
+{
+	struct pending *p = one->front;
+
+	while (p && p->left == 0 && p->request.op == REQUEST_TRAIN)
+		p = p->next;
+	if (!p || p->left == 0)
+		return NULL;
+	if (p->request.op == REQUEST_TRAIN)
+		return p;
+	return p == one->front && p->out == 0 ? p : NULL;
+}
+
+static bool
+has_data(const struct submitter *one)
+{
+	const struct pending *p = one->front;
+
+	while (p && !reads_data(p))
+		p = p->next;
+	return p != NULL;
+}
+
+/* Of equal priority whoever has waited longest. */
+static bool
+goes_first(const struct submitter *a, const struct pending *p,
+	   const struct submitter *b, const struct pending *q)
+{
+	if (p->request.priority != q->request.priority)
+		return p->request.priority > q->request.priority;
+	return a->turn < b->turn;
+}
+
+bool
+submitters_turn(struct submitters *s, uint64_t most, bool data,
+		struct turn *t)
+{
+	struct pending *first = NULL;
+	size_t who = SUBMITTER_NONE;
+
+	if (s->holder != SUBMITTER_NONE && !has_data(&s->of[s->holder]))
+		s->holder = SUBMITTER_NONE;
+	for (size_t i = 0; i < s->count; i++) {
+		struct pending *p = s->of[i].state == FREE ? NULL :
+			ready(&s->of[i]);
+
+		if (!p || s->of[i].out.size >= MAX_OUTPUT ||
+		    s->of[i].failing || s->of[i].state == LEAVING ||
+		    (data && reads_data(p) && s->holder != SUBMITTER_NONE &&
+		     s->holder != i))
+			continue;
+		if (!first || goes_first(&s->of[i], p, &s->of[who], first)) {
+			first = p;
+			who = i;
+		}
+	}
+	if (!first)
+		return false;
+	s->of[who].turn = ++s->turns;
+	if (reads_data(first))
+		s->holder = who;
+	t->request = &first->request;
+	t->steps = first->left < most ? first->left : most;
+	if (first->request.op != REQUEST_TRAIN)
+		t->steps = 0;
+	first->left -= t->steps > 0 ? t->steps : 1;
+	first->out += t->steps > 0 ? t->steps : 1;
+	return true;
+}
+
+static struct pending **
+find_pending(struct submitter *one, uint64_t number)
+{
+	struct pending **p = &one->front;
+
+	while (*p && (*p)->request.number != number)
+		p = &(*p)->next;
+	return p;
+}
+
+void
+submitters_ended(struct submitters *s, size_t i, uint64_t number,
+		 uint64_t steps, uint64_t undone)
+{
+	struct submitter *one = &s->of[i];
+	struct pending **p = find_pending(one, number);
+
+	if (!*p)
+		return;
+	(*p)->out -= steps > 0 ? steps : 1;
+	(*p)->undone += one->state == LEAVING ? 0 : undone;
+	/* What was not done is told when the rest is given up. */
+	if ((*p)->out == 0 && (*p)->left == 0 && (*p)->undone == 0)
+		drop(one, p);
+	if (one->state == LEAVING && one->count == 0)
+		submitters_forget(s, i);
+}
+
+static bool
+is_barrier(const struct pending *p)
+{
+	return p->request.op != REQUEST_TRAIN;
+}
+
+static void
+give_up(struct submitter *one, struct pending **at,
+	void (*tell)(void *, const struct request *, uint64_t), void *to)
+{
+	struct pending *p = *at;
+
+	tell(to, &p->request, p->request.op == REQUEST_TRAIN ?
+	     p->left + p->undone : 0);
+	p->left = p->undone = 0;
+	if (p->out == 0)
+		drop(one, at);
+}
+
+void
+submitters_cancel(struct submitters *s, size_t i, bool all,
+		  void (*tell)(void *, const struct request *, uint64_t),
+		  void *to)
+{
+	struct submitter *one = &s->of[i];
+	struct pending **p = &one->front;
+
+	while (*p) {
+		struct pending *was = *p;
+
+		if (!all && is_barrier(was))
+			break;
+		if (was->left > 0 || was->undone > 0)
+			give_up(one, p, tell, to);
+		if (*p == was)		/* a part of it is under way */
+			p = &was->next;
+	}
+	one->news = true;
+}
+
+size_t
+submitters_cancel_id(struct submitters *s, size_t i, const char *id,
+		     void (*tell)(void *, const struct request *, uint64_t),
+		     void *to)
+{
+	struct submitter *one = &s->of[i];
+	struct pending **p = &one->front;
+	size_t count = 0;
+
+	while (*p) {
+		struct pending *was = *p;
+
+		if (was->left > 0 && was->request.id &&
+		    request_is_id(was->request.id, id)) {
+			give_up(one, p, tell, to);
+			count++;
+		}
+		if (*p == was)
+			p = &was->next;
+	}
+	return count;
+}
+
+/* ---- errors ---- */
+
+void
+submitters_note(struct submitters *s, size_t i, const struct fail *why)
+{
+	if (s->of[i].failure.kind == 0)
+		s->of[i].failure = *why;
+	s->of[i].news = true;
+}
+
+void
+submitters_fail(struct submitters *s, size_t i, const struct fail *why)
+{
+	submitters_note(s, i, why);
+	if (!(s->of[i].wishes & SUBMITTER_KEEP_GOING))
+		s->of[i].failing = s->of[i].closed = true;
+}
+
+const struct fail *
+submitters_failure(const struct submitters *s, size_t i)
+{
+	return &s->of[i].failure;
+}
+
+size_t
+submitters_failed(struct submitters *s, bool *all)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->of[i].failing) {
+			*all = !(s->of[i].wishes & SUBMITTER_KEEP_GOING);
+			s->of[i].failing = false;
+			return i;
+		}
+	return SUBMITTER_NONE;
+}
+
+void
+submitters_owe(struct submitters *s, size_t i, const char *why)
+{
+	free(s->of[i].owed);
+	s->of[i].owed = mem_text(why);
+	s->of[i].failing = true;
+}
+
+const char *
+submitters_owed(const struct submitters *s, size_t i)
+{
+	return s->of[i].owed;
+}
+
+void
+submitters_paid(struct submitters *s, size_t i)
+{
+	free(s->of[i].owed);
+	s->of[i].owed = NULL;
+}
+
+/* ---- results ---- */
+
+struct text *
+submitters_output(struct submitters *s, size_t i)
+{
+	return &s->of[i].out;
+}
+
+const char *
+submitters_unsent(const struct submitters *s, size_t i, size_t *size,
+		  uint64_t *first)
+{
+	const struct submitter *one = &s->of[i];
+
+	*size = one->out.size - one->sent;
+	*first = one->sent_lines + 1;
+	return *size > 0 ? one->out.data + one->sent : NULL;
+}
+
+static uint64_t
+lines_of(const char *bytes, size_t size)
+{
+	uint64_t lines = 0;
+
+	for (size_t i = 0; i < size; i++)
+		lines += bytes[i] == '\n';
+	return lines;
+}
+
+void
+submitters_sent(struct submitters *s, size_t i, size_t size)
+{
+	struct submitter *one = &s->of[i];
+
+	if (size > 0)
+		one->sent_lines += lines_of(one->out.data + one->sent, size);
+	one->sent += size;
+	one->news = false;
+}
+
+bool
+submitters_news(const struct submitters *s, size_t i)
+{
+	return s->of[i].news || s->of[i].out.size > s->of[i].sent;
+}
+
+int
+submitters_received(struct submitters *s, size_t i, uint64_t lines,
+		    struct fail *f)
+{
+	struct submitter *one = &s->of[i];
+	uint64_t all = one->sent_lines;
+	size_t size = 0;
+
+	if (lines + 1 < one->first)
+		return fail(f, FAIL_DATA, "of its results %llu are gone: it "
+			    "had said to have them",
+			    (unsigned long long)(one->first - 1 - lines));
+	if (lines > all)	/* it has called again, and had them before */
+		all = one->first - 1 + lines_of(one->out.data, one->out.size);
+	if (lines > all)
+		return fail(f, FAIL_DATA, "it has %llu results, but had been "
+			    "sent %llu", (unsigned long long)lines,
+			    (unsigned long long)all);
+	for (; one->first <= lines; one->first++)
+		size += (size_t)((char *)memchr(one->out.data + size, '\n',
+						one->out.size - size) + 1 -
+				 (one->out.data + size));
+	if (size == 0)
+		return 0;
+	memmove(one->out.data, one->out.data + size, one->out.size - size + 1);
+	one->out.size -= size;
+	one->sent = one->sent > size ? one->sent - size : 0;
+	if (one->sent_lines + 1 < one->first)
+		one->sent_lines = one->first - 1;
+	return 0;
+}
+
+bool
+submitters_done(const struct submitters *s, size_t i)
+{
+	return s->of[i].count == 0 && s->of[i].out.size == 0 &&
+		!s->of[i].news;
+}
+
+/* ---- what always holds ---- */
+
+static const char *
+check_one(const struct submitter *one)
+{
+	size_t count = 0;
+
+	for (const struct pending *p = one->front; p; p = p->next, count++) {
+		if (p->left + p->out + p->undone == 0)
+			return "submitters 2: what has ended is not pending";
+		if (is_barrier(p) && p->out > 0 && p != one->front)
+			return "submitters 3: what waits for its turn waits "
+				"for all that its submitter asked before";
+		if (p->next && p->next->request.number <= p->request.number)
+			return "submitters 4: requests are in the order of "
+				"their numbers";
+	}
+	if (count != one->count)
+		return "submitters 1: requests are counted as they are";
+	if (one->sent > one->out.size)
+		return "submitters 5: what was sent is kept until it was "
+			"received";
+	if ((one->peer != SUBMITTER_AWAY) > (one->state == THERE))
+		return "submitters 6: nobody is at a peer that is gone";
+	return NULL;
+}
+
+const char *
+submitters_check(const struct submitters *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const char *broken = check_one(&s->of[i]);
+
+		if (broken)
+			return broken;
+		for (size_t k = 1; k < i; k++)
+			if (s->of[i].state == THERE &&
+			    s->of[k].state == THERE &&
+			    s->of[i].peer == s->of[k].peer)
+				return "submitters 7: one peer is one "
+					"submitter";
+	}
+	return NULL;
+}

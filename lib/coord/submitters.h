@@ -1,0 +1,165 @@
+/*
+ * submitters - who asks for what, whose turn it is, and whose the results are.
+ *
+ * A submitter is a name, and has a number here.  SUBMITTER_OWN is whoever
+ * feeds the coordinator's own input: it is always there, and its program takes
+ * its results.  The others call with --queue.
+ *
+ * Requests of one submitter wait in the order they came, and what was asked is
+ * kept until it has ended.  submitters_turn() says what is next of all of
+ * them: a few steps, or a whole request of another kind, which comes when all
+ * that its own submitter asked before has ended.  So a long request keeps
+ * nobody else waiting for longer than a turn.
+ *
+ * It holds no socket: who calls is a peer's number here.
+ */
+#ifndef PS_SUBMITTERS_H
+#define PS_SUBMITTERS_H
+
+#include "base/fail.h"
+#include "base/text.h"
+#include "coord/request.h"
+
+#define SUBMITTER_OWN	((size_t)0)
+#define SUBMITTER_NONE	SIZE_MAX
+#define SUBMITTERS_MOST	1024
+#define SUBMITTER_NAME	64		/* bytes of a name, with its NUL */
+#define SUBMITTER_PENDING	4096	/* requests that have not ended */
+
+/* What a submitter says of itself when it calls: the bits of a number. */
+enum submitter_wish {
+	SUBMITTER_DETACH = 1,		/* its requests outlive it */
+	SUBMITTER_KEEP_GOING = 2	/* ... and its errors */
+};
+
+struct submitters;
+
+/* open: others than SUBMITTER_OWN may call.  Without that, there are no turns:
+   requests go where they are to go at once. */
+struct submitters *submitters_new(bool open, bool keep_going);
+void submitters_free(struct submitters *);
+bool submitters_open(const struct submitters *);
+size_t submitters_count(const struct submitters *);	/* numbers in use */
+
+/* ---- who is there ---- */
+
+/*
+ * One calls by that name: a new one, or one that returns.  Its number, or
+ * SUBMITTER_NONE: FAIL_AGAIN, there are too many; FAIL_PROTOCOL, that is no
+ * name.  *before is the peer at which it was, which is to be hung up on, or
+ * SUBMITTER_AWAY.
+ */
+#define SUBMITTER_AWAY	UINT64_MAX
+size_t submitters_call(struct submitters *, const char *name, size_t size,
+		       uint64_t peer, uint64_t life, uint64_t wishes,
+		       uint64_t *before, struct fail *);
+size_t submitters_at(const struct submitters *, uint64_t peer);
+uint64_t submitters_peer(const struct submitters *, size_t);
+const char *submitters_name(const struct submitters *, size_t);
+/* It is not there any more, since now. */
+void submitters_away(struct submitters *, size_t, uint64_t now_ms);
+/*
+ * One that is away for good, and is to be forgotten: its requests were not to
+ * outlive it, and it could have returned for so long; or they were, and it has
+ * not come back for them in the other time.  Or SUBMITTER_NONE.
+ */
+size_t submitters_gone(const struct submitters *, uint64_t now_ms,
+		       uint64_t for_ms, uint64_t forget_ms);
+/* What waits is dropped, and its name is free; its number is when all that was
+   given out has ended. */
+void submitters_forget(struct submitters *, size_t);
+
+/* ---- requests ---- */
+
+/*
+ * What it asked so far: the number of the last request, from 1, and the hash
+ * of the lines of all.  One more: takes what the request holds and empties it.
+ */
+uint64_t submitters_accepted(const struct submitters *, size_t);
+uint64_t submitters_hash(const struct submitters *, size_t);
+void submitters_accept(struct submitters *, size_t, const char *line,
+		       size_t size);
+void submitters_put(struct submitters *, size_t, struct request *,
+		    size_t bytes);
+/* The number of the last request that there is room for. */
+uint64_t submitters_room(const struct submitters *, size_t);
+/* No more will come: of this one; and of nobody. */
+void submitters_close(struct submitters *, size_t);
+void submitters_close_all(struct submitters *);
+bool submitters_closed(const struct submitters *, size_t);
+size_t submitters_pending(const struct submitters *, size_t);
+size_t submitters_all_pending(const struct submitters *);
+
+/*
+ * Whose turn is it?  So many steps of a request, most at the most; 0 of one
+ * that is not of steps.  The request is borrowed until all that was given out
+ * of it has ended.  false: nobody has anything that can begin now.
+ *
+ * data: steps read the data of an epoch, which is one submitter's as long as
+ * it has any pending.
+ */
+struct turn {
+	const struct request *request;
+	uint64_t steps;
+};
+bool submitters_turn(struct submitters *, uint64_t most, bool data,
+		     struct turn *);
+
+/* Of what was given out of a request so much has ended: steps, of which so
+   many were not done; or the whole, with 0. */
+void submitters_ended(struct submitters *, size_t, uint64_t number,
+		      uint64_t steps, uint64_t undone);
+
+/*
+ * Give up what waits, all or up to the next barrier; none of it is under way.
+ * For each one tell is called, and how many of its steps were not done.
+ */
+void submitters_cancel(struct submitters *, size_t, bool all,
+		       void (*tell)(void *to, const struct request *,
+				    uint64_t steps), void *to);
+/* Give up steps that are yet to be given out, of all requests with this id (as
+   JSON): how many requests. */
+size_t submitters_cancel_id(struct submitters *, size_t, const char *id,
+			    void (*tell)(void *to, const struct request *,
+					 uint64_t steps), void *to);
+
+/* ---- errors ---- */
+
+/* A request of its has failed: unless it wants to go on all the same, all that
+   it has pending is to be given up, and no more will come. */
+void submitters_fail(struct submitters *, size_t, const struct fail *);
+/* Its status is this from now on, unless it had one. */
+void submitters_note(struct submitters *, size_t, const struct fail *);
+const struct fail *submitters_failure(const struct submitters *, size_t);
+/* One whose requests are to be given up for that; asked once.  *all: not only
+   those up to its next barrier. */
+size_t submitters_failed(struct submitters *, bool *all);
+/* A step of its has failed: the others up to its next barrier are to be given
+   up, and its next join is to repeat why; or NULL; and: it has. */
+void submitters_owe(struct submitters *, size_t, const char *why);
+const char *submitters_owed(const struct submitters *, size_t);
+void submitters_paid(struct submitters *, size_t);
+
+/* ---- results ---- */
+
+/* Where its lines are added, each with its newline. */
+struct text *submitters_output(struct submitters *, size_t);
+/*
+ * Lines that it has not been sent since it called: good until the next call.
+ * Its first line is number *first, from 1.  And: they are sent, as is what it
+ * has pending; is there anything else to be told?
+ */
+const char *submitters_unsent(const struct submitters *, size_t, size_t *size,
+			      uint64_t *first);
+void submitters_sent(struct submitters *, size_t, size_t size);
+bool submitters_news(const struct submitters *, size_t);
+/* It has so many lines: -1, they are not those that it was sent. */
+int submitters_received(struct submitters *, size_t, uint64_t lines,
+			struct fail *);
+/* It has all results, and nothing is pending. */
+bool submitters_done(const struct submitters *, size_t);
+
+/* For tests: NULL, or the words of what does not hold. */
+const char *submitters_check(const struct submitters *);
+
+#endif

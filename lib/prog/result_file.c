@@ -1,0 +1,47 @@
+#include "prog/result_file.h"
+
+#include "sys/stream.h"
+#include "wire/message.h"
+
+#include <unistd.h>
+
+#define READ_BYTES	((size_t)64 << 10)
+
+static int
+count(int fd, const char *path, uint64_t *lines, uint64_t *whole,
+      struct fail *f)
+{
+	char bytes[READ_BYTES];
+	uint64_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(fd, bytes, sizeof(bytes), (off_t)at)) > 0)
+		for (ssize_t i = 0; i < n; i++, at++)
+			if (bytes[i] == '\n') {
+				++*lines;
+				*whole = at + 1;
+			}
+	return n < 0 ? fail_sys(f, FAIL_IO, "cannot read %s", path) : 0;
+}
+
+int
+result_file_open(const char *path, uint64_t *lines, struct fail *f)
+{
+	const int fd = stream_create(path, f);
+	uint64_t whole = 0;
+
+	*lines = WIRE_NONE;
+	if (fd < 0 || !path)
+		return fd;
+	if (!stream_is_file(fd)) {
+		close(fd);
+		return fail(f, FAIL_CREATE, "%s: it is no file, which alone "
+			    "tells what it has", path);
+	}
+	*lines = 0;
+	if (count(fd, path, lines, &whole, f) == 0 &&
+	    stream_cut(fd, path, whole, f) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}

@@ -1,0 +1,86 @@
+#include "prog/submit_options.h"
+
+#include "base/endpoint.h"
+#include "coord/submitters.h"
+#include "store/disk.h"
+#include "sys/clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DETACH = CLI_LONG, KEEP_GOING };
+
+static const struct cli_option options[] = {
+	{ DETACH, "detach", NULL,
+	  "if this program is lost, its requests stay" },
+	{ KEEP_GOING, "keep-going", NULL,
+	  "go on after an error of a step or request" },
+	{ 'n', "name", "NAME",
+	  "by which a later start goes on with this one" },
+	{ 'o', "output", "FILE",
+	  "add the results here, each once, not to standard output" },
+	{ 'Q', "queue", "ENDPOINT",
+	  "where ps-coord takes requests (its --queue)" },
+	{ 0 }
+};
+
+const struct cli_program submit_program = {
+	.name = "ps-submit", .kind = CLI_DAEMON, .options = options,
+	.operands = "[requests]"
+};
+
+static void
+check(struct submit_settings *s)
+{
+	struct fail f;
+
+	if (!s->o.coordinator)
+		s->o.coordinator = getenv("PS_QUEUE");
+	if (!s->o.coordinator)
+		cli_usage("where does ps-coord take requests? say -Q");
+	if (endpoint_check(s->o.coordinator, ENDPOINT_CONNECT, &f) < 0)
+		cli_die(&f);
+	if (!s->o.name && s->output)
+		cli_usage("-o needs a name, by which a later start goes on: "
+			  "say -n");
+	if (!s->o.name && (s->o.wishes & SUBMITTER_DETACH))
+		cli_usage("--detach needs a name, by which a later start gets "
+			  "the results: say -n");
+	if (s->o.name && strlen(s->o.name) >= SUBMITTER_NAME)
+		cli_usage("-n: a name has at most %d characters",
+			  SUBMITTER_NAME - 1);
+	if (s->output && strcmp(s->requests, "-") != 0 &&
+	    disk_is_same(s->output, s->requests))
+		cli_usage("-o: %s is what is read", s->output);
+}
+
+void
+submit_settings_read(struct submit_settings *s, int argc, char **argv)
+{
+	int c;
+
+	*s = (struct submit_settings){ .requests = "-" };
+	while ((c = cli_next(argc, argv, &s->common)) != -1) {
+		switch (c) {
+		case DETACH:	s->o.wishes |= SUBMITTER_DETACH; break;
+		case KEEP_GOING: s->o.wishes |= SUBMITTER_KEEP_GOING; break;
+		case 'n':	s->o.name = optarg; break;
+		case 'o':	s->output = cli_file(); break;
+		case 'Q':	s->o.coordinator = optarg; break;
+		}
+	}
+	if (argc - optind > 1)
+		cli_usage("'%s': one file of requests is enough",
+			  argv[optind + 1]);
+	if (optind < argc)
+		s->requests = argv[optind];
+	check(s);
+	s->o.life = clock_random();
+	s->o.timeout_ms = s->common.timeout_ms;
+	if (s->o.name)
+		return;
+	snprintf(s->name, sizeof(s->name), "submit-%016" PRIx64, s->o.life);
+	s->o.name = s->name;
+}

@@ -1,0 +1,284 @@
+/*
+ * What a submitter says to the coordinator, and what it makes of the answers.
+ */
+#include "client/submission.h"
+
+#include "base/hash.h"
+
+#include "tap.h"
+
+#include <string.h>
+
+#define TIMEOUT	1000
+
+static struct submission *s;
+static struct message said;	/* last, but for PING */
+static char lines[256];		/* of it */
+static size_t count;
+static struct fail f;
+static int status;
+
+static int
+send(void *to, uint64_t peer, const struct message *m)
+{
+	(void)to, (void)peer;
+	if (m->kind == MESSAGE_PING)
+		return 0;
+	said = *m;
+	count++;
+	lines[0] = '\0';
+	if (m->frames > 0 && m->frame[0].size < sizeof(lines)) {
+		memcpy(lines, m->frame[0].data, m->frame[0].size);
+		lines[m->frame[0].size] = '\0';
+	}
+	return 0;
+}
+
+static int
+dial(void *to, const char *endpoint, uint64_t *peer, struct fail *why)
+{
+	(void)to, (void)endpoint, (void)why;
+	*peer = 1;
+	return 0;
+}
+
+static struct outbox outbox = { .send = send, .dial = dial };
+
+static void
+begin(uint64_t received, bool whole)
+{
+	const struct submission_options o = {
+		.coordinator = "c", .name = "me", .wishes = 1, .life = 7,
+		.timeout_ms = TIMEOUT, .received = received, .whole = whole
+	};
+
+	s = submission_new(&o, &outbox, 0, &f);
+	submission_up(s, 0);
+}
+
+static int
+hear(enum message_kind kind)
+{
+	const struct message m = { .kind = kind };
+
+	return submission_hear(s, &m, 1, &f);
+}
+
+static int
+results(uint64_t accepted, uint64_t hash, uint64_t pending, uint64_t first,
+	const char *text)
+{
+	struct message m = { .kind = MESSAGE_RESULTS, .frames = text != NULL };
+
+	m.results.accepted = accepted;
+	m.results.hash = hash;
+	m.results.room = accepted + 3;
+	m.results.pending = pending;
+	m.results.first = first;
+	if (text)
+		m.frame[0] = (struct frame){ text, strlen(text), NULL };
+	return submission_hear(s, &m, 1, &f);
+}
+
+static uint64_t
+hash_of(const char *a, const char *b)
+{
+	const uint64_t hash = hash_chain(0, a, strlen(a));
+
+	return b ? hash_chain(hash, b, strlen(b)) : hash;
+}
+
+static int
+line(const char *text)
+{
+	return submission_line(s, text, strlen(text), &f);
+}
+
+static bool
+out_is(const char *text)
+{
+	struct text *out = submission_output(s);
+	const bool is = strcmp(out->size ? out->data : "", text) == 0;
+
+	text_reset(out);
+	submission_written(s);
+	return is;
+}
+
+static void
+ordinary(void)
+{
+	begin(WIRE_NONE, false);
+	named(said.kind == MESSAGE_HELLO &&
+	      said.hello.role == ROLE_SUBMITTER && said.hello.index == 1 &&
+	      strcmp(lines, "me") == 0, "it calls by its name");
+	ok(!submission_wants(s));
+	hear(MESSAGE_WELCOME);
+	named(!submission_wants(s), "nothing is read before it is known what "
+	      "is there");
+	ok(results(0, 0, 0, 1, NULL) == 0 && submission_wants(s));
+	line("a");
+	line("b");
+	ok(submission_tick(s, 2, &f) == 0);
+	named(said.kind == MESSAGE_SUBMIT && said.submit.first == 1 &&
+	      said.submit.hash == 0 && strcmp(lines, "a\nb\n") == 0,
+	      "what was read is sent");
+	ok(submission_unasked(s) == 2 && !submission_over(s, &status));
+	ok(results(2, hash_of("a", "b"), 2, 1, NULL) == 0 &&
+	   submission_unasked(s) == 0);
+	ok(results(2, hash_of("a", "b"), 1, 1, "r1\n") == 0);
+	ok(out_is("r1\n") && !submission_over(s, &status));
+	submission_end(s);
+	ok(!submission_over(s, &status));
+	ok(results(2, hash_of("a", "b"), 0, 2, "r2\n") == 0);
+	ok(!submission_over(s, &status) && out_is("r2\n"));
+	named(submission_over(s, &status) && status == 0,
+	      "it is over when all is answered and written");
+	ok(submission_tick(s, 3, &f) == 0 && said.submit.received == 2);
+	submission_free(s);
+}
+
+static void
+room(void)
+{
+	begin(WIRE_NONE, false);
+	hear(MESSAGE_WELCOME);
+	results(0, 0, 0, 1, NULL);
+	line("1");
+	line("2");
+	line("3");
+	line("4");
+	submission_tick(s, 2, &f);
+	named(strcmp(lines, "1\n2\n3\n") == 0 && !submission_wants(s),
+	      "no more is sent than there is room for");
+	results(1, hash_of("1", NULL), 0, 1, NULL);
+	submission_tick(s, 2, &f);
+	ok(said.submit.first == 4 && strcmp(lines, "4\n") == 0);
+	submission_free(s);
+}
+
+static void
+losses(void)
+{
+	begin(WIRE_NONE, false);
+	hear(MESSAGE_WELCOME);
+	results(0, 0, 0, 1, NULL);
+	line("a");
+	line("b");
+	submission_tick(s, 2, &f);
+	submission_down(s, 3);
+	submission_up(s, 4);
+	count = 0;
+	submission_tick(s, 4, &f);
+	named(count == 0, "it is not said before the coordinator is met");
+	hear(MESSAGE_WELCOME);
+	ok(results(1, hash_of("a", NULL), 0, 1, "r1\n") == 0);
+	submission_tick(s, 5, &f);
+	named(said.submit.first == 2 && strcmp(lines, "b\n") == 0 &&
+	      said.submit.hash == hash_of("a", NULL),
+	      "what was not accepted is sent again");
+	ok(results(2, hash_of("a", "b"), 0, 1, "r1\nr2\n") == 0);
+	named(out_is("r1\nr2\n"), "a result that comes twice counts once");
+	named(results(2, hash_of("a", "b"), 0, 4, "r4\n") < 0 &&
+	      f.kind == FAIL_PROTOCOL, "one that is missing is an error");
+	submission_down(s, 6);
+	submission_up(s, 7);
+	hear(MESSAGE_WELCOME);
+	named(results(0, 0, 0, 1, NULL) < 0 && f.kind == FAIL_AGAIN,
+	      "a coordinator that knows of nothing has begun anew");
+	submission_free(s);
+}
+
+static void
+returns(void)
+{
+	begin(1, true);
+	hear(MESSAGE_WELCOME);
+	ok(results(2, hash_of("a", "b"), 0, 2, "r2\n") == 0);
+	ok(submission_resumed(s) == 2 && submission_resumed(s) == 0);
+	ok(out_is("r2\n"));
+	ok(line("a") == 0 && line("b") == 0 && line("c") == 0);
+	submission_tick(s, 2, &f);
+	named(said.submit.first == 3 && strcmp(lines, "c\n") == 0 &&
+	      said.submit.received == 2,
+	      "requests that can be read again go on where they were");
+	submission_free(s);
+
+	begin(1, true);
+	hear(MESSAGE_WELCOME);
+	results(2, hash_of("a", "b"), 0, 2, NULL);
+	named(line("a") == 0 && line("B") < 0 && f.kind == FAIL_DATA,
+	      "... unless they are others");
+	submission_free(s);
+
+	begin(WIRE_NONE, false);
+	hear(MESSAGE_WELCOME);
+	results(2, hash_of("a", "b"), 0, 3, NULL);
+	line("c");
+	submission_tick(s, 2, &f);
+	named(said.submit.first == 3 && strcmp(lines, "c\n") == 0,
+	      "those of a pipe follow what was asked before");
+	submission_free(s);
+
+	begin(1, true);
+	hear(MESSAGE_WELCOME);
+	named(results(2, hash_of("a", "b"), 0, 3, NULL) < 0 &&
+	      f.kind == FAIL_DATA, "results that were received and are gone "
+	      "are an error");
+	submission_free(s);
+}
+
+static void
+ends(void)
+{
+	struct message m = { .kind = MESSAGE_REFUSED };
+
+	begin(WIRE_NONE, false);
+	named(submission_tick(s, TIMEOUT - 1, &f) == 0 &&
+	      submission_tick(s, TIMEOUT, &f) < 0 && f.kind == FAIL_PEER,
+	      "one that is not there is not waited for for ever");
+	hear(MESSAGE_WELCOME);
+	results(0, 0, 0, 1, NULL);
+	named(submission_tick(s, TIMEOUT + 1, &f) < 0 && f.kind == FAIL_PEER,
+	      "nor one that hangs");
+	line("a");
+	hear(MESSAGE_STOP);
+	named(submission_over(s, &status) && submission_unasked(s) == 1,
+	      "when the run ends it is known what was not asked");
+	submission_free(s);
+
+	begin(WIRE_NONE, false);
+	m.refused.status = FAIL_AGAIN;
+	m.request = 1;
+	m.blob = (struct frame){ "no", 2, NULL };
+	named(submission_hear(s, &m, 1, &f) < 0 && f.kind == FAIL_AGAIN &&
+	      strcmp(f.text, "coordinator c: no") == 0, "why it is refused is "
+	      "told");
+	submission_free(s);
+
+	begin(WIRE_NONE, false);
+	hear(MESSAGE_WELCOME);
+	results(0, 0, 0, 1, NULL);
+	line("a");
+	submission_tick(s, 2, &f);
+	m = (struct message){ .kind = MESSAGE_RESULTS };
+	m.results.accepted = m.results.room = 1;
+	m.results.hash = hash_of("a", NULL);
+	m.results.first = 1;
+	m.results.status = FAIL_DATA;
+	ok(submission_hear(s, &m, 1, &f) == 0);
+	named(submission_over(s, &status) && status == FAIL_DATA,
+	      "after an error it is over, whatever input is left");
+	submission_free(s);
+}
+
+int
+main(void)
+{
+	ordinary();
+	room();
+	losses();
+	returns();
+	ends();
+	return tap_done();
+}

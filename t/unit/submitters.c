@@ -1,0 +1,382 @@
+/*
+ * Submitters: whose turn it is, what is pending, what has been received.
+ */
+#include "coord/submitters.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+#include "tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE	"{\"x\":1}\n"
+
+static struct submitters *s;
+static struct turn t;
+static struct fail f;
+static uint64_t before;
+
+static size_t
+call(const char *name, uint64_t peer, uint64_t wishes)
+{
+	return submitters_call(s, name, strlen(name), peer, peer, wishes,
+			       &before, &f);
+}
+
+static void
+ask(size_t who, const char *line)
+{
+	struct request r;
+
+	request_read(&r, line, strlen(line), &f);
+	submitters_accept(s, who, line, strlen(line));
+	submitters_put(s, who, &r, strlen(line));
+	request_release(&r);
+}
+
+static bool
+next(void)
+{
+	return submitters_turn(s, 4, false, &t);
+}
+
+/* What was given out has ended, all of it. */
+static void
+end(uint64_t undone)
+{
+	submitters_ended(s, t.request->owner, t.request->number, t.steps,
+			 undone);
+}
+
+/* The ids of what is given up, and its steps. */
+static char told[256];
+
+static void
+tell(void *to, const struct request *r, uint64_t steps)
+{
+	(void)to;
+	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s:%llu ",
+		 r->id ? r->id : request_name(r->op),
+		 (unsigned long long)steps);
+}
+
+static void
+begin(void)
+{
+	s = submitters_new(true, false);
+	*told = '\0';
+}
+
+static void
+finish(void)
+{
+	named(!submitters_check(s), "what always holds does");
+	submitters_free(s);
+}
+
+static void
+names(void)
+{
+	size_t a, b;
+
+	begin();
+	a = call("a", 7, 0);
+	b = call("b", 8, 0);
+	ok(a != b && a != SUBMITTER_OWN && before == SUBMITTER_AWAY);
+	ok(submitters_at(s, 7) == a && submitters_at(s, 9) == SUBMITTER_NONE);
+	named(call("a", 9, 0) == a && before == 7 && submitters_at(s, 9) == a &&
+	      submitters_at(s, 7) == SUBMITTER_NONE,
+	      "one that returns by its name takes the place of the other");
+	named(call("", 3, 0) == SUBMITTER_NONE && f.kind == FAIL_PROTOCOL &&
+	      call("a b", 3, 0) == SUBMITTER_NONE &&
+	      call("\n", 3, 0) == SUBMITTER_NONE, "a name is a word");
+	finish();
+
+	begin();
+	for (int i = 1; i < SUBMITTERS_MOST; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "n%d", i);
+		if (call(name, (uint64_t)i, 0) == SUBMITTER_NONE)
+			ok(!"room");
+	}
+	named(call("more", 5000, 0) == SUBMITTER_NONE && f.kind == FAIL_AGAIN,
+	      "there are only so many");
+	finish();
+}
+
+static void
+turns(void)
+{
+	uint64_t of_a = 0, of_b = 0;
+	size_t a, b;
+
+	begin();
+	a = call("a", 1, 0);
+	b = call("b", 2, 0);
+	ask(a, "train 1000");
+	ask(b, "train 1000");
+	for (int i = 0; i < 100 && next(); i++)
+		*(t.request->owner == a ? &of_a : &of_b) += t.steps;
+	named(of_a == of_b && of_a == 200, "submitters have turns of a few "
+	      "steps, whatever one request has");
+	ask(a, "more");
+	ask(b, "train 1 priority=1");
+	named(next() && next() && t.request->owner == b &&
+	      t.request->priority == 0, "a request waits for those that its "
+	      "own submitter asked before");
+	finish();
+
+	begin();
+	a = call("a", 1, 0);
+	b = call("b", 2, 0);
+	ask(a, "train 8");
+	ask(b, "train 8 priority=1");
+	named(next() && t.request->owner == b && next() &&
+	      t.request->owner == b && next() && t.request->owner == a,
+	      "what has priority goes first");
+	finish();
+}
+
+static void
+barriers(void)
+{
+	struct turn first;
+	size_t a, b;
+
+	begin();
+	a = call("a", 1, 0);
+	b = call("b", 2, 0);
+	ask(a, "train 2");
+	ask(a, "join");
+	ask(a, "train 1");
+	ask(b, "join");
+	ok(next() && t.request->owner == a && t.steps == 2);
+	first = t;
+	named(next() && t.request->op == REQUEST_JOIN &&
+	      t.request->owner == b && t.steps == 0,
+	      "a join waits for nothing of another submitter");
+	end(0);
+	named(!next(), "... and for all that its own asked before");
+	t = first;
+	end(0);
+	named(next() && t.request->op == REQUEST_JOIN && !next(),
+	      "... and what comes behind waits for it");
+	end(0);
+	ok(next() && t.request->op == REQUEST_TRAIN);
+	end(0);
+	ok(submitters_all_pending(s) == 0);
+	finish();
+
+	begin();
+	a = call("a", 1, 0);
+	ask(a, "epoch 2");
+	ok(next() && t.request->op == REQUEST_EPOCH && !next());
+	end(0);
+	named(next() && t.request->op == REQUEST_EPOCH && !next() &&
+	      submitters_pending(s, a) == 1, "epochs come one by one");
+	end(0);
+	ok(submitters_pending(s, a) == 0 && !next());
+	finish();
+}
+
+static void
+data(void)
+{
+	size_t a, b;
+
+	begin();
+	a = call("a", 1, 0);
+	b = call("b", 2, 0);
+	ask(a, "train 8");
+	ask(b, "train 8");
+	ok(submitters_turn(s, 4, true, &t) && t.request->owner == a);
+	named(submitters_turn(s, 4, true, &t) && t.request->owner == a &&
+	      !submitters_turn(s, 4, true, &t),
+	      "the data are one submitter's as long as it has steps");
+	end(0);
+	end(0);
+	named(submitters_turn(s, 4, true, &t) && t.request->owner == b,
+	      "... and then another's");
+	ask(a, "eval");
+	named(submitters_turn(s, 4, true, &t) && t.request->owner == a,
+	      "what reads no data waits for nobody");
+	finish();
+}
+
+static void
+errors(void)
+{
+	struct fail why = { .kind = FAIL_DATA, .text = "w" };
+	size_t a, b;
+	bool all;
+
+	begin();
+	a = call("a", 1, 0);
+	b = call("b", 2, SUBMITTER_KEEP_GOING);
+	ask(a, "train 9");
+	ask(a, "join");
+	ask(b, "train 2");
+	ask(b, "join");
+	ok(next() && t.request->owner == a && t.steps == 4);
+	submitters_fail(s, a, &why);
+	named(submitters_room(s, a) == submitters_accepted(s, a),
+	      "one that failed may ask no more");
+	end(3);
+	ok(submitters_failed(s, &all) == a && all &&
+	   submitters_failed(s, &all) == SUBMITTER_NONE);
+	submitters_cancel(s, a, all, tell, NULL);
+	named(strcmp(told, "train:8 join:0 ") == 0 &&
+	      submitters_pending(s, a) == 0 && submitters_pending(s, b) == 2,
+	      "all is given up that the one has pending which failed");
+	*told = '\0';
+	submitters_fail(s, b, &why);
+	ok(submitters_failed(s, &all) == SUBMITTER_NONE);
+	submitters_owe(s, b, "why");
+	ok(submitters_failed(s, &all) == b && !all);
+	submitters_cancel(s, b, all, tell, NULL);
+	named(strcmp(told, "train:2 ") == 0 && submitters_pending(s, b) == 1,
+	      "one that goes on loses what is in front of its next barrier");
+	ok(strcmp(submitters_owed(s, b), "why") == 0);
+	ok(submitters_failure(s, b)->kind == FAIL_DATA);
+	finish();
+}
+
+static void
+cancel(void)
+{
+	size_t a, b;
+
+	begin();
+	a = call("a", 1, 0);
+	b = call("b", 2, 0);
+	ask(a, "{\"id\":\"x\",\"steps\":9}");
+	ask(a, "{\"id\":7}");
+	ask(b, "{\"id\":\"x\"}");
+	ok(next() && t.request->owner == a && t.steps == 4);
+	named(submitters_cancel_id(s, a, "\"x\"", tell, NULL) == 1 &&
+	      strcmp(told, "\"x\":5 ") == 0 && submitters_pending(s, b) == 1,
+	      "steps that are under way are done, the rest is given up");
+	named(submitters_cancel_id(s, a, "\"7\"", tell, NULL) == 1,
+	      "a number may be said as a word");
+	end(0);
+	ok(submitters_pending(s, a) == 0);
+	ok(submitters_cancel_id(s, a, "\"x\"", tell, NULL) == 0);
+	finish();
+}
+
+static void
+results(void)
+{
+	uint64_t first;
+	size_t a, size;
+
+	begin();
+	a = call("a", 1, SUBMITTER_DETACH);
+	ok(!submitters_unsent(s, a, &size, &first) && first == 1);
+	text_add(submitters_output(s, a), LINE LINE LINE);
+	ok(submitters_news(s, a) && submitters_unsent(s, a, &size, &first) &&
+	   size == 3 * strlen(LINE) && first == 1);
+	submitters_sent(s, a, 2 * strlen(LINE));
+	ok(submitters_unsent(s, a, &size, &first) && first == 3);
+	ok(submitters_received(s, a, 1, &f) == 0);
+	ok(submitters_unsent(s, a, &size, &first) && first == 3 &&
+	   size == strlen(LINE));
+	submitters_away(s, a, 10);
+	call("a", 2, SUBMITTER_DETACH);
+	named(submitters_unsent(s, a, &size, &first) && first == 2 &&
+	      size == 2 * strlen(LINE), "one that returns gets what it has not "
+	      "said to have");
+	named(submitters_received(s, a, 4, &f) < 0 && f.kind == FAIL_DATA,
+	      "nobody has more than there was");
+	named(submitters_received(s, a, 0, &f) < 0,
+	      "what was received is not sent again");
+	ok(submitters_received(s, a, 3, &f) == 0 &&
+	   submitters_output(s, a)->size == 0);
+	finish();
+}
+
+static void
+leaving(void)
+{
+	size_t a, b;
+
+	begin();
+	a = call("a", 1, 0);
+	b = call("b", 2, SUBMITTER_DETACH);
+	ask(a, "train 9");
+	ok(next() && t.steps == 4);
+	submitters_away(s, a, 100);
+	submitters_away(s, b, 100);
+	ok(submitters_gone(s, 109, 10, 1000) == SUBMITTER_NONE);
+	named(submitters_gone(s, 110, 10, 1000) == a,
+	      "one that does not keep its requests may return for a while");
+	submitters_forget(s, a);
+	named(submitters_gone(s, 110, 10, 1000) == SUBMITTER_NONE && !next() &&
+	      submitters_pending(s, a) == 1, "what is under way is waited for");
+	ok(call("a", 3, 0) != a);
+	end(2);
+	ok(submitters_pending(s, a) == 0);
+	named(submitters_gone(s, 1100, 10, 1000) == b,
+	      "one that keeps them is forgotten at last, too");
+	submitters_forget(s, b);
+	ok(call("c", 4, 0) == a || call("c", 4, 0) == b);
+	finish();
+}
+
+/* Many of them, at random: nothing is lost, and nobody waits for ever. */
+static void
+crowd(void)
+{
+	struct rng r = { .seed = 5 };
+	uint64_t asked = 0, done = 0;
+	size_t who[20];
+	bool sound = true;
+
+	begin();
+	for (size_t i = 0; i < 20; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "n%zu", i);
+		who[i] = call(name, i + 1, 0);
+	}
+	for (int i = 0; i < 3000; i++) {
+		char line[32];
+
+		if (i < 2000) {
+			const uint64_t steps = 1 + rng_below(&r, 9);
+
+			snprintf(line, sizeof(line), "train %d", (int)steps);
+			if (rng_below(&r, 4) == 0)
+				strcpy(line, "join");
+			else
+				asked += steps;
+			ask(who[rng_below(&r, 20)], line);
+		}
+		for (int k = 0; k < 5 && next(); k++) {
+			done += t.steps;
+			end(0);
+		}
+		sound = sound && !submitters_check(s);
+	}
+	named(sound && done == asked && submitters_all_pending(s) == 0,
+	      "of many at random all is given out once");
+	finish();
+}
+
+int
+main(void)
+{
+	names();
+	turns();
+	barriers();
+	data();
+	errors();
+	cancel();
+	results();
+	leaving();
+	crowd();
+	return tap_done();
+}
