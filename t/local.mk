@@ -84,6 +84,7 @@ UNITS += %D%/unit/relay
 UNITS += %D%/unit/replication
 UNITS += %D%/unit/request
 UNITS += %D%/unit/result
+UNITS += %D%/unit/result_file
 UNITS += %D%/unit/round
 UNITS += %D%/unit/run
 UNITS += %D%/unit/samples

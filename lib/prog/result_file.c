@@ -3,25 +3,31 @@
 #include "sys/stream.h"
 #include "wire/message.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #define READ_BYTES	((size_t)64 << 10)
 
+/* How many lines does it have, and in how many bytes? */
 static int
-count(int fd, const char *path, uint64_t *lines, uint64_t *whole,
-      struct fail *f)
+count(const char *path, uint64_t *lines, uint64_t *whole, struct fail *f)
 {
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char bytes[READ_BYTES];
 	uint64_t at = 0;
-	ssize_t n;
+	ssize_t n = -1;
 
-	while ((n = pread(fd, bytes, sizeof(bytes), (off_t)at)) > 0)
+	while (fd >= 0 && (n = read(fd, bytes, sizeof(bytes))) > 0)
 		for (ssize_t i = 0; i < n; i++, at++)
 			if (bytes[i] == '\n') {
 				++*lines;
 				*whole = at + 1;
 			}
-	return n < 0 ? fail_sys(f, FAIL_IO, "cannot read %s", path) : 0;
+	if (n < 0)
+		fail_sys(f, FAIL_IO, "cannot read %s", path);
+	if (fd >= 0)
+		close(fd);
+	return n < 0 ? -1 : 0;
 }
 
 int
@@ -39,7 +45,7 @@ result_file_open(const char *path, uint64_t *lines, struct fail *f)
 			    "tells what it has", path);
 	}
 	*lines = 0;
-	if (count(fd, path, lines, &whole, f) == 0 &&
+	if (count(path, lines, &whole, f) == 0 &&
 	    stream_cut(fd, path, whole, f) == 0)
 		return fd;
 	close(fd);

@@ -111,7 +111,7 @@ stream_create(const char *path, struct fail *f)
 	int fd = STDOUT_FILENO;
 
 	if (path)
-		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return fail_sys(f, FAIL_CREATE, "cannot write %s", path);
 	if (!path || !stream_is_file(fd) || disk_lock(fd, path, f) == 0)

@@ -1,0 +1,85 @@
+/* Files that results are added to, and what may be named in their place. */
+#include "prog/result_file.h"
+
+#include "sys/stream.h"
+#include "wire/message.h"
+
+#include "files.h"
+#include "tap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *
+content(const char *path)
+{
+	static char text[64];
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t n = read(fd, text, sizeof(text) - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+	close(fd);
+	return text;
+}
+
+/* Whole lines are counted, a torn one is cut off, what comes is added. */
+static void
+goes_on(void)
+{
+	uint64_t lines;
+	struct fail f;
+	int fd = result_file_open("results", &lines, &f);
+
+	ok(fd >= 0 && lines == 0);
+	ok(write(fd, "1\n2\n3", 5) == 5);
+	close(fd);
+	fd = result_file_open("results", &lines, &f);
+	ok(fd >= 0 && lines == 2);
+	ok(write(fd, "4\n", 2) == 2);
+	close(fd);
+	ok(strcmp(content("results"), "1\n2\n4\n") == 0);
+}
+
+/* Of a pipe nobody can know what has been read of it. */
+static void
+no_file(void)
+{
+	uint64_t lines;
+	struct fail f;
+	int reader;
+
+	ok(mkfifo("pipe", 0600) == 0);
+	reader = open("pipe", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ok(result_file_open("pipe", &lines, &f) < 0 && f.kind == FAIL_CREATE);
+	close(reader);
+}
+
+/* Who writes to a pipe is no reader of it, and learns that there is none. */
+static void
+ends_with_its_reader(void)
+{
+	const int reader = open("pipe", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct fail f;
+	const int fd = stream_create("pipe", &f);
+
+	ok(fd >= 0 && write(fd, "1\n", 2) == 2);
+	close(reader);
+	ok(write(fd, "2\n", 2) < 0 && errno == EPIPE);
+	close(fd);
+}
+
+int
+main(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	files_begin();
+	goes_on();
+	no_file();
+	ends_with_its_reader();
+	files_end();
+	return tap_done();
+}
