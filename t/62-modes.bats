@@ -121,7 +121,10 @@ need_numpy() {
 	done
 	assert_line --index 5 --partial '"steps":5,"examples":60,"loss":...,'
 	assert_line --index 5 --partial ',"metrics":{},"staleness":{'\
-'"p50":0,"p90":0,"p99":0,"max":0,"steps":[[0,5]]},'
+'"p50":0,"p90":0,"p99":0,"max":0,"pairs":[[0,5]]},'
+	# No key comes twice in a line: filters take the last for the first.
+	run grep -o '"[a-z0-9]*":' <(tail -n 1 results)
+	assert_equal "$(sort <<<"$output" | uniq -d)" ""
 	run -0 ls ckpt
 	assert_output ckpt-00000005
 }
@@ -451,8 +454,8 @@ undisturbed() {
 		}
 		END { print count }' results
 		assert_output 400
-		run -0 grep -o '"max":[0-9]*,"steps":.*\]\]' results
-		[ "$n" != 0 ] || assert_output '"max":0,"steps":[[0,400]]'
+		run -0 grep -o '"max":[0-9]*,"pairs":.*\]\]' results
+		[ "$n" != 0 ] || assert_output '"max":0,"pairs":[[0,400]]'
 	done
 }
 

@@ -133,7 +133,7 @@ need_numpy() {
 	run -0 grep join results
 	assert_line --index 0 --partial '"step":8000,"steps":8000,'
 	assert_line --index 1 --partial '"step":12000,"steps":4000,'
-	run -0 awk -F '"steps":\\[\\[' '{
+	run -0 awk -F '"pairs":\\[\\[' '{
 		sum = 0
 		sub(/\]\].*/, "", $2)
 		n = split($2, met, /\],\[/)

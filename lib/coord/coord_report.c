@@ -378,7 +378,7 @@ report_staleness(struct text *out, const struct totals *t)
 	const char *before = "";
 
 	text_add(out, "{\"p50\":%zu,\"p90\":%zu,\"p99\":%zu,\"max\":%zu,"
-		 "\"steps\":[", stale_quantile(t, 50), stale_quantile(t, 90),
+		 "\"pairs\":[", stale_quantile(t, 50), stale_quantile(t, 90),
 		 stale_quantile(t, 99), stale_told(t) - 1);
 	for (size_t i = 0; i < STALENESS; i++) {
 		if (t->stale[i] == 0)

@@ -315,7 +315,7 @@ over(int status, const char *why)
 /* Of totals whose steps met all as many pushes. */
 #define STALE(most, pairs) \
 	"\"staleness\":{\"p50\":" most ",\"p90\":" most ",\"p99\":" most "," \
-	"\"max\":" most ",\"steps\":[" pairs "]},"
+	"\"max\":" most ",\"pairs\":[" pairs "]},"
 
 #define STEP(id, n, worker) \
 	"{" id "\"op\":\"train\",\"step\":" n ",\"worker\":\"" worker "\"," \

@@ -27,7 +27,7 @@ said(const int *steps, struct totals *t)
 #define says(p50, p90, p99, max, pairs, ...) \
 	ok(strcmp(said((const int[]){ __VA_ARGS__, -1 }, t), \
 		  "{\"p50\":" #p50 ",\"p90\":" #p90 ",\"p99\":" #p99 \
-		  ",\"max\":" #max ",\"steps\":[" pairs "]}") == 0)
+		  ",\"max\":" #max ",\"pairs\":[" pairs "]}") == 0)
 
 static void
 quantiles_are_of_the_steps(struct totals *t)
