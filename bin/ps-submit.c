@@ -3,6 +3,7 @@
  * own results out.
  */
 #include "base/log.h"
+#include "coord/submitters.h"
 #include "prog/result_file.h"
 #include "prog/submit_options.h"
 #include "sys/clock.h"
@@ -176,7 +177,7 @@ main(int argc, char **argv)
 		cli_die(&f);
 	}
 	/* One that is to be gone on with does not say goodbye. */
-	if (!cli_stop || !(p.s.o.wishes & 1))
+	if (!cli_stop || !(p.s.o.wishes & SUBMITTER_DETACH))
 		submission_leave(p.submission);
 	if (status == 0 && check_left(&p, &f) < 0)
 		status = (int)f.kind;

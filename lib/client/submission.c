@@ -85,12 +85,10 @@ submission_leave(struct submission *s)
 void
 submission_up(struct submission *s, uint64_t now)
 {
-	struct message m = { .kind = MESSAGE_HELLO, .request = 1 };
+	struct message m = message_hello(ROLE_SUBMITTER, s->o.wishes,
+					 s->o.life, 0);
 
-	m.hello.version = WIRE_VERSION;
-	m.hello.role = ROLE_SUBMITTER;
-	m.hello.index = s->o.wishes;
-	m.hello.life = s->o.life;
+	m.request = 1;
 	m.frames = 1;
 	m.frame[0] = (struct frame){ s->o.name, strlen(s->o.name), NULL };
 	s->state = CALLING;

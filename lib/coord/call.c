@@ -5,6 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void
+release(struct hold *hold)
+{
+	struct call *c = (struct call *)hold;
+
+	free(c->step);
+	free(c->args);
+	pack_release(&c->packed);
+	free(c);
+}
+
 struct call *
 call_new(const char *step, const char *args)
 {
@@ -12,7 +23,8 @@ call_new(const char *step, const char *args)
 
 	c->step = step ? mem_text(step) : NULL;
 	c->args = args ? mem_text(args) : NULL;
-	c->holders = 1;
+	hold_take(&c->hold);
+	c->hold.release = release;
 	pack_array(&c->packed, 2);
 	pack_text(&c->packed, step ? step : "");
 	pack_text(&c->packed, args ? args : "");
@@ -23,19 +35,15 @@ struct call *
 call_hold(struct call *c)
 {
 	if (c)
-		c->holders++;
+		hold_take(&c->hold);
 	return c;
 }
 
 void
 call_drop(struct call *c)
 {
-	if (!c || --c->holders > 0)
-		return;
-	free(c->step);
-	free(c->args);
-	pack_release(&c->packed);
-	free(c);
+	if (c)
+		hold_drop(&c->hold);
 }
 
 void

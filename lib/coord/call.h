@@ -7,6 +7,7 @@
 #ifndef PS_CALL_H
 #define PS_CALL_H
 
+#include "base/hold.h"
 #include "wire/message.h"
 
 #include <stdbool.h>
@@ -14,10 +15,10 @@
 #define CALL_ARGS	((size_t)1 << 20)	/* bytes, at most */
 
 struct call {
+	struct hold hold;
 	char *step, *args;	/* args: JSON of an object; NULL: it says
 				   nothing of that */
 	struct pack packed;	/* as LEASE has it */
-	size_t holders;
 };
 
 /* Copies; held once. */

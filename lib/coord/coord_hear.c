@@ -52,16 +52,8 @@ static void
 say_welcome(struct coord *c, struct member *w, const struct message *to)
 {
 	const struct message stop = { .kind = MESSAGE_STOP };
-	struct message m = message_answer(to, MESSAGE_WELCOME);
 
-	m.welcome.version = WIRE_VERSION;
-	m.welcome.role = ROLE_COORDINATOR;
-	m.welcome.index = w->index;
-	m.welcome.life = c->o.life;
-	m.welcome.term = c->plan.term;
-	m.welcome.plan = c->plan.number;
-	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
-	outbox_send(c->outbox, w->peer, &m);
+	members_welcome(c, w->peer, w->index, to);
 	if (c->phase == PHASE_RUN)
 		say_plan(c, w);
 	if (ending_state(c) == ENDING_STOP)

@@ -24,6 +24,22 @@ members_init(struct coord *c)
 }
 
 void
+members_welcome(struct coord *c, uint64_t peer, uint64_t index,
+		const struct message *hello)
+{
+	struct message m = message_answer(hello, MESSAGE_WELCOME);
+
+	m.welcome.version = WIRE_VERSION;
+	m.welcome.role = ROLE_COORDINATOR;
+	m.welcome.index = index;
+	m.welcome.life = c->o.life;
+	m.welcome.term = c->plan.term;
+	m.welcome.plan = c->plan.number;
+	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
+	outbox_send(c->outbox, peer, &m);
+}
+
+void
 members_release(struct coord *c)
 {
 	struct member *next;

@@ -33,6 +33,9 @@ struct deaths {
 };
 
 void members_init(struct coord *);
+/* Answer a HELLO: whoever it is from is let in, as this index or none. */
+void members_welcome(struct coord *, uint64_t peer, uint64_t index,
+		     const struct message *hello);
 /* At that peer, or by its life; or NULL. */
 struct member *members_at(const struct coord *, uint64_t peer);
 struct member *members_find(const struct coord *, uint64_t life);

@@ -190,8 +190,7 @@ submit_wants(const struct coord *c)
 	return !submitters_open(s) ||
 		(submitters_room(s, SUBMITTER_OWN) >
 		 submitters_accepted(s, SUBMITTER_OWN) &&
-		 submitters_output((struct submitters *)(uintptr_t)s,
-				   SUBMITTER_OWN)->size < COORD_OUTPUT);
+		 submitters_output(s, SUBMITTER_OWN)->size < COORD_OUTPUT);
 }
 
 /* ---- turns ---- */
@@ -327,21 +326,6 @@ submit_is_for(const struct coord *c, uint64_t peer, const struct message *m)
 		 m->hello.role == ROLE_SUBMITTER);
 }
 
-static void
-say_welcome(struct coord *c, uint64_t peer, const struct message *to)
-{
-	struct message m = message_answer(to, MESSAGE_WELCOME);
-
-	m.welcome.version = WIRE_VERSION;
-	m.welcome.role = ROLE_COORDINATOR;
-	m.welcome.index = WIRE_NONE;
-	m.welcome.life = c->o.life;
-	m.welcome.term = c->plan.term;
-	m.welcome.plan = c->plan.number;
-	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
-	outbox_send(c->outbox, peer, &m);
-}
-
 /* Whoever was there by that name is told, so that it does not come again. */
 static void
 send_away(struct coord *c, const char *name, uint64_t peer)
@@ -374,14 +358,14 @@ hello(struct coord *c, uint64_t peer, const struct message *m,
 	if (was != SUBMITTER_NONE)
 		submitters_away(s, was, c->now_ms);
 	i = submitters_call(s, m->frame[0].data, m->frame[0].size, peer,
-			    m->hello.life, m->hello.index, &before, f);
+			    m->hello.index, &before, f);
 	if (i == SUBMITTER_NONE)
 		return -1;
 	if (before != SUBMITTER_AWAY)
 		send_away(c, submitters_name(s, i), before);
 	if (submitters_accepted(s, i) == 0)
 		report_new_owner(c, i, c->now_ms);
-	say_welcome(c, peer, m);
+	members_welcome(c, peer, WIRE_NONE, m);
 	return 0;
 }
 

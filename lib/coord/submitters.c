@@ -32,7 +32,7 @@ struct pending {
 struct submitter {
 	enum { FREE, THERE, AWAY, LEAVING } state;
 	char name[SUBMITTER_NAME];
-	uint64_t peer, life, wishes;
+	uint64_t peer, wishes;
 	uint64_t away_ms;
 	bool closed;		/* no more requests */
 	bool failing;		/* what it has pending is to be given up */
@@ -175,8 +175,8 @@ find(const struct submitters *s, const char *name, size_t size)
 
 size_t
 submitters_call(struct submitters *s, const char *name, size_t size,
-		uint64_t peer, uint64_t life, uint64_t wishes,
-		uint64_t *before, struct fail *f)
+		uint64_t peer, uint64_t wishes, uint64_t *before,
+		struct fail *f)
 {
 	struct submitter *one;
 	size_t i;
@@ -200,7 +200,6 @@ submitters_call(struct submitters *s, const char *name, size_t size,
 	one->name[size] = '\0';
 	one->state = THERE;
 	one->peer = peer;
-	one->life = life;
 	one->wishes = wishes;
 	one->sent = 0;
 	one->sent_lines = one->first - 1;
@@ -590,7 +589,7 @@ submitters_paid(struct submitters *s, size_t i)
 /* ---- results ---- */
 
 struct text *
-submitters_output(struct submitters *s, size_t i)
+submitters_output(const struct submitters *s, size_t i)
 {
 	return &s->of[i].out;
 }

@@ -51,8 +51,8 @@ size_t submitters_count(const struct submitters *);	/* numbers in use */
  */
 #define SUBMITTER_AWAY	UINT64_MAX
 size_t submitters_call(struct submitters *, const char *name, size_t size,
-		       uint64_t peer, uint64_t life, uint64_t wishes,
-		       uint64_t *before, struct fail *);
+		       uint64_t peer, uint64_t wishes, uint64_t *before,
+		       struct fail *);
 size_t submitters_at(const struct submitters *, uint64_t peer);
 uint64_t submitters_peer(const struct submitters *, size_t);
 const char *submitters_name(const struct submitters *, size_t);
@@ -143,7 +143,7 @@ void submitters_paid(struct submitters *, size_t);
 /* ---- results ---- */
 
 /* Where its lines are added, each with its newline. */
-struct text *submitters_output(struct submitters *, size_t);
+struct text *submitters_output(const struct submitters *, size_t);
 /*
  * Lines that it has not been sent since it called: good until the next call.
  * Its first line is number *first, from 1.  And: they are sent, as is what it

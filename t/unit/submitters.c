@@ -21,7 +21,7 @@ static uint64_t before;
 static size_t
 call(const char *name, uint64_t peer, uint64_t wishes)
 {
-	return submitters_call(s, name, strlen(name), peer, peer, wishes,
+	return submitters_call(s, name, strlen(name), peer, wishes,
 			       &before, &f);
 }
 
