@@ -225,16 +225,59 @@ numbers or NaNs; a smaller learning_rate or a clipnorm may help"
 	[ "$(sed '1,/"op":"join"/d' out | grep -c '"op":"train".*"loss"')" = 3 ]
 }
 
-@test "one that dies takes its worker along, and another runs the steps" {
-	printf 'train 300\n' | ps-local -w 2 -- --repeat \
-		--step="$fit 40 'ok = not os.path.exists(\"died\")
-os.mkdir(\"died\") if ok else 0
-sys.exit(3) if ok else 0'" train.svm -- \
+# ended PIDFILE - the process is gone, or is so within ten seconds.
+ended() {
+	timeout 10 tail -s 0.05 --pid="$(<"$1")" -f /dev/null
+}
+
+# once WORDS REASON - what the words say happens to a program at its sixth
+# request, once: the worker reports that reason, and no step is lost.
+once() {
+	rm -rf happened
+	printf '%s\n' 'import os' 'if not os.path.exists("happened"):' \
+		'    os.mkdir("happened")' "    $1" >fault
+	echo train 20 | ps-local -- -w 500ms --repeat \
+		--step="exec $fit 5 'exec(open(\"fault\").read())'" \
+		train.svm -- ps-coord -m model.ps -B 4 >out 2>log
+	[ "$(grep -c '"loss"' out)" = 20 ]
+	[ "$(sed 's/.*"step":\([0-9]*\).*/\1/' out | sort -un | wc -l)" = 20 ]
+	run -0 grep '^ps-work.* fit: ' log
+	assert_output --regexp "^ps-work\[0\]: fit: 'exec [^']* 5 \
+'exec[^']*'' $2; it is started again, 1 of 3\$"
+}
+
+@test "one that ends, hangs or breaks the rules is started again" {
+	once 'sys.exit(3)' "has ended with status 3"
+	once 'os.kill(os.getpid(), 9)' "was ended by signal 9"
+	once 'time.sleep(1e6)' "has not answered within 0.5 s"
+	once 'os.close(1); time.sleep(1e6)' "has closed its standard output"
+	once 'os.close(0)' "has ended with status 1"
+	once 'print("hello", flush=True)' "said 'hello', which does not .*"
+	once 'answer["W"].pop()' "has not answered within 0.5 s"
+	once 'answer["steps"].append(1)' "has answered more than was wanted"
+	once 'out.write(b"x" * 3000000); out.flush()' \
+		"said 'x*', which does not begin .*"
+	# Whoever has its pipes still goes with it, at once.
+	once 'p = os.fork()
+    open("pid", "w").write(str(p)) and os._exit(4) if p else time.sleep(1e6)' \
+		"has ended with status 4"
+	ended pid
+}
+
+@test "one that never answers takes its worker along, others run the steps" {
+	echo train 60 | ps-local -w 2 -- --repeat --step="mkdir first &&
+		echo \$PPID >first/pid
+		[ \"\$(cat first/pid)\" = \$PPID ] && exit 3
+		exec $fit" train.svm -- \
 		ps-coord -m model.ps -B 4 >out 2>log
-	[ "$(grep -c '"step"' out)" = 300 ]
-	[ "$(sed 's/.*"step":\([0-9]*\).*/\1/' out | sort -un | wc -l)" = 300 ]
+	[ "$(grep -c '"loss"' out)" = 60 ]
+	[ "$(grep -c 'status 3; it is started again, [123] of 3$' log)" = 3 ]
 	run -0 grep -c "^ps-work.*: model.ps:6: fit: '.* has ended with " log
 	assert_output 1
+	echo train 60 >requests
+	run -69 --separate-stderr ps-local -- --repeat --restart=0 \
+		--step="exit 3" train.svm -- ps-coord -m model.ps requests
+	[[ $stderr != *"started again"* ]]
 }
 
 @test "a step that is run again has its seed" {
@@ -354,11 +397,6 @@ time.sleep(0.02)'"
 	awk '{ if ($2 != ($1 < 30 ? 1 : 2)) exit 1 }' seen
 }
 
-# ended PIDFILE - the process is gone, or is so within ten seconds.
-ended() {
-	timeout 10 tail -s 0.05 --pid="$(<"$1")" -f /dev/null
-}
-
 # refused STATUS LINE COMMAND [OPTION...] - what ps-eval says of a command.
 refused() {
 	run "-$1" --separate-stderr ps-eval -C saved --step "$3" "${@:4}" \
@@ -394,14 +432,15 @@ refused() {
 	local each more
 	echo train 9 >requests
 	train 'train 1' model.ps --step="$fit" >/dev/null
-	each="$fit 2 'answer[\"W\"].pop()'"
+	each="$fit '*' 'answer[\"W\"].pop()'"
 	run -69 --separate-stderr ps-local -- -w 500ms --repeat \
 		--step="$each" train.svm -- ps-coord -m model.ps -B 4 requests
 	[[ $stderr == *"fit: '$each' has not answered within 0.5 s"* ]]
 	# More in one piece with the answer, and behind it.
-	for more in "'answer[\"steps\"].append(1)'" \
-		"'' 'out.write(b\"1\"); out.flush()'"; do
-		each="$fit 2 $more"
+	for more in 'answer["steps"].append(1)' \
+		'then = "out.write(b\"1\"); out.flush()"; at = str(number)'
+	do
+		each="$fit '*' '$more'"
 		run -76 --separate-stderr ps-local -- --repeat \
 			--step="$each" train.svm -- \
 			ps-coord -m model.ps -B 4 requests

@@ -11,3 +11,13 @@ external_bytes(const struct external_array *a)
 {
 	return external_size(a) * (a->id ? sizeof(*a->id) : sizeof(*a->at));
 }
+
+void
+external_answer_begin(struct external_answer *a, uint64_t examples)
+{
+	text_reset(&a->result);
+	a->loss = 0;
+	a->has_loss = false;
+	a->examples = examples;
+	a->metrics = 0;
+}

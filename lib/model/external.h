@@ -49,6 +49,9 @@ struct external_answer {
 	struct text result;	/* JSON, in a line; empty: none */
 };
 
+/* Empty, but for its room; of so many examples unless it says. */
+void external_answer_begin(struct external_answer *, uint64_t examples);
+
 struct external_call {
 	const char *op;		/* "forward" */
 	const char *name;	/* of a layer, or of a step's line */

@@ -311,17 +311,6 @@ weigh_buffers(const struct step_program *p, const struct step_batch *b)
 	}
 }
 
-/* Empty, but for its room. */
-static void
-begin_answer(struct external_answer *a, uint64_t examples)
-{
-	text_reset(&a->result);
-	a->loss = 0;
-	a->has_loss = false;
-	a->examples = examples;
-	a->metrics = 0;
-}
-
 int
 step_program_run(struct step_program *p, enum step_op op,
 		 const struct step_batch *b, struct fail *f)
@@ -342,7 +331,7 @@ step_program_run(struct step_program *p, enum step_op op,
 	fill_arrays(p, op, b);
 	c.sents = p->sents;
 	c.wanteds = p->wanteds;
-	begin_answer(&p->answer, b->batch->examples);
+	external_answer_begin(&p->answer, b->batch->examples);
 	if (p->externals->call(p->externals->own, &c, f) < 0 ||
 	    check_answer(p, op, b->batch->examples, f) < 0)
 		return fail_at(f, "%s: %s", s->where, s->name);

@@ -11,7 +11,7 @@
 #define MAX_BATCH	((uint64_t)1 << 20)
 
 enum { CACHE = CLI_LONG, FOLLOW, IDLE, MAX_BAD, NEWEST, NO_HEADER, PREDICT,
-       STEP, UNTIL };
+       RESTART, STEP, UNTIL };
 
 static const struct cli_option options[] = {
 	{ 'B', "batch", "BATCH",
@@ -39,6 +39,8 @@ static const struct cli_option options[] = {
 	  "append the scores to this file" },
 	{ PREDICT, "predict", NULL,
 	  "print predictions instead of scores" },
+	{ RESTART, "restart", "N",
+	  "start the command of --step again so often in a row (default 3)" },
 	{ STEP, "step", "COMMAND",
 	  "what computes the steps of the model's step line" },
 	{ UNTIL, "until", "CONDITION",
@@ -130,6 +132,7 @@ eval_settings_read(struct eval_settings *s, int argc, char **argv)
 
 	s->batch = BATCH;
 	s->evaluator.index = WIRE_NONE;
+	s->programs.restarts = PROGRAMS_RESTARTS;
 	s->evaluator.life = clock_random();
 	s->reader.allow_pipe = true;
 	while ((c = cli_next(argc, argv, &s->common)) != -1) {
@@ -147,6 +150,8 @@ eval_settings_read(struct eval_settings *s, int argc, char **argv)
 		case NO_HEADER:	s->reader.no_header = true; break;
 		case 'o':	s->output = cli_file(); break;
 		case PREDICT:	s->predict = true; break;
+		case RESTART:	s->programs.restarts = cli_uint(0, UINT64_MAX);
+				break;
 		case STEP:	s->programs.step = optarg; break;
 		case UNTIL:
 			if (!until_read(&s->until, optarg))

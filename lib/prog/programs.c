@@ -1,6 +1,7 @@
 #include "prog/programs.h"
 
 #include "base/breath.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "model/model.h"
@@ -32,8 +33,10 @@ struct child {
 	char *layer;		/* NULL: it computes steps */
 	const char *command;	/* borrowed */
 	pid_t group;
-	int to, from;		/* its standard input and output */
+	int to, from;		/* its standard input and output, */
+	int gone;		/* and what can be read when it has ended */
 	bool asked;		/* before: what it says is an answer */
+	uint64_t restarts;	/* since it last answered */
 	struct text head;	/* of a request; its room is kept, */
 	struct text line;	/* as is that of an answer's line */
 };
@@ -118,9 +121,11 @@ start(struct child *p, struct fail *f)
 	launch_close(&out[1]);
 	p->to = in[1];
 	p->from = out[0];
+	p->asked = false;
 	free(command);
 	if (p->group < 0)
 		return -1;
+	p->gone = pidfd_open(p->group, 0);
 	/* Larger than they are, if the system lets us: fewer switches. */
 	fcntl(p->to, F_SETPIPE_SZ, PIPE_BYTES);
 	fcntl(p->from, F_SETPIPE_SZ, PIPE_BYTES);
@@ -134,12 +139,13 @@ static bool
 ends(const struct child *p)
 {
 	const uint64_t until = clock_ms() + END_MS;
-	struct pollfd fd = { .fd = pidfd_open(p->group, 0), .events = POLLIN };
+	struct pollfd fd = { .fd = p->gone, .events = POLLIN };
 	bool ended = false;
 
-	for (uint64_t now; !ended && (now = clock_ms()) < until;)
-		ended = poll(&fd, 1, (int)(until - now)) > 0;
-	launch_close(&fd.fd);
+	while (!ended && clock_ms() < until) {
+		breathe();
+		ended = poll(&fd, 1, BREATH_MS) > 0;
+	}
 	return ended;
 }
 
@@ -156,7 +162,18 @@ reap(struct child *p)
 	while (waitpid(p->group, &status, 0) < 0 && errno == EINTR)
 		;
 	p->group = -1;
+	launch_close(&p->gone);
 	return status;
+}
+
+/* At once: it is of no more use. */
+static void
+kill_child(struct child *p)
+{
+	if (p->group > 0)
+		reap(p);
+	launch_close(&p->to);
+	launch_close(&p->from);
 }
 
 static void
@@ -167,9 +184,7 @@ end(struct child *p)
 		kill(-p->group, SIGTERM);
 		ends(p);
 	}
-	if (p->group > 0)
-		reap(p);
-	launch_close(&p->from);
+	kill_child(p);
 	text_release(&p->head);
 	text_release(&p->line);
 	free(p->layer);
@@ -505,7 +520,8 @@ converse(struct programs *p, struct dialogue *d, struct fail *f)
 			{ .fd = is_answered(d) ? -1 : to->from,
 			  .events = POLLIN },
 			{ .fd = p->steady ? -1 : cli_stop_fd,
-			  .events = POLLIN }
+			  .events = POLLIN },
+			{ .fd = to->gone, .events = POLLIN }
 		};
 		const uint64_t now = clock_ms();
 
@@ -514,7 +530,7 @@ converse(struct programs *p, struct dialogue *d, struct fail *f)
 				    "within %g s", to->command,
 				    (double)p->timeout_ms / 1000);
 		breathe();
-		if (poll(fds, 3, until - now < BREATH_MS ?
+		if (poll(fds, 4, until - now < BREATH_MS ?
 			 (int)(until - now) : BREATH_MS) < 0)
 			continue;
 		if (fds[2].revents)
@@ -522,7 +538,8 @@ converse(struct programs *p, struct dialogue *d, struct fail *f)
 				    "was computing", to->command);
 		if (fds[0].revents)
 			send_on(d);
-		heard = fds[1].revents ? hear(d, f) : 0;
+		/* What it has left to others says nothing for it. */
+		heard = fds[1].revents ? hear(d, f) : fds[3].revents != 0;
 		if (heard != 0)
 			return heard < 0 ? -1 : say_end(to, f);
 	}
@@ -534,24 +551,22 @@ converse(struct programs *p, struct dialogue *d, struct fail *f)
  * of: but that is for who does not read its output.
  */
 static int
-call(void *own, const struct external_call *c, struct fail *f)
+ask(struct programs *p, struct child *to, const struct external_call *c,
+    struct fail *f)
 {
-	struct programs *p = own;
-	struct dialogue d = { .child = find(p, c->answer ? NULL : c->name),
-			      .call = c };
+	struct dialogue d = { .child = to, .call = c };
 	const struct timespec at_once = { 0 };
 	sigset_t pipe, before;
 	int status;
 	char more;
 
-	if (d.child->group < 0)
-		return fail(f, FAIL_PEER, "'%s' has ended",
-			    d.child->command);
-	if (d.child->asked && read(d.child->from, &more, 1) > 0)
-		return said_more(d.child, f);
-	write_head(&d.child->head, c);
-	text_reset(&d.child->line);
-	d.child->asked = true;
+	if (to->asked && read(to->from, &more, 1) > 0)
+		return said_more(to, f);
+	if (to->asked)
+		to->restarts = 0;
+	write_head(&to->head, c);
+	text_reset(&to->line);
+	to->asked = true;
 	sigemptyset(&pipe);
 	sigaddset(&pipe, SIGPIPE);
 	pthread_sigmask(SIG_BLOCK, &pipe, &before);
@@ -560,6 +575,55 @@ call(void *own, const struct external_call *c, struct fail *f)
 		sigtimedwait(&pipe, NULL, &at_once);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return status;
+}
+
+/* Would the same request to a new one be answered, perhaps? */
+static bool
+is_worth_a_restart(const struct fail *f)
+{
+	return f->kind == FAIL_PEER || f->kind == FAIL_PROTOCOL;
+}
+
+/*
+ * One that computes steps keeps nothing from one request to the next that it
+ * could not make anew.
+ */
+static int
+ask_again(struct programs *p, struct child *to, const struct external_call *c,
+	  struct fail *f)
+{
+	const uint64_t examples = c->answer->examples;
+	struct fail why;
+
+	for (;;) {
+		external_answer_begin(c->answer, examples);
+		if ((to->group >= 0 || start(to, &why) == 0) &&
+		    ask(p, to, c, &why) == 0)
+			return 0;
+		if (!is_worth_a_restart(&why) ||
+		    to->restarts == p->restarts) {
+			*f = why;
+			return -1;
+		}
+		kill_child(to);
+		to->restarts++;
+		log_warn("%s: %s; it is started again, %llu of %llu", c->name,
+			 why.text, (unsigned long long)to->restarts,
+			 (unsigned long long)p->restarts);
+	}
+}
+
+static int
+call(void *own, const struct external_call *c, struct fail *f)
+{
+	struct programs *p = own;
+	struct child *to = find(p, c->answer ? NULL : c->name);
+
+	if (c->answer)
+		return ask_again(p, to, c, f);
+	if (to->group < 0)
+		return fail(f, FAIL_PEER, "'%s' has ended", to->command);
+	return ask(p, to, c, f);
 }
 
 const struct externals *

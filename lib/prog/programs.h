@@ -21,11 +21,14 @@ struct programs {		/* { 0 } is none */
 	size_t commands, command_room;
 	const char *step;	/* that of the steps; NULL: there is none */
 	uint64_t timeout_ms;	/* for an answer */
+	uint64_t restarts;	/* of that of the steps, in a row */
 	bool steady;		/* told to end, wait for it all the same */
 	struct child *child;
 	size_t count, room;
 	struct externals externals;
 };
+
+#define PROGRAMS_RESTARTS	3	/* unless an option says */
 
 /* The text is borrowed. */
 void programs_add(struct programs *, char *text);
@@ -34,7 +37,8 @@ void programs_add(struct programs *, char *text);
  * What roles want; good until programs_end(), as are these.  What it fails
  * with, besides what external.h says: FAIL_PEER, a program has ended or does
  * not answer; FAIL_PROTOCOL, what it says is no answer; FAIL_AGAIN, we were
- * told to end.
+ * told to end.  The first two, of the program of the steps, only when it was
+ * started again as often as it may be.
  */
 const struct externals *programs_externals(struct programs *);
 

@@ -9,7 +9,7 @@
 #define MAX_SHUFFLE		((uint64_t)1 << 32)
 
 enum { CACHE = CLI_LONG, CHECK, GRACE, LEASE, MAX_BAD, NO_HEADER, PREFETCH,
-       REPEAT, SHARD, SHUFFLE, STEP };
+       REPEAT, RESTART, SHARD, SHUFFLE, STEP };
 
 static const struct cli_option options[] = {
 	{ 'c', "coordinator", "ENDPOINT",
@@ -35,6 +35,8 @@ static const struct cli_option options[] = {
 	  "1: compute a step while another one's values travel (default 0)" },
 	{ REPEAT, "repeat", NULL,
 	  "begin again when the inputs have ended" },
+	{ RESTART, "restart", "N",
+	  "start the command of --step again so often in a row (default 3)" },
 	{ SHARD, "shard", "I/N",
 	  "only the records whose number is I modulo N" },
 	{ SHUFFLE, "shuffle", "[BUFFER]",
@@ -82,6 +84,7 @@ work_settings_read(struct work_settings *s, int argc, char **argv)
 
 	*s = (struct work_settings){ .worker.lease_ms = 10000,
 				     .worker.index = WIRE_NONE,
+				     .programs.restarts = PROGRAMS_RESTARTS,
 				     .feed.reader.allow_pipe = true };
 
 	while ((c = cli_next(argc, argv, &s->common)) != -1) {
@@ -100,6 +103,8 @@ work_settings_read(struct work_settings *s, int argc, char **argv)
 		case NO_HEADER:	s->feed.reader.no_header = true; break;
 		case PREFETCH:	s->worker.prefetch = cli_uint(0, 1); break;
 		case REPEAT:	s->feed.reader.repeat = true; break;
+		case RESTART:	s->programs.restarts = cli_uint(0, UINT64_MAX);
+				break;
 		case SHARD:	cli_shard(&s->feed.reader.shard,
 					  &s->feed.reader.shards);
 				break;
