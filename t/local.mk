@@ -14,6 +14,7 @@ UNITS += %D%/unit/cache
 UNITS += %D%/unit/changelog
 UNITS += %D%/unit/checkpoint
 UNITS += %D%/unit/checkpoint_damage
+UNITS += %D%/unit/choices
 UNITS += %D%/unit/client
 UNITS += %D%/unit/clip
 UNITS += %D%/unit/cluster

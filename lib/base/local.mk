@@ -1,6 +1,8 @@
 lib_libps_a_SOURCES += \
 	%D%/breath.c \
 	%D%/breath.h \
+	%D%/choices.c \
+	%D%/choices.h \
 	%D%/endpoint.c \
 	%D%/endpoint.h \
 	%D%/exposition.c \

@@ -1,5 +1,6 @@
 #include "base/settings.h"
 
+#include "base/choices.h"
 #include "base/mem.h"
 #include "base/text.h"
 
@@ -147,13 +148,17 @@ settings_floats(struct settings *s, const char *key, size_t *count)
 static int
 unknown(const struct settings *s, const char *key, struct fail *f)
 {
+	struct choices near = { .word = key };
 	struct text known = { 0 };
 
-	for (size_t i = 0; i < s->asks; i++)
+	for (size_t i = 0; i < s->asks; i++) {
+		choices_add(&near, s->asked[i]);
 		text_add(&known, "%s %s", i ? "," : "; there are",
 			 s->asked[i]);
-	fail(f, FAIL_CONFIG, "%s: unknown setting %s%s", s->where, key,
-	     known.data ? known.data : "");
+	}
+	fail(f, FAIL_CONFIG, "%s: unknown setting %s%s%s", s->where, key,
+	     known.data ? known.data : "", choices_question(&near));
+	choices_release(&near);
 	text_release(&known);
 	return -1;
 }

@@ -1,5 +1,6 @@
 #include "client/until.h"
 
+#include "base/choices.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -66,14 +67,20 @@ int
 until_unknown(const struct until *u, const struct evaluation *e,
 	      struct fail *f)
 {
+	struct choices near = { .word = u->metric };
 	struct text known = { 0 };
 
-	if (e)
+	if (e) {
+		choices_add(&near, "loss");
 		text_add(&known, "; there are loss");
-	for (size_t i = 0; e && i < e->metrics; i++)
+	}
+	for (size_t i = 0; e && i < e->metrics; i++) {
+		choices_add(&near, metric_name(&e->metric[i]));
 		text_add(&known, ", %s", metric_name(&e->metric[i]));
-	fail(f, FAIL_USAGE, "--until: the model has no metric '%s'%s",
-	     u->metric, known.data ? known.data : "");
+	}
+	fail(f, FAIL_USAGE, "--until: the model has no metric '%s'%s%s",
+	     u->metric, known.data ? known.data : "", choices_question(&near));
+	choices_release(&near);
 	text_release(&known);
 	return -1;
 }

@@ -1,5 +1,6 @@
 #include "coord/request.h"
 
+#include "base/choices.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -332,6 +333,36 @@ read_call(struct request *r, const char *line, const char *key,
 }
 
 static int
+unknown_op(const char *name, struct fail *f)
+{
+	struct choices near = { .word = name };
+
+	for (size_t i = REQUEST_TRAIN; i <= REQUEST_STOP; i++)
+		choices_add(&near, names[i]);
+	fail(f, FAIL_DATA, "\"op\" is '%s', which is no request%s", name,
+	     choices_question(&near));
+	choices_release(&near);
+	return -1;
+}
+
+static int
+unknown_key(const char *key, struct fail *f)
+{
+	static const char *const others[] = { "op", "id", "request", "files",
+					      "step", "args" };
+	struct choices near = { .word = key };
+
+	for (size_t i = 0; i < KEYS; i++)
+		choices_add(&near, keys[i]);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		choices_add(&near, others[i]);
+	fail(f, FAIL_DATA, "\"%s\" means nothing here%s", key,
+	     choices_question(&near));
+	choices_release(&near);
+	return -1;
+}
+
+static int
 read_member(struct request *r, const char *line, const char *key,
 	    json_t *value, struct fail *f)
 {
@@ -342,8 +373,7 @@ read_member(struct request *r, const char *line, const char *key,
 			return fail(f, FAIL_DATA, "\"op\" is no string");
 		r->op = find_op(json_string_value(value));
 		return r->op != REQUEST_NONE ? 0 :
-			fail(f, FAIL_DATA, "\"op\" is '%s', which is no "
-			     "request", json_string_value(value));
+			unknown_op(json_string_value(value), f);
 	}
 	if (strcmp(key, "id") == 0 || strcmp(key, "request") == 0) {
 		if (!json_is_string(value) && !json_is_integer(value))
@@ -358,8 +388,9 @@ read_member(struct request *r, const char *line, const char *key,
 	if (strcmp(key, "step") == 0 || strcmp(key, "args") == 0)
 		return read_call(r, line, key, value, f);
 	if (!json_is_number(value))
-		return fail(f, FAIL_DATA, "\"%s\" %s", key, is_number(key) ?
-			    "is no number" : "means nothing here");
+		return is_number(key) ?
+			fail(f, FAIL_DATA, "\"%s\" is no number", key) :
+			unknown_key(key, f);
 
 	char *text = json_member(line, key, value);
 	const int set = set_number(r, key, text, f);

@@ -1,5 +1,7 @@
 #include "data/format.h"
 
+#include "base/choices.h"
+
 #include <string.h>
 
 static const struct format *const formats[] = {
@@ -16,6 +18,16 @@ format_find(const char *name)
 		if (strcmp(formats[i]->name, name) == 0)
 			return formats[i];
 	return NULL;
+}
+
+int
+format_unknown(const char *name, struct fail *f)
+{
+	struct choices names = { .word = name };
+
+	for (size_t i = 0; i < FORMATS; i++)
+		choices_add(&names, formats[i]->name);
+	return choices_refuse(&names, FAIL_USAGE, NULL, "data format", f);
 }
 
 /* Does a name of that size end so?  Then it gets shorter. */

@@ -85,6 +85,10 @@ extern const struct format format_csv, format_idx, format_npy, format_npz,
 /* By its name, or NULL. */
 const struct format *format_find(const char *name);
 
+/* No format has that name: FAIL_USAGE, with the names that there are. */
+int format_unknown(const char *name, struct fail *);
+
+
 /* By the name of a file, or else svmlight. */
 const struct format *format_of(const char *file);
 

@@ -84,8 +84,7 @@ check_options(const struct reader *r, struct fail *f)
 	const struct reader_options *o = &r->options;
 
 	if (o->format && !r->format)
-		return fail(f, FAIL_USAGE, "unknown data format '%s'",
-			    o->format);
+		return format_unknown(o->format, f);
 	if (r->files == 0)
 		return fail(f, FAIL_USAGE, "no input is given");
 	if (o->shards > 0 && o->shard >= o->shards)

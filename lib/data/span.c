@@ -48,7 +48,7 @@ find_format(const struct span *s, const struct span_format *how,
 		format_of(s->file);
 
 	if (!format)
-		fail(f, FAIL_USAGE, "unknown data format '%s'", how->name);
+		format_unknown(how->name, f);
 	return format;
 }
 

@@ -156,8 +156,7 @@ splits_cut(struct splits *s, char *const *inputs, size_t count,
 
 	*s = (struct splits){ 0 };
 	if (how->name && !format_find(how->name))
-		return fail(f, FAIL_USAGE, "unknown data format '%s'",
-			    how->name);
+		return format_unknown(how->name, f);
 	for (size_t i = 0; i < count && got == 0; i++)
 		got = add_input(&n, inputs[i], f);
 	if (got == 0)

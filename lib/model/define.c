@@ -192,14 +192,17 @@ add_layer(struct model *m, const char *name, const char *kind,
 	return n;
 }
 
-/* Nothing has that name; something has one near it, or guess is NULL. */
 static int
-unknown(const char *where, const char *what, const char *name,
-	const char *guess, struct fail *f)
+unknown_layer(const char *where, const char *name, bool activation,
+	      struct fail *f)
 {
-	return fail(f, FAIL_CONFIG, "%s: unknown %s '%s'%s%s%s", where, what,
-		    name, guess ? "; did you mean " : "", guess ? guess : "",
-		    guess ? "?" : "");
+	struct choices near = { .word = name };
+
+	layer_names(&near, activation);
+	fail(f, FAIL_CONFIG, "%s: unknown %s '%s'%s", where, activation ?
+	     "activation" : "layer", name, choices_question(&near));
+	choices_release(&near);
+	return -1;
 }
 
 /* activation=NAME becomes a node of its own behind a layer's. */
@@ -209,15 +212,26 @@ add_activation(struct model *m, struct node *n, struct settings *s,
 {
 	const char *name = settings_text(s, "activation");
 	const struct layer *layer = name ? layer_find(name) : NULL;
-	const char *guess = name ? layer_guess(name) : NULL;
 
 	if (!name || strcmp(name, "linear") == 0)
 		return 0;
-	if (guess && !layer_find(guess)->is_activation)
-		guess = NULL;
 	if (!layer || !layer->is_activation)
-		return unknown(s->where, "activation", name, guess, f);
+		return unknown_layer(s->where, name, true, f);
 	return add_layer(m, n->name, name, &n, 1, s, f) ? 0 : -1;
+}
+
+static int
+undefined(const struct model *m, const struct statement *st, size_t word,
+	  struct fail *f)
+{
+	struct choices near = { .word = st->word[word] };
+
+	for (size_t i = 0; i < m->nodes; i++)
+		choices_add(&near, m->node[i]->name);
+	fail(f, FAIL_CONFIG, "%s: %s is not defined above%s",
+	     st->settings.where, st->word[word], choices_question(&near));
+	choices_release(&near);
+	return -1;
 }
 
 static int
@@ -227,8 +241,7 @@ find_inputs(const struct model *m, const struct statement *st,
 	for (size_t i = 3; i < st->words; i++) {
 		in[i - 3] = model_find(m, st->word[i]);
 		if (!in[i - 3])
-			return fail(f, FAIL_CONFIG, "%s: %s is not defined "
-				    "above", st->settings.where, st->word[i]);
+			return undefined(m, st, i, f);
 	}
 	return 0;
 }
@@ -238,11 +251,10 @@ check_layer(const struct statement *st, const struct layer *layer,
 	    struct fail *f)
 {
 	const char *where = st->settings.where, *kind = st->word[2];
-	const char *guess = layer_guess(kind);
 	const size_t ins = st->words - 3;
 
 	if (!layer)
-		return unknown(where, "layer", kind, guess, f);
+		return unknown_layer(where, kind, false, f);
 	if (ins < layer->least)
 		return fail(f, FAIL_CONFIG, "%s: %s: %s takes %s%zu input%s, "
 			    "not %zu", where, st->word[0], kind,

@@ -8,6 +8,7 @@
 #ifndef PS_LAYER_H
 #define PS_LAYER_H
 
+#include "base/choices.h"
 #include "base/fail.h"
 #include "base/settings.h"
 #include "model/batch.h"
@@ -79,8 +80,8 @@ struct layer {
 };
 
 const struct layer *layer_find(const char *name);	/* or NULL */
-/* The layer's name that is a slip of the pen away, or NULL. */
-const char *layer_guess(const char *name);
+/* Add the names of all layers, or of those that activation= takes. */
+void layer_names(struct choices *, bool activations);
 /* The names that layer_activation goes by; NULL behind the last. */
 const char *activation_name(size_t i);
 

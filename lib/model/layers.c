@@ -40,28 +40,12 @@ layer_find(const char *name)
 	return NULL;
 }
 
-/* One letter more, less or other, or two neighbours swapped? */
-static bool
-near(const char *a, const char *b)
-{
-	size_t n = strlen(a), m = strlen(b);
-
-	for (; n > 0 && m > 0 && *a == *b; n--, m--)
-		a++, b++;
-	for (; n > 0 && m > 0 && a[n - 1] == b[m - 1]; n--, m--)
-		;
-	return (n <= 1 && m <= 1) ||
-	       (n == 2 && m == 2 && a[0] == b[1] && a[1] == b[0]);
-}
-
-const char *
-layer_guess(const char *name)
+void
+layer_names(struct choices *c, bool activations)
 {
 	for (size_t i = 0; i < LAYERS; i++)
-		if (near(layers[i]->name, name))
-			return layers[i]->name;
+		if (!activations || layers[i]->is_activation)
+			choices_add(c, layers[i]->name);
 	for (size_t i = 0; activation_name(i); i++)
-		if (near(activation_name(i), name))
-			return activation_name(i);
-	return NULL;
+		choices_add(c, activation_name(i));
 }

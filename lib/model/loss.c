@@ -1,5 +1,6 @@
 #include "model/loss.h"
 
+#include "base/choices.h"
 #include "base/text.h"
 #include "tensor/clones.h"
 #include "tensor/elementary.h"
@@ -328,14 +329,11 @@ static const struct loss_kind kinds[] = {
 static int
 unknown(const char *name, const struct settings *s, struct fail *f)
 {
-	struct text names = { 0 };
+	struct choices names = { .word = name };
 
 	for (size_t i = 0; i < KINDS; i++)
-		text_add(&names, " %s", kinds[i].name);
-	fail(f, FAIL_CONFIG, "%s: unknown loss '%s', there are:%s", s->where,
-	     name, names.data);
-	text_release(&names);
-	return -1;
+		choices_add(&names, kinds[i].name);
+	return choices_refuse(&names, FAIL_CONFIG, s->where, "loss", f);
 }
 
 int

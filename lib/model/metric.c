@@ -1,5 +1,6 @@
 #include "model/metric.h"
 
+#include "base/choices.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "tensor/clones.h"
@@ -417,15 +418,11 @@ static const struct metric_kind kinds[] = {
 static int
 unknown(const char *name, struct fail *f)
 {
-	struct text names = { 0 };
-	int rc;
+	struct choices names = { .word = name };
 
 	for (size_t i = 0; i < KINDS; i++)
-		text_add(&names, " %s", kinds[i].name);
-	rc = fail(f, FAIL_CONFIG, "unknown metric '%s', there are:%s", name,
-		  names.data);
-	text_release(&names);
-	return rc;
+		choices_add(&names, kinds[i].name);
+	return choices_refuse(&names, FAIL_CONFIG, NULL, "metric", f);
 }
 
 int

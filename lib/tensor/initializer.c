@@ -1,5 +1,6 @@
 #include "tensor/initializer.h"
 
+#include "base/choices.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -153,15 +154,11 @@ numbers_fit(struct initializer *p, char **word, size_t n)
 static int
 unknown(const char *text, struct fail *f)
 {
-	struct text names = { 0 };
-	int rc;
+	struct choices names = { .word = text };
 
 	for (size_t i = 0; i < KINDS; i++)
-		text_add(&names, " %s", kinds[i].name);
-	rc = fail(f, FAIL_CONFIG, "unknown initializer '%s', there are:%s",
-		  text, names.data);
-	text_release(&names);
-	return rc;
+		choices_add(&names, kinds[i].name);
+	return choices_refuse(&names, FAIL_CONFIG, NULL, "initializer", f);
 }
 
 int

@@ -1,5 +1,6 @@
 #include "tensor/optimizer.h"
 
+#include "base/choices.h"
 #include "base/text.h"
 #include "tensor/optimizer_kind.h"
 
@@ -106,15 +107,11 @@ parse_clip(struct optimizer *o, struct settings *s, struct fail *f)
 static int
 unknown(const char *name, const struct settings *s, struct fail *f)
 {
-	struct text names = { 0 };
-	int rc;
+	struct choices names = { .word = name };
 
 	for (size_t i = 0; i < KINDS; i++)
-		text_add(&names, " %s", kinds[i]->name);
-	rc = fail(f, FAIL_CONFIG, "%s: unknown optimizer '%s', there are:%s",
-		  s->where, name, names.data);
-	text_release(&names);
-	return rc;
+		choices_add(&names, kinds[i]->name);
+	return choices_refuse(&names, FAIL_CONFIG, s->where, "optimizer", f);
 }
 
 int

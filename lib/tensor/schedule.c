@@ -1,5 +1,6 @@
 #include "tensor/schedule.h"
 
+#include "base/choices.h"
 #include "base/mem.h"
 #include "base/text.h"
 
@@ -255,15 +256,11 @@ find(const char *name)
 static int
 unknown(const char *name, const struct settings *s, struct fail *f)
 {
-	struct text names = { 0 };
-	int rc;
+	struct choices names = { .word = name };
 
 	for (size_t i = 0; i < KINDS; i++)
-		text_add(&names, " %s", kinds[i].name);
-	rc = fail(f, FAIL_CONFIG, "%s: unknown schedule '%s', there are:%s",
-		  s->where, name, names.data);
-	text_release(&names);
-	return rc;
+		choices_add(&names, kinds[i].name);
+	return choices_refuse(&names, FAIL_CONFIG, s->where, "schedule", f);
 }
 
 /* Both are Keras's: an optimizer's name for it, and a schedule's. */

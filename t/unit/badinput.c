@@ -358,7 +358,8 @@ test_options(void)
 
 	in[0] = examples_input("x", INPUT_SPARSE, 5, 1);
 	options.format = "parquet";
-	ok(says(file, "64 unknown data format 'parquet'"));
+	ok(says(file, "64 unknown data format 'parquet', there are: csv "
+		      "idx npy npz svmlight tar tsv"));
 	options.format = NULL;
 	options.shard = options.shards = 3;
 	ok(says(file, "64 shard 3 of 3: they are counted from 0"));

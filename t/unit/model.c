@@ -129,7 +129,7 @@ static const struct {
 	{ "input x float\ny = dense x units=1 unit=2",
 	  "model.ps:2: unknown setting unit; there are units, use_bias, "
 	  "kernel_initializer, kernel_regularizer, bias_initializer, "
-	  "bias_regularizer, activation" },
+	  "bias_regularizer, activation; did you mean units?" },
 	{ "input x float\ny = dense x units=1 units=2",
 	  "model.ps:2: units is said twice" },
 	{ "input x float\ny = dense x units=1 activation=zigmoid",
@@ -204,7 +204,8 @@ static const struct {
 	{ "label t binary\ninput x float\nloss hing x",
 	  "model.ps:3: unknown loss 'hing', there are: binary_crossentropy "
 	  "sparse_categorical_crossentropy mean_squared_error "
-	  "mean_absolute_error hinge huber log_cosh poisson" },
+	  "mean_absolute_error hinge huber log_cosh poisson; did you mean "
+	  "hinge?" },
 	{ "label t binary\ninput x float\nloss hinge x\nloss hinge x",
 	  "model.ps:4: a second loss" },
 	{ "label t binary\ninput x float[2]\nloss hinge x", "model.ps:3: "

@@ -1,0 +1,86 @@
+#include "base/choices.h"
+
+#include <string.h>
+
+#define LONGEST	48	/* letters; no name that there is has more */
+
+static size_t
+least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * The fewest letters to leave out, put in, exchange, or swap with a neighbour,
+ * each place changed once (the "optimal string alignment" distance): row i has
+ * the distances of the first i letters of a from each beginning of b.
+ */
+static size_t
+distance(const char *a, size_t n, const char *b, size_t m)
+{
+	size_t row[LONGEST + 1][LONGEST + 1];
+
+	for (size_t j = 0; j <= m; j++)
+		row[0][j] = j;
+	for (size_t i = 1; i <= n; i++) {
+		row[i][0] = i;
+		for (size_t j = 1; j <= m; j++) {
+			row[i][j] = least(row[i - 1][j] + 1,
+					  row[i][j - 1] + 1);
+			row[i][j] = least(row[i][j], row[i - 1][j - 1] +
+					  (a[i - 1] != b[j - 1]));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
+			    a[i - 2] == b[j - 1])
+				row[i][j] = least(row[i][j],
+						  row[i - 2][j - 2] + 1);
+		}
+	}
+	return row[n][m];
+}
+
+void
+choices_release(struct choices *c)
+{
+	text_release(&c->names);
+	text_release(&c->question);
+}
+
+void
+choices_add(struct choices *c, const char *name)
+{
+	const size_t n = strlen(c->word), m = strlen(name);
+	const size_t third = (n > m ? n : m) / 3;
+	size_t d;
+
+	text_add(&c->names, " %s", name);
+	/* Any letter would be near one that stands alone. */
+	if (n < 2 || m < 2 || n > LONGEST || m > LONGEST)
+		return;
+	d = distance(c->word, n, name, m);
+	if (d > (third > 1 ? third : 1) || (c->nearest && d >= c->distance))
+		return;
+	c->nearest = name;
+	c->distance = d;
+}
+
+const char *
+choices_question(struct choices *c)
+{
+	if (!c->nearest)
+		return "";
+	text_reset(&c->question);
+	text_add(&c->question, "; did you mean %s?", c->nearest);
+	return c->question.data;
+}
+
+int
+choices_refuse(struct choices *c, enum fail_kind kind, const char *where,
+	       const char *what, struct fail *f)
+{
+	fail(f, kind, "%s%sunknown %s '%s'%s%s%s", where ? where : "",
+	     where ? ": " : "", what, c->word,
+	     c->names.size ? ", there are:" : "",
+	     c->names.size ? c->names.data : "", choices_question(c));
+	choices_release(c);
+	return -1;
+}
