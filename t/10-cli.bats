@@ -40,6 +40,37 @@ refused() {
 	done
 }
 
+@test "a mistyped option or command names the nearest one" {
+	refused ps-coord --journl=file
+	[[ $stderr == "ps-coord: no option --journl, but --journal; try "* ]]
+	refused ps-work --verbsoe
+	[[ $stderr == *"no option --verbsoe, but --verbose;"* ]]
+	refused ps-ckpt shwo file
+	[[ $stderr == "ps-ckpt: no command 'shwo', but show;"* ]]
+	refused ps-coord --nothing-like-it
+	[[ $stderr == "ps-coord: no option --nothing-like-it; try"* ]]
+}
+
+@test "--help=WORD prints the lines that have the word" {
+	local program
+	for program in $(programs); do
+		run -0 --separate-stderr "$program" --help=VERSION
+		assert_output --partial "-V, --version "
+		refute_output --partial "--quiet"
+		refute_output --partial "usage:"
+		refused "$program" --help=zebra
+	done
+	run -0 ps-coord --help=slots
+	assert_output --partial "--backup=N"
+	assert_output --partial "--replicas=N"
+	run -0 ps-ckpt --help=safetensors
+	assert_line --regexp "^  convert "
+	assert_line --regexp "^  import "
+	# The letter takes no word: what is behind it are letters.
+	run -0 ps-coord -hq
+	assert_output --partial "usage: ps-coord"
+}
+
 @test "an option without its argument is refused in one line" {
 	for program in $(programs); do
 		refused "$program" -f

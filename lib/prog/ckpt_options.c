@@ -73,7 +73,7 @@ find_command(int argc, char **argv)
 	while (x->name && strcmp(x->name, argv[optind]) != 0)
 		x++;
 	if (!x->name)
-		cli_usage("no command '%s'", argv[optind]);
+		cli_no_command(argv[optind]);
 	if (argc - optind - 1 < x->least || argc - optind - 1 > x->most)
 		cli_usage("%s: %s wanted", x->name, x->operands);
 	return (enum ckpt_command)(x - commands);

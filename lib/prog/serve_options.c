@@ -12,24 +12,26 @@
 enum { DURABLE = CLI_LONG, GRACE, IDLE, LEASE, STANDBY_OF };
 
 static const struct cli_option options[] = {
+	CLI_HEADING("The cluster"),
 	{ 'b', "bind", "ENDPOINT",
 	  "listen here (default tcp://127.0.0.1:*)" },
 	{ 'c', "coordinator", "ENDPOINT",
 	  "register with the coordinator that listens here" },
-	{ 'd', "directory", "DIRECTORY",
-	  "of this server's part of checkpoints" },
 	{ 'i', "index", "INDEX",
 	  "which of the servers this is, from 0" },
-	{ DURABLE, "durable", "checkpoint|wal",
-	  "what survives the server's end (default checkpoint)" },
-	{ GRACE, "grace", "DURATION",
-	  "told to end, go on so long while a coordinator is there" },
-	{ IDLE, "idle", "DURATION",
-	  "end when there is no coordinator for so long (default 15m)" },
-	{ LEASE, "lease", "DURATION",
-	  "whoever cannot be heard for so long is lost (default 10s)" },
 	{ STANDBY_OF, "standby-of", "ENDPOINT",
 	  "be the hot standby of the server that listens here" },
+	{ LEASE, "lease", "DURATION",
+	  "whoever cannot be heard for so long is lost (default 10s)" },
+	{ IDLE, "idle", "DURATION",
+	  "end when there is no coordinator for so long (default 15m)" },
+	{ GRACE, "grace", "DURATION",
+	  "told to end, go on so long while a coordinator is there" },
+	CLI_HEADING("What lasts"),
+	{ 'd', "directory", "DIRECTORY",
+	  "of this server's part of checkpoints" },
+	{ DURABLE, "durable", "checkpoint|wal",
+	  "what survives the server's end (default checkpoint)" },
 	{ 0 }
 };
 

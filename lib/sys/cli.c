@@ -1,5 +1,6 @@
 #include "sys/cli.h"
 
+#include "base/choices.h"
 #include "base/endpoint.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -20,13 +21,12 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_OPTIONS	64
-
 enum { INSECURE = 1 << 16, KEY, LOG };
 
 /* A launcher has the first ones alone. */
 static const struct cli_option few_options[] = {
-	{ 'h', "help",    NULL, "print this, and exit" },
+	{ 'h', "help",    "[WORD]",
+	  "print this, or what is said here of WORD, and exit" },
 	{ 'q', "quiet",   NULL, "say nothing but the reason of a failure" },
 	{ 'V', "version", NULL, "print the version, and exit" },
 	{ 'v', "verbose", NULL, "report what is done" },
@@ -176,12 +176,15 @@ own_options(void)
 }
 
 static _Noreturn void
-print_help(void)
+print_help(const char *word)
 {
+	const struct cli_option *peers = launches() ? NULL : peer_options;
 	struct text text = { 0 };
 
-	help_write(&text, program, few_options,
-		   launches() ? NULL : peer_options);
+	if (!word)
+		help_write(&text, program, few_options, peers);
+	else if (!help_search(&text, program, few_options, peers, word))
+		cli_usage("--help: nothing is said of '%s'", word);
 	fputs(text.data, stdout);
 	text_release(&text);
 	exit(cli_end(0));
@@ -198,8 +201,8 @@ print_version(void)
 
 /* Options in the two forms in which getopt_long() wants them. */
 struct table {
-	char letters[3 * MAX_OPTIONS + 3];
-	struct option longs[MAX_OPTIONS + 1];
+	char letters[3 * CLI_OPTIONS + 3];
+	struct option longs[CLI_OPTIONS + 1];
 	size_t n;
 };
 
@@ -209,14 +212,17 @@ add_options(struct table *t, const struct cli_option *o)
 	char *letter = t->letters + strlen(t->letters);
 
 	for (; o->id; o++) {
-		assert(t->n < MAX_OPTIONS);
+		if (o->id == CLI_GROUP)
+			continue;
+		assert(t->n < CLI_OPTIONS);
 
 		const int wants = !o->argument ? no_argument :
 			help_may_lack(o->argument) ? optional_argument :
 			required_argument;
 
 		if (o->id < CLI_LONG)
-			letter += sprintf(letter, "%c%.*s", o->id, wants, "::");
+			letter += sprintf(letter, "%c%s", o->id, wants ==
+					  required_argument ? ":" : "");
 		if (o->name)
 			t->longs[t->n++] = (struct option){
 				o->name, wants, NULL, o->id
@@ -249,6 +255,31 @@ name_option(int id, bool is_long)
 		snprintf(current, sizeof(current), "-%c", id);
 }
 
+static void
+add_names(struct choices *c, const struct cli_option *o)
+{
+	for (; o->id; o++)
+		if (o->id != CLI_GROUP)
+			choices_add(c, o->name);
+}
+
+/* A long name that there is not, with what may be behind it. */
+static _Noreturn void
+no_option(const char *word)
+{
+	char name[64];
+	struct choices near = { .word = name };
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+	add_names(&near, own_options());
+	add_names(&near, few_options);
+	if (!launches())
+		add_names(&near, peer_options);
+	if (near.nearest)
+		cli_usage("no option --%s, but --%s", name, near.nearest);
+	cli_usage("no option --%s", name);
+}
+
 static _Noreturn void
 refuse(int c, const char *word)
 {
@@ -263,7 +294,9 @@ refuse(int c, const char *word)
 		cli_usage("%s: an argument is wanted", current);
 	if (optopt)
 		cli_usage("%s: no argument is wanted", current);
-	cli_usage("no option %.*s", (int)strcspn(word, "="), word);
+	if (!is_long)
+		cli_usage("no option %s", word);
+	no_option(word + 2);
 }
 
 /* Take in an option of every program; false if it is none of these. */
@@ -271,7 +304,7 @@ static bool
 take_common(int c, struct cli_common *common)
 {
 	switch (c) {
-	case 'h': print_help();
+	case 'h': print_help(optarg);
 	case 'q': common->quiet = true; return true;
 	case 'V': print_version();
 	case 'v': common->verbose = true; return true;
@@ -425,6 +458,18 @@ cli_choice(const char *const *names)
 		text_add(&list, "%s%s", i ? ", " : "", names[i]);
 	}
 	cli_usage("%s: '%s' is none of %s", current, optarg, list.data);
+}
+
+void
+cli_no_command(const char *word)
+{
+	struct choices near = { .word = word };
+
+	for (const struct cli_command *x = program->commands; x->name; x++)
+		choices_add(&near, x->name);
+	if (near.nearest)
+		cli_usage("no command '%s', but %s", word, near.nearest);
+	cli_usage("no command '%s'", word);
 }
 
 /* A file of ours keeps others out of ipc; a port is anybody's. */

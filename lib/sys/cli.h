@@ -50,13 +50,22 @@ enum cli_kind { CLI_DAEMON, CLI_FILTER, CLI_LAUNCHER };
 /* The first id for an option without a letter. */
 #define CLI_LONG	256
 
+/* No program has more options than this, with those of every program. */
+#define CLI_OPTIONS	64
+
+/* No option: those behind it are listed under this heading. */
+#define CLI_GROUP	(-1)
+#define CLI_HEADING(text)	{ CLI_GROUP, text, NULL, NULL }
+
 /*
  * An argument in capitals stands for what a user writes, and its word says
  * what completes it: see bin/completion.bash.  Options are in the order of the
- * manual's synopsis.
+ * list in --help; the synopsis sorts them.  An argument that may be left out
+ * belongs to the long name; the letter then has none.
  */
 struct cli_option {
-	int id;			/* its letter, or CLI_LONG and up */
+	int id;			/* its letter, or CLI_LONG and up; or
+				   CLI_GROUP: a heading, name is its text */
 	const char *name;	/* the long name */
 	const char *argument;	/* NULL: none; "[...]": may be left out */
 	const char *help;	/* what it does, as half a sentence */
@@ -135,6 +144,9 @@ uint64_t cli_duration(void);		/* milliseconds, at least one */
 uint64_t cli_limit(void);		/* the same; 0: none */
 uint64_t cli_bytes(void);		/* at least one */
 int cli_choice(const char *const *names); /* its place; NULL ends the names */
+
+/* The end of the program: there is no such command, but perhaps a near one. */
+_Noreturn void cli_no_command(const char *word);
 
 /* To write to; NULL, as of no such option: "-", standard output. */
 const char *cli_file(void);

@@ -1,6 +1,7 @@
 #include "sys/help.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COLUMNS	79
@@ -10,7 +11,8 @@
 static bool
 is_wanted(const struct cli_program *p, const struct cli_option *o)
 {
-	return p->wanted && o->id < CLI_LONG && strchr(p->wanted, o->id);
+	return p->wanted && o->id > 0 && o->id < CLI_LONG &&
+		strchr(p->wanted, o->id);
 }
 
 bool
@@ -60,17 +62,37 @@ add_form(struct text *to, const struct cli_option *o)
 	text_release(&argument);
 }
 
-/* " [-b endpoint] [--plan] ...", but for those that it must have. */
+/* Letters come first, a small one before its capital, then names. */
+static int
+compare(const void *x, const void *y)
+{
+	const struct cli_option *const *a = x, *const *b = y;
+	const int m = (*a)->id, n = (*b)->id;
+	const int order = tolower(m) - tolower(n);
+
+	if (m >= CLI_LONG && n >= CLI_LONG)
+		return strcmp((*a)->name, (*b)->name);
+	if (m >= CLI_LONG || n >= CLI_LONG)
+		return m - n;
+	return order ? order : n - m;
+}
+
+/* " [-b endpoint] [--plan] ...", or without brackets those that must be. */
 static void
 add_forms(struct text *to, const struct cli_program *p,
-	  const struct cli_option *o)
+	  const struct cli_option *o, bool wanted)
 {
-	for (; o && o->id; o++) {
-		if (is_wanted(p, o))
-			continue;
-		text_add(to, " [");
-		add_form(to, o);
-		text_add(to, "]");
+	const struct cli_option *list[CLI_OPTIONS];
+	size_t n = 0;
+
+	for (; o && o->id; o++)
+		if (o->id != CLI_GROUP && is_wanted(p, o) == wanted)
+			list[n++] = o;
+	qsort(list, n, sizeof(list[0]), compare);
+	for (size_t i = 0; i < n; i++) {
+		text_add(to, "%s", wanted ? " " : " [");
+		add_form(to, list[i]);
+		text_add(to, "%s", wanted ? "" : "]");
 	}
 }
 
@@ -82,14 +104,9 @@ add_synopsis(struct text *to, const struct cli_program *p,
 	for (; few->id; few++)
 		text_add(to, "%c", few->id);
 	text_add(to, "]");
-	add_forms(to, p, peers);
-	add_forms(to, p, p->options);
-	for (const struct cli_option *o = p->options; o && o->id; o++) {
-		if (!is_wanted(p, o))
-			continue;
-		text_add(to, " ");
-		add_form(to, o);
-	}
+	add_forms(to, p, peers, false);
+	add_forms(to, p, p->options, false);
+	add_forms(to, p, p->options, true);
 	if (p->operands)
 		text_add(to, " %s", p->operands);
 }
@@ -174,13 +191,26 @@ add_line(struct text *to, const struct text *about, const char *help)
 	text_add(to, "\n");
 }
 
+/* Is the word in what a line says, or does it say all: the word is NULL? */
+static bool
+says(const struct text *about, const char *help, const char *word)
+{
+	return !word || strcasestr(about->data, word) ||
+		strcasestr(help, word);
+}
+
+/* A heading stands before the first line under it. */
 static void
-write_options(struct text *to, const char *heading, const struct cli_option *o)
+write_options(struct text *to, const char *heading, const struct cli_option *o,
+	      const char *word)
 {
 	struct text about = { 0 };
 
-	text_add(to, "%s", heading);
-	for (; o->id; o++) {
+	for (; o && o->id; o++) {
+		if (o->id == CLI_GROUP) {
+			heading = o->name;
+			continue;
+		}
 		text_reset(&about);
 		if (o->id < CLI_LONG)
 			text_add(&about, "  -%c, --%s", o->id, o->name);
@@ -188,23 +218,41 @@ write_options(struct text *to, const char *heading, const struct cli_option *o)
 			text_add(&about, "      --%s", o->name);
 		if (o->argument)
 			add_argument(&about, o->argument);
+		if (!says(&about, o->help, word))
+			continue;
+		if (heading && !word)
+			text_add(to, "\n%s:\n", heading);
+		heading = NULL;
 		add_line(to, &about, o->help);
 	}
 	text_release(&about);
 }
 
 static void
-write_commands(struct text *to, const struct cli_command *c)
+write_commands(struct text *to, const struct cli_command *c, const char *word)
 {
 	struct text about = { 0 };
 
-	text_add(to, "\nCommands:\n");
-	for (; c->name; c++) {
+	if (c && !word)
+		text_add(to, "\nCommands:\n");
+	for (; c && c->name; c++) {
 		text_reset(&about);
 		text_add(&about, "  %s %s", c->name, c->operands);
-		add_line(to, &about, c->help);
+		if (says(&about, c->help, word))
+			add_line(to, &about, c->help);
 	}
 	text_release(&about);
+}
+
+static void
+write_list(struct text *to, const struct cli_program *p,
+	   const struct cli_option *few, const struct cli_option *peers,
+	   const char *word)
+{
+	write_commands(to, p->commands, word);
+	write_options(to, "Options", p->options, word);
+	write_options(to, "Options of every program", few, word);
+	write_options(to, NULL, peers, word);
 }
 
 void
@@ -212,12 +260,15 @@ help_write(struct text *to, const struct cli_program *p,
 	   const struct cli_option *few, const struct cli_option *peers)
 {
 	write_synopsis(to, p, few, peers);
-	if (p->commands)
-		write_commands(to, p->commands);
-	if (p->options)
-		write_options(to, "\nOptions:\n", p->options);
-	write_options(to, "\nOptions of every program:\n", few);
-	if (peers)
-		write_options(to, "", peers);
+	write_list(to, p, few, peers, NULL);
 	text_add(to, "\nMore is in %s(1).\n", p->name);
+}
+
+bool
+help_search(struct text *to, const struct cli_program *p,
+	    const struct cli_option *few, const struct cli_option *peers,
+	    const char *word)
+{
+	write_list(to, p, few, peers, word);
+	return to->size > 0;
 }
