@@ -109,7 +109,9 @@ run(struct program *p, int *status, struct fail *why, struct fail *f)
 		};
 
 		requests_fds(&p->requests, coord_wants(p->coord), fds + 3);
-		if (net_wait(p->net, fds, 3 + REQUESTS_FDS, TICK_MS, f) < 0 ||
+		if (net_wait(p->net, fds, 3 + REQUESTS_FDS,
+			     coord_holds(p->coord) ? COORD_HOLD_MS : TICK_MS,
+			     f) < 0 ||
 		    requests_read(&p->requests, fds + 3, f) < 0)
 			return -1;
 		if (cli_stop && !stopped) {

@@ -307,6 +307,71 @@ count() {
 	ends 0
 }
 
+# coordinator - one is begun that has a journal, with its servers at ipc://c.
+coordinator() {
+	launch ps-coord -b "ipc://$PWD/c" -s 1 -m model.ps -B 4 \
+		--queue="$queue" --journal=journal -o own "$@" requests
+	job=$pid
+	job_log=$log
+}
+
+@test "the coordinator is killed and its submitters have each result once" {
+	local i k
+	printf '%s\n' 'train 3' join >requests
+	coordinator
+	launch ps-serve -c "ipc://$PWD/c" -i 0
+	launch ps-work -c "ipc://$PWD/c" --repeat train.svm
+	for i in 1 2 3; do
+		{
+			for k in $(seq 400); do
+				echo "{\"id\":\"$i.$k\",\"steps\":2}"
+			done
+			echo '{"id":"end","op":"join"}'
+		} >"asked.$i"
+		launch ps-submit -Q "$queue" -n "s$i" --detach -o "out.$i" \
+			"asked.$i"
+		submitter[i]=$pid
+	done
+	for k in 1 2 3 4 5; do
+		timeout 60 grep -q -m "$((40 * k))" . \
+			<(tail -n +1 -F out.1 --pid="${submitter[1]}" \
+				2>/dev/null)
+		dies "$job"
+		coordinator
+	done
+	wait "${submitter[@]}"
+	grep -q 'going on with a run that broke off' "$job_log"
+	for i in 1 2 3; do
+		assert_equal "$(count '"op":"train"' "out.$i")" 800
+		assert_equal "$(grep '"op":"train"' "out.$i" | cut -d, -f1 |
+			sort | uniq -c | grep -c '^ *2 ')" 400
+		tail -n 1 "out.$i" >last
+		assert_equal "$(cut -d, -f1,2,4,5 last)" \
+			'{"id":"end","op":"join","steps":800,"examples":3200'
+	done
+	assert_equal "$(cut -d, -f1,3 own | tail -n 1)" '{"op":"join","steps":3'
+	ends 0
+	# No step was anybody else's, and none was done twice.
+	cat own out.* | grep -o '"step":[0-9]*,"worker"' | sort | uniq -d >twice
+	assert_equal "$(<twice)" ""
+	assert [ ! -e journal ]
+}
+
+@test "a queue is part of what a journal is of" {
+	: >requests
+	coordinator
+	launch ps-serve -c "ipc://$PWD/c" -i 0
+	submit <<<status >/dev/null
+	dies "$job"
+	run -78 ps-coord -b "ipc://$PWD/c" -s 1 -m model.ps -B 4 \
+		--journal=journal requests
+	assert_output "ps-coord: journal: it is of another model, seed or\
+ number of servers or partitions, or with data (-d) or a queue (--queue) of its\
+ own: go on as that run was begun, or remove it to begin anew"
+	coordinator
+	submit <<<status | grep -q '"op":"status","step":0'
+}
+
 # detached - a submitter of that name dies, and its requests stay.
 detached() {
 	mkfifo pipe
@@ -396,9 +461,6 @@ one() {
 		ps-coord -m model.ps -s 1 -b ipc://c --queue=none
 	one 73 "ps-coord: cannot listen on ipc://file: it is no socket" \
 		ps-coord -m model.ps -s 1 -b ipc://c --queue=ipc://file
-	one 64 "ps-coord: --queue: what submitters ask is not in a journal;\
- leave out --journal; try 'ps-coord --help'" \
-		ps-coord -m model.ps -s 1 --queue=ipc://q --journal=j
 	one 77 "ps-coord: tcp://192.0.2.1:2222 can be reached by strangers:\
  listen on 127.0.0.1 or ipc://, or say --key or --insecure" \
 		ps-coord -m model.ps -s 1 -b ipc://c \
@@ -425,10 +487,6 @@ one() {
 		-b "$queue" <(exec sleep 20 3>&-)
 	one 78 "ps-submit: coordinator $queue: it takes no requests but its\
  own: say ps-coord --queue" ps-submit -Q "$queue"
-	one 64 "ps-coord: --queue: what submitters ask is not in a journal,\
- without which nothing is suspended; try 'ps-coord --help'" \
-		ps-coord -m model.ps -s 1 --checkpoint=c --suspend \
-		--queue=ipc://q
 }
 
 @test "garbage and strangers leave submitters undisturbed" {

@@ -347,7 +347,8 @@ coord_wants(const struct coord *c)
 		ending_state(c) != ENDING_SUSPEND &&
 		c->phase != PHASE_END && !c->full &&
 		submit_wants(c) && !report_is_full(c) &&
-		journal_line_bytes(c) < MAX_LINES;
+		journal_line_bytes(c) < MAX_LINES &&
+		journal_note_bytes(c) < MAX_LINES;
 }
 
 void
@@ -356,14 +357,18 @@ coord_request(struct coord *c, const char *line, size_t size,
 {
 	struct request r;
 
+	if (submitters_open(c->submitters)) {
+		submit_own(c, line, size, number);
+		coord_advance(c, now);
+		return;
+	}
 	journal_line(c, line, size, number);
 	submit_read(c, &r, line, size, number);
 	if (r.op == REQUEST_NONE)
 		return;
-	if (r.op == REQUEST_STATUS || submitters_open(c->submitters)) {
-		submitters_accept(c->submitters, SUBMITTER_OWN, line, size);
-		submit_take(c, SUBMITTER_OWN, &r, size);
-		coord_advance(c, now);
+	if (r.op == REQUEST_STATUS) {
+		request_release(&r);
+		submit_own(c, line, size, number);
 		return;
 	}
 	if (r.op == REQUEST_STOP) {
@@ -481,6 +486,14 @@ fold(struct coord *c)
 		records_fold(c, step, c->told_to_stop);
 }
 
+/* A turn is in the journal before anything else happens. */
+static void
+commit(struct coord *c)
+{
+	if (journal_is_open(c))
+		records_commit(c, c->now_ms);
+}
+
 /* Steps up to the next cut; and on, when it is known what that has.  What was
    given to who could not be reached is given to others. */
 static void
@@ -491,6 +504,7 @@ give_out(struct coord *c)
 	do {
 		steps_give_out(c);
 		more = cut_come_to(c) || submit_turns(c);
+		commit(c);
 		fold(c);
 		more = hear_unreachable(c) || more;
 	} while (more && !journal_failed(c));
@@ -561,6 +575,7 @@ go_ahead(struct coord *c, uint64_t now)
 	cut_advance(c, now);
 	fold(c);
 	journal_lines(c);
+	commit(c);
 	if (!settle(c, now) && may_give_out(c))
 		give_out(c);
 	if (settle(c, now))
@@ -571,6 +586,21 @@ go_ahead(struct coord *c, uint64_t now)
 	else
 		end_suspended(c);
 	fold(c);
+}
+
+/* With a journal it is for coord_tick(), so that what many wait for becomes
+   safe at once. */
+static void
+tell_submitters(struct coord *c)
+{
+	if (!submitters_open(c->submitters))
+		return;
+	submit_settle(c);
+	if (!journal_is_open(c))
+		return;
+	records_commit(c, c->now_ms);
+	if (!c->o.journal || !journal_lost(c))
+		submit_tell(c);
 }
 
 void
@@ -590,8 +620,8 @@ coord_advance(struct coord *c, uint64_t now)
 	end_check_over(c, now);
 	if (c->phase == PHASE_RUN)
 		go_ahead(c, now);
-	if (submitters_open(c->submitters))
-		submit_tell(c);
+	if (!c->o.journal)
+		tell_submitters(c);
 }
 
 /* ---- what happens ---- */
@@ -623,6 +653,15 @@ fleet_failed(struct coord *c, const struct fail *why, uint64_t now)
 	end_fail(c, why, now);
 }
 
+static void
+hear_submitter(struct coord *c, uint64_t peer, const struct message *m,
+	       uint64_t now)
+{
+	submit_hear(c, peer, m, now);
+	if (journal_note_bytes(c) >= MAX_LINES)
+		records_commit(c, now);
+}
+
 void
 coord_hear(struct coord *c, uint64_t peer, const struct message *m,
 	   uint64_t now)
@@ -633,7 +672,7 @@ coord_hear(struct coord *c, uint64_t peer, const struct message *m,
 	if (standby_knows(c, peer))
 		take_news(c, standby_hear(c, peer, m, now));
 	else if (submit_is_for(c, peer, m))
-		submit_hear(c, peer, m, now);
+		hear_submitter(c, peer, m, now);
 	else if (!fleet_knows(c->fleet, peer))
 		hear_member(c, peer, m, now);
 	else if (m->kind == MESSAGE_STANDBY)
@@ -674,8 +713,8 @@ note_pause(struct coord *c, uint64_t now)
 	watch_excuse(c, now);
 }
 
-void
-coord_tick(struct coord *c, uint64_t now)
+static void
+tick(struct coord *c, uint64_t now)
 {
 	struct fail why;
 
@@ -683,8 +722,6 @@ coord_tick(struct coord *c, uint64_t now)
 	if (c->phase != PHASE_END)
 		end_check_drain(c, now);
 	end_check_over(c, now);
-	if (c->phase == PHASE_END && submitters_open(c->submitters))
-		submit_tell(c);
 	if (c->phase == PHASE_END)
 		return;
 	if (fleet_tick(c->fleet, now, c->o.lease_ms,
@@ -709,6 +746,23 @@ coord_tick(struct coord *c, uint64_t now)
 			hear_anew(c);
 	}
 	coord_advance(c, now);
+}
+
+void
+coord_tick(struct coord *c, uint64_t now)
+{
+	c->now_ms = now;
+	journal_open(c, submit_can_commit(c, now));
+	tick(c, now);
+	tell_submitters(c);
+	journal_open(c, false);
+	settle(c, now);
+}
+
+bool
+coord_holds(const struct coord *c)
+{
+	return submit_is_awaited(c, c->now_ms);
 }
 
 void
@@ -737,6 +791,10 @@ void
 coord_note(struct coord *c, uint64_t written, bool now_or_never,
 	   uint64_t now)
 {
+	if (submitters_open(c->submitters)) {
+		records_commit(c, now);
+		return;
+	}
 	/* A checkpoint waits for it, which holds what it is about. */
 	if (records_ends(c, written, now_or_never, cut_whole(c), now))
 		coord_advance(c, now);

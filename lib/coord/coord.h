@@ -95,6 +95,9 @@ void coord_hear(struct coord *, uint64_t peer, const struct message *,
 		uint64_t now_ms);
 void coord_somebody_left(struct coord *, uint64_t now_ms);
 void coord_tick(struct coord *, uint64_t now_ms);
+/* Does anybody wait for the next tick, which is to come that soon? */
+#define COORD_HOLD_MS	4
+bool coord_holds(const struct coord *);
 
 uint64_t coord_term(const struct coord *);
 

@@ -87,6 +87,7 @@ end_nothing_left(const struct coord *c)
 {
 	return c->resumed && !c->begun && !c->o.keep_servers &&
 		ending_had_last_request(c) && queue_idle(c->queue) &&
+		submitters_all_pending(c->submitters) == 0 &&
 		!void_under_way(c) && !void_is_aside(c) &&
 		(!c->o.checkpoint || cut_saved_step(c) == queue_mark(c->queue));
 }
@@ -112,7 +113,8 @@ leaves(const struct coord *c, const struct fail *why)
 
 	if (journal_lost(c))
 		return c->begun || c->resumed;
-	if (c->o.journal && c->o.journal->whole && report_steps(c) > 0 &&
+	if (c->o.journal && (c->o.journal->whole || c->o.queue) &&
+	    report_steps(c) > 0 &&
 	    (why->kind == FAIL_PEER || forsaken))
 		return true;
 	return c->resumed && !c->started &&

@@ -31,6 +31,7 @@ struct kept {
 	bool waits;		/* a barrier was passed: nothing behind it is
 				   leased before the journal has that */
 	bool has_ending;
+	bool open;		/* for what submitters wait for */
 };
 
 void
@@ -155,6 +156,7 @@ void
 journal_replay(struct coord *c, bool begin)
 {
 	c->kept->replaying = begin;
+	report_again(c, begin);
 }
 
 bool
@@ -285,6 +287,41 @@ journal_pass(struct coord *c)
 	queue_pass(c->queue);
 }
 
+void
+journal_submitter(struct coord *c, enum journal_note what, size_t owner,
+		  uint64_t number, const struct pack *more)
+{
+	if (!c->o.journal || c->kept->replaying)
+		return;
+	note(c, what, owner, number);
+	if (more)
+		pack_append(&c->kept->notes, more);
+}
+
+size_t
+journal_note_bytes(const struct coord *c)
+{
+	return c->kept->notes.size;
+}
+
+void
+journal_open(struct coord *c, bool begin)
+{
+	c->kept->open = begin;
+}
+
+bool
+journal_is_open(const struct coord *c)
+{
+	return !c->o.journal || (c->kept->open && !c->kept->lost);
+}
+
+bool
+journal_can_open(const struct coord *c, uint64_t now)
+{
+	return c->kept->waits || now - c->kept->noted_ms >= COORD_HOLD_MS;
+}
+
 static bool
 noted(const struct coord *c)
 {
@@ -312,6 +349,12 @@ void
 journal_dropped(struct coord *c, size_t requests)
 {
 	note_barrier(c, NOTE_DROPPED, queue_next(c->queue), requests);
+}
+
+void
+journal_dropped_of(struct coord *c, size_t owner)
+{
+	note_barrier(c, NOTE_DROPPED_OF, queue_next(c->queue), owner);
 }
 
 void
@@ -358,6 +401,18 @@ journal_due(const struct coord *c, bool now_or_never, bool whole,
 		return false;
 	return now_or_never || whole || k->waits ||
 		now - k->noted_ms >= NOTE_MS;
+}
+
+bool
+journal_is_awaited(const struct coord *c, bool lines, bool changed,
+		   uint64_t now)
+{
+	const struct kept *k = c->kept;
+
+	if (!c->o.journal || k->lost || k->replaying)
+		return false;
+	return !noted(c) || lines ||
+		(changed && now - k->noted_ms >= NOTE_MS);
 }
 
 const struct pack *

@@ -41,10 +41,16 @@ void journal_lines(struct coord *);
 void journal_add_lines(struct coord *, const struct text *);
 size_t journal_line_bytes(const struct coord *);	/* not in it yet */
 
-/* What a record of JOURNAL_ENDS says of steps and requests. */
+/*
+ * What a record of JOURNAL_ENDS says of steps and requests: a number and two
+ * more.  Of those from NOTE_CALLED on the first one is a submitter's number;
+ * coord_submit.c says what follows.
+ */
 enum journal_note {
 	NOTE_DONE = 1, NOTE_VOID, NOTE_PASSED, NOTE_DROPPED, NOTE_CLOSED,
-	NOTE_ENDING
+	NOTE_ENDING, NOTE_DROPPED_OF,
+	NOTE_CALLED, NOTE_ASKED, NOTE_LATE, NOTE_TURN, NOTE_CANCELLED,
+	NOTE_FORGOTTEN, NOTE_LEFT, NOTE_QUEUED
 };
 void journal_done(struct coord *, uint64_t step);
 void journal_void(struct coord *, uint64_t step);
@@ -55,6 +61,11 @@ void journal_closed(struct coord *);	/* an epoch; another one begins */
    ended, in the journal, too. */
 void journal_begun(struct coord *);
 void journal_dropped(struct coord *, size_t requests);
+/* Of many submitters what one has; others begin again what they had. */
+void journal_dropped_of(struct coord *, size_t owner);
+/* One of many submitters; more: what follows, or NULL. */
+void journal_submitter(struct coord *, enum journal_note, size_t owner,
+		       uint64_t number, const struct pack *more);
 /* Nothing more is begun, because of the failure, or because it was asked; and:
    that is in it. */
 void journal_ending(struct coord *);
@@ -69,6 +80,21 @@ bool journal_safe(const struct coord *);
 bool journal_waits(const struct coord *);
 /* true: all is noted; or nothing is leased before it is. */
 bool journal_await(struct coord *);
+/* Bytes of notes that are not in it yet. */
+size_t journal_note_bytes(const struct coord *);
+/*
+ * Of many submitters: what they ask, whose turn it is and their results go into
+ * it together, now and then, as each time may take a disk milliseconds.  It is
+ * time now, until this is said to be over: turns may begin, and what is to be
+ * kept is.  Is it so long since the last time, or does anybody wait?
+ */
+void journal_open(struct coord *, bool begin);
+bool journal_is_open(const struct coord *);
+bool journal_can_open(const struct coord *, uint64_t now_ms);
+/* Is there anything to be kept?  lines: results; changed: what nobody waits
+   for. */
+bool journal_is_awaited(const struct coord *, bool lines, bool changed,
+			uint64_t now_ms);
 /* Is it time to note what has ended?  Then that is the notes, when so many
    bytes of results are written; and: they are in it, and something waited. */
 bool journal_due(const struct coord *, bool now_or_never, bool whole,

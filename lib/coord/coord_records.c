@@ -11,6 +11,7 @@
 #include "coord/coord_journal.h"
 #include "coord/coord_recover.h"
 #include "coord/coord_report.h"
+#include "coord/coord_submit.h"
 #include "coord/coord_void.h"
 
 #define MAX_FOLD	((size_t)16 << 20)
@@ -46,6 +47,7 @@ records_pack_run(struct pack *out, const struct coord *c)
 	pack_uint(out, c->plan.seed);
 	pack_uint(out, c->o.servers);
 	pack_uint(out, c->o.ledger != NULL);
+	pack_uint(out, c->o.queue);
 }
 
 static void
@@ -69,8 +71,10 @@ records_begin(struct coord *c)
 	add_run(c, cut_base(c)->name, cut_base(c)->step);
 }
 
+/* whole: of each submitter all, not what is new. */
 static void
-add_ends(struct coord *c, const struct pack *notes, bool safe, uint64_t now)
+add_ends(struct coord *c, const struct pack *notes, bool safe, bool whole,
+	 uint64_t now)
 {
 	struct pack out = { 0 };
 
@@ -79,6 +83,7 @@ add_ends(struct coord *c, const struct pack *notes, bool safe, uint64_t now)
 	report_write(c, &out, now);
 	pack_blob(&out, notes->data, notes->size);
 	data_write_epoch(c, &out, now);
+	submit_write(c, whole, &out, now);
 	journal_add(c, JOURNAL_ENDS, &out, safe);
 	pack_release(&out);
 }
@@ -91,8 +96,21 @@ records_ends(struct coord *c, uint64_t written, bool now_or_never,
 		return false;
 	c->now_ms = now;
 	journal_lines(c);	/* what ended was asked for before */
-	add_ends(c, journal_notes(c, written, now), whole, now);
+	add_ends(c, journal_notes(c, written, now), whole, false, now);
 	return journal_has_notes(c) || whole;
+}
+
+void
+records_commit(struct coord *c, uint64_t now)
+{
+	if (!submit_is_awaited(c, now))
+		return;
+	add_ends(c, journal_notes(c, submit_printed(c), now), true, false,
+		 now);
+	if (journal_lost(c))
+		return;
+	journal_has_notes(c);
+	submit_kept(c);
 }
 
 /*
@@ -110,14 +128,16 @@ void
 records_fold(struct coord *c, uint64_t step, bool stops)
 {
 	struct text left = { 0 };
-	struct pack fold = { 0 };
+	struct pack fold = { 0 }, notes = { 0 };
 	char name[CHECKPOINT_NAME];
 
 	if (!c->o.journal || journal_lost(c))
 		return;
 	journal_lines(c);
-	if (can_fold(c) && queue_write(c->queue, &left)) {
-		if (stops)
+	records_commit(c, c->now_ms);
+	if (can_fold(c) && (c->o.queue ? submit_fold(c, &notes) :
+			    queue_write(c->queue, &left))) {
+		if (stops && !c->o.queue)
 			text_add(&left, "%s\n", request_name(REQUEST_STOP));
 		checkpoint_name(step, name);
 		journal_fold(c, &fold, step);
@@ -126,7 +146,9 @@ records_fold(struct coord *c, uint64_t step, bool stops)
 		recover_write_servers(c, false);
 		data_write_counts(c);
 		journal_add_lines(c, &left);
-		add_ends(c, &(struct pack){ 0 }, false, c->now_ms);
+		if (c->o.queue)
+			journal_resume(c, submit_printed(c));
+		add_ends(c, &notes, false, true, c->now_ms);
 		void_write_error(c);
 	}
 	journal_fold(c, NULL, step);
@@ -134,6 +156,7 @@ records_fold(struct coord *c, uint64_t step, bool stops)
 		pack_reset(&fold);
 	journal_add(c, JOURNAL_FOLD, &fold, false);
 	pack_release(&fold);
+	pack_release(&notes);
 	text_release(&left);
 }
 

@@ -13,6 +13,7 @@
 #include "coord/coord_report.h"
 #include "coord/coord_rerun.h"
 #include "coord/coord_standby.h"
+#include "coord/coord_submit.h"
 #include "coord/coord_void.h"
 
 #include <stdio.h>
@@ -56,8 +57,8 @@ replay_run(struct coord *c, struct unpack *u, struct fail *f)
 		pack_release(&ours);
 		return fail(f, FAIL_CONFIG, "it is of another model, seed or "
 			    "number of servers or partitions, or with data "
-			    "of its own (-d): go on as that run was begun, "
-			    "or remove it to begin anew");
+			    "(-d) or a queue (--queue) of its own: go on as "
+			    "that run was begun, or remove it to begin anew");
 	}
 	u->next += ours.size;
 	pack_release(&ours);
@@ -139,9 +140,17 @@ replay_note(struct coord *c, uint64_t what, uint64_t first, uint64_t count)
 		queue_drop(c->queue, count);
 		void_read_dropped(c);
 	}
+	if (what == NOTE_DROPPED_OF) {
+		for (uint64_t s = queue_mark(c->queue); s < first; s++)
+			if (queue_step(c->queue, s))
+				rerun_void(c, s);
+		queue_cancel_of(c->queue, (size_t)count);
+		void_read_dropped(c);
+	}
 	/* What it had not given up is given up now. */
 	if (what == NOTE_ENDING)
 		ending_read_drain(c);
+	submit_replayed(c);
 	return 0;
 }
 
@@ -164,10 +173,13 @@ replay_ends(struct coord *c, struct unpack *u)
 		const uint64_t first = unpack_uint(&notes);
 		const uint64_t count = unpack_uint(&notes);
 
-		if (notes.bad || replay_note(c, what, first, count) < 0)
+		if (notes.bad || (what >= NOTE_CALLED ?
+		    submit_replay_note(c, (enum journal_note)what,
+				       (size_t)first, count, &notes) :
+		    replay_note(c, what, first, count)) < 0)
 			return -1;
 	}
-	return data_read_epoch(c, u);
+	return data_read_epoch(c, u) < 0 || submit_replay(c, u) < 0 ? -1 : 0;
 }
 
 static int replay(struct coord *, enum journal_kind, struct unpack *,
@@ -271,6 +283,7 @@ coord_start(struct coord *c, uint64_t *line, uint64_t *written,
 			    "place, or remove it to begin anew",
 			    c->o.restore);
 	cut_resume(c, *cut_base(c)->name ? cut_base(c)->step : WIRE_NONE);
+	submit_resume(c);
 	/* It is noted when the servers have shown that this is the journal. */
 	fleet_kept(c->fleet, journal_records(c));
 	recover_resume(c);

@@ -29,6 +29,8 @@ struct report {
 	size_t cancelled_kinds, cancelled_owner;
 	uint64_t given_up;		/* requests */
 	struct text warnings;
+	bool is_again;			/* what is told: it stands in the */
+	struct text again;		/* journal */
 };
 
 void
@@ -49,6 +51,7 @@ report_release(struct coord *c)
 	free(c->report->join);
 	totals_release(&c->report->all);
 	text_release(&c->report->warnings);
+	text_release(&c->report->again);
 	free(c->report);
 }
 
@@ -57,6 +60,12 @@ report_begin(struct coord *c, uint64_t now)
 {
 	report_new_owner(c, SUBMITTER_OWN, now);
 	totals_reset(&c->report->all, now);
+}
+
+void
+report_again(struct coord *c, bool again)
+{
+	c->report->is_again = again;
 }
 
 static struct totals *
@@ -193,9 +202,14 @@ report_cancelled_requests(const struct coord *c)
 
 /* ---- lines ---- */
 
+/* What is done again, as the journal says, has been told. */
 static struct text *
 output_of(const struct coord *c, const struct request *asked)
 {
+	if (c->report->is_again) {
+		text_reset(&c->report->again);
+		return &c->report->again;
+	}
 	return submitters_output(c->submitters,
 				 asked ? asked->owner : SUBMITTER_OWN);
 }
@@ -552,6 +566,19 @@ totals_read(struct unpack *u, const struct coord *c, struct totals *t)
 }
 
 void
+report_write_owner(const struct coord *c, size_t owner, struct pack *out,
+		   uint64_t now)
+{
+	totals_write(out, c, join_of(c, owner), now);
+}
+
+void
+report_read_owner(struct coord *c, size_t owner, struct unpack *in)
+{
+	totals_read(in, c, join_of(c, owner));
+}
+
+void
 report_write(const struct coord *c, struct pack *out, uint64_t now)
 {
 	totals_write(out, c, join_of(c, SUBMITTER_OWN), now);
@@ -568,7 +595,7 @@ report_read(struct coord *c, struct unpack *in)
 struct text *
 coord_output(struct coord *c)
 {
-	return submitters_output(c->submitters, SUBMITTER_OWN);
+	return submitters_ready(c->submitters);
 }
 
 struct text *

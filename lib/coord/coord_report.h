@@ -23,6 +23,8 @@ void report_init(struct coord *, uint64_t now_ms);
 void report_release(struct coord *);
 bool report_is_full(const struct coord *);	/* of lines to be printed */
 void report_begin(struct coord *, uint64_t now_ms);
+/* What is told from now on was told before, or is not any more. */
+void report_again(struct coord *, bool);
 /* A step, by a worker or in so many slots. */
 void report_step(struct coord *, const struct step *,
 		 const struct result *, const char *worker, size_t slots,
@@ -70,6 +72,10 @@ void report_staleness(struct text *, const struct totals *);
 void report_staleness_said(struct text *, const struct totals *);
 void report_write(const struct coord *, struct pack *, uint64_t now_ms);
 void report_read(struct coord *, struct unpack *);
+/* Of one submitter, since its last join. */
+void report_write_owner(const struct coord *, size_t owner, struct pack *,
+			uint64_t now_ms);
+void report_read_owner(struct coord *, size_t owner, struct unpack *);
 
 void totals_reset(struct totals *, uint64_t now_ms);
 void totals_release(struct totals *);

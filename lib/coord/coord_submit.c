@@ -22,10 +22,13 @@
 #include <string.h>
 
 #define MAX_FRAME	((size_t)1 << 20)	/* bytes of results at once */
+#define MOST_AHEAD	64	/* steps, while a turn becomes safe */
 
 struct submit {
 	bool told_of_rates;	/* that one is for several optimizers */
 	bool ended;		/* they were told that the run has */
+	uint64_t steps;		/* that have ended since the last turn, */
+	uint64_t usual;		/* and so many did before one */
 };
 
 void
@@ -33,6 +36,8 @@ submit_init(struct coord *c)
 {
 	c->submit = mem_alloc(1, sizeof(*c->submit));
 	c->submitters = submitters_new(c->o.queue, c->o.keep_going);
+	if (c->o.queue && c->o.journal)
+		submitters_keep(c->submitters);
 }
 
 void
@@ -166,8 +171,9 @@ cancel_id(struct coord *c, const struct request *r)
 	report_cancel(c, r, count);
 }
 
-void
-submit_take(struct coord *c, size_t owner, struct request *r, size_t bytes)
+/* Takes what was read of a line of so many bytes. */
+static void
+take_request(struct coord *c, size_t owner, struct request *r, size_t bytes)
 {
 	r->owner = owner;
 	if (r->op == REQUEST_STATUS)
@@ -182,6 +188,32 @@ submit_take(struct coord *c, size_t owner, struct request *r, size_t bytes)
 	request_release(r);
 }
 
+/* So that it is known again what was asked, and of whom. */
+static void
+keep_line(struct coord *c, enum journal_note what, size_t i, uint64_t number,
+	  const char *line, size_t size)
+{
+	struct pack more = { 0 };
+
+	pack_blob(&more, line, size);
+	journal_submitter(c, what, i, number, &more);
+	pack_release(&more);
+}
+
+void
+submit_own(struct coord *c, const char *line, size_t size, uint64_t number)
+{
+	struct request r;
+
+	if (submitters_open(c->submitters)) {
+		journal_last_line(c, number);
+		keep_line(c, NOTE_ASKED, SUBMITTER_OWN, number, line, size);
+	}
+	submitters_accept(c->submitters, SUBMITTER_OWN, line, size);
+	submit_read(c, &r, line, size, number);
+	take_request(c, SUBMITTER_OWN, &r, size);
+}
+
 bool
 submit_wants(const struct coord *c)
 {
@@ -190,13 +222,16 @@ submit_wants(const struct coord *c)
 	return !submitters_open(s) ||
 		(submitters_room(s, SUBMITTER_OWN) >
 		 submitters_accepted(s, SUBMITTER_OWN) &&
-		 submitters_output(s, SUBMITTER_OWN)->size < COORD_OUTPUT);
+		 submitters_bytes(s, SUBMITTER_OWN) < COORD_OUTPUT);
 }
 
 /* ---- turns ---- */
 
-/* As many steps as workers can have at once wait in the queue, and no more:
-   what comes later may have its turn before others that have waited. */
+/*
+ * As many steps as workers can have at once wait in the queue, and no more:
+ * what comes later may have its turn before others that have waited.  With a
+ * journal those, besides, that they do until the next turn is safe.
+ */
 static uint64_t
 steps_ahead(const struct coord *c)
 {
@@ -204,7 +239,8 @@ steps_ahead(const struct coord *c)
 	const uint64_t workers = c->scheduler->rounds(c) ? 1 :
 		workers_ready(c);
 
-	return workers > 0 ? workers * each : 1;
+	return (workers > 0 ? workers * each : 1) +
+		(c->o.journal ? 2 * c->submit->usual : 0);
 }
 
 static void
@@ -237,6 +273,17 @@ stop(struct coord *c)
 }
 
 static void
+keep_turn(struct coord *c, const struct turn *t)
+{
+	struct pack more = { 0 };
+
+	pack_uint(&more, t->steps);
+	journal_submitter(c, NOTE_TURN, t->request->owner, t->request->number,
+			  &more);
+	pack_release(&more);
+}
+
+static void
 begin(struct coord *c, const struct turn *t)
 {
 	const struct request *r = t->request;
@@ -258,6 +305,13 @@ begin(struct coord *c, const struct turn *t)
 	submitters_ended(c->submitters, r->owner, r->number, 0, 0);
 }
 
+static void
+cancel(struct coord *c, size_t i, bool all)
+{
+	journal_submitter(c, NOTE_CANCELLED, i, all, NULL);
+	submitters_cancel(c->submitters, i, all, tell_given_up, c);
+}
+
 /* The run ends before what is pending has begun. */
 static void
 give_up_all(struct coord *c)
@@ -270,47 +324,82 @@ give_up_all(struct coord *c)
 	for (size_t i = 0; i < submitters_count(s); i++) {
 		if (submitters_pending(s, i) > 0 && i != SUBMITTER_OWN)
 			submitters_note(s, i, &why);
-		submitters_cancel(s, i, true, tell_given_up, c);
+		cancel(c, i, true);
 	}
 }
 
-/* What has ended in the queue; and who is to lose what it has pending. */
 static void
-settle(struct coord *c)
+take_ended(struct coord *c)
 {
-	struct submitters *s = c->submitters;
 	struct part_ended e;
+
+	while (queue_ended(c->queue, &e)) {
+		submitters_ended(c->submitters, e.owner, e.number, e.steps,
+				 e.undone);
+		c->submit->steps += e.steps;
+	}
+}
+
+/* What has ended in the queue; and who is to lose what it has pending.  A run
+   that is left has not ended. */
+void
+submit_settle(struct coord *c)
+{
 	size_t who;
 	bool all;
 
-	while (queue_ended(c->queue, &e))
-		submitters_ended(s, e.owner, e.number, e.steps, e.undone);
-	while ((who = submitters_failed(s, &all)) != SUBMITTER_NONE)
-		submitters_cancel(s, who, all, tell_given_up, c);
+	take_ended(c);
+	if (ending_is_left(c))
+		return;
+	while ((who = submitters_failed(c->submitters, &all)) !=
+	       SUBMITTER_NONE)
+		cancel(c, who, all);
 	if (c->phase == PHASE_END ||
 	    (ending_state(c) == ENDING_DRAIN && queue_idle(c->queue)))
 		give_up_all(c);
 	report_given_up(c);
 }
 
+/* It rises at once, and falls slowly. */
+static void
+note_pace(struct coord *c)
+{
+	struct submit *s = c->submit;
+
+	s->usual = s->steps > s->usual / 2 ? s->steps : s->usual / 2;
+	if (s->usual > MOST_AHEAD / 2)
+		s->usual = MOST_AHEAD / 2;
+	s->steps = 0;
+}
+
+bool
+submit_can_commit(const struct coord *c, uint64_t now)
+{
+	return journal_can_open(c, now) || queue_unnumbered(c->queue) == 0;
+}
+
 bool
 submit_turns(struct coord *c)
 {
-	const uint64_t ahead = steps_ahead(c);
+	uint64_t ahead;
 	struct turn t;
 	bool any = false;
 
-	if (!submitters_open(c->submitters))
+	if (!submitters_open(c->submitters) || !journal_is_open(c))
 		return false;
-	settle(c);
+	submit_settle(c);
+	ahead = steps_ahead(c);
 	while (!void_under_way(c) && !ending_begun(c) && rerun_idle(c) &&
 	       queue_unnumbered(c->queue) < ahead &&
 	       submitters_turn(c->submitters, c->o.pack, c->o.ledger != NULL,
 			       &t)) {
+		keep_turn(c, &t);
 		begin(c, &t);
-		settle(c);
+		submit_settle(c);
 		any = true;
 	}
+	if (any)
+		note_pace(c);
 	return any;
 }
 
@@ -361,6 +450,8 @@ hello(struct coord *c, uint64_t peer, const struct message *m,
 			    m->hello.index, &before, f);
 	if (i == SUBMITTER_NONE)
 		return -1;
+	keep_line(c, NOTE_CALLED, i, 0, submitters_name(s, i),
+		  m->frame[0].size);
 	if (before != SUBMITTER_AWAY)
 		send_away(c, submitters_name(s, i), before);
 	if (submitters_accepted(s, i) == 0)
@@ -371,17 +462,20 @@ hello(struct coord *c, uint64_t peer, const struct message *m,
 
 /* One that came too late is told so. */
 static void
-take_line(struct coord *c, size_t i, const char *bytes, size_t size)
+take_line(struct coord *c, size_t i, const char *bytes, size_t size, bool late)
 {
-	const bool late = submitters_closed(c->submitters, i);
 	char *line = mem_text_n(bytes, size);
 	struct request r;
 	struct fail why;
+	uint64_t number;
 
-	submit_read(c, &r, line, size, submitters_accepted(c->submitters, i));
+	submitters_accept(c->submitters, i, bytes, size);
+	number = submitters_accepted(c->submitters, i);
+	keep_line(c, late ? NOTE_LATE : NOTE_ASKED, i, number, bytes, size);
+	submit_read(c, &r, line, size, number);
 	r.owner = i;
 	if (!late) {
-		submit_take(c, i, &r, size);
+		take_request(c, i, &r, size);
 	} else if (r.op != REQUEST_NONE) {
 		fail(&why, FAIL_AGAIN, "no more is taken");
 		submitters_note(c->submitters, i, &why);
@@ -407,8 +501,8 @@ take_lines(struct coord *c, size_t i, const struct frame *lines,
 		    submitters_pending(s, i) >= SUBMITTER_PENDING)
 			return fail(f, FAIL_PROTOCOL, "more requests than "
 				    "there is room for");
-		submitters_accept(s, i, at, (size_t)(behind - at));
-		take_line(c, i, at, (size_t)(behind - at));
+		take_line(c, i, at, (size_t)(behind - at),
+			  submitters_closed(s, i));
 	}
 	report_given_up(c);
 	return 0;
@@ -435,8 +529,9 @@ take_submit(struct coord *c, size_t i, const struct message *m,
 static void
 goodbye(struct coord *c, size_t i)
 {
+	journal_submitter(c, NOTE_FORGOTTEN, i, 0, NULL);
 	submitters_forget(c->submitters, i);
-	settle(c);
+	submit_settle(c);
 }
 
 static int
@@ -552,12 +647,11 @@ submit_tell(struct coord *c)
 	const struct message over = { .kind = MESSAGE_STOP };
 	struct submitters *s = c->submitters;
 
-	settle(c);
 	for (size_t i = 1; i < submitters_count(s); i++)
 		while (submitters_peer(s, i) != SUBMITTER_AWAY &&
 		       submitters_news(s, i) && tell(c, i))
 			;
-	if (c->phase != PHASE_END || c->submit->ended)
+	if (c->phase != PHASE_END || c->submit->ended || ending_is_left(c))
 		return;
 	c->submit->ended = true;
 	for (size_t i = 1; i < submitters_count(s); i++)
@@ -574,4 +668,280 @@ submit_have_all(const struct coord *c)
 		if (submitters_peer(s, i) != SUBMITTER_AWAY)
 			return false;
 	return true;
+}
+
+/* ---- in the journal ---- */
+
+bool
+submit_is_awaited(const struct coord *c, uint64_t now)
+{
+	bool changed;
+	const bool lines = submitters_unkept(c->submitters, &changed);
+
+	return submitters_open(c->submitters) &&
+		journal_is_awaited(c, lines, changed, now);
+}
+
+void
+submit_kept(struct coord *c)
+{
+	submitters_kept(c->submitters);
+}
+
+uint64_t
+submit_printed(const struct coord *c)
+{
+	return submitters_printed(c->submitters);
+}
+
+/* One that is leaving has nothing but a part in the queue, or what workers have
+   of it. */
+static bool
+is_written(const struct coord *c, size_t i, bool whole)
+{
+	return submitters_used(c->submitters, i) &&
+		!submitters_leaving(c->submitters, i) &&
+		(whole || submitters_changed(c->submitters, i));
+}
+
+void
+submit_write(struct coord *c, bool whole, struct pack *out, uint64_t now)
+{
+	const struct submitters *s = c->submitters;
+	uint64_t line, written, count = 0;
+
+	if (!submitters_open(s))
+		return;
+	journal_go_on(c, &line, &written);
+	pack_uint(out, line);
+	pack_uint(out, c->told_to_stop);
+	submitters_write_turns(s, out);
+	for (size_t i = 0; i < submitters_count(s); i++)
+		count += is_written(c, i, whole);
+	pack_uint(out, count);
+	for (size_t i = 0; i < submitters_count(s); i++) {
+		if (!is_written(c, i, whole))
+			continue;
+		pack_uint(out, i);
+		submitters_write(s, i, whole, out);
+		report_write_owner(c, i, out, now);
+	}
+}
+
+int
+submit_replay(struct coord *c, struct unpack *in)
+{
+	struct submitters *s = c->submitters;
+	uint64_t line, written;
+
+	if (!submitters_open(s))
+		return 0;
+	line = unpack_uint(in);
+	journal_last_line(c, line);
+	if (unpack_uint(in))
+		stop(c);
+	submitters_read_turns(s, in);
+	for (uint64_t n = unpack_uint(in); n > 0 && !in->bad; n--) {
+		const size_t i = (size_t)unpack_below(in, SUBMITTERS_MOST);
+
+		if (!submitters_used(s, i) || submitters_leaving(s, i) ||
+		    submitters_read(s, i, in) < 0)
+			return -1;
+		report_read_owner(c, i, in);
+	}
+	journal_go_on(c, &line, &written);
+	submitters_read_printed(s, written);
+	return 0;
+}
+
+/* A request as it was read, or why it could not be. */
+static void
+fold_left(void *to, const struct request *r, uint64_t left, uint64_t undone)
+{
+	struct pack *notes = to;
+	struct text line = { 0 };
+
+	if (r->op != REQUEST_BAD)
+		request_write(&line, r);
+	pack_uint(notes, NOTE_LEFT);
+	pack_uint(notes, r->owner);
+	pack_uint(notes, r->number);
+	pack_uint(notes, left);
+	pack_uint(notes, undone);
+	pack_uint(notes, r->op == REQUEST_BAD);
+	pack_text(notes, r->op == REQUEST_BAD ? r->why : line.data);
+	text_release(&line);
+}
+
+static void
+mark_part(void *submitters, const struct request *r, uint64_t steps)
+{
+	(void)steps;
+	submitters_queued(submitters, r->owner, r->number);
+}
+
+static void
+fold_part(void *to, const struct request *r, uint64_t steps)
+{
+	struct pack *notes = to;
+
+	pack_uint(notes, NOTE_QUEUED);
+	pack_uint(notes, r->owner);
+	pack_uint(notes, r->number);
+	pack_uint(notes, steps);
+}
+
+bool
+submit_fold(struct coord *c, struct pack *notes)
+{
+	struct submitters *s = c->submitters;
+	const bool can = queue_write_parts(c->queue, mark_part, s);
+
+	for (size_t i = 0; i < submitters_count(s); i++) {
+		if (!submitters_used(s, i))
+			continue;
+		pack_uint(notes, NOTE_CALLED);
+		pack_uint(notes, i);
+		pack_uint(notes, 0);
+		pack_text(notes, submitters_name(s, i));
+		submitters_each_left(s, i, fold_left, notes);
+	}
+	queue_write_parts(c->queue, fold_part, notes);
+	for (size_t i = 0; i < submitters_count(s); i++) {
+		if (!submitters_leaving(s, i))
+			continue;
+		pack_uint(notes, NOTE_FORGOTTEN);
+		pack_uint(notes, i);
+		pack_uint(notes, 0);
+	}
+	return can;
+}
+
+static int
+replay_called(struct coord *c, size_t i, struct unpack *in)
+{
+	size_t size;
+	const char *name = unpack_blob(in, &size);
+
+	if (in->bad || submitters_restore(c->submitters, i, name, size) < 0)
+		return -1;
+	if (submitters_accepted(c->submitters, i) == 0)
+		report_new_owner(c, i, c->now_ms);
+	return 0;
+}
+
+static int
+replay_asked(struct coord *c, size_t i, uint64_t number, bool late,
+	     struct unpack *in)
+{
+	size_t size;
+	const char *line = unpack_blob(in, &size);
+	char *copy;
+
+	if (in->bad || !submitters_used(c->submitters, i))
+		return -1;
+	if (i != SUBMITTER_OWN) {
+		take_line(c, i, line, size, late);
+		return 0;
+	}
+	copy = mem_text_n(line, size);
+	submit_own(c, copy, size, number);
+	free(copy);
+	return 0;
+}
+
+static int
+replay_left(struct coord *c, size_t i, uint64_t number, struct unpack *in)
+{
+	const uint64_t left = unpack_uint(in), undone = unpack_uint(in);
+	const bool bad = unpack_uint(in);
+	struct request r = { .op = REQUEST_BAD };
+	size_t size;
+	const char *text = unpack_blob(in, &size);
+	struct fail why;
+	char *line;
+
+	if (in->bad || !submitters_used(c->submitters, i))
+		return -1;
+	line = mem_text_n(text, size);
+	if (bad)
+		r.why = line;
+	else if (request_read(&r, line, size, &why) < 0)
+		r.op = REQUEST_NONE;
+	if (!bad)
+		free(line);
+	if (r.op != REQUEST_NONE)
+		submitters_read_left(c->submitters, i, &r, number, size, left,
+				     undone);
+	request_release(&r);
+	return r.op == REQUEST_NONE ? -1 : 0;
+}
+
+static int
+replay_turn(struct coord *c, size_t i, uint64_t number, bool part,
+	    struct unpack *in)
+{
+	const uint64_t steps = unpack_uint(in);
+	struct turn t;
+
+	if (in->bad || (part ? submitters_read_part : submitters_read_turn)
+		(c->submitters, i, number, steps, &t) < 0)
+		return -1;
+	begin(c, &t);
+	return 0;
+}
+
+int
+submit_replay_note(struct coord *c, enum journal_note what, size_t i,
+		   uint64_t number, struct unpack *in)
+{
+	int r = 0;
+
+	if (!submitters_open(c->submitters) || i >= SUBMITTERS_MOST)
+		return -1;
+	switch (what) {
+	case NOTE_CALLED:
+		r = replay_called(c, i, in);
+		break;
+	case NOTE_ASKED:
+	case NOTE_LATE:
+		r = replay_asked(c, i, number, what == NOTE_LATE, in);
+		break;
+	case NOTE_TURN:
+	case NOTE_QUEUED:
+		r = replay_turn(c, i, number, what == NOTE_QUEUED, in);
+		break;
+	case NOTE_LEFT:
+		r = replay_left(c, i, number, in);
+		break;
+	case NOTE_CANCELLED:
+	case NOTE_FORGOTTEN:
+		if (!submitters_used(c->submitters, i))
+			return -1;
+		if (what == NOTE_FORGOTTEN)
+			submitters_forget(c->submitters, i);
+		else
+			submitters_cancel(c->submitters, i, number,
+					  tell_given_up, c);
+		report_given_up(c);
+		break;
+	default:
+		return -1;
+	}
+	submit_replayed(c);
+	return r;
+}
+
+void
+submit_replayed(struct coord *c)
+{
+	take_ended(c);
+}
+
+/* All of them are away, and what they had been sent is sent again. */
+void
+submit_resume(struct coord *c)
+{
+	if (submitters_open(c->submitters))
+		submitters_kept(c->submitters);
 }

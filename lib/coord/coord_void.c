@@ -194,6 +194,7 @@ keep(struct coord *c, uint64_t first, uint64_t count, uint64_t deaths)
 	pack_text(&out, v->failing ? v->error.text : "");
 	pack_text(&out, deaths > 0 ? v->aside_worker : v->worker);
 	pack_text(&out, v->asked.id ? v->asked.id : "");
+	pack_uint(&out, v->asked.owner);
 	pack_uint(&out, ending_state(c) == ENDING_DRAIN);
 	pack_waiting(&out, c, first, count);
 	journal_add(c, JOURNAL_VOID, &out, true);
@@ -322,9 +323,10 @@ static void
 drop_failed(struct coord *c)
 {
 	struct cancel *v = c->cancel;
+	const size_t owner = v->failing ? v->asked.owner : SUBMITTER_NONE;
 
-	queue_cancel_of(c->queue, v->failing ? v->asked.owner :
-			SUBMITTER_NONE);
+	journal_dropped_of(c, owner);
+	queue_cancel_of(c->queue, owner);
 	if (v->failing)
 		submitters_owe(c->submitters, v->asked.owner, v->error.text);
 	v->failing = false;
@@ -443,7 +445,7 @@ void_read(struct coord *c, struct unpack *u)
 	char worker[sizeof(v->worker)];
 	uint64_t kind, ranges;
 	const char *id;
-	size_t size;
+	size_t size, owner;
 
 	v->failing = unpack_uint(u);
 	v->step = unpack_uint(u);
@@ -451,6 +453,7 @@ void_read(struct coord *c, struct unpack *u)
 	unpack_text(u, v->error.text, sizeof(v->error.text));
 	unpack_text(u, worker, sizeof(worker));
 	id = unpack_blob(u, &size);
+	owner = (size_t)unpack_below(u, SUBMITTERS_MOST);
 	if (unpack_uint(u))
 		ending_read_drain(c);
 	if (u->bad ||
@@ -467,6 +470,7 @@ void_read(struct coord *c, struct unpack *u)
 	memcpy(v->worker, worker, sizeof(worker));
 	request_release(&v->asked);
 	v->asked.id = size > 0 ? mem_text_n(id, size) : NULL;
+	v->asked.owner = owner;
 	v->state = CANCEL_VOID;
 	for (ranges = unpack_uint(u); ranges > 0 && !u->bad; ranges--) {
 		uint64_t step = unpack_uint(u);

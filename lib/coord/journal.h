@@ -12,7 +12,11 @@
  *		numbers of their steps
  *	ENDS	what ended, in order, or that the run is ending; written when
  *		its results are, and before a step behind a barrier that was
- *		passed is leased
+ *		passed is leased.  With many submitters, too: who they are,
+ *		what they asked, whose turn it was, their results and which
+ *		of these they have: safe before a step of that turn is
+ *		leased, and before they hear that a request was taken, or
+ *		get a result.  These take the place of LINES
  *	VOID	steps are being given up: safe before a server is told
  *	SERVERS	where each server is, or may be besides, its life if it has its
  *		variables, the last term that it took, its standby, and what
@@ -39,7 +43,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JOURNAL_VERSION	6	/* the first number of RUN, in any version */
+#define JOURNAL_VERSION	7	/* the first number of RUN, in any version */
 
 enum journal_kind {
 	JOURNAL_RUN = 1, JOURNAL_TERM, JOURNAL_LINES, JOURNAL_ENDS,

@@ -626,6 +626,23 @@ queue_write(const struct queue *q, struct text *out)
 	return true;
 }
 
+bool
+queue_write_parts(const struct queue *q,
+		  void (*tell)(void *, const struct request *, uint64_t),
+		  void *to)
+{
+	for (const struct order *o = q->front; o; o = o->next) {
+		const bool steps = o->request.op == REQUEST_TRAIN;
+
+		if (o->begun && o->given == o->request.steps)
+			return false;	/* an epoch that is to be closed */
+		if (!steps || o->given < o->request.steps)
+			tell(to, &o->request,
+			     steps ? o->request.steps - o->given : 0);
+	}
+	return true;
+}
+
 const struct request *
 queue_barrier(const struct queue *q)
 {

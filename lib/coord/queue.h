@@ -191,6 +191,14 @@ void queue_drop(struct queue *, size_t requests);
  */
 bool queue_write(const struct queue *, struct text *);
 
+/*
+ * The same of parts: each with so many steps, or 0 of a request that is not of
+ * steps.  false: no parts say that.
+ */
+bool queue_write_parts(const struct queue *,
+		       void (*tell)(void *to, const struct request *,
+				    uint64_t steps), void *to);
+
 /* The barrier at the front, or NULL; and go on behind it. */
 const struct request *queue_barrier(const struct queue *);
 void queue_pass(struct queue *);

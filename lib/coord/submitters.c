@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "wire/message.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct pending {
 				   what has neither */
 	uint64_t out;		/* given out, and not ended */
 	uint64_t undone;	/* steps that were given out, and not done */
+	bool queued;		/* what was given out has no number yet */
 	struct pending *next;
 };
 
@@ -47,6 +49,9 @@ struct submitter {
 	size_t sent;		/* bytes of them */
 	uint64_t sent_lines;
 	bool news;		/* of what is pending */
+	size_t kept;		/* bytes of them that are in the journal; of
+				   our own: in front of them */
+	bool changed;		/* the journal has something else */
 };
 
 struct submitters {
@@ -55,6 +60,8 @@ struct submitters {
 	size_t count, room;
 	uint64_t turns;
 	size_t holder;		/* of the data, or SUBMITTER_NONE */
+	bool keeps;		/* nothing is sent before it is kept */
+	struct text ready;	/* our own, kept, to be printed */
 };
 
 /* ---- who is there ---- */
@@ -104,7 +111,7 @@ drop(struct submitter *one, struct pending **at)
 		one->back = at;
 	one->count--;
 	one->bytes -= p->bytes;
-	one->news = true;
+	one->news = one->changed = true;
 	request_release(&p->request);
 	free(p);
 }
@@ -126,6 +133,7 @@ submitters_free(struct submitters *s)
 		return;
 	for (size_t i = 0; i < s->count; i++)
 		release(&s->of[i]);
+	text_release(&s->ready);
 	free(s->of);
 	free(s);
 }
@@ -203,7 +211,7 @@ submitters_call(struct submitters *s, const char *name, size_t size,
 	one->wishes = wishes;
 	one->sent = 0;
 	one->sent_lines = one->first - 1;
-	one->news = true;
+	one->news = one->changed = true;
 	return i;
 }
 
@@ -287,7 +295,7 @@ submitters_accept(struct submitters *s, size_t i, const char *line,
 
 	one->accepted++;
 	one->hash = hash_chain(one->hash, line, size);
-	one->news = true;
+	one->news = one->changed = true;
 }
 
 void
@@ -308,7 +316,7 @@ submitters_put(struct submitters *s, size_t i, struct request *r,
 	one->back = &p->next;
 	one->count++;
 	one->bytes += bytes;
-	one->news = true;
+	one->news = one->changed = true;
 }
 
 uint64_t
@@ -325,7 +333,7 @@ submitters_room(const struct submitters *s, size_t i)
 void
 submitters_close(struct submitters *s, size_t i)
 {
-	s->of[i].closed = s->of[i].news = true;
+	s->of[i].closed = s->of[i].news = s->of[i].changed = true;
 }
 
 void
@@ -401,6 +409,20 @@ goes_first(const struct submitter *a, const struct pending *p,
 	return a->turn < b->turn;
 }
 
+static void
+take_turn(struct submitters *s, size_t who, struct pending *p, uint64_t steps,
+	  struct turn *t)
+{
+	s->of[who].turn = ++s->turns;
+	s->of[who].changed = true;
+	if (reads_data(p))
+		s->holder = who;
+	t->request = &p->request;
+	t->steps = p->request.op == REQUEST_TRAIN ? steps : 0;
+	p->left -= t->steps > 0 ? t->steps : 1;
+	p->out += t->steps > 0 ? t->steps : 1;
+}
+
 bool
 submitters_turn(struct submitters *s, uint64_t most, bool data,
 		struct turn *t)
@@ -414,7 +436,7 @@ submitters_turn(struct submitters *s, uint64_t most, bool data,
 		struct pending *p = s->of[i].state == FREE ? NULL :
 			ready(&s->of[i]);
 
-		if (!p || s->of[i].out.size >= MAX_OUTPUT ||
+		if (!p || submitters_bytes(s, i) >= MAX_OUTPUT ||
 		    s->of[i].failing || s->of[i].state == LEAVING ||
 		    (data && reads_data(p) && s->holder != SUBMITTER_NONE &&
 		     s->holder != i))
@@ -426,15 +448,7 @@ submitters_turn(struct submitters *s, uint64_t most, bool data,
 	}
 	if (!first)
 		return false;
-	s->of[who].turn = ++s->turns;
-	if (reads_data(first))
-		s->holder = who;
-	t->request = &first->request;
-	t->steps = first->left < most ? first->left : most;
-	if (first->request.op != REQUEST_TRAIN)
-		t->steps = 0;
-	first->left -= t->steps > 0 ? t->steps : 1;
-	first->out += t->steps > 0 ? t->steps : 1;
+	take_turn(s, who, first, first->left < most ? first->left : most, t);
 	return true;
 }
 
@@ -536,7 +550,7 @@ submitters_note(struct submitters *s, size_t i, const struct fail *why)
 {
 	if (s->of[i].failure.kind == 0)
 		s->of[i].failure = *why;
-	s->of[i].news = true;
+	s->of[i].news = s->of[i].changed = true;
 }
 
 void
@@ -560,6 +574,7 @@ submitters_failed(struct submitters *s, bool *all)
 		if (s->of[i].failing) {
 			*all = !(s->of[i].wishes & SUBMITTER_KEEP_GOING);
 			s->of[i].failing = false;
+			s->of[i].changed = true;
 			return i;
 		}
 	return SUBMITTER_NONE;
@@ -570,7 +585,7 @@ submitters_owe(struct submitters *s, size_t i, const char *why)
 {
 	free(s->of[i].owed);
 	s->of[i].owed = mem_text(why);
-	s->of[i].failing = true;
+	s->of[i].failing = s->of[i].changed = true;
 }
 
 const char *
@@ -584,6 +599,7 @@ submitters_paid(struct submitters *s, size_t i)
 {
 	free(s->of[i].owed);
 	s->of[i].owed = NULL;
+	s->of[i].changed = true;
 }
 
 /* ---- results ---- */
@@ -594,13 +610,32 @@ submitters_output(const struct submitters *s, size_t i)
 	return &s->of[i].out;
 }
 
+struct text *
+submitters_ready(struct submitters *s)
+{
+	return s->keeps ? &s->ready : &s->of[SUBMITTER_OWN].out;
+}
+
+size_t
+submitters_bytes(const struct submitters *s, size_t i)
+{
+	return s->of[i].out.size + (i == SUBMITTER_OWN ? s->ready.size : 0);
+}
+
+/* Where what may be sent ends. */
+static size_t
+sendable(const struct submitters *s, size_t i)
+{
+	return s->keeps ? s->of[i].kept : s->of[i].out.size;
+}
+
 const char *
 submitters_unsent(const struct submitters *s, size_t i, size_t *size,
 		  uint64_t *first)
 {
 	const struct submitter *one = &s->of[i];
 
-	*size = one->out.size - one->sent;
+	*size = sendable(s, i) - one->sent;
 	*first = one->sent_lines + 1;
 	return *size > 0 ? one->out.data + one->sent : NULL;
 }
@@ -629,7 +664,33 @@ submitters_sent(struct submitters *s, size_t i, size_t size)
 bool
 submitters_news(const struct submitters *s, size_t i)
 {
-	return s->of[i].news || s->of[i].out.size > s->of[i].sent;
+	return s->of[i].news || sendable(s, i) > s->of[i].sent;
+}
+
+static void
+forget_bytes(struct submitter *one, size_t size)
+{
+	memmove(one->out.data, one->out.data + size, one->out.size - size + 1);
+	one->out.size -= size;
+	one->sent = one->sent > size ? one->sent - size : 0;
+	one->kept = one->kept > size ? one->kept - size : 0;
+	one->changed = true;
+}
+
+/* It has those up to this one, which are there. */
+static void
+forget_lines(struct submitter *one, uint64_t lines)
+{
+	size_t size = 0;
+
+	for (; one->first <= lines; one->first++)
+		size += (size_t)((char *)memchr(one->out.data + size, '\n',
+						one->out.size - size) + 1 -
+				 (one->out.data + size));
+	if (size > 0)
+		forget_bytes(one, size);
+	if (one->sent_lines + 1 < one->first)
+		one->sent_lines = one->first - 1;
 }
 
 int
@@ -638,29 +699,19 @@ submitters_received(struct submitters *s, size_t i, uint64_t lines,
 {
 	struct submitter *one = &s->of[i];
 	uint64_t all = one->sent_lines;
-	size_t size = 0;
 
 	if (lines + 1 < one->first)
 		return fail(f, FAIL_DATA, "of its results %llu are gone: it "
 			    "had said to have them",
 			    (unsigned long long)(one->first - 1 - lines));
 	if (lines > all)	/* it has called again, and had them before */
-		all = one->first - 1 + lines_of(one->out.data, one->out.size);
+		all = one->first - 1 + lines_of(one->out.data,
+						sendable(s, i));
 	if (lines > all)
 		return fail(f, FAIL_DATA, "it has %llu results, but had been "
 			    "sent %llu", (unsigned long long)lines,
 			    (unsigned long long)all);
-	for (; one->first <= lines; one->first++)
-		size += (size_t)((char *)memchr(one->out.data + size, '\n',
-						one->out.size - size) + 1 -
-				 (one->out.data + size));
-	if (size == 0)
-		return 0;
-	memmove(one->out.data, one->out.data + size, one->out.size - size + 1);
-	one->out.size -= size;
-	one->sent = one->sent > size ? one->sent - size : 0;
-	if (one->sent_lines + 1 < one->first)
-		one->sent_lines = one->first - 1;
+	forget_lines(one, lines);
 	return 0;
 }
 
@@ -671,10 +722,285 @@ submitters_done(const struct submitters *s, size_t i)
 		!s->of[i].news;
 }
 
+/* ---- in the journal ---- */
+
+#define IS_CLOSED	1	/* bits of a number */
+#define IS_FAILING	2
+#define IS_OWED		4
+
+void
+submitters_keep(struct submitters *s)
+{
+	s->keeps = true;
+}
+
+bool
+submitters_unkept(const struct submitters *s, bool *changed)
+{
+	bool any = s->of[SUBMITTER_OWN].out.size > 0;
+
+	*changed = false;
+	for (size_t i = 0; i < s->count; i++) {
+		*changed = *changed || s->of[i].changed;
+		any = any || (i != SUBMITTER_OWN &&
+			      s->of[i].out.size > s->of[i].kept);
+	}
+	return any;
+}
+
+bool
+submitters_changed(const struct submitters *s, size_t i)
+{
+	return s->of[i].state != FREE &&
+		(s->of[i].changed || s->of[i].out.size >
+		 (i == SUBMITTER_OWN ? 0 : s->of[i].kept));
+}
+
+bool
+submitters_leaving(const struct submitters *s, size_t i)
+{
+	return s->of[i].state == LEAVING;
+}
+
+bool
+submitters_used(const struct submitters *s, size_t i)
+{
+	return i < s->count && s->of[i].state != FREE;
+}
+
+void
+submitters_kept(struct submitters *s)
+{
+	struct submitter *own = &s->of[SUBMITTER_OWN];
+
+	for (size_t i = 1; i < s->count; i++) {
+		s->of[i].kept = s->of[i].out.size;
+		s->of[i].changed = false;
+	}
+	text_add_bytes(&s->ready, own->out.data, own->out.size);
+	own->kept += own->out.size;
+	own->changed = false;
+	text_reset(&own->out);
+}
+
+uint64_t
+submitters_printed(const struct submitters *s)
+{
+	return s->of[SUBMITTER_OWN].kept - s->ready.size;
+}
+
+void
+submitters_write_turns(const struct submitters *s, struct pack *out)
+{
+	pack_uint(out, s->turns);
+	pack_uint(out, s->holder == SUBMITTER_NONE ? WIRE_NONE : s->holder);
+}
+
+void
+submitters_read_turns(struct submitters *s, struct unpack *in)
+{
+	const uint64_t turns = unpack_uint(in), holder = unpack_uint(in);
+
+	s->turns = turns;
+	s->holder = holder < s->count ? (size_t)holder : SUBMITTER_NONE;
+}
+
+static void
+write_lines(const struct submitters *s, size_t i, bool whole,
+	    struct pack *out)
+{
+	const struct submitter *one = &s->of[i];
+	const bool own = i == SUBMITTER_OWN;
+	const size_t from = own || whole ? 0 : one->kept;
+	const struct text *lines = own && whole ? &s->ready : &one->out;
+
+	pack_uint(out, !own ? one->first : whole ? submitters_printed(s) :
+		  one->kept);
+	pack_blob(out, lines->data + from, lines->size - from);
+}
+
+void
+submitters_write(const struct submitters *s, size_t i, bool whole,
+		 struct pack *out)
+{
+	const struct submitter *one = &s->of[i];
+
+	pack_uint(out, one->wishes);
+	pack_uint(out, one->accepted);
+	pack_uint(out, one->hash);
+	pack_uint(out, one->turn);
+	pack_uint(out, (one->closed ? IS_CLOSED : 0) |
+		  (one->failing ? IS_FAILING : 0) |
+		  (one->owed ? IS_OWED : 0));
+	pack_uint(out, (uint64_t)one->failure.kind);
+	pack_text(out, one->failure.text);
+	pack_text(out, one->owed ? one->owed : "");
+	write_lines(s, i, whole, out);
+}
+
+/* Its lines begin with that number; our own, behind so many bytes. */
+static int
+read_lines(struct submitter *one, bool own, uint64_t first,
+	   const char *lines, size_t size)
+{
+	const uint64_t have = own ? one->kept + one->out.size :
+		one->first + lines_of(one->out.data, one->out.size);
+
+	if (size > 0 && lines[size - 1] != '\n')
+		return -1;
+	if (one->out.size == 0 && own)
+		one->kept = (size_t)first;
+	else if (one->out.size == 0)
+		one->first = first;
+	else if (own ? first != have : first < one->first || first > have)
+		return -1;
+	if (!own)
+		forget_lines(one, first - 1);
+	text_add_bytes(&one->out, lines, size);
+	if (own)
+		return 0;
+	one->kept = one->out.size;
+	one->sent = 0;
+	one->sent_lines = one->first - 1;
+	return 0;
+}
+
+int
+submitters_read(struct submitters *s, size_t i, struct unpack *in)
+{
+	struct submitter *one = &s->of[i];
+	uint64_t flags, kind, first;
+	const char *owed, *lines;
+	size_t size, length;
+
+	one->wishes = unpack_uint(in);
+	one->accepted = unpack_uint(in);
+	one->hash = unpack_uint(in);
+	one->turn = unpack_uint(in);
+	flags = unpack_uint(in);
+	one->closed = flags & IS_CLOSED;
+	one->failing = flags & IS_FAILING;
+	kind = unpack_uint(in);
+	one->failure.kind = kind ? message_status(kind) : 0;
+	unpack_text(in, one->failure.text, sizeof(one->failure.text));
+	owed = unpack_blob(in, &length);
+	first = unpack_uint(in);
+	lines = unpack_blob(in, &size);
+	if (in->bad)
+		return -1;
+	free(one->owed);
+	one->owed = flags & IS_OWED ? mem_text_n(owed, length) : NULL;
+	return read_lines(one, i == SUBMITTER_OWN, first, lines, size);
+}
+
+void
+submitters_read_printed(struct submitters *s, uint64_t bytes)
+{
+	struct submitter *own = &s->of[SUBMITTER_OWN];
+	const size_t size = bytes < own->kept ? 0 : bytes - own->kept <
+		own->out.size ? (size_t)bytes - own->kept : own->out.size;
+	const size_t kept = own->kept + size;
+
+	if (size > 0)
+		forget_bytes(own, size);
+	own->kept = kept;
+}
+
+int
+submitters_restore(struct submitters *s, size_t i, const char *name,
+		   size_t size)
+{
+	struct submitter *one;
+
+	if (i == SUBMITTER_OWN)
+		return size > 0 ? -1 : 0;
+	if (i >= SUBMITTERS_MOST || !is_name(name, size) || !s->open)
+		return -1;
+	one = &s->of[i];
+	if (i < s->count && one->state != FREE)
+		return one->state != LEAVING && strlen(one->name) == size &&
+			memcmp(one->name, name, size) == 0 ? 0 : -1;
+	for (; s->count <= i; s->count++)
+		release(&s->of[s->count]);
+	*one = (struct submitter){ .state = AWAY, .peer = SUBMITTER_AWAY,
+				   .first = 1, .turn = s->turns };
+	memcpy(one->name, name, size);
+	one->back = &one->front;
+	return 0;
+}
+
+static struct pending *
+find_left(struct submitters *s, size_t i, uint64_t number)
+{
+	return submitters_used(s, i) ? *find_pending(&s->of[i], number) :
+		NULL;
+}
+
+int
+submitters_read_turn(struct submitters *s, size_t i, uint64_t number,
+		     uint64_t steps, struct turn *t)
+{
+	struct pending *p = find_left(s, i, number);
+
+	if (!p || p->left == 0 || steps > p->left ||
+	    (steps > 0) != (p->request.op == REQUEST_TRAIN))
+		return -1;
+	take_turn(s, i, p, steps, t);
+	return 0;
+}
+
+void
+submitters_queued(struct submitters *s, size_t i, uint64_t number)
+{
+	struct pending *p = find_left(s, i, number);
+
+	if (p)
+		p->queued = true;
+}
+
+void
+submitters_each_left(struct submitters *s, size_t i,
+		     void (*tell)(void *, const struct request *,
+				  uint64_t left, uint64_t undone), void *to)
+{
+	for (struct pending *p = s->of[i].front; p; p = p->next) {
+		if (p->queued || p->left > 0 || p->undone > 0)
+			tell(to, &p->request, p->left, p->undone);
+		p->queued = false;
+	}
+}
+
+void
+submitters_read_left(struct submitters *s, size_t i, struct request *r,
+		     uint64_t number, size_t bytes, uint64_t left,
+		     uint64_t undone)
+{
+	struct submitter *one = &s->of[i];
+	struct pending **back = one->back;
+
+	one->accepted = number;
+	submitters_put(s, i, r, bytes);
+	(*back)->left = left;
+	(*back)->undone = undone;
+}
+
+int
+submitters_read_part(struct submitters *s, size_t i, uint64_t number,
+		     uint64_t steps, struct turn *t)
+{
+	struct pending *p = find_left(s, i, number);
+
+	if (!p || (steps > 0) != (p->request.op == REQUEST_TRAIN))
+		return -1;
+	p->out += steps > 0 ? steps : 1;
+	*t = (struct turn){ &p->request, steps };
+	return 0;
+}
+
 /* ---- what always holds ---- */
 
 static const char *
-check_one(const struct submitter *one)
+check_one(const struct submitter *one, bool keeps)
 {
 	size_t count = 0;
 
@@ -693,6 +1019,8 @@ check_one(const struct submitter *one)
 	if (one->sent > one->out.size)
 		return "submitters 5: what was sent is kept until it was "
 			"received";
+	if (keeps && one->sent > one->kept)
+		return "submitters 8: what was sent is in the journal";
 	if ((one->peer != SUBMITTER_AWAY) > (one->state == THERE))
 		return "submitters 6: nobody is at a peer that is gone";
 	return NULL;
@@ -702,7 +1030,7 @@ const char *
 submitters_check(const struct submitters *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
-		const char *broken = check_one(&s->of[i]);
+		const char *broken = check_one(&s->of[i], s->keeps);
 
 		if (broken)
 			return broken;

@@ -19,6 +19,7 @@
 #include "base/fail.h"
 #include "base/text.h"
 #include "coord/request.h"
+#include "wire/pack.h"
 
 #define SUBMITTER_OWN	((size_t)0)
 #define SUBMITTER_NONE	SIZE_MAX
@@ -142,8 +143,11 @@ void submitters_paid(struct submitters *, size_t);
 
 /* ---- results ---- */
 
-/* Where its lines are added, each with its newline. */
+/* Where its lines are added, each with its newline; where our own are taken
+   from, to be printed; and how many bytes of them there are. */
 struct text *submitters_output(const struct submitters *, size_t);
+struct text *submitters_ready(struct submitters *);
+size_t submitters_bytes(const struct submitters *, size_t);
 /*
  * Lines that it has not been sent since it called: good until the next call.
  * Its first line is number *first, from 1.  And: they are sent, as is what it
@@ -158,6 +162,54 @@ int submitters_received(struct submitters *, size_t, uint64_t lines,
 			struct fail *);
 /* It has all results, and nothing is pending. */
 bool submitters_done(const struct submitters *, size_t);
+
+/* ---- in the journal ---- */
+
+/* From now on no line is sent or printed before it is kept. */
+void submitters_keep(struct submitters *);
+/* Are there lines that wait for that, or is anything else new?  Of this one;
+   and all of it is kept. */
+bool submitters_unkept(const struct submitters *, bool *changed);
+bool submitters_changed(const struct submitters *, size_t);
+void submitters_kept(struct submitters *);
+/* Bytes of our own lines that were printed. */
+uint64_t submitters_printed(const struct submitters *);
+bool submitters_used(const struct submitters *, size_t);
+bool submitters_leaving(const struct submitters *, size_t);
+
+/* Whose turn it was; and what one is, all but its name and what it has pending:
+   its lines are those that are not kept yet, or the whole of them. */
+void submitters_write_turns(const struct submitters *, struct pack *);
+void submitters_read_turns(struct submitters *, struct unpack *);
+void submitters_write(const struct submitters *, size_t, bool whole,
+		      struct pack *);
+int submitters_read(struct submitters *, size_t, struct unpack *);
+/* So much of our own has been printed. */
+void submitters_read_printed(struct submitters *, uint64_t bytes);
+
+/* There is one of that name and number, who is away; -1: there cannot be. */
+int submitters_restore(struct submitters *, size_t, const char *name,
+		       size_t size);
+/* It had this turn. */
+int submitters_read_turn(struct submitters *, size_t, uint64_t number,
+			 uint64_t steps, struct turn *);
+
+/*
+ * What is pending, when all steps that have a number are taken for done: with
+ * what is yet to be given out, or was not done.  First it is said of what the
+ * queue has a part without a number.  And back again: such a request, and then
+ * such a part.
+ */
+void submitters_queued(struct submitters *, size_t, uint64_t number);
+void submitters_each_left(struct submitters *, size_t,
+			  void (*tell)(void *to, const struct request *,
+				       uint64_t left, uint64_t undone),
+			  void *to);
+void submitters_read_left(struct submitters *, size_t, struct request *,
+			  uint64_t number, size_t bytes, uint64_t left,
+			  uint64_t undone);
+int submitters_read_part(struct submitters *, size_t, uint64_t number,
+			 uint64_t steps, struct turn *);
 
 /* For tests: NULL, or the words of what does not hold. */
 const char *submitters_check(const struct submitters *);

@@ -381,12 +381,6 @@ read_queue(struct coord_settings *s)
 	if (!s->queue || !strstr(s->queue, "://"))
 		return;
 	s->o.queue = true;
-	if (s->journal)
-		cli_usage("--queue: what submitters ask is not in a journal; "
-			  "leave out --journal");
-	if (s->o.suspend)
-		cli_usage("--queue: what submitters ask is not in a journal, "
-			  "without which nothing is suspended");
 }
 
 void
@@ -424,7 +418,7 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 	if (!s->keeper.dir && s->keep_said)
 		cli_usage("--keep needs --checkpoint");
 	read_queue(s);
-	s->o.beside_journal = !s->journal && s->keeper.dir && !s->o.queue;
+	s->o.beside_journal = !s->journal && s->keeper.dir;
 	if (s->o.beside_journal)
 		s->journal = s->journal_path =
 			disk_path("%s/" JOURNAL_FILE, s->keeper.dir);

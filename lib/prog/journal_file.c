@@ -6,6 +6,7 @@
 #include "store/record.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LIMIT	((size_t)64 << 20)	/* bytes of a record */
@@ -17,6 +18,7 @@ struct journal_file {
 	bool finished;
 	struct fail foreign;	/* it is not of our version; kind 0: it is */
 	int results;		/* their file; -1: it is none */
+	off_t safe_results;	/* bytes of it */
 	uint64_t begun;		/* the last FOLD; 0: none to begin with */
 	uint64_t cut;		/* that of the newest checkpoint, */
 	uint64_t before;	/* and of the one before it, if it is safe */
@@ -56,6 +58,20 @@ shorten(struct journal_file *j)
 }
 
 static int
+sync_results(struct journal_file *j, struct fail *f)
+{
+	struct stat st = { 0 };
+
+	if (j->results < 0 || (fstat(j->results, &st) == 0 &&
+			       st.st_size == j->safe_results))
+		return 0;
+	if (fdatasync(j->results) < 0)
+		return fail_sys(f, FAIL_IO, "cannot write the results");
+	j->safe_results = st.st_size;
+	return 0;
+}
+
+static int
 add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
     struct fail *f)
 {
@@ -64,9 +80,8 @@ add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 	note(j, kind, size, record_size(j->file));
 	/* What a record says to have been written is not to be lost before
 	   the record is. */
-	if (safe && j->results >= 0 && fdatasync(j->results) < 0)
-		return fail_sys(f, FAIL_IO, "cannot write the results");
-	if (failpoint("journal-add", f) < 0 ||
+	if ((safe && sync_results(j, f) < 0) ||
+	    failpoint("journal-add", f) < 0 ||
 	    record_append(j->file, kind, bytes, size, f) < 0 ||
 	    (safe ? record_sync : record_flush)(j->file, f) < 0 ||
 	    failpoint("journal-added", f) < 0)
@@ -96,6 +111,7 @@ journal_file_open(const char *path, struct fail *f)
 
 	j->path = mem_text(path);
 	j->results = -1;
+	j->safe_results = -1;
 	j->sink = (struct journal){ .add = add, .to = j };
 	j->file = record_open(path, LIMIT, look, j, &cut, f);
 	if (j->file && cut > 0)
@@ -172,7 +188,7 @@ journal_file_begin(struct journal_file *j, struct coord *coord,
 
 	if (resumed > 0 && stream_is_file(in->fd))
 		in->skip = line;
-	else if (resumed > 0)
+	else if (resumed > 0 && line > 0)
 		log_warn("%s cannot be rewound: %llu lines were taken before, "
 			 "and whether what comes now was among them cannot "
 			 "be known", in->name, (unsigned long long)line);

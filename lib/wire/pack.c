@@ -71,6 +71,12 @@ pack_blob(struct pack *p, const void *bytes, size_t size)
 }
 
 void
+pack_append(struct pack *p, const struct pack *more)
+{
+	put(p, (const char *)more->data, more->size);
+}
+
+void
 pack_text(struct pack *p, const char *text)
 {
 	pack_blob(p, text, strlen(text));

@@ -27,6 +27,7 @@ void pack_reset(struct pack *);		/* empty it, keep the room */
 void pack_array(struct pack *, size_t count);
 void pack_uint(struct pack *, uint64_t);
 void pack_blob(struct pack *, const void *, size_t size);
+void pack_append(struct pack *, const struct pack *);	/* as it stands */
 void pack_text(struct pack *, const char *);	/* as a blob, without NUL */
 
 struct unpack {
