@@ -122,3 +122,26 @@ setup() {
 	assert_equal "${lines[-1]}" "1 lines, 1 failed"
 	refute_line never
 }
+
+# Each session of pskit(7) runs in t/80-examples.
+@test "what TensorFlow's tutorial calls is in README's table and in pskit(7)" {
+	local name
+	sed -n '/^| TensorFlow/,/^$/p' "$SRC/README.md" >table
+	mandoc -Tascii "$SRC/man/pskit.7" | sed 's/.\x08//g' |
+		sed -n '/^   Coming from TensorFlow/,/^   When/p' >section
+	awk '/^\.Ss / { on = /Coming from/ }
+		on && /^\.It / { if (name && !has) print name
+			name = $0; has = 0 }
+		on && /^\$ / { has = 1 }
+		END { if (!has) print name }' "$SRC/man/pskit.7" >without
+	diff /dev/null without
+	for name in ParameterServerStrategy TF_CONFIG schedule RemoteValue \
+	    join done create_per_worker_dataset PerWorkerValues PerReplica \
+	    FixedShardsPartitioner MinSizePartitioner MaxSizePartitioner \
+	    CheckpointManager checkpoint.restore SidecarEvaluator \
+	    model.evaluate model.predict; do
+		grep -qF "$name" table || echo "README: $name"
+		grep -qF "$name" section || echo "pskit(7): $name"
+	done >missing
+	diff /dev/null missing
+}
