@@ -65,12 +65,13 @@ write_results(struct program *p, struct fail *f)
 {
 	struct text *out = submission_output(p->submission);
 
-	if (out->size == 0)
-		return 0;
-	if (stream_write(p->out, p->s.output, out, f) < 0)
+	if (out->size > 0 && stream_write(p->out, p->s.output, out, f) < 0)
 		return -1;
-	if (out->size == 0)
-		submission_written(p->submission);
+	if (!submission_unsafe(p->submission))
+		return 0;
+	if (p->s.output && fdatasync(p->out) < 0)
+		return fail_sys(f, FAIL_IO, "cannot write %s", p->s.output);
+	submission_safe(p->submission);
 	return 0;
 }
 
@@ -133,19 +134,26 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 	return p->submission ? 0 : -1;
 }
 
+/* Requests that were read, and not taken: of a pipe they are lost. */
+static uint64_t
+lost(const struct program *p)
+{
+	return submission_unasked(p->submission) +
+		(p->s.o.whole ? 0 : stream_lines_left(&p->in));
+}
+
 /* What it has not done of what was asked, and that it does no more. */
 static int
 check_left(const struct program *p, struct fail *f)
 {
-	const uint64_t lost = submission_unasked(p->submission);
 	const uint64_t left = submission_pending(p->submission);
 
-	if (lost == 0 && left == 0)
+	if (lost(p) == 0 && left == 0)
 		return 0;
-	return fail(f, FAIL_AGAIN, "%s: %llu requests were not taken, and "
-		    "%llu have no result yet", cli_stop ? "told to end" :
-		    "the run has ended", (unsigned long long)lost,
-		    (unsigned long long)left);
+	return fail(f, FAIL_AGAIN, "%s: %llu requests were read and not "
+		    "taken, and %llu have no result yet", cli_stop ?
+		    "told to end" : "the run has ended",
+		    (unsigned long long)lost(p), (unsigned long long)left);
 }
 
 static void
@@ -170,10 +178,9 @@ main(int argc, char **argv)
 		cli_die(&f);
 	if (run(&p, &status, &f) < 0) {
 		net_blame(p.net, p.s.o.coordinator, &f);
-		if (submission_unasked(p.submission) > 0)
-			log_warn("requests that were not taken: %llu",
-				 (unsigned long long)
-				 submission_unasked(p.submission));
+		if (lost(&p) > 0)
+			log_warn("requests that were read and not taken: %llu",
+				 (unsigned long long)lost(&p));
 		cli_die(&f);
 	}
 	/* One that is to be gone on with does not say goodbye. */

@@ -563,3 +563,17 @@ one() {
 		'"steps":101'
 	grep -q '{"op":"status","step":101,"steps":101' "$job_out"
 }
+
+@test "what was read of a pipe and not taken is counted and said" {
+	run_with
+	# More than a submitter may have pending, all of it read.
+	(yes 'train 1000' | head -n 5000; exec sleep 20 3>&-) |
+		ps-submit -Q "$queue" >mine 2>mine.log &
+	local mine=$! status=0
+	begins mine $mine
+	stop $mine || status=$?
+	assert_equal "$status" 75
+	grep -qE "^ps-submit: told to end: [0-9]+ requests were read and not\
+ taken, and 4[0-9]{3} have no result yet$" mine.log
+	ends 0
+}

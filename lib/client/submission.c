@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define MAX_UNASKED	((size_t)1 << 20)	/* bytes of lines */
-#define MANY		256		/* results without a word of ours */
+#define MANY		256		/* results without a word of ours, */
+#define MANY_BYTES	((size_t)256 << 10)	/* or bytes of them */
 
 struct submission {
 	struct submission_options o;
@@ -37,7 +38,8 @@ struct submission {
 	uint64_t room, pending, status;
 	struct text out;
 	uint64_t results;	/* all that have come */
-	uint64_t written, told;	/* are on file; and the coordinator knows */
+	size_t unsafe;		/* bytes of those that are not safe */
+	uint64_t safe, told;	/* are safe; and the coordinator knows */
 };
 
 struct submission *
@@ -166,7 +168,7 @@ submit(struct submission *s)
 
 	m.submit.first = s->sent_number + 1;
 	m.submit.hash = s->sent_hash;
-	m.submit.received = s->told = s->written;
+	m.submit.received = s->told = s->safe;
 	while (s->lines.size > 0 && at < end && s->sent_number < s->room) {
 		const char *behind = memchr(at, '\n', (size_t)(end - at));
 
@@ -217,7 +219,7 @@ meet(struct submission *s, const struct message *m, struct fail *f)
 		s->resumed = m->results.accepted;
 		s->results = s->o.received == WIRE_NONE ?
 			m->results.first - 1 : s->o.received;
-		s->written = s->results;
+		s->safe = s->results;
 		s->told = m->results.first - 1;
 		if (s->resumed == 0 && s->results > s->told)
 			return fail(f, FAIL_DATA, "there are %llu results of "
@@ -253,10 +255,38 @@ submission_output(struct submission *s)
 	return &s->out;
 }
 
-void
-submission_written(struct submission *s)
+/* No more is taken: after an error, or since the run ends. */
+static bool
+is_closed(const struct submission *s)
 {
-	s->written = s->results;
+	return s->room == s->accepted && s->pending == 0;
+}
+
+/* All has been asked and answered, and it came. */
+static bool
+has_all(const struct submission *s)
+{
+	const bool all = s->ended && s->lines.size == 0;
+
+	return s->out.size == 0 &&
+		(s->state == OVER ||
+		 (s->state == ASKING && s->pending == 0 &&
+		  (all || (is_closed(s) && s->met))));
+}
+
+bool
+submission_unsafe(const struct submission *s)
+{
+	return s->out.size == 0 && s->results > s->safe &&
+		(s->results - s->safe >= MANY || s->unsafe >= MANY_BYTES ||
+		 has_all(s));
+}
+
+void
+submission_safe(struct submission *s)
+{
+	s->safe = s->results;
+	s->unsafe = 0;
 }
 
 static int
@@ -279,6 +309,7 @@ take_lines(struct submission *s, const struct message *m, struct fail *f)
 				    s->o.coordinator);
 		if (number > s->results) {
 			text_add_bytes(&s->out, at, (size_t)(behind + 1 - at));
+			s->unsafe += (size_t)(behind + 1 - at);
 			s->results = number;
 		}
 		at = behind + 1;
@@ -340,15 +371,13 @@ int
 submission_tick(struct submission *s, uint64_t now, struct fail *f)
 {
 	const struct message ping = { .kind = MESSAGE_PING };
-	int status;
 
 	if (check_time(s, now, f) < 0)
 		return -1;
 	if (s->state != ASKING)
 		return 0;
 	if ((s->sent < s->lines.size && s->sent_number < s->room) ||
-	    s->written - s->told >= MANY ||
-	    (s->written > s->told && submission_over(s, &status)))
+	    s->safe > s->told)
 		submit(s);
 	if (now - s->asked_ms >= s->o.timeout_ms / 8) {
 		s->asked_ms = now;
@@ -359,24 +388,11 @@ submission_tick(struct submission *s, uint64_t now, struct fail *f)
 
 /* ---- the end ---- */
 
-/* No more is taken: after an error, or since the run ends. */
-static bool
-is_closed(const struct submission *s)
-{
-	return s->room == s->accepted && s->pending == 0;
-}
-
 bool
 submission_over(const struct submission *s, int *status)
 {
-	const bool all = s->ended && s->lines.size == 0;
-
 	*status = (int)s->status;
-	if (s->out.size > 0)
-		return false;
-	return s->state == OVER ||
-		(s->state == ASKING && s->pending == 0 &&
-		 (all || (is_closed(s) && s->met)));
+	return has_all(s) && s->safe == s->results;
 }
 
 uint64_t

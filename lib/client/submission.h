@@ -51,9 +51,14 @@ int submission_line(struct submission *, const char *line, size_t size,
 		    struct fail *);
 void submission_end(struct submission *);
 
-/* Results to write; the program empties it, and says so. */
+/*
+ * Results to write; the program empties it.  Is it time to make safe what was
+ * written, so that the coordinator need not keep it, or as nothing else is left
+ * to do?  And: all is.
+ */
 struct text *submission_output(struct submission *);
-void submission_written(struct submission *);
+bool submission_unsafe(const struct submission *);
+void submission_safe(struct submission *);
 
 /*
  * All has been asked and answered, or no more will be: true, with the kind of

@@ -46,7 +46,9 @@ result_file_open(const char *path, uint64_t *lines, struct fail *f)
 	}
 	*lines = 0;
 	if (count(path, lines, &whole, f) == 0 &&
-	    stream_cut(fd, path, whole, f) == 0)
+	    stream_cut(fd, path, whole, f) == 0 &&
+	    (fdatasync(fd) == 0 ||
+	     fail_sys(f, FAIL_IO, "cannot write %s", path) == 0))
 		return fd;
 	close(fd);
 	return -1;

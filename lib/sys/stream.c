@@ -66,6 +66,16 @@ stream_read(struct stream *in, struct fail *f)
 	return 0;
 }
 
+uint64_t
+stream_lines_left(const struct stream *s)
+{
+	uint64_t lines = 0;
+
+	for (size_t i = s->at; i < s->text.size; i++)
+		lines += s->text.data[i] == '\n';
+	return lines;
+}
+
 bool
 stream_is_file(int fd)
 {

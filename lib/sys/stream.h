@@ -32,6 +32,9 @@ int stream_read(struct stream *, struct fail *);
    bytes, and a NUL behind them. */
 char *stream_next(struct stream *, size_t *size);
 
+/* Whole lines that were read, and not handed out. */
+uint64_t stream_lines_left(const struct stream *);
+
 /* Can it be read again from its beginning, and cut at its end? */
 bool stream_is_file(int fd);
 
