@@ -9,7 +9,7 @@
 #include "store/convert.h"
 #include "store/describe.h"
 #include "store/disk.h"
-#include "store/rank.h"
+#include "store/prune_best.h"
 
 #include <stdio.h>
 
@@ -137,7 +137,7 @@ run_prune(char **operand, struct fail *f)
 {
 	if (!o.best)
 		return checkpoint_prune(*operand, UINT64_MAX, o.keep, true, f);
-	return rank_prune(operand[0], o.best, o.metrics, o.keep, f);
+	return prune_best(operand[0], o.best, o.metrics, o.keep, f);
 }
 
 static int (*const run[CKPT_COMMANDS])(char **operand, struct fail *) = {

@@ -4,12 +4,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "coord/coord.h"
+#include "prog/checkpoint_publisher.h"
+#include "prog/console.h"
 #include "prog/coord_options.h"
 #include "prog/ended.h"
 #include "prog/journal_file.h"
-#include "prog/keeper.h"
 #include "prog/requests.h"
-#include "prog/tidings.h"
 #include "store/cluster.h"
 #include "sys/callers.h"
 #include "sys/cli.h"
@@ -36,7 +36,7 @@ struct program {
 	bool cut;		/* nothing is behind them */
 	struct requests requests;
 	int out;
-	struct tidings tidings;
+	struct console console;
 	struct ended workers_ended;
 	uint64_t lose_ms;	/* told to end: unless one more is taken */
 	bool lost;		/* nobody takes our results: */
@@ -44,7 +44,7 @@ struct program {
 };
 
 static void
-hear(struct program *p)
+receive(struct program *p)
 {
 	struct net_event e;
 
@@ -60,15 +60,15 @@ hear(struct program *p)
 		else if (e.kind == NET_SOMEBODY_LEFT)
 			coord_somebody_left(p->coord, now);
 		else if (e.kind == NET_MESSAGE)
-			coord_hear(p->coord, e.peer, &e.message, now);
+			coord_receive(p->coord, e.peer, &e.message, now);
 	}
 }
 
 /* When results cannot be written it ends as if it were told to; what is lost
    counts as written, for the last checkpoint waits for that.  A run that can be
-   resumed is left instead: see coord_unheard(). */
+   resumed is left instead: see coord_output_closed(). */
 static void
-say(struct program *p)
+write_output(struct program *p)
 {
 	struct text *out = coord_output(p->coord);
 	const size_t size = out->size;
@@ -79,7 +79,7 @@ say(struct program *p)
 		const bool again = stream_is_file(p->out);
 
 		p->lost = true;
-		coord_unheard(p->coord, &p->why_lost, again, now);
+		coord_output_closed(p->coord, &p->why_lost, again, now);
 	}
 	if (p->lose_ms == 0 || size == 0 || out->size < size)
 		p->lose_ms = cli_stop ? now + LINGER_MS : 0;
@@ -101,11 +101,11 @@ run(struct program *p, int *status, struct fail *why, struct fail *f)
 	struct fail ended;
 
 	while (!coord_over(p->coord, status, why) ||
-	       keeper_busy(&p->s.keeper)) {
+	       publisher_busy(&p->s.ckpt)) {
 		struct pollfd fds[3 + REQUESTS_FDS] = {
 			{ stopped ? -1 : cli_stop_fd, POLLIN, 0 },
 			{ out->size > 0 ? p->out : -1, POLLOUT, 0 },
-			{ keeper_fd(&p->s.keeper), POLLIN, 0 }
+			{ publisher_fd(&p->s.ckpt), POLLIN, 0 }
 		};
 
 		requests_fds(&p->requests, coord_wants(p->coord), fds + 3);
@@ -118,14 +118,14 @@ run(struct program *p, int *status, struct fail *why, struct fail *f)
 			coord_stop(p->coord, clock_ms());
 			stopped = true;
 		}
-		hear(p);
+		receive(p);
 		requests_take(&p->requests, p->coord, clock_ms());
 		if (ended_look(&p->workers_ended, clock_ms(), &ended))
 			coord_forsaken(p->coord, &ended);
 		coord_tick(p->coord, clock_ms());
-		keeper_run(&p->s.keeper, p->coord, &p->source, clock_ms());
-		say(p);
-		tidings_tell(&p->tidings, p->coord);
+		publisher_run(&p->s.ckpt, p->coord, &p->source, clock_ms());
+		write_output(p);
+		console_update(&p->console, p->coord);
 	}
 	return 0;
 }
@@ -139,8 +139,8 @@ say_rest(struct program *p)
 					{ cli_stop_fd, POLLIN, 0 } };
 
 		poll(fds, cli_stop ? 1 : 2, cli_stop ? LINGER_MS : TICK_MS);
-		say(p);
-		tidings_tell(&p->tidings, p->coord);
+		write_output(p);
+		console_update(&p->console, p->coord);
 	}
 }
 
@@ -159,11 +159,11 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 
 	if (requests_open(&p->requests, s->requests,
 			  s->o.queue ? NULL : s->queue, f) < 0 ||
-	    keeper_begin(&s->keeper, s->restore, p->model, &s->o, f) < 0 ||
-	    tidings_begin(&p->tidings, s->common.quiet, s->status, f) < 0 ||
+	    publisher_begin(&s->ckpt, s->restore, p->model, &s->o, f) < 0 ||
+	    console_begin(&p->console, s->common.quiet, s->status, f) < 0 ||
 	    (s->journal && !(p->journal = journal_file_open(s->journal, f))))
 		return -1;
-	keeper_warn(&s->keeper, s->restore, journal_file_resumed(p->journal));
+	publisher_warn(&s->ckpt, s->restore, journal_file_resumed(p->journal));
 	s->o.journal = journal_file_sink(p->journal, &p->requests.in);
 	p->net = net_new(s->o.lease_ms);
 	net_await_name(p->net, s->common.timeout_ms, cli_stop_fd);
@@ -210,7 +210,7 @@ main(int argc, char **argv)
 	int status;
 
 	cli_begin(&coord_program);
-	cli_heed_questions();
+	cli_enable_status_signal();
 	coord_settings_read(&p.s, argc, argv);
 	if (p.s.print_task) {
 		printf("%s %llu\n", cluster_type_name(p.s.cluster.type),
@@ -233,11 +233,11 @@ main(int argc, char **argv)
 		cli_die(&f);
 	}
 	for (size_t i = 0; status != 0 && i < p.s.o.servers; i++)
-		if (net_blame(p.net, p.s.o.server[i], &why))
+		if (net_explain_failure(p.net, p.s.o.server[i], &why))
 			status = (int)why.kind;
 	say_rest(&p);
 	coord_finish(p.coord, p.written, clock_ms());
-	tidings_end(&p.tidings, p.coord);
+	console_end(&p.console, p.coord);
 	log_info("%s", coord_state(p.coord));
 	close_all(&p);
 	if (p.lost)

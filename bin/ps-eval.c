@@ -1,10 +1,10 @@
 /*
  * ps-eval - score checkpoints or the live model, or predict with them.
  */
+#include "base/flush_denormals.h"
 #include "base/log.h"
-#include "base/subnormal.h"
+#include "prog/checkpoint_watch.h"
 #include "prog/eval_options.h"
-#include "prog/follow.h"
 #include "prog/scoring.h"
 #include "store/checkpoint.h"
 #include "store/disk.h"
@@ -22,14 +22,15 @@ struct program {
 
 /* 0; 1: the checkpoint is not to be had; -1: nothing else would be either. */
 static int
-score(struct program *p, const struct follow *folder, const char *path,
-      struct fail *f)
+score(struct program *p, const struct checkpoint_watch *folder,
+      const char *path, struct fail *f)
 {
 	struct checkpoint *from = checkpoint_open(path, true, f);
 	char missed[CHECKPOINT_NAME];
 
-	if (from && folder && follow_missed(folder, checkpoint_info(from),
-					    missed))
+	if (from && folder && checkpoint_watch_missed(folder,
+						      checkpoint_info(from),
+						      missed))
 		log_warn("%s/%s was removed before it was looked at, and "
 			 "maybe others before it", p->s.dir, missed);
 	return from ? scoring_checkpoint(&p->scoring, &from, f) : 1;
@@ -37,13 +38,13 @@ score(struct program *p, const struct follow *folder, const char *path,
 
 /* What happens to one does not end the others. */
 static int
-score_next(struct program *p, struct follow *folder, const char *path,
+score_next(struct program *p, struct checkpoint_watch *folder, const char *path,
 	   struct fail *f)
 {
 	const int status = score(p, p->s.follow ? folder : NULL, path, f);
 
 	if (status == 0 && p->scoring.final)
-		follow_final(folder);
+		checkpoint_watch_final(folder);
 	if (status <= 0)
 		return status;
 	if (!disk_is_there(path)) {
@@ -56,18 +57,18 @@ score_next(struct program *p, struct follow *folder, const char *path,
 }
 
 static void
-wait_for(const struct follow *folder, uint64_t idle_ms)
+wait_for(const struct checkpoint_watch *folder, uint64_t idle_ms)
 {
 	struct pollfd fds[] = {
 		{ .fd = cli_stop_fd, .events = POLLIN },
-		{ .fd = follow_fd(folder), .events = POLLIN }
+		{ .fd = checkpoint_watch_fd(folder), .events = POLLIN }
 	};
 
-	poll(fds, 2, follow_wait(folder, idle_ms));
+	poll(fds, 2, checkpoint_watch_wait(folder, idle_ms));
 }
 
 static int
-score_all(struct program *p, struct follow *folder, struct fail *f)
+score_all(struct program *p, struct checkpoint_watch *folder, struct fail *f)
 {
 	const bool *met = &p->scoring.met;
 	uint64_t seen_ms = clock_ms();
@@ -75,16 +76,18 @@ score_all(struct program *p, struct follow *folder, struct fail *f)
 	bool over = false;
 
 	while (!over && !*met && !cli_stop) {
-		if (follow_look(folder, f) == 0)
+		if (checkpoint_watch_look(folder, f) == 0)
 			seen_ms = clock_ms();
 		else if (!p->s.follow ||
 			 clock_ms() - seen_ms >= p->s.common.timeout_ms)
 			return -1;
-		while (!*met && !cli_stop && (path = follow_next(folder)))
+		while (!*met && !cli_stop &&
+		       (path = checkpoint_watch_next(folder)))
 			if (score_next(p, folder, path, f) < 0)
 				return -1;
-		over = !p->s.follow || follow_is_over(folder);
-		if (!over && !*met && follow_check(folder, p->s.idle_ms, f) < 0)
+		over = !p->s.follow || checkpoint_watch_is_over(folder);
+		if (!over && !*met &&
+		    checkpoint_watch_check(folder, p->s.idle_ms, f) < 0)
 			return -1;
 		if (!over && !*met)
 			wait_for(folder, p->s.idle_ms);
@@ -110,7 +113,7 @@ static int
 score_checkpoints(struct program *p, struct fail *f)
 {
 	struct checkpoint *from;
-	struct follow *folder;
+	struct checkpoint_watch *folder;
 	int status;
 
 	if (p->scoring.met)
@@ -129,11 +132,11 @@ score_checkpoints(struct program *p, struct fail *f)
 			0 : -1;
 	}
 	eval_settings_reread(&p->s);
-	folder = follow_open(p->s.dir);
+	folder = checkpoint_watch_open(p->s.dir);
 	if (p->scores.begun)
-		follow_after(folder, p->scores.step, p->scores.final);
+		checkpoint_watch_after(folder, p->scores.step, p->scores.final);
 	status = score_all(p, folder, f);
-	follow_close(folder);
+	checkpoint_watch_close(folder);
 	return status;
 }
 
@@ -149,7 +152,7 @@ main(int argc, char **argv)
 	bool unmet;
 
 	cli_begin(&eval_program);
-	subnormal_flush();
+	flush_denormals();
 	eval_settings_read(&p.s, argc, argv);
 	if (p.s.output &&
 	    scores_open(&p.scores, p.s.output, &p.s.until, &f) < 0)

@@ -5,9 +5,9 @@
  * the work; the program itself stays to pass on signals and the status.
  */
 #include "base/log.h"
+#include "prog/local_child.h"
 #include "prog/local_options.h"
-#include "prog/member.h"
-#include "sys/launch.h"
+#include "sys/spawn.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,13 +18,13 @@
 static void
 find_programs(const char *command)
 {
-	const char *const program[] = { MEMBER_SERVER, MEMBER_WORKER,
+	const char *const program[] = { CHILD_SERVER, CHILD_WORKER,
 					command };
 
 	struct fail f;
 
 	for (size_t i = 0; i < sizeof(program) / sizeof(*program); i++)
-		if (launch_find(program[i], &f) < 0) {
+		if (spawn_find(program[i], &f) < 0) {
 			log_error("%s", f.text);
 			exit(127);
 		}
@@ -32,7 +32,7 @@ find_programs(const char *command)
 
 /* The session's leader lives no longer than who tells it of signals. */
 static pid_t
-lead(const struct local_options *o)
+lead(const struct local_cluster_options *o)
 {
 	const pid_t parent = getpid(), leader = fork();
 
@@ -40,7 +40,7 @@ lead(const struct local_options *o)
 		return leader;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	setsid();
-	exit(getppid() == parent ? local_run(o) : 128 + SIGTERM);
+	exit(getppid() == parent ? local_cluster_run(o) : 128 + SIGTERM);
 }
 
 /*
@@ -109,9 +109,9 @@ main(int argc, char **argv)
 	block_signals(&signals);
 	cli_begin(&local_program);
 
-	struct local_options o = local_options_read(argc, argv);
+	struct local_cluster_options o = local_options_read(argc, argv);
 
-	launch_beside("ps-local");
+	spawn_beside("ps-local");
 	find_programs(o.command[0]);
 	o.signals = &signals;
 	leader = lead(&o);

@@ -2,12 +2,12 @@
  * ps-serve - hold one shard of every variable; answer pulls and pushes.
  */
 #include "base/failpoint.h"
+#include "base/flush_denormals.h"
 #include "base/log.h"
-#include "base/subnormal.h"
-#include "prog/changelog.h"
 #include "prog/registration.h"
 #include "prog/saver.h"
 #include "prog/serve_options.h"
+#include "prog/wal.h"
 #include "server/server.h"
 #include "store/disk.h"
 #include "sys/callers.h"
@@ -26,7 +26,7 @@ struct program {
 	struct outbox outbox;
 	struct server *server;
 	struct saver *saver;
-	struct changelog *log;		/* NULL: there is none */
+	struct wal *log;		/* NULL: there is none */
 	struct registration reg;
 	struct callers callers;
 	struct grace grace;
@@ -35,20 +35,20 @@ struct program {
 };
 
 static int
-hear(struct program *p, struct fail *f)
+receive(struct program *p, struct fail *f)
 {
 	struct net_event e;
 
 	for (net_next(p->net, &e); e.kind != NET_NOTHING;
 	     net_next(p->net, &e)) {
-		const int ours = registration_hear(&p->reg, p->net, &e, f);
+		const int ours = registration_receive(&p->reg, p->net, &e, f);
 
 		callers_note(&p->callers, &e, clock_ms());
 		if (ours < 0)
 			return -1;
 		if (e.kind == NET_MESSAGE && !ours)
-			server_hear(p->server, e.peer, &e.message,
-				    clock_ms());
+			server_receive(p->server, e.peer, &e.message,
+				       clock_ms());
 		else if (e.kind == NET_UP && !ours)
 			server_up(p->server, e.peer);
 		else if (e.kind == NET_SOMEBODY_LEFT)
@@ -63,7 +63,7 @@ act(struct program *p, struct fail *f)
 {
 	do {
 		server_flush(p->server);
-		if (p->log && changelog_run(p->log, p->server, f) < 0)
+		if (p->log && wal_run(p->log, p->server, f) < 0)
 			return -1;
 	} while (saver_run(p->saver, p->server));
 	return server_over(p->server, f) ? -1 : 0;
@@ -89,7 +89,7 @@ serve(struct program *p, struct fail *f)
 		fds[0] = grace_fd(&p->grace);
 		if (net_wait(p->net, fds, 2, ms < 0 ? SERVER_LOOK_MS : ms,
 			     f) < 0 ||
-		    hear(p, f) < 0 || act(p, f) < 0)
+		    receive(p, f) < 0 || act(p, f) < 0)
 			return -1;
 		server_look(p->server, clock_ms());
 		if (server_check_idle(p->server, p->idle_ms, p->coordinator,
@@ -104,7 +104,7 @@ serve(struct program *p, struct fail *f)
 	       clock_ms() < last) {
 		fds[0] = grace_fd(&p->grace);
 		if (net_wait(p->net, fds, 1, LEAVE_MS, f) < 0 ||
-		    hear(p, f) < 0)
+		    receive(p, f) < 0)
 			return -1;
 	}
 	return 0;
@@ -147,9 +147,9 @@ open_all(struct program *p, const struct serve_settings *o, struct fail *f)
 	return net_guard(p->net, o->common.key, f) < 0 ||
 		net_listen(p->net, o->bind, o->common.insecure, f) < 0 ||
 		(o->directory && checkpoint_probe(o->directory, f) < 0) ||
-		(o->wal && !(p->log = changelog_open(o->directory,
-						     serve_settings_index(o),
-						     p->server, f))) ||
+		(o->wal && !(p->log = wal_open(o->directory,
+					       serve_settings_index(o),
+					       p->server, f))) ||
 		(o->coordinator &&
 		 net_dial(p->net, o->coordinator, &p->reg.peer, f) < 0) ||
 		(o->standby_of &&
@@ -161,7 +161,7 @@ static void
 close_all(struct program *p)
 {
 	saver_free(p->saver);
-	changelog_close(p->log);
+	wal_close(p->log);
 	log_info("stopped: %s", server_state(p->server));
 	server_free(p->server);
 	net_leave(p->net);
@@ -175,7 +175,7 @@ main(int argc, char **argv)
 	struct fail f;
 
 	cli_begin(&serve_program);
-	subnormal_flush();
+	flush_denormals();
 	serve_settings_read(&o, argc, argv);
 	if (open_all(&p, &o, &f) < 0) {
 		net_leave(p.net);
@@ -187,8 +187,8 @@ main(int argc, char **argv)
 	cli_warn_open(&o.common, net_endpoint(p.net));
 	log_info("listening on %s", net_endpoint(p.net));
 	if (serve(&p, &f) < 0) {
-		net_blame(p.net, o.coordinator ? o.coordinator : o.standby_of,
-			  &f);
+		net_explain_failure(p.net, o.coordinator ? o.coordinator :
+				    o.standby_of, &f);
 		cli_die(&f);
 	}
 	close_all(&p);

@@ -25,7 +25,7 @@ struct program {
 };
 
 static int
-hear(struct program *p, struct fail *f)
+receive(struct program *p, struct fail *f)
 {
 	struct net_event e;
 
@@ -38,8 +38,8 @@ hear(struct program *p, struct fail *f)
 		else if (e.kind == NET_DOWN)
 			submission_down(p->submission, now);
 		else if (e.kind == NET_MESSAGE &&
-			 submission_hear(p->submission, &e.message, now,
-					 f) < 0)
+			 submission_receive(p->submission, &e.message, now,
+					    f) < 0)
 			return -1;
 	}
 	return 0;
@@ -106,7 +106,7 @@ run(struct program *p, int *status, struct fail *f)
 
 		if (net_wait(p->net, fds, 3, TICK_MS, f) < 0 ||
 		    (fds[1].revents && stream_read(&p->in, f) < 0) ||
-		    hear(p, f) < 0 || take_lines(p, f) < 0 ||
+		    receive(p, f) < 0 || take_lines(p, f) < 0 ||
 		    write_results(p, f) < 0 ||
 		    submission_tick(p->submission, clock_ms(), f) < 0)
 			return -1;
@@ -177,7 +177,7 @@ main(int argc, char **argv)
 	if (open_all(&p, &outbox, &f) < 0)
 		cli_die(&f);
 	if (run(&p, &status, &f) < 0) {
-		net_blame(p.net, p.s.o.coordinator, &f);
+		net_explain_failure(p.net, p.s.o.coordinator, &f);
 		if (lost(&p) > 0)
 			log_warn("requests that were read and not taken: %llu",
 				 (unsigned long long)lost(&p));

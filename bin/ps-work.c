@@ -1,8 +1,8 @@
 /*
  * ps-work - run steps: read a batch, pull, compute gradients, push.
  */
+#include "base/flush_denormals.h"
 #include "base/log.h"
-#include "base/subnormal.h"
 #include "prog/work_options.h"
 #include "sys/breathing.h"
 #include "sys/clock.h"
@@ -17,7 +17,7 @@ say_alive(void *worker)
 }
 
 static int
-hear(struct net *net, struct worker *w, struct feed *feed, struct fail *f)
+receive(struct net *net, struct worker *w, struct feed *feed, struct fail *f)
 {
 	struct net_event e;
 
@@ -27,8 +27,8 @@ hear(struct net *net, struct worker *w, struct feed *feed, struct fail *f)
 		else if (e.kind == NET_DOWN)
 			worker_down(w, e.peer, clock_ms());
 		else if (e.kind == NET_MESSAGE &&
-			 worker_hear(w, e.peer, &e.message, clock_ms(),
-				     clock_us(), f) < 0)
+			 worker_receive(w, e.peer, &e.message, clock_ms(),
+					clock_us(), f) < 0)
 			return -1;
 		/* The next batch while this one's answers are under way. */
 		feed_steps(feed);
@@ -50,7 +50,7 @@ work(struct net *net, struct worker *w, struct feed *feed,
 		fds[0] = grace_fd(grace);
 		if (net_wait(net, fds, count,
 			     worker_can_compute(w) ? 0 : TICK_MS, f) < 0 ||
-		    hear(net, w, feed, f) < 0)
+		    receive(net, w, feed, f) < 0)
 			return -1;
 		feed_steps(feed);
 		if (worker_tick(w, clock_ms(), f) < 0)
@@ -69,7 +69,7 @@ main(int argc, char **argv)
 	struct fail f;
 
 	cli_begin(&work_program);
-	subnormal_flush();
+	flush_denormals();
 
 	struct work_settings o;
 
@@ -94,7 +94,7 @@ main(int argc, char **argv)
 	if (status < 0 && cli_stop && f.kind == FAIL_AGAIN)
 		status = 0;	/* it was told to end, and computed still */
 	if (status < 0)
-		net_blame(net, o.worker.coordinator, &f);
+		net_explain_failure(net, o.worker.coordinator, &f);
 	else
 		status = feed_failure(feed, &f);
 

@@ -190,7 +190,7 @@ options() {
 		sed -n 's/^\.\(Pq \)\{0,1\}Pa \(t\/.*\)/\2/p' "$SRC"/man/*.[1-9]
 		grep -oE '\<t/[a-z0-9/_.-]*[a-z0-9]' "$SRC"/*.md
 	} | tr -d ' ' | tr ',' '\n' | sed 's/.*://' | sort -u >named
-	grep -q t/unit/record named
+	grep -q t/unit/record_log named
 	while read -r name; do
 		[ -e "$SRC/$name" ] || [ -e "$SRC/$name.c" ] || echo "$name"
 	done <named >broken

@@ -54,7 +54,7 @@ fail_at(struct fail *f, const char *format, ...)
 }
 
 int
-fail_pass(struct fail *f)
+fail_mark_skippable(struct fail *f)
 {
 	f->passable = true;
 	return -1;

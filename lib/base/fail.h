@@ -49,6 +49,6 @@ int fail_sys(struct fail *, enum fail_kind, const char *format, ...)
 int fail_at(struct fail *, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* It is passable. */
-int fail_pass(struct fail *);
+int fail_mark_skippable(struct fail *);
 
 #endif

@@ -5,18 +5,13 @@ lib_libps_a_SOURCES += \
 	%D%/choices.h \
 	%D%/endpoint.c \
 	%D%/endpoint.h \
-	%D%/exposition.c \
-	%D%/exposition.h \
 	%D%/fail.c \
 	%D%/fail.h \
 	%D%/failpoint.c \
 	%D%/failpoint.h \
-	%D%/floats.c \
-	%D%/floats.h \
+	%D%/flush_denormals.h \
 	%D%/hash.c \
 	%D%/hash.h \
-	%D%/hold.c \
-	%D%/hold.h \
 	%D%/json.c \
 	%D%/json.h \
 	%D%/log.c \
@@ -27,13 +22,18 @@ lib_libps_a_SOURCES += \
 	%D%/names.h \
 	%D%/peers.c \
 	%D%/peers.h \
+	%D%/prometheus_text.c \
+	%D%/prometheus_text.h \
 	%D%/ranges.c \
 	%D%/ranges.h \
+	%D%/refcount.c \
+	%D%/refcount.h \
 	%D%/rng.c \
 	%D%/rng.h \
+	%D%/send_buffer.c \
+	%D%/send_buffer.h \
 	%D%/settings.c \
 	%D%/settings.h \
-	%D%/subnormal.h \
 	%D%/text.c \
 	%D%/text.h \
 	%D%/visible.c \

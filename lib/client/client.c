@@ -1,7 +1,7 @@
 #include "client/client.h"
 
-#include "base/floats.h"
 #include "base/mem.h"
+#include "base/send_buffer.h"
 #include "wire/keys.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ struct client {
 	size_t *bytes;			/* of each part's values */
 	struct pulled (*pulled)[PULLED];	/* of each part, newest first */
 	struct pack push_keys, pull_keys;
-	struct floats **values;		/* of each part, gathered */
+	struct send_buffer **values;	/* of each part, gathered */
 };
 
 static int
@@ -117,7 +117,7 @@ client_free(struct client *c)
 	pack_release(&c->push_keys);
 	pack_release(&c->pull_keys);
 	for (size_t i = 0; i < c->plan->parts; i++)
-		floats_free(&c->values[i]);
+		send_buffer_free(&c->values[i]);
 	free(c->values);
 	free(c->answered);
 	free(c->bytes);
@@ -306,7 +306,7 @@ gather(struct client *c, size_t n)
 	if (part->count == 1 && codec->exact)
 		return gradient_of(c, piece, &span);
 	size = part_size(c, c->exchange.push, part, codec);
-	to = (char *)floats_room(&c->values[n], floats_for(size));
+	to = (char *)send_buffer_room(&c->values[n], send_buffer_for(size));
 	for (size_t i = 0; i < part->count; i++) {
 		span = span_of(c->exchange.push, &piece[i]);
 
@@ -696,8 +696,8 @@ take_values(struct client *c, struct server_peer *s, const struct message *m,
 }
 
 int
-client_hear(struct client *c, uint64_t peer, const struct message *m,
-	    uint64_t now, struct fail *f)
+client_receive(struct client *c, uint64_t peer, const struct message *m,
+	       uint64_t now, struct fail *f)
 {
 	struct server_peer *s = find_server(c, peer);
 	char text[MESSAGE_BLOB + 1];

@@ -94,8 +94,8 @@ const struct exchanged *client_exchanged(const struct client *);
  * A server said something.  -1: the run cannot go on like this (a server
  * refuses what we say); the failure names it.
  */
-int client_hear(struct client *, uint64_t peer, const struct message *,
-		uint64_t now_ms, struct fail *);
+int client_receive(struct client *, uint64_t peer, const struct message *,
+		   uint64_t now_ms, struct fail *);
 
 /* We did not listen ourselves: nobody's silence counts until now. */
 void client_excuse(struct client *, uint64_t now_ms);

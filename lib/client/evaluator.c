@@ -34,7 +34,7 @@ evaluator_new(const struct evaluator_options *o, struct outbox *outbox,
 }
 
 static void
-say(struct evaluator *e, const struct message *m)
+send_message(struct evaluator *e, const struct message *m)
 {
 	outbox_send(e->outbox, e->coordinator, m);
 }
@@ -47,7 +47,7 @@ evaluator_free(struct evaluator *e)
 	if (!e)
 		return;
 	if (e->up)
-		say(e, &bye);
+		send_message(e, &bye);
 	run_release(&e->run);
 	free(e);
 }
@@ -94,7 +94,7 @@ evaluator_up(struct evaluator *e, uint64_t peer, uint64_t now)
 	}
 	e->up = true;
 	e->since = e->heard = now;
-	say(e, &m);
+	send_message(e, &m);
 }
 
 void
@@ -160,12 +160,12 @@ ask_cut(struct evaluator *e, uint64_t now)
 	m.cut.run = plan_run(&e->run.plan);
 	m.cut.term = e->run.plan.term;
 	m.cut.cut = WIRE_NONE;
-	say(e, &m);
+	send_message(e, &m);
 }
 
 static int
-hear_coordinator(struct evaluator *e, const struct message *m, uint64_t now,
-		 struct fail *f)
+receive_coordinator(struct evaluator *e, const struct message *m, uint64_t now,
+		    struct fail *f)
 {
 	char text[MESSAGE_BLOB + 1];
 
@@ -184,7 +184,7 @@ hear_coordinator(struct evaluator *e, const struct message *m, uint64_t now,
 	case MESSAGE_PING: {
 		const struct message pong = message_answer(m, MESSAGE_PONG);
 
-		say(e, &pong);
+		send_message(e, &pong);
 		return 0;
 	}
 	case MESSAGE_STOP:
@@ -202,14 +202,14 @@ hear_coordinator(struct evaluator *e, const struct message *m, uint64_t now,
 }
 
 int
-evaluator_hear(struct evaluator *e, uint64_t peer, const struct message *m,
-	       uint64_t now, struct fail *f)
+evaluator_receive(struct evaluator *e, uint64_t peer, const struct message *m,
+		  uint64_t now, struct fail *f)
 {
 	if (peer == e->coordinator) {
-		if (hear_coordinator(e, m, now, f) < 0)
+		if (receive_coordinator(e, m, now, f) < 0)
 			return -1;
 	} else if (e->run.client && client_knows(e->run.client, peer)) {
-		if (client_hear(e->run.client, peer, m, now, f) < 0)
+		if (client_receive(e->run.client, peer, m, now, f) < 0)
 			return -1;
 	}
 	ask_cut(e, now);

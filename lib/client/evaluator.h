@@ -34,8 +34,8 @@ void evaluator_up(struct evaluator *, uint64_t peer, uint64_t now_ms);
 void evaluator_down(struct evaluator *, uint64_t peer, uint64_t now_ms);
 
 /* -1: it cannot go on, and the failure says why. */
-int evaluator_hear(struct evaluator *, uint64_t peer, const struct message *,
-		   uint64_t now_ms, struct fail *);
+int evaluator_receive(struct evaluator *, uint64_t peer, const struct message *,
+		      uint64_t now_ms, struct fail *);
 
 /* Deadlines.  Call it now and then. */
 int evaluator_tick(struct evaluator *, uint64_t now_ms, struct fail *);

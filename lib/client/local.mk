@@ -7,7 +7,7 @@ lib_libps_a_SOURCES += \
 	%D%/evaluator.h \
 	%D%/run.c \
 	%D%/run.h \
+	%D%/stop_condition.c \
+	%D%/stop_condition.h \
 	%D%/submission.c \
-	%D%/submission.h \
-	%D%/until.c \
-	%D%/until.h
+	%D%/submission.h

@@ -68,7 +68,7 @@ submission_free(struct submission *s)
 }
 
 static void
-say(struct submission *s, const struct message *m)
+send_message(struct submission *s, const struct message *m)
 {
 	outbox_send(s->outbox, s->peer, m);
 }
@@ -79,7 +79,7 @@ submission_leave(struct submission *s)
 	const struct message bye = { .kind = MESSAGE_BYE };
 
 	if (s->state != CALLING)
-		say(s, &bye);
+		send_message(s, &bye);
 }
 
 /* ---- who is there ---- */
@@ -95,7 +95,7 @@ submission_up(struct submission *s, uint64_t now)
 	m.frame[0] = (struct frame){ s->o.name, strlen(s->o.name), NULL };
 	s->state = CALLING;
 	s->since_ms = s->heard_ms = now;
-	say(s, &m);
+	send_message(s, &m);
 }
 
 void
@@ -180,7 +180,7 @@ submit(struct submission *s)
 	m.frames = at > from;
 	m.frame[0] = (struct frame){ from, (size_t)(at - from), NULL };
 	s->sent += (size_t)(at - from);
-	say(s, &m);
+	send_message(s, &m);
 }
 
 /* It has these: they need not be kept. */
@@ -335,8 +335,8 @@ take_results(struct submission *s, const struct message *m, struct fail *f)
 }
 
 int
-submission_hear(struct submission *s, const struct message *m, uint64_t now,
-		struct fail *f)
+submission_receive(struct submission *s, const struct message *m, uint64_t now,
+		   struct fail *f)
 {
 	const struct message pong = message_answer(m, MESSAGE_PONG);
 	char text[MESSAGE_BLOB + 1];
@@ -350,7 +350,7 @@ submission_hear(struct submission *s, const struct message *m, uint64_t now,
 	case MESSAGE_RESULTS:
 		return take_results(s, m, f);
 	case MESSAGE_PING:
-		say(s, &pong);
+		send_message(s, &pong);
 		return 0;
 	case MESSAGE_STOP:
 		s->state = OVER;
@@ -381,7 +381,7 @@ submission_tick(struct submission *s, uint64_t now, struct fail *f)
 		submit(s);
 	if (now - s->asked_ms >= s->o.timeout_ms / 8) {
 		s->asked_ms = now;
-		say(s, &ping);
+		send_message(s, &ping);
 	}
 	return 0;
 }

@@ -38,8 +38,8 @@ void submission_free(struct submission *);
 void submission_up(struct submission *, uint64_t now_ms);
 void submission_down(struct submission *, uint64_t now_ms);
 /* -1: it cannot go on, and the failure says why. */
-int submission_hear(struct submission *, const struct message *,
-		    uint64_t now_ms, struct fail *);
+int submission_receive(struct submission *, const struct message *,
+		       uint64_t now_ms, struct fail *);
 /* Send what there is, ask whether anybody is there.  Call it after whatever
    has happened, and now and then. */
 int submission_tick(struct submission *, uint64_t now_ms, struct fail *);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static void
-release(struct hold *hold)
+release(struct refcount *hold)
 {
 	struct call *c = (struct call *)hold;
 
@@ -23,7 +23,7 @@ call_new(const char *step, const char *args)
 
 	c->step = step ? mem_text(step) : NULL;
 	c->args = args ? mem_text(args) : NULL;
-	hold_take(&c->hold);
+	refcount_take(&c->hold);
 	c->hold.release = release;
 	pack_array(&c->packed, 2);
 	pack_text(&c->packed, step ? step : "");
@@ -35,7 +35,7 @@ struct call *
 call_hold(struct call *c)
 {
 	if (c)
-		hold_take(&c->hold);
+		refcount_take(&c->hold);
 	return c;
 }
 
@@ -43,7 +43,7 @@ void
 call_drop(struct call *c)
 {
 	if (c)
-		hold_drop(&c->hold);
+		refcount_drop(&c->hold);
 }
 
 void

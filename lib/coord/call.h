@@ -7,7 +7,7 @@
 #ifndef PS_CALL_H
 #define PS_CALL_H
 
-#include "base/hold.h"
+#include "base/refcount.h"
 #include "wire/message.h"
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #define CALL_ARGS	((size_t)1 << 20)	/* bytes, at most */
 
 struct call {
-	struct hold hold;
+	struct refcount hold;
 	char *step, *args;	/* args: JSON of an object; NULL: it says
 				   nothing of that */
 	struct pack packed;	/* as LEASE has it */

@@ -10,7 +10,7 @@
  *    know that program is a part of its own, of each member by its index, and
  *    one more question in worker_leasable().
  *  - Relays: a part below members, by which a message to a member goes to the
- *    peer that it is behind; coord_hear() asks it first who is speaking.
+ *    peer that it is behind; coord_receive() asks it first who is speaking.
  *  - Servers that come and go: a part that recover asks, between GREET and
  *    PLAN, which places there are.  What is kept of each server (rerun, marks,
  *    standbys, recovery, the fleet) is made anew with the plan's number.
@@ -18,17 +18,17 @@
 #include "coord/coord.h"
 
 #include "base/mem.h"
+#include "coord/coord_cancel.h"
 #include "coord/coord_cut.h"
 #include "coord/coord_data.h"
 #include "coord/coord_end.h"
 #include "coord/coord_ending.h"
 #include "coord/coord_evaluate.h"
-#include "coord/coord_hear.h"
 #include "coord/coord_journal.h"
 #include "coord/coord_lease.h"
-#include "coord/coord_marks.h"
 #include "coord/coord_members.h"
 #include "coord/coord_private.h"
+#include "coord/coord_receive.h"
 #include "coord/coord_records.h"
 #include "coord/coord_recover.h"
 #include "coord/coord_report.h"
@@ -38,8 +38,8 @@
 #include "coord/coord_steps.h"
 #include "coord/coord_submit.h"
 #include "coord/coord_sync.h"
-#include "coord/coord_void.h"
 #include "coord/coord_watch.h"
+#include "coord/coord_watermarks.h"
 #include "coord/scheduler.h"
 #include "coord/submitters.h"
 #include "wire/result.h"
@@ -109,7 +109,7 @@ coord_begin_queue(struct coord *c, uint64_t first)
 	c->queue = queue_new(first);
 	if (c->o.mode == MODE_SSP)
 		queue_bound(c->queue, c->o.ahead);
-	queue_follow(c->queue, c->o.ledger);
+	queue_follow(c->queue, c->o.sampler);
 }
 
 /* Do results and the PLAN, which takes the model to everybody, get through? */
@@ -166,9 +166,9 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	plan_write(&c->plan_frame, &c->plan);
 	block_write_format(&c->format_frame, &o->format);
 	coord_begin_queue(c, *o->restore ? o->restored.step : 0);
-	marks_init(c);
+	watermarks_init(c);
 	cut_init(c, o->restore, *o->restore ? o->restored.step : WIRE_NONE,
-		 queue_mark(c->queue));
+		 queue_watermark(c->queue));
 	members_init(c);
 	submit_init(c);
 	journal_init(c);
@@ -178,7 +178,7 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	lease_init(c);
 	rerun_init(c);
 	sync_init(c);
-	void_init(c);
+	cancel_init(c);
 	recover_init(c);
 	standby_init(c);
 	watch_init(c);
@@ -206,11 +206,11 @@ coord_free(struct coord *c)
 	watch_release(c);
 	evaluate_release(c);
 	cut_release(c);
-	void_release(c);
+	cancel_release(c);
 	sync_release(c);
 	lease_release(c);
 	rerun_release(c);
-	marks_release(c);
+	watermarks_release(c);
 	data_release(c);
 	ending_release(c);
 	end_release(c);
@@ -247,7 +247,7 @@ static void
 voided(struct coord *c)
 {
 	cut_spoil(c);
-	void_done(c);
+	cancel_done(c);
 }
 
 /* ---- servers ---- */
@@ -274,16 +274,16 @@ go_on(struct coord *c, uint64_t now)
 	if (!c->begun)
 		begin_run(c, now);
 	watch_helped(c);
-	if (!c->scheduler->go_on(c) && void_under_way(c)) {
-		again = !void_is_decided(c);
+	if (!c->scheduler->go_on(c) && cancel_under_way(c)) {
+		again = !cancel_is_decided(c);
 		if (!again)
 			voided(c);
 	}
-	if (void_is_aside(c))
-		void_aside_done(c);
-	hear_say_plan(c);
+	if (cancel_is_quarantining(c))
+		cancel_quarantine_done(c);
+	receive_send_plan(c);
 	if (again)
-		void_begin(c);
+		cancel_begin(c);
 }
 
 static void
@@ -312,11 +312,11 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 		go_on(c, now);
 		break;
 	case MESSAGE_MARK:
-		marks_told(c);
+		watermarks_notified(c);
 		break;
 	case MESSAGE_VOID:
-		if (void_is_answer(c, &ask->message))
-			void_aside_done(c);
+		if (cancel_is_answer(c, &ask->message))
+			cancel_quarantine_done(c);
 		else
 			voided(c);
 		break;
@@ -331,7 +331,7 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 		break;
 	case MESSAGE_STOP:
 	case MESSAGE_BYE:
-		end_servers_told(c);
+		end_servers_notified(c);
 		break;
 	default:
 		break;
@@ -405,7 +405,7 @@ pass_save(struct coord *c, const struct request *r)
 		fail(&why, FAIL_CONFIG, "save: there is no --checkpoint=DIR");
 		report_error(c, r, "save", WIRE_NONE, NULL, why.text);
 		ending_error(c, r, &why);
-	} else if (cut_saved_step(c) == queue_mark(c->queue)) {
+	} else if (cut_saved_step(c) == queue_watermark(c->queue)) {
 		checkpoint_name(cut_saved_step(c), name);
 		report_saved(c, r, name, cut_saved_step(c));
 	} else {
@@ -425,8 +425,8 @@ pass_barrier(struct coord *c, const struct request *r, uint64_t now)
 	switch (r->op) {
 	case REQUEST_JOIN:
 		status_keep_scores(c);
-		report_join(c, r, void_error(c), now);
-		void_error_told(c);
+		report_join(c, r, cancel_error(c), now);
+		cancel_error_notified(c);
 		journal_pass(c);
 		return 1;
 	case REQUEST_EPOCH:
@@ -506,7 +506,7 @@ give_out(struct coord *c)
 		more = cut_come_to(c) || submit_turns(c);
 		commit(c);
 		fold(c);
-		more = hear_unreachable(c) || more;
+		more = receive_unreachable(c) || more;
 	} while (more && !journal_failed(c));
 }
 
@@ -536,7 +536,7 @@ take_requests(struct coord *c, uint64_t now)
 	submit_turns(c);
 	if (!data_ready(c) && !queue_idle(c->queue))
 		data_count(c);
-	while (!void_under_way(c) && !ending_begun(c) && rerun_idle(c) &&
+	while (!cancel_under_way(c) && !ending_begun(c) && rerun_idle(c) &&
 	       data_ready(c) && (r = queue_barrier(c->queue)) &&
 	       pass_barrier(c, r, now) && c->phase == PHASE_RUN)
 		submit_turns(c);
@@ -547,8 +547,8 @@ may_give_out(const struct coord *c)
 {
 	if (!data_ready(c) || journal_waits(c))
 		return false;
-	return void_finishes(c) ||
-		(c->started && (!void_under_way(c) || !rerun_idle(c)));
+	return cancel_finishes(c) ||
+		(c->started && (!cancel_under_way(c) || !rerun_idle(c)));
 }
 
 /* Nothing is left to do, but to save it. */
@@ -557,7 +557,8 @@ all_done(const struct coord *c)
 {
 	return ending_had_last_request(c) && queue_idle(c->queue) &&
 		submitters_all_pending(c->submitters) == 0 &&
-		!void_under_way(c) && !void_is_aside(c) && rerun_idle(c) &&
+		!cancel_under_way(c) && !cancel_is_quarantining(c) &&
+		rerun_idle(c) &&
 		cut_idle(c);
 }
 
@@ -569,9 +570,9 @@ go_ahead(struct coord *c, uint64_t now)
 	if (c->started)
 		c->scheduler->begin(c);
 	end_drain(c);
-	void_tell(c);
+	cancel_notify(c);
 	take_requests(c, now);
-	hear_unreachable(c);
+	receive_unreachable(c);
 	cut_advance(c, now);
 	fold(c);
 	journal_lines(c);
@@ -580,7 +581,7 @@ go_ahead(struct coord *c, uint64_t now)
 		give_out(c);
 	if (settle(c, now))
 		return;
-	marks_tell(c, now);
+	watermarks_notify(c, now);
 	if (all_done(c))
 		end_run(c, now);
 	else
@@ -591,7 +592,7 @@ go_ahead(struct coord *c, uint64_t now)
 /* With a journal it is for coord_tick(), so that what many wait for becomes
    safe at once. */
 static void
-tell_submitters(struct coord *c)
+notify_submitters(struct coord *c)
 {
 	if (!submitters_open(c->submitters))
 		return;
@@ -600,7 +601,7 @@ tell_submitters(struct coord *c)
 		return;
 	records_commit(c, c->now_ms);
 	if (!c->o.journal || !journal_lost(c))
-		submit_tell(c);
+		submit_notify(c);
 }
 
 void
@@ -616,12 +617,12 @@ coord_advance(struct coord *c, uint64_t now)
 		recover_begin(c);
 	if (c->phase == PHASE_GREET)
 		greet(c, now);
-	standby_tell(c, now);
+	standby_notify(c, now);
 	end_check_over(c, now);
 	if (c->phase == PHASE_RUN)
 		go_ahead(c, now);
 	if (!c->o.journal)
-		tell_submitters(c);
+		notify_submitters(c);
 }
 
 /* ---- what happens ---- */
@@ -654,31 +655,31 @@ fleet_failed(struct coord *c, const struct fail *why, uint64_t now)
 }
 
 static void
-hear_submitter(struct coord *c, uint64_t peer, const struct message *m,
-	       uint64_t now)
+receive_submitter(struct coord *c, uint64_t peer, const struct message *m,
+		  uint64_t now)
 {
-	submit_hear(c, peer, m, now);
+	submit_receive(c, peer, m, now);
 	if (journal_note_bytes(c) >= MAX_LINES)
 		records_commit(c, now);
 }
 
 void
-coord_hear(struct coord *c, uint64_t peer, const struct message *m,
-	   uint64_t now)
+coord_receive(struct coord *c, uint64_t peer, const struct message *m,
+	      uint64_t now)
 {
 	const struct ask *ended;
 	struct fail why;
 
 	if (standby_knows(c, peer))
-		take_news(c, standby_hear(c, peer, m, now));
+		take_news(c, standby_receive(c, peer, m, now));
 	else if (submit_is_for(c, peer, m))
-		hear_submitter(c, peer, m, now);
+		receive_submitter(c, peer, m, now);
 	else if (!fleet_knows(c->fleet, peer))
-		hear_member(c, peer, m, now);
+		receive_member(c, peer, m, now);
 	else if (m->kind == MESSAGE_STANDBY)
-		take_news(c, standby_told(c, fleet_server(c->fleet, peer), m,
-					  now));
-	else if (fleet_hear(c->fleet, peer, m, now, &ended, &why) < 0)
+		take_news(c, standby_notified(c, fleet_server(c->fleet, peer),
+					      m, now));
+	else if (fleet_receive(c->fleet, peer, m, now, &ended, &why) < 0)
 		fleet_failed(c, &why, now);
 	else if (ended)
 		answered(c, ended, now);
@@ -688,7 +689,7 @@ coord_hear(struct coord *c, uint64_t peer, const struct message *m,
 static void
 probe(struct coord *c, uint64_t now)
 {
-	hear_probe(c, now);
+	receive_probe(c, now);
 	submit_probe(c, now);
 }
 
@@ -732,18 +733,18 @@ tick(struct coord *c, uint64_t now)
 	}
 	take_news(c, standby_watch(c, now));
 	recover_watch(c, now);
-	marks_tell(c, now);
+	watermarks_notify(c, now);
 	if (now - c->probed_ms >= PROBE_MS ||
 	    now - c->probed_ms >= c->o.lease_ms / 4)
 		probe(c, now);
-	hear_silence(c, now);
+	receive_silence(c, now);
 	if (c->phase == PHASE_RUN)
 		watch_workers(c, now);
 	watch_servers(c, now);
 	if (!settle(c, now) && c->phase == PHASE_RUN) {
-		hear_late(c, now);
+		receive_late(c, now);
 		if (watch_idle(c, steps_limit(c), now))
-			hear_anew(c);
+			receive_anew(c);
 	}
 	coord_advance(c, now);
 }
@@ -754,7 +755,7 @@ coord_tick(struct coord *c, uint64_t now)
 	c->now_ms = now;
 	journal_open(c, submit_can_commit(c, now));
 	tick(c, now);
-	tell_submitters(c);
+	notify_submitters(c);
 	journal_open(c, false);
 	settle(c, now);
 }
@@ -773,10 +774,10 @@ coord_stop(struct coord *c, uint64_t now)
 }
 
 void
-coord_unheard(struct coord *c, const struct fail *why, bool again,
-	      uint64_t now)
+coord_output_closed(struct coord *c, const struct fail *why, bool again,
+		    uint64_t now)
 {
-	if (end_unheard(c, why, again, now))
+	if (end_output_closed(c, why, again, now))
 		coord_advance(c, now);
 }
 

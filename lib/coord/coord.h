@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "coord/journal.h"
-#include "coord/ledger.h"
+#include "coord/sampler.h"
 #include "store/checkpoint.h"
 #include "wire/outbox.h"
 #include "wire/plan.h"
@@ -47,9 +47,9 @@ struct coord_options {
 	uint64_t every_steps, every_ms;	/* 0: only when asked, and at the end */
 	char restore[CHECKPOINT_NAME];	/* ""; or the checkpoint to load */
 	struct checkpoint_info restored;	/* what it says, borrowed */
-	struct ledger *ledger;		/* borrowed; NULL: workers read inputs
+	struct sampler *sampler;	/* borrowed; NULL: workers read inputs
 					   of their own */
-	struct span_format format;	/* of its inputs, borrowed */
+	struct record_range_format format;	/* of its inputs, borrowed */
 	const struct journal *journal;	/* NULL: none; borrowed */
 	uint64_t life;			/* random */
 	unsigned char run[PLAN_RUN];	/* random; or that of the checkpoint */
@@ -91,8 +91,8 @@ void coord_finish(struct coord *, uint64_t written, uint64_t now_ms);
 
 void coord_up(struct coord *, uint64_t peer, uint64_t now_ms);
 void coord_down(struct coord *, uint64_t peer, uint64_t now_ms);
-void coord_hear(struct coord *, uint64_t peer, const struct message *,
-		uint64_t now_ms);
+void coord_receive(struct coord *, uint64_t peer, const struct message *,
+		   uint64_t now_ms);
 void coord_somebody_left(struct coord *, uint64_t now_ms);
 void coord_tick(struct coord *, uint64_t now_ms);
 /* Does anybody wait for the next tick, which is to come that soon? */
@@ -119,8 +119,8 @@ void coord_stop(struct coord *, uint64_t now_ms);
  * for a file, which may have room later: a run with a journal is left as it
  * is, and the coordinator that resumes it reports what was lost.
  */
-void coord_unheard(struct coord *, const struct fail *why, bool again,
-		   uint64_t now_ms);
+void coord_output_closed(struct coord *, const struct fail *why, bool again,
+			 uint64_t now_ms);
 
 /*
  * Result lines to print; the program empties it.  While it has so many bytes
@@ -134,7 +134,7 @@ struct text *coord_warnings(struct coord *);
 /* A checkpoint whose parts are safe: to publish. */
 struct coord_job {
 	char name[CHECKPOINT_NAME];
-	struct checkpoint_info info;	/* with a ledger of its own */
+	struct checkpoint_info info;	/* with a sampler of its own */
 	struct checkpoint_part *part;
 	size_t parts;
 	bool again;		/* published before, now the final one */
@@ -143,7 +143,7 @@ const struct coord_job *coord_job(const struct coord *);
 /* The step of the last one of this run, or that it began with; or 0. */
 uint64_t coord_newest(const struct coord *);
 /* Has one failed?  Then what there is of it can be swept up.  Asked once. */
-bool coord_sweeps(struct coord *);
+bool coord_needs_cleanup(struct coord *);
 void coord_published(struct coord *, const struct fail *why,
 		     uint64_t now_ms);
 

@@ -31,7 +31,7 @@ lease_to(struct coord *c, struct member *w, const struct lease_room *room)
 
 	if (!rerun_lease(c, w, &terms, &server) &&
 	    (!room->fresh ||
-	     (c->o.ledger ? data_lease(c, w, room->limit, room->any, &terms) :
+	     (c->o.sampler ? data_lease(c, w, room->limit, room->any, &terms) :
 	      queue_lease(c->queue, w, c->o.pack, room->limit,
 			  &terms)) == 0))
 		return false;
@@ -52,7 +52,7 @@ lease_to(struct coord *c, struct member *w, const struct lease_room *room)
 	m.lease.rate = message_float_bits(terms.learning_rate);
 	m.lease.pass = terms.pass;
 	m.lease.more = terms.more;
-	if (c->o.ledger)
+	if (c->o.sampler)
 		data_describe(c, &terms, 0, &m);
 	call_describe(terms.call, &m);
 	if (outbox_send(c->outbox, w->peer, &m) < 0) {
@@ -86,7 +86,7 @@ take(struct coord *c, struct member *w, uint64_t lease,
      const unsigned char *positive)
 {
 	(void)scores, (void)positive;
-	if (r->step != queue_mark(c->queue))
+	if (r->step != queue_watermark(c->queue))
 		lease_keeps_up(c, w);
 	lease_progress(c, w, lease);
 	return queue_step(c->queue, r->step) && !r->voided ? TAKEN_STEP :

@@ -3,22 +3,22 @@
  * next one.  A number is never given anew: when a part of this becomes a
  * component of its own, its invariants go with it.
  */
+#include "coord/coord_cancel.h"
 #include "coord/coord_cut.h"
 #include "coord/coord_data.h"
 #include "coord/coord_ending.h"
 #include "coord/coord_evaluate.h"
 #include "coord/coord_journal.h"
 #include "coord/coord_lease.h"
-#include "coord/coord_marks.h"
 #include "coord/coord_members.h"
 #include "coord/coord_private.h"
 #include "coord/coord_recover.h"
 #include "coord/coord_rerun.h"
 #include "coord/coord_standby.h"
 #include "coord/coord_sync.h"
-#include "coord/coord_void.h"
 #include "coord/coord_watch.h"
-#include "coord/redo.h"
+#include "coord/coord_watermarks.h"
+#include "coord/rerun_set.h"
 #include "coord/submitters.h"
 
 static const struct member *
@@ -56,9 +56,10 @@ has_step(const struct coord *c, const struct member *w, uint64_t step,
 static const char *
 check_leased(const struct coord *c)
 {
-	if (void_under_way(c) || c->phase != PHASE_RUN)
+	if (cancel_under_way(c) || c->phase != PHASE_RUN)
 		return NULL;
-	for (uint64_t s = queue_mark(c->queue); s < queue_next(c->queue); s++) {
+	for (uint64_t s = queue_watermark(c->queue); s < queue_next(c->queue);
+	     s++) {
 		const struct step *step = queue_step(c->queue, s);
 
 		if (!step || step->state != STEP_LEASED)
@@ -75,10 +76,10 @@ static const char *
 check_again(const struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++) {
-		const struct redo *r = rerun_of(c, i);
+		const struct rerun_set *r = rerun_of(c, i);
 
 		for (size_t k = 0; k < r->outs; k++) {
-			const struct redo_out *out = &r->out[k];
+			const struct rerun_set_out *out = &r->out[k];
 
 			if (c->o.mode == MODE_SYNC ? !sync_is(c, out->worker) :
 			    !has_step(c, member_of(c, out->worker), out->step,
@@ -117,10 +118,10 @@ coord_check(const struct coord *c, uint64_t now)
 	broken = broken ? broken : check_leased(c);
 	broken = broken ? broken : rerun_check(c);
 	broken = broken ? broken : check_again(c);
-	broken = broken ? broken : marks_check(c);
+	broken = broken ? broken : watermarks_check(c);
 	broken = broken ? broken : cut_check(c);
 	broken = broken ? broken : recover_check(c);
-	broken = broken ? broken : void_check(c);
+	broken = broken ? broken : cancel_check(c);
 	broken = broken ? broken : check_asks(c);
 	broken = broken ? broken : evaluate_check(c);
 	broken = broken ? broken : ending_check(c);

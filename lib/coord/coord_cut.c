@@ -6,13 +6,13 @@
 #include "coord/coord_cut.h"
 
 #include "base/mem.h"
+#include "coord/coord_cancel.h"
 #include "coord/coord_data.h"
 #include "coord/coord_ending.h"
 #include "coord/coord_journal.h"
 #include "coord/coord_members.h"
 #include "coord/coord_report.h"
 #include "coord/coord_rerun.h"
-#include "coord/coord_void.h"
 #include "wire/result.h"
 
 #include <stdio.h>
@@ -49,8 +49,8 @@ struct cut_plans {
 	uint64_t step;			/* it is of those below */
 	struct member *who;		/* it is for; NULL: a checkpoint */
 	bool reached;		/* all steps below it have a number: then, */
-	struct pack place;		/* the ledger stood here; and of */
-	struct ledger_visits visits;	/* these steps, those that */
+	struct pack place;		/* the sampler stood here; and of */
+	struct sampler_reads visits;	/* these steps, those that */
 	uint64_t examples;			/* are done */
 	bool spoiled;		/* what they were to read others will */
 	bool wanted;		/* by a request */
@@ -86,7 +86,7 @@ cut_release(struct coord *c)
 		return;
 	pack_release(&c->cut->place);
 	free(c->cut->job.part);
-	free(c->cut->job.info.ledger);
+	free(c->cut->job.info.sampler);
 	free(c->cut->of);
 	free(c->cut);
 }
@@ -113,7 +113,7 @@ plan_next(struct coord *c, uint64_t from)
 	const uint64_t every = c->o.every_steps;
 
 	c->cut->next = every ? from - from % every + every : WIRE_NONE;
-	while (every && c->cut->next < fleet_above(c->fleet))
+	while (every && c->cut->next < fleet_high_watermark(c->fleet))
 		c->cut->next += every;
 }
 
@@ -121,7 +121,7 @@ void
 cut_begin_run(struct coord *c, uint64_t now)
 {
 	c->cut->saved_ms = now;
-	c->cut->tried_step = queue_mark(c->queue);
+	c->cut->tried_step = queue_watermark(c->queue);
 	plan_next(c, queue_next(c->queue));
 }
 
@@ -129,7 +129,7 @@ void
 cut_resume(struct coord *c, uint64_t saved_step)
 {
 	c->cut->saved_step = saved_step;
-	c->cut->tried_step = queue_mark(c->queue);
+	c->cut->tried_step = queue_watermark(c->queue);
 }
 
 void
@@ -169,7 +169,8 @@ checkpoint_due(const struct coord *c, uint64_t now)
 	if (!c->o.checkpoint)
 		return false;
 	return c->cut->wanted || c->cut->again || cut_save_due(c) ||
-		(c->o.every_ms && queue_mark(c->queue) > c->cut->tried_step &&
+		(c->o.every_ms &&
+		 queue_watermark(c->queue) > c->cut->tried_step &&
 		 now - c->cut->saved_ms >= c->o.every_ms);
 }
 
@@ -328,7 +329,7 @@ cut_save_due(const struct coord *c)
 void
 cut_spoil(struct coord *c)
 {
-	c->cut->spoiled = c->o.ledger && c->cut->reached;
+	c->cut->spoiled = c->o.sampler && c->cut->reached;
 }
 
 void
@@ -483,7 +484,7 @@ cut_saved(struct coord *c, const struct ask *saved, uint64_t now)
 	struct coord_job *job = &c->cut->job;
 
 	free(job->part);
-	free(job->info.ledger);
+	free(job->info.sampler);
 	*job = (struct coord_job){ .parts = c->o.servers,
 				   .again = !saved };
 	checkpoint_name(c->cut->step, job->name);
@@ -494,8 +495,8 @@ cut_saved(struct coord *c, const struct ask *saved, uint64_t now)
 	job->info.final = c->cut->final;
 	if (!saved)
 		reach_cut(c);
-	job->info.ledger = data_position(c, &c->cut->place,
-					 &c->cut->visits);
+	job->info.sampler = data_position(c, &c->cut->place,
+					  &c->cut->visits);
 	job->info.examples = c->cut->examples;
 	job->info.seconds = c->o.restored.seconds +
 		(double)(now - report_all(c)->began_ms) / 1000;
@@ -539,7 +540,7 @@ coord_newest(const struct coord *c)
 }
 
 bool
-coord_sweeps(struct coord *c)
+coord_needs_cleanup(struct coord *c)
 {
 	const bool sweep = c->cut->sweep;
 
@@ -563,7 +564,8 @@ bool
 cut_whole(const struct coord *c)
 {
 	return c->cut->state == CUT_OPEN &&
-		queue_mark(c->queue) >= c->cut->step && !void_under_way(c) &&
+		queue_watermark(c->queue) >= c->cut->step &&
+		!cancel_under_way(c) &&
 		rerun_idle(c);
 }
 
@@ -573,8 +575,8 @@ cut_count(struct coord *c, const struct step *step, const struct result *r)
 	if (!c->cut->reached || c->cut->who || r->step >= c->cut->step)
 		return;
 	c->cut->examples += r->examples;
-	if (c->o.ledger)
-		ledger_visits_add(c->o.ledger, &c->cut->visits, step->place,
+	if (c->o.sampler)
+		sampler_reads_add(c->o.sampler, &c->cut->visits, step->place,
 				  r->examples);
 }
 
@@ -584,7 +586,7 @@ cut_possible(const struct coord *c)
 	const struct request *r = queue_barrier(c->queue);
 	const bool epoch = r && r->op == REQUEST_EPOCH;
 
-	return queue_next(c->queue) >= fleet_above(c->fleet) ||
+	return queue_next(c->queue) >= fleet_high_watermark(c->fleet) ||
 		(queue_waiting(c->queue) == 0 && !epoch);
 }
 
@@ -629,7 +631,7 @@ cut_advance(struct coord *c, uint64_t now)
 		thaw(c, false);
 	else if (cut_whole(c) && journal_safe(c))
 		save(c);
-	if (cut_idle(c) && !void_under_way(c))
+	if (cut_idle(c) && !cancel_under_way(c))
 		begin_cut(c, now);
 }
 
@@ -640,11 +642,12 @@ cut_final(struct coord *c, uint64_t now)
 	if (!c->o.checkpoint || c->cut->final)
 		return false;
 	c->cut->final = true;
-	if (c->cut->saved_step == queue_mark(c->queue) || adds_nothing(c)) {
+	if (c->cut->saved_step == queue_watermark(c->queue) ||
+	    adds_nothing(c)) {
 		c->cut->step = c->cut->saved_step;
 		cut_saved(c, NULL, now);
 	} else {
-		freeze(c, NULL, queue_mark(c->queue));
+		freeze(c, NULL, queue_watermark(c->queue));
 	}
 	return true;
 }
@@ -743,9 +746,9 @@ cut_check(const struct coord *c)
 	if (begun && cut->reached && next < cut->step)
 		return "coord 20: all steps below a cut that was come to have "
 			"a number";
-	if (cut->state == CUT_SAVE && queue_mark(c->queue) < cut->step)
+	if (cut->state == CUT_SAVE && queue_watermark(c->queue) < cut->step)
 		return "coord 21: what is saved has ended";
-	if (*c->cut->base.name && c->cut->base.step > queue_mark(c->queue))
+	if (*c->cut->base.name && c->cut->base.step > queue_watermark(c->queue))
 		return "coord 22: what a checkpoint holds has ended";
 	if ((cut->state == CUT_FREEZE &&
 	     !fleet_asking(c->fleet, MESSAGE_FREEZE)) ||

@@ -1,5 +1,5 @@
 /*
- * The coordinator's ledger: its splits are counted, its blocks leased, its
+ * The coordinator's sampler: its splits are counted, its blocks leased, its
  * epochs closed.
  */
 #include "coord/coord_data.h"
@@ -17,8 +17,8 @@
 
 /* What a worker is at. */
 struct reader {
-	uint64_t stream;	/* of the ledger; WIRE_NONE: it has none */
-	bool counting;		/* a split of the ledger: */
+	uint64_t stream;	/* of the sampler; WIRE_NONE: it has none */
+	bool counting;		/* a split of the sampler: */
 	size_t split;
 	uint64_t request;
 };
@@ -72,17 +72,17 @@ data_join(struct coord *c, const struct member *w)
 bool
 data_ready(const struct coord *c)
 {
-	return !c->o.ledger || ledger_ready(c->o.ledger);
+	return !c->o.sampler || sampler_ready(c->o.sampler);
 }
 
 int
 data_can(const struct coord *c, const struct request *r, struct fail *f)
 {
-	if (r->op == REQUEST_EPOCH && !c->o.ledger)
+	if (r->op == REQUEST_EPOCH && !c->o.sampler)
 		return fail(f, FAIL_DATA, "epoch: workers read inputs of "
 			    "their own and know no common pass; say train N, "
 			    "or give ps-coord the data (-d)");
-	if (r->op == REQUEST_TRAIN && c->o.ledger && r->batch > 0)
+	if (r->op == REQUEST_TRAIN && c->o.sampler && r->batch > 0)
 		return fail(f, FAIL_DATA, "batch=%llu: with data of ps-coord "
 			    "(-d) all steps are of one size, --batch",
 			    (unsigned long long)r->batch);
@@ -95,7 +95,7 @@ static void
 ask(struct coord *c, struct member *w, size_t split)
 {
 	struct message m = { .kind = MESSAGE_INDEX };
-	const struct span span = ledger_span(c->o.ledger, split);
+	const struct record_range span = sampler_range(c->o.sampler, split);
 
 	reader(c, w)->counting = true;
 	reader(c, w)->split = split;
@@ -118,8 +118,8 @@ data_count(struct coord *c)
 		if (w->role != ROLE_WORKER || !w->ready ||
 		    !worker_answers(w) || reader(c, w)->counting)
 			continue;
-		split = ledger_count_next(c->o.ledger);
-		if (split == LEDGER_NONE)
+		split = sampler_count_next(c->o.sampler);
+		if (split == SAMPLER_NONE)
 			return;
 		ask(c, w, split);
 	}
@@ -129,7 +129,7 @@ void
 data_take_back(struct coord *c, struct member *w)
 {
 	if (reader(c, w)->counting)
-		ledger_count_again(c->o.ledger, reader(c, w)->split);
+		sampler_count_again(c->o.sampler, reader(c, w)->split);
 	reader(c, w)->counting = false;
 	reader(c, w)->stream = WIRE_NONE;
 }
@@ -138,39 +138,39 @@ data_take_back(struct coord *c, struct member *w)
 static void
 count_whole(struct coord *c, size_t split)
 {
-	const size_t file = ledger_file(c->o.ledger, split);
+	const size_t file = sampler_file(c->o.sampler, split);
 
 	for (struct member *w = c->member; w; w = w->next)
 		if (reader(c, w)->counting &&
-		    ledger_file(c->o.ledger, reader(c, w)->split) == file)
+		    sampler_file(c->o.sampler, reader(c, w)->split) == file)
 			reader(c, w)->counting = false;
-	ledger_whole(c->o.ledger, split);
+	sampler_whole(c->o.sampler, split);
 }
 
 void
 data_note(const struct coord *c, struct pack *place,
-	  struct ledger_visits *visits)
+	  struct sampler_reads *visits)
 {
 	pack_reset(place);
-	if (!c->o.ledger || !ledger_ready(c->o.ledger))
+	if (!c->o.sampler || !sampler_ready(c->o.sampler))
 		return;
-	ledger_write_position(c->o.ledger, place);
-	*visits = ledger_visits(c->o.ledger);
+	sampler_write_position(c->o.sampler, place);
+	*visits = sampler_reads(c->o.sampler);
 }
 
 char *
 data_position(const struct coord *c, const struct pack *place,
-	      const struct ledger_visits *visits)
+	      const struct sampler_reads *visits)
 {
 	struct text text = { 0 };
 	struct pack p = { 0 };
 
-	if (!c->o.ledger)
+	if (!c->o.sampler)
 		return NULL;
 	if (place->size == 0)	/* where the run began */
-		return c->o.restored.ledger ? mem_text(c->o.restored.ledger) :
+		return c->o.restored.sampler ? mem_text(c->o.restored.sampler) :
 			NULL;
-	ledger_copy_position(place, visits, &p);
+	sampler_copy_position(place, visits, &p);
 	for (size_t i = 0; i < p.size; i++)
 		text_add(&text, "%02x", p.data[i]);
 	pack_release(&p);
@@ -178,7 +178,7 @@ data_position(const struct coord *c, const struct pack *place,
 }
 
 static int
-read_position(struct ledger *l, const char *text, struct fail *f)
+read_position(struct sampler *l, const char *text, struct fail *f)
 {
 	const size_t size = text ? strlen(text) / 2 : 0;
 	unsigned char *bytes;
@@ -196,7 +196,7 @@ read_position(struct ledger *l, const char *text, struct fail *f)
 		bytes[i] = (unsigned char)byte;
 	}
 	if (r == 0)
-		r = ledger_read_position(l, bytes, size, f);
+		r = sampler_read_position(l, bytes, size, f);
 	free(bytes);
 	return r;
 }
@@ -207,9 +207,9 @@ restore(struct coord *c)
 {
 	struct fail why;
 
-	if (!c->o.ledger || !*c->o.restore || c->o.restored.step == 0)
+	if (!c->o.sampler || !*c->o.restore || c->o.restored.step == 0)
 		return;
-	if (read_position(c->o.ledger, c->o.restored.ledger, &why) < 0)
+	if (read_position(c->o.sampler, c->o.restored.sampler, &why) < 0)
 		report_warning(c, "the data begin with epoch 0, not where %s "
 			       "was: %s", c->o.restore, why.text);
 }
@@ -247,12 +247,12 @@ data_counted(struct coord *c, struct member *w, const struct message *m,
 	if (m->indexed.records == WIRE_NONE)
 		count_whole(c, reader(c, w)->split);
 	else
-		got = ledger_counted(c->o.ledger, reader(c, w)->split,
-				     m->indexed.records, place, count, &why);
+		got = sampler_counted(c->o.sampler, reader(c, w)->split,
+				      m->indexed.records, place, count, &why);
 	free(place);
 	if (got < 0)
 		no_data(c, &why, NULL);
-	else if (ledger_ready(c->o.ledger)) {
+	else if (sampler_ready(c->o.sampler)) {
 		restore(c);
 		data_write_counts(c);
 	}
@@ -307,7 +307,7 @@ free_stream(const struct coord *c, uint64_t streams)
 size_t
 data_run(const struct coord *c, uint64_t place)
 {
-	const uint64_t run = c->o.ledger ? ledger_run(c->o.ledger, place) :
+	const uint64_t run = c->o.sampler ? sampler_run(c->o.sampler, place) :
 		c->o.pack;
 
 	return run < c->o.pack ? (size_t)run : c->o.pack;
@@ -317,14 +317,14 @@ size_t
 data_lease(struct coord *c, struct member *w, uint64_t limit, bool any,
 	   struct lease_terms *terms)
 {
-	const uint64_t now = ledger_now(c->o.ledger) *
-		ledger_steps(c->o.ledger);
+	const uint64_t now = sampler_now(c->o.sampler) *
+		sampler_steps(c->o.sampler);
 	const uint64_t workers = workers_ready(c);
 	struct lease_choice choice = {
 		.streams = workers,
 		.ahead = workers * c->o.pack * (c->o.in_flight + AHEAD)
 	};
-	uint64_t streams = ledger_streams(c->o.ledger, now);
+	uint64_t streams = sampler_streams(c->o.sampler, now);
 
 	if (streams < workers)	/* an epoch that begins may have more */
 		streams = workers;
@@ -343,20 +343,20 @@ void
 data_describe(struct coord *c, const struct lease_terms *terms,
 	      uint64_t slot, struct message *m)
 {
-	struct ledger *l = c->o.ledger;
+	struct sampler *l = c->o.sampler;
 	struct pack *block = &c->data->block, *after = &c->data->after;
 	struct slice slice;
 	struct block b;
 
-	ledger_slice(l, terms->place, slot, &slice);
+	sampler_slice(l, terms->place, slot, &slice);
 	m->lease.from = slice.from;
-	ledger_block(l, &slice, &b);
+	sampler_block(l, &slice, &b);
 	pack_reset(block);
 	block_write(block, &b);
 	block_release(&b);
 	m->frame[m->frames++] = (struct frame){ block->data, block->size,
 						NULL };
-	if (!ledger_block_after(l, &slice, &b))
+	if (!sampler_block_after(l, &slice, &b))
 		return;
 	pack_reset(after);
 	block_write(after, &b);
@@ -382,10 +382,10 @@ data_done(struct coord *c, const struct step *step, const struct result *r,
 {
 	uint64_t epoch;
 
-	if (!c->o.ledger)
+	if (!c->o.sampler)
 		return;
-	epoch = ledger_epoch(c->o.ledger, step->place);
-	ledger_visit(c->o.ledger, step->place, r->examples);
+	epoch = sampler_epoch(c->o.sampler, step->place);
+	sampler_add_read(c->o.sampler, step->place, r->examples);
 	if (epoch > c->data->epoch || !c->data->open)
 		open_epoch(c, epoch, now);
 	if (epoch == c->data->epoch)
@@ -395,21 +395,21 @@ data_done(struct coord *c, const struct step *step, const struct result *r,
 bool
 data_knows_epochs(struct coord *c, uint64_t first)
 {
-	const uint64_t above = fleet_above(c->fleet);
+	const uint64_t above = fleet_high_watermark(c->fleet);
 	struct lease_terms l;
 	uint64_t epoch;
 	struct fail why;
 
-	if (!c->resumed || journal_replays(c) || !c->o.ledger ||
-	    first >= above || ledger_begun(c->o.ledger) == c->data->kept)
+	if (!c->resumed || journal_replays(c) || !c->o.sampler ||
+	    first >= above || sampler_begun(c->o.sampler) == c->data->kept)
 		return true;
 	/* Those that begin now are the last ones that have steps. */
 	queue_asked(c->queue, queue_next(c->queue) - 1, &l);
-	epoch = l.place / ledger_steps(c->o.ledger) + 1 -
-		(ledger_begun(c->o.ledger) - c->data->kept);
+	epoch = l.place / sampler_steps(c->o.sampler) + 1 -
+		(sampler_begun(c->o.sampler) - c->data->kept);
 	for (; first < above && first < queue_next(c->queue); first++) {
 		queue_asked(c->queue, first, &l);
-		if (l.place / ledger_steps(c->o.ledger) >= epoch)
+		if (l.place / sampler_steps(c->o.sampler) >= epoch)
 			break;
 	}
 	if (first >= above || first >= queue_next(c->queue))
@@ -427,11 +427,11 @@ data_knows_epochs(struct coord *c, uint64_t first)
 void
 data_begin_epoch(struct coord *c, uint64_t now)
 {
-	const uint64_t epoch = ledger_now(c->o.ledger);
+	const uint64_t epoch = sampler_now(c->o.sampler);
 
 	if (epoch != c->data->epoch || !c->data->open)
 		open_epoch(c, epoch, now);
-	queue_begin(c->queue, ledger_left(c->o.ledger));
+	queue_begin(c->queue, sampler_left(c->o.sampler));
 	journal_begun(c);
 }
 
@@ -463,15 +463,15 @@ data_write_counts(struct coord *c)
 {
 	struct pack out = { 0 }, part = { 0 };
 
-	if (!c->o.ledger)
+	if (!c->o.sampler)
 		return;
-	ledger_write_counts(c->o.ledger, &part);
+	sampler_write_counts(c->o.sampler, &part);
 	pack_blob(&out, part.data, part.size);
 	pack_reset(&part);
-	ledger_write_position(c->o.ledger, &part);
+	sampler_write_position(c->o.sampler, &part);
 	pack_blob(&out, part.data, part.size);
 	journal_add(c, JOURNAL_COUNTS, &out, true);
-	c->data->kept = ledger_begun(c->o.ledger);
+	c->data->kept = sampler_begun(c->o.sampler);
 	pack_release(&part);
 	pack_release(&out);
 }
@@ -481,10 +481,10 @@ data_write_streams(struct coord *c)
 {
 	struct pack out = { 0 };
 
-	if (!c->o.ledger || ledger_begun(c->o.ledger) == c->data->kept)
+	if (!c->o.sampler || sampler_begun(c->o.sampler) == c->data->kept)
 		return;
-	c->data->kept = ledger_begun(c->o.ledger);
-	ledger_write_begun(c->o.ledger, &out);
+	c->data->kept = sampler_begun(c->o.sampler);
+	sampler_write_begun(c->o.sampler, &out);
 	journal_add(c, JOURNAL_STREAMS, &out, true);
 	pack_release(&out);
 }
@@ -492,11 +492,11 @@ data_write_streams(struct coord *c)
 void
 data_write_epoch(const struct coord *c, struct pack *out, uint64_t now)
 {
-	if (!c->o.ledger)
+	if (!c->o.sampler)
 		return;
 	pack_uint(out, c->data->open);
 	pack_uint(out, c->data->epoch);
-	pack_uint(out, ledger_visited(c->o.ledger, c->data->epoch));
+	pack_uint(out, sampler_records_read(c->o.sampler, c->data->epoch));
 	totals_write(out, c, &c->data->totals, now);
 }
 
@@ -507,38 +507,38 @@ data_read_counts(struct coord *c, struct unpack *u, struct fail *f)
 	const void *counts = unpack_blob(u, &counts_size);
 	const void *position = unpack_blob(u, &position_size);
 
-	if (u->bad || !c->o.ledger)
+	if (u->bad || !c->o.sampler)
 		return -1;
-	if (ledger_read_counts(c->o.ledger, counts, counts_size, f) < 0 ||
-	    ledger_read_position(c->o.ledger, position, position_size, f) < 0)
+	if (sampler_read_counts(c->o.sampler, counts, counts_size, f) < 0 ||
+	    sampler_read_position(c->o.sampler, position, position_size, f) < 0)
 		return -1;
-	c->data->kept = ledger_begun(c->o.ledger);
+	c->data->kept = sampler_begun(c->o.sampler);
 	return 0;
 }
 
 int
 data_read_streams(struct coord *c, struct unpack *u)
 {
-	if (!c->o.ledger || !ledger_read_begun(c->o.ledger, u))
+	if (!c->o.sampler || !sampler_read_begun(c->o.sampler, u))
 		return -1;
-	c->data->kept = ledger_begun(c->o.ledger);
+	c->data->kept = sampler_begun(c->o.sampler);
 	return 0;
 }
 
 int
 data_read_epoch(struct coord *c, struct unpack *u)
 {
-	struct ledger *l = c->o.ledger;
+	struct sampler *l = c->o.sampler;
 	uint64_t visited;
 
-	if (!l || !ledger_ready(l))
+	if (!l || !sampler_ready(l))
 		return 0;
 	c->data->open = unpack_uint(u);
 	c->data->epoch = unpack_uint(u);
 	visited = unpack_uint(u);
 	totals_read(u, c, &c->data->totals);
-	ledger_visit(l, c->data->epoch * ledger_steps(l),
-		     visited - ledger_visited(l, c->data->epoch));
+	sampler_add_read(l, c->data->epoch * sampler_steps(l),
+			 visited - sampler_records_read(l, c->data->epoch));
 	return u->bad ? -1 : 0;
 }
 

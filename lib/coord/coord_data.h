@@ -1,5 +1,5 @@
 /*
- * coord_data - the ledger: its splits are counted, its blocks leased, its
+ * coord_data - the sampler: its splits are counted, its blocks leased, its
  * epochs closed.
  */
 #ifndef PS_COORD_DATA_H
@@ -25,13 +25,13 @@ int data_counted(struct coord *, struct member *, const struct message *,
 void data_refused(struct coord *, struct member *, const struct message *);
 /* Steps that can be leased together, from this place on. */
 size_t data_run(const struct coord *, uint64_t place);
-/* What the ledger has for a worker; as queue_lease(). */
+/* What the sampler has for a worker; as queue_lease(). */
 size_t data_lease(struct coord *, struct member *, uint64_t limit, bool any,
 		  struct lease_terms *);
 /* Its frames for a slot, which are good until the next lease. */
 void data_describe(struct coord *, const struct lease_terms *, uint64_t slot,
 		   struct message *);
-/* A step of the ledger is done. */
+/* A step of the sampler is done. */
 void data_done(struct coord *, const struct step *, const struct result *,
 	       const float *scores, const unsigned char *positive,
 	       uint64_t now_ms);
@@ -47,13 +47,13 @@ bool data_knows_epochs(struct coord *, uint64_t first);
 void data_begin_epoch(struct coord *, uint64_t now_ms);
 /* An epoch is at the front of the queue: 1: it is behind us. */
 int data_epoch(struct coord *, const struct request *, uint64_t now_ms);
-/* Where the ledger is, and for a checkpoint: where it was when that was
+/* Where the sampler is, and for a checkpoint: where it was when that was
    noted, in hexadecimal, to free(); NULL: without data. */
 void data_note(const struct coord *, struct pack *place,
-	       struct ledger_visits *);
+	       struct sampler_reads *);
 char *data_position(const struct coord *, const struct pack *place,
-		    const struct ledger_visits *);
-/* Can the ledger do that? */
+		    const struct sampler_reads *);
+/* Can the sampler do that? */
 int data_can(const struct coord *, const struct request *, struct fail *);
 void data_join(struct coord *, const struct member *);
 const char *data_check(const struct coord *);

@@ -5,6 +5,7 @@
 #include "coord/coord_end.h"
 
 #include "base/mem.h"
+#include "coord/coord_cancel.h"
 #include "coord/coord_cut.h"
 #include "coord/coord_ending.h"
 #include "coord/coord_evaluate.h"
@@ -15,7 +16,6 @@
 #include "coord/coord_standby.h"
 #include "coord/coord_steps.h"
 #include "coord/coord_submit.h"
-#include "coord/coord_void.h"
 #include "coord/coord_watch.h"
 #include "coord/scheduler.h"
 #include "coord/submitters.h"
@@ -30,7 +30,7 @@ struct end {
 	uint64_t asked_ms;	/* to stop, by a signal; or 0 */
 	uint64_t deadline_ms;	/* for members to leave */
 	bool server_gone;	/* one of them */
-	bool servers_told;	/* to stop, all of them */
+	bool servers_notified;	/* to stop, all of them */
 };
 
 static const struct fail suspended = { .kind = FAIL_AGAIN };
@@ -69,7 +69,7 @@ stop_members(struct coord *c, uint64_t now)
 	const uint64_t given_up = report_cancelled_requests(c);
 
 	/* The status does not tell. */
-	if (c->end->asked_ms && ending_is_heard(c) && given_up > 0)
+	if (c->end->asked_ms && ending_output_is_open(c) && given_up > 0)
 		report_warning(c, "requests given up: %llu",
 			       (unsigned long long)given_up);
 	ending_stop(c);
@@ -88,8 +88,9 @@ end_nothing_left(const struct coord *c)
 	return c->resumed && !c->begun && !c->o.keep_servers &&
 		ending_had_last_request(c) && queue_idle(c->queue) &&
 		submitters_all_pending(c->submitters) == 0 &&
-		!void_under_way(c) && !void_is_aside(c) &&
-		(!c->o.checkpoint || cut_saved_step(c) == queue_mark(c->queue));
+		!cancel_under_way(c) && !cancel_is_quarantining(c) &&
+		(!c->o.checkpoint ||
+		 cut_saved_step(c) == queue_watermark(c->queue));
 }
 
 uint64_t
@@ -147,7 +148,7 @@ end_fail(struct coord *c, const struct fail *why, uint64_t now)
 		ending_set(c, why);
 	if (c->begun && why->kind == FAIL_AGAIN)
 		journal_lose(c);	/* who has taken over finishes it */
-	void_give_up(c);
+	cancel_give_up(c);
 	stop_members(c, now);
 }
 
@@ -169,7 +170,7 @@ end_ask(struct coord *c, uint64_t now)
 	struct fail none = { 0 };
 
 	c->end->asked_ms = now;
-	if (c->o.suspend && ending_is_heard(c) &&
+	if (c->o.suspend && ending_output_is_open(c) &&
 	    ending_state(c) != ENDING_DRAIN)
 		return suspend(c);
 	/* One that has begun, here or in a life before, is recovered first. */
@@ -182,10 +183,10 @@ end_ask(struct coord *c, uint64_t now)
 }
 
 bool
-end_unheard(struct coord *c, const struct fail *why, bool again,
-	    uint64_t now)
+end_output_closed(struct coord *c, const struct fail *why, bool again,
+		  uint64_t now)
 {
-	ending_unheard(c);
+	ending_output_closed(c);
 	if (!again || !c->o.journal || (!c->begun && !c->resumed))
 		return end_ask(c, now);
 	journal_lose(c);		/* what is not said is not noted */
@@ -199,7 +200,7 @@ end_as_asked(struct coord *c, uint64_t now)
 {
 	const char *newest = *cut_base(c)->name ? cut_base(c)->name : "none";
 	const bool saved = !c->o.checkpoint ||
-		cut_saved_step(c) == queue_mark(c->queue);
+		cut_saved_step(c) == queue_watermark(c->queue);
 	struct fail why = { 0 };
 
 	if (ending_state(c) == ENDING_SUSPEND) {
@@ -233,18 +234,18 @@ end_without(struct coord *c, const struct fail *why, uint64_t now)
 }
 
 void
-end_servers_told(struct coord *c)
+end_servers_notified(struct coord *c)
 {
-	c->end->servers_told = true;
+	c->end->servers_notified = true;
 }
 
 void
 end_suspended(struct coord *c)
 {
-	if (ending_state(c) != ENDING_SUSPEND || void_under_way(c) ||
-	    void_is_aside(c) || !rerun_idle(c) || !cut_idle(c) ||
+	if (ending_state(c) != ENDING_SUSPEND || cancel_under_way(c) ||
+	    cancel_is_quarantining(c) || !rerun_idle(c) || !cut_idle(c) ||
 	    cut_save_due(c) ||
-	    queue_mark(c->queue) < queue_next(c->queue))
+	    queue_watermark(c->queue) < queue_next(c->queue))
 		return;
 	if (journal_await(c))
 		leave(c, &suspended);
@@ -281,7 +282,7 @@ end_check_drain(struct coord *c, uint64_t now)
 		report_warning(c, "not all could be ended within %g s: steps "
 			       "given up: %llu", grace,
 			       (unsigned long long)(queue_next(c->queue) -
-						    queue_mark(c->queue)));
+						    queue_watermark(c->queue)));
 	if (late || (ending_state(c) == ENDING_SUSPEND && servers_end(c, now)))
 		end_as_asked(c, now);
 }
@@ -303,7 +304,7 @@ end_run(struct coord *c, uint64_t now)
 void
 end_check_over(struct coord *c, uint64_t now)
 {
-	bool left = c->end->servers_told || fleet_present(c->fleet) == 0;
+	bool left = c->end->servers_notified || fleet_present(c->fleet) == 0;
 	uint64_t workers = 0;
 
 	for (const struct member *m = c->member; m; m = m->next) {
@@ -322,21 +323,22 @@ end_check_over(struct coord *c, uint64_t now)
 void
 end_drain(struct coord *c)
 {
-	if (ending_state(c) != ENDING_DRAIN || void_under_way(c) ||
-	    void_is_aside(c) || !rerun_idle(c))
+	if (ending_state(c) != ENDING_DRAIN || cancel_under_way(c) ||
+	    cancel_is_quarantining(c) || !rerun_idle(c))
 		return;
 	if (c->scheduler->rounds(c))
 		steps_give_out(c);	/* the rest of what was begun */
 	if (c->scheduler->running(c))
 		return;
-	if (queue_mark(c->queue) < queue_next(c->queue) || !cut_possible(c)) {
+	if (queue_watermark(c->queue) < queue_next(c->queue) ||
+	    !cut_possible(c)) {
 		/* Steps that were given out: what their workers are at is
 		   done before they are void. */
-		void_begin(c);
+		cancel_begin(c);
 		return;
 	}
 	if (!cut_unwant(c))
 		return;
 	evaluate_give_up(c);
-	void_give_up(c);
+	cancel_give_up(c);
 }

@@ -12,12 +12,12 @@ void end_release(struct coord *);
 void end_fail(struct coord *, const struct fail *, uint64_t now_ms);
 void end_without(struct coord *, const struct fail *, uint64_t now_ms);
 /* All servers have been told to stop. */
-void end_servers_told(struct coord *);
+void end_servers_notified(struct coord *);
 /* Asked to stop; or its results cannot be written any more.  false: that has
    ended it at once. */
 bool end_ask(struct coord *, uint64_t now_ms);
-bool end_unheard(struct coord *, const struct fail *, bool again,
-		 uint64_t now_ms);
+bool end_output_closed(struct coord *, const struct fail *, bool again,
+		       uint64_t now_ms);
 /* Asked to stop: when what is under way has ended, the rest is given up. */
 void end_drain(struct coord *);
 /* Asked to suspend it: when what was begun has ended and is saved, it is

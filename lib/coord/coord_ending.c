@@ -147,7 +147,7 @@ ending_suspend(struct coord *c)
 }
 
 void
-ending_unheard(struct coord *c)
+ending_output_closed(struct coord *c)
 {
 	c->ending->unheard = true;
 	if (c->ending->state == ENDING_SUSPEND)
@@ -155,7 +155,7 @@ ending_unheard(struct coord *c)
 }
 
 bool
-ending_is_heard(const struct coord *c)
+ending_output_is_open(const struct coord *c)
 {
 	return !c->ending->unheard;
 }

@@ -46,8 +46,8 @@ void ending_over(struct coord *);
 void ending_leave(struct coord *, const struct fail *);
 bool ending_is_left(const struct coord *);
 /* Nobody takes our results. */
-void ending_unheard(struct coord *);
-bool ending_is_heard(const struct coord *);
+void ending_output_closed(struct coord *);
+bool ending_output_is_open(const struct coord *);
 void ending_write(const struct coord *, struct pack *);
 void ending_read(struct coord *, struct unpack *);
 /* It was ending: what it had not given up is given up now. */

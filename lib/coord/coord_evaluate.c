@@ -132,8 +132,8 @@ give_out(struct coord *c, const struct request *r, uint64_t now)
 		totals_reset(&c->shards->totals, now);
 		c->shards->totals.evaluates = true;
 	}
-	if (r->files == 0 && c->o.ledger)
-		ledger_write_files(c->o.ledger, &files);
+	if (r->files == 0 && c->o.sampler)
+		sampler_write_files(c->o.sampler, &files);
 	else
 		pack_array(&files, r->files);
 	for (size_t i = 0; i < r->files; i++)

@@ -7,7 +7,7 @@
  *	journal		how records are kept, and what ended
  *	ending		whether the run goes on, and what it ends with
  *	members		workers and evaluators: who is there
- *	data		the ledger: splits, streams, epochs
+ *	data		the sampler: splits, streams, epochs
  *	rerun		steps that servers lack
  *	marks		what servers are told to have ended
  *	lease		what workers have
@@ -34,8 +34,8 @@
 
 #include "coord/coord.h"
 #include "coord/fleet.h"
-#include "coord/ledger.h"
 #include "coord/queue.h"
+#include "coord/sampler.h"
 
 /*
  *	GREET --greeted()--> PLAN --recover_ask_load()--> LOAD
@@ -78,11 +78,11 @@ struct coord {
 	struct members *members;
 	struct dataset *data;
 	struct rerun *rerun;
-	struct marks *marks;
+	struct watermarks *watermarks;
 	const struct scheduler *scheduler;
 	struct leases *leases;
 	struct sync *sync;
-	struct cancel *cancel;		/* coord_void.c's */
+	struct cancel *cancel;		/* coord_cancel.c's */
 	struct shards *shards;		/* coord_evaluate.c's */
 	struct cut_plans *cut;
 	struct standbys *standbys;

@@ -5,6 +5,7 @@
 #include "coord/coord_records.h"
 
 #include "base/hash.h"
+#include "coord/coord_cancel.h"
 #include "coord/coord_cut.h"
 #include "coord/coord_data.h"
 #include "coord/coord_ending.h"
@@ -12,7 +13,6 @@
 #include "coord/coord_recover.h"
 #include "coord/coord_report.h"
 #include "coord/coord_submit.h"
-#include "coord/coord_void.h"
 
 #define MAX_FOLD	((size_t)16 << 20)
 
@@ -46,7 +46,7 @@ records_pack_run(struct pack *out, const struct coord *c)
 	pack_uint(out, plan_hash(c));
 	pack_uint(out, c->plan.seed);
 	pack_uint(out, c->o.servers);
-	pack_uint(out, c->o.ledger != NULL);
+	pack_uint(out, c->o.sampler != NULL);
 	pack_uint(out, c->o.queue);
 }
 
@@ -121,7 +121,8 @@ static bool
 can_fold(const struct coord *c)
 {
 	return data_ready(c) && ending_state(c) != ENDING_DRAIN &&
-		!void_is_aside(c) && !void_under_way(c) && !journal_waits(c);
+		!cancel_is_quarantining(c) && !cancel_under_way(c) &&
+		!journal_waits(c);
 }
 
 void
@@ -149,7 +150,7 @@ records_fold(struct coord *c, uint64_t step, bool stops)
 		if (c->o.queue)
 			journal_resume(c, submit_printed(c));
 		add_ends(c, &notes, false, true, c->now_ms);
-		void_write_error(c);
+		cancel_write_error(c);
 	}
 	journal_fold(c, NULL, step);
 	if (fold.size > MAX_FOLD)

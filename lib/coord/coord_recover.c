@@ -12,11 +12,11 @@
 #include "coord/coord_evaluate.h"
 #include "coord/coord_journal.h"
 #include "coord/coord_lease.h"
-#include "coord/coord_marks.h"
 #include "coord/coord_members.h"
 #include "coord/coord_report.h"
 #include "coord/coord_rerun.h"
 #include "coord/coord_standby.h"
+#include "coord/coord_watermarks.h"
 #include "coord/scheduler.h"
 
 #include <stdio.h>
@@ -162,7 +162,7 @@ compare(struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++)
 		if (fleet_holds(c->fleet, i) && !can_go_on(c, i))
-			fleet_lost(c->fleet, i);
+			fleet_set_lost(c->fleet, i);
 	standby_compare(c);
 }
 
@@ -216,7 +216,7 @@ recover_ask_load(struct coord *c)
 	if (all_go_back(c, note_lost(c)))
 		r->all_back = true;
 	for (size_t i = 0; r->all_back && i < c->o.servers; i++)
-		fleet_lost(c->fleet, i);
+		fleet_set_lost(c->fleet, i);
 	if (!r->all_back && !must_load(c))
 		return false;
 	m.cut.run = plan_run(&c->plan);
@@ -232,7 +232,7 @@ recover_ask_load(struct coord *c)
 }
 
 static void
-tell_back(struct coord *c, size_t i, uint64_t steps, uint64_t now)
+notify_back(struct coord *c, size_t i, uint64_t steps, uint64_t now)
 {
 	struct recovery *r = c->recovery;
 	uint64_t heard;
@@ -271,16 +271,16 @@ recover_end(struct coord *c, uint64_t now)
 		} else {
 			c->scheduler->go_back(c);
 			fleet_back(c->fleet, i, r->back.step);
-			fleet_held(c->fleet, i);
+			fleet_set_loaded(c->fleet, i);
 		}
 		if (c->begun || c->resumed || r->gone_told[i])
-			tell_back(c, i, again, now);
+			notify_back(c, i, again, now);
 		r->lost[i] = false;
 	}
 	r->all_back = false;
 	recover_write_servers(c, true);	/* before a worker hears of them */
 	fleet_returned(c->fleet);
-	marks_told(c);
+	watermarks_notified(c);
 	if (!journal_failed(c))		/* or that cannot be kept */
 		c->phase = PHASE_RUN;
 }
@@ -300,7 +300,7 @@ recover_watch(struct coord *c, uint64_t now)
 		if (fleet_present_at(c->fleet, i)) {
 			/* It kept its variables, or recover_end() tells. */
 			if (c->phase == PHASE_RUN) {
-				tell_back(c, i, 0, now);
+				notify_back(c, i, 0, now);
 				fleet_returned(c->fleet);
 			}
 		} else if (!r->gone_told[i] && !standby_took_over(c, i) &&
@@ -338,7 +338,7 @@ recover_write_servers(struct coord *c, bool safe)
 		pack_text(&out, fleet_endpoint(c->fleet, i));
 		pack_text(&out, fleet_elsewhere(c->fleet, i));
 		pack_uint(&out, fleet_holds(c->fleet, i) ?
-			  fleet_life(c->fleet, i) : 0);
+			  fleet_incarnation(c->fleet, i) : 0);
 		pack_uint(&out, fleet_term(c->fleet, i));
 		standby_write(c, i, &out);
 		rerun_write(c, i, &out);

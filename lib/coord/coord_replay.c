@@ -3,6 +3,7 @@
  * before it was.  See coord_journal.c for what is in the records.
  */
 #include "base/mem.h"
+#include "coord/coord_cancel.h"
 #include "coord/coord_cut.h"
 #include "coord/coord_data.h"
 #include "coord/coord_ending.h"
@@ -14,7 +15,6 @@
 #include "coord/coord_rerun.h"
 #include "coord/coord_standby.h"
 #include "coord/coord_submit.h"
-#include "coord/coord_void.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,18 +112,18 @@ replay_note(struct coord *c, uint64_t what, uint64_t first, uint64_t count)
 	uint64_t left;
 
 	for (uint64_t i = 0; what <= NOTE_VOID && i < count; i++) {
-		if (void_number_up_to(c, first + i) < 0)
+		if (cancel_number_up_to(c, first + i) < 0)
 			return -1;
 		if (what == NOTE_VOID)
 			rerun_void(c, first + i);
 		queue_end(c->queue, first + i);
-		void_read_ended(c, first + i);
+		cancel_read_ended(c, first + i);
 	}
 	if (what == NOTE_PASSED && !(r = queue_barrier(c->queue)))
 		return -1;
 	if (what == NOTE_PASSED) {
 		if (r->op == REQUEST_JOIN)
-			void_error_told(c);
+			cancel_error_notified(c);
 		queue_pass(c->queue);
 	}
 	if (what == NOTE_CLOSED) {
@@ -132,20 +132,20 @@ replay_note(struct coord *c, uint64_t what, uint64_t first, uint64_t count)
 		data_begin_epoch(c, c->now_ms);
 	}
 	if (what == NOTE_DROPPED) {
-		if (first > 0 && void_number_up_to(c, first - 1) < 0)
+		if (first > 0 && cancel_number_up_to(c, first - 1) < 0)
 			return -1;
-		for (uint64_t s = queue_mark(c->queue); s < first; s++)
+		for (uint64_t s = queue_watermark(c->queue); s < first; s++)
 			if (queue_step(c->queue, s))
 				rerun_void(c, s);
-		queue_drop(c->queue, count);
-		void_read_dropped(c);
+		queue_replay_end(c->queue, count);
+		cancel_read_dropped(c);
 	}
 	if (what == NOTE_DROPPED_OF) {
-		for (uint64_t s = queue_mark(c->queue); s < first; s++)
+		for (uint64_t s = queue_watermark(c->queue); s < first; s++)
 			if (queue_step(c->queue, s))
 				rerun_void(c, s);
 		queue_cancel_of(c->queue, (size_t)count);
-		void_read_dropped(c);
+		cancel_read_dropped(c);
 	}
 	/* What it had not given up is given up now. */
 	if (what == NOTE_ENDING)
@@ -212,14 +212,14 @@ replay(struct coord *c, enum journal_kind kind, struct unpack *u,
 	case JOURNAL_TERM:	c->plan.term = unpack_uint(u); break;
 	case JOURNAL_LINES:	r = replay_lines(c, u); break;
 	case JOURNAL_ENDS:	r = replay_ends(c, u); break;
-	case JOURNAL_VOID:	r = void_read(c, u); break;
+	case JOURNAL_VOID:	r = cancel_read(c, u); break;
 	case JOURNAL_SERVERS:	r = recover_read_servers(c, u, f); break;
 	case JOURNAL_CUT:	r = cut_read(c, u); break;
 	case JOURNAL_COUNTS:	r = data_read_counts(c, u, f); break;
 	case JOURNAL_STREAMS:	r = data_read_streams(c, u); break;
 	case JOURNAL_FOLD:	r = c->resumed ? 0 : replay_fold(c, u, f);
 				break;
-	case JOURNAL_ERROR:	r = void_read_error(c, u); break;
+	case JOURNAL_ERROR:	r = cancel_read_error(c, u); break;
 	default:		break;
 	}
 	return r < 0 || u->bad ? -1 : 0;
@@ -262,7 +262,7 @@ take_newest(struct coord *c)
 	    c->o.restored.step < cut_base(c)->step)
 		return 0;
 	cut_begin_with(c, c->o.restore, c->o.restored.step, true);
-	return queue_mark(c->queue) < cut_base(c)->step ? -1 : 0;
+	return queue_watermark(c->queue) < cut_base(c)->step ? -1 : 0;
 }
 
 int
@@ -290,7 +290,7 @@ coord_start(struct coord *c, uint64_t *line, uint64_t *written,
 	standby_resume(c);
 	report_warning(c, "going on with a run that broke off: %llu steps "
 		       "have ended, term %llu begins",
-		       (unsigned long long)queue_mark(c->queue),
+		       (unsigned long long)queue_watermark(c->queue),
 		       (unsigned long long)c->plan.term);
 	return 1;
 }

@@ -5,8 +5,8 @@
 
 #include "base/mem.h"
 #include "coord/submitters.h"
-#include "wire/line.h"
 #include "wire/result.h"
+#include "wire/result_json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -240,18 +240,19 @@ report_step(struct coord *c, const struct step *s, const struct result *r,
 	result_add(r, c->metric, state, scores, positive);
 	out = report_begin_line(c, queue_request(c->queue, r->step), "train");
 	text_add(out, ",\"step\":%llu,", (unsigned long long)r->step);
-	if (c->o.ledger)
+	if (c->o.sampler)
 		text_add(out, "\"epoch\":%llu,", (unsigned long long)
-			 ledger_epoch(c->o.ledger, s->place));
+			 sampler_epoch(c->o.sampler, s->place));
 	if (worker)
 		text_add(out, "\"worker\":\"%s\",\"attempt\":%llu,", worker,
 			 (unsigned long long)r->attempt);
 	else
 		text_add(out, "\"slots\":%zu,", slots);
-	line_scores(out, r->examples, r->loss, c->metric, c->metrics, state);
+	result_json_scores(out, r->examples, r->loss, c->metric, c->metrics,
+			   state);
 	text_add(out, ",\"staleness\":%llu,\"seconds\":",
 		 (unsigned long long)r->staleness);
-	line_number(out, (double)r->microseconds / 1e6);
+	result_json_number(out, (double)r->microseconds / 1e6);
 	if (r->json.size > 0) {
 		text_add(out, ",\"result\":");
 		text_add_bytes(out, r->json.data, r->json.size);
@@ -275,13 +276,13 @@ report_error(struct coord *c, const struct request *asked, const char *op,
 	if (worker)
 		text_add(out, ",\"worker\":\"%s\"", worker);
 	text_add(out, ",\"error\":");
-	line_string(out, why);
+	result_json_string(out, why);
 	text_add(out, "}\n");
 }
 
 static void
-tell_cancelled(struct coord *c, const struct request *asked,
-	       const struct cancelled *all)
+notify_cancelled(struct coord *c, const struct request *asked,
+		 const struct cancelled *all)
 {
 	struct text *out = report_begin_line(c, asked, request_name(all->op));
 
@@ -327,7 +328,7 @@ add_cancelled(struct coord *c, const struct request *r, bool has_steps,
 		const struct cancelled one = { r->op, has_steps, 1, steps };
 
 		report_given_up(c);
-		tell_cancelled(c, r, &one);
+		notify_cancelled(c, r, &one);
 		return;
 	}
 	all = find_cancelled(c, r->op, has_steps);
@@ -356,7 +357,7 @@ report_given_up(struct coord *c)
 	const struct request asked = { .owner = c->report->cancelled_owner };
 
 	for (size_t i = 0; i < c->report->cancelled_kinds; i++)
-		tell_cancelled(c, &asked, &c->report->cancelled[i]);
+		notify_cancelled(c, &asked, &c->report->cancelled[i]);
 	c->report->cancelled_kinds = 0;
 }
 
@@ -405,7 +406,7 @@ report_staleness(struct text *out, const struct totals *t)
 }
 
 void
-report_staleness_said(struct text *out, const struct totals *t)
+report_staleness_notified(struct text *out, const struct totals *t)
 {
 	text_add(out, "median staleness %zu, at most %zu",
 		 stale_quantile(t, 50), stale_told(t) - 1);
@@ -417,13 +418,13 @@ add_totals(struct coord *c, struct text *out, const struct totals *t,
 	   uint64_t now)
 {
 	text_add(out, ",\"step\":%llu",
-		 (unsigned long long)queue_mark(c->queue));
+		 (unsigned long long)queue_watermark(c->queue));
 	if (!t->evaluates)
 		text_add(out, ",\"steps\":%llu",
 			 (unsigned long long)t->steps);
 	text_add(out, ",");
-	line_scores(out, t->examples, t->loss, c->metric, c->metrics,
-		    t->state);
+	result_json_scores(out, t->examples, t->loss, c->metric, c->metrics,
+			   t->state);
 	if (t->mixed > 0)
 		text_add(out, ",\"mixed\":%llu",
 			 (unsigned long long)t->mixed);
@@ -432,7 +433,7 @@ add_totals(struct coord *c, struct text *out, const struct totals *t,
 		report_staleness(out, t);
 	}
 	text_add(out, ",\"seconds\":");
-	line_number(out, (double)(now - t->began_ms) / 1000);
+	result_json_number(out, (double)(now - t->began_ms) / 1000);
 }
 
 /* Totals are of this run, visited the records were by those before, too. */
@@ -440,8 +441,8 @@ void
 report_epoch(struct coord *c, const struct request *asked, uint64_t epoch,
 	     const struct totals *t, uint64_t now)
 {
-	const uint64_t records = ledger_records(c->o.ledger);
-	const uint64_t visited = ledger_visited(c->o.ledger, epoch);
+	const uint64_t records = sampler_records(c->o.sampler);
+	const uint64_t visited = sampler_records_read(c->o.sampler, epoch);
 	struct text *out;
 
 	if (c->o.results == RESULTS_NONE)
@@ -469,7 +470,7 @@ report_totals(struct coord *c, const struct request *asked, const char *op,
 	add_totals(c, out, t, now);
 	if (error) {
 		text_add(out, ",\"error\":");
-		line_string(out, error);
+		result_json_string(out, error);
 	}
 	text_add(out, "}\n");
 }

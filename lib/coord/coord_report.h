@@ -69,7 +69,7 @@ void report_warning(struct coord *, const char *format, ...)
 /* How many pushes of others the steps met: quantiles, and pairs of so many
    pushes and of the steps that met them, in JSON; and the same in words. */
 void report_staleness(struct text *, const struct totals *);
-void report_staleness_said(struct text *, const struct totals *);
+void report_staleness_notified(struct text *, const struct totals *);
 void report_write(const struct coord *, struct pack *, uint64_t now_ms);
 void report_read(struct coord *, struct unpack *);
 /* Of one submitter, since its last join. */

@@ -8,16 +8,17 @@
 #include "coord/coord_data.h"
 #include "coord/coord_ending.h"
 #include "coord/coord_journal.h"
-#include "coord/history.h"
-#include "coord/redo.h"
+#include "coord/rerun_set.h"
+#include "coord/step_history.h"
 
 #include <stdlib.h>
 
 #define MAX_REDO_ERRORS	5
 
 struct rerun {
-	struct history history;	/* what steps were, since the checkpoint */
-	struct redo *redo;	/* of each server; in rounds the first one's */
+	struct step_history history;	/* what steps were, since the
+					   checkpoint */
+	struct rerun_set *set;	/* of each server; in rounds the first one's */
 	uint64_t steps, errors;	/* to be run again; that failed then */
 };
 
@@ -25,16 +26,16 @@ void
 rerun_init(struct coord *c)
 {
 	c->rerun = mem_alloc(1, sizeof(*c->rerun));
-	c->rerun->redo = mem_alloc(c->o.servers, sizeof(*c->rerun->redo));
+	c->rerun->set = mem_alloc(c->o.servers, sizeof(*c->rerun->set));
 }
 
 void
 rerun_release(struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++)
-		redo_release(&c->rerun->redo[i]);
-	free(c->rerun->redo);
-	history_release(&c->rerun->history);
+		rerun_set_release(&c->rerun->set[i]);
+	free(c->rerun->set);
+	step_history_release(&c->rerun->history);
 	free(c->rerun);
 }
 
@@ -49,7 +50,7 @@ rerun_record(struct coord *c, uint64_t first)
 		return false;
 	for (; first < queue_next(c->queue); first++) {
 		queue_asked(c->queue, first, &l);
-		history_add(&c->rerun->history, &(struct asked_of){
+		step_history_add(&c->rerun->history, &(struct asked_of){
 			first, l.batch, l.learning_rate, l.call, l.place });
 	}
 	data_write_streams(c);
@@ -59,30 +60,30 @@ rerun_record(struct coord *c, uint64_t first)
 void
 rerun_void(struct coord *c, uint64_t step)
 {
-	history_void(&c->rerun->history, step, 1);
+	step_history_void(&c->rerun->history, step, 1);
 }
 
 void
 rerun_forget(struct coord *c, uint64_t step)
 {
 	if (rerun_idle(c))
-		history_forget(&c->rerun->history, step);
+		step_history_forget(&c->rerun->history, step);
 }
 
 /* ---- what a server lacks ---- */
 
 /* What a server has to do again; all of them together in rounds. */
-static struct redo *
-redo_of(const struct coord *c, size_t server)
+static struct rerun_set *
+rerun_set_of(const struct coord *c, size_t server)
 {
-	return &c->rerun->redo[c->o.mode == MODE_SYNC ? 0 : server];
+	return &c->rerun->set[c->o.mode == MODE_SYNC ? 0 : server];
 }
 
 static void
 add_ended(const struct coord *c, uint64_t from, struct ranges *to)
 {
 	const struct ranges *voided = &c->rerun->history.voided;
-	const uint64_t mark = queue_mark(c->queue);
+	const uint64_t mark = queue_watermark(c->queue);
 
 	if (mark > from)
 		ranges_add(to, from, mark - from);
@@ -119,7 +120,7 @@ find_lacking(const struct coord *c, size_t server, uint64_t back,
 bool
 rerun_lacks_rounds(const struct coord *c, size_t server)
 {
-	const struct ranges *todo = &c->rerun->redo[0].todo;
+	const struct ranges *todo = &c->rerun->set[0].todo;
 	struct ranges lacking = { 0 };
 	bool any;
 
@@ -135,7 +136,7 @@ rerun_lacks_rounds(const struct coord *c, size_t server)
 uint64_t
 rerun_fill(struct coord *c, size_t server, uint64_t back)
 {
-	struct redo *r = redo_of(c, server);
+	struct rerun_set *r = rerun_set_of(c, server);
 	struct ranges more = { 0 }, before = r->todo;
 	const struct ranges *todo = &r->todo;
 	uint64_t again;
@@ -144,7 +145,7 @@ rerun_fill(struct coord *c, size_t server, uint64_t back)
 	    (server > 0 || fleet_holds(c->fleet, server)))
 		return ranges_total(&r->todo);
 	r->todo = (struct ranges){ 0 };
-	redo_release(r);
+	rerun_set_release(r);
 	find_lacking(c, server, back, &r->todo);
 	for (size_t i = 0; i < todo->count; i++)
 		ranges_add(&more, todo->range[i].first, todo->range[i].end -
@@ -163,8 +164,8 @@ rerun_fill(struct coord *c, size_t server, uint64_t back)
 uint64_t
 rerun_mark(const struct coord *c, size_t server)
 {
-	const uint64_t mark = queue_mark(c->queue);
-	const uint64_t redo = redo_mark(redo_of(c, server));
+	const uint64_t mark = queue_watermark(c->queue);
+	const uint64_t redo = rerun_set_watermark(rerun_set_of(c, server));
 
 	return redo < mark ? redo : mark;
 }
@@ -173,7 +174,7 @@ bool
 rerun_idle(const struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++)
-		if (!redo_idle(&c->rerun->redo[i]))
+		if (!rerun_set_idle(&c->rerun->set[i]))
 			return false;
 	return true;
 }
@@ -183,14 +184,15 @@ rerun_lease(struct coord *c, void *worker, struct lease_terms *l,
 	      uint64_t *server)
 {
 	for (size_t i = 0; i < c->o.servers; i++) {
-		const struct ranges *todo = &c->rerun->redo[i].todo;
-		uint64_t limit = fleet_marked(c->fleet, i) + WINDOW, until;
+		const struct ranges *todo = &c->rerun->set[i].todo;
+		uint64_t limit = fleet_acked_watermark(c->fleet, i) + WINDOW,
+			until;
 		struct asked_of asked;
 
 		if (todo->count == 0)
 			continue;
-		asked = history_of(&c->rerun->history, todo->range[0].first,
-				   &until);
+		asked = step_history_of(&c->rerun->history,
+					todo->range[0].first, &until);
 		if (until < limit)
 			limit = until;
 		*l = (struct lease_terms){ .batch = asked.batch,
@@ -198,9 +200,9 @@ rerun_lease(struct coord *c, void *worker, struct lease_terms *l,
 			.call = asked.call,
 			.place = asked.place +
 				(todo->range[0].first - asked.first) };
-		l->count = redo_lease(&c->rerun->redo[i], worker,
-				      data_run(c, l->place), limit,
-				      &l->first);
+		l->count = rerun_set_lease(&c->rerun->set[i], worker,
+					   data_run(c, l->place), limit,
+					   &l->first);
 		*server = i;
 		if (l->count > 0)
 			return true;
@@ -211,15 +213,15 @@ rerun_lease(struct coord *c, void *worker, struct lease_terms *l,
 bool
 rerun_ended(struct coord *c, size_t server, uint64_t step)
 {
-	redo_end(&c->rerun->redo[server], step);
-	return redo_idle(&c->rerun->redo[server]);
+	rerun_set_end(&c->rerun->set[server], step);
+	return rerun_set_idle(&c->rerun->set[server]);
 }
 
 void
 rerun_return(struct coord *c, const void *worker)
 {
 	for (size_t i = 0; i < c->o.servers; i++)
-		redo_return(&c->rerun->redo[i], worker);
+		rerun_set_return(&c->rerun->set[i], worker);
 }
 
 void
@@ -238,10 +240,10 @@ rerun_failed(struct coord *c, uint64_t step, uint64_t server,
 	ending_fail(c, &f);
 }
 
-const struct redo *
+const struct rerun_set *
 rerun_of(const struct coord *c, size_t server)
 {
-	return &c->rerun->redo[server];
+	return &c->rerun->set[server];
 }
 
 uint64_t
@@ -254,7 +256,7 @@ bool
 rerun_running(const struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++)
-		if (c->rerun->redo[i].outs > 0)
+		if (c->rerun->set[i].outs > 0)
 			return true;
 	return false;
 }
@@ -264,7 +266,7 @@ rerun_running(const struct coord *c)
 void
 rerun_write(const struct coord *c, size_t server, struct pack *out)
 {
-	const struct redo *r = &c->rerun->redo[server];
+	const struct rerun_set *r = &c->rerun->set[server];
 
 	pack_uint(out, r->todo.count + r->outs);
 	for (size_t k = 0; k < r->todo.count; k++) {
@@ -280,10 +282,10 @@ rerun_write(const struct coord *c, size_t server, struct pack *out)
 void
 rerun_read(struct coord *c, size_t server, struct unpack *in)
 {
-	struct redo *r = &c->rerun->redo[server];
+	struct rerun_set *r = &c->rerun->set[server];
 	uint64_t ranges = unpack_uint(in);
 
-	redo_release(r);
+	rerun_set_release(r);
 	for (; ranges > 0 && !in->bad; ranges--) {
 		const uint64_t first = unpack_uint(in);
 
@@ -297,8 +299,8 @@ const char *
 rerun_check(const struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++) {
-		const struct redo *r = &c->rerun->redo[i];
-		const char *broken = redo_check(r);
+		const struct rerun_set *r = &c->rerun->set[i];
+		const char *broken = rerun_set_check(r);
 
 		if (broken)
 			return broken;

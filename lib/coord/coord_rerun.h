@@ -5,7 +5,7 @@
 #define PS_COORD_RERUN_H
 
 #include "coord/coord_private.h"
-#include "coord/redo.h"
+#include "coord/rerun_set.h"
 
 void rerun_init(struct coord *);
 void rerun_release(struct coord *);
@@ -43,7 +43,7 @@ void rerun_failed(struct coord *, uint64_t step, uint64_t server,
 		  const struct fail *);
 const char *rerun_check(const struct coord *);
 /* For invariants that are of others, too. */
-const struct redo *rerun_of(const struct coord *, size_t server);
+const struct rerun_set *rerun_of(const struct coord *, size_t server);
 void rerun_write(const struct coord *, size_t server, struct pack *);
 void rerun_read(struct coord *, size_t server, struct unpack *);
 

@@ -24,12 +24,12 @@
 /*
  * The hot standby of a server.
  *
- *	none --greet()--> dialled --standby_hear()--> up
+ *	none --greet()--> dialled --standby_receive()--> up
  *	up --count_on()--> counted		(its server has acknowledged it)
  *	counted --promote()--> none		(it is the server now)
  *	dialled, up, counted --drop(), forget()--> none
  */
-struct understudy {
+struct standby_state {
 	uint64_t peer, life;	/* 0: there is none */
 	char endpoint[256];
 	bool up;		/* it has said that it is the one */
@@ -46,7 +46,7 @@ struct understudy {
 };
 
 struct standbys {
-	struct understudy *of;	/* each server */
+	struct standby_state *of;	/* each server */
 	uint64_t asked_ms;	/* when all were, whether they answer */
 };
 
@@ -58,7 +58,7 @@ standby_init(struct coord *c)
 }
 
 static void
-forget(struct coord *c, struct understudy *u)
+forget(struct coord *c, struct standby_state *u)
 {
 	if (u->peer)
 		outbox_hang_up(c->outbox, u->peer);
@@ -75,7 +75,7 @@ standby_release(struct coord *c)
 	free(c->standbys);
 }
 
-static struct understudy *
+static struct standby_state *
 find(const struct coord *c, uint64_t peer)
 {
 	for (size_t i = 0; peer && i < c->o.servers; i++)
@@ -93,7 +93,7 @@ standby_knows(const struct coord *c, uint64_t peer)
 void
 standby_up(struct coord *c, uint64_t peer, uint64_t now)
 {
-	struct understudy *u = find(c, peer);
+	struct standby_state *u = find(c, peer);
 	struct message m = message_hello(ROLE_COORDINATOR,
 					 (uint64_t)(u - c->standbys->of),
 					 c->o.life, c->plan.term);
@@ -107,7 +107,7 @@ standby_up(struct coord *c, uint64_t peer, uint64_t now)
 void
 standby_down(struct coord *c, uint64_t peer, uint64_t now)
 {
-	struct understudy *u = find(c, peer);
+	struct standby_state *u = find(c, peer);
 
 	u->up = false;
 	u->since = now;
@@ -115,14 +115,14 @@ standby_down(struct coord *c, uint64_t peer, uint64_t now)
 
 /* Say to its server that it is counted on; or, with life 0, that none is. */
 static void
-tell_server(struct coord *c, size_t server, uint64_t life)
+notify_server(struct coord *c, size_t server, uint64_t life)
 {
 	struct message m = { .kind = MESSAGE_STANDBY };
 
 	m.standby.run = plan_run(&c->plan);
 	m.standby.term = c->plan.term;
 	m.standby.life = life;
-	fleet_tell(c->fleet, server, &m);
+	fleet_send(c->fleet, server, &m);
 }
 
 /*
@@ -132,7 +132,7 @@ tell_server(struct coord *c, size_t server, uint64_t life)
 static enum standby_news
 drop(struct coord *c, size_t server, bool bound, const char *why)
 {
-	struct understudy *u = &c->standbys->of[server];
+	struct standby_state *u = &c->standbys->of[server];
 
 	bound = bound || u->counted;
 	if (u->life)
@@ -143,7 +143,7 @@ drop(struct coord *c, size_t server, bool bound, const char *why)
 	forget(c, u);
 	if (bound)
 		return STANDBY_NEW_TERM;
-	tell_server(c, server, 0);
+	notify_server(c, server, 0);
 	return STANDBY_NONE;
 }
 
@@ -151,21 +151,21 @@ drop(struct coord *c, size_t server, bool bound, const char *why)
 static enum standby_news
 count_on(struct coord *c, size_t server)
 {
-	struct understudy *u = &c->standbys->of[server];
+	struct standby_state *u = &c->standbys->of[server];
 
 	u->counted = true;
-	u->of = fleet_life(c->fleet, server);
-	fleet_count_on(c->fleet, server, u->life);
+	u->of = fleet_incarnation(c->fleet, server);
+	fleet_set_standby(c->fleet, server, u->life);
 	report_warning(c, "server %zu (%s) has a standby at %s", server,
 		       fleet_endpoint(c->fleet, server), u->endpoint);
 	return STANDBY_COUNTED;
 }
 
 enum standby_news
-standby_hear(struct coord *c, uint64_t peer, const struct message *m,
-	     uint64_t now)
+standby_receive(struct coord *c, uint64_t peer, const struct message *m,
+		uint64_t now)
 {
-	struct understudy *u = find(c, peer);
+	struct standby_state *u = find(c, peer);
 	const size_t server = (size_t)(u - c->standbys->of);
 
 	u->awaited = false;
@@ -182,7 +182,7 @@ standby_hear(struct coord *c, uint64_t peer, const struct message *m,
 		u->trip = now - u->since;
 	u->up = true;
 	if (!u->counted)
-		tell_server(c, server, u->life);
+		notify_server(c, server, u->life);
 	return STANDBY_NONE;
 }
 
@@ -190,7 +190,7 @@ standby_hear(struct coord *c, uint64_t peer, const struct message *m,
 static enum standby_news
 greet(struct coord *c, size_t server, const struct message *m, uint64_t now)
 {
-	struct understudy *u = &c->standbys->of[server];
+	struct standby_state *u = &c->standbys->of[server];
 	struct fail why;
 
 	if (m->frames != 1 || m->frame[0].size >= sizeof(u->endpoint))
@@ -206,10 +206,10 @@ greet(struct coord *c, size_t server, const struct message *m, uint64_t now)
 }
 
 enum standby_news
-standby_told(struct coord *c, size_t server, const struct message *m,
-	     uint64_t now)
+standby_notified(struct coord *c, size_t server, const struct message *m,
+		 uint64_t now)
 {
-	struct understudy *u = &c->standbys->of[server];
+	struct standby_state *u = &c->standbys->of[server];
 
 	if (m->standby.run != plan_run(&c->plan) ||
 	    m->standby.term != c->plan.term || c->phase == PHASE_GREET ||
@@ -227,7 +227,7 @@ standby_told(struct coord *c, size_t server, const struct message *m,
 	} else if (u->up && !u->counted && m->standby.counted) {
 		return count_on(c, server);
 	} else if (u->up && !m->standby.counted) {
-		tell_server(c, server, u->life);
+		notify_server(c, server, u->life);
 	}
 	return STANDBY_NONE;
 }
@@ -237,7 +237,7 @@ void
 standby_compare(struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++) {
-		struct understudy *u = &c->standbys->of[i];
+		struct standby_state *u = &c->standbys->of[i];
 
 		if (!u->counted ||
 		    u->life == fleet_standing(c->fleet, i)->standby)
@@ -245,14 +245,14 @@ standby_compare(struct coord *c)
 		report_warning(c, "server %zu (%s): it has no standby any "
 			       "more", i, fleet_endpoint(c->fleet, i));
 		forget(c, u);
-		fleet_count_on(c->fleet, i, 0);
+		fleet_set_standby(c->fleet, i, 0);
 	}
 }
 
 void
 standby_write(const struct coord *c, size_t server, struct pack *out)
 {
-	const struct understudy *u = &c->standbys->of[server];
+	const struct standby_state *u = &c->standbys->of[server];
 
 	pack_uint(out, u->counted ? u->life : 0);
 	pack_text(out, u->counted ? u->endpoint : "");
@@ -261,7 +261,7 @@ standby_write(const struct coord *c, size_t server, struct pack *out)
 void
 standby_read(struct coord *c, size_t server, uint64_t of, struct unpack *in)
 {
-	struct understudy *u = &c->standbys->of[server];
+	struct standby_state *u = &c->standbys->of[server];
 
 	u->life = unpack_uint(in);
 	u->of = of;
@@ -290,7 +290,7 @@ standby_took_over(const struct coord *c, size_t server)
 static uint64_t
 trip_of(const struct coord *c, size_t server)
 {
-	const struct understudy *u = &c->standbys->of[server];
+	const struct standby_state *u = &c->standbys->of[server];
 
 	return u->up ? u->trip : WIRE_NONE;
 }
@@ -319,7 +319,7 @@ void
 standby_resume(struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++) {
-		struct understudy *u = &c->standbys->of[i];
+		struct standby_state *u = &c->standbys->of[i];
 		struct fail why;
 
 		u->since = c->now_ms;
@@ -342,7 +342,7 @@ standby_awaited(const struct coord *c, uint64_t now)
 static bool
 promote(struct coord *c, size_t server, uint64_t now)
 {
-	struct understudy *u = &c->standbys->of[server];
+	struct standby_state *u = &c->standbys->of[server];
 	const uint64_t life = u->life;
 	uint64_t heard, gone;
 	const char *how;
@@ -369,13 +369,13 @@ void
 standby_begin_term(struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++) {
-		struct understudy *u = &c->standbys->of[i];
+		struct standby_state *u = &c->standbys->of[i];
 
 		/* Another server is not bound to it; it will be told of. */
 		if (u->life && (!u->counted || (!u->up && !c->begun) ||
-				u->of != fleet_life(c->fleet, i)))
+				u->of != fleet_incarnation(c->fleet, i)))
 			forget(c, u);
-		fleet_count_on(c->fleet, i, u->counted ? u->life : 0);
+		fleet_set_standby(c->fleet, i, u->counted ? u->life : 0);
 	}
 }
 
@@ -388,16 +388,16 @@ standby_step_in(struct coord *c, uint64_t now)
 
 	for (size_t i = 0; i < c->o.servers; i++)
 		if (!fleet_holds(c->fleet, i) &&
-		    c->standbys->of[i].of != fleet_life(c->fleet, i))
+		    c->standbys->of[i].of != fleet_incarnation(c->fleet, i))
 			any = promote(c, i, now) || any;
 	return any;
 }
 
 void
-standby_tell(struct coord *c, uint64_t now)
+standby_notify(struct coord *c, uint64_t now)
 {
 	for (size_t i = 0; i < c->o.servers; i++) {
-		struct understudy *u = &c->standbys->of[i];
+		struct standby_state *u = &c->standbys->of[i];
 
 		if (u->lost_ms == 0 || report_steps(c) == u->steps)
 			continue;
@@ -414,7 +414,7 @@ standby_tell(struct coord *c, uint64_t now)
  * reached, and says when it is lost: so that one has time, however far it is.
  */
 static uint64_t
-patience(const struct coord *c, const struct understudy *u)
+patience(const struct coord *c, const struct standby_state *u)
 {
 	return u->counted ? standby_mending(c) :
 		c->o.lease_ms + c->o.patience_ms;
@@ -422,7 +422,7 @@ patience(const struct coord *c, const struct understudy *u)
 
 /* Its connection is whole: does it answer? */
 static bool
-hangs(struct coord *c, struct understudy *u, bool ask, uint64_t now)
+hangs(struct coord *c, struct standby_state *u, bool ask, uint64_t now)
 {
 	const struct message ping = { .kind = MESSAGE_PING,
 				      .request = WIRE_NONE };
@@ -455,7 +455,7 @@ standby_watch(struct coord *c, uint64_t now)
 		c->standbys->asked_ms = now;
 
 	for (size_t i = 0; i < c->o.servers; i++) {
-		struct understudy *u = &c->standbys->of[i];
+		struct standby_state *u = &c->standbys->of[i];
 		uint64_t heard;
 		uint64_t gone = fleet_gone(c->fleet, i, &heard);
 
@@ -480,7 +480,7 @@ const char *
 standby_check(const struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++) {
-		const struct understudy *u = &c->standbys->of[i];
+		const struct standby_state *u = &c->standbys->of[i];
 
 		if (u->life == 0 && (u->peer || u->up || u->counted))
 			return "coord 34: nothing is known of a standby that "

@@ -19,15 +19,15 @@ void standby_release(struct coord *);
 bool standby_knows(const struct coord *, uint64_t peer);
 void standby_up(struct coord *, uint64_t peer, uint64_t now_ms);
 void standby_down(struct coord *, uint64_t peer, uint64_t now_ms);
-enum standby_news standby_hear(struct coord *, uint64_t peer,
-			       const struct message *, uint64_t now_ms);
+enum standby_news standby_receive(struct coord *, uint64_t peer,
+				  const struct message *, uint64_t now_ms);
 /* A server says what has become of its standby. */
-enum standby_news standby_told(struct coord *, size_t server,
-			       const struct message *, uint64_t now_ms);
+enum standby_news standby_notified(struct coord *, size_t server,
+				   const struct message *, uint64_t now_ms);
 /* Have a standby take over for each server that came back with nothing. */
 bool standby_step_in(struct coord *, uint64_t now_ms);
 /* One that took over counts as such when the next step is done. */
-void standby_tell(struct coord *, uint64_t now_ms);
+void standby_notify(struct coord *, uint64_t now_ms);
 /*
  * In the journal: of a server the life of the one that is counted on (0: there
  * is none) and where it is.  And those that it knows of are dialled, when the

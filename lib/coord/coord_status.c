@@ -4,8 +4,9 @@
  */
 #include "coord/coord_status.h"
 
-#include "base/exposition.h"
 #include "base/mem.h"
+#include "base/prometheus_text.h"
+#include "coord/coord_cancel.h"
 #include "coord/coord_cut.h"
 #include "coord/coord_ending.h"
 #include "coord/coord_lease.h"
@@ -13,7 +14,6 @@
 #include "coord/coord_report.h"
 #include "coord/coord_rerun.h"
 #include "coord/coord_standby.h"
-#include "coord/coord_void.h"
 #include "coord/coord_watch.h"
 #include "coord/scheduler.h"
 #include "wire/result.h"
@@ -37,19 +37,19 @@ struct figures {
 static void
 begin(struct text *out, const char *name, const char *help)
 {
-	exposition_metric(out, name, "gauge", help);
+	prometheus_metric(out, name, "gauge", help);
 }
 
 static void
 gauge(struct text *out, const char *name, const char *help, double value)
 {
-	exposition_single(out, name, "gauge", help, value);
+	prometheus_single(out, name, "gauge", help, value);
 }
 
 static void
 counter(struct text *out, const char *name, const char *help, uint64_t value)
 {
-	exposition_single(out, name, "counter", help, (double)value);
+	prometheus_single(out, name, "counter", help, (double)value);
 }
 
 /* A sample of one of several, by its number. */
@@ -60,7 +60,7 @@ add_one(struct text *out, const char *name, const char *label, uint64_t i,
 	char number[24];
 
 	snprintf(number, sizeof(number), "%llu", (unsigned long long)i);
-	exposition_labelled(out, name, label, number, value);
+	prometheus_labelled(out, name, label, number, value);
 }
 
 /* ---- the run ---- */
@@ -69,14 +69,14 @@ static void
 add_info(const struct coord *c, struct text *out)
 {
 	static const char *const modes[] = { "async", "ssp", "sync" };
-	const struct exposition_label label[] = {
+	const struct prometheus_label label[] = {
 		{ "version", PACKAGE_VERSION },
 		{ "mode", modes[c->o.mode] },
 		{ "model", c->source->file[0].name }
 	};
 
 	begin(out, "pskit_info", "What is run; always 1.");
-	exposition_labels(out, "pskit_info", label,
+	prometheus_labels(out, "pskit_info", label,
 			  sizeof(label) / sizeof(*label), 1);
 }
 
@@ -92,7 +92,7 @@ add_phase(const struct coord *c, struct text *out)
 	      "1 for the phase that the run is in, else 0.");
 	for (size_t i = 0; i < sizeof(phases) / sizeof(*phases);
 	     i++)
-		exposition_labelled(out, "pskit_phase", "phase", phases[i],
+		prometheus_labelled(out, "pskit_phase", "phase", phases[i],
 				    i == now);
 }
 
@@ -102,10 +102,10 @@ static void
 add_steps(const struct coord *c, struct text *out)
 {
 	const uint64_t retried = c->scheduler->retried(c);
-	const struct void_figures given_up = void_figures(c);
+	const struct cancel_figures given_up = cancel_figures(c);
 
 	gauge(out, "pskit_step", "All steps below this one have ended.",
-	      (double)queue_mark(c->queue));
+	      (double)queue_watermark(c->queue));
 	counter(out, "pskit_steps_total", "Steps done.", report_all(c)->steps);
 	counter(out, "pskit_examples_total", "Examples trained on.",
 		report_all(c)->examples);
@@ -149,7 +149,7 @@ add_staleness(const struct coord *c, struct text *out)
 	static const char bucket[] = "pskit_step_staleness_bucket";
 	uint64_t count = 0, sum = 0;
 
-	exposition_metric(out, name, "histogram",
+	prometheus_metric(out, name, "histogram",
 			  "Pushes of others that a step met; at most 255.");
 	for (size_t i = 0; i < STALENESS; i++) {
 		count += report_all(c)->stale[i];
@@ -157,9 +157,9 @@ add_staleness(const struct coord *c, struct text *out)
 		if ((i & (i - 1)) == 0)		/* 0 and the powers of 2 */
 			add_one(out, bucket, "le", i, (double)count);
 	}
-	exposition_labelled(out, bucket, "le", "+Inf", (double)count);
-	exposition_sample(out, "pskit_step_staleness_sum", (double)sum);
-	exposition_sample(out, "pskit_step_staleness_count", (double)count);
+	prometheus_labelled(out, bucket, "le", "+Inf", (double)count);
+	prometheus_sample(out, "pskit_step_staleness_sum", (double)sum);
+	prometheus_sample(out, "pskit_step_staleness_count", (double)count);
 }
 
 /* The same as on the terminal; what needs all scores is for join alone. */
@@ -205,7 +205,7 @@ add_scores(const struct coord *c, struct text *out)
 			begin(out, "pskit_metric",
 			      "A metric since the last join.");
 		named = true;
-		exposition_labelled(out, "pskit_metric", "metric",
+		prometheus_labelled(out, "pskit_metric", "metric",
 				    metric_name(&c->metric[i]),
 				    scores.metric[i]);
 	}
@@ -214,14 +214,14 @@ add_scores(const struct coord *c, struct text *out)
 static void
 add_epoch(const struct coord *c, struct text *out)
 {
-	struct ledger_visits v;
+	struct sampler_reads v;
 
-	if (!c->o.ledger || !ledger_ready(c->o.ledger))
+	if (!c->o.sampler || !sampler_ready(c->o.sampler))
 		return;
-	v = ledger_visits(c->o.ledger);
+	v = sampler_reads(c->o.sampler);
 	gauge(out, "pskit_epoch", "The newest epoch.", (double)v.epoch);
 	gauge(out, "pskit_epoch_records", "Records of an epoch.",
-	      (double)ledger_records(c->o.ledger));
+	      (double)sampler_records(c->o.sampler));
 	gauge(out, "pskit_epoch_records_visited",
 	      "Records visited of the newest epoch.", (double)v.records);
 }
@@ -286,7 +286,7 @@ add_workers(const struct coord *c, struct text *out, uint64_t now)
 	for (size_t i = 0; i < count; i++)
 		add_one(out, "pskit_worker_up", "worker", row[i].index,
 			row[i].up);
-	exposition_metric(out, "pskit_worker_steps_total", "counter",
+	prometheus_metric(out, "pskit_worker_steps_total", "counter",
 			  "Steps, or slots, whose result was this worker's.");
 	for (size_t i = 0; i < count; i++)
 		add_one(out, "pskit_worker_steps_total", "worker",
@@ -305,7 +305,7 @@ add_late(const struct coord *c, struct text *out, uint64_t now)
 {
 	static const char name[] = "pskit_step_late_seconds";
 	char number[24], index[24];
-	const struct exposition_label label[] = { { "step", number },
+	const struct prometheus_label label[] = { { "step", number },
 						  { "worker", index } };
 	bool late;
 	uint64_t step;
@@ -321,7 +321,7 @@ add_late(const struct coord *c, struct text *out, uint64_t now)
 			 (unsigned long long)step);
 		snprintf(index, sizeof(index), "%llu",
 			 (unsigned long long)m->index);
-		exposition_labels(out, name, label, 2, (double)ms / 1000);
+		prometheus_labels(out, name, label, 2, (double)ms / 1000);
 	}
 }
 
@@ -433,7 +433,7 @@ coord_status(const struct coord *c, struct text *out, uint64_t now,
 	/* Two runs on a machine have no series in common. */
 	for (size_t i = 0; i < PLAN_RUN; i++)
 		snprintf(run + 2 * i, 3, "%02x", c->plan.run[i]);
-	exposition_mark(out, "run", run);
+	prometheus_mark(out, "run", run);
 }
 
 /* ---- for people ---- */
@@ -447,7 +447,7 @@ coord_state(struct coord *c)
 	text_add(out, "%llu steps, %llu examples; ",
 		 (unsigned long long)report_all(c)->steps,
 		 (unsigned long long)report_all(c)->examples);
-	report_staleness_said(out, report_all(c));
+	report_staleness_notified(out, report_all(c));
 	return out->data;
 }
 
@@ -486,10 +486,10 @@ coord_progress(const struct coord *c, struct text *out, uint64_t now)
 	const uint64_t left = queue_waiting(c->queue);
 
 	text_add(out, "step %llu",
-		 (unsigned long long)queue_mark(c->queue));
-	if (left > 0 && left < UINT64_MAX - queue_mark(c->queue))
+		 (unsigned long long)queue_watermark(c->queue));
+	if (left > 0 && left < UINT64_MAX - queue_watermark(c->queue))
 		text_add(out, " of %llu", (unsigned long long)
-			 (queue_mark(c->queue) + left));
+			 (queue_watermark(c->queue) + left));
 	if (rate > 0 && left > 0)
 		text_add(out, "  ETA %.0f s", (double)left / rate);
 	text_add(out, "  %.0f steps/s  %.0f examples/s", rate, seconds > 0 ?

@@ -5,19 +5,19 @@
 #include "coord/coord_steps.h"
 
 #include "base/mem.h"
+#include "coord/coord_cancel.h"
 #include "coord/coord_cut.h"
 #include "coord/coord_data.h"
 #include "coord/coord_ending.h"
 #include "coord/coord_journal.h"
 #include "coord/coord_lease.h"
-#include "coord/coord_marks.h"
 #include "coord/coord_members.h"
 #include "coord/coord_recover.h"
 #include "coord/coord_report.h"
 #include "coord/coord_rerun.h"
 #include "coord/coord_sync.h"
-#include "coord/coord_void.h"
 #include "coord/coord_watch.h"
+#include "coord/coord_watermarks.h"
 #include "coord/scheduler.h"
 #include "wire/result.h"
 
@@ -29,9 +29,9 @@
 uint64_t
 steps_limit(const struct coord *c)
 {
-	const uint64_t window = marks_least(c) + WINDOW;
+	const uint64_t window = watermarks_lowest(c) + WINDOW;
 	const uint64_t next = queue_next(c->queue);
-	const uint64_t above = fleet_above(c->fleet);
+	const uint64_t above = fleet_high_watermark(c->fleet);
 	const uint64_t limit = cut_limit(c);
 
 	if (ending_begun(c))
@@ -45,12 +45,12 @@ static struct lease_room
 room(const struct coord *c)
 {
 	/* Rounds that were begun are filled when the run is to end. */
-	const bool over = void_under_way(c) ||
+	const bool over = cancel_under_way(c) ||
 		(ending_state(c) == ENDING_DRAIN && c->o.mode != MODE_SYNC);
 
 	return (struct lease_room){
 		.limit = steps_limit(c), .any = watch_any(c),
-		.fresh = !over || void_finishes(c)
+		.fresh = !over || cancel_finishes(c)
 	};
 }
 
@@ -97,8 +97,8 @@ steps_committed(struct coord *c, uint64_t now)
 		recover_write_servers(c, false);
 	}
 	sync_committed(c);
-	if (void_under_way(c))
-		void_begin(c);		/* which waited for this */
+	if (cancel_under_way(c))
+		cancel_begin(c);	/* which waited for this */
 	else
 		c->scheduler->commit(c);
 }
@@ -111,14 +111,14 @@ take_result(struct coord *c, struct member *w, uint64_t lease,
 	const enum taken taken = c->scheduler->take(c, w, lease, r, scores,
 						    positive);
 
-	if (taken != TAKEN_NOT && !void_is_of(c, r->step)) {
+	if (taken != TAKEN_NOT && !cancel_is_of(c, r->step)) {
 		if (taken == TAKEN_STEP)
 			step_done(c, queue_step(c->queue, r->step), r,
 				  w->name, scores, positive, now);
 		lease_count(c, w);
 		watch_note(c, r->microseconds);
 	}
-	if (!void_under_way(c))
+	if (!cancel_under_way(c))
 		c->scheduler->commit(c);
 }
 
@@ -225,17 +225,17 @@ steps_failed(struct coord *c, struct member *w, const struct message *m)
 		call_back(c, w);
 		return;
 	}
-	if (void_under_way(c)) {	/* a part may have been applied */
+	if (cancel_under_way(c)) {	/* a part may have been applied */
 		queue_return(c->queue, w);
 		/* And it is not tried for ever. */
 		if (!c->scheduler->rounds(c))
-			queue_set_aside(c->queue, m->failed.step);
+			queue_quarantine(c->queue, m->failed.step);
 		if (l)
 			l->id = 0;
 	}
-	if (!step || void_under_way(c) ||
+	if (!step || cancel_under_way(c) ||
 	    !c->scheduler->counts(c, w, m->request))
 		return;		/* of an attempt that no longer counts */
-	void_fail(c, m->failed.step, w->name, &why);
-	void_begin(c);
+	cancel_fail(c, m->failed.step, w->name, &why);
+	cancel_begin(c);
 }

@@ -7,14 +7,14 @@
 #include "coord/coord_submit.h"
 
 #include "base/mem.h"
+#include "coord/coord_cancel.h"
 #include "coord/coord_data.h"
 #include "coord/coord_ending.h"
-#include "coord/coord_members.h"
 #include "coord/coord_journal.h"
-#include "coord/coord_rerun.h"
+#include "coord/coord_members.h"
 #include "coord/coord_report.h"
+#include "coord/coord_rerun.h"
 #include "coord/coord_status.h"
-#include "coord/coord_void.h"
 #include "coord/scheduler.h"
 #include "coord/submitters.h"
 
@@ -133,7 +133,7 @@ submit_read(struct coord *c, struct request *out, const char *line,
 }
 
 static void
-tell_given_up(void *coord, const struct request *r, uint64_t steps)
+notify_given_up(void *coord, const struct request *r, uint64_t steps)
 {
 	if (r->op == REQUEST_TRAIN)
 		report_cancelled(coord, r, steps);
@@ -153,7 +153,7 @@ report_status(struct coord *c, const struct request *r)
 	text_add(report_begin_line(c, r, "status"),
 		 ",\"step\":%llu,\"steps\":%llu,\"requests\":%zu,"
 		 "\"pending\":%zu,\"workers\":%zu}\n",
-		 (unsigned long long)queue_mark(c->queue),
+		 (unsigned long long)queue_watermark(c->queue),
 		 (unsigned long long)report_steps(c),
 		 open ? submitters_pending(s, r->owner) :
 		 queue_requests(c->queue),
@@ -165,7 +165,8 @@ static void
 cancel_id(struct coord *c, const struct request *r)
 {
 	const size_t count = submitters_cancel_id(c->submitters, r->owner,
-						  r->target, tell_given_up, c);
+						  r->target, notify_given_up,
+						  c);
 
 	report_given_up(c);
 	report_cancel(c, r, count);
@@ -309,7 +310,7 @@ static void
 cancel(struct coord *c, size_t i, bool all)
 {
 	journal_submitter(c, NOTE_CANCELLED, i, all, NULL);
-	submitters_cancel(c->submitters, i, all, tell_given_up, c);
+	submitters_cancel(c->submitters, i, all, notify_given_up, c);
 }
 
 /* The run ends before what is pending has begun. */
@@ -389,9 +390,9 @@ submit_turns(struct coord *c)
 		return false;
 	submit_settle(c);
 	ahead = steps_ahead(c);
-	while (!void_under_way(c) && !ending_begun(c) && rerun_idle(c) &&
+	while (!cancel_under_way(c) && !ending_begun(c) && rerun_idle(c) &&
 	       queue_unnumbered(c->queue) < ahead &&
-	       submitters_turn(c->submitters, c->o.pack, c->o.ledger != NULL,
+	       submitters_turn(c->submitters, c->o.pack, c->o.sampler != NULL,
 			       &t)) {
 		keep_turn(c, &t);
 		begin(c, &t);
@@ -479,7 +480,7 @@ take_line(struct coord *c, size_t i, const char *bytes, size_t size, bool late)
 	} else if (r.op != REQUEST_NONE) {
 		fail(&why, FAIL_AGAIN, "no more is taken");
 		submitters_note(c->submitters, i, &why);
-		tell_given_up(c, &r, r.steps);
+		notify_given_up(c, &r, r.steps);
 	}
 	request_release(&r);
 	free(line);
@@ -559,8 +560,8 @@ take(struct coord *c, size_t i, uint64_t peer, const struct message *m,
 
 /* One that cannot be understood has no connection any more, and is told. */
 void
-submit_hear(struct coord *c, uint64_t peer, const struct message *m,
-	    uint64_t now)
+submit_receive(struct coord *c, uint64_t peer, const struct message *m,
+	       uint64_t now)
 {
 	const size_t i = submitters_at(c->submitters, peer);
 	struct message out;
@@ -642,7 +643,7 @@ tell(struct coord *c, size_t i)
 }
 
 void
-submit_tell(struct coord *c)
+submit_notify(struct coord *c)
 {
 	const struct message over = { .kind = MESSAGE_STOP };
 	struct submitters *s = c->submitters;
@@ -922,7 +923,7 @@ submit_replay_note(struct coord *c, enum journal_note what, size_t i,
 			submitters_forget(c->submitters, i);
 		else
 			submitters_cancel(c->submitters, i, number,
-					  tell_given_up, c);
+					  notify_given_up, c);
 		report_given_up(c);
 		break;
 	default:

@@ -21,8 +21,8 @@ bool submit_wants(const struct coord *);
 /* From one who submits, or wants to? */
 bool submit_is_for(const struct coord *, uint64_t peer,
 		   const struct message *);
-void submit_hear(struct coord *, uint64_t peer, const struct message *,
-		 uint64_t now_ms);
+void submit_receive(struct coord *, uint64_t peer, const struct message *,
+		    uint64_t now_ms);
 void submit_probe(struct coord *, uint64_t now_ms);
 
 /* Put into the queue whatever has its turn; is there anything? */
@@ -30,7 +30,7 @@ bool submit_turns(struct coord *);
 /* What has ended is no more pending, and what cannot be done is given up. */
 void submit_settle(struct coord *);
 /* Everybody gets what there is for it, and is in the journal. */
-void submit_tell(struct coord *);
+void submit_notify(struct coord *);
 /* Has everybody who is there all of it, when the run ends? */
 bool submit_have_all(const struct coord *);
 

@@ -97,8 +97,8 @@ next_step(struct coord *c, const struct lease_room *room,
 	if (!rerun_idle(c))
 		return rerun_lease(c, s->rounds, terms, &server);
 	if (!room->fresh ||
-	    (c->o.ledger ? queue_lease_stream(c->queue, s->rounds, 1,
-					      room->limit, &in_order, terms) :
+	    (c->o.sampler ? queue_lease_stream(c->queue, s->rounds, 1,
+					       room->limit, &in_order, terms) :
 	     queue_lease(c->queue, s->rounds, 1, room->limit, terms)) == 0)
 		return false;
 	return rerun_record(c, next);
@@ -115,8 +115,8 @@ open_round(struct coord *c, const struct lease_room *room)
 		return false;
 	rounds_open(s->rounds, terms.first);
 	/* The last step of an epoch may have records for fewer slots. */
-	for (size_t k = 0; c->o.ledger && k < rounds_slots(s->rounds); k++)
-		if (!ledger_slice(c->o.ledger, terms.place, k, &none))
+	for (size_t k = 0; c->o.sampler && k < rounds_slots(s->rounds); k++)
+		if (!sampler_slice(c->o.sampler, terms.place, k, &none))
 			rounds_skip(s->rounds, k);
 	call_drop(s->terms[s->opened % ROUND_TERMS].call);
 	s->terms[s->opened++ % ROUND_TERMS] = terms;
@@ -176,7 +176,7 @@ lease_slot(struct coord *c, struct member *w, size_t has)
 	m.lease.slot = a.slot;
 	m.lease.slots = rounds_slots(s->rounds);
 	m.lease.server = WIRE_NONE;
-	if (c->o.ledger)
+	if (c->o.sampler)
 		data_describe(c, terms, a.slot, &m);
 	call_describe(terms->call, &m);
 	if (outbox_send(c->outbox, w->peer, &m) < 0)

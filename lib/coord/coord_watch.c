@@ -6,6 +6,7 @@
 #include "coord/coord_watch.h"
 
 #include "base/mem.h"
+#include "coord/coord_cancel.h"
 #include "coord/coord_data.h"
 #include "coord/coord_ending.h"
 #include "coord/coord_journal.h"
@@ -13,7 +14,6 @@
 #include "coord/coord_members.h"
 #include "coord/coord_report.h"
 #include "coord/coord_rerun.h"
-#include "coord/coord_void.h"
 #include "coord/scheduler.h"
 
 #include <stdlib.h>
@@ -240,7 +240,7 @@ watch_late(struct coord *c, uint64_t now)
 
 /* Of what servers were asked, what takes long, if it may not. */
 static bool
-tell_late_ask(struct coord *c, uint64_t now)
+notify_late_ask(struct coord *c, uint64_t now)
 {
 	uint64_t since;
 	size_t server;
@@ -266,8 +266,8 @@ steps_wait(const struct coord *c)
 		return false;
 	if (!rerun_idle(c))
 		return true;
-	return !void_under_way(c) && !ending_begun(c) &&
-		!void_is_aside(c) && queue_waiting(c->queue) > 0 &&
+	return !cancel_under_way(c) && !ending_begun(c) &&
+		!cancel_is_quarantining(c) && queue_waiting(c->queue) > 0 &&
 		!report_is_full(c);
 }
 
@@ -312,8 +312,8 @@ watch_idle(struct coord *c, uint64_t limit, uint64_t now)
 	}
 	if (w->idle_ms == 0)
 		w->idle_ms = now;
-	if (now - w->idle_ms < c->o.lease_ms || tell_late_ask(c, now) ||
-	    (rerun_idle(c) && limit <= queue_mark(c->queue)))
+	if (now - w->idle_ms < c->o.lease_ms || notify_late_ask(c, now) ||
+	    (rerun_idle(c) && limit <= queue_watermark(c->queue)))
 		return false;
 	if (!w->idle_told)
 		report_warning(c, "nothing has been leased for %.1f s, though "
@@ -333,7 +333,7 @@ watch_servers(struct coord *c, uint64_t now)
 	if (!fleet_welcome(c->fleet))
 		c->watch->whole_ms = now;
 	if (c->phase == PHASE_PLAN || c->phase == PHASE_LOAD)
-		tell_late_ask(c, now);
+		notify_late_ask(c, now);
 	find_median(c->watch, now);
 }
 
@@ -347,7 +347,7 @@ work_waiting(const struct coord *c)
 
 	if (!rerun_idle(c))
 		return REQUEST_TRAIN;
-	if (queue_idle(c->queue) || void_under_way(c))
+	if (queue_idle(c->queue) || cancel_under_way(c))
 		return REQUEST_NONE;
 	if (!data_ready(c))
 		return REQUEST_EVAL;	/* whoever can read */

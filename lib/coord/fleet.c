@@ -147,7 +147,7 @@ fleet_server(const struct fleet *fl, uint64_t peer)
 }
 
 void
-fleet_count_on(struct fleet *fl, size_t server, uint64_t life)
+fleet_set_standby(struct fleet *fl, size_t server, uint64_t life)
 {
 	fl->link[server].standby = life;
 	fl->link[server].standing.standby = life;	/* by now */
@@ -193,19 +193,19 @@ fleet_holds(const struct fleet *fl, size_t server)
 }
 
 void
-fleet_held(struct fleet *fl, size_t server)
+fleet_set_loaded(struct fleet *fl, size_t server)
 {
 	fl->link[server].holds = true;
 }
 
 void
-fleet_lost(struct fleet *fl, size_t server)
+fleet_set_lost(struct fleet *fl, size_t server)
 {
 	fl->link[server].holds = false;
 }
 
 uint64_t
-fleet_life(const struct fleet *fl, size_t server)
+fleet_incarnation(const struct fleet *fl, size_t server)
 {
 	return fl->link[server].life;
 }
@@ -233,7 +233,7 @@ fleet_stands(struct fleet *fl, size_t server)
 }
 
 void
-fleet_tell(struct fleet *fl, size_t server, const struct message *m)
+fleet_send(struct fleet *fl, size_t server, const struct message *m)
 {
 	const struct link *l = &fl->link[server];
 
@@ -242,19 +242,19 @@ fleet_tell(struct fleet *fl, size_t server, const struct message *m)
 }
 
 uint64_t
-fleet_mark(const struct fleet *fl, size_t server)
+fleet_watermark(const struct fleet *fl, size_t server)
 {
 	return fl->link[server].mark;
 }
 
 uint64_t
-fleet_marked(const struct fleet *fl, size_t server)
+fleet_acked_watermark(const struct fleet *fl, size_t server)
 {
 	return fl->link[server].marked;
 }
 
 uint64_t
-fleet_marked_by_all(const struct fleet *fl)
+fleet_lowest_acked_watermark(const struct fleet *fl)
 {
 	uint64_t least = UINT64_MAX;
 
@@ -265,7 +265,7 @@ fleet_marked_by_all(const struct fleet *fl)
 }
 
 void
-fleet_set_mark(struct fleet *fl, size_t server, uint64_t step)
+fleet_set_watermark(struct fleet *fl, size_t server, uint64_t step)
 {
 	fl->link[server].mark = step;
 }
@@ -321,7 +321,7 @@ fleet_term(const struct fleet *fl, size_t server)
 }
 
 uint64_t
-fleet_above(const struct fleet *fl)
+fleet_high_watermark(const struct fleet *fl)
 {
 	uint64_t above = 0;
 
@@ -708,8 +708,8 @@ end_silence(struct link *l, const struct message *m, uint64_t now)
 }
 
 int
-fleet_hear(struct fleet *fl, uint64_t peer, const struct message *m,
-	   uint64_t now, const struct ask **ended, struct fail *f)
+fleet_receive(struct fleet *fl, uint64_t peer, const struct message *m,
+	      uint64_t now, const struct ask **ended, struct fail *f)
 {
 	struct link *l = find(fl, peer);
 	const size_t i = (size_t)(l - fl->link);

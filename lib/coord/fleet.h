@@ -37,7 +37,7 @@ void fleet_kept(struct fleet *, uint64_t records);
 bool fleet_stale(const struct fleet *);
 
 /* The standby that PLAN says is counted on for a server: its life, or 0. */
-void fleet_count_on(struct fleet *, size_t server, uint64_t life);
+void fleet_set_standby(struct fleet *, size_t server, uint64_t life);
 
 /* The run, and the term that is said in HELLO. */
 void fleet_begin_term(struct fleet *, const unsigned char run[PLAN_RUN],
@@ -52,9 +52,9 @@ bool fleet_changed(struct fleet *);
 /* Has it the plan and the variables?  And: it has them now; it is to load
    others. */
 bool fleet_holds(const struct fleet *, size_t server);
-void fleet_held(struct fleet *, size_t server);
-void fleet_lost(struct fleet *, size_t server);
-uint64_t fleet_life(const struct fleet *, size_t server);
+void fleet_set_loaded(struct fleet *, size_t server);
+void fleet_set_lost(struct fleet *, size_t server);
+uint64_t fleet_incarnation(const struct fleet *, size_t server);
 
 /*
  * As a journal has it: the life that had the variables (0: none did), and the
@@ -79,7 +79,7 @@ bool standing_has(const struct standing *, uint64_t step);
 void fleet_stands(struct fleet *, size_t server);
 
 /* No step from here on was pushed to any server before this term. */
-uint64_t fleet_above(const struct fleet *);
+uint64_t fleet_high_watermark(const struct fleet *);
 int fleet_place(struct fleet *, size_t server, const char *endpoint,
 		struct fail *);
 
@@ -95,13 +95,14 @@ void fleet_seek(struct fleet *, size_t server, const char *endpoint);
 const char *fleet_elsewhere(const struct fleet *, size_t server);
 
 /* Say something to one server alone, if it is there. */
-void fleet_tell(struct fleet *, size_t server, const struct message *);
+void fleet_send(struct fleet *, size_t server, const struct message *);
 
 /* Its mark: to be told by the next MARK; and the one it has acknowledged. */
-uint64_t fleet_mark(const struct fleet *, size_t server);
-uint64_t fleet_marked(const struct fleet *, size_t server);
-uint64_t fleet_marked_by_all(const struct fleet *);	/* the least of them */
-void fleet_set_mark(struct fleet *, size_t server, uint64_t step);
+uint64_t fleet_watermark(const struct fleet *, size_t server);
+uint64_t fleet_acked_watermark(const struct fleet *, size_t server);
+/* the least of them */
+uint64_t fleet_lowest_acked_watermark(const struct fleet *);
+void fleet_set_watermark(struct fleet *, size_t server, uint64_t step);
 /* It has gone back to this one. */
 void fleet_back(struct fleet *, size_t server, uint64_t step);
 
@@ -166,8 +167,8 @@ const struct ask *fleet_late(const struct fleet *, size_t *server,
  * A server said something; *ended is the ask that has now been answered by
  * all, good until the next call, or NULL.
  */
-int fleet_hear(struct fleet *, uint64_t peer, const struct message *,
-	       uint64_t now_ms, const struct ask **ended, struct fail *);
+int fleet_receive(struct fleet *, uint64_t peer, const struct message *,
+		  uint64_t now_ms, const struct ask **ended, struct fail *);
 
 /*
  * Deadlines and pings.  A server whose connection is whole, but which has not

@@ -23,7 +23,7 @@
  *		it lacks: safe before a plan goes out, and before a worker
  *		hears of it
  *	CUT	a checkpoint was published
- *	COUNTS	the records of each split, and where the ledger begins: safe
+ *	COUNTS	the records of each split, and where the sampler begins: safe
  *		before a step is leased
  *	STREAMS	epochs that have begun, and the streams of the newest: safe
  *		before one of its steps is leased

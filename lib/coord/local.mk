@@ -4,6 +4,8 @@ lib_libps_a_SOURCES += \
 	%D%/coord.c \
 	%D%/coord.h \
 	%D%/coord_async.c \
+	%D%/coord_cancel.c \
+	%D%/coord_cancel.h \
 	%D%/coord_check.c \
 	%D%/coord_cut.c \
 	%D%/coord_cut.h \
@@ -15,17 +17,15 @@ lib_libps_a_SOURCES += \
 	%D%/coord_ending.h \
 	%D%/coord_evaluate.c \
 	%D%/coord_evaluate.h \
-	%D%/coord_hear.c \
-	%D%/coord_hear.h \
 	%D%/coord_journal.c \
 	%D%/coord_journal.h \
 	%D%/coord_lease.c \
 	%D%/coord_lease.h \
-	%D%/coord_marks.c \
-	%D%/coord_marks.h \
 	%D%/coord_members.c \
 	%D%/coord_members.h \
 	%D%/coord_private.h \
+	%D%/coord_receive.c \
+	%D%/coord_receive.h \
 	%D%/coord_records.c \
 	%D%/coord_records.h \
 	%D%/coord_recover.c \
@@ -45,28 +45,28 @@ lib_libps_a_SOURCES += \
 	%D%/coord_submit.h \
 	%D%/coord_sync.c \
 	%D%/coord_sync.h \
-	%D%/coord_void.c \
-	%D%/coord_void.h \
 	%D%/coord_watch.c \
 	%D%/coord_watch.h \
+	%D%/coord_watermarks.c \
+	%D%/coord_watermarks.h \
 	%D%/fleet.c \
 	%D%/fleet.h \
-	%D%/history.c \
-	%D%/history.h \
 	%D%/journal.h \
-	%D%/ledger.c \
-	%D%/ledger.h \
-	%D%/ledger_count.c \
-	%D%/ledger_inside.h \
-	%D%/ledger_place.c \
 	%D%/queue.c \
 	%D%/queue.h \
-	%D%/redo.c \
-	%D%/redo.h \
 	%D%/request.c \
 	%D%/request.h \
+	%D%/rerun_set.c \
+	%D%/rerun_set.h \
 	%D%/round.c \
 	%D%/round.h \
+	%D%/sampler.c \
+	%D%/sampler.h \
+	%D%/sampler_count.c \
+	%D%/sampler_position.c \
+	%D%/sampler_private.h \
 	%D%/scheduler.h \
+	%D%/step_history.c \
+	%D%/step_history.h \
 	%D%/submitters.c \
 	%D%/submitters.h

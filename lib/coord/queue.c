@@ -23,7 +23,7 @@ struct queue {
 	size_t running, returned;
 	struct part_ended *ended;	/* which nobody has been told yet */
 	size_t ends, ends_room;
-	struct ledger *ledger;	/* or NULL */
+	struct sampler *sampler;	/* or NULL */
 };
 
 struct queue *
@@ -141,9 +141,9 @@ queue_unnumbered(const struct queue *q)
 }
 
 void
-queue_follow(struct queue *q, struct ledger *ledger)
+queue_follow(struct queue *q, struct sampler *sampler)
 {
-	q->ledger = ledger;
+	q->sampler = sampler;
 }
 
 size_t
@@ -223,10 +223,10 @@ describe(const struct queue *q, const struct order *o, struct lease_terms *l)
 	l->learning_rate = o->request.learning_rate;
 	l->call = o->request.call;
 	l->pass = q->pass;
-	/* What a step of a ledger reads is known when it is leased, and where
+	/* What a step of a sampler reads is known when it is leased, and where
 	   staleness is bounded it may not pull before. */
 	l->more = next && next->request.batch == l->batch &&
-		call_equal(next->request.call, l->call) && !q->ledger &&
+		call_equal(next->request.call, l->call) && !q->sampler &&
 		q->ahead == WINDOW - 1;
 }
 
@@ -236,7 +236,7 @@ lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
 	  uint64_t end, struct lease_terms *l)
 {
 	const struct step first = *at(q, number);
-	const uint64_t run = q->ledger ? ledger_run(q->ledger, first.place) :
+	const uint64_t run = q->sampler ? sampler_run(q->sampler, first.place) :
 		most;
 
 	if (most > run)
@@ -251,7 +251,7 @@ lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
 	       at(q, number)->deaths == first.deaths &&
 	       at(q, number)->order == first.order &&
 	       at(q, number)->attempts == first.attempts &&
-	       (!q->ledger ||
+	       (!q->sampler ||
 		at(q, number)->place == first.place + l->count)) {
 		take(q, number++, worker);
 		l->count++;
@@ -265,7 +265,7 @@ first_open(const struct queue *q)
 {
 	uint64_t step = q->mark;
 
-	while (step < q->next && (at(q, step)->state == STEP_SET_ASIDE ||
+	while (step < q->next && (at(q, step)->state == STEP_QUARANTINED ||
 				  at(q, step)->state == STEP_ENDED))
 		step++;
 	return step;
@@ -354,11 +354,11 @@ number_steps(struct queue *q, uint64_t limit, uint64_t streams)
 	struct order *o;
 
 	while (q->next < limit && (o = first_with_steps(q))) {
-		const uint64_t place = ledger_take(q->ledger, streams);
+		const uint64_t place = sampler_take(q->sampler, streams);
 
 		*at(q, q->next++) = (struct step){
 			.state = STEP_WAITING, .order = o, .place = place,
-			.stream = ledger_stream(q->ledger, place)
+			.stream = sampler_stream(q->sampler, place)
 		};
 		o->given++;
 	}
@@ -464,7 +464,7 @@ queue_returned(const struct queue *q)
 }
 
 void
-queue_set_aside(struct queue *q, uint64_t number)
+queue_quarantine(struct queue *q, uint64_t number)
 {
 	struct step *s = (struct step *)(uintptr_t)queue_step(q, number);
 
@@ -472,7 +472,7 @@ queue_set_aside(struct queue *q, uint64_t number)
 		return;
 	q->running -= s->state == STEP_LEASED;
 	q->returned -= s->state == STEP_RETURNED;
-	s->state = STEP_SET_ASIDE;
+	s->state = STEP_QUARANTINED;
 }
 
 bool
@@ -480,7 +480,7 @@ queue_blame(struct queue *q, uint64_t number, const void *worker)
 {
 	struct step *s = at(q, number);
 
-	if (!queue_step(q, number) || s->state == STEP_SET_ASIDE)
+	if (!queue_step(q, number) || s->state == STEP_QUARANTINED)
 		return false;
 	s->deaths++;
 	if (!s->first_dead)
@@ -488,12 +488,12 @@ queue_blame(struct queue *q, uint64_t number, const void *worker)
 	s->killer = s->killer || s->first_dead != worker;
 	if (s->deaths < QUEUE_DEATHS || !s->killer)
 		return false;
-	queue_set_aside(q, number);
+	queue_quarantine(q, number);
 	return true;
 }
 
 bool
-queue_mentions(const struct queue *q, const void *worker)
+queue_references(const struct queue *q, const void *worker)
 {
 	for (uint64_t i = q->mark; i < q->next; i++)
 		if (queue_step(q, i) && (at(q, i)->worker == worker ||
@@ -508,7 +508,7 @@ end_all(struct queue *q)
 {
 	for (uint64_t i = q->mark; i < q->next; i++) {
 		if (at(q, i)->state == STEP_WAITING)
-			ledger_return(q->ledger, at(q, i)->place);
+			sampler_return(q->sampler, at(q, i)->place);
 		at(q, i)->state = STEP_ENDED;
 	}
 	q->mark = q->next;
@@ -562,23 +562,23 @@ queue_asked(const struct queue *q, uint64_t number, struct lease_terms *l)
 	const struct step *s = at(q, number);
 
 	*l = (struct lease_terms){ .first = number, .count = 1, .attempt = 1,
-				   .place = q->ledger ? s->place : number };
+				   .place = q->sampler ? s->place : number };
 	describe(q, s->order, l);
 }
 
 bool
-queue_give(struct queue *q, struct lease_terms *l)
+queue_replay_next(struct queue *q, struct lease_terms *l)
 {
 	const uint64_t number = q->next;
 	struct order *o = first_with_steps(q);
 
 	if (!o || number >= q->mark + WINDOW)
 		return false;
-	if (q->ledger)
+	if (q->sampler)
 		number_steps(q, number + 1, 0);
 	else
 		*at(q, q->next++) = (struct step){ .order = o };
-	o->given += !q->ledger;
+	o->given += !q->sampler;
 	at(q, number)->state = STEP_RETURNED;
 	at(q, number)->attempts = 1;
 	q->returned++;
@@ -587,7 +587,7 @@ queue_give(struct queue *q, struct lease_terms *l)
 }
 
 void
-queue_wait(struct queue *q, uint64_t number)
+queue_replay_unleased(struct queue *q, uint64_t number)
 {
 	struct step *s = at(q, number);
 
@@ -599,7 +599,7 @@ queue_wait(struct queue *q, uint64_t number)
 }
 
 void
-queue_drop(struct queue *q, size_t requests)
+queue_replay_end(struct queue *q, size_t requests)
 {
 	while (requests-- > 0 && q->front)
 		drop_order(q, &q->front);
@@ -678,7 +678,7 @@ queue_begun(const struct queue *q, uint64_t *left)
 }
 
 uint64_t
-queue_mark(const struct queue *q)
+queue_watermark(const struct queue *q)
 {
 	return q->mark;
 }

@@ -11,15 +11,15 @@
  * never again.  A step that comes back (its worker died) is leased again,
  * before new ones, lowest number first.
  *
- * With a ledger the numbers up to some distance are given out by streams, so
+ * With a sampler the numbers up to some distance are given out by streams, so
  * that a worker keeps to its own.
  */
 #ifndef PS_QUEUE_H
 #define PS_QUEUE_H
 
 #include "base/window.h"
-#include "coord/ledger.h"
 #include "coord/request.h"
+#include "coord/sampler.h"
 
 #define QUEUE_DEATHS	5	/* of workers: what they were at is given up */
 
@@ -30,12 +30,12 @@ void queue_free(struct queue *);
 
 /*
  * Bounded staleness: a step is leased when all steps more than so many below
- * it have ended, as number queue_mark() + ahead is when all below the mark
+ * it have ended, as number queue_watermark() + ahead is when all below the mark
  * have.
  */
 void queue_bound(struct queue *, uint64_t ahead);
-/* Every step has a place in the ledger, which is borrowed. */
-void queue_follow(struct queue *, struct ledger *);
+/* Every step has a place in the sampler, which is borrowed. */
+void queue_follow(struct queue *, struct sampler *);
 
 /* Who has the step at the mark, if that alone keeps steps from being leased;
    else NULL. */
@@ -71,14 +71,14 @@ struct lease_terms {
 	struct call *call;		/* the queue's, till they have ended */
 	bool more;			/* steps like these come behind them,
 					   with no barrier between */
-	uint64_t place;			/* of the first, in the ledger; with
+	uint64_t place;			/* of the first, in the sampler; with
 					   none: its number */
 };
 size_t queue_lease(struct queue *, void *worker, size_t most, uint64_t limit,
 		   struct lease_terms *);
 
 /*
- * The same with a ledger, steps whose records are in sequence: of a stream, if
+ * The same with a sampler, steps whose records are in sequence: of a stream, if
  * there are any, else of the one that is furthest behind.
  */
 struct lease_choice {
@@ -97,19 +97,20 @@ size_t queue_lease_stream(struct queue *, void *worker, size_t most,
  *	NONE --number_steps()--> WAITING --take()--> LEASED
  *	NONE --queue_lease()--> LEASED
  *	LEASED --queue_return()--> RETURNED --take()--> LEASED
- *	LEASED, RETURNED --queue_blame()--> SET_ASIDE
+ *	LEASED, RETURNED --queue_blame()--> QUARANTINED
  *	LEASED --queue_unlease()--> WAITING
- *	NONE --queue_give()--> RETURNED --queue_wait()--> WAITING
- *	LEASED, RETURNED, SET_ASIDE --queue_end()--> ENDED
+ *	NONE --queue_replay_next()--> RETURNED
+ *	RETURNED --queue_replay_unleased()--> WAITING
+ *	LEASED, RETURNED, QUARANTINED --queue_end()--> ENDED
  *	all --end_all()--> ENDED
  */
 struct step {
 	enum step_state { STEP_NONE, STEP_WAITING, STEP_LEASED, STEP_RETURNED,
-			  STEP_ENDED, STEP_SET_ASIDE } state;
+			  STEP_ENDED, STEP_QUARANTINED } state;
 	uint64_t attempts;
 	void *worker;
 	struct order *order;
-	uint64_t place, stream;		/* in the ledger */
+	uint64_t place, stream;		/* in the sampler */
 	uint64_t deaths;		/* of workers under it */
 	const void *first_dead;		/* the worker that died first */
 	bool killer;			/* others did, too */
@@ -146,7 +147,7 @@ void queue_return_again(struct queue *, uint64_t above);
 size_t queue_returned(const struct queue *);
 
 /* It is leased no more and waits for queue_end(). */
-void queue_set_aside(struct queue *, uint64_t number);
+void queue_quarantine(struct queue *, uint64_t number);
 
 /*
  * The worker died while it ran this step, which is leased alone from now on.
@@ -156,13 +157,13 @@ void queue_set_aside(struct queue *, uint64_t number);
 bool queue_blame(struct queue *, uint64_t number, const void *worker);
 
 /* Does a step that has not ended speak of a worker who is gone? */
-bool queue_mentions(const struct queue *, const void *worker);
+bool queue_references(const struct queue *, const void *worker);
 
 /*
- * Give up every train request in front of the first barrier.  For each one
- * that had steps left, tell is called with how many had not ended (it may be
- * NULL).  Its steps are ended; which ones were under way: queue_mark() before
- * and queue_next() after.  An epoch that has begun is given up, too.
+ * Give up every train request in front of the first barrier.  For each one that
+ * had steps left, tell is called with how many had not ended (it may be NULL).
+ * Its steps are ended; which ones were under way: queue_watermark() before and
+ * queue_next() after.  An epoch that has begun is given up, too.
  */
 size_t queue_cancel(struct queue *,
 		    void (*tell)(void *to, const struct request *,
@@ -181,9 +182,9 @@ void queue_cancel_of(struct queue *, size_t owner);
  * say that it was never leased; end so many requests at the front, and all
  * steps that have a number.
  */
-bool queue_give(struct queue *, struct lease_terms *);
-void queue_wait(struct queue *, uint64_t number);
-void queue_drop(struct queue *, size_t requests);
+bool queue_replay_next(struct queue *, struct lease_terms *);
+void queue_replay_unleased(struct queue *, uint64_t number);
+void queue_replay_end(struct queue *, size_t requests);
 
 /*
  * What is left to do when all steps that have a number have ended: requests,
@@ -210,7 +211,7 @@ void queue_pass(struct queue *);
 void queue_begin(struct queue *, uint64_t steps);
 bool queue_begun(const struct queue *, uint64_t *left);
 
-uint64_t queue_mark(const struct queue *);	/* all steps below ended */
+uint64_t queue_watermark(const struct queue *);	/* all steps below ended */
 uint64_t queue_next(const struct queue *);	/* the next new number */
 size_t queue_running(const struct queue *);	/* leased now */
 bool queue_idle(const struct queue *);		/* nothing asked is left */

@@ -1,7 +1,7 @@
 #include "data/array.h"
 
 #include "base/mem.h"
-#include "data/fill.h"
+#include "data/feature_set.h"
 
 #include <float.h>
 #include <math.h>
@@ -108,7 +108,8 @@ fill_whole(const struct npy *n, struct feature *to, size_t at,
 
 	npy_integers(n, number, &bits, 1);
 	below_zero = n->kind == 'i' && bits > INT64_MAX;
-	return fill_integer(to, at, below_zero ? -bits : bits, below_zero, f);
+	return feature_set_integer(to, at, below_zero ? -bits : bits,
+				   below_zero, f);
 }
 
 /* Floats go where they belong at once: images are many numbers. */
@@ -121,10 +122,10 @@ fill_floats(const struct npy *head, struct feature *to, size_t at,
 	npy_floats(head, bytes, value, width);
 	for (size_t i = 0; i < width; i++)
 		if (!isfinite(value[i]))
-			return fill_number(to, at + i,
-					   npy_double(head, bytes +
-						      i * head->item),
-					   FLT_MANT_DIG, f);
+			return feature_set_number(to, at + i,
+						  npy_double(head, bytes +
+							     i * head->item),
+						  FLT_MANT_DIG, f);
 	return 0;
 }
 
@@ -149,8 +150,8 @@ fill_each(const struct npy *head, struct feature *to, size_t at, size_t width,
 				return -1;
 			continue;
 		}
-		if (fill_number(to, at + i, npy_double(head, bytes),
-				digits_of(head), f) != 0)
+		if (feature_set_number(to, at + i, npy_double(head, bytes),
+				       digits_of(head), f) != 0)
 			return -1;
 	}
 	return 0;
@@ -176,7 +177,7 @@ fill_row(const struct array *a, struct feature *to, size_t example,
 		return 0;
 	fail_at(f, "%s: record %llu", a->name,
 		(unsigned long long)a->row + 1);
-	return fail_pass(f);
+	return fail_mark_skippable(f);
 }
 
 int
@@ -280,7 +281,7 @@ array_pair_close(void *state)
 }
 
 static int
-begin_pair(struct pair *p, const struct want *want, char *const *files,
+begin_pair(struct pair *p, const struct read_spec *want, char *const *files,
 	   array_header *header, struct fail *f)
 {
 	if (want->count != 1)
@@ -305,7 +306,7 @@ begin_pair(struct pair *p, const struct want *want, char *const *files,
 }
 
 void *
-array_pair_open(const struct want *want, char *const *files,
+array_pair_open(const struct read_spec *want, char *const *files,
 		array_header *header, struct fail *f)
 {
 	struct pair *p = mem_alloc(1, sizeof(*p));

@@ -49,8 +49,8 @@ int array_fill(const struct npy *head, struct feature *, size_t at, size_t n,
  * A format's open, read and close for one array of values and, if there is a
  * label, a second one of labels, each with as many rows.
  */
-void *array_pair_open(const struct want *, char *const *files, array_header *,
-		      struct fail *);
+void *array_pair_open(const struct read_spec *, char *const *files,
+		      array_header *, struct fail *);
 int array_pair_read(void *, struct batch *, struct fail *);
 void array_pair_close(void *);
 

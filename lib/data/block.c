@@ -12,15 +12,15 @@ void
 block_release(struct block *b)
 {
 	for (size_t i = 0; i < b->spans; i++)
-		span_release(&b->span[i]);
+		record_range_release(&b->span[i]);
 	free(b->span);
 	*b = (struct block){ 0 };
 }
 
 void
-block_add(struct block *b, const struct span *s)
+block_add(struct block *b, const struct record_range *s)
 {
-	struct span *to;
+	struct record_range *to;
 
 	b->span = mem_resize(b->span, b->spans + 1, sizeof(*b->span));
 	to = &b->span[b->spans++];
@@ -30,7 +30,7 @@ block_add(struct block *b, const struct span *s)
 }
 
 void
-block_write_span(struct pack *p, const struct span *s)
+block_write_span(struct pack *p, const struct record_range *s)
 {
 	pack_array(p, 10);
 	pack_text(p, s->file);
@@ -42,7 +42,7 @@ block_write_span(struct pack *p, const struct span *s)
 	pack_uint(p, s->number);
 	pack_uint(p, s->at.origin);
 	pack_uint(p, s->at.inside);
-	pack_uint(p, s->piece);
+	pack_uint(p, s->segment);
 }
 
 /* A name out of a frame, or NULL if it is empty. */
@@ -60,9 +60,9 @@ read_name(struct unpack *u)
 }
 
 static void
-read_span(struct unpack *u, struct span *s)
+read_span(struct unpack *u, struct record_range *s)
 {
-	*s = (struct span){ 0 };
+	*s = (struct record_range){ 0 };
 	u->bad = unpack_array(u) != 10 || u->bad;
 	s->file = read_name(u);
 	s->label = read_name(u);
@@ -73,19 +73,20 @@ read_span(struct unpack *u, struct span *s)
 	s->number = unpack_uint(u);
 	s->at.origin = unpack_uint(u);
 	s->at.inside = unpack_uint(u);
-	s->piece = unpack_uint(u);
+	s->segment = unpack_uint(u);
 	u->bad = u->bad || !s->file;
 }
 
 int
-block_read_span(struct span *s, const void *data, size_t size, struct fail *f)
+block_read_span(struct record_range *s, const void *data, size_t size,
+		struct fail *f)
 {
 	struct unpack u = unpack_from(data, size);
 
 	read_span(&u, s);
 	if (unpack_ok(&u))
 		return 0;
-	span_release(s);
+	record_range_release(s);
 	return fail(f, FAIL_PROTOCOL, "a malformed span");
 }
 
@@ -134,7 +135,7 @@ block_order(uint64_t seed, size_t *order, size_t n)
 }
 
 void
-block_write_format(struct pack *p, const struct span_format *how)
+block_write_format(struct pack *p, const struct record_range_format *how)
 {
 	pack_array(p, 2);
 	pack_text(p, how->name ? how->name : "");
@@ -142,8 +143,8 @@ block_write_format(struct pack *p, const struct span_format *how)
 }
 
 int
-block_read_format(struct span_format *how, const void *data, size_t size,
-		  struct fail *f)
+block_read_format(struct record_range_format *how, const void *data,
+		  size_t size, struct fail *f)
 {
 	struct unpack u = unpack_from(data, size);
 

@@ -153,7 +153,7 @@ static const struct format format_cache = {
 
 void *
 cache_open(struct cache *cache, const struct format **format,
-	   const struct want *want, char *const *files, struct fail *f)
+	   const struct read_spec *want, char *const *files, struct fail *f)
 {
 	struct state *s = mem_alloc(1, sizeof(*s));
 

@@ -21,6 +21,6 @@ int cache_probe(const char *folder, struct fail *);
 
 /* As the format's open, and *format is then what reads and closes. */
 void *cache_open(struct cache *, const struct format **format,
-		 const struct want *, char *const *files, struct fail *);
+		 const struct read_spec *, char *const *files, struct fail *);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "tensor/clones.h"
+#include "tensor/target_clones.h"
 #include "wire/keys.h"
 
 #include <assert.h>
@@ -99,7 +99,7 @@ pad(struct text *to)
 static void
 add_gathered(struct text *to, const struct feature *x, size_t n)
 {
-	const struct gather *g = &x->gathered;
+	const struct unique_ids *g = &x->gathered;
 	struct pack keys = { 0 };
 
 	keys_write(&keys, g->id, g->count, 0);
@@ -263,7 +263,7 @@ read_beside(const void **item, size_t n, struct rest *r)
 }
 
 /* Returns the largest. */
-static CLONES uint32_t
+static TARGET_CLONES uint32_t
 copy_ids(const uint32_t *restrict from, size_t n, uint32_t *restrict to)
 {
 	uint32_t largest = 0;
@@ -275,7 +275,7 @@ copy_ids(const uint32_t *restrict from, size_t n, uint32_t *restrict to)
 	return largest;
 }
 
-static CLONES uint32_t
+static TARGET_CLONES uint32_t
 copy_shorts(const uint16_t *restrict from, size_t n, uint32_t *restrict to)
 {
 	uint32_t largest = 0;
@@ -298,7 +298,7 @@ place_size(size_t count)
 static bool
 read_gathered(struct feature *x, size_t size, size_t n, struct rest *r)
 {
-	struct gather *g = &x->gathered;
+	struct unique_ids *g = &x->gathered;
 	const uint64_t last = x->input->hashed ? UINT64_MAX :
 		x->input->rows - 1;
 	const void *keys = take(r, padded(size), 1), *row = NULL;
@@ -306,12 +306,12 @@ read_gathered(struct feature *x, size_t size, size_t n, struct rest *r)
 
 	if (n > r->size / sizeof(uint16_t) || keys_count(u) > n)
 		return false;
-	gather_room(g, n);
+	unique_ids_room(g, n);
 	g->count = keys_read(&u, 0, last, &g->id, &g->room);
 	if (unpack_ok(&u) && g->count > 0 && g->count <= n)
 		row = take(r, padded(n * place_size(g->count)), 1);
 	if (!row) {
-		gather_release(g);	/* it may have room for them alone */
+		unique_ids_release(g);	/* it may have room for them alone */
 		return false;
 	}
 	return (g->count <= SHORT ? copy_shorts(row, n, g->row) :

@@ -9,7 +9,7 @@
 
 struct cache_input
 cache_input(const char *folder, const struct format *format,
-	    const struct want *want, char *const *files)
+	    const struct read_spec *want, char *const *files)
 {
 	return (struct cache_input){
 		.folder = folder, .format = format, .want = want,
@@ -56,7 +56,7 @@ add_input(struct hash *h, const struct input *in)
 static void
 hash_way(const struct cache_input *in, char text[HASH_TEXT])
 {
-	const struct want *w = in->want;
+	const struct read_spec *w = in->want;
 	const uint64_t numbers[] = { w->count, w->no_header };
 	struct hash *h = hash_new();
 

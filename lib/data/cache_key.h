@@ -25,13 +25,13 @@ struct cache_key {
 struct cache_input {
 	const char *folder;	/* of caches; "": beside each input */
 	const struct format *format;
-	const struct want *want;
+	const struct read_spec *want;
 	char *const *files;
 	size_t count;		/* of files that are read together */
 };
 
 struct cache_input cache_input(const char *folder, const struct format *,
-			       const struct want *, char *const *files);
+			       const struct read_spec *, char *const *files);
 
 /* false: one of the files is not there, or is no plain file. */
 bool cache_key_make(struct cache_key *, const struct cache_input *);

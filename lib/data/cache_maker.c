@@ -4,7 +4,7 @@
 
 void
 cache_maker_begin(struct cache_maker *m, struct cache *cache,
-		  const struct want *want)
+		  const struct read_spec *want)
 {
 	*m = (struct cache_maker){ .cache = cache, .to.fd = -1,
 				   .batches = want->batches };

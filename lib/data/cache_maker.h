@@ -24,7 +24,7 @@ struct cache_maker {
 
 /* For caches of what is wanted, one after the other. */
 void cache_maker_begin(struct cache_maker *, struct cache *,
-		       const struct want *);
+		       const struct read_spec *);
 void cache_maker_release(struct cache_maker *);
 
 /* Begin one with record first, unless somebody else is making it there. */

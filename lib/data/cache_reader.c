@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 void
-cache_reader_begin(struct cache_reader *r, const struct want *want)
+cache_reader_begin(struct cache_reader *r, const struct read_spec *want)
 {
 	*r = (struct cache_reader){ .from.fd = -1, .batches = want->batches };
 	batch_begin(&r->block, want->inputs, want->count, want->label);

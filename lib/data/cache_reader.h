@@ -13,7 +13,7 @@ struct cache_reader {
 	size_t used;		/* so many records of which were */
 };
 
-void cache_reader_begin(struct cache_reader *, const struct want *);
+void cache_reader_begin(struct cache_reader *, const struct read_spec *);
 void cache_reader_release(struct cache_reader *);
 
 /* The cache at that path, whose first record has this number: true. */

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/names.h"
 #include "base/text.h"
-#include "data/fill.h"
+#include "data/feature_set.h"
 #include "data/order.h"
 
 #include <stdlib.h>
@@ -35,16 +35,17 @@ columns_release(struct columns *c)
 }
 
 static const char *
-shown(const struct columns *c, size_t column, char text[FILL_SHOWN])
+shown(const struct columns *c, size_t column, char text[FEATURE_SET_SHOWN])
 {
-	return fill_shown(c->name[column], strlen(c->name[column]), text);
+	return feature_set_shown(c->name[column], strlen(c->name[column]),
+				 text);
 }
 
 /* The names of the columns, as far as they fit a message. */
 static void
 list(const struct columns *c, struct text *names)
 {
-	char text[FILL_SHOWN];
+	char text[FEATURE_SET_SHOWN];
 
 	for (size_t i = 0; i < c->count; i++) {
 		if (names->size > LISTED) {
@@ -189,7 +190,7 @@ check_width(const struct feed *feed, struct fail *f)
 /* The columns of the label and of what weighs examples, as far as there are
    any. */
 static void
-set_apart(struct planner *p, const struct want *want)
+set_apart(struct planner *p, const struct read_spec *want)
 {
 	const struct input *label = want->label ? want->label : want->apart;
 	const struct feed *feed = &p->c->label;
@@ -213,7 +214,7 @@ set_apart(struct planner *p, const struct want *want)
 
 /* Where columns have names, and it is not said which is the first of them. */
 static int
-keep_order(const struct planner *p, const struct want *want, size_t input,
+keep_order(const struct planner *p, const struct read_spec *want, size_t input,
 	   const struct feed *feed, struct fail *f)
 {
 	const char **name;
@@ -233,14 +234,14 @@ keep_order(const struct planner *p, const struct want *want, size_t input,
 }
 
 static int
-plan_input(struct planner *p, const struct want *want, size_t i, bool narrow,
-	   struct fail *f)
+plan_input(struct planner *p, const struct read_spec *want, size_t i,
+	   bool narrow, struct fail *f)
 {
 	const struct input *in = &want->inputs[i];
 	struct feed *feed = &p->c->feed[i];
 
 	feed->input = in;
-	feed->unread = !want_reads(want, in);
+	feed->unread = !read_spec_reads(want, in);
 	feed->word = p->c->any;
 	feed->word.name = in->name;
 	memcpy(feed->word.where, in->where, sizeof(in->where));
@@ -253,7 +254,7 @@ plan_input(struct planner *p, const struct want *want, size_t i, bool narrow,
 }
 
 int
-columns_plan(struct columns *c, const struct want *want, bool narrow,
+columns_plan(struct columns *c, const struct read_spec *want, bool narrow,
 	     struct fail *f)
 {
 	struct planner p;
@@ -283,7 +284,7 @@ static int
 fill_one(const struct columns *c, size_t column, struct feature *to, size_t at,
 	 size_t *count, column_fill *fill, void *record, struct fail *f)
 {
-	char text[FILL_SHOWN];
+	char text[FEATURE_SET_SHOWN];
 
 	return fill(record, column, to, at, count, f) == 0 ? 0 :
 		fail_at(f, "%s", shown(c, column, text));
@@ -300,7 +301,7 @@ fill_crossed(const struct columns *c, const struct feed *feed,
 
 	word->input = &feed->word;
 	for (size_t i = 0; i < feed->count; i++) {
-		char text[FILL_SHOWN];
+		char text[FEATURE_SET_SHOWN];
 		size_t n;
 
 		if (fill_one(c, feed->column[i], word, 0, &n, fill, record,
@@ -330,7 +331,7 @@ columns_fill(const struct columns *c, const struct feed *feed,
 	size_t count = 0;
 
 	if (feed->unread) {
-		want_unread(to, example);
+		read_spec_unread(to, example);
 		return 0;
 	}
 	if (feed->input->crossed)
@@ -343,7 +344,7 @@ columns_fill(const struct columns *c, const struct feed *feed,
 			return -1;
 		count += n;
 	}
-	if (fill_up(to, at, count, f) != 0)
+	if (feature_set_padding(to, at, count, f) != 0)
 		return -1;
 	if (feed->input->pad)
 		count = width;

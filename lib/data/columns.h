@@ -40,7 +40,7 @@ void columns_release(struct columns *);
  * column has one value, or those that sep= cuts it into, so that their number
  * can be checked.  FAIL_DATA, with no place in front: some are not there.
  */
-int columns_plan(struct columns *, const struct want *, bool narrow,
+int columns_plan(struct columns *, const struct read_spec *, bool narrow,
 		 struct fail *);
 
 /*

@@ -1,10 +1,10 @@
 #include "data/columns.h"
 
 #include "base/mem.h"
-#include "data/fill.h"
+#include "data/feature_set.h"
+#include "data/lines.h"
 #include "data/number.h"
 #include "data/number_format.h"
-#include "data/lines.h"
 
 #include <float.h>
 #include <stdio.h>
@@ -28,11 +28,11 @@ struct csv {
 	struct field *field;	/* of the record; each ends in a NUL */
 	size_t count, room;
 	struct columns columns;	/* none until they are known */
-	const struct bad *bad;	/* what may be passed over, or NULL */
+	const struct skip_records *bad;	/* what may be passed over, or NULL */
 	bool told;		/* so that the line of a bad one is wanted */
 	float *number;		/* of a record, each a column, if floats can
 				   tell all that is wanted; else NULL */
-	struct form *form;	/* of those, as they were last */
+	struct number_format *form;	/* of those, as they were last */
 	bool pending;		/* the first record has been split already */
 	bool part;		/* not to the end of the file */
 };
@@ -62,7 +62,7 @@ bad_record(const struct csv *c, struct fail *f)
 {
 	if (c->told)
 		csv_fail(c, f);
-	return fail_pass(f);
+	return fail_mark_skippable(f);
 }
 
 static void
@@ -109,16 +109,16 @@ static void
 split_plain(struct csv *c, size_t *at)
 {
 	const struct lines *l = &c->lines;
-	const uint64_t separators = (unsigned char)c->separator * DIGITS_EACH;
+	const uint64_t separators = (unsigned char)c->separator * SWAR_EACH;
 	const size_t start = *at;
 	unsigned n = 8;
 
 	/* Eight characters at a time; behind the line there is slack. */
 	for (; *at < l->size && n == 8; *at += n) {
-		const uint64_t other = digits_load(l->text + *at) ^
-				       '0' * DIGITS_EACH ^ separators;
+		const uint64_t other = swar_load(l->text + *at) ^
+				       '0' * SWAR_EACH ^ separators;
 
-		n = digits_before(digits_zero(other));
+		n = swar_before(swar_zero(other));
 	}
 	if (*at > l->size)
 		*at = l->size;
@@ -181,7 +181,7 @@ told_by_floats(const struct input *in)
 
 /* If all that is wanted is, a record of plain numbers need not be cut. */
 static void
-plan_floats(struct csv *c, const struct want *want)
+plan_floats(struct csv *c, const struct read_spec *want)
 {
 	bool plain = !want->label || told_by_floats(want->label);
 
@@ -196,7 +196,7 @@ plan_floats(struct csv *c, const struct want *want)
 }
 
 static int
-plan(struct csv *c, const struct want *want, struct fail *f)
+plan(struct csv *c, const struct read_spec *want, struct fail *f)
 {
 	if (columns_plan(&c->columns, want, true, f) != 0)
 		return csv_fail(c, f);
@@ -241,8 +241,8 @@ name_columns(struct csv *c, bool no_header, struct fail *f)
 }
 
 static void *
-begin(const struct want *want, const char *file, char separator, bool quotes,
-      struct fail *f)
+begin(const struct read_spec *want, const char *file, char separator,
+      bool quotes, struct fail *f)
 {
 	struct csv *c = mem_alloc(1, sizeof(*c));
 
@@ -259,13 +259,13 @@ begin(const struct want *want, const char *file, char separator, bool quotes,
 }
 
 static void *
-csv_open(const struct want *want, char *const *files, struct fail *f)
+csv_open(const struct read_spec *want, char *const *files, struct fail *f)
 {
 	return begin(want, files[0], ',', true, f);
 }
 
 static void *
-tsv_open(const struct want *want, char *const *files, struct fail *f)
+tsv_open(const struct read_spec *want, char *const *files, struct fail *f)
 {
 	return begin(want, files[0], '\t', false, f);
 }
@@ -277,8 +277,8 @@ fill_field(void *state, size_t column, struct feature *to, size_t at,
 {
 	const struct csv *c = state;
 
-	return fill_cut(to, at, field_text(c, column), c->field[column].size,
-			count, f);
+	return feature_set_cut(to, at, field_text(c, column),
+			       c->field[column].size, count, f);
 }
 
 /*
@@ -319,13 +319,13 @@ put_numbers(const struct csv *c, const struct feed *feed, struct feature *to,
 	float *value;
 
 	if (feed->unread) {
-		want_unread(to, example);
+		read_spec_unread(to, example);
 		return true;
 	}
 	for (size_t i = 0; !feed->numbers && i < feed->count; i++)
-		if (fill_number(to, at + i,
-				(double)c->number[feed->column[i]],
-				FLT_MANT_DIG, &ignored) != 0)
+		if (feature_set_number(to, at + i,
+				       (double)c->number[feed->column[i]],
+				       FLT_MANT_DIG, &ignored) != 0)
 			return false;
 	if (!feed->numbers)
 		return true;
@@ -365,7 +365,7 @@ csv_read(void *state, struct batch *b, struct fail *f)
 	struct csv *c = state;
 	int got = 1;
 
-	c->told = bad_told(c->bad, b != NULL);
+	c->told = skip_records_reports(c->bad, b != NULL);
 	if (!c->pending) {
 		got = next_line(c, f);
 		if (got <= 0 || (b && read_plain(c, b)))

@@ -9,8 +9,8 @@
 #define PS_FORMAT_H
 
 #include "base/fail.h"
-#include "data/bad.h"
 #include "data/command.h"
+#include "data/skip_records.h"
 #include "model/batch.h"
 #include "model/input.h"
 
@@ -21,7 +21,7 @@
 struct order;
 
 /* What to read: borrowed, for as long as the file is open. */
-struct want {
+struct read_spec {
 	const struct input *inputs;
 	size_t count;
 	const struct input *label;	/* NULL: labels are not read */
@@ -30,23 +30,23 @@ struct want {
 	bool batches;			/* what is read is used as it is: see
 					   struct feature, is_gathered */
 	struct commands *commands;	/* NULL: "pipe:" is refused */
-	const struct bad *bad;		/* what may be passed over, or NULL */
+	const struct skip_records *bad;	/* what may be passed over, or NULL */
 	const struct noes *noes;	/* labels that were read, or NULL */
 	struct order *order;		/* of the columns so far, or NULL */
 };
 
 /*
  * Is the input read of each record?  What does nothing but weigh examples is
- * not where there are no labels; want_unread() puts 1 for it.
+ * not where there are no labels; read_spec_unread() puts 1 for it.
  */
 static inline bool
-want_reads(const struct want *want, const struct input *in)
+read_spec_reads(const struct read_spec *want, const struct input *in)
 {
 	return want->label || !in->weighs;
 }
 
 static inline void
-want_unread(struct feature *to, size_t example)
+read_spec_unread(struct feature *to, size_t example)
 {
 	*feature_values(to, example, 1) = 1;
 }
@@ -57,7 +57,8 @@ struct format {
 	const char *within;	/* what stands in its files' names, or NULL */
 	bool pairs;		/* labels are in a second file */
 	/* NULL if the files cannot feed what is wanted. */
-	void *(*open)(const struct want *, char *const *files, struct fail *);
+	void *(*open)(const struct read_spec *, char *const *files,
+		      struct fail *);
 	/*
 	 * Put one record behind the examples of the batch, which the caller
 	 * then counts, or pass over it if the batch is NULL.  1; 0: no more.

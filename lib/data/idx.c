@@ -64,7 +64,7 @@ idx_header(struct array *a, struct fail *f)
 }
 
 static void *
-idx_open(const struct want *want, char *const *files, struct fail *f)
+idx_open(const struct read_spec *want, char *const *files, struct fail *f)
 {
 	return array_pair_open(want, files, idx_header, f);
 }

@@ -1,8 +1,6 @@
 lib_libps_a_SOURCES += \
 	%D%/array.c \
 	%D%/array.h \
-	%D%/bad.c \
-	%D%/bad.h \
 	%D%/block.c \
 	%D%/block.h \
 	%D%/cache.c \
@@ -15,15 +13,15 @@ lib_libps_a_SOURCES += \
 	%D%/cache_maker.h \
 	%D%/cache_reader.c \
 	%D%/cache_reader.h \
+	%D%/cache_segment.c \
+	%D%/cache_segment.h \
 	%D%/columns.c \
 	%D%/columns.h \
 	%D%/command.c \
 	%D%/command.h \
-	%D%/counts.c \
-	%D%/counts.h \
 	%D%/csv.c \
-	%D%/fill.c \
-	%D%/fill.h \
+	%D%/feature_set.c \
+	%D%/feature_set.h \
 	%D%/format.c \
 	%D%/format.h \
 	%D%/idx.c \
@@ -35,14 +33,16 @@ lib_libps_a_SOURCES += \
 	%D%/number_format.h \
 	%D%/order.c \
 	%D%/order.h \
-	%D%/pieces.c \
-	%D%/pieces.h \
 	%D%/reader.c \
 	%D%/reader.h \
+	%D%/record_index.c \
+	%D%/record_index.h \
+	%D%/record_range.c \
+	%D%/record_range.h \
+	%D%/skip_records.c \
+	%D%/skip_records.h \
 	%D%/source.c \
 	%D%/source.h \
-	%D%/span.c \
-	%D%/span.h \
 	%D%/split.c \
 	%D%/split.h \
 	%D%/svmlight.c \

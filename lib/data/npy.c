@@ -7,7 +7,7 @@
 #include <string.h>
 
 static void *
-npy_open(const struct want *want, char *const *files, struct fail *f)
+npy_open(const struct read_spec *want, char *const *files, struct fail *f)
 {
 	return array_pair_open(want, files, npy_header_read, f);
 }
@@ -38,7 +38,7 @@ npz_close(void *state)
 }
 
 static const struct input *
-input_of(const struct want *want, size_t i)
+input_of(const struct read_spec *want, size_t i)
 {
 	return i < want->count ? &want->inputs[i] : want->label;
 }
@@ -55,14 +55,14 @@ is_array(const char *member, const char *name)
 
 /* Load a member, if it is wanted. */
 static int
-load(struct npz *n, const struct want *want, struct source *s,
+load(struct npz *n, const struct read_spec *want, struct source *s,
      const char *member, struct fail *f)
 {
 	for (size_t i = 0; i < n->count; i++) {
 		const struct input *in = input_of(want, i);
 		struct array *a = &n->array[i];
 
-		if (!want_reads(want, in) || !is_array(member, in->name))
+		if (!read_spec_reads(want, in) || !is_array(member, in->name))
 			continue;
 		if (a->name)
 			return fail(f, FAIL_DATA, "%s: %s is in it twice",
@@ -76,7 +76,7 @@ load(struct npz *n, const struct want *want, struct source *s,
 }
 
 static int
-check(const struct npz *n, const struct want *want, const char *file,
+check(const struct npz *n, const struct read_spec *want, const char *file,
       struct fail *f)
 {
 	const struct array *first = NULL;
@@ -85,7 +85,7 @@ check(const struct npz *n, const struct want *want, const char *file,
 		const struct array *a = &n->array[i];
 		const struct input *in = input_of(want, i);
 
-		if (!want_reads(want, in))
+		if (!read_spec_reads(want, in))
 			continue;	/* its array has no name */
 		if (!a->name)
 			return fail(f, FAIL_DATA, "%s: no array %s (%s) in it",
@@ -102,7 +102,7 @@ check(const struct npz *n, const struct want *want, const char *file,
 }
 
 static int
-load_all(struct npz *n, const struct want *want, struct source *s,
+load_all(struct npz *n, const struct read_spec *want, struct source *s,
 	 struct fail *f)
 {
 	const char *member;
@@ -115,7 +115,7 @@ load_all(struct npz *n, const struct want *want, struct source *s,
 }
 
 static void *
-npz_open(const struct want *want, char *const *files, struct fail *f)
+npz_open(const struct read_spec *want, char *const *files, struct fail *f)
 {
 	struct npz *n = mem_alloc(1, sizeof(*n));
 	struct source *s = source_open_archive(files[0], want->commands, f);
@@ -150,7 +150,7 @@ npz_read(void *state, struct batch *b, struct fail *f)
 			got = array_next(&n->array[i], to, at,
 					 all < 0 ? &second : f);
 		else if (to)
-			want_unread(to, at);
+			read_spec_unread(to, at);
 		if (got < all)
 			all = got;
 	}

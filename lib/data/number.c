@@ -37,9 +37,9 @@ add_digits(const char *p, struct decimal *d)
 	unsigned n = 8;
 
 	for (; n == 8; p += n) {
-		uint64_t word = digits_load(p);
+		uint64_t word = swar_load(p);
 
-		n = digits_before(digits_not(word));
+		n = swar_before(swar_not(word));
 		if (n == 0)
 			break;
 		word <<= 64 - 8 * n;
@@ -48,7 +48,7 @@ add_digits(const char *p, struct decimal *d)
 		else if (word > 0)
 			d->count = 8 - __builtin_ctzll(word) / 8;
 		/* 19 digits fit; what comes of more is never used. */
-		d->digits = d->digits * ten[n] + digits_value(word);
+		d->digits = d->digits * ten[n] + swar_value(word);
 	}
 	return p;
 }
@@ -140,24 +140,24 @@ number_float(const char *text, float *value)
  * returns where it ends, or NULL if there is none.
  */
 static inline const char *
-read_short(const char *p, char end, struct form *form, float *value)
+read_short(const char *p, char end, struct number_format *form, float *value)
 {
-	const unsigned minus = form_minus(*p);
+	const unsigned minus = number_format_minus(*p);
 	uint64_t word;
 
-	if (!form_look(form, p, minus, end))
+	if (!number_format_look(form, p, minus, end))
 		return NULL;
-	word = form_word(form, p + minus);
-	if (!digits_all(word, word))
+	word = number_format_word(form, p + minus);
+	if (!swar_all(word, word))
 		return NULL;
-	*value = form_value(form, digits_value(word), minus);
+	*value = number_format_value(form, swar_value(word), minus);
 	return p + minus + form->size;
 }
 
 bool
 number_short(const char *text, size_t size, float *value)
 {
-	struct form form;
+	struct number_format form;
 	float x;
 
 	if (read_short(text, '\0', &form, &x) != text + size)
@@ -172,30 +172,33 @@ number_short(const char *text, size_t size, float *value)
  */
 static inline size_t
 read_alike(const char **at, char between, float *restrict value,
-	   const struct form *form, size_t count, bool with_signs)
+	   const struct number_format *form, size_t count, bool with_signs)
 {
 	const char *p = *at;
 	size_t n = 0;
 
 	for (; n + 2 < count; n += 2) {
-		const struct form *a = &form[n], *b = a + 1;
-		const unsigned a_minus = with_signs ? form_minus(*p) : 0;
+		const struct number_format *a = &form[n], *b = a + 1;
+		const unsigned a_minus = with_signs ? number_format_minus(*p) :
+			0;
 		const char *q = p + a_minus + a->size + 1;
-		const unsigned b_minus = with_signs ? form_minus(*q) : 0;
+		const unsigned b_minus = with_signs ? number_format_minus(*q) :
+			0;
 		const char *end = q + b_minus + b->size;
-		digits_pair x;
+		swar_pair x;
 		uint64_t both;
 
 		if (q[-1] != between || *end != between ||
-		    !form_fits(a, p + a_minus) || !form_fits(b, q + b_minus))
+		    !number_format_fits(a, p + a_minus) ||
+		    !number_format_fits(b, q + b_minus))
 			break;
-		x = digits_both(form_word(a, p + a_minus),
-				form_word(b, q + b_minus));
-		if (!digits_good(x))
+		x = swar_both(number_format_word(a, p + a_minus),
+			      number_format_word(b, q + b_minus));
+		if (!swar_good(x))
 			break;
-		both = digits_values(x);
-		value[n] = form_value(a, (uint32_t)both, a_minus);
-		value[n + 1] = form_value(b, both >> 32, b_minus);
+		both = swar_values(x);
+		value[n] = number_format_value(a, (uint32_t)both, a_minus);
+		value[n + 1] = number_format_value(b, both >> 32, b_minus);
 		p = end + 1;
 	}
 	*at = p;
@@ -203,14 +206,14 @@ read_alike(const char **at, char between, float *restrict value,
 }
 
 const char *
-number_list(const char *p, char between, float *value, struct form *form,
-	    size_t count)
+number_list(const char *p, char between, float *value,
+	    struct number_format *form, size_t count)
 {
 	size_t n = read_alike(&p, between, value, form, count, false);
 
 	n += read_alike(&p, between, value + n, form + n, count - n, true);
 	for (; n < count; n++, p++) {
-		struct form f;
+		struct number_format f;
 
 		p = read_short(p, between, &f, &value[n]);
 		if (!p || *p != (n + 1 < count ? between : '\0'))
@@ -247,7 +250,7 @@ number_uint(const char *text, uint64_t *value, bool *fits)
 /* ---- pairs ---- */
 
 /* Where pairs are read from, and to. */
-struct pairs {
+struct sparse_pairs {
 	const char *p;
 	uint64_t first, next, rows;
 	uint32_t *id;
@@ -265,14 +268,14 @@ enum manner {
 static inline unsigned
 id_size(const char *p)
 {
-	const unsigned size = digits_before(digits_not(digits_load(p)));
+	const unsigned size = swar_before(swar_not(swar_load(p)));
 
 	return p[size] == ':' ? size : 0;
 }
 
 /* As far as it goes: what stops it is for others to see. */
 static inline void
-take(struct pairs *from, struct form form, enum manner manner)
+take(struct sparse_pairs *from, struct number_format form, enum manner manner)
 {
 	uint32_t *restrict id = from->id;
 	const uint64_t first = from->first, rows = from->rows;
@@ -283,23 +286,25 @@ take(struct pairs *from, struct form form, enum manner manner)
 
 	while (size > 0) {
 		const char *v = p + size + 1;
-		const unsigned minus = manner == ALIKE ? 0 : form_minus(*v);
-		digits_pair x;
+		const unsigned minus = manner == ALIKE ? 0 :
+			number_format_minus(*v);
+		swar_pair x;
 		uint64_t both, row;
 
-		if (manner == FREELY ? !form_look(&form, v, minus, ' ') :
-				       !form_fits(&form, v + minus))
+		if (manner == FREELY ?
+		    !number_format_look(&form, v, minus, ' ') :
+				       !number_format_fits(&form, v + minus))
 			break;
-		x = digits_both(digits_load(p) << (64 - 8 * size),
-				form_word(&form, v + minus));
+		x = swar_both(swar_load(p) << (64 - 8 * size),
+			      number_format_word(&form, v + minus));
 		v += form.size + minus;
-		if (!digits_good(x) || (unsigned char)*v > ' ')
+		if (!swar_good(x) || (unsigned char)*v > ' ')
 			break;
-		both = digits_values(x);
+		both = swar_values(x);
 		row = (uint32_t)both - first;
 		if (row < next || row >= rows)
 			break;
-		*value++ = form_value(&form, both >> 32, minus);
+		*value++ = number_format_value(&form, both >> 32, minus);
 		*id++ = (uint32_t)row;
 		next = row + 1;
 		p = v;
@@ -310,18 +315,18 @@ take(struct pairs *from, struct form form, enum manner manner)
 		if (p[size] != ':')
 			size = id_size(p);
 	}
-	*from = (struct pairs){ p, first, next, rows, id, value };
+	*from = (struct sparse_pairs){ p, first, next, rows, id, value };
 }
 
 const char *
-number_pairs(const char *p, uint64_t first, uint64_t next, uint64_t rows,
-	     uint32_t *id, float *value, size_t *count)
+number_sparse_pairs(const char *p, uint64_t first, uint64_t next, uint64_t rows,
+		    uint32_t *id, float *value, size_t *count)
 {
-	struct pairs from = { p, first, next, rows, id, value };
-	struct form form = { 0 };
+	struct sparse_pairs from = { p, first, next, rows, id, value };
+	struct number_format form = { 0 };
 	const char *v = p + id_size(p) + 1;
 
-	if (form_look(&form, v, form_minus(*v), ' ')) {
+	if (number_format_look(&form, v, number_format_minus(*v), ' ')) {
 		take(&from, form, ALIKE);
 		take(&from, form, SIGNED);
 	}

@@ -32,9 +32,9 @@ bool number_short(const char *text, size_t size, float *);
  * which is returned; NULL: there is anything else.  A list is read faster if
  * it is written like the one before, whose forms these are, or become.
  */
-struct form;
+struct number_format;
 const char *number_list(const char *text, char between, float *value,
-			struct form *, size_t count);
+			struct number_format *, size_t count);
 
 /* Digits only; do they fit 64 bits?  Returns as number_float() does. */
 const char *number_uint(const char *text, uint64_t *, bool *fits);
@@ -53,8 +53,8 @@ const char *number_uint(const char *text, uint64_t *, bool *fits);
  * id and value have room for one of every NUMBER_PAIR characters of the
  * line, and one more; NUMBER_SLACK bytes behind its end can be read.
  */
-const char *number_pairs(const char *p, uint64_t first, uint64_t next,
-			 uint64_t rows, uint32_t *id, float *value,
-			 size_t *count);
+const char *number_sparse_pairs(const char *p, uint64_t first, uint64_t next,
+				uint64_t rows, uint32_t *id, float *value,
+				size_t *count);
 
 #endif

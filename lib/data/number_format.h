@@ -19,56 +19,56 @@
  * its last character is the highest byte is a number with leading zeros.
  */
 
-#define DIGITS_EACH	UINT64_C(0x0101010101010101)	/* times a byte */
+#define SWAR_EACH	UINT64_C(0x0101010101010101)	/* times a byte */
 
 /* Eight characters; a digit is its value, any other byte is 10 or more. */
 static inline uint64_t
-digits_load(const char *p)
+swar_load(const char *p)
 {
 	uint64_t word;
 
 	memcpy(&word, p, sizeof(word));
-	return word ^ '0' * DIGITS_EACH;
+	return word ^ '0' * SWAR_EACH;
 }
 
 /* The top bit of every byte that is no digit, and of no other. */
 static inline uint64_t
-digits_not(uint64_t word)
+swar_not(uint64_t word)
 {
-	const uint64_t low = word & 0x7f * DIGITS_EACH;
+	const uint64_t low = word & 0x7f * SWAR_EACH;
 
-	return ((low + 0x76 * DIGITS_EACH) | word) & 0x80 * DIGITS_EACH;
+	return ((low + 0x76 * SWAR_EACH) | word) & 0x80 * SWAR_EACH;
 }
 
 /* The top bit of every byte that is 0, and of no other. */
 static inline uint64_t
-digits_zero(uint64_t word)
+swar_zero(uint64_t word)
 {
-	const uint64_t low = 0x7f * DIGITS_EACH;
+	const uint64_t low = 0x7f * SWAR_EACH;
 
 	return ~(((word & low) + low) | word | low);
 }
 
 /* How many of eight characters stand before the first that is marked. */
 static inline unsigned
-digits_before(uint64_t marks)
+swar_before(uint64_t marks)
 {
 	return marks ? (unsigned)__builtin_ctzll(marks) / 8 : 8;
 }
 
 /* Are all bytes of both words digits? */
 static inline bool
-digits_all(uint64_t a, uint64_t b)
+swar_all(uint64_t a, uint64_t b)
 {
-	const uint64_t six = 0x06 * DIGITS_EACH;
+	const uint64_t six = 0x06 * SWAR_EACH;
 
 	/* Only a byte that is none itself can carry into its neighbour. */
-	return ((a | (a + six) | b | (b + six)) & 0xf0 * DIGITS_EACH) == 0;
+	return ((a | (a + six) | b | (b + six)) & 0xf0 * SWAR_EACH) == 0;
 }
 
 /* The number of eight digits: pairs of digits, then of pairs, of those. */
 static inline uint64_t
-digits_value(uint64_t word)
+swar_value(uint64_t word)
 {
 	const uint64_t mask = UINT64_C(0x000000ff000000ff);
 	const uint64_t even = UINT64_C(0x000f424000000064);
@@ -80,36 +80,36 @@ digits_value(uint64_t word)
 
 /* Two such words beside each other. */
 #ifdef __x86_64__
-typedef __m128i digits_pair;
+typedef __m128i swar_pair;
 #else
-typedef struct { uint64_t a, b; } digits_pair;
+typedef struct { uint64_t a, b; } swar_pair;
 #endif
 
-static inline digits_pair
-digits_both(uint64_t a, uint64_t b)
+static inline swar_pair
+swar_both(uint64_t a, uint64_t b)
 {
 #ifdef __x86_64__
 	return _mm_unpacklo_epi64(_mm_cvtsi64_si128((int64_t)a),
 				  _mm_cvtsi64_si128((int64_t)b));
 #else
-	return (digits_pair){ a, b };
+	return (swar_pair){ a, b };
 #endif
 }
 
 /* Are all bytes digits? */
 static inline bool
-digits_good(digits_pair x)
+swar_good(swar_pair x)
 {
 #ifdef __x86_64__
 	return _mm_movemask_epi8(_mm_adds_epu8(x, _mm_set1_epi8(0x76))) == 0;
 #else
-	return digits_all(x.a, x.b);
+	return swar_all(x.a, x.b);
 #endif
 }
 
 /* The two numbers, the first one in the lower half. */
 static inline uint64_t
-digits_values(digits_pair x)
+swar_values(swar_pair x)
 {
 #ifdef __x86_64__
 	/* The upper one of two bytes, and ten times the lower one. */
@@ -120,7 +120,7 @@ digits_values(digits_pair x)
 	x = _mm_madd_epi16(x, _mm_set1_epi32(1 << 16 | 10000));
 	return (uint64_t)_mm_cvtsi128_si64(x);
 #else
-	return digits_value(x.a) | digits_value(x.b) << 32;
+	return swar_value(x.a) | swar_value(x.b) << 32;
 #endif
 }
 
@@ -134,7 +134,7 @@ digits_values(digits_pair x)
  * foretold.
  */
 
-struct form {
+struct number_format {
 	unsigned size;		/* characters but for the "-" */
 	unsigned skip;		/* of those: a 0 that is not among the digits */
 	unsigned places;	/* digits behind the point */
@@ -146,7 +146,7 @@ struct form {
 };
 
 /* Of a number of one digit, to begin with. */
-static const struct form form_digit = {
+static const struct number_format form_digit = {
 	.size = 1, .shift = 56, .before = 0xff
 };
 
@@ -155,14 +155,14 @@ static const struct form form_digit = {
  * some processors only have when all that was in it before is known, too.
  */
 static inline unsigned
-form_minus(char c)
+number_format_minus(char c)
 {
 	return ((unsigned)((unsigned char)c ^ '-') - 1) >> 31;
 }
 
 /* Which of sixteen characters are points?  Bit i is for p[i]. */
 static inline unsigned
-form_points(const char *p)
+number_format_points(const char *p)
 {
 #ifdef __x86_64__
 	const __m128i x = _mm_loadu_si128((const void *)p);
@@ -180,7 +180,7 @@ form_points(const char *p)
 
 /* And which are this one, or below it as a tab is below a blank? */
 static inline unsigned
-form_ends(const char *p, char end)
+number_format_ends(const char *p, char end)
 {
 #ifdef __x86_64__
 	const __m128i x = _mm_loadu_si128((const void *)p);
@@ -199,19 +199,21 @@ form_ends(const char *p, char end)
 /*
  * The form of the number at p, which begins with so many characters of a sign
  * and ends before the character or one below it; false: it is not plain.  What
- * is no digit among the digits is found by digits_good().
+ * is no digit among the digits is found by swar_good().
  */
 static inline bool
-form_look(struct form *f, const char *p, unsigned sign, char end)
+number_format_look(struct number_format *f, const char *p, unsigned sign,
+		   char end)
 {
 	static const uint64_t first[] = {
 		0, UINT64_MAX >> 56, UINT64_MAX >> 48, UINT64_MAX >> 40,
 		UINT64_MAX >> 32, UINT64_MAX >> 24, UINT64_MAX >> 16,
 		UINT64_MAX >> 8, UINT64_MAX
 	};
-	const unsigned ends = form_ends(p, end) | 0x10000;
+	const unsigned ends = number_format_ends(p, end) | 0x10000;
 	const unsigned size = (unsigned)__builtin_ctz(ends);
-	const unsigned at = (unsigned)__builtin_ctz(ends | form_points(p));
+	const unsigned at =
+		(unsigned)__builtin_ctz(ends | number_format_points(p));
 	const unsigned point = (at - size) >> 31;
 	unsigned digits = size - sign - point, before = at - sign, skip = 0;
 
@@ -229,13 +231,13 @@ form_look(struct form *f, const char *p, unsigned sign, char end)
 	f->before = first[before];
 	f->fixed = point ? (UINT64_C(0x100) << 8 * (before + skip)) -
 			   (UINT64_C(1) << 8 * before) : 0;
-	f->expected = skip ? '0' | '.' << 8 : f->fixed & '.' * DIGITS_EACH;
+	f->expected = skip ? '0' | '.' << 8 : f->fixed & '.' * SWAR_EACH;
 	return true;
 }
 
 /* Are the point and a 0 that is passed over where they should be? */
 static inline bool
-form_fits(const struct form *f, const char *p)
+number_format_fits(const struct number_format *f, const char *p)
 {
 	uint64_t word;
 
@@ -245,10 +247,10 @@ form_fits(const struct form *f, const char *p)
 
 /* The digits of the number at p, which has no sign. */
 static inline uint64_t
-form_word(const struct form *f, const char *p)
+number_format_word(const struct number_format *f, const char *p)
 {
-	const uint64_t word = digits_load(p + f->skip);
-	const uint64_t behind = digits_load(p + f->skip + 1);
+	const uint64_t word = swar_load(p + f->skip);
+	const uint64_t behind = swar_load(p + f->skip + 1);
 
 	return (((word ^ behind) & f->before) ^ behind) << f->shift;
 }
@@ -261,7 +263,8 @@ form_word(const struct form *f, const char *p)
  * least, which is more than the 2^-53 by which a double is rounded.
  */
 static inline float
-form_value(const struct form *f, uint64_t digits, unsigned minus)
+number_format_value(const struct number_format *f, uint64_t digits,
+		    unsigned minus)
 {
 	static const double scale[2][9] = {
 		{ 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8 },

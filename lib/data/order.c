@@ -1,7 +1,7 @@
 #include "data/order.h"
 
 #include "base/mem.h"
-#include "data/fill.h"
+#include "data/feature_set.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ check(const struct names *place, const char *const *name, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		const size_t size = strlen(name[i]);
 		const size_t was = names_get(place, name[i], size);
-		char text[FILL_SHOWN];
+		char text[FEATURE_SET_SHOWN];
 
 		if (was == NAMES_NONE || was == i ||
 		    (was < count && strcmp(name[was], name[i]) == 0))
@@ -31,7 +31,8 @@ check(const struct names *place, const char *const *name, size_t count,
 		return fail(f, FAIL_DATA, "column %s is number %zu of those "
 			    "that feed it, and was number %zu before; "
 			    "columns= can name each in its order",
-			    fill_shown(name[i], size, text), i + 1, was + 1);
+			    feature_set_shown(name[i], size, text), i + 1,
+			    was + 1);
 	}
 	return 0;
 }

@@ -2,11 +2,11 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "data/bad.h"
 #include "data/cache.h"
-#include "data/fill.h"
+#include "data/feature_set.h"
 #include "data/format.h"
 #include "data/order.h"
+#include "data/skip_records.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 struct reader {
 	struct reader_options options;
 	const struct format *format;	/* NULL: by the names */
-	struct want want;
+	struct read_spec want;
 	char **file;
 	size_t files, next;	/* next to be opened */
 	const struct format *now;	/* of the open file */
@@ -29,7 +29,7 @@ struct reader {
 	uint64_t in_pass;
 	uint64_t kept;		/* of those in the pass, in our shard */
 	uint64_t records;
-	struct bad bad;
+	struct skip_records bad;
 	struct noes noes;
 	struct order order;
 	/* Of shuffling: */
@@ -106,7 +106,7 @@ reader_open(char *const *files, size_t count,
 	struct reader *r = mem_alloc(1, sizeof(*r));
 
 	r->options = *options;
-	r->want = (struct want){
+	r->want = (struct read_spec){
 		.inputs = inputs, .count = input_count,
 		.label = options->unlabelled ? NULL : label,
 		.apart = options->unlabelled ? label : NULL,
@@ -134,7 +134,7 @@ reader_close(struct reader *r)
 {
 	if (!r)
 		return;
-	bad_end(&r->bad);
+	skip_records_end(&r->bad);
 	close_file(r);
 	order_release(&r->order);
 	for (size_t i = 0; i < r->files; i++)
@@ -203,12 +203,12 @@ read_records(struct reader *r, struct batch *b, size_t most, struct fail *f)
 		r->in_file += passed;
 		r->in_pass += passed;
 		r->records += passed;
-		if (got < 0 && bad_pass(&r->bad, f))
+		if (got < 0 && skip_records_pass(&r->bad, f))
 			continue;
 		if (got < 0)
 			return -1;
-		if (ours && fill_add_noes(&r->noes, b, b->examples,
-					  (size_t)passed, f) != 0)
+		if (ours && feature_set_add_noes(&r->noes, b, b->examples,
+						 (size_t)passed, f) != 0)
 			return fail_at(f, "%s", r->file[r->opened]);
 		if (ours) {
 			b->examples += passed;

@@ -33,7 +33,7 @@ struct reader_options {
 	struct commands *commands;	/* is put here, borrowed; NULL:
 					   refused.  See prefetch_open(). */
 	uint64_t max_bad;	/* malformed records of a pass that are passed
-				   over, see bad.h */
+				   over, see skip_records.h */
 	const atomic_bool *stop;	/* leave off, with FAIL_PEER, when it
 					   is true; or NULL; borrowed */
 	const char *cache;	/* folder of caches, borrowed; "": beside the

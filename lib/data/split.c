@@ -119,7 +119,7 @@ add_splits(struct splits *s, uint64_t size, uint64_t each, struct fail *f)
 
 static int
 cut_all(struct splits *s, const struct names *n,
-	const struct span_format *how, bool labelled, uint64_t each,
+	const struct record_range_format *how, bool labelled, uint64_t each,
 	struct fail *f)
 {
 	uint64_t size;
@@ -148,7 +148,7 @@ cut_all(struct splits *s, const struct names *n,
 
 int
 splits_cut(struct splits *s, char *const *inputs, size_t count,
-	   const struct span_format *how, bool labelled, uint64_t size,
+	   const struct record_range_format *how, bool labelled, uint64_t size,
 	   struct fail *f)
 {
 	struct names n = { 0 };

@@ -7,7 +7,7 @@
 #ifndef PS_SPLIT_H
 #define PS_SPLIT_H
 
-#include "data/span.h"
+#include "data/record_range.h"
 
 struct split {
 	size_t file;
@@ -34,7 +34,7 @@ void splits_release(struct splits *);
  * elsewhere, is no pipe.  Labelled: idx and npy files are given in pairs.
  */
 int splits_cut(struct splits *, char *const *inputs, size_t count,
-	       const struct span_format *, bool labelled, uint64_t size,
+	       const struct record_range_format *, bool labelled, uint64_t size,
 	       struct fail *);
 
 #endif

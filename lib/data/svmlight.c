@@ -1,7 +1,7 @@
 #include "data/format.h"
 
 #include "base/mem.h"
-#include "data/fill.h"
+#include "data/feature_set.h"
 #include "data/lines.h"
 #include "data/number.h"
 #include "data/source.h"
@@ -17,7 +17,7 @@
  */
 struct svmlight {
 	struct lines lines;
-	const struct bad *bad;		/* what may be passed over, or NULL */
+	const struct skip_records *bad;	/* what may be passed over, or NULL */
 	const struct input *label;	/* NULL: it is passed over, */
 	const struct input *apart;	/* which would be this one; or NULL */
 	uint64_t size;		/* so many ids there are, */
@@ -43,7 +43,7 @@ svmlight_close(void *state)
 
 /* Most of what does not fit was not meant to be read so, or is not there. */
 static int
-check_inputs(const struct want *want, const char *file, struct fail *f)
+check_inputs(const struct read_spec *want, const char *file, struct fail *f)
 {
 	const struct input *in = want->inputs;
 	const bool one = want->count == 1;
@@ -60,7 +60,7 @@ check_inputs(const struct want *want, const char *file, struct fail *f)
 }
 
 static void *
-svmlight_open(const struct want *want, char *const *files, struct fail *f)
+svmlight_open(const struct read_spec *want, char *const *files, struct fail *f)
 {
 	const struct input *in = want->inputs;
 
@@ -114,12 +114,13 @@ skip_word(char *p)
 static int
 misfit(const char *p, const char *what, struct fail *f)
 {
-	char shown[FILL_SHOWN];
+	char shown[FEATURE_SET_SHOWN];
 	size_t size = 0;
 
 	while (!is_end(p[size]) && !is_blank(p[size]))
 		size++;
-	return fail(f, FAIL_DATA, "'%s' %s", fill_shown(p, size, shown), what);
+	return fail(f, FAIL_DATA, "'%s' %s", feature_set_shown(p, size, shown),
+		    what);
 }
 
 /*
@@ -151,8 +152,8 @@ read_label(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 		return pass_label(s->apart, p, end, f);
 	*end = '\0';
 
-	const int got = fill_text(&b->label, b->examples, p,
-				  (size_t)(end - p), f);
+	const int got = feature_set_text(&b->label, b->examples, p,
+					 (size_t)(end - p), f);
 
 	*end = saved;
 	if (got == 0)
@@ -166,7 +167,7 @@ static char *
 read_pair(const struct svmlight *s, char *p, uint64_t next, uint64_t *row,
 	  float *value, struct fail *f)
 {
-	char shown[FILL_SHOWN];
+	char shown[FEATURE_SET_SHOWN];
 	uint64_t id;
 	bool fits;
 	const char *colon = number_uint(p, &id, &fits);
@@ -182,12 +183,12 @@ read_pair(const struct svmlight *s, char *p, uint64_t next, uint64_t *row,
 		       "zero_based=true", f);
 	else if (!fits || id - s->first >= s->size)
 		fail(f, FAIL_DATA, "id %s is out of range, %llu to %llu",
-		     fill_shown(p, (size_t)(colon - p), shown),
+		     feature_set_shown(p, (size_t)(colon - p), shown),
 		     (unsigned long long)s->first,
 		     (unsigned long long)(s->size - 1 + s->first));
 	else if (id - s->first < next)
 		fail(f, FAIL_DATA, "id %s after %llu; they must ascend",
-		     fill_shown(p, (size_t)(colon - p), shown),
+		     feature_set_shown(p, (size_t)(colon - p), shown),
 		     (unsigned long long)(next - 1 + s->first));
 	else {
 		*row = id - s->first;
@@ -213,8 +214,8 @@ check_end(const struct svmlight *s, const char *p, struct fail *f)
 }
 
 /*
- * What number_pairs() does not take is read with more care, or said to be
- * wrong.
+ * What number_sparse_pairs() does not take is read with more care, or said to
+ * be wrong.
  */
 static int
 read_sparse(struct svmlight *s, struct batch *b, char *p, struct fail *f)
@@ -231,8 +232,8 @@ read_sparse(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 		s->value = mem_resize(s->value, s->room = 2 * most,
 				      sizeof(*s->value));
 	for (p = skip_blanks(p); !is_end(*p); p = skip_blanks(p)) {
-		p += number_pairs(p, s->first, next, s->size, id + n,
-				  s->value + n, &plain) - p;
+		p += number_sparse_pairs(p, s->first, next, s->size, id + n,
+					 s->value + n, &plain) - p;
 		feature_add_high(to, at + n, NULL, plain);
 		n += plain;
 		next = plain > 0 ? (uint64_t)id[n - 1] + 1 : next;
@@ -318,7 +319,7 @@ next_unlabelled(struct svmlight *s, char **start, struct fail *f)
 		} else if (*p != '#') {
 			if (check_end(s, p, f) != 0) {
 				lines_fail(l, f);
-				return fail_pass(f);
+				return fail_mark_skippable(f);
 			}
 			s->empty += s->lines_are != LABELLED;
 		}
@@ -366,9 +367,9 @@ svmlight_read(void *state, struct batch *b, struct fail *f)
 		p = skip_query(p);
 	if (p && (s->dense ? read_dense : read_sparse)(s, b, p, f) == 0)
 		return 1;
-	if (bad_told(s->bad, true))
+	if (skip_records_reports(s->bad, true))
 		lines_fail(&s->lines, f);
-	return fail_pass(f);
+	return fail_mark_skippable(f);
 }
 
 static int

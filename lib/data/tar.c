@@ -5,7 +5,7 @@
  */
 #include "data/array.h"
 #include "data/columns.h"
-#include "data/fill.h"
+#include "data/feature_set.h"
 #include "data/number.h"
 
 #include "base/json.h"
@@ -280,7 +280,7 @@ fill_string(struct tar *t, const char *text, size_t size, struct feature *to,
 	t->word = mem_grow(t->word, size + NUMBER_SLACK, &t->word_room, 1);
 	memcpy(t->word, text, size);
 	memset(t->word + size, 0, NUMBER_SLACK);
-	return fill_cut(to, at, t->word, size, count, f);
+	return feature_set_cut(to, at, t->word, size, count, f);
 }
 
 static int fill_value(struct tar *, const json_t *, struct feature *,
@@ -351,7 +351,8 @@ fill_column(void *state, size_t column, struct feature *to, size_t at,
 						     t->columns.name[column]),
 				  to, at, count, f);
 	default:
-		return fill_cut(to, at, (char *)m->bytes, m->size, count, f);
+		return feature_set_cut(to, at, (char *)m->bytes, m->size, count,
+				       f);
 	}
 }
 
@@ -396,7 +397,7 @@ want_members(struct tar *t, const struct feed *feed)
 }
 
 static int
-plan(struct tar *t, const struct want *want, struct fail *f)
+plan(struct tar *t, const struct read_spec *want, struct fail *f)
 {
 	for (size_t i = 0; i < t->members; i++)
 		add_columns(t, i);
@@ -413,16 +414,17 @@ plan(struct tar *t, const struct want *want, struct fail *f)
 static int
 tar_fail(const struct tar *t, struct fail *f)
 {
-	char shown[FILL_SHOWN];
+	char shown[FEATURE_SET_SHOWN];
 
 	return fail_at(f, "%s: record %" PRIu64 " (%s)",
 		       source_name(t->source), t->record,
-		       fill_shown(t->sample, strlen(t->sample), shown));
+		       feature_set_shown(t->sample, strlen(t->sample), shown));
 }
 
 /* The first sample tells which columns there are. */
 static int
-begin(struct tar *t, const struct want *want, const char *file, struct fail *f)
+begin(struct tar *t, const struct read_spec *want, const char *file,
+      struct fail *f)
 {
 	t->source = source_open_archive(file, want->commands, f);
 	if (!t->source || advance(t, f) != 0)
@@ -441,7 +443,7 @@ begin(struct tar *t, const struct want *want, const char *file, struct fail *f)
 }
 
 static void *
-tar_open(const struct want *want, char *const *files, struct fail *f)
+tar_open(const struct read_spec *want, char *const *files, struct fail *f)
 {
 	struct tar *t = mem_alloc(1, sizeof(*t));
 
@@ -480,7 +482,7 @@ tar_read(void *state, struct batch *b, struct fail *f)
 	if ((pending || read_members(t, f) == 0) && fill(t, b, f) == 0)
 		return 1;
 	tar_fail(t, f);
-	return fail_pass(f);
+	return fail_mark_skippable(f);
 }
 
 const struct format format_tar = {

@@ -46,7 +46,7 @@ release(struct feature *f)
 	free(f->high);
 	free(f->weight);
 	free(f->offset);
-	gather_release(&f->gathered);
+	unique_ids_release(&f->gathered);
 }
 
 void
@@ -57,7 +57,7 @@ batch_release(struct batch *b)
 	free(b->feature);
 	release(&b->label);
 	for (size_t i = 0; i < b->gathers; i++)
-		gather_release(&b->gather[i]);
+		unique_ids_release(&b->gather[i]);
 	free(b->gather);
 	*b = (struct batch){ 0 };
 }
@@ -252,13 +252,13 @@ feature_from(const struct feature *f, size_t example)
 }
 
 void
-input_gather(const struct input *in, struct gather *to, struct sorter *sorter,
-	     struct ids ids, size_t n)
+input_gather(const struct input *in, struct unique_ids *to,
+	     struct sorter *sorter, struct ids ids, size_t n)
 {
 	if (in->hashed)
-		gather_keys(to, sorter, ids, n);
+		unique_ids_keys(to, sorter, ids, n);
 	else
-		gather_ids(to, sorter, ids, n, in->rows);
+		unique_ids_find(to, sorter, ids, n, in->rows);
 }
 
 void

@@ -16,8 +16,8 @@
 #ifndef PS_BATCH_H
 #define PS_BATCH_H
 
-#include "model/gather.h"
 #include "model/input.h"
+#include "model/unique_ids.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ struct feature {
 	float *weight;
 	size_t *offset;
 	size_t value_room, id_room, high_room, weight_room, offset_room;
-	struct gather gathered;
+	struct unique_ids gathered;
 	bool is_gathered;
 };
 
@@ -56,8 +56,9 @@ struct batch {
 	size_t features;	/* as many as the model has inputs */
 	struct feature *feature;	/* in the order of the model's inputs */
 	struct feature label;	/* label.input is NULL if none was read */
-	struct gather *gather;	/* the rows of tables that it needs, as the
-				   model groups inputs, once it is prepared */
+	struct unique_ids *gather;	/* the rows of tables that it needs, as
+					   the model groups inputs, once it is
+					   prepared */
 	size_t gathers;
 	bool prepared;		/* by compute_prepare(), and the same since */
 };
@@ -91,7 +92,7 @@ size_t feature_count(const struct feature *, size_t examples);
 uint64_t feature_id(const struct feature *, size_t at);
 
 /* Gather n ids of features that such an input has. */
-void input_gather(const struct input *, struct gather *, struct sorter *,
+void input_gather(const struct input *, struct unique_ids *, struct sorter *,
 		  struct ids, size_t n);
 
 /* The same, from that example on: what it points to is the first one's. */

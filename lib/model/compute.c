@@ -1,11 +1,11 @@
 #include "model/compute.h"
 
-#include "base/floats.h"
 #include "base/breath.h"
 #include "base/mem.h"
+#include "base/send_buffer.h"
+#include "model/buffer_plan.h"
 #include "model/graph.h"
 #include "model/layer.h"
-#include "model/layout.h"
 #include "model/step_program.h"
 #include "tensor/kernels.h"
 
@@ -34,7 +34,7 @@
 /* The rows of one variable that a batch needs, and their gradient. */
 struct weights {
 	float *value;			/* rows x width */
-	struct floats *gradient;	/* the same: a gradient is sent as it
+	struct send_buffer *gradient;	/* the same: a gradient is sent as it
 					   lies, and may outlive us */
 	size_t rows, width, room;
 	float largest;			/* of the gradient when it was checked,
@@ -105,7 +105,7 @@ count_floats(struct compute *c)
 
 		whole = whole || (n->layer && n->layer->needs_whole_batch);
 		c->values += n->scratch;
-		if (n->input || layout_room(n) != n)
+		if (n->input || buffer_plan_room(n) != n)
 			continue;
 		c->values += node_size(n);
 		c->gradients += n->trained ? node_size(n) : 0;
@@ -167,7 +167,7 @@ compute_free(struct compute *c)
 	for (size_t v = 0; v < c->model->variables; v++) {
 		free(c->weights[v].value);
 		free(c->weights[v].part);
-		floats_free(&c->weights[v].gradient);
+		send_buffer_free(&c->weights[v].gradient);
 	}
 	free(c->feature);
 	free(c->before);
@@ -217,7 +217,7 @@ join(struct batch *b, const struct group *g, struct sorter *sorter)
 
 /* One that came gathered serves as it is. */
 static void
-prepare(struct gather *to, struct batch *b, const struct group *g,
+prepare(struct unique_ids *to, struct batch *b, const struct group *g,
 	struct sorter *sorter)
 {
 	const struct feature *x = &b->feature[g->feature[0]];
@@ -247,7 +247,7 @@ compute_prepare(const struct model *m, struct batch *b, struct sorter *sorter)
 }
 
 /* The rows that the batch needs of a variable; NULL: all. */
-static const struct gather *
+static const struct unique_ids *
 rows_of(const struct compute *c, const struct weights *w)
 {
 	const struct feature *x;
@@ -263,7 +263,7 @@ static size_t
 count_rows(const struct compute *c, size_t v)
 {
 	const struct variable *variable = &c->model->variable[v];
-	const struct gather *some = rows_of(c, &c->weights[v]);
+	const struct unique_ids *some = rows_of(c, &c->weights[v]);
 
 	if (variable->unused)
 		return 0;
@@ -296,13 +296,13 @@ make_weights(struct compute *c)
 
 		w->rows = count_rows(c, v);
 		make_room(&w->value, &w->room, w->rows * w->width);
-		floats_room(&w->gradient, w->rows * w->width);
+		send_buffer_room(&w->gradient, w->rows * w->width);
 	}
 }
 
 /* Has one of these rows more than a few places? */
 static bool
-is_crowded(struct compute *c, const struct gather *rows, size_t places)
+is_crowded(struct compute *c, const struct unique_ids *rows, size_t places)
 {
 	if (places <= FEW)
 		return false;
@@ -357,13 +357,13 @@ place(struct compute *c, struct pass *p, float **value, float **gradient)
 
 	p->first = c->first;
 	p->examples = examples;
-	p->out = (struct flow){ .stride = layout_stride(n) };
+	p->out = (struct flow){ .stride = buffer_plan_stride(n) };
 	if (n->input) {
 		const struct feature *feature = &c->feature[n->feature];
 
 		p->out.value = feature->value;
 		p->out.feature = node_ids(n) ? feature : NULL;
-	} else if (layout_room(n) == n) {
+	} else if (buffer_plan_room(n) == n) {
 		p->out.value = *value;
 		*value += floats;
 		if (n->trained) {
@@ -407,7 +407,7 @@ wire(struct compute *c, struct pass *p)
 
 		p->out.value = home->value + n->home_at;
 		p->out.gradient = home->gradient + n->home_at;
-	} else if (n->layer && layout_room(n) != n) {
+	} else if (n->layer && buffer_plan_room(n) != n) {
 		p->out = p->in[0];
 	}
 }
@@ -465,7 +465,7 @@ struct compute_rows
 compute_rows(const struct compute *c, size_t v)
 {
 	const struct weights *w = &c->weights[v];
-	const struct gather *some = rows_of(c, w);
+	const struct unique_ids *some = rows_of(c, w);
 
 	return (struct compute_rows){ some ? some->id : NULL, w->rows };
 }
@@ -482,7 +482,7 @@ compute_gradient(struct compute *c, size_t v)
 	return c->weights[v].gradient->at;
 }
 
-struct hold *
+struct refcount *
 compute_gradient_hold(const struct compute *c, size_t v)
 {
 	return &c->weights[v].gradient->hold;
@@ -709,7 +709,7 @@ add_penalty(const struct variable *v, const struct weights *w, float examples)
 static bool
 begin_gradient(struct compute *c, const struct node *n)
 {
-	struct pass *p = &c->pass[layout_room(n)->index];
+	struct pass *p = &c->pass[buffer_plan_room(n)->index];
 	const bool first = !p->begun;
 
 	p->begun = true;
@@ -720,7 +720,7 @@ begin_gradient(struct compute *c, const struct node *n)
 static void
 zero_gradient(struct compute *c, const struct node *n)
 {
-	const struct node *room = layout_room(n);
+	const struct node *room = buffer_plan_room(n);
 
 	if (begin_gradient(c, n))
 		memset(c->pass[room->index].out.gradient, 0,

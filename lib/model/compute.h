@@ -19,7 +19,7 @@
 #ifndef PS_COMPUTE_H
 #define PS_COMPUTE_H
 
-#include "base/hold.h"
+#include "base/refcount.h"
 #include "model/batch.h"
 #include "model/external.h"
 #include "model/model.h"
@@ -68,7 +68,7 @@ float *compute_gradient(struct compute *, size_t v);	/* the same */
  * What a gradient lies in.  While others refer to it, it is not written: the
  * next begin takes fresh memory.
  */
-struct hold *compute_gradient_hold(const struct compute *, size_t v);
+struct refcount *compute_gradient_hold(const struct compute *, size_t v);
 
 /*
  * The loss and the gradients; dropout is drawn from seed.  What is predicted

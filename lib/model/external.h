@@ -3,7 +3,7 @@
  * whole steps.
  *
  * A model has no processes: whoever runs one brings this interface along, as
- * prog/programs is one.  What is said by it is in ps-external(5) and
+ * prog/external_process is one.  What is said by it is in ps-external(5) and
  * ps-step(5).
  */
 #ifndef PS_EXTERNAL_H

@@ -9,10 +9,10 @@
 
 #include "base/names.h"
 #include "model/input.h"
+#include "model/lexer.h"
 #include "model/loss.h"
 #include "model/metric.h"
 #include "model/model.h"
-#include "model/statement.h"
 #include "tensor/variable.h"
 
 #include <stdbool.h>
@@ -33,7 +33,8 @@ struct node {
 	struct shape shape;		/* of an example's floats; rank >= 1 */
 	struct node **in;		/* borrowed */
 	size_t ins;
-	void *own;			/* layer->own bytes, freed with it */
+	void *private;			/* layer->private bytes, freed with
+					   it */
 	size_t variable[NODE_VARIABLES];	/* into model->variable */
 	size_t variables;
 	float low, high;		/* all its numbers are between, where
@@ -46,7 +47,7 @@ struct node {
 	const struct node *shares;	/* the layer whose table it has, too */
 	bool by_output;			/* its backward pass looks at what came
 					   out of it, not at what went in */
-	/* Where its numbers lie: see layout.h. */
+	/* Where its numbers lie: see buffer_plan.h. */
 	bool in_place;			/* where its input's were */
 	const struct node *home;	/* in that one's, NULL: not so, */
 	size_t home_at;			/* from this float of an example on */

@@ -54,8 +54,8 @@ struct pass {
 
 struct layer {
 	const char *name;
-	size_t least, most;	/* inputs */
-	size_t own;		/* bytes of node->own */
+	size_t min_inputs, max_inputs;	/* inputs */
+	size_t private;		/* bytes of node->private */
 	bool is_activation;	/* it may stand behind activation= */
 	bool takes_activation;	/* and this one before it, which may take the
 				   place of what comes out: backward does
@@ -63,7 +63,7 @@ struct layer {
 	bool has_embeddings;	/* a table that share= of others may name */
 	bool needs_whole_batch;	/* all examples of a batch at once */
 
-	/* Where values lie: see layout.c. */
+	/* Where values lie: see buffer_plan.c. */
 	bool aliases_input;	/* the output is the input's floats, as they
 				   lie: forward and backward are NULL */
 	bool takes_stride;	/* its output may have any stride, */
@@ -72,7 +72,7 @@ struct layer {
 	bool sets_fresh;	/* backward sets what is fresh; for all others
 				   zeros are there to be added to */
 
-	/* Set node->shape, own, scratch; declare variables; 0 or -1. */
+	/* Set node->shape, private, scratch; declare variables; 0 or -1. */
 	int (*build)(struct model *, struct node *, struct settings *,
 		     struct fail *);
 	void (*forward)(const struct pass *);

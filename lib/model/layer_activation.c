@@ -6,9 +6,9 @@
  */
 #include "model/layer.h"
 
-#include "tensor/clones.h"
 #include "tensor/elementary.h"
 #include "tensor/kernels.h"
+#include "tensor/target_clones.h"
 
 #include <float.h>
 #include <math.h>
@@ -32,14 +32,14 @@ struct pointwise {
  * processor could guess wrong.
  */
 #define POINTWISE(name)							\
-static CLONES void							\
+static TARGET_CLONES void						\
 name##_forward(float *restrict y, size_t n, float a)			\
 {									\
 	for (size_t i = 0; i < n; i++)					\
 		y[i] = name(y[i], a);					\
 }									\
 									\
-static CLONES void							\
+static TARGET_CLONES void						\
 name##_backward(float *restrict dy, const float *x, const float *y,	\
 		size_t n, float a)					\
 {									\
@@ -304,7 +304,7 @@ activation_name(size_t i)
 	return i < POINTS ? points[i].name : NULL;
 }
 
-struct own {
+struct private {
 	const struct pointwise *point;
 	float a;
 };
@@ -312,7 +312,7 @@ struct own {
 static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 {
-	struct own *own = n->own;
+	struct private *own = n->private;
 
 	(void)m;
 	for (size_t i = 0; i < POINTS; i++)
@@ -330,7 +330,7 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 static void
 forward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t n = p->examples * node_size(p->node);
 
 	if (p->out.value != p->in[0].value)
@@ -341,7 +341,7 @@ forward(const struct pass *p)
 static void
 backward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t n = p->examples * node_size(p->node);
 
 	own->point->backward(p->out.gradient, p->in[0].value, p->out.value, n,
@@ -355,7 +355,8 @@ backward(const struct pass *p)
 }
 
 const struct layer layer_activation = {
-	.name = "activation", .least = 1, .most = 1,
-	.own = sizeof(struct own), .is_activation = true, .sets_fresh = true,
+	.name = "activation", .min_inputs = 1, .max_inputs = 1,
+	.private = sizeof(struct private), .is_activation = true,
+	.sets_fresh = true,
 	.build = build, .forward = forward, .backward = backward
 };

@@ -20,7 +20,7 @@
 #include <math.h>
 #include <string.h>
 
-struct own {
+struct private {
 	size_t dim;
 	float scale;
 };
@@ -28,7 +28,7 @@ struct own {
 static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 {
-	struct own *own = n->own;
+	struct private *own = n->private;
 	const struct node *ids = n->in[0], *query = n->in[1];
 	char shape[SHAPE_TEXT];
 
@@ -78,7 +78,7 @@ unit_of(const struct flow *in, struct bag bag)
 }
 
 static float
-score(const struct own *own, const float *query, const float *row)
+score(const struct private *own, const float *query, const float *row)
 {
 	return own->scale * (float)kernel_dot(query, row, own->dim);
 }
@@ -106,7 +106,7 @@ multiply(float *y, float a, size_t n)
 static struct divisor
 attend(const struct pass *p, struct bag bag, const float *query, float *y)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const struct flow *in = &p->in[0];
 	const size_t dim = own->dim;
 	struct divisor d = { unit_of(in, bag), -INFINITY, 1 };
@@ -137,7 +137,7 @@ attend(const struct pass *p, struct bag bag, const float *query, float *y)
 static void
 forward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 
 	for (size_t i = 0; i < p->examples; i++) {
 		const struct divisor d = attend(p, flow_bag(&p->in[0], i),
@@ -151,7 +151,7 @@ forward(const struct pass *p)
 static void
 backward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const struct flow *in = &p->in[0];
 	const size_t dim = own->dim;
 
@@ -183,7 +183,8 @@ backward(const struct pass *p)
 }
 
 const struct layer layer_attention = {
-	.name = "attention", .least = 2, .most = 2, .own = sizeof(struct own),
+	.name = "attention", .min_inputs = 2, .max_inputs = 2,
+	.private = sizeof(struct private),
 	.has_embeddings = true, .takes_stride = true,
 	.build = build, .forward = forward, .backward = backward
 };

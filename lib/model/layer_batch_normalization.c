@@ -8,7 +8,7 @@
  */
 #include "model/layer.h"
 
-#include "tensor/clones.h"
+#include "tensor/target_clones.h"
 
 #include <float.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 
 #define CHANNELS	64	/* whose sums are made at once */
 
-struct own {
+struct private {
 	float epsilon;
 	size_t channels;
 	bool center, scale;
@@ -32,7 +32,7 @@ add_average(struct model *m, struct node *n, const char *name,
 	    const char *initializer, size_t *at, struct settings *s,
 	    struct fail *f)
 {
-	struct own *own = n->own;
+	struct private *own = n->private;
 	const struct shape channels = { 1, { own->channels } };
 
 	*at = n->variables;
@@ -52,7 +52,7 @@ add_average(struct model *m, struct node *n, const char *name,
 static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 {
-	struct own *own = n->own;
+	struct private *own = n->private;
 	float momentum = .99f;
 
 	own->epsilon = .001f;
@@ -101,7 +101,7 @@ struct norm {
 static struct norm
 norm_of(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t size = p->examples * node_size(p->node);
 	float *behind = p->scratch + size;
 
@@ -124,7 +124,7 @@ part_of(struct rows all, size_t first)
 }
 
 /* Sums over rows, each channel's by itself, whatever a vector holds. */
-static CLONES void
+static TARGET_CLONES void
 add_up(struct rows r, const float *x, double *restrict sum)
 {
 	for (size_t i = 0; i < r.count; i++)
@@ -132,7 +132,7 @@ add_up(struct rows r, const float *x, double *restrict sum)
 			sum[k] += (double)x[i * r.stride + r.first + k];
 }
 
-static CLONES void
+static TARGET_CLONES void
 add_squares(struct rows r, const float *x, const double *restrict mean,
 	    double *restrict sum)
 {
@@ -145,7 +145,7 @@ add_squares(struct rows r, const float *x, const double *restrict mean,
 		}
 }
 
-static CLONES void
+static TARGET_CLONES void
 add_products(struct rows r, const float *x, const float *y,
 	     double *restrict sum)
 {
@@ -181,7 +181,7 @@ measure(const struct norm *norm, const float *x)
 static struct norm
 begin(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const struct norm norm = norm_of(p);
 	const size_t size = own->channels * sizeof(float);
 
@@ -198,7 +198,7 @@ begin(const struct pass *p)
 	return norm;
 }
 
-static CLONES void
+static TARGET_CLONES void
 normalize(const struct norm *norm, const float *restrict x)
 {
 	const size_t n = norm->all.stride;
@@ -210,7 +210,7 @@ normalize(const struct norm *norm, const float *restrict x)
 			normal[k] = (x[k] - mean[k]) * inverse[k];
 }
 
-static CLONES void
+static TARGET_CLONES void
 finish(const struct norm *norm, const float *gamma, const float *beta,
        float *restrict y)
 {
@@ -228,7 +228,7 @@ finish(const struct norm *norm, const float *gamma, const float *beta,
 static void
 forward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const struct norm norm = begin(p);
 
 	normalize(&norm, p->in[0].value);
@@ -241,7 +241,7 @@ forward(const struct pass *p)
  * move the mean or the variance: the means of g and, along the normal values,
  * of g times these.
  */
-static CLONES void
+static TARGET_CLONES void
 add_to_input(struct rows r, const struct norm *norm, const float *dy,
 	     const double *restrict mean, const double *restrict along,
 	     const double *restrict scale, float *restrict dx)
@@ -259,7 +259,7 @@ add_to_input(struct rows r, const struct norm *norm, const float *dy,
 static void
 backward_part(const struct pass *p, const struct norm *norm, struct rows r)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const float *dy = p->out.gradient;
 	double sum[CHANNELS] = { 0 }, along[CHANNELS] = { 0 };
 	double scale[CHANNELS];
@@ -286,7 +286,7 @@ backward_part(const struct pass *p, const struct norm *norm, struct rows r)
 static void
 backward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const struct norm norm = norm_of(p);
 
 	for (size_t at = 0; at < own->channels; at += CHANNELS)
@@ -299,7 +299,7 @@ backward(const struct pass *p)
 }
 
 const struct layer layer_batch_normalization = {
-	.name = "batch_normalization", .least = 1, .most = 1,
-	.own = sizeof(struct own), .needs_whole_batch = true,
+	.name = "batch_normalization", .min_inputs = 1, .max_inputs = 1,
+	.private = sizeof(struct private), .needs_whole_batch = true,
 	.build = build, .forward = forward, .backward = backward
 };

@@ -12,7 +12,7 @@ static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 {
 	const char *mode = settings_text(s, "output_mode");
-	bool *count = n->own;
+	bool *count = n->private;
 
 	(void)m;
 	if (node_wants_ids(n, f))
@@ -42,7 +42,7 @@ forward(const struct pass *p)
 {
 	const struct flow *in = &p->in[0];
 	const size_t size = node_size(p->node);
-	const bool count = *(const bool *)p->node->own;
+	const bool count = *(const bool *)p->node->private;
 
 	memset(p->out.value, 0, p->examples * size * sizeof(float));
 	for (size_t i = 0; i < p->examples; i++) {
@@ -58,6 +58,6 @@ forward(const struct pass *p)
 }
 
 const struct layer layer_category_encoding = {
-	.name = "category_encoding", .least = 1, .most = 1,
-	.own = sizeof(bool), .build = build, .forward = forward
+	.name = "category_encoding", .min_inputs = 1, .max_inputs = 1,
+	.private = sizeof(bool), .build = build, .forward = forward
 };

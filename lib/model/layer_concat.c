@@ -8,14 +8,14 @@
 #include <string.h>
 
 /* An example is outer pieces; of each, every input gives some floats. */
-struct own {
+struct private {
 	size_t outer;
 };
 
 static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 {
-	struct own *own = n->own;
+	struct private *own = n->private;
 	int axis = -1;
 
 	(void)m;
@@ -46,12 +46,12 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 
 /*
  * Floats of an input in each piece.  They may lie where they belong already:
- * see layout.h.
+ * see buffer_plan.h.
  */
 static size_t
 piece(const struct pass *p, size_t q)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 
 	return node_size(p->node->in[q]) / own->outer;
 }
@@ -59,7 +59,7 @@ piece(const struct pass *p, size_t q)
 static void
 forward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	float *y = p->out.value;
 
 	for (size_t i = 0; i < p->examples * own->outer; i++)
@@ -77,7 +77,7 @@ forward(const struct pass *p)
 static void
 backward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const float *dy = p->out.gradient;
 
 	for (size_t i = 0; i < p->examples * own->outer; i++)
@@ -96,7 +96,8 @@ backward(const struct pass *p)
 }
 
 const struct layer layer_concat = {
-	.name = "concat", .least = 1, .most = SIZE_MAX,
-	.own = sizeof(struct own), .sets_fresh = true, .holds_inputs = true,
+	.name = "concat", .min_inputs = 1, .max_inputs = SIZE_MAX,
+	.private = sizeof(struct private), .sets_fresh = true,
+	.holds_inputs = true,
 	.build = build, .forward = forward, .backward = backward
 };

@@ -14,7 +14,7 @@
 
 #define MOST	((uint64_t)1 << 24)
 
-struct own {
+struct private {
 	size_t steps, channels;		/* of the input: [steps, channels] */
 	size_t places, filters;		/* of what comes out */
 	size_t size, strides;
@@ -28,7 +28,7 @@ enum { KERNEL, BIAS };
 
 /* Zeros around the input, and how many windows there are then. */
 static int
-pad(struct own *own, const char *padding)
+pad(struct private *own, const char *padding)
 {
 	const size_t places = (own->steps + own->strides - 1) / own->strides;
 	const size_t reach = (places - 1) * own->strides + own->size;
@@ -51,7 +51,7 @@ pad(struct own *own, const char *padding)
 static int
 place(struct node *n, struct settings *s, struct fail *f)
 {
-	struct own *own = n->own;
+	struct private *own = n->private;
 	const char *padding = settings_text(s, "padding");
 	char dims[SHAPE_TEXT];
 
@@ -76,7 +76,7 @@ place(struct node *n, struct settings *s, struct fail *f)
 static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 {
-	struct own *own = n->own;
+	struct private *own = n->private;
 	uint64_t filters = 0, size = 0, strides = 1;
 
 	own->use_bias = true;
@@ -122,7 +122,7 @@ struct window {
 };
 
 static struct window
-window_at(const struct own *own, size_t place)
+window_at(const struct private *own, size_t place)
 {
 	const size_t from = place * own->strides;
 	const size_t end = from + own->size - own->before;
@@ -138,7 +138,7 @@ window_at(const struct own *own, size_t place)
 static void
 lay_out(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t width = own->channels, all = own->size * width;
 	float *to = p->scratch;
 
@@ -158,7 +158,7 @@ lay_out(const struct pass *p)
 static void
 gather_up(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t width = own->channels, all = own->size * width;
 	const float *from = p->scratch;
 
@@ -175,7 +175,7 @@ gather_up(const struct pass *p)
 static void
 forward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t rows = p->examples * own->places;
 
 	lay_out(p);
@@ -190,7 +190,7 @@ forward(const struct pass *p)
 static void
 backward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t rows = p->examples * own->places;
 	const size_t width = own->size * own->channels;
 
@@ -210,7 +210,8 @@ backward(const struct pass *p)
 }
 
 const struct layer layer_conv1d = {
-	.name = "conv1d", .least = 1, .most = 1, .own = sizeof(struct own),
+	.name = "conv1d", .min_inputs = 1, .max_inputs = 1,
+	.private = sizeof(struct private),
 	.takes_activation = true, .build = build, .forward = forward,
 	.backward = backward
 };

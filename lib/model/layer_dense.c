@@ -8,7 +8,7 @@
 
 #define UNITS	((uint64_t)1 << 24)
 
-struct own {
+struct private {
 	size_t units;
 	bool use_bias;
 };
@@ -20,7 +20,7 @@ build_weights(struct model *m, struct node *n, struct settings *s,
 	      size_t rows, bool table, const char *initializer,
 	      struct fail *f)
 {
-	struct own *own = n->own;
+	struct private *own = n->private;
 	uint64_t units = own->units;
 
 	own->use_bias = true;
@@ -46,7 +46,7 @@ static int
 build_floats(struct model *m, struct node *n, struct settings *s,
 	     const char *initializer, struct fail *f)
 {
-	struct own *own = n->own;
+	struct private *own = n->private;
 
 	if (node_wants_floats(n, f))
 		return -1;
@@ -71,7 +71,7 @@ static int
 linear_build(struct model *m, struct node *n, struct settings *s,
 	     struct fail *f)
 {
-	struct own *own = n->own;
+	struct private *own = n->private;
 
 	own->units = 1;
 	if (!node_ids(n->in[0]))
@@ -87,7 +87,7 @@ linear_build(struct model *m, struct node *n, struct settings *s,
 static void
 start_with_bias(const struct pass *p, size_t rows, size_t units)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 
 	kernel_fill_rows(p->out.value, own->use_bias ? p->w[BIAS] : NULL,
 			 rows, units);
@@ -96,7 +96,7 @@ start_with_bias(const struct pass *p, size_t rows, size_t units)
 static void
 add_to_bias(const struct pass *p, size_t rows, size_t units)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 
 	if (own->use_bias)
 		kernel_add_rows(p->dw[BIAS], p->out.gradient, rows, units);
@@ -105,7 +105,7 @@ add_to_bias(const struct pass *p, size_t rows, size_t units)
 static void
 dense_forward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t rows = p->examples * node_size(p->node) / own->units;
 	const size_t width = p->examples ? p->examples *
 			     node_size(p->node->in[0]) / rows : 0;
@@ -119,7 +119,7 @@ dense_forward(const struct pass *p)
 static void
 dense_backward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t rows = p->examples * node_size(p->node) / own->units;
 	const size_t width = p->examples ? p->examples *
 			     node_size(p->node->in[0]) / rows : 0;
@@ -244,13 +244,15 @@ linear_backward(const struct pass *p)
 }
 
 const struct layer layer_dense = {
-	.name = "dense", .least = 1, .most = 1, .own = sizeof(struct own),
+	.name = "dense", .min_inputs = 1, .max_inputs = 1,
+	.private = sizeof(struct private),
 	.takes_activation = true, .sets_fresh = true, .build = dense_build,
 	.forward = dense_forward, .backward = dense_backward
 };
 
 const struct layer layer_linear = {
-	.name = "linear", .least = 1, .most = 1, .own = sizeof(struct own),
+	.name = "linear", .min_inputs = 1, .max_inputs = 1,
+	.private = sizeof(struct private),
 	.takes_activation = true, .sets_fresh = true, .build = linear_build,
 	.forward = linear_forward, .backward = linear_backward
 };

@@ -11,7 +11,7 @@
 
 #define LEAST	1e-7		/* Keras's backend.epsilon() */
 
-struct own {
+struct private {
 	bool normalize;
 	size_t k, m, d;
 };
@@ -19,7 +19,7 @@ struct own {
 static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 {
-	struct own *own = n->own;
+	struct private *own = n->private;
 
 	(void)m;
 	if (node_wants_floats(n, f) ||
@@ -64,7 +64,7 @@ inverse_lengths(const float *x, size_t rows, size_t d, float *inverse)
 }
 
 static double
-scale_of(const struct own *own, const float *inverse, size_t i, size_t j)
+scale_of(const struct private *own, const float *inverse, size_t i, size_t j)
 {
 	return own->normalize ? fabs((double)inverse[i]) *
 		fabs((double)inverse[own->k + j]) : 1;
@@ -73,7 +73,7 @@ scale_of(const struct own *own, const float *inverse, size_t i, size_t j)
 static void
 forward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t k = own->k, m = own->m, d = own->d;
 
 	for (size_t e = 0; e < p->examples; e++) {
@@ -102,7 +102,7 @@ forward(const struct pass *p)
 static void
 add_side(const struct pass *p, size_t e, size_t side)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t k = own->k, m = own->m, d = own->d;
 	const size_t rows = side ? m : k, others = side ? k : m;
 	const float *a = p->in[side].value + e * rows * d;
@@ -140,6 +140,7 @@ backward(const struct pass *p)
 }
 
 const struct layer layer_dot = {
-	.name = "dot", .least = 2, .most = 2, .own = sizeof(struct own),
+	.name = "dot", .min_inputs = 2, .max_inputs = 2,
+	.private = sizeof(struct private),
 	.build = build, .forward = forward, .backward = backward
 };

@@ -9,12 +9,12 @@
 
 #include "base/hash.h"
 #include "base/rng.h"
-#include "tensor/clones.h"
 #include "tensor/kernels.h"
+#include "tensor/target_clones.h"
 
 #include <string.h>
 
-struct own {
+struct private {
 	float rate;
 	uint64_t stream;
 };
@@ -22,7 +22,7 @@ struct own {
 static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 {
-	struct own *own = n->own;
+	struct private *own = n->private;
 
 	(void)m;
 	if (node_wants_floats(n, f))
@@ -39,7 +39,7 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	return 0;
 }
 
-static CLONES void
+static TARGET_CLONES void
 draw(float *factor, size_t first, size_t n, uint64_t seed, uint64_t stream,
      float rate)
 {
@@ -53,7 +53,7 @@ draw(float *factor, size_t first, size_t n, uint64_t seed, uint64_t stream,
 static void
 forward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t n = p->examples * node_size(p->node);
 
 	if (p->training)
@@ -74,6 +74,7 @@ backward(const struct pass *p)
 }
 
 const struct layer layer_dropout = {
-	.name = "dropout", .least = 1, .most = 1, .own = sizeof(struct own),
+	.name = "dropout", .min_inputs = 1, .max_inputs = 1,
+	.private = sizeof(struct private),
 	.build = build, .forward = forward, .backward = backward
 };

@@ -3,15 +3,15 @@
  */
 #include "model/layer.h"
 
-#include "tensor/clones.h"
 #include "tensor/kernels.h"
+#include "tensor/target_clones.h"
 
 #include <math.h>
 #include <string.h>
 
 enum combiner { NONE, SUM, MEAN, SQRTN };
 
-struct own {
+struct private {
 	enum combiner combiner;
 	size_t dim;
 };
@@ -43,7 +43,7 @@ read_combiner(struct node *n, struct settings *s, enum combiner *combiner,
 static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 {
-	struct own *own = n->own;
+	struct private *own = n->private;
 
 	if (node_wants_ids(n, f) || read_combiner(n, s, &own->combiner, f) ||
 	    node_embeddings(m, n, s, &own->dim, f))
@@ -109,7 +109,7 @@ copy_each(float *restrict out, size_t stride, const float *restrict w,
 			       dim * sizeof(*w));
 }
 
-static CLONES void
+static TARGET_CLONES void
 copy_rows(float *restrict out, size_t stride, const float *restrict w,
 	  const uint32_t *restrict row, size_t examples, size_t ids,
 	  size_t dim)
@@ -129,7 +129,7 @@ add_to_each(float *restrict dw, const float *restrict out, size_t stride,
 				dw[row[j] * dim + k] += out[j * dim + k];
 }
 
-static CLONES void
+static TARGET_CLONES void
 add_to_rows(float *restrict dw, const float *restrict out, size_t stride,
 	    const uint32_t *restrict row, size_t examples, size_t ids,
 	    size_t dim)
@@ -140,7 +140,7 @@ add_to_rows(float *restrict dw, const float *restrict out, size_t stride,
 static void
 combine(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const struct flow *in = &p->in[0];
 	const size_t dim = own->dim;
 
@@ -157,7 +157,7 @@ combine(const struct pass *p)
 static void
 add_to_combined(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const struct flow *in = &p->in[0];
 	const size_t dim = own->dim;
 
@@ -176,7 +176,7 @@ add_to_combined(const struct pass *p)
 static void
 forward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 
 	if (own->combiner == NONE)
 		copy_rows(p->out.value, p->out.stride, p->w[0], p->in[0].row,
@@ -189,7 +189,7 @@ forward(const struct pass *p)
 static void
 backward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 
 	if (own->combiner == NONE)
 		add_to_rows(p->dw[0], p->out.gradient, p->out.stride,
@@ -200,7 +200,8 @@ backward(const struct pass *p)
 }
 
 const struct layer layer_embedding = {
-	.name = "embedding", .least = 1, .most = 1, .own = sizeof(struct own),
+	.name = "embedding", .min_inputs = 1, .max_inputs = 1,
+	.private = sizeof(struct private),
 	.has_embeddings = true, .takes_stride = true,
 	.build = build, .forward = forward, .backward = backward
 };

@@ -20,7 +20,7 @@
 /* What every reader of JSON has whole numbers up to. */
 #define SEED_BITS	53
 
-struct own {
+struct private {
 	uint64_t stream;
 };
 
@@ -83,7 +83,7 @@ take_variables(struct model *m, struct node *n, struct settings *s,
 static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 {
-	struct own *own = n->own;
+	struct private *own = n->private;
 
 	if (node_wants_floats(n, f) || node_shape(n, "shape", s, f))
 		return -1;
@@ -113,7 +113,7 @@ variable_of(const struct pass *p, size_t k, float *at)
 static int
 call(const struct pass *p, struct external_call *c)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 
 	c->name = p->node->name;
 	c->training = p->training;
@@ -194,8 +194,8 @@ backward(const struct pass *p)
 }
 
 const struct layer layer_external = {
-	.name = LAYER_EXTERNAL, .least = 1, .most = 1024,
-	.own = sizeof(struct own), .takes_activation = true,
+	.name = LAYER_EXTERNAL, .min_inputs = 1, .max_inputs = 1024,
+	.private = sizeof(struct private), .takes_activation = true,
 	.needs_whole_batch = true,
 	.build = build, .forward = forward, .backward = backward
 };

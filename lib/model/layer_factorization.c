@@ -9,18 +9,18 @@
  */
 #include "model/layer.h"
 
-#include "tensor/clones.h"
+#include "tensor/target_clones.h"
 
 #define FACTORS	((uint64_t)1 << 16)
 
-struct own {
+struct private {
 	size_t factors;
 };
 
 static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 {
-	struct own *own = n->own;
+	struct private *own = n->private;
 	uint64_t factors = 0;
 
 	if (node_wants_ids(n, f) ||
@@ -63,7 +63,7 @@ add_row(double *restrict sum, double *restrict products,
  * Some factors of a bag.  The sum and its largest part may be nearly the same:
  * so it is kept as two floats, the second of which is what the first leaves.
  */
-static CLONES double
+static TARGET_CLONES double
 pairs(const struct flow *in, struct bag bag, const float *table, size_t k,
       size_t n, float *high, float *low)
 {
@@ -85,7 +85,7 @@ pairs(const struct flow *in, struct bag bag, const float *table, size_t k,
 static void
 forward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t k = own->factors;
 
 	for (size_t i = 0; i < p->examples; i++) {
@@ -102,7 +102,7 @@ forward(const struct pass *p)
 }
 
 /* What is left of the sum without a row is what that row goes with. */
-static CLONES void
+static TARGET_CLONES void
 add_others(float *restrict dv, const float *restrict v, double x, double g,
 	   const float *restrict high, const float *restrict low, size_t k)
 {
@@ -114,7 +114,7 @@ add_others(float *restrict dv, const float *restrict v, double x, double g,
 static void
 backward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const struct flow *in = &p->in[0];
 	const size_t k = own->factors;
 
@@ -134,7 +134,7 @@ backward(const struct pass *p)
 }
 
 const struct layer layer_factorization = {
-	.name = "factorization", .least = 1, .most = 1,
-	.own = sizeof(struct own),
+	.name = "factorization", .min_inputs = 1, .max_inputs = 1,
+	.private = sizeof(struct private),
 	.build = build, .forward = forward, .backward = backward
 };

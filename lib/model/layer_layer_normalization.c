@@ -9,7 +9,7 @@
 #include <float.h>
 #include <math.h>
 
-struct own {
+struct private {
 	float epsilon;
 	size_t width;
 	bool center, scale;
@@ -19,7 +19,7 @@ struct own {
 static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 {
-	struct own *own = n->own;
+	struct private *own = n->private;
 
 	own->epsilon = .001f;
 	own->center = own->scale = true;
@@ -65,7 +65,7 @@ normalize(const float *x, float *normal, size_t n, float epsilon)
 static void
 forward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t n = own->width, size = p->examples * node_size(p->node);
 	float *inverse = p->scratch + size;
 
@@ -85,7 +85,7 @@ forward(const struct pass *p)
 static void
 add_to_input(const struct pass *p, size_t at, float inverse)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t n = own->width;
 	const float *dy = p->out.gradient + at, *normal = p->scratch + at;
 	float *dx = p->in[0].gradient + at;
@@ -111,7 +111,7 @@ add_to_input(const struct pass *p, size_t at, float inverse)
 static void
 backward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t n = own->width, size = p->examples * node_size(p->node);
 	const float *inverse = p->scratch + size;
 
@@ -128,7 +128,7 @@ backward(const struct pass *p)
 }
 
 const struct layer layer_layer_normalization = {
-	.name = "layer_normalization", .least = 1, .most = 1,
-	.own = sizeof(struct own),
+	.name = "layer_normalization", .min_inputs = 1, .max_inputs = 1,
+	.private = sizeof(struct private),
 	.build = build, .forward = forward, .backward = backward
 };

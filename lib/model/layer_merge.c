@@ -132,28 +132,28 @@ maximum_backward(const struct pass *p)
 }
 
 const struct layer layer_add = {
-	.name = "add", .least = 2, .most = SIZE_MAX,
+	.name = "add", .min_inputs = 2, .max_inputs = SIZE_MAX,
 	.build = build, .forward = sum_forward, .backward = sum_backward
 };
 
 const struct layer layer_subtract = {
-	.name = "subtract", .least = 2, .most = 2,
+	.name = "subtract", .min_inputs = 2, .max_inputs = 2,
 	.build = build, .forward = sum_forward, .backward = sum_backward
 };
 
 const struct layer layer_average = {
-	.name = "average", .least = 2, .most = SIZE_MAX,
+	.name = "average", .min_inputs = 2, .max_inputs = SIZE_MAX,
 	.build = build, .forward = sum_forward, .backward = sum_backward
 };
 
 const struct layer layer_multiply = {
-	.name = "multiply", .least = 2, .most = SIZE_MAX,
+	.name = "multiply", .min_inputs = 2, .max_inputs = SIZE_MAX,
 	.build = build,
 	.forward = multiply_forward, .backward = multiply_backward
 };
 
 const struct layer layer_maximum = {
-	.name = "maximum", .least = 2, .most = SIZE_MAX,
+	.name = "maximum", .min_inputs = 2, .max_inputs = SIZE_MAX,
 	.build = build,
 	.forward = maximum_forward, .backward = maximum_backward
 };

@@ -3,12 +3,12 @@
  */
 #include "model/layer.h"
 
-#include "tensor/clones.h"
+#include "tensor/target_clones.h"
 
 #define COLUMNS	64	/* added up at a time */
 
 /* The input is outer x count x inner, the output outer x inner. */
-struct own {
+struct private {
 	size_t outer, count, inner;
 	float scale;
 };
@@ -16,7 +16,7 @@ struct own {
 static int
 build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 {
-	struct own *own = n->own;
+	struct private *own = n->private;
 	bool keepdims = false;
 	int axis = 1;
 
@@ -28,7 +28,7 @@ build(struct model *m, struct node *n, struct settings *s, struct fail *f)
 	const struct shape in = n->in[0]->shape;
 	struct shape out = { 0 };
 
-	*own = (struct own){ 1, in.dim[axis], 1, 1 };
+	*own = (struct private){ 1, in.dim[axis], 1, 1 };
 	for (int i = 0; i < in.rank; i++) {
 		if (i < axis)
 			own->outer *= in.dim[i];
@@ -47,7 +47,7 @@ static int
 build_mean(struct model *m, struct node *n, struct settings *s,
 	   struct fail *f)
 {
-	struct own *own = n->own;
+	struct private *own = n->private;
 
 	if (build(m, n, s, f))
 		return -1;
@@ -58,7 +58,7 @@ build_mean(struct model *m, struct node *n, struct settings *s,
 /* Columns first to first + n - 1; a million floats add up to what they are. */
 static inline void
 add_columns(float *restrict y, const float *restrict x, size_t first,
-	    size_t n, struct own own)
+	    size_t n, struct private own)
 {
 	double sum[COLUMNS] = { 0 };
 
@@ -69,9 +69,9 @@ add_columns(float *restrict y, const float *restrict x, size_t first,
 		y[first + k] = (float)((double)own.scale * sum[k]);
 }
 
-static CLONES void
+static TARGET_CLONES void
 add_up(float *restrict y, const float *restrict x, size_t outer,
-       struct own own)
+       struct private own)
 {
 	for (; outer > 0; outer--, y += own.inner, x += own.count * own.inner)
 		for (size_t k = 0; k < own.inner; k += COLUMNS)
@@ -79,9 +79,9 @@ add_up(float *restrict y, const float *restrict x, size_t outer,
 				    own.inner - k : COLUMNS, own);
 }
 
-static CLONES void
+static TARGET_CLONES void
 hand_out(float *restrict dx, const float *restrict dy, size_t outer,
-	 struct own own)
+	 struct private own)
 {
 	for (; outer > 0; outer--, dy += own.inner)
 		for (size_t j = 0; j < own.count; j++, dx += own.inner)
@@ -90,9 +90,9 @@ hand_out(float *restrict dx, const float *restrict dy, size_t outer,
 }
 
 /* The same along the last axis, where one loop more would be of one turn. */
-static CLONES void
+static TARGET_CLONES void
 add_up_last(float *restrict y, const float *restrict x, size_t outer,
-	    struct own own)
+	    struct private own)
 {
 	for (size_t i = 0; i < outer; i++, x += own.count) {
 		double sum = 0;
@@ -103,9 +103,9 @@ add_up_last(float *restrict y, const float *restrict x, size_t outer,
 	}
 }
 
-static CLONES void
+static TARGET_CLONES void
 hand_out_last(float *restrict dx, const float *restrict dy, size_t outer,
-	      struct own own)
+	      struct private own)
 {
 	for (size_t i = 0; i < outer; i++, dx += own.count)
 		for (size_t j = 0; j < own.count; j++)
@@ -115,7 +115,7 @@ hand_out_last(float *restrict dx, const float *restrict dy, size_t outer,
 static void
 forward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 
 	(own->inner == 1 ? add_up_last : add_up)(
 		p->out.value, p->in[0].value, p->examples * own->outer, *own);
@@ -124,7 +124,7 @@ forward(const struct pass *p)
 static void
 backward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 
 	(own->inner == 1 ? hand_out_last : hand_out)(
 		p->in[0].gradient, p->out.gradient, p->examples * own->outer,
@@ -140,9 +140,9 @@ larger(float a, float b)
 	return a > b || a != a ? a : b;
 }
 
-static CLONES void
+static TARGET_CLONES void
 find_largest(float *restrict y, const float *restrict x, size_t outer,
-	     struct own own)
+	     struct private own)
 {
 	for (; outer > 0; outer--, y += own.inner) {
 		for (size_t k = 0; k < own.inner; k++)
@@ -155,9 +155,9 @@ find_largest(float *restrict y, const float *restrict x, size_t outer,
 }
 
 /* Several that tie share it, as in TensorFlow. */
-static CLONES void
+static TARGET_CLONES void
 share_out(float *restrict dx, const float *restrict x,
-	  const float *restrict y, const float *restrict dy, struct own own)
+	  const float *restrict y, const float *restrict dy, struct private own)
 {
 	for (size_t k = 0; k < own.inner; k++) {
 		float ties = 0;
@@ -174,7 +174,7 @@ share_out(float *restrict dx, const float *restrict x,
 static void
 max_forward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 
 	find_largest(p->out.value, p->in[0].value, p->examples * own->outer,
 		     *own);
@@ -183,7 +183,7 @@ max_forward(const struct pass *p)
 static void
 max_backward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t in = own->count * own->inner;
 
 	for (size_t i = 0; i < p->examples * own->outer; i++)
@@ -193,19 +193,19 @@ max_backward(const struct pass *p)
 }
 
 const struct layer layer_reduce_max = {
-	.name = "reduce_max", .least = 1, .most = 1,
-	.own = sizeof(struct own), .build = build,
+	.name = "reduce_max", .min_inputs = 1, .max_inputs = 1,
+	.private = sizeof(struct private), .build = build,
 	.forward = max_forward, .backward = max_backward
 };
 
 const struct layer layer_reduce_mean = {
-	.name = "reduce_mean", .least = 1, .most = 1,
-	.own = sizeof(struct own), .build = build_mean,
+	.name = "reduce_mean", .min_inputs = 1, .max_inputs = 1,
+	.private = sizeof(struct private), .build = build_mean,
 	.forward = forward, .backward = backward
 };
 
 const struct layer layer_reduce_sum = {
-	.name = "reduce_sum", .least = 1, .most = 1,
-	.own = sizeof(struct own), .build = build,
+	.name = "reduce_sum", .min_inputs = 1, .max_inputs = 1,
+	.private = sizeof(struct private), .build = build,
 	.forward = forward, .backward = backward
 };

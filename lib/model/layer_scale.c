@@ -17,18 +17,18 @@ struct affine {
 	float shift, scale, offset;
 };
 
-struct own {
+struct private {
 	size_t count;			/* 1, or the length of the last axis */
 	struct affine affine[];
 };
 
-static struct own *
+static struct private *
 make_own(struct node *n, size_t count)
 {
-	struct own *own = mem_resize(n->own, 1, sizeof(*own) +
-				     count * sizeof(*own->affine));
+	struct private *own = mem_resize(n->private, 1, sizeof(*own) +
+					 count * sizeof(*own->affine));
 
-	n->own = own;
+	n->private = own;
 	own->count = count;
 	for (size_t i = 0; i < count; i++)
 		own->affine[i] = (struct affine){ 0, 1, 0 };
@@ -101,7 +101,7 @@ build_normalization(struct model *m, struct node *n, struct settings *s,
 	if (node_wants_floats(n, f))
 		return -1;
 
-	struct own *own = make_own(n, shape.dim[shape.rank - 1]);
+	struct private *own = make_own(n, shape.dim[shape.rank - 1]);
 	const size_t count = own->count;
 	float *mean = read_numbers(n, s, "mean", false, count, f);
 	float *variance = mean ? read_numbers(n, s, "variance", true, count,
@@ -123,7 +123,7 @@ build_normalization(struct model *m, struct node *n, struct settings *s,
 static void
 forward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t n = p->examples * node_size(p->node);
 	const float *x = p->in[0].value;
 
@@ -139,7 +139,7 @@ forward(const struct pass *p)
 static void
 backward(const struct pass *p)
 {
-	const struct own *own = p->node->own;
+	const struct private *own = p->node->private;
 	const size_t n = p->examples * node_size(p->node);
 
 	for (size_t i = 0, c = 0; i < n; i++) {
@@ -151,12 +151,13 @@ backward(const struct pass *p)
 }
 
 const struct layer layer_rescaling = {
-	.name = "rescaling", .least = 1, .most = 1, .own = sizeof(struct own),
+	.name = "rescaling", .min_inputs = 1, .max_inputs = 1,
+	.private = sizeof(struct private),
 	.build = build_rescaling, .forward = forward, .backward = backward
 };
 
 const struct layer layer_normalization = {
-	.name = "normalization", .least = 1, .most = 1,
-	.own = sizeof(struct own),
+	.name = "normalization", .min_inputs = 1, .max_inputs = 1,
+	.private = sizeof(struct private),
 	.build = build_normalization, .forward = forward, .backward = backward
 };

@@ -32,11 +32,13 @@ build_reshape(struct model *m, struct node *n, struct settings *s,
 }
 
 const struct layer layer_flatten = {
-	.name = "flatten", .least = 1, .most = 1, .aliases_input = true,
+	.name = "flatten", .min_inputs = 1, .max_inputs = 1,
+	.aliases_input = true,
 	.build = build_flatten
 };
 
 const struct layer layer_reshape = {
-	.name = "reshape", .least = 1, .most = 1, .aliases_input = true,
+	.name = "reshape", .min_inputs = 1, .max_inputs = 1,
+	.aliases_input = true,
 	.build = build_reshape
 };

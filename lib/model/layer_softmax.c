@@ -65,6 +65,7 @@ backward(const struct pass *p)
 }
 
 const struct layer layer_softmax = {
-	.name = "softmax", .least = 1, .most = 1, .is_activation = true,
+	.name = "softmax", .min_inputs = 1, .max_inputs = 1,
+	.is_activation = true,
 	.build = build, .forward = forward, .backward = backward
 };

@@ -1,17 +1,17 @@
 lib_libps_a_SOURCES += \
 	%D%/batch.c \
 	%D%/batch.h \
+	%D%/buffer_plan.c \
+	%D%/buffer_plan.h \
+	%D%/build.c \
+	%D%/build.h \
 	%D%/compute.c \
 	%D%/compute.h \
-	%D%/define.c \
-	%D%/define.h \
 	%D%/definitions.c \
 	%D%/definitions.h \
 	%D%/doubt.c \
 	%D%/external.c \
 	%D%/external.h \
-	%D%/gather.c \
-	%D%/gather.h \
 	%D%/graph.h \
 	%D%/input.c \
 	%D%/input.h \
@@ -36,8 +36,8 @@ lib_libps_a_SOURCES += \
 	%D%/layer_shape.c \
 	%D%/layer_softmax.c \
 	%D%/layers.c \
-	%D%/layout.c \
-	%D%/layout.h \
+	%D%/lexer.c \
+	%D%/lexer.h \
 	%D%/lookup.c \
 	%D%/lookup.h \
 	%D%/loss.c \
@@ -52,9 +52,9 @@ lib_libps_a_SOURCES += \
 	%D%/parse.c \
 	%D%/parse.h \
 	%D%/source.c \
-	%D%/statement.c \
-	%D%/statement.h \
 	%D%/step_line.c \
 	%D%/step_line.h \
 	%D%/step_program.c \
-	%D%/step_program.h
+	%D%/step_program.h \
+	%D%/unique_ids.c \
+	%D%/unique_ids.h

@@ -2,8 +2,8 @@
 
 #include "base/choices.h"
 #include "base/text.h"
-#include "tensor/clones.h"
 #include "tensor/elementary.h"
+#include "tensor/target_clones.h"
 
 #include <float.h>
 #include <math.h>
@@ -17,7 +17,7 @@
  * they are inlined into takes several examples at a time.
  */
 #define LOSS_OF_ONE(name)						\
-static CLONES void							\
+static TARGET_CLONES void						\
 name##_value(const struct loss *l, double *restrict value,		\
 	     const float *restrict x, size_t width,			\
 	     const float *restrict label, size_t n)			\
@@ -29,7 +29,7 @@ name##_value(const struct loss *l, double *restrict value,		\
 		value[i] = name(&own, (double)x[i], (double)label[i]);	\
 }									\
 									\
-static CLONES void							\
+static TARGET_CLONES void						\
 name##_gradient(const struct loss *l, float *restrict dx,		\
 		const float *restrict x, size_t width,			\
 		const float *restrict label, size_t n)			\

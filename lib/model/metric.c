@@ -3,8 +3,8 @@
 #include "base/choices.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "tensor/clones.h"
 #include "tensor/elementary.h"
+#include "tensor/target_clones.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -226,7 +226,7 @@ surprise(double p)
 				p > 1 - least ? 1 - least : p);
 }
 
-static CLONES void
+static TARGET_CLONES void
 surprises(double *restrict error, const double *restrict p, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

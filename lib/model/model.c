@@ -71,7 +71,7 @@ node_free(struct node *n)
 {
 	free(n->name);
 	free(n->in);
-	free(n->own);
+	free(n->private);
 	free(n);
 }
 

@@ -4,7 +4,7 @@
 #include "model/model.h"
 
 #include "base/mem.h"
-#include "model/define.h"
+#include "model/build.h"
 #include "model/graph.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ model_parse(const struct model_source *source, struct fail *f)
 		goto bad;
 	}
 	if (statements_read(&m->statements, file->name, file->text, f) ||
-	    define_all(m, f))
+	    build_all(m, f))
 		goto bad;
 	m->source = NULL;
 	names_release(&m->file_named);

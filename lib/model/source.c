@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/names.h"
 #include "base/text.h"
-#include "model/statement.h"
+#include "model/lexer.h"
 
 #include <errno.h>
 #include <stdbool.h>

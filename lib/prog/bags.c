@@ -52,7 +52,7 @@ list_files(const struct splits *s, size_t *count)
 
 int
 bags_expect(struct plan_bags *b, struct model *m, const struct splits *s,
-	    const struct span_format *how, struct fail *f)
+	    const struct record_range_format *how, struct fail *f)
 {
 	const struct reader_options o = { .format = how->name,
 					  .no_header = how->no_header };

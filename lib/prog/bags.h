@@ -15,6 +15,6 @@
  * each input as one of them has at most.
  */
 int bags_expect(struct plan_bags *, struct model *, const struct splits *,
-		const struct span_format *, struct fail *);
+		const struct record_range_format *, struct fail *);
 
 #endif

@@ -31,9 +31,9 @@ enum job { JOB_NONE, JOB_BLOCK, JOB_COUNT, JOB_BLOCK_DONE, JOB_COUNT_DONE };
 
 struct blocks {
 	const struct model *model;
-	struct span_format how;
+	struct record_range_format how;
 	struct cache cache;
-	struct bad bad;
+	struct skip_records bad;
 	struct noes noes;
 	struct order order;
 	struct kept kept[BLOCKS_KEPT];
@@ -41,9 +41,9 @@ struct blocks {
 	/* What the thread is at, and what came of it: */
 	enum job job;
 	struct kept read;	/* swapped with one of those kept */
-	struct span_tally tally;
+	struct record_range_tally tally;
 	int status;
-	struct span_reader *reader;	/* the thread's alone */
+	struct record_range_reader *reader;	/* the thread's alone */
 	bool quit;
 	atomic_bool stop;
 	int event;
@@ -60,10 +60,10 @@ records(const struct kept *k)
 
 /* Some records, or one that is passed over. */
 static int
-read_some(struct span_reader *r, struct kept *k, struct fail *f)
+read_some(struct record_range_reader *r, struct kept *k, struct fail *f)
 {
 	const size_t before = records(k);
-	const int got = span_read(r, &k->batch, f);
+	const int got = record_range_read(r, &k->batch, f);
 
 	if (got > 0 && records(k) == before) {
 		k->hole = mem_grow(k->hole, k->holes, &k->hole_room,
@@ -74,25 +74,25 @@ read_some(struct span_reader *r, struct kept *k, struct fail *f)
 }
 
 static int
-read_span(struct blocks *b, const struct span *s, struct kept *to,
+read_span(struct blocks *b, const struct record_range *s, struct kept *to,
 	  struct fail *f)
 {
 	size_t inputs;
 	const struct input *input = model_inputs(b->model, &inputs);
 	int got = 1;
 
-	if (!b->reader || !span_follow(b->reader, s)) {
-		while (b->reader && span_finish(b->reader))
+	if (!b->reader || !record_range_follow(b->reader, s)) {
+		while (b->reader && record_range_finish(b->reader))
 			;
-		span_close(b->reader);
-		b->reader = span_open(s, &b->how, input, inputs,
-				      model_label(b->model), f);
+		record_range_close(b->reader);
+		b->reader = record_range_open(s, &b->how, input, inputs,
+					      model_label(b->model), f);
 	}
 	while (b->reader && got > 0)
 		got = read_some(b->reader, to, f);
 	if (b->reader && got == 0)
 		return 0;
-	span_close(b->reader);
+	record_range_close(b->reader);
 	b->reader = NULL;
 	return -1;
 }
@@ -143,14 +143,14 @@ count_span(struct blocks *b, struct fail *f)
 {
 	size_t inputs;
 	const struct input *input = model_inputs(b->model, &inputs);
-	struct span span;
+	struct record_range span;
 	int got = block_read_span(&span, b->read.frame.data,
 				  b->read.frame.size, f);
 
 	if (got == 0)
-		got = span_count(&span, &b->how, input, inputs,
-				 model_label(b->model), &b->tally, f);
-	span_release(&span);
+		got = record_range_count(&span, &b->how, input, inputs,
+					 model_label(b->model), &b->tally, f);
+	record_range_release(&span);
 	return got;
 }
 
@@ -183,7 +183,7 @@ run(void *arg)
 }
 
 struct blocks *
-blocks_new(const struct model *model, const struct span_format *how,
+blocks_new(const struct model *model, const struct record_range_format *how,
 	   uint64_t max_bad, const char *cache)
 {
 	struct blocks *b = mem_alloc(1, sizeof(*b));
@@ -227,9 +227,10 @@ finish(struct blocks *b)
 	const uint64_t until = clock_ms() + PATIENCE_MS;
 
 	atomic_store(&b->stop, false);
-	while (b->reader && span_finish(b->reader) && clock_ms() < until)
+	while (b->reader && record_range_finish(b->reader) &&
+	       clock_ms() < until)
 		;
-	span_close(b->reader);
+	record_range_close(b->reader);
 }
 
 void
@@ -247,7 +248,7 @@ blocks_free(struct blocks *b)
 	pthread_cond_destroy(&b->work);
 	pthread_mutex_destroy(&b->lock);
 	finish(b);
-	bad_end(&b->bad);
+	skip_records_end(&b->bad);
 	order_release(&b->order);
 	if (b->job == JOB_COUNT_DONE && b->status == 0)
 		free(b->tally.place);
@@ -387,7 +388,8 @@ blocks_count(struct blocks *b, const struct frame *span)
 }
 
 int
-blocks_counted(struct blocks *b, struct span_tally *tally, struct fail *f)
+blocks_counted(struct blocks *b, struct record_range_tally *tally,
+	       struct fail *f)
 {
 	int got = 0;
 

@@ -6,7 +6,7 @@
 #ifndef PS_BLOCKS_H
 #define PS_BLOCKS_H
 
-#include "data/span.h"
+#include "data/record_range.h"
 #include "model/model.h"
 #include "wire/message.h"
 
@@ -18,8 +18,9 @@ struct blocks;
  * All is borrowed.  max_bad: malformed records that are passed over, in all.
  * cache: a folder, "" for beside the files, NULL for none.
  */
-struct blocks *blocks_new(const struct model *, const struct span_format *,
-			  uint64_t max_bad, const char *cache);
+struct blocks *blocks_new(const struct model *,
+			  const struct record_range_format *, uint64_t max_bad,
+			  const char *cache);
 void blocks_free(struct blocks *);
 
 /* It becomes readable when something has been read. */
@@ -39,6 +40,6 @@ int blocks_slice(struct blocks *, const struct frame *block, uint64_t from,
 /* Begin to count a span; false: something is being read, try again. */
 bool blocks_count(struct blocks *, const struct frame *span);
 /* 1: it is counted, free its places; 0: not yet; -1. */
-int blocks_counted(struct blocks *, struct span_tally *, struct fail *);
+int blocks_counted(struct blocks *, struct record_range_tally *, struct fail *);
 
 #endif

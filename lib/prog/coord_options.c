@@ -199,7 +199,7 @@ read_option(struct coord_settings *s, int c)
 	case 'b':	s->bind = optarg; break;
 	case BACKUP:	o->backup = cli_uint(0, WIRE_SLOTS); break;
 	case 'B':	o->batch = cli_uint(1, MAX_BATCH); break;
-	case CHECKPOINT: s->keeper.dir = optarg; break;
+	case CHECKPOINT: s->ckpt.dir = optarg; break;
 	case 'd':	add_input(s); break;
 	case 'D':
 		if (definitions_add(&s->definitions, optarg, &f) < 0)
@@ -211,7 +211,7 @@ read_option(struct coord_settings *s, int c)
 	case GRACE:	o->grace_ms = cli_duration(); break;
 	case IN_FLIGHT:	o->in_flight = cli_uint(1, MAX_IN_FLIGHT); break;
 	case JOURNAL:	s->journal = optarg; break;
-	case KEEP:	s->keeper.keep = cli_uint(0, UINT64_MAX);
+	case KEEP:	s->ckpt.keep = cli_uint(0, UINT64_MAX);
 			s->keep_said = true;
 			break;
 	case KEEP_GOING: o->keep_going = true; break;
@@ -237,7 +237,7 @@ read_option(struct coord_settings *s, int c)
 	case QUEUE:	s->queue = optarg; break;
 	case REPLICAS:	o->replicas = cli_uint(1, WIRE_SLOTS); break;
 	case RESTORE:	s->restore = optarg; break;
-	case AS_IS:	s->keeper.as_is = true; break;
+	case AS_IS:	s->ckpt.as_is = true; break;
 	case RESULTS:	o->results = (enum results)cli_choice(results_names);
 			break;
 	case 's':	s->servers = optarg; break;
@@ -328,7 +328,7 @@ read_cluster(struct coord_settings *s)
 static void
 check_data(const struct coord_settings *s)
 {
-	const struct span_format *how = &s->o.format;
+	const struct record_range_format *how = &s->o.format;
 
 	if (how->name && !reader_format(how->name))
 		cli_usage("-F: there is no format '%s'", how->name);
@@ -394,7 +394,7 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 				       .patience_ms = 60000,
 				       .grace_ms = 7000,
 				       .forget_ms = 24 * 3600 * 1000 };
-	s->keeper.keep = 5;
+	s->ckpt.keep = 5;
 	s->requests = "-";
 	while ((c = cli_next(argc, argv, &s->common)) != -1)
 		read_option(s, c);
@@ -413,21 +413,21 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 	    strcmp(s->requests, "-") == 0)
 		cli_usage("-m -: the requests are on standard input, too: "
 			  "name a file for one of them");
-	if (!s->keeper.dir && (s->o.every_steps || s->o.every_ms))
+	if (!s->ckpt.dir && (s->o.every_steps || s->o.every_ms))
 		cli_usage("--every needs --checkpoint");
-	if (!s->keeper.dir && s->keep_said)
+	if (!s->ckpt.dir && s->keep_said)
 		cli_usage("--keep needs --checkpoint");
 	read_queue(s);
-	s->o.beside_journal = !s->journal && s->keeper.dir;
+	s->o.beside_journal = !s->journal && s->ckpt.dir;
 	if (s->o.beside_journal)
 		s->journal = s->journal_path =
-			disk_path("%s/" JOURNAL_FILE, s->keeper.dir);
+			disk_path("%s/" JOURNAL_FILE, s->ckpt.dir);
 	if (s->o.suspend && !s->journal)
 		cli_usage("--suspend needs --checkpoint or --journal");
 	check_output(s);
 	if (!s->restore)
-		s->restore = s->keeper.dir ? "latest" : "none";
-	if (!s->keeper.dir && strcmp(s->restore, "none") != 0)
+		s->restore = s->ckpt.dir ? "latest" : "none";
+	if (!s->ckpt.dir && strcmp(s->restore, "none") != 0)
 		cli_usage("--restore needs --checkpoint");
 	s->o.life = clock_random();
 	for (size_t i = 0; i < PLAN_RUN; i += sizeof(uint64_t)) {
@@ -472,7 +472,7 @@ coord_settings_model(struct coord_settings *s, struct model_source *source,
 static int
 cut_inputs(struct coord_settings *s, struct model *model, struct fail *f)
 {
-	const struct ledger_options o = {
+	const struct sampler_options o = {
 		.seed = s->o.seed, .batch = s->o.batch, .unit = s->o.pack,
 		.buffer = s->shuffle ? s->shuffle : ORDERED_RECORDS,
 		.shuffle = s->shuffle > 0, .slots = s->o.replicas
@@ -489,7 +489,7 @@ cut_inputs(struct coord_settings *s, struct model *model, struct fail *f)
 		splits_release(&splits);
 		return -1;
 	}
-	s->o.ledger = ledger_new(&o, &splits);
+	s->o.sampler = sampler_new(&o, &splits);
 	return 0;
 }
 
@@ -524,11 +524,11 @@ coord_settings_check(struct coord_settings *s, struct model *model,
 void
 coord_settings_release(struct coord_settings *s)
 {
-	keeper_release(&s->keeper);
-	ledger_free(s->o.ledger);
+	publisher_release(&s->ckpt);
+	sampler_free(s->o.sampler);
 	partitioner_release(&s->o.partitioner);
 	definitions_release(&s->definitions);
-	free(s->o.restored.ledger);
+	free(s->o.restored.sampler);
 	free(s->input);
 	free(s->o.server);
 	free(s->server_list);

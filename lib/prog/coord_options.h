@@ -6,7 +6,7 @@
 
 #include "coord/coord.h"
 #include "model/definitions.h"
-#include "prog/keeper.h"
+#include "prog/checkpoint_publisher.h"
 #include "store/cluster.h"
 #include "sys/cli.h"
 
@@ -16,14 +16,14 @@ struct coord_settings {
 	struct cli_common common;
 	struct cluster cluster;
 	struct coord_options o;
-	struct keeper keeper;
+	struct checkpoint_publisher ckpt;
 	const char *bind, *model, *output, *status, *restore, *journal;
 	char *journal_path;	/* if it was not said */
 	const char *requests;	/* "-" by default */
 	const char *queue;	/* an address, a FIFO or NULL */
 	const char *servers;	/* as said */
 	char *server_list;	/* cut up */
-	char **input;		/* of the ledger */
+	char **input;		/* of the sampler */
 	size_t inputs;
 	uint64_t split, shuffle;	/* bytes; records */
 	struct plan_bags bags;	/* --plan: what the data tell */
@@ -44,7 +44,7 @@ struct model *coord_settings_model(struct coord_settings *,
 				   struct model_source *, struct fail *);
 
 /* What needs neither a cluster nor a file of ours: cut the inputs that are
-   given, if any, for a ledger, and look at the endpoints.  For --plan the
+   given, if any, for a sampler, and look at the endpoints.  For --plan the
    model is told what the data are like. */
 int coord_settings_check(struct coord_settings *, struct model *,
 			 struct fail *);

@@ -9,7 +9,7 @@
 #define LOOK_MS	200
 
 int
-ended_tell(const char *path, const struct fail *why, struct fail *f)
+ended_notify(const char *path, const struct fail *why, struct fail *f)
 {
 	struct text name = { 0 };
 	FILE *file;

@@ -16,7 +16,7 @@
 #define ENDED_VARIABLE	"PS_WORKERS_ENDED"
 
 /* In one go: nobody sees a part of it. */
-int ended_tell(const char *path, const struct fail *why, struct fail *);
+int ended_notify(const char *path, const struct fail *why, struct fail *);
 
 struct ended {
 	const char *path;	/* NULL: nobody will tell, or has told */

@@ -157,18 +157,19 @@ eval_settings_read(struct eval_settings *s, int argc, char **argv)
 				break;
 		case STEP:	s->programs.step = optarg; break;
 		case UNTIL:
-			if (!until_read(&s->until, optarg))
+			if (!stop_condition_read(&s->until, optarg))
 				cli_usage("--until: '%s' is not a condition "
 					  "such as auc>=0.9", optarg);
 			break;
-		case 'x':	programs_add(&s->programs, optarg); break;
+		case 'x':	external_processes_add(&s->programs, optarg);
+			break;
 		}
 	}
 	s->inputs = argv + optind;
 	s->count = (size_t)(argc - optind);
 	s->evaluator.timeout_ms = s->programs.timeout_ms =
 		s->common.timeout_ms;
-	s->evaluator.externals = programs_externals(&s->programs);
+	s->evaluator.externals = external_processes_externals(&s->programs);
 	s->reader.unlabelled = s->predict;
 	check(s);
 	find_coordinator(s);
@@ -198,6 +199,6 @@ eval_settings_stream(const struct eval_settings *s)
 void
 eval_settings_release(struct eval_settings *s)
 {
-	programs_end(&s->programs);
+	external_processes_end(&s->programs);
 	cluster_release(&s->cluster);
 }

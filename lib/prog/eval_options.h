@@ -5,9 +5,9 @@
 #define PS_EVAL_OPTIONS_H
 
 #include "client/evaluator.h"
-#include "client/until.h"
+#include "client/stop_condition.h"
 #include "data/reader.h"
-#include "prog/programs.h"
+#include "prog/external_process.h"
 #include "store/cluster.h"
 #include "sys/cli.h"
 
@@ -18,8 +18,8 @@ struct eval_settings {
 	struct cluster cluster;
 	struct evaluator_options evaluator;
 	struct reader_options reader;
-	struct until until;
-	struct programs programs;
+	struct stop_condition until;
+	struct external_processes programs;
 	const char *dir;	/* of checkpoints; NULL: score the live model */
 	const char *output;	/* a file of scores; NULL: standard output */
 	bool follow, newest;

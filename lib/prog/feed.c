@@ -71,7 +71,7 @@ begin_data(struct feed *feed)
 {
 	struct reader_options o = feed->o.reader;
 	const struct model *model = worker_model(feed->worker);
-	const struct span_format *how = worker_format(feed->worker);
+	const struct record_range_format *how = worker_format(feed->worker);
 	size_t inputs;
 	const struct input *input = model_inputs(model, &inputs);
 
@@ -132,7 +132,7 @@ count_split(struct feed *feed)
 {
 	uint64_t number;
 	const struct frame *span = worker_index(feed->worker, &number);
-	struct span_tally tally;
+	struct record_range_tally tally;
 	struct fail why;
 
 	if (feed->counting) {
@@ -245,7 +245,7 @@ begin_evaluation(struct feed *feed, const struct worker_evaluation *e)
 	const bool own = e->count == 0;
 	char *const *file = own ? feed->o.inputs : e->file;
 	const size_t count = own ? feed->o.count : e->count;
-	const struct span_format *how = worker_format(feed->worker);
+	const struct record_range_format *how = worker_format(feed->worker);
 	struct reader_options o = {
 		.format = feed->o.reader.format,
 		.no_header = feed->o.reader.no_header,

@@ -3,7 +3,7 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "store/record.h"
+#include "store/record_log.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 
 struct journal_file {
 	char *path;
-	struct record_file *file;
+	struct record_log *file;
 	struct journal sink;
 	bool finished;
 	struct fail foreign;	/* it is not of our version; kind 0: it is */
@@ -46,9 +46,9 @@ shorten(struct journal_file *j)
 	const uint64_t before = j->before;
 	struct fail why;
 
-	if (before == 0 || before < record_size(j->file) - before)
+	if (before == 0 || before < record_log_size(j->file) - before)
 		return;
-	if (record_drop(j->file, before, &why) < 0) {
+	if (record_log_drop(j->file, before, &why) < 0) {
 		log_warn("%s is not made shorter: %s", j->path, why.text);
 		return;
 	}
@@ -77,13 +77,13 @@ add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 {
 	struct journal_file *j = to;
 
-	note(j, kind, size, record_size(j->file));
+	note(j, kind, size, record_log_size(j->file));
 	/* What a record says to have been written is not to be lost before
 	   the record is. */
 	if ((safe && sync_results(j, f) < 0) ||
 	    failpoint("journal-add", f) < 0 ||
-	    record_append(j->file, kind, bytes, size, f) < 0 ||
-	    (safe ? record_sync : record_flush)(j->file, f) < 0 ||
+	    record_log_append(j->file, kind, bytes, size, f) < 0 ||
+	    (safe ? record_log_sync : record_log_flush)(j->file, f) < 0 ||
 	    failpoint("journal-added", f) < 0)
 		return -1;
 	if (kind == JOURNAL_CUT)
@@ -113,11 +113,11 @@ journal_file_open(const char *path, struct fail *f)
 	j->results = -1;
 	j->safe_results = -1;
 	j->sink = (struct journal){ .add = add, .to = j };
-	j->file = record_open(path, LIMIT, look, j, &cut, f);
+	j->file = record_log_open(path, LIMIT, look, j, &cut, f);
 	if (j->file && cut > 0)
 		log_warn("%s: %llu torn bytes at its end are cut off", path,
 			 (unsigned long long)cut);
-	if (j->file && j->finished && record_reset(j->file, f) == 0) {
+	if (j->file && j->finished && record_log_reset(j->file, f) == 0) {
 		j->finished = false;
 		j->foreign.kind = 0;
 		j->begun = j->cut = j->before = 0;
@@ -138,9 +138,9 @@ journal_file_close(struct journal_file *j)
 	if (!j)
 		return;
 	/* Nobody needs to know of a run that is over, or has not begun. */
-	if (j->file && (j->finished || record_size(j->file) == 0))
+	if (j->file && (j->finished || record_log_size(j->file) == 0))
 		unlink(j->path);
-	record_close(j->file);
+	record_log_close(j->file);
 	free(j->path);
 	free(j);
 }
@@ -157,7 +157,7 @@ journal_file_sink(struct journal_file *j, const struct stream *in)
 const char *
 journal_file_resumed(const struct journal_file *j)
 {
-	return j && record_size(j->file) > 0 ? j->path : NULL;
+	return j && record_log_size(j->file) > 0 ? j->path : NULL;
 }
 
 static int
@@ -171,7 +171,8 @@ tell(const struct journal_file *j, struct coord *coord, struct fail *f)
 {
 	uint64_t cut;
 
-	if (!j || record_replay(j->path, LIMIT, replay, coord, &cut, f) == 0)
+	if (!j ||
+	    record_log_replay(j->path, LIMIT, replay, coord, &cut, f) == 0)
 		return 0;
 	return fail_at(f, "%s", j->path);
 }

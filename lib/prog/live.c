@@ -44,7 +44,7 @@ live_close(struct live *l)
 }
 
 static int
-hear(struct live *l, struct fail *f)
+receive(struct live *l, struct fail *f)
 {
 	struct evaluator *ev = l->evaluator;
 	struct net_event e;
@@ -56,8 +56,8 @@ hear(struct live *l, struct fail *f)
 		else if (e.kind == NET_DOWN)
 			evaluator_down(ev, e.peer, clock_ms());
 		else if (e.kind == NET_MESSAGE &&
-			 evaluator_hear(ev, e.peer, &e.message, clock_ms(),
-					f) < 0)
+			 evaluator_receive(ev, e.peer, &e.message, clock_ms(),
+					   f) < 0)
 			return -1;
 	}
 	return evaluator_tick(ev, clock_ms(), f);
@@ -71,9 +71,9 @@ live_wait(struct live *l, int fd, struct fail *f)
 		{ .fd = fd, .events = POLLIN }
 	};
 
-	if (net_wait(l->net, fds, 2, TICK_MS, f) == 0 && hear(l, f) == 0)
+	if (net_wait(l->net, fds, 2, TICK_MS, f) == 0 && receive(l, f) == 0)
 		return 0;
-	net_blame(l->net, l->coordinator, f);
+	net_explain_failure(l->net, l->coordinator, f);
 	return -1;
 }
 

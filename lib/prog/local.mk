@@ -5,38 +5,40 @@ lib_libps_a_SOURCES += \
 	%D%/bags.h \
 	%D%/blocks.c \
 	%D%/blocks.h \
-	%D%/changelog.c \
-	%D%/changelog.h \
+	%D%/checkpoint_model.c \
+	%D%/checkpoint_model.h \
+	%D%/checkpoint_publisher.c \
+	%D%/checkpoint_publisher.h \
+	%D%/checkpoint_watch.c \
+	%D%/checkpoint_watch.h \
 	%D%/ckpt_options.c \
 	%D%/ckpt_options.h \
+	%D%/console.c \
+	%D%/console.h \
 	%D%/coord_options.c \
 	%D%/coord_options.h \
 	%D%/ended.c \
 	%D%/ended.h \
 	%D%/eval_options.c \
 	%D%/eval_options.h \
+	%D%/external_process.c \
+	%D%/external_process.h \
 	%D%/feed.c \
 	%D%/feed.h \
-	%D%/follow.c \
-	%D%/follow.h \
 	%D%/journal_file.c \
 	%D%/journal_file.h \
-	%D%/keeper.c \
-	%D%/keeper.h \
 	%D%/live.c \
 	%D%/live.h \
-	%D%/local.c \
-	%D%/local.h \
+	%D%/local_child.c \
+	%D%/local_child.h \
+	%D%/local_cluster.c \
+	%D%/local_cluster.h \
 	%D%/local_options.c \
 	%D%/local_options.h \
-	%D%/member.c \
-	%D%/member.h \
 	%D%/newer.c \
 	%D%/newer.h \
 	%D%/prefetch.c \
 	%D%/prefetch.h \
-	%D%/programs.c \
-	%D%/programs.h \
 	%D%/registration.c \
 	%D%/registration.h \
 	%D%/requests.c \
@@ -51,13 +53,11 @@ lib_libps_a_SOURCES += \
 	%D%/scoring.h \
 	%D%/serve_options.c \
 	%D%/serve_options.h \
-	%D%/snapshot.c \
-	%D%/snapshot.h \
 	%D%/status_file.c \
 	%D%/status_file.h \
 	%D%/submit_options.c \
 	%D%/submit_options.h \
-	%D%/tidings.c \
-	%D%/tidings.h \
+	%D%/wal.c \
+	%D%/wal.h \
 	%D%/work_options.c \
 	%D%/work_options.h

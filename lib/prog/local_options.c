@@ -40,7 +40,7 @@ const struct cli_program local_program = {
  */
 static void
 split_words(int argc, char **argv, const char *argument,
-	    struct local_options *o)
+	    struct local_cluster_options *o)
 {
 	if (optind > 1 && argv[optind - 1] != argument &&
 	    strcmp(argv[optind - 1], "--") == 0) {
@@ -59,12 +59,12 @@ split_words(int argc, char **argv, const char *argument,
 	o->command = argv + optind;
 }
 
-struct local_options
+struct local_cluster_options
 local_options_read(int argc, char **argv)
 {
 	struct cli_common common = { 0 };
-	struct local_options o = { .servers = 1, .workers = 1,
-				   .grace_ms = 12000 };
+	struct local_cluster_options o = { .servers = 1, .workers = 1,
+					   .grace_ms = 12000 };
 	const char *argument = NULL;
 	int c;
 

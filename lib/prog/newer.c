@@ -2,14 +2,14 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "prog/follow.h"
+#include "prog/checkpoint_watch.h"
 
 #include <poll.h>
 #include <stdlib.h>
 
 struct newer {
 	const char *dir;
-	struct follow *folder;
+	struct checkpoint_watch *folder;
 	uint64_t step;		/* of the one in use, */
 	uint64_t tried;		/* and the newest that was there then */
 	uint64_t next_ms;	/* of the next look */
@@ -21,7 +21,7 @@ newer_open(const char *dir, uint64_t step)
 	struct newer *n = mem_alloc(1, sizeof(*n));
 
 	n->dir = dir;
-	n->folder = follow_open(dir);
+	n->folder = checkpoint_watch_open(dir);
 	n->step = n->tried = step;
 	return n;
 }
@@ -31,7 +31,7 @@ newer_close(struct newer *n)
 {
 	if (!n)
 		return;
-	follow_close(n->folder);
+	checkpoint_watch_close(n->folder);
 	free(n);
 }
 
@@ -44,7 +44,8 @@ warn(const char *text)
 static bool
 is_due(const struct newer *n, uint64_t now)
 {
-	struct pollfd fd = { .fd = follow_fd(n->folder), .events = POLLIN };
+	struct pollfd fd =
+		{ .fd = checkpoint_watch_fd(n->folder), .events = POLLIN };
 
 	return now >= n->next_ms || poll(&fd, 1, 0) > 0;
 }
@@ -59,9 +60,9 @@ newer_look(struct newer *n, uint64_t now)
 
 	if (!is_due(n, now))
 		return NULL;
-	n->next_ms = now + FOLLOW_MS;
-	if (follow_look(n->folder, &f) < 0 ||
-	    !follow_newest(n->folder, &step) || step == n->tried)
+	n->next_ms = now + CHECKPOINT_WATCH_MS;
+	if (checkpoint_watch_look(n->folder, &f) < 0 ||
+	    !checkpoint_watch_newest(n->folder, &step) || step == n->tried)
 		return NULL;
 	n->tried = step;
 	c = checkpoint_newest(n->dir, warn, &f);

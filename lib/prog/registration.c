@@ -3,7 +3,7 @@
 #include <string.h>
 
 static void
-say_where(const struct registration *reg, struct net *net)
+send_endpoint(const struct registration *reg, struct net *net)
 {
 	const char *endpoint = net_endpoint(net);
 	struct message m = message_hello(ROLE_SERVER, reg->index, reg->life,
@@ -15,15 +15,15 @@ say_where(const struct registration *reg, struct net *net)
 }
 
 int
-registration_hear(const struct registration *reg, struct net *net,
-		  const struct net_event *e, struct fail *f)
+registration_receive(const struct registration *reg, struct net *net,
+		     const struct net_event *e, struct fail *f)
 {
 	char text[MESSAGE_BLOB + 1];
 
 	if (!reg->peer || e->peer != reg->peer)
 		return 0;
 	if (e->kind == NET_UP)
-		say_where(reg, net);
+		send_endpoint(reg, net);
 	if (e->kind != NET_MESSAGE || e->message.kind != MESSAGE_REFUSED)
 		return 1;
 	message_text(&e->message, text, sizeof(text));

@@ -12,7 +12,7 @@ struct registration {
 };
 
 /* Is it about our registration?  -1: the coordinator does not want us. */
-int registration_hear(const struct registration *, struct net *,
-		      const struct net_event *, struct fail *);
+int registration_receive(const struct registration *, struct net *,
+			 const struct net_event *, struct fail *);
 
 #endif

@@ -17,7 +17,7 @@
 
 /* Of what is wanted; NULL: it is not there.  The loss is no metric. */
 static const json_t *
-score_of(const json_t *line, const struct until *u)
+score_of(const json_t *line, const struct stop_condition *u)
 {
 	return json_object_get(strcmp(u->metric, "loss") == 0 ? line :
 			       json_object_get(line, "metrics"), u->metric);
@@ -25,7 +25,7 @@ score_of(const json_t *line, const struct until *u)
 
 static int
 read_line(struct scores *s, const char *text, size_t size,
-	  const struct until *until, struct fail *f)
+	  const struct stop_condition *until, struct fail *f)
 {
 	json_t *line = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
 	const json_t *step = json_object_get(line, "step");
@@ -42,7 +42,7 @@ read_line(struct scores *s, const char *text, size_t size,
 		s->lacks = *until->metric && !x;
 	}
 	if (ours && json_is_number(x) &&
-	    until_meets(until, json_number_value(x)))
+	    stop_condition_meets(until, json_number_value(x)))
 		s->met = true;
 	json_decref(line);
 	return ours ? 0 : fail(f, FAIL_DATA, "not the scores of a checkpoint "
@@ -52,7 +52,7 @@ read_line(struct scores *s, const char *text, size_t size,
 /* How much of it are whole lines?  What follows is the beginning of one. */
 static int
 read_lines(struct scores *s, const struct text *text,
-	   const struct until *until, size_t *whole, struct fail *f)
+	   const struct stop_condition *until, size_t *whole, struct fail *f)
 {
 	const char *line = text->data, *end;
 	size_t left = text->size, number = 1;
@@ -74,7 +74,8 @@ read_lines(struct scores *s, const struct text *text,
 }
 
 static int
-resume(struct scores *s, int fd, const struct until *until, struct fail *f)
+resume(struct scores *s, int fd, const struct stop_condition *until,
+       struct fail *f)
 {
 	struct text text = { 0 };
 	size_t whole = 0;
@@ -83,7 +84,7 @@ resume(struct scores *s, int fd, const struct until *until, struct fail *f)
 	if (disk_read_text(AT_FDCWD, s->path, FILE_MAX, &text, f) == 0 &&
 	    read_lines(s, &text, until, &whole, f) == 0 &&
 	    stream_cut(fd, s->path, whole, f) == 0)
-		r = s->lacks ? until_unknown(until, NULL, f) :
+		r = s->lacks ? stop_condition_unknown(until, NULL, f) :
 			disk_sync_parent(s->path, f);
 	if (r == 0 && whole < text.size)
 		log_warn("%s: %zu torn bytes at its end are cut off", s->path,
@@ -96,8 +97,8 @@ resume(struct scores *s, int fd, const struct until *until, struct fail *f)
 }
 
 int
-scores_open(struct scores *s, const char *path, const struct until *until,
-	    struct fail *f)
+scores_open(struct scores *s, const char *path,
+	    const struct stop_condition *until, struct fail *f)
 {
 	*s = (struct scores){ .path = path, .fd = stream_create(path, f) };
 	if (s->fd < 0)

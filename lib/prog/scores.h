@@ -10,7 +10,7 @@
 #define PS_SCORES_H
 
 #include "base/text.h"
-#include "client/until.h"
+#include "client/stop_condition.h"
 
 struct scores {
 	int fd;			/* borrowed, unless there is a path */
@@ -28,8 +28,8 @@ struct scores {
  * learn what it holds.  The torn end of a line is cut off; a file with lines
  * of others is FAIL_DATA, and stays as it is.
  */
-int scores_open(struct scores *, const char *path, const struct until *,
-		struct fail *);
+int scores_open(struct scores *, const char *path,
+		const struct stop_condition *, struct fail *);
 void scores_close(struct scores *);
 
 /* Is this in the file already, or older than what is? */

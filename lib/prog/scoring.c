@@ -1,18 +1,18 @@
 #include "prog/scoring.h"
 
 #include "base/log.h"
+#include "prog/checkpoint_model.h"
 #include "prog/live.h"
 #include "prog/newer.h"
-#include "prog/snapshot.h"
 #include "sys/clock.h"
-#include "wire/line.h"
+#include "wire/result_json.h"
 
 #include <poll.h>
 #include <string.h>
 
 /* Where values come from: one of these. */
 struct values {
-	struct snapshot *snapshot;
+	struct checkpoint_model *snapshot;
 	struct live *live;
 };
 
@@ -24,7 +24,7 @@ begin_scoring(struct scoring *g, const struct model *model,
 	size_t inputs;
 	const struct input *input = model_inputs(model, &inputs);
 
-	if (until_holds(&s->until, e, f) < 0)
+	if (stop_condition_holds(&s->until, e, f) < 0)
 		return -1;
 	g->data = prefetch_open(model, s->inputs, s->count, &s->reader, f);
 	if (!g->data)
@@ -90,19 +90,19 @@ print_scores(struct scoring *g, const struct values *v,
 	text_add(line, "{");
 	if (from) {
 		text_add(line, "\"checkpoint\":");
-		line_string(line, checkpoint_folder(from));
+		result_json_string(line, checkpoint_folder(from));
 		text_add(line, ",");
 	}
 	text_add(line, "\"step\":%llu,", (unsigned long long)step);
 	if (from)
 		text_add(line, "\"final\":%s,",
 			 checkpoint_info(from)->final ? "true" : "false");
-	line_scores(line, e->examples, e->loss, e->metric, e->metrics,
-		    e->state);
+	result_json_scores(line, e->examples, e->loss, e->metric, e->metrics,
+			   e->state);
 	text_add(line, ",\"seconds\":");
-	line_number(line, (double)(clock_ms() - g->began_ms) / 1000);
+	result_json_number(line, (double)(clock_ms() - g->began_ms) / 1000);
 	text_add(line, "}\n");
-	g->met = until_holds(&g->s->until, e, f) > 0;
+	g->met = stop_condition_holds(&g->s->until, e, f) > 0;
 	return scores_flush(g->to, f);
 }
 
@@ -135,12 +135,12 @@ wait_for_batch(const struct scoring *g, const struct values *v,
  * us with what we have.
  */
 static int
-renew(struct scoring *g, struct snapshot *s, struct evaluation *e,
+renew(struct scoring *g, struct checkpoint_model *s, struct evaluation *e,
       struct fail *f)
 {
 	struct checkpoint *from = newer_look(g->newer, clock_ms());
 	char ours[33], theirs[33];
-	struct snapshot next;
+	struct checkpoint_model next;
 	struct fail why;
 
 	if (!from)
@@ -153,12 +153,12 @@ renew(struct scoring *g, struct snapshot *s, struct evaluation *e,
 		checkpoint_close(from);
 		return 0;
 	}
-	if (snapshot_open(&next, &from, &why) < 0) {
+	if (checkpoint_model_open(&next, &from, &why) < 0) {
 		log_warn("%s", why.text);
 		return 0;
 	}
 	evaluation_close(e);
-	snapshot_close(s);
+	checkpoint_model_close(s);
 	*s = next;
 	g->warned = false;
 	evaluation_open(e, s->model, g->s->evaluator.externals);
@@ -169,7 +169,7 @@ renew(struct scoring *g, struct snapshot *s, struct evaluation *e,
 
 /* Once is enough. */
 static void
-warn_of_values(struct scoring *g, const struct snapshot *s,
+warn_of_values(struct scoring *g, const struct checkpoint_model *s,
 	       const struct evaluation *e)
 {
 	const char *name = g->warned ? NULL : compute_infinite(e->compute);
@@ -188,7 +188,7 @@ fill(struct scoring *g, const struct values *v, const struct evaluation *e,
 {
 	if (v->live)
 		return live_fill(v->live, e->compute, f);
-	if (snapshot_fill(v->snapshot, e->compute, f) < 0)
+	if (checkpoint_model_fill(v->snapshot, e->compute, f) < 0)
 		return 1;
 	warn_of_values(g, v->snapshot, e);
 	return 0;
@@ -237,7 +237,7 @@ score_batches(struct scoring *g, const struct values *v, struct evaluation *e,
  * that stays, whichever checkpoints come and go.
  */
 static int
-begin_stream(struct scoring *g, const struct snapshot *s,
+begin_stream(struct scoring *g, const struct checkpoint_model *s,
 	     struct model **model, struct fail *f)
 {
 	if (!g->renew)
@@ -254,7 +254,7 @@ scoring_checkpoint(struct scoring *g, struct checkpoint **from,
 		   struct fail *f)
 {
 	struct model *stays = NULL;
-	struct snapshot s;
+	struct checkpoint_model s;
 	const struct values values = { .snapshot = &s };
 	struct evaluation e;
 	int status;
@@ -265,7 +265,7 @@ scoring_checkpoint(struct scoring *g, struct checkpoint **from,
 		checkpoint_close(*from);
 		return 0;
 	}
-	if (snapshot_open(&s, from, f) < 0)
+	if (checkpoint_model_open(&s, from, f) < 0)
 		return 1;
 	evaluation_open(&e, s.model, g->s->evaluator.externals);
 	status = externals_begin(g->s->evaluator.externals, s.model, f);
@@ -277,7 +277,7 @@ scoring_checkpoint(struct scoring *g, struct checkpoint **from,
 		status = score_batches(g, &values, &e, f);
 	end_inputs(g);
 	evaluation_close(&e);
-	snapshot_close(&s);
+	checkpoint_model_close(&s);
 	newer_close(g->newer);
 	g->newer = NULL;
 	model_free(stays);

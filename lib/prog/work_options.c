@@ -116,7 +116,8 @@ work_settings_read(struct work_settings *s, int argc, char **argv)
 					SHUFFLE_EXAMPLES;
 				break;
 		case STEP:	s->programs.step = optarg; break;
-		case 'x':	programs_add(&s->programs, optarg); break;
+		case 'x':	external_processes_add(&s->programs, optarg);
+			break;
 		}
 	}
 	if (optind == argc && (s->feed.reader.repeat || s->feed.reader.shards ||
@@ -135,12 +136,12 @@ work_settings_read(struct work_settings *s, int argc, char **argv)
 	find_coordinator(s);
 	s->feed.life = s->worker.life;
 	s->feed.index = s->worker.index;
-	s->worker.externals = programs_externals(&s->programs);
+	s->worker.externals = external_processes_externals(&s->programs);
 }
 
 void
 work_settings_release(struct work_settings *s)
 {
-	programs_end(&s->programs);
+	external_processes_end(&s->programs);
 	cluster_release(&s->cluster);
 }

@@ -4,8 +4,8 @@
 #ifndef PS_WORK_OPTIONS_H
 #define PS_WORK_OPTIONS_H
 
+#include "prog/external_process.h"
 #include "prog/feed.h"
-#include "prog/programs.h"
 #include "store/cluster.h"
 #include "sys/cli.h"
 #include "sys/grace.h"
@@ -19,7 +19,7 @@ struct work_settings {
 	struct worker_options worker;
 	struct feed_options feed;
 	struct grace grace;
-	struct programs programs;
+	struct external_processes programs;
 	bool check;
 };
 

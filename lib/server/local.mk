@@ -1,16 +1,16 @@
 lib_libps_a_SOURCES += \
-	%D%/changes.c \
-	%D%/changes.h \
+	%D%/commit_log.c \
+	%D%/commit_log.h \
 	%D%/dedup.c \
 	%D%/dedup.h \
-	%D%/parked.c \
-	%D%/parked.h \
 	%D%/primary.c \
 	%D%/primary.h \
-	%D%/recall.c \
-	%D%/recall.h \
+	%D%/pull_keys.c \
+	%D%/pull_keys.h \
 	%D%/replication.c \
 	%D%/replication.h \
+	%D%/round_buffer.c \
+	%D%/round_buffer.h \
 	%D%/server.c \
 	%D%/server.h \
 	%D%/server_run.c \
@@ -19,5 +19,5 @@ lib_libps_a_SOURCES += \
 	%D%/session.h \
 	%D%/snapshots.c \
 	%D%/snapshots.h \
-	%D%/stage.c \
-	%D%/stage.h
+	%D%/waiting_pulls.c \
+	%D%/waiting_pulls.h

@@ -18,7 +18,7 @@ struct follower {
 struct replication {
 	struct outbox *outbox;
 	struct follower it, waiting;
-	struct cut *cut;	/* NULL: all of it is there */
+	struct shard_snapshot *cut;	/* NULL: all of it is there */
 	size_t next;		/* chunks of it that were sent */
 	size_t answered;	/* those that are there, and SYNC */
 	uint64_t held;		/* it holds the changes up to here */
@@ -42,7 +42,7 @@ replication_free(struct replication *b)
 {
 	if (!b)
 		return;
-	cut_free(b->cut);
+	shard_snapshot_free(b->cut);
 	free(b);
 }
 
@@ -93,7 +93,7 @@ is_whole(const struct replication *b)
 void
 replication_forget(struct replication *b)
 {
-	cut_free(b->cut);
+	shard_snapshot_free(b->cut);
 	*b = (struct replication){ .outbox = b->outbox,
 				   .waiting = b->waiting, .news = b->news };
 }
@@ -202,7 +202,7 @@ replication_hello(struct replication *b, uint64_t peer,
 static int
 send_chunk(struct replication *b, size_t i)
 {
-	const struct shard_chunk chunk = cut_chunk(b->cut, i);
+	const struct shard_chunk chunk = shard_snapshot_chunk(b->cut, i);
 	struct message m = { .kind = MESSAGE_STATE, .request = i,
 			     .frames = 1 };
 
@@ -218,14 +218,15 @@ send_chunk(struct replication *b, size_t i)
 static int
 send_chunks(struct replication *b)
 {
-	while (b->next < cut_chunks(b->cut) && b->next < b->answered + CREDIT)
+	while (b->next < shard_snapshot_chunks(b->cut) &&
+	       b->next < b->answered + CREDIT)
 		if (send_chunk(b, b->next++) < 0)
 			return -1;
 	return 0;
 }
 
 void
-replication_begin(struct replication *b, struct cut *cut,
+replication_begin(struct replication *b, struct shard_snapshot *cut,
 		  struct message *sync, const struct change *c)
 {
 	int status;
@@ -235,7 +236,7 @@ replication_begin(struct replication *b, struct cut *cut,
 	b->waiting = (struct follower){ 0 };
 	b->cut = cut;
 	b->held = sync->sync.number;
-	sync->sync.chunks = cut_chunks(cut);
+	sync->sync.chunks = shard_snapshot_chunks(cut);
 	status = send_it(b, sync) < 0 || send_chunks(b) < 0 ? -1 : 0;
 	for (; c && status == 0; c = c->next)
 		status = send_it(b, &c->message);
@@ -256,9 +257,9 @@ take_answer(struct replication *b)
 {
 	if (!b->cut || b->answered > b->next)
 		return 0;
-	if (++b->answered <= cut_chunks(b->cut))
+	if (++b->answered <= shard_snapshot_chunks(b->cut))
 		return send_chunks(b);
-	cut_free(b->cut);
+	shard_snapshot_free(b->cut);
 	b->cut = NULL;
 	return 0;
 }
@@ -273,8 +274,8 @@ catch_up(struct replication *b, uint64_t acted)
 }
 
 void
-replication_hear(struct replication *b, uint64_t peer,
-		 const struct message *m, uint64_t acted)
+replication_receive(struct replication *b, uint64_t peer,
+		    const struct message *m, uint64_t acted)
 {
 	int status = 0;
 

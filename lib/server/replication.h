@@ -9,7 +9,7 @@
  *
  *	none    -> waiting	replication_hello()
  *	waiting -> copying	replication_begin(): it is sent a cut
- *	copying -> in sync	replication_hear(): it holds the cut, and all
+ *	copying -> in sync	replication_receive(): it holds the cut, and all
  *				that was acted on
  *	in sync -> counted	replication_keep(), replication_count(): the
  *				coordinator counts on it
@@ -23,9 +23,9 @@
 #ifndef PS_REPLICATION_H
 #define PS_REPLICATION_H
 
-#include "server/changes.h"
-#include "wire/outbox.h"
+#include "server/commit_log.h"
 #include "shard/shard.h"
+#include "wire/outbox.h"
 
 #define REPLICATION_BEHIND	256	/* changes, while it takes the cut */
 
@@ -45,7 +45,7 @@ bool replication_waits(const struct replication *);
  * change numbered in the SYNC message, which is the caller's to fill in but
  * for its chunks; and the changes that wait, from this one on.
  */
-void replication_begin(struct replication *, struct cut *,
+void replication_begin(struct replication *, struct shard_snapshot *,
 		       struct message *sync, const struct change *);
 
 /* Send a change, to a standby that there is. */
@@ -53,8 +53,8 @@ void replication_forward(struct replication *, const struct change *);
 
 /* It, or the one that waits, said something; all up to a change was acted
    on. */
-void replication_hear(struct replication *, uint64_t peer,
-		      const struct message *, uint64_t acted);
+void replication_receive(struct replication *, uint64_t peer,
+			 const struct message *, uint64_t acted);
 
 /* All of them, that they stop; any of them is not gone. */
 void replication_send(struct replication *, const struct message *);

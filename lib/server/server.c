@@ -1,14 +1,14 @@
 #include "server/server.h"
 
 #include "base/mem.h"
-#include "server/changes.h"
-#include "server/parked.h"
+#include "server/commit_log.h"
 #include "server/primary.h"
-#include "server/recall.h"
+#include "server/pull_keys.h"
+#include "server/replication.h"
 #include "server/server_run.h"
 #include "server/session.h"
 #include "server/snapshots.h"
-#include "server/replication.h"
+#include "server/waiting_pulls.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +22,10 @@ struct server {
 	struct session *session;
 	struct server_run *run;		/* NULL: no plan yet */
 	struct snapshots *snapshots;	/* of the run, */
-	struct parked parked;		/* pulls that wait for a round of it, */
-	struct recall recall;		/* what pushes may refer to */
-	struct changes changes;		/* to be acted on, or in the log */
+	struct waiting_pulls waiting_pulls;	/* pulls that wait for a round
+						   of it, */
+	struct pull_keys pull_keys;	/* what pushes may refer to */
+	struct commit_log commit_log;	/* to be acted on, or in the log */
 	struct replication *replication;	/* to our standby */
 	struct primary *primary;	/* or whose we are */
 	bool standby_due;		/* one that waits may be begun with */
@@ -53,8 +54,8 @@ forget_run(struct server *s)
 {
 	replication_forget(s->replication);	/* its cut is of what we had */
 	snapshots_forget(s->snapshots);
-	parked_release(&s->parked);
-	recall_release(&s->recall);
+	waiting_pulls_release(&s->waiting_pulls);
+	pull_keys_release(&s->pull_keys);
 	server_run_free(s->run);
 	s->run = NULL;
 	session_release(s->session);
@@ -68,7 +69,7 @@ server_free(struct server *s)
 	forget_run(s);
 	primary_free(s->primary);
 	replication_free(s->replication);
-	changes_release(&s->changes);
+	commit_log_release(&s->commit_log);
 	snapshots_free(s->snapshots);
 	session_free(s->session);
 	free(s);
@@ -125,8 +126,8 @@ enum {
 #define ORDER		(NEEDS_TERM | NEEDS_LEADER | MAKES_CHANGE)
 
 static handler pull, whole_push, push, hello, ping, nothing, part, leave,
-	stop, hear_plan, plan, mark, void_steps, freeze, thaw, add_job,
-	commit, count_standby, hear_standby, sync, state, follow_stop,
+	stop, receive_plan, plan, mark, void_steps, freeze, thaw, add_job,
+	commit, count_standby, receive_standby, sync, state, follow_stop,
 	refused, follow;
 
 /*
@@ -153,7 +154,7 @@ static const struct rule {
 	{ MESSAGE_BYE, SENDER_COORDINATOR, 0, leave, NULL },
 	{ MESSAGE_STOP, SENDER_COORDINATOR, 0, stop, NULL },
 	{ MESSAGE_PLAN, SENDER_COORDINATOR, NEEDS_LEADER | MAKES_CHANGE,
-	  plan, hear_plan },
+	  plan, receive_plan },
 	{ MESSAGE_MARK, SENDER_COORDINATOR, ORDER, mark, NULL },
 	{ MESSAGE_VOID, SENDER_COORDINATOR, ORDER, void_steps, NULL },
 	{ MESSAGE_COMMIT, SENDER_COORDINATOR, ORDER, commit, NULL },
@@ -164,7 +165,7 @@ static const struct rule {
 	  add_job, NULL },
 	{ MESSAGE_STANDBY, SENDER_COORDINATOR, NEEDS_LEADER, count_standby,
 	  NULL },
-	{ ANY, SENDER_STANDBY, 0, hear_standby, NULL },
+	{ ANY, SENDER_STANDBY, 0, receive_standby, NULL },
 	{ MESSAGE_SYNC, SENDER_PRIMARY, 0, sync, NULL },
 	{ MESSAGE_STATE, SENDER_PRIMARY, 0, state, NULL },
 	{ MESSAGE_STOP, SENDER_PRIMARY, 0, follow_stop, NULL },
@@ -248,7 +249,7 @@ act_on(struct server *s, const struct rule *r, struct event *e)
 static bool
 holds(const struct server *s)
 {
-	return changes_hold(&s->changes) ||
+	return commit_log_hold(&s->commit_log) ||
 		replication_is_there(s->replication) ||
 		primary_followed(s->primary);
 }
@@ -268,13 +269,13 @@ act_on_next(struct server *s)
 	struct change *c;
 
 	if (snapshots_loading(s->snapshots) ||
-	    !(c = changes_take(&s->changes, limit(s))))
+	    !(c = commit_log_take(&s->commit_log, limit(s))))
 		return false;
 
 	struct event e = { .peer = c->peer, .m = &c->message };
 
 	act_on(s, find_change(c->message.kind), &e);
-	hold_drop(&c->hold);
+	refcount_drop(&c->hold);
 	return true;
 }
 
@@ -327,17 +328,17 @@ start_over(struct server *s)
 static void
 answer_parked(struct server *s)
 {
-	struct parked taken = parked_take(&s->parked);
+	struct waiting_pulls taken = waiting_pulls_take(&s->waiting_pulls);
 	const struct rule *r = find_rule(MESSAGE_PULL, SENDER_CLIENT);
-	const struct parked_pull *p;
+	const struct waiting_pull *p;
 
-	for (size_t i = 0; (p = parked_at(&taken, i)); i++) {
+	for (size_t i = 0; (p = waiting_pulls_at(&taken, i)); i++) {
 		struct event e = { .peer = p->peer, .m = &p->pull };
 
 		if (session_sender(s->session, p->peer) != SENDER_STRANGER)
 			act_on(s, r, &e);
 	}
-	parked_release(&taken);
+	waiting_pulls_release(&taken);
 }
 
 /* Send what we have to one that wants to be our standby, if we can. */
@@ -355,9 +356,10 @@ begin_standby(struct server *s)
 	    !server_run_between_rounds(s->run))
 		return;
 	m = server_run_sync(s->run, &model, &plan, &windows);
-	m.sync.number = s->changes.taken;
-	replication_begin(s->replication, cut_new(server_run_shard(s->run)),
-			  &m, s->changes.first);
+	m.sync.number = s->commit_log.taken;
+	replication_begin(s->replication,
+			  shard_snapshot_new(server_run_shard(s->run)), &m,
+			  s->commit_log.first);
 	pack_release(&model);
 	pack_release(&plan);
 	pack_release(&windows);
@@ -535,17 +537,19 @@ pull(struct server *s, struct event *e)
 {
 	struct message *out = e->answer;
 	const struct message *m = e->m;
-	const struct cut *cut = m->pull.cut == WIRE_NONE ? NULL :
+	const struct shard_snapshot *cut = m->pull.cut == WIRE_NONE ? NULL :
 		snapshots_find(s->snapshots, m->pull.cut);
 	int status;
 
 	if (session_check_unread(s->session, e->peer, e->why) < 0)
 		return -1;
 	status = server_run_pull(s->run, m, cut, out, e->why);
-	if (status == 1 && parked_add(&s->parked, e->peer, m))
-		parked_forget_leavers(&s->parked, is_here, s->session);
+	if (status == 1 && waiting_pulls_add(&s->waiting_pulls, e->peer, m))
+		waiting_pulls_forget_leavers(&s->waiting_pulls, is_here,
+					     s->session);
 	if (status == 0 && out->frames > 0 && !cut)
-		recall_keep(&s->recall, e->peer, m->request, &m->frame[0]);
+		pull_keys_keep(&s->pull_keys, e->peer, m->request,
+			       &m->frame[0]);
 	return status;
 }
 
@@ -557,7 +561,7 @@ pull(struct server *s, struct event *e)
 static int
 whole_push(struct server *s, struct event *e)
 {
-	struct recalled *pulled;
+	struct pulled_keys *pulled;
 
 	if (e->m->kind == MESSAGE_PUSHPULL &&
 	    session_check_unread(s->session, e->peer, e->why) < 0)
@@ -567,8 +571,8 @@ whole_push(struct server *s, struct event *e)
 	if (e->m->frame[0].size > 0)
 		return fail(e->why, FAIL_PROTOCOL, "a push with keys, and "
 			    "those of a pull");
-	pulled = recall_take(&s->recall, e->peer,
-			     e->m->request - e->m->push.back);
+	pulled = pull_keys_take(&s->pull_keys, e->peer,
+				e->m->request - e->m->push.back);
 	if (!pulled) {
 		struct message gone = message_answer(e->m, MESSAGE_VALUES);
 
@@ -593,7 +597,8 @@ push(struct server *s, struct event *e)
 	if (server_run_push(s->run, m, out, e->why) < 0)
 		return -1;
 	if (out->frames > 0 && e->peer)
-		recall_keep(&s->recall, e->peer, m->request, &m->frame[1]);
+		pull_keys_keep(&s->pull_keys, e->peer, m->request,
+			       &m->frame[1]);
 	return ANSWER;
 }
 
@@ -601,7 +606,7 @@ push(struct server *s, struct event *e)
 
 /* What would be noticed when the first checkpoint is lost. */
 static int
-hear_plan(struct server *s, struct event *e)
+receive_plan(struct server *s, struct event *e)
 {
 	const struct message *m = e->m;
 
@@ -737,16 +742,16 @@ count_standby(struct server *s, struct event *e)
 }
 
 static int
-hear_standby(struct server *s, struct event *e)
+receive_standby(struct server *s, struct event *e)
 {
-	replication_hear(s->replication, e->peer, e->m, s->changes.taken);
+	replication_receive(s->replication, e->peer, e->m, s->commit_log.taken);
 	return SILENCE;
 }
 
 /* ---- the server that we follow ---- */
 
 static void
-say_hello(const struct server *s)
+send_hello(const struct server *s)
 {
 	primary_hello(s->primary, server_run_index(s->run),
 		      server_run_term(s->run), server_run_id(s->run));
@@ -767,7 +772,7 @@ promote(struct server *s, const struct message *m, struct fail *f)
 	    m->plan.term <= server_run_term(s->run))
 		return fail(f, FAIL_AGAIN, "a standby, which was not "
 			    "promoted");
-	primary_promote(s->primary, s->changes.last);
+	primary_promote(s->primary, s->commit_log.last);
 	primary_hello(s->primary, server_run_index(s->run), m->plan.term,
 		      server_run_id(s->run));
 	settle(s);		/* an event of its own, before the PLAN */
@@ -790,7 +795,7 @@ take_sync(struct server *s, const struct message *m, struct fail *f)
 	if (status != 0)
 		return status;
 	session_claim(s->session, m->sync.term);
-	changes_begin(&s->changes, m->sync.number);
+	commit_log_begin(&s->commit_log, m->sync.number);
 	primary_begin(s->primary, m);
 	return 0;
 }
@@ -844,7 +849,7 @@ refused(struct server *s, struct event *e)
 	char text[MESSAGE_BLOB + 1];
 
 	if (primary_refused(s->primary, e->m)) {
-		say_hello(s);
+		send_hello(s);
 	} else if (!primary_copied(s->primary)) {	/* no successor */
 		message_text(e->m, text, sizeof(text));
 		fail(&s->over, message_status(e->m->refused.status),
@@ -859,7 +864,7 @@ static int
 follow(struct server *s, struct event *e)
 {
 	if (primary_synced(s->primary) && find_change(e->m->kind))
-		changes_add(&s->changes, 0, e->m);
+		commit_log_add(&s->commit_log, 0, e->m);
 	return SILENCE;
 }
 
@@ -867,7 +872,7 @@ follow(struct server *s, struct event *e)
 
 /* Who may say what, and when, is asked here alone. */
 static int
-hear(struct server *s, struct event *e, struct fail *f)
+receive(struct server *s, struct event *e, struct fail *f)
 {
 	const struct rule *r = find_rule(e->m->kind, e->from);
 	int status = 0;
@@ -885,17 +890,18 @@ hear(struct server *s, struct event *e, struct fail *f)
 		return status;
 	if (r->is & MAKES_CHANGE && holds(s))
 		replication_forward(s->replication,
-				    changes_add(&s->changes, e->peer, e->m));
+				    commit_log_add(&s->commit_log, e->peer,
+						   e->m));
 	else
 		act_on(s, r, e);
 	return 0;
 }
 
 void
-server_hear(struct server *s, uint64_t peer, const struct message *m,
-	    uint64_t now_ms)
+server_receive(struct server *s, uint64_t peer, const struct message *m,
+	       uint64_t now_ms)
 {
-	const uint64_t acted = s->changes.taken;
+	const uint64_t acted = s->commit_log.taken;
 	const bool followed = primary_is(s->primary, peer);
 	struct message whole;
 	struct event e = { .peer = peer, .now = now_ms, .m = m,
@@ -904,15 +910,15 @@ server_hear(struct server *s, uint64_t peer, const struct message *m,
 
 	e.from = followed ? SENDER_PRIMARY : session_sender(s->session, peer);
 	if (e.from == SENDER_COORDINATOR && m->kind != MESSAGE_HELLO)
-		session_heard(s->session, now_ms);
+		session_received(s->session, now_ms);
 	if (followed)
 		session_need(s->session);
-	replication_watch(s->replication, acted < s->changes.last &&
+	replication_watch(s->replication, acted < s->commit_log.last &&
 			  acted >= replication_limit(s->replication),
 			  s->lease_ms, now_ms);
 	/* When we have taken over, the time of the other one is over. */
 	if (!(followed && primary_promoted(s->primary)) &&
-	    hear(s, &e, &f) < 0)
+	    receive(s, &e, &f) < 0)
 		session_refuse(s->session, peer, m, &f);
 	settle(s);
 	free(e.owned);
@@ -922,7 +928,7 @@ void
 server_up(struct server *s, uint64_t peer)
 {
 	if (primary_is(s->primary, peer))
-		say_hello(s);
+		send_hello(s);
 }
 
 void
@@ -935,7 +941,7 @@ server_ping_standbys(struct server *s)
 void
 server_flush(struct server *s)
 {
-	primary_hold(s->primary, s->changes.last);
+	primary_hold(s->primary, s->commit_log.last);
 	settle(s);
 }
 
@@ -1010,9 +1016,9 @@ lack(struct server *s, const struct message *load, const struct fail *why)
 	}
 	primary_forget(s->primary);
 	forget_run(s);
-	changes_release(&s->changes);
+	commit_log_release(&s->commit_log);
 	primary_refuse(s->primary, load, why);
-	say_hello(s);
+	send_hello(s);
 }
 
 int
@@ -1051,26 +1057,26 @@ server_load(struct server *s, const struct server_job *job,
 void
 server_log(struct server *s)
 {
-	changes_set_logged(&s->changes, s->changes.last);
+	commit_log_set_logged(&s->commit_log, s->commit_log.last);
 }
 
 const struct change *
 server_change(const struct server *s, uint64_t number)
 {
-	return changes_find(&s->changes, number);
+	return commit_log_find(&s->commit_log, number);
 }
 
 void
 server_durable(struct server *s, uint64_t number)
 {
-	changes_set_logged(&s->changes, number);
+	commit_log_set_logged(&s->commit_log, number);
 	settle(s);
 }
 
 uint64_t
 server_acted(const struct server *s)
 {
-	return s->changes.taken;
+	return s->commit_log.taken;
 }
 
 int
@@ -1203,26 +1209,27 @@ check_run(const struct server *s)
 
 	if (!s->run)
 		return snapshots_have_jobs(s->snapshots) ||
-			parked_at(&s->parked, 0) ?
+			waiting_pulls_at(&s->waiting_pulls, 0) ?
 			"server 1: nothing is left of a run that was "
 			"forgotten" : NULL;
 	if (server_run_term(s->run) > session_term(s->session))
 		return "server 2: no plan is of a term that was not heard of";
 	broken = server_run_check(s->run);
 	return broken ? broken :
-		parked_check(&s->parked, server_run_round(s->run));
+		waiting_pulls_check(&s->waiting_pulls,
+				    server_run_round(s->run));
 }
 
 const char *
 server_check(const struct server *s)
 {
 	const bool follows = primary_followed(s->primary);
-	const uint64_t acted = s->changes.taken;
+	const uint64_t acted = s->commit_log.taken;
 	const uint64_t most = replication_limit(s->replication);
 	const char *broken = check_run(s);
 
 	broken = broken ? broken :
-		changes_check(&s->changes, follows ||
+		commit_log_check(&s->commit_log, follows ||
 				 snapshots_loading(s->snapshots) ? NULL :
 				 &most);
 	broken = broken ? broken : primary_check(s->primary, acted);

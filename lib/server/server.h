@@ -11,7 +11,7 @@
 #ifndef PS_SERVER_H
 #define PS_SERVER_H
 
-#include "server/changes.h"
+#include "server/commit_log.h"
 #include "shard/shard.h"
 #include "wire/outbox.h"
 
@@ -44,8 +44,8 @@ typedef int server_can_save(void *self, enum saves, uint64_t server,
 /* It is asked before a plan is taken. */
 void server_saves(struct server *, server_can_save *, void *self);
 
-void server_hear(struct server *, uint64_t peer, const struct message *,
-		 uint64_t now_ms);
+void server_receive(struct server *, uint64_t peer, const struct message *,
+		    uint64_t now_ms);
 
 /* Somebody told it to stop. */
 bool server_stopping(const struct server *);
@@ -80,7 +80,7 @@ struct server_job {
 	enum { JOB_SAVE = 1, JOB_LOAD } kind;
 	char name[CHECKPOINT_NAME];	/* of the checkpoint */
 	size_t part, parts;		/* SAVE: which one this server writes */
-	const struct cut *cut;		/* of this cut */
+	const struct shard_snapshot *cut;	/* of this cut */
 	const struct checkpoint_array *array;
 	size_t arrays;
 	uint64_t peer;			/* for the answer */

@@ -3,7 +3,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "server/dedup.h"
-#include "server/stage.h"
+#include "server/round_buffer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct server_run {
 	struct shard *shard;
 	struct shard_rows *rows;	/* to be pulled, of a PUSHPULL */
 	struct dedup *dedup;
-	struct stage *stage;	/* of rounds */
+	struct round_buffer *round_buffer;	/* of rounds */
 	bool ended;		/* a round has, and nobody was told yet */
 	uint64_t pushes, repeats;
 };
@@ -32,10 +32,10 @@ struct server_run {
 static void
 release_values(struct server_run *r)
 {
-	stage_free(r->stage);
+	round_buffer_free(r->round_buffer);
 	shard_rows_free(r->rows);
 	shard_free(r->shard);
-	r->stage = NULL;
+	r->round_buffer = NULL;
 	r->rows = NULL;
 	r->shard = NULL;
 }
@@ -61,7 +61,8 @@ make_values(struct server_run *r, uint64_t step)
 	if (!r->shard)
 		return false;
 	r->rows = shard_rows_new(r->shard);
-	r->stage = stage_new(&r->plan, r->model, r->index, r->shard, step);
+	r->round_buffer =
+		round_buffer_new(&r->plan, r->model, r->index, r->shard, step);
 	return true;
 }
 
@@ -261,8 +262,8 @@ server_run_shard(struct server_run *r)
 static void
 advance_round(struct server_run *r)
 {
-	if (stage_advance(r->stage, dedup_low(r->dedup),
-			  dedup_voided(r->dedup)))
+	if (round_buffer_advance(r->round_buffer, dedup_low(r->dedup),
+				 dedup_voided(r->dedup)))
 		r->ended = true;
 }
 
@@ -286,7 +287,8 @@ int
 server_run_commit(struct server_run *r, const struct message *m,
 		  struct fail *f)
 {
-	if (stage_commit(r->stage, m->commit.step, &m->frame[0], f) < 0)
+	if (round_buffer_commit(r->round_buffer, m->commit.step, &m->frame[0],
+				f) < 0)
 		return -1;
 	dedup_count(r->dedup, m->commit.step);
 	r->ended = true;
@@ -306,13 +308,13 @@ server_run_ended(struct server_run *r)
 uint64_t
 server_run_round(const struct server_run *r)
 {
-	return stage_step(r->stage);
+	return round_buffer_step(r->round_buffer);
 }
 
 bool
 server_run_between_rounds(const struct server_run *r)
 {
-	return stage_empty(r->stage);
+	return round_buffer_empty(r->round_buffer);
 }
 
 uint64_t
@@ -330,7 +332,7 @@ server_run_standing(const struct server_run *r, struct message *m,
 	dedup_settled(r->dedup, &steps);
 	m->ok.above = dedup_high(r->dedup);
 	m->ok.mark = dedup_low(r->dedup);
-	m->ok.round = stage_step(r->stage);
+	m->ok.round = round_buffer_step(r->round_buffer);
 	m->ok.initial = dedup_initial(r->dedup);
 	m->frame[0].data = bytes;
 	m->frame[0].size = window_write(&steps, m->ok.mark, bytes);
@@ -344,7 +346,7 @@ static void
 go_back(struct server_run *r, uint64_t step, bool initial)
 {
 	dedup_go_back(r->dedup, step, initial);
-	stage_reset(r->stage, step);
+	round_buffer_reset(r->round_buffer, step);
 }
 
 bool
@@ -401,7 +403,7 @@ check_codec(uint64_t codec, struct fail *f)
 static int
 check_wait(struct server_run *r, const struct message *m, struct fail *f)
 {
-	if (m->pull.after - stage_step(r->stage) > WINDOW)
+	if (m->pull.after - round_buffer_step(r->round_buffer) > WINDOW)
 		return fail(f, FAIL_PROTOCOL, "step %llu is beyond the window",
 			    (unsigned long long)m->pull.after);
 	if (shard_rows_read(r->rows, m->pull.part, &m->frame[0], f) < 0)
@@ -412,7 +414,8 @@ check_wait(struct server_run *r, const struct message *m, struct fail *f)
 
 int
 server_run_pull(struct server_run *r, const struct message *m,
-		const struct cut *cut, struct message *out, struct fail *f)
+		const struct shard_snapshot *cut, struct message *out,
+		struct fail *f)
 {
 	out->kind = MESSAGE_VALUES;
 	out->values.outcome = check_plan(r, m->pull.run, m->pull.term,
@@ -422,7 +425,7 @@ server_run_pull(struct server_run *r, const struct message *m,
 	if (check_part(r, m->pull.part, f) < 0 ||
 	    check_codec(m->pull.codec, f) < 0)
 		return -1;
-	if (m->pull.after > stage_step(r->stage))
+	if (m->pull.after > round_buffer_step(r->round_buffer))
 		return check_wait(r, m, f);
 	if (m->pull.cut != WIRE_NONE && !cut)
 		return fail(f, FAIL_AGAIN, "the cut is no longer held");
@@ -443,8 +446,9 @@ take_slot(struct server_run *r, const struct message *m,
 	  struct fail *f)
 {
 	if (*outcome != OUTCOME_VOID &&
-	    stage_push(r->stage, m->push.part, m->push.step, m->push.slot,
-		       m->push.attempt, push, outcome, f) < 0)
+	    round_buffer_push(r->round_buffer, m->push.part, m->push.step,
+			      m->push.slot, m->push.attempt, push, outcome,
+			      f) < 0)
 		return -1;
 	if (*outcome == OUTCOME_APPLIED)
 		dedup_count(r->dedup, m->push.step);
@@ -551,7 +555,7 @@ pack_windows(const struct server_run *r, struct pack *to)
 	for (size_t i = 0; i < r->plan.parts; i++)
 		parts += r->plan.part[i].server == r->index;
 	pack_array(to, 2 + 2 * parts);
-	pack_uint(to, stage_step(r->stage));
+	pack_uint(to, round_buffer_step(r->round_buffer));
 	dedup_write(r->dedup, DEDUP_VOIDED, to);
 	for (size_t i = 0; i < r->plan.parts; i++) {
 		if (r->plan.part[i].server != r->index)
@@ -587,7 +591,7 @@ take_windows(struct server_run *r, const struct message *m, struct fail *f)
 
 	unpack_array(&u);
 	round = unpack_uint(&u);
-	stage_reset(r->stage, round);
+	round_buffer_reset(r->round_buffer, round);
 	/* Rounds leave no windows. */
 	dedup_begin_reading(r->dedup, round, m->sync.initial);
 	dedup_read(r->dedup, DEDUP_VOIDED, &u);
@@ -634,7 +638,7 @@ server_run_text(const struct server_run *r, char *text, size_t room)
 const char *
 server_run_check(const struct server_run *r)
 {
-	if (stage_step(r->stage) < dedup_low(r->dedup))
+	if (round_buffer_step(r->round_buffer) < dedup_low(r->dedup))
 		return "server 3: the round whose turn it is has not ended";
 	return dedup_check(r->dedup);
 }

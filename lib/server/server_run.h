@@ -61,7 +61,7 @@ struct shard *server_run_shard(struct server_run *);
  * it waits for its round; -1: it is refused.
  */
 int server_run_pull(struct server_run *, const struct message *,
-		    const struct cut *, struct message *answer,
+		    const struct shard_snapshot *, struct message *answer,
 		    struct fail *);
 
 /* A PUSH or PUSHPULL: the answer is VALUES, or -1, and nothing has changed. */

@@ -144,7 +144,7 @@ session_coordinator(const struct session *s)
 }
 
 void
-session_heard(struct session *s, uint64_t now)
+session_received(struct session *s, uint64_t now)
 {
 	s->heard = now;
 	s->needed = true;
@@ -171,7 +171,7 @@ session_greet(struct session *s, uint64_t peer, bool ours, uint64_t term,
 			    "coordinator was heard %llu ms ago",
 			    (unsigned long long)(now - s->heard));
 	s->coordinator = peer;
-	session_heard(s, now);
+	session_received(s, now);
 	s->ours = ours;
 	if (ours)
 		s->term = term;

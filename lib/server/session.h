@@ -52,7 +52,7 @@ bool session_has(struct session *, uint64_t peer);
 /* ---- the coordinator ---- */
 
 uint64_t session_coordinator(const struct session *);	/* 0: none yet */
-void session_heard(struct session *, uint64_t now_ms);	/* from it */
+void session_received(struct session *, uint64_t now_ms);	/* from it */
 
 /* One of our run (or not) and of this term has us from now on.  -1: it may
    not, since another one has. */

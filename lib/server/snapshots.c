@@ -10,7 +10,7 @@
 
 struct snapshot {
 	uint64_t number;	/* WIRE_NONE: it goes when it is saved */
-	struct cut *cut;	/* NULL: free */
+	struct shard_snapshot *cut;	/* NULL: free */
 };
 
 struct snapshots {
@@ -28,7 +28,7 @@ snapshots_new(void)
 static void
 drop(struct snapshot *one)
 {
-	cut_free(one->cut);
+	shard_snapshot_free(one->cut);
 	one->cut = NULL;
 }
 
@@ -84,7 +84,7 @@ find(const struct snapshots *s, uint64_t number)
 	return i;
 }
 
-const struct cut *
+const struct shard_snapshot *
 snapshots_find(const struct snapshots *s, uint64_t number)
 {
 	const size_t i = find(s, number);
@@ -104,7 +104,7 @@ snapshots_freeze(struct snapshots *s, struct shard *shard, uint64_t number,
 	for (size_t i = 0; i < MAX_SNAPSHOTS; i++)
 		if (!s->held[i].cut) {
 			s->held[i] = (struct snapshot){
-				number, cut_below(shard, step) };
+				number, shard_snapshot_below(shard, step) };
 			return 0;
 		}
 	return fail(f, FAIL_AGAIN, "too many cuts are held");
@@ -172,7 +172,7 @@ snapshots_add_job(struct snapshots *s, uint64_t peer, const struct message *m,
 		return fail(f, FAIL_AGAIN, "too many files at once");
 	if (job.kind == JOB_SAVE) {
 		job.cut = s->held[i].cut;
-		job.array = cut_arrays(s->held[i].cut, &job.arrays);
+		job.array = shard_snapshot_arrays(s->held[i].cut, &job.arrays);
 	}
 	s->job[s->jobs++] = job;
 	return 0;

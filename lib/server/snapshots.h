@@ -29,7 +29,8 @@ void snapshots_let_go(struct snapshots *);
 int snapshots_freeze(struct snapshots *, struct shard *, uint64_t number,
 		     uint64_t step, uint64_t high, struct fail *);
 int snapshots_thaw(struct snapshots *, uint64_t number, struct fail *);
-const struct cut *snapshots_find(const struct snapshots *, uint64_t number);
+const struct shard_snapshot *snapshots_find(const struct snapshots *,
+					    uint64_t number);
 
 /* A SAVE or LOAD, to be answered when it is done. */
 int snapshots_add_job(struct snapshots *, uint64_t peer,

@@ -8,7 +8,7 @@
 #define LINE	64	/* bytes of a cache line */
 
 static void
-release(struct hold *hold)
+release(struct refcount *hold)
 {
 	free(hold);		/* its first member */
 }
@@ -38,10 +38,10 @@ chunk_writable(struct chunk **c)
 {
 	struct chunk *old = *c;
 
-	if (hold_alone(&old->hold))
+	if (refcount_alone(&old->hold))
 		return;
 	*c = chunk_blank(old->size, old->slots);
 	memcpy((*c)->value, old->value,
 	       old->size * (1 + old->slots) * sizeof(*old->value));
-	hold_drop(&old->hold);
+	refcount_drop(&old->hold);
 }

@@ -11,7 +11,7 @@
 #include "wire/message.h"
 
 struct chunk {
-	struct hold hold;
+	struct refcount hold;
 	size_t size;		/* floats of the values, and of each slot */
 	size_t slots;
 	float *value;		/* size, then size for each slot */

@@ -3,6 +3,6 @@ lib_libps_a_SOURCES += \
 	%D%/chunk.h \
 	%D%/shard.c \
 	%D%/shard.h \
-	%D%/shard_cut.c \
-	%D%/shard_inside.h \
-	%D%/shard_rows.c
+	%D%/shard_private.h \
+	%D%/shard_rows.c \
+	%D%/shard_snapshot.c

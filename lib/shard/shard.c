@@ -1,4 +1,4 @@
-#include "shard/shard_inside.h"
+#include "shard/shard_private.h"
 
 #include "base/mem.h"
 #include "tensor/kernels.h"
@@ -14,7 +14,7 @@
 
 /* Rows of chunk i of a table; a dense piece is one chunk. */
 static size_t
-chunk_count(const struct holding *h, size_t i)
+chunk_count(const struct shard_piece *h, size_t i)
 {
 	const size_t left = h->piece->count - (i << h->shift);
 	const size_t most = (size_t)1 << h->shift;
@@ -25,7 +25,7 @@ chunk_count(const struct holding *h, size_t i)
 }
 
 static void
-make_chunk(struct holding *h, size_t i, uint64_t seed)
+make_chunk(struct shard_piece *h, size_t i, uint64_t seed)
 {
 	const struct variable *v = h->variable;
 	const size_t width = h->piece->width;
@@ -43,7 +43,7 @@ make_chunk(struct holding *h, size_t i, uint64_t seed)
 
 /* Of a table it has the chunks that were made before a stop. */
 static void
-hold_piece(struct shard *s, struct holding *h, const struct piece *piece,
+hold_piece(struct shard *s, struct shard_piece *h, const struct piece *piece,
 	   const struct variable *v)
 {
 	size_t width = piece->width;
@@ -137,7 +137,7 @@ shard_free(struct shard *s)
 		return;
 	for (size_t i = 0; i < s->plan->pieces; i++) {
 		for (size_t j = 0; j < s->holding[i].chunks; j++)
-			hold_drop(&s->holding[i].now.chunk[j]->hold);
+			refcount_drop(&s->holding[i].now.chunk[j]->hold);
 		free(s->holding[i].now.chunk);
 		table_free(s->holding[i].now.table);
 	}
@@ -146,8 +146,8 @@ shard_free(struct shard *s)
 	free(s->scratch);
 	free(s->wide);
 	for (size_t i = 0; i < SENT; i++)
-		floats_free(&s->sent[i]);
-	floats_free(&s->values);
+		send_buffer_free(&s->sent[i]);
+	send_buffer_free(&s->values);
 	free(s->version);
 	free(s->holding);
 	free(s);
@@ -233,15 +233,15 @@ decode_part(struct shard *s, size_t n, const struct shard_push *p,
 }
 
 /* One that nobody reads any more, if there is one.  Large ones are not kept. */
-static struct floats **
+static struct send_buffer **
 next_sent(struct shard *s, size_t floats)
 {
 	if (floats * sizeof(float) > PLAN_PIECE)
 		return &s->values;
 	for (size_t i = 0; i < SENT; i++) {
-		struct floats **one = &s->sent[s->next_sent++ % SENT];
+		struct send_buffer **one = &s->sent[s->next_sent++ % SENT];
 
-		if (!*one || hold_alone(&(*one)->hold))
+		if (!*one || refcount_alone(&(*one)->hold))
 			return one;
 	}
 	return &s->sent[s->next_sent % SENT];
@@ -254,8 +254,8 @@ encode(struct shard *s, const struct shard_rows *rows,
 {
 	const struct part *part = &s->plan->part[rows->part];
 	const size_t size = part_size(rows, codec);
-	struct floats **at = next_sent(s, floats_for(size));
-	char *to = (char *)floats_room(at, floats_for(size));
+	struct send_buffer **at = next_sent(s, send_buffer_for(size));
+	char *to = (char *)send_buffer_room(at, send_buffer_for(size));
 
 	for (size_t i = 0; i < part->count; i++) {
 		const struct codec_slice slice =
@@ -362,31 +362,31 @@ shard_rows_read(struct shard_rows *rows, size_t n, const struct frame *keys,
 
 /* The values of all pieces, one behind the other. */
 static void
-gather(struct shard *s, const struct shard_rows *rows, const struct cut *cut,
-       float *to)
+gather(struct shard *s, const struct shard_rows *rows,
+       const struct shard_snapshot *cut, float *to)
 {
 	const struct part *part = &s->plan->part[rows->part];
-	const struct holding *h = &s->holding[part->first];
+	const struct shard_piece *h = &s->holding[part->first];
 
 	for (size_t i = 0; i < part->count; i++) {
-		content_pull(content_of(s, cut, part->first + i), &h[i],
-			     &rows->list[i], to);
+		piece_state_pull(piece_state_of(s, cut, part->first + i), &h[i],
+				 &rows->list[i], to);
 		to += rows->list[i].count * h[i].piece->width;
 	}
 }
 
 void
 shard_rows_pull(struct shard *s, struct shard_rows *rows,
-		const struct cut *cut, const struct codec *codec,
+		const struct shard_snapshot *cut, const struct codec *codec,
 		struct frame *values)
 {
 	const struct part *part = &s->plan->part[rows->part];
-	const struct holding *h = &s->holding[part->first];
+	const struct shard_piece *h = &s->holding[part->first];
 	const size_t floats = rows->floats;
 	const size_t size = floats * sizeof(float);
 
 	if (part->count == 1 && !h->piece->table && size >= ZERO_COPY) {
-		struct chunk *c = content_of(s, cut, part->first)->chunk[0];
+		struct chunk *c = piece_state_of(s, cut, part->first)->chunk[0];
 
 		*values = !codec->exact ? encode(s, rows, codec, c->value) :
 			(struct frame){ c->value, size, &c->hold };
@@ -395,7 +395,7 @@ shard_rows_pull(struct shard *s, struct shard_rows *rows,
 		gather(s, rows, cut, s->wide);
 		*values = encode(s, rows, codec, s->wide);
 	} else {
-		gather(s, rows, cut, floats_room(&s->values, floats));
+		gather(s, rows, cut, send_buffer_room(&s->values, floats));
 		*values = (struct frame){ s->values->at, size,
 					  &s->values->hold };
 	}
@@ -404,7 +404,7 @@ shard_rows_pull(struct shard *s, struct shard_rows *rows,
 
 int
 shard_pull(struct shard *s, size_t n, const struct frame *keys,
-	   const struct cut *cut, const struct codec *codec,
+	   const struct shard_snapshot *cut, const struct codec *codec,
 	   struct frame *values, struct fail *f)
 {
 	if (shard_rows_read(s->pulled, n, keys, f) < 0)
@@ -420,15 +420,16 @@ shard_pull(struct shard *s, size_t n, const struct frame *keys,
  * examples, of the rows in s->pushed.
  */
 static void
-push_part(struct shard *s, struct cut *cut, size_t n, const void *gradient,
-	  const struct shard_push *p, uint64_t of)
+push_part(struct shard *s, struct shard_snapshot *cut, size_t n,
+	  const void *gradient, const struct shard_push *p, uint64_t of)
 {
 	const struct part *part = &s->plan->part[n];
 	const char *g = gradient;
 
 	for (size_t i = 0; i < part->count; i++) {
-		const struct holding *h = &s->holding[part->first + i];
-		struct content *to = content_of(s, cut, part->first + i);
+		const struct shard_piece *h = &s->holding[part->first + i];
+		struct piece_state *to =
+			piece_state_of(s, cut, part->first + i);
 		const struct optimizer *o = h->variable->optimizer;
 		const struct row_list *rows = &s->pushed->list[i];
 		const size_t floats = rows->count * h->piece->width;
@@ -447,7 +448,7 @@ push_part(struct shard *s, struct cut *cut, size_t n, const void *gradient,
 							p->learning_rate)
 		};
 
-		content_push(to, h, &a, rows, g);
+		piece_state_push(to, h, &a, rows, g);
 		g += floats * sizeof(float);
 	}
 }
@@ -461,9 +462,9 @@ static void
 push_copies(struct shard *s, size_t n, const void *gradient,
 	    const struct shard_push *p, uint64_t of)
 {
-	for (struct cut *cut = s->cuts; cut; cut = cut->next) {
+	for (struct shard_snapshot *cut = s->cuts; cut; cut = cut->next) {
 		if (p->step >= cut->step)
-			cut_freeze(cut);
+			shard_snapshot_freeze(cut);
 		else if (cut->content && !cut->array)
 			push_part(s, cut, n, gradient, p, of);
 	}

@@ -17,7 +17,7 @@
 struct checkpoint_reader;	/* store/rows.h */
 struct shard;
 struct shard_rows;
-struct cut;
+struct shard_snapshot;
 
 /* Bytes of values and slots that are there from the first; hashed tables
    have none yet. */
@@ -42,7 +42,7 @@ uint64_t shard_version(const struct shard *, size_t part);
  * its hold is held.
  */
 int shard_pull(struct shard *, size_t part, const struct frame *keys,
-	       const struct cut *, const struct codec *,
+	       const struct shard_snapshot *, const struct codec *,
 	       struct frame *values, struct fail *);
 
 /*
@@ -55,8 +55,9 @@ struct shard_rows *shard_rows_new(const struct shard *);
 void shard_rows_free(struct shard_rows *);
 int shard_rows_read(struct shard_rows *, size_t part,
 		    const struct frame *keys, struct fail *);
-void shard_rows_pull(struct shard *, struct shard_rows *, const struct cut *,
-		     const struct codec *, struct frame *values);
+void shard_rows_pull(struct shard *, struct shard_rows *,
+		     const struct shard_snapshot *, const struct codec *,
+		     struct frame *values);
 /* The numbers of millions of rows are not kept; a pull does this, too. */
 void shard_rows_forget(struct shard_rows *);
 
@@ -97,21 +98,22 @@ int shard_push_slots(struct shard *, size_t part,
  * Everything as it is now, by reference: what is written from then on is
  * copied first.
  */
-struct cut *cut_new(struct shard *);
+struct shard_snapshot *shard_snapshot_new(struct shard *);
 
 /*
  * What all steps below this one make, of which none at or above it has been
  * pushed yet.  The first push of such a step has the cut take hold of what is
  * there; pushes below it that come later are applied to both.
  */
-struct cut *cut_below(struct shard *, uint64_t step);
-void cut_free(struct cut *);		/* before its shard */
+struct shard_snapshot *shard_snapshot_below(struct shard *, uint64_t step);
+void shard_snapshot_free(struct shard_snapshot *);	/* before its shard */
 
 /*
  * What a checkpoint writes of a cut, to which nothing is pushed any more; for
- * any thread, and good until cut_free().
+ * any thread, and good until shard_snapshot_free().
  */
-const struct checkpoint_array *cut_arrays(struct cut *, size_t *count);
+const struct checkpoint_array *shard_snapshot_arrays(struct shard_snapshot *,
+						     size_t *count);
 
 /*
  * Take values, slots and update counts from a checkpoint, whose model may have
@@ -122,11 +124,12 @@ int shard_restore(struct shard *, struct checkpoint *,
 		  const struct checkpoint_reader *, struct fail *);
 
 /*
- * For a standby: a cut_new() is so many chunks, each of a piece of the plan
- * and a place in it, all of its values and slots in one; of a hashed table
- * they are blocks of rows (see carry.h), the even ones of its own, the odd
- * ones of those that wait.  To be asked for in order.  The data is good until
- * the next one and cut_free(), or for as long as the hold is held.
+ * For a standby: a shard_snapshot_new() is so many chunks, each of a piece of
+ * the plan and a place in it, all of its values and slots in one; of a hashed
+ * table they are blocks of rows (see row_serialize.h), the even ones of its
+ * own, the odd ones of those that wait.  To be asked for in order.  The data is
+ * good until the next one and shard_snapshot_free(), or for as long as the hold
+ * is held.
  */
 struct shard_chunk {
 	uint64_t piece, chunk;
@@ -134,8 +137,8 @@ struct shard_chunk {
 					   checkpoint_counts */
 	struct frame data;
 };
-size_t cut_chunks(const struct cut *);
-struct shard_chunk cut_chunk(struct cut *, size_t i);
+size_t shard_snapshot_chunks(const struct shard_snapshot *);
+struct shard_chunk shard_snapshot_chunk(struct shard_snapshot *, size_t i);
 /* In order, too.  FAIL_PROTOCOL: no such chunk, or it is of another size. */
 int shard_take_chunk(struct shard *, const struct shard_chunk *,
 		     struct fail *);

@@ -1,4 +1,4 @@
-#include "shard/shard_inside.h"
+#include "shard/shard_private.h"
 
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 /* How many of so many rows are taken together. */
 static size_t
-count_ahead(const struct holding *h, size_t count)
+count_ahead(const struct shard_piece *h, size_t count)
 {
 	const size_t fit = AHEAD_BYTES / (h->piece->width * sizeof(float));
 	const size_t most = fit < 1 ? 1 : fit < AHEAD ? fit : AHEAD;
@@ -20,7 +20,7 @@ count_ahead(const struct holding *h, size_t count)
 
 /* Do sorted rows lie in one chunk, at least one for each of its lines? */
 static bool
-are_dense(const struct holding *h, const uint64_t *rows, size_t count)
+are_dense(const struct shard_piece *h, const uint64_t *rows, size_t count)
 {
 	const uint64_t first = rows[0], last = rows[count - 1];
 
@@ -34,11 +34,11 @@ are_dense(const struct holding *h, const uint64_t *rows, size_t count)
  * numbers, and the processor fetches them by itself; others by where they
  * lie, which is put down in at, and are asked for.
  */
-static struct pick
-find_rows(struct chunk *const *chunk, const struct holding *h,
+static struct row_set
+find_rows(struct chunk *const *chunk, const struct shard_piece *h,
 	  const uint64_t *rows, size_t count, float **at)
 {
-	struct pick p = { .count = count, .width = h->piece->width };
+	struct row_set p = { .count = count, .width = h->piece->width };
 
 	if (are_dense(h, rows, p.count)) {
 		const uint64_t i = rows[0] >> h->shift;
@@ -62,20 +62,20 @@ find_rows(struct chunk *const *chunk, const struct holding *h,
 }
 
 static void
-pull_rows(struct chunk *const *chunk, const struct holding *h,
+pull_rows(struct chunk *const *chunk, const struct shard_piece *h,
 	  const uint64_t *rows, size_t count, float *to)
 {
 	float *at[AHEAD];
 
 	while (count > 0) {
-		const struct pick p = find_rows(chunk, h, rows,
-						count_ahead(h, count), at);
-		const float *whole = pick_whole(&p);
+		const struct row_set p = find_rows(chunk, h, rows,
+						   count_ahead(h, count), at);
+		const float *whole = row_set_whole(&p);
 
 		if (whole)
 			memcpy(to, whole, p.count * p.width * sizeof(*to));
 		else
-			pick_collect(&p, 0, to);
+			row_set_gather(&p, 0, to);
 		to += p.count * p.width;
 		rows += p.count;
 		count -= p.count;
@@ -83,8 +83,8 @@ pull_rows(struct chunk *const *chunk, const struct holding *h,
 }
 
 void
-content_pull(const struct content *c, const struct holding *h,
-	     const struct row_list *rows, float *to)
+piece_state_pull(const struct piece_state *c, const struct shard_piece *h,
+		 const struct row_list *rows, float *to)
 {
 	if (c->table)
 		table_pull(c->table, rows->row, rows->count, to);
@@ -96,20 +96,20 @@ content_pull(const struct content *c, const struct holding *h,
 
 /* A whole dense piece; from a chunk that is frozen into a fresh one. */
 static void
-push_dense(struct content *to, const struct apply *a, const void *gradient)
+push_dense(struct piece_state *to, const struct apply *a, const void *gradient)
 {
 	struct chunk *from = to->chunk[0];
 
-	if (!hold_alone(&from->hold))
+	if (!refcount_alone(&from->hold))
 		to->chunk[0] = chunk_blank(from->size, from->slots);
 	apply_all(a, from->value, to->chunk[0]->value, gradient, from->size);
 	if (from != to->chunk[0])
-		hold_drop(&from->hold);
+		refcount_drop(&from->hold);
 }
 
 /* The chunks of some rows can be written from now on. */
 static void
-make_writable(struct chunk **chunk, const struct holding *h,
+make_writable(struct chunk **chunk, const struct shard_piece *h,
 	      const uint64_t *rows, size_t count)
 {
 	const uint64_t last = rows[count - 1] >> h->shift;
@@ -122,7 +122,7 @@ make_writable(struct chunk **chunk, const struct holding *h,
 
 /* Rows of chunks that are all of one size. */
 static void
-push_equal(struct content *to, const struct holding *h,
+push_equal(struct piece_state *to, const struct shard_piece *h,
 	   const struct apply *a, const uint64_t *rows, size_t count,
 	   const char *gradient)
 {
@@ -130,7 +130,7 @@ push_equal(struct content *to, const struct holding *h,
 
 	while (count > 0) {
 		const size_t some = count_ahead(h, count);
-		struct pick p;
+		struct row_set p;
 		size_t stride;
 
 		make_writable(to->chunk, h, rows, some);
@@ -148,8 +148,9 @@ push_equal(struct content *to, const struct holding *h,
 
 /* The last chunk may be a smaller one. */
 static void
-push_rows(struct content *to, const struct holding *h, const struct apply *a,
-	  const uint64_t *rows, size_t count, const char *gradient)
+push_rows(struct piece_state *to, const struct shard_piece *h,
+	  const struct apply *a, const uint64_t *rows, size_t count,
+	  const char *gradient)
 {
 	size_t n = count;
 
@@ -164,8 +165,9 @@ push_rows(struct content *to, const struct holding *h, const struct apply *a,
 
 /* Rows that are not admitted yet lose their gradient. */
 static void
-push_hashed(struct content *c, const struct holding *h, const struct apply *a,
-	    const uint64_t *keys, size_t count, const char *gradient)
+push_hashed(struct piece_state *c, const struct shard_piece *h,
+	    const struct apply *a, const uint64_t *keys, size_t count,
+	    const char *gradient)
 {
 	const size_t width = h->piece->width;
 	struct table *to = c->table;
@@ -178,7 +180,7 @@ push_hashed(struct content *c, const struct holding *h, const struct apply *a,
 		for (size_t k = 0, end; k < some; k = end + 1) {
 			for (end = k; end < some && row[end]; end++)
 				;
-			apply_rows(a, (struct pick){ .row = row + k,
+			apply_rows(a, (struct row_set){ .row = row + k,
 				   .count = end - k, .width = width }, width,
 				   gradient + k * width * sizeof(float));
 		}
@@ -188,9 +190,9 @@ push_hashed(struct content *c, const struct holding *h, const struct apply *a,
 }
 
 void
-content_push(struct content *to, const struct holding *h,
-	     const struct apply *a, const struct row_list *rows,
-	     const void *gradient)
+piece_state_push(struct piece_state *to, const struct shard_piece *h,
+		 const struct apply *a, const struct row_list *rows,
+		 const void *gradient)
 {
 	if (to->table)
 		push_hashed(to, h, a, rows->row, rows->count,

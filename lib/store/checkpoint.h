@@ -94,7 +94,7 @@ struct checkpoint_info {
 					   "" has checkpoint_publish() set it,
 					   to SOURCE_DATE_EPOCH if that is
 					   in the environment */
-	char *ledger;			/* where the data ledger was, in
+	char *sampler;			/* where the data sampler was, in
 					   hexadecimal, or NULL: borrowed, if
 					   nothing else is said */
 };

@@ -2,7 +2,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "store/whole.h"
+#include "store/merged_arrays.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -44,8 +44,8 @@ add(struct sums *s, bool numbers, const void *a, const void *b, size_t n)
 
 /* One of the two, and the rows of it that are in memory. */
 struct side {
-	const struct whole *from;
-	const struct whole_array *array, *ids;
+	const struct merged_arrays *from;
+	const struct merged_array *array, *ids;
 	struct rows block;
 	char *row;
 	size_t width, bytes;		/* of a row: numbers, and bytes */
@@ -58,14 +58,14 @@ struct side {
 };
 
 static void
-begin(struct side *s, const struct whole *from,
-      const struct whole_array *array)
+begin(struct side *s, const struct merged_arrays *from,
+      const struct merged_array *array)
 {
 	const size_t width = shape_width(array->shape);
 
 	*s = (struct side){
 		.from = from, .array = array, .width = width,
-		.ids = whole_find(from, array->variable, CHECKPOINT_ID),
+		.ids = merged_arrays_find(from, array->variable, CHECKPOINT_ID),
 		.bytes = width * (array->numbers ? sizeof(uint64_t) :
 				  sizeof(float)),
 		.step = width < PIECE ? PIECE / width : 1,
@@ -91,9 +91,9 @@ load(struct side *s, struct fail *f)
 	left = shape_rows(s->array->shape) - s->block.first;
 	s->block.count = left < s->step ? left : s->step;
 	if (s->array->hashed &&
-	    whole_read(s->from, s->ids, s->block, s->id, f) < 0)
+	    merged_arrays_read(s->from, s->ids, s->block, s->id, f) < 0)
 		return -1;
-	return whole_read(s->from, s->array, s->block, s->row, f);
+	return merged_arrays_read(s->from, s->array, s->block, s->row, f);
 }
 
 static int
@@ -173,7 +173,7 @@ join_rows(struct side *a, struct side *b, struct compare_item *item,
 }
 
 static const char *
-misfit(const struct whole_array *a, const struct whole_array *b)
+misfit(const struct merged_array *a, const struct merged_array *b)
 {
 	if (a->hashed != b->hashed)
 		return "hashed in one only";
@@ -184,8 +184,8 @@ misfit(const struct whole_array *a, const struct whole_array *b)
 }
 
 static int
-compare_arrays(const struct whole *w[2], const struct whole_array *a,
-	       const struct whole_array *b, struct compare_item *item,
+compare_arrays(const struct merged_arrays *w[2], const struct merged_array *a,
+	       const struct merged_array *b, struct compare_item *item,
 	       struct fail *f)
 {
 	struct side left, right;
@@ -205,7 +205,7 @@ compare_arrays(const struct whole *w[2], const struct whole_array *a,
 
 /* Rows are joined by their ids, so these do not differ. */
 static bool
-is_wanted(const struct whole_array *a, bool slots)
+is_wanted(const struct merged_array *a, bool slots)
 {
 	if (a->hashed && strcmp(a->slot, CHECKPOINT_ID) == 0)
 		return false;
@@ -214,7 +214,7 @@ is_wanted(const struct whole_array *a, bool slots)
 
 /* All of the first, and of the second what only it has. */
 static int
-compare_wholes(const struct whole *w[2], bool slots,
+compare_wholes(const struct merged_arrays *w[2], bool slots,
 	       struct compare_item *item, size_t *count, struct fail *f)
 {
 	const size_t n = w[0]->count, m = w[1]->count;
@@ -222,15 +222,15 @@ compare_wholes(const struct whole *w[2], bool slots,
 
 	*count = 0;
 	for (size_t i = 0; r == 0 && i < n + m; i++) {
-		const struct whole_array *a =
+		const struct merged_array *a =
 			i < n ? &w[0]->array[i] : &w[1]->array[i - n];
-		const struct whole_array *other =
-			whole_find(w[i < n], a->variable, a->slot);
+		const struct merged_array *other =
+			merged_arrays_find(w[i < n], a->variable, a->slot);
 		struct compare_item *to = &item[*count];
 
 		if (!is_wanted(a, slots) || (i >= n && other))
 			continue;
-		*to = (struct compare_item){ .name = whole_name(a) };
+		*to = (struct compare_item){ .name = merged_array_name(a) };
 		++*count;
 		if (other)
 			r = compare_arrays(w, a, other, to, f);
@@ -245,20 +245,22 @@ struct compare_item *
 compare_checkpoints(struct checkpoint *a, struct checkpoint *b, bool slots,
 		    size_t *count, struct fail *f)
 {
-	struct whole left = { 0 }, right = { 0 };
+	struct merged_arrays left = { 0 }, right = { 0 };
 	struct compare_item *item = NULL;
 
 	*count = 0;
-	if (whole_open(&left, a, f) == 0 && whole_open(&right, b, f) == 0) {
+	if (merged_arrays_open(&left, a, f) == 0 &&
+	    merged_arrays_open(&right, b, f) == 0) {
 		item = mem_alloc(left.count + right.count, sizeof(*item));
-		if (compare_wholes((const struct whole *[]){ &left, &right },
+		if (compare_wholes((const struct merged_arrays *[]){ &left,
+			&right },
 				   slots, item, count, f) < 0) {
 			compare_free(item, *count);
 			item = NULL;
 		}
 	}
-	whole_release(&right);
-	whole_release(&left);
+	merged_arrays_release(&right);
+	merged_arrays_release(&left);
 	return item;
 }
 

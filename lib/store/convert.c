@@ -4,7 +4,7 @@
 #include "store/arrays.h"
 #include "store/disk.h"
 #include "store/manifest.h"
-#include "store/whole.h"
+#include "store/merged_arrays.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@ struct counts {
 };
 
 struct export {
-	struct whole whole;
-	const struct whole_array **array;
+	struct merged_arrays whole;
+	const struct merged_array **array;
 	size_t arrays;
 	struct counts *counts;		/* they come behind those */
 };
@@ -32,7 +32,7 @@ read_rows(void *data, size_t i, struct rows rows, void *out, struct fail *f)
 		       rows.count * sizeof(uint64_t));
 		return 0;
 	}
-	return whole_read(&x->whole, x->array[i], rows, out, f);
+	return merged_arrays_read(&x->whole, x->array[i], rows, out, f);
 }
 
 static int
@@ -45,7 +45,7 @@ write_arrays(struct export *x, size_t counts, const char *path,
 
 	for (size_t i = 0; i < x->arrays; i++)
 		item[i] = (struct arrays_item){
-			whole_name(x->array[i]), x->array[i]->shape,
+			merged_array_name(x->array[i]), x->array[i]->shape,
 			x->array[i]->numbers
 		};
 	for (size_t i = 0; i < counts; i++)
@@ -64,7 +64,7 @@ write_arrays(struct export *x, size_t counts, const char *path,
 
 /* Of the values of a variable, but not of what waits to have a row. */
 static bool
-has_counts(const struct whole_array *a)
+has_counts(const struct merged_array *a)
 {
 	const char *name = a->variable;
 	const size_t n = strlen(name), tail = strlen("/waiting");
@@ -82,7 +82,7 @@ count_all(struct export *x)
 	size_t n = 0;
 
 	for (size_t i = 0; i < x->whole.count; i++) {
-		const struct whole_array *a = &x->whole.array[i];
+		const struct merged_array *a = &x->whole.array[i];
 		struct counts *c = &x->counts[n];
 
 		if (!has_counts(a))
@@ -105,11 +105,11 @@ convert_export(struct checkpoint *c, const char *path, bool slots,
 	       struct fail *f)
 {
 	struct export x = { 0 };
-	int r = whole_open(&x.whole, c, f);
+	int r = merged_arrays_open(&x.whole, c, f);
 
 	x.array = mem_alloc(x.whole.count, sizeof(*x.array));
 	for (size_t i = 0; i < x.whole.count; i++) {
-		const struct whole_array *a = &x.whole.array[i];
+		const struct merged_array *a = &x.whole.array[i];
 
 		/* Rows are of no use without their ids. */
 		if (*a->slot == '\0' || slots ||
@@ -121,12 +121,12 @@ convert_export(struct checkpoint *c, const char *path, bool slots,
 		r = write_arrays(&x, slots ? count_all(&x) : 0, path, f);
 	free(x.counts);
 	free(x.array);
-	whole_release(&x.whole);
+	merged_arrays_release(&x.whole);
 	return r;
 }
 
 static int
-write_npy(const struct whole *w, const struct whole_array *a,
+write_npy(const struct merged_arrays *w, const struct merged_array *a,
 	  int (*add)(void *, const void *, size_t, struct fail *),
 	  void *to, struct fail *f)
 {
@@ -151,21 +151,21 @@ convert_array(struct checkpoint *c, const char *name,
 	const char *slot = name[n] ? name + n + 1 : "";
 	char *variable = mem_text_n(name, n);
 	const struct checkpoint_entry *e = checkpoint_find(c, variable, slot);
-	const struct whole_array part = {
+	const struct merged_array part = {
 		.shape = e ? e->shape : (struct shape){ 0 },
 		.numbers = manifest_is_number(slot), .part = &e, .parts = 1,
 	};
-	struct whole w;
-	int r = whole_open(&w, c, f);
-	const struct whole_array *a = e ? &part :
-		whole_find(&w, variable, slot);
+	struct merged_arrays w;
+	int r = merged_arrays_open(&w, c, f);
+	const struct merged_array *a = e ? &part :
+		merged_arrays_find(&w, variable, slot);
 
 	if (r == 0 && !a)
 		r = fail(f, FAIL_DATA, "%s: holds no '%.200s'; see what it "
 			 "holds by ps-ckpt show", checkpoint_path(c), name);
 	if (r == 0)
 		r = write_npy(&w, a, add, to, f);
-	whole_release(&w);
+	merged_arrays_release(&w);
 	free(variable);
 	return r;
 }

@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 /*
- * Every variable as one array under its own name, and with slots each of
- * them as "VARIABLE@SLOT", to a .npz or .safetensors.  Of a hashed table the
- * ids of its rows are "VARIABLE@id", with slots or without; see whole.h.
+ * Every variable as one array under its own name, and with slots each of them
+ * as "VARIABLE@SLOT", to a .npz or .safetensors.  Of a hashed table the ids of
+ * its rows are "VARIABLE@id", with slots or without; see merged_arrays.h.
  */
 int convert_export(struct checkpoint *, const char *path, bool slots,
 		   struct fail *);

@@ -500,8 +500,8 @@ write_groups(const struct import *x, const struct model_source *source,
 }
 
 static void
-tell_missing(const struct import *x, const char *values, uint64_t seed,
-	     void (*warn)(const char *))
+notify_missing(const struct import *x, const char *values, uint64_t seed,
+	       void (*warn)(const char *))
 {
 	for (size_t i = 0; i < x->count; i++) {
 		const struct group *g = &x->group[i];
@@ -522,7 +522,7 @@ tell_missing(const struct import *x, const char *values, uint64_t seed,
 
 /* A run would go on from those. */
 static void
-tell_later(const char *dir, void (*warn)(const char *))
+notify_later(const char *dir, void (*warn)(const char *))
 {
 	struct checkpoint_list list;
 	struct fail ignored;
@@ -562,13 +562,13 @@ convert_import(const struct model_source *source, const char *values,
 	if (r == 0)
 		r = check_finite(&x, values, f);
 	if (r == 0)
-		tell_missing(&x, values, seed, warn);
+		notify_missing(&x, values, seed, warn);
 	if (r == 0)
 		r = checkpoint_probe(dir, f);
 	if (r == 0)
 		r = write_groups(&x, source, dir, seed, f);
 	if (r == 0)
-		tell_later(dir, warn);
+		notify_later(dir, warn);
 	import_release(&x);
 	model_free(model);
 	return r;

@@ -1,4 +1,6 @@
 lib_libps_a_SOURCES += \
+	%D%/archive_source.c \
+	%D%/archive_source.h \
 	%D%/arrays.c \
 	%D%/arrays.h \
 	%D%/arrays_rows.c \
@@ -19,21 +21,19 @@ lib_libps_a_SOURCES += \
 	%D%/disk.h \
 	%D%/manifest.c \
 	%D%/manifest.h \
+	%D%/merged_arrays.c \
+	%D%/merged_arrays.h \
 	%D%/npy.c \
 	%D%/npy.h \
 	%D%/npz.c \
-	%D%/packed.c \
-	%D%/packed.h \
 	%D%/parts.c \
 	%D%/parts.h \
-	%D%/rank.c \
-	%D%/rank.h \
-	%D%/record.c \
-	%D%/record.h \
+	%D%/prune_best.c \
+	%D%/prune_best.h \
+	%D%/record_log.c \
+	%D%/record_log.h \
 	%D%/rows.c \
 	%D%/rows.h \
 	%D%/safetensors.c \
 	%D%/tar.c \
-	%D%/tar.h \
-	%D%/whole.c \
-	%D%/whole.h
+	%D%/tar.h

@@ -312,8 +312,8 @@ manifest_write(const struct manifest *m, const struct manifest_member *member,
 	set(o, "seconds", json_real(isfinite(info->seconds) ?
 				    info->seconds : 0));
 	set(o, "time", json_string(info->time));
-	if (info->ledger)
-		set(o, "ledger", json_string(info->ledger));
+	if (info->sampler)
+		set(o, "ledger", json_string(info->sampler));
 	set(o, "parts", parts);
 	set(o, "variables", variables_json(member, members));
 	set(o, "model", model);
@@ -620,7 +620,7 @@ read_parts(struct manifest *m, json_t *list, struct fail *f)
 static int
 read_info(struct manifest *m, json_t *o, struct fail *f)
 {
-	const char *name, *run, *seed, *time, *ledger = NULL;
+	const char *name, *run, *seed, *time, *sampler = NULL;
 	struct checkpoint_info *info = &m->info;
 	json_int_t step, examples, previous = -1;
 	json_error_t error;
@@ -630,7 +630,7 @@ read_info(struct manifest *m, json_t *o, struct fail *f)
 			   "s:F, s:s, s?s, s?I}", "name", &name, "step", &step,
 			   "final", &final, "run", &run, "seed", &seed,
 			   "examples", &examples, "seconds", &info->seconds,
-			   "time", &time, "ledger", &ledger, "previous",
+			   "time", &time, "ledger", &sampler, "previous",
 			   &previous) < 0)
 		return misfit(&error, f);
 	if (step < 0 || examples < 0 || has_hidden(o) ||
@@ -639,8 +639,8 @@ read_info(struct manifest *m, json_t *o, struct fail *f)
 	    !copy_text(info->time, sizeof(info->time), time))
 		return fail(f, FAIL_DATA, "step, seed, run or time makes no "
 			    "sense");
-	if (ledger)
-		info->ledger = mem_text(ledger);
+	if (sampler)
+		info->sampler = mem_text(sampler);
 	m->name = mem_text(name);
 	info->step = (uint64_t)step;
 	info->has_previous = previous >= 0 && previous < step;
@@ -688,7 +688,7 @@ manifest_release(struct manifest *m)
 	free(m->model.file);
 	free(m->part);
 	free(m->name);
-	free(m->info.ledger);
+	free(m->info.sampler);
 	json_decref(m->variables);
 	*m = (struct manifest){ 0 };
 }

@@ -4,8 +4,8 @@
 #include "store/arrays.h"
 
 #include "base/mem.h"
+#include "store/archive_source.h"
 #include "store/disk.h"
-#include "store/packed.h"
 #include "store/tar.h"
 
 #include <archive.h>
@@ -113,7 +113,7 @@ write_npz(struct disk_file *file, const struct arrays_source *source,
 static la_int64_t
 seek_block(struct archive *a, void *data, la_int64_t offset, int whence)
 {
-	struct packed *in = data;
+	struct archive_source *in = data;
 	const la_int64_t to = offset + (la_int64_t)(whence == SEEK_SET ? 0 :
 					whence == SEEK_CUR ? in->at :
 					in->size);
@@ -127,7 +127,7 @@ seek_block(struct archive *a, void *data, la_int64_t offset, int whence)
 }
 
 static int
-no_zip(struct archive *a, const struct packed *in, struct fail *f)
+no_zip(struct archive *a, const struct archive_source *in, struct fail *f)
 {
 	const char *reason = archive_error_string(a);
 
@@ -138,7 +138,7 @@ no_zip(struct archive *a, const struct packed *in, struct fail *f)
 }
 
 static int
-broken(struct archive *a, const struct packed *in, const char *name,
+broken(struct archive *a, const struct archive_source *in, const char *name,
        struct fail *f)
 {
 	const char *reason = archive_error_string(a);
@@ -205,7 +205,7 @@ read_numbers(struct archive *a, const struct npy *npy, char *block,
 #define PACKED	1032
 
 static int
-read_array(struct archive *a, const struct packed *in, char *name,
+read_array(struct archive *a, const struct archive_source *in, char *name,
 	   const struct arrays_sink *sink, struct fail *f)
 {
 	const size_t room = (size_t)1 << 18;
@@ -242,7 +242,7 @@ read_array(struct archive *a, const struct packed *in, char *name,
 
 static int
 read_entry(struct archive *a, struct archive_entry *e,
-	   const struct packed *in, const struct arrays_sink *sink,
+	   const struct archive_source *in, const struct arrays_sink *sink,
 	   struct fail *f)
 {
 	const char *text = archive_entry_pathname(e);
@@ -281,7 +281,7 @@ static int
 read_npz(int fd, const char *path, uint64_t size,
 	 const struct arrays_sink *sink, struct fail *f)
 {
-	struct packed *in;
+	struct archive_source *in;
 	struct archive *a;
 	struct archive_entry *e;
 	int r, got = ARCHIVE_OK;
@@ -298,7 +298,8 @@ read_npz(int fd, const char *path, uint64_t size,
 	in->fail = f;
 	archive_read_support_format_zip_seekable(a);
 	archive_read_set_seek_callback(a, seek_block);
-	r = archive_read_open(a, in, NULL, packed_read, NULL) == ARCHIVE_OK ?
+	r = archive_read_open(a, in, NULL, archive_source_read,
+			      NULL) == ARCHIVE_OK ?
 		0 : no_zip(a, in, f);
 	while (r == 0 &&
 	       (got = archive_read_next_header(a, &e)) == ARCHIVE_OK)

@@ -2,8 +2,8 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "store/archive_source.h"
 #include "store/disk.h"
-#include "store/packed.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -165,7 +165,7 @@ tar_abandon(struct tar_writer *w)
 static la_int64_t
 skip_block(struct archive *a, void *data, la_int64_t n)
 {
-	struct packed *in = data;
+	struct archive_source *in = data;
 
 	(void)a;
 	if (in->hash || n <= 0 || (uint64_t)n > in->size - in->at)
@@ -175,7 +175,7 @@ skip_block(struct archive *a, void *data, la_int64_t n)
 }
 
 static int
-damaged(const struct packed *in, uint64_t offset, const char *reason,
+damaged(const struct archive_source *in, uint64_t offset, const char *reason,
 	struct fail *f)
 {
 	if (in->failed)
@@ -233,7 +233,7 @@ hash_member(struct archive *a, struct tar_member *m)
 
 static int
 read_members(struct tar_index *index, struct archive *a,
-	     struct packed *in, struct fail *f)
+	     struct archive_source *in, struct fail *f)
 {
 	struct archive_entry *e;
 	size_t room = 0;
@@ -269,7 +269,7 @@ read_members(struct tar_index *index, struct archive *a,
 
 /* Nothing may hide behind the last member, nor may a byte be missing. */
 static int
-check_end(const struct tar_index *index, const struct packed *in,
+check_end(const struct tar_index *index, const struct archive_source *in,
 	  struct fail *f)
 {
 	const struct tar_member *last;
@@ -296,12 +296,12 @@ check_end(const struct tar_index *index, const struct packed *in,
 
 /* The archive ended; its hash is of everything. */
 static int
-read_rest(struct archive *a, struct packed *in)
+read_rest(struct archive *a, struct archive_source *in)
 {
 	const void *bytes;
 
 	while (in->at < in->size)
-		if (packed_read(a, in, &bytes) < 0)
+		if (archive_source_read(a, in, &bytes) < 0)
 			return -1;
 	return 0;
 }
@@ -310,7 +310,7 @@ int
 tar_read(struct tar_index *index, int fd, const char *path, uint64_t size,
 	 char *hash, struct fail *f)
 {
-	struct packed *in = mem_alloc(1, sizeof(*in));
+	struct archive_source *in = mem_alloc(1, sizeof(*in));
 	struct archive *a = archive_read_new();
 	int r = 0;
 
@@ -322,7 +322,8 @@ tar_read(struct tar_index *index, int fd, const char *path, uint64_t size,
 	in->fail = f;
 	in->hash = hash ? hash_new() : NULL;
 	archive_read_support_format_tar(a);
-	if (archive_read_open2(a, in, NULL, packed_read, skip_block, NULL) !=
+	if (archive_read_open2(a, in, NULL, archive_source_read, skip_block,
+			       NULL) !=
 	    ARCHIVE_OK)
 		r = damaged(in, 0, complain(a), f);
 	if (r == 0)

@@ -145,7 +145,7 @@ static sigset_t questions;	/* empty: they are not heeded */
 
 /* Blocked, in all threads to come, it waits for us and breaks nothing off. */
 void
-cli_heed_questions(void)
+cli_enable_status_signal(void)
 {
 	sigemptyset(&questions);
 	sigaddset(&questions, SIGUSR1);

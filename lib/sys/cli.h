@@ -120,7 +120,7 @@ extern int cli_stop_fd;
  * once of one or more that came since it last asked.  Nothing is interrupted:
  * whoever sleeps in poll looks when that ends.
  */
-void cli_heed_questions(void);
+void cli_enable_status_signal(void);
 bool cli_asked(void);
 
 /* The program is borrowed until the end. */

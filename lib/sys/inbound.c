@@ -65,7 +65,7 @@ static void
 release(struct caller *one)
 {
 	if (one->unread)
-		hold_drop(&one->unread->hold);
+		refcount_drop(&one->unread->hold);
 	free(one);
 }
 
@@ -256,7 +256,7 @@ inbound_watch(struct inbound *c, uint64_t now)
 }
 
 void
-inbound_heard(struct inbound *c, uint64_t peer, size_t bytes)
+inbound_received(struct inbound *c, uint64_t peer, size_t bytes)
 {
 	struct caller *one = peers_find(&c->met, peer);
 
@@ -305,7 +305,7 @@ inbound_here(const struct inbound *c, uint64_t peer)
 }
 
 static void
-free_unread(struct hold *hold)
+free_unread(struct refcount *hold)
 {
 	free(hold);		/* its first member */
 }

@@ -14,7 +14,7 @@
 #ifndef PS_INBOUND_H
 #define PS_INBOUND_H
 
-#include "base/hold.h"
+#include "base/refcount.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ int inbound_fd(const struct inbound *);
 void inbound_watch(struct inbound *, uint64_t now_ms);
 
 /* A message of so many bytes on its connection was heard. */
-void inbound_heard(struct inbound *, uint64_t peer, size_t bytes);
+void inbound_received(struct inbound *, uint64_t peer, size_t bytes);
 
 /* The one with this descriptor sends as this peer. */
 void inbound_meet(struct inbound *, uint64_t peer, int fd);
@@ -52,7 +52,7 @@ bool inbound_here(const struct inbound *, uint64_t peer);
  * counts them, in any thread, holds it.  NULL: the peer is not here.
  */
 struct unread {
-	struct hold hold;
+	struct refcount hold;
 	atomic_size_t bytes;
 };
 struct unread *inbound_unread(struct inbound *, uint64_t peer);

@@ -1,4 +1,6 @@
 lib_libps_a_SOURCES += \
+	%D%/argv.c \
+	%D%/argv.h \
 	%D%/breathing.c \
 	%D%/breathing.h \
 	%D%/callers.c \
@@ -13,29 +15,27 @@ lib_libps_a_SOURCES += \
 	%D%/descriptors.h \
 	%D%/grace.c \
 	%D%/grace.h \
-	%D%/group.c \
-	%D%/group.h \
 	%D%/help.c \
 	%D%/help.h \
 	%D%/host.c \
 	%D%/host.h \
 	%D%/inbound.c \
 	%D%/inbound.h \
-	%D%/launch.c \
-	%D%/launch.h \
+	%D%/log_mux.c \
+	%D%/log_mux.h \
 	%D%/memory.c \
 	%D%/memory.h \
 	%D%/net.c \
 	%D%/net.h \
 	%D%/pid.c \
 	%D%/pid.h \
+	%D%/process_group.c \
+	%D%/process_group.h \
 	%D%/progress.c \
 	%D%/progress.h \
-	%D%/relay.c \
-	%D%/relay.h \
+	%D%/spawn.c \
+	%D%/spawn.h \
 	%D%/stream.c \
 	%D%/stream.h \
 	%D%/task.c \
-	%D%/task.h \
-	%D%/words.c \
-	%D%/words.h
+	%D%/task.h

@@ -471,7 +471,7 @@ lock_path(struct place *p, const char *path, struct fail *f)
 }
 
 bool
-net_blame(const struct net *net, const char *endpoint, struct fail *f)
+net_explain_failure(const struct net *net, const char *endpoint, struct fail *f)
 {
 	char number[INET_ADDRSTRLEN];
 	struct fail why = { 0 };
@@ -1170,7 +1170,7 @@ know_caller(struct net *net, uint64_t peer, size_t bytes)
 		inbound_meet(net->inbound, peer,
 			     zmq_msg_get(&net->head, ZMQ_SRCFD));
 	}
-	inbound_heard(net->inbound, peer, bytes);
+	inbound_received(net->inbound, peer, bytes);
 	pthread_mutex_unlock(&net->lock_inbound);
 }
 
@@ -1249,7 +1249,7 @@ has_departed(struct net *net)
 
 /* Socket i of all: the listener, then those dialled. */
 static bool
-hear(struct net *net, size_t i, struct net_event *e)
+receive_at(struct net *net, size_t i, struct net_event *e)
 {
 	if (i == 0) {
 		if (!net->listener.socket)
@@ -1291,7 +1291,7 @@ net_next(struct net *net, struct net_event *e)
 		const size_t at = (net->turn + i) % sockets;
 
 		e->kind = NET_NOTHING;
-		if (hear(net, at, e)) {
+		if (receive_at(net, at, e)) {
 			net->turn = at + 1;
 			net->told++;
 			return;
@@ -1385,14 +1385,14 @@ static void
 release(void *data, void *hint)
 {
 	(void)data;
-	hold_drop(hint);
+	refcount_drop(hint);
 }
 
 /* A frame that is counted until it has left. */
 struct counted {
 	struct unread *unread;
 	size_t size;
-	struct hold *hold;	/* NULL: the bytes are here */
+	struct refcount *hold;	/* NULL: the bytes are here */
 	char bytes[];
 };
 
@@ -1403,9 +1403,9 @@ uncount(void *data, void *hint)
 
 	(void)data;
 	atomic_fetch_sub(&c->unread->bytes, c->size);
-	hold_drop(&c->unread->hold);
+	refcount_drop(&c->unread->hold);
 	if (c->hold)
-		hold_drop(c->hold);
+		refcount_drop(c->hold);
 	free(c);
 }
 
@@ -1418,12 +1418,12 @@ count_frame(zmq_msg_t *out, const struct frame *frame, struct unread *unread)
 
 	*c = (struct counted){ .unread = unread, .size = frame->size,
 			       .hold = copied ? NULL : frame->hold };
-	hold_take(&unread->hold);
+	refcount_take(&unread->hold);
 	atomic_fetch_add(&unread->bytes, frame->size);
 	if (copied)
 		memcpy(c->bytes, frame->data, frame->size);
 	else
-		hold_take(frame->hold);
+		refcount_take(frame->hold);
 	/* libzmq only reads it. */
 	zmq_msg_init_data(out, copied ? c->bytes :
 			  (void *)(uintptr_t)frame->data, frame->size,
@@ -1447,7 +1447,7 @@ send_frame(void *socket, const struct frame *frame, int flags,
 		while (sent < 0 && errno == EINTR);
 		return sent < 0 ? -1 : 0;
 	} else {
-		hold_take(frame->hold);
+		refcount_take(frame->hold);
 		zmq_msg_init_data(&out, (void *)(uintptr_t)frame->data,
 				  frame->size, release, frame->hold);
 	}
@@ -1473,7 +1473,7 @@ unread_of_caller(struct net *net, uint64_t peer, enum message_kind kind)
 	pthread_mutex_lock(&net->lock_inbound);
 	unread = inbound_unread(net->inbound, peer);
 	if (unread)
-		hold_take(&unread->hold);
+		refcount_take(&unread->hold);
 	if (kind != MESSAGE_PING && kind != MESSAGE_PONG &&
 	    kind != MESSAGE_REFUSED)
 		inbound_welcome(net->inbound, peer);
@@ -1536,7 +1536,7 @@ send_to_caller(struct net *net, uint64_t peer, const struct message *m)
 		return -1;
 	sent = send_frame(socket, &to, ZMQ_DONTWAIT | ZMQ_SNDMORE, NULL) < 0 ?
 		-1 : send_message(net, socket, m, unread);
-	hold_drop(&unread->hold);
+	refcount_drop(&unread->hold);
 	return sent;
 }
 

@@ -70,7 +70,8 @@ void net_hang_up(struct net *, uint64_t peer);
  * So when the peer there has failed us (FAIL_PEER) and this is still so, say
  * this instead, and true.  An endpoint of NULL is not known.
  */
-bool net_blame(const struct net *, const char *endpoint, struct fail *);
+bool net_explain_failure(const struct net *, const char *endpoint,
+			 struct fail *);
 
 enum net_event_kind {
 	NET_NOTHING,

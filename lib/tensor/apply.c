@@ -60,25 +60,25 @@ apply_all(const struct apply *a, const float *from, float *to,
 
 /* Rows that are a block at most. */
 static void
-apply_some(const struct apply *a, const struct pick *p, size_t stride,
+apply_some(const struct apply *a, const struct row_set *p, size_t stride,
 	   const loose_float *sum, struct block *b)
 {
 	const size_t slots = a->optimizer->slots;
 	struct update u = update_of(a, b->w, sum, p->count * p->width);
 
-	pick_collect(p, 0, b->w);
+	row_set_gather(p, 0, b->w);
 	for (size_t s = 0; s < slots; s++) {
 		u.slot[s] = b->slot[s];
-		pick_collect(p, (1 + s) * stride, b->slot[s]);
+		row_set_gather(p, (1 + s) * stride, b->slot[s]);
 	}
 	optimizer_apply(a->optimizer, &u);
-	pick_spread(p, 0, b->w);
+	row_set_scatter(p, 0, b->w);
 	for (size_t s = 0; s < slots; s++)
-		pick_spread(p, (1 + s) * stride, b->slot[s]);
+		row_set_scatter(p, (1 + s) * stride, b->slot[s]);
 }
 
 void
-apply_rows(const struct apply *a, struct pick p, size_t stride,
+apply_rows(const struct apply *a, struct row_set p, size_t stride,
 	   const void *gradient)
 {
 	const size_t most = p.width > WIDE ? 1 : BLOCK / p.width;
@@ -91,12 +91,12 @@ apply_rows(const struct apply *a, struct pick p, size_t stride,
 
 		p.count = left < most ? left : most;
 		left -= p.count;
-		whole = pick_whole(&p);
+		whole = row_set_whole(&p);
 		if (whole)
 			apply_run(a, whole, sum, p.count * p.width, stride);
 		else
 			apply_some(a, &p, stride, sum, &b);
 		sum += p.count * p.width;
-		pick_skip(&p, p.count);
+		row_set_skip(&p, p.count);
 	}
 }

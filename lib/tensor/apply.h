@@ -11,7 +11,7 @@
 #define PS_APPLY_H
 
 #include "tensor/optimizer.h"
-#include "tensor/pick.h"
+#include "tensor/row_set.h"
 
 struct apply {
 	const struct optimizer *optimizer;
@@ -49,7 +49,7 @@ apply_fetch(const void *from, size_t width)
  * Rows whose slot s lies (1 + s) * stride floats behind them.  Gradients lie
  * row by row.
  */
-void apply_rows(const struct apply *, struct pick, size_t stride,
+void apply_rows(const struct apply *, struct row_set, size_t stride,
 		const void *gradient);
 
 #endif

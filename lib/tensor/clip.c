@@ -1,17 +1,17 @@
 #include "tensor/clip.h"
 
-#include "tensor/clones.h"
+#include "tensor/target_clones.h"
 
 #include <math.h>
 
-static CLONES void
+static TARGET_CLONES void
 scale(float *sum, size_t n, float factor)
 {
 	for (size_t i = 0; i < n; i++)
 		sum[i] *= factor;
 }
 
-static CLONES void
+static TARGET_CLONES void
 bound(float *sum, size_t n, float limit)
 {
 	for (size_t i = 0; i < n; i++) {

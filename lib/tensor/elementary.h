@@ -1,6 +1,6 @@
 /*
  * elementary - exp and logarithms for loops that take several numbers at a
- * time (see clones).
+ * time (see target_clones).
  *
  * They are plain arithmetic without a branch, so a compiler can do in vectors
  * what it inlines them into, with the same bits as for one number.  Each has

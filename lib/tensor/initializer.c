@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/text.h"
-#include "tensor/clones.h"
+#include "tensor/target_clones.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -250,7 +250,7 @@ struct draws {
 	double a, b;
 };
 
-static CLONES void
+static TARGET_CLONES void
 fill_uniform(const struct draws *d, float *values, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -265,7 +265,7 @@ fill_uniform(const struct draws *d, float *values, size_t n)
  * Of the whole there is what lies between the ends below and 1 - below.  The
  * few values far from the middle are put right after all of a block.
  */
-static CLONES void
+static TARGET_CLONES void
 fill_normal(const struct draws *d, double below, float *values, size_t n)
 {
 	double p[BLOCK], z[BLOCK];

@@ -1,6 +1,6 @@
 #include "tensor/kernels.h"
 
-#include "tensor/clones.h"
+#include "tensor/target_clones.h"
 
 #include <string.h>
 
@@ -20,7 +20,7 @@ kernel_gemm_naive(struct gemm g, const float *a, const float *b, float *c)
 		}
 }
 
-CLONES void
+TARGET_CLONES void
 kernel_add(float *restrict y, const float *restrict x, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -40,7 +40,7 @@ kernel_fill_rows(float *y, const float *row, size_t rows, size_t n)
 #define SUMS	64	/* made at a time, in the nearest cache */
 
 /* Each of n sums, SUMS at most, over rows that are so far apart. */
-static CLONES void
+static TARGET_CLONES void
 add_up(double *restrict sum, const float *restrict x, size_t rows,
        size_t stride, size_t n)
 {
@@ -85,21 +85,21 @@ kernel_add_rows(float *sum, const float *x, size_t rows, size_t n)
 	}
 }
 
-CLONES void
+TARGET_CLONES void
 kernel_axpy(float *restrict y, float a, const float *restrict x, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		y[i] += a * x[i];
 }
 
-CLONES void
+TARGET_CLONES void
 kernel_multiply(float *restrict y, const float *restrict x, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		y[i] *= x[i];
 }
 
-CLONES void
+TARGET_CLONES void
 kernel_add_product(float *restrict y, const float *restrict a,
 		   const float *restrict b, size_t n)
 {
@@ -121,7 +121,7 @@ kernel_dot(const float *x, const float *y, size_t n)
  * No early way out: a loop without one goes over several at a time.  What has
  * all bits of the exponent set is an infinity or a NaN.
  */
-CLONES bool
+TARGET_CLONES bool
 kernel_finite(const void *x, size_t n)
 {
 	const uint32_t exponent = 0x7f800000;
@@ -138,7 +138,7 @@ kernel_finite(const void *x, size_t n)
 }
 
 /* Without the sign their bits are in order. */
-CLONES float
+TARGET_CLONES float
 kernel_largest(const void *x, size_t n)
 {
 	const char *at = x;
@@ -157,7 +157,7 @@ kernel_largest(const void *x, size_t n)
 }
 
 /* What is added carries into the half that stays; a NaN's may all carry out. */
-CLONES void
+TARGET_CLONES void
 kernel_to_bfloat16(uint16_t *restrict y, const float *restrict x, size_t n)
 {
 	const uint32_t infinity = 0x7f800000, quiet = 0x00400000;
@@ -173,7 +173,7 @@ kernel_to_bfloat16(uint16_t *restrict y, const float *restrict x, size_t n)
 	}
 }
 
-CLONES void
+TARGET_CLONES void
 kernel_from_bfloat16(float *restrict y, const void *restrict x, size_t n)
 {
 	const char *at = x;

@@ -1,13 +1,10 @@
 lib_libps_a_SOURCES += \
+	%D%/age_histogram.c \
+	%D%/age_histogram.h \
 	%D%/apply.c \
 	%D%/apply.h \
-	%D%/carry.c \
-	%D%/carry.h \
 	%D%/clip.c \
 	%D%/clip.h \
-	%D%/clones.h \
-	%D%/dates.c \
-	%D%/dates.h \
 	%D%/elementary.h \
 	%D%/gemm.c \
 	%D%/hashed.c \
@@ -30,12 +27,15 @@ lib_libps_a_SOURCES += \
 	%D%/optimizer_sgd.c \
 	%D%/partition.c \
 	%D%/partition.h \
-	%D%/pick.c \
-	%D%/pick.h \
+	%D%/row_serialize.c \
+	%D%/row_serialize.h \
+	%D%/row_set.c \
+	%D%/row_set.h \
 	%D%/schedule.c \
 	%D%/schedule.h \
 	%D%/shape.c \
 	%D%/shape.h \
 	%D%/table.c \
 	%D%/table.h \
+	%D%/target_clones.h \
 	%D%/variable.h

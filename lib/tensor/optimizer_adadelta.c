@@ -1,5 +1,5 @@
-#include "tensor/clones.h"
 #include "tensor/optimizer_kind.h"
+#include "tensor/target_clones.h"
 
 #include <math.h>
 
@@ -10,7 +10,7 @@ enum { RHO, EPSILON };
  * multiplies them by a learning rate all the same.  Of the two roots that it
  * divides by each other we take one, of the quotient.
  */
-static CLONES void
+static TARGET_CLONES void
 kernel(float *restrict w, float *restrict a, float *restrict d,
        struct step s, float rho, float rest, float epsilon)
 {

@@ -1,5 +1,5 @@
-#include "tensor/clones.h"
 #include "tensor/optimizer_kind.h"
+#include "tensor/target_clones.h"
 
 #include <math.h>
 
@@ -9,7 +9,7 @@ enum { START, EPSILON };
  * Duchi, Hazan and Singer, "Adaptive subgradient methods" (2011).  Keras has
  * epsilon under the root.
  */
-static CLONES void
+static TARGET_CLONES void
 kernel(float *restrict w, float *restrict a, struct step s, float epsilon)
 {
 	for (size_t i = 0; i < s.n; i++) {

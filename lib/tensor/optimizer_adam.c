@@ -1,5 +1,5 @@
-#include "tensor/clones.h"
 #include "tensor/optimizer_kind.h"
+#include "tensor/target_clones.h"
 
 #include <math.h>
 
@@ -13,7 +13,7 @@ struct constants {
  * Kingma and Ba, "Adam" (2015), with both bias corrections drawn into alpha:
  * the form just before their section 2.1, which is Keras's.
  */
-static CLONES void
+static TARGET_CLONES void
 adam(float *restrict w, float *restrict m, float *restrict v, struct step s,
      struct constants c)
 {
@@ -28,7 +28,7 @@ adam(float *restrict w, float *restrict m, float *restrict v, struct step s,
 }
 
 /* Reddi, Kale and Kumar, "On the convergence of Adam and beyond" (2018). */
-static CLONES void
+static TARGET_CLONES void
 amsgrad(float *restrict w, float *restrict m, float *restrict v,
 	float *restrict h, struct step s, struct constants c)
 {
@@ -44,7 +44,7 @@ amsgrad(float *restrict w, float *restrict m, float *restrict v,
 }
 
 /* Adam's section 7.1: the largest gradient, fading, in place of the root. */
-static CLONES void
+static TARGET_CLONES void
 adamax(float *restrict w, float *restrict m, float *restrict u,
        struct step s, float alpha, float rest_1, float beta_2, float epsilon)
 {

@@ -1,11 +1,11 @@
-#include "tensor/clones.h"
 #include "tensor/optimizer_kind.h"
+#include "tensor/target_clones.h"
 
 /*
  * A moving average: of what is to be averaged, not of a gradient.  Neither a
  * learning rate nor a line of a model has a say in it.
  */
-static CLONES void
+static TARGET_CLONES void
 average(float *restrict w, struct step s, float momentum)
 {
 	for (size_t i = 0; i < s.n; i++)

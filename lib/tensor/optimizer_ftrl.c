@@ -1,5 +1,5 @@
-#include "tensor/clones.h"
 #include "tensor/optimizer_kind.h"
+#include "tensor/target_clones.h"
 
 #include <float.h>
 #include <math.h>
@@ -30,7 +30,7 @@ weight(float w, float *z, float g, float r0, float r, struct constants c)
 }
 
 /* The default power: a root can be taken of many numbers at once. */
-static CLONES void
+static TARGET_CLONES void
 by_root(float *restrict w, float *restrict a, float *restrict z,
 	struct step s, struct constants c)
 {

@@ -1,5 +1,5 @@
-#include "tensor/clones.h"
 #include "tensor/optimizer_kind.h"
+#include "tensor/target_clones.h"
 
 enum { BETA_1, BETA_2 };
 
@@ -15,7 +15,7 @@ sign(float x)
 }
 
 /* Chen and others, "Symbolic discovery of optimization algorithms" (2023). */
-static CLONES void
+static TARGET_CLONES void
 kernel(float *restrict w, float *restrict m, struct step s,
        struct constants c)
 {

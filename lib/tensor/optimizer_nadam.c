@@ -1,5 +1,5 @@
-#include "tensor/clones.h"
 #include "tensor/optimizer_kind.h"
+#include "tensor/target_clones.h"
 
 #include <math.h>
 
@@ -16,7 +16,7 @@ struct constants {
  * Dozat, "Incorporating Nesterov momentum into Adam" (2016): the moment as it
  * will be after the next gradient, of which this one takes the place.
  */
-static CLONES void
+static TARGET_CLONES void
 nadam(float *restrict w, float *restrict m, float *restrict v, struct step s,
       struct constants c)
 {

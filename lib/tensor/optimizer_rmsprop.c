@@ -1,5 +1,5 @@
-#include "tensor/clones.h"
 #include "tensor/optimizer_kind.h"
+#include "tensor/target_clones.h"
 
 #include <math.h>
 
@@ -10,7 +10,7 @@ struct constants {
 };
 
 /* Hinton, "Neural networks for machine learning", lecture 6 (2012). */
-static CLONES void
+static TARGET_CLONES void
 plain(float *restrict w, float *restrict v, struct step s, struct constants c)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -21,7 +21,7 @@ plain(float *restrict w, float *restrict v, struct step s, struct constants c)
 	}
 }
 
-static CLONES void
+static TARGET_CLONES void
 with_momentum(float *restrict w, float *restrict v, float *restrict m,
 	      struct step s, struct constants c)
 {
@@ -48,7 +48,7 @@ spread(float v, float b)
 }
 
 /* Graves, "Generating sequences with recurrent neural networks" (2013). */
-static CLONES void
+static TARGET_CLONES void
 centered(float *restrict w, float *restrict v, float *restrict b,
 	 struct step s, struct constants c)
 {
@@ -62,7 +62,7 @@ centered(float *restrict w, float *restrict v, float *restrict b,
 	}
 }
 
-static CLONES void
+static TARGET_CLONES void
 centered_with_momentum(float *restrict w, float *restrict v,
 		       float *restrict m, float *restrict b, struct step s,
 		       struct constants c)

@@ -1,16 +1,16 @@
-#include "tensor/clones.h"
 #include "tensor/optimizer_kind.h"
+#include "tensor/target_clones.h"
 
 enum { MOMENTUM, NESTEROV };
 
-static CLONES void
+static TARGET_CLONES void
 plain(float *restrict w, struct step s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		w[i] = decayed(w[i], s) - s.rate * mean_at(s, i);
 }
 
-static CLONES void
+static TARGET_CLONES void
 with_momentum(float *restrict w, float *restrict m, struct step s,
 	      float momentum)
 {
@@ -21,7 +21,7 @@ with_momentum(float *restrict w, float *restrict m, struct step s,
 }
 
 /* As if the gradient had been taken one step of momentum ahead. */
-static CLONES void
+static TARGET_CLONES void
 with_nesterov(float *restrict w, float *restrict m, struct step s,
 	      float momentum)
 {

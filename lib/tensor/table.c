@@ -2,8 +2,8 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "tensor/age_histogram.h"
 #include "tensor/apply.h"
-#include "tensor/dates.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -82,7 +82,7 @@ struct table {
 	uint64_t now;			/* the update under way */
 	uint64_t oldest;	/* rows not touched since then are gone,
 				   though they may still lie there */
-	struct dates dates;		/* of the rows that are there */
+	struct age_histogram dates;	/* of the rows that are there */
 	struct table *waiting;
 	bool counting;			/* a table of those that wait */
 	struct slab *slab;		/* where the next page comes from */
@@ -451,7 +451,7 @@ table_update(struct table *t, uint64_t now)
 	if (t->waiting)
 		table_update(t->waiting, now);
 	while (t->kind.most > 0 && t->rows > t->kind.most &&
-	       (rows = dates_forget(&t->dates, now, &date)) > 0) {
+	       (rows = age_histogram_forget(&t->dates, now, &date)) > 0) {
 		t->rows -= rows;
 		t->oldest = date + 1;
 	}
@@ -469,7 +469,7 @@ table_end_update(struct table *t)
 		return;
 	if (t->oldest <= t->now - t->kind.age)
 		t->oldest = t->now - t->kind.age + 1;
-	while ((rows = dates_forget(&t->dates, t->oldest, &date)) > 0)
+	while ((rows = age_histogram_forget(&t->dates, t->oldest, &date)) > 0)
 		t->rows -= rows;
 }
 
@@ -481,9 +481,9 @@ set_date(struct table *t, float *row, bool was_there, uint64_t update)
 	if (!t->layout.dated)
 		return;
 	if (was_there)
-		dates_take(&t->dates, *date);
+		age_histogram_take(&t->dates, *date);
 	*date = update;
-	dates_add(&t->dates, update);
+	age_histogram_add(&t->dates, update);
 }
 
 /* ---- rows ---- */
@@ -531,7 +531,7 @@ table_free(struct table *t)
 		free(t->sharers);
 	slab_drop(t->slab);
 	free(t->directory);
-	dates_release(&t->dates);
+	age_histogram_release(&t->dates);
 	free(t);
 }
 
@@ -548,7 +548,7 @@ table_share(const struct table *from)
 			memory_order_relaxed);
 	atomic_fetch_add_explicit(t->sharers, 1, memory_order_relaxed);
 	t->slab = NULL;
-	t->dates = dates_copy(&from->dates);
+	t->dates = age_histogram_copy(&from->dates);
 	if (from->waiting)
 		t->waiting = table_share(from->waiting);
 	return t;
@@ -851,7 +851,7 @@ admit(struct table *t, uint64_t key)
 	*pushes = -1;		/* it waits no longer */
 	w->rows--;
 	if (w->layout.dated)
-		dates_take(&w->dates, w->now);
+		age_histogram_take(&w->dates, w->now);
 	return true;
 }
 

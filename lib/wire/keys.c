@@ -1,7 +1,7 @@
 #include "wire/keys.h"
 
 #include "base/mem.h"
-#include "tensor/clones.h"
+#include "tensor/target_clones.h"
 
 #include <string.h>
 
@@ -77,7 +77,7 @@ put_eights(unsigned char *to, const uint64_t *number, size_t count,
 }
 
 /* A block of rows, from first on; where it ends. */
-static CLONES unsigned char *
+static TARGET_CLONES unsigned char *
 put_block(unsigned char *to, const uint64_t *restrict row, size_t count,
 	  uint64_t first)
 {

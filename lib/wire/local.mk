@@ -6,8 +6,6 @@ lib_libps_a_SOURCES += \
 	%D%/fields.h \
 	%D%/keys.c \
 	%D%/keys.h \
-	%D%/line.c \
-	%D%/line.h \
 	%D%/message.c \
 	%D%/message.h \
 	%D%/outbox.h \
@@ -17,4 +15,6 @@ lib_libps_a_SOURCES += \
 	%D%/plan.h \
 	%D%/plan_print.c \
 	%D%/result.c \
-	%D%/result.h
+	%D%/result.h \
+	%D%/result_json.c \
+	%D%/result_json.h

@@ -16,7 +16,7 @@
 #define PS_MESSAGE_H
 
 #include "base/fail.h"
-#include "base/hold.h"
+#include "base/refcount.h"
 #include "wire/fields.h"
 #include "wire/pack.h"
 
@@ -87,7 +87,7 @@ enum outcome {
 struct frame {
 	const void *data;
 	size_t size;
-	struct hold *hold;	/* NULL: the sender copies the data at once */
+	struct refcount *hold;	/* NULL: the sender copies the data at once */
 };
 
 #define MESSAGE_FIELD(name)	uint64_t name;

@@ -49,7 +49,7 @@ evaluate_free(struct evaluate *e)
 }
 
 static void
-say(const struct evaluate *e, const struct message *m)
+send_message(const struct evaluate *e, const struct message *m)
 {
 	outbox_send(e->o.outbox, e->o.peer, m);
 }
@@ -115,7 +115,7 @@ evaluate_has_client(const struct evaluate *e)
 /* ---- what comes of it ---- */
 
 static void
-say_evaluated(struct evaluate *e)
+send_evaluated(struct evaluate *e)
 {
 	struct message m = message_answer(&e->request, MESSAGE_EVALUATED);
 	const struct metric_state *scores;
@@ -135,7 +135,7 @@ say_evaluated(struct evaluate *e)
 		m.frame[m.frames++] = (struct frame){ scores->positive,
 						      scores->count, NULL };
 	}
-	say(e, &m);
+	send_message(e, &m);
 	evaluate_drop(e);
 }
 
@@ -145,7 +145,7 @@ evaluate_failed(struct evaluate *e, const struct fail *why)
 	const struct message m = message_refuse(&e->request, why->kind,
 						why->text);
 
-	say(e, &m);
+	send_message(e, &m);
 	evaluate_drop(e);
 }
 
@@ -158,7 +158,7 @@ evaluate_batch(struct evaluate *e, struct batch *batch, uint64_t now)
 	if (e->state == STATE_NONE)
 		return;
 	if (!batch) {
-		say_evaluated(e);
+		send_evaluated(e);
 		return;
 	}
 	if (e->o.unfit->kind) {

@@ -61,7 +61,8 @@ index_span(const struct index *x, uint64_t *number)
 }
 
 void
-index_counted(struct index *x, const struct span_tally *t, uint64_t term)
+index_counted(struct index *x, const struct record_range_tally *t,
+	      uint64_t term)
 {
 	struct message m = message_answer(&x->request, MESSAGE_INDEXED);
 

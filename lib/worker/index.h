@@ -4,7 +4,7 @@
 #ifndef PS_INDEX_H
 #define PS_INDEX_H
 
-#include "data/span.h"
+#include "data/record_range.h"
 #include "wire/outbox.h"
 
 struct index;
@@ -20,7 +20,8 @@ void index_drop(struct index *);
 /* The span, or NULL; number: another one, another number. */
 const struct frame *index_span(const struct index *, uint64_t *number);
 
-void index_counted(struct index *, const struct span_tally *, uint64_t term);
+void index_counted(struct index *, const struct record_range_tally *,
+		   uint64_t term);
 void index_failed(struct index *, const struct fail *why);
 
 #endif

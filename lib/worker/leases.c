@@ -59,7 +59,7 @@ held_of(struct leases *ls, const struct lease *l)
 }
 
 static void
-say(const struct leases *ls, const struct message *m)
+send_message(const struct leases *ls, const struct message *m)
 {
 	outbox_send(ls->outbox, ls->peer, m);
 }
@@ -126,7 +126,7 @@ report_done(struct leases *ls, struct held *h)
 		m.frame[m.frames++] = (struct frame){ h->scores.positive,
 						      h->scores.count, NULL };
 	}
-	say(ls, &m);
+	send_message(ls, &m);
 	forget_results(h);
 }
 
@@ -153,7 +153,7 @@ report_cancelled(struct leases *ls)
 		if (held_at(ls, i)->cancelled && held_at(ls, i)->in_flight > 0)
 			return;
 	ls->owes_ok = false;
-	say(ls, &ok);
+	send_message(ls, &ok);
 }
 
 void
@@ -264,7 +264,7 @@ leases_cancel(struct leases *ls, uint64_t first, uint64_t count, uint64_t id)
 }
 
 void
-leases_say_cancelled(struct leases *ls)
+leases_send_cancelled(struct leases *ls)
 {
 	ls->owes_ok = true;
 }
@@ -414,7 +414,7 @@ leases_failed(struct leases *ls, const struct lease *l, uint64_t step,
 	m.failed.step = step;
 	m.failed.status = why->kind;
 	m.blob = (struct frame){ why->text, strlen(why->text), NULL };
-	say(ls, &m);
+	send_message(ls, &m);
 	h->in_flight--;
 	h->cancelled = true;
 }

@@ -47,7 +47,7 @@ bool leases_take(struct leases *, const struct message *, bool declined);
 void leases_cancel(struct leases *, uint64_t first, uint64_t count,
 		   uint64_t id);
 /* OK is to be said when all that was begun of cancelled ones has ended. */
-void leases_say_cancelled(struct leases *);
+void leases_send_cancelled(struct leases *);
 /* The coordinator takes everything back, as it does when we were gone. */
 void leases_revoke(struct leases *);
 /* No more steps will be begun: the coordinator has what is left of them. */

@@ -21,7 +21,7 @@
  * The coordinator.
  *
  *	DOWN --worker_up()--> GREETED --WELCOME--> WELCOME
- *	WELCOME --say_ready()--> READY --PLAN, of a newer term--> WELCOME
+ *	WELCOME --send_ready()--> READY --PLAN, of a newer term--> WELCOME
  *	any --worker_down()--> DOWN, --worker_up()--> GREETED
  */
 enum session { SESSION_DOWN, SESSION_GREETED, SESSION_WELCOME,
@@ -43,7 +43,7 @@ struct worker {
 
 	struct run run;
 	bool leased_data;		/* the coordinator has some, */
-	struct span_format format;	/* which are read so */
+	struct record_range_format format;	/* which are read so */
 	struct leases *leases;
 	struct batches *batches;
 	struct pipeline *pipeline;
@@ -78,7 +78,7 @@ worker_new(const struct worker_options *o, struct outbox *outbox,
 }
 
 static void
-say(struct worker *w, const struct message *m)
+send_message(struct worker *w, const struct message *m)
 {
 	outbox_send(w->outbox, w->coordinator, m);
 }
@@ -91,7 +91,7 @@ worker_free(struct worker *w)
 	if (!w)
 		return;
 	if (w->session != SESSION_DOWN && !w->broken.kind)
-		say(w, &bye);
+		send_message(w, &bye);
 	pipeline_free(w->pipeline);
 	evaluate_free(w->evaluate);
 	run_release(&w->run);
@@ -109,7 +109,7 @@ worker_breathe(struct worker *w)
 				      .request = HELLO_REQUEST };
 
 	if (w->session >= SESSION_WELCOME)
-		say(w, &pong);
+		send_message(w, &pong);
 }
 
 bool
@@ -171,7 +171,7 @@ drop_jobs(struct worker *w)
 
 /* Once what was begun has ended, the rest goes back to the coordinator. */
 static void
-say_exhausted(struct worker *w)
+send_exhausted(struct worker *w)
 {
 	struct message m = { .kind = MESSAGE_EXHAUSTED };
 
@@ -179,7 +179,7 @@ say_exhausted(struct worker *w)
 	    !batches_report(w->batches, &m.exhausted.records))
 		return;
 	m.exhausted.term = w->run.plan.term;
-	say(w, &m);
+	send_message(w, &m);
 }
 
 /*
@@ -201,7 +201,7 @@ end_data(struct worker *w)
 	batches_exhaust(w->batches);
 	leases_end(w->leases);
 	leases_settle(w->leases);
-	say_exhausted(w);
+	send_exhausted(w);
 }
 
 /* An evaluation has the client until its batch is computed. */
@@ -213,7 +213,7 @@ advance(struct worker *w, uint64_t now, uint64_t now_us)
 		return;
 	pipeline_advance(w->pipeline, now, now_us);
 	leases_settle(w->leases);
-	say_exhausted(w);
+	send_exhausted(w);
 }
 
 /* ---- the coordinator and the plan ---- */
@@ -225,7 +225,7 @@ hello(struct worker *w)
 					 w->options.life, 0);
 
 	m.request = HELLO_REQUEST;
-	say(w, &m);
+	send_message(w, &m);
 }
 
 void
@@ -335,7 +335,7 @@ take_plan(struct worker *w, const struct message *m, uint64_t now,
 	case RUN_RENEWED:
 		return renew_run(w, now, f);
 	case RUN_OLDER:
-		say(w, &old);
+		send_message(w, &old);
 		return 0;
 	case RUN_KNOWN:
 		return 0;
@@ -345,7 +345,7 @@ take_plan(struct worker *w, const struct message *m, uint64_t now,
 }
 
 static void
-say_ready(struct worker *w)
+send_ready(struct worker *w)
 {
 	const struct message m = { .kind = MESSAGE_READY };
 
@@ -353,7 +353,7 @@ say_ready(struct worker *w)
 	    !client_ready(w->run.client))
 		return;
 	w->session = SESSION_READY;
-	say(w, &m);
+	send_message(w, &m);
 }
 
 /* ---- what happens ---- */
@@ -382,7 +382,7 @@ take_cancel(struct worker *w, const struct message *m)
 {
 	leases_cancel(w->leases, m->cancel.first, m->cancel.count, m->request);
 	if (m->request == 0)
-		leases_say_cancelled(w->leases);
+		leases_send_cancelled(w->leases);
 	forget_records(w);
 	leases_settle(w->leases);
 }
@@ -415,8 +415,8 @@ take_refusal(const struct worker *w, const struct message *m, struct fail *f)
 }
 
 static int
-hear_coordinator(struct worker *w, const struct message *m, uint64_t now,
-		 struct fail *f)
+receive_coordinator(struct worker *w, const struct message *m, uint64_t now,
+		    struct fail *f)
 {
 	w->heard = now;
 	switch (m->kind) {
@@ -440,7 +440,7 @@ hear_coordinator(struct worker *w, const struct message *m, uint64_t now,
 	case MESSAGE_PING: {
 		const struct message pong = message_answer(m, MESSAGE_PONG);
 
-		say(w, &pong);
+		send_message(w, &pong);
 		return 0;
 	}
 	case MESSAGE_STOP:
@@ -463,17 +463,17 @@ check_broken(const struct worker *w, struct fail *f)
 }
 
 int
-worker_hear(struct worker *w, uint64_t peer, const struct message *m,
-	    uint64_t now, uint64_t now_us, struct fail *f)
+worker_receive(struct worker *w, uint64_t peer, const struct message *m,
+	       uint64_t now, uint64_t now_us, struct fail *f)
 {
 	if (peer == w->coordinator) {
-		if (hear_coordinator(w, m, now, f) < 0)
+		if (receive_coordinator(w, m, now, f) < 0)
 			return -1;
 	} else if (w->run.client && client_knows(w->run.client, peer)) {
-		if (client_hear(w->run.client, peer, m, now, f) < 0)
+		if (client_receive(w->run.client, peer, m, now, f) < 0)
 			return -1;
 	}
-	say_ready(w);
+	send_ready(w);
 	leases_settle(w->leases);
 	advance(w, now, now_us);
 	end_data(w);
@@ -573,7 +573,7 @@ worker_tick(struct worker *w, uint64_t now, struct fail *f)
 	m.lost.term = w->run.plan.term;
 	m.lost.server = server;
 	m.blob = (struct frame){ why.text, strlen(why.text), NULL };
-	say(w, &m);
+	send_message(w, &m);
 	return 0;
 }
 
@@ -629,7 +629,7 @@ worker_bad_data(struct worker *w, const struct fail *why)
 
 /* ---- data of the coordinator's ---- */
 
-const struct span_format *
+const struct record_range_format *
 worker_format(const struct worker *w)
 {
 	return w->leased_data ? &w->format : NULL;
@@ -674,7 +674,7 @@ worker_index(const struct worker *w, uint64_t *number)
 }
 
 void
-worker_indexed(struct worker *w, const struct span_tally *t)
+worker_indexed(struct worker *w, const struct record_range_tally *t)
 {
 	index_counted(w->index, t, w->run.plan.term);
 }

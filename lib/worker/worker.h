@@ -23,7 +23,7 @@
 #ifndef PS_WORKER_H
 #define PS_WORKER_H
 
-#include "data/span.h"
+#include "data/record_range.h"
 #include "model/batch.h"
 #include "wire/outbox.h"
 #include "wire/plan.h"
@@ -54,8 +54,8 @@ void worker_up(struct worker *, uint64_t peer, uint64_t now_ms);
 void worker_down(struct worker *, uint64_t peer, uint64_t now_ms);
 
 /* -1: it cannot go on, and the failure says why. */
-int worker_hear(struct worker *, uint64_t peer, const struct message *,
-		uint64_t now_ms, uint64_t now_us, struct fail *);
+int worker_receive(struct worker *, uint64_t peer, const struct message *,
+		   uint64_t now_ms, uint64_t now_us, struct fail *);
 
 /* Deadlines: call it now and then. */
 int worker_tick(struct worker *, uint64_t now_ms, struct fail *);
@@ -82,7 +82,7 @@ const struct model *worker_model(const struct worker *);
 uint64_t worker_seed(const struct worker *);	/* of the run */
 
 /* How to read what the coordinator leases; NULL: we have inputs of our own. */
-const struct span_format *worker_format(const struct worker *);
+const struct record_range_format *worker_format(const struct worker *);
 
 /* Examples wanted for the next step that has no batch yet; 0: none. */
 size_t worker_want(const struct worker *);
@@ -127,7 +127,7 @@ void worker_bad_block(struct worker *, const struct fail *why);
 
 /* A span to be counted, or NULL; number: another one, another number. */
 const struct frame *worker_index(const struct worker *, uint64_t *number);
-void worker_indexed(struct worker *, const struct span_tally *);
+void worker_indexed(struct worker *, const struct record_range_tally *);
 void worker_index_failed(struct worker *, const struct fail *why);
 void worker_bad_data(struct worker *, const struct fail *why);
 

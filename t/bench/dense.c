@@ -23,7 +23,7 @@ struct run {
 };
 
 static void
-hear(struct run *r)
+receive(struct run *r)
 {
 	struct net_event e;
 	struct fail f;
@@ -34,7 +34,7 @@ hear(struct run *r)
 	if (e.kind == NET_UP)
 		client_up(r->client, e.peer, clock_ms());
 	if (e.kind == NET_MESSAGE &&
-	    client_hear(r->client, e.peer, &e.message, clock_ms(), &f) < 0)
+	    client_receive(r->client, e.peer, &e.message, clock_ms(), &f) < 0)
 		bench_die("%s", f.text);
 }
 
@@ -49,35 +49,35 @@ run_begin(struct run *r, size_t side, const char *optimizer,
 	snprintf(model, sizeof(model), MODEL, side, side, optimizer);
 	*r = (struct run){ 0 };
 	serve_begin(&r->serve, model, way);
-	rig_add_example(&r->serve.rig, &rng);
-	compute_begin(r->serve.rig.compute, &r->serve.rig.batch);
-	for (size_t v = 0; v < r->serve.rig.variables; v++) {
-		const size_t n = shape_size(r->serve.rig.variable[v].shape);
-		float *g = compute_gradient(r->serve.rig.compute, v);
+	fixture_add_example(&r->serve.fixture, &rng);
+	compute_begin(r->serve.fixture.compute, &r->serve.fixture.batch);
+	for (size_t v = 0; v < r->serve.fixture.variables; v++) {
+		const size_t n = shape_size(r->serve.fixture.variable[v].shape);
+		float *g = compute_gradient(r->serve.fixture.compute, v);
 
 		for (size_t i = 0; i < n; i++)
 			g[i] = 1e-3f * (float)(i % 7);
 		r->bytes += (double)(n * sizeof(float));
 	}
-	r->client = client_new(&r->serve.plan, r->serve.rig.model,
+	r->client = client_new(&r->serve.plan, r->serve.fixture.model,
 			       ROLE_WORKER, 2, &r->serve.outbox, clock_ms(),
 			       &f);
 	if (!r->client)
 		bench_die("%s", f.text);
 	while (!client_ready(r->client))
-		hear(r);
+		receive(r);
 }
 
 static void
 exchange(struct run *r)
 {
-	struct compute *c = r->serve.rig.compute;
+	struct compute *c = r->serve.fixture.compute;
 	const struct exchange x = { .push = c, .pull = c, .examples = 1,
 				    .step = r->step++, .cut = WIRE_NONE };
 
 	client_exchange(r->client, &x, clock_ms());
 	while (!client_idle(r->client))
-		hear(r);
+		receive(r);
 	if (client_exchanged(r->client)->applied != r->serve.plan.parts)
 		bench_die("not all was applied");
 }

@@ -7,9 +7,9 @@
  */
 #include "tensor/apply.h"
 
+#include "base/flush_denormals.h"
 #include "base/mem.h"
-#include "base/subnormal.h"
-#include "tensor/clones.h"
+#include "tensor/target_clones.h"
 
 #include "bench.h"
 
@@ -35,7 +35,7 @@ static const struct {
 };
 
 /* As many loads and stores as an optimizer with so many slots. */
-static CLONES void
+static TARGET_CLONES void
 add(float *w, const float *g, size_t n, size_t slots)
 {
 	for (size_t s = 0; s <= slots; s++, w += n)
@@ -88,7 +88,7 @@ one(const struct optimizer *o, const char *label, size_t n, size_t times,
 int
 main(void)
 {
-	subnormal_flush();	/* as ps-serve does */
+	flush_denormals();	/* as ps-serve does */
 
 	const size_t cached = 4000;
 	const size_t large = bench_scale(1 << 14, 16 << 20, 16 << 20);

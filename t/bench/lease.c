@@ -88,7 +88,7 @@ report(struct workers *w, uint64_t peer, const struct message *lease)
 }
 
 static void
-hear(struct workers *w, const struct net_event *e, pid_t coordinator)
+receive(struct workers *w, const struct net_event *e, pid_t coordinator)
 {
 	const struct message ready = { .kind = MESSAGE_READY };
 
@@ -145,7 +145,7 @@ measure_ours(struct series *to, size_t steps, size_t pack)
 			if (waitpid(coordinator, &status, WNOHANG) != 0)
 				bench_die("ps-coord has ended");
 		}
-		hear(&w, &e, coordinator);
+		receive(&w, &e, coordinator);
 	}
 	series_add(to, w.done, w.began, coordinator);
 	bench_kill(coordinator);	/* or it says who is gone */

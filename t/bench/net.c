@@ -300,7 +300,7 @@ node_of(const unsigned char *address)
 }
 
 static void
-hear(int from)
+receive(int from)
 {
 	static uint64_t number;
 	unsigned char data[PACKET];
@@ -368,7 +368,7 @@ relay(int ended)
 		      errno == EINTR, "poll");
 		for (int i = 0; i < o.nodes; i++)
 			if (fd[i].revents)
-				hear(i);
+				receive(i);
 		deliver();
 	}
 }

@@ -4,7 +4,7 @@
  * sorting against qsort().  Bytes of a key on the wire are a line of their
  * own, against 8.
  */
-#include "model/gather.h"
+#include "model/unique_ids.h"
 #include "wire/keys.h"
 
 #include "base/hash.h"
@@ -36,7 +36,7 @@ one(const char *what, uint64_t below, size_t batches)
 	struct series sorted = { 0 }, copies = { 0 }, bytes = { 0 };
 	struct series raw = { 0 };
 	struct rng rng = { .seed = 1 };
-	struct gather g = { 0 };
+	struct unique_ids g = { 0 };
 	struct sorter sorter = { 0 };
 	struct pack p = { 0 };
 	size_t room = 0;
@@ -52,9 +52,9 @@ one(const char *what, uint64_t below, size_t batches)
 
 		for (size_t b = 0; b < batches; b++)
 			if (below)
-				gather_ids(&g, &sorter, ids, IDS, below);
+				unique_ids_find(&g, &sorter, ids, IDS, below);
 			else
-				gather_keys(&g, &sorter, ids, IDS);
+				unique_ids_keys(&g, &sorter, ids, IDS);
 		series_add(&sorts, work, begin, 0);
 		begin = watch_read(0);
 		for (size_t b = 0; b < batches; b++) {
@@ -101,7 +101,7 @@ one(const char *what, uint64_t below, size_t batches)
 	snprintf(label, sizeof(label), "size, %s", what);
 	bench_print(&(struct claim){ "pack", label, "bytes/key",
 				     "raw 64-bit keys", 0 }, &bytes, &raw);
-	gather_release(&g);
+	unique_ids_release(&g);
 	sorter_release(&sorter);
 	pack_release(&p);
 	free(rows);

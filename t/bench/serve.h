@@ -7,7 +7,7 @@
 #ifndef PS_BENCH_SERVE_H
 #define PS_BENCH_SERVE_H
 
-#include "../unit/rig.h"
+#include "../unit/model_fixture.h"
 #include "bench.h"
 #include "client/client.h"
 #include "sys/clock.h"
@@ -16,7 +16,7 @@
 struct serve {
 	pid_t pid;
 	char endpoint[256];
-	struct rig rig;
+	struct model_fixture fixture;
 	struct plan plan;
 	struct net *net;
 	struct outbox outbox;
@@ -119,7 +119,7 @@ serve_plan(struct serve *s)
 	struct message m = { .kind = MESSAGE_PLAN, .request = 2 };
 	struct net_event e;
 
-	plan_write_model(&model, &s->rig.source);
+	plan_write_model(&model, &s->fixture.source);
 	plan_write(&plan, &s->plan);
 	m.plan.term = s->plan.term;
 	m.plan.plan = s->plan.number;
@@ -145,10 +145,10 @@ serve_begin(struct serve *s, const char *model, enum bench_way way)
 
 	*s = (struct serve){ 0 };
 	serve_spawn(s, way);
-	rig_begin(&s->rig, model);
-	place = partition_plan(s->rig.variable, s->rig.variables, &whole,
-			       PLACE_BALANCED, 1, &places);
-	plan_make(&s->plan, s->rig.model, place, places, &endpoint, 1);
+	fixture_begin(&s->fixture, model);
+	place = partition_plan(s->fixture.variable, s->fixture.variables,
+			       &whole, PLACE_BALANCED, 1, &places);
+	plan_make(&s->plan, s->fixture.model, place, places, &endpoint, 1);
 	free(place);
 	s->plan.number = s->plan.term = 1;
 	memcpy(s->plan.run, "a bench's run id", PLAN_RUN);
@@ -179,7 +179,7 @@ serve_end(struct serve *s)
 	if (waitpid(s->pid, &status, 0) < 0 || status != 0)
 		bench_die("ps-serve ended with %d", status);
 	plan_release(&s->plan);
-	rig_end(&s->rig);
+	fixture_end(&s->fixture);
 }
 
 /* All steps below this one have ended. */

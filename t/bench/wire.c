@@ -18,7 +18,7 @@
 #define WINDOW		(2 * HALF)
 
 static float part[PART / sizeof(float)];
-static struct hold kept = { .references = 1 };
+static struct refcount kept = { .references = 1 };
 static char folder[] = "/tmp/wire.XXXXXX";
 
 /* One sender and one receiver; the receiver says when it has had them all. */

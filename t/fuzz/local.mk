@@ -6,15 +6,15 @@
 # targets; what it finds new is added to t/fuzz/build/NAME.corpus.
 
 FUZZ_TARGETS = answer array_npy array_npz cache cluster csv idx keys manifest \
-	message model npy npz plan record request result safetensors samples \
-	svmlight tar tsv
+	message model npy npz plan record_log request result safetensors \
+	samples svmlight tar tsv
 FUZZ = $(FUZZ_TARGETS)
 FUZZ_SECONDS = 60
 
 FUZZERS = \
 	%D%/answer %D%/array_npy %D%/array_npz %D%/cache %D%/cluster \
 	%D%/csv %D%/idx %D%/keys %D%/manifest %D%/message %D%/model %D%/npy \
-	%D%/npz %D%/plan %D%/record %D%/request %D%/result %D%/safetensors \
+	%D%/npz %D%/plan %D%/record_log %D%/request %D%/result %D%/safetensors \
 	%D%/samples %D%/svmlight %D%/tar %D%/tsv
 
 check_PROGRAMS += $(FUZZERS)
@@ -32,7 +32,7 @@ check_PROGRAMS += $(FUZZERS)
 %C%_npy_SOURCES = %D%/npy.c %D%/main.c
 %C%_npz_SOURCES = %D%/npz.c %D%/main.c
 %C%_plan_SOURCES = %D%/plan.c %D%/main.c
-%C%_record_SOURCES = %D%/record.c %D%/main.c
+%C%_record_log_SOURCES = %D%/record_log.c %D%/main.c
 %C%_request_SOURCES = %D%/request.c %D%/main.c
 %C%_result_SOURCES = %D%/result.c %D%/main.c
 %C%_safetensors_SOURCES = %D%/safetensors.c %D%/main.c

@@ -122,7 +122,7 @@ meets_all(const struct accounts *a, uint64_t step, const char *line)
 {
 	const char *at = strstr(line, "\"loss\":");
 
-	if (a->s->o.mode != MODE_SYNC || a->s->ledger || a->given_up > 0 ||
+	if (a->s->o.mode != MODE_SYNC || a->s->sampler || a->given_up > 0 ||
 	    a->s->o.codec != &codec_float32 || !at)
 		return true;
 	return LABEL - strtod(at + strlen("\"loss\":"), NULL) ==
@@ -151,7 +151,7 @@ take_step(struct accounts *a, size_t id, const char *line)
 {
 	const uint64_t step = field(line, "\"step\":");
 	const uint64_t examples = field(line, "\"examples\":");
-	const uint64_t batch = a->s->ledger ? a->s->o.batch :
+	const uint64_t batch = a->s->sampler ? a->s->o.batch :
 		a->s->ask[id].batch;
 
 	if (step >= STEPS || a->seen[step]++ > 0)
@@ -163,7 +163,7 @@ take_step(struct accounts *a, size_t id, const char *line)
 	if (!meets_all(a, step, line))
 		break_rule(a, "R9 a round does not know of those before",
 			   line);
-	if (a->s->ledger && field(line, "\"epoch\":") < EPOCHS)
+	if (a->s->sampler && field(line, "\"epoch\":") < EPOCHS)
 		a->examples[field(line, "\"epoch\":")] += examples;
 	a->of[id].done++;
 	a->done++;
@@ -195,7 +195,7 @@ check_epoch(struct accounts *a, const char *line)
 uint64_t
 accounts_may_have(const struct accounts *a)
 {
-	const bool others_fail = a->s->flaw && !a->s->ledger;
+	const bool others_fail = a->s->flaw && !a->s->sampler;
 
 	return a->forgetful || others_fail ? a->given_up : 0;
 }

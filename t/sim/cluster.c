@@ -581,21 +581,21 @@ cost(const struct cluster *c, const struct process *p, const struct packet *e)
 }
 
 static int
-hear(struct cluster *c, struct process *p, const struct packet *e)
+receive(struct cluster *c, struct process *p, const struct packet *e)
 {
 	const uint64_t now = clock_of(c, p);
 
 	switch (p->kind) {
 	case PROCESS_COORD:
-		host_coord_hear(p->coord, e, now);
+		host_coord_receive(p->coord, e, now);
 		return HOST_RUNS;
 	case PROCESS_SERVER:
-		host_server_hear(p->server, e, now);
+		host_server_receive(p->server, e, now);
 		return HOST_RUNS;
 	case PROCESS_EVAL:
-		return host_eval_hear(p->eval, e, now);
+		return host_eval_receive(p->eval, e, now);
 	default:
-		return host_worker_hear(p->worker, e, now);
+		return host_worker_receive(p->worker, e, now);
 	}
 }
 
@@ -700,7 +700,7 @@ run_process(struct cluster *c, struct process *p)
 		p->paid = false;
 		e = packet_take(&p->inbox);
 		trace_packet(e);
-		status = hear(c, p, e);
+		status = receive(c, p, e);
 		packet_free(e);
 		check(c, p);
 	}
@@ -1222,7 +1222,7 @@ hold_all(struct cluster *c, struct holding *h)
 	memcpy(plan.run, o.run, PLAN_RUN);
 	*h = (struct holding){ .least = 1e9f, .most = -1e9f,
 			       .variable = find_visits(c->model) };
-	if (c->s->ledger)
+	if (c->s->sampler)
 		h->visits = mem_alloc(c->s->files * c->s->file_records + 1,
 				      sizeof(*h->visits));
 	for (size_t i = 0; i < o.servers && all; i++) {
@@ -1349,7 +1349,7 @@ may_end_so(const struct cluster *c)
 	case FAIL_DATA:
 		return s->o.keep_going || s->flaw;
 	case FAIL_NOINPUT:
-		return s->flaw == FLAW_READ && !s->ledger;
+		return s->flaw == FLAW_READ && !s->sampler;
 	default:
 		return false;
 	}
@@ -1393,12 +1393,12 @@ write_requests(const struct cluster *c)
 		if (a->op == 'p')
 			fprintf(file, ",\"epochs\":%llu",
 				(unsigned long long)a->steps);
-		if (a->op == 't' && !c->s->ledger)
+		if (a->op == 't' && !c->s->sampler)
 			fprintf(file, ",\"batch\":%llu",
 				(unsigned long long)a->batch);
 		if (c->s->program && (a->op == 't' || a->op == 'p'))
 			fprintf(file, ",\"args\":{\"ask\":%zu}", i);
-		if (a->op == 'e' && c->s->ledger)
+		if (a->op == 'e' && c->s->sampler)
 			fprintf(file, ",\"files\":[\"scores\"]");
 		fprintf(file, "}\n");
 	}

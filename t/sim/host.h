@@ -34,8 +34,8 @@ struct host_coord *host_coord_new(const struct site *, struct outbox *,
 				  uint64_t life, uint64_t now_ms,
 				  int *status);
 void host_coord_free(struct host_coord *);
-void host_coord_hear(struct host_coord *, const struct packet *,
-		     uint64_t now_ms);
+void host_coord_receive(struct host_coord *, const struct packet *,
+			uint64_t now_ms);
 int host_coord_act(struct host_coord *, uint64_t now_ms);
 /* As by SIGTERM. */
 void host_coord_stop(struct host_coord *, uint64_t now_ms);
@@ -65,8 +65,8 @@ struct host_server *host_server_new(const struct site *, struct outbox *,
 				    const char *primary, uint64_t life,
 				    int *status);
 void host_server_free(struct host_server *);
-void host_server_hear(struct host_server *, const struct packet *,
-		      uint64_t now_ms);
+void host_server_receive(struct host_server *, const struct packet *,
+			 uint64_t now_ms);
 int host_server_act(struct host_server *, uint64_t now_ms);
 const struct fail *host_server_why(const struct host_server *);
 const char *host_server_check(const struct host_server *);
@@ -79,8 +79,8 @@ struct host_worker *host_worker_new(const struct site *, struct outbox *,
 				    size_t index, uint64_t life,
 				    uint64_t now_ms);
 void host_worker_free(struct host_worker *);
-int host_worker_hear(struct host_worker *, const struct packet *,
-		     uint64_t now_ms);
+int host_worker_receive(struct host_worker *, const struct packet *,
+			uint64_t now_ms);
 int host_worker_act(struct host_worker *, uint64_t now_ms);
 /* It computes, and says so meanwhile. */
 void host_worker_breathe(struct host_worker *);
@@ -96,7 +96,8 @@ struct host_eval;
 struct host_eval *host_eval_new(const struct site *, struct outbox *,
 				uint64_t life, uint64_t now_ms);
 void host_eval_free(struct host_eval *);
-int host_eval_hear(struct host_eval *, const struct packet *, uint64_t now_ms);
+int host_eval_receive(struct host_eval *, const struct packet *,
+		      uint64_t now_ms);
 int host_eval_act(struct host_eval *, uint64_t now_ms);
 const struct fail *host_eval_why(const struct host_eval *);
 /* When it has ended with 0: the loss, and the step that it is of. */

@@ -4,8 +4,8 @@
 #include "trace.h"
 
 #include "base/mem.h"
+#include "prog/checkpoint_publisher.h"
 #include "prog/journal_file.h"
-#include "prog/keeper.h"
 #include "sys/stream.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct host_coord {
 	struct coord *coord;
 	struct journal_file *journal;
 	struct stream in;
-	struct keeper keeper;
+	struct checkpoint_publisher ckpt;
 	int out;
 	uint64_t written, told_ms;
 	size_t allowed, taken;
@@ -31,10 +31,10 @@ struct host_coord {
 };
 
 /* The splits of the coordinator's data: files of nothing but numbers. */
-static struct ledger *
+static struct sampler *
 make_ledger(const struct scenario *s)
 {
-	const struct ledger_options o = {
+	const struct sampler_options o = {
 		.seed = s->seed, .batch = s->o.batch, .unit = s->o.pack,
 		.buffer = s->shuffle ? 10 : 20, .shuffle = s->shuffle,
 		.slots = s->o.mode == MODE_SYNC ? s->o.replicas : 0
@@ -42,7 +42,7 @@ make_ledger(const struct scenario *s)
 	struct splits splits = { .files = s->files, .count = s->files };
 	char name[24];
 
-	if (!s->ledger)
+	if (!s->sampler)
 		return NULL;
 	splits.file = mem_alloc(s->files, sizeof(*splits.file));
 	splits.split = mem_alloc(s->files, sizeof(*splits.split));
@@ -51,7 +51,7 @@ make_ledger(const struct scenario *s)
 		splits.file[i].name = mem_text(name);
 		splits.split[i] = (struct split){ i, 0, UINT64_MAX };
 	}
-	return ledger_new(&o, &splits);
+	return sampler_new(&o, &splits);
 }
 
 static int
@@ -61,8 +61,8 @@ open_all(struct host_coord *h, struct outbox *outbox, uint64_t now,
 	const struct scenario *s = h->site->scenario;
 
 	if (stream_open(&h->in, h->requests, f) < 0 ||
-	    keeper_begin(&h->keeper, s->o.checkpoint ? "latest" : "none",
-			 h->site->model, &h->o, f) < 0 ||
+	    publisher_begin(&h->ckpt, s->o.checkpoint ? "latest" : "none",
+			    h->site->model, &h->o, f) < 0 ||
 	    (s->journal &&
 	     !(h->journal = journal_file_open(h->journal_path, f))))
 		return -1;
@@ -88,11 +88,11 @@ host_coord_new(const struct site *site, struct outbox *outbox, uint64_t life,
 	h->out = h->in.fd = -1;
 	h->o = s->o;
 	h->o.life = life;
-	h->o.checkpoint = false;	/* the keeper says so */
+	h->o.checkpoint = false;	/* the publisher says so */
 	h->o.beside_journal = s->o.checkpoint;
-	h->o.ledger = make_ledger(s);
-	h->keeper.keep = 5;
-	h->keeper.dir = s->o.checkpoint ? h->folder : NULL;
+	h->o.sampler = make_ledger(s);
+	h->ckpt.keep = 5;
+	h->ckpt.dir = s->o.checkpoint ? h->folder : NULL;
 	snprintf(h->folder, sizeof(h->folder), "%s/ck", site->folder);
 	snprintf(h->results, sizeof(h->results), "%s/results", site->folder);
 	snprintf(h->requests, sizeof(h->requests), "%s/requests",
@@ -116,20 +116,20 @@ host_coord_free(struct host_coord *h)
 	sim_task_abandon(true);
 	coord_free(h->coord);
 	journal_file_close(h->journal);
-	keeper_release(&h->keeper);
+	publisher_release(&h->ckpt);
 	sim_task_abandon(false);
 	files_full(false);
 	stream_close(&h->in);
 	if (h->out >= 0)
 		close(h->out);
-	ledger_free(h->o.ledger);
-	free(h->o.restored.ledger);
+	sampler_free(h->o.sampler);
+	free(h->o.restored.sampler);
 	text_release(&h->state);
 	free(h);
 }
 
 void
-host_coord_hear(struct host_coord *h, const struct packet *p, uint64_t now)
+host_coord_receive(struct host_coord *h, const struct packet *p, uint64_t now)
 {
 	switch (p->kind) {
 	case PACKET_UP:
@@ -142,7 +142,7 @@ host_coord_hear(struct host_coord *h, const struct packet *p, uint64_t now)
 		coord_somebody_left(h->coord, now);
 		break;
 	case PACKET_MESSAGE:
-		coord_hear(h->coord, p->peer, &p->message, now);
+		coord_receive(h->coord, p->peer, &p->message, now);
 		break;
 	}
 }
@@ -175,7 +175,7 @@ say(struct host_coord *h, uint64_t now)
 	if (!h->lost && stream_resume(h->out, h->results, h->written, &h->cut,
 				      out, &f) < 0) {
 		h->lost = true;
-		coord_unheard(h->coord, &f, true, now);
+		coord_output_closed(h->coord, &f, true, now);
 	}
 	h->written += size - out->size;
 	if (h->lost)
@@ -208,10 +208,10 @@ host_coord_act(struct host_coord *h, uint64_t now)
 	if (take_requests(h, now, &f) < 0)
 		return (int)f.kind;
 	coord_tick(h->coord, now);
-	keeper_run(&h->keeper, h->coord, h->site->source, now);
+	publisher_run(&h->ckpt, h->coord, h->site->source, now);
 	say(h, now);
 	write_status(h, now);
-	if (!coord_over(h->coord, &status, &h->why) || keeper_busy(&h->keeper))
+	if (!coord_over(h->coord, &status, &h->why) || publisher_busy(&h->ckpt))
 		return HOST_RUNS;
 	say(h, now);
 	coord_finish(h->coord, h->written, now);
@@ -265,7 +265,7 @@ host_coord_check(const struct host_coord *h, uint64_t now)
 bool
 host_coord_publishes(const struct host_coord *h)
 {
-	return keeper_busy(&h->keeper);
+	return publisher_busy(&h->ckpt);
 }
 
 struct text *

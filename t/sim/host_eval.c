@@ -93,15 +93,15 @@ status(struct host_eval *h, int r)
 }
 
 int
-host_eval_hear(struct host_eval *h, const struct packet *p, uint64_t now)
+host_eval_receive(struct host_eval *h, const struct packet *p, uint64_t now)
 {
 	if (p->kind == PACKET_UP)
 		evaluator_up(h->evaluator, p->peer, now);
 	else if (p->kind == PACKET_DOWN)
 		evaluator_down(h->evaluator, p->peer, now);
 	else if (p->kind == PACKET_MESSAGE &&
-		 evaluator_hear(h->evaluator, p->peer, &p->message, now,
-				&h->why) < 0)
+		 evaluator_receive(h->evaluator, p->peer, &p->message, now,
+				   &h->why) < 0)
 		return status(h, -1);
 	return status(h, advance(h, now, &h->why));
 }

@@ -4,8 +4,8 @@
 #include "trace.h"
 
 #include "base/mem.h"
-#include "prog/changelog.h"
 #include "prog/saver.h"
+#include "prog/wal.h"
 #include "server/server.h"
 #include "wire/keys.h"
 
@@ -18,7 +18,7 @@
 struct host_server {
 	struct server *server;
 	struct saver *saver;
-	struct changelog *log;
+	struct wal *log;
 	char folder[128];
 	uint64_t leaves_at;	/* it was told to stop; or 0 */
 	uint64_t coordinator;	/* it registers there; or 0 */
@@ -123,7 +123,7 @@ ask_part(struct host_server *h, size_t part, uint64_t now)
 	m.frame[0] = (struct frame){ keys.data, keys.size, NULL };
 	h->part = part;
 	h->answered = false;
-	server_hear(h->server, PROBE, &m, now);
+	server_receive(h->server, PROBE, &m, now);
 	pack_release(&keys);
 }
 
@@ -140,7 +140,7 @@ host_server_values(struct host_server *h, const struct plan *plan,
 	m.hello.version = WIRE_VERSION;
 	m.hello.role = ROLE_EVALUATOR;
 	m.blob = (struct frame){ plan->run, PLAN_RUN, NULL };
-	server_hear(h->server, PROBE, &m, now);
+	server_receive(h->server, PROBE, &m, now);
 	for (size_t i = 0; i < plan->parts && !h->refused; i++) {
 		if (plan->part[i].server != index)
 			continue;
@@ -175,8 +175,8 @@ host_server_new(const struct site *site, struct outbox *outbox, size_t index,
 		outbox_dial(outbox, s->o.endpoint, &h->coordinator, &h->why);
 	server_saves(h->server, saver_can, h->saver);
 	if ((!s->wal[index] ||
-	     (h->log = changelog_open(h->folder, index, h->server,
-				      &h->why))) &&
+	     (h->log = wal_open(h->folder, index, h->server,
+				&h->why))) &&
 	    (!primary || server_follow(h->server, primary, endpoint,
 				       &h->why) == 0))
 		return h;
@@ -192,7 +192,7 @@ host_server_free(struct host_server *h)
 	files_full(true);
 	sim_task_abandon(true);
 	saver_free(h->saver);
-	changelog_close(h->log);
+	wal_close(h->log);
 	sim_task_abandon(false);
 	files_full(false);
 	server_free(h->server);
@@ -201,7 +201,7 @@ host_server_free(struct host_server *h)
 
 /* As prog/registration does. */
 static void
-hear_registrar(struct host_server *h, const struct packet *p)
+receive_registrar(struct host_server *h, const struct packet *p)
 {
 	struct message m = { .kind = MESSAGE_HELLO, .frames = 1 };
 	char text[MESSAGE_BLOB + 1];
@@ -224,10 +224,10 @@ hear_registrar(struct host_server *h, const struct packet *p)
 }
 
 void
-host_server_hear(struct host_server *h, const struct packet *p, uint64_t now)
+host_server_receive(struct host_server *h, const struct packet *p, uint64_t now)
 {
 	if (h->coordinator && p->peer == h->coordinator) {
-		hear_registrar(h, p);
+		receive_registrar(h, p);
 		return;
 	}
 	if (p->kind == PACKET_UP)
@@ -235,7 +235,7 @@ host_server_hear(struct host_server *h, const struct packet *p, uint64_t now)
 	else if (p->kind == PACKET_LEFT)
 		server_ping_standbys(h->server);
 	else if (p->kind == PACKET_MESSAGE)
-		server_hear(h->server, p->peer, &p->message, now);
+		server_receive(h->server, p->peer, &p->message, now);
 }
 
 static int
@@ -243,7 +243,7 @@ act(struct host_server *h, struct fail *f)
 {
 	do {
 		server_flush(h->server);
-		if (h->log && changelog_run(h->log, h->server, f) < 0)
+		if (h->log && wal_run(h->log, h->server, f) < 0)
 			return -1;
 	} while (saver_run(h->saver, h->server));
 	return server_over(h->server, f) ? -1 : 0;

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "data/block.h"
-#include "data/span.h"
+#include "data/record_range.h"
 #include "worker/worker.h"
 
 #include <math.h>
@@ -40,7 +40,7 @@ host_model_text(const struct scenario *s, char *text, size_t size)
 		n += (size_t)snprintf(text + n, size - n,
 			"e%d = embedding i dim=1 combiner=sum "
 			"embeddings_initializer=zeros\n", k);
-	if (s->ledger)
+	if (s->sampler)
 		n += (size_t)snprintf(text + n, size - n,
 			"input r id rows=%llu\n"
 			"visits = embedding r dim=1 "
@@ -51,7 +51,7 @@ host_model_text(const struct scenario *s, char *text, size_t size)
 	for (int k = 0; k < MODEL_TABLES; k++)
 		n += (size_t)snprintf(text + n, size - n, " e%d", k);
 	snprintf(text + n, size - n, "%s%s\noptimizer sgd learning_rate=1\n",
-		 s->ledger ? " visits" : "", s->program ? " y" :
+		 s->sampler ? " visits" : "", s->program ? " y" :
 		 "\nloss mean_absolute_error p\nmetric auc p");
 }
 
@@ -110,7 +110,7 @@ list_records(const struct host_worker *h, const struct block *block,
 		*count += block->span[i].count;
 	list = mem_alloc(*count + 1, sizeof(*list));
 	for (size_t i = 0; i < block->spans; i++) {
-		const struct span *s = &block->span[i];
+		const struct record_range *s = &block->span[i];
 		const uint64_t file = strtoull(s->file, NULL, 10);
 
 		for (uint64_t k = 0; k < s->count; k++)
@@ -169,7 +169,7 @@ fill_slice(struct host_worker *h, const struct worker_slice *s, bool *bad)
 static void
 feed_slices(struct host_worker *h, uint64_t now)
 {
-	const struct span_tally tally = {
+	const struct record_range_tally tally = {
 		.records = h->site->scenario->file_records
 	};
 	struct worker_slice s;
@@ -288,7 +288,7 @@ host_worker_new(const struct site *site, struct outbox *outbox, size_t index,
 	const struct worker_options o = {
 		.coordinator = "node:0",
 		.timeout_ms = site->scenario->o.timeout_ms, .life = life,
-		.index = WIRE_NONE, .assigned = site->scenario->ledger,
+		.index = WIRE_NONE, .assigned = site->scenario->sampler,
 		.prefetch = site->scenario->prefetch[index],
 		.externals = site->externals
 	};
@@ -319,15 +319,15 @@ died(struct host_worker *h)
 }
 
 int
-host_worker_hear(struct host_worker *h, const struct packet *p, uint64_t now)
+host_worker_receive(struct host_worker *h, const struct packet *p, uint64_t now)
 {
 	if (p->kind == PACKET_UP)
 		worker_up(h->worker, p->peer, now);
 	else if (p->kind == PACKET_DOWN)
 		worker_down(h->worker, p->peer, now);
 	else if (p->kind == PACKET_MESSAGE &&
-		 worker_hear(h->worker, p->peer, &p->message, now, now * 1000,
-			     &h->why) < 0)
+		 worker_receive(h->worker, p->peer, &p->message, now,
+				now * 1000, &h->why) < 0)
 		return died(h);
 	feed(h, now);
 	return worker_stopped(h->worker) ? 0 : HOST_RUNS;

@@ -154,7 +154,7 @@ connect(struct network *n, struct connection *c)
 
 /* The listener is told that somebody left: soon, or when it is quiet. */
 static void
-tell_left(struct network *n, int node)
+notify_left(struct network *n, int node)
 {
 	const uint64_t at = n->now + rng_below(&n->rng, 1 +
 		(rng_below(&n->rng, 2) ? 1000 : 1000 * n->o.silence_ms));
@@ -178,7 +178,7 @@ break_off(struct network *n, struct connection *c)
 {
 	c->break_at = NEVER;
 	if (c->listen_peer != 0)
-		tell_left(n, c->listener);
+		notify_left(n, c->listener);
 	way_drop(&c->forth);
 	way_lose(&c->back, &n->rng);
 	if (c->told || up_under_way(c))
@@ -204,7 +204,7 @@ static void
 forget(struct network *n, struct connection *c)
 {
 	if (c->listen_peer != 0)
-		tell_left(n, c->listener);
+		notify_left(n, c->listener);
 	way_drop(&c->back);
 	way_drop(&c->forth);
 	c->dialler = NOBODY;

@@ -61,7 +61,7 @@ draw_mode(struct scenario *s, struct rng *r)
 		return;
 	o->replicas = (uint64_t)1 << rng_below(r, 3);
 	o->backup = rng_below(r, 3);
-	if (!s->ledger && chance(r, 3))
+	if (!s->sampler && chance(r, 3))
 		o->replicas = rng_below(r, 6);
 }
 
@@ -142,7 +142,7 @@ draw_data(struct scenario *s, struct rng *r)
 {
 	const uint64_t of_a_step = scenario_step_records(s);
 
-	if (!s->ledger)
+	if (!s->sampler)
 		return;
 	s->shuffle = chance(r, 2);
 	s->files = between(r, 1, 3);
@@ -182,7 +182,7 @@ draw_requests(struct scenario *s, struct rng *r)
 		a->steps = between(r, 1, chance(r, 4) ? 150 : 40);
 		a->batch = between(r, 3, 5);
 		a->wait_ms = chance(r, 3) ? skewed(r, 1000) : 0;
-		if (s->ledger && chance(r, 3))
+		if (s->sampler && chance(r, 3))
 			a->op = 'p';
 		else if (chance(r, 3))
 			a->op = barrier[rng_below(r, 3)];
@@ -430,7 +430,7 @@ draw_fault(struct scenario *s, struct rng *r, const struct swarm *w)
 	if (f.kind == FAULT_EVALUATE && chance(r, 2))
 		f.span = NEVER;
 	/* Who leaves early leaves more behind than others may be ahead. */
-	if (f.kind == FAULT_LEAVE && s->ledger && chance(r, 2)) {
+	if (f.kind == FAULT_LEAVE && s->sampler && chance(r, 2)) {
 		f.trigger = AT_STEPS;
 		f.nth = 1 + rng_below(r, 30);
 		f.later = 0;
@@ -477,7 +477,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	};
 	/* What else a seed draws is the same with it. */
 	s->program = rng_mix(~seed) % 3 == 0;
-	s->ledger = chance(r, 2);
+	s->sampler = chance(r, 2);
 	s->journal = s->o.checkpoint || chance(r, 2);
 	s->o.suspend = s->journal && !chance(r, 3);
 	draw_mode(s, r);
@@ -556,7 +556,7 @@ scenario_print(const struct scenario *s, FILE *to)
 		s->o.checkpoint ? ", checkpoints" :
 		s->journal ? ", a journal" : "",
 		s->program ? ", a program's steps" : "",
-		s->ledger ? ", the coordinator's data" : "",
+		s->sampler ? ", the coordinator's data" : "",
 		s->informed ? ", servers start as what they are now" : "",
 		s->registers ? ", servers register" : "",
 		s->flaw ? ", some data are bad" : "",

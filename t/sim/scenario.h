@@ -101,7 +101,7 @@ struct scenario {
 	uint64_t publish_ms;
 	uint64_t files, file_records;	/* of the coordinator's data */
 	bool program;		/* computes the steps: see program.h */
-	bool ledger, shuffle;
+	bool sampler, shuffle;
 	enum flaw flaw;
 	uint64_t flaw_in;		/* one of so many */
 	struct network_options network;

@@ -138,7 +138,7 @@ as_pointers(const struct apply *a, struct floats x, const float *g,
 		apply_fetch(row[i], width);	/* harms nobody */
 		memcpy(turned + i * width, g + at, width * sizeof(*g));
 	}
-	apply_rows(a, (struct pick){ rows, width, .row = row }, FLOATS,
+	apply_rows(a, (struct row_set){ rows, width, .row = row }, FLOATS,
 		   turned);
 	free(turned);
 	free(row);
@@ -163,7 +163,7 @@ as_numbers(const struct apply *a, struct floats x, const float *g,
 			       width * sizeof(*g));
 			number[n++] = 70000 + i;
 		}
-		apply_rows(a, (struct pick){ n, width, .number = number,
+		apply_rows(a, (struct row_set){ n, width, .number = number,
 			   .first = x.value, .base = 70000 }, FLOATS, own);
 	}
 	free(own);
@@ -181,8 +181,8 @@ as_rows(const struct optimizer *o, struct floats x, const float *g,
 
 	(t % 2 ? as_pointers : as_numbers)(&a, x, g, width);
 	if (rest > 0)
-		apply_rows(&a, (struct pick){ 1, rest, .row = &last }, FLOATS,
-			   g + FLOATS - rest);
+		apply_rows(&a, (struct row_set){ 1, rest, .row = &last },
+			   FLOATS, g + FLOATS - rest);
 }
 
 static void

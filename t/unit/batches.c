@@ -1,10 +1,10 @@
 /* What becomes of the batch that a worker has read, and of its data's end. */
 #include "worker/batches.h"
 
-#include "rig.h"
+#include "model_fixture.h"
 #include "tap.h"
 
-static struct rig rig;
+static struct model_fixture fixture;
 static struct batches *batches;
 static struct batch batch;
 
@@ -12,11 +12,11 @@ static void
 begin(void)
 {
 	size_t inputs;
-	const struct input *input = model_inputs(rig.model, &inputs);
+	const struct input *input = model_inputs(fixture.model, &inputs);
 
 	batches = batches_new();
-	batches_begin(batches, input, inputs, model_label(rig.model));
-	batch_begin(&batch, input, inputs, model_label(rig.model));
+	batches_begin(batches, input, inputs, model_label(fixture.model));
+	batch_begin(&batch, input, inputs, model_label(fixture.model));
 }
 
 static void
@@ -110,11 +110,11 @@ test_end(void)
 int
 main(void)
 {
-	rig_begin(&rig, "input x float[2]\nlabel y float\n"
-		  "p = dense x units=1\nloss mean_squared_error p\n");
+	fixture_begin(&fixture, "input x float[2]\nlabel y float\n"
+		      "p = dense x units=1\nloss mean_squared_error p\n");
 	test_take();
 	test_put_back();
 	test_end();
-	rig_end(&rig);
+	fixture_end(&fixture);
 	return tap_done();
 }

@@ -9,7 +9,7 @@
 #include "data/block.h"
 
 #include "files.h"
-#include "rig.h"
+#include "model_fixture.h"
 #include "tap.h"
 
 #include <poll.h>
@@ -24,7 +24,7 @@ static const char text[] =
 	"loss mean_squared_error z\n"
 	"optimizer sgd\n";
 
-static struct rig rig;
+static struct model_fixture fixture;
 static struct blocks *blocks;
 static struct batch batch;
 
@@ -33,9 +33,9 @@ static void
 block_of(struct pack *p, uint64_t seed, uint64_t first, uint64_t count)
 {
 	static char name[] = "x.svm";
-	const struct span s = { .file = name, .end = UINT64_MAX,
-				.skip = first, .count = count,
-				.number = first, .at = { 0, first } };
+	const struct record_range s = { .file = name, .end = UINT64_MAX,
+					.skip = first, .count = count,
+					.number = first, .at = { 0, first } };
 	struct block b = { .seed = seed };
 
 	block_add(&b, &s);
@@ -131,7 +131,7 @@ test(uint64_t seed)
  * come in their order, without it.
  */
 static void
-test_holes(const struct span_format *how, uint64_t seed)
+test_holes(const struct record_range_format *how, uint64_t seed)
 {
 	struct pack p = { 0 };
 	size_t *order = mem_alloc(70, sizeof(*order)), n = 0, good = 0;
@@ -142,7 +142,7 @@ test_holes(const struct span_format *how, uint64_t seed)
 	ok(file && fclose(file) == 0);
 	block_order(seed, order, 70);
 	block_of(&p, seed, 0, 70);
-	blocks = blocks_new(rig.model, how, 10, NULL);
+	blocks = blocks_new(fixture.model, how, 10, NULL);
 	for (uint64_t from = 0; from < 70; from += 20) {
 		const uint64_t count = from < 60 ? 20 : 10;
 
@@ -157,13 +157,13 @@ test_holes(const struct span_format *how, uint64_t seed)
 	ok(slice(&p, 70, 1) == -1);
 	blocks_free(blocks);
 
-	blocks = blocks_new(rig.model, how, 9, NULL);
+	blocks = blocks_new(fixture.model, how, 9, NULL);
 	named(slice(&p, 0, 20) == -1, "but no more than may be");
 	blocks_free(blocks);
 	pack_release(&p);
 
 	block_of(&p, BLOCK_IN_ORDER, 3, 1);
-	blocks = blocks_new(rig.model, how, 1, NULL);
+	blocks = blocks_new(fixture.model, how, 1, NULL);
 	named(slice(&p, 0, 1) == -1, "and not all of a step");
 	blocks_free(blocks);
 	pack_release(&p);
@@ -173,17 +173,17 @@ test_holes(const struct span_format *how, uint64_t seed)
 int
 main(void)
 {
-	const struct span_format how = { 0 };
+	const struct record_range_format how = { 0 };
 	struct fail why;
 	size_t inputs;
 
 	files_begin();
 	put_rows();
-	rig_begin(&rig, text);
-	const struct input *input = model_inputs(rig.model, &inputs);
+	fixture_begin(&fixture, text);
+	const struct input *input = model_inputs(fixture.model, &inputs);
 
-	batch_begin(&batch, input, inputs, model_label(rig.model));
-	blocks = blocks_new(rig.model, &how, 0, NULL);
+	batch_begin(&batch, input, inputs, model_label(fixture.model));
+	blocks = blocks_new(fixture.model, &how, 0, NULL);
 	test(BLOCK_IN_ORDER);
 	test(77);
 	blocks_free(blocks);
@@ -191,7 +191,7 @@ main(void)
 	test_holes(&how, BLOCK_IN_ORDER);
 	test_holes(&how, 77);
 	batch_release(&batch);
-	rig_end(&rig);
+	fixture_end(&fixture);
 	files_end();
 	return tap_done();
 }

@@ -360,7 +360,7 @@ test_formats(void)
 static bool
 gathered_alike(const struct feature *kept, const struct feature *x, size_t n)
 {
-	struct gather g = { 0 };
+	struct unique_ids g = { 0 };
 	struct sorter sorter = { 0 };
 	bool alike;
 
@@ -370,7 +370,7 @@ gathered_alike(const struct feature *kept, const struct feature *x, size_t n)
 		memcmp(kept->gathered.id, g.id, g.count * sizeof(*g.id)) ==
 		0 && memcmp(kept->gathered.row, g.row, n * sizeof(*g.row)) ==
 		0;
-	gather_release(&g);
+	unique_ids_release(&g);
 	sorter_release(&sorter);
 	return alike;
 }

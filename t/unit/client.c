@@ -3,7 +3,7 @@
  * that no layer asked for, and is said again as it was.
  */
 #include "client/client.h"
-#include "rig.h"
+#include "model_fixture.h"
 #include "tap.h"
 
 #define CREDIT	((size_t)8 << 20)
@@ -81,7 +81,7 @@ welcome(struct client *c)
 	m.welcome.role = ROLE_SERVER;
 	m.welcome.life = 1;
 	client_up(c, 1, 0);
-	ok(client_hear(c, 1, &m, 0, &f) == 0 && client_ready(c));
+	ok(client_receive(c, 1, &m, 0, &f) == 0 && client_ready(c));
 }
 
 /* The server answers the oldest request. */
@@ -99,11 +99,11 @@ answer(struct client *c, const struct said *s, size_t which,
 		values, codec_size(s->codec, plan_part_dense(s->plan, part)),
 		NULL
 	};
-	return client_hear(c, 1, &m, 0, &f);
+	return client_receive(c, 1, &m, 0, &f);
 }
 
 static void
-exchange(struct rig *r, struct client *c, struct said *s, bool push)
+exchange(struct model_fixture *r, struct client *c, struct said *s, bool push)
 {
 	const struct exchange x = { .pull = r->compute, .cut = WIRE_NONE,
 				    .push = push ? r->compute : NULL,
@@ -133,7 +133,7 @@ exchange(struct rig *r, struct client *c, struct said *s, bool push)
 
 /* A client of one server, for a model and one example of it. */
 struct talk {
-	struct rig rig;
+	struct model_fixture fixture;
 	struct said said;
 	struct outbox outbox;
 	struct plan plan;
@@ -151,16 +151,16 @@ talk_begin(struct talk *t, const char *model)
 	size_t places;
 
 	*t = (struct talk){ .outbox = { say, dial, hang_up, &t->said } };
-	rig_begin(&t->rig, model);
-	rig_add_example(&t->rig, &rng);
-	compute_begin(t->rig.compute, &t->rig.batch);
-	t->place = partition_plan(t->rig.variable, t->rig.variables, &whole,
-				  PLACE_BALANCED, 1, &places);
-	plan_make(&t->plan, t->rig.model, t->place, places, &endpoints, 1);
+	fixture_begin(&t->fixture, model);
+	fixture_add_example(&t->fixture, &rng);
+	compute_begin(t->fixture.compute, &t->fixture.batch);
+	t->place = partition_plan(t->fixture.variable, t->fixture.variables,
+				  &whole, PLACE_BALANCED, 1, &places);
+	plan_make(&t->plan, t->fixture.model, t->place, places, &endpoints, 1);
 	t->said.plan = &t->plan;
 	t->said.codec = &codec_float32;
-	t->c = client_new(&t->plan, t->rig.model, ROLE_WORKER, 1, &t->outbox,
-			  0, &f);
+	t->c = client_new(&t->plan, t->fixture.model, ROLE_WORKER, 1,
+			  &t->outbox, 0, &f);
 	welcome(t->c);
 }
 
@@ -171,7 +171,7 @@ talk_end(struct talk *t)
 	ok(t->said.last == MESSAGE_BYE && t->said.hung_up == t->plan.servers);
 	free(t->place);
 	plan_release(&t->plan);
-	rig_end(&t->rig);
+	fixture_end(&t->fixture);
 }
 
 static void
@@ -184,12 +184,12 @@ test_unused(void)
 
 	talk_begin(&t, "variable free [2]\ninput x float\nlabel y float\n"
 		   "out = dense x units=1\nloss mean_squared_error out\n");
-	x.pull = t.rig.compute;
+	x.pull = t.fixture.compute;
 	client_exchange(t.c, &x, 0);
 	named(t.plan.parts == 2 && t.said.pulls == 1,
 	      "what no layer uses is not pulled");
 	ok(answer(t.c, &t.said, 0, values, false) == 0 && client_idle(t.c));
-	x.push = t.rig.compute;
+	x.push = t.fixture.compute;
 	client_exchange(t.c, &x, 0);
 	named(t.said.pulls == 2, "nor is it pushed");
 	ok(answer(t.c, &t.said, 1, values, true) == 0 && client_idle(t.c));
@@ -204,18 +204,18 @@ test_credit(void)
 
 	talk_begin(&t, MODEL);
 	ok(t.plan.parts > 32 && t.plan.parts < 256);
-	exchange(&t.rig, t.c, &t.said, false);
-	exchange(&t.rig, t.c, &t.said, true);
+	exchange(&t.fixture, t.c, &t.said, false);
+	exchange(&t.fixture, t.c, &t.said, true);
 	ok(t.said.held >= 32);	/* all but what shares a part is not copied */
 	t.said.codec = &codec_bfloat16;
-	exchange(&t.rig, t.c, &t.said, true);
+	exchange(&t.fixture, t.c, &t.said, true);
 	ok(t.said.held >= 32 && t.said.of_another == 0);
 	talk_end(&t);
 }
 
 /* Eight floats in one part, which no bfloat16 is, and those that they are. */
 static void
-fill(struct rig *r, uint16_t half[8])
+fill(struct model_fixture *r, uint16_t half[8])
 {
 	for (size_t v = 0, k = 0; v < r->variables; v++)
 		for (size_t i = 0; i < shape_size(r->variable[v].shape);
@@ -228,7 +228,7 @@ fill(struct rig *r, uint16_t half[8])
 }
 
 static bool
-values_are(struct rig *r, const uint16_t half[8])
+values_are(struct model_fixture *r, const uint16_t half[8])
 {
 	bool good = true;
 
@@ -256,9 +256,9 @@ test_codec(void)
 	talk_begin(&t, "input x float[5]\nlabel y float\n"
 		   "h = dense x units=1\nout = dense h units=1\n"
 		   "loss mean_squared_error out\n");
-	x.push = x.pull = t.rig.compute;
+	x.push = x.pull = t.fixture.compute;
 	t.said.codec = &codec_bfloat16;
-	fill(&t.rig, half);
+	fill(&t.fixture, half);
 	client_exchange(t.c, &x, 0);
 	named(t.plan.parts == 1 && t.said.size == sizeof(half) &&
 	      memcmp(t.said.gradient, half, sizeof(half)) == 0,
@@ -271,7 +271,7 @@ test_codec(void)
 	      "what is said again is the same bytes");
 	memcpy(bytes + 1, half, sizeof(half));
 	ok(answer(t.c, &t.said, 1, bytes + 1, true) == 0 &&
-	   client_idle(t.c) && values_are(&t.rig, half));
+	   client_idle(t.c) && values_are(&t.fixture, half));
 
 	x.push = NULL;
 	client_exchange(t.c, &x, 0);

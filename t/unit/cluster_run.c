@@ -16,9 +16,9 @@
 #include "wire/keys.h"
 #include "worker/worker.h"
 
-#include "rig.h"
+#include "model_fixture.h"
+#include "sim_network.h"
 #include "tap.h"
-#include "wires.h"
 
 #include <unistd.h>
 
@@ -70,7 +70,7 @@ struct kept {
 };
 
 struct cluster {
-	struct wires wires;
+	struct sim_network network;
 	const struct plot *plot;
 	struct coord_options options;
 	struct coord *coord;		/* NULL: it was killed */
@@ -100,7 +100,7 @@ struct cluster {
 	struct fail why;
 };
 
-static struct rig rig;
+static struct model_fixture fixture;
 static size_t unchecked;	/* runs whose servers were gone in the end */
 static char *endpoint[SERVERS] = { (char *)"node:1", (char *)"node:2",
 				   (char *)"node:3" };
@@ -244,8 +244,8 @@ add_worker(struct cluster *c)
 		c->data[node].bad_at = c->plot->bad_at;
 	if (c->plot->records == 0)
 		c->data[node].left = ENOUGH;
-	c->worker[node] = worker_new(&o, wires_node(&c->wires, node), c->now,
-				     &f);
+	c->worker[node] = worker_new(&o, sim_network_node(&c->network, node),
+				     c->now, &f);
 }
 
 static void
@@ -259,7 +259,7 @@ end_worker(struct cluster *c, int node)
 		batch_release(&d->batch);
 		batch_release(&d->eval_batch);
 	}
-	wires_kill(&c->wires, node);
+	sim_network_kill(&c->network, node);
 }
 
 /* kill -9: it has no last words. */
@@ -267,11 +267,11 @@ static void
 kill_worker(struct cluster *c)
 {
 	int node = FIRST_WORKER +
-		(int)rng_below(&c->wires.rng, (uint64_t)c->workers);
+		(int)rng_below(&c->network.rng, (uint64_t)c->workers);
 
 	if (node >= NODES || !c->worker[node])
 		return;
-	wires_kill(&c->wires, node);
+	sim_network_kill(&c->network, node);
 	end_worker(c, node);
 	if (!c->plot->no_replacement)
 		add_worker(c);
@@ -285,7 +285,7 @@ ask(struct cluster *c, char op, uint64_t steps)
 	if (c->requests < MAX_REQUESTS)
 		c->asked[c->requests++] = (struct asked){
 			.op = op, .steps = steps,
-			.batch = 3 + rng_below(&c->wires.rng, 3) };
+			.batch = 3 + rng_below(&c->network.rng, 3) };
 }
 
 static void
@@ -465,10 +465,10 @@ publish(struct cluster *c, const struct coord_job *job)
 		c->why_not.kind = 0;
 		if (*c->dir && !job->again)
 			checkpoint_publish(c->dir, job->name, &job->info,
-					   &rig.source, job->part, job->parts,
-					   &c->why_not);
+					   &fixture.source, job->part,
+					   job->parts, &c->why_not);
 		c->published = true;
-	} else if (rng_below(&c->wires.rng, 4) == 0) {
+	} else if (rng_below(&c->network.rng, 4) == 0) {
 		c->published = false;
 		coord_published(c->coord, c->why_not.kind ? &c->why_not :
 				NULL, c->now);
@@ -511,7 +511,7 @@ keep(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 
 	(void)safe;
 	if (c->plot->full && c->events <= CALM &&
-	    rng_below(&c->wires.rng, c->plot->full) == 0)
+	    rng_below(&c->network.rng, c->plot->full) == 0)
 		return fail(f, FAIL_IO, "cannot keep it: disk full");
 	c->kept = mem_grow(c->kept, c->keeps, &c->kept_room,
 			   sizeof(*c->kept));
@@ -568,10 +568,10 @@ begin_coordinator(struct cluster *c)
 				      CODECS);
 	c->suspended = false;
 	if (c->keeps > 0 && c->plot->checkpoint)
-		c->options.every_steps = 3 + rng_below(&c->wires.rng, 9);
+		c->options.every_steps = 3 + rng_below(&c->network.rng, 9);
 	find_newest(c);
-	c->coord = coord_new(&c->options, &rig.source, rig.model,
-			     wires_node(&c->wires, 0), c->now, &f);
+	c->coord = coord_new(&c->options, &fixture.source, fixture.model,
+			     sim_network_node(&c->network, 0), c->now, &f);
 	for (size_t i = 0; i < c->keeps && r == 0; i++)
 		r = coord_replay(c->coord, c->kept[i].kind,
 				 c->kept[i].bytes, c->kept[i].size, &f);
@@ -592,7 +592,7 @@ begin_coordinator(struct cluster *c)
 static void
 kill_coordinator(struct cluster *c)
 {
-	wires_kill(&c->wires, 0);
+	sim_network_kill(&c->network, 0);
 	coord_free(c->coord);
 	c->coord = NULL;
 	c->published = false;
@@ -601,7 +601,7 @@ kill_coordinator(struct cluster *c)
 /* ---- time and news ---- */
 
 static void
-hear(struct cluster *c, int node, struct packet *p)
+receive(struct cluster *c, int node, struct packet *p)
 {
 	struct worker *w = c->worker[node];
 	struct fail f;
@@ -615,18 +615,18 @@ hear(struct cluster *c, int node, struct packet *p)
 	else if (node == 0 && p->kind == PACKET_LEFT)
 		coord_somebody_left(c->coord, c->now);
 	else if (node == 0)
-		coord_hear(c->coord, p->peer, &p->message, c->now);
+		coord_receive(c->coord, p->peer, &p->message, c->now);
 	else if (node <= SERVERS && p->kind == PACKET_MESSAGE &&
 		 c->server[node - 1])
-		server_hear(c->server[node - 1], p->peer, &p->message,
-			    c->now);
+		server_receive(c->server[node - 1], p->peer, &p->message,
+			       c->now);
 	else if (w && p->kind == PACKET_UP)
 		worker_up(w, p->peer, c->now);
 	else if (w && p->kind == PACKET_DOWN)
 		worker_down(w, p->peer, c->now);
 	else if (w && p->kind == PACKET_MESSAGE &&
-		 worker_hear(w, p->peer, &p->message, c->now, c->now * 1000,
-			     &f) < 0) {
+		 worker_receive(w, p->peer, &p->message, c->now, c->now * 1000,
+				&f) < 0) {
 		c->died++;
 		snprintf(c->last_words, sizeof(c->last_words), "%s", f.text);
 		end_worker(c, node);
@@ -665,19 +665,19 @@ static void
 lose_servers(struct cluster *c)
 {
 	const struct asked *last = &c->asked[c->requests - 2];
-	struct rng *rng = &c->wires.rng;
+	struct rng *rng = &c->network.rng;
 	const uint64_t losses = seldom(c, c->plot->losses);
 	const bool calm = c->events > CALM;
 
 	for (size_t i = 0; i < c->plot->servers; i++) {
 		if (!c->server[i] && rng_below(rng, 100) == 0)
 			c->server[i] = server_new(1000 + ++c->lives, 500,
-				wires_node(&c->wires, 1 + (int)i));
+				sim_network_node(&c->network, 1 + (int)i));
 		/* Who dies after the last step takes its sums along. */
 		if (!c->server[i] || calm || rng_below(rng, losses) > 0 ||
 		    last->done == last->steps)
 			continue;
-		wires_kill(&c->wires, 1 + (int)i);
+		sim_network_kill(&c->network, 1 + (int)i);
 		server_free(c->server[i]);
 		c->server[i] = NULL;
 	}
@@ -687,7 +687,7 @@ static void
 mishap(struct cluster *c)
 {
 	const struct plot *p = c->plot;
-	struct rng *rng = &c->wires.rng;
+	struct rng *rng = &c->network.rng;
 
 	if (p->losses)
 		lose_servers(c);
@@ -696,11 +696,11 @@ mishap(struct cluster *c)
 	if (c->events > CALM)
 		return;
 	if (p->breaks && rng_below(rng, p->breaks) == 0) {
-		struct wire *wire = &c->wires.wire[
-			rng_below(rng, c->wires.count)];
+		struct wire *wire = &c->network.wire[
+			rng_below(rng, c->network.count)];
 
 		if (wire->dialler >= 0)
-			wire_break(&c->wires, wire);
+			wire_break(&c->network, wire);
 	}
 	if (p->kills && rng_below(rng, p->kills) == 0 && c->workers < 50)
 		kill_worker(c);
@@ -715,7 +715,7 @@ mishap(struct cluster *c)
 		c->suspended = true;
 	}
 	if (p->kill_server && c->done > 5 && c->server[0]) {
-		wires_kill(&c->wires, 1);
+		sim_network_kill(&c->network, 1);
 		server_free(c->server[0]);
 		c->server[0] = NULL;
 	}
@@ -724,7 +724,7 @@ mishap(struct cluster *c)
 static void
 step(struct cluster *c)
 {
-	struct rng *rng = &c->wires.rng;
+	struct rng *rng = &c->network.rng;
 	struct packet *p;
 	int node = 0;
 
@@ -734,10 +734,10 @@ step(struct cluster *c)
 	if (rng_below(rng, 16) == 0)
 		work_on_files(c);
 	mishap(c);
-	p = wires_next(&c->wires, &node);
+	p = sim_network_next(&c->network, &node);
 	c->now += p ? rng_below(rng, 2) : 10;
 	if (p) {
-		hear(c, node, p);
+		receive(c, node, p);
 		packet_free(p);
 	}
 	for (int i = FIRST_WORKER; i < NODES; i++)
@@ -770,8 +770,8 @@ cluster_new(const struct plot *plot, uint64_t seed)
 	struct coord_options *o = &c->options;
 
 	c->plot = plot;
-	c->wires.rng.seed = seed;
-	c->wires.slow_news = (uint64_t)1 << 4 * rng_below(&c->wires.rng, 4);
+	c->network.rng.seed = seed;
+	c->network.slow_news = (uint64_t)1 << 4 * rng_below(&c->network.rng, 4);
 	c->now = 1000;
 	c->seen = mem_alloc(100000, 1);
 	/* Steps that are given up count for a cut's number as well. */
@@ -781,8 +781,8 @@ cluster_new(const struct plot *plot, uint64_t seed)
 		.server = endpoint, .servers = plot->servers,
 		.partitioner = { .kind = PARTITION_FIXED, .shards = 2 },
 		.placement = PLACE_ROUND_ROBIN, .seed = seed, .batch = 4,
-		.pack = 1 + rng_below(&c->wires.rng, 4),
-		.in_flight = 1 + rng_below(&c->wires.rng, 3),
+		.pack = 1 + rng_below(&c->network.rng, 4),
+		.in_flight = 1 + rng_below(&c->network.rng, 3),
 		.min_workers = plot->min_workers ? plot->min_workers : 1,
 		.keep_going = plot->keep_going, .timeout_ms = 20000,
 		.lease_ms = 500, .patience_ms = 1000, .grace_ms = 7000,
@@ -792,10 +792,10 @@ cluster_new(const struct plot *plot, uint64_t seed)
 		.mode = (enum mode)(seed % 3)
 	};
 	if (o->mode == MODE_SSP)
-		o->ahead = rng_below(&c->wires.rng, 6);
+		o->ahead = rng_below(&c->network.rng, 6);
 	if (o->mode == MODE_SYNC) {
-		o->replicas = rng_below(&c->wires.rng, 6);
-		o->backup = rng_below(&c->wires.rng, 3);
+		o->replicas = rng_below(&c->network.rng, 6);
+		o->backup = rng_below(&c->network.rng, 3);
 	}
 	if (plot->losses)
 		o->patience_ms = 60000;
@@ -807,8 +807,8 @@ cluster_new(const struct plot *plot, uint64_t seed)
 			perror(c->dir);
 	}
 	for (size_t i = 0; i < plot->servers; i++)
-		c->server[i] = server_new(100 + i, 500, wires_node(
-			&c->wires, 1 + (int)i));
+		c->server[i] = server_new(100 + i, 500, sim_network_node(
+			&c->network, 1 + (int)i));
 	if (plot->deaths || plot->suspends) {
 		c->journal = (struct journal){ .add = keep, .to = c };
 		o->journal = &c->journal;
@@ -850,7 +850,7 @@ cluster_free(struct cluster *c)
 	free(c->kept);
 	text_release(&c->results);
 	remove_checkpoints(c);
-	wires_release(&c->wires);
+	sim_network_release(&c->network);
 	free(c->seen);
 	free(c);
 }
@@ -859,7 +859,7 @@ static void
 random_requests(struct cluster *c)
 {
 	static const char barrier[] = { 'j', 'e', 's' };
-	struct rng *rng = &c->wires.rng;
+	struct rng *rng = &c->network.rng;
 	const size_t kinds = c->plot->checkpoint ? 3 : 2;
 
 	for (size_t n = 2 + rng_below(rng, 8); n > 0; n--)
@@ -892,7 +892,7 @@ all_keys(struct pack *keys, const struct plan *plan, size_t part)
 static size_t
 ask_values(struct cluster *c, const struct plan *plan)
 {
-	struct outbox *o = wires_node(&c->wires, PROBE);
+	struct outbox *o = sim_network_node(&c->network, PROBE);
 	struct pack keys = { 0 };
 	struct fail f;
 	uint64_t peer;
@@ -902,10 +902,10 @@ ask_values(struct cluster *c, const struct plan *plan)
 
 		outbox_dial(o, plan->endpoint[plan->part[i].server], &peer,
 			    &f);
-		c->wires.wire[c->wires.count - 1].whole = true;
-		for (size_t k = 0; k < c->wires.count; k++)
-			if (c->wires.wire[k].dial_peer == peer)
-				c->wires.wire[k].whole = true;
+		c->network.wire[c->network.count - 1].whole = true;
+		for (size_t k = 0; k < c->network.count; k++)
+			if (c->network.wire[k].dial_peer == peer)
+				c->network.wire[k].whole = true;
 		m.hello.version = WIRE_VERSION;
 		m.hello.role = ROLE_EVALUATOR;
 		m.blob = (struct frame){ plan->run, PLAN_RUN, NULL };
@@ -935,24 +935,24 @@ weights(struct cluster *c, float *least, float *most)
 	size_t places, left;
 	int node;
 
-	coord_plan(&c->options, rig.model, &plan, &place, &places);
+	coord_plan(&c->options, fixture.model, &plan, &place, &places);
 	free(place);
 	plan.term = c->term;
 	for (size_t i = 0; i < c->plot->servers; i++)
 		if (!c->server[i])	/* when the last step was done */
-			c->server[i] = server_new(1, 500, wires_node(
-				&c->wires, 1 + (int)i));
+			c->server[i] = server_new(1, 500, sim_network_node(
+				&c->network, 1 + (int)i));
 	left = ask_values(c, &plan);
 	plan_release(&plan);
 	*least = 1e9f;
 	*most = -1e9f;
-	while (left > 0 && (p = wires_next(&c->wires, &node))) {
+	while (left > 0 && (p = sim_network_next(&c->network, &node))) {
 		const struct frame *v = &p->message.frame[0];
 
 		if (node >= 1 && node <= SERVERS &&
 		    p->kind == PACKET_MESSAGE)
-			server_hear(c->server[node - 1], p->peer,
-				    &p->message, c->now);
+			server_receive(c->server[node - 1], p->peer,
+				       &p->message, c->now);
 		if (node == PROBE && p->kind == PACKET_MESSAGE &&
 		    p->message.kind == MESSAGE_REFUSED && c->plot->losses) {
 			unchecked++;
@@ -1034,7 +1034,7 @@ as_it_should(struct cluster *c, const struct end *end)
 	if (well || end->status == 0)
 		held = held && (c->given == c->requests || c->plot->stop);
 	return c->over && c->wrong == 0 && c->torn_cuts == 0 && held &&
-		c->wires.malformed == 0 && (c->died == 0 || end->deaths) &&
+		c->network.malformed == 0 && (c->died == 0 || end->deaths) &&
 		all_answered(c) && (!c->plot->stop || ends_once(c)) &&
 		(well || (c->status == end->status &&
 			  (!end->why || strstr(c->why.text, end->why))));
@@ -1052,7 +1052,7 @@ tell(struct cluster *c, uint64_t seed)
 	       "(%s)%s\n", (unsigned long long)seed,
 	       c->over ? "over" : "hangs", (unsigned long long)c->events,
 	       c->status, c->why.text, c->done, (double)least, (double)most,
-	       c->wrong, c->torn_cuts, c->wires.malformed, c->died,
+	       c->wrong, c->torn_cuts, c->network.malformed, c->died,
 	       c->last_words, all_answered(c) ? "" : ", not all answered");
 }
 
@@ -1225,13 +1225,13 @@ main(void)
 	char text[4096];
 
 	make_model(text, sizeof(text));
-	rig_begin(&rig, text);
+	fixture_begin(&fixture, text);
 	through_thick_and_thin();
 	lost_servers();
 	lost_coordinators();
 	suspended();
 	errors();
 	ends();
-	rig_end(&rig);
+	fixture_end(&fixture);
 	return tap_done();
 }

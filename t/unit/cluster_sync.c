@@ -1,6 +1,6 @@
 /*
  * Whole clusters in rounds, over wires in memory: the examples of a slot are
- * a function of its step and number, as a ledger gives them out, and so the
+ * a function of its step and number, as a sampler gives them out, and so the
  * weights in the end are the same to the last bit: whoever was first, whoever
  * was killed on the way, and for any number of servers; with either codec.
  */
@@ -9,9 +9,9 @@
 #include "server/server.h"
 #include "worker/worker.h"
 
-#include "rig.h"
+#include "model_fixture.h"
+#include "sim_network.h"
 #include "tap.h"
-#include "wires.h"
 
 #define SERVERS		5
 #define FIRST_WORKER	8
@@ -27,7 +27,7 @@ static const char model[] =
 	"a = concat e h\np = dense a units=1\n"
 	"loss mean_squared_error p\noptimizer adam learning_rate=0.1\n";
 
-static struct rig rig;
+static struct model_fixture fixture;
 static const struct codec *codec = &codec_float32;
 static float first[CODECS][FLOATS];	/* the weights of the first seed */
 static bool known[CODECS];
@@ -36,7 +36,7 @@ static char *endpoint[SERVERS] = { (char *)"node:1", (char *)"node:2",
 				   (char *)"node:5" };
 
 struct cluster {
-	struct wires wires;
+	struct sim_network network;
 	struct coord_options options;
 	struct coord *coord;
 	struct server *server[SERVERS];
@@ -63,7 +63,8 @@ add_worker(struct cluster *c)
 	struct fail f;
 
 	if (node < NODES)
-		c->worker[node] = worker_new(&o, wires_node(&c->wires, node),
+		c->worker[node] =
+			worker_new(&o, sim_network_node(&c->network, node),
 					     c->now, &f);
 }
 
@@ -75,7 +76,7 @@ end_worker(struct cluster *c, int node)
 	if (c->begun[node])
 		batch_release(&c->batch[node]);
 	c->begun[node] = false;
-	wires_kill(&c->wires, node);
+	sim_network_kill(&c->network, node);
 }
 
 /* The examples of a slot; some have fewer than others. */
@@ -83,15 +84,15 @@ static void
 fill(struct batch *b, const struct worker_next *next)
 {
 	struct rng rng = { .seed = next->step * SLOTS + next->slot + 99 };
-	const struct batch own = rig.batch;
+	const struct batch own = fixture.batch;
 
-	/* rig_add_example() fills that of the rig. */
-	rig.batch = *b;
-	batch_reset(&rig.batch);
+	/* fixture_add_example() fills that of the rig. */
+	fixture.batch = *b;
+	batch_reset(&fixture.batch);
 	for (size_t e = 0; e < 1 + (next->step + next->slot) % 4; e++)
-		rig_add_example(&rig, &rng);
-	*b = rig.batch;
-	rig.batch = own;
+		fixture_add_example(&fixture, &rng);
+	*b = fixture.batch;
+	fixture.batch = own;
 }
 
 static void
@@ -117,7 +118,7 @@ feed(struct cluster *c, int node)
 }
 
 static void
-hear(struct cluster *c, int node, const struct packet *p)
+receive(struct cluster *c, int node, const struct packet *p)
 {
 	struct worker *w = c->worker[node];
 	struct fail f;
@@ -129,17 +130,17 @@ hear(struct cluster *c, int node, const struct packet *p)
 	else if (node == 0 && p->kind == PACKET_LEFT)
 		coord_somebody_left(c->coord, c->now);
 	else if (node == 0)
-		coord_hear(c->coord, p->peer, &p->message, c->now);
+		coord_receive(c->coord, p->peer, &p->message, c->now);
 	else if (node <= SERVERS && p->kind == PACKET_MESSAGE)
-		server_hear(c->server[node - 1], p->peer, &p->message,
-			    c->now);
+		server_receive(c->server[node - 1], p->peer, &p->message,
+			       c->now);
 	else if (w && p->kind == PACKET_UP)
 		worker_up(w, p->peer, c->now);
 	else if (w && p->kind == PACKET_DOWN)
 		worker_down(w, p->peer, c->now);
 	else if (w && p->kind == PACKET_MESSAGE &&
-		 worker_hear(w, p->peer, &p->message, c->now, c->now * 1000,
-			     &f) < 0) {
+		 worker_receive(w, p->peer, &p->message, c->now, c->now * 1000,
+				&f) < 0) {
 		printf("# worker %d: %s\n", node, f.text);
 		c->dead++;
 		end_worker(c, node);
@@ -154,9 +155,9 @@ take_weights(struct cluster *c, const struct server_job *job)
 		const struct checkpoint_array *a = &job->array[i];
 		size_t base = 0, v = 0, n;
 
-		for (; strcmp(rig.variable[v].name, a->variable) != 0; v++)
-			base += 3 * shape_size(rig.variable[v].shape);
-		n = shape_size(rig.variable[v].shape);
+		for (; strcmp(fixture.variable[v].name, a->variable) != 0; v++)
+			base += 3 * shape_size(fixture.variable[v].shape);
+		n = shape_size(fixture.variable[v].shape);
 		base += *a->slot == 'm' ? n : *a->slot == 'v' ? 2 * n : 0;
 		base += a->rows.first * shape_width(a->shape);
 		for (size_t k = 0; k < a->pieces; k++) {
@@ -197,31 +198,31 @@ done(const struct cluster *c)
 static void
 lose_server(struct cluster *c, size_t i)
 {
-	wires_kill(&c->wires, 1 + (int)i);
+	sim_network_kill(&c->network, 1 + (int)i);
 	server_free(c->server[i]);
 	c->server[i] = server_new(1000 + ++c->lives, 500,
-				  wires_node(&c->wires, 1 + (int)i));
+				  sim_network_node(&c->network, 1 + (int)i));
 }
 
 static void
 mishap(struct cluster *c)
 {
-	struct rng *rng = &c->wires.rng;
+	struct rng *rng = &c->network.rng;
 	const int node = FIRST_WORKER +
 		(int)rng_below(rng, (uint64_t)c->workers);
 
 	if (c->breaks && rng_below(rng, c->breaks) == 0) {
-		struct wire *wire = &c->wires.wire[rng_below(rng,
-							c->wires.count)];
+		struct wire *wire = &c->network.wire[rng_below(rng,
+							c->network.count)];
 
 		if (wire->dialler >= 0)
-			wire_break(&c->wires, wire);
+			wire_break(&c->network, wire);
 	}
 	if (c->losses && rng_below(rng, c->losses) == 0 && !done(c))
 		lose_server(c, rng_below(rng, c->options.servers));
 	if (c->kills && rng_below(rng, c->kills) == 0 && c->workers < 40 &&
 	    node < NODES && c->worker[node]) {
-		wires_kill(&c->wires, node);
+		sim_network_kill(&c->network, node);
 		end_worker(c, node);
 		add_worker(c);
 	}
@@ -230,16 +231,16 @@ mishap(struct cluster *c)
 static void
 step(struct cluster *c)
 {
-	struct rng *rng = &c->wires.rng;
+	struct rng *rng = &c->network.rng;
 	struct packet *p;
 	struct fail f;
 	int node = 0;
 
 	mishap(c);
-	p = wires_next(&c->wires, &node);
+	p = sim_network_next(&c->network, &node);
 	c->now += p ? rng_below(rng, 2) : 10;
 	if (p) {
-		hear(c, node, p);
+		receive(c, node, p);
 		packet_free(p);
 	}
 	for (int i = FIRST_WORKER; i < NODES; i++)
@@ -262,25 +263,26 @@ begin(struct cluster *c, uint64_t seed, size_t workers)
 	struct fail f;
 
 	c->now = 1000;
-	c->wires.rng.seed = seed;
+	c->network.rng.seed = seed;
 	*o = (struct coord_options){
 		.endpoint = "node:0",
 		.server = endpoint, .servers = 1 + seed % SERVERS,
 		.partitioner = { .kind = PARTITION_FIXED,
 				 .shards = 1 + seed % 3 },
 		.placement = PLACE_ROUND_ROBIN, .seed = 4, .batch = 4,
-		.pack = 1, .in_flight = 1 + rng_below(&c->wires.rng, 3),
+		.pack = 1, .in_flight = 1 + rng_below(&c->network.rng, 3),
 		.min_workers = 1, .timeout_ms = 20000, .lease_ms = 500,
 		.patience_ms = 20000, .grace_ms = 7000,
 		.checkpoint = true, .life = 5, .run = "run of the tests",
 		.mode = MODE_SYNC, .replicas = SLOTS, .codec = codec,
-		.backup = rng_below(&c->wires.rng, 3)
+		.backup = rng_below(&c->network.rng, 3)
 	};
 	for (size_t i = 0; i < o->servers; i++)
-		c->server[i] = server_new(100 + i, 500, wires_node(&c->wires,
+		c->server[i] =
+			server_new(100 + i, 500, sim_network_node(&c->network,
 							1 + (int)i));
-	c->coord = coord_new(o, &rig.source, rig.model,
-			     wires_node(&c->wires, 0), c->now, &f);
+	c->coord = coord_new(o, &fixture.source, fixture.model,
+			     sim_network_node(&c->network, 0), c->now, &f);
 	for (size_t i = 0; i < workers; i++)
 		add_worker(c);
 	coord_request(c->coord, "train 12", 8, 1, c->now);
@@ -297,7 +299,7 @@ end(struct cluster *c)
 	for (size_t i = 0; i < SERVERS; i++)
 		server_free(c->server[i]);
 	coord_free(c->coord);
-	wires_release(&c->wires);
+	sim_network_release(&c->network);
 	free(c);
 }
 
@@ -351,7 +353,7 @@ all_same(const char *name, uint64_t seeds, uint64_t breaks, uint64_t kills,
 int
 main(void)
 {
-	rig_begin(&rig, model);
+	fixture_begin(&fixture, model);
 	all_same("any order of arrival, any number of servers and workers",
 		 60, 0, 0, 0);
 	all_same("wires that break", 60, 100, 0, 0);
@@ -364,6 +366,6 @@ main(void)
 	all_same("and all of that", 60, 300, 500, 1500);
 	named(memcmp(first[0], first[1], sizeof(first[0])) != 0,
 	      "though it is another sum");
-	rig_end(&rig);
+	fixture_end(&fixture);
 	return tap_done();
 }

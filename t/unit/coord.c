@@ -9,7 +9,7 @@
 #include "coord/coord_members.h"
 #include "wire/result.h"
 
-#include "rig.h"
+#include "model_fixture.h"
 #include "tap.h"
 
 #include <malloc.h>
@@ -28,7 +28,7 @@ static const char model[] =
 	"p = dense x units=1\nloss mean_squared_error p\n"
 	"optimizer sgd\n";
 
-static struct rig rig;
+static struct model_fixture fixture;
 static struct coord *coord;
 static struct coord_options options = { .grace_ms = 7000,
 					.lease_ms = 10000 };
@@ -107,7 +107,7 @@ refused(uint64_t peer, const char *why)
 static void
 tell(uint64_t peer, struct message m)
 {
-	coord_hear(coord, peer, &m, now);
+	coord_receive(coord, peer, &m, now);
 }
 
 /* What the server says to PLAN that it has: initial values, or this. */
@@ -233,7 +233,8 @@ begin(void)
 	options.min_workers = 1;
 	options.timeout_ms = 5000;
 	options.patience_ms = patience;
-	coord = coord_new(&options, &rig.source, rig.model, &outbox, now, &f);
+	coord = coord_new(&options, &fixture.source, fixture.model, &outbox,
+			  now, &f);
 }
 
 static void
@@ -785,8 +786,8 @@ too_many_scores(void)
 
 	coord_free(coord);
 	coord = NULL;
-	rig_end(&rig);
-	rig_begin(&rig, scored_model);
+	fixture_end(&fixture);
+	fixture_begin(&fixture, scored_model);
 	begin_run();
 	join_worker(A);
 	ask("eval");
@@ -807,8 +808,8 @@ too_many_scores(void)
 	pack_release(&p);
 	coord_free(coord);
 	coord = NULL;
-	rig_end(&rig);
-	rig_begin(&rig, model);
+	fixture_end(&fixture);
+	fixture_begin(&fixture, model);
 }
 
 /* What kills whoever reads it is not given out for ever. */
@@ -1768,7 +1769,7 @@ unread(void)
 static void
 make_ledger(uint64_t unit)
 {
-	const struct ledger_options o = { .batch = 4, .unit = unit };
+	const struct sampler_options o = { .batch = 4, .unit = unit };
 	struct splits s = { .files = 1, .count = 2 };
 
 	s.file = mem_alloc(1, sizeof(*s.file));
@@ -1776,8 +1777,8 @@ make_ledger(uint64_t unit)
 	s.file[0].name = mem_text("a.svm");
 	s.split[0] = (struct split){ 0, 0, 50 };
 	s.split[1] = (struct split){ 0, 50, 90 };
-	ledger_free(options.ledger);
-	options.ledger = ledger_new(&o, &s);
+	sampler_free(options.sampler);
+	options.sampler = sampler_new(&o, &s);
 	options.pack = unit;
 }
 
@@ -2074,7 +2075,7 @@ others_servers(void)
 /* The server says that it has a standby, at "b", of this life; and that it is
    to be counted on. */
 static void
-tell_standby(uint64_t life, bool counted)
+notify_standby(uint64_t life, bool counted)
 {
 	struct message m = { .kind = MESSAGE_STANDBY, .frames = 1 };
 
@@ -2108,13 +2109,13 @@ pair(uint64_t trip)
 	now += trip;
 	welcome(7);
 	obey(MESSAGE_PLAN);
-	tell_standby(9, false);
+	notify_standby(9, false);
 	now += 4 * trip;	/* until it can be spoken to */
 	coord_tick(coord, now);
 	coord_up(coord, AWAY, now);
 	now += trip;
 	standby_answers(9);
-	tell_standby(9, true);
+	notify_standby(9, true);
 	coord_tick(coord, now);
 }
 
@@ -2229,11 +2230,11 @@ greeted(bool acknowledged)
 	ask("train 9");
 	does(A, 0);
 	does(A, 1);
-	tell_standby(9, false);
+	notify_standby(9, false);
 	coord_up(coord, AWAY, now);
 	standby_answers(9);
 	if (acknowledged)
-		tell_standby(9, true);
+		notify_standby(9, true);
 	count = 0;
 	text_reset(coord_warnings(coord));
 }
@@ -2267,13 +2268,13 @@ counted_on(void)
 	      "nor is it promoted");
 
 	greeted(false);
-	tell_standby(8, true);
+	notify_standby(8, true);
 	named(lost_after(SERVER, "is gone: waiting 60 s for it") == 250,
 	      "an acknowledgement that names another life is none");
 
 	/* The server was told of no standby meanwhile, and says so. */
 	greeted(true);
-	tell_standby(0, false);
+	notify_standby(0, false);
 	m = heard(SERVER, MESSAGE_PLAN);
 	named(m && m->plan.term == 2 && m->plan.standby == 0,
 	      "a server that let it go has a term without it");
@@ -2308,8 +2309,8 @@ counted_meanwhile(void)
 	count = 0;
 	options.server = two;
 	options.servers = 2;
-	coord = coord_new(&options, &rig.source, rig.model, &outbox, now,
-			  &why);
+	coord = coord_new(&options, &fixture.source, fixture.model, &outbox,
+			  now, &why);
 	for (uint64_t i = 0; i < 2; i++) {
 		struct message m = { .kind = MESSAGE_WELCOME };
 
@@ -2322,10 +2323,10 @@ counted_meanwhile(void)
 		tell(peer[i], m);
 	}
 	ok(obey(MESSAGE_PLAN));
-	tell_standby(9, false);
+	notify_standby(9, false);
 	coord_up(coord, AWAY, now);
 	standby_answers(9);
-	tell_standby(9, true);
+	notify_standby(9, true);
 	plan = heard(peer[1], MESSAGE_PLAN);
 	ok(plan != NULL);
 	if (plan)
@@ -2929,7 +2930,7 @@ figures(void)
 int
 main(void)
 {
-	rig_begin(&rig, model);
+	fixture_begin(&fixture, model);
 	steps();
 	in_turn();
 	figures();
@@ -2977,8 +2978,8 @@ main(void)
 	no_data();
 	coord_free(coord);
 	coord = NULL;
-	ledger_free(options.ledger);
-	options.ledger = NULL;
+	sampler_free(options.sampler);
+	options.sampler = NULL;
 	far();
 	farther_than_a_lease();
 	a_silent_worker();
@@ -3000,6 +3001,6 @@ main(void)
 	an_older_journal();
 	an_older_journal_than_checkpoint();
 	coord_free(coord);
-	rig_end(&rig);
+	fixture_end(&fixture);
 	return tap_done();
 }

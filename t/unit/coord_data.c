@@ -11,7 +11,7 @@ static const char model[] =
 	"input x float[2]\nlabel y float\np = dense x units=1\n"
 	"loss mean_squared_error p\noptimizer sgd\n";
 
-static struct ledger *ledger;
+static struct sampler *sampler;
 static uint64_t asked[8];	/* by peer */
 
 #define checked(claim)	named((claim) && !data_check(c), #claim)
@@ -30,9 +30,9 @@ new_ledger(void)
 		s.split[i] = (struct split){ i, 0, UINT64_MAX };
 	}
 	s.file[0].label = mem_text("labels");
-	ledger = ledger_new(&(struct ledger_options){
+	sampler = sampler_new(&(struct sampler_options){
 		.batch = 4, .unit = 1, .buffer = 8 }, &s);
-	options.ledger = ledger;
+	options.sampler = sampler;
 }
 
 static void
@@ -49,7 +49,7 @@ static void
 end(void)
 {
 	coordinator_end();
-	ledger_free(ledger);
+	sampler_free(sampler);
 }
 
 /* A worker is to count something. */
@@ -116,7 +116,7 @@ counting(void)
 	data_count(c);
 	checked(counts(A) && strstr(last_posted->text, "b.tsv") && silent());
 	ok(counted(A, 12) == 0);
-	checked(data_ready(c) && ledger_records(ledger) == 20);
+	checked(data_ready(c) && sampler_records(sampler) == 20);
 	end();
 }
 
@@ -183,7 +183,7 @@ restored(const char *position, const char *warning)
 	snprintf(text, sizeof(text), "%s", position ? position : "");
 	strcpy(options.restore, "step-10");
 	options.restored.step = 10;
-	options.restored.ledger = position ? text : NULL;
+	options.restored.sampler = position ? text : NULL;
 	new_ledger();
 	coordinator_begin(model);
 	joins(A);
@@ -200,14 +200,14 @@ restored(const char *position, const char *warning)
 static void
 restores(void)
 {
-	struct ledger_visits visits = { 0 };
+	struct sampler_reads visits = { 0 };
 	struct pack place = { 0 };
 	char *position, copy[256];
 
 	restored(NULL, "the data begin with epoch 0, not where step-10 was: "
 		 "it does not say how far they were read");
-	ledger_take(ledger, 1);
-	ledger_take(ledger, 1);
+	sampler_take(sampler, 1);
+	sampler_take(sampler, 1);
 	data_note(c, &place, &visits);
 	position = data_position(c, &place, &visits);
 	ok(position && strlen(position) < sizeof(copy));
@@ -225,7 +225,7 @@ restores(void)
 	restored("c0", "the data begin with epoch 0");
 	end();
 	restored(copy, NULL);
-	named(ledger_take(ledger, 1) == 2, "it goes on behind what was read");
+	named(sampler_take(sampler, 1) == 2, "it goes on behind what was read");
 	end();
 	pack_release(&place);
 }

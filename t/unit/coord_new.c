@@ -68,11 +68,11 @@ plan_for_people(void)
 	struct text out = { 0 };
 
 	coordinator_new(model);
-	coord_print_plan(&out, &options, rig.model, &bags);
+	coord_print_plan(&out, &options, fixture.model, &bags);
 	ok(text_has(&out, "p/kernel"));
 	options.mode = MODE_SYNC;
 	options.replicas = 7;
-	coord_print_plan(&out, &options, rig.model, &bags);
+	coord_print_plan(&out, &options, fixture.model, &bags);
 	ok(text_has(&out, "7"));
 	text_release(&out);
 	coordinator_end();

@@ -116,7 +116,7 @@ workers(void)
 	joins(B);
 	ok(figure("pskit_workers", "2") &&
 	   figure_of("pskit_worker_up", "worker=\"1\"", "1"));
-	coord_hear(c, B, &(struct message){ .kind = MESSAGE_BYE }, now);
+	coord_receive(c, B, &(struct message){ .kind = MESSAGE_BYE }, now);
 	now += 500;
 	ok(figure_of("pskit_worker_up", "worker=\"1\"", "0") &&
 	   figure_of("pskit_worker_silent_seconds", "worker=\"1\"", "0.5"));
@@ -138,7 +138,7 @@ static void
 data(void)
 {
 	struct splits s = { .files = 1, .count = 1 };
-	struct ledger *ledger;
+	struct sampler *sampler;
 	struct step step = { 0 };
 	const struct result r = { .examples = 4, .metrics = 2 };
 
@@ -146,19 +146,19 @@ data(void)
 	s.split = mem_alloc(1, sizeof(*s.split));
 	s.file[0].name = mem_text("a.tsv");
 	s.split[0] = (struct split){ 0, 0, UINT64_MAX };
-	ledger = ledger_new(&(struct ledger_options){
+	sampler = sampler_new(&(struct sampler_options){
 		.batch = 4, .unit = 1, .buffer = 8 }, &s);
-	options.ledger = ledger;
+	options.sampler = sampler;
 	begin();
 	ok(has_none("pskit_epoch"));
-	ledger_count_next(ledger);
-	ok(ledger_counted(ledger, 0, 20, NULL, 0, &f) == 0);
+	sampler_count_next(sampler);
+	ok(sampler_counted(sampler, 0, 20, NULL, 0, &f) == 0);
 	ok(figure("pskit_epoch", "0") && figure("pskit_epoch_records", "20"));
-	step.place = ledger_take(ledger, 1);
+	step.place = sampler_take(sampler, 1);
 	data_done(c, &step, &r, NULL, NULL, now);
 	ok(figure("pskit_epoch_records_visited", "4"));
 	coordinator_end();
-	ledger_free(ledger);
+	sampler_free(sampler);
 }
 
 static void

@@ -162,7 +162,7 @@ forsaken(void)
 	ok(!watch_forsaken(c));
 	watch_workers(c, now);
 	named(!ends_with(FAIL_DATA, ""), "a worker is there still");
-	coord_hear(c, A, &(struct message){ .kind = MESSAGE_BYE }, now);
+	coord_receive(c, A, &(struct message){ .kind = MESSAGE_BYE }, now);
 	ok(watch_forsaken(c));
 	watch_workers(c, now);
 	ok(ends_with(FAIL_DATA, "no worker is left, 0 steps were done; "

@@ -12,12 +12,12 @@
 #include "coord/coord_private.h"
 #include "wire/result.h"
 
+#include "model_fixture.h"
 #include "post.h"
-#include "rig.h"
 
 #define SERVER	(1000 + post_dialled)	/* the last one that was dialled */
 
-static struct rig rig;
+static struct model_fixture fixture;
 static struct coord *c;
 static struct coord_options options;
 static uint64_t now;
@@ -38,7 +38,7 @@ coordinator_new(const char *model)
 {
 	static char *endpoint[] = { (char *)(uintptr_t)"node:1" };
 
-	rig_begin(&rig, model);
+	fixture_begin(&fixture, model);
 	now = 1000;
 	post_clear();
 	post_skips = MESSAGE_PING;
@@ -53,13 +53,13 @@ coordinator_new(const char *model)
 	options.patience_ms = 8000;
 	options.lease_ms = 1000;
 	options.grace_ms = 7000;
-	c = coord_new(&options, &rig.source, rig.model, &post, now, &f);
+	c = coord_new(&options, &fixture.source, fixture.model, &post, now, &f);
 }
 
 static inline void
 coordinator_hears(uint64_t peer, const struct message *m)
 {
-	coord_hear(c, peer, m, now);
+	coord_receive(c, peer, m, now);
 	check_all();
 }
 
@@ -101,7 +101,7 @@ coordinator_end(void)
 {
 	coord_free(c);
 	post_clear();
-	rig_end(&rig);
+	fixture_end(&fixture);
 	options = (struct coord_options){ 0 };
 }
 

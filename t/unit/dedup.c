@@ -1,7 +1,7 @@
 /* Which steps a server has: each counts once for each part. */
 #include "server/dedup.h"
 
-#include "rig.h"
+#include "model_fixture.h"
 #include "tap.h"
 
 #define FIRST	10	/* the step that a run begins with */
@@ -12,7 +12,7 @@ static const char model[] =
 	"a = dense x units=1\nloss mean_squared_error a\n"
 	"optimizer sgd learning_rate=0.1\n";
 
-static struct rig rig;
+static struct model_fixture fixture;
 static struct piece piece[] = { { .variable = 0 }, { .variable = 1 } };
 static struct part part[] = { { 0, 0, 1 }, { 0, 1, 1 }, { 1, 0, 1 } };
 static struct plan plan = { .servers = 2, .pieces = 2, .piece = piece,
@@ -106,7 +106,8 @@ watermark(void)
 static void
 copy(void)
 {
-	struct dedup *to = dedup_new(&plan, rig.model, 0, dedup_low(d), NULL);
+	struct dedup *to =
+		dedup_new(&plan, fixture.model, 0, dedup_low(d), NULL);
 	const size_t of[] = { 0, 1, 2, DEDUP_VOIDED };
 	struct pack bytes = { 0 };
 	struct unpack u;
@@ -140,8 +141,8 @@ copy(void)
 int
 main(void)
 {
-	rig_begin(&rig, model);
-	d = dedup_new(&plan, rig.model, 0, FIRST, NULL);
+	fixture_begin(&fixture, model);
+	d = dedup_new(&plan, fixture.model, 0, FIRST, NULL);
 	judgement();
 	voided();
 	settlement();
@@ -153,7 +154,7 @@ main(void)
 	      dedup_judge(d, 0, 20) == OUTCOME_APPLIED,
 	      "what has gone back knows of nothing behind that");
 	dedup_free(d);
-	d = dedup_new(&plan, rig.model, 0, FIRST, forgets);
+	d = dedup_new(&plan, fixture.model, 0, FIRST, forgets);
 	dedup_add(d, 0, 12);
 	named(dedup_judge(d, 0, 12) == OUTCOME_APPLIED,
 	      "one that forgets applies a step twice");
@@ -165,6 +166,6 @@ main(void)
 	      "a whole window may be given up");
 	dedup_free(d);
 	dedup_free(NULL);
-	rig_end(&rig);
+	fixture_end(&fixture);
 	return tap_done();
 }

@@ -9,17 +9,17 @@
 #include "wire/result.h"
 #include "worker/worker.h"
 
-#include "rig.h"
+#include "model_fixture.h"
+#include "sim_network.h"
 #include "tap.h"
-#include "wires.h"
 
 #include <math.h>
 
 #define SIZES	8
 #define HELD	8
 
-static struct rig rig;
-static struct wires wires;
+static struct model_fixture fixture;
+static struct sim_network network;
 static struct server *server;
 static struct worker *worker;
 static uint64_t coordinator;	/* the worker's wire, at our end */
@@ -34,7 +34,7 @@ static size_t holds;
 static size_t back;			/* examples that were put back */
 
 static void
-hear_worker(const struct packet *p)
+receive_worker(const struct packet *p)
 {
 	struct message m = { .kind = MESSAGE_WELCOME };
 
@@ -56,7 +56,7 @@ hear_worker(const struct packet *p)
 	m.welcome.version = WIRE_VERSION;
 	m.welcome.role = ROLE_COORDINATOR;
 	m.blob = (struct frame){ "run of the tests", PLAN_RUN, NULL };
-	outbox_send(&wires.node[0].outbox, p->peer, &m);
+	outbox_send(&network.node[0].outbox, p->peer, &m);
 }
 
 static void
@@ -69,15 +69,15 @@ feed(void)
 	if (!worker_model(worker))
 		return;
 	for (;;) {
-		batch_begin(&batch, rig.batch.feature[0].input, 1,
-			    rig.batch.label.input);
+		batch_begin(&batch, fixture.batch.feature[0].input, 1,
+			    fixture.batch.label.input);
 		if (worker_put_back(worker, &batch)) {
 			back += batch.examples;
 		} else if ((want = worker_want(worker)) > 0) {
-			batch_reset(&rig.batch);
+			batch_reset(&fixture.batch);
 			for (size_t i = 0; i < want; i++) {
-				rig_add_example(&rig, &rng);
-				batch_append(&batch, &rig.batch, i);
+				fixture_add_example(&fixture, &rng);
+				batch_append(&batch, &fixture.batch, i);
 			}
 			values[batches % SIZES] = batch.feature[0].value;
 			size[batches++ % SIZES] = want;
@@ -98,7 +98,7 @@ settle(void)
 	struct fail f;
 	int node;
 
-	while ((p = wires_next(&wires, &node))) {
+	while ((p = sim_network_next(&network, &node))) {
 		if (node == 1 && hold && holds < HELD) {
 			held[holds++] = p;
 			continue;
@@ -107,14 +107,14 @@ settle(void)
 			pulls += p->message.kind == MESSAGE_PULL;
 			pushes += p->message.kind == MESSAGE_PUSH;
 			both += p->message.kind == MESSAGE_PUSHPULL;
-			server_hear(server, p->peer, &p->message, 0);
+			server_receive(server, p->peer, &p->message, 0);
 		} else if (node == 0 && p->kind == PACKET_MESSAGE) {
-			hear_worker(p);
+			receive_worker(p);
 		} else if (node == 8 && p->kind == PACKET_UP) {
 			worker_up(worker, p->peer, 0);
 		} else if (node == 8 && p->kind == PACKET_MESSAGE) {
-			ok(worker_hear(worker, p->peer, &p->message, 0, 0,
-				       &f) == 0);
+			ok(worker_receive(worker, p->peer, &p->message, 0, 0,
+					  &f) == 0);
 		}
 		packet_free(p);
 		feed();
@@ -124,7 +124,7 @@ settle(void)
 }
 
 static void
-say_plan(uint64_t to, uint64_t index)
+send_plan(uint64_t to, uint64_t index)
 {
 	char *endpoint[] = { (char *)"node:1" };
 	const struct coord_options o = { .server = endpoint, .servers = 1,
@@ -135,8 +135,8 @@ say_plan(uint64_t to, uint64_t index)
 	struct place *place;
 	size_t places;
 
-	coord_plan(&o, rig.model, &plan, &place, &places);
-	plan_write_model(&model, &rig.source);
+	coord_plan(&o, fixture.model, &plan, &place, &places);
+	plan_write_model(&model, &fixture.source);
 	plan_write(&text, &plan);
 	m.plan.term = plan.term;
 	m.plan.plan = plan.number;
@@ -144,7 +144,7 @@ say_plan(uint64_t to, uint64_t index)
 	m.blob = (struct frame){ plan.run, PLAN_RUN, NULL };
 	m.frame[0] = (struct frame){ model.data, model.size, NULL };
 	m.frame[1] = (struct frame){ text.data, text.size, NULL };
-	outbox_send(&wires.node[0].outbox, to, &m);
+	outbox_send(&network.node[0].outbox, to, &m);
 	pack_release(&model);
 	pack_release(&text);
 	plan_release(&plan);
@@ -158,7 +158,7 @@ let_go(void)
 	hold = false;
 	for (size_t i = 0; i < holds; i++) {
 		both += held[i]->message.kind == MESSAGE_PUSHPULL;
-		server_hear(server, held[i]->peer, &held[i]->message, 0);
+		server_receive(server, held[i]->peer, &held[i]->message, 0);
 		packet_free(held[i]);
 	}
 	holds = 0;
@@ -194,21 +194,21 @@ begin(uint64_t prefetch)
 	struct fail f;
 	uint64_t peer;
 
-	rig_begin(&rig, "input x float[2]\nlabel y float\n"
-		  "p = dense x units=1\nloss mean_squared_error p\n"
-		  "optimizer sgd\n");
-	wires_node(&wires, 0);
-	server = server_new(7, 500, wires_node(&wires, 1));
-	worker = worker_new(&o, wires_node(&wires, 8), 0, &f);
-	outbox_dial(&wires.node[0].outbox, "node:1", &peer, &f);
+	fixture_begin(&fixture, "input x float[2]\nlabel y float\n"
+		      "p = dense x units=1\nloss mean_squared_error p\n"
+		      "optimizer sgd\n");
+	sim_network_node(&network, 0);
+	server = server_new(7, 500, sim_network_node(&network, 1));
+	worker = worker_new(&o, sim_network_node(&network, 8), 0, &f);
+	outbox_dial(&network.node[0].outbox, "node:1", &peer, &f);
 	settle();
 	hello.hello.version = WIRE_VERSION;
 	hello.hello.role = ROLE_COORDINATOR;
 	hello.blob = (struct frame){ "run of the tests", PLAN_RUN, NULL };
-	outbox_send(&wires.node[0].outbox, peer, &hello);
-	say_plan(peer, 0);
+	outbox_send(&network.node[0].outbox, peer, &hello);
+	send_plan(peer, 0);
 	settle();
-	say_plan(coordinator, WIRE_NONE);
+	send_plan(coordinator, WIRE_NONE);
 	settle();
 }
 
@@ -225,7 +225,7 @@ lease(uint64_t batch, uint64_t pass, bool more)
 	m.lease.pass = pass;
 	m.lease.more = more;
 	m.lease.server = WIRE_NONE;
-	outbox_send(&wires.node[0].outbox, coordinator, &m);
+	outbox_send(&network.node[0].outbox, coordinator, &m);
 	settle();
 }
 
@@ -234,10 +234,10 @@ end(void)
 {
 	worker_free(worker);
 	server_free(server);
-	wires_release(&wires);
-	wires = (struct wires){ 0 };
+	sim_network_release(&network);
+	network = (struct sim_network){ 0 };
 	leases = batches = 0;
-	rig_end(&rig);
+	fixture_end(&fixture);
 }
 
 static void

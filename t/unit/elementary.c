@@ -5,7 +5,7 @@
 #include "tensor/elementary.h"
 
 #include "base/rng.h"
-#include "tensor/clones.h"
+#include "tensor/target_clones.h"
 
 #include "tap.h"
 
@@ -16,7 +16,7 @@
 static double x[MANY], y[MANY];
 
 #define LOOP(name)							\
-static CLONES void							\
+static TARGET_CLONES void						\
 name##_all(double *restrict to, const double *restrict from, size_t n)	\
 {									\
 	for (size_t i = 0; i < n; i++)					\

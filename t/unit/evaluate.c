@@ -45,11 +45,11 @@ begin(const char *text)
 	const struct input *input;
 
 	served_begin(text);
-	input = model_inputs(rig.model, &inputs);
-	batch_begin(&batch, input, inputs, model_label(rig.model));
+	input = model_inputs(fixture.model, &inputs);
+	batch_begin(&batch, input, inputs, model_label(fixture.model));
 	plan.term = 5;
 	e = evaluate_new(&(struct evaluate_options){
-		.model = rig.model, .plan = &plan, .client = client,
+		.model = fixture.model, .plan = &plan, .client = client,
 		.externals = &externals, .unfit = &unfit, .outbox = &post,
 		.peer = COORDINATOR });
 }

@@ -2,8 +2,8 @@
 #include "client/evaluator.h"
 
 #include "client/evaluation.h"
+#include "model_fixture.h"
 #include "wire/plan.h"
-#include "rig.h"
 
 #include "tap.h"
 
@@ -21,7 +21,7 @@ static const char text[] =
 
 /* The last message said to each peer, and the peers so far. */
 struct world {
-	struct rig rig;
+	struct model_fixture fixture;
 	struct outbox outbox;
 	struct evaluator *ev;
 	struct message said[4];
@@ -66,7 +66,7 @@ begin(struct world *w)
 	};
 
 	*w = (struct world){ 0 };
-	rig_begin(&w->rig, text);
+	fixture_begin(&w->fixture, text);
 	w->outbox = (struct outbox){ .send = send, .dial = dial,
 				     .hang_up = hang_up, .to = w };
 	w->ev = evaluator_new(&o, &w->outbox, 0, &w->f);
@@ -76,17 +76,17 @@ static void
 end(struct world *w)
 {
 	evaluator_free(w->ev);
-	rig_end(&w->rig);
+	fixture_end(&w->fixture);
 }
 
 static int
-hear(struct world *w, uint64_t peer, struct message m, uint64_t now)
+receive(struct world *w, uint64_t peer, struct message m, uint64_t now)
 {
-	return evaluator_hear(w->ev, peer, &m, now, &w->f);
+	return evaluator_receive(w->ev, peer, &m, now, &w->f);
 }
 
 static int
-hear_plan(struct world *w, uint64_t now)
+receive_plan(struct world *w, uint64_t now)
 {
 	const struct partitioner whole = { 0 };
 	const unsigned char run[PLAN_RUN] = "0123456789abcde";
@@ -98,16 +98,16 @@ hear_plan(struct world *w, uint64_t now)
 	size_t places;
 	int status;
 
-	place = partition_plan(w->rig.variable, w->rig.variables, &whole,
-			       PLACE_BALANCED, 1, &places);
-	plan_make(&plan, w->rig.model, place, places, &endpoint, 1);
+	place = partition_plan(w->fixture.variable, w->fixture.variables,
+			       &whole, PLACE_BALANCED, 1, &places);
+	plan_make(&plan, w->fixture.model, place, places, &endpoint, 1);
 	plan_write(&packed, &plan);
-	plan_write_model(&model, &w->rig.source);
+	plan_write_model(&model, &w->fixture.source);
 	m.plan.term = m.plan.plan = 1;
 	m.blob = (struct frame){ run, PLAN_RUN, NULL };
 	m.frame[0] = (struct frame){ model.data, model.size, NULL };
 	m.frame[1] = (struct frame){ packed.data, packed.size, NULL };
-	status = hear(w, COORDINATOR, m, now);
+	status = receive(w, COORDINATOR, m, now);
 	pack_release(&model);
 	pack_release(&packed);
 	plan_release(&plan);
@@ -116,23 +116,23 @@ hear_plan(struct world *w, uint64_t now)
 }
 
 static int
-hear_welcome(struct world *w, uint64_t now)
+receive_welcome(struct world *w, uint64_t now)
 {
 	struct message m = { .kind = MESSAGE_WELCOME };
 
 	m.welcome.role = ROLE_SERVER;
 	m.welcome.life = 9;
-	return hear(w, SERVER, m, now);
+	return receive(w, SERVER, m, now);
 }
 
 static int
-hear_cut(struct world *w, uint64_t cut, uint64_t now)
+receive_cut(struct world *w, uint64_t cut, uint64_t now)
 {
 	struct message m = { .kind = MESSAGE_CUT };
 
 	m.cut.cut = cut;
 	m.cut.step = 40;
-	return hear(w, COORDINATOR, m, now);
+	return receive(w, COORDINATOR, m, now);
 }
 
 /* Up to where the cut has been asked for. */
@@ -141,9 +141,9 @@ ask(struct world *w)
 {
 	begin(w);
 	evaluator_up(w->ev, COORDINATOR, 0);
-	hear_plan(w, 0);
+	receive_plan(w, 0);
 	evaluator_up(w->ev, SERVER, 0);
-	hear_welcome(w, 100);
+	receive_welcome(w, 100);
 }
 
 /* It has a cut, and nothing of it is on its way. */
@@ -169,26 +169,26 @@ test_talk(void)
 	evaluator_up(w.ev, COORDINATOR, 0);
 	ok(w.said[COORDINATOR].kind == MESSAGE_HELLO &&
 	   w.said[COORDINATOR].hello.role == ROLE_EVALUATOR);
-	ok(hear_plan(&w, 0) == 0 && evaluator_model(w.ev));
+	ok(receive_plan(&w, 0) == 0 && evaluator_model(w.ev));
 	evaluator_up(w.ev, SERVER, 0);
 	ok(w.said[SERVER].kind == MESSAGE_HELLO);
 	ok(w.said[COORDINATOR].kind == MESSAGE_HELLO);	/* no cut yet */
-	ok(hear_welcome(&w, 0) == 0);
+	ok(receive_welcome(&w, 0) == 0);
 	ok(w.said[COORDINATOR].kind == MESSAGE_CUT);
 	ok(!wants(&w));
-	ok(hear_cut(&w, 5, 0) == 0 && wants(&w));
+	ok(receive_cut(&w, 5, 0) == 0 && wants(&w));
 
-	feature_add_value(&w.rig.batch.feature[0], 0, 1);
-	feature_add_value(&w.rig.batch.label, 0, 2);
-	w.rig.batch.examples = 1;
+	feature_add_value(&w.fixture.batch.feature[0], 0, 1);
+	feature_add_value(&w.fixture.batch.label, 0, 2);
+	w.fixture.batch.examples = 1;
 	evaluation_open(&e, evaluator_model(w.ev), NULL);
-	evaluation_begin(&e, &w.rig.batch);
+	evaluation_begin(&e, &w.fixture.batch);
 	ok(evaluator_pull(w.ev, e.compute, 0, &w.f) == 0);
 	ok(w.said[SERVER].kind == MESSAGE_PULL &&
 	   w.said[SERVER].pull.cut == 5 && !wants(&w));
 	m.request = w.said[SERVER].request;
 	m.frame[0] = (struct frame){ values, sizeof(values), NULL };
-	ok(hear(&w, SERVER, m, 0) == 0 && wants(&w));
+	ok(receive(&w, SERVER, m, 0) == 0 && wants(&w));
 	ok(evaluation_end(&e, true, &w.f) == 0);
 	ok(evaluator_has_cut(w.ev, &step) && step == 40 && e.examples == 1 &&
 	   fabs(e.loss - 4) < 1e-6);
@@ -209,7 +209,7 @@ gives_up(struct world *w, uint64_t now, const char *why)
 static void
 ping(struct world *w, uint64_t now)
 {
-	hear(w, COORDINATOR, (struct message){ .kind = MESSAGE_PING }, now);
+	receive(w, COORDINATOR, (struct message){ .kind = MESSAGE_PING }, now);
 }
 
 static void
@@ -224,14 +224,14 @@ test_patience(void)
 		    "ago"));
 	ping(&w, 400 + TIMEOUT);
 	ok(gives_up(&w, 500 + TIMEOUT, "c has begun no run"));
-	hear_plan(&w, 600);
+	receive_plan(&w, 600);
 	ok(gives_up(&w, 600 + TIMEOUT, "server 0 (s) does not answer"));
 	end(&w);
 
 	ask(&w);
 	ping(&w, TIMEOUT);
 	ok(gives_up(&w, 100 + TIMEOUT, "c has frozen no step"));
-	ok(hear_cut(&w, WIRE_NONE, 150) == 0 && !wants(&w));
+	ok(receive_cut(&w, WIRE_NONE, 150) == 0 && !wants(&w));
 	ping(&w, TIMEOUT);
 	ok(gives_up(&w, 150 + TIMEOUT, "c has frozen no step"));
 	evaluator_down(w.ev, COORDINATOR, 200);
@@ -248,20 +248,20 @@ test_lost_connections(void)
 	ask(&w);
 	evaluator_down(w.ev, COORDINATOR, 200);
 	evaluator_up(w.ev, COORDINATOR, 300);
-	hear_plan(&w, 300);
+	receive_plan(&w, 300);
 	ok(w.said[COORDINATOR].kind == MESSAGE_CUT);	/* once more */
-	hear_cut(&w, 6, 300);
+	receive_cut(&w, 6, 300);
 	said = w.count[COORDINATOR];
 
 	/* With the cut in hand, only the servers matter. */
 	evaluator_down(w.ev, COORDINATOR, 400);
 	ok(evaluator_tick(w.ev, 400 + 2 * TIMEOUT, &w.f) == 0);
 	evaluator_up(w.ev, COORDINATOR, 3000);
-	hear_plan(&w, 3000);
+	receive_plan(&w, 3000);
 	ok(w.count[COORDINATOR] == said + 1 &&
 	   w.said[COORDINATOR].kind == MESSAGE_HELLO);
-	rig_pull(&w.rig);
-	evaluator_pull(w.ev, w.rig.compute, 3000, &w.f);
+	fixture_pull(&w.fixture);
+	evaluator_pull(w.ev, w.fixture.compute, 3000, &w.f);
 	ok(gives_up(&w, 3000 + TIMEOUT, "server 0 (s) is silent"));
 	end(&w);
 }
@@ -273,20 +273,20 @@ test_ends(void)
 
 	begin(&w);
 	evaluator_up(w.ev, COORDINATOR, 0);
-	ok(hear_cut(&w, 5, 0) == -1 && w.f.kind == FAIL_PROTOCOL &&
+	ok(receive_cut(&w, 5, 0) == -1 && w.f.kind == FAIL_PROTOCOL &&
 	   !wants(&w));
 	end(&w);
 
 	ask(&w);
-	ok(hear(&w, COORDINATOR, (struct message){ .kind = MESSAGE_STOP },
-		200) == -1 && w.f.kind == FAIL_PEER &&
+	ok(receive(&w, COORDINATOR, (struct message){ .kind = MESSAGE_STOP },
+		   200) == -1 && w.f.kind == FAIL_PEER &&
 	   strstr(w.f.text, "coordinator c ended the run"));
-	ok(hear(&w, COORDINATOR, message_refuse(
+	ok(receive(&w, COORDINATOR, message_refuse(
 			&(struct message){ .kind = MESSAGE_HELLO },
 			FAIL_AGAIN, "too many peers"), 200) == -1 &&
 	   w.f.kind == FAIL_AGAIN &&
 	   strcmp(w.f.text, "coordinator c: too many peers") == 0);
-	ok(hear(&w, COORDINATOR, message_refuse(
+	ok(receive(&w, COORDINATOR, message_refuse(
 			&(struct message){ .kind = MESSAGE_HELLO },
 			(enum fail_kind)3, "?"), 200) == -1 &&
 	   w.f.kind == FAIL_PROTOCOL);

@@ -2,7 +2,7 @@
  * External layers: what they are asked, what becomes of the answers, and of
  * failures.  Who answers here is a function that does what dense does.
  */
-#include "rig.h"
+#include "model_fixture.h"
 
 #include "model/external.h"
 #include "tap.h"
@@ -116,18 +116,18 @@ begin(void *own, const struct model *m, struct fail *f)
 #define LOSS	"p = linear y\nloss mean_squared_error p\n"
 
 static void
-open_rig(struct rig *r, struct answerer *a, struct externals *e,
+open_rig(struct model_fixture *r, struct answerer *a, struct externals *e,
 	 const char *text, size_t examples)
 {
 	struct rng rng = { .seed = 4 };
 
 	*a = (struct answerer){ .fails_at = CALLS };
 	*e = (struct externals){ a, begin, answer };
-	rig_begin_with(r, text, e);
-	rig_fill(r, &rng);
+	fixture_begin_with(r, text, e);
+	fixture_fill(r, &rng);
 	for (size_t i = 0; i < examples; i++)
-		rig_add_example(r, &rng);
-	rig_pull(r);
+		fixture_add_example(r, &rng);
+	fixture_pull(r);
 }
 
 static bool
@@ -142,7 +142,7 @@ near(const float *a, const float *b, size_t n)
 
 /* The gradients of both, by variables in the order of the external's. */
 static bool
-same_gradients(const struct rig *r, const struct rig *dense,
+same_gradients(const struct model_fixture *r, const struct model_fixture *dense,
 	       const char *const *name, const char *const *other)
 {
 	bool good = true;
@@ -164,8 +164,8 @@ same_gradients(const struct rig *r, const struct rig *dense,
 
 /* Give both the same values, whatever order they are in. */
 static void
-share_values(const struct rig *from, struct rig *to, const char *const *name,
-	     const char *const *other)
+share_values(const struct model_fixture *from, struct model_fixture *to,
+	     const char *const *name, const char *const *other)
 {
 	for (size_t i = 0; name[i]; i++) {
 		const size_t v = (size_t)(model_variable(from->model,
@@ -176,7 +176,7 @@ share_values(const struct rig *from, struct rig *to, const char *const *name,
 		memcpy(to->w[w], from->w[v],
 		       shape_size(from->variable[v].shape) * sizeof(float));
 	}
-	rig_pull(to);
+	fixture_pull(to);
 }
 
 static void
@@ -188,7 +188,7 @@ test_dense(void)
 					   "y/bias", "p/kernel", NULL };
 	struct answerer a, none;
 	struct externals e, f;
-	struct rig r, dense;
+	struct model_fixture r, dense;
 
 	open_rig(&r, &a, &e, DATA VARIABLES "q = dense x units=3\n"
 		 "y = external q shape=[2] variables=W,b activation=tanh\n"
@@ -202,8 +202,8 @@ test_dense(void)
 	ok(fabs(compute_loss(r.compute) - compute_loss(dense.compute)) <
 	   1e-5 * compute_loss(dense.compute));
 	ok(same_gradients(&r, &dense, mine, its));
-	rig_end(&r);
-	rig_end(&dense);
+	fixture_end(&r);
+	fixture_end(&dense);
 }
 
 static void
@@ -211,7 +211,7 @@ test_requests(void)
 {
 	struct answerer a;
 	struct externals e;
-	struct rig r;
+	struct model_fixture r;
 
 	open_rig(&r, &a, &e, DATA VARIABLES "q = dense x units=3\n"
 		 "y = external q r shape=[2] variables=W,b\n" LOSS, 2);
@@ -228,7 +228,7 @@ test_requests(void)
 	ok(a.seed[0] == a.seed[1] && a.seed[0] < (uint64_t)1 << 53);
 	compute_train(r.compute, 10, NULL);
 	ok(a.seed[3] != a.seed[0]);
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 /* Two layers may have one variable: its gradient is the sum of both. */
@@ -237,7 +237,7 @@ test_shared(void)
 {
 	struct answerer a;
 	struct externals e;
-	struct rig r;
+	struct model_fixture r;
 	float once[6];
 	size_t w;
 
@@ -246,7 +246,7 @@ test_shared(void)
 	compute_train(r.compute, 0, NULL);
 	w = (size_t)(model_variable(r.model, "W") - r.variable);
 	memcpy(once, compute_gradient(r.compute, w), sizeof(once));
-	rig_end(&r);
+	fixture_end(&r);
 	/* The same layer again, which the loss does not look at. */
 	open_rig(&r, &a, &e, DATA VARIABLES
 		 "z = external x shape=[2] variables=W,b\n"
@@ -254,14 +254,14 @@ test_shared(void)
 	compute_train(r.compute, 0, NULL);
 	ok(a.calls == 4);
 	ok(near(compute_gradient(r.compute, w), once, 6));
-	rig_end(&r);
+	fixture_end(&r);
 	open_rig(&r, &a, &e, DATA VARIABLES
 		 "z = external x shape=[2] variables=W,b\n"
 		 "v = external x shape=[2] variables=W,b\n"
 		 "y = average z v\n" LOSS, 3);
 	compute_train(r.compute, 0, NULL);
 	ok(near(compute_gradient(r.compute, w), once, 6));
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 /* It is said once, by whom and where; nobody is asked after that. */
@@ -270,7 +270,7 @@ test_failure(void)
 {
 	struct answerer a;
 	struct externals e;
-	struct rig r;
+	struct model_fixture r;
 	struct fail f = { 0 };
 
 	open_rig(&r, &a, &e, DATA VARIABLES
@@ -298,7 +298,7 @@ test_failure(void)
 	compute_train(r.compute, 0, NULL);
 	ok(!compute_failure(r.compute) && a.calls == 4);
 	ok(compute_check(r.compute, &f) == 0);
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 /* Its variables have regularizers, as all have. */
@@ -307,14 +307,14 @@ test_regularizer(void)
 {
 	struct answerer a;
 	struct externals e;
-	struct rig r;
+	struct model_fixture r;
 	double plain;
 
 	open_rig(&r, &a, &e, DATA VARIABLES
 		 "y = external x shape=[2] variables=W,b\n" LOSS, 3);
 	compute_train(r.compute, 0, NULL);
 	plain = compute_loss(r.compute);
-	rig_end(&r);
+	fixture_end(&r);
 	open_rig(&r, &a, &e, DATA "variable W [3,2] regularizer=l2:0.5\n"
 		 "variable b [2] initializer=ones\n"
 		 "y = external x shape=[2] variables=W,b\n" LOSS, 3);
@@ -322,7 +322,7 @@ test_regularizer(void)
 	for (size_t i = 0; i < 6; i++)
 		plain += 3 * .5 * (double)r.w[0][i] * (double)r.w[0][i];
 	ok(fabs(compute_loss(r.compute) - plain) < 1e-5 * plain);
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 static bool

@@ -40,9 +40,9 @@ end(void)
 }
 
 static int
-hear(uint64_t peer, const struct message *m)
+receive(uint64_t peer, const struct message *m)
 {
-	const int status = fleet_hear(fl, peer, m, now, &ended, &f);
+	const int status = fleet_receive(fl, peer, m, now, &ended, &f);
 	const char *broken = fleet_check(fl);
 
 	if (broken)
@@ -71,7 +71,7 @@ welcome(uint64_t peer, uint64_t life, const unsigned char *run)
 	struct message m = welcome_of(life, run);
 
 	m.welcome.index = fleet_server(fl, peer);
-	return hear(peer, &m);
+	return receive(peer, &m);
 }
 
 /* It is called, and comes. */
@@ -99,7 +99,7 @@ answer(uint64_t peer, enum message_kind kind)
 
 	if (kind == MESSAGE_REFUSED)
 		m = message_refuse(&last_posted->m, FAIL_DATA, "it is full");
-	return hear(peer, &m);
+	return receive(peer, &m);
 }
 
 static bool
@@ -130,31 +130,31 @@ greeting(void)
 	   strcmp(last_posted->text, "a run, 16 bytes") == 0);
 	m = welcome_of(7, NULL);
 	m.welcome.version++;
-	ok(fails(hear(B, &m), FAIL_PROTOCOL, "no ps-serve of this release"));
+	ok(fails(receive(B, &m), FAIL_PROTOCOL, "no ps-serve of this release"));
 	m = welcome_of(7, NULL);
 	m.welcome.role = ROLE_COORDINATOR;
-	ok(fails(hear(B, &m), FAIL_PROTOCOL, "no ps-serve of this release"));
+	ok(fails(receive(B, &m), FAIL_PROTOCOL, "no ps-serve of this release"));
 	m.welcome.role = ROLE_STANDBY;
-	ok(fails(hear(B, &m), FAIL_AGAIN, "a standby, which was not"));
+	ok(fails(receive(B, &m), FAIL_AGAIN, "a standby, which was not"));
 	now += 30;
 	ok(fleet_trip(fl, 1) != WIRE_NONE && fleet_trip(fl, 0) == WIRE_NONE);
 	checked(comes(B, 7, NULL) && fleet_present(fl) == 1 &&
 		!fleet_welcome(fl) && fleet_present_at(fl, 1));
 	named(!fleet_changed(fl), "one that comes first has not changed");
 	checked(comes(A, 6, NULL) && fleet_welcome(fl));
-	ok(fleet_life(fl, 0) == 6 && fleet_life(fl, 1) == 7);
+	ok(fleet_incarnation(fl, 0) == 6 && fleet_incarnation(fl, 1) == 7);
 	m = message_refuse(&(struct message){ .request = 0 }, FAIL_DENIED,
 			   "no");
-	ok(fails(hear(A, &m), FAIL_DENIED, "server 0 (node:1): no"));
+	ok(fails(receive(A, &m), FAIL_DENIED, "server 0 (node:1): no"));
 	m.request = WIRE_NONE;
-	ok(hear(A, &m) == 0);
+	ok(receive(A, &m) == 0);
 	m.refused.status = FAIL_AGAIN;
-	named(fails(hear(A, &m), FAIL_AGAIN, "no"),
+	named(fails(receive(A, &m), FAIL_AGAIN, "no"),
 	      "another coordinator has it: that is learned by a PING");
-	fleet_tell(fl, 1, &m);
+	fleet_send(fl, 1, &m);
 	ok(says(B, MESSAGE_REFUSED));
 	fleet_down(fl, B, now);
-	fleet_tell(fl, 1, &m);
+	fleet_send(fl, 1, &m);
 	named(silent(), "who is not there is told nothing");
 	end();
 }
@@ -211,7 +211,7 @@ plan(void)
 	uint64_t number;
 
 	begin("node:2");
-	fleet_count_on(fl, 1, 88);
+	fleet_set_standby(fl, 1, 88);
 	fleet_kept(fl, 40);
 	comes(A, 6, NULL);
 	fleet_ask(fl, &m);
@@ -231,13 +231,13 @@ plan(void)
 	m.ok.above = 23;
 	m.ok.standby = 88;
 	m.frame[0] = (struct frame){ steps, 1, NULL };
-	ok(hear(B, &m) == 0);
+	ok(receive(B, &m) == 0);
 	named(!ended && welcome(B, 7, NULL) == 0 && says(B, MESSAGE_PLAN) &&
 	      last_posted->m.request == number &&
 	      last_posted->m.plan.server == 1 &&
 	      last_posted->m.plan.standby == 88,
 	      "who comes late is asked then; what overtook HELLO is nothing");
-	ok(hear(B, &m) == 0 && ended &&
+	ok(receive(B, &m) == 0 && ended &&
 	   ended->message.kind == MESSAGE_PLAN && !ended->failed);
 	checked(!fleet_asking(fl, MESSAGE_PLAN));
 	s = fleet_standing(fl, 1);
@@ -245,14 +245,16 @@ plan(void)
 	   standing_has(s, 20) && !standing_has(s, 21) &&
 	   standing_has(s, 22) && !standing_has(s, 19) &&
 	   !standing_has(s, 28));
-	ok(fleet_term(fl, 1) == TERM && fleet_above(fl) == 23);
-	fleet_set_mark(fl, 1, 30);
+	ok(fleet_term(fl, 1) == TERM && fleet_high_watermark(fl) == 23);
+	fleet_set_watermark(fl, 1, 30);
 	fleet_stands(fl, 1);
-	checked(fleet_mark(fl, 1) == 20 && fleet_marked(fl, 1) == 20 &&
-		fleet_marked_by_all(fl) == 0);
+	checked(fleet_watermark(fl, 1) == 20 &&
+		fleet_acked_watermark(fl, 1) == 20 &&
+		fleet_lowest_acked_watermark(fl) == 0);
 	fleet_back(fl, 1, 12);
-	checked(fleet_mark(fl, 1) == 12 && fleet_marked(fl, 1) == 12 &&
-		fleet_above(fl) == 12);
+	checked(fleet_watermark(fl, 1) == 12 &&
+		fleet_acked_watermark(fl, 1) == 12 &&
+		fleet_high_watermark(fl) == 12);
 	end();
 }
 
@@ -267,13 +269,14 @@ saves_and_loads(void)
 	fleet_kept(fl, 41);
 	comes(A, 6, NULL);
 	comes(B, 7, NULL);
-	fleet_set_mark(fl, 1, 9);
+	fleet_set_watermark(fl, 1, 9);
 	fleet_ask(fl, &m);
 	ok(says(A, MESSAGE_MARK) && last_posted->m.mark.step == 0 &&
 	   answer(A, MESSAGE_OK) == 0 && !ended);
 	ok(says(B, MESSAGE_MARK) && last_posted->m.mark.step == 9 &&
 	   last_posted->m.mark.journal == 41 &&
-	   answer(B, MESSAGE_OK) == 0 && ended && fleet_marked(fl, 1) == 9);
+	   answer(B, MESSAGE_OK) == 0 && ended &&
+	   fleet_acked_watermark(fl, 1) == 9);
 	ok(answer(B, MESSAGE_OK) == 0 && !ended);
 
 	m = asks(MESSAGE_VOID);
@@ -295,20 +298,20 @@ saves_and_loads(void)
 	m = message_answer(&last_posted->m, MESSAGE_SAVED);
 	m.saved.size = 99;
 	m.blob = (struct frame){ "xxh3:1", 6, NULL };
-	ok(hear(B, &m) == 0 && ended && ended->failed &&
+	ok(receive(B, &m) == 0 && ended && ended->failed &&
 	   ended->why.kind == FAIL_DATA &&
 	   strcmp(ended->why.text, "server 0 (node:1): it is full") == 0);
 	ok(ended->saved[1].size == 99 &&
 	   strcmp(ended->saved[1].hash, "xxh3:1") == 0);
 
-	fleet_held(fl, 0);
+	fleet_set_loaded(fl, 0);
 	checked(fleet_holds(fl, 0) && !fleet_holds(fl, 1));
 	m = asks(MESSAGE_LOAD);
 	fleet_ask(fl, &m);
 	named(says(B, MESSAGE_LOAD) && silent() &&
 	      answer(B, MESSAGE_OK) == 0 && ended,
 	      "only those load that do not hold it");
-	fleet_lost(fl, 0);
+	fleet_set_lost(fl, 0);
 	checked(!fleet_holds(fl, 0));
 	end();
 }
@@ -331,18 +334,18 @@ comes_back(void)
 	m = welcome_of(8, ours);
 	m.welcome.index = 1;
 	m.welcome.journal = 5;
-	ok(fails(hear(B, &m), FAIL_DATA, "knows of 5 records") &&
+	ok(fails(receive(B, &m), FAIL_DATA, "knows of 5 records") &&
 	   fleet_stale(fl));
 	m.welcome.journal = 4;
-	ok(hear(B, &m) == 0);
+	ok(receive(B, &m) == 0);
 	named(fleet_changed(fl) && !fleet_changed(fl) && fleet_holds(fl, 1),
 	      "one with a log has become another, and holds it still");
 	fleet_down(fl, B, now);
 	fleet_up(fl, B, now);
 	m.welcome.life = 9;
 	m.welcome.term = TERM - 1;
-	ok(hear(B, &m) == 0 && fleet_changed(fl) && !fleet_holds(fl, 1));
-	fleet_held(fl, 1);
+	ok(receive(B, &m) == 0 && fleet_changed(fl) && !fleet_holds(fl, 1));
+	fleet_set_loaded(fl, 1);
 	fleet_down(fl, B, now);
 	post_clear();
 	ok(comes(B, 9, others) && !fleet_changed(fl));
@@ -392,20 +395,20 @@ silence(void)
 	ok(tick() == 0 && says(A, MESSAGE_PING) &&
 	   last_posted->m.request == WIRE_NONE && says(B, MESSAGE_PING));
 	now = 360;
-	ok(hear(A, &pong) == 0);
+	ok(receive(A, &pong) == 0);
 	now = 350 + LEASE - 1;
 	ok(tick() == 0 && !fleet_hangs(fl, 1));
 	ok(fleet_trip(fl, 0) == 0);
 	now = 350 + LEASE;
 	fleet_excuse(fl, 400);
-	ok(tick() == 0 && !fleet_hangs(fl, 1) && hear(A, &pong) == 0);
+	ok(tick() == 0 && !fleet_hangs(fl, 1) && receive(A, &pong) == 0);
 	now = 400 + LEASE;
 	ok(tick() == 0);
 	named(fleet_hangs(fl, 1) && !fleet_hangs(fl, 0) &&
 	      post_hung_up == B && fleet_knows(fl, 1003) &&
 	      fleet_gone(fl, 1, &heard) == now,
 	      "one that says nothing for a lease is called anew");
-	ok(hear(A, &pong) == 0);
+	ok(receive(A, &pong) == 0);
 	fleet_up(fl, 1003, now);
 	now += PATIENCE - 1;
 	fleet_excuse(fl, now);
@@ -455,12 +458,12 @@ moves(void)
 	begin("node:2");
 	comes(A, 6, NULL);
 	comes(B, 7, NULL);
-	fleet_held(fl, 1);
+	fleet_set_loaded(fl, 1);
 	ok(strcmp(fleet_elsewhere(fl, 1), "") == 0);
 	ok(fleet_move(fl, 1, "node:3", 8, now, &f) == 0);
 	checked(strcmp(fleet_endpoint(fl, 1), "node:3") == 0 &&
 		strcmp(fleet_elsewhere(fl, 1), "node:2") == 0 &&
-		fleet_life(fl, 1) == 8 && fleet_holds(fl, 1) &&
+		fleet_incarnation(fl, 1) == 8 && fleet_holds(fl, 1) &&
 		fleet_changed(fl) && !fleet_present_at(fl, 1) &&
 		post_hung_up == B);
 	now += LEASE - 1;
@@ -468,7 +471,7 @@ moves(void)
 	now++;
 	ok(tick() == 0);
 	named(strcmp(fleet_endpoint(fl, 1), "node:2") == 0 &&
-	      fleet_life(fl, 1) == 7 && fleet_changed(fl),
+	      fleet_incarnation(fl, 1) == 7 && fleet_changed(fl),
 	      "one that is not found is looked for where it was");
 	post_clear();
 	fleet_up(fl, 1004, now);
@@ -476,7 +479,7 @@ moves(void)
 	m.welcome.role = ROLE_STANDBY;
 	m.welcome.index = 1;
 	m.welcome.life = 9;
-	ok(says(1004, MESSAGE_HELLO) && hear(1004, &m) == 0);
+	ok(says(1004, MESSAGE_HELLO) && receive(1004, &m) == 0);
 	checked(!fleet_present_at(fl, 1) && !fleet_holds(fl, 1));
 	now += 99;
 	ok(tick() == 0 && strcmp(fleet_endpoint(fl, 1), "node:2") == 0);

@@ -6,14 +6,14 @@
 #include "base/mem.h"
 #include "coord/journal.h"
 #include "data/cache_file.h"
-#include "data/counts.h"
-#include "prog/changelog.h"
+#include "data/record_index.h"
 #include "prog/journal_file.h"
+#include "prog/wal.h"
 #include "store/disk.h"
-#include "store/record.h"
+#include "store/record_log.h"
 
 #include "files.h"
-#include "script.h"
+#include "server_replay.h"
 #include "tap.h"
 
 #define LIMIT	((size_t)1 << 20)
@@ -33,13 +33,13 @@ static void
 append(const char *path, uint32_t kind, const struct pack *p)
 {
 	uint64_t cut;
-	struct record_file *r = record_open(path, LIMIT, nothing, NULL, &cut,
-					    &f);
+	struct record_log *r = record_log_open(path, LIMIT, nothing, NULL, &cut,
+					       &f);
 
-	if (!r || record_append(r, kind, p->data, p->size, &f) < 0 ||
-	    record_sync(r, &f) < 0)
+	if (!r || record_log_append(r, kind, p->data, p->size, &f) < 0 ||
+	    record_log_sync(r, &f) < 0)
 		printf("# %s\n", f.text);
-	record_close(r);
+	record_log_close(r);
 }
 
 /* ---- the coordinator's journal ---- */
@@ -115,17 +115,17 @@ static enum fail_kind
 opens(const char *why)
 {
 	struct side s = { 0 };
-	struct changelog *l;
+	struct wal *l;
 	struct fail none;
 
 	side_new(&s, 1);
 	f = (struct fail){ 0 };
-	l = changelog_open(".", 0, s.server, &f);
+	l = wal_open(".", 0, s.server, &f);
 	if (l && disk_is_there(SEGMENT))
 		f.kind = FAIL_INTERNAL;
 	if (!l && strcmp(f.text, why) != 0)
 		printf("# %s\n", f.text);
-	changelog_close(l);
+	wal_close(l);
 	side_free(&s);
 	if (f.kind == 0)
 		disk_remove_folder("log-0", &none);
@@ -202,11 +202,11 @@ int
 main(void)
 {
 	files_begin();
-	script_open();
+	replay_open();
 	journals();
 	logs();
 	caches();
-	script_close();
+	replay_close();
 	files_end();
 	return tap_done();
 }

@@ -5,7 +5,7 @@
  * Differences with steps h and h/2 are extrapolated to h = 0 (Richardson), so
  * that what is left of h is its fourth power, and rounding of floats decides.
  */
-#include "rig.h"
+#include "model_fixture.h"
 
 #include "tap.h"
 
@@ -242,15 +242,15 @@ static const struct {
 };
 
 static double
-loss_at(struct rig *r)
+loss_at(struct model_fixture *r)
 {
-	rig_pull(r);
+	fixture_pull(r);
 	compute_train(r->compute, 7, NULL);
 	return compute_loss(r->compute);
 }
 
 static double
-difference(struct rig *r, float *x, float h)
+difference(struct model_fixture *r, float *x, float h)
 {
 	const float old = *x, up = old + h, down = old - h;
 
@@ -267,7 +267,7 @@ difference(struct rig *r, float *x, float h)
 }
 
 static bool
-agrees(struct rig *r, size_t v, size_t i, float gradient)
+agrees(struct model_fixture *r, size_t v, size_t i, float gradient)
 {
 	const float h = 1.f / 32;
 	float *x = &r->w[v][i];
@@ -289,7 +289,7 @@ agrees(struct rig *r, size_t v, size_t i, float gradient)
 
 /* How many gradients were compared; -1 if one does not agree. */
 static long
-compare(struct rig *r)
+compare(struct model_fixture *r)
 {
 	long compared = 0;
 
@@ -324,14 +324,14 @@ main(void)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct rng rng = { .seed = 3 };
-		struct rig r;
+		struct model_fixture r;
 
-		rig_begin(&r, cases[i].text);
-		rig_fill(&r, &rng);
+		fixture_begin(&r, cases[i].text);
+		fixture_fill(&r, &rng);
 		for (int e = 0; e < 5; e++)
-			rig_add_example(&r, &rng);
+			fixture_add_example(&r, &rng);
 		tap_ok(compare(&r) > 1, cases[i].name, __FILE__, __LINE__);
-		rig_end(&r);
+		fixture_end(&r);
 	}
 	return tap_done();
 }

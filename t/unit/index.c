@@ -59,8 +59,8 @@ int
 main(void)
 {
 	uint64_t place[] = { 0, 500 };
-	struct span_tally tally = { .records = 5000, .place = place,
-				    .places = 2 };
+	struct record_range_tally tally = { .records = 5000, .place = place,
+					    .places = 2 };
 	struct fail why;
 
 	x = index_new(&post, COORDINATOR);

@@ -4,7 +4,7 @@
  * the slope is a matter of choice, and the choice is theirs.  Then sums of so
  * many numbers, or of numbers so far apart, that floats could not hold them.
  */
-#include "rig.h"
+#include "model_fixture.h"
 
 #include "model/loss.h"
 #include "tap.h"
@@ -167,19 +167,19 @@ test_activation(const char *name, const float *y, const float *slope)
 {
 	bool good = true;
 	char text[256];
-	struct rig r;
+	struct model_fixture r;
 
 	snprintf(text, sizeof(text), "input i id rows=%zu\n"
 		 "x = embedding i dim=1\ny = %s x\nlabel t float\n"
 		 "loss mean_absolute_error y\n", POINTS, name);
-	rig_begin(&r, text);
+	fixture_begin(&r, text);
 	for (size_t i = 0; i < POINTS; i++) {
 		feature_add_id(&r.batch.feature[0], i, i);
 		feature_add_value(&r.batch.label, i, -3e38f);
 		r.w[0][i] = at[i];
 	}
 	r.batch.examples = POINTS;
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_train(r.compute, 1, NULL);
 	for (size_t i = 0; i < POINTS; i++) {
 		const double v = (double)compute_prediction(r.compute)[i];
@@ -193,7 +193,7 @@ test_activation(const char *name, const float *y, const float *slope)
 		       (double)slope[i]);
 		good = false;
 	}
-	rig_end(&r);
+	fixture_end(&r);
 	named(good, name);
 }
 
@@ -423,21 +423,21 @@ static const struct {
 static void
 test_cosine(size_t k)
 {
-	struct rig r;
+	struct model_fixture r;
 	double y, da[2], db[2];
 	bool good;
 
-	rig_begin(&r, "input i id rows=1\ninput j id rows=1\n"
-		  "a = embedding i dim=2\nb = embedding j dim=2\n"
-		  "y = dot a b normalize=true\nlabel t float\n"
-		  "loss mean_absolute_error y\n");
+	fixture_begin(&r, "input i id rows=1\ninput j id rows=1\n"
+		      "a = embedding i dim=2\nb = embedding j dim=2\n"
+		      "y = dot a b normalize=true\nlabel t float\n"
+		      "loss mean_absolute_error y\n");
 	feature_add_id(&r.batch.feature[0], 0, 0);
 	feature_add_id(&r.batch.feature[1], 0, 0);
 	feature_add_value(&r.batch.label, 0, -5);
 	r.batch.examples = 1;
 	memcpy(r.w[0], cosines[k].a, sizeof(cosines[k].a));
 	memcpy(r.w[1], cosines[k].b, sizeof(cosines[k].b));
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_train(r.compute, 1, NULL);
 	y = (double)*compute_prediction(r.compute);
 	good = near(y, cosines[k].y, 1e-6, 1e-30);
@@ -451,7 +451,7 @@ test_cosine(size_t k)
 		printf("# %.9g, slopes %.9g %.9g and %.9g %.9g\n", y, da[0],
 		       da[1], db[0], db[1]);
 	named(good, "a cosine, and its slopes");
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 /* ---- large weights ---- */
@@ -499,14 +499,14 @@ test_weighted(size_t k)
 {
 	static const float rows[] = { 1, 2, 3, 4 };
 	char text[256];
-	struct rig r;
+	struct model_fixture r;
 	double y;
 	bool good;
 
 	snprintf(text, sizeof(text), "input s sparse[4]\ninput q float\n"
 		 "y = %s\nlabel t float\nloss mean_absolute_error y\n",
 		 weighted[k].layer);
-	rig_begin(&r, text);
+	fixture_begin(&r, text);
 	for (size_t i = 0; i < 4; i++) {
 		feature_add_id(&r.batch.feature[0], i, i);
 		feature_add_weight(&r.batch.feature[0], i,
@@ -517,7 +517,7 @@ test_weighted(size_t k)
 	feature_add_value(&r.batch.label, 0, -1e30f);
 	r.batch.examples = 1;
 	memcpy(r.w[0], rows, sizeof(rows));
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_train(r.compute, 1, NULL);
 	y = (double)*compute_prediction(r.compute);
 	good = near(y, weighted[k].y, 1e-6, 0);
@@ -534,7 +534,7 @@ test_weighted(size_t k)
 		printf("# what comes out is %.9g, not %.9g\n", y,
 		       weighted[k].y);
 	named(good, weighted[k].layer);
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 /* ---- many examples ---- */
@@ -582,7 +582,7 @@ static const struct {
 };
 
 static void
-fill_crowd(struct rig *r, float label)
+fill_crowd(struct model_fixture *r, float label)
 {
 	struct feature *f = r->batch.feature;
 
@@ -606,18 +606,18 @@ test_crowd(size_t k)
 	const double slope = (double).05f * 2 * crowds[k].times * MANY;
 	bool good = true, met = false;
 	char text[512];
-	struct rig r;
+	struct model_fixture r;
 
 	snprintf(text, sizeof(text), "input one float\ninput turn float\n"
 		 "input pair float[2]\ninput i id rows=2\n"
 		 "input b id[] rows=2\n%s\nlabel t float\n"
 		 "loss mean_squared_error y\n", crowds[k].lines);
-	rig_begin(&r, text);
+	fixture_begin(&r, text);
 	fill_crowd(&r, crowds[k].label);
 	for (size_t v = 0; v < r.variables; v++)
 		for (size_t i = 0; i < shape_size(r.variable[v].shape); i++)
 			r.w[v][i] = crowds[k].weights;
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_train(r.compute, 1, NULL);
 	for (size_t v = 0; v < r.variables; v++) {
 		const double g = (double)*compute_gradient(r.compute, v);
@@ -631,7 +631,7 @@ test_crowd(size_t k)
 			       slope);
 	}
 	named(good && met, crowds[k].lines);
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 /* A bag of so many ids is added up as if they were few. */
@@ -639,11 +639,11 @@ static void
 test_long_bag(const char *layer, double want)
 {
 	char text[256];
-	struct rig r;
+	struct model_fixture r;
 
 	snprintf(text, sizeof(text), "input b id[] rows=1\ny = %s\n"
 		 "label t float\nloss mean_absolute_error y\n", layer);
-	rig_begin(&r, text);
+	fixture_begin(&r, text);
 	for (size_t i = 0; i < MANY; i++)
 		feature_add_id(&r.batch.feature[0], i, 0);
 	feature_set_offset(&r.batch.feature[0], 1, MANY);
@@ -652,14 +652,14 @@ test_long_bag(const char *layer, double want)
 	for (size_t v = 0; v < r.variables; v++)
 		for (size_t i = 0; i < shape_size(r.variable[v].shape); i++)
 			r.w[v][i] = r.variable[v].table ? .1f : 0;
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_forward(r.compute);
 	if (!near((double)*compute_prediction(r.compute), want, 1e-6, 0))
 		printf("# %.9g, not %.9g\n",
 		       (double)*compute_prediction(r.compute), want);
 	named(near((double)*compute_prediction(r.compute), want, 1e-6, 0),
 	      layer);
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 int

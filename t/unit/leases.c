@@ -172,7 +172,7 @@ test_cancel(void)
 	ok(begins(11) == l);
 	done(l);
 	leases_cancel(leases, 0, UINT64_MAX, 0);
-	leases_say_cancelled(leases);
+	leases_send_cancelled(leases);
 	leases_settle(leases);
 	named(says("") && lease_is_cancelled(l) && !leases_next(leases, &step),
 	      "no step of a cancelled lease is begun");

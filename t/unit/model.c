@@ -1,5 +1,5 @@
 /* A model file is understood, or refused in one line that says why. */
-#include "rig.h"
+#include "model_fixture.h"
 
 #include "base/text.h"
 

@@ -1,5 +1,5 @@
 /* Two nets in one process: how they reach each other. */
-#include "base/floats.h"
+#include "base/send_buffer.h"
 #include "files.h"
 #include "plain.h"
 #include "sys/clock.h"
@@ -214,7 +214,7 @@ test_key(const char *key, bool friend)
 				  e.kind == NET_SOMEBODY_LEFT);
 		net_wait(client, NULL, 0, 1, &f);
 		fail(&f, FAIL_PEER, "does not answer");
-		blamed = net_blame(client, net_endpoint(server), &f);
+		blamed = net_explain_failure(client, net_endpoint(server), &f);
 	}
 	ok(quiet && blamed == !friend && (friend || f.kind == FAIL_DENIED));
 	net_free(client);
@@ -226,7 +226,7 @@ test_key(const char *key, bool friend)
 static const struct message bye = { .kind = MESSAGE_BYE };
 
 static void
-forget(struct hold *hold)
+forget(struct refcount *hold)
 {
 	free(hold);
 }
@@ -234,13 +234,13 @@ forget(struct hold *hold)
 static void
 send_large(struct net *net, uint64_t peer, size_t size)
 {
-	struct hold *hold = calloc(1, sizeof(*hold) + size);
+	struct refcount *hold = calloc(1, sizeof(*hold) + size);
 	struct message m = { .kind = MESSAGE_VALUES, .frames = 1 };
 
-	*hold = (struct hold){ .references = 1, .release = forget };
+	*hold = (struct refcount){ .references = 1, .release = forget };
 	m.frame[0] = (struct frame){ hold + 1, size, hold };
 	net_send(net, peer, &m);
-	hold_drop(hold);
+	refcount_drop(hold);
 }
 
 /*
@@ -369,7 +369,7 @@ blames(struct net *net, const char *endpoint)
 		net_next(net, &e);
 	while (e.kind != NET_NOTHING);
 	fail(&f, FAIL_PEER, "does not answer");
-	return net_blame(net, endpoint, &f);
+	return net_explain_failure(net, endpoint, &f);
 }
 
 /* Whoever is at the door is sent away; how many. */
@@ -553,13 +553,14 @@ test_unread(void)
 {
 	enum { FRAMES = 64, SIZE = 1 << 20, KERNEL = 16 << 20 };
 	struct net *server = net_new(10000), *client = net_new(10000);
-	struct floats *held = NULL;
+	struct send_buffer *held = NULL;
 	struct message m = { .kind = MESSAGE_VALUES, .frames = 1 };
 	struct net_event e;
 	struct fail f;
 	int fd, said = 0;
 
-	m.frame[0] = (struct frame){ floats_room(&held, SIZE / sizeof(float)),
+	m.frame[0] =
+		(struct frame){ send_buffer_room(&held, SIZE / sizeof(float)),
 				     SIZE, NULL };
 	memset(held->at, 0, SIZE);
 	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0);
@@ -574,19 +575,20 @@ test_unread(void)
 	ok(said == FRAMES);
 	named(net_unread(server, e.peer) > (size_t)FRAMES * SIZE - KERNEL,
 	      "what nobody reads is counted");
-	named(!hold_alone(&held->hold), "and what is sent as it lies is held");
+	named(!refcount_alone(&held->hold),
+	      "and what is sent as it lies is held");
 	ok(read_all(fd) > (size_t)FRAMES * SIZE);
 	named(net_unread(server, e.peer) <= SIZE,
 	      "what was read is not, but for the last frame");
 	m.frame[0].size = 100;
 	m.frame[0].hold = NULL;
 	ok(net_send(server, e.peer, &m) == 0 && read_all(fd) > 100);
-	named(net_unread(server, e.peer) == 0 && hold_alone(&held->hold),
+	named(net_unread(server, e.peer) == 0 && refcount_alone(&held->hold),
 	      "which goes with the next one");
 	close(fd);
 	net_free(client);
 	net_free(server);
-	floats_free(&held);
+	send_buffer_free(&held);
 }
 
 /* Who says more than we have read yet, and hangs up, ends nobody. */

@@ -141,7 +141,7 @@ put_list(char *to, size_t count, size_t places)
 
 /* Is a list taken if it is one of short numbers, so many, and else not? */
 static bool
-list_same(size_t places, struct form *form)
+list_same(size_t places, struct number_format *form)
 {
 	char text[LIST * 12 + NUMBER_SLACK];
 	const size_t count = 1 + below(LIST);
@@ -167,7 +167,7 @@ list_same(size_t places, struct form *form)
 static bool
 lists(void)
 {
-	struct form form[LIST];
+	struct number_format form[LIST];
 	size_t places = 0;
 
 	for (size_t i = 0; i < LIST; i++)

@@ -27,7 +27,7 @@ static const uint64_t leases[] = { 4, 8, 20, 100, 2000 };
 static atomic_bool go;
 
 /* How long closing has taken, a little more; all rounds know it. */
-static struct span {
+static struct record_range {
 	uint64_t us[2];		/* with half of a message unread, or not */
 } *span;
 static bool half_read;
@@ -226,7 +226,7 @@ main(void)
 	span = mmap(NULL, sizeof(*span), PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ok(span != MAP_FAILED);
-	*span = (struct span){ { 1000, 1000 } };
+	*span = (struct record_range){ { 1000, 1000 } };
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		test_partings(&kinds[i], rounds / kinds[i].rarely);
 	return tap_done();

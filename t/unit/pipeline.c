@@ -50,14 +50,14 @@ begin_with(const char *text, uint64_t prefetch, const struct codec *codec)
 	served_begin(text);
 	plan.codec = codec;
 	plan.term = 5;
-	input = model_inputs(rig.model, &inputs);
-	batch_begin(&batch, input, inputs, model_label(rig.model));
+	input = model_inputs(fixture.model, &inputs);
+	batch_begin(&batch, input, inputs, model_label(fixture.model));
 	leases = leases_new(&post, COORDINATOR);
 	leases_begin_term(leases, 5);
 	batches = batches_new();
-	batches_begin(batches, input, inputs, model_label(rig.model));
+	batches_begin(batches, input, inputs, model_label(fixture.model));
 	p = pipeline_new(&(struct pipeline_options){
-		.model = rig.model, .plan = &plan, .client = client,
+		.model = fixture.model, .plan = &plan, .client = client,
 		.leases = leases, .batches = batches,
 		.externals = &externals, .unfit = &unfit,
 		.prefetch = prefetch });
@@ -257,7 +257,7 @@ cancelled(void)
 	lease(1, 7, 2);
 	ok(read_batch(BATCH));
 	leases_cancel(leases, 7, 2, 0);
-	leases_say_cancelled(leases);
+	leases_send_cancelled(leases);
 	advance();
 	named(!pipeline_can_compute(p) && serves(MESSAGE_PULL) &&
 	      !pipeline_can_compute(p) && pipeline_is_over(p),
@@ -342,8 +342,8 @@ misread(void)
 	const struct input *input;
 
 	begin();
-	input = model_inputs(rig.model, &inputs);
-	batch_begin(&back, input, inputs, model_label(rig.model));
+	input = model_inputs(fixture.model, &inputs);
+	batch_begin(&back, input, inputs, model_label(fixture.model));
 	announce(1, 7, 0);
 	ok(read_batch(BATCH) && serves(MESSAGE_PULL) && read_batch(BATCH) &&
 	   computes() && serves(MESSAGE_PUSHPULL) &&

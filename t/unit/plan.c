@@ -5,7 +5,7 @@
  */
 #include "wire/plan.h"
 
-#include "rig.h"
+#include "model_fixture.h"
 
 #include "tap.h"
 
@@ -28,31 +28,31 @@ static const char shapes[] =
 	"optimizer adam\n";
 
 static void
-make(struct plan *p, const struct rig *rig, const char *partitioner,
-     enum placement placement, size_t servers)
+make(struct plan *p, const struct model_fixture *fixture,
+     const char *partitioner, enum placement placement, size_t servers)
 {
 	struct partitioner how;
 	struct place *place;
 	size_t places;
 
 	partitioner_parse(&how, partitioner, &f);
-	place = partition_plan(rig->variable, rig->variables, &how, placement,
-			       servers, &places);
+	place = partition_plan(fixture->variable, fixture->variables, &how,
+			       placement, servers, &places);
 	*p = (struct plan){ 0 };
-	plan_make(p, rig->model, place, places, endpoint, servers);
+	plan_make(p, fixture->model, place, places, endpoint, servers);
 	free(place);
 }
 
 /* Each element of each variable is in one piece; each piece in one part. */
 static bool
-covers(const struct plan *p, const struct rig *rig)
+covers(const struct plan *p, const struct model_fixture *fixture)
 {
-	unsigned char **seen = mem_alloc(rig->variables, sizeof(*seen));
+	unsigned char **seen = mem_alloc(fixture->variables, sizeof(*seen));
 	size_t pieces = 0;
 	bool once = true;
 
-	for (size_t v = 0; v < rig->variables; v++)
-		seen[v] = mem_alloc(shape_size(rig->variable[v].shape), 1);
+	for (size_t v = 0; v < fixture->variables; v++)
+		seen[v] = mem_alloc(shape_size(fixture->variable[v].shape), 1);
 	for (size_t i = 0; i < p->parts; i++) {
 		once = once && p->part[i].first == pieces &&
 			p->part[i].count > 0 &&
@@ -63,13 +63,15 @@ covers(const struct plan *p, const struct rig *rig)
 	for (size_t i = 0; i < p->pieces; i++) {
 		const struct piece *q = &p->piece[i];
 
-		once = once && q->table == rig->variable[q->variable].table &&
+		once = once &&
+			q->table == fixture->variable[q->variable].table &&
 			(q->table || q->count * sizeof(float) <= PLAN_PIECE);
 		for (size_t k = 0; k < q->count * q->width; k++)
 			seen[q->variable][q->first * q->width + k]++;
 	}
-	for (size_t v = 0; v < rig->variables; v++) {
-		for (size_t k = 0; k < shape_size(rig->variable[v].shape); k++)
+	for (size_t v = 0; v < fixture->variables; v++) {
+		for (size_t k = 0; k < shape_size(fixture->variable[v].shape);
+		     k++)
 			once = once && seen[v][k] == 1;
 		free(seen[v]);
 	}
@@ -108,14 +110,14 @@ same_plan(const struct plan *p, const struct plan *q)
 }
 
 static bool
-goes_round(const struct plan *p, const struct rig *rig)
+goes_round(const struct plan *p, const struct model_fixture *fixture)
 {
 	struct pack out = { 0 };
 	struct plan read = { 0 };
 	bool same;
 
 	plan_write(&out, p);
-	same = plan_read(&read, rig->model, out.data, out.size, &f) == 0 &&
+	same = plan_read(&read, fixture->model, out.data, out.size, &f) == 0 &&
 		same_plan(p, &read);
 	plan_release(&read);
 	pack_release(&out);
@@ -123,7 +125,7 @@ goes_round(const struct plan *p, const struct rig *rig)
 }
 
 static void
-every_shape(const struct rig *rig)
+every_shape(const struct model_fixture *fixture)
 {
 	static const char *const partitioners[] = {
 		"none", "fixed:2", "fixed:7", "min:1000:4", "max:5000",
@@ -134,11 +136,11 @@ every_shape(const struct rig *rig)
 
 	for (size_t k = 0; k < 6; k++)
 		for (size_t servers = 1; servers <= SERVERS; servers++) {
-			make(&p, rig, partitioners[k], k % 2 ?
+			make(&p, fixture, partitioners[k], k % 2 ?
 			     PLACE_ROUND_ROBIN : PLACE_BALANCED, servers);
-			covered = covered && covers(&p, rig);
+			covered = covered && covers(&p, fixture);
 			small = small && small_enough(&p);
-			round = round && goes_round(&p, rig);
+			round = round && goes_round(&p, fixture);
 			plan_release(&p);
 		}
 	named(covered, "every element is in one piece, every piece in a part");
@@ -148,28 +150,29 @@ every_shape(const struct rig *rig)
 
 /* Cut short or changed anywhere: refused, or still a sound plan. */
 static void
-damaged(const struct rig *rig)
+damaged(const struct model_fixture *fixture)
 {
 	struct rng rng = { .seed = 4 };
 	struct pack out = { 0 };
 	struct plan p, read = { 0 };
 	bool cut = true, sound = true;
 
-	make(&p, rig, "fixed:3", PLACE_BALANCED, 3);
+	make(&p, fixture, "fixed:3", PLACE_BALANCED, 3);
 	plan_write(&out, &p);
 	for (size_t i = 0; i < out.size; i++) {
 		unsigned char *copy = mem_copy(out.data, i);
 
-		cut = cut && plan_read(&read, rig->model, copy, i, &f) < 0 &&
+		cut = cut &&
+			plan_read(&read, fixture->model, copy, i, &f) < 0 &&
 			f.kind == FAIL_PROTOCOL && read.pieces == 0;
 		free(copy);
 		copy = mem_copy(out.data, out.size);
 		for (size_t k = 0; k < 8; k++) {
 			copy[i] = (unsigned char)rng_next(&rng);
-			if (plan_read(&read, rig->model, copy, out.size,
+			if (plan_read(&read, fixture->model, copy, out.size,
 				      &f) < 0)
 				continue;
-			sound = sound && covers(&read, rig);
+			sound = sound && covers(&read, fixture);
 			plan_release(&read);
 		}
 		free(copy);
@@ -182,12 +185,12 @@ damaged(const struct rig *rig)
 
 /* One that says what no coordinator would: pieces, parts of so many. */
 static bool
-refused(const struct rig *rig, const struct plan *p)
+refused(const struct model_fixture *fixture, const struct plan *p)
 {
 	struct pack out = { 0 };
 	struct plan read = { 0 };
 	const bool bad = (plan_write(&out, p),
-			  plan_read(&read, rig->model, out.data, out.size,
+			  plan_read(&read, fixture->model, out.data, out.size,
 				    &f)) < 0;
 
 	plan_release(&read);
@@ -196,31 +199,31 @@ refused(const struct rig *rig, const struct plan *p)
 }
 
 static void
-made_up(const struct rig *rig)
+made_up(const struct model_fixture *fixture)
 {
 	struct plan p;
 
-	make(&p, rig, "none", PLACE_ROUND_ROBIN, 2);
-	ok(!refused(rig, &p));
+	make(&p, fixture, "none", PLACE_ROUND_ROBIN, 2);
+	ok(!refused(fixture, &p));
 	p.piece[0].count--;
-	named(refused(rig, &p), "a row that nobody has");
+	named(refused(fixture, &p), "a row that nobody has");
 	p.piece[0].count += 2;
-	named(refused(rig, &p), "a row that is not");
+	named(refused(fixture, &p), "a row that is not");
 	p.piece[0].count--;
 	p.part[0].server = 1;
 	p.part[p.parts - 1].server = 0;
-	named(refused(rig, &p), "parts in no order");
+	named(refused(fixture, &p), "parts in no order");
 	p.part[0].server = 0;
 	p.part[p.parts - 1].server = 2;
-	named(refused(rig, &p), "a server that is not");
+	named(refused(fixture, &p), "a server that is not");
 	p.part[p.parts - 1].server = 1;
 	p.part[0].count--;
 	p.part[1].count++;
-	ok(p.part[0].count > 0 || refused(rig, &p));
+	ok(p.part[0].count > 0 || refused(fixture, &p));
 	p.part[0].count++;
 	p.part[1].count--;
 	p.servers = 0;
-	named(refused(rig, &p), "no servers");
+	named(refused(fixture, &p), "no servers");
 	p.servers = 2;
 
 	struct piece *all = p.piece;
@@ -233,7 +236,7 @@ made_up(const struct rig *rig)
 	p.piece = more;
 	p.pieces++;
 	p.part[0].count++;
-	named(refused(rig, &p), "an empty piece");
+	named(refused(fixture, &p), "an empty piece");
 	free(more);
 	p.piece = all;
 	p.pieces--;
@@ -245,7 +248,7 @@ made_up(const struct rig *rig)
 	memcpy(empty + 1, parts, p.parts * sizeof(*empty));
 	p.part = empty;
 	p.parts++;
-	named(refused(rig, &p), "an empty part");
+	named(refused(fixture, &p), "an empty part");
 	free(empty);
 	p.part = parts;
 	p.parts--;
@@ -289,22 +292,22 @@ models(void)
 int
 main(void)
 {
-	struct rig rig;
+	struct model_fixture fixture;
 
 	for (size_t i = 0; i < SERVERS; i++)
 		endpoint[i] = (char *)"tcp://127.0.0.1:1";
-	rig_begin(&rig, shapes);
-	every_shape(&rig);
-	damaged(&rig);
-	made_up(&rig);
+	fixture_begin(&fixture, shapes);
+	every_shape(&fixture);
+	damaged(&fixture);
+	made_up(&fixture);
 	models();
 
 	struct plan p;
 
-	make(&p, &rig, "none", PLACE_BALANCED, 1);
+	make(&p, &fixture, "none", PLACE_BALANCED, 1);
 	memcpy(p.run, "\1\0\0\0\0\0\0\0abcdefgh", PLAN_RUN);
 	ok(plan_run(&p) == 1);
 	plan_release(&p);
-	rig_end(&rig);
+	fixture_end(&fixture);
 	return tap_done();
 }

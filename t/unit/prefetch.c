@@ -65,7 +65,7 @@ static bool
 follow(const struct batch *b, size_t first)
 {
 	const struct feature *x = &b->feature[0];
-	const struct gather *rows = b->gather;
+	const struct unique_ids *rows = b->gather;
 
 	for (size_t i = 0; i < b->examples; i++) {
 		const size_t at = x->offset[i];

@@ -54,13 +54,13 @@ q1(void)
 	named(strcmp(queue_id(q, 0), "c") == 0 && !queue_idle(q) &&
 	      queue_running(q) == 1, "Q1 in flight: not done");
 	ok(queue_return(q, w1) == 1 && queue_running(q) == 0);
-	ok(!queue_idle(q) && queue_mark(q) == 0);
+	ok(!queue_idle(q) && queue_watermark(q) == 0);
 	ok(queue_lease(q, w2, 1, ANY, &l) == 1);
 	named(l.first == 0 && l.attempt == 2 &&
 	      strcmp(queue_id(q, 0), "c") == 0,
 	      "Q1 what was put back comes again");
 	queue_end(q, 0);
-	named(queue_idle(q) && queue_running(q) == 0 && queue_mark(q) == 1,
+	named(queue_idle(q) && queue_running(q) == 0 && queue_watermark(q) == 1,
 	      "Q1 finished: done");
 	queue_free(q);
 }
@@ -131,11 +131,11 @@ errors(void)
 	ok(queue_cancel(q, tell, NULL) == 2);
 	named(strcmp(told, "2:1 3:1 ") == 0,
 	      "Q5/6/7 what was queued or in flight is told to be cancelled");
-	named(queue_running(q) == 0 && queue_mark(q) == 2 &&
+	named(queue_running(q) == 0 && queue_watermark(q) == 2 &&
 	      queue_step(q, 1) == NULL,
 	      "Q8 after an error nothing is in flight");
 	queue_end(q, 1);
-	named(queue_mark(q) == 2, "Q8 a late end of it is no news");
+	named(queue_watermark(q) == 2, "Q8 a late end of it is no news");
 	named(queue_barrier(q) && queue_barrier(q)->op == REQUEST_JOIN,
 	      "cancelling goes up to the first barrier");
 	queue_pass(q);
@@ -197,12 +197,12 @@ packs(void)
 	   l.attempt == 1);
 	ok(queue_lease(q, w1, 100, ANY, &l) == 0);
 	queue_end(q, 9);
-	ok(queue_mark(q) == 7 && queue_waiting(q) == 19);
+	ok(queue_watermark(q) == 7 && queue_waiting(q) == 19);
 	ok(queue_step(q, 9) == NULL && queue_step(q, 8) != NULL &&
 	   queue_step(q, 6) == NULL && queue_step(q, 27) == NULL);
 	queue_end(q, 8);
 	queue_end(q, 7);
-	ok(queue_mark(q) == 10 && queue_next(q) == 27);
+	ok(queue_watermark(q) == 10 && queue_next(q) == 27);
 	queue_free(q);
 }
 
@@ -286,10 +286,10 @@ full(void)
 	named(queue_lease(q, w2, 1, ANY, &l) == 1 && l.first == 0,
 	      "Q12 but can be given out again");
 	queue_end(q, 0);
-	ok(queue_mark(q) == WINDOW);
+	ok(queue_watermark(q) == WINDOW);
 	ok(queue_lease(q, w2, WINDOW, ANY, &l) == WINDOW);
 	queue_cancel(q, NULL, NULL);
-	ok(queue_mark(q) == 2 * WINDOW && queue_idle(q));
+	ok(queue_watermark(q) == 2 * WINDOW && queue_idle(q));
 	queue_free(q);
 }
 
@@ -358,7 +358,7 @@ agrees(const struct history *h, const struct queue *q)
 		if ((queue_step(q, i) == NULL) != (h->state[i] == 'e'))
 			return false;
 	}
-	return queue_mark(q) == mark && queue_next(q) == h->next &&
+	return queue_watermark(q) == mark && queue_next(q) == h->next &&
 		queue_running(q) == running &&
 		queue_waiting(q) == h->asked - ended &&
 		queue_idle(q) == (h->asked == ended);
@@ -499,28 +499,28 @@ left(void)
 	queue_free(q);
 }
 
-/* ---- with a ledger: workers of streams of their own come and go ---- */
+/* ---- with a sampler: workers of streams of their own come and go ---- */
 
 #define EPOCH	700
 
-static struct ledger *
+static struct sampler *
 make_ledger(uint64_t seed)
 {
-	const struct ledger_options o = { .seed = seed, .batch = 1,
-					  .unit = 1 + seed % 3, .buffer = 32,
-					  .shuffle = seed % 2 };
+	const struct sampler_options o = { .seed = seed, .batch = 1,
+					   .unit = 1 + seed % 3, .buffer = 32,
+					   .shuffle = seed % 2 };
 	struct splits s = { .files = 1, .count = 1 };
 	struct fail none;
-	struct ledger *ledger;
+	struct sampler *sampler;
 
 	s.file = mem_alloc(1, sizeof(*s.file));
 	s.split = mem_alloc(1, sizeof(*s.split));
 	s.file[0].name = mem_text("a.svm");
 	s.split[0] = (struct split){ 0, 0, UINT64_MAX };
-	ledger = ledger_new(&o, &s);
-	ledger_counted(ledger, ledger_count_next(ledger), EPOCH, NULL, 0,
-		       &none);
-	return ledger;
+	sampler = sampler_new(&o, &s);
+	sampler_counted(sampler, sampler_count_next(sampler), EPOCH, NULL, 0,
+			&none);
+	return sampler;
 }
 
 /*
@@ -529,7 +529,7 @@ make_ledger(uint64_t seed)
  * has anything, whoever asks is to get something.
  */
 static bool
-never_stands(struct queue *q, struct ledger *ledger, struct rng *rng)
+never_stands(struct queue *q, struct sampler *sampler, struct rng *rng)
 {
 	struct history h = { .next = 0 };
 	size_t workers = WORKERS;
@@ -560,8 +560,8 @@ never_stands(struct queue *q, struct ledger *ledger, struct rng *rng)
 		else if (workers < WORKERS && rng_below(rng, 400) == 0)
 			workers++;
 	}
-	return queue_mark(q) == EPOCH &&
-		ledger_left(ledger) % EPOCH == 0;
+	return queue_watermark(q) == EPOCH &&
+		sampler_left(sampler) % EPOCH == 0;
 }
 
 static bool
@@ -569,17 +569,17 @@ streams(uint64_t seed)
 {
 	struct request epoch = { .op = REQUEST_EPOCH, .steps = 1,
 				 .epochs = 1 };
-	struct ledger *ledger = make_ledger(seed);
+	struct sampler *sampler = make_ledger(seed);
 	struct rng rng = { .seed = seed };
 	struct queue *q = queue_new(0);
 	bool good;
 
-	queue_follow(q, ledger);
+	queue_follow(q, sampler);
 	queue_put(q, &epoch);
-	queue_begin(q, ledger_left(ledger));
-	good = never_stands(q, ledger, &rng);
+	queue_begin(q, sampler_left(sampler));
+	good = never_stands(q, sampler, &rng);
 	queue_free(q);
-	ledger_free(ledger);
+	sampler_free(sampler);
 	return good;
 }
 
@@ -591,12 +591,12 @@ limits(void)
 					  .ahead = 8 };
 	struct request epoch = { .op = REQUEST_EPOCH, .steps = 1,
 				 .epochs = 1 };
-	struct ledger *ledger = make_ledger(0);
+	struct sampler *sampler = make_ledger(0);
 	struct queue *q = queue_new(0);
 
-	queue_follow(q, ledger);
+	queue_follow(q, sampler);
 	queue_put(q, &epoch);
-	queue_begin(q, ledger_left(ledger));
+	queue_begin(q, sampler_left(sampler));
 	ok(queue_lease_stream(q, w1, 1, ANY, &any, &l) == 1 && l.first == 0);
 	ok(queue_lease_stream(q, w1, 1, ANY, &any, &l) == 1 && l.first == 2);
 	queue_end(q, 0);
@@ -606,7 +606,7 @@ limits(void)
 	named(queue_lease_stream(q, w2, 1, 2, &any, &l) == 0,
 	      "and is not leased");
 	queue_free(q);
-	ledger_free(ledger);
+	sampler_free(sampler);
 }
 
 int

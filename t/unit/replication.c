@@ -1,8 +1,8 @@
 /* To the server that stands by for one, as the latter sees it. */
 #include "server/replication.h"
 
+#include "model_fixture.h"
 #include "post.h"
-#include "rig.h"
 
 #define LIFE	77
 #define PEER	5
@@ -13,13 +13,13 @@ static const char model[] =
 	"b = dense a units=4\nc = dense b units=4\nd = dense c units=1\n"
 	"loss mean_squared_error d\noptimizer sgd learning_rate=0.1\n";
 
-static struct rig rig;
+static struct model_fixture fixture;
 static struct plan plan;
 static struct shard *shard;
 static struct replication *r;
 static struct fail f;
 static uint64_t acted;
-static struct changes changes;
+static struct commit_log commit_log;
 
 #define checked(claim)	\
 	named((claim) && !replication_check(r, false, acted), #claim)
@@ -36,12 +36,12 @@ hello(uint64_t peer, uint64_t life, const char *endpoint)
 }
 
 static void
-hear(uint64_t peer, enum message_kind kind, uint64_t held)
+receive(uint64_t peer, enum message_kind kind, uint64_t held)
 {
 	struct message m = { .kind = kind };
 
 	m.held.number = held;
-	replication_hear(r, peer, &m, acted);
+	replication_receive(r, peer, &m, acted);
 }
 
 /* Is this what the coordinator is to be told now? */
@@ -66,21 +66,22 @@ begin_it(uint64_t number, const struct change *waiting)
 	struct message sync = { .kind = MESSAGE_SYNC };
 
 	sync.sync.number = number;
-	replication_begin(r, cut_new(shard), &sync, waiting);
+	replication_begin(r, shard_snapshot_new(shard), &sync, waiting);
 }
 
 /* The cut goes over, and is acknowledged chunk by chunk. */
 static bool
 takes_all(uint64_t peer)
 {
-	struct cut *cut = cut_new(shard);
-	const size_t chunks = cut_chunks(cut);
+	struct shard_snapshot *cut = shard_snapshot_new(shard);
+	const size_t chunks = shard_snapshot_chunks(cut);
 	size_t sent = 0;
 	bool good = chunks > CREDIT;
 
 	for (size_t i = 0; i <= chunks; i++) {
 		for (; sent < chunks && sent < CREDIT + i; sent++) {
-			const struct shard_chunk c = cut_chunk(cut, sent);
+			const struct shard_chunk c =
+				shard_snapshot_chunk(cut, sent);
 
 			good = says(peer, MESSAGE_STATE) && good &&
 				last_posted->m.request == sent &&
@@ -89,9 +90,9 @@ takes_all(uint64_t peer)
 				last_posted->m.frame[0].size == c.data.size;
 		}
 		good = silent() && !replication_has_news(r) && good;
-		hear(peer, MESSAGE_OK, 0);
+		receive(peer, MESSAGE_OK, 0);
 	}
-	cut_free(cut);
+	shard_snapshot_free(cut);
 	return good && silent();
 }
 
@@ -110,10 +111,10 @@ callers(void)
 	ok(hello(4, 66, "node:1") == 0);
 	checked(replication_waits(r) && replication_reached(r) &&
 		!replication_is_there(r));
-	hear(4, MESSAGE_PONG, 0);
-	hear(6, MESSAGE_BYE, 0);
+	receive(4, MESSAGE_PONG, 0);
+	receive(6, MESSAGE_BYE, 0);
 	checked(replication_waits(r));
-	hear(4, MESSAGE_BYE, 0);
+	receive(4, MESSAGE_BYE, 0);
 	checked(!replication_waits(r));
 	ok(hello(4, 66, "node:1") == 0);
 	replication_ping(r);
@@ -130,9 +131,9 @@ copies(void)
 {
 	const struct message push = { .kind = MESSAGE_PUSH };
 
-	changes_begin(&changes, 10);
-	changes_add(&changes, 0, &push);
-	begin_it(10, changes.first);
+	commit_log_begin(&commit_log, 10);
+	commit_log_add(&commit_log, 0, &push);
+	begin_it(10, commit_log.first);
 	checked(replication_is_there(r) && !replication_waits(r));
 	ok(says(PEER, MESSAGE_SYNC) && last_posted->m.sync.number == 10 &&
 	   last_posted->m.sync.chunks > CREDIT);
@@ -147,8 +148,8 @@ copies(void)
 	ok(says(PEER, MESSAGE_REFUSED) && silent());
 	checked(!replication_is_there(r) &&
 		replication_limit(r) == UINT64_MAX);
-	changes_release(&changes);
-	changes = (struct changes){ 0 };
+	commit_log_release(&commit_log);
+	commit_log = (struct commit_log){ 0 };
 
 	ok(hello(PEER, LIFE, "node:2") == 0);
 	begin_it(10, NULL);
@@ -157,7 +158,7 @@ copies(void)
 	named(!replication_check(r, false, acted) && news(LIFE, false),
 	      "the coordinator learns of one that holds it all");
 	ok(replication_limit(r) == 10);
-	hear(PEER, MESSAGE_OK, 0);
+	receive(PEER, MESSAGE_OK, 0);
 	replication_drop_copying(r);
 	checked(replication_is_there(r) && silent());
 }
@@ -168,16 +169,16 @@ holds_changes(void)
 	const struct message push = { .kind = MESSAGE_PUSH };
 	const struct change *c;
 
-	changes_begin(&changes, 10);
-	c = changes_add(&changes, 0, &push);
+	commit_log_begin(&commit_log, 10);
+	c = commit_log_add(&commit_log, 0, &push);
 	replication_forward(r, c);
 	ok(says(PEER, MESSAGE_PUSH) && silent());
-	hear(6, MESSAGE_HELD, 11);
+	receive(6, MESSAGE_HELD, 11);
 	ok(replication_limit(r) == 10);
-	hear(PEER, MESSAGE_HELD, 11);
+	receive(PEER, MESSAGE_HELD, 11);
 	checked(replication_limit(r) == 11 && acted == 10);
 	acted = 11;
-	hear(PEER, MESSAGE_HELD, 9);
+	receive(PEER, MESSAGE_HELD, 9);
 	checked(replication_limit(r) == 11);
 	named(!replication_has_news(r), "that is no news");
 	named(replication_check(r, true, acted) &&
@@ -223,10 +224,10 @@ static void
 goes(void)
 {
 	in_sync(7);
-	hear(7, MESSAGE_BYE, 0);
+	receive(7, MESSAGE_BYE, 0);
 	checked(!replication_is_there(r) && news(0, false));
 	in_sync(8);
-	hear(8, MESSAGE_REFUSED, 0);
+	receive(8, MESSAGE_REFUSED, 0);
 	named(!replication_is_there(r) && replication_waits(r) &&
 	      news(0, false), "one that must not begin anew yet waits");
 	in_sync(9);
@@ -235,7 +236,7 @@ goes(void)
 	      news(0, false), "one that has reconnected begins anew");
 	in_sync(10);
 	post_deaf = 10;
-	replication_forward(r, changes.first);
+	replication_forward(r, commit_log.first);
 	post_deaf = 0;
 	checked(!replication_is_there(r) && news(0, false));
 	in_sync(11);
@@ -272,7 +273,7 @@ kept(void)
 	replication_watch(r, false, 100, 1101);
 	replication_watch(r, true, 100, 1102);
 	checked(replication_is_there(r));
-	hear(14, MESSAGE_PONG, 0);
+	receive(14, MESSAGE_PONG, 0);
 	replication_watch(r, true, 100, 1203);
 	checked(replication_is_there(r));
 	replication_watch(r, true, 100, 1303);
@@ -289,13 +290,13 @@ main(void)
 	struct place *place;
 	size_t places;
 
-	rig_begin(&rig, model);
-	place = partition_plan(rig.variable, rig.variables,
+	fixture_begin(&fixture, model);
+	place = partition_plan(fixture.variable, fixture.variables,
 			       &(struct partitioner){ .kind = PARTITION_NONE },
 			       PLACE_BALANCED, 1, &places);
-	plan_make(&plan, rig.model, place, places, endpoint, 1);
+	plan_make(&plan, fixture.model, place, places, endpoint, 1);
 	free(place);
-	shard = shard_new(&plan, rig.model, 0, NULL);
+	shard = shard_new(&plan, fixture.model, 0, NULL);
 	callers();
 	copies();
 	holds_changes();
@@ -304,9 +305,9 @@ main(void)
 	kept();
 	replication_free(r);
 	replication_free(NULL);
-	changes_release(&changes);
+	commit_log_release(&commit_log);
 	shard_free(shard);
 	plan_release(&plan);
-	rig_end(&rig);
+	fixture_end(&fixture);
 	return tap_done();
 }

@@ -1,14 +1,14 @@
 /* The run that a worker or an evaluator takes part in, as PLANs tell of it. */
 #include "client/run.h"
 
+#include "model_fixture.h"
 #include "post.h"
-#include "rig.h"
 
 static const char model[] =
 	"input x float[3]\nlabel y float\na = dense x units=1\n"
 	"loss mean_squared_error a\noptimizer sgd\n";
 
-static struct rig rig;
+static struct model_fixture fixture;
 static struct plan plan;
 static struct pack model_frame, plan_frame;
 static struct run run;
@@ -109,13 +109,13 @@ main(void)
 	struct place *place;
 	size_t places;
 
-	rig_begin(&rig, model);
-	place = partition_plan(rig.variable, rig.variables,
+	fixture_begin(&fixture, model);
+	place = partition_plan(fixture.variable, fixture.variables,
 			       &(struct partitioner){ .kind = PARTITION_NONE },
 			       PLACE_BALANCED, 1, &places);
-	plan_make(&plan, rig.model, place, places, endpoint, 1);
+	plan_make(&plan, fixture.model, place, places, endpoint, 1);
 	free(place);
-	plan_write_model(&model_frame, &rig.source);
+	plan_write_model(&model_frame, &fixture.source);
 	plan_write(&plan_frame, &plan);
 	malformed();
 	terms();
@@ -123,6 +123,6 @@ main(void)
 	pack_release(&model_frame);
 	pack_release(&plan_frame);
 	plan_release(&plan);
-	rig_end(&rig);
+	fixture_end(&fixture);
 	return tap_done();
 }

@@ -7,12 +7,12 @@
 
 #include "client/client.h"
 
+#include "model_fixture.h"
 #include "post.h"
-#include "rig.h"
 
 #define SERVER	(1000 + post_dialled)	/* the last one that was dialled */
 
-static struct rig rig;
+static struct model_fixture fixture;
 static struct plan plan;
 static struct client *client;
 
@@ -27,7 +27,7 @@ served_welcome(uint64_t now)
 	m.welcome.role = ROLE_SERVER;
 	m.welcome.life = 1;
 	named(says(SERVER, MESSAGE_HELLO) &&
-	      client_hear(client, SERVER, &m, now, &f) == 0 &&
+	      client_receive(client, SERVER, &m, now, &f) == 0 &&
 	      client_ready(client), "the server lets the client in");
 }
 
@@ -40,13 +40,13 @@ served_begin(const char *model)
 	struct fail f;
 	size_t places;
 
-	rig_begin(&rig, model);
-	place = partition_plan(rig.variable, rig.variables,
+	fixture_begin(&fixture, model);
+	place = partition_plan(fixture.variable, fixture.variables,
 			       &(struct partitioner){ .kind = PARTITION_NONE },
 			       PLACE_BALANCED, 1, &places);
-	plan_make(&plan, rig.model, place, places, endpoint, 1);
+	plan_make(&plan, fixture.model, place, places, endpoint, 1);
 	free(place);
-	client = client_new(&plan, rig.model, ROLE_WORKER, 7, &post, 0, &f);
+	client = client_new(&plan, fixture.model, ROLE_WORKER, 7, &post, 0, &f);
 	served_welcome(0);
 }
 
@@ -56,7 +56,7 @@ served_end(void)
 	client_free(client);
 	post_clear();
 	plan_release(&plan);
-	rig_end(&rig);
+	fixture_end(&fixture);
 }
 
 /*
@@ -86,7 +86,7 @@ serve_with(float value, enum outcome outcome, struct fail *f)
 	m.frames = asked->kind != MESSAGE_PUSH;
 	codec->encode(bytes, values, codec_elements(floats));
 	m.frame[0] = (struct frame){ bytes, codec_size(codec, floats), NULL };
-	status = client_hear(client, SERVER, &m, 0, f);
+	status = client_receive(client, SERVER, &m, 0, f);
 	free(bytes);
 	free(values);
 	return status;

@@ -7,7 +7,7 @@
 #include "base/window.h"
 #include "wire/keys.h"
 
-#include "rig.h"
+#include "model_fixture.h"
 #include "tap.h"
 
 #include <math.h>
@@ -38,7 +38,7 @@ static struct said {
 	size_t size;		/* bytes of them */
 } said;
 
-static struct rig rig;
+static struct model_fixture fixture;
 static struct plan plan;
 static struct pack model_frame, plan_frame;
 static struct server *server;
@@ -81,7 +81,7 @@ tell(uint64_t peer, struct message m)
 {
 	said = (struct said){ 0 };
 	m.request = ++number;
-	server_hear(server, peer, &m, now);
+	server_receive(server, peer, &m, now);
 	return said.m.request == number && said.peer == peer ?
 		said.m.kind : (enum message_kind)0;
 }
@@ -473,7 +473,7 @@ once(void)
 	ok(strstr(server_state(server), "6 pushes applied, 4 repeats"));
 }
 
-/* See t/unit/recall for those that are remembered. */
+/* See t/unit/pull_keys for those that are remembered. */
 static void
 of_a_pull(void)
 {
@@ -788,7 +788,7 @@ can_save(void *self, enum saves saves, uint64_t which, struct fail *f)
 static void
 limits(void)
 {
-	const double bytes = shard_bytes(&plan, rig.model, 0);
+	const double bytes = shard_bytes(&plan, fixture.model, 0);
 
 	begin();
 	tell(COORD, hello(ROLE_COORDINATOR));
@@ -1013,7 +1013,7 @@ rounds(void)
 	late.frame[0].size++;
 	late.request = 5;
 	said.m.kind = MESSAGE_KINDS;
-	server_hear(server, WORKER, &late, now);
+	server_receive(server, WORKER, &late, now);
 	named(said.m.kind == MESSAGE_KINDS, "a pull waits for its round");
 	ok(pushed(slot(11, 0, 1)) == OUTCOME_LATER);
 	ok(pushed(slot(10, 0, 1)) == OUTCOME_STAGED &&
@@ -1037,7 +1037,7 @@ rounds(void)
 	      "a coordinator that has forgotten it");
 	ok(pushed(slot(10, 0, 1)) == OUTCOME_DUP);
 	late.pull.after = 13;
-	server_hear(server, WORKER, &late, now);
+	server_receive(server, WORKER, &late, now);
 	tell(COORD, void_steps(11, 2));
 	named(said.peer == WORKER && said.m.kind == MESSAGE_VALUES &&
 	      said.count == 7,
@@ -1048,7 +1048,7 @@ rounds(void)
 	/* A pull that waits comes as it was asked for; slots may differ. */
 	late = narrow(late);
 	late.pull.after = 14;
-	server_hear(server, WORKER, &late, now);
+	server_receive(server, WORKER, &late, now);
 	ok(pushed(narrow(slot(13, 1, 2))) == OUTCOME_STAGED && applied(1));
 	tell(COORD, commit(13));
 	ok(said.peer == WORKER && said.m.kind == MESSAGE_VALUES &&
@@ -1063,14 +1063,14 @@ main(void)
 	struct place *place;
 	size_t places;
 
-	rig_begin(&rig, model);
-	place = partition_plan(rig.variable, rig.variables,
+	fixture_begin(&fixture, model);
+	place = partition_plan(fixture.variable, fixture.variables,
 			       &(struct partitioner){ .kind = PARTITION_NONE },
 			       PLACE_BALANCED, 1, &places);
-	plan_make(&plan, rig.model, place, places, endpoint, 1);
+	plan_make(&plan, fixture.model, place, places, endpoint, 1);
 	free(place);
 	memcpy(plan.run, run, PLAN_RUN);
-	plan_write_model(&model_frame, &rig.source);
+	plan_write_model(&model_frame, &fixture.source);
 	plan_write(&plan_frame, &plan);
 	greetings();
 	succeeded();
@@ -1095,6 +1095,6 @@ main(void)
 	pack_release(&model_frame);
 	pack_release(&plan_frame);
 	plan_release(&plan);
-	rig_end(&rig);
+	fixture_end(&fixture);
 	return tap_done();
 }

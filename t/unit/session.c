@@ -124,7 +124,7 @@ coordinators(void)
 	   session_check_term(s, 4, &f) == 0);
 	named(come(7, false, 1, 200 + LEASE) < 0 && f.kind == FAIL_AGAIN,
 	      "a run whose coordinator was heard keeps its server");
-	session_heard(s, 250);
+	session_received(s, 250);
 	ok(come(7, false, 1, 250 + LEASE) < 0);
 	named(come(7, false, 1, 251 + LEASE) == 0 &&
 	      session_coordinator(s) == 7,
@@ -169,7 +169,7 @@ has_run(void)
 	ok(session_has_run(s, 1250) && says(5, MESSAGE_PING));
 	ok(session_has_run(s, 1000 + LEASE) &&
 	   !session_has_run(s, 1001 + LEASE));
-	session_heard(s, 1500);
+	session_received(s, 1500);
 	post_deaf = 5;
 	ok(!session_has_run(s, 3000));
 	session_free(s);
@@ -189,7 +189,7 @@ idleness(void)
 	session_look(s, 250, 61500);
 	named(session_idle(s, 500) && !session_idle(s, 501),
 	      "time in which it could not look does not count");
-	session_heard(s, 61600);
+	session_received(s, 61600);
 	ok(session_look(s, 250, 61750) && !session_idle(s, 1));
 	come(5, true, 3, 61750);
 	session_claim(s, 3);

@@ -4,13 +4,13 @@
  * restore under any other plan.
  */
 #include "shard/shard.h"
-#include "shard/shard_inside.h"
+#include "shard/shard_private.h"
 
 #include "store/rows.h"
 #include "tensor/kernels.h"
 #include "wire/keys.h"
 
-#include "rig.h"
+#include "model_fixture.h"
 #include "tap.h"
 
 #include <math.h>
@@ -32,7 +32,7 @@ static const char model[] =
 	"optimizer sgd learning_rate=0.5 momentum=0\n";
 
 struct fixture {
-	struct rig rig;		/* its w: what the values should be */
+	struct model_fixture fixture;	/* its w: what the values should be */
 	struct plan plan;
 	struct shard *shard[SERVERS];
 	struct pack keys;
@@ -50,17 +50,17 @@ begin(struct fixture *x, const char *text, const char *partitioner,
 	size_t places;
 
 	*x = (struct fixture){ .plan.number = 1 };
-	rig_begin(&x->rig, text);
+	fixture_begin(&x->fixture, text);
 	partitioner_parse(&how, partitioner, &f);
-	place = partition_plan(x->rig.variable, x->rig.variables, &how,
+	place = partition_plan(x->fixture.variable, x->fixture.variables, &how,
 			       PLACE_BALANCED, servers, &places);
 	for (size_t i = 0; i < servers; i++)
 		endpoint[i] = (char *)"ipc://x";
-	plan_make(&x->plan, x->rig.model, place, places, endpoint, servers);
+	plan_make(&x->plan, x->fixture.model, place, places, endpoint, servers);
 	free(place);
 	x->plan.seed = 7;
 	for (size_t i = 0; i < servers; i++)
-		x->shard[i] = shard_new(&x->plan, x->rig.model, i, NULL);
+		x->shard[i] = shard_new(&x->plan, x->fixture.model, i, NULL);
 }
 
 static void
@@ -70,7 +70,7 @@ end(struct fixture *x)
 		shard_free(x->shard[i]);
 	plan_release(&x->plan);
 	pack_release(&x->keys);
-	rig_end(&x->rig);
+	fixture_end(&x->fixture);
 }
 
 static struct shard *
@@ -128,7 +128,7 @@ walk(const struct fixture *x, size_t part, size_t stride,
 }
 
 static bool
-pull(struct fixture *x, size_t part, const struct cut *cut,
+pull(struct fixture *x, size_t part, const struct shard_snapshot *cut,
      const struct frame *keys, struct frame *values)
 {
 	return shard_pull(holder(x, part), part, keys, cut, &codec_float32,
@@ -137,7 +137,7 @@ pull(struct fixture *x, size_t part, const struct cut *cut,
 
 /* Do all shards say what w holds?  cut: of a cut, one for each server. */
 static bool
-say(struct fixture *x, struct cut *const *cut, float *const *w)
+say(struct fixture *x, struct shard_snapshot *const *cut, float *const *w)
 {
 	float **at = mem_alloc(500000, sizeof(*at));
 	bool same = true;
@@ -161,11 +161,11 @@ say(struct fixture *x, struct cut *const *cut, float *const *w)
 static void
 first_values(struct fixture *x)
 {
-	for (size_t v = 0; v < x->rig.variables; v++) {
-		const struct variable *var = &x->rig.variable[v];
+	for (size_t v = 0; v < x->fixture.variables; v++) {
+		const struct variable *var = &x->fixture.variable[v];
 
 		initializer_fill(&var->initializer, var->name, var->shape, 7,
-				 0, x->rig.w[v], shape_size(var->shape));
+				 0, x->fixture.w[v], shape_size(var->shape));
 	}
 }
 
@@ -180,14 +180,14 @@ push_all(struct fixture *x, size_t stride, float rate)
 
 	for (size_t i = 0; i < x->plan.parts; i++) {
 		const struct frame keys = keys_of(x, i, stride);
-		const size_t n = walk(x, i, stride, at, x->rig.w);
+		const size_t n = walk(x, i, stride, at, x->fixture.w);
 		const struct frame values = { g, n * sizeof(*g), NULL };
 		const struct shard_push push = { &keys, &values, 3, rate, 0,
 						 &codec_float32 };
 		const uint64_t before = shard_version(holder(x, i), i);
 
 		for (size_t k = 0; k < n; k++) {
-			g[k] = rig_random(&rng);
+			g[k] = fixture_random(&rng);
 			*at[k] -= (rate > 0 ? rate : RATE) * (g[k] / 3);
 		}
 		good = good && shard_push(holder(x, i), i, &push, &f) == 0 &&
@@ -221,7 +221,7 @@ bad_pushes(struct fixture *x)
 
 	for (size_t i = 0; i < x->plan.parts; i++) {
 		struct frame keys = keys_of(x, i, 1);
-		const size_t n = walk(x, i, 1, at, x->rig.w);
+		const size_t n = walk(x, i, 1, at, x->fixture.w);
 		struct frame v = { g, n * sizeof(*g), NULL };
 
 		v.size -= 1;
@@ -248,7 +248,7 @@ bad_pushes(struct fixture *x)
 	named(finite, "and one that is not finite");
 	named(short_keys, "and one whose keys do not fit");
 	named(pulls, "and so is a pull of them");
-	named(say(x, NULL, x->rig.w), "and nothing has changed");
+	named(say(x, NULL, x->fixture.w), "and nothing has changed");
 }
 
 /* Half the bytes: what is pulled is the nearest to what is there. */
@@ -288,12 +288,12 @@ narrow(struct fixture *x)
 	bool pulls = true, pushes = true, sizes = true, finite = true;
 
 	for (size_t i = 0; i < x->plan.parts; i++) {
-		const size_t n = walk(x, i, 3, at, x->rig.w);
+		const size_t n = walk(x, i, 3, at, x->fixture.w);
 		char *half = bytes + i % 2;
 
 		pulls = pulls && pull_narrow(x, i, at, n);
 		for (size_t k = 0; k < n; k++) {
-			const float g = rig_random(&rng);
+			const float g = fixture_random(&rng);
 			float as_read;
 			uint16_t one;
 
@@ -316,25 +316,26 @@ narrow(struct fixture *x)
 	free(bytes);
 	named(pulls, "bfloat16 of values is pulled");
 	named(sizes && finite, "nothing of another size, or not finite");
-	named(pushes && say(x, NULL, x->rig.w), "gradients count as they come");
+	named(pushes && say(x, NULL, x->fixture.w),
+	      "gradients count as they come");
 }
 
 /* What a checkpoint would write of a cut: the rows as they are in w. */
 static bool
-arrays_are(const struct fixture *x, struct cut *const *cut,
+arrays_are(const struct fixture *x, struct shard_snapshot *const *cut,
 	   float *const *w, size_t servers)
 {
 	size_t floats = 0, all = 0;
 
 	for (size_t s = 0; s < servers; s++) {
 		size_t count;
-		const struct checkpoint_array *a = cut_arrays(cut[s],
-							      &count);
+		const struct checkpoint_array *a =
+			shard_snapshot_arrays(cut[s], &count);
 
 		for (size_t i = 0; i < count; i++) {
 			size_t v = 0, n = 0;
 
-			while (strcmp(x->rig.variable[v].name,
+			while (strcmp(x->fixture.variable[v].name,
 				      a[i].variable) != 0)
 				v++;
 
@@ -353,33 +354,33 @@ arrays_are(const struct fixture *x, struct cut *const *cut,
 			floats += n;
 		}
 	}
-	for (size_t v = 0; v < x->rig.variables; v++)
-		all += shape_size(x->rig.variable[v].shape);
+	for (size_t v = 0; v < x->fixture.variables; v++)
+		all += shape_size(x->fixture.variable[v].shape);
 	return floats == all;
 }
 
 static void
 cuts(struct fixture *x, size_t servers)
 {
-	struct cut *cut[SERVERS] = { NULL };
-	float **then = mem_alloc(x->rig.variables, sizeof(*then));
+	struct shard_snapshot *cut[SERVERS] = { NULL };
+	float **then = mem_alloc(x->fixture.variables, sizeof(*then));
 
 	for (size_t s = 0; s < servers; s++)
-		cut[s] = cut_new(x->shard[s]);
-	for (size_t v = 0; v < x->rig.variables; v++)
-		then[v] = mem_copy(x->rig.w[v], sizeof(float) *
-				   shape_size(x->rig.variable[v].shape));
+		cut[s] = shard_snapshot_new(x->shard[s]);
+	for (size_t v = 0; v < x->fixture.variables; v++)
+		then[v] = mem_copy(x->fixture.w[v], sizeof(float) *
+				   shape_size(x->fixture.variable[v].shape));
 	push_all(x, 1, 0);
 	push_all(x, 3, .25f);
 	named(say(x, cut, then), "a cut stays as it was");
-	named(say(x, NULL, x->rig.w), "while training goes on");
+	named(say(x, NULL, x->fixture.w), "while training goes on");
 	named(arrays_are(x, cut, then, servers),
 	      "a checkpoint of it is whole rows of the same");
 	for (size_t s = 0; s < servers; s++)
-		cut_free(cut[s]);
+		shard_snapshot_free(cut[s]);
 	push_all(x, 1, 0);
-	named(say(x, NULL, x->rig.w), "and without it");
-	for (size_t v = 0; v < x->rig.variables; v++)
+	named(say(x, NULL, x->fixture.w), "and without it");
+	for (size_t v = 0; v < x->fixture.variables; v++)
 		free(then[v]);
 	free(then);
 }
@@ -392,11 +393,11 @@ one_plan(const char *partitioner, size_t servers)
 	printf("# %s, %zu servers\n", partitioner, servers);
 	begin(&x, model, partitioner, servers);
 	first_values(&x);
-	named(say(&x, NULL, x.rig.w),
+	named(say(&x, NULL, x.fixture.w),
 	      "first values are the same for any number of servers");
 	named(push_all(&x, 1, 0) && push_all(&x, 3, 0) &&
 	      push_all(&x, 1, .125f), "pushes are counted");
-	named(say(&x, NULL, x.rig.w), "gradients are applied, exactly");
+	named(say(&x, NULL, x.fixture.w), "gradients are applied, exactly");
 	bad_pushes(&x);
 	narrow(&x);
 	cuts(&x, servers);
@@ -429,14 +430,14 @@ narrow_stays(void)
 
 		shard_pull(x.shard[0], 0, &keys, NULL, &codec_bfloat16, &v[i],
 			   &f);
-		hold_take(v[i].hold);
+		refcount_take(v[i].hold);
 		was[i] = mem_copy(v[i].data, v[i].size);
 		push_all(&x, 1, 0);
 	}
 	for (size_t i = MANY; i-- > 0; ) {
 		same = same && memcmp(was[i], v[i].data, v[i].size) == 0 &&
 			(i == 0 || memcmp(was[i], was[0], v[0].size) != 0);
-		hold_drop(v[i].hold);
+		refcount_drop(v[i].hold);
 		free(was[i]);
 	}
 	named(same, "what is on its way is not written to");
@@ -452,15 +453,16 @@ save(struct fixture *x, const char *dir, size_t servers)
 
 	checkpoint_name(5, name);
 	for (size_t s = 0; s < servers; s++) {
-		struct cut *cut = cut_new(x->shard[s]);
+		struct shard_snapshot *cut = shard_snapshot_new(x->shard[s]);
 		size_t count;
-		const struct checkpoint_array *a = cut_arrays(cut, &count);
+		const struct checkpoint_array *a =
+			shard_snapshot_arrays(cut, &count);
 
 		ok(checkpoint_write_part(dir, name, s, servers, a, count,
 					 &part[s], &f) == 0);
-		cut_free(cut);
+		shard_snapshot_free(cut);
 	}
-	ok(checkpoint_publish(dir, name, &info, &x->rig.source, part,
+	ok(checkpoint_publish(dir, name, &info, &x->fixture.source, part,
 			      servers, &f) == 0);
 }
 
@@ -473,7 +475,7 @@ same_shards(struct fixture *x, struct fixture *y)
 
 	for (size_t i = 0; i < x->plan.parts; i++) {
 		const struct frame keys = keys_of(x, i, 1);
-		const size_t n = walk(x, i, 1, at, x->rig.w);
+		const size_t n = walk(x, i, 1, at, x->fixture.w);
 		struct frame v;
 
 		same = same && pull(x, i, NULL, &keys, &v);
@@ -481,7 +483,7 @@ same_shards(struct fixture *x, struct fixture *y)
 			memcpy(at[k], (const char *)v.data + 4 * k, 4);
 	}
 	free(at);
-	return same && say(y, NULL, x->rig.w);
+	return same && say(y, NULL, x->fixture.w);
 }
 
 static void
@@ -492,7 +494,7 @@ push_ones(struct fixture *x)
 
 	for (size_t i = 0; i < x->plan.parts; i++) {
 		const struct frame keys = keys_of(x, i, 1);
-		const struct frame v = { g, walk(x, i, 1, at, x->rig.w) *
+		const struct frame v = { g, walk(x, i, 1, at, x->fixture.w) *
 					 sizeof(*g), NULL };
 		const struct shard_push push = { &keys, &v, 1, 0, 0,
 						 &codec_float32 };
@@ -586,7 +588,7 @@ push_step(struct fixture *x, uint64_t step)
 			floats += n * piece->width;
 		}
 		for (size_t k = 0; k < floats; k++)
-			g[k] = rig_random(&rng);
+			g[k] = fixture_random(&rng);
 
 		const struct frame keys = { x->keys.data, x->keys.size, NULL };
 		const struct frame v = { g, floats * sizeof(*g), NULL };
@@ -600,11 +602,11 @@ push_step(struct fixture *x, uint64_t step)
 
 /* What checkpoints of them would hold, to the last bit. */
 static bool
-same_cuts(struct cut *x, struct cut *y)
+same_cuts(struct shard_snapshot *x, struct shard_snapshot *y)
 {
 	size_t count, others;
-	const struct checkpoint_array *a = cut_arrays(x, &count);
-	const struct checkpoint_array *b = cut_arrays(y, &others);
+	const struct checkpoint_array *a = shard_snapshot_arrays(x, &count);
+	const struct checkpoint_array *b = shard_snapshot_arrays(y, &others);
 	bool same = count == others && count > 0;
 
 	for (size_t i = 0; same && i < count; i++) {
@@ -617,8 +619,8 @@ same_cuts(struct cut *x, struct cut *y)
 				       a[i].piece[p].count *
 				       sizeof(float)) == 0;
 	}
-	cut_free(x);
-	cut_free(y);
+	shard_snapshot_free(x);
+	shard_snapshot_free(y);
 	return same;
 }
 
@@ -635,14 +637,14 @@ late_steps(void)
 		struct fixture x, one, other, every;
 		struct rng rng = { seed, 0 };
 		bool pushed[STEPS] = { false };
-		struct cut *cut[2];
+		struct shard_snapshot *cut[2];
 
 		begin(&x, with_all, "none", 1);
 		begin(&one, with_all, "none", 1);
 		begin(&other, with_all, "none", 1);
 		begin(&every, with_all, "none", 1);
-		cut[0] = cut_below(x.shard[0], STEPS / 4);
-		cut[1] = cut_below(x.shard[0], STEPS / 2);
+		cut[0] = shard_snapshot_below(x.shard[0], STEPS / 4);
+		cut[1] = shard_snapshot_below(x.shard[0], STEPS / 2);
 		for (uint64_t left = STEPS, low = 0; left > 0; left--) {
 			uint64_t s;
 
@@ -659,10 +661,11 @@ late_steps(void)
 			while (low < STEPS && pushed[low])
 				low++;
 		}
-		below = below && same_cuts(cut[0], cut_new(one.shard[0])) &&
-			same_cuts(cut[1], cut_new(other.shard[0]));
-		all = all && same_cuts(cut_new(x.shard[0]),
-				       cut_new(every.shard[0]));
+		below = below &&
+			same_cuts(cut[0], shard_snapshot_new(one.shard[0])) &&
+			same_cuts(cut[1], shard_snapshot_new(other.shard[0]));
+		all = all && same_cuts(shard_snapshot_new(x.shard[0]),
+				       shard_snapshot_new(every.shard[0]));
 		end(&x);
 		end(&one);
 		end(&other);
@@ -707,7 +710,7 @@ push_some(struct fixture *x, struct rng *rng, float *momentum, float *value)
 	for (size_t k = 0; k < n * width; k++) {
 		const size_t at = row[k / width] * width + k % width;
 
-		g[k] = rig_random(rng);
+		g[k] = fixture_random(rng);
 		momentum[at] = .5f * momentum[at] - .25f * g[k];
 		value[at] += momentum[at];
 	}
@@ -733,10 +736,10 @@ push_some(struct fixture *x, struct rng *rng, float *momentum, float *value)
 }
 
 static bool
-cut_is(struct cut *cut, const float *then, size_t floats)
+cut_is(struct shard_snapshot *cut, const float *then, size_t floats)
 {
 	size_t count, done = 0;
-	const struct checkpoint_array *a = cut_arrays(cut, &count);
+	const struct checkpoint_array *a = shard_snapshot_arrays(cut, &count);
 	bool same = count == 2;
 
 	for (size_t i = 0; i < a->pieces; done += a->piece[i++].count)
@@ -753,26 +756,26 @@ several_chunks(size_t width)
 	float *value, *then;
 	struct rng rng = { .seed = 9 };
 	struct fixture x;
-	struct cut *cut;
+	struct shard_snapshot *cut;
 	bool good = true;
 	char text[256];
 
 	snprintf(text, sizeof(text), large_table, width);
 	begin(&x, text, "none", 1);
 	first_values(&x);
-	value = x.rig.w[x.plan.piece[0].variable];
+	value = x.fixture.w[x.plan.piece[0].variable];
 	for (int i = 0; i < 10; i++)
 		good = good && push_some(&x, &rng, momentum, value);
 	named(good, "values are as they are when they are asked for, of rows "
 	      "that were named before");
-	cut = cut_new(x.shard[0]);
+	cut = shard_snapshot_new(x.shard[0]);
 	then = mem_copy(value, floats * sizeof(*then));
 	for (int i = 0; i < 10; i++)
 		good = good && push_some(&x, &rng, momentum, value);
 	named(good, "and so is each, in whichever chunk it lies");
 	named(cut_is(cut, then, floats),
 	      "a cut stays as it was, in all chunks");
-	cut_free(cut);
+	shard_snapshot_free(cut);
 	free(then);
 	free(momentum);
 	end(&x);
@@ -789,7 +792,7 @@ counts(void)
 	struct checkpoint *from;
 	struct fixture x, y;
 	char text[256], path[128];
-	struct cut *cut;
+	struct shard_snapshot *cut;
 	size_t count;
 
 	if (!mkdtemp(dir))
@@ -803,10 +806,10 @@ counts(void)
 	snprintf(path, sizeof(path), "%s/ckpt-00000005", dir);
 	from = checkpoint_open(path, true, &f);
 	ok(from && restore(y.shard[0], from) == 0);
-	cut = cut_new(y.shard[0]);
-	named(cut_arrays(cut, &count)->updates == 2,
+	cut = shard_snapshot_new(y.shard[0]);
+	named(shard_snapshot_arrays(cut, &count)->updates == 2,
 	      "of shards that become one the most updates count");
-	cut_free(cut);
+	shard_snapshot_free(cut);
 	checkpoint_close(from);
 	ok(checkpoint_remove(dir, "ckpt-00000005", &f) == 0);
 	rmdir(dir);

@@ -1,14 +1,14 @@
 /* What a server holds for its coordinator, and the jobs that save and load. */
 #include "server/snapshots.h"
 
-#include "rig.h"
+#include "model_fixture.h"
 #include "tap.h"
 
 static const char model[] =
 	"input x float[3]\nlabel y float\na = dense x units=1\n"
 	"loss mean_squared_error a\noptimizer sgd learning_rate=0.1\n";
 
-static struct rig rig;
+static struct model_fixture fixture;
 static struct plan plan;
 static struct shard *shard;
 static struct snapshots *s;
@@ -81,7 +81,7 @@ names(void)
 static void
 saves(void)
 {
-	const struct cut *cut = snapshots_find(s, 1);
+	const struct shard_snapshot *cut = snapshots_find(s, 1);
 
 	checked(add(MESSAGE_SAVE, 1, "step-10", 21) == 0);
 	ok(snapshots_next_job(s, &job) && job.kind == JOB_SAVE &&
@@ -143,13 +143,13 @@ main(void)
 	struct place *place;
 	size_t places;
 
-	rig_begin(&rig, model);
-	place = partition_plan(rig.variable, rig.variables,
+	fixture_begin(&fixture, model);
+	place = partition_plan(fixture.variable, fixture.variables,
 			       &(struct partitioner){ .kind = PARTITION_NONE },
 			       PLACE_BALANCED, 1, &places);
-	plan_make(&plan, rig.model, place, places, endpoint, 1);
+	plan_make(&plan, fixture.model, place, places, endpoint, 1);
 	free(place);
-	shard = shard_new(&plan, rig.model, 0, NULL);
+	shard = shard_new(&plan, fixture.model, 0, NULL);
 	held();
 	names();
 	saves();
@@ -158,6 +158,6 @@ main(void)
 	snapshots_free(NULL);
 	shard_free(shard);
 	plan_release(&plan);
-	rig_end(&rig);
+	fixture_end(&fixture);
 	return tap_done();
 }

@@ -7,34 +7,35 @@
 
 #define WHOLE	UINT64_MAX
 
-static struct span_format how;
+static struct record_range_format how;
 static struct input in, label;
 static struct fail why;
 
 /* So many records from number on, entered at a byte, put behind a text. */
 static bool
-add_records(struct text *t, struct span *s)
+add_records(struct text *t, struct record_range *s)
 {
-	struct span_reader *r = span_open(s, &how, &in, 1, &label, &why);
+	struct record_range_reader *r =
+		record_range_open(s, &how, &in, 1, &label, &why);
 	struct batch b;
 	int got = r ? 1 : -1;
 
 	batch_begin(&b, &in, 1, &label);
 	b.label.input = &label;
 	while (got > 0)
-		got = span_read(r, &b, &why);
+		got = record_range_read(r, &b, &why);
 	examples_add_all(t, &b);
 	batch_release(&b);
-	span_close(r);
+	record_range_close(r);
 	return got == 0;
 }
 
-static struct span
+static struct record_range
 part(const char *file, uint64_t begin, uint64_t end)
 {
-	return (struct span){ .file = (char *)(uintptr_t)file,
-			      .begin = begin, .end = end,
-			      .count = UINT64_MAX };
+	return (struct record_range){ .file = (char *)(uintptr_t)file,
+				      .begin = begin, .end = end,
+				      .count = UINT64_MAX };
 }
 
 /*
@@ -45,7 +46,7 @@ static bool
 read_splits(const char *file, uint64_t size, struct text *t)
 {
 	char *name = mem_text(file);
-	struct span_tally tally = { 0 };
+	struct record_range_tally tally = { 0 };
 	struct splits s;
 	bool good;
 
@@ -53,10 +54,11 @@ read_splits(const char *file, uint64_t size, struct text *t)
 	good = splits_cut(&s, &name, 1, &how, true, size, &why) == 0;
 
 	for (size_t i = 0; i < s.count && good && !tally.whole; i++) {
-		struct span p = part(file, s.split[i].begin, s.split[i].end);
+		struct record_range p =
+			part(file, s.split[i].begin, s.split[i].end);
 
-		good = span_count(&p, &how, &in, 1, &label, &tally,
-				  &why) == 0;
+		good = record_range_count(&p, &how, &in, 1, &label, &tally,
+					  &why) == 0;
 		p.count = tally.records;
 		if (tally.places > 0) {
 			p.begin = tally.place[0];
@@ -163,23 +165,23 @@ test_quotes(void)
 }
 
 static bool
-counts(struct span *p, struct span_tally *t)
+counts(struct record_range *p, struct record_range_tally *t)
 {
-	return span_count(p, &how, &in, 1, &label, t, &why) == 0;
+	return record_range_count(p, &how, &in, 1, &label, t, &why) == 0;
 }
 
 static void
 test_count(void)
 {
-	struct span_tally t;
+	struct record_range_tally t;
 	struct text big = { 0 }, got = { 0 };
-	struct span p = part("big.csv", 0, WHOLE);
+	struct record_range p = part("big.csv", 0, WHOLE);
 
 	text_add(&big, "x,y\n");
-	for (int i = 0; i < 2 * SPAN_EVERY + 5; i++)
+	for (int i = 0; i < 2 * RECORD_RANGE_EVERY + 5; i++)
 		text_add(&big, "%d,0\n", i);
 	files_text("big.csv", big.data);
-	ok(counts(&p, &t) && t.records == 2 * SPAN_EVERY + 5 &&
+	ok(counts(&p, &t) && t.records == 2 * RECORD_RANGE_EVERY + 5 &&
 	   t.places == 3 && t.place[0] == 4);
 	p.begin = t.place[2];
 	p.skip = 3;
@@ -192,7 +194,8 @@ test_count(void)
 	free(t.place);
 	files_packed("big.csv.gz", "gzip", big.data, big.size);
 	p = part("big.csv.gz", 0, WHOLE);
-	ok(counts(&p, &t) && t.records == 2 * SPAN_EVERY + 5 && t.places == 0);
+	ok(counts(&p, &t) && t.records == 2 * RECORD_RANGE_EVERY + 5 &&
+	   t.places == 0);
 	text_release(&big);
 	text_release(&got);
 }
@@ -200,8 +203,8 @@ test_count(void)
 static void
 test_bad(void)
 {
-	struct span_tally t;
-	struct span p = part("bad.csv", 8, 16);
+	struct record_range_tally t;
+	struct record_range p = part("bad.csv", 8, 16);
 	struct text none = { 0 };
 
 	files_text("bad.csv", "x,y\n1,2\n3,4\n5\n7,8\n");
@@ -246,11 +249,11 @@ passed_over(const char *name, const char *head, const char *good,
 	    const char *misfit)
 {
 	enum { RECORDS = 4000 };
-	struct bad bad = { .most = RECORDS };
-	const struct span_format plain = how;
+	struct skip_records bad = { .most = RECORDS };
+	const struct record_range_format plain = how;
 	struct text file = { 0 }, got = { 0 };
-	struct span p = part(name, strlen(head) + strlen(good), WHOLE);
-	struct span_tally t = { 0 };
+	struct record_range p = part(name, strlen(head) + strlen(good), WHOLE);
+	struct record_range_tally t = { 0 };
 	unsigned long long before, all;
 	bool right;
 
@@ -295,19 +298,19 @@ test_many_bad(void)
 static void
 test_denied(void)
 {
-	struct span p = part("pipe:touch ran", 0, WHOLE);
+	struct record_range p = part("pipe:touch ran", 0, WHOLE);
 
-	ok(!span_open(&p, &how, &in, 1, &label, &why) &&
+	ok(!record_range_open(&p, &how, &in, 1, &label, &why) &&
 	   why.kind == FAIL_DENIED && access("ran", F_OK) != 0);
 	p = part("-", 0, WHOLE);
-	ok(!span_open(&p, &how, &in, 1, &label, &why) &&
+	ok(!record_range_open(&p, &how, &in, 1, &label, &why) &&
 	   why.kind == FAIL_DENIED);
 	p = part("/dev/zero", 0, WHOLE);
-	ok(!span_open(&p, &how, &in, 1, &label, &why) &&
+	ok(!record_range_open(&p, &how, &in, 1, &label, &why) &&
 	   strcmp(why.text, "/dev/zero: it is no plain file") == 0);
 	p = part("x-idx3-ubyte", 0, WHOLE);
 	p.label = p.file;
-	ok(!span_open(&p, &how, &in, 1, &label, &why) &&
+	ok(!record_range_open(&p, &how, &in, 1, &label, &why) &&
 	   why.kind == FAIL_NOINPUT);
 }
 

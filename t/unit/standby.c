@@ -7,7 +7,7 @@
 #include "server/primary.h"
 #include "server/replication.h"
 
-#include "script.h"
+#include "server_replay.h"
 #include "tap.h"
 
 /* The standby calls at any time, the server dies at any time after. */
@@ -27,7 +27,7 @@ interleaving(uint64_t seed)
 		if (heard == calls && !standby.out.last)
 			call();
 		if (what < 4)
-			hear_script(&primary, ++heard);
+			receive_script(&primary, ++heard);
 		else if (what < 6)
 			deliver(&primary, &standby, PRIMARY);
 		else if (what < 7)
@@ -88,7 +88,7 @@ in_sync(void)
 	call();
 	deliver_all();
 	while (heard < 20)
-		hear_script(&primary, ++heard);
+		receive_script(&primary, ++heard);
 }
 
 /* Only the coordinator lets a server go on without its standby. */
@@ -101,19 +101,19 @@ stalled(void)
 	deliver_all();
 	ok(answered(20));
 	while (heard < 40)
-		hear_script(&primary, ++heard);
-	tell_plan(&primary, TERM, 2);
+		receive_script(&primary, ++heard);
+	notify_plan(&primary, TERM, 2);
 	ok(answered(20) && !primary.answered[CHANGES - 1]);
-	tell_plan(&primary, TERM + 1, 0);
+	notify_plan(&primary, TERM + 1, 0);
 	ok(answered(40) && primary.answered[CHANGES - 1] == 1);
-	hear_script(&primary, ++heard);
+	receive_script(&primary, ++heard);
 	ok(answered(41));
 
 	/* It wakes up, and begins anew. */
 	primary.told = false;
 	deliver_all();
 	ok(primary.told && primary.standby_life == 2);
-	hear_script(&primary, ++heard);
+	receive_script(&primary, ++heard);
 	ok(answered(41));
 	deliver_all();
 	ok(answered(42));
@@ -130,7 +130,7 @@ broken(void)
 	server_ping_standbys(primary.server);
 	unreachable = false;
 	ok(primary.standby_life == 0);
-	hear_script(&primary, ++heard);
+	receive_script(&primary, ++heard);
 	ok(answered(20));
 	primary.told = false;
 	greet(&primary, COORD, ROLE_COORDINATOR, TERM);
@@ -138,10 +138,10 @@ broken(void)
 
 	/* The coordinator that counts on it learns so in its new term. */
 	primary.told = false;
-	tell_plan(&primary, TERM + 1, 2);
+	notify_plan(&primary, TERM + 1, 2);
 	ok(primary.told && primary.standby_life == 0 &&
 	   primary.standby_term == TERM + 1 && answered(20));
-	tell_plan(&primary, TERM + 2, 0);
+	notify_plan(&primary, TERM + 2, 0);
 	ok(answered(21));
 	end();
 
@@ -151,10 +151,10 @@ broken(void)
 	begin(&rng);
 	call();
 	deliver(&standby, &primary, STANDBY);
-	hear_script(&primary, ++heard);
+	receive_script(&primary, ++heard);
 	ok(answered(2));
 	unreachable = true;
-	hear_script(&primary, ++heard);
+	receive_script(&primary, ++heard);
 	unreachable = false;
 	ok(answered(3) && !primary.told);
 	end();
@@ -171,10 +171,10 @@ a_late_plan(void)
 	deliver_all();
 	ok(primary.told && primary.standby_life == 2 &&
 	   !primary.standby_counted && answered(20));
-	tell_plan(&primary, TERM, 0);
+	notify_plan(&primary, TERM, 0);
 	named(!count_on(&primary, TERM, 2) && primary.standby_life == 0,
 	      "a standby that was let go is not acknowledged");
-	hear_script(&primary, ++heard);
+	receive_script(&primary, ++heard);
 	ok(answered(21));
 	primary.told = false;
 	deliver_all();
@@ -183,7 +183,7 @@ a_late_plan(void)
 	named(!count_on(&primary, TERM, 3) && count_on(&primary, TERM, 2),
 	      "it is acknowledged by its own life");
 	named(!count_on(&primary, TERM - 1, 2), "and by the newest term");
-	tell_plan(&primary, TERM + 1, 2);
+	notify_plan(&primary, TERM + 1, 2);
 	deliver_all();
 	ok(primary.said.kind == MESSAGE_OK && primary.said.ok.standby == 2);
 	end();
@@ -196,7 +196,7 @@ a_late_plan(void)
 	unreachable = false;
 	ok(primary.told && primary.standby_life == 0 &&
 	   !primary.standby_counted);
-	hear_script(&primary, ++heard);
+	receive_script(&primary, ++heard);
 	named(answered(21), "what nobody counts on holds nobody up");
 	end();
 }
@@ -213,17 +213,17 @@ silent(void)
 	call();
 	deliver(&standby, &primary, STANDBY);
 	while (heard < 20)
-		hear_script(&primary, ++heard);
+		receive_script(&primary, ++heard);
 	ok(answered(20) && !primary.told);
 
 	/* It has the cut, and does not say that it holds what came since. */
 	for (int i = 0; i < 1000; i++)
-		side_hear(&primary, STANDBY, &okay);
-	hear_script(&primary, ++heard);
-	server_hear(primary.server, COORD, &ping, 1);
-	server_hear(primary.server, COORD, &ping, 1001);
+		side_receive(&primary, STANDBY, &okay);
+	receive_script(&primary, ++heard);
+	server_receive(primary.server, COORD, &ping, 1);
+	server_receive(primary.server, COORD, &ping, 1001);
 	ok(answered(20) && !primary.told);
-	server_hear(primary.server, COORD, &ping, 1002);
+	server_receive(primary.server, COORD, &ping, 1002);
 	ok(answered(21) && !primary.told);
 
 	/* It awakes, and begins anew. */
@@ -243,14 +243,14 @@ behind(void)
 	call();
 	deliver(&standby, &primary, STANDBY);
 	while (heard < 1 + REPLICATION_BEHIND)
-		hear_script(&primary, ++heard);
+		receive_script(&primary, ++heard);
 	ok(answered(1 + REPLICATION_BEHIND));
 	while (heard < 40 + REPLICATION_BEHIND)
-		hear_script(&primary, ++heard);
+		receive_script(&primary, ++heard);
 	named(answered(1 + REPLICATION_BEHIND),
 	      "more wait while it takes the cut");
 	for (int i = 0; i < 1000; i++)
-		side_hear(&primary, STANDBY, &okay);
+		side_receive(&primary, STANDBY, &okay);
 	named(answered(1 + REPLICATION_BEHIND),
 	      "and when it has the cut alone");
 	end();
@@ -266,7 +266,7 @@ promised(void)
 	deliver_all();
 	greet(&standby, WORKER, ROLE_WORKER, TERM);
 	ok(standby.said.kind == 0);
-	tell_plan(&standby, TERM, 0);	/* from nobody: refused */
+	notify_plan(&standby, TERM, 0);	/* from nobody: refused */
 	ok(server_acted(standby.server) == 19);
 	greet(&standby, COORD, ROLE_COORDINATOR, TERM + 1);
 
@@ -275,9 +275,9 @@ promised(void)
 	deliver_all();
 	ok(server_acted(standby.server) == 19);
 
-	tell_plan(&standby, TERM, 0);
+	notify_plan(&standby, TERM, 0);
 	ok(standby.said.kind == MESSAGE_REFUSED);
-	tell_plan(&standby, TERM + 1, 0);
+	notify_plan(&standby, TERM + 1, 0);
 	ok(standby.said.kind == MESSAGE_OK);
 	ok(!server_over(primary.server, &f));
 	deliver_all();
@@ -306,37 +306,37 @@ replaced(void)
 	hello.hello.term = TERM + 1;
 	side_new(&next, 3);
 	server_follow(next.server, "node:2", "node:1", &f);
-	side_hear(&next, WORKER, &hello);
+	side_receive(&next, WORKER, &hello);
 	ok(!server_over(next.server, &f));
 
 	/* It may be there too early, and a standby has no standby. */
 	hello.hello.role = ROLE_STANDBY;
 	hello.hello.life = 2;
-	side_hear(&next, WORKER, &hello);
+	side_receive(&next, WORKER, &hello);
 	ok(next.said.kind == MESSAGE_REFUSED &&
 	   next.said.refused.status == FAIL_AGAIN);
 	in_sync();
 	deliver_all();
-	side_hear(&standby, PRIMARY, &refused);
+	side_receive(&standby, PRIMARY, &refused);
 	ok(!server_over(standby.server, &f));
 	end();
 
 	/* Who has not got all yet ends. */
 	begin(&rng);
-	hear_script(&primary, ++heard);
+	receive_script(&primary, ++heard);
 	call();
 	deliver(&standby, &primary, STANDBY);
 	deliver(&primary, &standby, PRIMARY);
 	deliver(&primary, &standby, PRIMARY);
 	ok(!server_over(standby.server, &f));
-	side_hear(&standby, PRIMARY, &refused);
+	side_receive(&standby, PRIMARY, &refused);
 	ok(server_over(standby.server, &f) && f.kind == FAIL_AGAIN);
 	end();
 
 	/* Who has no memory for it, too: it would be asked again for ever. */
 	begin(&rng);
 	server_limit(standby.server, 1000, NULL);
-	hear_script(&primary, ++heard);
+	receive_script(&primary, ++heard);
 	call();
 	deliver(&standby, &primary, STANDBY);
 	deliver(&primary, &standby, PRIMARY);
@@ -348,7 +348,7 @@ replaced(void)
 	/* Who has nothing at all, too. */
 	side_new(&standby, 2);
 	call();
-	side_hear(&standby, PRIMARY, &refused);
+	side_receive(&standby, PRIMARY, &refused);
 	ok(server_over(standby.server, &f) && f.kind == FAIL_AGAIN &&
 	   strcmp(f.text, "node:1 does not want a standby: a standby of "
 		  "node:2") == 0);
@@ -368,7 +368,7 @@ load_both(void)
 	m.cut.run = plan_run(&plan);
 	m.cut.term = TERM;
 	m.cut.cut = WIRE_NONE;
-	side_hear(&primary, COORD, &m);
+	side_receive(&primary, COORD, &m);
 	fail(&why, FAIL_IO, "it went on without");
 	deliver_all();
 	if (server_job(primary.server, &job))
@@ -397,7 +397,7 @@ lacking(void)
 	named(primary.told && primary.standby_life == 2 &&
 	      !server_over(standby.server, &f),
 	      "one that was pruned comes with all the rest, anew");
-	hear_script(&primary, ++heard);
+	receive_script(&primary, ++heard);
 	deliver_all();
 	promote();
 	make_reference(heard);
@@ -432,7 +432,7 @@ stopped(void)
 
 	in_sync();
 	deliver_all();
-	side_hear(&primary, COORD, &stop);
+	side_receive(&primary, COORD, &stop);
 	ok(server_stopping(primary.server) && server_awaits(primary.server));
 	ok(!server_stopping(standby.server));
 	deliver(&primary, &standby, PRIMARY);
@@ -447,7 +447,7 @@ stopped(void)
 	greet(&primary, COORD, ROLE_COORDINATOR, TERM);
 	call();
 	deliver(&standby, &primary, STANDBY);
-	side_hear(&primary, COORD, &stop);
+	side_receive(&primary, COORD, &stop);
 	ok(server_awaits(primary.server));
 	unreachable = true;
 	server_ping_standbys(primary.server);
@@ -469,9 +469,9 @@ logged(void)
 
 	begin(&rng);
 	server_log(primary.server);
-	server_replay(standby.server, &changes_find(&script, 1)->message);
+	server_replay(standby.server, &commit_log_find(&script, 1)->message);
 	while (heard < script.last) {
-		hear_script(&primary, ++heard);
+		receive_script(&primary, ++heard);
 		kept = kept && answered(durable + 1);
 		if (rng_below(&rng, 3) > 0)
 			continue;
@@ -488,12 +488,12 @@ logged(void)
 	make_reference(durable + 1);
 	/* A log may be older than what was answered for. */
 	greet(&standby, WORKER, ROLE_WORKER, TERM);
-	side_hear(&standby, WORKER, &pull);
+	side_receive(&standby, WORKER, &pull);
 	named(standby.said.kind == MESSAGE_REFUSED &&
 	      standby.said.refused.status == FAIL_PROTOCOL,
 	      "a server with a log waits for its coordinator");
 	greet(&standby, COORD, ROLE_COORDINATOR, TERM + 1);
-	tell_plan(&standby, TERM + 1, 0);
+	notify_plan(&standby, TERM + 1, 0);
 	greet(&standby, WORKER, ROLE_WORKER, TERM + 1);
 	ok(same(&standby, &reference));
 	side_free(&reference);
@@ -510,7 +510,7 @@ outlives(uint64_t ms, bool coordinator)
 
 	for (uint64_t end = now + ms; now < end; now += SERVER_LOOK_MS) {
 		if (coordinator)
-			side_hear(&primary, COORD, &ping);
+			side_receive(&primary, COORD, &ping);
 		server_look(primary.server, now);
 		deliver_all();
 		server_look(standby.server, now);
@@ -538,7 +538,7 @@ idle(void)
 	end();
 	in_sync();
 	deliver_all();
-	side_hear(&primary, COORD, &bye);
+	side_receive(&primary, COORD, &bye);
 	named(outlives(3000, false), "or as long as that one is kept");
 	end();
 	side_new(&standby, 2);
@@ -551,7 +551,7 @@ idle(void)
 int
 main(void)
 {
-	script_open();
+	replay_open();
 	interleavings();
 	stalled();
 	broken();
@@ -564,6 +564,6 @@ main(void)
 	stopped();
 	logged();
 	idle();
-	script_close();
+	replay_close();
 	return tap_done();
 }

@@ -2,7 +2,7 @@
  * Steps that a program computes: what it is asked, what becomes of its answer,
  * and of what cannot be one.  Who answers here is a function.
  */
-#include "rig.h"
+#include "model_fixture.h"
 
 #include "model/external.h"
 #include "tap.h"
@@ -83,7 +83,7 @@ begin(void *own, const struct model *m, struct fail *f)
 #define VARIABLES "variable W [3,2]\nvariable n [2] trainable=false\n"
 
 static void
-open_rig(struct rig *r, struct answerer *a, struct externals *e,
+open_rig(struct model_fixture *r, struct answerer *a, struct externals *e,
 	 const char *text, size_t examples)
 {
 	struct rng rng = { .seed = 4 };
@@ -91,22 +91,22 @@ open_rig(struct rig *r, struct answerer *a, struct externals *e,
 	*a = (struct answerer){ .gives = 2,
 				.answer = { .loss = .5, .has_loss = true } };
 	*e = (struct externals){ a, begin, answer };
-	rig_begin_with(r, text, e);
-	rig_fill(r, &rng);
+	fixture_begin_with(r, text, e);
+	fixture_fill(r, &rng);
 	for (size_t i = 0; i < examples; i++)
-		rig_add_example(r, &rng);
-	rig_pull(r);
+		fixture_add_example(r, &rng);
+	fixture_pull(r);
 }
 
 static size_t
-find(const struct rig *r, const char *name)
+find(const struct model_fixture *r, const char *name)
 {
 	return (size_t)(model_variable(r->model, name) - r->variable);
 }
 
 /* Is every number of the variable's gradient this one? */
 static bool
-all_are(const struct rig *r, const char *name, float x)
+all_are(const struct model_fixture *r, const char *name, float x)
 {
 	const size_t v = find(r, name);
 	const size_t width = shape_width(r->variable[v].shape);
@@ -130,7 +130,7 @@ is(const char *text, const char *wanted)
 
 /* What is wrong with the batch, as data. */
 static bool
-refused(const struct rig *r, const char *why)
+refused(const struct model_fixture *r, const char *why)
 {
 	struct fail f = { 0 };
 
@@ -143,7 +143,7 @@ test_requests(void)
 {
 	struct answerer a;
 	struct externals e;
-	struct rig r;
+	struct model_fixture r;
 	uint64_t seed;
 
 	open_rig(&r, &a, &e, DATA VARIABLES "e = embedding i dim=2\n"
@@ -164,14 +164,14 @@ test_requests(void)
 		 "W 0x[3, 2] n(fixed) 0x[2] ->"),
 	      "an evaluation wants no gradients");
 	r.batch.label.input = NULL;
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_predict(r.compute);
 	named(is(a.asked, "go predict 7: x 3x[3] e 3x[2, 2] "
 		 "W 0x[3, 2] n(fixed) 0x[2] -> go 3x[4]"),
 	      "a prediction has no label");
 	ok(model_outputs(r.model) == 4);
 	ok(compute_prediction(r.compute)[11] == 2);
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 /* Ids are as they were read, and those of bags stand beside their offsets. */
@@ -180,7 +180,7 @@ test_ids(void)
 {
 	struct answerer a;
 	struct externals e;
-	struct rig r;
+	struct model_fixture r;
 	double sum = 0;
 
 	open_rig(&r, &a, &e, DATA "step go i s\n", 4);
@@ -196,7 +196,7 @@ test_ids(void)
 	for (size_t i = 0; i <= 4; i++)
 		sum += (double)r.batch.feature[2].offset[i];
 	named(fabs(sum - a.sum) < 1e-9, "they are what was read");
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 static void
@@ -205,7 +205,7 @@ test_answer(void)
 	struct metric_state state[2] = { 0 };
 	struct answerer a;
 	struct externals e;
-	struct rig r;
+	struct model_fixture r;
 	size_t metrics;
 	const struct metric *metric;
 	float most = 0;
@@ -233,7 +233,7 @@ test_answer(void)
 	   1e-12);
 	named(isnan(metric_value(&metric[0], &state[0])),
 	      "a metric that it does not tell is nothing");
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 static void
@@ -241,7 +241,7 @@ test_regularizer(void)
 {
 	struct answerer a;
 	struct externals e;
-	struct rig r;
+	struct model_fixture r;
 	double square = 0;
 
 	open_rig(&r, &a, &e, DATA "variable W [3,2] regularizer=l2:0.5\n"
@@ -254,7 +254,7 @@ test_regularizer(void)
 	      "penalties are of the examples that count");
 	named(fabsf(compute_gradient(r.compute, 0)[0] - 2 - 2 * r.w[0][0]) <
 	      1e-6f, "and in the gradient");
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 /* Both layers' rooms are one: each gets what is said of it. */
@@ -263,7 +263,7 @@ test_views(void)
 {
 	struct answerer a;
 	struct externals e;
-	struct rig r;
+	struct model_fixture r;
 
 	open_rig(&r, &a, &e, DATA "e = embedding i dim=2\nv = flatten e\n"
 		 "step go e v\n", 1);
@@ -271,7 +271,7 @@ test_views(void)
 	named(all_are(&r, "e/embeddings",
 		      compute_rows(r.compute, 0).count == 1 ? 8 : 4),
 	      "a layer and a view of it add up");
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 static void
@@ -279,7 +279,7 @@ test_failures(void)
 {
 	struct answerer a;
 	struct externals e;
-	struct rig r;
+	struct model_fixture r;
 	struct fail f = { 0 };
 
 	open_rig(&r, &a, &e, DATA VARIABLES "step go x\nmetric hits\n", 4);
@@ -319,7 +319,7 @@ test_failures(void)
 	ok(compute_failure(r.compute)->kind == FAIL_CONFIG &&
 	   is(compute_failure(r.compute)->text, "model.ps:7: go: it predicts "
 	      "nothing: there is no predicts=SHAPE"));
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 /* The lines come behind nine others. */

@@ -1,5 +1,5 @@
 /*
- * The queue with a ledger: workers keep to their streams, idle ones help, and
+ * The queue with a sampler: workers keep to their streams, idle ones help, and
  * whatever happens every step is given out, and every place read, once.
  */
 #include "coord/queue.h"
@@ -19,23 +19,23 @@
 static char crew[WORKERS];	/* only their addresses count */
 static struct lease_terms l;
 
-static struct ledger *
+static struct sampler *
 make_ledger(uint64_t records, uint64_t batch, uint64_t unit, uint64_t buffer)
 {
-	const struct ledger_options o = { .batch = batch, .unit = unit,
-					  .buffer = buffer };
+	const struct sampler_options o = { .batch = batch, .unit = unit,
+					   .buffer = buffer };
 	struct splits s = { .files = 1, .count = 1 };
-	struct ledger *ledger;
+	struct sampler *sampler;
 	struct fail f;
 
 	s.file = mem_alloc(1, sizeof(*s.file));
 	s.split = mem_alloc(1, sizeof(*s.split));
 	s.file[0].name = mem_text("a");
 	s.split[0].end = UINT64_MAX;
-	ledger = ledger_new(&o, &s);
-	ledger_count_next(ledger);
-	ledger_counted(ledger, 0, records, NULL, 0, &f);
-	return ledger;
+	sampler = sampler_new(&o, &s);
+	sampler_count_next(sampler);
+	sampler_counted(sampler, 0, records, NULL, 0, &f);
+	return sampler;
 }
 
 static void
@@ -58,10 +58,10 @@ lease(struct queue *q, int w, uint64_t stream, size_t most, uint64_t ahead)
 static void
 test_affinity(void)
 {
-	struct ledger *ledger = make_ledger(100, 1, 1, 10);
+	struct sampler *sampler = make_ledger(100, 1, 1, 10);
 	struct queue *q = queue_new(7);
 
-	queue_follow(q, ledger);
+	queue_follow(q, sampler);
 	put(q, REQUEST_TRAIN, 10);	/* steps 7 to 16, of streams 0 1 0 1 */
 	ok(lease(q, 0, 0, 1, 6) == 1 && l.first == 7 && l.place == 0);
 	ok(lease(q, 0, 0, 1, 6) == 1 && l.first == 9 && l.place == 2);
@@ -73,7 +73,7 @@ test_affinity(void)
 	named(lease(q, 0, 0, 1, 6) == 0, "none is given that is further");
 	queue_end(q, 7);
 	queue_end(q, 8);
-	ok(queue_mark(q) == 9);
+	ok(queue_watermark(q) == 9);
 	ok(lease(q, 2, 1, 1, 6) == 1 && l.first == 14);
 	queue_return(q, &crew[1]);	/* had but the one that has ended */
 	ok(queue_return(q, &crew[0]) == 4);
@@ -81,16 +81,16 @@ test_affinity(void)
 	      "what comes back goes first, to whoever is free");
 	ok(l.place == 2);
 	queue_free(q);
-	ledger_free(ledger);
+	sampler_free(sampler);
 }
 
 static void
 test_together(void)
 {
-	struct ledger *ledger = make_ledger(23, 1, 4, 6);
+	struct sampler *sampler = make_ledger(23, 1, 4, 6);
 	struct queue *q = queue_new(0);
 
-	queue_follow(q, ledger);
+	queue_follow(q, sampler);
 	put(q, REQUEST_TRAIN, 3);
 	put(q, REQUEST_TRAIN, 20);
 	ok(lease(q, 0, 0, 8, 99) == 3 && l.first == 0);	/* the request's end */
@@ -102,7 +102,7 @@ test_together(void)
 	ok(queue_return(q, &crew[1]) == 4);
 	ok(lease(q, 0, 0, 8, 99) == 4 && l.first == 4 && l.attempt == 2);
 	queue_free(q);
-	ledger_free(ledger);
+	sampler_free(sampler);
 }
 
 static void
@@ -117,11 +117,11 @@ tell(void *to, const struct request *r, uint64_t steps)
 static void
 test_epochs(void)
 {
-	struct ledger *ledger = make_ledger(10, 1, 1, 10);
+	struct sampler *sampler = make_ledger(10, 1, 1, 10);
 	struct queue *q = queue_new(0);
 	uint64_t left, told[2] = { 0 };
 
-	queue_follow(q, ledger);
+	queue_follow(q, sampler);
 	put(q, REQUEST_TRAIN, 3);
 	put(q, REQUEST_EPOCH, 2);
 	put(q, REQUEST_TRAIN, 5);
@@ -131,7 +131,7 @@ test_epochs(void)
 	}
 	ok(lease(q, 0, 0, 1, 99) == 0 && !queue_begun(q, &left));
 	ok(queue_barrier(q) && queue_barrier(q)->op == REQUEST_EPOCH);
-	queue_begin(q, ledger_left(ledger));
+	queue_begin(q, sampler_left(sampler));
 	ok(queue_begun(q, &left) && left == 7 && queue_waiting(q) == 12);
 	for (uint64_t i = 0; i < 7; i++) {
 		lease(q, 0, 0, 1, 99);
@@ -140,19 +140,19 @@ test_epochs(void)
 	named(queue_begun(q, &left) && left == 0 &&
 	      lease(q, 0, 0, 1, 99) == 0, "what is behind it waits for it");
 	ok(queue_barrier(q)->epochs == 1);
-	queue_begin(q, ledger_left(ledger));
+	queue_begin(q, sampler_left(sampler));
 	ok(lease(q, 0, 0, 1, 99) == 1 && l.place == 10);
 	ok(lease(q, 0, 0, 1, 99) == 1 && l.place == 12);
 	queue_end(q, l.first);
 	queue_cancel(q, tell, told);
 	named(told[0] == 1 && told[1] == 9 + 5, "what has not ended is told");
-	named(queue_idle(q) && queue_mark(q) == queue_next(q) &&
-	      ledger_left(ledger) == 8,
+	named(queue_idle(q) && queue_watermark(q) == queue_next(q) &&
+	      sampler_left(sampler) == 8,
 	      "what was never leased is read by a later step");
 	put(q, REQUEST_TRAIN, 1);
 	ok(lease(q, 0, 0, 1, 99) == 1 && l.place == 11 && l.first == 20);
 	queue_free(q);
-	ledger_free(ledger);
+	sampler_free(sampler);
 }
 
 /* One of a run's steps, by its number. */
@@ -168,18 +168,18 @@ any_order(uint64_t seed)
 	struct rng rng = { .seed = seed };
 	const uint64_t records = 1 + rng_below(&rng, 300);
 	const size_t pack = 1 + rng_below(&rng, 4);
-	struct ledger *ledger = make_ledger(records, 1 + rng_below(&rng, 5),
-					    pack, rng_below(&rng, 30));
+	struct sampler *sampler = make_ledger(records, 1 + rng_below(&rng, 5),
+					      pack, rng_below(&rng, 30));
 	struct given given[PLACES];
 	unsigned char read[PLACES] = { 0 };
 	struct queue *q = queue_new(0);
-	const uint64_t steps = 3 * ledger_steps(ledger);
+	const uint64_t steps = 3 * sampler_steps(sampler);
 	uint64_t asked = 0, done = 0, lost = 0;
 	bool good = true;
 
 	for (size_t i = 0; i < PLACES; i++)
 		given[i].worker = -1;
-	queue_follow(q, ledger);
+	queue_follow(q, sampler);
 	for (int n = 0; good && done + lost < steps && n < 100000; n++) {
 		const int w = (int)rng_below(&rng, WORKERS);
 
@@ -202,7 +202,7 @@ any_order(uint64_t seed)
 				*g = (struct given){ l.place + i, w };
 			}
 		}
-		for (uint64_t i = queue_mark(q); i < queue_next(q); i++)
+		for (uint64_t i = queue_watermark(q); i < queue_next(q); i++)
 			if (given[i].worker == w && rng_below(&rng, 2)) {
 				queue_end(q, i);
 				read[given[i].place]++;
@@ -217,7 +217,7 @@ any_order(uint64_t seed)
 		}
 		if (rng_below(&rng, 100) == 0) {
 			/* Those that were under way are read by nobody. */
-			for (uint64_t i = queue_mark(q); i < queue_next(q);
+			for (uint64_t i = queue_watermark(q); i < queue_next(q);
 			     i++) {
 				const struct step *s = queue_step(q, i);
 
@@ -236,7 +236,7 @@ any_order(uint64_t seed)
 	if (!good)
 		printf("# seed %llu\n", (unsigned long long)seed);
 	queue_free(q);
-	ledger_free(ledger);
+	sampler_free(sampler);
 	return good;
 }
 

@@ -59,11 +59,11 @@ begin(uint64_t received, bool whole)
 }
 
 static int
-hear(enum message_kind kind)
+receive(enum message_kind kind)
 {
 	const struct message m = { .kind = kind };
 
-	return submission_hear(s, &m, 1, &f);
+	return submission_receive(s, &m, 1, &f);
 }
 
 static int
@@ -79,7 +79,7 @@ results(uint64_t accepted, uint64_t hash, uint64_t pending, uint64_t first,
 	m.results.first = first;
 	if (text)
 		m.frame[0] = (struct frame){ text, strlen(text), NULL };
-	return submission_hear(s, &m, 1, &f);
+	return submission_receive(s, &m, 1, &f);
 }
 
 static uint64_t
@@ -116,7 +116,7 @@ ordinary(void)
 	      said.hello.role == ROLE_SUBMITTER && said.hello.index == 1 &&
 	      strcmp(lines, "me") == 0, "it calls by its name");
 	ok(!submission_wants(s));
-	hear(MESSAGE_WELCOME);
+	receive(MESSAGE_WELCOME);
 	named(!submission_wants(s), "nothing is read before it is known what "
 	      "is there");
 	ok(results(0, 0, 0, 1, NULL) == 0 && submission_wants(s));
@@ -151,7 +151,7 @@ until_safe(size_t size)
 	memset(text, 'r', size);
 	text[size] = '\n';
 	begin(WIRE_NONE, false);
-	hear(MESSAGE_WELCOME);
+	receive(MESSAGE_WELCOME);
 	results(0, 0, 0, 1, NULL);
 	line("a");
 	submission_tick(s, 2, &f);
@@ -193,7 +193,7 @@ static void
 room(void)
 {
 	begin(WIRE_NONE, false);
-	hear(MESSAGE_WELCOME);
+	receive(MESSAGE_WELCOME);
 	results(0, 0, 0, 1, NULL);
 	line("1");
 	line("2");
@@ -212,7 +212,7 @@ static void
 losses(void)
 {
 	begin(WIRE_NONE, false);
-	hear(MESSAGE_WELCOME);
+	receive(MESSAGE_WELCOME);
 	results(0, 0, 0, 1, NULL);
 	line("a");
 	line("b");
@@ -222,7 +222,7 @@ losses(void)
 	count = 0;
 	submission_tick(s, 4, &f);
 	named(count == 0, "it is not said before the coordinator is met");
-	hear(MESSAGE_WELCOME);
+	receive(MESSAGE_WELCOME);
 	ok(results(1, hash_of("a", NULL), 0, 1, "r1\n") == 0);
 	submission_tick(s, 5, &f);
 	named(said.submit.first == 2 && strcmp(lines, "b\n") == 0 &&
@@ -234,7 +234,7 @@ losses(void)
 	      f.kind == FAIL_PROTOCOL, "one that is missing is an error");
 	submission_down(s, 6);
 	submission_up(s, 7);
-	hear(MESSAGE_WELCOME);
+	receive(MESSAGE_WELCOME);
 	named(results(0, 0, 0, 1, NULL) < 0 && f.kind == FAIL_AGAIN,
 	      "a coordinator that knows of nothing has begun anew");
 	submission_free(s);
@@ -244,7 +244,7 @@ static void
 returns(void)
 {
 	begin(1, true);
-	hear(MESSAGE_WELCOME);
+	receive(MESSAGE_WELCOME);
 	ok(results(2, hash_of("a", "b"), 0, 2, "r2\n") == 0);
 	ok(submission_resumed(s) == 2 && submission_resumed(s) == 0);
 	ok(out_is("r2\n"));
@@ -256,14 +256,14 @@ returns(void)
 	submission_free(s);
 
 	begin(1, true);
-	hear(MESSAGE_WELCOME);
+	receive(MESSAGE_WELCOME);
 	results(2, hash_of("a", "b"), 0, 2, NULL);
 	named(line("a") == 0 && line("B") < 0 && f.kind == FAIL_DATA,
 	      "... unless they are others");
 	submission_free(s);
 
 	begin(WIRE_NONE, false);
-	hear(MESSAGE_WELCOME);
+	receive(MESSAGE_WELCOME);
 	results(2, hash_of("a", "b"), 0, 3, NULL);
 	line("c");
 	submission_tick(s, 2, &f);
@@ -272,7 +272,7 @@ returns(void)
 	submission_free(s);
 
 	begin(1, true);
-	hear(MESSAGE_WELCOME);
+	receive(MESSAGE_WELCOME);
 	named(results(2, hash_of("a", "b"), 0, 3, NULL) < 0 &&
 	      f.kind == FAIL_DATA, "results that were received and are gone "
 	      "are an error");
@@ -288,12 +288,12 @@ ends(void)
 	named(submission_tick(s, TIMEOUT - 1, &f) == 0 &&
 	      submission_tick(s, TIMEOUT, &f) < 0 && f.kind == FAIL_PEER,
 	      "one that is not there is not waited for for ever");
-	hear(MESSAGE_WELCOME);
+	receive(MESSAGE_WELCOME);
 	results(0, 0, 0, 1, NULL);
 	named(submission_tick(s, TIMEOUT + 1, &f) < 0 && f.kind == FAIL_PEER,
 	      "nor one that hangs");
 	line("a");
-	hear(MESSAGE_STOP);
+	receive(MESSAGE_STOP);
 	named(submission_over(s, &status) && submission_unasked(s) == 1,
 	      "when the run ends it is known what was not asked");
 	submission_free(s);
@@ -302,13 +302,13 @@ ends(void)
 	m.refused.status = FAIL_AGAIN;
 	m.request = 1;
 	m.blob = (struct frame){ "no", 2, NULL };
-	named(submission_hear(s, &m, 1, &f) < 0 && f.kind == FAIL_AGAIN &&
+	named(submission_receive(s, &m, 1, &f) < 0 && f.kind == FAIL_AGAIN &&
 	      strcmp(f.text, "coordinator c: no") == 0, "why it is refused is "
 	      "told");
 	submission_free(s);
 
 	begin(WIRE_NONE, false);
-	hear(MESSAGE_WELCOME);
+	receive(MESSAGE_WELCOME);
 	results(0, 0, 0, 1, NULL);
 	line("a");
 	submission_tick(s, 2, &f);
@@ -317,7 +317,7 @@ ends(void)
 	m.results.hash = hash_of("a", NULL);
 	m.results.first = 1;
 	m.results.status = FAIL_DATA;
-	ok(submission_hear(s, &m, 1, &f) == 0);
+	ok(submission_receive(s, &m, 1, &f) == 0);
 	named(submission_over(s, &status) && status == FAIL_DATA,
 	      "after an error it is over, whatever input is left");
 	submission_free(s);

@@ -1,5 +1,5 @@
 /* Whole models learn, with a server's arithmetic but without a server. */
-#include "rig.h"
+#include "model_fixture.h"
 
 #include "base/hash.h"
 #include "tap.h"
@@ -18,7 +18,7 @@ static const char avengers[] =
 	"optimizer rmsprop learning_rate=0.1\n";
 
 struct trainer {
-	struct rig rig;
+	struct model_fixture fixture;
 	float **slot[OPTIMIZER_SLOTS];
 	uint64_t t;
 };
@@ -27,15 +27,15 @@ static void
 trainer_begin(struct trainer *t, const char *text)
 {
 	*t = (struct trainer){ 0 };
-	rig_begin(&t->rig, text);
+	fixture_begin(&t->fixture, text);
 	for (size_t k = 0; k < OPTIMIZER_SLOTS; k++)
-		t->slot[k] = mem_alloc(t->rig.variables, sizeof(float *));
-	for (size_t v = 0; v < t->rig.variables; v++) {
-		const struct variable *var = &t->rig.variable[v];
+		t->slot[k] = mem_alloc(t->fixture.variables, sizeof(float *));
+	for (size_t v = 0; v < t->fixture.variables; v++) {
+		const struct variable *var = &t->fixture.variable[v];
 		const size_t n = shape_size(var->shape);
 
 		initializer_fill(&var->initializer, var->name, var->shape, 1,
-				 0, t->rig.w[v], n);
+				 0, t->fixture.w[v], n);
 		for (size_t k = 0; k < var->optimizer->slots; k++) {
 			t->slot[k][v] = mem_alloc(n, sizeof(float));
 			for (size_t i = 0; i < n; i++)
@@ -49,27 +49,27 @@ static void
 trainer_end(struct trainer *t)
 {
 	for (size_t k = 0; k < OPTIMIZER_SLOTS; k++) {
-		for (size_t v = 0; v < t->rig.variables; v++)
+		for (size_t v = 0; v < t->fixture.variables; v++)
 			free(t->slot[k][v]);
 		free(t->slot[k]);
 	}
-	rig_end(&t->rig);
+	fixture_end(&t->fixture);
 }
 
 static void
 apply(struct trainer *t, size_t v)
 {
-	const struct variable *var = &t->rig.variable[v];
-	const struct compute_rows rows = compute_rows(t->rig.compute, v);
+	const struct variable *var = &t->fixture.variable[v];
+	const struct compute_rows rows = compute_rows(t->fixture.compute, v);
 	const size_t width = shape_width(var->shape);
-	float *g = compute_gradient(t->rig.compute, v);
+	float *g = compute_gradient(t->fixture.compute, v);
 
 	for (size_t i = 0; i < rows.count; i++) {
 		const size_t at = (rows.ids ? rows.ids[i] : i) * width;
 		struct update u = {
-			.w = t->rig.w[v] + at, .n = width,
+			.w = t->fixture.w[v] + at, .n = width,
 			.sum = g + i * width,
-			.examples = (float)t->rig.batch.examples,
+			.examples = (float)t->fixture.batch.examples,
 			.learning_rate = schedule_at(&var->optimizer->schedule,
 						     t->t - 1),
 			.t = t->t
@@ -85,20 +85,20 @@ apply(struct trainer *t, size_t v)
 static double
 train(struct trainer *t)
 {
-	struct compute *c = t->rig.compute;
+	struct compute *c = t->fixture.compute;
 	struct fail f;
 
 	t->t++;
-	rig_pull(&t->rig);
+	fixture_pull(&t->fixture);
 	compute_train(c, t->t, NULL);
 	compute_clip(c);
 	if (compute_check(c, &f)) {
 		printf("# %s\n", f.text);
 		return 1e9;
 	}
-	for (size_t v = 0; v < t->rig.variables; v++)
+	for (size_t v = 0; v < t->fixture.variables; v++)
 		apply(t, v);
-	return compute_loss(c) / (double)t->rig.batch.examples;
+	return compute_loss(c) / (double)t->fixture.batch.examples;
 }
 
 /* The tutorial's rule: yes if an avenger is among the three. */
@@ -133,16 +133,16 @@ test_avengers(void)
 	size_t metrics;
 
 	trainer_begin(&t, avengers);
-	metric = model_metrics(t.rig.model, &metrics);
+	metric = model_metrics(t.fixture.model, &metrics);
 	ok(metrics == 1 && strcmp(metric_name(metric), "accuracy") == 0);
 	for (int step = 0; step < 40; step++) {
-		batch_reset(&t.rig.batch);
+		batch_reset(&t.fixture.batch);
 		for (int i = 0; i < 10; i++)
-			add_avengers(&t.rig.batch, &rng);
+			add_avengers(&t.fixture.batch, &rng);
 		if (step >= 20)
-			compute_metrics((rig_pull(&t.rig),
-					 compute_forward(t.rig.compute),
-					 t.rig.compute), &state);
+			compute_metrics((fixture_pull(&t.fixture),
+					 compute_forward(t.fixture.compute),
+					 t.fixture.compute), &state);
 		train(&t);
 	}
 	ok(metric_value(metric, &state) == 1);
@@ -171,22 +171,22 @@ test_table_equals_dense(const char *optimizer)
 		 optimizer);
 	trainer_begin(&dense, text);
 	for (int step = 0; step < 50; step++) {
-		batch_reset(&table.rig.batch);
-		batch_reset(&dense.rig.batch);
+		batch_reset(&table.fixture.batch);
+		batch_reset(&dense.fixture.batch);
 		for (int e = 0; e < 6; e++) {
-			rig_add_example(&table.rig, &rng);
-			batch_append(&dense.rig.batch, &table.rig.batch,
+			fixture_add_example(&table.fixture, &rng);
+			batch_append(&dense.fixture.batch, &table.fixture.batch,
 				     (size_t)e);
 		}
 		train(&table);
 		train(&dense);
 	}
 	for (size_t i = 0; i < 7; i++) {
-		const float off = table.rig.w[0][i] - dense.rig.w[0][i];
+		const float off = table.fixture.w[0][i] - dense.fixture.w[0][i];
 
 		worst = fmaxf(worst, fabsf(off));
 	}
-	ok(worst < 1e-6f && fabsf(table.rig.w[0][0]) > 1e-3f);
+	ok(worst < 1e-6f && fabsf(table.fixture.w[0][0]) > 1e-3f);
 	trainer_end(&table);
 	trainer_end(&dense);
 }
@@ -202,13 +202,13 @@ test_table_equals_dense(const char *optimizer)
 
 /* The gradient by all of wide/kernel, over examples first to end. */
 static void
-gradient_of(struct rig *r, const struct rig *all, size_t first, size_t end,
-	    float *sum)
+gradient_of(struct model_fixture *r, const struct model_fixture *all,
+	    size_t first, size_t end, float *sum)
 {
 	batch_reset(&r->batch);
 	for (size_t i = first; i < end; i++)
 		batch_append(&r->batch, &all->batch, i);
-	rig_pull(r);
+	fixture_pull(r);
 	compute_train(r->compute, 0, NULL);
 
 	const struct compute_rows rows = compute_rows(r->compute, 0);
@@ -223,14 +223,14 @@ test_pieces(void)
 {
 	float whole[30] = { 0 }, again[30] = { 0 }, pieces[30] = { 0 };
 	struct rng rng = { .seed = 8 };
-	struct rig all, r;
+	struct model_fixture all, r;
 	float worst = 0;
 
-	rig_begin(&all, WIDE_AND_DEEP("0"));
-	rig_begin(&r, WIDE_AND_DEEP("0"));
-	rig_fill(&r, &rng);
+	fixture_begin(&all, WIDE_AND_DEEP("0"));
+	fixture_begin(&r, WIDE_AND_DEEP("0"));
+	fixture_fill(&r, &rng);
 	for (int e = 0; e < 100; e++)
-		rig_add_example(&all, &rng);
+		fixture_add_example(&all, &rng);
 	gradient_of(&r, &all, 0, 100, whole);
 	for (size_t i = 0; i < 100; i += 9)
 		gradient_of(&r, &all, i, i + 9 < 100 ? i + 9 : 100, pieces);
@@ -242,8 +242,8 @@ test_pieces(void)
 	gradient_of(&r, &all, 3, 3, again);
 	ok(compute_loss(r.compute) == 0);
 	ok(memcmp(whole, again, sizeof(whole)) == 0);
-	rig_end(&all);
-	rig_end(&r);
+	fixture_end(&all);
+	fixture_end(&r);
 }
 
 /* Sums over some examples, in steps of so many. */
@@ -254,8 +254,8 @@ struct sums {
 };
 
 static void
-train_in_steps(struct rig *r, const struct rig *all, size_t size,
-	       struct sums *to)
+train_in_steps(struct model_fixture *r, const struct model_fixture *all,
+	       size_t size, struct sums *to)
 {
 	const size_t examples = all->batch.examples;
 
@@ -268,7 +268,7 @@ train_in_steps(struct rig *r, const struct rig *all, size_t size,
 		batch_append_run(&r->batch, &all->batch, first,
 				 examples - first < size ? examples - first :
 				 size);
-		rig_pull(r);
+		fixture_pull(r);
 		compute_train(r->compute, 0, to->state);
 		to->loss += compute_loss(r->compute);
 		for (size_t v = 0; v < r->variables; v++) {
@@ -314,15 +314,15 @@ test_blocks(void)
 		"sample_weight=w\nmetric accuracy\nmetric log_loss\n";
 	struct rng rng = { .seed = 21 };
 	const struct metric *metric;
-	struct rig all, r;
+	struct model_fixture all, r;
 	struct sums whole, small;
 	size_t n, right = 0;
 
-	rig_begin(&all, text);
-	rig_begin(&r, text);
-	rig_fill(&r, &rng);
+	fixture_begin(&all, text);
+	fixture_begin(&r, text);
+	fixture_fill(&r, &rng);
 	for (int e = 0; e < 50000; e++)
-		rig_add_example(&all, &rng);
+		fixture_add_example(&all, &rng);
 	train_in_steps(&r, &all, 50000, &whole);
 	train_in_steps(&r, &all, 700, &small);
 	ok(fabs(whole.loss - small.loss) < 1e-6 * fabs(small.loss));
@@ -339,21 +339,22 @@ test_blocks(void)
 		free(whole.gradient[v]);
 		free(small.gradient[v]);
 	}
-	rig_end(&all);
-	rig_end(&r);
+	fixture_end(&all);
+	fixture_end(&r);
 }
 
 /* What is dropped goes by the place in the batch, in whichever block. */
 static void
 test_dropped(void)
 {
-	struct rig r;
+	struct model_fixture r;
 	double kept = 0;
 	const size_t n = 300000;
 
-	rig_begin(&r, "input x float\nlabel t float\nd = dropout x rate=0.5\n"
-		  "y = dense d units=1 use_bias=false\n"
-		  "loss mean_absolute_error y\n");
+	fixture_begin(&r,
+		      "input x float\nlabel t float\nd = dropout x rate=0.5\n"
+		      "y = dense d units=1 use_bias=false\n"
+		      "loss mean_absolute_error y\n");
 	for (size_t i = 0; i < n; i++) {
 		feature_add_value(&r.batch.feature[0], i, 1);
 		feature_add_value(&r.batch.label, i, 0);
@@ -361,11 +362,11 @@ test_dropped(void)
 	}
 	r.batch.examples = n;
 	r.w[0][0] = 1;
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_train(r.compute, 5, NULL);
 	ok(compute_loss(r.compute) == kept && kept > .99 * (double)n);
 	ok((double)*compute_gradient(r.compute, 0) == kept);
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 /* A batch is normalized as a whole, however large: here 0, then 2. */
@@ -373,12 +374,12 @@ static void
 test_normalized(void)
 {
 	const size_t n = 300000;
-	struct rig r;
+	struct model_fixture r;
 
-	rig_begin(&r, "input x float\nlabel t float\n"
-		  "b = batch_normalization x scale=false center=false\n"
-		  "y = dense b units=1 use_bias=false\n"
-		  "loss mean_absolute_error y\n");
+	fixture_begin(&r, "input x float\nlabel t float\n"
+		      "b = batch_normalization x scale=false center=false\n"
+		      "y = dense b units=1 use_bias=false\n"
+		      "loss mean_absolute_error y\n");
 	for (size_t i = 0; i < n; i++) {
 		feature_add_value(&r.batch.feature[0], i, i < n / 2 ? 0 : 2);
 		feature_add_value(&r.batch.label, i, 0);
@@ -386,10 +387,10 @@ test_normalized(void)
 	r.batch.examples = n;
 	for (size_t v = 0; v < r.variables; v++)
 		r.w[v][0] = 1;
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_train(r.compute, 5, NULL);
 	ok(fabs(compute_loss(r.compute) - (double)n / sqrt(1.001)) < .1);
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 /* The same steps end at the same bits, dropout and all; and learn. */
@@ -404,16 +405,16 @@ test_repeat(void)
 
 		trainer_begin(&t[k], WIDE_AND_DEEP("0.3"));
 		for (int e = 0; e < 40; e++)
-			rig_add_example(&t[k].rig, &rng);
+			fixture_add_example(&t[k].fixture, &rng);
 		for (int step = 0; step < 300; step++) {
 			last = train(&t[k]);
 			first = step == 0 ? last : first;
 		}
 	}
 	ok(last < first / 2);
-	for (size_t v = 0; v < t[0].rig.variables; v++)
-		ok(memcmp(t[0].rig.w[v], t[1].rig.w[v],
-			  shape_size(t[0].rig.variable[v].shape) *
+	for (size_t v = 0; v < t[0].fixture.variables; v++)
+		ok(memcmp(t[0].fixture.w[v], t[1].fixture.w[v],
+			  shape_size(t[0].fixture.variable[v].shape) *
 			  sizeof(float)) == 0);
 	trainer_end(&t[0]);
 	trainer_end(&t[1]);
@@ -424,38 +425,38 @@ test_check(void)
 {
 	struct rng rng = { .seed = 2 };
 	struct fail f = { 0 };
-	struct rig r;
+	struct model_fixture r;
 
-	rig_begin(&r, "input x float[2]\ny = dense x units=1\n"
-		  "label t float\nloss mean_squared_error y\n"
-		  "optimizer sgd clipvalue=0.25\n");
-	rig_add_example(&r, &rng);
-	rig_add_example(&r, &rng);
+	fixture_begin(&r, "input x float[2]\ny = dense x units=1\n"
+		      "label t float\nloss mean_squared_error y\n"
+		      "optimizer sgd clipvalue=0.25\n");
+	fixture_add_example(&r, &rng);
+	fixture_add_example(&r, &rng);
 	r.w[1][0] = 100;
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_train(r.compute, 0, NULL);
 	ok(compute_check(r.compute, &f) == 0);
 	compute_clip(r.compute);
 	ok(compute_gradient(r.compute, 1)[0] == .5f);
 
 	r.w[1][0] = 1e30f;
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_train(r.compute, 0, NULL);
 	ok(compute_check(r.compute, &f) == 0);
 	r.batch.feature[0].value[0] = 1e30f;
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_train(r.compute, 0, NULL);
 	ok(compute_check(r.compute, &f) == -1 && f.kind == FAIL_DATA &&
 	   strcmp(f.text, "the gradient of y/kernel has infinite numbers or "
 		  "NaNs; a smaller learning_rate or a clipnorm may help") ==
 	   0);
 	r.w[1][0] = NAN;
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_train(r.compute, 0, NULL);
 	ok(compute_check(r.compute, &f) == -1 &&
 	   strcmp(f.text, "the loss is not a number; a smaller learning_rate "
 		  "or a clipnorm may help") == 0);
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 /* Whoever sends a gradient keeps it as it was, whatever comes after. */
@@ -463,31 +464,31 @@ static void
 test_held_gradient(void)
 {
 	struct rng rng = { .seed = 5 };
-	struct hold *hold;
-	struct rig r;
+	struct refcount *hold;
+	struct model_fixture r;
 	float *sum, first;
 
-	rig_begin(&r, "input x float[4]\nlabel y float\n"
-		  "out = dense x units=1\nloss mean_squared_error out\n"
-		  "optimizer sgd\n");
-	rig_fill(&r, &rng);
-	rig_add_example(&r, &rng);
-	rig_pull(&r);
+	fixture_begin(&r, "input x float[4]\nlabel y float\n"
+		      "out = dense x units=1\nloss mean_squared_error out\n"
+		      "optimizer sgd\n");
+	fixture_fill(&r, &rng);
+	fixture_add_example(&r, &rng);
+	fixture_pull(&r);
 	compute_train(r.compute, 0, NULL);
 	sum = compute_gradient(r.compute, 0);
 	hold = compute_gradient_hold(r.compute, 0);
 	first = *sum;
 	ok(first != 0);
-	hold_take(hold);
-	rig_pull(&r);
+	refcount_take(hold);
+	fixture_pull(&r);
 	ok(compute_gradient(r.compute, 0) != sum && *sum == first);
 	ok(compute_gradient_hold(r.compute, 0) != hold);
 	sum = compute_gradient(r.compute, 0);
-	rig_pull(&r);
+	fixture_pull(&r);
 	ok(compute_gradient(r.compute, 0) == sum);
-	rig_end(&r);
-	ok(hold_alone(hold));
-	hold_drop(hold);
+	fixture_end(&r);
+	ok(refcount_alone(hold));
+	refcount_drop(hold);
 }
 
 int

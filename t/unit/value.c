@@ -2,7 +2,7 @@
  * What every layer, activation and loss makes of given numbers, against its
  * formula written out.
  */
-#include "rig.h"
+#include "model_fixture.h"
 
 #include "model/layer.h"
 #include "tap.h"
@@ -31,7 +31,7 @@ add_values(struct feature *to, const float *x, size_t n)
  * One example: w is 2 0 2, r is 1 1 3, s is 1:0.5 3:-2, none is empty.
  */
 static void
-fill(struct rig *r, float label)
+fill(struct model_fixture *r, float label)
 {
 	static const uint64_t w[] = { 2, 0, 2 }, bag[] = { 1, 1, 3 };
 	static const uint64_t id[] = { 1, 3 };
@@ -62,7 +62,7 @@ fill(struct rig *r, float label)
 
 /* Tables are e, other weights .1 .2 .3 ..., all but the probe's. */
 static void
-set_weights(struct rig *r)
+set_weights(struct model_fixture *r)
 {
 	for (size_t v = 0; v < r->variables; v++)
 		for (size_t i = 0; i < shape_size(r->variable[v].shape); i++)
@@ -230,7 +230,7 @@ static const struct {
 
 /* A probe behind y lets through one of its numbers after the other. */
 static bool
-puts_out(struct rig *r, const double *want, size_t n)
+puts_out(struct model_fixture *r, const double *want, size_t n)
 {
 	const size_t last = r->variables - 1;
 
@@ -241,7 +241,7 @@ puts_out(struct rig *r, const double *want, size_t n)
 
 		for (size_t k = 0; k < n; k++)
 			r->w[last][k] = k == i;
-		rig_pull(r);
+		fixture_pull(r);
 		compute_forward(r->compute);
 		got = *compute_prediction(r->compute);
 		if (fabs((double)got - want[i]) <=
@@ -258,18 +258,18 @@ static void
 test_layer(const char *lines, const double *want, size_t n)
 {
 	char text[1024];
-	struct rig r;
+	struct model_fixture r;
 
 	snprintf(text, sizeof(text), "%s%s\nflat = flatten y\n"
 		 "probe = dense flat use_bias=false units=1\n"
 		 "label t float\nloss mean_squared_error probe\n", HEAD,
 		 lines);
-	rig_begin(&r, text);
+	fixture_begin(&r, text);
 	fill(&r, 0);
 	set_weights(&r);
 	tap_ok(puts_out(&r, want, n), strtok(text + strlen(HEAD), "\n"),
 	       __FILE__, __LINE__);
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 /* Of the number 7 or the logits a, and a label. */
@@ -319,20 +319,20 @@ static void
 test_loss(const char *lines, float label, double want)
 {
 	char text[1024];
-	struct rig r;
+	struct model_fixture r;
 	double got;
 
 	snprintf(text, sizeof(text), "%s%s\n", HEAD, lines);
-	rig_begin(&r, text);
+	fixture_begin(&r, text);
 	fill(&r, label);
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_train(r.compute, 1, NULL);
 	got = compute_loss(r.compute);
 	if (fabs(got - want) > 1e-6 * fmax(1, fabs(want)))
 		printf("# %s: %.9g, not %.9g\n", lines, got, want);
 	tap_ok(fabs(got - want) <= 1e-6 * fmax(1, fabs(want)),
 	       strstr(lines, "loss "), __FILE__, __LINE__);
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 /* What is no number stays none, and is not trained on as if it were one. */
@@ -340,19 +340,19 @@ static void
 test_no_number(char *lines, float label)
 {
 	char text[1024];
-	struct rig r;
+	struct model_fixture r;
 
 	snprintf(text, sizeof(text), "%s%s\n", HEAD, lines);
-	rig_begin(&r, text);
+	fixture_begin(&r, text);
 	fill(&r, label);
 	for (size_t i = 0; i < 3; i++)
 		r.batch.feature[0].value[i] = NAN;
 	*r.batch.feature[2].value = NAN;
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_train(r.compute, 1, NULL);
 	tap_ok(isnan(compute_loss(r.compute)), strtok(lines, "\n"), __FILE__,
 	       __LINE__);
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 static void
@@ -405,18 +405,18 @@ test_batch(void)
 {
 	static const float x[] = { 1, 10, 2, 20, 6, 60 };
 	const float *got[2];
-	struct rig r;
+	struct model_fixture r;
 
-	rig_begin(&r, "input x float[2]\n"
-		  "y = batch_normalization x scale=false center=false\n"
-		  "p = dense y units=1 kernel_initializer=ones\n"
-		  "label t float\nloss mean_squared_error p\n");
+	fixture_begin(&r, "input x float[2]\n"
+		      "y = batch_normalization x scale=false center=false\n"
+		      "p = dense y units=1 kernel_initializer=ones\n"
+		      "label t float\nloss mean_squared_error p\n");
 	add_values(&r.batch.feature[0], x, 6);
 	for (size_t i = 0; i < 3; i++)
 		feature_add_value(&r.batch.label, i, 0);
 	r.batch.examples = 3;
 	r.w[2][0] = r.w[2][1] = 1;
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_train(r.compute, 1, NULL);
 
 	const float *p = compute_prediction(r.compute);
@@ -428,21 +428,21 @@ test_batch(void)
 		got[v] = compute_gradient(r.compute, v);
 	ok(got[0][0] == 9 && got[0][1] == 90);
 	ok(fabsf(got[1][0] - 14) < 1e-5f && fabsf(got[1][1] - 1400) < 1e-3f);
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 /* Logits are predicted as probabilities, and measured as such. */
 static void
 test_logits(void)
 {
-	struct rig r;
+	struct model_fixture r;
 	const float *p;
 
-	rig_begin(&r, HEAD "label t id\n"
-		  "loss sparse_categorical_crossentropy a from_logits=1\n"
-		  "metric accuracy a\nmetric log_loss\n");
+	fixture_begin(&r, HEAD "label t id\n"
+		      "loss sparse_categorical_crossentropy a from_logits=1\n"
+		      "metric accuracy a\nmetric log_loss\n");
 	fill(&r, 2);
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_forward(r.compute);
 	p = compute_prediction(r.compute);
 	ok(model_outputs(r.model) == 3);
@@ -456,7 +456,7 @@ test_logits(void)
 	ok(metrics == 2 && metric_value(&metric[0], &state[0]) == 1);
 	ok(fabs(metric_value(&metric[1], &state[1]) -
 		compute_loss(r.compute)) < 1e-6);
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 /* The first metric of 7 and a label of 1. */
@@ -465,19 +465,19 @@ metric_of_7(const char *lines)
 {
 	char text[1024];
 	struct metric_state state[2] = { 0 };
-	struct rig r;
+	struct model_fixture r;
 	double value;
 	size_t n;
 
 	snprintf(text, sizeof(text), "%slabel t binary\n%s", HEAD, lines);
-	rig_begin(&r, text);
+	fixture_begin(&r, text);
 	fill(&r, 1);
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_train(r.compute, 1, state);
 	value = metric_value(model_metrics(r.model, &n), state);
 	for (size_t i = 0; i < n; i++)
 		metric_release(&state[i]);
-	rig_end(&r);
+	fixture_end(&r);
 	return value;
 }
 
@@ -534,11 +534,11 @@ auc(const char *lines)
 {
 	static const float x[] = { -30, 20, 30, 40 };
 	struct metric_state state = { 0 };
-	struct rig r;
+	struct model_fixture r;
 	double value;
 	size_t n;
 
-	rig_begin(&r, lines);
+	fixture_begin(&r, lines);
 	for (size_t i = 0; i < 4; i++) {
 		feature_add_value(&r.batch.feature[0], i, x[i]);
 		if (r.batch.label.input->kind == INPUT_ID)
@@ -547,12 +547,12 @@ auc(const char *lines)
 			feature_add_value(&r.batch.label, i, i > 1);
 	}
 	r.batch.examples = 4;
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_forward(r.compute);
 	compute_metrics(r.compute, &state);
 	value = metric_value(model_metrics(r.model, &n), &state);
 	metric_release(&state);
-	rig_end(&r);
+	fixture_end(&r);
 	return value;
 }
 
@@ -582,40 +582,40 @@ test_auc(void)
 static void
 test_regularizers(void)
 {
-	struct rig r;
+	struct model_fixture r;
 
-	rig_begin(&r, HEAD "y = embedding w dim=2 combiner=sum "
-		  "embeddings_regularizer=l1_l2:0.1:0.01\n"
-		  "z = dense y units=1 kernel_initializer=zeros "
-		  "bias_regularizer=l1\n"
-		  "label t float\nloss mean_squared_error z\n");
+	fixture_begin(&r, HEAD "y = embedding w dim=2 combiner=sum "
+		      "embeddings_regularizer=l1_l2:0.1:0.01\n"
+		      "z = dense y units=1 kernel_initializer=zeros "
+		      "bias_regularizer=l1\n"
+		      "label t float\nloss mean_squared_error z\n");
 	fill(&r, 0);
 	set_weights(&r);
 	r.w[1][0] = r.w[1][1] = 0;
 	r.w[2][0] = -2;
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_train(r.compute, 0, NULL);
 	ok(fabs(compute_loss(r.compute) - (4 + .1 * (1 + 2 + .25 + 4) +
 		.01 * (1 + 4 + .0625 + 16) + .01 * 2)) < 1e-6);
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 /* Half of the numbers go, the others double; each step others. */
 static void
 test_dropout(void)
 {
-	struct rig r;
+	struct model_fixture r;
 	double sum = 0;
 	float first;
 
-	rig_begin(&r, "input x float[4000]\ny = dropout x rate=0.5\n"
-		  "z = reduce_mean y\nlabel t float\n"
-		  "loss mean_squared_error z\n");
+	fixture_begin(&r, "input x float[4000]\ny = dropout x rate=0.5\n"
+		      "z = reduce_mean y\nlabel t float\n"
+		      "loss mean_squared_error z\n");
 	for (size_t i = 0; i < 4000; i++)
 		feature_add_value(&r.batch.feature[0], i, 1);
 	feature_add_value(&r.batch.label, 0, 0);
 	r.batch.examples = 1;
-	rig_pull(&r);
+	fixture_pull(&r);
 	for (uint64_t seed = 0; seed < 50; seed++) {
 		compute_train(r.compute, seed, NULL);
 		sum += (double)*compute_prediction(r.compute);
@@ -627,7 +627,7 @@ test_dropout(void)
 	ok(*compute_prediction(r.compute) != first);
 	compute_train(r.compute, 1, NULL);
 	ok(*compute_prediction(r.compute) == first);
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 /*
@@ -639,18 +639,18 @@ test_largest(void)
 {
 	static const float rows[] = { 1, 2, 4, 1, 0, 4 };
 	static const float share[] = { .5f, 1, .5f, .5f, 0, .5f };
-	struct rig r;
+	struct model_fixture r;
 	bool shared = true;
 
-	rig_begin(&r, "input u id[2] rows=2\nq = embedding u dim=3\n"
-		  "y = reduce_max q\nz = reduce_sum y\nlabel t float\n"
-		  "loss mean_absolute_error z\n");
+	fixture_begin(&r, "input u id[2] rows=2\nq = embedding u dim=3\n"
+		      "y = reduce_max q\nz = reduce_sum y\nlabel t float\n"
+		      "loss mean_absolute_error z\n");
 	memcpy(r.w[0], rows, sizeof(rows));
 	feature_add_id(&r.batch.feature[0], 0, 0);
 	feature_add_id(&r.batch.feature[0], 1, 1);
 	feature_add_value(&r.batch.label, 0, 0);
 	r.batch.examples = 1;
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_train(r.compute, 0, NULL);
 	for (size_t i = 0; i < 6; i++)
 		shared = shared && compute_gradient(r.compute, 0)[i] ==
@@ -659,18 +659,19 @@ test_largest(void)
 	for (size_t i = 0; i < 6; i++) {
 		memcpy(r.w[0], rows, sizeof(rows));
 		r.w[0][i] = NAN;
-		rig_pull(&r);
+		fixture_pull(&r);
 		compute_forward(r.compute);
 		ok(isnan(compute_loss(r.compute)));
 	}
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 #define MOST	67		/* no whole number of vectors */
 
 /* The n numbers from first on, each as an example: results and gradients. */
 static void
-activate(struct rig *r, size_t first, size_t n, float *y, float *slope)
+activate(struct model_fixture *r, size_t first, size_t n, float *y,
+	 float *slope)
 {
 	batch_reset(&r->batch);
 	for (size_t i = 0; i < n; i++) {
@@ -678,7 +679,7 @@ activate(struct rig *r, size_t first, size_t n, float *y, float *slope)
 		feature_add_value(&r->batch.label, i, .75f);
 	}
 	r->batch.examples = n;
-	rig_pull(r);
+	fixture_pull(r);
 	compute_train(r->compute, 0, NULL);
 	memcpy(y, compute_prediction(r->compute), n * sizeof(*y));
 	memcpy(slope, compute_gradient(r->compute, 0), n * sizeof(*slope));
@@ -702,7 +703,7 @@ static const float odd[] = {
 #define ODD	(sizeof(odd) / sizeof(*odd))
 
 static void
-begin_activation(struct rig *r, const char *name)
+begin_activation(struct model_fixture *r, const char *name)
 {
 	struct rng rng = { .seed = 5 };
 	char text[256];
@@ -710,10 +711,10 @@ begin_activation(struct rig *r, const char *name)
 	snprintf(text, sizeof(text), "input x id rows=%d\n"
 		 "e = embedding x dim=1\ny = %s e\nlabel t float\n"
 		 "loss mean_squared_error y\n", MOST, name);
-	rig_begin(r, text);
+	fixture_begin(r, text);
 	for (size_t i = 0; i < MOST; i++)
 		r->w[0][i] = i % 3 == 0 && i / 3 < ODD ? odd[i / 3] :
-			     4 * rig_random(&rng);
+			     4 * fixture_random(&rng);
 }
 
 /* Many go through an activation at a time; none of them notices. */
@@ -722,7 +723,7 @@ test_company(const char *name)
 {
 	float y[MOST], slope[MOST], y_alone[MOST], slope_alone[MOST];
 	bool good = true;
-	struct rig r;
+	struct model_fixture r;
 
 	begin_activation(&r, name);
 	for (size_t i = 0; i < MOST; i++)
@@ -733,7 +734,7 @@ test_company(const char *name)
 		       same(slope, slope_alone + MOST - n, n);
 	}
 	named(good, name);
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 static bool
@@ -750,22 +751,22 @@ test_means(void)
 	char text[256];
 
 	for (size_t i = 0; i < 2; i++) {
-		struct rig r;
+		struct model_fixture r;
 
 		snprintf(text, sizeof(text), "input x float[%s]\n"
 			 "y = reduce_mean x axis=1\nz = reduce_sum y\n"
 			 "label t float\nloss mean_squared_error z\n",
 			 shapes[i]);
-		rig_begin(&r, text);
+		fixture_begin(&r, text);
 		for (size_t k = 0; k < (i ? 200000 : 1000000); k++)
 			feature_add_value(&r.batch.feature[0], k, 1);
 		feature_add_value(&r.batch.label, 0, 0);
 		r.batch.examples = 1;
-		rig_pull(&r);
+		fixture_pull(&r);
 		compute_forward(r.compute);
 		named(*compute_prediction(r.compute) == (i ? 2 : 1),
 		      shapes[i]);
-		rig_end(&r);
+		fixture_end(&r);
 	}
 }
 
@@ -775,7 +776,7 @@ test_relu(void)
 {
 	float y[MOST], slope[MOST];
 	bool good = true;
-	struct rig r;
+	struct model_fixture r;
 
 	begin_activation(&r, "relu");
 	activate(&r, 0, MOST, y, slope);
@@ -787,7 +788,7 @@ test_relu(void)
 				is_plus_0(y[i]) && slope[i] == 0);
 	}
 	named(good, "relu of what is not above 0");
-	rig_end(&r);
+	fixture_end(&r);
 }
 
 static float
@@ -840,25 +841,25 @@ makes(const char *layer, check *is, size_t dim)
 	struct rng rng = { .seed = dim };
 	float x[5][MOST];
 	char text[256];
-	struct rig r;
+	struct model_fixture r;
 	bool good;
 
 	snprintf(text, sizeof(text), "input w id[5] rows=9\n"
 		 "e = embedding w dim=%zu\nr = %s\ny = flatten r\n"
 		 "label t id\nloss sparse_categorical_crossentropy y\n",
 		 dim, layer);
-	rig_begin(&r, text);
-	rig_fill(&r, &rng);
+	fixture_begin(&r, text);
+	fixture_fill(&r, &rng);
 	for (size_t i = 0; i < 5; i++) {
 		feature_add_id(&r.batch.feature[0], i, id[i]);
 		memcpy(x[i], r.w[0] + id[i] * dim, dim * sizeof(float));
 	}
 	feature_add_id(&r.batch.label, 0, 0);
 	r.batch.examples = 1;
-	rig_pull(&r);
+	fixture_pull(&r);
 	compute_forward(r.compute);
 	good = is(compute_prediction(r.compute), x, dim);
-	rig_end(&r);
+	fixture_end(&r);
 	return good;
 }
 

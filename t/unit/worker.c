@@ -7,8 +7,8 @@
 #include "data/block.h"
 #include "wire/result.h"
 
+#include "model_fixture.h"
 #include "post.h"
-#include "rig.h"
 
 #define COORDINATOR	(1000 + coordinator)	/* dialled as this */
 #define SERVER		(1000 + post_dialled)
@@ -21,7 +21,7 @@ static const char external_model[] =
 	"input x float[2]\nlabel y float\nh = external x shape=[1]\n"
 	"p = dense h units=1\nloss mean_squared_error p\noptimizer sgd\n";
 
-static struct rig rig;
+static struct model_fixture fixture;
 static struct plan plan;
 static struct pack model_frame, plan_frame;
 static struct worker *w;
@@ -50,9 +50,9 @@ call(void *own, const struct external_call *c, struct fail *why)
 static const struct externals externals = { NULL, begin_externals, call };
 
 static int
-hear(uint64_t peer, const struct message *m)
+receive(uint64_t peer, const struct message *m)
 {
-	const int status = worker_hear(w, peer, m, now, 1000 * now, &f);
+	const int status = worker_receive(w, peer, m, now, 1000 * now, &f);
 	const char *broken = worker_check(w);
 
 	if (broken)
@@ -84,16 +84,16 @@ begin(const char *text)
 	size_t inputs;
 	const struct input *input;
 
-	rig_begin(&rig, text);
-	place = partition_plan(rig.variable, rig.variables,
+	fixture_begin(&fixture, text);
+	place = partition_plan(fixture.variable, fixture.variables,
 			       &(struct partitioner){ .kind = PARTITION_NONE },
 			       PLACE_BALANCED, 1, &places);
-	plan_make(&plan, rig.model, place, places, endpoint, 1);
+	plan_make(&plan, fixture.model, place, places, endpoint, 1);
 	free(place);
-	plan_write_model(&model_frame, &rig.source);
+	plan_write_model(&model_frame, &fixture.source);
 	plan_write(&plan_frame, &plan);
-	input = model_inputs(rig.model, &inputs);
-	batch_begin(&batch, input, inputs, model_label(rig.model));
+	input = model_inputs(fixture.model, &inputs);
+	batch_begin(&batch, input, inputs, model_label(fixture.model));
 	now = 5000;
 	post_deaf = 0;
 	w = worker_new(&(struct worker_options){
@@ -114,7 +114,7 @@ end(void)
 	pack_release(&model_frame);
 	pack_release(&plan_frame);
 	plan_release(&plan);
-	rig_end(&rig);
+	fixture_end(&fixture);
 	model_frame = plan_frame = (struct pack){ 0 };
 }
 
@@ -133,7 +133,7 @@ greeted(void)
 	const struct message m = { .kind = MESSAGE_WELCOME };
 
 	comes_up();
-	ok(hear(COORDINATOR, &m) == 0);
+	ok(receive(COORDINATOR, &m) == 0);
 }
 
 static struct message
@@ -158,11 +158,11 @@ ready(void)
 {
 	struct message m = plan_of(2);
 
-	ok(hear(COORDINATOR, &m) == 0);
+	ok(receive(COORDINATOR, &m) == 0);
 	worker_up(w, SERVER, now);
 	m = (struct message){ .kind = MESSAGE_WELCOME };
 	m.welcome.role = ROLE_SERVER;
-	ok(says(SERVER, MESSAGE_HELLO) && hear(SERVER, &m) == 0);
+	ok(says(SERVER, MESSAGE_HELLO) && receive(SERVER, &m) == 0);
 	ok(says(COORDINATOR, MESSAGE_READY) && silent());
 }
 
@@ -207,7 +207,7 @@ served(void)
 		m.frame[0] = (struct frame){ zeros, sizeof(float) *
 			plan_part_dense(&plan, last_posted->m.pull.part),
 			NULL };
-		ok(hear(SERVER, &m) == 0);
+		ok(receive(SERVER, &m) == 0);
 	}
 }
 
@@ -243,13 +243,13 @@ refusals(void)
 
 	begin(model);
 	comes_up();
-	named(hear(COORDINATOR, &m) == 0, "what overtakes HELLO is nothing");
+	named(receive(COORDINATOR, &m) == 0, "what overtakes HELLO is nothing");
 	m.request = WIRE_NONE;
-	ok(fails(hear(COORDINATOR, &m), FAIL_AGAIN,
+	ok(fails(receive(COORDINATOR, &m), FAIL_AGAIN,
 		 "coordinator node:0: not now"));
 	m = plan_of(2);
 	m.blob.size = 3;
-	ok(fails(hear(COORDINATOR, &m), FAIL_PROTOCOL, "a plan of no run"));
+	ok(fails(receive(COORDINATOR, &m), FAIL_PROTOCOL, "a plan of no run"));
 	end();
 }
 
@@ -263,32 +263,32 @@ plans(void)
 	ready();
 	ok(worker_has_run(w) && worker_model(w) && worker_seed(w) == 9 &&
 	   strcmp(worker_state(w), "0 steps, 0 examples") == 0);
-	ok(hear(COORDINATOR, &m) == 0 && says(COORDINATOR, MESSAGE_PONG) &&
+	ok(receive(COORDINATOR, &m) == 0 && says(COORDINATOR, MESSAGE_PONG) &&
 	   last_posted->m.request == 8);
 	worker_breathe(w);
 	ok(says(COORDINATOR, MESSAGE_PONG));
 	m = plan_of(2);
-	ok(hear(COORDINATOR, &m) == 0 && silent());
+	ok(receive(COORDINATOR, &m) == 0 && silent());
 	m = plan_of(1);
-	ok(hear(COORDINATOR, &m) == 0);
+	ok(receive(COORDINATOR, &m) == 0);
 	ok(says(COORDINATOR, MESSAGE_REFUSED) &&
 	   strcmp(last_posted->text, "this term is over, another began") == 0);
 	m = plan_of(3);
-	ok(hear(COORDINATOR, &m) == 0);
+	ok(receive(COORDINATOR, &m) == 0);
 	named(says(COORDINATOR, MESSAGE_READY),
 	      "in a new term it says again that it is ready");
 	post_clear();
 	m = lease_of(1, 0, 1);
-	ok(hear(COORDINATOR, &m) == 0 && worker_want(w) == 0);
+	ok(receive(COORDINATOR, &m) == 0 && worker_want(w) == 0);
 	m.lease.term = 3;
-	ok(hear(COORDINATOR, &m) == 0 && worker_want(w) == BATCH);
+	ok(receive(COORDINATOR, &m) == 0 && worker_want(w) == BATCH);
 	worker_down(w, COORDINATOR, now);
 	ok(!worker_has_run(w));
 	for (int i = 0; i < 8; i++, now += 500)
 		tick();
 	ok(fails(tick(), FAIL_PEER, "is gone and did not come back"));
 	m = (struct message){ .kind = MESSAGE_STOP };
-	ok(!worker_stopped(w) && hear(COORDINATOR, &m) == 0 &&
+	ok(!worker_stopped(w) && receive(COORDINATOR, &m) == 0 &&
 	   worker_stopped(w));
 	end();
 }
@@ -301,19 +301,20 @@ malformed(void)
 	begin(model);
 	greeted();
 	m.kind = MESSAGE_EVALUATE;
-	ok(fails(hear(COORDINATOR, &m), FAIL_PROTOCOL, "malformed EVALUATE"));
+	ok(fails(receive(COORDINATOR, &m), FAIL_PROTOCOL,
+		 "malformed EVALUATE"));
 	ready();
 	m.kind = MESSAGE_LEASE;
-	ok(fails(hear(COORDINATOR, &m), FAIL_PROTOCOL,
+	ok(fails(receive(COORDINATOR, &m), FAIL_PROTOCOL,
 		 "a lease that cannot be"));
 	m = lease_of(1, 0, 1);
 	m.frames = 1;
-	named(fails(hear(COORDINATOR, &m), FAIL_PROTOCOL,
+	named(fails(receive(COORDINATOR, &m), FAIL_PROTOCOL,
 		    "a lease that cannot be"),
 	      "a lease has data if those of others have");
 	worker_up(w, COORDINATOR, now);
 	m = (struct message){ .kind = MESSAGE_EVALUATE };
-	named(hear(COORDINATOR, &m) == 0 && !worker_evaluation(w),
+	named(receive(COORDINATOR, &m) == 0 && !worker_evaluation(w),
 	      "what was asked before it called is taken back");
 	end();
 }
@@ -328,28 +329,28 @@ lost(void)
 	greeted();
 	ready();
 	m = lease_of(1, 0, 1);
-	ok(hear(COORDINATOR, &m) == 0);
+	ok(receive(COORDINATOR, &m) == 0);
 	fill();
 	worker_batch(w, &batch, now, 1000 * now);
 	ok(says(SERVER, MESSAGE_PULL));
 	post_clear();
 	m = (struct message){ .kind = MESSAGE_PONG };
 	for (int i = 0; i < 8; i++, now += 500)
-		if (hear(COORDINATOR, &m) < 0 || tick() < 0 || !silent())
+		if (receive(COORDINATOR, &m) < 0 || tick() < 0 || !silent())
 			named(false, "it waits");
 	ok(tick() == 0 && says(COORDINATOR, MESSAGE_LOST) &&
 	   last_posted->m.lost.server == 0 && last_posted->m.lost.term == 2);
 	ok(strstr(last_posted->text, "server 0 (node:1) is silent"));
 	m = message_answer(&last_posted->m, MESSAGE_OK);
-	ok(hear(COORDINATOR, &m) == 0 && tick() == 0 && silent());
+	ok(receive(COORDINATOR, &m) == 0 && tick() == 0 && silent());
 	now += 1000;
-	ok(hear(COORDINATOR, &m) == 0);
+	ok(receive(COORDINATOR, &m) == 0);
 	worker_tick(w, now, &f);
 	now += 500;
 	worker_tick(w, now, &f);
 	post_clear();
 	m.kind = MESSAGE_REFUSED;
-	ok(fails(hear(COORDINATOR, &m), FAIL_PEER, "is silent"));
+	ok(fails(receive(COORDINATOR, &m), FAIL_PEER, "is silent"));
 	end();
 }
 
@@ -381,7 +382,7 @@ steps(void)
 	greeted();
 	ready();
 	m = lease_of(1, 5, 2);
-	ok(hear(COORDINATOR, &m) == 0);
+	ok(receive(COORDINATOR, &m) == 0);
 	next = worker_next(w);
 	ok(next && next->step == 5 && next->slots == 0 &&
 	   next->attempt == 1 && next->batch == BATCH);
@@ -410,14 +411,14 @@ exhausted(void)
 	greeted();
 	ready();
 	m = lease_of(1, 5, 2);
-	ok(hear(COORDINATOR, &m) == 0 && !worker_put_back(w, &batch));
+	ok(receive(COORDINATOR, &m) == 0 && !worker_put_back(w, &batch));
 	worker_exhausted(w, 40);
 	named(says(COORDINATOR, MESSAGE_EXHAUSTED) &&
 	      last_posted->m.exhausted.records == 40 &&
 	      last_posted->m.exhausted.term == 2 && silent(),
 	      "it has used up its data");
 	m = lease_of(2, 7, 1);
-	ok(hear(COORDINATOR, &m) == 0 && worker_want(w) == 0);
+	ok(receive(COORDINATOR, &m) == 0 && worker_want(w) == 0);
 	end();
 }
 
@@ -431,7 +432,7 @@ broken_layer(void)
 	greeted();
 	ready();
 	m = lease_of(1, 5, 1);
-	ok(hear(COORDINATOR, &m) == 0);
+	ok(receive(COORDINATOR, &m) == 0);
 	fill();
 	worker_batch(w, &batch, now, 1000 * now);
 	served();
@@ -442,7 +443,7 @@ broken_layer(void)
 	ok(!worker_can_compute(w) && silent());
 	ok(fails(tick(), FAIL_PEER, "it is gone"));
 	m = (struct message){ .kind = MESSAGE_PONG };
-	ok(fails(hear(COORDINATOR, &m), FAIL_PEER, "it is gone"));
+	ok(fails(receive(COORDINATOR, &m), FAIL_PEER, "it is gone"));
 	worker_free(w);
 	named(says(SERVER, MESSAGE_BYE) && silent(),
 	      "it dies: the coordinator is not told that it leaves");
@@ -463,7 +464,7 @@ evaluations(void)
 	m.evaluate.shards = 1;
 	m.evaluate.batch = BATCH;
 	m.frame[0] = (struct frame){ "\x90", 1, NULL };
-	ok(hear(COORDINATOR, &m) == 0 && worker_evaluation(w) &&
+	ok(receive(COORDINATOR, &m) == 0 && worker_evaluation(w) &&
 	   worker_evaluation_wants(w));
 	fill();
 	worker_evaluation_batch(w, &batch, now);
@@ -482,7 +483,7 @@ blocks(void)
 {
 	struct message m;
 	struct pack format = { 0 };
-	struct span_tally tally = { .whole = true };
+	struct record_range_tally tally = { .whole = true };
 	struct worker_slice slice;
 	struct frame need[4];
 	struct fail why;
@@ -493,31 +494,31 @@ blocks(void)
 	m = plan_of(2);
 	m.frames = 3;
 	m.frame[2] = (struct frame){ "\xc0", 1, NULL };
-	ok(hear(COORDINATOR, &m) < 0);
+	ok(receive(COORDINATOR, &m) < 0);
 	end();
 
 	begin(model);
 	greeted();
-	block_write_format(&format, &(struct span_format){ 0 });
+	block_write_format(&format, &(struct record_range_format){ 0 });
 	m = plan_of(2);
 	m.frames = 3;
 	m.frame[2] = (struct frame){ format.data, format.size, NULL };
-	ok(hear(COORDINATOR, &m) == 0 && worker_format(w));
+	ok(receive(COORDINATOR, &m) == 0 && worker_format(w));
 	worker_up(w, SERVER, now);
 	m = (struct message){ .kind = MESSAGE_WELCOME };
 	m.welcome.role = ROLE_SERVER;
-	ok(hear(SERVER, &m) == 0);
+	ok(receive(SERVER, &m) == 0);
 	ok(!worker_slice(w, &slice) && worker_blocks(w, need, 4) == 0);
 	m = lease_of(1, 5, 2);
 	m.lease.from = 6;
 	m.frames = 2;
 	m.frame[0] = (struct frame){ "one", 3, NULL };
 	m.frame[1] = (struct frame){ "two", 3, NULL };
-	ok(hear(COORDINATOR, &m) == 0);
+	ok(receive(COORDINATOR, &m) == 0);
 	m.request = 2;
 	m.lease.first = 7;
 	m.lease.count = 1;
-	ok(hear(COORDINATOR, &m) == 0);
+	ok(receive(COORDINATOR, &m) == 0);
 	ok(worker_slice(w, &slice) && slice.from == 6 &&
 	   slice.count == BATCH && slice.block.size == 3);
 	named(worker_blocks(w, need, 4) == 2 &&
@@ -531,12 +532,12 @@ blocks(void)
 	ok(says(COORDINATOR, MESSAGE_FAILED) &&
 	   last_posted->m.failed.step == 5);
 	m = (struct message){ .kind = MESSAGE_INDEX, .request = 6 };
-	ok(hear(COORDINATOR, &m) == 0 && worker_index(w, &number) &&
+	ok(receive(COORDINATOR, &m) == 0 && worker_index(w, &number) &&
 	   number == 6);
 	worker_indexed(w, &tally);
 	ok(says(COORDINATOR, MESSAGE_INDEXED) &&
 	   last_posted->m.indexed.term == 2);
-	ok(hear(COORDINATOR, &m) == 0);
+	ok(receive(COORDINATOR, &m) == 0);
 	worker_index_failed(w, &why);
 	ok(says(COORDINATOR, MESSAGE_REFUSED) && !worker_index(w, &number));
 	pack_release(&format);

@@ -1,0 +1,402 @@
+/*
+ * What workers and evaluators say to the coordinator, and what it does when
+ * one of them is gone: whatever it had goes back to whom it is of.
+ */
+#include "coord/coord_receive.h"
+
+#include "base/mem.h"
+#include "coord/coord_cancel.h"
+#include "coord/coord_cut.h"
+#include "coord/coord_data.h"
+#include "coord/coord_ending.h"
+#include "coord/coord_evaluate.h"
+#include "coord/coord_lease.h"
+#include "coord/coord_members.h"
+#include "coord/coord_report.h"
+#include "coord/coord_steps.h"
+#include "coord/coord_watch.h"
+#include "coord/scheduler.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_MEMBERS	65536
+#define MAX_GONE	1024		/* who may come back by their names */
+
+/* ---- who is there ---- */
+
+static void
+send_plan(struct coord *c, struct member *w)
+{
+	struct message m = { .kind = MESSAGE_PLAN };
+
+	m.plan.term = c->plan.term;
+	m.plan.plan = c->plan.number;
+	m.plan.seed = c->plan.seed;
+	m.plan.codec = codec_number(c->plan.codec);
+	m.plan.server = WIRE_NONE;
+	m.plan.step = queue_watermark(c->queue);
+	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };
+	m.frames = c->o.sampler ? 3 : 2;
+	m.frame[0] = (struct frame){ c->model_frame.data,
+				     c->model_frame.size, NULL };
+	m.frame[1] = (struct frame){ c->plan_frame.data, c->plan_frame.size,
+				     NULL };
+	m.frame[2] = (struct frame){ c->format_frame.data,
+				     c->format_frame.size, NULL };
+	outbox_send(c->outbox, w->peer, &m);
+}
+
+static void
+send_welcome(struct coord *c, struct member *w, const struct message *to)
+{
+	const struct message stop = { .kind = MESSAGE_STOP };
+
+	members_welcome(c, w->peer, w->index, to);
+	if (c->phase == PHASE_RUN)
+		send_plan(c, w);
+	if (ending_state(c) == ENDING_STOP)
+		outbox_send(c->outbox, w->peer, &stop);
+}
+
+void
+receive_send_plan(struct coord *c)
+{
+	for (struct member *m = c->member; m; m = m->next)
+		if (!m->gone)
+			send_plan(c, m);
+}
+
+/* Of a worker that has had something to do steps may speak yet. */
+static bool
+forgettable(const struct coord *c, const struct member *m, size_t gone)
+{
+	if (!m->gone || cut_is_for(c, m))
+		return false;
+	return m->role == ROLE_EVALUATOR || !m->joined ||
+		(gone > MAX_GONE && !queue_references(c->queue, m));
+}
+
+/* Who is gone is forgotten, the first ones first.  How many are left. */
+static size_t
+forget_gone(struct coord *c)
+{
+	struct member *next;
+	size_t left = 0, gone = 0;
+
+	for (const struct member *m = c->member; m; m = m->next)
+		gone += m->gone;
+	for (struct member *m = c->member; m; m = next) {
+		next = m->next;
+		if (forgettable(c, m, gone)) {
+			members_forget(c, m);
+			gone--;
+		} else {
+			left++;
+		}
+	}
+	return left;
+}
+
+static void
+lost(struct coord *c, struct member *w)
+{
+	if (w->gone)
+		return;
+	w->gone = true;
+	w->unreachable = false;
+	w->ready = w->relieved = false;
+	lease_answered(c, w);
+	members_hang_up(c, w);
+	if (w->role == ROLE_WORKER && c->phase != PHASE_END)
+		report_warning(c, "%s is gone", w->name);
+	steps_take_back(c, w);
+	evaluate_take_back(c, w);
+	data_take_back(c, w);
+	cut_leave(c, w);
+	cut_let_go(c, w);
+}
+
+/* Whoever keeps something of each member makes room. */
+static struct member *
+join(struct coord *c, const struct message *hello)
+{
+	struct member *m = members_add(c, hello);
+
+	lease_join(c, m);
+	data_join(c, m);
+	evaluate_join(c, m);
+	cut_join(c, m);
+	watch_join(c, m);
+	return m;
+}
+
+static int
+hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
+      struct fail *f)
+{
+	struct member *w, *before = members_at(c, peer);
+	char endpoint[256];
+
+	if (message_check_hello(m, f) < 0)
+		return -1;
+	if (m->hello.role == ROLE_SERVER && m->frames == 1 &&
+	    m->frame[0].size < sizeof(endpoint)) {
+		const struct message ok = message_answer(m, MESSAGE_OK);
+
+		memcpy(endpoint, m->frame[0].data, m->frame[0].size);
+		endpoint[m->frame[0].size] = '\0';
+		if (fleet_register(c->fleet, m->hello.index, endpoint, f) < 0)
+			return -1;
+		outbox_send(c->outbox, peer, &ok);
+		return 0;
+	}
+	if (m->hello.role == ROLE_COORDINATOR || m->hello.role == ROLE_STANDBY)
+		return fail(f, FAIL_CONFIG, "it is a coordinator, no server");
+	if (m->hello.role != ROLE_WORKER && m->hello.role != ROLE_EVALUATOR)
+		return fail(f, FAIL_PROTOCOL, "not a role that a coordinator "
+			    "talks to");
+	w = members_find(c, m->hello.life);
+	if (before && before != w)	/* there is one at a time */
+		lost(c, before);
+	if (!w && forget_gone(c) >= MAX_MEMBERS)
+		return fail(f, FAIL_AGAIN, "too many peers");
+	if (!w)
+		w = join(c, m);
+	else if (w->peer != peer && !w->gone)	/* it has reconnected */
+		members_hang_up(c, w);
+	/* It gives up what it had: see worker_up(). */
+	steps_take_back(c, w);
+	evaluate_take_back(c, w);
+	data_take_back(c, w);
+	w->heard = now;
+	lease_answered(c, w);
+	cut_leave(c, w);
+	watch_answered(c, w);
+	w->gone = w->ready = w->silent = w->relieved = false;
+	w->unreachable = false;
+	members_call(c, w, peer);
+	send_welcome(c, w, m);
+	return 0;
+}
+
+/* It left without a word, as nobody does who was asked to stop. */
+static void
+died(struct coord *c, struct member *w)
+{
+	if (!w->gone && w->role == ROLE_WORKER && c->phase == PHASE_RUN) {
+		const uint64_t step = lease_blame(c, w);
+
+		if (step != WIRE_NONE)
+			cancel_quarantine(c, step);
+		evaluate_died(c, w);
+		data_died(c, w);
+	}
+	lost(c, w);
+}
+
+bool
+receive_unreachable(struct coord *c)
+{
+	bool any = false;
+
+	for (struct member *m = c->member; m; m = m->next)
+		if (m->unreachable) {
+			died(c, m);
+			any = true;
+		}
+	return any;
+}
+
+/*
+ * Others get what it has.  What comes of its steps still counts if it comes
+ * first; it is given no more until it has come to the end of them.
+ */
+static void
+relieve(struct coord *c, struct member *w)
+{
+	struct message m = { .kind = MESSAGE_CANCEL };
+
+	steps_take_back(c, w);
+	evaluate_take_back(c, w);
+	data_take_back(c, w);
+	w->relieved = true;
+	m.cancel.count = UINT64_MAX;
+	if (outbox_send(c->outbox, w->peer, &m) < 0)
+		lost(c, w);
+}
+
+void
+receive_silence(struct coord *c, uint64_t now)
+{
+	struct member *m;
+
+	while ((m = watch_silent(c, now)))
+		if (m->role == ROLE_WORKER)
+			relieve(c, m);
+		else	/* it may have a cut, which servers have to keep */
+			lost(c, m);
+}
+
+void
+receive_late(struct coord *c, uint64_t now)
+{
+	struct member *w;
+
+	while ((w = watch_late(c, now)))
+		relieve(c, w);
+}
+
+/* Nobody has anything: so whatever is noted of that is void. */
+void
+receive_anew(struct coord *c)
+{
+	for (struct member *w = c->member; w; w = w->next)
+		if (w->role == ROLE_WORKER && !w->gone)
+			steps_take_back(c, w);
+	c->scheduler->reset(c);
+}
+
+/* An evaluator waits for its cut while a checkpoint is written: it is told. */
+static struct message
+probe_of(const struct coord *c, const struct member *m)
+{
+	struct message probe = { .kind = MESSAGE_PING };
+	uint64_t request;
+
+	if (cut_awaits(c, m, &request)) {
+		probe.kind = MESSAGE_CUT;
+		probe.request = request;
+		probe.cut.cut = WIRE_NONE;
+	}
+	return probe;
+}
+
+/* ROUTER tells who is gone when it is told to send to them. */
+void
+receive_probe(struct coord *c, uint64_t now)
+{
+	c->probed_ms = now;
+	for (struct member *m = c->member; m; m = m->next) {
+		const struct message probe = probe_of(c, m);
+
+		if (m->gone)
+			continue;
+		if (outbox_send(c->outbox, m->peer, &probe) < 0)
+			died(c, m);
+		watch_asks(c, m, probe.kind == MESSAGE_PING, now);
+	}
+}
+
+/* ---- messages ---- */
+
+/* A worker cannot reach a server.  Are we waiting for it, too? */
+static void
+take_lost(struct coord *c, struct member *w, const struct message *m)
+{
+	struct message out = message_answer(m, MESSAGE_OK);
+	char text[MESSAGE_BLOB + 1];
+
+	if (c->phase == PHASE_RUN && m->lost.server < c->o.servers &&
+	    fleet_present_at(c->fleet, m->lost.server)) {
+		message_text(m, text, sizeof(text));
+		report_warning(c, "%s: %s", w->name, text);
+		out = message_refuse(m, FAIL_PEER, "the coordinator can");
+	}
+	outbox_send(c->outbox, w->peer, &out);
+}
+
+static int
+take(struct coord *c, struct member *w, const struct message *m,
+	    uint64_t now, struct fail *f)
+{
+	const struct message pong = message_answer(m, MESSAGE_PONG);
+
+	switch (m->kind) {
+	case MESSAGE_READY:
+		w->ready = w->joined = true;
+		w->exhausted = false;
+		break;
+	case MESSAGE_DONE:
+		return steps_done(c, w, m, now, f);
+	case MESSAGE_FAILED:
+		steps_failed(c, w, m);
+		break;
+	case MESSAGE_OK:
+		lease_answered(c, w);
+		w->relieved = false;
+		break;
+	case MESSAGE_EXHAUSTED:
+		lease_exhausted(c, w, m);
+		break;
+	case MESSAGE_EVALUATED:
+		return evaluate_done(c, w, m, f);
+	case MESSAGE_INDEXED:
+		return data_counted(c, w, m, f);
+	case MESSAGE_REFUSED:
+		evaluate_refused(c, w, m);
+		data_refused(c, w, m);
+		break;
+	case MESSAGE_LOST:
+		take_lost(c, w, m);
+		break;
+	case MESSAGE_CUT:
+		if (w->role != ROLE_EVALUATOR)
+			return fail(f, FAIL_DENIED, "CUT is an evaluator's "
+				    "to say");
+		cut_ask(c, w, m->request);
+		break;
+	case MESSAGE_THAW:
+		cut_let_go(c, w);
+		break;
+	case MESSAGE_BYE:
+		lost(c, w);
+		break;
+	case MESSAGE_PING:
+		outbox_send(c->outbox, w->peer, &pong);
+		break;
+	case MESSAGE_PONG:
+		break;
+	default:
+		return fail(f, FAIL_PROTOCOL, "%s is not for a coordinator",
+			    message_name(m->kind));
+	}
+	return 0;
+}
+
+/* It is still here: so the other one is not what has become of it. */
+static void
+warn_doubled(struct coord *c, struct member *w, const struct message *m)
+{
+	if (w->doubled && m->kind != MESSAGE_BYE)
+		report_warning(c, "there are two %s: give each its own -i",
+			       w->name);
+	w->doubled = false;
+}
+
+void
+receive_member(struct coord *c, uint64_t peer, const struct message *m,
+	       uint64_t now)
+{
+	struct member *w = members_at(c, peer);
+	struct message out;
+	struct fail f;
+
+	int status = 0;
+
+	if (m->kind == MESSAGE_HELLO) {
+		status = hello(c, peer, m, now, &f);
+	} else if (w) {
+		w->heard = now;
+		watch_hears(c, w, now);
+		warn_doubled(c, w, m);
+		status = take(c, w, m, now, &f);
+	} else if (m->kind != MESSAGE_BYE && m->kind != MESSAGE_PONG) {
+		status = fail(&f, FAIL_PROTOCOL, "say HELLO first");
+	}
+	if (status == 0)
+		return;
+	out = message_refuse(m, f.kind, f.text);
+	outbox_send(c->outbox, peer, &out);
+}

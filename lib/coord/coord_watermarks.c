@@ -1,0 +1,83 @@
+/*
+ * The marks of servers: all steps below one have ended there, or are void, so
+ * the server can forget which ones they were.
+ */
+#include "coord/coord_watermarks.h"
+
+#include "base/mem.h"
+#include "coord/coord_rerun.h"
+
+#include <stdlib.h>
+
+#define MARK_STEPS	1024		/* steps between two marks */
+#define MARK_MS		200		/* or this long */
+
+struct watermarks {
+	uint64_t told;		/* all servers have it */
+	uint64_t ms;		/* when one was sent */
+};
+
+void
+watermarks_init(struct coord *c)
+{
+	c->watermarks = mem_alloc(1, sizeof(*c->watermarks));
+	c->watermarks->told = queue_watermark(c->queue);
+}
+
+void
+watermarks_release(struct coord *c)
+{
+	free(c->watermarks);
+}
+
+void
+watermarks_notify(struct coord *c, uint64_t now)
+{
+	struct message m = { .kind = MESSAGE_MARK };
+	uint64_t moved = 0;
+
+	if (c->phase != PHASE_RUN || fleet_asking(c->fleet, MESSAGE_MARK))
+		return;
+	for (size_t i = 0; i < c->o.servers; i++) {
+		const uint64_t mark = rerun_mark(c, i);
+		const uint64_t told = fleet_watermark(c->fleet, i);
+
+		if (mark > told && mark - told > moved)
+			moved = mark - told;
+	}
+	if (moved == 0 ||
+	    (moved < MARK_STEPS && now - c->watermarks->ms < MARK_MS))
+		return;
+	c->watermarks->ms = now;
+	/* One that is further on than a resumed run knows keeps its mark. */
+	for (size_t i = 0; i < c->o.servers; i++)
+		if (rerun_mark(c, i) > fleet_watermark(c->fleet, i))
+			fleet_set_watermark(c->fleet, i, rerun_mark(c, i));
+	m.mark.run = plan_run(&c->plan);
+	m.mark.term = c->plan.term;
+	fleet_ask(c->fleet, &m);
+}
+
+void
+watermarks_notified(struct coord *c)
+{
+	c->watermarks->told = fleet_lowest_acked_watermark(c->fleet);
+}
+
+uint64_t
+watermarks_lowest(const struct coord *c)
+{
+	return c->watermarks->told;
+}
+
+/* ---- what always holds ---- */
+
+const char *
+watermarks_check(const struct coord *c)
+{
+	for (size_t i = 0; c->phase == PHASE_RUN && i < c->o.servers; i++)
+		if (c->watermarks->told > fleet_acked_watermark(c->fleet, i))
+			return "coord 15: all servers have the mark that all "
+				"are said to have";
+	return NULL;
+}

@@ -1,0 +1,141 @@
+/*
+ * sampler - which records each step reads, so that an epoch reads every one
+ * of them once.
+ *
+ * The inputs are cut into splits, whose records are counted first.  From then
+ * on what a step reads is a function of its place, a number: place / steps is
+ * its epoch, place % steps its step there.  Nothing else is to be remembered
+ * of a step; to run one again is to read the same again.
+ *
+ *	the splits, in an order by (seed, epoch), laid end to end
+ *	are cut into as many streams as there were workers,
+ *	a stream into blocks of the buffer's size,
+ *	a block, in an order of its own, into batches: one for each step.
+ *
+ * Consecutive steps go round the streams, a unit of steps (those that are
+ * leased together) from each: so the streams advance side by side, and a
+ * worker that keeps to its own reads a file from the front.  Every batch is
+ * full but the very last of an epoch.
+ *
+ * In sync a step is a round of slots; slot s reads stream s.
+ */
+#ifndef PS_SAMPLER_H
+#define PS_SAMPLER_H
+
+#include "data/block.h"
+#include "data/split.h"
+
+struct sampler;
+
+struct sampler_options {
+	uint64_t seed, batch;
+	uint64_t slots;		/* of a step; 0, 1: none but the step */
+	uint64_t unit;		/* steps that are leased together */
+	uint64_t buffer;	/* records of a block, at least */
+	bool shuffle;
+};
+
+/* Takes the splits and empties them. */
+struct sampler *sampler_new(const struct sampler_options *, struct splits *);
+void sampler_free(struct sampler *);
+
+/* ---- before it is ready ---- */
+
+/* All is counted. */
+bool sampler_ready(const struct sampler *);
+
+/* A split that nobody counts yet, which somebody now does; or NONE. */
+#define SAMPLER_NONE	SIZE_MAX
+size_t sampler_count_next(struct sampler *);
+void sampler_count_again(struct sampler *, size_t split);
+
+/* What is to be counted, with borrowed names. */
+struct record_range sampler_range(const struct sampler *, size_t split);
+size_t sampler_file(const struct sampler *, size_t split);
+
+/*
+ * It has been counted: places are copied.  A file without a record is
+ * FAIL_NOINPUT, what nobody can have counted FAIL_PROTOCOL.  whole: the file
+ * is one split from now on, the first of it, to be counted yet.
+ */
+int sampler_counted(struct sampler *, size_t split, uint64_t records,
+		    const uint64_t *place, size_t places, struct fail *);
+void sampler_whole(struct sampler *, size_t split);
+
+/* ---- what a step reads ---- */
+
+uint64_t sampler_records(const struct sampler *);
+/* a list */
+void sampler_write_files(const struct sampler *, struct pack *);
+uint64_t sampler_steps(const struct sampler *);		/* of an epoch */
+uint64_t sampler_epoch(const struct sampler *, uint64_t place);
+uint64_t sampler_stream(const struct sampler *, uint64_t place);
+uint64_t sampler_streams(const struct sampler *, uint64_t place);
+
+/* Steps from this one on that are one behind the other in its block. */
+uint64_t sampler_run(const struct sampler *, uint64_t place);
+
+struct slice {
+	uint64_t epoch;
+	uint64_t stream;
+	uint64_t first, size;	/* the block: records of the epoch's order */
+	uint64_t from, count;	/* of the block, in its own order */
+};
+/* false: the slot of an epoch's last step has nothing left to read. */
+bool sampler_slice(const struct sampler *, uint64_t place, uint64_t slot,
+		   struct slice *);
+
+/* Where the records of the block lie.  Free with block_release(). */
+void sampler_block(struct sampler *, const struct slice *, struct block *);
+
+/* The block that follows in its stream; false: none does. */
+bool sampler_block_after(struct sampler *, const struct slice *,
+			 struct block *);
+
+/* ---- places ---- */
+
+/*
+ * The next one: returned ones first.  An epoch that begins with it has so many
+ * streams; 0: as many as the last.
+ */
+uint64_t sampler_take(struct sampler *, uint64_t streams);
+
+/* Its step will not be: another one is to read this. */
+void sampler_return(struct sampler *, uint64_t place);
+
+/* The epoch that the next place is in, and places that it has left. */
+uint64_t sampler_now(const struct sampler *);
+uint64_t sampler_left(const struct sampler *);
+
+/* A step has read so many; how many have been read of the newest epoch. */
+void sampler_add_read(struct sampler *, uint64_t place, uint64_t records);
+uint64_t sampler_records_read(const struct sampler *, uint64_t epoch);
+
+/* The same for some of the steps only: those that a cut is of. */
+struct sampler_reads {
+	uint64_t epoch, records;	/* of the newest */
+};
+struct sampler_reads sampler_reads(const struct sampler *);
+void sampler_reads_add(const struct sampler *, struct sampler_reads *,
+		       uint64_t place, uint64_t records);
+
+/*
+ * What was counted, and how far it is, each as bytes.  Reading them back is
+ * FAIL_CONFIG if they are of other inputs or options.
+ */
+void sampler_write_counts(const struct sampler *, struct pack *);
+int sampler_read_counts(struct sampler *, const void *, size_t, struct fail *);
+void sampler_write_position(const struct sampler *, struct pack *);
+/* A position as it was written, but with these visits. */
+void sampler_copy_position(const struct pack *from,
+			   const struct sampler_reads *, struct pack *);
+
+/* Epochs that have begun, and the streams of the newest. */
+uint64_t sampler_begun(const struct sampler *);
+void sampler_write_begun(const struct sampler *, struct pack *);
+bool sampler_read_begun(struct sampler *, struct unpack *);
+
+int sampler_read_position(struct sampler *, const void *, size_t,
+			  struct fail *);
+
+#endif

@@ -1,0 +1,296 @@
+/*
+ * The places of the sampler: which one is next, and into how many streams the
+ * epochs are cut that begin so; how much was read; and all that as bytes.
+ */
+#include "coord/sampler_private.h"
+
+#include "base/mem.h"
+
+#define VISITS_AT	9	/* in a position */
+
+static void
+begin_epoch(struct sampler *l, uint64_t epoch, uint64_t streams, uint64_t unit)
+{
+	const struct since now = { epoch, streams, unit };
+	const struct since *last = l->sinces ? &l->since[l->sinces - 1] :
+		NULL;
+
+	l->begun = epoch + 1;
+	if (last && last->streams == now.streams && last->unit == now.unit)
+		return;
+	l->since = mem_grow(l->since, l->sinces, &l->since_room,
+			    sizeof(*l->since));
+	l->since[l->sinces++] = now;
+}
+
+static uint64_t
+newest_streams(const struct sampler *l)
+{
+	return l->sinces ? l->since[l->sinces - 1].streams : 1;
+}
+
+uint64_t
+sampler_take(struct sampler *l, uint64_t streams)
+{
+	uint64_t place;
+
+	if (l->returned.count > 0) {
+		place = l->returned.range[0].first;
+		ranges_remove(&l->returned, place, 1);
+		return place;
+	}
+	place = l->next++;
+	if (sampler_epoch(l, place) >= l->begun)
+		begin_epoch(l, sampler_epoch(l, place),
+			    streams > 0 ? streams : newest_streams(l),
+			    l->o.unit);
+	return place;
+}
+
+void
+sampler_return(struct sampler *l, uint64_t place)
+{
+	ranges_add(&l->returned, place, 1);
+}
+
+/* The next place, a returned one if there is one. */
+static uint64_t
+lowest(const struct sampler *l)
+{
+	return l->returned.count > 0 ? l->returned.range[0].first : l->next;
+}
+
+uint64_t
+sampler_now(const struct sampler *l)
+{
+	return sampler_epoch(l, lowest(l));
+}
+
+uint64_t
+sampler_left(const struct sampler *l)
+{
+	const uint64_t end = (sampler_now(l) + 1) * sampler_steps(l);
+	uint64_t left = l->next < end ? end - l->next : 0;
+
+	for (size_t i = 0; i < l->returned.count; i++) {
+		const struct range *r = &l->returned.range[i];
+
+		if (r->first < end)
+			left += (r->end < end ? r->end : end) - r->first;
+	}
+	return left;
+}
+
+void
+sampler_reads_add(const struct sampler *l, struct sampler_reads *v,
+		  uint64_t place, uint64_t records)
+{
+	const uint64_t epoch = sampler_epoch(l, place);
+
+	if (epoch > v->epoch)
+		*v = (struct sampler_reads){ .epoch = epoch };
+	if (epoch == v->epoch)
+		v->records += records;
+}
+
+struct sampler_reads
+sampler_reads(const struct sampler *l)
+{
+	return l->visits;
+}
+
+void
+sampler_add_read(struct sampler *l, uint64_t place, uint64_t records)
+{
+	sampler_reads_add(l, &l->visits, place, records);
+}
+
+uint64_t
+sampler_records_read(const struct sampler *l, uint64_t epoch)
+{
+	return epoch == l->visits.epoch ? l->visits.records : 0;
+}
+
+/* ---- as bytes ---- */
+
+uint64_t
+sampler_begun(const struct sampler *l)
+{
+	return l->begun;
+}
+
+void
+sampler_write_begun(const struct sampler *l, struct pack *p)
+{
+	pack_uint(p, l->begun);
+	pack_uint(p, newest_streams(l));
+	pack_uint(p, l->sinces ? l->since[l->sinces - 1].unit : l->o.unit);
+}
+
+bool
+sampler_read_begun(struct sampler *l, struct unpack *u)
+{
+	const uint64_t begun = unpack_uint(u), streams = unpack_uint(u);
+	const uint64_t unit = unpack_uint(u);
+
+	if (u->bad || streams == 0 || unit == 0 || begun < l->begun)
+		return false;
+	if (begun > l->begun)
+		begin_epoch(l, l->begun, streams, unit);
+	l->begun = begun;
+	return true;
+}
+
+/* Epochs of which no record is left to be read need not be known. */
+static size_t
+superfluous(const struct sampler *l)
+{
+	size_t count = 0;
+
+	while (count + 1 < l->sinces &&
+	       l->since[count + 1].epoch <= sampler_now(l))
+		count++;
+	return count;
+}
+
+/* Ranges as numbers that are small: the gap in front of each, its length. */
+static void
+write_returned(const struct ranges *r, struct pack *p)
+{
+	uint64_t end = 0;
+
+	pack_uint(p, r->count);
+	for (size_t i = 0; i < r->count; i++) {
+		pack_uint(p, r->range[i].first - end);
+		end = r->range[i].end;
+		pack_uint(p, end - r->range[i].first);
+	}
+}
+
+void
+sampler_write_position(const struct sampler *l, struct pack *p)
+{
+	const size_t first = superfluous(l), ranges = l->returned.count;
+
+	pack_array(p, 13 + 3 * (l->sinces - first) +
+		   (ranges > 0 ? 1 + 2 * ranges : 0));
+	pack_uint(p, l->o.seed);
+	pack_uint(p, l->o.batch);
+	pack_uint(p, l->o.slots);
+	pack_uint(p, l->o.buffer);
+	pack_uint(p, l->o.shuffle);
+	pack_uint(p, l->in.count);
+	pack_uint(p, l->records);
+	pack_uint(p, l->next);
+	pack_uint(p, l->begun);
+	pack_uint(p, l->visits.epoch);	/* VISITS_AT */
+	pack_uint(p, l->visits.records);
+	pack_uint(p, l->sinces - first);
+	for (size_t i = first; i < l->sinces; i++) {
+		pack_uint(p, l->since[i].epoch);
+		pack_uint(p, l->since[i].streams);
+		pack_uint(p, l->since[i].unit);
+	}
+	pack_uint(p, 0);	/* places returned, one by one: of old */
+	if (ranges > 0)
+		write_returned(&l->returned, p);
+}
+
+void
+sampler_copy_position(const struct pack *from, const struct sampler_reads *v,
+		      struct pack *to)
+{
+	struct unpack u = unpack_from(from->data, from->size);
+	const uint32_t count = unpack_array(&u);
+
+	pack_array(to, count);
+	for (uint32_t i = 0; i < count; i++) {
+		const uint64_t was = unpack_uint(&u);
+
+		pack_uint(to, i == VISITS_AT ? v->epoch :
+			  i == VISITS_AT + 1 ? v->records : was);
+	}
+}
+
+static void
+read_since(struct sampler *l, struct unpack *u, uint64_t count)
+{
+	l->sinces = 0;
+	for (uint64_t i = 0; i < count && !u->bad; i++) {
+		struct since s;
+
+		s.epoch = unpack_uint(u);
+		s.streams = unpack_uint(u);
+		s.unit = unpack_uint(u);
+		if (s.streams == 0 || s.unit == 0)
+			u->bad = true;
+		l->since = mem_grow(l->since, l->sinces, &l->since_room,
+				    sizeof(*l->since));
+		l->since[l->sinces++] = s;
+	}
+}
+
+/* So many places in a row, which must be in front of the next one. */
+static void
+read_range(struct sampler *l, struct unpack *u, uint64_t first, uint64_t count)
+{
+	if (u->bad || first > l->next || count > l->next - first)
+		u->bad = true;
+	else
+		ranges_add(&l->returned, first, count);
+}
+
+/* Of how many numbers of the position those were. */
+static uint64_t
+read_returned(struct sampler *l, struct unpack *u)
+{
+	const uint64_t single = unpack_uint(u);
+	uint64_t ranges = 0, end = 0;
+
+	ranges_release(&l->returned);
+	for (uint64_t i = 0; i < single && !u->bad; i++)
+		read_range(l, u, unpack_uint(u), 1);
+	if (unpack_left(u) == 0)
+		return 1 + single;
+	ranges = unpack_uint(u);
+	for (uint64_t i = 0; i < ranges && !u->bad; i++) {
+		const uint64_t gap = unpack_uint(u), count = unpack_uint(u);
+
+		if (gap > l->next - end)
+			u->bad = true;
+		read_range(l, u, end + gap, count);
+		end += gap + count;
+	}
+	return 2 + single + 2 * ranges;
+}
+
+int
+sampler_read_position(struct sampler *l, const void *data, size_t size,
+		      struct fail *f)
+{
+	struct unpack u = unpack_from(data, size);
+	const uint64_t count = unpack_array(&u);
+	bool same = unpack_uint(&u) == l->o.seed;
+	uint64_t returned;
+
+	same = unpack_uint(&u) == l->o.batch && same;
+	same = unpack_uint(&u) == l->o.slots && same;
+	same = unpack_uint(&u) == l->o.buffer && same;
+	same = unpack_uint(&u) == l->o.shuffle && same;
+	same = unpack_uint(&u) == l->in.count && same;
+	same = unpack_uint(&u) == l->records && same;
+	if (u.bad || !same)
+		return fail(f, FAIL_CONFIG, "it was another ledger's: the "
+			    "inputs, --split, --batch, --seed, --shuffle and "
+			    "--replicas have to stay");
+	l->next = unpack_uint(&u);
+	l->begun = unpack_uint(&u);
+	l->visits.epoch = unpack_uint(&u);
+	l->visits.records = unpack_uint(&u);
+	read_since(l, &u, unpack_uint(&u));
+	returned = read_returned(l, &u);
+	if (!unpack_ok(&u) || count != 12 + 3 * l->sinces + returned)
+		return fail(f, FAIL_DATA, "a malformed position of the "
+			    "ledger");
+	return 0;
+}

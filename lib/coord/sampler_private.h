@@ -1,0 +1,49 @@
+/*
+ * sampler_private - what the parts of the sampler share: sampler.c (what a step
+ * reads), sampler_count.c (the records of the splits), sampler_position.c
+ * (which place is next).  For nobody else.
+ */
+#ifndef PS_SAMPLER_PRIVATE_H
+#define PS_SAMPLER_PRIVATE_H
+
+#include "base/ranges.h"
+#include "coord/sampler.h"
+
+enum count { COUNT_WANTED, COUNT_ASKED, COUNT_KNOWN };
+
+struct tally {
+	enum count state;
+	uint64_t records, number;	/* in all splits of the file before */
+	uint64_t *place;
+	size_t places;
+};
+
+/* The splits as an epoch has them. */
+struct order {
+	uint64_t epoch;		/* UINT64_MAX: of none yet */
+	size_t *split;		/* those with records */
+	uint64_t *start;	/* of each, and the end of the last */
+	size_t count;
+};
+
+/* From an epoch on there are so many streams. */
+struct since {
+	uint64_t epoch, streams, unit;
+};
+
+struct sampler {
+	struct sampler_options o;
+	struct splits in;
+	struct tally *tally;	/* of each split */
+	size_t known;
+	uint64_t records;
+	struct order order[2];	/* of two epochs, one after the other */
+	struct since *since;
+	size_t sinces, since_room;
+	uint64_t begun;		/* epochs that have streams */
+	uint64_t next;		/* place */
+	struct ranges returned;	/* places */
+	struct sampler_reads visits;
+};
+
+#endif

@@ -1,0 +1,90 @@
+#include "model/buffer_plan.h"
+
+#include "base/mem.h"
+#include "model/layer.h"
+
+#include <stdlib.h>
+
+/* How often the numbers of each node are looked at. */
+static size_t *
+count_uses(const struct model *m)
+{
+	size_t *uses = mem_alloc(m->nodes, sizeof(*uses));
+
+	for (size_t i = 0; i < m->nodes; i++)
+		for (size_t k = 0; k < m->node[i]->ins; k++)
+			uses[m->node[i]->in[k]->index]++;
+	for (size_t k = 0; k < m->step.ins; k++)
+		if (m->step.in[k])
+			uses[m->step.in[k]->index]++;
+	if (!m->loss_node)
+		return uses;
+	uses[m->loss_node->index]++;
+	uses[m->prediction->index]++;
+	for (size_t k = 0; k < m->metrics; k++) {
+		const struct node *n = m->metric_node[k];
+
+		uses[n->index]++;
+		if (m->metric[k].logits)
+			uses[n->in[0]->index]++;
+	}
+	return uses;
+}
+
+static bool
+can_be_in_place(const struct node *n, const size_t *uses)
+{
+	const struct node *in = n->ins > 0 ? n->in[0] : NULL;
+
+	return n->by_output && in->layer && in->layer->takes_activation &&
+		uses[in->index] == 1;
+}
+
+/* Inputs of a concat that lie in it, one behind the other in an example. */
+static void
+take_in(const struct node *concat, const size_t *uses)
+{
+	size_t at = 0;
+
+	for (size_t k = 0; k < concat->ins; k++) {
+		struct node *n = concat->in[k];
+
+		while (uses[n->index] == 1 && n->layer &&
+		       n->layer->aliases_input)
+			n = n->in[0];
+		if (uses[n->index] == 1 && n->layer && n->layer->takes_stride) {
+			n->home = concat;
+			n->home_at = at;
+		}
+		at += node_size(concat->in[k]);
+	}
+}
+
+void
+buffer_plan_find(struct model *m)
+{
+	size_t *uses = count_uses(m);
+
+	for (size_t i = 0; i < m->nodes; i++) {
+		struct node *n = m->node[i];
+
+		n->in_place = can_be_in_place(n, uses);
+		n->room = n->layer && (n->layer->aliases_input || n->in_place) ?
+			n->in[0]->room : n;
+		if (n->layer && n->layer->holds_inputs && n->shape.rank == 1)
+			take_in(n, uses);
+	}
+	free(uses);
+}
+
+const struct node *
+buffer_plan_room(const struct node *n)
+{
+	return n->room->home ? n->room->home : n->room;
+}
+
+size_t
+buffer_plan_stride(const struct node *n)
+{
+	return node_size(n->home ? n->home : n);
+}

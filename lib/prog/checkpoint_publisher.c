@@ -1,0 +1,385 @@
+#include "prog/checkpoint_publisher.h"
+
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "model/meaning.h"
+#include "store/disk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void
+warn(const char *text)
+{
+	log_warn("%s", text);
+}
+
+/* Has it every variable of the model, in the same shape? */
+static int
+check_model(const struct checkpoint *from, const struct model *model,
+	    struct fail *f)
+{
+	size_t variables, entries, j;
+	const struct variable *v = model_variables(model, &variables);
+	const struct checkpoint_entry *e = checkpoint_entries(from, &entries);
+	char here[SHAPE_TEXT], there[SHAPE_TEXT];
+
+	for (size_t i = 0; i < variables; i++) {
+		if (v[i].hashed)
+			continue;	/* it may have no rows */
+		for (j = 0; j < entries; j++)
+			if (strcmp(e[j].variable, v[i].name) == 0 &&
+			    *e[j].slot == '\0')
+				break;
+		if (j == entries)
+			return fail(f, FAIL_DATA, "%s is of another model: "
+				    "it has no %s (--restore=none begins "
+				    "anew)", checkpoint_path(from), v[i].name);
+		if (!shape_equal(e[j].shape, v[i].shape))
+			return fail(f, FAIL_DATA, "%s is of another model: "
+				    "its %s is %s, not %s",
+				    checkpoint_path(from), v[i].name,
+				    shape_text(e[j].shape, there),
+				    shape_text(v[i].shape, here));
+	}
+	return 0;
+}
+
+/*
+ * Do rows and classes stand for what they stood for?  What was learnt of one
+ * word would be another's, and nothing in the numbers would show it.
+ */
+static int
+check_meaning(const struct checkpoint_publisher *k,
+	      const struct checkpoint *from, const struct model *old,
+	      const struct model *model, struct fail *f)
+{
+	struct text what = { 0 };
+	int r = 0;
+
+	meaning_compare(old, model, &what);
+	if (what.size > 0 && k->as_is)
+		log_warn("%s: restored as it is, with other inputs: %s",
+			 checkpoint_path(from), what.data);
+	else if (what.size > 0)
+		r = fail(f, FAIL_CONFIG, "%s: was trained with other inputs, "
+			 "so its rows would stand for other things: %.200s; "
+			 "put that back, or begin anew with --restore=none, "
+			 "or say --restore-as-is", checkpoint_path(from),
+			 what.data);
+	text_release(&what);
+	return r;
+}
+
+/* Has a variable the slot of that name, of an optimizer like this one? */
+static bool
+has_slot(const struct variable *v, const char *name,
+	 const struct optimizer *of)
+{
+	const struct optimizer *o = v->optimizer;
+	bool has = false;
+
+	for (size_t i = 0; o && i < o->slots && !has; i++)
+		has = strcmp(o->slot_name[i], name) == 0;
+	return has && optimizer_goes_on(o, of);
+}
+
+/* Of one that both models have. */
+static void
+list_missing_slots(struct text *to, const struct variable *of,
+		   const struct variable *other)
+{
+	const struct optimizer *o = of->optimizer;
+
+	for (size_t i = 0; o && i < o->slots; i++)
+		if (!has_slot(other, o->slot_name[i], o))
+			text_add(to, "%s%s@%s", to->size > 0 ? ", " : "",
+				 of->name, o->slot_name[i]);
+}
+
+/* The variables and slots that one model has and the other has not. */
+static void
+list_missing(struct text *to, const struct model *of,
+	     const struct model *other)
+{
+	size_t count;
+	const struct variable *v = model_variables(of, &count), *w;
+
+	text_reset(to);
+	for (size_t i = 0; i < count; i++)
+		if ((w = model_variable(other, v[i].name)))
+			list_missing_slots(to, &v[i], w);
+		else
+			text_add(to, "%s%s", to->size > 0 ? ", " : "",
+				 v[i].name);
+}
+
+/*
+ * Does a variable's schedule begin anew, as its optimizer does, or is it
+ * another one, which goes on where the old one was?
+ */
+static bool
+has_new_schedule(const struct variable *v, const struct variable *was,
+		 bool anew)
+{
+	return v->optimizer && was && was->optimizer &&
+		!schedule_constant(&v->optimizer->schedule) &&
+		!optimizer_goes_on(v->optimizer, was->optimizer) == anew &&
+		(anew || !schedule_same(&v->optimizer->schedule,
+					&was->optimizer->schedule));
+}
+
+static void
+list_schedules(struct text *to, const struct model *model,
+	       const struct model *old, bool anew)
+{
+	size_t count;
+	const struct variable *v = model_variables(model, &count);
+
+	text_reset(to);
+	for (size_t i = 0; i < count; i++)
+		if (has_new_schedule(&v[i], model_variable(old, v[i].name),
+				     anew))
+			text_add(to, "%s%s", to->size > 0 ? ", " : "",
+				 v[i].name);
+}
+
+/* All that must be there is.  What else is another than it was? */
+static void
+warn_of_changes(const struct checkpoint *from, const struct model *old,
+		const struct model *model)
+{
+	const char *path = checkpoint_path(from);
+	struct text names = { 0 };
+
+	list_missing(&names, old, model);
+	if (names.size > 0)
+		log_warn("%s: left out, as the model has none: %s", path,
+			 names.data);
+	list_missing(&names, model, old);
+	if (names.size > 0)
+		log_warn("%s: begun anew, as it has none: %s", path,
+			 names.data);
+	list_schedules(&names, model, old, true);
+	if (names.size > 0)
+		log_warn("%s: schedules that begin anew, as the optimizers "
+			 "are others: of %s", path, names.data);
+	list_schedules(&names, model, old, false);
+	if (names.size > 0)
+		log_warn("%s: schedules that are others, and go on from step "
+			 "%ju: of %s", path,
+			 (uintmax_t)checkpoint_info(from)->step, names.data);
+	text_release(&names);
+}
+
+/* A model that is none any more cannot be compared. */
+static int
+compare_models(const struct checkpoint_publisher *k,
+	       const struct checkpoint *from, const struct model *model,
+	       struct fail *f)
+{
+	struct fail ignored;
+	struct model *old = model_parse(checkpoint_model(from), &ignored);
+	int r = old ? check_meaning(k, from, old, model, f) : 0;
+
+	if (old && r == 0)
+		warn_of_changes(from, old, model);
+	model_free(old);
+	return r;
+}
+
+static struct checkpoint *
+open_restored(const struct checkpoint_publisher *k, const char *restore,
+	      struct fail *f)
+{
+	struct checkpoint *c = NULL;
+	char *name, *path;
+
+	if (strcmp(restore, "latest") == 0)
+		return checkpoint_newest(k->dir, warn, f);
+	/* Names travel to the servers, never paths. */
+	name = disk_base(restore);
+	path = disk_path("%s/%s", k->dir, name);
+	if (strchr(restore, '/') && disk_is_there(restore) &&
+	    !disk_is_same(restore, path))
+		fail(f, FAIL_USAGE, "--restore: %s is not in %s, where the "
+		     "servers look", restore, k->dir);
+	else
+		c = checkpoint_open(path, true, f);
+	free(path);
+	free(name);
+	return c;
+}
+
+static void
+take_info(struct coord_options *o, const struct checkpoint *from)
+{
+	snprintf(o->restore, sizeof(o->restore), "%.60s",
+		 checkpoint_folder(from));
+	o->restored = *checkpoint_info(from);
+	if (o->restored.sampler)
+		o->restored.sampler = mem_text(o->restored.sampler);
+}
+
+static int
+begin_with(const struct checkpoint_publisher *k, const char *restore,
+	   const struct model *model, struct coord_options *o,
+	   struct fail *f)
+{
+	struct checkpoint *from = open_restored(k, restore, f);
+	int status;
+
+	if (!from)
+		return -1;
+	status = check_model(from, model, f);
+	if (status == 0)
+		status = compare_models(k, from, model, f);
+	if (status == 0)
+		take_info(o, from);
+	checkpoint_close(from);
+	return status;
+}
+
+static void
+look_ahead(struct checkpoint_publisher *k, const struct checkpoint_list *list,
+	   uint64_t step)
+{
+	const size_t last = list->count - 1;
+
+	if (list->count > 0 && list->step[last] > step)
+		snprintf(k->ahead, sizeof(k->ahead), "%s", list->name[last]);
+}
+
+/* Until the run has come so far the next one would begin with those. */
+void
+publisher_warn(const struct checkpoint_publisher *k, const char *restore,
+	       const char *journal)
+{
+	if (journal && k->dir && strcmp(restore, "latest") != 0)
+		log_warn("--restore=%s is not heeded: a run that broke off "
+			 "goes on; without %s another one begins", restore,
+			 journal);
+	else if (!journal && *k->ahead)
+		log_warn("%s has checkpoints of later steps, up to %s, which "
+			 "stays the newest one until this run has come so "
+			 "far: remove them to be rid of them", k->dir,
+			 k->ahead);
+}
+
+int
+publisher_begin(struct checkpoint_publisher *k, const char *restore,
+		const struct model *model, struct coord_options *o,
+		struct fail *f)
+{
+	const bool latest = strcmp(restore, "latest") == 0;
+	const bool none = strcmp(restore, "none") == 0;
+	struct checkpoint_list list;
+	int status = 0;
+
+	if (!k->dir)
+		return 0;
+	if (checkpoint_probe(k->dir, f) < 0)
+		return -1;
+	checkpoint_sweep(k->dir);	/* nobody writes before we ask */
+	k->task = task_new();
+	o->checkpoint = true;
+	if (checkpoint_list(&list, k->dir, f) < 0)
+		return -1;
+	if (!none && !(latest && list.count == 0))
+		status = begin_with(k, restore, model, o, f);
+	if (status == 0 && !latest)
+		look_ahead(k, &list, o->restored.step);
+	checkpoint_list_free(&list);
+	return status;
+}
+
+/* The newest may turn out to be damaged: it is never the only one. */
+static size_t
+kept(const struct checkpoint_publisher *k)
+{
+	return k->keep == 1 ? 2 : k->keep;
+}
+
+/* A run that has gone back has older steps than what it was to forget. */
+static int
+prune(const struct checkpoint_publisher *k, uint64_t newest, struct fail *f)
+{
+	return checkpoint_prune(k->dir, newest, kept(k), false, f);
+}
+
+/* One failed, and nobody writes: a disk may be full of what is not wanted. */
+static void
+make_room(const struct checkpoint_publisher *k, uint64_t newest)
+{
+	struct fail why;
+
+	checkpoint_sweep(k->dir);
+	if (prune(k, newest, &why) < 0)
+		log_warn("%s", why.text);
+}
+
+static void
+publish(void *self)
+{
+	struct checkpoint_publisher *k = self;
+	const struct coord_job *job = k->job;
+
+	k->why_not_pruned.kind = 0;
+	k->status = job->again ?
+		checkpoint_finish(k->dir, job->name, &k->why) :
+		checkpoint_publish(k->dir, job->name, &job->info, k->source,
+				   job->part, job->parts, &k->why);
+	if (k->status < 0 && k->why.kind == FAIL_NOINPUT)
+		fail_at(&k->why, "what the servers wrote is not in %s: is "
+			"that the directory of their -d?", k->dir);
+	if (k->status < 0)
+		return;
+	prune(k, job->info.step, &k->why_not_pruned);
+	k->status = failpoint("publish-told", &k->why);
+}
+
+static void
+end_publish(struct checkpoint_publisher *k, struct coord *coord, uint64_t now)
+{
+	if (!task_ended(k->task))
+		return;
+	if (k->why_not_pruned.kind)
+		log_warn("%s", k->why_not_pruned.text);
+	coord_published(coord, k->status < 0 ? &k->why : NULL, now);
+}
+
+void
+publisher_run(struct checkpoint_publisher *k, struct coord *coord,
+	      const struct model_source *source, uint64_t now)
+{
+	end_publish(k, coord, now);
+	if (task_busy(k->task))
+		return;
+	if (coord_needs_cleanup(coord))
+		make_room(k, coord_newest(coord));
+	k->job = coord_job(coord);
+	k->source = source;
+	if (k->job)
+		task_begin(k->task, publish, k);
+}
+
+bool
+publisher_busy(const struct checkpoint_publisher *k)
+{
+	return task_busy(k->task);
+}
+
+int
+publisher_fd(const struct checkpoint_publisher *k)
+{
+	return task_fd(k->task);
+}
+
+void
+publisher_release(struct checkpoint_publisher *k)
+{
+	task_free(k->task);
+	k->task = NULL;
+}

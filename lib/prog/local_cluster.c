@@ -1,0 +1,836 @@
+#include "prog/local_cluster.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "prog/ended.h"
+#include "prog/local_child.h"
+#include "sys/argv.h"
+#include "sys/clock.h"
+#include "sys/process_group.h"
+#include "sys/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NO_PROGRAM	127	/* what a shell ends with then */
+#define LAST_MS		1000	/* for those killed to be gone */
+#define MAX_FOLDER	70	/* bytes of a folder for sockets, whose
+				   addresses have room for 107 */
+#define EVENTS		64	/* of members, at a time */
+#define ENDPOINT	128	/* bytes, more than such an address has */
+
+enum phase {
+	STARTING,	/* servers get ready */
+	RUNNING,	/* the command does */
+	LEAVING,	/* it was told to stop, and has; what it started has
+			   not */
+	STOPPING	/* all are told to stop */
+};
+
+struct local_cluster {
+	const struct local_cluster_options *options;
+	enum phase phase;
+	struct local_child *member;	/* the servers, then the workers */
+	size_t members;		/* that were started */
+	pid_t check, command;	/* 0: not yet; check: or no more */
+	bool checked;
+	pid_t *stray;		/* groups that others made, and that we have */
+	size_t strays, stray_room;	/* asked to end */
+	pid_t *children;	/* see process_group_children() */
+	size_t children_room;
+	bool gone;		/* all of these are, when they are to be */
+	int result;
+	int last_signal;	/* that we were sent; 0 */
+	uint64_t asked_ms;	/* when */
+	bool urged;		/* one was not SIGHUP */
+	uint64_t deadline;	/* in milliseconds; 0: none */
+	bool killed;
+	pid_t parent;
+	int signals;		/* a descriptor that tells of them, */
+	int ears;		/* and one of members */
+	int error;		/* standard error, as the command has it */
+	char *folder;
+	char coord[ENDPOINT];
+	bool told;		/* it is in the file that was asked for */
+	char *workers_ended;	/* the file that says so */
+	const struct local_child *first_failed;	/* of the workers; or NULL */
+	struct log_mux log;
+	int *cpu;		/* for members in turn; cpus: 0: any */
+	size_t cpus;
+};
+
+/* ---- where ---- */
+
+static int
+make_folder(struct local_cluster *l, struct fail *f)
+{
+	const char *tmp = getenv("TMPDIR");
+	struct text name = { 0 };
+
+	/* A comma would end an endpoint in a list. */
+	if (!tmp || *tmp != '/' || strlen(tmp) > MAX_FOLDER ||
+	    strpbrk(tmp, ",\n"))
+		tmp = "/tmp";
+	text_add(&name, "%s/ps-local.XXXXXX", tmp);
+	if (!mkdtemp(name.data)) {
+		text_release(&name);
+		return fail_sys(f, FAIL_CREATE, "cannot make a folder in %s",
+				tmp);
+	}
+	l->folder = name.data;
+	return 0;
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st;
+	(void)kind;
+	(void)at;
+	remove(path);
+	return 0;
+}
+
+static void
+endpoint_of_server(const struct local_cluster *l, size_t i,
+		   char endpoint[ENDPOINT])
+{
+	snprintf(endpoint, ENDPOINT, "ipc://%s/server.%zu", l->folder, i);
+}
+
+static void
+set_default(const char *name, const char *value)
+{
+	const char *set = getenv(name);
+
+	if (!set || !*set)
+		setenv(name, value, 1);
+}
+
+/* Many programs share this machine, and a cluster is here, not there. */
+static void
+set_environment(struct local_cluster *l)
+{
+	struct text servers = { 0 }, ended = { 0 };
+	char endpoint[ENDPOINT];
+
+	snprintf(l->coord, sizeof(l->coord), "ipc://%s/coord", l->folder);
+	for (size_t i = 0; i < l->options->servers; i++) {
+		endpoint_of_server(l, i, endpoint);
+		text_add(&servers, "%s%s", i ? "," : "", endpoint);
+	}
+	text_add(&ended, "%s/workers-ended", l->folder);
+	l->workers_ended = ended.data;
+	setenv(ENDED_VARIABLE, ended.data, 1);
+	setenv("PS_COORD", l->coord, 1);
+	setenv("PS_SERVERS", servers.data ? servers.data : "", 1);
+	set_default("OPENBLAS_NUM_THREADS", "1");
+	set_default("OMP_NUM_THREADS", "1");
+	unsetenv("TF_CONFIG");
+	text_release(&servers);
+}
+
+/*
+ * Members that have to share CPUs take them in turn: when all threads of each
+ * stay on one, a message wakes up none.
+ */
+static void
+find_cpus(struct local_cluster *l)
+{
+	const struct local_cluster_options *o = l->options;
+	cpu_set_t all;
+
+	if (o->pin == PIN_NEVER || sched_getaffinity(0, sizeof(all), &all) < 0)
+		return;
+	if (o->pin == PIN_SHARED &&
+	    o->servers + o->workers <= (uint64_t)CPU_COUNT(&all))
+		return;
+	l->cpu = mem_alloc((size_t)CPU_COUNT(&all), sizeof(*l->cpu));
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &all))
+			l->cpu[l->cpus++] = i;
+}
+
+/* ---- who ---- */
+
+/* Those of a worker behind its name and level. */
+static void
+add_worker_words(struct argv *w, const struct local_cluster *l, size_t index)
+{
+	char *const *word = l->options->worker_word;
+
+	argv_add(w, "-c");
+	argv_add(w, "%s", l->coord);
+	argv_add(w, "-i");
+	argv_add(w, "%zu", index);
+	for (; word && *word; word++)
+		argv_fill(w, *word, index, l->options->workers);
+}
+
+/* What members say is heard by epoll: a number for each of their files. */
+static int
+listen_to(const struct local_cluster *l, int file, size_t number,
+	  struct fail *f)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u64 = number };
+
+	return epoll_ctl(l->ears, EPOLL_CTL_ADD, file, &e) < 0 ?
+		fail_sys(f, FAIL_AGAIN, "cannot hear all members") : 0;
+}
+
+/* i: its place among all members, which are started in their order at first. */
+static int
+start_member(struct local_cluster *l, size_t i, size_t index,
+	     const struct argv *w, struct fail *f)
+{
+	const int cpu = l->cpus > 0 ? l->cpu[i % l->cpus] : -1;
+	struct local_child *m = &l->member[i];
+
+	if (i == l->members)
+		l->members++;
+	if (local_child_start(m, index, w->word, cpu, f) == 0 &&
+	    listen_to(l, m->said.from, 2 * i, f) == 0 &&
+	    (m->out < 0 || listen_to(l, m->out, 2 * i + 1, f) == 0))
+		return 0;
+	local_child_release(m);
+	return -1;
+}
+
+static int
+start_server(struct local_cluster *l, size_t i, struct fail *f)
+{
+	const struct local_cluster_options *o = l->options;
+	char endpoint[ENDPOINT];
+	struct argv w = { 0 };
+	int status;
+
+	endpoint_of_server(l, i, endpoint);
+	argv_add(&w, CHILD_SERVER);
+	if (o->level)
+		argv_add(&w, "%s", o->level);
+	argv_add(&w, "-b");
+	argv_add(&w, "%s", endpoint);
+	if (o->checkpoint) {
+		argv_add(&w, "-d");
+		argv_add(&w, "%s", o->checkpoint);
+	}
+	argv_add(&w, "--idle=0");	/* it ends with us */
+	status = start_member(l, i, i, &w, f);
+	argv_release(&w);
+	return status;
+}
+
+static int
+start_worker(struct local_cluster *l, size_t i, struct fail *f)
+{
+	struct argv w = { 0 };
+	int status;
+
+	argv_add(&w, CHILD_WORKER);
+	if (l->options->level)
+		argv_add(&w, "%s", l->options->level);
+	add_worker_words(&w, l, i);
+	status = start_member(l, (size_t)l->options->servers + i, i, &w, f);
+	argv_release(&w);
+	return status;
+}
+
+/*
+ * What the last worker would refuse of its options is told before there is
+ * any, and nobody waits for them.
+ */
+static int
+start_check(struct local_cluster *l, struct fail *f)
+{
+	struct argv w = { 0 };
+	struct spawn how = { .file = { -1, -1, l->error }, .cpu = -1 };
+
+	argv_add(&w, CHILD_WORKER);
+	argv_add(&w, "--check");
+	add_worker_words(&w, l, (size_t)l->options->workers - 1);
+	how.word = w.word;
+	l->check = spawn(&how, f);
+	argv_release(&w);
+	return l->check < 0 ? -1 : 0;
+}
+
+static int
+start_command(struct local_cluster *l, struct fail *f)
+{
+	const struct spawn how = {
+		.word = l->options->command,
+		.file = { STDIN_FILENO, STDOUT_FILENO, l->error }, .cpu = -1
+	};
+
+	l->command = spawn(&how, f);
+	return l->command < 0 ? -1 : 0;
+}
+
+/* ---- how they come and go ---- */
+
+static bool
+is_known(const struct local_cluster *l, pid_t group)
+{
+	bool known = group == getpgrp() || group == l->command ||
+		group == l->check;
+
+	for (size_t i = 0; i < l->members && !known; i++)
+		known = group == l->member[i].group;
+	for (size_t i = 0; i < l->strays && !known; i++)
+		known = group == l->stray[i];
+	return known;
+}
+
+/*
+ * A shell's jobs, or timeout(1) and what it runs, are groups of their own.
+ * They show up as soon as whoever started them has ended, and are sent this
+ * signal then, once.
+ */
+static void
+find_strays(struct local_cluster *l, int number)
+{
+	const size_t n =
+		process_group_children(&l->children, &l->children_room);
+
+	for (size_t i = 0; i < n; i++) {
+		const pid_t group = l->children[i];
+
+		if (is_known(l, group))
+			continue;
+		l->stray = mem_grow(l->stray, l->strays, &l->stray_room,
+				    sizeof(*l->stray));
+		l->stray[l->strays++] = group;
+		process_group_signal(group, number);
+	}
+}
+
+static void
+signal_command(const struct local_cluster *l, int number)
+{
+	process_group_signal(l->command, number);
+	for (size_t i = 0; i < l->strays; i++)
+		process_group_signal(l->stray[i], number);
+}
+
+/* The command is, and what it started. */
+static bool
+has_left(const struct local_cluster *l)
+{
+	bool left = process_group_is_gone(l->command);
+
+	for (size_t i = 0; i < l->strays && left; i++)
+		left = process_group_is_gone(l->stray[i]);
+	return left;
+}
+
+static bool
+are_gone(struct local_cluster *l)
+{
+	bool gone = process_group_is_gone(l->check) && has_left(l);
+
+	for (size_t i = 0; i < l->members && gone; i++)
+		gone = l->member[i].ended &&
+			process_group_is_gone(l->member[i].group);
+	if (!gone)
+		return false;
+	find_strays(l, SIGTERM);
+	return has_left(l);
+}
+
+/* The end begins: who is left is asked to stop. */
+static void
+stop(struct local_cluster *l, int result)
+{
+	l->result = result;
+	l->phase = STOPPING;
+	l->deadline = clock_ms() + l->options->grace_ms;
+	for (size_t i = 0; i < l->members; i++)
+		if (!l->member[i].ended)
+			kill(l->member[i].group, SIGTERM);
+	process_group_signal(l->check, SIGTERM);
+	signal_command(l, SIGTERM);
+	find_strays(l, SIGTERM);
+	l->gone = are_gone(l);
+}
+
+static void
+cannot(struct local_cluster *l, const struct fail *f)
+{
+	log_error("%s", f->text);
+	stop(l, f->kind);
+}
+
+static void
+start_workers(struct local_cluster *l)
+{
+	struct fail f;
+
+	l->checked = true;
+	for (size_t i = 0; i < l->options->workers; i++)
+		if (start_worker(l, i, &f) < 0) {
+			cannot(l, &f);
+			return;
+		}
+}
+
+static void
+start(struct local_cluster *l)
+{
+	const struct local_cluster_options *o = l->options;
+	struct fail f;
+
+	for (size_t i = 0; i < o->servers; i++)
+		if (start_server(l, i, &f) < 0) {
+			cannot(l, &f);
+			return;
+		}
+	if (!o->worker_word || !*o->worker_word || o->workers == 0)
+		start_workers(l);
+	else if (start_check(l, &f) < 0)
+		cannot(l, &f);
+}
+
+/* One write, so that whoever waits until the file has something has all. */
+static int
+print_endpoint(struct local_cluster *l, struct fail *f)
+{
+	const char *file = l->options->endpoint_file;
+	struct text line = { 0 };
+	struct stat st;
+	ssize_t written;
+	int fd = STDOUT_FILENO;
+
+	if (!l->options->print_endpoint)
+		return 0;
+	if (file)
+		fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK |
+			  O_NOCTTY | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return fail_sys(f, FAIL_CREATE, "cannot write the endpoint to "
+				"%s", file);
+	l->told = file && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	text_add(&line, "%s\n", l->coord);
+	written = write(fd, line.data, line.size);
+	if (written < 0)
+		fail_sys(f, FAIL_IO, "cannot write the endpoint to %s",
+			 file ? file : "standard output");
+	if (file)
+		spawn_close(&fd);
+	text_release(&line);
+	return written < 0 ? -1 : 0;
+}
+
+/* Servers are ready, or one never will be: of several the first. */
+static void
+begin(struct local_cluster *l)
+{
+	struct fail f;
+
+	if (l->phase != STARTING || !l->checked)
+		return;
+	for (size_t i = 0; i < l->options->servers; i++)
+		if (!l->member[i].ready &&
+		    (l->member[i].out >= 0 || !l->member[i].ended))
+			return;
+	for (size_t i = 0; i < l->options->servers; i++) {
+		const struct local_child *m = &l->member[i];
+
+		if (m->ready)
+			continue;
+		fail(&f, FAIL_PEER, "server %zu did not get ready", i);
+		cannot(l, &f);
+		l->result = m->status ? m->status : FAIL_PEER;
+		return;
+	}
+	l->phase = RUNNING;
+	if (print_endpoint(l, &f) == 0 && start_command(l, &f) == 0)
+		return;
+	cannot(l, &f);
+	if (f.kind == FAIL_NOINPUT)
+		l->result = NO_PROGRAM;
+}
+
+/*
+ * Shells do not wait for what they run in their background at SIGINT; and a
+ * SIGHUP may have been to read something anew.
+ */
+static void
+command_ended(struct local_cluster *l, int status)
+{
+	const uint64_t now = clock_ms(), grace = l->options->grace_ms;
+
+	l->result = status;
+	if (l->phase == STOPPING)
+		return;
+	if (l->last_signal == 0 || l->last_signal == SIGINT ||
+	    (l->last_signal == SIGHUP && now - l->asked_ms > grace)) {
+		stop(l, status);
+		return;
+	}
+	l->phase = LEAVING;
+	l->deadline = now + grace;
+}
+
+/* A coordinator need not wait for one, and can say why. */
+static void
+notify_workers_ended(struct local_cluster *l)
+{
+	const struct local_child *m = l->first_failed ? l->first_failed :
+		&l->member[l->options->servers];
+	const struct text *last = &m->said.last;
+	const bool killed = m->status > 128;
+	struct fail why, f;
+
+	fail(&why, killed || m->status == 0 ? FAIL_PEER :
+	     (enum fail_kind)m->status, "%s %zu %s %d%s%s", m->said.program,
+	     m->said.index, killed ? "was ended by signal" :
+	     "ended with status", killed ? m->status - 128 : m->status,
+	     last->size > 0 ? ": " : "", last->size > 0 ? last->data : "");
+	if (ended_notify(l->workers_ended, &why, &f) < 0)
+		log_error("%s", f.text);
+}
+
+static void
+worker_ended(struct local_cluster *l, struct local_child *m)
+{
+	const struct local_cluster_options *o = l->options;
+	bool all = l->members == o->servers + o->workers;
+
+	if (!l->first_failed && m->status != 0)
+		l->first_failed = m;
+	for (size_t i = (size_t)o->servers; i < l->members && all; i++)
+		all = l->member[i].ended;
+	if (all && l->phase != STOPPING)
+		notify_workers_ended(l);
+}
+
+/*
+ * Would one that ended so do better if it began anew?  A killed one may, and
+ * one that says it lacked a peer, memory or a disk; a bad option or bad data
+ * stay bad.
+ */
+static bool
+may_do_better(int status)
+{
+	return status > 128 || status == FAIL_PEER ||
+		status == FAIL_INTERNAL || status == FAIL_MEMORY ||
+		status == FAIL_IO || status == FAIL_AGAIN;
+}
+
+/* One that died takes its own place again; false: it does not. */
+static bool
+restart(struct local_cluster *l, struct local_child *m)
+{
+	const struct local_cluster_options *o = l->options;
+	const size_t i = (size_t)(m - l->member);
+	const bool server = i < o->servers;
+	const uint64_t restarts = m->restarts + 1;
+	const int ended = m->status;
+	struct fail f;
+	int status;
+
+	if (l->phase > RUNNING || restarts > o->restarts ||
+	    !may_do_better(m->status) ||
+	    (l->phase == STARTING && server && !m->ready))
+		return false;
+	log_error("%s %zu is started again, %llu of %llu", m->said.program,
+		  m->said.index, (unsigned long long)restarts,
+		  (unsigned long long)o->restarts);
+	local_child_release(m);
+	status = server ? start_server(l, i, &f) :
+		start_worker(l, i - (size_t)o->servers, &f);
+	m->restarts = restarts;
+	if (status == 0)
+		return true;
+	log_error("%s", f.text);
+	m->status = ended;
+	return false;
+}
+
+/* What it was asked to start is asked to end with it. */
+static void
+member_ended(struct local_cluster *l, struct local_child *m, int status)
+{
+	m->ended = true;
+	m->status = status;
+	if (l->phase != STOPPING && status > 128)
+		log_error("%s %zu was ended by signal %d", m->said.program,
+			  m->said.index, status - 128);
+	process_group_signal(m->group, SIGTERM);
+	log_mux_read_rest(&l->log, &m->said);
+	if (!restart(l, m) && m >= l->member + l->options->servers)
+		worker_ended(l, m);
+}
+
+static void
+check_ended(struct local_cluster *l, int status)
+{
+	l->check = 0;
+	if (l->phase != STARTING)
+		return;
+	if (status != 0)
+		stop(l, status);
+	else
+		start_workers(l);
+	begin(l);
+}
+
+static void
+child_ended(struct local_cluster *l, pid_t pid, int how)
+{
+	const int status = WIFEXITED(how) ? WEXITSTATUS(how) :
+		128 + WTERMSIG(how);
+
+	if (pid == l->command)
+		command_ended(l, status);
+	else if (pid == l->check)
+		check_ended(l, status);
+	for (size_t i = 0; i < l->members; i++)
+		if (l->member[i].group == pid && !l->member[i].ended)
+			member_ended(l, &l->member[i], status);
+	begin(l);
+}
+
+/*
+ * Who asks once more has no patience left; a terminal that hangs up may.  When
+ * our parent is no more, that asks, too.
+ */
+static void
+asked(struct local_cluster *l, int number)
+{
+	const bool orphaned = getppid() != l->parent;
+	const uint64_t now = clock_ms();
+
+	if (!orphaned && number == l->last_signal &&
+	    now - l->asked_ms < CLOCK_ONCE_MS)
+		return;
+	if (l->phase == STARTING) {
+		stop(l, 128 + number);
+	} else if (l->phase != STOPPING) {
+		signal_command(l, number);
+		if (orphaned)	/* nobody else will ask */
+			l->deadline = now + l->options->grace_ms;
+	} else if (l->deadline == 0 || (l->urged && number != SIGHUP)) {
+		l->deadline = now;
+	}
+	l->last_signal = number;
+	l->asked_ms = now;
+	l->urged |= number != SIGHUP;
+}
+
+static void
+hear_signals(struct local_cluster *l)
+{
+	struct signalfd_siginfo info;
+	pid_t pid;
+	int how;
+
+	while (read(l->signals, &info, sizeof(info)) == sizeof(info))
+		if (info.ssi_signo != SIGCHLD)
+			asked(l, (int)info.ssi_signo);
+	while ((pid = waitpid(-1, &how, WNOHANG)) > 0)
+		child_ended(l, pid, how);
+	if (l->phase == LEAVING) {
+		find_strays(l, l->last_signal);
+		if (has_left(l))
+			stop(l, l->result);
+	} else if (l->phase == STOPPING) {
+		l->gone = are_gone(l);
+	}
+}
+
+/* All that is left, with what it has started. */
+static void
+kill_all(struct local_cluster *l)
+{
+	log_error("killing what does not stop");
+	find_strays(l, SIGKILL);
+	for (size_t i = 0; i < l->members; i++)
+		process_group_signal(l->member[i].group, SIGKILL);
+	signal_command(l, SIGKILL);
+	process_group_signal(l->check, SIGKILL);
+	l->killed = true;
+	l->deadline = clock_ms() + LAST_MS;
+}
+
+/* Time has run out; false: for good. */
+static bool
+be_late(struct local_cluster *l)
+{
+	if (l->phase != STOPPING)
+		stop(l, l->result);
+	else if (l->killed || l->gone)
+		return false;
+	else
+		kill_all(l);
+	return true;
+}
+
+/* ---- the loop ---- */
+
+static void
+receive_members(struct local_cluster *l)
+{
+	struct epoll_event e[EVENTS];
+	const int n = epoll_wait(l->ears, e, EVENTS, 0);
+
+	for (int i = 0; i < n; i++) {
+		struct local_child *m = &l->member[e[i].data.u64 / 2];
+
+		if (e[i].data.u64 % 2 == 0)
+			log_mux_read(&l->log, &m->said);
+		else
+			local_child_read_ready(m);
+	}
+	begin(l);
+}
+
+/* Of those who are gone we hear what they have said, and no more. */
+static int
+wait_ms(const struct local_cluster *l)
+{
+	const uint64_t now = clock_ms();
+
+	if (l->gone && !log_mux_is_full(&l->log))
+		return 0;
+	return l->deadline == 0 ? -1 : l->deadline <= now ? 0 :
+		l->deadline - now < 60000 ? (int)(l->deadline - now) : 60000;
+}
+
+/* Something happened; false: time has passed. */
+static bool
+receive(struct local_cluster *l)
+{
+	const bool full = log_mux_is_full(&l->log);
+	struct pollfd fd[] = {
+		{ .fd = l->signals, .events = POLLIN },
+		{ .fd = full ? -1 : l->ears, .events = POLLIN },
+		{ .fd = full ? l->log.to : -1, .events = POLLOUT }
+	};
+
+	if (poll(fd, sizeof(fd) / sizeof(*fd), wait_ms(l)) <= 0)
+		return false;
+	if (fd[1].revents)
+		receive_members(l);
+	if (fd[2].revents)
+		log_mux_write(&l->log);
+	if (fd[0].revents)
+		hear_signals(l);
+	return true;
+}
+
+/* Who reads our log has all the time to do so, until we are asked to end. */
+static void
+run(struct local_cluster *l)
+{
+	start(l);
+	begin(l);
+	while (receive(l) || !l->gone || log_mux_is_full(&l->log)) {
+		if (l->gone && log_mux_is_full(&l->log) && !l->last_signal)
+			l->deadline = 0;
+		if (l->deadline && clock_ms() >= l->deadline && !be_late(l))
+			break;
+	}
+}
+
+/* ---- all of it ---- */
+
+/*
+ * Standard error is the command's, too, which may want to wait until it takes
+ * something.  We never do: we have a terminal or a pipe opened once more.
+ */
+static void
+open_error(struct local_cluster *l)
+{
+	struct stat st;
+	int own;
+
+	l->error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+	if (l->error < 0 || fstat(l->error, &st) < 0 ||
+	    (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode)))
+		return;
+	own = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY |
+		   O_CLOEXEC);
+	if (own >= 0)
+		dup2(own, STDERR_FILENO);
+	spawn_close(&own);
+}
+
+static int
+open_all(struct local_cluster *l, struct fail *f)
+{
+	const char *log = l->options->log;
+
+	open_error(l);
+	l->signals = signalfd(-1, l->options->signals,
+			      SFD_CLOEXEC | SFD_NONBLOCK);
+	l->ears = epoll_create1(EPOLL_CLOEXEC);
+	if (l->error < 0 || l->signals < 0 || l->ears < 0)
+		return fail_sys(f, FAIL_AGAIN, "cannot hear anybody");
+	l->log.to = !log ? STDERR_FILENO :
+		open(log, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK |
+		     O_NOCTTY | O_CLOEXEC, 0666);
+	if (l->log.to < 0)
+		return fail_sys(f, FAIL_CREATE, "cannot write the log %s",
+				log);
+	process_group_adopt();
+	return make_folder(l, f);
+}
+
+static void
+close_all(struct local_cluster *l)
+{
+	for (size_t i = 0; i < l->members; i++)
+		local_child_release(&l->member[i]);
+	spawn_close(&l->error);
+	spawn_close(&l->signals);
+	spawn_close(&l->ears);
+	if (l->log.to != STDERR_FILENO)
+		spawn_close(&l->log.to);
+	if (l->told)
+		unlink(l->options->endpoint_file);
+	if (l->folder)
+		nftw(l->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	log_mux_release(&l->log);
+	free(l->folder);
+	free(l->workers_ended);
+	free(l->member);
+	free(l->stray);
+	free(l->children);
+	free(l->cpu);
+}
+
+int
+local_cluster_run(const struct local_cluster_options *o)
+{
+	struct local_cluster l =
+		{ .options = o, .parent = getppid(), .signals = -1,
+				   .ears = -1, .error = -1, .log.to = -1 };
+	struct fail f;
+
+	l.member = mem_alloc((size_t)(o->servers + o->workers) + 1,
+			     sizeof(*l.member));
+	if (open_all(&l, &f) < 0) {
+		log_error("%s", f.text);
+		l.result = f.kind;
+	} else {
+		set_environment(&l);
+		find_cpus(&l);
+		run(&l);
+	}
+	close_all(&l);
+	return l.result;
+}

@@ -1,0 +1,305 @@
+#include "server/round_buffer.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ATTEMPTS	2	/* kept of each slot */
+
+/* A push, with frames of its own. */
+struct staged {
+	uint64_t attempt;		/* 0: none */
+	struct frame keys, values;
+	size_t keys_room, values_room;	/* as much as there ever was */
+	struct shard_push push;
+};
+
+struct slot {
+	struct staged staged[ATTEMPTS];
+	bool applied;			/* to a part that does not wait */
+};
+
+struct round_buffer {
+	const struct plan *plan;
+	const struct variable *variable;
+	size_t server;
+	struct shard *shard;
+	uint64_t step;
+	struct slots {			/* of each part */
+		struct slot **slot;
+		size_t count;
+	} *part;
+};
+
+struct round_buffer *
+round_buffer_new(const struct plan *plan, const struct model *model,
+		 size_t server, struct shard *shard, uint64_t step)
+{
+	struct round_buffer *s = mem_alloc(1, sizeof(*s));
+	size_t variables;
+
+	s->plan = plan;
+	s->variable = model_variables(model, &variables);
+	s->server = server;
+	s->shard = shard;
+	s->step = step;
+	s->part = mem_alloc(plan->parts, sizeof(*s->part));
+	return s;
+}
+
+static void
+slot_free(struct slot *slot)
+{
+	for (size_t a = 0; a < ATTEMPTS; a++) {
+		free((void *)(uintptr_t)slot->staged[a].keys.data);
+		free((void *)(uintptr_t)slot->staged[a].values.data);
+	}
+	free(slot);
+}
+
+void
+round_buffer_free(struct round_buffer *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->plan->parts; i++) {
+		for (size_t k = 0; k < s->part[i].count; k++)
+			slot_free(s->part[i].slot[k]);
+		free(s->part[i].slot);
+	}
+	free(s->part);
+	free(s);
+}
+
+uint64_t
+round_buffer_step(const struct round_buffer *s)
+{
+	return s->step;
+}
+
+/* The pushes are forgotten, their room is kept. */
+void
+round_buffer_reset(struct round_buffer *s, uint64_t step)
+{
+	s->step = step;
+	for (size_t i = 0; i < s->plan->parts; i++)
+		for (size_t k = 0; k < s->part[i].count; k++) {
+			struct slot *slot = s->part[i].slot[k];
+
+			slot->applied = false;
+			for (size_t a = 0; a < ATTEMPTS; a++)
+				slot->staged[a].attempt = 0;
+		}
+}
+
+static bool
+slot_empty(const struct slot *slot)
+{
+	for (size_t a = 0; a < ATTEMPTS; a++)
+		if (slot->staged[a].attempt != 0)
+			return false;
+	return !slot->applied;
+}
+
+bool
+round_buffer_empty(const struct round_buffer *s)
+{
+	for (size_t i = 0; i < s->plan->parts; i++)
+		for (size_t k = 0; k < s->part[i].count; k++)
+			if (!slot_empty(s->part[i].slot[k]))
+				return false;
+	return true;
+}
+
+bool
+round_buffer_advance(struct round_buffer *s, uint64_t mark,
+		     const struct window *voided)
+{
+	uint64_t step = s->step < mark ? mark : s->step;
+
+	while (step - mark < WINDOW && window_has(voided, step))
+		step++;
+	if (step == s->step)
+		return false;
+	round_buffer_reset(s, step);
+	return true;
+}
+
+/* ---- pushes ---- */
+
+/* All variables of a part are alike in this; see plan_make(). */
+static bool
+waits(const struct round_buffer *s, size_t part)
+{
+	const size_t first = s->plan->part[part].first;
+	const struct variable *v =
+		&s->variable[s->plan->piece[first].variable];
+
+	return !v->async && !v->unused;
+}
+
+static struct slot *
+reserve(struct slots *p, size_t slot)
+{
+	if (slot >= p->count)
+		p->slot = mem_resize(p->slot, slot + 1, sizeof(*p->slot));
+	while (slot >= p->count)
+		p->slot[p->count++] = mem_alloc(1, sizeof(**p->slot));
+	return p->slot[slot];
+}
+
+static void
+copy(struct frame *to, size_t *room, const struct frame *from)
+{
+	if (from->size > *room) {
+		*room = from->size;
+		to->data = mem_resize((void *)(uintptr_t)to->data, *room, 1);
+	}
+	to->size = from->size;
+	if (from->size > 0)
+		memcpy((void *)(uintptr_t)to->data, from->data, from->size);
+}
+
+static enum outcome
+keep(struct round_buffer *s, size_t part, uint64_t slot, uint64_t attempt,
+     const struct shard_push *push)
+{
+	struct staged *at = reserve(&s->part[part], slot)->staged;
+	struct staged *oldest = at;
+
+	for (size_t a = 0; a < ATTEMPTS; a++) {
+		if (at[a].attempt == attempt)
+			return OUTCOME_STAGED;
+		if (at[a].attempt < oldest->attempt)
+			oldest = &at[a];
+	}
+	if (attempt < oldest->attempt)
+		return OUTCOME_VOID;
+	copy(&oldest->keys, &oldest->keys_room, push->keys);
+	copy(&oldest->values, &oldest->values_room, push->values);
+	oldest->attempt = attempt;
+	oldest->push = *push;
+	oldest->push.keys = &oldest->keys;
+	oldest->push.values = &oldest->values;
+	return OUTCOME_STAGED;
+}
+
+int
+round_buffer_push(struct round_buffer *s, size_t part, uint64_t step,
+		  uint64_t slot, uint64_t attempt,
+		  const struct shard_push *push, enum outcome *outcome,
+		  struct fail *f)
+{
+	if (step < s->step) {
+		*outcome = OUTCOME_DUP;		/* of whichever attempt */
+		return 0;
+	}
+	if (step > s->step) {
+		*outcome = OUTCOME_LATER;	/* of no values of ours */
+		return 0;
+	}
+	if (waits(s, part)) {
+		if (shard_check_push(s->shard, part, push, f) < 0)
+			return -1;
+		*outcome = keep(s, part, slot, attempt, push);
+		return 0;
+	}
+
+	struct slot *at = reserve(&s->part[part], slot);
+
+	*outcome = at->applied ? OUTCOME_DUP : OUTCOME_APPLIED;
+	if (!at->applied && shard_push(s->shard, part, push, f) < 0)
+		return -1;
+	at->applied = true;
+	return 0;
+}
+
+/* ---- a round is committed ---- */
+
+static const struct shard_push *
+find(const struct round_buffer *s, size_t part, size_t slot, uint64_t attempt)
+{
+	const struct slots *p = &s->part[part];
+
+	for (size_t a = 0; slot < p->count && a < ATTEMPTS; a++)
+		if (p->slot[slot]->staged[a].attempt == attempt)
+			return &p->slot[slot]->staged[a].push;
+	return NULL;
+}
+
+/* The chosen pushes to one part, how many; -1: they are not all here. */
+static int
+find_all(const struct round_buffer *s, size_t part, const uint64_t *attempt,
+	 struct shard_push *slot, size_t slots, struct fail *f)
+{
+	int count = 0;
+
+	for (size_t k = 0; k < slots; k++) {
+		const struct shard_push *push = find(s, part, k, attempt[k]);
+
+		if (attempt[k] == 0)
+			continue;	/* it had nothing to do */
+		if (!push)
+			return fail(f, FAIL_PROTOCOL, "slot %zu of step %llu, "
+				    "attempt %llu, is not staged", k,
+				    (unsigned long long)s->step,
+				    (unsigned long long)attempt[k]);
+		slot[count++] = *push;
+	}
+	return count;
+}
+
+/* All parts are looked for before one is changed. */
+static int
+apply(struct round_buffer *s, const uint64_t *attempt, size_t slots,
+      struct fail *f)
+{
+	struct shard_push *slot = mem_alloc(slots, sizeof(*slot));
+	int status = 0;
+
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < s->plan->parts && status >= 0; i++) {
+			if (s->plan->part[i].server != s->server ||
+			    !waits(s, i))
+				continue;
+			status = find_all(s, i, attempt, slot, slots, f);
+			if (status > 0 && pass == 1)
+				status = shard_push_slots(s->shard, i, slot,
+							  (size_t)status, f);
+		}
+	free(slot);
+	return status < 0 ? -1 : 0;
+}
+
+int
+round_buffer_commit(struct round_buffer *s, uint64_t step,
+		    const struct frame *attempts, struct fail *f)
+{
+	struct unpack u = unpack_from(attempts->data, attempts->size);
+	const uint32_t slots = unpack_array(&u);
+	uint64_t *attempt;
+	bool some = false;
+	int status;
+
+	if (step < s->step)
+		return 0;	/* said again */
+	if (step > s->step)
+		return fail(f, FAIL_PROTOCOL, "step %llu is to be committed, "
+			    "but it is the turn of step %llu",
+			    (unsigned long long)step,
+			    (unsigned long long)s->step);
+	if (u.bad || slots == 0 || slots > WIRE_SLOTS)
+		return fail(f, FAIL_PROTOCOL, "malformed COMMIT");
+	attempt = mem_alloc(slots, sizeof(*attempt));
+	for (size_t k = 0; k < slots; k++) {
+		attempt[k] = unpack_uint(&u);
+		some = some || attempt[k] > 0;
+	}
+	status = unpack_ok(&u) && some ? apply(s, attempt, slots, f) :
+		fail(f, FAIL_PROTOCOL, "malformed COMMIT");
+	free(attempt);
+	if (status == 0)
+		round_buffer_reset(s, step + 1);
+	return status;
+}

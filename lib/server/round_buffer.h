@@ -1,0 +1,65 @@
+/*
+ * round_buffer - one server's side of rounds: pushes that wait to be committed.
+ *
+ * In a synchronous run a step is a round of slots.  A push says which slot
+ * and which attempt at it; it is kept here, and when the coordinator says
+ * which attempt of each slot counts, they are added up in the order of the
+ * slots and applied as one.  Parts of variables that wait for no round
+ * (mode async) are applied as they come, once for each slot.
+ *
+ * Only one round is open on a server at a time: the values for the next are
+ * not given away before this one has been applied.  Of each slot the two
+ * newest attempts are kept, which are those that the coordinator may choose
+ * from.  So the memory is bounded by twice the gradients of all slots.
+ */
+#ifndef PS_ROUND_BUFFER_H
+#define PS_ROUND_BUFFER_H
+
+#include "base/window.h"
+#include "shard/shard.h"
+
+struct round_buffer;
+
+/* Standing at this step.  All is borrowed. */
+struct round_buffer *round_buffer_new(const struct plan *, const struct model *,
+				      size_t server, struct shard *,
+				      uint64_t step);
+void round_buffer_free(struct round_buffer *);
+
+/* The round that it stands at: those below are committed or given up. */
+uint64_t round_buffer_step(const struct round_buffer *);
+
+/* Is nothing kept for the round? */
+bool round_buffer_empty(const struct round_buffer *);
+
+/*
+ * Pass over rounds below the mark and those that were given up; true: it
+ * stands at another one now, and what was staged is gone.
+ */
+bool round_buffer_advance(struct round_buffer *, uint64_t mark,
+			  const struct window *voided);
+
+/* Forget all of it and stand at this step: the variables have gone back. */
+void round_buffer_reset(struct round_buffer *, uint64_t step);
+
+/*
+ * A push of a slot of the round (below WIRE_SLOTS), and what became of it:
+ * STAGED, or APPLIED if its part does not wait; DUP if its round is over or
+ * it has been applied; VOID if newer attempts are there; LATER if it is not
+ * yet its round's turn.  A repeat is answered the same.  -1 as shard_push().
+ */
+int round_buffer_push(struct round_buffer *, size_t part, uint64_t step,
+		      uint64_t slot, uint64_t attempt,
+		      const struct shard_push *, enum outcome *, struct fail *);
+
+/*
+ * The attempts of each slot, as COMMIT carries them, 0 if it had nothing to
+ * do: apply them to all parts
+ * that wait, and stand at the next step.  A round that is over is not
+ * committed again.  FAIL_PROTOCOL, and nothing has changed, if one of them is
+ * not here; FAIL_DATA if they add up to what is not finite.
+ */
+int round_buffer_commit(struct round_buffer *, uint64_t step,
+			const struct frame *attempts, struct fail *);
+
+#endif

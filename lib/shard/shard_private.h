@@ -1,0 +1,115 @@
+/*
+ * shard_private - what the parts of a shard share: shard.c (what it holds,
+ * pulls and pushes of parts), shard_rows.c (those of a piece) and
+ * shard_snapshot.c (cuts, and what is read back from them).  For nobody else.
+ */
+#ifndef PS_SHARD_PRIVATE_H
+#define PS_SHARD_PRIVATE_H
+
+#include "base/send_buffer.h"
+#include "shard/shard.h"
+#include "tensor/apply.h"
+#include "tensor/hashed.h"
+
+/* What a piece holds: now, or in a cut. */
+struct piece_state {
+	struct chunk **chunk;
+	struct table *table;	/* of a hashed one, which has no chunks */
+	uint64_t updates;
+};
+
+/* A piece that this server has. */
+struct shard_piece {
+	const struct piece *piece;
+	const struct variable *variable;
+	size_t slots;
+	size_t shift;		/* a chunk of a table has 1 << shift rows */
+	size_t chunks;
+	struct hashed hashed;
+	uint64_t since, begun;	/* as in struct checkpoint_counts */
+	struct piece_state now;
+};
+
+/* Rows of a piece, sorted; a dense one has only their number. */
+struct row_list {
+	uint64_t *row;
+	size_t count, room;
+};
+
+/* The rows of the pieces of a part. */
+struct shard_rows {
+	const struct shard *shard;
+	struct row_list *list;	/* of each piece of it */
+	size_t part, floats;	/* how many values they have */
+};
+
+#define SENT	16		/* frames on their way */
+
+struct shard {
+	const struct plan *plan;
+	const struct model *model;
+	size_t server;
+	bool (*stopped)(void);		/* NULL: never */
+	struct shard_piece *holding;	/* one for each piece of the plan;
+					   chunks is 0 for those of others */
+	uint64_t *version;		/* of each part */
+	float *scratch;			/* gradients */
+	size_t scratch_room;
+	float *wide;			/* floats that travel as others */
+	size_t wide_room;
+	struct send_buffer *values;	/* to send */
+	struct send_buffer *sent[SENT];	/* as they travel, in turn */
+	size_t next_sent;
+	size_t pieces;			/* of a part, at most */
+	struct shard_rows *pushed, *pulled;
+	struct shard_snapshot *cuts;
+};
+
+struct shard_snapshot {
+	struct shard *shard;
+	struct shard_snapshot *next;	/* of the same shard */
+	uint64_t step;			/* it has what is below */
+	struct piece_state *content;	/* of each piece; NULL: what is there
+					   now is what it has */
+	size_t chunks;			/* of all */
+	struct checkpoint_array *array;	/* NULL: it is not described yet */
+	struct checkpoint_piece *piece;
+	size_t arrays, pieces;
+	size_t hashed;			/* arrays of hashed tables: first,
+					   and their names are ours */
+	struct table_walk walk;		/* of the table that is being sent, */
+	struct chunk *block;		/* and its rows on their way */
+};
+
+static inline bool
+shard_stopped(const struct shard *s)
+{
+	return s->stopped && s->stopped();
+}
+
+/* Of a piece: now (NULL), or in a cut. */
+static inline struct piece_state *
+piece_state_of(const struct shard *s, const struct shard_snapshot *cut,
+	       size_t piece)
+{
+	return cut && cut->content ? &cut->content[piece] :
+		&s->holding[piece].now;
+}
+
+/* ---- shard_rows.c ---- */
+
+/* The values of some rows of a piece, one after the other. */
+void piece_state_pull(const struct piece_state *, const struct shard_piece *,
+		      const struct row_list *, float *to);
+
+/* A gradient for some rows, laid out the same, at any address. */
+void piece_state_push(struct piece_state *, const struct shard_piece *,
+		      const struct apply *, const struct row_list *,
+		      const void *gradient);
+
+/* ---- shard_snapshot.c ---- */
+
+/* Take hold of what is there now, by reference, unless it was done before. */
+void shard_snapshot_freeze(struct shard_snapshot *);
+
+#endif

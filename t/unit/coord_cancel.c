@@ -1,0 +1,147 @@
+/* Steps that are given up: a single one, or all, and what servers are told. */
+#include "coord/coord_cancel.h"
+
+#include "coord/coord_lease.h"
+
+#include "coordinator.h"
+
+#define A	1
+#define B	2
+
+static const char model[] =
+	"input x float[2]\nlabel y float\np = dense x units=1\n"
+	"loss mean_squared_error p\noptimizer sgd\n";
+
+#define checked(claim)	named((claim) && !cancel_check(c), #claim)
+
+/* Steps 0 and 1 are A's, step 2 waits or is B's. */
+static void
+begin(void)
+{
+	coordinator_begin(model);
+	joins(A);
+	ask("{\"op\":\"train\",\"steps\":3,\"id\":7}");
+	ok(says(A, MESSAGE_LEASE) && says(A, MESSAGE_LEASE) && silent());
+}
+
+static bool
+tells(uint64_t first, uint64_t count)
+{
+	return says(SERVER, MESSAGE_VOID) &&
+		last_posted->m.voided.first == first &&
+		last_posted->m.voided.count == count &&
+		last_posted->m.voided.term == 1;
+}
+
+static void
+server_agrees(void)
+{
+	struct message m = message_answer(&last_posted->m, MESSAGE_OK);
+
+	coordinator_hears(SERVER, &m);
+}
+
+static void
+set_aside(void)
+{
+	begin();
+	checked(!cancel_is_quarantining(c) && !cancel_under_way(c));
+	queue_quarantine(c->queue, 0);
+	cancel_quarantine(c, 0);
+	checked(cancel_is_quarantining(c) && tells(0, 1));
+	queue_quarantine(c->queue, 1);
+	cancel_quarantine(c, 1);
+	named(silent(), "one at a time is set aside");
+	server_agrees();
+	ok(prints("\"id\":7,\"op\":\"train\",\"step\":0,\"worker\":"
+		  "\"worker:0\",\"error\":\"set aside: 0 workers died"));
+	named(!queue_step(c->queue, 0) && cancel_is_quarantining(c) &&
+	      cancel_figures(c).aside == 1 && tells(1, 1),
+	      "then the one that was found meanwhile");
+	server_agrees();
+	checked(!cancel_is_quarantining(c) && cancel_figures(c).aside == 2 &&
+		!queue_step(c->queue, 1) && prints("\"step\":1,"));
+	coordinator_end();
+}
+
+/* It is given up with all others before the servers have answered. */
+static void
+overtaken(void)
+{
+	begin();
+	queue_quarantine(c->queue, 0);
+	cancel_quarantine(c, 0);
+	ok(tells(0, 1));
+	cancel_read_ended(c, 1);
+	ok(cancel_is_quarantining(c));
+	queue_end(c->queue, 0);
+	cancel_quarantine_done(c);
+	named(!cancel_is_quarantining(c) && cancel_figures(c).aside == 0 &&
+	      coord_output(c)->size == 0, "of a step that has ended no word");
+	coordinator_end();
+	begin();
+	queue_quarantine(c->queue, 0);
+	cancel_quarantine(c, 0);
+	cancel_read_ended(c, 0);
+	ok(!cancel_is_quarantining(c));
+	coordinator_end();
+}
+
+/* An error of a step's own making. */
+static void
+failed(void)
+{
+	struct fail why;
+	const struct message left = { .kind = MESSAGE_OK };
+
+	begin();
+	fail(&why, FAIL_DATA, "a.tsv:3: no label");
+	cancel_fail(c, 1, "worker:0", &why);
+	ok(cancel_is_of(c, 1) && !cancel_is_of(c, 0) &&
+	   strcmp(cancel_error(c), "a.tsv:3: no label") == 0);
+	cancel_begin(c);
+	checked(cancel_under_way(c) && says(A, MESSAGE_CANCEL) && silent());
+	named(!cancel_is_decided(c), "what workers are at is waited for");
+	lease_take_back(c, at(A));
+	coordinator_hears(A, &left);
+	ok(cancel_under_way(c));
+	cancel_give_up(c);
+	checked(!cancel_under_way(c) && cancel_figures(c).failed == 1);
+	ok(prints("\"id\":7,\"op\":\"train\",\"step\":1,\"worker\":"
+		  "\"worker:0\",\"error\":\"a.tsv:3: no label\""));
+	ok(queue_idle(c->queue));
+	ok(strcmp(cancel_error(c), "a.tsv:3: no label") == 0);
+	cancel_error_notified(c);
+	ok(!cancel_error(c));
+	coordinator_end();
+}
+
+/* Records that lie. */
+static void
+senseless(void)
+{
+	struct pack p = { 0 };
+	struct unpack u;
+
+	begin();
+	for (int i = 0; i < 3; i++)
+		pack_uint(&p, 90);
+	u = unpack_from(p.data, p.size);
+	ok(cancel_read(c, &u) < 0);
+	u = unpack_from("\xc0", 1);
+	ok(cancel_read_error(c, &u) < 0);
+	named(cancel_number_up_to(c, 90) < 0 && queue_next(c->queue) == 3,
+	      "no step has a number that nobody has asked for");
+	pack_release(&p);
+	coordinator_end();
+}
+
+int
+main(void)
+{
+	set_aside();
+	overtaken();
+	failed();
+	senseless();
+	return tap_done();
+}

@@ -1,0 +1,372 @@
+/*
+ * Rounds on servers: whatever comes in whichever order, and on however many
+ * servers, the sum is that of the chosen attempts in the order of their
+ * slots, to the last bit.
+ */
+#include "server/round_buffer.h"
+
+#include "wire/keys.h"
+
+#include "model_fixture.h"
+#include "tap.h"
+
+#define ROWS	40
+#define SLOTS	4
+#define SERVERS	5
+
+static const char model[] =
+	"input i id[2] rows=40\ninput x float[3]\nlabel y float\n"
+	"e = embedding i dim=3 combiner=sum\nf = embedding i dim=2 "
+	"combiner=sum\nd = dense x units=4\ng = dense x units=5\n"
+	"a = concat e f d g\np = dense a units=1\n"
+	"loss mean_squared_error p\noptimizer adam learning_rate=0.1\n"
+	"mode async for=g/*\n";
+
+static struct model_fixture fixture;
+
+/* Some servers, and their stages. */
+struct fleet_of {
+	struct plan plan;
+	struct shard *shard[SERVERS];
+	struct round_buffer *round_buffer[SERVERS];
+};
+
+static void
+fleet_begin(struct fleet_of *fl, size_t servers)
+{
+	static char *endpoint[] = { (char *)"a", (char *)"b", (char *)"c",
+				    (char *)"d", (char *)"e" };
+	const struct partitioner cut = { .kind = PARTITION_FIXED, .shards = 3 };
+	struct place *place;
+	size_t places;
+
+	*fl = (struct fleet_of){ .plan.seed = 1 };
+	place = partition_plan(fixture.variable, fixture.variables, &cut,
+			       PLACE_ROUND_ROBIN, servers, &places);
+	plan_make(&fl->plan, fixture.model, place, places, endpoint, servers);
+	free(place);
+	for (size_t s = 0; s < servers; s++) {
+		fl->shard[s] = shard_new(&fl->plan, fixture.model, s, NULL);
+		fl->round_buffer[s] = round_buffer_new(&fl->plan, fixture.model,
+						       s, fl->shard[s], 7);
+	}
+}
+
+static void
+fleet_end(struct fleet_of *fl)
+{
+	for (size_t s = 0; s < fl->plan.servers; s++) {
+		round_buffer_free(fl->round_buffer[s]);
+		shard_free(fl->shard[s]);
+	}
+	plan_release(&fl->plan);
+}
+
+/* How gradients travel; and what they are may travel as that. */
+static const struct codec *codec = &codec_float32;
+static bool rounded;
+
+static float
+round_off(float x)
+{
+	uint16_t half;
+
+	if (rounded) {
+		codec_bfloat16.encode(&half, &x, codec_elements(1));
+		codec_bfloat16.decode(&x, &half, codec_elements(1));
+	}
+	return x;
+}
+
+/* A gradient: a function of slot, attempt, variable and element alone. */
+static float
+gradient(size_t slot, uint64_t attempt, size_t variable, size_t element)
+{
+	struct rng rng = { .seed = slot * 1000003 + attempt * 7919 +
+			   variable * 131 + element * 17 };
+
+	return round_off(fixture_random(&rng) * (slot == 1 ? 1e4f : 1e-3f));
+}
+
+/* The rows of a table that a slot has met. */
+static bool
+met(size_t slot, size_t row)
+{
+	return (row * 7 + slot * 3) % 5 < 2;
+}
+
+struct push {
+	struct pack keys;
+	float value[1024], sent[1024];
+	struct frame key_frame, value_frame;
+	struct shard_push push;
+};
+
+static void
+make_push(struct push *p, const struct plan *plan, size_t part, size_t slot,
+	  uint64_t attempt)
+{
+	const struct part *of = &plan->part[part];
+	size_t n = 0;
+
+	pack_reset(&p->keys);
+	for (size_t i = of->first; i < of->first + of->count; i++) {
+		const struct piece *piece = &plan->piece[i];
+		uint64_t row[ROWS];
+		size_t rows = 0;
+
+		for (size_t k = piece->first; k < piece->first + piece->count;
+		     k++) {
+			if (piece->table && !met(slot, k))
+				continue;
+			if (piece->table)
+				row[rows++] = k;
+			for (size_t j = 0; j < piece->width; j++)
+				p->value[n++] = gradient(slot, attempt,
+					piece->variable,
+					k * piece->width + j);
+		}
+		if (piece->table)
+			keys_write(&p->keys, row, rows, piece->first);
+	}
+	p->key_frame = (struct frame){ p->keys.data, p->keys.size, NULL };
+	codec->encode(p->sent, p->value, codec_elements(n));
+	p->value_frame = (struct frame){ p->sent, codec_size(codec, n), NULL };
+	p->push = (struct shard_push){ &p->key_frame, &p->value_frame,
+				       3 + slot, 0, 7, codec };
+}
+
+static enum outcome
+push_to(struct fleet_of *fl, size_t part, uint64_t step, size_t slot,
+	uint64_t attempt)
+{
+	static struct push p;
+	enum outcome outcome = OUTCOME_NONE;
+	struct fail f;
+
+	make_push(&p, &fl->plan, part, slot, attempt);
+	if (round_buffer_push(fl->round_buffer[fl->plan.part[part].server],
+			      part, step, slot, attempt, &p.push, &outcome,
+			      &f) < 0)
+		return OUTCOME_NONE;
+	return outcome;
+}
+
+static bool
+async_part(const struct fleet_of *fl, size_t part)
+{
+	return fixture.variable[fl->plan.piece[fl->plan.part[part].first]
+			    .variable].async;
+}
+
+/* Every slot and two attempts, in an order drawn from a seed. */
+static bool
+push_all(struct fleet_of *fl, uint64_t seed)
+{
+	const size_t count = fl->plan.parts * SLOTS * 2;
+	size_t *order = mem_alloc(count, sizeof(*order));
+	struct rng rng = { .seed = seed };
+	bool good = true;
+
+	for (size_t i = 0; i < count; i++) {
+		const size_t j = rng_below(&rng, i + 1);
+
+		order[i] = order[j];
+		order[j] = i;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const size_t part = order[i] / (SLOTS * 2);
+		const size_t slot = order[i] / 2 % SLOTS;
+		const enum outcome o = push_to(fl, part, 7, slot,
+					       1 + order[i] % 2);
+
+		good = good && (async_part(fl, part) ?
+				o == OUTCOME_APPLIED || o == OUTCOME_DUP :
+				o == OUTCOME_STAGED);
+	}
+	free(order);
+	return good;
+}
+
+static int
+commit(struct fleet_of *fl, size_t server, uint64_t step,
+       const uint64_t *attempt, size_t slots, struct fail *f)
+{
+	struct pack p = { 0 };
+	int status;
+
+	pack_array(&p, slots);
+	for (size_t k = 0; k < slots; k++)
+		pack_uint(&p, attempt[k]);
+	status = round_buffer_commit(fl->round_buffer[server], step,
+				     &(struct frame){
+				     p.data, p.size, NULL }, f);
+	pack_release(&p);
+	return status;
+}
+
+/* All variables, whole, one behind the other; those that wait, or not. */
+static size_t
+read_all(struct fleet_of *fl, float *to, bool async)
+{
+	size_t base[16] = { 0 }, total = 0;
+	uint64_t row[ROWS];
+
+	for (size_t v = 0; v < fixture.variables; v++) {
+		base[v] = total;
+		total += fixture.variable[v].async == async ?
+			shape_size(fixture.variable[v].shape) : 0;
+	}
+	for (size_t k = 0; k < ROWS; k++)
+		row[k] = k;
+	for (size_t i = 0; i < fl->plan.parts; i++) {
+		const struct part *part = &fl->plan.part[i];
+		struct pack keys = { 0 };
+		struct frame values;
+		const float *from;
+		struct fail f;
+
+		if (async_part(fl, i) != async)
+			continue;
+		for (size_t k = 0; k < part->count; k++)
+			if (fl->plan.piece[part->first + k].table)
+				keys_write(&keys, row, fl->plan.piece[
+					   part->first + k].count, 0);
+		ok(shard_pull(fl->shard[part->server], i, &(struct frame){
+			      keys.data, keys.size, NULL }, NULL,
+			      &codec_float32, &values, &f) == 0);
+		from = values.data;
+		for (size_t k = 0; k < part->count; k++) {
+			const struct piece *piece =
+				&fl->plan.piece[part->first + k];
+			const size_t n = piece->count * piece->width;
+
+			memcpy(to + base[piece->variable] +
+			       piece->first * piece->width, from,
+			       n * sizeof(float));
+			from += n;
+		}
+		pack_release(&keys);
+	}
+	return total;
+}
+
+static const uint64_t chosen[SLOTS] = { 1, 2, 2, 1 };
+
+static void
+same_sums(bool narrow)
+{
+	static float first[4096], again[4096];
+	bool good = true, same = true;
+
+	rounded = narrow;
+	for (uint64_t seed = 1; seed <= 30; seed++) {
+		const size_t servers = seed % 3 == 0 ? 5 : seed % 3;
+		struct fleet_of fl;
+		struct fail f;
+		size_t n = 0;
+
+		/* The first is of the same floats, in twice the bytes. */
+		codec = narrow && seed > 1 ? &codec_bfloat16 : &codec_float32;
+		fleet_begin(&fl, servers);
+		good = push_all(&fl, seed) && good;
+		for (size_t s = 0; s < servers; s++)
+			good = commit(&fl, s, 7, chosen, SLOTS, &f) == 0 &&
+				round_buffer_step(fl.round_buffer[s]) == 8 &&
+				good;
+		n = read_all(&fl, seed == 1 ? first : again, false);
+		same = same && (seed == 1 || memcmp(first, again,
+						    n * sizeof(float)) == 0);
+		fleet_end(&fl);
+	}
+	ok(good);
+	named(same, "any order on any number of servers is the same sum");
+	codec = &codec_float32;
+	rounded = false;
+}
+
+static void
+nothing_to_do(void)
+{
+	const uint64_t without[SLOTS] = { 1, 2, 2, 0 };
+	static float some[4096], fewer[4096];
+	struct fleet_of fl;
+	struct fail f;
+	size_t n;
+
+	fleet_begin(&fl, 1);
+	ok(push_all(&fl, 3) && commit(&fl, 0, 7, without, SLOTS, &f) == 0);
+	read_all(&fl, some, false);
+	fleet_end(&fl);
+	fleet_begin(&fl, 1);
+	ok(push_all(&fl, 3) && commit(&fl, 0, 7, without, SLOTS - 1,
+				      &f) == 0);
+	n = read_all(&fl, fewer, false);
+	fleet_end(&fl);
+	named(memcmp(some, fewer, n * sizeof(float)) == 0,
+	      "a slot with nothing to do adds nothing");
+}
+
+static void
+outcomes(void)
+{
+	const uint64_t missing[SLOTS] = { 1, 2, 3, 1 };
+	static float before[4096], after[4096];
+	struct window voided = { 0 };
+	struct fleet_of fl;
+	struct fail f;
+	size_t n, part = 0, async = 0;
+
+	fleet_begin(&fl, 1);
+	while (async_part(&fl, part))
+		part++;
+	while (!async_part(&fl, async))
+		async++;
+	ok(push_to(&fl, part, 6, 0, 1) == OUTCOME_DUP);
+	ok(push_to(&fl, part, 8, 0, 1) == OUTCOME_LATER);
+	ok(push_all(&fl, 3));
+	ok(push_to(&fl, part, 7, 0, 1) == OUTCOME_STAGED);
+	named(push_to(&fl, async, 7, 0, 9) == OUTCOME_DUP,
+	      "what does not wait is applied once for each slot");
+	n = read_all(&fl, before, false);
+	named(commit(&fl, 0, 7, missing, SLOTS, &f) < 0 &&
+	      strcmp(f.text, "slot 2 of step 7, attempt 3, is not staged") == 0,
+	      "a round that is not all there is refused");
+	ok(commit(&fl, 0, 8, chosen, SLOTS, &f) < 0);
+	ok(commit(&fl, 0, 7, chosen, 0, &f) < 0);
+	ok(commit(&fl, 0, 7, (uint64_t[]){ 0, 0, 0, 0 }, SLOTS, &f) < 0);
+	read_all(&fl, after, false);
+	named(memcmp(before, after, n * sizeof(float)) == 0,
+	      "and changes nothing");
+	/* Of a slot the two newest attempts are kept. */
+	ok(push_to(&fl, part, 7, 1, 3) == OUTCOME_STAGED);
+	ok(push_to(&fl, part, 7, 1, 1) == OUTCOME_VOID);
+	ok(commit(&fl, 0, 7, chosen, SLOTS, &f) == 0);
+	read_all(&fl, before, false);
+	ok(commit(&fl, 0, 7, chosen, SLOTS, &f) == 0);
+	read_all(&fl, after, false);
+	named(memcmp(before, after, n * sizeof(float)) == 0,
+	      "a round is committed once");
+	ok(push_to(&fl, part, 7, 0, 1) == OUTCOME_DUP);
+	ok(push_to(&fl, part, 8, 0, 1) == OUTCOME_STAGED);
+	window_add(&voided, 8);
+	window_add(&voided, 9);
+	ok(round_buffer_advance(fl.round_buffer[0], 8, &voided) &&
+	   round_buffer_step(fl.round_buffer[0]) == 10 &&
+	   !round_buffer_advance(fl.round_buffer[0], 9, &voided));
+	ok(push_to(&fl, part, 8, 0, 1) == OUTCOME_DUP);
+	window_release(&voided);
+	fleet_end(&fl);
+}
+
+int
+main(void)
+{
+	fixture_begin(&fixture, model);
+	same_sums(false);
+	same_sums(true);
+	nothing_to_do();
+	outcomes();
+	fixture_end(&fixture);
+	return tap_done();
+}

@@ -1,0 +1,113 @@
+/* What the steps since the newest checkpoint were. */
+#include "coord/step_history.h"
+
+#include "tap.h"
+
+#include <string.h>
+
+/* How many hold it? */
+static int
+held(const struct call *c)
+{
+	return c->hold.references;
+}
+
+static struct step_history h;
+
+static void
+add(uint64_t first, uint64_t batch, float rate, uint64_t place)
+{
+	const struct asked_of a = { .first = first, .batch = batch,
+				    .learning_rate = rate, .place = place };
+
+	step_history_add(&h, &a);
+}
+
+/* Is this what a step was, and the first one behind it that is another? */
+static bool
+was(uint64_t step, uint64_t first, uint64_t batch, float rate, uint64_t until)
+{
+	uint64_t end;
+	const struct asked_of a = step_history_of(&h, step, &end);
+
+	return a.first == first && a.batch == batch && end == until &&
+		!(a.learning_rate < rate) && !(a.learning_rate > rate);
+}
+
+static void
+add_call(uint64_t first, uint64_t batch, struct call *call)
+{
+	step_history_add(&h, &(struct asked_of){ .first = first, .batch = batch,
+						 .call = call,
+						 .place = first });
+}
+
+/* Of the arguments, which requests and their steps have together. */
+static void
+test_calls(void)
+{
+	struct call *a = call_new("fit", "{}"), *b = call_new("fit", "{}");
+	struct call *c = call_new("fit", NULL);
+	uint64_t until;
+
+	add_call(3, 0, NULL);
+	add_call(4, 0, a);
+	add_call(5, 0, b);
+	add_call(6, 0, c);
+	add_call(7, 9, c);
+	named(h.count == 4, "steps that are like those before add nothing");
+	named(held(a) == 2 && held(b) == 1 && held(c) == 3,
+	      "and hold nothing");
+	call_drop(a);
+	named(!step_history_of(&h, 3, &until).call && until == 4,
+	      "one had none");
+	a = step_history_of(&h, 5, &until).call;
+	named(until == 6 && strcmp(a->args, "{}") == 0,
+	      "what was asked is there when the request is gone");
+	step_history_forget(&h, 6);
+	named(h.count == 2 && held(c) == 3, "older ones are forgotten");
+	step_history_forget(&h, 8);
+	named(h.count == 1 && held(c) == 2 &&
+	      step_history_of(&h, 100, &until).batch == 9,
+	      "but for the newest, which goes on");
+	step_history_release(&h);
+	named(held(b) == 1 && held(c) == 1, "nothing is held in the end");
+	call_drop(b);
+	call_drop(c);
+}
+
+int
+main(void)
+{
+	named(was(5, 0, 0, 0, UINT64_MAX), "at first nothing was asked");
+	add(10, 4, 0.5f, 100);
+	add(12, 4, 0.5f, 102);
+	named(h.count == 1 && was(13, 10, 4, 0.5f, UINT64_MAX),
+	      "what goes on as before is one entry");
+	add(14, 8, 0.5f, 104);
+	add(16, 8, 0.25f, 106);
+	add(18, 8, 0.5f, 108);
+	add(20, 8, 0.5f, 200);
+	ok(h.count == 5);
+	ok(was(9, 0, 0, 0, 10));
+	ok(was(13, 10, 4, 0.5f, 14) && was(14, 14, 8, 0.5f, 16));
+	ok(was(16, 16, 8, 0.25f, 18) && was(19, 18, 8, 0.5f, 20));
+	ok(was(99, 20, 8, 0.5f, UINT64_MAX));
+	step_history_void(&h, 11, 2);
+	step_history_void(&h, 15, 1);
+	ok(ranges_has(&h.voided, 11) && ranges_has(&h.voided, 12) &&
+	   ranges_has(&h.voided, 15) && !ranges_has(&h.voided, 13));
+	step_history_forget(&h, 12);
+	named(h.count == 5 && was(12, 10, 4, 0.5f, 14),
+	      "what a step may still be asked of is kept");
+	ok(!ranges_has(&h.voided, 11) && ranges_has(&h.voided, 12));
+	step_history_forget(&h, 16);
+	ok(h.count == 3 && was(16, 16, 8, 0.25f, 18) && was(15, 0, 0, 0, 16));
+	ok(!ranges_has(&h.voided, 15));
+	step_history_forget(&h, 1000);
+	ok(h.count == 1 && was(1000, 20, 8, 0.5f, UINT64_MAX));
+	step_history_release(&h);
+	ok(h.count == 0 && was(1000, 0, 0, 0, UINT64_MAX));
+	test_calls();
+	return tap_done();
+}
