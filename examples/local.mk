@@ -12,9 +12,16 @@ EXTRA_DIST += \
 	%D%/fm/run \
 	%D%/mnist/model.ps \
 	%D%/mnist/run \
+	%D%/torch/digits.py \
+	%D%/torch/run \
+	%D%/torch-clicks/clicks.py \
+	%D%/torch-clicks/run \
 	%D%/tower/model.ps \
 	%D%/tower/run \
 	%D%/tower/tower.py \
 	%D%/wide-deep/clicks \
 	%D%/wide-deep/model.ps \
 	%D%/wide-deep/run
+
+# What programs of users import.
+dist_pkgdata_DATA += %D%/torch/pskit_torch.py

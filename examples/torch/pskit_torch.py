@@ -1,0 +1,256 @@
+"""Any PyTorch module as a step program of pskit: see ps-step(5).
+
+A file of one's own says what is trained:
+
+    import torch.nn as nn, torch.nn.functional as F, pskit_torch
+
+    net = nn.Sequential(nn.Flatten(), nn.Linear(784, 10))
+
+    def loss(net, batch):
+        z = net(batch["image"])
+        hits = (z.argmax(1) == batch["digit"]).sum()
+        return F.cross_entropy(z, batch["digit"]), {"accuracy": (hits, len(z))}
+
+    pskit_torch.main(net, loss, '''
+        input     image float[28,28]
+        label     digit id rows=10
+        metric    accuracy
+        optimizer adam learning_rate=0.001
+    ''', sends=["image", "digit"], predicts=[10],
+        predict=lambda net, batch: net(batch["image"]))
+
+and is a program with four uses:
+
+    python3 digits.py model > model.ps          the model file
+    python3 digits.py initial first.npz         initial values, for
+                                                ps-ckpt import
+    ps-work --step="python3 digits.py" ...      the step program
+    python3 digits.py state last.npz net.pt     a state_dict, of what
+                                                ps-ckpt convert wrote
+
+Parameters and buffers are variables of the module's own names.  PyTorch
+computes losses and gradients; optimizers, data and checkpoints are pskit's.
+"""
+import json
+import math
+import os
+import sys
+
+import numpy as np
+import torch
+
+
+class BadBatch(Exception):
+    """Raised by a loss: the batch cannot be computed, for this reason."""
+
+
+def main(module, loss, lines, sends, name="step", predict=None, predicts=None,
+         settings="", device=None):
+    """Do what the command line says.
+
+    loss(module, batch) returns the mean over the examples of the batch, or
+    that and a dictionary of metrics, (sum, weight) each.  batch has a tensor
+    for each name that the step line sends, on the device.
+    predict(module, batch) returns examples x predicts.
+    lines are those of the model file but the variables' and the step's;
+    settings stand at the end of the step line.
+    """
+    word = sys.argv[1:]
+    if word == ["model"]:
+        print(model(module, lines, sends, name, predicts, settings), end="")
+    elif len(word) == 2 and word[0] == "initial":
+        np.savez(word[1], **{n: array_of(t) for n, t, _ in variables(module)})
+    elif len(word) == 3 and word[0] == "state":
+        load(module, word[1])
+        torch.save(module.state_dict(), word[2])
+    elif not word:
+        Program(module, loss, predict, device).run()
+    else:
+        sys.exit("usage: %s [model | initial FILE.npz | "
+                 "state FILE.npz FILE.pt]" % sys.argv[0])
+
+
+# ---- variables ----
+
+def variables(module):
+    """Name, tensor and whether it is trained, of all that is kept."""
+    kept = module.state_dict(keep_vars=True)
+    for name, tensor in module.named_parameters():
+        yield name, tensor, tensor.requires_grad
+    for name, tensor in module.named_buffers():
+        if name in kept:
+            yield name, tensor, False
+
+
+def shape_of(tensor):
+    """A variable has one axis at least."""
+    return list(tensor.shape) or [1]
+
+
+def array_of(tensor):
+    return tensor.detach().cpu().float().numpy().reshape(shape_of(tensor))
+
+
+def model(module, lines, sends, name, predicts, settings):
+    """The text of the model file."""
+    out = [line.strip() for line in lines.strip().splitlines()]
+    for n, tensor, trained in variables(module):
+        a = array_of(tensor)
+        same = [word for word, x in (("zeros", 0), ("ones", 1))
+                if (a == x).all()]
+        out.append("variable  %s [%s]%s%s" % (
+            n, ",".join(map(str, a.shape)),
+            " initializer=" + same[0] if same else "",
+            "" if trained else " trainable=false"))
+    step = ["step     ", name, *sends]
+    if predicts:
+        step.append("predicts=[%s]" % ",".join(map(str, predicts)))
+    return "\n".join(out + [" ".join(step + settings.split())]) + "\n"
+
+
+def load(module, path):
+    """Values of ps-ckpt convert, into the module."""
+    with np.load(path) as values, torch.no_grad():
+        for name, tensor, _ in variables(module):
+            tensor.copy_(torch.from_numpy(values[name]).view(tensor.shape))
+
+
+# ---- the step program ----
+
+class Program:
+    def __init__(self, module, loss, predict, device):
+        if device is None:
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        if "OMP_NUM_THREADS" not in os.environ:
+            torch.set_num_threads(1)    # other workers have the other cores
+        self.device = torch.device(device)
+        self.pinned = self.device.type == "cuda"
+        self.module = module.to(self.device)
+        self.loss, self.predict = loss, predict
+        self.named = {n: (t, trained) for n, t, trained in variables(module)}
+        self.order = None
+        # What the module prints is no answer.
+        self.out = os.fdopen(os.dup(1), "wb", 1 << 16)
+        os.dup2(2, 1)
+
+    def run(self):
+        while line := sys.stdin.buffer.readline():
+            request = json.loads(line)
+            batch = self.receive(request)
+            try:
+                head, arrays = self.answer(request, batch)
+            except BadBatch as why:
+                head, arrays = {"error": str(why)}, []
+            self.out.write(json.dumps(head).encode() + b"\n")
+            for array in arrays:
+                self.out.write(array)
+            self.out.flush()
+
+    def lay_out(self, order):
+        """All variables of a request in one array, and so their answers.
+
+        Parameters are views of it, so values come by one copy, and gradients
+        go by one.
+        """
+        size = sum(max(self.named[n][0].numel(), 1) for n in order)
+        self.values = torch.zeros(size, device=self.device)
+        self.answers = torch.zeros(size, device=self.device)
+        self.host = self.staging(size) if self.pinned else self.values
+        self.sent_back = self.staging(size) if self.pinned else self.answers
+        self.order, self.place, at = order, [], 0
+        for n in order:
+            tensor, trained = self.named[n]
+            part = slice(at, at + tensor.numel())
+            at = part.stop
+            value = self.values[part].view(tensor.shape)
+            answer = self.answers[part].view(tensor.shape)
+            if tensor.dtype == torch.float32:
+                tensor.data = value
+            self.place.append((tensor, trained, value, answer))
+
+    def staging(self, size):
+        return torch.zeros(size, pin_memory=True)
+
+    def receive(self, request):
+        """The batch; the variables go where they belong."""
+        batch, order = {}, []
+        for a in request["sent"]:
+            if a["name"] in self.named:
+                order.append(a["name"])
+                continue
+            kind, type = (("<i8", torch.int64) if a.get("type") == "uint64"
+                          else ("<f4", torch.float32))
+            tensor = torch.empty(a["shape"], dtype=type,
+                                 pin_memory=self.pinned)
+            self.fill(tensor)
+            batch[a["name"]] = tensor.to(self.device, non_blocking=True)
+        if order != self.order:
+            self.lay_out(order)
+        self.fill(self.host)
+        if self.pinned:
+            self.values.copy_(self.host, non_blocking=True)
+        for tensor, _, value, _ in self.place:
+            if tensor.dtype != torch.float32:
+                tensor.data.copy_(value)
+        return batch
+
+    def fill(self, tensor):
+        if tensor.numel() == 0:
+            return
+        room = memoryview(tensor.numpy().reshape(-1)).cast("B")
+        while room:
+            n = sys.stdin.buffer.readinto(room)
+            if not n:
+                sys.exit("pskit_torch: a request has ended early")
+            room = room[n:]
+
+    def answer(self, request, batch):
+        if request["op"] == "step":
+            return self.train(request, batch)
+        self.module.eval()
+        with torch.no_grad():
+            if request["op"] == "predict":
+                out = self.predict(self.module, batch)
+                return {}, [out.float().cpu().contiguous().numpy()]
+            return self.head(self.loss(self.module, batch)), []
+
+    def train(self, request, batch):
+        torch.manual_seed(request["seed"])
+        self.module.train()
+        layers = [batch[a["name"]].requires_grad_()
+                  for a in request["wanted"] if a["name"] not in self.named]
+        for tensor, trained, _, answer in self.place:
+            if not trained:
+                continue
+            tensor.grad = None
+            if tensor.dtype == torch.float32:
+                answer.zero_()
+                tensor.grad = answer
+        said = self.loss(self.module, batch)
+        loss = said[0] if isinstance(said, tuple) else said
+        # A gradient is a sum over examples, the loss is their mean.
+        examples = request["sent"][0]["shape"][0]
+        (loss * examples).backward()
+        with torch.no_grad():
+            for tensor, trained, _, answer in self.place:
+                source = tensor.grad if trained else tensor
+                if source is None:
+                    answer.zero_()
+                elif source is not answer:
+                    answer.copy_(source)
+            if self.pinned:
+                self.sent_back.copy_(self.answers, non_blocking=True)
+                torch.cuda.synchronize(self.device)
+        return self.head(said), [
+            *((x.grad if x.grad is not None else torch.zeros_like(x))
+              .cpu().contiguous().numpy() for x in layers),
+            self.sent_back.numpy()]
+
+    @staticmethod
+    def head(said):
+        """The line of an answer."""
+        loss, metrics = said if isinstance(said, tuple) else (said, {})
+        loss = float(loss)
+        return {"loss": loss if math.isfinite(loss) else None,
+                "metrics": {n: [float(sum), float(weight)]
+                            for n, (sum, weight) in metrics.items()}}

@@ -1,0 +1,161 @@
+# Modules of PyTorch as step programs: examples/torch/pskit_torch.py.
+
+load lib.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	: "${PYTHON:=/usr/bin/python3}"
+	"$PYTHON" -c 'import torch, numpy' 2>/dev/null ||
+		skip "NOT TESTED: $PYTHON has no PyTorch; PYTHON may name one"
+	export PYTHON PYTHONPATH=$SRC/examples/torch TMPDIR=$PWD
+	cat >net.py <<-'END'
+		import sys, torch, torch.nn as nn, torch.nn.functional as F
+		import pskit_torch
+		torch.manual_seed(1)
+		net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8),
+		                    nn.Tanh(), nn.Linear(8, 1))
+		def logit(net, batch):
+		    return net(batch["x"]).squeeze(1)
+		def loss(net, batch):
+		    print("what a module prints is no answer")
+		    z, y = logit(net, batch), batch["y"]
+		    if (batch["x"] == 9).any():
+		        raise pskit_torch.BadBatch("a nine")
+		    return (F.binary_cross_entropy_with_logits(z, y),
+		            {"accuracy": (((z > 0) == (y > 0)).sum(), len(z))})
+		LINES = """
+		    input     x float[4]
+		    label     y binary
+		    metric    accuracy
+		    optimizer sgd learning_rate=0.1 momentum=0.9
+		"""
+		if __name__ == "__main__":
+		    pskit_torch.main(net, loss, LINES, ["x", "y"], "fit",
+		                     predict=logit, predicts=[1])
+	END
+	net="'$PYTHON' net.py"
+	printf '%s\n' '+1 1:1 2:1' '-1 3:1' '+1 1:1 4:1' '-1 2:1 3:1' \
+		'+1 1:2 3:1' '-1 3:2 4:1' '+1 1:1 3:-1' '-1 1:-1' >train.svm
+	"$PYTHON" net.py model >model.ps
+}
+
+# begin - a checkpoint of the module's initial values, in saved.
+begin() {
+	"$PYTHON" net.py initial first.npz
+	ps-ckpt import -m model.ps first.npz saved >/dev/null
+}
+
+# train MODEL OPTION-OF-WORKERS... - 100 steps, one worker, from saved.
+train() {
+	local model=$1
+	shift
+	echo train 100 | ps-local -q -C saved -- "$@" --repeat train.svm -- \
+		ps-coord -m "$model" -B 4 --checkpoint=saved
+}
+
+# score NAME - of the evaluation among the lines of the output.
+score() {
+	grep '"op":"eval"' <<<"$output" | sed "s/.*\"$1\":\([0-9.]*\).*/\1/"
+}
+
+@test "values go to a checkpoint and back as they were" {
+	begin
+	ps-ckpt convert saved last.npz
+	"$PYTHON" net.py state last.npz last.pt
+	run -0 "$PYTHON" -c '
+import torch, net
+last = torch.load("last.pt")
+kept = net.net.state_dict()
+assert list(last) == list(kept)
+for name, value in kept.items():
+    assert last[name].dtype == value.dtype, name
+    assert torch.equal(last[name], value), name
+print(len(kept))'
+	assert_output 9
+	run -1 "$PYTHON" net.py else
+	assert_output "usage: net.py [model | initial FILE.npz | \
+state FILE.npz FILE.pt]"
+}
+
+@test "a module is trained as PyTorch alone trains it" {
+	begin
+	train model.ps --step="$net" >out 2>log
+	[ "$(grep -c '"loss"' out)" = 100 ]
+	ps-ckpt convert saved last.npz
+	cat >alone.py <<-'END'
+		# Sequential batches of four, as the worker reads them.
+		import json, numpy as np, torch
+		from net import net, loss
+		x, y = torch.zeros(8, 4), torch.zeros(8)
+		for i, line in enumerate(open("train.svm")):
+		    y[i] = float(line.split()[0] == "+1")
+		    for word in line.split()[1:]:
+		        k, v = word.split(":")
+		        x[i, int(k) - 1] = float(v)
+		by = torch.optim.SGD(net.parameters(), 0.1, momentum=0.9)
+		lines = [json.loads(line) for line in open("out")]
+		for step in range(100):
+		    part = slice(4 * (step % 2), 4 * (step % 2) + 4)
+		    l, _ = loss(net, {"x": x[part], "y": y[part]})
+		    by.zero_grad()
+		    l.backward()
+		    by.step()
+		    assert abs(lines[step]["loss"] - l.item()) < 1e-5, step
+		last = np.load("last.npz")
+		for name, value in net.state_dict().items():
+		    far = np.abs(last[name] - value.numpy()).max()
+		    assert far < 1e-4, (name, far)
+	END
+	run -0 "$PYTHON" alone.py
+	# What it predicts is what the trained module does.
+	"$PYTHON" net.py state last.npz last.pt
+	ps-eval -C saved --predict --step="$net" train.svm >predicted 2>log
+	run -0 "$PYTHON" -c '
+import torch, net
+net.net.load_state_dict(torch.load("last.pt"))
+net.net.eval()
+z = net.net(torch.tensor([[1., 1, 0, 0], [0, 0, 1, 0]]))
+said = [float(line) for line in open("predicted")]
+assert len(said) == 8
+assert all(abs(a - b) < 1e-5 for a, b in zip(z.flatten().tolist(), said))'
+}
+
+@test "layers of pskit below a module are trained by what it answers" {
+	sed -i 's/nn.Linear(4, 8)/nn.Linear(3, 8)/; s/batch\["x"\]/batch["h"]/
+		s/^    input .*/&\n    h = dense x units=3/
+		s/\["x", "y"\]/["h", "y"]/' net.py
+	"$PYTHON" net.py model >model.ps
+	begin
+	train model.ps --step="$net" >out 2>log
+	tail -n 1 out | awk -F'"loss":' '{ split($2, rest, ",")
+		exit !(rest[1] < 0.2) }'
+	run -1 ps-ckpt diff saved/ckpt-00000000 saved/ckpt-00000100
+	assert_output --partial h/kernel
+}
+
+@test "a batch that a module refuses is an error of the step" {
+	echo '+1 1:9' >>train.svm
+	echo train 9 >requests
+	run -65 --separate-stderr ps-local -q -- --repeat --step="$net" \
+		train.svm -- ps-coord -m model.ps -B 4 requests
+	assert_line --partial \
+		'"step":2,"worker":"worker:0","error":"step 2: model.ps:'
+	assert_line --partial ': fit: a nine"}'
+}
+
+@test "torch: the example reads digits" {
+	images=mnist10k-images-idx3-ubyte.gz
+	labels=mnist10k-labels-idx1-ubyte.gz
+	need_data $images $labels
+	run -0 --separate-stderr "$SRC/examples/torch/run" "$data/$images" \
+		"$data/$labels" "$data/$images" "$data/$labels"
+	score accuracy | awk '{ exit !($1 > 0.96) }'
+}
+
+@test "torch-clicks: a tower in PyTorch trains the table below, too" {
+	run -0 --separate-stderr "$SRC/examples/torch-clicks/run"
+	score log_loss | awk '{ exit !($1 < 0.44) }'
+	run find . -path './tmp*'
+	assert_output ""
+}
