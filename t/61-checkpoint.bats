@@ -252,8 +252,9 @@ content() {
 	assert_output ckpt-00000012
 	run -78 train 3 'train 3'
 	assert_output "ps-coord: $dir/journal: it is of another model, seed or\
- number of servers or partitions, or with data (-d) or a queue (--queue) of its\
- own: go on as that run was begun, or remove it to begin anew"
+ number of servers, partitions or batches of a step (--accumulate), or with\
+ data (-d) or a queue (--queue) of its own: go on as that run was begun, or\
+ remove it to begin anew"
 	rm "$dir/journal"
 	run -0 train 3 'train 3'
 	assert_line --index 0 --partial '"step":12,'

@@ -362,10 +362,10 @@ many_records() {
 		$1 % 7 / 7, $1 % 11 / 11, $1 % 13 / 13 }' >>many.csv
 }
 
-# end_epochs - to be asked for first; and all is over, well.
+# end_epochs [STEPS] - to be asked for first; and all is over, well.
 end_epochs() {
 	end_run
-	[ "$(grep -c '"steps":171,"examples":2045,' rest)" = 3 ] ||
+	[ "$(grep -c "\"steps\":${1:-171},\"examples\":2045," rest)" = 3 ] ||
 		fail "$(cat coord.log; grep epoch rest | tail -n 3)"
 }
 
@@ -385,6 +385,24 @@ undisturbed() {
 		begin_epochs $n
 		echo 'epoch 3' >&7
 		end_epochs
+		same whole ckpt
+	done
+}
+
+@test "sync with --accumulate=2: a replica is two of its batches" {
+	local n
+	many_records
+	begin_epochs 2 2 --replicas=2
+	echo 'epoch 3' >&7
+	end_epochs 256
+	mv ckpt whole
+	for n in "1 2" "3 3"; do
+		# shellcheck disable=SC2086 # they are two
+		begin_epochs $n --replicas=1 --accumulate=2
+		echo 'epoch 3' >&7
+		kill -KILL "${worker[0]}"
+		end_epochs 256
+		grep -q '"slots":1,"batches":2,"examples":8,' rest
 		same whole ckpt
 	done
 }
@@ -469,4 +487,10 @@ undisturbed() {
 	assert_line --partial '-d with --mode=sync needs --replicas=N'
 	run -64 ps-coord --mode=ssp:3 --backup=2 -m model.ps -s 1
 	assert_line --partial '--backup needs --mode=sync'
+	run -64 ps-coord --accumulate=0 -m model.ps -s 1
+	assert_line --partial "--accumulate: '0' is not a whole number"
+	equal_batches
+	run -64 ps-coord --accumulate=4096 -B 4097 -m model.ps -s tcp://a:1
+	assert_output "ps-coord: --accumulate: 4096 batches of 4097 examples\
+ are more than 16777216"
 }

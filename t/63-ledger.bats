@@ -90,6 +90,17 @@ told() {
 	done
 }
 
+@test "also four batches in a step" {
+	data
+	rm -rf ckpt
+	run -0 local_run 3 -m visit.ps -d 'part-*' --split=10k -B 8 \
+		--accumulate=4 --checkpoint=ckpt <<<$'epoch 2'
+	assert_equal "$(grep -c '"steps":512,"examples":16384,' \
+		<<<"$output")" 2
+	run -0 visits
+	assert_output " 16384 2"
+}
+
 # kept_run COORD-OPTION... - two epochs by two workers that have a cache.
 kept_run() {
 	rm -rf ckpt members

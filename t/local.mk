@@ -4,6 +4,7 @@
 AM_DEFAULT_SOURCE_EXT = .c
 
 UNITS =
+UNITS += %D%/unit/accumulate
 UNITS += %D%/unit/answer
 UNITS += %D%/unit/apply
 UNITS += %D%/unit/badinput

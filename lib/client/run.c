@@ -44,6 +44,12 @@ run_take_plan(struct run *run, const struct message *m, struct fail *f)
 		     (unsigned long long)m->plan.codec);
 		return RUN_REFUSED;
 	}
+	if (m->plan.batches == 0 || m->plan.batches > PLAN_BATCHES ||
+	    (run->model && m->plan.batches != plan->batches)) {
+		fail(f, FAIL_PROTOCOL, "a plan of %llu batches a step",
+		     (unsigned long long)m->plan.batches);
+		return RUN_REFUSED;
+	}
 	if (run->model)
 		return renew(run, m, f);
 	if (plan_read_model(&run->source, m->frame[0].data, m->frame[0].size,
@@ -58,6 +64,7 @@ run_take_plan(struct run *run, const struct message *m, struct fail *f)
 	plan->seed = m->plan.seed;
 	plan->term = m->plan.term;
 	plan->codec = codec_find(m->plan.codec);
+	plan->batches = m->plan.batches;
 	memcpy(plan->run, m->blob.data, PLAN_RUN);
 	return RUN_BEGUN;
 }

@@ -79,6 +79,7 @@ coord_plan(const struct coord_options *o, const struct model *model,
 	plan->term = TERM;
 	plan->seed = o->seed;
 	plan->codec = o->codec ? o->codec : &codec_float32;
+	plan->batches = o->batches > 0 ? o->batches : 1;
 	memcpy(plan->run, o->run, PLAN_RUN);
 	free(endpoint);
 }
@@ -89,7 +90,8 @@ coord_print_plan(struct text *out, const struct coord_options *o,
 {
 	const bool sync = o->mode == MODE_SYNC;
 	const struct plan_steps steps = {
-		.batch = o->batch, .slots = sync ? o->replicas : 0,
+		.batch = o->batch, .batches = o->batches,
+		.slots = sync ? o->replicas : 0,
 		.backup = o->backup, .bags = *bags
 	};
 	struct plan plan = { 0 };
@@ -148,6 +150,8 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	size_t places;
 
 	c->o = *o;
+	if (c->o.batches == 0)
+		c->o.batches = 1;
 	c->scheduler = &scheduler_async;
 	if (o->mode == MODE_SYNC) {
 		c->scheduler = &scheduler_sync;

@@ -31,6 +31,7 @@ struct coord_options {
 	struct partitioner partitioner;
 	enum placement placement;
 	uint64_t seed, batch, pack, in_flight, min_workers;
+	uint64_t batches;		/* of a step, or of each slot; 0: 1 */
 	uint64_t workers;		/* of the cluster, if that is known */
 	enum results results;
 	bool keep_going, keep_servers;

@@ -48,7 +48,8 @@ lease_to(struct coord *c, struct member *w, const struct lease_room *room)
 	m.lease.first = terms.first;
 	m.lease.count = terms.count;
 	m.lease.attempt = terms.attempt;
-	m.lease.batch = terms.batch ? terms.batch : c->o.batch;
+	m.lease.batch = c->o.batches *
+		(terms.batch ? terms.batch : c->o.batch);
 	m.lease.rate = message_float_bits(terms.learning_rate);
 	m.lease.pass = terms.pass;
 	m.lease.more = terms.more;

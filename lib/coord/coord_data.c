@@ -28,7 +28,7 @@ struct dataset {
 	size_t room;
 	uint64_t requests;		/* to count a split */
 	struct deaths deaths;		/* of each that is counted */
-	struct pack block, after;	/* of a lease */
+	struct pack block, blocks, after;	/* of a lease */
 	uint64_t epoch;			/* the newest, and */
 	struct totals totals;		/* of its steps, if */
 	bool open;			/* some were done */
@@ -49,6 +49,7 @@ data_release(struct coord *c)
 	free(c->data->of);
 	deaths_release(&c->data->deaths);
 	pack_release(&c->data->block);
+	pack_release(&c->data->blocks);
 	pack_release(&c->data->after);
 	totals_release(&c->data->totals);
 	free(c->data);
@@ -339,30 +340,42 @@ data_lease(struct coord *c, struct member *w, uint64_t limit, bool any,
 				  terms);
 }
 
+static void
+add_block(struct dataset *d, struct pack *to, struct block *b)
+{
+	pack_reset(&d->block);
+	block_write(&d->block, b);
+	block_release(b);
+	pack_blob(to, d->block.data, d->block.size);
+}
+
+/* In a round each batch of a slot has a slice of its own, from the same place
+   of another stream. */
 void
 data_describe(struct coord *c, const struct lease_terms *terms,
 	      uint64_t slot, struct message *m)
 {
-	struct sampler *l = c->o.sampler;
-	struct pack *block = &c->data->block, *after = &c->data->after;
+	const uint64_t batches = c->o.mode == MODE_SYNC ? c->o.batches : 1;
+	struct dataset *d = c->data;
 	struct slice slice;
 	struct block b;
 
-	sampler_slice(l, terms->place, slot, &slice);
-	m->lease.from = slice.from;
-	sampler_block(l, &slice, &b);
-	pack_reset(block);
-	block_write(block, &b);
-	block_release(&b);
-	m->frame[m->frames++] = (struct frame){ block->data, block->size,
-						NULL };
-	if (!sampler_block_after(l, &slice, &b))
-		return;
-	pack_reset(after);
-	block_write(after, &b);
-	block_release(&b);
-	m->frame[m->frames++] = (struct frame){ after->data, after->size,
-						NULL };
+	pack_reset(&d->blocks);
+	pack_reset(&d->after);
+	for (uint64_t k = slot * batches; k < (slot + 1) * batches; k++) {
+		if (!sampler_slice(c->o.sampler, terms->place, k, &slice))
+			break;
+		m->lease.from = slice.from;
+		sampler_block(c->o.sampler, &slice, &b);
+		add_block(d, &d->blocks, &b);
+		if (sampler_block_after(c->o.sampler, &slice, &b))
+			add_block(d, &d->after, &b);
+	}
+	m->frame[m->frames++] = (struct frame){ d->blocks.data,
+						d->blocks.size, NULL };
+	if (d->after.size > 0)
+		m->frame[m->frames++] = (struct frame){ d->after.data,
+							d->after.size, NULL };
 }
 
 /* ---- epochs ---- */

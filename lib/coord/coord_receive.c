@@ -35,6 +35,7 @@ send_plan(struct coord *c, struct member *w)
 	m.plan.plan = c->plan.number;
 	m.plan.seed = c->plan.seed;
 	m.plan.codec = codec_number(c->plan.codec);
+	m.plan.batches = c->plan.batches;
 	m.plan.server = WIRE_NONE;
 	m.plan.step = queue_watermark(c->queue);
 	m.blob = (struct frame){ c->plan.run, PLAN_RUN, NULL };

@@ -45,6 +45,7 @@ records_pack_run(struct pack *out, const struct coord *c)
 	pack_uint(out, hash64(c->model_frame.data, c->model_frame.size));
 	pack_uint(out, plan_hash(c));
 	pack_uint(out, c->plan.seed);
+	pack_uint(out, c->plan.batches);
 	pack_uint(out, c->o.servers);
 	pack_uint(out, c->o.sampler != NULL);
 	pack_uint(out, c->o.queue);

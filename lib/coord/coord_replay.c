@@ -56,9 +56,10 @@ replay_run(struct coord *c, struct unpack *u, struct fail *f)
 	if (size < ours.size || memcmp(bytes, ours.data, ours.size) != 0) {
 		pack_release(&ours);
 		return fail(f, FAIL_CONFIG, "it is of another model, seed or "
-			    "number of servers or partitions, or with data "
-			    "(-d) or a queue (--queue) of its own: go on as "
-			    "that run was begun, or remove it to begin anew");
+			    "number of servers, partitions or batches of a "
+			    "step (--accumulate), or with data (-d) or a "
+			    "queue (--queue) of its own: go on as that run "
+			    "was begun, or remove it to begin anew");
 	}
 	u->next += ours.size;
 	pack_release(&ours);

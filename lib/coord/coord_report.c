@@ -248,6 +248,9 @@ report_step(struct coord *c, const struct step *s, const struct result *r,
 			 (unsigned long long)r->attempt);
 	else
 		text_add(out, "\"slots\":%zu,", slots);
+	if (c->o.batches > 1)
+		text_add(out, "\"batches\":%llu,",
+			 (unsigned long long)c->o.batches);
 	result_json_scores(out, r->examples, r->loss, c->metric, c->metrics,
 			   state);
 	text_add(out, ",\"staleness\":%llu,\"seconds\":",

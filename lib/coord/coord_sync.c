@@ -116,7 +116,8 @@ open_round(struct coord *c, const struct lease_room *room)
 	rounds_open(s->rounds, terms.first);
 	/* The last step of an epoch may have records for fewer slots. */
 	for (size_t k = 0; c->o.sampler && k < rounds_slots(s->rounds); k++)
-		if (!sampler_slice(c->o.sampler, terms.place, k, &none))
+		if (!sampler_slice(c->o.sampler, terms.place,
+				   k * c->o.batches, &none))
 			rounds_skip(s->rounds, k);
 	call_drop(s->terms[s->opened % ROUND_TERMS].call);
 	s->terms[s->opened++ % ROUND_TERMS] = terms;
@@ -171,7 +172,8 @@ lease_slot(struct coord *c, struct member *w, size_t has)
 	m.lease.first = a.step;
 	m.lease.count = 1;
 	m.lease.attempt = a.number;
-	m.lease.batch = terms->batch ? terms->batch : c->o.batch;
+	m.lease.batch = c->o.batches *
+		(terms->batch ? terms->batch : c->o.batch);
 	m.lease.rate = message_float_bits(terms->learning_rate);
 	m.lease.slot = a.slot;
 	m.lease.slots = rounds_slots(s->rounds);

@@ -667,6 +667,14 @@ compute_loss(const struct compute *c)
 }
 
 void
+compute_set_loss(struct compute *c, double loss, uint64_t examples)
+{
+	c->failure.kind = 0;
+	c->loss = loss;
+	c->counted = examples;
+}
+
+void
 compute_metrics(const struct compute *c, struct metric_state *state)
 {
 	const struct model *m = c->model;

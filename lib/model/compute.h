@@ -104,6 +104,10 @@ uint64_t compute_examples(const struct compute *);
  */
 double compute_loss(const struct compute *);
 
+/* What the batches of a step came to, its gradient being there: see
+   accumulate. */
+void compute_set_loss(struct compute *, double loss, uint64_t examples);
+
 /* Add what the forward pass predicted to one state for each metric. */
 void compute_metrics(const struct compute *, struct metric_state *);
 

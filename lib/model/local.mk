@@ -1,4 +1,6 @@
 lib_libps_a_SOURCES += \
+	%D%/accumulate.c \
+	%D%/accumulate.h \
 	%D%/batch.c \
 	%D%/batch.h \
 	%D%/buffer_plan.c \

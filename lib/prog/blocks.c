@@ -36,7 +36,8 @@ struct blocks {
 	struct skip_records bad;
 	struct noes noes;
 	struct order order;
-	struct kept kept[BLOCKS_KEPT];
+	struct kept *kept;
+	size_t count;		/* of those */
 	uint64_t clock;
 	/* What the thread is at, and what came of it: */
 	enum job job;
@@ -184,7 +185,7 @@ run(void *arg)
 
 struct blocks *
 blocks_new(const struct model *model, const struct record_range_format *how,
-	   uint64_t max_bad, const char *cache)
+	   uint64_t max_bad, const char *cache, size_t kept)
 {
 	struct blocks *b = mem_alloc(1, sizeof(*b));
 	size_t inputs;
@@ -199,7 +200,9 @@ blocks_new(const struct model *model, const struct record_range_format *how,
 	b->how.bad = &b->bad;
 	b->how.noes = &b->noes;
 	b->how.order = &b->order;
-	for (size_t i = 0; i < BLOCKS_KEPT; i++)
+	b->kept = mem_alloc(kept, sizeof(*b->kept));
+	b->count = kept;
+	for (size_t i = 0; i < b->count; i++)
 		batch_begin(&b->kept[i].batch, input, inputs,
 			    model_label(model));
 	batch_begin(&b->read.batch, input, inputs, model_label(model));
@@ -252,9 +255,10 @@ blocks_free(struct blocks *b)
 	order_release(&b->order);
 	if (b->job == JOB_COUNT_DONE && b->status == 0)
 		free(b->tally.place);
-	for (size_t i = 0; i < BLOCKS_KEPT; i++)
+	for (size_t i = 0; i < b->count; i++)
 		release(&b->kept[i]);
 	release(&b->read);
+	free(b->kept);
 	free(b);
 }
 
@@ -274,7 +278,7 @@ same(const struct text *frame, const struct frame *f)
 static struct kept *
 find(struct blocks *b, const struct frame *f)
 {
-	for (size_t i = 0; i < BLOCKS_KEPT; i++)
+	for (size_t i = 0; i < b->count; i++)
 		if (same(&b->kept[i].frame, f))
 			return &b->kept[i];
 	return NULL;
@@ -285,7 +289,7 @@ least_used(struct blocks *b)
 {
 	struct kept *least = &b->kept[0];
 
-	for (size_t i = 1; i < BLOCKS_KEPT; i++)
+	for (size_t i = 1; i < b->count; i++)
 		if (b->kept[i].used < least->used)
 			least = &b->kept[i];
 	return least;
@@ -338,11 +342,18 @@ blocks_want(struct blocks *b, const struct frame *want, size_t count)
 	pthread_mutex_unlock(&b->lock);
 }
 
+bool
+blocks_have(struct blocks *b, const struct frame *block)
+{
+	return find(b, block) != NULL;
+}
+
 int
 blocks_slice(struct blocks *b, const struct frame *block, uint64_t from,
 	     uint64_t count, struct batch *to, struct fail *f)
 {
 	struct kept *k = find(b, block);
+	const size_t before = to->examples;
 
 	if (!k)
 		return 0;
@@ -354,7 +365,6 @@ blocks_slice(struct blocks *b, const struct frame *block, uint64_t from,
 	}
 	if (from >= records(k))
 		return fail(f, FAIL_PROTOCOL, "a slice of no records");
-	batch_reset(to);
 	if (count > records(k) - from)
 		count = records(k) - from;
 	for (uint64_t i = from, n; i < from + count; i += n) {
@@ -366,7 +376,7 @@ blocks_slice(struct blocks *b, const struct frame *block, uint64_t from,
 			n++;
 		batch_append_run(to, &k->batch, k->order[i], n);
 	}
-	if (to->examples == 0)
+	if (to->examples == before)
 		return fail(f, FAIL_DATA, "none of a step's %llu records is "
 			    "good", (unsigned long long)count);
 	return 1;

@@ -27,8 +27,8 @@
 #define CODEC_OR(name)		"|" #name
 #define CODEC_NAME(name)	#name,
 
-enum { BACKUP = CLI_LONG, CHECKPOINT, EVERY, FORGET, GRACE, IN_FLIGHT,
-       JOURNAL, KEEP,
+enum { ACCUMULATE = CLI_LONG, BACKUP, CHECKPOINT, EVERY, FORGET, GRACE,
+       IN_FLIGHT, JOURNAL, KEEP,
        KEEP_GOING, KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, NO_HEADER, PACK,
        PARTITION, PATIENCE, PLACE, PLAN, PRINT_TASK, QUEUE, REPLICAS, RESTORE,
        AS_IS,
@@ -83,7 +83,11 @@ static const struct cli_option options[] = {
 	  "vocab_file= may be outside of the model's folder" },
 	CLI_HEADING("Steps"),
 	{ 'B', "batch", "BATCH",
-	  "examples of a step, or of each slot of a round (default 32)" },
+	  "examples of a step, or of each slot of a round, or of each of "
+	  "their batches (default 32)" },
+	{ ACCUMULATE, "accumulate", "N",
+	  "batches of a step, whose gradients are pushed as one "
+	  "(default 1)" },
 	{ MODE, "mode", "async|ssp:N|sync",
 	  "what a step waits for (default async)" },
 	{ REPLICAS, "replicas", "N",
@@ -196,6 +200,7 @@ read_option(struct coord_settings *s, int c)
 	struct fail f;
 
 	switch (c) {
+	case ACCUMULATE: o->batches = cli_uint(1, PLAN_BATCHES); break;
 	case 'b':	s->bind = optarg; break;
 	case BACKUP:	o->backup = cli_uint(0, WIRE_SLOTS); break;
 	case 'B':	o->batch = cli_uint(1, MAX_BATCH); break;
@@ -388,7 +393,7 @@ coord_settings_read(struct coord_settings *s, int argc, char **argv)
 {
 	int c;
 
-	s->o = (struct coord_options){ .batch = 32, .pack = 1,
+	s->o = (struct coord_options){ .batch = 32, .batches = 1, .pack = 1,
 				       .in_flight = 2, .min_workers = 1,
 				       .lease_ms = 10000,
 				       .patience_ms = 60000,
@@ -472,10 +477,13 @@ coord_settings_model(struct coord_settings *s, struct model_source *source,
 static int
 cut_inputs(struct coord_settings *s, struct model *model, struct fail *f)
 {
+	const bool sync = s->o.mode == MODE_SYNC;
 	const struct sampler_options o = {
-		.seed = s->o.seed, .batch = s->o.batch, .unit = s->o.pack,
+		.seed = s->o.seed, .unit = s->o.pack,
+		.batch = s->o.batch * (sync ? 1 : s->o.batches),
 		.buffer = s->shuffle ? s->shuffle : ORDERED_RECORDS,
-		.shuffle = s->shuffle > 0, .slots = s->o.replicas
+		.shuffle = s->shuffle > 0,
+		.slots = s->o.replicas * s->o.batches
 	};
 	struct splits splits;
 
@@ -490,6 +498,22 @@ cut_inputs(struct coord_settings *s, struct model *model, struct fail *f)
 		return -1;
 	}
 	s->o.sampler = sampler_new(&o, &splits);
+	return 0;
+}
+
+static int
+check_batches(const struct coord_options *o, const struct model *model,
+	      struct fail *f)
+{
+	const char *where;
+
+	if (o->batch > MAX_BATCH / o->batches)
+		return fail(f, FAIL_USAGE, "--accumulate: %" PRIu64 " batches "
+			    "of %" PRIu64 " examples are more than %" PRIu64,
+			    o->batches, o->batch, MAX_BATCH);
+	if (o->batches > 1 && model_step(model, &where))
+		return fail(f, FAIL_CONFIG, "--accumulate: %s: a program "
+			    "computes a step at once", where);
 	return 0;
 }
 
@@ -509,7 +533,8 @@ int
 coord_settings_check(struct coord_settings *s, struct model *model,
 		     struct fail *f)
 {
-	if (cut_inputs(s, model, f) < 0 ||
+	if (check_batches(&s->o, model, f) < 0 ||
+	    cut_inputs(s, model, f) < 0 ||
 	    endpoint_check(s->bind, ENDPOINT_BIND, f) < 0 ||
 	    check_partition(&s->o, model, f) < 0 ||
 	    plan_check(model, &s->o.partitioner, s->o.servers, f) < 0)

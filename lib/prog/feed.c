@@ -9,12 +9,16 @@
 
 #include <stdlib.h>
 
+#define MORE_BLOCKS	2	/* of the steps behind the next one */
+
 struct feed {
 	struct worker *worker;
 	struct feed_options o;
 	struct prefetch *data;	/* NULL: not opened yet */
 	bool data_over;
-	struct blocks *blocks;	/* the coordinator's data, instead */
+	struct blocks *blocks;	/* the coordinator's data, instead: */
+	struct frame *want;	/* these, at most */
+	size_t wants;
 	bool counting;
 	uint64_t count;		/* its number */
 	struct prefetch *eval;	/* of the evaluation under way */
@@ -43,6 +47,7 @@ feed_free(struct feed *feed)
 	prefetch_close(feed->eval);
 	prefetch_close(feed->data);
 	blocks_free(feed->blocks);
+	free(feed->want);
 	batch_release(&feed->batch);
 	batch_release(&feed->eval_batch);
 	free(feed);
@@ -63,6 +68,18 @@ feed_fds(const struct feed *feed, struct pollfd *fds)
 		fds[count++] = (struct pollfd){ prefetch_fd(feed->eval),
 						POLLIN, 0 };
 	return count;
+}
+
+/* There is room for one from before. */
+static void
+begin_blocks(struct feed *feed)
+{
+	feed->wants = worker_batches(feed->worker) + MORE_BLOCKS;
+	feed->want = mem_alloc(feed->wants, sizeof(*feed->want));
+	feed->blocks = blocks_new(worker_model(feed->worker),
+				  worker_format(feed->worker),
+				  feed->o.reader.max_bad,
+				  feed->o.reader.cache, feed->wants + 1);
 }
 
 /* The model is known: the inputs can be read. */
@@ -86,8 +103,7 @@ begin_data(struct feed *feed)
 		fail(&feed->why, FAIL_USAGE, "ps-work has inputs, and ps-coord "
 		     "data for all workers (-d): name them in one place");
 	else if (how)
-		feed->blocks = blocks_new(model, how, feed->o.reader.max_bad,
-					  feed->o.reader.cache);
+		begin_blocks(feed);
 	else if (feed->o.count == 0)
 		fail(&feed->why, FAIL_USAGE, "no input: name files, - or "
 		     "pipe:COMMAND for ps-work, or data for all workers for "
@@ -120,10 +136,8 @@ bad_data(struct feed *feed)
 static void
 want_blocks(struct feed *feed)
 {
-	struct frame want[BLOCKS_KEPT - 1];	/* room for one from before */
-
-	blocks_want(feed->blocks, want,
-		    worker_blocks(feed->worker, want, BLOCKS_KEPT - 1));
+	blocks_want(feed->blocks, feed->want,
+		    worker_blocks(feed->worker, feed->want, feed->wants));
 }
 
 /* A split to be counted comes before any step. */
@@ -155,17 +169,34 @@ count_split(struct feed *feed)
 	}
 }
 
+/* The records of the next step, when all are there; as blocks_slice(). */
+static int
+take_slices(struct feed *feed)
+{
+	struct worker_slice s;
+	int got = 0;
+
+	for (size_t k = 0; worker_slice(feed->worker, k, &s); k++)
+		if (!blocks_have(feed->blocks, &s.block))
+			return 0;
+	batch_reset(&feed->batch);
+	for (size_t k = 0; worker_slice(feed->worker, k, &s); k++) {
+		got = blocks_slice(feed->blocks, &s.block, s.from, s.count,
+				   &feed->batch, &feed->why);
+		if (got <= 0)
+			break;
+	}
+	return got;
+}
+
 static void
 feed_slices(struct feed *feed)
 {
-	struct worker_slice s;
 	int got;
 
 	count_split(feed);
 	want_blocks(feed);
-	while (worker_slice(feed->worker, &s) &&
-	       (got = blocks_slice(feed->blocks, &s.block, s.from, s.count,
-				   &feed->batch, &feed->why)) != 0) {
+	while ((got = take_slices(feed)) != 0) {
 		if (got > 0) {
 			worker_batch(feed->worker, &feed->batch, clock_ms(),
 				     clock_us());

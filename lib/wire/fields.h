@@ -13,7 +13,8 @@
 #define FIELDS_REFUSED(N)	N(status)
 #define FIELDS_OK(N)		N(above) N(mark) N(round) N(initial) N(standby)
 #define FIELDS_PLAN(N)		N(term) N(plan) N(seed) N(server) N(step) \
-				N(standby) N(saves) N(codec) N(journal)
+				N(standby) N(saves) N(codec) N(batches) \
+				N(journal)
 #define FIELDS_MARK(N)		N(run) N(term) N(step) N(journal)
 #define FIELDS_VOID(N)		N(run) N(term) N(first) N(count) N(journal)
 #define FIELDS_CUT(N)		N(run) N(term) N(cut) N(step) N(part) N(parts)

@@ -21,6 +21,7 @@
 #define PLAN_SERVERS	4096
 #define PLAN_PIECES	((size_t)1 << 21)	/* at most */
 #define PLAN_RUN	16			/* bytes of a run's id */
+#define PLAN_BATCHES	4096			/* of a step, at most */
 
 struct piece {
 	uint32_t variable;
@@ -43,6 +44,8 @@ struct plan {
 	uint64_t term;
 	const struct codec *codec;	/* how values and gradients of steps
 					   travel */
+	uint64_t batches;		/* of a step, or of a slot: their
+					   gradients are one push */
 	size_t servers;
 	char **endpoint;		/* of each server */
 	size_t pieces;
@@ -72,7 +75,8 @@ void plan_write(struct pack *, const struct plan *);
 
 /*
  * Read one, checked against the model: pieces must cover every variable
- * exactly once.  number, seed, run, term and codec are the header's to fill in.
+ * exactly once.  number, seed, run, term, codec and batches are the header's
+ * to fill in.
  */
 int plan_read(struct plan *, const struct model *, const void *, size_t,
 	      struct fail *);
@@ -108,7 +112,7 @@ struct plan_bags {		/* model_expect() was told by: */
 	bool all;		/* those are all that there are */
 };
 struct plan_steps {
-	uint64_t batch;
+	uint64_t batch, batches;	/* examples of one, and of a step */
 	uint64_t slots, backup;	/* of a round; 0: there is none, or nobody
 				   knows how many it has */
 	struct plan_bags bags;

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct load {
@@ -84,10 +85,11 @@ print_shards(struct text *out, const struct plan *p, const struct variable *v,
 /* What a step moves; of tables of which nobody knows that, a row. */
 static void
 print_step(struct text *out, const struct plan *p, const struct variable *v,
-	   size_t variables, const struct load *all, uint64_t batch)
+	   size_t variables, const struct load *all, uint64_t batch,
+	   const char *batches)
 {
-	text_add(out, "a step of %llu examples pulls and pushes %s%zu bytes "
-		 "each way%s\n", (unsigned long long)batch,
+	text_add(out, "a step of %llu examples%s pulls and pushes %s%zu bytes "
+		 "each way%s\n", (unsigned long long)batch, batches,
 		 all->open ? "" : "at most ", all->step, !all->open ? "" :
 		 ", and the rows that it meets of these, which the model does "
 		 "not tell:");
@@ -114,7 +116,7 @@ print_round(struct text *out, const struct plan_steps *s,
 		return;
 	text_add(out, "a round of %llu steps, %llu examples, pulls and pushes "
 		 "%s%llu bytes each way%s", (unsigned long long)s->slots,
-		 (unsigned long long)(s->slots * s->batch),
+		 (unsigned long long)(s->slots * s->batches * s->batch),
 		 all->open ? "" : "at most ",
 		 (unsigned long long)(s->slots * all->step),
 		 all->open ? ", and rows" : "");
@@ -140,10 +142,12 @@ plan_print(struct text *out, const struct plan *p, const struct model *model,
 	   const struct plan_steps *s)
 {
 	struct load *load = mem_alloc(p->servers, sizeof(*load)), all = { 0 };
+	const uint64_t examples = s->batch * s->batches;
 	size_t variables, most = 0;
 	const struct variable *v = model_variables(model, &variables);
+	char batches[40] = "";
 
-	print_shards(out, p, v, place, places, load, s->batch);
+	print_shards(out, p, v, place, places, load, examples);
 	text_add(out, "\n%-7s %-32s %6s %12s %14s\n", "server", "endpoint",
 		 "shards", "bytes", "bytes/step");
 	for (size_t i = 0; i < p->servers; i++) {
@@ -159,7 +163,10 @@ plan_print(struct text *out, const struct plan *p, const struct model *model,
 		 "skew %.3f (largest server over the mean)\n", all.bytes,
 		 p->parts, all.bytes ? (double)most * (double)p->servers /
 		 (double)all.bytes : 1.0);
-	print_step(out, p, v, variables, &all, s->batch);
+	if (s->batches > 1)
+		snprintf(batches, sizeof(batches), " in %llu batches",
+			 (unsigned long long)s->batches);
+	print_step(out, p, v, variables, &all, examples, batches);
 	print_round(out, s, &all);
 	print_bags(out, &s->bags);
 	free(load);

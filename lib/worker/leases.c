@@ -84,7 +84,7 @@ leases_free(struct leases *ls)
 
 		pack_release(&h->results);
 		metric_release(&h->scores);
-		text_release(&h->lease.block);
+		text_release(&h->lease.blocks);
 		text_release(&h->lease.after);
 		text_release(&h->lease.step);
 		text_release(&h->lease.args);
@@ -236,7 +236,7 @@ leases_take(struct leases *ls, const struct message *m, bool declined)
 	l->slots = m->lease.slots;
 	l->server = m->lease.server;
 	l->from = m->lease.from;
-	keep_frame(&l->block, m, 0, frames);
+	keep_frame(&l->blocks, m, 0, frames);
 	keep_frame(&l->after, m, 1, frames);
 	h->in_flight = 0;
 	h->cancelled = declined;	/* it will come back */
@@ -432,14 +432,48 @@ leases_dropped(struct leases *ls, const struct lease *l)
 
 /* Another block than those that are there already? */
 static size_t
-add_block(struct frame *frame, size_t count, const struct text *block)
+add_block(struct frame *frame, size_t count, const struct frame *block)
 {
 	for (size_t i = 0; i < count; i++)
 		if (frame[i].size == block->size &&
 		    memcmp(frame[i].data, block->data, block->size) == 0)
 			return count;
-	frame[count] = (struct frame){ block->data, block->size, NULL };
+	frame[count] = *block;
 	return count + 1;
+}
+
+/* One of those that stand one behind the other; false: there is none. */
+static bool
+next_block(struct unpack *u, struct frame *block)
+{
+	*block = (struct frame){ 0 };
+	if (unpack_left(u) > 0)
+		block->data = unpack_blob(u, &block->size);
+	return block->data && !u->bad;
+}
+
+bool
+lease_block(const struct lease *l, size_t k, struct frame *block)
+{
+	struct unpack u = unpack_from(l->blocks.data, l->blocks.size);
+	bool there;
+
+	do
+		there = next_block(&u, block);
+	while (there && k-- > 0);
+	return there;
+}
+
+static size_t
+add_blocks(struct frame *frame, size_t count, size_t most,
+	   const struct text *blocks)
+{
+	struct unpack u = unpack_from(blocks->data, blocks->size);
+	struct frame block;
+
+	while (count < most && next_block(&u, &block))
+		count = add_block(frame, count, &block);
+	return count;
 }
 
 size_t
@@ -453,12 +487,10 @@ leases_blocks(const struct leases *ls, struct frame *frame, size_t most)
 
 		if (!lease_has_more(l) || lease_is_cancelled(l))
 			continue;
-		count = add_block(frame, count, &l->block);
+		count = add_blocks(frame, count, most, &l->blocks);
 		last = l;
 	}
-	if (last && last->after.size > 0 && count < most)
-		count = add_block(frame, count, &last->after);
-	return count;
+	return last ? add_blocks(frame, count, most, &last->after) : count;
 }
 
 /* ---- what always holds ---- */

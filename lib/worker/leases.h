@@ -19,7 +19,7 @@ struct lease {
 	uint64_t id, first, end, attempt, batch, pass, server;
 	float learning_rate;
 	uint64_t slot, slots;		/* of a round; slots 0: of none */
-	struct text block, after;	/* frames of the coordinator's data */
+	struct text blocks, after;	/* of the coordinator's data */
 	uint64_t from;			/* the first step's, in the block */
 	struct text step, args;		/* what a program is told, with a NUL
 					   behind it; empty: nothing */
@@ -86,6 +86,9 @@ void leases_dropped(struct leases *, const struct lease *);
 
 /* Those that are over are forgotten; say what is to be said of that. */
 void leases_settle(struct leases *);
+
+/* The block of the k-th batch of its step; false: that has none. */
+bool lease_block(const struct lease *, size_t k, struct frame *);
 
 /* Different blocks that unfinished leases need, in that order. */
 size_t leases_blocks(const struct leases *, struct frame *, size_t most);

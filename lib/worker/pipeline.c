@@ -1,6 +1,7 @@
 #include "worker/pipeline.h"
 
 #include "base/mem.h"
+#include "model/accumulate.h"
 #include "model/compute.h"
 
 #include <assert.h>
@@ -43,6 +44,7 @@ struct pipeline {
 	const struct metric *metric;	/* of the model */
 	size_t metrics;
 	struct inflight step[IN_FLIGHT];
+	struct accumulator *accumulator;	/* NULL: a step is a batch */
 	uint64_t begun, steps, examples;
 };
 
@@ -55,6 +57,8 @@ pipeline_new(const struct pipeline_options *o)
 
 	p->o = *o;
 	p->metric = model_metrics(o->model, &p->metrics);
+	if (o->plan->batches > 1)
+		p->accumulator = accumulator_new(o->model, o->externals);
 	for (size_t i = 0; i < IN_FLIGHT; i++) {
 		struct inflight *s = &p->step[i];
 
@@ -79,6 +83,7 @@ pipeline_free(struct pipeline *p)
 		for (size_t k = 0; k < RESULT_METRICS; k++)
 			metric_release(&s->state[k]);
 	}
+	accumulator_free(p->accumulator);
 	free(p);
 }
 
@@ -584,29 +589,55 @@ check_clipped(const struct pipeline *p, struct inflight *s)
 		     (unsigned long long)slots);
 }
 
+/* All batches of a step: a sum that is finite, clipped. */
+static int
+train_batches(struct pipeline *p, struct inflight *s)
+{
+	const uint64_t batches = p->o.plan->batches;
+	const struct accumulation how = {
+		.batch = &s->batch, .size = s->lease->batch / batches,
+		.seed = p->o.plan->seed ^ (s->step + 1),
+		.first = s->lease->slot * batches
+	};
+
+	return accumulate_train(p->accumulator, s->compute, &how, s->state,
+				&s->why) < 0 ? -1 :
+		compute_check(s->compute, &s->why);
+}
+
+static int
+train_batch(struct pipeline *p, struct inflight *s)
+{
+	compute_step(s->compute, s->step, s->lease->args.size > 0 ?
+		     s->lease->args.data : NULL);
+	compute_train(s->compute, p->o.plan->seed ^ (s->step + 1) ^
+		      s->lease->slot << 40, s->state);
+	if (compute_check(s->compute, &s->why) < 0)
+		return -1;
+	compute_clip(s->compute);
+	return 0;
+}
+
 /* -1: neither this step nor another can be computed. */
 static int
 train(struct pipeline *p, struct inflight *s, struct fail *f)
 {
 	struct result *r = &s->result;
 	struct text json;
+	int status;
 
 	if (check_pulled(p, s) < 0)
 		return 0;
 	for (size_t i = 0; i < p->metrics; i++)
 		metric_reset(&s->state[i]);
-	compute_step(s->compute, s->step, s->lease->args.size > 0 ?
-		     s->lease->args.data : NULL);
-	compute_train(s->compute, p->o.plan->seed ^ (s->step + 1) ^
-		      s->lease->slot << 40, s->state);
+	status = p->accumulator ? train_batches(p, s) : train_batch(p, s);
 	*r = (struct result){ .examples = compute_examples(s->compute),
 			      .loss = compute_loss(s->compute) };
 	json = compute_result(s->compute);
 	r->json = (struct frame){ json.data, json.size, NULL };
 	result_metrics(r, p->metric, p->metrics, s->state);
 	noes_add_batch(&r->noes, &s->batch);
-	if (compute_check(s->compute, &s->why) == 0) {
-		compute_clip(s->compute);
+	if (status == 0) {
 		check_clipped(p, s);
 	} else if (s->why.kind != FAIL_DATA) {
 		*f = s->why;

@@ -636,18 +636,23 @@ worker_format(const struct worker *w)
 }
 
 bool
-worker_slice(const struct worker *w, struct worker_slice *s)
+worker_slice(const struct worker *w, size_t k, struct worker_slice *s)
 {
 	uint64_t step;
 	const struct lease *l = worker_want(w) > 0 ?
 		leases_next(w->leases, &step) : NULL;
 
-	if (!l)
+	if (!l || !lease_block(l, k, &s->block))
 		return false;
-	s->block = (struct frame){ l->block.data, l->block.size, NULL };
 	s->from = l->from + (step - l->first) * l->batch;
-	s->count = l->batch;
+	s->count = l->slots > 0 ? l->batch / w->run.plan.batches : l->batch;
 	return true;
+}
+
+size_t
+worker_batches(const struct worker *w)
+{
+	return w->run.plan.batches;
 }
 
 size_t

@@ -113,13 +113,16 @@ bool worker_put_back(struct worker *, struct batch *);
 /*
  * With data of the coordinator's: the next step wants count records, or as
  * many as there are, of a block (see data/block) from its record number from
- * on, in the block's order.  Frames are good until the next message.
+ * on, in the block's order.  In a round that goes for each batch of the slot:
+ * of k-th the k-th slice, false if there is none.  Frames are good until the
+ * next message.
  */
 struct worker_slice {
 	struct frame block;
 	uint64_t from, count;
 };
-bool worker_slice(const struct worker *, struct worker_slice *);
+bool worker_slice(const struct worker *, size_t k, struct worker_slice *);
+size_t worker_batches(const struct worker *);	/* of a step */
 /* The blocks that are needed, in that order, as far as they are known. */
 size_t worker_blocks(const struct worker *, struct frame *, size_t most);
 /* The block of the next step cannot be read. */

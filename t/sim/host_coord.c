@@ -34,10 +34,12 @@ struct host_coord {
 static struct sampler *
 make_ledger(const struct scenario *s)
 {
+	const bool sync = s->o.mode == MODE_SYNC;
 	const struct sampler_options o = {
-		.seed = s->seed, .batch = s->o.batch, .unit = s->o.pack,
+		.seed = s->seed, .unit = s->o.pack,
+		.batch = s->o.batch * (sync ? 1 : s->o.batches),
 		.buffer = s->shuffle ? 10 : 20, .shuffle = s->shuffle,
-		.slots = s->o.mode == MODE_SYNC ? s->o.replicas : 0
+		.slots = sync ? s->o.replicas * s->o.batches : 0
 	};
 	struct splits splits = { .files = s->files, .count = s->files };
 	char name[24];

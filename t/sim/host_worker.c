@@ -134,7 +134,6 @@ add_records(struct host_worker *h, const struct worker_slice *s,
 	const struct scenario *scenario = h->site->scenario;
 	bool bad = false;
 
-	batch_reset(&h->batch);
 	for (uint64_t i = s->from; i < s->from + s->count && i < count; i++) {
 		const uint64_t number = record[order[i]];
 
@@ -159,10 +158,24 @@ fill_slice(struct host_worker *h, const struct worker_slice *s, bool *bad)
 	record = list_records(h, &block, &count);
 	order = mem_alloc(count + 1, sizeof(*order));
 	block_order(block.seed, order, count);
-	*bad = add_records(h, s, record, order, count);
+	*bad = add_records(h, s, record, order, count) || *bad;
 	block_release(&block);
 	free(record);
 	free(order);
+	return true;
+}
+
+/* All slices of the next step. */
+static bool
+fill_slices(struct host_worker *h, bool *bad)
+{
+	struct worker_slice s;
+
+	*bad = false;
+	batch_reset(&h->batch);
+	for (size_t k = 0; worker_slice(h->worker, k, &s); k++)
+		if (!fill_slice(h, &s, bad))
+			return false;
 	return h->batch.examples > 0;
 }
 
@@ -172,7 +185,6 @@ feed_slices(struct host_worker *h, uint64_t now)
 	const struct record_range_tally tally = {
 		.records = h->site->scenario->file_records
 	};
-	struct worker_slice s;
 	struct fail why;
 	uint64_t number;
 	bool bad;
@@ -180,7 +192,7 @@ feed_slices(struct host_worker *h, uint64_t now)
 	fail(&why, FAIL_DATA, "a record that cannot be read");
 	if (worker_index(h->worker, &number))
 		worker_indexed(h->worker, &tally);
-	while (worker_slice(h->worker, &s) && fill_slice(h, &s, &bad))
+	while (fill_slices(h, &bad))
 		if (bad)
 			worker_bad_block(h->worker, &why);
 		else

@@ -134,22 +134,27 @@ draw_network(struct scenario *s, struct rng *r)
 uint64_t
 scenario_step_records(const struct scenario *s)
 {
-	return s->o.batch * (s->o.mode == MODE_SYNC ? s->o.replicas : 1);
+	return s->o.batch * s->o.batches *
+		(s->o.mode == MODE_SYNC ? s->o.replicas : 1);
 }
 
 static void
 draw_data(struct scenario *s, struct rng *r)
 {
 	const uint64_t of_a_step = scenario_step_records(s);
+	const uint64_t most = 340 / of_a_step;	/* of all rows we ask at once */
+	uint64_t steps;
 
 	if (!s->sampler)
 		return;
 	s->shuffle = chance(r, 2);
 	s->files = between(r, 1, 3);
 	/* All steps are full, so that each record counts the same. */
-	s->file_records = of_a_step * (chance(r, 2) ? between(r, 3, 20) :
-				       between(r, 20, 320 / of_a_step > 20 ?
-					       320 / of_a_step : 20));
+	steps = chance(r, 2) ? between(r, 3, 20) :
+		between(r, 20, 320 / of_a_step > 20 ? 320 / of_a_step : 20);
+	if (steps > most)
+		steps = most;
+	s->file_records = of_a_step * steps;
 }
 
 static void
@@ -477,6 +482,8 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	};
 	/* What else a seed draws is the same with it. */
 	s->program = rng_mix(~seed) % 3 == 0;
+	s->o.batches = s->program || rng_mix(seed ^ 1) % 3 > 0 ? 1 :
+		2 << rng_mix(seed ^ 2) % 2;	/* sums stay exact */
 	s->sampler = chance(r, 2);
 	s->journal = s->o.checkpoint || chance(r, 2);
 	s->o.suspend = s->journal && !chance(r, 3);
@@ -550,7 +557,7 @@ scenario_print(const struct scenario *s, FILE *to)
 	static const char *const modes[] = { "async", "ssp", "sync" };
 
 	fprintf(to, "# seed %llu: %s, %zu servers, %zu workers, lease %llu "
-		"ms%s%s%s%s%s%s%s, pack %llu, in flight %llu\n",
+		"ms%s%s%s%s%s%s%s, batches %llu, pack %llu, in flight %llu\n",
 		(unsigned long long)s->seed, modes[s->o.mode], s->o.servers,
 		s->workers, (unsigned long long)s->o.lease_ms,
 		s->o.checkpoint ? ", checkpoints" :
@@ -561,6 +568,7 @@ scenario_print(const struct scenario *s, FILE *to)
 		s->registers ? ", servers register" : "",
 		s->flaw ? ", some data are bad" : "",
 		s->o.keep_going ? ", errors are passed over" : "",
+		(unsigned long long)s->o.batches,
 		(unsigned long long)s->o.pack,
 		(unsigned long long)s->o.in_flight);
 	for (size_t i = 0; i < s->o.servers; i++)

@@ -2,7 +2,8 @@
  * Whole clusters in rounds, over wires in memory: the examples of a slot are
  * a function of its step and number, as a sampler gives them out, and so the
  * weights in the end are the same to the last bit: whoever was first, whoever
- * was killed on the way, and for any number of servers; with either codec.
+ * was killed on the way, and for any number of servers; with either codec; and
+ * two replicas are the same as one of two batches.
  */
 #include "coord/coord.h"
 
@@ -29,8 +30,9 @@ static const char model[] =
 
 static struct model_fixture fixture;
 static const struct codec *codec = &codec_float32;
-static float first[CODECS][FLOATS];	/* the weights of the first seed */
-static bool known[CODECS];
+static uint64_t replicas = SLOTS, batches = 1;
+static float first[CODECS + 1][FLOATS];	/* the weights of the first seed */
+static bool known[CODECS + 1];	/* of a codec, or of full batches */
 static char *endpoint[SERVERS] = { (char *)"node:1", (char *)"node:2",
 				   (char *)"node:3", (char *)"node:4",
 				   (char *)"node:5" };
@@ -79,18 +81,35 @@ end_worker(struct cluster *c, int node)
 	sim_network_kill(&c->network, node);
 }
 
-/* The examples of a slot; some have fewer than others. */
+static bool
+are_full(void)
+{
+	return replicas * batches != SLOTS;
+}
+
+/* The examples of a batch; some have fewer than others. */
+static void
+add_batch(const struct worker_next *next, uint64_t number)
+{
+	struct rng rng = { .seed = next->step * SLOTS + number + 99 };
+	const uint64_t count = are_full() ? next->batch / batches :
+		1 + (next->step + number) % 4;
+
+	for (uint64_t e = 0; e < count; e++)
+		fixture_add_example(&fixture, &rng);
+}
+
+/* ... and of a slot. */
 static void
 fill(struct batch *b, const struct worker_next *next)
 {
-	struct rng rng = { .seed = next->step * SLOTS + next->slot + 99 };
 	const struct batch own = fixture.batch;
 
 	/* fixture_add_example() fills that of the rig. */
 	fixture.batch = *b;
 	batch_reset(&fixture.batch);
-	for (size_t e = 0; e < 1 + (next->step + next->slot) % 4; e++)
-		fixture_add_example(&fixture, &rng);
+	for (uint64_t k = 0; k < batches; k++)
+		add_batch(next, next->slot * batches + k);
 	*b = fixture.batch;
 	fixture.batch = own;
 }
@@ -274,7 +293,8 @@ begin(struct cluster *c, uint64_t seed, size_t workers)
 		.min_workers = 1, .timeout_ms = 20000, .lease_ms = 500,
 		.patience_ms = 20000, .grace_ms = 7000,
 		.checkpoint = true, .life = 5, .run = "run of the tests",
-		.mode = MODE_SYNC, .replicas = SLOTS, .codec = codec,
+		.mode = MODE_SYNC, .replicas = replicas, .batches = batches,
+		.codec = codec,
 		.backup = rng_below(&c->network.rng, 3)
 	};
 	for (size_t i = 0; i < o->servers; i++)
@@ -325,7 +345,7 @@ static void
 all_same(const char *name, uint64_t seeds, uint64_t breaks, uint64_t kills,
 	 uint64_t losses)
 {
-	const uint64_t number = codec_number(codec);
+	const uint64_t number = are_full() ? CODECS : codec_number(codec);
 	bool good = true;
 
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
@@ -366,6 +386,13 @@ main(void)
 	all_same("and all of that", 60, 300, 500, 1500);
 	named(memcmp(first[0], first[1], sizeof(first[0])) != 0,
 	      "though it is another sum");
+	codec = &codec_float32;
+	replicas = 2;
+	all_same("two replicas, in any order", 10, 0, 0, 0);
+	replicas = 1;
+	batches = 2;
+	all_same("are one of two batches, in any order", 60, 0, 0, 0);
+	all_same("and through all of that", 60, 300, 500, 1500);
 	fixture_end(&fixture);
 	return tap_done();
 }

@@ -141,6 +141,7 @@ send_plan(uint64_t to, uint64_t index)
 	m.plan.term = plan.term;
 	m.plan.plan = plan.number;
 	m.plan.server = index;
+	m.plan.batches = plan.batches;
 	m.blob = (struct frame){ plan.run, PLAN_RUN, NULL };
 	m.frame[0] = (struct frame){ model.data, model.size, NULL };
 	m.frame[1] = (struct frame){ text.data, text.size, NULL };

@@ -103,7 +103,7 @@ receive_plan(struct world *w, uint64_t now)
 	plan_make(&plan, w->fixture.model, place, places, &endpoint, 1);
 	plan_write(&packed, &plan);
 	plan_write_model(&model, &w->fixture.source);
-	m.plan.term = m.plan.plan = 1;
+	m.plan.term = m.plan.plan = m.plan.batches = 1;
 	m.blob = (struct frame){ run, PLAN_RUN, NULL };
 	m.frame[0] = (struct frame){ model.data, model.size, NULL };
 	m.frame[1] = (struct frame){ packed.data, packed.size, NULL };

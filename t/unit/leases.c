@@ -128,6 +128,37 @@ takes_call(const void *call, size_t size, size_t blocks)
 	return leases_take(leases, &m, false);
 }
 
+/* A slot of two batches has two blocks in a frame, and the two after them. */
+static void
+test_blocks(void)
+{
+	struct message m = lease(1, 10, 1);
+	const struct lease *l;
+	struct frame frame[4];
+
+	begin();
+	m.frames = 2;
+	m.frame[0] = (struct frame){ "\xc4\1a\xc4\2bc", 7, NULL };
+	m.frame[1] = (struct frame){ "\xc4\2bc\xc4\1d", 7, NULL };
+	ok(leases_take(leases, &m, false));
+	ok(leases_blocks(leases, frame, 4) == 3 && frame[0].size == 1 &&
+	   frame[1].size == 2 && frame[2].size == 1);
+	ok(leases_blocks(leases, frame, 2) == 2);
+	l = begins(10);
+	named(lease_block(l, 0, frame) && frame->size == 1 &&
+	      lease_block(l, 1, frame) && frame->size == 2 &&
+	      !lease_block(l, 2, frame), "each batch has its block");
+	end();
+
+	begin();
+	m.frame[0].size--;
+	ok(leases_take(leases, &m, false));
+	l = begins(10);
+	named(lease_block(l, 0, frame) && !lease_block(l, 1, frame) &&
+	      !lease_block(l, 2, frame), "but one that is cut short");
+	end();
+}
+
 /* What the steps' program is told is the last frame. */
 static void
 test_call(void)
@@ -144,7 +175,7 @@ test_call(void)
 		l = begins(10);
 		named(strcmp(l->step.data, "fit") == 0 &&
 		      strcmp(l->args.data, "{}") == 0 &&
-		      l->block.size == (blocks > 0 ? 5 : 0) &&
+		      l->blocks.size == (blocks > 0 ? 5 : 0) &&
 		      l->after.size == (blocks > 1 ? 5 : 0),
 		      "a call is behind the blocks");
 		end();
@@ -297,6 +328,7 @@ int
 main(void)
 {
 	test_done();
+	test_blocks();
 	test_call();
 	test_cancel();
 	test_failed();

@@ -23,6 +23,7 @@ plan_of(uint64_t term)
 	m.plan.term = term;
 	m.plan.seed = 9;
 	m.plan.codec = codec_number(&codec_float32);
+	m.plan.batches = 4;
 	m.blob = (struct frame){ "a run, 16 bytes!", PLAN_RUN, NULL };
 	m.frame[0] = (struct frame){ model_frame.data, model_frame.size,
 				     NULL };
@@ -47,6 +48,11 @@ malformed(void)
 	m = plan_of(2);
 	m.plan.codec = CODECS;
 	ok(take(&m) == RUN_REFUSED && strstr(f.text, "a plan of codec"));
+	m = plan_of(2);
+	m.plan.batches = 0;
+	ok(take(&m) == RUN_REFUSED && strstr(f.text, "0 batches"));
+	m.plan.batches = PLAN_BATCHES + 1;
+	ok(take(&m) == RUN_REFUSED && strstr(f.text, "4097 batches"));
 	m = plan_of(2);
 	m.frame[0].size--;
 	ok(take(&m) == RUN_REFUSED && f.kind != 0);
@@ -74,6 +80,10 @@ terms(void)
 	m.plan.codec = codec_number(&codec_bfloat16);
 	ok(take(&m) == RUN_RENEWED && run.plan.term == 3 &&
 	   run.plan.codec == &codec_bfloat16);
+	m = plan_of(4);
+	m.plan.batches = 5;
+	named(take(&m) == RUN_REFUSED && run.plan.batches == 4,
+	      "a run keeps the batches of its steps");
 	m = plan_of(4);
 	m.frame[1].size--;
 	ok(take(&m) == RUN_REFUSED && f.kind != 0 && run.plan.term == 3);

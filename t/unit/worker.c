@@ -145,6 +145,7 @@ plan_of(uint64_t term)
 	m.plan.plan = 1;
 	m.plan.term = term;
 	m.plan.seed = 9;
+	m.plan.batches = 1;
 	m.blob = (struct frame){ "a run, 16 bytes!", PLAN_RUN, NULL };
 	m.frame[0] = (struct frame){ model_frame.data, model_frame.size,
 				     NULL };
@@ -508,19 +509,20 @@ blocks(void)
 	m = (struct message){ .kind = MESSAGE_WELCOME };
 	m.welcome.role = ROLE_SERVER;
 	ok(receive(SERVER, &m) == 0);
-	ok(!worker_slice(w, &slice) && worker_blocks(w, need, 4) == 0);
+	ok(!worker_slice(w, 0, &slice) && worker_blocks(w, need, 4) == 0);
 	m = lease_of(1, 5, 2);
 	m.lease.from = 6;
 	m.frames = 2;
-	m.frame[0] = (struct frame){ "one", 3, NULL };
-	m.frame[1] = (struct frame){ "two", 3, NULL };
+	m.frame[0] = (struct frame){ "\xc4\x03one", 5, NULL };
+	m.frame[1] = (struct frame){ "\xc4\x03two", 5, NULL };
 	ok(receive(COORDINATOR, &m) == 0);
 	m.request = 2;
 	m.lease.first = 7;
 	m.lease.count = 1;
 	ok(receive(COORDINATOR, &m) == 0);
-	ok(worker_slice(w, &slice) && slice.from == 6 &&
-	   slice.count == BATCH && slice.block.size == 3);
+	ok(worker_slice(w, 0, &slice) && slice.from == 6 &&
+	   slice.count == BATCH && slice.block.size == 3 &&
+	   !worker_slice(w, 1, &slice));
 	named(worker_blocks(w, need, 4) == 2 &&
 	      memcmp(need[0].data, "one", 3) == 0 &&
 	      memcmp(need[1].data, "two", 3) == 0 &&
