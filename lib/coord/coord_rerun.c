@@ -107,6 +107,10 @@ find_lacking(const struct coord *c, size_t server, uint64_t back,
 	const uint64_t from = holds ? s->mark : back;
 	uint64_t first = from, end;
 
+	/* One that is pushed nothing has no steps to lack; rounds go back for
+	   all servers together. */
+	if (c->o.mode != MODE_SYNC && !plan_uses(&c->plan, server))
+		return;
 	add_ended(c, from, to);
 	while (holds && first < from + 8 * s->bytes) {
 		for (end = first; standing_has(s, end); end++)

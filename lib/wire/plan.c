@@ -457,6 +457,22 @@ piece_last_key(const struct piece *piece)
 	return (piece->hashed ? hashed_first(piece->count) : piece->count) - 1;
 }
 
+bool
+plan_uses(const struct plan *p, size_t server)
+{
+	size_t from = 0, to = p->parts;
+
+	while (from < to) {
+		const size_t middle = from + (to - from) / 2;
+
+		if (p->part[middle].server < server)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < p->parts && p->part[from].server == server;
+}
+
 size_t
 plan_part_dense(const struct plan *p, size_t part)
 {

@@ -100,6 +100,9 @@ int plan_read_model(struct model_source *, const void *, size_t,
 uint64_t piece_key(const struct piece *);
 uint64_t piece_last_key(const struct piece *);
 
+/* Has the server any part?  With more servers than shards some have none. */
+bool plan_uses(const struct plan *, size_t server);
+
 /* Floats that a part has: all of its dense pieces. */
 size_t plan_part_dense(const struct plan *, size_t part);
 
