@@ -136,7 +136,8 @@ each() {
 	train
 	mv ckpt one
 	for how in --partition=fixed:3 --partition=max:16 \
-	    --place=round-robin --pack=7 --in-flight=9; do
+	    --place=round-robin --place='wide/*@1' --place='*/bias@0-2' \
+	    --pack=7 --in-flight=9; do
 		servers=4 train "$how"
 		run -0 ps-ckpt diff --slots one ckpt
 	done

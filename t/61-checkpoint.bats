@@ -158,6 +158,7 @@ restored() {
 	restored 1 --partition=fixed:1 4 --partition=fixed:4
 	restored 4 --partition=fixed:4 2 --partition=fixed:2
 	restored 3 --partition=fixed:7 2 --partition=max:30
+	restored 3 '--place=*@1-2' 2 '--place=*/kernel@0'
 }
 
 @test "C4 a variable exists when the plan does, before anything is restored" {

@@ -135,14 +135,7 @@ or directory" ps-coord --plan -s 1 -m - <../words.ps
 say -D rate=VALUE" ps-ckpt import -m - w.npz to3 <model.ps
 }
 
-# parts OPTION... - each variable and how many shards it has, by the plan.
-parts() {
-	run -0 --separate-stderr ps-coord --plan -s 3 -m wide.ps "$@"
-	sed -nE 's|^([^ ]+) .* [0-9]+/([0-9]+) +[0-9]+\.\..*|\1 \2|p' \
-		<<<"$output" | sort -u >parts
-}
-
-@test "a partitioner with a pattern cuts the variables that it matches" {
+wide_model() {
 	cat >wide.ps <<-'EOT'
 		input  user id rows=90
 		input  item id rows=60
@@ -155,6 +148,17 @@ parts() {
 		z = dense d units=1
 		loss binary_crossentropy z from_logits=true
 	EOT
+}
+
+# parts OPTION... - each variable and how many shards it has, by the plan.
+parts() {
+	run -0 --separate-stderr ps-coord --plan -s 3 -m wide.ps "$@"
+	sed -nE 's|^([^ ]+) .* [0-9]+/([0-9]+) +[0-9]+\.\..*|\1 \2|p' \
+		<<<"$output" | sort -u >parts
+}
+
+@test "a partitioner with a pattern cuts the variables that it matches" {
+	wide_model
 	parts --partition='fixed:9@u/*' --partition=fixed:2 \
 		--partition='none@z*' --partition='max:320@*/embeddings'
 	diff - parts <<-'EOT'
@@ -186,6 +190,43 @@ behind its @; try 'ps-coord --help'" ps-coord -m wide.ps -s 3 \
 	one 64 "ps-coord: --partition: partitioner 'fixed@u' is not none, \
 fixed:N, min:BYTES[:N] or max:BYTES[:N] with N from 1 to 65536 and BYTES above \
 0; try 'ps-coord --help'" ps-coord -m wide.ps -s 3 --partition=fixed@u
+}
+
+# on OPTION... - each shard and its server, by the plan.
+on() {
+	run -0 --separate-stderr ps-coord --plan -s 4 -m wide.ps "$@"
+	awk '$5 ~ /\.\./ { print $1, $4, $6 }
+		$4 ~ /\.\./ { print $1, $3, $5 }' <<<"$output" >on
+}
+
+@test "variables that a pattern matches are on the servers of its range" {
+	wide_model
+	on --partition='fixed:4@[ui]/*' --place='*/embeddings@0-1' \
+		--place='z/*@2-3'
+	diff - on <<-'EOT'
+		u/embeddings 0/4 0
+		u/embeddings 1/4 1
+		u/embeddings 2/4 0
+		u/embeddings 3/4 1
+		i/embeddings 0/4 0
+		i/embeddings 1/4 1
+		i/embeddings 2/4 0
+		i/embeddings 3/4 1
+		w/embeddings 0/2 0
+		w/embeddings 1/2 1
+		z/kernel 0/1 2
+		z/bias 0/1 3
+	EOT
+	on --place=round-robin --place='u*@3' --place='*@1-2'
+	grep -q 'u/embeddings 0/1 3' on
+	[ "$(grep -c ' [12]$' on)" = 5 ]
+	one 78 "ps-coord: --place: tower* matches no variable" \
+		ps-coord --plan -s 4 -m wide.ps --place='tower*@0'
+	one 78 "ps-coord: --place: u/*: there is no server 4; the last one of \
+4 is 3" ps-coord --plan -s 4 -m wide.ps --place='u/*@2-4'
+	one 64 "ps-coord: --place: placement 'u/*@3-2' is not balanced, \
+round-robin or PATTERN@FIRST-LAST, where FIRST and LAST are indices of \
+servers; try 'ps-coord --help'" ps-coord -m wide.ps -s 4 --place='u/*@3-2'
 }
 
 @test "variables that are cut each in their way learn the same" {

@@ -72,7 +72,7 @@ coord_plan(const struct coord_options *o, const struct model *model,
 
 	for (size_t i = 0; i < o->servers; i++)
 		endpoint[i] = o->server[i] ? o->server[i] : (char *)"-";
-	*place = partition_plan(v, variables, &o->partitioner, o->placement,
+	*place = partition_plan(v, variables, &o->partitioner, &o->placement,
 				o->servers, places);
 	plan_make(plan, model, *place, *places, endpoint, o->servers);
 	plan->number = PLAN_NUMBER;

@@ -29,7 +29,7 @@ struct coord_options {
 	char **server;			/* endpoints; NULL: will register */
 	size_t servers;
 	struct partitioner partitioner;
-	enum placement placement;
+	struct placement placement;
 	uint64_t seed, batch, pack, in_flight, min_workers;
 	uint64_t batches;		/* of a step, or of each slot; 0: 1 */
 	uint64_t workers;		/* of the cluster, if that is known */

@@ -48,9 +48,9 @@ static const struct cli_option options[] = {
 	  "how variables are cut: none, fixed:N, min:BYTES[:N], "
 	  "max:BYTES[:N]; with @PATTERN those that it matches "
 	  "(default none)" },
-	{ PLACE, "place", "PLACEMENT",
-	  "which server gets a shard: balanced or round-robin "
-	  "(default balanced)" },
+	{ PLACE, "place", "balanced|round-robin|PATTERN@FIRST-LAST",
+	  "which server gets a shard (default balanced), or the servers of "
+	  "the variables that a pattern matches" },
 	{ KEEP_SERVERS, "keep-servers", NULL,
 	  "leave the servers for another run" },
 	{ LEASE, "lease", "DURATION",
@@ -234,7 +234,7 @@ read_option(struct coord_settings *s, int c)
 		break;
 	case PATIENCE:	o->patience_ms = cli_duration(); break;
 	case PLACE:
-		if (placement_parse(&o->placement, optarg, &f) < 0)
+		if (placement_add(&o->placement, optarg, &f) < 0)
 			cli_usage("--place: %s", f.text);
 		break;
 	case PLAN:	s->plan_only = true; break;
@@ -517,16 +517,19 @@ check_batches(const struct coord_options *o, const struct model *model,
 	return 0;
 }
 
-/* Does each pattern have something to cut? */
+/* Does each pattern have something to cut, or to place? */
 static int
-check_partition(const struct coord_options *o, const struct model *model,
+check_patterns(const struct coord_options *o, const struct model *model,
 		struct fail *f)
 {
 	size_t n;
 	const struct variable *v = model_variables(model, &n);
 
-	return partitioner_check(&o->partitioner, v, n, f) == 0 ? 0 :
-		fail_at(f, "--partition");
+	if (partitioner_check(&o->partitioner, v, n, f) < 0)
+		return fail_at(f, "--partition");
+	if (placement_check(&o->placement, v, n, o->servers, f) < 0)
+		return fail_at(f, "--place");
+	return 0;
 }
 
 int
@@ -536,7 +539,7 @@ coord_settings_check(struct coord_settings *s, struct model *model,
 	if (check_batches(&s->o, model, f) < 0 ||
 	    cut_inputs(s, model, f) < 0 ||
 	    endpoint_check(s->bind, ENDPOINT_BIND, f) < 0 ||
-	    check_partition(&s->o, model, f) < 0 ||
+	    check_patterns(&s->o, model, f) < 0 ||
 	    plan_check(model, &s->o.partitioner, s->o.servers, f) < 0)
 		return -1;
 	for (size_t i = 0; i < s->o.servers; i++)
@@ -552,6 +555,7 @@ coord_settings_release(struct coord_settings *s)
 	publisher_release(&s->ckpt);
 	sampler_free(s->o.sampler);
 	partitioner_release(&s->o.partitioner);
+	placement_release(&s->o.placement);
 	definitions_release(&s->definitions);
 	free(s->o.restored.sampler);
 	free(s->input);

@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -226,16 +227,93 @@ partition_find(size_t rows, size_t n, size_t row)
 	return row < edge ? row / (base + 1) : extra + (row - edge) / base;
 }
 
-int
-placement_parse(enum placement *p, const char *text, struct fail *f)
+const struct placement placement_balanced = { PLACE_BALANCED, NULL };
+const struct placement placement_round_robin = { PLACE_ROUND_ROBIN, NULL };
+
+/* "FIRST" or "FIRST-LAST" */
+static bool
+range_fits(struct placement_range *r, const char *text)
 {
-	if (strcmp(text, "balanced") == 0)
-		*p = PLACE_BALANCED;
-	else if (strcmp(text, "round-robin") == 0)
-		*p = PLACE_ROUND_ROBIN;
-	else
-		return fail(f, FAIL_CONFIG, "placement '%s' is not balanced or "
-			    "round-robin", text);
+	char *copy = mem_text(text), *dash = strchr(copy, '-');
+	bool good;
+
+	if (dash)
+		*dash++ = '\0';
+	good = text_uint(copy, &r->first) &&
+		text_uint(dash ? dash : copy, &r->last) &&
+		r->first <= r->last;
+	free(copy);
+	return good;
+}
+
+int
+placement_add(struct placement *p, const char *text, struct fail *f)
+{
+	const char *at = strrchr(text, '@');
+	struct placement_range found = { 0 }, **end = &p->range;
+
+	if (strcmp(text, "balanced") == 0) {
+		p->rule = PLACE_BALANCED;
+		return 0;
+	}
+	if (strcmp(text, "round-robin") == 0) {
+		p->rule = PLACE_ROUND_ROBIN;
+		return 0;
+	}
+	if (!at || at == text || !range_fits(&found, at + 1))
+		return fail(f, FAIL_CONFIG, "placement '%s' is not balanced, "
+			    "round-robin or PATTERN@FIRST-LAST, where FIRST "
+			    "and LAST are indices of servers", text);
+	found.pattern = mem_text_n(text, (size_t)(at - text));
+	while (*end)
+		end = &(*end)->next;
+	*end = mem_alloc(1, sizeof(**end));
+	**end = found;
+	return 0;
+}
+
+void
+placement_release(struct placement *p)
+{
+	struct placement_range *r = p->range, *next;
+
+	for (; r; r = next) {
+		next = r->next;
+		free(r->pattern);
+		free(r);
+	}
+	*p = (struct placement){ 0 };
+}
+
+/* The range that a variable of that name is in; NULL: all servers. */
+static const struct placement_range *
+find_range(const struct placement *p, const char *name)
+{
+	const struct placement_range *r = p->range;
+
+	while (r && !text_match(r->pattern, name))
+		r = r->next;
+	return r;
+}
+
+int
+placement_check(const struct placement *p, const struct variable *v,
+		size_t variables, size_t servers, struct fail *f)
+{
+	for (const struct placement_range *r = p->range; r; r = r->next) {
+		bool used = false, matched = false;
+
+		if (r->last >= servers)
+			return fail(f, FAIL_CONFIG, "%s: there is no server %"
+				    PRIu64 "; the last one of %zu is %zu",
+				    r->pattern, r->last, servers, servers - 1);
+		for (size_t i = 0; i < variables && !used; i++) {
+			used = find_range(p, v[i].name) == r;
+			matched |= text_match(r->pattern, v[i].name);
+		}
+		if (!used)
+			return refuse_pattern(r->pattern, matched, false, f);
+	}
 	return 0;
 }
 
@@ -248,9 +326,16 @@ place_bytes(const struct place *p, const struct variable *variables)
 	return p->rows.count * shape_width(v->shape) * sizeof(float) * copies;
 }
 
+/* The servers that a variable may be on; all, if the range is NULL. */
+static struct placement_range
+servers_of(const struct placement_range *r, size_t servers)
+{
+	return r ? *r : (struct placement_range){ .last = servers - 1 };
+}
+
 static struct place *
 cut(const struct variable *variables, size_t n, const struct partitioner *p,
-    size_t servers, size_t *count)
+    const struct placement *placement, size_t servers, size_t *count)
 {
 	struct place *list = NULL;
 	size_t room = 0;
@@ -258,8 +343,10 @@ cut(const struct variable *variables, size_t n, const struct partitioner *p,
 	*count = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct shape shape = variables[i].shape;
-		const size_t shards = partition_shards(p, &variables[i],
-						       servers);
+		const struct placement_range on = servers_of(
+			find_range(placement, variables[i].name), servers);
+		const size_t shards = partition_shards(
+			p, &variables[i], (size_t)(on.last - on.first) + 1);
 
 		for (size_t k = 0; k < shards; k++) {
 			list = mem_grow(list, *count, &room, sizeof(*list));
@@ -329,59 +416,111 @@ add_load(struct heap *h, size_t server, uint64_t bytes)
 	put(h, at, load);
 }
 
+/* The servers of a range, with what they hold already. */
+static struct heap
+heap_new(const uint64_t *held, struct placement_range on)
+{
+	const size_t servers = (size_t)(on.last - on.first) + 1;
+	struct heap h = {
+		.load = mem_alloc(servers, sizeof(*h.load)),
+		.at = mem_alloc(servers, sizeof(*h.at)), .count = servers
+	};
+
+	for (size_t s = 0; s < servers; s++) {
+		h.load[s].index = s;
+		h.at[s] = s;
+	}
+	for (size_t s = 0; s < servers; s++)
+		add_load(&h, s, held[on.first + s]);
+	return h;
+}
+
 /*
+ * Place the shards of a group, the largest first.
+ *
  * Graham, "Bounds on multiprocessing timing anomalies" (1969): the fullest
  * server has at most 4/3 - 1/(3 servers) of the best possible.
  */
 static void
-balance(struct place *list, size_t count, const struct variable *variables,
-	size_t servers)
+balance(struct place *list, struct load *shard, size_t count,
+	const struct variable *variables, struct placement_range on,
+	uint64_t *held)
 {
-	struct load *shard = mem_alloc(count, sizeof(*shard));
-	struct heap held = {
-		.load = mem_alloc(servers, sizeof(*held.load)),
-		.at = mem_alloc(servers, sizeof(*held.at)), .count = servers
-	};
+	struct heap h = heap_new(held, on);
 
-	for (size_t i = 0; i < count; i++)
-		shard[i] = (struct load){
-			.bytes = place_bytes(&list[i], variables), .index = i
-		};
 	if (count > 0)
 		qsort(shard, count, sizeof(*shard), larger_first);
-	for (size_t s = 0; s < servers; s++) {
-		held.load[s].index = s;
-		held.at[s] = s;
-	}
 	for (size_t i = 0; i < count; i++) {
 		struct place *place = &list[shard[i].index];
+		const size_t s = variables[place->variable].hashed ?
+			place->shard : h.load[0].index;
 
-		if (!variables[place->variable].hashed)
-			place->server = (uint32_t)held.load[0].index;
-		add_load(&held, place->server, shard[i].bytes);
+		place->server = (uint32_t)(on.first + s);
+		held[place->server] += shard[i].bytes;
+		add_load(&h, s, shard[i].bytes);
 	}
-	free(held.load);
-	free(held.at);
-	free(shard);
+	free(h.load);
+	free(h.at);
+}
+
+static void
+take_turns(struct place *list, const struct load *shard, size_t count,
+	   const struct variable *variables, struct placement_range on)
+{
+	const size_t servers = (size_t)(on.last - on.first) + 1;
+	size_t next = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct place *place = &list[shard[i].index];
+		const size_t s = variables[place->variable].hashed ?
+			place->shard : next++ % servers;
+
+		place->server = (uint32_t)(on.first + s);
+	}
+}
+
+/* The shards of a range, or those that are in none. */
+static size_t
+group(struct load *shard, const struct place *list, size_t count,
+      const struct variable *variables, const struct placement *placement,
+      const struct placement_range *range)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (find_range(placement, variables[list[i].variable].name) ==
+		    range)
+			shard[n++] = (struct load){
+				.bytes = place_bytes(&list[i], variables),
+				.index = i
+			};
+	return n;
 }
 
 struct place *
 partition_plan(const struct variable *variables, size_t n,
-	       const struct partitioner *p, enum placement placement,
+	       const struct partitioner *p, const struct placement *placement,
 	       size_t servers, size_t *count)
 {
-	size_t next = 0;
-	struct place *list = cut(variables, n, p, servers, count);
+	struct place *list = cut(variables, n, p, placement, servers, count);
+	struct load *shard = mem_alloc(*count, sizeof(*shard));
+	uint64_t *held = mem_alloc(servers, sizeof(*held));
+	const struct placement_range *range = placement->range;
+	bool last = false;
 
 	assert(servers > 0);
-	for (size_t i = 0; i < *count; i++)
-		list[i].server = list[i].shard;	/* of hashed tables */
-	if (placement == PLACE_BALANCED) {
-		balance(list, *count, variables, servers);
-		return list;
+	for (; !last; range = range ? range->next : NULL) {
+		const struct placement_range on = servers_of(range, servers);
+		const size_t some = group(shard, list, *count, variables,
+					  placement, range);
+
+		if (placement->rule == PLACE_BALANCED)
+			balance(list, shard, some, variables, on, held);
+		else
+			take_turns(list, shard, some, variables, on);
+		last = !range;
 	}
-	for (size_t i = 0; i < *count; i++)
-		if (!variables[list[i].variable].hashed)
-			list[i].server = (uint32_t)(next++ % servers);
+	free(held);
+	free(shard);
 	return list;
 }

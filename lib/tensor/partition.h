@@ -64,8 +64,34 @@ struct rows partition_rows(size_t rows, size_t n, size_t i);
 /* Which shard of n has a row. */
 size_t partition_find(size_t rows, size_t n, size_t row);
 
-enum placement { PLACE_BALANCED, PLACE_ROUND_ROBIN };
-int placement_parse(enum placement *, const char *text, struct fail *);
+/* Variables whose names fit the pattern are on these servers alone. */
+struct placement_range {
+	char *pattern;
+	uint64_t first, last;	/* indices of servers */
+	struct placement_range *next;
+};
+
+/*
+ * The rule is for each range, of which the first whose pattern fits counts,
+ * and then, over all servers, for the variables that none is for.
+ */
+struct placement {
+	enum { PLACE_BALANCED, PLACE_ROUND_ROBIN } rule;
+	struct placement_range *range;
+};
+
+extern const struct placement placement_balanced, placement_round_robin;
+
+/*
+ * Add what a text says: "balanced", "round-robin" or "PATTERN@FIRST[-LAST]".
+ * FAIL_CONFIG: it says none of these.
+ */
+int placement_add(struct placement *, const char *text, struct fail *);
+void placement_release(struct placement *);
+
+/* FAIL_CONFIG: there are not so many servers, or a range has no variables. */
+int placement_check(const struct placement *, const struct variable *,
+		    size_t variables, size_t servers, struct fail *);
 
 struct place {
 	uint32_t variable;	/* index into the model's variables */
@@ -81,11 +107,14 @@ uint64_t place_bytes(const struct place *, const struct variable *variables);
  * Every shard of every variable, in order of variable and shard.  Balanced
  * puts the largest shards first on the server with the fewest bytes (weights
  * and slots), lowest index on a tie; round robin continues one counter over
- * all shards, as TensorFlow does.  A hashed table has a shard on each server.
- * The caller frees the list.
+ * all shards, as TensorFlow does.  Ranges of servers come first, in their
+ * order; then the other variables go to all servers, these included.  A hashed
+ * table has a shard on each server that it may be on.  The caller frees the
+ * list.
  */
 struct place *partition_plan(const struct variable *, size_t variables,
-			     const struct partitioner *, enum placement,
-			     size_t servers, size_t *count);
+			     const struct partitioner *,
+			     const struct placement *, size_t servers,
+			     size_t *count);
 
 #endif

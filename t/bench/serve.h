@@ -147,7 +147,7 @@ serve_begin(struct serve *s, const char *model, enum bench_way way)
 	serve_spawn(s, way);
 	fixture_begin(&s->fixture, model);
 	place = partition_plan(s->fixture.variable, s->fixture.variables,
-			       &whole, PLACE_BALANCED, 1, &places);
+			       &whole, &placement_balanced, 1, &places);
 	plan_make(&s->plan, s->fixture.model, place, places, &endpoint, 1);
 	free(place);
 	s->plan.number = s->plan.term = 1;

@@ -455,6 +455,28 @@ draw_fault(struct scenario *s, struct rng *r, const struct swarm *w)
 	}
 }
 
+/* Some variables may be on some servers alone, however many there are. */
+static void
+draw_ranges(struct scenario *s)
+{
+	static const char *const patterns[] = { "e*", "d/*", "*" };
+	struct rng rng = { .seed = rng_mix(s->seed ^ 0x706c616365) };
+	struct fail f;
+
+	for (size_t i = 0; i < 3; i++) {
+		const uint64_t first = rng_below(&rng, s->o.servers);
+		const uint64_t last = between(&rng, first, s->o.servers - 1);
+		char text[64];
+
+		if (!chance(&rng, 6))
+			continue;
+		snprintf(text, sizeof(text), "%s@%d-%d", patterns[i],
+			 (int)first, (int)last);
+		if (placement_add(&s->o.placement, text, &f) < 0)
+			abort();
+	}
+}
+
 void
 scenario_draw(struct scenario *s, uint64_t seed)
 {
@@ -468,7 +490,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 		.endpoint = "node:0",
 		.partitioner = { .kind = PARTITION_FIXED,
 				 .shards = between(r, 1, 3) },
-		.placement = chance(r, 2) ? PLACE_ROUND_ROBIN :
+		.placement.rule = chance(r, 2) ? PLACE_ROUND_ROBIN :
 			PLACE_BALANCED,
 		.seed = seed, .batch = (uint64_t)1 << rng_below(r, 3),
 		.pack = chance(r, 2) ? 1 : between(r, 1, 4),
@@ -493,6 +515,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	else if (s->o.checkpoint)
 		s->o.every_ms = between(r, 50, 1000);
 	draw_servers(s, r);
+	draw_ranges(s);
 	draw_workers(s, r);
 	draw_network(s, r);
 	draw_data(s, r);
@@ -509,6 +532,7 @@ scenario_release(struct scenario *s)
 {
 	for (size_t i = 0; i < MAX_SERVERS; i++)
 		free(s->endpoint[i]);
+	placement_release(&s->o.placement);
 }
 
 bool
@@ -575,6 +599,10 @@ scenario_print(const struct scenario *s, FILE *to)
 		fprintf(to, "#   server %zu:%s%s\n", i,
 			s->wal[i] ? " log" : "",
 			s->standby[i] ? " standby" : "");
+	for (const struct placement_range *p = s->o.placement.range; p;
+	     p = p->next)
+		fprintf(to, "#   %s on servers %d to %d\n", p->pattern,
+			(int)p->first, (int)p->last);
 	fprintf(to, "#   asked:");
 	for (size_t i = 0; i < s->asks; i++)
 		fprintf(to, " %c%llu", s->ask[i].op,

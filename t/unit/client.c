@@ -155,7 +155,7 @@ talk_begin(struct talk *t, const char *model)
 	fixture_add_example(&t->fixture, &rng);
 	compute_begin(t->fixture.compute, &t->fixture.batch);
 	t->place = partition_plan(t->fixture.variable, t->fixture.variables,
-				  &whole, PLACE_BALANCED, 1, &places);
+				  &whole, &placement_balanced, 1, &places);
 	plan_make(&t->plan, t->fixture.model, t->place, places, &endpoints, 1);
 	t->said.plan = &t->plan;
 	t->said.codec = &codec_float32;

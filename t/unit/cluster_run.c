@@ -780,7 +780,7 @@ cluster_new(const struct plot *plot, uint64_t seed)
 		.endpoint = "node:0",
 		.server = endpoint, .servers = plot->servers,
 		.partitioner = { .kind = PARTITION_FIXED, .shards = 2 },
-		.placement = PLACE_ROUND_ROBIN, .seed = seed, .batch = 4,
+		.placement.rule = PLACE_ROUND_ROBIN, .seed = seed, .batch = 4,
 		.pack = 1 + rng_below(&c->network.rng, 4),
 		.in_flight = 1 + rng_below(&c->network.rng, 3),
 		.min_workers = plot->min_workers ? plot->min_workers : 1,

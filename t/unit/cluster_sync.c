@@ -288,7 +288,7 @@ begin(struct cluster *c, uint64_t seed, size_t workers)
 		.server = endpoint, .servers = 1 + seed % SERVERS,
 		.partitioner = { .kind = PARTITION_FIXED,
 				 .shards = 1 + seed % 3 },
-		.placement = PLACE_ROUND_ROBIN, .seed = 4, .batch = 4,
+		.placement.rule = PLACE_ROUND_ROBIN, .seed = 4, .batch = 4,
 		.pack = 1, .in_flight = 1 + rng_below(&c->network.rng, 3),
 		.min_workers = 1, .timeout_ms = 20000, .lease_ms = 500,
 		.patience_ms = 20000, .grace_ms = 7000,

@@ -99,7 +99,7 @@ receive_plan(struct world *w, uint64_t now)
 	int status;
 
 	place = partition_plan(w->fixture.variable, w->fixture.variables,
-			       &whole, PLACE_BALANCED, 1, &places);
+			       &whole, &placement_balanced, 1, &places);
 	plan_make(&plan, w->fixture.model, place, places, &endpoint, 1);
 	plan_write(&packed, &plan);
 	plan_write_model(&model, &w->fixture.source);

@@ -322,7 +322,7 @@ a_plan_of_many(void)
 	if (!m || partitioner_parse(&how, "fixed:1024", &why) < 0)
 		return false;
 	v = model_variables(m, &variables);
-	place = partition_plan(v, variables, &how, PLACE_BALANCED, SERVERS,
+	place = partition_plan(v, variables, &how, &placement_balanced, SERVERS,
 			       &places);
 	plan_make(&p, m, place, places, endpoint, SERVERS);
 	free(place);

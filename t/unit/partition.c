@@ -297,7 +297,8 @@ p6_round_robin_continues(void)
 	const uint32_t variable[] = { 0, 0, 1, 2, 3, 3 };
 	const uint32_t shard[] = { 0, 1, 0, 0, 0, 1 };
 	size_t n;
-	struct place *p = partition_plan(v, 4, &two, PLACE_ROUND_ROBIN, 3, &n);
+	struct place *p = partition_plan(v, 4, &two, &placement_round_robin, 3,
+					 &n);
 	bool same = n == 6;
 
 	for (uint32_t i = 0; same && i < 6; i++)
@@ -314,7 +315,7 @@ p6_round_robin_continues(void)
 	const struct partitioner four = { .kind = PARTITION_FIXED,
 					  .shards = 4 };
 
-	p = partition_plan(v, 1, &four, PLACE_ROUND_ROBIN, 2, &n);
+	p = partition_plan(v, 1, &four, &placement_round_robin, 2, &n);
 	named(n == 4 && p[0].server == 0 && p[1].server == 1 &&
 	      p[2].server == 0 && p[3].server == 1,
 	      "P6 4 shards on 2 servers are on 0, 1, 0, 1");
@@ -324,7 +325,8 @@ p6_round_robin_continues(void)
 /* Bytes on the fullest server. */
 static uint64_t
 fullest(const struct variable *v, size_t n, const struct partitioner *p,
-	enum placement how, size_t servers, uint64_t *total, uint64_t *largest)
+	const struct placement *how, size_t servers, uint64_t *total,
+	uint64_t *largest)
 {
 	size_t count;
 	struct place *list = partition_plan(v, n, p, how, servers, &count);
@@ -358,16 +360,17 @@ balanced_puts_the_largest_first(void)
 	};
 	const struct partitioner whole = { 0 };
 	size_t n;
-	struct place *p = partition_plan(v, 4, &whole, PLACE_BALANCED, 2, &n);
+	struct place *p = partition_plan(v, 4, &whole, &placement_balanced, 2,
+					 &n);
 
 	ok(n == 4 && place_bytes(&p[2], v) == 600);
 	ok(p[2].server == 0 && p[1].server == 1);
 	ok(p[0].server == 1 && p[3].server == 1);	/* 480, then 560 */
 	free(p);
-	p = partition_plan(v, 1, &whole, PLACE_BALANCED, 5, &n);
+	p = partition_plan(v, 1, &whole, &placement_balanced, 5, &n);
 	named(n == 1 && p[0].server == 0, "a tie goes to the lowest index");
 	free(p);
-	p = partition_plan(v, 0, &whole, PLACE_BALANCED, 5, &n);
+	p = partition_plan(v, 0, &whole, &placement_balanced, 5, &n);
 	ok(n == 0);
 	free(p);
 }
@@ -402,10 +405,10 @@ balanced_is_no_worse(void)
 				(struct shape){ 1, { v[k - 1].shape.dim[1] } } :
 				(struct shape){ 2, { 1 + rng_below(&rng, 300),
 						     1 + rng_below(&rng, 9) } };
-		even = fullest(v, n, &p, PLACE_BALANCED, servers, &total,
+		even = fullest(v, n, &p, &placement_balanced, servers, &total,
 			       &largest);
-		turn = fullest(v, n, &p, PLACE_ROUND_ROBIN, servers, &again,
-			       &largest);
+		turn = fullest(v, n, &p, &placement_round_robin, servers,
+			       &again, &largest);
 		covered = covered && total == again;
 		bounded = bounded &&
 			  near_the_best(even, total, largest, servers);
@@ -416,12 +419,128 @@ balanced_is_no_worse(void)
 	named(better, "balanced: never worse than round robin, on 400 models");
 }
 
+static bool
+places(struct placement *p, const char *text)
+{
+	struct fail f;
+
+	return placement_add(p, text, &f) == 0 || f.kind != FAIL_CONFIG;
+}
+
+static void
+placement_texts(void)
+{
+	static const char *const bad[] = {
+		"random", "", "@", "@1", "a@", "a@x", "a@1-", "a@-1", "a@2-1",
+		"a@1-2-3", "a@ 1", "balanced@"
+	};
+	struct placement p = { 0 };
+
+	ok(places(&p, "round-robin") && p.rule == PLACE_ROUND_ROBIN);
+	ok(places(&p, "balanced") && p.rule == PLACE_BALANCED && !p.range);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		named(!places(&p, bad[i]) && !p.range, bad[i]);
+	ok(places(&p, "*/kernel@1-3") && places(&p, "a@b@7") &&
+	   strcmp(p.range->pattern, "*/kernel") == 0 && p.range->first == 1 &&
+	   p.range->last == 3 && strcmp(p.range->next->pattern, "a@b") == 0 &&
+	   p.range->next->first == 7 && p.range->next->last == 7);
+	placement_release(&p);
+	ok(!p.range);
+}
+
+/* Of a refusal what it says. */
+static bool
+unplaced(const struct placement *p, const struct variable *v, size_t n,
+	 size_t servers, const char *text)
+{
+	struct fail f;
+
+	return placement_check(p, v, n, servers, &f) == -1 &&
+		f.kind == FAIL_CONFIG && strstr(f.text, text);
+}
+
+static void
+ranges_hold_what_fits(void)
+{
+	const struct variable v[] = {
+		{ .name = (char *)"deep/kernel", .shape = { 2, { 40, 10 } } },
+		{ .name = (char *)"words/embeddings",
+		  .shape = { 2, { 600, 2 } } },
+		{ .name = (char *)"deep/bias", .shape = { 1, { 10 } } },
+		{ .name = (char *)"users/embeddings", .shape = { 2, { 0, 2 } },
+		  .hashed = true },
+		{ .name = (char *)"rest", .shape = { 1, { 30 } } },
+	};
+	const struct partitioner four = { .kind = PARTITION_FIXED,
+					  .shards = 4 };
+	const size_t servers = 5;
+
+	for (int turns = 0; turns < 2; turns++) {
+		struct placement p = { 0 };
+		size_t n, users = 0, held[5] = { 0 };
+		bool good = true;
+		struct place *list;
+
+		ok(places(&p, turns ? "round-robin" : "balanced") &&
+		   places(&p, "*/embeddings@0-1") && places(&p, "deep/*@2-4") &&
+		   placement_check(&p, v, 5, servers, &(struct fail){ 0 }) ==
+		   0);
+		list = partition_plan(v, 5, &four, &p, servers, &n);
+		for (size_t i = 0; i < n; i++) {
+			const uint32_t s = list[i].server;
+
+			users += list[i].variable == 3;
+			good = good && s < servers &&
+				(list[i].variable == 4 ||
+				 (list[i].variable % 2 == 1) == (s < 2)) &&
+				(list[i].variable != 3 || s == list[i].shard);
+			if (list[i].variable == 0)
+				held[s]++;
+		}
+		named(good, "each shard is on a server of its range");
+		named(users == 2,
+		      "a hashed table has a shard on each of these");
+		named(held[2] + held[3] + held[4] == 4 && held[2] < 3 &&
+		      held[3] > 0 && held[4] > 0, "all of them have some");
+		free(list);
+		ok(unplaced(&p, v, 5, 4, "deep/*: there is no server 4; the "
+			    "last one of 4 is 3"));
+		ok(places(&p, "nothing@0") &&
+		   unplaced(&p, v, 5, servers, "nothing matches no variable"));
+		placement_release(&p);
+		ok(places(&p, "deep/*@1") && places(&p, "deep/b*@2") &&
+		   unplaced(&p, v, 5, servers, "deep/b* matches no variable "
+			    "but those that patterns before it match"));
+		placement_release(&p);
+	}
+}
+
+/* What no range is for goes where there is room, ranges included. */
+static void
+the_rest_is_balanced_over_all(void)
+{
+	const struct variable v[] = {
+		{ .name = (char *)"large", .shape = { 1, { 100 } } },
+		{ .name = (char *)"a", .shape = { 1, { 60 } } },
+		{ .name = (char *)"b", .shape = { 1, { 50 } } },
+		{ .name = (char *)"c", .shape = { 1, { 10 } } },
+	};
+	const struct partitioner whole = { 0 };
+	struct placement p = { 0 };
+	size_t n;
+	struct place *list;
+
+	ok(places(&p, "large@1"));
+	list = partition_plan(v, 4, &whole, &p, 2, &n);
+	ok(n == 4 && list[0].server == 1 && list[1].server == 0 &&
+	   list[2].server == 0 && list[3].server == 1);
+	free(list);
+	placement_release(&p);
+}
+
 int
 main(void)
 {
-	struct fail f;
-	enum placement how = PLACE_BALANCED;
-
 	texts_are_read_whole_or_refused();
 	patterns_choose_by_name();
 	tensorflow_counts();
@@ -432,10 +551,8 @@ main(void)
 	p6_round_robin_continues();
 	balanced_puts_the_largest_first();
 	balanced_is_no_worse();
-	ok(placement_parse(&how, "round-robin", &f) == 0 &&
-	   how == PLACE_ROUND_ROBIN);
-	ok(placement_parse(&how, "balanced", &f) == 0 && how == PLACE_BALANCED);
-	ok(placement_parse(&how, "random", &f) == -1 &&
-	   f.kind == FAIL_CONFIG && strstr(f.text, "random"));
+	placement_texts();
+	ranges_hold_what_fits();
+	the_rest_is_balanced_over_all();
 	return tap_done();
 }

@@ -29,7 +29,7 @@ static const char shapes[] =
 
 static void
 make(struct plan *p, const struct model_fixture *fixture,
-     const char *partitioner, enum placement placement, size_t servers)
+     const char *partitioner, const struct placement *placement, size_t servers)
 {
 	struct partitioner how;
 	struct place *place;
@@ -137,7 +137,8 @@ every_shape(const struct model_fixture *fixture)
 	for (size_t k = 0; k < 6; k++)
 		for (size_t servers = 1; servers <= SERVERS; servers++) {
 			make(&p, fixture, partitioners[k], k % 2 ?
-			     PLACE_ROUND_ROBIN : PLACE_BALANCED, servers);
+			     &placement_round_robin : &placement_balanced,
+			     servers);
 			covered = covered && covers(&p, fixture);
 			small = small && small_enough(&p);
 			round = round && goes_round(&p, fixture);
@@ -157,7 +158,7 @@ damaged(const struct model_fixture *fixture)
 	struct plan p, read = { 0 };
 	bool cut = true, sound = true;
 
-	make(&p, fixture, "fixed:3", PLACE_BALANCED, 3);
+	make(&p, fixture, "fixed:3", &placement_balanced, 3);
 	plan_write(&out, &p);
 	for (size_t i = 0; i < out.size; i++) {
 		unsigned char *copy = mem_copy(out.data, i);
@@ -203,7 +204,7 @@ made_up(const struct model_fixture *fixture)
 {
 	struct plan p;
 
-	make(&p, fixture, "none", PLACE_ROUND_ROBIN, 2);
+	make(&p, fixture, "none", &placement_round_robin, 2);
 	ok(!refused(fixture, &p));
 	p.piece[0].count--;
 	named(refused(fixture, &p), "a row that nobody has");
@@ -304,7 +305,7 @@ main(void)
 
 	struct plan p;
 
-	make(&p, &fixture, "none", PLACE_BALANCED, 1);
+	make(&p, &fixture, "none", &placement_balanced, 1);
 	memcpy(p.run, "\1\0\0\0\0\0\0\0abcdefgh", PLAN_RUN);
 	ok(plan_run(&p) == 1);
 	plan_release(&p);

@@ -152,7 +152,7 @@ begin(void)
 
 	fixture_begin(&fixture, model);
 	place = partition_plan(fixture.variable, fixture.variables, &whole,
-			       PLACE_BALANCED, 1, &places);
+			       &placement_balanced, 1, &places);
 	plan_make(&plan, fixture.model, place, places, &endpoints, 1);
 	plan.number = plan.term = 1;
 	memcpy(plan.run, run, PLAN_RUN);

@@ -293,7 +293,7 @@ main(void)
 	fixture_begin(&fixture, model);
 	place = partition_plan(fixture.variable, fixture.variables,
 			       &(struct partitioner){ .kind = PARTITION_NONE },
-			       PLACE_BALANCED, 1, &places);
+			       &placement_balanced, 1, &places);
 	plan_make(&plan, fixture.model, place, places, endpoint, 1);
 	free(place);
 	shard = shard_new(&plan, fixture.model, 0, NULL);

@@ -42,7 +42,7 @@ fleet_begin(struct fleet_of *fl, size_t servers)
 
 	*fl = (struct fleet_of){ .plan.seed = 1 };
 	place = partition_plan(fixture.variable, fixture.variables, &cut,
-			       PLACE_ROUND_ROBIN, servers, &places);
+			       &placement_round_robin, servers, &places);
 	plan_make(&fl->plan, fixture.model, place, places, endpoint, servers);
 	free(place);
 	for (size_t s = 0; s < servers; s++) {

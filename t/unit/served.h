@@ -43,7 +43,7 @@ served_begin(const char *model)
 	fixture_begin(&fixture, model);
 	place = partition_plan(fixture.variable, fixture.variables,
 			       &(struct partitioner){ .kind = PARTITION_NONE },
-			       PLACE_BALANCED, 1, &places);
+			       &placement_balanced, 1, &places);
 	plan_make(&plan, fixture.model, place, places, endpoint, 1);
 	free(place);
 	client = client_new(&plan, fixture.model, ROLE_WORKER, 7, &post, 0, &f);

@@ -467,7 +467,7 @@ replay_open(void)
 	fixture_begin(&fixture, model);
 	place = partition_plan(fixture.variable, fixture.variables,
 			       &(struct partitioner){ .kind = PARTITION_NONE },
-			       PLACE_BALANCED, 1, &places);
+			       &placement_balanced, 1, &places);
 	plan_make(&plan, fixture.model, place, places, endpoint, 1);
 	/* A part for each piece. */
 	plan.part = mem_resize(plan.part, plan.pieces, sizeof(*plan.part));

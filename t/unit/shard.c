@@ -53,7 +53,7 @@ begin(struct fixture *x, const char *text, const char *partitioner,
 	fixture_begin(&x->fixture, text);
 	partitioner_parse(&how, partitioner, &f);
 	place = partition_plan(x->fixture.variable, x->fixture.variables, &how,
-			       PLACE_BALANCED, servers, &places);
+			       &placement_balanced, servers, &places);
 	for (size_t i = 0; i < servers; i++)
 		endpoint[i] = (char *)"ipc://x";
 	plan_make(&x->plan, x->fixture.model, place, places, endpoint, servers);

@@ -87,7 +87,7 @@ begin(const char *text)
 	fixture_begin(&fixture, text);
 	place = partition_plan(fixture.variable, fixture.variables,
 			       &(struct partitioner){ .kind = PARTITION_NONE },
-			       PLACE_BALANCED, 1, &places);
+			       &placement_balanced, 1, &places);
 	plan_make(&plan, fixture.model, place, places, endpoint, 1);
 	free(place);
 	plan_write_model(&model_frame, &fixture.source);
