@@ -396,6 +396,12 @@ submission_over(const struct submission *s, int *status)
 }
 
 uint64_t
+submission_accepted(const struct submission *s)
+{
+	return s->accepted;
+}
+
+uint64_t
 submission_unasked(const struct submission *s)
 {
 	return s->taken > s->accepted ? s->taken - s->accepted : 0;

@@ -62,10 +62,11 @@ void submission_safe(struct submission *);
 
 /*
  * All has been asked and answered, or no more will be: true, with the kind of
- * the first error, or 0.  And: how many requests the coordinator has not said
- * to have.
+ * the first error, or 0.  And: how many requests the coordinator has said to
+ * have; and has not.
  */
 bool submission_over(const struct submission *, int *status);
+uint64_t submission_accepted(const struct submission *);
 uint64_t submission_unasked(const struct submission *);
 uint64_t submission_pending(const struct submission *);
 /* So many were accepted of an earlier start, when the coordinator has said so

@@ -132,6 +132,19 @@ report_failed_step(struct coord *c)
 
 /* ---- all of them ---- */
 
+/* The barrier at the front; of many submitters as above. */
+static void
+pass_over(struct coord *c)
+{
+	if (submitters_open(c->submitters)) {
+		queue_replay_end(c->queue, 1);
+		journal_dropped(c, 1);
+		return;
+	}
+	report_passed_over(c, queue_barrier(c->queue));
+	journal_pass(c);
+}
+
 void
 cancel_give_up(struct coord *c)
 {
@@ -146,12 +159,8 @@ cancel_give_up(struct coord *c)
 	journal_ending(c);
 	while (!queue_idle(c->queue)) {
 		journal_dropped(c, queue_cancel(c->queue, tell, c));
-		if (queue_barrier(c->queue)) {
-			if (tell)
-				report_passed_over(c,
-						   queue_barrier(c->queue));
-			journal_pass(c);
-		}
+		if (queue_barrier(c->queue))
+			pass_over(c);
 	}
 	report_given_up(c);
 }

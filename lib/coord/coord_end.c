@@ -113,7 +113,7 @@ leaves(const struct coord *c, const struct fail *why)
 	const bool forsaken = watch_forsaken(c);
 
 	if (journal_lost(c))
-		return c->begun || c->resumed;
+		return c->begun || c->resumed || c->o.queue;
 	if (c->o.journal && (c->o.journal->whole || c->o.queue) &&
 	    report_steps(c) > 0 &&
 	    (why->kind == FAIL_PEER || forsaken))

@@ -83,8 +83,8 @@ add_ends(struct coord *c, const struct pack *notes, bool safe, bool whole,
 	ending_write(c, &out);
 	report_write(c, &out, now);
 	pack_blob(&out, notes->data, notes->size);
-	data_write_epoch(c, &out, now);
 	submit_write(c, whole, &out, now);
+	data_write_epoch(c, &out, now);
 	journal_add(c, JOURNAL_ENDS, &out, safe);
 	pack_release(&out);
 }

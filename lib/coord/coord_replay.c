@@ -180,7 +180,7 @@ replay_ends(struct coord *c, struct unpack *u)
 		    replay_note(c, what, first, count)) < 0)
 			return -1;
 	}
-	return data_read_epoch(c, u) < 0 || submit_replay(c, u) < 0 ? -1 : 0;
+	return submit_replay(c, u) < 0 ? -1 : data_read_epoch(c, u);
 }
 
 static int replay(struct coord *, enum journal_kind, struct unpack *,

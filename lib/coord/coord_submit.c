@@ -441,10 +441,13 @@ hello(struct coord *c, uint64_t peer, const struct message *m,
 	if (!submitters_open(s))
 		return fail(f, FAIL_CONFIG, "it takes no requests but its "
 			    "own: say ps-coord --queue");
-	if (c->phase == PHASE_END)
-		return fail(f, FAIL_AGAIN, "the run has ended");
 	if (m->frames != 1)
 		return fail(f, FAIL_PROTOCOL, "a submitter without a name");
+	/* One that returns gets its results as long as we are there. */
+	if (c->phase == PHASE_END &&
+	    !submitters_knows(s, m->frame[0].data, m->frame[0].size))
+		return fail(f, FAIL_AGAIN, "the run has ended");
+	c->submit->ended = false;
 	if (was != SUBMITTER_NONE)
 		submitters_away(s, was, c->now_ms);
 	i = submitters_call(s, m->frame[0].data, m->frame[0].size, peer,
@@ -569,6 +572,8 @@ submit_receive(struct coord *c, uint64_t peer, const struct message *m,
 	int status;
 
 	c->now_ms = now;
+	if (ending_is_left(c))
+		return;		/* it calls again, whoever goes on with it */
 	if (m->kind == MESSAGE_HELLO)
 		status = message_check_hello(m, &f) < 0 ? -1 :
 			hello(c, peer, m, &f);
@@ -860,6 +865,7 @@ replay_left(struct coord *c, size_t i, uint64_t number, struct unpack *in)
 	size_t size;
 	const char *text = unpack_blob(in, &size);
 	struct fail why;
+	bool reads = true;
 	char *line;
 
 	if (in->bad || !submitters_used(c->submitters, i))
@@ -867,15 +873,15 @@ replay_left(struct coord *c, size_t i, uint64_t number, struct unpack *in)
 	line = mem_text_n(text, size);
 	if (bad)
 		r.why = line;
-	else if (request_read(&r, line, size, &why) < 0)
-		r.op = REQUEST_NONE;
+	else
+		reads = request_read(&r, line, size, &why) == 0;
 	if (!bad)
 		free(line);
-	if (r.op != REQUEST_NONE)
+	if (reads)
 		submitters_read_left(c->submitters, i, &r, number, size, left,
 				     undone);
 	request_release(&r);
-	return r.op == REQUEST_NONE ? -1 : 0;
+	return reads ? 0 : -1;
 }
 
 static int

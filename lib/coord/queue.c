@@ -45,7 +45,7 @@ queue_bound(struct queue *q, uint64_t ahead)
 }
 
 static void
-add_ended(struct queue *q, const struct order *o)
+add_ended(struct queue *q, const struct order *o, bool given_up)
 {
 	const struct request *r = &o->request;
 	const bool steps = r->op == REQUEST_TRAIN;
@@ -55,7 +55,7 @@ add_ended(struct queue *q, const struct order *o)
 	q->ended[q->ends++] = (struct part_ended){
 		.owner = r->owner, .number = r->number,
 		.steps = steps ? r->steps : 0,
-		.undone = steps ? r->steps - o->ended : 0
+		.undone = steps ? r->steps - o->ended : given_up
 	};
 }
 
@@ -69,7 +69,7 @@ queue_ended(struct queue *q, struct part_ended *e)
 }
 
 static void
-drop_order(struct queue *q, struct order **at)
+drop_order(struct queue *q, struct order **at, bool given_up)
 {
 	struct order *o = *at;
 
@@ -79,7 +79,7 @@ drop_order(struct queue *q, struct order **at)
 	q->orders--;
 	q->bytes -= call_size(o->request.call);
 	if (o->part)
-		add_ended(q, o);
+		add_ended(q, o, given_up);
 	else
 		request_release(&o->request);
 	free(o);
@@ -91,7 +91,7 @@ queue_free(struct queue *q)
 	if (!q)
 		return;
 	while (q->front)
-		drop_order(q, &q->front);
+		drop_order(q, &q->front, true);
 	free(q->step);
 	free(q->ended);
 	free(q);
@@ -393,7 +393,7 @@ forget_order(struct queue *q, const struct order *o)
 {
 	for (struct order **p = &q->front; *p; p = &(*p)->next)
 		if (*p == o) {
-			drop_order(q, p);
+			drop_order(q, p, false);
 			return;
 		}
 }
@@ -529,7 +529,7 @@ queue_cancel(struct queue *q,
 
 		if (tell)
 			tell(to, &o->request, o->request.steps - o->ended);
-		drop_order(q, &q->front);
+		drop_order(q, &q->front, true);
 		count++;
 	}
 	end_all(q);
@@ -546,7 +546,7 @@ queue_cancel_of(struct queue *q, size_t owner)
 		const bool steps = o->request.op == REQUEST_TRAIN || o->begun;
 
 		if (steps && o->request.owner == owner) {
-			drop_order(q, p);
+			drop_order(q, p, true);
 			continue;
 		}
 		if (steps)
@@ -602,7 +602,7 @@ void
 queue_replay_end(struct queue *q, size_t requests)
 {
 	while (requests-- > 0 && q->front)
-		drop_order(q, &q->front);
+		drop_order(q, &q->front, true);
 	end_all(q);
 }
 
@@ -653,7 +653,7 @@ queue_barrier(const struct queue *q)
 void
 queue_pass(struct queue *q)
 {
-	drop_order(q, &q->front);
+	drop_order(q, &q->front, false);
 	q->pass++;
 }
 

@@ -46,7 +46,8 @@ void queue_put(struct queue *, struct request *);
 /*
  * Some steps of a train request, or another request once: what it holds is
  * borrowed until that has ended, which queue_ended() then says: 0 steps of one
- * that is none of steps, or how many, and how many of them were not done.
+ * that is none of steps, or how many, and how many of them were not done; of
+ * another request that was given up 1.
  */
 void queue_put_part(struct queue *, const struct request *, uint64_t steps);
 struct part_ended {

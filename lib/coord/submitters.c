@@ -181,6 +181,12 @@ find(const struct submitters *s, const char *name, size_t size)
 	return SUBMITTER_NONE;
 }
 
+bool
+submitters_knows(const struct submitters *s, const char *name, size_t size)
+{
+	return find(s, name, size) != SUBMITTER_NONE;
+}
+
 size_t
 submitters_call(struct submitters *s, const char *name, size_t size,
 		uint64_t peer, uint64_t wishes, uint64_t *before,
@@ -506,12 +512,15 @@ submitters_cancel(struct submitters *s, size_t i, bool all,
 {
 	struct submitter *one = &s->of[i];
 	struct pending **p = &one->front;
+	bool behind = false;
 
 	while (*p) {
 		struct pending *was = *p;
 
-		if (!all && is_barrier(was))
+		/* One that failed itself, an epoch, is given up with them. */
+		if (!all && (behind || (is_barrier(was) && !was->undone)))
 			break;
+		behind = is_barrier(was);
 		if (was->left > 0 || was->undone > 0)
 			give_up(one, p, tell, to);
 		if (*p == was)		/* a part of it is under way */

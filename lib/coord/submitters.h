@@ -54,6 +54,8 @@ size_t submitters_count(const struct submitters *);	/* numbers in use */
 size_t submitters_call(struct submitters *, const char *name, size_t size,
 		       uint64_t peer, uint64_t wishes, uint64_t *before,
 		       struct fail *);
+bool submitters_knows(const struct submitters *, const char *name,
+		      size_t size);
 size_t submitters_at(const struct submitters *, uint64_t peer);
 uint64_t submitters_peer(const struct submitters *, size_t);
 const char *submitters_name(const struct submitters *, size_t);

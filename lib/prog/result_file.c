@@ -8,21 +8,25 @@
 
 #define READ_BYTES	((size_t)64 << 10)
 
-/* How many lines does it have, and in how many bytes? */
+/* How many lines does it have, and in how many bytes?  What a power cut left of
+   a file may have its length, and zeros in place of its end. */
 static int
 count(const char *path, uint64_t *lines, uint64_t *whole, struct fail *f)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char bytes[READ_BYTES];
 	uint64_t at = 0;
+	bool torn = false;
 	ssize_t n = -1;
 
 	while (fd >= 0 && (n = read(fd, bytes, sizeof(bytes))) > 0)
-		for (ssize_t i = 0; i < n; i++, at++)
+		for (ssize_t i = 0; i < n && !torn; i++, at++) {
+			torn = bytes[i] == '\0';
 			if (bytes[i] == '\n') {
 				++*lines;
 				*whole = at + 1;
 			}
+		}
 	if (n < 0)
 		fail_sys(f, FAIL_IO, "cannot read %s", path);
 	if (fd >= 0)

@@ -15,9 +15,10 @@ struct request_account {
 
 struct accounts {
 	const struct scenario *s;
-	struct request_account of[MAX_REQUESTS];
+	struct request_account of[MAX_SUBMITTERS + 2][MAX_REQUESTS];
 	unsigned char *seen;	/* steps with a result */
-	uint64_t done, mark, given_up;
+	uint64_t done, mark, given_up, lost;
+	bool many;		/* results of some may come late */
 	uint64_t examples[EPOCHS];
 	bool forgetful;		/* a coordinator may not know what is done */
 	double beyond;		/* the steps that are done, at most, were the
@@ -34,6 +35,7 @@ accounts_new(const struct scenario *s)
 	struct accounts *a = mem_alloc(1, sizeof(*a));
 
 	a->s = s;
+	a->many = s->o.queue;
 	a->seen = mem_alloc(STEPS, 1);
 	return a;
 }
@@ -57,7 +59,8 @@ accounts_reset(struct accounts *a)
 	memset(a->seen, 0, STEPS);
 	memset(a->of, 0, sizeof(a->of));
 	memset(a->examples, 0, sizeof(a->examples));
-	a->done = a->mark = a->given_up = 0;
+	a->done = a->mark = 0;
+	a->given_up = a->lost;
 	a->beyond_given_up = a->rest_given_up = 0;
 	a->beyond = a->rest = 0;
 }
@@ -78,10 +81,34 @@ field(const char *line, const char *name)
 	return at ? strtoull(at + strlen(name), NULL, 10) : UINT64_MAX;
 }
 
-static bool
-is_train(const struct accounts *a, size_t id)
+static const struct ask_line *
+ask_of(const struct accounts *a, size_t owner, size_t id)
 {
-	return a->s->ask[id].op == 't';
+	size_t asks;
+
+	return &scenario_asks(a->s, owner, &asks)[id];
+}
+
+static size_t
+asks_of(const struct accounts *a, size_t owner)
+{
+	size_t asks;
+
+	scenario_asks(a->s, owner, &asks);
+	return asks;
+}
+
+static bool
+is_train(const struct accounts *a, size_t owner, size_t id)
+{
+	return ask_of(a, owner, id)->op == 't';
+}
+
+/* Done at once, whatever waits. */
+static bool
+is_at_once(const struct ask_line *ask)
+{
+	return ask->op == 'c' || ask->op == 'u';
 }
 
 /* An epoch has a line for each pass, all others that are not steps one. */
@@ -92,23 +119,27 @@ lines_of(const struct ask_line *ask)
 }
 
 static bool
-has_ended(const struct accounts *a, size_t id)
+has_ended(const struct accounts *a, size_t owner, size_t id)
 {
-	const struct request_account *r = &a->of[id];
-	const struct ask_line *ask = &a->s->ask[id];
+	const struct request_account *r = &a->of[owner][id];
+	const struct ask_line *ask = ask_of(a, owner, id);
 
-	if (is_train(a, id))
+	if (is_train(a, owner, id))
 		return r->errors > 0 || r->done + r->cancelled == ask->steps;
 	return r->cancelled > 0 || r->errors > 0 || r->lines == lines_of(ask);
 }
 
 /* Is all that was asked before done, and nothing behind it? */
 static bool
-in_its_place(const struct accounts *a, size_t id)
+in_its_place(const struct accounts *a, size_t owner, size_t id)
 {
-	for (size_t i = 0; i < a->s->heard; i++)
-		if ((i < id && !has_ended(a, i)) ||
-		    (i > id && (a->of[i].lines > 0 || a->of[i].done > 0)))
+	const struct request_account *of = a->of[owner];
+
+	for (size_t i = 0; i < asks_of(a, owner); i++)
+		if (!is_at_once(ask_of(a, owner, i)) &&
+		    ((i < id && !has_ended(a, owner, i)) ||
+		     (i > id && !(a->many && of[i].cancelled) &&
+		      (of[i].lines > 0 || of[i].done > 0))))
 			return false;
 	return true;
 }
@@ -123,6 +154,7 @@ meets_all(const struct accounts *a, uint64_t step, const char *line)
 	const char *at = strstr(line, "\"loss\":");
 
 	if (a->s->o.mode != MODE_SYNC || a->s->sampler || a->given_up > 0 ||
+	    a->many ||
 	    a->s->o.codec != &codec_float32 || !at)
 		return true;
 	return LABEL - strtod(at + strlen("\"loss\":"), NULL) ==
@@ -131,13 +163,14 @@ meets_all(const struct accounts *a, uint64_t step, const char *line)
 
 /* In rounds of each slot that had something to do, else of the step. */
 static bool
-gives_back(const struct accounts *a, size_t id, const char *line)
+gives_back(const struct accounts *a, size_t owner, size_t id,
+	   const char *line)
 {
 	char own[32];
 	const char *at = line;
 	bool any = false;
 
-	snprintf(own, sizeof(own), "{\"ask\":%zu}", id);
+	snprintf(own, sizeof(own), "{\"ask\":%zu}", 1000 * owner + id);
 	for (; a->s->program && (at = strstr(at, "{\"ask\":")); at++) {
 		any = true;
 		if (strncmp(at, own, strlen(own)) != 0)
@@ -147,25 +180,25 @@ gives_back(const struct accounts *a, size_t id, const char *line)
 }
 
 static void
-take_step(struct accounts *a, size_t id, const char *line)
+take_step(struct accounts *a, size_t owner, size_t id, const char *line)
 {
 	const uint64_t step = field(line, "\"step\":");
 	const uint64_t examples = field(line, "\"examples\":");
 	const uint64_t batch = a->s->sampler ? a->s->o.batch :
-		a->s->ask[id].batch;
+		ask_of(a, owner, id)->batch;
 
 	if (step >= STEPS || a->seen[step]++ > 0)
 		break_rule(a, "R1 a step has two results", line);
 	if (batch > 0 && a->s->flaw != FLAW_READ && examples % batch != 0)
 		break_rule(a, "R1 a step is not of its size", line);
-	if (!gives_back(a, id, line))
+	if (!gives_back(a, owner, id, line))
 		break_rule(a, "R10 a step gives back other arguments", line);
 	if (!meets_all(a, step, line))
 		break_rule(a, "R9 a round does not know of those before",
 			   line);
 	if (a->s->sampler && field(line, "\"epoch\":") < EPOCHS)
 		a->examples[field(line, "\"epoch\":")] += examples;
-	a->of[id].done++;
+	a->of[owner][id].done++;
 	a->done++;
 	while (a->mark < STEPS && a->seen[a->mark])
 		a->mark++;
@@ -179,6 +212,8 @@ check_epoch(struct accounts *a, const char *line)
 	const uint64_t missed = strstr(line, "\"missed\":") ?
 		field(line, "\"missed\":") : 0;
 
+	if (a->many)
+		return;
 	if (missed > 0 && a->given_up == 0)
 		break_rule(a, "R6 an epoch missed records", line);
 	if (epoch < EPOCHS && a->given_up == 0 &&
@@ -197,7 +232,7 @@ accounts_may_have(const struct accounts *a)
 {
 	const bool others_fail = a->s->flaw && !a->s->sampler;
 
-	return a->forgetful || others_fail ? a->given_up : 0;
+	return a->forgetful || others_fail ? a->given_up : a->lost;
 }
 
 /*
@@ -247,18 +282,21 @@ check_score(struct accounts *a, const char *line)
 		break_rule(a, "R5 an evaluation lacks records", line);
 	/* One that lost what it had noted last runs that again, though it is
 	   there already. */
-	if (at && !a->forgetful)
+	if (at && !a->forgetful && !a->many)
 		accounts_scored(a, strtod(at + strlen("\"loss\":"), NULL),
 				a->done, line);
 }
 
 static void
-take_barrier(struct accounts *a, size_t id, const char *line)
+take_barrier(struct accounts *a, size_t owner, size_t id, const char *line)
 {
-	const struct ask_line *ask = &a->s->ask[id];
+	const struct ask_line *ask = ask_of(a, owner, id);
 	uint64_t joined = 0;
 
-	if (a->of[id].lines == lines_of(ask) && !in_its_place(a, id))
+	if (is_at_once(ask))
+		return;
+	if (a->of[owner][id].lines == lines_of(ask) &&
+	    !in_its_place(a, owner, id))
 		break_rule(a, "R3 a barrier is not in its place", line);
 	if (strstr(line, "\"error\":") && ask->op != 'j')
 		return;
@@ -266,8 +304,9 @@ take_barrier(struct accounts *a, size_t id, const char *line)
 		check_score(a, line);
 	if (ask->op == 'p')
 		check_epoch(a, line);
-	for (size_t i = id; i > 0 && a->s->ask[i - 1].op != 'j'; i--)
-		joined += a->of[i - 1].done;
+	for (size_t i = id; i > 0 && (ask_of(a, owner, i - 1)->op != 'j' ||
+				      a->of[owner][i - 1].cancelled); i--)
+		joined += a->of[owner][i - 1].done;
 	if (ask->op == 'j' && field(line, "\"steps\":") != joined)
 		break_rule(a, "R4 a join does not count its steps", line);
 }
@@ -285,22 +324,22 @@ id_of(const char *line)
 
 /* Such ones that are given up have none: one line is for all in a row. */
 static void
-take_nameless(struct accounts *a, const char *line)
+take_nameless(struct accounts *a, size_t owner, const char *line)
 {
 	uint64_t left = strstr(line, "\"requests\":") ?
 		field(line, "\"requests\":") : 1;
 
-	for (size_t i = 0; i < a->s->heard && left > 0; i++) {
-		if (a->s->ask[i].op != 'x' || has_ended(a, i))
+	for (size_t i = 0; i < asks_of(a, owner) && left > 0; i++) {
+		if (ask_of(a, owner, i)->op != 'x' || has_ended(a, owner, i))
 			continue;
-		a->of[i].lines++;
-		a->of[i].cancelled++;
+		a->of[owner][i].lines++;
+		a->of[owner][i].cancelled++;
 		left--;
 	}
 }
 
 void
-accounts_line(struct accounts *a, const char *line)
+accounts_line(struct accounts *a, size_t owner, const char *line)
 {
 	const uint64_t id = id_of(line);
 	const bool step = strstr(line, "\"op\":\"train\"") != NULL;
@@ -308,29 +347,59 @@ accounts_line(struct accounts *a, const char *line)
 
 	if (id == UINT64_MAX && strstr(line, "\"op\":\"request\"") &&
 	    strstr(line, "\"cancelled\":true"))
-		take_nameless(a, line);
+		take_nameless(a, owner, line);
 	if (id == UINT64_MAX)
 		return;		/* not a request's own */
-	if (id >= a->s->heard) {
+	if (id >= asks_of(a, owner)) {
 		break_rule(a, "R2 nobody asked for it", line);
 		return;
 	}
-	r = &a->of[id];
+	r = &a->of[owner][id];
 	if (strstr(line, "\"cancelled\":true")) {
 		r->lines++;
-		r->cancelled += is_train(a, id) ? field(line, "\"steps\":") :
-			1;
+		r->cancelled += is_train(a, owner, id) ?
+			field(line, "\"steps\":") : 1;
 		if (strstr(line, "\"steps\":"))
 			a->given_up += field(line, "\"steps\":");
 	} else if (step && strstr(line, "\"error\":")) {
 		r->errors++;
 		a->given_up++;
 	} else if (step) {
-		take_step(a, id, line);
+		take_step(a, owner, id, line);
 	} else {
 		r->lines++;
 		r->errors += strstr(line, "\"error\":") != NULL;
-		take_barrier(a, id, line);
+		if (r->lines > lines_of(ask_of(a, owner, id)))
+			break_rule(a, "R7 a request has two answers", line);
+		take_barrier(a, owner, id, line);
+	}
+	if (is_train(a, owner, id) && r->done + r->cancelled + r->errors >
+	    ask_of(a, owner, id)->steps)
+		break_rule(a, "R7 a request has more steps than it asked for",
+			   line);
+}
+
+bool
+accounts_failed(const struct accounts *a, size_t owner)
+{
+	for (size_t i = 0; i < asks_of(a, owner); i++)
+		if (a->of[owner][i].errors > 0)
+			return true;
+	return false;
+}
+
+void
+accounts_lose(struct accounts *a, size_t owner)
+{
+	for (size_t i = 0; i < asks_of(a, owner); i++) {
+		const struct request_account *r = &a->of[owner][i];
+		const uint64_t known = r->done + r->cancelled + r->errors;
+
+		if (is_train(a, owner, i) &&
+		    known < ask_of(a, owner, i)->steps) {
+			a->lost += ask_of(a, owner, i)->steps - known;
+			a->given_up += ask_of(a, owner, i)->steps - known;
+		}
 	}
 }
 
@@ -359,17 +428,19 @@ accounts_wrong(const struct accounts *a)
 }
 
 const char *
-accounts_unanswered(const struct accounts *a, size_t asked)
+accounts_unanswered(const struct accounts *a, size_t owner, size_t asked)
 {
-	static char what[80];
+	static char what[100];
 
-	for (size_t i = 0; i < asked && i < a->s->heard; i++) {
-		if (has_ended(a, i))
+	for (size_t i = 0; i < asked && i < asks_of(a, owner); i++) {
+		const struct ask_line *ask = ask_of(a, owner, i);
+
+		if (has_ended(a, owner, i))
 			continue;
-		snprintf(what, sizeof(what), "R7 request %zu (%c) is not "
-			 "answered: %llu of %llu done", i, a->s->ask[i].op,
-			 (unsigned long long)a->of[i].done,
-			 (unsigned long long)a->s->ask[i].steps);
+		snprintf(what, sizeof(what), "R7 request %zu (%c) of %zu is "
+			 "not answered: %llu of %llu done", i, ask->op, owner,
+			 (unsigned long long)a->of[owner][i].done,
+			 (unsigned long long)ask->steps);
 		return what;
 	}
 	return NULL;

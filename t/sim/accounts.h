@@ -15,6 +15,7 @@
  *	R7  at the end each request is answered: its steps are done, failed or
  *	    cancelled, a barrier has one line
  *	R8  nothing of a step that was given up is applied once that was said
+ *	R10 what a program gives back is of the request's own arguments
  *	R9  a round is computed with the values of all rounds before it
  */
 #ifndef PS_SIM_ACCOUNTS_H
@@ -37,7 +38,12 @@ void accounts_free(struct accounts *);
 void accounts_forget(struct accounts *);
 /* The file of results was cut: all of its lines are told again. */
 void accounts_reset(struct accounts *);
-void accounts_line(struct accounts *, const char *line);
+/* A result of the coordinator's own input (0), or of a submitter (from 1). */
+void accounts_line(struct accounts *, size_t owner, const char *line);
+/* An error of its own has ended it, or its status; and: what is not answered to
+   it will never be. */
+bool accounts_failed(const struct accounts *, size_t owner);
+void accounts_lose(struct accounts *, size_t owner);
 
 uint64_t accounts_done(const struct accounts *);	/* steps */
 uint64_t accounts_mark(const struct accounts *);	/* all below are */
@@ -51,7 +57,8 @@ void accounts_scored(struct accounts *, double sum, uint64_t below,
 void accounts_rest(struct accounts *, double sum);
 /* Which rule is broken, or NULL. */
 const char *accounts_wrong(const struct accounts *);
-/* R7, of the first so many requests. */
-const char *accounts_unanswered(const struct accounts *, size_t asked);
+/* R7, of the first so many requests of one. */
+const char *accounts_unanswered(const struct accounts *, size_t owner,
+				size_t asked);
 
 #endif

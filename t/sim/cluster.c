@@ -25,7 +25,7 @@
 #define MAX_MS		((uint64_t)4 * 3600 * 1000)
 
 enum process_kind { PROCESS_COORD, PROCESS_SERVER, PROCESS_WORKER,
-		    PROCESS_EVAL };
+		    PROCESS_EVAL, PROCESS_SUBMIT };
 
 /* A place for a process, which its supervisor begins again. */
 struct process {
@@ -37,6 +37,7 @@ struct process {
 		struct host_server *server;
 		struct host_worker *worker;
 		struct host_eval *eval;
+		struct host_submit *submit;
 		void *any;	/* NULL: it does not run */
 	};
 	struct packet *inbox;
@@ -61,6 +62,13 @@ struct pending {
 	int from, to;		/* of the message that triggered it */
 };
 
+/* A submitter, whatever becomes of its process. */
+struct asker {
+	uint64_t read;		/* bytes of its results */
+	uint64_t allowed, allow_at;
+	bool ended;		/* as it should, or with the run */
+};
+
 struct cluster {
 	struct scenario *s;
 	struct site site;
@@ -77,6 +85,7 @@ struct cluster {
 	uint64_t warnings[WARNINGS];	/* that have these words */
 	uint64_t read;		/* bytes of the results */
 	uint64_t allowed, allow_at;
+	struct asker asker[MAX_SUBMITTERS];
 	uint64_t progress;	/* when there was a result, */
 	uint64_t moved;		/* or some work was done */
 	uint64_t quiet;		/* when the last fault's effect ends */
@@ -91,6 +100,7 @@ struct cluster {
 	bool suspending, over, deaf;
 	bool filled;		/* a disk was full */
 	bool asked_to_end;	/* the coordinator, for good */
+	bool may_end;		/* submitters are told that the run has */
 	bool in_haste;		/* and it gave up what was under way, */
 	bool unsaved;		/* or says that it is not saved */
 	bool at_rest;		/* results of barriers have just been read */
@@ -201,33 +211,52 @@ rests(const char *line)
 		!strstr(line, "\"error\":");
 }
 
-/* Those that were written, so many bytes in all. */
+/* Those of one that were written, so many bytes in all. */
+static void
+read_file(struct cluster *c, size_t owner, const char *path, uint64_t *read,
+	  uint64_t written)
+{
+	char line[2000];
+	FILE *file = *read < written ? fopen(path, "re") : NULL;
+
+	if (!file)
+		return;
+	fseek(file, (long)*read, SEEK_SET);
+	while (*read < written && fgets(line, sizeof(line), file) &&
+	       strchr(line, '\n')) {
+		*read += strlen(line);
+		if (!c->deaf || !strstr(line, "\"step\":0,"))
+			accounts_line(c->accounts, owner, line);
+		c->progress = c->now;
+		c->at_rest = c->at_rest || rests(line);
+		trace("result of %zu: %.*s", owner,
+		      (int)strcspn(line, "\n"), line);
+	}
+	fclose(file);
+	if (accounts_wrong(c->accounts))
+		broken(c, "%s", accounts_wrong(c->accounts));
+}
+
 static void
 read_results(struct cluster *c, uint64_t written)
 {
-	char path[128], line[2000];
-	FILE *file;
+	char path[128];
+	const uint64_t before = c->read;
 
-	if (c->read >= written)
-		return;
 	snprintf(path, sizeof(path), "%s/results", c->folder);
-	file = fopen(path, "re");
-	if (!file)
-		return;
-	fseek(file, (long)c->read, SEEK_SET);
-	while (c->read < written && fgets(line, sizeof(line), file) &&
-	       strchr(line, '\n')) {
-		c->read += strlen(line);
-		if (!c->deaf || !strstr(line, "\"step\":0,"))
-			accounts_line(c->accounts, line);
-		c->progress = c->now;
-		c->at_rest = c->at_rest || rests(line);
-		trace("result: %.*s", (int)strcspn(line, "\n"), line);
-	}
-	fclose(file);
-	back_up(c);
-	if (accounts_wrong(c->accounts))
-		broken(c, "%s", accounts_wrong(c->accounts));
+	read_file(c, 0, path, &c->read, written);
+	if (c->read > before)
+		back_up(c);
+}
+
+static void
+read_submitter(struct cluster *c, size_t i)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/results-%zu", c->folder, i);
+	if (i < c->s->submitters)
+		read_file(c, i + 1, path, &c->asker[i].read, UINT64_MAX);
 }
 
 /* Another coordinator reports again what the one before had not noted. */
@@ -237,6 +266,10 @@ read_results_again(struct cluster *c, uint64_t written)
 	accounts_reset(c->accounts);
 	c->read = 0;
 	read_results(c, written);
+	for (size_t i = 0; i < c->s->submitters; i++) {
+		c->asker[i].read = 0;
+		read_submitter(c, i);
+	}
 	c->at_rest = false;	/* that was before */
 }
 
@@ -292,7 +325,9 @@ look_at_checkpoints(struct cluster *c, const struct process *coord)
 	c->newest = newest;
 	c->progress = c->now;
 	trace("published %s", checkpoint_folder(from));
+	/* What others have given up may be told later. */
 	if (checkpoint_info(from)->step == newest &&
+	    !(c->s->o.queue && (c->s->flaw || c->asked_to_end)) &&
 	    accounts_given_up(c->accounts) == 0 &&
 	    !holds(from, (float)newest, (float)newest))
 		broken(c, "C9: %s does not hold its steps",
@@ -349,6 +384,8 @@ begin_ended(struct cluster *c)
 	for (int i = 0; i < NETWORK_NODES; i++) {
 		struct process *p = &c->process[i];
 
+		if (p->kind == PROCESS_SUBMIT)
+			continue;
 		if (p->ended)
 			wait_to_begin(c, p, rng_below(&c->rng, 50));
 		p->ended = false;
@@ -400,6 +437,10 @@ begin_process(struct cluster *c, struct process *p)
 	else if (p->kind == PROCESS_EVAL)
 		p->eval = host_eval_new(&c->site, outbox, ++c->lives,
 					clock_of(c, p));
+	else if (p->kind == PROCESS_SUBMIT)
+		p->submit = host_submit_new(&c->site, outbox, p->index,
+					    ++c->lives, clock_of(c, p),
+					    &status);
 	else
 		p->server = host_server_new(&c->site, outbox, p->index,
 			own, primary, 1000 + ++c->lives, &status);
@@ -438,10 +479,37 @@ drop_process(struct cluster *c, struct process *p, bool crash)
 		host_worker_free(p->worker);
 	else if (p->kind == PROCESS_EVAL)
 		host_eval_free(p->eval);
+	else if (p->kind == PROCESS_SUBMIT)
+		host_submit_free(p->submit);
 	else
 		host_server_free(p->server);
 	p->any = NULL;
 	p->frozen_until = 0;
+}
+
+/* All submitters but the last one have ended as they should. */
+static bool
+all_submitted(const struct cluster *c)
+{
+	for (size_t i = 0; i < c->s->submitters; i++)
+		if (!c->asker[i].ended)
+			return false;
+	return true;
+}
+
+/* The run has ended before they had all. */
+static void
+lose_submitters(struct cluster *c)
+{
+	for (size_t i = 0; i < c->s->submitters; i++) {
+		read_submitter(c, i);
+		if (c->asker[i].ended)
+			continue;
+		if (c->out.status == 0 && !c->asked_to_end)
+			broken(c, "C13: the run ended before submitter %zu",
+			       i);
+		accounts_lose(c->accounts, i + 1);
+	}
 }
 
 static void
@@ -451,12 +519,13 @@ end_coordinator(struct cluster *c, struct process *p, int status)
 	const size_t taken = host_coord_taken(p->coord);
 	/* All is done, but the last checkpoint found no room. */
 	const bool all_said = taken >= c->s->heard &&
-		!accounts_unanswered(c->accounts, taken);
+		!accounts_unanswered(c->accounts, 0, taken) &&
+		all_submitted(c);
 
 	c->out.status = status;
 	c->why = *host_coord_why(p->coord);
 	read_results(c, UINT64_MAX);
-	const char *open = accounts_unanswered(c->accounts, taken);
+	const char *open = accounts_unanswered(c->accounts, 0, taken);
 
 	/* It has found no room, and whoever begins it again has nothing lost,
 	   be it that it was told to end. */
@@ -470,6 +539,8 @@ end_coordinator(struct cluster *c, struct process *p, int status)
 			broken(c, "%s, and the run ended with %d", open,
 			       status);
 	}
+	if (c->over)
+		lose_submitters(c);
 	drop_process(c, p, false);
 	if (c->over)
 		return;
@@ -552,6 +623,51 @@ end_evaluator(struct cluster *c, struct process *p, int status)
 	p->wanted = false;
 }
 
+/* Was it told to, or has it come to an end of its own? */
+static bool
+run_ends(const struct cluster *c)
+{
+	return c->asked_to_end || c->over || c->may_end;
+}
+
+/*
+ * It has all, or the run has ended.  Else it had no room, or the coordinator
+ * was away for too long: whoever began it begins it again.
+ */
+static void
+end_submitter(struct cluster *c, struct process *p, int status)
+{
+	const struct fail *why = host_submit_why(p->submit);
+	uint64_t accepted;
+	const bool over = host_submit_is_over(p->submit, &accepted);
+	const bool again = status == FAIL_PEER || status == FAIL_IO ||
+		status == FAIL_CREATE;
+	const bool stopper = p->index == MAX_SUBMITTERS;
+	const char *open;
+
+	read_submitter(c, p->index);
+	open = stopper ? NULL : accounts_unanswered(c->accounts, p->index + 1,
+						    accepted);
+	trace("ends with %d%s: %s", status, over ? ", over" : "", why->text);
+	if (over && !stopper && status == 0 &&
+	    accepted < c->s->submitter[p->index].asks &&
+	    !accounts_failed(c->accounts, p->index + 1) &&
+	    !run_ends(c))
+		broken(c, "C13: %s ended behind request %llu", p->name,
+		       (unsigned long long)accepted);
+	if (over && open && !run_ends(c))
+		broken(c, "%s, and it ended with %d", open, status);
+	if (!over && !again && !run_ends(c))
+		broken(c, "C13: %s ended with %d: %.120s", p->name, status,
+		       why->text);
+	p->ended = over || (!again && run_ends(c));
+	if (!stopper && p->ended && !open)
+		c->asker[p->index].ended = true;
+	drop_process(c, p, false);
+	if (!p->ended)
+		wait_to_begin(c, p, 300);
+}
+
 static void
 end_process(struct cluster *c, struct process *p, int status)
 {
@@ -561,6 +677,8 @@ end_process(struct cluster *c, struct process *p, int status)
 		end_server(c, p, status);
 	else if (p->kind == PROCESS_EVAL)
 		end_evaluator(c, p, status);
+	else if (p->kind == PROCESS_SUBMIT)
+		end_submitter(c, p, status);
 	else
 		end_worker(c, p, status);
 }
@@ -594,6 +712,8 @@ receive(struct cluster *c, struct process *p, const struct packet *e)
 		return HOST_RUNS;
 	case PROCESS_EVAL:
 		return host_eval_receive(p->eval, e, now);
+	case PROCESS_SUBMIT:
+		return host_submit_receive(p->submit, e, now);
 	default:
 		return host_worker_receive(p->worker, e, now);
 	}
@@ -613,6 +733,7 @@ check(struct cluster *c, const struct process *p)
 		wrong = host_server_check(p->server);
 		break;
 	case PROCESS_EVAL:
+	case PROCESS_SUBMIT:
 		return;
 	default:
 		wrong = host_worker_check(p->worker);
@@ -635,6 +756,8 @@ act(struct cluster *c, struct process *p)
 		return host_server_act(p->server, now);
 	case PROCESS_EVAL:
 		return host_eval_act(p->eval, now);
+	case PROCESS_SUBMIT:
+		return host_submit_act(p->submit, now);
 	default:
 		return host_worker_act(p->worker, now);
 	}
@@ -744,10 +867,18 @@ crash_files(struct cluster *c, struct process *p)
 	if (p->kind == PROCESS_COORD)
 		journal_path(c, path);
 	else
-		snprintf(path, sizeof(path), "%s/ck/log-%zu", c->folder,
+		snprintf(path, sizeof(path), p->kind == PROCESS_SUBMIT ?
+			 "%s/results-%zu" : "%s/ck/log-%zu", c->folder,
 			 p->index);
 	if (p->kind != PROCESS_WORKER)
 		files_crash(path, &c->rng);
+}
+
+/* A file of results may have lost its end. */
+static void
+read_all_again(struct cluster *c)
+{
+	read_results_again(c, c->read);
 }
 
 /* kill -9, or the machine dies; it comes back, or not. */
@@ -770,6 +901,8 @@ kill_process(struct cluster *c, struct process *p, const struct fault *f)
 		crash_files(c, p);
 	if ((crash || f->kind == FAULT_AGE) && p->kind == PROCESS_COORD)
 		accounts_forget(c->accounts);
+	if (crash && p->kind == PROCESS_SUBMIT)
+		read_all_again(c);
 	p->age = f->kind == FAULT_AGE;
 	p->wanted = back;
 	if (back)
@@ -967,7 +1100,8 @@ befall(struct cluster *c, size_t i)
 		b = w->from;
 	}
 	if (!scenario_fits(c->s, f->kind, a) ||
-	    (a >= FIRST_EVALUATOR && f->kind == FAULT_KILL))
+	    (c->process[a].kind == PROCESS_EVAL && a >= FIRST_EVALUATOR &&
+	     f->kind == FAULT_KILL))
 		return;
 	speak_as(c, &c->process[a]);
 	trace("FAULT %zu: %s %d %d for %llu ms", i, fault_name(f->kind), a, b,
@@ -1030,6 +1164,11 @@ note_stop(struct cluster *c, const struct packet *e, int to, int from)
 
 	if (e->kind != PACKET_MESSAGE)
 		return;
+	if (p->kind == PROCESS_SUBMIT &&
+	    (e->message.kind == MESSAGE_STOP ||
+	     (e->message.kind == MESSAGE_REFUSED &&
+	      e->message.refused.status == FAIL_AGAIN)))
+		c->may_end = true;
 	if (from == COORDINATOR && e->message.kind == MESSAGE_PLAN)
 		p->aged = false;
 	if (e->message.kind != MESSAGE_STOP)
@@ -1140,6 +1279,7 @@ check_lease(struct cluster *c, const struct message *m)
 
 	c->term = m->lease.term > c->term ? m->lease.term : c->term;
 	if (c->s->o.mode == MODE_SSP && m->lease.server == WIRE_NONE &&
+	    !c->s->o.queue &&
 	    m->lease.attempt == 1 && m->lease.term > c->old_term &&
 	    !c->filled && !c->deaf &&
 	    accounts_given_up(c->accounts) == 0 && last > mark &&
@@ -1245,6 +1385,7 @@ check_rest(struct cluster *c)
 	struct holding h;
 
 	if (c->at_rest && accounts_given_up(c->accounts) > 0 && !c->filled &&
+	    !c->s->o.queue &&
 	    c->s->o.mode != MODE_SYNC && !scenario_may_fail(c->s) &&
 	    !c->in_haste) {
 		if (hold_all(c, &h))
@@ -1372,18 +1513,20 @@ check_end(struct cluster *c)
 /* ---- a run ---- */
 
 static void
-write_requests(const struct cluster *c)
+write_requests(const struct cluster *c, const char *name, size_t owner,
+	       const struct ask_line *ask, size_t asks)
 {
 	static const char *const op[] = { ['t'] = "train", ['j'] = "join",
 		['e'] = "eval", ['s'] = "save", ['p'] = "epoch",
-		['q'] = "stop", ['x'] = "frobnicate" };
+		['q'] = "stop", ['x'] = "frobnicate", ['c'] = "cancel",
+		['u'] = "status" };
 	char path[128];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/requests", c->folder);
+	snprintf(path, sizeof(path), "%s/%s", c->folder, name);
 	file = fopen(path, "we");
-	for (size_t i = 0; i < c->s->asks; i++) {
-		const struct ask_line *a = &c->s->ask[i];
+	for (size_t i = 0; i < asks; i++) {
+		const struct ask_line *a = &ask[i];
 
 		fprintf(file, "{\"id\":%zu,\"op\":\"%s\"", i,
 			op[(unsigned char)a->op]);
@@ -1397,12 +1540,32 @@ write_requests(const struct cluster *c)
 			fprintf(file, ",\"batch\":%llu",
 				(unsigned long long)a->batch);
 		if (c->s->program && (a->op == 't' || a->op == 'p'))
-			fprintf(file, ",\"args\":{\"ask\":%zu}", i);
+			fprintf(file, ",\"args\":{\"ask\":%zu}",
+				1000 * owner + i);
+		if (a->op == 'c')
+			fprintf(file, ",\"request\":%zu", a->target);
+		if (a->priority > 0 && (a->op == 't' || a->op == 'p'))
+			fprintf(file, ",\"priority\":%llu",
+				(unsigned long long)a->priority);
 		if (a->op == 'e' && c->s->sampler)
 			fprintf(file, ",\"files\":[\"scores\"]");
 		fprintf(file, "}\n");
 	}
 	fclose(file);
+}
+
+static void
+write_all_requests(const struct cluster *c)
+{
+	write_requests(c, "requests", 0, c->s->ask, c->s->asks);
+	for (size_t i = 0; i <= MAX_SUBMITTERS; i++) {
+		const struct submitter_plan *p = &c->s->submitter[i];
+		char name[32];
+
+		snprintf(name, sizeof(name), "requests-%zu", i);
+		if (p->asks > 0)
+			write_requests(c, name, i + 1, p->ask, p->asks);
+	}
 }
 
 static void
@@ -1449,6 +1612,10 @@ place_all(struct cluster *c)
 	for (size_t i = 0; i < MAX_EVALUATORS; i++)
 		place_process(c, FIRST_EVALUATOR + (int)i, PROCESS_EVAL, i,
 			      "eval", NEVER);
+	for (size_t i = 0; i < MAX_SUBMITTERS + 1; i++)
+		place_process(c, FIRST_SUBMITTER + (int)i, PROCESS_SUBMIT, i,
+			      "submit", i < s->submitters ?
+			      s->submitter[i].at_ms : NEVER);
 }
 
 static void
@@ -1483,7 +1650,7 @@ cluster_begin(struct cluster *c, struct scenario *s)
 		c->pending[i].due = i < s->faults &&
 			s->fault[i].trigger == AT_TIME ? 1000 *
 			(s->fault[i].nth + s->fault[i].later) : NEVER;
-	write_requests(c);
+	write_all_requests(c);
 	place_all(c);
 }
 
@@ -1595,6 +1762,52 @@ allow_requests(struct cluster *c)
 		host_coord_allow(p->coord, c->allowed);
 }
 
+/* So do those of submitters. */
+static void
+allow_submitters(struct cluster *c)
+{
+	for (size_t i = 0; i < c->s->submitters; i++) {
+		const struct submitter_plan *plan = &c->s->submitter[i];
+		struct asker *a = &c->asker[i];
+		struct process *p = &c->process[FIRST_SUBMITTER + i];
+
+		while (a->allowed < plan->asks && c->now >= a->allow_at) {
+			if (a->allowed + 1 >= plan->asks &&
+			    faults_lie_ahead(c)) {
+				disturbed(c, 0);
+				break;
+			}
+			a->allow_at = c->now + 1000 *
+				plan->ask[a->allowed].wait_ms;
+			a->allowed++;
+			disturbed(c, 0);
+		}
+		if (p->submit)
+			host_submit_allow(p->submit, a->allowed);
+	}
+}
+
+/* When all have ended, and our own requests too, the last one says stop. */
+static void
+look_at_stopper(struct cluster *c)
+{
+	struct process *p = &c->process[STOPPER];
+	const struct process *coord = &c->process[COORDINATOR];
+	size_t taken;
+
+	if (p->submit)
+		host_submit_allow(p->submit, 1);
+	if (!c->s->o.queue || p->wanted || !coord->coord || !all_submitted(c))
+		return;
+	taken = host_coord_taken(coord->coord);
+	if (accounts_unanswered(c->accounts, 0, taken) ||
+	    (taken < c->s->heard && (c->s->o.keep_going ||
+				     !accounts_failed(c->accounts, 0))))
+		return;
+	p->wanted = true;
+	wait_to_begin(c, p, 0);
+}
+
 static void
 step(struct cluster *c)
 {
@@ -1608,6 +1821,8 @@ step(struct cluster *c)
 	c->now = next > c->now ? next : c->now;
 	deliver(c);
 	allow_requests(c);
+	allow_submitters(c);
+	look_at_stopper(c);
 	kill_evaluators(c);
 	wake_the_last(c);
 	for (int k = 0; k < NETWORK_NODES && !c->over; k++) {
@@ -1626,6 +1841,8 @@ step(struct cluster *c)
 			look_at_checkpoints(c, p);
 			note_publication(c, p);
 		}
+		if (p->kind == PROCESS_SUBMIT && p->submit)
+			read_submitter(c, p->index);
 	}
 	look_at_triggers(c);
 	check_progress(c);

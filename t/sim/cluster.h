@@ -13,6 +13,8 @@
  *	C10 an evaluator scores its step, all of it and no other
  *	C11 no step is leased further ahead than was asked
  *	C12 what a server, or its standby, had acknowledged is not run again
+ *	C13 a submitter, however often it dies, ends when all that it asked is
+ *	    answered
  *
  * At the end:
  *

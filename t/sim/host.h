@@ -103,6 +103,23 @@ const struct fail *host_eval_why(const struct host_eval *);
 /* When it has ended with 0: the loss, and the step that it is of. */
 double host_eval_scored(const struct host_eval *, uint64_t *step);
 
+/* ---- ps-submit, with -n, -o and --detach ---- */
+
+struct host_submit;
+
+struct host_submit *host_submit_new(const struct site *, struct outbox *,
+				    size_t index, uint64_t life,
+				    uint64_t now_ms, int *status);
+void host_submit_free(struct host_submit *);
+int host_submit_receive(struct host_submit *, const struct packet *,
+			uint64_t now_ms);
+int host_submit_act(struct host_submit *, uint64_t now_ms);
+/* The next request may be read. */
+void host_submit_allow(struct host_submit *, size_t requests);
+/* It has ended as all that was accepted is answered: so many requests. */
+bool host_submit_is_over(const struct host_submit *, uint64_t *accepted);
+const struct fail *host_submit_why(const struct host_submit *);
+
 /* ---- the model that they train ---- */
 
 #define MODEL_ROWS	4

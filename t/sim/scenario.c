@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "coord/submitters.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -477,6 +478,114 @@ draw_ranges(struct scenario *s)
 	}
 }
 
+/* ---- many submitters ---- */
+
+static void
+draw_asks(struct scenario *s, struct submitter_plan *p, struct rng *r)
+{
+	static const char barrier[] = { 'j', 'e', 's', 'j' };
+	const size_t count = between(r, 1, 10);
+
+	for (size_t i = 0; i < count; i++) {
+		struct ask_line *a = &p->ask[p->asks++];
+
+		a->op = 't';
+		a->steps = between(r, 1, chance(r, 4) ? 80 : 20);
+		a->batch = between(r, 3, 5);
+		a->wait_ms = chance(r, 3) ? skewed(r, 1000) : 0;
+		a->priority = chance(r, 4) ? rng_below(r, 3) : 0;
+		if (chance(r, 4))
+			a->op = barrier[rng_below(r, 4)];
+		else if (chance(r, 8))
+			a->op = chance(r, 2) ? 'u' : 'x';
+		else if (i > 0 && chance(r, 6))
+			a->op = 'c';
+		if (s->sampler && chance(r, 8))
+			a->op = 'p';
+		if (a->op == 's' && !s->o.checkpoint)
+			a->op = 'j';
+		if (a->op == 'p')
+			a->steps = 1;
+		a->target = i > 0 ? rng_below(r, i) : 0;
+	}
+	p->ask[p->asks++] = (struct ask_line){ .op = 't', .batch = 4,
+					       .steps = between(r, 1, 8) };
+	p->ask[p->asks++] = (struct ask_line){ .op = 'j' };
+}
+
+/* They die and come back, and so does the coordinator. */
+static void
+draw_submitter_fault(struct scenario *s, struct rng *r)
+{
+	static const enum fault_kind kind[] = {
+		FAULT_KILL, FAULT_KILL, FAULT_KILL, FAULT_CRASH, FAULT_CRASH,
+		FAULT_CUT, FAULT_FREEZE, FAULT_FULL
+	};
+	static const enum message_kind message[] = {
+		MESSAGE_SUBMIT, MESSAGE_RESULTS, MESSAGE_RESULTS, MESSAGE_DONE,
+		MESSAGE_LEASE
+	};
+	struct fault f = { .kind = kind[rng_below(r, 8)] };
+	const bool coordinator = s->journal && chance(r, 2);
+
+	f.node = coordinator ? COORDINATOR :
+		FIRST_SUBMITTER + (int)rng_below(r, s->submitters);
+	f.other = coordinator ? FIRST_SUBMITTER : COORDINATOR;
+	f.trigger = chance(r, 4) ? AT_TIME : chance(r, 3) ? AT_STEPS :
+		AT_MESSAGE;
+	if (s->faults > 0 && chance(r, 4))
+		f.trigger = AFTER_LAST;
+	f.message = message[rng_below(r, 5)];
+	f.nth = f.trigger == AT_TIME ? skewed(r, 5000) :
+		f.trigger == AT_STEPS ? rng_below(r, 150) :
+		1 + (chance(r, 2) ? rng_below(r, 4) : skewed(r, 60));
+	f.later = chance(r, 2) ? 0 : skewed(r, 500);
+	f.span = draw_span(s, r);
+	if (f.kind == FAULT_FREEZE)
+		f.span = draw_hang(s, r, COORDINATOR);
+	add_fault(s, &f);
+}
+
+/* Of numbers of its own: all else that a seed draws is as it was. */
+static void
+draw_queue(struct scenario *s)
+{
+	struct rng rng = { .seed = rng_mix(s->seed ^ 0x7175657565) };
+	struct rng *r = &rng;
+	size_t faults;
+
+	if (!chance(r, 4) || scenario_may_fail(s))
+		return;
+	s->o.queue = true;
+	s->o.forget_ms = 24 * 3600 * 1000;
+	s->submitters = between(r, 1, MAX_SUBMITTERS);
+	if (s->ask[s->heard].op == 'q')
+		s->ask[s->heard].op = 'j';
+	s->heard = s->asks;
+	for (size_t i = 0; i < s->submitters; i++) {
+		struct submitter_plan *p = &s->submitter[i];
+
+		p->wishes = SUBMITTER_DETACH |
+			(chance(r, 2) ? SUBMITTER_KEEP_GOING : 0);
+		p->at_ms = skewed(r, 3000);
+		draw_asks(s, p, r);
+	}
+	s->submitter[MAX_SUBMITTERS] = (struct submitter_plan){
+		.ask = { { .op = 'q' } }, .asks = 1,
+		.wishes = SUBMITTER_DETACH
+	};
+	faults = chance(r, 4) ? 0 : between(r, 1, 6);
+	for (size_t i = 0; i < faults; i++)
+		draw_submitter_fault(s, r);
+}
+
+const struct ask_line *
+scenario_asks(const struct scenario *s, size_t owner, size_t *asks)
+{
+	*asks = owner == 0 ? s->heard : s->submitter[owner - 1].asks;
+	return owner == 0 ? s->ask : s->submitter[owner - 1].ask;
+}
+
 void
 scenario_draw(struct scenario *s, uint64_t seed)
 {
@@ -525,6 +634,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	draw_swarm(s, &swarm, r);
 	for (size_t i = 0; i < faults; i++)
 		draw_fault(s, r, &swarm);
+	draw_queue(s);
 }
 
 void
@@ -608,6 +718,17 @@ scenario_print(const struct scenario *s, FILE *to)
 		fprintf(to, " %c%llu", s->ask[i].op,
 			(unsigned long long)s->ask[i].steps);
 	fprintf(to, "\n");
+	for (size_t k = 0; k < s->submitters; k++) {
+		const struct submitter_plan *p = &s->submitter[k];
+
+		fprintf(to, "#   submitter %zu%s:", k,
+			p->wishes & SUBMITTER_KEEP_GOING ?
+			", which passes over errors" : "");
+		for (size_t i = 0; i < p->asks; i++)
+			fprintf(to, " %c%llu", p->ask[i].op,
+				(unsigned long long)p->ask[i].steps);
+		fprintf(to, "\n");
+	}
 	for (size_t i = 0; i < s->faults; i++)
 		if (!s->fault[i].left_out)
 			print_fault(&s->fault[i], to);

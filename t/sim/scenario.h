@@ -21,9 +21,12 @@
 #define MAX_WORKERS	16
 #define FIRST_EVALUATOR	24
 #define MAX_EVALUATORS	4
+#define FIRST_SUBMITTER	28
+#define MAX_SUBMITTERS	3
+#define STOPPER		(FIRST_SUBMITTER + MAX_SUBMITTERS)
 
 #define MAX_REQUESTS	24
-#define MAX_FAULTS	16
+#define MAX_FAULTS	24
 #define NEVER		UINT64_MAX
 
 enum fault_kind {
@@ -79,8 +82,18 @@ struct fault {
 /* What is asked. */
 struct ask_line {
 	char op;		/* t(rain) p(epoch) j(oin) e(val) s(ave) q: stop
-				   x: no request at all */
+				   x: no request at all; and of submitters
+				   c(ancel) u: status */
 	uint64_t steps, batch, wait_ms;
+	uint64_t priority;
+	size_t target;		/* c: which one */
+};
+
+/* One who calls; the last one says stop when all others have ended. */
+struct submitter_plan {
+	struct ask_line ask[MAX_REQUESTS];
+	size_t asks;
+	uint64_t wishes, at_ms;
 };
 
 /* What is wrong with some records, or batches of a worker's own. */
@@ -107,6 +120,8 @@ struct scenario {
 	struct network_options network;
 	struct ask_line ask[MAX_REQUESTS];
 	size_t asks, heard;		/* all; but for those behind "stop" */
+	size_t submitters;		/* with o.queue */
+	struct submitter_plan submitter[MAX_SUBMITTERS + 1];
 	struct fault fault[MAX_FAULTS];
 	size_t faults;
 };
@@ -128,6 +143,10 @@ bool scenario_fits(const struct scenario *, enum fault_kind, int node);
 
 /* Records that a step reads, all its slots together, when all are full. */
 uint64_t scenario_step_records(const struct scenario *);
+
+/* What is asked, by the coordinator's own input (0) or a submitter (from 1). */
+const struct ask_line *scenario_asks(const struct scenario *, size_t owner,
+				     size_t *asks);
 
 /* May the run end in a failure that says why, beyond what is promised? */
 bool scenario_may_fail(const struct scenario *);

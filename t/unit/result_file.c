@@ -44,6 +44,22 @@ goes_on(void)
 	ok(strcmp(content("results"), "1\n2\n4\n") == 0);
 }
 
+/* A file system may know the length of what it has not written yet. */
+static void
+power_cut(void)
+{
+	uint64_t lines;
+	struct fail f;
+	int fd = result_file_open("torn", &lines, &f);
+
+	ok(fd >= 0 && write(fd, "1\n2\0\0\0\n4\n", 9) == 9);
+	close(fd);
+	fd = result_file_open("torn", &lines, &f);
+	named(fd >= 0 && lines == 1, "lines end where zeros begin");
+	close(fd);
+	ok(strcmp(content("torn"), "1\n") == 0);
+}
+
 /* Of a pipe nobody can know what has been read of it. */
 static void
 no_file(void)
@@ -78,6 +94,7 @@ main(void)
 	signal(SIGPIPE, SIG_IGN);
 	files_begin();
 	goes_on();
+	power_cut();
 	no_file();
 	ends_with_its_reader();
 	files_end();
