@@ -376,8 +376,9 @@ submission_tick(struct submission *s, uint64_t now, struct fail *f)
 		return -1;
 	if (s->state != ASKING)
 		return 0;
+	/* Whose results they are is known when the requests are the same. */
 	if ((s->sent < s->lines.size && s->sent_number < s->room) ||
-	    s->safe > s->told)
+	    (s->safe > s->told && s->taken >= s->passed))
 		submit(s);
 	if (now - s->asked_ms >= s->o.timeout_ms / 8) {
 		s->asked_ms = now;
