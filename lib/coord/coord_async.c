@@ -22,9 +22,9 @@ nothing(struct coord *c)
 static bool
 lease_to(struct coord *c, struct member *w, const struct lease_room *room)
 {
-	struct message m = { .kind = MESSAGE_LEASE };
 	struct leased *slot;
 	struct lease_terms terms;
+	struct message m;
 
 	const uint64_t next = queue_next(c->queue);
 	uint64_t server = WIRE_NONE;
@@ -38,24 +38,15 @@ lease_to(struct coord *c, struct member *w, const struct lease_room *room)
 	if (!rerun_record(c, next))
 		return false;
 	slot = lease_add(c, w, !lease_has_any(c, w));
-	m.request = slot->id;
 	slot->left = slot->count = terms.count;
 	slot->first = terms.first;
-	slot->server = m.lease.server = server;
+	slot->server = server;
 	if (server == WIRE_NONE && terms.attempt > 1)
 		lease_retry(c, terms.count);
-	m.lease.term = c->plan.term;
-	m.lease.first = terms.first;
-	m.lease.count = terms.count;
+	m = lease_describe(c, slot, &terms);
 	m.lease.attempt = terms.attempt;
-	m.lease.batch = c->o.batches *
-		(terms.batch ? terms.batch : c->o.batch);
-	m.lease.rate = message_float_bits(terms.learning_rate);
 	m.lease.pass = terms.pass;
 	m.lease.more = terms.more;
-	if (c->o.sampler)
-		data_describe(c, &terms, 0, &m);
-	call_describe(terms.call, &m);
 	if (outbox_send(c->outbox, w->peer, &m) < 0) {
 		memset(slot, 0, sizeof(*slot));	/* it never had that one */
 		w->unreachable = true;

@@ -5,6 +5,7 @@
 #include "coord/coord_lease.h"
 
 #include "base/mem.h"
+#include "coord/coord_data.h"
 #include "coord/coord_members.h"
 #include "coord/coord_report.h"
 #include "coord/coord_rerun.h"
@@ -101,6 +102,25 @@ lease_add(struct coord *c, struct member *w, bool begins)
 	*l = (struct leased){ .id = ++c->leases->given, .server = WIRE_NONE };
 	h->last = l->id;
 	return l;
+}
+
+struct message
+lease_describe(struct coord *c, const struct leased *l,
+	       const struct lease_terms *terms)
+{
+	struct message m = { .kind = MESSAGE_LEASE, .request = l->id };
+
+	m.lease.term = c->plan.term;
+	m.lease.first = l->first;
+	m.lease.count = l->count;
+	m.lease.server = l->server;
+	m.lease.batch = c->o.batches *
+		(terms->batch ? terms->batch : c->o.batch);
+	m.lease.rate = message_float_bits(terms->learning_rate);
+	if (c->o.sampler)
+		data_describe(c, terms, l->at.slot, &m);
+	call_describe(terms->call, &m);
+	return m;
 }
 
 struct member *

@@ -26,6 +26,10 @@ struct leased *lease_of(const struct coord *, const struct member *);
 bool lease_has_any(const struct coord *, const struct member *);
 /* Another one, with a number; begins: it is what the worker is at. */
 struct leased *lease_add(struct coord *, struct member *, bool begins);
+/* LEASE, as every scheduler has it; which attempt it is, of what, is to be put
+   in.  Its frames are good until the next one. */
+struct message lease_describe(struct coord *, const struct leased *,
+			      const struct lease_terms *);
 /* It is done with that one; a result was its own; it is not what others wait
    for; and it has left what was cancelled. */
 void lease_over(struct coord *, struct member *, struct leased *);

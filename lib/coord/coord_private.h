@@ -9,10 +9,10 @@
  *	members		workers and evaluators: who is there
  *	data		the sampler: splits, streams, epochs
  *	rerun		steps that servers lack
- *	marks		what servers are told to have ended
+ *	watermarks	what servers are told to have ended
  *	lease		what workers have
  *	async, sync	the schedulers (coord/scheduler.h), by their table
- *	void		steps that are given up
+ *	cancel		steps that are given up
  *	evaluate	evaluations by workers
  *	cut		checkpoints, and cuts for evaluators
  *	standby		hot standbys of servers
@@ -21,7 +21,7 @@
  *	steps		giving out, and what comes of it
  *	submit		whose requests are taken, and who gets results
  *	end		how it ends
- *	hear		what workers and evaluators say
+ *	receive		what workers and evaluators say
  *	records		those of the whole run
  *	coord.c		what happens, and what follows from it
  *	status, replay	figures; a journal that is read again

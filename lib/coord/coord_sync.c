@@ -8,7 +8,6 @@
 #include "coord/coord_sync.h"
 
 #include "base/mem.h"
-#include "coord/coord_data.h"
 #include "coord/coord_lease.h"
 #include "coord/coord_members.h"
 #include "coord/coord_rerun.h"
@@ -145,8 +144,8 @@ lease_slot(struct coord *c, struct member *w, size_t has)
 {
 	struct sync *s = c->sync;
 	const uint64_t turn = rounds_turn(s->rounds);
-	struct message m = { .kind = MESSAGE_LEASE };
 	size_t leases = 0, ahead = 0;
+	struct message m;
 	struct leased *l;
 	struct attempt a;
 
@@ -161,26 +160,14 @@ lease_slot(struct coord *c, struct member *w, size_t has)
 			  leases == ahead, &a))
 		return false;
 
-	const struct lease_terms *terms = terms_of(c, a.step);
-
 	l = lease_add(c, w, leases == ahead);
 	l->left = l->count = 1;
 	l->at = a;
 	l->first = a.step;
-	m.request = l->id;
-	m.lease.term = c->plan.term;
-	m.lease.first = a.step;
-	m.lease.count = 1;
+	m = lease_describe(c, l, terms_of(c, a.step));
 	m.lease.attempt = a.number;
-	m.lease.batch = c->o.batches *
-		(terms->batch ? terms->batch : c->o.batch);
-	m.lease.rate = message_float_bits(terms->learning_rate);
 	m.lease.slot = a.slot;
 	m.lease.slots = rounds_slots(s->rounds);
-	m.lease.server = WIRE_NONE;
-	if (c->o.sampler)
-		data_describe(c, terms, a.slot, &m);
-	call_describe(terms->call, &m);
 	if (outbox_send(c->outbox, w->peer, &m) < 0)
 		w->unreachable = true;
 	return true;
