@@ -353,7 +353,7 @@ fill_push(struct client *c, size_t n, struct message *m)
 	m->push.examples = x->examples;
 	m->push.version = x->version ? x->version[n] : 0;
 	m->push.rate = message_float_bits(x->learning_rate);
-	m->push.slot = x->slot;
+	m->push.slot = x->replica;
 	m->push.attempt = x->attempt;
 	m->push.codec = codec_number(x->codec);
 	pack_reset(&c->push_keys);

@@ -49,7 +49,7 @@ struct exchange {
 	float learning_rate;		/* as in struct request */
 	struct compute *pull;		/* NULL: only push */
 	uint64_t cut;			/* pull from this cut; WIRE_NONE */
-	uint64_t slot, attempt;		/* of a round; 0: of none */
+	uint64_t replica, attempt;	/* of a round; 0: of none */
 	uint64_t after;			/* pull when all rounds below have
 					   ended; 0: now */
 	uint64_t server;		/* push to this one; WIRE_NONE: all */

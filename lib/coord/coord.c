@@ -91,7 +91,7 @@ coord_print_plan(struct text *out, const struct coord_options *o,
 	const bool sync = o->mode == MODE_SYNC;
 	const struct plan_steps steps = {
 		.batch = o->batch, .batches = o->batches,
-		.slots = sync ? o->replicas : 0,
+		.replicas = sync ? o->replicas : 0,
 		.backup = o->backup, .bags = *bags
 	};
 	struct plan plan = { 0 };
@@ -155,7 +155,7 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	c->scheduler = &scheduler_async;
 	if (o->mode == MODE_SYNC) {
 		c->scheduler = &scheduler_sync;
-		c->o.pack = 1;		/* what is leased is a slot */
+		c->o.pack = 1;		/* what is leased is a replica */
 	}
 	c->source = source;
 	c->model = model;

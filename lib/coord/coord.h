@@ -31,7 +31,8 @@ struct coord_options {
 	struct partitioner partitioner;
 	struct placement placement;
 	uint64_t seed, batch, pack, in_flight, min_workers;
-	uint64_t batches;		/* of a step, or of each slot; 0: 1 */
+	uint64_t batches;		/* of a step, or of each replica; 0:
+					   1 */
 	uint64_t workers;		/* of the cluster, if that is known */
 	enum results results;
 	bool keep_going, keep_servers;
@@ -56,7 +57,7 @@ struct coord_options {
 	unsigned char run[PLAN_RUN];	/* random; or that of the checkpoint */
 	enum mode mode;
 	uint64_t ahead;			/* MODE_SSP: steps */
-	uint64_t replicas, backup;	/* MODE_SYNC: slots of a round (0: as
+	uint64_t replicas, backup;	/* MODE_SYNC: replicas of a round (0: as
 					   many as workers), spare workers */
 	const struct codec *codec;	/* how steps' values and gradients
 					   travel; NULL: float32 */

@@ -22,7 +22,7 @@ nothing(struct coord *c)
 static bool
 lease_to(struct coord *c, struct member *w, const struct lease_room *room)
 {
-	struct leased *slot;
+	struct leased *lease;
 	struct lease_terms terms;
 	struct message m;
 
@@ -37,18 +37,18 @@ lease_to(struct coord *c, struct member *w, const struct lease_room *room)
 		return false;
 	if (!rerun_record(c, next))
 		return false;
-	slot = lease_add(c, w, !lease_has_any(c, w));
-	slot->left = slot->count = terms.count;
-	slot->first = terms.first;
-	slot->server = server;
+	lease = lease_add(c, w, !lease_has_any(c, w));
+	lease->left = lease->count = terms.count;
+	lease->first = terms.first;
+	lease->server = server;
 	if (server == WIRE_NONE && terms.attempt > 1)
 		lease_retry(c, terms.count);
-	m = lease_describe(c, slot, &terms);
+	m = lease_describe(c, lease, &terms);
 	m.lease.attempt = terms.attempt;
 	m.lease.pass = terms.pass;
 	m.lease.more = terms.more;
 	if (outbox_send(c->outbox, w->peer, &m) < 0) {
-		memset(slot, 0, sizeof(*slot));	/* it never had that one */
+		memset(lease, 0, sizeof(*lease));	/* never had */
 		w->unreachable = true;
 	}
 	return true;

@@ -349,11 +349,11 @@ add_block(struct dataset *d, struct pack *to, struct block *b)
 	pack_blob(to, d->block.data, d->block.size);
 }
 
-/* In a round each batch of a slot has a slice of its own, from the same place
-   of another stream. */
+/* In a round each batch of a replica has a slice of its own, from the same
+   place of another stream. */
 void
 data_describe(struct coord *c, const struct lease_terms *terms,
-	      uint64_t slot, struct message *m)
+	      uint64_t replica, struct message *m)
 {
 	const uint64_t batches = c->o.mode == MODE_SYNC ? c->o.batches : 1;
 	struct dataset *d = c->data;
@@ -362,7 +362,7 @@ data_describe(struct coord *c, const struct lease_terms *terms,
 
 	pack_reset(&d->blocks);
 	pack_reset(&d->after);
-	for (uint64_t k = slot * batches; k < (slot + 1) * batches; k++) {
+	for (uint64_t k = replica * batches; k < (replica + 1) * batches; k++) {
 		if (!sampler_slice(c->o.sampler, terms->place, k, &slice))
 			break;
 		m->lease.from = slice.from;

@@ -28,8 +28,8 @@ size_t data_run(const struct coord *, uint64_t place);
 /* What the sampler has for a worker; as queue_lease(). */
 size_t data_lease(struct coord *, struct member *, uint64_t limit, bool any,
 		  struct lease_terms *);
-/* Its frames for a slot, which are good until the next lease. */
-void data_describe(struct coord *, const struct lease_terms *, uint64_t slot,
+/* Its frames for a replica, which are good until the next lease. */
+void data_describe(struct coord *, const struct lease_terms *, uint64_t replica,
 		   struct message *);
 /* A step of the sampler is done. */
 void data_done(struct coord *, const struct step *, const struct result *,

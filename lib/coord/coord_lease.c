@@ -19,7 +19,8 @@ struct hand {
 	struct leased *lease;	/* in_flight of them; id 0: free */
 	uint64_t last;		/* the number of its last lease */
 	uint64_t begun_ms;	/* when it began with the first of them */
-	uint64_t results;	/* steps, or slots, whose result was its own */
+	uint64_t results;	/* steps, or replicas, whose result was its
+				   own */
 	bool behind;		/* all others had to wait for it */
 	bool cancelling;	/* may be at a step that was cancelled */
 };
@@ -118,7 +119,7 @@ lease_describe(struct coord *c, const struct leased *l,
 		(terms->batch ? terms->batch : c->o.batch);
 	m.lease.rate = message_float_bits(terms->learning_rate);
 	if (c->o.sampler)
-		data_describe(c, terms, l->at.slot, &m);
+		data_describe(c, terms, l->at.replica, &m);
 	call_describe(terms->call, &m);
 	return m;
 }
@@ -243,7 +244,7 @@ lease_cancel(struct coord *c, uint64_t first, uint64_t count)
 			continue;
 		outbox_send(c->outbox, w->peer, &m);
 		drop_all(c, w);
-		/* A slot that is pushed now is not committed, or is. */
+		/* A replica that is pushed now is not committed, or is. */
 		hand(c, w)->cancelling = c->o.mode != MODE_SYNC;
 	}
 	rerun_return(c, NULL);	/* it is not what is given up */

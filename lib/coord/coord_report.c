@@ -229,7 +229,7 @@ report_begin_line(struct coord *c, const struct request *asked,
 
 void
 report_step(struct coord *c, const struct step *s, const struct result *r,
-	    const char *worker, size_t slots, const float *scores,
+	    const char *worker, size_t replicas, const float *scores,
 	    const unsigned char *positive)
 {
 	struct metric_state state[RESULT_METRICS] = { 0 };
@@ -247,7 +247,7 @@ report_step(struct coord *c, const struct step *s, const struct result *r,
 		text_add(out, "\"worker\":\"%s\",\"attempt\":%llu,", worker,
 			 (unsigned long long)r->attempt);
 	else
-		text_add(out, "\"slots\":%zu,", slots);
+		text_add(out, "\"slots\":%zu,", replicas);
 	if (c->o.batches > 1)
 		text_add(out, "\"batches\":%llu,",
 			 (unsigned long long)c->o.batches);

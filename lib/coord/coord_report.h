@@ -25,9 +25,9 @@ bool report_is_full(const struct coord *);	/* of lines to be printed */
 void report_begin(struct coord *, uint64_t now_ms);
 /* What is told from now on was told before, or is not any more. */
 void report_again(struct coord *, bool);
-/* A step, by a worker or in so many slots. */
+/* A step, by a worker or in so many replicas. */
 void report_step(struct coord *, const struct step *,
-		 const struct result *, const char *worker, size_t slots,
+		 const struct result *, const char *worker, size_t replicas,
 		 const float *scores, const unsigned char *positive);
 /* A result is one of the run, and of those until the next join of whoever asked
    for it.  -1: its labels and those of others are three classes. */

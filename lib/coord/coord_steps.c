@@ -72,7 +72,7 @@ step_done(struct coord *c, const struct step *step, const struct result *r,
 	  const char *worker, const float *scores,
 	  const unsigned char *positive, uint64_t now)
 {
-	report_step(c, step, r, worker, sync_slots(c), scores, positive);
+	report_step(c, step, r, worker, sync_replicas(c), scores, positive);
 	report_count(c, queue_request(c->queue, r->step), r, scores, positive);
 	data_done(c, step, r, scores, positive, now);
 	cut_count(c, step, r);

@@ -1,9 +1,9 @@
 /*
- * The coordinator of a synchronous run: slots are leased, results chosen,
+ * The coordinator of a synchronous run: replicas are leased, results chosen,
  * rounds committed.
  *
  * A step is the queue's as ever, but leased to the rounds; workers get its
- * slots.  It ends when every server has committed it.
+ * replicas.  It ends when every server has committed it.
  */
 #include "coord/coord_sync.h"
 
@@ -50,28 +50,28 @@ sync_begun(const struct coord *c)
 	return c->sync->rounds != NULL;
 }
 
-/* Enough workers are there: how many slots has a round? */
+/* Enough workers are there: how many replicas has a round? */
 static void
 begin(struct coord *c)
 {
 	struct sync *s = c->sync;
-	uint64_t slots = c->o.replicas;
+	uint64_t replicas = c->o.replicas;
 
 	if (s->rounds || c->o.mode != MODE_SYNC)
 		return;
-	if (slots == 0) {
+	if (replicas == 0) {
 		const uint64_t workers = c->o.workers > 0 ? c->o.workers :
 			workers_ready(c);
 
-		slots = workers > c->o.backup ? workers - c->o.backup : 1;
+		replicas = workers > c->o.backup ? workers - c->o.backup : 1;
 	}
-	if (slots > WIRE_SLOTS)
-		slots = WIRE_SLOTS;
-	s->rounds = rounds_new(slots, c->o.backup);
+	if (replicas > WIRE_REPLICAS)
+		replicas = WIRE_REPLICAS;
+	s->rounds = rounds_new(replicas, c->o.backup);
 	rounds_number(s->rounds, (c->plan.term - 1) << 32);
-	/* In every run alike: worker:0 has slot 0. */
+	/* In every run alike: worker:0 has replica 0. */
 	for (struct member *w = c->member; w; w = w->next)
-		if (worker_leasable(w) && w->index < slots)
+		if (worker_leasable(w) && w->index < replicas)
 			rounds_own(s->rounds, w->index, w);
 }
 
@@ -87,7 +87,7 @@ next_step(struct coord *c, const struct lease_room *room,
 {
 	struct sync *s = c->sync;
 	const struct lease_choice in_order = {
-		.stream = WIRE_NONE, .streams = rounds_slots(s->rounds),
+		.stream = WIRE_NONE, .streams = rounds_replicas(s->rounds),
 		.ahead = ROUND_TERMS
 	};
 	const uint64_t next = queue_next(c->queue);
@@ -113,8 +113,8 @@ open_round(struct coord *c, const struct lease_room *room)
 	if (!rounds_room(s->rounds) || !next_step(c, room, &terms))
 		return false;
 	rounds_open(s->rounds, terms.first);
-	/* The last step of an epoch may have records for fewer slots. */
-	for (size_t k = 0; c->o.sampler && k < rounds_slots(s->rounds); k++)
+	/* The last step of an epoch may have records for fewer replicas. */
+	for (size_t k = 0; c->o.sampler && k < rounds_replicas(s->rounds); k++)
 		if (!sampler_slice(c->o.sampler, terms.place,
 				   k * c->o.batches, &none))
 			rounds_skip(s->rounds, k);
@@ -135,12 +135,12 @@ terms_of(const struct coord *c, uint64_t step)
 }
 
 /*
- * One slot, to a worker with this many leases.  It is given no more than one
+ * One replica, to a worker with this many leases.  It is given no more than one
  * ahead, so that there is always room for what the others wait for; and none
  * twice while it is busy with what may be late itself.
  */
 static bool
-lease_slot(struct coord *c, struct member *w, size_t has)
+lease_replica(struct coord *c, struct member *w, size_t has)
 {
 	struct sync *s = c->sync;
 	const uint64_t turn = rounds_turn(s->rounds);
@@ -166,8 +166,8 @@ lease_slot(struct coord *c, struct member *w, size_t has)
 	l->first = a.step;
 	m = lease_describe(c, l, terms_of(c, a.step));
 	m.lease.attempt = a.number;
-	m.lease.slot = a.slot;
-	m.lease.slots = rounds_slots(s->rounds);
+	m.lease.slot = a.replica;
+	m.lease.slots = rounds_replicas(s->rounds);
 	if (outbox_send(c->outbox, w->peer, &m) < 0)
 		w->unreachable = true;
 	return true;
@@ -186,7 +186,7 @@ give(struct coord *c, const struct lease_room *room)
 		for (size_t has = 0; has < c->o.in_flight && !again; has++)
 			for (struct member *w = c->member; w; w = w->next)
 				if (worker_leasable(w) &&
-				    lease_slot(c, w, has))
+				    lease_replica(c, w, has))
 					again = true;
 	}
 	return false;
@@ -201,7 +201,7 @@ call_off(struct coord *c, struct member *w, const struct attempt *a)
 	const struct leased *l = lease_of(c, w);
 
 	for (size_t i = 0; i < c->o.in_flight; i++)
-		if (l[i].at.step == a->step && l[i].at.slot == a->slot)
+		if (l[i].at.step == a->step && l[i].at.replica == a->replica)
 			lease_call_off(c, w, &l[i]);
 }
 
@@ -260,11 +260,11 @@ ask_commit(struct coord *c)
 {
 	struct sync *s = c->sync;
 	struct message m = { .kind = MESSAGE_COMMIT, .frames = 1 };
-	const size_t slots = rounds_slots(s->rounds);
+	const size_t replicas = rounds_replicas(s->rounds);
 
 	pack_reset(&s->attempts);
-	pack_array(&s->attempts, slots);
-	for (size_t k = 0; k < slots; k++)
+	pack_array(&s->attempts, replicas);
+	for (size_t k = 0; k < replicas; k++)
 		pack_uint(&s->attempts, rounds_chosen(s->rounds, k));
 	m.commit.run = plan_run(&c->plan);
 	m.commit.term = c->plan.term;
@@ -378,9 +378,9 @@ lose(struct coord *c, const struct member *w)
 /* ---- figures ---- */
 
 size_t
-sync_slots(const struct coord *c)
+sync_replicas(const struct coord *c)
 {
-	return c->sync->rounds ? rounds_slots(c->sync->rounds) : 0;
+	return c->sync->rounds ? rounds_replicas(c->sync->rounds) : 0;
 }
 
 static uint64_t

@@ -17,7 +17,7 @@ uint64_t sync_step(const struct coord *);
 void sync_result(const struct coord *, struct result *, const float **scores,
 		 const unsigned char **positive);
 void sync_committed(struct coord *);
-size_t sync_slots(const struct coord *);
+size_t sync_replicas(const struct coord *);
 bool sync_is(const struct coord *, const void *worker);
 const char *sync_check(const struct coord *);
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #define OPEN		2	/* rounds */
-#define CANDIDATES	2	/* attempts at a slot that may be chosen */
+#define CANDIDATES	2	/* attempts at a replica that may be chosen */
 
-struct slot {
+struct replica {
 	uint64_t attempts;		/* so far */
 	struct candidate {
 		uint64_t number;	/* 0: none */
@@ -25,43 +25,44 @@ struct slot {
 
 struct round {
 	uint64_t step;
-	struct slot *slot;
-	size_t chosen;			/* slots that are */
+	struct replica *replica;
+	size_t chosen;			/* replicas that are */
 };
 
 struct rounds {
-	size_t slots, backups;
+	size_t replicas, backups;
 	uint64_t base;			/* attempts of this term are above */
 	uint64_t retried;
 	struct round round[OPEN];	/* the first ones are open */
 	size_t open;
-	void **owner;			/* of each slot, or NULL */
+	void **owner;			/* of each replica, or NULL */
 	float *scores;
 	unsigned char *positive;
 	struct text json;
 };
 
 struct rounds *
-rounds_new(size_t slots, size_t backups)
+rounds_new(size_t replicas, size_t backups)
 {
 	struct rounds *r = mem_alloc(1, sizeof(*r));
 
-	r->slots = slots;
+	r->replicas = replicas;
 	r->backups = backups;
-	r->owner = mem_alloc(slots, sizeof(*r->owner));
+	r->owner = mem_alloc(replicas, sizeof(*r->owner));
 	for (size_t i = 0; i < OPEN; i++)
-		r->round[i].slot = mem_alloc(slots, sizeof(struct slot));
+		r->round[i].replica =
+			mem_alloc(replicas, sizeof(struct replica));
 	return r;
 }
 
 static void
 empty(struct rounds *r, struct round *round)
 {
-	for (size_t k = 0; k < r->slots; k++) {
-		free(round->slot[k].scores);
-		free(round->slot[k].positive);
-		text_release(&round->slot[k].json);
-		round->slot[k] = (struct slot){ 0 };
+	for (size_t k = 0; k < r->replicas; k++) {
+		free(round->replica[k].scores);
+		free(round->replica[k].positive);
+		text_release(&round->replica[k].json);
+		round->replica[k] = (struct replica){ 0 };
 	}
 	round->chosen = 0;
 }
@@ -73,7 +74,7 @@ rounds_free(struct rounds *r)
 		return;
 	for (size_t i = 0; i < OPEN; i++) {
 		empty(r, &r->round[i]);
-		free(r->round[i].slot);
+		free(r->round[i].replica);
 	}
 	free(r->owner);
 	free(r->scores);
@@ -83,15 +84,15 @@ rounds_free(struct rounds *r)
 }
 
 size_t
-rounds_slots(const struct rounds *r)
+rounds_replicas(const struct rounds *r)
 {
-	return r->slots;
+	return r->replicas;
 }
 
 void
-rounds_own(struct rounds *r, size_t slot, void *worker)
+rounds_own(struct rounds *r, size_t replica, void *worker)
 {
-	r->owner[slot] = worker;
+	r->owner[replica] = worker;
 }
 
 bool
@@ -107,11 +108,11 @@ rounds_open(struct rounds *r, uint64_t step)
 }
 
 void
-rounds_skip(struct rounds *r, size_t slot)
+rounds_skip(struct rounds *r, size_t replica)
 {
 	struct round *round = &r->round[r->open - 1];
 
-	round->slot[slot].done = true;
+	round->replica[replica].done = true;
 	round->chosen++;
 }
 
@@ -122,7 +123,7 @@ static struct round *
 turn(const struct rounds *r)
 {
 	for (size_t i = 0; i < r->open; i++)
-		if (r->round[i].chosen < r->slots)
+		if (r->round[i].chosen < r->replicas)
 			return (struct round *)(uintptr_t)&r->round[i];
 	return NULL;
 }
@@ -136,7 +137,7 @@ rounds_turn(const struct rounds *r)
 }
 
 static size_t
-live(const struct slot *s)
+live(const struct replica *s)
 {
 	size_t count = 0;
 
@@ -146,27 +147,27 @@ live(const struct slot *s)
 }
 
 static bool
-free_slot(const struct slot *s)
+is_free(const struct replica *s)
 {
 	return !s->done && live(s) == 0;
 }
 
 /*
- * A slot that nobody is at: the worker's own first, then one that nobody
- * owns, then, if it may, any.  The count of slots: none.
+ * A replica that nobody is at: the worker's own first, then one that nobody
+ * owns, then, if it may, any.  The count of replicas: none.
  */
 static size_t
 find_slot(const struct rounds *r, const struct round *round,
 	  const void *worker, bool any)
 {
-	size_t best = r->slots;
+	size_t best = r->replicas;
 
-	for (size_t k = 0; k < r->slots; k++) {
-		if (!free_slot(&round->slot[k]))
+	for (size_t k = 0; k < r->replicas; k++) {
+		if (!is_free(&round->replica[k]))
 			continue;
 		if (r->owner[k] == worker)
 			return k;
-		if (best == r->slots ? any || !r->owner[k] :
+		if (best == r->replicas ? any || !r->owner[k] :
 		    r->owner[best] && !r->owner[k])
 			best = k;
 	}
@@ -178,22 +179,22 @@ static size_t
 find_late(const struct rounds *r, const struct round *round,
 	  const void *worker)
 {
-	for (size_t k = 0; k < r->slots &&
-	     r->slots - round->chosen <= r->backups; k++) {
-		const struct slot *s = &round->slot[k];
+	for (size_t k = 0; k < r->replicas &&
+	     r->replicas - round->chosen <= r->backups; k++) {
+		const struct replica *s = &round->replica[k];
 
 		if (!s->done && live(s) == 1 && s->live[0].worker != worker &&
 		    s->live[1].worker != worker)
 			return k;
 	}
-	return r->slots;
+	return r->replicas;
 }
 
 /* Only this attempt and the one before it may be chosen from now on. */
 static struct attempt
 begin(struct rounds *r, struct round *round, size_t k, void *worker)
 {
-	struct slot *s = &round->slot[k];
+	struct replica *s = &round->replica[k];
 	struct candidate *at = &s->live[0];
 
 	if (s->attempts < r->base)
@@ -218,20 +219,20 @@ rounds_lease(struct rounds *r, void *worker, bool ahead, bool spare,
 	     struct attempt *a)
 {
 	struct round *round = turn(r);
-	size_t k = r->slots;
+	size_t k = r->replicas;
 
 	if (round)
 		k = find_slot(r, round, worker, true);
-	if (round && k == r->slots && ahead &&
+	if (round && k == r->replicas && ahead &&
 	    round + 1 < r->round + r->open) {
 		k = find_slot(r, round + 1, worker, false);
-		if (k < r->slots)
+		if (k < r->replicas)
 			round++;
 	}
 	/* What waits for the round before it is not late. */
-	if (round == r->round && k == r->slots && spare)
+	if (round == r->round && k == r->replicas && spare)
 		k = find_late(r, round, worker);
-	if (k == r->slots)
+	if (k == r->replicas)
 		return false;
 	*a = begin(r, round, k, worker);
 	return true;
@@ -243,20 +244,20 @@ rounds_retried(const struct rounds *r)
 	return r->retried;
 }
 
-/* The slot of an attempt, if its round is open. */
-static struct slot *
+/* The replica of an attempt, if its round is open. */
+static struct replica *
 find(const struct rounds *r, const struct attempt *a, struct round **round)
 {
 	for (size_t i = 0; i < r->open; i++)
-		if (r->round[i].step == a->step && a->slot < r->slots) {
+		if (r->round[i].step == a->step && a->replica < r->replicas) {
 			*round = (struct round *)(uintptr_t)&r->round[i];
-			return &r->round[i].slot[a->slot];
+			return &r->round[i].replica[a->replica];
 		}
 	return NULL;
 }
 
 static struct candidate *
-candidate(struct slot *s, const void *worker, const struct attempt *a)
+candidate(struct replica *s, const void *worker, const struct attempt *a)
 {
 	for (size_t i = 0; s && i < CANDIDATES; i++)
 		if (s->live[i].number == a->number && a->number > 0 &&
@@ -280,7 +281,7 @@ rounds_choose(struct rounds *r, void *worker, const struct attempt *a,
 	      const unsigned char *positive, void **overtaken)
 {
 	struct round *round;
-	struct slot *s = find(r, a, &round);
+	struct replica *s = find(r, a, &round);
 
 	*overtaken = NULL;
 	if (!candidate(s, worker, a))
@@ -301,7 +302,7 @@ rounds_choose(struct rounds *r, void *worker, const struct attempt *a,
 				     result->scores * sizeof(*scores));
 		s->positive = mem_copy(positive, result->scores);
 	}
-	r->owner[a->slot] = worker;
+	r->owner[a->replica] = worker;
 	round->chosen++;
 	return true;
 }
@@ -319,13 +320,13 @@ rounds_drop(struct rounds *r, const void *worker, const struct attempt *a)
 void
 rounds_lose(struct rounds *r, const void *worker)
 {
-	for (size_t k = 0; k < r->slots; k++) {
+	for (size_t k = 0; k < r->replicas; k++) {
 		if (r->owner[k] == worker)
 			r->owner[k] = NULL;
 		for (size_t i = 0; i < r->open; i++)
 			for (size_t c = 0; c < CANDIDATES; c++) {
 				struct candidate *at =
-					&r->round[i].slot[k].live[c];
+					&r->round[i].replica[k].live[c];
 
 				if (at->worker == worker)
 					*at = (struct candidate){ 0 };
@@ -339,8 +340,8 @@ rounds_running(const struct rounds *r)
 	const struct round *round = turn(r);
 	size_t count = 0;
 
-	for (size_t k = 0; round && k < r->slots; k++)
-		count += live(&round->slot[k]);
+	for (size_t k = 0; round && k < r->replicas; k++)
+		count += live(&round->replica[k]);
 	return count;
 }
 
@@ -349,7 +350,7 @@ rounds_running(const struct rounds *r)
 bool
 rounds_whole(const struct rounds *r)
 {
-	return r->open > 0 && r->round[0].chosen == r->slots;
+	return r->open > 0 && r->round[0].chosen == r->replicas;
 }
 
 uint64_t
@@ -359,9 +360,9 @@ rounds_step(const struct rounds *r)
 }
 
 uint64_t
-rounds_chosen(const struct rounds *r, size_t slot)
+rounds_chosen(const struct rounds *r, size_t replica)
 {
-	return r->round[0].slot[slot].chosen;
+	return r->round[0].replica[replica].chosen;
 }
 
 static void
@@ -381,7 +382,7 @@ add_result(struct result *to, const struct result *r)
 			to->sum[i][j] += r->sum[i][j];
 }
 
-/* A list of what each slot gave back; nothing, if none did. */
+/* A list of what each replica gave back; nothing, if none did. */
 static struct frame
 list_json(struct rounds *r, const struct round *round)
 {
@@ -389,8 +390,8 @@ list_json(struct rounds *r, const struct round *round)
 	bool any = false;
 
 	text_reset(out);
-	for (size_t k = 0; k < r->slots; k++) {
-		const struct text *one = &round->slot[k].json;
+	for (size_t k = 0; k < r->replicas; k++) {
+		const struct text *one = &round->replica[k].json;
 
 		any = any || one->size > 0;
 		text_add(out, "%c", k ? ',' : '[');
@@ -410,15 +411,15 @@ rounds_result(struct rounds *r, struct result *result, const float **scores,
 	size_t at = 0;
 
 	*result = (struct result){ .step = round->step, .attempt = 1 };
-	for (size_t k = 0; k < r->slots; k++)
-		if (round->slot[k].chosen)
-			add_result(result, &round->slot[k].result);
+	for (size_t k = 0; k < r->replicas; k++)
+		if (round->replica[k].chosen)
+			add_result(result, &round->replica[k].result);
 	result->json = list_json(r, round);
 	r->scores = mem_resize(r->scores, result->scores + 1,
 			       sizeof(*r->scores));
 	r->positive = mem_resize(r->positive, result->scores + 1, 1);
-	for (size_t k = 0; k < r->slots; k++) {
-		const struct slot *s = &round->slot[k];
+	for (size_t k = 0; k < r->replicas; k++) {
+		const struct replica *s = &round->replica[k];
 
 		if (s->result.scores == 0)
 			continue;
@@ -471,8 +472,8 @@ rounds_check(const struct rounds *r)
 		const struct round *round = &r->round[i];
 		size_t done = 0;
 
-		for (size_t k = 0; k < r->slots; k++) {
-			const struct slot *s = &round->slot[k];
+		for (size_t k = 0; k < r->replicas; k++) {
+			const struct replica *s = &round->replica[k];
 
 			done += s->done;
 			if (s->done && live(s) > 0)

@@ -1,21 +1,21 @@
 /*
- * round - the coordinator's rounds: which slots, who is at them, who counts.
+ * round - the coordinator's rounds: which replicas, who is at them, who counts.
  *
- * In a synchronous run a step is a round of so many slots.  A slot is given to
- * a worker, that is an attempt; the first one that is done is chosen, and a
- * round of which every slot has one is committed.  Two rounds are open at
- * most: the one whose turn it is, and the one after, whose slots are given out
- * ahead, so that workers read their examples and ask for values before they
- * are there.
+ * In a synchronous run a step is a round of so many replicas.  A replica is
+ * given to a worker, that is an attempt; the first one that is done is chosen,
+ * and a round of which every replica has one is committed.  Two rounds are open
+ * at most: the one whose turn it is, and the one after, whose replicas are
+ * given out ahead, so that workers read their examples and ask for values
+ * before they are there.
  *
- * A slot goes to the worker that had it last, its owner, if that one is there:
- * so each keeps to its own part of the data.  When a worker is lost its slots
- * are given out again.  Backups are spare workers that do a slot once more
- * when all but so few of a round are done: the first answer wins, and its
- * worker is the owner from then on.
+ * A replica goes to the worker that had it last, its owner, if that one is
+ * there: so each keeps to its own part of the data.  When a worker is lost its
+ * replicas are given out again.  Backups are spare workers that do a replica
+ * once more when all but so few of a round are done: the first answer wins, and
+ * its worker is the owner from then on.
  *
- * Of a slot the two newest attempts may be chosen, no older ones: that is how
- * many a server keeps (see stage).
+ * Of a replica the two newest attempts may be chosen, no older ones: that is
+ * how many a server keeps (see round_buffer).
  */
 #ifndef PS_ROUND_H
 #define PS_ROUND_H
@@ -24,38 +24,39 @@
 
 struct rounds;
 
-/* 1 to WIRE_SLOTS slots; backups: slots that may be done twice at a time. */
-struct rounds *rounds_new(size_t slots, size_t backups);
+/* 1 to WIRE_REPLICAS replicas; backups: replicas that may be done twice at a
+   time. */
+struct rounds *rounds_new(size_t replicas, size_t backups);
 void rounds_free(struct rounds *);
 
-size_t rounds_slots(const struct rounds *);
+size_t rounds_replicas(const struct rounds *);
 
-/* This worker is to have that slot, as long as it is there. */
-void rounds_own(struct rounds *, size_t slot, void *worker);
+/* This worker is to have that replica, as long as it is there. */
+void rounds_own(struct rounds *, size_t replica, void *worker);
 
 /* Is there room for another one?  Its step is to follow the last one's. */
 bool rounds_room(const struct rounds *);
 void rounds_open(struct rounds *, uint64_t step);
-/* Of the one just opened this slot has nothing to do. */
-void rounds_skip(struct rounds *, size_t slot);
+/* Of the one just opened this replica has nothing to do. */
+void rounds_skip(struct rounds *, size_t replica);
 
-/* A try at a slot. */
+/* A try at a replica. */
 struct attempt {
-	uint64_t step, slot, number;	/* number: 1 for the first */
+	uint64_t step, replica, number;	/* number: 1 for the first */
 };
 
 /*
- * Something to do for this worker: a slot of the round whose turn it is; else,
- * if it may be given one ahead, its own of the next; else, if it is spare, one
- * that is late.  false: nothing now.
+ * Something to do for this worker: a replica of the round whose turn it is;
+ * else, if it may be given one ahead, its own of the next; else, if it is
+ * spare, one that is late.  false: nothing now.
  */
 bool rounds_lease(struct rounds *, void *worker, bool ahead, bool spare,
 		  struct attempt *);
 
-/* Attempts so far at slots whose earlier ones had all come to nothing. */
+/* Attempts so far at replicas whose earlier ones had all come to nothing. */
 uint64_t rounds_retried(const struct rounds *);
 
-/* The step whose slots are given out first; WIRE_NONE: there is no round. */
+/* The step whose replicas are given out first; WIRE_NONE: there is no round. */
 uint64_t rounds_turn(const struct rounds *);
 
 /* May this attempt still be chosen? */
@@ -64,7 +65,7 @@ bool rounds_live(const struct rounds *, const void *worker,
 
 /*
  * An attempt is done.  true: it is chosen, its result and scores are copied;
- * *overtaken is another worker that is at the slot in vain, or NULL.
+ * *overtaken is another worker that is at the replica in vain, or NULL.
  */
 bool rounds_choose(struct rounds *, void *worker, const struct attempt *,
 		   const struct result *, const float *scores,
@@ -80,19 +81,19 @@ void rounds_lose(struct rounds *, const void *worker);
  */
 size_t rounds_running(const struct rounds *);
 
-/* Is every slot of the first round chosen? */
+/* Is every replica of the first round chosen? */
 bool rounds_whole(const struct rounds *);
 
 /*
- * Of the first round: its step; of each slot the chosen attempt's number, 0
+ * Of the first round: its step; of each replica the chosen attempt's number, 0
  * if there was nothing to do.
  */
 uint64_t rounds_step(const struct rounds *);
-uint64_t rounds_chosen(const struct rounds *, size_t slot);
+uint64_t rounds_chosen(const struct rounds *, size_t replica);
 
 /*
- * What the slots of the first round, which is whole, come to together: sums
- * in the order of the slots, the longest time, the largest staleness, a list
+ * What the replicas of the first round, which is whole, come to together: sums
+ * in the order of the replicas, the longest time, the largest staleness, a list
  * of what their programs gave back.  That and the scores are good until the
  * next call.
  */
@@ -109,7 +110,7 @@ void rounds_close(struct rounds *);
 void rounds_reset(struct rounds *, bool first);
 
 /*
- * Attempts at slots are numbered from here on, so that those of a round that
+ * Attempts at replicas are numbered from here on, so that those of a round that
  * begins again are newer than what servers have of it.
  */
 void rounds_number(struct rounds *, uint64_t base);

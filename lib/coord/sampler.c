@@ -14,9 +14,9 @@ sampler_new(const struct sampler_options *o, struct splits *in)
 	struct sampler *l = mem_alloc(1, sizeof(*l));
 
 	l->o = *o;
-	if (l->o.slots == 0)
-		l->o.slots = 1;
-	if (l->o.unit == 0 || l->o.slots > 1)
+	if (l->o.replicas == 0)
+		l->o.replicas = 1;
+	if (l->o.unit == 0 || l->o.replicas > 1)
 		l->o.unit = 1;
 	/* A block is whole batches. */
 	if (l->o.buffer < l->o.batch)
@@ -80,7 +80,7 @@ sampler_write_files(const struct sampler *l, struct pack *p)
 uint64_t
 sampler_steps(const struct sampler *l)
 {
-	return (batches(l) + l->o.slots - 1) / l->o.slots;
+	return (batches(l) + l->o.replicas - 1) / l->o.replicas;
 }
 
 uint64_t
@@ -107,8 +107,8 @@ find(const struct sampler *l, uint64_t epoch, uint64_t batch)
 		s.streams = l->since[i - 1].streams;
 		s.unit = l->since[i - 1].unit;
 	}
-	if (l->o.slots > 1)
-		s.streams = l->o.slots;
+	if (l->o.replicas > 1)
+		s.streams = l->o.replicas;
 	s.units = (batches(l) + s.unit - 1) / s.unit;
 	if (s.streams > s.units)
 		s.streams = s.units;
@@ -134,11 +134,12 @@ records_before(const struct sampler *l, const struct spot *s, uint64_t rank)
 }
 
 bool
-sampler_slice(const struct sampler *l, uint64_t place, uint64_t slot,
+sampler_slice(const struct sampler *l, uint64_t place, uint64_t replica,
 	      struct slice *to)
 {
 	const uint64_t epoch = sampler_epoch(l, place);
-	const uint64_t batch = place % sampler_steps(l) * l->o.slots + slot;
+	const uint64_t batch =
+		place % sampler_steps(l) * l->o.replicas + replica;
 	const struct spot s = find(l, epoch, batch);
 	const uint64_t last = (s.units - 1) % s.streams;
 	const uint64_t rank = (s.stream + s.streams - 1 - last) % s.streams;
@@ -161,7 +162,7 @@ sampler_slice(const struct sampler *l, uint64_t place, uint64_t slot,
 uint64_t
 sampler_stream(const struct sampler *l, uint64_t place)
 {
-	if (l->o.slots > 1)
+	if (l->o.replicas > 1)
 		return 0;
 	return find(l, sampler_epoch(l, place),
 		    place % sampler_steps(l)).stream;
@@ -170,7 +171,7 @@ sampler_stream(const struct sampler *l, uint64_t place)
 uint64_t
 sampler_streams(const struct sampler *l, uint64_t place)
 {
-	return l->o.slots > 1 ? 1 :
+	return l->o.replicas > 1 ? 1 :
 		find(l, sampler_epoch(l, place), 0).streams;
 }
 
@@ -182,7 +183,7 @@ sampler_run(const struct sampler *l, uint64_t place)
 	const uint64_t in_block = l->o.buffer / l->o.batch;
 	uint64_t run = s.unit - batch % s.unit;
 
-	if (l->o.slots > 1)
+	if (l->o.replicas > 1)
 		return 1;
 	if (run > in_block - s.at % in_block)
 		run = in_block - s.at % in_block;

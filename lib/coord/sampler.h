@@ -17,7 +17,7 @@
  * worker that keeps to its own reads a file from the front.  Every batch is
  * full but the very last of an epoch.
  *
- * In sync a step is a round of slots; slot s reads stream s.
+ * In sync a step is a round of replicas; replica s reads stream s.
  */
 #ifndef PS_SAMPLER_H
 #define PS_SAMPLER_H
@@ -29,7 +29,7 @@ struct sampler;
 
 struct sampler_options {
 	uint64_t seed, batch;
-	uint64_t slots;		/* of a step; 0, 1: none but the step */
+	uint64_t replicas;	/* of a step; 0, 1: none but the step */
 	uint64_t unit;		/* steps that are leased together */
 	uint64_t buffer;	/* records of a block, at least */
 	bool shuffle;
@@ -81,8 +81,8 @@ struct slice {
 	uint64_t first, size;	/* the block: records of the epoch's order */
 	uint64_t from, count;	/* of the block, in its own order */
 };
-/* false: the slot of an epoch's last step has nothing left to read. */
-bool sampler_slice(const struct sampler *, uint64_t place, uint64_t slot,
+/* false: the replica of an epoch's last step has nothing left to read. */
+bool sampler_slice(const struct sampler *, uint64_t place, uint64_t replica,
 		   struct slice *);
 
 /* Where the records of the block lie.  Free with block_release(). */

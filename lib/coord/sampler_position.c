@@ -176,7 +176,7 @@ sampler_write_position(const struct sampler *l, struct pack *p)
 		   (ranges > 0 ? 1 + 2 * ranges : 0));
 	pack_uint(p, l->o.seed);
 	pack_uint(p, l->o.batch);
-	pack_uint(p, l->o.slots);
+	pack_uint(p, l->o.replicas);
 	pack_uint(p, l->o.buffer);
 	pack_uint(p, l->o.shuffle);
 	pack_uint(p, l->in.count);
@@ -274,7 +274,7 @@ sampler_read_position(struct sampler *l, const void *data, size_t size,
 	uint64_t returned;
 
 	same = unpack_uint(&u) == l->o.batch && same;
-	same = unpack_uint(&u) == l->o.slots && same;
+	same = unpack_uint(&u) == l->o.replicas && same;
 	same = unpack_uint(&u) == l->o.buffer && same;
 	same = unpack_uint(&u) == l->o.shuffle && same;
 	same = unpack_uint(&u) == l->in.count && same;

@@ -1,7 +1,7 @@
 /*
  * scheduler - how steps are dealt out to workers: each is one worker's
- * (scheduler_async, also for ssp, which is a bound of the queue), or all have
- * a slot of it (scheduler_sync).  coord.c chooses one; all others that ask for
+ * (scheduler_async, also for ssp, which is a bound of the queue), or all have a
+ * replica of it (scheduler_sync).  coord.c chooses one; all others that ask for
  * steps, or tell what became of leases, go through it.
  */
 #ifndef PS_SCHEDULER_H

@@ -202,7 +202,7 @@ read_option(struct coord_settings *s, int c)
 	switch (c) {
 	case ACCUMULATE: o->batches = cli_uint(1, PLAN_BATCHES); break;
 	case 'b':	s->bind = optarg; break;
-	case BACKUP:	o->backup = cli_uint(0, WIRE_SLOTS); break;
+	case BACKUP:	o->backup = cli_uint(0, WIRE_REPLICAS); break;
 	case 'B':	o->batch = cli_uint(1, MAX_BATCH); break;
 	case CHECKPOINT: s->ckpt.dir = optarg; break;
 	case 'd':	add_input(s); break;
@@ -240,7 +240,7 @@ read_option(struct coord_settings *s, int c)
 	case PLAN:	s->plan_only = true; break;
 	case PRINT_TASK: s->print_task = true; break;
 	case QUEUE:	s->queue = optarg; break;
-	case REPLICAS:	o->replicas = cli_uint(1, WIRE_SLOTS); break;
+	case REPLICAS:	o->replicas = cli_uint(1, WIRE_REPLICAS); break;
 	case RESTORE:	s->restore = optarg; break;
 	case AS_IS:	s->ckpt.as_is = true; break;
 	case RESULTS:	o->results = (enum results)cli_choice(results_names);
@@ -483,7 +483,7 @@ cut_inputs(struct coord_settings *s, struct model *model, struct fail *f)
 		.batch = s->o.batch * (sync ? 1 : s->o.batches),
 		.buffer = s->shuffle ? s->shuffle : ORDERED_RECORDS,
 		.shuffle = s->shuffle > 0,
-		.slots = s->o.replicas * s->o.batches
+		.replicas = s->o.replicas * s->o.batches
 	};
 	struct splits splits;
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ATTEMPTS	2	/* kept of each slot */
+#define ATTEMPTS	2	/* kept of each replica */
 
 /* A push, with frames of its own. */
 struct staged {
@@ -15,7 +15,7 @@ struct staged {
 	struct shard_push push;
 };
 
-struct slot {
+struct replica {
 	struct staged staged[ATTEMPTS];
 	bool applied;			/* to a part that does not wait */
 };
@@ -26,8 +26,8 @@ struct round_buffer {
 	size_t server;
 	struct shard *shard;
 	uint64_t step;
-	struct slots {			/* of each part */
-		struct slot **slot;
+	struct replicas {		/* of each part */
+		struct replica **replica;
 		size_t count;
 	} *part;
 };
@@ -49,13 +49,13 @@ round_buffer_new(const struct plan *plan, const struct model *model,
 }
 
 static void
-slot_free(struct slot *slot)
+replica_free(struct replica *replica)
 {
 	for (size_t a = 0; a < ATTEMPTS; a++) {
-		free((void *)(uintptr_t)slot->staged[a].keys.data);
-		free((void *)(uintptr_t)slot->staged[a].values.data);
+		free((void *)(uintptr_t)replica->staged[a].keys.data);
+		free((void *)(uintptr_t)replica->staged[a].values.data);
 	}
-	free(slot);
+	free(replica);
 }
 
 void
@@ -65,8 +65,8 @@ round_buffer_free(struct round_buffer *s)
 		return;
 	for (size_t i = 0; i < s->plan->parts; i++) {
 		for (size_t k = 0; k < s->part[i].count; k++)
-			slot_free(s->part[i].slot[k]);
-		free(s->part[i].slot);
+			replica_free(s->part[i].replica[k]);
+		free(s->part[i].replica);
 	}
 	free(s->part);
 	free(s);
@@ -85,21 +85,21 @@ round_buffer_reset(struct round_buffer *s, uint64_t step)
 	s->step = step;
 	for (size_t i = 0; i < s->plan->parts; i++)
 		for (size_t k = 0; k < s->part[i].count; k++) {
-			struct slot *slot = s->part[i].slot[k];
+			struct replica *replica = s->part[i].replica[k];
 
-			slot->applied = false;
+			replica->applied = false;
 			for (size_t a = 0; a < ATTEMPTS; a++)
-				slot->staged[a].attempt = 0;
+				replica->staged[a].attempt = 0;
 		}
 }
 
 static bool
-slot_empty(const struct slot *slot)
+replica_empty(const struct replica *replica)
 {
 	for (size_t a = 0; a < ATTEMPTS; a++)
-		if (slot->staged[a].attempt != 0)
+		if (replica->staged[a].attempt != 0)
 			return false;
-	return !slot->applied;
+	return !replica->applied;
 }
 
 bool
@@ -107,7 +107,7 @@ round_buffer_empty(const struct round_buffer *s)
 {
 	for (size_t i = 0; i < s->plan->parts; i++)
 		for (size_t k = 0; k < s->part[i].count; k++)
-			if (!slot_empty(s->part[i].slot[k]))
+			if (!replica_empty(s->part[i].replica[k]))
 				return false;
 	return true;
 }
@@ -139,14 +139,15 @@ waits(const struct round_buffer *s, size_t part)
 	return !v->async && !v->unused;
 }
 
-static struct slot *
-reserve(struct slots *p, size_t slot)
+static struct replica *
+reserve(struct replicas *p, size_t replica)
 {
-	if (slot >= p->count)
-		p->slot = mem_resize(p->slot, slot + 1, sizeof(*p->slot));
-	while (slot >= p->count)
-		p->slot[p->count++] = mem_alloc(1, sizeof(**p->slot));
-	return p->slot[slot];
+	if (replica >= p->count)
+		p->replica = mem_resize(p->replica, replica + 1,
+					sizeof(*p->replica));
+	while (replica >= p->count)
+		p->replica[p->count++] = mem_alloc(1, sizeof(**p->replica));
+	return p->replica[replica];
 }
 
 static void
@@ -162,10 +163,10 @@ copy(struct frame *to, size_t *room, const struct frame *from)
 }
 
 static enum outcome
-keep(struct round_buffer *s, size_t part, uint64_t slot, uint64_t attempt,
+keep(struct round_buffer *s, size_t part, uint64_t replica, uint64_t attempt,
      const struct shard_push *push)
 {
-	struct staged *at = reserve(&s->part[part], slot)->staged;
+	struct staged *at = reserve(&s->part[part], replica)->staged;
 	struct staged *oldest = at;
 
 	for (size_t a = 0; a < ATTEMPTS; a++) {
@@ -187,7 +188,7 @@ keep(struct round_buffer *s, size_t part, uint64_t slot, uint64_t attempt,
 
 int
 round_buffer_push(struct round_buffer *s, size_t part, uint64_t step,
-		  uint64_t slot, uint64_t attempt,
+		  uint64_t replica, uint64_t attempt,
 		  const struct shard_push *push, enum outcome *outcome,
 		  struct fail *f)
 {
@@ -202,11 +203,11 @@ round_buffer_push(struct round_buffer *s, size_t part, uint64_t step,
 	if (waits(s, part)) {
 		if (shard_check_push(s->shard, part, push, f) < 0)
 			return -1;
-		*outcome = keep(s, part, slot, attempt, push);
+		*outcome = keep(s, part, replica, attempt, push);
 		return 0;
 	}
 
-	struct slot *at = reserve(&s->part[part], slot);
+	struct replica *at = reserve(&s->part[part], replica);
 
 	*outcome = at->applied ? OUTCOME_DUP : OUTCOME_APPLIED;
 	if (!at->applied && shard_push(s->shard, part, push, f) < 0)
@@ -218,24 +219,25 @@ round_buffer_push(struct round_buffer *s, size_t part, uint64_t step,
 /* ---- a round is committed ---- */
 
 static const struct shard_push *
-find(const struct round_buffer *s, size_t part, size_t slot, uint64_t attempt)
+find(const struct round_buffer *s, size_t part, size_t replica,
+     uint64_t attempt)
 {
-	const struct slots *p = &s->part[part];
+	const struct replicas *p = &s->part[part];
 
-	for (size_t a = 0; slot < p->count && a < ATTEMPTS; a++)
-		if (p->slot[slot]->staged[a].attempt == attempt)
-			return &p->slot[slot]->staged[a].push;
+	for (size_t a = 0; replica < p->count && a < ATTEMPTS; a++)
+		if (p->replica[replica]->staged[a].attempt == attempt)
+			return &p->replica[replica]->staged[a].push;
 	return NULL;
 }
 
 /* The chosen pushes to one part, how many; -1: they are not all here. */
 static int
 find_all(const struct round_buffer *s, size_t part, const uint64_t *attempt,
-	 struct shard_push *slot, size_t slots, struct fail *f)
+	 struct shard_push *replica, size_t replicas, struct fail *f)
 {
 	int count = 0;
 
-	for (size_t k = 0; k < slots; k++) {
+	for (size_t k = 0; k < replicas; k++) {
 		const struct shard_push *push = find(s, part, k, attempt[k]);
 
 		if (attempt[k] == 0)
@@ -245,17 +247,17 @@ find_all(const struct round_buffer *s, size_t part, const uint64_t *attempt,
 				    "attempt %llu, is not staged", k,
 				    (unsigned long long)s->step,
 				    (unsigned long long)attempt[k]);
-		slot[count++] = *push;
+		replica[count++] = *push;
 	}
 	return count;
 }
 
 /* All parts are looked for before one is changed. */
 static int
-apply(struct round_buffer *s, const uint64_t *attempt, size_t slots,
+apply(struct round_buffer *s, const uint64_t *attempt, size_t replicas,
       struct fail *f)
 {
-	struct shard_push *slot = mem_alloc(slots, sizeof(*slot));
+	struct shard_push *replica = mem_alloc(replicas, sizeof(*replica));
 	int status = 0;
 
 	for (int pass = 0; pass < 2; pass++)
@@ -263,12 +265,13 @@ apply(struct round_buffer *s, const uint64_t *attempt, size_t slots,
 			if (s->plan->part[i].server != s->server ||
 			    !waits(s, i))
 				continue;
-			status = find_all(s, i, attempt, slot, slots, f);
+			status = find_all(s, i, attempt, replica, replicas, f);
 			if (status > 0 && pass == 1)
-				status = shard_push_slots(s->shard, i, slot,
-							  (size_t)status, f);
+				status = shard_push_replicas(s->shard, i,
+							     replica,
+							     (size_t)status, f);
 		}
-	free(slot);
+	free(replica);
 	return status < 0 ? -1 : 0;
 }
 
@@ -277,7 +280,7 @@ round_buffer_commit(struct round_buffer *s, uint64_t step,
 		    const struct frame *attempts, struct fail *f)
 {
 	struct unpack u = unpack_from(attempts->data, attempts->size);
-	const uint32_t slots = unpack_array(&u);
+	const uint32_t replicas = unpack_array(&u);
 	uint64_t *attempt;
 	bool some = false;
 	int status;
@@ -289,14 +292,14 @@ round_buffer_commit(struct round_buffer *s, uint64_t step,
 			    "but it is the turn of step %llu",
 			    (unsigned long long)step,
 			    (unsigned long long)s->step);
-	if (u.bad || slots == 0 || slots > WIRE_SLOTS)
+	if (u.bad || replicas == 0 || replicas > WIRE_REPLICAS)
 		return fail(f, FAIL_PROTOCOL, "malformed COMMIT");
-	attempt = mem_alloc(slots, sizeof(*attempt));
-	for (size_t k = 0; k < slots; k++) {
+	attempt = mem_alloc(replicas, sizeof(*attempt));
+	for (size_t k = 0; k < replicas; k++) {
 		attempt[k] = unpack_uint(&u);
 		some = some || attempt[k] > 0;
 	}
-	status = unpack_ok(&u) && some ? apply(s, attempt, slots, f) :
+	status = unpack_ok(&u) && some ? apply(s, attempt, replicas, f) :
 		fail(f, FAIL_PROTOCOL, "malformed COMMIT");
 	free(attempt);
 	if (status == 0)

@@ -1,16 +1,16 @@
 /*
  * round_buffer - one server's side of rounds: pushes that wait to be committed.
  *
- * In a synchronous run a step is a round of slots.  A push says which slot
- * and which attempt at it; it is kept here, and when the coordinator says
- * which attempt of each slot counts, they are added up in the order of the
- * slots and applied as one.  Parts of variables that wait for no round
- * (mode async) are applied as they come, once for each slot.
+ * In a synchronous run a step is a round of replicas.  A push says which
+ * replica and which attempt at it; it is kept here, and when the coordinator
+ * says which attempt of each replica counts, they are added up in the order of
+ * the replicas and applied as one.  Parts of variables that wait for no round
+ * (mode async) are applied as they come, once for each replica.
  *
  * Only one round is open on a server at a time: the values for the next are
- * not given away before this one has been applied.  Of each slot the two
+ * not given away before this one has been applied.  Of each replica the two
  * newest attempts are kept, which are those that the coordinator may choose
- * from.  So the memory is bounded by twice the gradients of all slots.
+ * from.  So the memory is bounded by twice the gradients of all replicas.
  */
 #ifndef PS_ROUND_BUFFER_H
 #define PS_ROUND_BUFFER_H
@@ -43,17 +43,17 @@ bool round_buffer_advance(struct round_buffer *, uint64_t mark,
 void round_buffer_reset(struct round_buffer *, uint64_t step);
 
 /*
- * A push of a slot of the round (below WIRE_SLOTS), and what became of it:
- * STAGED, or APPLIED if its part does not wait; DUP if its round is over or
- * it has been applied; VOID if newer attempts are there; LATER if it is not
- * yet its round's turn.  A repeat is answered the same.  -1 as shard_push().
+ * A push of a replica of the round (below WIRE_REPLICAS), and what became of
+ * it: STAGED, or APPLIED if its part does not wait; DUP if its round is over or
+ * it has been applied; VOID if newer attempts are there; LATER if it is not yet
+ * its round's turn.  A repeat is answered the same.  -1 as shard_push().
  */
 int round_buffer_push(struct round_buffer *, size_t part, uint64_t step,
-		      uint64_t slot, uint64_t attempt,
+		      uint64_t replica, uint64_t attempt,
 		      const struct shard_push *, enum outcome *, struct fail *);
 
 /*
- * The attempts of each slot, as COMMIT carries them, 0 if it had nothing to
+ * The attempts of each replica, as COMMIT carries them, 0 if it had nothing to
  * do: apply them to all parts
  * that wait, and stand at the next step.  A round that is over is not
  * committed again.  FAIL_PROTOCOL, and nothing has changed, if one of them is

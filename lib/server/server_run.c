@@ -439,11 +439,11 @@ server_run_pull(struct server_run *r, const struct message *m,
 
 /* ---- pushes ---- */
 
-/* A push of a slot: it is staged, or applied if its part does not wait. */
+/* A push of a replica: it is staged, or applied if its part does not wait. */
 static int
-take_slot(struct server_run *r, const struct message *m,
-	  const struct shard_push *push, enum outcome *outcome,
-	  struct fail *f)
+take_replica(struct server_run *r, const struct message *m,
+	     const struct shard_push *push, enum outcome *outcome,
+	     struct fail *f)
 {
 	if (*outcome != OUTCOME_VOID &&
 	    round_buffer_push(r->round_buffer, m->push.part, m->push.step,
@@ -483,7 +483,7 @@ apply(struct server_run *r, const struct message *m,
 	enum outcome outcome = dedup_judge(r->dedup, m->push.part,
 					   m->push.step);
 
-	if ((m->push.attempt > 0 ? take_slot(r, m, &push, &outcome, f) :
+	if ((m->push.attempt > 0 ? take_replica(r, m, &push, &outcome, f) :
 	     take_step(r, m, &push, outcome, f)) < 0)
 		return -1;
 	out->values.outcome = outcome;
@@ -511,7 +511,7 @@ check_push(struct server_run *r, const struct message *m, struct fail *f)
 	if (!isfinite(rate))
 		return fail(f, FAIL_PROTOCOL, "a learning rate of %g",
 			    (double)rate);
-	if (m->push.slot >= WIRE_SLOTS)
+	if (m->push.slot >= WIRE_REPLICAS)
 		return fail(f, FAIL_PROTOCOL, "there is no slot %llu",
 			    (unsigned long long)m->push.slot);
 	return m->kind == MESSAGE_PUSHPULL ?

@@ -618,8 +618,8 @@ add_slots(struct shard *s, size_t n, struct slot_reader *r, size_t slots,
 }
 
 int
-shard_push_slots(struct shard *s, size_t n, const struct shard_push *slot,
-		 size_t slots, struct fail *f)
+shard_push_replicas(struct shard *s, size_t n, const struct shard_push *slot,
+		    size_t slots, struct fail *f)
 {
 	struct slot_reader *r = mem_alloc(slots, sizeof(*r));
 	uint64_t examples = 0;

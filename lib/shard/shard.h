@@ -90,9 +90,9 @@ int shard_check_push(struct shard *, size_t part, const struct shard_push *,
  * values must be aligned if they are floats; rate and step are those of the
  * first.  FAIL_DATA if the sum is not finite; nothing is applied then.
  */
-int shard_push_slots(struct shard *, size_t part,
-		     const struct shard_push *slot, size_t slots,
-		     struct fail *);
+int shard_push_replicas(struct shard *, size_t part,
+			const struct shard_push *slot, size_t slots,
+			struct fail *);
 
 /*
  * Everything as it is now, by reference: what is written from then on is

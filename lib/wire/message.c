@@ -123,7 +123,8 @@ message_table(void)
 	uint64_t hash;
 
 	text_add(&all, "%d %zu %d %d %d %d %d\n", WIRE_MEANING, WIRE_FRAME,
-		 MESSAGE_BLOB, WIRE_SLOTS, WIRE_RECALL, OUTCOME_GONE, CODECS);
+		 MESSAGE_BLOB, WIRE_REPLICAS, WIRE_RECALL, OUTCOME_GONE,
+		 CODECS);
 	for (size_t i = 1; i < MESSAGE_KINDS; i++) {
 		const struct shape_of *s = &shapes[i];
 

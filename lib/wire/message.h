@@ -30,7 +30,7 @@
 #define MESSAGE_FRAMES	4
 #define MESSAGE_BLOB	512		/* bytes, at most */
 
-#define WIRE_SLOTS	4096		/* of a round, at most */
+#define WIRE_REPLICAS	4096		/* of a round, at most */
 #define WIRE_RECALL	256		/* bytes of a pull's keys, from which
 					   on a server remembers them */
 

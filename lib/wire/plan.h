@@ -116,8 +116,8 @@ struct plan_bags {		/* model_expect() was told by: */
 };
 struct plan_steps {
 	uint64_t batch, batches;	/* examples of one, and of a step */
-	uint64_t slots, backup;	/* of a round; 0: there is none, or nobody
-				   knows how many it has */
+	uint64_t replicas, backup;	/* of a round; 0: there is none, or
+					   nobody knows how many it has */
 	struct plan_bags bags;
 };
 struct text;

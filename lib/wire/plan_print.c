@@ -112,13 +112,13 @@ static void
 print_round(struct text *out, const struct plan_steps *s,
 	    const struct load *all)
 {
-	if (s->slots == 0)
+	if (s->replicas == 0)
 		return;
 	text_add(out, "a round of %llu steps, %llu examples, pulls and pushes "
-		 "%s%llu bytes each way%s", (unsigned long long)s->slots,
-		 (unsigned long long)(s->slots * s->batches * s->batch),
+		 "%s%llu bytes each way%s", (unsigned long long)s->replicas,
+		 (unsigned long long)(s->replicas * s->batches * s->batch),
 		 all->open ? "" : "at most ",
-		 (unsigned long long)(s->slots * all->step),
+		 (unsigned long long)(s->replicas * all->step),
 		 all->open ? ", and rows" : "");
 	if (s->backup > 0)
 		text_add(out, ", and %llu more if %llu of them are computed "

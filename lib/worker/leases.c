@@ -130,11 +130,11 @@ report_done(struct leases *ls, struct held *h)
 	forget_results(h);
 }
 
-/* It is over, if nothing of it is in flight: a slot is given back. */
+/* It is over, if nothing of it is in flight: a replica is given back. */
 static void
 end_lease(struct leases *ls, struct held *h)
 {
-	if (h->in_flight == 0 && (h->count > 0 || h->lease.slots > 0))
+	if (h->in_flight == 0 && (h->count > 0 || h->lease.replicas > 0))
 		report_done(ls, h);
 }
 
@@ -232,8 +232,8 @@ leases_take(struct leases *ls, const struct message *m, bool declined)
 	l->learning_rate = message_float(m->lease.rate);
 	l->pass = ls->more_pass = m->lease.pass;
 	ls->more = m->lease.more != 0;
-	l->slot = m->lease.slot;
-	l->slots = m->lease.slots;
+	l->replica = m->lease.slot;
+	l->replicas = m->lease.slots;
 	l->server = m->lease.server;
 	l->from = m->lease.from;
 	keep_frame(&l->blocks, m, 0, frames);
@@ -242,7 +242,7 @@ leases_take(struct leases *ls, const struct message *m, bool declined)
 	h->cancelled = declined;	/* it will come back */
 	forget_results(h);
 	ls->count++;
-	if (declined && l->slots > 0)
+	if (declined && l->replicas > 0)
 		report_done(ls, h);	/* a round waits for it */
 	return true;
 }
@@ -318,7 +318,7 @@ leases_next(const struct leases *ls, uint64_t *step)
 
 		if (!lease_has_more(&h->lease) || h->cancelled)
 			continue;
-		if (!next || (h->lease.slots > 0 && h->next < next->next))
+		if (!next || (h->lease.replicas > 0 && h->next < next->next))
 			next = h;
 	}
 	if (next)

@@ -18,7 +18,7 @@
 struct lease {
 	uint64_t id, first, end, attempt, batch, pass, server;
 	float learning_rate;
-	uint64_t slot, slots;		/* of a round; slots 0: of none */
+	uint64_t replica, replicas;	/* of a round; replicas 0: of none */
 	struct text blocks, after;	/* of the coordinator's data */
 	uint64_t from;			/* the first step's, in the block */
 	struct text step, args;		/* what a program is told, with a NUL

@@ -176,7 +176,7 @@ pipeline_is_over(const struct pipeline *p)
 {
 	for (size_t i = 0; i < IN_FLIGHT; i++)
 		if (p->step[i].stage != STAGE_NONE &&
-		    (!p->step[i].lease || p->step[i].lease->slots == 0))
+		    (!p->step[i].lease || p->step[i].lease->replicas == 0))
 			return false;
 	return true;
 }
@@ -251,7 +251,7 @@ pipeline_put_back(struct pipeline *p, struct batch *batch)
 static bool
 reads_its_own(const struct pipeline *p, const struct lease *l)
 {
-	return l->slots > 0 || p->o.leased_data;
+	return l->replicas > 0 || p->o.leased_data;
 }
 
 /* Give the batch that was read to the next step of a lease, or prefetch. */
@@ -327,7 +327,7 @@ pass_batch_on(struct pipeline *p, const struct lease *to)
 }
 
 /*
- * What waits for the round before its own gives way to a slot of that one,
+ * What waits for the round before its own gives way to a replica of that one,
  * as when another worker died, or is late: or they would wait for each other
  * for ever.
  */
@@ -343,9 +343,9 @@ make_way(struct pipeline *p, uint64_t now_us)
 	if (next && reads_its_own(p, next) && !has &&
 	    batches_have(p->o.batches, &id))
 		pass_batch_on(p, next);
-	else if (has && next && has->slots > 0 && has != next && !aside)
+	else if (has && next && has->replicas > 0 && has != next && !aside)
 		begin(p, has, now_us);
-	if (!waits || !waits->lease || waits->lease->slots == 0 ||
+	if (!waits || !waits->lease || waits->lease->replicas == 0 ||
 	    at_stage(p, STAGE_PUSHING))
 		return;
 	if (!lease_is_cancelled(waits->lease) &&
@@ -409,7 +409,7 @@ may_pull(const struct pipeline *p)
 
 		if (s->stage != STAGE_PULLED)
 			continue;
-		if (s->lease && s->lease->slots > 0)
+		if (s->lease && s->lease->replicas > 0)
 			return step <= s->step;
 		pulled++;
 	}
@@ -446,8 +446,8 @@ exchange(struct pipeline *p, struct inflight *push, struct inflight *pull,
 		x.step = push->step;
 		x.examples = push->result.examples;
 		x.learning_rate = l->learning_rate;
-		x.slot = l->slot;
-		x.attempt = l->slots > 0 ? l->attempt : 0;
+		x.replica = l->replica;
+		x.attempt = l->replicas > 0 ? l->attempt : 0;
 		x.server = l->server;
 		x.version = push->version;
 		push->stage = STAGE_PUSHING;
@@ -458,7 +458,7 @@ exchange(struct pipeline *p, struct inflight *push, struct inflight *pull,
 		pull->stage = STAGE_PULLING;
 		if (pull->lease)
 			pull->pass = pull->lease->pass;
-		if (pull->lease && pull->lease->slots > 0)
+		if (pull->lease && pull->lease->replicas > 0)
 			x.after = pull->step;
 	}
 	client_exchange(p->o.client, &x, now);
@@ -523,7 +523,7 @@ next_exchange(struct pipeline *p, uint64_t now, uint64_t now_us)
 		return;
 	push = next_push(p);
 	/* A round waits for this push: nothing is to hold up its answer. */
-	pull = push && push->lease->slots > 0 ? NULL : next_pull(p, now_us);
+	pull = push && push->lease->replicas > 0 ? NULL : next_pull(p, now_us);
 	if (pull && client_check_pull(p->o.client, pull->compute,
 				      &pull->why) < 0) {
 		pull->stage = STAGE_PULLED;	/* it fails in its turn */
@@ -565,14 +565,14 @@ check_pulled(const struct pipeline *p, struct inflight *s)
 }
 
 /*
- * A gradient is to be finite as it travels, and where those of the slots of a
- * round are added up: by then the step counts, and other servers have it.
+ * A gradient is to be finite as it travels, and where those of the replicas of
+ * a round are added up: by then the step counts, and other servers have it.
  * Half of what there is room for is left for what is rounded.
  */
 static int
 check_clipped(const struct pipeline *p, struct inflight *s)
 {
-	const uint64_t slots = s->lease->slots;
+	const uint64_t replicas = s->lease->replicas;
 	const struct codec *codec = p->o.plan->codec;
 	const float most = codec->most;
 	const char *name = compute_beyond(s->compute, most);
@@ -581,12 +581,12 @@ check_clipped(const struct pipeline *p, struct inflight *s)
 		return fail(&s->why, FAIL_DATA, "the gradient of %s is "
 			    "too large for %s" COMPUTE_ADVICE, name,
 			    codec->name);
-	name = slots < 2 ? NULL :
-		compute_beyond(s->compute, most / (2 * (float)slots));
+	name = replicas < 2 ? NULL :
+		compute_beyond(s->compute, most / (2 * (float)replicas));
 	return !name ? 0 :
 		fail(&s->why, FAIL_DATA, "the gradient of %s is too large "
 		     "for a sum over %llu replicas" COMPUTE_ADVICE, name,
-		     (unsigned long long)slots);
+		     (unsigned long long)replicas);
 }
 
 /* All batches of a step: a sum that is finite, clipped. */
@@ -597,7 +597,7 @@ train_batches(struct pipeline *p, struct inflight *s)
 	const struct accumulation how = {
 		.batch = &s->batch, .size = s->lease->batch / batches,
 		.seed = p->o.plan->seed ^ (s->step + 1),
-		.first = s->lease->slot * batches
+		.first = s->lease->replica * batches
 	};
 
 	return accumulate_train(p->accumulator, s->compute, &how, s->state,
@@ -611,7 +611,7 @@ train_batch(struct pipeline *p, struct inflight *s)
 	compute_step(s->compute, s->step, s->lease->args.size > 0 ?
 		     s->lease->args.data : NULL);
 	compute_train(s->compute, p->o.plan->seed ^ (s->step + 1) ^
-		      s->lease->slot << 40, s->state);
+		      s->lease->replica << 40, s->state);
 	if (compute_check(s->compute, &s->why) < 0)
 		return -1;
 	compute_clip(s->compute);

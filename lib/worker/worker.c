@@ -593,7 +593,7 @@ worker_next(struct worker *w)
 
 	if (!l || worker_want(w) == 0)
 		return NULL;
-	w->wanted = (struct worker_next){ step, l->slot, l->slots,
+	w->wanted = (struct worker_next){ step, l->replica, l->replicas,
 					  l->attempt, l->batch };
 	return &w->wanted;
 }
@@ -645,7 +645,7 @@ worker_slice(const struct worker *w, size_t k, struct worker_slice *s)
 	if (!l || !lease_block(l, k, &s->block))
 		return false;
 	s->from = l->from + (step - l->first) * l->batch;
-	s->count = l->slots > 0 ? l->batch / w->run.plan.batches : l->batch;
+	s->count = l->replicas > 0 ? l->batch / w->run.plan.batches : l->batch;
 	return true;
 }
 

@@ -36,7 +36,7 @@ struct worker_options {
 	uint64_t lease_ms;		/* then who says nothing hangs */
 	uint64_t life;			/* random, new for every start */
 	uint64_t index;			/* of the task; WIRE_NONE: any */
-	bool assigned;			/* a batch is for one step and slot
+	bool assigned;			/* a batch is for one step and replica
 					   alone; see worker_next() */
 	uint64_t prefetch;		/* pull for so many steps, 0 or 1,
 					   before the one that is computed */
@@ -92,7 +92,8 @@ size_t worker_want(const struct worker *);
  * of the worker.
  */
 struct worker_next {
-	uint64_t step, slot, slots, attempt, batch;	/* slots: 0: none */
+	/* replicas: 0: none */
+	uint64_t step, replica, replicas, attempt, batch;
 };
 const struct worker_next *worker_next(struct worker *);
 
@@ -111,11 +112,11 @@ void worker_exhausted(struct worker *, uint64_t records);
 bool worker_put_back(struct worker *, struct batch *);
 
 /*
- * With data of the coordinator's: the next step wants count records, or as
- * many as there are, of a block (see data/block) from its record number from
- * on, in the block's order.  In a round that goes for each batch of the slot:
- * of k-th the k-th slice, false if there is none.  Frames are good until the
- * next message.
+ * With data of the coordinator's: the next step wants count records, or as many
+ * as there are, of a block (see data/block) from its record number from on, in
+ * the block's order.  In a round that goes for each batch of the replica: of
+ * k-th the k-th slice, false if there is none.  Frames are good until the next
+ * message.
  */
 struct worker_slice {
 	struct frame block;

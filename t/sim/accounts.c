@@ -161,7 +161,7 @@ meets_all(const struct accounts *a, uint64_t step, const char *line)
 		LOSS_OF_A_STEP * (double)step;
 }
 
-/* In rounds of each slot that had something to do, else of the step. */
+/* In rounds of each replica that had something to do, else of the step. */
 static bool
 gives_back(const struct accounts *a, size_t owner, size_t id,
 	   const char *line)

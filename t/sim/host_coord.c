@@ -39,7 +39,7 @@ make_ledger(const struct scenario *s)
 		.seed = s->seed, .unit = s->o.pack,
 		.batch = s->o.batch * (sync ? 1 : s->o.batches),
 		.buffer = s->shuffle ? 10 : 20, .shuffle = s->shuffle,
-		.slots = sync ? s->o.replicas * s->o.batches : 0
+		.replicas = sync ? s->o.replicas * s->o.batches : 0
 	};
 	struct splits splits = { .files = s->files, .count = s->files };
 	char name[24];

@@ -141,7 +141,7 @@ void scenario_release(struct scenario *);
    nobody could go on. */
 bool scenario_fits(const struct scenario *, enum fault_kind, int node);
 
-/* Records that a step reads, all its slots together, when all are full. */
+/* Records that a step reads, all its replicas together, when all are full. */
 uint64_t scenario_step_records(const struct scenario *);
 
 /* What is asked, by the coordinator's own input (0) or a submitter (from 1). */

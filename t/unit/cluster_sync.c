@@ -1,5 +1,5 @@
 /*
- * Whole clusters in rounds, over wires in memory: the examples of a slot are
+ * Whole clusters in rounds, over wires in memory: the examples of a replica are
  * a function of its step and number, as a sampler gives them out, and so the
  * weights in the end are the same to the last bit: whoever was first, whoever
  * was killed on the way, and for any number of servers; with either codec; and
@@ -17,7 +17,7 @@
 #define SERVERS		5
 #define FIRST_WORKER	8
 #define STEPS		12
-#define SLOTS		3
+#define REPLICAS		3
 #define MAX_EVENTS	200000
 #define FLOATS		256
 
@@ -30,7 +30,7 @@ static const char model[] =
 
 static struct model_fixture fixture;
 static const struct codec *codec = &codec_float32;
-static uint64_t replicas = SLOTS, batches = 1;
+static uint64_t replicas = REPLICAS, batches = 1;
 static float first[CODECS + 1][FLOATS];	/* the weights of the first seed */
 static bool known[CODECS + 1];	/* of a codec, or of full batches */
 static char *endpoint[SERVERS] = { (char *)"node:1", (char *)"node:2",
@@ -84,14 +84,14 @@ end_worker(struct cluster *c, int node)
 static bool
 are_full(void)
 {
-	return replicas * batches != SLOTS;
+	return replicas * batches != REPLICAS;
 }
 
 /* The examples of a batch; some have fewer than others. */
 static void
 add_batch(const struct worker_next *next, uint64_t number)
 {
-	struct rng rng = { .seed = next->step * SLOTS + number + 99 };
+	struct rng rng = { .seed = next->step * REPLICAS + number + 99 };
 	const uint64_t count = are_full() ? next->batch / batches :
 		1 + (next->step + number) % 4;
 
@@ -99,7 +99,7 @@ add_batch(const struct worker_next *next, uint64_t number)
 		fixture_add_example(&fixture, &rng);
 }
 
-/* ... and of a slot. */
+/* ... and of a replica. */
 static void
 fill(struct batch *b, const struct worker_next *next)
 {
@@ -109,7 +109,7 @@ fill(struct batch *b, const struct worker_next *next)
 	fixture.batch = *b;
 	batch_reset(&fixture.batch);
 	for (uint64_t k = 0; k < batches; k++)
-		add_batch(next, next->slot * batches + k);
+		add_batch(next, next->replica * batches + k);
 	*b = fixture.batch;
 	fixture.batch = own;
 }

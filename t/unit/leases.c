@@ -128,7 +128,8 @@ takes_call(const void *call, size_t size, size_t blocks)
 	return leases_take(leases, &m, false);
 }
 
-/* A slot of two batches has two blocks in a frame, and the two after them. */
+/* A replica of two batches has two blocks in a frame, and the two after them.
+   */
 static void
 test_blocks(void)
 {
@@ -236,9 +237,9 @@ test_failed(void)
 	end();
 }
 
-/* Rounds: the lowest step comes first, and a slot is always given back. */
+/* Rounds: the lowest step comes first, and a replica is always given back. */
 static void
-test_slots(void)
+test_replicas(void)
 {
 	struct message m = lease(1, 30, 1);
 	const struct lease *l;
@@ -332,7 +333,7 @@ main(void)
 	test_call();
 	test_cancel();
 	test_failed();
-	test_slots();
+	test_replicas();
 	test_end();
 	test_term();
 	test_refused();

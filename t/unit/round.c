@@ -1,4 +1,4 @@
-/* A coordinator's rounds: who gets which slot, and which attempt counts. */
+/* A coordinator's rounds: who gets which replica, and which attempt counts. */
 #include "base/mem.h"
 #include "base/rng.h"
 #include "coord/round.h"
@@ -16,10 +16,10 @@ static struct attempt a;
 
 /* Is this what worker n is given? */
 static bool
-gives(struct rounds *r, int n, uint64_t step, uint64_t slot, uint64_t number)
+gives(struct rounds *r, int n, uint64_t step, uint64_t replica, uint64_t number)
 {
 	return rounds_lease(r, W(n), true, true, &a) && a.step == step &&
-		a.slot == slot && a.number == number;
+		a.replica == replica && a.number == number;
 }
 
 static bool
@@ -29,12 +29,12 @@ nothing(struct rounds *r, int n)
 }
 
 static struct attempt
-try(uint64_t step, uint64_t slot, uint64_t number)
+try(uint64_t step, uint64_t replica, uint64_t number)
 {
-	return (struct attempt){ step, slot, number };
+	return (struct attempt){ step, replica, number };
 }
 
-/* What the programs of slots give back. */
+/* What the programs of replicas give back. */
 static const struct frame given[] = {
 	{ "{\"a\":1}", 7, NULL }, { NULL, 0, NULL }, { "2", 1, NULL }
 };
@@ -43,14 +43,15 @@ static const struct frame given[] = {
 static bool
 done(struct rounds *r, int n, struct attempt at, int overtaken)
 {
-	const struct result result = { .examples = 4 + at.slot,
-				       .loss = (double)at.slot + .25,
-				       .staleness = at.slot,
-				       .microseconds = 9 - at.slot,
+	const struct result result = { .examples = 4 + at.replica,
+				       .loss = (double)at.replica + .25,
+				       .staleness = at.replica,
+				       .microseconds = 9 - at.replica,
 				       .metrics = 1, .sum[0][0] = 1,
-				       .scores = 2, .json = given[at.slot % 3]
+				       .scores = 2,
+				       .json = given[at.replica % 3]
 	};
-	const float scores[] = { (float)at.slot, (float)at.number };
+	const float scores[] = { (float)at.replica, (float)at.number };
 	const unsigned char positive[] = { 1, 0 };
 	void *other;
 
@@ -60,9 +61,9 @@ done(struct rounds *r, int n, struct attempt at, int overtaken)
 }
 
 static struct rounds *
-begin(size_t slots, size_t backups)
+begin(size_t replicas, size_t backups)
 {
-	struct rounds *r = rounds_new(slots, backups);
+	struct rounds *r = rounds_new(replicas, backups);
 
 	rounds_open(r, 10);
 	rounds_open(r, 11);
@@ -70,11 +71,11 @@ begin(size_t slots, size_t backups)
 }
 
 static void
-slots_and_owners(void)
+replicas_and_owners(void)
 {
 	struct rounds *r = begin(2, 0);
 
-	ok(!rounds_room(r) && rounds_slots(r) == 2 && rounds_turn(r) == 10);
+	ok(!rounds_room(r) && rounds_replicas(r) == 2 && rounds_turn(r) == 10);
 	ok(gives(r, 1, 10, 0, 1) && gives(r, 2, 10, 1, 1));
 	ok(nothing(r, 3));
 	ok(gives(r, 2, 11, 1, 1));
@@ -134,7 +135,7 @@ losses(void)
 }
 
 static void
-empty_slots(void)
+empty_replicas(void)
 {
 	struct rounds *r = begin(3, 0);
 
@@ -169,7 +170,7 @@ backups(void)
 	named(gives(r, 4, 11, 2, 1), "and its worker owns the slot");
 	rounds_free(r);
 
-	/* Of a slot the two newest count. */
+	/* Of a replica the two newest count. */
 	r = begin(1, 1);
 	ok(gives(r, 1, 10, 0, 1) && gives(r, 2, 10, 0, 2));
 	rounds_lose(r, W(2));
@@ -206,13 +207,13 @@ sums(void)
 	rounds_free(r);
 }
 
-/* Whoever is lost, every round comes to its end and each slot counts once. */
+/* Whoever is lost, every round ends and each replica counts once. */
 static bool
 chaos(uint64_t seed)
 {
 	struct rng rng = { .seed = seed };
-	const size_t slots = 1 + rng_below(&rng, 5);
-	struct rounds *r = rounds_new(slots, rng_below(&rng, 3));
+	const size_t replicas = 1 + rng_below(&rng, 5);
+	struct rounds *r = rounds_new(replicas, rng_below(&rng, 3));
 	struct { int n; struct attempt at; } held[64];
 	uint64_t step = 0, closed = 0, chosen = 0;
 	size_t count = 0;
@@ -248,11 +249,11 @@ chaos(uint64_t seed)
 			closed++;
 		}
 	}
-	for (size_t k = 0; k < slots; k++)	/* of rounds still open */
+	for (size_t k = 0; k < replicas; k++)	/* of rounds still open */
 		chosen -= rounds_chosen(r, k) != 0;
 	rounds_free(r);
-	return closed == 50 && chosen >= 50 * slots &&
-		chosen <= 51 * slots;
+	return closed == 50 && chosen >= 50 * replicas &&
+		chosen <= 51 * replicas;
 }
 
 int
@@ -260,9 +261,9 @@ main(void)
 {
 	bool good = true;
 
-	slots_and_owners();
+	replicas_and_owners();
 	losses();
-	empty_slots();
+	empty_replicas();
 	backups();
 	sums();
 	for (uint64_t seed = 1; seed <= 200; seed++)

@@ -1,7 +1,7 @@
 /*
  * Rounds on servers: whatever comes in whichever order, and on however many
  * servers, the sum is that of the chosen attempts in the order of their
- * slots, to the last bit.
+ * replicas, to the last bit.
  */
 #include "server/round_buffer.h"
 
@@ -11,7 +11,7 @@
 #include "tap.h"
 
 #define ROWS	40
-#define SLOTS	4
+#define REPLICAS	4
 #define SERVERS	5
 
 static const char model[] =
@@ -78,21 +78,21 @@ round_off(float x)
 	return x;
 }
 
-/* A gradient: a function of slot, attempt, variable and element alone. */
+/* A gradient: a function of replica, attempt, variable and element alone. */
 static float
-gradient(size_t slot, uint64_t attempt, size_t variable, size_t element)
+gradient(size_t replica, uint64_t attempt, size_t variable, size_t element)
 {
-	struct rng rng = { .seed = slot * 1000003 + attempt * 7919 +
+	struct rng rng = { .seed = replica * 1000003 + attempt * 7919 +
 			   variable * 131 + element * 17 };
 
-	return round_off(fixture_random(&rng) * (slot == 1 ? 1e4f : 1e-3f));
+	return round_off(fixture_random(&rng) * (replica == 1 ? 1e4f : 1e-3f));
 }
 
-/* The rows of a table that a slot has met. */
+/* The rows of a table that a replica has met. */
 static bool
-met(size_t slot, size_t row)
+met(size_t replica, size_t row)
 {
-	return (row * 7 + slot * 3) % 5 < 2;
+	return (row * 7 + replica * 3) % 5 < 2;
 }
 
 struct push {
@@ -103,7 +103,7 @@ struct push {
 };
 
 static void
-make_push(struct push *p, const struct plan *plan, size_t part, size_t slot,
+make_push(struct push *p, const struct plan *plan, size_t part, size_t replica,
 	  uint64_t attempt)
 {
 	const struct part *of = &plan->part[part];
@@ -117,12 +117,12 @@ make_push(struct push *p, const struct plan *plan, size_t part, size_t slot,
 
 		for (size_t k = piece->first; k < piece->first + piece->count;
 		     k++) {
-			if (piece->table && !met(slot, k))
+			if (piece->table && !met(replica, k))
 				continue;
 			if (piece->table)
 				row[rows++] = k;
 			for (size_t j = 0; j < piece->width; j++)
-				p->value[n++] = gradient(slot, attempt,
+				p->value[n++] = gradient(replica, attempt,
 					piece->variable,
 					k * piece->width + j);
 		}
@@ -133,20 +133,20 @@ make_push(struct push *p, const struct plan *plan, size_t part, size_t slot,
 	codec->encode(p->sent, p->value, codec_elements(n));
 	p->value_frame = (struct frame){ p->sent, codec_size(codec, n), NULL };
 	p->push = (struct shard_push){ &p->key_frame, &p->value_frame,
-				       3 + slot, 0, 7, codec };
+				       3 + replica, 0, 7, codec };
 }
 
 static enum outcome
-push_to(struct fleet_of *fl, size_t part, uint64_t step, size_t slot,
+push_to(struct fleet_of *fl, size_t part, uint64_t step, size_t replica,
 	uint64_t attempt)
 {
 	static struct push p;
 	enum outcome outcome = OUTCOME_NONE;
 	struct fail f;
 
-	make_push(&p, &fl->plan, part, slot, attempt);
+	make_push(&p, &fl->plan, part, replica, attempt);
 	if (round_buffer_push(fl->round_buffer[fl->plan.part[part].server],
-			      part, step, slot, attempt, &p.push, &outcome,
+			      part, step, replica, attempt, &p.push, &outcome,
 			      &f) < 0)
 		return OUTCOME_NONE;
 	return outcome;
@@ -159,11 +159,11 @@ async_part(const struct fleet_of *fl, size_t part)
 			    .variable].async;
 }
 
-/* Every slot and two attempts, in an order drawn from a seed. */
+/* Every replica and two attempts, in an order drawn from a seed. */
 static bool
 push_all(struct fleet_of *fl, uint64_t seed)
 {
-	const size_t count = fl->plan.parts * SLOTS * 2;
+	const size_t count = fl->plan.parts * REPLICAS * 2;
 	size_t *order = mem_alloc(count, sizeof(*order));
 	struct rng rng = { .seed = seed };
 	bool good = true;
@@ -175,9 +175,9 @@ push_all(struct fleet_of *fl, uint64_t seed)
 		order[j] = i;
 	}
 	for (size_t i = 0; i < count; i++) {
-		const size_t part = order[i] / (SLOTS * 2);
-		const size_t slot = order[i] / 2 % SLOTS;
-		const enum outcome o = push_to(fl, part, 7, slot,
+		const size_t part = order[i] / (REPLICAS * 2);
+		const size_t replica = order[i] / 2 % REPLICAS;
+		const enum outcome o = push_to(fl, part, 7, replica,
 					       1 + order[i] % 2);
 
 		good = good && (async_part(fl, part) ?
@@ -190,13 +190,13 @@ push_all(struct fleet_of *fl, uint64_t seed)
 
 static int
 commit(struct fleet_of *fl, size_t server, uint64_t step,
-       const uint64_t *attempt, size_t slots, struct fail *f)
+       const uint64_t *attempt, size_t replicas, struct fail *f)
 {
 	struct pack p = { 0 };
 	int status;
 
-	pack_array(&p, slots);
-	for (size_t k = 0; k < slots; k++)
+	pack_array(&p, replicas);
+	for (size_t k = 0; k < replicas; k++)
 		pack_uint(&p, attempt[k]);
 	status = round_buffer_commit(fl->round_buffer[server], step,
 				     &(struct frame){
@@ -251,7 +251,7 @@ read_all(struct fleet_of *fl, float *to, bool async)
 	return total;
 }
 
-static const uint64_t chosen[SLOTS] = { 1, 2, 2, 1 };
+static const uint64_t chosen[REPLICAS] = { 1, 2, 2, 1 };
 
 static void
 same_sums(bool narrow)
@@ -271,7 +271,7 @@ same_sums(bool narrow)
 		fleet_begin(&fl, servers);
 		good = push_all(&fl, seed) && good;
 		for (size_t s = 0; s < servers; s++)
-			good = commit(&fl, s, 7, chosen, SLOTS, &f) == 0 &&
+			good = commit(&fl, s, 7, chosen, REPLICAS, &f) == 0 &&
 				round_buffer_step(fl.round_buffer[s]) == 8 &&
 				good;
 		n = read_all(&fl, seed == 1 ? first : again, false);
@@ -288,18 +288,18 @@ same_sums(bool narrow)
 static void
 nothing_to_do(void)
 {
-	const uint64_t without[SLOTS] = { 1, 2, 2, 0 };
+	const uint64_t without[REPLICAS] = { 1, 2, 2, 0 };
 	static float some[4096], fewer[4096];
 	struct fleet_of fl;
 	struct fail f;
 	size_t n;
 
 	fleet_begin(&fl, 1);
-	ok(push_all(&fl, 3) && commit(&fl, 0, 7, without, SLOTS, &f) == 0);
+	ok(push_all(&fl, 3) && commit(&fl, 0, 7, without, REPLICAS, &f) == 0);
 	read_all(&fl, some, false);
 	fleet_end(&fl);
 	fleet_begin(&fl, 1);
-	ok(push_all(&fl, 3) && commit(&fl, 0, 7, without, SLOTS - 1,
+	ok(push_all(&fl, 3) && commit(&fl, 0, 7, without, REPLICAS - 1,
 				      &f) == 0);
 	n = read_all(&fl, fewer, false);
 	fleet_end(&fl);
@@ -310,7 +310,7 @@ nothing_to_do(void)
 static void
 outcomes(void)
 {
-	const uint64_t missing[SLOTS] = { 1, 2, 3, 1 };
+	const uint64_t missing[REPLICAS] = { 1, 2, 3, 1 };
 	static float before[4096], after[4096];
 	struct window voided = { 0 };
 	struct fleet_of fl;
@@ -329,21 +329,21 @@ outcomes(void)
 	named(push_to(&fl, async, 7, 0, 9) == OUTCOME_DUP,
 	      "what does not wait is applied once for each slot");
 	n = read_all(&fl, before, false);
-	named(commit(&fl, 0, 7, missing, SLOTS, &f) < 0 &&
+	named(commit(&fl, 0, 7, missing, REPLICAS, &f) < 0 &&
 	      strcmp(f.text, "slot 2 of step 7, attempt 3, is not staged") == 0,
 	      "a round that is not all there is refused");
-	ok(commit(&fl, 0, 8, chosen, SLOTS, &f) < 0);
+	ok(commit(&fl, 0, 8, chosen, REPLICAS, &f) < 0);
 	ok(commit(&fl, 0, 7, chosen, 0, &f) < 0);
-	ok(commit(&fl, 0, 7, (uint64_t[]){ 0, 0, 0, 0 }, SLOTS, &f) < 0);
+	ok(commit(&fl, 0, 7, (uint64_t[]){ 0, 0, 0, 0 }, REPLICAS, &f) < 0);
 	read_all(&fl, after, false);
 	named(memcmp(before, after, n * sizeof(float)) == 0,
 	      "and changes nothing");
-	/* Of a slot the two newest attempts are kept. */
+	/* Of a replica the two newest attempts are kept. */
 	ok(push_to(&fl, part, 7, 1, 3) == OUTCOME_STAGED);
 	ok(push_to(&fl, part, 7, 1, 1) == OUTCOME_VOID);
-	ok(commit(&fl, 0, 7, chosen, SLOTS, &f) == 0);
+	ok(commit(&fl, 0, 7, chosen, REPLICAS, &f) == 0);
 	read_all(&fl, before, false);
-	ok(commit(&fl, 0, 7, chosen, SLOTS, &f) == 0);
+	ok(commit(&fl, 0, 7, chosen, REPLICAS, &f) == 0);
 	read_all(&fl, after, false);
 	named(memcmp(before, after, n * sizeof(float)) == 0,
 	      "a round is committed once");

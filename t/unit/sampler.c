@@ -78,11 +78,11 @@ once(struct sampler *l, const struct sampler_options *o, uint64_t epoch,
 
 		if (place != epoch * steps + step)
 			return false;
-		for (uint64_t slot = 0; slot < o->slots; slot++) {
-			if (!sampler_slice(l, place, slot, &s))
+		for (uint64_t replica = 0; replica < o->replicas; replica++) {
+			if (!sampler_slice(l, place, replica, &s))
 				continue;
 			if (s.count != o->batch && total + s.count < n &&
-			    (step != steps - 1 || o->slots == 1))
+			    (step != steps - 1 || o->replicas == 1))
 				return false;
 			total += visit(l, &s, record);
 			in_stream[s.stream]++;
@@ -115,7 +115,7 @@ test_every_record_once(void)
 		const uint64_t streams = 1 + rng_below(&rng, 7);
 		struct sampler_options o = {
 			.seed = (uint64_t)i, .batch = 1 + rng_below(&rng, 20),
-			.slots = i % 3 ? 1 : streams,
+			.replicas = i % 3 ? 1 : streams,
 			.unit = i % 3 ? 1 + rng_below(&rng, 4) : 1,
 			.buffer = rng_below(&rng, 40), .shuffle = i % 2
 		};
@@ -129,7 +129,7 @@ test_every_record_once(void)
 			       (unsigned long long)sampler_records(l),
 			       (unsigned long long)o.batch,
 			       (unsigned long long)streams,
-			       (unsigned long long)o.slots,
+			       (unsigned long long)o.replicas,
 			       (unsigned long long)o.unit,
 			       (unsigned long long)o.buffer);
 		sampler_free(l);

@@ -988,7 +988,7 @@ commit(uint64_t step)
 }
 
 static struct message
-slot(uint64_t step, uint64_t which, uint64_t attempt)
+replica(uint64_t step, uint64_t which, uint64_t attempt)
 {
 	struct message m = push(step);
 
@@ -1015,12 +1015,12 @@ rounds(void)
 	said.m.kind = MESSAGE_KINDS;
 	server_receive(server, WORKER, &late, now);
 	named(said.m.kind == MESSAGE_KINDS, "a pull waits for its round");
-	ok(pushed(slot(11, 0, 1)) == OUTCOME_LATER);
-	ok(pushed(slot(10, 0, 1)) == OUTCOME_STAGED &&
-	   pushed(slot(10, 1, 2)) == OUTCOME_STAGED && applied(0));
+	ok(pushed(replica(11, 0, 1)) == OUTCOME_LATER);
+	ok(pushed(replica(10, 0, 1)) == OUTCOME_STAGED &&
+	   pushed(replica(10, 1, 2)) == OUTCOME_STAGED && applied(0));
 	ok(refuses(WORKER, commit(10), FAIL_DENIED,
 		   "COMMIT is the coordinator's to say"));
-	ok(refuses(WORKER, slot(10, WIRE_SLOTS, 1), FAIL_PROTOCOL,
+	ok(refuses(WORKER, replica(10, WIRE_REPLICAS, 1), FAIL_PROTOCOL,
 		   "there is no slot 4096"));
 	ok(refuses(COORD, commit(11), FAIL_PROTOCOL, "step 11 is to be "
 		   "committed, but it is the turn of step 10"));
@@ -1035,21 +1035,21 @@ rounds(void)
 	named(tell(COORD, plan_message()) == MESSAGE_OK &&
 	      said.m.ok.above == 11, "a round that was committed is known to "
 	      "a coordinator that has forgotten it");
-	ok(pushed(slot(10, 0, 1)) == OUTCOME_DUP);
+	ok(pushed(replica(10, 0, 1)) == OUTCOME_DUP);
 	late.pull.after = 13;
 	server_receive(server, WORKER, &late, now);
 	tell(COORD, void_steps(11, 2));
 	named(said.peer == WORKER && said.m.kind == MESSAGE_VALUES &&
 	      said.count == 7,
 	      "a step that was given up is waited for no longer");
-	ok(pushed(slot(12, 0, 1)) == OUTCOME_VOID);
-	ok(pushed(slot(13, 0, 1)) == OUTCOME_STAGED);
+	ok(pushed(replica(12, 0, 1)) == OUTCOME_VOID);
+	ok(pushed(replica(13, 0, 1)) == OUTCOME_STAGED);
 
-	/* A pull that waits comes as it was asked for; slots may differ. */
+	/* A pull that waits comes as it was asked for; replicas may differ. */
 	late = narrow(late);
 	late.pull.after = 14;
 	server_receive(server, WORKER, &late, now);
-	ok(pushed(narrow(slot(13, 1, 2))) == OUTCOME_STAGED && applied(1));
+	ok(pushed(narrow(replica(13, 1, 2))) == OUTCOME_STAGED && applied(1));
 	tell(COORD, commit(13));
 	ok(said.peer == WORKER && said.m.kind == MESSAGE_VALUES &&
 	   said.m.request == 5 && said_narrow(2));

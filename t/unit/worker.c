@@ -385,7 +385,7 @@ steps(void)
 	m = lease_of(1, 5, 2);
 	ok(receive(COORDINATOR, &m) == 0);
 	next = worker_next(w);
-	ok(next && next->step == 5 && next->slots == 0 &&
+	ok(next && next->step == 5 && next->replicas == 0 &&
 	   next->attempt == 1 && next->batch == BATCH);
 	fill();
 	worker_batch(w, &batch, now, 1000 * now);
