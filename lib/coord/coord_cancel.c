@@ -231,17 +231,17 @@ send_void(struct coord *c, uint64_t first, uint64_t count)
 static void
 decide(struct coord *c)
 {
-	const uint64_t mark = queue_watermark(c->queue);
+	const uint64_t low = queue_watermark(c->queue);
 
 	c->cancel->state = CANCEL_VOID;
 	if (!c->scheduler->rounds(c) && c->o.sampler)
 		queue_unlease(c->queue);
-	keep(c, mark, queue_next(c->queue) - mark, 0);
+	keep(c, low, queue_next(c->queue) - low, 0);
 }
 
 /*
- * Steps above the mark that have ended are among those that servers are to
- * refuse: one that lacks some is given them first.  Rounds end in order.
+ * Steps above the low watermark that have ended are among those that servers
+ * are to refuse: one that lacks some is given them first.  Rounds end in order.
  */
 static bool
 lacks_any(const struct coord *c)

@@ -408,24 +408,24 @@ data_done(struct coord *c, const struct step *step, const struct result *r,
 bool
 data_knows_epochs(struct coord *c, uint64_t first)
 {
-	const uint64_t above = fleet_high_watermark(c->fleet);
+	const uint64_t high = fleet_high_watermark(c->fleet);
 	struct lease_terms l;
 	uint64_t epoch;
 	struct fail why;
 
 	if (!c->resumed || journal_replays(c) || !c->o.sampler ||
-	    first >= above || sampler_begun(c->o.sampler) == c->data->kept)
+	    first >= high || sampler_begun(c->o.sampler) == c->data->kept)
 		return true;
 	/* Those that begin now are the last ones that have steps. */
 	queue_asked(c->queue, queue_next(c->queue) - 1, &l);
 	epoch = l.place / sampler_steps(c->o.sampler) + 1 -
 		(sampler_begun(c->o.sampler) - c->data->kept);
-	for (; first < above && first < queue_next(c->queue); first++) {
+	for (; first < high && first < queue_next(c->queue); first++) {
 		queue_asked(c->queue, first, &l);
 		if (l.place / sampler_steps(c->o.sampler) >= epoch)
 			break;
 	}
-	if (first >= above || first >= queue_next(c->queue))
+	if (first >= high || first >= queue_next(c->queue))
 		return true;
 	fail(&why, FAIL_DATA, "a server has step %llu, of an epoch of which "
 	     "this run's journal does not know: it was cut short, or is an "

@@ -141,7 +141,7 @@ can_go_on(const struct coord *c, size_t server)
 {
 	const struct recovery *r = c->recovery;
 	const struct standing *s = fleet_standing(c->fleet, server);
-	uint64_t step = s->mark;
+	uint64_t step = s->low;
 
 	if (s->initial && *r->back.name)
 		return false;

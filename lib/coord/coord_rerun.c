@@ -83,11 +83,11 @@ static void
 add_ended(const struct coord *c, uint64_t from, struct ranges *to)
 {
 	const struct ranges *voided = &c->rerun->history.voided;
-	const uint64_t mark = queue_watermark(c->queue);
+	const uint64_t low = queue_watermark(c->queue);
 
-	if (mark > from)
-		ranges_add(to, from, mark - from);
-	for (uint64_t s = mark > from ? mark : from;
+	if (low > from)
+		ranges_add(to, from, low - from);
+	for (uint64_t s = low > from ? low : from;
 	     s < queue_next(c->queue); s++)
 		if (!queue_step(c->queue, s))
 			ranges_add(to, s, 1);
@@ -104,7 +104,7 @@ find_lacking(const struct coord *c, size_t server, uint64_t back,
 {
 	const struct standing *s = fleet_standing(c->fleet, server);
 	const bool holds = fleet_holds(c->fleet, server);
-	const uint64_t from = holds ? s->mark : back;
+	const uint64_t from = holds ? s->low : back;
 	uint64_t first = from, end;
 
 	/* One that is pushed nothing has no steps to lack; rounds go back for
@@ -166,12 +166,12 @@ rerun_fill(struct coord *c, size_t server, uint64_t back)
 }
 
 uint64_t
-rerun_mark(const struct coord *c, size_t server)
+rerun_watermark(const struct coord *c, size_t server)
 {
-	const uint64_t mark = queue_watermark(c->queue);
+	const uint64_t low = queue_watermark(c->queue);
 	const uint64_t redo = rerun_set_watermark(rerun_set_of(c, server));
 
-	return redo < mark ? redo : mark;
+	return redo < low ? redo : low;
 }
 
 bool

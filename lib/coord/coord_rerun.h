@@ -28,7 +28,7 @@ bool rerun_idle(const struct coord *);		/* no server lacks a step */
 bool rerun_running(const struct coord *);	/* one is being run again */
 uint64_t rerun_steps(const struct coord *);	/* so many in all were to be */
 /* All steps below this one are with that server, or void. */
-uint64_t rerun_mark(const struct coord *, size_t server);
+uint64_t rerun_watermark(const struct coord *, size_t server);
 /* A step to run again, and for whom: in rounds it is for all of them. */
 bool rerun_lease(struct coord *, void *worker, struct lease_terms *,
 		 uint64_t *server);

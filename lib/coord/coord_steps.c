@@ -31,11 +31,11 @@ steps_limit(const struct coord *c)
 {
 	const uint64_t window = watermarks_lowest(c) + WINDOW;
 	const uint64_t next = queue_next(c->queue);
-	const uint64_t above = fleet_high_watermark(c->fleet);
+	const uint64_t high = fleet_high_watermark(c->fleet);
 	const uint64_t limit = cut_limit(c);
 
 	if (ending_begun(c))
-		return next > above ? next : above;
+		return next > high ? next : high;
 	if (report_is_full(c))
 		return next;
 	return window < limit ? window : limit;

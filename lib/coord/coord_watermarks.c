@@ -1,6 +1,6 @@
 /*
- * The marks of servers: all steps below one have ended there, or are void, so
- * the server can forget which ones they were.
+ * The low watermarks of servers: all steps below one have ended there, or are
+ * void, so the server can forget which ones they were.
  */
 #include "coord/coord_watermarks.h"
 
@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#define MARK_STEPS	1024		/* steps between two marks */
+#define MARK_STEPS	1024		/* steps between two low watermarks */
 #define MARK_MS		200		/* or this long */
 
 struct watermarks {
@@ -39,20 +39,21 @@ watermarks_notify(struct coord *c, uint64_t now)
 	if (c->phase != PHASE_RUN || fleet_asking(c->fleet, MESSAGE_MARK))
 		return;
 	for (size_t i = 0; i < c->o.servers; i++) {
-		const uint64_t mark = rerun_mark(c, i);
+		const uint64_t low = rerun_watermark(c, i);
 		const uint64_t told = fleet_watermark(c->fleet, i);
 
-		if (mark > told && mark - told > moved)
-			moved = mark - told;
+		if (low > told && low - told > moved)
+			moved = low - told;
 	}
 	if (moved == 0 ||
 	    (moved < MARK_STEPS && now - c->watermarks->ms < MARK_MS))
 		return;
 	c->watermarks->ms = now;
-	/* One that is further on than a resumed run knows keeps its mark. */
+	/* One that is further on than a resumed run knows keeps its low
+	   watermark. */
 	for (size_t i = 0; i < c->o.servers; i++)
-		if (rerun_mark(c, i) > fleet_watermark(c->fleet, i))
-			fleet_set_watermark(c->fleet, i, rerun_mark(c, i));
+		if (rerun_watermark(c, i) > fleet_watermark(c->fleet, i))
+			fleet_set_watermark(c->fleet, i, rerun_watermark(c, i));
 	m.mark.run = plan_run(&c->plan);
 	m.mark.term = c->plan.term;
 	fleet_ask(c->fleet, &m);

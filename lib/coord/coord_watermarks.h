@@ -8,7 +8,7 @@
 
 void watermarks_init(struct coord *);
 void watermarks_release(struct coord *);
-/* Tell those whose mark has moved, if it is time to. */
+/* Tell those whose low watermark has moved, if it is time to. */
 void watermarks_notify(struct coord *, uint64_t now_ms);
 /* They have acknowledged theirs, or begun with others. */
 void watermarks_notified(struct coord *);

@@ -24,9 +24,9 @@ struct link {
 	bool holds;		/* this life has the plan and the variables */
 	uint64_t life, heard, since;	/* since: up or down */
 	uint64_t gone;		/* since when it has not been there; or 0 */
-	uint64_t mark, marked;	/* told, acknowledged */
+	uint64_t low, acked;	/* told, acknowledged */
 	uint64_t term;		/* of the last PLAN that it took */
-	uint64_t above;		/* what it said to that */
+	uint64_t high;		/* what it said to that */
 	uint64_t standby;	/* the life of the one counted on, or 0 */
 	uint64_t asked;		/* when, of what is still to be answered: */
 	bool awaited;			/* HELLO, or the oldest PING */
@@ -219,7 +219,7 @@ fleet_standing(const struct fleet *fl, size_t server)
 bool
 standing_has(const struct standing *s, uint64_t step)
 {
-	const uint64_t at = step - s->mark;
+	const uint64_t at = step - s->low;
 
 	return at / 8 < s->bytes && s->steps[at / 8] >> at % 8 & 1;
 }
@@ -229,7 +229,7 @@ fleet_stands(struct fleet *fl, size_t server)
 {
 	struct link *l = &fl->link[server];
 
-	l->mark = l->marked = l->standing.mark;
+	l->low = l->acked = l->standing.low;
 }
 
 void
@@ -244,13 +244,13 @@ fleet_send(struct fleet *fl, size_t server, const struct message *m)
 uint64_t
 fleet_watermark(const struct fleet *fl, size_t server)
 {
-	return fl->link[server].mark;
+	return fl->link[server].low;
 }
 
 uint64_t
 fleet_acked_watermark(const struct fleet *fl, size_t server)
 {
-	return fl->link[server].marked;
+	return fl->link[server].acked;
 }
 
 uint64_t
@@ -259,22 +259,22 @@ fleet_lowest_acked_watermark(const struct fleet *fl)
 	uint64_t least = UINT64_MAX;
 
 	for (size_t i = 0; i < fl->count; i++)
-		if (fl->link[i].marked < least)
-			least = fl->link[i].marked;
+		if (fl->link[i].acked < least)
+			least = fl->link[i].acked;
 	return least;
 }
 
 void
 fleet_set_watermark(struct fleet *fl, size_t server, uint64_t step)
 {
-	fl->link[server].mark = step;
+	fl->link[server].low = step;
 }
 
 void
 fleet_back(struct fleet *fl, size_t server, uint64_t step)
 {
-	fl->link[server].mark = fl->link[server].marked = step;
-	fl->link[server].above = step;
+	fl->link[server].low = fl->link[server].acked = step;
+	fl->link[server].high = step;
 }
 
 uint64_t
@@ -323,12 +323,12 @@ fleet_term(const struct fleet *fl, size_t server)
 uint64_t
 fleet_high_watermark(const struct fleet *fl)
 {
-	uint64_t above = 0;
+	uint64_t high = 0;
 
 	for (size_t i = 0; i < fl->count; i++)
-		if (fl->link[i].above > above)
-			above = fl->link[i].above;
-	return above;
+		if (fl->link[i].high > high)
+			high = fl->link[i].high;
+	return high;
 }
 
 int
@@ -473,7 +473,7 @@ send_ask(struct fleet *fl, const struct ask *ask, size_t i)
 	if (m.kind == MESSAGE_SAVE)
 		m.cut.part = i;
 	if (m.kind == MESSAGE_MARK) {
-		m.mark.step = fl->link[i].mark;
+		m.mark.step = fl->link[i].low;
 		m.mark.journal = fl->journal;
 	}
 	if (m.kind == MESSAGE_VOID)
@@ -576,7 +576,7 @@ take_standing(struct link *l, const struct message *m, uint64_t term)
 	const struct frame *steps = &m->frame[0];
 
 	free(s->steps);
-	*s = (struct standing){ .mark = m->ok.mark, .round = m->ok.round,
+	*s = (struct standing){ .low = m->ok.mark, .round = m->ok.round,
 				.initial = m->ok.initial,
 				.standby = m->ok.standby };
 	if (m->frames > 0 && steps->size > 0 && steps->size <= WINDOW_BYTES) {
@@ -585,7 +585,7 @@ take_standing(struct link *l, const struct message *m, uint64_t term)
 		memcpy(s->steps, steps->data, steps->size);
 	}
 	l->term = term;
-	l->above = m->ok.above;
+	l->high = m->ok.above;
 }
 
 static void
@@ -611,7 +611,7 @@ take_answer(struct fleet *fl, size_t i, const struct message *m,
 	if (ask->kind == MESSAGE_PLAN && m->kind == MESSAGE_OK)
 		take_standing(&fl->link[i], m, fl->term);
 	if (ask->kind == MESSAGE_MARK)
-		fl->link[i].marked = fl->link[i].mark;
+		fl->link[i].acked = fl->link[i].low;
 	ask->answered[i] = true;
 	if (--ask->left > 0)
 		return;

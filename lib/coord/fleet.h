@@ -65,17 +65,18 @@ void fleet_resume(struct fleet *, size_t server, uint64_t life,
 uint64_t fleet_term(const struct fleet *, size_t server);
 /* What a server has, as it said when it took the plan of this term. */
 struct standing {
-	uint64_t mark, round;	/* steps below have ended; rounds, too */
+	uint64_t low, round;	/* steps below have ended; rounds, too */
 	bool initial;		/* no checkpoint and no step is in it */
 	uint64_t standby;	/* the life of the one it has, and knows to be
 				   counted on; or 0 */
-	unsigned char *steps;	/* that it has, as bits, the mark's first */
+	unsigned char *steps;	/* that it has, as bits, the low watermark's
+				   first */
 	size_t bytes;
 };
 const struct standing *fleet_standing(const struct fleet *, size_t server);
-/* Has it a step that is not below the mark? */
+/* Has it a step that is not below the low watermark? */
 bool standing_has(const struct standing *, uint64_t step);
-/* Its mark is what it said; what was told it before does not count. */
+/* Its low watermark is what it said; what was told it before does not count. */
 void fleet_stands(struct fleet *, size_t server);
 
 /* No step from here on was pushed to any server before this term. */
@@ -97,7 +98,8 @@ const char *fleet_elsewhere(const struct fleet *, size_t server);
 /* Say something to one server alone, if it is there. */
 void fleet_send(struct fleet *, size_t server, const struct message *);
 
-/* Its mark: to be told by the next MARK; and the one it has acknowledged. */
+/* Its low watermark: to be told by the next MARK; and the one it has
+   acknowledged. */
 uint64_t fleet_watermark(const struct fleet *, size_t server);
 uint64_t fleet_acked_watermark(const struct fleet *, size_t server);
 /* the least of them */
@@ -144,9 +146,9 @@ struct ask {
 };
 
 /*
- * Ask all servers.  m->blob is copied, frames must last until it has ended.
- * For PLAN and SAVE each server is told its own index, for MARK its own mark;
- * those that hold what LOAD is to bring are not asked to.
+ * Ask all servers.  m->blob is copied, frames must last until it has ended.  For
+ * PLAN and SAVE each server is told its own index, for MARK its own low
+ * watermark; those that hold what LOAD is to bring are not asked to.
  */
 void fleet_ask(struct fleet *, const struct message *m);
 

@@ -18,8 +18,8 @@ struct queue {
 	struct order *front, **back;
 	size_t orders, bytes;	/* bytes: of their calls */
 	struct step *step;	/* WINDOW of them, a ring by number */
-	uint64_t mark, next, pass;
-	uint64_t ahead;		/* of the mark: how far steps may be */
+	uint64_t low, next, pass;
+	uint64_t ahead;		/* of the low watermark: how far steps may be */
 	size_t running, returned;
 	struct part_ended *ended;	/* which nobody has been told yet */
 	size_t ends, ends_room;
@@ -33,7 +33,7 @@ queue_new(uint64_t first_step)
 
 	q->back = &q->front;
 	q->step = mem_alloc(WINDOW, sizeof(*q->step));
-	q->mark = q->next = first_step;
+	q->low = q->next = first_step;
 	q->ahead = WINDOW - 1;
 	return q;
 }
@@ -167,7 +167,7 @@ at(const struct queue *q, uint64_t number)
 const struct step *
 queue_step(const struct queue *q, uint64_t number)
 {
-	if (number < q->mark || number >= q->next ||
+	if (number < q->low || number >= q->next ||
 	    at(q, number)->state == STEP_ENDED)
 		return NULL;
 	return at(q, number);
@@ -263,7 +263,7 @@ lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
 static uint64_t
 first_open(const struct queue *q)
 {
-	uint64_t step = q->mark;
+	uint64_t step = q->low;
 
 	while (step < q->next && (at(q, step)->state == STEP_QUARANTINED ||
 				  at(q, step)->state == STEP_ENDED))
@@ -287,7 +287,7 @@ lease_end(const struct queue *q, uint64_t limit, uint64_t ahead)
 	if (limit > first + ahead)
 		limit = first + ahead;
 	/* Steps are kept in a ring. */
-	return limit < q->mark + WINDOW ? limit : q->mark + WINDOW;
+	return limit < q->low + WINDOW ? limit : q->low + WINDOW;
 }
 
 /*
@@ -299,7 +299,7 @@ next_step(const struct queue *q, uint64_t end, uint64_t stream)
 {
 	uint64_t waits = end, own = end;
 
-	for (uint64_t i = q->mark; i < q->next && i < end; i++) {
+	for (uint64_t i = q->low; i < q->next && i < end; i++) {
 		const struct step *s = at(q, i);
 
 		if (s->state == STEP_RETURNED)
@@ -381,10 +381,10 @@ queue_lease_stream(struct queue *q, void *worker, size_t most,
 void *
 queue_held_up(const struct queue *q)
 {
-	const struct step *s = queue_step(q, q->mark);
+	const struct step *s = queue_step(q, q->low);
 
 	return s && s->state == STEP_LEASED && q->returned == 0 &&
-		q->next > q->mark + q->ahead && first_with_steps(q) ?
+		q->next > q->low + q->ahead && first_with_steps(q) ?
 		s->worker : NULL;
 }
 
@@ -410,8 +410,8 @@ queue_end(struct queue *q, uint64_t number)
 	s->state = STEP_ENDED;
 	if (++s->order->ended == s->order->request.steps && !s->order->begun)
 		forget_order(q, s->order);
-	while (q->mark < q->next && at(q, q->mark)->state == STEP_ENDED)
-		q->mark++;
+	while (q->low < q->next && at(q, q->low)->state == STEP_ENDED)
+		q->low++;
 }
 
 static void
@@ -427,7 +427,7 @@ queue_return(struct queue *q, const void *worker)
 {
 	size_t count = 0;
 
-	for (uint64_t i = q->mark; i < q->next; i++)
+	for (uint64_t i = q->low; i < q->next; i++)
 		if (at(q, i)->state == STEP_LEASED &&
 		    (!worker || at(q, i)->worker == worker)) {
 			come_back(q, i);
@@ -439,7 +439,7 @@ queue_return(struct queue *q, const void *worker)
 void
 queue_unlease(struct queue *q)
 {
-	for (uint64_t i = q->mark; i < q->next; i++)
+	for (uint64_t i = q->low; i < q->next; i++)
 		if (at(q, i)->state == STEP_LEASED &&
 		    at(q, i)->attempts == 1) {
 			at(q, i)->state = STEP_WAITING;
@@ -449,11 +449,11 @@ queue_unlease(struct queue *q)
 }
 
 void
-queue_return_again(struct queue *q, uint64_t above)
+queue_return_again(struct queue *q, uint64_t high)
 {
-	for (uint64_t i = q->mark; i < q->next; i++)
+	for (uint64_t i = q->low; i < q->next; i++)
 		if (at(q, i)->state == STEP_LEASED &&
-		    (at(q, i)->attempts > 1 || i < above))
+		    (at(q, i)->attempts > 1 || i < high))
 			come_back(q, i);
 }
 
@@ -495,7 +495,7 @@ queue_blame(struct queue *q, uint64_t number, const void *worker)
 bool
 queue_references(const struct queue *q, const void *worker)
 {
-	for (uint64_t i = q->mark; i < q->next; i++)
+	for (uint64_t i = q->low; i < q->next; i++)
 		if (queue_step(q, i) && (at(q, i)->worker == worker ||
 					 at(q, i)->first_dead == worker))
 			return true;
@@ -506,12 +506,12 @@ queue_references(const struct queue *q, const void *worker)
 static void
 end_all(struct queue *q)
 {
-	for (uint64_t i = q->mark; i < q->next; i++) {
+	for (uint64_t i = q->low; i < q->next; i++) {
 		if (at(q, i)->state == STEP_WAITING)
 			sampler_return(q->sampler, at(q, i)->place);
 		at(q, i)->state = STEP_ENDED;
 	}
-	q->mark = q->next;
+	q->low = q->next;
 	q->running = q->returned = 0;
 	q->pass++;
 }
@@ -572,7 +572,7 @@ queue_replay_next(struct queue *q, struct lease_terms *l)
 	const uint64_t number = q->next;
 	struct order *o = first_with_steps(q);
 
-	if (!o || number >= q->mark + WINDOW)
+	if (!o || number >= q->low + WINDOW)
 		return false;
 	if (q->sampler)
 		number_steps(q, number + 1, 0);
@@ -680,7 +680,7 @@ queue_begun(const struct queue *q, uint64_t *left)
 uint64_t
 queue_watermark(const struct queue *q)
 {
-	return q->mark;
+	return q->low;
 }
 
 uint64_t
@@ -723,11 +723,11 @@ queue_check(const struct queue *q)
 	size_t running = 0, returned = 0, orders = 0;
 	uint64_t open = 0, asked = 0;
 
-	if (q->next < q->mark || q->next - q->mark > WINDOW)
+	if (q->next < q->low || q->next - q->low > WINDOW)
 		return "queue 1: the numbers given out fit into the window";
-	if (q->mark < q->next && at(q, q->mark)->state == STEP_ENDED)
+	if (q->low < q->next && at(q, q->low)->state == STEP_ENDED)
 		return "queue 2: the step at the mark has not ended";
-	for (uint64_t i = q->mark; i < q->next; i++) {
+	for (uint64_t i = q->low; i < q->next; i++) {
 		const struct step *s = at(q, i);
 
 		running += s->state == STEP_LEASED;

@@ -29,16 +29,16 @@ struct queue *queue_new(uint64_t first_step);
 void queue_free(struct queue *);
 
 /*
- * Bounded staleness: a step is leased when all steps more than so many below
- * it have ended, as number queue_watermark() + ahead is when all below the mark
- * have.
+ * Bounded staleness: a step is leased when all steps more than so many below it
+ * have ended, as number queue_watermark() + ahead is when all below the low
+ * watermark have.
  */
 void queue_bound(struct queue *, uint64_t ahead);
 /* Every step has a place in the sampler, which is borrowed. */
 void queue_follow(struct queue *, struct sampler *);
 
-/* Who has the step at the mark, if that alone keeps steps from being leased;
-   else NULL. */
+/* Who has the step at the low watermark, if that alone keeps steps from being
+   leased; else NULL. */
 void *queue_held_up(const struct queue *);
 
 /* Takes what the request holds and empties it. */
@@ -85,8 +85,8 @@ size_t queue_lease(struct queue *, void *worker, size_t most, uint64_t limit,
 struct lease_choice {
 	uint64_t stream;	/* WIRE_NONE: any */
 	uint64_t streams;	/* of an epoch that begins */
-	uint64_t ahead;		/* of the mark, at most, numbers are looked
-				   at */
+	uint64_t ahead;		/* of the low watermark, at most, numbers are
+				   looked at */
 };
 size_t queue_lease_stream(struct queue *, void *worker, size_t most,
 			  uint64_t limit, const struct lease_choice *,
@@ -144,7 +144,7 @@ void queue_unlease(struct queue *);
  * once more, or lie below a step that was pushed in an earlier term.  How many
  * can be leased?
  */
-void queue_return_again(struct queue *, uint64_t above);
+void queue_return_again(struct queue *, uint64_t high);
 size_t queue_returned(const struct queue *);
 
 /* It is leased no more and waits for queue_end(). */

@@ -21,12 +21,12 @@ rerun_set_idle(const struct rerun_set *r)
 uint64_t
 rerun_set_watermark(const struct rerun_set *r)
 {
-	uint64_t mark = r->todo.count ? r->todo.range[0].first : UINT64_MAX;
+	uint64_t low = r->todo.count ? r->todo.range[0].first : UINT64_MAX;
 
 	for (size_t i = 0; i < r->outs; i++)
-		if (r->out[i].step < mark)
-			mark = r->out[i].step;
-	return mark;
+		if (r->out[i].step < low)
+			low = r->out[i].step;
+	return low;
 }
 
 size_t

@@ -3,7 +3,7 @@
  *
  * A server that went back to a cut lacks what was done since.  These steps
  * have ended, and stay so; each is run once more, and pushed to that server
- * alone.  Its own mark moves with them.
+ * alone.  Its own low watermark moves with them.
  */
 #ifndef PS_RERUN_SET_H
 #define PS_RERUN_SET_H

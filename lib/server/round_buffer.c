@@ -113,12 +113,12 @@ round_buffer_empty(const struct round_buffer *s)
 }
 
 bool
-round_buffer_advance(struct round_buffer *s, uint64_t mark,
+round_buffer_advance(struct round_buffer *s, uint64_t low,
 		     const struct window *voided)
 {
-	uint64_t step = s->step < mark ? mark : s->step;
+	uint64_t step = s->step < low ? low : s->step;
 
-	while (step - mark < WINDOW && window_has(voided, step))
+	while (step - low < WINDOW && window_has(voided, step))
 		step++;
 	if (step == s->step)
 		return false;

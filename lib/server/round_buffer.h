@@ -33,10 +33,10 @@ uint64_t round_buffer_step(const struct round_buffer *);
 bool round_buffer_empty(const struct round_buffer *);
 
 /*
- * Pass over rounds below the mark and those that were given up; true: it
- * stands at another one now, and what was staged is gone.
+ * Pass over rounds below the low watermark and those that were given up; true:
+ * it stands at another one now, and what was staged is gone.
  */
-bool round_buffer_advance(struct round_buffer *, uint64_t mark,
+bool round_buffer_advance(struct round_buffer *, uint64_t low,
 			  const struct window *voided);
 
 /* Forget all of it and stand at this step: the variables have gone back. */

@@ -5,8 +5,8 @@
  * puts answers into an outbox, and hands jobs on files to its program.
  *
  * What a step is applied to is a part (see wire/plan).  Each step counts once
- * for each part: steps below the mark have ended, of those above it a server
- * remembers which were applied and which were given up.
+ * for each part: steps below the low watermark have ended, of those above it a
+ * server remembers which were applied and which were given up.
  */
 #ifndef PS_SERVER_H
 #define PS_SERVER_H

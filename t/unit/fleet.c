@@ -241,7 +241,7 @@ plan(void)
 	   ended->message.kind == MESSAGE_PLAN && !ended->failed);
 	checked(!fleet_asking(fl, MESSAGE_PLAN));
 	s = fleet_standing(fl, 1);
-	ok(s->mark == 20 && s->round == 21 && s->standby == 88 &&
+	ok(s->low == 20 && s->round == 21 && s->standby == 88 &&
 	   standing_has(s, 20) && !standing_has(s, 21) &&
 	   standing_has(s, 22) && !standing_has(s, 19) &&
 	   !standing_has(s, 28));

@@ -348,17 +348,17 @@ end_some(struct history *h, struct queue *q, struct rng *rng, int worker)
 static bool
 agrees(const struct history *h, const struct queue *q)
 {
-	uint64_t mark = 0, running = 0, ended = 0;
+	uint64_t low = 0, running = 0, ended = 0;
 
-	while (mark < h->next && h->state[mark] == 'e')
-		mark++;
+	while (low < h->next && h->state[low] == 'e')
+		low++;
 	for (uint64_t i = 0; i < h->next; i++) {
 		running += h->state[i] == 'l';
 		ended += h->state[i] == 'e';
 		if ((queue_step(q, i) == NULL) != (h->state[i] == 'e'))
 			return false;
 	}
-	return queue_watermark(q) == mark && queue_next(q) == h->next &&
+	return queue_watermark(q) == low && queue_next(q) == h->next &&
 		queue_running(q) == running &&
 		queue_waiting(q) == h->asked - ended &&
 		queue_idle(q) == (h->asked == ended);
