@@ -47,7 +47,7 @@ struct client {
 	struct exchanged exchanged;
 	uint64_t generation;		/* of exchanges */
 	bool *answered;			/* of each part */
-	size_t left;			/* parts that are not */
+	size_t unanswered;		/* parts that are not */
 	size_t *bytes;			/* of each part's values */
 	struct pulled (*pulled)[PULLED];	/* of each part, newest first */
 	struct pack push_keys, pull_keys;
@@ -153,7 +153,7 @@ client_ready(const struct client *c)
 bool
 client_idle(const struct client *c)
 {
-	return c->left == 0;
+	return c->unanswered == 0;
 }
 
 const struct exchanged *
@@ -493,11 +493,11 @@ client_exchange(struct client *c, const struct exchange *x, uint64_t now)
 		c->exchange.codec = &codec_float32;
 	c->exchanged = (struct exchanged){ 0 };
 	c->generation++;
-	c->left = 0;
+	c->unanswered = 0;
 	for (size_t n = 0; n < c->plan->parts; n++) {
 		c->answered[n] = is_unused(c, n) ||
 				 (!x->pull && !pushes(c, n));
-		c->left += !c->answered[n];
+		c->unanswered += !c->answered[n];
 	}
 	for (size_t i = 0; i < c->plan->servers; i++) {
 		struct server_peer *s = &c->server[i];
@@ -526,7 +526,7 @@ void
 client_give_up(struct client *c)
 {
 	c->generation++;
-	c->left = 0;
+	c->unanswered = 0;
 	for (size_t i = 0; i < c->plan->servers; i++)
 		c->server[i].under_way = 0;
 }
@@ -570,7 +570,7 @@ static void
 send_again(struct client *c, struct server_peer *s)
 {
 	s->under_way = s->bytes = 0;
-	if (c->left == 0)
+	if (c->unanswered == 0)
 		return;
 	for (size_t n = s->first; n < s->next; n++)
 		if (!c->answered[n])
@@ -595,7 +595,7 @@ welcome(struct client *c, struct server_peer *s, const struct message *m,
 int
 client_renew(struct client *c, uint64_t now, struct fail *f)
 {
-	c->left = 0;
+	c->unanswered = 0;
 	c->generation++;
 	for (size_t i = 0; i < c->plan->servers; i++) {
 		struct server_peer *s = &c->server[i];
@@ -665,7 +665,8 @@ take_values(struct client *c, struct server_peer *s, const struct message *m,
 {
 	const uint64_t n = m->request - c->generation * c->plan->parts;
 
-	if (n < s->first || n >= s->next || c->answered[n] || c->left == 0)
+	if (n < s->first || n >= s->next || c->answered[n] ||
+	    c->unanswered == 0)
 		return 0;	/* a late answer */
 	if (m->values.outcome == OUTCOME_STALE ||
 	    m->values.outcome == OUTCOME_WRONG_PLAN)
@@ -688,7 +689,7 @@ take_values(struct client *c, struct server_peer *s, const struct message *m,
 	if (c->exchange.pull && c->exchange.pulled)
 		c->exchange.pulled[n] = m->values.version;
 	c->answered[n] = true;
-	c->left--;
+	c->unanswered--;
 	s->under_way--;
 	s->bytes -= c->bytes[n];
 	send_more(c, s);
@@ -712,7 +713,7 @@ client_receive(struct client *c, uint64_t peer, const struct message *m,
 		if (m->request != 0 && !s->welcome)
 			return 0;	/* it overtook HELLO: sent again */
 		if (m->refused.status == FAIL_AGAIN &&
-		    (c->left == 0 || c->exchange.cut == WIRE_NONE))
+		    (c->unanswered == 0 || c->exchange.cut == WIRE_NONE))
 			return 0;	/* it has lost the run: as STALE */
 		message_text(m, text, sizeof(text));
 		return fail(f, message_status(m->refused.status),
@@ -735,7 +736,7 @@ client_check(const struct client *c, uint64_t now, uint64_t timeout_ms,
 	     size_t *server, struct fail *f)
 {
 	/* The end of a round takes as long as the slowest worker does. */
-	const bool parked = c->left > 0 && c->exchange.after > 0;
+	const bool parked = c->unanswered > 0 && c->exchange.after > 0;
 
 	for (size_t i = 0; i < c->plan->servers; i++) {
 		const struct server_peer *s = &c->server[i];

@@ -349,7 +349,7 @@ coord_wants(const struct coord *c)
 {
 	return !ending_had_last_request(c) &&
 		ending_state(c) != ENDING_SUSPEND &&
-		c->phase != PHASE_END && !c->full &&
+		c->phase != PHASE_END && !c->queue_full &&
 		submit_wants(c) && !report_is_full(c) &&
 		journal_line_bytes(c) < MAX_LINES &&
 		journal_note_bytes(c) < MAX_LINES;
@@ -382,7 +382,7 @@ coord_request(struct coord *c, const char *line, size_t size,
 		return;
 	}
 	queue_put(c->queue, &r);
-	c->full = queue_requests(c->queue) >= MAX_REQUESTS ||
+	c->queue_full = queue_requests(c->queue) >= MAX_REQUESTS ||
 		queue_bytes(c->queue) >= MAX_ARGUMENTS;
 }
 
@@ -616,7 +616,7 @@ coord_advance(struct coord *c, uint64_t now)
 	/* Taken many at a time, they are made safe many at a time. */
 	if (queue_requests(c->queue) <= MAX_REQUESTS / 2 &&
 	    queue_bytes(c->queue) <= MAX_ARGUMENTS / 2)
-		c->full = false;
+		c->queue_full = false;
 	if (c->phase != PHASE_END && fleet_changed(c->fleet))
 		recover_begin(c);
 	if (c->phase == PHASE_GREET)

@@ -38,7 +38,7 @@ lease_to(struct coord *c, struct member *w, const struct lease_room *room)
 	if (!rerun_record(c, next))
 		return false;
 	lease = lease_add(c, w, !lease_has_any(c, w));
-	lease->left = lease->count = terms.count;
+	lease->unfinished = lease->count = terms.count;
 	lease->first = terms.first;
 	lease->server = server;
 	if (server == WIRE_NONE && terms.attempt > 1)

@@ -106,25 +106,25 @@ check_asks(const struct coord *c)
 const char *
 coord_check(const struct coord *c, uint64_t now)
 {
-	const char *broken = queue_check(c->queue);
+	const char *violation = queue_check(c->queue);
 
-	broken = broken ? broken : fleet_check(c->fleet);
-	broken = broken ? broken : submitters_check(c->submitters);
-	broken = broken ? broken : journal_check(c);
-	broken = broken ? broken : sync_check(c);
-	broken = broken ? broken : members_check(c);
-	broken = broken ? broken : data_check(c);
-	broken = broken ? broken : lease_check(c);
-	broken = broken ? broken : check_leased(c);
-	broken = broken ? broken : rerun_check(c);
-	broken = broken ? broken : check_again(c);
-	broken = broken ? broken : watermarks_check(c);
-	broken = broken ? broken : cut_check(c);
-	broken = broken ? broken : recover_check(c);
-	broken = broken ? broken : cancel_check(c);
-	broken = broken ? broken : check_asks(c);
-	broken = broken ? broken : evaluate_check(c);
-	broken = broken ? broken : ending_check(c);
-	broken = broken ? broken : standby_check(c);
-	return broken ? broken : watch_check(c, now);
+	violation = violation ? violation : fleet_check(c->fleet);
+	violation = violation ? violation : submitters_check(c->submitters);
+	violation = violation ? violation : journal_check(c);
+	violation = violation ? violation : sync_check(c);
+	violation = violation ? violation : members_check(c);
+	violation = violation ? violation : data_check(c);
+	violation = violation ? violation : lease_check(c);
+	violation = violation ? violation : check_leased(c);
+	violation = violation ? violation : rerun_check(c);
+	violation = violation ? violation : check_again(c);
+	violation = violation ? violation : watermarks_check(c);
+	violation = violation ? violation : cut_check(c);
+	violation = violation ? violation : recover_check(c);
+	violation = violation ? violation : cancel_check(c);
+	violation = violation ? violation : check_asks(c);
+	violation = violation ? violation : evaluate_check(c);
+	violation = violation ? violation : ending_check(c);
+	violation = violation ? violation : standby_check(c);
+	return violation ? violation : watch_check(c, now);
 }

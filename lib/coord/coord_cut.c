@@ -62,7 +62,7 @@ struct cut_plans {
 				   is a cut of those below */
 	bool job_waiting;
 	struct coord_job job;
-	bool sweep;		/* what is left of one that failed */
+	bool cleanup;		/* what is left of one that failed */
 	uint64_t save_ms;	/* the last cut of one was whole */
 	struct cut_figures told;
 	struct cut_base base;	/* the newest checkpoint */
@@ -465,7 +465,7 @@ checkpoint_ended(struct coord *c, const struct fail *why, uint64_t now)
 		if (r)
 			report_saved(c, r, name, c->cut->step);
 	} else {
-		c->cut->sweep = true;
+		c->cut->cleanup = true;
 		warn_of_none(c, why);
 		if (r)
 			report_error(c, r, "save", c->cut->step, NULL,
@@ -542,10 +542,10 @@ coord_newest(const struct coord *c)
 bool
 coord_needs_cleanup(struct coord *c)
 {
-	const bool sweep = c->cut->sweep;
+	const bool cleanup = c->cut->cleanup;
 
-	c->cut->sweep = false;
-	return sweep;
+	c->cut->cleanup = false;
+	return cleanup;
 }
 
 void

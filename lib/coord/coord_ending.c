@@ -21,7 +21,7 @@ struct ending {
 	enum ending_state state;
 	bool last_request;	/* no more of them will come */
 	bool unheard;		/* nobody takes our results */
-	bool left;		/* for whoever starts it again, because: */
+	bool abandoned;		/* for whoever starts it again, because: */
 	struct fail why_left;
 	int status;
 	struct fail failure;
@@ -198,7 +198,7 @@ ending_over(struct coord *c)
 void
 ending_leave(struct coord *c, const struct fail *why)
 {
-	c->ending->left = true;
+	c->ending->abandoned = true;
 	c->ending->why_left = *why;
 	ending_over(c);
 }
@@ -206,19 +206,19 @@ ending_leave(struct coord *c, const struct fail *why)
 bool
 ending_is_left(const struct coord *c)
 {
-	return c->ending->left;
+	return c->ending->abandoned;
 }
 
 bool
 coord_over(const struct coord *c, int *status, struct fail *f)
 {
 	const struct ending *e = c->ending;
-	const bool left = e->left && e->why_left.kind;
+	const bool abandoned = e->abandoned && e->why_left.kind;
 
 	if (e->state != ENDING_OVER)
 		return false;
-	*status = left ? (int)e->why_left.kind : e->status;
-	*f = left ? e->why_left : e->failure;
+	*status = abandoned ? (int)e->why_left.kind : e->status;
+	*f = abandoned ? e->why_left : e->failure;
 	return true;
 }
 
@@ -258,9 +258,9 @@ ending_check(const struct coord *c)
 
 	if (e->state == ENDING_DRAIN && !e->last_request)
 		return "coord 31: a run that stops takes no requests";
-	if (e->left && e->state != ENDING_OVER)
+	if (e->abandoned && e->state != ENDING_OVER)
 		return "coord 32: a run that is left is over";
-	if ((e->status != 0) != (e->failure.kind != 0) && !e->left)
+	if ((e->status != 0) != (e->failure.kind != 0) && !e->abandoned)
 		return "coord 33: a status that is not 0 has a reason";
 	if ((c->phase == PHASE_END) != (e->state >= ENDING_STOP))
 		return "coord 37: a run that has ended is in no other phase";

@@ -24,7 +24,7 @@ struct shards {
 	struct scorer *of;		/* each member */
 	size_t room;
 	bool begun;
-	uint64_t count, left, next, requests;
+	uint64_t count, unscored, next, requests;
 	uint64_t *back;			/* to be given out again */
 	size_t backs;
 	struct deaths deaths;		/* of each */
@@ -125,7 +125,7 @@ give_out(struct coord *c, const struct request *r, uint64_t now)
 		return;
 	if (!c->shards->begun) {
 		c->shards->begun = true;
-		c->shards->count = c->shards->left = count;
+		c->shards->count = c->shards->unscored = count;
 		c->shards->next = 0;
 		c->shards->backs = 0;
 		deaths_release(&c->shards->deaths);
@@ -151,7 +151,7 @@ give_out(struct coord *c, const struct request *r, uint64_t now)
 int
 evaluate_advance(struct coord *c, const struct request *r, uint64_t now)
 {
-	if (!c->shards->begun || c->shards->left > 0) {
+	if (!c->shards->begun || c->shards->unscored > 0) {
 		give_out(c, r, now);
 		return 0;
 	}
@@ -223,7 +223,7 @@ evaluate_done(struct coord *c, struct member *w, const struct message *m,
 	if (scored && c->shards->totals.unscored)
 		report_warning(c, "eval: auc is null, for it would need more "
 			       "than %zu scores", RESULT_SCORES);
-	c->shards->left--;
+	c->shards->unscored--;
 	free(scores);
 	if (totals_add_noes(&c->shards->totals, &r, w->name, &why) < 0 &&
 	    queue_barrier(c->queue))
@@ -270,17 +270,17 @@ const char *
 evaluate_check(const struct coord *c)
 {
 	const struct shards *s = c->shards;
-	uint64_t left = s->count - s->next + s->backs;
-	const char *broken = check_scorers(c);
+	uint64_t unscored = s->count - s->next + s->backs;
+	const char *violation = check_scorers(c);
 
-	if (broken)
-		return broken;
+	if (violation)
+		return violation;
 
 	if (!s->begun || ending_state(c) == ENDING_DRAIN ||
 	    c->phase != PHASE_RUN)
 		return NULL;
 	for (const struct member *m = c->member; m; m = m->next)
-		left += scorer(c, m)->evaluating;
-	return left == s->left ? NULL :
+		unscored += scorer(c, m)->evaluating;
+	return unscored == s->unscored ? NULL :
 		"coord 30: a shard that is left waits, or is being scored";
 }

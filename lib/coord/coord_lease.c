@@ -21,7 +21,7 @@ struct hand {
 	uint64_t begun_ms;	/* when it began with the first of them */
 	uint64_t results;	/* steps, or replicas, whose result was its
 				   own */
-	bool behind;		/* all others had to wait for it */
+	bool laggard;		/* all others had to wait for it */
 	bool cancelling;	/* may be at a step that was cancelled */
 };
 
@@ -139,7 +139,7 @@ lease_turn(const struct coord *c)
 		for (size_t i = 0; i < c->o.in_flight; i++)
 			has += h->lease[i].id != 0;
 		if (has > least || has == c->o.in_flight ||
-		    (h->behind && has > 0) ||
+		    (h->laggard && has > 0) ||
 		    (has == least && best && h->last >= hand(c, best)->last))
 			continue;
 		best = m;
@@ -269,7 +269,7 @@ lease_progress(struct coord *c, struct member *w, uint64_t id)
 	if (!l)
 		return;
 	hand(c, w)->begun_ms = c->now_ms;	/* with the next one */
-	if (--l->left == 0)
+	if (--l->unfinished == 0)
 		l->id = 0;
 }
 
@@ -295,13 +295,13 @@ lease_retry(struct coord *c, uint64_t attempts)
 void
 lease_falls_behind(struct coord *c, struct member *w)
 {
-	hand(c, w)->behind = true;
+	hand(c, w)->laggard = true;
 }
 
 void
 lease_keeps_up(struct coord *c, struct member *w)
 {
-	hand(c, w)->behind = false;
+	hand(c, w)->laggard = false;
 }
 
 void
@@ -335,7 +335,8 @@ check_one(const struct coord *c, const struct member *m)
 
 		leased = leased || l->id != 0;
 		if (l->id > c->leases->given ||
-		    (l->id != 0 && (l->left == 0 || l->left > l->count)))
+		    (l->id != 0 &&
+		     (l->unfinished == 0 || l->unfinished > l->count)))
 			return "coord 1: a lease has a number that was given "
 				"out, and steps left";
 		for (size_t k = 0; l->id != 0 && k < i; k++)
@@ -357,9 +358,9 @@ check_one(const struct coord *c, const struct member *m)
 const char *
 lease_check(const struct coord *c)
 {
-	const char *broken = NULL;
+	const char *violation = NULL;
 
-	for (const struct member *m = c->member; m && !broken; m = m->next)
-		broken = check_one(c, m);
-	return broken;
+	for (const struct member *m = c->member; m && !violation; m = m->next)
+		violation = check_one(c, m);
+	return violation;
 }

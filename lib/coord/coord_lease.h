@@ -11,7 +11,7 @@ struct member;
 
 struct leased {
 	uint64_t id;
-	size_t left;		/* steps without a result */
+	size_t unfinished;	/* steps without a result */
 	struct attempt at;	/* of a round */
 	uint64_t first, count;
 	uint64_t server;	/* run again for this one; or WIRE_NONE */

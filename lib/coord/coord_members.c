@@ -117,7 +117,7 @@ members_add(struct coord *c, const struct message *hello)
 	if (m->index != WIRE_NONE) {
 		other = namesake(c, m);
 		if (other)
-			other->doubled = true;
+			other->name_taken = true;
 	} else if (m->role == ROLE_WORKER) {
 		do
 			m->index = c->members->named++;

@@ -19,7 +19,7 @@ struct member {
 	bool unreachable;	/* something could not be sent to it: coord.c
 				   is yet to hear that it is gone */
 	bool joined;		/* was ready once */
-	bool doubled;		/* another has come by its name */
+	bool name_taken;	/* another has come by its name */
 	bool silent;		/* for so long that it hangs */
 	bool relieved;		/* others were given its steps: it gets none
 				   until it has come to the end of them */

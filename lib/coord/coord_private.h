@@ -94,7 +94,7 @@ struct coord {
 
 	/* coord.c */
 	uint64_t probed_ms, ticked_ms;
-	bool full;			/* of requests, until half are done */
+	bool queue_full;		/* of requests, until half are done */
 	bool told_to_stop;		/* by a request */
 };
 

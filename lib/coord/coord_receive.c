@@ -370,10 +370,10 @@ take(struct coord *c, struct member *w, const struct message *m,
 static void
 warn_doubled(struct coord *c, struct member *w, const struct message *m)
 {
-	if (w->doubled && m->kind != MESSAGE_BYE)
+	if (w->name_taken && m->kind != MESSAGE_BYE)
 		report_warning(c, "there are two %s: give each its own -i",
 			       w->name);
-	w->doubled = false;
+	w->name_taken = false;
 }
 
 void

@@ -304,10 +304,10 @@ rerun_check(const struct coord *c)
 {
 	for (size_t i = 0; i < c->o.servers; i++) {
 		const struct rerun_set *r = &c->rerun->set[i];
-		const char *broken = rerun_set_check(r);
+		const char *violation = rerun_set_check(r);
 
-		if (broken)
-			return broken;
+		if (violation)
+			return violation;
 		for (size_t k = 0; k < r->todo.count; k++)
 			if (c->phase == PHASE_RUN &&
 			    r->todo.range[k].end > queue_next(c->queue))

@@ -161,7 +161,7 @@ lease_replica(struct coord *c, struct member *w, size_t has)
 		return false;
 
 	l = lease_add(c, w, leases == ahead);
-	l->left = l->count = 1;
+	l->unfinished = l->count = 1;
 	l->at = a;
 	l->first = a.step;
 	m = lease_describe(c, l, terms_of(c, a.step));

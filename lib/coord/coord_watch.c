@@ -197,10 +197,11 @@ watch_step(const struct coord *c, const struct member *w, uint64_t now,
 	if (w->role != ROLE_WORKER || w->gone || !l || c->phase != PHASE_RUN ||
 	    now < begun)
 		return 0;
-	*step = l->first + (l->count - l->left);
+	*step = l->first + (l->count - l->unfinished);
 	if (most < LATE_MS)
 		most = LATE_MS;
-	*late = c->watch->count >= KNOWN && (now - begun) / l->left >= most;
+	*late = c->watch->count >= KNOWN &&
+		(now - begun) / l->unfinished >= most;
 	return now - begun;
 }
 
@@ -215,7 +216,7 @@ watch_late(struct coord *c, uint64_t now)
 		const uint64_t ms = watch_step(c, w, now, &step, &late);
 		const struct leased *l = first_lease(c, w);
 		const bool too_late = most > 0 && ms > 0 &&
-			ms / l->left >= most;
+			ms / l->unfinished >= most;
 
 		if (too_late && l->server == WIRE_NONE) {
 			report_warning(c, "step %llu has taken %s %.1f s: "

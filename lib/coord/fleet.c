@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define PING_MS		1000	/* or a quarter of a lease */
-#define UNFIT_MS	100	/* between two calls in vain */
+#define REDIAL_MS	100	/* between two calls in vain */
 
 struct whereabouts {
 	char *endpoint;		/* NULL: there is no other */
@@ -33,7 +33,7 @@ struct link {
 	uint64_t trip;		/* the shortest until an answer */
 	struct standing standing;
 	struct whereabouts other;	/* where it was, or may be */
-	bool unfit;		/* here is only a standby of somebody's */
+	bool only_standby;	/* here is only a standby of somebody's */
 	uint64_t placed;	/* since when it is looked for here, */
 	unsigned turns;			/* after so many in vain */
 	bool hangs;		/* until it answers anew */
@@ -348,7 +348,7 @@ fleet_place(struct fleet *fl, size_t server, const char *endpoint,
 	free(l->endpoint);
 	l->endpoint = copy;
 	l->peer = peer;
-	l->up = l->welcome = l->unfit = false;
+	l->up = l->welcome = l->only_standby = false;
 	return 0;
 }
 
@@ -511,13 +511,13 @@ fleet_ask(struct fleet *fl, const struct message *m)
 	ask->message.request = ask->number;
 	if (m->blob.size > 0)
 		memcpy(ask->blob, m->blob.data, m->blob.size);
-	ask->left = fl->count;
+	ask->unanswered = fl->count;
 	ask->failed = false;
 	ask->since = 0;
 	for (size_t i = 0; i < fl->count; i++) {
 		ask->answered[i] = m->kind == MESSAGE_LOAD &&
 			fl->link[i].holds;
-		ask->left -= ask->answered[i];
+		ask->unanswered -= ask->answered[i];
 		if (fl->link[i].welcome && !ask->answered[i])
 			send_ask(fl, ask, i);
 	}
@@ -547,7 +547,7 @@ fleet_late(const struct fleet *fl, size_t *server, uint64_t *since)
 	for (size_t i = 0; i < fl->asks; i++) {
 		const struct ask *ask = fl->ask[i];
 
-		if (ask->kind != 0 && ask->left > 0 && ask->since > 0 &&
+		if (ask->kind != 0 && ask->unanswered > 0 && ask->since > 0 &&
 		    (!late || ask->number < late->number))
 			late = ask;
 	}
@@ -613,7 +613,7 @@ take_answer(struct fleet *fl, size_t i, const struct message *m,
 	if (ask->kind == MESSAGE_MARK)
 		fl->link[i].acked = fl->link[i].low;
 	ask->answered[i] = true;
-	if (--ask->left > 0)
+	if (--ask->unanswered > 0)
 		return;
 	ask->kind = 0;
 	*ended = ask;
@@ -630,7 +630,7 @@ pass_over(struct fleet *fl, size_t i, struct fail *f)
 		return fail(f, FAIL_AGAIN, "server %zu (%s): a standby, which "
 			    "was not promoted", i, fleet_endpoint(fl, i));
 	fl->changed = fl->changed || l->greeted;
-	l->unfit = true;
+	l->only_standby = true;
 	l->holds = false;
 	l->life = 0;
 	return 0;
@@ -681,7 +681,7 @@ take_welcome(struct fleet *fl, size_t i, const struct message *m,
 	l->life = m->welcome.life;
 	l->welcome = l->greeted = true;
 	l->turns = 0;
-	l->expected = l->unfit = l->hangs = false;
+	l->expected = l->only_standby = l->hangs = false;
 	for (size_t k = 0; k < fl->asks; k++) {
 		const struct ask *ask = fl->ask[k];
 
@@ -743,8 +743,8 @@ stay(const struct link *l, uint64_t lease, uint64_t patience)
 {
 	uint64_t ms = lease;
 
-	if (l->unfit)
-		return UNFIT_MS;
+	if (l->only_standby)
+		return REDIAL_MS;
 	for (unsigned i = 1; i < l->turns && 2 * ms <= patience / 4; i++)
 		ms *= 2;
 	return ms;
@@ -864,13 +864,13 @@ fleet_tick(struct fleet *fl, uint64_t now, uint64_t lease, uint64_t timeout,
 static const char *
 check_ask(const struct fleet *fl, const struct ask *ask)
 {
-	size_t left = 0;
+	size_t unanswered = 0;
 
 	for (size_t i = 0; i < fl->count; i++)
-		left += !ask->answered[i];
-	if (ask->kind != 0 && left != ask->left)
+		unanswered += !ask->answered[i];
+	if (ask->kind != 0 && unanswered != ask->unanswered)
 		return "fleet 1: answers are counted as they are";
-	if (ask->kind != 0 && ask->left == 0)
+	if (ask->kind != 0 && ask->unanswered == 0)
 		return "fleet 2: what all have answered is asked no more";
 	return NULL;
 }
@@ -878,7 +878,7 @@ check_ask(const struct fleet *fl, const struct ask *ask)
 const char *
 fleet_check(const struct fleet *fl)
 {
-	const char *broken = NULL;
+	const char *violation = NULL;
 
 	for (size_t i = 0; i < fl->count; i++) {
 		const struct link *l = &fl->link[i];
@@ -886,12 +886,12 @@ fleet_check(const struct fleet *fl)
 		if (l->welcome && (!l->up || !l->greeted || !l->peer))
 			return "fleet 3: a server that is there has been "
 				"dialled, and has answered";
-		if (l->welcome && l->unfit)
+		if (l->welcome && l->only_standby)
 			return "fleet 4: a standby of somebody is no server";
 		if (l->holds && l->life == 0)
 			return "fleet 6: variables are those of a life";
 	}
-	for (size_t i = 0; i < fl->asks && !broken; i++)
-		broken = check_ask(fl, fl->ask[i]);
-	return broken;
+	for (size_t i = 0; i < fl->asks && !violation; i++)
+		violation = check_ask(fl, fl->ask[i]);
+	return violation;
 }

@@ -134,7 +134,7 @@ struct ask {
 	uint64_t number;
 	struct message message;
 	char blob[MESSAGE_BLOB];
-	size_t left;			/* servers that have not answered */
+	size_t unanswered;		/* servers that have not answered */
 	uint64_t since;			/* 0: it has just been asked */
 	bool *answered;			/* of each server */
 	struct message_saved {		/* of SAVE */
@@ -146,8 +146,8 @@ struct ask {
 };
 
 /*
- * Ask all servers.  m->blob is copied, frames must last until it has ended.  For
- * PLAN and SAVE each server is told its own index, for MARK its own low
+ * Ask all servers.  m->blob is copied, frames must last until it has ended.
+ * For PLAN and SAVE each server is told its own index, for MARK its own low
  * watermark; those that hold what LOAD is to bring are not asked to.
  */
 void fleet_ask(struct fleet *, const struct message *m);

@@ -1039,10 +1039,10 @@ const char *
 submitters_check(const struct submitters *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
-		const char *broken = check_one(&s->of[i], s->keeps);
+		const char *violation = check_one(&s->of[i], s->keeps);
 
-		if (broken)
-			return broken;
+		if (violation)
+			return violation;
 		for (size_t k = 1; k < i; k++)
 			if (s->of[i].state == THERE &&
 			    s->of[k].state == THERE &&

@@ -1205,7 +1205,7 @@ server_state(struct server *s)
 static const char *
 check_run(const struct server *s)
 {
-	const char *broken;
+	const char *violation;
 
 	if (!s->run)
 		return snapshots_have_jobs(s->snapshots) ||
@@ -1214,8 +1214,8 @@ check_run(const struct server *s)
 			"forgotten" : NULL;
 	if (server_run_term(s->run) > session_term(s->session))
 		return "server 2: no plan is of a term that was not heard of";
-	broken = server_run_check(s->run);
-	return broken ? broken :
+	violation = server_run_check(s->run);
+	return violation ? violation :
 		waiting_pulls_check(&s->waiting_pulls,
 				    server_run_round(s->run));
 }
@@ -1226,14 +1226,14 @@ server_check(const struct server *s)
 	const bool follows = primary_followed(s->primary);
 	const uint64_t acted = s->commit_log.taken;
 	const uint64_t most = replication_limit(s->replication);
-	const char *broken = check_run(s);
+	const char *violation = check_run(s);
 
-	broken = broken ? broken :
+	violation = violation ? violation :
 		commit_log_check(&s->commit_log, follows ||
 				 snapshots_loading(s->snapshots) ? NULL :
 				 &most);
-	broken = broken ? broken : primary_check(s->primary, acted);
-	broken = broken ? broken :
+	violation = violation ? violation : primary_check(s->primary, acted);
+	violation = violation ? violation :
 		replication_check(s->replication, follows, acted);
-	return broken ? broken : snapshots_check(s->snapshots);
+	return violation ? violation : snapshots_check(s->snapshots);
 }

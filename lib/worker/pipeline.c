@@ -695,10 +695,10 @@ pipeline_check(const struct pipeline *p)
 	size_t at[STAGE_PUSHING + 1] = { 0 };
 
 	for (size_t i = 0; i < IN_FLIGHT; i++) {
-		const char *broken = check_step(p, &p->step[i]);
+		const char *violation = check_step(p, &p->step[i]);
 
-		if (broken)
-			return broken;
+		if (violation)
+			return violation;
 		at[p->step[i].stage]++;
 	}
 	if (at[STAGE_PULLING] > 1 || at[STAGE_PUSHING] > 1 ||

@@ -53,7 +53,7 @@ struct worker {
 	bool computed;			/* since the last tick */
 	struct fail unfit;	/* no step or evaluation can be computed here,
 				   as each of them says, if it has a kind */
-	struct fail broken;	/* nothing more can be, and we die of that */
+	struct fail violation;	/* nothing more can be, and we die of that */
 	struct worker_next wanted;
 	char text[128];
 };
@@ -90,7 +90,7 @@ worker_free(struct worker *w)
 
 	if (!w)
 		return;
-	if (w->session != SESSION_DOWN && !w->broken.kind)
+	if (w->session != SESSION_DOWN && !w->violation.kind)
 		send_message(w, &bye);
 	pipeline_free(w->pipeline);
 	evaluate_free(w->evaluate);
@@ -209,7 +209,7 @@ static void
 advance(struct worker *w, uint64_t now, uint64_t now_us)
 {
 	if (!w->pipeline || evaluate_has_client(w->evaluate) ||
-	    w->broken.kind)
+	    w->violation.kind)
 		return;
 	pipeline_advance(w->pipeline, now, now_us);
 	leases_settle(w->leases);
@@ -456,9 +456,9 @@ receive_coordinator(struct worker *w, const struct message *m, uint64_t now,
 static int
 check_broken(const struct worker *w, struct fail *f)
 {
-	if (w->broken.kind == 0)
+	if (w->violation.kind == 0)
 		return 0;
-	*f = w->broken;
+	*f = w->violation;
 	return -1;
 }
 
@@ -483,7 +483,7 @@ worker_receive(struct worker *w, uint64_t peer, const struct message *m,
 bool
 worker_can_compute(const struct worker *w)
 {
-	if (!w->pipeline || w->broken.kind)
+	if (!w->pipeline || w->violation.kind)
 		return false;
 	return evaluate_has_client(w->evaluate) ?
 		evaluate_can_compute(w->evaluate) :
@@ -501,7 +501,7 @@ worker_compute(struct worker *w)
 	if ((evaluate_has_client(w->evaluate) ?
 	     evaluate_compute(w->evaluate, &why) :
 	     pipeline_compute(w->pipeline, &why)) < 0)
-		w->broken = why;
+		w->violation = why;
 	return true;
 }
 
@@ -723,10 +723,10 @@ worker_evaluation_failed(struct worker *w, const struct fail *why)
 const char *
 worker_check(const struct worker *w)
 {
-	const char *broken = leases_check(w->leases);
+	const char *violation = leases_check(w->leases);
 
-	if (!broken)
-		broken = batches_check(w->batches);
-	return broken || !w->pipeline || w->broken.kind ? broken :
+	if (!violation)
+		violation = batches_check(w->batches);
+	return violation || !w->pipeline || w->violation.kind ? violation :
 		pipeline_check(w->pipeline);
 }
