@@ -1,9 +1,9 @@
 /*
  * primary - the server that a standby follows, as the standby sees it.
  *
- * What comes before all chunks of the cut are there is kept; then each change
- * is said to be held before it is applied.  Who has once been greeted by the
- * coordinator is promised to it, and begins anew only under a newer term.
+ * What comes before all chunks of the snapshot are there is kept; then each
+ * change is said to be held before it is applied.  Who has once been greeted by
+ * the coordinator is promised to it, and begins anew only under a newer term.
  *
  *	none     -> followed	primary_follow()
  *	followed -> copying	primary_begin(): SYNC has come

@@ -18,7 +18,7 @@ struct follower {
 struct replication {
 	struct outbox *outbox;
 	struct follower it, waiting;
-	struct shard_snapshot *cut;	/* NULL: all of it is there */
+	struct shard_snapshot *snapshot;	/* NULL: all of it is there */
 	size_t next;		/* chunks of it that were sent */
 	size_t answered;	/* those that are there, and SYNC */
 	uint64_t held;		/* it holds the changes up to here */
@@ -42,7 +42,7 @@ replication_free(struct replication *b)
 {
 	if (!b)
 		return;
-	shard_snapshot_free(b->cut);
+	shard_snapshot_free(b->snapshot);
 	free(b);
 }
 
@@ -71,7 +71,7 @@ replication_limit(const struct replication *b)
 {
 	if (!b->it.life)
 		return UINT64_MAX;
-	return b->held + (b->cut ? REPLICATION_BEHIND : 0);
+	return b->held + (b->snapshot ? REPLICATION_BEHIND : 0);
 }
 
 uint64_t
@@ -80,11 +80,11 @@ replication_counted(const struct replication *b)
 	return b->counted ? b->it.life : 0;
 }
 
-/* Does it have the cut, so that it is to hold changes first? */
+/* Does it have the snapshot, so that it is to hold changes first? */
 static bool
 is_whole(const struct replication *b)
 {
-	return b->it.life && !b->cut;
+	return b->it.life && !b->snapshot;
 }
 
 /* ---- it goes ---- */
@@ -93,7 +93,7 @@ is_whole(const struct replication *b)
 void
 replication_forget(struct replication *b)
 {
-	shard_snapshot_free(b->cut);
+	shard_snapshot_free(b->snapshot);
 	*b = (struct replication){ .outbox = b->outbox,
 				   .waiting = b->waiting, .news = b->news };
 }
@@ -112,7 +112,7 @@ replication_drop(struct replication *b)
 void
 replication_drop_copying(struct replication *b)
 {
-	if (b->cut)
+	if (b->snapshot)
 		replication_drop(b);
 }
 
@@ -202,7 +202,7 @@ replication_hello(struct replication *b, uint64_t peer,
 static int
 send_chunk(struct replication *b, size_t i)
 {
-	const struct shard_chunk chunk = shard_snapshot_chunk(b->cut, i);
+	const struct shard_chunk chunk = shard_snapshot_chunk(b->snapshot, i);
 	struct message m = { .kind = MESSAGE_STATE, .request = i,
 			     .frames = 1 };
 
@@ -218,7 +218,7 @@ send_chunk(struct replication *b, size_t i)
 static int
 send_chunks(struct replication *b)
 {
-	while (b->next < shard_snapshot_chunks(b->cut) &&
+	while (b->next < shard_snapshot_chunks(b->snapshot) &&
 	       b->next < b->answered + CREDIT)
 		if (send_chunk(b, b->next++) < 0)
 			return -1;
@@ -226,7 +226,7 @@ send_chunks(struct replication *b)
 }
 
 void
-replication_begin(struct replication *b, struct shard_snapshot *cut,
+replication_begin(struct replication *b, struct shard_snapshot *snapshot,
 		  struct message *sync, const struct change *c)
 {
 	int status;
@@ -234,9 +234,9 @@ replication_begin(struct replication *b, struct shard_snapshot *cut,
 	replication_forget(b);
 	b->it = b->waiting;
 	b->waiting = (struct follower){ 0 };
-	b->cut = cut;
+	b->snapshot = snapshot;
 	b->held = sync->sync.number;
-	sync->sync.chunks = shard_snapshot_chunks(cut);
+	sync->sync.chunks = shard_snapshot_chunks(snapshot);
 	status = send_it(b, sync) < 0 || send_chunks(b) < 0 ? -1 : 0;
 	for (; c && status == 0; c = c->next)
 		status = send_it(b, &c->message);
@@ -255,16 +255,16 @@ replication_forward(struct replication *b, const struct change *c)
 static int
 take_answer(struct replication *b)
 {
-	if (!b->cut || b->answered > b->next)
+	if (!b->snapshot || b->answered > b->next)
 		return 0;
-	if (++b->answered <= shard_snapshot_chunks(b->cut))
+	if (++b->answered <= shard_snapshot_chunks(b->snapshot))
 		return send_chunks(b);
-	shard_snapshot_free(b->cut);
-	b->cut = NULL;
+	shard_snapshot_free(b->snapshot);
+	b->snapshot = NULL;
 	return 0;
 }
 
-/* It has the cut, and all that was done since: the coordinator may know. */
+/* It has the snapshot, and all done since: the coordinator may know. */
 static void
 catch_up(struct replication *b, uint64_t acted)
 {

@@ -2,15 +2,15 @@
  * replication - to the server that stands by for one, as the latter sees it.
  *
  * It calls, is sent a cut in chunks, each acknowledged before many more are
- * sent, and from the cut on every change in order.  It holds what it has
+ * sent, and from the snapshot on every change in order.  It holds what it has
  * acknowledged; the server acts on a change when it holds it.  Only what it
- * does not have yet of the cut lets it be a few changes behind: the server
+ * does not have yet of the snapshot lets it be a few changes behind: the server
  * need not stand still for it.
  *
  *	none    -> waiting	replication_hello()
- *	waiting -> copying	replication_begin(): it is sent a cut
- *	copying -> in sync	replication_receive(): it holds the cut, and all
- *				that was acted on
+ *	waiting -> copying	replication_begin(): it is sent a snapshot
+ *	copying -> in sync	replication_receive(): it holds the snapshot
+ *				and all that was acted on
  *	in sync -> counted	replication_keep(), replication_count(): the
  *				coordinator counts on it
  *	counted -> unreached	it cannot be sent anything; the server goes
@@ -27,7 +27,7 @@
 #include "shard/shard.h"
 #include "wire/outbox.h"
 
-#define REPLICATION_BEHIND	256	/* changes, while it takes the cut */
+#define REPLICATION_BEHIND	256	/* changes, while it is copying */
 
 struct replication;
 
@@ -41,7 +41,7 @@ int replication_hello(struct replication *, uint64_t peer,
 bool replication_waits(const struct replication *);
 
 /*
- * Begin with the one that waits: send the cut, which it takes, as of the
+ * Begin with the one that waits: send the snapshot, which it takes, as of the
  * change numbered in the SYNC message, which is the caller's to fill in but
  * for its chunks; and the changes that wait, from this one on.
  */
@@ -75,7 +75,7 @@ uint64_t replication_limit(const struct replication *);
 /* The life of the one that is counted on, as was acknowledged; or 0. */
 uint64_t replication_counted(const struct replication *);
 
-/* It may begin anew.  The same if it is being sent a cut, whose shard goes. */
+/* It may begin anew.  The same if the shard goes whose snapshot it is sent. */
 void replication_drop(struct replication *);
 void replication_drop_copying(struct replication *);
 /* The run is forgotten, and it with that. */

@@ -52,7 +52,7 @@ server_new(uint64_t life, uint64_t lease_ms, struct outbox *outbox)
 static void
 forget_run(struct server *s)
 {
-	replication_forget(s->replication);	/* its cut is of what we had */
+	replication_forget(s->replication);	/* its snapshot is of this */
 	snapshots_forget(s->snapshots);
 	waiting_pulls_release(&s->waiting_pulls);
 	pull_keys_release(&s->pull_keys);
@@ -537,17 +537,17 @@ pull(struct server *s, struct event *e)
 {
 	struct message *out = e->answer;
 	const struct message *m = e->m;
-	const struct shard_snapshot *cut = m->pull.cut == WIRE_NONE ? NULL :
-		snapshots_find(s->snapshots, m->pull.cut);
+	const struct shard_snapshot *snapshot = m->pull.cut == WIRE_NONE ?
+		NULL : snapshots_find(s->snapshots, m->pull.cut);
 	int status;
 
 	if (session_check_unread(s->session, e->peer, e->why) < 0)
 		return -1;
-	status = server_run_pull(s->run, m, cut, out, e->why);
+	status = server_run_pull(s->run, m, snapshot, out, e->why);
 	if (status == 1 && waiting_pulls_add(&s->waiting_pulls, e->peer, m))
 		waiting_pulls_forget_leavers(&s->waiting_pulls, is_here,
 					     s->session);
-	if (status == 0 && out->frames > 0 && !cut)
+	if (status == 0 && out->frames > 0 && !snapshot)
 		pull_keys_keep(&s->pull_keys, e->peer, m->request,
 			       &m->frame[0]);
 	return status;

@@ -75,12 +75,12 @@ bool server_over(const struct server *, struct fail *);
 /* For people: "step 300, 2 variables ..."; good until the next call. */
 const char *server_state(struct server *);
 
-/* Work on files, asked for by the coordinator: save a cut, or load one. */
+/* Work on files, asked for by the coordinator: save a snapshot, or load one. */
 struct server_job {
 	enum { JOB_SAVE = 1, JOB_LOAD } kind;
 	char name[CHECKPOINT_NAME];	/* of the checkpoint */
 	size_t part, parts;		/* SAVE: which one this server writes */
-	const struct shard_snapshot *cut;	/* of this cut */
+	const struct shard_snapshot *snapshot;	/* of this snapshot */
 	const struct checkpoint_array *array;
 	size_t arrays;
 	uint64_t peer;			/* for the answer */

@@ -414,7 +414,7 @@ check_wait(struct server_run *r, const struct message *m, struct fail *f)
 
 int
 server_run_pull(struct server_run *r, const struct message *m,
-		const struct shard_snapshot *cut, struct message *out,
+		const struct shard_snapshot *snapshot, struct message *out,
 		struct fail *f)
 {
 	out->kind = MESSAGE_VALUES;
@@ -427,9 +427,9 @@ server_run_pull(struct server_run *r, const struct message *m,
 		return -1;
 	if (m->pull.after > round_buffer_step(r->round_buffer))
 		return check_wait(r, m, f);
-	if (m->pull.cut != WIRE_NONE && !cut)
+	if (m->pull.cut != WIRE_NONE && !snapshot)
 		return fail(f, FAIL_AGAIN, "the cut is no longer held");
-	if (shard_pull(r->shard, m->pull.part, &m->frame[0], cut,
+	if (shard_pull(r->shard, m->pull.part, &m->frame[0], snapshot,
 		       codec_find(m->pull.codec), &out->frame[0], f) < 0)
 		return -1;
 	out->frames = 1;

@@ -52,13 +52,13 @@ void server_run_note_journal(struct server_run *, uint64_t records);
 
 /* ---- the variables and the steps ---- */
 
-/* For cuts. */
+/* For snapshots. */
 struct shard *server_run_shard(struct server_run *);
 
 /*
- * A pull, live or of a cut (NULL: live, or it is not held any more).  0: the
- * answer, in which there was nothing yet, is VALUES; 1: the keys are good, and
- * it waits for its round; -1: it is refused.
+ * A pull, live or of a snapshot (NULL: live, or it is not held any more).  0:
+ * the answer, in which there was nothing yet, is VALUES; 1: the keys are good,
+ * and it waits for its round; -1: it is refused.
  */
 int server_run_pull(struct server_run *, const struct message *,
 		    const struct shard_snapshot *, struct message *answer,

@@ -10,7 +10,7 @@
 
 struct snapshot {
 	uint64_t number;	/* WIRE_NONE: it goes when it is saved */
-	struct shard_snapshot *cut;	/* NULL: free */
+	struct shard_snapshot *snapshot;	/* NULL: free */
 };
 
 struct snapshots {
@@ -28,8 +28,8 @@ snapshots_new(void)
 static void
 drop(struct snapshot *one)
 {
-	shard_snapshot_free(one->cut);
-	one->cut = NULL;
+	shard_snapshot_free(one->snapshot);
+	one->snapshot = NULL;
 }
 
 void
@@ -55,7 +55,7 @@ static bool
 saving(const struct snapshots *s, const struct snapshot *one)
 {
 	for (size_t i = 0; i < s->jobs; i++)
-		if (s->job[i].cut == one->cut)
+		if (s->job[i].snapshot == one->snapshot)
 			return true;
 	return false;
 }
@@ -66,7 +66,7 @@ snapshots_let_go(struct snapshots *s)
 	for (size_t i = 0; i < MAX_SNAPSHOTS; i++) {
 		struct snapshot *one = &s->held[i];
 
-		if (one->cut && saving(s, one))
+		if (one->snapshot && saving(s, one))
 			one->number = WIRE_NONE;
 		else
 			drop(one);
@@ -78,7 +78,7 @@ find(const struct snapshots *s, uint64_t number)
 {
 	size_t i = 0;
 
-	while (i < MAX_SNAPSHOTS && !(s->held[i].cut &&
+	while (i < MAX_SNAPSHOTS && !(s->held[i].snapshot &&
 				      s->held[i].number == number))
 		i++;
 	return i;
@@ -89,7 +89,7 @@ snapshots_find(const struct snapshots *s, uint64_t number)
 {
 	const size_t i = find(s, number);
 
-	return i < MAX_SNAPSHOTS ? s->held[i].cut : NULL;
+	return i < MAX_SNAPSHOTS ? s->held[i].snapshot : NULL;
 }
 
 int
@@ -102,7 +102,7 @@ snapshots_freeze(struct snapshots *s, struct shard *shard, uint64_t number,
 		return fail(f, FAIL_AGAIN, "steps up to %llu are applied",
 			    (unsigned long long)high - 1);
 	for (size_t i = 0; i < MAX_SNAPSHOTS; i++)
-		if (!s->held[i].cut) {
+		if (!s->held[i].snapshot) {
 			s->held[i] = (struct snapshot){
 				number, shard_snapshot_below(shard, step) };
 			return 0;
@@ -139,7 +139,7 @@ is_reset(const struct server_job *job)
 	return job->kind == JOB_LOAD && *job->name == '\0';
 }
 
-/* Does the shard go, of which all cuts are? */
+/* Does the shard go, of which all snapshots are? */
 static bool
 resets(const struct snapshots *s)
 {
@@ -171,8 +171,9 @@ snapshots_add_job(struct snapshots *s, uint64_t peer, const struct message *m,
 	if (s->jobs == MAX_JOBS)
 		return fail(f, FAIL_AGAIN, "too many files at once");
 	if (job.kind == JOB_SAVE) {
-		job.cut = s->held[i].cut;
-		job.array = shard_snapshot_arrays(s->held[i].cut, &job.arrays);
+		job.snapshot = s->held[i].snapshot;
+		job.array =
+			shard_snapshot_arrays(s->held[i].snapshot, &job.arrays);
 	}
 	s->job[s->jobs++] = job;
 	return 0;
@@ -216,7 +217,7 @@ snapshots_end_job(struct snapshots *s, const struct server_job *job)
 		return;
 	drop_job(s);
 	for (size_t i = 0; i < MAX_SNAPSHOTS; i++)
-		if (s->held[i].cut && s->held[i].number == WIRE_NONE &&
+		if (s->held[i].snapshot && s->held[i].number == WIRE_NONE &&
 		    !saving(s, &s->held[i]))
 			drop(&s->held[i]);
 }
@@ -239,14 +240,15 @@ snapshots_check(const struct snapshots *s)
 		bool held = s->job[k].kind != JOB_SAVE;
 
 		for (size_t i = 0; i < MAX_SNAPSHOTS; i++)
-			held = held || (s->held[i].cut &&
-					s->held[i].cut == s->job[k].cut);
+			held = held || (s->held[i].snapshot &&
+					s->held[i].snapshot ==
+					s->job[k].snapshot);
 		if (!held)
 			return "server 14: a cut that is being saved is held";
 	}
 	for (size_t i = 0; i < MAX_SNAPSHOTS; i++)
 		for (size_t k = 0; k < i; k++)
-			if (s->held[i].cut && s->held[k].cut &&
+			if (s->held[i].snapshot && s->held[k].snapshot &&
 			    s->held[i].number == s->held[k].number &&
 			    s->held[i].number != WIRE_NONE)
 				return "server 15: two cuts have two numbers";

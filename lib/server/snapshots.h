@@ -2,8 +2,8 @@
  * snapshots - what a coordinator has a server hold as it was below a step, and
  * the work on files that saves one, or loads what was saved.
  *
- * Snapshots have numbers, and are cuts of one shard, before which they are to
- * be freed.  Jobs are done in the order in which they came.
+ * Snapshots have numbers, and are of one shard, before which they are to be
+ * freed.  Jobs are done in the order in which they came.
  */
 #ifndef PS_SNAPSHOTS_H
 #define PS_SNAPSHOTS_H

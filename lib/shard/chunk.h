@@ -1,8 +1,8 @@
 /*
  * chunk - some floats of a variable and their slots, never torn.
  *
- * Whoever reads a chunk for a while (a message on its way out, a checkpoint,
- * an evaluator's cut) takes a reference.  A chunk that somebody else refers
+ * Whoever reads a chunk for a while (a message on its way out, a checkpoint, an
+ * evaluator's snapshot) takes a reference.  A chunk that somebody else refers
  * to is not written: chunk_writable() puts a fresh copy in its place.
  */
 #ifndef PS_CHUNK_H

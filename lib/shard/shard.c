@@ -363,22 +363,22 @@ shard_rows_read(struct shard_rows *rows, size_t n, const struct frame *keys,
 /* The values of all pieces, one behind the other. */
 static void
 gather(struct shard *s, const struct shard_rows *rows,
-       const struct shard_snapshot *cut, float *to)
+       const struct shard_snapshot *snapshot, float *to)
 {
 	const struct part *part = &s->plan->part[rows->part];
 	const struct shard_piece *h = &s->holding[part->first];
 
 	for (size_t i = 0; i < part->count; i++) {
-		piece_state_pull(piece_state_of(s, cut, part->first + i), &h[i],
-				 &rows->list[i], to);
+		piece_state_pull(piece_state_of(s, snapshot, part->first + i),
+				 &h[i], &rows->list[i], to);
 		to += rows->list[i].count * h[i].piece->width;
 	}
 }
 
 void
 shard_rows_pull(struct shard *s, struct shard_rows *rows,
-		const struct shard_snapshot *cut, const struct codec *codec,
-		struct frame *values)
+		const struct shard_snapshot *snapshot,
+		const struct codec *codec, struct frame *values)
 {
 	const struct part *part = &s->plan->part[rows->part];
 	const struct shard_piece *h = &s->holding[part->first];
@@ -386,16 +386,17 @@ shard_rows_pull(struct shard *s, struct shard_rows *rows,
 	const size_t size = floats * sizeof(float);
 
 	if (part->count == 1 && !h->piece->table && size >= ZERO_COPY) {
-		struct chunk *c = piece_state_of(s, cut, part->first)->chunk[0];
+		struct chunk *c =
+			piece_state_of(s, snapshot, part->first)->chunk[0];
 
 		*values = !codec->exact ? encode(s, rows, codec, c->value) :
 			(struct frame){ c->value, size, &c->hold };
 	} else if (!codec->exact) {
 		reserve(&s->wide, &s->wide_room, floats + 1);
-		gather(s, rows, cut, s->wide);
+		gather(s, rows, snapshot, s->wide);
 		*values = encode(s, rows, codec, s->wide);
 	} else {
-		gather(s, rows, cut, send_buffer_room(&s->values, floats));
+		gather(s, rows, snapshot, send_buffer_room(&s->values, floats));
 		*values = (struct frame){ s->values->at, size,
 					  &s->values->hold };
 	}
@@ -404,23 +405,23 @@ shard_rows_pull(struct shard *s, struct shard_rows *rows,
 
 int
 shard_pull(struct shard *s, size_t n, const struct frame *keys,
-	   const struct shard_snapshot *cut, const struct codec *codec,
+	   const struct shard_snapshot *snapshot, const struct codec *codec,
 	   struct frame *values, struct fail *f)
 {
 	if (shard_rows_read(s->pulled, n, keys, f) < 0)
 		return -1;
-	shard_rows_pull(s, s->pulled, cut, codec, values);
+	shard_rows_pull(s, s->pulled, snapshot, codec, values);
 	return 0;
 }
 
 /* ---- pushes ---- */
 
 /*
- * Apply a gradient to what is there now, or to a cut: sums over so many
+ * Apply a gradient to what is there now, or to a snapshot: sums over so many
  * examples, of the rows in s->pushed.
  */
 static void
-push_part(struct shard *s, struct shard_snapshot *cut, size_t n,
+push_part(struct shard *s, struct shard_snapshot *snapshot, size_t n,
 	  const void *gradient, const struct shard_push *p, uint64_t of)
 {
 	const struct part *part = &s->plan->part[n];
@@ -429,7 +430,7 @@ push_part(struct shard *s, struct shard_snapshot *cut, size_t n,
 	for (size_t i = 0; i < part->count; i++) {
 		const struct shard_piece *h = &s->holding[part->first + i];
 		struct piece_state *to =
-			piece_state_of(s, cut, part->first + i);
+			piece_state_of(s, snapshot, part->first + i);
 		const struct optimizer *o = h->variable->optimizer;
 		const struct row_list *rows = &s->pushed->list[i];
 		const size_t floats = rows->count * h->piece->width;
@@ -462,11 +463,12 @@ static void
 push_copies(struct shard *s, size_t n, const void *gradient,
 	    const struct shard_push *p, uint64_t of)
 {
-	for (struct shard_snapshot *cut = s->cuts; cut; cut = cut->next) {
-		if (p->step >= cut->step)
-			shard_snapshot_freeze(cut);
-		else if (cut->content && !cut->array)
-			push_part(s, cut, n, gradient, p, of);
+	for (struct shard_snapshot *snapshot = s->snapshots; snapshot;
+	     snapshot = snapshot->next) {
+		if (p->step >= snapshot->step)
+			shard_snapshot_freeze(snapshot);
+		else if (snapshot->content && !snapshot->array)
+			push_part(s, snapshot, n, gradient, p, of);
 	}
 	push_part(s, NULL, n, gradient, p, of);
 	s->version[n]++;

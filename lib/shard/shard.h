@@ -2,7 +2,7 @@
  * shard - the variables' values and slots that one server holds.
  *
  * It knows nothing of peers, nor which steps are to be applied: it pulls, it
- * pushes, it makes cuts.
+ * pushes, it makes snapshots.
  */
 #ifndef PS_SHARD_H
 #define PS_SHARD_H
@@ -36,10 +36,10 @@ void shard_free(struct shard *);
 uint64_t shard_version(const struct shard *, size_t part);
 
 /*
- * A pull of a part: for the rows that the keys name, FAIL_PROTOCOL if those
- * are bad, the values of all pieces in order, live or of a cut (NULL: live),
- * as they travel.  The frame is good until the next call, or for as long as
- * its hold is held.
+ * A pull of a part: for the rows that the keys name, FAIL_PROTOCOL if those are
+ * bad, the values of all pieces in order, live or of a snapshot (NULL: live),
+ * as they travel.  The frame is good until the next call, or for as long as its
+ * hold is held.
  */
 int shard_pull(struct shard *, size_t part, const struct frame *keys,
 	       const struct shard_snapshot *, const struct codec *,
@@ -102,15 +102,15 @@ struct shard_snapshot *shard_snapshot_new(struct shard *);
 
 /*
  * What all steps below this one make, of which none at or above it has been
- * pushed yet.  The first push of such a step has the cut take hold of what is
- * there; pushes below it that come later are applied to both.
+ * pushed yet.  The first push of such a step has the snapshot take hold of what
+ * is there; pushes below it that come later are applied to both.
  */
 struct shard_snapshot *shard_snapshot_below(struct shard *, uint64_t step);
 void shard_snapshot_free(struct shard_snapshot *);	/* before its shard */
 
 /*
- * What a checkpoint writes of a cut, to which nothing is pushed any more; for
- * any thread, and good until shard_snapshot_free().
+ * What a checkpoint writes of a snapshot, to which nothing is pushed any more;
+ * for any thread, and good until shard_snapshot_free().
  */
 const struct checkpoint_array *shard_snapshot_arrays(struct shard_snapshot *,
 						     size_t *count);

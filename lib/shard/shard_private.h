@@ -1,7 +1,8 @@
 /*
  * shard_private - what the parts of a shard share: shard.c (what it holds,
  * pulls and pushes of parts), shard_rows.c (those of a piece) and
- * shard_snapshot.c (cuts, and what is read back from them).  For nobody else.
+ * shard_snapshot.c (snapshots, and what is read back from them).  For nobody
+ * else.
  */
 #ifndef PS_SHARD_PRIVATE_H
 #define PS_SHARD_PRIVATE_H
@@ -11,7 +12,7 @@
 #include "tensor/apply.h"
 #include "tensor/hashed.h"
 
-/* What a piece holds: now, or in a cut. */
+/* What a piece holds: now, or in a snapshot. */
 struct piece_state {
 	struct chunk **chunk;
 	struct table *table;	/* of a hashed one, which has no chunks */
@@ -62,7 +63,7 @@ struct shard {
 	size_t next_sent;
 	size_t pieces;			/* of a part, at most */
 	struct shard_rows *pushed, *pulled;
-	struct shard_snapshot *cuts;
+	struct shard_snapshot *snapshots;
 };
 
 struct shard_snapshot {
@@ -87,12 +88,12 @@ shard_stopped(const struct shard *s)
 	return s->stopped && s->stopped();
 }
 
-/* Of a piece: now (NULL), or in a cut. */
+/* Of a piece: now (NULL), or in a snapshot. */
 static inline struct piece_state *
-piece_state_of(const struct shard *s, const struct shard_snapshot *cut,
+piece_state_of(const struct shard *s, const struct shard_snapshot *snapshot,
 	       size_t piece)
 {
-	return cut && cut->content ? &cut->content[piece] :
+	return snapshot && snapshot->content ? &snapshot->content[piece] :
 		&s->holding[piece].now;
 }
 

@@ -10,28 +10,29 @@
 struct shard_snapshot *
 shard_snapshot_below(struct shard *s, uint64_t step)
 {
-	struct shard_snapshot *cut = mem_alloc(1, sizeof(*cut));
+	struct shard_snapshot *snapshot = mem_alloc(1, sizeof(*snapshot));
 
-	cut->shard = s;
-	cut->step = step;
-	cut->next = s->cuts;
-	s->cuts = cut;
+	snapshot->shard = s;
+	snapshot->step = step;
+	snapshot->next = s->snapshots;
+	s->snapshots = snapshot;
 	for (size_t i = 0; i < s->plan->pieces; i++)
-		cut->chunks += s->holding[i].chunks;
-	return cut;
+		snapshot->chunks += s->holding[i].chunks;
+	return snapshot;
 }
 
 void
-shard_snapshot_freeze(struct shard_snapshot *cut)
+shard_snapshot_freeze(struct shard_snapshot *snapshot)
 {
-	const struct shard *s = cut->shard;
+	const struct shard *s = snapshot->shard;
 
-	if (cut->content)
+	if (snapshot->content)
 		return;
-	cut->content = mem_alloc(s->plan->pieces, sizeof(*cut->content));
+	snapshot->content =
+		mem_alloc(s->plan->pieces, sizeof(*snapshot->content));
 	for (size_t i = 0; i < s->plan->pieces; i++) {
 		const struct shard_piece *h = &s->holding[i];
-		struct piece_state *c = &cut->content[i];
+		struct piece_state *c = &snapshot->content[i];
 
 		*c = h->now;
 		if (c->table)
@@ -47,37 +48,39 @@ shard_snapshot_freeze(struct shard_snapshot *cut)
 struct shard_snapshot *
 shard_snapshot_new(struct shard *s)
 {
-	struct shard_snapshot *cut = shard_snapshot_below(s, 0);
+	struct shard_snapshot *snapshot = shard_snapshot_below(s, 0);
 
-	shard_snapshot_freeze(cut);
-	return cut;
+	shard_snapshot_freeze(snapshot);
+	return snapshot;
 }
 
 void
-shard_snapshot_free(struct shard_snapshot *cut)
+shard_snapshot_free(struct shard_snapshot *snapshot)
 {
 	struct shard_snapshot **at;
 
-	if (!cut)
+	if (!snapshot)
 		return;
-	for (at = &cut->shard->cuts; *at != cut; at = &(*at)->next)
+	for (at = &snapshot->shard->snapshots; *at != snapshot;
+	     at = &(*at)->next)
 		;
-	*at = cut->next;
-	for (size_t i = 0; cut->content && i < cut->shard->plan->pieces; i++) {
-		for (size_t j = 0; j < cut->shard->holding[i].chunks; j++)
-			refcount_drop(&cut->content[i].chunk[j]->hold);
-		free(cut->content[i].chunk);
-		table_free(cut->content[i].table);
+	*at = snapshot->next;
+	for (size_t i = 0;
+	     snapshot->content && i < snapshot->shard->plan->pieces; i++) {
+		for (size_t j = 0; j < snapshot->shard->holding[i].chunks; j++)
+			refcount_drop(&snapshot->content[i].chunk[j]->hold);
+		free(snapshot->content[i].chunk);
+		table_free(snapshot->content[i].table);
 	}
-	table_walk_release(&cut->walk);
-	if (cut->block)
-		refcount_drop(&cut->block->hold);
-	free(cut->content);
-	for (size_t i = 0; i < cut->hashed; i++)
-		free((char *)(uintptr_t)cut->array[i].variable);
-	free(cut->array);
-	free(cut->piece);
-	free(cut);
+	table_walk_release(&snapshot->walk);
+	if (snapshot->block)
+		refcount_drop(&snapshot->block->hold);
+	free(snapshot->content);
+	for (size_t i = 0; i < snapshot->hashed; i++)
+		free((char *)(uintptr_t)snapshot->array[i].variable);
+	free(snapshot->array);
+	free(snapshot->piece);
+	free(snapshot);
 }
 
 /* ---- for a checkpoint ---- */
@@ -96,13 +99,13 @@ continues(const struct shard_piece *last, const struct shard_piece *h)
 
 /* The values (slot 0) or a slot of holdings i to end - 1, as one array. */
 static void
-add_array(struct shard_snapshot *cut, size_t i, size_t end, size_t slot)
+add_array(struct shard_snapshot *snapshot, size_t i, size_t end, size_t slot)
 {
-	const struct shard *s = cut->shard;
+	const struct shard *s = snapshot->shard;
 	const struct shard_piece *h = &s->holding[i];
 	const size_t width = shape_width(h->variable->shape);
-	struct checkpoint_array *a = &cut->array[cut->arrays++];
-	struct checkpoint_piece *to = cut->piece + cut->pieces;
+	struct checkpoint_array *a = &snapshot->array[snapshot->arrays++];
+	struct checkpoint_piece *to = snapshot->piece + snapshot->pieces;
 	size_t floats = 0;
 
 	*a = (struct checkpoint_array){
@@ -112,44 +115,45 @@ add_array(struct shard_snapshot *cut, size_t i, size_t end, size_t slot)
 		.shape = h->variable->shape,
 		.rows.first = h->piece->first * h->piece->width / width,
 		.piece = to,
-		.updates = cut->content[i].updates,
+		.updates = snapshot->content[i].updates,
 		.since = h->since, .begun = h->begun,
 	};
 	for (; i < end; i++)
 		for (size_t j = 0; j < s->holding[i].chunks; j++) {
-			const struct chunk *c = cut->content[i].chunk[j];
+			const struct chunk *c = snapshot->content[i].chunk[j];
 
 			*to++ = (struct checkpoint_piece){
 				c->value + slot * c->size, c->size };
 			floats += c->size;
 			a->pieces++;
 		}
-	cut->pieces += a->pieces;
+	snapshot->pieces += a->pieces;
 	a->rows.count = floats / width;
 }
 
 /* The rows of a hashed table. */
 static void
-add_tables(struct shard_snapshot *cut, size_t i)
+add_tables(struct shard_snapshot *snapshot, size_t i)
 {
-	const struct shard_piece *h = &cut->shard->holding[i];
-	struct checkpoint_array *a = cut->array + cut->hashed;
-	const size_t count = rows_arrays(h->variable, cut->content[i].table,
+	const struct shard_piece *h = &snapshot->shard->holding[i];
+	struct checkpoint_array *a = snapshot->array + snapshot->hashed;
+	const size_t count =
+		rows_arrays(h->variable, snapshot->content[i].table,
 					 (struct rows){ h->piece->first,
 							h->piece->count },
-					 cut->content[i].updates, a);
+					 snapshot->content[i].updates, a);
 
 	for (size_t k = 0; k < count; k++) {
 		a[k].since = h->since;
 		a[k].begun = h->begun;
 	}
-	cut->hashed += count;
+	snapshot->hashed += count;
 }
 
 static void
-describe(struct shard_snapshot *cut)
+describe(struct shard_snapshot *snapshot)
 {
-	const struct shard *s = cut->shard;
+	const struct shard *s = snapshot->shard;
 	size_t arrays = 0, chunks = 0, end;
 
 	for (size_t i = 0; i < s->plan->pieces; i++) {
@@ -157,12 +161,12 @@ describe(struct shard_snapshot *cut)
 			1 + s->holding[i].slots;
 		chunks += s->holding[i].chunks * (1 + s->holding[i].slots);
 	}
-	cut->array = mem_alloc(arrays, sizeof(*cut->array));
-	cut->piece = mem_alloc(chunks, sizeof(*cut->piece));
+	snapshot->array = mem_alloc(arrays, sizeof(*snapshot->array));
+	snapshot->piece = mem_alloc(chunks, sizeof(*snapshot->piece));
 	for (size_t i = 0; i < s->plan->pieces; i++)
-		if (cut->content[i].table)
-			add_tables(cut, i);
-	cut->arrays = cut->hashed;
+		if (snapshot->content[i].table)
+			add_tables(snapshot, i);
+	snapshot->arrays = snapshot->hashed;
 	for (size_t i = 0; i < s->plan->pieces; i = end) {
 		end = i + 1;
 		if (s->holding[i].chunks == 0)
@@ -171,18 +175,18 @@ describe(struct shard_snapshot *cut)
 		       continues(&s->holding[end - 1], &s->holding[end]))
 			end++;
 		for (size_t k = 0; k <= s->holding[i].slots; k++)
-			add_array(cut, i, end, k);
+			add_array(snapshot, i, end, k);
 	}
 }
 
 const struct checkpoint_array *
-shard_snapshot_arrays(struct shard_snapshot *cut, size_t *count)
+shard_snapshot_arrays(struct shard_snapshot *snapshot, size_t *count)
 {
-	shard_snapshot_freeze(cut);
-	if (!cut->array)
-		describe(cut);
-	*count = cut->arrays;
-	return cut->array;
+	shard_snapshot_freeze(snapshot);
+	if (!snapshot->array)
+		describe(snapshot);
+	*count = snapshot->arrays;
+	return snapshot->array;
 }
 
 static bool
@@ -351,26 +355,26 @@ table_blocks(const struct table *t)
 }
 
 size_t
-shard_snapshot_chunks(const struct shard_snapshot *cut)
+shard_snapshot_chunks(const struct shard_snapshot *snapshot)
 {
-	size_t chunks = cut->chunks;
+	size_t chunks = snapshot->chunks;
 
-	for (size_t i = 0; i < cut->shard->plan->pieces; i++)
-		chunks += table_blocks(cut->content[i].table);
+	for (size_t i = 0; i < snapshot->shard->plan->pieces; i++)
+		chunks += table_blocks(snapshot->content[i].table);
 	return chunks;
 }
 
 /* Block i of the hashed tables. */
 static struct shard_chunk
-cut_block(struct shard_snapshot *cut, size_t i)
+snapshot_block(struct shard_snapshot *snapshot, size_t i)
 {
 	const struct table *t;
 	struct chunk *block;
 	size_t piece = 0;
 
-	while (i >= table_blocks(cut->content[piece].table))
-		i -= table_blocks(cut->content[piece++].table);
-	t = cut->content[piece].table;
+	while (i >= table_blocks(snapshot->content[piece].table))
+		i -= table_blocks(snapshot->content[piece++].table);
+	t = snapshot->content[piece].table;
 
 	const bool waits = i >= row_blocks(t);
 
@@ -379,35 +383,35 @@ cut_block(struct shard_snapshot *cut, size_t i)
 		t = table_waiting(t);
 	}
 	if (i == 0)
-		table_walk_release(&cut->walk);
+		table_walk_release(&snapshot->walk);
 	block = chunk_blank(row_serialize_room(t) / sizeof(float), 0);
-	if (cut->block)
-		refcount_drop(&cut->block->hold);
-	cut->block = block;
+	if (snapshot->block)
+		refcount_drop(&snapshot->block->hold);
+	snapshot->block = block;
 	return (struct shard_chunk){
 		.piece = piece, .chunk = 2 * i + waits,
-		.updates = cut->content[piece].updates,
-		.since = cut->shard->holding[piece].since,
-		.begun = cut->shard->holding[piece].begun,
-		.data = { block->value, row_serialize(t, &cut->walk,
+		.updates = snapshot->content[piece].updates,
+		.since = snapshot->shard->holding[piece].since,
+		.begun = snapshot->shard->holding[piece].begun,
+		.data = { block->value, row_serialize(t, &snapshot->walk,
 						      block->value),
 			  &block->hold },
 	};
 }
 
 struct shard_chunk
-shard_snapshot_chunk(struct shard_snapshot *cut, size_t i)
+shard_snapshot_chunk(struct shard_snapshot *snapshot, size_t i)
 {
-	const struct shard_piece *h = cut->shard->holding;
+	const struct shard_piece *h = snapshot->shard->holding;
 	size_t piece = 0;
 
-	if (i >= cut->chunks)
-		return cut_block(cut, i - cut->chunks);
+	if (i >= snapshot->chunks)
+		return snapshot_block(snapshot, i - snapshot->chunks);
 	while (i >= h[piece].chunks)
 		i -= h[piece++].chunks;
 
 	const struct piece_state *content =
-		piece_state_of(cut->shard, cut, piece);
+		piece_state_of(snapshot->shard, snapshot, piece);
 	struct chunk *c = content->chunk[i];
 
 	return (struct shard_chunk){

@@ -85,7 +85,7 @@ saves(void)
 
 	checked(add(MESSAGE_SAVE, 1, "step-10", 21) == 0);
 	ok(snapshots_next_job(s, &job) && job.kind == JOB_SAVE &&
-	   job.cut == cut && job.part == 1 && job.parts == 2 &&
+	   job.snapshot == cut && job.part == 1 && job.parts == 2 &&
 	   job.peer == 5 && job.arrays > 0 &&
 	   strcmp(job.name, "step-10") == 0);
 	ok(snapshots_have_jobs(s) && !snapshots_loading(s));
@@ -123,7 +123,7 @@ loads(void)
 	named(!snapshots_take_reset(s, &reset),
 	      "a reset waits for what came before");
 	ok(snapshots_next_job(s, &job) && job.kind == JOB_LOAD &&
-	   job.request.request == 31 && !job.cut);
+	   job.request.request == 31 && !job.snapshot);
 	snapshots_end_job(s, &job);
 	ok(snapshots_take_reset(s, &reset) && reset.request.request == 32);
 	checked(!snapshots_have_jobs(s) && !snapshots_loading(s) &&
