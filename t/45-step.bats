@@ -469,6 +469,92 @@ which, --step=COMMAND"
 no predicts=SHAPE"
 }
 
+# Two lines; the program of both says what it was sent, and has each variable
+# of the step go up by one.
+lines() {
+	cat >lines.ps <<-'END'
+		input     x float[4]
+		label     y binary
+		h       = dense x units=2 kernel_initializer=zeros
+		variable  A [3] initializer=zeros
+		variable  both [2] initializer=zeros
+		variable  B [2] initializer=zeros
+		step      first x y variables=A,both predicts=[1]
+		step      second h variables=B,both reads=A
+		optimizer sgd learning_rate=1 momentum=0.5
+		optimizer sgd learning_rate=1 for=h/*
+	END
+	cat >lines.py <<-'END'
+		import array, json, math, sys
+		into, out = sys.stdin.buffer, sys.stdout.buffer
+		for line in iter(into.readline, b""):
+		    r = json.loads(line)
+		    for a in r["sent"]:
+		        into.read(4 * math.prod(a["shape"]))
+		    n = r["sent"][0]["shape"][0]
+		    names = [[a["name"] for a in r[k]]
+		             for k in ("sent", "wanted")]
+		    out.write(json.dumps({"loss": 1, "result": names} if
+		              r["op"] != "predict" else {}).encode() + b"\n")
+		    for a in r["wanted"]:
+		        out.write(array.array("f", [-n if a["name"] != "h"
+		                  else -1] * math.prod(a["shape"])).tobytes())
+		    out.flush()
+	END
+	for _ in 1 2 3 4 5; do
+		echo '{"step":"second","steps":2}'
+		echo '{"step":"first"}'
+		echo '{"steps":2}'
+	done >requests
+}
+
+# weights - of a checkpoint: what momentum makes of so many steps.
+weights() {
+	awk -v n="$1" 'BEGIN { for (; n > 0; n--) { v = v / 2 + 1; x += v }
+		printf "%.5f\n", x }'
+}
+
+# holds NAME COUNT - of a variable of that many numbers: what steps make of it.
+holds() {
+	[ "$(numbers saved "$1" "$((4 * $3))" | sort -u)" = "$2" ]
+}
+
+@test "of several step lines a request names one, and the others' stay" {
+	lines
+	for mode in async ssp:1 sync; do
+		rm -rf saved
+		ps-local -q -s 2 -w 3 -C saved -- --prefetch=1 \
+			--step="python3 lines.py" -- ps-coord -m lines.ps \
+			-B 2 --mode=$mode -d train.svm --pack=2 \
+			$([ $mode != sync ] || echo --replicas=3) \
+			--partition=max:4 --checkpoint=saved requests >out
+		[ "$(grep -c '"result":' out)" = 25 ]
+		[ "$(grep -c '\[\["h",.*\[' out)" = 10 ]
+		holds A "$(weights 15)" 3
+		holds B "$(weights 10)" 2
+		holds both "$(weights 25)" 2
+		holds h/bias 10.00000 2
+		run -0 ps-ckpt verify saved
+	done
+	# What a slot was sent, and what was wanted of it.
+	[ "$(grep -c '"result":\[\[\["x", "y", "A", "both"\], '\
+'\["A", "both"\]\],' out)" = 15 ]
+	[ "$(grep -c '"result":\[\[\["h", "A", "both", "B"\], '\
+'\["h", "both", "B"\]\],' out)" = 10 ]
+	# Whoever scores or predicts does so by the first line.
+	run -0 ps-eval -C saved --step "python3 lines.py" train.svm
+	[[ $output == *'"loss":1'* ]]
+	run -0 ps-eval -C saved --predict --step "python3 lines.py" train.svm
+	[ "$(wc -l <<<"$output")" = 6 ]
+	echo '{"step":"third"}' >requests
+	run -65 --separate-stderr ps-local -q -- --repeat \
+		--step="python3 lines.py" train.svm -- \
+		ps-coord -m lines.ps -B 2 requests
+	assert_output '{"op":"request","error":"request 1: \"step\" is '\
+"'third', which is none of the model's, as first, at lines.ps:7, or second, "\
+'at lines.ps:8"}'
+}
+
 @test "a model of steps is planned, shown and checked like any other" {
 	run -0 ps-coord -m model.ps --plan -s 2 -B 4
 	[[ $output == *steps* ]]

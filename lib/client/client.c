@@ -327,6 +327,29 @@ is_unused(const struct client *c, size_t n)
 		.unused;
 }
 
+/* The first of its variables; all are of the same steps: see plan_make(). */
+static size_t
+variable_of(const struct client *c, size_t n)
+{
+	return c->plan->piece[c->plan->part[n].first].variable;
+}
+
+/* Has the step no gradient for this part? */
+static bool
+leaves(const struct client *c, size_t n)
+{
+	return !compute_trains(c->exchange.push, variable_of(c, n));
+}
+
+/* Is something of this part to be pulled? */
+static bool
+pulls(const struct client *c, size_t n)
+{
+	const struct exchange *x = &c->exchange;
+
+	return x->pull && compute_uses(x->pull, variable_of(c, n));
+}
+
 /* Is the step pushed to this part? */
 static bool
 pushes(const struct client *c, size_t n)
@@ -337,29 +360,32 @@ pushes(const struct client *c, size_t n)
 			   x->server == c->plan->part[n].server);
 }
 
+/* A part that the step is not for is told so, by a push of no examples: every
+   part knows which steps have ended. */
 static void
 fill_push(struct client *c, size_t n, struct message *m)
 {
 	const struct exchange *x = &c->exchange;
 	const struct part *part = &c->plan->part[n];
 	const struct pulled *pull = find_pulled(c, n, m->request);
+	const bool leave = leaves(c, n);
 
-	m->kind = x->pull ? MESSAGE_PUSHPULL : MESSAGE_PUSH;
+	m->kind = pulls(c, n) ? MESSAGE_PUSHPULL : MESSAGE_PUSH;
 	m->push.run = plan_run(c->plan);
 	m->push.term = c->plan->term;
 	m->push.plan = c->plan->number;
 	m->push.part = n;
 	m->push.step = x->step;
-	m->push.examples = x->examples;
+	m->push.examples = leave ? 0 : x->examples;
 	m->push.version = x->version ? x->version[n] : 0;
 	m->push.rate = message_float_bits(x->learning_rate);
 	m->push.slot = x->replica;
 	m->push.attempt = x->attempt;
 	m->push.codec = codec_number(x->codec);
 	pack_reset(&c->push_keys);
-	if (pull)
+	if (pull && !leave)
 		m->push.back = m->request - pull->request;
-	else
+	else if (!leave)
 		write_keys(&c->push_keys, c, x->push, part);
 	m->frame[m->frames++] = (struct frame){ c->push_keys.data,
 						c->push_keys.size, NULL };
@@ -385,7 +411,7 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 		m.pull.after = x->after;
 		m.pull.codec = codec_number(x->codec);
 	}
-	if (x->pull) {
+	if (pulls(c, n)) {
 		write_keys(&c->pull_keys, c, x->pull, part);
 		note_pulled(c, n, m.request);
 		m.frame[m.frames++] = (struct frame){ c->pull_keys.data,
@@ -393,7 +419,8 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 						      NULL };
 	}
 	if (push)
-		m.frame[m.frames++] = gather(c, n);
+		m.frame[m.frames++] = leaves(c, n) ?
+			(struct frame){ 0 } : gather(c, n);
 	outbox_send(c->outbox, s->peer, &m);	/* lost: sent again when up */
 }
 
@@ -402,8 +429,11 @@ static size_t
 part_bytes(const struct client *c, const struct part *part)
 {
 	const struct exchange *x = &c->exchange;
-	const size_t push = part_size(c, x->push, part, x->codec);
-	const size_t pull = part_size(c, x->pull, part, x->codec);
+	const size_t n = (size_t)(part - c->plan->part);
+	const size_t push = x->push && !leaves(c, n) ?
+		part_size(c, x->push, part, x->codec) : 0;
+	const size_t pull = pulls(c, n) ?
+		part_size(c, x->pull, part, x->codec) : 0;
 
 	return push > pull ? push : pull;
 }
@@ -457,7 +487,8 @@ client_check_pull(struct client *c, const struct compute *compute,
 	if (needs_little(c, compute))
 		return 0;
 	for (size_t i = 0; i < c->plan->parts; i++)
-		if (check_part(c, compute, &c->plan->part[i], f) < 0)
+		if (compute_uses(compute, variable_of(c, i)) &&
+		    check_part(c, compute, &c->plan->part[i], f) < 0)
 			return -1;
 	return 0;
 }
@@ -496,7 +527,7 @@ client_exchange(struct client *c, const struct exchange *x, uint64_t now)
 	c->unanswered = 0;
 	for (size_t n = 0; n < c->plan->parts; n++) {
 		c->answered[n] = is_unused(c, n) ||
-				 (!x->pull && !pushes(c, n));
+				 (!pulls(c, n) && !pushes(c, n));
 		c->unanswered += !c->answered[n];
 	}
 	for (size_t i = 0; i < c->plan->servers; i++) {
@@ -681,12 +712,11 @@ take_values(struct client *c, struct server_peer *s, const struct message *m,
 	}
 	if (pushes(c, n))
 		count_outcome(c, m);
-	if (c->exchange.pull && m->frames != 1)
+	if (pulls(c, n) && m->frames != 1)
 		return fail(f, FAIL_PROTOCOL, "no values in the answer");
-	if (c->exchange.pull &&
-	    scatter(c, &c->plan->part[n], &m->frame[0], f) < 0)
+	if (pulls(c, n) && scatter(c, &c->plan->part[n], &m->frame[0], f) < 0)
 		return -1;
-	if (c->exchange.pull && c->exchange.pulled)
+	if (pulls(c, n) && c->exchange.pulled)
 		c->exchange.pulled[n] = m->values.version;
 	c->answered[n] = true;
 	c->unanswered--;

@@ -90,16 +90,24 @@ look_at_rate(struct coord *c, const struct request *r, uint64_t number)
 static int
 check_call(const struct coord *c, const struct request *r, struct fail *f)
 {
-	const char *where, *name = model_step(c->model, &where);
+	const char *where, *name = model_step(c->model, 0, &where);
+	const char *other, *at;
+	size_t i;
 
-	if (r->call && !name)
+	if (!r->call)
+		return 0;
+	if (!name)
 		return fail(f, FAIL_DATA, "\"%s\": the model has no step line",
 			    r->call->step ? "step" : "args");
-	if (r->call && r->call->step && strcmp(r->call->step, name) != 0)
-		return fail(f, FAIL_DATA, "\"step\" is '%.100s', but the "
-			    "model's is %s, at %s", r->call->step, name,
-			    where);
-	return 0;
+	if (model_find_step(c->model, r->call->step, &i))
+		return 0;
+	other = model_step(c->model, 1, &at);
+	return !other ?
+		fail(f, FAIL_DATA, "\"step\" is '%.100s', but the model's is "
+		     "%s, at %s", r->call->step, name, where) :
+		fail(f, FAIL_DATA, "\"step\" is '%.100s', which is none of "
+		     "the model's, as %s, at %s, or %s, at %s", r->call->step,
+		     name, where, other, at);
 }
 
 /* With one submitter there is nothing whose turn could be another's. */

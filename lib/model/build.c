@@ -419,10 +419,10 @@ define_loss(struct model *m, struct statement *st, struct fail *f)
 
 	if (m->loss.kind)
 		return fail(f, FAIL_CONFIG, "%s: a second loss", where);
-	if (m->step.name)
+	if (m->steps > 0)
 		return fail(f, FAIL_CONFIG, "%s: a loss and a step line, at "
 			    "%s: a step's program has its own loss", where,
-			    m->step.where);
+			    m->step->where);
 	if (!n || node_ids(n))
 		return fail(f, FAIL_CONFIG, "%s: %s is not the name of a "
 			    "layer", where, st->word[2]);
@@ -541,7 +541,7 @@ define_metric(struct model *m, struct statement *st, struct fail *f)
 	struct metric metric;
 	struct node *n;
 
-	if (m->step.name)
+	if (m->steps > 0)
 		return define_mean(m, st, f);
 	if (!m->loss.kind)
 		return fail(f, FAIL_CONFIG, "%s: a metric needs a loss line",
@@ -888,11 +888,12 @@ build_all(struct model *m, struct fail *f)
 	if (define_round(m, 0, NULL, f) || define_round(m, 1, NULL, f) ||
 	    define_last(m, f))
 		return -1;
-	if (!m->loss.kind && !m->step.name)
+	if (!m->loss.kind && m->steps == 0)
 		return fail(f, FAIL_CONFIG, "%s: there is no loss line",
 			    m->source->file[0].name);
 	if (step_line_check(m, f) < 0)
 		return -1;
+	step_line_mark(m);
 	find_weigher(m);
 	find_groups(m);
 	buffer_plan_find(m);

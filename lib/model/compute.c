@@ -74,7 +74,8 @@ struct compute {
 	size_t places_room;
 	float *label, *weight;		/* examples; NULL: all count 1 */
 	size_t label_room, weight_room;
-	struct step_program *program;	/* which has the loss; or NULL */
+	struct step_program **program;	/* of each step line; the one at */
+	size_t line;			/* hand has the loss, if there is one */
 	float **value_at, **gradient_at;	/* of each variable, for it */
 	uint64_t step;
 	const char *args;
@@ -98,7 +99,7 @@ count_floats(struct compute *c)
 {
 	const struct model *m = c->model;
 	size_t weights = 0, room;
-	bool whole = m->step.name != NULL;
+	bool whole = m->steps > 0;
 
 	for (size_t i = 0; i < m->nodes; i++) {
 		const struct node *n = m->node[i];
@@ -151,8 +152,9 @@ compute_new(const struct model *m, const struct externals *externals)
 	for (size_t v = 0; v < m->variables; v++)
 		c->weights[v].width = shape_width(m->variable[v].shape);
 	find_tables(c);
-	if (m->step.name)
-		c->program = step_program_new(m, externals);
+	c->program = mem_alloc(m->steps, sizeof(struct step_program *));
+	for (size_t i = 0; i < m->steps; i++)
+		c->program[i] = step_program_new(m, i, externals);
 	c->value_at = mem_alloc(m->variables, sizeof(*c->value_at));
 	c->gradient_at = mem_alloc(m->variables, sizeof(*c->gradient_at));
 	return c;
@@ -180,7 +182,9 @@ compute_free(struct compute *c)
 	free(c->places);
 	free(c->label);
 	free(c->weight);
-	step_program_free(c->program);
+	for (size_t i = 0; i < c->model->steps; i++)
+		step_program_free(c->program[i]);
+	free(c->program);
 	free(c->value_at);
 	free(c->gradient_at);
 	free(c);
@@ -259,13 +263,43 @@ rows_of(const struct compute *c, const struct weights *w)
 		&c->batch->gather[w->by - c->model->group];
 }
 
+/* Is it of the step line at hand? */
+static bool
+is_of_line(const struct compute *c, uint64_t lines)
+{
+	return lines >> c->line & 1;
+}
+
+bool
+compute_uses(const struct compute *c, size_t v)
+{
+	const struct variable *variable = &c->model->variable[v];
+
+	return !variable->unused && is_of_line(c, variable->lines);
+}
+
+bool
+compute_trains(const struct compute *c, size_t v)
+{
+	const struct variable *variable = &c->model->variable[v];
+
+	return !variable->unused && is_of_line(c, variable->trained_by);
+}
+
+/* That of the step at hand, if a program computes it; or NULL. */
+static struct step_program *
+program_of(const struct compute *c)
+{
+	return c->model->steps > 0 ? c->program[c->line] : NULL;
+}
+
 static size_t
 count_rows(const struct compute *c, size_t v)
 {
 	const struct variable *variable = &c->model->variable[v];
 	const struct unique_ids *some = rows_of(c, &c->weights[v]);
 
-	if (variable->unused)
+	if (!compute_uses(c, v))
 		return 0;
 	return some ? some->count : shape_rows(variable->shape);
 }
@@ -442,6 +476,18 @@ read_weights(struct compute *c)
 	}
 }
 
+void
+compute_choose(struct compute *c, size_t line)
+{
+	c->line = line;
+}
+
+size_t
+compute_line(const struct compute *c)
+{
+	return c->line;
+}
+
 uint64_t
 compute_begun(const struct compute *c)
 {
@@ -547,7 +593,8 @@ forward(struct compute *c, uint64_t seed)
 		p->training = c->training;
 		p->seed = seed;
 		breathe();
-		if (p->node->layer && !p->node->layer->aliases_input)
+		if (p->node->layer && !p->node->layer->aliases_input &&
+		    is_of_line(c, p->node->lines))
 			p->node->layer->forward(p);
 	}
 }
@@ -575,23 +622,25 @@ run_program(struct compute *c, enum step_op op, uint64_t seed)
 		.step = c->step, .seed = seed, .args = c->args
 	};
 
-	if (!c->program || c->failure.kind || c->examples == 0)
+	struct step_program *program = program_of(c);
+
+	if (!program || c->failure.kind || c->examples == 0)
 		return;
 	for (size_t v = 0; v < c->model->variables; v++) {
 		c->value_at[v] = c->weights[v].value;
 		c->gradient_at[v] = c->weights[v].gradient->at;
 	}
-	if (step_program_run(c->program, op, &b, &c->failure) < 0)
+	if (step_program_run(program, op, &b, &c->failure) < 0)
 		return;
-	c->loss = step_program_loss(c->program);
-	c->counted = step_program_examples(c->program);
+	c->loss = step_program_loss(program);
+	c->counted = step_program_examples(program);
 }
 
 /* Is there a loss of what is at hand, for penalties to be added to? */
 static bool
 has_loss(const struct compute *c)
 {
-	return c->program || c->batch->label.input;
+	return program_of(c) || c->batch->label.input;
 }
 
 /* Of all examples. */
@@ -602,7 +651,7 @@ penalties(const struct compute *c)
 	double sum = 0;
 
 	for (size_t v = 0; v < m->variables && has_loss(c); v++)
-		if (is_penalized(c, &m->variable[v]))
+		if (compute_trains(c, v) && is_penalized(c, &m->variable[v]))
 			sum += penalty(&m->variable[v], &c->weights[v]);
 	return (double)c->counted * sum;
 }
@@ -656,7 +705,7 @@ compute_step(struct compute *c, uint64_t step, const char *args)
 struct text
 compute_result(const struct compute *c)
 {
-	return c->program ? *step_program_result(c->program) :
+	return program_of(c) ? *step_program_result(program_of(c)) :
 		(struct text){ 0 };
 }
 
@@ -679,8 +728,8 @@ compute_metrics(const struct compute *c, struct metric_state *state)
 {
 	const struct model *m = c->model;
 
-	if (c->program) {
-		step_program_metrics(c->program, state);
+	if (program_of(c)) {
+		step_program_metrics(program_of(c), state);
 		return;
 	}
 	for (size_t k = 0; k < m->metrics; k++) {
@@ -697,7 +746,7 @@ compute_metrics(const struct compute *c, struct metric_state *state)
 const float *
 compute_prediction(const struct compute *c)
 {
-	return c->program ? step_program_prediction(c->program) :
+	return program_of(c) ? step_program_prediction(program_of(c)) :
 		c->pass[c->model->prediction->index].out.value;
 }
 
@@ -842,12 +891,12 @@ begin_backward(struct compute *c)
 static void
 take_gradients(struct compute *c)
 {
-	const struct step_line *s = &c->model->step;
+	const struct step_line *s = &c->model->step[c->line];
 
 	for (size_t i = 0; i < s->ins; i++)
 		if (s->in[i] && s->in[i]->trained)
 			zero_gradient(c, s->in[i]);
-	step_program_add(c->program, c->pass);
+	step_program_add(program_of(c), c->pass);
 }
 
 static void
@@ -857,7 +906,7 @@ backward(struct compute *c)
 
 	for (size_t i = 0; i < m->nodes; i++)
 		c->pass[i].begun = false;
-	if (!c->program)
+	if (!program_of(c))
 		begin_backward(c);
 	else if (!c->failure.kind)
 		take_gradients(c);
@@ -865,7 +914,8 @@ backward(struct compute *c)
 		const struct pass *p = &c->pass[i - 1];
 
 		breathe();
-		if (p->node->trained && !p->node->layer->aliases_input)
+		if (p->node->trained && !p->node->layer->aliases_input &&
+		    is_of_line(c, p->node->lines))
 			pass_backward(c, p);
 	}
 }

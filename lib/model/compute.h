@@ -42,6 +42,17 @@ void compute_free(struct compute *);
  */
 void compute_prepare(const struct model *, struct batch *, struct sorter *);
 
+/*
+ * Which of the model's step lines the step is of: before it begins.  Only the
+ * layers and variables of that line are computed with.  Of models without step
+ * lines, and by default, it is 0.
+ */
+void compute_choose(struct compute *, size_t line);
+size_t compute_line(const struct compute *);
+/* Is variable v pulled for it, and is it pushed to? */
+bool compute_uses(const struct compute *, size_t v);
+bool compute_trains(const struct compute *, size_t v);
+
 /* The batch is prepared, and borrowed until the next begin. */
 void compute_begin(struct compute *, struct batch *);
 
@@ -52,8 +63,8 @@ uint64_t compute_begun(const struct compute *);
  * The rows of variable v that the batch needs.  Of a table: count ids, sorted,
  * each once, duplicates of the batch gathered into one; of a hashed table its
  * keys (see tensor/table).  Of any other
- * variable: ids is NULL and count is all of its rows, of one that no layer
- * uses 0.
+ * variable: ids is NULL and count is all of its rows.  Of one that is not used
+ * count is 0.
  */
 struct compute_rows {
 	const uint64_t *ids;

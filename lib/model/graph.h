@@ -44,6 +44,8 @@ struct node {
 					   forward to the backward pass */
 	bool trained;			/* variables here or further up: a
 					   gradient is wanted */
+	uint64_t lines;			/* a bit for each step line that it
+					   leads to, as its variables have */
 	const struct node *shares;	/* the layer whose table it has, too */
 	bool by_output;			/* its backward pass looks at what came
 					   out of it, not at what went in */
@@ -69,13 +71,16 @@ struct group {
 				   number */
 };
 
+#define STEP_LINES	32	/* of a model, at most */
+
 /* A line that has a program compute steps; names are the statement's. */
 struct step_line {
-	const char *name;		/* NULL: there is no such line */
+	const char *name;
 	const char *where;
 	const struct node **in;		/* what it is sent; NULL: the label */
 	size_t ins;
 	size_t *variable, variables;	/* into model->variable */
+	bool *reads;			/* each of those: no gradient of it */
 	bool predicts;			/* so many numbers of an example: */
 	struct shape prediction;
 };
@@ -106,7 +111,8 @@ struct model {
 	struct metric *metric;
 	struct node **metric_node;	/* what each looks at */
 	size_t metrics, metric_room, metric_node_room;
-	struct step_line step;		/* in the place of all below */
+	struct step_line *step;		/* in the place of all below */
+	size_t steps, step_room;
 	struct loss loss;
 	const char *loss_where;
 	float *class_weight;		/* what an example of each class counts;

@@ -111,8 +111,12 @@ model_free(struct model *m)
 	free(m->group);
 	free(m->metric);
 	free(m->metric_node);
-	free(m->step.in);
-	free(m->step.variable);
+	for (size_t i = 0; i < m->steps; i++) {
+		free(m->step[i].in);
+		free(m->step[i].variable);
+		free(m->step[i].reads);
+	}
+	free(m->step);
 	statements_release(&m->statements);
 	free(m);
 }
@@ -125,9 +129,10 @@ mark_used(const struct model *m)
 
 	if (m->prediction)
 		used[m->prediction->index] = true;
-	for (size_t i = 0; i < m->step.ins; i++)
-		if (m->step.in[i])
-			used[m->step.in[i]->index] = true;
+	for (const struct step_line *s = m->step; s < m->step + m->steps; s++)
+		for (size_t i = 0; i < s->ins; i++)
+			if (s->in[i])
+				used[s->in[i]->index] = true;
 	if (m->sample_weight)
 		used[m->sample_weight->index] = true;
 	for (size_t i = 0; i < m->metrics; i++)
@@ -154,7 +159,7 @@ model_unused(const struct model *m, struct text *lines)
 
 		if (!used[i] && n == model_find(m, n->name))
 			text_add(lines, "%s: %s leads to %s; it can be left "
-				 "out\n", n->where, n->name, m->step.name ?
+				 "out\n", n->where, n->name, m->steps > 0 ?
 				 "no step" : "neither the loss nor a metric");
 	}
 	free(used);
@@ -211,10 +216,19 @@ model_external(const struct model *m, size_t i, const char **where)
 }
 
 const char *
-model_step(const struct model *m, const char **where)
+model_step(const struct model *m, size_t i, const char **where)
 {
-	*where = m->step.where;
-	return m->step.name;
+	*where = i < m->steps ? m->step[i].where : NULL;
+	return i < m->steps ? m->step[i].name : NULL;
+}
+
+bool
+model_find_step(const struct model *m, const char *name, size_t *i)
+{
+	for (*i = 0; *i < m->steps; ++*i)
+		if (!name || strcmp(m->step[*i].name, name) == 0)
+			return true;
+	return false;
 }
 
 size_t
@@ -222,5 +236,6 @@ model_outputs(const struct model *m)
 {
 	if (m->prediction)
 		return node_size(m->prediction);
-	return m->step.predicts ? shape_size(m->step.prediction) : 0;
+	return m->steps > 0 && m->step->predicts ?
+		shape_size(m->step->prediction) : 0;
 }

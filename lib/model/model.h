@@ -82,8 +82,13 @@ const struct metric *model_metrics(const struct model *, size_t *count);
  */
 const char *model_external(const struct model *, size_t i, const char **where);
 
-/* The line whose steps a program computes, and where it stands; or NULL. */
-const char *model_step(const struct model *, const char **where);
+/*
+ * Step line i, of those whose steps a program computes, and where it stands;
+ * NULL behind the last.  The first one evaluates and predicts.
+ */
+const char *model_step(const struct model *, size_t i, const char **where);
+/* That of a name; of NULL the first one; false: there is none. */
+bool model_find_step(const struct model *, const char *name, size_t *i);
 
 /* Numbers in one prediction: 1, or the classes; 0: none is made. */
 size_t model_outputs(const struct model *);

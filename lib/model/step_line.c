@@ -46,56 +46,72 @@ is_variable(const struct variable *v)
 	return !strchr(v->name, '/');
 }
 
+enum use { USE_NONE, USE_TRAINED, USE_READ };
+
 static int
-take_pattern(struct model *m, struct step_line *s, bool *taken,
-	     const char *pattern, struct fail *f)
+take_pattern(struct model *m, struct step_line *s, enum use *use,
+	     const char *pattern, enum use as, struct fail *f)
 {
 	bool any = false;
 
 	for (size_t v = 0; v < m->variables; v++) {
-		if (!is_variable(&m->variable[v]) ||
-		    !text_match(pattern, m->variable[v].name))
+		const struct variable *of = &m->variable[v];
+
+		if (!is_variable(of) || !text_match(pattern, of->name))
 			continue;
-		taken[v] = any = true;
+		if (use[v] != USE_NONE && use[v] != as)
+			return fail(f, FAIL_CONFIG, "%s: %s: %s is among both "
+				    "its variables and what it reads",
+				    s->where, s->name, of->name);
+		use[v] = as;
+		any = true;
 	}
 	return any ? 0 :
-		fail(f, FAIL_CONFIG, "%s: %s: variables: there is no line "
-		     "'variable %s SHAPE'", s->where, s->name, pattern);
+		fail(f, FAIL_CONFIG, "%s: %s: %s: there is no line "
+		     "'variable %s SHAPE'", s->where, s->name,
+		     as == USE_READ ? "reads" : "variables", pattern);
 }
 
 static int
-take_patterns(struct model *m, struct step_line *s, bool *taken,
-	      const char *text, struct fail *f)
+take_patterns(struct model *m, struct step_line *s, enum use *use,
+	      const char *text, enum use as, struct fail *f)
 {
-	char *copy = mem_text(text);
+	char *copy = mem_text(text ? text : "");
 	size_t count;
 	char **pattern = text_split(copy, ',', &count);
 	int status = 0;
 
-	for (size_t i = 0; status == 0 && i < count; i++)
-		status = take_pattern(m, s, taken, pattern[i], f);
+	for (size_t i = 0; status == 0 && text && i < count; i++)
+		status = take_pattern(m, s, use, pattern[i], as, f);
 	free(pattern);
 	free(copy);
 	return status;
 }
 
-/* variables=PATTERN,...; without it: all. */
+/* variables=PATTERN,... and reads=PATTERN,...; without the first all others. */
 static int
 take_variables(struct model *m, struct step_line *s, struct settings *of,
 	       struct fail *f)
 {
-	const char *text = settings_text(of, "variables");
-	bool *taken = mem_alloc(m->variables, sizeof(*taken));
-	const int status = text ? take_patterns(m, s, taken, text, f) : 0;
+	const char *trained = settings_text(of, "variables");
+	const char *read = settings_text(of, "reads");
+	enum use *use = mem_alloc(m->variables, sizeof(*use));
+	int status = 0;
 
+	if (take_patterns(m, s, use, trained, USE_TRAINED, f) < 0 ||
+	    take_patterns(m, s, use, read, USE_READ, f) < 0)
+		status = -1;
 	s->variable = mem_alloc(m->variables, sizeof(*s->variable));
+	s->reads = mem_alloc(m->variables, sizeof(*s->reads));
 	for (size_t v = 0; v < m->variables; v++) {
-		if (!is_variable(&m->variable[v]) || (text && !taken[v]))
+		if (!is_variable(&m->variable[v]) ||
+		    (use[v] == USE_NONE && trained))
 			continue;
 		m->variable[v].unused = false;
+		s->reads[s->variables] = use[v] == USE_READ;
 		s->variable[s->variables++] = v;
 	}
-	free(taken);
+	free(use);
 	return status;
 }
 
@@ -119,15 +135,24 @@ int
 step_line_define(struct model *m, struct statement *st, struct fail *f)
 {
 	struct settings *of = &st->settings;
-	struct step_line *s = &m->step;
+	struct step_line *s;
+	size_t i;
 
 	if (m->loss.kind)
 		return fail(f, FAIL_CONFIG, "%s: a step line and a loss, at "
 			    "%s: a step's program has its own loss",
 			    of->where, m->loss_where);
-	if (s->name)
-		return fail(f, FAIL_CONFIG, "%s: a second step line; the "
-			    "first is at %s", of->where, s->where);
+	if (model_find_step(m, st->word[1], &i))
+		return fail(f, FAIL_CONFIG, "%s: a second step line of the "
+			    "name %s; the first is at %s", of->where,
+			    st->word[1], m->step[i].where);
+	if (m->steps == STEP_LINES)
+		return fail(f, FAIL_CONFIG, "%s: more than %d step lines",
+			    of->where, STEP_LINES);
+	m->step = mem_grow(m->step, m->steps, &m->step_room,
+			   sizeof(*m->step));
+	s = &m->step[m->steps++];
+	*s = (struct step_line){ 0 };
 	s->name = st->word[1];
 	s->where = of->where;
 	if (take_inputs(m, s, st, f) < 0 ||
@@ -145,11 +170,11 @@ check_variable(const struct model *m, const struct statement *st,
 {
 	const struct variable *v = model_variable(m, st->word[1]);
 
-	if (m->step.name && v->unused)
+	if (m->steps > 0 && v->unused)
 		return fail(f, FAIL_CONFIG, "%s: %s: no step line names it "
 			    "among its variables", st->settings.where,
 			    v->name);
-	if (v->averaged && !m->step.name)
+	if (v->averaged && m->steps == 0)
 		return fail(f, FAIL_CONFIG, "%s: %s: trainable=false is for "
 			    "what a step line's program computes, and there "
 			    "is none", st->settings.where, v->name);
@@ -167,4 +192,72 @@ step_line_check(const struct model *m, struct fail *f)
 			return -1;
 	}
 	return 0;
+}
+
+/* ---- which lines something is of ---- */
+
+/*
+ * Backwards: a node comes behind those that it is made of.  One that leads to
+ * no line is computed for all, as it is in models with a loss.
+ */
+static void
+mark_nodes(struct model *m)
+{
+	for (size_t i = 0; i < m->nodes; i++)
+		m->node[i]->lines = 0;
+	for (size_t i = 0; i < m->steps; i++)
+		for (size_t k = 0; k < m->step[i].ins; k++)
+			if (m->step[i].in[k])
+				m->node[m->step[i].in[k]->index]->lines |=
+					UINT64_C(1) << i;
+	for (size_t i = m->nodes; i > 0; i--) {
+		struct node *n = m->node[i - 1];
+
+		for (size_t k = 0; k < n->ins; k++)
+			n->in[k]->lines |= n->lines;
+		if (n->shares)
+			m->node[n->shares->index]->lines |= n->lines;
+	}
+	for (size_t i = 0; i < m->nodes; i++)
+		if (m->node[i]->lines == 0)
+			m->node[i]->lines = UINT64_MAX;
+}
+
+/* A layer is trained by the lines that it leads to. */
+static void
+mark_layer(struct model *m, const struct node *n)
+{
+	for (size_t k = 0; k < n->variables; k++) {
+		struct variable *v = &m->variable[n->variable[k]];
+
+		v->lines |= n->lines;
+		v->trained_by |= n->lines;
+	}
+}
+
+static void
+mark_line(struct model *m, size_t i)
+{
+	const struct step_line *s = &m->step[i];
+
+	for (size_t k = 0; k < s->variables; k++) {
+		struct variable *v = &m->variable[s->variable[k]];
+
+		v->lines |= UINT64_C(1) << i;
+		v->trained_by |= (uint64_t)!s->reads[k] << i;
+	}
+}
+
+void
+step_line_mark(struct model *m)
+{
+	const uint64_t all = m->steps == 0 ? UINT64_MAX : 0;
+
+	mark_nodes(m);
+	for (size_t v = 0; v < m->variables; v++)
+		m->variable[v].lines = m->variable[v].trained_by = all;
+	for (size_t i = 0; i < m->nodes; i++)
+		mark_layer(m, m->node[i]);
+	for (size_t i = 0; i < m->steps; i++)
+		mark_line(m, i);
 }

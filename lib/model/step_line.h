@@ -13,4 +13,7 @@ int step_line_define(struct model *, struct statement *, struct fail *);
 /* All lines are there: every variable has somebody who computes with it. */
 int step_line_check(const struct model *, struct fail *);
 
+/* Which lines each layer and each variable is of. */
+void step_line_mark(struct model *);
+
 #endif

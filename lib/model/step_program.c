@@ -16,6 +16,7 @@
 
 struct step_program {
 	const struct model *model;
+	const struct step_line *line;
 	const struct externals *externals;
 	uint64_t stream;		/* of random numbers */
 	struct external_array *sent, *wanted;
@@ -28,13 +29,15 @@ struct step_program {
 };
 
 struct step_program *
-step_program_new(const struct model *m, const struct externals *externals)
+step_program_new(const struct model *m, size_t line,
+		 const struct externals *externals)
 {
 	struct step_program *p = mem_alloc(1, sizeof(*p));
-	const struct step_line *s = &m->step;
+	const struct step_line *s = &m->step[line];
 	const size_t most = PARTS * s->ins + s->variables;
 
 	p->model = m;
+	p->line = s;
 	p->externals = externals;
 	p->stream = hash64(s->name, strlen(s->name));
 	p->sent = mem_alloc(most, sizeof(*p->sent));
@@ -87,7 +90,7 @@ has_ids(const struct step_program *p, const struct node *n)
 static size_t
 count_ids(const struct step_program *p, const struct step_batch *b)
 {
-	const struct step_line *s = &p->model->step;
+	const struct step_line *s = p->line;
 	size_t sum = 0;
 
 	for (size_t i = 0; i < s->ins; i++) {
@@ -170,7 +173,7 @@ send_floats(struct step_program *p, const struct step_batch *b,
 static void
 send_inputs(struct step_program *p, const struct step_batch *b)
 {
-	const struct step_line *s = &p->model->step;
+	const struct step_line *s = p->line;
 	uint64_t *to;
 
 	to = p->id = room(p->id, &p->id_room, count_ids(p, b),
@@ -204,7 +207,7 @@ variable_of(const struct step_program *p, size_t v, float *at)
 static void
 want_layers(struct step_program *p, const struct step_batch *b)
 {
-	const struct step_line *s = &p->model->step;
+	const struct step_line *s = p->line;
 	const size_t examples = b->batch->examples;
 	size_t size = 0;
 	float *to;
@@ -229,7 +232,7 @@ want_layers(struct step_program *p, const struct step_batch *b)
 static void
 want_prediction(struct step_program *p, const struct step_batch *b)
 {
-	const struct step_line *s = &p->model->step;
+	const struct step_line *s = p->line;
 	const size_t size = b->batch->examples * model_outputs(p->model);
 
 	p->prediction = room(p->prediction, &p->prediction_room, size,
@@ -243,7 +246,7 @@ static void
 fill_arrays(struct step_program *p, enum step_op op,
 	    const struct step_batch *b)
 {
-	const struct step_line *s = &p->model->step;
+	const struct step_line *s = p->line;
 
 	p->sents = p->wanteds = 0;
 	send_inputs(p, b);
@@ -253,7 +256,7 @@ fill_arrays(struct step_program *p, enum step_op op,
 		const size_t v = s->variable[i];
 
 		p->sent[p->sents++] = variable_of(p, v, b->value[v]);
-		if (op == STEP_TRAIN)
+		if (op == STEP_TRAIN && !s->reads[i])
 			p->wanted[p->wanteds++] =
 				variable_of(p, v, b->gradient[v]);
 	}
@@ -298,15 +301,15 @@ check_answer(const struct step_program *p, enum step_op op,
 static void
 weigh_buffers(const struct step_program *p, const struct step_batch *b)
 {
-	const struct step_line *s = &p->model->step;
+	const struct step_line *s = p->line;
 	const float examples = (float)p->answer.examples;
 
 	for (size_t i = 0; i < s->variables; i++) {
 		const struct variable *v = &p->model->variable[s->variable[i]];
 		float *to = b->gradient[s->variable[i]];
 
-		for (size_t k = 0; v->averaged && k < shape_size(v->shape);
-		     k++)
+		for (size_t k = 0; v->averaged && !s->reads[i] &&
+		     k < shape_size(v->shape); k++)
 			to[k] *= examples;
 	}
 }
@@ -316,7 +319,7 @@ step_program_run(struct step_program *p, enum step_op op,
 		 const struct step_batch *b, struct fail *f)
 {
 	static const char *const ops[] = { "step", "evaluate", "predict" };
-	const struct step_line *s = &p->model->step;
+	const struct step_line *s = p->line;
 	struct external_call c = {
 		.op = ops[op], .name = s->name, .training = op == STEP_TRAIN,
 		.args = b->args ? b->args : "{}",
@@ -380,7 +383,7 @@ step_program_prediction(const struct step_program *p)
 void
 step_program_add(const struct step_program *p, const struct pass *pass)
 {
-	const struct step_line *s = &p->model->step;
+	const struct step_line *s = p->line;
 	const struct external_array *a = p->wanted;
 
 	for (size_t i = 0; i < s->ins; i++)

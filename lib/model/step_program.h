@@ -9,8 +9,8 @@
 
 struct step_program;
 
-/* Both borrowed; the model has such a line. */
-struct step_program *step_program_new(const struct model *,
+/* Both borrowed; of that one of the model's lines. */
+struct step_program *step_program_new(const struct model *, size_t line,
 				      const struct externals *);
 void step_program_free(struct step_program *);
 

@@ -109,6 +109,8 @@ checkpoint_model_fill(struct checkpoint_model *s, struct compute *c,
 		const struct compute_rows rows = compute_rows(c, i);
 		float *to = compute_value(c, i);
 
+		if (!compute_uses(c, i))
+			continue;
 		if (s->table[i])
 			table_pull(s->table[i], rows.ids, rows.count, to);
 		else if (!s->value[i] && read_rows(s, &v[i], &rows, to, f) < 0)

@@ -511,7 +511,7 @@ check_batches(const struct coord_options *o, const struct model *model,
 		return fail(f, FAIL_USAGE, "--accumulate: %" PRIu64 " batches "
 			    "of %" PRIu64 " examples are more than %" PRIu64,
 			    o->batches, o->batch, MAX_BATCH);
-	if (o->batches > 1 && model_step(model, &where))
+	if (o->batches > 1 && model_step(model, 0, &where))
 		return fail(f, FAIL_CONFIG, "--accumulate: %s: a program "
 			    "computes a step at once", where);
 	return 0;

@@ -253,7 +253,7 @@ begin_layers(struct external_processes *p, const struct model *m,
 static int
 begin_steps(struct external_processes *p, const struct model *m, struct fail *f)
 {
-	const char *where, *name = model_step(m, &where);
+	const char *where, *name = model_step(m, 0, &where);
 
 	if (!name && p->step)
 		return fail(f, FAIL_CONFIG, "--step='%s': the model has no "

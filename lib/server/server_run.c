@@ -489,7 +489,8 @@ apply(struct server_run *r, const struct message *m,
 	out->values.outcome = outcome;
 	r->repeats += outcome == OUTCOME_DUP;
 	r->pushes += outcome == OUTCOME_APPLIED;
-	if (outcome == OUTCOME_APPLIED && version > m->push.version)
+	if (outcome == OUTCOME_APPLIED && m->push.examples > 0 &&
+	    version > m->push.version)
 		out->values.staleness = version - m->push.version;
 	return 0;
 }
@@ -503,8 +504,6 @@ check_push(struct server_run *r, const struct message *m, struct fail *f)
 	if (check_part(r, m->push.part, f) < 0 ||
 	    check_codec(m->push.codec, f) < 0)
 		return -1;
-	if (m->push.examples == 0)
-		return fail(f, FAIL_PROTOCOL, "a push of no examples");
 	if (m->push.rate > UINT32_MAX)
 		return fail(f, FAIL_PROTOCOL, "a learning rate of more than "
 			    "32 bits");

@@ -481,6 +481,9 @@ read_push(struct shard *s, size_t n, const struct shard_push *p,
 {
 	size_t floats, size;
 
+	if (p->examples == 0)
+		return p->keys->size + p->values->size == 0 ? 0 :
+			fail(f, FAIL_PROTOCOL, "a gradient of no examples");
 	if (shard_rows_read(s->pushed, n, p->keys, f) < 0)
 		return -1;
 	floats = s->pushed->floats;
@@ -501,7 +504,8 @@ shard_check_push(struct shard *s, size_t n, const struct shard_push *p,
 	const void *gradient = NULL;
 	const int r = read_push(s, n, p, &gradient, f);
 
-	shard_rows_forget(s->pushed);
+	if (p->examples > 0)
+		shard_rows_forget(s->pushed);
 	return r;
 }
 
@@ -512,6 +516,8 @@ shard_push(struct shard *s, size_t n, const struct shard_push *p,
 	const void *gradient = NULL;
 	const int r = read_push(s, n, p, &gradient, f);
 
+	if (p->examples == 0)
+		return r;
 	if (r == 0)
 		push_copies(s, n, gradient, p, p->examples);
 	shard_rows_forget(s->pushed);
@@ -625,23 +631,29 @@ shard_push_replicas(struct shard *s, size_t n, const struct shard_push *slot,
 {
 	struct slot_reader *r = mem_alloc(slots, sizeof(*r));
 	uint64_t examples = 0;
-	size_t floats;
+	size_t floats, count = 0;
 	float *g;
 	bool finite;
 
 	for (size_t k = 0; k < slots; k++) {
-		r[k].keys = unpack_from(slot[k].keys->data,
-					slot[k].keys->size);
-		r[k].values = slot[k].values->data;
-		r[k].codec = slot[k].codec;
+		if (slot[k].examples == 0)
+			continue;
+		r[count].keys = unpack_from(slot[k].keys->data,
+					    slot[k].keys->size);
+		r[count].values = slot[k].values->data;
+		r[count++].codec = slot[k].codec;
 		examples += slot[k].examples;
 	}
-	g = add_slots(s, n, r, slots, &floats);
+	if (count == 0) {
+		free(r);
+		return 0;
+	}
+	g = add_slots(s, n, r, count, &floats);
 	finite = kernel_finite(g, floats);
 	if (finite)
 		push_copies(s, n, g, slot, examples);
 	shard_rows_forget(s->pushed);
-	for (size_t k = 0; k < slots; k++)
+	for (size_t k = 0; k < count; k++)
 		free(r[k].rows.row);
 	free(r);
 	return finite ? 0 : fail(f, FAIL_DATA, "the gradients of a round add "

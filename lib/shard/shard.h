@@ -66,7 +66,7 @@ void shard_rows_forget(struct shard_rows *);
  * as a pull of the same keys.  The learning rate is what schedule_asked() makes
  * of the one here, after step updates.  All of it, or on
  * failure none: FAIL_PROTOCOL for a misfit, FAIL_DATA for numbers that are not
- * finite.
+ * finite.  One of no examples has no keys or values, and changes nothing.
  */
 struct shard_push {
 	const struct frame *keys, *values;

@@ -42,6 +42,9 @@ struct variable {
 					   own */
 	bool unused;			/* by layers: no step pulls it, or
 					   changes it */
+	/* A bit for each step line of the model whose steps pull it, and of
+	   those whose steps change it; of one without: all of them. */
+	uint64_t lines, trained_by;
 };
 
 #endif

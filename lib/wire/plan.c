@@ -43,11 +43,13 @@ struct builder {
 	size_t bytes;		/* in the last part */
 };
 
-/* Of what waits for rounds, what does not, and what no step is for. */
+/* Of what waits for rounds, what does not, and what no step is for; and of
+   the same step lines, since a step is pushed to a part or is not. */
 static bool
 may_share(const struct variable *a, const struct variable *b)
 {
-	return a->async == b->async && a->unused == b->unused;
+	return a->async == b->async && a->unused == b->unused &&
+		a->lines == b->lines && a->trained_by == b->trained_by;
 }
 
 static bool

@@ -16,7 +16,8 @@
  *	PULLING --take_answers()--> PULLED --pipeline_compute()--> COMPUTED
  *	COMPUTED --exchange()--> PUSHING --take_answers()--> NONE
  *	PULLING --make_way()--> BEGUN	(it waits for a round that waits for us)
- *	PULLED --adopt()--> BEGUN	(a barrier lies behind what was pulled)
+ *	PULLED --adopt()--> BEGUN	(a barrier lies behind what was pulled,
+ *					or it was for another step line)
  *	BEGUN --next_exchange()--> PULLED	(it cannot be pulled for)
  *	BEGUN, PULLED, COMPUTED --drop_cancelled()--> NONE
  *	PULLED --unload()--> NONE	(its batch is read again)
@@ -46,6 +47,8 @@ struct pipeline {
 	struct inflight step[IN_FLIGHT];
 	struct accumulator *accumulator;	/* NULL: a step is a batch */
 	uint64_t begun, steps, examples;
+	size_t line;			/* the last lease's, of the model's
+					   step lines */
 };
 
 struct pipeline *
@@ -254,6 +257,34 @@ reads_its_own(const struct pipeline *p, const struct lease *l)
 	return l->replicas > 0 || p->o.leased_data;
 }
 
+/* The name of a step line that the lease is for; NULL: the first one. */
+static const char *
+line_name(const struct lease *l)
+{
+	return l->step.size > 0 ? l->step.data : NULL;
+}
+
+/* What is prefetched is taken for one of the line that the last lease was of;
+   a lease of a line that the model has not is an error in its turn. */
+static size_t
+find_line(struct pipeline *p, const struct lease *l)
+{
+	size_t line;
+
+	if (l)
+		p->line = model_find_step(p->o.model, line_name(l), &line) ?
+			line : 0;
+	return p->line;
+}
+
+static void
+begin_line(struct inflight *s, size_t line)
+{
+	s->why.kind = 0;
+	compute_choose(s->compute, line);
+	compute_begin(s->compute, &s->batch);
+}
+
 /* Give the batch that was read to the next step of a lease, or prefetch. */
 static struct inflight *
 begin(struct pipeline *p, const struct lease *l, uint64_t now_us)
@@ -276,8 +307,7 @@ begin(struct pipeline *p, const struct lease *l, uint64_t now_us)
 	if (l)
 		s->step = leases_begin(p->o.leases, l);
 	s->began_us = now_us;
-	s->why.kind = 0;
-	compute_begin(s->compute, &s->batch);
+	begin_line(s, find_line(p, l));
 	return s;
 }
 
@@ -359,8 +389,8 @@ make_way(struct pipeline *p, uint64_t now_us)
 /*
  * Prefetched steps come to their leases, in the order in which they were read.
  * Is this one for the batch that was read?  If not, it goes back, and what was
- * read behind it goes back first.  What was pulled before a barrier is pulled
- * again.
+ * read behind it goes back first.  What was pulled before a barrier, or for
+ * another step line, is pulled again.
  */
 static void
 adopt(struct pipeline *p, uint64_t now_us)
@@ -385,6 +415,10 @@ adopt(struct pipeline *p, uint64_t now_us)
 		s->began_us = now_us;
 		if (s->pass != l->pass)
 			s->stage = STAGE_BEGUN;
+		if (compute_line(s->compute) != find_line(p, l)) {
+			s->stage = STAGE_BEGUN;
+			begin_line(s, p->line);
+		}
 	}
 }
 
@@ -646,6 +680,18 @@ train(struct pipeline *p, struct inflight *s, struct fail *f)
 	return 0;
 }
 
+/* One that the model has not was taken for the first. */
+static void
+check_line(const struct pipeline *p, struct inflight *s)
+{
+	const char *name = line_name(s->lease);
+	size_t line;
+
+	if (name && !model_find_step(p->o.model, name, &line))
+		fail(&s->why, FAIL_DATA, "the model has no step line %.64s",
+		     name);
+}
+
 bool
 pipeline_can_compute(const struct pipeline *p)
 {
@@ -663,6 +709,8 @@ pipeline_compute(struct pipeline *p, struct fail *f)
 	assert(pipeline_can_compute(p));
 	if (!s->why.kind)
 		s->why = *p->o.unfit;
+	if (!s->why.kind)
+		check_line(p, s);
 	if (!s->why.kind && train(p, s, f) < 0)
 		return -1;
 	if (s->why.kind)

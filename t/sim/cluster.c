@@ -287,10 +287,11 @@ open_newest(struct cluster *c)
 
 /* All of a checkpoint's weights but visits are this many. */
 static bool
-holds(struct checkpoint *from, float least, float most)
+holds(struct checkpoint *from, bool lines, float least, float most)
 {
 	size_t count;
 	const struct checkpoint_entry *e = checkpoint_entries(from, &count);
+	float counted = 0;
 	bool all = true;
 
 	for (size_t i = 0; i < count; i++) {
@@ -307,11 +308,15 @@ holds(struct checkpoint *from, float least, float most)
 		all = all && checkpoint_read(from, e[i].variable, "",
 					     e[i].shape, rows, value, NULL,
 					     &f) == 0;
-		for (size_t k = 0; k < size; k++)
-			all = all && value[k] >= least && value[k] <= most;
+		if (host_counts_steps(e[i].variable))
+			counted += *value;
+		else
+			for (size_t k = 0; k < size; k++)
+				all = all && value[k] >= least &&
+					value[k] <= most;
 		free(value);
 	}
-	return all;
+	return all && (!lines || (counted >= least && counted <= most));
 }
 
 static void
@@ -329,7 +334,7 @@ look_at_checkpoints(struct cluster *c, const struct process *coord)
 	if (checkpoint_info(from)->step == newest &&
 	    !(c->s->o.queue && (c->s->flaw || c->asked_to_end)) &&
 	    accounts_given_up(c->accounts) == 0 &&
-	    !holds(from, (float)newest, (float)newest))
+	    !holds(from, c->s->lines, (float)newest, (float)newest))
 		broken(c, "C9: %s does not hold its steps",
 		       checkpoint_folder(from));
 	checkpoint_close(from);
@@ -1354,14 +1359,15 @@ hold_all(struct cluster *c, struct holding *h)
 	struct coord_options o = c->s->o;
 	struct plan plan = { 0 };
 	struct place *place;
-	size_t places;
+	size_t places, count;
 	bool all = true;
 
 	coord_plan(&o, c->model, &plan, &place, &places);
 	free(place);
 	memcpy(plan.run, o.run, PLAN_RUN);
 	*h = (struct holding){ .least = 1e9f, .most = -1e9f,
-			       .variable = find_visits(c->model) };
+			       .variable = find_visits(c->model),
+			       .model = model_variables(c->model, &count) };
 	if (c->s->sampler)
 		h->visits = mem_alloc(c->s->files * c->s->file_records + 1,
 				      sizeof(*h->visits));
@@ -1409,6 +1415,10 @@ check_servers(struct cluster *c)
 
 	if (!all && c->out.befell == 0)
 		broken(c, "C6: a server does not have the run any more");
+	if (all && c->s->lines && (h.counted < done ||
+				   h.counted > done + beyond))
+		broken(c, "C10: %g steps were done, those of both lines are "
+		       "%g", (double)done, (double)h.counted);
 	if (all && (h.least < done || h.most > done + beyond))
 		broken(c, "C6: %g steps were done, weights are %g to %g",
 		       (double)done, (double)h.least, (double)h.most);
@@ -1436,7 +1446,7 @@ check_last_checkpoint(struct cluster *c)
 		broken(c, "C8: there is no checkpoint");
 	else if (!checkpoint_info(from)->final)
 		broken(c, "C8: %s is not final", checkpoint_folder(from));
-	else if (!holds(from, done, done +
+	else if (!holds(from, c->s->lines, done, done +
 			(float)accounts_may_have(c->accounts)))
 		broken(c, "C8: %s does not hold the %g steps that were done",
 		       checkpoint_folder(from), (double)done);
@@ -1455,7 +1465,7 @@ check_unsaved(struct cluster *c)
 	    strstr(c->why.text, "no last checkpoint") || done == 0)
 		return;
 	from = open_newest(c);
-	if (!from || !holds(from, done, done +
+	if (!from || !holds(from, c->s->lines, done, done +
 			    (float)accounts_given_up(c->accounts)))
 		broken(c, "C8: nothing tells that the last steps were not "
 		       "saved");
@@ -1547,6 +1557,8 @@ write_requests(const struct cluster *c, const char *name, size_t owner,
 		if (a->priority > 0 && (a->op == 't' || a->op == 'p'))
 			fprintf(file, ",\"priority\":%llu",
 				(unsigned long long)a->priority);
+		if (c->s->lines && (a->op == 't' || a->op == 'p') && i % 2)
+			fprintf(file, ",\"step\":\"other\"");
 		if (a->op == 'e' && c->s->sampler)
 			fprintf(file, ",\"files\":[\"scores\"]");
 		fprintf(file, "}\n");

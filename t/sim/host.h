@@ -139,11 +139,16 @@ void host_record_score(struct batch *, const struct scenario *,
 
 /* What servers hold: the least and the largest of all weights but visits',
    and those by record, which are added to. */
+/* U and V, which together are what any other weight is: see program.h. */
+bool host_counts_steps(const char *variable);
+
 struct holding {
 	float least, most;
 	double sum;		/* of these, each row once */
 	double *visits;		/* NULL: there are none */
 	uint32_t variable;	/* visits' number in the model */
+	const struct variable *model;	/* the model's, */
+	float counted;		/* of those that count steps of a line */
 };
 
 /*

@@ -49,10 +49,16 @@ take_values(struct host_server *h, const struct message *m)
 
 	for (size_t i = part->first; i < part->first + part->count; i++) {
 		const struct piece *p = &h->plan->piece[i];
+		const bool counts = host_counts_steps(
+			hold->model[p->variable].name);
 		const bool visits = p->table && hold->visits &&
 			p->variable == hold->variable;
 
 		for (size_t k = 0; k < p->count && value < end; k++, value++) {
+			if (counts) {
+				hold->counted += *value;
+				continue;
+			}
 			if (visits) {
 				hold->visits[p->first + k] += (double)*value;
 				continue;

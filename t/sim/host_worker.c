@@ -27,6 +27,18 @@ struct host_worker {
 
 #define BAD	INFINITY	/* the label of what cannot be trained */
 
+/* What flows out of the layers, in words; and how much of it is written. */
+static size_t
+add_layers(const struct scenario *s, char *text, size_t size)
+{
+	size_t n = (size_t)snprintf(text, size, " d");
+
+	for (int k = 0; k < MODEL_TABLES; k++)
+		n += (size_t)snprintf(text + n, size - n, " e%d", k);
+	return n + (size_t)snprintf(text + n, size - n, "%s", s->sampler ?
+				    " visits" : "");
+}
+
 void
 host_model_text(const struct scenario *s, char *text, size_t size)
 {
@@ -46,13 +58,26 @@ host_model_text(const struct scenario *s, char *text, size_t size)
 			"visits = embedding r dim=1 "
 			"embeddings_initializer=zeros\n",
 			(unsigned long long)(s->files * s->file_records + 1));
-	n += (size_t)snprintf(text + n, size - n, "%s d", s->program ?
-			      "step sum" : "p = add");
-	for (int k = 0; k < MODEL_TABLES; k++)
-		n += (size_t)snprintf(text + n, size - n, " e%d", k);
-	snprintf(text + n, size - n, "%s%s\noptimizer sgd learning_rate=1\n",
-		 s->sampler ? " visits" : "", s->program ? " y" :
+	n += (size_t)snprintf(text + n, size - n, "%s%s", s->lines ?
+			      "variable U [1] initializer=zeros\n"
+			      "variable V [1] initializer=zeros\n" : "",
+			      s->program ? "step sum" : "p = add");
+	n += add_layers(s, text + n, size - n);
+	if (s->lines) {
+		n += (size_t)snprintf(text + n, size - n, " y\nstep other");
+		n += add_layers(s, text + n, size - n);
+		n += (size_t)snprintf(text + n, size - n,
+				      " variables=V reads=U");
+	}
+	snprintf(text + n, size - n, "%s\noptimizer sgd learning_rate=1\n",
+		 s->program ? " y" :
 		 "\nloss mean_absolute_error p\nmetric auc p");
+}
+
+bool
+host_counts_steps(const char *variable)
+{
+	return strcmp(variable, "U") == 0 || strcmp(variable, "V") == 0;
 }
 
 /* ---- records ---- */

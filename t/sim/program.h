@@ -1,7 +1,9 @@
 /*
  * program - a step program, as a user would write one, in the same process: of
  * runs whose model has a step line (scenario->program).  It computes what the
- * loss of the others' model does, and gives back the arguments that it got.
+ * loss of the others' model does, and gives back the arguments that it got.  Of
+ * two step lines the first has the variables U and V, the other one V alone:
+ * they count the steps of each, and an evaluation half scores that.
  */
 #ifndef PS_SIM_PROGRAM_H
 #define PS_SIM_PROGRAM_H

@@ -615,6 +615,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	s->program = rng_mix(~seed) % 3 == 0;
 	s->o.batches = s->program || rng_mix(seed ^ 1) % 3 > 0 ? 1 :
 		2 << rng_mix(seed ^ 2) % 2;	/* sums stay exact */
+	s->lines = s->program && rng_mix(~seed) % 2 == 0;
 	s->sampler = chance(r, 2);
 	s->journal = s->o.checkpoint || chance(r, 2);
 	s->o.suspend = s->journal && !chance(r, 3);
@@ -696,6 +697,7 @@ scenario_print(const struct scenario *s, FILE *to)
 		s->workers, (unsigned long long)s->o.lease_ms,
 		s->o.checkpoint ? ", checkpoints" :
 		s->journal ? ", a journal" : "",
+		s->lines ? ", a program's steps of two lines" :
 		s->program ? ", a program's steps" : "",
 		s->sampler ? ", the coordinator's data" : "",
 		s->informed ? ", servers start as what they are now" : "",

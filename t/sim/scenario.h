@@ -114,6 +114,8 @@ struct scenario {
 	uint64_t publish_ms;
 	uint64_t files, file_records;	/* of the coordinator's data */
 	bool program;		/* computes the steps: see program.h */
+	bool lines;		/* of two step lines, every second request is
+				   for the other one */
 	bool sampler, shuffle;
 	enum flaw flaw;
 	uint64_t flaw_in;		/* one of so many */

@@ -720,7 +720,7 @@ test_manual(void)
 			text_add(&model, "%s", line);
 		}
 	}
-	ok(models == 10);
+	ok(models == 11);
 	if (page)
 		fclose(page);
 	text_release(&model);

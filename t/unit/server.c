@@ -520,6 +520,25 @@ strangers(void)
 	ok(pushed(push(10)) == OUTCOME_APPLIED);
 }
 
+/* A step that has nothing for a part has ended there all the same. */
+static void
+no_examples(void)
+{
+	struct message m;
+
+	begin_run();
+	ok(pushed(push(10)) == OUTCOME_APPLIED);
+	m = push(11);
+	m.push.examples = 0;
+	m.frame[0] = m.frame[1] = (struct frame){ 0 };
+	named(pushed(m) == OUTCOME_APPLIED, "a push of no examples counts");
+	named(said.m.values.version == 1 && said.m.values.staleness == 0,
+	      "it is no newer version");
+	named(applied(1), "it changes nothing");
+	named(pushed(m) == OUTCOME_DUP && pushed(push(11)) == OUTCOME_DUP,
+	      "the step has ended");
+}
+
 static void
 nonsense(void)
 {
@@ -536,7 +555,7 @@ nonsense(void)
 		   "part 18446744073709551615 is not here"));
 	m = push(10);
 	m.push.examples = 0;
-	ok(refuses(WORKER, m, FAIL_PROTOCOL, "a push of no examples"));
+	ok(refuses(WORKER, m, FAIL_PROTOCOL, "a gradient of no examples"));
 	m = push(10);
 	m.push.rate = message_float_bits(INFINITY);
 	ok(refuses(WORKER, m, FAIL_PROTOCOL, "a learning rate of inf"));
@@ -1080,6 +1099,7 @@ main(void)
 	rounds();
 	of_a_pull();
 	strangers();
+	no_examples();
 	nonsense();
 	together();
 	codecs();

@@ -236,6 +236,40 @@ test_answer(void)
 	fixture_end(&r);
 }
 
+/* A step of one line has nothing to do with what is of another. */
+static void
+test_lines(void)
+{
+	struct answerer a;
+	struct externals e;
+	struct model_fixture r;
+	size_t line;
+
+	open_rig(&r, &a, &e, DATA VARIABLES "e = embedding i dim=2\n"
+		 "step go x e t variables=n\nstep too x reads=n variables=W\n",
+		 3);
+	ok(model_find_step(r.model, NULL, &line) && line == 0);
+	ok(!model_find_step(r.model, "three", &line));
+	ok(model_find_step(r.model, "too", &line) && line == 1);
+	compute_train(r.compute, 9, NULL);
+	named(is(a.asked, "go step 0: x 3x[3] e 3x[2, 2] t 3x[] "
+		 "n(fixed) 0x[2] -> e 3x[2, 2] n(fixed) 0x[2]"),
+	      "the first line is that of who chooses none");
+	compute_choose(r.compute, line);
+	fixture_pull(&r);
+	compute_train(r.compute, 9, NULL);
+	named(is(a.asked, "too step 0: x 3x[3] W 0x[3, 2] n(fixed) 0x[2] -> "
+		 "W 0x[3, 2]"), "what a line reads has no gradient");
+	named(compute_rows(r.compute, find(&r, "e/embeddings")).count == 0 &&
+	      !compute_uses(r.compute, find(&r, "e/embeddings")),
+	      "a table of another line is not looked at");
+	named(compute_uses(r.compute, find(&r, "n")) &&
+	      !compute_trains(r.compute, find(&r, "n")) &&
+	      compute_trains(r.compute, find(&r, "W")),
+	      "what is read is pulled, and not pushed");
+	fixture_end(&r);
+}
+
 static void
 test_regularizer(void)
 {
@@ -368,9 +402,13 @@ test_refusals(void)
 		   "model.ps:10: go: predicts=3x is not like [3,4]"));
 	ok(refuses("step go x command=./y.py\n",
 		   "model.ps:10: unknown setting command; there are "
-		   "variables, predicts"));
-	ok(refuses("step go x\nstep too x\n", "model.ps:11: a second step "
-		   "line; the first is at model.ps:10"));
+		   "variables, reads, predicts"));
+	ok(refuses("step go x variables=W reads=n,W\n", "model.ps:10: go: W "
+		   "is among both its variables and what it reads"));
+	ok(refuses("step go x reads=V\n", "model.ps:10: go: reads: there is "
+		   "no line 'variable V SHAPE'"));
+	ok(refuses("step go x\nstep go d\n", "model.ps:11: a second step "
+		   "line of the name go; the first is at model.ps:10"));
 	ok(refuses("step go x\nloss mean_squared_error d\n", "model.ps:11: a "
 		   "loss and a step line, at model.ps:10: a step's program "
 		   "has its own loss"));
@@ -405,6 +443,7 @@ main(void)
 	test_requests();
 	test_ids();
 	test_answer();
+	test_lines();
 	test_regularizer();
 	test_views();
 	test_failures();
