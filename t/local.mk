@@ -94,6 +94,7 @@ UNITS += %D%/unit/schedule
 UNITS += %D%/unit/server
 UNITS += %D%/unit/session
 UNITS += %D%/unit/shard
+UNITS += %D%/unit/shared_arrays
 UNITS += %D%/unit/snapshots
 UNITS += %D%/unit/source
 UNITS += %D%/unit/pid

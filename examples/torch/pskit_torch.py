@@ -33,6 +33,7 @@ computes losses and gradients; optimizers, data and checkpoints are pskit's.
 """
 import json
 import math
+import mmap
 import os
 import sys
 
@@ -118,6 +119,8 @@ def load(module, path):
 # ---- the step program ----
 
 class Program:
+    shares = True       # memory with the worker, for arrays
+
     def __init__(self, module, loss, predict, device):
         if device is None:
             device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -128,7 +131,7 @@ class Program:
         self.module = module.to(self.device)
         self.loss, self.predict = loss, predict
         self.named = {n: (t, trained) for n, t, trained in variables(module)}
-        self.order = None
+        self.order, self.maps = [None, None], []
         # What the module prints is no answer.
         self.out = os.fdopen(os.dup(1), "wb", 1 << 16)
         os.dup2(2, 1)
@@ -141,58 +144,114 @@ class Program:
                 head, arrays = self.answer(request, batch)
             except BadBatch as why:
                 head, arrays = {"error": str(why)}, []
+            else:
+                head["shm"] = self.shares
             self.out.write(json.dumps(head).encode() + b"\n")
             for array in arrays:
                 self.out.write(array)
             self.out.flush()
 
-    def lay_out(self, order):
-        """All variables of a request in one array, and so their answers.
+    # ---- where arrays lie: in shared memory, or in rooms of our own ----
 
-        Parameters are views of it, so values come by one copy, and gradients
-        go by one.
+    def room(self, a, type=torch.float32):
+        """A tensor of the host's where an array of a request is, or goes."""
+        if "offset" in a:
+            return self.shared(a["offset"], math.prod(a["shape"]),
+                               type).view(a["shape"])
+        return torch.zeros(a["shape"], dtype=type, pin_memory=self.pinned)
+
+    def shared(self, offset, count, type=torch.float32):
+        if count == 0:
+            return torch.zeros(0, dtype=type)
+        return torch.frombuffer(self.maps[-1], dtype=type, count=count,
+                                offset=offset)
+
+    def map(self, shm):
+        """Larger than before: what was mapped stays, for who has it."""
+        if shm and shm["size"] > (len(self.maps[-1]) if self.maps else 0):
+            self.maps.append(mmap.mmap(shm["fd"], shm["size"]))
+
+    def lay_out(self, variables, wanted):
+        """All values in one tensor on the device, and so the answers.
+
+        Parameters are parts of it, so values come by one copy, and gradients
+        go by one; on a CPU, from and to shared memory, by none.
         """
-        size = sum(max(self.named[n][0].numel(), 1) for n in order)
-        self.values = torch.zeros(size, device=self.device)
-        self.answers = torch.zeros(size, device=self.device)
-        self.host = self.staging(size) if self.pinned else self.values
-        self.sent_back = self.staging(size) if self.pinned else self.answers
-        self.order, self.place, at = order, [], 0
-        for n in order:
-            tensor, trained = self.named[n]
-            part = slice(at, at + tensor.numel())
-            at = part.stop
+        self.host, self.values, at = self.span(variables)
+        self.sent_back, self.answers, to = self.span(
+            [a for a in wanted if a["name"] in self.named])
+        self.place = []
+        for name, part in at.items():
+            tensor, trained = self.named[name]
             value = self.values[part].view(tensor.shape)
-            answer = self.answers[part].view(tensor.shape)
+            answer = (self.answers[to[name]].view(tensor.shape)
+                      if name in to else None)
             if tensor.dtype == torch.float32:
                 tensor.data = value
             self.place.append((tensor, trained, value, answer))
 
-    def staging(self, size):
-        return torch.zeros(size, pin_memory=True)
+    def span(self, arrays):
+        """Arrays as one: on the host, on the device, and where each is."""
+        size, at = 0, {}
+        for a in arrays:
+            first = a["offset"] // 4 if "offset" in a else size
+            at[a["name"]] = slice(first, first + math.prod(a["shape"]))
+            size = at[a["name"]].stop
+        if arrays and "offset" in arrays[0]:
+            low = min(part.start for part in at.values())
+            size = max(part.stop for part in at.values()) - low
+            at = {n: slice(p.start - low, p.stop - low)
+                  for n, p in at.items()}
+            host = self.shared(4 * low, size)
+            self.pin(host)
+        else:
+            host = torch.zeros(size, pin_memory=self.pinned)
+        return host, (torch.zeros(size, device=self.device) if self.pinned
+                      else host), at
+
+    def pin(self, tensor):
+        """A copy engine reads what does not move; else a copy is slower."""
+        if self.pinned and tensor.numel() > 0:
+            page = mmap.PAGESIZE
+            first = tensor.data_ptr() // page * page
+            last = tensor.data_ptr() + 4 * tensor.numel()
+            torch.cuda.cudart().cudaHostRegister(first, last - first, 0)
+
+    # ---- a request ----
 
     def receive(self, request):
         """The batch; the variables go where they belong."""
-        batch, order = {}, []
+        self.map(request.get("shm"))
+        batch, variables = {}, []
         for a in request["sent"]:
             if a["name"] in self.named:
-                order.append(a["name"])
+                variables.append(a)
                 continue
-            kind, type = (("<i8", torch.int64) if a.get("type") == "uint64"
-                          else ("<f4", torch.float32))
-            tensor = torch.empty(a["shape"], dtype=type,
-                                 pin_memory=self.pinned)
-            self.fill(tensor)
+            tensor = self.room(a, torch.int64 if a.get("type") == "uint64"
+                               else torch.float32)
+            if "offset" not in a:
+                self.fill(tensor)
             batch[a["name"]] = tensor.to(self.device, non_blocking=True)
-        if order != self.order:
-            self.lay_out(order)
-        self.fill(self.host)
+        self.receive_values(variables, request["wanted"])
+        return batch
+
+    def receive_values(self, variables, wanted):
+        order = [[(a["name"], a.get("offset")) for a in some]
+                 for some in (variables, wanted)]
+        laid = order[0] == self.order[0] and (not wanted or
+                                              order[1] == self.order[1])
+        if not laid:
+            self.lay_out(variables, wanted)
+            self.order = order
+        if variables and "offset" not in variables[0]:
+            self.fill(self.host)
+        elif laid and all(a.get("unchanged") for a in variables):
+            return
         if self.pinned:
             self.values.copy_(self.host, non_blocking=True)
         for tensor, _, value, _ in self.place:
             if tensor.dtype != torch.float32:
                 tensor.data.copy_(value)
-        return batch
 
     def fill(self, tensor):
         if tensor.numel() == 0:
@@ -204,26 +263,35 @@ class Program:
                 sys.exit("pskit_torch: a request has ended early")
             room = room[n:]
 
+    # ---- an answer ----
+
     def answer(self, request, batch):
         if request["op"] == "step":
             return self.train(request, batch)
         self.module.eval()
         with torch.no_grad():
             if request["op"] == "predict":
-                out = self.predict(self.module, batch)
-                return {}, [out.float().cpu().contiguous().numpy()]
+                out = self.predict(self.module, batch).float()
+                return {}, self.give(out, request["wanted"][0])
             return self.head(self.loss(self.module, batch)), []
+
+    def give(self, tensor, a):
+        """What is wanted, to where it goes."""
+        tensor = tensor.detach().reshape(a["shape"])
+        if "offset" not in a:
+            return [tensor.cpu().contiguous().numpy()]
+        self.room(a).copy_(tensor)
+        return []
 
     def train(self, request, batch):
         torch.manual_seed(request["seed"])
         self.module.train()
-        layers = [batch[a["name"]].requires_grad_()
+        layers = [(batch[a["name"]].requires_grad_(), a)
                   for a in request["wanted"] if a["name"] not in self.named]
         for tensor, trained, _, answer in self.place:
-            if not trained:
-                continue
             tensor.grad = None
-            if tensor.dtype == torch.float32:
+            if trained and tensor.dtype == torch.float32 and \
+                    answer is not None:
                 answer.zero_()
                 tensor.grad = answer
         said = self.loss(self.module, batch)
@@ -231,20 +299,25 @@ class Program:
         # A gradient is a sum over examples, the loss is their mean.
         examples = request["sent"][0]["shape"][0]
         (loss * examples).backward()
+        arrays = []
         with torch.no_grad():
+            for tensor, a in layers:
+                arrays += self.give(tensor.grad if tensor.grad is not None
+                                    else torch.zeros_like(tensor), a)
             for tensor, trained, _, answer in self.place:
                 source = tensor.grad if trained else tensor
+                if answer is None or source is answer:
+                    continue
                 if source is None:
                     answer.zero_()
-                elif source is not answer:
+                else:
                     answer.copy_(source)
             if self.pinned:
                 self.sent_back.copy_(self.answers, non_blocking=True)
                 torch.cuda.synchronize(self.device)
-        return self.head(said), [
-            *((x.grad if x.grad is not None else torch.zeros_like(x))
-              .cpu().contiguous().numpy() for x in layers),
-            self.sent_back.numpy()]
+        if not any("offset" in a for a in request["wanted"]):
+            arrays.append(self.sent_back.numpy())
+        return self.head(said), arrays
 
     @staticmethod
     def head(said):

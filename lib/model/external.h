@@ -47,6 +47,7 @@ struct external_answer {
 	} metric[EXTERNAL_METRICS];
 	size_t metrics;
 	struct text result;	/* JSON, in a line; empty: none */
+	bool shares;		/* it uses memory that is offered to it */
 };
 
 /* Empty, but for its room; of so many examples unless it says. */

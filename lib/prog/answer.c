@@ -174,8 +174,13 @@ read_member(struct external_answer *to, const char *line, const char *key,
 		return read_metrics(to, value, f);
 	if (strcmp(key, "result") == 0)
 		return read_result(to, line, value, f);
+	if (strcmp(key, "shm") == 0) {
+		to->shares = json_is_true(value);
+		return json_is_boolean(value) ? 0 :
+			unfit(f, key, value, "is not true or false");
+	}
 	return unfit(f, key, value, "means nothing in an answer, which has "
-		     "loss, examples, metrics and result");
+		     "loss, examples, metrics, result and shm");
 }
 
 static enum answer

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "model/model.h"
 #include "prog/answer.h"
+#include "prog/shared_arrays.h"
 #include "sys/cli.h"
 #include "sys/clock.h"
 #include "sys/spawn.h"
@@ -37,6 +38,9 @@ struct child {
 	int gone;		/* and what can be read when it has ended */
 	bool asked;		/* before: what it says is an answer */
 	uint64_t restarts;	/* since it last answered */
+	struct shared_arrays *memory;	/* NULL: none */
+	bool shares;		/* it has said that it uses that, */
+	const struct shared_place *sent, *wanted;	/* where arrays are */
 	struct text head;	/* of a request; its room is kept, */
 	struct text line;	/* as is that of an answer's line */
 };
@@ -114,9 +118,12 @@ start(struct child *p, struct fail *f)
 	int in[2] = { -1, -1 }, out[2] = { -1, -1 };
 
 	p->group = -1;
+	if (!p->layer)
+		p->memory = shared_arrays_new();
 	if (spawn_pipe(in, f) == 0 && spawn_pipe(out, f) == 0)
-		p->group = spawn(&(struct spawn){ word, { in[0], out[1],
-					STDERR_FILENO }, -1 }, f);
+		p->group = spawn(&(struct spawn){
+			word, { in[0], out[1], STDERR_FILENO }, -1,
+			p->memory ? shared_arrays_file(p->memory) : 0 }, f);
 	spawn_close(&in[0]);
 	spawn_close(&out[1]);
 	p->to = in[1];
@@ -166,6 +173,15 @@ reap(struct child *p)
 	return status;
 }
 
+static void
+drop_memory(struct child *p)
+{
+	shared_arrays_free(p->memory);
+	p->memory = NULL;
+	p->sent = p->wanted = NULL;
+	p->shares = false;
+}
+
 /* At once: it is of no more use. */
 static void
 kill_child(struct child *p)
@@ -174,6 +190,7 @@ kill_child(struct child *p)
 		reap(p);
 	spawn_close(&p->to);
 	spawn_close(&p->from);
+	drop_memory(p);
 }
 
 static void
@@ -279,32 +296,44 @@ begin(void *own, const struct model *m, struct fail *f)
 
 /* ---- what is said ---- */
 
+/* Of a NULL place the numbers follow the line. */
+static void
+add_array(struct text *t, const struct external_array *a,
+	  const struct shared_place *at)
+{
+	const struct shape *s = &a->shape;
+
+	text_add(t, "{\"name\":\"%s\",\"shape\":[", a->name);
+	if (a->examples > 0)
+		text_add(t, "%zu%s", a->examples, s->rank > 0 ? "," : "");
+	for (int k = 0; k < s->rank; k++)
+		text_add(t, "%s%zu", k ? "," : "", s->dim[k]);
+	text_add(t, "]%s%s", a->id ? ",\"type\":\"uint64\"" : "",
+		 a->fixed ? ",\"trainable\":false" : "");
+	if (at)
+		text_add(t, ",\"offset\":%zu%s", at->offset, at->unchanged ?
+			 ",\"unchanged\":true" : "");
+	text_add(t, "}");
+}
+
 static void
 add_arrays(struct text *t, const char *key, const struct external_array *a,
-	   size_t count)
+	   size_t count, const struct shared_place *at)
 {
 	text_add(t, ",\"%s\":[", key);
 	for (size_t i = 0; i < count; i++) {
-		const struct shape *s = &a[i].shape;
-
-		text_add(t, "%s{\"name\":\"%s\",\"shape\":[", i ? "," : "",
-			 a[i].name);
-		if (a[i].examples > 0)
-			text_add(t, "%zu%s", a[i].examples,
-				 s->rank > 0 ? "," : "");
-		for (int k = 0; k < s->rank; k++)
-			text_add(t, "%s%zu", k ? "," : "", s->dim[k]);
-		text_add(t, "]%s%s}", a[i].id ? ",\"type\":\"uint64\"" : "",
-			 a[i].fixed ? ",\"trainable\":false" : "");
+		text_add(t, "%s", i ? "," : "");
+		add_array(t, &a[i], at ? &at[i] : NULL);
 	}
 	text_add(t, "]");
 }
 
 /* Names have no letter that JSON would want in another form. */
 static void
-write_head(struct text *t, const struct external_call *c)
+write_head(struct child *to, const struct external_call *c)
 {
 	const bool step = c->answer;
+	struct text *t = &to->head;
 
 	text_reset(t);
 	text_add(t, "{\"op\":\"%s\",\"%s\":\"%s\"", c->op,
@@ -320,8 +349,11 @@ write_head(struct text *t, const struct external_call *c)
 		text_add(t, ",\"args\":");
 		text_add_bytes(t, c->args, strlen(c->args));
 	}
-	add_arrays(t, "sent", c->sent, c->sents);
-	add_arrays(t, "wanted", c->wanted, c->wanteds);
+	if (step && to->memory)
+		text_add(t, ",\"shm\":{\"fd\":%d,\"size\":%zu}",
+			 SPAWN_SHARED, shared_arrays_size(to->memory));
+	add_arrays(t, "sent", c->sent, c->sents, to->sent);
+	add_arrays(t, "wanted", c->wanted, c->wanteds, to->wanted);
 	text_add(t, "}\n");
 }
 
@@ -356,13 +388,13 @@ piece(const struct dialogue *d, size_t i)
 static bool
 is_sent(const struct dialogue *d)
 {
-	return d->deaf || d->piece > d->call->sents;
+	return d->deaf || d->piece > (d->child->sent ? 0 : d->call->sents);
 }
 
 static bool
 is_answered(const struct dialogue *d)
 {
-	return d->said && (d->answer == ANSWER_REFUSED ||
+	return d->said && (d->answer == ANSWER_REFUSED || d->child->wanted ||
 			   d->array == d->call->wanteds);
 }
 
@@ -375,8 +407,8 @@ send_on(struct dialogue *d)
 		int count = 0;
 		ssize_t n;
 
-		for (size_t i = d->piece; i <= d->call->sents &&
-		     count < AT_ONCE; i++)
+		for (size_t i = d->piece; count < AT_ONCE && i <=
+		     (d->child->sent ? 0 : d->call->sents); i++)
 			v[count++] = piece(d, i);
 		v[0].iov_base = (char *)v[0].iov_base + d->sent;
 		v[0].iov_len -= d->sent;
@@ -548,6 +580,33 @@ converse(struct external_processes *p, struct dialogue *d, struct fail *f)
 }
 
 /*
+ * Where the arrays are, if they are in memory.  Who has no room there goes on
+ * with pipes: of what is there no request says any more.
+ */
+static void
+place_arrays(struct child *to, const struct external_call *c)
+{
+	struct fail why;
+
+	to->sent = to->wanted = NULL;
+	if (!to->shares || shared_arrays_send(to->memory, c, &to->sent,
+					      &to->wanted, &why) == 0)
+		return;
+	log_warn("%s: %s; its arrays go through pipes", c->name, why.text);
+	drop_memory(to);
+}
+
+/* When it has answered. */
+static void
+take_from_memory(struct child *to, const struct external_call *c)
+{
+	if (to->wanted)
+		shared_arrays_receive(to->memory, c);
+	if (c->answer && c->answer->shares && to->memory)
+		to->shares = true;
+}
+
+/*
  * Who writes to a program that has ended is sent SIGPIPE, which a filter dies
  * of: but that is for who does not read its output.
  */
@@ -565,7 +624,8 @@ ask(struct external_processes *p, struct child *to,
 		return said_more(to, f);
 	if (to->asked)
 		to->restarts = 0;
-	write_head(&to->head, c);
+	place_arrays(to, c);
+	write_head(to, c);
 	text_reset(&to->line);
 	to->asked = true;
 	sigemptyset(&pipe);
@@ -575,6 +635,8 @@ ask(struct external_processes *p, struct child *to,
 	if (d.deaf)
 		sigtimedwait(&pipe, NULL, &at_once);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (status == 0)
+		take_from_memory(to, c);
 	return status;
 }
 

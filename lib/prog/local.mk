@@ -53,6 +53,8 @@ lib_libps_a_SOURCES += \
 	%D%/scoring.h \
 	%D%/serve_options.c \
 	%D%/serve_options.h \
+	%D%/shared_arrays.c \
+	%D%/shared_arrays.h \
 	%D%/status_file.c \
 	%D%/status_file.h \
 	%D%/submit_options.c \

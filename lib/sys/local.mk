@@ -33,6 +33,8 @@ lib_libps_a_SOURCES += \
 	%D%/process_group.h \
 	%D%/progress.c \
 	%D%/progress.h \
+	%D%/shared_memory.c \
+	%D%/shared_memory.h \
 	%D%/spawn.c \
 	%D%/spawn.h \
 	%D%/stream.c \

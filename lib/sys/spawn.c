@@ -45,7 +45,9 @@ take_files(const struct spawn *l)
 				 dup2(file, standard[i]) < 0))
 			return -1;
 	}
-	return 0;
+	if (l->shared == SPAWN_SHARED)
+		return fcntl(l->shared, F_SETFD, 0);
+	return l->shared > 0 && dup2(l->shared, SPAWN_SHARED) < 0 ? -1 : 0;
 }
 
 /* In the child: it becomes the program, or says why not, and is no more. */
@@ -62,6 +64,9 @@ become(const struct spawn *l, pid_t parent, int said)
 		CPU_SET(l->cpu, &one);
 		sched_setaffinity(0, sizeof(one), &one);
 	}
+	/* Its place is another's. */
+	if (said == SPAWN_SHARED && l->shared > 0)
+		said = fcntl(said, F_DUPFD_CLOEXEC, SPAWN_SHARED + 1);
 	if (failpoint("launch", &f) == 0 && getppid() == parent &&
 	    take_files(l) == 0) {
 		heed_signals();

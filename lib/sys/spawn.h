@@ -19,7 +19,10 @@ struct spawn {
 				   does, and its arguments; NULL ends them */
 	int file[3];		/* its standard files; -1: /dev/null */
 	int cpu;		/* the one to stay on; -1: any */
+	int shared;		/* what it has as SPAWN_SHARED; 0: nothing */
 };
+
+#define SPAWN_SHARED	3	/* a file besides the standard ones */
 
 /*
  * Its pid, or -1: FAIL_NOINPUT if it is no program.  It has no signal blocked,

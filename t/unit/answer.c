@@ -51,7 +51,7 @@ static const struct {
 	{ "{\"metrics\":{\"a\":[1,-1]}}", ANSWER_UNFIT,
 	  "\"a\":[1,-1] in \"metrics\" is no [SUM,WEIGHT] of finite numbers" },
 	{ "{\"los\":1}", ANSWER_UNFIT, "\"los\":1 means nothing in an answer, "
-	  "which has loss, examples, metrics and result" },
+	  "which has loss, examples, metrics, result and shm" },
 };
 
 static enum answer

@@ -1,0 +1,185 @@
+#include "prog/shared_arrays.h"
+
+#include "base/mem.h"
+#include "sys/shared_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of arrays of a name; those that are wanted are others than those sent. */
+struct region {
+	char *name;
+	size_t offset, room;
+	size_t bytes;		/* that are written there */
+};
+
+struct regions {
+	struct region *list;
+	size_t count, room;
+	size_t next;		/* most likely to be looked for now */
+	struct shared_place *place;	/* of the arrays of a call */
+	size_t place_room;
+};
+
+struct shared_arrays {
+	struct shared_memory *memory;
+	struct regions sent, wanted;
+};
+
+struct shared_arrays *
+shared_arrays_new(void)
+{
+	struct shared_memory *memory = shared_memory_new();
+	struct shared_arrays *s;
+
+	if (!memory)
+		return NULL;
+	s = mem_alloc(1, sizeof(*s));
+	s->memory = memory;
+	return s;
+}
+
+static void
+regions_release(struct regions *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		free(r->list[i].name);
+	free(r->list);
+	free(r->place);
+}
+
+void
+shared_arrays_free(struct shared_arrays *s)
+{
+	if (!s)
+		return;
+	regions_release(&s->sent);
+	regions_release(&s->wanted);
+	shared_memory_free(s->memory);
+	free(s);
+}
+
+int
+shared_arrays_file(const struct shared_arrays *s)
+{
+	return shared_memory_file(s->memory);
+}
+
+size_t
+shared_arrays_size(const struct shared_arrays *s)
+{
+	return shared_memory_used(s->memory);
+}
+
+/* Requests have their arrays in the order of those before. */
+static struct region *
+find(struct regions *r, const char *name)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		struct region *one = &r->list[(r->next + i) % r->count];
+
+		if (strcmp(one->name, name) == 0) {
+			r->next = (size_t)(one - r->list) + 1;
+			return one;
+		}
+	}
+	r->list = mem_grow(r->list, r->count, &r->room, sizeof(*r->list));
+	r->next = r->count + 1;
+	r->list[r->count] = (struct region){ .name = mem_text(name) };
+	return &r->list[r->count++];
+}
+
+/* One that has grown gets another place, which half as much again fits. */
+static int
+place(struct shared_arrays *s, struct regions *r,
+      const struct external_array *a, struct region **at, struct fail *f)
+{
+	const size_t bytes = external_bytes(a);
+	struct region *one = *at = find(r, a->name);
+	const size_t room = one->room > 0 ? bytes + bytes / 2 : bytes;
+
+	if (one->room > 0 && bytes <= one->room)
+		return 0;
+	one->bytes = one->room = 0;
+	if (shared_memory_take(s->memory, room, &one->offset, f) < 0)
+		return -1;
+	one->room = room > 0 ? room : 1;
+	return 0;
+}
+
+static const void *
+bytes_of(const struct external_array *a)
+{
+	return a->id ? (const void *)a->id : a->at;
+}
+
+/* The same as is there? */
+static bool
+is_there(const struct shared_arrays *s, const struct region *r,
+	 const struct external_array *a)
+{
+	const size_t bytes = external_bytes(a);
+
+	return r->bytes == bytes && bytes > 0 &&
+		memcmp(shared_memory_at(s->memory, r->offset), bytes_of(a),
+		       bytes) == 0;
+}
+
+/* true: it was there before. */
+static bool
+write_array(struct shared_arrays *s, struct region *r,
+	    const struct external_array *a)
+{
+	const size_t bytes = external_bytes(a);
+
+	if (is_there(s, r, a))
+		return true;
+	if (bytes > 0)
+		memcpy(shared_memory_at(s->memory, r->offset), bytes_of(a),
+		       bytes);
+	r->bytes = bytes;
+	return false;
+}
+
+static int
+place_all(struct shared_arrays *s, struct regions *r,
+	  const struct external_array *a, size_t count, bool write,
+	  struct fail *f)
+{
+	if (count > r->place_room) {
+		r->place = mem_resize(r->place, count, sizeof(*r->place));
+		r->place_room = count;
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct region *one;
+
+		if (place(s, r, &a[i], &one, f) < 0)
+			return -1;
+		r->place[i] = (struct shared_place){
+			one->offset, write && write_array(s, one, &a[i]) };
+	}
+	return 0;
+}
+
+int
+shared_arrays_send(struct shared_arrays *s, const struct external_call *c,
+		   const struct shared_place **sent,
+		   const struct shared_place **wanted, struct fail *f)
+{
+	if (place_all(s, &s->sent, c->sent, c->sents, true, f) < 0 ||
+	    place_all(s, &s->wanted, c->wanted, c->wanteds, false, f) < 0)
+		return -1;
+	*sent = s->sent.place;
+	*wanted = s->wanted.place;
+	return 0;
+}
+
+void
+shared_arrays_receive(struct shared_arrays *s, const struct external_call *c)
+{
+	for (size_t i = 0; i < c->wanteds; i++)
+		if (external_bytes(&c->wanted[i]) > 0)
+			memcpy(c->wanted[i].at, shared_memory_at(s->memory,
+					s->wanted.place[i].offset),
+			       external_bytes(&c->wanted[i]));
+}

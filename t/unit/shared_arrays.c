@@ -1,0 +1,124 @@
+/*
+ * Arrays in memory that is shared with a program: where they lie, what is
+ * written again, and that the other side cannot take the memory away.
+ */
+#include "prog/shared_arrays.h"
+
+#include "sys/shared_memory.h"
+#include "tap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* What the program sees. */
+static char *
+map(const struct shared_arrays *s)
+{
+	void *at = mmap(NULL, shared_arrays_size(s), PROT_READ | PROT_WRITE,
+			MAP_SHARED, shared_arrays_file(s), 0);
+
+	ok(at != MAP_FAILED);
+	return at;
+}
+
+static struct external_array
+array(const char *name, size_t examples, float *at)
+{
+	return (struct external_array){ .name = name, .examples = examples,
+					.shape = { 1, { 3 } }, .at = at };
+}
+
+static void
+test_places(void)
+{
+	static float x[3000], w[3] = { 1, 2, 3 }, g[3];
+	struct external_array sent[] = { array("x", 2, x), array("w", 0, w) };
+	struct external_array wanted[] = { array("w", 0, g) };
+	struct external_call c = { .sent = sent, .sents = 2, .wanted = wanted,
+				   .wanteds = 1 };
+	struct shared_arrays *s = shared_arrays_new();
+	const struct shared_place *to, *from;
+	size_t x_at, w_at;
+	struct fail f;
+	char *seen;
+
+	ok(s && shared_arrays_send(s, &c, &to, &from, &f) == 0);
+	x_at = to[0].offset;
+	w_at = to[1].offset;
+	named(x_at % SHARED_ALIGN == 0 && w_at % SHARED_ALIGN == 0 &&
+	      from[0].offset % SHARED_ALIGN == 0 && from[0].offset != w_at,
+	      "each array has a place of its own, which is aligned");
+	named(!to[0].unchanged && !to[1].unchanged, "all of them are new");
+	seen = map(s);
+	named(memcmp(seen + w_at, w, sizeof(w)) == 0, "what is sent is there");
+
+	memcpy(seen + from[0].offset, (float[3]){ 4, 5, 6 }, sizeof(g));
+	shared_arrays_receive(s, &c);
+	named(g[0] == 4 && g[2] == 6, "what is wanted comes from there");
+
+	x[5] = 7;
+	ok(shared_arrays_send(s, &c, &to, &from, &f) == 0);
+	named(to[0].offset == x_at && to[1].offset == w_at,
+	      "places are the same in the next request");
+	named(!to[0].unchanged && to[1].unchanged,
+	      "what has not changed is told");
+	seen[w_at] ^= 1;
+	ok(shared_arrays_send(s, &c, &to, &from, &f) == 0);
+	named(!to[1].unchanged && memcmp(seen + w_at, w, sizeof(w)) == 0,
+	      "what the program has changed is written again");
+
+	sent[0] = array("x", 1000, x);
+	ok(shared_arrays_send(s, &c, &to, &from, &f) == 0);
+	named(to[0].offset > x_at && to[1].offset == w_at,
+	      "one that has grown is elsewhere, others stay");
+	x_at = to[0].offset;
+	sent[0] = array("x", 900, x);
+	ok(shared_arrays_send(s, &c, &to, &from, &f) == 0);
+	named(to[0].offset == x_at && !to[0].unchanged,
+	      "one that has shrunk is not");
+	sent[0] = array("x", 0, x);
+	sent[0].shape.dim[0] = 0;
+	ok(shared_arrays_send(s, &c, &to, &from, &f) == 0);
+	named(to[0].offset == x_at, "one of nothing has a place");
+	shared_arrays_free(s);
+}
+
+static bool
+refused(int result)
+{
+	return result == -1 && errno == EPERM;
+}
+
+static void
+test_seals(void)
+{
+	struct shared_memory *s = shared_memory_new();
+	const int file = s ? shared_memory_file(s) : -1;
+	size_t at, more, large;
+	struct fail f;
+
+	ok(s && shared_memory_take(s, 100, &at, &f) == 0 && at == 0);
+	named(refused(ftruncate(file, 0)), "it cannot be cut short");
+	named(refused(ftruncate(file, (off_t)1 << 41)), "nor made larger");
+	named(refused(fcntl(file, F_ADD_SEALS, F_SEAL_WRITE)),
+	      "nor sealed against us");
+	ok(shared_memory_take(s, 1, &more, &f) == 0 && more == 128);
+	ok(shared_memory_take(s, 5000000, &large, &f) == 0);
+	memset(shared_memory_at(s, large), 1, 5000000);
+	named(*(char *)shared_memory_at(s, large + 4999999) == 1,
+	      "there is memory for all that was taken");
+	named(shared_memory_take(s, SIZE_MAX / 2, &large, &f) == -1 &&
+	      f.kind == FAIL_AGAIN, "of more than there is nothing is taken");
+	shared_memory_free(s);
+}
+
+int
+main(void)
+{
+	test_places();
+	test_seals();
+	return tap_done();
+}
