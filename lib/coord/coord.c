@@ -490,12 +490,13 @@ fold(struct coord *c)
 		records_fold(c, step, c->told_to_stop);
 }
 
-/* A turn is in the journal before anything else happens. */
+/* A turn is in the journal before anything else happens; there are no others
+   in this tick, so that what is to be there comes together. */
 static void
 commit(struct coord *c)
 {
-	if (journal_is_open(c))
-		records_commit(c, c->now_ms);
+	if (journal_is_open(c) && records_commit(c, c->now_ms))
+		journal_open(c, false);
 }
 
 /* Steps up to the next cut; and on, when it is known what that has.  What was
@@ -601,8 +602,6 @@ notify_submitters(struct coord *c)
 	if (!submitters_open(c->submitters))
 		return;
 	submit_settle(c);
-	if (!journal_is_open(c))
-		return;
 	records_commit(c, c->now_ms);
 	if (!c->o.journal || !journal_lost(c))
 		submit_notify(c);
@@ -756,10 +755,15 @@ tick(struct coord *c, uint64_t now)
 void
 coord_tick(struct coord *c, uint64_t now)
 {
+	bool open;
+
 	c->now_ms = now;
-	journal_open(c, submit_can_commit(c, now));
+	journal_took(c, now);
+	open = submit_can_commit(c, now);
+	journal_open(c, open);
 	tick(c, now);
-	notify_submitters(c);
+	if (open)
+		notify_submitters(c);
 	journal_open(c, false);
 	settle(c, now);
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #define NOTE_MS		100	/* ends are written in batches */
+#define MOST_HOLD_MS	20	/* the longest that submitters wait for one */
 
 struct kept {
 	bool lost;		/* nothing more goes into it */
@@ -32,6 +33,8 @@ struct kept {
 				   leased before the journal has that */
 	bool has_ending;
 	bool open;		/* for what submitters wait for */
+	bool committed;		/* since the last time that it was */
+	uint64_t hold_ms;	/* from then on, or else */
 };
 
 void
@@ -304,6 +307,21 @@ journal_note_bytes(const struct coord *c)
 	return c->kept->notes.size;
 }
 
+/* What a disk takes is a fifth of the time, while there is other work. */
+void
+journal_took(struct coord *c, uint64_t now)
+{
+	struct kept *k = c->kept;
+	const uint64_t took = now - k->noted_ms;
+
+	if (!k->committed)
+		return;
+	k->committed = false;
+	k->hold_ms = took > MOST_HOLD_MS / 4 ? MOST_HOLD_MS :
+		took > 1 ? 4 * took : COORD_HOLD_MS;
+	k->noted_ms = now;
+}
+
 void
 journal_open(struct coord *c, bool begin)
 {
@@ -319,7 +337,7 @@ journal_is_open(const struct coord *c)
 bool
 journal_can_open(const struct coord *c, uint64_t now)
 {
-	return c->kept->waits || now - c->kept->noted_ms >= COORD_HOLD_MS;
+	return c->kept->waits || now - c->kept->noted_ms >= c->kept->hold_ms;
 }
 
 static bool
@@ -437,6 +455,7 @@ journal_has_notes(struct coord *c)
 
 	pack_reset(&c->kept->notes);
 	c->kept->waits = false;
+	c->kept->committed = true;
 	return waited;
 }
 

@@ -89,6 +89,8 @@ size_t journal_note_bytes(const struct coord *);
  * kept is.  Is it so long since the last time, or does anybody wait?
  */
 void journal_open(struct coord *, bool begin);
+/* The next tick comes: what was written before it was has taken so long. */
+void journal_took(struct coord *, uint64_t now_ms);
 bool journal_is_open(const struct coord *);
 bool journal_can_open(const struct coord *, uint64_t now_ms);
 /* Is there anything to be kept?  lines: results; changed: what nobody waits

@@ -101,17 +101,18 @@ records_ends(struct coord *c, uint64_t written, bool now_or_never,
 	return journal_has_notes(c) || whole;
 }
 
-void
+bool
 records_commit(struct coord *c, uint64_t now)
 {
 	if (!submit_is_awaited(c, now))
-		return;
+		return false;
 	add_ends(c, journal_notes(c, submit_printed(c), now), true, false,
 		 now);
-	if (journal_lost(c))
-		return;
-	journal_has_notes(c);
-	submit_kept(c);
+	if (!journal_lost(c)) {
+		journal_has_notes(c);
+		submit_kept(c);
+	}
+	return true;
 }
 
 /*

@@ -16,9 +16,9 @@ void records_begin(struct coord *);
  */
 bool records_ends(struct coord *, uint64_t written, bool now_or_never,
 		  bool whole, uint64_t now_ms);
-/* With many submitters: what they wait for is in the journal, when there is any
-   and it did not fail. */
-void records_commit(struct coord *, uint64_t now_ms);
+/* With many submitters: what they wait for is in the journal, unless that
+   failed; was there any? */
+bool records_commit(struct coord *, uint64_t now_ms);
 /* All steps below this one have a number, and none above.  stops: the last
    request asked for that. */
 void records_fold(struct coord *, uint64_t step, bool stops);
