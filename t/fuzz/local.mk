@@ -6,16 +6,16 @@
 # targets; what it finds new is added to t/fuzz/build/NAME.corpus.
 
 FUZZ_TARGETS = answer array_npy array_npz cache cluster csv idx keys manifest \
-	message model npy npz plan record_log request result safetensors \
-	samples svmlight tar tsv
+	message model npy npz plan queue record_log request result \
+	safetensors samples svmlight tar tsv
 FUZZ = $(FUZZ_TARGETS)
 FUZZ_SECONDS = 60
 
 FUZZERS = \
 	%D%/answer %D%/array_npy %D%/array_npz %D%/cache %D%/cluster \
 	%D%/csv %D%/idx %D%/keys %D%/manifest %D%/message %D%/model %D%/npy \
-	%D%/npz %D%/plan %D%/record_log %D%/request %D%/result %D%/safetensors \
-	%D%/samples %D%/svmlight %D%/tar %D%/tsv
+	%D%/npz %D%/plan %D%/queue %D%/record_log %D%/request %D%/result \
+	%D%/safetensors %D%/samples %D%/svmlight %D%/tar %D%/tsv
 
 check_PROGRAMS += $(FUZZERS)
 %C%_answer_SOURCES = %D%/answer.c %D%/main.c
@@ -32,6 +32,7 @@ check_PROGRAMS += $(FUZZERS)
 %C%_npy_SOURCES = %D%/npy.c %D%/main.c
 %C%_npz_SOURCES = %D%/npz.c %D%/main.c
 %C%_plan_SOURCES = %D%/plan.c %D%/main.c
+%C%_queue_SOURCES = %D%/queue.c %D%/main.c
 %C%_record_log_SOURCES = %D%/record_log.c %D%/main.c
 %C%_request_SOURCES = %D%/request.c %D%/main.c
 %C%_result_SOURCES = %D%/result.c %D%/main.c
