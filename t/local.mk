@@ -196,6 +196,7 @@ EXTRA_DIST += %D%/nemesis-campaign
 EXTRA_DIST += %D%/nemesis-table
 EXTRA_DIST += %D%/prose
 EXTRA_DIST += %D%/soak
+EXTRA_DIST += %D%/queue-storm
 EXTRA_DIST += %D%/storm
 EXTRA_DIST += %D%/structure
 EXTRA_DIST += %D%/unit/coordinator.h

@@ -47,6 +47,7 @@ BENCHES += %D%/startup
 BENCHES += %D%/memory
 BENCHES += %D%/stragglers
 BENCHES += %D%/shaped
+BENCHES += %D%/queue
 
 check_PROGRAMS += $(BENCH_BINARIES)
 CLEANFILES += %D%/results.jsonl %D%/scaling.tsv %D%/scaling.svg
@@ -63,6 +64,7 @@ EXTRA_DIST += %D%/overlap
 EXTRA_DIST += %D%/path.h
 EXTRA_DIST += %D%/peers
 EXTRA_DIST += %D%/plot
+EXTRA_DIST += %D%/queue
 EXTRA_DIST += %D%/run
 EXTRA_DIST += %D%/scaling
 EXTRA_DIST += %D%/serve.h
