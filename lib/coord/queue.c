@@ -451,10 +451,17 @@ queue_unlease(struct queue *q)
 void
 queue_return_again(struct queue *q, uint64_t high)
 {
-	for (uint64_t i = q->low; i < q->next; i++)
-		if (at(q, i)->state == STEP_LEASED &&
-		    (at(q, i)->attempts > 1 || i < high))
+	for (uint64_t i = q->low; i < q->next; i++) {
+		struct step *s = at(q, i);
+
+		if (s->state == STEP_LEASED && (s->attempts > 1 || i < high)) {
 			come_back(q, i);
+		} else if (s->state == STEP_WAITING && i < high) {
+			s->state = STEP_RETURNED;
+			s->attempts = 1;
+			q->returned++;
+		}
+	}
 }
 
 size_t

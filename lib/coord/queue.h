@@ -141,8 +141,8 @@ void queue_unlease(struct queue *);
 /*
  * What somebody may have pushed, so that it is to be done before the rest is
  * given up: the steps that came back, and with this call those that are leased
- * once more, or lie below a step that was pushed in an earlier term.  How many
- * can be leased?
+ * once more, and all, leased or not, that lie below a step that was pushed in
+ * an earlier term.  How many can be leased?
  */
 void queue_return_again(struct queue *, uint64_t high);
 size_t queue_returned(const struct queue *);

@@ -609,6 +609,26 @@ limits(void)
 	sampler_free(sampler);
 }
 
+/* What servers may have is to be done, whether it was leased since or not. */
+static void
+what_was_pushed_before_returns(void)
+{
+	struct queue *q = queue_new(0);
+
+	put(q, REQUEST_TRAIN, "a", 5);
+	for (int i = 0; i < 4; i++)
+		ok(queue_replay_next(q, &l));
+	queue_replay_unleased(q, 1);
+	queue_replay_unleased(q, 3);
+	ok(queue_returned(q) == 2);
+	queue_return_again(q, 3);
+	named(queue_returned(q) == 3 &&
+	      queue_step(q, 1)->state == STEP_RETURNED &&
+	      queue_step(q, 3)->state == STEP_WAITING,
+	      "a step that waits below one that was pushed comes back, too");
+	queue_free(q);
+}
+
 int
 main(void)
 {
@@ -636,5 +656,6 @@ main(void)
 		good = good && any_order(seed);
 	named(good, "Q10 workers come and go in any order: nothing is lost, "
 	      "given twice or out of order");
+	what_was_pushed_before_returns();
 	return tap_done();
 }
