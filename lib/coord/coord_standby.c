@@ -117,7 +117,8 @@ standby_down(struct coord *c, uint64_t peer, uint64_t now)
 static void
 notify_server(struct coord *c, size_t server, uint64_t life)
 {
-	struct message m = { .kind = MESSAGE_STANDBY };
+	/* 0 is HELLO's: whoever refuses that, refuses us. */
+	struct message m = { .kind = MESSAGE_STANDBY, .request = WIRE_NONE };
 
 	m.standby.run = plan_run(&c->plan);
 	m.standby.term = c->plan.term;
@@ -169,7 +170,8 @@ standby_receive(struct coord *c, uint64_t peer, const struct message *m,
 	const size_t server = (size_t)(u - c->standbys->of);
 
 	u->awaited = false;
-	if (m->kind == MESSAGE_REFUSED)
+	/* Of what overtook HELLO on a new connection that is no answer. */
+	if (m->kind == MESSAGE_REFUSED && (m->request == 0 || u->up))
 		return drop(c, server, false, "refuses us");
 	if (m->kind != MESSAGE_WELCOME)
 		return STANDBY_NONE;
