@@ -33,6 +33,7 @@
 
 struct cancel {
 	enum { CANCEL_NONE, CANCEL_DRAIN, CANCEL_VOID } state;
+	uint64_t died_ms;	/* when a worker last did; 0: none */
 
 	/* an error of a step's own making, which no join has told yet */
 	struct fail error;
@@ -249,11 +250,26 @@ lacks_any(const struct coord *c)
 	return c->o.mode != MODE_SYNC && !rerun_idle(c);
 }
 
+void
+cancel_worker_died(struct coord *c)
+{
+	c->cancel->died_ms = c->now_ms;
+}
+
+static bool
+awaits_worker(const struct coord *c)
+{
+	const uint64_t died = c->cancel->died_ms;
+
+	return died && c->now_ms - died < c->o.lease_ms;
+}
+
 /*
  * What came back may have been pushed, by one who is gone or in an earlier
  * term: servers would have steps of which nobody was told.  So it is done, as
- * long as there is anybody to do it; when the coordinator has been started
- * again, workers are yet to come.
+ * long as there is anybody to do it.  A worker that has just died may be
+ * started again, and has a lease to come; when the coordinator has been started
+ * again, all workers are yet to come.
  */
 bool
 cancel_finishes(const struct coord *c)
@@ -264,7 +280,8 @@ cancel_finishes(const struct coord *c)
 	return c->cancel->state == CANCEL_DRAIN && !c->scheduler->rounds(c) &&
 		data_ready(c) && !lease_cancelling(c) &&
 		queue_returned(c->queue) > 0 &&
-		(early || workers_can(c, REQUEST_TRAIN));
+		(early || workers_can(c, REQUEST_TRAIN) ||
+		 awaits_worker(c));
 }
 
 /*

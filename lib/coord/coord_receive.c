@@ -191,6 +191,7 @@ died(struct coord *c, struct member *w)
 
 		if (step != WIRE_NONE)
 			cancel_quarantine(c, step);
+		cancel_worker_died(c);
 		evaluate_died(c, w);
 		data_died(c, w);
 	}

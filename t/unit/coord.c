@@ -555,6 +555,46 @@ asked_to_stop_meanwhile(bool fails, bool alone)
 	term = 1;
 }
 
+/* What a worker may have pushed before it died is done by the next one, if it
+   comes within a lease. */
+static void
+asked_to_stop_as_a_worker_dies(bool comes)
+{
+	const struct message *m;
+
+	options.lease_ms = 5000;
+	begin_run();
+	join_worker(A);
+	ask("train 9");
+	m = heard(A, MESSAGE_LEASE);
+	ok(m && heard(A, MESSAGE_LEASE));
+	count = 0;
+	dead = A;
+	coord_somebody_left(coord, now);
+	dead = 0;
+	coord_stop(coord, now);
+	ok(!heard(SERVER, MESSAGE_VOID));
+	if (comes) {
+		join_worker(B);
+		m = heard(B, MESSAGE_LEASE);
+		ok(m && m->lease.first == 0 && m->lease.attempt == 2);
+		done(B, m ? m->request : 0, 0);
+		m = heard(B, MESSAGE_LEASE);
+		done(B, m ? m->request : 0, 1);
+	} else {
+		now += options.lease_ms / 2;
+		coord_tick(coord, now);
+		ok(!heard(SERVER, MESSAGE_VOID));
+		tell(SERVER, (struct message){ .kind = MESSAGE_PONG });
+		now += options.lease_ms / 2;
+		coord_tick(coord, now);
+	}
+	m = heard(SERVER, MESSAGE_VOID);
+	named(m && m->voided.count == (comes ? 0 : 2),
+	      "what a worker had begun is waited for, a lease long");
+	options.lease_ms = 10000;
+}
+
 /* Asked to stop it waits for what was begun, not for what was given out. */
 static void
 asked_to_stop(void)
@@ -2159,6 +2199,35 @@ far(void)
 	      "but no more than a lease");
 }
 
+/*
+ * Connections that break while it is frozen are new when it goes on, and what
+ * it says before it knows of that is there ahead of HELLO, and refused.
+ */
+static void
+overtakes_hello(void)
+{
+	const struct message early = { .kind = MESSAGE_REFUSED,
+				       .request = WIRE_NONE,
+				       .refused.status = FAIL_PROTOCOL };
+	const struct message *m;
+
+	pair(0);
+	m = heard(SERVER, MESSAGE_STANDBY);
+	named(m && m->request == WIRE_NONE,
+	      "no refusal of STANDBY looks like one of HELLO");
+	text_reset(coord_warnings(coord));
+	coord_down(coord, SERVER, now);
+	coord_down(coord, AWAY, now);
+	coord_up(coord, SERVER, now);
+	coord_up(coord, AWAY, now);
+	tell(SERVER, early);
+	tell(AWAY, early);
+	welcome(7);
+	standby_answers(9);
+	coord_tick(coord, now);
+	ok(!heard(SERVER, MESSAGE_STOP) && coord_warnings(coord)->size == 0);
+}
+
 /* The longest time for which it looks in one place for one who is gone. */
 static uint64_t
 longest_stay(void)
@@ -2941,6 +3010,8 @@ main(void)
 	asked_to_stop_meanwhile(false, false);
 	asked_to_stop_meanwhile(true, false);
 	asked_to_stop_meanwhile(false, true);
+	asked_to_stop_as_a_worker_dies(false);
+	asked_to_stop_as_a_worker_dies(true);
 	behind_an_error();
 	errors();
 	many_lines();
@@ -2981,6 +3052,7 @@ main(void)
 	sampler_free(options.sampler);
 	options.sampler = NULL;
 	far();
+	overtakes_hello();
 	farther_than_a_lease();
 	a_silent_worker();
 	nobody_answers();
