@@ -28,6 +28,15 @@ load lib.bash
 	[[ $output == *" steps done, "*" again, 0 wrong"* ]]
 }
 
+@test "killed and stopped programs of steps, and a standby: the same" {
+	[ -x /usr/bin/python3 ] || skip "no /usr/bin/python3"
+	PROGRAM=shm DURABLE=standby FAULTS="kill stop" \
+		ROLES="step step step work serve" \
+		run -0 --separate-stderr timeout 120 "$SRC/t/nemesis" 5 8
+	[[ $output == *" steps done, "*" again, 0 wrong"* ]]
+	[[ $output == *"kill step"* ]]
+}
+
 @test "without de-duplication the nemesis reports it" {
 	grep -q 'define PS_DEV' "$BUILD/config.h" ||
 		skip "no failpoints: configure --enable-dev"

@@ -177,8 +177,8 @@ class Program:
         Parameters are parts of it, so values come by one copy, and gradients
         go by one; on a CPU, from and to shared memory, by none.
         """
-        self.host, self.values, at = self.span(variables)
-        self.sent_back, self.answers, to = self.span(
+        self.host, self.values, self.staged, at = self.span(variables)
+        self.sent_back, self.answers, self.staged_back, to = self.span(
             [a for a in wanted if a["name"] in self.named])
         self.place = []
         for name, part in at.items():
@@ -203,19 +203,13 @@ class Program:
             at = {n: slice(p.start - low, p.stop - low)
                   for n, p in at.items()}
             host = self.shared(4 * low, size)
-            self.pin(host)
         else:
-            host = torch.zeros(size, pin_memory=self.pinned)
-        return host, (torch.zeros(size, device=self.device) if self.pinned
-                      else host), at
-
-    def pin(self, tensor):
-        """A copy engine reads what does not move; else a copy is slower."""
-        if self.pinned and tensor.numel() > 0:
-            page = mmap.PAGESIZE
-            first = tensor.data_ptr() // page * page
-            last = tensor.data_ptr() + 4 * tensor.numel()
-            torch.cuda.cudart().cudaHostRegister(first, last - first, 0)
+            host = torch.zeros(size)
+        if not self.pinned:
+            return host, host, None, at
+        # A copy engine reads and writes what does not move.
+        return (host, torch.zeros(size, device=self.device),
+                torch.zeros(size, pin_memory=True), at)
 
     # ---- a request ----
 
@@ -248,7 +242,8 @@ class Program:
         elif laid and all(a.get("unchanged") for a in variables):
             return
         if self.pinned:
-            self.values.copy_(self.host, non_blocking=True)
+            self.staged.copy_(self.host)
+            self.values.copy_(self.staged, non_blocking=True)
         for tensor, _, value, _ in self.place:
             if tensor.dtype != torch.float32:
                 tensor.data.copy_(value)
@@ -313,8 +308,9 @@ class Program:
                 else:
                     answer.copy_(source)
             if self.pinned:
-                self.sent_back.copy_(self.answers, non_blocking=True)
+                self.staged_back.copy_(self.answers, non_blocking=True)
                 torch.cuda.synchronize(self.device)
+                self.sent_back.copy_(self.staged_back)
         if not any("offset" in a for a in request["wanted"]):
             arrays.append(self.sent_back.numpy())
         return self.head(said), arrays
