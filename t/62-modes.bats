@@ -220,6 +220,54 @@ whole() {
 	same whole ckpt
 }
 
+# wide_batches - a model of variables that int8 is for.
+wide_batches() {
+	equal_batches
+	cat >model.ps <<-'M'
+		input  x float[3] columns=a,b,c
+		input  i id rows=300 columns=n
+		label  y float
+		e      = embedding i dim=16
+		first  = dense x units=70 activation=tanh
+		second = dense first units=70 activation=tanh
+		all    = concat second e
+		out    = dense all units=1
+		loss   mean_squared_error out
+		optimizer sgd learning_rate=0.02 momentum=0.9
+	M
+	awk -F, '{ print $0 "," (NR > 1 ? NR * 71 % 300 : "n") }' data.csv >n
+	mv n data.csv
+}
+
+@test "sync with --wire=int8: the same on 1, 3 and 7 servers, whoever dies" {
+	local eight=(--wire=int8 --partition=fixed:7) n
+	wide_batches
+	whole 100 --partition=fixed:7
+	mv whole float32
+	of=1 whole 100 "${eight[@]}"
+	mv whole one
+	run -1 ps-ckpt diff float32 one
+	for n in 3 7; do
+		of=$n whole 100 "${eight[@]}"
+		same one whole
+	done
+	rm -rf ckpt
+	members 1 3 --repeat data.csv
+	start ps-serve -d "$PWD/ckpt" --standby-of="$servers"
+	begin_run -B 4 --mode=sync --replicas=3 "${eight[@]}"
+	told '*has a standby at*'
+	echo 'train 60' >&7
+	until_step 20
+	kill -KILL "${worker[1]}"
+	until_step 59
+	kill -KILL "${server[0]}"
+	echo 'train 40' >&7
+	told '*took over*'
+	until_step 99
+	end_run
+	same one ckpt
+}
+
 @test "sync: a coordinator that is killed changes nothing" {
 	equal_batches
 	whole 2000

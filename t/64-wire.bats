@@ -1,4 +1,4 @@
-# Steps that move half the bytes (--wire=bfloat16): as good, as safe.
+# Steps that move fewer bytes (--wire, --push, --pull): as good, as safe.
 
 load lib.bash
 load counting.bash
@@ -13,14 +13,49 @@ holds() {
 	awk "BEGIN { exit !($1) }" || fail "not $1"
 }
 
-@test "there are two ways to travel" {
+@test "there are three ways to travel" {
 	run -64 ps-coord -m model.ps -s 1 --wire=float16
 	assert_output \
-		"ps-coord: --wire: 'float16' is none of float32, bfloat16; \
-try 'ps-coord --help'"
+		"ps-coord: --wire: 'float16' is none of float32, bfloat16,\
+ int8; try 'ps-coord --help'"
 	run -64 ps-coord -m model.ps -s 1 --wire=
 	assert_output \
 		"ps-coord: --wire: an argument is wanted; try 'ps-coord --help'"
+	run -64 ps-coord -m model.ps -s 1 --push=topk:0
+	assert_output --partial "--push: 'topk:0' is none of float32, bfloat16"
+	run -64 ps-coord -m model.ps -s 1 --pull=int4
+	assert_output --partial "--pull: 'int4' is none of float32, bfloat16"
+}
+
+@test "int8 is what the manual says, byte for byte" {
+	/usr/bin/python3 -c 'import numpy' 2>/dev/null ||
+		skip "/usr/bin/python3 has no numpy to compare with"
+	run -0 bash -c '"$BUILD/t/unit/int8" cases | int8.py'
+	assert_output '120 cases'
+}
+
+@test "--plan says what int8 is for, and in which direction" {
+	printf '%s\n' 'input x float[100]' 'input u id rows=1000' \
+		'input v id rows=1000' 'label y float' \
+		'a = dense x units=64' 'b = embedding u dim=32' \
+		'c = embedding v dim=4' 'j = concat a b c' \
+		'z = dense j units=1' 'loss mean_squared_error z' \
+		'optimizer adam' >model.ps
+	# Dense: 6400 x 4, biases 65 x 4, the last kernel 100 x 4.
+	# Rows: 10 of 32, 10 of 4.
+	run -0 ps-coord --plan -m model.ps -s 1 -B 10
+	assert_line "a step of 10 examples pulls and pushes at most\
+ $((25600 + 260 + 400 + 1280 + 160)) bytes each way"
+	run -0 ps-coord --plan -m model.ps -s 1 -B 10 --push=int8
+	assert_line "a step of 10 examples pulls at most 27700 bytes and pushes\
+ at most $((6400 + 200 + 260 + 400 + 340 + 80))"
+	run -0 ps-coord --plan -m model.ps -s 1 -B 10 --push=int8 --pull=int8
+	assert_line "a step of 10 examples pulls at most\
+ $((25600 + 260 + 400 + 340 + 80)) bytes and pushes at most 7680"
+	run -0 ps-coord --plan -m model.ps -s 1 -B 10 --wire=int8 \
+		--push=float32
+	assert_line "a step of 10 examples pulls at most 26680 bytes and pushes\
+ at most 27700"
 }
 
 @test "--plan says what a step moves, and what it takes on a server" {

@@ -1,6 +1,7 @@
 #include "client/client.h"
 
 #include "base/mem.h"
+#include "base/rng.h"
 #include "base/send_buffer.h"
 #include "wire/keys.h"
 
@@ -12,6 +13,8 @@
  * larger: what bounds its memory for us.
  */
 #define CREDIT	((size_t)8 << 20)
+
+#define CODEC_STREAM	0x636f646563u	/* "codec" */
 
 #define MIB		((size_t)1 << 20)
 #define MOST_KEY	9	/* bytes of a row's key, rounded up */
@@ -211,8 +214,31 @@ span_of(const struct compute *compute, const struct piece *piece)
 static struct codec_slice
 slice_of(const struct piece *piece, const struct span *span)
 {
-	return (struct codec_slice){ piece->table ? span->rows : span->count,
-				     piece->width };
+	return plan_slice(piece, piece->table ? span->rows : span->count);
+}
+
+static struct codec_slice
+pulled_slice(const struct piece *piece, const struct span *span)
+{
+	struct codec_slice slice = slice_of(piece, span);
+
+	slice.pulled = true;
+	return slice;
+}
+
+/* What there is to draw depends on the step and the variable, and on no
+   attempt. */
+static struct codec_slice
+pushed_slice(const struct client *c, const struct piece *piece,
+	     const struct span *span)
+{
+	const uint64_t step = rng_at(c->plan->seed, CODEC_STREAM,
+				     c->exchange.step);
+	struct codec_slice slice = slice_of(piece, span);
+
+	slice.draw = rng_at(step, c->exchange.replica, piece->variable);
+	slice.ids = span->ids;
+	return slice;
 }
 
 static void
@@ -278,7 +304,7 @@ gradient_of(const struct client *c, const struct piece *piece,
 
 /* Bytes of a part as they travel, of what a compute has; of none: 0. */
 static size_t
-part_size(const struct client *c, const struct compute *compute,
+push_size(const struct client *c, const struct compute *compute,
 	  const struct part *part, const struct codec *codec)
 {
 	size_t size = 0;
@@ -287,7 +313,22 @@ part_size(const struct client *c, const struct compute *compute,
 		const struct piece *piece = &c->plan->piece[part->first + i];
 		const struct span span = span_of(compute, piece);
 
-		size += codec->size(slice_of(piece, &span));
+		size += codec_bytes(codec, slice_of(piece, &span));
+	}
+	return size;
+}
+
+static size_t
+pull_size(const struct client *c, const struct part *part)
+{
+	const struct exchange *x = &c->exchange;
+	size_t size = 0;
+
+	for (size_t i = 0; x->pull && i < part->count; i++) {
+		const struct piece *piece = &c->plan->piece[part->first + i];
+		const struct span span = span_of(x->pull, piece);
+
+		size += codec_bytes(x->pull_codec, pulled_slice(piece, &span));
 	}
 	return size;
 }
@@ -296,25 +337,26 @@ part_size(const struct client *c, const struct compute *compute,
 static struct frame
 gather(struct client *c, size_t n)
 {
-	const struct codec *codec = c->exchange.codec;
+	const struct codec *codec = c->exchange.push_codec;
 	const struct part *part = &c->plan->part[n];
 	const struct piece *piece = &c->plan->piece[part->first];
 	struct span span = span_of(c->exchange.push, piece);
 	size_t size;
 	char *to;
 
-	if (part->count == 1 && codec->exact)
+	if (part->count == 1 && codec_for(codec, slice_of(piece, &span))->exact)
 		return gradient_of(c, piece, &span);
-	size = part_size(c, c->exchange.push, part, codec);
+	size = push_size(c, c->exchange.push, part, codec);
 	to = (char *)send_buffer_room(&c->values[n], send_buffer_for(size));
 	for (size_t i = 0; i < part->count; i++) {
 		span = span_of(c->exchange.push, &piece[i]);
 
-		const struct codec_slice slice = slice_of(&piece[i], &span);
+		const struct codec_slice slice = pushed_slice(c, &piece[i],
+							      &span);
 
-		codec->encode(to, gradient_of(c, &piece[i], &span).data,
-			      slice);
-		to += codec->size(slice);
+		codec_for(codec, slice)->encode(to,
+			gradient_of(c, &piece[i], &span).data, slice);
+		to += codec_bytes(codec, slice);
 	}
 	return (struct frame){ c->values[n]->at, size, &c->values[n]->hold };
 }
@@ -381,7 +423,8 @@ fill_push(struct client *c, size_t n, struct message *m)
 	m->push.rate = message_float_bits(x->learning_rate);
 	m->push.slot = x->replica;
 	m->push.attempt = x->attempt;
-	m->push.codec = codec_number(x->codec);
+	m->push.codec = codec_number(x->push_codec);
+	m->push.values = x->pull ? codec_number(x->pull_codec) : 0;
 	pack_reset(&c->push_keys);
 	if (pull && !leave)
 		m->push.back = m->request - pull->request;
@@ -409,7 +452,7 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 		m.pull.part = n;
 		m.pull.cut = x->cut;
 		m.pull.after = x->after;
-		m.pull.codec = codec_number(x->codec);
+		m.pull.codec = codec_number(x->pull_codec);
 	}
 	if (pulls(c, n)) {
 		write_keys(&c->pull_keys, c, x->pull, part);
@@ -431,9 +474,8 @@ part_bytes(const struct client *c, const struct part *part)
 	const struct exchange *x = &c->exchange;
 	const size_t n = (size_t)(part - c->plan->part);
 	const size_t push = x->push && !leaves(c, n) ?
-		part_size(c, x->push, part, x->codec) : 0;
-	const size_t pull = pulls(c, n) ?
-		part_size(c, x->pull, part, x->codec) : 0;
+		push_size(c, x->push, part, x->push_codec) : 0;
+	const size_t pull = pulls(c, n) ? pull_size(c, part) : 0;
 
 	return push > pull ? push : pull;
 }
@@ -462,7 +504,7 @@ check_part(struct client *c, const struct compute *compute,
 {
 	const struct piece *piece = &c->plan->piece[part->first];
 	const struct piece *most = piece;
-	size_t bytes = part_size(c, compute, part, &codec_float32);
+	size_t bytes = push_size(c, compute, part, &codec_float32);
 
 	write_keys(&c->pull_keys, c, compute, part);
 	bytes = c->pull_keys.size > bytes ? c->pull_keys.size : bytes;
@@ -520,8 +562,10 @@ void
 client_exchange(struct client *c, const struct exchange *x, uint64_t now)
 {
 	c->exchange = *x;
-	if (!x->codec)
-		c->exchange.codec = &codec_float32;
+	if (!x->push_codec)
+		c->exchange.push_codec = &codec_float32;
+	if (!x->pull_codec)
+		c->exchange.pull_codec = &codec_float32;
 	c->exchanged = (struct exchanged){ 0 };
 	c->generation++;
 	c->unanswered = 0;
@@ -649,22 +693,23 @@ static int
 scatter(struct client *c, const struct part *part, const struct frame *values,
 	struct fail *f)
 {
-	const struct codec *codec = c->exchange.codec;
+	const struct codec *codec = c->exchange.pull_codec;
 	const char *from = values->data;
 	size_t left = values->size;
 
 	for (size_t i = 0; i < part->count; i++) {
 		const struct piece *piece = &c->plan->piece[part->first + i];
 		const struct span span = span_of(c->exchange.pull, piece);
-		const struct codec_slice slice = slice_of(piece, &span);
-		const size_t size = codec->size(slice);
+		const struct codec_slice slice = pulled_slice(piece, &span);
+		const size_t size = codec_bytes(codec, slice);
 
 		if (size > left)
 			break;
 		if (size > 0)
-			codec->decode(compute_value(c->exchange.pull,
-						    piece->variable) +
-				      span.first, from, slice);
+			codec_for(codec, slice)->decode(
+				compute_value(c->exchange.pull,
+					      piece->variable) + span.first,
+				from, slice);
 		from += size;
 		left -= size;
 		if (i + 1 == part->count && left == 0)

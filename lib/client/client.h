@@ -57,7 +57,8 @@ struct exchange {
 					   computed with; NULL: not known */
 	uint64_t *pulled;		/* of each part: what has been pulled
 					   is put there; NULL: nowhere */
-	const struct codec *codec;	/* how both travel; NULL: float32 */
+	const struct codec *push_codec, *pull_codec;	/* how it travels;
+					   NULL: float32 */
 };
 
 /* What became of the push: counted in parts; applied, or staged for it. */

@@ -78,7 +78,8 @@ coord_plan(const struct coord_options *o, const struct model *model,
 	plan->number = PLAN_NUMBER;
 	plan->term = TERM;
 	plan->seed = o->seed;
-	plan->codec = o->codec ? o->codec : &codec_float32;
+	plan->push = o->push ? o->push : &codec_float32;
+	plan->pull = o->pull ? o->pull : &codec_float32;
 	plan->batches = o->batches > 0 ? o->batches : 1;
 	memcpy(plan->run, o->run, PLAN_RUN);
 	free(endpoint);

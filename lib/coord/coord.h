@@ -59,8 +59,8 @@ struct coord_options {
 	uint64_t ahead;			/* MODE_SSP: steps */
 	uint64_t replicas, backup;	/* MODE_SYNC: replicas of a round (0: as
 					   many as workers), spare workers */
-	const struct codec *codec;	/* how steps' values and gradients
-					   travel; NULL: float32 */
+	const struct codec *push, *pull;	/* how steps' gradients and
+					   values travel; NULL: float32 */
 };
 
 /* Options are copied; model and source are borrowed. */

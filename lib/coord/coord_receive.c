@@ -34,7 +34,8 @@ send_plan(struct coord *c, struct member *w)
 	m.plan.term = c->plan.term;
 	m.plan.plan = c->plan.number;
 	m.plan.seed = c->plan.seed;
-	m.plan.codec = codec_number(c->plan.codec);
+	m.plan.push = codec_number(c->plan.push);
+	m.plan.pull = codec_number(c->plan.pull);
 	m.plan.batches = c->plan.batches;
 	m.plan.server = WIRE_NONE;
 	m.plan.step = queue_watermark(c->queue);

@@ -30,8 +30,8 @@
 enum { ACCUMULATE = CLI_LONG, BACKUP, CHECKPOINT, EVERY, FORGET, GRACE,
        IN_FLIGHT, JOURNAL, KEEP,
        KEEP_GOING, KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, NO_HEADER, PACK,
-       PARTITION, PATIENCE, PLACE, PLAN, PRINT_TASK, QUEUE, REPLICAS, RESTORE,
-       AS_IS,
+       PARTITION, PATIENCE, PLACE, PLAN, PRINT_TASK, PULL, PUSH, QUEUE,
+       REPLICAS, RESTORE, AS_IS,
        RESULTS, SEED, SHUFFLE, SPLIT, STATUS, STEP_TIMEOUT, SUSPEND,
        VOCAB_ANYWHERE, WIRE };
 
@@ -101,8 +101,12 @@ static const struct cli_option options[] = {
 	  "leases that each worker has ahead, 1 to 64 (default 2)" },
 	{ STEP_TIMEOUT, "step-timeout", "DURATION",
 	  "give a step that takes longer to another worker, too" },
+	{ PUSH, "push", &CODEC_TABLE(CODEC_OR)[1],
+	  "what gradients travel as (default float32)" },
+	{ PULL, "pull", &CODEC_TABLE(CODEC_OR)[1],
+	  "what values travel as (default float32)" },
 	{ WIRE, "wire", &CODEC_TABLE(CODEC_OR)[1],
-	  "what values and gradients travel as (default float32)" },
+	  "what both travel as" },
 	CLI_HEADING("Requests and results"),
 	{ QUEUE, "queue", "ENDPOINT|FIFO",
 	  "take requests here, too, until one says stop" },
@@ -174,6 +178,12 @@ read_mode(struct coord_options *o)
 		cli_usage("--mode: '%s' is not async, ssp:N or sync", optarg);
 }
 
+static const struct codec *
+read_codec(void)
+{
+	return codec_find((uint64_t)cli_choice(codec_names));
+}
+
 /* What only rounds have. */
 static void
 check_mode(const struct coord_options *o)
@@ -239,6 +249,8 @@ read_option(struct coord_settings *s, int c)
 		break;
 	case PLAN:	s->plan_only = true; break;
 	case PRINT_TASK: s->print_task = true; break;
+	case PULL:	o->pull = read_codec(); break;
+	case PUSH:	o->push = read_codec(); break;
 	case QUEUE:	s->queue = optarg; break;
 	case REPLICAS:	o->replicas = cli_uint(1, WIRE_REPLICAS); break;
 	case RESTORE:	s->restore = optarg; break;
@@ -256,7 +268,7 @@ read_option(struct coord_settings *s, int c)
 	case SUSPEND:	o->suspend = true; break;
 	case VOCAB_ANYWHERE: s->anywhere = true; break;
 	case WIRE:
-		o->codec = codec_find((uint64_t)cli_choice(codec_names));
+		o->push = o->pull = read_codec();
 		break;
 	}
 }

@@ -502,7 +502,8 @@ check_push(struct server_run *r, const struct message *m, struct fail *f)
 	const float rate = message_float(m->push.rate);
 
 	if (check_part(r, m->push.part, f) < 0 ||
-	    check_codec(m->push.codec, f) < 0)
+	    check_codec(m->push.codec, f) < 0 ||
+	    check_codec(m->push.values, f) < 0)
 		return -1;
 	if (m->push.rate > UINT32_MAX)
 		return fail(f, FAIL_PROTOCOL, "a learning rate of more than "
@@ -535,7 +536,7 @@ server_run_push(struct server_run *r, const struct message *m,
 	status = apply(r, m, &m->frame[pulls ? 2 : 1], out, f);
 	if (status == 0 && pulls)
 		shard_rows_pull(r->shard, r->rows, NULL,
-				codec_find(m->push.codec), &out->frame[0]);
+				codec_find(m->push.values), &out->frame[0]);
 	else if (pulls)
 		shard_rows_forget(r->rows);
 	out->frames = pulls;

@@ -179,10 +179,33 @@ scratch(struct shard *s, size_t floats)
 static struct codec_slice
 slice_of(const struct piece *piece, const struct row_list *rows)
 {
-	return (struct codec_slice){ rows->count, piece->width };
+	return plan_slice(piece, rows->count);
 }
 
-/* Bytes of a part as they travel, of these rows of its pieces. */
+static struct codec_slice
+pulled(const struct piece *piece, const struct row_list *rows)
+{
+	struct codec_slice slice = slice_of(piece, rows);
+
+	slice.pulled = true;
+	return slice;
+}
+
+/* Bytes of values as they travel, of these rows of its pieces. */
+static size_t
+pulled_size(const struct shard_rows *rows, const struct codec *codec)
+{
+	const struct plan *plan = rows->shard->plan;
+	const struct part *part = &plan->part[rows->part];
+	const struct piece *piece = &plan->piece[part->first];
+	size_t size = 0;
+
+	for (size_t i = 0; i < part->count; i++)
+		size += codec_bytes(codec, pulled(&piece[i], &rows->list[i]));
+	return size;
+}
+
+/* ... and of a gradient. */
 static size_t
 part_size(const struct shard_rows *rows, const struct codec *codec)
 {
@@ -192,7 +215,8 @@ part_size(const struct shard_rows *rows, const struct codec *codec)
 	size_t size = 0;
 
 	for (size_t i = 0; i < part->count; i++)
-		size += codec->size(slice_of(&piece[i], &rows->list[i]));
+		size += codec_bytes(codec, slice_of(&piece[i],
+						    &rows->list[i]));
 	return size;
 }
 
@@ -201,10 +225,11 @@ static const void *
 decode(struct shard *s, const struct codec *codec, const void *values,
        struct codec_slice slice)
 {
-	if (codec->exact)
+	if (codec_for(codec, slice)->exact &&
+	    (uintptr_t)values % sizeof(float) == 0)
 		return values;
 	reserve(&s->wide, &s->wide_room, slice.rows * slice.width + 1);
-	codec->decode(s->wide, values, slice);
+	codec_for(codec, slice)->decode(s->wide, values, slice);
 	return s->wide;
 }
 
@@ -225,11 +250,31 @@ decode_part(struct shard *s, size_t n, const struct shard_push *p,
 			slice_of(&s->plan->piece[part->first + i],
 				 &s->pushed->list[i]);
 
-		p->codec->decode(to, from, slice);
+		codec_for(p->codec, slice)->decode(to, from, slice);
 		to += slice.rows * slice.width;
-		from += p->codec->size(slice);
+		from += codec_bytes(p->codec, slice);
 	}
 	return s->wide;
+}
+
+/* Will all of it be finite? */
+static bool
+is_finite(const struct shard *s, size_t n, const struct shard_push *p)
+{
+	const struct part *part = &s->plan->part[n];
+	const char *from = p->values->data;
+	bool finite = true;
+
+	for (size_t i = 0; i < part->count; i++) {
+		const struct codec_slice slice =
+			slice_of(&s->plan->piece[part->first + i],
+				 &s->pushed->list[i]);
+
+		finite = codec_for(p->codec, slice)->finite(from, slice) &&
+			finite;
+		from += codec_bytes(p->codec, slice);
+	}
+	return finite;
 }
 
 /* One that nobody reads any more, if there is one.  Large ones are not kept. */
@@ -253,17 +298,17 @@ encode(struct shard *s, const struct shard_rows *rows,
        const struct codec *codec, const float *values)
 {
 	const struct part *part = &s->plan->part[rows->part];
-	const size_t size = part_size(rows, codec);
+	const size_t size = pulled_size(rows, codec);
 	struct send_buffer **at = next_sent(s, send_buffer_for(size));
 	char *to = (char *)send_buffer_room(at, send_buffer_for(size));
 
 	for (size_t i = 0; i < part->count; i++) {
 		const struct codec_slice slice =
-			slice_of(&s->plan->piece[part->first + i],
-				 &rows->list[i]);
+			pulled(&s->plan->piece[part->first + i],
+			       &rows->list[i]);
 
-		codec->encode(to, values, slice);
-		to += codec->size(slice);
+		codec_for(codec, slice)->encode(to, values, slice);
+		to += codec_bytes(codec, slice);
 		values += slice.rows * slice.width;
 	}
 	return (struct frame){ (*at)->at, size, &(*at)->hold };
@@ -385,6 +430,8 @@ shard_rows_pull(struct shard *s, struct shard_rows *rows,
 	const size_t floats = rows->floats;
 	const size_t size = floats * sizeof(float);
 
+	if (part->count == 1)
+		codec = codec_for(codec, pulled(h->piece, rows->list));
 	if (part->count == 1 && !h->piece->table && size >= ZERO_COPY) {
 		struct chunk *c =
 			piece_state_of(s, snapshot, part->first)->chunk[0];
@@ -474,35 +521,31 @@ push_copies(struct shard *s, size_t n, const void *gradient,
 	s->version[n]++;
 }
 
-/* A push's gradient, as floats at any address. */
+/* The rows of a push, whose gradient can be decoded then. */
 static int
 read_push(struct shard *s, size_t n, const struct shard_push *p,
-	  const void **gradient, struct fail *f)
+	  struct fail *f)
 {
-	size_t floats, size;
+	size_t size;
 
 	if (p->examples == 0)
 		return p->keys->size + p->values->size == 0 ? 0 :
 			fail(f, FAIL_PROTOCOL, "a gradient of no examples");
 	if (shard_rows_read(s->pushed, n, p->keys, f) < 0)
 		return -1;
-	floats = s->pushed->floats;
 	size = part_size(s->pushed, p->codec);
 	if (p->values->size != size)
 		return fail(f, FAIL_PROTOCOL, "%zu bytes of gradient, not %zu",
 			    p->values->size, size);
-	*gradient = decode_part(s, n, p, floats);
-	if (!kernel_finite(*gradient, floats))
-		return fail(f, FAIL_DATA, "a gradient is not finite");
-	return 0;
+	return is_finite(s, n, p) ? 0 :
+		fail(f, FAIL_DATA, "a gradient is not finite");
 }
 
 int
 shard_check_push(struct shard *s, size_t n, const struct shard_push *p,
 		 struct fail *f)
 {
-	const void *gradient = NULL;
-	const int r = read_push(s, n, p, &gradient, f);
+	const int r = read_push(s, n, p, f);
 
 	if (p->examples > 0)
 		shard_rows_forget(s->pushed);
@@ -513,13 +556,13 @@ int
 shard_push(struct shard *s, size_t n, const struct shard_push *p,
 	   struct fail *f)
 {
-	const void *gradient = NULL;
-	const int r = read_push(s, n, p, &gradient, f);
+	const int r = read_push(s, n, p, f);
 
 	if (p->examples == 0)
 		return r;
 	if (r == 0)
-		push_copies(s, n, gradient, p, p->examples);
+		push_copies(s, n, decode_part(s, n, p, s->pushed->floats), p,
+			    p->examples);
 	shard_rows_forget(s->pushed);
 	return r;
 }
@@ -587,11 +630,14 @@ add_slot(struct shard *s, float *g, const uint64_t *rows,
 
 	if (own->count == 0)
 		return;		/* and perhaps there are no values */
+	if (!piece->table) {
+		codec_for(r->codec, slice)->add(g, r->values, slice);
+		r->values += codec_bytes(r->codec, slice);
+		return;
+	}
 	values = decode(s, r->codec, r->values, slice);
-	r->values += r->codec->size(slice);
-	if (!piece->table)
-		kernel_add(g, values, own->count * width);
-	for (size_t k = 0, at = 0; piece->table && k < own->count; k++, at++) {
+	r->values += codec_bytes(r->codec, slice);
+	for (size_t k = 0, at = 0; k < own->count; k++, at++) {
 		while (rows[at] != own->row[k])
 			at++;
 		for (size_t j = 0; j < width; j++)

@@ -2,6 +2,8 @@
 
 #include "tensor/target_clones.h"
 
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 void
@@ -186,4 +188,134 @@ kernel_from_bfloat16(float *restrict y, const void *restrict x, size_t n)
 		bits = (uint32_t)half << 16;
 		memcpy(y + i, &bits, sizeof(bits));
 	}
+}
+
+/* ---- bfloat16 and int8, added up ---- */
+
+TARGET_CLONES void
+kernel_add_loose(float *restrict y, const void *restrict x, size_t n)
+{
+	const char *at = x;
+
+	for (size_t i = 0; i < n; i++) {
+		float f;
+
+		memcpy(&f, at + i * sizeof(f), sizeof(f));
+		y[i] += f;
+	}
+}
+
+TARGET_CLONES void
+kernel_add_bfloat16(float *restrict y, const void *restrict x, size_t n)
+{
+	const char *at = x;
+
+	for (size_t i = 0; i < n; i++) {
+		uint16_t half;
+		uint32_t bits;
+		float f;
+
+		memcpy(&half, at + i * sizeof(half), sizeof(half));
+		bits = (uint32_t)half << 16;
+		memcpy(&f, &bits, sizeof(f));
+		y[i] += f;
+	}
+}
+
+TARGET_CLONES bool
+kernel_finite_bfloat16(const void *x, size_t n)
+{
+	const uint16_t exponent = 0x7f80;
+	const char *at = x;
+	uint16_t odd = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint16_t half;
+
+		memcpy(&half, at + i * sizeof(half), sizeof(half));
+		odd |= (half & exponent) == exponent;
+	}
+	return !odd;
+}
+
+float
+kernel_int8_scale(float largest)
+{
+	const float part = largest / 127;
+	float scale = part < FLT_MIN ? FLT_MIN : part;
+	uint32_t bits;
+
+	if (largest < FLT_MIN)
+		return 0;
+	memcpy(&bits, &scale, sizeof(bits));
+	bits = (bits + 0xffff) & 0xffff0000;
+	memcpy(&scale, &bits, sizeof(scale));
+	return scale;
+}
+
+/* In scales; between -127 and 127, though the quotient may be rounded. */
+static inline float
+in_scales(float x, float scale)
+{
+	const float y = fabsf(x) < FLT_MIN ? 0 : x / scale;
+	const float above = y < -127 ? -127 : y;
+
+	return above > 127 ? 127 : above;
+}
+
+/* What is added moves all behind the point out of the number. */
+TARGET_CLONES void
+kernel_to_int8(int8_t *restrict to, const float *restrict x, size_t n,
+	       float scale)
+{
+	const float round = 0x1.8p23f;
+
+	for (size_t i = 0; i < n; i++)
+		to[i] = scale > 0 ?
+			(int8_t)(in_scales(x[i], scale) + round - round) : 0;
+}
+
+/*
+ * The draw is a number between two steps of 2^-23: it is below what there is
+ * above the lower neighbour as often as that is large.  The bits are those of
+ * MurmurHash3's finalizer, of a counter.
+ */
+TARGET_CLONES void
+kernel_draw_int8(int8_t *restrict to, const float *restrict x, size_t n,
+		 float scale, uint64_t key, size_t first)
+{
+	const uint32_t low = (uint32_t)key, high = (uint32_t)(key >> 32);
+
+	if (!(scale > 0)) {
+		memset(to, 0, n);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const float y = in_scales(x[i], scale);
+		int32_t q = (int32_t)y;
+		uint32_t h = low + (uint32_t)(first + i) * 0x9e3779b9u;
+
+		h = (h ^ h >> 16) * 0x85ebca6bu ^ high;
+		h = (h ^ h >> 13) * 0xc2b2ae35u;
+		h ^= h >> 16;
+		q -= y < (float)q;
+		q += ((float)(h >> 9) + 0.5f) * 0x1p-23f < y - (float)q;
+		to[i] = (int8_t)q;
+	}
+}
+
+TARGET_CLONES void
+kernel_from_int8(float *restrict y, const int8_t *restrict x, size_t n,
+		 float scale)
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] = (float)x[i] * scale;
+}
+
+TARGET_CLONES void
+kernel_add_int8(float *restrict y, const int8_t *restrict x, size_t n,
+		float scale)
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] += (float)x[i] * scale;
 }

@@ -26,6 +26,8 @@ void kernel_gemm(struct gemm, const float *a, const float *b, float *c)
 void kernel_gemm_naive(struct gemm, const float *a, const float *b, float *c);
 
 void kernel_add(float *y, const float *x, size_t n);		/* y += x */
+void kernel_add_loose(float *y, const void *x, size_t n);	/* from any
+								   address */
 void kernel_axpy(float *y, float a, const float *x, size_t n);	/* y += a x */
 /* Each of the rows, of n floats, is that one, or zeros where it is NULL. */
 void kernel_fill_rows(float *y, const float *row, size_t rows, size_t n);
@@ -55,5 +57,26 @@ float kernel_largest(const void *, size_t n);
  */
 void kernel_to_bfloat16(uint16_t *, const float *, size_t n);
 void kernel_from_bfloat16(float *, const void *, size_t n);
+void kernel_add_bfloat16(float *, const void *, size_t n);	/* y += x */
+bool kernel_finite_bfloat16(const void *, size_t n);
+
+/*
+ * Eight bits a number: -127 to 127 times a scale.  That of a block whose
+ * largest number this is, without its sign: a bfloat16, of the smallest one
+ * that none of its numbers is too large for; 0 if no number of it is normal,
+ * and a number that is not counts as 0.
+ */
+float kernel_int8_scale(float largest);
+
+/* To the nearest, of two as near the even one. */
+void kernel_to_int8(int8_t *, const float *, size_t n, float scale);
+/*
+ * To one of both neighbours, by chance: the nearer one is the likelier.  Number
+ * i of them is number first + i of its block, of which the key is.
+ */
+void kernel_draw_int8(int8_t *, const float *, size_t n, float scale,
+		      uint64_t key, size_t first);
+void kernel_from_int8(float *, const int8_t *, size_t n, float scale);
+void kernel_add_int8(float *, const int8_t *, size_t n, float scale);
 
 #endif

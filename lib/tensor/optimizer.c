@@ -158,3 +158,9 @@ optimizer_apply(const struct optimizer *o, const struct update *u)
 	if (!o->frozen)
 		o->kind->apply(o, u);
 }
+
+bool
+optimizer_thresholds(const struct optimizer *o)
+{
+	return o->kind == &optimizer_ftrl;
+}

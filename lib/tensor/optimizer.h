@@ -35,6 +35,9 @@ struct optimizer {
 	float slot_start[OPTIMIZER_SLOTS];	/* their first value */
 };
 
+/* Does it keep small weights at 0, by what gradients come to exactly? */
+bool optimizer_thresholds(const struct optimizer *);
+
 /* A float at any address, as those of a frame are. */
 typedef float loose_float __attribute__((aligned(1)));
 

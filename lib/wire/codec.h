@@ -8,8 +8,8 @@
  * What is encoded at once is a slice of one variable, and a codec may make of
  * it any number of bytes that follows from the slice's shape: nobody else
  * counts bytes.  A codec that needs to know more, such as where in its
- * variable a slice lies, or what a worker still owes to it (error feedback),
- * finds that in the slice, too: a field more is nothing to the other codecs.
+ * variable a slice lies, finds that in the slice, too: a field more is nothing
+ * to the other codecs.  One that is not for a slice says which one is.
  */
 #ifndef PS_CODEC_H
 #define PS_CODEC_H
@@ -19,11 +19,20 @@
 #include <stdint.h>
 
 /* By name; the place is the number that travels, so new ones come last. */
-#define CODEC_TABLE(C)	C(float32) C(bfloat16)
+#define CODEC_TABLE(C)	C(float32) C(bfloat16) C(int8)
 
 struct codec_slice {
 	size_t rows, width;	/* of a table; elements and 1 of any other
 				   variable.  Either may be 0 */
+	bool table, exact;	/* exact: too small, or too delicate, for a
+				   codec that loses much */
+	bool pulled;		/* values, not a gradient */
+	size_t first, of;	/* of no table: where it begins, and how many
+				   elements there are before and behind it in
+				   memory, too, its own included; 0: none */
+	/* To encode a gradient: */
+	uint64_t draw;		/* of the step and the variable */
+	const uint64_t *ids;	/* of a table: the rows' */
 };
 
 struct codec {
@@ -33,13 +42,19 @@ struct codec {
 	float most;		/* the largest float that comes to something
 				   finite */
 
+	/* The codec that such a slice has instead; NULL: this one. */
+	const struct codec *(*as)(struct codec_slice);
+
 	/* Bytes that a slice comes to. */
 	size_t (*size)(struct codec_slice);
 
 	/* The bytes begin where a frame does, or behind other slices. */
 	void (*encode)(void *to, const float *from, struct codec_slice);
-	/* From any address. */
+	/* From any address: instead of what is there, or added to that. */
 	void (*decode)(float *to, const void *from, struct codec_slice);
+	void (*add)(float *to, const void *from, struct codec_slice);
+	/* Will all floats be finite? */
+	bool (*finite)(const void *from, struct codec_slice);
 };
 
 #define CODEC_DECLARE(name)	extern const struct codec codec_##name;
@@ -54,18 +69,31 @@ enum { CODECS = 0 CODEC_TABLE(CODEC_ONE) };
 const struct codec *codec_find(uint64_t number);
 uint64_t codec_number(const struct codec *);
 
-/* A slice of a variable that is no table. */
+/* The one for a slice. */
+static inline const struct codec *
+codec_for(const struct codec *c, struct codec_slice s)
+{
+	return c->as ? c->as(s) : c;
+}
+
+/* A slice of a small variable that is no table. */
 static inline struct codec_slice
 codec_elements(size_t count)
 {
-	return (struct codec_slice){ count, 1 };
+	return (struct codec_slice){ count, 1, .exact = true };
 }
 
-/* Bytes of so many elements. */
+/* Bytes of a slice; of so many elements of a small variable. */
+static inline size_t
+codec_bytes(const struct codec *c, struct codec_slice s)
+{
+	return codec_for(c, s)->size(s);
+}
+
 static inline size_t
 codec_size(const struct codec *c, size_t count)
 {
-	return c->size(codec_elements(count));
+	return codec_bytes(c, codec_elements(count));
 }
 
 #endif

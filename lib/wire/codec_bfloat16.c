@@ -24,6 +24,18 @@ decode(float *to, const void *from, struct codec_slice s)
 	kernel_from_bfloat16(to, from, s.rows * s.width);
 }
 
+static void
+add(float *to, const void *from, struct codec_slice s)
+{
+	kernel_add_bfloat16(to, from, s.rows * s.width);
+}
+
+static bool
+is_finite(const void *from, struct codec_slice s)
+{
+	return kernel_finite_bfloat16(from, s.rows * s.width);
+}
+
 const struct codec codec_bfloat16 = {
 	.name = "bfloat16",
 	/* The next float is half way to 2^128, and a tie goes there. */
@@ -31,4 +43,6 @@ const struct codec codec_bfloat16 = {
 	.size = size,
 	.encode = encode,
 	.decode = decode,
+	.add = add,
+	.finite = is_finite,
 };

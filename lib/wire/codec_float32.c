@@ -3,6 +3,8 @@
  */
 #include "wire/codec.h"
 
+#include "tensor/kernels.h"
+
 #include <float.h>
 #include <string.h>
 
@@ -26,6 +28,18 @@ decode(float *to, const void *from, struct codec_slice s)
 		memcpy(to, from, size(s));
 }
 
+static void
+add(float *to, const void *from, struct codec_slice s)
+{
+	kernel_add_loose(to, from, s.rows * s.width);
+}
+
+static bool
+is_finite(const void *from, struct codec_slice s)
+{
+	return kernel_finite(from, s.rows * s.width);
+}
+
 const struct codec codec_float32 = {
 	.name = "float32",
 	.exact = true,
@@ -33,4 +47,6 @@ const struct codec codec_float32 = {
 	.size = size,
 	.encode = encode,
 	.decode = decode,
+	.add = add,
+	.finite = is_finite,
 };

@@ -13,7 +13,7 @@
 #define FIELDS_REFUSED(N)	N(status)
 #define FIELDS_OK(N)		N(above) N(mark) N(round) N(initial) N(standby)
 #define FIELDS_PLAN(N)		N(term) N(plan) N(seed) N(server) N(step) \
-				N(standby) N(saves) N(codec) N(batches) \
+				N(standby) N(saves) N(push) N(pull) N(batches) \
 				N(journal)
 #define FIELDS_MARK(N)		N(run) N(term) N(step) N(journal)
 #define FIELDS_VOID(N)		N(run) N(term) N(first) N(count) N(journal)
@@ -24,7 +24,7 @@
 				N(after) N(codec)
 #define FIELDS_PUSH(N)		N(run) N(term) N(plan) N(part) N(step) \
 				N(examples) N(version) N(rate) N(slot) \
-				N(attempt) N(back) N(codec)
+				N(attempt) N(back) N(codec) N(values)
 #define FIELDS_VALUES(N)	N(outcome) N(version) N(staleness)
 #define FIELDS_LEASE(N)		N(term) N(first) N(count) N(attempt) N(batch) \
 				N(rate) N(pass) N(more) N(slot) N(slots) \

@@ -3,6 +3,7 @@ lib_libps_a_SOURCES += \
 	%D%/codec.h \
 	%D%/codec_bfloat16.c \
 	%D%/codec_float32.c \
+	%D%/codec_int8.c \
 	%D%/fields.h \
 	%D%/keys.c \
 	%D%/keys.h \

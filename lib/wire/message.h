@@ -121,7 +121,7 @@ struct message {
 		struct { FIELDS_PULL(MESSAGE_FIELD) } pull;
 		/* frames: keys; keys to pull; values.  back: the keys are
 		   those of the pull whose request number is so much lower;
-		   codec: of these values, and those to come */
+		   codec: of these values; values: of those to come */
 		struct { FIELDS_PUSH(MESSAGE_FIELD) } push;
 		/* frames: values */
 		struct { FIELDS_VALUES(MESSAGE_FIELD) } values;

@@ -84,25 +84,70 @@ add_piece(struct builder *b, uint32_t server, struct piece piece)
 	b->bytes += bytes;
 }
 
+/* What is less than a block of the network's, or must not be blurred. */
+#define EXACT_BYTES	4096
+
+static bool
+is_exact(const struct variable *v)
+{
+	return v->averaged || v->l1 > 0 || (!v->table && v->shape.rank < 2) ||
+		(v->optimizer && optimizer_thresholds(v->optimizer)) ||
+		(!v->hashed && shape_size(v->shape) * sizeof(float) <
+		 EXACT_BYTES);
+}
+
+/* As far as the variable says. */
+static struct piece
+piece_of(const struct variable *v)
+{
+	return (struct piece){
+		.table = v->table, .hashed = v->hashed,
+		.width = v->table ? shape_width(v->shape) : 1,
+		.exact = is_exact(v),
+		.of = v->table ? 0 : shape_size(v->shape)
+	};
+}
+
+struct codec_slice
+plan_slice(const struct piece *p, size_t rows)
+{
+	return (struct codec_slice){
+		.rows = rows, .width = p->width, .table = p->table,
+		.exact = p->exact, .first = p->table ? 0 : p->first,
+		.of = p->of
+	};
+}
+
+struct codec_slice
+plan_place_slice(const struct variable *v, size_t rows)
+{
+	const struct piece p = piece_of(v);
+
+	return plan_slice(&p, rows);
+}
+
 static void
 add_shard(struct builder *b, const struct place *place,
 	  const struct variable *v)
 {
 	const size_t width = shape_width(v->shape);
 	const size_t most = PLAN_PIECE / sizeof(float);
+	struct piece piece = piece_of(v);
 
+	piece.variable = place->variable;
+	piece.first = place->rows.first;
+	piece.count = place->rows.count;
 	if (v->table) {
-		add_piece(b, place->server, (struct piece){
-			place->variable, true, place->rows.first,
-			place->rows.count, width, v->hashed });
+		add_piece(b, place->server, piece);
 		return;
 	}
 	const size_t end = (place->rows.first + place->rows.count) * width;
 
-	for (size_t at = place->rows.first * width; at < end; at += most)
-		add_piece(b, place->server, (struct piece){
-			place->variable, false, at,
-			end - at < most ? end - at : most, 1, false });
+	for (size_t at = place->rows.first * width; at < end; at += most) {
+		piece.first = at;
+		piece.count = end - at < most ? end - at : most;
+		add_piece(b, place->server, piece);
+	}
 }
 
 /* As many pieces as a variable of so many shards can have. */
@@ -253,19 +298,20 @@ read_pieces(struct plan *p, const struct model *model, struct unpack *u)
 	p->pieces = count;
 	for (size_t i = 0; i < count && !u->bad; i++) {
 		struct piece *piece = &p->piece[i];
+		uint32_t variable;
 
 		u->bad = unpack_array(u) != 3 || u->bad;
-		piece->variable = (uint32_t)unpack_below(u, variables);
+		variable = (uint32_t)unpack_below(u, variables);
+		if (u->bad)
+			return;
+		*piece = piece_of(&v[variable]);
+		piece->variable = variable;
 		piece->first = unpack_uint(u);
 		piece->count = unpack_uint(u);
 		if (u->bad)
 			return;
-		u->bad = piece->count == 0 || (!v[piece->variable].table &&
+		u->bad = piece->count == 0 || (!piece->table &&
 			piece->count > PLAN_PIECE / sizeof(float));
-		piece->table = v[piece->variable].table;
-		piece->hashed = v[piece->variable].hashed;
-		piece->width = piece->table ?
-			shape_width(v[piece->variable].shape) : 1;
 	}
 }
 

@@ -30,6 +30,8 @@ struct piece {
 				   keys; else elements, row-major */
 	size_t width;		/* floats of a row of a table; else 1 */
 	bool hashed;
+	bool exact;		/* no codec that loses much is for it */
+	size_t of;		/* elements of the variable; of a table 0 */
 };
 
 struct part {
@@ -42,8 +44,8 @@ struct plan {
 	uint64_t seed;			/* of the initial values */
 	unsigned char run[PLAN_RUN];
 	uint64_t term;
-	const struct codec *codec;	/* how values and gradients of steps
-					   travel */
+	const struct codec *push, *pull;	/* how gradients and values of
+					   steps travel */
 	uint64_t batches;		/* of a step, or of a slot: their
 					   gradients are one push */
 	size_t servers;
@@ -75,7 +77,7 @@ void plan_write(struct pack *, const struct plan *);
 
 /*
  * Read one, checked against the model: pieces must cover every variable
- * exactly once.  number, seed, run, term, codec and batches are the header's
+ * exactly once.  number, seed, run, term, codecs and batches are the header's
  * to fill in.
  */
 int plan_read(struct plan *, const struct model *, const void *, size_t,
@@ -102,6 +104,10 @@ uint64_t piece_last_key(const struct piece *);
 
 /* Has the server any part?  With more servers than shards some have none. */
 bool plan_uses(const struct plan *, size_t server);
+
+/* What rows of a piece, or of a variable, are to a codec. */
+struct codec_slice plan_slice(const struct piece *, size_t rows);
+struct codec_slice plan_place_slice(const struct variable *, size_t rows);
 
 /* Floats that a part has: all of its dense pieces. */
 size_t plan_part_dense(const struct plan *, size_t part);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 struct load {
-	size_t shards, bytes, step;
+	size_t shards, bytes, push, pull;	/* the last two of a step */
 	bool open;		/* and rows that are not counted there */
 };
 
@@ -53,6 +53,30 @@ step_floats(const struct variable *v, struct rows rows, uint64_t batch)
 	return v->table && met < (double)all ? (size_t)met : all;
 }
 
+static size_t
+step_bytes(const struct variable *v, struct rows rows, uint64_t batch,
+	   const struct codec *codec, bool pulled)
+{
+	const size_t floats = step_floats(v, rows, batch);
+	const size_t width = v->table ? shape_width(v->shape) : 1;
+	struct codec_slice slice = plan_place_slice(v, floats / width);
+
+	slice.pulled = pulled;
+	return codec_bytes(codec, slice);
+}
+
+/* Both ways, if they are not the same. */
+static void
+print_ways(struct text *out, size_t pull, size_t push, const char *most)
+{
+	if (pull == push)
+		text_add(out, " pulls and pushes %s%zu bytes each way", most,
+			 push);
+	else
+		text_add(out, " pulls %s%zu bytes and pushes %s%zu", most,
+			 pull, most, push);
+}
+
 static void
 print_shards(struct text *out, const struct plan *p, const struct variable *v,
 	     const struct place *place, size_t places, struct load *load,
@@ -76,8 +100,10 @@ print_shards(struct text *out, const struct plan *p, const struct variable *v,
 			 at->rows.first + at->rows.count, at->server, bytes);
 		load[at->server].shards++;
 		load[at->server].bytes += bytes;
-		load[at->server].step += codec_size(p->codec,
-			step_floats(of, at->rows, batch));
+		load[at->server].push += step_bytes(of, at->rows, batch,
+						    p->push, false);
+		load[at->server].pull += step_bytes(of, at->rows, batch,
+						    p->pull, true);
 		load[at->server].open |= is_open(of);
 	}
 }
@@ -88,20 +114,26 @@ print_step(struct text *out, const struct plan *p, const struct variable *v,
 	   size_t variables, const struct load *all, uint64_t batch,
 	   const char *batches)
 {
-	text_add(out, "a step of %llu examples%s pulls and pushes %s%zu bytes "
-		 "each way%s\n", (unsigned long long)batch, batches,
-		 all->open ? "" : "at most ", all->step, !all->open ? "" :
+	text_add(out, "a step of %llu examples%s", (unsigned long long)batch,
+		 batches);
+	print_ways(out, all->pull, all->push, all->open ? "" : "at most ");
+	text_add(out, "%s\n", !all->open ? "" :
 		 ", and the rows that it meets of these, which the model does "
 		 "not tell:");
 	for (size_t i = 0; i < variables; i++) {
-		const size_t row = codec_size(p->codec,
-			shape_width(v[i].shape));
+		struct codec_slice row = plan_place_slice(&v[i], 1);
+		const size_t push = codec_bytes(p->push, row);
 
 		if (!is_open(&v[i]))
 			continue;
-		text_add(out, "%s: %zu bytes a row", v[i].name, row);
+		row.pulled = true;
+		text_add(out, "%s:", v[i].name);
+		if (codec_bytes(p->pull, row) != push)
+			text_add(out, " %zu bytes a row pulled,",
+				 codec_bytes(p->pull, row));
+		text_add(out, " %zu bytes a row", push);
 		if (!v[i].hashed)
-			text_add(out, ", %zu if it meets all", row *
+			text_add(out, ", %zu if it meets all", push *
 				 shape_rows(v[i].shape));
 		text_add(out, "\n");
 	}
@@ -114,15 +146,15 @@ print_round(struct text *out, const struct plan_steps *s,
 {
 	if (s->replicas == 0)
 		return;
-	text_add(out, "a round of %llu steps, %llu examples, pulls and pushes "
-		 "%s%llu bytes each way%s", (unsigned long long)s->replicas,
-		 (unsigned long long)(s->replicas * s->batches * s->batch),
-		 all->open ? "" : "at most ",
-		 (unsigned long long)(s->replicas * all->step),
-		 all->open ? ", and rows" : "");
+	text_add(out, "a round of %llu steps, %llu examples,",
+		 (unsigned long long)s->replicas,
+		 (unsigned long long)(s->replicas * s->batches * s->batch));
+	print_ways(out, s->replicas * all->pull, s->replicas * all->push,
+		   all->open ? "" : "at most ");
+	text_add(out, "%s", all->open ? ", and rows" : "");
 	if (s->backup > 0)
 		text_add(out, ", and %llu more if %llu of them are computed "
-			 "twice", (unsigned long long)(s->backup * all->step),
+			 "twice", (unsigned long long)(s->backup * all->push),
 			 (unsigned long long)s->backup);
 	text_add(out, "\n");
 }
@@ -153,9 +185,11 @@ plan_print(struct text *out, const struct plan *p, const struct model *model,
 	for (size_t i = 0; i < p->servers; i++) {
 		text_add(out, "%-7zu %-32s %6zu %12zu %14zu%s\n", i,
 			 p->endpoint[i], load[i].shards, load[i].bytes,
-			 load[i].step, load[i].open ? "+" : "");
+			 load[i].push > load[i].pull ? load[i].push :
+			 load[i].pull, load[i].open ? "+" : "");
 		all.bytes += load[i].bytes;
-		all.step += load[i].step;
+		all.push += load[i].push;
+		all.pull += load[i].pull;
 		all.open |= load[i].open;
 		most = load[i].bytes > most ? load[i].bytes : most;
 	}

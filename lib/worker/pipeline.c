@@ -471,7 +471,8 @@ exchange(struct pipeline *p, struct inflight *push, struct inflight *pull,
 	 uint64_t now)
 {
 	struct exchange x = { .cut = WIRE_NONE, .server = WIRE_NONE,
-			      .codec = p->o.plan->codec };
+			      .push_codec = p->o.plan->push,
+			      .pull_codec = p->o.plan->pull };
 
 	if (push) {
 		const struct lease *l = push->lease;
@@ -589,7 +590,7 @@ pipeline_advance(struct pipeline *p, uint64_t now, uint64_t now_us)
 static int
 check_pulled(const struct pipeline *p, struct inflight *s)
 {
-	const struct codec *codec = p->o.plan->codec;
+	const struct codec *codec = p->o.plan->pull;
 	const char *name = codec->exact ? NULL : compute_infinite(s->compute);
 
 	return !name ? 0 :
@@ -607,7 +608,7 @@ static int
 check_clipped(const struct pipeline *p, struct inflight *s)
 {
 	const uint64_t replicas = s->lease->replicas;
-	const struct codec *codec = p->o.plan->codec;
+	const struct codec *codec = p->o.plan->push;
 	const float most = codec->most;
 	const char *name = compute_beyond(s->compute, most);
 

@@ -608,11 +608,12 @@ scenario_draw(struct scenario *s, uint64_t seed)
 		.lease_ms = leases[rng_below(r, 4)], .patience_ms = 60000,
 		.grace_ms = 7000, .checkpoint = chance(r, 2),
 		.keep_going = chance(r, 4),
-		.codec = codec_find(rng_below(r, CODECS)),
+		.push = codec_find(rng_below(r, CODECS)),
 		.run = "run of the tests",
 	};
 	/* What else a seed draws is the same with it. */
 	s->program = rng_mix(~seed) % 3 == 0;
+	s->o.pull = codec_find(rng_mix(seed ^ 4) % CODECS);
 	s->o.batches = s->program || rng_mix(seed ^ 1) % 3 > 0 ? 1 :
 		2 << rng_mix(seed ^ 2) % 2;	/* sums stay exact */
 	s->lines = s->program && rng_mix(~seed) % 2 == 0;

@@ -2,7 +2,7 @@
  * Whole clusters in rounds, over wires in memory: the examples of a replica are
  * a function of its step and number, as a sampler gives them out, and so the
  * weights in the end are the same to the last bit: whoever was first, whoever
- * was killed on the way, and for any number of servers; with either codec; and
+ * was killed on the way, and for any number of servers; with any codec; and
  * two replicas are the same as one of two batches.
  */
 #include "coord/coord.h"
@@ -19,12 +19,19 @@
 #define STEPS		12
 #define REPLICAS		3
 #define MAX_EVENTS	200000
-#define FLOATS		256
+#define FLOATS		16384
 
 static const char model[] =
 	"input i id[2] rows=20\ninput x float[3]\nlabel y float\n"
 	"e = embedding i dim=3 combiner=sum\n"
 	"h = dense x units=4 activation=tanh\n"
+	"a = concat e h\np = dense a units=1\n"
+	"loss mean_squared_error p\noptimizer adam learning_rate=0.1\n";
+/* Variables that are large enough for eight bits a number. */
+static const char large[] =
+	"input i id[2] rows=400\ninput x float[40]\nlabel y float\n"
+	"e = embedding i dim=8 combiner=sum\n"
+	"h = dense x units=33 activation=tanh\n"
 	"a = concat e h\np = dense a units=1\n"
 	"loss mean_squared_error p\noptimizer adam learning_rate=0.1\n";
 
@@ -294,7 +301,7 @@ begin(struct cluster *c, uint64_t seed, size_t workers)
 		.patience_ms = 20000, .grace_ms = 7000,
 		.checkpoint = true, .life = 5, .run = "run of the tests",
 		.mode = MODE_SYNC, .replicas = replicas, .batches = batches,
-		.codec = codec,
+		.push = codec, .pull = codec,
 		.backup = rng_below(&c->network.rng, 3)
 	};
 	for (size_t i = 0; i < o->servers; i++)
@@ -393,6 +400,20 @@ main(void)
 	batches = 2;
 	all_same("are one of two batches, in any order", 60, 0, 0, 0);
 	all_same("and through all of that", 60, 300, 500, 1500);
+	fixture_end(&fixture);
+
+	fixture_begin(&fixture, large);
+	replicas = REPLICAS;
+	batches = 1;
+	known[0] = false;
+	all_same("a larger model, in any order", 10, 0, 0, 0);
+	codec = &codec_int8;
+	all_same("with eight bits a number, any order and number", 60, 0, 0,
+		 0);
+	all_same("and workers that are killed, servers that are lost", 60,
+		 300, 500, 1500);
+	named(memcmp(first[0], first[codec_number(codec)],
+		     sizeof(first[0])) != 0, "though it is another sum");
 	fixture_end(&fixture);
 	return tap_done();
 }

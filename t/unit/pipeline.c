@@ -48,7 +48,7 @@ begin_with(const char *text, uint64_t prefetch, const struct codec *codec)
 	const struct input *input;
 
 	served_begin(text);
-	plan.codec = codec;
+	plan.push = plan.pull = codec;
 	plan.term = 5;
 	input = model_inputs(fixture.model, &inputs);
 	batch_begin(&batch, input, inputs, model_label(fixture.model));

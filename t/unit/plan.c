@@ -231,9 +231,8 @@ made_up(const struct model_fixture *fixture)
 	struct piece *more = mem_alloc(p.pieces + 1, sizeof(*more));
 
 	memcpy(more + 1, all, p.pieces * sizeof(*more));
-	more[0] = (struct piece){ all[0].variable, all[0].table,
-				  all[0].first, 0, all[0].width,
-				  false };
+	more[0] = all[0];
+	more[0].count = 0;
 	p.piece = more;
 	p.pieces++;
 	p.part[0].count++;

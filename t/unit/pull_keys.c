@@ -214,7 +214,7 @@ exchange(const struct compute *push, uint64_t step, struct compute *pull)
 	const struct exchange x = { .push = push, .step = step,
 				    .examples = 1, .pull = pull,
 				    .cut = WIRE_NONE, .server = WIRE_NONE,
-				    .codec = codec };
+				    .push_codec = codec, .pull_codec = codec };
 
 	client_exchange(client, &x, 0);
 	return receive() && client_idle(client);

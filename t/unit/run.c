@@ -22,7 +22,7 @@ plan_of(uint64_t term)
 	m.plan.plan = 1;
 	m.plan.term = term;
 	m.plan.seed = 9;
-	m.plan.codec = codec_number(&codec_float32);
+	m.plan.push = m.plan.pull = codec_number(&codec_float32);
 	m.plan.batches = 4;
 	m.blob = (struct frame){ "a run, 16 bytes!", PLAN_RUN, NULL };
 	m.frame[0] = (struct frame){ model_frame.data, model_frame.size,
@@ -46,8 +46,8 @@ malformed(void)
 	m.blob.size = 15;
 	ok(take(&m) == RUN_REFUSED && f.kind == FAIL_PROTOCOL);
 	m = plan_of(2);
-	m.plan.codec = CODECS;
-	ok(take(&m) == RUN_REFUSED && strstr(f.text, "a plan of codec"));
+	m.plan.push = CODECS;
+	ok(take(&m) == RUN_REFUSED && strstr(f.text, "a plan of codecs"));
 	m = plan_of(2);
 	m.plan.batches = 0;
 	ok(take(&m) == RUN_REFUSED && strstr(f.text, "0 batches"));
@@ -71,15 +71,17 @@ terms(void)
 
 	ok(take(&m) == RUN_BEGUN);
 	ok(run.model && run.plan.number == 1 && run.plan.term == 2 &&
-	   run.plan.seed == 9 && run.plan.codec == &codec_float32 &&
+	   run.plan.seed == 9 && run.plan.push == &codec_float32 &&
+	   run.plan.pull == &codec_float32 &&
 	   memcmp(run.plan.run, "a run, 16 bytes!", PLAN_RUN) == 0);
 	ok(take(&m) == RUN_KNOWN);
 	m = plan_of(1);
 	ok(take(&m) == RUN_OLDER && run.plan.term == 2);
 	m = plan_of(3);
-	m.plan.codec = codec_number(&codec_bfloat16);
+	m.plan.push = codec_number(&codec_int8);
+	m.plan.pull = codec_number(&codec_bfloat16);
 	ok(take(&m) == RUN_RENEWED && run.plan.term == 3 &&
-	   run.plan.codec == &codec_bfloat16);
+	   run.plan.push == &codec_int8 && run.plan.pull == &codec_bfloat16);
 	m = plan_of(4);
 	m.plan.batches = 5;
 	named(take(&m) == RUN_REFUSED && run.plan.batches == 4,

@@ -84,7 +84,8 @@ serve_with(float value, enum outcome outcome, struct fail *f)
 		outcome;
 	m.values.version = 3;
 	m.frames = asked->kind != MESSAGE_PUSH;
-	codec->encode(bytes, values, codec_elements(floats));
+	codec_for(codec, codec_elements(floats))->encode(bytes, values,
+						codec_elements(floats));
 	m.frame[0] = (struct frame){ bytes, codec_size(codec, floats), NULL };
 	status = client_receive(client, SERVER, &m, 0, f);
 	free(bytes);

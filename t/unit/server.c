@@ -267,7 +267,7 @@ narrow(struct message m)
 		m.pull.codec = codec_number(&codec_bfloat16);
 		return m;
 	}
-	m.push.codec = codec_number(&codec_bfloat16);
+	m.push.codec = m.push.values = codec_number(&codec_bfloat16);
 	codec_bfloat16.encode(half, gradient, codec_elements(7));
 	*values = (struct frame){ half, sizeof(half), NULL };
 	return m;
@@ -649,7 +649,7 @@ codecs(void)
 	m.push.codec = codec_number(&codec_float32);
 	ok(refuses(WORKER, m, FAIL_PROTOCOL, "14 bytes of gradient, not 28"));
 	m.push.codec = CODECS;
-	ok(refuses(WORKER, m, FAIL_PROTOCOL, "there is no codec 2"));
+	ok(refuses(WORKER, m, FAIL_PROTOCOL, "there is no codec 3"));
 	m = pull(WIRE_NONE);
 	m.pull.codec = UINT64_MAX;
 	ok(refuses(WORKER, m, FAIL_PROTOCOL,

@@ -202,7 +202,8 @@ add_push(struct rng *rng, uint64_t step)
 	m.push.step = step;
 	m.push.examples = 1 + rng_below(rng, 4);
 	m.push.codec = codec_number(codec);
-	codec->encode(sent, value, codec_elements(floats));
+	codec_for(codec, codec_elements(floats))->encode(sent, value,
+						codec_elements(floats));
 	m.frame[0] = (struct frame){ keys.data, keys.size, NULL };
 	m.frame[1] = (struct frame){ sent, codec_size(codec, floats), NULL };
 	add(&m, WORKER);

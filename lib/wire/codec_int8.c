@@ -1,0 +1,201 @@
+/*
+ * codec_int8 - eight bits a number, and a scale for each block of them.
+ *
+ * The scale is a bfloat16, the next one up from a 127th of the largest number
+ * of the block.  A gradient's numbers are rounded to either neighbour at
+ * random, so that they come to what they are on average; the draw depends on
+ * where a number stands, and on nothing that is another for another attempt
+ * at the step.  Values, which nobody adds up, are rounded to the nearest.
+ *
+ * A variable that is no table is cut into blocks from its first element on,
+ * whatever the pieces are: a block on the boundary of two has one scale, which
+ * both have.  In a table a row of at most 128 numbers is a block, a longer one
+ * is cut.  Of all blocks of a slice the scales come first; it is made even.
+ */
+#include "wire/codec.h"
+
+#include "base/rng.h"
+#include "tensor/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BLOCK		((size_t)64)
+#define LEAST_ROW	8	/* narrower ones gain nothing */
+#define MOST_ROW	128	/* of one block */
+#define SCALE		sizeof(uint16_t)
+
+/* What becomes of those that it is not for. */
+static const struct codec *
+as(struct codec_slice s)
+{
+	if (s.exact || (s.pulled && !s.table))
+		return &codec_float32;
+	return s.table && s.width < LEAST_ROW ? &codec_bfloat16 : &codec_int8;
+}
+
+/* Blocks of a row, or of a piece, which begins inside of one. */
+static size_t
+count_blocks(struct codec_slice s)
+{
+	const size_t before = s.first % BLOCK;
+
+	if (s.table)
+		return s.width <= MOST_ROW ? 1 : (s.width + BLOCK - 1) / BLOCK;
+	return s.rows == 0 ? 0 : (before + s.rows + BLOCK - 1) / BLOCK;
+}
+
+static size_t
+count_scales(struct codec_slice s)
+{
+	return s.table ? s.rows * count_blocks(s) : count_blocks(s);
+}
+
+static size_t
+size(struct codec_slice s)
+{
+	const size_t bytes = count_scales(s) * SCALE + s.rows * s.width;
+
+	return bytes + bytes % SCALE;
+}
+
+/* A run of numbers of a slice that has one scale. */
+struct run {
+	size_t at, count;	/* in the slice */
+	size_t inside;		/* so many of its block come before */
+};
+
+/* Block k of a row of a table, or of a piece. */
+static struct run
+run_of(struct codec_slice s, size_t row, size_t k)
+{
+	const size_t before = s.table ? 0 : s.first % BLOCK;
+	const size_t all = s.table ? s.width : s.rows;
+	const size_t begin = k == 0 ? 0 : k * BLOCK - before;
+	size_t end = (k + 1) * BLOCK - before;
+
+	if ((s.table && s.width <= MOST_ROW) || end > all)
+		end = all;
+	return (struct run){ row * s.width + begin, end - begin,
+			     k == 0 ? before : 0 };
+}
+
+/*
+ * The largest number of a block: of the whole one, though some of it is in
+ * another piece, which then lies before or behind.
+ */
+static float
+largest(const float *from, struct codec_slice s, struct run r)
+{
+	size_t count = r.count;
+
+	if (!s.table && s.of > 0) {
+		const size_t begin = s.first + r.at - r.inside;
+		const size_t left = s.of - begin;
+
+		count = left < BLOCK ? left : BLOCK;
+	}
+	return kernel_largest(from + r.at - r.inside, count);
+}
+
+/* What the draws of a block depend on: its step and variable, and its place. */
+static uint64_t
+key_of(struct codec_slice s, size_t row, size_t k, struct run r)
+{
+	return s.table ? rng_at(s.draw, s.ids[row], k) :
+		rng_at(s.draw, 0, (s.first + r.at) / BLOCK);
+}
+
+static void
+encode_block(char *scales, int8_t *to, const float *from,
+	     struct codec_slice s, size_t row, size_t k)
+{
+	const size_t number = s.table ? row * count_blocks(s) + k : k;
+	const struct run r = run_of(s, row, k);
+	const float scale = kernel_int8_scale(largest(from, s, r));
+	uint16_t half;
+
+	kernel_to_bfloat16(&half, &scale, 1);	/* it is one */
+	memcpy(scales + number * SCALE, &half, SCALE);
+	if (s.pulled)
+		kernel_to_int8(to + r.at, from + r.at, r.count, scale);
+	else
+		kernel_draw_int8(to + r.at, from + r.at, r.count, scale,
+				 key_of(s, row, k, r), r.inside);
+}
+
+static void
+encode(void *to, const float *from, struct codec_slice s)
+{
+	int8_t *numbers = (int8_t *)to + count_scales(s) * SCALE;
+	const size_t blocks = count_blocks(s);
+
+	if (s.rows * s.width % SCALE)
+		numbers[s.rows * s.width] = 0;
+	for (size_t row = 0; row < (s.table ? s.rows : 1); row++)
+		for (size_t k = 0; k < blocks; k++)
+			encode_block(to, numbers, from, s, row, k);
+}
+
+static float
+scale_at(const void *from, size_t number)
+{
+	float scale;
+
+	kernel_from_bfloat16(&scale, (const char *)from + number * SCALE, 1);
+	return scale;
+}
+
+/* Each run of numbers, with its scale, to where it belongs. */
+static void
+walk(float *to, const void *from, struct codec_slice s,
+     void (*take)(float *, const int8_t *, size_t, float))
+{
+	const int8_t *numbers = (const int8_t *)from +
+		count_scales(s) * SCALE;
+	const size_t blocks = count_blocks(s);
+	size_t number = 0;
+
+	for (size_t row = 0; row < (s.table ? s.rows : 1); row++)
+		for (size_t k = 0; k < blocks; k++) {
+			const struct run r = run_of(s, row, k);
+
+			take(to + r.at, numbers + r.at, r.count,
+			     scale_at(from, number++));
+		}
+}
+
+static void
+decode(float *to, const void *from, struct codec_slice s)
+{
+	walk(to, from, s, kernel_from_int8);
+}
+
+static void
+add(float *to, const void *from, struct codec_slice s)
+{
+	walk(to, from, s, kernel_add_int8);
+}
+
+static bool
+is_finite(const void *from, struct codec_slice s)
+{
+	const size_t scales = count_scales(s);
+	bool all = true;
+
+	for (size_t i = 0; i < scales; i++)
+		all = all && isfinite(scale_at(from, i) * (float)INT8_MIN);
+	return all;
+}
+
+const struct codec codec_int8 = {
+	.name = "int8",
+	/* The scale may be a 128th larger than it must be. */
+	.most = 0x1.fp127f,
+	.as = as,
+	.size = size,
+	.encode = encode,
+	.decode = decode,
+	.add = add,
+	.finite = is_finite,
+};
