@@ -22,6 +22,7 @@
 #include <string.h>
 
 #define MAX_FRAME	((size_t)1 << 20)	/* bytes of results at once */
+#define MAX_REQUESTS	((size_t)32 << 20)	/* bytes of them at once */
 #define MOST_AHEAD	64	/* steps, while a turn becomes safe */
 
 struct submit {
@@ -507,6 +508,10 @@ take_lines(struct coord *c, size_t i, const struct frame *lines,
 
 	if (lines->size > 0 && end[-1] != '\n')
 		return fail(f, FAIL_PROTOCOL, "a request without its end");
+	/* They are to fit into a record of the journal. */
+	if (lines->size > MAX_REQUESTS)
+		return fail(f, FAIL_PROTOCOL, "requests of %zu bytes at once, "
+			    "more than %zu", lines->size, MAX_REQUESTS);
 	for (; at < end; at = behind + 1) {
 		behind = memchr(at, '\n', (size_t)(end - at));
 		if (submitters_accepted(s, i) >= submitters_room(s, i) &&

@@ -855,7 +855,7 @@ read_lines(struct submitter *one, bool own, uint64_t first,
 	const uint64_t have = own ? one->kept + one->out.size :
 		one->first + lines_of(one->out.data, one->out.size);
 
-	if (size > 0 && lines[size - 1] != '\n')
+	if ((size > 0 && lines[size - 1] != '\n') || (!own && first == 0))
 		return -1;
 	if (one->out.size == 0 && own)
 		one->kept = (size_t)first;

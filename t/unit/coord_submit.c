@@ -1,0 +1,197 @@
+/*
+ * Many submitters and a journal: nobody hears what is not in it, and one that
+ * is started again behind it knows what the first one did.
+ */
+#include "coord/coord_submit.h"
+
+#include "coord/submitters.h"
+
+#include "coordinator.h"
+
+#define ME	1
+#define W	2
+#define MAX	64
+
+static const char model[] =
+	"input x float[2]\nlabel y float\np = dense x units=1\n"
+	"loss mean_squared_error p\noptimizer sgd\n";
+
+/* ---- a journal ---- */
+
+static struct {
+	uint32_t kind;
+	unsigned char bytes[4096];
+	size_t size;
+	bool safe;
+} record[MAX];
+static size_t records;
+
+static int
+add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
+    struct fail *why)
+{
+	(void)to, (void)why;
+	record[records % MAX].kind = kind;
+	record[records % MAX].safe = safe;
+	record[records % MAX].size = size;
+	memcpy(record[records++ % MAX].bytes, bytes, size);
+	return 0;
+}
+
+static const struct journal journal = { .add = add };
+
+/* One that reads so many records, the last one of so many bytes. */
+static int
+again(size_t count, size_t last)
+{
+	uint64_t line, written;
+
+	coord_free(c);
+	fixture_end(&fixture);
+	coordinator_new(model);
+	for (size_t i = 0; i < count; i++)
+		if (coord_replay(c, record[i].kind, record[i].bytes,
+				 i + 1 < count ? record[i].size : last,
+				 &f) < 0)
+			return -1;
+	return coord_start(c, &line, &written, &f);
+}
+
+/* ---- a submitter ---- */
+
+static void
+calls(uint64_t peer)
+{
+	struct message m = message_hello(ROLE_SUBMITTER, SUBMITTER_DETACH, 7,
+					 0);
+
+	m.frames = 1;
+	m.frame[0] = (struct frame){ "me", 2, NULL };
+	coordinator_hears(peer, &m);
+}
+
+static void
+submits(const char *lines)
+{
+	struct message m = { .kind = MESSAGE_SUBMIT };
+
+	m.submit.first = submitters_accepted(c->submitters, 1) + 1;
+	m.submit.hash = submitters_hash(c->submitters, 1);
+	m.frames = 1;
+	m.frame[0] = (struct frame){ lines, strlen(lines), NULL };
+	coordinator_hears(ME, &m);
+}
+
+static void
+tick(void)
+{
+	now += 50;
+	coord_tick(c, now);
+	check_all();
+}
+
+/* It hears that so many are accepted, and gets that. */
+static bool
+hears(uint64_t peer, uint64_t accepted, const char *result)
+{
+	return says(peer, MESSAGE_RESULTS) &&
+		last_posted->m.results.accepted == accepted &&
+		strstr(last_posted->text, result);
+}
+
+static void
+begin(void)
+{
+	uint64_t line, written;
+
+	options.queue = true;
+	options.forget_ms = 100000;
+	options.journal = &journal;
+	records = 0;
+	coordinator_new(model);
+	ok(coord_start(c, &line, &written, &f) == 0);
+}
+
+static void
+order(void)
+{
+	size_t before;
+
+	begin();
+	calls(ME);
+	ok(says(ME, MESSAGE_WELCOME));
+	tick();
+	ok(hears(ME, 0, ""));
+	before = records;
+	submits("train 2\nstatus\njoin\n");
+	named(silent() && records == before,
+	      "that requests were accepted is not said at once");
+	tick();
+	named(records == before + 1 && record[before].kind == JOURNAL_ENDS &&
+	      record[before].safe, "they are in the journal");
+	named(hears(ME, 3, "\"op\":\"status\",\"step\":0,\"steps\":0,"
+		    "\"requests\":1,\"pending\":1"), "and then it is said");
+	tick();
+	named(records == before + 1 && silent(),
+	      "nothing is written when there is nothing new");
+}
+
+static void
+restart(void)
+{
+	order();
+	ok(again(records, record[records - 1].size) == 1);
+	named(submitters_accepted(c->submitters, 1) == 3 &&
+	      submitters_pending(c->submitters, 1) == 2,
+	      "one that is started again knows of it");
+	post_clear();
+	calls(9);
+	ok(says(9, MESSAGE_WELCOME));
+	tick();
+	named(hears(9, 3, "\"op\":\"status\""),
+	      "and gives the result again that was not received");
+	check_all();
+	coordinator_end();
+}
+
+/* Not all that is cut short can be known for that, but nothing breaks. */
+static void
+torn(void)
+{
+	size_t taken = 0, size;
+
+	order();
+	size = record[records - 1].size;
+	for (size_t i = 0; i < size; i++)
+		taken += again(records, i) >= 0;
+	named(taken == 0, "a record that is cut short is refused");
+	for (size_t i = 0; i < size; i++) {
+		record[records - 1].bytes[i] ^= 1;
+		if (again(records, size) >= 0)
+			check_all();
+		record[records - 1].bytes[i] ^= 1;
+	}
+	coordinator_end();
+}
+
+static void
+other_run(void)
+{
+	order();
+	options.queue = false;
+	named(again(records, record[records - 1].size) < 0 &&
+	      f.kind == FAIL_CONFIG && strstr(f.text, "(--queue)"),
+	      "a run without a queue is another one");
+	coordinator_end();
+}
+
+int
+main(void)
+{
+	order();
+	coordinator_end();
+	restart();
+	torn();
+	other_run();
+	return tap_done();
+}
