@@ -142,6 +142,14 @@ lost(const struct program *p)
 		(p->s.o.whole ? 0 : stream_lines_left(&p->in));
 }
 
+static void
+say_lost(const struct program *p)
+{
+	if (lost(p) > 0)
+		log_warn("requests that were read and not taken: %llu",
+			 (unsigned long long)lost(p));
+}
+
 /* What it has not done of what was asked, and that it does no more. */
 static int
 check_left(const struct program *p, struct fail *f)
@@ -178,18 +186,17 @@ main(int argc, char **argv)
 		cli_die(&f);
 	if (run(&p, &status, &f) < 0) {
 		net_explain_failure(p.net, p.s.o.coordinator, &f);
-		if (lost(&p) > 0)
-			log_warn("requests that were read and not taken: %llu",
-				 (unsigned long long)lost(&p));
+		say_lost(&p);
 		cli_die(&f);
 	}
 	/* One that is to be gone on with does not say goodbye. */
 	if (!cli_stop || !(p.s.o.wishes & SUBMITTER_DETACH))
 		submission_leave(p.submission);
+	f.kind = 0;
 	if (status == 0 && check_left(&p, &f) < 0)
 		status = (int)f.kind;
-	else
-		f.kind = 0;
+	else if (!p.s.o.whole)
+		say_lost(&p);
 	close_all(&p);
 	if (f.kind)
 		cli_die(&f);

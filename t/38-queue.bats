@@ -575,5 +575,12 @@ one() {
 	assert_equal "$status" 75
 	grep -qE "^ps-submit: told to end: [0-9]+ requests were read and not\
  taken, and 4[0-9]{3} have no result yet$" mine.log
+	# An error of its own ends it before it has sent the rest of them.
+	{ echo no request; yes 'train 1' | head -n 100000; } >requests
+	status=0
+	submit < <(cat requests) >mine 2>mine.log || status=$?
+	assert_equal "$status" 65
+	grep -qE "^ps-submit: requests that were read and not taken: [0-9]+$" \
+		mine.log
 	ends 0
 }
