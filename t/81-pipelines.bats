@@ -7,7 +7,8 @@ load minimal.bash
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	daemons=()
-	for program in ps-serve ps-work ps-coord ps-eval ps-ckpt ps-local; do
+	for program in ps-serve ps-work ps-coord ps-eval ps-ckpt ps-local \
+		ps-submit; do
 		[ -x "$BUILD/bin/$program" ] || skip "$program is not built"
 	done
 	page=$SRC/man/ps-pipelines.7
