@@ -17,4 +17,5 @@ dist_man_MANS += %D%/ps-step.5
 dist_man_MANS += %D%/ps-submit.1
 dist_man_MANS += %D%/ps-wire.7
 dist_man_MANS += %D%/ps-work.1
+dist_man_MANS += %D%/pskit-internals.7
 dist_man_MANS += %D%/pskit.7

@@ -84,3 +84,18 @@ explained() {
 	done <keys >missing
 	diff /dev/null missing
 }
+
+@test "the files that pskit-internals(7) names are there" {
+	sed -nE 's/^\.(Pq )?Pa ([^ ]+).*/\2/p' \
+		"$SRC/man/pskit-internals.7" | sort -u >files
+	[ "$(wc -l <files)" -ge 30 ]
+	while read -r file; do
+		[ -e "$SRC/$file" ] || echo "$file"
+	done <files >missing
+	diff /dev/null missing
+	sed -nE 's/^\.Fn ([a-z_]+_check) .*/\1/p' "$SRC/man/pskit-internals.7" |
+		while read -r name; do
+			grep -rqw "$name" "$SRC/lib" || echo "$name"
+		done | grep -vx x_check >missing || true
+	diff /dev/null missing
+}
