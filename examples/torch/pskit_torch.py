@@ -319,7 +319,7 @@ class Program:
     def head(said):
         """The line of an answer."""
         loss, metrics = said if isinstance(said, tuple) else (said, {})
-        loss = float(loss)
+        loss = float(torch.as_tensor(loss).detach())
         return {"loss": loss if math.isfinite(loss) else None,
                 "metrics": {n: [float(sum), float(weight)]
                             for n, (sum, weight) in metrics.items()}}
