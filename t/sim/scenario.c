@@ -143,11 +143,11 @@ static void
 draw_data(struct scenario *s, struct rng *r)
 {
 	const uint64_t of_a_step = scenario_step_records(s);
-	const uint64_t most = 340 / of_a_step;	/* of all rows we ask at once */
-	uint64_t steps;
+	uint64_t steps, most;
 
 	if (!s->sampler)
 		return;
+	most = 340 / of_a_step;		/* of all rows we ask at once */
 	s->shuffle = chance(r, 2);
 	s->files = between(r, 1, 3);
 	/* All steps are full, so that each record counts the same. */
