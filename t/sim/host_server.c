@@ -13,6 +13,8 @@
 #include <string.h>
 
 #define LEAVE_MS	1000	/* for its standby, as in ps-serve */
+#define IDLE_MS		900000	/* the same */
+#define MEMORY		((uint64_t)1 << 30)
 #define PROBE		UINT64_MAX	/* who asks for values, as a peer */
 
 struct host_server {
@@ -173,6 +175,7 @@ host_server_new(const struct site *site, struct outbox *outbox, size_t index,
 	h->out = (struct outbox){ .send = send_out, .dial = dial_out,
 				   .hang_up = hang_up_out, .to = h };
 	h->server = server_new(life, s->o.lease_ms, &h->out);
+	server_limit(h->server, MEMORY, NULL);
 	h->saver = saver_new(files ? h->folder : NULL, s->wal[index]);
 	h->index = index;
 	h->endpoint = s->endpoint[index];
@@ -263,9 +266,17 @@ host_server_act(struct host_server *h, uint64_t now)
 			trace("ends: %s", h->why.text);
 			return (int)h->why.kind;
 		}
-		if (server_stopping(h->server))
-			h->leaves_at = now + LEAVE_MS;
 		server_look(h->server, now);
+		if (server_check_idle(h->server, IDLE_MS, h->endpoint,
+				      &h->why) < 0) {
+			trace("ends: %s", h->why.text);
+			return (int)h->why.kind;
+		}
+		if (server_stopping(h->server)) {
+			h->leaves_at = now + LEAVE_MS;
+			trace("leaves%s: %s", server_has_run(h->server, now) ?
+			      " a run" : "", server_state(h->server));
+		}
 	}
 	return h->leaves_at > 0 && (!server_awaits(h->server) ||
 				    now >= h->leaves_at) ? 0 : HOST_RUNS;
