@@ -280,7 +280,7 @@ sampler_read_position(struct sampler *l, const void *data, size_t size,
 	same = unpack_uint(&u) == l->in.count && same;
 	same = unpack_uint(&u) == l->records && same;
 	if (u.bad || !same)
-		return fail(f, FAIL_CONFIG, "it was another ledger's: the "
+		return fail(f, FAIL_CONFIG, "the data were read otherwise: the "
 			    "inputs, --split, --batch, --seed, --shuffle and "
 			    "--replicas have to stay");
 	l->next = unpack_uint(&u);
@@ -290,7 +290,7 @@ sampler_read_position(struct sampler *l, const void *data, size_t size,
 	read_since(l, &u, unpack_uint(&u));
 	returned = read_returned(l, &u);
 	if (!unpack_ok(&u) || count != 12 + 3 * l->sinces + returned)
-		return fail(f, FAIL_DATA, "a malformed position of the "
-			    "ledger");
+		return fail(f, FAIL_DATA, "a malformed position in the "
+			    "data");
 	return 0;
 }

@@ -68,7 +68,7 @@ spread(struct compute *c, struct total *t)
 	t->examples += compute_examples(c);
 }
 
-/* Batch k of the rig's, as a step of its own. */
+/* Batch k of the fixture's, as a step of its own. */
 static void
 alone(size_t k, struct total *t)
 {

@@ -112,7 +112,7 @@ fill(struct batch *b, const struct worker_next *next)
 {
 	const struct batch own = fixture.batch;
 
-	/* fixture_add_example() fills that of the rig. */
+	/* fixture_add_example() fills that of the fixture. */
 	fixture.batch = *b;
 	batch_reset(&fixture.batch);
 	for (uint64_t k = 0; k < batches; k++)

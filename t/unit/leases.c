@@ -128,8 +128,7 @@ takes_call(const void *call, size_t size, size_t blocks)
 	return leases_take(leases, &m, false);
 }
 
-/* A replica of two batches has two blocks in a frame, and the two after them.
-   */
+/* A replica of two batches has two blocks in a frame, and the two after. */
 static void
 test_blocks(void)
 {

@@ -649,7 +649,7 @@ main(void)
 	limits();
 	for (uint64_t seed = 0; seed < 100; seed++)
 		good = good && streams(seed);
-	named(good, "a ledger's steps: when none is leased one can be, however "
+	named(good, "a sampler's steps: if none is leased one can be, however "
 	      "many workers are left");
 	good = true;
 	for (uint64_t seed = 0; seed < 100; seed++)
