@@ -10,6 +10,8 @@ EXTRA_DIST += \
 	%D%/cross/run \
 	%D%/fm/model.ps \
 	%D%/fm/run \
+	%D%/jax/digits.py \
+	%D%/jax/run \
 	%D%/mnist/model.ps \
 	%D%/mnist/run \
 	%D%/torch/digits.py \
@@ -24,4 +26,5 @@ EXTRA_DIST += \
 	%D%/wide-deep/run
 
 # What programs of users import.
+dist_pkgdata_DATA += %D%/jax/pskit_jax.py
 dist_pkgdata_DATA += %D%/torch/pskit_torch.py
