@@ -629,6 +629,36 @@ holds() {
 'at lines.ps:8"}'
 }
 
+@test "steps that are cancelled while a program computes one leave nothing" {
+	local done status=0
+	lines
+	mkfifo there go
+	sed -i '/^    n = r/i\
+    if r.get("step") == 5:\
+        open("there", "w").close()\
+        open("go").read()' lines.py
+	launch ps-local -C saved -- --repeat --step="python3 lines.py" \
+		train.svm -- ps-coord -m lines.ps -B 4 --checkpoint=saved \
+		--queue="ipc://$PWD/q"
+	{
+		echo '{"id":"a","steps":200}'
+		cat there
+		echo '{"op":"cancel","request":"a"}'
+		: >go
+		echo '{"id":"b","step":"second","steps":3}'
+		echo join
+		echo stop
+	} | timeout 60 ps-submit -Q "ipc://$PWD/q" >results || status=$?
+	wait "$pid"
+	done=$(grep -c '"id":"a".*"loss"' results)
+	[ "$done" -lt 200 ]
+	grep -q '"id":"a",.*"cancelled":true' results
+	[ "$(grep -c '"id":"b".*"loss"' results)" = 3 ]
+	holds A "$(weights "$done")" 3
+	holds B "$(weights 3)" 2
+	holds both "$(weights $((done + 3)))" 2
+}
+
 @test "a model of steps is planned, shown and checked like any other" {
 	run -0 ps-coord -m model.ps --plan -s 2 -B 4
 	[[ $output == *steps* ]]
