@@ -52,6 +52,9 @@ holds() {
 	run -0 ps-coord --plan -m model.ps -s 1 -B 10 --push=int8 --pull=int8
 	assert_line "a step of 10 examples pulls at most\
  $((25600 + 260 + 400 + 340 + 80)) bytes and pushes at most 7680"
+	# The same floats but biases and the last kernel; rows alone.
+	assert_line "int8 is for 97.6 % of the floats that are pushed"
+	assert_line "int8 is for 5.2 % of the floats that are pulled"
 	run -0 ps-coord --plan -m model.ps -s 1 -B 10 --wire=int8 \
 		--push=float32
 	assert_line "a step of 10 examples pulls at most 26680 bytes and pushes\
@@ -74,6 +77,24 @@ holds() {
 	assert_line "a step of 10 examples pulls and pushes at most 242 bytes\
  each way"
 	assert_line --regexp '^0 +- +4 +13212 +242$'
+}
+
+# Of 6400 + 65 + 66 floats 6400 are a byte and, in 64, a scale of two.
+@test "a worker says how many bytes it has moved, and what floats would be" {
+	printf '%s\n' 'input x float[100] columns=x*' 'label y float' \
+		'a = dense x units=64' 'z = dense a units=1' \
+		'loss mean_squared_error z' 'optimizer sgd' >model.ps
+	awk 'BEGIN {
+		for (i = 0; i < 100; i++) printf "x%d,", i
+		print "y"
+		for (i = 0; i < 100; i++) printf ".01,"
+		print 1
+	}' >train.csv
+	run -0 ps-local --log=members -w 1 -s 1 -- -v --repeat train.csv -- \
+		ps-coord -m model.ps -B 4 --push=int8 <<<$'train 100\njoin'
+	run -0 cat members
+	assert_output --partial "100 steps, 400 examples, 0.712 MB of gradients\
+ (2.61 as floats), 2.6"
 }
 
 # last LINES WORDS... - the last lines of a plan for 2 servers.

@@ -48,6 +48,7 @@ struct client {
 	struct server_peer *server;
 	struct exchange exchange;
 	struct exchanged exchanged;
+	struct client_bytes moved;
 	uint64_t generation;		/* of exchanges */
 	bool *answered;			/* of each part */
 	size_t unanswered;		/* parts that are not */
@@ -163,6 +164,12 @@ const struct exchanged *
 client_exchanged(const struct client *c)
 {
 	return &c->exchanged;
+}
+
+struct client_bytes
+client_bytes(const struct client *c)
+{
+	return c->moved;
 }
 
 /* ---- a part, as a message ---- */
@@ -464,6 +471,11 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 	if (push)
 		m.frame[m.frames++] = leaves(c, n) ?
 			(struct frame){ 0 } : gather(c, n);
+	if (push && !leaves(c, n)) {
+		c->moved.pushed += m.frame[m.frames - 1].size;
+		c->moved.pushed_floats += push_size(c, x->push, part,
+						    &codec_float32);
+	}
 	outbox_send(c->outbox, s->peer, &m);	/* lost: sent again when up */
 }
 
@@ -735,6 +747,15 @@ count_outcome(struct client *c, const struct message *m)
 		e->staleness = m->values.staleness;
 }
 
+static void
+count_pulled(struct client *c, size_t n, const struct frame *values)
+{
+	c->moved.pulled += values->size;
+	c->moved.pulled_floats += push_size(c, c->exchange.pull,
+					    &c->plan->part[n],
+					    &codec_float32);
+}
+
 static int
 take_values(struct client *c, struct server_peer *s, const struct message *m,
 	    struct fail *f)
@@ -761,6 +782,8 @@ take_values(struct client *c, struct server_peer *s, const struct message *m,
 		return fail(f, FAIL_PROTOCOL, "no values in the answer");
 	if (pulls(c, n) && scatter(c, &c->plan->part[n], &m->frame[0], f) < 0)
 		return -1;
+	if (pulls(c, n) && c->exchange.cut == WIRE_NONE)
+		count_pulled(c, n, &m->frame[0]);
 	if (pulls(c, n) && c->exchange.pulled)
 		c->exchange.pulled[n] = m->values.version;
 	c->answered[n] = true;

@@ -91,6 +91,13 @@ int client_pull(struct client *, struct compute *, uint64_t cut,
 void client_give_up(struct client *);
 const struct exchanged *client_exchanged(const struct client *);
 
+/* Gradients that were pushed and values that were pulled for steps, in bytes,
+   as they travelled, and as floats. */
+struct client_bytes {
+	uint64_t pushed, pushed_floats, pulled, pulled_floats;
+};
+struct client_bytes client_bytes(const struct client *);
+
 /*
  * A server said something.  -1: the run cannot go on like this (a server
  * refuses what we say); the failure names it.

@@ -12,7 +12,10 @@
 #include <stdlib.h>
 
 struct load {
-	size_t shards, bytes, push, pull;	/* the last two of a step */
+	size_t shards, bytes;
+	size_t push, pull;	/* bytes of a step; as floats: */
+	size_t floats;		/* one way, and of these go by a codec */
+	size_t push_coded, pull_coded;
 	bool open;		/* and rows that are not counted there */
 };
 
@@ -53,16 +56,32 @@ step_floats(const struct variable *v, struct rows rows, uint64_t batch)
 	return v->table && met < (double)all ? (size_t)met : all;
 }
 
-static size_t
-step_bytes(const struct variable *v, struct rows rows, uint64_t batch,
-	   const struct codec *codec, bool pulled)
+/* What a step moves of a shard. */
+static void
+add_step(struct load *to, const struct plan *p, const struct variable *v,
+	 struct rows rows, uint64_t batch)
 {
 	const size_t floats = step_floats(v, rows, batch);
 	const size_t width = v->table ? shape_width(v->shape) : 1;
+	const size_t bytes = floats * sizeof(float);
 	struct codec_slice slice = plan_place_slice(v, floats / width);
 
-	slice.pulled = pulled;
-	return codec_bytes(codec, slice);
+	to->floats += bytes;
+	to->push += codec_bytes(p->push, slice);
+	to->push_coded += codec_for(p->push, slice)->exact ? 0 : bytes;
+	slice.pulled = true;
+	to->pull += codec_bytes(p->pull, slice);
+	to->pull_coded += codec_for(p->pull, slice)->exact ? 0 : bytes;
+	to->open |= is_open(v);
+}
+
+static void
+print_share(struct text *out, const struct codec *codec, const char *ways,
+	    size_t coded, size_t all)
+{
+	if (!codec->exact && all > 0)
+		text_add(out, "%s is for %.1f %% of the floats that are %s\n",
+			 codec->name, 100 * (double)coded / (double)all, ways);
 }
 
 /* Both ways, if they are not the same. */
@@ -100,11 +119,7 @@ print_shards(struct text *out, const struct plan *p, const struct variable *v,
 			 at->rows.first + at->rows.count, at->server, bytes);
 		load[at->server].shards++;
 		load[at->server].bytes += bytes;
-		load[at->server].push += step_bytes(of, at->rows, batch,
-						    p->push, false);
-		load[at->server].pull += step_bytes(of, at->rows, batch,
-						    p->pull, true);
-		load[at->server].open |= is_open(of);
+		add_step(&load[at->server], p, of, at->rows, batch);
 	}
 }
 
@@ -190,6 +205,9 @@ plan_print(struct text *out, const struct plan *p, const struct model *model,
 		all.bytes += load[i].bytes;
 		all.push += load[i].push;
 		all.pull += load[i].pull;
+		all.floats += load[i].floats;
+		all.push_coded += load[i].push_coded;
+		all.pull_coded += load[i].pull_coded;
 		all.open |= load[i].open;
 		most = load[i].bytes > most ? load[i].bytes : most;
 	}
@@ -202,6 +220,8 @@ plan_print(struct text *out, const struct plan *p, const struct model *model,
 			 (unsigned long long)s->batches);
 	print_step(out, p, v, variables, &all, examples, batches);
 	print_round(out, s, &all);
+	print_share(out, p->push, "pushed", all.push_coded, all.floats);
+	print_share(out, p->pull, "pulled", all.pull_coded, all.floats);
 	print_bags(out, &s->bags);
 	free(load);
 }

@@ -55,7 +55,7 @@ struct worker {
 				   as each of them says, if it has a kind */
 	struct fail violation;	/* nothing more can be, and we die of that */
 	struct worker_next wanted;
-	char text[128];
+	char text[192];
 };
 
 struct worker *
@@ -139,12 +139,22 @@ worker_seed(const struct worker *w)
 const char *
 worker_state(struct worker *w)
 {
+	struct client_bytes b = { 0 };
 	uint64_t steps = 0, examples = 0;
+	int n;
 
 	if (w->pipeline)
 		pipeline_count(w->pipeline, &steps, &examples);
-	snprintf(w->text, sizeof(w->text), "%llu steps, %llu examples",
-		 (unsigned long long)steps, (unsigned long long)examples);
+	n = snprintf(w->text, sizeof(w->text), "%llu steps, %llu examples",
+		     (unsigned long long)steps, (unsigned long long)examples);
+	if (w->run.client)
+		b = client_bytes(w->run.client);
+	if (b.pushed + b.pulled > 0)
+		snprintf(w->text + n, sizeof(w->text) - (size_t)n, ", "
+			 "%.3g MB of gradients (%.3g as floats), %.3g MB of "
+			 "values (%.3g as floats)", (double)b.pushed / 1e6,
+			 (double)b.pushed_floats / 1e6, (double)b.pulled / 1e6,
+			 (double)b.pulled_floats / 1e6);
 	return w->text;
 }
 
