@@ -801,8 +801,10 @@ void
 coord_note(struct coord *c, uint64_t written, bool now_or_never,
 	   uint64_t now)
 {
+	/* With many submitters coord_tick() says when. */
 	if (submitters_open(c->submitters)) {
-		records_commit(c, now);
+		if (now_or_never)
+			records_commit(c, now);
 		return;
 	}
 	/* A checkpoint waits for it, which holds what it is about. */
