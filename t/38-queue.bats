@@ -366,8 +366,9 @@ coordinator() {
 	run -78 ps-coord -b "ipc://$PWD/c" -s 1 -m model.ps -B 4 \
 		--journal=journal requests
 	assert_output "ps-coord: journal: it is of another model, seed or\
- number of servers or partitions, or with data (-d) or a queue (--queue) of its\
- own: go on as that run was begun, or remove it to begin anew"
+ number of servers, partitions or batches of a step (--accumulate), or with\
+ data (-d) or a queue (--queue) of its own: go on as that run was begun, or\
+ remove it to begin anew"
 	coordinator
 	submit <<<status | grep -q '"op":"status","step":0'
 }
