@@ -37,7 +37,7 @@ struct child {
 	int to, from;		/* its standard input and output, */
 	int gone;		/* and what can be read when it has ended */
 	bool asked;		/* before: what it says is an answer */
-	uint64_t restarts;	/* since it last answered */
+	uint64_t restarts;	/* since it last answered twice */
 	struct shared_arrays *memory;	/* NULL: none */
 	bool shares;		/* it has said that it uses that, */
 	const struct shared_place *sent, *wanted;	/* where arrays are */
@@ -616,14 +616,13 @@ ask(struct external_processes *p, struct child *to,
 {
 	struct dialogue d = { .child = to, .call = c };
 	const struct timespec at_once = { 0 };
+	const bool answered = to->asked;
 	sigset_t pipe, before;
 	int status;
 	char more;
 
 	if (to->asked && read(to->from, &more, 1) > 0)
 		return said_more(to, f);
-	if (to->asked)
-		to->restarts = 0;
 	place_arrays(to, c);
 	write_head(to, c);
 	text_reset(&to->line);
@@ -635,6 +634,9 @@ ask(struct external_processes *p, struct child *to,
 	if (d.deaf)
 		sigtimedwait(&pipe, NULL, &at_once);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	/* Only now is it known that nothing stood behind the answer before. */
+	if (status == 0 && answered)
+		to->restarts = 0;
 	if (status == 0)
 		take_from_memory(to, c);
 	return status;
