@@ -134,6 +134,56 @@ assert all(abs(a - b) < 1e-5 for a, b in zip(z.flatten().tolist(), said))'
 	assert_output --partial h/kernel
 }
 
+@test "several step lines train what each of them names" {
+	cat >net.py <<-'END'
+		import torch, torch.nn as nn, torch.nn.functional as F
+		import pskit_torch
+		torch.manual_seed(1)
+		net = nn.ModuleDict({"a": nn.Linear(4, 3),
+		                     "b": nn.Linear(3, 1)})
+		def loss(net, batch):
+		    z = net["b"](net["a"](batch["x"]).tanh()).squeeze(1)
+		    return F.binary_cross_entropy_with_logits(z, batch["y"])
+		def less(net, batch):
+		    return .5 * loss(net, batch)
+		if __name__ == "__main__":
+		    pskit_torch.main(net, {"top": loss, "low": less}, """
+		        input     x float[4]
+		        label     y binary
+		        optimizer sgd learning_rate=0.5 momentum=0.9
+		        step      low x y variables=a.* reads=b.*
+		        step      top x y variables=b.* reads=a.*
+		    """)
+	END
+	"$PYTHON" net.py model >model.ps
+	begin
+	for _ in $(seq 20); do
+		echo '{"step":"low"}'
+		echo '{"step":"top","steps":2}'
+	done >requests
+	ps-local -q -C saved -- --repeat --step="$net" train.svm -- \
+		ps-coord -m model.ps -B 8 --checkpoint=saved requests >out
+	ps-ckpt convert saved last.npz
+	run -0 "$PYTHON" -c '
+import numpy as np, torch
+from net import net, loss, less
+x, y = torch.zeros(8, 4), torch.zeros(8)
+for i, line in enumerate(open("train.svm")):
+    y[i] = float(line.split()[0] == "+1")
+    for word in line.split()[1:]:
+        k, v = word.split(":")
+        x[i, int(k) - 1] = float(v)
+by = {n: torch.optim.SGD(net[n].parameters(), 0.5, momentum=0.9)
+      for n in "ab"}
+for step in range(60):
+    net.zero_grad()
+    (loss if step % 3 else less)(net, {"x": x, "y": y}).backward()
+    by["b" if step % 3 else "a"].step()
+last = np.load("last.npz")
+for name, value in net.state_dict().items():
+    assert np.abs(last[name] - value.numpy()).max() < 1e-4, name'
+}
+
 @test "a batch that a module refuses is an error of the step" {
 	echo '+1 1:9' >>train.svm
 	echo train 9 >requests

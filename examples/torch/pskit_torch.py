@@ -45,8 +45,8 @@ class BadBatch(Exception):
     """Raised by a loss: the batch cannot be computed, for this reason."""
 
 
-def main(module, loss, lines, sends, name="step", predict=None, predicts=None,
-         settings="", device=None):
+def main(module, loss, lines, sends=None, name="step", predict=None,
+         predicts=None, settings="", device=None):
     """Do what the command line says.
 
     loss(module, batch) returns the mean over the examples of the batch, or
@@ -55,6 +55,9 @@ def main(module, loss, lines, sends, name="step", predict=None, predicts=None,
     predict(module, batch) returns examples x predicts.
     lines are those of the model file but the variables' and the step's;
     settings stand at the end of the step line.
+
+    Several step lines, as of a GAN, are written in lines, without sends; loss
+    is then a dictionary of functions by their names.
     """
     word = sys.argv[1:]
     if word == ["model"]:
@@ -103,6 +106,8 @@ def model(module, lines, sends, name, predicts, settings):
             n, ",".join(map(str, a.shape)),
             " initializer=" + same[0] if same else "",
             "" if trained else " trainable=false"))
+    if sends is None:
+        return "\n".join(out) + "\n"
     step = ["step     ", name, *sends]
     if predicts:
         step.append("predicts=[%s]" % ",".join(map(str, predicts)))
@@ -268,7 +273,12 @@ class Program:
             if request["op"] == "predict":
                 out = self.predict(self.module, batch).float()
                 return {}, self.give(out, request["wanted"][0])
-            return self.head(self.loss(self.module, batch)), []
+            return self.head(self.run_loss(request, batch)), []
+
+    def run_loss(self, request, batch):
+        loss = self.loss
+        return (loss[request["name"]] if isinstance(loss, dict) else loss)(
+            self.module, batch)
 
     def give(self, tensor, a):
         """What is wanted, to where it goes."""
@@ -289,7 +299,7 @@ class Program:
                     answer is not None:
                 answer.zero_()
                 tensor.grad = answer
-        said = self.loss(self.module, batch)
+        said = self.run_loss(request, batch)
         loss = said[0] if isinstance(said, tuple) else said
         # A gradient is a sum over examples, the loss is their mean.
         examples = request["sent"][0]["shape"][0]
