@@ -40,6 +40,8 @@ struct standby_state {
 	uint64_t trip;		/* until it answered HELLO; once it is up */
 	uint64_t asked;		/* when, of what is still to be answered */
 	bool awaited;
+	unsigned hung;		/* standbys of this server that were let go
+				   since the run last went on */
 	uint64_t lost_ms;	/* the server was lost then, and it took over;
 				   0: that has been told */
 	uint64_t steps;		/* that were done then */
@@ -422,6 +424,21 @@ patience(const struct coord *c, const struct standby_state *u)
 		c->o.lease_ms + c->o.patience_ms;
 }
 
+/*
+ * How long it may say nothing: a lease.  But one that reads a checkpoint hears
+ * nothing meanwhile, and if it takes longer, a new term has it begin anew: so
+ * the next one may take twice as long, until the run goes on.
+ */
+static uint64_t
+silence(const struct coord *c, const struct standby_state *u)
+{
+	uint64_t ms = c->o.lease_ms;
+
+	for (unsigned i = 0; i < u->hung && 2 * ms <= c->o.patience_ms / 4; i++)
+		ms *= 2;
+	return ms;
+}
+
 /* Its connection is whole: does it answer? */
 static bool
 hangs(struct coord *c, struct standby_state *u, bool ask, uint64_t now)
@@ -429,7 +446,7 @@ hangs(struct coord *c, struct standby_state *u, bool ask, uint64_t now)
 	const struct message ping = { .kind = MESSAGE_PING,
 				      .request = WIRE_NONE };
 
-	if (!u->up || (u->awaited && now - u->asked >= c->o.lease_ms))
+	if (!u->up || (u->awaited && now - u->asked >= silence(c, u)))
 		return u->up;
 	if (!ask)
 		return false;
@@ -438,6 +455,13 @@ hangs(struct coord *c, struct standby_state *u, bool ask, uint64_t now)
 		u->asked = now;
 	u->awaited = true;
 	return false;
+}
+
+static enum standby_news
+let_go_silent(struct coord *c, size_t server)
+{
+	c->standbys->of[server].hung++;
+	return drop(c, server, false, "hangs");
 }
 
 void
@@ -455,7 +479,8 @@ standby_watch(struct coord *c, uint64_t now)
 
 	if (ask)
 		c->standbys->asked_ms = now;
-
+	for (size_t i = 0; c->phase == PHASE_RUN && i < c->o.servers; i++)
+		c->standbys->of[i].hung = 0;
 	for (size_t i = 0; i < c->o.servers; i++) {
 		struct standby_state *u = &c->standbys->of[i];
 		uint64_t heard;
@@ -466,7 +491,7 @@ standby_watch(struct coord *c, uint64_t now)
 		if (u->life && !u->up && now - u->since >= patience(c, u))
 			news |= drop(c, i, false, "is gone");
 		else if (u->life && hangs(c, u, ask, now))
-			news |= drop(c, i, false, "hangs");
+			news |= let_go_silent(c, i);
 		else if (gone && !fleet_present_at(c->fleet, i) &&
 			 (fleet_hangs(c->fleet, i) ||
 			  now - gone >= standby_mending(c)) &&

@@ -1250,7 +1250,7 @@ patience(const struct scenario *s)
 	for (size_t i = 0; i < MAX_SERVERS; i++)
 		if (s->load_ms[i] > load)
 			load = s->load_ms[i];
-	return 8 * s->o.lease_ms + 200 * trip / 1000 + 60 * compute +
+	return 8 * s->o.lease_ms + 300 * trip / 1000 + 60 * compute +
 		6 * load + s->publish_ms + 6000;
 }
 
