@@ -493,8 +493,8 @@ def view(a):\
 /size = array.array(kind).itemsize/s/$/; piped += size/
 s/^    said = False/    head["shm"] = True; said = False/
 s/if "error" not in head))/if "error" not in head and "offset" not in a))/
-/^    out.flush()/i\
-    for a in r["wanted"]:\
+/^    out.write(json/i\
+    for a in r["wanted"] if "error" not in head else []:\
         if "offset" in a: view(a)[:] = array.array("f", answer[a["name"]])' \
 		fit.py >shared.py
 	printf '%s\n' 'print(piped, sorted(same), file=open("noted", "a"))' \
