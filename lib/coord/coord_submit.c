@@ -315,11 +315,16 @@ begin(struct coord *c, const struct turn *t)
 	submitters_ended(c->submitters, r->owner, r->number, 0, 0);
 }
 
+/* Where it ends is noted: a fold does not have what is under way, which may
+   be the barrier. */
 static void
 cancel(struct coord *c, size_t i, bool all)
 {
-	journal_submitter(c, NOTE_CANCELLED, i, all, NULL);
-	submitters_cancel(c->submitters, i, all, notify_given_up, c);
+	const uint64_t end = all ? UINT64_MAX :
+		submitters_cancel_end(c->submitters, i);
+
+	journal_submitter(c, NOTE_CANCELLED, i, end, NULL);
+	submitters_cancel(c->submitters, i, end, notify_given_up, c);
 }
 
 /* The run ends before what is pending has begun. */

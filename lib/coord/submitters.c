@@ -505,22 +505,31 @@ give_up(struct submitter *one, struct pending **at,
 		drop(one, at);
 }
 
+uint64_t
+submitters_cancel_end(const struct submitters *s, size_t i)
+{
+	bool behind = false;
+
+	for (const struct pending *p = s->of[i].front; p; p = p->next) {
+		/* One that failed itself, an epoch, is given up with them. */
+		if (behind || (is_barrier(p) && !p->undone))
+			return p->request.number;
+		behind = is_barrier(p);
+	}
+	return UINT64_MAX;
+}
+
 void
-submitters_cancel(struct submitters *s, size_t i, bool all,
+submitters_cancel(struct submitters *s, size_t i, uint64_t end,
 		  void (*tell)(void *, const struct request *, uint64_t),
 		  void *to)
 {
 	struct submitter *one = &s->of[i];
 	struct pending **p = &one->front;
-	bool behind = false;
 
-	while (*p) {
+	while (*p && (*p)->request.number < end) {
 		struct pending *was = *p;
 
-		/* One that failed itself, an epoch, is given up with them. */
-		if (!all && (behind || (is_barrier(was) && !was->undone)))
-			break;
-		behind = is_barrier(was);
 		if (was->left > 0 || was->undone > 0)
 			give_up(one, p, tell, to);
 		if (*p == was)		/* a part of it is under way */

@@ -113,11 +113,15 @@ bool submitters_turn(struct submitters *, uint64_t most, bool data,
 void submitters_ended(struct submitters *, size_t, uint64_t number,
 		      uint64_t steps, uint64_t undone);
 
+/* The number of the first request that stays when others are given up: the one
+   at or behind the next barrier; UINT64_MAX: none. */
+uint64_t submitters_cancel_end(const struct submitters *, size_t);
+
 /*
- * Give up what waits, all or up to the next barrier; none of it is under way.
+ * Give up what waits, all requests below a number; none of it is under way.
  * For each one tell is called, and how many of its steps were not done.
  */
-void submitters_cancel(struct submitters *, size_t, bool all,
+void submitters_cancel(struct submitters *, size_t, uint64_t end,
 		       void (*tell)(void *to, const struct request *,
 				    uint64_t steps), void *to);
 /* Give up steps that are yet to be given out, of all requests with this id (as

@@ -227,7 +227,8 @@ errors(void)
 	end(3);
 	ok(submitters_failed(s, &all) == a && all &&
 	   submitters_failed(s, &all) == SUBMITTER_NONE);
-	submitters_cancel(s, a, all, tell, NULL);
+	submitters_cancel(s, a, all ? UINT64_MAX :
+			  submitters_cancel_end(s, a), tell, NULL);
 	named(strcmp(told, "train:8 join:0 ") == 0 &&
 	      submitters_pending(s, a) == 0 && submitters_pending(s, b) == 2,
 	      "all is given up that the one has pending which failed");
@@ -236,7 +237,8 @@ errors(void)
 	ok(submitters_failed(s, &all) == SUBMITTER_NONE);
 	submitters_owe(s, b, "why");
 	ok(submitters_failed(s, &all) == b && !all);
-	submitters_cancel(s, b, all, tell, NULL);
+	submitters_cancel(s, b, all ? UINT64_MAX :
+			  submitters_cancel_end(s, b), tell, NULL);
 	named(strcmp(told, "train:2 ") == 0 && submitters_pending(s, b) == 1,
 	      "one that goes on loses what is in front of its next barrier");
 	ok(strcmp(submitters_owed(s, b), "why") == 0);
