@@ -174,7 +174,7 @@ completes() {
 	completes ps-coord --wi
 	assert_output "--wire="
 	completes ps-coord --wire =
-	assert_output $'float32\nbfloat16'
+	assert_output $'float32\nbfloat16\nint8'
 	completes ps-coord --wire = b
 	assert_output "bfloat16"
 	completes ps-coord --restore = l
