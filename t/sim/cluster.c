@@ -106,6 +106,8 @@ struct cluster {
 	bool at_rest;		/* results of barriers have just been read */
 	size_t deaths[MAX_SERVERS];	/* of each or its standby, since then */
 	bool backed_up;		/* there is a copy of the journal */
+	uint64_t voided, void_end;	/* steps that servers were told to
+					   refuse; the last one of these */
 	uint64_t term, old_term;	/* of the newest lease; of those by a
 					   coordinator that is gone */
 	struct fail why;	/* the coordinator ended so */
@@ -606,7 +608,9 @@ static void
 end_evaluator(struct cluster *c, struct process *p, int status)
 {
 	const struct fail *why = host_eval_why(p->eval);
-	const double given_up = (double)accounts_given_up(c->accounts);
+	/* Submitters may be yet to hear of steps of theirs that are void. */
+	const double given_up = (double)accounts_given_up(c->accounts) +
+		(c->s->o.queue ? (double)c->voided : 0);
 	double loss = 0, all;
 	uint64_t step;
 
@@ -1250,7 +1254,8 @@ patience(const struct scenario *s)
 	for (size_t i = 0; i < MAX_SERVERS; i++)
 		if (s->load_ms[i] > load)
 			load = s->load_ms[i];
-	return 8 * s->o.lease_ms + 300 * trip / 1000 + 60 * compute +
+	/* An evaluation in batches of one takes so many answers of servers. */
+	return 8 * s->o.lease_ms + 300 * trip / 1000 + 170 * compute +
 		6 * load + s->publish_ms + 6000;
 }
 
@@ -1292,6 +1297,19 @@ check_lease(struct cluster *c, const struct message *m)
 		broken(c, "C11: step %llu is leased, though step %llu has not "
 		       "ended", (unsigned long long)last,
 		       (unsigned long long)mark);
+}
+
+static void
+count_void(struct cluster *c, const struct message *m)
+{
+	const uint64_t end = m->voided.first + m->voided.count;
+	const uint64_t from = m->voided.first > c->void_end ?
+		m->voided.first : c->void_end;
+
+	if (end <= from)
+		return;
+	c->voided += end - from;
+	c->void_end = end;
 }
 
 static void
@@ -1725,6 +1743,9 @@ deliver(struct cluster *c)
 		if (from == COORDINATOR && e->kind == PACKET_MESSAGE &&
 		    e->message.kind == MESSAGE_LEASE)
 			check_lease(c, &e->message);
+		if (from == COORDINATOR && e->kind == PACKET_MESSAGE &&
+		    e->message.kind == MESSAGE_VOID)
+			count_void(c, &e->message);
 		if (to == COORDINATOR && e->kind == PACKET_MESSAGE &&
 		    (e->message.kind == MESSAGE_DONE ||
 		     e->message.kind == MESSAGE_EVALUATED ||
