@@ -337,6 +337,8 @@ give_up_all(struct coord *c)
 	if (ending_status(c) == 0)
 		fail(&why, FAIL_AGAIN, "the run has ended");
 	for (size_t i = 0; i < submitters_count(s); i++) {
+		if (!submitters_used(s, i))
+			continue;
 		if (submitters_pending(s, i) > 0 && i != SUBMITTER_OWN)
 			submitters_note(s, i, &why);
 		cancel(c, i, true);
