@@ -144,7 +144,7 @@ submit_read(struct coord *c, struct request *out, const char *line,
 static void
 notify_given_up(void *coord, const struct request *r, uint64_t steps)
 {
-	if (r->op == REQUEST_TRAIN)
+	if (r->op == REQUEST_TRAIN || (r->op == REQUEST_EPOCH && steps > 0))
 		report_cancelled(coord, r, steps);
 	else if (r->op != REQUEST_NONE)
 		report_passed_over(coord, r);

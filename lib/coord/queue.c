@@ -49,13 +49,17 @@ add_ended(struct queue *q, const struct order *o, bool given_up)
 {
 	const struct request *r = &o->request;
 	const bool steps = r->op == REQUEST_TRAIN;
+	uint64_t undone = given_up;
 
+	/* An epoch that is given up before it has begun has no steps yet. */
+	if (steps || (given_up && o->begun && r->steps > o->ended))
+		undone = r->steps - o->ended;
 	q->ended = mem_grow(q->ended, q->ends, &q->ends_room,
 			    sizeof(*q->ended));
 	q->ended[q->ends++] = (struct part_ended){
 		.owner = r->owner, .number = r->number,
 		.steps = steps ? r->steps : 0,
-		.undone = steps ? r->steps - o->ended : given_up
+		.undone = undone
 	};
 }
 

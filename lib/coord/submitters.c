@@ -498,8 +498,8 @@ give_up(struct submitter *one, struct pending **at,
 {
 	struct pending *p = *at;
 
-	tell(to, &p->request, p->request.op == REQUEST_TRAIN ?
-	     p->left + p->undone : 0);
+	tell(to, &p->request, p->undone + (p->request.op == REQUEST_TRAIN ?
+	     p->left : 0));
 	p->left = p->undone = 0;
 	if (p->out == 0)
 		drop(one, at);
