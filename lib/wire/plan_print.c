@@ -56,21 +56,34 @@ step_floats(const struct variable *v, struct rows rows, uint64_t batch)
 	return v->table && met < (double)all ? (size_t)met : all;
 }
 
+/* Of a table the floats may be of a part of a row: its share of the batch. */
+static size_t
+bytes_of(const struct codec *codec, const struct variable *v, size_t floats,
+	 bool pulled)
+{
+	const size_t width = v->table ? shape_width(v->shape) : 1;
+	struct codec_slice slice = plan_place_slice(v, v->table ? 1 : floats);
+	size_t bytes;
+
+	slice.pulled = pulled;
+	bytes = codec_bytes(codec, slice);
+	return v->table ? (bytes * floats + width - 1) / width : bytes;
+}
+
 /* What a step moves of a shard. */
 static void
 add_step(struct load *to, const struct plan *p, const struct variable *v,
 	 struct rows rows, uint64_t batch)
 {
 	const size_t floats = step_floats(v, rows, batch);
-	const size_t width = v->table ? shape_width(v->shape) : 1;
 	const size_t bytes = floats * sizeof(float);
-	struct codec_slice slice = plan_place_slice(v, floats / width);
+	struct codec_slice slice = plan_place_slice(v, v->table ? 1 : floats);
 
 	to->floats += bytes;
-	to->push += codec_bytes(p->push, slice);
+	to->push += bytes_of(p->push, v, floats, false);
 	to->push_coded += codec_for(p->push, slice)->exact ? 0 : bytes;
 	slice.pulled = true;
-	to->pull += codec_bytes(p->pull, slice);
+	to->pull += bytes_of(p->pull, v, floats, true);
 	to->pull_coded += codec_for(p->pull, slice)->exact ? 0 : bytes;
 	to->open |= is_open(v);
 }
