@@ -184,6 +184,19 @@ options() {
 	diff /dev/null broken
 }
 
+@test "every test is run" {
+	local file
+	for file in "$SRC"/t/*.bats; do
+		grep -q "^BATS_TESTS += %D%/${file##*/}\$" "$SRC/t/local.mk" ||
+			echo "$file"
+	done >broken
+	for file in "$SRC"/t/unit/*.c; do
+		grep -q "^UNITS += %D%/unit/$(basename "$file" .c)\$" \
+			"$SRC/t/local.mk" || echo "$file"
+	done >>broken
+	diff /dev/null broken
+}
+
 @test "the tests that the pages name are there" {
 	local name
 	{

@@ -139,6 +139,7 @@ BATS_TESTS += %D%/33-disk.bats
 BATS_TESTS += %D%/34-fuzz.bats
 BATS_TESTS += %D%/35-key.bats
 BATS_TESTS += %D%/36-names.bats
+BATS_TESTS += %D%/38-queue.bats
 BATS_TESTS += %D%/40-eval.bats
 BATS_TESTS += %D%/42-cache.bats
 BATS_TESTS += %D%/44-external.bats
