@@ -484,8 +484,9 @@ cancel_read(struct coord *c, struct unpack *u)
 	owner = (size_t)unpack_below(u, SUBMITTERS_MOST);
 	if (unpack_uint(u))
 		ending_read_drain(c);
-	if (u->bad ||
-	    (count > 0 && cancel_number_up_to(c, first + count - 1) < 0))
+	if (u->bad || first + count < first ||
+	    (first + count > 0 &&
+	     cancel_number_up_to(c, first + count - 1) < 0))
 		return -1;
 	if (deaths > 0) {
 		v->aside = true;
@@ -499,7 +500,10 @@ cancel_read(struct coord *c, struct unpack *u)
 	request_release(&v->asked);
 	v->asked.id = size > 0 ? mem_text_n(id, size) : NULL;
 	v->asked.owner = owner;
-	v->state = CANCEL_VOID;
+	/* Those in front of it had ended, but what came of them was kept
+	   nowhere: they are done again first. */
+	v->state = first > queue_watermark(c->queue) ? CANCEL_DRAIN :
+		CANCEL_VOID;
 	for (ranges = unpack_uint(u); ranges > 0 && !u->bad; ranges--) {
 		uint64_t step = unpack_uint(u);
 		const uint64_t end = unpack_uint(u);
