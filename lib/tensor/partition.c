@@ -506,10 +506,9 @@ partition_plan(const struct variable *variables, size_t n,
 	struct load *shard = mem_alloc(*count, sizeof(*shard));
 	uint64_t *held = mem_alloc(servers, sizeof(*held));
 	const struct placement_range *range = placement->range;
-	bool last = false;
 
 	assert(servers > 0);
-	for (; !last; range = range ? range->next : NULL) {
+	for (;; range = range->next) {
 		const struct placement_range on = servers_of(range, servers);
 		const size_t some = group(shard, list, *count, variables,
 					  placement, range);
@@ -518,7 +517,8 @@ partition_plan(const struct variable *variables, size_t n,
 			balance(list, shard, some, variables, on, held);
 		else
 			take_turns(list, shard, some, variables, on);
-		last = !range;
+		if (!range)	/* all that are in none came last */
+			break;
 	}
 	free(held);
 	free(shard);
