@@ -479,13 +479,14 @@ standby_watch(struct coord *c, uint64_t now)
 
 	if (ask)
 		c->standbys->asked_ms = now;
-	for (size_t i = 0; c->phase == PHASE_RUN && i < c->o.servers; i++)
-		c->standbys->of[i].hung = 0;
+
 	for (size_t i = 0; i < c->o.servers; i++) {
 		struct standby_state *u = &c->standbys->of[i];
 		uint64_t heard;
 		uint64_t gone = fleet_gone(c->fleet, i, &heard);
 
+		if (c->phase == PHASE_RUN)
+			u->hung = 0;
 		if (gone == 0 && c->resumed && !c->begun)
 			gone = c->began_ms;
 		if (u->life && !u->up && now - u->since >= patience(c, u))
