@@ -11,8 +11,7 @@
 static bool
 is_wanted(const struct cli_program *p, const struct cli_option *o)
 {
-	return p->wanted && o->id > 0 && o->id < CLI_LONG &&
-		strchr(p->wanted, o->id);
+	return p->wanted && o->id < CLI_LONG && strchr(p->wanted, o->id);
 }
 
 bool
