@@ -27,17 +27,23 @@ gone() {
 	wait "$1" || status=$?
 }
 
+# with STATUS - it was that; or else all that was said is shown.
+with() {
+	[ "$status" = "$1" ] || tail -n 20 ./*.log
+	assert_equal "$status" "$1"
+}
+
 # over PID - it ends of its own accord, with 0.
 over() {
 	gone "$1"
-	assert_equal "$status" 0
+	with 0
 }
 
 # ends PID [STATUS] - asked to by $signal (TERM), with that status (0).
 ends() {
 	kill "-${signal:-TERM}" "$1"
 	gone "$1"
-	assert_equal "$status" "${2:-0}"
+	with "${2:-0}"
 }
 
 # cluster [COORD-OPTION...] - a server, a worker and a coordinator that have
