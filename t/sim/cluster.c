@@ -52,6 +52,7 @@ struct process {
 	bool aged;		/* and no PLAN asked it since what it has */
 	bool age;		/* its files are older when it begins again */
 	uint64_t killed_at;	/* an evaluator; NEVER */
+	uint64_t began_at, away_since;
 	char name[16];
 };
 
@@ -430,7 +431,7 @@ begin_process(struct cluster *c, struct process *p)
 	drop_corpse(p);
 	outbox = network_begin(c->network, node);
 	p->frozen_until = p->busy_until = 0;
-	p->tick_at = c->now;
+	p->tick_at = p->began_at = c->now;
 	snprintf(own, sizeof(own), "node:%d", node);
 	primary = primary_of(c, p, own);
 	trace("begins%s%s", primary ? " as a standby of " : "",
@@ -891,6 +892,23 @@ read_all_again(struct cluster *c)
 }
 
 /* kill -9, or the machine dies; it comes back, or not. */
+/*
+ * How many of these milliseconds a process is away for: one that is killed
+ * when it is hardly back was not seen in between, and a run ends when a server
+ * is not seen for as long as its patience.
+ */
+static uint64_t
+bound_absence(const struct cluster *c, struct process *p, uint64_t ms)
+{
+	const uint64_t most = c->s->o.patience_ms * 3 / 4;
+	uint64_t away;
+
+	if (p->away_since == 0 || c->now - p->began_at > most * 1000 / 3)
+		p->away_since = c->now;
+	away = (c->now - p->away_since) / 1000;
+	return away + ms < most ? ms : away < most ? most - away : 0;
+}
+
 static void
 kill_process(struct cluster *c, struct process *p, const struct fault *f)
 {
@@ -915,7 +933,8 @@ kill_process(struct cluster *c, struct process *p, const struct fault *f)
 	p->age = f->kind == FAULT_AGE;
 	p->wanted = back;
 	if (back)
-		wait_to_begin(c, p, f->span == NEVER ? 0 : f->span);
+		wait_to_begin(c, p, f->span == NEVER ? 0 :
+			      bound_absence(c, p, f->span));
 }
 
 static void
