@@ -253,7 +253,8 @@ report_step(struct coord *c, const struct step *s, const struct result *r,
 			 (unsigned long long)c->o.batches);
 	result_json_scores(out, r->examples, r->loss, c->metric, c->metrics,
 			   state);
-	text_add(out, ",\"staleness\":%llu,\"seconds\":",
+	text_add(out, "%s,\"staleness\":%llu,\"seconds\":",
+		 r->mixed ? ",\"mixed\":true" : "",
 		 (unsigned long long)r->staleness);
 	result_json_number(out, (double)r->microseconds / 1e6);
 	if (r->json.size > 0) {

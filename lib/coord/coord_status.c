@@ -110,7 +110,7 @@ add_steps(const struct coord *c, struct text *out)
 	counter(out, "pskit_examples_total", "Examples trained on.",
 		report_all(c)->examples);
 	counter(out, "pskit_steps_mixed_total",
-		"Steps of which several workers supplied a part.",
+		"Steps of which servers may have another attempt's part.",
 		report_all(c)->mixed);
 	counter(out, "pskit_steps_failed_total",
 		"Steps that could not be done.", given_up.failed);

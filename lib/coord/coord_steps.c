@@ -110,11 +110,15 @@ take_result(struct coord *c, struct member *w, uint64_t lease,
 {
 	const enum taken taken = c->scheduler->take(c, w, lease, r, scores,
 						    positive);
+	const struct step *step = queue_step(c->queue, r->step);
+	struct result own = *r;
 
+	/* If there was no other attempt, this one was sent again. */
+	own.mixed = r->mixed && step && step->attempts > 1;
 	if (taken != TAKEN_NOT && !cancel_is_of(c, r->step)) {
 		if (taken == TAKEN_STEP)
-			step_done(c, queue_step(c->queue, r->step), r,
-				  w->name, scores, positive, now);
+			step_done(c, step, &own, w->name, scores, positive,
+				  now);
 		lease_count(c, w);
 		watch_note(c, r->microseconds);
 	}

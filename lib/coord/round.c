@@ -295,6 +295,7 @@ rounds_choose(struct rounds *r, void *worker, const struct attempt *a,
 	s->done = true;
 	s->chosen = a->number;
 	s->result = *result;
+	s->result.mixed = result->mixed && s->attempts > 1;
 	text_add_bytes(&s->json, result->json.data, result->json.size);
 	s->result.json = (struct frame){ 0 };
 	if (result->scores > 0) {

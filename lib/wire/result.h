@@ -23,7 +23,8 @@
 struct result {
 	uint64_t step, attempt, examples, staleness, microseconds;
 	bool voided;		/* the servers refused it: it was given up */
-	bool mixed;		/* another attempt supplied some parts */
+	bool mixed;		/* servers had some parts, which may be of
+				   another attempt */
 	double loss;		/* summed over examples */
 	size_t metrics;
 	double sum[RESULT_METRICS][METRIC_SUMS];

@@ -510,7 +510,7 @@ finish(struct pipeline *p, struct inflight *s, uint64_t now_us)
 	r->step = s->step;
 	r->staleness = e->staleness;
 	r->voided = e->voided + e->refused > 0;
-	r->mixed = e->applied > 0 && e->repeated > 0;
+	r->mixed = e->repeated > 0;
 	r->microseconds = now_us - s->began_us;
 	p->steps++;
 	p->examples += r->examples;

@@ -247,13 +247,13 @@ begin_run(void)
 	count = 0;
 }
 
-/* A result of a step, in DONE. */
+/* A result of a step, in DONE; mixed: servers had a part of it. */
 static void
-done(uint64_t peer, uint64_t lease, uint64_t step)
+done_with(uint64_t peer, uint64_t lease, uint64_t step, bool mixed)
 {
 	const struct result r = { .step = step, .attempt = 1, .examples = 4,
 				  .staleness = 2, .microseconds = 250000,
-				  .loss = 2 };
+				  .mixed = mixed, .loss = 2 };
 	struct message m = { .kind = MESSAGE_DONE, .request = lease,
 			     .frames = 1 };
 	struct pack p = { 0 };
@@ -264,6 +264,12 @@ done(uint64_t peer, uint64_t lease, uint64_t step)
 	m.frame[0] = (struct frame){ p.data, p.size, NULL };
 	tell(peer, m);
 	pack_release(&p);
+}
+
+static void
+done(uint64_t peer, uint64_t lease, uint64_t step)
+{
+	done_with(peer, lease, step, false);
 }
 
 static void
@@ -380,6 +386,35 @@ steps(void)
 	ok(prints(STEP("\"id\":\"b\",", "5", "worker:1")));
 	m = heard(B, MESSAGE_LEASE);
 	ok(m && m->lease.first == 2 && m->lease.attempt == 2);
+}
+
+static void
+mixed(void)
+{
+	const struct message *m;
+
+	begin_run();
+	join_worker(A);
+	ask("train 2");
+	m = heard(A, MESSAGE_LEASE);
+	done_with(A, m ? m->request : 0, 0, true);
+	named(prints(STEP("", "0", "worker:0")),
+	      "what a worker sent again after a break is its own");
+	join_worker(B);
+	tell(A, (struct message){ .kind = MESSAGE_BYE });
+	m = heard(B, MESSAGE_LEASE);
+	ok(m && m->lease.first == 1 && m->lease.attempt == 2);
+	done_with(B, m ? m->request : 0, 1, true);
+	named(prints("{\"op\":\"train\",\"step\":1,\"worker\":\"worker:1\","
+		     "\"attempt\":1,\"examples\":4,\"loss\":0.5,"
+		     "\"metrics\":{},\"mixed\":true,\"staleness\":2,"
+		     "\"seconds\":0.25}\n"),
+	      "a step that servers may have of another attempt is marked");
+	ask("join");
+	named(prints("{\"op\":\"join\",\"step\":2,\"steps\":2,"
+		     "\"examples\":8,\"loss\":0.5,\"metrics\":{},"
+		     "\"mixed\":1," STALE("2", "[2,2]") "\"seconds\":0}\n"),
+	      "a join counts such steps");
 }
 
 static void
@@ -2898,7 +2933,7 @@ static const char status[] =
 	ONE("steps_total", "counter", "Steps done.", "2")
 	ONE("examples_total", "counter", "Examples trained on.", "8")
 	ONE("steps_mixed_total", "counter",
-		"Steps of which several workers supplied a part.", "0")
+		"Steps of which servers may have another attempt's part.", "0")
 	ONE("steps_failed_total", "counter", "Steps that could not be done.",
 		"0")
 	ONE("steps_set_aside_total", "counter",
@@ -3001,6 +3036,7 @@ main(void)
 {
 	fixture_begin(&fixture, model);
 	steps();
+	mixed();
 	in_turn();
 	figures();
 	others_servers();

@@ -240,6 +240,19 @@ steps(void)
 }
 
 static void
+mixed(void)
+{
+	begin();
+	lease(1, 7, 1);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL) && computes() &&
+	   serves_with(MESSAGE_PUSH, 0, OUTCOME_DUP));
+	ok(reports(MESSAGE_DONE, 1));
+	named(reported().mixed && !reported().voided,
+	      "what servers had of a step may be another attempt's");
+	end();
+}
+
+static void
 voided(void)
 {
 	begin();
@@ -525,6 +538,7 @@ int
 main(void)
 {
 	steps();
+	mixed();
 	voided();
 	cancelled();
 	terms();

@@ -48,7 +48,7 @@ done(struct rounds *r, int n, struct attempt at, int overtaken)
 				       .staleness = at.replica,
 				       .microseconds = 9 - at.replica,
 				       .metrics = 1, .sum[0][0] = 1,
-				       .scores = 2,
+				       .scores = 2, .mixed = true,
 				       .json = given[at.replica % 3]
 	};
 	const float scores[] = { (float)at.replica, (float)at.number };
@@ -98,6 +98,9 @@ static void
 losses(void)
 {
 	struct rounds *r = begin(2, 0);
+	const unsigned char *positive;
+	const float *scores;
+	struct result all;
 
 	ok(gives(r, 1, 10, 0, 1) && gives(r, 2, 10, 1, 1) &&
 	   gives(r, 1, 11, 0, 1));
@@ -114,6 +117,8 @@ losses(void)
 	ok(done(r, 2, a, -1) && done(r, 2, try(10, 1, 1), -1));
 	ok(rounds_whole(r) && rounds_chosen(r, 0) == 3 &&
 	   rounds_chosen(r, 1) == 1);
+	rounds_result(r, &all, &scores, &positive);
+	named(all.mixed, "what servers had may be of the lost attempt");
 	rounds_reset(r, true);
 	ok(rounds_room(r) && !rounds_whole(r) && rounds_running(r) == 0 &&
 	   rounds_turn(r) == WIRE_NONE && nothing(r, 2));
@@ -198,6 +203,8 @@ sums(void)
 	ok(all.scores == 6 && scores[0] == 0 && scores[2] == 1 &&
 	   scores[4] == 2 && scores[5] == 1 && positive[4] == 1 &&
 	   positive[5] == 0);
+	named(!all.mixed, "the only attempt's push is its own, though sent "
+	      "again");
 	named(all.json.size == 16 &&
 	      memcmp(all.json.data, "[{\"a\":1},null,2]", 16) == 0,
 	      "what programs gave back is a list by slot");
