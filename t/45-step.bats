@@ -187,6 +187,12 @@ rounds() {
 	assert_line --partial "s/offset [4] [0, 2, 2, 5]"
 	assert_line --partial "s/weight [5] [1.0, 0.5, 1.0, 2.0, 3.0]"
 	assert_line --partial "W [1] [0.0]"
+	# Weights that nobody has written are sent as well.
+	printf '%s\n' '2:1 9:1' '4:1' >ids.svm
+	echo train | ps-local -q -- --step "/usr/bin/python3 count.py" \
+		ids.svm -- ps-coord -m ids.ps -B 2 >out 2>log
+	run -0 cat log
+	assert_line --partial "s/weight [3] [1.0, 1.0, 1.0]"
 }
 
 # fails WORDS - the third step, whose program says head or answers otherwise.

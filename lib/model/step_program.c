@@ -23,8 +23,9 @@ struct step_program {
 	size_t sents, wanteds;
 	char (*name)[PART_NAME];	/* of parts of inputs, PARTS of each */
 	uint64_t *id;			/* of all inputs, end to end */
+	float *one;			/* weights that no batch keeps */
 	float *prediction, *gradient;	/* gradients of layers, end to end */
-	size_t id_room, prediction_room, gradient_room;
+	size_t id_room, one_room, prediction_room, gradient_room;
 	struct external_answer answer;
 };
 
@@ -55,6 +56,7 @@ step_program_free(struct step_program *p)
 	free(p->wanted);
 	free(p->name);
 	free(p->id);
+	free(p->one);
 	free(p->prediction);
 	free(p->gradient);
 	text_release(&p->answer.result);
@@ -128,6 +130,20 @@ copy_ids(const struct feature *x, size_t n, uint64_t *to)
 	return to + n;
 }
 
+/* A batch has no weights of an input if all of them are 1.  There is room for
+   those of any input: what p->id has. */
+static float *
+ones(struct step_program *p)
+{
+	if (p->one_room < p->id_room) {
+		p->one = room(p->one, &p->one_room, p->id_room,
+			      sizeof(*p->one));
+		for (size_t i = 0; i < p->one_room; i++)
+			p->one[i] = 1;
+	}
+	return p->one;
+}
+
 /* Ids; of any number of them where each example's begin; and weights. */
 static uint64_t *
 send_ids(struct step_program *p, const struct step_batch *b, const char *name,
@@ -151,7 +167,7 @@ send_ids(struct step_program *p, const struct step_batch *b, const char *name,
 		*to++ = x->offset[i];
 	if (x->input->kind == INPUT_SPARSE)
 		add_part(p, name, "/weight", 0, (struct shape){ 1, { n } })
-			->at = x->weight;
+			->at = x->weight ? x->weight : ones(p);
 	return to;
 }
 
