@@ -14,10 +14,13 @@ count_uses(const struct model *m)
 	for (size_t i = 0; i < m->nodes; i++)
 		for (size_t k = 0; k < m->node[i]->ins; k++)
 			uses[m->node[i]->in[k]->index]++;
-	for (const struct step_line *s = m->step; s < m->step + m->steps; s++)
+	for (size_t i = 0; i < m->steps; i++) {
+		const struct step_line *s = &m->step[i];
+
 		for (size_t k = 0; k < s->ins; k++)
 			if (s->in[k])
 				uses[s->in[k]->index]++;
+	}
 	if (!m->loss_node)
 		return uses;
 	uses[m->loss_node->index]++;

@@ -129,10 +129,13 @@ mark_used(const struct model *m)
 
 	if (m->prediction)
 		used[m->prediction->index] = true;
-	for (const struct step_line *s = m->step; s < m->step + m->steps; s++)
-		for (size_t i = 0; i < s->ins; i++)
-			if (s->in[i])
-				used[s->in[i]->index] = true;
+	for (size_t i = 0; i < m->steps; i++) {
+		const struct step_line *s = &m->step[i];
+
+		for (size_t k = 0; k < s->ins; k++)
+			if (s->in[k])
+				used[s->in[k]->index] = true;
+	}
 	if (m->sample_weight)
 		used[m->sample_weight->index] = true;
 	for (size_t i = 0; i < m->metrics; i++)
