@@ -14,6 +14,12 @@ EXTRA_DIST += \
 	%D%/jax/run \
 	%D%/mnist/model.ps \
 	%D%/mnist/run \
+	%D%/numpy/a9a.py \
+	%D%/numpy/avengers.py \
+	%D%/numpy/cross.py \
+	%D%/numpy/fm.py \
+	%D%/numpy/mnist.py \
+	%D%/numpy/wide-deep.py \
 	%D%/torch/digits.py \
 	%D%/torch/run \
 	%D%/torch-clicks/clicks.py \
@@ -27,4 +33,5 @@ EXTRA_DIST += \
 
 # What programs of users import.
 dist_pkgdata_DATA += %D%/jax/pskit_jax.py
+dist_pkgdata_DATA += %D%/numpy/pskit_numpy.py
 dist_pkgdata_DATA += %D%/torch/pskit_torch.py

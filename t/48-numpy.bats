@@ -1,0 +1,169 @@
+# The native examples written again in NumPy, examples/numpy: a step program
+# computes what the layers of pskit do.
+
+load lib.bash
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	/usr/bin/python3 -c 'import numpy' 2>/dev/null ||
+		skip "no NumPy for /usr/bin/python3"
+	twins=$SRC/examples/numpy
+}
+
+# numpy WORD... - the program on standard input is run by a Python that has it.
+numpy() {
+	/usr/bin/python3 - "$@"
+}
+
+# clicks ROWS - as ../wide-deep/run makes them up, and as columns.
+clicks() {
+	"$SRC/examples/wide-deep/clicks" "$1" 1 >train.svm
+	awk 'BEGIN { print "label,clicks" }
+		{ gsub(/:1/, ""); print $1 "," $2-1 "|" $3-1 "|" $4-1 "|" $5-1 }
+	' train.svm >train.csv
+}
+
+# begin NAME - the model files native.ps and twin.ps, and the same initial
+# values for both, drawn as the native model says.  A variable that NumPy has is
+# called hidden.kernel where the layer's is hidden/kernel.
+begin() {
+	twin="/usr/bin/python3 $twins/$1.py"
+	cp "$SRC/examples/$1/model.ps" native.ps
+	$twin model >twin.ps
+	printf '\2\0\0\0\0\0\0\0{}' >none.safetensors
+	ps-ckpt -q import -m native.ps --seed=3 none.safetensors native \
+		>/dev/null
+	ps-ckpt convert native native.npz
+	numpy <<-'E'
+		import numpy as np, re
+		a, text = np.load("native.npz"), open("twin.ps").read()
+		def name(n):
+		    dotted = n.replace("/", ".")
+		    return dotted if "variable  %s " % dotted in text else n
+		np.savez("twin.npz", **{name(n): a[n] for n in a})
+	E
+	ps-ckpt -q import -m twin.ps twin.npz twin >/dev/null
+}
+
+# train WHOSE STEPS SERVERS WORKERS INPUT OPTION... - by that model; the result
+# lines and the weights are in WHOSE.SERVERS.
+train() {
+	local to=$1.$3 steps=$2 servers=$3 workers=$4 step=()
+	[ "$1" = native ] || step=(--step="$twin")
+	[ ! -v external ] || [ "$1" != native ] || step=(-x "$external")
+	rm -rf saved
+	cp -r "$1" saved
+	echo "train $steps" | ps-local -q -s "$servers" -w "$workers" -C saved \
+		-- -w 20s "${step[@]}" -- ps-coord -m "$1.ps" "${@:5}" \
+		--checkpoint=saved >"$to.out"
+	ps-ckpt convert saved "$to.npz"
+}
+
+# alike A B STEPS - the losses and the weights, to 1e-5.
+alike() {
+	numpy "$@" <<-'E'
+		import json, numpy as np, sys
+		a, b, steps = sys.argv[1:]
+		def losses(of):
+		    line = [json.loads(l) for l in open(of + ".out")]
+		    return np.array([l["loss"] for l in sorted(
+		        line, key=lambda l: l["step"])])
+		def compare(name, x, y):
+		    d = np.abs(x.astype("f8") - y).max()
+		    print("%s %.1e" % (name, d), end=" ")
+		    assert x.shape == y.shape and d <= 1e-5, name
+		assert len(losses(a)) == int(steps), len(losses(a))
+		compare("loss", losses(a), losses(b))
+		x, y = np.load(a + ".npz"), np.load(b + ".npz")
+		assert len(x.files) == len(y.files), (x.files, y.files)
+		first = np.load("native.npz")
+		for n in x.files:
+		    compare(n, x[n], y[n if n in y.files else
+		            n.replace("/", ".")])
+		    assert (x[n] != first[n]).any(), n + " has not been trained"
+		print()
+	E
+}
+
+# twins NAME BATCH DATA-OF-NATIVE DATA-OF-TWIN OPTION... - of an example and
+# its twin: async with one worker, three replicas on two servers, and bits.
+twins() {
+	local batch=$2 native=$3 ours=$4 rounds=(--mode=sync --replicas=3)
+	begin "$1"
+	shift 4
+	# shellcheck disable=SC2086 # lists of words
+	{
+		train native 100 1 1 -B "$batch" $native "$@"
+		train twin 100 1 1 -B "$batch" $ours "$@"
+		alike native.1 twin.1 100
+		train native 100 2 3 -B "$batch" $native "$@" "${rounds[@]}"
+		train twin 100 2 3 -B "$batch" $ours "$@" "${rounds[@]}"
+		alike native.2 twin.2 100
+		train twin 30 1 3 -B "$batch" $ours "$@" "${rounds[@]}"
+		train twin 30 3 3 -B "$batch" $ours "$@" "${rounds[@]}"
+	}
+	cmp twin.1.npz twin.3.npz
+}
+
+@test "numpy: a9a" {
+	awk 'BEGIN {
+		srand(1)
+		for (i = 0; i < 900; i++) {
+			line = sum = 0
+			for (id = 1 + int(9 * rand()); id <= 123;
+			     id += 1 + int(17 * rand())) {
+				line = line " " id ":1"
+				sum += id % 7 - 3
+			}
+			sub(/^0/, sum > 0 ? "+1" : "-1", line)
+			print line
+		}
+	}' >train.svm
+	twins a9a 30 "-d train.svm" "-d train.svm"
+}
+
+@test "numpy: avengers" {
+	awk 'BEGIN {
+		srand(1)
+		split("avenger ironman batman hulk spiderman kingkong " \
+			"wonder_woman", hero)
+		print "feature,label"
+		for (i = 0; i < 300; i++) {
+			three = hero[1 + int(7 * rand())] "|" \
+				hero[1 + int(7 * rand())] "|" \
+				hero[1 + int(7 * rand())]
+			print three "," (three ~ /avenger/ ? "yes" : "no")
+		}
+	}' >train.csv
+	twins avengers 10 "-d train.csv" "-d train.csv"
+}
+
+@test "numpy: cross" {
+	clicks 3000
+	external="/usr/bin/python3 $SRC/examples/cross/cross.py"
+	twins cross 30 "-d train.svm" "-d train.svm"
+}
+
+@test "numpy: fm" {
+	clicks 3000
+	twins fm 30 "-d train.svm" "-d train.csv"
+}
+
+@test "numpy: mnist" {
+	numpy <<-'E'
+		import numpy as np
+		draw = np.random.default_rng(1)
+		digit = draw.integers(0, 10, 600)
+		shape = draw.integers(0, 256, (10, 28, 28))
+		noise = draw.integers(0, 256, (600, 28, 28))
+		np.save("image.npy", ((shape[digit] + noise) // 2).astype("u1"))
+		np.save("digit.npy", digit)
+	E
+	twins mnist 32 "-d image.npy -d digit.npy" "-d image.npy -d digit.npy"
+}
+
+@test "numpy: wide-deep" {
+	clicks 3000
+	twins wide-deep 30 "-d train.svm" "-d train.svm"
+}
