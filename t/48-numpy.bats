@@ -1,5 +1,8 @@
 # The native examples written again in NumPy, examples/numpy: a step program
 # computes what the layers of pskit do.
+#
+# KILLS=100 makes the last test kill so many programs, workers, servers and
+# standbys, in place of 10.
 
 load lib.bash
 
@@ -166,4 +169,18 @@ twins() {
 @test "numpy: wide-deep" {
 	clicks 3000
 	twins wide-deep 30 "-d train.svm" "-d train.svm"
+}
+
+@test "numpy: killed programs, workers and servers with standbys: exact sums" {
+	local seed=0
+	: >table
+	until [ "$(grep -c 'kill' table)" -ge "${KILLS:-10}" ]; do
+		seed=$((seed + 1))
+		PROGRAM=numpy DURABLE=standby FAULTS=kill TABLE=table \
+			ROLES="step step work serve" \
+			run -0 --separate-stderr timeout 120 \
+			"$SRC/t/nemesis" "$seed" 5
+		[[ $output == *" steps done, "*" again, 0 wrong"* ]]
+	done
+	cut -f 2 table | sort | uniq -c
 }
