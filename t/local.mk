@@ -147,6 +147,7 @@ BATS_TESTS += %D%/45-step.bats
 BATS_TESTS += %D%/46-torch.bats
 BATS_TESTS += %D%/47-jax.bats
 BATS_TESTS += %D%/48-numpy.bats
+BATS_TESTS += %D%/49-inputs.bats
 BATS_TESTS += %D%/50-ckpt.bats
 BATS_TESTS += %D%/50-train.bats
 BATS_TESTS += %D%/55-tf.bats

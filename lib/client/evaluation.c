@@ -6,8 +6,12 @@ void
 evaluation_open(struct evaluation *e, const struct model *model,
 		const struct externals *externals)
 {
+	size_t line;
+
 	memset(e, 0, sizeof(*e));
 	e->compute = compute_new(model, externals);
+	if (model_scored(model, &line))
+		compute_choose(e->compute, line);
 	e->metric = model_metrics(model, &e->metrics);
 }
 

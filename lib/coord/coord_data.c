@@ -76,9 +76,29 @@ data_ready(const struct coord *c)
 	return !c->o.sampler || sampler_ready(c->o.sampler);
 }
 
+/* Are its steps of examples that are read for them? */
+static bool
+reads(const struct coord *c, const struct request *r)
+{
+	size_t line;
+
+	return !model_find_step(c->model, r->call ? r->call->step : NULL,
+				&line) || model_reads(c->model, line);
+}
+
 int
 data_can(const struct coord *c, const struct request *r, struct fail *f)
 {
+	size_t line;
+
+	if (r->op == REQUEST_EVAL && !model_scored(c->model, &line))
+		return fail(f, FAIL_DATA, "eval: no step line of the model "
+			    "takes an input: there is nothing to score");
+	if ((r->op == REQUEST_TRAIN || r->op == REQUEST_EPOCH) &&
+	    c->o.sampler && !reads(c, r))
+		return fail(f, FAIL_DATA, "the step line takes no input, and "
+			    "with data of ps-coord (-d) all steps are of "
+			    "these");
 	if (r->op == REQUEST_EPOCH && !c->o.sampler)
 		return fail(f, FAIL_DATA, "epoch: workers read inputs of "
 			    "their own and know no common pass; say train N, "

@@ -375,6 +375,18 @@ hanging(const struct coord *c)
 	return m;
 }
 
+/* Is there no program with data of its own, which it can begin anew? */
+static bool
+reads_all(const struct coord *c)
+{
+	const char *where;
+	size_t i = 0;
+
+	while (model_step(c->model, i, &where) && model_reads(c->model, i))
+		i++;
+	return !model_step(c->model, i, &where);
+}
+
 void
 watch_workers(struct coord *c, uint64_t now)
 {
@@ -401,9 +413,10 @@ watch_workers(struct coord *c, uint64_t now)
 		    now - c->watch->helped_ms < c->o.lease_ms / 4)
 			return;
 		fail(&why, FAIL_NOINPUT, "no worker has data left: %llu steps "
-		     "were done, %llu were not (ps-work --repeat reads "
-		     "again)", (unsigned long long)report_steps(c),
-		     (unsigned long long)queue_waiting(c->queue));
+		     "were done, %llu were not%s",
+		     (unsigned long long)report_steps(c),
+		     (unsigned long long)queue_waiting(c->queue),
+		     reads_all(c) ? " (ps-work --repeat reads again)" : "");
 		report_error(c, NULL, "train", WIRE_NONE, NULL, why.text);
 		if (rerun_idle(c))
 			ending_wind_up(c, &why);

@@ -709,7 +709,7 @@ static const struct keyword keywords[] = {
 	{ "variable", 0, 3, 3, "variable NAME SHAPE", define_variable,
 	  NULL },
 	{ "loss", 1, 3, 3, "loss NAME LAYER", define_loss, NULL },
-	{ "step", 1, 3, SIZE_MAX, "step NAME INPUT...", define_step, NULL },
+	{ "step", 1, 2, SIZE_MAX, "step NAME [INPUT...]", define_step, NULL },
 	{ "metric", 2, 2, 3, "metric NAME [LAYER]", define_metric, NULL },
 	{ "optimizer", 2, 2, 2, "optimizer NAME", NULL, define_optimizer },
 	{ "mode", 2, 2, 2, "mode async for=PATTERN", NULL, define_mode },

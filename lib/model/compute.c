@@ -77,7 +77,7 @@ struct compute {
 	struct step_program **program;	/* of each step line; the one at */
 	size_t line;			/* hand has the loss, if there is one */
 	float **value_at, **gradient_at;	/* of each variable, for it */
-	uint64_t step;
+	uint64_t step, wants;
 	const char *args;
 	uint64_t counted;		/* examples, of the last pass */
 };
@@ -619,12 +619,14 @@ run_program(struct compute *c, enum step_op op, uint64_t seed)
 	const struct step_batch b = {
 		.batch = c->batch, .pass = c->pass, .label = c->label,
 		.value = c->value_at, .gradient = c->gradient_at,
-		.step = c->step, .seed = seed, .args = c->args
+		.step = c->step, .seed = seed, .wants = c->wants,
+		.args = c->args
 	};
 
 	struct step_program *program = program_of(c);
 
-	if (!program || c->failure.kind || c->examples == 0)
+	if (!program || c->failure.kind ||
+	    (c->examples == 0 && model_reads(c->model, c->line)))
 		return;
 	for (size_t v = 0; v < c->model->variables; v++) {
 		c->value_at[v] = c->weights[v].value;
@@ -696,10 +698,19 @@ compute_examples(const struct compute *c)
 }
 
 void
-compute_step(struct compute *c, uint64_t step, const char *args)
+compute_step(struct compute *c, uint64_t step, uint64_t examples,
+	     const char *args)
 {
 	c->step = step;
+	c->wants = examples;
 	c->args = args;
+}
+
+bool
+compute_ended(const struct compute *c)
+{
+	return !c->failure.kind && program_of(c) &&
+		step_program_ended(program_of(c));
 }
 
 struct text
@@ -920,6 +931,16 @@ backward(struct compute *c)
 	}
 }
 
+/* Of data of its program's own: no layer leads to it. */
+static void
+train_alone(struct compute *c, uint64_t seed, struct metric_state *state)
+{
+	c->first = c->examples = 0;
+	run_program(c, STEP_TRAIN, seed);
+	if (state && !c->failure.kind)
+		compute_metrics(c, state);
+}
+
 /* Examples of each block, all about as many. */
 static size_t
 block_size(const struct compute *c)
@@ -940,6 +961,8 @@ compute_train(struct compute *c, uint64_t seed, struct metric_state *state)
 	for (size_t v = 0; v < m->variables; v++)
 		memset(c->weights[v].gradient->at, 0, c->weights[v].rows *
 		       c->weights[v].width * sizeof(float));
+	if (!model_reads(m, c->line))
+		train_alone(c, seed, state);
 	for (size_t first = 0; first < all; first += c->examples) {
 		take_block(c, first, all - first < most ? all - first : most);
 		forward(c, seed);

@@ -94,10 +94,15 @@ void compute_forward(struct compute *);
 void compute_predict(struct compute *);
 
 /*
- * For a model whose steps are a program's: the number of the step to come and
- * its arguments, which are JSON of an object or NULL, and borrowed.
+ * For a model whose steps are a program's: the number of the step to come, the
+ * examples that are asked for if it has data of its own, and its arguments,
+ * which are JSON of an object or NULL, and borrowed.
  */
-void compute_step(struct compute *, uint64_t step, const char *args);
+void compute_step(struct compute *, uint64_t step, uint64_t examples,
+		  const char *args);
+
+/* Of the last pass: its program's own data have ended, and it is no step. */
+bool compute_ended(const struct compute *);
 
 /* What the program gave back of the last pass, as JSON in a line, good until
    the next one; empty: nothing. */

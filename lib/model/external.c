@@ -20,5 +20,5 @@ external_answer_begin(struct external_answer *a, uint64_t examples)
 	a->has_loss = false;
 	a->examples = examples;
 	a->metrics = 0;
-	a->shares = false;
+	a->shares = a->ended = false;
 }

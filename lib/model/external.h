@@ -48,6 +48,8 @@ struct external_answer {
 	size_t metrics;
 	struct text result;	/* JSON, in a line; empty: none */
 	bool shares;		/* it uses memory that is offered to it */
+	bool ended;		/* it has no more data of its own, and nothing
+				   is filled */
 };
 
 /* Empty, but for its room; of so many examples unless it says. */
@@ -59,6 +61,8 @@ struct external_call {
 	const char *args;	/* of a step: JSON of an object */
 	bool training;		/* of a layer: a backward call follows */
 	uint64_t step, seed;
+	uint64_t batch;		/* examples that are asked for, if it has data
+				   of its own; else 0 */
 	const struct external_array *sent, *wanted;	/* to be filled */
 	size_t sents, wanteds;
 	struct external_answer *answer;	/* to be filled; NULL: of a layer */

@@ -234,11 +234,29 @@ model_find_step(const struct model *m, const char *name, size_t *i)
 	return false;
 }
 
+bool
+model_reads(const struct model *m, size_t line)
+{
+	return m->steps == 0 || m->step[line].ins > 0;
+}
+
+bool
+model_scored(const struct model *m, size_t *line)
+{
+	for (*line = 0; *line < m->steps; ++*line)
+		if (model_reads(m, *line))
+			return true;
+	return m->steps == 0;
+}
+
 size_t
 model_outputs(const struct model *m)
 {
+	size_t line;
+
 	if (m->prediction)
 		return node_size(m->prediction);
-	return m->steps > 0 && m->step->predicts ?
-		shape_size(m->step->prediction) : 0;
+	return m->steps > 0 && model_scored(m, &line) &&
+		m->step[line].predicts ?
+		shape_size(m->step[line].prediction) : 0;
 }

@@ -84,11 +84,16 @@ const char *model_external(const struct model *, size_t i, const char **where);
 
 /*
  * Step line i, of those whose steps a program computes, and where it stands;
- * NULL behind the last.  The first one evaluates and predicts.
+ * NULL behind the last.
  */
 const char *model_step(const struct model *, size_t i, const char **where);
 /* That of a name; of NULL the first one; false: there is none. */
 bool model_find_step(const struct model *, const char *name, size_t *i);
+/* Does this line take examples that are read for it, as a model with a loss
+   does?  If not, its program has data of its own. */
+bool model_reads(const struct model *, size_t line);
+/* The first line that does: it evaluates and predicts; false: there is none. */
+bool model_scored(const struct model *, size_t *line);
 
 /* Numbers in one prediction: 1, or the classes; 0: none is made. */
 size_t model_outputs(const struct model *);

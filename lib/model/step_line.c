@@ -123,6 +123,10 @@ take_prediction(struct step_line *s, struct settings *of, struct fail *f)
 
 	if (!text)
 		return 0;
+	if (s->ins == 0)
+		return fail(f, FAIL_CONFIG, "%s: %s: predicts=%s is of "
+			    "examples, and it takes no input", s->where,
+			    s->name, text);
 	s->predicts = parse_shape(text, &s->prediction) &&
 		s->prediction.rank > 0 && shape_sound(&s->prediction) &&
 		shape_size(s->prediction) <= NODE_FLOATS;

@@ -291,6 +291,28 @@ find_metric(const struct model *m, const char *name, size_t *at)
 	return NULL;
 }
 
+/* Of a line that is sent none they are the program's to count. */
+static int
+check_examples(const struct step_program *p, uint64_t sent, struct fail *f)
+{
+	const unsigned long long said = p->answer.examples;
+	const bool own = p->line->ins == 0;
+
+	if (p->answer.ended && !own)
+		return fail(f, FAIL_DATA, "\"end\":true is for a step line "
+			    "without inputs");
+	if (p->answer.ended && said > 0)
+		return fail(f, FAIL_DATA, "\"examples\":%llu with "
+			    "\"end\":true, which is of none", said);
+	if (own && said == 0 && !p->answer.ended)
+		return fail(f, FAIL_DATA, "the answer does not say how many "
+			    "\"examples\" it took, or \"end\":true");
+	if (!own && (said == 0 || said > sent))
+		return fail(f, FAIL_DATA, "\"examples\":%llu, where %llu were "
+			    "sent", said, (unsigned long long)sent);
+	return 0;
+}
+
 static int
 check_answer(const struct step_program *p, enum step_op op,
 	     uint64_t examples, struct fail *f)
@@ -300,12 +322,10 @@ check_answer(const struct step_program *p, enum step_op op,
 
 	if (op == STEP_PREDICT)
 		return 0;
-	if (!a->has_loss)
+	if (!a->has_loss && !a->ended)
 		return fail(f, FAIL_DATA, "the answer has no \"loss\"");
-	if (a->examples == 0 || a->examples > examples)
-		return fail(f, FAIL_DATA, "\"examples\":%llu, where %llu were "
-			    "sent", (unsigned long long)a->examples,
-			    (unsigned long long)examples);
+	if (check_examples(p, examples, f) < 0)
+		return -1;
 	for (size_t i = 0; i < a->metrics; i++)
 		if (!find_metric(p->model, a->metric[i].name, &at))
 			return fail(f, FAIL_DATA, "\"metrics\": the model has "
@@ -339,7 +359,8 @@ step_program_run(struct step_program *p, enum step_op op,
 	struct external_call c = {
 		.op = ops[op], .name = s->name, .training = op == STEP_TRAIN,
 		.args = b->args ? b->args : "{}",
-		.step = b->step, .sent = p->sent, .wanted = p->wanted,
+		.step = b->step, .batch = s->ins == 0 ? b->wants : 0,
+		.sent = p->sent, .wanted = p->wanted,
 		.seed = rng_at(b->seed, p->stream, 0) >> (64 - SEED_BITS),
 		.answer = &p->answer
 	};
@@ -354,7 +375,7 @@ step_program_run(struct step_program *p, enum step_op op,
 	if (p->externals->call(p->externals->own, &c, f) < 0 ||
 	    check_answer(p, op, b->batch->examples, f) < 0)
 		return fail_at(f, "%s: %s", s->where, s->name);
-	if (op == STEP_TRAIN)
+	if (op == STEP_TRAIN && !p->answer.ended)
 		weigh_buffers(p, b);
 	return 0;
 }
@@ -369,6 +390,12 @@ uint64_t
 step_program_examples(const struct step_program *p)
 {
 	return p->answer.examples;
+}
+
+bool
+step_program_ended(const struct step_program *p)
+{
+	return p->answer.ended;
 }
 
 void

@@ -16,7 +16,7 @@ void step_program_free(struct step_program *);
 
 enum step_op { STEP_TRAIN, STEP_EVALUATE, STEP_PREDICT };
 
-/* A batch at hand, of one example at least. */
+/* A batch at hand, of one example at least if the line is sent any. */
 struct step_batch {
 	const struct batch *batch;
 	const struct pass *pass;	/* of each node, computed */
@@ -25,6 +25,8 @@ struct step_batch {
 	float *const *gradient;		/* and where the sums over examples
 					   go; NULL but for STEP_TRAIN */
 	uint64_t step, seed;
+	uint64_t wants;			/* examples of a line that is sent
+					   none */
 	const char *args;		/* JSON of an object; NULL: {} */
 };
 
@@ -36,6 +38,8 @@ int step_program_run(struct step_program *, enum step_op,
 /* Of the last run: the loss, summed over so many examples. */
 double step_program_loss(const struct step_program *);
 uint64_t step_program_examples(const struct step_program *);
+/* ... it had no more data of its own, and says nothing else. */
+bool step_program_ended(const struct step_program *);
 void step_program_metrics(const struct step_program *, struct metric_state *);
 /* ... what it gave back, as JSON in a line, good until the next run; empty:
    nothing. */

@@ -163,6 +163,14 @@ read_result(struct external_answer *to, const char *line, const json_t *value,
 }
 
 static int
+read_flag(bool *to, const char *key, const json_t *value, struct fail *f)
+{
+	*to = json_is_true(value);
+	return json_is_boolean(value) ? 0 :
+		unfit(f, key, value, "is not true or false");
+}
+
+static int
 read_member(struct external_answer *to, const char *line, const char *key,
 	    json_t *value, struct fail *f)
 {
@@ -174,13 +182,12 @@ read_member(struct external_answer *to, const char *line, const char *key,
 		return read_metrics(to, value, f);
 	if (strcmp(key, "result") == 0)
 		return read_result(to, line, value, f);
-	if (strcmp(key, "shm") == 0) {
-		to->shares = json_is_true(value);
-		return json_is_boolean(value) ? 0 :
-			unfit(f, key, value, "is not true or false");
-	}
+	if (strcmp(key, "shm") == 0)
+		return read_flag(&to->shares, key, value, f);
+	if (strcmp(key, "end") == 0)
+		return read_flag(&to->ended, key, value, f);
 	return unfit(f, key, value, "means nothing in an answer, which has "
-		     "loss, examples, metrics, result and shm");
+		     "loss, examples, metrics, result, end and shm");
 }
 
 static enum answer
@@ -193,7 +200,7 @@ read_step(const char *line, json_t *answer, struct external_answer *to,
 	json_object_foreach(answer, key, value)
 		if (read_member(to, line, key, value, f) < 0)
 			return ANSWER_UNFIT;
-	return ANSWER_GOOD;
+	return to->ended ? ANSWER_ENDED : ANSWER_GOOD;
 }
 
 enum answer

@@ -14,6 +14,7 @@
 
 enum answer {
 	ANSWER_GOOD,		/* the arrays follow */
+	ANSWER_ENDED,		/* nothing does: it has no more data */
 	ANSWER_UNFIT,		/* they do, but FAIL_DATA: it cannot be */
 	ANSWER_REFUSED,		/* FAIL_DATA: nothing follows */
 	ANSWER_NONE		/* no answer begins so */

@@ -498,9 +498,13 @@ cut_inputs(struct coord_settings *s, struct model *model, struct fail *f)
 		.replicas = s->o.replicas * s->o.batches
 	};
 	struct splits splits;
+	size_t line;
 
 	if (s->inputs == 0)
 		return 0;
+	if (!model_scored(model, &line))
+		return fail(f, FAIL_CONFIG, "-d: no step line of the model "
+			    "takes an input");
 	if (splits_cut(&splits, s->input, s->inputs, &s->o.format,
 		       model_label(model) != NULL,
 		       s->split ? s->split : SPLIT_BYTES, f) < 0 ||
@@ -529,6 +533,24 @@ check_batches(const struct coord_options *o, const struct model *model,
 	return 0;
 }
 
+/* Another attempt would read other records, and a round have two of a slot. */
+static int
+check_own_data(const struct coord_options *o, const struct model *model,
+	       struct fail *f)
+{
+	const char *name, *where;
+
+	for (size_t i = 0; o->mode == MODE_SYNC &&
+	     (name = model_step(model, i, &where)); i++)
+		if (!model_reads(model, i))
+			return fail(f, FAIL_CONFIG, "--mode=sync: %s: %s takes "
+				    "no input: a program with data of its own "
+				    "computes other records when a step is "
+				    "run again; say async or ssp:N", where,
+				    name);
+	return 0;
+}
+
 /* Does each pattern have something to cut, or to place? */
 static int
 check_patterns(const struct coord_options *o, const struct model *model,
@@ -549,6 +571,7 @@ coord_settings_check(struct coord_settings *s, struct model *model,
 		     struct fail *f)
 {
 	if (check_batches(&s->o, model, f) < 0 ||
+	    check_own_data(&s->o, model, f) < 0 ||
 	    cut_inputs(s, model, f) < 0 ||
 	    endpoint_check(s->bind, ENDPOINT_BIND, f) < 0 ||
 	    check_patterns(&s->o, model, f) < 0 ||

@@ -345,6 +345,8 @@ write_head(struct child *to, const struct external_call *c)
 		text_add(t, ",\"step\":%llu", (unsigned long long)c->step);
 	if (!step || c->training)
 		text_add(t, ",\"seed\":%llu", (unsigned long long)c->seed);
+	if (c->batch > 0)
+		text_add(t, ",\"batch\":%llu", (unsigned long long)c->batch);
 	if (step) {
 		text_add(t, ",\"args\":");
 		text_add_bytes(t, c->args, strlen(c->args));
@@ -365,7 +367,7 @@ struct dialogue {
 				   bytes of it */
 	bool deaf;		/* it takes no more */
 	bool said;		/* the line is there; then the arrays come: */
-	enum answer answer;	/* or, of ANSWER_REFUSED, nothing does */
+	enum answer answer;	/* or nothing does */
 	size_t array, got;	/* this one, and bytes of it */
 };
 
@@ -394,7 +396,8 @@ is_sent(const struct dialogue *d)
 static bool
 is_answered(const struct dialogue *d)
 {
-	return d->said && (d->answer == ANSWER_REFUSED || d->child->wanted ||
+	return d->said && (d->answer == ANSWER_REFUSED ||
+			   d->answer == ANSWER_ENDED || d->child->wanted ||
 			   d->array == d->call->wanteds);
 }
 
@@ -576,7 +579,7 @@ converse(struct external_processes *p, struct dialogue *d, struct fail *f)
 		if (heard != 0)
 			return heard < 0 ? -1 : say_end(to, f);
 	}
-	return d->answer == ANSWER_GOOD ? 0 : -1;
+	return d->answer == ANSWER_GOOD || d->answer == ANSWER_ENDED ? 0 : -1;
 }
 
 /*
@@ -600,7 +603,7 @@ place_arrays(struct child *to, const struct external_call *c)
 static void
 take_from_memory(struct child *to, const struct external_call *c)
 {
-	if (to->wanted)
+	if (to->wanted && !(c->answer && c->answer->ended))
 		shared_arrays_receive(to->memory, c);
 	if (c->answer && c->answer->shares && to->memory)
 		to->shares = true;

@@ -82,6 +82,21 @@ begin_blocks(struct feed *feed)
 				  feed->o.reader.cache, feed->wants + 1);
 }
 
+/* Files that no step reads were named for another model. */
+static void
+check_used(struct feed *feed)
+{
+	const struct model *model = worker_model(feed->worker);
+	struct fail why;
+	size_t line;
+
+	if (feed->o.count == 0 || model_scored(model, &line))
+		return;
+	fail(&why, FAIL_USAGE, "ps-work has inputs, and no step line of the "
+	     "model takes any: their program has data of its own");
+	worker_unfit(feed->worker, &why);
+}
+
 /* The model is known: the inputs can be read. */
 static void
 begin_data(struct feed *feed)
@@ -99,6 +114,7 @@ begin_data(struct feed *feed)
 	batch_begin(&feed->batch, input, inputs, model_label(model));
 	batch_begin(&feed->eval_batch, input, inputs, model_label(model));
 	feed->begun = true;
+	check_used(feed);
 	if (how && feed->o.count > 0)
 		fail(&feed->why, FAIL_USAGE, "ps-work has inputs, and ps-coord "
 		     "data for all workers (-d): name them in one place");

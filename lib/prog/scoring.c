@@ -23,7 +23,11 @@ begin_scoring(struct scoring *g, const struct model *model,
 	const struct eval_settings *s = g->s;
 	size_t inputs;
 	const struct input *input = model_inputs(model, &inputs);
+	size_t line;
 
+	if (!model_scored(model, &line))
+		return fail(f, FAIL_CONFIG, "no step line of the model takes "
+			    "an input: there is nothing to score");
 	if (stop_condition_holds(&s->until, e, f) < 0)
 		return -1;
 	g->data = prefetch_open(model, s->inputs, s->count, &s->reader, f);

@@ -338,8 +338,8 @@ leases_find(const struct leases *ls, uint64_t id)
 	return NULL;
 }
 
-uint64_t
-leases_batch(const struct leases *ls, uint64_t behind)
+const struct lease *
+leases_behind(const struct leases *ls, uint64_t behind)
 {
 	for (size_t i = 0; i < ls->count; i++) {
 		const struct held *h = held_at(ls, i);
@@ -348,10 +348,10 @@ leases_batch(const struct leases *ls, uint64_t behind)
 		if (h->cancelled)
 			continue;
 		if (left > behind)
-			return h->lease.batch;
+			return &h->lease;
 		behind -= left;
 	}
-	return ls->more ? ls->more_batch : 0;
+	return NULL;
 }
 
 bool

@@ -62,11 +62,8 @@ bool lease_has_more(const struct lease *);
 bool lease_has_begun(const struct lease *, uint64_t step);
 bool lease_is_cancelled(const struct lease *);
 
-/*
- * Examples of the step that is so many behind the next one, as leased or as
- * announced; 0: there is none.
- */
-uint64_t leases_batch(const struct leases *, uint64_t behind);
+/* The lease of the step that is so many behind the next one; NULL: none. */
+const struct lease *leases_behind(const struct leases *, uint64_t behind);
 /* More steps are announced, like those of the last lease: true; of which
    batch and pass. */
 bool leases_announced(const struct leases *, uint64_t *batch, uint64_t *pass);

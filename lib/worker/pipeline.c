@@ -20,6 +20,8 @@
  *					or it was for another step line)
  *	BEGUN --next_exchange()--> PULLED	(it cannot be pulled for)
  *	BEGUN, PULLED, COMPUTED --drop_cancelled()--> NONE
+ *	COMPUTED --end_own_data()--> NONE	(its program had no more)
+ *	any of no lease --drop_prefetched()--> NONE	(nor has it for these)
  *	PULLED --unload()--> NONE	(its batch is read again)
  */
 enum stage { STAGE_NONE, STAGE_BEGUN, STAGE_PULLING, STAGE_PULLED,
@@ -31,13 +33,15 @@ struct inflight {
 	enum stage stage;
 	const struct lease *lease;	/* NULL: it is prefetched */
 	uint64_t sequence;	/* the lowest was begun first; none: 0 */
-	uint64_t asked;		/* examples; there may be fewer */
+	uint64_t asked;		/* examples; there may be fewer; 0: its program
+				   has data of its own */
 	uint64_t pass;		/* for leases of this pass its pull is good */
 	uint64_t *version;	/* of each part, as it was pulled */
 	uint64_t step, began_us;
 	struct metric_state state[RESULT_METRICS];
 	struct result result;
 	struct fail why;	/* it cannot be computed, if it has a kind */
+	bool ended;		/* its program had no more data for it */
 };
 
 struct pipeline {
@@ -49,6 +53,9 @@ struct pipeline {
 	uint64_t begun, steps, examples;
 	size_t line;			/* the last lease's, of the model's
 					   step lines */
+	uint64_t taken;			/* examples that a program had of its
+					   own, and these have */
+	bool ended;			/* come to their end */
 };
 
 struct pipeline *
@@ -191,6 +198,47 @@ pipeline_count(const struct pipeline *p, uint64_t *steps, uint64_t *examples)
 	*examples = p->examples;
 }
 
+/* ---- their step lines ---- */
+
+/* The name of a step line that the lease is for; NULL: the first one. */
+static const char *
+line_name(const struct lease *l)
+{
+	return l->step.size > 0 ? l->step.data : NULL;
+}
+
+/* What is prefetched is taken for one of the line that the last lease was of;
+   a lease of a line that the model has not is an error in its turn. */
+static size_t
+line_of(const struct pipeline *p, const struct lease *l)
+{
+	size_t line;
+
+	if (!l)
+		return p->line;
+	return model_find_step(p->o.model, line_name(l), &line) ? line : 0;
+}
+
+static size_t
+find_line(struct pipeline *p, const struct lease *l)
+{
+	return p->line = line_of(p, l);
+}
+
+/* Examples that are to be read for a step of the lease, or (NULL) as it was
+   announced; 0: none. */
+static uint64_t
+batch_of(const struct pipeline *p, const struct lease *l)
+{
+	uint64_t batch, pass;
+
+	if (!model_reads(p->o.model, line_of(p, l)))
+		return 0;
+	if (l)
+		return l->batch;
+	return leases_announced(p->o.leases, &batch, &pass) ? batch : 0;
+}
+
 /* ---- their batches ---- */
 
 uint64_t
@@ -198,11 +246,11 @@ pipeline_want(const struct pipeline *p)
 {
 	const size_t before = prefetched(p).count;
 	uint64_t step;
-	const struct lease *l = leases_next(p->o.leases, &step);
 
 	if (!batches_want(p->o.batches))
 		return 0;
-	return l && before == 0 ? l->batch : leases_batch(p->o.leases, before);
+	return batch_of(p, before == 0 ? leases_next(p->o.leases, &step) :
+			leases_behind(p->o.leases, before));
 }
 
 void
@@ -215,7 +263,8 @@ pipeline_put(struct pipeline *p, struct batch *batch)
 		    l ? l->id : BATCHES_NO_LEASE);
 }
 
-/* What was read for a prefetched step is for one of another size. */
+/* What was read for a prefetched step is for one of another size, or nothing
+   was. */
 static bool
 is_misread(const struct pipeline *p)
 {
@@ -223,19 +272,23 @@ is_misread(const struct pipeline *p)
 	uint64_t step;
 	const struct lease *l = leases_next(p->o.leases, &step);
 
-	return s && l && l->batch != s->asked;
+	return s && l && batch_of(p, l) != s->asked;
 }
 
-/* What was read last goes back first, but not while values come for it. */
-static void
+/* What was read last goes back first, but not while values come for it.  true:
+   nothing was, and the one before it may go. */
+static bool
 unload(struct pipeline *p)
 {
 	struct inflight *s = prefetched(p).last;
+	const bool empty = s->asked == 0;
 
 	if (s->stage == STAGE_PULLING)
-		return;
-	batches_return(p->o.batches, &s->batch);
+		return false;
+	if (!empty)
+		batches_return(p->o.batches, &s->batch);
 	clear(s);
+	return empty;
 }
 
 bool
@@ -243,8 +296,8 @@ pipeline_put_back(struct pipeline *p, struct batch *batch)
 {
 	if (!batches_put_back(p->o.batches, batch))
 		return false;
-	if (is_misread(p))
-		unload(p);
+	while (is_misread(p) && unload(p))
+		;
 	return true;
 }
 
@@ -257,26 +310,6 @@ reads_its_own(const struct pipeline *p, const struct lease *l)
 	return l->replicas > 0 || p->o.leased_data;
 }
 
-/* The name of a step line that the lease is for; NULL: the first one. */
-static const char *
-line_name(const struct lease *l)
-{
-	return l->step.size > 0 ? l->step.data : NULL;
-}
-
-/* What is prefetched is taken for one of the line that the last lease was of;
-   a lease of a line that the model has not is an error in its turn. */
-static size_t
-find_line(struct pipeline *p, const struct lease *l)
-{
-	size_t line;
-
-	if (l)
-		p->line = model_find_step(p->o.model, line_name(l), &line) ?
-			line : 0;
-	return p->line;
-}
-
 static void
 begin_line(struct inflight *s, size_t line)
 {
@@ -285,20 +318,33 @@ begin_line(struct inflight *s, size_t line)
 	compute_begin(s->compute, &s->batch);
 }
 
+/* The examples that it asks for, if it does. */
+static bool
+take_batch(struct pipeline *p, struct inflight *s, const struct lease *l)
+{
+	uint64_t lease;
+
+	s->asked = batch_of(p, l);
+	if (s->asked == 0) {
+		batch_reset(&s->batch);
+		return true;
+	}
+	if (l && reads_its_own(p, l) &&
+	    (!batches_have(p->o.batches, &lease) || lease != l->id))
+		return false;
+	return batches_take(p->o.batches, &s->batch, s->asked) == BATCH_TAKEN;
+}
+
 /* Give the batch that was read to the next step of a lease, or prefetch. */
 static struct inflight *
 begin(struct pipeline *p, const struct lease *l, uint64_t now_us)
 {
 	struct inflight *s = at_stage(p, STAGE_NONE);
-	uint64_t batch, pass, lease;
+	uint64_t batch, pass;
 
-	if (!s || (!leases_announced(p->o.leases, &batch, &pass) && !l))
-		return NULL;
-	if (l && reads_its_own(p, l) &&
-	    (!batches_have(p->o.batches, &lease) || lease != l->id))
-		return NULL;
-	s->asked = l ? l->batch : batch;
-	if (batches_take(p->o.batches, &s->batch, s->asked) != BATCH_TAKEN)
+	if (!s || p->ended ||
+	    (!leases_announced(p->o.leases, &batch, &pass) && !l) ||
+	    !take_batch(p, s, l))
 		return NULL;
 	s->stage = STAGE_BEGUN;
 	s->sequence = ++p->begun;
@@ -325,6 +371,29 @@ drop_cancelled(struct pipeline *p)
 		clear(s);
 		leases_dropped(p->o.leases, l);
 	}
+}
+
+/* A program has no more data of its own: no step begins any more. */
+static void
+drop_prefetched(struct pipeline *p)
+{
+	for (size_t i = 0; i < IN_FLIGHT && p->ended; i++)
+		if (!p->step[i].lease && p->step[i].stage != STAGE_PULLING)
+			clear(&p->step[i]);
+}
+
+/* It has found that out at this step, which others may do. */
+static void
+end_own_data(struct pipeline *p, struct inflight *s)
+{
+	const struct lease *l = s->lease;
+
+	p->ended = true;
+	clear(s);
+	leases_dropped(p->o.leases, l);
+	batches_drop(p->o.batches);
+	batches_end(p->o.batches, p->taken, NULL);
+	drop_prefetched(p);
 }
 
 /* The lease that the batch was read for, if there is more to be begun of it. */
@@ -404,10 +473,11 @@ adopt(struct pipeline *p, uint64_t now_us)
 		if (s->stage == STAGE_PULLING)
 			return;
 		if (is_misread(p)) {
-			if (batches_have(p->o.batches, &id))
+			if (prefetched(p).last->asked > 0 &&
+			    batches_have(p->o.batches, &id))
 				batches_reject(p->o.batches);
-			else
-				unload(p);
+			else if (unload(p))
+				continue;
 			return;
 		}
 		s->lease = l;
@@ -531,6 +601,7 @@ take_answers(struct pipeline *p, uint64_t now_us)
 		finish(p, pushed, now_us);
 	if (pulled)
 		pulled->stage = STAGE_PULLED;
+	drop_prefetched(p);
 	return pushed || pulled;
 }
 
@@ -540,6 +611,10 @@ next_push(struct pipeline *p)
 {
 	struct inflight *s = at_stage(p, STAGE_COMPUTED);
 
+	if (s && s->ended) {
+		end_own_data(p, s);
+		return NULL;
+	}
 	if (!s || !s->why.kind)
 		return s;
 	leases_failed(p->o.leases, s->lease, s->step, &s->why);
@@ -643,8 +718,8 @@ train_batches(struct pipeline *p, struct inflight *s)
 static int
 train_batch(struct pipeline *p, struct inflight *s)
 {
-	compute_step(s->compute, s->step, s->lease->args.size > 0 ?
-		     s->lease->args.data : NULL);
+	compute_step(s->compute, s->step, s->lease->batch,
+		     s->lease->args.size > 0 ? s->lease->args.data : NULL);
 	compute_train(s->compute, p->o.plan->seed ^ (s->step + 1) ^
 		      s->lease->replica << 40, s->state);
 	if (compute_check(s->compute, &s->why) < 0)
@@ -672,6 +747,8 @@ train(struct pipeline *p, struct inflight *s, struct fail *f)
 	r->json = (struct frame){ json.data, json.size, NULL };
 	result_metrics(r, p->metric, p->metrics, s->state);
 	noes_add_batch(&r->noes, &s->batch);
+	s->ended = compute_ended(s->compute);
+	p->taken += s->asked == 0 ? r->examples : 0;
 	if (status == 0) {
 		check_clipped(p, s);
 	} else if (s->why.kind != FAIL_DATA) {
@@ -712,7 +789,8 @@ pipeline_compute(struct pipeline *p, struct fail *f)
 		s->why = *p->o.unfit;
 	if (!s->why.kind)
 		check_line(p, s);
-	if (!s->why.kind && train(p, s, f) < 0)
+	s->ended = p->ended && s->asked == 0;	/* it is asked once */
+	if (!s->why.kind && !s->ended && train(p, s, f) < 0)
 		return -1;
 	if (s->why.kind)
 		fail_at(&s->why, "step %llu", (unsigned long long)s->step);

@@ -637,6 +637,13 @@ worker_bad_data(struct worker *w, const struct fail *why)
 	end_data(w);
 }
 
+void
+worker_unfit(struct worker *w, const struct fail *why)
+{
+	if (!w->unfit.kind)
+		w->unfit = *why;
+}
+
 /* ---- data of the coordinator's ---- */
 
 const struct record_range_format *

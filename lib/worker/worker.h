@@ -134,6 +134,8 @@ const struct frame *worker_index(const struct worker *, uint64_t *number);
 void worker_indexed(struct worker *, const struct record_range_tally *);
 void worker_index_failed(struct worker *, const struct fail *why);
 void worker_bad_data(struct worker *, const struct fail *why);
+/* No step can be computed here, because of that. */
+void worker_unfit(struct worker *, const struct fail *why);
 
 /*
  * An evaluation to do: read those files and give every batch of this shard

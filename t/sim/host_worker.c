@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "data/block.h"
 #include "data/record_range.h"
+#include "model/external.h"
 #include "worker/worker.h"
 
 #include <math.h>
@@ -23,6 +24,7 @@ struct host_worker {
 	bool data_over, broken;	/* broken: nothing more can be read */
 	uint64_t put_back;	/* examples, which still can */
 	struct fail why;
+	struct externals externals;	/* the program's, but for its end */
 };
 
 #define BAD	INFINITY	/* the label of what cannot be trained */
@@ -39,9 +41,29 @@ add_layers(const struct scenario *s, char *text, size_t size)
 				    " visits" : "");
 }
 
+/* Of a program with data of its own: the weights of a step, in pairs. */
+static void
+own_model_text(char *text, size_t size)
+{
+	size_t n = (size_t)snprintf(text, size, "input x float[3]\n"
+				    "label y binary\n");
+
+	for (int k = 0; k < LOSS_OF_A_STEP / 2; k++)
+		n += (size_t)snprintf(text + n, size - n,
+				      "variable A%d [2] initializer=zeros\n",
+				      k);
+	snprintf(text + n, size - n, "step sum\nstep score x y reads=A*\n"
+		 "optimizer sgd learning_rate=1\n");
+}
+
 void
 host_model_text(const struct scenario *s, char *text, size_t size)
 {
+	if (s->own) {
+		own_model_text(text, size);
+		return;
+	}
+
 	size_t n = (size_t)snprintf(text, size,
 		"input i id[%d] rows=%d\ninput x float[3]\n"
 		"label y binary\n"
@@ -105,7 +127,7 @@ add_record(struct batch *b, const struct model *model, uint64_t number,
 	struct feature *r = input_of(b, model, "r");
 	const uint64_t e = b->examples++;
 
-	for (size_t k = 0; k < MODEL_ROWS; k++)
+	for (size_t k = 0; i && k < MODEL_ROWS; k++)
 		feature_add_id(i, e * MODEL_ROWS + k, k);
 	for (size_t k = 0; k < 3; k++)
 		feature_add_value(x, e * 3 + k, 1);
@@ -316,21 +338,46 @@ feed(struct host_worker *h, uint64_t now)
 	feed_evaluation(h, now);
 }
 
+/* ---- a program's data of its own ---- */
+
+static int
+begin_program(void *host, const struct model *m, struct fail *f)
+{
+	const struct host_worker *h = host;
+
+	return externals_begin(h->site->externals, m, f);
+}
+
+static int
+call_program(void *host, const struct external_call *c, struct fail *f)
+{
+	const struct externals *e;
+	struct host_worker *h = host;
+
+	if (c->batch > 0 && can_read(h, c->batch) == 0) {
+		c->answer->ended = true;
+		return 0;
+	}
+	e = h->site->externals;
+	return e->call(e->own, c, f);
+}
+
 /* ---- the program ---- */
 
 struct host_worker *
 host_worker_new(const struct site *site, struct outbox *outbox, size_t index,
 		uint64_t life, uint64_t now)
 {
+	struct host_worker *h = mem_alloc(1, sizeof(*h));
 	const struct worker_options o = {
 		.coordinator = "node:0",
 		.timeout_ms = site->scenario->o.timeout_ms, .life = life,
 		.index = WIRE_NONE, .assigned = site->scenario->sampler,
 		.prefetch = site->scenario->prefetch[index],
-		.externals = site->externals
+		.externals = site->externals ? &h->externals : NULL
 	};
-	struct host_worker *h = mem_alloc(1, sizeof(*h));
 
+	h->externals = (struct externals){ h, begin_program, call_program };
 	h->site = site;
 	h->rng.seed = rng_mix(site->scenario->seed + life);
 	h->worker = worker_new(&o, outbox, now, &h->why);

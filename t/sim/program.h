@@ -4,6 +4,9 @@
  * loss of the others' model does, and gives back the arguments that it got.  Of
  * two step lines the first has the variables U and V, the other one V alone:
  * they count the steps of each, and an evaluation half scores that.
+ *
+ * With data of its own (scenario->own) it has no layers but variables alone,
+ * and a second line that scores them.
  */
 #ifndef PS_SIM_PROGRAM_H
 #define PS_SIM_PROGRAM_H

@@ -158,6 +158,16 @@ draw_data(struct scenario *s, struct rng *r)
 	s->file_records = of_a_step * steps;
 }
 
+/* Data of a program's own often end. */
+static void
+draw_end(struct scenario *s)
+{
+	if (!s->own || rng_mix(s->seed ^ 6) % 2 > 0)
+		return;
+	s->flaw = FLAW_READ;
+	s->flaw_in = 10 + rng_mix(s->seed ^ 7) % 100;
+}
+
 static void
 draw_flaw(struct scenario *s, struct rng *r)
 {
@@ -621,6 +631,9 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	s->journal = s->o.checkpoint || chance(r, 2);
 	s->o.suspend = s->journal && !chance(r, 3);
 	draw_mode(s, r);
+	s->own = s->program && !s->sampler && s->o.mode != MODE_SYNC &&
+		rng_mix(seed ^ 5) % 2 > 0;
+	s->lines = s->lines && !s->own;
 	if (s->o.checkpoint && chance(r, 2))
 		s->o.every_steps = between(r, 3, 12);
 	else if (s->o.checkpoint)
@@ -631,6 +644,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	draw_network(s, r);
 	draw_data(s, r);
 	draw_flaw(s, r);
+	draw_end(s);
 	draw_requests(s, r);
 	s->publish_ms = skewed(r, 500);
 	draw_swarm(s, &swarm, r);
@@ -699,6 +713,7 @@ scenario_print(const struct scenario *s, FILE *to)
 		s->o.checkpoint ? ", checkpoints" :
 		s->journal ? ", a journal" : "",
 		s->lines ? ", a program's steps of two lines" :
+		s->own ? ", a program's steps, of data of its own" :
 		s->program ? ", a program's steps" : "",
 		s->sampler ? ", the coordinator's data" : "",
 		s->informed ? ", servers start as what they are now" : "",

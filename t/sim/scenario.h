@@ -116,6 +116,7 @@ struct scenario {
 	bool program;		/* computes the steps: see program.h */
 	bool lines;		/* of two step lines, every second request is
 				   for the other one */
+	bool own;		/* with data of its own: see program.h */
 	bool sampler, shuffle;
 	enum flaw flaw;
 	uint64_t flaw_in;		/* one of so many */

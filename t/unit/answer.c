@@ -51,7 +51,11 @@ static const struct {
 	{ "{\"metrics\":{\"a\":[1,-1]}}", ANSWER_UNFIT,
 	  "\"a\":[1,-1] in \"metrics\" is no [SUM,WEIGHT] of finite numbers" },
 	{ "{\"los\":1}", ANSWER_UNFIT, "\"los\":1 means nothing in an answer, "
-	  "which has loss, examples, metrics, result and shm" },
+	  "which has loss, examples, metrics, result, end and shm" },
+	{ "{\"examples\":0,\"end\":true}", ANSWER_ENDED, NULL },
+	{ "{\"end\":true,\"shm\":true}", ANSWER_ENDED, NULL },
+	{ "{\"loss\":1,\"examples\":3,\"end\":false}", ANSWER_GOOD, NULL },
+	{ "{\"end\":1}", ANSWER_UNFIT, "\"end\":1 is not true or false" },
 };
 
 static enum answer

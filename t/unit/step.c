@@ -13,7 +13,7 @@
 struct answerer {
 	char asked[1024];
 	size_t calls;
-	uint64_t seed;
+	uint64_t seed, batch;
 	double sum;		/* of the numbers that were sent */
 	float gives;		/* all numbers that are wanted */
 	struct external_answer answer;
@@ -57,6 +57,7 @@ answer(void *own, const struct external_call *c, struct fail *f)
 	list(to, room, c->wanted, c->wanteds);
 	a->calls++;
 	a->seed = c->seed;
+	a->batch = c->batch;
 	a->sum = 0;
 	for (size_t i = 0; i < c->sents; i++)
 		a->sum += sum_of(&c->sent[i]);
@@ -148,7 +149,7 @@ test_requests(void)
 
 	open_rig(&r, &a, &e, DATA VARIABLES "e = embedding i dim=2\n"
 		 "step go x e t variables=W,n predicts=[4]\n", 3);
-	compute_step(r.compute, 7, NULL);
+	compute_step(r.compute, 7, 0, NULL);
 	compute_train(r.compute, 9, NULL);
 	named(is(a.asked, "go step 7: x 3x[3] e 3x[2, 2] t 3x[] "
 		 "W 0x[3, 2] n(fixed) 0x[2] -> e 3x[2, 2] W 0x[3, 2] "
@@ -270,6 +271,61 @@ test_lines(void)
 	fixture_end(&r);
 }
 
+/* A program with data of its own counts them, and says when there are none. */
+static void
+test_own_data(void)
+{
+	struct metric_state state[1] = { 0 };
+	struct answerer a;
+	struct externals e;
+	struct model_fixture r;
+	struct rng rng = { .seed = 5 };
+	size_t line;
+	struct fail f = { 0 };
+
+	open_rig(&r, &a, &e, DATA VARIABLES "e = embedding i dim=2\n"
+		 "step own variables=W,n\nstep go x e t reads=W\nmetric f1\n",
+		 0);
+	ok(!model_reads(r.model, 0) && model_reads(r.model, 1));
+	named(model_scored(r.model, &line) && line == 1,
+	      "the first line that takes inputs evaluates");
+	compute_step(r.compute, 7, 32, NULL);
+	compute_train(r.compute, 9, state);
+	named(refused(&r, "model.ps:8: own: the answer does not say how many "
+		      "\"examples\" it took, or \"end\":true"),
+	      "nobody else can count its examples");
+	a.answer.examples = 5;
+	a.answer.metrics = 1;
+	a.answer.metric[0] = (struct external_metric){ "f1", 6, 8 };
+	compute_train(r.compute, 9, state);
+	named(is(a.asked, "own step 7: W 0x[3, 2] n(fixed) 0x[2] -> "
+		 "W 0x[3, 2] n(fixed) 0x[2]") && a.batch == 32,
+	      "it is sent variables alone, and what is asked for");
+	named(compute_check(r.compute, &f) == 0 && !compute_ended(r.compute) &&
+	      compute_examples(r.compute) == 5 &&
+	      fabs(compute_loss(r.compute) - 2.5) < 1e-12 &&
+	      all_are(&r, "W", 2) && all_are(&r, "n", 10) &&
+	      state[0].sum[0] > 0, "its answer is what it says");
+	a.answer.ended = true;
+	compute_train(r.compute, 9, NULL);
+	ok(refused(&r, "model.ps:8: own: \"examples\":5 with \"end\":true, "
+		   "which is of none"));
+	a.answer = (struct external_answer){ .ended = true };
+	compute_train(r.compute, 9, NULL);
+	named(compute_check(r.compute, &f) == 0 && compute_ended(r.compute),
+	      "its data end");
+	compute_choose(r.compute, line);
+	for (size_t i = 0; i < 3; i++)
+		fixture_add_example(&r, &rng);
+	fixture_pull(&r);
+	a.answer = (struct external_answer){ .ended = true };
+	compute_train(r.compute, 9, NULL);
+	ok(refused(&r, "model.ps:9: go: \"end\":true is for a step line "
+		   "without inputs") && a.batch == 0);
+	metric_release(&state[0]);
+	fixture_end(&r);
+}
+
 static void
 test_regularizer(void)
 {
@@ -380,10 +436,10 @@ refuses(const char *lines, const char *why)
 static void
 test_refusals(void)
 {
-	ok(refuses("step\n", "model.ps:10: a line like 'step NAME INPUT... "
+	ok(refuses("step\n", "model.ps:10: a line like 'step NAME [INPUT...] "
 		   "[KEY=VALUE]...' is expected"));
-	ok(refuses("step go\n", "model.ps:10: a line like 'step NAME INPUT... "
-		   "[KEY=VALUE]...' is expected"));
+	ok(refuses("step go predicts=[4]\n", "model.ps:10: go: predicts=[4] "
+		   "is of examples, and it takes no input"));
 	ok(refuses("step x t\n", "model.ps:10: x is already defined at "
 		   "model.ps:1"));
 	ok(refuses("step go y\n", "model.ps:10: go: there is no input, label "
@@ -444,6 +500,7 @@ main(void)
 	test_ids();
 	test_answer();
 	test_lines();
+	test_own_data();
 	test_regularizer();
 	test_views();
 	test_failures();

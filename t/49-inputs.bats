@@ -1,0 +1,230 @@
+# Where the examples of a step come from: a program with data of its own.
+
+load lib.bash
+
+# Numbers that a program has of its own: so many, from the first one on.  It
+# does what its words say before it answers, and writes what it took to a file.
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	[ -x /usr/bin/python3 ] || skip "no /usr/bin/python3"
+	cat >model.ps <<-'END'
+		variable  w [1] initializer=zeros
+		step      mean
+		metric    largest
+		optimizer sgd learning_rate=0.1
+	END
+	cat >own.py <<-'END'
+		import array, json, os, signal, sys
+		first, count = int(sys.argv[1]), int(sys.argv[2])
+		what = (sys.argv[3:] + [""])[0]
+		data = list(range(first, first + count))
+		into, out = sys.stdin.buffer, sys.stdout.buffer
+
+		for number, line in enumerate(iter(into.readline, b"")):
+		    r = json.loads(line)
+		    w = array.array("f", into.read(4))[0]
+		    some, data = data[:r["batch"]], data[r["batch"]:]
+		    g = array.array("f", [sum(2 * (w - x) for x in some)])
+		    head, body = {"examples": 0, "end": True}, b""
+		    if some:
+		        head = {"examples": len(some), "result": some,
+		                "loss": sum((w - x) ** 2 for x in some) /
+		                len(some), "metrics":
+		                {"largest": [max(some) * len(some), len(some)]}}
+		        body = g.tobytes()
+		    exec(what)
+		    with open("took", "a") as to:
+		        to.write("".join("%d\n" % x for x in some))
+		    out.write(json.dumps(head).encode() + b"\n" + body)
+		    out.flush()
+	END
+	own="/usr/bin/python3 own.py"
+}
+
+# took - what programs took, each number once, in a line.
+took() {
+	sort -n took | tr '\n' ' '
+}
+
+@test "a program has data of its own, and says when they have ended" {
+	printf 'train 3\njoin\ntrain 2 batch=6\n' >requests
+	run -0 --separate-stderr ps-local -q -- --step="$own 1 22" -- \
+		ps-coord -m model.ps -B 4 requests
+	assert_equal "$(cut -d, -f2-6 <<<"$output" | head -n 2)" \
+'"step":0,"worker":"worker:0","attempt":1,"examples":4,"loss":7.5
+"step":1,"worker":"worker:0","attempt":1,"examples":4,"loss":37.25'
+	assert_line --partial '"metrics":{"largest":12},"staleness":0'
+	assert_line --partial '"result":[9, 10, 11, 12]}'
+	assert_line --partial '"op":"join","step":3,"steps":3,"examples":12,'
+	assert_line --partial '"result":[13, 14, 15, 16, 17, 18]}'
+	assert_line --partial '"examples":4,"loss":'
+	[ "$(took)" = "$(seq 22 | tr '\n' ' ')" ]
+}
+
+@test "without data a worker's steps are others', and the rest is an error" {
+	printf 'train 100\njoin\n' >requests
+	run -66 --separate-stderr ps-local -w 2 -- \
+		--step="$own 1%i0 \$((10 + %i))" -- \
+		ps-coord -m model.ps -B 4 requests
+	assert_line '{"op":"train","error":"no worker has data left: 6 steps '\
+'were done, 94 were not"}'
+	[ "$(grep -c '"loss"' <<<"$output")" = 6 ]
+	[ "$(grep -o '"step":[0-9]*,"worker"' <<<"$output" | sort -u |
+		wc -l)" = 6 ]
+	[ "$(took)" = "$(seq 100 120 | tr '\n' ' ')" ]
+	[[ $stderr == *"worker:0 has used up its data: 10 records"* ]]
+	[[ $stderr == *"worker:1 has used up its data: 11 records"* ]]
+}
+
+@test "a step that is run again is of other records, and counts once" {
+	printf 'train 8\njoin\n' >requests
+	run -0 --separate-stderr ps-local -w 2 -- --restart=0 \
+		--step="$own %i001 100 '
+if number == 1 and not os.path.exists(\"died\"):
+    os.mkdir(\"died\"), os.kill(os.getpid(), 9)'" -- \
+		ps-coord -m model.ps -B 4 requests
+	assert_line --partial '"op":"join","step":8,"steps":8,"examples":32,'
+	assert_line --partial '"attempt":2,'
+	# The numbers of the worker that died were in no step.
+	[ "$(wc -l <took)" = 32 ]
+	[ "$(sort -u took | wc -l)" = 32 ]
+	# One that is started again begins anew.
+	rm -r took died
+	run -0 --separate-stderr ps-local -- --step="$own 1 100 '
+if number == 3 and not os.path.exists(\"died\"):
+    os.mkdir(\"died\"), os.kill(os.getpid(), 9)'" -- \
+		ps-coord -m model.ps -B 4 requests
+	assert_line --partial '"op":"join","step":8,"steps":8,"examples":32,'
+	[ "$(sort -n took | uniq -c | awk '$1 == 2' | wc -l)" = 12 ]
+}
+
+# two_lines - a model with a line of each kind, and a program of both.
+two_lines() {
+	cat >two.ps <<-'END'
+		input     x float[1]
+		variable  w [1] initializer=zeros
+		variable  v [1] initializer=zeros
+		step      mean variables=w
+		step      file x variables=v reads=w
+		metric    largest
+		optimizer sgd learning_rate=0.1
+	END
+	# The values of x, behind those of w and v, are what it takes.
+	cat >two.py <<-'END'
+		import array, json, sys
+		into, out, given = sys.stdin.buffer, sys.stdout.buffer, 0
+		for line in iter(into.readline, b""):
+		    r = json.loads(line)
+		    sent = {}
+		    for a in r["sent"]:
+		        size = 4 * a["shape"][0]
+		        sent[a["name"]] = array.array("f", into.read(size))
+		    x = [int(v) for v in sent.get("x", range(given,
+		                                             given + 2))]
+		    given += 0 if "x" in sent else 2
+		    assert list(sent) == (["x", "w", "v"] if "x" in sent
+		                          else ["w"])
+		    assert ("batch" in r) == ("x" not in sent)
+		    out.write(json.dumps({"loss": 1, "examples": len(x),
+		              "result": [r["name"], x]}).encode() + b"\n" +
+		              bytes(4 * len(r["wanted"])))
+		    out.flush()
+	END
+	seq 12 | sed 's/^/0 1:/' >x.svm
+}
+
+@test "lines with inputs and without go on side by side, of one model" {
+	local prefetch
+	two_lines
+	for i in 1 2 3; do
+		echo '{"step":"mean","steps":2}'
+		echo '{"step":"file","steps":1}'
+		echo '{"step":"file","steps":1,"batch":2}'
+	done >requests
+	echo join >>requests
+	for prefetch in 0 1; do
+		run -0 --separate-stderr ps-local -q -- \
+			--prefetch="$prefetch" \
+			--step='/usr/bin/python3 two.py' x.svm -- \
+			ps-coord -m two.ps -B 1 requests
+		assert_equal "$(grep -o '"file", .*' <<<"$output")" \
+'"file", [1]]}
+"file", [2, 3]]}
+"file", [4]]}
+"file", [5, 6]]}
+"file", [7]]}
+"file", [8, 9]]}'
+		assert_equal "$(grep -c '"mean", ' <<<"$output")" 6
+		assert_line --partial '"steps":12,"examples":21,'
+	done
+	# When one of both has no more, the worker has none.
+	for i in 1 2 3 4 5 6; do cat requests; done | grep -v join >more
+	run -66 --separate-stderr ps-local -q -- \
+		--step='/usr/bin/python3 two.py' x.svm -- \
+		ps-coord -m two.ps -B 1 more
+	assert_line --partial "no worker has data left: 18 steps were done, 54 \
+were not\""
+}
+
+# fails WORDS REASON - the second step, whose program says head or answers so.
+fails() {
+	run -65 --separate-stderr ps-local -q -- --step="$own 1 99 '
+if number == 1:
+    $1'" -- ps-coord -m model.ps -B 4 requests
+	assert_line --partial ",\"error\":\"step 1: model.ps:2: mean: $2\"}"
+}
+
+@test "answers about data of its own that cannot be are errors of the step" {
+	echo train 9 >requests
+	fails 'del head["examples"]' 'the answer does not say how many \"'\
+'examples\" it took, or \"end\":true'
+	fails 'head["examples"] = 0' 'the answer does not say how many \"'\
+'examples\" it took, or \"end\":true'
+	fails 'head["end"] = True; body = b""' \
+		'\"examples\":4 with \"end\":true, which is of none'
+	fails 'head = {"end": 1}' '\"end\":1 is not true or false'
+	fails 'head = {"error": "no file"}; body = b""' 'no file'
+	# Nothing follows an end.
+	run -76 --separate-stderr ps-local -- --restart=0 --step="$own 1 99 '
+if number == 1:
+    head = {\"examples\": 0, \"end\": True}'" -- \
+		ps-coord -m model.ps -B 4 requests
+	[[ $stderr == *"has answered more than was wanted"* ]]
+}
+
+@test "what makes no sense with data of its own is refused" {
+	local none="no step line of the model takes an input: there is \
+nothing to score"
+	printf 'train 2\neval x.svm\n' >requests
+	run -78 ps-local -- --step="$own 1 99" -- \
+		ps-coord -m model.ps --mode=sync requests
+	assert_line "ps-coord: --mode=sync: model.ps:2: mean takes no input: \
+a program with data of its own computes other records when a step is run \
+again; say async or ssp:N"
+	run -65 --separate-stderr ps-local -C saved -- --step="$own 1 99" -- \
+		ps-coord -m model.ps --checkpoint=saved requests
+	assert_line "{\"op\":\"request\",\"error\":\"request 2: eval: $none\"}"
+	run -78 ps-eval -C saved --step="$own 1 99" x.svm
+	assert_output "ps-eval: $none"
+	two_lines
+	run -78 ps-local -- --step="$own 1 99" -- \
+		ps-coord -m model.ps -d x.svm requests
+	assert_line "ps-coord: -d: no step line of the model takes an input"
+	printf '%s\n' '{"step":"file"}' '{"step":"mean"}' >more
+	run -65 --separate-stderr ps-local -- \
+		--step='/usr/bin/python3 two.py' -- \
+		ps-coord -m two.ps -B 4 -d x.svm more
+	assert_line --partial '"result":["file", '
+	assert_line --partial 'request 2: the step line takes no input, and '\
+'with data of ps-coord (-d) all steps are of these"}'
+	run -64 ps-local -- --step="$own 1 99" x.svm -- \
+		ps-coord -m model.ps requests
+	assert_line "ps-coord: step 0: ps-work has inputs, and no step line \
+of the model takes any: their program has data of its own"
+	# ssp is possible.
+	echo train 9 >requests
+	run -0 --separate-stderr ps-local -q -w 2 -- --step="$own %i01 99" -- \
+		ps-coord -m model.ps --mode=ssp:2 -B 4 requests
+	[ "$(grep -c '"loss"' <<<"$output")" = 9 ]
+}
