@@ -123,7 +123,7 @@ setup() {
 	refute_line never
 }
 
-# Each session of pskit(7) runs in t/80-examples.
+# Each session of pskit(7) runs in t/80-examples and t/81-pipelines.
 @test "what TensorFlow's tutorial calls is in README's table and in pskit(7)" {
 	local name
 	sed -n '/^| TensorFlow/,/^$/p' "$SRC/README.md" >table

@@ -1,5 +1,5 @@
-# The pipelines of ps-pipelines(7), as they stand there, in shells that know
-# POSIX and no more.
+# The pipelines of ps-pipelines(7) and the table of TensorFlow's calls in
+# pskit(7), as they stand there, in shells that know POSIX and no more.
 
 load lib.bash
 load minimal.bash
@@ -12,26 +12,26 @@ setup() {
 		[ -x "$BUILD/bin/$program" ] || skip "$program is not built"
 	done
 	page=$SRC/man/ps-pipelines.7
-	"$SRC/t/helper/sessions.sh" "$page" >session
-	mkdir work tmp bin
+	"$SRC/t/helper/sessions.sh" "$page" >pipelines
+	"$SRC/t/helper/sessions.sh" "$SRC/man/pskit.7" >table
+	mkdir tmp bin
 	for program in $(programs); do
 		ln -s "$(command -v "$program")" bin
 	done
 	ln -s /usr/bin/python3 bin	# for one of them, with NumPy
 }
 
-# runs FOLDER COMMAND... - all sessions do, by that shell and the programs of
+# runs SESSIONS FOLDER SHELL - all of them do, by that shell and the programs of
 # that folder and ours; a line that fails is the last one of the trace.
 runs() {
-	cd work || return
-	run --separate-stderr timeout 200 env -i PATH="$PWD/../bin:$1" \
-		HOME="$PWD/../tmp" TMPDIR="$PWD/../tmp" "${@:2}" -x ../session
+	mkdir "work.$1"
+	cd "work.$1" || return
+	run --separate-stderr timeout 200 env -i PATH="$PWD/../bin:$2" \
+		HOME="$PWD/../tmp" TMPDIR="$PWD/../tmp" "$3" -x "../$1"
 	[ "$status" = 0 ] || fail "status $status: $output
 $(tail -n 20 <<<"$stderr")"
-	assert_output ""
 	cd .. || return
-	run ls -A tmp
-	assert_output ""
+	[ "$(ls -A tmp)" = "" ]
 }
 
 @test "each section of the page has a session, and they are twenty or more" {
@@ -47,24 +47,42 @@ $(tail -n 20 <<<"$stderr")"
 	/usr/bin/python3 -c 'import numpy' 2>/dev/null ||
 		skip "no NumPy for /usr/bin/python3"
 	has_no_more
-	runs "$PWD/usr" sh
+	runs pipelines "$PWD/usr" sh
+	assert_output ""
 	# awk has said what jq must say.
 	command -v jq >/dev/null || skip "no jq: its lines did not run"
 	data=$(sed -n 's/^\.Dl \(jq .*\)/\1/p' "$page")
 	[ "$data" != "" ]
-	cd work || return
+	cd work.pipelines || return
 	run -0 sh -c "$data"
 	assert_output 0.6931
 }
 
-@test "the pipelines run with the tools of busybox" {
+@test "TensorFlow's table runs with what a minimal system has, by its sh" {
+	grep -q 'TF_CONFIG=' table
+	has_no_more
+	runs table "$PWD/usr" sh
+}
+
+# has_busybox - make the folder usr, of its tools, or skip the test.
+has_busybox() {
 	local applet
 	command -v busybox >/dev/null || skip "no busybox"
-	/usr/bin/python3 -c 'import numpy' 2>/dev/null ||
-		skip "no NumPy for /usr/bin/python3"
 	mkdir usr
 	for applet in $(busybox --list); do
 		ln -s "$(command -v busybox)" "usr/$applet"
 	done
-	runs "$PWD/usr" "$PWD/usr/sh"
+}
+
+@test "the pipelines run with the tools of busybox" {
+	/usr/bin/python3 -c 'import numpy' 2>/dev/null ||
+		skip "no NumPy for /usr/bin/python3"
+	has_busybox
+	runs pipelines "$PWD/usr" "$PWD/usr/sh"
+	assert_output ""
+}
+
+@test "TensorFlow's table runs with the tools of busybox" {
+	has_busybox
+	runs table "$PWD/usr" "$PWD/usr/sh"
 }
