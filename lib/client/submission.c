@@ -163,13 +163,14 @@ static void
 submit(struct submission *s)
 {
 	struct message m = { .kind = MESSAGE_SUBMIT };
-	const char *from = s->lines.data + s->sent, *at = from;
-	const char *end = s->lines.data + s->lines.size;
+	const size_t size = s->lines.size - s->sent;
+	const char *from = size > 0 ? s->lines.data + s->sent : "", *at = from;
+	const char *end = from + size;
 
 	m.submit.first = s->sent_number + 1;
 	m.submit.hash = s->sent_hash;
 	m.submit.received = s->told = s->safe;
-	while (s->lines.size > 0 && at < end && s->sent_number < s->room) {
+	while (at < end && s->sent_number < s->room) {
 		const char *behind = memchr(at, '\n', (size_t)(end - at));
 
 		s->sent_hash = hash_chain(s->sent_hash, at,

@@ -831,10 +831,11 @@ write_lines(const struct submitters *s, size_t i, bool whole,
 	const bool own = i == SUBMITTER_OWN;
 	const size_t from = own || whole ? 0 : one->kept;
 	const struct text *lines = own && whole ? &s->ready : &one->out;
+	const size_t size = lines->size - from;
 
 	pack_uint(out, !own ? one->first : whole ? submitters_printed(s) :
 		  one->kept);
-	pack_blob(out, lines->data + from, lines->size - from);
+	pack_blob(out, size > 0 ? lines->data + from : "", size);
 }
 
 void
