@@ -161,7 +161,7 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 			  s->o.queue ? NULL : s->queue, f) < 0 ||
 	    publisher_begin(&s->ckpt, s->restore, p->model, &s->o, f) < 0 ||
 	    console_begin(&p->console, s->common.quiet, s->status, f) < 0 ||
-	    (s->journal && !(p->journal = journal_file_open(s->journal, f))))
+	    (s->journal && !(p->journal = journal_file_open(s->journal, 0, f))))
 		return -1;
 	publisher_warn(&s->ckpt, s->restore, journal_file_resumed(p->journal));
 	s->o.journal = journal_file_sink(p->journal, &p->requests.in);

@@ -33,6 +33,8 @@
  *		it stands for them, else it says nothing
  *	ERROR	in a FOLD: that of a step, which no join has told yet
  *	FINISHED	in any version of the journal, too
+ *	PART	some of the bytes of a record that is too large for one of the
+ *		file: its program writes and joins them
  */
 #ifndef PS_JOURNAL_H
 #define PS_JOURNAL_H
@@ -48,7 +50,8 @@
 enum journal_kind {
 	JOURNAL_RUN = 1, JOURNAL_TERM, JOURNAL_LINES, JOURNAL_ENDS,
 	JOURNAL_VOID, JOURNAL_SERVERS, JOURNAL_CUT, JOURNAL_FINISHED,
-	JOURNAL_COUNTS, JOURNAL_STREAMS, JOURNAL_FOLD, JOURNAL_ERROR
+	JOURNAL_COUNTS, JOURNAL_STREAMS, JOURNAL_FOLD, JOURNAL_ERROR,
+	JOURNAL_PART
 };
 
 /* Where records go. */

@@ -3,16 +3,27 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "store/record_log.h"
+#include "wire/pack.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LIMIT	((size_t)64 << 20)	/* bytes of a record */
+#define LIMIT	((size_t)64 << 20)	/* bytes of a record of the file */
+#define MOST	((size_t)32 << 20)	/* and of what is in one piece */
+
+/* A record that is being put together. */
+struct parts {
+	uint64_t kind, size;	/* its own */
+	uint64_t offset;	/* of its first part in the file */
+	struct text bytes;	/* those that are there */
+};
 
 struct journal_file {
 	char *path;
+	size_t most;		/* bytes in one piece */
 	struct record_log *file;
 	struct journal sink;
 	bool finished;
@@ -23,6 +34,66 @@ struct journal_file {
 	uint64_t cut;		/* that of the newest checkpoint, */
 	uint64_t before;	/* and of the one before it, if it is safe */
 };
+
+/* ---- parts ---- */
+
+static int
+add_parts(struct journal_file *j, uint32_t kind, const void *bytes,
+	  size_t size, struct fail *f)
+{
+	const char *from = bytes;
+	struct pack head = { 0 };
+	int r = 0;
+
+	for (size_t at = 0, n; r == 0 && at < size; at += n) {
+		n = size - at < j->most ? size - at : j->most;
+		pack_reset(&head);
+		pack_uint(&head, kind);
+		pack_uint(&head, size);
+		pack_uint(&head, at);
+		r = record_log_append_pieces(j->file, JOURNAL_PART,
+			(struct iovec[]){ { head.data, head.size },
+					  { (void *)(uintptr_t)(from + at),
+					    n } }, 2, f);
+	}
+	pack_release(&head);
+	return r;
+}
+
+/* 1: *whole is one, which is good until the next.  Behind a crash there may be
+   parts of one that was never whole: nothing was promised on that. */
+static int
+join_parts(struct parts *p, const struct record *r, struct record *whole,
+	   struct fail *f)
+{
+	struct unpack u = unpack_from(r->bytes, r->size);
+	uint64_t kind, size, at;
+
+	if (r->kind != JOURNAL_PART) {
+		text_reset(&p->bytes);
+		*whole = *r;
+		return 1;
+	}
+	kind = unpack_uint(&u);
+	size = unpack_uint(&u);
+	at = unpack_uint(&u);
+	if (at == 0) {
+		text_reset(&p->bytes);
+		p->kind = kind;
+		p->size = size;
+		p->offset = r->offset;
+	}
+	if (u.bad || kind > UINT32_MAX || kind != p->kind || size != p->size ||
+	    at != p->bytes.size || unpack_left(&u) > size - at)
+		return fail(f, FAIL_DATA, "a part of a record that does not "
+			    "follow the one before it");
+	text_add_bytes(&p->bytes, u.next, unpack_left(&u));
+	*whole = (struct record){ (uint32_t)kind, p->bytes.data,
+				  p->bytes.size, p->offset };
+	return p->bytes.size == size;
+}
+
+/* ---- writing ---- */
 
 static void
 note(struct journal_file *j, uint32_t kind, size_t size, uint64_t offset)
@@ -72,6 +143,13 @@ sync_results(struct journal_file *j, struct fail *f)
 }
 
 static int
+append(struct journal_file *j, uint32_t kind, const void *bytes, size_t size,
+       struct fail *f)
+{
+	return record_log_append(j->file, kind, bytes, size, f);
+}
+
+static int
 add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
     struct fail *f)
 {
@@ -82,7 +160,8 @@ add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 	   the record is. */
 	if ((safe && sync_results(j, f) < 0) ||
 	    failpoint("journal-add", f) < 0 ||
-	    record_log_append(j->file, kind, bytes, size, f) < 0 ||
+	    (size > j->most ? add_parts : append)
+		(j, kind, bytes, size, f) < 0 ||
 	    (safe ? record_log_sync : record_log_flush)(j->file, f) < 0 ||
 	    failpoint("journal-added", f) < 0)
 		return -1;
@@ -91,29 +170,42 @@ add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 	return 0;
 }
 
+/* ---- reading ---- */
+
+struct looking {
+	struct journal_file *journal;
+	struct parts parts;
+};
+
 static int
 look(void *self, const struct record *r, struct fail *f)
 {
-	struct journal_file *j = self;
+	struct looking *l = self;
+	struct record whole = { 0 };
+	const int any = join_parts(&l->parts, r, &whole, f);
 
-	(void)f;
-	if (r->offset == 0)
-		coord_check_journal(r->kind, r->bytes, r->size, &j->foreign);
-	note(j, r->kind, r->size, r->offset);
-	return 0;
+	if (any > 0 && whole.offset == 0)
+		coord_check_journal(whole.kind, whole.bytes, whole.size,
+				    &l->journal->foreign);
+	if (any > 0)
+		note(l->journal, whole.kind, whole.size, whole.offset);
+	return any < 0 ? fail_at(f, "%s", l->journal->path) : 0;
 }
 
 struct journal_file *
-journal_file_open(const char *path, struct fail *f)
+journal_file_open(const char *path, size_t most, struct fail *f)
 {
 	struct journal_file *j = mem_alloc(1, sizeof(*j));
+	struct looking looking = { .journal = j };
 	uint64_t cut;
 
 	j->path = mem_text(path);
+	j->most = most > 0 ? most : MOST;
 	j->results = -1;
 	j->safe_results = -1;
 	j->sink = (struct journal){ .add = add, .to = j };
-	j->file = record_log_open(path, LIMIT, look, j, &cut, f);
+	j->file = record_log_open(path, LIMIT, look, &looking, &cut, f);
+	text_release(&looking.parts.bytes);
 	if (j->file && cut > 0)
 		log_warn("%s: %llu torn bytes at its end are cut off", path,
 			 (unsigned long long)cut);
@@ -160,21 +252,33 @@ journal_file_resumed(const struct journal_file *j)
 	return j && record_log_size(j->file) > 0 ? j->path : NULL;
 }
 
+struct telling {
+	struct coord *coord;
+	struct parts parts;
+};
+
 static int
-replay(void *coord, const struct record *r, struct fail *f)
+replay(void *self, const struct record *r, struct fail *f)
 {
-	return coord_replay(coord, r->kind, r->bytes, r->size, f);
+	struct telling *t = self;
+	struct record whole = { 0 };
+	const int any = join_parts(&t->parts, r, &whole, f);
+
+	return any <= 0 ? any : coord_replay(t->coord, whole.kind, whole.bytes,
+					     whole.size, f);
 }
 
 static int
 tell(const struct journal_file *j, struct coord *coord, struct fail *f)
 {
+	struct telling t = { .coord = coord };
 	uint64_t cut;
+	int r = 0;
 
-	if (!j ||
-	    record_log_replay(j->path, LIMIT, replay, coord, &cut, f) == 0)
-		return 0;
-	return fail_at(f, "%s", j->path);
+	if (j && record_log_replay(j->path, LIMIT, replay, &t, &cut, f) < 0)
+		r = fail_at(f, "%s", j->path);
+	text_release(&t.parts.bytes);
+	return r;
 }
 
 int

@@ -9,8 +9,10 @@
 
 struct journal_file;
 
-/* Open the journal of this path, for nobody else. */
-struct journal_file *journal_file_open(const char *path, struct fail *);
+/* Open the journal of this path, for nobody else.  What has more bytes than
+   that lies in parts in it; 0: than a record of the file should have. */
+struct journal_file *journal_file_open(const char *path, size_t most,
+				       struct fail *);
 void journal_file_close(struct journal_file *);
 /* For requests from there; NULL without a journal. */
 const struct journal *journal_file_sink(struct journal_file *,

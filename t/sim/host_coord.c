@@ -66,7 +66,8 @@ open_all(struct host_coord *h, struct outbox *outbox, uint64_t now,
 	    publisher_begin(&h->ckpt, s->o.checkpoint ? "latest" : "none",
 			    h->site->model, &h->o, f) < 0 ||
 	    (s->journal &&
-	     !(h->journal = journal_file_open(h->journal_path, f))))
+	     !(h->journal = journal_file_open(h->journal_path, s->most_bytes,
+					      f))))
 		return -1;
 	h->o.journal = journal_file_sink(h->journal, &h->in);
 	h->coord = coord_new(&h->o, h->site->source, h->site->model, outbox,

@@ -627,6 +627,8 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	s->o.batches = s->program || rng_mix(seed ^ 1) % 3 > 0 ? 1 :
 		2 << rng_mix(seed ^ 2) % 2;	/* sums stay exact */
 	s->lines = s->program && rng_mix(~seed) % 2 == 0;
+	s->most_bytes = rng_mix(seed ^ 8) % 3 > 0 ? 0 :
+		1 + (size_t)(rng_mix(seed ^ 9) % 200);
 	s->sampler = chance(r, 2);
 	s->journal = s->o.checkpoint || chance(r, 2);
 	s->o.suspend = s->journal && !chance(r, 3);

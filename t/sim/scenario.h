@@ -107,6 +107,7 @@ struct scenario {
 	bool standby[MAX_SERVERS], wal[MAX_SERVERS];
 	uint64_t standby_at[MAX_SERVERS];
 	bool journal, informed;		/* servers start as what they are now */
+	size_t most_bytes;		/* in one piece in it; 0: the usual */
 	bool registers;			/* ... and say themselves where */
 	size_t workers;
 	bool prefetch[MAX_WORKERS];

@@ -51,7 +51,7 @@ append(const char *path, uint32_t kind, const struct pack *p)
 static bool
 refused_journal(enum fail_kind kind, const char *why)
 {
-	struct journal_file *j = journal_file_open("journal", &f);
+	struct journal_file *j = journal_file_open("journal", 0, &f);
 	const bool good = !j && f.kind == kind && strcmp(f.text, why) == 0 &&
 		disk_is_there("journal");
 
@@ -72,7 +72,7 @@ journals(void)
 	named(refused_journal(FAIL_CONFIG, OTHER_JOURNAL),
 	      "a journal of another version is refused, and stays");
 	append("journal", JOURNAL_FINISHED, &fold);
-	j = journal_file_open("journal", &f);
+	j = journal_file_open("journal", 0, &f);
 	named(j && !journal_file_resumed(j),
 	      "of a run that is over it is begun anew");
 	journal_file_close(j);
@@ -93,12 +93,77 @@ journals(void)
 	pack_reset(&first);
 	pack_uint(&first, JOURNAL_VERSION);
 	append("journal", JOURNAL_RUN, &first);
-	j = journal_file_open("journal", &f);
+	j = journal_file_open("journal", 0, &f);
 	named(j && journal_file_resumed(j), "one of ours is taken");
 	journal_file_close(j);
 	unlink("journal");
 	pack_release(&first);
 	pack_release(&fold);
+}
+
+/* The journal with one record, and what it is to who opens it. */
+static struct journal_file *
+kept(size_t most, uint32_t kind, const struct pack *p)
+{
+	const struct stream none = { .fd = -1 };
+	struct journal_file *j = journal_file_open("journal", most, &f);
+	const struct journal *to = journal_file_sink(j, &none);
+
+	if (!j || to->add(to->to, kind, p->data, p->size, true, &f) < 0)
+		printf("# %s\n", f.text);
+	journal_file_close(j);
+	return journal_file_open("journal", most, &f);
+}
+
+static void
+append_part(uint32_t kind, size_t size, size_t at, size_t count)
+{
+	struct pack p = { 0 };
+
+	pack_uint(&p, kind);
+	pack_uint(&p, size);
+	pack_uint(&p, at);
+	for (size_t i = 0; i < count; i++)
+		pack_uint(&p, 0);
+	append("journal", JOURNAL_PART, &p);
+	pack_release(&p);
+}
+
+static void
+large_records(void)
+{
+	const size_t size = (size_t)80 << 20;
+	void *bytes = mem_alloc(size, 1);
+	struct pack first = { 0 }, large = { 0 };
+	struct journal_file *j;
+
+	pack_uint(&first, JOURNAL_VERSION);
+	pack_blob(&first, "a run that has many words", 25);
+	j = kept(7, JOURNAL_RUN, &first);
+	named(j && journal_file_resumed(j),
+	      "a journal of records in parts is read as if they were whole");
+	journal_file_close(j);
+	pack_blob(&large, bytes, size);
+	j = kept(0, JOURNAL_FINISHED, &large);
+	named(j && !journal_file_resumed(j),
+	      "a record of 80 MiB is kept, and found again");
+	journal_file_close(j);
+
+	append("journal", JOURNAL_RUN, &first);
+	append_part(JOURNAL_FINISHED, 6, 0, 4);
+	append("journal", JOURNAL_TERM, &first);
+	j = journal_file_open("journal", 0, &f);
+	named(j && journal_file_resumed(j),
+	      "parts that a crash has left alone say nothing");
+	journal_file_close(j);
+	append_part(JOURNAL_FINISHED, 6, 4, 2);
+	named(refused_journal(FAIL_DATA, "journal: a part of a record that "
+			      "does not follow the one before it"),
+	      "and are not parts of what comes later");
+	unlink("journal");
+	pack_release(&first);
+	pack_release(&large);
+	free(bytes);
 }
 
 /* ---- a server's log ---- */
@@ -204,6 +269,7 @@ main(void)
 	files_begin();
 	replay_open();
 	journals();
+	large_records();
 	logs();
 	caches();
 	replay_close();
