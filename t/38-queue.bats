@@ -216,6 +216,36 @@ count() {
 	ends 0
 }
 
+@test "each has its own evaluations in the background, and can cancel them" {
+	for _ in $(seq 40000); do cat train.svm; done >big.svm
+	run_with
+	{
+		echo 'train 10'
+		printf '{"id":"%s","op":"eval",%s,%s}\n' \
+			e '"background":true' '"files":["big.svm"]' \
+			f '"background":true' '"files":["big.svm"]'
+		echo 'train 10'
+		echo cancel f
+		echo join
+	} | submit >one &
+	local one=$!
+	submit <<<$'train 20\neval train.svm background=true\njoin' >other
+	wait "$one"
+	run -0 grep -v '"op":"train"' other
+	assert_line --index 0 --regexp \
+		'^\{"op":"eval","step":[0-9]+,"examples":4,'
+	assert_line --index 1 --partial '"op":"join"'
+	assert_equal "${#lines[@]}" 2
+	run -0 grep -v '"op":"train"' one
+	assert_line --index 0 '{"id":"f","op":"eval","cancelled":true}'
+	assert_line --index 1 '{"op":"cancel","requests":1}'
+	assert_line --index 2 --regexp \
+		'^\{"id":"e","op":"eval","step":[0-9]+,"examples":160000,'
+	assert_line --index 3 --partial '"op":"join"'
+	assert_equal "${#lines[@]}" 4
+	ends 0
+}
+
 @test "epochs and data are one submitter's at a time" {
 	launch ps-local -w 2 -- -- ps-coord -m model.ps -B 2 -d train.svm \
 		--queue="$queue"

@@ -244,6 +244,72 @@ name files for that"
 	done
 }
 
+# big - so many examples that steps are done while they are scored.
+big() {
+	for _ in $(seq 60); do cat train.svm; done >big.svm
+}
+
+@test "an evaluation in the background is of its step, while steps go on" {
+	big
+	background() {
+		session --mode=sync --replicas=3
+		ask 'train 20' 'eval big.svm background=true' 'train 60' \
+			'{"id": "again", "op": "eval", "background": true}' \
+			'train 60' 'eval train.svm' join
+		for _ in 1 2 3; do
+			await eval
+			echo "$line"
+		done
+		await join
+		exec 9>&-
+		wait "$coord"
+	}
+	run -0 --separate-stderr in_cluster background
+	assert_equal "$stderr" ""
+	[[ ${lines[0]} == '{"op":"eval","step":20,"examples":18000,'* ]]
+	[[ ${lines[1]} == '{"id":"again","op":"eval","step":80,'* ]]
+	[[ ${lines[2]} == '{"op":"eval","step":140,"examples":300,'* ]]
+}
+
+# scores [BACKGROUND] - a run of which each step is the same in every one.
+scores() {
+	printf '%s\n' 'train 20' "eval big.svm $1" 'train 10' join \
+		'eval train.svm' |
+		ps-local -w 3 -s 2 -- -- ps-coord -m model.ps -B 8 \
+		--mode=sync --replicas=3 -d train.svm
+}
+
+@test "what is in the background holds up no step, and a join waits for it" {
+	big
+	scores >barriers
+	scores background=true >results
+	mapfile -t one < <(grep '"op":"eval"' results)
+	mapfile -t other < <(grep '"op":"eval"' barriers)
+	agree "${one[0]}" "${other[0]}"
+	agree "${one[1]}" "${other[1]}"
+	run -0 grep -oE '"op":"(eval|join)","step":[0-9]+|"step":29' results
+	assert_output '"step":29
+"op":"eval","step":20
+"op":"join","step":30
+"op":"eval","step":30'
+}
+
+@test "an evaluation in the background that cannot be says why" {
+	run -66 --separate-stderr ps-local -w 2 -- --repeat train.svm -- \
+		ps-coord -m model.ps -B 8 --keep-going \
+		<<<$'train 20\neval nix.svm background=true\ntrain 20\njoin'
+	assert_line --regexp '^\{"op":"eval","step":20,"worker":"worker:.",'\
+'"error":"nix.svm: No such file or directory"\}$'
+	assert_line --partial '"op":"join","step":40,"steps":40,'
+	assert_equal "$stderr" "ps-coord: nix.svm: No such file or directory"
+	printf '+1 1:1\n+1 1:x\n' >bad.svm
+	run -65 --separate-stderr ps-local -- --repeat train.svm -- \
+		ps-coord -m model.ps -B 8 --results=errors \
+		<<<$'eval bad.svm background=true\ntrain 20000\njoin'
+	assert_line --partial "\"error\":\"bad.svm:2: '1:x' is not id:number\""
+	assert_line '{"op":"join","cancelled":true}'
+}
+
 @test "a checkpoint that is pruned is passed over, one in hand is scored" {
 	train 'train 10' save 'train 10' save 'train 10'
 	run -0 --separate-stderr ps-eval -C ckpts \

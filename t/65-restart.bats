@@ -147,6 +147,37 @@ need_numpy() {
 	assert_not_exists "$dir/journal"
 }
 
+@test "what was scored in the background is scored again, and told once" {
+	need_numpy
+	sed 1q data.csv >big.csv
+	awk "NR > 1 { for (i = 0; i < 60000; i++) print }" data.csv >>big.csv
+	serve 0
+	serve 1
+	work
+	work
+	printf '%s\n' 'train 1000' 'eval data.csv' \
+		'eval big.csv background=true' 'train 1000' \
+		'eval data.csv background=true' 'train 4000' join >requests
+	for at in 1003 1400 2200; do
+		coord -o results requests
+		lines "$at"
+		dies "$coord"
+	done
+	coord -o results requests
+	wait "$coord"
+	counted 6000
+	run -0 awk -F '"(step|examples|loss)":' '
+		/"eval"/ { printf "%d %.4g\n", $3, (1e6 - $4) / $2 }
+		/"join"/ { print "join" }' results
+	assert_line --index 0 --regexp '^2 '
+	by=${lines[0]#* }
+	assert_equal "$(sort <<<"$output")" "120000 $by
+2 $by
+2 $by
+join"
+	assert_line --index 3 join
+}
+
 # gives_up - one that goes on and finds not all: and nothing is given up.
 gives_up() {
 	local status=0

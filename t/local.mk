@@ -27,6 +27,7 @@ UNITS += %D%/unit/coord_evaluate
 UNITS += %D%/unit/coord_new
 UNITS += %D%/unit/coord_status
 UNITS += %D%/unit/coord_submit
+UNITS += %D%/unit/coord_background
 UNITS += %D%/unit/coord_cancel
 UNITS += %D%/unit/coord_watch
 UNITS += %D%/unit/age_histogram

@@ -52,6 +52,7 @@ struct client {
 	uint64_t generation;		/* of exchanges */
 	bool *answered;			/* of each part */
 	size_t unanswered;		/* parts that are not */
+	bool cut_is_gone;		/* that was to be pulled */
 	size_t *bytes;			/* of each part's values */
 	struct pulled (*pulled)[PULLED];	/* of each part, newest first */
 	struct pack push_keys, pull_keys;
@@ -158,6 +159,12 @@ bool
 client_idle(const struct client *c)
 {
 	return c->unanswered == 0;
+}
+
+bool
+client_cut_is_gone(const struct client *c)
+{
+	return c->cut_is_gone;
 }
 
 const struct exchanged *
@@ -579,6 +586,7 @@ client_exchange(struct client *c, const struct exchange *x, uint64_t now)
 	if (!x->pull_codec)
 		c->exchange.pull_codec = &codec_float32;
 	c->exchanged = (struct exchanged){ 0 };
+	c->cut_is_gone = false;
 	c->generation++;
 	c->unanswered = 0;
 	for (size_t n = 0; n < c->plan->parts; n++) {
@@ -794,6 +802,25 @@ take_values(struct client *c, struct server_peer *s, const struct message *m,
 	return 0;
 }
 
+/*
+ * A worker goes on without the cut: whoever had it pull that has let it go,
+ * or will know that it is lost.  An evaluator is there for nothing else.
+ */
+static bool
+lets_go(struct client *c, const struct server_peer *s, const struct message *m)
+{
+	const uint64_t n = m->request - c->generation * c->plan->parts;
+
+	if (c->role != ROLE_WORKER || c->exchange.cut == WIRE_NONE ||
+	    m->refused.status != FAIL_AGAIN)
+		return false;
+	if (c->unanswered > 0 && n >= s->first && n < s->next) {
+		client_give_up(c);
+		c->cut_is_gone = true;
+	}
+	return true;
+}
+
 int
 client_receive(struct client *c, uint64_t peer, const struct message *m,
 	       uint64_t now, struct fail *f)
@@ -813,6 +840,8 @@ client_receive(struct client *c, uint64_t peer, const struct message *m,
 		if (m->refused.status == FAIL_AGAIN &&
 		    (c->unanswered == 0 || c->exchange.cut == WIRE_NONE))
 			return 0;	/* it has lost the run: as STALE */
+		if (lets_go(c, s, m))
+			return 0;
 		message_text(m, text, sizeof(text));
 		return fail(f, message_status(m->refused.status),
 			    "server %zu (%s): %s", (size_t)(s - c->server),

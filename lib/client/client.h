@@ -80,6 +80,9 @@ int client_check_pull(struct client *, const struct compute *, struct fail *);
 void client_exchange(struct client *, const struct exchange *,
 		     uint64_t now_ms);
 bool client_idle(const struct client *);
+/* A worker's pull of a cut came to its end without values: it is held no
+   more. */
+bool client_cut_is_gone(const struct client *);
 
 /*
  * An exchange that is no step's: pull what the compute needs, of a cut or of

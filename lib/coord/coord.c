@@ -18,6 +18,7 @@
 #include "coord/coord.h"
 
 #include "base/mem.h"
+#include "coord/coord_background.h"
 #include "coord/coord_cancel.h"
 #include "coord/coord_cut.h"
 #include "coord/coord_data.h"
@@ -188,6 +189,7 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	standby_init(c);
 	watch_init(c);
 	evaluate_init(c);
+	background_init(c);
 	if (check_limits(c, f) == 0)
 		c->fleet = fleet_new(o->server, o->servers, c->plan.run, TERM,
 				     o->life, outbox, now, f);
@@ -210,6 +212,7 @@ coord_free(struct coord *c)
 	standby_release(c);
 	watch_release(c);
 	evaluate_release(c);
+	background_release(c);
 	cut_release(c);
 	cancel_release(c);
 	sync_release(c);
@@ -252,6 +255,7 @@ static void
 voided(struct coord *c)
 {
 	cut_spoil(c);
+	background_spoil(c);
 	cancel_done(c);
 }
 
@@ -299,6 +303,11 @@ answered(struct coord *c, const struct ask *ask, uint64_t now)
 	if (c->phase == PHASE_END && kind != MESSAGE_STOP &&
 	    kind != MESSAGE_BYE)
 		return;		/* too late */
+	if (kind == MESSAGE_FREEZE && !cut_is(c, ask->message.cut.cut)) {
+		background_frozen(c, ask->message.cut.cut,
+				  ask->failed ? &ask->why : NULL);
+		return;
+	}
 	if (ask->failed && (kind == MESSAGE_FREEZE || kind == MESSAGE_SAVE)) {
 		cut_failed(c, &ask->why, now);
 		return;
@@ -440,7 +449,7 @@ pass_barrier(struct coord *c, const struct request *r, uint64_t now)
 		journal_pass(c);
 		return 1;
 	case REQUEST_EVAL:
-		if (evaluate_advance(c, r, now) == 0)
+		if (evaluate_advance(c, r, NULL, now) != EVALUATION_DONE)
 			return 0;
 		journal_pass(c);
 		return 1;
@@ -514,6 +523,7 @@ give_out(struct coord *c)
 		fold(c);
 		more = receive_unreachable(c) || more;
 	} while (more && !journal_failed(c));
+	background_begin(c);
 }
 
 /* What is being published is the newest checkpoint, or it is not: that is known
@@ -542,10 +552,14 @@ take_requests(struct coord *c, uint64_t now)
 	submit_turns(c);
 	if (!data_ready(c) && !queue_idle(c->queue))
 		data_count(c);
+	if (data_ready(c))
+		background_advance(c, now);
 	while (!cancel_under_way(c) && !ending_begun(c) && rerun_idle(c) &&
 	       data_ready(c) && (r = queue_barrier(c->queue)) &&
-	       pass_barrier(c, r, now) && c->phase == PHASE_RUN)
+	       pass_barrier(c, r, now) && c->phase == PHASE_RUN) {
 		submit_turns(c);
+		background_advance(c, now);
+	}
 }
 
 static bool

@@ -133,6 +133,20 @@ report_failed_step(struct coord *c)
 
 /* ---- all of them ---- */
 
+/* Those in the background; of many submitters as above. */
+static void
+give_up_background(struct coord *c)
+{
+	const struct request *r;
+
+	while ((r = queue_background(c->queue, 0))) {
+		if (!submitters_open(c->submitters))
+			report_passed_over(c, r);
+		journal_background(c, 0, true);
+		queue_background_end(c->queue, 0, true);
+	}
+}
+
 /* The barrier at the front; of many submitters as above. */
 static void
 pass_over(struct coord *c)
@@ -158,6 +172,7 @@ cancel_give_up(struct coord *c)
 	c->cancel->failing = false;
 	c->cancel->state = CANCEL_NONE;
 	journal_ending(c);
+	give_up_background(c);
 	while (!queue_idle(c->queue)) {
 		journal_dropped(c, queue_cancel(c->queue, tell, c));
 		if (queue_barrier(c->queue))
@@ -308,10 +323,12 @@ cancel_notify(struct coord *c)
 static bool
 give_number(struct coord *c)
 {
-	const struct request *r = queue_barrier(c->queue);
+	const struct request *r;
 	struct lease_terms l;
 	uint64_t left;
 
+	queue_pass_background(c->queue, true);
+	r = queue_barrier(c->queue);
 	if (r && r->op == REQUEST_EPOCH && data_ready(c) &&
 	    !queue_begun(c->queue, &left))
 		data_begin_epoch(c, c->now_ms);

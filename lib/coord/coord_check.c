@@ -3,6 +3,7 @@
  * next one.  A number is never given anew: when a part of this becomes a
  * component of its own, its invariants go with it.
  */
+#include "coord/coord_background.h"
 #include "coord/coord_cancel.h"
 #include "coord/coord_cut.h"
 #include "coord/coord_data.h"
@@ -120,6 +121,7 @@ coord_check(const struct coord *c, uint64_t now)
 	violation = violation ? violation : check_again(c);
 	violation = violation ? violation : watermarks_check(c);
 	violation = violation ? violation : cut_check(c);
+	violation = violation ? violation : background_check(c);
 	violation = violation ? violation : recover_check(c);
 	violation = violation ? violation : cancel_check(c);
 	violation = violation ? violation : check_asks(c);

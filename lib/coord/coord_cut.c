@@ -139,16 +139,47 @@ cut_begin_term(struct coord *c)
 }
 
 static struct message
-cut_message(const struct coord *c, enum message_kind kind)
+message_of(const struct coord *c, enum message_kind kind, uint64_t number,
+	   uint64_t step)
 {
 	struct message m = { .kind = kind };
 
 	m.cut.run = plan_run(&c->plan);
 	m.cut.term = c->plan.term;
-	m.cut.cut = c->cut->number;
-	m.cut.step = c->cut->step;
+	m.cut.cut = number;
+	m.cut.step = step;
 	m.cut.parts = c->o.servers;
 	return m;
+}
+
+static struct message
+cut_message(const struct coord *c, enum message_kind kind)
+{
+	return message_of(c, kind, c->cut->number, c->cut->step);
+}
+
+uint64_t
+cut_freeze(struct coord *c, uint64_t step)
+{
+	const struct message m = message_of(c, MESSAGE_FREEZE,
+					    ++c->cut->numbered, step);
+
+	fleet_ask(c->fleet, &m);
+	return c->cut->numbered;
+}
+
+void
+cut_thaw(struct coord *c, uint64_t number)
+{
+	const struct message m = message_of(c, MESSAGE_THAW, number, 0);
+
+	fleet_ask(c->fleet, &m);
+}
+
+bool
+cut_is(const struct coord *c, uint64_t number)
+{
+	return c->cut->number == number;
 }
 
 static void
@@ -685,14 +716,9 @@ cut_forget(struct coord *c, const struct member *e)
 void
 cut_let_go(struct coord *c, const struct member *e)
 {
-	struct message m = { .kind = MESSAGE_THAW };
-
 	if (holder(c, e)->cut == WIRE_NONE)
 		return;
-	m.cut.run = plan_run(&c->plan);
-	m.cut.term = c->plan.term;
-	m.cut.cut = holder(c, e)->cut;
-	fleet_ask(c->fleet, &m);
+	cut_thaw(c, holder(c, e)->cut);
 	holder(c, e)->cut = WIRE_NONE;
 }
 

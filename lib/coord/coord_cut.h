@@ -54,6 +54,12 @@ bool cut_is_for(const struct coord *, const struct member *);
 /* Has the last step below a checkpoint's cut had its number, since this was
    last asked?  The journal is folded then, before any other has one. */
 bool cut_reached(struct coord *, uint64_t *step);
+/* A cut that is nobody's here: of the steps below one, none of which is to be
+   given out before the servers have answered; its number.  And it is let go. */
+uint64_t cut_freeze(struct coord *, uint64_t step);
+void cut_thaw(struct coord *, uint64_t number);
+/* Is that the number of ours? */
+bool cut_is(const struct coord *, uint64_t number);
 /* The newest checkpoint: what a server without variables loads. */
 struct cut_base {
 	char name[CHECKPOINT_NAME];	/* "": initial values */

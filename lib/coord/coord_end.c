@@ -5,6 +5,7 @@
 #include "coord/coord_end.h"
 
 #include "base/mem.h"
+#include "coord/coord_background.h"
 #include "coord/coord_cancel.h"
 #include "coord/coord_cut.h"
 #include "coord/coord_ending.h"
@@ -131,6 +132,14 @@ leave(struct coord *c, const struct fail *why)
 	ending_leave(c, why);
 }
 
+static void
+give_up(struct coord *c)
+{
+	background_give_up(c);
+	evaluate_give_up(c);
+	cancel_give_up(c);
+}
+
 void
 end_fail(struct coord *c, const struct fail *why, uint64_t now)
 {
@@ -148,7 +157,7 @@ end_fail(struct coord *c, const struct fail *why, uint64_t now)
 		ending_set(c, why);
 	if (c->begun && why->kind == FAIL_AGAIN)
 		journal_lose(c);	/* who has taken over finishes it */
-	cancel_give_up(c);
+	give_up(c);
 	stop_members(c, now);
 }
 
@@ -339,6 +348,5 @@ end_drain(struct coord *c)
 	}
 	if (!cut_unwant(c))
 		return;
-	evaluate_give_up(c);
-	cancel_give_up(c);
+	give_up(c);
 }

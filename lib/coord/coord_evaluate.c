@@ -1,6 +1,7 @@
 /*
  * The coordinator's evaluations by the workers: the files are dealt out in
- * shards, one to each, and their results added up.
+ * shards, one to each, and their results added up.  There is one at a time: the
+ * barrier at the front of the queue, or the first of those in the background.
  */
 #include "coord/coord_evaluate.h"
 
@@ -11,6 +12,7 @@
 #include "coord/coord_report.h"
 #include "wire/result.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +26,11 @@ struct shards {
 	struct scorer *of;		/* each member */
 	size_t room;
 	bool begun;
+	const struct request *request;	/* then; borrowed */
+	struct evaluation_cut cut;	/* number WIRE_NONE: the live model */
+	enum evaluation_state state;	/* of one of a cut: how it ended, */
+	struct fail why;		/* and if it failed */
+	char worker[32];
 	uint64_t count, unscored, next, requests;
 	uint64_t *back;			/* to be given out again */
 	size_t backs;
@@ -104,6 +111,7 @@ ask(struct coord *c, struct member *w, const struct pack *files)
 	m.evaluate.shard = scorer(c, w)->shard;
 	m.evaluate.shards = c->shards->count;
 	m.evaluate.batch = c->o.batch < 256 ? 256 : c->o.batch;
+	m.evaluate.cut = c->shards->cut.number;
 	m.frames = 1;
 	m.frame[0] = (struct frame){ files->data, files->size, NULL };
 	if (outbox_send(c->outbox, w->peer, &m) < 0) {
@@ -112,9 +120,29 @@ ask(struct coord *c, struct member *w, const struct pack *files)
 	}
 }
 
+static void
+begin(struct coord *c, const struct request *r,
+      const struct evaluation_cut *cut, size_t count, uint64_t now)
+{
+	struct shards *s = c->shards;
+
+	s->begun = true;
+	s->request = r;
+	s->cut = cut ? *cut : (struct evaluation_cut){ WIRE_NONE, WIRE_NONE };
+	s->state = EVALUATION_RUNS;
+	s->count = s->unscored = count;
+	s->next = 0;
+	s->backs = 0;
+	deaths_release(&s->deaths);
+	totals_reset(&s->totals, now);
+	s->totals.evaluates = true;
+	s->totals.step = s->cut.step;
+}
+
 /* Begin, if it has not begun, and give a shard to each who has none. */
 static void
-give_out(struct coord *c, const struct request *r, uint64_t now)
+give_out(struct coord *c, const struct request *r,
+	 const struct evaluation_cut *cut, uint64_t now)
 {
 	struct pack files = { 0 };
 	size_t count = 0;
@@ -123,15 +151,8 @@ give_out(struct coord *c, const struct request *r, uint64_t now)
 		count += evaluates(w);
 	if (count == 0)
 		return;
-	if (!c->shards->begun) {
-		c->shards->begun = true;
-		c->shards->count = c->shards->unscored = count;
-		c->shards->next = 0;
-		c->shards->backs = 0;
-		deaths_release(&c->shards->deaths);
-		totals_reset(&c->shards->totals, now);
-		c->shards->totals.evaluates = true;
-	}
+	if (!c->shards->begun)
+		begin(c, r, cut, count, now);
 	if (r->files == 0 && c->o.sampler)
 		sampler_write_files(c->o.sampler, &files);
 	else
@@ -148,35 +169,67 @@ give_out(struct coord *c, const struct request *r, uint64_t now)
 	pack_release(&files);
 }
 
-int
-evaluate_advance(struct coord *c, const struct request *r, uint64_t now)
+enum evaluation_state
+evaluate_advance(struct coord *c, const struct request *r,
+		 const struct evaluation_cut *cut, uint64_t now)
 {
-	if (!c->shards->begun || c->shards->unscored > 0) {
-		give_out(c, r, now);
-		return 0;
+	struct shards *s = c->shards;
+	const enum evaluation_state state = s->state;
+
+	if (state != EVALUATION_RUNS) {
+		s->state = EVALUATION_RUNS;
+		return state;
 	}
+	if (!s->begun || s->unscored > 0) {
+		give_out(c, r, cut, now);
+		return EVALUATION_RUNS;
+	}
+	s->begun = false;
+	report_totals(c, r, "eval", &s->totals, now, NULL);
+	return EVALUATION_DONE;
+}
+
+void
+evaluate_report_failure(struct coord *c, struct fail *why)
+{
+	const struct shards *s = c->shards;
+
+	report_error(c, s->request, "eval", s->cut.step, s->worker,
+		     s->why.text);
+	*why = s->why;
+}
+
+static void
+forget(struct coord *c)
+{
+	for (struct member *m = c->member; m; m = m->next)
+		scorer(c, m)->evaluating = false;
 	c->shards->begun = false;
-	report_totals(c, r, "eval", &c->shards->totals, now, NULL);
-	return 1;
 }
 
 void
 evaluate_give_up(struct coord *c)
 {
-	c->shards->begun = false;
+	forget(c);
+	c->shards->state = EVALUATION_RUNS;
 }
 
 static void
 evaluation_failed(struct coord *c, const struct member *w,
 		  const struct fail *why)
 {
-	const struct request *r = queue_barrier(c->queue);
-	const struct request asked = { .owner = r->owner };
+	struct shards *s = c->shards;
+	const struct request asked = { .owner = s->request->owner };
+	struct fail told;
 
-	report_error(c, r, "eval", WIRE_NONE, w->name, why->text);
-	for (struct member *o = c->member; o; o = o->next)
-		scorer(c, o)->evaluating = false;
-	c->shards->begun = false;
+	forget(c);
+	s->why = *why;
+	snprintf(s->worker, sizeof(s->worker), "%s", w->name);
+	if (s->cut.number != WIRE_NONE) {
+		s->state = EVALUATION_FAILED;
+		return;
+	}
+	evaluate_report_failure(c, &told);
 	journal_pass(c);
 	ending_error(c, &asked, why);
 }
@@ -187,8 +240,7 @@ evaluate_died(struct coord *c, const struct member *w)
 	struct fail why;
 
 	if (!scorer(c, w)->evaluating ||
-	    !deaths_add(&c->shards->deaths, scorer(c, w)->shard) ||
-	    !queue_barrier(c->queue))
+	    !deaths_add(&c->shards->deaths, scorer(c, w)->shard))
 		return;
 	fail(&why, FAIL_DATA, "%d workers died under it", QUEUE_DEATHS);
 	evaluation_failed(c, w, &why);
@@ -225,8 +277,7 @@ evaluate_done(struct coord *c, struct member *w, const struct message *m,
 			       "than %zu scores", RESULT_SCORES);
 	c->shards->unscored--;
 	free(scores);
-	if (totals_add_noes(&c->shards->totals, &r, w->name, &why) < 0 &&
-	    queue_barrier(c->queue))
+	if (totals_add_noes(&c->shards->totals, &r, w->name, &why) < 0)
 		evaluation_failed(c, w, &why);
 	return 0;
 }
@@ -237,9 +288,14 @@ evaluate_refused(struct coord *c, struct member *w, const struct message *m)
 	char text[MESSAGE_BLOB + 1];
 	struct fail why;
 
-	if (!scorer(c, w)->evaluating || m->request != scorer(c, w)->request ||
-	    !queue_barrier(c->queue))
+	if (!scorer(c, w)->evaluating || m->request != scorer(c, w)->request)
 		return;
+	if (c->shards->cut.number != WIRE_NONE &&
+	    m->refused.status == FAIL_AGAIN) {
+		forget(c);
+		c->shards->state = EVALUATION_CUT_LOST;
+		return;
+	}
 	message_text(m, text, sizeof(text));
 	fail(&why, message_status(m->refused.status), "%s", text);
 	evaluation_failed(c, w, &why);

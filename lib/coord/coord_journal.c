@@ -291,6 +291,12 @@ journal_pass(struct coord *c)
 }
 
 void
+journal_background(struct coord *c, size_t i, bool given_up)
+{
+	note_barrier(c, NOTE_BACKGROUND, i, given_up);
+}
+
+void
 journal_submitter(struct coord *c, enum journal_note what, size_t owner,
 		  uint64_t number, const struct pack *more)
 {

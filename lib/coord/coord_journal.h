@@ -48,7 +48,7 @@ size_t journal_line_bytes(const struct coord *);	/* not in it yet */
  */
 enum journal_note {
 	NOTE_DONE = 1, NOTE_VOID, NOTE_PASSED, NOTE_DROPPED, NOTE_CLOSED,
-	NOTE_ENDING, NOTE_DROPPED_OF,
+	NOTE_ENDING, NOTE_DROPPED_OF, NOTE_BACKGROUND,
 	NOTE_CALLED, NOTE_ASKED, NOTE_LATE, NOTE_TURN, NOTE_CANCELLED,
 	NOTE_FORGOTTEN, NOTE_LEFT, NOTE_QUEUED
 };
@@ -56,6 +56,8 @@ void journal_done(struct coord *, uint64_t step);
 void journal_void(struct coord *, uint64_t step);
 /* The barrier at the front is behind us. */
 void journal_pass(struct coord *);
+/* Of those in the background the i-th has ended, or was given up. */
+void journal_background(struct coord *, size_t i, bool given_up);
 void journal_closed(struct coord *);	/* an epoch; another one begins */
 /* The first one begins: its steps have numbers when those in front of it have
    ended, in the journal, too. */

@@ -15,6 +15,7 @@
  *	cancel		steps that are given up
  *	evaluate	evaluations by workers
  *	cut		checkpoints, and cuts for evaluators
+ *	background	evaluations while steps go on
  *	standby		hot standbys of servers
  *	watch		who hangs, and that nothing stands still
  *	recover		what is done when a server has lost something
@@ -85,6 +86,7 @@ struct coord {
 	struct cancel *cancel;		/* coord_cancel.c's */
 	struct shards *shards;		/* coord_evaluate.c's */
 	struct cut_plans *cut;
+	struct background *background;	/* coord_background.c's */
 	struct standbys *standbys;
 	struct watch *watch;
 	struct recovery *recovery;

@@ -7,6 +7,7 @@
 #include "coord/coord_recover.h"
 
 #include "base/mem.h"
+#include "coord/coord_background.h"
 #include "coord/coord_cut.h"
 #include "coord/coord_data.h"
 #include "coord/coord_evaluate.h"
@@ -82,6 +83,7 @@ recover_begin(struct coord *c)
 		return;
 	withdraw(c);
 	cut_give_up(c);
+	background_lose(c);
 	fleet_forget(c->fleet);
 	c->recovery->new_term = true;
 	c->phase = PHASE_GREET;

@@ -120,6 +120,12 @@ replay_note(struct coord *c, uint64_t what, uint64_t first, uint64_t count)
 		queue_end(c->queue, first + i);
 		cancel_read_ended(c, first + i);
 	}
+	if (what == NOTE_PASSED || what == NOTE_CLOSED)
+		queue_pass_background(c->queue, true);
+	if (what == NOTE_BACKGROUND && !queue_background(c->queue, first))
+		return -1;
+	if (what == NOTE_BACKGROUND)
+		queue_background_end(c->queue, first, count > 0);
 	if (what == NOTE_PASSED && !(r = queue_barrier(c->queue)))
 		return -1;
 	if (what == NOTE_PASSED) {

@@ -99,6 +99,7 @@ totals_reset(struct totals *t, uint64_t now)
 	t->unscored = false;
 	t->noes = (struct noes){ 0 };
 	t->began_ms = now;
+	t->step = WIRE_NONE;
 	memset(t->stale, 0, sizeof(t->stale));
 	for (size_t i = 0; i < RESULT_METRICS; i++)
 		metric_reset(&t->state[i]);
@@ -422,7 +423,8 @@ add_totals(struct coord *c, struct text *out, const struct totals *t,
 	   uint64_t now)
 {
 	text_add(out, ",\"step\":%llu",
-		 (unsigned long long)queue_watermark(c->queue));
+		 (unsigned long long)(t->step != WIRE_NONE ? t->step :
+				      queue_watermark(c->queue)));
 	if (!t->evaluates)
 		text_add(out, ",\"steps\":%llu",
 			 (unsigned long long)t->steps);

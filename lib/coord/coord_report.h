@@ -11,6 +11,7 @@
 
 struct totals {
 	uint64_t steps, examples, mixed, began_ms;
+	uint64_t step;		/* what they are of; WIRE_NONE: all */
 	double loss;
 	struct metric_state state[RESULT_METRICS];
 	struct noes noes;	/* of all workers' labels */

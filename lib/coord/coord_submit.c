@@ -7,6 +7,7 @@
 #include "coord/coord_submit.h"
 
 #include "base/mem.h"
+#include "coord/coord_background.h"
 #include "coord/coord_cancel.h"
 #include "coord/coord_data.h"
 #include "coord/coord_ending.h"
@@ -173,9 +174,11 @@ report_status(struct coord *c, const struct request *r)
 static void
 cancel_id(struct coord *c, const struct request *r)
 {
-	const size_t count = submitters_cancel_id(c->submitters, r->owner,
-						  r->target, notify_given_up,
-						  c);
+	const size_t waiting = submitters_cancel_id(c->submitters, r->owner,
+						    r->target,
+						    notify_given_up, c);
+	const size_t count = waiting +
+		background_cancel(c, r->owner, r->target, notify_given_up);
 
 	report_given_up(c);
 	report_cancel(c, r, count);

@@ -352,6 +352,8 @@ work_waiting(const struct coord *c)
 		return REQUEST_NONE;
 	if (!data_ready(c))
 		return REQUEST_EVAL;	/* whoever can read */
+	if (!r && queue_waiting(c->queue) == 0)
+		return REQUEST_EVAL;	/* in the background */
 	if (!r || r->op == REQUEST_EPOCH)
 		return REQUEST_TRAIN;
 	return r->op == REQUEST_EVAL ? REQUEST_EVAL : REQUEST_NONE;

@@ -4,6 +4,8 @@ lib_libps_a_SOURCES += \
 	%D%/coord.c \
 	%D%/coord.h \
 	%D%/coord_async.c \
+	%D%/coord_background.c \
+	%D%/coord_background.h \
 	%D%/coord_cancel.c \
 	%D%/coord_cancel.h \
 	%D%/coord_check.c \

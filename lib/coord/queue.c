@@ -4,12 +4,15 @@
 
 #include <stdlib.h>
 
-/* A request on its way. */
+/* A request on its way.  One in the background keeps its place until it has
+   ended, but nothing waits for it once it has begun. */
 struct order {
 	struct request request;
 	uint64_t given;		/* steps that have a number */
 	uint64_t ended;
-	bool begun;		/* an epoch: its steps are known */
+	bool begun;		/* an epoch: its steps are known; an evaluation
+				   in the background: steps behind it may have
+				   numbers */
 	bool part;		/* what its request holds is another's */
 	struct order *next;
 };
@@ -17,6 +20,8 @@ struct order {
 struct queue {
 	struct order *front, **back;
 	size_t orders, bytes;	/* bytes: of their calls */
+	size_t backgrounds;	/* orders that are in the background */
+	bool passes;		/* these hold up nothing */
 	struct step *step;	/* WINDOW of them, a ring by number */
 	uint64_t low, next, pass;
 	uint64_t ahead;		/* of the low watermark: how far steps may be */
@@ -44,6 +49,20 @@ queue_bound(struct queue *q, uint64_t ahead)
 	q->ahead = ahead < WINDOW ? ahead : WINDOW - 1;
 }
 
+static bool
+is_background(const struct order *o)
+{
+	return o->request.background;
+}
+
+/* Steps, of a request or of an epoch that has begun. */
+static bool
+has_steps(const struct order *o)
+{
+	return o->request.op == REQUEST_TRAIN ||
+		(o->begun && !is_background(o));
+}
+
 static void
 add_ended(struct queue *q, const struct order *o, bool given_up)
 {
@@ -52,7 +71,7 @@ add_ended(struct queue *q, const struct order *o, bool given_up)
 	uint64_t undone = given_up;
 
 	/* An epoch that is given up before it has begun has no steps yet. */
-	if (steps || (given_up && o->begun && r->steps > o->ended))
+	if (steps || (given_up && has_steps(o) && r->steps > o->ended))
 		undone = r->steps - o->ended;
 	q->ended = mem_grow(q->ended, q->ends, &q->ends_room,
 			    sizeof(*q->ended));
@@ -81,6 +100,7 @@ drop_order(struct queue *q, struct order **at, bool given_up)
 	if (q->back == &o->next)
 		q->back = at;
 	q->orders--;
+	q->backgrounds -= is_background(o);
 	q->bytes -= call_size(o->request.call);
 	if (o->part)
 		add_ended(q, o, given_up);
@@ -110,6 +130,7 @@ put(struct queue *q, const struct request *r)
 	*q->back = o;
 	q->back = &o->next;
 	q->orders++;
+	q->backgrounds += is_background(o);
 	q->bytes += call_size(o->request.call);
 	return o;
 }
@@ -139,8 +160,8 @@ queue_unnumbered(const struct queue *q)
 	uint64_t steps = 0;
 
 	for (const struct order *o = q->front; o; o = o->next)
-		steps += o->request.op == REQUEST_TRAIN || o->begun ?
-			o->request.steps - o->given : 1;
+		steps += has_steps(o) ? o->request.steps - o->given :
+			!o->begun;
 	return steps;
 }
 
@@ -205,17 +226,36 @@ take(struct queue *q, uint64_t number, void *worker)
 	q->running++;
 }
 
+/* The first one whose steps have no numbers yet, or that has none. */
 static struct order *
-first_with_steps(const struct queue *q)
+first_open(const struct queue *q)
 {
 	struct order *o = q->front;
 
-	while (o && o->request.op == REQUEST_TRAIN &&
-	       o->given == o->request.steps)
+	while (o && (is_background(o) ? o->begun || q->passes :
+		     o->request.op == REQUEST_TRAIN &&
+		     o->given == o->request.steps))
 		o = o->next;
-	if (o && o->request.op == REQUEST_TRAIN)
-		return o;
-	return o && o->begun && o->given < o->request.steps ? o : NULL;
+	return o;
+}
+
+static struct order *
+first_with_steps(const struct queue *q)
+{
+	struct order *o = first_open(q);
+
+	return o && has_steps(o) && o->given < o->request.steps ? o : NULL;
+}
+
+/* Where the first one stands that is not in the background. */
+static struct order **
+foreground(struct queue *q)
+{
+	struct order **p = &q->front;
+
+	while (*p && is_background(*p))
+		p = &(*p)->next;
+	return p;
 }
 
 static void
@@ -265,7 +305,7 @@ lease_run(struct queue *q, void *worker, uint64_t number, size_t most,
 
 /* The first step that nobody has done and somebody may be given, or next. */
 static uint64_t
-first_open(const struct queue *q)
+open_step(const struct queue *q)
 {
 	uint64_t step = q->low;
 
@@ -284,7 +324,7 @@ first_open(const struct queue *q)
 static uint64_t
 lease_end(const struct queue *q, uint64_t limit, uint64_t ahead)
 {
-	const uint64_t first = first_open(q);
+	const uint64_t first = open_step(q);
 
 	if (limit > first + q->ahead + 1)
 		limit = first + q->ahead + 1;
@@ -533,14 +573,14 @@ queue_cancel(struct queue *q,
 	     void *to)
 {
 	size_t count = 0;
+	struct order **p;
 
-	while (q->front && (q->front->request.op == REQUEST_TRAIN ||
-			    q->front->begun)) {
-		const struct order *o = q->front;
+	while (*(p = foreground(q)) && has_steps(*p)) {
+		const struct order *o = *p;
 
 		if (tell)
 			tell(to, &o->request, o->request.steps - o->ended);
-		drop_order(q, &q->front, true);
+		drop_order(q, p, true);
 		count++;
 	}
 	end_all(q);
@@ -554,7 +594,7 @@ queue_cancel_of(struct queue *q, size_t owner)
 
 	while (*p) {
 		struct order *o = *p;
-		const bool steps = o->request.op == REQUEST_TRAIN || o->begun;
+		const bool steps = has_steps(o);
 
 		if (steps && o->request.owner == owner) {
 			drop_order(q, p, true);
@@ -565,6 +605,51 @@ queue_cancel_of(struct queue *q, size_t owner)
 		p = &o->next;
 	}
 	end_all(q);
+}
+
+/* ---- in the background ---- */
+
+void
+queue_pass_background(struct queue *q, bool passes)
+{
+	q->passes = passes;
+}
+
+static struct order **
+find_background(struct queue *q, size_t i)
+{
+	struct order **p = &q->front;
+
+	while (!is_background(*p) || i-- > 0)
+		p = &(*p)->next;
+	return p;
+}
+
+const struct request *
+queue_background(const struct queue *q, size_t i)
+{
+	return i >= q->backgrounds ? NULL :
+		&(*find_background((struct queue *)(uintptr_t)q, i))->request;
+}
+
+const struct request *
+queue_background_due(const struct queue *q)
+{
+	const struct order *o = first_open(q);
+
+	return o && is_background(o) ? &o->request : NULL;
+}
+
+void
+queue_background_begin(struct queue *q, size_t i, bool begun)
+{
+	(*find_background(q, i))->begun = begun;
+}
+
+void
+queue_background_end(struct queue *q, size_t i, bool given_up)
+{
+	drop_order(q, find_background(q, i), given_up);
 }
 
 void
@@ -581,7 +666,10 @@ bool
 queue_replay_next(struct queue *q, struct lease_terms *l)
 {
 	const uint64_t number = q->next;
-	struct order *o = first_with_steps(q);
+	struct order *o;
+
+	queue_pass_background(q, true);
+	o = first_with_steps(q);
 
 	if (!o || number >= q->low + WINDOW)
 		return false;
@@ -612,9 +700,17 @@ queue_replay_unleased(struct queue *q, uint64_t number)
 void
 queue_replay_end(struct queue *q, size_t requests)
 {
-	while (requests-- > 0 && q->front)
-		drop_order(q, &q->front, true);
+	while (requests-- > 0 && *foreground(q))
+		drop_order(q, foreground(q), true);
 	end_all(q);
+}
+
+/* An epoch, of which no step is left to be begun. */
+static bool
+is_to_be_closed(const struct order *o)
+{
+	return o->request.op == REQUEST_EPOCH && o->begun &&
+		o->given == o->request.steps;
 }
 
 bool
@@ -624,11 +720,10 @@ queue_write(const struct queue *q, struct text *out)
 		struct request left = o->request;
 
 		if (left.op == REQUEST_BAD ||
-		    left.epochs > INT64_MAX - 1 ||
-		    (o->begun && o->given == left.steps))
-			return false;	/* or an epoch that is to be closed */
+		    left.epochs > INT64_MAX - 1 || is_to_be_closed(o))
+			return false;
 		left.steps -= o->given;
-		left.epochs += o->begun;
+		left.epochs += has_steps(o) && o->begun;
 		if (left.op == REQUEST_TRAIN && left.steps == 0)
 			continue;	/* its steps are under way */
 		request_write(out, &left);
@@ -645,8 +740,8 @@ queue_write_parts(const struct queue *q,
 	for (const struct order *o = q->front; o; o = o->next) {
 		const bool steps = o->request.op == REQUEST_TRAIN;
 
-		if (o->begun && o->given == o->request.steps)
-			return false;	/* an epoch that is to be closed */
+		if (is_to_be_closed(o))
+			return false;
 		if (!steps || o->given < o->request.steps)
 			tell(to, &o->request,
 			     steps ? o->request.steps - o->given : 0);
@@ -654,24 +749,31 @@ queue_write_parts(const struct queue *q,
 	return true;
 }
 
+/* An epoch and a checkpoint wait for nothing that is in the background. */
 const struct request *
 queue_barrier(const struct queue *q)
 {
-	return q->front && q->front->request.op != REQUEST_TRAIN ?
-		&q->front->request : NULL;
+	const struct order *o = *foreground((struct queue *)(uintptr_t)q);
+	const bool overtakes = o && (o->request.op == REQUEST_EPOCH ||
+				     o->request.op == REQUEST_SAVE);
+
+	if (!o || o->request.op == REQUEST_TRAIN ||
+	    (o != q->front && (!overtakes || is_background(first_open(q)))))
+		return NULL;
+	return &o->request;
 }
 
 void
 queue_pass(struct queue *q)
 {
-	drop_order(q, &q->front, false);
+	drop_order(q, foreground(q), false);
 	q->pass++;
 }
 
 void
 queue_begin(struct queue *q, uint64_t steps)
 {
-	struct order *o = q->front;
+	struct order *o = *foreground(q);
 
 	o->request.steps = steps;
 	o->request.epochs--;
@@ -682,7 +784,7 @@ queue_begin(struct queue *q, uint64_t steps)
 bool
 queue_begun(const struct queue *q, uint64_t *left)
 {
-	const struct order *o = q->front;
+	const struct order *o = *foreground((struct queue *)(uintptr_t)q);
 
 	*left = o && o->begun ? o->request.steps - o->ended : 0;
 	return o && o->begun;
@@ -718,8 +820,11 @@ queue_waiting(const struct queue *q)
 	uint64_t steps = 0;
 
 	for (const struct order *o = q->front;
-	     o && (o->request.op == REQUEST_TRAIN || o->begun); o = o->next) {
-		const uint64_t left = o->request.steps - o->ended;
+	     o && (has_steps(o) ||
+		   (is_background(o) && (o->begun || q->passes)));
+	     o = o->next) {
+		const uint64_t left = has_steps(o) ?
+			o->request.steps - o->ended : 0;
 
 		steps = left < UINT64_MAX - steps ? steps + left : UINT64_MAX;
 	}
@@ -731,7 +836,7 @@ queue_waiting(const struct queue *q)
 const char *
 queue_check(const struct queue *q)
 {
-	size_t running = 0, returned = 0, orders = 0;
+	size_t running = 0, returned = 0, orders = 0, backgrounds = 0;
 	uint64_t open = 0, asked = 0;
 
 	if (q->next < q->low || q->next - q->low > WINDOW)
@@ -754,9 +859,10 @@ queue_check(const struct queue *q)
 			return "queue 5: a request's steps have numbers before "
 				"they end";
 		asked += o->given - o->ended;
+		backgrounds += is_background(o);
 	}
 	if (open != asked)
 		return "queue 6: a step that has not ended is one of a request";
-	return orders == q->orders ? NULL :
+	return orders == q->orders && backgrounds == q->backgrounds ? NULL :
 		"queue 7: requests are counted as they are";
 }

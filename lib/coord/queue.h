@@ -5,7 +5,8 @@
  * are taken in the order they came.  A train request is so many steps; any
  * worker may run any of them.  All others are barriers: they come to the
  * front when all that was asked before has ended, and what was asked behind
- * them waits for queue_pass().
+ * them waits for queue_pass(); but for those in the background, which begin
+ * when the steps in front of them have numbers.
  *
  * A step's number is given out when it is leased, in order, without gaps, and
  * never again.  A step that comes back (its worker died) is leased again,
@@ -201,7 +202,8 @@ bool queue_write_parts(const struct queue *,
 		       void (*tell)(void *to, const struct request *,
 				    uint64_t steps), void *to);
 
-/* The barrier at the front, or NULL; and go on behind it. */
+/* The barrier at the front, or NULL; and go on behind it.  An epoch and a
+   checkpoint pass by what is in the background and has begun. */
 const struct request *queue_barrier(const struct queue *);
 void queue_pass(struct queue *);
 
@@ -212,13 +214,26 @@ void queue_pass(struct queue *);
 void queue_begin(struct queue *, uint64_t steps);
 bool queue_begun(const struct queue *, uint64_t *left);
 
+/*
+ * Requests in the background (struct request): the i-th of them, or NULL; and
+ * the one whose turn it is, as all steps in front of it have numbers.  None
+ * behind it gets one before it has begun, or when it has not any more, unless
+ * they are passed by: in a journal, and until the queue has come as far as the
+ * coordinator before us had.  It ends whenever it does.
+ */
+void queue_pass_background(struct queue *, bool passes);
+const struct request *queue_background(const struct queue *, size_t i);
+const struct request *queue_background_due(const struct queue *);
+void queue_background_begin(struct queue *, size_t i, bool begun);
+void queue_background_end(struct queue *, size_t i, bool given_up);
+
 uint64_t queue_watermark(const struct queue *);	/* all steps below ended */
 uint64_t queue_next(const struct queue *);	/* the next new number */
 size_t queue_running(const struct queue *);	/* leased now */
 bool queue_idle(const struct queue *);		/* nothing asked is left */
 
-/* Steps asked for and not ended, up to the first barrier; or UINT64_MAX, if
-   there are more. */
+/* Steps asked for and not ended, up to the first barrier, or what is in the
+   background and has not begun; or UINT64_MAX, if there are more. */
 uint64_t queue_waiting(const struct queue *);
 
 /* For tests, between two calls: NULL, or the words of what does not hold. */

@@ -12,6 +12,7 @@
 #define MAX_BATCH	((uint64_t)1 << 24)
 #define MAX_PRIORITY	1000
 #define BLANKS		" \t\r\n"
+#define BACKGROUND	"background="
 
 static const char *const names[] = {
 	[REQUEST_NONE] = "", [REQUEST_TRAIN] = "train",
@@ -166,6 +167,27 @@ set_number(struct request *r, const char *key, const char *value,
 		    key, value);
 }
 
+/* "eval [FILE...] [background=true]" */
+static int
+read_eval_word(struct request *r, const char *word, bool *had,
+	       struct fail *f)
+{
+	const char *value = word + strlen(BACKGROUND);
+
+	if (strncmp(word, BACKGROUND, strlen(BACKGROUND)) != 0) {
+		add_file(r, word);
+		return 0;
+	}
+	if (*had)
+		return fail(f, FAIL_DATA, "'%s': background was said before",
+			    word);
+	*had = true;
+	r->background = strcmp(value, "true") == 0;
+	return r->background || strcmp(value, "false") == 0 ? 0 :
+		fail(f, FAIL_DATA, "%s is neither true nor false (./%s is a "
+		     "file)", word, word);
+}
+
 /* "epoch [N] [learning_rate=X | learning_rate_scale=X]" */
 static int
 read_epoch_word(struct request *r, char *word, struct fail *f)
@@ -237,6 +259,7 @@ read_words(struct request *r, char *line, struct fail *f)
 {
 	char *rest, *word = strtok_r(line, BLANKS, &rest);
 	unsigned had = 0;
+	bool had_background = false;
 
 	r->op = find_op(word);
 	if (r->op == REQUEST_NONE) {
@@ -261,7 +284,8 @@ read_words(struct request *r, char *line, struct fail *f)
 			    read_epoch_word(r, word, f) < 0)
 				return -1;
 		} else if (r->op == REQUEST_EVAL) {
-			add_file(r, word);
+			if (read_eval_word(r, word, &had_background, f) < 0)
+				return -1;
 		} else if (r->op == REQUEST_CANCEL && !r->target) {
 			if (!(r->target = as_json(word)))
 				return fail(f, FAIL_DATA, "an id that is not "
@@ -349,7 +373,7 @@ static int
 unknown_key(const char *key, struct fail *f)
 {
 	static const char *const others[] = { "op", "id", "request", "files",
-					      "step", "args" };
+					      "background", "step", "args" };
 	struct choices near = { .word = key };
 
 	for (size_t i = 0; i < KEYS; i++)
@@ -385,6 +409,12 @@ read_member(struct request *r, const char *line, const char *key,
 	}
 	if (strcmp(key, "files") == 0)
 		return read_files(r, value, f);
+	if (strcmp(key, "background") == 0) {
+		r->background = json_is_true(value);
+		return json_is_boolean(value) ? 0 :
+			fail(f, FAIL_DATA, "\"background\" is neither true "
+			     "nor false");
+	}
 	if (strcmp(key, "step") == 0 || strcmp(key, "args") == 0)
 		return read_call(r, line, key, value, f);
 	if (!json_is_number(value))
@@ -411,6 +441,8 @@ check_members(const struct request *r, json_t *object, struct fail *f)
 	    r->op != REQUEST_EPOCH && r->op != REQUEST_EVAL)
 		return fail(f, FAIL_DATA, "\"priority\" is for train, epoch "
 			    "and eval");
+	if (json_object_get(object, "background") && r->op != REQUEST_EVAL)
+		return fail(f, FAIL_DATA, "\"background\" is for eval");
 	if (r->files > 0 && r->op != REQUEST_EVAL)
 		return fail(f, FAIL_DATA, "\"files\" are for eval");
 	for (size_t i = 0; i < 2 && r->op != REQUEST_TRAIN; i++)
@@ -498,7 +530,8 @@ are_words(const struct request *r)
 {
 	size_t i = 0;
 
-	while (i < r->files && *r->file[i] && !strpbrk(r->file[i], BLANKS))
+	while (i < r->files && *r->file[i] && !strpbrk(r->file[i], BLANKS) &&
+	       strncmp(r->file[i], BACKGROUND, strlen(BACKGROUND)) != 0)
 		i++;
 	return i == r->files;
 }
@@ -514,6 +547,7 @@ request_write(struct text *out, const struct request *r)
 		text_add(out, "%s", names[r->op]);
 		for (size_t i = 0; i < r->files; i++)
 			text_add(out, " %s", r->file[i]);
+		text_add(out, "%s", r->background ? " " BACKGROUND "true" : "");
 		return;
 	}
 	if (r->op == REQUEST_TRAIN)
@@ -548,6 +582,8 @@ request_write(struct text *out, const struct request *r)
 			 (unsigned long long)r->priority);
 	if (r->target)
 		text_add(out, ",\"request\":%s", r->target);
+	if (r->background)
+		text_add(out, ",\"background\":true");
 	for (size_t i = 0; i < r->files; i++) {
 		char *name = as_json(r->file[i]);
 

@@ -31,6 +31,7 @@ struct request {
 	struct call *call;	/* TRAIN, EPOCH: held; or NULL */
 	char **file;		/* EVAL: files of them */
 	size_t files;
+	bool background;	/* EVAL: nothing waits for it */
 	char *target;		/* CANCEL: an id, as JSON */
 	uint64_t priority;	/* of all whose turn it is */
 	char *why;		/* BAD: what is wrong with it */

@@ -380,19 +380,40 @@ reads_data(const struct pending *p)
 		p->request.op == REQUEST_EPOCH;
 }
 
-/* Steps run beside each other; all else waits for what is in front of it. */
+static bool
+is_barrier(const struct pending *p)
+{
+	return p->request.op != REQUEST_TRAIN && !p->request.background;
+}
+
+/* Does it wait for all that is in front of it?  An epoch and a checkpoint do
+   not for what is in the background. */
+static bool
+may_begin(const struct submitter *one, const struct pending *p)
+{
+	const bool overtakes = p->request.op == REQUEST_EPOCH ||
+		p->request.op == REQUEST_SAVE;
+	const struct pending *front = one->front;
+
+	while (overtakes && front->request.background && front->left == 0)
+		front = front->next;
+	return front == p;
+}
+
+/* Steps run beside each other, and what is in the background beside them; all
+   else waits for what is in front of it. */
 static struct pending *
 ready(const struct submitter *one)
 {
 	struct pending *p = one->front;
 
-	while (p && p->left == 0 && p->request.op == REQUEST_TRAIN)
+	while (p && p->left == 0 && !is_barrier(p))
 		p = p->next;
 	if (!p || p->left == 0)
 		return NULL;
-	if (p->request.op == REQUEST_TRAIN)
+	if (!is_barrier(p))
 		return p;
-	return p == one->front && p->out == 0 ? p : NULL;
+	return may_begin(one, p) && p->out == 0 ? p : NULL;
 }
 
 static bool
@@ -486,12 +507,6 @@ submitters_ended(struct submitters *s, size_t i, uint64_t number,
 		submitters_forget(s, i);
 }
 
-static bool
-is_barrier(const struct pending *p)
-{
-	return p->request.op != REQUEST_TRAIN;
-}
-
 static void
 give_up(struct submitter *one, struct pending **at,
 	void (*tell)(void *, const struct request *, uint64_t), void *to)
@@ -516,7 +531,7 @@ submitters_cancel_end(const struct submitters *s, size_t i)
 			return p->request.number;
 		behind = is_barrier(p);
 	}
-	return UINT64_MAX;
+	return s->of[i].accepted + 1;
 }
 
 void
@@ -530,7 +545,10 @@ submitters_cancel(struct submitters *s, size_t i, uint64_t end,
 	while (*p && (*p)->request.number < end) {
 		struct pending *was = *p;
 
-		if (was->left > 0 || was->undone > 0)
+		/* That a step has failed is nothing to what is in the
+		   background. */
+		if ((was->left > 0 || was->undone > 0) &&
+		    !(was->request.background && end < UINT64_MAX))
 			give_up(one, p, tell, to);
 		if (*p == was)		/* a part of it is under way */
 			p = &was->next;
@@ -1026,7 +1044,7 @@ check_one(const struct submitter *one, bool keeps)
 	for (const struct pending *p = one->front; p; p = p->next, count++) {
 		if (p->left + p->out + p->undone == 0)
 			return "submitters 2: what has ended is not pending";
-		if (is_barrier(p) && p->out > 0 && p != one->front)
+		if (is_barrier(p) && p->out > 0 && !may_begin(one, p))
 			return "submitters 3: what waits for its turn waits "
 				"for all that its submitter asked before";
 		if (p->next && p->next->request.number <= p->request.number)

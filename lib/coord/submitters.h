@@ -114,12 +114,13 @@ void submitters_ended(struct submitters *, size_t, uint64_t number,
 		      uint64_t steps, uint64_t undone);
 
 /* The number of the first request that stays when others are given up: the one
-   at or behind the next barrier; UINT64_MAX: none. */
+   at or behind the next barrier, or one that is yet to come. */
 uint64_t submitters_cancel_end(const struct submitters *, size_t);
 
 /*
- * Give up what waits, all requests below a number; none of it is under way.
- * For each one tell is called, and how many of its steps were not done.
+ * Give up what waits, all requests below a number, or UINT64_MAX: all, what is
+ * in the background, too; none of it is under way.  For each one tell is
+ * called, and how many of its steps were not done.
  */
 void submitters_cancel(struct submitters *, size_t, uint64_t end,
 		       void (*tell)(void *to, const struct request *,

@@ -34,7 +34,8 @@
 #define FIELDS_FAILED(N)	N(term) N(step) N(status)
 #define FIELDS_EXHAUSTED(N)	N(term) N(records)
 #define FIELDS_LOST(N)		N(term) N(server)
-#define FIELDS_EVALUATE(N)	N(term) N(shard) N(shards) N(batch)
+#define FIELDS_EVALUATE(N)	N(term) N(shard) N(shards) N(batch) \
+				N(cut)
 #define FIELDS_COMMIT(N)	N(run) N(term) N(step)
 #define FIELDS_INDEX(N)		N(term)
 #define FIELDS_INDEXED(N)	N(term) N(records)

@@ -6,17 +6,20 @@
 #include <stdlib.h>
 
 /*
- *	NONE --evaluate_take()--> READING --evaluate_batch()--> PULLING
- *	PULLING --evaluate_compute()--> READING
+ *	NONE --evaluate_take()--> READING --evaluate_batch()--> WAITING
+ *	WAITING --begin_pull()--> PULLING --end_pull()--> PULLED
+ *	PULLED --evaluate_compute()--> READING
  *	READING --evaluate_batch(), the last--> NONE
- *	READING, PULLING --evaluate_failed(), evaluate_drop()--> NONE
+ *	all --evaluate_failed(), evaluate_drop()--> NONE
  */
-enum state { STATE_NONE, STATE_READING, STATE_PULLING };
+enum state { STATE_NONE, STATE_READING, STATE_WAITING, STATE_PULLING,
+	     STATE_PULLED };
 
 struct evaluate {
 	struct evaluate_options o;
 	enum state state;
 	struct worker_evaluation job;	/* its number is the last one's */
+	bool late;		/* values come for a batch that was dropped */
 	struct message request;
 	struct evaluation score;
 	struct batch batch;
@@ -61,6 +64,7 @@ evaluate_drop(struct evaluate *e)
 		free(e->job.file[i]);
 	free(e->job.file);
 	e->job = (struct worker_evaluation){ .number = e->job.number };
+	e->late = e->late || e->state == STATE_PULLING;
 	e->state = STATE_NONE;
 }
 
@@ -103,13 +107,7 @@ evaluate_job(const struct evaluate *e)
 bool
 evaluate_wants(const struct evaluate *e)
 {
-	return e->state == STATE_READING;
-}
-
-bool
-evaluate_has_client(const struct evaluate *e)
-{
-	return e->state == STATE_PULLING;
+	return e->state == STATE_READING && !e->late;
 }
 
 /* ---- what comes of it ---- */
@@ -153,7 +151,6 @@ void
 evaluate_batch(struct evaluate *e, struct batch *batch, uint64_t now)
 {
 	const struct batch old = e->batch;
-	struct fail why;
 
 	if (e->state == STATE_NONE)
 		return;
@@ -167,17 +164,54 @@ evaluate_batch(struct evaluate *e, struct batch *batch, uint64_t now)
 	}
 	e->batch = *batch;
 	*batch = old;
+	e->state = STATE_WAITING;
+	evaluate_pull(e, now);
+}
+
+/* ---- its values ---- */
+
+static void
+begin_pull(struct evaluate *e, uint64_t now)
+{
+	struct fail why;
+
 	evaluation_begin(&e->score, &e->batch);
-	e->state = STATE_PULLING;
-	if (client_pull(e->o.client, e->score.compute, WIRE_NONE, now,
-			&why) < 0)
+	if (client_pull(e->o.client, e->score.compute, e->request.evaluate.cut,
+			now, &why) < 0)
 		evaluate_failed(e, &why);
+	else
+		e->state = STATE_PULLING;
+}
+
+/* A cut that is gone is known to be so by the coordinator, or will be. */
+static void
+end_pull(struct evaluate *e)
+{
+	struct fail why;
+
+	e->state = STATE_PULLED;
+	if (!client_cut_is_gone(e->o.client))
+		return;
+	fail(&why, FAIL_AGAIN, "the cut is no longer held");
+	evaluate_failed(e, &why);
+}
+
+void
+evaluate_pull(struct evaluate *e, uint64_t now)
+{
+	if (!client_idle(e->o.client))
+		return;
+	e->late = false;
+	if (e->state == STATE_WAITING)
+		begin_pull(e, now);
+	if (e->state == STATE_PULLING && client_idle(e->o.client))
+		end_pull(e);
 }
 
 bool
 evaluate_can_compute(const struct evaluate *e)
 {
-	return e->state == STATE_PULLING && client_idle(e->o.client);
+	return e->state == STATE_PULLED;
 }
 
 int

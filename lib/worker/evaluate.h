@@ -1,6 +1,7 @@
 /*
  * evaluate - a worker's part of an evaluation: batches of the files that the
  * coordinator names are scored with values of their own pulls, between steps.
+ * The values are those of now, or of a cut that the coordinator names.
  */
 #ifndef PS_EVALUATE_H
 #define PS_EVALUATE_H
@@ -33,11 +34,12 @@ void evaluate_drop(struct evaluate *);
 
 /* What is to be read for it; NULL: there is none. */
 const struct worker_evaluation *evaluate_job(const struct evaluate *);
-/* Its next batch may come: then it has the client until that is computed. */
+/* Its next batch may come; NULL: that was all. */
 bool evaluate_wants(const struct evaluate *);
-bool evaluate_has_client(const struct evaluate *);
-/* NULL: that was all. */
 void evaluate_batch(struct evaluate *, struct batch *, uint64_t now_ms);
+/* Take what has been pulled, or pull for the batch if nobody has the client: to
+   be called before a step has it. */
+void evaluate_pull(struct evaluate *, uint64_t now_ms);
 void evaluate_failed(struct evaluate *, const struct fail *why);
 
 bool evaluate_can_compute(const struct evaluate *);

@@ -171,15 +171,6 @@ pipeline_expire(struct pipeline *p)
 		p->step[i].pass = WIRE_NONE;
 }
 
-bool
-pipeline_is_at_rest(const struct pipeline *p)
-{
-	for (size_t i = 0; i < IN_FLIGHT; i++)
-		if (p->step[i].stage > STAGE_BEGUN && p->step[i].lease)
-			return false;
-	return client_idle(p->o.client);
-}
-
 /* What waits for a round may wait for others to do our part of it. */
 bool
 pipeline_is_over(const struct pipeline *p)
@@ -603,6 +594,12 @@ take_answers(struct pipeline *p, uint64_t now_us)
 		pulled->stage = STAGE_PULLED;
 	drop_prefetched(p);
 	return pushed || pulled;
+}
+
+void
+pipeline_take_answers(struct pipeline *p, uint64_t now_us)
+{
+	take_answers(p, now_us);
 }
 
 /* What is to be pushed; a step that has failed is reported instead. */

@@ -45,6 +45,9 @@ void pipeline_put(struct pipeline *, struct batch *);
 /* true: these are to be read again; see worker_put_back(). */
 bool pipeline_put_back(struct pipeline *, struct batch *);
 
+/* An exchange that has come to its end is taken note of: the client is free for
+   another, until the next call. */
+void pipeline_take_answers(struct pipeline *, uint64_t now_us);
 /* Go on as far as there are leases, batches and answers. */
 void pipeline_advance(struct pipeline *, uint64_t now_ms, uint64_t now_us);
 
@@ -53,8 +56,6 @@ bool pipeline_can_compute(const struct pipeline *);
 /* -1: neither this step nor another ever can. */
 int pipeline_compute(struct pipeline *, struct fail *);
 
-/* No step that has a lease is under way, and no exchange. */
-bool pipeline_is_at_rest(const struct pipeline *);
 /* Nothing is under way but what waits for a round. */
 bool pipeline_is_over(const struct pipeline *);
 size_t pipeline_prefetched(const struct pipeline *);

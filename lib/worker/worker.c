@@ -51,6 +51,7 @@ struct worker {
 	struct index *index;
 
 	bool computed;			/* since the last tick */
+	bool scored;			/* the last was of an evaluation */
 	struct fail unfit;	/* no step or evaluation can be computed here,
 				   as each of them says, if it has a kind */
 	struct fail violation;	/* nothing more can be, and we die of that */
@@ -214,13 +215,14 @@ end_data(struct worker *w)
 	send_exhausted(w);
 }
 
-/* An evaluation has the client until its batch is computed. */
+/* An evaluation pulls for a batch between two exchanges of steps. */
 static void
 advance(struct worker *w, uint64_t now, uint64_t now_us)
 {
-	if (!w->pipeline || evaluate_has_client(w->evaluate) ||
-	    w->violation.kind)
+	if (!w->pipeline || w->violation.kind)
 		return;
+	pipeline_take_answers(w->pipeline, now_us);
+	evaluate_pull(w->evaluate, now);
 	pipeline_advance(w->pipeline, now, now_us);
 	leases_settle(w->leases);
 	send_exhausted(w);
@@ -495,11 +497,11 @@ worker_can_compute(const struct worker *w)
 {
 	if (!w->pipeline || w->violation.kind)
 		return false;
-	return evaluate_has_client(w->evaluate) ?
-		evaluate_can_compute(w->evaluate) :
+	return evaluate_can_compute(w->evaluate) ||
 		pipeline_can_compute(w->pipeline);
 }
 
+/* Steps and batches of an evaluation take turns. */
 bool
 worker_compute(struct worker *w)
 {
@@ -508,7 +510,9 @@ worker_compute(struct worker *w)
 	if (!worker_can_compute(w))
 		return false;
 	w->computed = true;
-	if ((evaluate_has_client(w->evaluate) ?
+	w->scored = evaluate_can_compute(w->evaluate) &&
+		!(w->scored && pipeline_can_compute(w->pipeline));
+	if ((w->scored ?
 	     evaluate_compute(w->evaluate, &why) :
 	     pipeline_compute(w->pipeline, &why)) < 0)
 		w->violation = why;
@@ -715,12 +719,10 @@ worker_evaluation(const struct worker *w)
 	return w->evaluate ? evaluate_job(w->evaluate) : NULL;
 }
 
-/* A step that was begun before comes to its end first. */
 bool
 worker_evaluation_wants(const struct worker *w)
 {
-	return w->evaluate && evaluate_wants(w->evaluate) &&
-		pipeline_is_at_rest(w->pipeline);
+	return w->evaluate && evaluate_wants(w->evaluate);
 }
 
 void

@@ -129,6 +129,17 @@ has_ended(const struct accounts *a, size_t owner, size_t id)
 	return r->cancelled > 0 || r->errors > 0 || r->lines == lines_of(ask);
 }
 
+/* An epoch and a checkpoint do not wait for what is in the background. */
+static bool
+waits_for(const struct accounts *a, size_t owner, size_t id, size_t i)
+{
+	const char op = ask_of(a, owner, id)->op;
+
+	return !is_at_once(ask_of(a, owner, i)) &&
+		(ask_of(a, owner, i)->op != 'b' || i > id ||
+		 (op != 'p' && op != 's'));
+}
+
 /* Is all that was asked before done, and nothing behind it? */
 static bool
 in_its_place(const struct accounts *a, size_t owner, size_t id)
@@ -136,7 +147,7 @@ in_its_place(const struct accounts *a, size_t owner, size_t id)
 	const struct request_account *of = a->of[owner];
 
 	for (size_t i = 0; i < asks_of(a, owner); i++)
-		if (!is_at_once(ask_of(a, owner, i)) &&
+		if (waits_for(a, owner, id, i) &&
 		    ((i < id && !has_ended(a, owner, i)) ||
 		     (i > id && !(a->many && of[i].cancelled) &&
 		      (of[i].lines > 0 || of[i].done > 0))))
@@ -287,6 +298,30 @@ check_score(struct accounts *a, const char *line)
 				a->done, line);
 }
 
+/*
+ * By a cut, which is of all steps below it, as by now they have ended, but of
+ * some submitters that has not been heard.
+ */
+static void
+check_background(struct accounts *a, const char *line)
+{
+	const char *at = strstr(line, "\"loss\":");
+	const uint64_t step = field(line, "\"step\":");
+	double done = 0, beyond;
+
+	if (field(line, "\"examples\":") != EVALUATED)
+		break_rule(a, "R11 an evaluation lacks records", line);
+	if (!at || step >= STEPS || a->many || a->forgetful)
+		return;
+	for (uint64_t i = 0; i < step; i++)
+		done += a->seen[i];
+	beyond = strtod(at + strlen("\"loss\":"), NULL) -
+		LOSS_OF_A_STEP * done;
+	if (beyond < 0 || beyond > LOSS_OF_A_STEP *
+	    (double)accounts_may_have(a))
+		break_rule(a, "R11 a cut is not scored as it is", line);
+}
+
 static void
 take_barrier(struct accounts *a, size_t owner, size_t id, const char *line)
 {
@@ -295,6 +330,11 @@ take_barrier(struct accounts *a, size_t owner, size_t id, const char *line)
 
 	if (is_at_once(ask))
 		return;
+	if (ask->op == 'b') {
+		if (!strstr(line, "\"error\":"))
+			check_background(a, line);
+		return;
+	}
 	if (a->of[owner][id].lines == lines_of(ask) &&
 	    !in_its_place(a, owner, id))
 		break_rule(a, "R3 a barrier is not in its place", line);
@@ -377,6 +417,17 @@ accounts_line(struct accounts *a, size_t owner, const char *line)
 	    ask_of(a, owner, id)->steps)
 		break_rule(a, "R7 a request has more steps than it asked for",
 			   line);
+}
+
+bool
+accounts_in_background(const struct accounts *a, size_t owner,
+		       const char *line)
+{
+	const uint64_t id = id_of(line);
+
+	return id < asks_of(a, owner) &&
+		(ask_of(a, owner, id)->op == 'b' ||
+		 is_at_once(ask_of(a, owner, id)));
 }
 
 bool

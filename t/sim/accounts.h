@@ -11,6 +11,8 @@
  *	R4  a join counts the steps that were done since the last one
  *	R5  an evaluation scores every record, by what the steps before it have
  *	    come to
+ *	R11 an evaluation in the background scores every record, by what the
+ *	    steps below its cut have come to, and no other
  *	R6  an epoch misses no record, or says how many: of what was given up
  *	R7  at the end each request is answered: its steps are done, failed or
  *	    cancelled, a barrier has one line
@@ -40,6 +42,9 @@ void accounts_forget(struct accounts *);
 void accounts_reset(struct accounts *);
 /* A result of the coordinator's own input (0), or of a submitter (from 1). */
 void accounts_line(struct accounts *, size_t owner, const char *line);
+/* Is it of something that does not wait for what was asked before? */
+bool accounts_in_background(const struct accounts *, size_t owner,
+			    const char *line);
 /* An error of its own has ended it, or its status; and: what is not answered to
    it will never be. */
 bool accounts_failed(const struct accounts *, size_t owner);

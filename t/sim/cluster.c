@@ -207,9 +207,10 @@ age_journal(struct cluster *c)
 
 /* Has all that was asked before this line come to its end? */
 static bool
-rests(const char *line)
+rests(const struct cluster *c, size_t owner, const char *line)
 {
 	return !strstr(line, "\"op\":\"train\"") &&
+		!accounts_in_background(c->accounts, owner, line) &&
 		!strstr(line, "\"cancelled\":true") &&
 		!strstr(line, "\"error\":");
 }
@@ -231,7 +232,7 @@ read_file(struct cluster *c, size_t owner, const char *path, uint64_t *read,
 		if (!c->deaf || !strstr(line, "\"step\":0,"))
 			accounts_line(c->accounts, owner, line);
 		c->progress = c->now;
-		c->at_rest = c->at_rest || rests(line);
+		c->at_rest = c->at_rest || rests(c, owner, line);
 		trace("result of %zu: %.*s", owner,
 		      (int)strcspn(line, "\n"), line);
 	}
@@ -1566,7 +1567,7 @@ write_requests(const struct cluster *c, const char *name, size_t owner,
 	static const char *const op[] = { ['t'] = "train", ['j'] = "join",
 		['e'] = "eval", ['s'] = "save", ['p'] = "epoch",
 		['q'] = "stop", ['x'] = "frobnicate", ['c'] = "cancel",
-		['u'] = "status" };
+		['u'] = "status", ['b'] = "eval" };
 	char path[128];
 	FILE *file;
 
@@ -1596,7 +1597,9 @@ write_requests(const struct cluster *c, const char *name, size_t owner,
 				(unsigned long long)a->priority);
 		if (c->s->lines && (a->op == 't' || a->op == 'p') && i % 2)
 			fprintf(file, ",\"step\":\"other\"");
-		if (a->op == 'e' && c->s->sampler)
+		if (a->op == 'b')
+			fprintf(file, ",\"background\":true");
+		if ((a->op == 'e' || a->op == 'b') && c->s->sampler)
 			fprintf(file, ",\"files\":[\"scores\"]");
 		fprintf(file, "}\n");
 	}

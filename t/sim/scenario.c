@@ -589,6 +589,28 @@ draw_queue(struct scenario *s)
 		draw_submitter_fault(s, r);
 }
 
+/* Of numbers of its own, too: some evaluations, and some steps become what is
+   scored in the background.  The first ask may be of a cancellation. */
+static void
+draw_background(struct scenario *s)
+{
+	struct rng rng = { .seed = rng_mix(s->seed ^ 0x6261636b) };
+
+	if (chance(&rng, 2))
+		return;
+	for (size_t k = 0; k <= s->submitters; k++) {
+		struct ask_line *ask = k == 0 ? s->ask :
+			s->submitter[k - 1].ask;
+		const size_t asks = k == 0 ? s->asks - 3 :
+			s->submitter[k - 1].asks;
+
+		for (size_t i = 0; i < asks; i++)
+			if ((ask[i].op == 'e' && !chance(&rng, 3)) ||
+			    (ask[i].op == 't' && chance(&rng, 5)))
+				ask[i].op = 'b';
+	}
+}
+
 const struct ask_line *
 scenario_asks(const struct scenario *s, size_t owner, size_t *asks)
 {
@@ -653,6 +675,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	for (size_t i = 0; i < faults; i++)
 		draw_fault(s, r, &swarm);
 	draw_queue(s);
+	draw_background(s);
 }
 
 void

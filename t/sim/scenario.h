@@ -82,8 +82,8 @@ struct fault {
 /* What is asked. */
 struct ask_line {
 	char op;		/* t(rain) p(epoch) j(oin) e(val) s(ave) q: stop
-				   x: no request at all; and of submitters
-				   c(ancel) u: status */
+				   b: eval in the background x: no request at
+				   all; and of submitters c(ancel) u: status */
 	uint64_t steps, batch, wait_ms;
 	uint64_t priority;
 	size_t target;		/* c: which one */

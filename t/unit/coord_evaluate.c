@@ -15,6 +15,7 @@ static const char model[] =
 static struct request eval;
 static uint64_t asked[8];	/* by peer */
 
+#define advance()	evaluate_advance(c, &eval, NULL, now)
 #define checked(claim)	named((claim) && !evaluate_check(c), #claim)
 
 static void
@@ -80,18 +81,18 @@ scored(void)
 	begin();
 	ok(given(A, 0, 2) && given(B, 1, 2) && silent());
 	joins(LATE);
-	checked(evaluate_advance(c, &eval, now) == 0 && silent());
+	checked(advance() == EVALUATION_RUNS && silent());
 	ok(done(A, 4, &none, 2) == 0);
-	checked(evaluate_advance(c, &eval, now) == 0 && silent());
+	checked(advance() == EVALUATION_RUNS && silent());
 	named(done(A, 4, &none, 2) == 0 &&
-	      evaluate_advance(c, &eval, now) == 0, "a result counts once");
+	      advance() == EVALUATION_RUNS, "a result counts once");
 	evaluate_take_back(c, at(B));
-	checked(evaluate_advance(c, &eval, now) == 0);
+	checked(advance() == EVALUATION_RUNS);
 	named(given(A, 1, 2) && silent(), "what one had another is given");
 	ok(done(B, 4, &none, 2) == 0 &&
-	   evaluate_advance(c, &eval, now) == 0);
+	   advance() == EVALUATION_RUNS);
 	ok(done(A, 6, &none, 2) == 0 &&
-	   evaluate_advance(c, &eval, now) == 1);
+	   advance() == EVALUATION_DONE);
 	named(prints("\"examples\":10,\"loss\":0.4,\"metrics\":"
 		     "{\"auc\":1}"), "both shards are added up");
 	end();
@@ -106,7 +107,7 @@ unreachable(void)
 	evaluate_take_back(c, at(B));
 	post_deaf = A;
 	ok(done(A, 4, &none, 2) == 0);
-	evaluate_advance(c, &eval, now);
+	advance();
 	post_deaf = 0;
 	named(at(A)->unreachable && given(B, 1, 2),
 	      "a shard that nobody could be given is there for the next");
@@ -184,7 +185,7 @@ deaths(void)
 		evaluate_died(c, at(A));
 		evaluate_take_back(c, at(A));
 		evaluate_died(c, at(A));
-		evaluate_advance(c, &eval, now);
+		advance();
 		if (!given(A, 0, 2))
 			named(false, "it is given out again");
 	}

@@ -18,6 +18,7 @@ static struct evaluate *e;
 static struct batch batch;
 static struct fail unfit, f;
 static enum fail_kind breaks;	/* the layer of a program */
+static uint64_t cut = WIRE_NONE;
 
 static int
 begin_externals(void *own, const struct model *m, struct fail *why)
@@ -74,6 +75,7 @@ take(uint64_t request, uint64_t shards, uint64_t size, uint32_t count,
 	m.evaluate.shard = 1;
 	m.evaluate.shards = shards;
 	m.evaluate.batch = size;
+	m.evaluate.cut = cut;
 	pack_array(&p, count);
 	if (name)
 		pack_text(&p, name);
@@ -89,13 +91,14 @@ score(size_t examples, float value)
 {
 	fill_batch(&batch, examples);
 	evaluate_batch(e, &batch, 0);
-	if (!evaluate_has_client(e) || evaluate_wants(e) ||
+	if (client_idle(client) || evaluate_wants(e) ||
 	    evaluate_can_compute(e))
 		return false;
 	for (size_t i = 0; i < plan.parts; i++)
 		if (!says(SERVER, MESSAGE_PULL) ||
-		    last_posted->m.pull.cut != WIRE_NONE || !serve(value))
+		    last_posted->m.pull.cut != cut || !serve(value))
 			return false;
+	evaluate_pull(e, 0);
 	return evaluate_can_compute(e) && silent();
 }
 
@@ -182,6 +185,52 @@ failures(void)
 	unfit.kind = 0;
 }
 
+/* By the values of a cut, which may be gone before all is scored. */
+static void
+by_a_cut(void)
+{
+	struct message gone;
+
+	cut = 9;
+	ok(take(20, 3, 4, 1, "a.tsv") == 0 && score(3, 0.5f));
+	ok(evaluate_compute(e, &f) == 0);
+	fill_batch(&batch, 1);
+	evaluate_batch(e, &batch, 0);
+	ok(says(SERVER, MESSAGE_PULL) && last_posted->m.pull.cut == 9);
+	gone = message_refuse(&last_posted->m, FAIL_AGAIN, "not held");
+	post_clear();
+	gone.request -= 1000;
+	ok(client_receive(client, SERVER, &gone, 0, &f) == 0);
+	named(!client_idle(client), "an older refusal is not about this pull");
+	gone.request += 1000;
+	ok(client_receive(client, SERVER, &gone, 0, &f) == 0);
+	evaluate_pull(e, 0);
+	named(says(COORDINATOR, MESSAGE_REFUSED) &&
+	      last_posted->m.request == 20 &&
+	      last_posted->m.refused.status == FAIL_AGAIN &&
+	      !evaluate_job(e), "a cut that is gone ends the evaluation alone");
+	cut = WIRE_NONE;
+	ok(take(21, 3, 4, 1, "a.tsv") == 0 && score(3, 0.5f));
+	evaluate_drop(e);
+}
+
+/* Values still come for a batch of one that was dropped. */
+static void
+late(void)
+{
+	ok(take(22, 3, 4, 1, "a.tsv") == 0);
+	fill_batch(&batch, 3);
+	evaluate_batch(e, &batch, 0);
+	ok(take(23, 3, 4, 1, "b.tsv") == 0);
+	named(!evaluate_wants(e), "the next batch waits for them");
+	while (!client_idle(client))
+		if (!says(SERVER, MESSAGE_PULL) || !serve(1))
+			break;
+	evaluate_pull(e, 0);
+	ok(evaluate_wants(e) && score(2, 0) && silent());
+	evaluate_drop(e);
+}
+
 /* A layer is computed by a program of the user's. */
 static void
 broken_layer(void)
@@ -206,6 +255,8 @@ main(void)
 	malformed();
 	scored();
 	failures();
+	by_a_cut();
+	late();
 	end();
 	begin("input x float[2]\nlabel y float\n"
 	      "h = external x shape=[1]\np = dense h units=1\n"

@@ -215,12 +215,12 @@ steps(void)
 	struct result r;
 
 	begin();
-	ok(pipeline_want(p) == 0 && pipeline_is_at_rest(p) &&
+	ok(pipeline_want(p) == 0 && client_idle(client) &&
 	   pipeline_is_over(p) && !pipeline_can_compute(p));
 	lease(1, 7, 2);
 	named(read_batch(BATCH) && pipeline_want(p) == BATCH,
 	      "a step takes the batch, and the next one is wanted");
-	ok(!pipeline_is_over(p) && !pipeline_is_at_rest(p));
+	ok(!pipeline_is_over(p) && !client_idle(client));
 	ok(serves(MESSAGE_PULL) && read_batch(BATCH));
 	named(silent(), "what was pulled is computed before more is pulled");
 	ok(computes());
@@ -235,7 +235,7 @@ steps(void)
 	   r.loss > 0.25 * BATCH - 1e-5 && r.loss < 0.25 * BATCH + 1e-5);
 	pipeline_count(p, &count, &examples);
 	ok(count == 2 && examples == 2 * BATCH);
-	ok(pipeline_is_at_rest(p) && pipeline_is_over(p));
+	ok(client_idle(client) && pipeline_is_over(p));
 	end();
 }
 
@@ -428,7 +428,7 @@ round_cancelled(void)
 	leases_cancel(leases, 5, 1, 1);
 	advance();
 	named(reports(MESSAGE_DONE, 1) && last_posted->m.done.count == 0 &&
-	      pipeline_is_at_rest(p), "it waits no longer, and is given back");
+	      client_idle(client), "it waits no longer, and is given back");
 	end();
 }
 

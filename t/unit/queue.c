@@ -267,6 +267,97 @@ barriers(void)
 	queue_free(q);
 }
 
+static bool
+writes(const struct queue *q, const char *lines)
+{
+	struct text out = { 0 };
+	const bool same = queue_write(q, &out) && out.data &&
+		strcmp(out.data, lines) == 0;
+
+	text_release(&out);
+	return same;
+}
+
+static void
+put_background(struct queue *q, const char *id)
+{
+	struct request r = { .op = REQUEST_EVAL, .id = mem_text(id),
+			     .background = true };
+
+	queue_put(q, &r);
+}
+
+static bool
+is_background(const struct queue *q, size_t i, const char *id)
+{
+	const struct request *r = queue_background(q, i);
+
+	return r && strcmp(r->id, id) == 0 && !queue_check(q);
+}
+
+/* What is in the background: what waits for it, and for what it waits. */
+static void
+backgrounds(void)
+{
+	struct queue *q = queue_new(0);
+	struct part_ended e;
+
+	put(q, REQUEST_TRAIN, NULL, 2);
+	put_background(q, "1");
+	put(q, REQUEST_TRAIN, NULL, 1);
+	put_background(q, "2");
+	put(q, REQUEST_SAVE, "s", 1);
+	put(q, REQUEST_JOIN, "j", 1);
+	ok(queue_lease(q, w1, 1, ANY, &l) == 1 && !queue_background_due(q));
+	ok(queue_lease(q, w1, 1, ANY, &l) == 1 && queue_background_due(q) ==
+	   queue_background(q, 0));
+	named(queue_lease(q, w1, 1, ANY, &l) == 0 && queue_waiting(q) == 2,
+	      "steps behind one wait until it has begun");
+	queue_background_begin(q, 0, true);
+	ok(queue_lease(q, w1, 1, ANY, &l) == 1 && l.first == 2 &&
+	   is_background(q, 1, "2") && queue_background_due(q) ==
+	   queue_background(q, 1));
+	ok(writes(q, "{\"op\":\"eval\",\"id\":1,\"background\":true}\n"
+		  "{\"op\":\"eval\",\"id\":2,\"background\":true}\n"
+		  "{\"op\":\"save\",\"id\":s}\n"
+		  "{\"op\":\"join\",\"id\":j}\n"));
+	for (uint64_t i = 0; i < 3; i++)
+		queue_end(q, i);
+	ok(!queue_barrier(q));
+	queue_background_begin(q, 1, true);
+	named(queue_barrier(q)->op == REQUEST_SAVE,
+	      "a checkpoint waits for none that has begun");
+	queue_pass(q);
+	named(!queue_barrier(q) && queue_requests(q) == 3, "a join does");
+	queue_background_end(q, 0, false);
+	ok(is_background(q, 0, "2") && !queue_barrier(q));
+	queue_background_end(q, 0, false);
+	ok(queue_barrier(q)->op == REQUEST_JOIN && !queue_ended(q, &e));
+	queue_free(q);
+}
+
+/* Those of steps that are given up are others; and what a journal says. */
+static void
+backgrounds_stay(void)
+{
+	struct queue *q = queue_new(0);
+
+	put_background(q, "1");
+	put(q, REQUEST_TRAIN, NULL, 2);
+	put_background(q, "2");
+	put(q, REQUEST_JOIN, NULL, 1);
+	ok(queue_replay_next(q, &l) && queue_next(q) == 1);
+	named(!queue_background_due(q), "a journal passes by what it knows "
+	      "to have begun");
+	queue_pass_background(q, false);
+	ok(queue_background_due(q) == queue_background(q, 0));
+	ok(queue_cancel(q, NULL, NULL) == 1 && is_background(q, 0, "1") &&
+	   is_background(q, 1, "2"));
+	queue_replay_end(q, 1);
+	ok(queue_requests(q) == 2 && is_background(q, 1, "2"));
+	queue_free(q);
+}
+
 static void
 full(void)
 {
@@ -447,17 +538,6 @@ bounded(void)
 	queue_end(q, 0);
 	ok(queue_lease(q, w2, 1, ANY, &l) == 1 && !queue_held_up(q));
 	queue_free(q);
-}
-
-static bool
-writes(const struct queue *q, const char *lines)
-{
-	struct text out = { 0 };
-	const bool same = queue_write(q, &out) && out.data &&
-		strcmp(out.data, lines) == 0;
-
-	text_release(&out);
-	return same;
 }
 
 /* When what has begun has ended: the rest. */
@@ -643,6 +723,8 @@ main(void)
 	terms();
 	calls();
 	barriers();
+	backgrounds();
+	backgrounds_stay();
 	full();
 	bounded();
 	left();

@@ -60,7 +60,11 @@ words(void)
 	ok(reads("eval") && is(REQUEST_EVAL, NULL, 1) && r.files == 0);
 	ok(reads("eval a.csv  b.csv") && r.files == 2 &&
 	   strcmp(r.file[0], "a.csv") == 0 &&
-	   strcmp(r.file[1], "b.csv") == 0);
+	   strcmp(r.file[1], "b.csv") == 0 && !r.background);
+	ok(reads("eval background=true") && r.files == 0 && r.background);
+	ok(reads("eval a background=false b") && r.files == 2 &&
+	   !r.background);
+	ok(reads("eval ./background=true") && r.files == 1 && !r.background);
 }
 
 static void
@@ -76,6 +80,9 @@ objects(void)
 	ok(reads("{\"op\":\"eval\",\"files\":[\"a b\",\"c\"]}") &&
 	   r.op == REQUEST_EVAL && r.files == 2 &&
 	   strcmp(r.file[0], "a b") == 0);
+	ok(reads("{\"op\":\"eval\",\"background\":true,\"files\":[\"a\"]}") &&
+	   r.background && r.files == 1);
+	ok(reads("{\"background\":false,\"op\":\"eval\"}") && !r.background);
 	ok(reads("{\"files\":[],\"op\":\"save\"}") && r.op == REQUEST_SAVE);
 	ok(reads("{\"op\":\"stop\"}") && r.op == REQUEST_STOP);
 	ok(reads("epoch") && r.op == REQUEST_EPOCH && r.epochs == 1);
@@ -95,6 +102,15 @@ objects(void)
 static void
 refusals(void)
 {
+	refused("eval background=yes", "background=yes is neither true nor "
+		"false (./background=yes is a file)");
+	refused("eval background=true background=true",
+		"'background=true': background was said before");
+	refused("{\"op\":\"eval\",\"background\":1}",
+		"\"background\" is neither true nor false");
+	refused("{\"background\":true}", "\"background\" is for eval");
+	refused("{\"op\":\"save\",\"background\":false}",
+		"\"background\" is for eval");
 	refused("train x", "train 'x': not a number of steps");
 	refused("train 0", "train '0': not a number of steps");
 	refused("train -1", "train '-1': not a number of steps");
@@ -209,7 +225,9 @@ written(void)
 		"cancel x", "{\"op\":\"cancel\",\"id\":1,\"request\":7}",
 		"{\"op\":\"eval\",\"priority\":3,\"files\":[\"a\"]}",
 		"{\"id\":1,\"learning_rate_scale\":7e-3}",
-		"eval caf\xe9.csv",
+		"eval caf\xe9.csv", "eval caf\xe9.csv background=true",
+		"{\"op\":\"eval\",\"files\":[\"background=true\"]}",
+		"{\"op\":\"eval\",\"id\":1,\"background\":true}",
 		"{\"op\":\"eval\",\"files\":[\"\", \"a\\nb\"]}",
 		"{\"op\":\"eval\",\"id\":-4,\"files\":[\"a b\",\"\\\"\"]}",
 		"{\"step\":\"fit\"}", "{\"args\":{},\"steps\":4}",
@@ -232,6 +250,7 @@ written(void)
 			r.batch == was.batch && r.files == was.files &&
 			call_equal(r.call, was.call) &&
 			r.priority == was.priority &&
+			r.background == was.background &&
 			!r.target == !was.target &&
 			(!r.target || strcmp(r.target, was.target) == 0) &&
 			!(r.learning_rate < was.learning_rate) &&

@@ -478,6 +478,64 @@ evaluations(void)
 	end();
 }
 
+/* All that has been asked of the server is answered; how many parts of each. */
+static void
+answer_all(size_t *cut, size_t *pushed)
+{
+	static const float zeros[64];
+	struct message m;
+
+	while (post_first != post_end &&
+	       says(SERVER, posted[post_first % POSTS].m.kind)) {
+		const struct message *asked = &last_posted->m;
+		const bool pull = asked->kind == MESSAGE_PULL;
+
+		*cut += pull && asked->pull.cut == 5;
+		*pushed += !pull;
+		m = message_answer(asked, MESSAGE_VALUES);
+		m.values.outcome = pull ? OUTCOME_NONE : OUTCOME_APPLIED;
+		m.frames = asked->kind != MESSAGE_PUSH;
+		m.frame[0] = (struct frame){ zeros, sizeof(float) *
+			plan_part_dense(&plan, pull ? asked->pull.part :
+					asked->push.part), NULL };
+		ok(receive(SERVER, &m) == 0);
+	}
+}
+
+static void
+between_steps(void)
+{
+	struct message m = { .kind = MESSAGE_EVALUATE, .request = 12,
+			     .frames = 1 };
+	size_t cut = 0, pushed = 0;
+
+	begin(model);
+	greeted();
+	ready();
+	m.evaluate.shards = 1;
+	m.evaluate.batch = BATCH;
+	m.evaluate.cut = 5;
+	m.frame[0] = (struct frame){ "\x90", 1, NULL };
+	ok(receive(COORDINATOR, &m) == 0);
+	m = lease_of(1, 7, 20);
+	ok(receive(COORDINATOR, &m) == 0);
+	for (int i = 0; i < 12; i++) {
+		fill();
+		if (worker_want(w) > 0)
+			worker_batch(w, &batch, now, 1000 * now);
+		fill();
+		if (worker_evaluation_wants(w))
+			worker_evaluation_batch(w, &batch, now);
+		answer_all(&cut, &pushed);
+		if (worker_compute(w))
+			worker_computed(w, now, 1000 * now);
+	}
+	named(cut >= 4 * plan.parts && pushed >= 4 * plan.parts,
+	      "steps and batches of an evaluation take turns");
+	post_clear();
+	end();
+}
+
 /* Its coordinator has the data. */
 static void
 blocks(void)
@@ -559,6 +617,7 @@ main(void)
 	exhausted();
 	broken_layer();
 	evaluations();
+	between_steps();
 	blocks();
 	return tap_done();
 }
