@@ -10,6 +10,10 @@ EXTRA_DIST += \
 	%D%/cross/run \
 	%D%/fm/model.ps \
 	%D%/fm/run \
+	%D%/gan/gan.py \
+	%D%/gan/run \
+	%D%/images/images.py \
+	%D%/images/run \
 	%D%/jax/digits.py \
 	%D%/jax/run \
 	%D%/mnist/model.ps \

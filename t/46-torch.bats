@@ -203,6 +203,49 @@ for name, value in net.state_dict().items():
 	score accuracy | awk '{ exit !($1 > 0.96) }'
 }
 
+@test "gan: two lines by turns learn to draw a circle" {
+	"$SRC/examples/gan/run" 1000 >points 2>log
+	# They are near it, and on all sides.
+	awk -F, '{ r = sqrt($1 * $1 + $2 * $2)
+			sum += r
+			squares += r * r
+			side[int((atan2($2, $1) + 3.2) / 6.4 * 8)]++ }
+		END {
+			mean = sum / NR
+			far = mean < 1 ? 1 - mean : mean - 1
+			print NR, mean, sqrt(squares / NR - mean * mean)
+			for (i = 0; i < 8; i++)
+				few += side[i] < 10
+			exit !(NR == 500 && far < 0.15 && few == 0 &&
+				squares / NR - mean * mean < 0.09)
+		}' points
+}
+
+@test "a module with data of its own says how many, and when they end" {
+	cat >own.py <<-'END'
+		import torch, torch.nn as nn, pskit_torch
+		net = nn.Linear(1, 1)
+		data = torch.arange(10.).unsqueeze(1)
+		def loss(net, batch):
+		    global data
+		    x, data = data[:batch.examples], data[batch.examples:]
+		    if len(x) == 0:
+		        raise pskit_torch.End
+		    batch.examples, batch.result = len(x), x.flatten().tolist()
+		    return (net(x) - 2 * x).square().mean()
+		pskit_torch.main(net, loss, "optimizer sgd learning_rate=0.01",
+		                 [], "own")
+	END
+	"$PYTHON" own.py model >own.ps
+	printf 'train 2\ntrain 9 batch=3\n' >requests
+	run -66 --separate-stderr ps-local -q -- --step="'$PYTHON' own.py" -- \
+		ps-coord -m own.ps -B 4 requests
+	assert_equal "$(grep -o '"examples":[0-9]*\|"result":.*' <<<"$output" |
+		tr '\n' ' ')" '"examples":4 "result":[0.0, 1.0, 2.0, 3.0]} '\
+'"examples":4 "result":[4.0, 5.0, 6.0, 7.0]} '\
+'"examples":2 "result":[8.0, 9.0]} '
+}
+
 @test "torch-clicks: a tower in PyTorch trains the table below, too" {
 	run -0 --separate-stderr "$SRC/examples/torch-clicks/run"
 	score log_loss | awk '{ exit !($1 < 0.44) }'

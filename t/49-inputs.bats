@@ -228,3 +228,20 @@ of the model takes any: their program has data of its own"
 		ps-coord -m model.ps --mode=ssp:2 -B 4 requests
 	[ "$(grep -c '"loss"' <<<"$output")" = 9 ]
 }
+
+@test "images: programs read their own parts of them" {
+	images=mnist10k-images-idx3-ubyte.gz
+	labels=mnist10k-labels-idx1-ubyte.gz
+	need_data $images $labels
+	/usr/bin/python3 -c 'import numpy' 2>/dev/null ||
+		skip "NOT TESTED: /usr/bin/python3 has no NumPy"
+	export PYTHON=/usr/bin/python3 TMPDIR=$PWD
+	run -0 --separate-stderr "$SRC/examples/images/run" "$data/$images" \
+		"$data/$labels" "$data/$images" "$data/$labels"
+	assert_line --partial '"no worker has data left: 470 steps were done,'
+	[[ $stderr == *"worker:1 has used up its data: 15000 records"* ]]
+	sed -n 's/.*"accuracy":\([0-9.]*\).*/\1/p' <<<"$output" |
+		awk '{ exit !($1 > 0.9) }'
+	run find . -path './tmp*'
+	assert_output ""
+}

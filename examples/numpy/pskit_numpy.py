@@ -38,7 +38,8 @@ def main(model, *steps):
     steps are functions with the names of the model's step lines.  Each gets
     a Batch, and returns the loss of each example, a dictionary of metrics,
     (sum, weight) each, and one of the gradients, which are sums over the
-    examples; without the label, what it predicts.
+    examples; without the label, what it predicts.  That of a line without
+    inputs has data of its own, and returns None when they have ended.
     """
     if sys.argv[1:] == ["model"]:
         print("\n".join(line.strip() for line in model.strip().splitlines()))
@@ -60,6 +61,7 @@ class Batch(dict):
             self[name] = Bag(self[name], self[name + "/offset"],
                              self.get(name + "/weight"))
         self.args = request["args"]
+        self.wanted = request.get("batch")  # examples, of a line without inputs
         self.seed, self.step = request.get("seed"), request.get("step")
 
 
@@ -74,7 +76,7 @@ class Program:
             sent = {a["name"]: self.receive(a) for a in request["sent"]}
             head, arrays = self.answer(request, Batch(sent, request))
             behind = [self.give(arrays[a["name"]], a)
-                      for a in request["wanted"]]
+                      for a in request["wanted"] if "end" not in head]
             head["shm"] = True
             sys.stdout.buffer.write(json.dumps(head).encode() + b"\n" +
                                     b"".join(behind))
@@ -85,8 +87,10 @@ class Program:
         said = self.steps[name](batch)
         if request["op"] == "predict":
             return {}, {name: said}
+        if said is None:
+            return {"examples": 0, "end": True}, {}
         loss, metrics, gradients = said
-        return {"loss": float(np.mean(loss)),
+        return {"loss": float(np.mean(loss)), "examples": len(loss),
                 "metrics": {n: [float(sum), float(weight)]
                             for n, (sum, weight) in metrics.items()}
                 }, gradients

@@ -45,13 +45,31 @@ class BadBatch(Exception):
     """Raised by a loss: the batch cannot be computed, for this reason."""
 
 
+class End(Exception):
+    """Raised by a loss of a step line without inputs: no data are left."""
+
+
+class Batch(dict):
+    """A tensor for each name that the step line sends.
+
+    args is the object that the request has.  examples is their number; of a
+    line without inputs it is how many are wanted, and a loss that takes
+    others sets it.  What a loss sets result to is in the result line.
+    """
+
+    def __init__(self, request, sent):
+        super().__init__(sent)
+        self.args, self.result = request["args"], None
+        self.examples = request.get("batch") or request["sent"][0]["shape"][0]
+
+
 def main(module, loss, lines, sends=None, name="step", predict=None,
          predicts=None, settings="", device=None):
     """Do what the command line says.
 
-    loss(module, batch) returns the mean over the examples of the batch, or
-    that and a dictionary of metrics, (sum, weight) each.  batch has a tensor
-    for each name that the step line sends, on the device.
+    loss(module, batch) returns the mean over the examples of the Batch, or
+    that and a dictionary of metrics, (sum, weight) each.  Tensors are on the
+    device.
     predict(module, batch) returns examples x predicts.
     lines are those of the model file but the variables' and the step's;
     settings stand at the end of the step line.
@@ -149,6 +167,8 @@ class Program:
                 head, arrays = self.answer(request, batch)
             except BadBatch as why:
                 head, arrays = {"error": str(why)}, []
+            except End:
+                head, arrays = {"examples": 0, "end": True}, []
             else:
                 head["shm"] = self.shares
             self.out.write(json.dumps(head).encode() + b"\n")
@@ -232,7 +252,7 @@ class Program:
                 self.fill(tensor)
             batch[a["name"]] = tensor.to(self.device, non_blocking=True)
         self.receive_values(variables, request["wanted"])
-        return batch
+        return Batch(request, batch)
 
     def receive_values(self, variables, wanted):
         order = [[(a["name"], a.get("offset")) for a in some]
@@ -273,7 +293,7 @@ class Program:
             if request["op"] == "predict":
                 out = self.predict(self.module, batch).float()
                 return {}, self.give(out, request["wanted"][0])
-            return self.head(self.run_loss(request, batch)), []
+            return self.head(self.run_loss(request, batch), batch), []
 
     def run_loss(self, request, batch):
         loss = self.loss
@@ -302,8 +322,7 @@ class Program:
         said = self.run_loss(request, batch)
         loss = said[0] if isinstance(said, tuple) else said
         # A gradient is a sum over examples, the loss is their mean.
-        examples = request["sent"][0]["shape"][0]
-        (loss * examples).backward()
+        (loss * batch.examples).backward()
         arrays = []
         with torch.no_grad():
             for tensor, a in layers:
@@ -323,13 +342,17 @@ class Program:
                 self.sent_back.copy_(self.staged_back)
         if not any("offset" in a for a in request["wanted"]):
             arrays.append(self.sent_back.numpy())
-        return self.head(said), arrays
+        return self.head(said, batch), arrays
 
     @staticmethod
-    def head(said):
+    def head(said, batch):
         """The line of an answer."""
         loss, metrics = said if isinstance(said, tuple) else (said, {})
         loss = float(torch.as_tensor(loss).detach())
-        return {"loss": loss if math.isfinite(loss) else None,
+        head = {"loss": loss if math.isfinite(loss) else None,
+                "examples": batch.examples,
                 "metrics": {n: [float(sum), float(weight)]
                             for n, (sum, weight) in metrics.items()}}
+        if batch.result is not None:
+            head["result"] = batch.result
+        return head
