@@ -40,17 +40,23 @@ receive(struct net *net, struct worker *w, struct feed *feed, struct fail *f)
 
 static int
 work(struct net *net, struct worker *w, struct feed *feed,
-     struct grace *grace, struct fail *f)
+     struct work_settings *o, struct fail *f)
 {
-	struct pollfd fds[1 + FEED_FDS];
+	struct grace *grace = &o->grace;
+	struct pollfd fds[1 + FEED_FDS + EXTERNAL_FDS];
 
 	while (!grace_over(grace, worker_has_run(w)) && !worker_stopped(w)) {
-		const size_t count = 1 + feed_fds(feed, fds + 1);
+		size_t count = 1;
 
 		fds[0] = grace_fd(grace);
+		count += feed_fds(feed, fds + count);
+		count += external_processes_fds(&o->programs, fds + count);
 		if (net_wait(net, fds, count,
-			     worker_can_compute(w) ? 0 : TICK_MS, f) < 0 ||
-		    receive(net, w, feed, f) < 0)
+			     worker_can_compute(w) ? 0 : TICK_MS, f) < 0)
+			return -1;
+		/* A program that waits for its next step is served first. */
+		external_processes_go_on(&o->programs);
+		if (receive(net, w, feed, f) < 0)
 			return -1;
 		feed_steps(feed);
 		if (worker_tick(w, clock_ms(), f) < 0)
@@ -89,7 +95,7 @@ main(int argc, char **argv)
 
 	breathing_begin(&breathing, o.worker.lease_ms, say_alive, worker);
 
-	int status = o.check ? 0 : work(net, worker, feed, &o.grace, &f);
+	int status = o.check ? 0 : work(net, worker, feed, &o, &f);
 
 	if (status < 0 && cli_stop && f.kind == FAIL_AGAIN)
 		status = 0;	/* it was told to end, and computed still */

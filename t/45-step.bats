@@ -80,8 +80,8 @@ train() {
 	local requests=$1 model=$2
 	shift 2
 	printf '%b\n' "$requests" |
-		ps-local -q -C saved -- "$@" --repeat train.svm -- \
-		ps-coord -m "$model" -B 4 --checkpoint=saved |
+		ps-local -q -C saved -- --prefetch=0 "$@" --repeat \
+		train.svm -- ps-coord -m "$model" -B 4 --checkpoint=saved |
 		sed 's/,"seconds":[^}]*//'
 }
 
@@ -268,6 +268,33 @@ once() {
     open("pid", "w").write(str(p)) and os._exit(4) if p else time.sleep(1e6)' \
 		"has ended with status 4"
 	ended pid
+}
+
+# falls_asleep - a worker and a run whose program sleeps from its sixth request
+# on, once it does.  Sets worker and chief.
+falls_asleep() {
+	echo train 20 >requests
+	start ps-serve -b ipc://server
+	launch ps-work -c ipc://coord --lease=500ms --repeat \
+		--step="$fit 5 'open(\"asleep\", \"w\").close()
+time.sleep(1e6)'" train.svm
+	worker=$pid
+	launch ps-coord -b ipc://coord -s ipc://server -m model.ps -B 4 \
+		--lease=500ms --grace=1s requests
+	chief=$pid
+	timeout 60 sh -c 'until [ -e asleep ]; do :; done'
+}
+
+@test "while a program computes its worker answers, and hears of the end" {
+	local worker chief
+	falls_asleep
+	# Longer than a lease, of which another attempt would tell.
+	! timeout 2 tail -s 0.05 --pid="$chief" -f /dev/null
+	[ "$(wc -l <"$out")" = 5 ]
+	kill -TERM "$chief"
+	wait "$chief"
+	timeout 30 tail -s 0.05 --pid="$worker" -f /dev/null
+	run -0 wait "$worker"
 }
 
 @test "one that never answers takes its worker along, others run the steps" {
@@ -526,6 +553,44 @@ s/if "error" not in head))/if "error" not in head and "offset" not in a))/
 		>shared
 	diff pipes shared
 	[ "$(cut -d' ' -f2- noted)" = "['W', 'b', 'steps']" ]
+}
+
+@test "the next step lies in memory, elsewhere, while a step is computed" {
+	sharing
+	# What it was sent is there to its end, and in another place than the
+	# step before, in one of two.
+	cat >places <<-'END'
+		first = [bytes(view(a)) for a in r["sent"] if "offset" in a]
+		time.sleep(0.03)
+		assert first == [bytes(view(a)) for a in r["sent"]
+		                 if "offset" in a]
+		print([a.get("offset") for a in r["sent"] + r["wanted"]],
+		      file=open("places.out", "a"))
+	END
+	train 'train 60\njoin' model.ps --prefetch=1 \
+		--step="python3 shared.py '*' 'exec(open(\"places\").read())'" \
+		>out
+	[ "$(grep -c '"loss"' out)" = 61 ]
+	# The first step of a run has its arrays in pipes.
+	[ "$(sed 1d places.out | sort -u | wc -l)" -le 2 ]
+	run -0 awk 'NR > 2 && $0 != last { changes++ } { last = $0 }
+		END { print (changes > 30) }' places.out
+	assert_output 1
+	grep -q '"staleness":1' out
+	[ "$(awk '/^[0-9]/ { print $1 }' noted)" = \
+		$((4 * (16 + 4 + 4 + 1 + 2))) ]
+}
+
+@test "what is pulled ahead is computed by a program that was killed, too" {
+	sharing
+	train 'train 60' model.ps --prefetch=1 --step="python3 shared.py '*' '
+ok = not os.path.exists(\"died\") and r[\"step\"] == 7
+os.mkdir(\"died\") if ok else 0
+os.kill(os.getpid(), 9) if ok else 0
+print(r[\"step\"], r[\"seed\"], file=open(\"steps\", \"a\"))'" >out
+	[ "$(grep -c '"loss"' out)" = 60 ]
+	[ "$(cut -d' ' -f1 steps | sort -n | uniq -c | awk '$1 == 1' |
+		wc -l)" = 60 ]
 }
 
 @test "a program cannot cut short, enlarge or seal what it shares" {

@@ -79,6 +79,8 @@ struct compute {
 	float **value_at, **gradient_at;	/* of each variable, for it */
 	uint64_t step, wants;
 	const char *args;
+	bool asked;			/* the program, whose answer is not
+					   taken */
 	uint64_t counted;		/* examples, of the last pass */
 };
 
@@ -612,9 +614,16 @@ add_loss(struct compute *c)
 				    weights_at(c), c->examples);
 }
 
+bool
+compute_asks(const struct compute *c)
+{
+	return program_of(c) && (c->batch->examples > 0 ||
+				 !model_reads(c->model, c->line));
+}
+
 /* What a model's line has a program compute, of all examples. */
 static void
-run_program(struct compute *c, enum step_op op, uint64_t seed)
+ask_program(struct compute *c, enum step_op op, uint64_t seed)
 {
 	const struct step_batch b = {
 		.batch = c->batch, .pass = c->pass, .label = c->label,
@@ -625,14 +634,25 @@ run_program(struct compute *c, enum step_op op, uint64_t seed)
 
 	struct step_program *program = program_of(c);
 
-	if (!program || c->failure.kind ||
-	    (c->examples == 0 && model_reads(c->model, c->line)))
+	c->asked = false;
+	if (!compute_asks(c) || c->failure.kind)
 		return;
 	for (size_t v = 0; v < c->model->variables; v++) {
 		c->value_at[v] = c->weights[v].value;
 		c->gradient_at[v] = c->weights[v].gradient->at;
 	}
-	if (step_program_run(program, op, &b, &c->failure) < 0)
+	c->asked = step_program_ask(program, op, &b, &c->failure) == 0;
+}
+
+static void
+take_program(struct compute *c)
+{
+	struct step_program *program = program_of(c);
+
+	if (!c->asked)
+		return;
+	c->asked = false;
+	if (step_program_take(program, &c->failure) < 0)
 		return;
 	c->loss = step_program_loss(program);
 	c->counted = step_program_examples(program);
@@ -675,7 +695,8 @@ pass_forward(struct compute *c, enum step_op op)
 	take_block(c, 0, c->batch->examples);
 	forward(c, 0);
 	add_loss(c);
-	run_program(c, op, 0);
+	ask_program(c, op, 0);
+	take_program(c);
 	c->loss += penalties(c);
 }
 
@@ -931,16 +952,6 @@ backward(struct compute *c)
 	}
 }
 
-/* Of data of its program's own: no layer leads to it. */
-static void
-train_alone(struct compute *c, uint64_t seed, struct metric_state *state)
-{
-	c->first = c->examples = 0;
-	run_program(c, STEP_TRAIN, seed);
-	if (state && !c->failure.kind)
-		compute_metrics(c, state);
-}
-
 /* Examples of each block, all about as many. */
 static size_t
 block_size(const struct compute *c)
@@ -951,32 +962,76 @@ block_size(const struct compute *c)
 	return blocks > 0 ? (all + blocks - 1) / blocks : 1;
 }
 
-void
-compute_train(struct compute *c, uint64_t seed, struct metric_state *state)
+static void
+begin_train(struct compute *c)
 {
-	const struct model *m = c->model;
-	const size_t all = c->batch->examples, most = block_size(c);
-
 	begin_pass(c, true);
-	for (size_t v = 0; v < m->variables; v++)
+	for (size_t v = 0; v < c->model->variables; v++)
 		memset(c->weights[v].gradient->at, 0, c->weights[v].rows *
 		       c->weights[v].width * sizeof(float));
-	if (!model_reads(m, c->line))
-		train_alone(c, seed, state);
-	for (size_t first = 0; first < all; first += c->examples) {
-		take_block(c, first, all - first < most ? all - first : most);
-		forward(c, seed);
-		add_loss(c);
-		run_program(c, STEP_TRAIN, seed);
-		if (state && !c->failure.kind)
-			compute_metrics(c, state);
-		backward(c);
-	}
+}
+
+static void
+end_train(struct compute *c)
+{
+	const struct model *m = c->model;
+
 	c->loss += penalties(c);
 	for (size_t v = 0; v < m->variables; v++)
 		if (m->variable[v].l1 > 0 || m->variable[v].l2 > 0)
 			add_penalty(&m->variable[v], &c->weights[v],
 				    (float)c->counted);
+}
+
+void
+compute_train_ask(struct compute *c, uint64_t seed)
+{
+	begin_train(c);
+	c->first = c->examples = 0;
+	if (model_reads(c->model, c->line)) {
+		take_block(c, 0, c->batch->examples);
+		forward(c, seed);
+	}
+	ask_program(c, STEP_TRAIN, seed);
+}
+
+bool
+compute_answered(const struct compute *c)
+{
+	return !c->asked || step_program_answered(program_of(c));
+}
+
+void
+compute_train_take(struct compute *c, struct metric_state *state)
+{
+	take_program(c);
+	if (state && !c->failure.kind)
+		compute_metrics(c, state);
+	if (model_reads(c->model, c->line))
+		backward(c);
+	end_train(c);
+}
+
+void
+compute_train(struct compute *c, uint64_t seed, struct metric_state *state)
+{
+	const size_t all = c->batch->examples, most = block_size(c);
+
+	if (compute_asks(c)) {
+		compute_train_ask(c, seed);
+		compute_train_take(c, state);
+		return;
+	}
+	begin_train(c);
+	for (size_t first = 0; first < all; first += c->examples) {
+		take_block(c, first, all - first < most ? all - first : most);
+		forward(c, seed);
+		add_loss(c);
+		if (state && !c->failure.kind)
+			compute_metrics(c, state);
+		backward(c);
+	}
+	end_train(c);
 }
 
 const struct fail *

@@ -89,6 +89,16 @@ struct refcount *compute_gradient_hold(const struct compute *, size_t v);
  */
 void compute_train(struct compute *, uint64_t seed, struct metric_state *);
 
+/*
+ * The same in two halves, for steps of which a program computes most: it is
+ * asked, and its answer is taken when it is there, or waited for.  In between
+ * the compute and its batch belong to that.  Is there such a program?
+ */
+bool compute_asks(const struct compute *);
+void compute_train_ask(struct compute *, uint64_t seed);
+bool compute_answered(const struct compute *);
+void compute_train_take(struct compute *, struct metric_state *);
+
 /* The loss and the predictions; or the predictions alone. */
 void compute_forward(struct compute *);
 void compute_predict(struct compute *);

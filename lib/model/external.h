@@ -81,7 +81,18 @@ struct externals {
 	 * nothing more can be.
 	 */
 	int (*call)(void *own, const struct external_call *, struct fail *);
+	/*
+	 * For steps the same in parts, for who has other things to do in
+	 * between; NULL: they are called.  Up to EXTERNAL_ASKED are asked for
+	 * at a time, with all that they point to, and are taken in that order:
+	 * as soon as that does not wait if the first of them is answered.
+	 */
+	void (*ask)(void *own, const struct external_call *);
+	bool (*answered)(void *own, const struct external_call *);
+	int (*take)(void *own, const struct external_call *, struct fail *);
 };
+
+#define EXTERNAL_ASKED	2
 
 /* NULL is nobody, for models without such layers. */
 static inline int

@@ -27,6 +27,10 @@ struct step_program {
 	float *prediction, *gradient;	/* gradients of layers, end to end */
 	size_t id_room, one_room, prediction_room, gradient_room;
 	struct external_answer answer;
+	enum step_op op;		/* of what was asked, */
+	struct step_batch batch;	/* of this */
+	struct text args;
+	struct external_call call;
 };
 
 struct step_program *
@@ -60,6 +64,7 @@ step_program_free(struct step_program *p)
 	free(p->prediction);
 	free(p->gradient);
 	text_release(&p->answer.result);
+	text_release(&p->args);
 	free(p);
 }
 
@@ -314,13 +319,13 @@ check_examples(const struct step_program *p, uint64_t sent, struct fail *f)
 }
 
 static int
-check_answer(const struct step_program *p, enum step_op op,
-	     uint64_t examples, struct fail *f)
+check_answer(const struct step_program *p, struct fail *f)
 {
 	const struct external_answer *a = &p->answer;
+	const uint64_t examples = p->batch.batch->examples;
 	size_t at;
 
-	if (op == STEP_PREDICT)
+	if (p->op == STEP_PREDICT)
 		return 0;
 	if (!a->has_loss && !a->ended)
 		return fail(f, FAIL_DATA, "the answer has no \"loss\"");
@@ -335,14 +340,14 @@ check_answer(const struct step_program *p, enum step_op op,
 
 /* The program says what a buffer is, the servers take means. */
 static void
-weigh_buffers(const struct step_program *p, const struct step_batch *b)
+weigh_buffers(const struct step_program *p)
 {
 	const struct step_line *s = p->line;
 	const float examples = (float)p->answer.examples;
 
 	for (size_t i = 0; i < s->variables; i++) {
 		const struct variable *v = &p->model->variable[s->variable[i]];
-		float *to = b->gradient[s->variable[i]];
+		float *to = p->batch.gradient[s->variable[i]];
 
 		for (size_t k = 0; v->averaged && !s->reads[i] &&
 		     k < shape_size(v->shape); k++)
@@ -351,33 +356,64 @@ weigh_buffers(const struct step_program *p, const struct step_batch *b)
 }
 
 int
-step_program_run(struct step_program *p, enum step_op op,
+step_program_ask(struct step_program *p, enum step_op op,
 		 const struct step_batch *b, struct fail *f)
 {
 	static const char *const ops[] = { "step", "evaluate", "predict" };
 	const struct step_line *s = p->line;
-	struct external_call c = {
-		.op = ops[op], .name = s->name, .training = op == STEP_TRAIN,
-		.args = b->args ? b->args : "{}",
-		.step = b->step, .batch = s->ins == 0 ? b->wants : 0,
-		.sent = p->sent, .wanted = p->wanted,
-		.seed = rng_at(b->seed, p->stream, 0) >> (64 - SEED_BITS),
-		.answer = &p->answer
-	};
+	const struct externals *e = p->externals;
 
 	if (op == STEP_PREDICT && !s->predicts)
 		return fail(f, FAIL_CONFIG, "%s: %s: it predicts nothing: "
 			    "there is no predicts=SHAPE", s->where, s->name);
+	p->op = op;
+	p->batch = *b;
+	text_reset(&p->args);
+	text_add(&p->args, "%s", b->args ? b->args : "{}");
 	fill_arrays(p, op, b);
-	c.sents = p->sents;
-	c.wanteds = p->wanteds;
 	external_answer_begin(&p->answer, b->batch->examples);
-	if (p->externals->call(p->externals->own, &c, f) < 0 ||
-	    check_answer(p, op, b->batch->examples, f) < 0)
-		return fail_at(f, "%s: %s", s->where, s->name);
-	if (op == STEP_TRAIN && !p->answer.ended)
-		weigh_buffers(p, b);
+	p->call = (struct external_call){
+		.op = ops[op], .name = s->name, .training = op == STEP_TRAIN,
+		.args = p->args.data, .step = b->step,
+		.batch = s->ins == 0 ? b->wants : 0,
+		.seed = rng_at(b->seed, p->stream, 0) >> (64 - SEED_BITS),
+		.sent = p->sent, .sents = p->sents,
+		.wanted = p->wanted, .wanteds = p->wanteds,
+		.answer = &p->answer
+	};
+	if (e->ask)
+		e->ask(e->own, &p->call);
 	return 0;
+}
+
+bool
+step_program_answered(const struct step_program *p)
+{
+	const struct externals *e = p->externals;
+
+	return !e->ask || e->answered(e->own, &p->call);
+}
+
+int
+step_program_take(struct step_program *p, struct fail *f)
+{
+	const struct step_line *s = p->line;
+	const struct externals *e = p->externals;
+
+	if ((e->ask ? e->take : e->call)(e->own, &p->call, f) < 0 ||
+	    check_answer(p, f) < 0)
+		return fail_at(f, "%s: %s", s->where, s->name);
+	if (p->op == STEP_TRAIN && !p->answer.ended)
+		weigh_buffers(p);
+	return 0;
+}
+
+int
+step_program_run(struct step_program *p, enum step_op op,
+		 const struct step_batch *b, struct fail *f)
+{
+	return step_program_ask(p, op, b, f) < 0 ? -1 :
+		step_program_take(p, f);
 }
 
 double

@@ -35,6 +35,15 @@ struct step_batch {
 int step_program_run(struct step_program *, enum step_op,
 		     const struct step_batch *, struct fail *);
 
+/*
+ * The same in two halves: it is asked, and what came of it is taken when it has
+ * answered, or waited for.  The batch stays as it is in between.
+ */
+int step_program_ask(struct step_program *, enum step_op,
+		     const struct step_batch *, struct fail *);
+bool step_program_answered(const struct step_program *);
+int step_program_take(struct step_program *, struct fail *);
+
 /* Of the last run: the loss, summed over so many examples. */
 double step_program_loss(const struct step_program *);
 uint64_t step_program_examples(const struct step_program *);

@@ -11,6 +11,7 @@
 #include "sys/clock.h"
 #include "sys/spawn.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +31,29 @@
 #define SOME_BYTES	4096	/* of an answer's line, read at once */
 #define AT_ONCE		16	/* pieces that are written */
 
+/* A request, and what is there of its answer. */
+struct request {
+	const struct external_call *call;
+	uint64_t examples;	/* that its answer is of unless it says */
+	struct text head;	/* its line; the room is kept */
+	bool written;		/* that is, and all that lies in memory: */
+	const struct shared_place *sent, *wanted;	/* NULL: nothing */
+	bool follows;		/* another that was answered */
+	uint64_t until;		/* its answer has time */
+	size_t piece, bytes;	/* 0 is the head, then come the arrays; and
+				   what is sent of it */
+	bool deaf;		/* it takes no more */
+	bool said;		/* the line is there; then the arrays come: */
+	enum answer answer;	/* or nothing does */
+	size_t array, got;	/* this one, and bytes of it */
+	bool ended;
+	struct fail why;	/* it has failed, if it has a kind */
+};
+
+/*
+ * It gets one request at a time.  The next one is written, and its arrays are
+ * in memory, before the answer to this one is there.
+ */
 struct child {
 	char *layer;		/* NULL: it computes steps */
 	const char *command;	/* borrowed */
@@ -39,10 +63,12 @@ struct child {
 	bool asked;		/* before: what it says is an answer */
 	uint64_t restarts;	/* since it last answered twice */
 	struct shared_arrays *memory;	/* NULL: none */
-	bool shares;		/* it has said that it uses that, */
-	const struct shared_place *sent, *wanted;	/* where arrays are */
-	struct text head;	/* of a request; its room is kept, */
-	struct text line;	/* as is that of an answer's line */
+	bool shares;		/* it has said that it uses that */
+	bool full;		/* there is no room for more arrays */
+	struct text line;	/* of an answer; the room is kept */
+	struct request request[EXTERNAL_ASKED];
+	size_t first, count;	/* of those, as a ring, until they are taken */
+	size_t turn;		/* so many of them have ended */
 };
 
 /* ---- which command is whose ---- */
@@ -178,14 +204,32 @@ drop_memory(struct child *p)
 {
 	shared_arrays_free(p->memory);
 	p->memory = NULL;
-	p->sent = p->wanted = NULL;
-	p->shares = false;
+	p->shares = p->full = false;
+	for (size_t i = 0; i < EXTERNAL_ASKED; i++)
+		p->request[i].written = false;
+}
+
+static struct request *
+request_at(struct child *p, size_t i)
+{
+	return &p->request[(p->first + i) % EXTERNAL_ASKED];
+}
+
+/* What was wanted, where that lies in memory; once. */
+static void
+take_from_memory(struct child *p, struct request *r)
+{
+	if (r->wanted && !r->why.kind && r->answer != ANSWER_ENDED)
+		shared_arrays_receive(p->memory, r->call, r->wanted);
+	r->wanted = NULL;
 }
 
 /* At once: it is of no more use. */
 static void
 kill_child(struct child *p)
 {
+	for (size_t i = 0; i < p->turn; i++)
+		take_from_memory(p, request_at(p, i));
 	if (p->group > 0)
 		reap(p);
 	spawn_close(&p->to);
@@ -201,8 +245,10 @@ end(struct child *p)
 		kill(-p->group, SIGTERM);
 		ends(p);
 	}
+	p->turn = 0;	/* nobody takes anything any more */
 	kill_child(p);
-	text_release(&p->head);
+	for (size_t i = 0; i < EXTERNAL_ASKED; i++)
+		text_release(&p->request[i].head);
 	text_release(&p->line);
 	free(p->layer);
 }
@@ -330,10 +376,11 @@ add_arrays(struct text *t, const char *key, const struct external_array *a,
 
 /* Names have no letter that JSON would want in another form. */
 static void
-write_head(struct child *to, const struct external_call *c)
+write_head(const struct child *to, struct request *r)
 {
+	const struct external_call *c = r->call;
 	const bool step = c->answer;
-	struct text *t = &to->head;
+	struct text *t = &r->head;
 
 	text_reset(t);
 	text_add(t, "{\"op\":\"%s\",\"%s\":\"%s\"", c->op,
@@ -351,25 +398,40 @@ write_head(struct child *to, const struct external_call *c)
 		text_add(t, ",\"args\":");
 		text_add_bytes(t, c->args, strlen(c->args));
 	}
-	if (step && to->memory)
+	if (step && to->memory && !to->full)
 		text_add(t, ",\"shm\":{\"fd\":%d,\"size\":%zu}",
 			 SPAWN_SHARED, shared_arrays_size(to->memory));
-	add_arrays(t, "sent", c->sent, c->sents, to->sent);
-	add_arrays(t, "wanted", c->wanted, c->wanteds, to->wanted);
+	add_arrays(t, "sent", c->sent, c->sents, r->sent);
+	add_arrays(t, "wanted", c->wanted, c->wanteds, r->wanted);
 	text_add(t, "}\n");
 }
 
-/* A request on its way, and what is there of its answer. */
-struct dialogue {
-	struct child *child;
-	const struct external_call *call;
-	size_t piece, sent;	/* 0 is the head, then come the arrays; and
-				   bytes of it */
-	bool deaf;		/* it takes no more */
-	bool said;		/* the line is there; then the arrays come: */
-	enum answer answer;	/* or nothing does */
-	size_t array, got;	/* this one, and bytes of it */
-};
+/*
+ * Where the arrays are, if they are in memory.  Who has no room there goes on
+ * with pipes.
+ */
+static void
+place_arrays(struct child *to, struct request *r)
+{
+	struct fail why;
+
+	r->sent = r->wanted = NULL;
+	if (!to->shares || to->full ||
+	    shared_arrays_send(to->memory, (size_t)(r - to->request), r->call,
+			       &r->sent, &r->wanted, &why) == 0)
+		return;
+	log_warn("%s: %s; its arrays go through pipes", r->call->name,
+		 why.text);
+	to->full = true;
+}
+
+static void
+write_request(struct child *to, struct request *r)
+{
+	place_arrays(to, r);
+	write_head(to, r);
+	r->written = true;
+}
 
 static struct iovec
 piece_of(const struct external_array *a)
@@ -379,57 +441,87 @@ piece_of(const struct external_array *a)
 }
 
 static struct iovec
-piece(const struct dialogue *d, size_t i)
+piece(const struct request *r, size_t i)
 {
-	const struct text *head = &d->child->head;
+	return i == 0 ? (struct iovec){ r->head.data, r->head.size } :
+		piece_of(&r->call->sent[i - 1]);
+}
 
-	return i == 0 ? (struct iovec){ head->data, head->size } :
-		piece_of(&d->call->sent[i - 1]);
+static size_t
+last_piece(const struct request *r)
+{
+	return r->sent ? 0 : r->call->sents;
 }
 
 static bool
-is_sent(const struct dialogue *d)
+is_sent(const struct request *r)
 {
-	return d->deaf || d->piece > (d->child->sent ? 0 : d->call->sents);
+	return r->deaf || r->piece > last_piece(r);
 }
 
 static bool
-is_answered(const struct dialogue *d)
+is_answered(const struct request *r)
 {
-	return d->said && (d->answer == ANSWER_REFUSED ||
-			   d->answer == ANSWER_ENDED || d->child->wanted ||
-			   d->array == d->call->wanteds);
+	return r->said && (r->answer == ANSWER_REFUSED ||
+			   r->answer == ANSWER_ENDED || r->wanted ||
+			   r->array == r->call->wanteds);
+}
+
+/*
+ * Who writes to a program that has ended is sent SIGPIPE, which a filter dies
+ * of: but that is for who does not read its output.
+ */
+static ssize_t
+write_some(int fd, const struct iovec *v, int count)
+{
+	const struct timespec at_once = { 0 };
+	sigset_t pipe, before;
+	ssize_t n;
+	int why;
+
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe, &before);
+	n = writev(fd, v, count);
+	why = errno;
+	if (n < 0 && why == EPIPE)
+		sigtimedwait(&pipe, NULL, &at_once);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = why;
+	return n;
 }
 
 /* As much as it takes now. */
 static void
-send_on(struct dialogue *d)
+send_on(const struct child *to, struct request *r)
 {
-	while (!is_sent(d)) {
+	while (!is_sent(r)) {
 		struct iovec v[AT_ONCE];
 		int count = 0;
 		ssize_t n;
 
-		for (size_t i = d->piece; count < AT_ONCE && i <=
-		     (d->child->sent ? 0 : d->call->sents); i++)
-			v[count++] = piece(d, i);
-		v[0].iov_base = (char *)v[0].iov_base + d->sent;
-		v[0].iov_len -= d->sent;
-		n = writev(d->child->to, v, count);
+		for (size_t i = r->piece; count < AT_ONCE &&
+		     i <= last_piece(r); i++)
+			v[count++] = piece(r, i);
+		v[0].iov_base = (char *)v[0].iov_base + r->bytes;
+		v[0].iov_len -= r->bytes;
+		n = write_some(to->to, v, count);
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			d->deaf = true;	/* what it has to say comes first */
+			r->deaf = true;	/* what it has to say comes first */
 		if (n <= 0)
 			return;
-		for (d->sent += (size_t)n; !is_sent(d) &&
-		     d->sent >= piece(d, d->piece).iov_len; d->piece++)
-			d->sent -= piece(d, d->piece).iov_len;
+		for (r->bytes += (size_t)n; !is_sent(r) &&
+		     r->bytes >= piece(r, r->piece).iov_len; r->piece++)
+			r->bytes -= piece(r, r->piece).iov_len;
 	}
 }
 
+/* ---- what is answered ---- */
+
 static int
-misspoke(const struct dialogue *d, struct fail *f)
+misspoke(const struct child *from, const struct request *r, struct fail *f)
 {
-	const struct text *line = &d->child->line;
+	const struct text *line = &from->line;
 	char shown[33];
 	size_t n = line->size < sizeof(shown) - 1 ? line->size :
 		sizeof(shown) - 1;
@@ -440,19 +532,19 @@ misspoke(const struct dialogue *d, struct fail *f)
 	shown[n] = '\0';
 	return fail(f, FAIL_PROTOCOL, "'%s' said '%s', which does not begin "
 		    "an answer; that is a line %s or {\"error\":\"TEXT\"}",
-		    d->child->command, shown, d->call->answer ?
+		    from->command, shown, r->call->answer ?
 		    "{\"loss\":NUMBER,...}" : "{}");
 }
 
 static int
-take_line(struct dialogue *d, struct fail *f)
+take_line(const struct child *from, struct request *r, struct fail *f)
 {
-	const struct text *line = &d->child->line;
+	const struct text *line = &from->line;
 
-	d->said = true;
-	d->answer = answer_read(line->data ? line->data : "", line->size,
-				d->call->answer, f);
-	return d->answer == ANSWER_NONE ? misspoke(d, f) : 0;
+	r->said = true;
+	r->answer = answer_read(line->data ? line->data : "", line->size,
+				r->call->answer, &r->why);
+	return r->answer == ANSWER_NONE ? misspoke(from, r, f) : 0;
 }
 
 static int
@@ -464,61 +556,63 @@ said_more(const struct child *p, struct fail *f)
 
 /* Arrays begin in the very bytes behind the line. */
 static int
-take_rest(struct dialogue *d, const char *from, size_t n, struct fail *f)
+take_rest(const struct child *to, struct request *r, const char *from,
+	  size_t n, struct fail *f)
 {
-	while (n > 0 && !is_answered(d)) {
-		const struct external_array *a = &d->call->wanted[d->array];
-		const size_t left = external_bytes(a) - d->got;
+	while (n > 0 && !is_answered(r)) {
+		const struct external_array *a = &r->call->wanted[r->array];
+		const size_t left = external_bytes(a) - r->got;
 		const size_t some = n < left ? n : left;
 
-		memcpy((char *)a->at + d->got, from, some);
+		memcpy((char *)a->at + r->got, from, some);
 		from += some;
 		n -= some;
-		d->got = some == left ? 0 : d->got + some;
-		d->array += some == left;
+		r->got = some == left ? 0 : r->got + some;
+		r->array += some == left;
 	}
-	return n > 0 ? said_more(d->child, f) : 0;
+	return n > 0 ? said_more(to, f) : 0;
 }
 
 /* n bytes have come, which begin in the line. */
 static int
-hear_line(struct dialogue *d, const char *from, size_t n, struct fail *f)
+receive_line(struct child *to, struct request *r, const char *from, size_t n,
+	     struct fail *f)
 {
-	const size_t most = d->call->answer ? ANSWER_STEP : ANSWER_LAYER;
+	const size_t most = r->call->answer ? ANSWER_STEP : ANSWER_LAYER;
 	const char *end = memchr(from, '\n', n);
-	struct text *line = &d->child->line;
+	struct text *line = &to->line;
 
 	text_add_bytes(line, from, end ? (size_t)(end - from) : n);
 	if (line->size >= most)
-		return misspoke(d, f);
+		return misspoke(to, r, f);
 	if (!end)
 		return 0;
-	return take_line(d, f) < 0 ? -1 :
-		take_rest(d, end + 1, n - (size_t)(end + 1 - from), f);
+	return take_line(to, r, f) < 0 ? -1 :
+		take_rest(to, r, end + 1, n - (size_t)(end + 1 - from), f);
 }
 
 /* What has come; 0, or 1: it says no more; or -1. */
 static int
-receive(struct dialogue *d, struct fail *f)
+receive(struct child *from, struct request *r, struct fail *f)
 {
-	const bool line = !d->said;
-	const struct external_array *a = &d->call->wanted[d->array];
+	const bool line = !r->said;
+	const struct external_array *a = &r->call->wanted[r->array];
 	char some[SOME_BYTES];
-	char *to = line ? some : (char *)a->at + d->got;
-	const size_t room = line ? sizeof(some) : external_bytes(a) - d->got;
-	const ssize_t n = read(d->child->from, to, room);
+	char *to = line ? some : (char *)a->at + r->got;
+	const size_t room = line ? sizeof(some) : external_bytes(a) - r->got;
+	const ssize_t n = read(from->from, to, room);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 :
-			fail_sys(f, FAIL_PEER, "'%s'", d->child->command);
+			fail_sys(f, FAIL_PEER, "'%s'", from->command);
 	if (n == 0)
 		return 1;
 	if (line)
-		return hear_line(d, some, (size_t)n, f);
-	d->got += (size_t)n;
-	if (d->got == external_bytes(a)) {
-		d->got = 0;
-		d->array++;
+		return receive_line(from, r, some, (size_t)n, f);
+	r->got += (size_t)n;
+	if (r->got == external_bytes(a)) {
+		r->got = 0;
+		r->array++;
 	}
 	return 0;
 }
@@ -543,142 +637,212 @@ say_end(struct child *p, struct fail *f)
 		    WEXITSTATUS(status));
 }
 
+/* ---- requests, in their turn ---- */
+
 static int
-converse(struct external_processes *p, struct dialogue *d, struct fail *f)
+begin_turn(const struct external_processes *p, struct child *to,
+	   struct request *r, struct fail *f)
 {
-	const uint64_t until = clock_ms() + p->timeout_ms;
-	struct child *to = d->child;
-	int heard;
-
-	while (!is_sent(d) || !is_answered(d)) {
-		struct pollfd fds[] = {
-			{ .fd = is_sent(d) ? -1 : to->to, .events = POLLOUT },
-			{ .fd = is_answered(d) ? -1 : to->from,
-			  .events = POLLIN },
-			{ .fd = p->steady ? -1 : cli_stop_fd,
-			  .events = POLLIN },
-			{ .fd = to->gone, .events = POLLIN }
-		};
-		const uint64_t now = clock_ms();
-
-		if (now >= until)
-			return fail(f, FAIL_PEER, "'%s' has not answered "
-				    "within %g s", to->command,
-				    (double)p->timeout_ms / 1000);
-		breathe();
-		if (poll(fds, 4, until - now < BREATH_MS ?
-			 (int)(until - now) : BREATH_MS) < 0)
-			continue;
-		if (fds[2].revents)
-			return fail(f, FAIL_AGAIN, "told to end while '%s' "
-				    "was computing", to->command);
-		if (fds[0].revents)
-			send_on(d);
-		/* What it has left to others says nothing for it. */
-		heard = fds[1].revents ? receive(d, f) : fds[3].revents != 0;
-		if (heard != 0)
-			return heard < 0 ? -1 : say_end(to, f);
-	}
-	return d->answer == ANSWER_GOOD || d->answer == ANSWER_ENDED ? 0 : -1;
-}
-
-/*
- * Where the arrays are, if they are in memory.  Who has no room there goes on
- * with pipes: of what is there no request says any more.
- */
-static void
-place_arrays(struct child *to, const struct external_call *c)
-{
-	struct fail why;
-
-	to->sent = to->wanted = NULL;
-	if (!to->shares || shared_arrays_send(to->memory, c, &to->sent,
-					      &to->wanted, &why) == 0)
-		return;
-	log_warn("%s: %s; its arrays go through pipes", c->name, why.text);
-	drop_memory(to);
-}
-
-/* When it has answered. */
-static void
-take_from_memory(struct child *to, const struct external_call *c)
-{
-	if (to->wanted && !(c->answer && c->answer->ended))
-		shared_arrays_receive(to->memory, c);
-	if (c->answer && c->answer->shares && to->memory)
-		to->shares = true;
-}
-
-/*
- * Who writes to a program that has ended is sent SIGPIPE, which a filter dies
- * of: but that is for who does not read its output.
- */
-static int
-ask(struct external_processes *p, struct child *to,
-    const struct external_call *c, struct fail *f)
-{
-	struct dialogue d = { .child = to, .call = c };
-	const struct timespec at_once = { 0 };
-	const bool answered = to->asked;
-	sigset_t pipe, before;
-	int status;
 	char more;
 
+	if (to->group < 0 && !r->call->answer)
+		return fail(f, FAIL_PEER, "'%s' has ended", to->command);
+	if (to->group < 0 && start(to, f) < 0)
+		return -1;
 	if (to->asked && read(to->from, &more, 1) > 0)
 		return said_more(to, f);
-	place_arrays(to, c);
-	write_head(to, c);
+	if (!r->written)
+		write_request(to, r);
+	if (r->call->answer)
+		external_answer_begin(r->call->answer, r->examples);
 	text_reset(&to->line);
+	r->follows = to->asked;
 	to->asked = true;
-	sigemptyset(&pipe);
-	sigaddset(&pipe, SIGPIPE);
-	pthread_sigmask(SIG_BLOCK, &pipe, &before);
-	status = converse(p, &d, f);
-	if (d.deaf)
-		sigtimedwait(&pipe, NULL, &at_once);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	/* Only now is it known that nothing stood behind the answer before. */
-	if (status == 0 && answered)
-		to->restarts = 0;
-	if (status == 0)
-		take_from_memory(to, c);
-	return status;
-}
-
-/* Would the same request to a new one be answered, perhaps? */
-static bool
-is_worth_a_restart(const struct fail *f)
-{
-	return f->kind == FAIL_PEER || f->kind == FAIL_PROTOCOL;
+	r->piece = r->bytes = r->array = r->got = 0;
+	r->deaf = r->said = false;
+	r->why.kind = 0;
+	r->until = clock_ms() + p->timeout_ms;
+	send_on(to, r);
+	return 0;
 }
 
 /*
- * One that computes steps keeps nothing from one request to the next that it
- * could not make anew.
+ * Would the same request to a new one be answered, perhaps?  One that computes
+ * steps keeps nothing from one request to the next that it could not make anew.
  */
-static int
-ask_again(struct external_processes *p, struct child *to,
-	  const struct external_call *c, struct fail *f)
+static bool
+restart(const struct external_processes *p, struct child *to,
+	const struct request *r, const struct fail *why)
 {
-	const uint64_t examples = c->answer->examples;
+	if (!r->call->answer || to->restarts == p->restarts ||
+	    (why->kind != FAIL_PEER && why->kind != FAIL_PROTOCOL))
+		return false;
+	kill_child(to);
+	to->restarts++;
+	log_warn("%s: %s; it is started again, %llu of %llu", r->call->name,
+		 why->text, (unsigned long long)to->restarts,
+		 (unsigned long long)p->restarts);
+	return true;
+}
+
+/* That which the program is at; NULL: it is at none. */
+static struct request *
+in_turn(struct child *p)
+{
+	return p->turn < p->count ? request_at(p, p->turn) : NULL;
+}
+
+static void make_request(const struct external_processes *, struct child *);
+
+/* To a program that waits the next request comes before all else. */
+static void
+end_turn(const struct external_processes *p, struct child *to,
+	 struct request *r)
+{
+	r->ended = true;
+	to->turn++;
+	if (in_turn(to) && r->why.kind != FAIL_AGAIN)
+		make_request(p, to);
+}
+
+/* It is made again, to another one, or has failed. */
+static void
+break_off(const struct external_processes *p, struct child *to,
+	  struct request *r, const struct fail *why)
+{
+	if (restart(p, to, r, why)) {
+		make_request(p, to);
+		return;
+	}
+	r->why = *why;
+	end_turn(p, to, r);
+}
+
+static void
+make_request(const struct external_processes *p, struct child *to)
+{
 	struct fail why;
 
-	for (;;) {
-		external_answer_begin(c->answer, examples);
-		if ((to->group >= 0 || start(to, &why) == 0) &&
-		    ask(p, to, c, &why) == 0)
-			return 0;
-		if (!is_worth_a_restart(&why) ||
-		    to->restarts == p->restarts) {
-			*f = why;
-			return -1;
-		}
-		kill_child(to);
-		to->restarts++;
-		log_warn("%s: %s; it is started again, %llu of %llu", c->name,
-			 why.text, (unsigned long long)to->restarts,
-			 (unsigned long long)p->restarts);
+	if (begin_turn(p, to, in_turn(to), &why) < 0)
+		break_off(p, to, in_turn(to), &why);
+}
+
+static void
+take_answer(const struct external_processes *p, struct child *to,
+	    struct request *r)
+{
+	const bool good = r->answer == ANSWER_GOOD ||
+		r->answer == ANSWER_ENDED;
+
+	/* Only now is it known that nothing stood behind the answer before. */
+	if (good && r->follows)
+		to->restarts = 0;
+	if (good && r->call->answer && r->call->answer->shares && to->memory)
+		to->shares = true;
+	end_turn(p, to, r);
+}
+
+/* What it takes and says now.  0, or 1: it says no more; or -1. */
+static int
+exchange(struct child *to, struct request *r, const struct pollfd *fds,
+	 struct fail *f)
+{
+	if (fds[0].revents)
+		send_on(to, r);
+	/* What it has left to others says nothing for it. */
+	return fds[1].revents ? receive(to, r, f) : fds[2].revents != 0;
+}
+
+/* What to wait for, of a request that is made. */
+static void
+fill_fds(const struct child *to, const struct request *r, struct pollfd *fds)
+{
+	fds[0] = (struct pollfd){ .fd = is_sent(r) ? -1 : to->to,
+				  .events = POLLOUT };
+	fds[1] = (struct pollfd){ .fd = is_answered(r) ? -1 : to->from,
+				  .events = POLLIN };
+	fds[2] = (struct pollfd){ .fd = to->gone, .events = POLLIN };
+}
+
+/*
+ * Go on with the request that is made, when there is something to go on with,
+ * or that has come within so many ms; so far, or told to end: false.
+ */
+static bool
+go_on(const struct external_processes *p, struct child *to, uint64_t ms,
+      bool stops)
+{
+	struct request *r = in_turn(to);
+	struct pollfd fds[EXTERNAL_FDS + 1];
+	const uint64_t now = clock_ms();
+	struct fail why;
+	int heard;
+
+	if (now >= r->until) {
+		fail(&why, FAIL_PEER, "'%s' has not answered within %g s",
+		     to->command, (double)p->timeout_ms / 1000);
+		break_off(p, to, r, &why);
+		return true;
 	}
+	fill_fds(to, r, fds);
+	fds[EXTERNAL_FDS] = (struct pollfd){ .fd = stops ? cli_stop_fd : -1,
+					     .events = POLLIN };
+	if (poll(fds, EXTERNAL_FDS + 1, (int)(r->until - now < ms ?
+					      r->until - now : ms)) <= 0)
+		return false;
+	if (fds[EXTERNAL_FDS].revents) {
+		fail(&why, FAIL_AGAIN, "told to end while '%s' was computing",
+		     to->command);
+		break_off(p, to, r, &why);
+		return true;
+	}
+	heard = exchange(to, r, fds, &why);
+	if (heard > 0)
+		say_end(to, &why);
+	if (heard != 0)
+		break_off(p, to, r, &why);
+	else if (is_sent(r) && is_answered(r))
+		take_answer(p, to, r);
+	return true;
+}
+
+static void
+add_request(const struct external_processes *p, struct child *to,
+	    const struct external_call *c)
+{
+	struct request *r = request_at(to, to->count++);
+
+	assert(to->count <= EXTERNAL_ASKED);
+	r->call = c;
+	r->examples = c->answer ? c->answer->examples : 0;
+	r->written = r->ended = false;
+	r->sent = r->wanted = NULL;
+	r->why.kind = 0;
+	if (in_turn(to) == r)
+		make_request(p, to);
+	else if (to->shares)
+		write_request(to, r);
+}
+
+/* The first one, when it has ended. */
+static int
+take_request(const struct external_processes *p, struct child *to,
+	     struct fail *f)
+{
+	struct request *r = request_at(to, 0);
+
+	while (!r->ended) {
+		breathe();
+		go_on(p, to, BREATH_MS, !p->steady);
+	}
+	take_from_memory(to, r);
+	to->count--;
+	to->turn--;
+	to->first = to->count > 0 ? (to->first + 1) % EXTERNAL_ASKED : 0;
+	if (!r->why.kind)
+		return 0;
+	*f = r->why;
+	return -1;
 }
 
 static int
@@ -687,17 +851,59 @@ call(void *own, const struct external_call *c, struct fail *f)
 	struct external_processes *p = own;
 	struct child *to = find(p, c->answer ? NULL : c->name);
 
-	if (c->answer)
-		return ask_again(p, to, c, f);
-	if (to->group < 0)
-		return fail(f, FAIL_PEER, "'%s' has ended", to->command);
-	return ask(p, to, c, f);
+	add_request(p, to, c);
+	return take_request(p, to, f);
+}
+
+static void
+ask(void *own, const struct external_call *c)
+{
+	add_request(own, find(own, NULL), c);
+}
+
+static bool
+answered(void *own, const struct external_call *c)
+{
+	struct child *to = find(own, NULL);
+
+	return request_at(to, 0)->call == c && request_at(to, 0)->ended;
+}
+
+static int
+take(void *own, const struct external_call *c, struct fail *f)
+{
+	struct child *to = find(own, NULL);
+
+	assert(request_at(to, 0)->call == c);
+	return take_request(own, to, f);
+}
+
+size_t
+external_processes_fds(const struct external_processes *p, struct pollfd *fds)
+{
+	struct child *to = find(p, NULL);
+
+	if (!to || !in_turn(to))
+		return 0;
+	fill_fds(to, in_turn(to), fds);
+	return EXTERNAL_FDS;
+}
+
+void
+external_processes_go_on(const struct external_processes *p)
+{
+	struct child *to = find(p, NULL);
+
+	while (to && in_turn(to) && go_on(p, to, 0, false))
+		;
 }
 
 const struct externals *
 external_processes_externals(struct external_processes *p)
 {
 	p->externals = (struct externals){ .own = p, .begin = begin,
-					   .call = call };
+					   .call = call, .ask = ask,
+					   .answered = answered,
+					   .take = take };
 	return &p->externals;
 }

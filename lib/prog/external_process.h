@@ -12,6 +12,7 @@
 
 #include "model/external.h"
 
+#include <poll.h>
 #include <stdint.h>
 
 struct child;
@@ -42,6 +43,15 @@ void external_processes_add(struct external_processes *, char *text);
  */
 const struct externals *
 external_processes_externals(struct external_processes *);
+
+/*
+ * For who asks for steps, and does other things meanwhile: what to wait for,
+ * EXTERNAL_FDS at most; and what to call then, and every now and then.
+ */
+#define EXTERNAL_FDS	3
+size_t external_processes_fds(const struct external_processes *,
+			      struct pollfd *);
+void external_processes_go_on(const struct external_processes *);
 
 /* Let them end, and if they do not, end them. */
 void external_processes_end(struct external_processes *);

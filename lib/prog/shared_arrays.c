@@ -10,7 +10,8 @@
 struct region {
 	char *name;
 	size_t offset, room;
-	size_t bytes;		/* that are written there */
+	size_t bytes;		/* that are written there, */
+	uint64_t call;		/* last by this one */
 };
 
 struct regions {
@@ -23,7 +24,10 @@ struct regions {
 
 struct shared_arrays {
 	struct shared_memory *memory;
-	struct regions sent, wanted;
+	struct area {
+		struct regions sent, wanted;
+	} area[EXTERNAL_ASKED];
+	uint64_t calls;
 };
 
 struct shared_arrays *
@@ -53,8 +57,10 @@ shared_arrays_free(struct shared_arrays *s)
 {
 	if (!s)
 		return;
-	regions_release(&s->sent);
-	regions_release(&s->wanted);
+	for (size_t i = 0; i < EXTERNAL_ASKED; i++) {
+		regions_release(&s->area[i].sent);
+		regions_release(&s->area[i].wanted);
+	}
 	shared_memory_free(s->memory);
 	free(s);
 }
@@ -83,6 +89,16 @@ find(struct regions *r, const char *name)
 			return one;
 		}
 	}
+	return NULL;
+}
+
+static struct region *
+find_or_add(struct regions *r, const char *name)
+{
+	struct region *one = find(r, name);
+
+	if (one)
+		return one;
 	r->list = mem_grow(r->list, r->count, &r->room, sizeof(*r->list));
 	r->next = r->count + 1;
 	r->list[r->count] = (struct region){ .name = mem_text(name) };
@@ -95,7 +111,7 @@ place(struct shared_arrays *s, struct regions *r,
       const struct external_array *a, struct region **at, struct fail *f)
 {
 	const size_t bytes = external_bytes(a);
-	struct region *one = *at = find(r, a->name);
+	struct region *one = *at = find_or_add(r, a->name);
 	const size_t room = one->room > 0 ? bytes + bytes / 2 : bytes;
 
 	if (one->room > 0 && bytes <= one->room)
@@ -125,20 +141,37 @@ is_there(const struct shared_arrays *s, const struct region *r,
 		       bytes) == 0;
 }
 
-/* true: it was there before. */
+/* What was sent by this name last, in whichever area. */
+static const struct region *
+find_last(struct shared_arrays *s, const char *name)
+{
+	const struct region *last = NULL;
+
+	for (size_t i = 0; i < EXTERNAL_ASKED; i++) {
+		const struct region *one = find(&s->area[i].sent, name);
+
+		if (one && (!last || one->call > last->call))
+			last = one;
+	}
+	return last;
+}
+
+/* true: it is what was sent before. */
 static bool
 write_array(struct shared_arrays *s, struct region *r,
 	    const struct external_array *a)
 {
 	const size_t bytes = external_bytes(a);
+	const struct region *last = find_last(s, a->name);
+	const bool there = is_there(s, r, a);
+	const bool unchanged = last == r ? there : is_there(s, last, a);
 
-	if (is_there(s, r, a))
-		return true;
-	if (bytes > 0)
+	if (bytes > 0 && !there)
 		memcpy(shared_memory_at(s->memory, r->offset), bytes_of(a),
 		       bytes);
 	r->bytes = bytes;
-	return false;
+	r->call = s->calls;
+	return unchanged;
 }
 
 static int
@@ -162,24 +195,29 @@ place_all(struct shared_arrays *s, struct regions *r,
 }
 
 int
-shared_arrays_send(struct shared_arrays *s, const struct external_call *c,
+shared_arrays_send(struct shared_arrays *s, size_t area,
+		   const struct external_call *c,
 		   const struct shared_place **sent,
 		   const struct shared_place **wanted, struct fail *f)
 {
-	if (place_all(s, &s->sent, c->sent, c->sents, true, f) < 0 ||
-	    place_all(s, &s->wanted, c->wanted, c->wanteds, false, f) < 0)
+	struct area *to = &s->area[area];
+
+	s->calls++;
+	if (place_all(s, &to->sent, c->sent, c->sents, true, f) < 0 ||
+	    place_all(s, &to->wanted, c->wanted, c->wanteds, false, f) < 0)
 		return -1;
-	*sent = s->sent.place;
-	*wanted = s->wanted.place;
+	*sent = to->sent.place;
+	*wanted = to->wanted.place;
 	return 0;
 }
 
 void
-shared_arrays_receive(struct shared_arrays *s, const struct external_call *c)
+shared_arrays_receive(struct shared_arrays *s, const struct external_call *c,
+		      const struct shared_place *wanted)
 {
 	for (size_t i = 0; i < c->wanteds; i++)
 		if (external_bytes(&c->wanted[i]) > 0)
-			memcpy(c->wanted[i].at, shared_memory_at(s->memory,
-					s->wanted.place[i].offset),
+			memcpy(c->wanted[i].at,
+			       shared_memory_at(s->memory, wanted[i].offset),
 			       external_bytes(&c->wanted[i]));
 }

@@ -14,6 +14,7 @@
  *
  *	NONE --begin()--> BEGUN --exchange()--> PULLING
  *	PULLING --take_answers()--> PULLED --pipeline_compute()--> COMPUTED
+ *	PULLED --ask()--> ASKED --take_answer()--> COMPUTED	(by a program)
  *	COMPUTED --exchange()--> PUSHING --take_answers()--> NONE
  *	PULLING --make_way()--> BEGUN	(it waits for a round that waits for us)
  *	PULLED --adopt()--> BEGUN	(a barrier lies behind what was pulled,
@@ -23,9 +24,10 @@
  *	COMPUTED --end_own_data()--> NONE	(its program had no more)
  *	any of no lease --drop_prefetched()--> NONE	(nor has it for these)
  *	PULLED --unload()--> NONE	(its batch is read again)
+ *	ASKED --pipeline_begin_term()--> LEFT --let_go()--> NONE
  */
 enum stage { STAGE_NONE, STAGE_BEGUN, STAGE_PULLING, STAGE_PULLED,
-	     STAGE_COMPUTED, STAGE_PUSHING };
+	     STAGE_LEFT, STAGE_ASKED, STAGE_COMPUTED, STAGE_PUSHING };
 
 struct inflight {
 	struct compute *compute;
@@ -33,6 +35,7 @@ struct inflight {
 	enum stage stage;
 	const struct lease *lease;	/* NULL: it is prefetched */
 	uint64_t sequence;	/* the lowest was begun first; none: 0 */
+	uint64_t turn;		/* of those that a program computes */
 	uint64_t asked;		/* examples; there may be fewer; 0: its program
 				   has data of its own */
 	uint64_t pass;		/* for leases of this pass its pull is good */
@@ -50,7 +53,7 @@ struct pipeline {
 	size_t metrics;
 	struct inflight step[IN_FLIGHT];
 	struct accumulator *accumulator;	/* NULL: a step is a batch */
-	uint64_t begun, steps, examples;
+	uint64_t begun, asked, steps, examples;
 	size_t line;			/* the last lease's, of the model's
 					   step lines */
 	uint64_t taken;			/* examples that a program had of its
@@ -132,7 +135,8 @@ prefetched(const struct pipeline *p)
 	for (size_t i = 0; i < IN_FLIGHT; i++) {
 		const struct inflight *s = &p->step[i];
 
-		if (s->stage == STAGE_NONE || s->lease)
+		if (s->stage == STAGE_NONE || s->stage == STAGE_LEFT ||
+		    s->lease)
 			continue;
 		e.count++;
 		if (!e.first || s->sequence < e.first->sequence)
@@ -160,8 +164,15 @@ clear(struct inflight *s)
 void
 pipeline_begin_term(struct pipeline *p)
 {
-	for (size_t i = 0; i < IN_FLIGHT; i++)
-		clear(&p->step[i]);
+	for (size_t i = 0; i < IN_FLIGHT; i++) {
+		struct inflight *s = &p->step[i];
+
+		if (s->stage < STAGE_LEFT || s->stage > STAGE_ASKED)
+			clear(s);
+		else	/* its program has still to do with it */
+			s->stage = STAGE_LEFT;
+		s->lease = NULL;
+	}
 }
 
 void
@@ -177,6 +188,7 @@ pipeline_is_over(const struct pipeline *p)
 {
 	for (size_t i = 0; i < IN_FLIGHT; i++)
 		if (p->step[i].stage != STAGE_NONE &&
+		    p->step[i].stage != STAGE_LEFT &&
 		    (!p->step[i].lease || p->step[i].lease->replicas == 0))
 			return false;
 	return true;
@@ -348,28 +360,13 @@ begin(struct pipeline *p, const struct lease *l, uint64_t now_us)
 	return s;
 }
 
-/* Steps whose leases were given up, but for what is under way. */
-static void
-drop_cancelled(struct pipeline *p)
-{
-	for (size_t i = 0; i < IN_FLIGHT; i++) {
-		struct inflight *s = &p->step[i];
-		const struct lease *l = s->lease;
-
-		if (!l || !lease_is_cancelled(l) ||
-		    s->stage == STAGE_PULLING || s->stage == STAGE_PUSHING)
-			continue;
-		clear(s);
-		leases_dropped(p->o.leases, l);
-	}
-}
-
 /* A program has no more data of its own: no step begins any more. */
 static void
 drop_prefetched(struct pipeline *p)
 {
 	for (size_t i = 0; i < IN_FLIGHT && p->ended; i++)
-		if (!p->step[i].lease && p->step[i].stage != STAGE_PULLING)
+		if (!p->step[i].lease && p->step[i].stage != STAGE_PULLING &&
+		    p->step[i].stage != STAGE_LEFT)
 			clear(&p->step[i]);
 }
 
@@ -381,10 +378,32 @@ end_own_data(struct pipeline *p, struct inflight *s)
 
 	p->ended = true;
 	clear(s);
-	leases_dropped(p->o.leases, l);
+	if (l)
+		leases_dropped(p->o.leases, l);
 	batches_drop(p->o.batches);
 	batches_end(p->o.batches, p->taken, NULL);
 	drop_prefetched(p);
+}
+
+/* Steps whose leases were given up, but for what is under way. */
+static void
+drop_cancelled(struct pipeline *p)
+{
+	for (size_t i = 0; i < IN_FLIGHT; i++) {
+		struct inflight *s = &p->step[i];
+		const struct lease *l = s->lease;
+
+		if (!l || !lease_is_cancelled(l) ||
+		    s->stage == STAGE_PULLING || s->stage == STAGE_ASKED ||
+		    s->stage == STAGE_PUSHING)
+			continue;
+		if (s->stage == STAGE_COMPUTED && s->ended) {
+			end_own_data(p, s);
+			continue;
+		}
+		clear(s);
+		leases_dropped(p->o.leases, l);
+	}
 }
 
 /* The lease that the batch was read for, if there is more to be begun of it. */
@@ -502,7 +521,7 @@ may_pull(const struct pipeline *p)
 	for (size_t i = 0; i < IN_FLIGHT; i++) {
 		const struct inflight *s = &p->step[i];
 
-		if (s->stage != STAGE_PULLED)
+		if (s->stage != STAGE_PULLED && s->stage != STAGE_ASKED)
 			continue;
 		if (s->lease && s->lease->replicas > 0)
 			return step <= s->step;
@@ -712,13 +731,26 @@ train_batches(struct pipeline *p, struct inflight *s)
 		compute_check(s->compute, &s->why);
 }
 
+/* As its program computes it, if there is one. */
+static bool
+is_asked(const struct pipeline *p, const struct inflight *s)
+{
+	return !p->accumulator && compute_asks(s->compute);
+}
+
+static uint64_t
+seed_of(const struct pipeline *p, const struct inflight *s)
+{
+	return p->o.plan->seed ^ (s->step + 1) ^ s->lease->replica << 40;
+}
+
 static int
 train_batch(struct pipeline *p, struct inflight *s)
 {
-	compute_step(s->compute, s->step, s->lease->batch,
-		     s->lease->args.size > 0 ? s->lease->args.data : NULL);
-	compute_train(s->compute, p->o.plan->seed ^ (s->step + 1) ^
-		      s->lease->replica << 40, s->state);
+	if (s->stage == STAGE_ASKED)
+		compute_train_take(s->compute, s->state);
+	else
+		compute_train(s->compute, seed_of(p, s), s->state);
 	if (compute_check(s->compute, &s->why) < 0)
 		return -1;
 	compute_clip(s->compute);
@@ -730,17 +762,12 @@ static int
 train(struct pipeline *p, struct inflight *s, struct fail *f)
 {
 	struct result *r = &s->result;
-	struct text json;
-	int status;
+	const int status = p->accumulator ? train_batches(p, s) :
+		train_batch(p, s);
+	const struct text json = compute_result(s->compute);
 
-	if (check_pulled(p, s) < 0)
-		return 0;
-	for (size_t i = 0; i < p->metrics; i++)
-		metric_reset(&s->state[i]);
-	status = p->accumulator ? train_batches(p, s) : train_batch(p, s);
 	*r = (struct result){ .examples = compute_examples(s->compute),
 			      .loss = compute_loss(s->compute) };
-	json = compute_result(s->compute);
 	r->json = (struct frame){ json.data, json.size, NULL };
 	result_metrics(r, p->metric, p->metrics, s->state);
 	noes_add_batch(&r->noes, &s->batch);
@@ -755,6 +782,14 @@ train(struct pipeline *p, struct inflight *s, struct fail *f)
 	return 0;
 }
 
+static void
+ask(struct pipeline *p, struct inflight *s)
+{
+	compute_train_ask(s->compute, seed_of(p, s));
+	s->turn = ++p->asked;
+	s->stage = STAGE_ASKED;
+}
+
 /* One that the model has not was taken for the first. */
 static void
 check_line(const struct pipeline *p, struct inflight *s)
@@ -767,28 +802,134 @@ check_line(const struct pipeline *p, struct inflight *s)
 		     name);
 }
 
+/* Steps that a program has to do with; which one was asked for first? */
+struct asked {
+	size_t count;
+	struct inflight *first;
+};
+
+static struct asked
+asked(const struct pipeline *p)
+{
+	struct asked a = { 0 };
+
+	for (size_t i = 0; i < IN_FLIGHT; i++) {
+		const struct inflight *s = &p->step[i];
+
+		if (s->stage != STAGE_LEFT && s->stage != STAGE_ASKED)
+			continue;
+		a.count++;
+		if (!a.first || s->turn < a.first->turn)
+			a.first = writable(s);
+	}
+	return a;
+}
+
+bool
+pipeline_asks(const struct pipeline *p)
+{
+	return asked(p).count > 0;
+}
+
+/* One whose answer can be taken; NULL. */
+static struct inflight *
+next_answered(const struct pipeline *p)
+{
+	struct inflight *s = asked(p).first;
+
+	return s && compute_answered(s->compute) &&
+		(s->stage == STAGE_LEFT || !at_stage(p, STAGE_COMPUTED)) ?
+		s : NULL;
+}
+
+/* One that can be begun with, while a program may be at those before. */
+static struct inflight *
+next_computed(const struct pipeline *p)
+{
+	struct inflight *s = at_stage(p, STAGE_PULLED);
+	const size_t before = asked(p).count;
+
+	if (!s || !s->lease || lease_is_cancelled(s->lease))
+		return NULL;
+	/* One with data of its own may have no more. */
+	if (before > 0)
+		return is_asked(p, s) && s->asked > 0 && !s->why.kind &&
+			before < EXTERNAL_ASKED ? s : NULL;
+	return at_stage(p, STAGE_COMPUTED) ? NULL : s;
+}
+
+bool
+pipeline_is_answered(const struct pipeline *p)
+{
+	return next_answered(p);
+}
+
 bool
 pipeline_can_compute(const struct pipeline *p)
 {
-	const struct inflight *s = at_stage(p, STAGE_PULLED);
-
-	return s && s->lease && !lease_is_cancelled(s->lease) &&
-		!at_stage(p, STAGE_COMPUTED);
+	return next_answered(p) || next_computed(p);
 }
 
-int
-pipeline_compute(struct pipeline *p, struct fail *f)
+/* Nobody waits for it any more. */
+static int
+let_go(struct pipeline *p, struct inflight *s, struct fail *f)
 {
-	struct inflight *s = at_stage(p, STAGE_PULLED);
+	const struct fail *why;
 
-	assert(pipeline_can_compute(p));
+	compute_train_take(s->compute, NULL);
+	why = compute_failure(s->compute);
+	p->taken += s->asked == 0 ? compute_examples(s->compute) : 0;
+	if (compute_ended(s->compute))
+		end_own_data(p, s);
+	clear(s);
+	if (!why || why->kind == FAIL_DATA)
+		return 0;
+	*f = *why;
+	return -1;
+}
+
+/* All that is to be done of it, or what comes before its program's part. */
+static int
+compute(struct pipeline *p, struct inflight *s, struct fail *f)
+{
 	if (!s->why.kind)
 		s->why = *p->o.unfit;
 	if (!s->why.kind)
 		check_line(p, s);
 	s->ended = p->ended && s->asked == 0;	/* it is asked once */
-	if (!s->why.kind && !s->ended && train(p, s, f) < 0)
-		return -1;
+	if (s->why.kind || s->ended || check_pulled(p, s) < 0)
+		return 0;
+	for (size_t i = 0; i < p->metrics; i++)
+		metric_reset(&s->state[i]);
+	if (!p->accumulator)
+		compute_step(s->compute, s->step, s->lease->batch,
+			     s->lease->args.size > 0 ? s->lease->args.data :
+			     NULL);
+	if (!is_asked(p, s))
+		return train(p, s, f);
+	ask(p, s);
+	return 0;
+}
+
+int
+pipeline_compute(struct pipeline *p, struct fail *f)
+{
+	struct inflight *s = next_answered(p);
+
+	assert(pipeline_can_compute(p));
+	if (s && s->stage == STAGE_LEFT)
+		return let_go(p, s, f);
+	if (s) {
+		if (train(p, s, f) < 0)
+			return -1;
+	} else {
+		s = next_computed(p);
+		if (compute(p, s, f) < 0)
+			return -1;
+		/* What has failed does so behind those that were before it. */
+		if (s->stage == STAGE_ASKED || asked(p).count > 0)
+			return 0;
+	}
 	if (s->why.kind)
 		fail_at(&s->why, "step %llu", (unsigned long long)s->step);
 	s->stage = STAGE_COMPUTED;
@@ -808,7 +949,7 @@ check_step(const struct pipeline *p, const struct inflight *s)
 	if (s->lease && !lease_has_begun(s->lease, s->step))
 		return "worker 6: a step in flight is one of its lease that "
 			"was begun";
-	if (s->stage >= STAGE_COMPUTED && !s->lease)
+	if (s->stage >= STAGE_ASKED && !s->lease)
 		return "worker 7: what is computed or pushed has a lease";
 	return NULL;
 }
@@ -829,6 +970,9 @@ pipeline_check(const struct pipeline *p)
 	    at[STAGE_COMPUTED] > 1)
 		return "worker 8: one step at most is pulled for, one is to "
 			"be pushed, one is pushed";
+	if (asked(p).count > EXTERNAL_ASKED)
+		return "worker 11: a program is asked for so many steps at "
+			"most";
 	if (client_idle(p->o.client) && at[STAGE_PULLING] + at[STAGE_PUSHING])
 		return "worker 9: what is under way has not been answered";
 	return NULL;

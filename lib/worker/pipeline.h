@@ -53,6 +53,10 @@ void pipeline_advance(struct pipeline *, uint64_t now_ms, uint64_t now_us);
 
 /* All values of the next step are there: it can be computed. */
 bool pipeline_can_compute(const struct pipeline *);
+/* A program is at a step; and at the one that it was asked for first no more:
+   that comes before all others that can be computed. */
+bool pipeline_asks(const struct pipeline *);
+bool pipeline_is_answered(const struct pipeline *);
 /* -1: neither this step nor another ever can. */
 int pipeline_compute(struct pipeline *, struct fail *);
 

@@ -492,26 +492,43 @@ worker_receive(struct worker *w, uint64_t peer, const struct message *m,
 	return check_broken(w, f);
 }
 
+enum turn { TURN_NONE, TURN_STEP, TURN_SCORE };
+
+/*
+ * Steps and batches of an evaluation take turns.  A program answers the steps
+ * that it was asked for before it is asked for such a batch.
+ */
+static enum turn
+next_turn(const struct worker *w)
+{
+	if (!w->pipeline || w->violation.kind)
+		return TURN_NONE;
+
+	const bool step = pipeline_can_compute(w->pipeline);
+
+	if (!evaluate_can_compute(w->evaluate) || (step && w->scored))
+		return step ? TURN_STEP : TURN_NONE;
+	if (!pipeline_asks(w->pipeline))
+		return TURN_SCORE;
+	return pipeline_is_answered(w->pipeline) ? TURN_STEP : TURN_NONE;
+}
+
 bool
 worker_can_compute(const struct worker *w)
 {
-	if (!w->pipeline || w->violation.kind)
-		return false;
-	return evaluate_can_compute(w->evaluate) ||
-		pipeline_can_compute(w->pipeline);
+	return next_turn(w) != TURN_NONE;
 }
 
-/* Steps and batches of an evaluation take turns. */
 bool
 worker_compute(struct worker *w)
 {
+	const enum turn turn = next_turn(w);
 	struct fail why;
 
-	if (!worker_can_compute(w))
+	if (turn == TURN_NONE)
 		return false;
 	w->computed = true;
-	w->scored = evaluate_can_compute(w->evaluate) &&
-		!(w->scored && pipeline_can_compute(w->pipeline));
+	w->scored = turn == TURN_SCORE;
 	if ((w->scored ?
 	     evaluate_compute(w->evaluate, &why) :
 	     pipeline_compute(w->pipeline, &why)) < 0)

@@ -927,8 +927,10 @@ kill_process(struct cluster *c, struct process *p, const struct fault *f)
 	drop_process(c, p, crash);
 	if (crash)
 		crash_files(c, p);
-	if ((crash || f->kind == FAULT_AGE) && p->kind == PROCESS_COORD)
+	if ((crash || f->kind == FAULT_AGE) && p->kind == PROCESS_COORD) {
 		accounts_forget(c->accounts);
+		program_forget(c->program, accounts_mark(c->accounts));
+	}
 	if (crash && p->kind == PROCESS_SUBMIT)
 		read_all_again(c);
 	p->age = f->kind == FAULT_AGE;
@@ -1275,6 +1277,8 @@ patience(const struct scenario *s)
 		if (s->load_ms[i] > load)
 			load = s->load_ms[i];
 	/* An evaluation in batches of one takes so many answers of servers. */
+	if (s->answer_ms > 0)
+		load += 4 * (s->answer_ms + TICK_MS);
 	return 8 * s->o.lease_ms + 300 * trip / 1000 + 170 * compute +
 		6 * load + s->publish_ms + 6000;
 }

@@ -2,6 +2,7 @@
 #include "accounts.h"
 #include "trace.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "data/block.h"
@@ -14,8 +15,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A step that its program is asked for, and does not answer yet. */
+struct asked {
+	const struct external_call *call;
+	uint64_t answered_ms;	/* when it does */
+	uint64_t sent;		/* a hash of what it was sent */
+};
+
 struct host_worker {
 	const struct site *site;
+	struct externals externals;	/* the site's, but that it takes time,
+					   and its own data come to an end */
+	bool own_ended;
+	struct asked asked[EXTERNAL_ASKED];
+	size_t asks;
+	uint64_t now;
+	struct rng answers;
+	const char *broken_rule;
 	struct worker *worker;
 	struct batch batch, eval_batch;
 	bool begun;
@@ -24,7 +40,6 @@ struct host_worker {
 	bool data_over, broken;	/* broken: nothing more can be read */
 	uint64_t put_back;	/* examples, which still can */
 	struct fail why;
-	struct externals externals;	/* the program's, but for its end */
 };
 
 #define BAD	INFINITY	/* the label of what cannot be trained */
@@ -338,28 +353,93 @@ feed(struct host_worker *h, uint64_t now)
 	feed_evaluation(h, now);
 }
 
-/* ---- a program's data of its own ---- */
+/* ---- the program of steps ---- */
+
+static uint64_t
+hash_sent(const struct external_call *c)
+{
+	uint64_t hash = hash64(c->args, strlen(c->args));
+
+	for (size_t i = 0; i < c->sents; i++)
+		hash = rng_mix(hash ^ hash64(c->sent[i].at,
+					     external_bytes(&c->sent[i])));
+	return hash;
+}
+
+/* One after the other. */
+static void
+ask(void *own, const struct external_call *c)
+{
+	struct host_worker *h = own;
+	const uint64_t most = h->site->scenario->answer_ms;
+	const uint64_t before = h->asks > 0 ?
+		h->asked[h->asks - 1].answered_ms : 0;
+
+	if (h->asks == EXTERNAL_ASKED) {
+		h->broken_rule = "P4: a program is asked for two steps at most";
+		return;
+	}
+	h->site->externals->ask(h->site->externals->own, c);
+	h->asked[h->asks++] = (struct asked){
+		c, (before > h->now ? before : h->now) +
+		rng_below(&h->answers, most + 1), hash_sent(c) };
+}
+
+static bool
+answered(void *own, const struct external_call *c)
+{
+	const struct host_worker *h = own;
+
+	return h->asks > 0 && h->asked[0].call == c &&
+		h->now >= h->asked[0].answered_ms;
+}
+
+/* Of data of its own, that are no more. */
+static bool
+has_ended(struct host_worker *h, const struct external_call *c)
+{
+	if (c->batch == 0)
+		return false;
+	if (h->own_ended)
+		h->broken_rule = "P7: a program says once that its data have "
+			"ended";
+	h->own_ended = can_read(h, c->batch) == 0;
+	c->answer->ended = h->own_ended;
+	return h->own_ended;
+}
 
 static int
-begin_program(void *host, const struct model *m, struct fail *f)
+take(void *own, const struct external_call *c, struct fail *f)
 {
-	const struct host_worker *h = host;
+	const struct externals *program;
+	struct host_worker *h = own;
+
+	if (h->asked[0].call != c || (c->training && !answered(h, c)))
+		h->broken_rule = "P5: what is answered is taken, in its turn";
+	if (h->asked[0].sent != hash_sent(c))
+		h->broken_rule = "P6: what a program was sent stays until it "
+			"has answered";
+	memmove(h->asked, h->asked + 1, --h->asks * sizeof(*h->asked));
+	program = h->site->externals;
+	return has_ended(h, c) ? 0 : program->take(program->own, c, f);
+}
+
+static int
+begin(void *own, const struct model *m, struct fail *f)
+{
+	const struct host_worker *h = own;
 
 	return externals_begin(h->site->externals, m, f);
 }
 
 static int
-call_program(void *host, const struct external_call *c, struct fail *f)
+call(void *own, const struct external_call *c, struct fail *f)
 {
-	const struct externals *e;
-	struct host_worker *h = host;
+	const struct externals *program;
+	struct host_worker *h = own;
 
-	if (c->batch > 0 && can_read(h, c->batch) == 0) {
-		c->answer->ended = true;
-		return 0;
-	}
-	e = h->site->externals;
-	return e->call(e->own, c, f);
+	program = h->site->externals;
+	return has_ended(h, c) ? 0 : program->call(program->own, c, f);
 }
 
 /* ---- the program ---- */
@@ -377,8 +457,16 @@ host_worker_new(const struct site *site, struct outbox *outbox, size_t index,
 		.externals = site->externals ? &h->externals : NULL
 	};
 
-	h->externals = (struct externals){ h, begin_program, call_program };
 	h->site = site;
+	h->now = now;
+	h->answers.seed = rng_mix(~site->scenario->seed + life);
+	h->externals = (struct externals){ .own = h, .begin = begin,
+					   .call = call };
+	if (site->scenario->answer_ms > 0) {
+		h->externals.ask = ask;
+		h->externals.answered = answered;
+		h->externals.take = take;
+	}
 	h->rng.seed = rng_mix(site->scenario->seed + life);
 	h->worker = worker_new(&o, outbox, now, &h->why);
 	return h;
@@ -405,6 +493,7 @@ died(struct host_worker *h)
 int
 host_worker_receive(struct host_worker *h, const struct packet *p, uint64_t now)
 {
+	h->now = now;
 	if (p->kind == PACKET_UP)
 		worker_up(h->worker, p->peer, now);
 	else if (p->kind == PACKET_DOWN)
@@ -420,6 +509,7 @@ host_worker_receive(struct host_worker *h, const struct packet *p, uint64_t now)
 int
 host_worker_act(struct host_worker *h, uint64_t now)
 {
+	h->now = now;
 	feed(h, now);
 	if (worker_tick(h->worker, now, &h->why) < 0)
 		return died(h);
@@ -439,7 +529,7 @@ host_worker_why(const struct host_worker *h)
 const char *
 host_worker_check(const struct host_worker *h)
 {
-	return worker_check(h->worker);
+	return h->broken_rule ? h->broken_rule : worker_check(h->worker);
 }
 
 void

@@ -21,6 +21,10 @@ void program_free(struct program *);
 /* What roles want. */
 const struct externals *program_externals(struct program *);
 
+/* No record is left of steps from this one on that were given out: some other
+   request may have them. */
+void program_forget(struct program *, uint64_t from);
+
 /* NULL; or what does not hold of the requests that it got. */
 const char *program_check(const struct program *);
 

@@ -645,6 +645,8 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	};
 	/* What else a seed draws is the same with it. */
 	s->program = rng_mix(~seed) % 3 == 0;
+	s->answer_ms = s->program ? (uint64_t[]){ 0, 2, 60, 400 }[
+		rng_mix(seed ^ 8) % 4] : 0;
 	s->o.pull = codec_find(rng_mix(seed ^ 4) % CODECS);
 	s->o.batches = s->program || rng_mix(seed ^ 1) % 3 > 0 ? 1 :
 		2 << rng_mix(seed ^ 2) % 2;	/* sums stay exact */
@@ -732,7 +734,7 @@ scenario_print(const struct scenario *s, FILE *to)
 	static const char *const modes[] = { "async", "ssp", "sync" };
 
 	fprintf(to, "# seed %llu: %s, %zu servers, %zu workers, lease %llu "
-		"ms%s%s%s%s%s%s%s, batches %llu, pack %llu, in flight %llu\n",
+		"ms%s%s%s%s%s%s%s%s, batches %llu, pack %llu, in flight %llu\n",
 		(unsigned long long)s->seed, modes[s->o.mode], s->o.servers,
 		s->workers, (unsigned long long)s->o.lease_ms,
 		s->o.checkpoint ? ", checkpoints" :
@@ -740,6 +742,7 @@ scenario_print(const struct scenario *s, FILE *to)
 		s->lines ? ", a program's steps of two lines" :
 		s->own ? ", a program's steps, of data of its own" :
 		s->program ? ", a program's steps" : "",
+		s->answer_ms > 0 ? ", which take their time" : "",
 		s->sampler ? ", the coordinator's data" : "",
 		s->informed ? ", servers start as what they are now" : "",
 		s->registers ? ", servers register" : "",

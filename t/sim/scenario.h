@@ -115,6 +115,8 @@ struct scenario {
 	uint64_t publish_ms;
 	uint64_t files, file_records;	/* of the coordinator's data */
 	bool program;		/* computes the steps: see program.h */
+	uint64_t answer_ms;	/* an answer of it takes up to so long; 0: it
+				   is there before anything else happens */
 	bool lines;		/* of two step lines, every second request is
 				   for the other one */
 	bool own;		/* with data of its own: see program.h */

@@ -37,7 +37,8 @@ call(void *own, const struct external_call *c, struct fail *why)
 	return breaks ? fail(why, breaks, "it is broken") : 0;
 }
 
-static const struct externals externals = { NULL, begin_externals, call };
+static const struct externals externals = { .begin = begin_externals,
+					    .call = call };
 
 static void
 begin(const char *text)

@@ -122,7 +122,8 @@ open_rig(struct model_fixture *r, struct answerer *a, struct externals *e,
 	struct rng rng = { .seed = 4 };
 
 	*a = (struct answerer){ .fails_at = CALLS };
-	*e = (struct externals){ a, begin, answer };
+	*e = (struct externals){ .own = a, .begin = begin,
+				  .call = answer };
 	fixture_begin_with(r, text, e);
 	fixture_fill(r, &rng);
 	for (size_t i = 0; i < examples; i++)

@@ -14,6 +14,9 @@ static const char model[] =
 static const char external_model[] =
 	"input x float[2]\nlabel y float\nh = external x shape=[1]\n"
 	"p = dense h units=1\nloss mean_squared_error p\noptimizer sgd\n";
+static const char step_model[] =
+	"input x float[2]\nlabel y float\nvariable W [2]\nstep fit x y\n"
+	"optimizer sgd learning_rate=0.1\n";
 
 static struct pipeline *p;
 static struct leases *leases;
@@ -39,7 +42,36 @@ call(void *own, const struct external_call *c, struct fail *why)
 	return breaks ? fail(why, breaks, "it is broken") : 0;
 }
 
-static const struct externals externals = { NULL, begin_externals, call };
+/* A program of steps: what it was asked for, and has answered. */
+static const struct external_call *asks[8];
+static size_t asked, answers, taken;
+
+static void
+ask(void *own, const struct external_call *c)
+{
+	(void)own;
+	asks[asked++ % 8] = c;
+}
+
+static bool
+answered(void *own, const struct external_call *c)
+{
+	(void)own;
+	return answers > taken && asks[taken % 8] == c;
+}
+
+static int
+take_answer(void *own, const struct external_call *c, struct fail *why)
+{
+	ok(answered(own, c));
+	taken++;
+	c->answer->has_loss = true;
+	c->answer->loss = (double)c->step;
+	return call(own, c, why);
+}
+
+static const struct externals externals = { NULL, begin_externals, call,
+					    ask, answered, take_answer };
 
 static void
 begin_with(const char *text, uint64_t prefetch, const struct codec *codec)
@@ -236,6 +268,124 @@ steps(void)
 	pipeline_count(p, &count, &examples);
 	ok(count == 2 && examples == 2 * BATCH);
 	ok(client_idle(client) && pipeline_is_over(p));
+	end();
+}
+
+/* Two steps are asked for, the second one ahead. */
+static void
+begin_asked(void)
+{
+	asked = answers = taken = 0;
+	begin_with(step_model, 1, &codec_float32);
+	lease(1, 7, 3);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL) && read_batch(BATCH) &&
+	   computes() && asked == 1);
+	ok(serves(MESSAGE_PULL) && read_batch(BATCH) && computes());
+}
+
+static void
+asked_ahead(void)
+{
+	begin_asked();
+	named(asked == 2 && !pipeline_can_compute(p) && silent(),
+	      "a program computes one step, and is asked for the next one");
+	answers++;
+	named(computes() && serves(MESSAGE_PUSHPULL) &&
+	      last_posted->m.push.step == 7,
+	      "what it has answered is pushed, and the one behind both pulled");
+	ok(pipeline_asks(p) && computes() && asked == 3);
+	ok(!pipeline_can_compute(p));
+	answers++;
+	ok(computes() && serves(MESSAGE_PUSH));
+	answers++;
+	ok(computes() && serves(MESSAGE_PUSH) && !pipeline_asks(p));
+	named(reports(MESSAGE_DONE, 1) && last_posted->m.done.count == 3 &&
+	      reported().loss == 7 * BATCH,
+	      "each step has the answer that is its own");
+	end();
+
+	asked = answers = taken = 0;
+	begin_with(step_model, 0, &codec_float32);
+	lease(1, 7, 2);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL) && read_batch(BATCH));
+	ok(computes() && asked == 1);
+	named(silent() && !pipeline_can_compute(p),
+	      "without prefetch nothing is pulled while it computes");
+	answers++;
+	ok(computes() && serves(MESSAGE_PUSHPULL));
+	end();
+}
+
+static void
+asked_in_vain(void)
+{
+	begin_asked();
+	leases_cancel(leases, 7, 3, 0);
+	leases_send_cancelled(leases);
+	advance();
+	leases_settle(leases);
+	ok(!pipeline_can_compute(p) && silent());
+	answers++;
+	ok(computes());
+	leases_settle(leases);
+	ok(silent() && !pipeline_can_compute(p));
+	answers++;
+	ok(computes());
+	leases_settle(leases);
+	named(says(COORDINATOR, MESSAGE_OK) && silent() &&
+	      !pipeline_asks(p),
+	      "cancelled ones are dropped when the program has answered");
+	end();
+
+	begin_asked();
+	answers++;
+	leases_begin_term(leases, 6);
+	pipeline_begin_term(p);
+	check();
+	ok(pipeline_is_over(p) && pipeline_asks(p));
+	batches_assign(batches, BATCHES_NO_LEASE);
+	batches_begin_term(batches);
+	lease(2, 9, 2);
+	advance();
+	ok(serves(MESSAGE_PULL) && read_batch(BATCH));
+	named(computes() && serves(MESSAGE_PULL) && taken == 1,
+	      "an answer that is of an earlier term is for nobody");
+	ok(computes() && asked == 3 && !pipeline_can_compute(p));
+	answers = 2;
+	ok(computes() && taken == 2 && silent() && computes() && asked == 4);
+	answers = 4;
+	named(computes() && serves(MESSAGE_PUSH) && computes() &&
+	      serves(MESSAGE_PUSH) && reports(MESSAGE_DONE, 2),
+	      "those of this one are pushed");
+	end();
+}
+
+/* What fails before it is asked does so in its turn. */
+static void
+asked_before_one_that_fails(void)
+{
+	struct message m = lease_of(2, 8, 1, BATCH);
+	struct pack call = { 0 };
+
+	asked = answers = taken = 0;
+	begin_with(step_model, 1, &codec_float32);
+	lease(1, 7, 1);
+	pack_array(&call, 2);
+	pack_blob(&call, "other", 5);
+	pack_blob(&call, "{}", 2);
+	m.frame[m.frames++] = (struct frame){ call.data, call.size, NULL };
+	m.lease.call = 1;
+	take(&m);
+	ok(read_batch(BATCH) && serves(MESSAGE_PULL) && read_batch(BATCH) &&
+	   computes() && serves(MESSAGE_PULL));
+	ok(computes() && asked == 1 && silent() && !pipeline_can_compute(p));
+	answers++;
+	ok(computes() && serves(MESSAGE_PUSH) && reports(MESSAGE_DONE, 1));
+	ok(computes());
+	named(reports(MESSAGE_FAILED, 2) &&
+	      strstr(last_posted->text, "the model has no step line other"),
+	      "what fails before it is asked for does so in its turn");
+	pack_release(&call);
 	end();
 }
 
@@ -539,6 +689,9 @@ main(void)
 {
 	steps();
 	mixed();
+	asked_ahead();
+	asked_in_vain();
+	asked_before_one_that_fails();
 	voided();
 	cancelled();
 	terms();

@@ -91,7 +91,8 @@ open_rig(struct model_fixture *r, struct answerer *a, struct externals *e,
 
 	*a = (struct answerer){ .gives = 2,
 				.answer = { .loss = .5, .has_loss = true } };
-	*e = (struct externals){ a, begin, answer };
+	*e = (struct externals){ .own = a, .begin = begin,
+				  .call = answer };
 	fixture_begin_with(r, text, e);
 	fixture_fill(r, &rng);
 	for (size_t i = 0; i < examples; i++)

@@ -47,7 +47,8 @@ call(void *own, const struct external_call *c, struct fail *why)
 	return breaks ? fail(why, FAIL_PEER, "it is gone") : 0;
 }
 
-static const struct externals externals = { NULL, begin_externals, call };
+static const struct externals externals = { .begin = begin_externals,
+					    .call = call };
 
 static int
 receive(uint64_t peer, const struct message *m)
