@@ -498,6 +498,8 @@ fold(struct coord *c)
 
 	if (cut_reached(c, &step))
 		records_fold(c, step, c->told_to_stop);
+	else if (journal_is_long(c))
+		records_shorten(c, c->told_to_stop);
 }
 
 /* A turn is in the journal before anything else happens; there are no others

@@ -47,6 +47,9 @@ struct coord_options {
 	bool checkpoint;		/* the servers have a directory, */
 	bool beside_journal;		/* in which the journal is, too */
 	uint64_t every_steps, every_ms;	/* 0: only when asked, and at the end */
+	uint64_t fold_bytes;		/* a journal with fewer, without
+					   checkpoints, is not folded; 0: the
+					   usual */
 	char restore[CHECKPOINT_NAME];	/* ""; or the checkpoint to load */
 	struct checkpoint_info restored;	/* what it says, borrowed */
 	struct sampler *sampler;	/* borrowed; NULL: workers read inputs

@@ -175,7 +175,7 @@ data_note(const struct coord *c, struct pack *place,
 	pack_reset(place);
 	if (!c->o.sampler || !sampler_ready(c->o.sampler))
 		return;
-	sampler_write_position(c->o.sampler, place);
+	sampler_write_position(c->o.sampler, place, false);
 	*visits = sampler_reads(c->o.sampler);
 }
 
@@ -275,7 +275,7 @@ data_counted(struct coord *c, struct member *w, const struct message *m,
 		no_data(c, &why, NULL);
 	else if (sampler_ready(c->o.sampler)) {
 		restore(c);
-		data_write_counts(c);
+		data_write_counts(c, true);
 	}
 	return 0;
 }
@@ -492,7 +492,7 @@ data_epoch(struct coord *c, const struct request *r, uint64_t now)
 /* ---- in the journal ---- */
 
 void
-data_write_counts(struct coord *c)
+data_write_counts(struct coord *c, bool all)
 {
 	struct pack out = { 0 }, part = { 0 };
 
@@ -501,7 +501,7 @@ data_write_counts(struct coord *c)
 	sampler_write_counts(c->o.sampler, &part);
 	pack_blob(&out, part.data, part.size);
 	pack_reset(&part);
-	sampler_write_position(c->o.sampler, &part);
+	sampler_write_position(c->o.sampler, &part, all);
 	pack_blob(&out, part.data, part.size);
 	journal_add(c, JOURNAL_COUNTS, &out, true);
 	c->data->kept = sampler_begun(c->o.sampler);

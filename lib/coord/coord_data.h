@@ -58,7 +58,8 @@ int data_can(const struct coord *, const struct request *, struct fail *);
 void data_join(struct coord *, const struct member *);
 const char *data_check(const struct coord *);
 /* In the journal.  -1: it makes no sense. */
-void data_write_counts(struct coord *);
+/* all: what is needed to run again any step, not only later ones. */
+void data_write_counts(struct coord *, bool all);
 int data_read_counts(struct coord *, struct unpack *, struct fail *);
 /* If an epoch has begun: into how many streams it was cut. */
 void data_write_streams(struct coord *);

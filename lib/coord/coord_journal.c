@@ -12,6 +12,9 @@
 
 #define NOTE_MS		100	/* ends are written in batches */
 #define MOST_HOLD_MS	20	/* the longest that submitters wait for one */
+#define FOLD_BYTES	((uint64_t)1 << 20)	/* fewer are not folded, */
+#define RECORD_BYTES	32	/* in front of those of each record */
+#define FOLD_TIMES	4	/* nor fewer than so many times the last */
 
 struct kept {
 	bool lost;		/* nothing more goes into it */
@@ -23,6 +26,10 @@ struct kept {
 	bool ends_unsafe;	/* a power cut may take ENDS out of it */
 	struct pack *fold;	/* where records go instead */
 	uint64_t folded;	/* for the last cut, of the steps below */
+	uint64_t bytes;		/* of all records in the file */
+	uint64_t fold_at;	/* it is folded when there are so many */
+	uint64_t before;	/* those in front of the last fold, which */
+	bool settles;		/* waits for its steps to end */
 	struct text lines;	/* taken, and not in the journal yet */
 	uint64_t line;		/* the number of the last one */
 	struct pack notes;	/* what ended, not in the journal yet */
@@ -37,10 +44,17 @@ struct kept {
 	uint64_t hold_ms;	/* from then on, or else */
 };
 
+static uint64_t
+fold_least(const struct coord *c)
+{
+	return c->o.fold_bytes > 0 ? c->o.fold_bytes : FOLD_BYTES;
+}
+
 void
 journal_init(struct coord *c)
 {
 	c->kept = mem_alloc(1, sizeof(*c->kept));
+	c->kept->fold_at = fold_least(c);
 }
 
 void
@@ -74,10 +88,31 @@ write_record(struct coord *c, enum journal_kind kind, const struct pack *p,
 		p = &out;
 	}
 	r = j->add(j->to, kind, p->data, p->size, safe, f);
+	journal_grow(c, p->size);
 	pack_release(&out);
 	if (r == 0 && safe)	/* and with it all that came before it */
 		fleet_kept(c->fleet, c->kept->records);
 	return r;
+}
+
+/* A fold that is empty says that there is none, and it is tried again later;
+   what others have in front of them is dropped when they are settled. */
+static void
+note_fold(struct coord *c, enum journal_kind kind, uint64_t before, bool any)
+{
+	struct kept *k = c->kept;
+
+	if (kind == JOURNAL_FOLD) {
+		k->settles = any;
+		k->before = before;
+		k->fold_at = k->bytes + fold_least(c);
+	} else if (kind == JOURNAL_FOLDED) {
+		k->settles = false;
+		k->bytes -= k->before;
+		k->fold_at = FOLD_TIMES * k->bytes;
+		if (k->fold_at < fold_least(c))
+			k->fold_at = fold_least(c);
+	}
 }
 
 void
@@ -85,6 +120,7 @@ journal_add(struct coord *c, enum journal_kind kind, const struct pack *p,
 	    bool safe)
 {
 	struct kept *k = c->kept;
+	const uint64_t before = k->bytes;
 
 	if (k->fold) {
 		pack_uint(k->fold, kind);
@@ -96,6 +132,7 @@ journal_add(struct coord *c, enum journal_kind kind, const struct pack *p,
 	if (write_record(c, kind, p, safe, &k->why) == 0) {
 		k->ends_unsafe = !safe && (k->ends_unsafe ||
 					   kind == JOURNAL_ENDS);
+		note_fold(c, kind, before, p->size > 0);
 		return;
 	}
 	k->lost = true;
@@ -153,6 +190,15 @@ journal_folded(const struct coord *c)
 	return c->kept->folded;
 }
 
+bool
+journal_is_long(const struct coord *c)
+{
+	const struct kept *k = c->kept;
+
+	return c->o.journal && !c->o.checkpoint && !k->lost &&
+		!k->replaying && !k->settles && k->bytes >= k->fold_at;
+}
+
 /* ---- read again ---- */
 
 void
@@ -172,6 +218,12 @@ void
 journal_count(struct coord *c, uint64_t records)
 {
 	c->kept->records = records;
+}
+
+void
+journal_grow(struct coord *c, size_t bytes)
+{
+	c->kept->bytes += RECORD_BYTES + bytes;
 }
 
 void
@@ -353,6 +405,15 @@ noted(const struct coord *c)
 
 	return !c->o.journal || k->lost ||
 		(k->notes.size == 0 && k->count == 0);
+}
+
+bool
+journal_settled(const struct coord *c)
+{
+	const struct kept *k = c->kept;
+
+	return !c->o.checkpoint && k->settles && !k->lost && noted(c) &&
+		queue_watermark(c->queue) >= k->folded;
 }
 
 void

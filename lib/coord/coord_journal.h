@@ -23,6 +23,12 @@ uint64_t journal_records(const struct coord *);
    and which steps the last one was for. */
 void journal_fold(struct coord *, struct pack *into, uint64_t below);
 uint64_t journal_folded(const struct coord *);
+/*
+ * Without checkpoints nothing else makes it shorter: is it time to fold it?
+ * And: all steps below the last fold have ended, and it says so.
+ */
+bool journal_is_long(const struct coord *);
+bool journal_settled(const struct coord *);
 /* Is a record of this kind numbered?  What begins, holds others or is the last
    is not. */
 bool journal_numbers(enum journal_kind);
@@ -31,6 +37,7 @@ bool journal_numbers(enum journal_kind);
 void journal_replay(struct coord *, bool begin);
 bool journal_replays(const struct coord *);
 void journal_count(struct coord *, uint64_t records);
+void journal_grow(struct coord *, size_t bytes);
 void journal_last_line(struct coord *, uint64_t number);
 void journal_resume(struct coord *, uint64_t written);
 void journal_go_on(struct coord *, uint64_t *line, uint64_t *written);

@@ -12,6 +12,7 @@
 #include "coord/coord_journal.h"
 #include "coord/coord_recover.h"
 #include "coord/coord_report.h"
+#include "coord/coord_rerun.h"
 #include "coord/coord_submit.h"
 
 #define MAX_FOLD	((size_t)16 << 20)
@@ -89,16 +90,30 @@ add_ends(struct coord *c, const struct pack *notes, bool safe, bool whole,
 	pack_release(&out);
 }
 
+/* Behind this record the file begins with the fold. */
+static void
+settle_fold(struct coord *c)
+{
+	const struct pack none = { 0 };
+
+	if (journal_settled(c))
+		journal_add(c, JOURNAL_FOLDED, &none, true);
+}
+
 bool
 records_ends(struct coord *c, uint64_t written, bool now_or_never,
 	     bool whole, uint64_t now)
 {
+	bool waited;
+
 	if (!journal_due(c, now_or_never, whole, now))
 		return false;
 	c->now_ms = now;
 	journal_lines(c);	/* what ended was asked for before */
 	add_ends(c, journal_notes(c, written, now), whole, false, now);
-	return journal_has_notes(c) || whole;
+	waited = journal_has_notes(c);
+	settle_fold(c);
+	return waited || whole;
 }
 
 bool
@@ -111,6 +126,7 @@ records_commit(struct coord *c, uint64_t now)
 	if (!journal_lost(c)) {
 		journal_has_notes(c);
 		submit_kept(c);
+		settle_fold(c);
 	}
 	return true;
 }
@@ -127,27 +143,25 @@ can_fold(const struct coord *c)
 		!journal_waits(c);
 }
 
-void
-records_fold(struct coord *c, uint64_t step, bool stops)
+/* As of that step, from that checkpoint on. */
+static void
+write_fold(struct coord *c, const char *name, uint64_t base, uint64_t step,
+	   bool stops, bool can)
 {
 	struct text left = { 0 };
 	struct pack fold = { 0 }, notes = { 0 };
-	char name[CHECKPOINT_NAME];
 
-	if (!c->o.journal || journal_lost(c))
-		return;
-	journal_lines(c);
-	records_commit(c, c->now_ms);
-	if (can_fold(c) && (c->o.queue ? submit_fold(c, &notes) :
-			    queue_write(c->queue, &left))) {
+	if (can && (c->o.queue ? submit_fold(c, &notes) :
+		    queue_write(c->queue, &left))) {
 		if (stops && !c->o.queue)
 			text_add(&left, "%s\n", request_name(REQUEST_STOP));
-		checkpoint_name(step, name);
 		journal_fold(c, &fold, step);
-		add_run(c, name, step);
+		add_run(c, name, base);
+		if (base < step)
+			rerun_write_history(c, step);
 		recover_write_term(c);
 		recover_write_servers(c, false);
-		data_write_counts(c);
+		data_write_counts(c, base < step);
 		journal_add_lines(c, &left);
 		if (c->o.queue)
 			journal_resume(c, submit_printed(c));
@@ -161,6 +175,31 @@ records_fold(struct coord *c, uint64_t step, bool stops)
 	pack_release(&fold);
 	pack_release(&notes);
 	text_release(&left);
+}
+
+void
+records_fold(struct coord *c, uint64_t step, bool stops)
+{
+	char name[CHECKPOINT_NAME];
+
+	if (!c->o.journal || journal_lost(c))
+		return;
+	journal_lines(c);
+	records_commit(c, c->now_ms);
+	checkpoint_name(step, name);
+	write_fold(c, name, step, step, stops, can_fold(c));
+}
+
+void
+records_shorten(struct coord *c, bool stops)
+{
+	const struct cut_base *base = cut_base(c);
+
+	journal_lines(c);
+	records_commit(c, c->now_ms);
+	if (!journal_lost(c))
+		write_fold(c, base->name, base->step, queue_next(c->queue),
+			   stops, can_fold(c) && rerun_idle(c));
 }
 
 void

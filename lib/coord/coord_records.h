@@ -19,9 +19,12 @@ bool records_ends(struct coord *, uint64_t written, bool now_or_never,
 /* With many submitters: what they wait for is in the journal, unless that
    failed; was there any? */
 bool records_commit(struct coord *, uint64_t now_ms);
-/* All steps below this one have a number, and none above.  stops: the last
-   request asked for that. */
+/* All steps below this one have a number, and none above: a fold for the
+   checkpoint of them.  stops: the last request asked for that. */
 void records_fold(struct coord *, uint64_t step, bool stops);
+/* The journal has become long, and no checkpoint will shorten it: a fold of all
+   that was asked; that counts when its steps have ended. */
+void records_shorten(struct coord *, bool stops);
 void records_finished(struct coord *);
 
 #endif

@@ -189,6 +189,18 @@ replay_ends(struct coord *c, struct unpack *u)
 	return submit_replay(c, u) < 0 ? -1 : data_read_epoch(c, u);
 }
 
+/* All of them have ended: the queue begins behind them. */
+static int
+replay_history(struct coord *c, struct unpack *u)
+{
+	const uint64_t below = unpack_uint(u);
+
+	if (u->bad || below < queue_next(c->queue))
+		return -1;
+	coord_begin_queue(c, below);
+	return rerun_read_history(c, below, u);
+}
+
 static int replay(struct coord *, enum journal_kind, struct unpack *,
 		  struct fail *);
 
@@ -227,6 +239,7 @@ replay(struct coord *c, enum journal_kind kind, struct unpack *u,
 	case JOURNAL_FOLD:	r = c->resumed ? 0 : replay_fold(c, u, f);
 				break;
 	case JOURNAL_ERROR:	r = cancel_read_error(c, u); break;
+	case JOURNAL_HISTORY:	r = replay_history(c, u); break;
 	default:		break;
 	}
 	return r < 0 || u->bad ? -1 : 0;
@@ -240,6 +253,7 @@ coord_replay(struct coord *c, uint32_t kind, const void *bytes, size_t size,
 	int r = 0;
 
 	fail(f, FAIL_DATA, "a record that makes no sense");
+	journal_grow(c, size);
 	if (journal_numbers((enum journal_kind)kind)) {
 		journal_count(c, unpack_uint(&u));
 		bytes = unpack_blob(&u, &size);

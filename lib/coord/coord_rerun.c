@@ -297,6 +297,23 @@ rerun_read(struct coord *c, size_t server, struct unpack *in)
 	}
 }
 
+void
+rerun_write_history(struct coord *c, uint64_t below)
+{
+	struct pack out = { 0 };
+
+	pack_uint(&out, below);
+	step_history_write(&c->rerun->history, &out);
+	journal_add(c, JOURNAL_HISTORY, &out, false);
+	pack_release(&out);
+}
+
+int
+rerun_read_history(struct coord *c, uint64_t below, struct unpack *in)
+{
+	return step_history_read(&c->rerun->history, in, below);
+}
+
 /* ---- what always holds ---- */
 
 const char *

@@ -44,6 +44,10 @@ void rerun_failed(struct coord *, uint64_t step, uint64_t server,
 const char *rerun_check(const struct coord *);
 /* For invariants that are of others, too. */
 const struct rerun_set *rerun_of(const struct coord *, size_t server);
+/* What the steps since the checkpoint were, all below that one, which is the
+   first number of the record. */
+void rerun_write_history(struct coord *, uint64_t below);
+int rerun_read_history(struct coord *, uint64_t below, struct unpack *);
 void rerun_write(const struct coord *, size_t server, struct pack *);
 void rerun_read(struct coord *, size_t server, struct unpack *);
 

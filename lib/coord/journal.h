@@ -33,6 +33,9 @@
  *		it stands for them, else it says nothing
  *	ERROR	in a FOLD: that of a step, which no join has told yet
  *	FINISHED	in any version of the journal, too
+ *	HISTORY	in a FOLD of a run that makes no checkpoints: what the steps up
+ *		to it were, for a server that has lost them
+ *	FOLDED	they have ended: what lies before the last FOLD is not needed
  *	PART	some of the bytes of a record that is too large for one of the
  *		file: its program writes and joins them
  */
@@ -51,7 +54,7 @@ enum journal_kind {
 	JOURNAL_RUN = 1, JOURNAL_TERM, JOURNAL_LINES, JOURNAL_ENDS,
 	JOURNAL_VOID, JOURNAL_SERVERS, JOURNAL_CUT, JOURNAL_FINISHED,
 	JOURNAL_COUNTS, JOURNAL_STREAMS, JOURNAL_FOLD, JOURNAL_ERROR,
-	JOURNAL_PART
+	JOURNAL_PART, JOURNAL_HISTORY, JOURNAL_FOLDED
 };
 
 /* Where records go. */

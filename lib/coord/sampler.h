@@ -125,7 +125,8 @@ void sampler_reads_add(const struct sampler *, struct sampler_reads *,
  */
 void sampler_write_counts(const struct sampler *, struct pack *);
 int sampler_read_counts(struct sampler *, const void *, size_t, struct fail *);
-void sampler_write_position(const struct sampler *, struct pack *);
+/* all: of each epoch, not only of those that have records left. */
+void sampler_write_position(const struct sampler *, struct pack *, bool all);
 /* A position as it was written, but with these visits. */
 void sampler_copy_position(const struct pack *from,
 			   const struct sampler_reads *, struct pack *);

@@ -168,9 +168,10 @@ write_returned(const struct ranges *r, struct pack *p)
 }
 
 void
-sampler_write_position(const struct sampler *l, struct pack *p)
+sampler_write_position(const struct sampler *l, struct pack *p, bool all)
 {
-	const size_t first = superfluous(l), ranges = l->returned.count;
+	const size_t first = all ? 0 : superfluous(l);
+	const size_t ranges = l->returned.count;
 
 	pack_array(p, 13 + 3 * (l->sinces - first) +
 		   (ranges > 0 ? 1 + 2 * ranges : 0));

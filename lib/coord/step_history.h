@@ -9,6 +9,7 @@
 
 #include "base/ranges.h"
 #include "coord/call.h"
+#include "wire/pack.h"
 
 struct step_history {
 	struct ranges voided;
@@ -34,5 +35,9 @@ void step_history_forget(struct step_history *, uint64_t below);
 /* What a step was, and the first step behind it that is another. */
 struct asked_of step_history_of(const struct step_history *, uint64_t step,
 				uint64_t *until);
+
+/* All of it, as bytes; and back, into an empty one: -1: they make no sense. */
+void step_history_write(const struct step_history *, struct pack *);
+int step_history_read(struct step_history *, struct unpack *, uint64_t below);
 
 #endif

@@ -107,18 +107,11 @@ note(struct journal_file *j, uint32_t kind, size_t size, uint64_t offset)
 	}
 }
 
-/*
- * Two checkpoints ago begins what may still be asked for; when that is less
- * than what lies before it, that is dropped.
- */
 static void
-shorten(struct journal_file *j)
+drop(struct journal_file *j, uint64_t before)
 {
-	const uint64_t before = j->before;
 	struct fail why;
 
-	if (before == 0 || before < record_log_size(j->file) - before)
-		return;
 	if (record_log_drop(j->file, before, &why) < 0) {
 		log_warn("%s is not made shorter: %s", j->path, why.text);
 		return;
@@ -126,6 +119,23 @@ shorten(struct journal_file *j)
 	j->before = 0;
 	j->cut = j->cut > before ? j->cut - before : 0;
 	j->begun = j->begun > before ? j->begun - before : 0;
+}
+
+/*
+ * Two checkpoints ago begins what may still be asked for; when that is less
+ * than what lies before it, that is dropped.  Without checkpoints it begins
+ * with the fold of which that is said.
+ */
+static void
+shorten(struct journal_file *j, uint32_t kind)
+{
+	const uint64_t before = j->before;
+
+	if (kind == JOURNAL_FOLDED && j->begun > 0)
+		drop(j, j->begun);
+	else if (kind == JOURNAL_CUT && before > 0 &&
+		 before >= record_log_size(j->file) - before)
+		drop(j, before);
 }
 
 static int
@@ -165,8 +175,7 @@ add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 	    (safe ? record_log_sync : record_log_flush)(j->file, f) < 0 ||
 	    failpoint("journal-added", f) < 0)
 		return -1;
-	if (kind == JOURNAL_CUT)
-		shorten(j);
+	shorten(j, kind);
 	return 0;
 }
 

@@ -651,6 +651,8 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	s->o.batches = s->program || rng_mix(seed ^ 1) % 3 > 0 ? 1 :
 		2 << rng_mix(seed ^ 2) % 2;	/* sums stay exact */
 	s->lines = s->program && rng_mix(~seed) % 2 == 0;
+	s->o.fold_bytes = 1 + rng_mix(seed ^ 10) % 2 *
+		(rng_mix(seed ^ 11) % 3000);
 	s->most_bytes = rng_mix(seed ^ 8) % 3 > 0 ? 0 :
 		1 + (size_t)(rng_mix(seed ^ 9) % 200);
 	s->sampler = chance(r, 2);

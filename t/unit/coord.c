@@ -1296,6 +1296,76 @@ an_old_error_folded(void)
 	end_kept();
 }
 
+/* As a program that has FOLDED drops it; did anything come before? */
+static bool
+drop_folded(void)
+{
+	size_t at = keeps;
+
+	while (at > 0 && kept[at - 1].kind != JOURNAL_FOLDED)
+		at--;
+	while (at > 0 && kept[at - 1].kind != JOURNAL_FOLD)
+		at--;
+	if (at < 2 || kept[at - 1].size == 0)
+		return false;
+	for (size_t i = 0; i < at - 1; i++)
+		free(kept[i].bytes);
+	keeps -= at - 1;
+	memmove(kept, kept + at - 1, keeps * sizeof(*kept));
+	return true;
+}
+
+#define FOLDED_STEPS	40
+
+/* Without checkpoints all steps may have to be run again, as they were. */
+static void
+folded_without_checkpoints(void)
+{
+	const struct message *m;
+	size_t good = 0;
+	char line[32];
+
+	options.keep_going = true;
+	options.fold_bytes = 1;
+	begin_kept();
+	join_worker(A);
+	ask("train");
+	failed(A, 0, "bad");
+	stopped(A);
+	obey(MESSAGE_VOID);
+	ok(writes(BAD_STEP("")));
+	for (uint64_t i = 1; i < FOLDED_STEPS; i++) {
+		count = 0;
+		snprintf(line, sizeof(line), "train 1 batch=%d",
+			 i < 20 ? 2 : 3);
+		ask(line);
+		does(A, i);
+		written += coord_output(coord)->size;
+		text_reset(coord_output(coord));
+		coord_note(coord, written, true, now);
+	}
+	named(drop_folded() && keeps < FOLDED_STEPS,
+	      "a journal without checkpoints is folded");
+	count = 0;
+	begin_again();
+	join_worker(A);
+	for (uint64_t i = 1; i < FOLDED_STEPS; i++) {
+		m = heard(A, MESSAGE_LEASE);
+		good += m && m->lease.first == i && m->lease.server == 0 &&
+			m->lease.batch == (i < 20 ? 2 : 3);
+		done(A, m ? m->request : 0, i);
+	}
+	named(good == FOLDED_STEPS - 1,
+	      "and what a lost server had is run again, as it was asked");
+	ask("train");
+	m = heard(A, MESSAGE_LEASE);
+	named(m && m->lease.first == FOLDED_STEPS &&
+	      m->lease.server == WIRE_NONE, "then comes the next step");
+	options.keep_going = false;
+	options.fold_bytes = 0;
+	end_kept();
+}
+
 static void
 a_long_id(void)
 {
@@ -3054,6 +3124,7 @@ main(void)
 	hidden();
 	an_old_error();
 	an_old_error_folded();
+	folded_without_checkpoints();
 	a_long_id();
 	seconds();
 	ended();

@@ -239,13 +239,13 @@ test_returned(void)
 }
 
 static bool
-back(struct sampler *from, struct sampler *to)
+back_with(struct sampler *from, struct sampler *to, bool all)
 {
 	struct pack counts = { 0 }, position = { 0 };
 	bool good;
 
 	sampler_write_counts(from, &counts);
-	sampler_write_position(from, &position);
+	sampler_write_position(from, &position, all);
 	good = sampler_read_counts(to, counts.data, counts.size, &why) == 0 &&
 		sampler_read_position(to, position.data, position.size,
 				      &why) == 0;
@@ -257,6 +257,12 @@ back(struct sampler *from, struct sampler *to)
 	pack_release(&counts);
 	pack_release(&position);
 	return good;
+}
+
+static bool
+back(struct sampler *from, struct sampler *to)
+{
+	return back_with(from, to, false);
 }
 
 static struct sampler *
@@ -362,7 +368,7 @@ test_positions(void)
 	for (uint64_t i = 0; i < 65536; i += 128)
 		for (uint64_t k = 0; k < 64; k++)
 			sampler_return(other, i + k);
-	sampler_write_position(other, &p);
+	sampler_write_position(other, &p, false);
 	named(p.size < 1200, "many that came back take few bytes");
 	ok(sampler_read_position(l, p.data, p.size, &why) == 0 &&
 	   sampler_take(l, 1) == 0 && sampler_take(l, 1) == 1);
@@ -372,6 +378,31 @@ test_positions(void)
 	pack_release(&p);
 	sampler_free(other);
 	sampler_free(l);
+}
+
+/* Epochs that have been read are known again, if they are to be. */
+static void
+test_old_epochs(void)
+{
+	static const uint64_t files[] = { 20, 20 };
+	struct sampler_options o = { .batch = 4 };
+
+	for (int all = 0; all < 2; all++) {
+		struct sampler *l = make(o, files, 2);
+		struct sampler *other = make(o, files, 2);
+		struct slice s, t;
+
+		for (uint64_t i = 0; i < 30; i++)
+			sampler_take(l, 1 + i / 10);
+		ok(back_with(l, other, all));
+		sampler_slice(l, 13, 0, &s);
+		sampler_slice(other, 13, 0, &t);
+		named((memcmp(&s, &t, sizeof(s)) == 0) == (all > 0), all ?
+		      "what an old epoch's step has read is known again" :
+		      "but not if nobody is to ask for it");
+		sampler_free(other);
+		sampler_free(l);
+	}
 }
 
 static void
@@ -414,6 +445,7 @@ main(void)
 	test_returned();
 	test_bytes();
 	test_positions();
+	test_old_epochs();
 	test_whole();
 	return tap_done();
 }

@@ -76,6 +76,51 @@ test_calls(void)
 	call_drop(c);
 }
 
+/* They make no sense, or say what was written? */
+static bool
+reads(const struct pack *p, size_t size, uint64_t below)
+{
+	struct unpack in = unpack_from(p->data, size);
+	const bool good = step_history_read(&h, &in, below) == 0;
+
+	if (!good)
+		step_history_release(&h);
+	return good;
+}
+
+static void
+test_bytes(void)
+{
+	struct call *call = call_new("fit", "{\"x\":1}");
+	struct pack p = { 0 };
+	uint64_t until;
+	size_t cut = 0;
+
+	add(10, 4, 0.5f, 100);
+	add(12, 8, -0.25f, 200);
+	add_call(14, 8, call);
+	step_history_void(&h, 11, 2);
+	step_history_void(&h, 15, 1);
+	step_history_write(&h, &p);
+	step_history_release(&h);
+	named(held(call) == 1 && reads(&p, p.size, 16) && h.count == 3 &&
+	      was(11, 10, 4, 0.5f, 12) && was(13, 12, 8, -0.25f, 14),
+	      "what was written is read again");
+	named(call_equal(step_history_of(&h, 15, &until).call, call) &&
+	      step_history_of(&h, 13, &until).place == 200,
+	      "with arguments and places");
+	named(ranges_total(&h.voided) == 3 && ranges_has(&h.voided, 15) &&
+	      ranges_has(&h.voided, 12), "and what was given up");
+	step_history_release(&h);
+	while (cut < p.size && !reads(&p, cut, 16))
+		cut++;
+	named(cut == p.size, "no part of it is taken for the whole");
+	named(!reads(&p, p.size, 15) && !reads(&p, p.size, 14),
+	      "nor what is of steps that there are not");
+	pack_release(&p);
+	call_drop(call);
+}
+
 int
 main(void)
 {
@@ -109,5 +154,6 @@ main(void)
 	step_history_release(&h);
 	ok(h.count == 0 && was(1000, 0, 0, 0, UINT64_MAX));
 	test_calls();
+	test_bytes();
 	return tap_done();
 }
