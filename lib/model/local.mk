@@ -14,6 +14,8 @@ lib_libps_a_SOURCES += \
 	%D%/doubt.c \
 	%D%/external.c \
 	%D%/external.h \
+	%D%/external_inputs.c \
+	%D%/external_inputs.h \
 	%D%/graph.h \
 	%D%/input.c \
 	%D%/input.h \

@@ -3,29 +3,25 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "model/external_inputs.h"
 #include "tensor/kernels.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SEED_BITS	53	/* as JSON has whole numbers */
-#define PARTS		3	/* arrays of an input of ids, at most */
-#define PART_NAME	(NODE_NAME + 8)	/* "words/offset" */
 
 struct step_program {
 	const struct model *model;
 	const struct step_line *line;
 	const struct externals *externals;
 	uint64_t stream;		/* of random numbers */
-	struct external_array *sent, *wanted;
-	size_t sents, wanteds;
-	char (*name)[PART_NAME];	/* of parts of inputs, PARTS of each */
-	uint64_t *id;			/* of all inputs, end to end */
-	float *one;			/* weights that no batch keeps */
+	struct external_inputs sent;	/* and the variables */
+	struct external_array *wanted;
+	size_t wanteds;
 	float *prediction, *gradient;	/* gradients of layers, end to end */
-	size_t id_room, one_room, prediction_room, gradient_room;
+	size_t prediction_room, gradient_room;
 	struct external_answer answer;
 	enum step_op op;		/* of what was asked, */
 	struct step_batch batch;	/* of this */
@@ -39,15 +35,13 @@ step_program_new(const struct model *m, size_t line,
 {
 	struct step_program *p = mem_alloc(1, sizeof(*p));
 	const struct step_line *s = &m->step[line];
-	const size_t most = PARTS * s->ins + s->variables;
 
 	p->model = m;
 	p->line = s;
 	p->externals = externals;
 	p->stream = hash64(s->name, strlen(s->name));
-	p->sent = mem_alloc(most, sizeof(*p->sent));
-	p->wanted = mem_alloc(most + 1, sizeof(*p->wanted));
-	p->name = mem_alloc(PARTS * s->ins, sizeof(*p->name));
+	external_inputs_open(&p->sent, s->ins, s->variables);
+	p->wanted = mem_alloc(s->ins + s->variables + 1, sizeof(*p->wanted));
 	return p;
 }
 
@@ -56,11 +50,8 @@ step_program_free(struct step_program *p)
 {
 	if (!p)
 		return;
-	free(p->sent);
+	external_inputs_close(&p->sent);
 	free(p->wanted);
-	free(p->name);
-	free(p->id);
-	free(p->one);
 	free(p->prediction);
 	free(p->gradient);
 	text_release(&p->answer.result);
@@ -68,15 +59,15 @@ step_program_free(struct step_program *p)
 	free(p);
 }
 
-/* Room for so many numbers of 4 or 8 bytes; what was there is not kept. */
-static void *
-room(void *was, size_t *has, size_t n, size_t size)
+/* Room for so many numbers; what was there is not kept. */
+static float *
+room(float *was, size_t *has, size_t n)
 {
 	if (n <= *has && was)
 		return was;
 	free(was);
 	*has = n;
-	return mem_alloc(n, size);
+	return mem_alloc(n, sizeof(float));
 }
 
 /* ---- what is sent ---- */
@@ -100,116 +91,36 @@ count_ids(const struct step_program *p, const struct step_batch *b)
 	const struct step_line *s = p->line;
 	size_t sum = 0;
 
-	for (size_t i = 0; i < s->ins; i++) {
-		const struct feature *x;
-
-		if (!has_ids(p, s->in[i]))
-			continue;
-		x = feature_of(b, s->in[i]);
-		sum += b->batch->examples + 1;		/* offsets */
-		if (x->input)
-			sum += feature_count(x, b->batch->examples);
-	}
+	for (size_t i = 0; i < s->ins; i++)
+		if (has_ids(p, s->in[i]))
+			sum += external_inputs_ids(feature_of(b, s->in[i]),
+						   b->batch->examples);
 	return sum;
-}
-
-/* An array of an input: its name, or one with a part's behind it. */
-static struct external_array *
-add_part(struct step_program *p, const char *name, const char *part,
-	 size_t first, struct shape shape)
-{
-	struct external_array *a = &p->sent[p->sents];
-	char *all = p->name[p->sents++];
-
-	snprintf(all, PART_NAME, "%s%s", name, part);
-	*a = (struct external_array){ .name = all, .examples = first,
-				      .shape = shape };
-	return a;
-}
-
-static uint64_t *
-copy_ids(const struct feature *x, size_t n, uint64_t *to)
-{
-	for (size_t i = 0; i < n; i++)
-		to[i] = feature_id(x, i);
-	return to + n;
-}
-
-/* A batch has no weights of an input if all of them are 1.  There is room for
-   those of any input: what p->id has. */
-static float *
-ones(struct step_program *p)
-{
-	if (p->one_room < p->id_room) {
-		p->one = room(p->one, &p->one_room, p->id_room,
-			      sizeof(*p->one));
-		for (size_t i = 0; i < p->one_room; i++)
-			p->one[i] = 1;
-	}
-	return p->one;
-}
-
-/* Ids; of any number of them where each example's begin; and weights. */
-static uint64_t *
-send_ids(struct step_program *p, const struct step_batch *b, const char *name,
-	 const struct feature *x, uint64_t *to)
-{
-	const size_t examples = b->batch->examples;
-	const size_t n = feature_count(x, examples);
-	const bool bags = input_width(x->input) == 0;
-	const struct shape one = { 0 };
-	struct external_array *a;
-
-	/* A first axis without anything is one, too. */
-	a = add_part(p, name, "", bags ? 0 : examples, bags ?
-		     (struct shape){ 1, { n } } : x->input->shape);
-	a->id = to;
-	to = copy_ids(x, n, to);
-	if (!bags)
-		return to;
-	add_part(p, name, "/offset", examples + 1, one)->id = to;
-	for (size_t i = 0; i <= examples; i++)
-		*to++ = x->offset[i];
-	if (x->input->kind == INPUT_SPARSE)
-		add_part(p, name, "/weight", 0, (struct shape){ 1, { n } })
-			->at = x->weight ? x->weight : ones(p);
-	return to;
-}
-
-static void
-send_floats(struct step_program *p, const struct step_batch *b,
-	    const struct node *n)
-{
-	const size_t examples = b->batch->examples;
-	const char *name = n ? n->name : p->model->label.name;
-	const struct shape one = { 0 };
-	struct external_array *a = add_part(p, name, "", examples,
-					    n ? n->shape : one);
-
-	/* It is only read. */
-	a->at = n ? b->pass[n->index].out.value :
-		(float *)(uintptr_t)b->label;
 }
 
 static void
 send_inputs(struct step_program *p, const struct step_batch *b)
 {
 	const struct step_line *s = p->line;
-	uint64_t *to;
+	const size_t examples = b->batch->examples;
+	const struct shape one = { 0 };
 
-	to = p->id = room(p->id, &p->id_room, count_ids(p, b),
-			  sizeof(*p->id));
+	external_inputs_begin(&p->sent, count_ids(p, b));
 	for (size_t i = 0; i < s->ins; i++) {
 		const struct node *n = s->in[i];
+		const char *name = n ? n->name : p->model->label.name;
 
 		if (!feature_of(b, NULL)->input && !n)
 			continue;	/* there is no label */
-		if (!has_ids(p, n))
-			send_floats(p, b, n);
+		if (has_ids(p, n))
+			external_inputs_add_ids(&p->sent, name,
+						feature_of(b, n), examples);
+		else if (n)
+			external_inputs_add_floats(&p->sent, name, n->shape,
+				b->pass[n->index].out.value, examples);
 		else
-			to = send_ids(p, b, n ? n->name :
-				      p->model->label.name,
-				      feature_of(b, n), to);
+			external_inputs_add_floats(&p->sent, name, one,
+						   b->label, examples);
 	}
 }
 
@@ -236,8 +147,7 @@ want_layers(struct step_program *p, const struct step_batch *b)
 	for (size_t i = 0; i < s->ins; i++)
 		if (s->in[i] && s->in[i]->trained)
 			size += examples * node_size(s->in[i]);
-	to = p->gradient = room(p->gradient, &p->gradient_room, size,
-				sizeof(float));
+	to = p->gradient = room(p->gradient, &p->gradient_room, size);
 	for (size_t i = 0; i < s->ins; i++) {
 		const struct node *n = s->in[i];
 
@@ -256,8 +166,7 @@ want_prediction(struct step_program *p, const struct step_batch *b)
 	const struct step_line *s = p->line;
 	const size_t size = b->batch->examples * model_outputs(p->model);
 
-	p->prediction = room(p->prediction, &p->prediction_room, size,
-			     sizeof(float));
+	p->prediction = room(p->prediction, &p->prediction_room, size);
 	p->wanted[p->wanteds++] = (struct external_array){
 		.name = s->name, .examples = b->batch->examples,
 		.shape = s->prediction, .at = p->prediction };
@@ -269,14 +178,15 @@ fill_arrays(struct step_program *p, enum step_op op,
 {
 	const struct step_line *s = p->line;
 
-	p->sents = p->wanteds = 0;
+	p->wanteds = 0;
 	send_inputs(p, b);
 	if (op == STEP_TRAIN)
 		want_layers(p, b);
 	for (size_t i = 0; i < s->variables; i++) {
 		const size_t v = s->variable[i];
 
-		p->sent[p->sents++] = variable_of(p, v, b->value[v]);
+		p->sent.array[p->sent.count++] =
+			variable_of(p, v, b->value[v]);
 		if (op == STEP_TRAIN && !s->reads[i])
 			p->wanted[p->wanteds++] =
 				variable_of(p, v, b->gradient[v]);
@@ -377,7 +287,7 @@ step_program_ask(struct step_program *p, enum step_op op,
 		.args = p->args.data, .step = b->step,
 		.batch = s->ins == 0 ? b->wants : 0,
 		.seed = rng_at(b->seed, p->stream, 0) >> (64 - SEED_BITS),
-		.sent = p->sent, .sents = p->sents,
+		.sent = p->sent.array, .sents = p->sent.count,
 		.wanted = p->wanted, .wanteds = p->wanteds,
 		.answer = &p->answer
 	};
