@@ -139,6 +139,158 @@ rounded() {
 		END { exit !(last < 0.1) }' out
 }
 
+# several - a layer with three outputs, ids and the label: its program, model
+# and data, and a model of layers that compute the same.
+several() {
+	cat >several.py <<-'END'
+		import array, json, math, sys
+		at, what = (sys.argv[1:] + ["", ""])[:2]
+		into, out = sys.stdin.buffer, sys.stdout.buffer
+
+		def read(a):
+		    ids = a.get("type") == "uint64"
+		    size = (8 if ids else 4) * math.prod(a["shape"])
+		    return array.array("Q" if ids else "f", into.read(size))
+
+		for number, line in enumerate(iter(into.readline, b"")):
+		    r = json.loads(line)
+		    sent = {a["name"]: read(a) for a in r["sent"]}
+		    shapes = {a["name"]: a["shape"] for a in r["wanted"]}
+		    if r["op"] == "forward":
+		        k, n = sent, shapes["h"][0]
+		        T, i, y = k["T"], k["i"], k.get("y", [0] * n)
+		        answer = {
+		            "h": [sum(k["x"][4 * e + m] * k["W"][3 * m + j]
+		                      for m in range(4)) + k["b"][j]
+		                  for e in range(n) for j in range(3)],
+		            "e": [T[2 * i[2 * e] + j] + T[2 * i[2 * e + 1] + j]
+		                  for e in range(n) for j in range(2)],
+		            "c": [k["v"][0] * y[e] for e in range(n)]}
+		    else:
+		        h, g, c = sent["h"], sent["e"], sent["c"]
+		        T = [0] * len(k["T"])
+		        for e in range(n):
+		            for id in i[2 * e:2 * e + 2]:
+		                for j in range(2):
+		                    T[2 * id + j] += g[2 * e + j]
+		        answer = {
+		            "T": T, "v": [sum(c[e] * y[e] for e in range(n))],
+		            "b": [sum(h[3 * e + j] for e in range(n))
+		                  for j in range(3)],
+		            "W": [sum(k["x"][4 * e + m] * h[3 * e + j]
+		                      for e in range(n))
+		                  for m in range(4) for j in range(3)]}
+		    if str(number) == at:
+		        exec(what)
+		    out.write(json.dumps({"shapes": shapes}).encode() + b"\n" +
+		              b"".join(array.array("f", answer[a["name"]])
+		                       .tobytes() for a in r["wanted"]))
+		    out.flush()
+	END
+	several="/usr/bin/python3 several.py"
+	cat >several.ps <<-'END'
+		input     x float[4] columns=x*
+		input     i id[2] columns=i* rows=5
+		label     y float
+		variable  W [4,3] initializer=ones
+		variable  b [3] initializer=zeros
+		variable  T [5,2] initializer=ones
+		variable  v [1] initializer=ones
+		h       = external x i y shape=[3] MORE activation=tanh
+		f       = flatten e
+		all     = concat h f c
+		p       = dense all units=1
+		loss      mean_squared_error p
+		optimizer sgd learning_rate=0.01
+	END
+	cat >native.ps <<-'END'
+		input     x float[4] columns=x*
+		input     i id[2] columns=i* rows=5
+		input     t float columns=t
+		label     y float
+		h   = dense x units=3 kernel_initializer=ones activation=tanh
+		f   = embedding i dim=2 combiner=sum embeddings_initializer=ones
+		c   = dense t units=1 use_bias=false kernel_initializer=ones
+		all     = concat h f c
+		p       = dense all units=1
+		loss      mean_squared_error p
+		optimizer sgd learning_rate=0.01
+	END
+	sed -i 's/MORE/outputs=e[1,2],c[1] variables=W,b,T,v/' several.ps
+	awk 'BEGIN {
+		srand(3)
+		print "x1,x2,x3,x4,i1,i2,t,y"
+		for (n = 0; n < 32; n++) {
+			y = rand()
+			printf "%.3f,%.3f,%.3f,%.3f,%d,%d,%.4f,%.4f\n", rand(),
+				rand(), rand(), rand(), 5 * rand(), 5 * rand(),
+				y, y
+		}
+	}' >several.csv
+}
+
+# twin MODEL [OPTION...] - its losses, and its weights as numbers.
+twin() {
+	printf 'train 100\neval several.csv\n' |
+		ps-local -q -C "saved-$1" -- "${@:2}" --repeat several.csv -- \
+		ps-coord -m "$1.ps" -B 8 --checkpoint="saved-$1" |
+		sed 's/.*"loss":\([^,]*\),.*/\1/'
+}
+
+# close FILE FILE - the same numbers to 1e-5, at least so many as there are.
+close() {
+	paste "$1" "$2" | awk '
+		NF != 2 || ($1 - $2) ^ 2 > 1e-10 { bad = 1 }
+		END { exit bad || NR == 0 }' || fail "$1 is not $2"
+}
+
+@test "several outputs, ids and the label, as layers compute them" {
+	local pair
+	several
+	twin several -x "$several" >one
+	twin native >other
+	assert_equal "$(wc -l <one)" 101
+	close one other
+	for pair in W:h/kernel b:h/bias T:f/embeddings v:c/kernel \
+		p/kernel:p/kernel; do
+		ps-ckpt cat saved-several "${pair%%:*}" | tail -c +129 |
+			od -An -v -w4 -tf4 >one
+		ps-ckpt cat saved-native "${pair#*:}" | tail -c +129 |
+			od -An -v -w4 -tf4 >other
+		close one other
+	done
+	# There is no label: nothing is sent for it.
+	cut -d, -f1-6 several.csv >unlabelled.csv
+	run -0 ps-eval --predict -C saved-several -x "$several" unlabelled.csv
+	assert_equal "${#lines[@]}" 32
+}
+
+# several_says STATUS TEXT WHAT - of an answer that is changed so.
+several_says() {
+	run "-$1" --separate-stderr ps-local -q -- -w 500ms \
+		-x "$several $3" --repeat several.csv -- \
+		ps-coord -m several.ps -B 8 <<<'train 2'
+	[[ $stderr == *"several.ps:8: h: $2"* ]] ||
+		fail "$stderr has no $2"
+}
+
+@test "arrays that are too short, too long or of another shape are named" {
+	several
+	several_says 65 "the answer's W has the shape [3,4], where [4,3] is \
+wanted" "1 'shapes[\"W\"] = [3, 4]'"
+	several_says 76 "the answer's c has the shape [8,2], where [8,1] is \
+wanted" "0 'shapes[\"c\"] = [8, 2]'"
+	several_says 65 '"shapes" has Z, which is not wanted' \
+		"1 'shapes[\"Z\"] = [1]'"
+	several_says 69 "'$several 1 'answer[\"T\"].pop()'' has not answered \
+within 0.5 s: of v only 0 of 4 bytes have come" "1 'answer[\"T\"].pop()'"
+	several_says 76 "'$several 0 'answer[\"c\"] += [1]'' has answered \
+more than was wanted: 192 bytes, up to the end of c" \
+		"0 'answer[\"c\"] += [1]'"
+	several_says 69 "'$several 1 'answer[\"b\"].pop(); out.close()'' has \
+ended with status 1" "1 'answer[\"b\"].pop(); out.close()'"
+}
+
 @test "arrays that fit no pipe go to and fro" {
 	cat >large.ps <<-'END'
 		input     x float[20000]
@@ -223,7 +375,8 @@ $no_answer" "$each"
 	each="exec >/dev/null; exec sleep 1e6"
 	refused 69 "'$each' has closed its standard output" "$each"
 	each="printf '{}\\n123'"
-	refused 69 "'$each' has ended with status 0" "$each"
+	refused 69 "'$each' has ended with status 0: of logit only 3 of 16 \
+bytes have come" "$each"
 	each="./nowhere"
 	refused 69 "'$each' has ended with status 127" "$each"
 	each="sleep 1e6 & echo \$! >pid; wait"

@@ -259,8 +259,10 @@ once() {
 	once 'os.close(1); time.sleep(1e6)' "has closed its standard output"
 	once 'os.close(0)' "has ended with status 1"
 	once 'print("hello", flush=True)' "said 'hello', which does not .*"
-	once 'answer["W"].pop()' "has not answered within 0.5 s"
-	once 'answer["steps"].append(1)' "has answered more than was wanted"
+	once 'answer["W"].pop()' "has not answered within 0.5 s: of steps \
+only 4 of 8 bytes have come"
+	once 'answer["steps"].append(1)' "has answered more than was wanted: \
+[0-9]+ bytes, up to the end of steps"
 	once 'out.write(b"x" * 3000000); out.flush()' \
 		"said 'x*', which does not begin .*"
 	# Whoever has its pipes still goes with it, at once.

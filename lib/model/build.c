@@ -163,17 +163,17 @@ define_variable(struct model *m, struct statement *st, struct fail *f)
 	return settings_done(s, f);
 }
 
-/* A node of a layer, built; the inputs are copied. */
+/* A node of that layer, built; the inputs are copied. */
 static struct node *
-add_layer(struct model *m, const char *name, const char *kind,
-	  struct node *const *in, size_t ins, struct settings *s,
-	  struct fail *f)
+add_node(struct model *m, const char *name, const char *kind,
+	 const struct layer *layer, struct node *const *in, size_t ins,
+	 struct settings *s, struct fail *f)
 {
 	struct node *n = model_add_node(m, name, s->where);
 	char dims[SHAPE_TEXT];
 
 	n->kind = kind;
-	n->layer = layer_find(kind);
+	n->layer = layer;
 	n->in = mem_copy(in, ins * sizeof(struct node *));
 	n->ins = ins;
 	n->private = mem_alloc(1, n->layer->private);
@@ -190,6 +190,38 @@ add_layer(struct model *m, const char *name, const char *kind,
 	for (size_t i = 0; i < ins; i++)
 		n->trained = n->trained || in[i]->trained;
 	return n;
+}
+
+static struct node *
+add_layer(struct model *m, const char *name, const char *kind,
+	  struct node *const *in, size_t ins, struct settings *s,
+	  struct fail *f)
+{
+	return add_node(m, name, kind, layer_find(kind), in, ins, s, f);
+}
+
+/* Each output of several; the first one, of the layer's own name, or else the
+   layer. */
+static struct node *
+add_outputs(struct model *m, struct node *n, struct settings *s,
+	    struct fail *f)
+{
+	struct node *first = NULL;
+	const char *name;
+
+	for (size_t k = 0; n->layer->output && (name = n->layer->output(n, k));
+	     k++) {
+		struct node *one;
+
+		if (k > 0 && check_name(m, name, s->where, f) < 0)
+			return NULL;
+		one = add_node(m, name, n->kind, n->layer->output_layer, &n, 1,
+			       s, f);
+		if (!one)
+			return NULL;
+		first = first ? first : one;
+	}
+	return first ? first : n;
 }
 
 static int
@@ -234,16 +266,32 @@ undefined(const struct model *m, const struct statement *st, size_t word,
 	return -1;
 }
 
+/* The label is no node: of a layer that takes it, its place, from 1. */
 static int
 find_inputs(const struct model *m, const struct statement *st,
-	    struct node **in, struct fail *f)
+	    const struct layer *layer, struct node **in, size_t *ins,
+	    size_t *label, struct fail *f)
 {
+	*ins = *label = 0;
 	for (size_t i = 3; i < st->words; i++) {
-		in[i - 3] = model_find(m, st->word[i]);
-		if (!in[i - 3])
+		const bool is_label = layer->takes_label && m->labelled &&
+			strcmp(m->label.name, st->word[i]) == 0;
+
+		if (is_label && *label > 0)
+			return fail(f, FAIL_CONFIG, "%s: %s: %s comes twice",
+				    st->settings.where, st->word[0],
+				    st->word[i]);
+		if (is_label) {
+			*label = i - 2;
+			continue;
+		}
+		in[*ins] = model_find(m, st->word[i]);
+		if (!in[(*ins)++])
 			return undefined(m, st, i, f);
 	}
-	return 0;
+	return *ins > 0 ? 0 :
+		fail(f, FAIL_CONFIG, "%s: %s: %s takes an input besides the "
+		     "label", st->settings.where, st->word[0], st->word[2]);
 }
 
 static int
@@ -274,17 +322,20 @@ define_layer(struct model *m, struct statement *st, struct fail *f)
 {
 	struct settings *s = &st->settings;
 	const struct layer *layer = layer_find(st->word[2]);
-	const size_t ins = st->words - 3;
 	struct node **in, *n = NULL;
+	size_t ins, label;
 
 	if (check_name(m, st->word[0], s->where, f) ||
 	    check_layer(st, layer, f))
 		return -1;
-	in = mem_alloc(ins, sizeof(struct node *));
-	if (!find_inputs(m, st, in, f))
+	in = mem_alloc(st->words - 3, sizeof(struct node *));
+	if (!find_inputs(m, st, layer, in, &ins, &label, f))
 		n = add_layer(m, st->word[0], st->word[2], in, ins, s, f);
 	free(in);
-	if (!n || (layer->takes_activation && add_activation(m, n, s, f)))
+	if (n)
+		n->label = label;
+	if (!n || !(n = add_outputs(m, n, s, f)) ||
+	    (layer->takes_activation && add_activation(m, n, s, f)))
 		return -1;
 	return settings_done(s, f);
 }

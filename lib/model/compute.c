@@ -393,6 +393,8 @@ place(struct compute *c, struct pass *p, float **value, float **gradient)
 
 	p->first = c->first;
 	p->examples = examples;
+	p->label = &c->batch->label;
+	p->labels = c->label + c->first;
 	p->out = (struct flow){ .stride = buffer_plan_stride(n) };
 	if (n->input) {
 		const struct feature *feature = &c->feature[n->feature];

@@ -33,6 +33,8 @@ struct node {
 	struct shape shape;		/* of an example's floats; rank >= 1 */
 	struct node **in;		/* borrowed */
 	size_t ins;
+	size_t label;			/* its place among them, from 1; 0: it
+					   is none of them */
 	void *private;			/* layer->private bytes, freed with
 					   it */
 	size_t variable[NODE_VARIABLES];	/* into model->variable */

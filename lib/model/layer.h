@@ -50,6 +50,9 @@ struct pass {
 					   the batch needs */
 	float *dw[NODE_VARIABLES];	/* their gradients, to be added to */
 	float *scratch;		/* examples x node->scratch */
+	const struct feature *label;	/* of the whole batch; without an
+					   input: it has none */
+	const float *labels;	/* the same as numbers, if it is of floats */
 };
 
 struct layer {
@@ -62,6 +65,14 @@ struct layer {
 				   without that */
 	bool has_embeddings;	/* a table that share= of others may name */
 	bool needs_whole_batch;	/* all examples of a batch at once */
+	bool takes_label;	/* as one of its inputs: node->label */
+	/*
+	 * If it has several outputs, its own node has all of them in a row:
+	 * the k-th one's name, or NULL behind the last.  Each is a node of
+	 * that kind, of which this one is the input.
+	 */
+	const char *(*output)(const struct node *, size_t k);
+	const struct layer *output_layer;
 
 	/* Where values lie: see buffer_plan.c. */
 	bool aliases_input;	/* the output is the input's floats, as they

@@ -203,6 +203,104 @@ read_step(const char *line, json_t *answer, struct external_answer *to,
 	return to->ended ? ANSWER_ENDED : ANSWER_GOOD;
 }
 
+/* ---- of a layer ---- */
+
+static bool
+is_shape(const json_t *value, const struct external_array *a)
+{
+	const size_t first = a->examples > 0;
+	size_t dim, k;
+	json_t *item;
+
+	if (json_array_size(value) != first + (size_t)a->shape.rank)
+		return false;
+	json_array_foreach(value, k, item) {
+		dim = k < first ? a->examples : a->shape.dim[k - first];
+		if (!json_is_integer(item) ||
+		    json_integer_value(item) != (json_int_t)dim)
+			return false;
+	}
+	return true;
+}
+
+/* The numbers of an array of that shape; -1: that is none. */
+static double
+count_numbers(const json_t *shape)
+{
+	double count = 1;
+	json_t *item;
+	size_t k;
+
+	json_array_foreach(shape, k, item)
+		count *= json_is_integer(item) ? json_number_value(item) : -1;
+	return json_is_array(shape) ? count : -1;
+}
+
+static void
+add_shape(struct text *to, const struct external_array *a)
+{
+	if (a->examples > 0)
+		text_add(to, "%zu%s", a->examples,
+			 a->shape.rank > 0 ? "," : "");
+	for (int k = 0; k < a->shape.rank; k++)
+		text_add(to, "%s%zu", k > 0 ? "," : "", a->shape.dim[k]);
+}
+
+static int
+check_shape(const char *name, const json_t *shape,
+	    const struct external_array *wanted, size_t wanteds,
+	    struct fail *f)
+{
+	const struct external_array *a = wanted;
+	struct text text = { 0 };
+	char *is;
+
+	while (a < wanted + wanteds && strcmp(a->name, name) != 0)
+		a++;
+	if (a == wanted + wanteds)
+		return fail(f, FAIL_DATA, "\"shapes\" has %.64s, which is not "
+			    "wanted", name);
+	if (is_shape(shape, a))
+		return 0;
+	add_shape(&text, a);
+	is = json_line(shape, JSON_ENCODE_ANY | JSON_COMPACT);
+	fail(f, count_numbers(shape) < (double)external_size(a) ||
+	     count_numbers(shape) > (double)external_size(a) ?
+	     FAIL_PROTOCOL : FAIL_DATA, "the answer's %.64s has the shape "
+	     "%.60s, where [%s] is wanted", name, is, text.data);
+	free(is);
+	text_release(&text);
+	return -1;
+}
+
+int
+answer_check_shapes(const char *line, size_t size,
+		    const struct external_array *wanted, size_t wanteds,
+		    struct fail *f)
+{
+	struct text text = { 0 };
+	json_t *answer = load(line, size, &text), *shape;
+	const char *name;
+	int status = 0;
+
+	json_object_foreach(json_object_get(answer, "shapes"), name, shape)
+		if (status == 0)
+			status = check_shape(name, shape, wanted, wanteds, f);
+	json_decref(answer);
+	text_release(&text);
+	return status;
+}
+
+/* {} or {"shapes":{...}} */
+static bool
+is_layers(const json_t *answer)
+{
+	const json_t *shapes = json_object_get(answer, "shapes");
+
+	return json_object_size(answer) == (shapes ? 1 : 0) &&
+		(!shapes || json_is_object(shapes));
+}
+
 enum answer
 answer_read(const char *line, size_t size, struct external_answer *to,
 	    struct fail *f)
@@ -213,7 +311,8 @@ answer_read(const char *line, size_t size, struct external_answer *to,
 	enum answer is = ANSWER_GOOD;
 
 	if (!json_is_object(answer) || (error && !json_is_string(error)) ||
-	    (!to && json_object_size(answer) != (error ? 1 : 0))) {
+	    (!to && (error ? json_object_size(answer) != 1 :
+		     !is_layers(answer)))) {
 		is = ANSWER_NONE;
 	} else if (error) {
 		fail(f, FAIL_DATA, "%s", json_string_value(error));

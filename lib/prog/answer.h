@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "model/external.h"
 
-#define ANSWER_LAYER	((size_t)1 << 10)	/* bytes of a line, at most */
+#define ANSWER_LAYER	((size_t)1 << 14)	/* bytes of a line, at most */
 #define ANSWER_STEP	((size_t)2 << 20)
 #define ANSWER_RESULT	((size_t)1 << 20)	/* of its member "result" */
 
@@ -24,5 +24,14 @@ enum answer {
    answer is if it does not say. */
 enum answer answer_read(const char *line, size_t size,
 			struct external_answer *to, struct fail *);
+
+/*
+ * A good line of a layer may have the shapes of arrays: are they those that
+ * are wanted?  FAIL_DATA: not of one, whose numbers follow nevertheless, or
+ * FAIL_PROTOCOL: and they are more or fewer.
+ */
+int answer_check_shapes(const char *line, size_t size,
+			const struct external_array *wanted, size_t wanteds,
+			struct fail *);
 
 #endif

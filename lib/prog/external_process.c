@@ -544,7 +544,15 @@ take_line(const struct child *from, struct request *r, struct fail *f)
 	r->said = true;
 	r->answer = answer_read(line->data ? line->data : "", line->size,
 				r->call->answer, &r->why);
-	return r->answer == ANSWER_NONE ? misspoke(from, r, f) : 0;
+	if (r->answer == ANSWER_NONE)
+		return misspoke(from, r, f);
+	if (r->answer != ANSWER_GOOD || r->call->answer ||
+	    answer_check_shapes(line->data, line->size, r->call->wanted,
+				r->call->wanteds, &r->why) == 0)
+		return 0;
+	r->answer = ANSWER_UNFIT;
+	*f = r->why;
+	return f->kind == FAIL_DATA ? 0 : -1;
 }
 
 static int
@@ -552,6 +560,34 @@ said_more(const struct child *p, struct fail *f)
 {
 	return fail(f, FAIL_PROTOCOL, "'%s' has answered more than was wanted",
 		    p->command);
+}
+
+/* Behind the arrays. */
+static int
+said_too_much(const struct child *to, const struct request *r, struct fail *f)
+{
+	const size_t wanteds = r->call->wanteds;
+	size_t bytes = 0;
+
+	if (r->array < wanteds || wanteds == 0)
+		return said_more(to, f);
+	for (size_t i = 0; i < wanteds; i++)
+		bytes += external_bytes(&r->call->wanted[i]);
+	return fail(f, FAIL_PROTOCOL, "'%s' has answered more than was wanted: "
+		    "%zu bytes, up to the end of %s", to->command, bytes,
+		    r->call->wanted[wanteds - 1].name);
+}
+
+/* What it fails with is that an array lacks numbers, if one does. */
+static void
+fail_short(const struct request *r, struct fail *f)
+{
+	const struct fail why = *f;
+	const struct external_array *a = &r->call->wanted[r->array];
+
+	if (r->said && !is_answered(r))
+		fail(f, why.kind, "%s: of %s only %zu of %zu bytes have come",
+		     why.text, a->name, r->got, external_bytes(a));
 }
 
 /* Arrays begin in the very bytes behind the line. */
@@ -570,7 +606,7 @@ take_rest(const struct child *to, struct request *r, const char *from,
 		r->got = some == left ? 0 : r->got + some;
 		r->array += some == left;
 	}
-	return n > 0 ? said_more(to, f) : 0;
+	return n > 0 ? said_too_much(to, r, f) : 0;
 }
 
 /* n bytes have come, which begin in the line. */
@@ -781,6 +817,7 @@ go_on(const struct external_processes *p, struct child *to, uint64_t ms,
 	if (now >= r->until) {
 		fail(&why, FAIL_PEER, "'%s' has not answered within %g s",
 		     to->command, (double)p->timeout_ms / 1000);
+		fail_short(r, &why);
 		break_off(p, to, r, &why);
 		return true;
 	}
@@ -797,8 +834,10 @@ go_on(const struct external_processes *p, struct child *to, uint64_t ms,
 		return true;
 	}
 	heard = exchange(to, r, fds, &why);
-	if (heard > 0)
+	if (heard > 0) {
 		say_end(to, &why);
+		fail_short(r, &why);
+	}
 	if (heard != 0)
 		break_off(p, to, r, &why);
 	else if (is_sent(r) && is_answered(r))

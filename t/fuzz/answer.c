@@ -8,6 +8,10 @@
 int
 fuzz_one(const uint8_t *data, size_t size)
 {
+	static const struct external_array wanted[] = {
+		{ .name = "W", .shape = { 2, { 4, 1 } } },
+		{ .name = "y", .examples = 2, .shape = { 0 } }
+	};
 	struct external_answer a = { .examples = 5 };
 	struct fail f = { 0 };
 	const char *line = (const char *)data;
@@ -31,6 +35,9 @@ fuzz_one(const uint8_t *data, size_t size)
 		break;
 	}
 	text_release(&a.result);
-	answer_read(line, size, NULL, &f);
+	if (answer_read(line, size, NULL, &f) == ANSWER_GOOD)
+		FUZZ_CHECK(answer_check_shapes(line, size, wanted, 2, &f) ==
+			   0 || f.kind == FAIL_DATA ||
+			   f.kind == FAIL_PROTOCOL);
 	return 0;
 }

@@ -186,6 +186,49 @@ test_layers(void)
 	ok(strcmp(f.text, "no") == 0);
 	ok(answer_read("{\"error\":\"no\",\"a\":1}", 20, NULL, &f) ==
 	   ANSWER_NONE);
+	ok(answer_read("{\"shapes\":{}}", 13, NULL, &f) == ANSWER_GOOD);
+	ok(answer_read("{\"shapes\":[]}", 13, NULL, &f) == ANSWER_NONE);
+	ok(answer_read("{\"shapes\":{},\"a\":1}", 19, NULL, &f) ==
+	   ANSWER_NONE);
+}
+
+/* Of W, which is wanted of 4 x 1, and of y, of two examples. */
+static bool
+shapes(const char *text, enum fail_kind kind, const char *why)
+{
+	const struct external_array wanted[] = {
+		{ .name = "W", .shape = { 2, { 4, 1 } } },
+		{ .name = "y", .examples = 2, .shape = { 1, { 3 } } }
+	};
+	char line[200];
+	struct fail f = { 0 };
+	int status;
+
+	snprintf(line, sizeof(line), "{\"shapes\":{%s}}", text);
+	status = answer_check_shapes(line, strlen(line), wanted, 2, &f);
+	if (f.kind != kind || strcmp(f.text, why) != 0)
+		printf("# %d: %s\n", status, f.text);
+	return f.kind == kind && (status < 0) == (kind != 0) &&
+		strcmp(f.text, why) == 0;
+}
+
+static void
+test_shapes(void)
+{
+	ok(shapes("", 0, ""));
+	ok(shapes("\"W\":[4,1],\"y\":[2,3]", 0, ""));
+	ok(shapes("\"W\":[1,4]", FAIL_DATA, "the answer's W has the shape "
+		  "[1,4], where [4,1] is wanted"));
+	ok(shapes("\"W\":[4]", FAIL_DATA, "the answer's W has the shape [4], "
+		  "where [4,1] is wanted"));
+	ok(shapes("\"y\":[3]", FAIL_PROTOCOL, "the answer's y has the shape "
+		  "[3], where [2,3] is wanted"));
+	ok(shapes("\"y\":[2.0,3]", FAIL_PROTOCOL, "the answer's y has the "
+		  "shape [2.0,3], where [2,3] is wanted"));
+	ok(shapes("\"y\":\"[2,3]\"", FAIL_PROTOCOL, "the answer's y has the "
+		  "shape \"[2,3]\", where [2,3] is wanted"));
+	ok(shapes("\"b\":[1]", FAIL_DATA,
+		  "\"shapes\" has b, which is not wanted"));
 }
 
 int
@@ -197,5 +240,6 @@ main(void)
 	test_large_result();
 	test_sizes();
 	test_layers();
+	test_shapes();
 	return tap_done();
 }

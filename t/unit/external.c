@@ -4,6 +4,7 @@
  */
 #include "model_fixture.h"
 
+#include "base/mem.h"
 #include "model/external.h"
 #include "tap.h"
 
@@ -232,6 +233,88 @@ test_requests(void)
 	fixture_end(&r);
 }
 
+/* Outputs, ids and the label: y = x W + b, z and u are twice that. */
+static int
+answer_several(void *own, const struct external_call *c, struct fail *f)
+{
+	struct answerer *a = own;
+	struct external_call one = *c;
+	struct external_array dy = c->sent[0];
+
+	(void)f;
+	note(a, c);
+	if (strcmp(c->op, "forward") == 0) {
+		forward(a, c);
+		for (size_t i = 0; i < 2 * a->examples; i++)
+			c->wanted[1].at[i] = c->wanted[2].at[i] =
+				2 * c->wanted[0].at[i];
+		return 0;
+	}
+	dy.at = mem_copy(dy.at, 2 * a->examples * sizeof(float));
+	for (size_t i = 0; i < 2 * a->examples; i++)
+		dy.at[i] += 2 * c->sent[1].at[i] + 2 * c->sent[2].at[i];
+	one.sent = &dy;
+	backward(a, &one);
+	free(dy.at);
+	return 0;
+}
+
+#define TWIN_LOSS "k = concat u z h\np = linear k\n" \
+	"loss mean_squared_error p\n"
+
+static void
+test_outputs(void)
+{
+	static const char *const mine[] = { "q/kernel", "q/bias", "W", "b",
+					    "p/kernel", NULL };
+	static const char *const its[] = { "q/kernel", "q/bias", "y/kernel",
+					   "y/bias", "p/kernel", NULL };
+	struct answerer a, none;
+	struct externals e, f;
+	struct model_fixture r, dense;
+
+	open_rig(&r, &a, &e, DATA VARIABLES "q = dense x units=3\n"
+		 "y = external q shape=[2] outputs=n[2,1],u[2] "
+		 "variables=W,b\nh = tanh y\nz = flatten n\n" TWIN_LOSS, 5);
+	e.call = answer_several;
+	open_rig(&dense, &none, &f, DATA "q = dense x units=3\n"
+		 "y = dense q units=2\nh = tanh y\nu = add y y\n"
+		 "z = add y y\n" TWIN_LOSS, 5);
+	share_values(&r, &dense, mine, its);
+	compute_train(r.compute, 1, NULL);
+	compute_train(dense.compute, 1, NULL);
+	ok(fabs(compute_loss(r.compute) - compute_loss(dense.compute)) <
+	   1e-5 * compute_loss(dense.compute));
+	ok(same_gradients(&r, &dense, mine, its));
+	ok(strcmp(a.asked[0], "y forward training: q 5x[3] W 0x[3, 2] "
+		  "b 0x[2] -> y 5x[2] n 5x[2, 1] u 5x[2]") == 0);
+	ok(strcmp(a.asked[1], "y backward training: y 5x[2] n 5x[2, 1] "
+		  "u 5x[2] -> q 5x[3] W 0x[3, 2] b 0x[2]") == 0);
+	fixture_end(&r);
+	fixture_end(&dense);
+}
+
+/* What is no array of floats has no gradient. */
+static void
+test_ids(void)
+{
+	struct answerer a;
+	struct externals e;
+	struct model_fixture r;
+
+	open_rig(&r, &a, &e, DATA "input i id[2] rows=3\n"
+		 "input s sparse[9]\n" VARIABLES
+		 "y = external x i t s shape=[2] variables=W,b\n" LOSS, 2);
+	compute_train(r.compute, 9, NULL);
+	ok(!compute_failure(r.compute) && a.calls == 2);
+	ok(strcmp(a.asked[0], "y forward training: x 2x[3] i 2x[2] t 2x[] "
+		  "s 0x[2] s/offset 3x[] s/weight 0x[2] W 0x[3, 2] b 0x[2] "
+		  "-> y 2x[2]") == 0);
+	ok(strcmp(a.asked[1], "y backward training: y 2x[2] -> "
+		  "W 0x[3, 2] b 0x[2]") == 0);
+	fixture_end(&r);
+}
+
 /* Two layers may have one variable: its gradient is the sum of both. */
 static void
 test_shared(void)
@@ -354,9 +437,32 @@ test_refusals(void)
 	ok(refuses("y = external x\n", "model.ps:8: y: shape= is missing"));
 	ok(refuses("y = external x shape=[]\n",
 		   "model.ps:8: y: shape=[] is not like [3,4]"));
-	ok(refuses("y = external i shape=[2]\n",
-		   "model.ps:8: y: external takes floats, but i holds ids; "
-		   "put an embedding between"));
+	ok(refuses("y = external t shape=[2]\n", "model.ps:8: y: external "
+		   "takes an input besides the label"));
+	ok(refuses("y = external t x t shape=[2]\n",
+		   "model.ps:8: y: t comes twice"));
+	ok(refuses("y = dense t units=2\n",
+		   "model.ps:8: t is not defined above"));
+	ok(refuses("y = external x shape=[2] outputs=e[2],[3]\n",
+		   "model.ps:8: y: outputs=e[2],[3] is not like "
+		   "name[3,4],other[8]"));
+	ok(refuses("y = external x shape=[2] outputs=e[0]\n",
+		   "model.ps:8: y: outputs=e[0] is not like "
+		   "name[3,4],other[8]"));
+	ok(refuses("y = external x shape=[2] outputs=e[2]f[3]\n",
+		   "model.ps:8: y: outputs=e[2]f[3] is not like "
+		   "name[3,4],other[8]"));
+	ok(refuses("y = external x shape=[2] outputs=y[2]\n",
+		   "model.ps:8: y is already defined at model.ps:8"));
+	ok(refuses("y = external x shape=[2] outputs=e[2],e[2]\n",
+		   "model.ps:8: e is already defined at model.ps:8"));
+	ok(refuses("y = external x shape=[2] outputs=W[2]\n",
+		   "model.ps:8: W is already a variable"));
+	ok(refuses("y = external x shape=[2] outputs=t[2]\n",
+		   "model.ps:8: t is already the label, at model.ps:3"));
+	ok(refuses("y = external x shape=[2] outputs=e[67108863],g[2]\n",
+		   "model.ps:8: y: [67108867] is too large for one example; "
+		   "the limit is 67108864 numbers"));
 	ok(refuses("y = external x shape=[2] variables=V\n",
 		   "model.ps:8: y: variables: there is no line 'variable V "
 		   "SHAPE' above"));
@@ -367,7 +473,7 @@ test_refusals(void)
 		   "model.ps:8: y: variables: W comes twice"));
 	ok(refuses("y = external x shape=[2] command=./y.py\n",
 		   "model.ps:8: unknown setting command; there are shape, "
-		   "variables, activation"));
+		   "outputs, variables, activation"));
 }
 
 int
@@ -375,6 +481,8 @@ main(void)
 {
 	test_dense();
 	test_requests();
+	test_outputs();
+	test_ids();
 	test_shared();
 	test_failure();
 	test_regularizer();
