@@ -63,8 +63,11 @@ work(struct net *net, struct worker *w, struct feed *feed,
 			return -1;
 		feed_evaluation(feed);
 		/* What arrives meanwhile is heard before the next one. */
-		if (worker_compute(w))
+		if (worker_compute(w)) {
 			worker_computed(w, clock_ms(), clock_us());
+			/* That all has been read wakes nobody. */
+			feed_evaluation(feed);
+		}
 	}
 	return 0;
 }

@@ -217,7 +217,7 @@ count() {
 }
 
 @test "each has its own evaluations in the background, and can cancel them" {
-	for _ in $(seq 40000); do cat train.svm; done >big.svm
+	for _ in $(seq 400); do cat train.svm; done >big.svm
 	run_with
 	{
 		echo 'train 10'
@@ -240,7 +240,7 @@ count() {
 	assert_line --index 0 '{"id":"f","op":"eval","cancelled":true}'
 	assert_line --index 1 '{"op":"cancel","requests":1}'
 	assert_line --index 2 --regexp \
-		'^\{"id":"e","op":"eval","step":[0-9]+,"examples":160000,'
+		'^\{"id":"e","op":"eval","step":[0-9]+,"examples":1600,'
 	assert_line --index 3 --partial '"op":"join"'
 	assert_equal "${#lines[@]}" 4
 	ends 0
