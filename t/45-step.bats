@@ -557,6 +557,19 @@ s/if "error" not in head))/if "error" not in head and "offset" not in a))/
 	[ "$(cut -d' ' -f2- noted)" = "['W', 'b', 'steps']" ]
 }
 
+@test "a worker works ahead of its program, but not with --prefetch=0" {
+	local how
+	for how in '' --prefetch=0; do
+		# shellcheck disable=SC2086 # it may be none
+		printf 'train 60\njoin\ntrain 1\n' | ps-local -q -- $how \
+			--repeat --step="$fit '*' 'time.sleep(0.01)'" \
+			train.svm -- ps-coord -m model.ps -B 4 |
+			grep -c '"staleness":1' >"late$how" || true
+	done
+	[ "$(<late)" -gt 30 ]
+	[ "$(<late--prefetch=0)" = 0 ]
+}
+
 @test "the next step lies in memory, elsewhere, while a step is computed" {
 	sharing
 	# What it was sent is there to its end, and in another place than the

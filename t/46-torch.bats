@@ -50,7 +50,8 @@ begin() {
 train() {
 	local model=$1
 	shift
-	echo train 100 | ps-local -q -C saved -- "$@" --repeat train.svm -- \
+	echo train 100 | ps-local -q -C saved -- --prefetch=0 "$@" --repeat \
+		train.svm -- \
 		ps-coord -m "$model" -B 4 --checkpoint=saved
 }
 
@@ -161,7 +162,8 @@ assert all(abs(a - b) < 1e-5 for a, b in zip(z.flatten().tolist(), said))'
 		echo '{"step":"low"}'
 		echo '{"step":"top","steps":2}'
 	done >requests
-	ps-local -q -C saved -- --repeat --step="$net" train.svm -- \
+	ps-local -q -C saved -- --prefetch=0 --repeat --step="$net" \
+		train.svm -- \
 		ps-coord -m model.ps -B 8 --checkpoint=saved requests >out
 	ps-ckpt convert saved last.npz
 	run -0 "$PYTHON" -c '

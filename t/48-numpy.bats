@@ -58,8 +58,8 @@ train() {
 	rm -rf saved
 	cp -r "$1" saved
 	echo "train $steps" | ps-local -q -s "$servers" -w "$workers" -C saved \
-		-- -w 20s "${step[@]}" -- ps-coord -m "$1.ps" "${@:5}" \
-		--checkpoint=saved >"$to.out"
+		-- -w 20s --prefetch=0 "${step[@]}" -- \
+		ps-coord -m "$1.ps" "${@:5}" --checkpoint=saved >"$to.out"
 	ps-ckpt convert saved "$to.npz"
 }
 

@@ -49,8 +49,8 @@ took() {
 
 @test "a program has data of its own, and says when they have ended" {
 	printf 'train 3\njoin\ntrain 2 batch=6\n' >requests
-	run -0 --separate-stderr ps-local -q -- --step="$own 1 22" -- \
-		ps-coord -m model.ps -B 4 requests
+	run -0 --separate-stderr ps-local -q -- --prefetch=0 \
+		--step="$own 1 22" -- ps-coord -m model.ps -B 4 requests
 	assert_equal "$(cut -d, -f2-6 <<<"$output" | head -n 2)" \
 '"step":0,"worker":"worker:0","attempt":1,"examples":4,"loss":7.5
 "step":1,"worker":"worker:0","attempt":1,"examples":4,"loss":37.25'

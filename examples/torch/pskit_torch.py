@@ -154,7 +154,8 @@ class Program:
         self.module = module.to(self.device)
         self.loss, self.predict = loss, predict
         self.named = {n: (t, trained) for n, t, trained in variables(module)}
-        self.order, self.maps = [None, None], []
+        self.maps, self.layouts, self.rooms = [], {}, {}
+        self.layout, self.touched = None, False
         # What the module prints is no answer.
         self.out = os.fdopen(os.dup(1), "wb", 1 << 16)
         os.dup2(2, 1)
@@ -196,26 +197,7 @@ class Program:
         if shm and shm["size"] > (len(self.maps[-1]) if self.maps else 0):
             self.maps.append(mmap.mmap(shm["fd"], shm["size"]))
 
-    def lay_out(self, variables, wanted):
-        """All values in one tensor on the device, and so the answers.
-
-        Parameters are parts of it, so values come by one copy, and gradients
-        go by one; on a CPU, from and to shared memory, by none.
-        """
-        self.host, self.values, self.staged, at = self.span(variables)
-        self.sent_back, self.answers, self.staged_back, to = self.span(
-            [a for a in wanted if a["name"] in self.named])
-        self.place = []
-        for name, part in at.items():
-            tensor, trained = self.named[name]
-            value = self.values[part].view(tensor.shape)
-            answer = (self.answers[to[name]].view(tensor.shape)
-                      if name in to else None)
-            if tensor.dtype == torch.float32:
-                tensor.data = value
-            self.place.append((tensor, trained, value, answer))
-
-    def span(self, arrays):
+    def span(self, arrays, use):
         """Arrays as one: on the host, on the device, and where each is."""
         size, at = 0, {}
         for a in arrays:
@@ -233,8 +215,10 @@ class Program:
         if not self.pinned:
             return host, host, None, at
         # A copy engine reads and writes what does not move.
-        return (host, torch.zeros(size, device=self.device),
-                torch.zeros(size, pin_memory=True), at)
+        if (use, size) not in self.rooms:
+            self.rooms[use, size] = (torch.zeros(size, device=self.device),
+                                     torch.zeros(size, pin_memory=True))
+        return host, *self.rooms[use, size], at
 
     # ---- a request ----
 
@@ -255,23 +239,37 @@ class Program:
         return Batch(request, batch)
 
     def receive_values(self, variables, wanted):
-        order = [[(a["name"], a.get("offset")) for a in some]
-                 for some in (variables, wanted)]
-        laid = order[0] == self.order[0] and (not wanted or
-                                              order[1] == self.order[1])
-        if not laid:
-            self.lay_out(variables, wanted)
-            self.order = order
+        last, now = self.layout, self.find_layout(variables, wanted)
+        if now is not last:
+            now.apply()
+            self.layout = now
         if variables and "offset" not in variables[0]:
-            self.fill(self.host)
-        elif laid and all(a.get("unchanged") for a in variables):
+            self.fill(now.host)
+        elif last and last.names == now.names and not self.touched and \
+                all(a.get("unchanged") for a in variables):
             return
+        self.touched = False
         if self.pinned:
-            self.staged.copy_(self.host)
-            self.values.copy_(self.staged, non_blocking=True)
-        for tensor, _, value, _ in self.place:
+            now.staged.copy_(now.host)
+            now.values.copy_(now.staged, non_blocking=True)
+        for tensor, _, value, _ in now.place:
             if tensor.dtype != torch.float32:
                 tensor.data.copy_(value)
+
+    def find_layout(self, variables, wanted):
+        """That of a request before, if the arrays lie as they did there.
+
+        A request that is written while another is computed lies elsewhere.
+        """
+        lie = tuple((a["name"], a.get("offset")) for a in variables)
+        answers = [(a["name"], a.get("offset")) for a in wanted]
+        found = self.layouts.get(lie)
+        if not found or (wanted and answers != found.answers_lie):
+            if len(self.layouts) > 8:
+                self.layouts.clear()    # they are of what has grown since
+            found = self.layouts[lie] = Layout(self, variables, wanted)
+            found.answers_lie = answers
+        return found
 
     def fill(self, tensor):
         if tensor.numel() == 0:
@@ -313,7 +311,7 @@ class Program:
         self.module.train()
         layers = [(batch[a["name"]].requires_grad_(), a)
                   for a in request["wanted"] if a["name"] not in self.named]
-        for tensor, trained, _, answer in self.place:
+        for tensor, trained, _, answer in self.layout.place:
             tensor.grad = None
             if trained and tensor.dtype == torch.float32 and \
                     answer is not None:
@@ -328,7 +326,7 @@ class Program:
             for tensor, a in layers:
                 arrays += self.give(tensor.grad if tensor.grad is not None
                                     else torch.zeros_like(tensor), a)
-            for tensor, trained, _, answer in self.place:
+            for tensor, trained, _, answer in self.layout.place:
                 source = tensor.grad if trained else tensor
                 if answer is None or source is answer:
                     continue
@@ -337,11 +335,14 @@ class Program:
                 else:
                     answer.copy_(source)
             if self.pinned:
-                self.staged_back.copy_(self.answers, non_blocking=True)
+                self.layout.staged_back.copy_(self.layout.answers,
+                                              non_blocking=True)
                 torch.cuda.synchronize(self.device)
-                self.sent_back.copy_(self.staged_back)
+                self.layout.sent_back.copy_(self.layout.staged_back)
+        self.touched = any(not trained
+                           for _, trained, _, _ in self.layout.place)
         if not any("offset" in a for a in request["wanted"]):
-            arrays.append(self.sent_back.numpy())
+            arrays.append(self.layout.sent_back.numpy())
         return self.head(said, batch), arrays
 
     @staticmethod
@@ -356,3 +357,31 @@ class Program:
         if batch.result is not None:
             head["result"] = batch.result
         return head
+
+
+class Layout:
+    """All values in one tensor on the device, and so the answers.
+
+    Parameters are parts of it, so values come by one copy, and gradients go by
+    one; on a CPU, from and to shared memory, by none.
+    """
+
+    def __init__(self, program, variables, wanted):
+        named = program.named
+        self.names = [a["name"] for a in variables]
+        self.host, self.values, self.staged, at = program.span(variables,
+                                                               "values")
+        self.sent_back, self.answers, self.staged_back, to = program.span(
+            [a for a in wanted if a["name"] in named], "answers")
+        self.place = []
+        for name, part in at.items():
+            tensor, trained = named[name]
+            self.place.append((tensor, trained,
+                               self.values[part].view(tensor.shape),
+                               self.answers[to[name]].view(tensor.shape)
+                               if name in to else None))
+
+    def apply(self):
+        for tensor, _, value, _ in self.place:
+            if tensor.dtype == torch.float32:
+                tensor.data = value

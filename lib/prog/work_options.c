@@ -46,7 +46,8 @@ static const struct cli_option options[] = {
 	{ RESTART, "restart", "N",
 	  "start the command of --step again so often in a row (default 3)" },
 	{ PREFETCH, "prefetch", "N",
-	  "1: compute a step while another one's values travel (default 0)" },
+	  "1: compute a step while another one's values travel (default 0; 1 "
+	  "with --step)" },
 	{ CHECK, "check", NULL,
 	  "only see whether the command line is right" },
 	{ 0 }
@@ -56,6 +57,8 @@ const struct cli_program work_program = {
 	.name = "ps-work", .kind = CLI_DAEMON, .options = options,
 	.operands = "[input ...]"
 };
+
+#define UNSAID	UINT64_MAX	/* no option has said it */
 
 static void
 find_coordinator(struct work_settings *s)
@@ -86,6 +89,7 @@ work_settings_read(struct work_settings *s, int argc, char **argv)
 	int c;
 
 	*s = (struct work_settings){ .worker.lease_ms = 10000,
+				     .worker.prefetch = UNSAID,
 				     .worker.index = WIRE_NONE,
 				     .programs.restarts = PROGRAMS_RESTARTS,
 				     .feed.reader.allow_pipe = true };
@@ -120,6 +124,8 @@ work_settings_read(struct work_settings *s, int argc, char **argv)
 			break;
 		}
 	}
+	if (s->worker.prefetch == UNSAID)
+		s->worker.prefetch = s->programs.step ? 1 : 0;
 	if (optind == argc && (s->feed.reader.repeat || s->feed.reader.shards ||
 			       s->feed.reader.shuffle))
 		cli_usage("--repeat, --shard and --shuffle are for inputs, "
