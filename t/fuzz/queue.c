@@ -98,6 +98,21 @@ static struct outbox outbox = {
 
 /* ---- a journal ---- */
 
+/* It begins with the last fold from now on. */
+static void
+drop_folded(void)
+{
+	size_t from = records;
+
+	while (from > 0 && record[from - 1].kind != JOURNAL_FOLD)
+		from--;
+	FUZZ_CHECK(from > 0 && record[from - 1].size > 0);
+	for (size_t i = 0; i < from - 1; i++)
+		free(record[i].bytes);
+	records -= from - 1;
+	memmove(record, record + from - 1, records * sizeof(*record));
+}
+
 static int
 add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
     struct fail *f)
@@ -109,6 +124,8 @@ add(void *to, uint32_t kind, const void *bytes, size_t size, bool safe,
 		kind, mem_alloc(size + 1, 1), size
 	};
 	memcpy(record[records++].bytes, bytes, size);
+	if (kind == JOURNAL_FOLDED)
+		drop_folded();
 	return 0;
 }
 
@@ -125,7 +142,7 @@ begin(void)
 		.batch = 4, .pack = 2, .in_flight = 2, .min_workers = 1,
 		.timeout_ms = 5000, .patience_ms = 8000, .lease_ms = 1000,
 		.grace_ms = 7000, .forget_ms = 100000, .queue = true,
-		.journal = &journal
+		.fold_bytes = 1, .journal = &journal
 	};
 	struct fail f;
 	struct coord *c;
