@@ -169,7 +169,8 @@ write_fold(struct coord *c, const char *name, uint64_t base, uint64_t step,
 		cancel_write_error(c);
 	}
 	journal_fold(c, NULL, step);
-	if (fold.size > MAX_FOLD)
+	/* One comes with each checkpoint, but of a history seldom. */
+	if (base == step && fold.size > MAX_FOLD)
 		pack_reset(&fold);
 	journal_add(c, JOURNAL_FOLD, &fold, false);
 	pack_release(&fold);
