@@ -967,10 +967,14 @@ block_size(const struct compute *c)
 static void
 begin_train(struct compute *c)
 {
+	const struct step_program *program = program_of(c);
+
 	begin_pass(c, true);
 	for (size_t v = 0; v < c->model->variables; v++)
-		memset(c->weights[v].gradient->at, 0, c->weights[v].rows *
-		       c->weights[v].width * sizeof(float));
+		if (!program || !step_program_fills(program, v))
+			memset(c->weights[v].gradient->at, 0,
+			       c->weights[v].rows * c->weights[v].width *
+			       sizeof(float));
 }
 
 static void

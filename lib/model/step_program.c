@@ -326,6 +326,18 @@ step_program_run(struct step_program *p, enum step_op op,
 		step_program_take(p, f);
 }
 
+bool
+step_program_fills(const struct step_program *p, size_t v)
+{
+	const struct step_line *s = p->line;
+
+	/* One with data of its own may say that they have ended. */
+	for (size_t i = 0; i < s->variables && s->ins > 0; i++)
+		if (s->variable[i] == v)
+			return !s->reads[i];
+	return false;
+}
+
 double
 step_program_loss(const struct step_program *p)
 {

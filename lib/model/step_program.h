@@ -44,6 +44,10 @@ int step_program_ask(struct step_program *, enum step_op,
 bool step_program_answered(const struct step_program *);
 int step_program_take(struct step_program *, struct fail *);
 
+/* The gradient of variable v is filled by it, and by nobody else, unless it
+   fails. */
+bool step_program_fills(const struct step_program *, size_t v);
+
 /* Of the last run: the loss, summed over so many examples. */
 double step_program_loss(const struct step_program *);
 uint64_t step_program_examples(const struct step_program *);
