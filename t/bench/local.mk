@@ -39,6 +39,7 @@ BENCHES += %D%/steps
 BENCHES += %D%/overlap
 BENCHES += %D%/narrow
 BENCHES += %D%/modules
+BENCHES += %D%/accuracy
 BENCHES += %D%/widedeep
 BENCHES += %D%/lease
 BENCHES += %D%/ckpt
@@ -51,6 +52,7 @@ BENCHES += %D%/queue
 
 check_PROGRAMS += $(BENCH_BINARIES)
 CLEANFILES += %D%/results.jsonl %D%/scaling.tsv %D%/scaling.svg
+EXTRA_DIST += %D%/accuracy
 EXTRA_DIST += %D%/bench.h
 EXTRA_DIST += %D%/bench.sh
 EXTRA_DIST += %D%/ckpt

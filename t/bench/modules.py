@@ -1,12 +1,23 @@
-"""modules.py CASE [alone STEPS | data FILE | ...] - the models of "modules".
+"""modules.py CASE ... - the models of "modules" and "accuracy".
 
-They are step programs of pskit; with "alone" so many steps are PyTorch's own,
-and the answer is steps a second.
+They are step programs of pskit.  Plain PyTorch is
+
+    modules.py CASE alone STEPS FILE        steps a second
+    modules.py CASE learn STEPS TRAIN TEST  accuracy on the second file
+
+"clicks" is read from FILE, the others are random there.  Of it pskit has the
+table, and plain PyTorch a sparse one, with its Adam for those.  Random data and
+the digits of MNIST come from
+
+    modules.py CASE data FILE
+    modules.py CASE digits PREFIX TRAIN TEST
 """
+import gzip
 import os
 import sys
 import time
 
+import numpy as np
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -14,9 +25,10 @@ import torch.nn.functional as F
 import pskit_torch
 
 torch.set_num_threads(1)
-torch.manual_seed(1)
+torch.manual_seed(int(os.environ.get("SEED", 1)))
 case = sys.argv.pop(1)
-image = case == "convnet"
+image, clicks = case == "convnet", case == "clicks"
+IDS, DIM, FLOATS, ROWS = 26, 16, 13, 1 << 20
 
 net = {
     "mlp-400k": lambda: nn.Sequential(
@@ -28,43 +40,126 @@ net = {
         nn.Conv2d(1, 32, 3), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
         nn.Linear(1600, 256), nn.ReLU(), nn.Linear(256, 10)),
+    "clicks": lambda: nn.Sequential(
+        nn.Linear(IDS * DIM + FLOATS, 256), nn.ReLU(), nn.Linear(256, 128),
+        nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 1)),
 }[case]()
 
 
 def loss(net, batch):
+    if clicks:
+        y = batch["y"]
+        z = net(torch.cat([batch["emb"].flatten(1), batch["i"]], 1)).squeeze(1)
+        return (F.binary_cross_entropy_with_logits(z, y),
+                {"accuracy": (((z > 0) == (y > 0)).sum(), len(z))})
     x = batch["x"]
     z = net(x.view(-1, 1, 28, 28) if image else x)
     return (F.cross_entropy(z, batch["y"]),
             {"accuracy": ((z.argmax(1) == batch["y"]).sum(), len(z))})
 
 
-def alone(steps):
-    """Plain PyTorch: the loss and the metric are looked at in each step."""
-    by = torch.optim.Adam(net.parameters())
-    x, y = torch.randn(1024, 784), torch.randint(10, (1024,))
+# ---- plain PyTorch ----
+
+def read(path):
+    """Label, floats and, of clicks, ids, which lie in one array each."""
+    if path.endswith(".csv"):
+        rows = torch.from_numpy(np.loadtxt(path, "f4", delimiter=",",
+                                           skiprows=1))
+        return (rows[:, 0], rows[:, 1:1 + FLOATS],
+                rows[:, 1 + FLOATS:].long())
+    with np.load(path) as arrays:
+        return (torch.from_numpy(arrays["y"]).long(),
+                torch.from_numpy(arrays["x"]))
+
+
+class Plain:
+    def __init__(self):
+        self.by = [torch.optim.Adam(net.parameters())]
+        if clicks:
+            self.table = nn.Embedding(ROWS, DIM, sparse=True)
+            nn.init.uniform_(self.table.weight, -0.05, 0.05)
+            self.by.append(torch.optim.SparseAdam(self.table.parameters()))
+
+    def loss(self, data, part):
+        y, x, *ids = (array[part] for array in data)
+        return loss(net, {"y": y, "i": x, "emb": self.table(*ids)} if clicks
+                    else {"y": y, "x": x})
+
+    def step(self, data, part):
+        """The loss and the metric are looked at in each step."""
+        for by in self.by:
+            by.zero_grad()
+        mean, metrics = self.loss(data, part)
+        mean.backward()
+        for by in self.by:
+            by.step()
+        return mean.item(), metrics["accuracy"][0].item()
+
+
+BATCH = 512 if clicks else 32
+
+
+def alone(steps, path):
+    data = read(path) if clicks else (torch.randint(10, (1024,)),
+                                      torch.randn(1024, 784))
+    plain = Plain()
     for step in range(-steps // 5, steps):
         if step == 0:
             begun = time.time()
-        first = step * 32 % 1024
-        by.zero_grad()
-        l, metrics = loss(net, {"x": x[first:first + 32],
-                                "y": y[first:first + 32]})
-        l.backward()
-        by.step()
-        l.item(), metrics["accuracy"][0].item()
+        at = (step + steps) * BATCH % (len(data[0]) - BATCH + 1)
+        plain.step(data, slice(at, at + BATCH))
     print(steps / (time.time() - begun))
 
 
-if sys.argv[1:2] == ["alone"]:
-    alone(int(sys.argv[2]))
-elif sys.argv[1:2] == ["data"]:
-    import numpy as np
+def learn(steps, train, test):
+    data, plain, order = read(train), Plain(), []
+    for _ in range(steps):
+        if len(order) < BATCH:
+            order = torch.randperm(len(data[0]))
+        plain.step(data, order[:BATCH])
+        order = order[BATCH:]
+    data = read(test)
+    with torch.no_grad():
+        hits, n = plain.loss(data, slice(None))[1]["accuracy"]
+    print(hits.item() / n)
+
+
+def digits(prefix, train, test):
+    """They lie digit by digit; a fifth of them is not to be trained on."""
+    def array(kind, first):
+        with gzip.open("%s-%s-ubyte.gz" % (prefix, kind)) as file:
+            return np.frombuffer(file.read()[first:], "u1").astype("f4")
+
+    x = array("images-idx3", 16).reshape(-1, 784) / 255
+    y = array("labels-idx1", 8)
+    order = np.random.default_rng(1).permutation(len(y))
+    x, y, cut = x[order], y[order], len(y) * 4 // 5
+    np.savez(train, x=x[:cut], y=y[:cut])
+    np.savez(test, x=x[cut:], y=y[cut:])
+
+
+what, *rest = sys.argv[1:] or [""]
+if what == "alone":
+    alone(int(rest[0]), rest[1])
+elif what == "learn":
+    learn(int(rest[0]), *rest[1:])
+elif what == "digits":
+    digits(*rest)
+elif what == "data":
     draw = np.random.default_rng(1)
-    np.savez(sys.argv[2], y=draw.integers(10, size=1024).astype("f4"),
+    np.savez(rest[0], y=draw.integers(10, size=1024).astype("f4"),
              x=draw.standard_normal((1024, 784), "f4"))
 else:
     pskit_torch.Program.shares = "PIPES" not in os.environ
     pskit_torch.main(net, loss, """
+        input     i float[%d] columns=i*
+        input     c id[%d] rows=%d columns=c*
+        label     y binary
+        emb     = embedding c dim=%d
+        metric    accuracy
+        optimizer adam
+    """ % (FLOATS, IDS, ROWS, DIM), ["emb", "i", "y"]) if clicks else \
+        pskit_torch.main(net, loss, """
         input     x float[784]
         label     y id rows=10
         metric    accuracy
