@@ -194,8 +194,8 @@ if number == 1:
 }
 
 @test "what makes no sense with data of its own is refused" {
-	local none="no step line of the model takes an input: there is \
-nothing to score"
+	local none="no step line of the model takes inputs of one data set: \
+there is nothing to score"
 	printf 'train 2\neval x.svm\n' >requests
 	run -78 ps-local -- --step="$own 1 99" -- \
 		ps-coord -m model.ps --mode=sync requests
@@ -210,18 +210,19 @@ again; say async or ssp:N"
 	two_lines
 	run -78 ps-local -- --step="$own 1 99" -- \
 		ps-coord -m model.ps -d x.svm requests
-	assert_line "ps-coord: -d: no step line of the model takes an input"
+	assert_line "ps-coord: -d: no input of the model is read from it: \
+there is none, or each has a from="
 	printf '%s\n' '{"step":"file"}' '{"step":"mean"}' >more
 	run -65 --separate-stderr ps-local -- \
 		--step='/usr/bin/python3 two.py' -- \
 		ps-coord -m two.ps -B 4 -d x.svm more
 	assert_line --partial '"result":["file", '
-	assert_line --partial 'request 2: the step line takes no input, and '\
-'with data of ps-coord (-d) all steps are of these"}'
+	assert_line --partial 'request 2: the step line takes no input of the '\
+'data of ps-coord (-d), of which all steps are"}'
 	run -64 ps-local -- --step="$own 1 99" x.svm -- \
 		ps-coord -m model.ps requests
-	assert_line "ps-coord: step 0: ps-work has inputs, and no step line \
-of the model takes any: their program has data of its own"
+	assert_line "ps-coord: step 0: ps-work has inputs, and the model \
+reads none of them: the program of its steps has data of its own"
 	# ssp is possible.
 	echo train 9 >requests
 	run -0 --separate-stderr ps-local -q -w 2 -- --step="$own %i01 99" -- \
@@ -244,4 +245,189 @@ of the model takes any: their program has data of its own"
 		awk '{ exit !($1 > 0.9) }'
 	run find . -path './tmp*'
 	assert_output ""
+}
+
+# sets - a model that reads three data sets, a program that gives back what it
+# was sent of them, and their files.
+sets() {
+	cat >sets.ps <<-'END'
+		input     u float[1] from=unlabelled
+		input     x float[1]
+		label     y float
+		input     n id rows=100 columns=item from=negative.items
+		e       = embedding n dim=1 embeddings_initializer=zeros
+		variable  w [1] initializer=zeros
+		step      both x u y
+		step      fit x y
+		step      rest u
+		step      rank x e n reads=w
+		optimizer sgd learning_rate=0.1
+	END
+	cat >sets.py <<-'END'
+		import array, json, math, sys
+		into, out = sys.stdin.buffer, sys.stdout.buffer
+		for line in iter(into.readline, b""):
+		    r = json.loads(line)
+		    sent = {}
+		    for a in r["sent"]:
+		        kind = "Q" if a.get("type") == "uint64" else "f"
+		        size = math.prod(a["shape"]) * (8 if kind == "Q"
+		                                        else 4)
+		        sent[a["name"]] = [int(v) for v in array.array(
+		            kind, into.read(size))]
+		    sent.pop("w")
+		    sent.pop("e", None)
+		    head = {"loss": 1, "result": [r["name"], sent]}
+		    exec(" ".join(sys.argv[1:]))
+		    out.write(json.dumps(head).encode() + b"\n" + bytes(sum(
+		        4 * math.prod(a["shape"]) for a in r["wanted"])))
+		    out.flush()
+	END
+	seq 12 | sed 's/.*/& 1:&/' >x.svm
+	seq 101 107 | sed 's/.*/0 1:&/' >u.svm
+	seq 201 203 | sed 's/.*/0 1:&/' >more.svm
+	(echo item; seq 51 59) >n.csv
+}
+
+# given - what programs gave back, in the order of the steps.
+given() {
+	grep -o '"result":.*' <<<"$output" | sed 's/"result"://; s/}$//'
+}
+
+# feeds - the options of a worker that has all three, but for its operands.
+feeds=(--step='/usr/bin/python3 sets.py' --input=unlabelled:u.svm
+	--input=unlabelled:more.svm --input=negative.items:n.csv)
+
+@test "a step takes examples of several data sets, each as many as is said" {
+	local how want='["both", {"x": [1, 2], "u": [101, 102], "y": [1, 2]}]
+["both", {"x": [3, 4], "u": [103, 104], "y": [3, 4]}]
+["rest", {"u": [105, 106]}]
+["fit", {"x": [5], "y": [5]}]
+["rank", {"x": [6, 7], "n": [51, 52, 53]}]
+["both", {"x": [8, 9], "u": [107, 201], "y": [8, 9]}]
+["rank", {"x": [10, 11, 12], "n": [54, 55, 56]}]
+["rest", {"u": [202, 203]}]
+["rest", {"u": [101, 102]}]'
+	sets
+	printf '%s\n' '{"step":"both","steps":2}' '{"step":"rest"}' \
+		'{"step":"fit","batch":1}' '{"step":"rank"}' '{"step":"both"}' \
+		'{"step":"rank","batch":3}' '{"step":"rest","steps":2}' \
+		join >requests
+	for how in --prefetch=0 --prefetch=1; do
+		run -0 --separate-stderr ps-local -q -- "${feeds[@]}" "$how" \
+			--repeat=unlabelled --batch=negative.items:3 x.svm -- \
+			ps-coord -m sets.ps -B 2 requests
+		assert_equal "$(given)" "$want"
+		assert_line --partial '"steps":9,"examples":18,'
+	done
+	# In rounds, too; and an option without a name is for all.
+	run -0 --separate-stderr ps-local -q -w 2 -- "${feeds[@]}" --repeat \
+		--shuffle=unlabelled:4 --shard=negative.items:0/3 x.svm -- \
+		ps-coord -m sets.ps -B 2 --mode=sync --replicas=2 requests
+	run -0 grep -c '"slots":2,' <<<"$output"
+	assert_output 9
+}
+
+@test "the first data set that ends, ends the worker's steps" {
+	sets
+	printf '%s\n' '{"step":"both","steps":9}' >requests
+	run -66 --separate-stderr ps-local -q -- "${feeds[@]}" \
+		--repeat=unlabelled x.svm -- ps-coord -m sets.ps -B 2 requests
+	assert_line --partial 'has data left: 6 steps were done, 3 were'
+	run -66 --separate-stderr ps-local -q -- "${feeds[@]}" x.svm -- \
+		ps-coord -m sets.ps -B 2 requests
+	assert_line --partial 'has data left: 5 steps were done, 4 were'
+}
+
+@test "the first line of one data set scores" {
+	sets
+	printf '%s\n' '{"step":"both"}' eval 'eval x.svm' >requests
+	run -0 --separate-stderr ps-local -q -C saved -- "${feeds[@]}" \
+		x.svm -- ps-coord -m sets.ps -B 2 --checkpoint=saved requests
+	assert_equal "$(grep -c '"op":"eval","step":1,"examples":12,' \
+		<<<"$output")" 2
+	run -0 ps-eval -C saved --step='/usr/bin/python3 sets.py' x.svm
+	assert_output --partial '"examples":12,'
+}
+
+@test "the coordinator's data are the data set without a name" {
+	sets
+	printf '%s\n' '{"step":"both"}' '{"step":"fit"}' '{"step":"both"}' \
+		'{"step":"rest"}' >requests
+	run -65 --separate-stderr ps-local -q -- "${feeds[@]}" -- \
+		ps-coord -m sets.ps -B 2 -d x.svm requests
+	assert_equal "$(given | sed 's/"x": [^]]*\]/X/; s/, "y".*//')" \
+'["both", {X, "u": [101, 102]
+["fit", {X
+["both", {X, "u": [103, 104]'
+	assert_line --partial 'request 4: the step line takes no input of the '\
+'data of ps-coord (-d), of which all steps are"}'
+	printf '%s\n' 'input u float[1] from=unlabelled' 'step rest u' \
+		'variable w [1]' >named.ps
+	run -78 ps-local -- "${feeds[@]}" -- \
+		ps-coord -m named.ps -d x.svm requests
+	assert_line "ps-coord: -d: no input of the model is read from it: \
+there is none, or each has a from="
+}
+
+# work STATUS WORDS OPTION... - a step of a worker with these inputs fails.
+work() {
+	run "-$1" --separate-stderr ps-local -- \
+		--step='/usr/bin/python3 sets.py' "${@:3}" -- \
+		ps-coord -m sets.ps -B 2 requests
+	[[ $stderr == *"step 0: $2"* || $output == *"$2"* ]] ||
+		{ echo "$output" "$stderr"; return 1; }
+}
+
+@test "inputs that are none of the model's, or are missing, are named" {
+	sets
+	printf '%s\n' '{"step":"both"}' >requests
+	work 64 'no input: say --input=unlabelled:FILE' x.svm
+	work 64 'no input: name files, - or pipe:COMMAND for ps-work' \
+		--input=unlabelled:u.svm
+	work 64 '--input=unlabeled: no input of the model is read from it '\
+'(from=unlabeled)' --input=unlabeled:u.svm x.svm
+	work 66 'none.svm: No such file or directory' \
+		--input=unlabelled:none.svm x.svm
+	echo '0 1:a' >bad.svm
+	work 65 "bad.svm:1: '1:a' is not id:number" \
+		--input=unlabelled:bad.svm x.svm
+	local -A said=(
+		[--input=u.svm]="--input: 'u.svm' is not NAME:FILE"
+		[--input=u:]="--input: 'u:' is not NAME:FILE"
+		[--input=:u]="':u' has no name before the colon"
+		[--batch=3]="--batch: '3' is not NAME:N; that of other inputs \
+is the coordinator's to say"
+		[--batch=u:3]="there is no --input=u:FILE"
+		[--repeat=u]="there is no --input=u:FILE"
+		[--shuffle=u:3]="there is no --input=u:FILE"
+		[--shard=u:0/2]="there is no --input=u:FILE"
+		[--shard=u:2/2]="--shard: '2/2' is not I/N, with I from 0 to \
+N - 1"
+	)
+	local each
+	for each in "${!said[@]}"; do
+		run -64 ps-work --check -c ipc://c "$each" x.svm
+		assert_line "ps-work: ${said[$each]}; try 'ps-work --help'"
+	done
+}
+
+@test "data sets that do not go together are refused" {
+	sets
+	sed '/^step/d; s/^optim/loss mean_squared_error p\n&/
+		s/^variable.*/p = dense x units=1/' sets.ps >loss.ps
+	run -78 ps-coord --plan -s 1 -m loss.ps
+	assert_output --partial "from= is for models whose steps a program \
+computes (step): a loss is of one data set"
+	sed 's/^variable/s = add x u\n&/' sets.ps >add.ps
+	run -78 ps-coord --plan -s 1 -m add.ps
+	assert_output --partial "add.ps:6: s: x and u are of two data sets \
+(from=), whose examples do not go together"
+	sed 's/both.*/& predicts=[1]/' sets.ps >predicts.ps
+	run -78 ps-coord --plan -s 1 -m predicts.ps
+	assert_output --partial "both: predicts is of examples of one data \
+set, and its inputs are of several (from=)"
+	sed 's/from=unlabelled/from=a:b/' sets.ps >name.ps
+	run -78 ps-coord --plan -s 1 -m name.ps
+	assert_output --partial "'a:b' is no name"
 }

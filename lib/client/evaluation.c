@@ -6,11 +6,11 @@ void
 evaluation_open(struct evaluation *e, const struct model *model,
 		const struct externals *externals)
 {
-	size_t line;
+	size_t line, dataset;
 
 	memset(e, 0, sizeof(*e));
 	e->compute = compute_new(model, externals);
-	if (model_scored(model, &line))
+	if (model_scored(model, &line, &dataset))
 		compute_choose(e->compute, line);
 	e->metric = model_metrics(model, &e->metrics);
 }

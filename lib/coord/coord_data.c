@@ -76,29 +76,31 @@ data_ready(const struct coord *c)
 	return !c->o.sampler || sampler_ready(c->o.sampler);
 }
 
-/* Are its steps of examples that are read for them? */
+/* Are its steps of our data, which are those of the data set without a name? */
 static bool
-reads(const struct coord *c, const struct request *r)
+reads_ours(const struct coord *c, const struct request *r)
 {
 	size_t line;
 
 	return !model_find_step(c->model, r->call ? r->call->step : NULL,
-				&line) || model_reads(c->model, line);
+				&line) || (model_reads(c->model, line) & 1);
 }
 
 int
 data_can(const struct coord *c, const struct request *r, struct fail *f)
 {
-	size_t line;
+	size_t line, dataset;
 
-	if (r->op == REQUEST_EVAL && !model_scored(c->model, &line))
+	if (r->op == REQUEST_EVAL &&
+	    !model_scored(c->model, &line, &dataset))
 		return fail(f, FAIL_DATA, "eval: no step line of the model "
-			    "takes an input: there is nothing to score");
+			    "takes inputs of one data set: there is nothing to "
+			    "score");
 	if ((r->op == REQUEST_TRAIN || r->op == REQUEST_EPOCH) &&
-	    c->o.sampler && !reads(c, r))
-		return fail(f, FAIL_DATA, "the step line takes no input, and "
-			    "with data of ps-coord (-d) all steps are of "
-			    "these");
+	    c->o.sampler && !reads_ours(c, r))
+		return fail(f, FAIL_DATA, "the step line takes no input of "
+			    "the data of ps-coord (-d), of which all steps "
+			    "are");
 	if (r->op == REQUEST_EPOCH && !c->o.sampler)
 		return fail(f, FAIL_DATA, "epoch: workers read inputs of "
 			    "their own and know no common pass; say train N, "

@@ -59,6 +59,7 @@ batch_release(struct batch *b)
 	for (size_t i = 0; i < b->gathers; i++)
 		unique_ids_release(&b->gather[i]);
 	free(b->gather);
+	free(b->each);
 	*b = (struct batch){ 0 };
 }
 
@@ -66,6 +67,8 @@ void
 batch_reset(struct batch *b)
 {
 	b->examples = 0;	/* offset[0] is 0 for good */
+	for (size_t i = 0; i < b->datasets; i++)
+		b->each[i] = 0;
 	b->prepared = false;
 	for (size_t i = 0; i < b->features; i++)
 		b->feature[i].is_gathered = false;
@@ -205,12 +208,30 @@ bytes(const struct feature *f, size_t examples)
 }
 
 size_t
+batch_examples(const struct batch *b, const struct feature *of)
+{
+	return b->each && of->input ? b->each[of->input->dataset] :
+		b->examples;
+}
+
+uint64_t
+batch_datasets(const struct batch *b)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < b->datasets; i++)
+		all |= (uint64_t)(b->each[i] > 0) << i;
+	return b->each ? all : 1;
+}
+
+size_t
 batch_bytes(const struct batch *b)
 {
-	size_t sum = b->label.input ? bytes(&b->label, b->examples) : 0;
+	size_t sum = b->label.input ?
+		bytes(&b->label, batch_examples(b, &b->label)) : 0;
 
 	for (size_t i = 0; i < b->features; i++)
-		sum += bytes(&b->feature[i], b->examples);
+		sum += bytes(&b->feature[i], batch_examples(b, &b->feature[i]));
 	return sum;
 }
 
@@ -391,5 +412,6 @@ void
 noes_add_batch(struct noes *noes, const struct batch *b)
 {
 	if (b->label.input && b->label.input->binary)
-		noes_add(noes, b->label.value, b->examples);
+		noes_add(noes, b->label.value,
+			 batch_examples(b, &b->label));
 }

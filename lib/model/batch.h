@@ -52,7 +52,10 @@ struct feature {
 };
 
 struct batch {
-	size_t examples;
+	size_t examples;	/* of all features, if each is NULL; else how
+				   many are trained on, and */
+	size_t *each;		/* so many are of each data set */
+	size_t datasets;
 	size_t features;	/* as many as the model has inputs */
 	struct feature *feature;	/* in the order of the model's inputs */
 	struct feature label;	/* label.input is NULL if none was read */
@@ -85,6 +88,10 @@ void batch_append_run(struct batch *, const struct batch *from, size_t i,
 void batch_expect(struct batch *, size_t examples);
 
 size_t batch_bytes(const struct batch *);	/* of what it holds */
+
+/* Examples of a feature's data set; a bit for each set that it has some of. */
+size_t batch_examples(const struct batch *, const struct feature *);
+uint64_t batch_datasets(const struct batch *);
 
 /* How many values, or ids, a feature has in so many examples. */
 size_t feature_count(const struct feature *, size_t examples);

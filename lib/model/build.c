@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "model/buffer_plan.h"
+#include "model/dataset.h"
 #include "model/layer.h"
 #include "model/parse.h"
 #include "model/step_line.h"
@@ -59,7 +60,8 @@ define_input(struct model *m, struct statement *st, struct fail *f)
 	m->inputs++;	/* from here on it is released with the model */
 	in->name = mem_text(st->word[1]);
 	snprintf(in->where, sizeof(in->where), "%s", where);
-	if (parse_input(in, m, st, false, f))
+	if (parse_input(in, m, st, false, f) ||
+	    (in->from && check_letters(in->from, where, f)))
 		return -1;
 	if (shape_size(in->shape) > NODE_FLOATS) {
 		char dims[SHAPE_TEXT];
@@ -93,7 +95,9 @@ define_label(struct model *m, struct statement *st, struct fail *f)
 	m->labelled = true;
 	m->label.name = mem_text(st->word[1]);
 	snprintf(m->label.where, sizeof(m->label.where), "%s", where);
-	return parse_input(&m->label, m, st, true, f);
+	return parse_input(&m->label, m, st, true, f) ||
+		(m->label.from && check_letters(m->label.from, where, f)) ?
+		-1 : 0;
 }
 
 static void
@@ -943,6 +947,8 @@ build_all(struct model *m, struct fail *f)
 		return fail(f, FAIL_CONFIG, "%s: there is no loss line",
 			    m->source->file[0].name);
 	if (step_line_check(m, f) < 0)
+		return -1;
+	if (dataset_build(m, f) < 0)
 		return -1;
 	step_line_mark(m);
 	find_weigher(m);

@@ -211,7 +211,7 @@ join(struct batch *b, const struct group *g, struct sorter *sorter)
 
 	for (size_t i = 0; i < g->features; i++) {
 		struct feature *x = &b->feature[g->feature[i]];
-		const size_t n = feature_count(x, b->examples);
+		const size_t n = feature_count(x, batch_examples(b, x));
 
 		if (x->is_gathered)
 			feature_spread(x, 0, n);
@@ -233,7 +233,7 @@ prepare(struct unique_ids *to, struct batch *b, const struct group *g,
 		n = join(b, g, sorter);
 		input_gather(x->input, to, sorter, ids_joined(sorter), n);
 	} else if (!x->is_gathered) {
-		n = feature_count(x, b->examples);
+		n = feature_count(x, batch_examples(b, x));
 		input_gather(x->input, to, sorter,
 			     (struct ids){ x->id, x->high }, n);
 	}
@@ -315,10 +315,13 @@ count_ids(struct compute *c)
 		size_t *before = c->before + g->first;
 
 		before[0] = 0;
-		for (size_t i = 0; i < g->features; i++)
-			before[i + 1] = before[i] + feature_count(
-				&c->batch->feature[g->feature[i]],
-				c->batch->examples);
+		for (size_t i = 0; i < g->features; i++) {
+			const struct feature *x =
+				&c->batch->feature[g->feature[i]];
+
+			before[i + 1] = before[i] +
+				feature_count(x, batch_examples(c->batch, x));
+		}
 	}
 }
 
@@ -359,9 +362,23 @@ count_places(const struct batch *b, const struct group *g)
 {
 	size_t sum = 0;
 
-	for (size_t i = 0; i < g->features; i++)
-		sum += feature_count(&b->feature[g->feature[i]], b->examples);
+	for (size_t i = 0; i < g->features; i++) {
+		const struct feature *x = &b->feature[g->feature[i]];
+
+		sum += feature_count(x, batch_examples(b, x));
+	}
 	return sum;
+}
+
+/* Of one data set, that is. */
+static size_t
+most_examples(const struct batch *b)
+{
+	size_t most = b->examples;
+
+	for (size_t i = 0; i < b->datasets; i++)
+		most = b->each[i] > most ? b->each[i] : most;
+	return most;
 }
 
 /* Of a batch that is not large no row has many. */
@@ -372,7 +389,8 @@ find_crowds(struct compute *c)
 
 	for (size_t v = 0; v < m->variables; v++)
 		c->weights[v].crowded = false;
-	for (size_t i = 0; i < m->groups && c->batch->examples > FEW; i++) {
+	for (size_t i = 0; i < m->groups && most_examples(c->batch) > FEW;
+	     i++) {
 		const struct group *g = &m->group[i];
 		const bool crowded = is_crowded(c,
 			rows_of(c, &c->weights[g->variable[0]]),
@@ -388,7 +406,8 @@ static void
 place(struct compute *c, struct pass *p, float **value, float **gradient)
 {
 	const struct node *n = p->node;
-	const size_t examples = c->examples;
+	const size_t examples = c->batch->each ?
+		c->batch->each[n->dataset] : c->examples;
 	const size_t floats = examples * node_size(n);
 
 	p->first = c->first;
@@ -454,11 +473,12 @@ static void
 read_labels(struct compute *c)
 {
 	const struct feature *label = &c->batch->label;
+	const size_t examples = batch_examples(c->batch, label);
 
-	make_room(&c->label, &c->label_room, c->batch->examples);
+	make_room(&c->label, &c->label_room, examples);
 	if (!label->input)
 		return;
-	for (size_t i = 0; i < c->batch->examples; i++)
+	for (size_t i = 0; i < examples; i++)
 		c->label[i] = label->input->kind == INPUT_FLOAT ?
 			      label->value[i] : (float)feature_id(label, i);
 }
@@ -547,6 +567,7 @@ take_block(struct compute *c, size_t first, size_t n)
 
 	c->first = first;
 	c->examples = n;
+	n = c->batch->each ? most_examples(c->batch) : n;
 	make_room(&c->value, &c->value_room, n * c->values);
 	make_room(&c->gradient, &c->gradient_room, n * c->gradients);
 	for (size_t i = 0; i < m->inputs; i++)
@@ -815,7 +836,8 @@ zero_gradient(struct compute *c, const struct node *n)
 
 	if (begin_gradient(c, n))
 		memset(c->pass[room->index].out.gradient, 0,
-		       c->examples * node_size(room) * sizeof(float));
+		       c->pass[room->index].examples * node_size(room) *
+		       sizeof(float));
 }
 
 /* Of a flow, from an example on. */

@@ -57,6 +57,7 @@ struct node {
 	size_t home_at;			/* from this float of an example on */
 	const struct node *room;	/* whose numbers its own are, but for
 					   the home that this one has */
+	size_t dataset;			/* of whose examples it is */
 	size_t index;			/* model->node[index] is this one */
 	size_t feature;			/* of an input: into batch->feature */
 	size_t place;			/* of a layer over ids: its input among
@@ -73,6 +74,14 @@ struct group {
 				   number */
 };
 
+#define DATASETS	32	/* of a model, at most */
+
+/* What is read together: so many inputs from the first one on. */
+struct dataset {
+	const char *name;	/* ""; or as from= has it */
+	size_t first, inputs;
+};
+
 #define STEP_LINES	32	/* of a model, at most */
 
 /* A line that has a program compute steps; names are the statement's. */
@@ -83,6 +92,7 @@ struct step_line {
 	size_t ins;
 	size_t *variable, variables;	/* into model->variable */
 	bool *reads;			/* each of those: no gradient of it */
+	uint64_t datasets;		/* a bit for each that it takes */
 	bool predicts;			/* so many numbers of an example: */
 	struct shape prediction;
 };
@@ -94,6 +104,8 @@ struct model {
 	struct names file_named;		/* its files, as well */
 	struct input *input;
 	size_t inputs;
+	struct dataset *dataset;	/* one has no name, and comes first */
+	size_t datasets;
 	struct input label;
 	bool labelled;
 	struct node **node;		/* inputs anywhere before their use */

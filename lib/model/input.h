@@ -39,6 +39,9 @@ struct input {
 	char *pad;		/* as text, with INPUT_SLACK zeros behind it:
 				   too few values are filled up with it, too
 				   many are cut off; or NULL */
+	const char *from;	/* its data set, borrowed; NULL: the one without
+				   a name */
+	size_t dataset;		/* its number */
 	char separator;		/* cuts one column into values; 0: none */
 	bool weighs;		/* examples, and does nothing else: where there
 				   is no label it is not read, but 1 */

@@ -9,6 +9,8 @@ lib_libps_a_SOURCES += \
 	%D%/build.h \
 	%D%/compute.c \
 	%D%/compute.h \
+	%D%/dataset.c \
+	%D%/dataset.h \
 	%D%/definitions.c \
 	%D%/definitions.h \
 	%D%/doubt.c \

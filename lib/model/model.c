@@ -89,6 +89,7 @@ model_free(struct model *m)
 	for (size_t i = 0; i < m->inputs; i++)
 		parse_release(&m->input[i]);
 	free(m->input);
+	free(m->dataset);
 	parse_release(&m->label);
 	for (size_t i = 0; i < m->nodes; i++)
 		node_free(m->node[i]);
@@ -234,29 +235,63 @@ model_find_step(const struct model *m, const char *name, size_t *i)
 	return false;
 }
 
-bool
+size_t
+model_datasets(const struct model *m)
+{
+	return m->datasets;
+}
+
+struct model_dataset
+model_dataset(const struct model *m, size_t i)
+{
+	const struct dataset *d = &m->dataset[i];
+
+	return (struct model_dataset){
+		.name = d->name, .input = m->input + d->first,
+		.label = m->labelled && m->label.dataset == i ? &m->label :
+			NULL,
+		.first = d->first, .inputs = d->inputs
+	};
+}
+
+uint64_t
 model_reads(const struct model *m, size_t line)
 {
-	return m->steps == 0 || m->step[line].ins > 0;
+	return m->steps == 0 ? 1 : m->step[line].datasets;
+}
+
+size_t
+model_reads_first(const struct model *m, size_t line)
+{
+	const struct step_line *s = m->step + line;
+
+	if (m->steps == 0 || s->ins == 0)
+		return 0;
+	return s->in[0] ? s->in[0]->dataset : m->label.dataset;
 }
 
 bool
-model_scored(const struct model *m, size_t *line)
+model_scored(const struct model *m, size_t *line, size_t *dataset)
 {
-	for (*line = 0; *line < m->steps; ++*line)
-		if (model_reads(m, *line))
+	for (*line = 0; *line < m->steps; ++*line) {
+		const uint64_t reads = model_reads(m, *line);
+
+		*dataset = model_reads_first(m, *line);
+		if (reads == UINT64_C(1) << *dataset)
 			return true;
+	}
+	*dataset = 0;
 	return m->steps == 0;
 }
 
 size_t
 model_outputs(const struct model *m)
 {
-	size_t line;
+	size_t line, dataset;
 
 	if (m->prediction)
 		return node_size(m->prediction);
-	return m->steps > 0 && model_scored(m, &line) &&
+	return m->steps > 0 && model_scored(m, &line, &dataset) &&
 		m->step[line].predicts ?
 		shape_size(m->step[line].prediction) : 0;
 }

@@ -89,11 +89,25 @@ const char *model_external(const struct model *, size_t i, const char **where);
 const char *model_step(const struct model *, size_t i, const char **where);
 /* That of a name; of NULL the first one; false: there is none. */
 bool model_find_step(const struct model *, const char *name, size_t *i);
-/* Does this line take examples that are read for it, as a model with a loss
-   does?  If not, its program has data of its own. */
-bool model_reads(const struct model *, size_t line);
-/* The first line that does: it evaluates and predicts; false: there is none. */
-bool model_scored(const struct model *, size_t *line);
+/*
+ * Inputs are read together that are of one data set; their features stand side
+ * by side in a batch.  Number 0 has no name, and may have no inputs.
+ */
+struct model_dataset {
+	const char *name;		/* "": that one; borrowed */
+	const struct input *input, *label;	/* NULL: that of another one */
+	size_t first, inputs;		/* features of a batch */
+};
+size_t model_datasets(const struct model *);
+struct model_dataset model_dataset(const struct model *, size_t);
+/* A bit for each data set that the step line takes; 0: its program has data of
+   its own.  A model with a loss takes the first one. */
+uint64_t model_reads(const struct model *, size_t line);
+/* That of its first input. */
+size_t model_reads_first(const struct model *, size_t line);
+/* The first line that takes one data set: it evaluates and predicts, by that
+   one; false: there is none. */
+bool model_scored(const struct model *, size_t *line, size_t *dataset);
 
 /* Numbers in one prediction: 1, or the classes; 0: none is made. */
 size_t model_outputs(const struct model *);

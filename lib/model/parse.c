@@ -390,6 +390,7 @@ parse_input(struct input *in, struct model *m, struct statement *st,
 		return -1;
 	if (!label && read_pad(in, s, f))
 		return -1;
+	in->from = settings_text(s, "from");
 	return settings_done(s, f);
 }
 

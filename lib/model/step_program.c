@@ -78,6 +78,16 @@ feature_of(const struct step_batch *b, const struct node *n)
 	return n ? &b->batch->feature[n->feature] : &b->batch->label;
 }
 
+/* Of a layer those of its data set. */
+static size_t
+examples_of(const struct step_batch *b, const struct node *n)
+{
+	if (!n)
+		return batch_examples(b->batch, &b->batch->label);
+	return b->batch->each ? b->batch->each[n->dataset] :
+		b->batch->examples;
+}
+
 /* Is it one of ids: an input, or the label? */
 static bool
 has_ids(const struct step_program *p, const struct node *n)
@@ -94,7 +104,7 @@ count_ids(const struct step_program *p, const struct step_batch *b)
 	for (size_t i = 0; i < s->ins; i++)
 		if (has_ids(p, s->in[i]))
 			sum += external_inputs_ids(feature_of(b, s->in[i]),
-						   b->batch->examples);
+						   examples_of(b, s->in[i]));
 	return sum;
 }
 
@@ -102,13 +112,13 @@ static void
 send_inputs(struct step_program *p, const struct step_batch *b)
 {
 	const struct step_line *s = p->line;
-	const size_t examples = b->batch->examples;
 	const struct shape one = { 0 };
 
 	external_inputs_begin(&p->sent, count_ids(p, b));
 	for (size_t i = 0; i < s->ins; i++) {
 		const struct node *n = s->in[i];
 		const char *name = n ? n->name : p->model->label.name;
+		const size_t examples = examples_of(b, n);
 
 		if (!feature_of(b, NULL)->input && !n)
 			continue;	/* there is no label */
@@ -140,13 +150,13 @@ static void
 want_layers(struct step_program *p, const struct step_batch *b)
 {
 	const struct step_line *s = p->line;
-	const size_t examples = b->batch->examples;
 	size_t size = 0;
 	float *to;
 
 	for (size_t i = 0; i < s->ins; i++)
 		if (s->in[i] && s->in[i]->trained)
-			size += examples * node_size(s->in[i]);
+			size += examples_of(b, s->in[i]) *
+				node_size(s->in[i]);
 	to = p->gradient = room(p->gradient, &p->gradient_room, size);
 	for (size_t i = 0; i < s->ins; i++) {
 		const struct node *n = s->in[i];
@@ -154,9 +164,9 @@ want_layers(struct step_program *p, const struct step_batch *b)
 		if (!n || !n->trained)
 			continue;
 		p->wanted[p->wanteds++] = (struct external_array){
-			.name = n->name, .examples = examples,
+			.name = n->name, .examples = examples_of(b, n),
 			.shape = n->shape, .at = to };
-		to += examples * node_size(n);
+		to += examples_of(b, n) * node_size(n);
 	}
 }
 
@@ -228,18 +238,30 @@ check_examples(const struct step_program *p, uint64_t sent, struct fail *f)
 	return 0;
 }
 
+/* Examples of all data sets. */
+static uint64_t
+count_sent(const struct step_program *p)
+{
+	const struct batch *batch = p->batch.batch;
+	uint64_t sum = 0;
+
+	for (size_t d = 0; d < batch->datasets; d++)
+		if (p->line->datasets >> d & 1)
+			sum += batch->each[d];
+	return batch->each ? sum : batch->examples;
+}
+
 static int
 check_answer(const struct step_program *p, struct fail *f)
 {
 	const struct external_answer *a = &p->answer;
-	const uint64_t examples = p->batch.batch->examples;
 	size_t at;
 
 	if (p->op == STEP_PREDICT)
 		return 0;
 	if (!a->has_loss && !a->ended)
 		return fail(f, FAIL_DATA, "the answer has no \"loss\"");
-	if (check_examples(p, examples, f) < 0)
+	if (check_examples(p, count_sent(p), f) < 0)
 		return -1;
 	for (size_t i = 0; i < a->metrics; i++)
 		if (!find_metric(p->model, a->metric[i].name, &at))

@@ -56,17 +56,19 @@ bags_expect(struct plan_bags *b, struct model *m, const struct splits *s,
 {
 	const struct reader_options o = { .format = how->name,
 					  .no_header = how->no_header };
+	const struct model_dataset d = model_dataset(m, 0);
 	size_t inputs, count;
-	const struct input *input = model_inputs(m, &inputs);
-	size_t *most = mem_alloc(inputs, sizeof(*most));
+	size_t *most;
 	char **file = list_files(s, &count);
 	struct batch batch = { 0 };
 	struct reader *r;
 	int status = -1;
 
+	model_inputs(m, &inputs);
+	most = mem_alloc(inputs, sizeof(*most));
 	*b = (struct plan_bags){ 0 };
-	batch_begin(&batch, input, inputs, model_label(m));
-	r = reader_open(file, count, &o, input, inputs, model_label(m), f);
+	batch_begin(&batch, d.input, d.inputs, d.label);
+	r = reader_open(file, count, &o, d.input, d.inputs, d.label, f);
 	if (r)
 		status = read_some(b, r, &batch, most, f);
 	if (status == 0)

@@ -78,16 +78,15 @@ static int
 read_span(struct blocks *b, const struct record_range *s, struct kept *to,
 	  struct fail *f)
 {
-	size_t inputs;
-	const struct input *input = model_inputs(b->model, &inputs);
+	const struct model_dataset d = model_dataset(b->model, 0);
 	int got = 1;
 
 	if (!b->reader || !record_range_follow(b->reader, s)) {
 		while (b->reader && record_range_finish(b->reader))
 			;
 		record_range_close(b->reader);
-		b->reader = record_range_open(s, &b->how, input, inputs,
-					      model_label(b->model), f);
+		b->reader = record_range_open(s, &b->how, d.input, d.inputs,
+					      d.label, f);
 	}
 	while (b->reader && got > 0)
 		got = read_some(b->reader, to, f);
@@ -124,7 +123,7 @@ read_block(struct blocks *b, struct fail *f)
 
 	batch_reset(&k->batch);
 	k->holes = 0;
-	k->batch.label.input = model_label(b->model);
+	k->batch.label.input = model_dataset(b->model, 0).label;
 	got = block_read(&block, k->frame.data, k->frame.size, f);
 	for (size_t i = 0; i < block.spans && got == 0; i++)
 		got = read_span(b, &block.span[i], k, f);
@@ -142,15 +141,14 @@ read_block(struct blocks *b, struct fail *f)
 static int
 count_span(struct blocks *b, struct fail *f)
 {
-	size_t inputs;
-	const struct input *input = model_inputs(b->model, &inputs);
+	const struct model_dataset d = model_dataset(b->model, 0);
 	struct record_range span;
 	int got = block_read_span(&span, b->read.frame.data,
 				  b->read.frame.size, f);
 
 	if (got == 0)
-		got = record_range_count(&span, &b->how, input, inputs,
-					 model_label(b->model), &b->tally, f);
+		got = record_range_count(&span, &b->how, d.input, d.inputs,
+					 d.label, &b->tally, f);
 	record_range_release(&span);
 	return got;
 }
@@ -188,8 +186,7 @@ blocks_new(const struct model *model, const struct record_range_format *how,
 	   uint64_t max_bad, const char *cache, size_t kept)
 {
 	struct blocks *b = mem_alloc(1, sizeof(*b));
-	size_t inputs;
-	const struct input *input = model_inputs(model, &inputs);
+	const struct model_dataset d = model_dataset(model, 0);
 
 	b->model = model;
 	b->how = *how;
@@ -203,9 +200,8 @@ blocks_new(const struct model *model, const struct record_range_format *how,
 	b->kept = mem_alloc(kept, sizeof(*b->kept));
 	b->count = kept;
 	for (size_t i = 0; i < b->count; i++)
-		batch_begin(&b->kept[i].batch, input, inputs,
-			    model_label(model));
-	batch_begin(&b->read.batch, input, inputs, model_label(model));
+		batch_begin(&b->kept[i].batch, d.input, d.inputs, d.label);
+	batch_begin(&b->read.batch, d.input, d.inputs, d.label);
 	b->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->work, NULL);

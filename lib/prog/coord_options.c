@@ -498,15 +498,16 @@ cut_inputs(struct coord_settings *s, struct model *model, struct fail *f)
 		.replicas = s->o.replicas * s->o.batches
 	};
 	struct splits splits;
-	size_t line;
+	struct model_dataset d;
 
 	if (s->inputs == 0)
 		return 0;
-	if (!model_scored(model, &line))
-		return fail(f, FAIL_CONFIG, "-d: no step line of the model "
-			    "takes an input");
+	d = model_dataset(model, 0);
+	if (d.inputs == 0)
+		return fail(f, FAIL_CONFIG, "-d: no input of the model is read "
+			    "from it: there is none, or each has a from=");
 	if (splits_cut(&splits, s->input, s->inputs, &s->o.format,
-		       model_label(model) != NULL,
+		       d.label != NULL,
 		       s->split ? s->split : SPLIT_BYTES, f) < 0 ||
 	    (s->plan_only && bags_expect(&s->bags, model, &splits,
 					 &s->o.format, f) < 0)) {

@@ -3,18 +3,20 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "data/source.h"
+#include "model/dataset.h"
 #include "prog/blocks.h"
 #include "prog/prefetch.h"
 #include "sys/clock.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define MORE_BLOCKS	2	/* of the steps behind the next one */
 
 struct feed {
 	struct worker *worker;
 	struct feed_options o;
-	struct prefetch *data;	/* NULL: not opened yet */
+	struct inputs *data;	/* NULL: the model is not known */
 	bool data_over;
 	struct blocks *blocks;	/* the coordinator's data, instead: */
 	struct frame *want;	/* these, at most */
@@ -24,7 +26,10 @@ struct feed {
 	struct prefetch *eval;	/* of the evaluation under way */
 	uint64_t evaluation;	/* its number */
 	struct batch batch, eval_batch;
-	bool begun;		/* the batches are */
+	struct batch slices;	/* of the coordinator's data, if others are
+				   read, too */
+	bool begun;		/* the batches are; */
+	bool bad;		/* the inputs are none of the model's */
 	struct fail why;	/* it cannot be read; kind 0: it can */
 	bool told;		/* the coordinator of that */
 };
@@ -45,11 +50,12 @@ feed_free(struct feed *feed)
 	if (!feed)
 		return;
 	prefetch_close(feed->eval);
-	prefetch_close(feed->data);
+	inputs_free(feed->data);
 	blocks_free(feed->blocks);
 	free(feed->want);
 	batch_release(&feed->batch);
 	batch_release(&feed->eval_batch);
+	batch_release(&feed->slices);
 	free(feed);
 }
 
@@ -59,8 +65,7 @@ feed_fds(const struct feed *feed, struct pollfd *fds)
 	size_t count = 0;
 
 	if (feed->data && !feed->data_over)
-		fds[count++] = (struct pollfd){ prefetch_fd(feed->data),
-						POLLIN, 0 };
+		count = inputs_fds(feed->data, fds);
 	if (feed->blocks)
 		fds[count++] = (struct pollfd){ blocks_fd(feed->blocks),
 						POLLIN, 0 };
@@ -70,63 +75,84 @@ feed_fds(const struct feed *feed, struct pollfd *fds)
 	return count;
 }
 
+/* That without a name. */
+static const struct input_files *
+unnamed(const struct feed *feed)
+{
+	return &feed->o.input[0];
+}
+
 /* There is room for one from before. */
 static void
 begin_blocks(struct feed *feed)
 {
+	const struct model *model = worker_model(feed->worker);
+	const struct reader_options *o = &unnamed(feed)->reader;
+	const struct model_dataset d = model_dataset(model, 0);
+
 	feed->wants = worker_batches(feed->worker) + MORE_BLOCKS;
 	feed->want = mem_alloc(feed->wants, sizeof(*feed->want));
-	feed->blocks = blocks_new(worker_model(feed->worker),
-				  worker_format(feed->worker),
-				  feed->o.reader.max_bad,
-				  feed->o.reader.cache, feed->wants + 1);
+	feed->blocks = blocks_new(model, worker_format(feed->worker),
+				  o->max_bad, o->cache, feed->wants + 1);
+	batch_begin(&feed->slices, d.input, d.inputs, d.label);
 }
 
-/* Files that no step reads were named for another model. */
+/* Each data set is shuffled in another order. */
 static void
-check_used(struct feed *feed)
+set_seeds(struct feed *feed)
+{
+	const struct feed_options *o = &feed->o;
+	uint64_t seed = worker_seed(feed->worker) ^ o->life;
+
+	if (o->index != WIRE_NONE)	/* the same in every run */
+		seed = worker_seed(feed->worker) ^ (o->index + 1) << 32;
+	for (size_t i = 0; i < o->inputs; i++)
+		o->input[i].reader.seed = seed ^ i << 48;
+}
+
+/* Are they those of the model, and not of ps-coord's? */
+static int
+check_inputs(const struct feed *feed, const struct record_range_format *how,
+	     struct fail *f)
 {
 	const struct model *model = worker_model(feed->worker);
-	struct fail why;
-	size_t line;
 
-	if (feed->o.count == 0 || model_scored(model, &line))
-		return;
-	fail(&why, FAIL_USAGE, "ps-work has inputs, and no step line of the "
-	     "model takes any: their program has data of its own");
-	worker_unfit(feed->worker, &why);
+	if (unnamed(feed)->count == 0)
+		return 0;
+	if (how)
+		return fail(f, FAIL_USAGE, "ps-work has inputs, and ps-coord "
+			    "data for all workers (-d): name them in one "
+			    "place");
+	if (model_dataset(model, 0).inputs > 0)
+		return 0;
+	return fail(f, FAIL_USAGE, "ps-work has inputs, and the model reads "
+		    "none of them: %s", model_datasets(model) > 1 ?
+		    "say --input=NAME:FILE for each from=NAME" :
+		    "the program of its steps has data of its own");
 }
 
 /* The model is known: the inputs can be read. */
 static void
 begin_data(struct feed *feed)
 {
-	struct reader_options o = feed->o.reader;
+	const struct feed_options *o = &feed->o;
 	const struct model *model = worker_model(feed->worker);
 	const struct record_range_format *how = worker_format(feed->worker);
+	const size_t none = unnamed(feed)->count == 0;
 	size_t inputs;
 	const struct input *input = model_inputs(model, &inputs);
 
-	o.seed = worker_seed(feed->worker) ^ feed->o.life;
-	if (feed->o.index != WIRE_NONE)	/* the same in every run */
-		o.seed = worker_seed(feed->worker) ^
-			(feed->o.index + 1) << 32;
+	set_seeds(feed);
 	batch_begin(&feed->batch, input, inputs, model_label(model));
 	batch_begin(&feed->eval_batch, input, inputs, model_label(model));
 	feed->begun = true;
-	check_used(feed);
-	if (how && feed->o.count > 0)
-		fail(&feed->why, FAIL_USAGE, "ps-work has inputs, and ps-coord "
-		     "data for all workers (-d): name them in one place");
+	feed->data = inputs_new(model, o->input + none, o->inputs - none,
+				&feed->why);
+	feed->bad = !feed->data || check_inputs(feed, how, &feed->why) < 0;
+	if (feed->bad)
+		worker_unfit(feed->worker, &feed->why);
 	else if (how)
 		begin_blocks(feed);
-	else if (feed->o.count == 0)
-		fail(&feed->why, FAIL_USAGE, "no input: name files, - or "
-		     "pipe:COMMAND for ps-work, or data for all workers for "
-		     "ps-coord (-d)");
-	else
-		feed->data = prefetch_open(model, feed->o.inputs,
-					   feed->o.count, &o, &feed->why);
 }
 
 /*
@@ -146,6 +172,17 @@ bad_data(struct feed *feed)
 		feed->told = feed->data_over = true;
 		worker_bad_data(feed->worker, &feed->why);
 	}
+}
+
+/* As many examples are trained on as there are of the line's first input. */
+static void
+give_batch(struct feed *feed)
+{
+	const struct batch *b = &feed->batch;
+
+	if (b->each)
+		feed->batch.examples = b->each[worker_dataset(feed->worker)];
+	worker_batch(feed->worker, &feed->batch, clock_ms(), clock_us());
 }
 
 /* Have those blocks read that will be needed. */
@@ -185,23 +222,85 @@ count_split(struct feed *feed)
 	}
 }
 
-/* The records of the next step, when all are there; as blocks_slice(). */
+/* One of them has no more, or cannot be read. */
+static void
+end_data(struct feed *feed)
+{
+	uint64_t records;
+
+	feed->data_over = true;
+	if (inputs_end(feed->data, &records, &feed->why) < 0) {
+		feed->told = true;
+		worker_bad_data(feed->worker, &feed->why);
+	} else {
+		log_info("the data has ended: %llu records",
+			 (unsigned long long)records);
+		worker_exhausted(feed->worker, records);
+	}
+}
+
+/* The batch of the next step, of our own data: as inputs_take(). */
 static int
-take_slices(struct feed *feed)
+take_own(struct feed *feed, uint64_t datasets)
+{
+	const size_t want = worker_want(feed->worker);
+	const int got = feed->data_over || want == 0 ? 0 :
+		inputs_take(feed->data, datasets, want, &feed->batch);
+
+	if (got < 0)
+		end_data(feed);
+	return got;
+}
+
+/* Are the records of the next step there, if any are wanted? */
+static bool
+have_slices(const struct feed *feed)
+{
+	struct worker_slice s;
+	size_t k = 0;
+
+	for (; worker_slice(feed->worker, k, &s); k++)
+		if (!blocks_have(feed->blocks, &s.block))
+			return false;
+	return k > 0;
+}
+
+/* They are; as blocks_slice(). */
+static int
+copy_slices(struct feed *feed, struct batch *to)
 {
 	struct worker_slice s;
 	int got = 0;
 
-	for (size_t k = 0; worker_slice(feed->worker, k, &s); k++)
-		if (!blocks_have(feed->blocks, &s.block))
-			return 0;
-	batch_reset(&feed->batch);
+	batch_reset(to);
 	for (size_t k = 0; worker_slice(feed->worker, k, &s); k++) {
 		got = blocks_slice(feed->blocks, &s.block, s.from, s.count,
-				   &feed->batch, &feed->why);
+				   to, &feed->why);
 		if (got <= 0)
 			break;
 	}
+	return got;
+}
+
+/* With what it takes of our own data, which comes first. */
+static int
+take_slices(struct feed *feed)
+{
+	const struct model *model = worker_model(feed->worker);
+	uint64_t own;
+	int got;
+
+	if (!have_slices(feed))
+		return 0;
+	if (model_datasets(model) == 1)
+		return copy_slices(feed, &feed->batch);
+	own = worker_datasets(feed->worker) & ~UINT64_C(1);
+	if (own == 0)
+		batch_reset(&feed->batch);
+	else if (take_own(feed, own) <= 0)
+		return 0;
+	got = copy_slices(feed, &feed->slices);
+	dataset_join(model, 0, &feed->batch, &feed->slices);
 	return got;
 }
 
@@ -214,8 +313,7 @@ feed_slices(struct feed *feed)
 	want_blocks(feed);
 	while ((got = take_slices(feed)) != 0) {
 		if (got > 0) {
-			worker_batch(feed->worker, &feed->batch, clock_ms(),
-				     clock_us());
+			give_batch(feed);
 		} else {
 			feed->told = true;
 			worker_bad_block(feed->worker, &feed->why);
@@ -227,42 +325,22 @@ feed_slices(struct feed *feed)
 void
 feed_steps(struct feed *feed)
 {
-	uint64_t records;
-	size_t want;
-
 	if (!feed->begun && worker_model(feed->worker))
 		begin_data(feed);
 	if (feed->blocks) {
 		feed_slices(feed);
 		return;
 	}
-	if (feed->begun && !feed->data && !feed->data_over)
+	if (feed->bad && !feed->data_over)
 		bad_data(feed);
+	if (!feed->begun || feed->bad)
+		return;
 	while (worker_put_back(feed->worker, &feed->batch)) {
-		prefetch_put_back(feed->data, &feed->batch);
+		inputs_put_back(feed->data, &feed->batch);
 		feed->data_over = false;
 	}
-	while (feed->data && !feed->data_over &&
-	       (want = worker_want(feed->worker)) > 0) {
-		const int got = prefetch_take(feed->data, want, &feed->batch);
-
-		if (got == 0)
-			break;
-		if (got > 0) {
-			worker_batch(feed->worker, &feed->batch, clock_ms(),
-				     clock_us());
-			continue;
-		}
-		feed->data_over = true;
-		if (prefetch_end(feed->data, &records, &feed->why) < 0) {
-			feed->told = true;
-			worker_bad_data(feed->worker, &feed->why);
-		} else {
-			log_info("the data has ended: %llu records",
-				 (unsigned long long)records);
-			worker_exhausted(feed->worker, records);
-		}
-	}
+	while (take_own(feed, worker_datasets(feed->worker)) > 0)
+		give_batch(feed);
 }
 
 int
@@ -286,32 +364,51 @@ check_evaluated(char *const *file, size_t count, struct fail *f)
 	return 0;
 }
 
+/* Our own inputs of a data set; NULL: we have none. */
+static const struct input_files *
+own_files(const struct feed *feed, const char *name)
+{
+	for (size_t i = 0; i < feed->o.inputs; i++)
+		if (strcmp(feed->o.input[i].name, name) == 0)
+			return &feed->o.input[i];
+	return NULL;
+}
+
 static void
 begin_evaluation(struct feed *feed, const struct worker_evaluation *e)
 {
+	const struct model *model = worker_model(feed->worker);
+	const struct reader_options *usual = &unnamed(feed)->reader;
 	const bool own = e->count == 0;
-	char *const *file = own ? feed->o.inputs : e->file;
-	const size_t count = own ? feed->o.count : e->count;
 	const struct record_range_format *how = worker_format(feed->worker);
 	struct reader_options o = {
-		.format = feed->o.reader.format,
-		.no_header = feed->o.reader.no_header,
+		.format = usual->format, .no_header = usual->no_header,
 		.shard = e->shard, .shards = e->shards,
-		.max_bad = feed->o.reader.max_bad,
+		.max_bad = usual->max_bad,
 		/* A peer's word is no command, and makes no files. */
-		.allow_pipe = own,
-		.cache = own ? feed->o.reader.cache : NULL
+		.allow_pipe = own, .cache = own ? usual->cache : NULL
 	};
+	const struct input_files *from;
+	char *const *file = e->file;
+	size_t line, dataset, count = e->count;
 	struct fail f;
 
+	/* The coordinator asks for nothing else. */
+	model_scored(model, &line, &dataset);
+	from = own ? own_files(feed, model_dataset(model, dataset).name) :
+		NULL;
+	if (from) {
+		file = from->file;
+		count = from->count;
+	}
 	if (how && !o.format)	/* as what is trained with */
 		o.format = how->name;
 	if (how)
 		o.no_header = o.no_header || how->no_header;
 	feed->evaluation = e->number;
 	if (check_evaluated(file, count, &f) == 0)
-		feed->eval = prefetch_open(worker_model(feed->worker), file,
-					   count, &o, &f);
+		feed->eval = prefetch_open(model, dataset, file, count, &o,
+					   &f);
 	if (!feed->eval)
 		worker_evaluation_failed(feed->worker, &f);
 }
@@ -342,8 +439,8 @@ feed_evaluation(struct feed *feed)
 		begin_evaluation(feed, e);
 	while (feed->eval && (e = worker_evaluation(feed->worker)) &&
 	       worker_evaluation_wants(feed->worker)) {
-		const int got = prefetch_take(feed->eval, e->batch,
-					      &feed->eval_batch);
+		const int got = prefetch_take_into(feed->eval, e->batch,
+						   &feed->eval_batch);
 
 		if (got == 0)
 			return;

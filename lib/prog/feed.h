@@ -8,7 +8,7 @@
 #ifndef PS_FEED_H
 #define PS_FEED_H
 
-#include "data/reader.h"
+#include "prog/inputs.h"
 #include "worker/worker.h"
 
 #include <poll.h>
@@ -16,9 +16,11 @@
 struct feed;
 
 struct feed_options {
-	struct reader_options reader;	/* its seed is the feed's to set */
-	char **inputs;			/* borrowed */
-	size_t count;
+	/* Of each data set that has files, borrowed; the first one is that
+	   without a name, though it may have none.  Their seeds are the feed's
+	   to set. */
+	struct input_files *input;
+	size_t inputs;
 	uint64_t life, index;		/* of the worker */
 };
 
@@ -26,7 +28,7 @@ struct feed *feed_new(struct worker *, const struct feed_options *);
 void feed_free(struct feed *);
 
 /* What to wait for beside messages; returns how many, FEED_FDS at most. */
-#define FEED_FDS	3
+#define FEED_FDS	(2 + INPUTS_FDS)
 size_t feed_fds(const struct feed *, struct pollfd *);
 
 /* Give the worker what it wants, as far as it has been read. */

@@ -25,6 +25,8 @@ lib_libps_a_SOURCES += \
 	%D%/external_process.h \
 	%D%/feed.c \
 	%D%/feed.h \
+	%D%/inputs.c \
+	%D%/inputs.h \
 	%D%/journal_file.c \
 	%D%/journal_file.h \
 	%D%/live.c \

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "data/source.h"
 #include "model/compute.h"
+#include "model/dataset.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ struct prefetch {
 	struct batch ring[AHEAD];	/* ready of them, from first on */
 	size_t first, ready;
 	struct batch rest, spare;	/* see regroup() */
+	struct batch part;		/* see prefetch_take_into() */
 	size_t size;			/* examples of a batch; 0: not asked */
 	bool over, waiting, quit;
 	bool woken;			/* the event is to be read */
@@ -30,6 +32,7 @@ struct prefetch {
 	struct commands commands;	/* of the reader */
 	atomic_bool stop;		/* ... is to leave off */
 	struct prefetch *next;		/* of those left behind */
+	size_t dataset;
 	const struct model *model;	/* with these, to open the reader; */
 	char **file;			/* until then it is NULL */
 	size_t files;
@@ -60,11 +63,10 @@ wake(struct prefetch *p)
 static int
 open_reader(struct prefetch *p, struct fail *f)
 {
-	size_t inputs;
-	const struct input *input = model_inputs(p->model, &inputs);
+	const struct model_dataset d = model_dataset(p->model, p->dataset);
 
-	p->reader = reader_open(p->file, p->files, &p->options, input, inputs,
-				model_label(p->model), f);
+	p->reader = reader_open(p->file, p->files, &p->options, d.input,
+				d.inputs, d.label, f);
 	return p->reader ? 0 : -1;
 }
 
@@ -75,7 +77,7 @@ read_batch(struct prefetch *p, size_t size, struct batch *b, struct fail *f)
 	const int got = !p->reader && open_reader(p, f) < 0 ? -1 :
 		reader_next(p->reader, size, b, f);
 
-	if (got > 0)
+	if (got > 0 && model_datasets(p->model) == 1)
 		compute_prepare(p->model, b, &p->sorter);
 	return got;
 }
@@ -142,6 +144,7 @@ release(struct prefetch *p)
 		batch_release(&p->ring[i]);
 	batch_release(&p->rest);
 	batch_release(&p->spare);
+	batch_release(&p->part);
 	sorter_release(&p->sorter);
 	for (size_t i = 0; i < p->files; i++)
 		free(p->file[i]);
@@ -150,14 +153,15 @@ release(struct prefetch *p)
 }
 
 struct prefetch *
-prefetch_open(const struct model *model, char *const *files, size_t count,
-	      const struct reader_options *options, struct fail *f)
+prefetch_open(const struct model *model, size_t dataset, char *const *files,
+	      size_t count, const struct reader_options *options,
+	      struct fail *f)
 {
 	struct prefetch *p = mem_alloc(1, sizeof(*p));
-	size_t inputs;
-	const struct input *input = model_inputs(model, &inputs);
+	const struct model_dataset d = model_dataset(model, dataset);
 
 	p->model = model;
+	p->dataset = dataset;
 	p->options = *options;
 	p->options.commands = options->allow_pipe ? &p->commands : NULL;
 	p->options.stop = &p->stop;
@@ -170,9 +174,10 @@ prefetch_open(const struct model *model, char *const *files, size_t count,
 		return NULL;
 	}
 	for (size_t i = 0; i < AHEAD; i++)
-		batch_begin(&p->ring[i], input, inputs, model_label(model));
-	batch_begin(&p->rest, input, inputs, model_label(model));
-	batch_begin(&p->spare, input, inputs, model_label(model));
+		batch_begin(&p->ring[i], d.input, d.inputs, d.label);
+	batch_begin(&p->rest, d.input, d.inputs, d.label);
+	batch_begin(&p->spare, d.input, d.inputs, d.label);
+	batch_begin(&p->part, d.input, d.inputs, d.label);
 	p->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->room, NULL);
@@ -314,6 +319,22 @@ prefetch_take(struct prefetch *p, size_t n, struct batch *batch)
 	if (asked_anew || !fits || p->ready <= LOW)
 		pthread_cond_signal(&p->room);
 	pthread_mutex_unlock(&p->lock);
+	return got;
+}
+
+int
+prefetch_take_into(struct prefetch *p, size_t n, struct batch *batch)
+{
+	int got;
+
+	if (model_datasets(p->model) == 1)
+		return prefetch_take(p, n, batch);
+	got = prefetch_take(p, n, &p->part);
+	if (got <= 0)
+		return got;
+	batch_reset(batch);
+	batch->examples = p->part.examples;
+	dataset_join(p->model, p->dataset, batch, &p->part);
 	return got;
 }
 

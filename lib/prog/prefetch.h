@@ -12,13 +12,13 @@
 struct prefetch;
 
 /*
- * Read files for a model, which is borrowed.  NULL: they cannot be opened;
- * with pipes and standard input, which may make us wait for their first bytes
- * already, that is found out on the way and told by prefetch_end().
+ * Read files for a data set of a model, which is borrowed.  NULL: they cannot
+ * be opened; with pipes and standard input, which may make us wait for their
+ * first bytes already, that is found out on the way and told by prefetch_end().
  */
-struct prefetch *prefetch_open(const struct model *, char *const *files,
-			       size_t count, const struct reader_options *,
-			       struct fail *);
+struct prefetch *prefetch_open(const struct model *, size_t dataset,
+			       char *const *files, size_t count,
+			       const struct reader_options *, struct fail *);
 void prefetch_close(struct prefetch *);
 
 /*
@@ -27,6 +27,9 @@ void prefetch_close(struct prefetch *);
  * is; -1: the end, or a failure: prefetch_end() tells.
  */
 int prefetch_take(struct prefetch *, size_t n, struct batch *);
+
+/* The same into a batch of all inputs of the model. */
+int prefetch_take_into(struct prefetch *, size_t n, struct batch *);
 
 /* One that was taken is not wanted yet: its examples come first again. */
 void prefetch_put_back(struct prefetch *, const struct batch *);

@@ -21,16 +21,17 @@ begin_scoring(struct scoring *g, const struct model *model,
 	      const struct evaluation *e, struct fail *f)
 {
 	const struct eval_settings *s = g->s;
-	size_t inputs;
+	size_t inputs, line;
 	const struct input *input = model_inputs(model, &inputs);
-	size_t line;
 
-	if (!model_scored(model, &line))
+	if (!model_scored(model, &line, &g->dataset))
 		return fail(f, FAIL_CONFIG, "no step line of the model takes "
-			    "an input: there is nothing to score");
+			    "inputs of one data set: there is nothing to "
+			    "score");
 	if (stop_condition_holds(&s->until, e, f) < 0)
 		return -1;
-	g->data = prefetch_open(model, s->inputs, s->count, &s->reader, f);
+	g->data = prefetch_open(model, g->dataset, s->inputs, s->count,
+				&s->reader, f);
 	if (!g->data)
 		return -1;
 	batch_begin(&g->batch, input, inputs, model_label(model));
@@ -52,7 +53,7 @@ end_inputs(struct scoring *g)
 static int
 next_batch(struct scoring *g, struct fail *f)
 {
-	const int got = prefetch_take(g->data, g->s->batch, &g->batch);
+	const int got = prefetch_take_into(g->data, g->s->batch, &g->batch);
 	uint64_t records;
 
 	if (got >= 0)

@@ -20,6 +20,7 @@ struct scoring {
 	struct newer *newer;		/* then */
 	uint64_t predicted;		/* records */
 	const struct model *model;	/* NULL: not begun */
+	size_t dataset;			/* of it, that is scored */
 	struct prefetch *data;
 	struct batch batch;
 	bool over;			/* no more batches */

@@ -1,15 +1,17 @@
 #include "prog/work_options.h"
 
+#include "base/mem.h"
 #include "data/cache.h"
 #include "sys/clock.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define SHUFFLE_EXAMPLES	10000
 #define MAX_SHUFFLE		((uint64_t)1 << 32)
 
-enum { CACHE = CLI_LONG, CHECK, GRACE, LEASE, MAX_BAD, NO_HEADER, PREFETCH,
-       REPEAT, RESTART, SHARD, SHUFFLE, STEP };
+enum { BATCH = CLI_LONG, CACHE, CHECK, GRACE, INPUT, LEASE, MAX_BAD, NO_HEADER,
+       PREFETCH, REPEAT, RESTART, SHARD, SHUFFLE, STEP };
 
 static const struct cli_option options[] = {
 	CLI_HEADING("The cluster"),
@@ -27,12 +29,16 @@ static const struct cli_option options[] = {
 	  "idx, npy, npz or tar" },
 	{ NO_HEADER, "no-header", NULL,
 	  "the first line of csv and tsv has no names" },
-	{ SHARD, "shard", "I/N",
+	{ INPUT, "input", "NAME:FILE",
+	  "a file of the model's data set NAME" },
+	{ BATCH, "batch", "NAME:N",
+	  "examples of that data set, whatever the step's are" },
+	{ SHARD, "shard", "[NAME:]I/N",
 	  "only the records whose number is I modulo N" },
-	{ SHUFFLE, "shuffle", "[BUFFER]",
+	{ SHUFFLE, "shuffle", "[[NAME:]BUFFER]",
 	  "draw each example out of so many that are read ahead "
 	  "(default 10000)" },
-	{ REPEAT, "repeat", NULL,
+	{ REPEAT, "repeat", "[NAME]",
 	  "begin again when the inputs have ended" },
 	{ CACHE, "cache", "[DIRECTORY]",
 	  "keep what is read of each input for the next pass" },
@@ -60,6 +66,134 @@ const struct cli_program work_program = {
 
 #define UNSAID	UINT64_MAX	/* no option has said it */
 
+/* ---- data sets ---- */
+
+/* That of a name of so many letters, which may be new. */
+static struct input_files *
+find_input(struct work_settings *s, const char *name, size_t size)
+{
+	struct feed_options *o = &s->feed;
+
+	for (size_t i = 0; i < o->inputs; i++)
+		if (strncmp(o->input[i].name, name, size) == 0 &&
+		    o->input[i].name[size] == '\0')
+			return &o->input[i];
+	if (o->inputs == INPUTS_FDS)
+		cli_usage("more than %d data sets", INPUTS_FDS - 1);
+	o->input = mem_grow(o->input, o->inputs, &s->input_room,
+			    sizeof(*o->input));
+	o->input[o->inputs] = (struct input_files){
+		.name = mem_text_n(name, size) };
+	return &o->input[o->inputs++];
+}
+
+/* "NAME:...", of which the rest is left; without a name it is for all. */
+static struct input_files *
+find_named(struct work_settings *s)
+{
+	char *colon = strchr(optarg, ':');
+	struct input_files *in;
+
+	if (!colon)
+		return find_input(s, "", 0);
+	if (colon == optarg)
+		cli_usage("'%s' has no name before the colon", optarg);
+	in = find_input(s, optarg, (size_t)(colon - optarg));
+	optarg = colon + 1;
+	return in;
+}
+
+static void
+add_file(struct work_settings *s)
+{
+	struct input_files *in;
+
+	if (!strchr(optarg, ':') || !strchr(optarg, ':')[1])
+		cli_usage("--input: '%s' is not NAME:FILE", optarg);
+	in = find_named(s);
+	in->file = mem_grow(in->file, in->count, &in->room, sizeof(char *));
+	in->file[in->count++] = optarg;
+}
+
+static void
+read_batch(struct work_settings *s)
+{
+	if (!strchr(optarg, ':'))
+		cli_usage("--batch: '%s' is not NAME:N; that of other inputs "
+			  "is the coordinator's to say", optarg);
+	find_named(s)->batch = cli_uint(1, MAX_SHUFFLE);
+}
+
+static void
+read_repeat(struct work_settings *s)
+{
+	find_input(s, optarg ? optarg : "", optarg ? strlen(optarg) : 0)
+		->reader.repeat = true;
+}
+
+static void
+read_shard(struct work_settings *s)
+{
+	struct reader_options *o = &find_named(s)->reader;
+
+	cli_shard(&o->shard, &o->shards);
+}
+
+static void
+read_shuffle(struct work_settings *s)
+{
+	struct input_files *in = optarg ? find_named(s) :
+		find_input(s, "", 0);
+
+	in->reader.shuffle = optarg ? cli_uint(1, MAX_SHUFFLE) :
+		SHUFFLE_EXAMPLES;
+}
+
+/* What was said for all is for those, too, that say nothing else. */
+static void
+finish_input(struct input_files *in, const struct reader_options *all)
+{
+	struct reader_options *o = &in->reader;
+
+	if (in->count == 0)
+		cli_usage("there is no --input=%s:FILE", in->name);
+	o->format = all->format;
+	o->no_header = all->no_header;
+	o->max_bad = all->max_bad;
+	o->cache = all->cache;
+	o->allow_pipe = all->allow_pipe;
+	o->repeat = o->repeat || all->repeat;
+	if (o->shuffle == 0)
+		o->shuffle = all->shuffle;
+	if (o->shards == 0) {
+		o->shard = all->shard;
+		o->shards = all->shards;
+	}
+}
+
+/* Operands are those of the data set without a name. */
+static void
+finish_inputs(struct work_settings *s, char **file, size_t count)
+{
+	struct feed_options *o = &s->feed;
+	const struct reader_options *all = &o->input[0].reader;
+
+	if (count == 0 && o->inputs == 1 &&
+	    (all->repeat || all->shards || all->shuffle))
+		cli_usage("--repeat, --shard and --shuffle are for inputs, "
+			  "and none is named");
+	if (all->format && !reader_format(all->format))
+		cli_usage("-F: there is no format '%s'", all->format);
+	for (size_t i = 1; i < o->inputs; i++)
+		finish_input(&o->input[i], all);
+	o->input[0].file = mem_alloc(count, sizeof(char *));
+	for (size_t i = 0; i < count; i++)
+		o->input[0].file[i] = file[i];
+	o->input[0].count = count;
+}
+
+/* ---- the cluster ---- */
+
 static void
 find_coordinator(struct work_settings *s)
 {
@@ -85,40 +219,35 @@ find_coordinator(struct work_settings *s)
 void
 work_settings_read(struct work_settings *s, int argc, char **argv)
 {
+	struct reader_options *all;
 	struct fail f;
 	int c;
 
 	*s = (struct work_settings){ .worker.lease_ms = 10000,
 				     .worker.prefetch = UNSAID,
 				     .worker.index = WIRE_NONE,
-				     .programs.restarts = PROGRAMS_RESTARTS,
-				     .feed.reader.allow_pipe = true };
-
+				     .programs.restarts = PROGRAMS_RESTARTS };
+	find_input(s, "", 0)->reader.allow_pipe = true;
 	while ((c = cli_next(argc, argv, &s->common)) != -1) {
+		all = &s->feed.input[0].reader;
 		switch (c) {
+		case BATCH:	read_batch(s); break;
 		case 'c':	s->worker.coordinator = optarg; break;
-		case CACHE:	s->feed.reader.cache = optarg ? optarg : "";
-				break;
+		case CACHE:	all->cache = optarg ? optarg : ""; break;
 		case CHECK:	s->check = true; break;
-		case 'F':	s->feed.reader.format = optarg; break;
+		case 'F':	all->format = optarg; break;
 		case GRACE:	s->grace.ms = cli_duration(); break;
 		case 'i':	s->worker.index = cli_uint(0, 1 << 20); break;
+		case INPUT:	add_file(s); break;
 		case LEASE:	s->worker.lease_ms = cli_duration(); break;
-		case MAX_BAD:
-			s->feed.reader.max_bad = cli_uint(0, UINT64_MAX);
-			break;
-		case NO_HEADER:	s->feed.reader.no_header = true; break;
+		case MAX_BAD:	all->max_bad = cli_uint(0, UINT64_MAX); break;
+		case NO_HEADER:	all->no_header = true; break;
 		case PREFETCH:	s->worker.prefetch = cli_uint(0, 1); break;
-		case REPEAT:	s->feed.reader.repeat = true; break;
+		case REPEAT:	read_repeat(s); break;
 		case RESTART:	s->programs.restarts = cli_uint(0, UINT64_MAX);
 				break;
-		case SHARD:	cli_shard(&s->feed.reader.shard,
-					  &s->feed.reader.shards);
-				break;
-		case SHUFFLE:	s->feed.reader.shuffle = optarg ?
-					cli_uint(1, MAX_SHUFFLE) :
-					SHUFFLE_EXAMPLES;
-				break;
+		case SHARD:	read_shard(s); break;
+		case SHUFFLE:	read_shuffle(s); break;
 		case STEP:	s->programs.step = optarg; break;
 		case 'x':	external_processes_add(&s->programs, optarg);
 			break;
@@ -126,16 +255,9 @@ work_settings_read(struct work_settings *s, int argc, char **argv)
 	}
 	if (s->worker.prefetch == UNSAID)
 		s->worker.prefetch = s->programs.step ? 1 : 0;
-	if (optind == argc && (s->feed.reader.repeat || s->feed.reader.shards ||
-			       s->feed.reader.shuffle))
-		cli_usage("--repeat, --shard and --shuffle are for inputs, "
-			  "and none is named");
-	if (s->feed.reader.format && !reader_format(s->feed.reader.format))
-		cli_usage("-F: there is no format '%s'", s->feed.reader.format);
-	if (cache_probe(s->feed.reader.cache, &f) < 0)
+	finish_inputs(s, argv + optind, (size_t)(argc - optind));
+	if (cache_probe(s->feed.input[0].reader.cache, &f) < 0)
 		cli_die(&f);
-	s->feed.inputs = argv + optind;
-	s->feed.count = (size_t)(argc - optind);
 	s->worker.timeout_ms = s->programs.timeout_ms = s->common.timeout_ms;
 	s->programs.steady = s->grace.ms > 0;
 	s->worker.life = clock_random();
@@ -149,5 +271,10 @@ void
 work_settings_release(struct work_settings *s)
 {
 	external_processes_end(&s->programs);
+	for (size_t i = 0; i < s->feed.inputs; i++) {
+		free((char *)(uintptr_t)s->feed.input[i].name);
+		free(s->feed.input[i].file);
+	}
+	free(s->feed.input);
 	cluster_release(&s->cluster);
 }

@@ -18,6 +18,7 @@ struct work_settings {
 	struct cluster cluster;
 	struct worker_options worker;
 	struct feed_options feed;
+	size_t input_room;		/* of feed.input */
 	struct grace grace;
 	struct external_processes programs;
 	bool check;

@@ -93,11 +93,12 @@ batches_have(const struct batches *b, uint64_t *lease)
 }
 
 enum batch_fit
-batches_take(struct batches *b, struct batch *batch, uint64_t asked)
+batches_take(struct batches *b, struct batch *batch, uint64_t asked,
+	     uint64_t datasets)
 {
 	if (b->waiting != WAITING_READY)
 		return BATCH_NONE;
-	if (b->asked != asked) {
+	if (b->asked != asked || batch_datasets(&b->batch) != datasets) {
 		b->waiting = WAITING_REJECTED;
 		return BATCH_REJECTED;
 	}

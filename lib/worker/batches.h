@@ -33,11 +33,12 @@ void batches_put(struct batches *, struct batch *, uint64_t asked,
 bool batches_have(const struct batches *, uint64_t *lease);
 
 /*
- * A step of so many examples takes it: BATCH_TAKEN; or rejects it, for it was
- * asked for with another number.
+ * A step of so many examples of these data sets takes it: BATCH_TAKEN; or
+ * rejects it, for it was asked for with another number, or is of others.
  */
 enum batch_fit { BATCH_NONE, BATCH_TAKEN, BATCH_REJECTED };
-enum batch_fit batches_take(struct batches *, struct batch *, uint64_t asked);
+enum batch_fit batches_take(struct batches *, struct batch *, uint64_t asked,
+			    uint64_t datasets);
 
 /* Its lease is no more: another one has it, or nobody. */
 void batches_assign(struct batches *, uint64_t lease);

@@ -228,6 +228,12 @@ find_line(struct pipeline *p, const struct lease *l)
 	return p->line = line_of(p, l);
 }
 
+static uint64_t
+datasets_of(const struct pipeline *p, const struct lease *l)
+{
+	return model_reads(p->o.model, line_of(p, l));
+}
+
 /* Examples that are to be read for a step of the lease, or (NULL) as it was
    announced; 0: none. */
 static uint64_t
@@ -235,7 +241,7 @@ batch_of(const struct pipeline *p, const struct lease *l)
 {
 	uint64_t batch, pass;
 
-	if (!model_reads(p->o.model, line_of(p, l)))
+	if (datasets_of(p, l) == 0)
 		return 0;
 	if (l)
 		return l->batch;
@@ -244,16 +250,27 @@ batch_of(const struct pipeline *p, const struct lease *l)
 
 /* ---- their batches ---- */
 
-uint64_t
-pipeline_want(const struct pipeline *p)
+/* That of the next step that has none; NULL: it has been announced, at most. */
+static const struct lease *
+wanted(const struct pipeline *p)
 {
 	const size_t before = prefetched(p).count;
 	uint64_t step;
 
-	if (!batches_want(p->o.batches))
-		return 0;
-	return batch_of(p, before == 0 ? leases_next(p->o.leases, &step) :
-			leases_behind(p->o.leases, before));
+	return before == 0 ? leases_next(p->o.leases, &step) :
+		leases_behind(p->o.leases, before);
+}
+
+uint64_t
+pipeline_want(const struct pipeline *p)
+{
+	return batches_want(p->o.batches) ? batch_of(p, wanted(p)) : 0;
+}
+
+size_t
+pipeline_line(const struct pipeline *p)
+{
+	return line_of(p, wanted(p));
 }
 
 void
@@ -266,8 +283,8 @@ pipeline_put(struct pipeline *p, struct batch *batch)
 		    l ? l->id : BATCHES_NO_LEASE);
 }
 
-/* What was read for a prefetched step is for one of another size, or nothing
-   was. */
+/* What was read for a prefetched step is for one of another size, or of other
+   data sets, or nothing was. */
 static bool
 is_misread(const struct pipeline *p)
 {
@@ -275,7 +292,9 @@ is_misread(const struct pipeline *p)
 	uint64_t step;
 	const struct lease *l = leases_next(p->o.leases, &step);
 
-	return s && l && batch_of(p, l) != s->asked;
+	return s && l && (batch_of(p, l) != s->asked ||
+			  (s->asked > 0 && datasets_of(p, l) !=
+			   batch_datasets(&s->batch)));
 }
 
 /* What was read last goes back first, but not while values come for it.  true:
@@ -335,7 +354,8 @@ take_batch(struct pipeline *p, struct inflight *s, const struct lease *l)
 	if (l && reads_its_own(p, l) &&
 	    (!batches_have(p->o.batches, &lease) || lease != l->id))
 		return false;
-	return batches_take(p->o.batches, &s->batch, s->asked) == BATCH_TAKEN;
+	return batches_take(p->o.batches, &s->batch, s->asked,
+			    datasets_of(p, l)) == BATCH_TAKEN;
 }
 
 /* Give the batch that was read to the next step of a lease, or prefetch. */

@@ -40,6 +40,7 @@ void pipeline_expire(struct pipeline *);
 
 /* Examples that are to be read for the next step; 0: none. */
 uint64_t pipeline_want(const struct pipeline *);
+size_t pipeline_line(const struct pipeline *);	/* of that step */
 /* Here they are; their room is swapped with that of an old batch. */
 void pipeline_put(struct pipeline *, struct batch *);
 /* true: these are to be read again; see worker_put_back(). */

@@ -616,6 +616,19 @@ worker_want(const struct worker *w)
 	return w->pipeline ? pipeline_want(w->pipeline) : 0;
 }
 
+uint64_t
+worker_datasets(const struct worker *w)
+{
+	return w->pipeline ? model_reads(w->run.model,
+					 pipeline_line(w->pipeline)) : 0;
+}
+
+size_t
+worker_dataset(const struct worker *w)
+{
+	return model_reads_first(w->run.model, pipeline_line(w->pipeline));
+}
+
 const struct worker_next *
 worker_next(struct worker *w)
 {

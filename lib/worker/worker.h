@@ -86,6 +86,10 @@ const struct record_range_format *worker_format(const struct worker *);
 
 /* Examples wanted for the next step that has no batch yet; 0: none. */
 size_t worker_want(const struct worker *);
+/* ... of each of these data sets (a bit for each); and that of its first
+   input. */
+uint64_t worker_datasets(const struct worker *);
+size_t worker_dataset(const struct worker *);
 
 /*
  * Whose batch it is that is wanted; NULL: none is.  Good until the next call

@@ -95,7 +95,8 @@ host_model_text(const struct scenario *s, char *text, size_t size)
 			"visits = embedding r dim=1 "
 			"embeddings_initializer=zeros\n",
 			(unsigned long long)(s->files * s->file_records + 1));
-	n += (size_t)snprintf(text + n, size - n, "%s%s", s->lines ?
+	n += (size_t)snprintf(text + n, size - n, "%s%s%s", s->sets ?
+			      "input z float[1] from=second\n" : "", s->lines ?
 			      "variable U [1] initializer=zeros\n"
 			      "variable V [1] initializer=zeros\n" : "",
 			      s->program ? "step sum" : "p = add");
@@ -103,11 +104,11 @@ host_model_text(const struct scenario *s, char *text, size_t size)
 	if (s->lines) {
 		n += (size_t)snprintf(text + n, size - n, " y\nstep other");
 		n += add_layers(s, text + n, size - n);
-		n += (size_t)snprintf(text + n, size - n,
-				      " variables=V reads=U");
+		n += (size_t)snprintf(text + n, size - n, "%s variables=V "
+				      "reads=U", s->sets ? " y z" : "");
 	}
 	snprintf(text + n, size - n, "%s\noptimizer sgd learning_rate=1\n",
-		 s->program ? " y" :
+		 s->sets ? "" : s->program ? " y" :
 		 "\nloss mean_absolute_error p\nmetric auc p");
 }
 
@@ -140,6 +141,7 @@ add_record(struct batch *b, const struct model *model, uint64_t number,
 	struct feature *i = input_of(b, model, "i");
 	struct feature *x = input_of(b, model, "x");
 	struct feature *r = input_of(b, model, "r");
+	struct feature *z = input_of(b, model, "z");
 	const uint64_t e = b->examples++;
 
 	for (size_t k = 0; i && k < MODEL_ROWS; k++)
@@ -148,6 +150,8 @@ add_record(struct batch *b, const struct model *model, uint64_t number,
 		feature_add_value(x, e * 3 + k, 1);
 	if (r)
 		feature_add_id(r, e, number);
+	if (z)
+		feature_add_value(z, e, 1);
 	feature_add_value(&b->label, e, label);
 }
 
@@ -275,6 +279,21 @@ can_read(struct host_worker *h, uint64_t want)
 	return want;
 }
 
+/* As many of the second data set, if the step takes it. */
+static void
+count_each(struct host_worker *h, uint64_t datasets)
+{
+	struct batch *b = &h->batch;
+
+	if (model_datasets(worker_model(h->worker)) == 1)
+		return;
+	if (!b->each)
+		b->each = mem_alloc(2, sizeof(*b->each));
+	b->datasets = 2;
+	for (size_t i = 0; i < 2; i++)
+		b->each[i] = datasets >> i & 1 ? b->examples : 0;
+}
+
 static void
 feed_steps(struct host_worker *h, uint64_t now)
 {
@@ -304,6 +323,7 @@ feed_steps(struct host_worker *h, uint64_t now)
 		for (uint64_t e = 0; e < want; e++)
 			add_record(&h->batch, worker_model(h->worker), 0,
 				   bad ? BAD : (float)LABEL);
+		count_each(h, worker_datasets(h->worker));
 		worker_batch(h->worker, &h->batch, now, now * 1000);
 	}
 }

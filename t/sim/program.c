@@ -78,6 +78,18 @@ count_step(const struct external_call *c, size_t examples)
 	}
 }
 
+/* Of a second data set it has as many examples. */
+static void
+note_sets(struct program *p, const struct external_call *c)
+{
+	const struct external_array *a = find_label(c), *z = NULL;
+
+	for (const struct external_array *b = a; b < c->sent + c->sents; b++)
+		z = strcmp(b->name, "z") == 0 ? b : z;
+	if (z && z->examples != a->examples)
+		p->broken = "P4: a step has all data sets that it takes";
+}
+
 /* Data of its own: the step of line "sum" has no label, that of "score" no
    layers. */
 static bool
@@ -140,6 +152,8 @@ ask(void *own, const struct external_call *c)
 		note_args(p, c);
 		note_line(p, c);
 	}
+	if (!is_own(c))
+		note_sets(p, c);
 }
 
 /* It is as fast as that; see host_worker. */

@@ -662,6 +662,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 	s->own = s->program && !s->sampler && s->o.mode != MODE_SYNC &&
 		rng_mix(seed ^ 5) % 2 > 0;
 	s->lines = s->lines && !s->own;
+	s->sets = s->lines && !s->sampler;
 	if (s->o.checkpoint && chance(r, 2))
 		s->o.every_steps = between(r, 3, 12);
 	else if (s->o.checkpoint)
@@ -741,6 +742,7 @@ scenario_print(const struct scenario *s, FILE *to)
 		s->workers, (unsigned long long)s->o.lease_ms,
 		s->o.checkpoint ? ", checkpoints" :
 		s->journal ? ", a journal" : "",
+		s->sets ? ", a program's steps of two lines and data sets" :
 		s->lines ? ", a program's steps of two lines" :
 		s->own ? ", a program's steps, of data of its own" :
 		s->program ? ", a program's steps" : "",

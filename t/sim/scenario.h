@@ -119,6 +119,7 @@ struct scenario {
 				   is there before anything else happens */
 	bool lines;		/* of two step lines, every second request is
 				   for the other one */
+	bool sets;		/* and that takes a second data set, too */
 	bool own;		/* with data of its own: see program.h */
 	bool sampler, shuffle;
 	enum flaw flaw;

@@ -41,11 +41,11 @@ test_take(void)
 
 	begin();
 	ok(batches_want(batches) && !batches_have(batches, &lease));
-	ok(batches_take(batches, &batch, 4) == BATCH_NONE);
+	ok(batches_take(batches, &batch, 4, 1) == BATCH_NONE);
 	put(3, 4, 9);
 	named(!batches_want(batches) && batches_have(batches, &lease) &&
 	      lease == 9, "one batch is read ahead, for its lease");
-	named(batches_take(batches, &batch, 4) == BATCH_TAKEN &&
+	named(batches_take(batches, &batch, 4, 1) == BATCH_TAKEN &&
 	      batch.examples == 3 && batches_want(batches),
 	      "who takes it gets fewer examples where there were fewer");
 	put(4, 4, 9);
@@ -53,6 +53,26 @@ test_take(void)
 	ok(batches_have(batches, &lease) && lease == 10);
 	batches_drop(batches);
 	ok(batches_want(batches));
+	end();
+}
+
+static void
+test_data_sets(void)
+{
+	begin();
+	put(4, 4, 9);
+	named(batches_take(batches, &batch, 4, 2) == BATCH_REJECTED,
+	      "a step of another data set takes none of it");
+	ok(batches_put_back(batches, &batch) && batch.examples == 4);
+	batch.each = mem_alloc(2, sizeof(*batch.each));
+	batch.datasets = 2;
+	batch.each[1] = 3;
+	put(3, 4, 9);
+	ok(batches_take(batches, &batch, 4, 3) == BATCH_REJECTED);
+	ok(batches_put_back(batches, &batch));
+	put(3, 4, 9);
+	ok(batches_take(batches, &batch, 4, 2) == BATCH_TAKEN &&
+	   batch.each[1] == 3);
 	end();
 }
 
@@ -66,9 +86,9 @@ test_put_back(void)
 	begin();
 	put(4, 4, 0);
 	ok(!batches_put_back(batches, &batch));
-	named(batches_take(batches, &batch, 3) == BATCH_REJECTED,
+	named(batches_take(batches, &batch, 3, 1) == BATCH_REJECTED,
 	      "a step of another size rejects it");
-	named(batches_take(batches, &batch, 4) == BATCH_NONE,
+	named(batches_take(batches, &batch, 4, 1) == BATCH_NONE,
 	      "and then nobody has it");
 	batches_end(batches, UINT64_MAX, &why);
 	ok(!batches_ended(batches, &is));
@@ -93,7 +113,7 @@ test_end(void)
 	batches_end(batches, 42, NULL);
 	named(!batches_want(batches) && !batches_ended(batches, &why),
 	      "the batch before the end has its turn");
-	batches_take(batches, &batch, 4);
+	batches_take(batches, &batch, 4, 1);
 	ok(batches_ended(batches, &why) && why->kind == 0);
 	ok(!batches_report(batches, &records));
 	batches_exhaust(batches);
@@ -113,6 +133,7 @@ main(void)
 	fixture_begin(&fixture, "input x float[2]\nlabel y float\n"
 		      "p = dense x units=1\nloss mean_squared_error p\n");
 	test_take();
+	test_data_sets();
 	test_put_back();
 	test_end();
 	fixture_end(&fixture);

@@ -66,7 +66,7 @@ static const struct {
 	{ "input x id bin_boundaries=a,b", "model.ps:1: x: bin_boundaries= "
 	  "are numbers, each above the one before" },
 	{ "input x id bin_boundaries=1,2 rows=3", "model.ps:1: unknown setting "
-	  "rows; there are bin_boundaries, columns, sep, pad" },
+	  "rows; there are bin_boundaries, columns, sep, pad, from" },
 	{ "input x id", "model.ps:1: x: rows= is missing: ids are 0 to rows - "
 	  "1, or any with rows=hash" },
 	{ "input x float columns=", "model.ps:1: x: columns= names none" },
@@ -80,7 +80,7 @@ static const struct {
 	  "one string of several columns=, by hash=N or rows=hash" },
 	{ "input x id rows=9 columns=u,v cross=true", "model.ps:1: unknown "
 	  "setting cross; there are bin_boundaries, rows, columns, sep, "
-	  "pad" },
+	  "pad, from" },
 	{ "input x string", "model.ps:1: x: a string needs one of "
 	  "vocab=WORD,WORD..., vocab_file=FILE, hash=N, rows=hash" },
 	{ "input x string hash=3 vocab=a", "model.ps:1: x: a string needs one "
@@ -94,7 +94,7 @@ static const struct {
 	{ "input x string hash=0", "model.ps:1: hash=0 is not a whole number "
 	  "from 1 to 281474976710656" },
 	{ "input x float size=3", "model.ps:1: unknown setting size; "
-	  "there are zero_based, columns, sep, pad" },
+	  "there are zero_based, columns, sep, pad, from" },
 	{ "input x float sep=ab", "model.ps:1: sep=ab is not one character" },
 	{ "input x/y float", "model.ps:1: 'x/y' is no name: it takes letters, "
 	  "digits, _ - . and at most 63 of them" },
@@ -720,7 +720,7 @@ test_manual(void)
 			text_add(&model, "%s", line);
 		}
 	}
-	ok(models == 11);
+	ok(models == 12);
 	if (page)
 		fclose(page);
 	text_release(&model);

@@ -25,7 +25,7 @@ begin(const struct model *model)
 		fprintf(file, "1 %d:1\n", i);
 	if (!file || fclose(file) != 0)
 		return NULL;
-	return prefetch_open(model, files, 1, &o, &f);
+	return prefetch_open(model, 0, files, 1, &o, &f);
 }
 
 /* Who asks for more than can be read in minutes need not wait for it. */
@@ -40,7 +40,7 @@ test_close(const struct model *model)
 	struct prefetch *p;
 
 	files_text(name, "1 1:1\n");
-	p = prefetch_open(model, files, 1, &o, &f);
+	p = prefetch_open(model, 0, files, 1, &o, &f);
 	ok(p && prefetch_take(p, (size_t)1 << 24, &batch) == 0);
 	alarm(60);	/* the end, without a result */
 	prefetch_close(p);

@@ -281,14 +281,14 @@ test_own_data(void)
 	struct externals e;
 	struct model_fixture r;
 	struct rng rng = { .seed = 5 };
-	size_t line;
+	size_t line, dataset;
 	struct fail f = { 0 };
 
 	open_rig(&r, &a, &e, DATA VARIABLES "e = embedding i dim=2\n"
 		 "step own variables=W,n\nstep go x e t reads=W\nmetric f1\n",
 		 0);
 	ok(!model_reads(r.model, 0) && model_reads(r.model, 1));
-	named(model_scored(r.model, &line) && line == 1,
+	named(model_scored(r.model, &line, &dataset) && line == 1,
 	      "the first line that takes inputs evaluates");
 	compute_step(r.compute, 7, 32, NULL);
 	compute_train(r.compute, 9, state);
@@ -324,6 +324,53 @@ test_own_data(void)
 	ok(refused(&r, "model.ps:9: go: \"end\":true is for a step line "
 		   "without inputs") && a.batch == 0);
 	metric_release(&state[0]);
+	fixture_end(&r);
+}
+
+/* Of two data sets that look up one table there are more of one. */
+static void
+test_data_sets(void)
+{
+	struct answerer a;
+	struct externals e;
+	struct model_fixture r;
+	struct model_dataset d;
+	size_t line, dataset;
+	float sum = 0;
+
+	open_rig(&r, &a, &e, "input j id[2] rows=5 from=other\n"
+		 "input x float[3]\ninput i id[2] rows=5\nlabel t float\n"
+		 "e = embedding i dim=2\ng = embedding j share=e\n"
+		 "step go x e g t\nstep one g\n", 3);
+	ok(model_datasets(r.model) == 2 && model_reads(r.model, 0) == 3 &&
+	   model_reads(r.model, 1) == 2 && model_reads_first(r.model, 1) == 1);
+	ok(model_scored(r.model, &line, &dataset) && line == 1 && dataset == 1);
+	d = model_dataset(r.model, 1);
+	named(strcmp(d.name, "other") == 0 && d.first == 2 && d.inputs == 1 &&
+	      strcmp(d.input->name, "j") == 0 && !d.label &&
+	      model_dataset(r.model, 0).label,
+	      "inputs of a data set stand side by side");
+	r.batch.each = mem_alloc(2, sizeof(*r.batch.each));
+	r.batch.datasets = 2;
+	r.batch.each[0] = 3;
+	r.batch.each[1] = 1;
+	ok(batch_datasets(&r.batch) == 3);
+	fixture_pull(&r);
+	compute_train(r.compute, 9, NULL);
+	named(is(a.asked, "go step 0: x 3x[3] e 3x[2, 2] g 1x[2, 2] t 3x[] "
+		 "-> e 3x[2, 2] g 1x[2, 2]"), "each has its own examples");
+	for (size_t i = 0; i < 2 * compute_rows(r.compute, 0).count; i++)
+		sum += compute_gradient(r.compute, 0)[i];
+	named(fabsf(sum - 2 * 4 * (3 + 1)) < 1e-6f,
+	      "the gradients of both go to the table");
+	named(compute_examples(r.compute) == 3,
+	      "those of the first input count");
+	a.answer.examples = 4;
+	compute_train(r.compute, 9, NULL);
+	ok(!compute_failure(r.compute));
+	a.answer.examples = 5;
+	compute_train(r.compute, 9, NULL);
+	ok(refused(&r, "model.ps:7: go: \"examples\":5, where 4 were sent"));
 	fixture_end(&r);
 }
 
@@ -502,6 +549,7 @@ main(void)
 	test_answer();
 	test_lines();
 	test_own_data();
+	test_data_sets();
 	test_regularizer();
 	test_views();
 	test_failures();
