@@ -114,6 +114,8 @@ coord_begin_queue(struct coord *c, uint64_t first)
 	if (c->o.mode == MODE_SSP)
 		queue_bound(c->queue, c->o.ahead);
 	queue_follow(c->queue, c->o.sampler);
+	/* Until it is known what the servers have. */
+	queue_pass_background(c->queue, true);
 }
 
 /* Do results and the PLAN, which takes the model to everybody, get through? */
