@@ -731,7 +731,7 @@ note_pause(struct coord *c, uint64_t now)
 	c->ticked_ms = now;
 	if (pause < PAUSE_MS || pause < c->o.lease_ms / 2)
 		return;
-	fleet_excuse(c->fleet, now);
+	fleet_excuse(c->fleet, now, pause);
 	standby_excuse(c, now);
 	watch_excuse(c, now);
 }

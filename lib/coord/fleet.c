@@ -759,11 +759,24 @@ elsewhere(const struct link *l, uint64_t now, uint64_t lease,
 		now - l->placed >= stay(l, lease, patience);
 }
 
-void
-fleet_excuse(struct fleet *fl, uint64_t now)
+/* Since when it counts what has been so since then. */
+static uint64_t
+excused(uint64_t since, uint64_t now, uint64_t pause)
 {
-	for (size_t i = 0; i < fl->count; i++)
-		fl->link[i].asked = now;
+	return now - since < pause ? now : since + pause;
+}
+
+void
+fleet_excuse(struct fleet *fl, uint64_t now, uint64_t pause)
+{
+	fl->began = excused(fl->began, now, pause);
+	for (size_t i = 0; i < fl->count; i++) {
+		struct link *l = &fl->link[i];
+
+		l->asked = now;
+		if (l->gone)
+			l->gone = excused(l->gone, now, pause);
+	}
 }
 
 bool

@@ -183,8 +183,9 @@ int fleet_receive(struct fleet *, uint64_t peer, const struct message *,
 int fleet_tick(struct fleet *, uint64_t now_ms, uint64_t lease_ms,
 	       uint64_t timeout_ms, uint64_t patience_ms, struct fail *);
 
-/* We did not listen ourselves: nobody's silence counts until now. */
-void fleet_excuse(struct fleet *, uint64_t now_ms);
+/* We did not listen ourselves for so long: nobody's silence counts until now,
+   nor that time of those who are gone. */
+void fleet_excuse(struct fleet *, uint64_t now_ms, uint64_t pause_ms);
 
 /* It is gone, though its connection was whole. */
 bool fleet_hangs(const struct fleet *, size_t server);

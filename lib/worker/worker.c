@@ -553,6 +553,8 @@ note_pause(struct worker *w, uint64_t now)
 	if (pause < PAUSE_MS || pause < w->options.lease_ms / 2)
 		return;
 	w->heard = now;
+	w->down_since = now - w->down_since < pause ? now :
+		w->down_since + pause;
 	if (w->run.client)
 		client_excuse(w->run.client, now);
 }

@@ -286,6 +286,8 @@ plans(void)
 	ok(receive(COORDINATOR, &m) == 0 && worker_want(w) == BATCH);
 	worker_down(w, COORDINATOR, now);
 	ok(!worker_has_run(w));
+	now += 60000;
+	named(tick() == 0, "its own pause is not an absence of others");
 	for (int i = 0; i < 8; i++, now += 500)
 		tick();
 	ok(fails(tick(), FAIL_PEER, "is gone and did not come back"));
