@@ -451,6 +451,25 @@ suspended() {
 	run ! grep cancelled results
 }
 
+@test "told to end before its servers are back, a run is left as it was" {
+	local same="--every=1000 --grace=100ms -w 20s -o results requests"
+	serve 0
+	serve 1
+	work
+	echo train 100000000 >requests
+	# shellcheck disable=SC2086
+	coord $same
+	lines 1500
+	dies "$coord" "$server1"
+	# shellcheck disable=SC2086
+	coord $same
+	until grep -q "going on with a run that broke off" "$log"; do
+		kill -0 "$coord"
+	done
+	kill "$coord"
+	suspended
+}
+
 @test "a run that is suspended is saved, and goes on with whoever is left" {
 	need_numpy
 	serve 0

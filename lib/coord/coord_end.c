@@ -203,6 +203,14 @@ end_output_closed(struct coord *c, const struct fail *why, bool again,
 	return false;
 }
 
+/* It has not got its servers again, and has something to do with them. */
+static bool
+waits_to_resume(const struct coord *c)
+{
+	return c->resumed && !c->started && !end_nothing_left(c) &&
+		!journal_lost(c);
+}
+
 /* It ends now, because it was asked to, whatever there is left to do. */
 static void
 end_as_asked(struct coord *c, uint64_t now)
@@ -212,7 +220,7 @@ end_as_asked(struct coord *c, uint64_t now)
 		cut_saved_step(c) == queue_watermark(c->queue);
 	struct fail why = { 0 };
 
-	if (ending_state(c) == ENDING_SUSPEND) {
+	if (ending_state(c) == ENDING_SUSPEND || waits_to_resume(c)) {
 		if (!saved)
 			report_warning(c, "no checkpoint could be made in "
 				       "time: the newest is %s", newest);

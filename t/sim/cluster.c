@@ -524,7 +524,9 @@ lose_submitters(struct cluster *c)
 static void
 end_coordinator(struct cluster *c, struct process *p, int status)
 {
-	const bool resumed = c->suspending && status == FAIL_AGAIN;
+	/* It was told to end, too, before it had what it went on with. */
+	const bool resumed = (c->suspending || c->asked_to_end) &&
+		status == FAIL_AGAIN;
 	const size_t taken = host_coord_taken(p->coord);
 	/* All is done, but the last checkpoint found no room. */
 	const bool all_said = taken >= c->s->heard &&
