@@ -19,14 +19,23 @@
 #define MIB		((size_t)1 << 20)
 #define MOST_KEY	9	/* bytes of a row's key, rounded up */
 
+/*
+ * A push, a pull or both in one are messages of one lane.  A pull that waits
+ * for the round of the push has a lane of its own.  Its few bytes go first: the
+ * push may take long.
+ */
+enum lane { LANE_AFTER, LANE_NOW, LANES };
+
 struct server_peer {
 	uint64_t peer;
 	bool up, welcome;
 	char *endpoint;			/* where it was dialled */
 	uint64_t heard, waiting_since;
 	size_t first, count;		/* its parts of the plan */
-	size_t next;			/* the first one not sent yet */
-	size_t under_way, bytes;	/* parts, and their values */
+	struct flow {
+		size_t next;		/* the first part not sent yet */
+		size_t under_way, bytes;	/* parts, and their values */
+	} flow[LANES];
 };
 
 /* A pull of a part, which a push of the same rows may refer to. */
@@ -50,10 +59,13 @@ struct client {
 	struct exchanged exchanged;
 	struct client_bytes moved;
 	uint64_t generation;		/* of exchanges */
-	bool *answered;			/* of each part */
-	size_t unanswered;		/* parts that are not */
+	struct asked {
+		bool answered, ahead;	/* ahead: it has values, which are not
+					   confirmed */
+		size_t bytes;		/* of its values */
+	} *part[LANES];			/* of each part */
+	size_t unanswered[LANES];	/* parts that are not */
 	bool cut_is_gone;		/* that was to be pulled */
-	size_t *bytes;			/* of each part's values */
 	struct pulled (*pulled)[PULLED];	/* of each part, newest first */
 	struct pack push_keys, pull_keys;
 	struct send_buffer **values;	/* of each part, gathered */
@@ -87,8 +99,8 @@ client_new(const struct plan *plan, const struct model *model,
 	c->life = life;
 	c->outbox = outbox;
 	c->server = mem_alloc(plan->servers, sizeof(*c->server));
-	c->answered = mem_alloc(plan->parts, sizeof(*c->answered));
-	c->bytes = mem_alloc(plan->parts, sizeof(*c->bytes));
+	for (int i = 0; i < LANES; i++)
+		c->part[i] = mem_alloc(plan->parts, sizeof(*c->part[i]));
 	c->pulled = mem_alloc(plan->parts, sizeof(*c->pulled));
 	c->values = mem_alloc(plan->parts, sizeof(*c->values));
 	for (size_t i = 0; i < plan->parts; i++) {
@@ -124,8 +136,8 @@ client_free(struct client *c)
 	for (size_t i = 0; i < c->plan->parts; i++)
 		send_buffer_free(&c->values[i]);
 	free(c->values);
-	free(c->answered);
-	free(c->bytes);
+	for (int i = 0; i < LANES; i++)
+		free(c->part[i]);
 	free(c->pulled);
 	free(c->server);
 	free(c);
@@ -158,7 +170,13 @@ client_ready(const struct client *c)
 bool
 client_idle(const struct client *c)
 {
-	return c->unanswered == 0;
+	return c->unanswered[LANE_NOW] + c->unanswered[LANE_AFTER] == 0;
+}
+
+bool
+client_pushed(const struct client *c)
+{
+	return c->unanswered[LANE_NOW] == 0;
 }
 
 bool
@@ -397,23 +415,33 @@ leaves(const struct client *c, size_t n)
 	return !compute_trains(c->exchange.push, variable_of(c, n));
 }
 
+/* The lane of pulls. */
+static enum lane
+pull_lane(const struct client *c)
+{
+	return c->exchange.push && c->exchange.after > 0 ? LANE_AFTER :
+		LANE_NOW;
+}
+
 /* Is something of this part to be pulled? */
 static bool
-pulls(const struct client *c, size_t n)
+pulls(const struct client *c, enum lane lane, size_t n)
 {
 	const struct exchange *x = &c->exchange;
 
-	return x->pull && compute_uses(x->pull, variable_of(c, n));
+	return x->pull && lane == pull_lane(c) &&
+		compute_uses(x->pull, variable_of(c, n));
 }
 
 /* Is the step pushed to this part? */
 static bool
-pushes(const struct client *c, size_t n)
+pushes(const struct client *c, enum lane lane, size_t n)
 {
 	const struct exchange *x = &c->exchange;
 
-	return x->push && (x->server == WIRE_NONE ||
-			   x->server == c->plan->part[n].server);
+	return x->push && lane == LANE_NOW &&
+		(x->server == WIRE_NONE ||
+		 x->server == c->plan->part[n].server);
 }
 
 /* A part that the step is not for is told so, by a push of no examples: every
@@ -426,7 +454,7 @@ fill_push(struct client *c, size_t n, struct message *m)
 	const struct pulled *pull = find_pulled(c, n, m->request);
 	const bool leave = leaves(c, n);
 
-	m->kind = pulls(c, n) ? MESSAGE_PUSHPULL : MESSAGE_PUSH;
+	m->kind = pulls(c, LANE_NOW, n) ? MESSAGE_PUSHPULL : MESSAGE_PUSH;
 	m->push.run = plan_run(c->plan);
 	m->push.term = c->plan->term;
 	m->push.plan = c->plan->number;
@@ -438,7 +466,8 @@ fill_push(struct client *c, size_t n, struct message *m)
 	m->push.slot = x->replica;
 	m->push.attempt = x->attempt;
 	m->push.codec = codec_number(x->push_codec);
-	m->push.values = x->pull ? codec_number(x->pull_codec) : 0;
+	m->push.values = m->kind == MESSAGE_PUSHPULL ?
+		codec_number(x->pull_codec) : 0;
 	pack_reset(&c->push_keys);
 	if (pull && !leave)
 		m->push.back = m->request - pull->request;
@@ -449,11 +478,11 @@ fill_push(struct client *c, size_t n, struct message *m)
 }
 
 static void
-send_part(struct client *c, struct server_peer *s, size_t n)
+send_part(struct client *c, struct server_peer *s, enum lane lane, size_t n)
 {
 	const struct exchange *x = &c->exchange;
 	const struct part *part = &c->plan->part[n];
-	const bool push = pushes(c, n);
+	const bool push = pushes(c, lane, n);
 	struct message m = { .kind = MESSAGE_PULL };
 
 	m.request = c->generation * c->plan->parts + n;
@@ -468,7 +497,7 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 		m.pull.after = x->after;
 		m.pull.codec = codec_number(x->pull_codec);
 	}
-	if (pulls(c, n)) {
+	if (pulls(c, lane, n)) {
 		write_keys(&c->pull_keys, c, x->pull, part);
 		note_pulled(c, n, m.request);
 		m.frame[m.frames++] = (struct frame){ c->pull_keys.data,
@@ -488,13 +517,13 @@ send_part(struct client *c, struct server_peer *s, size_t n)
 
 /* Of what is under way of a part: the more of those pushed and pulled. */
 static size_t
-part_bytes(const struct client *c, const struct part *part)
+part_bytes(const struct client *c, enum lane lane, size_t n)
 {
 	const struct exchange *x = &c->exchange;
-	const size_t n = (size_t)(part - c->plan->part);
-	const size_t push = x->push && !leaves(c, n) ?
+	const struct part *part = &c->plan->part[n];
+	const size_t push = pushes(c, lane, n) && !leaves(c, n) ?
 		push_size(c, x->push, part, x->push_codec) : 0;
-	const size_t pull = pulls(c, n) ? pull_size(c, part) : 0;
+	const size_t pull = pulls(c, lane, n) ? pull_size(c, part) : 0;
 
 	return push > pull ? push : pull;
 }
@@ -555,25 +584,58 @@ client_check_pull(struct client *c, const struct compute *compute,
 }
 
 static void
-start_part(struct client *c, struct server_peer *s, size_t n)
+start_part(struct client *c, struct server_peer *s, enum lane lane, size_t n)
 {
-	send_part(c, s, n);
-	s->under_way++;
-	s->bytes += c->bytes[n];
+	send_part(c, s, lane, n);
+	s->flow[lane].under_way++;
+	s->flow[lane].bytes += c->part[lane][n].bytes;
 }
 
 static void
-send_more(struct client *c, struct server_peer *s)
+send_more(struct client *c, struct server_peer *s, enum lane lane)
 {
-	for (; s->welcome && s->next < s->first + s->count; s->next++) {
-		const size_t n = s->next;
+	struct flow *flow = &s->flow[lane];
 
-		if (c->answered[n])
+	for (; s->welcome && flow->next < s->first + s->count; flow->next++) {
+		const size_t n = flow->next;
+		struct asked *asked = &c->part[lane][n];
+
+		if (asked->answered)
 			continue;
-		c->bytes[n] = part_bytes(c, &c->plan->part[n]);
-		if (s->under_way > 0 && s->bytes + c->bytes[n] > CREDIT)
+		asked->bytes = part_bytes(c, lane, n);
+		if (flow->under_way > 0 && flow->bytes + asked->bytes > CREDIT)
 			return;
-		start_part(c, s, n);
+		start_part(c, s, lane, n);
+	}
+}
+
+static void
+send_all(struct client *c, struct server_peer *s)
+{
+	for (enum lane lane = 0; lane < LANES; lane++)
+		send_more(c, s, lane);
+}
+
+/* Nothing of a part is under way any more. */
+static void
+land(struct client *c, struct server_peer *s, enum lane lane, size_t n)
+{
+	s->flow[lane].under_way--;
+	s->flow[lane].bytes -= c->part[lane][n].bytes;
+	send_more(c, s, lane);
+}
+
+static void
+begin_lane(struct client *c, enum lane lane)
+{
+	c->unanswered[lane] = 0;
+	for (size_t n = 0; n < c->plan->parts; n++) {
+		struct asked *asked = &c->part[lane][n];
+
+		asked->ahead = false;
+		asked->answered = is_unused(c, n) ||
+				  (!pulls(c, lane, n) && !pushes(c, lane, n));
+		c->unanswered[lane] += !asked->answered;
 	}
 }
 
@@ -588,19 +650,15 @@ client_exchange(struct client *c, const struct exchange *x, uint64_t now)
 	c->exchanged = (struct exchanged){ 0 };
 	c->cut_is_gone = false;
 	c->generation++;
-	c->unanswered = 0;
-	for (size_t n = 0; n < c->plan->parts; n++) {
-		c->answered[n] = is_unused(c, n) ||
-				 (!pulls(c, n) && !pushes(c, n));
-		c->unanswered += !c->answered[n];
-	}
+	for (enum lane lane = 0; lane < LANES; lane++)
+		begin_lane(c, lane);
 	for (size_t i = 0; i < c->plan->servers; i++) {
 		struct server_peer *s = &c->server[i];
 
-		s->next = s->first;
-		s->under_way = s->bytes = 0;
+		for (int lane = 0; lane < LANES; lane++)
+			s->flow[lane] = (struct flow){ .next = s->first };
 		s->waiting_since = now;
-		send_more(c, s);
+		send_all(c, s);
 	}
 }
 
@@ -621,9 +679,11 @@ void
 client_give_up(struct client *c)
 {
 	c->generation++;
-	c->unanswered = 0;
-	for (size_t i = 0; i < c->plan->servers; i++)
-		c->server[i].under_way = 0;
+	for (int lane = 0; lane < LANES; lane++) {
+		c->unanswered[lane] = 0;
+		for (size_t i = 0; i < c->plan->servers; i++)
+			c->server[i].flow[lane].under_way = 0;
+	}
 }
 
 /* ---- what servers say ---- */
@@ -660,17 +720,23 @@ client_down(struct client *c, uint64_t peer, uint64_t now)
 	s->waiting_since = now;
 }
 
-/* What was under way may be lost: begin again with what is unanswered. */
+/* What was under way may be lost, and a confirmation of what has come: begin
+   again with what is unanswered. */
 static void
-send_again(struct client *c, struct server_peer *s)
+send_again(struct client *c, struct server_peer *s, enum lane lane)
 {
-	s->under_way = s->bytes = 0;
-	if (c->unanswered == 0)
+	struct flow *flow = &s->flow[lane];
+
+	flow->under_way = flow->bytes = 0;
+	if (c->unanswered[lane] == 0)
 		return;
-	for (size_t n = s->first; n < s->next; n++)
-		if (!c->answered[n])
-			start_part(c, s, n);
-	send_more(c, s);
+	for (size_t n = s->first; n < flow->next; n++) {
+		if (c->part[lane][n].answered)
+			continue;
+		c->part[lane][n].ahead = false;
+		start_part(c, s, lane, n);
+	}
+	send_more(c, s, lane);
 }
 
 static int
@@ -683,19 +749,18 @@ welcome(struct client *c, struct server_peer *s, const struct message *m,
 		return fail(f, FAIL_PROTOCOL, "server %zu (%s) is not that "
 			    "server", i, c->plan->endpoint[i]);
 	s->welcome = true;
-	send_again(c, s);
+	for (enum lane lane = 0; lane < LANES; lane++)
+		send_again(c, s, lane);
 	return 0;
 }
 
 int
 client_renew(struct client *c, uint64_t now, struct fail *f)
 {
-	c->unanswered = 0;
-	c->generation++;
+	client_give_up(c);
 	for (size_t i = 0; i < c->plan->servers; i++) {
 		struct server_peer *s = &c->server[i];
 
-		s->under_way = 0;
 		s->waiting_since = now;
 		if (strcmp(s->endpoint, c->plan->endpoint[i]) != 0) {
 			outbox_hang_up(c->outbox, s->peer);
@@ -764,42 +829,90 @@ count_pulled(struct client *c, size_t n, const struct frame *values)
 					    &codec_float32);
 }
 
+/* The values of a part, which may be sent ahead. */
+static int
+take_pulled(struct client *c, size_t n, const struct message *m,
+	    struct fail *f)
+{
+	if (m->frames != 1)
+		return fail(f, FAIL_PROTOCOL, "no values in the answer");
+	if (scatter(c, &c->plan->part[n], &m->frame[0], f) < 0)
+		return -1;
+	if (c->exchange.cut == WIRE_NONE)
+		count_pulled(c, n, &m->frame[0]);
+	if (c->exchange.pulled)
+		c->exchange.pulled[n] = m->values.version;
+	return 0;
+}
+
+/* The lane that an answer is of. */
+static enum lane
+lane_of(const struct client *c, const struct message *m)
+{
+	switch (m->values.outcome) {
+	case OUTCOME_NONE:
+	case OUTCOME_AHEAD:
+	case OUTCOME_CONFIRMED:
+		return pull_lane(c);
+	default:
+		return LANE_NOW;
+	}
+}
+
+static void
+answered(struct client *c, struct server_peer *s, enum lane lane, size_t n)
+{
+	const bool ahead = c->part[lane][n].ahead;
+
+	c->part[lane][n].answered = true;
+	c->unanswered[lane]--;
+	if (!ahead)
+		land(c, s, lane, n);
+}
+
 static int
 take_values(struct client *c, struct server_peer *s, const struct message *m,
 	    struct fail *f)
 {
 	const uint64_t n = m->request - c->generation * c->plan->parts;
+	const enum lane lane = lane_of(c, m);
+	struct asked *asked;
 
-	if (n < s->first || n >= s->next || c->answered[n] ||
-	    c->unanswered == 0)
+	if (n < s->first || n >= s->flow[lane].next ||
+	    c->unanswered[lane] == 0 || c->part[lane][n].answered)
 		return 0;	/* a late answer */
-	if (m->values.outcome == OUTCOME_STALE ||
-	    m->values.outcome == OUTCOME_WRONG_PLAN)
+	asked = &c->part[lane][n];
+	switch (m->values.outcome) {
+	case OUTCOME_STALE:
+	case OUTCOME_WRONG_PLAN:
 		return 0;	/* a newer PLAN is on its way to us */
-	if (m->values.outcome == OUTCOME_GONE) {
-		if (!pushes(c, n) || !find_pulled(c, n, m->request))
+	case OUTCOME_GONE:
+		if (!pushes(c, lane, n) || !find_pulled(c, n, m->request))
 			return fail(f, FAIL_PROTOCOL, "keys that were sent "
 				    "are said to be gone");
 		memset(c->pulled[n], 0, sizeof(c->pulled[n]));
-		send_part(c, s, n);
+		send_part(c, s, lane, n);
+		return 0;
+	case OUTCOME_AHEAD:
+		if (take_pulled(c, n, m, f) < 0)
+			return -1;
+		c->moved.ahead += m->frame[0].size;
+		if (!asked->ahead)
+			land(c, s, lane, n);
+		asked->ahead = true;
+		return 0;
+	case OUTCOME_CONFIRMED:
+		if (asked->ahead)
+			answered(c, s, lane, n);
+		return 0;	/* else what was confirmed has been lost */
+	default:
+		if (pushes(c, lane, n))
+			count_outcome(c, m);
+		if (pulls(c, lane, n) && take_pulled(c, n, m, f) < 0)
+			return -1;
+		answered(c, s, lane, n);
 		return 0;
 	}
-	if (pushes(c, n))
-		count_outcome(c, m);
-	if (pulls(c, n) && m->frames != 1)
-		return fail(f, FAIL_PROTOCOL, "no values in the answer");
-	if (pulls(c, n) && scatter(c, &c->plan->part[n], &m->frame[0], f) < 0)
-		return -1;
-	if (pulls(c, n) && c->exchange.cut == WIRE_NONE)
-		count_pulled(c, n, &m->frame[0]);
-	if (pulls(c, n) && c->exchange.pulled)
-		c->exchange.pulled[n] = m->values.version;
-	c->answered[n] = true;
-	c->unanswered--;
-	s->under_way--;
-	s->bytes -= c->bytes[n];
-	send_more(c, s);
-	return 0;
 }
 
 /*
@@ -814,7 +927,7 @@ lets_go(struct client *c, const struct server_peer *s, const struct message *m)
 	if (c->role != ROLE_WORKER || c->exchange.cut == WIRE_NONE ||
 	    m->refused.status != FAIL_AGAIN)
 		return false;
-	if (c->unanswered > 0 && n >= s->first && n < s->next) {
+	if (!client_idle(c) && n >= s->first && n < s->first + s->count) {
 		client_give_up(c);
 		c->cut_is_gone = true;
 	}
@@ -838,7 +951,7 @@ client_receive(struct client *c, uint64_t peer, const struct message *m,
 		if (m->request != 0 && !s->welcome)
 			return 0;	/* it overtook HELLO: sent again */
 		if (m->refused.status == FAIL_AGAIN &&
-		    (c->unanswered == 0 || c->exchange.cut == WIRE_NONE))
+		    (client_idle(c) || c->exchange.cut == WIRE_NONE))
 			return 0;	/* it has lost the run: as STALE */
 		if (lets_go(c, s, m))
 			return 0;
@@ -863,12 +976,15 @@ client_check(const struct client *c, uint64_t now, uint64_t timeout_ms,
 	     size_t *server, struct fail *f)
 {
 	/* The end of a round takes as long as the slowest worker does. */
-	const bool parked = c->unanswered > 0 && c->exchange.after > 0;
+	const bool parked = c->exchange.after > 0;
 
 	for (size_t i = 0; i < c->plan->servers; i++) {
 		const struct server_peer *s = &c->server[i];
-		const bool waits = !s->welcome ||
-			(s->under_way > 0 && !parked);
+		bool waits = !s->welcome;
+
+		for (enum lane lane = 0; lane < LANES; lane++)
+			waits = waits || (s->flow[lane].under_way > 0 &&
+					  !(parked && lane == pull_lane(c)));
 
 		if (!waits || now - s->waiting_since < timeout_ms)
 			continue;

@@ -43,6 +43,11 @@ void client_down(struct client *, uint64_t peer, uint64_t now_ms);
 /* All servers have said WELCOME. */
 bool client_ready(const struct client *);
 
+/*
+ * What is pushed of a round, and pulled for after it, goes in messages of their
+ * own: the push is answered when it is staged.  What servers send ahead of the
+ * round's end is taken, and counts when they have said that it came to that.
+ */
 struct exchange {
 	const struct compute *push;	/* NULL: only pull */
 	uint64_t step, examples;
@@ -83,6 +88,8 @@ bool client_idle(const struct client *);
 /* A worker's pull of a cut came to its end without values: it is held no
    more. */
 bool client_cut_is_gone(const struct client *);
+/* All of the push has been answered; of no push, too. */
+bool client_pushed(const struct client *);
 
 /*
  * An exchange that is no step's: pull what the compute needs, of a cut or of
@@ -95,9 +102,10 @@ void client_give_up(struct client *);
 const struct exchanged *client_exchanged(const struct client *);
 
 /* Gradients that were pushed and values that were pulled for steps, in bytes,
-   as they travelled, and as floats. */
+   as they travelled, and as floats; and how many of the values were sent
+   ahead. */
 struct client_bytes {
-	uint64_t pushed, pushed_floats, pulled, pulled_floats;
+	uint64_t pushed, pushed_floats, pulled, pulled_floats, ahead;
 };
 struct client_bytes client_bytes(const struct client *);
 

@@ -11,7 +11,7 @@
 #define MAX_SHUFFLE		((uint64_t)1 << 32)
 
 enum { BATCH = CLI_LONG, CACHE, CHECK, GRACE, INPUT, LEASE, MAX_BAD, NO_HEADER,
-       PREFETCH, REPEAT, RESTART, SHARD, SHUFFLE, STEP };
+       OVERLAP, PREFETCH, REPEAT, RESTART, SHARD, SHUFFLE, STEP };
 
 static const struct cli_option options[] = {
 	CLI_HEADING("The cluster"),
@@ -54,6 +54,8 @@ static const struct cli_option options[] = {
 	{ PREFETCH, "prefetch", "N",
 	  "1: compute a step while another one's values travel (default 0; 1 "
 	  "with --step)" },
+	{ OVERLAP, "overlap", "N",
+	  "1: in rounds, pull for one while another is pushed (default 1)" },
 	{ CHECK, "check", NULL,
 	  "only see whether the command line is right" },
 	{ 0 }
@@ -226,6 +228,7 @@ work_settings_read(struct work_settings *s, int argc, char **argv)
 	*s = (struct work_settings){ .worker.lease_ms = 10000,
 				     .worker.prefetch = UNSAID,
 				     .worker.index = WIRE_NONE,
+				     .worker.overlap = true,
 				     .programs.restarts = PROGRAMS_RESTARTS };
 	find_input(s, "", 0)->reader.allow_pipe = true;
 	while ((c = cli_next(argc, argv, &s->common)) != -1) {
@@ -242,6 +245,7 @@ work_settings_read(struct work_settings *s, int argc, char **argv)
 		case LEASE:	s->worker.lease_ms = cli_duration(); break;
 		case MAX_BAD:	all->max_bad = cli_uint(0, UINT64_MAX); break;
 		case NO_HEADER:	all->no_header = true; break;
+		case OVERLAP:	s->worker.overlap = cli_uint(0, 1); break;
 		case PREFETCH:	s->worker.prefetch = cli_uint(0, 1); break;
 		case REPEAT:	read_repeat(s); break;
 		case RESTART:	s->programs.restarts = cli_uint(0, UINT64_MAX);

@@ -20,15 +20,27 @@ struct replica {
 	bool applied;			/* to a part that does not wait */
 };
 
+/* What a round would come to. */
+struct ahead {
+	bool tried;
+	uint64_t number;		/* 0: there is none */
+	uint64_t came_true;		/* of the last round that has ended */
+	struct shard_ahead *values;
+	uint64_t *attempt;		/* of each replica */
+};
+
 struct round_buffer {
 	const struct plan *plan;
 	const struct variable *variable;
 	size_t server;
 	struct shard *shard;
 	uint64_t step;
+	size_t replicas;		/* of the last round; 0: not known */
+	uint64_t numbers;		/* of what was worked out ahead */
 	struct replicas {		/* of each part */
 		struct replica **replica;
 		size_t count;
+		struct ahead ahead;
 	} *part;
 };
 
@@ -67,6 +79,8 @@ round_buffer_free(struct round_buffer *s)
 		for (size_t k = 0; k < s->part[i].count; k++)
 			replica_free(s->part[i].replica[k]);
 		free(s->part[i].replica);
+		shard_ahead_free(s->part[i].ahead.values);
+		free(s->part[i].ahead.attempt);
 	}
 	free(s->part);
 	free(s);
@@ -78,12 +92,22 @@ round_buffer_step(const struct round_buffer *s)
 	return s->step;
 }
 
+static void
+forget_ahead(struct ahead *a)
+{
+	shard_ahead_free(a->values);
+	a->values = NULL;
+	a->number = 0;
+	a->tried = false;
+}
+
 /* The pushes are forgotten, their room is kept. */
-void
-round_buffer_reset(struct round_buffer *s, uint64_t step)
+static void
+stand_at(struct round_buffer *s, uint64_t step)
 {
 	s->step = step;
-	for (size_t i = 0; i < s->plan->parts; i++)
+	for (size_t i = 0; i < s->plan->parts; i++) {
+		forget_ahead(&s->part[i].ahead);
 		for (size_t k = 0; k < s->part[i].count; k++) {
 			struct replica *replica = s->part[i].replica[k];
 
@@ -91,6 +115,15 @@ round_buffer_reset(struct round_buffer *s, uint64_t step)
 			for (size_t a = 0; a < ATTEMPTS; a++)
 				replica->staged[a].attempt = 0;
 		}
+	}
+}
+
+void
+round_buffer_reset(struct round_buffer *s, uint64_t step)
+{
+	for (size_t i = 0; i < s->plan->parts; i++)
+		s->part[i].ahead.came_true = 0;
+	stand_at(s, step);
 }
 
 static bool
@@ -216,6 +249,95 @@ round_buffer_push(struct round_buffer *s, size_t part, uint64_t step,
 	return 0;
 }
 
+/* ---- what a round will come to ---- */
+
+/* The newest attempt at a replica that is here, or NULL. */
+static const struct staged *
+newest(const struct replica *replica)
+{
+	const struct staged *at = replica->staged;
+
+	for (size_t a = 1; a < ATTEMPTS; a++)
+		if (replica->staged[a].attempt > at->attempt)
+			at = &replica->staged[a];
+	return at->attempt > 0 ? at : NULL;
+}
+
+/* Is one of each replica here?  Which, and what was pushed? */
+static bool
+gather(const struct round_buffer *s, size_t part, uint64_t *attempt,
+       struct shard_push *push)
+{
+	const struct replicas *p = &s->part[part];
+
+	for (size_t k = 0; k < s->replicas; k++) {
+		const struct staged *at = k < p->count ?
+			newest(p->replica[k]) : NULL;
+
+		if (!at)
+			return false;
+		attempt[k] = at->attempt;
+		push[k] = at->push;
+	}
+	return s->replicas > 0 && p->count == s->replicas;
+}
+
+/* What it cannot do, the round's end will say. */
+static void
+work_out(struct round_buffer *s, size_t part)
+{
+	struct ahead *a = &s->part[part].ahead;
+	struct shard_push *push = mem_alloc(s->replicas + 1, sizeof(*push));
+	struct fail f;
+
+	a->attempt = mem_resize(a->attempt, s->replicas + 1,
+				sizeof(*a->attempt));
+	if (gather(s, part, a->attempt, push)) {
+		a->tried = true;
+		if (shard_run_ahead(s->shard, part, push, s->replicas,
+				    &a->values, &f) > 0)
+			a->number = ++s->numbers;
+	}
+	free(push);
+}
+
+uint64_t
+round_buffer_run_ahead(struct round_buffer *s, size_t part)
+{
+	if (!s->part[part].ahead.tried && waits(s, part))
+		work_out(s, part);
+	return s->part[part].ahead.number;
+}
+
+void
+round_buffer_pull_ahead(struct round_buffer *s, size_t part,
+			const struct codec *codec, struct frame *values)
+{
+	shard_ahead_pull(s->part[part].ahead.values, codec, values);
+}
+
+bool
+round_buffer_came_to(const struct round_buffer *s, size_t part, uint64_t ahead)
+{
+	return ahead > 0 && s->part[part].ahead.came_true == ahead;
+}
+
+/* Is it what was worked out?  Then that is there now. */
+static bool
+adopt(const struct round_buffer *s, size_t part, const uint64_t *attempt,
+      size_t replicas)
+{
+	struct ahead *a = &s->part[part].ahead;
+
+	a->came_true = 0;
+	if (a->number == 0 || replicas != s->replicas ||
+	    memcmp(a->attempt, attempt, replicas * sizeof(*attempt)) != 0 ||
+	    !shard_ahead_adopt(a->values))
+		return false;
+	a->came_true = a->number;
+	return true;
+}
+
 /* ---- a round is committed ---- */
 
 static const struct shard_push *
@@ -266,7 +388,8 @@ apply(struct round_buffer *s, const uint64_t *attempt, size_t replicas,
 			    !waits(s, i))
 				continue;
 			status = find_all(s, i, attempt, replica, replicas, f);
-			if (status > 0 && pass == 1)
+			if (status > 0 && pass == 1 &&
+			    !adopt(s, i, attempt, replicas))
 				status = shard_push_replicas(s->shard, i,
 							     replica,
 							     (size_t)status, f);
@@ -302,7 +425,9 @@ round_buffer_commit(struct round_buffer *s, uint64_t step,
 	status = unpack_ok(&u) && some ? apply(s, attempt, replicas, f) :
 		fail(f, FAIL_PROTOCOL, "malformed COMMIT");
 	free(attempt);
-	if (status == 0)
-		round_buffer_reset(s, step + 1);
-	return status;
+	if (status < 0)
+		return -1;
+	s->replicas = replicas;
+	stand_at(s, step + 1);
+	return 0;
 }

@@ -7,8 +7,11 @@
  * the replicas and applied as one.  Parts of variables that wait for no round
  * (mode async) are applied as they come, once for each replica.
  *
- * Only one round is open on a server at a time: the values for the next are
- * not given away before this one has been applied.  Of each replica the two
+ * Only one round is open on a server at a time: the values for the next do not
+ * count before this one has been applied.  But when all replicas of a part are
+ * here, what they will come to can be worked out beside the part, and be sent
+ * ahead: whoever has it is told by a few bytes that the round was committed as
+ * was assumed, or else is given what it came to.  Of each replica the two
  * newest attempts are kept, which are those that the coordinator may choose
  * from.  So the memory is bounded by twice the gradients of all replicas.
  */
@@ -51,6 +54,21 @@ void round_buffer_reset(struct round_buffer *, uint64_t step);
 int round_buffer_push(struct round_buffer *, size_t part, uint64_t step,
 		      uint64_t replica, uint64_t attempt,
 		      const struct shard_push *, enum outcome *, struct fail *);
+
+/*
+ * What the newest attempts will come to, if every replica's is here: its
+ * number, which no other has; 0: it cannot be known yet, as in the first round
+ * of all, for which it is not known how many replicas there are.
+ */
+uint64_t round_buffer_run_ahead(struct round_buffer *, size_t part);
+
+/* A pull of it, as shard_pull() of the part. */
+void round_buffer_pull_ahead(struct round_buffer *, size_t part,
+			     const struct codec *, struct frame *values);
+
+/* Did the last round that has ended come to this one? */
+bool round_buffer_came_to(const struct round_buffer *, size_t part,
+			  uint64_t ahead);
 
 /*
  * The attempts of each replica, as COMMIT carries them, 0 if it had nothing to

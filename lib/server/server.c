@@ -331,14 +331,42 @@ answer_parked(struct server *s)
 	struct waiting_pulls taken = waiting_pulls_take(&s->waiting_pulls);
 	const struct rule *r = find_rule(MESSAGE_PULL, SENDER_CLIENT);
 	const struct waiting_pull *p;
+	struct message confirmed;
 
 	for (size_t i = 0; (p = waiting_pulls_at(&taken, i)); i++) {
 		struct event e = { .peer = p->peer, .m = &p->pull };
 
-		if (session_sender(s->session, p->peer) != SENDER_STRANGER)
+		if (session_sender(s->session, p->peer) == SENDER_STRANGER)
+			continue;
+		if (server_run_confirm(s->run, &p->pull, p->ahead, &confirmed))
+			session_send(s->session, p->peer, &confirmed);
+		else
 			act_on(s, r, &e);
 	}
 	waiting_pulls_release(&taken);
+}
+
+/* A part has all pushes of its round, perhaps: who waits for that may have what
+   they come to already. */
+static void
+answer_ahead(struct server *s)
+{
+	const int64_t part = s->run ? server_run_staged(s->run) : -1;
+	const struct waiting_pull *p;
+	struct message values;
+	uint64_t ahead;
+
+	for (size_t i = 0; part >= 0 &&
+	     (p = waiting_pulls_at(&s->waiting_pulls, i)); i++) {
+		if (p->pull.pull.part != (uint64_t)part || p->ahead > 0 ||
+		    session_sender(s->session, p->peer) == SENDER_STRANGER)
+			continue;
+		ahead = server_run_pull_ahead(s->run, &p->pull, &values);
+		if (ahead == 0)
+			continue;
+		waiting_pulls_sent_ahead(&s->waiting_pulls, i, ahead);
+		session_send(s->session, p->peer, &values);
+	}
 }
 
 /* Send what we have to one that wants to be our standby, if we can. */
@@ -382,6 +410,7 @@ settle(struct server *s)
 		begin_standby(s);
 		if (ended)
 			answer_parked(s);
+		answer_ahead(s);
 	} while (act_on_next(s) || replication_has_news(s->replication));
 }
 
@@ -532,6 +561,18 @@ is_here(void *session, uint64_t peer)
 	return session_has(session, peer);
 }
 
+/* It waits for its round; but something may be sent ahead. */
+static int
+park(struct server *s, struct event *e)
+{
+	const uint64_t ahead = server_run_pull_ahead(s->run, e->m, e->answer);
+
+	if (waiting_pulls_add(&s->waiting_pulls, e->peer, e->m, ahead))
+		waiting_pulls_forget_leavers(&s->waiting_pulls, is_here,
+					     s->session);
+	return ahead > 0 ? ANSWER : SILENCE;
+}
+
 static int
 pull(struct server *s, struct event *e)
 {
@@ -544,9 +585,8 @@ pull(struct server *s, struct event *e)
 	if (session_check_unread(s->session, e->peer, e->why) < 0)
 		return -1;
 	status = server_run_pull(s->run, m, snapshot, out, e->why);
-	if (status == 1 && waiting_pulls_add(&s->waiting_pulls, e->peer, m))
-		waiting_pulls_forget_leavers(&s->waiting_pulls, is_here,
-					     s->session);
+	if (status == 1)
+		return park(s, e);
 	if (status == 0 && out->frames > 0 && !snapshot)
 		pull_keys_keep(&s->pull_keys, e->peer, m->request,
 			       &m->frame[0]);

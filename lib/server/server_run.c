@@ -24,6 +24,7 @@ struct server_run {
 	struct dedup *dedup;
 	struct round_buffer *round_buffer;	/* of rounds */
 	bool ended;		/* a round has, and nobody was told yet */
+	int64_t staged;		/* a part that was pushed to; -1 */
 	uint64_t pushes, repeats;
 };
 
@@ -122,6 +123,7 @@ server_run_new(struct server_run **to, const struct message *m,
 	int status;
 
 	r->world = *world;
+	r->staged = -1;
 	status = read_plan(r, m, f);
 	if (status == 0 && !make_values(r, m->plan.step))
 		status = 1;
@@ -437,7 +439,48 @@ server_run_pull(struct server_run *r, const struct message *m,
 	return 0;
 }
 
+uint64_t
+server_run_pull_ahead(struct server_run *r, const struct message *m,
+		      struct message *out)
+{
+	const uint64_t part = m->pull.part;
+	const uint64_t number = m->pull.after !=
+		round_buffer_step(r->round_buffer) + 1 ? 0 :
+		round_buffer_run_ahead(r->round_buffer, part);
+
+	if (number == 0)
+		return 0;
+	*out = message_answer(m, MESSAGE_VALUES);
+	out->values.outcome = OUTCOME_AHEAD;
+	round_buffer_pull_ahead(r->round_buffer, part,
+				codec_find(m->pull.codec), &out->frame[0]);
+	out->frames = 1;
+	out->values.version = shard_version(r->shard, part) + 1;
+	return number;
+}
+
+bool
+server_run_confirm(const struct server_run *r, const struct message *m,
+		   uint64_t ahead, struct message *out)
+{
+	if (!round_buffer_came_to(r->round_buffer, m->pull.part, ahead))
+		return false;
+	*out = message_answer(m, MESSAGE_VALUES);
+	out->values.outcome = OUTCOME_CONFIRMED;
+	out->values.version = shard_version(r->shard, m->pull.part);
+	return true;
+}
+
 /* ---- pushes ---- */
+
+int64_t
+server_run_staged(struct server_run *r)
+{
+	const int64_t part = r->staged;
+
+	r->staged = -1;
+	return part;
+}
 
 /* A push of a replica: it is staged, or applied if its part does not wait. */
 static int
@@ -452,6 +495,8 @@ take_replica(struct server_run *r, const struct message *m,
 		return -1;
 	if (*outcome == OUTCOME_APPLIED)
 		dedup_count(r->dedup, m->push.step);
+	if (*outcome == OUTCOME_STAGED)
+		r->staged = (int64_t)m->push.part;
 	return 0;
 }
 

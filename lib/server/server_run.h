@@ -64,6 +64,20 @@ int server_run_pull(struct server_run *, const struct message *,
 		    const struct shard_snapshot *, struct message *answer,
 		    struct fail *);
 
+/*
+ * What may be sent ahead to such a PULL, before the round that it waits for has
+ * ended: the number of that, and the answer is VALUES; 0: nothing yet.  When it
+ * has, the number says whether a part came to it, so that an answer without
+ * values will do.
+ */
+uint64_t server_run_pull_ahead(struct server_run *, const struct message *,
+			       struct message *answer);
+bool server_run_confirm(const struct server_run *, const struct message *pull,
+			uint64_t ahead, struct message *answer);
+
+/* The part that the last push was staged of, since this was asked; or -1. */
+int64_t server_run_staged(struct server_run *);
+
 /* A PUSH or PUSHPULL: the answer is VALUES, or -1, and nothing has changed. */
 int server_run_push(struct server_run *, const struct message *,
 		    struct message *answer, struct fail *);

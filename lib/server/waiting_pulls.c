@@ -13,7 +13,7 @@ drop(struct waiting_pulls *all, struct waiting_pull *p)
 
 bool
 waiting_pulls_add(struct waiting_pulls *all, uint64_t peer,
-		  const struct message *m)
+		  const struct message *m, uint64_t ahead)
 {
 	const struct frame *keys = &m->frame[0];
 	size_t i = 0;
@@ -30,6 +30,7 @@ waiting_pulls_add(struct waiting_pulls *all, uint64_t peer,
 		all->count++;
 	}
 	all->pull[i].peer = peer;
+	all->pull[i].ahead = ahead;
 	all->pull[i].pull = *m;
 	all->pull[i].pull.frame[0] = (struct frame){
 		mem_copy(keys->data, keys->size), keys->size, NULL };
@@ -54,6 +55,12 @@ const struct waiting_pull *
 waiting_pulls_at(const struct waiting_pulls *all, size_t i)
 {
 	return i < all->count ? &all->pull[i] : NULL;
+}
+
+void
+waiting_pulls_sent_ahead(struct waiting_pulls *all, size_t i, uint64_t ahead)
+{
+	all->pull[i].ahead = ahead;
 }
 
 struct waiting_pulls

@@ -16,6 +16,7 @@ struct waiting_pulls {
 	struct waiting_pull {
 		       uint64_t peer;
 		       struct message pull;	/* frame[0] is our copy */
+		       uint64_t ahead;	/* the number of what was sent ahead */
 	} *pull;
 	size_t count, room;
 	size_t bytes;		/* of all their keys */
@@ -25,7 +26,7 @@ struct waiting_pulls {
 /* A PULL, whose frame is copied.  True: so much waits that it is time to see
    who has left. */
 bool waiting_pulls_add(struct waiting_pulls *, uint64_t peer,
-		       const struct message *);
+		       const struct message *, uint64_t ahead);
 
 /* Those who are not here wait for nothing. */
 void waiting_pulls_forget_leavers(struct waiting_pulls *,
@@ -37,6 +38,7 @@ struct waiting_pulls waiting_pulls_take(struct waiting_pulls *);
 /* NULL: there are no more. */
 const struct waiting_pull *waiting_pulls_at(const struct waiting_pulls *,
 					    size_t);
+void waiting_pulls_sent_ahead(struct waiting_pulls *, size_t, uint64_t ahead);
 void waiting_pulls_release(struct waiting_pulls *);
 
 /* For tests: NULL, or what does not hold; rounds below this step have ended. */

@@ -463,13 +463,9 @@ shard_pull(struct shard *s, size_t n, const struct frame *keys,
 
 /* ---- pushes ---- */
 
-/*
- * Apply a gradient to what is there now, or to a snapshot: sums over so many
- * examples, of the rows in s->pushed.
- */
-static void
-push_part(struct shard *s, struct shard_snapshot *snapshot, size_t n,
-	  const void *gradient, const struct shard_push *p, uint64_t of)
+void
+shard_apply(struct shard *s, struct shard_snapshot *snapshot, size_t n,
+	    const void *gradient, const struct shard_push *p, uint64_t of)
 {
 	const struct part *part = &s->plan->part[n];
 	const char *g = gradient;
@@ -515,9 +511,9 @@ push_copies(struct shard *s, size_t n, const void *gradient,
 		if (p->step >= snapshot->step)
 			shard_snapshot_freeze(snapshot);
 		else if (snapshot->content && !snapshot->array)
-			push_part(s, snapshot, n, gradient, p, of);
+			shard_apply(s, snapshot, n, gradient, p, of);
 	}
-	push_part(s, NULL, n, gradient, p, of);
+	shard_apply(s, NULL, n, gradient, p, of);
 	s->version[n]++;
 }
 
@@ -672,15 +668,14 @@ add_slots(struct shard *s, size_t n, struct slot_reader *r, size_t slots,
 }
 
 int
-shard_push_replicas(struct shard *s, size_t n, const struct shard_push *slot,
-		    size_t slots, struct fail *f)
+shard_sum_replicas(struct shard *s, size_t n, const struct shard_push *slot,
+		   size_t slots, struct gradient_sum *sum, struct fail *f)
 {
 	struct slot_reader *r = mem_alloc(slots, sizeof(*r));
-	uint64_t examples = 0;
 	size_t floats, count = 0;
-	float *g;
-	bool finite;
+	bool finite = true;
 
+	sum->examples = 0;
 	for (size_t k = 0; k < slots; k++) {
 		if (slot[k].examples == 0)
 			continue;
@@ -688,22 +683,35 @@ shard_push_replicas(struct shard *s, size_t n, const struct shard_push *slot,
 					    slot[k].keys->size);
 		r[count].values = slot[k].values->data;
 		r[count++].codec = slot[k].codec;
-		examples += slot[k].examples;
+		sum->examples += slot[k].examples;
 	}
-	if (count == 0) {
-		free(r);
-		return 0;
+	if (count > 0) {
+		sum->gradient = add_slots(s, n, r, count, &floats);
+		finite = kernel_finite(sum->gradient, floats);
 	}
-	g = add_slots(s, n, r, count, &floats);
-	finite = kernel_finite(g, floats);
-	if (finite)
-		push_copies(s, n, g, slot, examples);
-	shard_rows_forget(s->pushed);
 	for (size_t k = 0; k < count; k++)
 		free(r[k].rows.row);
 	free(r);
-	return finite ? 0 : fail(f, FAIL_DATA, "the gradients of a round add "
-				 "up to what is not finite");
+	if (!finite) {
+		shard_rows_forget(s->pushed);
+		return fail(f, FAIL_DATA, "the gradients of a round add up to "
+			    "what is not finite");
+	}
+	return count > 0;
+}
+
+int
+shard_push_replicas(struct shard *s, size_t n, const struct shard_push *slot,
+		    size_t slots, struct fail *f)
+{
+	struct gradient_sum sum;
+	const int r = shard_sum_replicas(s, n, slot, slots, &sum, f);
+
+	if (r <= 0)
+		return r;
+	push_copies(s, n, sum.gradient, slot, sum.examples);
+	shard_rows_forget(s->pushed);
+	return 0;
 }
 
 void

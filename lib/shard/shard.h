@@ -95,6 +95,26 @@ int shard_push_replicas(struct shard *, size_t part,
 			struct fail *);
 
 /*
+ * What shard_push_replicas() would make of a part, beside what is there, which
+ * stays as it is.  1; 0: the part has a table, or the round changes nothing;
+ * -1: as above.
+ */
+struct shard_ahead;
+int shard_run_ahead(struct shard *, size_t part, const struct shard_push *slot,
+		    size_t slots, struct shard_ahead **, struct fail *);
+void shard_ahead_free(struct shard_ahead *);	/* NULL, too */
+
+/* A pull of it, as shard_pull() of the part. */
+void shard_ahead_pull(struct shard_ahead *, const struct codec *,
+		      struct frame *values);
+
+/*
+ * Make it what is there, as shard_push_replicas() would have.  false: nothing
+ * has changed, for a snapshot wants the gradients themselves.
+ */
+bool shard_ahead_adopt(struct shard_ahead *);
+
+/*
  * Everything as it is now, by reference: what is written from then on is
  * copied first.
  */

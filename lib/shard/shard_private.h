@@ -1,8 +1,8 @@
 /*
  * shard_private - what the parts of a shard share: shard.c (what it holds,
- * pulls and pushes of parts), shard_rows.c (those of a piece) and
- * shard_snapshot.c (snapshots, and what is read back from them).  For nobody
- * else.
+ * pulls and pushes of parts), shard_rows.c (those of a piece), shard_ahead.c
+ * (what a round would make of a part) and shard_snapshot.c (snapshots, and what
+ * is read back from them).  For nobody else.
  */
 #ifndef PS_SHARD_PRIVATE_H
 #define PS_SHARD_PRIVATE_H
@@ -96,6 +96,26 @@ piece_state_of(const struct shard *s, const struct shard_snapshot *snapshot,
 	return snapshot && snapshot->content ? &snapshot->content[piece] :
 		&s->holding[piece].now;
 }
+
+/* ---- shard.c ---- */
+
+/*
+ * Apply a gradient to what is there now, or to a snapshot: sums over so many
+ * examples, of the rows in s->pushed.
+ */
+void shard_apply(struct shard *, struct shard_snapshot *, size_t part,
+		 const void *gradient, const struct shard_push *, uint64_t of);
+
+/*
+ * What shard_push_replicas() applies, of the rows in s->pushed; good until the
+ * next one.  1; 0: the round changes nothing; -1: it is not finite.
+ */
+struct gradient_sum {
+	float *gradient;
+	uint64_t examples;
+};
+int shard_sum_replicas(struct shard *, size_t part, const struct shard_push *,
+		       size_t slots, struct gradient_sum *, struct fail *);
 
 /* ---- shard_rows.c ---- */
 

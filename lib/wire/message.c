@@ -123,7 +123,7 @@ message_table(void)
 	uint64_t hash;
 
 	text_add(&all, "%d %zu %d %d %d %d %d\n", WIRE_MEANING, WIRE_FRAME,
-		 MESSAGE_BLOB, WIRE_REPLICAS, WIRE_RECALL, OUTCOME_GONE,
+		 MESSAGE_BLOB, WIRE_REPLICAS, WIRE_RECALL, OUTCOMES,
 		 CODECS);
 	for (size_t i = 1; i < MESSAGE_KINDS; i++) {
 		const struct shape_of *s = &shapes[i];

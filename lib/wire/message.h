@@ -70,9 +70,9 @@ enum saves {
 	SAVES_BESIDE_JOURNAL	/* and that is in their directory, too */
 };
 
-/* What became of a push. */
+/* What became of a push; of a pull, what its values are. */
 enum outcome {
-	OUTCOME_NONE,		/* there was none: a pull */
+	OUTCOME_NONE,		/* a pull: they are those that count */
 	OUTCOME_APPLIED,
 	OUTCOME_DUP,		/* applied before; not again */
 	OUTCOME_VOID,		/* the step has been given up; not applied */
@@ -80,8 +80,12 @@ enum outcome {
 	OUTCOME_STALE,		/* of another run, or an older term */
 	OUTCOME_WRONG_PLAN,	/* ask the coordinator for the plan again */
 	OUTCOME_STAGED,		/* kept until its round is committed */
-	OUTCOME_GONE		/* a pull that is not remembered; not applied:
+	OUTCOME_GONE,		/* a pull that is not remembered; not applied:
 				   send the keys */
+	OUTCOME_AHEAD,		/* a pull: what a round will come to, if no
+				   other attempts count than are here */
+	OUTCOME_CONFIRMED,	/* it came to what was last sent ahead */
+	OUTCOMES
 };
 
 struct frame {

@@ -550,19 +550,46 @@ may_pull(const struct pipeline *p)
 	return pulled <= p->o.prefetch;
 }
 
-/* What to pull for now. */
-static struct inflight *
-next_pull(struct pipeline *p, uint64_t now_us)
-{
+/* What is to be pulled for now: a step that has begun, or else the next one. */
+struct candidate {
+	struct inflight *begun;		/* or NULL: */
+	const struct lease *next;	/* NULL: prefetched */
 	uint64_t step;
-	const struct lease *next = leases_next(p->o.leases, &step);
-	struct inflight *begun = at_stage(p, STAGE_BEGUN);
+};
+
+static struct candidate
+find_candidate(const struct pipeline *p)
+{
+	struct candidate c = { .begun = at_stage(p, STAGE_BEGUN) };
+
+	c.next = leases_next(p->o.leases, &c.step);
+	if (c.begun && (!c.next || c.step > c.begun->step ||
+			!has_batch_of(p, c.next)))
+		return (struct candidate){ c.begun, c.begun->lease,
+					   c.begun->step };
+	c.begun = NULL;
+	return c;
+}
+
+/*
+ * What to pull for, beside this push or none.  A round waits for its pushes:
+ * only what does not hold up their answers may go beside them, which is what
+ * waits for the round's end.
+ */
+static struct inflight *
+next_pull(struct pipeline *p, const struct inflight *push, uint64_t now_us)
+{
+	const struct candidate c = find_candidate(p);
 
 	if (!may_pull(p))
 		return NULL;
-	if (begun && (!next || step > begun->step || !has_batch_of(p, next)))
-		return begun;
-	return is_misread(p) ? NULL : begin(p, next, now_us);
+	if (push && push->lease->replicas > 0 &&
+	    !(p->o.overlap && c.next && c.next->replicas > 0 &&
+	      c.step == push->step + 1))
+		return NULL;
+	if (c.begun)
+		return c.begun;
+	return is_misread(p) ? NULL : begin(p, c.next, now_us);
 }
 
 /* Begin the exchange that pushes one step and pulls for another. */
@@ -625,10 +652,10 @@ take_answers(struct pipeline *p, uint64_t now_us)
 	struct inflight *pushed = at_stage(p, STAGE_PUSHING);
 	struct inflight *pulled = at_stage(p, STAGE_PULLING);
 
+	if (pushed && client_pushed(p->o.client))
+		finish(p, pushed, now_us);
 	if (!client_idle(p->o.client))
 		return false;
-	if (pushed)
-		finish(p, pushed, now_us);
 	if (pulled)
 		pulled->stage = STAGE_PULLED;
 	drop_prefetched(p);
@@ -668,8 +695,7 @@ next_exchange(struct pipeline *p, uint64_t now, uint64_t now_us)
 	if (!client_idle(p->o.client))
 		return;
 	push = next_push(p);
-	/* A round waits for this push: nothing is to hold up its answer. */
-	pull = push && push->lease->replicas > 0 ? NULL : next_pull(p, now_us);
+	pull = next_pull(p, push, now_us);
 	if (pull && client_check_pull(p->o.client, pull->compute,
 				      &pull->why) < 0) {
 		pull->stage = STAGE_PULLED;	/* it fails in its turn */
@@ -993,7 +1019,8 @@ pipeline_check(const struct pipeline *p)
 	if (asked(p).count > EXTERNAL_ASKED)
 		return "worker 11: a program is asked for so many steps at "
 			"most";
-	if (client_idle(p->o.client) && at[STAGE_PULLING] + at[STAGE_PUSHING])
+	if ((client_idle(p->o.client) && at[STAGE_PULLING] > 0) ||
+	    (client_pushed(p->o.client) && at[STAGE_PUSHING] > 0))
 		return "worker 9: what is under way has not been answered";
 	return NULL;
 }

@@ -5,6 +5,10 @@
  * are one exchange, which is under way while a step is computed that was
  * pulled for before.  A step is prefetched if it has no lease yet: more steps
  * like those before it were announced, so it pulls what it will need.
+ *
+ * A replica of a round cannot be pulled for before the round below has ended;
+ * but its pull can be under way beside that one's push, as servers send values
+ * ahead of the round's end.
  */
 #ifndef PS_PIPELINE_H
 #define PS_PIPELINE_H
@@ -26,6 +30,7 @@ struct pipeline_options {		/* all borrowed */
 	const struct fail *unfit;	/* the error of each step here, if it
 					   has a kind */
 	uint64_t prefetch;		/* see struct worker_options */
+	bool overlap;			/* see struct worker_options */
 	bool assigned;			/* a batch is for one lease alone, */
 	bool leased_data;		/* and read from the coordinator's */
 };

@@ -56,7 +56,7 @@ struct worker {
 				   as each of them says, if it has a kind */
 	struct fail violation;	/* nothing more can be, and we die of that */
 	struct worker_next wanted;
-	char text[192];
+	char text[256];
 };
 
 struct worker *
@@ -153,9 +153,10 @@ worker_state(struct worker *w)
 	if (b.pushed + b.pulled > 0)
 		snprintf(w->text + n, sizeof(w->text) - (size_t)n, ", "
 			 "%.3g MB of gradients (%.3g as floats), %.3g MB of "
-			 "values (%.3g as floats)", (double)b.pushed / 1e6,
+			 "values (%.3g as floats, %.3g ahead of a round's end)",
+			 (double)b.pushed / 1e6,
 			 (double)b.pushed_floats / 1e6, (double)b.pulled / 1e6,
-			 (double)b.pulled_floats / 1e6);
+			 (double)b.pulled_floats / 1e6, (double)b.ahead / 1e6);
 	return w->text;
 }
 
@@ -298,6 +299,7 @@ begin_parts(struct worker *w)
 		.client = w->run.client, .leases = w->leases,
 		.batches = w->batches, .externals = externals,
 		.unfit = &w->unfit, .prefetch = w->options.prefetch,
+		.overlap = w->options.overlap,
 		.assigned = w->options.assigned,
 		.leased_data = w->leased_data
 	};

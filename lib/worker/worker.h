@@ -40,6 +40,8 @@ struct worker_options {
 					   alone; see worker_next() */
 	uint64_t prefetch;		/* pull for so many steps, 0 or 1,
 					   before the one that is computed */
+	bool overlap;			/* pull for a replica of a round while
+					   that of the one below is pushed */
 	const struct externals *externals;	/* borrowed; NULL: the model
 						   needs none */
 };

@@ -474,6 +474,7 @@ host_worker_new(const struct site *site, struct outbox *outbox, size_t index,
 		.timeout_ms = site->scenario->o.timeout_ms, .life = life,
 		.index = WIRE_NONE, .assigned = site->scenario->sampler,
 		.prefetch = site->scenario->prefetch[index],
+		.overlap = site->scenario->overlap[index],
 		.externals = site->externals ? &h->externals : NULL
 	};
 

@@ -99,6 +99,7 @@ draw_workers(struct scenario *s, struct rng *r)
 	s->workers = between(r, 1, 5);
 	for (size_t i = 0; i < MAX_WORKERS; i++) {
 		s->prefetch[i] = chance(r, 2);
+		s->overlap[i] = !chance(r, 4);
 		s->compute_ms[i] = compute + skewed(r, chance(r, 8) ? 200 :
 						    compute);
 	}

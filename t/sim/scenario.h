@@ -110,7 +110,7 @@ struct scenario {
 	size_t most_bytes;		/* in one piece in it; 0: the usual */
 	bool registers;			/* ... and say themselves where */
 	size_t workers;
-	bool prefetch[MAX_WORKERS];
+	bool prefetch[MAX_WORKERS], overlap[MAX_WORKERS];
 	uint64_t compute_ms[MAX_WORKERS], load_ms[MAX_SERVERS];
 	uint64_t publish_ms;
 	uint64_t files, file_records;	/* of the coordinator's data */

@@ -288,9 +288,84 @@ test_codec(void)
 	talk_end(&t);
 }
 
+/* What the server says of the last exchange's only part. */
+static int
+say_of_part(struct talk *t, enum outcome outcome, const float *values)
+{
+	struct message m = { .kind = MESSAGE_VALUES };
+	struct fail f;
+
+	m.request = t->said.request[(t->said.pulls - 1) % 256];
+	m.values.outcome = outcome;
+	if (values) {
+		m.frames = 1;
+		m.frame[0] = (struct frame){ values, 8 * sizeof(float), NULL };
+	}
+	return client_receive(t->c, 1, &m, 0, &f);
+}
+
+static bool
+has_first(struct talk *t, float first)
+{
+	return compute_value(t->fixture.compute, 0)[0] == first;
+}
+
+/* A push of a round, and a pull that waits for the round's end. */
+static void
+begin_round(struct talk *t)
+{
+	client_exchange(t->c, &(struct exchange){
+			.cut = WIRE_NONE, .server = WIRE_NONE, .examples = 1,
+			.push = t->fixture.compute, .pull = t->fixture.compute,
+			.step = 7, .attempt = 1, .after = 8 }, 0);
+}
+
+static void
+test_ahead(void)
+{
+	static const float first[8] = { 1 }, second[8] = { 2 };
+	struct talk t;
+
+	talk_begin(&t, "input x float[5]\nlabel y float\n"
+		   "h = dense x units=1\nout = dense h units=1\n"
+		   "loss mean_squared_error out\n");
+	begin_round(&t);
+	named(t.plan.parts == 1 && t.said.pulls == 1 &&
+	      t.said.last == MESSAGE_PUSH, "a pull for after the round goes "
+	      "before its push, in a message of its own");
+	ok(!client_pushed(t.c) && say_of_part(&t, OUTCOME_STAGED, NULL) == 0);
+	named(client_pushed(t.c) && !client_idle(t.c) &&
+	      client_exchanged(t.c)->applied == 1,
+	      "a push has been answered though its pull waits");
+	ok(say_of_part(&t, OUTCOME_AHEAD, first) == 0 && has_first(&t, 1));
+	named(!client_idle(t.c), "values that came ahead do not count yet");
+	ok(say_of_part(&t, OUTCOME_CONFIRMED, NULL) == 0);
+	named(client_idle(t.c) && has_first(&t, 1),
+	      "they do when they are confirmed");
+
+	begin_round(&t);
+	ok(say_of_part(&t, OUTCOME_STAGED, NULL) == 0 &&
+	   say_of_part(&t, OUTCOME_AHEAD, first) == 0 &&
+	   say_of_part(&t, OUTCOME_NONE, second) == 0);
+	named(client_idle(t.c) && has_first(&t, 2),
+	      "what the round came to counts, not what came ahead");
+
+	begin_round(&t);
+	ok(say_of_part(&t, OUTCOME_STAGED, NULL) == 0 &&
+	   say_of_part(&t, OUTCOME_AHEAD, first) == 0);
+	client_down(t.c, 1, 0);
+	welcome(t.c);
+	ok(t.said.last == MESSAGE_PULL);
+	named(say_of_part(&t, OUTCOME_CONFIRMED, NULL) == 0 &&
+	      !client_idle(t.c), "nothing is confirmed on another connection");
+	ok(say_of_part(&t, OUTCOME_NONE, second) == 0 && client_idle(t.c));
+	talk_end(&t);
+}
+
 int
 main(void)
 {
+	test_ahead();
 	test_codec();
 	test_credit();
 	test_unused();

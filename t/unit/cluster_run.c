@@ -231,7 +231,7 @@ add_worker(struct cluster *c)
 	const int node = FIRST_WORKER + c->workers++;
 	const struct worker_options o = {
 		.coordinator = "node:0", .timeout_ms = 20000,
-		.prefetch = node % 2,
+		.prefetch = node % 2, .overlap = true,
 		.life = (uint64_t)node * 1000 + 1, .index = WIRE_NONE
 	};
 	struct fail f;

@@ -65,7 +65,7 @@ add_worker(struct cluster *c)
 	const int node = FIRST_WORKER + c->workers++;
 	const struct worker_options o = {
 		.coordinator = "node:0", .timeout_ms = 20000,
-		.prefetch = node % 2,
+		.prefetch = node % 2, .overlap = node % 3 > 0,
 		.life = (uint64_t)node + 1, .index = WIRE_NONE,
 		.assigned = true
 	};

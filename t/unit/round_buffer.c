@@ -359,10 +359,145 @@ outcomes(void)
 	fleet_end(&fl);
 }
 
+/* All of a round that waits is here: attempt 1 of each replica. */
+static bool
+push_round(struct fleet_of *fl, uint64_t step)
+{
+	bool good = true;
+
+	for (size_t i = 0; i < fl->plan.parts; i++)
+		for (size_t k = 0; k < REPLICAS && !async_part(fl, i); k++)
+			good = push_to(fl, i, step, k, 1) == OUTCOME_STAGED &&
+				good;
+	return good;
+}
+
+static bool
+has_table(const struct fleet_of *fl, size_t part)
+{
+	const struct part *of = &fl->plan.part[part];
+
+	for (size_t i = of->first; i < of->first + of->count; i++)
+		if (fl->plan.piece[i].table)
+			return true;
+	return false;
+}
+
+/* The values of a part, as they are or as they will be, begin with these. */
+static float
+value_of(struct fleet_of *fl, size_t part, bool ahead)
+{
+	const struct frame none = { 0 };
+	struct frame values;
+	struct fail f;
+
+	if (ahead)
+		round_buffer_pull_ahead(fl->round_buffer[0], part,
+					&codec_float32, &values);
+	else if (shard_pull(fl->shard[0], part, &none, NULL, &codec_float32,
+			    &values, &f) < 0)
+		return 0;
+	return *(const float *)values.data;
+}
+
+/* Which parts are worked out ahead? */
+static bool
+run_ahead(struct fleet_of *fl, uint64_t *number)
+{
+	bool good = true;
+
+	for (size_t i = 0; i < fl->plan.parts; i++) {
+		number[i] = round_buffer_run_ahead(fl->round_buffer[0], i);
+		good = good && (number[i] > 0) == !(has_table(fl, i) ||
+						    async_part(fl, i));
+	}
+	return good;
+}
+
+/* One server works rounds out ahead, another one does not. */
+static void
+ahead(void)
+{
+	static const uint64_t ones[REPLICAS] = { 1, 1, 1, 1 };
+	static const uint64_t other[REPLICAS] = { 1, 2, 1, 1 };
+	static float a[4096], b[4096];
+	uint64_t number[64], again[64];
+	struct fleet_of fl, plain;
+	struct round_buffer *rounds;
+	struct shard_snapshot *snapshot;
+	float was, will;
+	size_t n, part = 0;
+	struct fail f;
+
+	fleet_begin(&fl, 1);
+	fleet_begin(&plain, 1);
+	rounds = fl.round_buffer[0];
+	while (async_part(&fl, part) || has_table(&fl, part))
+		part++;
+	ok(fl.plan.parts <= 64 && push_round(&fl, 7) && push_round(&plain, 7));
+	named(round_buffer_run_ahead(rounds, part) == 0,
+	      "how many replicas there are is not known before a round ended");
+	ok(commit(&fl, 0, 7, ones, REPLICAS, &f) == 0 &&
+	   commit(&plain, 0, 7, ones, REPLICAS, &f) == 0);
+	for (size_t k = 0; k < REPLICAS - 1; k++)
+		ok(push_to(&fl, part, 8, k, 1) == OUTCOME_STAGED);
+	named(round_buffer_run_ahead(rounds, part) == 0,
+	      "nothing is worked out before all are here");
+	ok(push_round(&fl, 8) && push_round(&plain, 8));
+	was = value_of(&fl, part, false);
+	named(run_ahead(&fl, number), "all but tables is worked out ahead");
+	will = value_of(&fl, part, true);
+	named(will != was && value_of(&fl, part, false) == was,
+	      "which changes nothing");
+	ok(push_to(&fl, part, 8, 1, 2) == OUTCOME_STAGED &&
+	   push_to(&plain, part, 8, 1, 2) == OUTCOME_STAGED &&
+	   run_ahead(&fl, again) && number[part] == again[part] &&
+	   !round_buffer_came_to(rounds, part, number[part]));
+	snapshot = shard_snapshot_below(fl.shard[0], 7);
+	ok(commit(&fl, 0, 8, ones, REPLICAS, &f) == 0 &&
+	   commit(&plain, 0, 8, ones, REPLICAS, &f) == 0);
+	named(round_buffer_came_to(rounds, part, number[part]) &&
+	      !round_buffer_came_to(rounds, part, 0) &&
+	      value_of(&fl, part, false) == will, "the round came to that");
+	n = read_all(&fl, a, false);
+	read_all(&plain, b, false);
+	named(memcmp(a, b, n * sizeof(*a)) == 0 &&
+	      shard_version(fl.shard[0], part) ==
+	      shard_version(plain.shard[0], part),
+	      "and is as if nothing had been worked out ahead");
+	{
+		const struct frame none = { 0 };
+		struct frame values;
+
+		ok(shard_pull(fl.shard[0], part, &none, snapshot,
+			      &codec_float32, &values, &f) == 0);
+		named(*(const float *)values.data == was,
+		      "a snapshot keeps what was there");
+	}
+	shard_snapshot_free(snapshot);
+
+	ok(push_round(&fl, 9) && push_round(&plain, 9) &&
+	   run_ahead(&fl, number));
+	for (size_t i = 0; i < fl.plan.parts; i++)
+		ok(async_part(&fl, i) ||
+		   (push_to(&fl, i, 9, 1, 2) == OUTCOME_STAGED &&
+		    push_to(&plain, i, 9, 1, 2) == OUTCOME_STAGED));
+	ok(commit(&fl, 0, 9, other, REPLICAS, &f) == 0 &&
+	   commit(&plain, 0, 9, other, REPLICAS, &f) == 0);
+	read_all(&fl, a, false);
+	read_all(&plain, b, false);
+	named(!round_buffer_came_to(rounds, part, number[part]) &&
+	      memcmp(a, b, n * sizeof(*a)) == 0,
+	      "it is the attempts that count which are applied");
+	fleet_end(&fl);
+	fleet_end(&plain);
+}
+
 int
 main(void)
 {
 	fixture_begin(&fixture, model);
+	ahead();
 	same_sums(false);
 	same_sums(true);
 	nothing_to_do();
