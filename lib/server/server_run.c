@@ -349,6 +349,7 @@ go_back(struct server_run *r, uint64_t step, bool initial)
 {
 	dedup_go_back(r->dedup, step, initial);
 	round_buffer_reset(r->round_buffer, step);
+	r->ended = true;	/* who waited for a round has an answer, too */
 }
 
 bool
