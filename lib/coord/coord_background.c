@@ -133,7 +133,8 @@ can_begin(struct coord *c)
 	bool can;
 
 	queue_pass_background(c->queue, true);
-	can = cut_possible(c);
+	can = queue_next(c->queue) >= fleet_high_watermark(c->fleet) ||
+		(queue_waiting(c->queue) == 0 && !queue_barrier(c->queue));
 	queue_pass_background(c->queue, !can);
 	return can && !ending_begun(c) && !cancel_under_way(c) &&
 		rerun_idle(c) && c->background->count < MOST;
