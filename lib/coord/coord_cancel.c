@@ -302,14 +302,16 @@ cancel_finishes(const struct coord *c)
 /*
  * What workers were at when they were told has been done by then, and counts;
  * only what is left is void: what servers are to refuse, and nobody has
- * pushed.  What nobody has begun another step can read.
+ * pushed.  What nobody has begun another step can read.  Steps among them that
+ * have ended are in the journal before the record that gives up the rest: who
+ * reads it could not tell which are to be done again.
  */
 void
 cancel_notify(struct coord *c)
 {
 	if (c->cancel->state != CANCEL_DRAIN || c->scheduler->committing(c) ||
 	    lease_cancelling(c) || lacks_any(c) || cancel_finishes(c) ||
-	    lease_held(c))
+	    lease_held(c) || !journal_await(c))
 		return;
 	decide(c);
 	send_void(c, queue_watermark(c->queue), queue_next(c->queue) -
