@@ -63,7 +63,8 @@ cluster() {
 	echo "train ${steps:-1000000}" >&7
 	read -r -t 60 _ <&8
 	# Nobody is to wait for us.
-	cat <&8 >lines 3>&- &
+	: >lines
+	cat <&8 >>lines 3>&- &
 	reader=$!
 	daemons+=("$reader")
 }
