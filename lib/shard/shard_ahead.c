@@ -20,20 +20,6 @@ has_table(const struct shard *s, const struct part *part)
 	return false;
 }
 
-/* Of a piece that is no table: by reference, until it is written. */
-static struct piece_state
-share(const struct shard_piece *h)
-{
-	struct piece_state state = h->now;
-
-	state.chunk = mem_alloc(h->chunks, sizeof(*state.chunk));
-	for (size_t i = 0; i < h->chunks; i++) {
-		state.chunk[i] = h->now.chunk[i];
-		refcount_take(&state.chunk[i]->hold);
-	}
-	return state;
-}
-
 /* What is there changes places with what is kept. */
 static void
 change_places(struct shard_ahead *a)
@@ -69,7 +55,7 @@ shard_run_ahead(struct shard *s, size_t n, const struct shard_push *slot,
 	a->step = slot->step;
 	a->state = mem_alloc(part->count, sizeof(*a->state));
 	for (size_t i = 0; i < part->count; i++)
-		a->state[i] = share(&s->holding[part->first + i]);
+		a->state[i] = piece_state_share(&s->holding[part->first + i]);
 	change_places(a);
 	shard_apply(s, NULL, n, sum.gradient, slot, sum.examples);
 	change_places(a);
@@ -86,13 +72,9 @@ shard_ahead_free(struct shard_ahead *a)
 
 	const struct part *part = &a->shard->plan->part[a->part];
 
-	for (size_t i = 0; i < part->count; i++) {
-		const size_t chunks = a->shard->holding[part->first + i].chunks;
-
-		for (size_t k = 0; k < chunks; k++)
-			refcount_drop(&a->state[i].chunk[k]->hold);
-		free(a->state[i].chunk);
-	}
+	for (size_t i = 0; i < part->count; i++)
+		piece_state_release(&a->state[i],
+				    &a->shard->holding[part->first + i]);
 	free(a->state);
 	free(a);
 }

@@ -130,6 +130,10 @@ void piece_state_push(struct piece_state *, const struct shard_piece *,
 
 /* ---- shard_snapshot.c ---- */
 
+/* What a piece holds now, by reference, until it is written; and let go of. */
+struct piece_state piece_state_share(const struct shard_piece *);
+void piece_state_release(struct piece_state *, const struct shard_piece *);
+
 /* Take hold of what is there now, by reference, unless it was done before. */
 void shard_snapshot_freeze(struct shard_snapshot *);
 

@@ -21,6 +21,30 @@ shard_snapshot_below(struct shard *s, uint64_t step)
 	return snapshot;
 }
 
+struct piece_state
+piece_state_share(const struct shard_piece *h)
+{
+	struct piece_state state = h->now;
+
+	if (state.table)
+		state.table = table_share(state.table);
+	state.chunk = mem_alloc(h->chunks, sizeof(*state.chunk));
+	for (size_t i = 0; i < h->chunks; i++) {
+		state.chunk[i] = h->now.chunk[i];
+		refcount_take(&state.chunk[i]->hold);
+	}
+	return state;
+}
+
+void
+piece_state_release(struct piece_state *state, const struct shard_piece *h)
+{
+	for (size_t i = 0; i < h->chunks; i++)
+		refcount_drop(&state->chunk[i]->hold);
+	free(state->chunk);
+	table_free(state->table);
+}
+
 void
 shard_snapshot_freeze(struct shard_snapshot *snapshot)
 {
@@ -30,19 +54,8 @@ shard_snapshot_freeze(struct shard_snapshot *snapshot)
 		return;
 	snapshot->content =
 		mem_alloc(s->plan->pieces, sizeof(*snapshot->content));
-	for (size_t i = 0; i < s->plan->pieces; i++) {
-		const struct shard_piece *h = &s->holding[i];
-		struct piece_state *c = &snapshot->content[i];
-
-		*c = h->now;
-		if (c->table)
-			c->table = table_share(c->table);
-		c->chunk = mem_alloc(h->chunks, sizeof(*c->chunk));
-		for (size_t j = 0; j < h->chunks; j++) {
-			c->chunk[j] = h->now.chunk[j];
-			refcount_take(&c->chunk[j]->hold);
-		}
-	}
+	for (size_t i = 0; i < s->plan->pieces; i++)
+		snapshot->content[i] = piece_state_share(&s->holding[i]);
 }
 
 struct shard_snapshot *
@@ -66,12 +79,9 @@ shard_snapshot_free(struct shard_snapshot *snapshot)
 		;
 	*at = snapshot->next;
 	for (size_t i = 0;
-	     snapshot->content && i < snapshot->shard->plan->pieces; i++) {
-		for (size_t j = 0; j < snapshot->shard->holding[i].chunks; j++)
-			refcount_drop(&snapshot->content[i].chunk[j]->hold);
-		free(snapshot->content[i].chunk);
-		table_free(snapshot->content[i].table);
-	}
+	     snapshot->content && i < snapshot->shard->plan->pieces; i++)
+		piece_state_release(&snapshot->content[i],
+				    &snapshot->shard->holding[i]);
 	table_walk_release(&snapshot->walk);
 	if (snapshot->block)
 		refcount_drop(&snapshot->block->hold);
