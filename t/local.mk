@@ -104,6 +104,7 @@ UNITS += %D%/unit/pid
 UNITS += %D%/unit/memory
 UNITS += %D%/unit/cache_segment
 UNITS += %D%/unit/split
+UNITS += %D%/unit/tree_sum
 UNITS += %D%/unit/round_buffer
 UNITS += %D%/unit/staleness
 UNITS += %D%/unit/standby

@@ -216,6 +216,7 @@ keep(struct round_buffer *s, size_t part, uint64_t replica, uint64_t attempt,
 	oldest->push = *push;
 	oldest->push.keys = &oldest->keys;
 	oldest->push.values = &oldest->values;
+	oldest->push.replica = replica;
 	return OUTCOME_STAGED;
 }
 

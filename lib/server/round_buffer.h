@@ -3,9 +3,9 @@
  *
  * In a synchronous run a step is a round of replicas.  A push says which
  * replica and which attempt at it; it is kept here, and when the coordinator
- * says which attempt of each replica counts, they are added up in the order of
- * the replicas and applied as one.  Parts of variables that wait for no round
- * (mode async) are applied as they come, once for each replica.
+ * says which attempt of each replica counts, they are added up in a tree over
+ * the replicas' numbers and applied as one.  Parts of variables that wait for
+ * no round (mode async) are applied as they come, once for each replica.
  *
  * Only one round is open on a server at a time: the values for the next do not
  * count before this one has been applied.  But when all replicas of a part are

@@ -123,6 +123,7 @@ shard_new(const struct plan *plan, const struct model *model, size_t server,
 	}
 	s->pushed = shard_rows_new(s);
 	s->pulled = shard_rows_new(s);
+	s->tree = gradient_tree_new(plan);
 	if (shard_stopped(s)) {
 		shard_free(s);
 		return NULL;
@@ -143,7 +144,7 @@ shard_free(struct shard *s)
 	}
 	shard_rows_free(s->pushed);
 	shard_rows_free(s->pulled);
-	free(s->scratch);
+	gradient_tree_free(s->tree);
 	free(s->wide);
 	for (size_t i = 0; i < SENT; i++)
 		send_buffer_free(&s->sent[i]);
@@ -167,12 +168,6 @@ reserve(float **at, size_t *room, size_t floats)
 		*at = mem_resize(*at, floats, sizeof(float));
 	}
 	return *at;
-}
-
-static float *
-scratch(struct shard *s, size_t floats)
-{
-	return reserve(&s->scratch, &s->scratch_room, floats);
 }
 
 /* What rows of a piece are to a codec. */
@@ -220,20 +215,8 @@ part_size(const struct shard_rows *rows, const struct codec *codec)
 	return size;
 }
 
-/* What has come, as floats, which are good until the next ones. */
-static const void *
-decode(struct shard *s, const struct codec *codec, const void *values,
-       struct codec_slice slice)
-{
-	if (codec_for(codec, slice)->exact &&
-	    (uintptr_t)values % sizeof(float) == 0)
-		return values;
-	reserve(&s->wide, &s->wide_room, slice.rows * slice.width + 1);
-	codec_for(codec, slice)->decode(s->wide, values, slice);
-	return s->wide;
-}
-
-/* The same of all pieces of a part, floats in all. */
+/* What has come for all pieces of a part, as so many floats, which are good
+   until the next ones. */
 static const void *
 decode_part(struct shard *s, size_t n, const struct shard_push *p,
 	    size_t floats)
@@ -337,18 +320,6 @@ shard_rows_free(struct shard_rows *rows)
 	free(rows);
 }
 
-/* The rows of a piece, as it knows them: all, or those that keys name. */
-static void
-read_piece(struct unpack *u, const struct piece *piece,
-	   struct row_list *rows)
-{
-	const uint64_t first = piece->hashed ? piece_key(piece) : 0;
-
-	rows->count = !piece->table ? piece->count :
-		keys_read(u, first, first + piece_last_key(piece),
-			  &rows->row, &rows->room);
-}
-
 /*
  * A few bytes of keys can name millions of rows.  What was taken for their
  * numbers is not kept: each list of each piece would have as much, some day.
@@ -394,7 +365,7 @@ shard_rows_read(struct shard_rows *rows, size_t n, const struct frame *keys,
 			return fail(f, FAIL_PROTOCOL, "rows of more than %zu "
 				    "MiB", WIRE_FRAME >> 20);
 		}
-		read_piece(&u, piece, &rows->list[i]);
+		row_list_read(&rows->list[i], &u, piece);
 		rows->floats += rows->list[i].count * piece->width;
 	}
 	if (unpack_ok(&u))
@@ -563,135 +534,33 @@ shard_push(struct shard *s, size_t n, const struct shard_push *p,
 	return r;
 }
 
-/* ---- the slots of a round ---- */
-
-/* How far one slot has been read. */
-struct slot_reader {
-	struct unpack keys;
-	const char *values;
-	const struct codec *codec;
-	struct row_list rows;	/* of the piece that it stands on */
-};
-
-/* Merge more rows, sorted and each once, into some: so are they. */
-static void
-unite(struct row_list *rows, const struct row_list *with)
-{
-	const uint64_t *more = with->row;
-	size_t n = with->count, a = rows->count, k = a + n;
-	const size_t end = k;
-	uint64_t *all;
-
-	if (n == 0)
-		return;
-	if (end > rows->room) {
-		rows->room = end;
-		rows->row = mem_resize(rows->row, end, sizeof(*all));
-	}
-	all = rows->row;
-	/* From the back, so that nothing unread is written over. */
-	while (n > 0) {
-		if (a > 0 && all[a - 1] >= more[n - 1]) {
-			n -= all[a - 1] == more[n - 1];
-			all[--k] = all[--a];
-		} else {
-			all[--k] = more[--n];
-		}
-	}
-	memmove(all + a, all + k, (end - k) * sizeof(*all));
-	rows->count = a + end - k;
-}
-
-static void
-read_slots(struct row_list *all, const struct piece *piece,
-	   struct slot_reader *r, size_t slots)
-{
-	all->count = piece->table ? 0 : piece->count;
-	for (size_t k = 0; k < slots; k++) {
-		read_piece(&r[k].keys, piece, &r[k].rows);
-		if (piece->table)
-			unite(all, &r[k].rows);
-	}
-}
-
-/* g += what a slot has of a piece; the reader moves behind it. */
-static void
-add_slot(struct shard *s, float *g, const uint64_t *rows,
-	 const struct piece *piece, struct slot_reader *r)
-{
-	const struct row_list *own = &r->rows;
-	const size_t width = piece->width;
-	const struct codec_slice slice = slice_of(piece, own);
-	const float *values;
-
-	if (own->count == 0)
-		return;		/* and perhaps there are no values */
-	if (!piece->table) {
-		codec_for(r->codec, slice)->add(g, r->values, slice);
-		r->values += codec_bytes(r->codec, slice);
-		return;
-	}
-	values = decode(s, r->codec, r->values, slice);
-	r->values += codec_bytes(r->codec, slice);
-	for (size_t k = 0, at = 0; k < own->count; k++, at++) {
-		while (rows[at] != own->row[k])
-			at++;
-		for (size_t j = 0; j < width; j++)
-			g[at * width + j] += values[k * width + j];
-	}
-}
-
-/* The sums of all pieces, in the scratch; their rows are in s->pushed. */
-static float *
-add_slots(struct shard *s, size_t n, struct slot_reader *r, size_t slots,
-	  size_t *floats)
-{
-	const struct part *part = &s->plan->part[n];
-	float *g = scratch(s, 1);
-
-	*floats = 0;
-	s->pushed->part = n;
-	for (size_t i = 0; i < part->count; i++) {
-		const struct piece *piece = &s->plan->piece[part->first + i];
-		struct row_list *rows = &s->pushed->list[i];
-		size_t size;
-
-		read_slots(rows, piece, r, slots);
-		size = rows->count * piece->width;
-		g = scratch(s, *floats + size + 1);
-		memset(g + *floats, 0, size * sizeof(*g));
-		for (size_t k = 0; k < slots; k++)
-			add_slot(s, g + *floats, rows->row, piece, &r[k]);
-		*floats += size;
-	}
-	return g;
-}
+/* ---- the replicas of a round ---- */
 
 int
-shard_sum_replicas(struct shard *s, size_t n, const struct shard_push *slot,
-		   size_t slots, struct gradient_sum *sum, struct fail *f)
+shard_sum_replicas(struct shard *s, size_t n, const struct shard_push *push,
+		   size_t pushes, struct gradient_sum *sum, struct fail *f)
 {
-	struct slot_reader *r = mem_alloc(slots, sizeof(*r));
+	struct gradient_leaf *leaf = mem_alloc(pushes, sizeof(*leaf));
 	size_t floats, count = 0;
 	bool finite = true;
 
 	sum->examples = 0;
-	for (size_t k = 0; k < slots; k++) {
-		if (slot[k].examples == 0)
+	for (size_t k = 0; k < pushes; k++) {
+		if (push[k].examples == 0)
 			continue;
-		r[count].keys = unpack_from(slot[k].keys->data,
-					    slot[k].keys->size);
-		r[count].values = slot[k].values->data;
-		r[count++].codec = slot[k].codec;
-		sum->examples += slot[k].examples;
+		leaf[count++] = (struct gradient_leaf){
+			push[k].replica, push[k].keys, push[k].values,
+			push[k].codec
+		};
+		sum->examples += push[k].examples;
 	}
 	if (count > 0) {
-		sum->gradient = add_slots(s, n, r, count, &floats);
+		s->pushed->part = n;
+		floats = gradient_tree_sum(s->tree, n, leaf, count,
+					   s->pushed->list, &sum->gradient);
 		finite = kernel_finite(sum->gradient, floats);
 	}
-	for (size_t k = 0; k < count; k++)
-		free(r[k].rows.row);
-	free(r);
+	free(leaf);
 	if (!finite) {
 		shard_rows_forget(s->pushed);
 		return fail(f, FAIL_DATA, "the gradients of a round add up to "
@@ -701,15 +570,15 @@ shard_sum_replicas(struct shard *s, size_t n, const struct shard_push *slot,
 }
 
 int
-shard_push_replicas(struct shard *s, size_t n, const struct shard_push *slot,
-		    size_t slots, struct fail *f)
+shard_push_replicas(struct shard *s, size_t n, const struct shard_push *push,
+		    size_t pushes, struct fail *f)
 {
 	struct gradient_sum sum;
-	const int r = shard_sum_replicas(s, n, slot, slots, &sum, f);
+	const int r = shard_sum_replicas(s, n, push, pushes, &sum, f);
 
 	if (r <= 0)
 		return r;
-	push_copies(s, n, sum.gradient, slot, sum.examples);
+	push_copies(s, n, sum.gradient, push, sum.examples);
 	shard_rows_forget(s->pushed);
 	return 0;
 }

@@ -74,6 +74,7 @@ struct shard_push {
 	float learning_rate;
 	uint64_t step;
 	const struct codec *codec;	/* of the values */
+	uint64_t replica;	/* of a round */
 };
 int shard_push(struct shard *, size_t part, const struct shard_push *,
 	       struct fail *);
@@ -83,15 +84,15 @@ int shard_check_push(struct shard *, size_t part, const struct shard_push *,
 		     struct fail *);
 
 /*
- * Apply the gradients of all slots of a round as one update: added up in the
- * order of the slots, element for element, and divided by the examples of
- * all.  So the sum does not depend on who came first, nor on how variables
- * are spread over servers.  Each must have passed shard_check_push(), its
- * values must be aligned if they are floats; rate and step are those of the
+ * Apply the gradients of the replicas of a round as one update: added up in a
+ * fixed tree over their numbers (see gradient_tree.h), and divided by the
+ * examples of all.  So the sum does not depend on who came first, nor on how
+ * variables are spread over servers.  They come in the order of their numbers,
+ * and each must have passed shard_check_push(); rate and step are those of the
  * first.  FAIL_DATA if the sum is not finite; nothing is applied then.
  */
 int shard_push_replicas(struct shard *, size_t part,
-			const struct shard_push *slot, size_t slots,
+			const struct shard_push *, size_t pushes,
 			struct fail *);
 
 /*
@@ -100,8 +101,8 @@ int shard_push_replicas(struct shard *, size_t part,
  * -1: as above.
  */
 struct shard_ahead;
-int shard_run_ahead(struct shard *, size_t part, const struct shard_push *slot,
-		    size_t slots, struct shard_ahead **, struct fail *);
+int shard_run_ahead(struct shard *, size_t part, const struct shard_push *,
+		    size_t pushes, struct shard_ahead **, struct fail *);
 void shard_ahead_free(struct shard_ahead *);	/* NULL, too */
 
 /* A pull of it, as shard_pull() of the part. */

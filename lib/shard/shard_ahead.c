@@ -36,8 +36,8 @@ change_places(struct shard_ahead *a)
 }
 
 int
-shard_run_ahead(struct shard *s, size_t n, const struct shard_push *slot,
-		size_t slots, struct shard_ahead **to, struct fail *f)
+shard_run_ahead(struct shard *s, size_t n, const struct shard_push *push,
+		size_t pushes, struct shard_ahead **to, struct fail *f)
 {
 	const struct part *part = &s->plan->part[n];
 	struct gradient_sum sum;
@@ -46,18 +46,18 @@ shard_run_ahead(struct shard *s, size_t n, const struct shard_push *slot,
 
 	if (has_table(s, part))
 		return 0;
-	r = shard_sum_replicas(s, n, slot, slots, &sum, f);
+	r = shard_sum_replicas(s, n, push, pushes, &sum, f);
 	if (r <= 0)
 		return r;
 	a = mem_alloc(1, sizeof(*a));
 	a->shard = s;
 	a->part = n;
-	a->step = slot->step;
+	a->step = push->step;
 	a->state = mem_alloc(part->count, sizeof(*a->state));
 	for (size_t i = 0; i < part->count; i++)
 		a->state[i] = piece_state_share(&s->holding[part->first + i]);
 	change_places(a);
-	shard_apply(s, NULL, n, sum.gradient, slot, sum.examples);
+	shard_apply(s, NULL, n, sum.gradient, push, sum.examples);
 	change_places(a);
 	shard_rows_forget(s->pushed);
 	*to = a;

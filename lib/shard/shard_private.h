@@ -11,6 +11,7 @@
 #include "shard/shard.h"
 #include "tensor/apply.h"
 #include "tensor/hashed.h"
+#include "wire/gradient_tree.h"
 
 /* What a piece holds: now, or in a snapshot. */
 struct piece_state {
@@ -31,12 +32,6 @@ struct shard_piece {
 	struct piece_state now;
 };
 
-/* Rows of a piece, sorted; a dense one has only their number. */
-struct row_list {
-	uint64_t *row;
-	size_t count, room;
-};
-
 /* The rows of the pieces of a part. */
 struct shard_rows {
 	const struct shard *shard;
@@ -54,8 +49,7 @@ struct shard {
 	struct shard_piece *holding;	/* one for each piece of the plan;
 					   chunks is 0 for those of others */
 	uint64_t *version;		/* of each part */
-	float *scratch;			/* gradients */
-	size_t scratch_room;
+	struct gradient_tree *tree;	/* of rounds */
 	float *wide;			/* floats that travel as others */
 	size_t wide_room;
 	struct send_buffer *values;	/* to send */
@@ -115,7 +109,7 @@ struct gradient_sum {
 	uint64_t examples;
 };
 int shard_sum_replicas(struct shard *, size_t part, const struct shard_push *,
-		       size_t slots, struct gradient_sum *, struct fail *);
+		       size_t pushes, struct gradient_sum *, struct fail *);
 
 /* ---- shard_rows.c ---- */
 

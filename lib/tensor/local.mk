@@ -38,4 +38,6 @@ lib_libps_a_SOURCES += \
 	%D%/table.c \
 	%D%/table.h \
 	%D%/target_clones.h \
+	%D%/tree_sum.c \
+	%D%/tree_sum.h \
 	%D%/variable.h

@@ -5,6 +5,8 @@ lib_libps_a_SOURCES += \
 	%D%/codec_float32.c \
 	%D%/codec_int8.c \
 	%D%/fields.h \
+	%D%/gradient_tree.c \
+	%D%/gradient_tree.h \
 	%D%/keys.c \
 	%D%/keys.h \
 	%D%/message.c \
@@ -18,4 +20,6 @@ lib_libps_a_SOURCES += \
 	%D%/result.c \
 	%D%/result.h \
 	%D%/result_json.c \
-	%D%/result_json.h
+	%D%/result_json.h \
+	%D%/row_list.c \
+	%D%/row_list.h

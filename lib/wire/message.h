@@ -21,7 +21,7 @@
 #include "wire/pack.h"
 
 #define WIRE_VERSION	2
-#define WIRE_MEANING	3	/* to be raised when what is said in the same
+#define WIRE_MEANING	4	/* to be raised when what is said in the same
 				   fields comes to mean something else */
 #define WIRE_FRAME	((size_t)64 << 20)	/* bytes, at most */
 #define WIRE_NONE	UINT64_MAX	/* where a number is left open */

@@ -3,7 +3,7 @@
  * a function of its step and number, as a sampler gives them out, and so the
  * weights in the end are the same to the last bit: whoever was first, whoever
  * was killed on the way, and for any number of servers; with any codec; and
- * two replicas are the same as one of two batches.
+ * eight replicas are the same as one of eight batches, or four of two.
  */
 #include "coord/coord.h"
 
@@ -394,12 +394,23 @@ main(void)
 	named(memcmp(first[0], first[1], sizeof(first[0])) != 0,
 	      "though it is another sum");
 	codec = &codec_float32;
-	replicas = 2;
-	all_same("two replicas, in any order", 10, 0, 0, 0);
-	replicas = 1;
+	replicas = 8;
+	all_same("eight replicas, in any order", 10, 0, 0, 0);
+	replicas = 4;
 	batches = 2;
-	all_same("are one of two batches, in any order", 60, 0, 0, 0);
-	all_same("and through all of that", 60, 300, 500, 1500);
+	all_same("are four of two batches, in any order", 20, 0, 0, 0);
+	replicas = 1;
+	batches = 8;
+	all_same("and one of eight", 20, 0, 0, 0);
+	all_same("and through all of that", 20, 300, 500, 1500);
+	known[CODECS] = false;
+	replicas = 6;
+	batches = 1;
+	all_same("six replicas, in any order", 10, 0, 0, 0);
+	replicas = 3;
+	batches = 2;
+	all_same("are three of two batches, through all of that", 60, 300, 500,
+		 1500);
 	fixture_end(&fixture);
 
 	fixture_begin(&fixture, large);

@@ -133,7 +133,7 @@ make_push(struct push *p, const struct plan *plan, size_t part, size_t replica,
 	codec->encode(p->sent, p->value, codec_elements(n));
 	p->value_frame = (struct frame){ p->sent, codec_size(codec, n), NULL };
 	p->push = (struct shard_push){ &p->key_frame, &p->value_frame,
-				       3 + replica, 0, 7, codec };
+				       3 + replica, 0, 7, codec, 0 };
 }
 
 static enum outcome

@@ -183,7 +183,7 @@ push_all(struct fixture *x, size_t stride, float rate)
 		const size_t n = walk(x, i, stride, at, x->fixture.w);
 		const struct frame values = { g, n * sizeof(*g), NULL };
 		const struct shard_push push = { &keys, &values, 3, rate, 0,
-						 &codec_float32 };
+						 &codec_float32, 0 };
 		const uint64_t before = shard_version(holder(x, i), i);
 
 		for (size_t k = 0; k < n; k++) {
@@ -204,7 +204,7 @@ refused(struct fixture *x, size_t part, const struct frame *keys,
 	const struct frame *values, enum fail_kind kind, const char *why)
 {
 	const struct shard_push push = { keys, values, 1, 0, 0,
-					 &codec_float32 };
+					 &codec_float32, 0 };
 	const uint64_t before = shard_version(holder(x, part), part);
 
 	return shard_push(holder(x, part), part, &push, &f) < 0 &&
@@ -273,7 +273,8 @@ push_narrow(struct fixture *x, size_t part, const void *values, size_t size)
 {
 	const struct frame keys = keys_of(x, part, 3);
 	const struct frame v = { values, size, NULL };
-	const struct shard_push push = { &keys, &v, 3, 0, 0, &codec_bfloat16 };
+	const struct shard_push push = { &keys, &v, 3, 0, 0, &codec_bfloat16,
+					 0 };
 
 	return shard_push(holder(x, part), part, &push, &f) == 0;
 }
@@ -497,7 +498,7 @@ push_ones(struct fixture *x)
 		const struct frame v = { g, walk(x, i, 1, at, x->fixture.w) *
 					 sizeof(*g), NULL };
 		const struct shard_push push = { &keys, &v, 1, 0, 0,
-						 &codec_float32 };
+						 &codec_float32, 0 };
 
 		shard_push(holder(x, i), i, &push, &f);
 	}
@@ -593,7 +594,7 @@ push_step(struct fixture *x, uint64_t step)
 		const struct frame keys = { x->keys.data, x->keys.size, NULL };
 		const struct frame v = { g, floats * sizeof(*g), NULL };
 		const struct shard_push push = { &keys, &v, 1, 0, step,
-						 &codec_float32 };
+						 &codec_float32, 0 };
 
 		if (shard_push(holder(x, i), i, &push, &f) < 0)
 			printf("# %s\n", f.text);
@@ -718,7 +719,7 @@ push_some(struct fixture *x, struct rng *rng, float *momentum, float *value)
 
 	const struct frame named_rows = { keys.data, keys.size, NULL };
 	const struct shard_push push = { &named_rows, &v, 1, .25f, 0,
-					 &codec_float32 };
+					 &codec_float32, 0 };
 
 	struct shard_rows *rows = shard_rows_new(x->shard[0]);
 
@@ -788,7 +789,7 @@ counts(void)
 	char dir[] = "/tmp/shard.XXXXXX";
 	const struct frame keys = { "", 1, NULL }, none = { "", 0, NULL };
 	const struct shard_push push = { &keys, &none, 1, .25f, 0,
-					 &codec_float32 };
+					 &codec_float32, 0 };
 	struct checkpoint *from;
 	struct fixture x, y;
 	char text[256], path[128];

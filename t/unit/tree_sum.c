@@ -1,0 +1,303 @@
+/*
+ * Sums in a tree: of leaves that are there or not, against the definition,
+ * to the last bit; and of a part's gradients, in which whole nodes were added
+ * up before.
+ */
+#include "tensor/tree_sum.h"
+#include "wire/gradient_tree.h"
+#include "wire/keys.h"
+
+#include "model_fixture.h"
+#include "tap.h"
+
+#define LEAVES	37
+#define ROWS	9
+#define WIDTH	21
+
+static float leaf[LEAVES][ROWS * WIDTH];
+static bool there[LEAVES][ROWS];
+
+/* The node of 2^level leaves from first on, of one row; false: it has none. */
+static bool
+node(size_t row, unsigned level, size_t first, size_t width, float *to)
+{
+	const size_t half = (size_t)1 << level >> 1;
+	float right[WIDTH];
+	bool left_has, right_has;
+
+	if (first >= LEAVES)
+		return false;
+	if (level == 0) {
+		memcpy(to, leaf[first] + row * width, width * sizeof(*to));
+		return there[first][row];
+	}
+	left_has = node(row, level - 1, first, width, to);
+	right_has = node(row, level - 1, first + half, width, right);
+	if (!left_has)
+		memcpy(to, right, width * sizeof(*to));
+	for (size_t i = 0; left_has && right_has && i < width; i++)
+		to[i] += right[i];
+	return left_has || right_has;
+}
+
+/* Each is there by chance, and some floats are a zero with a sign. */
+static void
+draw(struct rng *rng, size_t width, uint64_t often)
+{
+	for (size_t k = 0; k < LEAVES; k++) {
+		for (size_t r = 0; r < ROWS; r++)
+			there[k][r] = rng_below(rng, 8) < often;
+		for (size_t i = 0; i < ROWS * width; i++)
+			leaf[k][i] = rng_below(rng, 16) == 0 ? -0.0f :
+				fixture_random(rng) *
+				(rng_below(rng, 4) == 0 ? 1e5f : 1e-3f);
+	}
+}
+
+static bool
+some_there(size_t k)
+{
+	for (size_t r = 0; r < ROWS; r++)
+		if (there[k][r])
+			return true;
+	return false;
+}
+
+static size_t
+after(size_t k)
+{
+	do
+		k++;
+	while (k < LEAVES && !some_there(k));
+	return k;
+}
+
+static bool
+is_definition(struct tree_sum *t, struct rng *rng)
+{
+	const size_t width = 1 + rng_below(rng, WIDTH);
+	float sum[ROWS * WIDTH], want[WIDTH];
+	bool same = true;
+
+	draw(rng, width, 1 + rng_below(rng, 8));
+	tree_sum_begin(t, sum, ROWS, width);
+	for (size_t k = 0; k < LEAVES; k++)
+		for (size_t r = 0; r < ROWS; r++)
+			if (there[k][r])
+				tree_sum_add(t, r, (uint32_t)k,
+					     after(k) < LEAVES ?
+					     (uint32_t)after(k) : TREE_END,
+					     leaf[k] + r * width);
+	tree_sum_end(t);
+	for (size_t r = 0; r < ROWS; r++)
+		if (node(r, 6, 0, width, want))
+			same = same && memcmp(want, sum + r * width,
+					      width * sizeof(*want)) == 0;
+	return same;
+}
+
+static void
+definition(void)
+{
+	struct tree_sum t = { 0 };
+	struct rng rng = { .seed = 5 };
+	bool good = true;
+
+	for (int i = 0; i < 2000; i++)
+		good = is_definition(&t, &rng) && good;
+	named(good, "a sum is the tree's of the leaves that are there");
+	tree_sum_release(&t);
+}
+
+/* Of n leaves all rows have, so many arrays are made besides the sum. */
+static size_t
+levels_for(uint32_t n)
+{
+	struct tree_sum t = { 0 };
+	float sum, one = 1;
+	size_t levels = 0;
+
+	tree_sum_begin(&t, &sum, 1, 1);
+	for (uint32_t k = 0; k < n; k++)
+		tree_sum_add(&t, 0, k, k + 1 < n ? k + 1 : TREE_END, &one);
+	tree_sum_end(&t);
+	for (size_t k = 0; k < TREE_LEVELS; k++)
+		levels += t.level[k] != NULL;
+	tree_sum_release(&t);
+	return sum == (float)n ? levels : SIZE_MAX;
+}
+
+static void
+memory(void)
+{
+	named(levels_for(1) == 0 && levels_for(3) == 0 && levels_for(4) == 1 &&
+	      levels_for(16) == 3 && levels_for(1000) == 9,
+	      "n leaves need less than log n arrays besides the sum");
+}
+
+/* ---- gradients of a part ---- */
+
+static const char model[] =
+	"input i id[2] rows=40\ninput x float[3]\nlabel y float\n"
+	"e = embedding i dim=3 combiner=sum\nf = embedding i dim=9 "
+	"combiner=sum\nd = dense x units=4\n"
+	"a = concat e f d\np = dense a units=1\n"
+	"loss mean_squared_error p\noptimizer sgd learning_rate=0.1\n";
+
+#define REPLICAS	13
+#define ALL		40	/* rows of a table */
+
+static struct model_fixture fixture;
+static struct plan plan;
+
+struct pushed {
+	struct pack keys;
+	float value[2048];
+	struct frame key_frame, value_frame;
+	struct gradient_leaf leaf;
+};
+
+static struct gradient_leaf *
+finish(struct pushed *p, uint64_t replica, size_t floats)
+{
+	p->key_frame = (struct frame){ p->keys.data, p->keys.size, NULL };
+	p->value_frame = (struct frame){ p->value, floats * sizeof(float),
+					 NULL };
+	p->leaf = (struct gradient_leaf){ replica, &p->key_frame,
+					  &p->value_frame, &codec_float32 };
+	return &p->leaf;
+}
+
+/* What a replica pushes of a part; some rows of tables. */
+static struct gradient_leaf
+push(struct pushed *p, size_t part, uint64_t replica, struct rng *rng)
+{
+	const struct part *of = &plan.part[part];
+	size_t n = 0;
+
+	pack_reset(&p->keys);
+	for (size_t i = of->first; i < of->first + of->count; i++) {
+		const struct piece *piece = &plan.piece[i];
+		uint64_t row[ALL];
+		size_t rows = 0;
+
+		for (size_t k = 0; k < piece->count; k++) {
+			if (piece->table && rng_below(rng, 3) > 0)
+				continue;
+			row[rows++] = k;
+			for (size_t j = 0; j < piece->width; j++)
+				p->value[n++] = fixture_random(rng) *
+					(rng_below(rng, 4) ? 1e-3f : 1e4f);
+		}
+		if (piece->table)
+			keys_write(&p->keys, row, rows, 0);
+	}
+	return *finish(p, replica, n);
+}
+
+/* A node is added up, and pushed in place of its leaves. */
+static struct gradient_leaf
+fold(struct gradient_tree *t, struct pushed *to, size_t part,
+     const struct gradient_leaf *from, size_t count)
+{
+	const struct part *of = &plan.part[part];
+	struct row_list rows[8] = { 0 };
+	float *sum;
+	const size_t n = gradient_tree_sum(t, part, from, count, rows, &sum);
+
+	pack_reset(&to->keys);
+	memcpy(to->value, sum, n * sizeof(*sum));
+	for (size_t i = 0; i < of->count; i++) {
+		if (plan.piece[of->first + i].table)
+			keys_write(&to->keys, rows[i].row, rows[i].count, 0);
+		free(rows[i].row);
+	}
+	return *finish(to, from->replica, n);
+}
+
+static bool
+same_push(const struct pushed *a, const struct pushed *b)
+{
+	return a->keys.size == b->keys.size &&
+		memcmp(a->keys.data, b->keys.data, a->keys.size) == 0 &&
+		a->value_frame.size == b->value_frame.size &&
+		memcmp(a->value, b->value, a->value_frame.size) == 0;
+}
+
+/* The nodes of the leaves first to end - 1 of 2^level each, in their place. */
+static size_t
+fold_nodes(struct gradient_tree *t, size_t part, unsigned level,
+	   const struct gradient_leaf *from, size_t count,
+	   struct gradient_leaf *to, struct pushed *room)
+{
+	size_t nodes = 0;
+
+	for (size_t i = 0, end; i < count; i = end) {
+		for (end = i; end < count && from[end].replica >> level ==
+		     from[i].replica >> level; end++)
+			;
+		to[nodes] = fold(t, &room[nodes], part, from + i, end - i);
+		nodes++;
+	}
+	return nodes;
+}
+
+static void
+nodes(void)
+{
+	struct gradient_tree *t = gradient_tree_new(&plan);
+	struct pushed *p = mem_alloc(2 * REPLICAS + 2, sizeof(*p));
+	struct gradient_leaf all[REPLICAS], some[REPLICAS];
+	struct rng rng = { .seed = 8 };
+	bool same = true;
+
+	for (int i = 0; i < 400; i++) {
+		const size_t part = rng_below(&rng, plan.parts);
+		const unsigned level = (unsigned)rng_below(&rng, 5);
+		size_t count = 0;
+
+		for (uint64_t k = 0; k < REPLICAS; k++)
+			if (k == 5 || rng_below(&rng, 4) > 0) {
+				all[count] = push(&p[count], part, k, &rng);
+				count++;
+			}
+		fold(t, &p[2 * REPLICAS], part, all, count);
+		fold(t, &p[2 * REPLICAS + 1], part, some,
+		     fold_nodes(t, part, level, all, count, some,
+				p + REPLICAS));
+		same = same_push(&p[2 * REPLICAS], &p[2 * REPLICAS + 1]) &&
+			same;
+	}
+	named(same, "whole nodes that were added up before are the same sum");
+	for (size_t k = 0; k < 2 * REPLICAS + 2; k++)
+		pack_release(&p[k].keys);
+	free(p);
+	gradient_tree_free(t);
+}
+
+static void
+gradients(void)
+{
+	const struct partitioner cut = { .kind = PARTITION_FIXED, .shards = 2 };
+	static char *endpoint[] = { (char *)"a", (char *)"b" };
+	struct place *place;
+	size_t places;
+
+	fixture_begin(&fixture, model);
+	place = partition_plan(fixture.variable, fixture.variables, &cut,
+			       &placement_round_robin, 2, &places);
+	plan_make(&plan, fixture.model, place, places, endpoint, 2);
+	free(place);
+	nodes();
+	plan_release(&plan);
+	fixture_end(&fixture);
+}
+
+int
+main(void)
+{
+	definition();
+	memory();
+	gradients();
+	return tap_done();
+}
