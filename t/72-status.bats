@@ -236,6 +236,9 @@ sums() {
 	assert_equal "$(figure steps_waiting)" 0
 	# A weight, a bias, and the same again for adagrad.
 	assert_equal "$(figure 'server_bytes{server="0"}')" 16
+	assert_equal "$(figure 'server_beside{server="0"}')" 0
+	assert_equal "$(figure 'server_step_pull_bytes{server="0"}')" 8
+	assert_equal "$(figure 'server_step_push_bytes{server="0"}')" 8
 	work
 	printf '%s\n' 'train 300' join 'train 50' >&7
 	ends

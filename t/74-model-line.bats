@@ -188,8 +188,9 @@ tables, which have a shard on each server" \
 behind its @; try 'ps-coord --help'" ps-coord -m wide.ps -s 3 \
 		--partition=fixed:2@
 	one 64 "ps-coord: --partition: partitioner 'fixed@u' is not none, \
-fixed:N, min:BYTES[:N] or max:BYTES[:N] with N from 1 to 65536 and BYTES above \
-0; try 'ps-coord --help'" ps-coord -m wide.ps -s 3 --partition=fixed@u
+spread, fixed:N, min:BYTES[:N] or max:BYTES[:N] with N from 1 to 65536 and \
+BYTES above 0; try 'ps-coord --help'" \
+		ps-coord -m wide.ps -s 3 --partition=fixed@u
 }
 
 # on OPTION... - each shard and its server, by the plan.
@@ -227,6 +228,56 @@ on() {
 	one 64 "ps-coord: --place: placement 'u/*@3-2' is not balanced, \
 round-robin or PATTERN@FIRST-LAST, where FIRST and LAST are indices of \
 servers; try 'ps-coord --help'" ps-coord -m wide.ps -s 4 --place='u/*@3-2'
+}
+
+@test "dense variables are beside workers, and tables elsewhere" {
+	printf '%s\n' 'input x float[512]' 'input s sparse[8192]' \
+		'label y binary' 'e = embedding s dim=16 combiner=sum' \
+		'c = concat x e' 'h = dense c units=512' 'o = dense h units=1' \
+		'loss binary_crossentropy o from_logits=true' >wide.ps
+	on --beside=3
+	diff - on <<-'EOT'
+		e/embeddings 0/1 3
+		h/kernel 0/3 0
+		h/kernel 1/3 1
+		h/kernel 2/3 2
+		h/bias 0/1 0
+		o/kernel 0/1 1
+		o/bias 0/1 2
+	EOT
+	on --beside=2
+	awk '/^e/ && $3 < 2 || !/^e/ && $3 > 1' on >misplaced
+	diff /dev/null misplaced
+	[ "$(grep -c e/embeddings on)" = 2 ]
+	on --beside=2 --partition=none --place='h/*@3'
+	diff - on <<-'EOT'
+		e/embeddings 0/1 2
+		h/kernel 0/1 3
+		h/bias 0/1 3
+		o/kernel 0/1 0
+		o/bias 0/1 1
+	EOT
+	# None are left for tables: these are on all.
+	on --beside=4 --partition='fixed:4@e/*'
+	[ "$(awk '/^e/ { print $3 }' on | sort -u | wc -l)" = 4 ]
+	# A network of 4 (512 + 16 + 1) 512 + 4 (512 + 1) bytes, 2 * 3 / 4 of it
+	# each way, if its parts were of one size.
+	grep -q 'when each of 4 workers takes a step:' <<<"$output"
+	awk '/a worker with the server beside it/ {
+		m = 4 * (529 * 512 + 513)
+		exit !($9 > 1.5 * m && $9 < 1.54 * m &&
+			$13 + 0 > 1.5 * m && $13 + 0 < 1.54 * m)
+	}' <<<"$output"
+	one 64 "ps-coord: --beside=5: there are only 4 servers; try 'ps-coord \
+--help'" ps-coord --plan -s 4 -m wide.ps --beside=5
+	one 64 "ps-coord: --beside: how many workers there are is not known: \
+say --beside=N; try 'ps-coord --help'" ps-coord --plan -s 4 -m wide.ps --beside
+	cluster='{"cluster": {"chief": ["c:1"], "ps": ["a:1", "b:1", "d:1"],
+		"worker": ["a:2", "b:2"]}}'
+	one 64 "ps-coord: --beside=3: there are only 2 workers; try 'ps-coord \
+--help'" ps-coord --plan -f "$cluster" -t chief:0 -m wide.ps --beside=3
+	run -0 ps-coord --plan -f "$cluster" -t chief:0 -m wide.ps --beside
+	[ "$(grep -c ' beside$' <<<"$output")" = 2 ]
 }
 
 @test "variables that are cut each in their way learn the same" {

@@ -94,6 +94,7 @@ coord_print_plan(struct text *out, const struct coord_options *o,
 	const struct plan_steps steps = {
 		.batch = o->batch, .batches = o->batches,
 		.replicas = sync ? o->replicas : 0,
+		.beside = placement_count_beside(&o->placement),
 		.backup = o->backup, .bags = *bags
 	};
 	struct plan plan = { 0 };

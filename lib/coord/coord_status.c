@@ -29,7 +29,8 @@ struct scores {			/* as on the terminal */
 
 struct figures {
 	struct scores scores;		/* as of the last join */
-	uint64_t *server_bytes;		/* of each, by the plan */
+	uint64_t *server_bytes;		/* of each, by the plan; */
+	struct plan_load *step;		/* what a step moves of each */
 	struct text state;
 };
 
@@ -341,14 +342,39 @@ status_init(struct coord *c, const struct place *place, size_t places)
 		if (!v[place[i].variable].hashed)
 			c->figures->server_bytes[place[i].server] +=
 				place_bytes(&place[i], v);
+	c->figures->step = plan_loads(&c->plan, c->model, place, places,
+				      c->o.batch * c->plan.batches);
 }
 
 void
 status_release(struct coord *c)
 {
 	free(c->figures->server_bytes);
+	free(c->figures->step);
 	text_release(&c->figures->state);
 	free(c->figures);
+}
+
+/* Both ways; of tables of which the model tells no rows, nothing. */
+static void
+add_links(const struct coord *c, struct text *out)
+{
+	const size_t beside = placement_count_beside(&c->o.placement);
+
+	begin(out, "pskit_server_beside",
+	      "1 if a worker is beside the server, else 0.");
+	for (size_t i = 0; i < c->o.servers; i++)
+		add_one(out, "pskit_server_beside", "server", i, i < beside);
+	begin(out, "pskit_server_step_pull_bytes",
+	      "What a step pulls of the server at most, by the plan.");
+	for (size_t i = 0; i < c->o.servers; i++)
+		add_one(out, "pskit_server_step_pull_bytes", "server", i,
+			(double)c->figures->step[i].pull);
+	begin(out, "pskit_server_step_push_bytes",
+	      "What a step pushes to the server at most, by the plan.");
+	for (size_t i = 0; i < c->o.servers; i++)
+		add_one(out, "pskit_server_step_push_bytes", "server", i,
+			(double)c->figures->step[i].push);
 }
 
 static void
@@ -372,6 +398,7 @@ add_servers(const struct coord *c, struct text *out, uint64_t now)
 	for (size_t i = 0; i < c->o.servers; i++)
 		add_one(out, "pskit_server_bytes", "server", i,
 			(double)c->figures->server_bytes[i]);
+	add_links(c, out);
 	begin(out, "pskit_server_silent_seconds",
 	      "Time since the server was last heard.");
 	for (size_t i = 0; i < c->o.servers; i++) {

@@ -18,6 +18,7 @@
 #define MAX_BATCH	((uint64_t)1 << 24)
 #define MAX_PACK	4096
 #define MAX_IN_FLIGHT	64
+#define BESIDE_ALL	UINT64_MAX	/* workers that are known */
 #define SPLIT_BYTES	((uint64_t)64 << 20)
 #define SHUFFLE_RECORDS	10000
 #define ORDERED_RECORDS	1024	/* of a block that is not shuffled */
@@ -27,7 +28,7 @@
 #define CODEC_OR(name)		"|" #name
 #define CODEC_NAME(name)	#name,
 
-enum { ACCUMULATE = CLI_LONG, BACKUP, CHECKPOINT, EVERY, FORGET, GRACE,
+enum { ACCUMULATE = CLI_LONG, BACKUP, BESIDE, CHECKPOINT, EVERY, FORGET, GRACE,
        IN_FLIGHT, JOURNAL, KEEP,
        KEEP_GOING, KEEP_SERVERS, LEASE, MIN_WORKERS, MODE, NO_HEADER, PACK,
        PARTITION, PATIENCE, PLACE, PLAN, PRINT_TASK, PULL, PUSH, QUEUE,
@@ -44,10 +45,13 @@ static const struct cli_option options[] = {
 	  "where the servers are, or how many will register" },
 	{ MIN_WORKERS, "min-workers", "N",
 	  "begin when so many are there (default 1)" },
+	{ BESIDE, "beside", "[N]",
+	  "the first N servers are beside workers (default all workers): "
+	  "dense variables are on these, tables on the others" },
 	{ PARTITION, "partition", "PARTITIONER[@PATTERN]",
-	  "how variables are cut: none, fixed:N, min:BYTES[:N], "
+	  "how variables are cut: none, spread, fixed:N, min:BYTES[:N], "
 	  "max:BYTES[:N]; with @PATTERN those that it matches "
-	  "(default none)" },
+	  "(default none; spread with --beside)" },
 	{ PLACE, "place", "balanced|round-robin|PATTERN@FIRST-LAST",
 	  "which server gets a shard (default balanced), or the servers of "
 	  "the variables that a pattern matches" },
@@ -238,7 +242,11 @@ read_option(struct coord_settings *s, int c)
 	case NO_HEADER:	o->format.no_header = true; break;
 	case 'o':	s->output = cli_file(); break;
 	case PACK:	o->pack = cli_uint(1, MAX_PACK); break;
+	case BESIDE:	s->beside = optarg ? cli_uint(1, PLAN_SERVERS) :
+				BESIDE_ALL;
+			break;
 	case PARTITION:
+		s->partition_said |= !strchr(optarg, '@');
 		if (partitioner_add(&o->partitioner, optarg, &f) < 0)
 			cli_usage("--partition: %s", f.text);
 		break;
@@ -288,8 +296,10 @@ read_servers(struct coord_settings *s)
 		       job->count * sizeof(*o->server));
 		return;
 	}
-	if (!s->servers)
+	if (!s->servers) {
 		s->servers = getenv("PS_SERVERS");
+		s->told_beside = getenv("PS_BESIDE");
+	}
 	if (!s->servers || !*s->servers)
 		cli_usage("where are the servers? say -s");
 	if (text_uint(s->servers, &count)) {
@@ -304,6 +314,37 @@ read_servers(struct coord_settings *s)
 	o->server = text_split(s->server_list, ',', &o->servers);
 	if (o->servers > PLAN_SERVERS)
 		cli_usage("-s: at most %d servers", PLAN_SERVERS);
+}
+
+/*
+ * How many servers are beside workers?  All that ps-local has put there, or
+ * one for each worker, if no number is said.
+ */
+static void
+read_beside(struct coord_settings *s)
+{
+	struct coord_options *o = &s->o;
+
+	if (s->beside != 0 && s->beside != BESIDE_ALL)
+		s->told_beside = NULL;
+	if (s->told_beside && !text_uint(s->told_beside, &s->beside))
+		cli_usage("PS_BESIDE: '%s' is not a number", s->told_beside);
+	if (s->beside == BESIDE_ALL)
+		s->beside = o->workers;
+	else if (s->beside == 0)
+		return;
+	if (s->beside == 0)
+		cli_usage("--beside: how many workers there are is not known: "
+			  "say --beside=N");
+	if (o->workers > 0 && s->beside > o->workers)
+		cli_usage("--beside=%" PRIu64 ": there are only %" PRIu64
+			  " workers", s->beside, o->workers);
+	if (s->beside > o->servers)
+		cli_usage("--beside=%" PRIu64 ": there are only %zu servers",
+			  s->beside, o->servers);
+	placement_beside(&o->placement, s->beside, o->servers);
+	if (!s->partition_said)
+		o->partitioner.kind = PARTITION_SPREAD;
 }
 
 static void
@@ -339,6 +380,7 @@ read_cluster(struct coord_settings *s)
 		s->bind = "tcp://127.0.0.1:*";
 	s->o.workers = s->cluster.job[CLUSTER_WORKER].count;
 	read_servers(s);
+	read_beside(s);
 	check_servers(&s->o);
 }
 

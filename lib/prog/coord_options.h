@@ -27,7 +27,9 @@ struct coord_settings {
 	size_t inputs;
 	uint64_t split, shuffle;	/* bytes; records */
 	struct plan_bags bags;	/* --plan: what the data tell */
-	bool plan_only, print_task, keep_said;
+	bool plan_only, print_task, keep_said, partition_said;
+	uint64_t beside;	/* servers; 0: none, or it is not said */
+	const char *told_beside;	/* by the environment, or NULL */
 	bool anywhere;		/* the model's vocabularies may be */
 	struct definitions definitions;	/* of it */
 };

@@ -25,6 +25,10 @@ fits(struct partitioner *p, char **word, size_t words)
 {
 	if (words == 1 && strcmp(word[0], "none") == 0)
 		return true;
+	if (words == 1 && strcmp(word[0], "spread") == 0) {
+		p->kind = PARTITION_SPREAD;
+		return true;
+	}
 	if (words == 2 && strcmp(word[0], "fixed") == 0) {
 		p->kind = PARTITION_FIXED;
 		return count_fits(word[1], &p->shards);
@@ -56,7 +60,7 @@ partitioner_parse(struct partitioner *p, const char *text, struct fail *f)
 	free(copy);
 	if (!good)
 		return fail(f, FAIL_CONFIG, "partitioner '%s' is not none, "
-			    "fixed:N, min:BYTES[:N] or max:BYTES[:N] "
+			    "spread, fixed:N, min:BYTES[:N] or max:BYTES[:N] "
 			    "with N from 1 to %d and BYTES above 0",
 			    text, PARTITION_SHARDS);
 	if (at && !at[1])
@@ -188,6 +192,8 @@ partition_count(const struct partitioner *p, struct shape shape)
 	case PARTITION_MAX:
 		n = count_by_bytes(p, rows, width * sizeof(float));
 		break;
+	case PARTITION_SPREAD:
+		assert(!"a matter of servers: see partition_shards()");
 	}
 	if (p->shards > 0 && n > p->shards)
 		n = p->shards;
@@ -200,8 +206,14 @@ size_t
 partition_shards(const struct partitioner *head, const struct variable *v,
 		 size_t servers)
 {
-	return v->hashed ? servers :
-		partition_count(find(head, v->name), v->shape);
+	const struct partitioner *p = find(head, v->name);
+	const struct partitioner spread = {
+		.kind = PARTITION_MIN, .bytes = PARTITION_SPREAD_BYTES,
+		.shards = servers
+	};
+
+	return v->hashed ? servers : partition_count(
+		p->kind == PARTITION_SPREAD ? &spread : p, v->shape);
 }
 
 /* The first rows % n shards are one row longer than the others. */
@@ -227,8 +239,8 @@ partition_find(size_t rows, size_t n, size_t row)
 	return row < edge ? row / (base + 1) : extra + (row - edge) / base;
 }
 
-const struct placement placement_balanced = { PLACE_BALANCED, NULL };
-const struct placement placement_round_robin = { PLACE_ROUND_ROBIN, NULL };
+const struct placement placement_balanced = { .rule = PLACE_BALANCED };
+const struct placement placement_round_robin = { .rule = PLACE_ROUND_ROBIN };
 
 /* "FIRST" or "FIRST-LAST" */
 static bool
@@ -285,15 +297,43 @@ placement_release(struct placement *p)
 	*p = (struct placement){ 0 };
 }
 
-/* The range that a variable of that name is in; NULL: all servers. */
+void
+placement_beside(struct placement *p, uint64_t beside, size_t servers)
+{
+	assert(beside > 0 && beside <= servers);
+	p->hybrid = true;
+	p->dense.last = beside - 1;
+	p->tables.first = beside < servers ? beside : 0;
+	p->tables.last = servers - 1;
+}
+
+size_t
+placement_count_beside(const struct placement *p)
+{
+	return p->hybrid ? (size_t)p->dense.last + 1 : 0;
+}
+
+/* The range that a variable is in; NULL: all servers. */
 static const struct placement_range *
-find_range(const struct placement *p, const char *name)
+find_range(const struct placement *p, const struct variable *v)
 {
 	const struct placement_range *r = p->range;
 
-	while (r && !text_match(r->pattern, name))
+	while (r && !text_match(r->pattern, v->name))
 		r = r->next;
-	return r;
+	return r || !p->hybrid ? r : v->table ? &p->tables : &p->dense;
+}
+
+/* The one behind it; NULL, of all servers, is the last. */
+static const struct placement_range *
+next_range(const struct placement *p, const struct placement_range *r)
+{
+	if (r == &p->tables)
+		return NULL;
+	if (r == &p->dense)
+		return &p->tables;
+	r = r ? r->next : p->range;
+	return r || !p->hybrid ? r : &p->dense;
 }
 
 int
@@ -308,7 +348,7 @@ placement_check(const struct placement *p, const struct variable *v,
 				    PRIu64 "; the last one of %zu is %zu",
 				    r->pattern, r->last, servers, servers - 1);
 		for (size_t i = 0; i < variables && !used; i++) {
-			used = find_range(p, v[i].name) == r;
+			used = find_range(p, &v[i]) == r;
 			matched |= text_match(r->pattern, v[i].name);
 		}
 		if (!used)
@@ -344,7 +384,7 @@ cut(const struct variable *variables, size_t n, const struct partitioner *p,
 	for (size_t i = 0; i < n; i++) {
 		const struct shape shape = variables[i].shape;
 		const struct placement_range on = servers_of(
-			find_range(placement, variables[i].name), servers);
+			find_range(placement, &variables[i]), servers);
 		const size_t shards = partition_shards(
 			p, &variables[i], (size_t)(on.last - on.first) + 1);
 
@@ -488,8 +528,8 @@ group(struct load *shard, const struct place *list, size_t count,
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (find_range(placement, variables[list[i].variable].name) ==
-		    range)
+		if (find_range(placement,
+			       &variables[list[i].variable]) == range)
 			shard[n++] = (struct load){
 				.bytes = place_bytes(&list[i], variables),
 				.index = i
@@ -505,10 +545,10 @@ partition_plan(const struct variable *variables, size_t n,
 	struct place *list = cut(variables, n, p, placement, servers, count);
 	struct load *shard = mem_alloc(*count, sizeof(*shard));
 	uint64_t *held = mem_alloc(servers, sizeof(*held));
-	const struct placement_range *range = placement->range;
+	const struct placement_range *range = next_range(placement, NULL);
 
 	assert(servers > 0);
-	for (;; range = range->next) {
+	for (;; range = next_range(placement, range)) {
 		const struct placement_range on = servers_of(range, servers);
 		const size_t some = group(shard, list, *count, variables,
 					  placement, range);

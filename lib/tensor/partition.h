@@ -14,10 +14,13 @@
 /* Of one variable: the most that may be asked for, and the most made. */
 #define PARTITION_SHARDS	65536
 
-enum partitioner_kind { PARTITION_NONE, PARTITION_FIXED, PARTITION_MIN,
-			PARTITION_MAX };
+/* SPREAD cuts no shard smaller than this. */
+#define PARTITION_SPREAD_BYTES	((uint64_t)256 << 10)
 
-/* "none", "fixed:N", "min:BYTES[:MAX]", "max:BYTES[:MAX]" */
+enum partitioner_kind { PARTITION_NONE, PARTITION_FIXED, PARTITION_MIN,
+			PARTITION_MAX, PARTITION_SPREAD };
+
+/* "none", "spread", "fixed:N", "min:BYTES[:MAX]", "max:BYTES[:MAX]" */
 struct partitioner {
 	enum partitioner_kind kind;
 	uint64_t bytes;		/* MIN, MAX */
@@ -73,11 +76,15 @@ struct placement_range {
 
 /*
  * The rule is for each range, of which the first whose pattern fits counts,
- * and then, over all servers, for the variables that none is for.
+ * and then for the variables that none is for: over all servers; or, if some
+ * are beside workers, over these for dense variables, and over the others, if
+ * there are any, for tables.
  */
 struct placement {
 	enum { PLACE_BALANCED, PLACE_ROUND_ROBIN } rule;
 	struct placement_range *range;
+	bool hybrid;		/* some are beside workers: */
+	struct placement_range dense, tables;
 };
 
 extern const struct placement placement_balanced, placement_round_robin;
@@ -88,6 +95,10 @@ extern const struct placement placement_balanced, placement_round_robin;
  */
 int placement_add(struct placement *, const char *text, struct fail *);
 void placement_release(struct placement *);
+
+/* The first so many of the servers, 1 at least, are beside workers. */
+void placement_beside(struct placement *, uint64_t beside, size_t servers);
+size_t placement_count_beside(const struct placement *);
 
 /* FAIL_CONFIG: there are not so many servers, or a range has no variables. */
 int placement_check(const struct placement *, const struct variable *,

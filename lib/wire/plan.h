@@ -124,8 +124,19 @@ struct plan_steps {
 	uint64_t batch, batches;	/* examples of one, and of a step */
 	uint64_t replicas, backup;	/* of a round; 0: there is none, or
 					   nobody knows how many it has */
+	uint64_t beside;		/* servers with a worker beside each;
+					   the first ones */
 	struct plan_bags bags;
 };
+/* Bytes that a step pulls of a server and pushes to it: as --plan says. */
+struct plan_load {
+	size_t push, pull;
+	bool open;		/* and rows that the model does not tell */
+};
+struct plan_load *plan_loads(const struct plan *, const struct model *,
+			     const struct place *, size_t places,
+			     uint64_t examples);
+
 struct text;
 void plan_print(struct text *, const struct plan *, const struct model *,
 		const struct place *, size_t places,

@@ -88,6 +88,27 @@ add_step(struct load *to, const struct plan *p, const struct variable *v,
 	to->open |= is_open(v);
 }
 
+struct plan_load *
+plan_loads(const struct plan *p, const struct model *model,
+	   const struct place *place, size_t places, uint64_t examples)
+{
+	struct plan_load *list = mem_alloc(p->servers, sizeof(*list));
+	size_t variables;
+	const struct variable *v = model_variables(model, &variables);
+
+	for (size_t i = 0; i < places; i++) {
+		struct plan_load *to = &list[place[i].server];
+		struct load one = { 0 };
+
+		add_step(&one, p, &v[place[i].variable], place[i].rows,
+			 examples);
+		to->push += one.push;
+		to->pull += one.pull;
+		to->open |= one.open;
+	}
+	return list;
+}
+
 static void
 print_share(struct text *out, const struct codec *codec, const char *ways,
 	    size_t coded, size_t all)
@@ -187,6 +208,56 @@ print_round(struct text *out, const struct plan_steps *s,
 	text_add(out, "\n");
 }
 
+/*
+ * What leaves and reaches a machine over its link: of a server all that its
+ * callers push and pull; of a worker with a server beside it what it moves
+ * itself, but what these two move between them.
+ */
+static void
+print_link(struct text *out, const char *who, size_t sent, size_t received,
+	   bool open)
+{
+	text_add(out, "%s sends %s%zu bytes and receives %zu%s\n", who,
+		 open ? "" : "at most ", sent, received,
+		 open ? ", and rows" : "");
+}
+
+static void
+print_links(struct text *out, const struct plan *p, const struct plan_steps *s,
+	    const struct load *load, const struct load *all)
+{
+	const size_t workers = s->replicas > 0 ? s->replicas : s->beside;
+	size_t sent = 0, received = 0, at = s->beside;
+
+	if (workers == 0)
+		return;
+	for (size_t i = 0; i < s->beside; i++) {
+		const size_t others = workers - 1;
+		const size_t out_of = all->push - load[i].push +
+			others * load[i].pull;
+		const size_t into = all->pull - load[i].pull +
+			others * load[i].push;
+
+		sent = out_of > sent ? out_of : sent;
+		received = into > received ? into : received;
+	}
+	for (size_t i = s->beside; i < p->servers; i++)
+		if (load[i].push + load[i].pull >
+		    load[at].push + load[at].pull)
+			at = i;
+	text_add(out, "over its link, when each of %zu workers takes a "
+		 "step:\n", workers);
+	if (s->beside > 0)
+		print_link(out, "  a worker with the server beside it", sent,
+			   received, all->open);
+	else
+		print_link(out, "  a worker", all->push, all->pull, all->open);
+	if (s->beside < p->servers)
+		print_link(out, s->beside > 0 ? "  a server alone" :
+			   "  a server", workers * load[at].pull,
+			   workers * load[at].push, load[at].open);
+}
+
 static void
 print_bags(struct text *out, const struct plan_bags *b)
 {
@@ -211,10 +282,11 @@ plan_print(struct text *out, const struct plan *p, const struct model *model,
 	text_add(out, "\n%-7s %-32s %6s %12s %14s\n", "server", "endpoint",
 		 "shards", "bytes", "bytes/step");
 	for (size_t i = 0; i < p->servers; i++) {
-		text_add(out, "%-7zu %-32s %6zu %12zu %14zu%s\n", i,
+		text_add(out, "%-7zu %-32s %6zu %12zu %14zu%s%s\n", i,
 			 p->endpoint[i], load[i].shards, load[i].bytes,
 			 load[i].push > load[i].pull ? load[i].push :
-			 load[i].pull, load[i].open ? "+" : "");
+			 load[i].pull, load[i].open ? "+" : "",
+			 i < s->beside ? " beside" : "");
 		all.bytes += load[i].bytes;
 		all.push += load[i].push;
 		all.pull += load[i].pull;
@@ -233,6 +305,7 @@ plan_print(struct text *out, const struct plan *p, const struct model *model,
 			 (unsigned long long)s->batches);
 	print_step(out, p, v, variables, &all, examples, batches);
 	print_round(out, s, &all);
+	print_links(out, p, s, load, &all);
 	print_share(out, p->push, "pushed", all.push_coded, all.floats);
 	print_share(out, p->pull, "pulled", all.pull_coded, all.floats);
 	print_bags(out, &s->bags);

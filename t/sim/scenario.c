@@ -475,6 +475,12 @@ draw_ranges(struct scenario *s)
 	struct rng rng = { .seed = rng_mix(s->seed ^ 0x706c616365) };
 	struct fail f;
 
+	if (chance(&rng, 4)) {
+		placement_beside(&s->o.placement,
+				 between(&rng, 1, s->o.servers), s->o.servers);
+		s->o.partitioner.kind = chance(&rng, 2) ? PARTITION_SPREAD :
+			s->o.partitioner.kind;
+	}
 	for (size_t i = 0; i < 3; i++) {
 		const uint64_t first = rng_below(&rng, s->o.servers);
 		const uint64_t last = between(&rng, first, s->o.servers - 1);
@@ -764,6 +770,9 @@ scenario_print(const struct scenario *s, FILE *to)
 	     p = p->next)
 		fprintf(to, "#   %s on servers %d to %d\n", p->pattern,
 			(int)p->first, (int)p->last);
+	if (s->o.placement.hybrid)
+		fprintf(to, "#   %zu servers are beside workers\n",
+			placement_count_beside(&s->o.placement));
 	fprintf(to, "#   asked:");
 	for (size_t i = 0; i < s->asks; i++)
 		fprintf(to, " %c%llu", s->ask[i].op,

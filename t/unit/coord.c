@@ -3057,6 +3057,15 @@ static const char status[] =
 	FIGURE("server_bytes", "gauge",
 		"Variables and slots by the plan, without hashed ids.")
 	OF("server_bytes", "server=\"0\"", "12")
+	FIGURE("server_beside", "gauge",
+		"1 if a worker is beside the server, else 0.")
+	OF("server_beside", "server=\"0\"", "0")
+	FIGURE("server_step_pull_bytes", "gauge",
+		"What a step pulls of the server at most, by the plan.")
+	OF("server_step_pull_bytes", "server=\"0\"", "12")
+	FIGURE("server_step_push_bytes", "gauge",
+		"What a step pushes to the server at most, by the plan.")
+	OF("server_step_push_bytes", "server=\"0\"", "12")
 	FIGURE("server_silent_seconds", "gauge",
 		"Time since the server was last heard.")
 	OF("server_silent_seconds", "server=\"0\"", "0.5")

@@ -54,7 +54,9 @@ texts_are_read_whole_or_refused(void)
 	ok(p.kind == PARTITION_MAX && p.bytes == 4 && p.shards == 0);
 	ok(partitioner("none").kind == PARTITION_NONE);
 	ok(refused("") && refused("fixed") && refused("fixed:") &&
-	   refused("fixed:x") && refused("fixed:2:3") && refused("none:1"));
+	   refused("fixed:x") && refused("fixed:2:3") && refused("none:1") &&
+	   refused("spread:1"));
+	ok(partitioner("spread").kind == PARTITION_SPREAD);
 	ok(refused("min") && refused("min:4:2:1") && refused("mid:4") &&
 	   refused("min:4:") && refused("max:-4"));
 	named(refused("fixed:0") && refused("min:0") && refused("max:0") &&
@@ -538,6 +540,59 @@ the_rest_is_balanced_over_all(void)
 	placement_release(&p);
 }
 
+/* Beside workers is what all pull whole; the ranges of patterns come first. */
+static void
+dense_is_beside_workers(void)
+{
+	const struct variable v[] = {
+		{ .name = (char *)"net", .shape = { 2, { 512, 512 } } },
+		{ .name = (char *)"bias", .shape = { 1, { 512 } } },
+		{ .name = (char *)"emb", .shape = { 2, { 65536, 16 } },
+		  .table = true },
+		{ .name = (char *)"ids", .shape = { 2, { 0, 2 } },
+		  .table = true, .hashed = true },
+		{ .name = (char *)"here", .shape = { 1, { 4 } } },
+	};
+	const struct partitioner spread = partitioner("spread");
+	const size_t servers = 5;
+	const size_t alone[] = { 0, 4, 3, 2, 1, 5 };	/* 5: all, none is */
+
+	for (size_t beside = 1; beside <= servers; beside++)
+		for (int turns = 0; turns < 2; turns++) {
+			struct placement p = { 0 };
+			size_t n, of[5] = { 0 };
+			bool good = true;
+			struct place *list;
+
+			ok(places(&p, "here@4") &&
+			   (!turns || places(&p, "round-robin")));
+			placement_beside(&p, beside, servers);
+			ok(placement_count_beside(&p) == beside);
+			list = partition_plan(v, 5, &spread, &p, servers, &n);
+			for (size_t i = 0; i < n; i++) {
+				const struct place *at = &list[i];
+				const size_t first = at->variable == 4 ? 4 :
+					!v[at->variable].table ||
+					beside == servers ? 0 : beside;
+				const size_t last = at->variable == 4 ||
+					v[at->variable].table ? servers - 1 :
+					beside - 1;
+
+				of[at->variable]++;
+				good = good && at->server >= first &&
+					at->server <= last;
+			}
+			named(good, "each is on its servers");
+			named(of[0] == (beside < 4 ? beside : 4) &&
+			      of[1] == 1 && of[4] == 1, "as many shards as "
+			      "servers, none under 256 KiB");
+			named(of[2] == alone[beside] && of[3] == alone[beside],
+			      "tables are on all of the others");
+			free(list);
+			placement_release(&p);
+		}
+}
+
 int
 main(void)
 {
@@ -554,5 +609,6 @@ main(void)
 	placement_texts();
 	ranges_hold_what_fits();
 	the_rest_is_balanced_over_all();
+	dense_is_beside_workers();
 	return tap_done();
 }
