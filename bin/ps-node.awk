@@ -1,17 +1,78 @@
 #!/usr/bin/awk -f
 # ps-node.awk - TF_CONFIG of one of the tasks that a launcher has started.
 #
-# rank of size is ours, and servers of them serve; the first port of a node is
-# port.  Where they are is said by list ("h[1-3],x"), with the tasks of each
-# host ("4,1(x3)") and the way to share them out (block, cyclic), or without
-# for one each; or by a file with a line for each task, or for each host with
-# "slots=N" behind it or, as MPICH has it, ":N".
-# here, if it is known, is where we are.  No size: as many as are listed.
+# What the launcher tells is in the environment: that rank of size is ours; and
+# where they are, by list ("h[1-3],x"), with the tasks of each host ("4,1(x3)")
+# and the way to share them out (block, cyclic), or without for one each; and
+# here, where we are.  Others do not tell where tasks are: hosts does, a list,
+# or a file with a line for each task, or for each host with "slots=N" behind it
+# or, as MPICH has it, ":N".  No size: as many as are listed.
+#
+# servers of them serve; besides, beside (all, or a number) of the workers have
+# a server of their own, which are the first ones.  The first port of a node is
+# port.
+#
+# Printed are how often a task is to be started again, how many servers are
+# beside workers, and the cluster.
 
 function fail(text) {
 	print "ps-node: " text >"/dev/stderr"
 	failed = 1
 	exit 78
+}
+
+function env(name, otherwise) {
+	return name in ENVIRON && ENVIRON[name] != "" ? ENVIRON[name] : \
+		otherwise
+}
+
+function find_slurm(    job) {
+	rank = env("SLURM_PROCID")
+	size = env("SLURM_STEP_NUM_TASKS", env("SLURM_NTASKS", 1))
+	list = env("SLURM_STEP_NODELIST", env("SLURM_JOB_NODELIST"))
+	tasks = env("SLURM_STEP_TASKS_PER_NODE",
+		env("SLURM_TASKS_PER_NODE", 1))
+	way = env("SLURM_DISTRIBUTION")
+	here = env("SLURMD_NODENAME")
+	# Jobs side by side on a node have ports of their own.
+	job = env("SLURM_JOB_ID", 0) + env("SLURM_STEP_ID", 0)
+	if (port == "")
+		port = 20000 + job % 160 * 64
+}
+
+# One that does not tell where its tasks are: all are here, or hosts says it.
+function find_listed(all) {
+	if (ARGV[1] == hosts)
+		listed = 1
+	else if (hosts != "")
+		list = hosts
+	else if (all != "" && all == size) {
+		list = "127.0.0.1"
+		tasks = size
+	} else
+		fail("where are the other tasks? say --hosts")
+}
+
+function find_launcher() {
+	restarts = 3
+	if ((rank = env("SLURM_PROCID")) != "")
+		find_slurm()
+	else if ((rank = env("OMPI_COMM_WORLD_RANK")) != "") {
+		size = env("OMPI_COMM_WORLD_SIZE", 1)
+		find_listed(env("OMPI_COMM_WORLD_LOCAL_SIZE"))
+	} else if ((rank = env("PMI_RANK")) != "") {
+		size = env("PMI_SIZE", 1)
+		find_listed(env("MPI_LOCALNRANKS"))
+	} else {
+		rank = env("JOB_COMPLETION_INDEX")
+		restarts = 0
+		find_listed("")
+	}
+	rank += 0
+	if (port == "")
+		port = 2222
+	if (servers == "")
+		servers = beside == ""
 }
 
 # All names that s stands for, with the first brackets resolved.
@@ -88,22 +149,43 @@ function address(i) {
 	return "\"" (at[i] ~ /:/ ? "[" at[i] "]" : at[i]) ":" nth[i] "\""
 }
 
+# The servers beside workers have ports behind those of the tasks.
+function put_beside(    i, worker) {
+	for (i = 0; i < beside; i++) {
+		worker = servers + 1 + i
+		at["beside" i] = at[worker]
+		nth["beside" i] = port + on[at[worker]]++
+	}
+}
+
+# Server i, as a place of its own or beside a worker.
+function server(i) {
+	return address(i < beside ? "beside" i : i - beside + 1)
+}
+
 # Who has nothing to say to others is not told where they are.
 function print_cluster(    first, type, i) {
 	first = servers + 1
 	type = rank == 0 ? "chief" : rank < first ? "ps" : "worker"
-	i = rank == 0 ? 0 : rank < first ? rank - 1 : rank - first
-	printf "{\"sparseCluster\": {\"chief\": [%s], \"%s\": ", address(0),
+	i = rank == 0 ? 0 : rank < first ? rank - 1 + beside : rank - first
+	printf "%d %s {\"sparseCluster\": {\"chief\": [%s], \"%s\": ",
+		restarts, beside == "" ? "-" : beside, address(0),
 		rank == 0 ? "ps" : type
 	if (rank > 0)
 		printf "{\"%d\": %s}", i, address(rank)
 	else
-		for (i = 1; i < first; i++)
-			printf "%s%s%s", (i > 1 ? ", " : "["), address(i),
-				(i == first - 1 ? "]" : "")
+		for (i = 0; i < servers + beside; i++)
+			printf "%s%s%s", (i > 0 ? ", " : "["), server(i),
+				(i == servers + beside - 1 ? "]" : "")
+	if (type == "worker" && i < beside)
+		printf ", \"ps\": {\"%d\": %s}", i, server(i)
 	printf "}, \"task\": {\"type\": \"%s\", ", type
 	printf "\"index\": %d}}\n", rank == 0 ? 0 : i
 }
+
+BEGIN { find_launcher() }
+
+!listed { next }
 
 { sub(/\r$/, "") }
 
@@ -133,14 +215,21 @@ END {
 		put(host[i])
 	if (size == "")
 		size = places
-	if (size < servers + 2 || servers < 1)
+	if (size < servers + 2 || servers + (beside != "") < 1)
 		fail(size " tasks are too few for a chief, --servers=" servers \
 			" and a worker")
+	workers = size - servers - 1
+	if (beside == "all")
+		beside = workers
+	if (beside > workers)
+		fail("--beside=" beside ": there are only " workers \
+			" workers")
 	if (rank >= size || places < size)
 		fail("task " rank " of " size " has no place among the " \
 			places + 0 " that are listed")
 	if (here != "" && here != at[rank])
 		fail("task " rank " is on " here ", not on " at[rank] \
 			": say --distribution=block to srun")
+	put_beside()
 	print_cluster()
 }

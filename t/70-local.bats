@@ -77,6 +77,26 @@ assert_clean() {
 	assert_clean
 }
 
+@test "servers beside workers come first, and the command is told of them" {
+	beside() {
+		run -0 --separate-stderr ps-local "$@" \
+			sh -c 'echo "$PS_BESIDE $PS_SERVERS"'
+		run awk -F, '{ print $1 + 0, NF }' <<<"$output"
+		rm -f pids
+	}
+	beside -w 3 -s 2 --beside
+	assert_output "3 5"
+	beside -w 3 --beside
+	assert_output "3 3"
+	beside -w 3 --beside=2 -s 1
+	assert_output "2 3"
+	beside -w 3 -s 2
+	assert_output "0 2"
+	run -64 ps-local -w 3 --beside=4 true
+	assert_output "ps-local: --beside=4: there are only 3 workers; try \
+'ps-local --help'"
+}
+
 @test "standard input, output and status are the command's own" {
 	run -7 --separate-stderr sh -c \
 		"echo hello | ps-local sh -c 'cat; exit 7'"
@@ -832,6 +852,22 @@ tally() {
 	assert_equal "$(cpus "$count" --no-pin | sort -u)" "$all"
 	assert_equal "$(taskset -c "$one" bash -c "$(declare -f cpus)
 		cpus 3" | sort | uniq -c | tr -s ' ')" " 4 $one"
+}
+
+@test "a server beside a worker is on its CPU" {
+	command -v taskset || skip "no taskset"
+	[ "$(env -u OMP_NUM_THREADS nproc)" -ge 2 ] || skip "one CPU"
+	local program
+	for program in ps-serve ps-work; do
+		sed -i '3i cpu=$(taskset -cp $$); echo "$* $cpu" >>said' \
+			"bin/$program"
+	done
+	ps-local -w 2 -s 1 --beside --pin sh -c 'await 2'
+	assert_equal "$(wc -l <said)" 5
+	sed -E 's/^.*(server\.| -i )([0-9]).*: (.*)$/\2 \3/' said |
+		grep '^[01]' | sort -u >pairs
+	assert_equal "$(cut -d ' ' -f 1 pairs)" "$(printf '0\n1')"
+	assert_equal "$(cut -d ' ' -f 2 pairs | sort -u | wc -l)" 2
 }
 
 @test "members that have a CPU each are not kept on one" {

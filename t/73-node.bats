@@ -166,6 +166,72 @@ and a worker"
 	assert_output --partial "--hosts: an argument is wanted"
 }
 
+@test "servers beside workers are the first ones, behind the tasks' ports" {
+	shown
+	for rank in 0 1 2 3; do
+		told OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=$rank -- \
+			--hosts=a,a,b,b --servers=1 --beside --ps -d x \
+			--worker -v
+		echo "$output" | sort >>"$BATS_TEST_TMPDIR/all"
+	done
+	sed -i "s|$PWD/fake/||; s/{\"sparse.*\"a:2222\"], //
+		s/}, \"task.*//; s/\"worker/W/; s/\"ps\":/P/" all
+	diff - all <<-'EOT'
+		ps-coord --beside=2 P ["b:2224", "b:2225", "a:2223"]
+		ps-serve -d x P {"2": "a:2223"}
+		ps-serve -d x -t ps:0 W": {"0": "b:2222"}, P {"0": "b:2224"}
+		ps-work -v W": {"0": "b:2222"}, P {"0": "b:2224"}
+		ps-serve -d x -t ps:1 W": {"1": "b:2223"}, P {"1": "b:2225"}
+		ps-work -v W": {"1": "b:2223"}, P {"1": "b:2225"}
+	EOT
+	# Of TF_CONFIG it is known who is where; one of two has none beside it.
+	cluster='{"cluster": {"chief": ["c:1"], "ps": ["a:1"],
+		"worker": ["a:2", "b:2"]}}'
+	told -- -f "$cluster" -t worker:1 --beside=1
+	assert_output --partial "ps-work"
+	refute_output --partial "ps-serve"
+	told -- -f "$cluster" -t worker:0 --beside=1
+	assert_output --partial "ps-serve"
+	told -- -f "$cluster" -t chief:0 --beside --chief -m x
+	assert_output --partial "ps-coord -f $cluster -t chief:0 -m x --beside"
+	run -78 env OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=3 ps-node \
+		--hosts=a,b,c,d --beside=4
+	assert_output "ps-node: --beside=4: there are only 3 workers"
+	run -64 ps-node --beside=x
+	assert_output --partial "--beside: 'x' is not a number"
+}
+
+@test "a task of two programs has the status of the worker, and ends whole" {
+	cluster='{"cluster": {"chief": ["c:1"], "ps": ["a:1"],
+		"worker": ["a:2"]}}'
+	status_of() {	# WORKER SERVER
+		printf '%s\n' '#!/bin/sh' "exit $1" | stand_in ps-work
+		printf '%s\n' '#!/bin/sh' "exit $2" | stand_in ps-serve
+		run "-$3" timeout 20 ps-node -f "$cluster" -t worker:0 --beside
+	}
+	status_of 0 0 0
+	status_of 3 0 3
+	status_of 0 4 4
+	status_of 3 4 3
+	for program in ps-work ps-serve; do
+		stand_in $program <<-'EOT'
+			#!/bin/bash
+			trap 'echo "${0##*/} ended" >>ended; exit 0' TERM HUP
+			echo "begun" >>begun
+			for ((;;)) do sleep 0.05; done
+		EOT
+	done
+	ps-node -f "$cluster" -t worker:0 --beside 3>&- &
+	pid=$!
+	daemons+=("$pid")
+	timeout 20 sh -c 'until [ "$(cat begun 2>/dev/null | wc -l)" = 2 ]; do
+		:; done'
+	kill -TERM "$pid"
+	wait "$pid"
+	assert_equal "$(sort ended | tr '\n' ,)" \
+		"ps-serve ended,ps-work ended,"
+}
+
 # As on a cluster: the job of the manual, with what it needs beside it.
 job() {
 	fake_slurm
@@ -210,6 +276,18 @@ job() {
 		assert_equal "$(grep -c '^{"op":"train",.*}$' <<<"$output")" 10
 		assert_equal "${#lines[@]}" 10
 	done
+}
+
+@test "a job with a server beside each worker counts each step once" {
+	job
+	echo train 30 >requests
+	run -0 --separate-stderr timeout 60 srun -N 3 -n 4 ps-node --beside \
+		--key=key --chief -m model.ps --min-workers=3 \
+		--checkpoint="$PWD/run" requests --ps -d "$PWD/run" \
+		--worker --repeat train.svm
+	assert_equal "$stderr" ""
+	assert_equal "$(grep -c '^{"op":"train",.*}$' <<<"$output")" 30
+	counted 30 run
 }
 
 # child PID NAME - the program of that name that is a child of this one.

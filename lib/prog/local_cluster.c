@@ -137,6 +137,8 @@ set_environment(struct local_cluster *l)
 	setenv(ENDED_VARIABLE, ended.data, 1);
 	setenv("PS_COORD", l->coord, 1);
 	setenv("PS_SERVERS", servers.data ? servers.data : "", 1);
+	snprintf(endpoint, sizeof(endpoint), "%zu", (size_t)l->options->beside);
+	setenv("PS_BESIDE", endpoint, 1);
 	set_default("OPENBLAS_NUM_THREADS", "1");
 	set_default("OMP_NUM_THREADS", "1");
 	unsetenv("TF_CONFIG");
@@ -191,12 +193,26 @@ listen_to(const struct local_cluster *l, int file, size_t number,
 		fail_sys(f, FAIL_AGAIN, "cannot hear all members") : 0;
 }
 
+/*
+ * Which of those that take CPUs in turn is it?  A worker has that of the server
+ * beside it, and the others come behind these.
+ */
+static size_t
+seat(const struct local_cluster *l, size_t i)
+{
+	const size_t servers = (size_t)l->options->servers;
+	const size_t beside = (size_t)l->options->beside;
+
+	return i < servers ? i : i - servers < beside ? i - servers :
+		i - beside;
+}
+
 /* i: its place among all members, which are started in their order at first. */
 static int
 start_member(struct local_cluster *l, size_t i, size_t index,
 	     const struct argv *w, struct fail *f)
 {
-	const int cpu = l->cpus > 0 ? l->cpu[i % l->cpus] : -1;
+	const int cpu = l->cpus > 0 ? l->cpu[seat(l, i) % l->cpus] : -1;
 	struct local_child *m = &l->member[i];
 
 	if (i == l->members)

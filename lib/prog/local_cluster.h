@@ -16,6 +16,8 @@
 
 struct local_cluster_options {
 	uint64_t servers, workers;
+	uint64_t beside;		/* the first of these servers, with a
+					   worker each; 0: none is */
 	char **worker_word;		/* options and inputs of workers, in
 					   which %i and %n stand for numbers */
 	char **command;			/* NULL ends the words of both */

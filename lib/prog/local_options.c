@@ -1,18 +1,24 @@
 #include "prog/local_options.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define MAX_MEMBERS	9999
 
-enum { GRACE = CLI_LONG, LOG, NO_PIN, PIN, PRINT_ENDPOINT, RESTART };
+#define BESIDE_ALL	UINT64_MAX
+
+enum { BESIDE = CLI_LONG, GRACE, LOG, NO_PIN, PIN, PRINT_ENDPOINT, RESTART };
 
 static const struct cli_option options[] = {
 	{ 'C', "checkpoint", "DIR",
 	  "the servers' directory for checkpoints" },
 	{ 's', "servers", "SERVERS",
-	  "how many (default 1)" },
+	  "how many, but those of --beside (default 1, with --beside 0)" },
 	{ 'w', "workers", "WORKERS",
 	  "how many (default 1)" },
+	{ BESIDE, "beside", "[N]",
+	  "a server beside each of the first N workers, for dense variables "
+	  "(default all)" },
 	{ GRACE, "grace", "DURATION",
 	  "kill what is there so long after the command's end (default 12s)" },
 	{ LOG, "log", "FILE",
@@ -59,18 +65,36 @@ split_words(int argc, char **argv, const char *argument,
 	o->command = argv + optind;
 }
 
+/* Those beside workers are the first. */
+static void
+count_servers(struct local_cluster_options *o, uint64_t alone)
+{
+	if (alone == BESIDE_ALL)	/* it was not said */
+		alone = o->beside == 0;
+	if (o->beside == BESIDE_ALL)
+		o->beside = o->workers;
+	else if (o->beside > o->workers)
+		cli_usage("--beside=%" PRIu64 ": there are only %" PRIu64
+			  " workers", o->beside, o->workers);
+	o->servers = o->beside + alone;
+}
+
 struct local_cluster_options
 local_options_read(int argc, char **argv)
 {
 	struct cli_common common = { 0 };
-	struct local_cluster_options o = { .servers = 1, .workers = 1,
+	struct local_cluster_options o = { .workers = 1,
 					   .grace_ms = 12000 };
+	uint64_t alone = BESIDE_ALL;
 	const char *argument = NULL;
 	int c;
 
 	while ((c = cli_next(argc, argv, &common)) != -1) {
 		argument = optarg;
 		switch (c) {
+		case BESIDE:	o.beside = optarg ?
+					cli_uint(1, MAX_MEMBERS) : BESIDE_ALL;
+				break;
 		case 'C':	o.checkpoint = optarg; break;
 		case GRACE:	o.grace_ms = cli_duration(); break;
 		case LOG:	o.log = optarg; break;
@@ -80,10 +104,11 @@ local_options_read(int argc, char **argv)
 				o.endpoint_file = optarg;
 				break;
 		case RESTART:	o.restarts = cli_uint(0, UINT64_MAX); break;
-		case 's':	o.servers = cli_uint(0, MAX_MEMBERS); break;
+		case 's':	alone = cli_uint(0, MAX_MEMBERS); break;
 		case 'w':	o.workers = cli_uint(0, MAX_MEMBERS); break;
 		}
 	}
+	count_servers(&o, alone);
 	o.level = common.verbose ? "-v" : common.quiet ? "-q" : NULL;
 	split_words(argc, argv, argument, &o);
 	return o;
