@@ -12,6 +12,8 @@ EXTRA_DIST += \
 	%D%/fm/run \
 	%D%/gan/gan.py \
 	%D%/gan/run \
+	%D%/hybrid/model.ps \
+	%D%/hybrid/run \
 	%D%/images/images.py \
 	%D%/images/run \
 	%D%/jax/digits.py \

@@ -52,6 +52,26 @@ holds() {
 	assert_equal "$stderr" ""
 }
 
+@test "hybrid: tables are on servers of their own, the rest beside workers" {
+	need_programs
+	run -0 --separate-stderr "$SRC/examples/hybrid/run"
+	holds "$(metric auc) > 0.83"
+	assert_equal "$stderr" ""
+	sed -nE 's/^([a-z/]+) .*[.][.][0-9]+ +([0-9]+) .*/\1 \2/p' \
+		<<<"$output" | awk '{ print $1, ($2 > 2) }' | sort -u >placed
+	diff - placed <<-'EOT'
+		deep/bias 0
+		deep/kernel 0
+		emb/embeddings 1
+		hidden/bias 0
+		hidden/kernel 0
+		more/bias 0
+		more/kernel 0
+		wide/bias 0
+		wide/kernel 1
+	EOT
+}
+
 @test "fm: it finds the pairs, on made up and on real data" {
 	need_programs
 	run -0 --separate-stderr "$SRC/examples/fm/run"
