@@ -29,6 +29,14 @@ kernel_add(float *restrict y, const float *restrict x, size_t n)
 		y[i] += x[i];
 }
 
+TARGET_CLONES void
+kernel_add_two(float *restrict y, const float *restrict a,
+	       const float *restrict b, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] = a[i] + b[i];
+}
+
 void
 kernel_fill_rows(float *y, const float *row, size_t rows, size_t n)
 {

@@ -28,6 +28,8 @@ void kernel_gemm_naive(struct gemm, const float *a, const float *b, float *c);
 void kernel_add(float *y, const float *x, size_t n);		/* y += x */
 void kernel_add_loose(float *y, const void *x, size_t n);	/* from any
 								   address */
+/* y = a + b */
+void kernel_add_two(float *y, const float *a, const float *b, size_t n);
 void kernel_axpy(float *y, float a, const float *x, size_t n);	/* y += a x */
 /* Each of the rows, of n floats, is that one, or zeros where it is NULL. */
 void kernel_fill_rows(float *y, const float *row, size_t rows, size_t n);

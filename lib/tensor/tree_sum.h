@@ -3,52 +3,33 @@
  *
  * Node (k, a), where a is a multiple of 2^k, covers the leaves a to a + 2^k - 1
  * and is the sum of its two halves.  A half without leaves is passed over: the
- * other one is the node, to the last bit.  So a sum depends on the numbers of
- * its leaves alone, and not on who added up which node first.
- *
- * Many sums are made at once: rows of so many floats, and a row has some of the
- * leaves.  What is being added up is a stack for each row, of which the lowest
- * lies in the sum itself; above it there is at most one for each level of the
- * tree, in as many arrays, which are made when they are needed: of n leaves
- * that all rows have it is one less than the tree has levels.
+ * other one is the node, to the last bit.  So a sum depends on its leaves and
+ * their numbers alone, and not on who added up which node first.
  */
 #ifndef PS_TREE_SUM_H
 #define PS_TREE_SUM_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define TREE_LEVELS	31		/* numbers are below 2^31 */
-#define TREE_END	UINT32_MAX	/* for the number after the last */
-
-struct tree_sum {
-	float *sum;			/* rows x width */
-	size_t width, rows, rows_room;
-	float *level[TREE_LEVELS];	/* as the sum; NULL: not needed yet */
-	size_t level_room;		/* floats of each */
-	struct tree_row {
-		uint32_t last;		/* its newest leaf's number, plus 1 */
-		uint32_t levels;	/* a bit for each that it has */
-	} *row;
+/* Numbers rise. */
+struct tree_leaf {
+	uint32_t number;
+	const float *from;
 };
 
-/* Begin anew, in this array of rows x width floats, whatever is in it. */
-void tree_sum_begin(struct tree_sum *, float *sum, size_t rows, size_t width);
-/* Add up what is left; a row without leaves has no sum. */
-void tree_sum_end(struct tree_sum *);
-void tree_sum_release(struct tree_sum *);
+/* Of two leaves or more: how many are in the left half of their node. */
+size_t tree_left(const struct tree_leaf *, size_t leaves);
+
+/* How many sums beside the one that is made may be needed, by the number of the
+   last leaf. */
+size_t tree_levels(uint32_t last);
 
 /*
- * Where a leaf of a row goes: instead of what is there, or (add) to be added to
- * it.  The numbers of a row's leaves rise; next is the number of the leaf after
- * this one, of any row.
+ * The sum of one leaf or more, of width floats each; room is for so many more
+ * of as many levels.  None of the arrays is another one.
  */
-float *tree_sum_leaf(struct tree_sum *, size_t row, uint32_t number,
-		     uint32_t next, bool *add);
-
-/* The same with the floats of the leaf. */
-void tree_sum_add(struct tree_sum *, size_t row, uint32_t number,
-		  uint32_t next, const float *);
+void tree_sum(float *to, const struct tree_leaf *, size_t leaves,
+	      size_t width, float *room);
 
 #endif

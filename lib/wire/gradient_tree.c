@@ -1,31 +1,45 @@
 #include "wire/gradient_tree.h"
 
 #include "base/mem.h"
+#include "tensor/kernels.h"
 #include "tensor/tree_sum.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#define TILE	((size_t)2048)	/* floats at a time of dense pieces */
+#define FEW	16		/* floats that are not worth a call */
+#define LINE	16		/* floats of a cache line */
 
 /* How far one leaf has been read. */
 struct leaf_reader {
+	const struct gradient_leaf *leaf;
 	struct unpack keys;
 	const char *values;
-	struct row_list rows;	/* of the piece that it stands on */
+	struct row_list rows;	/* of the piece that it stands on, */
+	const float *from;	/* and its floats, if they lie somewhere */
+};
+
+/* One that has more rows of a table. */
+struct row_reader {
+	uint32_t number;
+	const uint64_t *row, *end;
+	const float *from;
 };
 
 struct gradient_tree {
 	const struct plan *plan;
-	struct tree_sum tree;
+	size_t count, room;		/* leaves, of each of these arrays */
 	struct leaf_reader *reader;
-	size_t readers;
-	float *sum, *wide;	/* wide: floats that travel as others */
-	size_t sum_room, wide_room;
-};
-
-/* A piece of a sum that is being made. */
-struct piece_sum {
-	struct gradient_tree *tree;
-	const struct piece *piece;
-	const struct row_list *rows;
+	struct tree_leaf *leaf;
+	struct row_reader *row;
+	uint64_t *head;			/* the next row of each of those */
+	size_t *found;			/* which have the one that is next */
+	size_t heads;
+	float *sum, *wide, *level;	/* wide: floats that travel as others;
+					   level: sums beside the one that is
+					   made */
+	size_t sum_room, wide_room, level_room;
 };
 
 struct gradient_tree *
@@ -37,25 +51,19 @@ gradient_tree_new(const struct plan *plan)
 	return t;
 }
 
-static void
-release_readers(struct gradient_tree *t)
-{
-	for (size_t i = 0; i < t->readers; i++)
-		free(t->reader[i].rows.row);
-	free(t->reader);
-	t->reader = NULL;
-	t->readers = 0;
-}
-
 void
 gradient_tree_free(struct gradient_tree *t)
 {
 	if (!t)
 		return;
-	release_readers(t);
-	tree_sum_release(&t->tree);
+	free(t->reader);
+	free(t->leaf);
+	free(t->row);
+	free(t->head);
+	free(t->found);
 	free(t->sum);
 	free(t->wide);
+	free(t->level);
 	free(t);
 }
 
@@ -69,79 +77,363 @@ reserve(float **at, size_t *room, size_t floats)
 	return *at;
 }
 
-/* All of a dense piece is one row of the tree. */
-static void
-add_dense(const struct piece_sum *p, const struct gradient_leaf *leaf,
-	  struct leaf_reader *r, uint32_t next)
+/* For one more sum; what is there stays. */
+static float *
+grow(struct gradient_tree *t, size_t floats, size_t more)
 {
-	const struct codec_slice slice = plan_slice(p->piece, r->rows.count);
-	const struct codec *codec = codec_for(leaf->codec, slice);
-	bool adds;
+	if (floats + more > t->sum_room)
+		reserve(&t->sum, &t->sum_room, (floats + more) * 2);
+	return t->sum + floats;
+}
+
+static size_t
+levels(const struct gradient_tree *t)
+{
+	return tree_levels((uint32_t)t->reader[t->count - 1].leaf->replica);
+}
+
+static void
+begin(struct gradient_tree *t, const struct gradient_leaf *leaf, size_t leaves)
+{
+	if (leaves > t->room) {
+		t->room = leaves;
+		t->reader = mem_resize(t->reader, leaves, sizeof(*t->reader));
+		t->leaf = mem_resize(t->leaf, leaves, sizeof(*t->leaf));
+		t->row = mem_resize(t->row, leaves, sizeof(*t->row));
+		t->head = mem_resize(t->head, leaves, sizeof(*t->head));
+		t->found = mem_resize(t->found, leaves, sizeof(*t->found));
+	}
+	t->count = leaves;
+	for (size_t k = 0; k < leaves; k++) {
+		t->reader[k] = (struct leaf_reader){
+			.leaf = &leaf[k], .values = leaf[k].values->data,
+			.keys = unpack_from(leaf[k].keys->data,
+					    leaf[k].keys->size)
+		};
+	}
+}
+
+/* ---- dense pieces ---- */
+
+static void
+add_floats(struct gradient_tree *t, float *to, size_t floats)
+{
+	size_t some;
+
+	reserve(&t->level, &t->level_room, levels(t) * TILE);
+	for (size_t at = 0; at < floats; at += some) {
+		some = floats - at < TILE ? floats - at : TILE;
+		for (size_t k = 0; k < t->count; k++)
+			t->leaf[k].from = t->reader[k].from + at;
+		tree_sum(to + at, t->leaf, t->count, some, t->level);
+	}
+}
+
+/* Some of the leaves, each decoded to where it is added: tree_sum() of those
+   that are no floats yet. */
+static void
+add_encoded(float *to, const struct tree_leaf *leaf,
+	    const struct leaf_reader *reader, size_t leaves,
+	    struct codec_slice slice, float *level)
+{
+	const struct codec *codec = codec_for(reader->leaf->codec, slice);
+	size_t left;
+
+	if (leaves == 1) {
+		codec->decode(to, reader->values, slice);
+		return;
+	}
+	left = tree_left(leaf, leaves);
+	add_encoded(to, leaf, reader, left, slice, level);
+	if (leaves - left == 1) {
+		codec = codec_for(reader[left].leaf->codec, slice);
+		codec->add(to, reader[left].values, slice);
+		return;
+	}
+	add_encoded(level, leaf + left, reader + left, leaves - left, slice,
+		    level + slice.rows);
+	kernel_add(to, level, slice.rows);
+}
+
+/* Where the floats of a leaf lie as they have come; NULL: nowhere. */
+static const float *
+find_floats(const struct leaf_reader *r, struct codec_slice slice)
+{
+	return codec_for(r->leaf->codec, slice)->exact &&
+		(uintptr_t)r->values % sizeof(float) == 0 ?
+		(const float *)(const void *)r->values : NULL;
+}
+
+static size_t
+sum_dense(struct gradient_tree *t, const struct piece *piece, size_t floats)
+{
+	const struct codec_slice slice = plan_slice(piece, piece->count);
+	float *to = grow(t, floats, piece->count + 1);
+	bool all = true;
+
+	if (piece->count == 0)
+		return 0;	/* and perhaps there are no values */
+	for (size_t k = 0; k < t->count; k++) {
+		t->reader[k].from = find_floats(&t->reader[k], slice);
+		all = all && t->reader[k].from;
+	}
+	if (all) {
+		add_floats(t, to, piece->count);
+	} else {
+		reserve(&t->level, &t->level_room, levels(t) * piece->count);
+		add_encoded(to, t->leaf, t->reader, t->count, slice, t->level);
+	}
+	return piece->count;
+}
+
+/* ---- rows of tables ---- */
+
+/* The floats of all leaves, wherever they are. */
+static void
+find_all_floats(struct gradient_tree *t, const struct piece *piece)
+{
+	size_t floats = 0;
 	float *to;
 
-	if (r->rows.count == 0)
-		return;		/* and perhaps there are no values */
-	to = tree_sum_leaf(&p->tree->tree, 0, (uint32_t)leaf->replica, next,
-			   &adds);
-	(adds ? codec->add : codec->decode)(to, r->values, slice);
-}
+	for (size_t k = 0; k < t->count; k++) {
+		struct leaf_reader *r = &t->reader[k];
 
-/* The floats of a leaf, wherever they are. */
-static const float *
-decode(struct gradient_tree *t, const struct codec *codec, const void *values,
-       struct codec_slice slice)
-{
-	codec = codec_for(codec, slice);
-	if (codec->exact && (uintptr_t)values % sizeof(float) == 0)
-		return values;
-	reserve(&t->wide, &t->wide_room, slice.rows * slice.width);
-	codec->decode(t->wide, values, slice);
-	return t->wide;
-}
+		r->from = find_floats(r, plan_slice(piece, r->rows.count));
+		floats += r->from ? 0 : r->rows.count * piece->width;
+	}
+	to = reserve(&t->wide, &t->wide_room, floats);
+	for (size_t k = 0; k < t->count; k++) {
+		struct leaf_reader *r = &t->reader[k];
+		const struct codec_slice slice =
+			plan_slice(piece, r->rows.count);
 
-static void
-add_rows(const struct piece_sum *p, const struct gradient_leaf *leaf,
-	 struct leaf_reader *r, uint32_t next)
-{
-	const struct codec_slice slice = plan_slice(p->piece, r->rows.count);
-	const float *from;
-
-	if (r->rows.count == 0)
-		return;
-	from = decode(p->tree, leaf->codec, r->values, slice);
-	for (size_t k = 0, at = 0; k < r->rows.count; k++, at++) {
-		while (p->rows->row[at] != r->rows.row[k])
-			at++;
-		tree_sum_add(&p->tree->tree, at, (uint32_t)leaf->replica, next,
-			     from + k * p->piece->width);
+		if (r->from || r->rows.count == 0)
+			continue;
+		codec_for(r->leaf->codec, slice)->decode(to, r->values, slice);
+		r->from = to;
+		to += r->rows.count * piece->width;
 	}
 }
 
 static void
-add_piece(const struct piece_sum *p, const struct gradient_leaf *leaf,
-	  size_t leaves)
+begin_rows(struct gradient_tree *t)
 {
-	for (size_t i = 0; i < leaves; i++) {
-		struct leaf_reader *r = &p->tree->reader[i];
-		const uint32_t next = i + 1 == leaves ? TREE_END :
-			(uint32_t)leaf[i + 1].replica;
+	t->heads = 0;
+	for (size_t k = 0; k < t->count; k++) {
+		const struct row_list *rows = &t->reader[k].rows;
 
-		(p->piece->table ? add_rows : add_dense)(p, &leaf[i], r, next);
-		r->values += codec_bytes(leaf[i].codec,
-					 plan_slice(p->piece, r->rows.count));
+		if (rows->count == 0)
+			continue;
+		t->head[t->heads] = rows->row[0];
+		t->row[t->heads++] = (struct row_reader){
+			t->leaf[k].number, rows->row, rows->row + rows->count,
+			t->reader[k].from
+		};
 	}
 }
 
+static uint64_t
+lowest(const uint64_t *head, size_t heads)
+{
+	uint64_t least = head[0];
+
+	for (size_t k = 1; k < heads; k++)
+		least = head[k] < least ? head[k] : least;
+	return least;
+}
+
+/* Which have the row, without a jump that nobody could foresee. */
+static size_t
+find(const struct gradient_tree *t, uint64_t row)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < t->heads; k++) {
+		t->found[n] = k;
+		n += t->head[k] == row;
+	}
+	return n;
+}
+
+/* They go on to their next rows.  false: some have none. */
+static bool
+take(struct gradient_tree *t, size_t n, size_t width)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < n; i++) {
+		const size_t k = t->found[i];
+		struct row_reader *r = &t->row[k];
+
+		t->leaf[i] = (struct tree_leaf){ r->number, r->from };
+		r->from += width;
+		if (++r->row == r->end) {
+			all = false;
+			continue;
+		}
+		t->head[k] = *r->row;
+		/* Of many leaves the processor does not see to it. */
+		for (size_t j = 0; j < width; j += LINE)
+			__builtin_prefetch(r->from + j);
+	}
+	return all;
+}
+
 static void
-read_rows(struct gradient_tree *t, const struct piece *piece, size_t leaves,
+drop_ended(struct gradient_tree *t)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < t->heads; k++) {
+		if (t->row[k].row == t->row[k].end)
+			continue;
+		t->row[n] = t->row[k];
+		t->head[n++] = t->head[k];
+	}
+	t->heads = n;
+}
+
+static void
+copy(float *restrict to, const float *restrict from, size_t n)
+{
+	if (n > FEW)
+		memcpy(to, from, n * sizeof(*to));
+	else
+		for (size_t i = 0; i < n; i++)
+			to[i] = from[i];
+}
+
+static void
+add_two(float *restrict to, const float *restrict a, const float *restrict b,
+	size_t n)
+{
+	if (n > FEW)
+		kernel_add_two(to, a, b, n);
+	else
+		for (size_t i = 0; i < n; i++)
+			to[i] = a[i] + b[i];
+}
+
+/* For so many more rows, and their floats. */
+static float *
+make_room(struct gradient_tree *t, size_t floats, size_t width,
+	  struct row_list *all, size_t more)
+{
+	if (all->count + more > all->room) {
+		all->room = all->count + more + all->room / 2;
+		all->row = mem_resize(all->row, all->room, sizeof(*all->row));
+	}
+	return grow(t, floats + all->count * width, more * width);
+}
+
+static size_t
+rows_left(const struct row_reader *r)
+{
+	return (size_t)(r->end - r->row);
+}
+
+/* The next row of all. */
+static void
+sum_row(struct gradient_tree *t, size_t width, size_t floats,
+	struct row_list *all)
+{
+	const uint64_t row = lowest(t->head, t->heads);
+	const size_t n = find(t, row);
+	const bool more = take(t, n, width);
+	float *to = make_room(t, floats, width, all, 1);
+
+	if (n == 1)
+		copy(to, t->leaf->from, width);
+	else
+		tree_sum(to, t->leaf, n, width, t->level);
+	all->row[all->count++] = row;
+	if (!more)
+		drop_ended(t);
+}
+
+/* All rows that two leaves have until one of them has no more. */
+static void
+sum_two(struct gradient_tree *t, size_t width, size_t floats,
+	struct row_list *all)
+{
+	struct row_reader a = t->row[0], b = t->row[1];
+	float *to = make_room(t, floats, width, all,
+			      rows_left(&a) + rows_left(&b));
+
+	for (; a.row < a.end && b.row < b.end; to += width) {
+		const bool has_a = *a.row <= *b.row, has_b = *b.row <= *a.row;
+
+		if (has_a && has_b)
+			add_two(to, a.from, b.from, width);
+		else
+			copy(to, has_a ? a.from : b.from, width);
+		all->row[all->count++] = has_a ? *a.row : *b.row;
+		a.row += has_a;
+		b.row += has_b;
+		a.from += has_a ? width : 0;
+		b.from += has_b ? width : 0;
+	}
+	t->row[0] = a.row < a.end ? a : b;
+	t->heads = a.row < a.end || b.row < b.end;
+}
+
+/* All that the last one of them has. */
+static void
+copy_rest(struct gradient_tree *t, size_t width, size_t floats,
 	  struct row_list *all)
 {
-	all->count = piece->table ? 0 : piece->count;
-	for (size_t i = 0; i < leaves; i++) {
-		row_list_read(&t->reader[i].rows, &t->reader[i].keys, piece);
-		if (piece->table)
-			row_list_unite(all, &t->reader[i].rows);
+	const struct row_reader *r = &t->row[0];
+	const size_t count = rows_left(r);
+	float *to = make_room(t, floats, width, all, count);
+
+	memcpy(to, r->from, count * width * sizeof(*to));
+	memcpy(all->row + all->count, r->row, count * sizeof(*r->row));
+	all->count += count;
+}
+
+static size_t
+sum_rows(struct gradient_tree *t, const struct piece *piece, size_t floats,
+	 struct row_list *all)
+{
+	const size_t width = piece->width;
+
+	find_all_floats(t, piece);
+	reserve(&t->level, &t->level_room, levels(t) * width);
+	begin_rows(t);
+	all->count = 0;
+	while (t->heads > 2)
+		sum_row(t, width, floats, all);
+	if (t->heads == 2)
+		sum_two(t, width, floats, all);
+	if (t->heads == 1)
+		copy_rest(t, width, floats, all);
+	return all->count * width;
+}
+
+/* ---- all pieces ---- */
+
+static size_t
+sum_piece(struct gradient_tree *t, const struct piece *piece, size_t floats,
+	  struct row_list *all)
+{
+	size_t some;
+
+	for (size_t k = 0; k < t->count; k++) {
+		struct leaf_reader *r = &t->reader[k];
+
+		row_list_read(&r->rows, &r->keys, piece);
+		t->leaf[k].number = (uint32_t)r->leaf->replica;
 	}
+	all->count = piece->count;
+	some = piece->table ? sum_rows(t, piece, floats, all) :
+		sum_dense(t, piece, floats);
+	for (size_t k = 0; k < t->count; k++) {
+		struct leaf_reader *r = &t->reader[k];
+
+		r->values += codec_bytes(r->leaf->codec,
+					 plan_slice(piece, r->rows.count));
+	}
+	return some;
 }
 
 size_t
@@ -152,29 +444,12 @@ gradient_tree_sum(struct gradient_tree *t, size_t n,
 	const struct part *part = &t->plan->part[n];
 	size_t floats = 0;
 
-	t->reader = mem_alloc(leaves, sizeof(*t->reader));
-	t->readers = leaves;
-	for (size_t i = 0; i < leaves; i++) {
-		t->reader[i].keys = unpack_from(leaf[i].keys->data,
-						leaf[i].keys->size);
-		t->reader[i].values = leaf[i].values->data;
-	}
-	for (size_t i = 0; i < part->count; i++) {
-		const struct piece *piece = &t->plan->piece[part->first + i];
-		const struct piece_sum p = { t, piece, &rows[i] };
-		size_t size;
-
-		read_rows(t, piece, leaves, &rows[i]);
-		size = rows[i].count * piece->width;
-		reserve(&t->sum, &t->sum_room, floats + size + 1);
-		tree_sum_begin(&t->tree, t->sum + floats, piece->table ?
-			       rows[i].count : 1, piece->table ? piece->width :
-			       size);
-		add_piece(&p, leaf, leaves);
-		tree_sum_end(&t->tree);
-		floats += size;
-	}
-	release_readers(t);
-	*sum = t->sum;
+	begin(t, leaf, leaves);
+	for (size_t i = 0; i < part->count; i++)
+		floats += sum_piece(t, &t->plan->piece[part->first + i],
+				    floats, &rows[i]);
+	for (size_t k = 0; k < t->count; k++)
+		free(t->reader[k].rows.row);
+	*sum = grow(t, 0, 1);
 	return floats;
 }

@@ -17,7 +17,4 @@ struct row_list {
 void row_list_read(struct row_list *, struct unpack *keys,
 		   const struct piece *);
 
-/* Merge more rows of a table into some. */
-void row_list_unite(struct row_list *, const struct row_list *more);
-
 #endif

@@ -55,84 +55,45 @@ draw(struct rng *rng, size_t width, uint64_t often)
 }
 
 static bool
-some_there(size_t k)
-{
-	for (size_t r = 0; r < ROWS; r++)
-		if (there[k][r])
-			return true;
-	return false;
-}
-
-static size_t
-after(size_t k)
-{
-	do
-		k++;
-	while (k < LEAVES && !some_there(k));
-	return k;
-}
-
-static bool
-is_definition(struct tree_sum *t, struct rng *rng)
+is_definition(struct rng *rng)
 {
 	const size_t width = 1 + rng_below(rng, WIDTH);
-	float sum[ROWS * WIDTH], want[WIDTH];
+	float sum[WIDTH], want[WIDTH], *room;
 	bool same = true;
 
+	room = mem_alloc(tree_levels(LEAVES - 1) * width, sizeof(*room));
 	draw(rng, width, 1 + rng_below(rng, 8));
-	tree_sum_begin(t, sum, ROWS, width);
-	for (size_t k = 0; k < LEAVES; k++)
-		for (size_t r = 0; r < ROWS; r++)
+	for (size_t r = 0; r < ROWS; r++) {
+		struct tree_leaf some[LEAVES];
+		size_t n = 0;
+
+		for (size_t k = 0; k < LEAVES; k++)
 			if (there[k][r])
-				tree_sum_add(t, r, (uint32_t)k,
-					     after(k) < LEAVES ?
-					     (uint32_t)after(k) : TREE_END,
-					     leaf[k] + r * width);
-	tree_sum_end(t);
-	for (size_t r = 0; r < ROWS; r++)
-		if (node(r, 6, 0, width, want))
-			same = same && memcmp(want, sum + r * width,
-					      width * sizeof(*want)) == 0;
+				some[n++] = (struct tree_leaf){
+					(uint32_t)k, leaf[k] + r * width
+				};
+		if (!node(r, 6, 0, width, want))
+			continue;
+		tree_sum(sum, some, n, width, room);
+		same = same && memcmp(want, sum, width * sizeof(*want)) == 0;
+	}
+	free(room);
 	return same;
 }
 
 static void
 definition(void)
 {
-	struct tree_sum t = { 0 };
 	struct rng rng = { .seed = 5 };
 	bool good = true;
 
 	for (int i = 0; i < 2000; i++)
-		good = is_definition(&t, &rng) && good;
+		good = is_definition(&rng) && good;
 	named(good, "a sum is the tree's of the leaves that are there");
-	tree_sum_release(&t);
-}
-
-/* Of n leaves all rows have, so many arrays are made besides the sum. */
-static size_t
-levels_for(uint32_t n)
-{
-	struct tree_sum t = { 0 };
-	float sum, one = 1;
-	size_t levels = 0;
-
-	tree_sum_begin(&t, &sum, 1, 1);
-	for (uint32_t k = 0; k < n; k++)
-		tree_sum_add(&t, 0, k, k + 1 < n ? k + 1 : TREE_END, &one);
-	tree_sum_end(&t);
-	for (size_t k = 0; k < TREE_LEVELS; k++)
-		levels += t.level[k] != NULL;
-	tree_sum_release(&t);
-	return sum == (float)n ? levels : SIZE_MAX;
-}
-
-static void
-memory(void)
-{
-	named(levels_for(1) == 0 && levels_for(3) == 0 && levels_for(4) == 1 &&
-	      levels_for(16) == 3 && levels_for(1000) == 9,
-	      "n leaves need less than log n arrays besides the sum");
+	named(tree_levels(0) == 0 && tree_levels(1) == 0 &&
+	      tree_levels(2) == 1 && tree_levels(3) == 1 &&
+	      tree_levels(4) == 2 && tree_levels(4095) == 11,
+	      "a sum needs one array less than its tree has levels");
 }
 
 /* ---- gradients of a part ---- */
@@ -297,7 +258,6 @@ int
 main(void)
 {
 	definition();
-	memory();
 	gradients();
 	return tap_done();
 }
