@@ -27,6 +27,78 @@ holds() {
 	assert_output --partial "--pull: 'int4' is none of float32, bfloat16"
 }
 
+@test "what a codec is asked for is there, or a line says what is not" {
+	printf '%s\n' 'input x float[100]' 'input u id rows=1000' \
+		'label y float' 'a = dense x units=64' \
+		'b = embedding u dim=32' 'j = concat a b' \
+		'z = dense j units=1' 'loss mean_squared_error z' >model.ps
+	coord() { ps-coord --plan -m model.ps -s 1 "$@"; }
+	run -64 coord --push=int8,from=x
+	assert_output --partial \
+		"--push: 'from=x' is not from=STEP, the first step that"
+	run -64 coord --push=int8@
+	assert_output --partial "--push: 'int8@' has no pattern behind its @"
+	run -78 coord --push=int8@c/*
+	assert_output "ps-coord: --push: c/* matches no variable"
+	run -78 coord --wire=int8@a/* --push=int8@a/kernel
+	assert_output "ps-coord: --push: a/kernel matches no variable but those\
+ that patterns before it match"
+	run -78 coord --pull=int8@a/kernel
+	assert_output "ps-coord: --pull: a/kernel: a/kernel cannot be pulled as\
+ int8, which in this direction is for tables"
+	run -78 coord --push=int8@*/bias
+	assert_output "ps-coord: --push: */bias: a/bias has fewer than 4096\
+ bytes, is a bias or a moving average, or has l1 or ftrl, and always travels as\
+ floats"
+	run -0 coord --wire=int8@b/* --push=bfloat16,from=7@a/* \
+		--push=float32
+	assert_line "int8 is for 13.5 % of the floats that are pushed"
+	assert_line "bfloat16 is for 85.2 % of the floats that are pushed, from\
+ step 7 on"
+	assert_line "int8 is for 13.5 % of the floats that are pulled"
+}
+
+# Of 6400 + 65 + 66 floats, 6400 are a byte and, in 64, a scale of two, from the
+# tenth step on.
+@test "join says what was moved, and what a codec has made of it" {
+	printf '%s\n' 'input x float[100] columns=x*' 'label y float' \
+		'a = dense x units=64' 'z = dense a units=1' \
+		'loss mean_squared_error z' 'optimizer sgd' >model.ps
+	awk 'BEGIN {
+		for (i = 0; i < 100; i++) printf "x%d,", i
+		print "y"
+		for (i = 0; i < 100; i++) printf ".01,"
+		print 1
+	}' >train.csv
+	run -0 ps-local -w 1 -s 1 -- --repeat train.csv -- \
+		ps-coord -m model.ps -B 4 --push=int8,from=10@a/* \
+		--results=errors --status=status <<<$'train 20\njoin'
+	assert_output --partial "\"pushed\":$((10 * 26116 + \
+10 * (26116 - 25600 + 6600))),\"pushed_floats\":522320,\
+\"pushed_coded\":0.4901"
+	assert_output --partial ",\"pulled\":522320,"
+	holds "$(number gradient_error) > 1e-5"
+	holds "$(number gradient_error) < 1e-2"
+	run -0 cat status
+	assert_line --partial "pskit_gradient_coded_bytes_total"
+	assert_line --regexp \
+		'pskit_gradient_float_bytes_total.* 522320( |$)'
+}
+
+@test "a codec that begins after the run is said to have had nothing to do" {
+	model mean_squared_error sgd
+	printf '%s\n' x,y 1,1 >one.csv
+	run -0 --separate-stderr bash -c 'echo train 3 | ps-local -q -w 1 -- \
+		--repeat one.csv -- ps-coord -m model.ps -B 1 \
+		--wire=bfloat16,from=4'
+	assert_equal "$stderr" "ps-coord: --wire=bfloat16,from=4: the run ended\
+ at step 3, and all that it moved was exact"
+	run -0 --separate-stderr bash -c 'echo train 3 | ps-local -q -w 1 -- \
+		--repeat one.csv -- ps-coord -m model.ps -B 1 \
+		--wire=bfloat16,from=2'
+	assert_equal "$stderr" ""
+}
+
 @test "int8 is what the manual says, byte for byte" {
 	/usr/bin/python3 -c 'import numpy' 2>/dev/null ||
 		skip "/usr/bin/python3 has no numpy to compare with"

@@ -57,7 +57,11 @@ struct client {
 	struct server_peer *server;
 	struct exchange exchange;
 	struct exchanged exchanged;
-	struct client_bytes moved;
+	struct traffic traffic;		/* of all that are over */
+	uint64_t ahead;			/* bytes */
+	float *decoded;			/* room for a piece, to see what it has
+					   lost */
+	size_t decoded_room;
 	uint64_t generation;		/* of exchanges */
 	struct asked {
 		bool answered, ahead;	/* ahead: it has values, which are not
@@ -136,6 +140,7 @@ client_free(struct client *c)
 	for (size_t i = 0; i < c->plan->parts; i++)
 		send_buffer_free(&c->values[i]);
 	free(c->values);
+	free(c->decoded);
 	for (int i = 0; i < LANES; i++)
 		free(c->part[i]);
 	free(c->pulled);
@@ -191,10 +196,19 @@ client_exchanged(const struct client *c)
 	return &c->exchanged;
 }
 
-struct client_bytes
-client_bytes(const struct client *c)
+struct traffic
+client_traffic(const struct client *c)
 {
-	return c->moved;
+	struct traffic all = c->traffic;
+
+	traffic_add(&all, &c->exchanged.traffic);
+	return all;
+}
+
+uint64_t
+client_ahead(const struct client *c)
+{
+	return c->ahead;
 }
 
 /* ---- a part, as a message ---- */
@@ -247,6 +261,26 @@ static struct codec_slice
 slice_of(const struct piece *piece, const struct span *span)
 {
 	return plan_slice(piece, piece->table ? span->rows : span->count);
+}
+
+/* How a push, or what is pulled, travels. */
+static struct encoding
+encoding_of(const struct client *c, uint64_t step)
+{
+	return c->exchange.coded ? plan_encoding(c->plan, step) :
+		(struct encoding){ NULL, 0 };
+}
+
+static struct encoding
+pushed_encoding(const struct client *c)
+{
+	return encoding_of(c, c->exchange.step);
+}
+
+static struct encoding
+pulled_encoding(const struct client *c)
+{
+	return encoding_of(c, c->exchange.pull_step);
 }
 
 static struct codec_slice
@@ -337,7 +371,7 @@ gradient_of(const struct client *c, const struct piece *piece,
 /* Bytes of a part as they travel, of what a compute has; of none: 0. */
 static size_t
 push_size(const struct client *c, const struct compute *compute,
-	  const struct part *part, const struct codec *codec)
+	  const struct part *part, struct encoding encoding)
 {
 	size_t size = 0;
 
@@ -345,9 +379,18 @@ push_size(const struct client *c, const struct compute *compute,
 		const struct piece *piece = &c->plan->piece[part->first + i];
 		const struct span span = span_of(compute, piece);
 
-		size += codec_bytes(codec, slice_of(piece, &span));
+		size += encoding_bytes(encoding, piece->variable,
+				       slice_of(piece, &span));
 	}
 	return size;
+}
+
+/* ... and as floats. */
+static size_t
+float_size(const struct client *c, const struct compute *compute,
+	   const struct part *part)
+{
+	return push_size(c, compute, part, (struct encoding){ NULL, 0 });
 }
 
 static size_t
@@ -360,35 +403,66 @@ pull_size(const struct client *c, const struct part *part)
 		const struct piece *piece = &c->plan->piece[part->first + i];
 		const struct span span = span_of(x->pull, piece);
 
-		size += codec_bytes(x->pull_codec, pulled_slice(piece, &span));
+		size += encoding_bytes(pulled_encoding(c), piece->variable,
+				       pulled_slice(piece, &span));
 	}
 	return size;
+}
+
+/* What is lost of a gradient: of some steps, since it takes time. */
+static void
+measure(struct client *c, const struct codec *codec, const float *from,
+	const void *encoded, struct codec_slice slice)
+{
+	const size_t floats = slice.rows * slice.width;
+	struct traffic *t = &c->exchanged.traffic;
+
+	if (codec->exact || c->exchange.step % TRAFFIC_SAMPLE > 0)
+		return;
+	if (floats > c->decoded_room) {
+		c->decoded_room = floats;
+		c->decoded = mem_resize(c->decoded, floats, sizeof(float));
+	}
+	if (floats > 0)
+		codec->decode(c->decoded, encoded, slice);
+	for (size_t i = 0; i < floats; i++) {
+		const double error = (double)c->decoded[i] - (double)from[i];
+
+		t->squares += (double)from[i] * (double)from[i];
+		t->errors += error * error;
+	}
 }
 
 /* The gradients of a part as they travel, one behind the other. */
 static struct frame
 gather(struct client *c, size_t n)
 {
-	const struct codec *codec = c->exchange.push_codec;
+	const struct encoding how = pushed_encoding(c);
 	const struct part *part = &c->plan->part[n];
 	const struct piece *piece = &c->plan->piece[part->first];
 	struct span span = span_of(c->exchange.push, piece);
 	size_t size;
 	char *to;
 
-	if (part->count == 1 && codec_for(codec, slice_of(piece, &span))->exact)
+	if (part->count == 1 &&
+	    encoding_codec(how, piece->variable,
+			   slice_of(piece, &span))->exact)
 		return gradient_of(c, piece, &span);
-	size = push_size(c, c->exchange.push, part, codec);
+	size = push_size(c, c->exchange.push, part, how);
 	to = (char *)send_buffer_room(&c->values[n], send_buffer_for(size));
 	for (size_t i = 0; i < part->count; i++) {
 		span = span_of(c->exchange.push, &piece[i]);
 
 		const struct codec_slice slice = pushed_slice(c, &piece[i],
 							      &span);
+		const struct codec *codec =
+			encoding_codec(how, piece[i].variable, slice);
 
-		codec_for(codec, slice)->encode(to,
-			gradient_of(c, &piece[i], &span).data, slice);
-		to += codec_bytes(codec, slice);
+		const void *from = gradient_of(c, &piece[i], &span).data;
+
+		codec->encode(to, from, slice);
+		measure(c, codec, from, to, slice);
+		to += codec->size(slice);
 	}
 	return (struct frame){ c->values[n]->at, size, &c->values[n]->hold };
 }
@@ -444,6 +518,13 @@ pushes(const struct client *c, enum lane lane, size_t n)
 		 x->server == c->plan->part[n].server);
 }
 
+/* How what is pulled is to travel, in a message. */
+static uint64_t
+coded_pull(const struct client *c)
+{
+	return c->exchange.coded ? c->exchange.pull_step + 1 : 0;
+}
+
 /* A part that the step is not for is told so, by a push of no examples: every
    part knows which steps have ended. */
 static void
@@ -465,9 +546,8 @@ fill_push(struct client *c, size_t n, struct message *m)
 	m->push.rate = message_float_bits(x->learning_rate);
 	m->push.slot = x->replica;
 	m->push.attempt = x->attempt;
-	m->push.codec = codec_number(x->push_codec);
-	m->push.values = m->kind == MESSAGE_PUSHPULL ?
-		codec_number(x->pull_codec) : 0;
+	m->push.coded = x->coded;
+	m->push.values = m->kind == MESSAGE_PUSHPULL ? coded_pull(c) : 0;
 	pack_reset(&c->push_keys);
 	if (pull && !leave)
 		m->push.back = m->request - pull->request;
@@ -475,6 +555,31 @@ fill_push(struct client *c, size_t n, struct message *m)
 		write_keys(&c->push_keys, c, x->push, part);
 	m->frame[m->frames++] = (struct frame){ c->push_keys.data,
 						c->push_keys.size, NULL };
+}
+
+/* So many bytes of a part have travelled. */
+static void
+count_moved(struct client *c, size_t n, enum way way, size_t bytes)
+{
+	const struct part *part = &c->plan->part[n];
+	const struct compute *compute = way == WAY_PUSH ? c->exchange.push :
+		c->exchange.pull;
+	const struct encoding how = way == WAY_PUSH ? pushed_encoding(c) :
+		pulled_encoding(c);
+	struct moved *to = way == WAY_PUSH ? &c->exchanged.traffic.pushed :
+		&c->exchanged.traffic.pulled;
+
+	to->bytes += bytes;
+	for (size_t i = 0; i < part->count; i++) {
+		const struct piece *piece = &c->plan->piece[part->first + i];
+		const struct span span = span_of(compute, piece);
+		struct codec_slice slice = slice_of(piece, &span);
+
+		slice.pulled = way == WAY_PULL;
+		to->floats += span.count * sizeof(float);
+		if (!encoding_codec(how, piece->variable, slice)->exact)
+			to->coded += span.count * sizeof(float);
+	}
 }
 
 static void
@@ -495,7 +600,7 @@ send_part(struct client *c, struct server_peer *s, enum lane lane, size_t n)
 		m.pull.part = n;
 		m.pull.cut = x->cut;
 		m.pull.after = x->after;
-		m.pull.codec = codec_number(x->pull_codec);
+		m.pull.coded = coded_pull(c);
 	}
 	if (pulls(c, lane, n)) {
 		write_keys(&c->pull_keys, c, x->pull, part);
@@ -507,11 +612,8 @@ send_part(struct client *c, struct server_peer *s, enum lane lane, size_t n)
 	if (push)
 		m.frame[m.frames++] = leaves(c, n) ?
 			(struct frame){ 0 } : gather(c, n);
-	if (push && !leaves(c, n)) {
-		c->moved.pushed += m.frame[m.frames - 1].size;
-		c->moved.pushed_floats += push_size(c, x->push, part,
-						    &codec_float32);
-	}
+	if (push && !leaves(c, n))
+		count_moved(c, n, WAY_PUSH, m.frame[m.frames - 1].size);
 	outbox_send(c->outbox, s->peer, &m);	/* lost: sent again when up */
 }
 
@@ -522,7 +624,7 @@ part_bytes(const struct client *c, enum lane lane, size_t n)
 	const struct exchange *x = &c->exchange;
 	const struct part *part = &c->plan->part[n];
 	const size_t push = pushes(c, lane, n) && !leaves(c, n) ?
-		push_size(c, x->push, part, x->push_codec) : 0;
+		push_size(c, x->push, part, pushed_encoding(c)) : 0;
 	const size_t pull = pulls(c, lane, n) ? pull_size(c, part) : 0;
 
 	return push > pull ? push : pull;
@@ -552,7 +654,7 @@ check_part(struct client *c, const struct compute *compute,
 {
 	const struct piece *piece = &c->plan->piece[part->first];
 	const struct piece *most = piece;
-	size_t bytes = push_size(c, compute, part, &codec_float32);
+	size_t bytes = float_size(c, compute, part);
 
 	write_keys(&c->pull_keys, c, compute, part);
 	bytes = c->pull_keys.size > bytes ? c->pull_keys.size : bytes;
@@ -643,10 +745,7 @@ void
 client_exchange(struct client *c, const struct exchange *x, uint64_t now)
 {
 	c->exchange = *x;
-	if (!x->push_codec)
-		c->exchange.push_codec = &codec_float32;
-	if (!x->pull_codec)
-		c->exchange.pull_codec = &codec_float32;
+	traffic_add(&c->traffic, &c->exchanged.traffic);
 	c->exchanged = (struct exchanged){ 0 };
 	c->cut_is_gone = false;
 	c->generation++;
@@ -778,7 +877,6 @@ static int
 scatter(struct client *c, const struct part *part, const struct frame *values,
 	struct fail *f)
 {
-	const struct codec *codec = c->exchange.pull_codec;
 	const char *from = values->data;
 	size_t left = values->size;
 
@@ -786,15 +884,16 @@ scatter(struct client *c, const struct part *part, const struct frame *values,
 		const struct piece *piece = &c->plan->piece[part->first + i];
 		const struct span span = span_of(c->exchange.pull, piece);
 		const struct codec_slice slice = pulled_slice(piece, &span);
-		const size_t size = codec_bytes(codec, slice);
+		const struct codec *codec = encoding_codec(
+			pulled_encoding(c), piece->variable, slice);
+		const size_t size = codec->size(slice);
 
 		if (size > left)
 			break;
 		if (size > 0)
-			codec_for(codec, slice)->decode(
-				compute_value(c->exchange.pull,
-					      piece->variable) + span.first,
-				from, slice);
+			codec->decode(compute_value(c->exchange.pull,
+						    piece->variable) +
+				      span.first, from, slice);
 		from += size;
 		left -= size;
 		if (i + 1 == part->count && left == 0)
@@ -820,15 +919,6 @@ count_outcome(struct client *c, const struct message *m)
 		e->staleness = m->values.staleness;
 }
 
-static void
-count_pulled(struct client *c, size_t n, const struct frame *values)
-{
-	c->moved.pulled += values->size;
-	c->moved.pulled_floats += push_size(c, c->exchange.pull,
-					    &c->plan->part[n],
-					    &codec_float32);
-}
-
 /* The values of a part, which may be sent ahead. */
 static int
 take_pulled(struct client *c, size_t n, const struct message *m,
@@ -839,7 +929,7 @@ take_pulled(struct client *c, size_t n, const struct message *m,
 	if (scatter(c, &c->plan->part[n], &m->frame[0], f) < 0)
 		return -1;
 	if (c->exchange.cut == WIRE_NONE)
-		count_pulled(c, n, &m->frame[0]);
+		count_moved(c, n, WAY_PULL, m->frame[0].size);
 	if (c->exchange.pulled)
 		c->exchange.pulled[n] = m->values.version;
 	return 0;
@@ -896,7 +986,7 @@ take_values(struct client *c, struct server_peer *s, const struct message *m,
 	case OUTCOME_AHEAD:
 		if (take_pulled(c, n, m, f) < 0)
 			return -1;
-		c->moved.ahead += m->frame[0].size;
+		c->ahead += m->frame[0].size;
 		if (!asked->ahead)
 			land(c, s, lane, n);
 		asked->ahead = true;

@@ -15,9 +15,9 @@
 #define PS_CLIENT_H
 
 #include "model/compute.h"
-#include "wire/codec.h"
 #include "wire/outbox.h"
 #include "wire/plan.h"
+#include "wire/result.h"
 
 struct client;
 
@@ -62,14 +62,15 @@ struct exchange {
 					   computed with; NULL: not known */
 	uint64_t *pulled;		/* of each part: what has been pulled
 					   is put there; NULL: nowhere */
-	const struct codec *push_codec, *pull_codec;	/* how it travels;
-					   NULL: float32 */
+	bool coded;			/* as the plan says; or as floats */
+	uint64_t pull_step;		/* that is pulled for */
 };
 
 /* What became of the push: counted in parts; applied, or staged for it. */
 struct exchanged {
 	size_t applied, repeated, voided, refused;
 	uint64_t staleness;		/* the largest */
+	struct traffic traffic;
 };
 
 /*
@@ -101,13 +102,10 @@ int client_pull(struct client *, struct compute *, uint64_t cut,
 void client_give_up(struct client *);
 const struct exchanged *client_exchanged(const struct client *);
 
-/* Gradients that were pushed and values that were pulled for steps, in bytes,
-   as they travelled, and as floats; and how many of the values were sent
-   ahead. */
-struct client_bytes {
-	uint64_t pushed, pushed_floats, pulled, pulled_floats, ahead;
-};
-struct client_bytes client_bytes(const struct client *);
+/* What has been moved for steps; and how many bytes of values were sent ahead
+   of a round's end. */
+struct traffic client_traffic(const struct client *);
+uint64_t client_ahead(const struct client *);
 
 /*
  * A server said something.  -1: the run cannot go on like this (a server

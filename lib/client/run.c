@@ -26,8 +26,6 @@ renew(struct run *run, const struct message *m, struct fail *f)
 		return m->plan.term < plan->term ? RUN_OLDER : RUN_KNOWN;
 	if (plan_renew(plan, run->model, m->plan.term, &m->frame[1], f) < 0)
 		return RUN_REFUSED;
-	plan->push = codec_find(m->plan.push);
-	plan->pull = codec_find(m->plan.pull);
 	return RUN_RENEWED;
 }
 
@@ -38,12 +36,6 @@ run_take_plan(struct run *run, const struct message *m, struct fail *f)
 
 	if (m->blob.size != PLAN_RUN) {
 		fail(f, FAIL_PROTOCOL, "a plan of no run");
-		return RUN_REFUSED;
-	}
-	if (!codec_find(m->plan.push) || !codec_find(m->plan.pull)) {
-		fail(f, FAIL_PROTOCOL, "a plan of codecs %llu and %llu",
-		     (unsigned long long)m->plan.push,
-		     (unsigned long long)m->plan.pull);
 		return RUN_REFUSED;
 	}
 	if (m->plan.batches == 0 || m->plan.batches > PLAN_BATCHES ||
@@ -65,8 +57,6 @@ run_take_plan(struct run *run, const struct message *m, struct fail *f)
 	plan->number = m->plan.plan;
 	plan->seed = m->plan.seed;
 	plan->term = m->plan.term;
-	plan->push = codec_find(m->plan.push);
-	plan->pull = codec_find(m->plan.pull);
 	plan->batches = m->plan.batches;
 	memcpy(plan->run, m->blob.data, PLAN_RUN);
 	return RUN_BEGUN;

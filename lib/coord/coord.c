@@ -79,8 +79,8 @@ coord_plan(const struct coord_options *o, const struct model *model,
 	plan->number = PLAN_NUMBER;
 	plan->term = TERM;
 	plan->seed = o->seed;
-	plan->push = o->push ? o->push : &codec_float32;
-	plan->pull = o->pull ? o->pull : &codec_float32;
+	codings_make(plan->codings, WAY_PUSH, &o->push, v);
+	codings_make(plan->codings, WAY_PULL, &o->pull, v);
 	plan->batches = o->batches > 0 ? o->batches : 1;
 	memcpy(plan->run, o->run, PLAN_RUN);
 	free(endpoint);

@@ -62,8 +62,8 @@ struct coord_options {
 	uint64_t ahead;			/* MODE_SSP: steps */
 	uint64_t replicas, backup;	/* MODE_SYNC: replicas of a round (0: as
 					   many as workers), spare workers */
-	const struct codec *push, *pull;	/* how steps' gradients and
-					   values travel; NULL: float32 */
+	struct coding_rule push, pull;	/* how steps' gradients and values
+					   travel; the lists are borrowed */
 };
 
 /* Options are copied; model and source are borrowed. */

@@ -304,14 +304,35 @@ end_check_drain(struct coord *c, uint64_t now)
 		end_as_asked(c, now);
 }
 
+/* A codec that was to begin later than the run has ended. */
+static void
+warn_of_codings(struct coord *c)
+{
+	const struct coding_rule *rule[] = { &c->o.push, &c->o.pull };
+	const uint64_t steps = queue_watermark(c->queue);
+
+	for (size_t i = 0; i < 2; i++)
+		for (const struct coding_rule *r = rule[i]; r; r = r->next) {
+			if (r->from < steps || r->from == 0 ||
+			    (i > 0 && r->both))
+				continue;
+			report_warning(c, "%s=%s: the run ended at step %llu, "
+				       "and all that it moved was exact",
+				       r->option, r->text,
+				       (unsigned long long)steps);
+		}
+}
+
 void
 end_run(struct coord *c, uint64_t now)
 {
 	if (cut_final(c, now))
 		return;
 	/* Who starts it again does not find those who were told. */
-	if (journal_await(c))
+	if (journal_await(c)) {
+		warn_of_codings(c);
 		stop_members(c, now);
+	}
 }
 
 /*

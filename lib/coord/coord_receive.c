@@ -34,8 +34,6 @@ send_plan(struct coord *c, struct member *w)
 	m.plan.term = c->plan.term;
 	m.plan.plan = c->plan.number;
 	m.plan.seed = c->plan.seed;
-	m.plan.push = codec_number(c->plan.push);
-	m.plan.pull = codec_number(c->plan.pull);
 	m.plan.batches = c->plan.batches;
 	m.plan.server = WIRE_NONE;
 	m.plan.step = queue_watermark(c->queue);

@@ -8,6 +8,7 @@
 #include "wire/result.h"
 #include "wire/result_json.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,7 @@ totals_reset(struct totals *t, uint64_t now)
 	t->loss = 0;
 	t->unscored = false;
 	t->noes = (struct noes){ 0 };
+	t->traffic = (struct traffic){ 0 };
 	t->began_ms = now;
 	t->step = WIRE_NONE;
 	memset(t->stale, 0, sizeof(t->stale));
@@ -138,6 +140,7 @@ totals_add(struct totals *t, const struct coord *c, const struct result *r,
 	t->mixed += r->mixed;
 	t->stale[r->staleness < STALENESS ? r->staleness : STALENESS - 1]++;
 	t->loss += r->loss;
+	traffic_add(&t->traffic, &r->traffic);
 	if (!scores || t->unscored)
 		bare.scores = 0;
 	result_add(&bare, c->metric, t->state, scores, positive);
@@ -417,6 +420,50 @@ report_staleness_notified(struct text *out, const struct totals *t)
 		 stale_quantile(t, 50), stale_told(t) - 1);
 }
 
+/* Bytes in one direction; and what a codec has made of them, if one has. */
+static void
+add_moved(struct text *out, const char *name, const struct moved *m)
+{
+	text_add(out, ",\"%s\":%llu", name, (unsigned long long)m->bytes);
+	if (m->coded == 0)
+		return;
+	text_add(out, ",\"%s_floats\":%llu,\"%s_coded\":", name,
+		 (unsigned long long)m->floats, name);
+	result_json_number(out, (double)m->coded / (double)m->floats);
+}
+
+double
+report_error_of(const struct traffic *t)
+{
+	return t->squares > 0 ? sqrt(t->errors / t->squares) : 0;
+}
+
+static void
+add_traffic(struct text *out, const struct traffic *t)
+{
+	add_moved(out, "pushed", &t->pushed);
+	if (t->pushed.coded > 0) {
+		text_add(out, ",\"gradient_error\":");
+		result_json_number(out, report_error_of(t));
+	}
+	add_moved(out, "pulled", &t->pulled);
+}
+
+void
+report_traffic_notified(struct text *out, const struct totals *t)
+{
+	const struct traffic *all = &t->traffic;
+
+	text_add(out, "%.3g MB pushed (%.3g as floats), %.3g MB pulled (%.3g)",
+		 (double)all->pushed.bytes / 1e6,
+		 (double)all->pushed.floats / 1e6,
+		 (double)all->pulled.bytes / 1e6,
+		 (double)all->pulled.floats / 1e6);
+	if (all->squares > 0)
+		text_add(out, ", error of gradients %.2g",
+			 report_error_of(all));
+}
+
 /* How far we are, and what was trained or scored. */
 static void
 add_totals(struct coord *c, struct text *out, const struct totals *t,
@@ -437,6 +484,7 @@ add_totals(struct coord *c, struct text *out, const struct totals *t,
 	if (!t->evaluates && t->steps > 0) {
 		text_add(out, ",\"staleness\":");
 		report_staleness(out, t);
+		add_traffic(out, &t->traffic);
 	}
 	text_add(out, ",\"seconds\":");
 	result_json_number(out, (double)(now - t->began_ms) / 1000);
@@ -543,6 +591,7 @@ totals_write(struct pack *out, const struct coord *c, const struct totals *t,
 	pack_uint(out, t->mixed);
 	pack_uint(out, message_double_bits(t->loss));
 	pack_uint(out, now - t->began_ms);
+	traffic_write(out, &t->traffic);
 	pack_uint(out, stale);
 	for (size_t i = 0; i < stale; i++)
 		pack_uint(out, t->stale[i]);
@@ -560,6 +609,7 @@ totals_read(struct unpack *u, const struct coord *c, struct totals *t)
 	t->mixed = unpack_uint(u);
 	t->loss = message_double(unpack_uint(u));
 	t->began_ms = c->now_ms - unpack_uint(u);
+	t->traffic = traffic_read(u);
 	memset(t->stale, 0, sizeof(t->stale));
 	for (uint64_t i = 0, n = unpack_uint(u); i < n && !u->bad; i++)
 		t->stale[i < STALENESS ? i : STALENESS - 1] = unpack_uint(u);

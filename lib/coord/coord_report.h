@@ -18,6 +18,7 @@ struct totals {
 	bool unscored;		/* there were more scores than are kept */
 	bool evaluates;		/* nothing was trained */
 	uint64_t stale[STALENESS];	/* steps that met so many pushes */
+	struct traffic traffic;
 };
 
 void report_init(struct coord *, uint64_t now_ms);
@@ -71,6 +72,9 @@ void report_warning(struct coord *, const char *format, ...)
    pushes and of the steps that met them, in JSON; and the same in words. */
 void report_staleness(struct text *, const struct totals *);
 void report_staleness_notified(struct text *, const struct totals *);
+/* What was moved, in words; the relative error of coded gradients. */
+void report_traffic_notified(struct text *, const struct totals *);
+double report_error_of(const struct traffic *);
 void report_write(const struct coord *, struct pack *, uint64_t now_ms);
 void report_read(struct coord *, struct unpack *);
 /* Of one submitter, since its last join. */

@@ -163,6 +163,36 @@ add_staleness(const struct coord *c, struct text *out)
 	prometheus_sample(out, "pskit_step_staleness_count", (double)count);
 }
 
+/* In both directions: as it travelled, as floats, and of these by a codec. */
+static void
+add_traffic(const struct coord *c, struct text *out)
+{
+	static const char *const name[] = {
+		"pskit_gradient", "pskit_value"
+	};
+	const struct traffic *t = &report_all(c)->traffic;
+
+	for (int way = 0; way < 2; way++) {
+		const struct moved *m = way == 0 ? &t->pushed : &t->pulled;
+		char text[64];
+
+		snprintf(text, sizeof(text), "%s_bytes_total", name[way]);
+		counter(out, text, "Bytes that steps moved.", m->bytes);
+		snprintf(text, sizeof(text), "%s_float_bytes_total",
+			 name[way]);
+		counter(out, text, "What these would be as floats.",
+			m->floats);
+		snprintf(text, sizeof(text), "%s_coded_bytes_total",
+			 name[way]);
+		counter(out, text, "Of these, those that a codec was for.",
+			m->coded);
+	}
+	if (t->squares > 0)
+		gauge(out, "pskit_gradient_error",
+		      "Relative error of the gradients of a codec.",
+		      report_error_of(t));
+}
+
 /* The same as on the terminal; what needs all scores is for join alone. */
 static void
 take_scores(const struct coord *c, struct scores *scores)
@@ -451,6 +481,7 @@ coord_status(const struct coord *c, struct text *out, uint64_t now,
 	add_steps(c, out);
 	add_queue(c, out);
 	add_staleness(c, out);
+	add_traffic(c, out);
 	add_scores(c, out);
 	add_epoch(c, out);
 	add_workers(c, out, now);
@@ -475,6 +506,10 @@ coord_state(struct coord *c)
 		 (unsigned long long)report_all(c)->steps,
 		 (unsigned long long)report_all(c)->examples);
 	report_staleness_notified(out, report_all(c));
+	if (report_all(c)->steps > 0) {
+		text_add(out, "; ");
+		report_traffic_notified(out, report_all(c));
+	}
 	return out->data;
 }
 

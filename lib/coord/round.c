@@ -373,6 +373,7 @@ add_result(struct result *to, const struct result *r)
 	to->loss += r->loss;
 	to->scores += r->scores;
 	to->mixed = to->mixed || r->mixed;
+	traffic_add(&to->traffic, &r->traffic);
 	if (r->staleness > to->staleness)
 		to->staleness = r->staleness;
 	if (r->microseconds > to->microseconds)

@@ -1107,28 +1107,29 @@ compute_check(struct compute *c, struct fail *f)
 }
 
 /* Clipped ones have become smaller, if anything. */
-const char *
-compute_beyond(const struct compute *c, float most)
+bool
+compute_beyond(const struct compute *c, size_t variable, float most)
 {
-	for (size_t v = 0; v < c->model->variables; v++) {
-		const struct weights *w = &c->weights[v];
+	const struct weights *w = &c->weights[variable];
 
-		if (w->largest > most &&
-		    kernel_largest(w->gradient->at, w->rows * w->width) > most)
-			return c->model->variable[v].name;
-	}
-	return NULL;
+	return w->largest > most &&
+		kernel_largest(w->gradient->at, w->rows * w->width) > most;
+}
+
+bool
+compute_finite(const struct compute *c, size_t variable)
+{
+	const struct weights *w = &c->weights[variable];
+
+	return c->model->variable[variable].unused ||
+		kernel_finite(w->value, w->rows * w->width);
 }
 
 const char *
 compute_infinite(const struct compute *c)
 {
-	for (size_t v = 0; v < c->model->variables; v++) {
-		const struct weights *w = &c->weights[v];
-
-		if (!c->model->variable[v].unused &&
-		    !kernel_finite(w->value, w->rows * w->width))
+	for (size_t v = 0; v < c->model->variables; v++)
+		if (!compute_finite(c, v))
 			return c->model->variable[v].name;
-	}
 	return NULL;
 }

@@ -162,12 +162,14 @@ void compute_clip(struct compute *);
 int compute_check(struct compute *, struct fail *);
 
 /*
- * A variable whose gradient, which compute_check() found to be finite and
- * which may have been clipped since, is larger than this somewhere; or NULL.
+ * Is the gradient of a variable, which compute_check() found to be finite and
+ * which may have been clipped since, larger than this somewhere?
  */
-const char *compute_beyond(const struct compute *, float most);
+bool compute_beyond(const struct compute *, size_t variable, float most);
 
-/* A variable of whose values, as they came, some are not finite; or NULL. */
+/* Are the values of a variable, as they came, finite, or of no use?  And a
+   variable whose values are not; or NULL. */
+bool compute_finite(const struct compute *, size_t variable);
 const char *compute_infinite(const struct compute *);
 
 #endif

@@ -24,9 +24,10 @@
 #define ORDERED_RECORDS	1024	/* of a block that is not shuffled */
 #define MAX_SHUFFLE	((uint64_t)1 << 32)
 
-/* "|float32|...", and "float32", ... */
-#define CODEC_OR(name)		"|" #name
-#define CODEC_NAME(name)	#name,
+/* "float32|..." */
+#define CODEC_OR(name)		#name "|"
+#define CODING			CODEC_TABLE(CODEC_OR) \
+				"CODEC[,from=STEP][@PATTERN]"
 
 enum { ACCUMULATE = CLI_LONG, BACKUP, BESIDE, CHECKPOINT, EVERY, FORGET, GRACE,
        IN_FLIGHT, JOURNAL, KEEP,
@@ -105,11 +106,12 @@ static const struct cli_option options[] = {
 	  "leases that each worker has ahead, 1 to 64 (default 2)" },
 	{ STEP_TIMEOUT, "step-timeout", "DURATION",
 	  "give a step that takes longer to another worker, too" },
-	{ PUSH, "push", &CODEC_TABLE(CODEC_OR)[1],
-	  "what gradients travel as (default float32)" },
-	{ PULL, "pull", &CODEC_TABLE(CODEC_OR)[1],
-	  "what values travel as (default float32)" },
-	{ WIRE, "wire", &CODEC_TABLE(CODEC_OR)[1],
+	{ PUSH, "push", CODING,
+	  "what gradients travel as, in steps from STEP on, of all variables "
+	  "or those that a pattern matches (default float32)" },
+	{ PULL, "pull", CODING,
+	  "what values travel as, in the same way (default float32)" },
+	{ WIRE, "wire", CODING,
 	  "what both travel as" },
 	CLI_HEADING("Requests and results"),
 	{ QUEUE, "queue", "ENDPOINT|FIFO",
@@ -154,7 +156,6 @@ const struct cli_program coord_program = {
 };
 
 static const char *const results_names[] = { "all", "errors", "none", NULL };
-static const char *const codec_names[] = { CODEC_TABLE(CODEC_NAME) NULL };
 
 /* A bare number is steps; with a unit it is a time. */
 static void
@@ -182,10 +183,13 @@ read_mode(struct coord_options *o)
 		cli_usage("--mode: '%s' is not async, ssp:N or sync", optarg);
 }
 
-static const struct codec *
-read_codec(void)
+static void
+read_coding(struct coding_rule *head, const char *option, bool both)
 {
-	return codec_find((uint64_t)cli_choice(codec_names));
+	struct fail f;
+
+	if (coding_add(head, option, optarg, both, &f) < 0)
+		cli_usage("%s: %s", option, f.text);
 }
 
 /* What only rounds have. */
@@ -257,8 +261,8 @@ read_option(struct coord_settings *s, int c)
 		break;
 	case PLAN:	s->plan_only = true; break;
 	case PRINT_TASK: s->print_task = true; break;
-	case PULL:	o->pull = read_codec(); break;
-	case PUSH:	o->push = read_codec(); break;
+	case PULL:	read_coding(&o->pull, "--pull", false); break;
+	case PUSH:	read_coding(&o->push, "--push", false); break;
 	case QUEUE:	s->queue = optarg; break;
 	case REPLICAS:	o->replicas = cli_uint(1, WIRE_REPLICAS); break;
 	case RESTORE:	s->restore = optarg; break;
@@ -276,7 +280,8 @@ read_option(struct coord_settings *s, int c)
 	case SUSPEND:	o->suspend = true; break;
 	case VOCAB_ANYWHERE: s->anywhere = true; break;
 	case WIRE:
-		o->push = o->pull = read_codec();
+		read_coding(&o->push, "--wire", true);
+		read_coding(&o->pull, "--wire", true);
 		break;
 	}
 }
@@ -606,7 +611,8 @@ check_patterns(const struct coord_options *o, const struct model *model,
 		return fail_at(f, "--partition");
 	if (placement_check(&o->placement, v, n, o->servers, f) < 0)
 		return fail_at(f, "--place");
-	return 0;
+	return coding_check(&o->push, WAY_PUSH, v, n, f) < 0 ||
+		coding_check(&o->pull, WAY_PULL, v, n, f) < 0 ? -1 : 0;
 }
 
 int
@@ -634,6 +640,8 @@ coord_settings_release(struct coord_settings *s)
 	sampler_free(s->o.sampler);
 	partitioner_release(&s->o.partitioner);
 	placement_release(&s->o.placement);
+	coding_release(&s->o.push);
+	coding_release(&s->o.pull);
 	definitions_release(&s->definitions);
 	free(s->o.restored.sampler);
 	free(s->input);

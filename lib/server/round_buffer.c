@@ -312,9 +312,9 @@ round_buffer_run_ahead(struct round_buffer *s, size_t part)
 
 void
 round_buffer_pull_ahead(struct round_buffer *s, size_t part,
-			const struct codec *codec, struct frame *values)
+			struct encoding encoding, struct frame *values)
 {
-	shard_ahead_pull(s->part[part].ahead.values, codec, values);
+	shard_ahead_pull(s->part[part].ahead.values, encoding, values);
 }
 
 bool

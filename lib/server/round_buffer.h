@@ -64,7 +64,7 @@ uint64_t round_buffer_run_ahead(struct round_buffer *, size_t part);
 
 /* A pull of it, as shard_pull() of the part. */
 void round_buffer_pull_ahead(struct round_buffer *, size_t part,
-			     const struct codec *, struct frame *values);
+			     struct encoding, struct frame *values);
 
 /* Did the last round that has ended come to this one? */
 bool round_buffer_came_to(const struct round_buffer *, size_t part,

@@ -664,13 +664,15 @@ receive_plan(struct server *s, struct event *e)
 
 /* We have this plan: it is the term that may be new. */
 static int
-take_term(struct server *s, uint64_t term, struct fail *f)
+take_term(struct server *s, const struct message *m, struct fail *f)
 {
+	const uint64_t term = m->plan.term;
+
 	if (session_check_term(s->session, term, f) < 0)
 		return -1;
 	if (term > server_run_term(s->run))
 		snapshots_let_go(s->snapshots);
-	server_run_set_term(s->run, term);
+	server_run_begin_term(s->run, m);
 	session_claim(s->session, term);
 	return 0;
 }
@@ -696,7 +698,7 @@ take_plan(struct server *s, const struct message *m, struct fail *f)
 	int status;
 
 	if (server_run_has_plan(s->run, m))
-		return take_term(s, m->plan.term, f);
+		return take_term(s, m, f);
 	if (check_begin(s, m, f) < 0)
 		return -1;
 	forget_run(s);

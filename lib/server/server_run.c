@@ -165,12 +165,6 @@ server_run_term(const struct server_run *r)
 	return r ? r->plan.term : 0;
 }
 
-void
-server_run_set_term(struct server_run *r, uint64_t term)
-{
-	r->plan.term = term;
-}
-
 uint64_t
 server_run_number(const struct server_run *r)
 {
@@ -183,41 +177,42 @@ server_run_index(const struct server_run *r)
 	return r ? r->index : 0;
 }
 
-/* Does it lay out the same variables in the same way? */
+/* The plan of a PLAN that is the one of our run, but for what may change with
+   a term; false: it is another one. */
 static bool
-same_layout(const struct plan *a, const struct plan *b)
+read_known(const struct server_run *r, const struct message *m,
+	   struct plan *plan)
 {
-	for (size_t i = 0; i < a->pieces && i < b->pieces; i++) {
-		const struct piece *p = &a->piece[i], *q = &b->piece[i];
-
-		if (p->variable != q->variable || p->first != q->first ||
-		    p->count != q->count)
-			return false;
-	}
-	for (size_t i = 0; i < a->parts && i < b->parts; i++)
-		if (a->part[i].server != b->part[i].server ||
-		    a->part[i].count != b->part[i].count)
-			return false;
-	return a->pieces == b->pieces && a->parts == b->parts &&
-		a->servers == b->servers;
-}
-
-bool
-server_run_has_plan(const struct server_run *r, const struct message *m)
-{
-	struct plan plan = { 0 };
 	struct fail none;
-	bool same;
 
 	if (!server_run_is(r, &m->blob) ||
 	    m->plan.plan != r->plan.number || m->plan.server != r->index ||
 	    m->plan.seed != r->plan.seed ||
 	    hash64(m->frame[0].data, m->frame[0].size) != r->model_hash)
 		return false;
-	same = plan_read(&plan, r->model, m->frame[1].data, m->frame[1].size,
-			 &none) == 0 && same_layout(&plan, &r->plan);
+	return plan_read(plan, r->model, m->frame[1].data, m->frame[1].size,
+			 &none) == 0 && plan_same_layout(plan, &r->plan);
+}
+
+bool
+server_run_has_plan(const struct server_run *r, const struct message *m)
+{
+	struct plan plan = { 0 };
+	const bool same = read_known(r, m, &plan);
+
 	plan_release(&plan);
 	return same;
+}
+
+void
+server_run_begin_term(struct server_run *r, const struct message *m)
+{
+	struct plan plan = { 0 };
+
+	if (read_known(r, m, &plan))
+		plan_take_codings(&r->plan, &plan);
+	plan_release(&plan);
+	r->plan.term = m->plan.term;
 }
 
 struct message
@@ -394,12 +389,12 @@ check_part(const struct server_run *r, uint64_t part, struct fail *f)
 		    (unsigned long long)part);
 }
 
-static int
-check_codec(uint64_t codec, struct fail *f)
+/* How the values of a pull are to travel. */
+static struct encoding
+pulled_encoding(const struct server_run *r, uint64_t coded)
 {
-	return codec_find(codec) ? 0 :
-		fail(f, FAIL_PROTOCOL, "there is no codec %llu",
-		     (unsigned long long)codec);
+	return coded > 0 ? plan_encoding(&r->plan, coded - 1) :
+		(struct encoding){ NULL, 0 };
 }
 
 /* May it wait for its round?  1, or -1. */
@@ -425,15 +420,15 @@ server_run_pull(struct server_run *r, const struct message *m,
 					 m->pull.plan);
 	if (out->values.outcome != OUTCOME_NONE)
 		return 0;
-	if (check_part(r, m->pull.part, f) < 0 ||
-	    check_codec(m->pull.codec, f) < 0)
+	if (check_part(r, m->pull.part, f) < 0)
 		return -1;
 	if (m->pull.after > round_buffer_step(r->round_buffer))
 		return check_wait(r, m, f);
 	if (m->pull.cut != WIRE_NONE && !snapshot)
 		return fail(f, FAIL_AGAIN, "the cut is no longer held");
 	if (shard_pull(r->shard, m->pull.part, &m->frame[0], snapshot,
-		       codec_find(m->pull.codec), &out->frame[0], f) < 0)
+		       pulled_encoding(r, m->pull.coded), &out->frame[0],
+		       f) < 0)
 		return -1;
 	out->frames = 1;
 	out->values.version = shard_version(r->shard, m->pull.part);
@@ -454,7 +449,8 @@ server_run_pull_ahead(struct server_run *r, const struct message *m,
 	*out = message_answer(m, MESSAGE_VALUES);
 	out->values.outcome = OUTCOME_AHEAD;
 	round_buffer_pull_ahead(r->round_buffer, part,
-				codec_find(m->pull.codec), &out->frame[0]);
+				pulled_encoding(r, m->pull.coded),
+				&out->frame[0]);
 	out->frames = 1;
 	out->values.version = shard_version(r->shard, part) + 1;
 	return number;
@@ -520,7 +516,8 @@ apply(struct server_run *r, const struct message *m,
 {
 	const struct shard_push push = {
 		.keys = &m->frame[0], .values = values,
-		.codec = codec_find(m->push.codec),
+		.encoding = { m->push.coded ? r->plan.codings : NULL,
+			      m->push.step },
 		.examples = m->push.examples,
 		.learning_rate = message_float(m->push.rate),
 		.step = m->push.step
@@ -547,10 +544,11 @@ check_push(struct server_run *r, const struct message *m, struct fail *f)
 {
 	const float rate = message_float(m->push.rate);
 
-	if (check_part(r, m->push.part, f) < 0 ||
-	    check_codec(m->push.codec, f) < 0 ||
-	    check_codec(m->push.values, f) < 0)
+	if (check_part(r, m->push.part, f) < 0)
 		return -1;
+	if (m->push.coded > 1)
+		return fail(f, FAIL_PROTOCOL, "a gradient is coded by 0 or 1, "
+			    "not %llu", (unsigned long long)m->push.coded);
 	if (m->push.rate > UINT32_MAX)
 		return fail(f, FAIL_PROTOCOL, "a learning rate of more than "
 			    "32 bits");
@@ -582,7 +580,8 @@ server_run_push(struct server_run *r, const struct message *m,
 	status = apply(r, m, &m->frame[pulls ? 2 : 1], out, f);
 	if (status == 0 && pulls)
 		shard_rows_pull(r->shard, r->rows, NULL,
-				codec_find(m->push.values), &out->frame[0]);
+				pulled_encoding(r, m->push.values),
+				&out->frame[0]);
 	else if (pulls)
 		shard_rows_forget(r->rows);
 	out->frames = pulls;

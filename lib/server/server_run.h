@@ -37,7 +37,8 @@ struct frame server_run_id(const struct server_run *);	/* empty: none */
 bool server_run_is(const struct server_run *, const struct frame *id);
 uint64_t server_run_short_id(const struct server_run *);	/* or 0 */
 uint64_t server_run_term(const struct server_run *);
-void server_run_set_term(struct server_run *, uint64_t term);
+/* Take the term of a PLAN of ours, and its codecs. */
+void server_run_begin_term(struct server_run *, const struct message *);
 uint64_t server_run_number(const struct server_run *);	/* or WIRE_NONE */
 size_t server_run_index(const struct server_run *);	/* of this server */
 /* Is it the PLAN of this run, perhaps under a newer term? */

@@ -188,7 +188,7 @@ pulled(const struct piece *piece, const struct row_list *rows)
 
 /* Bytes of values as they travel, of these rows of its pieces. */
 static size_t
-pulled_size(const struct shard_rows *rows, const struct codec *codec)
+pulled_size(const struct shard_rows *rows, struct encoding e)
 {
 	const struct plan *plan = rows->shard->plan;
 	const struct part *part = &plan->part[rows->part];
@@ -196,13 +196,14 @@ pulled_size(const struct shard_rows *rows, const struct codec *codec)
 	size_t size = 0;
 
 	for (size_t i = 0; i < part->count; i++)
-		size += codec_bytes(codec, pulled(&piece[i], &rows->list[i]));
+		size += encoding_bytes(e, piece[i].variable,
+				       pulled(&piece[i], &rows->list[i]));
 	return size;
 }
 
 /* ... and of a gradient. */
 static size_t
-part_size(const struct shard_rows *rows, const struct codec *codec)
+part_size(const struct shard_rows *rows, struct encoding e)
 {
 	const struct plan *plan = rows->shard->plan;
 	const struct part *part = &plan->part[rows->part];
@@ -210,8 +211,8 @@ part_size(const struct shard_rows *rows, const struct codec *codec)
 	size_t size = 0;
 
 	for (size_t i = 0; i < part->count; i++)
-		size += codec_bytes(codec, slice_of(&piece[i],
-						    &rows->list[i]));
+		size += encoding_bytes(e, piece[i].variable,
+				       slice_of(&piece[i], &rows->list[i]));
 	return size;
 }
 
@@ -225,17 +226,19 @@ decode_part(struct shard *s, size_t n, const struct shard_push *p,
 	const char *from = p->values->data;
 	float *to;
 
-	if (p->codec->exact)
+	if (!p->encoding.codings)
 		return from;
 	to = reserve(&s->wide, &s->wide_room, floats + 1);
 	for (size_t i = 0; i < part->count; i++) {
+		const struct piece *piece = &s->plan->piece[part->first + i];
 		const struct codec_slice slice =
-			slice_of(&s->plan->piece[part->first + i],
-				 &s->pushed->list[i]);
+			slice_of(piece, &s->pushed->list[i]);
+		const struct codec *codec =
+			encoding_codec(p->encoding, piece->variable, slice);
 
-		codec_for(p->codec, slice)->decode(to, from, slice);
+		codec->decode(to, from, slice);
 		to += slice.rows * slice.width;
-		from += codec_bytes(p->codec, slice);
+		from += codec->size(slice);
 	}
 	return s->wide;
 }
@@ -249,13 +252,14 @@ is_finite(const struct shard *s, size_t n, const struct shard_push *p)
 	bool finite = true;
 
 	for (size_t i = 0; i < part->count; i++) {
+		const struct piece *piece = &s->plan->piece[part->first + i];
 		const struct codec_slice slice =
-			slice_of(&s->plan->piece[part->first + i],
-				 &s->pushed->list[i]);
+			slice_of(piece, &s->pushed->list[i]);
+		const struct codec *codec =
+			encoding_codec(p->encoding, piece->variable, slice);
 
-		finite = codec_for(p->codec, slice)->finite(from, slice) &&
-			finite;
-		from += codec_bytes(p->codec, slice);
+		finite = codec->finite(from, slice) && finite;
+		from += codec->size(slice);
 	}
 	return finite;
 }
@@ -277,21 +281,23 @@ next_sent(struct shard *s, size_t floats)
 
 /* The values that are pulled, one behind the other, as they travel. */
 static struct frame
-encode(struct shard *s, const struct shard_rows *rows,
-       const struct codec *codec, const float *values)
+encode(struct shard *s, const struct shard_rows *rows, struct encoding e,
+       const float *values)
 {
 	const struct part *part = &s->plan->part[rows->part];
-	const size_t size = pulled_size(rows, codec);
+	const size_t size = pulled_size(rows, e);
 	struct send_buffer **at = next_sent(s, send_buffer_for(size));
 	char *to = (char *)send_buffer_room(at, send_buffer_for(size));
 
 	for (size_t i = 0; i < part->count; i++) {
+		const struct piece *piece = &s->plan->piece[part->first + i];
 		const struct codec_slice slice =
-			pulled(&s->plan->piece[part->first + i],
-			       &rows->list[i]);
+			pulled(piece, &rows->list[i]);
+		const struct codec *codec =
+			encoding_codec(e, piece->variable, slice);
 
-		codec_for(codec, slice)->encode(to, values, slice);
-		to += codec_bytes(codec, slice);
+		codec->encode(to, values, slice);
+		to += codec->size(slice);
 		values += slice.rows * slice.width;
 	}
 	return (struct frame){ (*at)->at, size, &(*at)->hold };
@@ -391,28 +397,43 @@ gather(struct shard *s, const struct shard_rows *rows,
 	}
 }
 
+/* Does all of it travel as floats? */
+static bool
+pulled_exact(const struct shard_rows *rows, struct encoding e)
+{
+	const struct plan *plan = rows->shard->plan;
+	const struct part *part = &plan->part[rows->part];
+	const struct piece *piece = &plan->piece[part->first];
+
+	for (size_t i = 0; e.codings && i < part->count; i++)
+		if (!encoding_codec(e, piece[i].variable,
+				    pulled(&piece[i], &rows->list[i]))->exact)
+			return false;
+	return true;
+}
+
 void
 shard_rows_pull(struct shard *s, struct shard_rows *rows,
-		const struct shard_snapshot *snapshot,
-		const struct codec *codec, struct frame *values)
+		const struct shard_snapshot *snapshot, struct encoding e,
+		struct frame *values)
 {
 	const struct part *part = &s->plan->part[rows->part];
 	const struct shard_piece *h = &s->holding[part->first];
 	const size_t floats = rows->floats;
 	const size_t size = floats * sizeof(float);
 
-	if (part->count == 1)
-		codec = codec_for(codec, pulled(h->piece, rows->list));
+	const bool exact = pulled_exact(rows, e);
+
 	if (part->count == 1 && !h->piece->table && size >= ZERO_COPY) {
 		struct chunk *c =
 			piece_state_of(s, snapshot, part->first)->chunk[0];
 
-		*values = !codec->exact ? encode(s, rows, codec, c->value) :
+		*values = !exact ? encode(s, rows, e, c->value) :
 			(struct frame){ c->value, size, &c->hold };
-	} else if (!codec->exact) {
+	} else if (!exact) {
 		reserve(&s->wide, &s->wide_room, floats + 1);
 		gather(s, rows, snapshot, s->wide);
-		*values = encode(s, rows, codec, s->wide);
+		*values = encode(s, rows, e, s->wide);
 	} else {
 		gather(s, rows, snapshot, send_buffer_room(&s->values, floats));
 		*values = (struct frame){ s->values->at, size,
@@ -423,12 +444,12 @@ shard_rows_pull(struct shard *s, struct shard_rows *rows,
 
 int
 shard_pull(struct shard *s, size_t n, const struct frame *keys,
-	   const struct shard_snapshot *snapshot, const struct codec *codec,
+	   const struct shard_snapshot *snapshot, struct encoding e,
 	   struct frame *values, struct fail *f)
 {
 	if (shard_rows_read(s->pulled, n, keys, f) < 0)
 		return -1;
-	shard_rows_pull(s, s->pulled, snapshot, codec, values);
+	shard_rows_pull(s, s->pulled, snapshot, e, values);
 	return 0;
 }
 
@@ -500,7 +521,7 @@ read_push(struct shard *s, size_t n, const struct shard_push *p,
 			fail(f, FAIL_PROTOCOL, "a gradient of no examples");
 	if (shard_rows_read(s->pushed, n, p->keys, f) < 0)
 		return -1;
-	size = part_size(s->pushed, p->codec);
+	size = part_size(s->pushed, p->encoding);
 	if (p->values->size != size)
 		return fail(f, FAIL_PROTOCOL, "%zu bytes of gradient, not %zu",
 			    p->values->size, size);
@@ -550,7 +571,7 @@ shard_sum_replicas(struct shard *s, size_t n, const struct shard_push *push,
 			continue;
 		leaf[count++] = (struct gradient_leaf){
 			push[k].replica, push[k].keys, push[k].values,
-			push[k].codec
+			push[k].encoding
 		};
 		sum->examples += push[k].examples;
 	}

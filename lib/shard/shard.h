@@ -9,7 +9,6 @@
 
 #include "shard/chunk.h"
 #include "store/checkpoint.h"
-#include "wire/codec.h"
 #include "wire/plan.h"
 
 #include <stdbool.h>
@@ -42,7 +41,7 @@ uint64_t shard_version(const struct shard *, size_t part);
  * hold is held.
  */
 int shard_pull(struct shard *, size_t part, const struct frame *keys,
-	       const struct shard_snapshot *, const struct codec *,
+	       const struct shard_snapshot *, struct encoding,
 	       struct frame *values, struct fail *);
 
 /*
@@ -56,7 +55,7 @@ void shard_rows_free(struct shard_rows *);
 int shard_rows_read(struct shard_rows *, size_t part,
 		    const struct frame *keys, struct fail *);
 void shard_rows_pull(struct shard *, struct shard_rows *,
-		     const struct shard_snapshot *, const struct codec *,
+		     const struct shard_snapshot *, struct encoding,
 		     struct frame *values);
 /* The numbers of millions of rows are not kept; a pull does this, too. */
 void shard_rows_forget(struct shard_rows *);
@@ -73,7 +72,7 @@ struct shard_push {
 	uint64_t examples;
 	float learning_rate;
 	uint64_t step;
-	const struct codec *codec;	/* of the values */
+	struct encoding encoding;	/* of the values */
 	uint64_t replica;	/* of a round */
 };
 int shard_push(struct shard *, size_t part, const struct shard_push *,
@@ -106,7 +105,7 @@ int shard_run_ahead(struct shard *, size_t part, const struct shard_push *,
 void shard_ahead_free(struct shard_ahead *);	/* NULL, too */
 
 /* A pull of it, as shard_pull() of the part. */
-void shard_ahead_pull(struct shard_ahead *, const struct codec *,
+void shard_ahead_pull(struct shard_ahead *, struct encoding,
 		      struct frame *values);
 
 /*

@@ -80,14 +80,14 @@ shard_ahead_free(struct shard_ahead *a)
 }
 
 void
-shard_ahead_pull(struct shard_ahead *a, const struct codec *codec,
+shard_ahead_pull(struct shard_ahead *a, struct encoding encoding,
 		 struct frame *values)
 {
 	const struct frame none = { 0 };	/* keys: it has no table */
 	struct fail never;
 
 	change_places(a);
-	shard_pull(a->shard, a->part, &none, NULL, codec, values, &never);
+	shard_pull(a->shard, a->part, &none, NULL, encoding, values, &never);
 	change_places(a);
 }
 

@@ -13,18 +13,17 @@
 #define FIELDS_REFUSED(N)	N(status)
 #define FIELDS_OK(N)		N(above) N(mark) N(round) N(initial) N(standby)
 #define FIELDS_PLAN(N)		N(term) N(plan) N(seed) N(server) N(step) \
-				N(standby) N(saves) N(push) N(pull) N(batches) \
-				N(journal)
+				N(standby) N(saves) N(batches) N(journal)
 #define FIELDS_MARK(N)		N(run) N(term) N(step) N(journal)
 #define FIELDS_VOID(N)		N(run) N(term) N(first) N(count) N(journal)
 #define FIELDS_CUT(N)		N(run) N(term) N(cut) N(step) N(part) N(parts)
 #define FIELDS_THAW(N)		FIELDS_CUT(N) N(published)
 #define FIELDS_SAVED(N)		N(size)
 #define FIELDS_PULL(N)		N(run) N(term) N(plan) N(part) N(cut) \
-				N(after) N(codec)
+				N(after) N(coded)
 #define FIELDS_PUSH(N)		N(run) N(term) N(plan) N(part) N(step) \
 				N(examples) N(version) N(rate) N(slot) \
-				N(attempt) N(back) N(codec) N(values)
+				N(attempt) N(back) N(coded) N(values)
 #define FIELDS_VALUES(N)	N(outcome) N(version) N(staleness)
 #define FIELDS_LEASE(N)		N(term) N(first) N(count) N(attempt) N(batch) \
 				N(rate) N(pass) N(more) N(slot) N(slots) \

@@ -129,14 +129,23 @@ add_floats(struct gradient_tree *t, float *to, size_t floats)
 	}
 }
 
+/* What a leaf has of a piece travels by this one. */
+static const struct codec *
+codec_of(const struct leaf_reader *r, const struct piece *piece,
+	 struct codec_slice slice)
+{
+	return encoding_codec(r->leaf->encoding, piece->variable, slice);
+}
+
 /* Some of the leaves, each decoded to where it is added: tree_sum() of those
    that are no floats yet. */
 static void
 add_encoded(float *to, const struct tree_leaf *leaf,
 	    const struct leaf_reader *reader, size_t leaves,
-	    struct codec_slice slice, float *level)
+	    const struct piece *piece, float *level)
 {
-	const struct codec *codec = codec_for(reader->leaf->codec, slice);
+	const struct codec_slice slice = plan_slice(piece, piece->count);
+	const struct codec *codec = codec_of(reader, piece, slice);
 	size_t left;
 
 	if (leaves == 1) {
@@ -144,22 +153,23 @@ add_encoded(float *to, const struct tree_leaf *leaf,
 		return;
 	}
 	left = tree_left(leaf, leaves);
-	add_encoded(to, leaf, reader, left, slice, level);
+	add_encoded(to, leaf, reader, left, piece, level);
 	if (leaves - left == 1) {
-		codec = codec_for(reader[left].leaf->codec, slice);
+		codec = codec_of(&reader[left], piece, slice);
 		codec->add(to, reader[left].values, slice);
 		return;
 	}
-	add_encoded(level, leaf + left, reader + left, leaves - left, slice,
+	add_encoded(level, leaf + left, reader + left, leaves - left, piece,
 		    level + slice.rows);
 	kernel_add(to, level, slice.rows);
 }
 
 /* Where the floats of a leaf lie as they have come; NULL: nowhere. */
 static const float *
-find_floats(const struct leaf_reader *r, struct codec_slice slice)
+find_floats(const struct leaf_reader *r, const struct piece *piece,
+	    struct codec_slice slice)
 {
-	return codec_for(r->leaf->codec, slice)->exact &&
+	return codec_of(r, piece, slice)->exact &&
 		(uintptr_t)r->values % sizeof(float) == 0 ?
 		(const float *)(const void *)r->values : NULL;
 }
@@ -174,14 +184,14 @@ sum_dense(struct gradient_tree *t, const struct piece *piece, size_t floats)
 	if (piece->count == 0)
 		return 0;	/* and perhaps there are no values */
 	for (size_t k = 0; k < t->count; k++) {
-		t->reader[k].from = find_floats(&t->reader[k], slice);
+		t->reader[k].from = find_floats(&t->reader[k], piece, slice);
 		all = all && t->reader[k].from;
 	}
 	if (all) {
 		add_floats(t, to, piece->count);
 	} else {
 		reserve(&t->level, &t->level_room, levels(t) * piece->count);
-		add_encoded(to, t->leaf, t->reader, t->count, slice, t->level);
+		add_encoded(to, t->leaf, t->reader, t->count, piece, t->level);
 	}
 	return piece->count;
 }
@@ -198,7 +208,8 @@ find_all_floats(struct gradient_tree *t, const struct piece *piece)
 	for (size_t k = 0; k < t->count; k++) {
 		struct leaf_reader *r = &t->reader[k];
 
-		r->from = find_floats(r, plan_slice(piece, r->rows.count));
+		r->from = find_floats(r, piece,
+				      plan_slice(piece, r->rows.count));
 		floats += r->from ? 0 : r->rows.count * piece->width;
 	}
 	to = reserve(&t->wide, &t->wide_room, floats);
@@ -209,7 +220,7 @@ find_all_floats(struct gradient_tree *t, const struct piece *piece)
 
 		if (r->from || r->rows.count == 0)
 			continue;
-		codec_for(r->leaf->codec, slice)->decode(to, r->values, slice);
+		codec_of(r, piece, slice)->decode(to, r->values, slice);
 		r->from = to;
 		to += r->rows.count * piece->width;
 	}
@@ -430,8 +441,8 @@ sum_piece(struct gradient_tree *t, const struct piece *piece, size_t floats,
 	for (size_t k = 0; k < t->count; k++) {
 		struct leaf_reader *r = &t->reader[k];
 
-		r->values += codec_bytes(r->leaf->codec,
-					 plan_slice(piece, r->rows.count));
+		r->values += encoding_bytes(r->leaf->encoding, piece->variable,
+					    plan_slice(piece, r->rows.count));
 	}
 	return some;
 }

@@ -17,7 +17,7 @@
 struct gradient_leaf {
 	uint64_t replica;	/* its number, below 2^31 */
 	const struct frame *keys, *values;
-	const struct codec *codec;
+	struct encoding encoding;
 };
 
 struct gradient_tree;

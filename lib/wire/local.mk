@@ -4,6 +4,8 @@ lib_libps_a_SOURCES += \
 	%D%/codec_bfloat16.c \
 	%D%/codec_float32.c \
 	%D%/codec_int8.c \
+	%D%/coding.c \
+	%D%/coding.h \
 	%D%/fields.h \
 	%D%/gradient_tree.c \
 	%D%/gradient_tree.h \

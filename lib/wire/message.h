@@ -121,11 +121,13 @@ struct message {
 		struct { FIELDS_THAW(MESSAGE_FIELD) } cut;
 		/* blob: hash */
 		struct { FIELDS_SAVED(MESSAGE_FIELD) } saved;
-		/* frames: keys.  codec: of the values to come */
+		/* frames: keys.  coded: how the values to come travel: 0: as
+		   floats; else as the plan says for the step coded - 1 */
 		struct { FIELDS_PULL(MESSAGE_FIELD) } pull;
 		/* frames: keys; keys to pull; values.  back: the keys are
 		   those of the pull whose request number is so much lower;
-		   codec: of these values; values: of those to come */
+		   coded: 1: the gradient is as the plan says for its step;
+		   values: as coded of pull */
 		struct { FIELDS_PUSH(MESSAGE_FIELD) } push;
 		/* frames: values */
 		struct { FIELDS_VALUES(MESSAGE_FIELD) } values;

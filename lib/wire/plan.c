@@ -24,6 +24,7 @@ plan_release(struct plan *p)
 	free(p->endpoint);
 	free(p->piece);
 	free(p->part);
+	codings_free(p->codings);
 	*p = (struct plan){ 0 };
 }
 
@@ -84,28 +85,15 @@ add_piece(struct builder *b, uint32_t server, struct piece piece)
 	b->bytes += bytes;
 }
 
-/* What is less than a block of the network's, or must not be blurred. */
-#define EXACT_BYTES	4096
-
-static bool
-is_exact(const struct variable *v)
-{
-	return v->averaged || v->l1 > 0 || (!v->table && v->shape.rank < 2) ||
-		(v->optimizer && optimizer_thresholds(v->optimizer)) ||
-		(!v->hashed && shape_size(v->shape) * sizeof(float) <
-		 EXACT_BYTES);
-}
-
 /* As far as the variable says. */
 static struct piece
 piece_of(const struct variable *v)
 {
-	return (struct piece){
-		.table = v->table, .hashed = v->hashed,
-		.width = v->table ? shape_width(v->shape) : 1,
-		.exact = is_exact(v),
-		.of = v->table ? 0 : shape_size(v->shape)
-	};
+	const struct codec_slice s = coding_slice(v, 0);
+
+	return (struct piece){ .table = v->table, .hashed = v->hashed,
+			       .width = s.width, .exact = s.exact,
+			       .of = s.of };
 }
 
 struct codec_slice
@@ -116,14 +104,6 @@ plan_slice(const struct piece *p, size_t rows)
 		.exact = p->exact, .first = p->table ? 0 : p->first,
 		.of = p->of
 	};
-}
-
-struct codec_slice
-plan_place_slice(const struct variable *v, size_t rows)
-{
-	const struct piece p = piece_of(v);
-
-	return plan_slice(&p, rows);
 }
 
 static void
@@ -212,6 +192,8 @@ plan_make(struct plan *p, const struct model *model,
 	struct builder b = { .plan = p, .variable = v };
 	size_t *order;
 
+	if (!p->codings)
+		p->codings = codings_new(variables);
 	p->servers = servers;
 	p->endpoint = mem_alloc(servers, sizeof(*p->endpoint));
 	for (size_t i = 0; i < servers; i++)
@@ -226,7 +208,7 @@ plan_make(struct plan *p, const struct model *model,
 void
 plan_write(struct pack *out, const struct plan *p)
 {
-	pack_array(out, 3);
+	pack_array(out, 4);
 	pack_array(out, p->servers);
 	for (size_t i = 0; i < p->servers; i++)
 		pack_text(out, p->endpoint[i]);
@@ -243,6 +225,7 @@ plan_write(struct pack *out, const struct plan *p)
 		pack_uint(out, p->part[i].server);
 		pack_uint(out, p->part[i].count);
 	}
+	codings_write(out, p->codings);
 }
 
 static void
@@ -402,22 +385,26 @@ plan_read(struct plan *p, const struct model *model, const void *bytes,
 	  size_t size, struct fail *f)
 {
 	struct unpack u = unpack_from(bytes, size);
+	size_t variables;
+	const struct variable *v = model_variables(model, &variables);
 
-	u.bad = unpack_array(&u) != 3;
+	p->codings = codings_new(variables);
+	u.bad = unpack_array(&u) != 4;
 	if (!u.bad)
 		read_endpoints(p, &u);
 	if (!u.bad)
 		read_pieces(p, model, &u);
 	if (!u.bad)
 		read_parts(p, &u);
+	u.bad = u.bad || !codings_read(&u, p->codings, v);
 	if (unpack_ok(&u) && covered(p, model) && unmixed(p, model))
 		return 0;
 	plan_release(p);
 	return fail(f, FAIL_PROTOCOL, "malformed plan");
 }
 
-static bool
-same_parts(const struct plan *a, const struct plan *b)
+bool
+plan_same_layout(const struct plan *a, const struct plan *b)
 {
 	bool same = a->servers == b->servers && a->pieces == b->pieces &&
 		a->parts == b->parts;
@@ -440,7 +427,7 @@ plan_renew(struct plan *p, const struct model *model, uint64_t term,
 
 	if (plan_read(&newer, model, frame->data, frame->size, f) < 0)
 		return -1;
-	if (!same_parts(p, &newer)) {
+	if (!plan_same_layout(p, &newer)) {
 		plan_release(&newer);
 		return fail(f, FAIL_PROTOCOL, "another plan of the same "
 			    "number");
@@ -448,8 +435,32 @@ plan_renew(struct plan *p, const struct model *model, uint64_t term,
 	p->endpoint = newer.endpoint;
 	newer.endpoint = endpoint;
 	p->term = term;
+	plan_take_codings(p, &newer);
 	plan_release(&newer);
 	return 0;
+}
+
+/* Those that there were before, and are asked for again, are not kept twice. */
+void
+plan_take_codings(struct plan *p, struct plan *from)
+{
+	struct codings **at = &p->codings, *one;
+
+	while (*at && !codings_same(*at, from->codings))
+		at = &(*at)->older;
+	one = *at ? *at : from->codings;
+	if (*at)
+		*at = one->older;
+	else
+		from->codings = NULL;
+	one->older = p->codings;
+	p->codings = one;
+}
+
+struct encoding
+plan_encoding(const struct plan *p, uint64_t step)
+{
+	return (struct encoding){ p->codings, step };
 }
 
 void

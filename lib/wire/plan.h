@@ -14,7 +14,7 @@
 
 #include "model/model.h"
 #include "tensor/partition.h"
-#include "wire/codec.h"
+#include "wire/coding.h"
 #include "wire/pack.h"
 
 #define PLAN_PIECE	((size_t)512 << 10)	/* bytes */
@@ -44,8 +44,8 @@ struct plan {
 	uint64_t seed;			/* of the initial values */
 	unsigned char run[PLAN_RUN];
 	uint64_t term;
-	const struct codec *push, *pull;	/* how gradients and values of
-					   steps travel */
+	struct codings *codings;	/* how gradients and values of steps
+					   travel */
 	uint64_t batches;		/* of a step, or of a slot: their
 					   gradients are one push */
 	size_t servers;
@@ -77,19 +77,31 @@ void plan_write(struct pack *, const struct plan *);
 
 /*
  * Read one, checked against the model: pieces must cover every variable
- * exactly once.  number, seed, run, term, codecs and batches are the header's
- * to fill in.
+ * exactly once.  number, seed, run, term and batches are the header's to fill
+ * in.
  */
 int plan_read(struct plan *, const struct model *, const void *, size_t,
 	      struct fail *);
 
+/* Do they lay out the same variables in the same way? */
+bool plan_same_layout(const struct plan *, const struct plan *);
+
 /*
- * Take the endpoints, and the term, of a newer PLAN of the same number, which
- * must be the same plan otherwise: FAIL_PROTOCOL if not.
+ * Take the endpoints, the codecs and the term of a newer PLAN of the same
+ * number, which must be the same plan otherwise: FAIL_PROTOCOL if not.
  */
 struct frame;
 int plan_renew(struct plan *, const struct model *, uint64_t term,
 	       const struct frame *, struct fail *);
+
+/*
+ * Take the codecs of another plan that is laid out like this one.  What was
+ * sent by those before can be read as long as the plan is there.
+ */
+void plan_take_codings(struct plan *, struct plan *from);
+
+/* How something of a step travels by this plan. */
+struct encoding plan_encoding(const struct plan *, uint64_t step);
 
 void plan_write_model(struct pack *, const struct model_source *);
 int plan_read_model(struct model_source *, const void *, size_t,
@@ -105,9 +117,8 @@ uint64_t piece_last_key(const struct piece *);
 /* Has the server any part?  With more servers than shards some have none. */
 bool plan_uses(const struct plan *, size_t server);
 
-/* What rows of a piece, or of a variable, are to a codec. */
+/* What rows of a piece are to a codec. */
 struct codec_slice plan_slice(const struct piece *, size_t rows);
-struct codec_slice plan_place_slice(const struct variable *, size_t rows);
 
 /* Floats that a part has: all of its dense pieces. */
 size_t plan_part_dense(const struct plan *, size_t part);

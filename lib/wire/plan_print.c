@@ -13,9 +13,8 @@
 
 struct load {
 	size_t shards, bytes;
-	size_t push, pull;	/* bytes of a step; as floats: */
-	size_t floats;		/* one way, and of these go by a codec */
-	size_t push_coded, pull_coded;
+	size_t push, pull;	/* bytes of a step; */
+	size_t floats[WAYS][CODECS];	/* as floats, by codec */
 	bool open;		/* and rows that are not counted there */
 };
 
@@ -59,32 +58,35 @@ step_floats(const struct variable *v, struct rows rows, uint64_t batch)
 /* Of a table the floats may be of a part of a row: its share of the batch. */
 static size_t
 bytes_of(const struct codec *codec, const struct variable *v, size_t floats,
-	 bool pulled)
+	 struct codec_slice slice)
 {
 	const size_t width = v->table ? shape_width(v->shape) : 1;
-	struct codec_slice slice = plan_place_slice(v, v->table ? 1 : floats);
-	size_t bytes;
+	const size_t bytes = codec->size(slice);
 
-	slice.pulled = pulled;
-	bytes = codec_bytes(codec, slice);
 	return v->table ? (bytes * floats + width - 1) / width : bytes;
 }
 
 /* What a step moves of a shard. */
 static void
-add_step(struct load *to, const struct plan *p, const struct variable *v,
-	 struct rows rows, uint64_t batch)
+add_step(struct load *to, const struct plan *p, const struct variable *all,
+	 size_t variable, struct rows rows, uint64_t batch)
 {
+	const struct encoding e = plan_encoding(p, UINT64_MAX);
+	const struct variable *v = &all[variable];
 	const size_t floats = step_floats(v, rows, batch);
-	const size_t bytes = floats * sizeof(float);
-	struct codec_slice slice = plan_place_slice(v, v->table ? 1 : floats);
+	struct codec_slice slice = coding_slice(v, v->table ? 1 : floats);
 
-	to->floats += bytes;
-	to->push += bytes_of(p->push, v, floats, false);
-	to->push_coded += codec_for(p->push, slice)->exact ? 0 : bytes;
-	slice.pulled = true;
-	to->pull += bytes_of(p->pull, v, floats, true);
-	to->pull_coded += codec_for(p->pull, slice)->exact ? 0 : bytes;
+	for (int way = 0; way < WAYS; way++) {
+		const struct codec *c;
+
+		slice.pulled = way == WAY_PULL;
+		c = encoding_codec(e, variable, slice);
+		*(way == WAY_PULL ? &to->pull : &to->push) +=
+			bytes_of(c, v, floats, slice);
+		to->floats[way][codec_number(p->codings->of[variable][way]
+					     .codec)] +=
+			floats * sizeof(float);
+	}
 	to->open |= is_open(v);
 }
 
@@ -100,7 +102,7 @@ plan_loads(const struct plan *p, const struct model *model,
 		struct plan_load *to = &list[place[i].server];
 		struct load one = { 0 };
 
-		add_step(&one, p, &v[place[i].variable], place[i].rows,
+		add_step(&one, p, v, place[i].variable, place[i].rows,
 			 examples);
 		to->push += one.push;
 		to->pull += one.pull;
@@ -109,13 +111,36 @@ plan_loads(const struct plan *p, const struct model *model,
 	return list;
 }
 
+/* What each codec is for, in either direction; of some the first steps are as
+   they are. */
 static void
-print_share(struct text *out, const struct codec *codec, const char *ways,
-	    size_t coded, size_t all)
+print_shares(struct text *out, const struct plan *p, enum way way,
+	     const size_t floats[CODECS])
 {
-	if (!codec->exact && all > 0)
-		text_add(out, "%s is for %.1f %% of the floats that are %s\n",
-			 codec->name, 100 * (double)coded / (double)all, ways);
+	size_t all = 0;
+
+	for (size_t i = 0; i < CODECS; i++)
+		all += floats[i];
+	for (size_t i = 0; i < CODECS; i++) {
+		uint64_t from = 0;
+
+		for (size_t v = 0; v < p->codings->variables; v++) {
+			const struct coding *c = &p->codings->of[v][way];
+
+			if (c->codec == codec_find(i) && c->from > from)
+				from = c->from;
+		}
+		if (codec_find(i)->exact || floats[i] == 0)
+			continue;
+		text_add(out, "%s is for %.1f %% of the floats that are %s",
+			 codec_find(i)->name,
+			 100 * (double)floats[i] / (double)all,
+			 way == WAY_PULL ? "pulled" : "pushed");
+		if (from > 0)
+			text_add(out, ", from step %llu on",
+				 (unsigned long long)from);
+		text_add(out, "\n");
+	}
 }
 
 /* Both ways, if they are not the same. */
@@ -153,7 +178,8 @@ print_shards(struct text *out, const struct plan *p, const struct variable *v,
 			 at->rows.first + at->rows.count, at->server, bytes);
 		load[at->server].shards++;
 		load[at->server].bytes += bytes;
-		add_step(&load[at->server], p, of, at->rows, batch);
+		add_step(&load[at->server], p, v, at->variable, at->rows,
+			 batch);
 	}
 }
 
@@ -170,16 +196,18 @@ print_step(struct text *out, const struct plan *p, const struct variable *v,
 		 ", and the rows that it meets of these, which the model does "
 		 "not tell:");
 	for (size_t i = 0; i < variables; i++) {
-		struct codec_slice row = plan_place_slice(&v[i], 1);
-		const size_t push = codec_bytes(p->push, row);
+		const struct encoding e = plan_encoding(p, UINT64_MAX);
+		struct codec_slice row = coding_slice(&v[i], 1);
+		const size_t push = encoding_bytes(e, i, row);
+		size_t pull;
 
 		if (!is_open(&v[i]))
 			continue;
 		row.pulled = true;
+		pull = encoding_bytes(e, i, row);
 		text_add(out, "%s:", v[i].name);
-		if (codec_bytes(p->pull, row) != push)
-			text_add(out, " %zu bytes a row pulled,",
-				 codec_bytes(p->pull, row));
+		if (pull != push)
+			text_add(out, " %zu bytes a row pulled,", pull);
 		text_add(out, " %zu bytes a row", push);
 		if (!v[i].hashed)
 			text_add(out, ", %zu if it meets all", push *
@@ -290,9 +318,9 @@ plan_print(struct text *out, const struct plan *p, const struct model *model,
 		all.bytes += load[i].bytes;
 		all.push += load[i].push;
 		all.pull += load[i].pull;
-		all.floats += load[i].floats;
-		all.push_coded += load[i].push_coded;
-		all.pull_coded += load[i].pull_coded;
+		for (int way = 0; way < WAYS; way++)
+			for (size_t k = 0; k < CODECS; k++)
+				all.floats[way][k] += load[i].floats[way][k];
 		all.open |= load[i].open;
 		most = load[i].bytes > most ? load[i].bytes : most;
 	}
@@ -306,8 +334,8 @@ plan_print(struct text *out, const struct plan *p, const struct model *model,
 	print_step(out, p, v, variables, &all, examples, batches);
 	print_round(out, s, &all);
 	print_links(out, p, s, load, &all);
-	print_share(out, p->push, "pushed", all.push_coded, all.floats);
-	print_share(out, p->pull, "pulled", all.pull_coded, all.floats);
+	print_shares(out, p, WAY_PUSH, all.floats[WAY_PUSH]);
+	print_shares(out, p, WAY_PULL, all.floats[WAY_PULL]);
 	print_bags(out, &s->bags);
 	free(load);
 }

@@ -5,7 +5,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBERS	11	/* of a result, beside the sums; one is JSON */
+#define NUMBERS	19	/* of a result, beside the sums; one is JSON */
+
+void
+traffic_add(struct traffic *to, const struct traffic *t)
+{
+	to->pushed.bytes += t->pushed.bytes;
+	to->pushed.floats += t->pushed.floats;
+	to->pushed.coded += t->pushed.coded;
+	to->pulled.bytes += t->pulled.bytes;
+	to->pulled.floats += t->pulled.floats;
+	to->pulled.coded += t->pulled.coded;
+	to->squares += t->squares;
+	to->errors += t->errors;
+}
+
+void
+traffic_write(struct pack *p, const struct traffic *t)
+{
+	pack_uint(p, t->pushed.bytes);
+	pack_uint(p, t->pushed.floats);
+	pack_uint(p, t->pushed.coded);
+	pack_uint(p, t->pulled.bytes);
+	pack_uint(p, t->pulled.floats);
+	pack_uint(p, t->pulled.coded);
+	pack_uint(p, message_double_bits(t->squares));
+	pack_uint(p, message_double_bits(t->errors));
+}
+
+struct traffic
+traffic_read(struct unpack *u)
+{
+	struct traffic t;
+
+	t.pushed.bytes = unpack_uint(u);
+	t.pushed.floats = unpack_uint(u);
+	t.pushed.coded = unpack_uint(u);
+	t.pulled.bytes = unpack_uint(u);
+	t.pulled.floats = unpack_uint(u);
+	t.pulled.coded = unpack_uint(u);
+	t.squares = message_double(unpack_uint(u));
+	t.errors = message_double(unpack_uint(u));
+	return t;
+}
 
 void
 result_metrics(struct result *r, const struct metric *metric, size_t count,
@@ -35,6 +77,7 @@ result_write(struct pack *p, const struct result *r)
 	pack_uint(p, message_double_bits(r->loss));
 	pack_uint(p, r->scores);
 	pack_uint(p, r->noes.zero + 2u * r->noes.minus);
+	traffic_write(p, &r->traffic);
 	for (size_t i = 0; i < r->metrics; i++)
 		for (size_t j = 0; j < METRIC_SUMS; j++)
 			pack_uint(p, message_double_bits(r->sum[i][j]));
@@ -70,6 +113,7 @@ result_read(struct unpack *u, struct result *r, size_t metrics)
 	r->scores = unpack_uint(u);
 	noes = unpack_below(u, 4);
 	r->noes = (struct noes){ noes & 1, noes & 2 };
+	r->traffic = traffic_read(u);
 	r->metrics = metrics;
 	for (size_t i = 0; i < metrics; i++)
 		for (size_t j = 0; j < METRIC_SUMS; j++)

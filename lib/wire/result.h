@@ -20,6 +20,26 @@
 #define RESULT_JSON	((size_t)1 << 20)	/* bytes of a step's, at most */
 #define RESULT_SCORES	(WIRE_FRAME / sizeof(float))	/* of a message */
 
+/* Bytes of gradients that were pushed, or of values that were pulled. */
+struct moved {
+	uint64_t bytes, floats;	/* as they travelled, and as floats; and of */
+	uint64_t coded;		/* these those that a codec was for */
+};
+
+struct traffic {
+	struct moved pushed, pulled;
+	double squares, errors;	/* of coded gradients, of one step in
+				   TRAFFIC_SAMPLE: sums of squares of what they
+				   are, and of what they came to less that */
+};
+
+#define TRAFFIC_SAMPLE	16
+
+void traffic_add(struct traffic *, const struct traffic *);
+/* Eight numbers of an array. */
+void traffic_write(struct pack *, const struct traffic *);
+struct traffic traffic_read(struct unpack *);
+
 struct result {
 	uint64_t step, attempt, examples, staleness, microseconds;
 	bool voided;		/* the servers refused it: it was given up */
@@ -30,6 +50,7 @@ struct result {
 	double sum[RESULT_METRICS][METRIC_SUMS];
 	size_t scores;		/* how many of the scores are its own */
 	struct noes noes;	/* of its labels */
+	struct traffic traffic;
 	struct frame json;	/* what its program gave back, in a line;
 				   borrowed; empty: nothing */
 };

@@ -41,6 +41,7 @@ struct inflight {
 	uint64_t pass;		/* for leases of this pass its pull is good */
 	uint64_t *version;	/* of each part, as it was pulled */
 	uint64_t step, began_us;
+	struct moved pulled;
 	struct metric_state state[RESULT_METRICS];
 	struct result result;
 	struct fail why;	/* it cannot be computed, if it has a kind */
@@ -54,6 +55,7 @@ struct pipeline {
 	struct inflight step[IN_FLIGHT];
 	struct accumulator *accumulator;	/* NULL: a step is a batch */
 	uint64_t begun, asked, steps, examples;
+	uint64_t last_step;		/* that a lease was begun of */
 	size_t line;			/* the last lease's, of the model's
 					   step lines */
 	uint64_t taken;			/* examples that a program had of its
@@ -358,6 +360,15 @@ take_batch(struct pipeline *p, struct inflight *s, const struct lease *l)
 			    datasets_of(p, l)) == BATCH_TAKEN;
 }
 
+/* It is a step of this lease. */
+static void
+begin_step(struct pipeline *p, struct inflight *s, const struct lease *l)
+{
+	s->lease = l;
+	s->step = leases_begin(p->o.leases, l);
+	p->last_step = s->step;
+}
+
 /* Give the batch that was read to the next step of a lease, or prefetch. */
 static struct inflight *
 begin(struct pipeline *p, const struct lease *l, uint64_t now_us)
@@ -371,10 +382,9 @@ begin(struct pipeline *p, const struct lease *l, uint64_t now_us)
 		return NULL;
 	s->stage = STAGE_BEGUN;
 	s->sequence = ++p->begun;
-	s->lease = l;
 	s->pass = l ? l->pass : pass;
 	if (l)
-		s->step = leases_begin(p->o.leases, l);
+		begin_step(p, s, l);
 	s->began_us = now_us;
 	begin_line(s, find_line(p, l));
 	return s;
@@ -510,8 +520,7 @@ adopt(struct pipeline *p, uint64_t now_us)
 				continue;
 			return;
 		}
-		s->lease = l;
-		s->step = leases_begin(p->o.leases, l);
+		begin_step(p, s, l);
 		s->began_us = now_us;
 		if (s->pass != l->pass)
 			s->stage = STAGE_BEGUN;
@@ -598,8 +607,7 @@ exchange(struct pipeline *p, struct inflight *push, struct inflight *pull,
 	 uint64_t now)
 {
 	struct exchange x = { .cut = WIRE_NONE, .server = WIRE_NONE,
-			      .push_codec = p->o.plan->push,
-			      .pull_codec = p->o.plan->pull };
+			      .coded = true };
 
 	if (push) {
 		const struct lease *l = push->lease;
@@ -617,6 +625,7 @@ exchange(struct pipeline *p, struct inflight *push, struct inflight *pull,
 	if (pull) {
 		x.pull = pull->compute;
 		x.pulled = pull->version;
+		x.pull_step = pull->lease ? pull->step : p->last_step;
 		pull->stage = STAGE_PULLING;
 		if (pull->lease)
 			pull->pass = pull->lease->pass;
@@ -638,6 +647,8 @@ finish(struct pipeline *p, struct inflight *s, uint64_t now_us)
 	r->staleness = e->staleness;
 	r->voided = e->voided + e->refused > 0;
 	r->mixed = e->repeated > 0;
+	r->traffic = e->traffic;
+	r->traffic.pulled = s->pulled;
 	r->microseconds = now_us - s->began_us;
 	p->steps++;
 	p->examples += r->examples;
@@ -656,8 +667,10 @@ take_answers(struct pipeline *p, uint64_t now_us)
 		finish(p, pushed, now_us);
 	if (!client_idle(p->o.client))
 		return false;
-	if (pulled)
+	if (pulled) {
 		pulled->stage = STAGE_PULLED;
+		pulled->pulled = client_exchanged(p->o.client)->traffic.pulled;
+	}
 	drop_prefetched(p);
 	return pushed || pulled;
 }
@@ -723,17 +736,36 @@ pipeline_advance(struct pipeline *p, uint64_t now, uint64_t now_us)
 
 /* ---- computing ---- */
 
+/* The codec of a variable in a step. */
+static const struct codec *
+codec_of(const struct pipeline *p, enum way way, size_t variable,
+	 uint64_t step)
+{
+	struct codec_slice slice;
+	size_t variables;
+	const struct variable *v = model_variables(p->o.model, &variables);
+
+	slice = coding_slice(&v[variable], 1);
+	slice.pulled = way == WAY_PULL;
+	return encoding_codec(plan_encoding(p->o.plan, step), variable, slice);
+}
+
 /* A float may be finite, and infinite as it travels. */
 static int
 check_pulled(const struct pipeline *p, struct inflight *s)
 {
-	const struct codec *codec = p->o.plan->pull;
-	const char *name = codec->exact ? NULL : compute_infinite(s->compute);
+	size_t variables;
+	const struct variable *v = model_variables(p->o.model, &variables);
 
-	return !name ? 0 :
-		fail(&s->why, FAIL_DATA, "%s has values that are infinite, "
-		     "or too large for %s" COMPUTE_ADVICE, name,
-		     codec->name);
+	for (size_t i = 0; i < variables; i++) {
+		const struct codec *codec = codec_of(p, WAY_PULL, i, s->step);
+
+		if (!codec->exact && !compute_finite(s->compute, i))
+			return fail(&s->why, FAIL_DATA, "%s has values that "
+				    "are infinite, or too large for %s"
+				    COMPUTE_ADVICE, v[i].name, codec->name);
+	}
+	return 0;
 }
 
 /*
@@ -745,20 +777,26 @@ static int
 check_clipped(const struct pipeline *p, struct inflight *s)
 {
 	const uint64_t replicas = s->lease->replicas;
-	const struct codec *codec = p->o.plan->push;
-	const float most = codec->most;
-	const char *name = compute_beyond(s->compute, most);
+	size_t variables;
+	const struct variable *v = model_variables(p->o.model, &variables);
 
-	if (name)
-		return fail(&s->why, FAIL_DATA, "the gradient of %s is "
-			    "too large for %s" COMPUTE_ADVICE, name,
-			    codec->name);
-	name = replicas < 2 ? NULL :
-		compute_beyond(s->compute, most / (2 * (float)replicas));
-	return !name ? 0 :
-		fail(&s->why, FAIL_DATA, "the gradient of %s is too large "
-		     "for a sum over %llu replicas" COMPUTE_ADVICE, name,
-		     (unsigned long long)replicas);
+	for (size_t i = 0; i < variables; i++) {
+		const struct codec *codec = codec_of(p, WAY_PUSH, i, s->step);
+		const float most = codec->most;
+
+		if (compute_beyond(s->compute, i, most))
+			return fail(&s->why, FAIL_DATA, "the gradient of %s "
+				    "is too large for %s" COMPUTE_ADVICE,
+				    v[i].name, codec->name);
+		if (replicas > 1 &&
+		    compute_beyond(s->compute, i,
+				   most / (2 * (float)replicas)))
+			return fail(&s->why, FAIL_DATA, "the gradient of %s "
+				    "is too large for a sum over %llu "
+				    "replicas" COMPUTE_ADVICE, v[i].name,
+				    (unsigned long long)replicas);
+	}
+	return 0;
 }
 
 /* All batches of a step: a sum that is finite, clipped. */

@@ -140,7 +140,8 @@ worker_seed(const struct worker *w)
 const char *
 worker_state(struct worker *w)
 {
-	struct client_bytes b = { 0 };
+	struct traffic t = { 0 };
+	uint64_t ahead = 0;
 	uint64_t steps = 0, examples = 0;
 	int n;
 
@@ -148,15 +149,18 @@ worker_state(struct worker *w)
 		pipeline_count(w->pipeline, &steps, &examples);
 	n = snprintf(w->text, sizeof(w->text), "%llu steps, %llu examples",
 		     (unsigned long long)steps, (unsigned long long)examples);
-	if (w->run.client)
-		b = client_bytes(w->run.client);
-	if (b.pushed + b.pulled > 0)
+	if (w->run.client) {
+		t = client_traffic(w->run.client);
+		ahead = client_ahead(w->run.client);
+	}
+	if (t.pushed.bytes + t.pulled.bytes > 0)
 		snprintf(w->text + n, sizeof(w->text) - (size_t)n, ", "
 			 "%.3g MB of gradients (%.3g as floats), %.3g MB of "
 			 "values (%.3g as floats, %.3g ahead of a round's end)",
-			 (double)b.pushed / 1e6,
-			 (double)b.pushed_floats / 1e6, (double)b.pulled / 1e6,
-			 (double)b.pulled_floats / 1e6, (double)b.ahead / 1e6);
+			 (double)t.pushed.bytes / 1e6,
+			 (double)t.pushed.floats / 1e6,
+			 (double)t.pulled.bytes / 1e6,
+			 (double)t.pulled.floats / 1e6, (double)ahead / 1e6);
 	return w->text;
 }
 

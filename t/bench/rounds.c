@@ -58,7 +58,7 @@ begin(struct pushes *p, bool table, size_t count, size_t width, size_t replicas)
 		p->value_frame[k] = (struct frame){ p->value[k],
 			rows * width * sizeof(float), NULL };
 		p->leaf[k] = (struct gradient_leaf){ k, &p->key_frame[k],
-			&p->value_frame[k], &codec_float32 };
+			&p->value_frame[k], { NULL, 0 } };
 		p->bytes += p->value_frame[k].size;
 	}
 	free(row);

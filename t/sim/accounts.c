@@ -165,8 +165,9 @@ meets_all(const struct accounts *a, uint64_t step, const char *line)
 	const char *at = strstr(line, "\"loss\":");
 
 	if (a->s->o.mode != MODE_SYNC || a->s->sampler || a->given_up > 0 ||
-	    a->many || a->s->o.push != &codec_float32 ||
-	    a->s->o.pull != &codec_float32 || !at)
+	    a->many || a->s->o.push.codec != &codec_float32 ||
+	    a->s->o.pull.codec != &codec_float32 || a->s->o.push.next ||
+	    a->s->o.pull.next || !at)
 		return true;
 	return LABEL - strtod(at + strlen("\"loss\":"), NULL) ==
 		LOSS_OF_A_STEP * (double)step;

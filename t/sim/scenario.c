@@ -495,6 +495,30 @@ draw_ranges(struct scenario *s)
 	}
 }
 
+/* Some variables may travel in another way than the others, from some step
+   on. */
+static void
+draw_codings(struct scenario *s)
+{
+	static const char *const patterns[] = { "e*", "d/*", "*" };
+	struct rng rng = { .seed = rng_mix(s->seed ^ 0x636f6465) };
+	struct coding_rule *head[WAYS] = { &s->o.push, &s->o.pull };
+
+	for (int way = 0; way < WAYS; way++) {
+		if (chance(&rng, 4))
+			head[way]->from = skewed(&rng, 200);
+		if (!chance(&rng, 3))
+			continue;
+		s->rule[way] = (struct coding_rule){
+			.codec = codec_find(rng_below(&rng, CODECS)),
+			.from = chance(&rng, 2) ? skewed(&rng, 200) : 0,
+			.pattern = patterns[rng_below(&rng, 3)],
+			.option = "--wire", .text = "drawn", .both = true
+		};
+		head[way]->next = &s->rule[way];
+	}
+}
+
 /* ---- many submitters ---- */
 
 static void
@@ -647,14 +671,18 @@ scenario_draw(struct scenario *s, uint64_t seed)
 		.lease_ms = leases[rng_below(r, 4)], .patience_ms = 60000,
 		.grace_ms = 7000, .checkpoint = chance(r, 2),
 		.keep_going = chance(r, 4),
-		.push = codec_find(rng_below(r, CODECS)),
+		.push = { .codec = codec_find(rng_below(r, CODECS)),
+			  .option = "--push", .text = "drawn" },
 		.run = "run of the tests",
 	};
 	/* What else a seed draws is the same with it. */
 	s->program = rng_mix(~seed) % 3 == 0;
 	s->answer_ms = s->program ? (uint64_t[]){ 0, 2, 60, 400 }[
 		rng_mix(seed ^ 8) % 4] : 0;
-	s->o.pull = codec_find(rng_mix(seed ^ 4) % CODECS);
+	s->o.pull = (struct coding_rule){
+		.codec = codec_find(rng_mix(seed ^ 4) % CODECS),
+		.option = "--pull", .text = "drawn"
+	};
 	s->o.batches = s->program || rng_mix(seed ^ 1) % 3 > 0 ? 1 :
 		2 << rng_mix(seed ^ 2) % 2;	/* sums stay exact */
 	s->lines = s->program && rng_mix(~seed) % 2 == 0;
@@ -676,6 +704,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 		s->o.every_ms = between(r, 50, 1000);
 	draw_servers(s, r);
 	draw_ranges(s);
+	draw_codings(s);
 	draw_workers(s, r);
 	draw_network(s, r);
 	draw_data(s, r);

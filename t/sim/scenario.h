@@ -102,6 +102,7 @@ enum flaw { FLAW_NONE, FLAW_VALUE, FLAW_READ, FLAWS };
 struct scenario {
 	uint64_t seed;
 	struct coord_options o;		/* without what belongs to a life */
+	struct coding_rule rule[WAYS];	/* for some variables, behind o's */
 	char *endpoint[MAX_SERVERS];
 	char *registered[MAX_SERVERS];	/* NULL each: not known yet */
 	bool standby[MAX_SERVERS], wal[MAX_SERVERS];

@@ -3,6 +3,7 @@
  * that no layer asked for, and is said again as it was.
  */
 #include "client/client.h"
+#include "code_all.h"
 #include "model_fixture.h"
 #include "tap.h"
 
@@ -34,9 +35,9 @@ say(void *to, uint64_t peer, const struct message *m)
 	(void)peer;
 	s->last = m->kind;
 	if (m->kind >= MESSAGE_PULL && m->kind <= MESSAGE_PUSHPULL)
-		s->of_another += codec_number(s->codec) !=
+		s->of_another += (s->codec != &codec_float32) !=
 			(m->kind == MESSAGE_PULL ?
-			 m->pull.codec : m->push.codec);
+			 m->pull.coded : m->push.coded);
 	if (m->kind == MESSAGE_PULL || m->kind == MESSAGE_PUSHPULL) {
 		s->request[s->pulls++ % 256] = m->request;
 		s->bytes += codec_size(s->codec, plan_part_dense(s->plan,
@@ -107,8 +108,8 @@ exchange(struct model_fixture *r, struct client *c, struct said *s, bool push)
 {
 	const struct exchange x = { .pull = r->compute, .cut = WIRE_NONE,
 				    .push = push ? r->compute : NULL,
-				    .examples = 1, .push_codec = s->codec,
-				    .pull_codec = s->codec };
+				    .examples = 1,
+				    .coded = s->codec != &codec_float32 };
 	float *values = mem_alloc(PLAN_PIECE / sizeof(float), sizeof(float));
 	size_t answered = 0, most = 0, least = SIZE_MAX;
 
@@ -209,6 +210,7 @@ test_credit(void)
 	exchange(&t.fixture, t.c, &t.said, true);
 	ok(t.said.held >= 32);	/* all but what shares a part is not copied */
 	t.said.codec = &codec_bfloat16;
+	code_all(&t.plan, t.fixture.model, t.said.codec);
 	exchange(&t.fixture, t.c, &t.said, true);
 	ok(t.said.held >= 32 && t.said.of_another == 0);
 	talk_end(&t);
@@ -248,9 +250,7 @@ static void
 test_codec(void)
 {
 	struct exchange x = { .cut = WIRE_NONE, .server = WIRE_NONE,
-			      .examples = 1,
-			      .push_codec = &codec_bfloat16,
-			      .pull_codec = &codec_bfloat16 };
+			      .examples = 1, .coded = true };
 	static const float wide[8];
 	uint16_t half[8];
 	char bytes[1 + sizeof(half)];
@@ -261,6 +261,7 @@ test_codec(void)
 		   "loss mean_squared_error out\n");
 	x.push = x.pull = t.fixture.compute;
 	t.said.codec = &codec_bfloat16;
+	code_all(&t.plan, t.fixture.model, t.said.codec);
 	fill(&t.fixture, half);
 	client_exchange(t.c, &x, 0);
 	named(t.plan.parts == 1 && t.said.size == sizeof(half) &&
@@ -282,7 +283,7 @@ test_codec(void)
 	t.said.codec = &codec_float32;
 	named(answer(t.c, &t.said, 2, wide, false) < 0 && !client_idle(t.c),
 	      "values of another codec do not fit");
-	x.push_codec = x.pull_codec = &codec_float32;
+	x.coded = false;
 	client_exchange(t.c, &x, 0);
 	ok(t.said.of_another == 0 && answer(t.c, &t.said, 3, wide, false) == 0);
 	talk_end(&t);

@@ -564,9 +564,9 @@ begin_coordinator(struct cluster *c)
 	int r = 0;
 
 	c->options.life++;
-	c->options.push = codec_find((c->options.seed + c->options.life) %
-				     CODECS);
-	c->options.pull = codec_find(c->options.life % CODECS);
+	c->options.push.codec = codec_find((c->options.seed +
+					    c->options.life) % CODECS);
+	c->options.pull.codec = codec_find(c->options.life % CODECS);
 	c->suspended = false;
 	if (c->keeps > 0 && c->plot->checkpoint)
 		c->options.every_steps = 3 + rng_below(&c->network.rng, 9);

@@ -301,7 +301,7 @@ begin(struct cluster *c, uint64_t seed, size_t workers)
 		.patience_ms = 20000, .grace_ms = 7000,
 		.checkpoint = true, .life = 5, .run = "run of the tests",
 		.mode = MODE_SYNC, .replicas = replicas, .batches = batches,
-		.push = codec, .pull = codec,
+		.push.codec = codec, .pull.codec = codec,
 		.backup = rng_below(&c->network.rng, 3)
 	};
 	for (size_t i = 0; i < o->servers; i++)

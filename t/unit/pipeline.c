@@ -1,6 +1,7 @@
 /* A worker's steps: each is pulled for, computed, pushed, and in its turn. */
 #include "worker/pipeline.h"
 
+#include "code_all.h"
 #include "served.h"
 
 #include <float.h>
@@ -80,7 +81,7 @@ begin_with(const char *text, uint64_t prefetch, const struct codec *codec)
 	const struct input *input;
 
 	served_begin(text);
-	plan.push = plan.pull = codec;
+	code_all(&plan, fixture.model, codec);
 	plan.term = 5;
 	input = model_inputs(fixture.model, &inputs);
 	batch_begin(&batch, input, inputs, model_label(fixture.model));
@@ -636,7 +637,7 @@ infinite(void)
 	lease(1, 7, 1);
 	ok(read_batch(BATCH));
 	ok(says(SERVER, MESSAGE_PULL) &&
-	   last_posted->m.pull.codec == codec_number(&codec_bfloat16));
+	   last_posted->m.pull.coded == 8);
 	post_first--;
 	ok(serves_with(MESSAGE_PULL, FLT_MAX, OUTCOME_NONE) && computes());
 	ok(fails(1, "infinite, or too large for bfloat16"));

@@ -10,6 +10,7 @@
 #include "server/server.h"
 #include "wire/keys.h"
 
+#include "code_all.h"
 #include "model_fixture.h"
 #include "tap.h"
 
@@ -154,6 +155,7 @@ begin(void)
 	place = partition_plan(fixture.variable, fixture.variables, &whole,
 			       &placement_balanced, 1, &places);
 	plan_make(&plan, fixture.model, place, places, &endpoints, 1);
+	code_all(&plan, fixture.model, codec);
 	plan.number = plan.term = 1;
 	memcpy(plan.run, run, PLAN_RUN);
 	for (size_t i = 0; i < 3; i++)
@@ -214,7 +216,7 @@ exchange(const struct compute *push, uint64_t step, struct compute *pull)
 	const struct exchange x = { .push = push, .step = step,
 				    .examples = 1, .pull = pull,
 				    .cut = WIRE_NONE, .server = WIRE_NONE,
-				    .push_codec = codec, .pull_codec = codec };
+				    .coded = true };
 
 	client_exchange(client, &x, 0);
 	return receive() && client_idle(client);

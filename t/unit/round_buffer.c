@@ -7,6 +7,7 @@
 
 #include "wire/keys.h"
 
+#include "code_all.h"
 #include "model_fixture.h"
 #include "tap.h"
 
@@ -44,6 +45,7 @@ fleet_begin(struct fleet_of *fl, size_t servers)
 	place = partition_plan(fixture.variable, fixture.variables, &cut,
 			       &placement_round_robin, servers, &places);
 	plan_make(&fl->plan, fixture.model, place, places, endpoint, servers);
+	code_all(&fl->plan, fixture.model, &codec_bfloat16);
 	free(place);
 	for (size_t s = 0; s < servers; s++) {
 		fl->shard[s] = shard_new(&fl->plan, fixture.model, s, NULL);
@@ -61,6 +63,8 @@ fleet_end(struct fleet_of *fl)
 	}
 	plan_release(&fl->plan);
 }
+
+static const struct encoding as_floats = { NULL, 0 };
 
 /* How gradients travel; and what they are may travel as that. */
 static const struct codec *codec = &codec_float32;
@@ -133,7 +137,9 @@ make_push(struct push *p, const struct plan *plan, size_t part, size_t replica,
 	codec->encode(p->sent, p->value, codec_elements(n));
 	p->value_frame = (struct frame){ p->sent, codec_size(codec, n), NULL };
 	p->push = (struct shard_push){ &p->key_frame, &p->value_frame,
-				       3 + replica, 0, 7, codec, 0 };
+				       3 + replica, 0, 7,
+				       { codec->exact ? NULL :
+					 plan->codings, 7 }, 0 };
 }
 
 static enum outcome
@@ -234,7 +240,7 @@ read_all(struct fleet_of *fl, float *to, bool async)
 					   part->first + k].count, 0);
 		ok(shard_pull(fl->shard[part->server], i, &(struct frame){
 			      keys.data, keys.size, NULL }, NULL,
-			      &codec_float32, &values, &f) == 0);
+			      as_floats, &values, &f) == 0);
 		from = values.data;
 		for (size_t k = 0; k < part->count; k++) {
 			const struct piece *piece =
@@ -393,8 +399,8 @@ value_of(struct fleet_of *fl, size_t part, bool ahead)
 
 	if (ahead)
 		round_buffer_pull_ahead(fl->round_buffer[0], part,
-					&codec_float32, &values);
-	else if (shard_pull(fl->shard[0], part, &none, NULL, &codec_float32,
+					as_floats, &values);
+	else if (shard_pull(fl->shard[0], part, &none, NULL, as_floats,
 			    &values, &f) < 0)
 		return 0;
 	return *(const float *)values.data;
@@ -470,7 +476,7 @@ ahead(void)
 		struct frame values;
 
 		ok(shard_pull(fl.shard[0], part, &none, snapshot,
-			      &codec_float32, &values, &f) == 0);
+			      as_floats, &values, &f) == 0);
 		named(*(const float *)values.data == was,
 		      "a snapshot keeps what was there");
 	}

@@ -1,6 +1,7 @@
 /* The run that a worker or an evaluator takes part in, as PLANs tell of it. */
 #include "client/run.h"
 
+#include "code_all.h"
 #include "model_fixture.h"
 #include "post.h"
 
@@ -22,7 +23,6 @@ plan_of(uint64_t term)
 	m.plan.plan = 1;
 	m.plan.term = term;
 	m.plan.seed = 9;
-	m.plan.push = m.plan.pull = codec_number(&codec_float32);
 	m.plan.batches = 4;
 	m.blob = (struct frame){ "a run, 16 bytes!", PLAN_RUN, NULL };
 	m.frame[0] = (struct frame){ model_frame.data, model_frame.size,
@@ -46,9 +46,6 @@ malformed(void)
 	m.blob.size = 15;
 	ok(take(&m) == RUN_REFUSED && f.kind == FAIL_PROTOCOL);
 	m = plan_of(2);
-	m.plan.push = CODECS;
-	ok(take(&m) == RUN_REFUSED && strstr(f.text, "a plan of codecs"));
-	m = plan_of(2);
 	m.plan.batches = 0;
 	ok(take(&m) == RUN_REFUSED && strstr(f.text, "0 batches"));
 	m.plan.batches = PLAN_BATCHES + 1;
@@ -71,17 +68,18 @@ terms(void)
 
 	ok(take(&m) == RUN_BEGUN);
 	ok(run.model && run.plan.number == 1 && run.plan.term == 2 &&
-	   run.plan.seed == 9 && run.plan.push == &codec_float32 &&
-	   run.plan.pull == &codec_float32 &&
+	   run.plan.seed == 9 && codings_exact(run.plan.codings) &&
 	   memcmp(run.plan.run, "a run, 16 bytes!", PLAN_RUN) == 0);
 	ok(take(&m) == RUN_KNOWN);
 	m = plan_of(1);
 	ok(take(&m) == RUN_OLDER && run.plan.term == 2);
 	m = plan_of(3);
-	m.plan.push = codec_number(&codec_int8);
-	m.plan.pull = codec_number(&codec_bfloat16);
+	code_all(&plan, run.model, &codec_bfloat16);
+	pack_reset(&plan_frame);
+	plan_write(&plan_frame, &plan);
+	m.frame[1] = (struct frame){ plan_frame.data, plan_frame.size, NULL };
 	ok(take(&m) == RUN_RENEWED && run.plan.term == 3 &&
-	   run.plan.push == &codec_int8 && run.plan.pull == &codec_bfloat16);
+	   codings_same(run.plan.codings, plan.codings));
 	m = plan_of(4);
 	m.plan.batches = 5;
 	named(take(&m) == RUN_REFUSED && run.plan.batches == 4,

@@ -70,9 +70,10 @@ serve_with(float value, enum outcome outcome, struct fail *f)
 	struct message m = message_answer(asked, MESSAGE_VALUES);
 	const size_t part = asked->kind == MESSAGE_PULL ? asked->pull.part :
 		asked->push.part;
-	const struct codec *codec = codec_find(asked->kind == MESSAGE_PULL ?
-					       asked->pull.codec :
-					       asked->push.codec);
+	const bool coded = asked->kind == MESSAGE_PULL ?
+		asked->pull.coded : asked->push.values;
+	const struct codec *codec = !coded ? &codec_float32 :
+		plan.codings->of[0][WAY_PULL].codec;
 	const size_t floats = plan_part_dense(&plan, part);
 	float *values = mem_alloc(floats, sizeof(*values));
 	void *bytes = mem_alloc(floats, sizeof(*values));

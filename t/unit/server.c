@@ -7,6 +7,7 @@
 #include "base/window.h"
 #include "wire/keys.h"
 
+#include "code_all.h"
 #include "model_fixture.h"
 #include "tap.h"
 
@@ -264,10 +265,10 @@ narrow(struct message m)
 	struct frame *values = &m.frame[m.frames - 1];
 
 	if (m.kind == MESSAGE_PULL) {
-		m.pull.codec = codec_number(&codec_bfloat16);
+		m.pull.coded = 1;
 		return m;
 	}
-	m.push.codec = m.push.values = codec_number(&codec_bfloat16);
+	m.push.coded = m.push.values = 1;
 	codec_bfloat16.encode(half, gradient, codec_elements(7));
 	*values = (struct frame){ half, sizeof(half), NULL };
 	return m;
@@ -643,20 +644,14 @@ codecs(void)
 	m.frame[1].size -= 1;
 	ok(refuses(WORKER, m, FAIL_PROTOCOL, "13 bytes of gradient, not 14"));
 	m = push(15);
-	m.push.codec = codec_number(&codec_bfloat16);
+	m.push.coded = 1;
 	ok(refuses(WORKER, m, FAIL_PROTOCOL, "28 bytes of gradient, not 14"));
 	m = narrow(push(15));
-	m.push.codec = codec_number(&codec_float32);
+	m.push.coded = 0;
 	ok(refuses(WORKER, m, FAIL_PROTOCOL, "14 bytes of gradient, not 28"));
-	m.push.codec = CODECS;
-	ok(refuses(WORKER, m, FAIL_PROTOCOL, "there is no codec 3"));
-	m = pull(WIRE_NONE);
-	m.pull.codec = UINT64_MAX;
+	m.push.coded = 2;
 	ok(refuses(WORKER, m, FAIL_PROTOCOL,
-		   "there is no codec 18446744073709551615"));
-	m.pull.after = 20;
-	ok(refuses(WORKER, m, FAIL_PROTOCOL,
-		   "there is no codec 18446744073709551615"));
+		   "a gradient is coded by 0 or 1, not 2"));
 	named(applied(4), "what is wrong changes nothing");
 
 	m = cut(MESSAGE_FREEZE, 3);
@@ -1087,6 +1082,7 @@ main(void)
 			       &(struct partitioner){ .kind = PARTITION_NONE },
 			       &placement_balanced, 1, &places);
 	plan_make(&plan, fixture.model, place, places, endpoint, 1);
+	code_all(&plan, fixture.model, &codec_bfloat16);
 	free(place);
 	memcpy(plan.run, run, PLAN_RUN);
 	plan_write_model(&model_frame, &fixture.source);

@@ -14,6 +14,7 @@
 #include "tensor/table.h"
 #include "wire/keys.h"
 
+#include "code_all.h"
 #include "model_fixture.h"
 #include <math.h>
 
@@ -176,7 +177,8 @@ static inline void
 add_push(struct rng *rng, uint64_t step)
 {
 	struct message m = { .kind = MESSAGE_PUSH, .frames = 2 };
-	const struct codec *codec = codec_find(script.last % CODECS);
+	const bool coded = script.last % 2;
+	const struct codec *codec = coded ? &codec_bfloat16 : &codec_float32;
 	const size_t part = rng_below(rng, plan.parts);
 	float value[4096], sent[4096];
 	struct pack keys = { 0 };
@@ -201,7 +203,7 @@ add_push(struct rng *rng, uint64_t step)
 	m.push.part = part;
 	m.push.step = step;
 	m.push.examples = 1 + rng_below(rng, 4);
-	m.push.codec = codec_number(codec);
+	m.push.coded = coded;
 	codec_for(codec, codec_elements(floats))->encode(sent, value,
 						codec_elements(floats));
 	m.frame[0] = (struct frame){ keys.data, keys.size, NULL };
@@ -470,6 +472,7 @@ replay_open(void)
 			       &(struct partitioner){ .kind = PARTITION_NONE },
 			       &placement_balanced, 1, &places);
 	plan_make(&plan, fixture.model, place, places, endpoint, 1);
+	code_all(&plan, fixture.model, &codec_bfloat16);
 	/* A part for each piece. */
 	plan.part = mem_resize(plan.part, plan.pieces, sizeof(*plan.part));
 	for (size_t i = 0; i < plan.pieces; i++)

@@ -10,6 +10,7 @@
 #include "tensor/kernels.h"
 #include "wire/keys.h"
 
+#include "code_all.h"
 #include "model_fixture.h"
 #include "tap.h"
 
@@ -30,6 +31,8 @@ static const char model[] =
 	"p  = dense h units=1\n"
 	"loss mean_squared_error p\n"
 	"optimizer sgd learning_rate=0.5 momentum=0\n";
+
+static const struct encoding as_floats = { NULL, 0 };
 
 struct fixture {
 	struct model_fixture fixture;	/* its w: what the values should be */
@@ -57,6 +60,7 @@ begin(struct fixture *x, const char *text, const char *partitioner,
 	for (size_t i = 0; i < servers; i++)
 		endpoint[i] = (char *)"ipc://x";
 	plan_make(&x->plan, x->fixture.model, place, places, endpoint, servers);
+	code_all(&x->plan, x->fixture.model, &codec_bfloat16);
 	free(place);
 	x->plan.seed = 7;
 	for (size_t i = 0; i < servers; i++)
@@ -131,7 +135,7 @@ static bool
 pull(struct fixture *x, size_t part, const struct shard_snapshot *cut,
      const struct frame *keys, struct frame *values)
 {
-	return shard_pull(holder(x, part), part, keys, cut, &codec_float32,
+	return shard_pull(holder(x, part), part, keys, cut, as_floats,
 			  values, &f) == 0;
 }
 
@@ -183,7 +187,7 @@ push_all(struct fixture *x, size_t stride, float rate)
 		const size_t n = walk(x, i, stride, at, x->fixture.w);
 		const struct frame values = { g, n * sizeof(*g), NULL };
 		const struct shard_push push = { &keys, &values, 3, rate, 0,
-						 &codec_float32, 0 };
+						 as_floats, 0 };
 		const uint64_t before = shard_version(holder(x, i), i);
 
 		for (size_t k = 0; k < n; k++) {
@@ -204,7 +208,7 @@ refused(struct fixture *x, size_t part, const struct frame *keys,
 	const struct frame *values, enum fail_kind kind, const char *why)
 {
 	const struct shard_push push = { keys, values, 1, 0, 0,
-					 &codec_float32, 0 };
+					 as_floats, 0 };
 	const uint64_t before = shard_version(holder(x, part), part);
 
 	return shard_push(holder(x, part), part, &push, &f) < 0 &&
@@ -259,7 +263,7 @@ pull_narrow(struct fixture *x, size_t part, float *const *at, size_t n)
 	uint16_t *half = mem_alloc(n, sizeof(*half));
 	struct frame v = { NULL, 0, NULL };
 	bool good = shard_pull(holder(x, part), part, &keys, NULL,
-			       &codec_bfloat16, &v, &f) == 0;
+			       plan_encoding(&x->plan, 0), &v, &f) == 0;
 
 	for (size_t k = 0; k < n; k++)
 		kernel_to_bfloat16(&half[k], at[k], 1);
@@ -273,8 +277,8 @@ push_narrow(struct fixture *x, size_t part, const void *values, size_t size)
 {
 	const struct frame keys = keys_of(x, part, 3);
 	const struct frame v = { values, size, NULL };
-	const struct shard_push push = { &keys, &v, 3, 0, 0, &codec_bfloat16,
-					 0 };
+	const struct shard_push push = { &keys, &v, 3, 0, 0,
+					 plan_encoding(&x->plan, 0), 0 };
 
 	return shard_push(holder(x, part), part, &push, &f) == 0;
 }
@@ -429,8 +433,8 @@ narrow_stays(void)
 	for (size_t i = 0; i < MANY; i++) {
 		const struct frame keys = keys_of(&x, 0, 1);
 
-		shard_pull(x.shard[0], 0, &keys, NULL, &codec_bfloat16, &v[i],
-			   &f);
+		shard_pull(x.shard[0], 0, &keys, NULL,
+			   plan_encoding(&x.plan, 0), &v[i], &f);
 		refcount_take(v[i].hold);
 		was[i] = mem_copy(v[i].data, v[i].size);
 		push_all(&x, 1, 0);
@@ -498,7 +502,7 @@ push_ones(struct fixture *x)
 		const struct frame v = { g, walk(x, i, 1, at, x->fixture.w) *
 					 sizeof(*g), NULL };
 		const struct shard_push push = { &keys, &v, 1, 0, 0,
-						 &codec_float32, 0 };
+						 as_floats, 0 };
 
 		shard_push(holder(x, i), i, &push, &f);
 	}
@@ -594,7 +598,7 @@ push_step(struct fixture *x, uint64_t step)
 		const struct frame keys = { x->keys.data, x->keys.size, NULL };
 		const struct frame v = { g, floats * sizeof(*g), NULL };
 		const struct shard_push push = { &keys, &v, 1, 0, step,
-						 &codec_float32, 0 };
+						 as_floats, 0 };
 
 		if (shard_push(holder(x, i), i, &push, &f) < 0)
 			printf("# %s\n", f.text);
@@ -719,13 +723,13 @@ push_some(struct fixture *x, struct rng *rng, float *momentum, float *value)
 
 	const struct frame named_rows = { keys.data, keys.size, NULL };
 	const struct shard_push push = { &named_rows, &v, 1, .25f, 0,
-					 &codec_float32, 0 };
+					 as_floats, 0 };
 
 	struct shard_rows *rows = shard_rows_new(x->shard[0]);
 
 	same = shard_rows_read(rows, 0, &named_rows, &f) == 0 &&
 		shard_push(x->shard[0], 0, &push, &f) == 0;
-	shard_rows_pull(x->shard[0], rows, NULL, &codec_float32, &v);
+	shard_rows_pull(x->shard[0], rows, NULL, as_floats, &v);
 	shard_rows_free(rows);
 	same = same && v.size == n * width * sizeof(*g);
 	for (size_t k = 0; same && k < n; k++)
@@ -789,7 +793,7 @@ counts(void)
 	char dir[] = "/tmp/shard.XXXXXX";
 	const struct frame keys = { "", 1, NULL }, none = { "", 0, NULL };
 	const struct shard_push push = { &keys, &none, 1, .25f, 0,
-					 &codec_float32, 0 };
+					 as_floats, 0 };
 	struct checkpoint *from;
 	struct fixture x, y;
 	char text[256], path[128];

@@ -125,7 +125,7 @@ finish(struct pushed *p, uint64_t replica, size_t floats)
 	p->value_frame = (struct frame){ p->value, floats * sizeof(float),
 					 NULL };
 	p->leaf = (struct gradient_leaf){ replica, &p->key_frame,
-					  &p->value_frame, &codec_float32 };
+					  &p->value_frame, { NULL, 0 } };
 	return &p->leaf;
 }
 

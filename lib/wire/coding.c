@@ -1,0 +1,298 @@
+#include "wire/coding.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct codings *
+codings_new(size_t variables)
+{
+	struct codings *c = mem_alloc(1, sizeof(*c));
+
+	c->variables = variables;
+	c->of = mem_alloc(variables, sizeof(*c->of));
+	for (size_t i = 0; i < variables; i++)
+		for (int way = 0; way < WAYS; way++)
+			c->of[i][way].codec = &codec_float32;
+	return c;
+}
+
+void
+codings_free(struct codings *c)
+{
+	struct codings *older;
+
+	for (; c; c = older) {
+		older = c->older;
+		free(c->of);
+		free(c);
+	}
+}
+
+/* ---- what a variable is to a codec ---- */
+
+/* What is less than a block of the network's, or must not be blurred. */
+#define EXACT_BYTES	4096
+
+static bool
+is_exact(const struct variable *v)
+{
+	return v->averaged || v->l1 > 0 || (!v->table && v->shape.rank < 2) ||
+		(v->optimizer && optimizer_thresholds(v->optimizer)) ||
+		(!v->hashed && shape_size(v->shape) * sizeof(float) <
+		 EXACT_BYTES);
+}
+
+struct codec_slice
+coding_slice(const struct variable *v, size_t rows)
+{
+	return (struct codec_slice){
+		.rows = rows, .width = v->table ? shape_width(v->shape) : 1,
+		.table = v->table, .exact = is_exact(v),
+		.of = v->table ? 0 : shape_size(v->shape)
+	};
+}
+
+/* The one that is used for it. */
+static const struct codec *
+codec_of(const struct codec *codec, enum way way, const struct variable *v)
+{
+	struct codec_slice s = coding_slice(v, 1);
+
+	s.pulled = way == WAY_PULL;
+	return codec_for(codec, s);
+}
+
+/* ---- rules ---- */
+
+/* Bytes of a list of all codecs' names. */
+#define NAMES	128
+
+static const char *
+list_names(char names[NAMES])
+{
+	size_t n = 0;
+
+	for (uint64_t i = 0; i < CODECS; i++)
+		n += (size_t)snprintf(names + n, NAMES - n, "%s%s",
+				      i == 0 ? "" : ", ",
+				      codec_find(i)->name);
+	return names;
+}
+
+static const struct codec *
+find_name(const char *name)
+{
+	for (uint64_t i = 0; i < CODECS; i++)
+		if (strcmp(codec_find(i)->name, name) == 0)
+			return codec_find(i);
+	return NULL;
+}
+
+/* "CODEC[,from=STEP]", which is cut up. */
+static int
+parse(struct coding_rule *r, char *text, struct fail *f)
+{
+	char *comma = strchr(text, ','), names[NAMES];
+
+	if (comma)
+		*comma++ = '\0';
+	r->codec = find_name(text);
+	if (!r->codec)
+		return fail(f, FAIL_CONFIG, "'%s' is none of %s", text,
+			    list_names(names));
+	if (comma && (strncmp(comma, "from=", 5) != 0 ||
+		      !text_uint(comma + 5, &r->from)))
+		return fail(f, FAIL_CONFIG, "'%s' is not from=STEP, the first "
+			    "step that %s is for", comma, text);
+	return 0;
+}
+
+int
+coding_add(struct coding_rule *head, const char *option, const char *text,
+	   bool both, struct fail *f)
+{
+	const char *at = strchr(text, '@');
+	char *copy = at ? mem_text_n(text, (size_t)(at - text)) :
+		mem_text(text);
+	struct coding_rule found = { .pattern = at ? at + 1 : NULL,
+				     .option = option, .text = text,
+				     .both = both };
+	struct coding_rule *last = head;
+	const int status = at && !at[1] ?
+		fail(f, FAIL_CONFIG, "'%s' has no pattern behind its @",
+		     text) : parse(&found, copy, f);
+
+	free(copy);
+	if (status < 0)
+		return -1;
+	if (!found.pattern) {
+		found.next = head->next;
+		*head = found;
+		return 0;
+	}
+	while (last->next)
+		last = last->next;
+	last->next = mem_alloc(1, sizeof(*last));
+	*last->next = found;
+	return 0;
+}
+
+void
+coding_release(struct coding_rule *head)
+{
+	struct coding_rule *next;
+
+	for (; head->next; head->next = next) {
+		next = head->next->next;
+		free(head->next);
+	}
+}
+
+static const struct coding_rule *
+find_rule(const struct coding_rule *head, const char *name)
+{
+	const struct coding_rule *r = head->next;
+
+	while (r && !text_match(r->pattern, name))
+		r = r->next;
+	return r ? r : head;
+}
+
+/* Why does nothing that it names travel by its codec? */
+static int
+refuse(const struct coding_rule *r, const struct variable *v, enum way way,
+       struct fail *f)
+{
+	if (is_exact(v))
+		return fail(f, FAIL_CONFIG, "%s: %s: %s has fewer than %d "
+			    "bytes, is a bias or a moving average, or has l1 "
+			    "or ftrl, and always travels as floats",
+			    r->option, r->pattern, v->name, EXACT_BYTES);
+	return fail(f, FAIL_CONFIG, "%s: %s: %s cannot be %s as %s, which in "
+		    "this direction is for tables", r->option, r->pattern,
+		    v->name, way == WAY_PULL ? "pulled" : "pushed",
+		    r->codec->name);
+}
+
+/* A rule for both ways may be for one. */
+static bool
+is_fit(const struct coding_rule *r, enum way way, const struct variable *v)
+{
+	return !codec_of(r->codec, way, v)->exact ||
+		(r->both && !codec_of(r->codec, WAY_PUSH, v)->exact);
+}
+
+int
+coding_check(const struct coding_rule *head, enum way way,
+	     const struct variable *v, size_t variables, struct fail *f)
+{
+	for (const struct coding_rule *r = head->next; r; r = r->next) {
+		const struct variable *first = NULL;
+		bool used = r->codec->exact, matched = false;
+
+		for (size_t i = 0; i < variables; i++) {
+			matched |= text_match(r->pattern, v[i].name);
+			if (find_rule(head, v[i].name) != r)
+				continue;
+			first = first ? first : &v[i];
+			used |= is_fit(r, way, &v[i]);
+		}
+		if (!first)
+			return fail(f, FAIL_CONFIG, "%s: %s matches no "
+				    "variable%s", r->option, r->pattern,
+				    matched ? " but those that patterns "
+				    "before it match" : "");
+		if (!used)
+			return refuse(r, first, way, f);
+	}
+	return 0;
+}
+
+void
+codings_make(struct codings *c, enum way way, const struct coding_rule *head,
+	     const struct variable *v)
+{
+	for (size_t i = 0; i < c->variables; i++) {
+		const struct coding_rule *r = find_rule(head, v[i].name);
+
+		if (r->codec && !codec_of(r->codec, way, &v[i])->exact)
+			c->of[i][way] = (struct coding){ r->codec, r->from };
+	}
+}
+
+/* ---- all of them ---- */
+
+bool
+codings_exact(const struct codings *c)
+{
+	for (size_t i = 0; i < c->variables; i++)
+		for (int way = 0; way < WAYS; way++)
+			if (!c->of[i][way].codec->exact)
+				return false;
+	return true;
+}
+
+bool
+codings_same(const struct codings *a, const struct codings *b)
+{
+	for (size_t i = 0; i < a->variables; i++)
+		for (int way = 0; way < WAYS; way++)
+			if (a->of[i][way].codec != b->of[i][way].codec ||
+			    a->of[i][way].from != b->of[i][way].from)
+				return false;
+	return a->variables == b->variables;
+}
+
+void
+codings_write(struct pack *out, const struct codings *c)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < c->variables; i++)
+		for (int way = 0; way < WAYS; way++)
+			count += !c->of[i][way].codec->exact;
+	pack_array(out, count);
+	for (size_t i = 0; i < c->variables; i++)
+		for (unsigned way = 0; way < WAYS; way++) {
+			const struct coding *one = &c->of[i][way];
+
+			if (one->codec->exact)
+				continue;
+			pack_array(out, 4);
+			pack_uint(out, i);
+			pack_uint(out, way);
+			pack_uint(out, codec_number(one->codec));
+			pack_uint(out, one->from);
+		}
+}
+
+bool
+codings_read(struct unpack *u, struct codings *c, const struct variable *v)
+{
+	const uint32_t count = unpack_array(u);
+	uint64_t least = 0;	/* variable and way, of the next one */
+
+	u->bad = u->bad || count > WAYS * c->variables;
+	for (uint32_t i = 0; i < count && !u->bad; i++) {
+		uint64_t variable, way, number;
+		struct coding one;
+
+		u->bad = unpack_array(u) != 4 || u->bad;
+		variable = unpack_below(u, c->variables);
+		way = unpack_below(u, WAYS);
+		number = unpack_below(u, CODECS);
+		one.from = unpack_uint(u);
+		if (u->bad || variable * WAYS + way < least)
+			return false;
+		one.codec = codec_find(number);
+		if (codec_of(one.codec, (enum way)way, &v[variable])->exact)
+			return false;
+		c->of[variable][way] = one;
+		least = variable * WAYS + way + 1;
+	}
+	return !u->bad;
+}

@@ -1,0 +1,165 @@
+/*
+ * Rules of codecs: the first pattern that matches counts, what is too small or
+ * too delicate is exact whatever is asked; what a peer says of them is what
+ * they could come to, or is refused.
+ */
+#include "wire/coding.h"
+
+#include "base/rng.h"
+#include "model_fixture.h"
+#include "tap.h"
+
+#include <string.h>
+
+static const char model[] =
+	"input  id id rows=1000\n"
+	"input  x float[100]\n"
+	"label  y float\n"
+	"e  = embedding id dim=16\n"
+	"n  = embedding id dim=4\n"
+	"d  = dense x units=64\n"
+	"m  = concat e n d\n"
+	"p  = dense m units=1\n"
+	"loss mean_squared_error p\n"
+	"optimizer adam\n";
+
+static struct model_fixture fixture;
+static struct fail f;
+
+static bool
+says(struct coding_rule *head, const char *text)
+{
+	return coding_add(head, "--push", text, false, &f) == 0;
+}
+
+static const struct coding *
+coding_of(const struct codings *c, const char *name, enum way way)
+{
+	for (size_t i = 0; i < fixture.variables; i++)
+		if (strcmp(fixture.variable[i].name, name) == 0)
+			return &c->of[i][way];
+	return NULL;
+}
+
+static void
+rules(void)
+{
+	struct coding_rule head = { 0 };
+	struct codings *c = codings_new(fixture.variables);
+
+	ok(says(&head, "int8@d*") && says(&head, "bfloat16,from=7@*bias") &&
+	   says(&head, "float32@d/bias") && says(&head, "int8"));
+	codings_make(c, WAY_PUSH, &head, fixture.variable);
+	codings_make(c, WAY_PULL, &head, fixture.variable);
+	named(coding_of(c, "d/kernel", WAY_PUSH)->codec == &codec_int8 &&
+	      coding_of(c, "p/bias", WAY_PUSH)->codec == &codec_bfloat16 &&
+	      coding_of(c, "p/bias", WAY_PUSH)->from == 7,
+	      "the first pattern that matches counts");
+	named(coding_of(c, "e/embeddings", WAY_PUSH)->codec == &codec_int8,
+	      "a rule without a pattern is for the others");
+	named(coding_of(c, "d/bias", WAY_PUSH)->codec == &codec_float32 &&
+	      coding_of(c, "p/kernel", WAY_PUSH)->codec == &codec_float32 &&
+	      coding_of(c, "d/kernel", WAY_PULL)->codec == &codec_float32,
+	      "what a codec is not for has none");
+	ok(says(&head, "float32"));
+	named(coding_check(&head, WAY_PUSH, fixture.variable,
+			   fixture.variables, &f) < 0 &&
+	      strstr(f.text, "d/bias matches no variable but those"),
+	      "a pattern behind another that takes all of it is refused");
+	codings_free(c);
+	coding_release(&head);
+}
+
+static void
+steps(void)
+{
+	struct coding_rule head = { 0 };
+	struct codings *c = codings_new(fixture.variables);
+	struct codec_slice s;
+
+	ok(says(&head, "int8,from=7"));
+	codings_make(c, WAY_PUSH, &head, fixture.variable);
+	s = coding_slice(&fixture.variable[0], 5);
+	named(encoding_codec((struct encoding){ c, 6 }, 0, s) ==
+	      &codec_float32 &&
+	      encoding_codec((struct encoding){ c, 7 }, 0, s) == &codec_int8,
+	      "the steps before are exact");
+	ok(encoding_codec((struct encoding){ NULL, 9 }, 0, s) ==
+	   &codec_float32);
+	codings_free(c);
+}
+
+static bool
+reads(const struct pack *p, size_t size, struct codings *c)
+{
+	struct unpack u = unpack_from(p->data, size);
+
+	return codings_read(&u, c, fixture.variable) && unpack_ok(&u);
+}
+
+/* One entry. */
+static bool
+reads_one(uint64_t variable, uint64_t way, uint64_t codec, uint64_t from)
+{
+	struct codings *c = codings_new(fixture.variables);
+	struct pack p = { 0 };
+	bool good;
+
+	pack_array(&p, 1);
+	pack_array(&p, 4);
+	pack_uint(&p, variable);
+	pack_uint(&p, way);
+	pack_uint(&p, codec);
+	pack_uint(&p, from);
+	good = reads(&p, p.size, c);
+	pack_release(&p);
+	codings_free(c);
+	return good;
+}
+
+static void
+travels(void)
+{
+	struct coding_rule head = { 0 };
+	struct codings *c = codings_new(fixture.variables);
+	struct codings *read = codings_new(fixture.variables);
+	struct pack p = { 0 };
+	bool cut = true;
+
+	ok(says(&head, "int8,from=300") && says(&head, "bfloat16@n*"));
+	codings_make(c, WAY_PUSH, &head, fixture.variable);
+	codings_make(c, WAY_PULL, &head, fixture.variable);
+	codings_write(&p, c);
+	named(reads(&p, p.size, read) && codings_same(c, read) &&
+	      !codings_exact(read), "they are read as they were written");
+	for (size_t i = 0; i < p.size; i++) {
+		struct codings *some = codings_new(fixture.variables);
+
+		cut = cut && !reads(&p, i, some);
+		codings_free(some);
+	}
+	named(cut, "what is cut short is refused");
+	named(!reads(&p, p.size, c) || codings_same(c, read),
+	      "to read them again changes nothing");
+	ok(reads_one(0, WAY_PUSH, codec_number(&codec_int8), UINT64_MAX));
+	named(!reads_one(0, WAY_PUSH, codec_number(&codec_float32), 0) &&
+	      !reads_one(0, WAYS, codec_number(&codec_int8), 0) &&
+	      !reads_one(fixture.variables, 0, codec_number(&codec_int8), 0) &&
+	      !reads_one(0, WAY_PUSH, CODECS, 0),
+	      "so is what they cannot come to");
+	pack_release(&p);
+	codings_free(c);
+	codings_free(read);
+	coding_release(&head);
+}
+
+int
+main(void)
+{
+	fixture_begin(&fixture, model);
+	rules();
+	steps();
+	travels();
+	fixture_end(&fixture);
+	return tap_done();
+}
