@@ -221,12 +221,13 @@ records of the data"
 	last 1 --mode=sync
 	assert_output "a step of 10 examples pulls and pushes at most 404 \
 bytes each way"
-	last 1 --mode=sync --replicas=100
-	assert_output "a round of 100 steps, 1000 examples, pulls and pushes \
-at most 40400 bytes each way"
-	last 1 --mode=sync --replicas=100 --backup=2
-	assert_output "a round of 100 steps, 1000 examples, pulls and pushes \
-at most 40400 bytes each way, and 808 more if 2 of them are computed twice"
+	last 4 --mode=sync --replicas=100
+	assert_line --index 0 "a round of 100 steps, 1000 examples, pulls and \
+pushes at most 40400 bytes each way"
+	last 4 --mode=sync --replicas=100 --backup=2
+	assert_line --index 0 "a round of 100 steps, 1000 examples, pulls and \
+pushes at most 40400 bytes each way, and 808 more if 2 of them are computed \
+twice"
 }
 
 # model LOSS OPTIMIZER [LINE] - one weight, 0 to begin with.
