@@ -322,7 +322,8 @@ over(int status, const char *why)
 /* Of totals whose steps met all as many pushes. */
 #define STALE(most, pairs) \
 	"\"staleness\":{\"p50\":" most ",\"p90\":" most ",\"p99\":" most "," \
-	"\"max\":" most ",\"pairs\":[" pairs "]},"
+	"\"max\":" most ",\"pairs\":[" pairs "]}," \
+	"\"pushed\":0,\"pulled\":0,"
 
 #define STEP(id, n, worker) \
 	"{" id "\"op\":\"train\",\"step\":" n ",\"worker\":\"" worker "\"," \
@@ -3033,6 +3034,16 @@ static const char status[] =
 	OF("step_staleness_bucket", "le=\"+Inf\"", "2")
 	"pskit_step_staleness_sum{" OF_RUN "} 4\n"
 	"pskit_step_staleness_count{" OF_RUN "} 2\n"
+	ONE("gradient_bytes_total", "counter", "Bytes that steps moved.", "0")
+	ONE("gradient_float_bytes_total", "counter",
+		"What these would be as floats.", "0")
+	ONE("gradient_coded_bytes_total", "counter",
+		"Of these, those that a codec was for.", "0")
+	ONE("value_bytes_total", "counter", "Bytes that steps moved.", "0")
+	ONE("value_float_bytes_total", "counter",
+		"What these would be as floats.", "0")
+	ONE("value_coded_bytes_total", "counter",
+		"Of these, those that a codec was for.", "0")
 	ONE("loss", "gauge", "Mean loss since the last join.", "0.5")
 	ONE("workers", "gauge", "Workers that are there.", "1")
 	FIGURE("worker_up", "gauge", "1 if the worker is there, else 0.")
