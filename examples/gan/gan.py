@@ -17,7 +17,8 @@ net = nn.ModuleDict({
 
 
 def draw(net, count):
-    return net["G"](torch.randn(count, 4))
+    where = net["G"][0].weight.device
+    return net["G"](torch.randn(count, 4, device=where))
 
 
 def discriminator(net, batch):

@@ -26,6 +26,9 @@ import os
 import pickle
 import sys
 
+# Else the first program of several on one GPU takes most of its memory.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
 import jax
 import jax.numpy as jnp
 import numpy as np
