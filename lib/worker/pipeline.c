@@ -163,12 +163,23 @@ clear(struct inflight *s)
 	s->sequence = 0;	/* so that no more are used than must be */
 }
 
+/* A program has no more data of its own: no step begins any more. */
+static void
+end_data(struct pipeline *p)
+{
+	p->ended = true;
+	batches_drop(p->o.batches);
+	batches_end(p->o.batches, p->taken, NULL);
+}
+
 void
 pipeline_begin_term(struct pipeline *p)
 {
 	for (size_t i = 0; i < IN_FLIGHT; i++) {
 		struct inflight *s = &p->step[i];
 
+		if (s->stage == STAGE_COMPUTED && s->ended)
+			end_data(p);
 		if (s->stage < STAGE_LEFT || s->stage > STAGE_ASKED)
 			clear(s);
 		else	/* its program has still to do with it */
@@ -390,7 +401,6 @@ begin(struct pipeline *p, const struct lease *l, uint64_t now_us)
 	return s;
 }
 
-/* A program has no more data of its own: no step begins any more. */
 static void
 drop_prefetched(struct pipeline *p)
 {
@@ -406,12 +416,10 @@ end_own_data(struct pipeline *p, struct inflight *s)
 {
 	const struct lease *l = s->lease;
 
-	p->ended = true;
+	end_data(p);
 	clear(s);
 	if (l)
 		leases_dropped(p->o.leases, l);
-	batches_drop(p->o.batches);
-	batches_end(p->o.batches, p->taken, NULL);
 	drop_prefetched(p);
 }
 

@@ -19,6 +19,9 @@ static const char step_model[] =
 	"input x float[2]\nlabel y float\nvariable W [2]\nstep fit x y\n"
 	"optimizer sgd learning_rate=0.1\n";
 
+static const char own_model[] =
+	"variable W [2]\nstep draw\noptimizer sgd learning_rate=0.1\n";
+
 static struct pipeline *p;
 static struct leases *leases;
 static struct batches *batches;
@@ -46,6 +49,7 @@ call(void *own, const struct external_call *c, struct fail *why)
 /* A program of steps: what it was asked for, and has answered. */
 static const struct external_call *asks[8];
 static size_t asked, answers, taken;
+static bool no_more;		/* it has no more data of its own */
 
 static void
 ask(void *own, const struct external_call *c)
@@ -68,6 +72,7 @@ take_answer(void *own, const struct external_call *c, struct fail *why)
 	taken++;
 	c->answer->has_loss = true;
 	c->answer->loss = (double)c->step;
+	c->answer->ended = no_more;
 	return call(own, c, why);
 }
 
@@ -358,6 +363,30 @@ asked_in_vain(void)
 	named(computes() && serves(MESSAGE_PUSH) && computes() &&
 	      serves(MESSAGE_PUSH) && reports(MESSAGE_DONE, 2),
 	      "those of this one are pushed");
+	end();
+}
+
+/* It says once that it has no more, in whatever term. */
+static void
+asked_for_no_more(void)
+{
+	const struct fail *why;
+
+	asked = answers = taken = 0;
+	begin_with(own_model, 1, &codec_float32);
+	lease(1, 7, 2);
+	advance();
+	ok(serves(MESSAGE_PULL) && computes() && asked == 1);
+	no_more = true;
+	answers++;
+	ok(computes() && !batches_ended(batches, &why));
+	leases_begin_term(leases, 6);
+	pipeline_begin_term(p);
+	check();
+	named(batches_ended(batches, &why) && serves(MESSAGE_PULL) &&
+	      !pipeline_can_compute(p),
+	      "a program that has no more is not asked in a new term");
+	no_more = false;
 	end();
 }
 
@@ -692,6 +721,7 @@ main(void)
 	mixed();
 	asked_ahead();
 	asked_in_vain();
+	asked_for_no_more();
 	asked_before_one_that_fails();
 	voided();
 	cancelled();
