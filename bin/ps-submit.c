@@ -3,6 +3,7 @@
  * own results out.
  */
 #include "base/log.h"
+#include "coord/request.h"
 #include "coord/submitters.h"
 #include "prog/result_file.h"
 #include "prog/submit_options.h"
@@ -10,6 +11,7 @@
 #include "sys/net.h"
 #include "sys/stream.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #define TICK_MS		50
@@ -21,6 +23,7 @@ struct program {
 	struct net *net;
 	struct submission *submission;
 	struct stream in;
+	bool stopped;		/* no line behind its "stop" is a request */
 	int out;
 };
 
@@ -45,17 +48,34 @@ receive(struct program *p, struct fail *f)
 	return 0;
 }
 
+static bool
+is_stop(const char *line, size_t size)
+{
+	struct request r;
+	struct fail ignored;
+	bool stop;
+
+	if (!strstr(line, "stop"))
+		return false;
+	stop = request_read(&r, line, size, &ignored) == 0 &&
+		r.op == REQUEST_STOP;
+	request_release(&r);
+	return stop;
+}
+
 static int
 take_lines(struct program *p, struct fail *f)
 {
 	size_t size;
 	char *line;
 
-	while (submission_wants(p->submission) &&
-	       (line = stream_next(&p->in, &size)))
+	while (!p->stopped && submission_wants(p->submission) &&
+	       (line = stream_next(&p->in, &size))) {
 		if (submission_line(p->submission, line, size, f) < 0)
 			return fail_at(f, "%s", p->in.name);
-	if (p->in.end && p->in.at == p->in.text.size)
+		p->stopped = is_stop(line, size);
+	}
+	if (p->stopped || (p->in.end && p->in.at == p->in.text.size))
 		submission_end(p->submission);
 	return 0;
 }
@@ -139,7 +159,7 @@ static uint64_t
 lost(const struct program *p)
 {
 	return submission_unasked(p->submission) +
-		(p->s.o.whole ? 0 : stream_lines_left(&p->in));
+		(p->s.o.whole || p->stopped ? 0 : stream_lines_left(&p->in));
 }
 
 static void
@@ -150,18 +170,38 @@ say_lost(const struct program *p)
 			 (unsigned long long)lost(p));
 }
 
+/* Requests that stand in a file, and were not read when the run ended. */
+static uint64_t
+unread(struct program *p)
+{
+	struct fail f;
+	uint64_t lines = 0;
+	size_t size;
+
+	if (!p->s.o.whole || p->stopped)
+		return 0;
+	do
+		while (stream_next(&p->in, &size))
+			lines++;
+	while (!p->in.end && stream_read(&p->in, &f) == 0);
+	return lines;
+}
+
 /* What it has not done of what was asked, and that it does no more. */
 static int
-check_left(const struct program *p, struct fail *f)
+check_left(struct program *p, int status, struct fail *f)
 {
 	const uint64_t left = submission_pending(p->submission);
+	const uint64_t more = lost(p) + unread(p);
 
-	if (lost(p) == 0 && left == 0)
-		return 0;
-	return fail(f, FAIL_AGAIN, "%s: %llu requests were read and not "
-		    "taken, and %llu have no result yet", cli_stop ?
-		    "told to end" : "the run has ended",
-		    (unsigned long long)lost(p), (unsigned long long)left);
+	if (more == 0 && left == 0)
+		return status == 0 ? 0 :
+			fail(f, FAIL_AGAIN, "the run has ended: requests that "
+			     "were pending are cancelled");
+	return fail(f, FAIL_AGAIN, "%s: %llu requests were %snot taken, and "
+		    "%llu have no result yet", cli_stop ? "told to end" :
+		    "the run has ended", (unsigned long long)more,
+		    p->s.o.whole ? "" : "read and ", (unsigned long long)left);
 }
 
 static void
@@ -193,7 +233,8 @@ main(int argc, char **argv)
 	if (!cli_stop || !(p.s.o.wishes & SUBMITTER_DETACH))
 		submission_leave(p.submission);
 	f.kind = 0;
-	if (status == 0 && check_left(&p, &f) < 0)
+	if ((status == 0 || status == FAIL_AGAIN) &&
+	    check_left(&p, status, &f) < 0)
 		status = (int)f.kind;
 	else if (!p.s.o.whole)
 		say_lost(&p);

@@ -615,3 +615,24 @@ one() {
 		mine.log
 	ends 0
 }
+
+@test "a run that ends leaves no request of a file unasked in silence" {
+	run_with
+	yes 'train 1' | head -n 100000 >many
+	submit many >mine 2>mine.log &
+	local mine=$! status=0
+	begins mine $mine
+	ends 0
+	wait $mine || status=$?
+	assert_equal "$status" 75
+	grep -qE "^ps-submit: the run has ended: [0-9]{5} requests were not\
+ taken, and [0-9]+ have no result yet$" mine.log
+}
+
+@test "what stands behind a stop is no request" {
+	run_with
+	submit < <(printf 'train 2\nstop\ntrain 3\n') >mine
+	assert_equal "$(count '"op":"train"' mine)" 2
+	wait "$job"
+	assert_equal "$(count . "$job_log")" 0
+}
