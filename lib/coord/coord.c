@@ -368,6 +368,12 @@ coord_wants(const struct coord *c)
 		journal_note_bytes(c) < MAX_LINES;
 }
 
+bool
+coord_ends(const struct coord *c)
+{
+	return c->phase == PHASE_END;
+}
+
 void
 coord_request(struct coord *c, const char *line, size_t size,
 	      uint64_t number, uint64_t now)

@@ -112,6 +112,8 @@ bool coord_wants(const struct coord *);
    number counts from 1. */
 void coord_request(struct coord *, const char *line, size_t size,
 		   uint64_t number, uint64_t now_ms);
+/* Has the run come to its end, be it with an error?  No more is begun. */
+bool coord_ends(const struct coord *);
 /* There will be no more: drain, save, end. */
 void coord_end_of_requests(struct coord *, uint64_t now_ms);
 /* No worker will come any more, because of that: when all are gone, and one

@@ -556,6 +556,8 @@ end_coordinator(struct cluster *c, struct process *p, int status)
 	if (c->over)
 		return;
 	c->asked_to_end = false;
+	/* What it had given out last may not be in the journal. */
+	program_forget(c->program, accounts_mark(c->accounts));
 	wait_to_begin(c, p, rng_below(&c->rng, 500));
 }
 
@@ -643,6 +645,16 @@ run_ends(const struct cluster *c)
 	return c->asked_to_end || c->over || c->may_end;
 }
 
+/* The coordinator may have said that the run has ended, to its submitters. */
+static bool
+may_have_ended(const struct cluster *c)
+{
+	const struct process *p = &c->process[COORDINATOR];
+
+	return run_ends(c) || !p->coord || host_coord_ends(p->coord) ||
+		c->now - p->began_at < c->s->o.lease_ms * 1000;
+}
+
 /*
  * It has all, or the run has ended.  Else it had no room, or the coordinator
  * was away for too long: whoever began it begins it again.
@@ -665,7 +677,7 @@ end_submitter(struct cluster *c, struct process *p, int status)
 	if (over && !stopper && status == 0 &&
 	    accepted < c->s->submitter[p->index].asks &&
 	    !accounts_failed(c->accounts, p->index + 1) &&
-	    !run_ends(c))
+	    !may_have_ended(c))
 		broken(c, "C13: %s ended behind request %llu", p->name,
 		       (unsigned long long)accepted);
 	if (over && open && !run_ends(c))

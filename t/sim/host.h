@@ -51,6 +51,7 @@ struct text *host_coord_warnings(struct host_coord *);
 /* NULL, or what does not hold of it: see coord_check(). */
 const char *host_coord_check(const struct host_coord *, uint64_t now_ms);
 /* Why it ended. */
+bool host_coord_ends(const struct host_coord *);
 const struct fail *host_coord_why(const struct host_coord *);
 /* A line of progress; good until the next call. */
 const char *host_coord_state(struct host_coord *, uint64_t now_ms);

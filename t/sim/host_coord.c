@@ -277,6 +277,12 @@ host_coord_warnings(struct host_coord *h)
 	return coord_warnings(h->coord);
 }
 
+bool
+host_coord_ends(const struct host_coord *h)
+{
+	return coord_ends(h->coord);
+}
+
 const struct fail *
 host_coord_why(const struct host_coord *h)
 {
