@@ -629,6 +629,15 @@ one() {
  taken, and [0-9]+ have no result yet$" mine.log
 }
 
+@test "a stop of a submitter leaves no request of the coordinator in silence" {
+	yes 'train 1' | head -n 100000 >many
+	run_with many
+	begins "$job_out" "$job"
+	ends 0
+	grep -qE "^ps-coord: [^ ]+ has stopped the run: requests that ps-coord\
+ has not read yet are not done$" "$job_log"
+}
+
 @test "what stands behind a stop is no request" {
 	run_with
 	submit < <(printf 'train 2\nstop\ntrain 3\n') >mine

@@ -285,6 +285,17 @@ stop(struct coord *c)
 	ending_last_request(c);
 }
 
+/* Its status does not tell that there were more requests of its own. */
+static void
+warn_of_unread(struct coord *c, const struct request *r)
+{
+	if (r->owner != SUBMITTER_OWN && !journal_replays(c) &&
+	    !submitters_closed(c->submitters, SUBMITTER_OWN))
+		report_warning(c, "%s has stopped the run: requests that "
+			       "ps-coord has not read yet are not done",
+			       submitters_name(c->submitters, r->owner));
+}
+
 static void
 keep_turn(struct coord *c, const struct turn *t)
 {
@@ -309,6 +320,7 @@ begin(struct coord *c, const struct turn *t)
 		end_bad(c, r);
 		break;
 	case REQUEST_STOP:
+		warn_of_unread(c, r);
 		stop(c);
 		break;
 	default:
