@@ -163,7 +163,8 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 	    console_begin(&p->console, s->common.quiet, s->status, f) < 0 ||
 	    (s->journal && !(p->journal = journal_file_open(s->journal, 0, f))))
 		return -1;
-	publisher_warn(&s->ckpt, s->restore, journal_file_resumed(p->journal));
+	publisher_warn(&s->ckpt, s->restore, &s->o,
+		       journal_file_resumed(p->journal));
 	s->o.journal = journal_file_sink(p->journal, &p->requests.in);
 	p->net = net_new(s->o.lease_ms);
 	net_await_name(p->net, s->common.timeout_ms, cli_stop_fd);

@@ -432,6 +432,8 @@ $1; put that back, or begin anew with --restore=none, or say --restore-as-is"
 	run -0 --separate-stderr train 2 'train 1'
 	assert_output --partial '"step":3,'
 	[[ $stderr == *"$dir/ckpt-00000006/shard-1-of-2.tar: "* ]]
+	[[ $stderr == *"ckpt-00000006 is not whole: the run goes on from \
+ckpt-00000003, the newest one that is"* ]]
 	for one in "$dir"/*; do
 		truncate -s 100 "$one/MANIFEST.json"
 	done

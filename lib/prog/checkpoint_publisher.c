@@ -255,12 +255,17 @@ look_ahead(struct checkpoint_publisher *k, const struct checkpoint_list *list,
 /* Until the run has come so far the next one would begin with those. */
 void
 publisher_warn(const struct checkpoint_publisher *k, const char *restore,
-	       const char *journal)
+	       const struct coord_options *o, const char *journal)
 {
-	if (journal && k->dir && strcmp(restore, "latest") != 0)
+	const bool latest = strcmp(restore, "latest") == 0;
+
+	if (journal && k->dir && !latest)
 		log_warn("--restore=%s is not heeded: a run that broke off "
 			 "goes on; without %s another one begins", restore,
 			 journal);
+	else if (!journal && *k->ahead && latest)
+		log_warn("%s is not whole: the run goes on from %s, the newest "
+			 "one that is", k->ahead, o->restore);
 	else if (!journal && *k->ahead)
 		log_warn("%s has checkpoints of later steps, up to %s, which "
 			 "stays the newest one until this run has come so "
@@ -289,7 +294,7 @@ publisher_begin(struct checkpoint_publisher *k, const char *restore,
 		return -1;
 	if (!none && !(latest && list.count == 0))
 		status = begin_with(k, restore, model, o, f);
-	if (status == 0 && !latest)
+	if (status == 0)
 		look_ahead(k, &list, o->restored.step);
 	checkpoint_list_free(&list);
 	return status;

@@ -39,7 +39,7 @@ void publisher_release(struct checkpoint_publisher *);	/* waits for what it
 /* Nor is it what was asked for if a run that broke off, with that journal,
    goes on; NULL: there is none. */
 void publisher_warn(const struct checkpoint_publisher *, const char *restore,
-		    const char *journal);
+		    const struct coord_options *, const char *journal);
 
 /* Readable when something has been published; -1: nothing will be. */
 int publisher_fd(const struct checkpoint_publisher *);
