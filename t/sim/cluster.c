@@ -306,7 +306,8 @@ holds(struct checkpoint *from, bool lines, float least, float most)
 		float *value;
 		struct fail f;
 
-		if (*e[i].slot || strstr(e[i].variable, "visits"))
+		if (*e[i].slot || strstr(e[i].variable, "visits") ||
+		    host_is_of_attempts(e[i].variable))
 			continue;
 		value = mem_alloc(size, sizeof(*value));
 		all = all && checkpoint_read(from, e[i].variable, "",
@@ -1475,6 +1476,10 @@ check_servers(struct cluster *c)
 				   h.counted > done + beyond))
 		broken(c, "C10: %g steps were done, those of both lines are "
 		       "%g", (double)done, (double)h.counted);
+	if (all && c->s->o.push.codec == &codec_float32 &&
+	    !c->s->o.push.next && (h.odd < 0 || h.odd > 0))
+		broken(c, "C14: servers counted other attempts at a round: "
+		       "%g is left", h.odd);
 	if (all && (h.least < done || h.most > done + beyond))
 		broken(c, "C6: %g steps were done, weights are %g to %g",
 		       (double)done, (double)h.least, (double)h.most);
@@ -1712,7 +1717,7 @@ cluster_begin(struct cluster *c, struct scenario *s)
 	c->program = s->program ? program_new() : NULL;
 	c->site = (struct site){ s, c->model, &c->source, c->folder,
 				 c->program ? program_externals(c->program) :
-				 NULL };
+				 NULL, c->program };
 	c->network = network_new(&s->network);
 	c->accounts = accounts_new(s);
 	c->patience = 1000 * patience(s);

@@ -16,6 +16,8 @@
 #define HOST_RUNS	(-1)
 
 /* What all programs of a run have in common; all borrowed. */
+struct program;
+
 struct site {
 	const struct scenario *scenario;
 	const struct model *model;
@@ -23,6 +25,7 @@ struct site {
 	const char *folder;	/* its files: requests, results, ck/ */
 	const struct externals *externals;	/* who computes its steps, if
 						   its model has a line */
+	struct program *program;	/* of these, or NULL */
 };
 
 /* ---- ps-coord ---- */
@@ -142,6 +145,9 @@ void host_record_score(struct batch *, const struct scenario *,
    and those by record, which are added to. */
 /* U and V, which together are what any other weight is: see program.h. */
 bool host_counts_steps(const char *variable);
+/* Does it have H, and is it that: see program.h. */
+bool host_tells_attempts(const struct scenario *);
+bool host_is_of_attempts(const char *variable);
 
 struct holding {
 	float least, most;
@@ -150,6 +156,7 @@ struct holding {
 	uint32_t variable;	/* visits' number in the model */
 	const struct variable *model;	/* the model's, */
 	float counted;		/* of those that count steps of a line */
+	double odd;		/* the sum of what tells attempts apart */
 };
 
 /*

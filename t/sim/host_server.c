@@ -53,10 +53,16 @@ take_values(struct host_server *h, const struct message *m)
 		const struct piece *p = &h->plan->piece[i];
 		const bool counts = host_counts_steps(
 			hold->model[p->variable].name);
+		const bool odd = host_is_of_attempts(
+			hold->model[p->variable].name);
 		const bool visits = p->table && hold->visits &&
 			p->variable == hold->variable;
 
 		for (size_t k = 0; k < p->count && value < end; k++, value++) {
+			if (odd) {
+				hold->odd += (double)*value;
+				continue;
+			}
 			if (counts) {
 				hold->counted += *value;
 				continue;

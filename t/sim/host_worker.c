@@ -1,5 +1,6 @@
 #include "host.h"
 #include "accounts.h"
+#include "program.h"
 #include "trace.h"
 
 #include "base/hash.h"
@@ -28,8 +29,8 @@ struct host_worker {
 					   and its own data come to an end */
 	bool own_ended;
 	struct asked asked[EXTERNAL_ASKED];
-	size_t asks;
-	uint64_t now;
+	size_t asks, index;
+	uint64_t now, term;
 	struct rng answers;
 	const char *broken_rule;
 	struct worker *worker;
@@ -95,8 +96,12 @@ host_model_text(const struct scenario *s, char *text, size_t size)
 			"visits = embedding r dim=1 "
 			"embeddings_initializer=zeros\n",
 			(unsigned long long)(s->files * s->file_records + 1));
-	n += (size_t)snprintf(text + n, size - n, "%s%s%s", s->sets ?
-			      "input z float[1] from=second\n" : "", s->lines ?
+	n += (size_t)snprintf(text + n, size - n, "%s%s%s%s", s->sets ?
+			      "input z float[1] from=second\n" : "",
+			      host_tells_attempts(s) ?
+			      "variable G [1] initializer=zeros\n"
+			      "variable H [1] initializer=zeros\n" : "",
+			      s->lines ?
 			      "variable U [1] initializer=zeros\n"
 			      "variable V [1] initializer=zeros\n" : "",
 			      s->program ? "step sum" : "p = add");
@@ -110,6 +115,18 @@ host_model_text(const struct scenario *s, char *text, size_t size)
 	snprintf(text + n, size - n, "%s\noptimizer sgd learning_rate=1\n",
 		 s->sets ? "" : s->program ? " y" :
 		 "\nloss mean_absolute_error p\nmetric auc p");
+}
+
+bool
+host_tells_attempts(const struct scenario *s)
+{
+	return s->program && s->o.mode == MODE_SYNC;
+}
+
+bool
+host_is_of_attempts(const char *variable)
+{
+	return strcmp(variable, "G") == 0 || strcmp(variable, "H") == 0;
 }
 
 bool
@@ -399,6 +416,7 @@ ask(void *own, const struct external_call *c)
 		h->broken_rule = "P4: a program is asked for two steps at most";
 		return;
 	}
+	program_begin_ask(h->site->program, h->term, h->index);
 	h->site->externals->ask(h->site->externals->own, c);
 	h->asked[h->asks++] = (struct asked){
 		c, (before > h->now ? before : h->now) +
@@ -459,6 +477,7 @@ call(void *own, const struct external_call *c, struct fail *f)
 	struct host_worker *h = own;
 
 	program = h->site->externals;
+	program_begin_ask(h->site->program, h->term, h->index);
 	return has_ended(h, c) ? 0 : program->call(program->own, c, f);
 }
 
@@ -479,6 +498,7 @@ host_worker_new(const struct site *site, struct outbox *outbox, size_t index,
 	};
 
 	h->site = site;
+	h->index = index;
 	h->now = now;
 	h->answers.seed = rng_mix(~site->scenario->seed + life);
 	h->externals = (struct externals){ .own = h, .begin = begin,
@@ -515,6 +535,8 @@ int
 host_worker_receive(struct host_worker *h, const struct packet *p, uint64_t now)
 {
 	h->now = now;
+	if (p->kind == PACKET_MESSAGE && p->message.kind == MESSAGE_PLAN)
+		h->term = p->message.plan.term;
 	if (p->kind == PACKET_UP)
 		worker_up(h->worker, p->peer, now);
 	else if (p->kind == PACKET_DOWN)

@@ -2,16 +2,29 @@
 
 #include "accounts.h"
 #include "base/mem.h"
+#include "base/rng.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define STEPS	8192	/* whose arguments are kept */
+#define LATE	16
 
 struct program {
 	struct externals externals;
 	char asked[STEPS][24];	/* what the first attempt at each got */
+	struct met {
+		uint64_t term;	/* in which it was asked for last, */
+		float h;	/* and the H of that */
+	} met[STEPS];
+	struct late {		/* another H than that of its step, of */
+		struct met met;
+		uint64_t step, last;	/* a round behind it, up to this one */
+	} late[LATE];
+	size_t lates;
+	uint64_t term, asks;	/* of what is asked */
+	size_t worker;
 	const char *broken;
 };
 
@@ -42,6 +55,74 @@ note_args(struct program *p, const struct external_call *c)
 		strcpy(was, c->args);
 }
 
+static const struct external_array *
+find_sent(const struct external_call *c, const char *name)
+{
+	for (size_t i = 0; i < c->sents; i++)
+		if (strcmp(c->sent[i].name, name) == 0)
+			return &c->sent[i];
+	return NULL;
+}
+
+static bool
+same(struct met a, struct met b)
+{
+	return a.term == b.term && !(a.h < b.h || a.h > b.h);
+}
+
+/* What came too late for its round, which has ended, got the values of one
+   behind it: of which, those say that are asked for. */
+static void
+note_late(struct program *p, struct met met, uint64_t step)
+{
+	uint64_t last = step;
+
+	for (uint64_t k = step + 1; k < STEPS; k++) {
+		if (same(p->met[k], met))
+			return;
+		if (p->met[k].term == met.term)
+			last = k;
+	}
+	if (p->lates < LATE)
+		p->late[p->lates++] = (struct late){ met, step, last + 1 };
+}
+
+static void
+settle_late(struct program *p, struct met met, uint64_t step)
+{
+	for (size_t i = p->lates; i-- > 0;) {
+		const struct late *l = &p->late[i];
+		const bool of_term = l->met.term == met.term;
+
+		if (of_term && step <= l->step)
+			continue;
+		if (of_term && step >= l->last && !same(l->met, met))
+			p->broken = "P8: replicas of a round are computed "
+				"with the same values";
+		if (!of_term || step >= l->last || same(l->met, met))
+			p->late[i] = p->late[--p->lates];
+	}
+}
+
+/* What a round is computed with is the same for all of its replicas. */
+static void
+note_values(struct program *p, const struct external_call *c)
+{
+	const struct external_array *h = find_sent(c, "H");
+	struct met *was = c->step < STEPS ? &p->met[c->step] : NULL;
+
+	if (!h || !was)
+		return;
+
+	const struct met met = { p->term, h->at[0] };
+
+	settle_late(p, met, c->step);
+	if (was->term == p->term && !same(*was, met))
+		note_late(p, met, c->step);
+	else
+		*was = met;
+}
+
 /* The label comes behind what flows out of the layers, then come variables. */
 static const struct external_array *
 find_label(const struct external_call *c)
@@ -65,8 +146,10 @@ predict(const struct external_call *c, size_t example)
 
 /* Each variable goes up by one in a step of its own, whatever its examples. */
 static void
-count_step(const struct external_call *c, size_t examples)
+count_step(struct program *p, const struct external_call *c, size_t examples)
 {
+	const float odd = (float)(rng_mix(p->asks + 64 * p->worker) % 8);
+
 	for (size_t i = 0; i < c->wanteds; i++) {
 		const struct external_array *a = &c->wanted[i];
 		const bool layer = a->examples > 0;
@@ -74,7 +157,9 @@ count_step(const struct external_call *c, size_t examples)
 			c->batch > 0 || strcmp(a->name, "U") == 0;
 
 		for (size_t k = 0; k < external_size(a); k++)
-			a->at[k] = layer ? -1 : counts ? -(float)examples : 0;
+			a->at[k] = strcmp(a->name, "H") == 0 ? odd :
+				strcmp(a->name, "G") == 0 ? -odd :
+				layer ? -1 : counts ? -(float)examples : 0;
 	}
 }
 
@@ -99,7 +184,7 @@ is_own(const struct external_call *c)
 }
 
 static int
-call_own(const struct external_call *c)
+call_own(struct program *p, const struct external_call *c)
 {
 	const double examples = c->training ? (double)c->batch :
 		(double)c->sent->examples;
@@ -109,7 +194,7 @@ call_own(const struct external_call *c)
 		for (size_t k = 0; c->sent[i].examples == 0 &&
 		     k < external_size(&c->sent[i]); k++)
 			sum += (double)c->sent[i].at[k];
-	count_step(c, (size_t)examples);
+	count_step(p, c, (size_t)examples);
 	c->answer->loss = c->training ? LABEL - sum : sum;
 	c->answer->examples = (uint64_t)examples;
 	return 0;
@@ -119,16 +204,15 @@ call_own(const struct external_call *c)
 static double
 counted(const struct external_call *c)
 {
-	double sum = 0;
+	const struct external_array *u = find_sent(c, "U");
+	const struct external_array *v = find_sent(c, "V");
 
-	for (const struct external_array *a = find_label(c) + 1;
-	     a < c->sent + c->sents; a++)
-		sum += LOSS_OF_A_STEP * (double)*a->at;
-	return sum;
+	return LOSS_OF_A_STEP * ((u ? (double)*u->at : 0) +
+				 (v ? (double)*v->at : 0));
 }
 
 static int
-call_sum(const struct external_call *c)
+call_sum(struct program *p, const struct external_call *c)
 {
 	const struct external_array *label = find_label(c);
 	const double examples = (double)label->examples;
@@ -136,9 +220,9 @@ call_sum(const struct external_call *c)
 
 	for (size_t i = 0; i < label->examples; i++)
 		sum += fabs((double)label->at[i] - predict(c, i));
-	if (!c->training && label < c->sent + c->sents - 1)
+	if (!c->training && find_sent(c, "V"))
 		sum = (sum + examples * counted(c)) / 2;
-	count_step(c, label->examples);
+	count_step(p, c, label->examples);
 	c->answer->loss = sum / examples;
 	return 0;
 }
@@ -148,7 +232,9 @@ ask(void *own, const struct external_call *c)
 {
 	struct program *p = own;
 
+	p->asks++;
 	if (c->training) {
+		note_values(p, c);
 		note_args(p, c);
 		note_line(p, c);
 	}
@@ -170,7 +256,7 @@ take(void *own, const struct external_call *c, struct fail *f)
 	(void)own, (void)f;
 	c->answer->has_loss = true;
 	text_add(&c->answer->result, "%s", c->args);
-	return is_own(c) ? call_own(c) : call_sum(c);
+	return is_own(c) ? call_own(own, c) : call_sum(own, c);
 }
 
 static int
@@ -207,6 +293,15 @@ const struct externals *
 program_externals(struct program *p)
 {
 	return &p->externals;
+}
+
+void
+program_begin_ask(struct program *p, uint64_t term, size_t worker)
+{
+	if (!p)
+		return;
+	p->term = term;
+	p->worker = worker;
 }
 
 void

@@ -5,6 +5,11 @@
  * two step lines the first has the variables U and V, the other one V alone:
  * they count the steps of each, and an evaluation half scores that.
  *
+ * In rounds it has two variables more, G and H: each attempt adds to the one
+ * what no other attempt does, and takes it from the other one.  So all replicas
+ * of a round get the same H, or one of them computes with what did not count;
+ * and the sum of both is 0, or servers have counted different attempts.
+ *
  * With data of its own (scenario->own) it has no layers but variables alone,
  * and a second line that scores them.
  */
@@ -20,6 +25,9 @@ void program_free(struct program *);
 
 /* What roles want. */
 const struct externals *program_externals(struct program *);
+
+/* The next thing that is asked is by this worker, in this term. */
+void program_begin_ask(struct program *, uint64_t term, size_t worker);
 
 /* No record is left of steps from this one on that were given out: some other
    request may have them. */
