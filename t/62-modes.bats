@@ -455,6 +455,27 @@ undisturbed() {
 	done
 }
 
+@test "a worker with -j: the same bits for any number of threads" {
+	local n
+	many_records
+	begin_epochs 2 2 --replicas=2 -B 600
+	echo 'epoch 3' >&7
+	end_epochs 2
+	mv ckpt whole
+	for n in 2 3 8 0; do
+		rm -rf ckpt
+		ps-local -q -s 1 -w 2 -C ckpt -- -j "$n" -- \
+			ps-coord -m model.ps -B 600 -d many.csv \
+			--mode=sync --replicas=2 \
+			--shuffle=50 --seed=3 --partition=fixed:3 \
+			--checkpoint=ckpt --results=errors \
+			<<<$'train 60\nepoch 3' >rest
+		same whole ckpt
+	done
+	run -64 ps-work -c ipc://coord -j 1025 a.csv
+	assert_line --partial "-j: '1025' is not a whole number from 0 to 1024"
+}
+
 @test "sync with ps-coord's data: the same though workers are killed" {
 	undisturbed
 	begin_epochs 5 3

@@ -879,6 +879,25 @@ tally() {
 		"$(yes 1 | head -n "$count")"
 }
 
+@test "a worker of several threads is not kept on one CPU, and counts as many" {
+	command -v taskset || skip "no taskset"
+	count=$(env -u OMP_NUM_THREADS nproc)
+	[ "$count" -ge 2 ] || skip "one CPU"
+	all=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
+	sed -i '2i case "$*" in *--check*) exit 0 ;; esac' bin/ps-work
+	local j
+	for j in -j2 "-j 2" --threads=3 "--threads 0"; do
+		# shellcheck disable=SC2086 # they may be two
+		cpus "$((count - 1))" --pin -- $j -- >kept
+		assert_equal "$(grep -cxF "$all" kept)" "$((count - 1))"
+	done
+	# Without --pin, too: the server has to share.
+	cpus "$((count - 1))" -- -j2 -- >kept
+	assert_equal "$(grep -c '[-,]' kept)" "$((count - 1))"
+	cpus "$((count - 1))" -- -j1 -- >kept
+	assert_equal "$(sort -u kept)" "$all"
+}
+
 @test "a node passes on what is wrong with the cluster" {
 	PATH=$real
 	command -v ps-coord || skip "not built"

@@ -11,6 +11,7 @@ UNITS += %D%/unit/badinput
 UNITS += %D%/unit/batch
 UNITS += %D%/unit/batches
 UNITS += %D%/unit/blocks
+UNITS += %D%/unit/blocks_train
 UNITS += %D%/unit/cache
 UNITS += %D%/unit/wal
 UNITS += %D%/unit/checkpoint

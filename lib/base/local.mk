@@ -3,6 +3,8 @@ lib_libps_a_SOURCES += \
 	%D%/breath.h \
 	%D%/choices.c \
 	%D%/choices.h \
+	%D%/crew.c \
+	%D%/crew.h \
 	%D%/endpoint.c \
 	%D%/endpoint.h \
 	%D%/fail.c \

@@ -36,6 +36,8 @@ struct reader_options {
 				   over, see skip_records.h */
 	const atomic_bool *stop;	/* leave off, with FAIL_PEER, when it
 					   is true; or NULL; borrowed */
+	bool trained_with;	/* what prefetch prepares of a batch: see
+				   compute_prepare_blocks() */
 	const char *cache;	/* folder of caches, borrowed; "": beside the
 				   inputs; NULL: none */
 };

@@ -38,7 +38,8 @@ struct accumulator {
 };
 
 struct accumulator *
-accumulator_new(const struct model *m, const struct externals *externals)
+accumulator_new(const struct model *m, const struct externals *externals,
+		struct crew *crew)
 {
 	struct accumulator *a = mem_alloc(1, sizeof(*a));
 	size_t inputs;
@@ -47,6 +48,7 @@ accumulator_new(const struct model *m, const struct externals *externals)
 	a->model = m;
 	a->variable = model_variables(m, &a->variables);
 	a->compute = compute_new(m, externals);
+	compute_share(a->compute, crew);
 	a->row = mem_alloc(a->variables, sizeof(*a->row));
 	batch_begin(&a->batch, input, inputs, model_label(m));
 	return a;

@@ -15,9 +15,9 @@
 
 struct accumulator;
 
-/* Both are borrowed; see compute_new(). */
+/* All are borrowed; see compute_new() and compute_share(). */
 struct accumulator *accumulator_new(const struct model *,
-				    const struct externals *);
+				    const struct externals *, struct crew *);
 void accumulator_free(struct accumulator *);
 
 struct accumulation {

@@ -58,7 +58,10 @@ batch_release(struct batch *b)
 	release(&b->label);
 	for (size_t i = 0; i < b->gathers; i++)
 		unique_ids_release(&b->gather[i]);
+	for (size_t i = 0; b->block_rows && i < b->gathers; i++)
+		block_rows_release(&b->block_rows[i]);
 	free(b->gather);
+	free(b->block_rows);
 	free(b->each);
 	*b = (struct batch){ 0 };
 }

@@ -16,6 +16,7 @@
 #ifndef PS_BATCH_H
 #define PS_BATCH_H
 
+#include "model/block_rows.h"
 #include "model/input.h"
 #include "model/unique_ids.h"
 
@@ -64,6 +65,9 @@ struct batch {
 					   prepared */
 	size_t gathers;
 	bool prepared;		/* by compute_prepare(), and the same since */
+	struct block_rows *block_rows;	/* beside each gather, once its blocks
+					   are, */
+	size_t blocks;			/* of which there are so many; or 0 */
 };
 
 /* Empty, for these inputs (borrowed); label may be NULL. */

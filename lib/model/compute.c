@@ -3,24 +3,36 @@
 #include "base/breath.h"
 #include "base/mem.h"
 #include "base/send_buffer.h"
+#include "model/block_rows.h"
+#include "model/block_sum.h"
 #include "model/buffer_plan.h"
 #include "model/graph.h"
 #include "model/layer.h"
 #include "model/step_program.h"
 #include "tensor/kernels.h"
+#include "tensor/tree_sum.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /*
- * What flows through the nodes, and back, in a block of a large batch: so many
- * floats stay in a processor's cache; but where the weights of all layers do
- * not, which each block looks at, too, it is only to need no more memory.
+ * What flows through the nodes, and back, at a time: so many floats stay in a
+ * processor's cache; but where the weights of all layers do not, which are
+ * looked at each time, too, it is only to need no more memory.
  */
 #define CACHED		((size_t)1 << 19)
 #define ALL		((size_t)1 << 25)
 #define LEAST		256	/* examples: matrix products want as many */
+
+/*
+ * Examples of a block.  Its gradient is added to those of others: with 64
+ * examples each that takes an eighth as long as computing them, and the large
+ * blocks of a large batch are still enough for as many threads.
+ */
+#define BLOCK		128
+#define LARGE_BLOCK	256
+#define LARGE_BATCH	4096
 
 /*
  * Places that a row may have in a batch for its gradient to be added up in
@@ -42,31 +54,55 @@ struct weights {
 	bool crowded;			/* some row has more than a few places
 					   in the batch: then here is */
 	float *part;			/* what a part of the examples adds to
-					   each row; zeros between */
+					   each leaf; zeros between */
 	size_t part_room;
+	float *leaf;			/* of a table: the gradients of blocks,
+					   as block_rows numbers them */
+	size_t leaf_room;
+	size_t dense;			/* of no table: where it begins in that
+					   of a block, */
+	bool is_set;			/* which a layer sets */
 	const struct group *by;	/* the inputs that say which rows of a table;
 				   NULL: all */
 };
 
+/* Some examples of a batch that are at hand, of one member of a crew. */
+struct lane {
+	struct pass *pass;		/* one for each node */
+	struct flow *flow;		/* what their .in points into */
+	struct feature *feature;	/* the batch's, from the first on */
+	size_t first, examples;		/* at hand, of the batch */
+	float *value, *gradient;	/* all nodes' numbers, end to end */
+	size_t value_room, gradient_room;
+	float *dense;			/* the gradient of the block at hand,
+					   if there are several; */
+	bool fresh;			/* nothing is in it yet */
+};
+
+/* What one of several blocks came to. */
+struct block {
+	double loss;
+	struct metric_state *state;	/* one for each metric */
+};
+
 struct compute {
 	const struct model *model;
+	const struct externals *externals;
 	const struct batch *batch;
 	size_t values, gradients;	/* floats that an example needs, */
-	size_t block;			/* and examples of a block */
-	size_t first, examples;		/* at hand, of the batch */
-	struct feature *feature;	/* the batch's, from the first on */
+	size_t some;			/* and examples that go together */
 	size_t *before;			/* of each group's features: how many
 					   ids of the group come before its,
 					   see group->first */
-	struct pass *pass;		/* one for each node */
+	struct crew *crew;		/* borrowed; NULL: nobody else */
+	struct lane *lane;		/* of each member */
+	size_t lanes;
 	struct fail failure;		/* an external layer's, if it has a
 					   kind */
-	struct flow *flow;		/* what their .in points into */
 	struct sorter sorter;
 	struct weights *weights;	/* one for each variable */
+	size_t dense;			/* floats of all that is no table */
 	struct gradient *clip;		/* the same, as clip_gradients wants */
-	float *value, *gradient;	/* all nodes' numbers, end to end */
-	size_t value_room, gradient_room;
 	uint64_t begun;			/* so often */
 	bool training;			/* of the last forward pass, */
 	double loss;			/* as is this */
@@ -82,6 +118,12 @@ struct compute {
 	bool asked;			/* the program, whose answer is not
 					   taken */
 	uint64_t counted;		/* examples, of the last pass */
+	/* Of a batch in several blocks: */
+	struct block_sum *sum;
+	struct block *block;		/* BLOCKS, when there were some */
+	size_t blocks, next;		/* the next one that nobody has */
+	uint64_t seed;
+	bool measured;			/* metrics are wanted */
 };
 
 /* Which inputs a table is looked up by. */
@@ -118,7 +160,78 @@ count_floats(struct compute *c)
 			weights += shape_size(m->variable[v].shape);
 	room = (weights > CACHED ? ALL : CACHED) /
 		(c->values + c->gradients + 1);
-	c->block = whole ? SIZE_MAX : room > LEAST ? room : LEAST;
+	c->some = whole ? SIZE_MAX : room > LEAST ? room : LEAST;
+}
+
+/* It has them alone: none is one of several layers'. */
+static bool
+sets_weights(const struct node *n)
+{
+	return n->layer && n->layer->sets_weights && !node_ids(n->in[0]);
+}
+
+/* Where the gradients of a block lie in one array. */
+static void
+find_dense(struct compute *c)
+{
+	for (size_t v = 0; v < c->model->variables; v++) {
+		const struct variable *variable = &c->model->variable[v];
+
+		c->weights[v].dense = c->dense;
+		if (!variable->table)
+			c->dense += shape_size(variable->shape);
+	}
+	for (size_t i = 0; i < c->model->nodes; i++)
+		if (sets_weights(c->model->node[i]))
+			c->weights[c->model->node[i]->variable[0]].is_set =
+				true;
+}
+
+static void
+lane_begin(const struct compute *c, struct lane *l)
+{
+	const struct model *m = c->model;
+	struct flow *flow;
+	size_t edges = 0;
+
+	l->feature = mem_alloc(m->inputs, sizeof(*l->feature));
+	l->pass = mem_alloc(m->nodes, sizeof(*l->pass));
+	for (size_t i = 0; i < m->nodes; i++)
+		edges += m->node[i]->ins;
+	l->flow = flow = mem_alloc(edges, sizeof(*l->flow));
+	for (size_t i = 0; i < m->nodes; i++) {
+		l->pass[i] = (struct pass){
+			.node = m->node[i], .in = flow,
+			.variable = m->variable, .externals = c->externals,
+			.failure = (struct fail *)(uintptr_t)&c->failure
+		};
+		flow += m->node[i]->ins;
+	}
+}
+
+static void
+lane_release(struct lane *l)
+{
+	free(l->pass);
+	free(l->flow);
+	free(l->feature);
+	free(l->value);
+	free(l->gradient);
+}
+
+void
+compute_share(struct compute *c, struct crew *crew)
+{
+	const size_t lanes = crew_members(crew);
+
+	c->crew = crew;
+	if (lanes <= c->lanes)
+		return;
+	c->lane = mem_resize(c->lane, lanes, sizeof(*c->lane));
+	for (; c->lanes < lanes; c->lanes++) {
+		c->lane[c->lanes] = (struct lane){ 0 };
+		lane_begin(c, &c->lane[c->lanes]);
+	}
 }
 
 struct compute *
@@ -126,40 +239,41 @@ compute_new(const struct model *m, const struct externals *externals)
 {
 	struct compute *c = mem_alloc(1, sizeof(*c));
 	const struct group *last = m->group + m->groups - 1;
-	size_t edges = 0;
 
 	kernel_one_thread();
 	c->model = m;
+	c->externals = externals;
 	count_floats(c);
-	c->feature = mem_alloc(m->inputs, sizeof(*c->feature));
 	if (m->groups > 0)
 		c->before = mem_alloc(last->first + last->features + 1,
 				      sizeof(*c->before));
-	c->pass = mem_alloc(m->nodes, sizeof(*c->pass));
 	c->weights = mem_alloc(m->variables, sizeof(*c->weights));
 	c->clip = mem_alloc(m->variables, sizeof(*c->clip));
-	for (size_t i = 0; i < m->nodes; i++)
-		edges += m->node[i]->ins;
-	c->flow = mem_alloc(edges, sizeof(*c->flow));
-
-	struct flow *flow = c->flow;
-
-	for (size_t i = 0; i < m->nodes; i++) {
-		c->pass[i] = (struct pass){ .node = m->node[i], .in = flow,
-					    .variable = m->variable,
-					    .externals = externals,
-					    .failure = &c->failure };
-		flow += m->node[i]->ins;
-	}
+	c->sum = block_sum_new();
+	compute_share(c, NULL);
 	for (size_t v = 0; v < m->variables; v++)
 		c->weights[v].width = shape_width(m->variable[v].shape);
 	find_tables(c);
+	find_dense(c);
 	c->program = mem_alloc(m->steps, sizeof(struct step_program *));
 	for (size_t i = 0; i < m->steps; i++)
 		c->program[i] = step_program_new(m, i, externals);
 	c->value_at = mem_alloc(m->variables, sizeof(*c->value_at));
 	c->gradient_at = mem_alloc(m->variables, sizeof(*c->gradient_at));
 	return c;
+}
+
+static void
+free_blocks(struct compute *c)
+{
+	for (size_t i = 0; c->block && i < BLOCKS; i++) {
+		struct metric_state *state = c->block[i].state;
+
+		for (size_t k = 0; state && k < c->model->metrics; k++)
+			metric_release(&state[k]);
+		free(state);
+	}
+	free(c->block);
 }
 
 void
@@ -171,16 +285,17 @@ compute_free(struct compute *c)
 	for (size_t v = 0; v < c->model->variables; v++) {
 		free(c->weights[v].value);
 		free(c->weights[v].part);
+		free(c->weights[v].leaf);
 		send_buffer_free(&c->weights[v].gradient);
 	}
-	free(c->feature);
+	for (size_t i = 0; i < c->lanes; i++)
+		lane_release(&c->lane[i]);
+	free(c->lane);
+	free_blocks(c);
+	block_sum_free(c->sum);
 	free(c->before);
-	free(c->pass);
-	free(c->flow);
 	free(c->weights);
 	free(c->clip);
-	free(c->value);
-	free(c->gradient);
 	free(c->places);
 	free(c->label);
 	free(c->weight);
@@ -247,22 +362,105 @@ compute_prepare(const struct model *m, struct batch *b, struct sorter *sorter)
 	if (!b->gather)
 		b->gather = mem_alloc(m->groups, sizeof(*b->gather));
 	b->gathers = m->groups;
+	b->blocks = 0;
 	for (size_t i = 0; i < m->groups; i++)
 		prepare(&b->gather[i], b, &m->group[i], sorter);
 	b->prepared = true;
+}
+
+/* ---- blocks ---- */
+
+/* Task, or example, number i of so many begins here. */
+static size_t
+block_begin(size_t all, size_t blocks, size_t i)
+{
+	return all / blocks * i + all % blocks * i / blocks;
+}
+
+/* By the model and the size of the batch alone: so sums depend on nothing
+   else. */
+static size_t
+count_blocks(const struct model *m, size_t examples)
+{
+	size_t weights = 0, blocks;
+
+	for (size_t i = 0; i < m->nodes; i++)
+		if (m->steps > 0 || (m->node[i]->layer &&
+				     m->node[i]->layer->needs_whole_batch))
+			return 1;
+	for (size_t v = 0; v < m->variables; v++)
+		if (!m->variable[v].table)
+			weights += shape_size(m->variable[v].shape);
+	blocks = examples / (weights > CACHED || examples >= LARGE_BATCH ?
+			     LARGE_BLOCK : BLOCK);
+	return blocks < 1 ? 1 : blocks < BLOCKS ? blocks : BLOCKS;
+}
+
+static const struct unique_ids *
+rows_of_group(const struct batch *b, const struct model *m,
+	      const struct group *g)
+{
+	const struct feature *x = &b->feature[g->feature[0]];
+
+	return x->is_gathered ? &x->gathered : &b->gather[g - m->group];
+}
+
+static size_t
+count_places(const struct batch *b, const struct group *g)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < g->features; i++) {
+		const struct feature *x = &b->feature[g->feature[i]];
+
+		sum += feature_count(x, batch_examples(b, x));
+	}
+	return sum;
+}
+
+static void
+prepare_blocks(struct block_rows *to, const struct batch *b,
+	       const struct model *m, const struct group *g, size_t blocks)
+{
+	const struct unique_ids *rows = rows_of_group(b, m, g);
+
+	block_rows_begin(to, rows, count_places(b, g), blocks);
+	for (size_t k = 0; k < blocks; k++) {
+		const size_t first = block_begin(b->examples, blocks, k);
+		const size_t end = block_begin(b->examples, blocks, k + 1);
+		size_t before = 0;
+
+		for (size_t i = 0; i < g->features; i++) {
+			const struct feature *x = &b->feature[g->feature[i]];
+			const size_t from = feature_count(x, first);
+
+			block_rows_add(to, rows, k, before + from,
+				       feature_count(x, end) - from);
+			before += feature_count(x, b->examples);
+		}
+	}
+	block_rows_end(to, rows, blocks);
+}
+
+void
+compute_prepare_blocks(const struct model *m, struct batch *b)
+{
+	const size_t blocks = count_blocks(m, b->examples);
+
+	if (b->blocks == blocks || blocks == 1)
+		return;
+	if (!b->block_rows)
+		b->block_rows = mem_alloc(m->groups, sizeof(*b->block_rows));
+	for (size_t i = 0; i < m->groups; i++)
+		prepare_blocks(&b->block_rows[i], b, m, &m->group[i], blocks);
+	b->blocks = blocks;
 }
 
 /* The rows that the batch needs of a variable; NULL: all. */
 static const struct unique_ids *
 rows_of(const struct compute *c, const struct weights *w)
 {
-	const struct feature *x;
-
-	if (!w->by)
-		return NULL;
-	x = &c->batch->feature[w->by->feature[0]];
-	return x->is_gathered ? &x->gathered :
-		&c->batch->gather[w->by - c->model->group];
+	return w->by ? rows_of_group(c->batch, c->model, w->by) : NULL;
 }
 
 /* Is it of the step line at hand? */
@@ -357,19 +555,6 @@ is_crowded(struct compute *c, const struct unique_ids *rows, size_t places)
 	return false;
 }
 
-static size_t
-count_places(const struct batch *b, const struct group *g)
-{
-	size_t sum = 0;
-
-	for (size_t i = 0; i < g->features; i++) {
-		const struct feature *x = &b->feature[g->feature[i]];
-
-		sum += feature_count(x, batch_examples(b, x));
-	}
-	return sum;
-}
-
 /* Of one data set, that is. */
 static size_t
 most_examples(const struct batch *b)
@@ -403,20 +588,21 @@ find_crowds(struct compute *c)
 
 /* What comes out of those that have room of their own, and inputs. */
 static void
-place(struct compute *c, struct pass *p, float **value, float **gradient)
+place(const struct compute *c, const struct lane *l, struct pass *p,
+      float **value, float **gradient)
 {
 	const struct node *n = p->node;
 	const size_t examples = c->batch->each ?
-		c->batch->each[n->dataset] : c->examples;
+		c->batch->each[n->dataset] : l->examples;
 	const size_t floats = examples * node_size(n);
 
-	p->first = c->first;
+	p->first = l->first;
 	p->examples = examples;
 	p->label = &c->batch->label;
-	p->labels = c->label + c->first;
+	p->labels = c->label + l->first;
 	p->out = (struct flow){ .stride = buffer_plan_stride(n) };
 	if (n->input) {
-		const struct feature *feature = &c->feature[n->feature];
+		const struct feature *feature = &l->feature[n->feature];
 
 		p->out.value = feature->value;
 		p->out.feature = node_ids(n) ? feature : NULL;
@@ -432,35 +618,56 @@ place(struct compute *c, struct pass *p, float **value, float **gradient)
 	*value += examples * n->scratch;
 }
 
-/* Which of the rows stand where the ids of this input do. */
-static const uint32_t *
-rows_at(const struct compute *c, const struct weights *w,
-	const struct node *n)
+/* Where the ids at hand of this input stand among all of its group. */
+static size_t
+places_at(const struct compute *c, const struct lane *l,
+	  const struct weights *w, const struct node *n)
 {
-	const size_t feature = n->in[0]->feature;
+	const struct feature *x = &l->feature[n->in[0]->feature];
 
-	return rows_of(c, w)->row + c->before[w->by->first + n->place] +
-		c->first * input_width(c->feature[feature].input);
+	return c->before[w->by->first + n->place] +
+		l->first * input_width(x->input);
+}
+
+/* The blocks' rows of a table. */
+static struct block_rows *
+block_rows_of(const struct compute *c, const struct weights *w)
+{
+	return &c->batch->block_rows[w->by - c->model->group];
+}
+
+static void
+wire_table(const struct compute *c, const struct lane *l, struct pass *p,
+	   const struct weights *w, size_t k)
+{
+	const size_t at = places_at(c, l, w, p->node);
+
+	p->in[0].row = rows_of(c, w)->row + at;
+	p->in[0].to = p->in[0].row;
+	if (!l->dense)
+		return;
+	p->in[0].to = block_rows_of(c, w)->leaf + at;
+	p->dw[k] = w->leaf;
 }
 
 /* The others' numbers are in those; so are their gradients. */
 static void
-wire(struct compute *c, struct pass *p)
+wire(const struct compute *c, const struct lane *l, struct pass *p)
 {
 	const struct node *n = p->node;
 
 	for (size_t k = 0; k < n->ins; k++)
-		p->in[k] = c->pass[n->in[k]->index].out;
+		p->in[k] = l->pass[n->in[k]->index].out;
 	for (size_t k = 0; k < n->variables; k++) {
 		const struct weights *w = &c->weights[n->variable[k]];
 
 		p->w[k] = w->value;
-		p->dw[k] = w->gradient->at;
+		p->dw[k] = l->dense ? l->dense + w->dense : w->gradient->at;
 		if (w->by)
-			p->in[0].row = rows_at(c, w, n);
+			wire_table(c, l, p, w, k);
 	}
 	if (n->home) {
-		const struct flow *home = &c->pass[n->home->index].out;
+		const struct flow *home = &l->pass[n->home->index].out;
 
 		p->out.value = home->value + n->home_at;
 		p->out.gradient = home->gradient + n->home_at;
@@ -560,24 +767,24 @@ compute_gradient_hold(const struct compute *c, size_t v)
 
 /* n examples of the batch, from the first on, are at hand. */
 static void
-take_block(struct compute *c, size_t first, size_t n)
+take_some(const struct compute *c, struct lane *l, size_t first, size_t n)
 {
 	const struct model *m = c->model;
 	float *value, *gradient;
 
-	c->first = first;
-	c->examples = n;
+	l->first = first;
+	l->examples = n;
 	n = c->batch->each ? most_examples(c->batch) : n;
-	make_room(&c->value, &c->value_room, n * c->values);
-	make_room(&c->gradient, &c->gradient_room, n * c->gradients);
+	make_room(&l->value, &l->value_room, n * c->values);
+	make_room(&l->gradient, &l->gradient_room, n * c->gradients);
 	for (size_t i = 0; i < m->inputs; i++)
-		c->feature[i] = feature_from(&c->batch->feature[i], first);
-	value = c->value;
-	gradient = c->gradient;
+		l->feature[i] = feature_from(&c->batch->feature[i], first);
+	value = l->value;
+	gradient = l->gradient;
 	for (size_t i = 0; i < m->nodes; i++)
-		place(c, &c->pass[i], &value, &gradient);
+		place(c, l, &l->pass[i], &value, &gradient);
 	for (size_t i = 0; i < m->nodes; i++)
-		wire(c, &c->pass[i]);
+		wire(c, l, &l->pass[i]);
 }
 
 /* Keras's penalties: l1 sum |w| + l2 sum w^2, of the rows at hand. */
@@ -602,18 +809,18 @@ is_penalized(const struct compute *c, const struct variable *v)
 
 /* Of the examples at hand; NULL: all count 1. */
 static const float *
-weights_at(const struct compute *c)
+weights_at(const struct compute *c, const struct lane *l)
 {
-	return c->weight ? c->weight + c->first : NULL;
+	return c->weight ? c->weight + l->first : NULL;
 }
 
 static void
-forward(struct compute *c, uint64_t seed)
+forward(const struct compute *c, struct lane *l, uint64_t seed)
 {
 	const struct model *m = c->model;
 
 	for (size_t i = 0; i < m->nodes; i++) {
-		struct pass *p = &c->pass[i];
+		struct pass *p = &l->pass[i];
 
 		p->training = c->training;
 		p->seed = seed;
@@ -624,17 +831,17 @@ forward(struct compute *c, uint64_t seed)
 	}
 }
 
-/* Of the examples at hand. */
-static void
-add_loss(struct compute *c)
+/* Of the examples at hand; 0: there is none. */
+static double
+loss_at(const struct compute *c, const struct lane *l)
 {
 	const struct model *m = c->model;
 	const struct node *end = m->loss_node;
 
-	if (end && c->batch->label.input)
-		c->loss += loss_sum(&m->loss, c->pass[end->index].out.value,
-				    node_size(end), c->label + c->first,
-				    weights_at(c), c->examples);
+	return !end || !c->batch->label.input ? 0 :
+		loss_sum(&m->loss, l->pass[end->index].out.value,
+			 node_size(end), c->label + l->first,
+			 weights_at(c, l), l->examples);
 }
 
 bool
@@ -649,7 +856,7 @@ static void
 ask_program(struct compute *c, enum step_op op, uint64_t seed)
 {
 	const struct step_batch b = {
-		.batch = c->batch, .pass = c->pass, .label = c->label,
+		.batch = c->batch, .pass = c->lane->pass, .label = c->label,
 		.value = c->value_at, .gradient = c->gradient_at,
 		.step = c->step, .seed = seed, .wants = c->wants,
 		.args = c->args
@@ -715,9 +922,9 @@ static void
 pass_forward(struct compute *c, enum step_op op)
 {
 	begin_pass(c, false);
-	take_block(c, 0, c->batch->examples);
-	forward(c, 0);
-	add_loss(c);
+	take_some(c, c->lane, 0, c->batch->examples);
+	forward(c, c->lane, 0);
+	c->loss += loss_at(c, c->lane);
 	ask_program(c, op, 0);
 	take_program(c);
 	c->loss += penalties(c);
@@ -778,31 +985,38 @@ compute_set_loss(struct compute *c, double loss, uint64_t examples)
 	c->counted = examples;
 }
 
-void
-compute_metrics(const struct compute *c, struct metric_state *state)
+/* What was predicted of the examples at hand. */
+static void
+add_metrics(const struct compute *c, const struct lane *l,
+	    struct metric_state *state)
 {
 	const struct model *m = c->model;
 
-	if (program_of(c)) {
-		step_program_metrics(program_of(c), state);
-		return;
-	}
 	for (size_t k = 0; k < m->metrics; k++) {
 		const struct node *n = m->metric[k].logits ?
 			m->metric_node[k]->in[0] : m->metric_node[k];
 
 		metric_add(&m->metric[k], &state[k],
-			   c->pass[n->index].out.value, node_size(n),
-			   c->label + c->first, m->metric[k].weighted ?
-			   weights_at(c) : NULL, c->examples);
+			   l->pass[n->index].out.value, node_size(n),
+			   c->label + l->first, m->metric[k].weighted ?
+			   weights_at(c, l) : NULL, l->examples);
 	}
+}
+
+void
+compute_metrics(const struct compute *c, struct metric_state *state)
+{
+	if (program_of(c))
+		step_program_metrics(program_of(c), state);
+	else
+		add_metrics(c, c->lane, state);
 }
 
 const float *
 compute_prediction(const struct compute *c)
 {
 	return program_of(c) ? step_program_prediction(program_of(c)) :
-		c->pass[c->model->prediction->index].out.value;
+		c->lane->pass[c->model->prediction->index].out.value;
 }
 
 static void
@@ -819,9 +1033,9 @@ add_penalty(const struct variable *v, const struct weights *w, float examples)
 
 /* Is this the first to come to the gradients of that node? */
 static bool
-begin_gradient(struct compute *c, const struct node *n)
+begin_gradient(struct lane *l, const struct node *n)
 {
-	struct pass *p = &c->pass[buffer_plan_room(n)->index];
+	struct pass *p = &l->pass[buffer_plan_room(n)->index];
 	const bool first = !p->begun;
 
 	p->begun = true;
@@ -830,13 +1044,13 @@ begin_gradient(struct compute *c, const struct node *n)
 
 /* Zeros to add to, unless somebody has come to it before. */
 static void
-zero_gradient(struct compute *c, const struct node *n)
+zero_gradient(struct lane *l, const struct node *n)
 {
 	const struct node *room = buffer_plan_room(n);
 
-	if (begin_gradient(c, n))
-		memset(c->pass[room->index].out.gradient, 0,
-		       c->pass[room->index].examples * node_size(room) *
+	if (begin_gradient(l, n))
+		memset(l->pass[room->index].out.gradient, 0,
+		       l->pass[room->index].examples * node_size(room) *
 		       sizeof(float));
 }
 
@@ -884,27 +1098,22 @@ backward_part(const struct pass *p, struct weights *w, size_t at, size_t n)
 	for (size_t k = 0; k < p->node->ins; k++)
 		in[k] = flow_from(p->in[k], &feature, at);
 	in[0].row = p->in[0].row + at * ids;
+	in[0].to = p->in[0].to + at * ids;
 	p->node->layer->backward(&some);
 	first = flow_bag(&in[0], 0);
 	last = flow_bag(&in[0], n - 1);
-	add_parts(p->dw[0], w->part, w->width, in[0].row + first.first,
+	add_parts(p->dw[0], w->part, w->width, in[0].to + first.first,
 		  last.first + last.count - first.first);
 }
 
 /* A table's gradient in parts, so that a row that most examples have comes to
    what they add up to. */
 static void
-backward_by_parts(struct compute *c, const struct pass *p)
+backward_by_parts(const struct compute *c, const struct pass *p)
 {
 	struct weights *w = &c->weights[p->node->variable[0]];
-	const size_t floats = w->rows * w->width;
 	size_t some;
 
-	if (floats > w->part_room) {
-		free(w->part);
-		w->part = mem_alloc(floats, sizeof(*w->part));
-		w->part_room = floats;
-	}
 	for (size_t at = 0; at < p->examples; at += some) {
 		some = p->examples - at < PART ? p->examples - at : PART;
 		backward_part(p, w, at, some);
@@ -912,17 +1121,18 @@ backward_by_parts(struct compute *c, const struct pass *p)
 }
 
 static void
-pass_backward(struct compute *c, const struct pass *p)
+pass_backward(const struct compute *c, struct lane *l, const struct pass *p)
 {
 	const struct node *n = p->node;
 
-	zero_gradient(c, n);	/* if nobody looks at it */
+	zero_gradient(l, n);	/* if nobody looks at it */
 	for (size_t k = 0; k < n->ins; k++)
 		if (p->in[k].gradient && n->layer->sets_fresh)
-			p->in[k].fresh = begin_gradient(c, n->in[k]);
+			p->in[k].fresh = begin_gradient(l, n->in[k]);
 		else if (p->in[k].gradient)
-			zero_gradient(c, n->in[k]);
-	if (n->variables > 0 && c->weights[n->variable[0]].crowded)
+			zero_gradient(l, n->in[k]);
+	if (n->variables > 0 && c->weights[n->variable[0]].crowded &&
+	    p->examples > PART)
 		backward_by_parts(c, p);
 	else
 		n->layer->backward(p);
@@ -930,60 +1140,92 @@ pass_backward(struct compute *c, const struct pass *p)
 
 /* The slopes of the loss by what it is of. */
 static void
-begin_backward(struct compute *c)
+begin_backward(const struct compute *c, struct lane *l)
 {
 	const struct model *m = c->model;
-	const struct flow *end = &c->pass[m->loss_node->index].out;
+	const struct flow *end = &l->pass[m->loss_node->index].out;
 
 	if (!end->gradient)
 		return;
-	zero_gradient(c, m->loss_node);
+	zero_gradient(l, m->loss_node);
 	loss_slopes(&m->loss, end->gradient, end->value,
-		    node_size(m->loss_node), c->label + c->first,
-		    weights_at(c), c->examples);
+		    node_size(m->loss_node), c->label + l->first,
+		    weights_at(c, l), l->examples);
 }
 
 /* ... as a program has answered them. */
 static void
-take_gradients(struct compute *c)
+take_gradients(const struct compute *c, struct lane *l)
 {
 	const struct step_line *s = &c->model->step[c->line];
 
 	for (size_t i = 0; i < s->ins; i++)
 		if (s->in[i] && s->in[i]->trained)
-			zero_gradient(c, s->in[i]);
-	step_program_add(program_of(c), c->pass);
+			zero_gradient(l, s->in[i]);
+	step_program_add(program_of(c), l->pass);
 }
 
 static void
-backward(struct compute *c)
+backward(const struct compute *c, struct lane *l)
 {
 	const struct model *m = c->model;
 
 	for (size_t i = 0; i < m->nodes; i++)
-		c->pass[i].begun = false;
+		l->pass[i].begun = false;
 	if (!program_of(c))
-		begin_backward(c);
+		begin_backward(c, l);
 	else if (!c->failure.kind)
-		take_gradients(c);
+		take_gradients(c, l);
 	for (size_t i = m->nodes; i > 0; i--) {
-		const struct pass *p = &c->pass[i - 1];
+		const struct pass *p = &l->pass[i - 1];
 
 		breathe();
+		l->pass[i - 1].fresh = l->fresh && sets_weights(p->node);
 		if (p->node->trained && !p->node->layer->aliases_input &&
 		    is_of_line(c, p->node->lines))
-			pass_backward(c, p);
+			pass_backward(c, l, p);
 	}
 }
 
-/* Examples of each block, all about as many. */
-static size_t
-block_size(const struct compute *c)
-{
-	const size_t all = c->batch->examples;
-	const size_t blocks = all / c->block + (all % c->block > 0);
+/* ---- a batch is trained with ---- */
 
-	return blocks > 0 ? (all + blocks - 1) / blocks : 1;
+/* These examples, a few at a time; returns their loss. */
+static double
+train(struct compute *c, struct lane *l, size_t first, size_t examples,
+      struct metric_state *state)
+{
+	const size_t runs = examples / c->some + (examples % c->some > 0);
+	const size_t most = runs > 0 ? (examples + runs - 1) / runs : 1;
+	const size_t begun = first, end = first + examples;
+	double loss = 0;
+
+	for (; first < end; first += l->examples) {
+		take_some(c, l, first, end - first < most ? end - first :
+			  most);
+		l->fresh = l->dense && first == begun;
+		forward(c, l, c->seed);
+		loss += loss_at(c, l);
+		if (state && !c->failure.kind)
+			add_metrics(c, l, state);
+		backward(c, l);
+	}
+	return loss;
+}
+
+static void
+begin_parts(struct compute *c)
+{
+	for (size_t v = 0; v < c->model->variables; v++) {
+		struct weights *w = &c->weights[v];
+		const size_t floats = w->width * (!w->crowded ? 0 :
+			c->blocks > 1 ? block_rows_of(c, w)->leaves : w->rows);
+
+		if (floats <= w->part_room)
+			continue;
+		free(w->part);
+		w->part = mem_alloc(floats, sizeof(*w->part));
+		w->part_room = floats;
+	}
 }
 
 static void
@@ -1015,10 +1257,10 @@ void
 compute_train_ask(struct compute *c, uint64_t seed)
 {
 	begin_train(c);
-	c->first = c->examples = 0;
+	c->lane->first = c->lane->examples = 0;
 	if (model_reads(c->model, c->line)) {
-		take_block(c, 0, c->batch->examples);
-		forward(c, seed);
+		take_some(c, c->lane, 0, c->batch->examples);
+		forward(c, c->lane, seed);
 	}
 	ask_program(c, STEP_TRAIN, seed);
 }
@@ -1036,28 +1278,209 @@ compute_train_take(struct compute *c, struct metric_state *state)
 	if (state && !c->failure.kind)
 		compute_metrics(c, state);
 	if (model_reads(c->model, c->line))
-		backward(c);
+		backward(c, c->lane);
 	end_train(c);
+}
+
+/* ---- ... in blocks ---- */
+
+static void
+begin_blocks(struct compute *c)
+{
+	const struct model *m = c->model;
+
+	if (!c->block)
+		c->block = mem_alloc(BLOCKS, sizeof(*c->block));
+	for (size_t i = 0; i < c->blocks; i++) {
+		struct block *b = &c->block[i];
+
+		if (!b->state)
+			b->state = mem_alloc(m->metrics, sizeof(*b->state));
+		for (size_t k = 0; k < m->metrics; k++)
+			metric_reset(&b->state[k]);
+	}
+	for (size_t v = 0; v < m->variables; v++) {
+		struct weights *w = &c->weights[v];
+
+		if (w->by && w->rows > 0)
+			make_room(&w->leaf, &w->leaf_room, w->width *
+				  block_rows_of(c, w)->leaves);
+	}
+	block_sum_begin(c->sum, c->crew, c->blocks, c->dense);
+	c->next = 0;
+}
+
+/* What the block adds to its rows of tables begins with zeros, */
+static void
+zero_leaves(const struct compute *c, size_t block)
+{
+	for (size_t v = 0; v < c->model->variables; v++) {
+		const struct weights *w = &c->weights[v];
+		const size_t *first = w->by && w->rows > 0 ?
+			block_rows_of(c, w)->first + block : NULL;
+
+		if (first)
+			memset(w->leaf + first[0] * w->width, 0,
+			       (first[1] - first[0]) * w->width *
+			       sizeof(*w->leaf));
+	}
+}
+
+/* ... and so does all else that no layer will set. */
+static void
+zero_dense(const struct compute *c, const struct lane *l)
+{
+	for (size_t v = 0; v < c->model->variables; v++) {
+		const struct weights *w = &c->weights[v];
+
+		if (!w->by && !w->is_set)
+			memset(l->dense + w->dense, 0, w->rows * w->width *
+			       sizeof(*l->dense));
+	}
+}
+
+static void
+train_blocks(void *self, size_t member)
+{
+	struct compute *c = self;
+	struct lane *l = &c->lane[member];
+	size_t i;
+
+	while ((i = crew_take(c->crew, &c->next, c->blocks)) < c->blocks) {
+		const size_t all = c->batch->examples;
+		const size_t first = block_begin(all, c->blocks, i);
+
+		l->dense = block_sum_room(c->sum);
+		zero_leaves(c, i);
+		zero_dense(c, l);
+		c->block[i].loss =
+			train(c, l, first, block_begin(all, c->blocks, i + 1) -
+			      first, c->measured ? c->block[i].state : NULL);
+		block_sum_add(c->sum, i, l->dense);
+		l->dense = NULL;
+	}
+}
+
+#define TASKS	64	/* ranges of rows, for the members to take */
+
+#define FEW_FLOATS	16	/* that are not worth a call */
+
+static void
+copy(float *restrict to, const float *restrict from, size_t n)
+{
+	if (n > FEW_FLOATS)
+		memcpy(to, from, n * sizeof(*to));
+	else
+		for (size_t i = 0; i < n; i++)
+			to[i] = from[i];
+}
+
+/* Some rows of a table. */
+static void
+add_leaves(const struct weights *w, const struct block_rows *rows,
+	   size_t first, size_t end, float *room)
+{
+	float *to = w->gradient->at + first * w->width;
+
+	for (size_t i = first; i < end; i++, to += w->width) {
+		struct tree_leaf leaf[BLOCKS];
+		size_t n = 0;
+
+		for (uint32_t k = rows->start[i]; k < rows->start[i + 1]; k++)
+			leaf[n++] = (struct tree_leaf){
+				rows->by_row[k].block,
+				w->leaf + rows->by_row[k].number * w->width
+			};
+		if (n == 1)
+			copy(to, leaf->from, w->width);
+		else if (n > 0)
+			tree_sum(to, leaf, n, w->width, room);
+	}
+}
+
+static void
+add_rows(void *self, size_t member)
+{
+	struct compute *c = self;
+	const size_t tasks = TASKS * c->model->variables;
+	float *room = NULL;
+	size_t task, floats = 0;
+
+	(void)member;
+	while ((task = crew_take(c->crew, &c->next, tasks)) < tasks) {
+		const struct weights *w = &c->weights[task / TASKS];
+		const size_t first = block_begin(w->rows, TASKS, task % TASKS);
+		const size_t end = block_begin(w->rows, TASKS,
+					       task % TASKS + 1);
+
+		if (!w->by || first == end)
+			continue;
+		make_room(&room, &floats, tree_levels(BLOCKS - 1) * w->width);
+		add_leaves(w, block_rows_of(c, w), first, end, room);
+	}
+	free(room);
+}
+
+/* Pairs of blocks, of pairs, and so on: the first one is all in the end. */
+static void
+add_blocks(struct compute *c, struct metric_state *state)
+{
+	const struct model *m = c->model;
+
+	for (size_t step = 1; step < c->blocks; step *= 2)
+		for (size_t i = 0; i + step < c->blocks; i += 2 * step) {
+			struct block *b = &c->block[i];
+
+			b->loss += c->block[i + step].loss;
+			for (size_t k = 0; k < m->metrics; k++)
+				metric_merge(&m->metric[k], &b->state[k],
+					     &c->block[i + step].state[k]);
+		}
+	c->loss += c->block->loss;
+	for (size_t k = 0; state && k < m->metrics; k++)
+		metric_merge(&m->metric[k], &state[k], &c->block->state[k]);
+}
+
+static void
+take_dense(struct compute *c)
+{
+	const float *sum = block_sum_all(c->sum);
+
+	for (size_t v = 0; v < c->model->variables; v++) {
+		struct weights *w = &c->weights[v];
+
+		if (!w->by)
+			memcpy(w->gradient->at, sum + w->dense,
+			       w->rows * w->width * sizeof(*sum));
+	}
 }
 
 void
 compute_train(struct compute *c, uint64_t seed, struct metric_state *state)
 {
-	const size_t all = c->batch->examples, most = block_size(c);
-
 	if (compute_asks(c)) {
 		compute_train_ask(c, seed);
 		compute_train_take(c, state);
 		return;
 	}
-	begin_train(c);
-	for (size_t first = 0; first < all; first += c->examples) {
-		take_block(c, first, all - first < most ? all - first : most);
-		forward(c, seed);
-		add_loss(c);
-		if (state && !c->failure.kind)
-			compute_metrics(c, state);
-		backward(c);
+	c->seed = seed;
+	c->measured = state != NULL;
+	c->blocks = count_blocks(c->model, c->batch->examples);
+	if (c->blocks > 1)
+		compute_prepare_blocks(c->model, (struct batch *)(uintptr_t)
+				       c->batch);
+	begin_parts(c);
+	if (c->blocks == 1) {
+		begin_train(c);
+		c->loss += train(c, c->lane, 0, c->batch->examples, state);
+	} else {
+		begin_pass(c, true);
+		begin_blocks(c);
+		crew_run(c->crew, train_blocks, c);
+		c->next = 0;
+		crew_run(c->crew, add_rows, c);
+		take_dense(c);
+		add_blocks(c, state);
 	}
 	end_train(c);
 }

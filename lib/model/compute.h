@@ -19,6 +19,7 @@
 #ifndef PS_COMPUTE_H
 #define PS_COMPUTE_H
 
+#include "base/crew.h"
 #include "base/refcount.h"
 #include "model/batch.h"
 #include "model/external.h"
@@ -37,10 +38,22 @@ struct compute *compute_new(const struct model *, const struct externals *);
 void compute_free(struct compute *);
 
 /*
+ * From now on batches are trained with by the members of this crew, which is
+ * borrowed: in blocks, which the size of a batch and the model alone decide,
+ * and whose gradients, losses and metrics are added in a tree over their
+ * numbers.  So what it comes to does not depend on how many members there are.
+ * A model with a layer that needs the whole batch, or with a program of its
+ * own, has one block.
+ */
+void compute_share(struct compute *, struct crew *);
+
+/*
  * Find which rows of tables a batch needs, unless that is known: it is most of
  * what can be done of a step before its turn.
  */
 void compute_prepare(const struct model *, struct batch *, struct sorter *);
+/* ... and which its blocks have, if it is prepared and will be trained with. */
+void compute_prepare_blocks(const struct model *, struct batch *);
 
 /*
  * Which of the model's step lines the step is of: before it begins.  Only the
@@ -84,7 +97,7 @@ struct refcount *compute_gradient_hold(const struct compute *, size_t v);
 /*
  * The loss and the gradients; dropout is drawn from seed.  What is predicted
  * on the way is added to one state for each metric, unless that is NULL.
- * Large batches are computed in blocks of examples, which stay in the
+ * Of large batches some examples at a time are computed, which stay in the
  * processor's cache from one layer to the next and back.
  */
 void compute_train(struct compute *, uint64_t seed, struct metric_state *);

@@ -31,7 +31,8 @@ struct flow {
 					   the first one on, */
 	const uint32_t *row;	/* and beside its id[] which of the rows that
 				   the batch needs each one is, for a layer
-				   that has a table */
+				   that has a table, */
+	const uint32_t *to;	/* and which of the gradients is its row's */
 };
 
 /* One node in a batch, or in a block of it. */
@@ -40,6 +41,8 @@ struct pass {
 	size_t first, examples;		/* of the batch: these */
 	bool training;
 	bool begun;		/* its gradient: something was put there */
+	bool fresh;		/* dw[0] holds nothing yet, and is to be set:
+				   of a layer that sets_weights */
 	uint64_t seed;		/* of this step */
 	const struct variable *variable;	/* the model's */
 	const struct externals *externals;	/* NULL: no layer needs them, */
@@ -47,8 +50,9 @@ struct pass {
 	struct flow *in;	/* node->ins */
 	struct flow out;
 	float *w[NODE_VARIABLES];	/* variables; of a table the rows that
-					   the batch needs */
-	float *dw[NODE_VARIABLES];	/* their gradients, to be added to */
+					   the batch needs: see in->row */
+	float *dw[NODE_VARIABLES];	/* their gradients, to be added to; of
+					   a table see in->to */
 	float *scratch;		/* examples x node->scratch */
 	const struct feature *label;	/* of the whole batch; without an
 					   input: it has none */
@@ -82,6 +86,8 @@ struct layer {
 				   belongs; of one axis, that is */
 	bool sets_fresh;	/* backward sets what is fresh; for all others
 				   zeros are there to be added to */
+	bool sets_weights;	/* ... the first gradient of a block, if that
+				   is of no table, too */
 
 	/* Set node->shape, private, scratch; declare variables; 0 or -1. */
 	int (*build)(struct model *, struct node *, struct settings *,

@@ -168,7 +168,7 @@ backward(const struct pass *p)
 		memcpy(&d, p->scratch + 3 * i, sizeof(d));
 		for (size_t j = bag.first; j < bag.first + bag.count; j++) {
 			const float *row = p->w[0] + in->row[j] * dim;
-			float *to_row = p->dw[0] + in->row[j] * dim;
+			float *to_row = p->dw[0] + in->to[j] * dim;
 			const float a = weight(in, j, score(own, query, row),
 					       d);
 			const float slope = own->scale * a *

@@ -125,7 +125,7 @@ dense_backward(const struct pass *p)
 			     node_size(p->node->in[0]) / rows : 0;
 
 	kernel_gemm((struct gemm){ .m = width, .n = own->units, .k = rows,
-				   .transpose_a = true, .add = true },
+				   .transpose_a = true, .add = !p->fresh },
 		    p->in[0].value, p->out.gradient, p->dw[KERNEL]);
 	add_to_bias(p, rows, own->units);
 	if (p->in[0].gradient)
@@ -182,7 +182,7 @@ add_to_numbers(const struct pass *p)
 {
 	const struct flow *in = &p->in[0];
 	const float *weight = in->feature->weight;
-	const uint32_t *row = in->row;
+	const uint32_t *to = in->to;
 	const size_t ids = count_ids(p);
 	float *dw = p->dw[KERNEL];
 
@@ -192,8 +192,8 @@ add_to_numbers(const struct pass *p)
 
 		for (size_t j = bag.first; j < bag.first + bag.count; j++) {
 			if (j + AHEAD < ids)
-				__builtin_prefetch(dw + row[j + AHEAD], 1);
-			dw[row[j]] += weight ? weight[j] * g : g;
+				__builtin_prefetch(dw + to[j + AHEAD], 1);
+			dw[to[j]] += weight ? weight[j] * g : g;
 		}
 	}
 }
@@ -237,7 +237,7 @@ linear_backward(const struct pass *p)
 		const struct bag bag = flow_bag(in, i);
 
 		for (size_t j = bag.first; j < bag.first + bag.count; j++)
-			kernel_axpy(p->dw[KERNEL] + in->row[j] * units,
+			kernel_axpy(p->dw[KERNEL] + in->to[j] * units,
 				    flow_weight(in, j),
 				    p->out.gradient + i * units, units);
 	}
@@ -246,13 +246,15 @@ linear_backward(const struct pass *p)
 const struct layer layer_dense = {
 	.name = "dense", .min_inputs = 1, .max_inputs = 1,
 	.private = sizeof(struct private),
-	.takes_activation = true, .sets_fresh = true, .build = dense_build,
+	.takes_activation = true, .sets_fresh = true, .sets_weights = true,
+	.build = dense_build,
 	.forward = dense_forward, .backward = dense_backward
 };
 
 const struct layer layer_linear = {
 	.name = "linear", .min_inputs = 1, .max_inputs = 1,
 	.private = sizeof(struct private),
-	.takes_activation = true, .sets_fresh = true, .build = linear_build,
+	.takes_activation = true, .sets_fresh = true, .sets_weights = true,
+	.build = linear_build,
 	.forward = linear_forward, .backward = linear_backward
 };

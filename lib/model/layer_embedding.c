@@ -166,7 +166,7 @@ add_to_combined(const struct pass *p)
 		const double scale = share(in, bag, own->combiner);
 
 		for (size_t j = bag.first; j < bag.first + bag.count; j++)
-			kernel_axpy(p->dw[0] + in->row[j] * dim,
+			kernel_axpy(p->dw[0] + in->to[j] * dim,
 				    flow_share(in, j, scale),
 				    p->out.gradient + i * p->out.stride,
 				    dim);
@@ -193,7 +193,7 @@ backward(const struct pass *p)
 
 	if (own->combiner == NONE)
 		add_to_rows(p->dw[0], p->out.gradient, p->out.stride,
-			    p->in[0].row, p->examples,
+			    p->in[0].to, p->examples,
 			    node_size(p->node) / own->dim, own->dim);
 	else
 		add_to_combined(p);

@@ -125,7 +125,7 @@ backward(const struct pass *p)
 		for (size_t j = bag.first; j < bag.first + bag.count; j++) {
 			const double x = (double)flow_share(in, j, 1);
 
-			add_others(p->dw[0] + in->row[j] * k,
+			add_others(p->dw[0] + in->to[j] * k,
 				   p->w[0] + in->row[j] * k, x,
 				   (double)p->out.gradient[i] * x, high,
 				   high + k, k);

@@ -3,6 +3,10 @@ lib_libps_a_SOURCES += \
 	%D%/accumulate.h \
 	%D%/batch.c \
 	%D%/batch.h \
+	%D%/block_rows.c \
+	%D%/block_rows.h \
+	%D%/block_sum.c \
+	%D%/block_sum.h \
 	%D%/buffer_plan.c \
 	%D%/buffer_plan.h \
 	%D%/build.c \

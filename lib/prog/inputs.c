@@ -93,13 +93,16 @@ static int
 open_source(struct inputs *in, size_t d, struct fail *f)
 {
 	struct source *s = &in->source[d];
+	struct reader_options o;
 
 	if (s->data)
 		return 0;
 	if (!s->from)
 		return no_files(in, d, f);
+	o = s->from->reader;
+	o.trained_with = true;
 	s->data = prefetch_open(in->model, d, s->from->file, s->from->count,
-				&s->from->reader, f);
+				&o, f);
 	return s->data ? 0 : -1;
 }
 

@@ -7,6 +7,7 @@
 #include "prog/local_child.h"
 #include "sys/argv.h"
 #include "sys/clock.h"
+#include "sys/cores.h"
 #include "sys/process_group.h"
 #include "sys/spawn.h"
 
@@ -70,6 +71,7 @@ struct local_cluster {
 	struct log_mux log;
 	int *cpu;		/* for members in turn; cpus: 0: any */
 	size_t cpus;
+	uint64_t threads;	/* of each worker */
 };
 
 /* ---- where ---- */
@@ -145,6 +147,39 @@ set_environment(struct local_cluster *l)
 	text_release(&servers);
 }
 
+/* The value of "-jN", "--threads=N" or of two words, if it is one; or NULL. */
+static const char *
+threads_in(char *const *word)
+{
+	static const char name[] = "--threads";
+	const char *equals = strchr(*word, '=');
+	const size_t size = equals ? (size_t)(equals - *word) : strlen(*word);
+
+	if (strncmp(*word, "-j", 2) == 0)
+		return (*word)[2] ? *word + 2 : word[1];
+	if (size < strlen("--th") || size > strlen(name) ||
+	    strncmp(*word, name, size) != 0)
+		return NULL;
+	return equals ? equals + 1 : word[1];
+}
+
+/* How many threads each worker computes with, in the end; 1 by default, and
+   all that there are for 0. */
+static uint64_t
+worker_threads(const struct local_cluster_options *o)
+{
+	char *const *word = o->worker_word;
+	uint64_t threads = 1;
+
+	for (; word && *word; word++) {
+		const char *value = threads_in(word);
+
+		if (value && !text_uint(value, &threads))
+			threads = 1;	/* the worker will refuse it */
+	}
+	return threads > 0 ? threads : cores_granted();
+}
+
 /*
  * Members that have to share CPUs take them in turn: when all threads of each
  * stay on one, a message wakes up none.
@@ -157,8 +192,8 @@ find_cpus(struct local_cluster *l)
 
 	if (o->pin == PIN_NEVER || sched_getaffinity(0, sizeof(all), &all) < 0)
 		return;
-	if (o->pin == PIN_SHARED &&
-	    o->servers + o->workers <= (uint64_t)CPU_COUNT(&all))
+	if (o->pin == PIN_SHARED && o->servers + o->workers * l->threads <=
+	    (uint64_t)CPU_COUNT(&all))
 		return;
 	l->cpu = mem_alloc((size_t)CPU_COUNT(&all), sizeof(*l->cpu));
 	for (int i = 0; i < CPU_SETSIZE; i++)
@@ -212,7 +247,9 @@ static int
 start_member(struct local_cluster *l, size_t i, size_t index,
 	     const struct argv *w, struct fail *f)
 {
-	const int cpu = l->cpus > 0 ? l->cpu[seat(l, i) % l->cpus] : -1;
+	const bool several = i >= l->options->servers && l->threads > 1;
+	const int cpu = l->cpus > 0 && !several ?
+		l->cpu[seat(l, i) % l->cpus] : -1;
 	struct local_child *m = &l->member[i];
 
 	if (i == l->members)
@@ -844,6 +881,7 @@ local_cluster_run(const struct local_cluster_options *o)
 		l.result = f.kind;
 	} else {
 		set_environment(&l);
+		l.threads = worker_threads(l.options);
 		find_cpus(&l);
 		run(&l);
 	}

@@ -77,8 +77,11 @@ read_batch(struct prefetch *p, size_t size, struct batch *b, struct fail *f)
 	const int got = !p->reader && open_reader(p, f) < 0 ? -1 :
 		reader_next(p->reader, size, b, f);
 
-	if (got > 0 && model_datasets(p->model) == 1)
+	if (got > 0 && model_datasets(p->model) == 1) {
 		compute_prepare(p->model, b, &p->sorter);
+		if (p->options.trained_with)
+			compute_prepare_blocks(p->model, b);
+	}
 	return got;
 }
 

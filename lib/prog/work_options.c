@@ -1,8 +1,10 @@
 #include "prog/work_options.h"
 
+#include "base/crew.h"
 #include "base/mem.h"
 #include "data/cache.h"
 #include "sys/clock.h"
+#include "sys/cores.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +53,9 @@ static const struct cli_option options[] = {
 	  "what computes the steps of the model's step line" },
 	{ RESTART, "restart", "N",
 	  "start the command of --step again so often in a row (default 3)" },
+	{ 'j', "threads", "N",
+	  "compute a step with so many threads; 0: as many as there are CPUs "
+	  "(default 1)" },
 	{ PREFETCH, "prefetch", "N",
 	  "1: compute a step while another one's values travel (default 0; 1 "
 	  "with --step)" },
@@ -218,6 +223,15 @@ find_coordinator(struct work_settings *s)
 		cli_usage("where is the coordinator? say -c");
 }
 
+/* One that is alone needs no others. */
+static void
+begin_crew(struct work_settings *s)
+{
+	if (s->threads == 0)
+		s->threads = cores_granted();
+	s->worker.crew = s->threads > 1 ? crew_new(s->threads) : NULL;
+}
+
 void
 work_settings_read(struct work_settings *s, int argc, char **argv)
 {
@@ -228,7 +242,7 @@ work_settings_read(struct work_settings *s, int argc, char **argv)
 	*s = (struct work_settings){ .worker.lease_ms = 10000,
 				     .worker.prefetch = UNSAID,
 				     .worker.index = WIRE_NONE,
-				     .worker.overlap = true,
+				     .worker.overlap = true, .threads = 1,
 				     .programs.restarts = PROGRAMS_RESTARTS };
 	find_input(s, "", 0)->reader.allow_pipe = true;
 	while ((c = cli_next(argc, argv, &s->common)) != -1) {
@@ -242,6 +256,7 @@ work_settings_read(struct work_settings *s, int argc, char **argv)
 		case GRACE:	s->grace.ms = cli_duration(); break;
 		case 'i':	s->worker.index = cli_uint(0, 1 << 20); break;
 		case INPUT:	add_file(s); break;
+		case 'j':	s->threads = cli_uint(0, CREW_MOST); break;
 		case LEASE:	s->worker.lease_ms = cli_duration(); break;
 		case MAX_BAD:	all->max_bad = cli_uint(0, UINT64_MAX); break;
 		case NO_HEADER:	all->no_header = true; break;
@@ -269,12 +284,15 @@ work_settings_read(struct work_settings *s, int argc, char **argv)
 	s->feed.life = s->worker.life;
 	s->feed.index = s->worker.index;
 	s->worker.externals = external_processes_externals(&s->programs);
+	if (!s->check)
+		begin_crew(s);
 }
 
 void
 work_settings_release(struct work_settings *s)
 {
 	external_processes_end(&s->programs);
+	crew_free(s->worker.crew);
 	for (size_t i = 0; i < s->feed.inputs; i++) {
 		free((char *)(uintptr_t)s->feed.input[i].name);
 		free(s->feed.input[i].file);

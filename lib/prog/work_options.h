@@ -22,6 +22,7 @@ struct work_settings {
 	struct grace grace;
 	struct external_processes programs;
 	bool check;
+	uint64_t threads;		/* to compute with */
 };
 
 /* Ends the program when they make no sense. */

@@ -9,6 +9,8 @@ lib_libps_a_SOURCES += \
 	%D%/cli.h \
 	%D%/clock.c \
 	%D%/clock.h \
+	%D%/cores.c \
+	%D%/cores.h \
 	%D%/curve.c \
 	%D%/curve.h \
 	%D%/descriptors.c \

@@ -73,11 +73,13 @@ pipeline_new(const struct pipeline_options *o)
 	p->o = *o;
 	p->metric = model_metrics(o->model, &p->metrics);
 	if (o->plan->batches > 1)
-		p->accumulator = accumulator_new(o->model, o->externals);
+		p->accumulator = accumulator_new(o->model, o->externals,
+						 o->crew);
 	for (size_t i = 0; i < IN_FLIGHT; i++) {
 		struct inflight *s = &p->step[i];
 
 		s->compute = compute_new(o->model, o->externals);
+		compute_share(s->compute, o->crew);
 		s->version = mem_alloc(o->plan->parts, sizeof(uint64_t));
 		batch_begin(&s->batch, input, inputs, model_label(o->model));
 	}

@@ -27,6 +27,7 @@ struct pipeline_options {		/* all borrowed */
 	struct leases *leases;		/* where steps come from, */
 	struct batches *batches;	/* and their examples */
 	const struct externals *externals;
+	struct crew *crew;		/* see compute_share(); NULL */
 	const struct fail *unfit;	/* the error of each step here, if it
 					   has a kind */
 	uint64_t prefetch;		/* see struct worker_options */

@@ -302,6 +302,7 @@ begin_parts(struct worker *w)
 		.model = model, .plan = &w->run.plan,
 		.client = w->run.client, .leases = w->leases,
 		.batches = w->batches, .externals = externals,
+		.crew = w->options.crew,
 		.unfit = &w->unfit, .prefetch = w->options.prefetch,
 		.overlap = w->options.overlap,
 		.assigned = w->options.assigned,

@@ -44,6 +44,8 @@ struct worker_options {
 					   that of the one below is pushed */
 	const struct externals *externals;	/* borrowed; NULL: the model
 						   needs none */
+	struct crew *crew;		/* to compute with, borrowed; NULL:
+					   nobody else */
 };
 
 /* Dials the coordinator.  Options are copied, the endpoint borrowed. */

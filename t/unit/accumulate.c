@@ -168,7 +168,7 @@ as_a_tree(struct accumulator *a, size_t examples, struct rng *rng)
 static void
 test_trees(void)
 {
-	struct accumulator *a = accumulator_new(fixture.model, NULL);
+	struct accumulator *a = accumulator_new(fixture.model, NULL, NULL);
 	struct rng rng = { .seed = 5 };
 
 	for (size_t n = 1; n <= MOST; n++) {
@@ -185,7 +185,7 @@ test_trees(void)
 static void
 test_faults(void)
 {
-	struct accumulator *a = accumulator_new(fixture.model, NULL);
+	struct accumulator *a = accumulator_new(fixture.model, NULL, NULL);
 	const struct accumulation how =
 		{ .batch = &fixture.batch, .size = SIZE };
 	struct rng rng = { .seed = 6 };

@@ -102,7 +102,8 @@ fixture_add_feature(struct feature *to, size_t e, struct rng *rng)
 					  fixture_random(rng));
 			continue;
 		}
-		feature_add_id(to, i, rng_below(rng, in->rows));
+		feature_add_id(to, i, rng_below(rng, in->hashed ? 999 :
+						in->rows));
 		if (in->kind == INPUT_SPARSE)
 			feature_add_weight(to, i, fixture_random(rng) + 1.5f);
 	}

@@ -1,0 +1,148 @@
+#include "model/block_sum.h"
+
+#include "base/mem.h"
+#include "tensor/kernels.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define LEVELS	7	/* of a tree of BLOCKS */
+
+struct block_sum {
+	struct crew *crew;
+	size_t blocks, floats, room;
+	float **spare;			/* arrays that nobody uses */
+	size_t spares, spare_room;
+	float *node[LEVELS][BLOCKS];	/* those that wait; NULL */
+};
+
+struct block_sum *
+block_sum_new(void)
+{
+	return mem_alloc(1, sizeof(struct block_sum));
+}
+
+static void
+give_back(struct block_sum *s, float *array)
+{
+	s->spare = mem_grow(s->spare, s->spares, &s->spare_room,
+			    sizeof(*s->spare));
+	s->spare[s->spares++] = array;
+}
+
+/* Of a batch that came to its end only the sum of all is left. */
+static void
+take_back(struct block_sum *s)
+{
+	for (size_t k = 0; k < LEVELS; k++)
+		for (size_t i = 0; i < BLOCKS; i++) {
+			if (s->node[k][i])
+				give_back(s, s->node[k][i]);
+			s->node[k][i] = NULL;
+		}
+}
+
+static void
+release_spares(struct block_sum *s)
+{
+	take_back(s);
+	for (size_t i = 0; i < s->spares; i++)
+		free(s->spare[i]);
+	s->spares = 0;
+}
+
+void
+block_sum_free(struct block_sum *s)
+{
+	if (!s)
+		return;
+	release_spares(s);
+	free(s->spare);
+	free(s);
+}
+
+void
+block_sum_begin(struct block_sum *s, struct crew *crew, size_t blocks,
+		size_t floats)
+{
+	take_back(s);
+	if (floats > s->room) {
+		release_spares(s);
+		s->room = floats;
+	}
+	s->crew = crew;
+	s->blocks = blocks;
+	s->floats = floats;
+}
+
+float *
+block_sum_room(struct block_sum *s)
+{
+	float *array;
+
+	crew_lock(s->crew);
+	array = s->spares > 0 ? s->spare[--s->spares] : NULL;
+	crew_unlock(s->crew);
+	return array ? array : mem_resize(NULL, s->room + 1, sizeof(*array));
+}
+
+static size_t
+top_level(const struct block_sum *s)
+{
+	size_t level = 0;
+
+	while ((size_t)1 << level < s->blocks)
+		level++;
+	return level;
+}
+
+/* Has it a node beside it?  What is beyond the last block has not. */
+static bool
+is_alone(const struct block_sum *s, size_t level, size_t number)
+{
+	return (number ^ 1) << level >= s->blocks;
+}
+
+/* It waits for its other half, unless that does: then that one is returned. */
+static float *
+meet(struct block_sum *s, size_t level, size_t number, float *mine)
+{
+	float *other;
+
+	crew_lock(s->crew);
+	other = s->node[level][number ^ 1];
+	s->node[level][number ^ 1] = NULL;
+	if (!other)
+		s->node[level][number] = mine;
+	crew_unlock(s->crew);
+	return other;
+}
+
+/* Of two halves whoever comes last adds, and goes on with the sum. */
+void
+block_sum_add(struct block_sum *s, size_t block, float *gradient)
+{
+	const size_t top = top_level(s);
+	size_t level = 0;
+
+	for (; level < top; level++, block /= 2) {
+		float *other;
+
+		if (is_alone(s, level, block))
+			continue;
+		other = meet(s, level, block, gradient);
+		if (!other)
+			return;
+		kernel_add(gradient, other, s->floats);
+		crew_lock(s->crew);
+		give_back(s, other);
+		crew_unlock(s->crew);
+	}
+	s->node[top][0] = gradient;
+}
+
+const float *
+block_sum_all(const struct block_sum *s)
+{
+	return s->node[top_level(s)][0];
+}
