@@ -50,6 +50,7 @@ BENCHES += %D%/startup
 BENCHES += %D%/memory
 BENCHES += %D%/stragglers
 BENCHES += %D%/shaped
+BENCHES += %D%/hybrid
 BENCHES += %D%/queue
 
 check_PROGRAMS += $(BENCH_BINARIES)
@@ -59,6 +60,7 @@ EXTRA_DIST += %D%/bench.h
 EXTRA_DIST += %D%/bench.sh
 EXTRA_DIST += %D%/ckpt
 EXTRA_DIST += %D%/hosts.sh
+EXTRA_DIST += %D%/hybrid
 EXTRA_DIST += %D%/lr
 EXTRA_DIST += %D%/lr-cache
 EXTRA_DIST += %D%/lr.sh
