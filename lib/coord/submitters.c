@@ -507,7 +507,8 @@ submitters_ended(struct submitters *s, size_t i, uint64_t number,
 		submitters_forget(s, i);
 }
 
-static void
+/* Is it gone?  Not if a part of it is under way. */
+static bool
 give_up(struct submitter *one, struct pending **at,
 	void (*tell)(void *, const struct request *, uint64_t), void *to)
 {
@@ -516,8 +517,10 @@ give_up(struct submitter *one, struct pending **at,
 	tell(to, &p->request, p->undone + (p->request.op == REQUEST_TRAIN ?
 	     p->left : 0));
 	p->left = p->undone = 0;
-	if (p->out == 0)
-		drop(one, at);
+	if (p->out > 0)
+		return false;
+	drop(one, at);
+	return true;
 }
 
 uint64_t
@@ -547,10 +550,9 @@ submitters_cancel(struct submitters *s, size_t i, uint64_t end,
 
 		/* That a step has failed is nothing to what is in the
 		   background. */
-		if ((was->left > 0 || was->undone > 0) &&
-		    !(was->request.background && end < UINT64_MAX))
-			give_up(one, p, tell, to);
-		if (*p == was)		/* a part of it is under way */
+		if (!(was->left > 0 || was->undone > 0) ||
+		    (was->request.background && end < UINT64_MAX) ||
+		    !give_up(one, p, tell, to))
 			p = &was->next;
 	}
 	one->news = true;
@@ -568,12 +570,11 @@ submitters_cancel_id(struct submitters *s, size_t i, const char *id,
 	while (*p) {
 		struct pending *was = *p;
 
-		if (was->left > 0 && was->request.id &&
-		    request_is_id(was->request.id, id)) {
-			give_up(one, p, tell, to);
-			count++;
-		}
-		if (*p == was)
+		const bool its = was->left > 0 && was->request.id &&
+			request_is_id(was->request.id, id);
+
+		count += its;
+		if (!its || !give_up(one, p, tell, to))
 			p = &was->next;
 	}
 	return count;

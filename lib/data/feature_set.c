@@ -90,7 +90,7 @@ struct origin {
 static const char *
 show(const struct origin *from, double x, char shown[FEATURE_SET_SHOWN])
 {
-	const char *p = from->text, *end = p + from->size;
+	const char *p = from->text, *end = p ? p + from->size : NULL;
 	char number[TEXT_NUMBER];
 
 	if (!p && (from->digits > FLT_MANT_DIG || !isfinite((float)x)))

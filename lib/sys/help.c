@@ -67,12 +67,13 @@ compare(const void *x, const void *y)
 {
 	const struct cli_option *const *a = x, *const *b = y;
 	const int m = (*a)->id, n = (*b)->id;
-	const int order = tolower(m) - tolower(n);
+	int order;
 
 	if (m >= CLI_LONG && n >= CLI_LONG)
 		return strcmp((*a)->name, (*b)->name);
 	if (m >= CLI_LONG || n >= CLI_LONG)
 		return m - n;
+	order = tolower(m) - tolower(n);
 	return order ? order : n - m;
 }
 

@@ -123,7 +123,7 @@ uint64_t place_bytes(const struct place *, const struct variable *variables);
  * table has a shard on each server that it may be on.  The caller frees the
  * list.
  */
-struct place *partition_plan(const struct variable *, size_t variables,
+struct place *partition_plan(const struct variable *, size_t n,
 			     const struct partitioner *,
 			     const struct placement *, size_t servers,
 			     size_t *count);

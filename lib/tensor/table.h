@@ -54,10 +54,10 @@ void table_pull(const struct table *, const uint64_t *key, size_t count,
 		float *values);
 
 /*
- * An update begins: it is number t, counted from 1.  When its rows have been
+ * An update begins: it is number now, counted from 1.  When its rows have been
  * written it ends, and those that are too old by then are gone.
  */
-void table_update(struct table *, uint64_t t);
+void table_update(struct table *, uint64_t now);
 void table_end_update(struct table *);
 
 /*
