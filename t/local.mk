@@ -205,6 +205,8 @@ EXTRA_DIST += %D%/minimal.bash
 EXTRA_DIST += %D%/nemesis
 EXTRA_DIST += %D%/nemesis-campaign
 EXTRA_DIST += %D%/nemesis-table
+EXTRA_DIST += %D%/lint
+EXTRA_DIST += %D%/lint.known
 EXTRA_DIST += %D%/prose
 EXTRA_DIST += %D%/soak
 EXTRA_DIST += %D%/queue-storm
@@ -246,3 +248,7 @@ AM_TESTS_ENVIRONMENT = \
 .PHONY: coverage
 coverage:
 	@$(srcdir)/%D%/coverage
+
+.PHONY: lint
+lint:
+	@$(srcdir)/%D%/lint $(LINT)
