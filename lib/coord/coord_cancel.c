@@ -42,7 +42,7 @@ struct cancel {
 	struct request asked;	/* its request: id and owner alone */
 	char worker[32];
 
-	/* one that is set aside, after so many deaths, the last one of whom */
+	/* one that is quarantined, after so many deaths, the last one of whom */
 	bool aside;
 	uint64_t aside_step, deaths;
 	char aside_worker[32];
@@ -409,7 +409,7 @@ cancel_is_decided(const struct coord *c)
 	return c->cancel->state == CANCEL_VOID || c->scheduler->rounds(c);
 }
 
-/* ---- one that is set aside ---- */
+/* ---- one that is quarantined ---- */
 
 static void
 ask_aside(struct coord *c, uint64_t step)
@@ -443,7 +443,7 @@ cancel_quarantine_done(struct coord *c)
 	v->aside = false;
 	if (!s || cancel_under_way(c))
 		return;		/* it was given up with all others */
-	fail(&why, FAIL_DATA, "set aside: %llu workers died under it",
+	fail(&why, FAIL_DATA, "quarantined: %llu workers died under it",
 	     (unsigned long long)v->deaths);
 	report_error(c, queue_request(c->queue, v->aside_step), "train",
 		     v->aside_step, v->aside_worker, why.text);
@@ -584,7 +584,7 @@ cancel_check(const struct coord *c)
 		return "coord 23: steps have failed of those that are given "
 			"up";
 	if (v->aside && v->aside_step >= queue_next(c->queue))
-		return "coord 24: a step that is set aside has a number";
+		return "coord 24: a step that is quarantined has a number";
 	if (c->phase == PHASE_RUN && (v->state == CANCEL_VOID || v->aside) &&
 	    !fleet_asking(c->fleet, MESSAGE_VOID))
 		return "coord 27: steps are void when servers have said so";

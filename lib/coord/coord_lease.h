@@ -56,7 +56,7 @@ void lease_call_off(struct coord *, const struct member *,
 		    const struct leased *);
 void lease_take_back(struct coord *, struct member *);
 /* A worker runs its leases in order: the first step left is to blame.  One
-   that is to be set aside for that, or WIRE_NONE. */
+   that is to be quarantined for that, or WIRE_NONE. */
 uint64_t lease_blame(struct coord *, const struct member *);
 /* One step less. */
 void lease_progress(struct coord *, struct member *, uint64_t id);

@@ -116,7 +116,7 @@ add_steps(const struct coord *c, struct text *out)
 	counter(out, "pskit_steps_failed_total",
 		"Steps that could not be done.", given_up.failed);
 	counter(out, "pskit_steps_set_aside_total",
-		"Steps set aside since workers died under them.",
+		"Steps quarantined since workers died under them.",
 		given_up.aside);
 	counter(out, "pskit_attempts_retried_total",
 		"Times that a step, or slot, was given out again.", retried);

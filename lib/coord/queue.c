@@ -318,7 +318,7 @@ open_step(const struct queue *q)
 /*
  * What may be leased is asked here, and nowhere else: no step at or over this
  * one.  Neither bound keeps back the first step that can be leased: so there
- * is one for whoever is free when none is leased.  One that is set aside holds
+ * is one for whoever is free when none is leased.  One that is quarantined holds
  * up nobody.
  */
 static uint64_t

@@ -153,7 +153,7 @@ void queue_quarantine(struct queue *, uint64_t number);
 
 /*
  * The worker died while it ran this step, which is leased alone from now on.
- * true: it has died under too many, and is set aside: it is leased no more
+ * true: it has died under too many, and is quarantined: it is leased no more
  * and waits for queue_end().
  */
 bool queue_blame(struct queue *, uint64_t number, const void *worker);

@@ -1819,12 +1819,12 @@ kill_five(void)
 	text_reset(coord_warnings(coord));
 }
 
-/* A step that kills whoever runs it is set aside, and the run goes on. */
+/* A step that kills whoever runs it is quarantined, and the run goes on. */
 static void
 a_deadly_step(void)
 {
 	static const char aside[] = "{\"id\":7,\"op\":\"train\",\"step\":0,"
-		"\"worker\":\"worker:6\",\"error\":\"set aside: 5 workers "
+		"\"worker\":\"worker:6\",\"error\":\"quarantined: 5 workers "
 		"died under it\"}\n";
 	const struct message *m;
 
@@ -1844,7 +1844,7 @@ a_deadly_step(void)
 		done(A, m ? m->request : 0, i);
 	}
 	coord_end_of_requests(coord, now);
-	ok(over(FAIL_DATA, "step 0: set aside: 5 workers died under it"));
+	ok(over(FAIL_DATA, "step 0: quarantined: 5 workers died under it"));
 
 	begin_kept();
 	ask("{\"id\":7,\"steps\":3}");
@@ -3010,7 +3010,7 @@ static const char status[] =
 	ONE("steps_failed_total", "counter", "Steps that could not be done.",
 		"0")
 	ONE("steps_set_aside_total", "counter",
-		"Steps set aside since workers died under them.", "0")
+		"Steps quarantined since workers died under them.", "0")
 	ONE("attempts_retried_total", "counter",
 		"Times that a step, or slot, was given out again.", "1")
 	ONE("steps_run_again_total", "counter",

@@ -51,10 +51,10 @@ set_aside(void)
 	checked(cancel_is_quarantining(c) && tells(0, 1));
 	queue_quarantine(c->queue, 1);
 	cancel_quarantine(c, 1);
-	named(silent(), "one at a time is set aside");
+	named(silent(), "one at a time is quarantined");
 	server_agrees();
 	ok(prints("\"id\":7,\"op\":\"train\",\"step\":0,\"worker\":"
-		  "\"worker:0\",\"error\":\"set aside: 0 workers died"));
+		  "\"worker:0\",\"error\":\"quarantined: 0 workers died"));
 	named(!queue_step(c->queue, 0) && cancel_is_quarantining(c) &&
 	      cancel_figures(c).aside == 1 && tells(1, 1),
 	      "then the one that was found meanwhile");
