@@ -169,9 +169,9 @@ uint64_t
 rerun_watermark(const struct coord *c, size_t server)
 {
 	const uint64_t low = queue_watermark(c->queue);
-	const uint64_t redo = rerun_set_watermark(rerun_set_of(c, server));
+	const uint64_t rerun = rerun_set_watermark(rerun_set_of(c, server));
 
-	return redo < low ? redo : low;
+	return rerun < low ? rerun : low;
 }
 
 bool
