@@ -1066,7 +1066,7 @@ client_check(const struct client *c, uint64_t now, uint64_t timeout_ms,
 	     size_t *server, struct fail *f)
 {
 	/* The end of a round takes as long as the slowest worker does. */
-	const bool parked = c->exchange.after > 0;
+	const bool at_barrier = c->exchange.after > 0;
 
 	for (size_t i = 0; i < c->plan->servers; i++) {
 		const struct server_peer *s = &c->server[i];
@@ -1074,7 +1074,7 @@ client_check(const struct client *c, uint64_t now, uint64_t timeout_ms,
 
 		for (enum lane lane = 0; lane < LANES; lane++)
 			waits = waits || (s->flow[lane].under_way > 0 &&
-					  !(parked && lane == pull_lane(c)));
+					  !(at_barrier && lane == pull_lane(c)));
 
 		if (!waits || now - s->waiting_since < timeout_ms)
 			continue;

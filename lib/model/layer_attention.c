@@ -72,7 +72,7 @@ unit_of(const struct flow *in, struct bag bag)
 	for (size_t j = bag.first; j < bag.first + bag.count; j++)
 		largest = fmaxf(largest, fabsf(in->feature->weight[j]));
 	frexpf(largest, &exponent);
-	/* The smallest unit that is no subnormal number leaves them below 4. */
+	/* The smallest unit that is not denormal leaves them below 4. */
 	return exponent > FAR || exponent < -FAR ?
 		ldexpf(1, exponent > 126 ? -126 : -exponent) : 1;
 }

@@ -88,18 +88,18 @@ static const struct cli_option options[] = {
 	  "vocab_file= may be outside of the model's folder" },
 	CLI_HEADING("Steps"),
 	{ 'B', "batch", "BATCH",
-	  "examples of a step, or of each slot of a round, or of each of "
-	  "their batches (default 32)" },
+	  "examples of a step, or of each replica of a round, or of each "
+	  "of their batches (default 32)" },
 	{ ACCUMULATE, "accumulate", "N",
 	  "batches of a step, whose gradients are pushed as one "
 	  "(default 1)" },
 	{ MODE, "mode", "async|ssp:N|sync",
 	  "what a step waits for (default async)" },
 	{ REPLICAS, "replicas", "N",
-	  "slots of a round, with --mode=sync" },
+	  "replicas of a round, with --mode=sync" },
 	{ BACKUP, "backup", "N",
-	  "when all but so many slots of a round are done, spare workers "
-	  "do those, too (default 0)" },
+	  "when all but so many replicas of a round are done, spare "
+	  "workers do those, too (default 0)" },
 	{ PACK, "pack", "N",
 	  "lease up to so many steps at once (default 1)" },
 	{ IN_FLIGHT, "in-flight", "N",

@@ -81,7 +81,7 @@ apply(struct trainer *t, size_t v)
 	}
 }
 
-/* One step on the batch in the rig; the mean loss before it. */
+/* One step on the batch of the fixture; the mean loss before it. */
 static double
 train(struct trainer *t)
 {
