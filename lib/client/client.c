@@ -1074,7 +1074,8 @@ client_check(const struct client *c, uint64_t now, uint64_t timeout_ms,
 
 		for (enum lane lane = 0; lane < LANES; lane++)
 			waits = waits || (s->flow[lane].under_way > 0 &&
-					  !(at_barrier && lane == pull_lane(c)));
+					  !(at_barrier &&
+					    lane == pull_lane(c)));
 
 		if (!waits || now - s->waiting_since < timeout_ms)
 			continue;

@@ -42,7 +42,7 @@ struct cancel {
 	struct request asked;	/* its request: id and owner alone */
 	char worker[32];
 
-	/* one that is quarantined, after so many deaths, the last one of whom */
+	/* one that is quarantined, after so many deaths, the last of whom */
 	bool aside;
 	uint64_t aside_step, deaths;
 	char aside_worker[32];

@@ -318,8 +318,8 @@ open_step(const struct queue *q)
 /*
  * What may be leased is asked here, and nowhere else: no step at or over this
  * one.  Neither bound keeps back the first step that can be leased: so there
- * is one for whoever is free when none is leased.  One that is quarantined holds
- * up nobody.
+ * is one for whoever is free when none is leased.  One that is quarantined
+ * holds up nobody.
  */
 static uint64_t
 lease_end(const struct queue *q, uint64_t limit, uint64_t ahead)
