@@ -32,7 +32,7 @@ struct host_coord {
 
 /* The splits of the coordinator's data: files of nothing but numbers. */
 static struct sampler *
-make_ledger(const struct scenario *s)
+make_sampler(const struct scenario *s)
 {
 	const bool sync = s->o.mode == MODE_SYNC;
 	const struct sampler_options o = {
@@ -93,7 +93,7 @@ host_coord_new(const struct site *site, struct outbox *outbox, uint64_t life,
 	h->o.life = life;
 	h->o.checkpoint = false;	/* the publisher says so */
 	h->o.beside_journal = s->o.checkpoint;
-	h->o.sampler = make_ledger(s);
+	h->o.sampler = make_sampler(s);
 	h->ckpt.keep = 5;
 	h->ckpt.dir = s->o.checkpoint ? h->folder : NULL;
 	snprintf(h->folder, sizeof(h->folder), "%s/ck", site->folder);

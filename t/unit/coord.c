@@ -1913,7 +1913,7 @@ unread(void)
 /* ---- data of its own ---- */
 
 static void
-make_ledger(uint64_t unit)
+make_sampler(uint64_t unit)
 {
 	const struct sampler_options o = { .batch = 4, .unit = unit };
 	struct splits s = { .files = 1, .count = 2 };
@@ -1956,7 +1956,7 @@ counting(void)
 	const struct message *m;
 	uint64_t a, b;
 
-	make_ledger(1);
+	make_sampler(1);
 	begin_run();
 	join_worker(A);
 	m = heard(A, MESSAGE_PLAN);
@@ -2016,7 +2016,7 @@ missed(void)
 {
 	const struct message *m;
 
-	make_ledger(1);
+	make_sampler(1);
 	options.keep_going = true;
 	begin_run();
 	join_worker(A);
@@ -2062,7 +2062,7 @@ lost_between(void)
 {
 	const struct message *m;
 
-	make_ledger(1);
+	make_sampler(1);
 	options.keep_going = true;
 	begin_kept();
 	join_worker(A);
@@ -2085,7 +2085,7 @@ lost_between(void)
 		  "{\"op\":\"epoch\",\"steps\":2,\"cancelled\":true}\n"));
 	ask("epoch");
 
-	make_ledger(1);
+	make_sampler(1);
 	begin_again();
 	join_worker(B);
 	does(B, 0);	/* again, for the server */
@@ -2107,7 +2107,7 @@ lost_between(void)
 static void
 lost_before(void)
 {
-	make_ledger(1);
+	make_sampler(1);
 	options.keep_going = true;
 	begin_run();
 	join_worker(A);
@@ -2148,7 +2148,7 @@ an_epoch_that_the_journal_lost(void)
 {
 	static const unsigned char steps[] = { 3 };	/* 0 and 1 */
 
-	make_ledger(1);
+	make_sampler(1);
 	begin_kept();
 	join_worker(A);
 	ask_epoch();
@@ -2160,7 +2160,7 @@ an_epoch_that_the_journal_lost(void)
 	has.ok.above = 2;
 	has.frame[0] = (struct frame){ steps, sizeof(steps), NULL };
 	has.frames = 1;
-	make_ledger(1);
+	make_sampler(1);
 	go_on(options.run);
 	join_worker(A);
 	join_worker(B);
@@ -2179,7 +2179,7 @@ no_data(void)
 	const struct message *m;
 	struct message r = { .kind = MESSAGE_REFUSED };
 
-	make_ledger(1);
+	make_sampler(1);
 	begin_run();
 	join_worker(A);
 	ask("train 5");

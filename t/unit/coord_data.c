@@ -17,7 +17,7 @@ static uint64_t asked[8];	/* by peer */
 #define checked(claim)	named((claim) && !data_check(c), #claim)
 
 static void
-new_ledger(void)
+new_sampler(void)
 {
 	struct splits s = { .files = FILES, .count = FILES };
 	char name[] = "0.tsv";
@@ -38,7 +38,7 @@ new_ledger(void)
 static void
 begin(void)
 {
-	new_ledger();
+	new_sampler();
 	coordinator_begin(model);
 	joins(A);
 	joins(B);
@@ -184,7 +184,7 @@ restored(const char *position, const char *warning)
 	strcpy(options.restore, "step-10");
 	options.restored.step = 10;
 	options.restored.sampler = position ? text : NULL;
-	new_ledger();
+	new_sampler();
 	coordinator_begin(model);
 	joins(A);
 	data_count(c);

@@ -584,7 +584,7 @@ left(void)
 #define EPOCH	700
 
 static struct sampler *
-make_ledger(uint64_t seed)
+make_sampler(uint64_t seed)
 {
 	const struct sampler_options o = { .seed = seed, .batch = 1,
 					   .unit = 1 + seed % 3, .buffer = 32,
@@ -649,7 +649,7 @@ streams(uint64_t seed)
 {
 	struct request epoch = { .op = REQUEST_EPOCH, .steps = 1,
 				 .epochs = 1 };
-	struct sampler *sampler = make_ledger(seed);
+	struct sampler *sampler = make_sampler(seed);
 	struct rng rng = { .seed = seed };
 	struct queue *q = queue_new(0);
 	bool good;
@@ -671,7 +671,7 @@ limits(void)
 					  .ahead = 8 };
 	struct request epoch = { .op = REQUEST_EPOCH, .steps = 1,
 				 .epochs = 1 };
-	struct sampler *sampler = make_ledger(0);
+	struct sampler *sampler = make_sampler(0);
 	struct queue *q = queue_new(0);
 
 	queue_follow(q, sampler);

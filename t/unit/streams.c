@@ -20,7 +20,7 @@ static char crew[WORKERS];	/* only their addresses count */
 static struct lease_terms l;
 
 static struct sampler *
-make_ledger(uint64_t records, uint64_t batch, uint64_t unit, uint64_t buffer)
+make_sampler(uint64_t records, uint64_t batch, uint64_t unit, uint64_t buffer)
 {
 	const struct sampler_options o = { .batch = batch, .unit = unit,
 					   .buffer = buffer };
@@ -58,7 +58,7 @@ lease(struct queue *q, int w, uint64_t stream, size_t most, uint64_t ahead)
 static void
 test_affinity(void)
 {
-	struct sampler *sampler = make_ledger(100, 1, 1, 10);
+	struct sampler *sampler = make_sampler(100, 1, 1, 10);
 	struct queue *q = queue_new(7);
 
 	queue_follow(q, sampler);
@@ -87,7 +87,7 @@ test_affinity(void)
 static void
 test_together(void)
 {
-	struct sampler *sampler = make_ledger(23, 1, 4, 6);
+	struct sampler *sampler = make_sampler(23, 1, 4, 6);
 	struct queue *q = queue_new(0);
 
 	queue_follow(q, sampler);
@@ -117,7 +117,7 @@ tell(void *to, const struct request *r, uint64_t steps)
 static void
 test_epochs(void)
 {
-	struct sampler *sampler = make_ledger(10, 1, 1, 10);
+	struct sampler *sampler = make_sampler(10, 1, 1, 10);
 	struct queue *q = queue_new(0);
 	uint64_t left, told[2] = { 0 };
 
@@ -168,7 +168,7 @@ any_order(uint64_t seed)
 	struct rng rng = { .seed = seed };
 	const uint64_t records = 1 + rng_below(&rng, 300);
 	const size_t pack = 1 + rng_below(&rng, 4);
-	struct sampler *sampler = make_ledger(records, 1 + rng_below(&rng, 5),
+	struct sampler *sampler = make_sampler(records, 1 + rng_below(&rng, 5),
 					      pack, rng_below(&rng, 30));
 	struct given given[PLACES];
 	unsigned char read[PLACES] = { 0 };
