@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-#define MAX_REDO_ERRORS	5
+#define MAX_RERUN_ERRORS	5
 
 struct rerun {
 	struct step_history history;	/* what steps were, since the
@@ -234,7 +234,7 @@ rerun_failed(struct coord *c, uint64_t step, uint64_t server,
 {
 	struct fail f = *why;
 
-	if (++c->rerun->errors < MAX_REDO_ERRORS)
+	if (++c->rerun->errors < MAX_RERUN_ERRORS)
 		return;
 	if (server == WIRE_NONE)
 		fail_at(&f, "step %llu, run again", (unsigned long long)step);
