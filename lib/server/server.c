@@ -326,7 +326,7 @@ start_over(struct server *s)
 
 /* Rounds have ended: answer who waited, but for those who wait for more. */
 static void
-answer_parked(struct server *s)
+answer_waiting(struct server *s)
 {
 	struct waiting_pulls taken = waiting_pulls_take(&s->waiting_pulls);
 	const struct rule *r = find_rule(MESSAGE_PULL, SENDER_CLIENT);
@@ -409,7 +409,7 @@ settle(struct server *s)
 		s->standby_due = s->standby_due || ended;
 		begin_standby(s);
 		if (ended)
-			answer_parked(s);
+			answer_waiting(s);
 		answer_ahead(s);
 	} while (act_on_next(s) || replication_has_news(s->replication));
 }
