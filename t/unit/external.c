@@ -117,7 +117,7 @@ begin(void *own, const struct model *m, struct fail *f)
 #define LOSS	"p = linear y\nloss mean_squared_error p\n"
 
 static void
-open_rig(struct model_fixture *r, struct answerer *a, struct externals *e,
+open_fixture(struct model_fixture *r, struct answerer *a, struct externals *e,
 	 const char *text, size_t examples)
 {
 	struct rng rng = { .seed = 4 };
@@ -192,10 +192,10 @@ test_dense(void)
 	struct externals e, f;
 	struct model_fixture r, dense;
 
-	open_rig(&r, &a, &e, DATA VARIABLES "q = dense x units=3\n"
+	open_fixture(&r, &a, &e, DATA VARIABLES "q = dense x units=3\n"
 		 "y = external q shape=[2] variables=W,b activation=tanh\n"
 		 LOSS, 5);
-	open_rig(&dense, &none, &f, DATA "q = dense x units=3\n"
+	open_fixture(&dense, &none, &f, DATA "q = dense x units=3\n"
 		 "y = dense q units=2 activation=tanh\n" LOSS, 5);
 	share_values(&r, &dense, mine, its);
 	compute_train(r.compute, 1, NULL);
@@ -215,7 +215,7 @@ test_requests(void)
 	struct externals e;
 	struct model_fixture r;
 
-	open_rig(&r, &a, &e, DATA VARIABLES "q = dense x units=3\n"
+	open_fixture(&r, &a, &e, DATA VARIABLES "q = dense x units=3\n"
 		 "y = external q r shape=[2] variables=W,b\n" LOSS, 2);
 	compute_train(r.compute, 9, NULL);
 	compute_forward(r.compute);
@@ -273,11 +273,11 @@ test_outputs(void)
 	struct externals e, f;
 	struct model_fixture r, dense;
 
-	open_rig(&r, &a, &e, DATA VARIABLES "q = dense x units=3\n"
+	open_fixture(&r, &a, &e, DATA VARIABLES "q = dense x units=3\n"
 		 "y = external q shape=[2] outputs=n[2,1],u[2] "
 		 "variables=W,b\nh = tanh y\nz = flatten n\n" TWIN_LOSS, 5);
 	e.call = answer_several;
-	open_rig(&dense, &none, &f, DATA "q = dense x units=3\n"
+	open_fixture(&dense, &none, &f, DATA "q = dense x units=3\n"
 		 "y = dense q units=2\nh = tanh y\nu = add y y\n"
 		 "z = add y y\n" TWIN_LOSS, 5);
 	share_values(&r, &dense, mine, its);
@@ -302,7 +302,7 @@ test_ids(void)
 	struct externals e;
 	struct model_fixture r;
 
-	open_rig(&r, &a, &e, DATA "input i id[2] rows=3\n"
+	open_fixture(&r, &a, &e, DATA "input i id[2] rows=3\n"
 		 "input s sparse[9]\n" VARIABLES
 		 "y = external x i t s shape=[2] variables=W,b\n" LOSS, 2);
 	compute_train(r.compute, 9, NULL);
@@ -325,21 +325,21 @@ test_shared(void)
 	float once[6];
 	size_t w;
 
-	open_rig(&r, &a, &e, DATA VARIABLES
+	open_fixture(&r, &a, &e, DATA VARIABLES
 		 "y = external x shape=[2] variables=W,b\n" LOSS, 3);
 	compute_train(r.compute, 0, NULL);
 	w = (size_t)(model_variable(r.model, "W") - r.variable);
 	memcpy(once, compute_gradient(r.compute, w), sizeof(once));
 	fixture_end(&r);
 	/* The same layer again, which the loss does not look at. */
-	open_rig(&r, &a, &e, DATA VARIABLES
+	open_fixture(&r, &a, &e, DATA VARIABLES
 		 "z = external x shape=[2] variables=W,b\n"
 		 "y = external x shape=[2] variables=W,b\n" LOSS, 3);
 	compute_train(r.compute, 0, NULL);
 	ok(a.calls == 4);
 	ok(near(compute_gradient(r.compute, w), once, 6));
 	fixture_end(&r);
-	open_rig(&r, &a, &e, DATA VARIABLES
+	open_fixture(&r, &a, &e, DATA VARIABLES
 		 "z = external x shape=[2] variables=W,b\n"
 		 "v = external x shape=[2] variables=W,b\n"
 		 "y = average z v\n" LOSS, 3);
@@ -357,7 +357,7 @@ test_failure(void)
 	struct model_fixture r;
 	struct fail f = { 0 };
 
-	open_rig(&r, &a, &e, DATA VARIABLES
+	open_fixture(&r, &a, &e, DATA VARIABLES
 		 "v = external x shape=[2] variables=W,b\n"
 		 "y = external r shape=[2] variables=W,b\nz = add v y\n"
 		 "p = linear z\nloss mean_squared_error p\n", 3);
@@ -394,12 +394,12 @@ test_regularizer(void)
 	struct model_fixture r;
 	double plain;
 
-	open_rig(&r, &a, &e, DATA VARIABLES
+	open_fixture(&r, &a, &e, DATA VARIABLES
 		 "y = external x shape=[2] variables=W,b\n" LOSS, 3);
 	compute_train(r.compute, 0, NULL);
 	plain = compute_loss(r.compute);
 	fixture_end(&r);
-	open_rig(&r, &a, &e, DATA "variable W [3,2] regularizer=l2:0.5\n"
+	open_fixture(&r, &a, &e, DATA "variable W [3,2] regularizer=l2:0.5\n"
 		 "variable b [2] initializer=ones\n"
 		 "y = external x shape=[2] variables=W,b\n" LOSS, 3);
 	compute_train(r.compute, 0, NULL);

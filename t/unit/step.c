@@ -84,7 +84,7 @@ begin(void *own, const struct model *m, struct fail *f)
 #define VARIABLES "variable W [3,2]\nvariable n [2] trainable=false\n"
 
 static void
-open_rig(struct model_fixture *r, struct answerer *a, struct externals *e,
+open_fixture(struct model_fixture *r, struct answerer *a, struct externals *e,
 	 const char *text, size_t examples)
 {
 	struct rng rng = { .seed = 4 };
@@ -148,7 +148,7 @@ test_requests(void)
 	struct model_fixture r;
 	uint64_t seed;
 
-	open_rig(&r, &a, &e, DATA VARIABLES "e = embedding i dim=2\n"
+	open_fixture(&r, &a, &e, DATA VARIABLES "e = embedding i dim=2\n"
 		 "step go x e t variables=W,n predicts=[4]\n", 3);
 	compute_step(r.compute, 7, 0, NULL);
 	compute_train(r.compute, 9, NULL);
@@ -185,7 +185,7 @@ test_ids(void)
 	struct model_fixture r;
 	double sum = 0;
 
-	open_rig(&r, &a, &e, DATA "step go i s\n", 4);
+	open_fixture(&r, &a, &e, DATA "step go i s\n", 4);
 	compute_train(r.compute, 0, NULL);
 	named(strstr(a.asked, "go step 0: i(id) 4x[2] s(id) 0x[") == a.asked &&
 	      strstr(a.asked, "s/offset(id) 5x[] s/weight 0x["),
@@ -213,7 +213,7 @@ test_answer(void)
 	float most = 0;
 	struct fail f = { 0 };
 
-	open_rig(&r, &a, &e, DATA VARIABLES "e = embedding i dim=2\n"
+	open_fixture(&r, &a, &e, DATA VARIABLES "e = embedding i dim=2\n"
 		 "step go x e\nmetric hits\nmetric f1\n", 4);
 	a.answer.examples = 3;
 	a.answer.metrics = 1;
@@ -247,7 +247,7 @@ test_lines(void)
 	struct model_fixture r;
 	size_t line;
 
-	open_rig(&r, &a, &e, DATA VARIABLES "e = embedding i dim=2\n"
+	open_fixture(&r, &a, &e, DATA VARIABLES "e = embedding i dim=2\n"
 		 "step go x e t variables=n\nstep too x reads=n variables=W\n",
 		 3);
 	ok(model_find_step(r.model, NULL, &line) && line == 0);
@@ -284,7 +284,7 @@ test_own_data(void)
 	size_t line, dataset;
 	struct fail f = { 0 };
 
-	open_rig(&r, &a, &e, DATA VARIABLES "e = embedding i dim=2\n"
+	open_fixture(&r, &a, &e, DATA VARIABLES "e = embedding i dim=2\n"
 		 "step own variables=W,n\nstep go x e t reads=W\nmetric f1\n",
 		 0);
 	ok(!model_reads(r.model, 0) && model_reads(r.model, 1));
@@ -338,7 +338,7 @@ test_data_sets(void)
 	size_t line, dataset;
 	float sum = 0;
 
-	open_rig(&r, &a, &e, "input j id[2] rows=5 from=other\n"
+	open_fixture(&r, &a, &e, "input j id[2] rows=5 from=other\n"
 		 "input x float[3]\ninput i id[2] rows=5\nlabel t float\n"
 		 "e = embedding i dim=2\ng = embedding j share=e\n"
 		 "step go x e g t\nstep one g\n", 3);
@@ -382,7 +382,7 @@ test_regularizer(void)
 	struct model_fixture r;
 	double square = 0;
 
-	open_rig(&r, &a, &e, DATA "variable W [3,2] regularizer=l2:0.5\n"
+	open_fixture(&r, &a, &e, DATA "variable W [3,2] regularizer=l2:0.5\n"
 		 "step go x\n", 4);
 	a.answer.examples = 2;
 	compute_train(r.compute, 0, NULL);
@@ -403,7 +403,7 @@ test_views(void)
 	struct externals e;
 	struct model_fixture r;
 
-	open_rig(&r, &a, &e, DATA "e = embedding i dim=2\nv = flatten e\n"
+	open_fixture(&r, &a, &e, DATA "e = embedding i dim=2\nv = flatten e\n"
 		 "step go e v\n", 1);
 	compute_train(r.compute, 0, NULL);
 	named(all_are(&r, "e/embeddings",
@@ -420,7 +420,7 @@ test_failures(void)
 	struct model_fixture r;
 	struct fail f = { 0 };
 
-	open_rig(&r, &a, &e, DATA VARIABLES "step go x\nmetric hits\n", 4);
+	open_fixture(&r, &a, &e, DATA VARIABLES "step go x\nmetric hits\n", 4);
 	a.kind = FAIL_DATA;
 	compute_train(r.compute, 0, NULL);
 	ok(refused(&r, "model.ps:7: go: no such number"));
