@@ -26,7 +26,7 @@
 
 struct recovery {
 	bool new_term;		/* wanted */
-	bool term_unnoted;	/* this one, of a coordinator just started */
+	bool term_unwritten;	/* this one, of a coordinator just started */
 	struct cut_base back;	/* what those without variables load */
 	bool *lost;		/* of each server: it has no variables */
 	bool all_back;		/* in rounds: all load what one has lost */
@@ -55,7 +55,7 @@ void
 recover_resume(struct coord *c)
 {
 	c->plan.term++;
-	c->recovery->term_unnoted = true;
+	c->recovery->term_unwritten = true;
 	fleet_begin_term(c->fleet, c->plan.run, c->plan.term);
 }
 
@@ -97,9 +97,9 @@ recover_ask_plan(struct coord *c)
 
 	if (r->new_term)
 		c->plan.term++;
-	if (r->new_term || r->term_unnoted)
+	if (r->new_term || r->term_unwritten)
 		recover_write_term(c);
-	r->new_term = r->term_unnoted = false;
+	r->new_term = r->term_unwritten = false;
 	cut_begin_term(c);
 	fleet_begin_term(c->fleet, c->plan.run, c->plan.term);
 	standby_begin_term(c);
