@@ -132,7 +132,7 @@ run(struct program *p, int *status, struct fail *why, struct fail *f)
 
 /* What is left to say, however slow the reader, unless we are to stop. */
 static void
-say_rest(struct program *p)
+print_rest(struct program *p)
 {
 	while (coord_output(p->coord)->size > 0 && !p->lost) {
 		struct pollfd fds[] = { { p->out, POLLOUT, 0 },
@@ -145,7 +145,7 @@ say_rest(struct program *p)
 }
 
 static void
-say_queue(const struct coord_settings *s, const char *endpoint)
+print_queue(const struct coord_settings *s, const char *endpoint)
 {
 	if (s->queue[strlen(s->queue) - 1] == '*')
 		log_warn("taking requests at %s", endpoint);
@@ -185,7 +185,7 @@ open_all(struct program *p, struct outbox *outbox, struct fail *f)
 		return -1;
 	cli_warn_open(&s->common, net_endpoint(p->net));
 	if (s->o.queue)
-		say_queue(s, net_endpoint_also(p->net));
+		print_queue(s, net_endpoint_also(p->net));
 	return 0;
 }
 
@@ -236,7 +236,7 @@ main(int argc, char **argv)
 	for (size_t i = 0; status != 0 && i < p.s.o.servers; i++)
 		if (net_explain_failure(p.net, p.s.o.server[i], &why))
 			status = (int)why.kind;
-	say_rest(&p);
+	print_rest(&p);
 	coord_finish(p.coord, p.written, clock_ms());
 	console_end(&p.console, p.coord);
 	log_info("%s", coord_state(p.coord));

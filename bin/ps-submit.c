@@ -97,7 +97,7 @@ write_results(struct program *p, struct fail *f)
 
 /* What a pipe has brought before does not come again. */
 static void
-say_resumed(struct program *p)
+print_resumed(struct program *p)
 {
 	const uint64_t requests = submission_resumed(p->submission);
 
@@ -130,7 +130,7 @@ run(struct program *p, int *status, struct fail *f)
 		    write_results(p, f) < 0 ||
 		    submission_tick(p->submission, clock_ms(), f) < 0)
 			return -1;
-		say_resumed(p);
+		print_resumed(p);
 	}
 	return submission_tick(p->submission, clock_ms(), f);
 }
@@ -163,7 +163,7 @@ lost(const struct program *p)
 }
 
 static void
-say_lost(const struct program *p)
+print_lost(const struct program *p)
 {
 	if (lost(p) > 0)
 		log_warn("requests that were read and not taken: %llu",
@@ -226,7 +226,7 @@ main(int argc, char **argv)
 		cli_die(&f);
 	if (run(&p, &status, &f) < 0) {
 		net_explain_failure(p.net, p.s.o.coordinator, &f);
-		say_lost(&p);
+		print_lost(&p);
 		cli_die(&f);
 	}
 	/* One that is to be gone on with does not say goodbye. */
@@ -237,7 +237,7 @@ main(int argc, char **argv)
 	    check_left(&p, status, &f) < 0)
 		status = (int)f.kind;
 	else if (!p.s.o.whole)
-		say_lost(&p);
+		print_lost(&p);
 	close_all(&p);
 	if (f.kind)
 		cli_die(&f);

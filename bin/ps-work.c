@@ -11,7 +11,7 @@
 #define TICK_MS	250
 
 static void
-say_alive(void *worker)
+notify_alive(void *worker)
 {
 	worker_breathe(worker);
 }
@@ -96,7 +96,7 @@ main(int argc, char **argv)
 	struct feed *feed = feed_new(worker, &o.feed);
 	struct breathing breathing;
 
-	breathing_begin(&breathing, o.worker.lease_ms, say_alive, worker);
+	breathing_begin(&breathing, o.worker.lease_ms, notify_alive, worker);
 
 	int status = o.check ? 0 : work(net, worker, feed, &o, &f);
 

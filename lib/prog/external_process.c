@@ -655,7 +655,7 @@ receive(struct child *from, struct request *r, struct fail *f)
 
 /* It says no more: why? */
 static int
-say_end(struct child *p, struct fail *f)
+send_end(struct child *p, struct fail *f)
 {
 	bool ended;
 	int status;
@@ -835,7 +835,7 @@ go_on(const struct external_processes *p, struct child *to, uint64_t ms,
 	}
 	heard = exchange(to, r, fds, &why);
 	if (heard > 0) {
-		say_end(to, &why);
+		send_end(to, &why);
 		fail_short(r, &why);
 	}
 	if (heard != 0)

@@ -291,7 +291,7 @@ test_codec(void)
 
 /* What the server says of the last exchange's only part. */
 static int
-say_of_part(struct talk *t, enum outcome outcome, const float *values)
+send_of_part(struct talk *t, enum outcome outcome, const float *values)
 {
 	struct message m = { .kind = MESSAGE_VALUES };
 	struct fail f;
@@ -334,32 +334,32 @@ test_ahead(void)
 	named(t.plan.parts == 1 && t.said.pulls == 1 &&
 	      t.said.last == MESSAGE_PUSH, "a pull for after the round goes "
 	      "before its push, in a message of its own");
-	ok(!client_pushed(t.c) && say_of_part(&t, OUTCOME_STAGED, NULL) == 0);
+	ok(!client_pushed(t.c) && send_of_part(&t, OUTCOME_STAGED, NULL) == 0);
 	named(client_pushed(t.c) && !client_idle(t.c) &&
 	      client_exchanged(t.c)->applied == 1,
 	      "a push has been answered though its pull waits");
-	ok(say_of_part(&t, OUTCOME_AHEAD, first) == 0 && has_first(&t, 1));
+	ok(send_of_part(&t, OUTCOME_AHEAD, first) == 0 && has_first(&t, 1));
 	named(!client_idle(t.c), "values that came ahead do not count yet");
-	ok(say_of_part(&t, OUTCOME_CONFIRMED, NULL) == 0);
+	ok(send_of_part(&t, OUTCOME_CONFIRMED, NULL) == 0);
 	named(client_idle(t.c) && has_first(&t, 1),
 	      "they do when they are confirmed");
 
 	begin_round(&t);
-	ok(say_of_part(&t, OUTCOME_STAGED, NULL) == 0 &&
-	   say_of_part(&t, OUTCOME_AHEAD, first) == 0 &&
-	   say_of_part(&t, OUTCOME_NONE, second) == 0);
+	ok(send_of_part(&t, OUTCOME_STAGED, NULL) == 0 &&
+	   send_of_part(&t, OUTCOME_AHEAD, first) == 0 &&
+	   send_of_part(&t, OUTCOME_NONE, second) == 0);
 	named(client_idle(t.c) && has_first(&t, 2),
 	      "what the round came to counts, not what came ahead");
 
 	begin_round(&t);
-	ok(say_of_part(&t, OUTCOME_STAGED, NULL) == 0 &&
-	   say_of_part(&t, OUTCOME_AHEAD, first) == 0);
+	ok(send_of_part(&t, OUTCOME_STAGED, NULL) == 0 &&
+	   send_of_part(&t, OUTCOME_AHEAD, first) == 0);
 	client_down(t.c, 1, 0);
 	welcome(t.c);
 	ok(t.said.last == MESSAGE_PULL);
-	named(say_of_part(&t, OUTCOME_CONFIRMED, NULL) == 0 &&
+	named(send_of_part(&t, OUTCOME_CONFIRMED, NULL) == 0 &&
 	      !client_idle(t.c), "nothing is confirmed on another connection");
-	ok(say_of_part(&t, OUTCOME_NONE, second) == 0 && client_idle(t.c));
+	ok(send_of_part(&t, OUTCOME_NONE, second) == 0 && client_idle(t.c));
 	talk_end(&t);
 }
 

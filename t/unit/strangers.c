@@ -96,7 +96,7 @@ begin_twin(int fd)
  * program is at something else meanwhile.
  */
 static int
-say_all(int *fd, const char *bytes, size_t size)
+write_all(int *fd, const char *bytes, size_t size)
 {
 	size_t said = 0;
 	int left = EACH;
@@ -133,7 +133,7 @@ test_talkers(void (*begin)(int), const char *unit, size_t size,
 		fd[i] = plain_dial(net_endpoint(net));
 		begin(fd[i]);
 	}
-	named(say_all(fd, bytes, sizeof(bytes) / size * size) == 0, name);
+	named(write_all(fd, bytes, sizeof(bytes) / size * size) == 0, name);
 	ok(resident() < before + ROOM);
 	net_free(net);
 }
