@@ -543,15 +543,15 @@ suspend_job() {
 }
 
 @test "a job that is told to end as a whole goes on as a whole" {
-	tell_all() {
+	notify_all() {
 		kill -TERM "$coord" "$server0" "$server1" "${workers[@]}"
 		suspended
 	}
-	suspend_job tell_all
+	suspend_job notify_all
 }
 
 @test "a job whose members have a grace is saved when it is told to end" {
-	tell_each() {
+	notify_each() {
 		local member
 		kill -TERM "$server0" "$server1" "${workers[@]}"
 		sleep 0.2	# machines are not told at once
@@ -562,7 +562,7 @@ suspend_job() {
 			wait "$member"
 		done
 	}
-	suspend_job tell_each --grace=1h
+	suspend_job notify_each --grace=1h
 	run ! grep -E ' [1-9][0-9]* steps are run again' "$PWD"/ps-coord.*.log
 }
 

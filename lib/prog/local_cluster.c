@@ -685,7 +685,7 @@ asked(struct local_cluster *l, int number)
 }
 
 static void
-hear_signals(struct local_cluster *l)
+receive_signals(struct local_cluster *l)
 {
 	struct signalfd_siginfo info;
 	pid_t pid;
@@ -781,7 +781,7 @@ receive(struct local_cluster *l)
 	if (fd[2].revents)
 		log_mux_write(&l->log);
 	if (fd[0].revents)
-		hear_signals(l);
+		receive_signals(l);
 	return true;
 }
 

@@ -42,7 +42,7 @@
 #define RECONNECT_MS	10
 #define RECONNECT_MAX_MS 2000
 #define HAND_OVER_MS	500	/* for last words */
-#define HEAR_US		20000	/* then it is somebody else's turn */
+#define RECEIVE_US		20000	/* then it is somebody else's turn */
 #define MAX_TTL		6553599	/* ms that a peer can be told of */
 #define BACKLOG		1024
 #define FEW		4096	/* descriptors: too few for the shortcut */
@@ -1279,7 +1279,7 @@ heard_enough(struct net *net)
 {
 	if (net->told == 0)
 		net->since_us = clock_us();
-	return net->told % 32 == 31 && clock_us() - net->since_us >= HEAR_US;
+	return net->told % 32 == 31 && clock_us() - net->since_us >= RECEIVE_US;
 }
 
 void

@@ -1055,7 +1055,7 @@ wake_the_last(struct cluster *c)
 
 /* One that stands still hears of it when it goes on. */
 static void
-tell_to_end(struct cluster *c, const struct process *coord)
+ask_to_end(struct cluster *c, const struct process *coord)
 {
 	if (!coord->coord)
 		return;
@@ -1105,7 +1105,7 @@ begin_fault(struct cluster *c, const struct fault *f, struct process *p,
 		p->ahead += f->span == NEVER ? 0 : f->span;
 		break;
 	case FAULT_SUSPEND:
-		tell_to_end(c, &c->process[COORDINATOR]);
+		ask_to_end(c, &c->process[COORDINATOR]);
 		break;
 	case FAULT_EVALUATE:
 		add_evaluator(c, f);
