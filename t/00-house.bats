@@ -134,6 +134,13 @@ options() {
 	diff /dev/null long
 }
 
+@test "no word is used that another one has taken the place of" {
+	git -C "$SRC" rev-parse --git-dir >/dev/null 2>&1 ||
+		skip "no checkout, which says which files are ours"
+	run -0 "$SRC/t/words"
+	assert_output "0 left"
+}
+
 @test "every program has a manual page, and its usage is the synopsis there" {
 	local program
 	for program in $(programs); do

@@ -212,6 +212,7 @@ EXTRA_DIST += %D%/soak
 EXTRA_DIST += %D%/queue-storm
 EXTRA_DIST += %D%/storm
 EXTRA_DIST += %D%/structure
+EXTRA_DIST += %D%/words
 EXTRA_DIST += %D%/unit/coordinator.h
 EXTRA_DIST += %D%/unit/examples.h
 EXTRA_DIST += %D%/unit/files.h
