@@ -60,7 +60,7 @@ refused() {
 		refute_output --partial "usage:"
 		refused "$program" --help=zebra
 	done
-	run -0 ps-coord --help=slots
+	run -0 ps-coord --help=round
 	assert_output --partial "--backup=N"
 	assert_output --partial "--replicas=N"
 	run -0 ps-ckpt --help=safetensors
