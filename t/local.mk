@@ -74,6 +74,7 @@ UNITS += %D%/unit/optimizer
 UNITS += %D%/unit/pack
 UNITS += %D%/unit/sparse_pairs
 UNITS += %D%/unit/partition
+UNITS += %D%/unit/pause
 UNITS += %D%/unit/waiting_pulls
 UNITS += %D%/unit/partings
 UNITS += %D%/unit/peers

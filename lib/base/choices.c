@@ -1,5 +1,7 @@
 #include "base/choices.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #define LONGEST	48	/* letters; no name that there is has more */
@@ -42,7 +44,6 @@ void
 choices_release(struct choices *c)
 {
 	text_release(&c->names);
-	text_release(&c->question);
 }
 
 void
@@ -63,24 +64,28 @@ choices_add(struct choices *c, const char *name)
 	c->distance = d;
 }
 
-const char *
-choices_question(struct choices *c)
+int
+choices_fail(struct choices *c, enum fail_kind kind, struct fail *f,
+	     const char *format, ...)
 {
-	if (!c->nearest)
-		return "";
-	text_reset(&c->question);
-	text_add(&c->question, "; did you mean %s?", c->nearest);
-	return c->question.data;
+	char text[sizeof(f->text)];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	fail(f, kind, "%s%s%s%s", text, c->nearest ? "; did you mean " : "",
+	     c->nearest ? c->nearest : "", c->nearest ? "?" : "");
+	choices_release(c);
+	return -1;
 }
 
 int
 choices_refuse(struct choices *c, enum fail_kind kind, const char *where,
 	       const char *what, struct fail *f)
 {
-	fail(f, kind, "%s%sunknown %s '%s'%s%s%s", where ? where : "",
-	     where ? ": " : "", what, c->word,
-	     c->names.size ? ", there are:" : "",
-	     c->names.size ? c->names.data : "", choices_question(c));
-	choices_release(c);
-	return -1;
+	return choices_fail(c, kind, f, "%s%sunknown %s '%s'%s%s",
+			    where ? where : "", where ? ": " : "", what,
+			    c->word, c->names.size ? ", there are:" : "",
+			    c->names.size ? c->names.data : "");
 }

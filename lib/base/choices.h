@@ -22,7 +22,7 @@ struct choices {
 	const char *word;	/* as a user wrote it; borrowed */
 	const char *nearest;	/* of the names; borrowed; NULL: none is near */
 	size_t distance;	/* of that one from the word */
-	struct text names, question;
+	struct text names;
 };
 
 void choices_release(struct choices *);
@@ -34,12 +34,17 @@ void choices_release(struct choices *);
  */
 void choices_add(struct choices *, const char *name);
 
-/* "; did you mean NAME?", or "" if no name is near; good until the release. */
-const char *choices_question(struct choices *);
+/*
+ * A failure with that text, and behind it "; did you mean NAME?" if a name is
+ * near, -1; the choices are released.
+ */
+int choices_fail(struct choices *, enum fail_kind, struct fail *,
+		 const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 
 /*
- * "WHERE: unknown WHAT 'WORD', there are: NAME ...", and the question, as a
- * failure of that kind, -1; the choices are released.  WHERE may be NULL.
+ * The same with "WHERE: unknown WHAT 'WORD', there are: NAME ..."; WHERE may be
+ * NULL.
  */
 int choices_refuse(struct choices *, enum fail_kind, const char *where,
 		   const char *what, struct fail *);

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/visible.h"
+#include "base/visible_text.h"
 
 #include <jansson.h>
 #include <pthread.h>

@@ -22,6 +22,8 @@ lib_libps_a_SOURCES += \
 	%D%/mem.h \
 	%D%/names.c \
 	%D%/names.h \
+	%D%/pause.c \
+	%D%/pause.h \
 	%D%/peers.c \
 	%D%/peers.h \
 	%D%/prometheus_text.c \
@@ -40,5 +42,7 @@ lib_libps_a_SOURCES += \
 	%D%/text.h \
 	%D%/visible.c \
 	%D%/visible.h \
+	%D%/visible_text.c \
+	%D%/visible_text.h \
 	%D%/window.c \
 	%D%/window.h

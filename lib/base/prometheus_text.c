@@ -1,6 +1,6 @@
 #include "base/prometheus_text.h"
 
-#include "base/visible.h"
+#include "base/visible_text.h"
 
 #include <math.h>
 #include <string.h>

@@ -156,9 +156,8 @@ unknown(const struct settings *s, const char *key, struct fail *f)
 		text_add(&known, "%s %s", i ? "," : "; there are",
 			 s->asked[i]);
 	}
-	fail(f, FAIL_CONFIG, "%s: unknown setting %s%s%s", s->where, key,
-	     known.data ? known.data : "", choices_question(&near));
-	choices_release(&near);
+	choices_fail(&near, FAIL_CONFIG, f, "%s: unknown setting %s%s",
+		     s->where, key, known.data ? known.data : "");
 	text_release(&known);
 	return -1;
 }

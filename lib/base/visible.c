@@ -19,8 +19,8 @@ static const struct {
 	{ 0xe0000, 0xe0fff },	/* tags, and what else is not seen */
 };
 
-static bool
-is_hidden(uint32_t c)
+bool
+visible_hides(uint32_t c)
 {
 	if (c < 0x80)
 		return c < 0x20 || c == 0x7f;
@@ -31,8 +31,8 @@ is_hidden(uint32_t c)
 }
 
 /* RFC 3629: the shortest form, no surrogates, up to U+10FFFF. */
-static size_t
-decode(const unsigned char *p, size_t size, uint32_t *c)
+size_t
+visible_decode(const unsigned char *p, size_t size, uint32_t *c)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	const size_t n = *p < 0x80 ? 1 : *p < 0xc2 ? 0 : *p < 0xe0 ? 2 :
@@ -55,9 +55,9 @@ visible_character(const char *text, size_t size, bool *shown)
 {
 	uint32_t c = 0;
 	const size_t n = size == 0 ? 0 :
-		decode((const unsigned char *)text, size, &c);
+		visible_decode((const unsigned char *)text, size, &c);
 
-	*shown = n > 0 && !is_hidden(c);
+	*shown = n > 0 && !visible_hides(c);
 	return n;
 }
 
@@ -82,50 +82,4 @@ visible_copy(char *to, size_t room, const char *text, size_t size)
 	}
 	to[n] = '\0';
 	return at;
-}
-
-void
-visible_add(struct text *out, const char *text, size_t size)
-{
-	char part[256];
-
-	text_add_bytes(out, "", 0);
-	for (size_t at = 0; at < size; ) {
-		at += visible_copy(part, sizeof(part), text + at, size - at);
-		text_add(out, "%s", part);
-	}
-}
-
-/* UTF-16's halves beyond the first 65536. */
-static void
-add_escape(struct text *out, uint32_t c)
-{
-	if (c < 0x10000)
-		text_add(out, "\\u%04x", (unsigned)c);
-	else
-		text_add(out, "\\u%04x\\u%04x",
-			 (unsigned)(0xd800 + ((c - 0x10000) >> 10)),
-			 (unsigned)(0xdc00 + ((c - 0x10000) & 0x3ff)));
-}
-
-void
-visible_add_json(struct text *out, const char *json)
-{
-	const char *from = json, *end = json + strlen(json);
-	uint32_t c = 0;
-	size_t n;
-
-	text_add_bytes(out, "", 0);
-	for (const char *p = json; p < end; p += n) {
-		n = decode((const unsigned char *)p, (size_t)(end - p), &c);
-		if (n == 0)
-			n = 1;	/* the writer of JSON lets through none */
-		/* Between strings there may be ends of lines. */
-		if (c < 0x7f || !is_hidden(c))
-			continue;
-		text_add_bytes(out, from, (size_t)(p - from));
-		add_escape(out, c);
-		from = p + n;
-	}
-	text_add_bytes(out, from, (size_t)(end - from));
 }

@@ -9,10 +9,9 @@
 #ifndef PS_VISIBLE_H
 #define PS_VISIBLE_H
 
-#include "base/text.h"
-
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * The character that a text of size bytes begins with: how many bytes it has,
@@ -20,17 +19,17 @@
  */
 size_t visible_character(const char *, size_t size, bool *shown);
 
+/* The number of that character, and how many bytes it has; 0: no UTF-8. */
+size_t visible_decode(const unsigned char *, size_t size, uint32_t *c);
+
+/* Must it not be shown? */
+bool visible_hides(uint32_t c);
+
 /*
  * Copy text into room bytes, with its NUL; a question mark stands for each
  * character that may not be shown, and each byte of none.  What does not fit is
  * left out, by whole characters; returns how many bytes of the text were taken.
  */
 size_t visible_copy(char *to, size_t room, const char *text, size_t size);
-
-/* The same behind a text that grows. */
-void visible_add(struct text *, const char *text, size_t size);
-
-/* As "\u009b" in the strings of JSON that is there already; no byte is lost. */
-void visible_add_json(struct text *, const char *json);
 
 #endif

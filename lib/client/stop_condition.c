@@ -78,9 +78,8 @@ stop_condition_unknown(const struct stop_condition *u,
 		choices_add(&near, metric_name(&e->metric[i]));
 		text_add(&known, ", %s", metric_name(&e->metric[i]));
 	}
-	fail(f, FAIL_USAGE, "--until: the model has no metric '%s'%s%s",
-	     u->metric, known.data ? known.data : "", choices_question(&near));
-	choices_release(&near);
+	choices_fail(&near, FAIL_USAGE, f, "--until: the model has no metric "
+		     "'%s'%s", u->metric, known.data ? known.data : "");
 	text_release(&known);
 	return -1;
 }

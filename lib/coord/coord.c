@@ -18,6 +18,7 @@
 #include "coord/coord.h"
 
 #include "base/mem.h"
+#include "base/pause.h"
 #include "coord/coord_background.h"
 #include "coord/coord_cancel.h"
 #include "coord/coord_cut.h"
@@ -55,7 +56,6 @@
 #define MAX_ARGUMENTS	((size_t)16 << 20)	/* and bytes of arguments */
 #define MAX_LINES	((size_t)16 << 20)	/* bytes, not in the journal */
 #define PROBE_MS	250		/* or a quarter of a lease */
-#define PAUSE_MS	1000		/* of ours, or half a lease */
 
 uint64_t
 coord_term(const struct coord *c)
@@ -733,10 +733,9 @@ coord_somebody_left(struct coord *c, uint64_t now)
 static void
 note_pause(struct coord *c, uint64_t now)
 {
-	const uint64_t pause = c->ticked_ms ? now - c->ticked_ms : 0;
+	const uint64_t pause = pause_since(&c->ticked_ms, now, c->o.lease_ms);
 
-	c->ticked_ms = now;
-	if (pause < PAUSE_MS || pause < c->o.lease_ms / 2)
+	if (pause == 0)
 		return;
 	fleet_excuse(c->fleet, now, pause);
 	standby_excuse(c, now);

@@ -100,6 +100,13 @@ end_patience(const struct coord *c, uint64_t ms)
 	return end_nothing_left(c) && ms > STOP_MS ? STOP_MS : ms;
 }
 
+/* It has not got again the servers of the run that it goes on with. */
+static bool
+is_resuming(const struct coord *c)
+{
+	return c->resumed && !c->started;
+}
+
 /*
  * A run that loses its servers or workers, or is resumed and does not find
  * them, stays as it is: nobody is told to stop, nothing is given up, and
@@ -119,7 +126,7 @@ leaves(const struct coord *c, const struct fail *why)
 	    report_steps(c) > 0 &&
 	    (why->kind == FAIL_PEER || forsaken))
 		return true;
-	return c->resumed && !c->started &&
+	return is_resuming(c) &&
 		(why->kind != FAIL_DATA || forsaken);
 }
 
@@ -203,12 +210,11 @@ end_output_closed(struct coord *c, const struct fail *why, bool again,
 	return false;
 }
 
-/* It has not got its servers again, and has something to do with them. */
+/* It has something to do with the servers that it has not got again. */
 static bool
 waits_to_resume(const struct coord *c)
 {
-	return c->resumed && !c->started && !end_nothing_left(c) &&
-		!journal_lost(c);
+	return is_resuming(c) && !end_nothing_left(c) && !journal_lost(c);
 }
 
 /* It ends now, because it was asked to, whatever there is left to do. */

@@ -1,6 +1,7 @@
 #include "coord/fleet.h"
 
 #include "base/mem.h"
+#include "base/pause.h"
 #include "base/window.h"
 
 #include <stdio.h>
@@ -759,23 +760,16 @@ elsewhere(const struct link *l, uint64_t now, uint64_t lease,
 		now - l->placed >= stay(l, lease, patience);
 }
 
-/* Since when it counts what has been so since then. */
-static uint64_t
-excused(uint64_t since, uint64_t now, uint64_t pause)
-{
-	return now - since < pause ? now : since + pause;
-}
-
 void
 fleet_excuse(struct fleet *fl, uint64_t now, uint64_t pause)
 {
-	fl->began = excused(fl->began, now, pause);
+	fl->began = pause_excuse(fl->began, now, pause);
 	for (size_t i = 0; i < fl->count; i++) {
 		struct link *l = &fl->link[i];
 
 		l->asked = now;
 		if (l->gone)
-			l->gone = excused(l->gone, now, pause);
+			l->gone = pause_excuse(l->gone, now, pause);
 	}
 }
 

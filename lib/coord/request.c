@@ -363,10 +363,8 @@ unknown_op(const char *name, struct fail *f)
 
 	for (size_t i = REQUEST_TRAIN; i <= REQUEST_STOP; i++)
 		choices_add(&near, names[i]);
-	fail(f, FAIL_DATA, "\"op\" is '%s', which is no request%s", name,
-	     choices_question(&near));
-	choices_release(&near);
-	return -1;
+	return choices_fail(&near, FAIL_DATA, f, "\"op\" is '%s', which is "
+			    "no request", name);
 }
 
 static int
@@ -380,10 +378,8 @@ unknown_key(const char *key, struct fail *f)
 		choices_add(&near, keys[i]);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		choices_add(&near, others[i]);
-	fail(f, FAIL_DATA, "\"%s\" means nothing here%s", key,
-	     choices_question(&near));
-	choices_release(&near);
-	return -1;
+	return choices_fail(&near, FAIL_DATA, f, "\"%s\" means nothing here",
+			    key);
 }
 
 static int

@@ -1,5 +1,6 @@
 #include "data/feature_set.h"
 
+#include "base/text.h"
 #include "base/visible.h"
 #include "data/number.h"
 

@@ -235,10 +235,8 @@ unknown_layer(const char *where, const char *name, bool activation,
 	struct choices near = { .word = name };
 
 	layer_names(&near, activation);
-	fail(f, FAIL_CONFIG, "%s: unknown %s '%s'%s", where, activation ?
-	     "activation" : "layer", name, choices_question(&near));
-	choices_release(&near);
-	return -1;
+	return choices_fail(&near, FAIL_CONFIG, f, "%s: unknown %s '%s'",
+			    where, activation ? "activation" : "layer", name);
 }
 
 /* activation=NAME becomes a node of its own behind a layer's. */
@@ -264,10 +262,8 @@ undefined(const struct model *m, const struct statement *st, size_t word,
 
 	for (size_t i = 0; i < m->nodes; i++)
 		choices_add(&near, m->node[i]->name);
-	fail(f, FAIL_CONFIG, "%s: %s is not defined above%s",
-	     st->settings.where, st->word[word], choices_question(&near));
-	choices_release(&near);
-	return -1;
+	return choices_fail(&near, FAIL_CONFIG, f, "%s: %s is not defined "
+			    "above", st->settings.where, st->word[word]);
 }
 
 /* The label is no node: of a layer that takes it, its place, from 1. */

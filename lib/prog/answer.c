@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "base/visible.h"
+#include "base/visible_text.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/visible.h"
+#include "base/visible_text.h"
 #include "store/compare.h"
 #include "store/disk.h"
 #include "store/manifest.h"

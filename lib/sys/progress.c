@@ -1,6 +1,6 @@
 #include "sys/progress.h"
 
-#include "base/visible.h"
+#include "base/visible_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 #include "worker/worker.h"
 
 #include "base/mem.h"
+#include "base/pause.h"
 #include "client/run.h"
 #include "data/block.h"
 #include "worker/batches.h"
@@ -14,7 +15,6 @@
 #include <string.h>
 
 #define HELLO_REQUEST	WIRE_NONE	/* no lease has it */
-#define PAUSE_MS	1000		/* of ours, or half a lease */
 #define LOST_REQUEST	(WIRE_NONE - 1)
 
 /*
@@ -554,14 +554,13 @@ worker_computed(struct worker *w, uint64_t now, uint64_t now_us)
 static void
 note_pause(struct worker *w, uint64_t now)
 {
-	const uint64_t pause = now - w->ticked;
+	const uint64_t pause = pause_since(&w->ticked, now,
+					   w->options.lease_ms);
 
-	w->ticked = now;
-	if (pause < PAUSE_MS || pause < w->options.lease_ms / 2)
+	if (pause == 0)
 		return;
 	w->heard = now;
-	w->down_since = now - w->down_since < pause ? now :
-		w->down_since + pause;
+	w->down_since = pause_excuse(w->down_since, now, pause);
 	if (w->run.client)
 		client_excuse(w->run.client, now);
 }

@@ -12,14 +12,13 @@ static const char *const names[] = { "adam", "adamax", "adagrad", "sgd", "lr",
 static const char *
 asked(const char *word)
 {
-	static char question[64];
+	static struct fail f;
 	struct choices c = { .word = word };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		choices_add(&c, names[i]);
-	strcpy(question, choices_question(&c));
-	choices_release(&c);
-	return question;
+	choices_fail(&c, FAIL_DATA, &f, "%s", "");
+	return f.text;
 }
 
 static void

@@ -1,5 +1,6 @@
 /* What may not be shown is not, of all characters and all bytes. */
 #include "base/visible.h"
+#include "base/visible_text.h"
 
 #include "base/json.h"
 #include "base/rng.h"

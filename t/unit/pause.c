@@ -1,0 +1,37 @@
+/* A time in which a program did not run is nobody's silence. */
+#include "base/pause.h"
+
+#include "tap.h"
+
+static void
+only_long_ones_count(void)
+{
+	uint64_t ticked = 0;
+
+	named(pause_since(&ticked, 5000, 500) == 0 && ticked == 5000,
+	      "the first call ends no pause");
+	named(pause_since(&ticked, 5999, 500) == 0 && ticked == 5999,
+	      "less than a second is none");
+	named(pause_since(&ticked, 6999, 500) == 1000, "a second is one");
+	named(pause_since(&ticked, 11998, 10000) == 0 &&
+	      pause_since(&ticked, 16998, 10000) == 5000,
+	      "and half a lease, if that is longer");
+}
+
+static void
+what_lasted_before_counts(void)
+{
+	named(pause_excuse(1000, 9000, 5000) == 6000,
+	      "silence before the pause counts");
+	named(pause_excuse(6000, 9000, 5000) == 9000,
+	      "silence that began in it begins anew");
+	named(pause_excuse(4000, 9000, 5000) == 9000, "or with it");
+}
+
+int
+main(void)
+{
+	only_long_ones_count();
+	what_lasted_before_counts();
+	return tap_done();
+}
