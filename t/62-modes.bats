@@ -458,6 +458,7 @@ undisturbed() {
 @test "a worker with -j: the same bits for any number of threads" {
 	local n
 	many_records
+	sed -i 's/units=4/units=600/' model.ps	# more than one block
 	begin_epochs 2 2 --replicas=2 -B 600
 	echo 'epoch 3' >&7
 	end_epochs 2

@@ -28,11 +28,15 @@
 /*
  * Examples of a block.  Its gradient is added to those of others: with 64
  * examples each that takes an eighth as long as computing them, and the large
- * blocks of a large batch are still enough for as many threads.
+ * blocks of a large batch are still enough for as many threads.  Examples that
+ * are computed in no time, as those of a linear model, go together in a block
+ * that is worth a thread's while.
  */
 #define BLOCK		128
 #define LARGE_BLOCK	256
 #define LARGE_BATCH	4096
+#define LEAST_WORK	((size_t)1 << 18)	/* of a block: count_work() */
+#define RAGGED		16	/* ids of an example, as far as is known */
 
 /*
  * Places that a row may have in a batch for its gradient to be added up in
@@ -377,22 +381,52 @@ block_begin(size_t all, size_t blocks, size_t i)
 	return all / blocks * i + all % blocks * i / blocks;
 }
 
-/* By the model and the size of the batch alone: so sums depend on nothing
-   else. */
+/* Numbers that an example has to do with, about; of ragged ids it has some. */
 static size_t
-count_blocks(const struct model *m, size_t examples)
+count_work(const struct model *m)
 {
-	size_t weights = 0, blocks;
+	size_t work = 1;
 
-	for (size_t i = 0; i < m->nodes; i++)
-		if (m->steps > 0 || (m->node[i]->layer &&
-				     m->node[i]->layer->needs_whole_batch))
-			return 1;
 	for (size_t v = 0; v < m->variables; v++)
 		if (!m->variable[v].table)
-			weights += shape_size(m->variable[v].shape);
-	blocks = examples / (weights > CACHED || examples >= LARGE_BATCH ?
-			     LARGE_BLOCK : BLOCK);
+			work += shape_size(m->variable[v].shape);
+	for (size_t i = 0; i < m->nodes; i++) {
+		const struct node *n = m->node[i];
+		size_t ids;
+
+		if (n->input)
+			continue;
+		work += node_size(n);
+		if (n->variables == 0 || !m->variable[n->variable[0]].table)
+			continue;
+		ids = input_width(n->in[0]->input);
+		work += (ids > 0 ? ids : RAGGED) *
+			shape_width(m->variable[n->variable[0]].shape);
+	}
+	return work;
+}
+
+static bool
+is_whole(const struct model *m)
+{
+	for (size_t i = 0; i < m->nodes; i++)
+		if (m->node[i]->layer &&
+		    m->node[i]->layer->needs_whole_batch)
+			return true;
+	return m->steps > 0;
+}
+
+size_t
+compute_blocks(const struct model *m, size_t examples)
+{
+	const size_t work = count_work(m);
+	size_t least = work > CACHED || examples >= LARGE_BATCH ?
+		LARGE_BLOCK : BLOCK;
+	size_t blocks;
+
+	if (least < LEAST_WORK / work)
+		least = LEAST_WORK / work;
+	blocks = is_whole(m) ? 1 : examples / least;
 	return blocks < 1 ? 1 : blocks < BLOCKS ? blocks : BLOCKS;
 }
 
@@ -445,7 +479,7 @@ prepare_blocks(struct block_rows *to, const struct batch *b,
 void
 compute_prepare_blocks(const struct model *m, struct batch *b)
 {
-	const size_t blocks = count_blocks(m, b->examples);
+	const size_t blocks = compute_blocks(m, b->examples);
 
 	if (b->blocks == blocks || blocks == 1)
 		return;
@@ -1465,7 +1499,7 @@ compute_train(struct compute *c, uint64_t seed, struct metric_state *state)
 	}
 	c->seed = seed;
 	c->measured = state != NULL;
-	c->blocks = count_blocks(c->model, c->batch->examples);
+	c->blocks = compute_blocks(c->model, c->batch->examples);
 	if (c->blocks > 1)
 		compute_prepare_blocks(c->model, (struct batch *)(uintptr_t)
 				       c->batch);

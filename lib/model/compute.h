@@ -46,6 +46,7 @@ void compute_free(struct compute *);
  * own, has one block.
  */
 void compute_share(struct compute *, struct crew *);
+size_t compute_blocks(const struct model *, size_t examples);
 
 /*
  * Find which rows of tables a batch needs, unless that is known: it is most of

@@ -10,7 +10,6 @@
 #include "tap.h"
 
 #define MOST	4100		/* examples */
-#define BLOCK	128		/* of a batch that is not large */
 
 static const char dense[] =
 	"input x float[40]\nlabel y binary\n"
@@ -149,6 +148,7 @@ same_for_all(const char *name, const char *model, struct crew *const *crew,
 	const size_t size[] = { 1, 127, 255, 256, 900, 1999, MOST,
 				50000 };
 	struct rng rng = { .seed = 3 };
+	size_t blocks;
 	bool good = true;
 
 	fixture_begin(&fixture, model);
@@ -169,6 +169,11 @@ same_for_all(const char *name, const char *model, struct crew *const *crew,
 		release(&first);
 	}
 	named(good, name);
+	blocks = compute_blocks(fixture.model,
+				model == crowded ? 50000 : MOST);
+	named(compute_blocks(fixture.model, 1) == 1 &&
+	      (blocks > 2) == (model != whole),
+	      "in blocks, unless it needs the whole");
 	fixture_end(&fixture);
 }
 
@@ -180,16 +185,22 @@ is_accumulated(const char *name, const char *model, struct crew *crew)
 	struct rng rng = { .seed = 5 };
 	struct total one, several = { 0 };
 	struct metric_state state[4] = { 0 };
+	size_t examples = 2 * MOST, blocks;
 	struct fail f;
 
 	fixture_begin(&fixture, model);
 	a = accumulator_new(fixture.model, NULL, NULL);
-	fill(BLOCK * 13, &rng);
+	while (blocks = compute_blocks(fixture.model, examples),
+	       examples % blocks != 0)
+		examples++;
+	fill(examples, &rng);
+	ok(blocks > 4);
 	compute_share(fixture.compute, crew);
 	one = train(fixture.compute);
 	pull(fixture.compute);
 	ok(accumulate_train(a, fixture.compute, &(struct accumulation){
-			    .batch = &fixture.batch, .size = BLOCK }, state,
+			    .batch = &fixture.batch,
+			    .size = examples / blocks }, state,
 			    &f) == 0);
 	take(&several, fixture.compute, state);
 	/* The loss of batches is not added in a tree. */
