@@ -82,4 +82,4 @@ _pskit() {
 }
 
 complete -o default -F _pskit ps-ckpt ps-coord ps-eval ps-local ps-node \
-	ps-serve ps-submit ps-work
+	ps-relay ps-serve ps-submit ps-work

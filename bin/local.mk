@@ -4,6 +4,7 @@ bin_PROGRAMS += %D%/ps-ckpt
 bin_PROGRAMS += %D%/ps-coord
 bin_PROGRAMS += %D%/ps-eval
 bin_PROGRAMS += %D%/ps-local
+bin_PROGRAMS += %D%/ps-relay
 bin_PROGRAMS += %D%/ps-serve
 bin_PROGRAMS += %D%/ps-submit
 bin_PROGRAMS += %D%/ps-work
@@ -11,6 +12,7 @@ bin_PROGRAMS += %D%/ps-work
 # These compute no model.
 %C%_ps_ckpt_LDADD = $(PS_LIBS)
 %C%_ps_coord_LDADD = $(PS_LIBS)
+%C%_ps_relay_LDADD = $(PS_LIBS)
 %C%_ps_serve_LDADD = $(PS_LIBS)
 %C%_ps_submit_LDADD = $(PS_LIBS)
 # And this one knows nobody but its children.

@@ -1,5 +1,5 @@
 /*
- * ps-local - start servers and workers here, run a command, tidy up.
+ * ps-local - start servers, workers and relays here, run a command, tidy up.
  *
  * All of a run is one session, apart from the terminal's, whose leader does
  * the work; the program itself stays to pass on signals and the status.
@@ -19,7 +19,7 @@ static void
 find_programs(const char *command)
 {
 	const char *const program[] = { CHILD_SERVER, CHILD_WORKER,
-					command };
+					CHILD_RELAY, command };
 
 	struct fail f;
 

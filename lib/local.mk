@@ -17,6 +17,7 @@ include %D%/store/local.mk
 include %D%/shard/local.mk
 include %D%/client/local.mk
 include %D%/server/local.mk
+include %D%/relay/local.mk
 include %D%/worker/local.mk
 include %D%/coord/local.mk
 include %D%/sys/local.mk

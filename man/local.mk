@@ -10,6 +10,7 @@ dist_man_MANS += %D%/ps-model.5
 dist_man_MANS += %D%/ps-node.1
 dist_man_MANS += %D%/ps-performance.7
 dist_man_MANS += %D%/ps-pipelines.7
+dist_man_MANS += %D%/ps-relay.1
 dist_man_MANS += %D%/ps-reliability.7
 dist_man_MANS += %D%/ps-request.5
 dist_man_MANS += %D%/ps-serve.1

@@ -189,7 +189,7 @@ bad_table() {
 	"{\"cluster\":{$two,$ps,$worker}}"
 	"cluster: there is more than one chief"
 	"{\"cluster\":{$one,$ps,$worker},\"task\":{\"type\":\"boss\"}}"
-	"task: 'boss' is no task type: chief, worker, ps or evaluator"
+	"task: 'boss' is no task type: chief, worker, ps, evaluator or relay"
 	"{\"cluster\":{$one,$ps}}" "cluster: there is no worker"
 	)
 	local k program

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/send_buffer.h"
+#include "client/relay_link.h"
 #include "wire/keys.h"
 
 #include <stdlib.h>
@@ -55,6 +56,8 @@ struct client {
 	uint64_t life;
 	struct outbox *outbox;
 	struct server_peer *server;
+	struct relay_link relay;
+	bool relayed;			/* the exchange goes by that */
 	struct exchange exchange;
 	struct exchanged exchanged;
 	struct traffic traffic;		/* of all that are over */
@@ -103,6 +106,7 @@ client_new(const struct plan *plan, const struct model *model,
 	c->life = life;
 	c->outbox = outbox;
 	c->server = mem_alloc(plan->servers, sizeof(*c->server));
+	relay_link_init(&c->relay, plan, outbox, life);
 	for (int i = 0; i < LANES; i++)
 		c->part[i] = mem_alloc(plan->parts, sizeof(*c->part[i]));
 	c->pulled = mem_alloc(plan->parts, sizeof(*c->pulled));
@@ -135,6 +139,7 @@ client_free(struct client *c)
 			outbox_hang_up(c->outbox, c->server[i].peer);
 		free(c->server[i].endpoint);
 	}
+	relay_link_release(&c->relay);
 	pack_release(&c->push_keys);
 	pack_release(&c->pull_keys);
 	for (size_t i = 0; i < c->plan->parts; i++)
@@ -160,7 +165,7 @@ find_server(const struct client *c, uint64_t peer)
 bool
 client_knows(const struct client *c, uint64_t peer)
 {
-	return find_server(c, peer) != NULL;
+	return find_server(c, peer) || relay_link_knows(&c->relay, peer);
 }
 
 bool
@@ -614,7 +619,8 @@ send_part(struct client *c, struct server_peer *s, enum lane lane, size_t n)
 			(struct frame){ 0 } : gather(c, n);
 	if (push && !leaves(c, n))
 		count_moved(c, n, WAY_PUSH, m.frame[m.frames - 1].size);
-	outbox_send(c->outbox, s->peer, &m);	/* lost: sent again when up */
+	/* Lost: sent again when up. */
+	outbox_send(c->outbox, c->relayed ? c->relay.peer : s->peer, &m);
 }
 
 /* Of what is under way of a part: the more of those pushed and pulled. */
@@ -696,9 +702,10 @@ start_part(struct client *c, struct server_peer *s, enum lane lane, size_t n)
 static void
 send_more(struct client *c, struct server_peer *s, enum lane lane)
 {
+	const bool there = c->relayed || s->welcome;
 	struct flow *flow = &s->flow[lane];
 
-	for (; s->welcome && flow->next < s->first + s->count; flow->next++) {
+	for (; there && flow->next < s->first + s->count; flow->next++) {
 		const size_t n = flow->next;
 		struct asked *asked = &c->part[lane][n];
 
@@ -741,9 +748,19 @@ begin_lane(struct client *c, enum lane lane)
 	}
 }
 
+/* By which way it goes: no other one knows the keys of its pulls. */
+static void
+take_way(struct client *c, bool relayed)
+{
+	if (relayed != c->relayed)
+		memset(c->pulled, 0, c->plan->parts * sizeof(*c->pulled));
+	c->relayed = relayed;
+}
+
 void
 client_exchange(struct client *c, const struct exchange *x, uint64_t now)
 {
+	take_way(c, relay_link_is_open(&c->relay));
 	c->exchange = *x;
 	traffic_add(&c->traffic, &c->exchanged.traffic);
 	c->exchanged = (struct exchanged){ 0 };
@@ -797,28 +814,6 @@ greet(struct client *c, const struct server_peer *s)
 	outbox_send(c->outbox, s->peer, &m);
 }
 
-void
-client_up(struct client *c, uint64_t peer, uint64_t now)
-{
-	struct server_peer *s = find_server(c, peer);
-
-	s->up = true;
-	s->welcome = false;
-	s->heard = now;
-	/* What was pulled before, the server does not know as ours. */
-	memset(c->pulled + s->first, 0, s->count * sizeof(*c->pulled));
-	greet(c, s);
-}
-
-void
-client_down(struct client *c, uint64_t peer, uint64_t now)
-{
-	struct server_peer *s = find_server(c, peer);
-
-	s->up = s->welcome = false;
-	s->waiting_since = now;
-}
-
 /* What was under way may be lost, and a confirmation of what has come: begin
    again with what is unanswered. */
 static void
@@ -838,6 +833,56 @@ send_again(struct client *c, struct server_peer *s, enum lane lane)
 	send_more(c, s, lane);
 }
 
+/* What is unanswered goes to the servers from now on. */
+static void
+leave_relay(struct client *c, uint64_t now)
+{
+	if (!c->relayed || relay_link_is_open(&c->relay))
+		return;
+	take_way(c, false);
+	for (size_t i = 0; i < c->plan->servers; i++) {
+		struct server_peer *s = &c->server[i];
+
+		s->waiting_since = now;
+		for (enum lane lane = 0; s->welcome && lane < LANES; lane++)
+			send_again(c, s, lane);
+	}
+}
+
+void
+client_up(struct client *c, uint64_t peer, uint64_t now)
+{
+	struct server_peer *s = find_server(c, peer);
+
+	if (!s) {
+		relay_link_up(&c->relay, now);
+		leave_relay(c, now);
+		return;
+	}
+	s->up = true;
+	s->welcome = false;
+	s->heard = now;
+	/* What was pulled before, the server does not know as ours. */
+	if (!c->relayed)
+		memset(c->pulled + s->first, 0,
+		       s->count * sizeof(*c->pulled));
+	greet(c, s);
+}
+
+void
+client_down(struct client *c, uint64_t peer, uint64_t now)
+{
+	struct server_peer *s = find_server(c, peer);
+
+	if (!s) {
+		relay_link_down(&c->relay);
+		leave_relay(c, now);
+		return;
+	}
+	s->up = s->welcome = false;
+	s->waiting_since = now;
+}
+
 static int
 welcome(struct client *c, struct server_peer *s, const struct message *m,
 	struct fail *f)
@@ -848,7 +893,7 @@ welcome(struct client *c, struct server_peer *s, const struct message *m,
 		return fail(f, FAIL_PROTOCOL, "server %zu (%s) is not that "
 			    "server", i, c->plan->endpoint[i]);
 	s->welcome = true;
-	for (enum lane lane = 0; lane < LANES; lane++)
+	for (enum lane lane = 0; !c->relayed && lane < LANES; lane++)
 		send_again(c, s, lane);
 	return 0;
 }
@@ -857,6 +902,8 @@ int
 client_renew(struct client *c, uint64_t now, struct fail *f)
 {
 	client_give_up(c);
+	take_way(c, false);
+	relay_link_renew(&c->relay, now);
 	for (size_t i = 0; i < c->plan->servers; i++) {
 		struct server_peer *s = &c->server[i];
 
@@ -1024,6 +1071,16 @@ lets_go(struct client *c, const struct server_peer *s, const struct message *m)
 	return true;
 }
 
+/* Whose part is it that the relay answers for?  NULL: a late answer. */
+static struct server_peer *
+find_asked(const struct client *c, const struct message *m)
+{
+	const uint64_t n = m->request - c->generation * c->plan->parts;
+
+	return n < c->plan->parts ?
+		&c->server[c->plan->part[n].server] : NULL;
+}
+
 int
 client_receive(struct client *c, uint64_t peer, const struct message *m,
 	       uint64_t now, struct fail *f)
@@ -1031,6 +1088,15 @@ client_receive(struct client *c, uint64_t peer, const struct message *m,
 	struct server_peer *s = find_server(c, peer);
 	char text[MESSAGE_BLOB + 1];
 
+	if (!s) {
+		s = relay_link_receive(&c->relay, m) && c->relayed ?
+			find_asked(c, m) : NULL;
+		leave_relay(c, now);
+		if (!s)
+			return 0;
+	} else if (c->relayed && m->kind == MESSAGE_VALUES) {
+		return 0;	/* of before */
+	}
 	s->heard = s->waiting_since = now;
 	switch (m->kind) {
 	case MESSAGE_WELCOME:
@@ -1038,7 +1104,7 @@ client_receive(struct client *c, uint64_t peer, const struct message *m,
 	case MESSAGE_VALUES:
 		return take_values(c, s, m, f);
 	case MESSAGE_REFUSED:
-		if (m->request != 0 && !s->welcome)
+		if (m->request != 0 && !s->welcome && !c->relayed)
 			return 0;	/* it overtook HELLO: sent again */
 		if (m->refused.status == FAIL_AGAIN &&
 		    (client_idle(c) || c->exchange.cut == WIRE_NONE))
@@ -1057,8 +1123,23 @@ client_receive(struct client *c, uint64_t peer, const struct message *m,
 void
 client_excuse(struct client *c, uint64_t now)
 {
+	relay_link_excuse(&c->relay, now);
 	for (size_t i = 0; i < c->plan->servers; i++)
 		c->server[i].waiting_since = now;
+}
+
+void
+client_relay(struct client *c, const struct message *m, uint64_t now)
+{
+	relay_link_set(&c->relay, m);
+	leave_relay(c, now);
+}
+
+void
+client_tick(struct client *c, uint64_t now, uint64_t lease_ms)
+{
+	relay_link_tick(&c->relay, now, lease_ms);
+	leave_relay(c, now);
 }
 
 int
@@ -1072,7 +1153,8 @@ client_check(const struct client *c, uint64_t now, uint64_t timeout_ms,
 		const struct server_peer *s = &c->server[i];
 		bool waits = !s->welcome;
 
-		for (enum lane lane = 0; lane < LANES; lane++)
+		/* Who relays says itself when a server is silent. */
+		for (enum lane lane = 0; !c->relayed && lane < LANES; lane++)
 			waits = waits || (s->flow[lane].under_way > 0 &&
 					  !(at_barrier &&
 					    lane == pull_lane(c)));

@@ -7,6 +7,10 @@
  * Parts that get lost with a connection are sent again: servers apply a step
  * to a part once, however often it comes.
  *
+ * A worker may have the relay of its site in the place of all servers: an
+ * exchange goes by it if it can when it begins, and what is unanswered goes to
+ * the servers when it cannot any more.
+ *
  * A server that has another term than ours, or has lost its variables, lets
  * the exchange wait: the coordinator will send a newer PLAN, which
  * client_renew() takes, or will end the run.
@@ -34,7 +38,12 @@ void client_free(struct client *);	/* says BYE and hangs up */
  */
 int client_renew(struct client *, uint64_t now_ms, struct fail *);
 
-/* Is this peer one of the servers? */
+/* The relay that we are to use, or none: a RELAY. */
+void client_relay(struct client *, const struct message *, uint64_t now_ms);
+/* Now and then: is the relay there still? */
+void client_tick(struct client *, uint64_t now_ms, uint64_t lease_ms);
+
+/* Is this peer one of the servers, or the relay? */
 bool client_knows(const struct client *, uint64_t peer);
 
 void client_up(struct client *, uint64_t peer, uint64_t now_ms);

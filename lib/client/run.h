@@ -1,6 +1,6 @@
 /*
- * run - the run that a worker or an evaluator takes part in, as the coordinator
- * has told of it: its model, its plan, and a client of its servers.
+ * run - the run that a worker, an evaluator or a relay takes part in, as the
+ * coordinator has told of it: its model, its plan, and a client of its servers.
  */
 #ifndef PS_RUN_H
 #define PS_RUN_H
@@ -15,6 +15,7 @@ struct run {
 };
 
 void run_release(struct run *);		/* says BYE to the servers */
+void run_forget(struct run *);		/* of one without a client */
 
 /*
  * Take a PLAN.  RUN_BEGUN: it is the first one, and the servers are to be

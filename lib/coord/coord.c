@@ -33,6 +33,7 @@
 #include "coord/coord_receive.h"
 #include "coord/coord_records.h"
 #include "coord/coord_recover.h"
+#include "coord/coord_relays.h"
 #include "coord/coord_report.h"
 #include "coord/coord_rerun.h"
 #include "coord/coord_standby.h"
@@ -179,6 +180,7 @@ coord_new(const struct coord_options *o, const struct model_source *source,
 	cut_init(c, o->restore, *o->restore ? o->restored.step : WIRE_NONE,
 		 queue_watermark(c->queue));
 	members_init(c);
+	relays_init(c);
 	submit_init(c);
 	journal_init(c);
 	ending_init(c);
@@ -210,6 +212,7 @@ coord_free(struct coord *c)
 	if (!c)
 		return;
 	members_release(c);
+	relays_release(c);
 	fleet_free(c->fleet);
 	recover_release(c);
 	standby_release(c);
@@ -648,6 +651,7 @@ coord_advance(struct coord *c, uint64_t now)
 		greet(c, now);
 	standby_notify(c, now);
 	end_check_over(c, now);
+	relays_notify(c);
 	if (c->phase == PHASE_RUN)
 		go_ahead(c, now);
 	if (!c->o.journal)

@@ -14,6 +14,7 @@
 #include "coord/coord_members.h"
 #include "coord/coord_private.h"
 #include "coord/coord_recover.h"
+#include "coord/coord_relays.h"
 #include "coord/coord_rerun.h"
 #include "coord/coord_standby.h"
 #include "coord/coord_sync.h"
@@ -114,6 +115,7 @@ coord_check(const struct coord *c, uint64_t now)
 	violation = violation ? violation : journal_check(c);
 	violation = violation ? violation : sync_check(c);
 	violation = violation ? violation : members_check(c);
+	violation = violation ? violation : relays_check(c);
 	violation = violation ? violation : data_check(c);
 	violation = violation ? violation : lease_check(c);
 	violation = violation ? violation : check_leased(c);

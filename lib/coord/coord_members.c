@@ -125,6 +125,7 @@ members_add(struct coord *c, const struct message *hello)
 	} else {
 		m->index = c->members->named;
 	}
+	/* A relay's is its site's: see relays_greet(). */
 	snprintf(m->name, sizeof(m->name), "%s:%llu",
 		 m->role == ROLE_WORKER ? "worker" : "evaluator",
 		 (unsigned long long)m->index);

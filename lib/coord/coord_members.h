@@ -7,11 +7,11 @@
 #include "coord/coord_private.h"
 
 /*
- * One that dialled us: a worker or an evaluator.  What a part knows of it
- * beyond that it keeps by its index.
+ * One that dialled us: a worker, an evaluator or a relay.  What a part knows of
+ * it beyond that it keeps by its index.
  */
 struct member {
-	enum role role;
+	enum role role;		/* worker, evaluator or relay */
 	uint64_t peer, life, index, heard;
 	size_t at;		/* no other one has this */
 	char name[32];		/* "worker:2" */

@@ -7,6 +7,7 @@
  *	journal		how records are kept, and what ended
  *	ending		whether the run goes on, and what it ends with
  *	members		workers and evaluators: who is there
+ *	relays		which relay the workers of a site have
  *	data		the sampler: splits, streams, epochs
  *	rerun		steps that servers lack
  *	watermarks	what servers are told to have ended
@@ -77,6 +78,7 @@ struct coord {
 	struct kept *kept;		/* coord_journal.c's */
 	struct ending *ending;
 	struct members *members;
+	struct relays *relays;
 	struct dataset *data;
 	struct rerun *rerun;
 	struct watermarks *watermarks;

@@ -12,6 +12,7 @@
 #include "coord/coord_evaluate.h"
 #include "coord/coord_lease.h"
 #include "coord/coord_members.h"
+#include "coord/coord_relays.h"
 #include "coord/coord_report.h"
 #include "coord/coord_steps.h"
 #include "coord/coord_watch.h"
@@ -74,7 +75,7 @@ forgettable(const struct coord *c, const struct member *m, size_t gone)
 {
 	if (!m->gone || cut_is_for(c, m))
 		return false;
-	return m->role == ROLE_EVALUATOR || !m->joined ||
+	return m->role != ROLE_WORKER || !m->joined ||
 		(gone > MAX_GONE && !queue_references(c->queue, m));
 }
 
@@ -109,8 +110,10 @@ lost(struct coord *c, struct member *w)
 	w->ready = w->relieved = false;
 	lease_answered(c, w);
 	members_hang_up(c, w);
-	if (w->role == ROLE_WORKER && c->phase != PHASE_END)
+	if (w->role != ROLE_EVALUATOR && c->phase != PHASE_END)
 		report_warning(c, "%s is gone", w->name);
+	if (w->role == ROLE_RELAY)
+		relays_changed(c);
 	steps_take_back(c, w);
 	evaluate_take_back(c, w);
 	data_take_back(c, w);
@@ -129,7 +132,25 @@ join(struct coord *c, const struct message *hello)
 	evaluate_join(c, m);
 	cut_join(c, m);
 	watch_join(c, m);
+	relays_join(c, m);
 	return m;
+}
+
+/* One that has died may not be known to be dead yet. */
+static int
+make_way(struct coord *c, const struct message *m, struct fail *f)
+{
+	const struct message ping = { .kind = MESSAGE_PING };
+	struct member *rival = relays_rival(c, m);
+
+	if (!rival)
+		return 0;
+	if (outbox_send(c->outbox, rival->peer, &ping) < 0) {
+		lost(c, rival);
+		return 0;
+	}
+	return fail(f, FAIL_AGAIN, "the site %s has a relay, at %s",
+		    relays_site(c, rival), relays_endpoint(c, rival));
 }
 
 static int
@@ -154,9 +175,12 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	}
 	if (m->hello.role == ROLE_COORDINATOR || m->hello.role == ROLE_STANDBY)
 		return fail(f, FAIL_CONFIG, "it is a coordinator, no server");
-	if (m->hello.role != ROLE_WORKER && m->hello.role != ROLE_EVALUATOR)
+	if (m->hello.role != ROLE_WORKER && m->hello.role != ROLE_EVALUATOR &&
+	    m->hello.role != ROLE_RELAY)
 		return fail(f, FAIL_PROTOCOL, "not a role that a coordinator "
 			    "talks to");
+	if (relays_check_hello(m, f) < 0 || make_way(c, m, f) < 0)
+		return -1;
 	w = members_find(c, m->hello.life);
 	if (before && before != w)	/* there is one at a time */
 		lost(c, before);
@@ -177,6 +201,7 @@ hello(struct coord *c, uint64_t peer, const struct message *m, uint64_t now,
 	w->gone = w->ready = w->silent = w->relieved = false;
 	w->unreachable = false;
 	members_call(c, w, peer);
+	relays_greet(c, w, m);
 	send_welcome(c, w, m);
 	return 0;
 }
@@ -308,16 +333,28 @@ take_lost(struct coord *c, struct member *w, const struct message *m)
 	outbox_send(c->outbox, w->peer, &out);
 }
 
+static bool
+is_relays(enum message_kind kind)
+{
+	return kind == MESSAGE_READY || kind == MESSAGE_PING ||
+		kind == MESSAGE_PONG || kind == MESSAGE_BYE ||
+		kind == MESSAGE_REFUSED;
+}
+
 static int
 take(struct coord *c, struct member *w, const struct message *m,
 	    uint64_t now, struct fail *f)
 {
 	const struct message pong = message_answer(m, MESSAGE_PONG);
 
+	if (w->role == ROLE_RELAY && !is_relays(m->kind))
+		return fail(f, FAIL_DENIED, "%s is not a relay's to say",
+			    message_name(m->kind));
 	switch (m->kind) {
 	case MESSAGE_READY:
 		w->ready = w->joined = true;
 		w->exhausted = false;
+		relays_changed(c);
 		break;
 	case MESSAGE_DONE:
 		return steps_done(c, w, m, now, f);

@@ -11,6 +11,7 @@
 #include "coord/coord_ending.h"
 #include "coord/coord_lease.h"
 #include "coord/coord_members.h"
+#include "coord/coord_relays.h"
 #include "coord/coord_report.h"
 #include "coord/coord_rerun.h"
 #include "coord/coord_standby.h"
@@ -330,6 +331,25 @@ add_workers(const struct coord *c, struct text *out, uint64_t now)
 	free(row);
 }
 
+/* Of a run without relays nothing is said of them. */
+static void
+add_relays(const struct coord *c, struct text *out)
+{
+	static const char name[] = "pskit_relay_workers";
+	const struct member *m = c->member;
+
+	while (m && (m->role != ROLE_RELAY || m->gone))
+		m = m->next;
+	if (!m)
+		return;
+	begin(out, name, "Workers that the relay of a site serves.");
+	for (; m; m = m->next)
+		if (m->role == ROLE_RELAY && !m->gone)
+			prometheus_labelled(out, name, "site",
+					    relays_site(c, m),
+					    (double)relays_workers(c, m));
+}
+
 /* Steps that take far longer than others, by whom. */
 static void
 add_late(const struct coord *c, struct text *out, uint64_t now)
@@ -485,6 +505,7 @@ coord_status(const struct coord *c, struct text *out, uint64_t now,
 	add_scores(c, out);
 	add_epoch(c, out);
 	add_workers(c, out, now);
+	add_relays(c, out);
 	add_late(c, out, now);
 	add_servers(c, out, now);
 	add_checkpoints(c, out, zero);

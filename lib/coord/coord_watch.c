@@ -104,8 +104,8 @@ watch_silent(struct coord *c, uint64_t now)
 
 	for (struct member *m = c->member; m; m = m->next) {
 		/* For an evaluator nobody waits. */
-		const uint64_t most = m->role == ROLE_WORKER ? lease :
-			lease + c->o.patience_ms;
+		const uint64_t most = m->role == ROLE_EVALUATOR ?
+			lease + c->o.patience_ms : lease;
 
 		const uint64_t asked = watched(c, m)->asked;
 

@@ -33,6 +33,8 @@ lib_libps_a_SOURCES += \
 	%D%/coord_recover.c \
 	%D%/coord_recover.h \
 	%D%/coord_replay.c \
+	%D%/coord_relays.c \
+	%D%/coord_relays.h \
 	%D%/coord_report.c \
 	%D%/coord_report.h \
 	%D%/coord_rerun.c \

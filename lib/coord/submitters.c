@@ -159,17 +159,6 @@ submitters_at(const struct submitters *s, uint64_t peer)
 	return SUBMITTER_NONE;
 }
 
-/* Names are words: they stand in messages and, one day, in files. */
-static bool
-is_name(const char *name, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		if (name[i] <= ' ' || name[i] > '~' || name[i] == '"' ||
-		    name[i] == '\\')
-			return false;
-	return size > 0 && size < SUBMITTER_NAME;
-}
-
 static size_t
 find(const struct submitters *s, const char *name, size_t size)
 {
@@ -196,7 +185,7 @@ submitters_call(struct submitters *s, const char *name, size_t size,
 	size_t i;
 
 	*before = SUBMITTER_AWAY;
-	if (!is_name(name, size)) {
+	if (!message_is_name(name, size)) {
 		fail(f, FAIL_PROTOCOL, "a submitter's name is a word of 1 to "
 		     "%d characters", SUBMITTER_NAME - 1);
 		return SUBMITTER_NONE;
@@ -952,7 +941,7 @@ submitters_restore(struct submitters *s, size_t i, const char *name,
 
 	if (i == SUBMITTER_OWN)
 		return size > 0 ? -1 : 0;
-	if (i >= SUBMITTERS_MOST || !is_name(name, size) || !s->open)
+	if (i >= SUBMITTERS_MOST || !message_is_name(name, size) || !s->open)
 		return -1;
 	one = &s->of[i];
 	if (i < s->count && one->state != FREE)

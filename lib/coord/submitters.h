@@ -24,7 +24,7 @@
 #define SUBMITTER_OWN	((size_t)0)
 #define SUBMITTER_NONE	SIZE_MAX
 #define SUBMITTERS_MOST	1024
-#define SUBMITTER_NAME	64		/* bytes of a name, with its NUL */
+#define SUBMITTER_NAME	WIRE_NAME	/* bytes of a name, with its NUL */
 #define SUBMITTER_PENDING	4096	/* requests that have not ended */
 
 /* What a submitter says of itself when it calls: the bits of a number. */

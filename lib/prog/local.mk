@@ -43,6 +43,8 @@ lib_libps_a_SOURCES += \
 	%D%/prefetch.h \
 	%D%/registration.c \
 	%D%/registration.h \
+	%D%/relay_options.c \
+	%D%/relay_options.h \
 	%D%/requests.c \
 	%D%/requests.h \
 	%D%/result_file.c \
@@ -57,6 +59,8 @@ lib_libps_a_SOURCES += \
 	%D%/serve_options.h \
 	%D%/shared_arrays.c \
 	%D%/shared_arrays.h \
+	%D%/site.c \
+	%D%/site.h \
 	%D%/status_file.c \
 	%D%/status_file.h \
 	%D%/submit_options.c \

@@ -7,6 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
+/* For as long as the log is read. */
+static const char *
+name_of(const char *program)
+{
+	return strcmp(program, CHILD_SERVER) == 0 ? CHILD_SERVER :
+		strcmp(program, CHILD_WORKER) == 0 ? CHILD_WORKER :
+		CHILD_RELAY;
+}
+
 int
 local_child_start(struct local_child *m, size_t index, char *const *word,
 		  int cpu, struct fail *f)
@@ -28,7 +37,7 @@ local_child_start(struct local_child *m, size_t index, char *const *word,
 	m->out = out[0];
 	m->said = (struct log_mux_source){
 		.from = err[0], .index = index,
-		.program = server ? CHILD_SERVER : CHILD_WORKER
+		.program = name_of(word[0])
 	};
 	spawn_close(&out[1]);
 	spawn_close(&err[1]);

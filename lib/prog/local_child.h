@@ -1,5 +1,5 @@
 /*
- * local_child - a server or a worker as a child of ours.
+ * local_child - a server, a worker or a relay as a child of ours.
  */
 #ifndef PS_LOCAL_CHILD_H
 #define PS_LOCAL_CHILD_H
@@ -14,6 +14,7 @@
 
 #define CHILD_SERVER	"ps-serve"
 #define CHILD_WORKER	"ps-work"
+#define CHILD_RELAY	"ps-relay"
 
 struct local_child {
 	pid_t group;		/* its pid, or what that was; -1 */

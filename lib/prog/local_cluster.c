@@ -44,7 +44,8 @@ enum phase {
 struct local_cluster {
 	const struct local_cluster_options *options;
 	enum phase phase;
-	struct local_child *member;	/* the servers, then the workers */
+	struct local_child *member;	/* the servers, then the workers, then
+					   the relays */
 	size_t members;		/* that were started */
 	pid_t check, command;	/* 0: not yet; check: or no more */
 	bool checked;
@@ -192,7 +193,8 @@ find_cpus(struct local_cluster *l)
 
 	if (o->pin == PIN_NEVER || sched_getaffinity(0, sizeof(all), &all) < 0)
 		return;
-	if (o->pin == PIN_SHARED && o->servers + o->workers * l->threads <=
+	if (o->pin == PIN_SHARED &&
+	    o->servers + o->workers * l->threads + o->relays <=
 	    (uint64_t)CPU_COUNT(&all))
 		return;
 	l->cpu = mem_alloc((size_t)CPU_COUNT(&all), sizeof(*l->cpu));
@@ -213,6 +215,9 @@ add_worker_words(struct argv *w, const struct local_cluster *l, size_t index)
 	argv_add(w, "%s", l->coord);
 	argv_add(w, "-i");
 	argv_add(w, "%zu", index);
+	if (l->options->relays > 0)
+		argv_add(w, "--site=local-%llu", (unsigned long long)
+			 (index * l->options->relays / l->options->workers));
 	for (; word && *word; word++)
 		argv_fill(w, *word, index, l->options->workers);
 }
@@ -297,6 +302,27 @@ start_worker(struct local_cluster *l, size_t i, struct fail *f)
 		argv_add(&w, "%s", l->options->level);
 	add_worker_words(&w, l, i);
 	status = start_member(l, (size_t)l->options->servers + i, i, &w, f);
+	argv_release(&w);
+	return status;
+}
+
+static int
+start_relay(struct local_cluster *l, size_t i, struct fail *f)
+{
+	const struct local_cluster_options *o = l->options;
+	struct argv w = { 0 };
+	int status;
+
+	argv_add(&w, CHILD_RELAY);
+	if (o->level)
+		argv_add(&w, "%s", o->level);
+	argv_add(&w, "-c");
+	argv_add(&w, "%s", l->coord);
+	argv_add(&w, "-b");
+	argv_add(&w, "ipc://%s/relay.%zu", l->folder, i);
+	argv_add(&w, "--site=local-%zu", i);
+	status = start_member(l, (size_t)(o->servers + o->workers) + i, i, &w,
+			      f);
 	argv_release(&w);
 	return status;
 }
@@ -437,6 +463,11 @@ start_workers(struct local_cluster *l)
 			cannot(l, &f);
 			return;
 		}
+	for (size_t i = 0; i < l->options->relays; i++)
+		if (start_relay(l, i, &f) < 0) {
+			cannot(l, &f);
+			return;
+		}
 }
 
 static void
@@ -556,15 +587,25 @@ notify_workers_ended(struct local_cluster *l)
 		log_error("%s", f.text);
 }
 
+static bool
+is_worker(const struct local_cluster *l, const struct local_child *m)
+{
+	const size_t i = (size_t)(m - l->member);
+
+	return i >= l->options->servers &&
+		i < l->options->servers + l->options->workers;
+}
+
 static void
 worker_ended(struct local_cluster *l, struct local_child *m)
 {
 	const struct local_cluster_options *o = l->options;
-	bool all = l->members == o->servers + o->workers;
+	const size_t end = (size_t)(o->servers + o->workers);
+	bool all = l->members >= end;
 
 	if (!l->first_failed && m->status != 0)
 		l->first_failed = m;
-	for (size_t i = (size_t)o->servers; i < l->members && all; i++)
+	for (size_t i = (size_t)o->servers; i < end && all; i++)
 		all = l->member[i].ended;
 	if (all && l->phase != STOPPING)
 		notify_workers_ended(l);
@@ -603,8 +644,9 @@ restart(struct local_cluster *l, struct local_child *m)
 		  m->said.index, (unsigned long long)restarts,
 		  (unsigned long long)o->restarts);
 	local_child_release(m);
-	status = server ? start_server(l, i, &f) :
-		start_worker(l, i - (size_t)o->servers, &f);
+	status = server ? start_server(l, i, &f) : is_worker(l, m) ?
+		start_worker(l, i - (size_t)o->servers, &f) :
+		start_relay(l, i - (size_t)(o->servers + o->workers), &f);
 	m->restarts = restarts;
 	if (status == 0)
 		return true;
@@ -624,7 +666,7 @@ member_ended(struct local_cluster *l, struct local_child *m, int status)
 			  m->said.index, status - 128);
 	process_group_signal(m->group, SIGTERM);
 	log_mux_read_rest(&l->log, &m->said);
-	if (!restart(l, m) && m >= l->member + l->options->servers)
+	if (!restart(l, m) && is_worker(l, m))
 		worker_ended(l, m);
 }
 
@@ -874,7 +916,7 @@ local_cluster_run(const struct local_cluster_options *o)
 				   .ears = -1, .error = -1, .log.to = -1 };
 	struct fail f;
 
-	l.member = mem_alloc((size_t)(o->servers + o->workers) + 1,
+	l.member = mem_alloc((size_t)(o->servers + o->workers + o->relays) + 1,
 			     sizeof(*l.member));
 	if (open_all(&l, &f) < 0) {
 		log_error("%s", f.text);

@@ -1,5 +1,6 @@
 /*
- * local_cluster - servers and workers on this machine, while a command runs.
+ * local_cluster - servers, workers and relays on this machine, while a command
+ * runs.
  *
  * Each is a child and a group of its own, so that a signal reaches the command
  * and all that it started, once and whole, while members live on and let it
@@ -18,6 +19,8 @@ struct local_cluster_options {
 	uint64_t servers, workers;
 	uint64_t beside;		/* the first of these servers, with a
 					   worker each; 0: none is */
+	uint64_t relays;		/* each of about as many workers; no
+					   more than those */
 	char **worker_word;		/* options and inputs of workers, in
 					   which %i and %n stand for numbers */
 	char **command;			/* NULL ends the words of both */

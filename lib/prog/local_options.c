@@ -12,6 +12,8 @@ enum { BESIDE = CLI_LONG, GRACE, LOG, NO_PIN, PIN, PRINT_ENDPOINT, RESTART };
 static const struct cli_option options[] = {
 	{ 'C', "checkpoint", "DIR",
 	  "the servers' directory for checkpoints" },
+	{ 'r', "relays", "RELAYS",
+	  "how many, each for its share of the workers (default 0)" },
 	{ 's', "servers", "SERVERS",
 	  "how many, but those of --beside (default 1, with --beside 0)" },
 	{ 'w', "workers", "WORKERS",
@@ -22,16 +24,16 @@ static const struct cli_option options[] = {
 	{ GRACE, "grace", "DURATION",
 	  "kill what is there so long after the command's end (default 12s)" },
 	{ LOG, "log", "FILE",
-	  "append to it what servers and workers say" },
+	  "append to it what servers, workers and relays say" },
 	{ NO_PIN, "no-pin", NULL,
 	  "never do what --pin does" },
 	{ PIN, "pin", NULL,
-	  "keep every server and worker on one CPU" },
+	  "keep every server, worker and relay on one CPU" },
 	{ PRINT_ENDPOINT, "print-endpoint", "[FILE]",
 	  "print where the coordinator is, before the command runs" },
 	{ RESTART, "restart", "N",
-	  "start each server and worker that dies again, so often "
-	  "(default 0)" },
+	  "start each server, worker and relay that dies again, so "
+	  "often (default 0)" },
 	{ 0 }
 };
 
@@ -104,11 +106,16 @@ local_options_read(int argc, char **argv)
 				o.endpoint_file = optarg;
 				break;
 		case RESTART:	o.restarts = cli_uint(0, UINT64_MAX); break;
+		case 'r':	o.relays = cli_uint(0, MAX_MEMBERS); break;
 		case 's':	alone = cli_uint(0, MAX_MEMBERS); break;
 		case 'w':	o.workers = cli_uint(0, MAX_MEMBERS); break;
 		}
 	}
 	count_servers(&o, alone);
+	if (o.relays > o.workers)
+		cli_usage("-r: %llu relays are too many for %llu workers",
+			  (unsigned long long)o.relays,
+			  (unsigned long long)o.workers);
 	o.level = common.verbose ? "-v" : common.quiet ? "-q" : NULL;
 	split_words(argc, argv, argument, &o);
 	return o;

@@ -3,6 +3,7 @@
 #include "base/crew.h"
 #include "base/mem.h"
 #include "data/cache.h"
+#include "prog/site.h"
 #include "sys/clock.h"
 #include "sys/cores.h"
 
@@ -13,7 +14,7 @@
 #define MAX_SHUFFLE		((uint64_t)1 << 32)
 
 enum { BATCH = CLI_LONG, CACHE, CHECK, GRACE, INPUT, LEASE, MAX_BAD, NO_HEADER,
-       OVERLAP, PREFETCH, REPEAT, RESTART, SHARD, SHUFFLE, STEP };
+       OVERLAP, PREFETCH, REPEAT, RESTART, SHARD, SHUFFLE, SITE, STEP };
 
 static const struct cli_option options[] = {
 	CLI_HEADING("The cluster"),
@@ -25,6 +26,9 @@ static const struct cli_option options[] = {
 	  "whoever cannot be heard for so long is lost (default 10s)" },
 	{ GRACE, "grace", "DURATION",
 	  "told to end, go on so long while a coordinator is there" },
+	{ SITE, "site", "NAME",
+	  "use the relay of this site, if there is one (default the host's "
+	  "name)" },
 	CLI_HEADING("The data"),
 	{ 'F', "format", "FORMAT",
 	  "of the inputs, whatever their names are: svmlight, csv, tsv, "
@@ -236,6 +240,7 @@ void
 work_settings_read(struct work_settings *s, int argc, char **argv)
 {
 	struct reader_options *all;
+	const char *site = NULL;
 	struct fail f;
 	int c;
 
@@ -267,6 +272,7 @@ work_settings_read(struct work_settings *s, int argc, char **argv)
 				break;
 		case SHARD:	read_shard(s); break;
 		case SHUFFLE:	read_shuffle(s); break;
+		case SITE:	site = optarg; break;
 		case STEP:	s->programs.step = optarg; break;
 		case 'x':	external_processes_add(&s->programs, optarg);
 			break;
@@ -280,6 +286,7 @@ work_settings_read(struct work_settings *s, int argc, char **argv)
 	s->worker.timeout_ms = s->programs.timeout_ms = s->common.timeout_ms;
 	s->programs.steady = s->grace.ms > 0;
 	s->worker.life = clock_random();
+	s->worker.site = site_name(site);
 	find_coordinator(s);
 	s->feed.life = s->worker.life;
 	s->feed.index = s->worker.index;

@@ -9,6 +9,7 @@
 #include "server/session.h"
 #include "server/snapshots.h"
 #include "server/waiting_pulls.h"
+#include "wire/bundle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,15 +121,15 @@ enum {
 };
 
 #define ANY		((enum message_kind)0)
-#define KNOWN		(SENDER_CLIENT | SENDER_STANDBY | \
+#define KNOWN		(SENDER_CLIENT | SENDER_RELAY | SENDER_STANDBY | \
 			 SENDER_COORDINATOR | SENDER_OUSTED)
 #define ANYBODY		(KNOWN | SENDER_STRANGER)
 #define ORDER		(NEEDS_TERM | NEEDS_LEADER | MAKES_CHANGE)
 
-static handler pull, whole_push, push, hello, ping, nothing, part, leave,
-	stop, receive_plan, plan, mark, void_steps, freeze, thaw, add_job,
-	commit, count_standby, receive_standby, sync, state, follow_stop,
-	refused, follow;
+static handler pull, whole_push, push, bundle, hello, ping, nothing, part,
+	leave, stop, receive_plan, plan, mark, void_steps, freeze, thaw,
+	add_job, commit, count_standby, receive_standby, sync, state,
+	follow_stop, refused, follow;
 
 /*
  * Of a kind and a sender the first row counts; of what has none the sender is
@@ -146,11 +147,13 @@ static const struct rule {
 	{ MESSAGE_PUSH, KNOWN, NEEDS_RUN | MAKES_CHANGE, push, whole_push },
 	{ MESSAGE_PUSHPULL, KNOWN, NEEDS_RUN | MAKES_CHANGE, push,
 	  whole_push },
+	{ MESSAGE_BUNDLE, SENDER_RELAY, 0, bundle, NULL },
 	{ MESSAGE_HELLO, ANYBODY, 0, hello, NULL },
 	{ MESSAGE_PING, KNOWN & ~SENDER_OUSTED, 0, ping, NULL },
 	{ MESSAGE_PONG, KNOWN, 0, nothing, NULL },
 	{ MESSAGE_BYE, SENDER_STRANGER, 0, nothing, NULL },
-	{ MESSAGE_BYE, SENDER_CLIENT | SENDER_OUSTED, 0, part, NULL },
+	{ MESSAGE_BYE, SENDER_CLIENT | SENDER_RELAY | SENDER_OUSTED, 0, part,
+	  NULL },
 	{ MESSAGE_BYE, SENDER_COORDINATOR, 0, leave, NULL },
 	{ MESSAGE_STOP, SENDER_COORDINATOR, 0, stop, NULL },
 	{ MESSAGE_PLAN, SENDER_COORDINATOR, NEEDS_LEADER | MAKES_CHANGE,
@@ -476,7 +479,8 @@ let_in(struct server *s, const struct event *e, struct fail *f)
 	}
 	if (m->hello.role == ROLE_SERVER)
 		return hello_server(s, m, f);
-	if (m->hello.role != ROLE_WORKER && m->hello.role != ROLE_EVALUATOR)
+	if (m->hello.role != ROLE_WORKER && m->hello.role != ROLE_EVALUATOR &&
+	    m->hello.role != ROLE_RELAY)
 		return fail(f, FAIL_PROTOCOL, "not a role that a server "
 			    "talks to");
 	if (!server_run_is(s->run, &m->blob))
@@ -566,8 +570,11 @@ static int
 park(struct server *s, struct event *e)
 {
 	const uint64_t ahead = server_run_pull_ahead(s->run, e->m, e->answer);
+	const bool relayed = session_sender(s->session, e->peer) ==
+		SENDER_RELAY;
 
-	if (waiting_pulls_add(&s->waiting_pulls, e->peer, e->m, ahead))
+	if (waiting_pulls_add(&s->waiting_pulls, e->peer, relayed, e->m,
+			      ahead))
 		waiting_pulls_forget_leavers(&s->waiting_pulls, is_here,
 					     s->session);
 	return ahead > 0 ? ANSWER : SILENCE;
@@ -939,16 +946,51 @@ receive(struct server *s, struct event *e, struct fail *f)
 	return 0;
 }
 
+/* One message, of whoever it is. */
+static void
+receive_one(struct server *s, struct event *e)
+{
+	struct message whole;
+	struct fail f;
+
+	e->whole = &whole;
+	if (receive(s, e, &f) < 0)
+		session_refuse(s->session, e->peer, e->m, &f);
+	settle(s);
+	free(e->owned);
+}
+
+/* As if each had come by itself. */
+static int
+bundle(struct server *s, struct event *e)
+{
+	struct bundle left = { e->m->frame[0].data, e->m->frame[0].size };
+	struct message m;
+	uint64_t count = 0;
+	int more;
+
+	while ((more = bundle_next(&left, &m, e->why)) == 1) {
+		struct event one = { .from = e->from, .peer = e->peer,
+				     .now = e->now, .m = &m };
+
+		receive_one(s, &one);
+		count++;
+	}
+	if (more == 0 && count != e->m->bundle.count)
+		return fail(e->why, FAIL_PROTOCOL, "a bundle of %llu messages "
+			    "has %llu",
+			    (unsigned long long)e->m->bundle.count,
+			    (unsigned long long)count);
+	return more < 0 ? -1 : SILENCE;
+}
+
 void
 server_receive(struct server *s, uint64_t peer, const struct message *m,
 	       uint64_t now_ms)
 {
 	const uint64_t acted = s->commit_log.taken;
 	const bool followed = primary_is(s->primary, peer);
-	struct message whole;
-	struct event e = { .peer = peer, .now = now_ms, .m = m,
-			   .whole = &whole };
-	struct fail f;
+	struct event e = { .peer = peer, .now = now_ms, .m = m };
 
 	e.from = followed ? SENDER_PRIMARY : session_sender(s->session, peer);
 	if (e.from == SENDER_COORDINATOR && m->kind != MESSAGE_HELLO)
@@ -959,11 +1001,10 @@ server_receive(struct server *s, uint64_t peer, const struct message *m,
 			  acted >= replication_limit(s->replication),
 			  s->lease_ms, now_ms);
 	/* When we have taken over, the time of the other one is over. */
-	if (!(followed && primary_promoted(s->primary)) &&
-	    receive(s, &e, &f) < 0)
-		session_refuse(s->session, peer, m, &f);
-	settle(s);
-	free(e.owned);
+	if (followed && primary_promoted(s->primary))
+		settle(s);
+	else
+		receive_one(s, &e);
 }
 
 void

@@ -11,7 +11,7 @@
 						   frame at once, at most */
 
 /* Who a peer said it is; items of the peers map point into this. */
-static char as_coordinator[1], as_client[1], as_standby[1];
+static char as_coordinator[1], as_client[1], as_standby[1], as_relay[1];
 
 struct session {
 	struct outbox *outbox;
@@ -56,6 +56,8 @@ session_sender(const struct session *s, uint64_t peer)
 
 	if (as == as_client)
 		return SENDER_CLIENT;
+	if (as == as_relay)
+		return SENDER_RELAY;
 	if (as == as_coordinator)
 		return peer == s->coordinator ? SENDER_COORDINATOR :
 			SENDER_OUSTED;
@@ -82,7 +84,8 @@ session_refuse(struct session *s, uint64_t peer, const struct message *to,
 int
 session_check_unread(const struct session *s, uint64_t peer, struct fail *f)
 {
-	return outbox_unread(s->outbox, peer) <= MAX_UNREAD ? 0 :
+	return session_sender(s, peer) == SENDER_RELAY ||
+		outbox_unread(s->outbox, peer) <= MAX_UNREAD ? 0 :
 		fail(f, FAIL_PROTOCOL, "more than %zu MiB of answers are "
 		     "unread", MAX_UNREAD >> 20);
 }
@@ -117,7 +120,8 @@ void
 session_add(struct session *s, uint64_t peer, enum role role)
 {
 	peers_set(&s->peers, peer, role == ROLE_COORDINATOR ? as_coordinator :
-		  role == ROLE_STANDBY ? as_standby : as_client);
+		  role == ROLE_STANDBY ? as_standby :
+		  role == ROLE_RELAY ? as_relay : as_client);
 }
 
 void

@@ -21,7 +21,8 @@ enum sender {
 	SENDER_STANDBY = 4,
 	SENDER_COORDINATOR = 8,	/* the one that has this server */
 	SENDER_OUSTED = 16,	/* one that had it before */
-	SENDER_PRIMARY = 32	/* the server that this one follows */
+	SENDER_PRIMARY = 32,	/* the server that this one follows */
+	SENDER_RELAY = 64	/* of a site's workers */
 };
 
 struct session;
@@ -38,7 +39,8 @@ void session_send(struct session *, uint64_t peer, const struct message *);
 void session_refuse(struct session *, uint64_t peer,
 		    const struct message *to, const struct fail *why);
 
-/* -1: more was sent to it than anybody need have unread. */
+/* -1: more was sent to it than anybody need have unread.  What a relay's
+   workers all have credit for it may. */
 int session_check_unread(const struct session *, uint64_t peer,
 			 struct fail *);
 

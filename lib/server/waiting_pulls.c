@@ -11,16 +11,24 @@ drop(struct waiting_pulls *all, struct waiting_pull *p)
 	free((void *)(uintptr_t)p->pull.frame[0].data);
 }
 
+/* Does this one wait no more when that one comes? */
+static bool
+is_replaced(const struct waiting_pull *p, uint64_t peer, bool relayed,
+	    const struct message *m)
+{
+	return p->peer == peer && p->pull.pull.part == m->pull.part &&
+		(!relayed || p->pull.request == m->request);
+}
+
 bool
-waiting_pulls_add(struct waiting_pulls *all, uint64_t peer,
+waiting_pulls_add(struct waiting_pulls *all, uint64_t peer, bool relayed,
 		  const struct message *m, uint64_t ahead)
 {
 	const struct frame *keys = &m->frame[0];
 	size_t i = 0;
 
-	while (i < all->count && (all->pull[i].peer != peer ||
-				  all->pull[i].pull.pull.part !=
-				  m->pull.part))
+	while (i < all->count &&
+	       !is_replaced(&all->pull[i], peer, relayed, m))
 		i++;
 	if (i < all->count) {
 		drop(all, &all->pull[i]);

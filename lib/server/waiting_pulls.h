@@ -2,7 +2,7 @@
  * waiting_pulls - pulls that a server answers when a round has ended.
  *
  * Of each peer and part only the last one waits: who asks again has given the
- * one before up.
+ * one before up.  But a relay asks for many, each by its request number.
  */
 #ifndef PS_WAITING_PULLS_H
 #define PS_WAITING_PULLS_H
@@ -23,9 +23,9 @@ struct waiting_pulls {
 	size_t enough;		/* of those whose peers are there */
 };
 
-/* A PULL, whose frame is copied.  True: so much waits that it is time to see
-   who has left. */
-bool waiting_pulls_add(struct waiting_pulls *, uint64_t peer,
+/* A PULL, whose frame is copied; relayed: of a relay.  True: so much waits
+   that it is time to see who has left. */
+bool waiting_pulls_add(struct waiting_pulls *, uint64_t peer, bool relayed,
 		       const struct message *, uint64_t ahead);
 
 /* Those who are not here wait for nothing. */

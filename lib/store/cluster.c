@@ -19,6 +19,7 @@ static const char *const type_names[] = {
 	[CLUSTER_WORKER] = "worker",
 	[CLUSTER_PS] = "ps",
 	[CLUSTER_EVALUATOR] = "evaluator",
+	[CLUSTER_RELAY] = "relay",
 };
 
 const char *
@@ -38,8 +39,8 @@ find_type(const char *name, enum cluster_type *type, struct fail *f)
 			return 0;
 		}
 	}
-	return fail(f, FAIL_CONFIG, "'%s' is no task type: chief, worker, ps "
-		    "or evaluator", name);
+	return fail(f, FAIL_CONFIG, "'%s' is no task type: chief, worker, "
+		    "ps, evaluator or relay", name);
 }
 
 /* ---- the jobs ---- */

@@ -27,6 +27,7 @@ enum cluster_type {
 	CLUSTER_WORKER,		/* ps-work */
 	CLUSTER_PS,		/* ps-serve */
 	CLUSTER_EVALUATOR,	/* ps-eval; where it is does not matter */
+	CLUSTER_RELAY,		/* ps-relay */
 	CLUSTER_TYPES
 };
 
@@ -53,7 +54,7 @@ int cluster_read(struct cluster *, const char *source, const char *task,
 		 struct fail *);
 void cluster_release(struct cluster *);
 
-/* "chief", "worker", "ps", "evaluator". */
+/* "chief", "worker", "ps", "evaluator", "relay". */
 const char *cluster_type_name(enum cluster_type);
 
 /* A member's endpoint, or NULL; borrowed, as long as the cluster. */

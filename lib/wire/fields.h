@@ -47,5 +47,7 @@
 #define FIELDS_SUBMIT(N)	N(first) N(hash) N(received)
 #define FIELDS_RESULTS(N)	N(accepted) N(hash) N(room) N(pending) \
 				N(first) N(status)
+#define FIELDS_RELAY(N)	N(life)
+#define FIELDS_BUNDLE(N)	N(count)
 
 #endif

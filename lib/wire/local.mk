@@ -1,4 +1,6 @@
 lib_libps_a_SOURCES += \
+	%D%/bundle.c \
+	%D%/bundle.h \
 	%D%/codec.c \
 	%D%/codec.h \
 	%D%/codec_bfloat16.c \

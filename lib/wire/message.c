@@ -24,7 +24,7 @@ static const struct shape_of {
 	size_t keys;		/* of these are keys, and stand first */
 } shapes[MESSAGE_KINDS] = {
 	[MESSAGE_HELLO] = { "HELLO", FIELDS(HELLO),
-		"run", "endpoint", 0, 1, 0 },
+		"run", "endpoint site", 0, 2, 0 },
 	[MESSAGE_WELCOME] = { "WELCOME", FIELDS(WELCOME),
 		"run", "", 0, 0, 0 },
 	[MESSAGE_REFUSED] = { "REFUSED", FIELDS(REFUSED),
@@ -101,6 +101,10 @@ static const struct shape_of {
 		NULL, "requests", 0, 1, 0 },
 	[MESSAGE_RESULTS] = { "RESULTS", FIELDS(RESULTS),
 		NULL, "results", 0, 1, 0 },
+	[MESSAGE_RELAY] = { "RELAY", FIELDS(RELAY),
+		NULL, "endpoint", 0, 1, 0 },
+	[MESSAGE_BUNDLE] = { "BUNDLE", FIELDS(BUNDLE),
+		NULL, "messages", 1, 1, 0 },
 };
 
 const char *
@@ -304,6 +308,32 @@ message_hello(enum role role, uint64_t index, uint64_t life, uint64_t term)
 	m.hello.life = life;
 	m.hello.term = term;
 	return m;
+}
+
+bool
+message_is_name(const char *name, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (name[i] <= ' ' || name[i] > '~' || name[i] == '"' ||
+		    name[i] == '\\')
+			return false;
+	return size > 0 && size < WIRE_NAME;
+}
+
+int
+message_site(const struct message *m, char site[WIRE_NAME], struct fail *f)
+{
+	const struct frame *name = &m->frame[1];
+
+	*site = '\0';
+	if (m->frames < 2)
+		return 0;
+	if (!message_is_name(name->data, name->size))
+		return fail(f, FAIL_PROTOCOL, "a site's name is a word of 1 "
+			    "to %d characters", WIRE_NAME - 1);
+	memcpy(site, name->data, name->size);
+	site[name->size] = '\0';
+	return 0;
 }
 
 struct message

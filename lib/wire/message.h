@@ -31,6 +31,7 @@
 #define MESSAGE_BLOB	512		/* bytes, at most */
 
 #define WIRE_REPLICAS	4096		/* of a round, at most */
+#define WIRE_NAME	64		/* of a site or submitter, with its 0 */
 #define WIRE_RECALL	256		/* bytes of a pull's keys, from which
 					   on a server remembers them */
 
@@ -55,12 +56,14 @@ enum message_kind {
 	MESSAGE_STANDBY, MESSAGE_SYNC, MESSAGE_STATE, MESSAGE_HELD,
 	/* a submitter and the coordinator */
 	MESSAGE_SUBMIT, MESSAGE_RESULTS,
+	/* the coordinator to a worker; a relay to a server */
+	MESSAGE_RELAY, MESSAGE_BUNDLE,
 	MESSAGE_KINDS
 };
 
 enum role {
 	ROLE_NONE, ROLE_COORDINATOR, ROLE_SERVER, ROLE_WORKER, ROLE_EVALUATOR,
-	ROLE_STANDBY, ROLE_SUBMITTER
+	ROLE_STANDBY, ROLE_SUBMITTER, ROLE_RELAY
 };
 
 /* Will there be checkpoints of a run? */
@@ -102,8 +105,9 @@ struct message {
 	uint64_t request;
 	union {
 		uint64_t number[MESSAGE_NUMBERS];
-		/* blob: run; frame: endpoint, of a server or a standby; name,
-		   of a submitter, whose index is what it wishes */
+		/* blob: run; frames: endpoint, of a server, a standby or a
+		   relay; site, of a relay or a worker; or, of a submitter,
+		   its name: its index is what it wishes */
 		struct { FIELDS_HELLO(MESSAGE_FIELD) } hello;
 		/* blob: run */
 		struct { FIELDS_WELCOME(MESSAGE_FIELD) } welcome;
@@ -161,6 +165,10 @@ struct message {
 		struct { FIELDS_SUBMIT(MESSAGE_FIELD) } submit;
 		/* frame: results, each with its newline */
 		struct { FIELDS_RESULTS(MESSAGE_FIELD) } results;
+		/* life 0: there is none; frame: endpoint */
+		struct { FIELDS_RELAY(MESSAGE_FIELD) } relay;
+		/* frame: see wire/bundle.h */
+		struct { FIELDS_BUNDLE(MESSAGE_FIELD) } bundle;
 	};
 	struct frame blob;
 	size_t frames;
@@ -205,6 +213,13 @@ struct message message_hello(enum role, uint64_t index, uint64_t life,
 			     uint64_t term);
 struct message message_refuse(const struct message *to, enum fail_kind,
 			      const char *text);
+
+/* A name, of a site or a submitter, is a word of printable characters without
+   quotes and backslashes: it stands in messages and, one day, in files. */
+bool message_is_name(const char *name, size_t size);
+/* The site in a HELLO; "": none.  -1: it is no name (FAIL_PROTOCOL). */
+int message_site(const struct message *hello, char site[WIRE_NAME],
+		 struct fail *);
 
 /* The status of REFUSED or FAILED as a kind; FAIL_PROTOCOL if it is none. */
 enum fail_kind message_status(uint64_t status);

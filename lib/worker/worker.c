@@ -242,6 +242,11 @@ hello(struct worker *w)
 					 w->options.life, 0);
 
 	m.request = HELLO_REQUEST;
+	if (w->options.site) {
+		m.frames = 2;
+		m.frame[1] = (struct frame){ w->options.site,
+					     strlen(w->options.site), NULL };
+	}
 	send_message(w, &m);
 }
 
@@ -452,6 +457,10 @@ receive_coordinator(struct worker *w, const struct message *m, uint64_t now,
 		return 0;
 	case MESSAGE_EVALUATE:
 		return take_evaluate(w, m, f);
+	case MESSAGE_RELAY:
+		if (w->run.client)
+			client_relay(w->run.client, m, now);
+		return 0;
 	case MESSAGE_INDEX:
 		if (w->session >= SESSION_WELCOME)
 			index_take(w->index, m);
@@ -601,6 +610,8 @@ worker_tick(struct worker *w, uint64_t now, struct fail *f)
 		w->computed = false;
 		return 0;
 	}
+	if (w->run.client)
+		client_tick(w->run.client, now, w->options.lease_ms);
 	if (!w->run.client || w->session < SESSION_WELCOME ||
 	    now - w->lost_said < w->options.timeout_ms / 4 ||
 	    client_check(w->run.client, now, w->options.timeout_ms, &server,

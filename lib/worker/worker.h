@@ -36,6 +36,8 @@ struct worker_options {
 	uint64_t lease_ms;		/* then who says nothing hangs */
 	uint64_t life;			/* random, new for every start */
 	uint64_t index;			/* of the task; WIRE_NONE: any */
+	const char *site;		/* whose relay it may use; borrowed;
+					   NULL: none */
 	bool assigned;			/* a batch is for one step and replica
 					   alone; see worker_next() */
 	uint64_t prefetch;		/* pull for so many steps, 0 or 1,

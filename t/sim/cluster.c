@@ -25,7 +25,7 @@
 #define MAX_MS		((uint64_t)4 * 3600 * 1000)
 
 enum process_kind { PROCESS_COORD, PROCESS_SERVER, PROCESS_WORKER,
-		    PROCESS_EVAL, PROCESS_SUBMIT };
+		    PROCESS_EVAL, PROCESS_SUBMIT, PROCESS_RELAY };
 
 /* A place for a process, which its supervisor begins again. */
 struct process {
@@ -38,6 +38,7 @@ struct process {
 		struct host_worker *worker;
 		struct host_eval *eval;
 		struct host_submit *submit;
+		struct host_relay *relay;
 		void *any;	/* NULL: it does not run */
 	};
 	struct packet *inbox;
@@ -451,6 +452,9 @@ begin_process(struct cluster *c, struct process *p)
 		p->submit = host_submit_new(&c->site, outbox, p->index,
 					    ++c->lives, clock_of(c, p),
 					    &status);
+	else if (p->kind == PROCESS_RELAY)
+		p->relay = host_relay_new(&c->site, outbox, p->index, own,
+					  ++c->lives, clock_of(c, p));
 	else
 		p->server = host_server_new(&c->site, outbox, p->index,
 			own, primary, 1000 + ++c->lives, &status);
@@ -491,6 +495,8 @@ drop_process(struct cluster *c, struct process *p, bool crash)
 		host_eval_free(p->eval);
 	else if (p->kind == PROCESS_SUBMIT)
 		host_submit_free(p->submit);
+	else if (p->kind == PROCESS_RELAY)
+		host_relay_free(p->relay);
 	else
 		host_server_free(p->server);
 	p->any = NULL;
@@ -610,6 +616,23 @@ end_worker(struct cluster *c, struct process *p, int status)
 		wait_to_begin(c, p, 500);
 }
 
+/* It is over, or another one has its site, and that may die. */
+static void
+end_relay(struct cluster *c, struct process *p, int status)
+{
+	const struct fail *why = host_relay_why(p->relay);
+	const bool taken = status == FAIL_AGAIN &&
+		strstr(why->text, "has a relay") && c->s->relays > 1;
+
+	if (status != 0 && !taken && !scenario_may_fail(c->s))
+		broken(c, "C14: %s ended with %d: %.150s", p->name, status,
+		       why->text);
+	p->ended = status == 0;
+	drop_process(c, p, false);
+	if (!p->ended)
+		wait_to_begin(c, p, 500);
+}
+
 /* It may be that the run was over, or that it lost somebody. */
 static void
 end_evaluator(struct cluster *c, struct process *p, int status)
@@ -705,6 +728,8 @@ end_process(struct cluster *c, struct process *p, int status)
 		end_evaluator(c, p, status);
 	else if (p->kind == PROCESS_SUBMIT)
 		end_submitter(c, p, status);
+	else if (p->kind == PROCESS_RELAY)
+		end_relay(c, p, status);
 	else
 		end_worker(c, p, status);
 }
@@ -740,6 +765,8 @@ receive(struct cluster *c, struct process *p, const struct packet *e)
 		return host_eval_receive(p->eval, e, now);
 	case PROCESS_SUBMIT:
 		return host_submit_receive(p->submit, e, now);
+	case PROCESS_RELAY:
+		return host_relay_receive(p->relay, e, now);
 	default:
 		return host_worker_receive(p->worker, e, now);
 	}
@@ -757,6 +784,9 @@ check(struct cluster *c, const struct process *p)
 		break;
 	case PROCESS_SERVER:
 		wrong = host_server_check(p->server);
+		break;
+	case PROCESS_RELAY:
+		wrong = host_relay_check(p->relay);
 		break;
 	case PROCESS_EVAL:
 	case PROCESS_SUBMIT:
@@ -784,6 +814,8 @@ act(struct cluster *c, struct process *p)
 		return host_eval_act(p->eval, now);
 	case PROCESS_SUBMIT:
 		return host_submit_act(p->submit, now);
+	case PROCESS_RELAY:
+		return host_relay_act(p->relay, now);
 	default:
 		return host_worker_act(p->worker, now);
 	}
@@ -896,7 +928,7 @@ crash_files(struct cluster *c, struct process *p)
 		snprintf(path, sizeof(path), p->kind == PROCESS_SUBMIT ?
 			 "%s/results-%zu" : "%s/ck/log-%zu", c->folder,
 			 p->index);
-	if (p->kind != PROCESS_WORKER)
+	if (p->kind != PROCESS_WORKER && p->kind != PROCESS_RELAY)
 		files_crash(path, &c->rng);
 }
 
@@ -933,7 +965,8 @@ kill_process(struct cluster *c, struct process *p, const struct fault *f)
 
 	if (!p->any)
 		return;
-	back = back || p->kind != PROCESS_WORKER || !leaves_a_worker(c, p);
+	back = back || (p->kind == PROCESS_WORKER ? !leaves_a_worker(c, p) :
+			p->kind != PROCESS_RELAY);
 	trace("killed%s", back ? "" : " for good");
 	if (p->kind == PROCESS_COORD)
 		read_results(c, host_coord_written(p->coord));
@@ -1028,6 +1061,10 @@ freeze(struct cluster *c, struct process *p, uint64_t ms)
 {
 	const uint64_t most = c->s->o.patience_ms / 4;
 
+	if (p->kind == PROCESS_RELAY) {		/* nobody waits for it */
+		p->frozen_until = c->now + ms * 1000;
+		return;
+	}
 	if (p->kind != PROCESS_WORKER || !leaves_a_worker(c, p)) {
 		ms = ms < most ? ms : most;
 		disturbed(c, ms);
@@ -1687,6 +1724,9 @@ place_all(struct cluster *c)
 	for (size_t i = 0; i < MAX_EVALUATORS; i++)
 		place_process(c, FIRST_EVALUATOR + (int)i, PROCESS_EVAL, i,
 			      "eval", NEVER);
+	for (size_t i = 0; i < s->relays; i++)
+		place_process(c, FIRST_RELAY + (int)i, PROCESS_RELAY, i,
+			      "relay", s->relay_at[i]);
 	for (size_t i = 0; i < MAX_SUBMITTERS + 1; i++)
 		place_process(c, FIRST_SUBMITTER + (int)i, PROCESS_SUBMIT, i,
 			      "submit", i < s->submitters ?
@@ -1890,7 +1930,7 @@ static void
 step(struct cluster *c)
 {
 	const uint64_t next = next_event(c);
-	const int begin = (int)rng_below(&c->rng, NETWORK_NODES);
+	const int begin = (int)rng_below(&c->rng, OLD_NODES);
 
 	if (next == NEVER) {
 		broken(c, "C1: nothing will ever happen again");

@@ -15,6 +15,7 @@
  *	C12 what a server, or its standby, had acknowledged is not run again
  *	C13 a submitter, however often it dies, ends when all that it asked is
  *	    answered
+ *	C14 no relay ends of its own accord, unless another one has its site
  *
  * At the end:
  *

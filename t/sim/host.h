@@ -93,6 +93,20 @@ const char *host_worker_check(const struct host_worker *);
 /* It can read nothing any more. */
 bool host_worker_exhausted(const struct host_worker *);
 
+/* ---- ps-relay ---- */
+
+struct host_relay;
+
+struct host_relay *host_relay_new(const struct site *, struct outbox *,
+				  size_t index, const char *endpoint,
+				  uint64_t life, uint64_t now_ms);
+void host_relay_free(struct host_relay *);
+int host_relay_receive(struct host_relay *, const struct packet *,
+		       uint64_t now_ms);
+int host_relay_act(struct host_relay *, uint64_t now_ms);
+const struct fail *host_relay_why(const struct host_relay *);
+const char *host_relay_check(const struct host_relay *);
+
 /* ---- ps-eval, of a live model ---- */
 
 struct host_eval;

@@ -38,6 +38,7 @@ struct host_worker {
 	bool begun;
 	uint64_t evaluation, eval_at;
 	struct rng rng;
+	char where[16];
 	bool data_over, broken;	/* broken: nothing more can be read */
 	uint64_t put_back;	/* examples, which still can */
 	struct fail why;
@@ -490,6 +491,9 @@ host_worker_new(const struct site *site, struct outbox *outbox, size_t index,
 	struct host_worker *h = mem_alloc(1, sizeof(*h));
 	const struct worker_options o = {
 		.coordinator = "node:0",
+		.lease_ms = site->scenario->relays > 0 ?
+			site->scenario->o.lease_ms : 0,
+		.site = site->scenario->relays > 0 ? h->where : NULL,
 		.timeout_ms = site->scenario->o.timeout_ms, .life = life,
 		.index = WIRE_NONE, .assigned = site->scenario->sampler,
 		.prefetch = site->scenario->prefetch[index],
@@ -499,6 +503,8 @@ host_worker_new(const struct site *site, struct outbox *outbox, size_t index,
 
 	h->site = site;
 	h->index = index;
+	snprintf(h->where, sizeof(h->where), "site-%d",
+		 (int)site->scenario->worker_site[index] % 100);
 	h->now = now;
 	h->answers.seed = rng_mix(~site->scenario->seed + life);
 	h->externals = (struct externals){ .own = h, .begin = begin,

@@ -3,7 +3,8 @@
 
 SIMULATE_SOURCES = %D%/accounts.c %D%/accounts.h %D%/cluster.c %D%/cluster.h \
 	%D%/files.c %D%/files.h %D%/host.h %D%/host_coord.c \
-	%D%/host_eval.c %D%/host_server.c %D%/host_submit.c \
+	%D%/host_eval.c %D%/host_relay.c %D%/host_server.c \
+	%D%/host_submit.c \
 	%D%/host_worker.c \
 	%D%/network.c %D%/network.h %D%/program.c %D%/program.h \
 	%D%/scenario.c %D%/scenario.h \

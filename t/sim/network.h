@@ -17,7 +17,7 @@
 #include "../unit/packet.h"
 #include "wire/outbox.h"
 
-#define NETWORK_NODES	32
+#define NETWORK_NODES	34
 
 struct network;
 

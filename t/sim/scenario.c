@@ -127,8 +127,8 @@ draw_network(struct scenario *s, struct rng *r)
 	n->jitter_us = skewed(r, 3000);
 	n->silence_ms = lease;
 	n->redial_ms = 100;
-	for (int i = 0; i < NETWORK_NODES; i++)
-		for (int k = 0; k < NETWORK_NODES; k++)
+	for (int i = 0; i < OLD_NODES; i++)
+		for (int k = 0; k < OLD_NODES; k++)
 			n->delay_us[i][k] = uneven && chance(r, 4) ?
 				rng_below(r, far) : usual;
 }
@@ -519,6 +519,72 @@ draw_codings(struct scenario *s)
 	}
 }
 
+/* ---- relays ---- */
+
+/* They die, hang, and lose some of those whom they know. */
+static void
+draw_relay_fault(struct scenario *s, struct rng *r)
+{
+	static const enum fault_kind kind[] = {
+		FAULT_KILL, FAULT_KILL, FAULT_KILL, FAULT_CRASH, FAULT_FREEZE,
+		FAULT_FREEZE, FAULT_CUT, FAULT_BLOCK, FAULT_SPLIT,
+		FAULT_SPLIT, FAULT_SLOW
+	};
+	static const enum message_kind message[] = {
+		MESSAGE_PUSH, MESSAGE_PUSHPULL, MESSAGE_PULL, MESSAGE_VALUES,
+		MESSAGE_BUNDLE, MESSAGE_BUNDLE, MESSAGE_RELAY, MESSAGE_PLAN
+	};
+	struct fault f = { .kind = kind[rng_below(r, 11)] };
+
+	f.node = FIRST_RELAY + (int)rng_below(r, s->relays);
+	f.other = chance(r, 4) ? COORDINATOR :
+		chance(r, 2) ? FIRST_WORKER + (int)rng_below(r, s->workers) :
+		FIRST_SERVER + (int)rng_below(r, s->o.servers);
+	f.trigger = chance(r, 4) ? AT_TIME : chance(r, 3) ? AT_STEPS :
+		AT_MESSAGE;
+	if (s->faults > 0 && chance(r, 4))
+		f.trigger = AFTER_LAST;
+	f.message = message[rng_below(r, 8)];
+	f.nth = f.trigger == AT_TIME ? skewed(r, 8000) :
+		f.trigger == AT_STEPS ? rng_below(r, 150) :
+		1 + (chance(r, 2) ? rng_below(r, 8) : skewed(r, 200));
+	f.later = chance(r, 2) ? 0 : skewed(r, 500);
+	f.span = draw_span(s, r);
+	if (f.kind == FAULT_KILL && chance(r, 4))
+		f.span = NEVER;
+	add_fault(s, &f);
+}
+
+/* Of numbers of its own, as those of submitters. */
+static void
+draw_relays(struct scenario *s)
+{
+	struct rng rng = { .seed = rng_mix(s->seed ^ 0x72656c6179) };
+	const uint64_t far = 1000 * s->o.lease_ms / 16;
+	const uint64_t most = chance(&rng, 4) ? far : 2000;
+	size_t faults;
+
+	if (!chance(&rng, 3))
+		return;
+	s->relays = between(&rng, 1, MAX_RELAYS);
+	for (size_t i = 0; i < MAX_WORKERS; i++)
+		s->worker_site[i] = chance(&rng, 5) ? 9 :
+			rng_below(&rng, s->relays);
+	for (size_t i = 0; i < s->relays; i++) {
+		/* Two of one site, one of which is a successor. */
+		s->relay_site[i] = chance(&rng, 3) ? 0 : i;
+		s->relay_at[i] = skewed(&rng, 8000);
+	}
+	for (int i = 0; i < NETWORK_NODES; i++)
+		for (int k = 0; k < NETWORK_NODES; k++)
+			if (i >= OLD_NODES || k >= OLD_NODES)
+				s->network.delay_us[i][k] =
+					rng_below(&rng, most);
+	faults = chance(&rng, 4) ? 0 : between(&rng, 1, 6);
+	for (size_t i = 0; i < faults; i++)
+		draw_relay_fault(s, &rng);
+}
+
 /* ---- many submitters ---- */
 
 static void
@@ -717,6 +783,7 @@ scenario_draw(struct scenario *s, uint64_t seed)
 		draw_fault(s, r, &swarm);
 	draw_queue(s);
 	draw_background(s);
+	draw_relays(s);
 }
 
 void
@@ -795,6 +862,13 @@ scenario_print(const struct scenario *s, FILE *to)
 		fprintf(to, "#   server %zu:%s%s\n", i,
 			s->wal[i] ? " log" : "",
 			s->standby[i] ? " standby" : "");
+	for (size_t i = 0; i < s->relays; i++)
+		fprintf(to, "#   relay %zu: of site %llu, from %llu ms on\n", i,
+			(unsigned long long)s->relay_site[i],
+			(unsigned long long)s->relay_at[i]);
+	for (size_t i = 0; s->relays > 0 && i < s->workers; i++)
+		fprintf(to, "#   worker %zu: of site %llu\n", i,
+			(unsigned long long)s->worker_site[i]);
 	for (const struct placement_range *p = s->o.placement.range; p;
 	     p = p->next)
 		fprintf(to, "#   %s on servers %d to %d\n", p->pattern,

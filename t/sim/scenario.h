@@ -24,6 +24,9 @@
 #define FIRST_SUBMITTER	28
 #define MAX_SUBMITTERS	3
 #define STOPPER		(FIRST_SUBMITTER + MAX_SUBMITTERS)
+#define FIRST_RELAY	32
+#define MAX_RELAYS	2
+#define OLD_NODES	FIRST_RELAY	/* whose draws are as they were */
 
 #define MAX_REQUESTS	24
 #define MAX_FAULTS	24
@@ -110,6 +113,9 @@ struct scenario {
 	bool journal, informed;		/* servers start as what they are now */
 	size_t most_bytes;		/* in one piece in it; 0: the usual */
 	bool registers;			/* ... and say themselves where */
+	size_t relays;
+	uint64_t relay_site[MAX_RELAYS], relay_at[MAX_RELAYS];
+	uint64_t worker_site[MAX_WORKERS];	/* some have no relay */
 	size_t workers;
 	bool prefetch[MAX_WORKERS], overlap[MAX_WORKERS];
 	uint64_t compute_ms[MAX_WORKERS], load_ms[MAX_SERVERS];

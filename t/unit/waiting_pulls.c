@@ -14,7 +14,7 @@ park(uint64_t peer, uint64_t part, size_t bytes)
 	m.pull.part = part;
 	m.pull.after = 1;
 	m.frame[0] = (struct frame){ keys, bytes, NULL };
-	waiting_pulls_add(&waiting_pulls, peer, &m, 0);
+	waiting_pulls_add(&waiting_pulls, peer, false, &m, 0);
 }
 
 static bool

@@ -1,0 +1,25 @@
+#include "prog/site.h"
+
+#include "sys/cli.h"
+#include "wire/message.h"
+
+#include <string.h>
+#include <unistd.h>
+
+const char *
+site_name(const char *argument)
+{
+	static char host[WIRE_NAME];
+
+	if (argument && !message_is_name(argument, strlen(argument)))
+		cli_usage("--site: '%s' is no name of 1 to %d characters "
+			  "without blanks, quotes and backslashes", argument,
+			  WIRE_NAME - 1);
+	if (argument)
+		return argument;
+	/* A longer name is cut, and is so for all of this host. */
+	if (gethostname(host, sizeof(host) - 1) < 0 ||
+	    !message_is_name(host, strlen(host)))
+		strcpy(host, "localhost");
+	return host;
+}

@@ -1,0 +1,867 @@
+#include "relay/forwarder.h"
+
+#include "base/mem.h"
+#include "base/peers.h"
+#include "relay/letter.h"
+#include "wire/bundle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SMALL		((size_t)16 << 10)	/* bytes of what is bundled, */
+#define BUNDLE		((size_t)256 << 10)	/* and of a bundle */
+#define LARGE		((size_t)64 << 10)	/* is not copied for each of
+						   several */
+
+/*
+ * What a worker has asked, until it is answered.  Of those that share:
+ *
+ *	WAITS --start()--> RIDES	what it pushes, if it does, is sent
+ *	RIDES --land(), with values--> answered
+ *	RIDES --land(), without--> WAITS	now as a pull, if its push
+ *						has been answered, or
+ *	RIDES --land()--> LATE --take_outcome()--> WAITS
+ */
+struct asked {
+	uint64_t peer;		/* 0: it has left */
+	uint64_t request;	/* the worker's */
+	struct letter *letter;	/* what is to be pushed; else NULL */
+	bool pushes, pushed;	/* pushed: that has been answered, */
+	struct message outcome;	/* so */
+	bool late;
+	struct asked *next;
+};
+
+/* Values that several may have, as one pull at a time asks for them. */
+struct fare {
+	uint64_t part, cut, after;
+	uint64_t coded;		/* as in a PULL; of another step, maybe, */
+	uint64_t coding;	/* whose values travel alike */
+	struct frame keys;	/* our copy */
+	bool settled;		/* they are the same whenever they are asked
+				   for */
+	struct asked *waits;	/* in the order of their coming */
+	struct asked *rides;	/* for what is under way */
+	struct asked *late;	/* missed it: their pushes are unanswered */
+	bool flies, ahead;	/* ahead: some values have come already */
+	bool due;		/* to be looked at by forwarder_flush() */
+	struct fare *next, *next_due;
+};
+
+/* A request of ours to a server. */
+struct flight {
+	uint64_t request;
+	struct asked *of;	/* a push, or a pull that nobody shares; NULL:
+				   only those who ride wait for it */
+	struct fare *fare;	/* what it shares; NULL: nothing */
+	bool brings;		/* the values of that */
+};
+
+/* Pulls of one worker, whose keys a push may refer to. */
+#define PULLED		2	/* of a part */
+struct pulled {
+	uint64_t request, ours;	/* ours 0: none */
+};
+
+struct patron {
+	uint64_t peer;
+	struct pulled (*pulled)[PULLED];	/* of each part; NULL: none */
+};
+
+struct forwarder {
+	const struct plan *plan;
+	struct outbox *outbox;
+	struct part_of {
+		bool rounds;	/* its values wait for rounds */
+		struct fare *fare;
+	} *part;
+	struct letter **waits;	/* for each server, in order */
+	struct letter ***end;
+	struct peers flights;	/* by their requests */
+	struct peers patrons;
+	struct fare *due;
+	uint64_t request;	/* the last one of ours */
+	struct pack bundle;
+	struct forwarder_counts counts;
+};
+
+struct forwarder *
+forwarder_new(const struct plan *plan, const struct model *model,
+	      struct outbox *outbox)
+{
+	struct forwarder *t = mem_alloc(1, sizeof(*t));
+	size_t count;
+	const struct variable *variable = model_variables(model, &count);
+
+	t->plan = plan;
+	t->outbox = outbox;
+	t->part = mem_alloc(plan->parts, sizeof(*t->part));
+	for (size_t i = 0; i < plan->parts; i++) {
+		const struct part *part = &plan->part[i];
+		const struct piece *piece = &plan->piece[part->first];
+
+		t->part[i].rounds = !variable[piece->variable].async;
+	}
+	t->waits = mem_alloc(plan->servers, sizeof(*t->waits));
+	t->end = mem_alloc(plan->servers, sizeof(*t->end));
+	for (size_t i = 0; i < plan->servers; i++)
+		t->end[i] = &t->waits[i];
+	return t;
+}
+
+/* ---- who asks ---- */
+
+static struct patron *
+patron_of(struct forwarder *t, uint64_t peer)
+{
+	struct patron *p = peers_find(&t->patrons, peer);
+
+	if (p)
+		return p;
+	p = mem_alloc(1, sizeof(*p));
+	p->peer = peer;
+	peers_set(&t->patrons, peer, p);
+	return p;
+}
+
+static void
+patron_free(struct patron *p)
+{
+	free(p->pulled);
+	free(p);
+}
+
+static struct asked *
+asked_new(uint64_t peer, const struct message *m)
+{
+	struct asked *a = mem_alloc(1, sizeof(*a));
+
+	a->peer = peer;
+	a->request = m->request;
+	a->pushes = m->kind != MESSAGE_PULL;
+	return a;
+}
+
+static void
+asked_free(struct asked *a)
+{
+	if (a->letter)
+		letter_drop(a->letter);
+	free(a);
+}
+
+static void
+append(struct asked **list, struct asked *a)
+{
+	while (*list)
+		list = &(*list)->next;
+	a->next = NULL;
+	*list = a;
+}
+
+/* The first list, and behind it the second. */
+static struct asked *
+join(struct asked *first, struct asked *second)
+{
+	struct asked **end = &first;
+
+	while (*end)
+		end = &(*end)->next;
+	*end = second;
+	return first;
+}
+
+static void
+unlink_asked(struct asked **list, struct asked *a)
+{
+	while (*list != a)
+		list = &(*list)->next;
+	*list = a->next;
+	a->next = NULL;
+}
+
+/* ---- answers ---- */
+
+static void
+answer(struct forwarder *t, const struct asked *a, struct message *m)
+{
+	m->request = a->request;
+	if (a->peer && outbox_send(t->outbox, a->peer, m) < 0)
+		forwarder_leave(t, a->peer);
+}
+
+static void
+answer_outcome(struct forwarder *t, uint64_t peer, const struct message *to,
+	       enum outcome outcome)
+{
+	struct message m = message_answer(to, MESSAGE_VALUES);
+
+	m.values.outcome = outcome;
+	outbox_send(t->outbox, peer, &m);
+}
+
+/* ---- to the servers ---- */
+
+static struct flight *
+flight_new(struct forwarder *t, struct asked *of, struct fare *fare,
+	   bool brings)
+{
+	struct flight *fl = mem_alloc(1, sizeof(*fl));
+
+	*fl = (struct flight){ ++t->request, of, fare, brings };
+	peers_set(&t->flights, fl->request, fl);
+	return fl;
+}
+
+static void
+flight_end(struct forwarder *t, struct flight *fl)
+{
+	peers_remove(&t->flights, fl->request);
+	free(fl);
+}
+
+/* It leaves at the next forwarder_flush(). */
+static void
+post(struct forwarder *t, struct letter *l, const struct flight *fl)
+{
+	const uint32_t server = t->plan->part[l->message.pull.part].server;
+
+	l->message.request = fl->request;
+	*t->end[server] = l;
+	t->end[server] = &l->next;
+}
+
+/* Its keys may be referred to, if a server remembers them. */
+static void
+note_pulled(struct forwarder *t, uint64_t peer, const struct message *m,
+	    const struct flight *fl)
+{
+	const bool push = m->kind == MESSAGE_PUSHPULL;
+	const uint64_t n = push ? m->push.part : m->pull.part;
+	struct patron *p = patron_of(t, peer);
+	struct pulled *pulled;
+
+	if (m->kind == MESSAGE_PUSH || m->frame[push].size < WIRE_RECALL ||
+	    (!push && m->pull.cut != WIRE_NONE))
+		return;
+	if (!p->pulled)
+		p->pulled = mem_alloc(t->plan->parts, sizeof(*p->pulled));
+	pulled = p->pulled[n];
+	pulled[1] = pulled[0];
+	pulled[0] = (struct pulled){ m->request, fl->request };
+}
+
+/* Our number of the pull that a push refers to; 0: it is not known. */
+static uint64_t
+find_pulled(struct forwarder *t, uint64_t peer, const struct message *m)
+{
+	const struct patron *p = patron_of(t, peer);
+
+	for (size_t i = 0; p->pulled && i < PULLED; i++) {
+		const struct pulled *pulled = &p->pulled[m->push.part][i];
+
+		if (pulled->ours > 0 &&
+		    pulled->request == m->request - m->push.back)
+			return pulled->ours;
+	}
+	return 0;
+}
+
+/* A message whose answer is one worker's alone. */
+static void
+pass_on(struct forwarder *t, uint64_t peer, const struct message *m)
+{
+	const bool refers = m->kind != MESSAGE_PULL && m->push.back > 0;
+	const uint64_t pulled = refers ? find_pulled(t, peer, m) : 0;
+	struct flight *fl;
+	struct letter *l;
+
+	if (refers && pulled == 0) {
+		answer_outcome(t, peer, m, OUTCOME_GONE);
+		return;
+	}
+	fl = flight_new(t, asked_new(peer, m), NULL, false);
+	note_pulled(t, peer, m, fl);
+	l = letter_new(m);
+	if (refers)
+		l->message.push.back = fl->request - pulled;
+	post(t, l, fl);
+}
+
+/* ---- those who share ---- */
+
+/* The keys of what it pulls. */
+static const struct frame *
+keys_of(const struct message *m)
+{
+	return &m->frame[m->kind == MESSAGE_PUSHPULL];
+}
+
+/*
+ * Codecs are used from some step on: of two steps that have as many codecs in
+ * use the values of a part travel alike.  0: as floats.
+ */
+static uint64_t
+coding_of(const struct forwarder *t, uint64_t n, uint64_t coded)
+{
+	const struct codings *codings = t->plan->codings;
+	const struct part *part = &t->plan->part[n];
+	uint64_t used = 1;
+
+	if (coded == 0 || !codings)
+		return 0;
+	for (size_t i = 0; i < part->count; i++) {
+		const struct piece *piece = &t->plan->piece[part->first + i];
+
+		used += coded - 1 >=
+			codings->of[piece->variable][WAY_PULL].from;
+	}
+	return used;
+}
+
+/* What it is about; the keys are the message's. */
+static struct fare
+what_is_pulled(const struct forwarder *t, const struct message *m)
+{
+	const bool pull = m->kind == MESSAGE_PULL;
+	struct fare f = { .part = pull ? m->pull.part : m->push.part,
+			  .cut = pull ? m->pull.cut : WIRE_NONE,
+			  .after = pull ? m->pull.after : 0,
+			  .coded = pull ? m->pull.coded : m->push.values,
+			  .keys = *keys_of(m) };
+
+	f.coding = coding_of(t, f.part, f.coded);
+	f.settled = f.cut != WIRE_NONE ||
+		(f.after > 0 && t->part[f.part].rounds);
+	return f;
+}
+
+static bool
+is_same(const struct fare *a, const struct fare *b)
+{
+	return a->cut == b->cut && a->after == b->after &&
+		a->coding == b->coding && a->keys.size == b->keys.size &&
+		(a->keys.size == 0 ||
+		 memcmp(a->keys.data, b->keys.data, a->keys.size) == 0);
+}
+
+static struct fare *
+fare_of(struct forwarder *t, const struct message *m)
+{
+	const struct fare pulled = what_is_pulled(t, m);
+	struct fare **at = &t->part[pulled.part].fare;
+
+	while (*at && !is_same(*at, &pulled))
+		at = &(*at)->next;
+	if (!*at) {
+		*at = mem_alloc(1, sizeof(**at));
+		**at = pulled;
+		(*at)->keys.data = mem_copy(pulled.keys.data,
+					    pulled.keys.size);
+	}
+	return *at;
+}
+
+static void
+fare_is_due(struct forwarder *t, struct fare *f)
+{
+	if (f->due)
+		return;
+	f->due = true;
+	f->next_due = t->due;
+	t->due = f;
+}
+
+static void
+fare_forget(struct forwarder *t, struct fare *gone)
+{
+	struct fare **at = &t->part[gone->part].fare;
+
+	while (*at != gone)
+		at = &(*at)->next;
+	*at = gone->next;
+	free((void *)(uintptr_t)gone->keys.data);
+	free(gone);
+}
+
+/* A PULL of what it is about. */
+static struct letter *
+fare_pull(const struct forwarder *t, const struct fare *f)
+{
+	struct message m = { .kind = MESSAGE_PULL, .frames = 1 };
+
+	m.pull.run = plan_run(t->plan);
+	m.pull.term = t->plan->term;
+	m.pull.plan = t->plan->number;
+	m.pull.part = f->part;
+	m.pull.cut = f->cut;
+	m.pull.after = f->after;
+	m.pull.coded = f->coded;
+	m.frame[0] = f->keys;
+	return letter_new(&m);
+}
+
+/* The push alone. */
+static void
+strip(struct letter *l)
+{
+	struct message *m = &l->message;
+
+	m->kind = MESSAGE_PUSH;
+	m->push.values = 0;
+	m->frame[1] = m->frame[2];
+	m->frames = 2;
+}
+
+/* All who wait leave; the last push brings the values. */
+static void
+start(struct forwarder *t, struct fare *f)
+{
+	struct asked *last = NULL, *next;
+
+	if (f->flies || !f->waits)
+		return;
+	for (struct asked *a = f->waits; a; a = a->next)
+		if (a->letter)
+			last = a;
+	f->flies = true;
+	f->ahead = false;
+	for (struct asked *a = f->waits; a; a = next) {
+		struct letter *l = a->letter;
+
+		next = a->next;
+		append(&f->rides, a);
+		a->letter = NULL;
+		if (l && a != last)
+			strip(l);
+		if (l)
+			post(t, l, flight_new(t, a, f, a == last));
+		t->counts.shared += a != last && (last || a != f->waits);
+	}
+	f->waits = NULL;
+	if (!last)
+		post(t, fare_pull(t, f), flight_new(t, NULL, f, true));
+}
+
+static void
+share(struct forwarder *t, uint64_t peer, const struct message *m)
+{
+	struct fare *f = fare_of(t, m);
+	struct asked *a = asked_new(peer, m);
+
+	if (a->pushes)
+		a->letter = letter_new(m);
+	if (f->flies && f->settled && !f->ahead) {
+		append(&f->rides, a);
+		t->counts.shared++;
+		return;
+	}
+	append(&f->waits, a);
+	fare_is_due(t, f);
+}
+
+/* Nobody asks for the rows of many keys that another one asks for; and one
+   push alone may refer to them. */
+static bool
+may_share(const struct message *m)
+{
+	return m->kind != MESSAGE_PUSH &&
+		keys_of(m)->size < WIRE_RECALL &&
+		(m->kind == MESSAGE_PULL || m->push.back == 0);
+}
+
+void
+forwarder_ask(struct forwarder *t, uint64_t peer, const struct message *m)
+{
+	const uint64_t part = m->kind == MESSAGE_PULL ? m->pull.part :
+		m->push.part;
+
+	t->counts.pushes += m->kind != MESSAGE_PULL;
+	t->counts.pulls += m->kind != MESSAGE_PUSH;
+	if (m->pull.plan != t->plan->number || part >= t->plan->parts)
+		answer_outcome(t, peer, m, OUTCOME_WRONG_PLAN);
+	else if (may_share(m))
+		share(t, peer, m);
+	else
+		pass_on(t, peer, m);
+}
+
+/* ---- what servers say ---- */
+
+/* It has values of its pull, or of its push the outcome, and values. */
+static void
+give(struct forwarder *t, struct asked *a, const struct message *m)
+{
+	struct message out = *m;
+
+	out.values.staleness = a->pushes ? a->outcome.values.staleness : 0;
+	if (a->pushes)
+		out.values.outcome = a->outcome.values.outcome;
+	else if (out.values.outcome != OUTCOME_AHEAD &&
+		 out.values.outcome != OUTCOME_CONFIRMED)
+		out.values.outcome = OUTCOME_NONE;
+	answer(t, a, &out);
+}
+
+/* Some of the values of several are copied once. */
+static struct letter *
+hold_values(struct message *m, const struct asked *riders)
+{
+	struct letter *l;
+
+	if (m->frames == 0 || m->frame[0].size < LARGE || !riders ||
+	    !riders->next)
+		return NULL;
+	l = letter_new(m);
+	m->frame[0] = l->message.frame[0];
+	return l;
+}
+
+/* Each who rides, but for those whose push is still to be answered: they missed
+   this, and ask again. */
+static struct asked *
+take_riders(struct fare *f)
+{
+	struct asked *riders = f->rides, *taken = NULL, *next;
+
+	f->rides = NULL;
+	for (struct asked *a = riders; a; a = next) {
+		next = a->next;
+		a->late = a->pushes && !a->pushed;
+		append(a->late ? &f->late : &taken, a);
+	}
+	return taken;
+}
+
+/* They are answered, by values, or by what there is in their place. */
+static void
+give_all(struct forwarder *t, struct asked *riders, struct message *m)
+{
+	struct letter *held = hold_values(m, riders);
+
+	for (struct asked *a = riders; a; a = a->next)
+		give(t, a, m);
+	if (held)
+		letter_drop(held);
+}
+
+static void
+free_all(struct asked *list)
+{
+	struct asked *next;
+
+	for (; list; list = next) {
+		next = list->next;
+		asked_free(list);
+	}
+}
+
+static bool
+is_values(const struct message *m, enum outcome outcome)
+{
+	return m->kind == MESSAGE_VALUES && m->values.outcome == outcome;
+}
+
+/* A push is answered, whose values another one may bring. */
+static void
+take_outcome(struct forwarder *t, struct fare *f, struct asked *a,
+	     struct message *m)
+{
+	const bool over = m->kind == MESSAGE_REFUSED ||
+		m->values.outcome == OUTCOME_STALE ||
+		m->values.outcome == OUTCOME_WRONG_PLAN ||
+		m->values.outcome == OUTCOME_GONE;
+
+	a->pushed = true;
+	a->outcome = *m;
+	a->outcome.frames = 0;
+	if (!over && !a->late)
+		return;
+	unlink_asked(a->late ? &f->late : &f->rides, a);
+	if (over) {
+		answer(t, a, m);
+		asked_free(a);
+	} else {
+		a->late = false;
+		append(&f->waits, a);
+		fare_is_due(t, f);
+	}
+}
+
+/* What the pull of a fare has come to; by a push: it was one with it. */
+static void
+land(struct forwarder *t, struct fare *f, bool by_push, struct message *m)
+{
+	const bool came = m->kind == MESSAGE_VALUES &&
+		(m->frames > 0 || is_values(m, OUTCOME_CONFIRMED));
+	struct asked *riders;
+
+	f->flies = false;
+	fare_is_due(t, f);
+	riders = take_riders(f);
+	if (!came && by_push) {		/* others' values are yet to come */
+		f->waits = join(riders, f->waits);
+		return;
+	}
+	if (came)
+		give_all(t, riders, m);
+	else
+		for (struct asked *a = riders; a; a = a->next)
+			answer(t, a, m);
+	free_all(riders);
+}
+
+void
+forwarder_answer(struct forwarder *t, const struct message *answered)
+{
+	struct flight *fl = peers_find(&t->flights, answered->request);
+	struct message m = *answered;
+
+	if (!fl)
+		return;		/* of before we forgot all */
+	if (is_values(&m, OUTCOME_AHEAD)) {
+		if (fl->fare) {
+			fl->fare->ahead = true;
+			give_all(t, fl->fare->rides, &m);
+		} else {
+			answer(t, fl->of, &m);
+		}
+		return;
+	}
+	if (!fl->fare) {
+		answer(t, fl->of, &m);
+		asked_free(fl->of);
+	}
+	if (fl->fare && fl->of)
+		take_outcome(t, fl->fare, fl->of, &m);
+	if (fl->brings)
+		land(t, fl->fare, fl->of != NULL, &m);
+	flight_end(t, fl);
+}
+
+/* ---- what is sent ---- */
+
+static bool
+is_small(const struct letter *l)
+{
+	return bundle_size(&l->message) <= SMALL;
+}
+
+/* Small messages from here on that leave in one; how many. */
+static uint64_t
+count_small(const struct letter *l)
+{
+	uint64_t count = 0;
+	size_t size = 0;
+
+	for (; l && is_small(l) && size + SMALL <= BUNDLE; l = l->next) {
+		size += bundle_size(&l->message);
+		count++;
+	}
+	return count;
+}
+
+static struct letter *
+send_bundle(struct forwarder *t, uint64_t peer, struct letter *l,
+	    uint64_t count)
+{
+	struct message m = { .kind = MESSAGE_BUNDLE, .frames = 1 };
+	struct letter *next;
+
+	pack_reset(&t->bundle);
+	m.bundle.count = count;
+	for (uint64_t i = 0; i < count; i++, l = next) {
+		next = l->next;
+		bundle_add(&t->bundle, &l->message);
+		letter_drop(l);
+	}
+	m.frame[0] = (struct frame){ t->bundle.data, t->bundle.size, NULL };
+	outbox_send(t->outbox, peer, &m);
+	t->counts.bundles++;
+	t->counts.bundled += count;
+	return l;
+}
+
+static void
+send_all(struct forwarder *t, size_t server, uint64_t peer)
+{
+	struct letter *l = t->waits[server], *next;
+	uint64_t count;
+
+	t->waits[server] = NULL;
+	t->end[server] = &t->waits[server];
+	for (; l; l = next) {
+		count = count_small(l);
+		if (count > 1) {
+			next = send_bundle(t, peer, l, count);
+			continue;
+		}
+		next = l->next;
+		outbox_send(t->outbox, peer, &l->message);
+		letter_drop(l);
+	}
+}
+
+static bool
+is_empty(const struct fare *f)
+{
+	return !f->flies && !f->waits && !f->rides && !f->late;
+}
+
+void
+forwarder_flush(struct forwarder *t, const uint64_t *peer)
+{
+	struct fare *next;
+
+	for (struct fare *f = t->due; f; f = next) {
+		next = f->next_due;
+		f->due = false;
+		start(t, f);
+		if (is_empty(f))
+			fare_forget(t, f);
+	}
+	t->due = NULL;
+	for (size_t i = 0; i < t->plan->servers; i++)
+		send_all(t, i, peer[i]);
+}
+
+/* ---- ends ---- */
+
+static void
+forget_peer(struct asked *list, uint64_t peer)
+{
+	for (; list; list = list->next)
+		if (list->peer == peer)
+			list->peer = 0;
+}
+
+void
+forwarder_leave(struct forwarder *t, uint64_t peer)
+{
+	struct patron *p = peers_find(&t->patrons, peer);
+
+	if (!p)
+		return;
+	peers_remove(&t->patrons, peer);
+	patron_free(p);
+	for (size_t i = 0; i < t->flights.room; i++) {
+		const struct flight *fl = t->flights.entry[i].item;
+
+		if (fl && fl->of && !fl->fare && fl->of->peer == peer)
+			fl->of->peer = 0;
+	}
+	for (size_t i = 0; i < t->plan->parts; i++)
+		for (struct fare *f = t->part[i].fare; f; f = f->next) {
+			forget_peer(f->waits, peer);
+			forget_peer(f->rides, peer);
+			forget_peer(f->late, peer);
+		}
+}
+
+static void
+drop_fares(struct forwarder *t)
+{
+	for (size_t i = 0; i < t->plan->parts; i++)
+		while (t->part[i].fare) {
+			struct fare *f = t->part[i].fare;
+
+			free_all(f->waits);
+			free_all(f->rides);
+			free_all(f->late);
+			fare_forget(t, f);
+		}
+	t->due = NULL;
+}
+
+void
+forwarder_drop(struct forwarder *t)
+{
+	struct letter *next;
+
+	for (size_t i = 0; i < t->flights.room; i++) {
+		struct flight *fl = t->flights.entry[i].item;
+
+		if (fl && !fl->fare)
+			asked_free(fl->of);
+		free(fl);
+	}
+	peers_release(&t->flights);
+	drop_fares(t);
+	for (size_t i = 0; i < t->patrons.room; i++)
+		if (t->patrons.entry[i].item)
+			patron_free(t->patrons.entry[i].item);
+	peers_release(&t->patrons);
+	for (size_t i = 0; i < t->plan->servers; i++) {
+		for (struct letter *l = t->waits[i]; l; l = next) {
+			next = l->next;
+			letter_drop(l);
+		}
+		t->waits[i] = NULL;
+		t->end[i] = &t->waits[i];
+	}
+}
+
+void
+forwarder_free(struct forwarder *t)
+{
+	if (!t)
+		return;
+	forwarder_drop(t);
+	pack_release(&t->bundle);
+	free(t->part);
+	free(t->waits);
+	free(t->end);
+	free(t);
+}
+
+struct forwarder_counts
+forwarder_counts(const struct forwarder *t)
+{
+	struct forwarder_counts counts = t->counts;
+
+	counts.open = t->flights.count;
+	return counts;
+}
+
+/* ---- what always holds ---- */
+
+static const char *
+check_fare(const struct fare *f)
+{
+	for (const struct asked *a = f->waits; a; a = a->next)
+		if (a->pushes && !a->letter && !a->pushed)
+			return "relay 2: who waits has something to send, or "
+				"its push has been answered";
+	for (const struct asked *a = f->late; a; a = a->next)
+		if (!a->late || !a->pushes || a->pushed)
+			return "relay 3: who has missed values has a push "
+				"under way";
+	if (f->rides && !f->flies)
+		return "relay 4: nobody rides what is not under way";
+	if (f->waits && !f->flies && !f->due)
+		return "relay 5: who could be sent is to be sent";
+	return NULL;
+}
+
+const char *
+forwarder_check(const struct forwarder *t)
+{
+	const char *violation = NULL;
+	size_t flying = 0, brought = 0;
+
+	for (size_t i = 0; i < t->flights.room; i++) {
+		const struct flight *fl = t->flights.entry[i].item;
+
+		brought += fl && fl->brings;
+	}
+	for (size_t i = 0; i < t->plan->parts; i++)
+		for (const struct fare *f = t->part[i].fare; f && !violation;
+		     f = f->next) {
+			violation = check_fare(f);
+			flying += f->flies;
+		}
+	if (!violation && flying != brought)
+		violation = "relay 1: what is under way for several is one "
+			"request";
+	return violation;
+}

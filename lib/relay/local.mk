@@ -1,0 +1,7 @@
+lib_libps_a_SOURCES += \
+	%D%/letter.c \
+	%D%/letter.h \
+	%D%/relay.c \
+	%D%/relay.h \
+	%D%/forwarder.c \
+	%D%/forwarder.h

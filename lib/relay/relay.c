@@ -1,0 +1,682 @@
+#include "relay/relay.h"
+
+#include "base/mem.h"
+#include "base/pause.h"
+#include "base/peers.h"
+#include "client/run.h"
+#include "relay/forwarder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TAKEN_LEASES	2	/* that another relay of the site may have, */
+#define ASKS		4	/* in a lease */
+#define HELLO_REQUEST	WIRE_NONE
+
+/*
+ * The coordinator.
+ *
+ *	DOWN --relay_up()--> GREETED --WELCOME--> WELCOME
+ *	WELCOME --all servers have let us in--> READY
+ *	READY --PLAN, of a newer term--> WELCOME
+ *	any --relay_down()--> DOWN
+ */
+enum session { SESSION_DOWN, SESSION_GREETED, SESSION_WELCOME,
+	       SESSION_READY };
+
+struct server_link {
+	char *endpoint;			/* where it was dialled */
+	bool up, welcome;
+	uint64_t asked_ms;		/* when, last */
+	uint64_t silent_ms;		/* since when that is unanswered; 0: it
+					   is not */
+};
+
+/* A worker; items of the map point at this. */
+static char a_worker[1];
+
+struct relay {
+	struct outbox *outbox;
+	struct relay_options options;
+	uint64_t coordinator;		/* peer */
+	enum session session;
+	uint64_t heard, down_since, asked_ms, ticked;
+	uint64_t taken_ms;		/* since when another one has the site;
+					   0: none has */
+	bool stopped;
+
+	struct run run;			/* without a client of its own */
+	struct server_link *server;
+	uint64_t *peer;			/* of each server */
+	struct forwarder *forwarder;	/* there with the plan */
+	struct peers workers;
+
+	uint64_t alone_ms;		/* since when; 0: it is not */
+	bool alone_told;
+	char text[256];
+};
+
+struct relay *
+relay_new(const struct relay_options *o, struct outbox *outbox, uint64_t now,
+	  struct fail *f)
+{
+	struct relay *r = mem_alloc(1, sizeof(*r));
+
+	r->outbox = outbox;
+	r->options = *o;
+	r->heard = r->down_since = r->ticked = now;
+	if (outbox_dial(outbox, o->coordinator, &r->coordinator, f) < 0) {
+		free(r);
+		return NULL;
+	}
+	return r;
+}
+
+/* ---- workers ---- */
+
+static bool
+is_worker(const struct relay *r, uint64_t peer)
+{
+	return peers_find(&r->workers, peer) != NULL;
+}
+
+static void
+say(struct relay *r, uint64_t peer, enum message_kind kind)
+{
+	const struct message m = { .kind = kind };
+
+	outbox_send(r->outbox, peer, &m);
+}
+
+static void
+forget_worker(struct relay *r, uint64_t peer)
+{
+	peers_remove(&r->workers, peer);
+	if (r->forwarder)
+		forwarder_leave(r->forwarder, peer);
+}
+
+/* They go to the servers themselves, and so does all that we hold of them. */
+static void
+send_away(struct relay *r)
+{
+	for (size_t i = 0; i < r->workers.room; i++)
+		if (r->workers.entry[i].item)
+			say(r, r->workers.entry[i].peer, MESSAGE_BYE);
+	peers_release(&r->workers);
+	if (r->forwarder)
+		forwarder_drop(r->forwarder);
+}
+
+void
+relay_left(struct relay *r)
+{
+	const struct message ping = { .kind = MESSAGE_PING };
+	uint64_t *gone = mem_alloc(r->workers.count, sizeof(*gone));
+	size_t count = 0;
+
+	for (size_t i = 0; i < r->workers.room; i++)
+		if (r->workers.entry[i].item &&
+		    outbox_send(r->outbox, r->workers.entry[i].peer,
+				&ping) < 0)
+			gone[count++] = r->workers.entry[i].peer;
+	for (size_t i = 0; i < count; i++)
+		forget_worker(r, gone[i]);
+	free(gone);
+}
+
+/* ---- servers ---- */
+
+static void
+greet_server(struct relay *r, size_t i, uint64_t now)
+{
+	struct message m = message_hello(ROLE_RELAY, WIRE_NONE,
+					 r->options.life, r->run.plan.term);
+
+	m.request = HELLO_REQUEST;
+	m.blob = (struct frame){ r->run.plan.run, PLAN_RUN, NULL };
+	r->server[i].asked_ms = now;
+	outbox_send(r->outbox, r->peer[i], &m);
+}
+
+static int
+dial(struct relay *r, size_t i, struct fail *f)
+{
+	struct server_link *s = &r->server[i];
+
+	free(s->endpoint);
+	*s = (struct server_link){
+		.endpoint = mem_text(r->run.plan.endpoint[i])
+	};
+	if (outbox_dial(r->outbox, s->endpoint, &r->peer[i], f) < 0)
+		return fail_at(f, "server %zu", i);
+	return 0;
+}
+
+static bool
+is_whole(const struct relay *r)
+{
+	for (size_t i = 0; i < r->run.plan.servers; i++)
+		if (!r->server[i].welcome)
+			return false;
+	return r->forwarder != NULL;
+}
+
+static bool
+find_server(const struct relay *r, uint64_t peer, size_t *i)
+{
+	for (*i = 0; r->forwarder && *i < r->run.plan.servers; ++*i)
+		if (r->peer[*i] == peer)
+			return true;
+	return false;
+}
+
+/* Nothing can be passed on: the workers may fare better. */
+static void
+lose_server(struct relay *r, size_t i)
+{
+	r->server[i].welcome = false;
+	r->server[i].silent_ms = 0;
+	send_away(r);
+}
+
+static void
+send_ready(struct relay *r, uint64_t now)
+{
+	if (r->session != SESSION_WELCOME || !is_whole(r))
+		return;
+	r->session = SESSION_READY;
+	if (!r->alone_told)
+		r->alone_ms = now;
+	say(r, r->coordinator, MESSAGE_READY);
+}
+
+static int
+refused_by_server(struct relay *r, size_t i, const struct message *m,
+		  struct fail *f)
+{
+	char text[MESSAGE_BLOB + 1];
+
+	/* It does not know us any more, or what a worker says is wrong: that
+	   one hears it from the server itself. */
+	if (r->server[i].welcome && m->refused.status == FAIL_PROTOCOL) {
+		lose_server(r, i);
+		return 0;
+	}
+	if (r->server[i].welcome) {
+		forwarder_answer(r->forwarder, m);
+		return 0;
+	}
+	/* It has lost the run, or what is refused overtook HELLO. */
+	if (m->refused.status == FAIL_AGAIN || m->request != HELLO_REQUEST)
+		return 0;
+	message_text(m, text, sizeof(text));
+	return fail(f, message_status(m->refused.status), "server %zu (%s): "
+		    "%s", i, r->server[i].endpoint, text);
+}
+
+static int
+receive_server(struct relay *r, size_t i, const struct message *m,
+	       struct fail *f)
+{
+	struct server_link *s = &r->server[i];
+
+	s->silent_ms = 0;
+	switch (m->kind) {
+	case MESSAGE_WELCOME:
+		if (m->welcome.role != ROLE_SERVER || m->welcome.index != i)
+			return fail(f, FAIL_PROTOCOL, "server %zu (%s) is not "
+				    "that server", i, s->endpoint);
+		s->welcome = true;
+		return 0;
+	case MESSAGE_VALUES:
+		forwarder_answer(r->forwarder, m);
+		return 0;
+	case MESSAGE_REFUSED:
+		return refused_by_server(r, i, m, f);
+	default:
+		return 0;
+	}
+}
+
+/* ---- the coordinator and the plan ---- */
+
+static void
+hello(struct relay *r, uint64_t now)
+{
+	const struct relay_options *o = &r->options;
+	struct message m = message_hello(ROLE_RELAY, WIRE_NONE, o->life, 0);
+
+	m.request = HELLO_REQUEST;
+	m.frames = 2;
+	m.frame[0] = (struct frame){ o->endpoint, strlen(o->endpoint), NULL };
+	m.frame[1] = (struct frame){ o->site, strlen(o->site), NULL };
+	r->session = SESSION_GREETED;
+	r->asked_ms = now;
+	outbox_send(r->outbox, r->coordinator, &m);
+}
+
+static int
+begin_run(struct relay *r, struct fail *f)
+{
+	const size_t servers = r->run.plan.servers;
+
+	r->server = mem_alloc(servers, sizeof(*r->server));
+	r->peer = mem_alloc(servers, sizeof(*r->peer));
+	r->forwarder = forwarder_new(&r->run.plan, r->run.model, r->outbox);
+	for (size_t i = 0; i < servers; i++)
+		if (dial(r, i, f) < 0)
+			return -1;
+	return 0;
+}
+
+static int
+renew_run(struct relay *r, uint64_t now, struct fail *f)
+{
+	const struct plan *plan = &r->run.plan;
+
+	send_away(r);
+	if (r->session == SESSION_READY)
+		r->session = SESSION_WELCOME;
+	for (size_t i = 0; i < plan->servers; i++) {
+		if (strcmp(r->server[i].endpoint, plan->endpoint[i]) != 0) {
+			outbox_hang_up(r->outbox, r->peer[i]);
+			if (dial(r, i, f) < 0)
+				return -1;
+		} else if (r->server[i].up && !r->server[i].welcome) {
+			greet_server(r, i, now);
+		}
+	}
+	return 0;
+}
+
+static int
+take_plan(struct relay *r, const struct message *m, uint64_t now,
+	  struct fail *f)
+{
+	const struct message old = message_refuse(m, FAIL_AGAIN, "this term "
+						  "is over, another began");
+
+	switch (run_take_plan(&r->run, m, f)) {
+	case RUN_BEGUN:
+		return begin_run(r, f);
+	case RUN_RENEWED:
+		return renew_run(r, now, f);
+	case RUN_OLDER:
+		outbox_send(r->outbox, r->coordinator, &old);
+		return 0;
+	case RUN_KNOWN:
+		return 0;
+	default:
+		return -1;
+	}
+}
+
+/*
+ * Another relay has the site: it may be about to leave it.  What is refused
+ * besides is so as the coordinator does not know us any more: we slept.
+ */
+static int
+refused(struct relay *r, const struct message *m, uint64_t now,
+	struct fail *f)
+{
+	const uint64_t most = TAKEN_LEASES * r->options.lease_ms;
+	char text[MESSAGE_BLOB + 1];
+
+	if (m->request != HELLO_REQUEST || r->session == SESSION_DOWN) {
+		if (r->session >= SESSION_WELCOME)
+			hello(r, now);
+		return 0;
+	}
+	if (r->taken_ms == 0)
+		r->taken_ms = now;
+	if (m->refused.status == FAIL_AGAIN && now - r->taken_ms < most)
+		return 0;	/* relay_tick() asks again */
+	message_text(m, text, sizeof(text));
+	return fail(f, message_status(m->refused.status), "coordinator %s: %s",
+		    r->options.coordinator, text);
+}
+
+static int
+receive_coordinator(struct relay *r, const struct message *m, uint64_t now,
+		    struct fail *f)
+{
+	const struct message pong = message_answer(m, MESSAGE_PONG);
+
+	r->heard = now;
+	switch (m->kind) {
+	case MESSAGE_WELCOME:
+		if (r->session == SESSION_GREETED)
+			r->session = SESSION_WELCOME;
+		r->taken_ms = 0;
+		return 0;
+	case MESSAGE_PLAN:
+		return take_plan(r, m, now, f);
+	case MESSAGE_PING:
+		outbox_send(r->outbox, r->coordinator, &pong);
+		return 0;
+	case MESSAGE_STOP:
+		r->stopped = true;
+		return 0;
+	case MESSAGE_REFUSED:
+		return refused(r, m, now, f);
+	default:
+		return 0;
+	}
+}
+
+/* ---- who calls ---- */
+
+/* What it is not, it says by whose address it was called. */
+static int
+check_caller(const struct relay *r, const struct message *m, struct fail *f)
+{
+	const char *site = r->options.site;
+
+	if (message_check_hello(m, f) < 0)
+		return -1;
+	switch (m->hello.role) {
+	case ROLE_RELAY:
+		return fail(f, FAIL_CONFIG, "it is the relay of %s, and a "
+			    "relay does not call another one", site);
+	case ROLE_EVALUATOR:
+		if (m->blob.size > 0)
+			return fail(f, FAIL_CONFIG, "it is the relay of %s, "
+				    "which evaluators do not use", site);
+		return fail(f, FAIL_CONFIG, "it is the relay of %s, no "
+			    "coordinator", site);
+	case ROLE_COORDINATOR:
+	case ROLE_STANDBY:
+		return fail(f, FAIL_CONFIG, "it is the relay of %s, no "
+			    "server", site);
+	case ROLE_WORKER:
+		if (m->blob.size > 0)
+			return 0;
+		/* Fall through. */
+	default:
+		return fail(f, FAIL_CONFIG, "it is the relay of %s, no "
+			    "coordinator", site);
+	}
+}
+
+static int
+let_in(struct relay *r, uint64_t peer, const struct message *m,
+       struct fail *f)
+{
+	struct message out = message_answer(m, MESSAGE_WELCOME);
+	const struct plan *plan = &r->run.plan;
+
+	if (check_caller(r, m, f) < 0)
+		return -1;
+	if (!is_whole(r) || m->blob.size != PLAN_RUN ||
+	    memcmp(m->blob.data, plan->run, PLAN_RUN) != 0 ||
+	    m->hello.term != plan->term)
+		return fail(f, FAIL_AGAIN, "not ready for this run and term");
+	forget_worker(r, peer);		/* what it asked it asks again */
+	peers_set(&r->workers, peer, a_worker);
+	r->alone_ms = 0;
+	r->alone_told = true;
+	out.welcome.version = WIRE_VERSION;
+	out.welcome.role = ROLE_RELAY;
+	out.welcome.index = m->hello.index;
+	out.welcome.life = r->options.life;
+	out.welcome.term = plan->term;
+	out.welcome.plan = plan->number;
+	out.blob = (struct frame){ plan->run, PLAN_RUN, NULL };
+	outbox_send(r->outbox, peer, &out);
+	return 0;
+}
+
+/* What is of another term is nobody's to answer but ours. */
+static void
+ask(struct relay *r, uint64_t peer, const struct message *m)
+{
+	const struct plan *plan = &r->run.plan;
+	struct message stale = message_answer(m, MESSAGE_VALUES);
+
+	stale.values.outcome = OUTCOME_STALE;
+	if (m->pull.run != plan_run(plan) || m->pull.term < plan->term) {
+		outbox_send(r->outbox, peer, &stale);
+	} else if (m->pull.term > plan->term) {
+		forget_worker(r, peer);
+		say(r, peer, MESSAGE_BYE);
+	} else {
+		forwarder_ask(r->forwarder, peer, m);
+	}
+}
+
+static void
+receive_caller(struct relay *r, uint64_t peer, const struct message *m)
+{
+	const struct message pong = message_answer(m, MESSAGE_PONG);
+	struct message out;
+	struct fail f;
+	int status = 0;
+
+	if (m->kind == MESSAGE_HELLO) {
+		status = let_in(r, peer, m, &f);
+	} else if (m->kind == MESSAGE_BYE) {
+		forget_worker(r, peer);
+	} else if (m->kind == MESSAGE_PONG) {
+		;			/* it is there */
+	} else if (!is_worker(r, peer)) {
+		say(r, peer, MESSAGE_BYE);
+	} else if (m->kind == MESSAGE_PING) {
+		outbox_send(r->outbox, peer, &pong);
+	} else if (m->kind == MESSAGE_PULL || m->kind == MESSAGE_PUSH ||
+		   m->kind == MESSAGE_PUSHPULL) {
+		ask(r, peer, m);
+	} else {
+		status = fail(&f, FAIL_PROTOCOL, "%s is not for a relay",
+			      message_name(m->kind));
+	}
+	if (status == 0)
+		return;
+	out = message_refuse(m, f.kind, f.text);
+	outbox_send(r->outbox, peer, &out);
+}
+
+/* ---- events ---- */
+
+void
+relay_up(struct relay *r, uint64_t peer, uint64_t now)
+{
+	size_t i;
+
+	if (peer == r->coordinator) {
+		r->heard = now;
+		hello(r, now);
+	} else if (find_server(r, peer, &i)) {
+		lose_server(r, i);	/* what it was told may be lost */
+		r->server[i].up = true;
+		greet_server(r, i, now);
+	}
+}
+
+void
+relay_down(struct relay *r, uint64_t peer, uint64_t now)
+{
+	size_t i;
+
+	if (peer == r->coordinator) {
+		r->session = SESSION_DOWN;
+		r->down_since = now;
+	} else if (find_server(r, peer, &i)) {
+		r->server[i].up = false;
+		lose_server(r, i);
+	}
+}
+
+int
+relay_receive(struct relay *r, uint64_t peer, const struct message *m,
+	      uint64_t now, struct fail *f)
+{
+	int status = 0;
+	size_t i;
+
+	if (peer == r->coordinator)
+		status = receive_coordinator(r, m, now, f);
+	else if (find_server(r, peer, &i))
+		status = receive_server(r, i, m, f);
+	else
+		receive_caller(r, peer, m);
+	if (status == 0)
+		send_ready(r, now);
+	return status;
+}
+
+void
+relay_flush(struct relay *r)
+{
+	if (r->forwarder)
+		forwarder_flush(r->forwarder, r->peer);
+}
+
+/* ---- deadlines ---- */
+
+static void
+ask_server(struct relay *r, size_t i, uint64_t now)
+{
+	struct server_link *s = &r->server[i];
+
+	if (s->silent_ms > 0 && now - s->silent_ms >= r->options.lease_ms / 2)
+		lose_server(r, i);
+	if (!s->up || now - s->asked_ms < r->options.lease_ms / ASKS)
+		return;
+	if (!s->welcome) {
+		greet_server(r, i, now);
+		return;
+	}
+	s->asked_ms = now;
+	if (s->silent_ms == 0)
+		s->silent_ms = now;
+	say(r, r->peer[i], MESSAGE_PING);
+}
+
+/* Who slept has been left by its workers, and may have been by others. */
+static void
+note_pause(struct relay *r, uint64_t now)
+{
+	const uint64_t pause = pause_since(&r->ticked, now,
+					   r->options.lease_ms);
+
+	if (pause == 0)
+		return;
+	send_away(r);
+	r->heard = now;
+	r->down_since = pause_excuse(r->down_since, now, pause);
+	for (size_t i = 0; r->forwarder && i < r->run.plan.servers; i++)
+		r->server[i].silent_ms = 0;
+}
+
+static int
+check_coordinator(const struct relay *r, uint64_t now, struct fail *f)
+{
+	const uint64_t most = r->options.timeout_ms;
+	const bool up = r->session != SESSION_DOWN;
+
+	if (!up && now - r->down_since >= most)
+		return fail(f, FAIL_PEER, "coordinator %s %s within %g s",
+			    r->options.coordinator, r->run.model ?
+			    "is gone and did not come back" :
+			    "does not answer", (double)most / 1000);
+	if (up && now - r->heard >= most && now - r->heard >=
+	    r->options.lease_ms)
+		return fail(f, FAIL_PEER, "coordinator %s hangs, last heard "
+			    "%.1f s ago", r->options.coordinator,
+			    (double)(now - r->heard) / 1000);
+	return 0;
+}
+
+/* To be let in, or whether it knows us still. */
+static void
+ask_coordinator(struct relay *r, uint64_t now)
+{
+	if (r->session == SESSION_DOWN ||
+	    now - r->asked_ms < r->options.lease_ms / ASKS)
+		return;
+	r->asked_ms = now;
+	if (r->session == SESSION_GREETED)
+		hello(r, now);
+	else
+		say(r, r->coordinator, MESSAGE_PING);
+}
+
+int
+relay_tick(struct relay *r, uint64_t now, struct fail *f)
+{
+	note_pause(r, now);
+	ask_coordinator(r, now);
+	for (size_t i = 0; r->forwarder && i < r->run.plan.servers; i++)
+		ask_server(r, i, now);
+	relay_flush(r);
+	return check_coordinator(r, now, f);
+}
+
+bool
+relay_stopped(const struct relay *r)
+{
+	return r->stopped;
+}
+
+bool
+relay_is_alone(struct relay *r, uint64_t now)
+{
+	if (r->alone_ms == 0 || r->alone_told ||
+	    now - r->alone_ms < r->options.lease_ms)
+		return false;
+	r->alone_told = true;
+	return true;
+}
+
+void
+relay_free(struct relay *r)
+{
+	if (!r)
+		return;
+	send_away(r);
+	for (size_t i = 0; r->forwarder && i < r->run.plan.servers; i++) {
+		if (r->server[i].up)
+			say(r, r->peer[i], MESSAGE_BYE);
+		if (r->server[i].endpoint)
+			outbox_hang_up(r->outbox, r->peer[i]);
+		free(r->server[i].endpoint);
+	}
+	if (r->session != SESSION_DOWN)
+		say(r, r->coordinator, MESSAGE_BYE);
+	forwarder_free(r->forwarder);
+	free(r->server);
+	free(r->peer);
+	run_forget(&r->run);
+	free(r);
+}
+
+const char *
+relay_state(struct relay *r)
+{
+	const struct forwarder_counts n = r->forwarder ?
+		forwarder_counts(r->forwarder) : (struct forwarder_counts){ 0 };
+
+	snprintf(r->text, sizeof(r->text), "%zu workers, %llu pushes, %llu "
+		 "pulls (%llu shared), %llu messages in %llu bundles",
+		 r->workers.count, (unsigned long long)n.pushes,
+		 (unsigned long long)n.pulls, (unsigned long long)n.shared,
+		 (unsigned long long)n.bundled,
+		 (unsigned long long)n.bundles);
+	return r->text;
+}
+
+/* ---- what always holds ---- */
+
+const char *
+relay_check(const struct relay *r)
+{
+	if (!r->forwarder)
+		return r->workers.count > 0 ? "relay 6: who has no plan has "
+			"no workers" : NULL;
+	if (!is_whole(r) && (r->workers.count > 0 ||
+			     forwarder_counts(r->forwarder).open > 0))
+		return "relay 7: nothing is held that a server is missing for";
+	return forwarder_check(r->forwarder);
+}

@@ -1,0 +1,83 @@
+/* Messages of a bundle come out as they went in; what is none is refused. */
+#include "wire/bundle.h"
+
+#include "tap.h"
+
+#include <string.h>
+
+static struct fail f;
+
+static int
+read_one(const void *bytes, size_t size, struct message *m)
+{
+	struct bundle b = { bytes, size };
+
+	return bundle_next(&b, m, &f);
+}
+
+static void
+test_round(void)
+{
+	struct message pull = { .kind = MESSAGE_PULL, .request = 7,
+				.frames = 1 };
+	struct message push = { .kind = MESSAGE_PUSHPULL, .request = 8,
+				.frames = 3 };
+	struct pack p = { 0 };
+	struct bundle b;
+	struct message m;
+
+	pull.pull.part = 3;
+	push.push.step = 5;
+	push.frame[0] = (struct frame){ "keys", 4, NULL };
+	push.frame[2] = (struct frame){ "gradient", 8, NULL };
+	bundle_add(&p, &pull);
+	named(p.size <= bundle_size(&pull), "its size is bounded");
+	bundle_add(&p, &push);
+	b = (struct bundle){ p.data, p.size };
+	named(bundle_next(&b, &m, &f) == 1 && m.kind == MESSAGE_PULL &&
+	      m.request == 7 && m.pull.part == 3 && m.frames == 1 &&
+	      m.frame[0].size == 0, "a pull, whose keys did not travel");
+	named(bundle_next(&b, &m, &f) == 1 && m.kind == MESSAGE_PUSHPULL &&
+	      m.push.step == 5 && m.frames == 3 &&
+	      memcmp(m.frame[0].data, "keys", 4) == 0 &&
+	      m.frame[1].size == 0 && m.frame[2].size == 8 &&
+	      memcmp(m.frame[2].data, "gradient", 8) == 0, "and a push");
+	named(bundle_next(&b, &m, &f) == 0, "and no more");
+
+	size_t cuts = 0;
+
+	for (size_t size = 1; size < p.size; size++) {
+		b = (struct bundle){ p.data, size };
+		while (bundle_next(&b, &m, &f) == 1)
+			;
+		cuts += b.left == 0 && strstr(f.text, "bundle") == NULL;
+		f.text[0] = '\0';
+	}
+	named(cuts == 1, "cut anywhere but between them it is refused");
+	pack_release(&p);
+}
+
+static void
+test_refused(void)
+{
+	unsigned char bytes[64] = { 3, 0, 0, 0 };
+	struct message m;
+
+	memcpy(bytes + 20, "\x92\x05\x00", 3);
+	named(read_one(bytes, 23, &m) < 0 && f.kind == FAIL_PROTOCOL &&
+	      strcmp(f.text, "a bundle of what is no pull or push") == 0,
+	      "PING is not bundled");
+	bytes[4] = 4;
+	named(read_one(bytes, 23, &m) < 0, "nor are four frames");
+	bytes[4] = 0;
+	bytes[3] = 0xff;
+	named(read_one(bytes, 23, &m) < 0, "nor is what is not there");
+}
+
+int
+main(void)
+{
+	test_round();
+	test_refused();
+	return tap_done();
+}

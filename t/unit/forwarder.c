@@ -1,0 +1,436 @@
+/*
+ * What workers ask by a relay is answered to whom it was asked by, once; pulls
+ * of the same values that wait at the same time are one; and nobody is given
+ * values that were asked for before it asked.
+ */
+#include "relay/forwarder.h"
+
+#include "model_fixture.h"
+#include "post.h"
+#include "wire/bundle.h"
+
+#define SERVER	7	/* peers */
+#define A	1
+#define B	2
+#define C	3
+#define DENSE	0	/* the only part; for a test with rows: */
+#define TABLE	DENSE
+#define LARGE	40000	/* bytes that are not bundled */
+
+static const char text[] =
+	"input x float[3]\n"
+	"label y float\n"
+	"d = dense x units=1\n"
+	"loss mean_squared_error d\n"
+	"optimizer sgd\n";
+
+static struct model_fixture fixture;
+static struct plan plan;
+static struct forwarder *forwarder;
+static char bytes[LARGE];
+
+static void
+begin(void)
+{
+	forwarder = forwarder_new(&plan, fixture.model, &post);
+}
+
+static void
+end(void)
+{
+	holds(forwarder_check(forwarder));
+	forwarder_free(forwarder);
+	post_clear();
+}
+
+static void
+flush(void)
+{
+	const uint64_t peer[] = { SERVER };
+
+	forwarder_flush(forwarder, peer);
+	holds(forwarder_check(forwarder));
+}
+
+static uint64_t coded;	/* of pulls */
+
+static void
+pull(uint64_t peer, uint64_t request, uint64_t part, uint64_t after,
+     size_t keys)
+{
+	struct message m = { .kind = MESSAGE_PULL, .request = request,
+			     .frames = 1 };
+
+	m.pull.run = plan_run(&plan);
+	m.pull.term = plan.term;
+	m.pull.plan = plan.number;
+	m.pull.part = part;
+	m.pull.cut = WIRE_NONE;
+	m.pull.after = after;
+	m.pull.coded = coded;
+	m.frame[0] = (struct frame){ bytes, keys, NULL };
+	forwarder_ask(forwarder, peer, &m);
+	holds(forwarder_check(forwarder));
+}
+
+static void
+push(uint64_t peer, uint64_t request, bool pulls, uint64_t part, size_t size,
+     uint64_t back)
+{
+	struct message m = { .kind = pulls ? MESSAGE_PUSHPULL : MESSAGE_PUSH,
+			     .request = request, .frames = pulls ? 3 : 2 };
+
+	m.push.run = plan_run(&plan);
+	m.push.term = plan.term;
+	m.push.plan = plan.number;
+	m.push.part = part;
+	m.push.back = back;
+	m.push.values = 0;
+	m.frame[m.frames - 1] = (struct frame){ bytes, size, NULL };
+	forwarder_ask(forwarder, peer, &m);
+	holds(forwarder_check(forwarder));
+}
+
+/* The server answers request n of ours; size 0: without values. */
+static void
+answers(uint64_t n, enum outcome outcome, uint64_t version, size_t size)
+{
+	struct message m = { .kind = MESSAGE_VALUES, .request = n };
+
+	m.values.outcome = outcome;
+	m.values.version = version;
+	m.values.staleness = outcome == OUTCOME_APPLIED ? n : 0;
+	m.frames = size > 0;
+	m.frame[0] = (struct frame){ bytes, size, NULL };
+	forwarder_answer(forwarder, &m);
+	holds(forwarder_check(forwarder));
+}
+
+static void
+refuses(uint64_t n)
+{
+	struct message m = { .kind = MESSAGE_REFUSED, .request = n };
+
+	m.refused.status = FAIL_AGAIN;
+	forwarder_answer(forwarder, &m);
+	holds(forwarder_check(forwarder));
+}
+
+/* Was this answer sent on, as the worker's? */
+static bool
+hears(uint64_t peer, uint64_t request, enum outcome outcome, uint64_t version,
+      bool values)
+{
+	return says(peer, MESSAGE_VALUES) &&
+		last_posted->m.request == request &&
+		last_posted->m.values.outcome == outcome &&
+		last_posted->m.values.version == version &&
+		(last_posted->m.frames == 1) == values;
+}
+
+static bool
+sends(enum message_kind kind, uint64_t n)
+{
+	return says(SERVER, kind) && last_posted->m.request == n;
+}
+
+static bool
+sends_bundle(uint64_t count)
+{
+	return says(SERVER, MESSAGE_BUNDLE) &&
+		last_posted->m.bundle.count == count;
+}
+
+static void
+test_pushes(void)
+{
+	begin();
+	push(A, 50, false, DENSE, LARGE, 0);
+	push(B, 50, false, DENSE, 10, 0);
+	named(silent(), "what comes waits");
+	flush();
+	named(sends(MESSAGE_PUSH, 1) && sends(MESSAGE_PUSH, 2) && silent(),
+	      "a large push and a small one leave by themselves");
+	answers(2, OUTCOME_APPLIED, 0, 0);
+	named(hears(B, 50, OUTCOME_APPLIED, 0, false), "each is answered");
+	answers(2, OUTCOME_APPLIED, 0, 0);
+	named(silent(), "and once");
+	answers(1, OUTCOME_DUP, 0, 0);
+	named(hears(A, 50, OUTCOME_DUP, 0, false), "by what became of it");
+	push(A, 51, false, DENSE, 10, 0);
+	push(B, 51, false, DENSE, 10, 0);
+	push(A, 52, false, TABLE, 10, 0);
+	flush();
+	named(sends_bundle(3) && silent(), "small ones leave in one");
+	push(A, 53, false, 99, 10, 0);
+	named(hears(A, 53, OUTCOME_WRONG_PLAN, 0, false) && silent(),
+	      "a part that there is not is of another plan");
+	named(forwarder_counts(forwarder).open == 3 &&
+	      forwarder_counts(forwarder).pushes == 6 &&
+	      forwarder_counts(forwarder).bundled == 3 &&
+	      forwarder_counts(forwarder).bundles == 1, "they are counted");
+	end();
+}
+
+static void
+test_shared_pulls(void)
+{
+	begin();
+	pull(A, 1, DENSE, 0, 0);
+	pull(B, 2, DENSE, 0, 0);
+	flush();
+	named(sends(MESSAGE_PULL, 1) && silent(), "two pulls are one");
+	pull(C, 3, DENSE, 0, 0);
+	flush();
+	named(silent(), "one that comes behind it waits");
+	answers(1, OUTCOME_NONE, 4, 12);
+	named(hears(A, 1, OUTCOME_NONE, 4, true) &&
+	      hears(B, 2, OUTCOME_NONE, 4, true) && silent(),
+	      "both who asked have the values");
+	flush();
+	named(sends(MESSAGE_PULL, 2), "the other one asks for newer ones");
+	answers(2, OUTCOME_NONE, 5, 12);
+	named(hears(C, 3, OUTCOME_NONE, 5, true), "and has them");
+	pull(A, 4, TABLE, 0, 10);
+	pull(B, 5, TABLE, 0, 10);
+	pull(C, 6, TABLE, 0, 11);
+	flush();
+	named(sends_bundle(2), "of few rows, those of the same are one");
+	pull(A, 7, TABLE, 0, 300);
+	pull(B, 8, TABLE, 0, 300);
+	flush();
+	named(sends_bundle(2), "of many, each is by itself");
+	named(forwarder_counts(forwarder).shared == 2,
+	      "what is saved is counted");
+	end();
+}
+
+static void
+test_codings(void)
+{
+	struct codings *codings = codings_new(fixture.variables);
+	struct codings *none = plan.codings;
+
+	begin();
+	plan.codings = codings;
+	codings->of[0][WAY_PULL].from = 6;
+	for (coded = 5; coded <= 8; coded++)
+		pull(A, coded, DENSE, 0, 0);
+	coded = 0;
+	pull(A, 9, DENSE, 0, 0);
+	flush();
+	named(sends_bundle(3), "values share that travel alike, of whichever "
+	      "step: before a codec is used, with it, as floats");
+	end();
+	plan.codings = none;
+	codings_free(codings);
+}
+
+static void
+test_shared_pushes(void)
+{
+	begin();
+	push(A, 1, true, DENSE, LARGE, 0);
+	pull(B, 2, DENSE, 0, 0);
+	push(C, 3, true, DENSE, LARGE, 0);
+	flush();
+	named(sends(MESSAGE_PUSH, 1) && sends(MESSAGE_PUSHPULL, 2) &&
+	      silent(), "the last push brings the values for all");
+	answers(1, OUTCOME_APPLIED, 0, 0);
+	named(silent(), "a push that is answered waits for its values");
+	answers(2, OUTCOME_DUP, 9, 70000);
+	named(hears(A, 1, OUTCOME_APPLIED, 9, true) &&
+	      last_posted->m.values.staleness == 1, "it has both then");
+	named(hears(B, 2, OUTCOME_NONE, 9, true) &&
+	      hears(C, 3, OUTCOME_DUP, 9, true) && silent(),
+	      "and so have the others, each its own outcome");
+	end();
+}
+
+static void
+test_without_values(void)
+{
+	begin();
+	push(A, 1, true, DENSE, LARGE, 0);
+	push(B, 2, true, DENSE, LARGE, 0);
+	push(C, 3, true, DENSE, LARGE, 0);
+	flush();
+	post_clear();
+	answers(1, OUTCOME_STALE, 0, 0);
+	named(hears(A, 1, OUTCOME_STALE, 0, false),
+	      "a push that has no values is answered at once");
+	answers(2, OUTCOME_APPLIED, 0, 0);
+	refuses(3);
+	named(says(C, MESSAGE_REFUSED) && last_posted->m.request == 3 &&
+	      silent(), "the one that was to bring them is refused");
+	flush();
+	named(sends(MESSAGE_PULL, 4), "who waits for them pulls");
+	answers(4, OUTCOME_NONE, 3, 12);
+	named(hears(B, 2, OUTCOME_APPLIED, 3, true) && silent(),
+	      "and has its outcome with them");
+	pull(A, 4, DENSE, 0, 0);
+	pull(B, 5, DENSE, 0, 0);
+	flush();
+	post_clear();
+	refuses(5);
+	named(says(A, MESSAGE_REFUSED) && says(B, MESSAGE_REFUSED) &&
+	      silent(), "a pull that is refused is so for all");
+	end();
+}
+
+/* No server answers so; but if one did, nobody would be forgotten. */
+static void
+test_late(void)
+{
+	begin();
+	push(A, 1, true, DENSE, LARGE, 0);
+	push(B, 2, true, DENSE, LARGE, 0);
+	flush();
+	post_clear();
+	answers(2, OUTCOME_APPLIED, 5, 12);
+	named(hears(B, 2, OUTCOME_APPLIED, 5, true) && silent(),
+	      "values that came before its own push are not for it");
+	flush();
+	named(silent(), "nor does it ask before that is answered");
+	answers(1, OUTCOME_APPLIED, 0, 0);
+	flush();
+	named(sends(MESSAGE_PULL, 3), "then it does");
+	answers(3, OUTCOME_NONE, 6, 12);
+	named(hears(A, 1, OUTCOME_APPLIED, 6, true), "and has them");
+	push(A, 3, true, DENSE, LARGE, 0);
+	push(B, 4, true, DENSE, LARGE, 0);
+	flush();
+	post_clear();
+	answers(5, OUTCOME_APPLIED, 8, 12);
+	answers(4, OUTCOME_WRONG_PLAN, 0, 0);
+	named(hears(B, 4, OUTCOME_APPLIED, 8, true) &&
+	      hears(A, 3, OUTCOME_WRONG_PLAN, 0, false) && silent(),
+	      "and one that comes to nothing is told so");
+	end();
+}
+
+static void
+test_rounds(void)
+{
+	begin();
+	pull(A, 1, DENSE, 8, 0);
+	flush();
+	post_clear();
+	pull(B, 2, DENSE, 8, 0);
+	flush();
+	named(silent(), "values at the end of a round are always the same");
+	answers(1, OUTCOME_AHEAD, 4, 12);
+	named(hears(A, 1, OUTCOME_AHEAD, 4, true) &&
+	      hears(B, 2, OUTCOME_AHEAD, 4, true), "they may come ahead");
+	pull(C, 3, DENSE, 8, 0);
+	pull(A, 4, DENSE, 9, 0);
+	flush();
+	named(sends(MESSAGE_PULL, 2) && silent(),
+	      "who comes behind them waits for the next; another round is "
+	      "another matter");
+	answers(1, OUTCOME_CONFIRMED, 4, 0);
+	named(hears(A, 1, OUTCOME_CONFIRMED, 4, false) &&
+	      hears(B, 2, OUTCOME_CONFIRMED, 4, false) && silent(),
+	      "and be confirmed");
+	flush();
+	named(sends(MESSAGE_PULL, 3), "who had none of it asks");
+	pull(A, 5, TABLE, 8, 300);
+	flush();
+	post_clear();
+	answers(4, OUTCOME_AHEAD, 4, 12);
+	answers(4, OUTCOME_CONFIRMED, 4, 0);
+	named(hears(A, 5, OUTCOME_AHEAD, 4, true) &&
+	      hears(A, 5, OUTCOME_CONFIRMED, 4, false),
+	      "so it is with rows");
+	end();
+}
+
+static void
+test_keys(void)
+{
+	begin();
+	pull(A, 10, TABLE, 0, 300);
+	pull(A, 11, TABLE, 0, 300);
+	pull(B, 10, TABLE, 0, 10);
+	flush();
+	post_clear();
+	push(A, 20, false, TABLE, LARGE, 9);
+	flush();
+	named(sends(MESSAGE_PUSH, 4) && last_posted->m.push.back == 2,
+	      "a push that refers to a pull refers to what we made of it");
+	push(A, 21, false, TABLE, LARGE, 11);
+	flush();
+	named(sends(MESSAGE_PUSH, 5) && last_posted->m.push.back == 4,
+	      "or to the one before");
+	push(A, 22, false, TABLE, LARGE, 1);
+	named(hears(A, 22, OUTCOME_GONE, 0, false),
+	      "one that nobody knows is gone");
+	push(B, 20, false, TABLE, LARGE, 10);
+	named(hears(B, 20, OUTCOME_GONE, 0, false),
+	      "and so are keys that no server remembers");
+	end();
+}
+
+static void
+test_leaving(void)
+{
+	begin();
+	push(A, 1, false, DENSE, 10, 0);
+	pull(A, 2, DENSE, 0, 0);
+	pull(B, 3, DENSE, 0, 0);
+	flush();
+	post_clear();
+	push(A, 4, true, DENSE, 10, 0);
+	forwarder_leave(forwarder, A);
+	answers(1, OUTCOME_APPLIED, 0, 0);
+	answers(2, OUTCOME_NONE, 1, 12);
+	named(hears(B, 3, OUTCOME_NONE, 1, true) && silent(),
+	      "nothing is said to who has left");
+	flush();
+	named(sends(MESSAGE_PUSHPULL, 3), "though what it pushed goes on");
+	forwarder_drop(forwarder);
+	answers(3, OUTCOME_APPLIED, 2, 12);
+	named(silent() && forwarder_counts(forwarder).open == 0,
+	      "what was forgotten is not answered");
+	pull(B, 5, DENSE, 0, 0);
+	push(C, 6, false, DENSE, 10, 0);
+	forwarder_drop(forwarder);
+	flush();
+	named(silent(), "nor is it sent");
+	push(C, 7, false, DENSE, 10, 0);
+	flush();
+	post_clear();
+	post_deaf = C;
+	answers(4, OUTCOME_APPLIED, 0, 0);
+	post_deaf = 0;
+	named(silent(), "who cannot be reached has left");
+	end();
+}
+
+int
+main(void)
+{
+	const struct partitioner whole = { .kind = PARTITION_NONE };
+	char endpoint[] = "-", *endpoints = endpoint;
+	struct place *place;
+	size_t places;
+
+	fixture_begin(&fixture, text);
+	place = partition_plan(fixture.variable, fixture.variables, &whole,
+			       &placement_balanced, 1, &places);
+	plan_make(&plan, fixture.model, place, places, &endpoints, 1);
+	plan.number = plan.term = 1;
+	test_pushes();
+	test_shared_pulls();
+	test_codings();
+	test_shared_pushes();
+	test_without_values();
+	test_late();
+	test_rounds();
+	test_keys();
+	test_leaving();
+	free(place);
+	plan_release(&plan);
+	fixture_end(&fixture);
+	return tap_done();
+}

@@ -1,0 +1,442 @@
+/*
+ * A relay lets workers in while it has their plan and all servers, forgets all
+ * and sends them away when that is not so, and says to others what it is not.
+ */
+#include "relay/relay.h"
+
+#include "model_fixture.h"
+#include "post.h"
+#include "wire/plan.h"
+
+#define LEASE	1000
+#define TIMEOUT	5000
+#define COORD	1001	/* peers, in the order in which they are dialled */
+#define SERVER	1002
+#define MOVED	1003
+#define A	1	/* and those who call */
+#define B	2
+
+static const char text[] =
+	"input x float[3]\nlabel y float\nd = dense x units=1\n"
+	"loss mean_squared_error d\noptimizer sgd\n";
+
+static struct model_fixture fixture;
+static struct plan plan;
+static struct pack model_frame, plan_frame;
+static struct relay *relay;
+static struct fail f;
+static uint64_t now;
+
+static int
+hears(uint64_t peer, const struct message *m)
+{
+	const int status = relay_receive(relay, peer, m, now, &f);
+
+	holds(relay_check(relay));
+	return status;
+}
+
+static int
+hears_kind(uint64_t peer, enum message_kind kind)
+{
+	const struct message m = { .kind = kind };
+
+	return hears(peer, &m);
+}
+
+static int
+hears_welcome(uint64_t peer, enum role role)
+{
+	struct message m = { .kind = MESSAGE_WELCOME };
+
+	m.welcome.role = role;
+	m.welcome.term = plan.term;
+	return hears(peer, &m);
+}
+
+static int
+hears_refusal(uint64_t peer, uint64_t request, enum fail_kind kind)
+{
+	struct message m = { .kind = MESSAGE_REFUSED, .request = request };
+
+	m.refused.status = kind;
+	m.blob = (struct frame){ "the reason", 10, NULL };
+	return hears(peer, &m);
+}
+
+static int
+hears_plan(uint64_t term, const char *endpoint)
+{
+	struct message m = { .kind = MESSAGE_PLAN, .frames = 2 };
+
+	free(plan.endpoint[0]);
+	plan.endpoint[0] = mem_text(endpoint);
+	pack_reset(&plan_frame);
+	plan_write(&plan_frame, &plan);
+	plan.term = term;
+	m.plan.term = term;
+	m.plan.plan = 1;
+	m.plan.batches = 1;
+	m.plan.server = WIRE_NONE;
+	m.blob = (struct frame){ plan.run, PLAN_RUN, NULL };
+	m.frame[0] = (struct frame){ model_frame.data, model_frame.size,
+				     NULL };
+	m.frame[1] = (struct frame){ plan_frame.data, plan_frame.size, NULL };
+	return hears(COORD, &m);
+}
+
+static void
+hears_hello(uint64_t peer, enum role role, uint64_t term, bool run)
+{
+	struct message m = message_hello(role, WIRE_NONE, 100 + peer, term);
+
+	if (run)
+		m.blob = (struct frame){ plan.run, PLAN_RUN, NULL };
+	ok(hears(peer, &m) == 0);
+}
+
+static void
+hears_push(uint64_t peer, uint64_t term)
+{
+	struct message m = { .kind = MESSAGE_PUSH, .request = 5,
+			     .frames = 2 };
+
+	m.push.run = plan_run(&plan);
+	m.push.term = term;
+	m.push.plan = 1;
+	ok(hears(peer, &m) == 0);
+}
+
+static int
+ticks(uint64_t at)
+{
+	int status;
+
+	now = at;
+	status = relay_tick(relay, now, &f);
+	holds(relay_check(relay));
+	return status;
+}
+
+static void
+begin(void)
+{
+	const struct relay_options o = {
+		.coordinator = "ipc://coord", .endpoint = "ipc://relay",
+		.site = "rack1", .timeout_ms = TIMEOUT, .lease_ms = LEASE,
+		.life = 77
+	};
+
+	now = 0;
+	post_dialled = 0;
+	post_clear();
+	relay = relay_new(&o, &post, 0, &f);
+	relay_up(relay, COORD, 0);
+	named(says(COORD, MESSAGE_HELLO) &&
+	      last_posted->m.hello.role == ROLE_RELAY &&
+	      last_posted->m.frames == 2 &&
+	      strcmp(last_posted->text, "ipc://relay") == 0 && silent(),
+	      "it says where it is, and of which site");
+	ok(hears_welcome(COORD, ROLE_COORDINATOR) == 0 && silent());
+}
+
+/* With a plan, its server, and a worker. */
+static void
+begin_whole(void)
+{
+	begin();
+	ok(hears_plan(1, "ipc://server") == 0);
+	relay_up(relay, SERVER, 0);
+	named(says(SERVER, MESSAGE_HELLO) &&
+	      last_posted->m.hello.role == ROLE_RELAY && silent(),
+	      "it calls the servers of the plan");
+	hears_hello(A, ROLE_WORKER, 1, true);
+	named(says(A, MESSAGE_REFUSED) &&
+	      last_posted->m.refused.status == FAIL_AGAIN,
+	      "and lets nobody in before they let it in");
+	ok(hears_welcome(SERVER, ROLE_SERVER) == 0);
+	named(says(COORD, MESSAGE_READY) && silent(), "then it is ready");
+	hears_hello(A, ROLE_WORKER, 1, true);
+	named(says(A, MESSAGE_WELCOME) &&
+	      last_posted->m.welcome.role == ROLE_RELAY &&
+	      last_posted->m.welcome.term == 1 && silent(),
+	      "and workers are let in");
+}
+
+static void
+end(void)
+{
+	relay_free(relay);
+	post_clear();
+}
+
+static void
+test_forwarding(void)
+{
+	struct message values = { .kind = MESSAGE_VALUES };
+
+	begin_whole();
+	named(strcmp(relay_state(relay), "1 workers, 0 pushes, 0 pulls (0 "
+		     "shared), 0 messages in 0 bundles") == 0,
+	      "it has done nothing");
+	hears_push(A, 1);
+	named(silent(), "what comes waits for what comes with it");
+	relay_flush(relay);
+	ok(says(SERVER, MESSAGE_PUSH));
+	values.request = last_posted->m.request;
+	values.values.outcome = OUTCOME_APPLIED;
+	ok(hears(SERVER, &values) == 0);
+	named(says(A, MESSAGE_VALUES) && last_posted->m.request == 5 &&
+	      silent(), "and the answer is the worker's");
+	hears_push(A, 0);
+	named(says(A, MESSAGE_VALUES) &&
+	      last_posted->m.values.outcome == OUTCOME_STALE,
+	      "what is of an older term is stale");
+	hears_push(A, 2);
+	named(says(A, MESSAGE_BYE),
+	      "who is in a newer one does better without us");
+	hears_push(A, 1);
+	named(says(A, MESSAGE_BYE) && silent(), "as who was not let in");
+	hears_hello(A, ROLE_WORKER, 1, true);
+	ok(says(A, MESSAGE_WELCOME));
+	ok(hears_kind(A, MESSAGE_PING) == 0 && says(A, MESSAGE_PONG));
+	ok(hears_kind(A, MESSAGE_PONG) == 0 && silent());
+	ok(hears_kind(A, MESSAGE_MARK) == 0);
+	named(says(A, MESSAGE_REFUSED) &&
+	      strcmp(last_posted->text, "MARK is not for a relay") == 0,
+	      "what is for others is refused");
+	ok(hears_kind(A, MESSAGE_BYE) == 0);
+	hears_push(A, 1);
+	named(says(A, MESSAGE_BYE), "who has left is not known any more");
+	hears_hello(A, ROLE_WORKER, 1, true);
+	hears_hello(B, ROLE_WORKER, 1, true);
+	post_clear();
+	post_deaf = A;
+	relay_left(relay);
+	post_deaf = 0;
+	named(says(B, MESSAGE_PING) && silent() &&
+	      strncmp(relay_state(relay), "1 workers", 9) == 0,
+	      "who has died is found out");
+	relay_free(relay);
+	named(says(B, MESSAGE_BYE) && says(SERVER, MESSAGE_BYE) &&
+	      says(COORD, MESSAGE_BYE) && silent(), "at its end it says so");
+}
+
+static void
+test_terms(void)
+{
+	begin_whole();
+	hears_push(A, 1);
+	ok(hears_plan(2, "ipc://server") == 0);
+	named(says(A, MESSAGE_BYE) && says(COORD, MESSAGE_READY) && silent(),
+	      "a new term sends all away");
+	relay_flush(relay);
+	named(silent(), "and forgets what they said");
+	hears_hello(A, ROLE_WORKER, 1, true);
+	named(says(A, MESSAGE_REFUSED), "none is let in of the old one");
+	ok(hears_plan(1, "ipc://server") == 0);
+	named(says(COORD, MESSAGE_REFUSED), "whose plan is refused");
+	plan.term = 2;
+	ok(hears_plan(2, "ipc://server") == 0 && silent());
+	ok(hears_plan(3, "ipc://other") == 0);
+	named(silent() && post_hung_up == SERVER, "a server may have moved");
+	relay_up(relay, MOVED, 0);
+	named(says(MOVED, MESSAGE_HELLO) &&
+	      last_posted->m.hello.term == 3, "it is called there");
+	ok(hears_plan(4, "ipc://other") == 0);
+	named(says(MOVED, MESSAGE_HELLO) &&
+	      last_posted->m.hello.term == 4, "and again in the next term");
+	end();
+}
+
+static void
+test_lost_servers(void)
+{
+	begin_whole();
+	hears_push(A, 1);
+	relay_down(relay, SERVER, 0);
+	named(says(A, MESSAGE_BYE) && silent(),
+	      "who loses a server sends its workers away");
+	relay_flush(relay);
+	relay_up(relay, SERVER, 0);
+	ok(says(SERVER, MESSAGE_HELLO) && silent());
+	ok(hears_refusal(SERVER, WIRE_NONE, FAIL_AGAIN) == 0);
+	ok(ticks(LEASE / 4) == 0);
+	named(says(COORD, MESSAGE_PING) && says(SERVER, MESSAGE_HELLO) &&
+	      silent(), "one that has lost its run is asked again");
+	ok(hears_refusal(SERVER, 0, FAIL_PROTOCOL) == 0);
+	named(silent(), "what it says to what came before is passed over");
+	ok(hears_welcome(SERVER, ROLE_SERVER) == 0 && silent());
+	hears_hello(A, ROLE_WORKER, 1, true);
+	named(says(A, MESSAGE_WELCOME), "then workers are let in again");
+	ok(ticks(LEASE / 2) == 0);
+	ok(says(COORD, MESSAGE_PING) && says(SERVER, MESSAGE_PING));
+	ok(hears_kind(SERVER, MESSAGE_PONG) == 0);
+	ok(ticks(3 * LEASE / 4) == 0);
+	ok(says(COORD, MESSAGE_PING) && says(SERVER, MESSAGE_PING));
+	ok(ticks(LEASE) == 0);
+	ok(says(COORD, MESSAGE_PING) && says(SERVER, MESSAGE_PING));
+	ok(ticks(LEASE + LEASE / 4) == 0);
+	named(says(COORD, MESSAGE_PING) && says(A, MESSAGE_BYE) &&
+	      says(SERVER, MESSAGE_HELLO) && silent(),
+	      "a server that is silent for half a lease is lost");
+	ok(hears_welcome(SERVER, ROLE_SERVER) == 0);
+	hears_hello(A, ROLE_WORKER, 1, true);
+	post_clear();
+	ok(hears_refusal(SERVER, 0, FAIL_PROTOCOL) == 0);
+	named(says(A, MESSAGE_BYE) && silent(),
+	      "and one that does not know us");
+	ok(hears_refusal(SERVER, WIRE_NONE, FAIL_CONFIG) < 0 &&
+	   f.kind == FAIL_CONFIG);
+	named(strcmp(f.text, "server 0 (ipc://server): the reason") == 0,
+	      "what refuses us for good ends us");
+	ok(hears_welcome(SERVER, ROLE_WORKER) < 0);
+	named(strcmp(f.text, "server 0 (ipc://server) is not that server") ==
+	      0, "and what is no server");
+	end();
+}
+
+static void
+test_sleep(void)
+{
+	begin_whole();
+	ok(ticks(LEASE / 4) == 0);
+	post_clear();
+	ok(ticks(2 * LEASE) == 0);
+	named(says(A, MESSAGE_BYE) && says(COORD, MESSAGE_PING) &&
+	      says(SERVER, MESSAGE_PING) && silent(),
+	      "who slept has lost its workers, and nobody else");
+	ok(hears_refusal(COORD, 0, FAIL_PROTOCOL) == 0);
+	named(says(COORD, MESSAGE_HELLO) && silent(),
+	      "a coordinator that does not know us is greeted");
+	ok(hears_refusal(COORD, 0, FAIL_PROTOCOL) == 0);
+	named(silent(), "once");
+	ok(hears_refusal(COORD, WIRE_NONE, FAIL_AGAIN) == 0);
+	ok(ticks(2 * LEASE + LEASE / 4) == 0);
+	ok(says(COORD, MESSAGE_HELLO));
+	for (now = 2 * LEASE; now < 4 * LEASE; now += LEASE / 4)
+		relay_tick(relay, now, &f);
+	named(hears_refusal(COORD, WIRE_NONE, FAIL_AGAIN) < 0 &&
+	      f.kind == FAIL_AGAIN &&
+	      strcmp(f.text, "coordinator ipc://coord: the reason") == 0,
+	      "another relay that keeps the site for two leases ends us");
+	end();
+}
+
+static void
+test_coordinator(void)
+{
+	const struct message none = { .kind = MESSAGE_PLAN, .frames = 2 };
+	const struct message stop = { .kind = MESSAGE_STOP };
+
+	begin();
+	for (now = 0; now < TIMEOUT; now += 400)
+		ok(relay_tick(relay, now, &f) == 0);
+	named(ticks(TIMEOUT) < 0 && strcmp(f.text, "coordinator ipc://coord "
+					   "hangs, last heard 5.0 s ago") == 0,
+	      "a coordinator that says nothing hangs");
+	relay_down(relay, COORD, now);
+	post_clear();
+	for (; now < 2 * TIMEOUT; now += 400)
+		ok(relay_tick(relay, now, &f) == 0);
+	named(silent(), "one that is gone is asked nothing");
+	named(ticks(2 * TIMEOUT + 200) < 0 &&
+	      strcmp(f.text, "coordinator ipc://coord does not answer within "
+		     "5 s") == 0, "and not waited for");
+	relay_up(relay, COORD, now);
+	post_clear();
+	named(hears(COORD, &none) < 0, "a plan of no run is none");
+	ok(hears_kind(COORD, MESSAGE_PING) == 0 && says(COORD, MESSAGE_PONG));
+	named(!relay_stopped(relay) && hears(COORD, &stop) == 0 &&
+	      relay_stopped(relay), "its STOP is the end");
+	end();
+	post_cannot_dial = true;
+	named(!relay_new(&(struct relay_options){ .coordinator = "?" }, &post,
+			 0, &f), "what cannot be called is no coordinator");
+	post_cannot_dial = false;
+}
+
+static void
+refuses(enum role role, bool run, const char *why)
+{
+	hears_hello(B, role, 1, run);
+	named(says(B, MESSAGE_REFUSED) &&
+	      last_posted->m.refused.status == FAIL_CONFIG &&
+	      strcmp(last_posted->text, why) == 0 && silent(), why);
+}
+
+static void
+test_others(void)
+{
+	struct message other = message_hello(ROLE_WORKER, WIRE_NONE, 9, 1);
+
+	begin_whole();
+	refuses(ROLE_RELAY, true, "it is the relay of rack1, and a relay does "
+		"not call another one");
+	refuses(ROLE_EVALUATOR, true, "it is the relay of rack1, which "
+		"evaluators do not use");
+	refuses(ROLE_EVALUATOR, false, "it is the relay of rack1, no "
+		"coordinator");
+	refuses(ROLE_WORKER, false, "it is the relay of rack1, no "
+		"coordinator");
+	refuses(ROLE_SERVER, false, "it is the relay of rack1, no "
+		"coordinator");
+	refuses(ROLE_COORDINATOR, false, "it is the relay of rack1, no "
+		"server");
+	refuses(ROLE_STANDBY, false, "it is the relay of rack1, no server");
+	other.hello.version++;
+	ok(hears(B, &other) == 0);
+	named(says(B, MESSAGE_REFUSED) &&
+	      last_posted->m.refused.status == FAIL_PROTOCOL,
+	      "and one of another version");
+	end();
+}
+
+static void
+test_alone(void)
+{
+	begin();
+	named(!relay_is_alone(relay, 10 * LEASE), "who has no plan waits");
+	ok(hears_plan(1, "ipc://server") == 0);
+	relay_up(relay, SERVER, 0);
+	now = 1;
+	ok(hears_welcome(SERVER, ROLE_SERVER) == 0);
+	named(!relay_is_alone(relay, LEASE) &&
+	      relay_is_alone(relay, 1 + LEASE) &&
+	      !relay_is_alone(relay, 9 * LEASE), "after a lease it is alone, "
+	      "which is said once");
+	end();
+	begin_whole();
+	named(!relay_is_alone(relay, 9 * LEASE), "who has a worker is not");
+	end();
+}
+
+int
+main(void)
+{
+	const struct partitioner whole = { .kind = PARTITION_NONE };
+	char endpoint[] = "-", *endpoints = endpoint;
+	struct place *place;
+	size_t places;
+
+	fixture_begin(&fixture, text);
+	place = partition_plan(fixture.variable, fixture.variables, &whole,
+			       &placement_balanced, 1, &places);
+	plan_make(&plan, fixture.model, place, places, &endpoints, 1);
+	plan.number = 1;
+	memcpy(plan.run, "a run of 16 byte", PLAN_RUN);
+	plan_write_model(&model_frame, &fixture.source);
+	test_forwarding();
+	test_terms();
+	test_lost_servers();
+	test_sleep();
+	test_coordinator();
+	test_others();
+	test_alone();
+	free(place);
+	pack_release(&model_frame);
+	pack_release(&plan_frame);
+	plan_release(&plan);
+	fixture_end(&fixture);
+	return tap_done();
+}

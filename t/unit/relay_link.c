@@ -1,0 +1,274 @@
+/*
+ * A client goes by its relay while that answers, and to the servers with what
+ * is unanswered when it does not, or says BYE, or the plan is newer.
+ */
+#include "client/client.h"
+
+#include "model_fixture.h"
+#include "post.h"
+
+#define LEASE	1000
+#define SERVER	1001	/* peers, in the order in which they are dialled */
+#define RELAY	1002
+
+static const char text[] =
+	"input x float[3]\nlabel y float\nd = dense x units=1\n"
+	"loss mean_squared_error d\noptimizer sgd\n";
+
+static struct model_fixture fixture;
+static struct plan plan;
+static struct client *client;
+static struct fail f;
+static float values[4];
+
+static int
+hears(uint64_t peer, const struct message *m, uint64_t now)
+{
+	return client_receive(client, peer, m, now, &f);
+}
+
+static int
+hears_welcome(uint64_t peer, enum role role, uint64_t term, uint64_t now)
+{
+	struct message m = { .kind = MESSAGE_WELCOME };
+
+	m.welcome.role = role;
+	m.welcome.term = term;
+	m.welcome.life = 5;
+	return hears(peer, &m, now);
+}
+
+static int
+hears_kind(uint64_t peer, enum message_kind kind, uint64_t now)
+{
+	const struct message m = { .kind = kind };
+
+	return hears(peer, &m, now);
+}
+
+static void
+hears_of_relay(uint64_t life, uint64_t now)
+{
+	struct message m = { .kind = MESSAGE_RELAY, .relay.life = life };
+
+	m.frames = life > 0;
+	m.frame[0] = (struct frame){ "ipc://relay", 11, NULL };
+	client_relay(client, &m, now);
+}
+
+/* The answer to what was said last. */
+static int
+hears_values(uint64_t peer, enum outcome outcome, uint64_t now)
+{
+	struct message m = message_answer(&last_posted->m, MESSAGE_VALUES);
+
+	m.values.outcome = outcome;
+	m.frames = 1;
+	m.frame[0] = (struct frame){ values, sizeof(values), NULL };
+	return hears(peer, &m, now);
+}
+
+static void
+exchange(bool push, uint64_t after, uint64_t now)
+{
+	const struct exchange x = { .pull = fixture.compute, .after = after,
+				    .cut = WIRE_NONE, .server = WIRE_NONE,
+				    .push = push ? fixture.compute : NULL,
+				    .examples = 1, .step = 1 };
+
+	client_exchange(client, &x, now);
+}
+
+static void
+begin(void)
+{
+	post_dialled = 0;
+	plan.term = 1;
+	client = client_new(&plan, fixture.model, ROLE_WORKER, 3, &post, 0,
+			    &f);
+	client_up(client, SERVER, 0);
+	ok(hears_welcome(SERVER, ROLE_SERVER, 1, 0) == 0 &&
+	   client_ready(client));
+	post_clear();
+}
+
+/* With a relay that lets it in. */
+static void
+begin_relayed(void)
+{
+	begin();
+	hears_of_relay(9, 0);
+	client_up(client, RELAY, 0);
+	ok(says(RELAY, MESSAGE_HELLO) && silent());
+	ok(hears_welcome(RELAY, ROLE_RELAY, 1, 0) == 0);
+}
+
+static void
+end(void)
+{
+	client_free(client);
+	post_clear();
+}
+
+static void
+test_way(void)
+{
+	begin();
+	exchange(false, 0, 0);
+	named(says(SERVER, MESSAGE_PULL), "without a relay it pulls itself");
+	hears_of_relay(9, 0);
+	hears_of_relay(9, 0);
+	client_up(client, RELAY, 0);
+	named(says(RELAY, MESSAGE_HELLO) &&
+	      last_posted->m.hello.role == ROLE_WORKER &&
+	      last_posted->m.hello.term == 1 && silent(),
+	      "it calls its relay, once");
+	ok(hears_welcome(RELAY, ROLE_RELAY, 1, 0) == 0 && silent());
+	exchange(true, 0, 0);
+	named(says(RELAY, MESSAGE_PUSHPULL) && silent(),
+	      "the next exchange goes by it");
+	ok(hears_values(SERVER, OUTCOME_APPLIED, 0) == 0);
+	named(!client_idle(client), "what a server says then is of before");
+	ok(hears_values(RELAY, OUTCOME_APPLIED, 0) == 0);
+	named(client_idle(client) && client_exchanged(client)->applied == 1,
+	      "and the relay answers");
+	ok(hears_values(RELAY, OUTCOME_APPLIED, 0) == 0 && silent());
+	end();
+}
+
+static void
+test_terms(void)
+{
+	begin();
+	hears_of_relay(9, 0);
+	client_up(client, RELAY, 0);
+	post_clear();
+	ok(hears_welcome(RELAY, ROLE_RELAY, 2, 0) == 0);
+	exchange(false, 0, 0);
+	named(says(SERVER, MESSAGE_PULL),
+	      "a relay that is in another term is not used");
+	ok(hears_welcome(RELAY, ROLE_SERVER, 1, 0) == 0);
+	exchange(false, 0, 0);
+	named(says(SERVER, MESSAGE_PULL), "nor is what is none");
+	ok(hears_welcome(RELAY, ROLE_RELAY, 1, 0) == 0);
+	plan.term = 2;
+	ok(client_renew(client, 0, &f) == 0);
+	named(says(RELAY, MESSAGE_HELLO) &&
+	      last_posted->m.hello.term == 2 && silent(),
+	      "in a newer term it asks again");
+	exchange(false, 0, 0);
+	named(says(SERVER, MESSAGE_PULL), "and goes itself until then");
+	end();
+}
+
+static void
+test_silence(void)
+{
+	struct message late;
+	size_t server;
+
+	begin_relayed();
+	exchange(true, 0, 0);
+	ok(says(RELAY, MESSAGE_PUSHPULL));
+	late = last_posted->m;
+	client_tick(client, LEASE / 4, LEASE);
+	named(says(RELAY, MESSAGE_PING) && silent(), "it asks the relay");
+	ok(hears_kind(RELAY, MESSAGE_PONG, LEASE / 4) == 0);
+	client_tick(client, LEASE, LEASE);
+	named(says(RELAY, MESSAGE_PING) && silent(),
+	      "one that answers is waited for");
+	named(client_check(client, 100000, 1000, &server, &f) == 0,
+	      "and so are the servers behind it");
+	client_tick(client, LEASE + LEASE / 4, LEASE);
+	named(says(RELAY, MESSAGE_PING) && silent(), "it asks again");
+	client_tick(client, LEASE + LEASE / 2, LEASE);
+	named(says(RELAY, MESSAGE_HELLO) && says(SERVER, MESSAGE_PUSHPULL) &&
+	      last_posted->m.request == late.request &&
+	      silent(), "half a lease later it goes to the server, and asks "
+	      "to be let in again");
+	last_posted->m = late;
+	ok(hears_values(RELAY, OUTCOME_DUP, 0) == 0);
+	named(!client_idle(client), "what the relay says then is passed over");
+	ok(hears_values(SERVER, OUTCOME_APPLIED, 0) == 0);
+	named(client_idle(client), "the server answers");
+	ok(hears_welcome(RELAY, ROLE_RELAY, 1, LEASE) == 0);
+	exchange(false, 0, LEASE);
+	named(says(RELAY, MESSAGE_PULL), "and it comes back to the relay");
+	client_tick(client, 3 * LEASE, LEASE);
+	ok(says(RELAY, MESSAGE_PING));
+	client_excuse(client, 5 * LEASE);
+	client_tick(client, 5 * LEASE, LEASE);
+	named(says(RELAY, MESSAGE_PING) && silent(),
+	      "time in which we did not listen does not count");
+	end();
+}
+
+static void
+test_farewells(void)
+{
+	begin_relayed();
+	exchange(true, 7, 0);
+	named(says(RELAY, MESSAGE_PULL) && says(RELAY, MESSAGE_PUSH),
+	      "of a round both go by it");
+	ok(hears_kind(RELAY, MESSAGE_BYE, 1) == 0);
+	named(says(SERVER, MESSAGE_PULL) && says(SERVER, MESSAGE_PUSH) &&
+	      silent(), "a relay that says BYE is left");
+	client_tick(client, LEASE, LEASE);
+	named(says(RELAY, MESSAGE_HELLO), "but asked again");
+	end();
+
+	begin_relayed();
+	exchange(true, 0, 0);
+	post_clear();
+	client_down(client, RELAY, 1);
+	named(says(SERVER, MESSAGE_PUSHPULL) && silent(),
+	      "so is one whose connection breaks");
+	client_tick(client, LEASE, LEASE);
+	named(silent(), "which is not there to be asked");
+	end();
+
+	begin_relayed();
+	client_down(client, SERVER, 0);
+	exchange(true, 0, 0);
+	named(says(RELAY, MESSAGE_PUSHPULL), "a relay may reach a server "
+	      "that we do not");
+	hears_of_relay(0, 1);
+	named(says(RELAY, MESSAGE_BYE) && silent() && post_hung_up == RELAY,
+	      "one that is gone, by the coordinator's word, is left, too");
+	client_up(client, SERVER, 2);
+	ok(says(SERVER, MESSAGE_HELLO));
+	ok(hears_welcome(SERVER, ROLE_SERVER, 1, 2) == 0);
+	named(says(SERVER, MESSAGE_PUSHPULL), "the server has it when it is "
+	      "there");
+	post_cannot_dial = true;
+	hears_of_relay(10, 3);
+	post_cannot_dial = false;
+	named(!client_knows(client, RELAY + 1),
+	      "one that cannot be called is none");
+	end();
+}
+
+int
+main(void)
+{
+	const struct partitioner whole = { .kind = PARTITION_NONE };
+	char endpoint[] = "-", *endpoints = endpoint;
+	struct rng rng = { .seed = 1 };
+	struct place *place;
+	size_t places;
+
+	fixture_begin(&fixture, text);
+	fixture_add_example(&fixture, &rng);
+	compute_begin(fixture.compute, &fixture.batch);
+	place = partition_plan(fixture.variable, fixture.variables, &whole,
+			       &placement_balanced, 1, &places);
+	plan_make(&plan, fixture.model, place, places, &endpoints, 1);
+	test_way();
+	test_terms();
+	test_silence();
+	test_farewells();
+	free(place);
+	plan_release(&plan);
+	fixture_end(&fixture);
+	return tap_done();
+}
