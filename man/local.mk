@@ -1,3 +1,6 @@
+EXTRA_DIST += %D%/draw
+EXTRA_DIST += %D%/roles.svg
+EXTRA_DIST += %D%/roles.txt
 EXTRA_DIST += %D%/scaling.svg
 dist_man_MANS += %D%/ps-ckpt.1
 dist_man_MANS += %D%/ps-ckpt.5

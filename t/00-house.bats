@@ -173,6 +173,13 @@ options() {
 	find "$SRC/man" -name '*.[1-9]' | xargs -r mandoc -Tlint -Wwarning
 }
 
+@test "the picture in README is of the diagram in pskit(7)" {
+	awk -f "$SRC/man/draw" "$SRC/man/roles.txt" |
+		diff - "$SRC/man/roles.svg"
+	sed -n '/^\.Bd -literal$/,/^\.Ed$/p' "$SRC/man/pskit.7" |
+		sed '/^\.Ed$/q' | sed '1d; $d' | diff - "$SRC/man/roles.txt"
+}
+
 @test "no sentence of the manual hides its subject" {
 	command -v python3 >which || skip "no python3"
 	"$SRC/t/prose" -l >counted
