@@ -86,7 +86,7 @@ alone(size_t k, struct total *t)
 	fixture_pull(&fixture);
 	compute_train(fixture.compute, SEED ^ (uint64_t)(FIRST + k) << 40,
 		      t->state);
-	ok(compute_check(fixture.compute, &f) == 0);
+	equals(compute_check(fixture.compute, &f), 0);
 	compute_clip(fixture.compute);
 	spread(fixture.compute, t);
 	batch_release(&fixture.batch);

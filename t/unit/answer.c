@@ -183,7 +183,7 @@ test_layers(void)
 	ok(answer_read("{}", 2, NULL, &f) == ANSWER_GOOD);
 	ok(answer_read("{\"loss\":1}", 10, NULL, &f) == ANSWER_NONE);
 	ok(answer_read("{\"error\":\"no\"}", 14, NULL, &f) == ANSWER_REFUSED);
-	ok(strcmp(f.text, "no") == 0);
+	equals(f.text, "no");
 	ok(answer_read("{\"error\":\"no\",\"a\":1}", 20, NULL, &f) ==
 	   ANSWER_NONE);
 	ok(answer_read("{\"shapes\":{}}", 13, NULL, &f) == ANSWER_GOOD);

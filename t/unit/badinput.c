@@ -234,7 +234,7 @@ test_fields(void)
 			if (!in[0].hashed)
 				wrong += quoted(fields[i], INPUT_FLOAT, k & 4);
 		}
-	ok(wrong == 0);
+	equals(wrong, 0);
 	label.kind = INPUT_FLOAT;
 	label.binary = false;
 	label.rows = 0;

@@ -41,7 +41,7 @@ test_take(void)
 
 	begin();
 	ok(batches_want(batches) && !batches_have(batches, &lease));
-	ok(batches_take(batches, &batch, 4, 1) == BATCH_NONE);
+	equals(batches_take(batches, &batch, 4, 1), BATCH_NONE);
 	put(3, 4, 9);
 	named(!batches_want(batches) && batches_have(batches, &lease) &&
 	      lease == 9, "one batch is read ahead, for its lease");
@@ -68,7 +68,7 @@ test_data_sets(void)
 	batch.datasets = 2;
 	batch.each[1] = 3;
 	put(3, 4, 9);
-	ok(batches_take(batches, &batch, 4, 3) == BATCH_REJECTED);
+	equals(batches_take(batches, &batch, 4, 3), BATCH_REJECTED);
 	ok(batches_put_back(batches, &batch));
 	put(3, 4, 9);
 	ok(batches_take(batches, &batch, 4, 2) == BATCH_TAKEN &&

@@ -537,7 +537,7 @@ test_damage(size_t rows, size_t step, size_t batch)
 		right += refused(bad, size, good, size, batch);
 		bad[i] = good[i];
 	}
-	ok(right == tried);
+	equals(right, tried);
 	ok(refused("", 0, good, size, batch));
 	free(good);
 	free(bad);
@@ -567,7 +567,7 @@ refused_in_little(const char *bytes, size_t size, const char *good,
 		(void)little;
 		_exit(!refused(bytes, size, good, good_size, 10));
 	}
-	ok(waitpid(pid, &status, 0) == pid);
+	equals(waitpid(pid, &status, 0), pid);
 	return status == 0;
 }
 
@@ -685,7 +685,7 @@ test_makers(void)
 	r = begin(&b);
 	batch_release(&b);
 	reader_close(r);
-	ok(caches(".", ".pscache") == 0);
+	equals(caches(".", ".pscache"), 0);
 
 	/* What somebody left who was killed is written over. */
 	same(&o, "", 64, 1000);

@@ -193,7 +193,7 @@ test_parts(const char *name)
 	/* One that is there, between two that are not. */
 	ok(walk(5, ROWS - 5) && kept == SEGMENT_RECORDS);
 	leave(true);
-	ok(segments("kept/*.pscache") == 2);
+	equals(segments("kept/*.pscache"), 2);
 	ok(walk(0, ROWS) && kept == ROWS - SEGMENT_RECORDS);
 	ok(walk(3, ROWS - 3) && kept == ROWS - 3);
 	/* What was begun is left when nobody has the patience. */
@@ -214,7 +214,7 @@ test_damage(void)
 	ok(use("rows.csv") && walk(0, ROWS));
 	leave(true);
 	segment = the_segment("kept/*.4+0.pscache");
-	ok(truncate(segment, 150000) == 0);
+	equals(truncate(segment, 150000), 0);
 	ok(walk(100, 1000) && kept == 0 && access(segment, F_OK) != 0);
 	leave(true);
 	ok(walk(0, SEGMENT_RECORDS) && kept == 0);
@@ -250,7 +250,7 @@ test_splits(void)
 		   is_right(&b, 0));
 		batch_release(&b);
 		leave(true);
-		ok(segments("kept/*.pscache") == 2);
+		equals(segments("kept/*.pscache"), 2);
 	}
 }
 
@@ -273,7 +273,7 @@ test_lies(void)
 	ok(b.examples == 1000 && segments("kept/.tmp*") == 0);
 	leave(true);
 	batch_release(&b);
-	ok(segments("kept/*") == 0);
+	equals(segments("kept/*"), 0);
 	s.count = s.segment = 1;
 	batch_begin(&b, &in, 1, &label);
 	b.label.input = &label;
@@ -281,7 +281,7 @@ test_lies(void)
 	ok(record_range_read(reader, &b, &why) == 1 && b.examples == 1);
 	leave(true);
 	batch_release(&b);
-	ok(segments("kept/*") == 0);
+	equals(segments("kept/*"), 0);
 }
 
 static void
@@ -330,7 +330,7 @@ test_counts(struct text *rows)
 	char *name;
 
 	remove_all("kept/*");
-	ok(record_range_count(&s, &how, &in, 1, &label, &first, &why) == 0);
+	equals(record_range_count(&s, &how, &in, 1, &label, &first, &why), 0);
 	name = the_segment("kept/*.count.0.pscache");
 	/* It is believed, as this lie shows. */
 	ok(segments("kept/*") == 1 && lie(name, 168 + 8, 77));
@@ -350,7 +350,7 @@ test_counts(struct text *rows)
 	for (int i = 0; i < 2; i++) {
 		ok(lie(name, 168 + 8, 77));
 		if (i == 0)
-			ok(truncate(name, 300) == 0);
+			equals(truncate(name, 300), 0);
 		else
 			files_put("rows.csv", rows->data, rows->size);
 		ok(record_range_count(&s, &how, &in, 1, &label, &again,
@@ -374,7 +374,7 @@ main(void)
 	put_rows(&rows);
 	files_put("rows.csv", rows.data, rows.size);
 	files_packed("rows.csv.gz", "gzip", rows.data, rows.size);
-	ok(mkdir("kept", 0700) == 0);
+	equals(mkdir("kept", 0700), 0);
 	test_whole("rows.csv");
 	test_whole("rows.csv.gz");
 	test_parts("rows.csv");

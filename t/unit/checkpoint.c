@@ -140,7 +140,7 @@ test_shards(void)
 	float *values = count_up(35), out[35];
 	uint64_t updates;
 
-	ok(save("shards", 300, "emb/embeddings", shape, values, 3) == 0);
+	equals(save("shards", 300, "emb/embeddings", shape, values, 3), 0);
 
 	struct checkpoint *c =
 		checkpoint_open(at("shards", "ckpt-00000300"), false, &f);
@@ -211,20 +211,20 @@ test_named(void)
 	const struct shape four = { 1, { 4 } };
 	struct text text = { 0 };
 
-	ok(save("C1", 1, "w", four, fives, 4) == 0);
+	equals(save("C1", 1, "w", four, fives, 4), 0);
 	ok(restores("C1", 4, 1, fives) && "C1: 4 shards to 1");
-	ok(save("C2", 1, "w", four, fives, 1) == 0);
+	equals(save("C2", 1, "w", four, fives, 1), 0);
 	ok(restores("C2", 4, 4, fives) && "C2: 1 shard to 4");
 	ok(restores("C1", 4, 2, fives) && "C3: 4 shards to 2");
-	ok(save("C5", 1, "w", four, w, 2) == 0);
-	ok(save("C5", 2, "w", four, changed, 2) == 0);
+	equals(save("C5", 1, "w", four, w, 2), 0);
+	equals(save("C5", 2, "w", four, changed, 2), 0);
 	ok(restores("C5", 4, 2, w) && restores("C5", 4, 4, w) &&
 	   "C5: the old values, after new ones were saved");
 
 	/* C6: on disk a slice has the full name, shape, offset and shape. */
 	ok(read_all(at("C1", "ckpt-00000001/shard-2-of-4.tar"), &text));
 	text_add_bytes(&text, "", 1);
-	ok(strcmp(text.data, "w/2-2.npy") == 0);
+	equals(text.data, "w/2-2.npy");
 	ok(memmem(text.data, text.size, "\"variable\":\"w\",\"slot\":\"\","
 		  "\"shape\":[4],\"first\":2,\"rows\":1", 50) &&
 	   "C6: a slice knows the whole");
@@ -271,14 +271,14 @@ test_list(void)
 	char *dir = mem_text(at(".", "list"));
 
 	ok(checkpoint_list(&list, dir, &f) < 0 && f.kind == FAIL_NOINPUT);
-	ok(checkpoint_probe(dir, &f) == 0);
+	equals(checkpoint_probe(dir, &f), 0);
 	ok(checkpoint_list(&list, dir, &f) == 0 && list.count == 0);
 	checkpoint_list_free(&list);
 	ok(!checkpoint_newest(dir, warn, &f) && f.kind == FAIL_NOINPUT);
 
 	for (uint64_t step = 5; step <= 20; step += 5)
-		ok(save("list", step, "w", shape, values, 1) == 0);
-	ok(save("list", 100000000, "w", shape, values, 1) == 0);
+		equals(save("list", step, "w", shape, values, 1), 0);
+	equals(save("list", 100000000, "w", shape, values, 1), 0);
 	ok(save("list", 20, "w", shape, values, 1) == 0 &&
 	   "a step may be saved again");
 	ok(checkpoint_list(&list, dir, &f) == 0 && list.count == 5 &&
@@ -291,13 +291,13 @@ test_list(void)
 	ok(c && checkpoint_info(c)->step == 20 && warnings == 1);
 
 	/* Two whole ones stay, and the damaged one, which is newer. */
-	ok(checkpoint_prune(dir, UINT64_MAX, 2, false, &f) == 0);
+	equals(checkpoint_prune(dir, UINT64_MAX, 2, false, &f), 0);
 	ok(checkpoint_list(&list, dir, &f) == 0 && list.count == 3 &&
 	   list.step[0] == 15);
 	checkpoint_list_free(&list);
 
 	/* Who has it open reads on. */
-	ok(checkpoint_remove(dir, "ckpt-00000020", &f) == 0);
+	equals(checkpoint_remove(dir, "ckpt-00000020", &f), 0);
 	ok(reads_any_rows(c, "w", shape));
 	checkpoint_close(c);
 
@@ -345,7 +345,7 @@ test_trouble(void)
 	ok(save("x", 1, "../w", shape, values, 1) < 0 && f.kind == FAIL_DATA);
 
 	ok(fails_beyond(1000, "full", shape, values));
-	ok(save("full", 1, "w", shape, values, 1) == 0);
+	equals(save("full", 1, "w", shape, values, 1), 0);
 	free(values);
 }
 
@@ -360,7 +360,7 @@ test_large(void)
 
 	/* Past some blocks, and at no multiple of anything. */
 	ok(fails_beyond(3000001, "large", shape, values));
-	ok(save("large", 1, "w", shape, values, 1) == 0);
+	equals(save("large", 1, "w", shape, values, 1), 0);
 	c = checkpoint_open(at("large", "ckpt-00000001"), true, &f);
 	ok(c && checkpoint_size(c) > 2 * n * sizeof(*out));
 	ok(c && checkpoint_read(c, "w", "", shape, (struct rows){ 0, 500 },

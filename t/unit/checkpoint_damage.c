@@ -83,7 +83,7 @@ test_damage(void)
 		"ckpt-00000001/MANIFEST.json",
 	};
 
-	ok(save() == 0);
+	equals(save(), 0);
 	for (int k = 0; k < 2; k++) {
 		const char *path = at("damage", file[k]);
 		const char *whole = at("damage", "ckpt-00000001");
@@ -126,7 +126,7 @@ test_damage(void)
 	const int fd = open(path, O_WRONLY);
 	float out;
 
-	ok(pwrite(fd, "?", 1, 512 + 128) == 1);
+	equals(pwrite(fd, "?", 1, 512 + 128), 1);
 	close(fd);
 	c = checkpoint_open(at("damage", "ckpt-00000001"), false, &f);
 	ok(c && checkpoint_read(c, "w", "", (struct shape){ 0 },

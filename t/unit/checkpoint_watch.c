@@ -58,10 +58,10 @@ test_folder(void)
 	snprintf(dir, sizeof(dir), "%.400s/later", here);
 	snprintf(first, sizeof(first), "%.400s/later/ckpt-00000002", here);
 	ok(is_seen(dir, "later", first));
-	ok(mkdir("above", 0777) == 0);
+	equals(mkdir("above", 0777), 0);
 	ok(is_seen("above/later", "above/later",
 		   "above/later/ckpt-00000002"));
-	ok(remove("above") == 0);
+	equals(remove("above"), 0);
 	free(here);
 }
 

@@ -195,7 +195,7 @@ test_unused(void)
 	client_exchange(t.c, &x, 0);
 	named(t.said.pulls == 2, "nor is it pushed");
 	ok(answer(t.c, &t.said, 1, values, true) == 0 && client_idle(t.c));
-	ok(client_exchanged(t.c)->applied == 1);
+	equals(client_exchanged(t.c)->applied, 1);
 	talk_end(&t);
 }
 
@@ -279,7 +279,7 @@ test_codec(void)
 
 	x.push = NULL;
 	client_exchange(t.c, &x, 0);
-	ok(t.said.of_another == 0);
+	equals(t.said.of_another, 0);
 	t.said.codec = &codec_float32;
 	named(answer(t.c, &t.said, 2, wide, false) < 0 && !client_idle(t.c),
 	      "values of another codec do not fit");
@@ -356,7 +356,7 @@ test_ahead(void)
 	   send_of_part(&t, OUTCOME_AHEAD, first) == 0);
 	client_down(t.c, 1, 0);
 	welcome(t.c);
-	ok(t.said.last == MESSAGE_PULL);
+	equals(t.said.last, MESSAGE_PULL);
 	named(send_of_part(&t, OUTCOME_CONFIRMED, NULL) == 0 &&
 	      !client_idle(t.c), "nothing is confirmed on another connection");
 	ok(send_of_part(&t, OUTCOME_NONE, second) == 0 && client_idle(t.c));

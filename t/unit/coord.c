@@ -2294,14 +2294,14 @@ far(void)
 	patience = 60000;
 	pair(0);
 	ok(warns("server 0 (a) has a standby at b\n"));
-	ok(lost_after(SERVER, "its standby b takes over") == 250);
+	equals(lost_after(SERVER, "its standby b takes over"), 250);
 	pair(400);
 	named(warns("server 0 (a) has a standby at b\n"),
 	      "a standby that is far away has time to answer");
 	named(lost_after(SERVER, "its standby b takes over") == 3450,
 	      "a connection to far away has time to be made again");
 	pair(400);
-	ok(lost_after(AWAY, "it goes on without one") == 3450);
+	equals(lost_after(AWAY, "it goes on without one"), 3450);
 	pair(2000);
 	named(lost_after(SERVER, "its standby b takes over") == 10000,
 	      "but no more than a lease");
@@ -2360,7 +2360,7 @@ farther_than_a_lease(void)
 {
 	options.lease_ms = 1000;
 	pair(180);
-	ok(lost_after(SERVER, "its standby b takes over") == 1000);
+	equals(lost_after(SERVER, "its standby b takes over"), 1000);
 	named(longest_stay() >= 8000, "who takes over is far away, and the "
 	      "lease is short: it is looked for longer");
 	options.lease_ms = 10000;
@@ -2509,7 +2509,7 @@ counted_meanwhile(void)
 	if (plan)
 		tell(peer[1], standing(plan));
 	named(!warned("no standby"), "who is counted on meanwhile stays so");
-	ok(lost_after(SERVER, "its standby b takes over") == 250);
+	equals(lost_after(SERVER, "its standby b takes over"), 250);
 	options.server = one;
 	options.servers = 1;
 }
@@ -2519,7 +2519,7 @@ static void
 promoted(uint64_t mark, const char *steps)
 {
 	greeted(true);
-	ok(lost_after(SERVER, "its standby b takes over") == 250);
+	equals(lost_after(SERVER, "its standby b takes over"), 250);
 	coord_up(coord, AWAY, now);
 	standby_answers(9);
 
@@ -2662,7 +2662,7 @@ an_older_journal_than_checkpoint(void)
 		      "a checkpoint of steps that have not ended is refused" :
 		      "one of steps that have ended is gone on with");
 	}
-	ok(strncmp(why.text, "ckpt-00000002 holds steps", 25) == 0);
+	equals(strncmp(why.text, "ckpt-00000002 holds steps", 25), 0);
 	*options.restore = '\0';
 	options.restored = (struct checkpoint_info){ 0 };
 	end_kept();
@@ -2958,7 +2958,7 @@ standing_still(void)
 		    "and worker:0 is free, which is an error of ps-coord: "
 		    "leasing begins anew\n"),
 	      "that is said, once, and mended");
-	ok(queue_running(coord->queue) == 2);
+	equals(queue_running(coord->queue), 2);
 	pass(20000, A, 0);
 	ok(warns(""));
 }

@@ -110,7 +110,7 @@ failed(void)
 	ok(prints("\"id\":7,\"op\":\"train\",\"step\":1,\"worker\":"
 		  "\"worker:0\",\"error\":\"a.tsv:3: no label\""));
 	ok(queue_idle(c->queue));
-	ok(strcmp(cancel_error(c), "a.tsv:3: no label") == 0);
+	equals(cancel_error(c), "a.tsv:3: no label");
 	cancel_error_notified(c);
 	ok(!cancel_error(c));
 	coordinator_end();

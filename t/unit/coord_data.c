@@ -90,11 +90,11 @@ requests(void)
 	ok(data_ready(c));
 	ok(data_can(c, &epoch, &f) < 0 && f.kind == FAIL_DATA &&
 	   strstr(f.text, "know no common pass"));
-	ok(data_can(c, &train, &f) == 0);
+	equals(data_can(c, &train, &f), 0);
 	coordinator_end();
 	begin();
 	checked(!data_ready(c));
-	ok(data_can(c, &epoch, &f) == 0);
+	equals(data_can(c, &epoch, &f), 0);
 	ok(data_can(c, &train, &f) < 0 && strstr(f.text, "batch=9"));
 	end();
 }
@@ -112,10 +112,10 @@ counting(void)
 	data_take_back(c, at(B));
 	named(counted(B, 8) == 0 && !data_ready(c),
 	      "what a worker no longer counts is not its to tell");
-	ok(counted(A, 8) == 0);
+	equals(counted(A, 8), 0);
 	data_count(c);
 	checked(counts(A) && strstr(last_posted->text, "b.tsv") && silent());
-	ok(counted(A, 12) == 0);
+	equals(counted(A, 12), 0);
 	checked(data_ready(c) && sampler_records(sampler) == 20);
 	end();
 }
@@ -125,7 +125,7 @@ whole(void)
 {
 	begin();
 	ok(counts(A) && counts(B));
-	ok(counted(A, WIRE_NONE) == 0);
+	equals(counted(A, WIRE_NONE), 0);
 	data_count(c);
 	named(counts(A) && strstr(last_posted->text, "a.tsv"),
 	      "a file that cannot be cut is counted as one");
@@ -151,7 +151,7 @@ cannot(void)
 	m = message_refuse(&(struct message){ .request = asked[A] + 5 },
 			   FAIL_DATA, "a.tsv:1: no label");
 	data_refused(c, at(A), &m);
-	ok(coord_output(c)->size == 0);
+	equals(coord_output(c)->size, 0);
 	m.request = asked[A];
 	data_refused(c, at(A), &m);
 	ok(prints("\"worker\":\"worker:0\",\"error\":\"a.tsv:1: no label\"") &&
@@ -167,7 +167,7 @@ cannot(void)
 		if (!counts(A))
 			named(false, "it is counted again");
 	}
-	ok(coord_output(c)->size == 0);
+	equals(coord_output(c)->size, 0);
 	data_died(c, at(A));
 	ok(prints("5 workers died under it") &&
 	   ends_with(FAIL_DATA, "5 workers died under it"));

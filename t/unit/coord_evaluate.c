@@ -82,7 +82,7 @@ scored(void)
 	ok(given(A, 0, 2) && given(B, 1, 2) && silent());
 	joins(LATE);
 	checked(advance() == EVALUATION_RUNS && silent());
-	ok(done(A, 4, &none, 2) == 0);
+	equals(done(A, 4, &none, 2), 0);
 	checked(advance() == EVALUATION_RUNS && silent());
 	named(done(A, 4, &none, 2) == 0 &&
 	      advance() == EVALUATION_RUNS, "a result counts once");
@@ -106,7 +106,7 @@ unreachable(void)
 	given(B, 1, 2);
 	evaluate_take_back(c, at(B));
 	post_deaf = A;
-	ok(done(A, 4, &none, 2) == 0);
+	equals(done(A, 4, &none, 2), 0);
 	advance();
 	post_deaf = 0;
 	named(at(A)->unreachable && given(B, 1, 2),
@@ -189,7 +189,7 @@ deaths(void)
 		if (!given(A, 0, 2))
 			named(false, "it is given out again");
 	}
-	ok(coord_output(c)->size == 0);
+	equals(coord_output(c)->size, 0);
 	evaluate_died(c, at(A));
 	named(prints("5 workers died under it"),
 	      "a shard that kills its workers ends the evaluation");

@@ -52,12 +52,12 @@ static void
 any_port(void)
 {
 	coordinator_new(model);
-	ok(coord_warnings(c)->size == 0);
+	equals(coord_warnings(c)->size, 0);
 	coordinator_end();
 	options.any_port = true;
 	coordinator_new(model);
 	ok(warns("listening on node:0"));
-	ok(coord_term(c) == 1);
+	equals(coord_term(c), 1);
 	coordinator_end();
 }
 
@@ -83,9 +83,9 @@ rates(void)
 {
 	coordinator_begin(two_rates);
 	ask("{\"op\":\"train\",\"steps\":1}");
-	ok(coord_warnings(c)->size == 0);
+	equals(coord_warnings(c)->size, 0);
 	ask("{\"op\":\"train\",\"steps\":1,\"learning_rate_scale\":0.5}");
-	ok(coord_warnings(c)->size == 0);
+	equals(coord_warnings(c)->size, 0);
 	ask("{\"op\":\"train\",\"steps\":1,\"learning_rate\":0.5}");
 	ok(warns("learning_rate=0.5 is for all optimizers"));
 	ask("{\"op\":\"train\",\"steps\":1,\"learning_rate\":0.25}");

@@ -109,7 +109,7 @@ begin(void)
 	options.journal = &journal;
 	records = 0;
 	coordinator_new(model);
-	ok(coord_start(c, &line, &written, &f) == 0);
+	equals(coord_start(c, &line, &written, &f), 0);
 }
 
 static void
@@ -140,7 +140,7 @@ static void
 restart(void)
 {
 	order();
-	ok(again(records, record[records - 1].size) == 1);
+	equals(again(records, record[records - 1].size), 1);
 	named(submitters_accepted(c->submitters, 1) == 3 &&
 	      submitters_pending(c->submitters, 1) == 2,
 	      "one that is started again knows of it");

@@ -196,7 +196,7 @@ exhausted(void)
 	watch_helped(c);
 	now += 100;
 	watch_workers(c, now);
-	ok(coord_output(c)->size == 0);
+	equals(coord_output(c)->size, 0);
 	now += 5000;
 	watch_workers(c, now);
 	ok(prints("no worker has data left: 0 steps were done, "));

@@ -47,13 +47,13 @@ judgement(void)
 		dedup_initial(d));
 	named(dedup_judge(d, 0, FIRST - 1) == OUTCOME_DUP,
 	      "a step below the low watermark has ended");
-	ok(dedup_judge(d, 0, FIRST) == OUTCOME_APPLIED);
-	ok(dedup_judge(d, 0, FIRST + WINDOW - 1) == OUTCOME_APPLIED);
+	equals(dedup_judge(d, 0, FIRST), OUTCOME_APPLIED);
+	equals(dedup_judge(d, 0, FIRST + WINDOW - 1), OUTCOME_APPLIED);
 	named(dedup_judge(d, 0, FIRST + WINDOW) == OUTCOME_LATER,
 	      "a step beyond the window is to come later");
 	dedup_add(d, 0, 12);
 	checked(!dedup_initial(d) && dedup_high(d) == 13);
-	ok(dedup_judge(d, 0, 12) == OUTCOME_DUP);
+	equals(dedup_judge(d, 0, 12), OUTCOME_DUP);
 	named(dedup_judge(d, 1, 12) == OUTCOME_APPLIED,
 	      "another part has not had it");
 	dedup_add(d, 0, 11);
@@ -96,7 +96,7 @@ watermark(void)
 {
 	ok(!dedup_raise(d, FIRST));
 	checked(dedup_raise(d, 13) && dedup_low(d) == 13);
-	ok(dedup_judge(d, 0, 12) == OUTCOME_DUP);
+	equals(dedup_judge(d, 0, 12), OUTCOME_DUP);
 	named(dedup_judge(d, 0, 12 + WINDOW) == OUTCOME_APPLIED &&
 	      dedup_judge(d, 0, FIRST + WINDOW) == OUTCOME_APPLIED,
 	      "what has ended is forgotten, applied or given up");

@@ -342,9 +342,9 @@ test_silence(void)
 	ok(under_way(2) && worker_tick(worker, 1, &f) == 0);
 	settle();
 	named(lost == 0, "nobody is silent who may have spoken meanwhile");
-	ok(worker_tick(worker, 2, &f) == 0);
+	equals(worker_tick(worker, 2, &f), 0);
 	settle();
-	ok(lost == 1);
+	equals(lost, 1);
 	let_go();
 	end();
 }
@@ -364,7 +364,7 @@ test_hang(void)
 	lost = 0;
 	ok(under_way(2) && worker_tick(worker, now, &f) == 0);
 	for (now = 60000; now < 64500; now += 500)
-		ok(worker_tick(worker, now, &f) == 0);
+		equals(worker_tick(worker, now, &f), 0);
 	settle();
 	named(lost == 0, "servers have time to answer one that hung");
 	let_go();

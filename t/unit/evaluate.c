@@ -130,7 +130,7 @@ scored(void)
 	struct unpack u;
 	uint64_t number;
 
-	ok(take(8, 3, 4, 1, "a.tsv") == 0);
+	equals(take(8, 3, 4, 1, "a.tsv"), 0);
 	job = evaluate_job(e);
 	ok(job && job->count == 1 && strcmp(job->file[0], "a.tsv") == 0 &&
 	   job->shard == 1 && job->shards == 3 && job->batch == 4);
@@ -166,7 +166,7 @@ static void
 failures(void)
 {
 	ok(take(10, 3, 4, 1, "a.tsv") == 0 && score(1, 0));
-	ok(take(11, 3, 4, 1, "b.tsv") == 0);
+	equals(take(11, 3, 4, 1, "b.tsv"), 0);
 	named(!evaluate_can_compute(e) && evaluate_wants(e) && silent(),
 	      "another evaluation takes the place of one");
 	fail(&f, FAIL_DATA, "b.tsv:3: no label");
@@ -176,7 +176,7 @@ failures(void)
 	   last_posted->m.refused.status == FAIL_DATA &&
 	   strcmp(last_posted->text, "b.tsv:3: no label") == 0);
 	ok(!evaluate_job(e));
-	ok(take(12, 3, 4, 1, "a.tsv") == 0);
+	equals(take(12, 3, 4, 1, "a.tsv"), 0);
 	fail(&unfit, FAIL_CONFIG, "no such program");
 	fill_batch(&batch, 1);
 	evaluate_batch(e, &batch, 0);
@@ -194,17 +194,17 @@ by_a_cut(void)
 
 	cut = 9;
 	ok(take(20, 3, 4, 1, "a.tsv") == 0 && score(3, 0.5f));
-	ok(evaluate_compute(e, &f) == 0);
+	equals(evaluate_compute(e, &f), 0);
 	fill_batch(&batch, 1);
 	evaluate_batch(e, &batch, 0);
 	ok(says(SERVER, MESSAGE_PULL) && last_posted->m.pull.cut == 9);
 	gone = message_refuse(&last_posted->m, FAIL_AGAIN, "not held");
 	post_clear();
 	gone.request -= 1000;
-	ok(client_receive(client, SERVER, &gone, 0, &f) == 0);
+	equals(client_receive(client, SERVER, &gone, 0, &f), 0);
 	named(!client_idle(client), "an older refusal is not about this pull");
 	gone.request += 1000;
-	ok(client_receive(client, SERVER, &gone, 0, &f) == 0);
+	equals(client_receive(client, SERVER, &gone, 0, &f), 0);
 	evaluate_pull(e, 0);
 	named(says(COORDINATOR, MESSAGE_REFUSED) &&
 	      last_posted->m.request == 20 &&
@@ -219,10 +219,10 @@ by_a_cut(void)
 static void
 late(void)
 {
-	ok(take(22, 3, 4, 1, "a.tsv") == 0);
+	equals(take(22, 3, 4, 1, "a.tsv"), 0);
 	fill_batch(&batch, 3);
 	evaluate_batch(e, &batch, 0);
-	ok(take(23, 3, 4, 1, "b.tsv") == 0);
+	equals(take(23, 3, 4, 1, "b.tsv"), 0);
 	named(!evaluate_wants(e), "the next batch waits for them");
 	while (!client_idle(client))
 		if (!says(SERVER, MESSAGE_PULL) || !serve(1))
@@ -238,7 +238,7 @@ broken_layer(void)
 {
 	ok(take(13, 1, 4, 1, "a.tsv") == 0 && score(1, 0));
 	breaks = FAIL_DATA;
-	ok(evaluate_compute(e, &f) == 0);
+	equals(evaluate_compute(e, &f), 0);
 	named(says(COORDINATOR, MESSAGE_REFUSED) && !evaluate_job(e) &&
 	      strstr(last_posted->text, "it is broken") != NULL,
 	      "a batch that cannot be computed ends the evaluation");

@@ -171,10 +171,10 @@ test_talk(void)
 	   w.said[COORDINATOR].hello.role == ROLE_EVALUATOR);
 	ok(receive_plan(&w, 0) == 0 && evaluator_model(w.ev));
 	evaluator_up(w.ev, SERVER, 0);
-	ok(w.said[SERVER].kind == MESSAGE_HELLO);
-	ok(w.said[COORDINATOR].kind == MESSAGE_HELLO);	/* no cut yet */
-	ok(receive_welcome(&w, 0) == 0);
-	ok(w.said[COORDINATOR].kind == MESSAGE_CUT);
+	equals(w.said[SERVER].kind, MESSAGE_HELLO);
+	equals(w.said[COORDINATOR].kind, MESSAGE_HELLO);	/* no cut yet */
+	equals(receive_welcome(&w, 0), 0);
+	equals(w.said[COORDINATOR].kind, MESSAGE_CUT);
 	ok(!wants(&w));
 	ok(receive_cut(&w, 5, 0) == 0 && wants(&w));
 
@@ -183,13 +183,13 @@ test_talk(void)
 	w.fixture.batch.examples = 1;
 	evaluation_open(&e, evaluator_model(w.ev), NULL);
 	evaluation_begin(&e, &w.fixture.batch);
-	ok(evaluator_pull(w.ev, e.compute, 0, &w.f) == 0);
+	equals(evaluator_pull(w.ev, e.compute, 0, &w.f), 0);
 	ok(w.said[SERVER].kind == MESSAGE_PULL &&
 	   w.said[SERVER].pull.cut == 5 && !wants(&w));
 	m.request = w.said[SERVER].request;
 	m.frame[0] = (struct frame){ values, sizeof(values), NULL };
 	ok(receive(&w, SERVER, m, 0) == 0 && wants(&w));
-	ok(evaluation_end(&e, true, &w.f) == 0);
+	equals(evaluation_end(&e, true, &w.f), 0);
 	ok(evaluator_has_cut(w.ev, &step) && step == 40 && e.examples == 1 &&
 	   fabs(e.loss - 4) < 1e-6);
 	evaluation_close(&e);
@@ -249,13 +249,13 @@ test_lost_connections(void)
 	evaluator_down(w.ev, COORDINATOR, 200);
 	evaluator_up(w.ev, COORDINATOR, 300);
 	receive_plan(&w, 300);
-	ok(w.said[COORDINATOR].kind == MESSAGE_CUT);	/* once more */
+	equals(w.said[COORDINATOR].kind, MESSAGE_CUT);	/* once more */
 	receive_cut(&w, 6, 300);
 	said = w.count[COORDINATOR];
 
 	/* With the cut in hand, only the servers matter. */
 	evaluator_down(w.ev, COORDINATOR, 400);
-	ok(evaluator_tick(w.ev, 400 + 2 * TIMEOUT, &w.f) == 0);
+	equals(evaluator_tick(w.ev, 400 + 2 * TIMEOUT, &w.f), 0);
 	evaluator_up(w.ev, COORDINATOR, 3000);
 	receive_plan(&w, 3000);
 	ok(w.count[COORDINATOR] == said + 1 &&

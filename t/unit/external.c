@@ -219,7 +219,7 @@ test_requests(void)
 		 "y = external q r shape=[2] variables=W,b\n" LOSS, 2);
 	compute_train(r.compute, 9, NULL);
 	compute_forward(r.compute);
-	ok(a.calls == 3);
+	equals(a.calls, 3);
 	ok(strcmp(a.asked[0], "y forward training: q 2x[3] r 2x[3] "
 		  "W 0x[3, 2] b 0x[2] -> y 2x[2]") == 0);
 	/* r is what was read: nothing is trained there. */
@@ -336,7 +336,7 @@ test_shared(void)
 		 "z = external x shape=[2] variables=W,b\n"
 		 "y = external x shape=[2] variables=W,b\n" LOSS, 3);
 	compute_train(r.compute, 0, NULL);
-	ok(a.calls == 4);
+	equals(a.calls, 4);
 	ok(near(compute_gradient(r.compute, w), once, 6));
 	fixture_end(&r);
 	open_fixture(&r, &a, &e, DATA VARIABLES
@@ -381,7 +381,7 @@ test_failure(void)
 	a.fails_at = CALLS;
 	compute_train(r.compute, 0, NULL);
 	ok(!compute_failure(r.compute) && a.calls == 4);
-	ok(compute_check(r.compute, &f) == 0);
+	equals(compute_check(r.compute, &f), 0);
 	fixture_end(&r);
 }
 

@@ -120,7 +120,7 @@ greeting(void)
 	checked(fleet_size(fl) == 2 && fleet_present(fl) == 0 &&
 		fleet_knows(fl, A) && !fleet_knows(fl, 5) &&
 		fleet_server(fl, B) == 1);
-	ok(strcmp(fleet_endpoint(fl, 1), "node:2") == 0);
+	equals(fleet_endpoint(fl, 1), "node:2");
 	fleet_up(fl, B, now);
 	ok(says(B, MESSAGE_HELLO) &&
 	   last_posted->m.hello.role == ROLE_COORDINATOR &&
@@ -147,7 +147,7 @@ greeting(void)
 			   "no");
 	ok(fails(receive(A, &m), FAIL_DENIED, "server 0 (node:1): no"));
 	m.request = WIRE_NONE;
-	ok(receive(A, &m) == 0);
+	equals(receive(A, &m), 0);
 	m.refused.status = FAIL_AGAIN;
 	named(fails(receive(A, &m), FAIL_AGAIN, "no"),
 	      "another coordinator has it: that is learned by a PING");
@@ -173,7 +173,7 @@ registration(void)
 	checked(strcmp(fleet_endpoint(fl, 1), "not registered") == 0);
 	comes(A, 6, NULL);
 	now = 100 + TIMEOUT - 1;
-	ok(tick() == 0);
+	equals(tick(), 0);
 	now++;
 	ok(fails(tick(), FAIL_PEER, "server 1 did not register within 5 s"));
 	ok(fleet_register(fl, 1, "node:2", &f) == 0 && post_dialled == 2);
@@ -231,7 +231,7 @@ plan(void)
 	m.ok.above = 23;
 	m.ok.standby = 88;
 	m.frame[0] = (struct frame){ steps, 1, NULL };
-	ok(receive(B, &m) == 0);
+	equals(receive(B, &m), 0);
 	named(!ended && welcome(B, 7, NULL) == 0 && says(B, MESSAGE_PLAN) &&
 	      last_posted->m.request == number &&
 	      last_posted->m.plan.server == 1 &&
@@ -337,7 +337,7 @@ comes_back(void)
 	ok(fails(receive(B, &m), FAIL_DATA, "knows of 5 records") &&
 	   fleet_stale(fl));
 	m.welcome.journal = 4;
-	ok(receive(B, &m) == 0);
+	equals(receive(B, &m), 0);
 	named(fleet_changed(fl) && !fleet_changed(fl) && fleet_holds(fl, 1),
 	      "one with a log has become another, and holds it still");
 	fleet_down(fl, B, now);
@@ -395,24 +395,24 @@ silence(void)
 	ok(tick() == 0 && says(A, MESSAGE_PING) &&
 	   last_posted->m.request == WIRE_NONE && says(B, MESSAGE_PING));
 	now = 360;
-	ok(receive(A, &pong) == 0);
+	equals(receive(A, &pong), 0);
 	now = 350 + LEASE - 1;
 	ok(tick() == 0 && !fleet_hangs(fl, 1));
-	ok(fleet_trip(fl, 0) == 0);
+	equals(fleet_trip(fl, 0), 0);
 	now = 350 + LEASE;
 	fleet_excuse(fl, 400, 0);
 	ok(tick() == 0 && !fleet_hangs(fl, 1) && receive(A, &pong) == 0);
 	now = 400 + LEASE;
-	ok(tick() == 0);
+	equals(tick(), 0);
 	named(fleet_hangs(fl, 1) && !fleet_hangs(fl, 0) &&
 	      post_hung_up == B && fleet_knows(fl, 1003) &&
 	      fleet_gone(fl, 1, &heard) == now,
 	      "one that says nothing for a lease is called anew");
-	ok(receive(A, &pong) == 0);
+	equals(receive(A, &pong), 0);
 	fleet_up(fl, 1003, now);
 	now += PATIENCE - 1;
 	fleet_excuse(fl, now, 0);
-	ok(tick() == 0);
+	equals(tick(), 0);
 	now++;
 	ok(fails(tick(), FAIL_PEER, "server 1 (node:2) hangs, last heard"));
 	post_clear();
@@ -461,8 +461,8 @@ moves(void)
 	comes(A, 6, NULL);
 	comes(B, 7, NULL);
 	fleet_set_loaded(fl, 1);
-	ok(strcmp(fleet_elsewhere(fl, 1), "") == 0);
-	ok(fleet_move(fl, 1, "node:3", 8, now, &f) == 0);
+	equals(fleet_elsewhere(fl, 1), "");
+	equals(fleet_move(fl, 1, "node:3", 8, now, &f), 0);
 	checked(strcmp(fleet_endpoint(fl, 1), "node:3") == 0 &&
 		strcmp(fleet_elsewhere(fl, 1), "node:2") == 0 &&
 		fleet_incarnation(fl, 1) == 8 && fleet_holds(fl, 1) &&
@@ -471,7 +471,7 @@ moves(void)
 	now += LEASE - 1;
 	ok(tick() == 0 && strcmp(fleet_endpoint(fl, 1), "node:3") == 0);
 	now++;
-	ok(tick() == 0);
+	equals(tick(), 0);
 	named(strcmp(fleet_endpoint(fl, 1), "node:2") == 0 &&
 	      fleet_incarnation(fl, 1) == 7 && fleet_changed(fl),
 	      "one that is not found is looked for where it was");
@@ -486,13 +486,13 @@ moves(void)
 	now += 99;
 	ok(tick() == 0 && strcmp(fleet_endpoint(fl, 1), "node:2") == 0);
 	now++;
-	ok(tick() == 0);
+	equals(tick(), 0);
 	named(strcmp(fleet_endpoint(fl, 1), "node:3") == 0,
 	      "where only a standby is there is nothing to wait for");
 	post_clear();
 	checked(comes(1005, 8, ours) && fleet_present_at(fl, 1));
 	fleet_seek(fl, 0, "node:5");
-	ok(strcmp(fleet_elsewhere(fl, 0), "node:5") == 0);
+	equals(fleet_elsewhere(fl, 0), "node:5");
 	fleet_down(fl, A, now);
 	now = 100 + LEASE;
 	fleet_excuse(fl, now, 0);

@@ -254,7 +254,7 @@ caches(void)
 
 	ok(cache_file_create(&out, "a.pscache", &key, &f) == 0 &&
 	   disk_commit(&out, &f) == 0);
-	ok(cache_file_open(&c, "a.pscache", &key, 0, &f) == 1);
+	equals(cache_file_open(&c, "a.pscache", &key, 0, &f), 1);
 	cache_file_close(&c);
 	age("a.pscache");
 	named(cache_file_open(&c, "a.pscache", &key, 0, &f) == 0,

@@ -26,7 +26,7 @@ main(void)
 	struct inbound *c = inbound_new(100);
 	int pair[2];
 
-	ok(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	equals(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	inbound_came(c, pair[0], 0);
 	inbound_meet(c, caller(0xffffffff), pair[0]);
 	ok(inbound_here(c, caller(0xffffffff)));

@@ -277,7 +277,7 @@ main(void)
 	ok(differ("b", 1) && differ("a", 2) && !differ("a", 1));
 	values_are_for_ever();
 	initializer_fill(&empty, "w", matrix, 1, 0, &x, 1);
-	ok(x == 0);
+	equals(x, 0);
 	ok(refused("") && refused("uniforms") && refused("zeros:1") &&
 	   refused("glorot_uniform:1"));
 	ok(refused("random_uniform:1") && refused("random_uniform:2:1") &&

@@ -67,7 +67,7 @@ main(void)
 		      "files of ours, which takes little more than it is "
 		      "long\","), "texts do not");
 	value = json_read("{\"a\":1}", 7, 0, &error);
-	ok(json_integer_value(json_object_get(value, "a")) == 1);
+	equals(json_integer_value(json_object_get(value, "a")), 1);
 	json_decref(value);
 	named(!json_read("[1", 2, 0, &error) && *error.text &&
 	      !strstr(error.text, "512 MiB"), "other errors are as they were");

@@ -143,7 +143,7 @@ test_blocks(void)
 	ok(leases_take(leases, &m, false));
 	ok(leases_blocks(leases, frame, 4) == 3 && frame[0].size == 1 &&
 	   frame[1].size == 2 && frame[2].size == 1);
-	ok(leases_blocks(leases, frame, 2) == 2);
+	equals(leases_blocks(leases, frame, 2), 2);
 	l = begins(10);
 	named(lease_block(l, 0, frame) && frame->size == 1 &&
 	      lease_block(l, 1, frame) && frame->size == 2 &&

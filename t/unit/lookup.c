@@ -30,12 +30,12 @@ test_plain(void)
 {
 	struct lookup *l = lookup_vocabulary(words, 4, 0, NULL, &f);
 
-	ok(lookup_rows(l) == 4);
+	equals(lookup_rows(l), 4);
 	ok(find(l, "avenger") == 0 && find(l, "") == 2 &&
 	   find(l, "batman") == 3);
-	ok(find(l, "hulk") == LOOKUP_UNKNOWN);
-	ok(lookup_find(l, "batmanx", 6) == 3);
-	ok(lookup_find(l, "batman", 5) == LOOKUP_UNKNOWN);
+	equals(find(l, "hulk"), LOOKUP_UNKNOWN);
+	equals(lookup_find(l, "batmanx", 6), 3);
+	equals(lookup_find(l, "batman", 5), LOOKUP_UNKNOWN);
 	ok(spells(l, 0, "avenger") && spells(l, 3, "batman") &&
 	   !lookup_word(l, 4) && !lookup_word(l, UINT64_MAX));
 	lookup_free(l);
@@ -90,7 +90,7 @@ test_many(void)
 	for (size_t i = 0; i < 5000; i++)
 		right += find(l, many[i]) == i + 1 &&
 			 spells(l, i + 1, many[i]);
-	ok(right == 5000);
+	equals(right, 5000);
 	lookup_free(l);
 }
 

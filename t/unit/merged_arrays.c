@@ -225,7 +225,7 @@ test_names(void)
 	struct rows_part part;
 	char *name = rows_part_name("a/b", true, (struct rows){ 7, 3 });
 
-	ok(strcmp(name, "a/b/waiting-7-9") == 0);
+	equals(name, "a/b/waiting-7-9");
 	ok(rows_part(&part, name) && part.table == 3 && part.waits &&
 	   part.first == 7);
 	ok(rows_part(&part, "a/keys-0-65535") && part.table == 1 &&

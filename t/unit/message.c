@@ -180,8 +180,8 @@ fields(void)
 {
 	ok(strcmp(message_fields(MESSAGE_HELLO),
 		  " version role index life term") == 0);
-	ok(strcmp(message_fields(MESSAGE_PING), "") == 0);
-	ok(strcmp(message_fields(MESSAGE_KINDS), "?") == 0);
+	equals(message_fields(MESSAGE_PING), "");
+	equals(message_fields(MESSAGE_KINDS), "?");
 	ok(message_table() != 0 && message_table() == message_table());
 }
 
@@ -190,13 +190,13 @@ frames(void)
 {
 	struct message m = { .kind = MESSAGE_PUSH, .frames = 2 };
 
-	ok(message_check_frames(&m, &f) == 0);
+	equals(message_check_frames(&m, &f), 0);
 	m.frames = 3;
 	ok(message_check_frames(&m, &f) < 0 && f.kind == FAIL_PROTOCOL);
-	ok(strcmp(f.text, "PUSH with 3 frames") == 0);
+	equals(f.text, "PUSH with 3 frames");
 	m.kind = MESSAGE_PING;
 	m.frames = 0;
-	ok(message_check_frames(&m, &f) == 0);
+	equals(message_check_frames(&m, &f), 0);
 	m.frames = 1;
 	ok(message_check_frames(&m, &f) < 0);
 }
@@ -207,19 +207,19 @@ unsent(void)
 {
 	struct message m = { .kind = MESSAGE_PUSHPULL, .frames = 3 };
 
-	ok(message_unsent(&m) == 2);
+	equals(message_unsent(&m), 2);
 	m.frame[1].size = 1;
-	ok(message_unsent(&m) == 1);
+	equals(message_unsent(&m), 1);
 	m.frame[0].size = 1;
 	m.frame[1].size = 0;
-	ok(message_unsent(&m) == 0);
+	equals(message_unsent(&m), 0);
 	m = (struct message){ .kind = MESSAGE_VALUES, .frames = 1 };
-	ok(message_unsent(&m) == 0);
+	equals(message_unsent(&m), 0);
 	for (size_t frames = 0; frames < 6; frames++) {
 		ok(message_missing(MESSAGE_PUSHPULL, frames) ==
 		   (frames == 1 || frames == 2 ? 3 - frames : 0));
 		ok(message_missing(MESSAGE_PULL, frames) == (frames == 0));
-		ok(message_missing(MESSAGE_VALUES, frames) == 0);
+		equals(message_missing(MESSAGE_VALUES, frames), 0);
 	}
 }
 
@@ -236,16 +236,16 @@ answers(void)
 	ok(m.kind == MESSAGE_REFUSED && m.request == 7 &&
 	   m.refused.status == FAIL_AGAIN);
 	message_text(&m, out, sizeof(out));
-	ok(strcmp(out, "not?now") == 0);
+	equals(out, "not?now");
 
 	char words[sizeof(longest)];
 
 	memset(words, 'x', sizeof(words));
 	words[sizeof(words) - 1] = '\0';
 	m = message_refuse(&to, FAIL_AGAIN, words);
-	ok(m.blob.size == MESSAGE_BLOB);
-	ok(strcmp(message_name(MESSAGE_KINDS), "?") == 0);
-	ok(strcmp(message_name((enum message_kind)0), "?") == 0);
+	equals(m.blob.size, MESSAGE_BLOB);
+	equals(message_name(MESSAGE_KINDS), "?");
+	equals(message_name((enum message_kind)0), "?");
 }
 
 static void
@@ -255,12 +255,12 @@ nonsense(void)
 	struct message m;
 
 	ok(message_read(&m, NULL, 0, &f) < 0);
-	ok(strcmp(f.text, "not a message") == 0);
+	equals(f.text, "not a message");
 	pack_array(&p, 2);
 	pack_uint(&p, MESSAGE_KINDS);
 	pack_uint(&p, 1);
 	ok(message_read(&m, p.data, p.size, &f) < 0);
-	ok(strcmp(f.text, "not a message") == 0);
+	equals(f.text, "not a message");
 
 	/* A blob that is too long: no text of a peer's is a book. */
 	char words[MESSAGE_BLOB + 1] = "";
@@ -270,7 +270,7 @@ nonsense(void)
 	pack_reset(&p);
 	message_write(&p, &m);
 	ok(message_read(&m, p.data, p.size, &f) < 0);
-	ok(strcmp(f.text, "malformed FAILED") == 0);
+	equals(f.text, "malformed FAILED");
 	pack_release(&p);
 }
 
@@ -291,7 +291,7 @@ floats(void)
 			d == (double)some[i] / 3;
 	}
 	named(same_bits, "floats and doubles keep every bit");
-	ok(message_float_bits(0) == 0);
+	equals(message_float_bits(0), 0);
 }
 
 int

@@ -67,7 +67,7 @@ binary(void)
 
 	m.threshold = .3f;
 	metric_add(&m, &s, p, 1, y, NULL, 6);
-	ok(metric_value(&m, &s) == 1);
+	equals(metric_value(&m, &s), 1);
 	metric_release(&s);
 }
 
@@ -149,7 +149,7 @@ top_of_classes(void)
 	};
 	const float last[] = { 3, 3, 3, 3, 3 }, first[] = { 0, 0, 0, 0, 0 };
 
-	ok(metric("sparse_top_k_categorical_accuracy").k == 5);
+	equals(metric("sparse_top_k_categorical_accuracy").k, 5);
 	ok(top(1, p, last, 3) == 1. / 3 && top(2, p, last, 3) == 2. / 3);
 	ok(top(3, p, last, 3) == 1 && top(1, p, first, 3) == 1. / 3);
 	ok(top(2, p, first, 3) == 2. / 3 && top(5, p, first, 3) == 1);
@@ -303,7 +303,7 @@ main(void)
 		snprintf(name, sizeof(name), "%s of nothing is not a number",
 			 every[i]);
 		named(isnan(value(every[i], NULL, 1, NULL, 0)), name);
-		ok(strcmp(metric_name(&m), every[i]) == 0);
+		equals(metric_name(&m), every[i]);
 	}
 	m = (struct metric){ 0 };
 	ok(metric_parse(&m, "f1", &f) == -1 && f.kind == FAIL_CONFIG &&

@@ -390,7 +390,7 @@ test_variables(void)
 
 	const struct variable *v = model_variables(m, &n);
 
-	ok(n == 8);
+	equals(n, 8);
 	for (size_t i = 0; i < n && i < 8; i++)
 		tap_ok(strcmp(v[i].name, names[i]) == 0, names[i], __FILE__,
 		       __LINE__);
@@ -539,7 +539,7 @@ test_unused(void)
 	m = parse("input x float\ny = dense x units=1\n" END, &f);
 	ok(m);
 	model_unused(m, &lines);
-	ok(lines.size == 0);
+	equals(lines.size, 0);
 	model_free(m);
 	text_release(&lines);
 }
@@ -642,7 +642,7 @@ test_source(void)
 	   s.file[0].size == strlen(text) &&
 	   strcmp(s.file[1].name, "words.txt") == 0);
 	model_source_hash(&s, hash);
-	ok(strlen(hash) == 32);
+	equals(strlen(hash), 32);
 
 	struct model *m = model_parse(&s, &f);
 
@@ -651,7 +651,7 @@ test_source(void)
 	model_free(m);
 	s.file[0].name[0] = 'x';
 	model_source_hash(&s, other);
-	ok(strcmp(hash, other) == 0);
+	equals(hash, other);
 	s.file[1].text[0] = 'I';
 	model_source_hash(&s, other);
 	ok(strcmp(hash, other) != 0);
@@ -720,7 +720,7 @@ test_manual(void)
 			text_add(&model, "%s", line);
 		}
 	}
-	ok(models == 12);
+	equals(models, 12);
 	if (page)
 		fclose(page);
 	text_release(&model);

@@ -19,7 +19,7 @@ test_numbers(void)
 	char name[24];
 	size_t wrong = 0;
 
-	ok(names_get(&n, "a", 1) == NAMES_NONE);
+	equals(names_get(&n, "a", 1), NAMES_NONE);
 	for (size_t i = 0; i < MANY; i++) {
 		snprintf(name, sizeof(name), "n%zu", i % (MANY / 2));
 		names_put(&n, name, strlen(name), i);
@@ -91,7 +91,7 @@ test_patterns(void)
 						       sizeof(letters) - 1)];
 		wrong += !same(&s, pattern, i % 3 > 0);
 	}
-	ok(wrong == 0);
+	equals(wrong, 0);
 	names_sorted_release(&s);
 	for (size_t i = 0; i < 300; i++)
 		free(name[i]);

@@ -101,17 +101,17 @@ test_way(const char *bind, const char *host, bool shortcut)
 
 	snprintf(first, sizeof(first), "tcp://%s:", bind);
 	snprintf(endpoint, sizeof(endpoint), "tcp://%s:*", bind);
-	ok(net_listen(server, endpoint, false, &f) == 0);
-	ok(strncmp(net_endpoint(server), first, strlen(first)) == 0);
+	equals(net_listen(server, endpoint, false, &f), 0);
+	equals(strncmp(net_endpoint(server), first, strlen(first)), 0);
 	snprintf(endpoint, sizeof(endpoint), "tcp://%s:%s", host,
 		 strrchr(net_endpoint(server), ':') + 1);
-	ok(net_dial(client, endpoint, &peer, &f) == 0);
+	equals(net_dial(client, endpoint, &peer, &f), 0);
 	ok(await(client, server, NET_UP, &e));
 	if (access("/proc/net/unix", R_OK) == 0)
 		ok((connections(net_endpoint(server)) > 0) == shortcut);
 	else
 		tap_skip("/proc is not mounted");
-	ok(net_send(client, peer, &asked) == 0);
+	equals(net_send(client, peer, &asked), 0);
 	ok(await(server, client, NET_MESSAGE, &e) &&
 	   e.message.kind == MESSAGE_PING && e.message.request == 7);
 	net_free(client);
@@ -127,8 +127,8 @@ test_empty_keys(void)
 	struct fail f;
 	uint64_t peer;
 
-	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0);
-	ok(net_dial(client, net_endpoint(server), &peer, &f) == 0);
+	equals(net_listen(server, "tcp://127.0.0.1:*", false, &f), 0);
+	equals(net_dial(client, net_endpoint(server), &peer, &f), 0);
 	ok(await(client, server, NET_UP, &e));
 	for (int full = 0; full < 8; full++) {
 		struct message m = { .kind = MESSAGE_PUSHPULL, .frames = 3 };
@@ -137,7 +137,7 @@ test_empty_keys(void)
 		for (int i = 0; i < 3; i++)
 			m.frame[i] = (struct frame){ &"abc"[i],
 						     full >> i & 1, NULL };
-		ok(net_send(client, peer, &m) == 0);
+		equals(net_send(client, peer, &m), 0);
 		ok(await(server, client, NET_MESSAGE, &e) &&
 		   e.message.frames == 3);
 		for (int i = 0; i < 3; i++)
@@ -161,12 +161,12 @@ test_later(void)
 	char endpoint[64];
 	uint64_t peer;
 
-	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0);
+	equals(net_listen(server, "tcp://127.0.0.1:*", false, &f), 0);
 	snprintf(endpoint, sizeof(endpoint), "%s", net_endpoint(server));
 	net_free(server);
 	server = net_new(10000);
-	ok(net_dial(client, endpoint, &peer, &f) == 0);
-	ok(net_listen(server, endpoint, false, &f) == 0);
+	equals(net_dial(client, endpoint, &peer, &f), 0);
+	equals(net_listen(server, endpoint, false, &f), 0);
 	ok(await(client, server, NET_UP, &e) && e.peer == peer);
 	net_free(client);
 	net_free(server);
@@ -195,13 +195,13 @@ test_key(const char *key, bool friend)
 	uint64_t peer;
 	bool blamed = false, quiet = true;
 
-	ok(net_guard(server, "ours", &f) == 0);
-	ok(net_guard(client, key, &f) == 0);
-	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0);
-	ok(net_dial(client, net_endpoint(server), &peer, &f) == 0);
+	equals(net_guard(server, "ours", &f), 0);
+	equals(net_guard(client, key, &f), 0);
+	equals(net_listen(server, "tcp://127.0.0.1:*", false, &f), 0);
+	equals(net_dial(client, net_endpoint(server), &peer, &f), 0);
 	if (friend) {
 		ok(await(client, server, NET_UP, &e));
-		ok(net_send(client, peer, &asked) == 0);
+		equals(net_send(client, peer, &asked), 0);
 		ok(await(server, client, NET_MESSAGE, &e) &&
 		   e.message.kind == MESSAGE_PING);
 	}
@@ -259,7 +259,7 @@ speaker(const char *endpoint, const char *key, uint64_t lease_ms, size_t size,
 	uint64_t peer;
 	pid_t pid;
 
-	ok(pipe(done) == 0);
+	equals(pipe(done), 0);
 	fflush(stdout);
 	pid = fork();
 	if (pid != 0)
@@ -310,8 +310,8 @@ test_last_words(const char *key, bool hangs_up)
 	struct net_event e = { .kind = NET_NOTHING };
 	struct fail f;
 
-	ok(net_guard(net, key, &f) == 0);
-	ok(net_listen(net, "ipc://words", false, &f) == 0);
+	equals(net_guard(net, key, &f), 0);
+	equals(net_listen(net, "ipc://words", false, &f), 0);
 	for (int i = 0; i < 10000; i++) {
 		net_next(net, &e);
 		if (e.kind == NET_MESSAGE && e.message.kind == MESSAGE_BYE)
@@ -340,7 +340,7 @@ test_long_lease(uint64_t lease_ms)
 	struct fail f;
 	uint64_t peer;
 
-	ok(net_dial(net, endpoint, &peer, &f) == 0);
+	equals(net_dial(net, endpoint, &peer, &f), 0);
 	fd = plain_accept(listener);
 	while (e.kind != NET_UP) {
 		net_wait(net, NULL, 0, 1000, &f);
@@ -397,7 +397,7 @@ test_hung_up(bool met)
 	struct fail f;
 	uint64_t peer;
 
-	ok(net_dial(net, endpoint, &peer, &f) == 0);
+	equals(net_dial(net, endpoint, &peer, &f), 0);
 	if (met) {
 		const int fd = plain_accept(listener);
 		struct net_event e = { .kind = NET_NOTHING };
@@ -450,7 +450,7 @@ test_talker(void)
 		if (e.kind == NET_NOTHING && ++waits)
 			net_wait(server, NULL, 0, 100, &f);
 	}
-	ok(heard == MANY);
+	equals(heard, MANY);
 	named(longest <= MANY / 4, "others have their turn, too");
 	net_free(client);
 	net_free(server);
@@ -482,7 +482,7 @@ test_slow_reader(void)
 
 	message_write(&last, &bye);
 	fd = plain_accept(listener);
-	ok(read(done[0], bytes, 1) == 1);
+	equals(read(done[0], bytes, 1), 1);
 	later = (struct pollfd){ .fd = done[0], .events = POLLIN };
 	poll(&later, 1, 20);
 	while ((n = read(fd, bytes, sizeof(bytes))) > 0) {
@@ -490,7 +490,7 @@ test_slow_reader(void)
 		keep_end(end, last.size, bytes, (size_t)n);
 	}
 	ok(size > LARGE_ONES * FOR_TCP);
-	ok(memcmp(end, last.data, last.size) == 0);
+	equals(memcmp(end, last.data, last.size), 0);
 	ok(ended_well(pid, done));
 	pack_release(&last);
 	close(fd);
@@ -510,7 +510,7 @@ test_deaf(void)
 	uint64_t peer, deaf;
 	int fd, said = 0;
 
-	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0);
+	equals(net_listen(server, "tcp://127.0.0.1:*", false, &f), 0);
 	fd = plain_call(net_endpoint(server), "");
 	ok(plain_put(fd, plain_ping, PLAIN_PING));
 	ok(await(server, client, NET_MESSAGE, &e));
@@ -563,7 +563,7 @@ test_unread(void)
 		(struct frame){ send_buffer_room(&held, SIZE / sizeof(float)),
 				     SIZE, NULL };
 	memset(held->at, 0, SIZE);
-	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0);
+	equals(net_listen(server, "tcp://127.0.0.1:*", false, &f), 0);
 	fd = plain_call(net_endpoint(server), "");
 	ok(plain_put(fd, plain_ping, PLAIN_PING));
 	ok(await(server, client, NET_MESSAGE, &e));
@@ -572,7 +572,7 @@ test_unread(void)
 		m.frame[0].hold = i % 2 ? &held->hold : NULL;
 		said += net_send(server, e.peer, &m) == 0;
 	}
-	ok(said == FRAMES);
+	equals(said, FRAMES);
 	named(net_unread(server, e.peer) > (size_t)FRAMES * SIZE - KERNEL,
 	      "what nobody reads is counted");
 	named(!refcount_alone(&held->hold),
@@ -604,7 +604,7 @@ test_hasty(void)
 
 	for (size_t i = 0; i < 20000; i++)
 		memcpy(many[i], plain_ping, PLAIN_PING);
-	ok(net_listen(server, "tcp://127.0.0.1:*", false, &f) == 0);
+	equals(net_listen(server, "tcp://127.0.0.1:*", false, &f), 0);
 	fd = plain_call(net_endpoint(server), "");
 	ok(plain_put(fd, plain_ping, PLAIN_PING));
 	ok(await(server, other, NET_MESSAGE, &e) &&
@@ -619,7 +619,7 @@ test_hasty(void)
 		     net_next(server, &e))
 			heard += e.kind == NET_MESSAGE;
 	}
-	ok(heard == 20000);
+	equals(heard, 20000);
 	net_free(other);
 	net_free(server);
 }
@@ -638,10 +638,10 @@ test_rude_reader(void)
 	struct pollfd later;
 
 	fd = plain_accept(listener);
-	ok(read(done[0], &byte, 1) == 1);
+	equals(read(done[0], &byte, 1), 1);
 	later = (struct pollfd){ .fd = done[0], .events = POLLIN };
 	poll(&later, 1, 20);
-	ok(send(fd, "\0\1x", 3, MSG_NOSIGNAL) == 3);
+	equals(send(fd, "\0\1x", 3, MSG_NOSIGNAL), 3);
 	close(fd);
 	ok(ended_well(pid, done));
 	close(listener);
@@ -692,7 +692,7 @@ free_endpoint(char *endpoint, size_t size)
 	struct net *net = net_new(1000);
 	struct fail f;
 
-	ok(net_listen(net, "tcp://127.0.0.1:*", false, &f) == 0);
+	equals(net_listen(net, "tcp://127.0.0.1:*", false, &f), 0);
 	snprintf(endpoint, size, "%s", net_endpoint(net));
 	net_free(net);
 }

@@ -29,7 +29,7 @@ round_trip(struct shape s)
 	struct npy npy;
 
 	ok(size % 64 == 0 && header[size - 1] == '\n');
-	ok(npy_read(&npy, header, size, &f) == 0);
+	equals(npy_read(&npy, header, size, &f), 0);
 	ok(shape_equal(npy.shape, s) && npy.kind == 'f' && npy.item == 4 &&
 	   !npy.big && npy.offset == size);
 	for (size_t cut = 0; cut < size; cut++)
@@ -86,7 +86,7 @@ test_integers(void)
 	   integer("|u1", "?\xff") == 255);
 	ok(integer("<i2", "??\0\x80") == (uint64_t)-32768 &&
 	   integer(">u2", "??\x80\1") == 32769);
-	ok(integer("<i4", "????\xff\xff\xff\xff") == UINT64_MAX);
+	equals(integer("<i4", "????\xff\xff\xff\xff"), UINT64_MAX);
 }
 
 static void
@@ -102,10 +102,10 @@ test_types(void)
 	ok(value("|u1", "\xff") == 255 && value("|b1", "\1") == 1);
 	ok(value("<i2", "\0\x80") == -32768 &&
 	   value(">i2", "\x80\0") == -32768);
-	ok(value("<i8", "\xfe\xff\xff\xff\xff\xff\xff\xff") == -2);
-	ok(value("<i8", "\0\0\0\0\0\0\0\x80") == -0x1p63f);
-	ok(value("<u8", "\xff\xff\xff\xff\xff\xff\xff\xff") == 0x1p64f);
-	ok(value(">u4", "\0\0\1\0") == 256);
+	equals(value("<i8", "\xfe\xff\xff\xff\xff\xff\xff\xff"), -2);
+	equals(value("<i8", "\0\0\0\0\0\0\0\x80"), -0x1p63f);
+	equals(value("<u8", "\xff\xff\xff\xff\xff\xff\xff\xff"), 0x1p64f);
+	equals(value(">u4", "\0\0\1\0"), 256);
 }
 
 static void

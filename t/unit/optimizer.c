@@ -362,7 +362,7 @@ by_hand(void)
 	r.w[1] = 5;
 	r.g[0] = 2;
 	apply(&r, 0, 1, 1, 1);
-	ok(r.w[0] == 0);			/* |z| = 2 */
+	equals(r.w[0], 0);			/* |z| = 2 */
 	r.g[0] = 2;
 	apply(&r, 0, 1, 2, 1);
 	ok(near((double)r.w[0], -1 / sqrt(8)));	/* |z| = 4 */
@@ -522,7 +522,7 @@ averages(void)
 	optimizer_average(&o, .75f);
 	optimizer_apply(&o, &u);
 	ok(w[0] == 1.25f && w[1] == -.75f && o.slots == 0);
-	ok(schedule_at(&o.schedule, 100) == 0);
+	equals(schedule_at(&o.schedule, 100), 0);
 }
 
 /* The steps that a slot remembers are not made either. */
@@ -595,7 +595,7 @@ lines(void)
 		     "accumulator linear", 3));
 	ok(o.clipnorm == 2 && o.clipvalue == 0 && o.global_clipnorm == 0 &&
 	   schedule_at(&o.schedule, 9) == .5f && o.weight_decay == 0);
-	ok(strcmp(optimizer_name(&o), "adam") == 0);
+	equals(optimizer_name(&o), "adam");
 
 	const struct { const char *name; float rate; } start_at[] = {
 		{ "sgd", .01f }, { "adagrad", .001f }, { "rmsprop", .001f },

@@ -113,7 +113,7 @@ end_listener(uint64_t lease, void (*end)(struct net *))
 	pthread_t thread[PEERS];
 	struct fail f;
 
-	ok(net_listen(net, "tcp://127.0.0.1:*", false, &f) == 0);
+	equals(net_listen(net, "tcp://127.0.0.1:*", false, &f), 0);
 	for (int i = 0; i < PEERS; i++) {
 		peer_fd[i] = plain_call(net_endpoint(net), "");
 		plain_put(peer_fd[i], plain_ping, PLAIN_PING);
@@ -155,7 +155,7 @@ hang_up(uint64_t lease)
 	for (int i = 0; i < PEERS; i++) {
 		const int fd = plain_listen(endpoint, sizeof(endpoint));
 
-		ok(net_dial(net, endpoint, &peer[i], &f) == 0);
+		equals(net_dial(net, endpoint, &peer[i], &f), 0);
 		peer_fd[i] = plain_accept(fd);
 		close(fd);
 		await(net, NET_UP);

@@ -52,11 +52,11 @@ texts_are_read_whole_or_refused(void)
 	ok(p.kind == PARTITION_MIN && p.bytes == 262144 && p.shards == 2);
 	p = partitioner("max:4");
 	ok(p.kind == PARTITION_MAX && p.bytes == 4 && p.shards == 0);
-	ok(partitioner("none").kind == PARTITION_NONE);
+	equals(partitioner("none").kind, PARTITION_NONE);
 	ok(refused("") && refused("fixed") && refused("fixed:") &&
 	   refused("fixed:x") && refused("fixed:2:3") && refused("none:1") &&
 	   refused("spread:1"));
-	ok(partitioner("spread").kind == PARTITION_SPREAD);
+	equals(partitioner("spread").kind, PARTITION_SPREAD);
 	ok(refused("min") && refused("min:4:2:1") && refused("mid:4") &&
 	   refused("min:4:") && refused("max:-4"));
 	named(refused("fixed:0") && refused("min:0") && refused("max:0") &&
@@ -106,10 +106,10 @@ patterns_choose_by_name(void)
 		same = same && partition_shards(&head, &v[i], 5) == wanted[i];
 	named(same, "the first pattern that matches counts, or the last text "
 	      "without one; a hashed table has a shard on each server");
-	ok(partitioner_check(&head, v, 4, &f) == 0);
+	equals(partitioner_check(&head, v, 4, &f), 0);
 	partitioner_release(&head);
 	ok(refused("fixed:2@") && refused("@a") && refused("@"));
-	ok(strcmp(UNFIT("none@c*"), "c* matches no variable") == 0);
+	equals(UNFIT("none@c*"), "c* matches no variable");
 	ok(strcmp(UNFIT("none@a/b*", "none@?/bias"), "?/bias matches no "
 		  "variable but those that patterns before it match") == 0);
 	ok(strcmp(UNFIT("none@t*"), "t* matches no variable but hashed "
@@ -280,7 +280,7 @@ l1_div_table(void)
 	const size_t huge = ((size_t)1 << 48) - 1;
 	const struct rows last = partition_rows(huge, 65536, 65535);
 
-	ok(last.first + last.count == huge);
+	equals(last.first + last.count, huge);
 	ok(partition_find(huge, 65536, huge - 1) == 65535 &&
 	   partition_find(huge, 65536, last.first - 1) == 65534);
 }
@@ -373,7 +373,7 @@ balanced_puts_the_largest_first(void)
 	named(n == 1 && p[0].server == 0, "a tie goes to the lowest index");
 	free(p);
 	p = partition_plan(v, 0, &whole, &placement_balanced, 5, &n);
-	ok(n == 0);
+	equals(n, 0);
 	free(p);
 }
 
@@ -567,7 +567,7 @@ dense_is_beside_workers(void)
 			ok(places(&p, "here@4") &&
 			   (!turns || places(&p, "round-robin")));
 			placement_beside(&p, beside, servers);
-			ok(placement_count_beside(&p) == beside);
+			equals(placement_count_beside(&p), beside);
 			list = partition_plan(v, 5, &spread, &p, servers, &n);
 			for (size_t i = 0; i < n; i++) {
 				const struct place *at = &list[i];

@@ -623,7 +623,7 @@ passed_on(void)
 	leases_cancel(leases, 5, 1, 1);
 	ok(reports(MESSAGE_DONE, 1));
 	replica(2, 6);
-	ok(pipeline_want(p) == 0);
+	equals(pipeline_want(p), 0);
 	advance();
 	named(serves(MESSAGE_PULL) && last_posted->m.pull.after == 6,
 	      "what was read for one replica is good for another");

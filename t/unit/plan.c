@@ -267,7 +267,7 @@ models(void)
 	bool cut = true;
 
 	plan_write_model(&out, &source);
-	ok(plan_read_model(&read, out.data, out.size, &f) == 0);
+	equals(plan_read_model(&read, out.data, out.size, &f), 0);
 	ok(read.count == 2 && strcmp(read.file[0].name, a) == 0 &&
 	   strcmp(read.file[0].text, c) == 0 && read.file[1].size == 3 &&
 	   memcmp(read.file[1].text, d, 4) == 0);
@@ -306,7 +306,7 @@ main(void)
 
 	make(&p, &fixture, "none", &placement_balanced, 1);
 	memcpy(p.run, "\1\0\0\0\0\0\0\0abcdefgh", PLAN_RUN);
-	ok(plan_run(&p) == 1);
+	equals(plan_run(&p), 1);
 	plan_release(&p);
 	fixture_end(&fixture);
 	return tap_done();

@@ -118,7 +118,7 @@ main(void)
 	seen += batch.examples;
 	named(take(p, 40, &batch) == 1 && seen + batch.examples == EXAMPLES &&
 	      follow(&batch, seen), "the last one is what is left");
-	ok(take(p, 40, &batch) == -1);
+	equals(take(p, 40, &batch), -1);
 	ok(prefetch_end(p, &seen, &f) == 0 && seen == EXAMPLES);
 	batch_release(&batch);
 	prefetch_close(p);

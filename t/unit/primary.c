@@ -58,7 +58,7 @@ copied(void)
 	primary_begin(p, &sync);
 	acted = 12;
 	checked(primary_synced(p) && !primary_copied(p));
-	ok(primary_limit(p) == 0);
+	equals(primary_limit(p), 0);
 	primary_hold(p, 12);
 	named(silent(), "the changes of the cut are known to be held");
 	primary_hold(p, 14);
@@ -87,10 +87,10 @@ greeted(void)
 	const struct message again = message_refuse(
 		&(struct message){ .request = 4 }, FAIL_AGAIN, "over");
 
-	ok(primary_check_sync(p, false, &f) == 0);
+	equals(primary_check_sync(p, false, &f), 0);
 	primary_greet(p, true);
 	ok(primary_check_sync(p, false, &f) < 0 && f.kind == FAIL_AGAIN);
-	ok(primary_check_sync(p, true, &f) == 0);
+	equals(primary_check_sync(p, true, &f), 0);
 	ok(!primary_refused(p, &ours));
 	ok(primary_refused(p, &theirs) &&
 	   primary_check_sync(p, false, &f) < 0);
@@ -101,7 +101,7 @@ greeted(void)
 	primary_forget(p);
 	checked(!primary_synced(p) && !primary_copied(p) &&
 		primary_check_sync(p, false, &f) == 0);
-	ok(primary_limit(p) == 0);
+	equals(primary_limit(p), 0);
 }
 
 static void
@@ -122,7 +122,7 @@ promoted(void)
 	acted = 30;
 	checked(primary_promoted(p) && !primary_followed(p) &&
 		primary_is(p, PRIMARY));
-	ok(primary_limit(p) == UINT64_MAX);
+	equals(primary_limit(p), UINT64_MAX);
 	primary_hold(p, 31);
 	ok(silent());
 	primary_hello(p, 3, 10, none);

@@ -372,7 +372,7 @@ bounded(void)
 	ok(!pull_keys_take(r, 1, 1) && r->bytes == 0);
 	for (uint64_t i = 0; i < 100; i++)
 		pull_keys_keep(r, 1, i, &keys);
-	ok(r->bytes == PULL_KEYS_BYTES);
+	equals(r->bytes, PULL_KEYS_BYTES);
 	ok(!pull_keys_take(r, 1, 35) && !pull_keys_take(r, 2, 99));
 	ok(remembers(r, 36, &keys) && !pull_keys_take(r, 1, 36));
 	pull_keys_keep(r, 1, 100, &keys);
@@ -382,7 +382,7 @@ bounded(void)
 	ok(kept == 64 && r->bytes == 0 && !r->oldest && !r->newest);
 	keys.size = PULL_KEYS_BYTES + 1;
 	pull_keys_keep(r, 1, 1, &keys);
-	ok(r->bytes == 0);
+	equals(r->bytes, 0);
 	keys.size = 1 << 20;
 	pull_keys_keep(r, 1, 1, &keys);
 	pull_keys_release(r);

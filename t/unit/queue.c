@@ -55,7 +55,7 @@ q1(void)
 	      queue_running(q) == 1, "Q1 in flight: not done");
 	ok(queue_return(q, w1) == 1 && queue_running(q) == 0);
 	ok(!queue_idle(q) && queue_watermark(q) == 0);
-	ok(queue_lease(q, w2, 1, ANY, &l) == 1);
+	equals(queue_lease(q, w2, 1, ANY, &l), 1);
 	named(l.first == 0 && l.attempt == 2 &&
 	      strcmp(queue_id(q, 0), "c") == 0,
 	      "Q1 what was put back comes again");
@@ -75,8 +75,8 @@ q2(void)
 	for (int i = 0; i < 5; i++)
 		train(q, NULL);
 	/* Each of two workers gives back the first that it takes. */
-	ok(queue_lease(q, w1, 1, ANY, &l) == 1);
-	ok(queue_lease(q, w2, 1, ANY, &l) == 1);
+	equals(queue_lease(q, w1, 1, ANY, &l), 1);
+	equals(queue_lease(q, w2, 1, ANY, &l), 1);
 	ok(queue_return(q, w1) == 1 && queue_return(q, w2) == 1);
 	for (int i = 0; queue_lease(q, i % 2 ? w1 : w2, 1, ANY, &l); i++) {
 		ended[l.first]++;
@@ -85,7 +85,7 @@ q2(void)
 	for (int i = 0; i < 5; i++)
 		once = once && ended[i] == 1;
 	named(once && queue_idle(q), "Q2 each ends exactly once");
-	ok(queue_lease(q, w1, 1, ANY, &l) == 0);
+	equals(queue_lease(q, w1, 1, ANY, &l), 0);
 	queue_free(q);
 }
 
@@ -96,7 +96,7 @@ q3(void)
 	struct queue *q = queue_new(0);
 
 	train(q, "a");
-	ok(queue_lease(q, w1, 1, ANY, &l) == 1);
+	equals(queue_lease(q, w1, 1, ANY, &l), 1);
 	queue_end(q, 0);
 	put(q, REQUEST_JOIN, "j", 1);
 	named(queue_barrier(q) && strcmp(queue_barrier(q)->id, "j") == 0,
@@ -120,8 +120,8 @@ errors(void)
 	train(q, "3");
 	put(q, REQUEST_JOIN, "j", 1);
 	train(q, "4");
-	ok(queue_lease(q, w1, 1, ANY, &l) == 1);
-	ok(queue_lease(q, w2, 1, ANY, &l) == 1);
+	equals(queue_lease(q, w1, 1, ANY, &l), 1);
+	equals(queue_lease(q, w2, 1, ANY, &l), 1);
 	named(!queue_barrier(q),
 	      "Q4 join waits for what is in flight, failing or not");
 
@@ -139,7 +139,7 @@ errors(void)
 	named(queue_barrier(q) && queue_barrier(q)->op == REQUEST_JOIN,
 	      "cancelling goes up to the first barrier");
 	queue_pass(q);
-	ok(queue_lease(q, w1, 1, ANY, &l) == 1);
+	equals(queue_lease(q, w1, 1, ANY, &l), 1);
 	named(l.first == 2 && l.attempt == 1 &&
 	      strcmp(queue_id(q, 2), "4") == 0,
 	      "Q9 afterwards new ones run, under new numbers");
@@ -178,7 +178,7 @@ packs(void)
 
 	put(q, REQUEST_TRAIN, "a", 10);
 	put(q, REQUEST_TRAIN, "b", 10);
-	ok(queue_waiting(q) == 20);
+	equals(queue_waiting(q), 20);
 	ok(queue_lease(q, w1, 4, ANY, &l) == 4 && l.first == 7 &&
 	   l.count == 4);
 	ok(queue_lease(q, w2, 8, ANY, &l) == 6 && l.first == 11);
@@ -186,16 +186,16 @@ packs(void)
 	      "a lease is of one request");
 	ok(queue_lease(q, w2, 8, 20, &l) == 3 && l.first == 17);
 	named(queue_lease(q, w2, 8, 20, &l) == 0, "none at or over the limit");
-	ok(queue_return(q, w1) == 4);
+	equals(queue_return(q, w1), 4);
 	queue_return(q, w2);
-	ok(queue_lease(q, w1, 2, 7, &l) == 0);
+	equals(queue_lease(q, w1, 2, 7, &l), 0);
 	ok(queue_lease(q, w1, 2, ANY, &l) == 2 && l.first == 7);
 	named(l.attempt == 2, "what came back goes first, lowest first");
 	ok(queue_lease(q, w1, 100, ANY, &l) == 8 && l.first == 9);
 	ok(queue_lease(q, w1, 100, ANY, &l) == 3 && l.first == 17);
 	ok(queue_lease(q, w1, 100, ANY, &l) == 7 && l.first == 20 &&
 	   l.attempt == 1);
-	ok(queue_lease(q, w1, 100, ANY, &l) == 0);
+	equals(queue_lease(q, w1, 100, ANY, &l), 0);
 	queue_end(q, 9);
 	ok(queue_watermark(q) == 7 && queue_waiting(q) == 19);
 	ok(queue_step(q, 9) == NULL && queue_step(q, 8) != NULL &&
@@ -237,10 +237,10 @@ calls(void)
 
 		queue_put(q, &r);
 	}
-	ok(queue_lease(q, w1, 1, ANY, &l) == 1);
+	equals(queue_lease(q, w1, 1, ANY, &l), 1);
 	named(strcmp(l.call->args, "{}") == 0 && l.more,
 	      "more steps like it come behind one");
-	ok(queue_lease(q, w1, 1, ANY, &l) == 1);
+	equals(queue_lease(q, w1, 1, ANY, &l), 1);
 	named(!l.more, "one with other arguments is not like it");
 	queue_return(q, w1);
 	queue_asked(q, 1, &l);
@@ -259,9 +259,9 @@ barriers(void)
 	named(queue_lease(q, w1, 1, ANY, &l) == 0,
 	      "nothing behind a barrier is given out");
 	ok(queue_waiting(q) == 0 && queue_requests(q) == 3);
-	ok(queue_barrier(q)->op == REQUEST_SAVE);
+	equals(queue_barrier(q)->op, REQUEST_SAVE);
 	queue_pass(q);
-	ok(queue_barrier(q)->op == REQUEST_EVAL);
+	equals(queue_barrier(q)->op, REQUEST_EVAL);
 	queue_pass(q);
 	ok(!queue_barrier(q) && queue_lease(q, w1, 1, ANY, &l) == 1);
 	queue_free(q);
@@ -373,12 +373,12 @@ full(void)
 		queue_end(q, i);
 	named(queue_lease(q, w2, 1, ANY, &l) == 0,
 	      "Q12 the oldest step holds it up");
-	ok(queue_return(q, w1) == 1);
+	equals(queue_return(q, w1), 1);
 	named(queue_lease(q, w2, 1, ANY, &l) == 1 && l.first == 0,
 	      "Q12 but can be given out again");
 	queue_end(q, 0);
-	ok(queue_watermark(q) == WINDOW);
-	ok(queue_lease(q, w2, WINDOW, ANY, &l) == WINDOW);
+	equals(queue_watermark(q), WINDOW);
+	equals(queue_lease(q, w2, WINDOW, ANY, &l), WINDOW);
 	queue_cancel(q, NULL, NULL);
 	ok(queue_watermark(q) == 2 * WINDOW && queue_idle(q));
 	queue_free(q);
@@ -521,7 +521,7 @@ bounded(void)
 	      "no step is leased further ahead than the bound");
 	named(queue_held_up(q) == w1, "it is known who holds it up");
 	queue_end(q, 6);
-	ok(queue_lease(q, w2, 1, ANY, &l) == 0);
+	equals(queue_lease(q, w2, 1, ANY, &l), 0);
 	queue_return(q, w1);
 	ok(!queue_held_up(q));
 	ok(queue_lease(q, w2, 1, ANY, &l) == 1 && l.first == 5);
@@ -532,7 +532,7 @@ bounded(void)
 	q = queue_new(0);
 	queue_bound(q, 0);
 	put(q, REQUEST_TRAIN, NULL, 2);
-	ok(queue_lease(q, w1, 1, ANY, &l) == 1);
+	equals(queue_lease(q, w1, 1, ANY, &l), 1);
 	named(queue_lease(q, w2, 1, ANY, &l) == 0,
 	      "with a bound of 0 one runs at a time");
 	queue_end(q, 0);
@@ -551,26 +551,26 @@ left(void)
 	put(q, REQUEST_TRAIN, NULL, 5);
 	put(q, REQUEST_JOIN, NULL, 1);
 	queue_put(q, &epoch);
-	ok(queue_lease(q, w1, 2, ANY, &l) == 2);
+	equals(queue_lease(q, w1, 2, ANY, &l), 2);
 	queue_end(q, 0);
 	queue_end(q, 1);
 	ok(writes(q, "train 3\n{\"op\":\"join\"}\n"
 		  "{\"op\":\"epoch\",\"epochs\":1}\n"));
-	ok(queue_lease(q, w1, 3, ANY, &l) == 3);
+	equals(queue_lease(q, w1, 3, ANY, &l), 3);
 	for (uint64_t i = 2; i < 5; i++)
 		queue_end(q, i);
 	queue_pass(q);
 	queue_begin(q, 2);
 	named(writes(q, "{\"op\":\"epoch\",\"epochs\":1}\n"),
 	      "an epoch that has begun is still to be ended");
-	ok(queue_lease(q, w1, 2, ANY, &l) == 2);
+	equals(queue_lease(q, w1, 2, ANY, &l), 2);
 	named(!writes(q, ""), "one that is to be closed cannot be written");
 	queue_free(q);
 
 	q = queue_new(0);
 	put(q, REQUEST_TRAIN, NULL, UINT64_MAX);
 	put(q, REQUEST_TRAIN, NULL, UINT64_MAX);
-	ok(queue_lease(q, w1, 2, ANY, &l) == 2);
+	equals(queue_lease(q, w1, 2, ANY, &l), 2);
 	named(queue_waiting(q) == UINT64_MAX,
 	      "more steps than can be counted are all that can be");
 	named(writes(q, "train 18446744073709551613\n"
@@ -700,7 +700,7 @@ what_was_pushed_before_returns(void)
 		ok(queue_replay_next(q, &l));
 	queue_replay_unleased(q, 1);
 	queue_replay_unleased(q, 3);
-	ok(queue_returned(q) == 2);
+	equals(queue_returned(q), 2);
 	queue_return_again(q, 3);
 	named(queue_returned(q) == 3 &&
 	      queue_step(q, 1)->state == STEP_RETURNED &&

@@ -103,8 +103,8 @@ test_comes_back(void)
 	ok(file && t.count == 0 && record_log_size(file) == 0);
 	for (unsigned i = 0; i < 100; i++)
 		add(file, i);
-	ok(record_log_safe(file) == 0);
-	ok(record_log_sync(file, &f) == 0);
+	equals(record_log_safe(file), 0);
+	equals(record_log_sync(file, &f), 0);
 	ok(record_log_safe(file) == record_log_size(file));
 	record_log_close(file);
 	file = reopen(&t);
@@ -158,7 +158,7 @@ test_owner_refuses(void)
 	ok(!record_log_open(FILE_, LIMIT, refuse, NULL, &cut, &f) &&
 	   strcmp(f.text, "third") == 0);
 	free(files_get(FILE_, &after));
-	ok(after == size);
+	equals(after, size);
 }
 
 static void
@@ -265,7 +265,7 @@ test_flips(void)
 
 	flip_all(6, 1, &refused, &dropped, &missed);
 	last = 8 * (RECORD_HEAD + content(5, bytes));
-	ok(missed == 0);
+	equals(missed, 0);
 	named(dropped == last, "a flip is dropped only in the last record");
 	/* In the very first head, too, which may be somebody else's file. */
 	flip_all(6, 6, &refused, &dropped, &missed);
@@ -305,7 +305,7 @@ test_damage_is_named(void)
 	ok(!reopen(&t) && f.kind == FAIL_DATA);
 	ok(strstr(f.text, "records: damaged at byte 0 of ") == f.text);
 	free(files_get(FILE_, &after));
-	ok(after == size);
+	equals(after, size);
 }
 
 static void
@@ -397,7 +397,7 @@ test_full(void)
 	add(file, 1);
 	add(file, 2);
 	ok(record_log_sync(file, &f) < 0 && f.kind == FAIL_IO);
-	ok(strcmp(f.text, "cannot write records: File too large") == 0);
+	equals(f.text, "cannot write records: File too large");
 	setrlimit(RLIMIT_FSIZE, &all);
 	ok(record_log_sync(file, &f) < 0 && add(file, 3) < 0 &&
 	   record_log_flush(file, &f) < 0);
@@ -441,7 +441,7 @@ test_drop(void)
 	file = reopen(&t);
 	ok(file && access(FILE_ ".new", F_OK) < 0);
 	add(file, 40);
-	ok(record_log_drop(file, before, &f) == 0);
+	equals(record_log_drop(file, before, &f), 0);
 	ok(record_log_safe(file) == record_log_size(file) &&
 	   access(FILE_ ".new", F_OK) < 0);
 	ok(!reopen(&t) && f.kind == FAIL_AGAIN);

@@ -108,7 +108,7 @@ callers(void)
 	ok(hello(PEER, 0, "node:2") < 0);
 	ok(hello(PEER, LIFE, "node 2") < 0 && hello(PEER, LIFE, "a\177") < 0);
 	checked(!replication_waits(r));
-	ok(hello(4, 66, "node:1") == 0);
+	equals(hello(4, 66, "node:1"), 0);
 	checked(replication_waits(r) && replication_reached(r) &&
 		!replication_is_there(r));
 	receive(4, MESSAGE_PONG, 0);
@@ -116,7 +116,7 @@ callers(void)
 	checked(replication_waits(r));
 	receive(4, MESSAGE_BYE, 0);
 	checked(!replication_waits(r));
-	ok(hello(4, 66, "node:1") == 0);
+	equals(hello(4, 66, "node:1"), 0);
 	replication_ping(r);
 	ok(says(4, MESSAGE_PING) && silent());
 	post_deaf = 4;
@@ -151,13 +151,13 @@ copies(void)
 	commit_log_release(&commit_log);
 	commit_log = (struct commit_log){ 0 };
 
-	ok(hello(PEER, LIFE, "node:2") == 0);
+	equals(hello(PEER, LIFE, "node:2"), 0);
 	begin_it(10, NULL);
 	ok(says(PEER, MESSAGE_SYNC));
 	named(takes_all(PEER), "no more than four chunks are under way");
 	named(!replication_check(r, false, acted) && news(LIFE, false),
 	      "the coordinator learns of one that holds it all");
-	ok(replication_limit(r) == 10);
+	equals(replication_limit(r), 10);
 	receive(PEER, MESSAGE_OK, 0);
 	replication_drop_copying(r);
 	checked(replication_is_there(r) && silent());
@@ -174,7 +174,7 @@ holds_changes(void)
 	replication_forward(r, c);
 	ok(says(PEER, MESSAGE_PUSH) && silent());
 	receive(6, MESSAGE_HELD, 11);
-	ok(replication_limit(r) == 10);
+	equals(replication_limit(r), 10);
 	receive(PEER, MESSAGE_HELD, 11);
 	checked(replication_limit(r) == 11 && acted == 10);
 	acted = 11;
@@ -202,9 +202,9 @@ counted(void)
 	checked(replication_is_there(r) && replication_counted(r) == LIFE &&
 		!replication_reached(r));
 	named(news(0, true), "that it cannot be reached is news");
-	ok(replication_limit(r) == 11);
+	equals(replication_limit(r), 11);
 	post_deaf = 0;
-	ok(hello(6, LIFE, "node:2") == 0);
+	equals(hello(6, LIFE, "node:2"), 0);
 	checked(!replication_waits(r) && replication_counted(r) == LIFE);
 	replication_count(r, 0);
 	named(!replication_is_there(r) && replication_waits(r) &&

@@ -306,7 +306,7 @@ main(void)
 	written();
 	objects();
 	refusals();
-	ok(strcmp(request_name(REQUEST_SAVE), "save") == 0);
+	equals(request_name(REQUEST_SAVE), "save");
 	request_release(&r);
 	return tap_done();
 }

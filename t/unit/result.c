@@ -171,7 +171,7 @@ scores(void)
 	const void *at;
 	size_t count;
 
-	ok(result_scores(&m, &at, &labels, &count, &f) == 0);
+	equals(result_scores(&m, &at, &labels, &count, &f), 0);
 	ok(at == score && labels == positive && count == 2);
 	m.frame[1].size--;
 	ok(result_scores(&m, &at, &labels, &count, &f) < 0);

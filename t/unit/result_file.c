@@ -35,13 +35,13 @@ goes_on(void)
 	int fd = result_file_open("results", &lines, &f);
 
 	ok(fd >= 0 && lines == 0);
-	ok(write(fd, "1\n2\n3", 5) == 5);
+	equals(write(fd, "1\n2\n3", 5), 5);
 	close(fd);
 	fd = result_file_open("results", &lines, &f);
 	ok(fd >= 0 && lines == 2);
-	ok(write(fd, "4\n", 2) == 2);
+	equals(write(fd, "4\n", 2), 2);
 	close(fd);
-	ok(strcmp(content("results"), "1\n2\n4\n") == 0);
+	equals(content("results"), "1\n2\n4\n");
 }
 
 /* A file system may know the length of what it has not written yet. */
@@ -57,7 +57,7 @@ power_cut(void)
 	fd = result_file_open("torn", &lines, &f);
 	named(fd >= 0 && lines == 1, "lines end where zeros begin");
 	close(fd);
-	ok(strcmp(content("torn"), "1\n") == 0);
+	equals(content("torn"), "1\n");
 }
 
 /* Of a pipe nobody can know what has been read of it. */
@@ -68,7 +68,7 @@ no_file(void)
 	struct fail f;
 	int reader;
 
-	ok(mkfifo("pipe", 0600) == 0);
+	equals(mkfifo("pipe", 0600), 0);
 	reader = open("pipe", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	ok(result_file_open("pipe", &lines, &f) < 0 && f.kind == FAIL_CREATE);
 	close(reader);

@@ -82,7 +82,7 @@ replicas_and_owners(void)
 	named(gives(r, 1, 11, 0, 1), "each keeps to its slot");
 	ok(done(r, 2, try(10, 1, 1), -1) && !rounds_whole(r));
 	ok(!done(r, 2, try(10, 1, 1), -1));
-	ok(rounds_running(r) == 1);
+	equals(rounds_running(r), 1);
 	ok(done(r, 1, try(10, 0, 1), -1) && rounds_whole(r));
 	ok(rounds_step(r) == 10 && rounds_turn(r) == 11);
 	rounds_close(r);

@@ -328,10 +328,10 @@ outcomes(void)
 		part++;
 	while (!async_part(&fl, async))
 		async++;
-	ok(push_to(&fl, part, 6, 0, 1) == OUTCOME_DUP);
-	ok(push_to(&fl, part, 8, 0, 1) == OUTCOME_LATER);
+	equals(push_to(&fl, part, 6, 0, 1), OUTCOME_DUP);
+	equals(push_to(&fl, part, 8, 0, 1), OUTCOME_LATER);
 	ok(push_all(&fl, 3));
-	ok(push_to(&fl, part, 7, 0, 1) == OUTCOME_STAGED);
+	equals(push_to(&fl, part, 7, 0, 1), OUTCOME_STAGED);
 	named(push_to(&fl, async, 7, 0, 9) == OUTCOME_DUP,
 	      "what does not wait is applied once for each slot");
 	n = read_all(&fl, before, false);
@@ -345,22 +345,22 @@ outcomes(void)
 	named(memcmp(before, after, n * sizeof(float)) == 0,
 	      "and changes nothing");
 	/* Of a replica the two newest attempts are kept. */
-	ok(push_to(&fl, part, 7, 1, 3) == OUTCOME_STAGED);
-	ok(push_to(&fl, part, 7, 1, 1) == OUTCOME_VOID);
-	ok(commit(&fl, 0, 7, chosen, REPLICAS, &f) == 0);
+	equals(push_to(&fl, part, 7, 1, 3), OUTCOME_STAGED);
+	equals(push_to(&fl, part, 7, 1, 1), OUTCOME_VOID);
+	equals(commit(&fl, 0, 7, chosen, REPLICAS, &f), 0);
 	read_all(&fl, before, false);
-	ok(commit(&fl, 0, 7, chosen, REPLICAS, &f) == 0);
+	equals(commit(&fl, 0, 7, chosen, REPLICAS, &f), 0);
 	read_all(&fl, after, false);
 	named(memcmp(before, after, n * sizeof(float)) == 0,
 	      "a round is committed once");
-	ok(push_to(&fl, part, 7, 0, 1) == OUTCOME_DUP);
-	ok(push_to(&fl, part, 8, 0, 1) == OUTCOME_STAGED);
+	equals(push_to(&fl, part, 7, 0, 1), OUTCOME_DUP);
+	equals(push_to(&fl, part, 8, 0, 1), OUTCOME_STAGED);
 	window_add(&voided, 8);
 	window_add(&voided, 9);
 	ok(round_buffer_advance(fl.round_buffer[0], 8, &voided) &&
 	   round_buffer_step(fl.round_buffer[0]) == 10 &&
 	   !round_buffer_advance(fl.round_buffer[0], 9, &voided));
-	ok(push_to(&fl, part, 8, 0, 1) == OUTCOME_DUP);
+	equals(push_to(&fl, part, 8, 0, 1), OUTCOME_DUP);
 	window_release(&voided);
 	fleet_end(&fl);
 }
@@ -446,7 +446,7 @@ ahead(void)
 	ok(commit(&fl, 0, 7, ones, REPLICAS, &f) == 0 &&
 	   commit(&plain, 0, 7, ones, REPLICAS, &f) == 0);
 	for (size_t k = 0; k < REPLICAS - 1; k++)
-		ok(push_to(&fl, part, 8, k, 1) == OUTCOME_STAGED);
+		equals(push_to(&fl, part, 8, k, 1), OUTCOME_STAGED);
 	named(round_buffer_run_ahead(rounds, part) == 0,
 	      "nothing is worked out before all are here");
 	ok(push_round(&fl, 8) && push_round(&plain, 8));

@@ -66,11 +66,11 @@ terms(void)
 {
 	struct message m = plan_of(2);
 
-	ok(take(&m) == RUN_BEGUN);
+	equals(take(&m), RUN_BEGUN);
 	ok(run.model && run.plan.number == 1 && run.plan.term == 2 &&
 	   run.plan.seed == 9 && codings_exact(run.plan.codings) &&
 	   memcmp(run.plan.run, "a run, 16 bytes!", PLAN_RUN) == 0);
-	ok(take(&m) == RUN_KNOWN);
+	equals(take(&m), RUN_KNOWN);
 	m = plan_of(1);
 	ok(take(&m) == RUN_OLDER && run.plan.term == 2);
 	m = plan_of(3);
@@ -104,7 +104,7 @@ dialled(void)
 	ok(run_dial(&run, ROLE_WORKER, 7, &post, 0, &f) < 0 &&
 	   f.kind == FAIL_PEER && !run.client);
 	post_cannot_dial = false;
-	ok(run_dial(&run, ROLE_EVALUATOR, 7, &post, 0, &f) == 0);
+	equals(run_dial(&run, ROLE_EVALUATOR, 7, &post, 0, &f), 0);
 	client_up(run.client, 1001, 0);
 	ok(says(1001, MESSAGE_HELLO) && last_posted->m.hello.life == 7 &&
 	   last_posted->m.hello.role == ROLE_EVALUATOR);

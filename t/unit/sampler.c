@@ -289,7 +289,8 @@ test_bytes(void)
 	ok(sampler_count_next(l) == 0 && sampler_count_next(l) == 1);
 	ok(sampler_counted(l, 0, RECORD_RANGE_EVERY + 3, place, 1, &why) < 0 &&
 	   why.kind == FAIL_PROTOCOL);
-	ok(sampler_counted(l, 0, RECORD_RANGE_EVERY + 3, place, 2, &why) == 0);
+	equals(sampler_counted(l, 0, RECORD_RANGE_EVERY + 3, place, 2, &why),
+	       0);
 	ok(sampler_counted(l, 1, 9, place + 1, 1, &why) == 0 &&
 	   sampler_ready(l));
 	for (int i = 0; i < 10; i++)
@@ -300,7 +301,7 @@ test_bytes(void)
 	   && sampler_take(other, 1) == 10);
 	sampler_slice(l, 7, 0, &s);
 	sampler_slice(other, 7, 0, &t);
-	ok(memcmp(&s, &t, sizeof(s)) == 0);
+	equals(memcmp(&s, &t, sizeof(s)), 0);
 	sampler_free(other);
 	other = uncounted(o, "b");
 	ok(!back(l, other) && why.kind == FAIL_CONFIG);
@@ -374,7 +375,7 @@ test_positions(void)
 	   sampler_take(l, 1) == 0 && sampler_take(l, 1) == 1);
 	for (int i = 2; i < 65; i++)
 		sampler_take(l, 1);
-	ok(sampler_take(l, 1) == 129);
+	equals(sampler_take(l, 1), 129);
 	pack_release(&p);
 	sampler_free(other);
 	sampler_free(l);
@@ -420,7 +421,7 @@ test_whole(void)
 	   sampler_count_next(l) == SAMPLER_NONE &&
 	   sampler_range(l, 0).end == UINT64_MAX);
 	sampler_count_again(l, 0);
-	ok(sampler_count_next(l) == 0);
+	equals(sampler_count_next(l), 0);
 	ok(sampler_counted(l, 0, 12, place, 1, &why) == 0 && sampler_ready(l) &&
 	   sampler_records(l) == 12);
 	other = uncounted(o, "a");

@@ -59,7 +59,7 @@ constant(void)
 
 	ok(at("", 0) == .25f && at("", 1000000) == .25f);
 	ok(at("learning_rate=.5 schedule=constant", 7) == .5f);
-	ok(schedule_at(&none, 7) == 3);
+	equals(schedule_at(&none, 7), 3);
 }
 
 static void

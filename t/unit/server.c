@@ -328,13 +328,13 @@ greetings(void)
 	m.hello.version = 9;
 	ok(refuses(COORD, m, FAIL_PROTOCOL, "protocol version 9, not 2: use "
 		   "programs of one release"));
-	ok(tell(COORD, hello(ROLE_COORDINATOR)) == MESSAGE_WELCOME);
+	equals(tell(COORD, hello(ROLE_COORDINATOR)), MESSAGE_WELCOME);
 	ok(said.m.welcome.life == 77 && said.m.welcome.plan == WIRE_NONE &&
 	   said.m.welcome.role == ROLE_SERVER);
 	ok(refuses(COORD, pull(WIRE_NONE), FAIL_AGAIN, "no plan yet"));
 	ok(refuses(COORD, mark(3), FAIL_AGAIN, "another run"));
-	ok(tell(COORD, plan_message()) == MESSAGE_OK);
-	ok(tell(WORKER, hello(ROLE_WORKER)) == MESSAGE_WELCOME);
+	equals(tell(COORD, plan_message()), MESSAGE_OK);
+	equals(tell(WORKER, hello(ROLE_WORKER)), MESSAGE_WELCOME);
 	ok(said.m.welcome.plan == PLAN && said.m.welcome.term == TERM);
 	ok(tell(WORKER, (struct message){ .kind = MESSAGE_PING }) ==
 	   MESSAGE_PONG);
@@ -396,10 +396,10 @@ rights(void)
 		   "say HELLO first"));
 
 	/* Another connection of the coordinator's: the old one is nobody. */
-	ok(tell(OTHER, hello(ROLE_COORDINATOR)) == MESSAGE_WELCOME);
+	equals(tell(OTHER, hello(ROLE_COORDINATOR)), MESSAGE_WELCOME);
 	ok(refuses(COORD, mark(11), FAIL_AGAIN,
 		   "another coordinator has this server"));
-	ok(tell(OTHER, mark(11)) == MESSAGE_OK);
+	equals(tell(OTHER, mark(11)), MESSAGE_OK);
 	ok(tell(OTHER, (struct message){ .kind = MESSAGE_STOP }) ==
 	   MESSAGE_OK);
 	ok(server_stopping(server));
@@ -442,25 +442,25 @@ once(void)
 	named(pushed(push(10)) == OUTCOME_DUP && applied(1),
 	      "a repeat is not applied");
 	ok(pushed(push(12)) == OUTCOME_APPLIED && applied(2));
-	ok(said.m.values.version == 2);
+	equals(said.m.values.version, 2);
 	struct message m = push(13);
 
 	m.push.version = 1;
 	ok(pushed(m) == OUTCOME_APPLIED && said.m.values.staleness == 1);
 	named(pushed(push(9)) == OUTCOME_DUP, "below the mark all has ended");
-	ok(tell(COORD, mark(20)) == MESSAGE_OK);
+	equals(tell(COORD, mark(20)), MESSAGE_OK);
 	ok(pushed(push(19)) == OUTCOME_DUP && applied(3));
-	ok(tell(COORD, mark(5)) == MESSAGE_OK);
+	equals(tell(COORD, mark(5)), MESSAGE_OK);
 	named(pushed(push(19)) == OUTCOME_DUP, "a mark never goes back");
-	ok(pushed(push(20 + WINDOW)) == OUTCOME_LATER);
+	equals(pushed(push(20 + WINDOW)), OUTCOME_LATER);
 	ok(pushed(push(UINT64_MAX)) == OUTCOME_LATER && applied(3));
 	ok(pushed(push(20 + WINDOW - 1)) == OUTCOME_APPLIED && applied(4));
 
-	ok(tell(COORD, void_steps(25, 2)) == MESSAGE_OK);
+	equals(tell(COORD, void_steps(25, 2)), MESSAGE_OK);
 	named(pushed(push(25)) == OUTCOME_VOID &&
 	      pushed(push(26)) == OUTCOME_VOID && applied(4),
 	      "what was given up is not applied");
-	ok(pushed(push(27)) == OUTCOME_APPLIED);
+	equals(pushed(push(27)), OUTCOME_APPLIED);
 	named(tell(COORD, void_steps(15, 6)) == MESSAGE_OK &&
 	      pushed(push(20)) == OUTCOME_VOID,
 	      "void steps below the mark do no harm");
@@ -468,7 +468,7 @@ once(void)
 		   "steps beyond the window"));
 	ok(refuses(COORD, void_steps(UINT64_MAX, 2), FAIL_PROTOCOL,
 		   "steps beyond the window"));
-	ok(tell(COORD, mark(20 + WINDOW)) == MESSAGE_OK);
+	equals(tell(COORD, mark(20 + WINDOW)), MESSAGE_OK);
 	named(pushed(push(25 + WINDOW)) == OUTCOME_APPLIED,
 	      "the window moves on, and forgets");
 	ok(strstr(server_state(server), "6 pushes applied, 4 repeats"));
@@ -501,13 +501,13 @@ strangers(void)
 	begin_run();
 	m = push(10);
 	m.push.run++;
-	ok(pushed(m) == OUTCOME_STALE);
+	equals(pushed(m), OUTCOME_STALE);
 	m = push(10);
 	m.push.term--;
-	ok(pushed(m) == OUTCOME_STALE);
+	equals(pushed(m), OUTCOME_STALE);
 	m = push(10);
 	m.push.plan++;
-	ok(pushed(m) == OUTCOME_WRONG_PLAN);
+	equals(pushed(m), OUTCOME_WRONG_PLAN);
 	m = pull(WIRE_NONE);
 	m.pull.plan++;
 	ok(pushed(m) == OUTCOME_WRONG_PLAN && said.m.frames == 0);
@@ -518,7 +518,7 @@ strangers(void)
 	m.mark.term--;
 	ok(refuses(COORD, m, FAIL_AGAIN, "term 3 is over, 4 began: another "
 		   "coordinator has this run"));
-	ok(pushed(push(10)) == OUTCOME_APPLIED);
+	equals(pushed(push(10)), OUTCOME_APPLIED);
 }
 
 /* A step that has nothing for a part has ended there all the same. */
@@ -528,7 +528,7 @@ no_examples(void)
 	struct message m;
 
 	begin_run();
-	ok(pushed(push(10)) == OUTCOME_APPLIED);
+	equals(pushed(push(10)), OUTCOME_APPLIED);
 	m = push(11);
 	m.push.examples = 0;
 	m.frame[0] = m.frame[1] = (struct frame){ 0 };
@@ -563,7 +563,7 @@ nonsense(void)
 	m.push.rate = message_float_bits(-INFINITY);
 	ok(refuses(WORKER, m, FAIL_PROTOCOL, "a learning rate of -inf"));
 	m.push.rate = message_float_bits(NAN);
-	ok(tell(WORKER, m) == MESSAGE_REFUSED);
+	equals(tell(WORKER, m), MESSAGE_REFUSED);
 	m.push.rate = (uint64_t)1 << 32;
 	ok(refuses(WORKER, m, FAIL_PROTOCOL,
 		   "a learning rate of more than 32 bits"));
@@ -598,7 +598,7 @@ nonsense(void)
 	m.plan.server = 1;
 	ok(refuses(COORD, m, FAIL_PROTOCOL, "a plan without this server"));
 	ok(refuses(WORKER, pull(WIRE_NONE), FAIL_AGAIN, "no plan yet"));
-	ok(tell(COORD, plan_message()) == MESSAGE_OK);
+	equals(tell(COORD, plan_message()), MESSAGE_OK);
 	named(applied(0), "a new plan begins anew");
 }
 
@@ -630,11 +630,11 @@ codecs(void)
 	named(pushed(narrow(pushpull(13))) == OUTCOME_DUP && said_narrow(4) &&
 	      applied(4), "a repeat is not applied, but still pulls");
 	tell(COORD, void_steps(14, 1));
-	ok(pushed(narrow(push(14))) == OUTCOME_VOID);
-	ok(pushed(narrow(push(13 + WINDOW))) == OUTCOME_LATER);
+	equals(pushed(narrow(push(14))), OUTCOME_VOID);
+	equals(pushed(narrow(push(13 + WINDOW))), OUTCOME_LATER);
 	m = narrow(push(15));
 	m.push.term--;
-	ok(pushed(m) == OUTCOME_STALE);
+	equals(pushed(m), OUTCOME_STALE);
 	m = narrow(pushpull(15));
 	m.push.back = 1;
 	m.frame[0].size = 0;
@@ -670,14 +670,14 @@ cuts(void)
 	pushed(push(10));
 	ok(refuses(WORKER, pull(3), FAIL_AGAIN,
 		   "the cut is no longer held"));
-	ok(tell(COORD, cut(MESSAGE_FREEZE, 3)) == MESSAGE_OK);
+	equals(tell(COORD, cut(MESSAGE_FREEZE, 3)), MESSAGE_OK);
 	pushed(push(11));
-	ok(tell(COORD, cut(MESSAGE_FREEZE, 3)) == MESSAGE_OK);
+	equals(tell(COORD, cut(MESSAGE_FREEZE, 3)), MESSAGE_OK);
 	named(tell(WORKER, pull(3)) == MESSAGE_VALUES && said.value[0] == -1,
 	      "a cut stays as it was, also when it is asked for again");
 	ok(applied(2));
-	ok(tell(COORD, cut(MESSAGE_THAW, 3)) == MESSAGE_OK);
-	ok(tell(COORD, cut(MESSAGE_THAW, 3)) == MESSAGE_OK);
+	equals(tell(COORD, cut(MESSAGE_THAW, 3)), MESSAGE_OK);
+	equals(tell(COORD, cut(MESSAGE_THAW, 3)), MESSAGE_OK);
 	ok(refuses(WORKER, pull(3), FAIL_AGAIN,
 		   "the cut is no longer held"));
 	for (uint64_t i = 0; i < 64; i++)
@@ -709,15 +709,15 @@ late_pushes(void)
 	named(pushed(push(14)) == OUTCOME_APPLIED &&
 	      tell(WORKER, pull(1)) == MESSAGE_VALUES && said.value[0] == -1,
 	      "the first push above a cut is not in it");
-	ok(pushed(push(11)) == OUTCOME_APPLIED);
-	ok(pushed(push(11)) == OUTCOME_DUP);
-	ok(pushed(push(13)) == OUTCOME_APPLIED);
+	equals(pushed(push(11)), OUTCOME_APPLIED);
+	equals(pushed(push(11)), OUTCOME_DUP);
+	equals(pushed(push(13)), OUTCOME_APPLIED);
 	named(tell(WORKER, pull(1)) == MESSAGE_VALUES && said.value[0] == -2,
 	      "a late one below it is, once");
 	ok(tell(WORKER, pull(WIRE_NONE)) == MESSAGE_VALUES &&
 	   said.value[0] == -4);
-	ok(tell(COORD, void_steps(10, 1)) == MESSAGE_OK);
-	ok(pushed(push(10)) == OUTCOME_VOID);
+	equals(tell(COORD, void_steps(10, 1)), MESSAGE_OK);
+	equals(pushed(push(10)), OUTCOME_VOID);
 	named(tell(COORD, cut(MESSAGE_SAVE, 1)) == 0 &&
 	      server_job(server, &job) && job.array[0].updates == 2 &&
 	      job.array[0].piece[0].data[2] == -2,
@@ -754,7 +754,7 @@ files(void)
 	ok(refuses(COORD, other_plan(), FAIL_AGAIN,
 		   "a checkpoint is being written"));
 	pushed(push(11));
-	ok(job.array[0].piece[0].data[2] == -1);
+	equals(job.array[0].piece[0].data[2], -1);
 	server_saved(server, &job, &part, NULL);
 	ok(said.peer == COORD && said.m.kind == MESSAGE_SAVED &&
 	   said.m.saved.size == 5 && strcmp(said.blob, "abcd") == 0);
@@ -823,18 +823,18 @@ limits(void)
 	ok(refuses(COORD, saving, FAIL_CONFIG, "nowhere to save to"));
 	ok(refuses(COORD, pull(WIRE_NONE), FAIL_AGAIN, "no plan yet"));
 	stop = true;
-	ok(tell(COORD, plan_message()) == 0);
+	equals(tell(COORD, plan_message()), 0);
 	ok(refuses(COORD, pull(WIRE_NONE), FAIL_AGAIN, "no plan yet"));
 	stop = false;
-	ok(tell(COORD, plan_message()) == MESSAGE_OK);
-	ok(tell(COORD, saving) == MESSAGE_OK);
+	equals(tell(COORD, plan_message()), MESSAGE_OK);
+	equals(tell(COORD, saving), MESSAGE_OK);
 
 	/* What is there goes, and nothing comes in its place. */
 	stop = true;
 	struct message m = cut(MESSAGE_LOAD, WIRE_NONE);
 
 	m.blob.size = 0;
-	ok(tell(COORD, m) == 0);
+	equals(tell(COORD, m), 0);
 	ok(refuses(COORD, mark(12), FAIL_AGAIN, "another run"));
 }
 
@@ -846,7 +846,7 @@ deaf(void)
 
 	begin_run();
 	unread = (size_t)256 << 20;
-	ok(tell(WORKER, pull(WIRE_NONE)) == MESSAGE_VALUES);
+	equals(tell(WORKER, pull(WIRE_NONE)), MESSAGE_VALUES);
 	unread++;
 	ok(refuses(WORKER, pull(WIRE_NONE), FAIL_PROTOCOL, why));
 	ok(refuses(WORKER, pushpull(10), FAIL_PROTOCOL, why));
@@ -869,7 +869,7 @@ leavers(void)
 	ok(all);
 	ok(refuses(OTHER, hello(ROLE_WORKER), FAIL_AGAIN, "too many peers"));
 	crowd_left = true;
-	ok(tell(OTHER, hello(ROLE_WORKER)) == MESSAGE_WELCOME);
+	equals(tell(OTHER, hello(ROLE_WORKER)), MESSAGE_WELCOME);
 	ok(applied(0) && tell(COORD, mark(11)) == MESSAGE_OK);
 }
 
@@ -949,7 +949,7 @@ idle(void)
 	ok(!passes(3 * IDLE, 0, MESSAGE_PING, &f));
 	other = plan_message();
 	other.blob.data = "some other run !";
-	ok(tell(OTHER, other) == MESSAGE_OK);
+	equals(tell(OTHER, other), MESSAGE_OK);
 	named(waits("not been heard"), "and not for that one for ever");
 }
 
@@ -962,25 +962,25 @@ left_early(void)
 	other.blob.data = "some other run !";
 	begin_run();
 	now += LEASE + 1;
-	ok(tell(OTHER, other) == MESSAGE_WELCOME);
+	equals(tell(OTHER, other), MESSAGE_WELCOME);
 	ok(tell(OTHER, (struct message){ .kind = MESSAGE_BYE }) == MESSAGE_OK);
 	named(!server_run_over(server) && waits("not been heard"),
 	      "a coordinator of another run does not end ours");
-	ok(tell(COORD, again) == MESSAGE_WELCOME);
+	equals(tell(COORD, again), MESSAGE_WELCOME);
 	begin_run();
 	now += LEASE + 1;
-	ok(tell(OTHER, other) == MESSAGE_WELCOME);
+	equals(tell(OTHER, other), MESSAGE_WELCOME);
 	ok(tell(OTHER, (struct message){ .kind = MESSAGE_STOP }) ==
 	   MESSAGE_OK);
 	ok(server_stopping(server) && !server_run_over(server));
 	begin_run();
 	again.hello.term = TERM + 1;
-	ok(tell(OTHER, again) == MESSAGE_WELCOME);
+	equals(tell(OTHER, again), MESSAGE_WELCOME);
 	ok(tell(OTHER, (struct message){ .kind = MESSAGE_BYE }) == MESSAGE_OK);
 	named(!server_run_over(server) && waits("not been heard"),
 	      "nor does one that was started again, and has not gone on");
 	begin_run();
-	ok(tell(OTHER, again) == MESSAGE_WELCOME);
+	equals(tell(OTHER, again), MESSAGE_WELCOME);
 	ok(tell(OTHER, (struct message){ .kind = MESSAGE_STOP }) ==
 	   MESSAGE_OK);
 	named(server_run_over(server), "but it may say that all is done");
@@ -1029,7 +1029,7 @@ rounds(void)
 	said.m.kind = MESSAGE_KINDS;
 	server_receive(server, WORKER, &late, now);
 	named(said.m.kind == MESSAGE_KINDS, "a pull waits for its round");
-	ok(pushed(replica(11, 0, 1)) == OUTCOME_LATER);
+	equals(pushed(replica(11, 0, 1)), OUTCOME_LATER);
 	ok(pushed(replica(10, 0, 1)) == OUTCOME_STAGED &&
 	   pushed(replica(10, 1, 2)) == OUTCOME_STAGED && applied(0));
 	ok(refuses(WORKER, commit(10), FAIL_DENIED,
@@ -1049,15 +1049,15 @@ rounds(void)
 	named(tell(COORD, plan_message()) == MESSAGE_OK &&
 	      said.m.ok.above == 11, "a round that was committed is known to "
 	      "a coordinator that has forgotten it");
-	ok(pushed(replica(10, 0, 1)) == OUTCOME_DUP);
+	equals(pushed(replica(10, 0, 1)), OUTCOME_DUP);
 	late.pull.after = 13;
 	server_receive(server, WORKER, &late, now);
 	tell(COORD, void_steps(11, 2));
 	named(said.peer == WORKER && said.m.kind == MESSAGE_VALUES &&
 	      said.count == 7,
 	      "a step that was given up is waited for no longer");
-	ok(pushed(replica(12, 0, 1)) == OUTCOME_VOID);
-	ok(pushed(replica(13, 0, 1)) == OUTCOME_STAGED);
+	equals(pushed(replica(12, 0, 1)), OUTCOME_VOID);
+	equals(pushed(replica(13, 0, 1)), OUTCOME_STAGED);
 
 	/* A pull that waits comes as it was asked for; replicas may differ. */
 	late = narrow(late);

@@ -39,7 +39,7 @@ peers(void)
 	const struct message pull = { .kind = MESSAGE_PULL, .request = 9 };
 
 	begin();
-	ok(session_sender(s, 5) == SENDER_STRANGER);
+	equals(session_sender(s, 5), SENDER_STRANGER);
 	session_add(s, 5, ROLE_WORKER);
 	session_add(s, 6, ROLE_EVALUATOR);
 	session_add(s, 7, ROLE_STANDBY);
@@ -50,7 +50,7 @@ peers(void)
 	named(session_sender(s, 8) == SENDER_OUSTED,
 	      "a coordinator that has not been let in has no server");
 	session_remove(s, 6);
-	ok(session_sender(s, 6) == SENDER_STRANGER);
+	equals(session_sender(s, 6), SENDER_STRANGER);
 	fail(&f, FAIL_AGAIN, "no plan yet");
 	session_refuse(s, 5, &pull, &f);
 	ok(says(5, MESSAGE_REFUSED) && last_posted->m.request == 9 &&
@@ -65,10 +65,10 @@ peers(void)
 	      "one to whom nothing can be said has left");
 	ok(!session_has(s, 99) && says(99, MESSAGE_PING));
 	unread = (size_t)256 << 20;
-	ok(session_check_unread(s, 7, &f) == 0);
+	equals(session_check_unread(s, 7, &f), 0);
 	unread++;
 	ok(session_check_unread(s, 7, &f) < 0 && f.kind == FAIL_PROTOCOL);
-	ok(session_check_unread(s, 5, &f) == 0);
+	equals(session_check_unread(s, 5, &f), 0);
 	session_free(s);
 }
 
@@ -113,7 +113,7 @@ coordinators(void)
 	session_end_run(s);
 	named(!session_run_over(s), "only the coordinator of our run ends it");
 	session_claim(s, 3);
-	ok(session_term(s) == 3);
+	equals(session_term(s), 3);
 	ok(come(6, true, 2, 200) < 0 && f.kind == FAIL_AGAIN &&
 	   session_coordinator(s) == 5);
 	ok(come(6, true, 4, 200) == 0 && session_term(s) == 4);
@@ -132,7 +132,7 @@ coordinators(void)
 	session_end_run(s);
 	named(!session_run_over(s), "and its run is not over by another's end");
 	session_release(s);
-	ok(come(8, false, 1, 252 + LEASE) == 0);
+	equals(come(8, false, 1, 252 + LEASE), 0);
 	session_free(s);
 }
 
@@ -148,7 +148,7 @@ ends(void)
 	session_leave(s, 3);
 	named(session_run_over(s) && !session_has_run(s, 1000),
 	      "the run is over when its coordinator has left");
-	ok(come(6, false, 1, 101) == 0);
+	equals(come(6, false, 1, 101), 0);
 	session_claim(s, 1);
 	named(!session_run_over(s), "the next run is not");
 	session_end_run(s);

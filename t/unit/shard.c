@@ -548,7 +548,7 @@ restores(void)
 	      f.kind == FAIL_DATA, "but not into another model");
 	end(&y);
 	checkpoint_close(from);
-	ok(checkpoint_remove(dir, "ckpt-00000005", &f) == 0);
+	equals(checkpoint_remove(dir, "ckpt-00000005", &f), 0);
 	rmdir(dir);
 }
 
@@ -806,7 +806,7 @@ counts(void)
 	begin(&x, text, "fixed:2", 2);
 	begin(&y, text, "none", 1);
 	for (size_t i = 0; i < 3; i++)
-		ok(shard_push(holder(&x, i / 2), i / 2, &push, &f) == 0);
+		equals(shard_push(holder(&x, i / 2), i / 2, &push, &f), 0);
 	save(&x, dir, 2);
 	snprintf(path, sizeof(path), "%s/ckpt-00000005", dir);
 	from = checkpoint_open(path, true, &f);
@@ -816,7 +816,7 @@ counts(void)
 	      "of shards that become one the most updates count");
 	shard_snapshot_free(cut);
 	checkpoint_close(from);
-	ok(checkpoint_remove(dir, "ckpt-00000005", &f) == 0);
+	equals(checkpoint_remove(dir, "ckpt-00000005", &f), 0);
 	rmdir(dir);
 	end(&x);
 	end(&y);
@@ -843,7 +843,7 @@ too_many(void)
 	struct frame keys = { x.keys.data, x.keys.size, NULL };
 	struct shard_rows *read = shard_rows_new(x.shard[0]);
 
-	ok(shard_rows_read(read, part, &keys, &f) == 0);
+	equals(shard_rows_read(read, part, &keys, &f), 0);
 	named(read->list[0].room >= rows, "millions of rows are read");
 	shard_rows_forget(read);
 	named(read->list[0].room == 0, "and their numbers are not kept");

@@ -60,28 +60,28 @@ test_places(void)
 	named(g[0] == 4 && g[2] == 6, "what is wanted comes from there");
 
 	x[5] = 7;
-	ok(shared_arrays_send(s, 0, &c, &to, &from, &f) == 0);
+	equals(shared_arrays_send(s, 0, &c, &to, &from, &f), 0);
 	named(to[0].offset == x_at && to[1].offset == w_at,
 	      "places are the same in the next request");
 	named(!to[0].unchanged && to[1].unchanged,
 	      "what has not changed is told");
 	seen[w_at] ^= 1;
-	ok(shared_arrays_send(s, 0, &c, &to, &from, &f) == 0);
+	equals(shared_arrays_send(s, 0, &c, &to, &from, &f), 0);
 	named(!to[1].unchanged && memcmp(seen + w_at, w, sizeof(w)) == 0,
 	      "what the program has changed is written again");
 
 	sent[0] = array("x", 1000, x);
-	ok(shared_arrays_send(s, 0, &c, &to, &from, &f) == 0);
+	equals(shared_arrays_send(s, 0, &c, &to, &from, &f), 0);
 	named(to[0].offset > x_at && to[1].offset == w_at,
 	      "one that has grown is elsewhere, others stay");
 	x_at = to[0].offset;
 	sent[0] = array("x", 900, x);
-	ok(shared_arrays_send(s, 0, &c, &to, &from, &f) == 0);
+	equals(shared_arrays_send(s, 0, &c, &to, &from, &f), 0);
 	named(to[0].offset == x_at && !to[0].unchanged,
 	      "one that has shrunk is not");
 	sent[0] = array("x", 0, x);
 	sent[0].shape.dim[0] = 0;
-	ok(shared_arrays_send(s, 0, &c, &to, &from, &f) == 0);
+	equals(shared_arrays_send(s, 0, &c, &to, &from, &f), 0);
 	named(to[0].offset == x_at, "one of nothing has a place");
 	shared_arrays_free(s);
 }
@@ -103,25 +103,25 @@ test_areas(void)
 
 	ok(s && shared_arrays_send(s, 0, &c, &to[0], &from[0], &f) == 0);
 	at[0] = to[0]->offset;
-	ok(shared_arrays_send(s, 1, &c, &to[1], &from[1], &f) == 0);
+	equals(shared_arrays_send(s, 1, &c, &to[1], &from[1], &f), 0);
 	at[1] = to[1]->offset;
 	named(at[0] != at[1] && from[0]->offset != from[1]->offset &&
 	      to[0]->offset == at[0], "each area has places of its own");
 	named(to[1]->unchanged, "what the other area has is told");
 	seen = map(s);
-	ok(memcmp(seen + at[1], w, sizeof(w)) == 0);
+	equals(memcmp(seen + at[1], w, sizeof(w)), 0);
 	memcpy(seen + from[0]->offset, (float[3]){ 4, 5, 6 }, sizeof(g));
 	memcpy(seen + from[1]->offset, (float[3]){ 7, 8, 9 }, sizeof(g));
 	shared_arrays_receive(s, &c, from[0]);
-	ok(g[0] == 4);
+	equals(g[0], 4);
 	shared_arrays_receive(s, &c, from[1]);
 	named(g[0] == 7, "what is wanted comes from the area that is said");
 	w[0] = 5;
-	ok(shared_arrays_send(s, 0, &c, &to[0], &from[0], &f) == 0);
+	equals(shared_arrays_send(s, 0, &c, &to[0], &from[0], &f), 0);
 	named(!to[0]->unchanged && to[0]->offset == at[0],
 	      "what has changed since the last request, in the other area");
 	w[0] = 1;
-	ok(shared_arrays_send(s, 1, &c, &to[1], &from[1], &f) == 0);
+	equals(shared_arrays_send(s, 1, &c, &to[1], &from[1], &f), 0);
 	named(!to[1]->unchanged,
 	      "it is not as it was then, though its area has it");
 	munmap(seen, shared_arrays_size(s));
@@ -148,7 +148,7 @@ test_seals(void)
 	named(refused(fcntl(file, F_ADD_SEALS, F_SEAL_WRITE)),
 	      "nor sealed against us");
 	ok(shared_memory_take(s, 1, &more, &f) == 0 && more == 128);
-	ok(shared_memory_take(s, 5000000, &large, &f) == 0);
+	equals(shared_memory_take(s, 5000000, &large, &f), 0);
 	memset(shared_memory_at(s, large), 1, 5000000);
 	named(*(char *)shared_memory_at(s, large + 4999999) == 1,
 	      "there is memory for all that was taken");

@@ -79,7 +79,7 @@ test_packed(void)
 	/* Members one behind the other are one stream. */
 	files_packed("b1.gz", "gzip", bytes, 1000);
 	files_packed("b2.gz", "gzip", bytes + 1000, SIZE - 1000);
-	ok(drain("pipe:cat b1.gz b2.gz") == SIZE);
+	equals(drain("pipe:cat b1.gz b2.gz"), SIZE);
 }
 
 /* Cut anywhere behind the first bytes, it must not pass for whole. */
@@ -142,8 +142,8 @@ test_more(void)
 static void
 test_pipe(void)
 {
-	ok(drain("pipe:cat plain") == SIZE);
-	ok(drain("pipe:cat a.zst") == SIZE);
+	equals(drain("pipe:cat plain"), SIZE);
+	equals(drain("pipe:cat a.zst"), SIZE);
 	ok(fails("pipe:exit 3", FAIL_IO,
 		 "pipe:exit 3: the command ended with status 3"));
 	ok(fails("pipe:cat plain; exit 1", FAIL_IO,
@@ -211,7 +211,7 @@ test_lines(void)
 
 	files_text("lines", "\xef\xbb\xbf" "one\r\n\ntwo\r\rthree\r\n"
 		   "four\nfive");
-	ok(lines_open(&l, "lines", false, &f) == 0);
+	equals(lines_open(&l, "lines", false, &f), 0);
 	ok(line_is(&l, "one", 1) && line_is(&l, "", 2));
 	ok(line_is(&l, "two\r\rthree", 3));
 	ok(lines_more(&l, &f) == 1 && l.number == 4 &&
@@ -223,7 +223,7 @@ test_lines(void)
 	lines_release(&l);
 
 	/* Lines that lie across blocks, and one without an end to it. */
-	ok(lines_open(&l, "pipe:seq 200000", &commands, &f) == 0);
+	equals(lines_open(&l, "pipe:seq 200000", &commands, &f), 0);
 
 	char text[16];
 	uint64_t n = 0;
@@ -231,7 +231,7 @@ test_lines(void)
 	do {
 		snprintf(text, sizeof(text), "%d", (int)n + 1);
 	} while (line_is(&l, text, n + 1) && ++n < 300000);
-	ok(n == 200000);
+	equals(n, 200000);
 	lines_release(&l);
 
 	ok(lines_open(&l, "pipe:echo; tr '\\0' x </dev/zero", &commands,

@@ -129,7 +129,7 @@ broken(void)
 	unreachable = true;
 	server_ping_standbys(primary.server);
 	unreachable = false;
-	ok(primary.standby_life == 0);
+	equals(primary.standby_life, 0);
 	receive_script(&primary, ++heard);
 	ok(answered(20));
 	primary.told = false;
@@ -265,20 +265,20 @@ promised(void)
 	in_sync();
 	deliver_all();
 	greet(&standby, WORKER, ROLE_WORKER, TERM);
-	ok(standby.said.kind == 0);
+	equals(standby.said.kind, 0);
 	notify_plan(&standby, TERM, 0);	/* from nobody: refused */
-	ok(server_acted(standby.server) == 19);
+	equals(server_acted(standby.server), 19);
 	greet(&standby, COORD, ROLE_COORDINATOR, TERM + 1);
 
 	/* A server back from its log has a cut for it, of the same term. */
 	server_up(standby.server, PRIMARY);
 	deliver_all();
-	ok(server_acted(standby.server) == 19);
+	equals(server_acted(standby.server), 19);
 
 	notify_plan(&standby, TERM, 0);
-	ok(standby.said.kind == MESSAGE_REFUSED);
+	equals(standby.said.kind, MESSAGE_REFUSED);
 	notify_plan(&standby, TERM + 1, 0);
-	ok(standby.said.kind == MESSAGE_OK);
+	equals(standby.said.kind, MESSAGE_OK);
 	ok(!server_over(primary.server, &f));
 	deliver_all();
 	ok(server_over(primary.server, &f) && f.kind == FAIL_AGAIN &&

@@ -171,8 +171,8 @@ test_requests(void)
 	named(is(a.asked, "go predict 7: x 3x[3] e 3x[2, 2] "
 		 "W 0x[3, 2] n(fixed) 0x[2] -> go 3x[4]"),
 	      "a prediction has no label");
-	ok(model_outputs(r.model) == 4);
-	ok(compute_prediction(r.compute)[11] == 2);
+	equals(model_outputs(r.model), 4);
+	equals(compute_prediction(r.compute)[11], 2);
 	fixture_end(&r);
 }
 
@@ -354,7 +354,7 @@ test_data_sets(void)
 	r.batch.datasets = 2;
 	r.batch.each[0] = 3;
 	r.batch.each[1] = 1;
-	ok(batch_datasets(&r.batch) == 3);
+	equals(batch_datasets(&r.batch), 3);
 	fixture_pull(&r);
 	compute_train(r.compute, 9, NULL);
 	named(is(a.asked, "go step 0: x 3x[3] e 3x[2, 2] g 1x[2, 2] t 3x[] "
@@ -426,7 +426,7 @@ test_failures(void)
 	ok(refused(&r, "model.ps:7: go: no such number"));
 	a.kind = FAIL_PEER;
 	compute_forward(r.compute);
-	ok(compute_failure(r.compute)->kind == FAIL_PEER);
+	equals(compute_failure(r.compute)->kind, FAIL_PEER);
 	a.kind = 0;
 	a.answer.has_loss = false;
 	compute_train(r.compute, 0, NULL);

@@ -69,8 +69,8 @@ test_holding(void)
 	fixture_begin(&r, model);
 	evaluation_open(&e, r.model, NULL);
 	ok(holds("loss<1", &e) == 0 && holds("loss>=1", &e) == 0);
-	ok(holds("mean_squared_error<1", &e) == 0);
-	ok(holds("auc>0", &e) == -1);
+	equals(holds("mean_squared_error<1", &e), 0);
+	equals(holds("auc>0", &e), -1);
 
 	feature_add_value(&r.batch.feature[0], 0, 1);
 	feature_add_value(&r.batch.label, 0, 2);
@@ -79,12 +79,12 @@ test_holding(void)
 	for (size_t v = 0; v < r.variables; v++)
 		*compute_value(e.compute, v) = 0;
 	/* The error is 2, its square 4. */
-	ok(evaluation_end(&e, true, &f) == 0);
+	equals(evaluation_end(&e, true, &f), 0);
 	ok(holds("loss==4", &e) == 1 && holds("loss>4", &e) == 0);
 	ok(holds("loss>=4", &e) == 1 && holds("loss<=4", &e) == 1);
 	ok(holds("loss<4", &e) == 0 && holds("loss<4.1", &e) == 1);
 	ok(holds("mean_squared_error==4", &e) == 1);
-	ok(stop_condition_holds(&none, &e, &f) == 0);
+	equals(stop_condition_holds(&none, &e, &f), 0);
 	evaluation_close(&e);
 	fixture_end(&r);
 }

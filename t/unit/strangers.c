@@ -41,7 +41,7 @@ listener(void)
 	struct net *net = net_new(10000);
 	struct fail f;
 
-	ok(net_listen(net, "tcp://127.0.0.1:*", false, &f) == 0);
+	equals(net_listen(net, "tcp://127.0.0.1:*", false, &f), 0);
 	return net;
 }
 
@@ -235,7 +235,7 @@ few_descriptors(char *endpoint, size_t size)
 	int ends[2];
 	pid_t pid;
 
-	ok(pipe(ends) == 0);
+	equals(pipe(ends), 0);
 	fflush(stdout);
 	pid = fork();
 	if (pid != 0) {

@@ -73,13 +73,13 @@ test_affinity(void)
 	named(lease(q, 0, 0, 1, 6) == 0, "none is given that is further");
 	queue_end(q, 7);
 	queue_end(q, 8);
-	ok(queue_watermark(q) == 9);
+	equals(queue_watermark(q), 9);
 	ok(lease(q, 2, 1, 1, 6) == 1 && l.first == 14);
 	queue_return(q, &crew[1]);	/* had but the one that has ended */
-	ok(queue_return(q, &crew[0]) == 4);
+	equals(queue_return(q, &crew[0]), 4);
 	named(lease(q, 1, 1, 1, 6) == 1 && l.first == 9 && l.attempt == 2,
 	      "what comes back goes first, to whoever is free");
-	ok(l.place == 2);
+	equals(l.place, 2);
 	queue_free(q);
 	sampler_free(sampler);
 }
@@ -99,7 +99,7 @@ test_together(void)
 	ok(lease(q, 0, 0, 1, 99) == 1 && l.first == 10);
 	ok(lease(q, 0, 0, 8, 99) == 1 && l.first == 11);
 	ok(lease(q, 1, 1, 8, 99) == 4 && l.first == 4);
-	ok(queue_return(q, &crew[1]) == 4);
+	equals(queue_return(q, &crew[1]), 4);
 	ok(lease(q, 0, 0, 8, 99) == 4 && l.first == 4 && l.attempt == 2);
 	queue_free(q);
 	sampler_free(sampler);
@@ -139,7 +139,7 @@ test_epochs(void)
 	}
 	named(queue_begun(q, &left) && left == 0 &&
 	      lease(q, 0, 0, 1, 99) == 0, "what is behind it waits for it");
-	ok(queue_barrier(q)->epochs == 1);
+	equals(queue_barrier(q)->epochs, 1);
 	queue_begin(q, sampler_left(sampler));
 	ok(lease(q, 0, 0, 1, 99) == 1 && l.place == 10);
 	ok(lease(q, 0, 0, 1, 99) == 1 && l.place == 12);

@@ -122,18 +122,18 @@ ordinary(void)
 	ok(results(0, 0, 0, 1, NULL) == 0 && submission_wants(s));
 	line("a");
 	line("b");
-	ok(submission_tick(s, 2, &f) == 0);
+	equals(submission_tick(s, 2, &f), 0);
 	named(said.kind == MESSAGE_SUBMIT && said.submit.first == 1 &&
 	      said.submit.hash == 0 && strcmp(lines, "a\nb\n") == 0,
 	      "what was read is sent");
 	ok(submission_unasked(s) == 2 && !submission_over(s, &status));
 	ok(results(2, hash_of("a", "b"), 2, 1, NULL) == 0 &&
 	   submission_unasked(s) == 0);
-	ok(results(2, hash_of("a", "b"), 1, 1, "r1\n") == 0);
+	equals(results(2, hash_of("a", "b"), 1, 1, "r1\n"), 0);
 	ok(out_is("r1\n") && !submission_over(s, &status));
 	submission_end(s);
 	ok(!submission_over(s, &status));
-	ok(results(2, hash_of("a", "b"), 0, 2, "r2\n") == 0);
+	equals(results(2, hash_of("a", "b"), 0, 2, "r2\n"), 0);
 	ok(!submission_over(s, &status) && out_is("r2\n"));
 	named(submission_over(s, &status) && status == 0,
 	      "it is over when all is answered and written");
@@ -228,7 +228,7 @@ losses(void)
 	named(said.submit.first == 2 && strcmp(lines, "b\n") == 0 &&
 	      said.submit.hash == hash_of("a", NULL),
 	      "what was not accepted is sent again");
-	ok(results(2, hash_of("a", "b"), 0, 1, "r1\nr2\n") == 0);
+	equals(results(2, hash_of("a", "b"), 0, 1, "r1\nr2\n"), 0);
 	named(out_is("r1\nr2\n"), "a result that comes twice counts once");
 	named(results(2, hash_of("a", "b"), 0, 4, "r4\n") < 0 &&
 	      f.kind == FAIL_PROTOCOL, "one that is missing is an error");
@@ -245,7 +245,7 @@ returns(void)
 {
 	begin(1, true);
 	receive(MESSAGE_WELCOME);
-	ok(results(2, hash_of("a", "b"), 0, 2, "r2\n") == 0);
+	equals(results(2, hash_of("a", "b"), 0, 2, "r2\n"), 0);
 	ok(submission_resumed(s) == 2 && submission_resumed(s) == 0);
 	ok(out_is("r2\n"));
 	ok(line("a") == 0 && line("b") == 0 && line("c") == 0);
@@ -317,7 +317,7 @@ ends(void)
 	m.results.hash = hash_of("a", NULL);
 	m.results.first = 1;
 	m.results.status = FAIL_DATA;
-	ok(submission_receive(s, &m, 1, &f) == 0);
+	equals(submission_receive(s, &m, 1, &f), 0);
 	named(submission_over(s, &status) && status == FAIL_DATA,
 	      "after an error it is over, whatever input is left");
 	submission_free(s);

@@ -167,7 +167,7 @@ barriers(void)
 	end(0);
 	ok(next() && t.request->op == REQUEST_TRAIN);
 	end(0);
-	ok(submitters_all_pending(s) == 0);
+	equals(submitters_all_pending(s), 0);
 	finish();
 
 	begin();
@@ -234,15 +234,15 @@ errors(void)
 	      "all is given up that the one has pending which failed");
 	*told = '\0';
 	submitters_fail(s, b, &why);
-	ok(submitters_failed(s, &all) == SUBMITTER_NONE);
+	equals(submitters_failed(s, &all), SUBMITTER_NONE);
 	submitters_owe(s, b, "why");
 	ok(submitters_failed(s, &all) == b && !all);
 	submitters_cancel(s, b, all ? UINT64_MAX :
 			  submitters_cancel_end(s, b), tell, NULL);
 	named(strcmp(told, "train:2 ") == 0 && submitters_pending(s, b) == 1,
 	      "one that goes on loses what is in front of its next barrier");
-	ok(strcmp(submitters_owed(s, b), "why") == 0);
-	ok(submitters_failure(s, b)->kind == FAIL_DATA);
+	equals(submitters_owed(s, b), "why");
+	equals(submitters_failure(s, b)->kind, FAIL_DATA);
 	finish();
 }
 
@@ -264,7 +264,7 @@ cancel(void)
 	named(submitters_cancel_id(s, a, "\"7\"", tell, NULL) == 1,
 	      "a number may be said as a word");
 	end(0);
-	ok(submitters_pending(s, a) == 0);
+	equals(submitters_pending(s, a), 0);
 	ok(submitters_cancel_id(s, a, "\"x\"", tell, NULL) == 0);
 	finish();
 }
@@ -283,7 +283,7 @@ results(void)
 	   size == 3 * strlen(LINE) && first == 1);
 	submitters_sent(s, a, 2 * strlen(LINE));
 	ok(submitters_unsent(s, a, &size, &first) && first == 3);
-	ok(submitters_received(s, a, 1, &f) == 0);
+	equals(submitters_received(s, a, 1, &f), 0);
 	ok(submitters_unsent(s, a, &size, &first) && first == 3 &&
 	   size == strlen(LINE));
 	submitters_away(s, a, 10);
@@ -312,7 +312,7 @@ leaving(void)
 	ok(next() && t.steps == 4);
 	submitters_away(s, a, 100);
 	submitters_away(s, b, 100);
-	ok(submitters_gone(s, 109, 10, 1000) == SUBMITTER_NONE);
+	equals(submitters_gone(s, 109, 10, 1000), SUBMITTER_NONE);
 	named(submitters_gone(s, 110, 10, 1000) == a,
 	      "one that does not keep its requests may return for a while");
 	submitters_forget(s, a);
@@ -320,7 +320,7 @@ leaving(void)
 	      submitters_pending(s, a) == 1, "what is under way is waited for");
 	ok(call("a", 3, 0) != a);
 	end(2);
-	ok(submitters_pending(s, a) == 0);
+	equals(submitters_pending(s, a), 0);
 	named(submitters_gone(s, 1100, 10, 1000) == b,
 	      "one that keeps them is forgotten at last, too");
 	submitters_forget(s, b);

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 static int tap_count, tap_failed;
 
@@ -21,6 +22,52 @@ tap_ok(bool holds, const char *claim, const char *file, int line)
 		printf("# at %s:%d\n", file, line);
 		tap_failed++;
 	}
+}
+
+/*
+ * Two numbers that are the same, or two texts; if they are not, both are shown.
+ * Numbers are compared as they are, and floats bit for bit but for zeros.
+ */
+#define equals(got, expected)						\
+	_Generic((got), char *: tap_equal_text,				\
+		 const char *: tap_equal_text,				\
+		 float: tap_equal_real, double: tap_equal_real,		\
+		 default: tap_equal_whole)(got, expected,		\
+					   #got " is " #expected,	\
+					   __FILE__, __LINE__)
+
+static inline void
+tap_equal_whole(long long got, long long expected, const char *claim,
+		const char *file, int line)
+{
+	tap_ok(got == expected, claim, file, line);
+	if (got != expected)
+		printf("# expected: %lld\n# got:      %lld\n", expected, got);
+}
+
+static inline void
+tap_equal_real(double got, double expected, const char *claim,
+	       const char *file, int line)
+{
+	const bool same = !(got < expected) && !(got > expected) &&
+		got == got && expected == expected;
+
+	tap_ok(same, claim, file, line);
+	if (!same)
+		printf("# expected: %.17g\n# got:      %.17g\n", expected,
+		       got);
+}
+
+static inline void
+tap_equal_text(const char *got, const char *expected, const char *claim,
+	       const char *file, int line)
+{
+	const bool same = got && expected && strcmp(got, expected) == 0;
+
+	tap_ok(same, claim, file, line);
+	if (!same)
+		printf("# expected: %s\n# got:      %s\n",
+		       expected ? expected : "(none)", got ? got : "(none)");
 }
 
 /* One that cannot be made here, and why. */

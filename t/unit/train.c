@@ -145,7 +145,7 @@ test_avengers(void)
 					 t.fixture.compute), &state);
 		train(&t);
 	}
-	ok(metric_value(metric, &state) == 1);
+	equals(metric_value(metric, &state), 1);
 	metric_release(&state);
 	trainer_end(&t);
 }
@@ -238,10 +238,10 @@ test_pieces(void)
 		worst = fmaxf(worst, fabsf(whole[i] - pieces[i]));
 	ok(worst < 1e-5f && fabsf(whole[0]) > 1e-3f);
 	gradient_of(&r, &all, 0, 100, again);
-	ok(memcmp(whole, again, sizeof(whole)) == 0);
+	equals(memcmp(whole, again, sizeof(whole)), 0);
 	gradient_of(&r, &all, 3, 3, again);
-	ok(compute_loss(r.compute) == 0);
-	ok(memcmp(whole, again, sizeof(whole)) == 0);
+	equals(compute_loss(r.compute), 0);
+	equals(memcmp(whole, again, sizeof(whole)), 0);
 	fixture_end(&all);
 	fixture_end(&r);
 }
@@ -365,7 +365,7 @@ test_dropped(void)
 	fixture_pull(&r);
 	compute_train(r.compute, 5, NULL);
 	ok(compute_loss(r.compute) == kept && kept > .99 * (double)n);
-	ok((double)*compute_gradient(r.compute, 0) == kept);
+	equals((double)*compute_gradient(r.compute, 0), kept);
 	fixture_end(&r);
 }
 
@@ -435,14 +435,14 @@ test_check(void)
 	r.w[1][0] = 100;
 	fixture_pull(&r);
 	compute_train(r.compute, 0, NULL);
-	ok(compute_check(r.compute, &f) == 0);
+	equals(compute_check(r.compute, &f), 0);
 	compute_clip(r.compute);
 	ok(compute_gradient(r.compute, 1)[0] == .5f);
 
 	r.w[1][0] = 1e30f;
 	fixture_pull(&r);
 	compute_train(r.compute, 0, NULL);
-	ok(compute_check(r.compute, &f) == 0);
+	equals(compute_check(r.compute, &f), 0);
 	r.batch.feature[0].value[0] = 1e30f;
 	fixture_pull(&r);
 	compute_train(r.compute, 0, NULL);

@@ -445,7 +445,7 @@ test_logits(void)
 	fixture_pull(&r);
 	compute_forward(r.compute);
 	p = compute_prediction(r.compute);
-	ok(model_outputs(r.model) == 3);
+	equals(model_outputs(r.model), 3);
 	ok(fabsf(p[0] + p[1] + p[2] - 1) < 1e-6f && p[2] > .79f);
 
 	struct metric_state state[2] = { 0 };
@@ -626,7 +626,7 @@ test_dropout(void)
 	compute_train(r.compute, 2, NULL);
 	ok(*compute_prediction(r.compute) != first);
 	compute_train(r.compute, 1, NULL);
-	ok(*compute_prediction(r.compute) == first);
+	equals(*compute_prediction(r.compute), first);
 	fixture_end(&r);
 }
 

@@ -63,11 +63,11 @@ test_characters(void)
 		hidden += got > 0 && !shown;
 		json_decref(one);
 	}
-	ok(wrong == 0);
+	equals(wrong, 0);
 	ok(hidden > 64 && hidden < 5000);
 	for (unsigned long c = 1; c < 0x20; c++)
 		wrong += !hides(c) || !hides(c + 0x7f);
-	ok(wrong == 0);
+	equals(wrong, 0);
 	ok(hides(0x7f) && hides(0x9b) && hides(0x9f) && !hides(0xa0));
 	ok(hides(0x061c) && hides(0x200e) && hides(0x200f) &&
 	   hides(0x202a) && hides(0x202e) && hides(0x2066) && hides(0x2069));
@@ -131,7 +131,7 @@ test_any(void)
 		wrong += !shown || t.size > size;
 		text_release(&t);
 	}
-	ok(wrong == 0);
+	equals(wrong, 0);
 }
 
 /* In JSON nothing is lost, and nothing is seen. */
@@ -152,7 +152,7 @@ test_json(void)
 	free(line);
 
 	string = json_words("r\xe9sum\xe9\xc2");
-	ok(strcmp(json_string_value(string), "r?sum??") == 0);
+	equals(json_string_value(string), "r?sum??");
 	json_decref(string);
 	string = json_pack("{s:[i,i]}", "a", 1, 2);
 	line = json_line(string, JSON_INDENT(1));

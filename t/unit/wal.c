@@ -194,7 +194,7 @@ segments(void)
 
 	/* A cut that never became a checkpoint. */
 	acted = receive_cut(false, false);
-	ok(server_acted(primary.server) == acted);
+	equals(server_acted(primary.server), acted);
 	ok(segment("00000001") && segment("00000002"));
 	ok(comes_back(script.last));
 	clear();
@@ -297,7 +297,7 @@ busy(void)
 	m.request = CHANGES - 1;
 	side_receive(&primary, COORD, &m);
 	run_log(&primary);
-	ok(primary.said.kind == MESSAGE_REFUSED);
+	equals(primary.said.kind, MESSAGE_REFUSED);
 	named(comes_back(script.last),
 	      "the PLAN of another run that is refused leaves the log alone");
 	clear();

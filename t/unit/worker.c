@@ -134,7 +134,7 @@ greeted(void)
 	const struct message m = { .kind = MESSAGE_WELCOME };
 
 	comes_up();
-	ok(receive(COORDINATOR, &m) == 0);
+	equals(receive(COORDINATOR, &m), 0);
 }
 
 static struct message
@@ -160,7 +160,7 @@ ready(void)
 {
 	struct message m = plan_of(2);
 
-	ok(receive(COORDINATOR, &m) == 0);
+	equals(receive(COORDINATOR, &m), 0);
 	worker_up(w, SERVER, now);
 	m = (struct message){ .kind = MESSAGE_WELCOME };
 	m.welcome.role = ROLE_SERVER;
@@ -209,7 +209,7 @@ served(void)
 		m.frame[0] = (struct frame){ zeros, sizeof(float) *
 			plan_part_dense(&plan, last_posted->m.pull.part),
 			NULL };
-		ok(receive(SERVER, &m) == 0);
+		equals(receive(SERVER, &m), 0);
 	}
 }
 
@@ -272,11 +272,11 @@ plans(void)
 	m = plan_of(2);
 	ok(receive(COORDINATOR, &m) == 0 && silent());
 	m = plan_of(1);
-	ok(receive(COORDINATOR, &m) == 0);
+	equals(receive(COORDINATOR, &m), 0);
 	ok(says(COORDINATOR, MESSAGE_REFUSED) &&
 	   strcmp(last_posted->text, "this term is over, another began") == 0);
 	m = plan_of(3);
-	ok(receive(COORDINATOR, &m) == 0);
+	equals(receive(COORDINATOR, &m), 0);
 	named(says(COORDINATOR, MESSAGE_READY),
 	      "in a new term it says again that it is ready");
 	post_clear();
@@ -333,7 +333,7 @@ lost(void)
 	greeted();
 	ready();
 	m = lease_of(1, 0, 1);
-	ok(receive(COORDINATOR, &m) == 0);
+	equals(receive(COORDINATOR, &m), 0);
 	fill();
 	worker_batch(w, &batch, now, 1000 * now);
 	ok(says(SERVER, MESSAGE_PULL));
@@ -348,7 +348,7 @@ lost(void)
 	m = message_answer(&last_posted->m, MESSAGE_OK);
 	ok(receive(COORDINATOR, &m) == 0 && tick() == 0 && silent());
 	now += 1000;
-	ok(receive(COORDINATOR, &m) == 0);
+	equals(receive(COORDINATOR, &m), 0);
 	worker_tick(w, now, &f);
 	now += 500;
 	worker_tick(w, now, &f);
@@ -386,7 +386,7 @@ steps(void)
 	greeted();
 	ready();
 	m = lease_of(1, 5, 2);
-	ok(receive(COORDINATOR, &m) == 0);
+	equals(receive(COORDINATOR, &m), 0);
 	next = worker_next(w);
 	ok(next && next->step == 5 && next->replicas == 0 &&
 	   next->attempt == 1 && next->batch == BATCH);
@@ -436,7 +436,7 @@ broken_layer(void)
 	greeted();
 	ready();
 	m = lease_of(1, 5, 1);
-	ok(receive(COORDINATOR, &m) == 0);
+	equals(receive(COORDINATOR, &m), 0);
 	fill();
 	worker_batch(w, &batch, now, 1000 * now);
 	served();
@@ -501,7 +501,7 @@ answer_all(size_t *cut, size_t *pushed)
 		m.frame[0] = (struct frame){ zeros, sizeof(float) *
 			plan_part_dense(&plan, pull ? asked->pull.part :
 					asked->push.part), NULL };
-		ok(receive(SERVER, &m) == 0);
+		equals(receive(SERVER, &m), 0);
 	}
 }
 
@@ -519,9 +519,9 @@ between_steps(void)
 	m.evaluate.batch = BATCH;
 	m.evaluate.cut = 5;
 	m.frame[0] = (struct frame){ "\x90", 1, NULL };
-	ok(receive(COORDINATOR, &m) == 0);
+	equals(receive(COORDINATOR, &m), 0);
 	m = lease_of(1, 7, 20);
-	ok(receive(COORDINATOR, &m) == 0);
+	equals(receive(COORDINATOR, &m), 0);
 	for (int i = 0; i < 12; i++) {
 		fill();
 		if (worker_want(w) > 0)
@@ -569,18 +569,18 @@ blocks(void)
 	worker_up(w, SERVER, now);
 	m = (struct message){ .kind = MESSAGE_WELCOME };
 	m.welcome.role = ROLE_SERVER;
-	ok(receive(SERVER, &m) == 0);
+	equals(receive(SERVER, &m), 0);
 	ok(!worker_slice(w, 0, &slice) && worker_blocks(w, need, 4) == 0);
 	m = lease_of(1, 5, 2);
 	m.lease.from = 6;
 	m.frames = 2;
 	m.frame[0] = (struct frame){ "\xc4\x03one", 5, NULL };
 	m.frame[1] = (struct frame){ "\xc4\x03two", 5, NULL };
-	ok(receive(COORDINATOR, &m) == 0);
+	equals(receive(COORDINATOR, &m), 0);
 	m.request = 2;
 	m.lease.first = 7;
 	m.lease.count = 1;
-	ok(receive(COORDINATOR, &m) == 0);
+	equals(receive(COORDINATOR, &m), 0);
 	ok(worker_slice(w, 0, &slice) && slice.from == 6 &&
 	   slice.count == BATCH && slice.block.size == 3 &&
 	   !worker_slice(w, 1, &slice));
@@ -600,7 +600,7 @@ blocks(void)
 	worker_indexed(w, &tally);
 	ok(says(COORDINATOR, MESSAGE_INDEXED) &&
 	   last_posted->m.indexed.term == 2);
-	ok(receive(COORDINATOR, &m) == 0);
+	equals(receive(COORDINATOR, &m), 0);
 	worker_index_failed(w, &why);
 	ok(says(COORDINATOR, MESSAGE_REFUSED) && !worker_index(w, &number));
 	pack_release(&format);
