@@ -211,6 +211,13 @@ options() {
 	diff /dev/null broken
 }
 
+@test "every file of tests begins with what it is about" {
+	run -0 "$SRC/t/legend"
+	assert_equal "$(grep -cE '^  [0-9][0-9]-[a-z-]+ +[^ ]' <<<"$output")" \
+		"$(ls "$SRC"/t/*.bats | wc -l)"
+	assert_equal "$(grep -c '^[A-Z]' <<<"$output")" 9
+}
+
 @test "the tests that the pages name are there" {
 	local name
 	{

@@ -1,13 +1,12 @@
 # Step programs: programs of the user's that compute whole steps.
 
 load lib.bash
+load python.bash
 
 # Logistic regression with nothing but Python's own library, which does what
 # its words say at the request of that number, and behind its answer.
 setup() {
-	cd "$BATS_TEST_TMPDIR" || return
-	daemons=()
-	[ -x /usr/bin/python3 ] || skip "no /usr/bin/python3"
+	begin_python
 	cat >model.ps <<-'END'
 		input     x float[4]
 		label     y binary

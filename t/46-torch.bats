@@ -1,14 +1,10 @@
 # Modules of PyTorch as step programs: examples/torch/pskit_torch.py.
 
 load lib.bash
+load python.bash
 
 setup() {
-	cd "$BATS_TEST_TMPDIR" || return
-	daemons=()
-	: "${PYTHON:=/usr/bin/python3}"
-	"$PYTHON" -c 'import torch, numpy' 2>/dev/null ||
-		skip "NOT TESTED: $PYTHON has no PyTorch; PYTHON may name one"
-	export PYTHON PYTHONPATH=$SRC/examples/torch TMPDIR=$PWD
+	begin_library torch PyTorch torch
 	cat >net.py <<-'END'
 		import sys, torch, torch.nn as nn, torch.nn.functional as F
 		import pskit_torch
@@ -34,9 +30,6 @@ setup() {
 		    pskit_torch.main(net, loss, LINES, ["x", "y"], "fit",
 		                     predict=logit, predicts=[1])
 	END
-	net="'$PYTHON' net.py"
-	printf '%s\n' '+1 1:1 2:1' '-1 3:1' '+1 1:1 4:1' '-1 2:1 3:1' \
-		'+1 1:2 3:1' '-1 3:2 4:1' '+1 1:1 3:-1' '-1 1:-1' >train.svm
 	"$PYTHON" net.py model >model.ps
 }
 

@@ -1,14 +1,10 @@
 # Functions of JAX as step programs: examples/jax/pskit_jax.py.
 
 load lib.bash
+load python.bash
 
 setup() {
-	cd "$BATS_TEST_TMPDIR" || return
-	daemons=()
-	: "${PYTHON:=/usr/bin/python3}"
-	"$PYTHON" -c 'import jax, numpy' 2>/dev/null ||
-		skip "NOT TESTED: $PYTHON has no JAX; PYTHON may name one"
-	export PYTHON PYTHONPATH=$SRC/examples/jax TMPDIR=$PWD
+	begin_library jax JAX jax
 	cat >net.py <<-'END'
 		import jax, jax.numpy as jnp, numpy as np, pskit_jax
 		draw = np.random.default_rng(1)
@@ -35,9 +31,6 @@ setup() {
 		        optimizer sgd learning_rate=0.1 momentum=0.9
 		    """, ["h", "y"], "fit", predict=logit, predicts=[1])
 	END
-	net="'$PYTHON' net.py"
-	printf '%s\n' '+1 1:1 2:1' '-1 3:1' '+1 1:1 4:1' '-1 2:1 3:1' \
-		'+1 1:2 3:1' '-1 3:2 4:1' '+1 1:1 3:-1' '-1 1:-1' >train.svm
 	"$PYTHON" net.py model >model.ps
 	"$PYTHON" net.py initial first.npz
 }

@@ -1,13 +1,12 @@
 # Where the examples of a step come from: a program with data of its own.
 
 load lib.bash
+load python.bash
 
 # Numbers that a program has of its own: so many, from the first one on.  It
 # does what its words say before it answers, and writes what it took to a file.
 setup() {
-	cd "$BATS_TEST_TMPDIR" || return
-	daemons=()
-	[ -x /usr/bin/python3 ] || skip "no /usr/bin/python3"
+	begin_python
 	cat >model.ps <<-'END'
 		variable  w [1] initializer=zeros
 		step      mean

@@ -1,0 +1,22 @@
+# Shared by the tests of programs in Python that compute steps.
+
+# begin_python - in a folder of its own, with the system's Python.
+begin_python() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	[ -x /usr/bin/python3 ] || skip "no /usr/bin/python3"
+}
+
+# begin_library MODULE NAME FOLDER - with a Python that has this module, and
+# the adapter in this folder of the examples.
+begin_library() {
+	cd "$BATS_TEST_TMPDIR" || return
+	daemons=()
+	: "${PYTHON:=/usr/bin/python3}"
+	"$PYTHON" -c "import $1, numpy" 2>/dev/null ||
+		skip "NOT TESTED: $PYTHON has no $2; PYTHON may name one"
+	export PYTHON PYTHONPATH=$SRC/examples/$3 TMPDIR=$PWD
+	net="'$PYTHON' net.py"
+	printf '%s\n' '+1 1:1 2:1' '-1 3:1' '+1 1:1 4:1' '-1 2:1 3:1' \
+		'+1 1:2 3:1' '-1 3:2 4:1' '+1 1:1 3:-1' '-1 1:-1' >train.svm
+}
