@@ -593,7 +593,7 @@ $PWD/other: ps-coord has no --checkpoint"
 @test "a request line that is no request" {
 	local cases=(
 	"trian 5" "'trian' is no request (train, epoch, eval, join, save,\
- status, cancel, stop, a bare id or a JSON object)"
+ status, cancel, stop, a bare id or a JSON object); did you mean train?"
 	'{"op":"fly"}' "\"op\" is 'fly', which is no request"
 	'{"op":' "not JSON: unexpected token near end of file"
 	'{"id":"a\u0000b"}' '"id" has a NUL in it'

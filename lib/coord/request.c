@@ -147,6 +147,49 @@ set_rate(struct request *r, const char *key, const char *value,
 	return 0;
 }
 
+/* ---- what there is not ---- */
+
+static int
+unknown_setting(const char *key, const char *value, struct fail *f)
+{
+	struct choices near = { .word = key };
+
+	for (size_t i = 0; i < KEYS; i++)
+		choices_add(&near, keys[i]);
+	return choices_fail(&near, FAIL_DATA, f, "%s=%s means nothing here "
+			    "(batch=N, steps=N, learning_rate=X, "
+			    "learning_rate_scale=X, priority=N do)", key,
+			    value);
+}
+
+static void
+add_words(struct choices *near)
+{
+	for (size_t i = REQUEST_TRAIN; i <= REQUEST_STOP; i++)
+		choices_add(near, names[i]);
+}
+
+static int
+unknown_word(const char *word, struct fail *f)
+{
+	struct choices near = { .word = word };
+
+	add_words(&near);
+	return choices_fail(&near, FAIL_DATA, f, "'%s' is no request (train, "
+			    "epoch, eval, join, save, status, cancel, stop, a "
+			    "bare id or a JSON object)", word);
+}
+
+static int
+unknown_op(const char *name, struct fail *f)
+{
+	struct choices near = { .word = name };
+
+	add_words(&near);
+	return choices_fail(&near, FAIL_DATA, f, "\"op\" is '%s', which is "
+			    "no request", name);
+}
+
 static int
 set_number(struct request *r, const char *key, const char *value,
 	   struct fail *f)
@@ -161,10 +204,7 @@ set_number(struct request *r, const char *key, const char *value,
 		return set_priority(r, value, f);
 	if (is_rate(key))
 		return set_rate(r, key, value, f);
-	return fail(f, FAIL_DATA, "%s=%s means nothing here (batch=N, "
-		    "steps=N, learning_rate=X, learning_rate_scale=X, "
-		    "priority=N do)",
-		    key, value);
+	return unknown_setting(key, value, f);
 }
 
 /* "eval [FILE...] [background=true]" */
@@ -269,10 +309,7 @@ read_words(struct request *r, char *line, struct fail *f)
 			return fail(f, FAIL_DATA, "an id that is not UTF-8");
 		if (!strtok_r(NULL, BLANKS, &rest))
 			return 0;
-		return fail(f, FAIL_DATA, "'%s' is no request (train, epoch, "
-			    "eval, join, save, status, cancel, stop, a bare "
-			    "id or a JSON object)",
-			    word);
+		return unknown_word(word, f);
 	}
 	while ((word = strtok_r(NULL, BLANKS, &rest))) {
 		if (r->op == REQUEST_TRAIN) {
@@ -354,17 +391,6 @@ read_call(struct request *r, const char *line, const char *key,
 	}
 	free(args);
 	return r->call == was ? -1 : 0;
-}
-
-static int
-unknown_op(const char *name, struct fail *f)
-{
-	struct choices near = { .word = name };
-
-	for (size_t i = REQUEST_TRAIN; i <= REQUEST_STOP; i++)
-		choices_add(&near, names[i]);
-	return choices_fail(&near, FAIL_DATA, f, "\"op\" is '%s', which is "
-			    "no request", name);
 }
 
 static int

@@ -155,7 +155,10 @@ refusals(void)
 		"'learning_rate=1': learning_rate was said before");
 	refused("train colour=red", "colour=red means nothing here" KNOWN);
 	refused("trian 5", "'trian' is no request (train, epoch, eval, join, "
-		"save, status, cancel, stop, a bare id or a JSON object)");
+		"save, status, cancel, stop, a bare id or a JSON object); "
+		"did you mean train?");
+	refused("train bacth=5", "bacth=5 means nothing here" KNOWN
+		"; did you mean batch?");
 	refused("join 5", "'5' behind join");
 	refused("save now", "'now' behind save");
 	refused("stop it", "'it' behind stop");
