@@ -761,3 +761,11 @@ programs of one build"
 	run -0 timeout 30 ps-work -c "ipc://$PWD/coord" train.svm
 	wait "$pid"
 }
+
+@test "threads that the system does not begin are an error of -j" {
+	# Each would have a stack that no machine has.
+	run -71 bash -c 'export OPENBLAS_NUM_THREADS=1; ulimit -s 1000000000 &&
+		exec ps-work -j 3 -c ipc://nobody train.svm'
+	assert_output "ps-work: -j 3: cannot begin 3 threads, but 1: Resource\
+ temporarily unavailable"
+}

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct member {
 	struct crew *crew;
@@ -50,34 +51,44 @@ live(void *self)
 }
 
 /* Signals are the program's own thread's to take. */
-static void
-begin_threads(struct crew *c)
+static int
+begin_threads(struct crew *c, size_t members)
 {
 	sigset_t all, before;
+	int status = 0;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	for (size_t i = 1; i < c->members; i++) {
-		c->member[i] = (struct member){ .crew = c, .number = i };
-		if (pthread_create(&c->member[i].thread, NULL, live,
-				   &c->member[i]) != 0)
-			abort();	/* no threads: no program */
+	for (; c->members < members; c->members++) {
+		struct member *m = &c->member[c->members];
+
+		*m = (struct member){ .crew = c, .number = c->members };
+		status = pthread_create(&m->thread, NULL, live, m);
+		if (status != 0)
+			break;
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return status;
 }
 
 struct crew *
-crew_new(size_t members)
+crew_new(size_t members, struct fail *f)
 {
 	struct crew *c = mem_alloc(1, sizeof(*c));
+	int status;
 
-	c->members = members;
+	c->members = 1;
 	c->member = mem_alloc(members, sizeof(*c->member));
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->begun, NULL);
 	pthread_cond_init(&c->ended, NULL);
-	begin_threads(c);
-	return c;
+	status = begin_threads(c, members);
+	if (status == 0)
+		return c;
+	fail(f, FAIL_MEMORY, "cannot begin %zu threads, but %zu: %s", members,
+	     c->members, strerror(status));
+	crew_free(c);
+	return NULL;
 }
 
 void

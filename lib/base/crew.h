@@ -8,13 +8,16 @@
 #ifndef PS_CREW_H
 #define PS_CREW_H
 
+#include "base/fail.h"
+
 #include <stddef.h>
 
 #define CREW_MOST	1024
 
 struct crew;
 
-struct crew *crew_new(size_t members);
+/* NULL: FAIL_MEMORY, the system begins no such number of threads. */
+struct crew *crew_new(size_t members, struct fail *);
 void crew_free(struct crew *);
 size_t crew_members(const struct crew *);
 

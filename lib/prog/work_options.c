@@ -231,9 +231,15 @@ find_coordinator(struct work_settings *s)
 static void
 begin_crew(struct work_settings *s)
 {
+	struct fail f;
+
 	if (s->threads == 0)
 		s->threads = cores_granted();
-	s->worker.crew = s->threads > 1 ? crew_new(s->threads) : NULL;
+	if (s->threads > 1 && !(s->worker.crew = crew_new(s->threads, &f))) {
+		fail_at(&f, "-j %llu",
+			(unsigned long long)s->threads);
+		cli_die(&f);
+	}
 }
 
 void

@@ -217,7 +217,9 @@ is_accumulated(const char *name, const char *model, struct crew *crew)
 int
 main(void)
 {
-	struct crew *crew[] = { crew_new(2), crew_new(3), crew_new(8) };
+	struct fail f;
+	struct crew *crew[] = { crew_new(2, &f), crew_new(3, &f),
+				 crew_new(8, &f) };
 	const size_t crews = sizeof(crew) / sizeof(*crew);
 
 	same_for_all("dense layers: the same for any number of threads", dense,
