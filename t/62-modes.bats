@@ -268,6 +268,55 @@ wide_batches() {
 	same one ckpt
 }
 
+@test "sync with delta:int8: the same on 1, 3 and 7 servers, whoever dies" {
+	local eight=(--push=int8 --pull=delta:int8 --pull=int8@e/*) n
+	eight+=(--partition=fixed:7 --every=30)
+	wide_batches
+	of=1 whole 100 --wire=int8 --partition=fixed:7
+	mv whole values
+	of=1 whole 100 "${eight[@]}"
+	mv whole one
+	run -1 ps-ckpt diff values one
+	for n in 3 7; do
+		of=$n whole 100 "${eight[@]}"
+		same one whole
+	done
+	rm -rf ckpt
+	members 1 3 --repeat data.csv
+	start ps-serve -d "$PWD/ckpt" --standby-of="$servers"
+	begin_run -B 4 --mode=sync --replicas=3 "${eight[@]}"
+	told '*has a standby at*'
+	echo 'train 60' >&7
+	until_step 20
+	kill -KILL "${worker[1]}"
+	until_step 59
+	kill -KILL "${server[0]}"
+	echo 'train 40' >&7
+	told '*took over*'
+	until_step 99
+	end_run
+	same one ckpt
+}
+
+# A server that returns to a checkpoint, and all others with it.
+@test "sync with delta:int8: a checkpoint is all that there is to know" {
+	local eight=(--push=int8 --pull=delta:int8 --partition=fixed:3)
+	eight+=(--every=30)
+	wide_batches
+	of=3 whole 100 "${eight[@]}"
+	rm -rf ckpt
+	members 3 3 --repeat data.csv
+	begin_run -B 4 --mode=sync --replicas=3 "${eight[@]}"
+	echo 'train 100' >&7
+	until_step 70
+	dies "${server[1]}"
+	start ps-serve -d "$PWD/ckpt" -b "$(cut -d, -f2 <<<"$servers")" 7>&-
+	told '*without its variables: all go back*'
+	until_step 99
+	end_run
+	same whole ckpt
+}
+
 @test "sync: a coordinator that is killed changes nothing" {
 	equal_batches
 	whole 2000

@@ -44,8 +44,21 @@ holds() {
 	assert_output "ps-coord: --push: a/kernel matches no variable but those\
  that patterns before it match"
 	run -78 coord --pull=int8@a/kernel
-	assert_output "ps-coord: --pull: a/kernel: a/kernel cannot be pulled as\
- int8, which in this direction is for tables"
+	assert_output "ps-coord: --pull: a/kernel: a/kernel is no table: its\
+ values cannot be pulled as int8, but as delta:int8 in rounds"
+	run -64 coord --pull=delta:int8
+	assert_output --partial "--pull=delta: needs --mode=sync"
+	run -64 coord --mode=ssp:3 --pull=delta:int8@a/*
+	assert_output --partial "--pull=delta: needs --mode=sync"
+	run -64 coord --mode=sync --push=delta:int8
+	assert_output --partial "--push: 'delta:int8' is for --pull alone: a\
+ gradient is no difference"
+	run -64 coord --mode=sync --pull=delta:float32
+	assert_output --partial "'delta:float32': differences in float32 are as\
+ large as values"
+	run -78 coord --mode=sync --pull=delta:int8@b/*
+	assert_output "ps-coord: --pull: b/*: b/embeddings is a table, or waits\
+ for no round: delta:int8 is not for it"
 	run -78 coord --push=int8@*/bias
 	assert_output "ps-coord: --push: */bias: a/bias has fewer than 4096\
  bytes, is a bias or a moving average, or has l1 or ftrl, and always travels as\
@@ -56,6 +69,10 @@ holds() {
 	assert_line "bfloat16 is for 85.2 % of the floats that are pushed, from\
  step 7 on"
 	assert_line "int8 is for 13.5 % of the floats that are pulled"
+	run -0 coord --mode=sync --pull=delta:int8@a/* --pull=int8
+	assert_line --partial " pulls at most $((6600 + 256 + 384 + 4 + 32 * 34\
+)) bytes and pushes"
+	assert_line "int8 is for 97.9 % of the floats that are pulled"
 }
 
 # Of 6400 + 65 + 66 floats, 6400 are a byte and, in 64, a scale of two, from the
@@ -104,6 +121,8 @@ holds() {
 		skip "/usr/bin/python3 has no numpy to compare with"
 	run -0 bash -c '"$BUILD/t/unit/int8" cases | int8.py'
 	assert_output '120 cases'
+	run -0 bash -c '"$BUILD/t/unit/delta" rounds | int8.py'
+	assert_output '5 cases'
 }
 
 @test "--plan says what int8 is for, and in which direction" {

@@ -37,6 +37,7 @@ UNITS += %D%/unit/dedup
 UNITS += %D%/unit/definitions
 UNITS += %D%/unit/disk
 UNITS += %D%/unit/doubt
+UNITS += %D%/unit/delta
 UNITS += %D%/unit/early
 UNITS += %D%/unit/elementary
 UNITS += %D%/unit/endpoint

@@ -48,6 +48,12 @@ struct pulled {
 
 #define PULLED	2		/* computes that are pulled for in turn */
 
+/* What a server has published of a part, when that was last pulled. */
+struct copy {
+	uint64_t edition;	/* 0: there is none */
+	float *value;
+};
+
 struct client {
 	const struct plan *plan;
 	const struct model *model;
@@ -70,10 +76,12 @@ struct client {
 		bool answered, ahead;	/* ahead: it has values, which are not
 					   confirmed */
 		size_t bytes;		/* of its values */
+		uint64_t edition;	/* of those; 0: nothing published */
 	} *part[LANES];			/* of each part */
 	size_t unanswered[LANES];	/* parts that are not */
 	bool cut_is_gone;		/* that was to be pulled */
 	struct pulled (*pulled)[PULLED];	/* of each part, newest first */
+	struct copy *copy;		/* of each part */
 	struct pack push_keys, pull_keys;
 	struct send_buffer **values;	/* of each part, gathered */
 };
@@ -111,6 +119,7 @@ client_new(const struct plan *plan, const struct model *model,
 		c->part[i] = mem_alloc(plan->parts, sizeof(*c->part[i]));
 	c->pulled = mem_alloc(plan->parts, sizeof(*c->pulled));
 	c->values = mem_alloc(plan->parts, sizeof(*c->values));
+	c->copy = mem_alloc(plan->parts, sizeof(*c->copy));
 	for (size_t i = 0; i < plan->parts; i++) {
 		struct server_peer *s = &c->server[plan->part[i].server];
 
@@ -142,9 +151,12 @@ client_free(struct client *c)
 	relay_link_release(&c->relay);
 	pack_release(&c->push_keys);
 	pack_release(&c->pull_keys);
-	for (size_t i = 0; i < c->plan->parts; i++)
+	for (size_t i = 0; i < c->plan->parts; i++) {
 		send_buffer_free(&c->values[i]);
+		free(c->copy[i].value);
+	}
 	free(c->values);
+	free(c->copy);
 	free(c->decoded);
 	for (int i = 0; i < LANES; i++)
 		free(c->part[i]);
@@ -564,7 +576,8 @@ fill_push(struct client *c, size_t n, struct message *m)
 
 /* So many bytes of a part have travelled. */
 static void
-count_moved(struct client *c, size_t n, enum way way, size_t bytes)
+count_moved(struct client *c, size_t n, enum way way, size_t bytes,
+	    bool difference)
 {
 	const struct part *part = &c->plan->part[n];
 	const struct compute *compute = way == WAY_PUSH ? c->exchange.push :
@@ -582,7 +595,8 @@ count_moved(struct client *c, size_t n, enum way way, size_t bytes)
 
 		slice.pulled = way == WAY_PULL;
 		to->floats += span.count * sizeof(float);
-		if (!encoding_codec(how, piece->variable, slice)->exact)
+		if (difference ||
+		    !encoding_codec(how, piece->variable, slice)->exact)
 			to->coded += span.count * sizeof(float);
 	}
 }
@@ -606,6 +620,8 @@ send_part(struct client *c, struct server_peer *s, enum lane lane, size_t n)
 		m.pull.cut = x->cut;
 		m.pull.after = x->after;
 		m.pull.coded = coded_pull(c);
+		if (m.pull.coded > 0 && plan_delta(c->plan, n))
+			m.pull.have = c->copy[n].edition;
 	}
 	if (pulls(c, lane, n)) {
 		write_keys(&c->pull_keys, c, x->pull, part);
@@ -618,7 +634,7 @@ send_part(struct client *c, struct server_peer *s, enum lane lane, size_t n)
 		m.frame[m.frames++] = leaves(c, n) ?
 			(struct frame){ 0 } : gather(c, n);
 	if (push && !leaves(c, n))
-		count_moved(c, n, WAY_PUSH, m.frame[m.frames - 1].size);
+		count_moved(c, n, WAY_PUSH, m.frame[m.frames - 1].size, false);
 	/* Lost: sent again when up. */
 	outbox_send(c->outbox, c->relayed ? c->relay.peer : s->peer, &m);
 }
@@ -742,6 +758,7 @@ begin_lane(struct client *c, enum lane lane)
 		struct asked *asked = &c->part[lane][n];
 
 		asked->ahead = false;
+		asked->edition = 0;
 		asked->answered = is_unused(c, n) ||
 				  (!pulls(c, lane, n) && !pushes(c, lane, n));
 		c->unanswered[lane] += !asked->answered;
@@ -866,6 +883,8 @@ client_up(struct client *c, uint64_t peer, uint64_t now)
 	if (!c->relayed)
 		memset(c->pulled + s->first, 0,
 		       s->count * sizeof(*c->pulled));
+	for (size_t n = s->first; n < s->first + s->count; n++)
+		c->copy[n].edition = 0;
 	greet(c, s);
 }
 
@@ -904,6 +923,8 @@ client_renew(struct client *c, uint64_t now, struct fail *f)
 	client_give_up(c);
 	take_way(c, false);
 	relay_link_renew(&c->relay, now);
+	for (size_t n = 0; n < c->plan->parts; n++)
+		c->copy[n].edition = 0;
 	for (size_t i = 0; i < c->plan->servers; i++) {
 		struct server_peer *s = &c->server[i];
 
@@ -966,6 +987,87 @@ count_outcome(struct client *c, const struct message *m)
 		e->staleness = m->values.staleness;
 }
 
+/* What a part was, from its copy or to it. */
+static void
+move_copy(struct client *c, size_t n, bool from)
+{
+	const struct part *part = &c->plan->part[n];
+	float *at = c->copy[n].value;
+
+	for (size_t i = 0; i < part->count; i++) {
+		const struct piece *piece = &c->plan->piece[part->first + i];
+		float *value = compute_value(c->exchange.pull,
+					     piece->variable) + piece->first;
+
+		if (from)
+			memcpy(value, at, piece->count * sizeof(*value));
+		else
+			memcpy(at, value, piece->count * sizeof(*value));
+		at += piece->count;
+	}
+}
+
+/* Bytes of a difference of all pieces of a part. */
+static size_t
+difference_size(const struct client *c, size_t n)
+{
+	const struct part *part = &c->plan->part[n];
+	size_t size = 0;
+
+	for (size_t i = 0; i < part->count; i++)
+		size += codec_bytes(plan_delta(c->plan, n)->codec,
+				    plan_difference(&c->plan->piece[
+						    part->first + i]));
+	return size;
+}
+
+/* What has changed of a part since what we have of it, step by step. */
+static int
+add_differences(struct client *c, size_t n, const struct message *m,
+		struct fail *f)
+{
+	const struct part *part = &c->plan->part[n];
+	const struct coding *how = plan_delta(c->plan, n);
+	const uint64_t count = m->values.edition - m->values.since;
+	const char *from = m->frame[0].data;
+	size_t size;
+
+	if (!how || m->values.since != c->copy[n].edition)
+		return fail(f, FAIL_PROTOCOL, "differences to what we do not "
+			    "have");
+	size = difference_size(c, n);
+	if (count > m->frame[0].size || count * size != m->frame[0].size)
+		return fail(f, FAIL_PROTOCOL, "%zu bytes of differences do "
+			    "not fit", m->frame[0].size);
+	move_copy(c, n, true);
+	for (uint64_t k = 0; k < count; k++)
+		for (size_t i = 0; i < part->count; i++) {
+			const struct piece *piece =
+				&c->plan->piece[part->first + i];
+			const struct codec_slice s = plan_difference(piece);
+			const struct codec *codec = codec_for(how->codec, s);
+
+			codec->add(compute_value(c->exchange.pull,
+						 piece->variable) +
+				   piece->first, from, s);
+			from += codec->size(s);
+		}
+	return 0;
+}
+
+/* What has come of a part is what there is to build on. */
+static void
+keep_copy(struct client *c, size_t n, uint64_t edition)
+{
+	if (edition == 0 || !plan_delta(c->plan, n))
+		return;
+	if (!c->copy[n].value)
+		c->copy[n].value = mem_alloc(plan_part_dense(c->plan, n),
+					     sizeof(float));
+	move_copy(c, n, false);
+	c->copy[n].edition = edition;
+}
+
 /* The values of a part, which may be sent ahead. */
 static int
 take_pulled(struct client *c, size_t n, const struct message *m,
@@ -973,10 +1075,13 @@ take_pulled(struct client *c, size_t n, const struct message *m,
 {
 	if (m->frames != 1)
 		return fail(f, FAIL_PROTOCOL, "no values in the answer");
-	if (scatter(c, &c->plan->part[n], &m->frame[0], f) < 0)
+	if ((m->values.since > 0 ? add_differences(c, n, m, f) :
+	     scatter(c, &c->plan->part[n], &m->frame[0], f)) < 0)
 		return -1;
+	c->part[pull_lane(c)][n].edition = m->values.edition;
 	if (c->exchange.cut == WIRE_NONE)
-		count_moved(c, n, WAY_PULL, m->frame[0].size);
+		count_moved(c, n, WAY_PULL, m->frame[0].size,
+			    m->values.since > 0);
 	if (c->exchange.pulled)
 		c->exchange.pulled[n] = m->values.version;
 	return 0;
@@ -1001,6 +1106,8 @@ answered(struct client *c, struct server_peer *s, enum lane lane, size_t n)
 {
 	const bool ahead = c->part[lane][n].ahead;
 
+	if (pulls(c, lane, n))
+		keep_copy(c, n, c->part[lane][n].edition);
 	c->part[lane][n].answered = true;
 	c->unanswered[lane]--;
 	if (!ahead)

@@ -71,17 +71,24 @@ coord_plan(const struct coord_options *o, const struct model *model,
 	size_t variables;
 	const struct variable *v = model_variables(model, &variables);
 	char **endpoint = mem_alloc(o->servers, sizeof(*endpoint));
+	struct partitioner how = o->partitioner;
+	size_t *group;
 
 	for (size_t i = 0; i < o->servers; i++)
 		endpoint[i] = o->server[i] ? o->server[i] : (char *)"-";
-	*place = partition_plan(v, variables, &o->partitioner, &o->placement,
-				o->servers, places);
+	plan->codings = codings_new(variables);
+	codings_make(plan->codings, WAY_PUSH, &o->push, v);
+	codings_make(plan->codings, WAY_PULL, &o->pull, v);
+	plan->piece_bytes = o->piece_bytes;
+	plan->every = coding_has_delta(&o->pull) ? o->every_steps : 0;
+	how.group = group = codings_groups(plan->codings, v);
+	*place = partition_plan(v, variables, &how, &o->placement, o->servers,
+				places);
+	free(group);
 	plan_make(plan, model, *place, *places, endpoint, o->servers);
 	plan->number = PLAN_NUMBER;
 	plan->term = TERM;
 	plan->seed = o->seed;
-	codings_make(plan->codings, WAY_PUSH, &o->push, v);
-	codings_make(plan->codings, WAY_PULL, &o->pull, v);
 	plan->batches = o->batches > 0 ? o->batches : 1;
 	memcpy(plan->run, o->run, PLAN_RUN);
 	free(endpoint);

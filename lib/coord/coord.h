@@ -62,6 +62,8 @@ struct coord_options {
 	uint64_t ahead;			/* MODE_SSP: steps */
 	uint64_t replicas, backup;	/* MODE_SYNC: replicas of a round (0: as
 					   many as workers), spare workers */
+	size_t piece_bytes;		/* of a dense piece, at most; 0: the
+					   usual */
 	struct coding_rule push, pull;	/* how steps' gradients and values
 					   travel; the lists are borrowed */
 };

@@ -193,13 +193,21 @@ thaw(struct coord *c, bool published)
 	c->cut->who = NULL;
 }
 
+/* What is published begins anew at a checkpoint: a lost one that was of so
+   many steps waits for as many more, so that nothing else is computed. */
+static bool
+try_again(const struct coord *c)
+{
+	return c->cut->again && c->plan.every == 0;
+}
+
 /* Now, not only when so many steps are done. */
 static bool
 checkpoint_due(const struct coord *c, uint64_t now)
 {
 	if (!c->o.checkpoint)
 		return false;
-	return c->cut->wanted || c->cut->again || cut_save_due(c) ||
+	return c->cut->wanted || try_again(c) || cut_save_due(c) ||
 		(c->o.every_ms &&
 		 queue_watermark(c->queue) > c->cut->tried_step &&
 		 now - c->cut->saved_ms >= c->o.every_ms);
@@ -244,6 +252,7 @@ freeze(struct coord *c, struct member *who, uint64_t step)
 	if (step == queue_next(c->queue))
 		reach_cut(c);
 	m = cut_message(c, MESSAGE_FREEZE);
+	m.cut.part = !who;
 	fleet_ask(c->fleet, &m);
 	c->cut->state = CUT_FREEZE;
 }

@@ -29,6 +29,8 @@ plan_hash(const struct coord *c)
 		pack_uint(&out, p->piece[i].variable);
 		pack_uint(&out, p->piece[i].first);
 		pack_uint(&out, p->piece[i].count);
+		if (coding_delta(p->codings, p->piece[i].variable))
+			pack_uint(&out, WIRE_NONE);
 	}
 	for (size_t i = 0; i < p->parts; i++) {
 		pack_uint(&out, p->part[i].server);

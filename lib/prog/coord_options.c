@@ -109,7 +109,7 @@ static const struct cli_option options[] = {
 	{ PUSH, "push", CODING,
 	  "what gradients travel as, in steps from STEP on, of all variables "
 	  "or those that a pattern matches (default float32)" },
-	{ PULL, "pull", CODING,
+	{ PULL, "pull", "delta:CODEC|" CODING,
 	  "what values travel as, in the same way (default float32)" },
 	{ WIRE, "wire", CODING,
 	  "what both travel as" },
@@ -198,6 +198,9 @@ check_mode(const struct coord_options *o)
 {
 	if (o->mode == MODE_SYNC)
 		return;
+	if (coding_has_delta(&o->pull))
+		cli_usage("--pull=delta: needs --mode=sync: it is for what "
+			  "rounds have changed");
 	if (o->replicas > 0)
 		cli_usage("--replicas needs --mode=sync");
 	if (o->backup > 0)

@@ -37,6 +37,7 @@ struct fare {
 	uint64_t part, cut, after;
 	uint64_t coded;		/* as in a PULL; of another step, maybe, */
 	uint64_t coding;	/* whose values travel alike */
+	uint64_t have;		/* as in a PULL */
 	struct frame keys;	/* our copy */
 	bool settled;		/* they are the same whenever they are asked
 				   for */
@@ -328,6 +329,7 @@ what_is_pulled(const struct forwarder *t, const struct message *m)
 			  .cut = pull ? m->pull.cut : WIRE_NONE,
 			  .after = pull ? m->pull.after : 0,
 			  .coded = pull ? m->pull.coded : m->push.values,
+			  .have = pull ? m->pull.have : 0,
 			  .keys = *keys_of(m) };
 
 	f.coding = coding_of(t, f.part, f.coded);
@@ -340,7 +342,8 @@ static bool
 is_same(const struct fare *a, const struct fare *b)
 {
 	return a->cut == b->cut && a->after == b->after &&
-		a->coding == b->coding && a->keys.size == b->keys.size &&
+		a->coding == b->coding && a->have == b->have &&
+		a->keys.size == b->keys.size &&
 		(a->keys.size == 0 ||
 		 memcmp(a->keys.data, b->keys.data, a->keys.size) == 0);
 }
@@ -397,6 +400,7 @@ fare_pull(const struct forwarder *t, const struct fare *f)
 	m.pull.cut = f->cut;
 	m.pull.after = f->after;
 	m.pull.coded = f->coded;
+	m.pull.have = f->have;
 	m.frame[0] = f->keys;
 	return letter_new(&m);
 }

@@ -155,6 +155,7 @@ round_buffer_advance(struct round_buffer *s, uint64_t low,
 		step++;
 	if (step == s->step)
 		return false;
+	shard_stand_at(s->shard, s->step, step);
 	round_buffer_reset(s, step);
 	return true;
 }
@@ -312,9 +313,10 @@ round_buffer_run_ahead(struct round_buffer *s, size_t part)
 
 void
 round_buffer_pull_ahead(struct round_buffer *s, size_t part,
-			struct encoding encoding, struct frame *values)
+			struct encoding encoding, uint64_t have,
+			struct shard_news *news)
 {
-	shard_ahead_pull(s->part[part].ahead.values, encoding, values);
+	shard_ahead_pull(s->part[part].ahead.values, encoding, have, news);
 }
 
 bool
@@ -429,6 +431,7 @@ round_buffer_commit(struct round_buffer *s, uint64_t step,
 	if (status < 0)
 		return -1;
 	s->replicas = replicas;
+	shard_stand_at(s->shard, step, step + 1);
 	stand_at(s, step + 1);
 	return 0;
 }

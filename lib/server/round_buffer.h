@@ -62,9 +62,10 @@ int round_buffer_push(struct round_buffer *, size_t part, uint64_t step,
  */
 uint64_t round_buffer_run_ahead(struct round_buffer *, size_t part);
 
-/* A pull of it, as shard_pull() of the part. */
+/* A pull of it, as shard_ahead_pull(). */
 void round_buffer_pull_ahead(struct round_buffer *, size_t part,
-			     struct encoding, struct frame *values);
+			     struct encoding, uint64_t have,
+			     struct shard_news *);
 
 /* Did the last round that has ended come to this one? */
 bool round_buffer_came_to(const struct round_buffer *, size_t part,

@@ -760,9 +760,13 @@ commit(struct server *s, struct event *e)
 static int
 freeze(struct server *s, struct event *e)
 {
-	return snapshots_freeze(s->snapshots, server_run_shard(s->run),
-				e->m->cut.cut, e->m->cut.step,
-				server_run_high(s->run), e->why);
+	if (snapshots_freeze(s->snapshots, server_run_shard(s->run),
+			     e->m->cut.cut, e->m->cut.step,
+			     server_run_high(s->run), e->why) < 0)
+		return -1;
+	if (e->m->cut.part > 0)		/* a run may begin with it */
+		server_run_publish_at(s->run, e->m->cut.step);
+	return ANSWER;
 }
 
 static int

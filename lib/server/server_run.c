@@ -209,9 +209,17 @@ server_run_begin_term(struct server_run *r, const struct message *m)
 {
 	struct plan plan = { 0 };
 
-	if (read_known(r, m, &plan))
+	if (read_known(r, m, &plan)) {
+		const bool same = r->plan.every == plan.every &&
+			codings_same(r->plan.codings, plan.codings);
+
 		plan_take_codings(&r->plan, &plan);
+		if (!same)
+			shard_publish_anew(r->shard);
+	}
 	plan_release(&plan);
+	if (m->plan.term > r->plan.term)
+		shard_forget_published(r->shard);
 	r->plan.term = m->plan.term;
 }
 
@@ -337,6 +345,12 @@ server_run_standing(const struct server_run *r, struct message *m,
 	window_release(&steps);
 }
 
+void
+server_run_publish_at(struct server_run *r, uint64_t step)
+{
+	shard_publish_at(r->shard, round_buffer_step(r->round_buffer), step);
+}
+
 /* ---- the variables go back ---- */
 
 static void
@@ -410,11 +424,21 @@ check_wait(struct server_run *r, const struct message *m, struct fail *f)
 	return 1;
 }
 
+static void
+set_news(struct message *out, const struct shard_news *news)
+{
+	out->frame[0] = news->values;
+	out->values.edition = news->edition;
+	out->values.since = news->since;
+}
+
 int
 server_run_pull(struct server_run *r, const struct message *m,
 		const struct shard_snapshot *snapshot, struct message *out,
 		struct fail *f)
 {
+	struct shard_news news;
+
 	out->kind = MESSAGE_VALUES;
 	out->values.outcome = check_plan(r, m->pull.run, m->pull.term,
 					 m->pull.plan);
@@ -426,9 +450,13 @@ server_run_pull(struct server_run *r, const struct message *m,
 		return check_wait(r, m, f);
 	if (m->pull.cut != WIRE_NONE && !snapshot)
 		return fail(f, FAIL_AGAIN, "the cut is no longer held");
-	if (shard_pull(r->shard, m->pull.part, &m->frame[0], snapshot,
-		       pulled_encoding(r, m->pull.coded), &out->frame[0],
-		       f) < 0)
+	if (!snapshot && shard_pull_published(r->shard, m->pull.part,
+					      pulled_encoding(r, m->pull.coded),
+					      m->pull.have, &news))
+		set_news(out, &news);
+	else if (shard_pull(r->shard, m->pull.part, &m->frame[0], snapshot,
+			    pulled_encoding(r, m->pull.coded), &out->frame[0],
+			    f) < 0)
 		return -1;
 	out->frames = 1;
 	out->values.version = shard_version(r->shard, m->pull.part);
@@ -443,6 +471,7 @@ server_run_pull_ahead(struct server_run *r, const struct message *m,
 	const uint64_t number = m->pull.after !=
 		round_buffer_step(r->round_buffer) + 1 ? 0 :
 		round_buffer_run_ahead(r->round_buffer, part);
+	struct shard_news news;
 
 	if (number == 0)
 		return 0;
@@ -450,7 +479,8 @@ server_run_pull_ahead(struct server_run *r, const struct message *m,
 	out->values.outcome = OUTCOME_AHEAD;
 	round_buffer_pull_ahead(r->round_buffer, part,
 				pulled_encoding(r, m->pull.coded),
-				&out->frame[0]);
+				m->pull.have, &news);
+	set_news(out, &news);
 	out->frames = 1;
 	out->values.version = shard_version(r->shard, part) + 1;
 	return number;

@@ -37,6 +37,9 @@ struct frame server_run_id(const struct server_run *);	/* empty: none */
 bool server_run_is(const struct server_run *, const struct frame *id);
 uint64_t server_run_short_id(const struct server_run *);	/* or 0 */
 uint64_t server_run_term(const struct server_run *);
+/* What is published is to be what is there when this step is pulled for. */
+void server_run_publish_at(struct server_run *, uint64_t step);
+
 /* Take the term of a PLAN of ours, and its codecs. */
 void server_run_begin_term(struct server_run *, const struct message *);
 uint64_t server_run_number(const struct server_run *);	/* or WIRE_NONE */

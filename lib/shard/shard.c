@@ -30,7 +30,7 @@ make_chunk(struct shard_piece *h, size_t i, uint64_t seed)
 	const struct variable *v = h->variable;
 	const size_t width = h->piece->width;
 	const size_t size = chunk_count(h, i) * width;
-	struct chunk *c = chunk_blank(size, h->slots);
+	struct chunk *c = chunk_blank(size, h->slots + h->published);
 
 	initializer_fill(&v->initializer, v->name, v->shape, seed,
 			 (h->piece->first + (i << h->shift)) * width,
@@ -39,6 +39,7 @@ make_chunk(struct shard_piece *h, size_t i, uint64_t seed)
 		for (size_t j = 0; j < size; j++)
 			chunk_slot(c, s)[j] = v->optimizer->slot_start[s];
 	h->now.chunk[i] = c;
+	published_begin(h);
 }
 
 /* Of a table it has the chunks that were made before a stop. */
@@ -51,6 +52,7 @@ hold_piece(struct shard *s, struct shard_piece *h, const struct piece *piece,
 	h->piece = piece;
 	h->variable = v;
 	h->slots = v->optimizer ? v->optimizer->slots : 0;
+	h->published = coding_delta(s->plan->codings, piece->variable);
 	if (piece->hashed) {
 		h->hashed = (struct hashed){ v, s->plan->seed };
 		h->now.table = hashed_table(&h->hashed, piece->count);
@@ -89,7 +91,8 @@ shard_bytes(const struct plan *plan, const struct model *model, size_t server)
 
 			bytes += p->hashed ? 0 : (double)p->count *
 				(double)p->width * sizeof(float) *
-				(double)(1 + (o ? o->slots : 0));
+				(double)(1 + (o ? o->slots : 0) +
+					 (plan_delta(plan, i) != NULL));
 		}
 	}
 	return bytes;
@@ -107,6 +110,7 @@ shard_new(const struct plan *plan, const struct model *model, size_t server,
 	s->model = model;
 	s->server = server;
 	s->stopped = stopped;
+	s->published = published_new(plan);
 	s->holding = mem_alloc(plan->pieces, sizeof(*s->holding));
 	s->version = mem_alloc(plan->parts, sizeof(*s->version));
 	for (size_t i = 0; i < plan->parts; i++) {
@@ -149,6 +153,9 @@ shard_free(struct shard *s)
 	for (size_t i = 0; i < SENT; i++)
 		send_buffer_free(&s->sent[i]);
 	send_buffer_free(&s->values);
+	published_free(s->published, s->plan->parts);
+	send_buffer_free(&s->difference);
+	send_buffer_free(&s->differences);
 	free(s->version);
 	free(s->holding);
 	free(s);
@@ -601,6 +608,7 @@ shard_push_replicas(struct shard *s, size_t n, const struct shard_push *push,
 		return r;
 	push_copies(s, n, sum.gradient, push, sum.examples);
 	shard_rows_forget(s->pushed);
+	shard_publish(s, n, push->step + 1);
 	return 0;
 }
 

@@ -104,9 +104,33 @@ int shard_run_ahead(struct shard *, size_t part, const struct shard_push *,
 		    size_t pushes, struct shard_ahead **, struct fail *);
 void shard_ahead_free(struct shard_ahead *);	/* NULL, too */
 
-/* A pull of it, as shard_pull() of the part. */
-void shard_ahead_pull(struct shard_ahead *, struct encoding,
-		      struct frame *values);
+/*
+ * What is published of a part (see shard_published.c), if that is what is
+ * pulled of it: the edition, and values that are all of it (since is 0), or
+ * what has changed since the edition that the puller has.
+ */
+struct shard_news {
+	uint64_t edition, since;
+	struct frame values;
+};
+bool shard_pull_published(struct shard *, size_t part, struct encoding,
+			  uint64_t have, struct shard_news *);
+
+/*
+ * What is published is what is there: now; when steps from this one on are
+ * pulled for, whose turn it is or is not yet.
+ */
+void shard_publish_anew(struct shard *);
+void shard_publish_at(struct shard *, uint64_t now, uint64_t step);
+/* It was the turn of one step, and is that of another now. */
+void shard_stand_at(struct shard *, uint64_t before, uint64_t step);
+/* Nobody has any of it: a new term. */
+void shard_forget_published(struct shard *);
+
+/* A pull of it, as shard_pull() of the part; edition 0: nothing of it is
+   published. */
+void shard_ahead_pull(struct shard_ahead *, struct encoding, uint64_t have,
+		      struct shard_news *);
 
 /*
  * Make it what is there, as shard_push_replicas() would have.  false: nothing

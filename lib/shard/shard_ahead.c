@@ -9,6 +9,9 @@ struct shard_ahead {
 	size_t part;
 	uint64_t step;
 	struct piece_state *state;	/* of each of its pieces */
+	struct send_buffer *difference;	/* to be published; or NULL */
+	bool begun, lost;		/* what is published begins anew; and
+					   not because of the step */
 };
 
 static bool
@@ -35,6 +38,23 @@ change_places(struct shard_ahead *a)
 	}
 }
 
+/* Beside what is there, which keeps its copy until this is adopted. */
+static void
+publish(struct shard_ahead *a)
+{
+	struct shard *s = a->shard;
+	const struct part *part = &s->plan->part[a->part];
+
+	if (!plan_delta(s->plan, a->part) ||
+	    published_lead(s, a->part, a->step + 1, &a->difference))
+		return;
+	send_buffer_free(&a->difference);
+	a->begun = true;
+	a->lost = published_could(s, a->part, a->step + 1);
+	for (size_t i = 0; i < part->count; i++)
+		published_begin(&s->holding[part->first + i]);
+}
+
 int
 shard_run_ahead(struct shard *s, size_t n, const struct shard_push *push,
 		size_t pushes, struct shard_ahead **to, struct fail *f)
@@ -58,6 +78,7 @@ shard_run_ahead(struct shard *s, size_t n, const struct shard_push *push,
 		a->state[i] = piece_state_share(&s->holding[part->first + i]);
 	change_places(a);
 	shard_apply(s, NULL, n, sum.gradient, push, sum.examples);
+	publish(a);
 	change_places(a);
 	shard_rows_forget(s->pushed);
 	*to = a;
@@ -75,20 +96,41 @@ shard_ahead_free(struct shard_ahead *a)
 	for (size_t i = 0; i < part->count; i++)
 		piece_state_release(&a->state[i],
 				    &a->shard->holding[part->first + i]);
+	send_buffer_free(&a->difference);
 	free(a->state);
 	free(a);
 }
 
 void
 shard_ahead_pull(struct shard_ahead *a, struct encoding encoding,
-		 struct frame *values)
+		 uint64_t have, struct shard_news *news)
 {
+	const struct coding *c = plan_delta(a->shard->plan, a->part);
 	const struct frame none = { 0 };	/* keys: it has no table */
 	struct fail never;
 
+	*news = (struct shard_news){ 0 };
 	change_places(a);
-	shard_pull(a->shard, a->part, &none, NULL, encoding, values, &never);
+	if (encoding.codings && c && encoding.step >= c->from)
+		published_pull(a->shard, a->part, have, a->difference,
+			       a->begun, news);
+	else
+		shard_pull(a->shard, a->part, &none, NULL, encoding,
+			   &news->values, &never);
 	change_places(a);
+}
+
+static void
+adopt_published(struct shard_ahead *a)
+{
+	struct published *p = &a->shard->published[a->part];
+
+	if (a->difference) {
+		published_keep(p, &a->difference);
+	} else if (a->lost) {
+		p->edition++;
+		p->count = 0;
+	}
 }
 
 bool
@@ -104,5 +146,6 @@ shard_ahead_adopt(struct shard_ahead *a)
 			shard_snapshot_freeze(one);
 	change_places(a);
 	a->shard->version[a->part]++;
+	adopt_published(a);
 	return true;
 }

@@ -25,6 +25,7 @@ struct shard_piece {
 	const struct piece *piece;
 	const struct variable *variable;
 	size_t slots;
+	bool published;		/* a copy lies behind the slots */
 	size_t shift;		/* a chunk of a table has 1 << shift rows */
 	size_t chunks;
 	struct hashed hashed;
@@ -39,7 +40,17 @@ struct shard_rows {
 	size_t part, floats;	/* how many values they have */
 };
 
+/* Of a part whose differences are pulled. */
+#define PUBLISHED_KEPT	8
+struct published {
+	uint64_t edition;	/* one more when the copy changes */
+	size_t count;		/* of differences that lead there */
+	struct send_buffer *kept[PUBLISHED_KEPT];	/* to an edition, by
+					   its number */
+};
+
 #define SENT	16		/* frames on their way */
+#define SHARD_CUTS	8
 
 struct shard {
 	const struct plan *plan;
@@ -58,6 +69,12 @@ struct shard {
 	size_t pieces;			/* of a part, at most */
 	struct shard_rows *pushed, *pulled;
 	struct shard_snapshot *snapshots;
+	struct published *published;	/* of each part */
+	struct send_buffer *difference, *differences;	/* of a piece, as
+					   floats; several, to send */
+	uint64_t cut[SHARD_CUTS];	/* steps to come, at which what is
+					   published is what is there */
+	size_t cuts;
 };
 
 struct shard_snapshot {
@@ -110,6 +127,25 @@ struct gradient_sum {
 };
 int shard_sum_replicas(struct shard *, size_t part, const struct shard_push *,
 		       size_t pushes, struct gradient_sum *, struct fail *);
+
+/* ---- shard_published.c ---- */
+
+struct published *published_new(const struct plan *);
+void published_free(struct published *, size_t parts);
+void published_begin(struct shard_piece *);
+/* A round has made what is there of a part: those who pull for this step get
+   the difference. */
+void shard_publish(struct shard *, size_t part, uint64_t step);
+/* Only put down what would be published, as the copy has it then; false: the
+   copy begins anew. */
+bool published_could(const struct shard *, size_t part, uint64_t step);
+bool published_lead(struct shard *, size_t part, uint64_t step,
+		    struct send_buffer **);
+void published_keep(struct published *, struct send_buffer **);
+/* A pull, with one more difference (or NULL) than is kept, or of a copy that
+   begins anew. */
+void published_pull(struct shard *, size_t part, uint64_t have,
+		    struct send_buffer *last, bool begun, struct shard_news *);
 
 /* ---- shard_rows.c ---- */
 

@@ -96,15 +96,21 @@ piece_state_pull(const struct piece_state *c, const struct shard_piece *h,
 
 /* A whole dense piece; from a chunk that is frozen into a fresh one. */
 static void
-push_dense(struct piece_state *to, const struct apply *a, const void *gradient)
+push_dense(struct piece_state *to, const struct shard_piece *h,
+	   const struct apply *a, const void *gradient)
 {
 	struct chunk *from = to->chunk[0];
 
 	if (!refcount_alone(&from->hold))
 		to->chunk[0] = chunk_blank(from->size, from->slots);
 	apply_all(a, from->value, to->chunk[0]->value, gradient, from->size);
-	if (from != to->chunk[0])
-		refcount_drop(&from->hold);
+	if (from == to->chunk[0])
+		return;
+	if (h->published)
+		memcpy(chunk_slot(to->chunk[0], h->slots),
+		       chunk_slot(from, h->slots),
+		       from->size * sizeof(float));
+	refcount_drop(&from->hold);
 }
 
 /* The chunks of some rows can be written from now on. */
@@ -200,5 +206,5 @@ piece_state_push(struct piece_state *to, const struct shard_piece *h,
 	else if (h->piece->table)
 		push_rows(to, h, a, rows->row, rows->count, gradient);
 	else
-		push_dense(to, a, gradient);
+		push_dense(to, h, a, gradient);
 }

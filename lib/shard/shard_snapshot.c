@@ -340,6 +340,8 @@ shard_restore(struct shard *s, struct checkpoint *from,
 		restore_counts(h, from, slots);
 	}
 	model_free(old);
+	s->cuts = 0;
+	shard_publish_anew(s);
 	return r;
 }
 

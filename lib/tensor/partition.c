@@ -373,6 +373,19 @@ servers_of(const struct placement_range *r, size_t servers)
 	return r ? *r : (struct placement_range){ .last = servers - 1 };
 }
 
+/* The same of groups of rows, of which the last may lack some. */
+static struct rows
+grouped_rows(size_t rows, size_t group, size_t n, size_t i)
+{
+	struct rows r = partition_rows((rows + group - 1) / group, n, i);
+
+	r.first *= group;
+	r.count *= group;
+	if (r.count > rows - r.first)
+		r.count = rows - r.first;
+	return r;
+}
+
 static struct place *
 cut(const struct variable *variables, size_t n, const struct partitioner *p,
     const struct placement *placement, size_t servers, size_t *count)
@@ -385,8 +398,13 @@ cut(const struct variable *variables, size_t n, const struct partitioner *p,
 		const struct shape shape = variables[i].shape;
 		const struct placement_range on = servers_of(
 			find_range(placement, &variables[i]), servers);
-		const size_t shards = partition_shards(
+		const size_t group = p->group ? p->group[i] : 1;
+		const size_t groups = (shape_rows(shape) + group - 1) / group;
+		size_t shards = partition_shards(
 			p, &variables[i], (size_t)(on.last - on.first) + 1);
+
+		if (group > 1 && shards > groups)
+			shards = groups;
 
 		for (size_t k = 0; k < shards; k++) {
 			list = mem_grow(list, *count, &room, sizeof(*list));
@@ -394,8 +412,8 @@ cut(const struct variable *variables, size_t n, const struct partitioner *p,
 				.variable = (uint32_t)i,
 				.shard = (uint32_t)k,
 				.shards = (uint32_t)shards,
-				.rows = partition_rows(shape_rows(shape),
-						       shards, k)
+				.rows = grouped_rows(shape_rows(shape), group,
+						     shards, k)
 			};
 		}
 	}

@@ -27,6 +27,8 @@ struct partitioner {
 	uint64_t shards;	/* FIXED: how many; else at most; 0: no limit */
 	const char *pattern;	/* of variables' names; NULL: any */
 	struct partitioner *next;	/* of the others: see below */
+	const size_t *group;	/* of the head: so many rows of each variable
+				   stay together; NULL: 1 of each */
 };
 
 /*

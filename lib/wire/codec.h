@@ -27,6 +27,7 @@ struct codec_slice {
 	bool table, exact;	/* exact: too small, or too delicate, for a
 				   codec that loses much */
 	bool pulled;		/* values, not a gradient */
+	bool difference;	/* between values */
 	size_t first, of;	/* of no table: where it begins, and how many
 				   elements there are before and behind it in
 				   memory, too, its own included; 0: none */
@@ -41,6 +42,7 @@ struct codec {
 				   read where they lie */
 	float most;		/* the largest float that comes to something
 				   finite */
+	size_t block;		/* so many numbers depend on each other */
 
 	/* The codec that such a slice has instead; NULL: this one. */
 	const struct codec *(*as)(struct codec_slice);

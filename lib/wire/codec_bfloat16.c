@@ -40,6 +40,7 @@ const struct codec codec_bfloat16 = {
 	.name = "bfloat16",
 	/* The next float is half way to 2^128, and a tie goes there. */
 	.most = 0x1.fefffep127f,
+	.block = 1,
 	.size = size,
 	.encode = encode,
 	.decode = decode,

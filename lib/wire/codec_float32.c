@@ -44,6 +44,7 @@ const struct codec codec_float32 = {
 	.name = "float32",
 	.exact = true,
 	.most = FLT_MAX,
+	.block = 1,
 	.size = size,
 	.encode = encode,
 	.decode = decode,

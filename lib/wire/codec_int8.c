@@ -29,7 +29,7 @@
 static const struct codec *
 as(struct codec_slice s)
 {
-	if (s.exact || (s.pulled && !s.table))
+	if (s.exact || (s.pulled && !s.table && !s.difference))
 		return &codec_float32;
 	return s.table && s.width < LEAST_ROW ? &codec_bfloat16 : &codec_int8;
 }
@@ -192,6 +192,7 @@ const struct codec codec_int8 = {
 	.name = "int8",
 	/* The scale may be a 128th larger than it must be. */
 	.most = 0x1.fp127f,
+	.block = BLOCK,
 	.as = as,
 	.size = size,
 	.encode = encode,

@@ -58,12 +58,16 @@ coding_slice(const struct variable *v, size_t rows)
 
 /* The one that is used for it. */
 static const struct codec *
-codec_of(const struct codec *codec, enum way way, const struct variable *v)
+codec_of(const struct codec *codec, bool delta, enum way way,
+	 const struct variable *v)
 {
 	struct codec_slice s = coding_slice(v, 1);
 
 	s.pulled = way == WAY_PULL;
-	return codec_for(codec, s);
+	s.difference = delta;
+	/* Differences are of what rounds make of all elements. */
+	return delta && (v->table || v->async || v->unused) ?
+		&codec_float32 : codec_for(codec, s);
 }
 
 /* ---- rules ---- */
@@ -92,7 +96,9 @@ find_name(const char *name)
 	return NULL;
 }
 
-/* "CODEC[,from=STEP]", which is cut up. */
+#define DELTA	"delta:"
+
+/* "[delta:]CODEC[,from=STEP]", which is cut up. */
 static int
 parse(struct coding_rule *r, char *text, struct fail *f)
 {
@@ -100,10 +106,19 @@ parse(struct coding_rule *r, char *text, struct fail *f)
 
 	if (comma)
 		*comma++ = '\0';
+	r->delta = strncmp(text, DELTA, strlen(DELTA)) == 0;
+	if (r->delta)
+		text += strlen(DELTA);
 	r->codec = find_name(text);
 	if (!r->codec)
 		return fail(f, FAIL_CONFIG, "'%s' is none of %s", text,
 			    list_names(names));
+	if (r->delta && r->codec->exact)
+		return fail(f, FAIL_CONFIG, "'" DELTA "%s': differences in "
+			    "float32 are as large as values", text);
+	if (r->delta && strcmp(r->option, "--pull") != 0)
+		return fail(f, FAIL_CONFIG, "'" DELTA "%s' is for --pull "
+			    "alone: a gradient is no difference", text);
 	if (comma && (strncmp(comma, "from=", 5) != 0 ||
 		      !text_uint(comma + 5, &r->from)))
 		return fail(f, FAIL_CONFIG, "'%s' is not from=STEP, the first "
@@ -164,17 +179,20 @@ find_rule(const struct coding_rule *head, const char *name)
 
 /* Why does nothing that it names travel by its codec? */
 static int
-refuse(const struct coding_rule *r, const struct variable *v, enum way way,
-       struct fail *f)
+refuse(const struct coding_rule *r, const struct variable *v, struct fail *f)
 {
 	if (is_exact(v))
 		return fail(f, FAIL_CONFIG, "%s: %s: %s has fewer than %d "
 			    "bytes, is a bias or a moving average, or has l1 "
 			    "or ftrl, and always travels as floats",
 			    r->option, r->pattern, v->name, EXACT_BYTES);
-	return fail(f, FAIL_CONFIG, "%s: %s: %s cannot be %s as %s, which in "
-		    "this direction is for tables", r->option, r->pattern,
-		    v->name, way == WAY_PULL ? "pulled" : "pushed",
+	if (r->delta)
+		return fail(f, FAIL_CONFIG, "%s: %s: %s is a table, or waits "
+			    "for no round: " DELTA "%s is not for it",
+			    r->option, r->pattern, v->name, r->codec->name);
+	return fail(f, FAIL_CONFIG, "%s: %s: %s is no table: its values "
+		    "cannot be pulled as %s, but as " DELTA "%s in rounds",
+		    r->option, r->pattern, v->name, r->codec->name,
 		    r->codec->name);
 }
 
@@ -182,8 +200,8 @@ refuse(const struct coding_rule *r, const struct variable *v, enum way way,
 static bool
 is_fit(const struct coding_rule *r, enum way way, const struct variable *v)
 {
-	return !codec_of(r->codec, way, v)->exact ||
-		(r->both && !codec_of(r->codec, WAY_PUSH, v)->exact);
+	return !codec_of(r->codec, r->delta, way, v)->exact ||
+		(r->both && !codec_of(r->codec, false, WAY_PUSH, v)->exact);
 }
 
 int
@@ -207,7 +225,7 @@ coding_check(const struct coding_rule *head, enum way way,
 				    matched ? " but those that patterns "
 				    "before it match" : "");
 		if (!used)
-			return refuse(r, first, way, f);
+			return refuse(r, first, f);
 	}
 	return 0;
 }
@@ -219,12 +237,44 @@ codings_make(struct codings *c, enum way way, const struct coding_rule *head,
 	for (size_t i = 0; i < c->variables; i++) {
 		const struct coding_rule *r = find_rule(head, v[i].name);
 
-		if (r->codec && !codec_of(r->codec, way, &v[i])->exact)
-			c->of[i][way] = (struct coding){ r->codec, r->from };
+		if (r->codec &&
+		    !codec_of(r->codec, r->delta, way, &v[i])->exact)
+			c->of[i][way] = (struct coding){ r->codec, r->delta,
+							 r->from };
 	}
 }
 
+bool
+coding_has_delta(const struct coding_rule *head)
+{
+	for (; head; head = head->next)
+		if (head->delta)
+			return true;
+	return false;
+}
+
 /* ---- all of them ---- */
+
+static size_t
+common(size_t a, size_t b)
+{
+	return b == 0 ? a : common(b, a % b);
+}
+
+/* A server can tell a block of differences only if it has all of it. */
+size_t *
+codings_groups(const struct codings *c, const struct variable *v)
+{
+	size_t *rows = mem_alloc(c->variables, sizeof(*rows));
+
+	for (size_t i = 0; i < c->variables; i++) {
+		const struct coding *one = coding_delta(c, i);
+		const size_t block = one ? one->codec->block : 1;
+
+		rows[i] = block / common(block, shape_width(v[i].shape));
+	}
+	return rows;
+}
 
 bool
 codings_exact(const struct codings *c)
@@ -242,6 +292,7 @@ codings_same(const struct codings *a, const struct codings *b)
 	for (size_t i = 0; i < a->variables; i++)
 		for (int way = 0; way < WAYS; way++)
 			if (a->of[i][way].codec != b->of[i][way].codec ||
+			    a->of[i][way].delta != b->of[i][way].delta ||
 			    a->of[i][way].from != b->of[i][way].from)
 				return false;
 	return a->variables == b->variables;
@@ -262,10 +313,11 @@ codings_write(struct pack *out, const struct codings *c)
 
 			if (one->codec->exact)
 				continue;
-			pack_array(out, 4);
+			pack_array(out, 5);
 			pack_uint(out, i);
 			pack_uint(out, way);
 			pack_uint(out, codec_number(one->codec));
+			pack_uint(out, one->delta);
 			pack_uint(out, one->from);
 		}
 }
@@ -281,15 +333,17 @@ codings_read(struct unpack *u, struct codings *c, const struct variable *v)
 		uint64_t variable, way, number;
 		struct coding one;
 
-		u->bad = unpack_array(u) != 4 || u->bad;
+		u->bad = unpack_array(u) != 5 || u->bad;
 		variable = unpack_below(u, c->variables);
 		way = unpack_below(u, WAYS);
 		number = unpack_below(u, CODECS);
+		one.delta = unpack_below(u, way == WAY_PULL ? 2 : 1);
 		one.from = unpack_uint(u);
 		if (u->bad || variable * WAYS + way < least)
 			return false;
 		one.codec = codec_find(number);
-		if (codec_of(one.codec, (enum way)way, &v[variable])->exact)
+		if (codec_of(one.codec, one.delta, (enum way)way,
+			     &v[variable])->exact)
 			return false;
 		c->of[variable][way] = one;
 		least = variable * WAYS + way + 1;

@@ -18,6 +18,8 @@ enum way { WAY_PUSH, WAY_PULL, WAYS };
 /* A variable's, in one direction. */
 struct coding {
 	const struct codec *codec;	/* never NULL */
+	bool delta;		/* for what has changed since an earlier pull;
+				   all of it travels as floats */
 	uint64_t from;		/* exact in the steps before this one */
 };
 
@@ -44,8 +46,17 @@ encoding_codec(struct encoding e, size_t variable, struct codec_slice s)
 	const struct coding *c = !e.codings ? NULL :
 		&e.codings->of[variable][s.pulled ? WAY_PULL : WAY_PUSH];
 
-	return !c || e.step < c->from ? &codec_float32 :
+	return !c || e.step < c->from || c->delta ? &codec_float32 :
 		codec_for(c->codec, s);
+}
+
+/* The coding of a variable whose differences are pulled; or NULL. */
+static inline const struct coding *
+coding_delta(const struct codings *c, size_t variable)
+{
+	const struct coding *one = &c->of[variable][WAY_PULL];
+
+	return one->delta ? one : NULL;
 }
 
 static inline size_t
@@ -60,6 +71,7 @@ encoding_bytes(struct encoding e, size_t variable, struct codec_slice s)
  */
 struct coding_rule {
 	const struct codec *codec;	/* NULL: float32 */
+	bool delta;
 	uint64_t from;
 	const char *pattern;		/* borrowed; NULL: any */
 	const char *option, *text;	/* that say it; borrowed */
@@ -68,8 +80,9 @@ struct coding_rule {
 };
 
 /*
- * Add what the text of an option says, "CODEC[,from=STEP][@PATTERN]": without
- * a pattern it takes the place of the head.  FAIL_CONFIG: it says nothing.
+ * Add what the text of an option says, "CODEC[,from=STEP][@PATTERN]", CODEC
+ * perhaps behind "delta:": without a pattern it takes the place of the head.
+ * FAIL_CONFIG: it says nothing.
  */
 int coding_add(struct coding_rule *head, const char *option, const char *text,
 	       bool both, struct fail *);
@@ -90,13 +103,19 @@ void codings_make(struct codings *, enum way, const struct coding_rule *head,
 bool codings_exact(const struct codings *);
 bool codings_same(const struct codings *, const struct codings *);
 
+/* Does a rule have differences pulled? */
+bool coding_has_delta(const struct coding_rule *head);
+
+/* Rows of each variable that are not to be cut apart; free them. */
+size_t *codings_groups(const struct codings *, const struct variable *);
+
 /* What a variable's rows, of a table, or elements are to a codec. */
 struct codec_slice coding_slice(const struct variable *, size_t rows);
 
 /*
- * As PLAN has them: an array of [variable, way, codec, from] for those that
- * have another one than float32, in order.  false: malformed, or nothing that
- * codings_make() makes.
+ * As PLAN has them: an array of [variable, way, codec, delta, from] for those
+ * that have another one than float32, in order.  false: malformed, or nothing
+ * that codings_make() makes.
  */
 void codings_write(struct pack *, const struct codings *);
 bool codings_read(struct unpack *, struct codings *, const struct variable *);

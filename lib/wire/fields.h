@@ -20,11 +20,12 @@
 #define FIELDS_THAW(N)		FIELDS_CUT(N) N(published)
 #define FIELDS_SAVED(N)		N(size)
 #define FIELDS_PULL(N)		N(run) N(term) N(plan) N(part) N(cut) \
-				N(after) N(coded)
+				N(after) N(coded) N(have)
 #define FIELDS_PUSH(N)		N(run) N(term) N(plan) N(part) N(step) \
 				N(examples) N(version) N(rate) N(slot) \
 				N(attempt) N(back) N(coded) N(values)
-#define FIELDS_VALUES(N)	N(outcome) N(version) N(staleness)
+#define FIELDS_VALUES(N)	N(outcome) N(version) N(staleness) N(edition) \
+				N(since)
 #define FIELDS_LEASE(N)		N(term) N(first) N(count) N(attempt) N(batch) \
 				N(rate) N(pass) N(more) N(slot) N(slots) \
 				N(from) N(server) N(call)

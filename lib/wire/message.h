@@ -126,14 +126,17 @@ struct message {
 		/* blob: hash */
 		struct { FIELDS_SAVED(MESSAGE_FIELD) } saved;
 		/* frames: keys.  coded: how the values to come travel: 0: as
-		   floats; else as the plan says for the step coded - 1 */
+		   floats; else as the plan says for the step coded - 1;
+		   have: the edition of what was published that the sender has,
+		   or 0 */
 		struct { FIELDS_PULL(MESSAGE_FIELD) } pull;
 		/* frames: keys; keys to pull; values.  back: the keys are
 		   those of the pull whose request number is so much lower;
 		   coded: 1: the gradient is as the plan says for its step;
 		   values: as coded of pull */
 		struct { FIELDS_PUSH(MESSAGE_FIELD) } push;
-		/* frames: values */
+		/* frames: values, or what has changed from the edition since
+		   (not 0) to this one; edition 0: nothing is published */
 		struct { FIELDS_VALUES(MESSAGE_FIELD) } values;
 		/* frames: block, the one after it; call, if that is 1 */
 		struct { FIELDS_LEASE(MESSAGE_FIELD) } lease;

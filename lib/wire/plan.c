@@ -47,8 +47,16 @@ struct builder {
 /* Of what waits for rounds, what does not, and what no step is for; and of
    the same step lines, since a step is pushed to a part or is not. */
 static bool
-may_share(const struct variable *a, const struct variable *b)
+may_share(const struct plan *p, const struct variable *all, uint32_t i,
+	  uint32_t k)
 {
+	const struct variable *a = &all[i], *b = &all[k];
+	const struct coding *c = &p->codings->of[i][WAY_PULL];
+	const struct coding *d = &p->codings->of[k][WAY_PULL];
+
+	if (c->delta != d->delta ||
+	    (c->delta && (c->codec != d->codec || c->from != d->from)))
+		return false;
 	return a->async == b->async && a->unused == b->unused &&
 		a->lines == b->lines && a->trained_by == b->trained_by;
 }
@@ -61,8 +69,8 @@ fits(const struct builder *b, uint32_t server, struct piece piece,
 
 	return p->parts > 0 && p->part[p->parts - 1].server == server &&
 		b->bytes + bytes <= PLAN_PIECE &&
-		may_share(&b->variable[p->piece[p->pieces - 1].variable],
-			  &b->variable[piece.variable]);
+		may_share(p, b->variable, p->piece[p->pieces - 1].variable,
+			  piece.variable);
 }
 
 static void
@@ -111,7 +119,8 @@ add_shard(struct builder *b, const struct place *place,
 	  const struct variable *v)
 {
 	const size_t width = shape_width(v->shape);
-	const size_t most = PLAN_PIECE / sizeof(float);
+	const size_t most = (b->plan->piece_bytes ? b->plan->piece_bytes :
+			     PLAN_PIECE) / sizeof(float);
 	struct piece piece = piece_of(v);
 
 	piece.variable = place->variable;
@@ -208,7 +217,7 @@ plan_make(struct plan *p, const struct model *model,
 void
 plan_write(struct pack *out, const struct plan *p)
 {
-	pack_array(out, 4);
+	pack_array(out, 5);
 	pack_array(out, p->servers);
 	for (size_t i = 0; i < p->servers; i++)
 		pack_text(out, p->endpoint[i]);
@@ -226,6 +235,7 @@ plan_write(struct pack *out, const struct plan *p)
 		pack_uint(out, p->part[i].count);
 	}
 	codings_write(out, p->codings);
+	pack_uint(out, p->every);
 }
 
 static void
@@ -373,9 +383,26 @@ unmixed(const struct plan *p, const struct model *model)
 		const struct piece *piece = p->piece + p->part[i].first;
 
 		for (size_t k = 1; k < p->part[i].count; k++)
-			if (!may_share(&v[piece[k].variable],
-				       &v[piece->variable]))
+			if (!may_share(p, v, piece[k].variable,
+				       piece->variable))
 				return false;
+	}
+	return true;
+}
+
+/* Are pieces whose differences are pulled cut between their blocks? */
+static bool
+has_blocks(const struct plan *p)
+{
+	for (size_t i = 0; i < p->pieces; i++) {
+		const struct piece *piece = &p->piece[i];
+		const struct coding *c =
+			coding_delta(p->codings, piece->variable);
+		const size_t end = piece->first + piece->count;
+
+		if (c && (piece->first % c->codec->block > 0 ||
+			  (end % c->codec->block > 0 && end < piece->of)))
+			return false;
 	}
 	return true;
 }
@@ -389,7 +416,7 @@ plan_read(struct plan *p, const struct model *model, const void *bytes,
 	const struct variable *v = model_variables(model, &variables);
 
 	p->codings = codings_new(variables);
-	u.bad = unpack_array(&u) != 4;
+	u.bad = unpack_array(&u) != 5;
 	if (!u.bad)
 		read_endpoints(p, &u);
 	if (!u.bad)
@@ -397,7 +424,9 @@ plan_read(struct plan *p, const struct model *model, const void *bytes,
 	if (!u.bad)
 		read_parts(p, &u);
 	u.bad = u.bad || !codings_read(&u, p->codings, v);
-	if (unpack_ok(&u) && covered(p, model) && unmixed(p, model))
+	p->every = unpack_uint(&u);
+	if (unpack_ok(&u) && covered(p, model) && unmixed(p, model) &&
+	    has_blocks(p))
 		return 0;
 	plan_release(p);
 	return fail(f, FAIL_PROTOCOL, "malformed plan");
@@ -411,7 +440,9 @@ plan_same_layout(const struct plan *a, const struct plan *b)
 
 	for (size_t i = 0; same && i < a->pieces; i++)
 		same = by_place(&a->piece[i], &b->piece[i]) == 0 &&
-			a->piece[i].count == b->piece[i].count;
+			a->piece[i].count == b->piece[i].count &&
+			!coding_delta(a->codings, a->piece[i].variable) ==
+			!coding_delta(b->codings, a->piece[i].variable);
 	for (size_t i = 0; same && i < a->parts; i++)
 		same = a->part[i].server == b->part[i].server &&
 			a->part[i].count == b->part[i].count;
@@ -455,6 +486,7 @@ plan_take_codings(struct plan *p, struct plan *from)
 		from->codings = NULL;
 	one->older = p->codings;
 	p->codings = one;
+	p->every = from->every;
 }
 
 struct encoding
@@ -530,6 +562,23 @@ plan_uses(const struct plan *p, size_t server)
 			to = middle;
 	}
 	return from < p->parts && p->part[from].server == server;
+}
+
+const struct coding *
+plan_delta(const struct plan *p, size_t part)
+{
+	return coding_delta(p->codings,
+			    p->piece[p->part[part].first].variable);
+}
+
+struct codec_slice
+plan_difference(const struct piece *piece)
+{
+	struct codec_slice s = plan_slice(piece, piece->count);
+
+	s.pulled = s.difference = true;
+	s.of = 0;	/* no block goes on elsewhere */
+	return s;
 }
 
 size_t

@@ -46,8 +46,12 @@ struct plan {
 	uint64_t term;
 	struct codings *codings;	/* how gradients and values of steps
 					   travel */
+	uint64_t every;			/* at multiples of it what is published
+					   is what is there; 0: never */
 	uint64_t batches;		/* of a step, or of a slot: their
 					   gradients are one push */
+	size_t piece_bytes;		/* to make it: of a dense piece, at
+					   most; 0: PLAN_PIECE */
 	size_t servers;
 	char **endpoint;		/* of each server */
 	size_t pieces;
@@ -83,7 +87,8 @@ void plan_write(struct pack *, const struct plan *);
 int plan_read(struct plan *, const struct model *, const void *, size_t,
 	      struct fail *);
 
-/* Do they lay out the same variables in the same way? */
+/* Do they lay out the same variables in the same way, and have differences of
+   the same ones pulled? */
 bool plan_same_layout(const struct plan *, const struct plan *);
 
 /*
@@ -102,6 +107,15 @@ void plan_take_codings(struct plan *, struct plan *from);
 
 /* How something of a step travels by this plan. */
 struct encoding plan_encoding(const struct plan *, uint64_t step);
+
+/*
+ * Of a part whose differences are pulled, their coding; or NULL.  All of its
+ * pieces have the same, and begin and end between blocks of its codec.
+ */
+const struct coding *plan_delta(const struct plan *, size_t part);
+
+/* What a piece's difference is to its codec. */
+struct codec_slice plan_difference(const struct piece *);
 
 void plan_write_model(struct pack *, const struct model_source *);
 int plan_read_model(struct model_source *, const void *, size_t,

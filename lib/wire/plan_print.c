@@ -80,7 +80,11 @@ add_step(struct load *to, const struct plan *p, const struct variable *all,
 		const struct codec *c;
 
 		slice.pulled = way == WAY_PULL;
-		c = encoding_codec(e, variable, slice);
+		slice.difference = slice.pulled &&
+			coding_delta(p->codings, variable);
+		c = slice.difference ? codec_for(p->codings->of[variable][way]
+						 .codec, slice) :
+			encoding_codec(e, variable, slice);
 		*(way == WAY_PULL ? &to->pull : &to->push) +=
 			bytes_of(c, v, floats, slice);
 		to->floats[way][codec_number(p->codings->of[variable][way]

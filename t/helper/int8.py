@@ -2,7 +2,8 @@
 """Encode numbers as codec 2, by what ps-wire(7) says, and compare the bytes.
 
 Cases come on standard input, three lines each: what it is of; the numbers, in
-hexadecimal; the bytes.
+hexadecimal; the bytes.  One of differences has how many rounds; the values
+before them; after each round the values and the difference; what is published.
 """
 import sys
 
@@ -89,10 +90,42 @@ def rows(x, d, width, ids, pulled):
     return message(scales, numbers)
 
 
+def numbers_of(line):
+    return np.frombuffer(bytes.fromhex(line), dtype="<f4")
+
+
+def difference(w, p):
+    """Its bytes, and what is published then."""
+    scales, numbers = [], []
+    p = p.copy()
+    for b in range(0, len(w), 64):
+        s, q = encode_block(w[b:b + 64] - p[b:b + 64], 0, True)
+        scales.append(s)
+        numbers += list(q)
+        p[b:b + 64] += q.astype(np.float32) * s
+    return message(scales, numbers), p
+
+
+def rounds(count):
+    p = numbers_of(sys.stdin.readline())
+    for k in range(count):
+        w = numbers_of(sys.stdin.readline())
+        want = bytes.fromhex(sys.stdin.readline())
+        got, p = difference(w, p)
+        if got != want:
+            sys.exit(f"round {k} of {count}: another difference")
+    if p.tobytes() != bytes.fromhex(sys.stdin.readline()):
+        sys.exit(f"after {count} rounds something else is published")
+
+
 def main():
     cases = 0
     while line := sys.stdin.readline().split():
         kind, *fields = line
+        if kind == "delta":
+            rounds(int(fields[0]))
+            cases += 1
+            continue
         (pulled, seed, step, slot, variable, count, width,
          first, *ids) = map(int, fields)
         x = np.frombuffer(bytes.fromhex(sys.stdin.readline()), dtype="<f4")

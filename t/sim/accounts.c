@@ -155,6 +155,16 @@ in_its_place(const struct accounts *a, size_t owner, size_t id)
 	return true;
 }
 
+/* Gradients, and what a round changes, are few numbers of few bits. */
+static bool
+pulls_exactly(const struct scenario *s)
+{
+	for (const struct coding_rule *r = &s->o.pull; r; r = r->next)
+		if (r->codec == &codec_bfloat16 && !r->delta)
+			return false;
+	return true;
+}
+
 /*
  * In rounds a step is computed with the values of all before it: the loss is
  * what their weights leave of the label.
@@ -165,9 +175,7 @@ meets_all(const struct accounts *a, uint64_t step, const char *line)
 	const char *at = strstr(line, "\"loss\":");
 
 	if (a->s->o.mode != MODE_SYNC || a->s->sampler || a->given_up > 0 ||
-	    a->many || a->s->o.push.codec != &codec_float32 ||
-	    a->s->o.pull.codec != &codec_float32 || a->s->o.push.next ||
-	    a->s->o.pull.next || !at)
+	    a->many || !pulls_exactly(a->s) || !at)
 		return true;
 	return LABEL - strtod(at + strlen("\"loss\":"), NULL) ==
 		LOSS_OF_A_STEP * (double)step;

@@ -517,6 +517,12 @@ draw_codings(struct scenario *s)
 		};
 		head[way]->next = &s->rule[way];
 	}
+	/* Small weights go as differences in bfloat16 alone, and exactly. */
+	for (struct coding_rule *r = &s->o.pull; r; r = r->next)
+		if (s->o.mode == MODE_SYNC && chance(&rng, 3)) {
+			r->codec = &codec_bfloat16;
+			r->delta = true;
+		}
 }
 
 /* ---- relays ---- */
@@ -876,6 +882,11 @@ scenario_print(const struct scenario *s, FILE *to)
 	if (s->o.placement.hybrid)
 		fprintf(to, "#   %zu servers are beside workers\n",
 			placement_count_beside(&s->o.placement));
+	for (const struct coding_rule *r = &s->o.pull; r; r = r->next)
+		fprintf(to, "#   pulls of %s: %s%s from step %llu on\n",
+			r->pattern ? r->pattern : "others",
+			r->delta ? "delta:" : "", r->codec->name,
+			(unsigned long long)r->from);
 	fprintf(to, "#   asked:");
 	for (size_t i = 0; i < s->asks; i++)
 		fprintf(to, " %c%llu", s->ask[i].op,

@@ -19,7 +19,7 @@
 #define STEPS		12
 #define REPLICAS		3
 #define MAX_EVENTS	200000
-#define FLOATS		16384
+#define FLOATS		32768
 
 static const char model[] =
 	"input i id[2] rows=20\ninput x float[3]\nlabel y float\n"
@@ -32,14 +32,18 @@ static const char large[] =
 	"input i id[2] rows=400\ninput x float[40]\nlabel y float\n"
 	"e = embedding i dim=8 combiner=sum\n"
 	"h = dense x units=33 activation=tanh\n"
-	"a = concat e h\np = dense a units=1\n"
+	"g = dense h units=48 activation=tanh\n"
+	"a = concat e g\np = dense a units=1\n"
 	"loss mean_squared_error p\noptimizer adam learning_rate=0.1\n";
 
 static struct model_fixture fixture;
 static const struct codec *codec = &codec_float32;
+static bool delta;		/* pulls are of what changes, */
+static uint64_t every;		/* which begins anew so often */
 static uint64_t replicas = REPLICAS, batches = 1;
-static float first[CODECS + 1][FLOATS];	/* the weights of the first seed */
-static bool known[CODECS + 1];	/* of a codec, or of full batches */
+static float first[CODECS + 3][FLOATS];	/* the weights of the first seed */
+static bool known[CODECS + 3];	/* of a codec, of full batches, of
+				   differences without cuts and with some */
 static char *endpoint[SERVERS] = { (char *)"node:1", (char *)"node:2",
 				   (char *)"node:3", (char *)"node:4",
 				   (char *)"node:5" };
@@ -301,7 +305,10 @@ begin(struct cluster *c, uint64_t seed, size_t workers)
 		.patience_ms = 20000, .grace_ms = 7000,
 		.checkpoint = true, .life = 5, .run = "run of the tests",
 		.mode = MODE_SYNC, .replicas = replicas, .batches = batches,
-		.push.codec = codec, .pull.codec = codec,
+		.push.codec = codec,
+		.pull = { .codec = codec, .delta = delta },
+		.every_steps = every,
+		.piece_bytes = seed % 4 == 1 ? 2048 : seed % 4 == 2 ? 1024 : 0,
 		.backup = rng_below(&c->network.rng, 3)
 	};
 	for (size_t i = 0; i < o->servers; i++)
@@ -352,7 +359,8 @@ static void
 all_same(const char *name, uint64_t seeds, uint64_t breaks, uint64_t kills,
 	 uint64_t losses)
 {
-	const uint64_t number = are_full() ? CODECS : codec_number(codec);
+	const uint64_t number = delta ? CODECS + 1 + (every > 0) :
+		are_full() ? CODECS : codec_number(codec);
 	bool good = true;
 
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
@@ -425,6 +433,21 @@ main(void)
 		 300, 500, 1500);
 	named(memcmp(first[0], first[codec_number(codec)],
 		     sizeof(first[0])) != 0, "though it is another sum");
+	delta = true;
+	all_same("pulls of what has changed, in any order and number", 60, 0,
+		 0, 0);
+	all_same("and wires that break", 60, 100, 0, 0);
+	all_same("and workers that are killed, servers that are lost", 60,
+		 300, 500, 1500);
+	named(memcmp(first[codec_number(codec)], first[CODECS + 1],
+		     sizeof(first[0])) != 0, "though they are other values");
+	every = 5;
+	all_same("with cuts that they begin anew at, in any order and number",
+		 60, 0, 0, 0);
+	all_same("and wires that break, workers that are killed", 60, 150,
+		 200, 0);
+	named(memcmp(first[CODECS + 1], first[CODECS + 2],
+		     sizeof(first[0])) != 0, "which makes others again");
 	fixture_end(&fixture);
 	return tap_done();
 }

@@ -9,6 +9,7 @@
 #include "model_fixture.h"
 #include "tap.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char model[] =
@@ -22,6 +23,8 @@ static const char model[] =
 	"p  = dense m units=1\n"
 	"loss mean_squared_error p\n"
 	"optimizer adam\n";
+
+#define DENSE	2	/* d/kernel */
 
 static struct model_fixture fixture;
 static struct fail f;
@@ -89,6 +92,29 @@ steps(void)
 	codings_free(c);
 }
 
+/* How it is cut if differences of it are pulled. */
+static void
+groups(void)
+{
+	struct coding_rule head = { 0 };
+	struct codings *c = codings_new(fixture.variables);
+	size_t *rows;
+
+	ok(coding_add(&head, "--pull", "delta:int8", false, &f) == 0 &&
+	   coding_has_delta(&head));
+	codings_make(c, WAY_PULL, &head, fixture.variable);
+	rows = codings_groups(c, fixture.variable);
+	named(coding_delta(c, DENSE) && rows[DENSE] == 1 &&
+	      !coding_delta(c, 0) && rows[0] == 1,
+	      "differences are of what is no table");
+	free(rows);
+	named(coding_add(&head, "--push", "delta:int8", false, &f) < 0 &&
+	      strstr(f.text, "is for --pull alone"),
+	      "a gradient is no difference");
+	ok(coding_add(&head, "--pull", "delta:float32", false, &f) < 0);
+	codings_free(c);
+}
+
 static bool
 reads(const struct pack *p, size_t size, struct codings *c)
 {
@@ -99,17 +125,19 @@ reads(const struct pack *p, size_t size, struct codings *c)
 
 /* One entry. */
 static bool
-reads_one(uint64_t variable, uint64_t way, uint64_t codec, uint64_t from)
+reads_one(uint64_t variable, uint64_t way, uint64_t codec, uint64_t delta,
+	  uint64_t from)
 {
 	struct codings *c = codings_new(fixture.variables);
 	struct pack p = { 0 };
 	bool good;
 
 	pack_array(&p, 1);
-	pack_array(&p, 4);
+	pack_array(&p, 5);
 	pack_uint(&p, variable);
 	pack_uint(&p, way);
 	pack_uint(&p, codec);
+	pack_uint(&p, delta);
 	pack_uint(&p, from);
 	good = reads(&p, p.size, c);
 	pack_release(&p);
@@ -139,13 +167,18 @@ travels(void)
 		codings_free(some);
 	}
 	named(cut, "what is cut short is refused");
+	ok(reads_one(DENSE, WAY_PULL, codec_number(&codec_int8), 1, 0) &&
+	   !reads_one(DENSE, WAY_PULL, codec_number(&codec_int8), 0, 0));
 	named(!reads(&p, p.size, c) || codings_same(c, read),
 	      "to read them again changes nothing");
-	ok(reads_one(0, WAY_PUSH, codec_number(&codec_int8), UINT64_MAX));
-	named(!reads_one(0, WAY_PUSH, codec_number(&codec_float32), 0) &&
-	      !reads_one(0, WAYS, codec_number(&codec_int8), 0) &&
-	      !reads_one(fixture.variables, 0, codec_number(&codec_int8), 0) &&
-	      !reads_one(0, WAY_PUSH, CODECS, 0),
+	ok(reads_one(0, WAY_PUSH, codec_number(&codec_int8), 0, UINT64_MAX));
+	named(!reads_one(0, WAY_PUSH, codec_number(&codec_float32), 0, 0) &&
+	      !reads_one(0, WAYS, codec_number(&codec_int8), 0, 0) &&
+	      !reads_one(fixture.variables, 0, codec_number(&codec_int8), 0,
+			 0) && !reads_one(0, WAY_PUSH, CODECS, 0, 0) &&
+	      !reads_one(0, WAY_PULL, codec_number(&codec_int8), 1, 0) &&
+	      !reads_one(DENSE, WAY_PUSH, codec_number(&codec_int8), 1, 0) &&
+	      !reads_one(DENSE, WAY_PULL, codec_number(&codec_float32), 1, 0),
 	      "so is what they cannot come to");
 	pack_release(&p);
 	codings_free(c);
@@ -159,6 +192,7 @@ main(void)
 	fixture_begin(&fixture, model);
 	rules();
 	steps();
+	groups();
 	travels();
 	fixture_end(&fixture);
 	return tap_done();

@@ -394,16 +394,16 @@ static float
 value_of(struct fleet_of *fl, size_t part, bool ahead)
 {
 	const struct frame none = { 0 };
-	struct frame values;
+	struct shard_news news;
 	struct fail f;
 
 	if (ahead)
 		round_buffer_pull_ahead(fl->round_buffer[0], part,
-					as_floats, &values);
+					as_floats, 0, &news);
 	else if (shard_pull(fl->shard[0], part, &none, NULL, as_floats,
-			    &values, &f) < 0)
+			    &news.values, &f) < 0)
 		return 0;
-	return *(const float *)values.data;
+	return *(const float *)news.values.data;
 }
 
 /* Which parts are worked out ahead? */
