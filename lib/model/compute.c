@@ -36,6 +36,7 @@
 #define LARGE_BLOCK	256
 #define LARGE_BATCH	4096
 #define LEAST_WORK	((size_t)1 << 18)	/* of a block: count_work() */
+#define MOST_WORK	((size_t)1 << 22)	/* of one with barriers */
 #define RAGGED		16	/* ids of an example, as far as is known */
 
 /*
@@ -125,6 +126,10 @@ struct compute {
 	/* Of a batch in several blocks: */
 	struct block_sum *sum;
 	struct block *block;		/* BLOCKS, when there were some */
+	struct lane *slice;		/* of each block, if some layer is a
+					   barrier: what it has of */
+	struct lane *whole;		/* this, which has the whole batch */
+	size_t from, to;		/* these nodes are at hand */
 	size_t blocks, next;		/* the next one that nobody has */
 	uint64_t seed;
 	bool measured;			/* metrics are wanted */
@@ -295,6 +300,12 @@ compute_free(struct compute *c)
 	for (size_t i = 0; i < c->lanes; i++)
 		lane_release(&c->lane[i]);
 	free(c->lane);
+	for (size_t i = 0; c->slice && i < BLOCKS; i++)
+		lane_release(&c->slice[i]);
+	free(c->slice);
+	if (c->whole)
+		lane_release(c->whole);
+	free(c->whole);
 	free_blocks(c);
 	block_sum_free(c->sum);
 	free(c->before);
@@ -407,13 +418,30 @@ count_work(const struct model *m)
 }
 
 static bool
-is_whole(const struct model *m)
+is_barrier(const struct node *n)
+{
+	return n->layer && n->layer->is_barrier;
+}
+
+static bool
+has_barrier(const struct model *m)
+{
+	for (size_t i = 0; i < m->nodes; i++)
+		if (is_barrier(m->node[i]))
+			return true;
+	return false;
+}
+
+/* Between barriers all blocks have their gradients at once. */
+static bool
+is_whole(const struct model *m, size_t work)
 {
 	for (size_t i = 0; i < m->nodes; i++)
 		if (m->node[i]->layer &&
-		    m->node[i]->layer->needs_whole_batch)
+		    m->node[i]->layer->needs_whole_batch &&
+		    !is_barrier(m->node[i]))
 			return true;
-	return m->steps > 0;
+	return m->steps > 0 || (work > MOST_WORK && has_barrier(m));
 }
 
 size_t
@@ -426,7 +454,7 @@ compute_blocks(const struct model *m, size_t examples)
 
 	if (least < LEAST_WORK / work)
 		least = LEAST_WORK / work;
-	blocks = is_whole(m) ? 1 : examples / least;
+	blocks = is_whole(m, work) ? 1 : examples / least;
 	return blocks < 1 ? 1 : blocks < BLOCKS ? blocks : BLOCKS;
 }
 
@@ -848,12 +876,12 @@ weights_at(const struct compute *c, const struct lane *l)
 	return c->weight ? c->weight + l->first : NULL;
 }
 
+/* Nodes first to end - 1. */
 static void
-forward(const struct compute *c, struct lane *l, uint64_t seed)
+forward_nodes(const struct compute *c, struct lane *l, uint64_t seed,
+	      size_t first, size_t end)
 {
-	const struct model *m = c->model;
-
-	for (size_t i = 0; i < m->nodes; i++) {
+	for (size_t i = first; i < end; i++) {
 		struct pass *p = &l->pass[i];
 
 		p->training = c->training;
@@ -863,6 +891,12 @@ forward(const struct compute *c, struct lane *l, uint64_t seed)
 		    is_of_line(c, p->node->lines))
 			p->node->layer->forward(p);
 	}
+}
+
+static void
+forward(const struct compute *c, struct lane *l, uint64_t seed)
+{
+	forward_nodes(c, l, seed, 0, c->model->nodes);
 }
 
 /* Of the examples at hand; 0: there is none. */
@@ -1199,18 +1233,12 @@ take_gradients(const struct compute *c, struct lane *l)
 	step_program_add(program_of(c), l->pass);
 }
 
+/* Nodes end - 1 back to first. */
 static void
-backward(const struct compute *c, struct lane *l)
+backward_nodes(const struct compute *c, struct lane *l, size_t first,
+	       size_t end)
 {
-	const struct model *m = c->model;
-
-	for (size_t i = 0; i < m->nodes; i++)
-		l->pass[i].begun = false;
-	if (!program_of(c))
-		begin_backward(c, l);
-	else if (!c->failure.kind)
-		take_gradients(c, l);
-	for (size_t i = m->nodes; i > 0; i--) {
+	for (size_t i = end; i > first; i--) {
 		const struct pass *p = &l->pass[i - 1];
 
 		breathe();
@@ -1219,6 +1247,24 @@ backward(const struct compute *c, struct lane *l)
 		    is_of_line(c, p->node->lines))
 			pass_backward(c, l, p);
 	}
+}
+
+static void
+begin_gradients(const struct compute *c, struct lane *l)
+{
+	for (size_t i = 0; i < c->model->nodes; i++)
+		l->pass[i].begun = false;
+	if (!program_of(c))
+		begin_backward(c, l);
+	else if (!c->failure.kind)
+		take_gradients(c, l);
+}
+
+static void
+backward(const struct compute *c, struct lane *l)
+{
+	begin_gradients(c, l);
+	backward_nodes(c, l, 0, c->model->nodes);
 }
 
 /* ---- a batch is trained with ---- */
@@ -1395,6 +1441,161 @@ train_blocks(void *self, size_t member)
 	}
 }
 
+/* ---- ... that meet at barriers ---- */
+
+/* The numbers of node n that the examples at hand have. */
+static void
+place_slice(const struct compute *c, struct lane *l, const struct node *n)
+{
+	const struct pass *whole = &c->whole->pass[n->index];
+	struct pass *p = &l->pass[n->index];
+
+	p->first = l->first;
+	p->examples = l->examples;
+	p->label = whole->label;
+	p->labels = whole->labels + l->first;
+	p->scratch = whole->scratch + l->first * n->scratch;
+	p->out = (struct flow){ .stride = whole->out.stride };
+	if (n->input && node_ids(n))
+		p->out.feature = &l->feature[n->feature];
+	else if (n->input)
+		p->out.value = l->feature[n->feature].value;
+	else if (buffer_plan_room(n) == n)
+		p->out = flow_from(whole->out, NULL, l->first);
+}
+
+static void
+begin_slices(void *self, size_t member)
+{
+	struct compute *c = self;
+	const struct model *m = c->model;
+	const size_t all = c->batch->examples;
+	size_t i;
+
+	(void)member;
+	while ((i = crew_take(c->crew, &c->next, c->blocks)) < c->blocks) {
+		struct lane *l = &c->slice[i];
+
+		l->first = block_begin(all, c->blocks, i);
+		l->examples = block_begin(all, c->blocks, i + 1) - l->first;
+		l->fresh = true;
+		zero_leaves(c, i);
+		zero_dense(c, l);
+		for (size_t k = 0; k < m->inputs; k++)
+			l->feature[k] = feature_from(&c->batch->feature[k],
+						     l->first);
+		for (size_t k = 0; k < m->nodes; k++)
+			place_slice(c, l, m->node[k]);
+		for (size_t k = 0; k < m->nodes; k++)
+			wire(c, l, &l->pass[k]);
+	}
+}
+
+static void
+forward_slices(void *self, size_t member)
+{
+	struct compute *c = self;
+	size_t i;
+
+	(void)member;
+	while ((i = crew_take(c->crew, &c->next, c->blocks)) < c->blocks) {
+		struct lane *l = &c->slice[i];
+		struct block *b = &c->block[i];
+
+		forward_nodes(c, l, c->seed, c->from, c->to);
+		if (c->to < c->model->nodes)
+			continue;
+		b->loss = loss_at(c, l);
+		if (c->measured)
+			add_metrics(c, l, b->state);
+		begin_gradients(c, l);
+	}
+}
+
+/* In front of a barrier all that it adds to has begun. */
+static void
+backward_slices(void *self, size_t member)
+{
+	struct compute *c = self;
+	const struct node *barrier = c->from > 0 ?
+		c->model->node[c->from - 1] : NULL;
+	size_t i;
+
+	(void)member;
+	while ((i = crew_take(c->crew, &c->next, c->blocks)) < c->blocks) {
+		struct lane *l = &c->slice[i];
+
+		backward_nodes(c, l, c->from, c->to);
+		if (!barrier) {
+			block_sum_add(c->sum, i, l->dense);
+			continue;
+		}
+		zero_gradient(l, barrier);
+		for (size_t k = 0; k < barrier->ins; k++)
+			if (l->pass[barrier->index].in[k].gradient)
+				zero_gradient(l, barrier->in[k]);
+	}
+}
+
+static void
+run_slices(struct compute *c, void (*work)(void *, size_t), size_t from,
+	   size_t to)
+{
+	c->from = from;
+	c->to = to;
+	c->next = 0;
+	crew_run(c->crew, work, c);
+}
+
+static void
+take_slices(struct compute *c)
+{
+	if (!c->slice) {
+		c->slice = mem_alloc(BLOCKS, sizeof(*c->slice));
+		c->whole = mem_alloc(1, sizeof(*c->whole));
+		lane_begin(c, c->whole);
+	}
+	for (size_t i = 0; i < c->blocks; i++) {
+		if (!c->slice[i].pass)
+			lane_begin(c, &c->slice[i]);
+		c->slice[i].dense = block_sum_room(c->sum);
+	}
+	/* What a barrier has of a gradient is the first block's. */
+	c->whole->dense = c->slice->dense;
+	take_some(c, c->whole, 0, c->batch->examples);
+	run_slices(c, begin_slices, 0, 0);
+}
+
+static void
+train_slices(struct compute *c)
+{
+	const struct model *m = c->model;
+	size_t from = 0, to = m->nodes;
+
+	take_slices(c);
+	for (size_t i = 0; i < m->nodes; i++) {
+		if (!is_barrier(m->node[i]))
+			continue;
+		run_slices(c, forward_slices, from, i);
+		forward_nodes(c, c->whole, c->seed, i, i + 1);
+		from = i + 1;
+	}
+	run_slices(c, forward_slices, from, m->nodes);
+	for (size_t i = m->nodes; i > 0; i--) {
+		const struct node *n = m->node[i - 1];
+
+		if (!is_barrier(n))
+			continue;
+		run_slices(c, backward_slices, i, to);
+		if (n->trained)
+			n->layer->backward(&c->whole->pass[i - 1]);
+		to = i - 1;
+	}
+	run_slices(c, backward_slices, 0, to);
+}
+
+/* ---- ... and are added up ---- */
+
 #define TASKS	64	/* ranges of rows, for the members to take */
 
 #define FEW_FLOATS	16	/* that are not worth a call */
@@ -1510,7 +1711,10 @@ compute_train(struct compute *c, uint64_t seed, struct metric_state *state)
 	} else {
 		begin_pass(c, true);
 		begin_blocks(c);
-		crew_run(c->crew, train_blocks, c);
+		if (has_barrier(c->model))
+			train_slices(c);
+		else
+			crew_run(c->crew, train_blocks, c);
 		c->next = 0;
 		crew_run(c->crew, add_rows, c);
 		take_dense(c);

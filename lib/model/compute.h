@@ -42,8 +42,8 @@ void compute_free(struct compute *);
  * borrowed: in blocks, which the size of a batch and the model alone decide,
  * and whose gradients, losses and metrics are added in a tree over their
  * numbers.  So what it comes to does not depend on how many members there are.
- * A model with a layer that needs the whole batch, or with a program of its
- * own, has one block.
+ * At a layer that is a barrier the blocks meet.  A model with another layer
+ * that needs the whole batch, or with a program of its own, has one block.
  */
 void compute_share(struct compute *, struct crew *);
 size_t compute_blocks(const struct model *, size_t examples);
@@ -153,8 +153,8 @@ void compute_metrics(const struct compute *, struct metric_state *);
 
 /*
  * examples x model_outputs(): probabilities, or values for regression.  Of
- * training: those of the last block.  Of a program's steps: only those of
- * compute_predict().
+ * training in one block: those of the last examples.  Of a program's steps:
+ * only those of compute_predict().
  */
 const float *compute_prediction(const struct compute *);
 

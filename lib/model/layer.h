@@ -68,7 +68,9 @@ struct layer {
 				   place of what comes out: backward does
 				   without that */
 	bool has_embeddings;	/* a table that share= of others may name */
-	bool needs_whole_batch;	/* all examples of a batch at once */
+	bool needs_whole_batch;	/* all examples of a batch at once, */
+	bool is_barrier;	/* between blocks of the others, which may be
+				   computed by other threads */
 	bool takes_label;	/* as one of its inputs: node->label */
 	/*
 	 * If it has several outputs, its own node has all of them in a row:

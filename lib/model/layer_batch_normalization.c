@@ -301,5 +301,6 @@ backward(const struct pass *p)
 const struct layer layer_batch_normalization = {
 	.name = "batch_normalization", .min_inputs = 1, .max_inputs = 1,
 	.private = sizeof(struct private), .needs_whole_batch = true,
+	.is_barrier = true,
 	.build = build, .forward = forward, .backward = backward
 };

@@ -9,6 +9,8 @@
 #include "model_fixture.h"
 #include "tap.h"
 
+#include <math.h>
+
 #define MOST	4100		/* examples */
 
 static const char dense[] =
@@ -46,10 +48,21 @@ static const char whole[] =
 	"input i id[3] rows=300\ninput x float[20]\nlabel y binary\n"
 	"e = embedding i dim=4 combiner=sum\nc = concat e x\n"
 	"a = dense c units=16\nn = batch_normalization a\n"
-	"r = relu n\np = dense r units=1 activation=sigmoid\n"
+	"r = relu n\nm = batch_normalization r scale=false\n"
+	"t = dropout m rate=0.2\nb = concat t x\n"
+	"p = dense b units=1 activation=sigmoid\n"
 	"loss binary_crossentropy p\nmetric auc p\n"
 	"optimizer sgd learning_rate=0.1\n";
 
+static const char normal[] =
+	"input i id[3] rows=300\ninput x float[20]\nlabel y binary\n"
+	"e = embedding i dim=4 combiner=sum\nc = concat e x\n"
+	"v = batch_normalization c\n"
+	"a = dense v units=64 activation=relu\nn = batch_normalization a\n"
+	"r = relu n\nd = dense r units=9\nm = batch_normalization d\n"
+	"b = concat m x\np = dense b units=1 activation=sigmoid\n"
+	"loss binary_crossentropy p\nmetric accuracy p\n"
+	"optimizer sgd learning_rate=0.1\n";
 static const char crowded[] =
 	"input k id rows=2\ninput s sparse[3]\nlabel y float\n"
 	"e = embedding k dim=2\nl = linear s\na = concat e l\n"
@@ -172,8 +185,7 @@ same_for_all(const char *name, const char *model, struct crew *const *crew,
 	blocks = compute_blocks(fixture.model,
 				model == crowded ? 50000 : MOST);
 	named(compute_blocks(fixture.model, 1) == 1 &&
-	      (blocks > 2) == (model != whole),
-	      "in blocks, unless it needs the whole");
+	      blocks > 2, "a large batch is of several blocks");
 	fixture_end(&fixture);
 }
 
@@ -214,6 +226,63 @@ is_accumulated(const char *name, const char *model, struct crew *crew)
 	fixture_end(&fixture);
 }
 
+static bool
+near(double a, double b, double size)
+{
+	return fabs(a - b) <= 1e-5 * size;
+}
+
+static double
+size_of(const float *x, size_t n)
+{
+	double size = 1;
+
+	for (size_t i = 0; i < n; i++)
+		size = fmax(size, fabs((double)x[i]));
+	return size;
+}
+
+/* A batch that is one block, and the same again and again, in many. */
+static void
+is_repeated(const char *name, const char *model, struct crew *crew)
+{
+	const size_t times = 24;
+	struct rng rng = { .seed = 6 };
+	struct total one, many;
+	struct batch once;
+	size_t inputs;
+	const struct input *input;
+	bool good;
+
+	fixture_begin(&fixture, model);
+	compute_share(fixture.compute, crew);
+	input = model_inputs(fixture.model, &inputs);
+	batch_begin(&once, input, inputs, model_label(fixture.model));
+	fill(200, &rng);
+	batch_append_run(&once, &fixture.batch, 0, 200);
+	one = train(fixture.compute);
+	for (size_t i = 1; i < times; i++)
+		batch_append_run(&fixture.batch, &once, 0, 200);
+	good = compute_blocks(fixture.model, 200) == 1 &&
+		compute_blocks(fixture.model, 200 * times) > 3;
+	many = train(fixture.compute);
+	good = good && near(many.loss / (double)times, one.loss, one.loss) &&
+		near(many.metric[0], one.metric[0], 1);
+	for (size_t v = 0; v < fixture.variables; v++) {
+		const double size = size_of(one.gradient[v], one.floats[v]);
+
+		good = good && one.floats[v] == many.floats[v];
+		for (size_t i = 0; good && i < one.floats[v]; i++)
+			good = near((double)many.gradient[v][i] / (double)times,
+				    (double)one.gradient[v][i], size);
+	}
+	named(good, name);
+	release(&one);
+	release(&many);
+	batch_release(&once);
+	fixture_end(&fixture);
+}
+
 int
 main(void)
 {
@@ -233,6 +302,10 @@ main(void)
 	same_for_all("batch_normalization", whole, crew, crews);
 	is_accumulated("blocks are added up as batches are, in a tree", shared,
 		       crew[1]);
+	is_repeated("a batch again and again is as many times as much", shared,
+		    crew[2]);
+	is_repeated("... if it is normalized, too", normal, crew[2]);
+	same_for_all("several layers that normalize", normal, crew, crews);
 	for (size_t i = 0; i < crews; i++)
 		crew_free(crew[i]);
 	return tap_done();
