@@ -44,7 +44,10 @@ struct fare {
 	struct asked *waits;	/* in the order of their coming */
 	struct asked *rides;	/* for what is under way */
 	struct asked *late;	/* missed it: their pushes are unanswered */
-	bool flies, ahead;	/* ahead: some values have come already */
+	bool flies;
+	struct letter *kept;	/* values of a round's end, for who comes
+				   later, */
+	bool final;		/* which are not ahead of it; */
 	bool due;		/* to be looked at by forwarder_flush() */
 	struct fare *next, *next_due;
 };
@@ -348,6 +351,36 @@ is_same(const struct fare *a, const struct fare *b)
 		 memcmp(a->keys.data, b->keys.data, a->keys.size) == 0);
 }
 
+static void
+fare_is_due(struct forwarder *t, struct fare *f)
+{
+	if (f->due)
+		return;
+	f->due = true;
+	f->next_due = t->due;
+	t->due = f;
+}
+
+static void
+drop_kept(struct fare *f)
+{
+	if (f->kept)
+		letter_drop(f->kept);
+	f->kept = NULL;
+	f->final = false;
+}
+
+/* Few come so late: what is kept of the rounds before makes room. */
+static void
+drop_older(struct forwarder *t, const struct fare *newest)
+{
+	for (struct fare *f = t->part[newest->part].fare; f; f = f->next)
+		if (f->final && f->after < newest->after) {
+			drop_kept(f);
+			fare_is_due(t, f);
+		}
+}
+
 static struct fare *
 fare_of(struct forwarder *t, const struct message *m)
 {
@@ -361,18 +394,9 @@ fare_of(struct forwarder *t, const struct message *m)
 		**at = pulled;
 		(*at)->keys.data = mem_copy(pulled.keys.data,
 					    pulled.keys.size);
+		drop_older(t, *at);
 	}
 	return *at;
-}
-
-static void
-fare_is_due(struct forwarder *t, struct fare *f)
-{
-	if (f->due)
-		return;
-	f->due = true;
-	f->next_due = t->due;
-	t->due = f;
 }
 
 static void
@@ -384,6 +408,7 @@ fare_forget(struct forwarder *t, struct fare *gone)
 		at = &(*at)->next;
 	*at = gone->next;
 	free((void *)(uintptr_t)gone->keys.data);
+	drop_kept(gone);
 	free(gone);
 }
 
@@ -429,7 +454,6 @@ start(struct forwarder *t, struct fare *f)
 		if (a->letter)
 			last = a;
 	f->flies = true;
-	f->ahead = false;
 	for (struct asked *a = f->waits; a; a = next) {
 		struct letter *l = a->letter;
 
@@ -447,6 +471,21 @@ start(struct forwarder *t, struct fare *f)
 		post(t, fare_pull(t, f), flight_new(t, NULL, f, true));
 }
 
+/* It has values of its pull, or of its push the outcome, and values. */
+static void
+give(struct forwarder *t, struct asked *a, const struct message *m)
+{
+	struct message out = *m;
+
+	out.values.staleness = a->pushes ? a->outcome.values.staleness : 0;
+	if (a->pushes)
+		out.values.outcome = a->outcome.values.outcome;
+	else if (out.values.outcome != OUTCOME_AHEAD &&
+		 out.values.outcome != OUTCOME_CONFIRMED)
+		out.values.outcome = OUTCOME_NONE;
+	answer(t, a, &out);
+}
+
 static void
 share(struct forwarder *t, uint64_t peer, const struct message *m)
 {
@@ -455,9 +494,15 @@ share(struct forwarder *t, uint64_t peer, const struct message *m)
 
 	if (a->pushes)
 		a->letter = letter_new(m);
-	if (f->flies && f->settled && !f->ahead) {
+	t->counts.shared += f->settled && (f->flies || f->final);
+	if (f->kept)
+		give(t, a, &f->kept->message);
+	if (f->final) {
+		asked_free(a);
+		return;
+	}
+	if (f->flies && f->settled) {
 		append(&f->rides, a);
-		t->counts.shared++;
 		return;
 	}
 	append(&f->waits, a);
@@ -491,21 +536,6 @@ forwarder_ask(struct forwarder *t, uint64_t peer, const struct message *m)
 }
 
 /* ---- what servers say ---- */
-
-/* It has values of its pull, or of its push the outcome, and values. */
-static void
-give(struct forwarder *t, struct asked *a, const struct message *m)
-{
-	struct message out = *m;
-
-	out.values.staleness = a->pushes ? a->outcome.values.staleness : 0;
-	if (a->pushes)
-		out.values.outcome = a->outcome.values.outcome;
-	else if (out.values.outcome != OUTCOME_AHEAD &&
-		 out.values.outcome != OUTCOME_CONFIRMED)
-		out.values.outcome = OUTCOME_NONE;
-	answer(t, a, &out);
-}
 
 /* Some of the values of several are copied once. */
 static struct letter *
@@ -592,6 +622,26 @@ take_outcome(struct forwarder *t, struct fare *f, struct asked *a,
 	}
 }
 
+/* The values at the end of a round, or ahead of it, or that those ahead were
+   right: who asks for them later has them at once. */
+static void
+keep(struct fare *f, struct message *m)
+{
+	if (f->after == 0 || !f->settled)
+		return;
+	f->final = m->values.outcome != OUTCOME_AHEAD;
+	if (m->frames > 0) {
+		if (f->kept)
+			letter_drop(f->kept);
+		f->kept = letter_new(m);
+		m->frame[0] = f->kept->message.frame[0];
+	} else if (f->kept) {
+		f->kept->message.values.outcome = OUTCOME_NONE;
+	} else {
+		f->final = false;
+	}
+}
+
 /* What the pull of a fare has come to; by a push: it was one with it. */
 static void
 land(struct forwarder *t, struct fare *f, bool by_push, struct message *m)
@@ -602,6 +652,10 @@ land(struct forwarder *t, struct fare *f, bool by_push, struct message *m)
 
 	f->flies = false;
 	fare_is_due(t, f);
+	if (came)
+		keep(f, m);
+	else
+		drop_kept(f);
 	riders = take_riders(f);
 	if (!came && by_push) {		/* others' values are yet to come */
 		f->waits = join(riders, f->waits);
@@ -625,7 +679,7 @@ forwarder_answer(struct forwarder *t, const struct message *answered)
 		return;		/* of before we forgot all */
 	if (is_values(&m, OUTCOME_AHEAD)) {
 		if (fl->fare) {
-			fl->fare->ahead = true;
+			keep(fl->fare, &m);
 			give_all(t, fl->fare->rides, &m);
 		} else {
 			answer(t, fl->of, &m);
@@ -709,7 +763,7 @@ send_all(struct forwarder *t, size_t server, uint64_t peer)
 static bool
 is_empty(const struct fare *f)
 {
-	return !f->flies && !f->waits && !f->rides && !f->late;
+	return !f->flies && !f->waits && !f->rides && !f->late && !f->kept;
 }
 
 void
@@ -842,6 +896,9 @@ check_fare(const struct fare *f)
 				"under way";
 	if (f->rides && !f->flies)
 		return "relay 4: nobody rides what is not under way";
+	if (f->kept && (f->after == 0 || (!f->final && !f->flies)))
+		return "relay 8: what is kept is of a round, and is final "
+			"when nothing is under way";
 	if (f->waits && !f->flies && !f->due)
 		return "relay 5: who could be sent is to be sent";
 	return NULL;

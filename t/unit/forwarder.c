@@ -323,17 +323,32 @@ test_rounds(void)
 	named(hears(A, 1, OUTCOME_AHEAD, 4, true) &&
 	      hears(B, 2, OUTCOME_AHEAD, 4, true), "they may come ahead");
 	pull(C, 3, DENSE, 8, 0);
+	named(hears(C, 3, OUTCOME_AHEAD, 4, true) && silent(),
+	      "and who comes behind them has them, too");
+	answers(1, OUTCOME_CONFIRMED, 4, 0);
+	named(hears(A, 1, OUTCOME_CONFIRMED, 4, false) &&
+	      hears(B, 2, OUTCOME_CONFIRMED, 4, false) &&
+	      hears(C, 3, OUTCOME_CONFIRMED, 4, false) && silent(),
+	      "they may be confirmed");
+	pull(B, 4, DENSE, 8, 0);
+	named(hears(B, 4, OUTCOME_NONE, 4, true) && silent(),
+	      "then whoever asks has them at once");
 	pull(A, 4, DENSE, 9, 0);
 	flush();
 	named(sends(MESSAGE_PULL, 2) && silent(),
-	      "who comes behind them waits for the next; another round is "
-	      "another matter");
-	answers(1, OUTCOME_CONFIRMED, 4, 0);
-	named(hears(A, 1, OUTCOME_CONFIRMED, 4, false) &&
-	      hears(B, 2, OUTCOME_CONFIRMED, 4, false) && silent(),
-	      "and be confirmed");
+	      "another round is another matter");
+	answers(2, OUTCOME_AHEAD, 5, 12);
+	answers(2, OUTCOME_NONE, 6, 12);
+	named(hears(A, 4, OUTCOME_AHEAD, 5, true) &&
+	      hears(A, 4, OUTCOME_NONE, 6, true), "or be others");
+	pull(B, 5, DENSE, 9, 0);
+	named(hears(B, 5, OUTCOME_NONE, 6, true) && silent(),
+	      "which count then");
+	pull(B, 6, DENSE, 8, 0);
 	flush();
-	named(sends(MESSAGE_PULL, 3), "who had none of it asks");
+	named(sends(MESSAGE_PULL, 3), "those of a round before are not kept");
+	refuses(3);
+	named(says(B, MESSAGE_REFUSED), "nor what was refused");
 	pull(A, 5, TABLE, 8, 300);
 	flush();
 	post_clear();
