@@ -52,6 +52,7 @@ BENCHES += %D%/memory
 BENCHES += %D%/stragglers
 BENCHES += %D%/shaped
 BENCHES += %D%/hybrid
+BENCHES += %D%/relay
 BENCHES += %D%/queue
 
 check_PROGRAMS += $(BENCH_BINARIES)
@@ -72,6 +73,7 @@ EXTRA_DIST += %D%/path.h
 EXTRA_DIST += %D%/peers
 EXTRA_DIST += %D%/plot
 EXTRA_DIST += %D%/queue
+EXTRA_DIST += %D%/relay
 EXTRA_DIST += %D%/run
 EXTRA_DIST += %D%/scaling
 EXTRA_DIST += %D%/serve.h
