@@ -39,6 +39,56 @@ misfits() {
 	done <names
 }
 
+# build FOLDER FIGURE... - one whose benchmark of this name has these figures,
+# run by run.
+build() {
+	mkdir -p "$1/t/bench" "$1/bin"
+	printf '%s\n' "${@:2}" >"$1/figures"
+	cat >"$1/t/bench/$name" <<-EOT
+		#!/bin/sh
+		read -r figure <"$PWD/$1/figures"
+		sed -i 1d "$PWD/$1/figures"
+		printf '{"bench":"b","case":"c","figure":%s,"unit":"%s",' \
+			"\$figure" "\${UNIT:-x/s}"
+		echo '"against":"a","peer_figure":1,"ratio":1}'
+	EOT
+	chmod +x "$1/t/bench/$name"
+}
+
+compare() {
+	BUILD=$PWD/new SRC=$PWD/new PAIRS=6 "$SRC/t/bench/compare" old "$name"
+}
+
+@test "a build is slower than another if that is more than chance" {
+	name=figures-of-a-test
+	build old 100 104 96 101 99 100
+	build new 90 94 88 91 92 89
+	run -1 --separate-stderr compare
+	assert_line --regexp '^b: c, beside a +0.907 .* to 0.9[0-9]+  slower$'
+	assert_line "1 rows, 1 failed"
+	# As much less, but by chance.
+	build old 100 104 96 101 99 100
+	build new 50 150 60 120 100 95
+	run -0 --separate-stderr compare
+	assert_line "1 rows, 0 failed"
+	# Two in a hundred are let pass; and of seconds more are worse.
+	build old 100 100 100 100 100 100
+	build new 98 98 98 98 98 98
+	run -0 --separate-stderr compare
+	assert_line --regexp '^b: c, beside a +0.980  0.980 to 0.980$'
+	build old 100 100 100 100 100 100
+	build new 110 110 110 110 110 110
+	UNIT=s run -1 --separate-stderr compare
+	assert_line --regexp '^b: c, beside a +0.909 '
+	# One that fails in one of them is no row.
+	build old 1 1 1 1 1 1
+	printf '#!/bin/sh\nexit 1\n' >"new/t/bench/$name"
+	run -1 --separate-stderr compare
+	[[ $stderr == *"compare: $name of $PWD/new failed"* ]]
+	run -64 env PAIRS=1 "$SRC/t/bench/compare" old "$name"
+	assert_output "compare: PAIRS: '1' is not a number from 2 on"
+}
+
 @test "none is no benchmark" {
 	echo kept >"$RESULTS"
 	run -64 run_benches --json

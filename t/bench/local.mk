@@ -1,5 +1,6 @@
 # Speed: never part of pass or fail.  "make bench" prints a table, with JSON=1
-# the lines that it is made of; "make bench-full" has the long ones, too.
+# the lines that it is made of; "make bench-full" has the long ones, too, and
+# "make bench AGAINST=FOLDER BENCHES=..." compares this build with another one.
 # A benchmark is a program or a script of one line here: it prints lines as in
 # t/bench/bench.h and ends with 0, or with what went wrong.
 
@@ -61,6 +62,7 @@ EXTRA_DIST += %D%/accuracy
 EXTRA_DIST += %D%/bench.h
 EXTRA_DIST += %D%/bench.sh
 EXTRA_DIST += %D%/ckpt
+EXTRA_DIST += %D%/compare
 EXTRA_DIST += %D%/hosts.sh
 EXTRA_DIST += %D%/hybrid
 EXTRA_DIST += %D%/lr
@@ -97,7 +99,12 @@ RUN_BENCHES = \
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 bench: all $(BENCH_BINARIES)
-	@env $(RUN_BENCHES) $(srcdir)/t/bench/run $(BENCHES)
+	@if test -n "$(AGAINST)"; then \
+		env $(RUN_BENCHES) $(srcdir)/t/bench/compare $(AGAINST) \
+			$(BENCHES); \
+	else \
+		env $(RUN_BENCHES) $(srcdir)/t/bench/run $(BENCHES); \
+	fi
 
 bench-full: all $(BENCH_BINARIES)
 	@env $(RUN_BENCHES) BENCH_SIZE=full $(srcdir)/t/bench/run $(BENCHES)
