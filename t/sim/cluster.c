@@ -102,6 +102,7 @@ struct cluster {
 	bool suspending, over, deaf;
 	bool filled;		/* a disk was full */
 	bool asked_to_end;	/* the coordinator, for good */
+	bool stopped;		/* a submitter has asked for that, and got it */
 	bool may_end;		/* submitters are told that the run has */
 	bool in_haste;		/* and it gave up what was under way, */
 	bool unsaved;		/* or says that it is not saved */
@@ -536,7 +537,7 @@ end_coordinator(struct cluster *c, struct process *p, int status)
 		status == FAIL_AGAIN;
 	const size_t taken = host_coord_taken(p->coord);
 	/* All is done, but the last checkpoint found no room. */
-	const bool all_said = taken >= c->s->heard &&
+	const bool all_said = (taken >= c->s->heard || c->stopped) &&
 		!accounts_unanswered(c->accounts, 0, taken) &&
 		all_submitted(c);
 
@@ -710,6 +711,7 @@ end_submitter(struct cluster *c, struct process *p, int status)
 		broken(c, "C13: %s ended with %d: %.120s", p->name, status,
 		       why->text);
 	p->ended = over || (!again && run_ends(c));
+	c->stopped = c->stopped || (stopper && over && status == 0);
 	if (!stopper && p->ended && !open)
 		c->asker[p->index].ended = true;
 	drop_process(c, p, false);
