@@ -33,7 +33,7 @@
 
 struct cancel {
 	enum { CANCEL_NONE, CANCEL_DRAIN, CANCEL_VOID } state;
-	uint64_t died_ms;	/* when a worker last did; 0: none */
+	uint64_t died_ms, hung_ms;	/* when a worker last did; 0: none */
 
 	/* an error of a step's own making, which no join has told yet */
 	struct fail error;
@@ -271,20 +271,28 @@ cancel_worker_died(struct coord *c)
 	c->cancel->died_ms = c->now_ms;
 }
 
+void
+cancel_worker_hangs(struct coord *c)
+{
+	c->cancel->hung_ms = c->now_ms;
+}
+
 static bool
 awaits_worker(const struct coord *c)
 {
-	const uint64_t died = c->cancel->died_ms;
+	const uint64_t died = c->cancel->died_ms, hung = c->cancel->hung_ms;
 
-	return died && c->now_ms - died < c->o.lease_ms;
+	return (died && c->now_ms - died < c->o.lease_ms) ||
+		(hung && c->now_ms - hung < c->o.patience_ms &&
+		 workers_hanging(c));
 }
 
 /*
  * What came back may have been pushed, by one who is gone or in an earlier
  * term: servers would have steps of which nobody was told.  So it is done, as
  * long as there is anybody to do it.  A worker that has just died may be
- * started again, and has a lease to come; when the coordinator has been started
- * again, all workers are yet to come.
+ * started again, and has a lease to come; one that hangs may answer again; when
+ * the coordinator has been started again, all workers are yet to come.
  */
 bool
 cancel_finishes(const struct coord *c)

@@ -21,8 +21,10 @@ const char *cancel_error(const struct coord *);
 void cancel_error_notified(struct coord *);
 /* Give up every step under way: the servers first, then the queue. */
 void cancel_begin(struct coord *);
-/* A worker left without a word; what it had begun is waited for, a lease. */
+/* A worker left without a word: what it had begun is waited for, a lease.  Or
+   one hangs: it is waited for until it answers, but no longer than patience. */
 void cancel_worker_died(struct coord *);
+void cancel_worker_hangs(struct coord *);
 /* Are there steps to be done before the rest is void? */
 bool cancel_finishes(const struct coord *);
 /* Tell the servers, if it is time to. */

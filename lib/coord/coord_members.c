@@ -192,6 +192,16 @@ workers_can(const struct coord *c, enum request_op op)
 	return false;
 }
 
+const struct member *
+workers_hanging(const struct coord *c)
+{
+	const struct member *m = c->member;
+
+	while (m && (m->role != ROLE_WORKER || m->gone || !m->silent))
+		m = m->next;
+	return m;
+}
+
 size_t
 workers_present(const struct coord *c)
 {

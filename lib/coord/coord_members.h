@@ -56,6 +56,8 @@ size_t workers_ready(const struct coord *);	/* can be leased to */
 size_t workers_present(const struct coord *);
 /* Could they do it, or will they when they are ready? */
 bool workers_can(const struct coord *, enum request_op);
+/* One that does not answer, and may again; or NULL. */
+const struct member *workers_hanging(const struct coord *);
 void workers_stop(struct coord *);
 /* One more died at this one: are they too many? */
 bool deaths_add(struct deaths *, size_t i);

@@ -247,6 +247,7 @@ relieve(struct coord *c, struct member *w)
 	steps_take_back(c, w);
 	evaluate_take_back(c, w);
 	data_take_back(c, w);
+	cancel_worker_hangs(c);
 	w->relieved = true;
 	m.cancel.count = UINT64_MAX;
 	if (outbox_send(c->outbox, w->peer, &m) < 0)

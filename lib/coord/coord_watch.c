@@ -365,18 +365,6 @@ coord_forsaken(struct coord *c, const struct fail *why)
 	c->watch->forsaken = true;
 	c->watch->why_forsaken = *why;
 }
-
-/* One that could help and hangs, or NULL. */
-static const struct member *
-hanging(const struct coord *c)
-{
-	const struct member *m = c->member;
-
-	while (m && (m->role != ROLE_WORKER || m->gone || !m->silent))
-		m = m->next;
-	return m;
-}
-
 /* Is there no program with data of its own, which it can begin anew? */
 static bool
 reads_all(const struct coord *c)
@@ -393,7 +381,7 @@ void
 watch_workers(struct coord *c, uint64_t now)
 {
 	const enum request_op op = work_waiting(c);
-	const struct member *silent = hanging(c);
+	const struct member *silent = workers_hanging(c);
 	const size_t present = workers_present(c);
 	const double seconds = (double)c->o.timeout_ms / 1000;
 	struct fail why;

@@ -116,6 +116,47 @@ failed(void)
 	coordinator_end();
 }
 
+/* Nobody else can do what a worker had begun that hangs. */
+static void
+hung(void)
+{
+	const struct message left = { .kind = MESSAGE_OK };
+	struct fail why;
+
+	begin();
+	fail(&why, FAIL_DATA, "a.tsv:3: no label");
+	cancel_fail(c, 1, "worker:0", &why);
+	cancel_begin(c);
+	ok(says(A, MESSAGE_CANCEL) && silent());
+	c->started = at(A)->silent = true;
+	lease_take_back(c, at(A));
+	cancel_worker_hangs(c);
+	c->now_ms += options.patience_ms - 1;
+	cancel_notify(c);
+	named(silent() && !cancel_is_decided(c),
+	      "what a worker had begun that hangs may have been pushed");
+	c->now_ms++;
+	cancel_notify(c);
+	named(tells(0, 2), "it is given up when that was waited for");
+	coordinator_end();
+
+	begin();
+	fail(&why, FAIL_DATA, "a.tsv:3: no label");
+	cancel_fail(c, 1, "worker:0", &why);
+	cancel_begin(c);
+	ok(says(A, MESSAGE_CANCEL) && silent());
+	c->started = at(A)->silent = at(A)->exhausted = true;
+	lease_take_back(c, at(A));
+	cancel_worker_hangs(c);
+	cancel_notify(c);
+	ok(silent());
+	at(A)->silent = false;
+	coordinator_hears(A, &left);
+	cancel_notify(c);
+	named(tells(0, 2), "or when it answers, and cannot do it");
+	coordinator_end();
+}
+
 /* Records that lie. */
 static void
 senseless(void)
@@ -142,6 +183,7 @@ main(void)
 	set_aside();
 	overtaken();
 	failed();
+	hung();
 	senseless();
 	return tap_done();
 }
