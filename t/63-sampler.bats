@@ -61,7 +61,7 @@ local_run() {
 
 # lines of totals without what differs from run to run.
 told() {
-	sed -E 's/,"loss":[^}]*\},"staleness":[^}]*\},"seconds":[0-9.e-]+//
+	sed -E 's/,"loss":[^}]*\},"staleness":[^}]*\},.*"seconds":[0-9.e-]+//
 		s/.*"epoch"://'
 }
 
