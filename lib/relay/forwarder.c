@@ -798,10 +798,10 @@ forwarder_leave(struct forwarder *t, uint64_t peer)
 {
 	struct patron *p = peers_find(&t->patrons, peer);
 
-	if (!p)
-		return;
-	peers_remove(&t->patrons, peer);
-	patron_free(p);
+	if (p) {
+		peers_remove(&t->patrons, peer);
+		patron_free(p);
+	}
 	for (size_t i = 0; i < t->flights.room; i++) {
 		const struct flight *fl = t->flights.entry[i].item;
 

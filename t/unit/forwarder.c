@@ -420,6 +420,16 @@ test_leaving(void)
 	post_deaf = 0;
 	named(silent(), "who cannot be reached has left");
 	end();
+	begin();
+	pull(A, 1, DENSE, 0, 0);
+	pull(B, 2, DENSE, 0, 0);
+	flush();
+	post_clear();
+	forwarder_leave(forwarder, A);
+	answers(1, OUTCOME_NONE, 1, 12);
+	named(hears(B, 2, OUTCOME_NONE, 1, true) && silent(),
+	      "nor who only shared what others asked for, too");
+	end();
 }
 
 int
