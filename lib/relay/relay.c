@@ -380,24 +380,21 @@ check_caller(const struct relay *r, const struct message *m, struct fail *f)
 	case ROLE_RELAY:
 		return fail(f, FAIL_CONFIG, "it is the relay of %s, and a "
 			    "relay does not call another one", site);
-	case ROLE_EVALUATOR:
-		if (m->blob.size > 0)
-			return fail(f, FAIL_CONFIG, "it is the relay of %s, "
-				    "which evaluators do not use", site);
-		return fail(f, FAIL_CONFIG, "it is the relay of %s, no "
-			    "coordinator", site);
 	case ROLE_COORDINATOR:
 	case ROLE_STANDBY:
 		return fail(f, FAIL_CONFIG, "it is the relay of %s, no "
 			    "server", site);
-	case ROLE_WORKER:
-		if (m->blob.size > 0)
-			return 0;
-		/* Fall through. */
 	default:
-		return fail(f, FAIL_CONFIG, "it is the relay of %s, no "
-			    "coordinator", site);
+		break;
 	}
+	/* Of servers, and so of us, members of a run ask for that run. */
+	if (m->hello.role == ROLE_WORKER && m->blob.size > 0)
+		return 0;
+	if (m->hello.role == ROLE_EVALUATOR && m->blob.size > 0)
+		return fail(f, FAIL_CONFIG, "it is the relay of %s, which "
+			    "evaluators do not use", site);
+	return fail(f, FAIL_CONFIG, "it is the relay of %s, no coordinator",
+		    site);
 }
 
 static int
