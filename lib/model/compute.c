@@ -9,6 +9,7 @@
 #include "model/graph.h"
 #include "model/layer.h"
 #include "model/step_program.h"
+#include "tensor/few.h"
 #include "tensor/kernels.h"
 #include "tensor/tree_sum.h"
 
@@ -1598,18 +1599,6 @@ train_slices(struct compute *c)
 
 #define TASKS	64	/* ranges of rows, for the members to take */
 
-#define FEW_FLOATS	16	/* that are not worth a call */
-
-static void
-copy(float *restrict to, const float *restrict from, size_t n)
-{
-	if (n > FEW_FLOATS)
-		memcpy(to, from, n * sizeof(*to));
-	else
-		for (size_t i = 0; i < n; i++)
-			to[i] = from[i];
-}
-
 /* Some rows of a table. */
 static void
 add_leaves(const struct weights *w, const struct block_rows *rows,
@@ -1627,7 +1616,7 @@ add_leaves(const struct weights *w, const struct block_rows *rows,
 				w->leaf + rows->by_row[k].number * w->width
 			};
 		if (n == 1)
-			copy(to, leaf->from, w->width);
+			few_copy(to, leaf->from, w->width);
 		else if (n > 0)
 			tree_sum(to, leaf, n, w->width, room);
 	}

@@ -6,6 +6,7 @@ lib_libps_a_SOURCES += \
 	%D%/clip.c \
 	%D%/clip.h \
 	%D%/elementary.h \
+	%D%/few.h \
 	%D%/gemm.c \
 	%D%/hashed.c \
 	%D%/hashed.h \

@@ -1,6 +1,7 @@
 #include "wire/gradient_tree.h"
 
 #include "base/mem.h"
+#include "tensor/few.h"
 #include "tensor/kernels.h"
 #include "tensor/tree_sum.h"
 
@@ -8,7 +9,6 @@
 #include <string.h>
 
 #define TILE	((size_t)2048)	/* floats at a time of dense pieces */
-#define FEW	16		/* floats that are not worth a call */
 #define LINE	16		/* floats of a cache line */
 
 /* How far one leaf has been read. */
@@ -304,27 +304,6 @@ drop_ended(struct gradient_tree *t)
 	t->heads = n;
 }
 
-static void
-copy(float *restrict to, const float *restrict from, size_t n)
-{
-	if (n > FEW)
-		memcpy(to, from, n * sizeof(*to));
-	else
-		for (size_t i = 0; i < n; i++)
-			to[i] = from[i];
-}
-
-static void
-add_two(float *restrict to, const float *restrict a, const float *restrict b,
-	size_t n)
-{
-	if (n > FEW)
-		kernel_add_two(to, a, b, n);
-	else
-		for (size_t i = 0; i < n; i++)
-			to[i] = a[i] + b[i];
-}
-
 /* For so many more rows, and their floats. */
 static float *
 make_room(struct gradient_tree *t, size_t floats, size_t width,
@@ -354,7 +333,7 @@ sum_row(struct gradient_tree *t, size_t width, size_t floats,
 	float *to = make_room(t, floats, width, all, 1);
 
 	if (n == 1)
-		copy(to, t->leaf->from, width);
+		few_copy(to, t->leaf->from, width);
 	else
 		tree_sum(to, t->leaf, n, width, t->level);
 	all->row[all->count++] = row;
@@ -375,9 +354,9 @@ sum_two(struct gradient_tree *t, size_t width, size_t floats,
 		const bool has_a = *a.row <= *b.row, has_b = *b.row <= *a.row;
 
 		if (has_a && has_b)
-			add_two(to, a.from, b.from, width);
+			few_add_two(to, a.from, b.from, width);
 		else
-			copy(to, has_a ? a.from : b.from, width);
+			few_copy(to, has_a ? a.from : b.from, width);
 		all->row[all->count++] = has_a ? *a.row : *b.row;
 		a.row += has_a;
 		b.row += has_b;
