@@ -239,22 +239,23 @@ wide_batches() {
 	mv n data.csv
 }
 
-@test "sync with --wire=int8: the same on 1, 3 and 7 servers, whoever dies" {
-	local eight=(--wire=int8 --partition=fixed:7) n
-	wide_batches
-	whole 100 --partition=fixed:7
-	mv whole float32
-	of=1 whole 100 "${eight[@]}"
+# same_whoever_dies OTHER COORD-OPTION... - 100 rounds come to the same on 1, 3
+# and 7 servers, and when a worker is killed, and a server that has a standby;
+# and to something else than OTHER, a checkpoint.
+same_whoever_dies() {
+	local other=$1 n
+	shift
+	of=1 whole 100 "$@"
 	mv whole one
-	run -1 ps-ckpt diff float32 one
+	run -1 ps-ckpt diff "$other" one
 	for n in 3 7; do
-		of=$n whole 100 "${eight[@]}"
+		of=$n whole 100 "$@"
 		same one whole
 	done
 	rm -rf ckpt
 	members 1 3 --repeat data.csv
 	start ps-serve -d "$PWD/ckpt" --standby-of="$servers"
-	begin_run -B 4 --mode=sync --replicas=3 "${eight[@]}"
+	begin_run -B 4 --mode=sync --replicas=3 "$@"
 	told '*has a standby at*'
 	echo 'train 60' >&7
 	until_step 20
@@ -268,34 +269,21 @@ wide_batches() {
 	same one ckpt
 }
 
+@test "sync with --wire=int8: the same on 1, 3 and 7 servers, whoever dies" {
+	local eight=(--wire=int8 --partition=fixed:7)
+	wide_batches
+	whole 100 --partition=fixed:7
+	mv whole float32
+	same_whoever_dies float32 "${eight[@]}"
+}
+
 @test "sync with delta:int8: the same on 1, 3 and 7 servers, whoever dies" {
-	local eight=(--push=int8 --pull=delta:int8 --pull=int8@e/*) n
+	local eight=(--push=int8 --pull=delta:int8 --pull=int8@e/*)
 	eight+=(--partition=fixed:7 --every=30)
 	wide_batches
 	of=1 whole 100 --wire=int8 --partition=fixed:7
 	mv whole values
-	of=1 whole 100 "${eight[@]}"
-	mv whole one
-	run -1 ps-ckpt diff values one
-	for n in 3 7; do
-		of=$n whole 100 "${eight[@]}"
-		same one whole
-	done
-	rm -rf ckpt
-	members 1 3 --repeat data.csv
-	start ps-serve -d "$PWD/ckpt" --standby-of="$servers"
-	begin_run -B 4 --mode=sync --replicas=3 "${eight[@]}"
-	told '*has a standby at*'
-	echo 'train 60' >&7
-	until_step 20
-	kill -KILL "${worker[1]}"
-	until_step 59
-	kill -KILL "${server[0]}"
-	echo 'train 40' >&7
-	told '*took over*'
-	until_step 99
-	end_run
-	same one ckpt
+	same_whoever_dies values "${eight[@]}"
 }
 
 # A server that returns to a checkpoint, and all others with it.

@@ -75,9 +75,8 @@ holds() {
 	assert_line "int8 is for 97.9 % of the floats that are pulled"
 }
 
-# Of 6400 + 65 + 66 floats, 6400 are a byte and, in 64, a scale of two, from the
-# tenth step on.
-@test "join says what was moved, and what a codec has made of it" {
+# wide - a model of 6400 + 65 + 66 floats, and an example for it.
+wide() {
 	printf '%s\n' 'input x float[100] columns=x*' 'label y float' \
 		'a = dense x units=64' 'z = dense a units=1' \
 		'loss mean_squared_error z' 'optimizer sgd' >model.ps
@@ -87,6 +86,12 @@ holds() {
 		for (i = 0; i < 100; i++) printf ".01,"
 		print 1
 	}' >train.csv
+}
+
+# Of 6400 + 65 + 66 floats, 6400 are a byte and, in 64, a scale of two, from the
+# tenth step on.
+@test "join says what was moved, and what a codec has made of it" {
+	wide
 	run -0 ps-local -w 1 -s 1 -- --repeat train.csv -- \
 		ps-coord -m model.ps -B 4 --push=int8,from=10@a/* \
 		--results=errors --status=status <<<$'train 20\njoin'
@@ -172,15 +177,7 @@ holds() {
 
 # Of 6400 + 65 + 66 floats 6400 are a byte and, in 64, a scale of two.
 @test "a worker says how many bytes it has moved, and what floats would be" {
-	printf '%s\n' 'input x float[100] columns=x*' 'label y float' \
-		'a = dense x units=64' 'z = dense a units=1' \
-		'loss mean_squared_error z' 'optimizer sgd' >model.ps
-	awk 'BEGIN {
-		for (i = 0; i < 100; i++) printf "x%d,", i
-		print "y"
-		for (i = 0; i < 100; i++) printf ".01,"
-		print 1
-	}' >train.csv
+	wide
 	run -0 ps-local --log=members -w 1 -s 1 -- -v --repeat train.csv -- \
 		ps-coord -m model.ps -B 4 --push=int8 <<<$'train 100\njoin'
 	run -0 cat members

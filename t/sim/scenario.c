@@ -525,6 +525,31 @@ draw_codings(struct scenario *s)
 		}
 }
 
+/* When a fault comes, by these messages, or at a time in ms: at one of the
+   first few, or up to a later one. */
+struct moments {
+	const enum message_kind *message;
+	size_t messages;
+	uint64_t ms, few, many;
+};
+
+static void
+draw_moment(const struct scenario *s, struct rng *r, struct fault *f,
+	    const struct moments *m)
+{
+	f->trigger = chance(r, 4) ? AT_TIME : chance(r, 3) ? AT_STEPS :
+		AT_MESSAGE;
+	if (s->faults > 0 && chance(r, 4))
+		f->trigger = AFTER_LAST;
+	f->message = m->message[rng_below(r, m->messages)];
+	f->nth = f->trigger == AT_TIME ? skewed(r, m->ms) :
+		f->trigger == AT_STEPS ? rng_below(r, 150) :
+		1 + (chance(r, 2) ? rng_below(r, m->few) :
+		     skewed(r, m->many));
+	f->later = chance(r, 2) ? 0 : skewed(r, 500);
+	f->span = draw_span(s, r);
+}
+
 /* ---- relays ---- */
 
 /* They die, hang, and lose some of those whom they know. */
@@ -546,16 +571,7 @@ draw_relay_fault(struct scenario *s, struct rng *r)
 	f.other = chance(r, 4) ? COORDINATOR :
 		chance(r, 2) ? FIRST_WORKER + (int)rng_below(r, s->workers) :
 		FIRST_SERVER + (int)rng_below(r, s->o.servers);
-	f.trigger = chance(r, 4) ? AT_TIME : chance(r, 3) ? AT_STEPS :
-		AT_MESSAGE;
-	if (s->faults > 0 && chance(r, 4))
-		f.trigger = AFTER_LAST;
-	f.message = message[rng_below(r, 8)];
-	f.nth = f.trigger == AT_TIME ? skewed(r, 8000) :
-		f.trigger == AT_STEPS ? rng_below(r, 150) :
-		1 + (chance(r, 2) ? rng_below(r, 8) : skewed(r, 200));
-	f.later = chance(r, 2) ? 0 : skewed(r, 500);
-	f.span = draw_span(s, r);
+	draw_moment(s, r, &f, &(struct moments){ message, 8, 8000, 8, 200 });
 	if (f.kind == FAULT_KILL && chance(r, 4))
 		f.span = NEVER;
 	add_fault(s, &f);
@@ -644,16 +660,7 @@ draw_submitter_fault(struct scenario *s, struct rng *r)
 	f.node = coordinator ? COORDINATOR :
 		FIRST_SUBMITTER + (int)rng_below(r, s->submitters);
 	f.other = coordinator ? FIRST_SUBMITTER : COORDINATOR;
-	f.trigger = chance(r, 4) ? AT_TIME : chance(r, 3) ? AT_STEPS :
-		AT_MESSAGE;
-	if (s->faults > 0 && chance(r, 4))
-		f.trigger = AFTER_LAST;
-	f.message = message[rng_below(r, 5)];
-	f.nth = f.trigger == AT_TIME ? skewed(r, 5000) :
-		f.trigger == AT_STEPS ? rng_below(r, 150) :
-		1 + (chance(r, 2) ? rng_below(r, 4) : skewed(r, 60));
-	f.later = chance(r, 2) ? 0 : skewed(r, 500);
-	f.span = draw_span(s, r);
+	draw_moment(s, r, &f, &(struct moments){ message, 5, 5000, 4, 60 });
 	if (f.kind == FAULT_FREEZE)
 		f.span = draw_hang(s, r, COORDINATOR);
 	add_fault(s, &f);
