@@ -8,6 +8,7 @@ import torch.nn.functional as F
 
 import pskit_torch
 
+torch.manual_seed(1)  # the same initial values each time
 net = nn.ModuleDict({
     "G": nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 32),
                        nn.ReLU(), nn.Linear(32, 2)),

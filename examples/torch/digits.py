@@ -1,9 +1,11 @@
 """Which digit is it?  Two convolutions, in PyTorch; see pskit_torch.py."""
+import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
 import pskit_torch
 
+torch.manual_seed(1)  # the same initial values each time
 net = nn.Sequential(
     nn.Conv2d(1, 8, 5, stride=2), nn.BatchNorm2d(8), nn.ReLU(),
     nn.Conv2d(8, 16, 5, stride=2), nn.ReLU(), nn.Flatten(),
