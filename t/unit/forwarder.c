@@ -27,7 +27,7 @@ static const char text[] =
 static struct model_fixture fixture;
 static struct plan plan;
 static struct forwarder *forwarder;
-static char bytes[LARGE];
+static char bytes[2 * LARGE];
 
 static void
 begin(void)
