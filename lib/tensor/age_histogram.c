@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEW	64	/* that are gone and need not be removed */
+#define FEW	64	/* empty entries that are not worth a tidy() */
 
 void
 age_histogram_release(struct age_histogram *d)
@@ -27,7 +27,7 @@ age_histogram_copy(const struct age_histogram *from)
 	return d;
 }
 
-/* ---- the old ones ---- */
+/* ---- old updates ---- */
 
 static void
 add_old(struct age_histogram *d, uint64_t update, uint64_t count)
@@ -54,7 +54,10 @@ by_update(const void *left, const void *right)
 	return a->update < b->update ? -1 : a->update > b->update;
 }
 
-/* In order, each update once, and none that is gone. */
+/*
+ * Sort the old updates, and merge entries of the same update.  Drop empty
+ * entries.
+ */
 static void
 tidy(struct age_histogram *d)
 {
@@ -94,9 +97,9 @@ age_histogram_take_old(struct age_histogram *d, uint64_t update)
 		d->gone++;
 }
 
-/* ---- the new ones ---- */
+/* ---- new updates ---- */
 
-/* Those before an update become old. */
+/* Move the counts of the updates before first from the array to old[]. */
 static void
 move_on(struct age_histogram *d, uint64_t first)
 {

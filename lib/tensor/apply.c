@@ -2,25 +2,28 @@
 
 #include <string.h>
 
-/* Floats of rows at a time: with four slots beside them they fit into a first
-   level cache, and calls are not felt. */
+/*
+ * Floats of short rows that are gathered at a time.  With four slots beside
+ * them they fit into a first-level cache, and there are enough of them to hide
+ * the cost of the calls.
+ */
 #define BLOCK	1024
 
 /*
- * What is frozen is copied so many floats at a time: runs long enough for the
- * processor to fetch ahead of them, and all of them still in its second level
- * cache when the optimizer comes by.
+ * Floats that are copied at a time when from and to differ: a run is long
+ * enough for the processor to fetch ahead, and is still in the second-level
+ * cache when the optimizer reads it.
  */
 #define COPY	8192
 
-/* Floats of a row for which the optimizer is called by itself. */
+/* A row of more floats than this has a call of the optimizer to itself. */
 #define WIDE	512
 
 struct block {
 	float w[BLOCK], slot[OPTIMIZER_SLOTS][BLOCK];
 };
 
-/* Of n floats; the slots are still to be named. */
+/* Return an update of n floats; the caller sets its slots. */
 static struct update
 update_of(const struct apply *a, float *w, const loose_float *sum, size_t n)
 {
@@ -29,7 +32,10 @@ update_of(const struct apply *a, float *w, const loose_float *sum, size_t n)
 				.learning_rate = a->learning_rate };
 }
 
-/* Floats that lie together; a slot is so far behind another. */
+/*
+ * Change n floats that lie together; each slot is stride floats behind the one
+ * before it.
+ */
 static void
 apply_run(const struct apply *a, float *w, const loose_float *sum, size_t n,
 	  size_t stride)
@@ -58,7 +64,7 @@ apply_all(const struct apply *a, const float *from, float *to,
 	}
 }
 
-/* Rows that are a block at most. */
+/* Change rows of at most BLOCK floats in all, by way of a block. */
 static void
 apply_some(const struct apply *a, const struct row_set *p, size_t stride,
 	   const loose_float *sum, struct block *b)

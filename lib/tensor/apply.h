@@ -1,11 +1,11 @@
 /*
- * apply - let an optimizer loose on many floats or rows at once.
+ * apply - run an optimizer on many floats or rows at once.
  *
- * All that happens to a float happens while it is in cache: gradients are
- * divided by the number of examples, the optimizer runs; where what is frozen
- * is copied first, a block at a time.  A gradient may lie at any address, as
- * it does in a frame.  That it is finite is to be seen before
- * (kernel_finite()).
+ * Everything that is to be done to a float is done while it is in the cache:
+ * gradients are divided by the number of examples as the optimizer reads them,
+ * and where from and to differ, a block is copied just before the optimizer
+ * changes it.  A gradient may lie at any address, as in a frame.  The caller
+ * must have checked that it is finite (kernel_finite()).
  */
 #ifndef PS_APPLY_H
 #define PS_APPLY_H
@@ -17,19 +17,21 @@ struct apply {
 	const struct optimizer *optimizer;
 	float learning_rate;
 	uint64_t t;		/* as in struct update */
-	float examples;		/* what the gradients are sums over */
+	float examples;		/* that the gradients are sums over */
 };
 
 /*
- * Floats that lie together: n values and behind them n of each slot.  They
- * are read at from and written to to, which may be the same.
+ * Change n values that lie together and have n floats of each slot behind them.
+ * They are read at from and written to to, which may be the same array; the
+ * gradient has n floats.
  */
 void apply_all(const struct apply *, const float *from, float *to,
 	       const void *gradient, size_t n);
 
 /*
- * Ask the memory for floats that will be wanted soon: of many the first lines,
- * the processor sees to the others.
+ * Ask the memory for width floats that will be written soon.  Of a long row
+ * only the first 256 bytes are asked for: the processor notices the sequence
+ * and fetches the others itself.
  */
 static inline void
 apply_fetch(const void *from, size_t width)
@@ -46,8 +48,8 @@ apply_fetch(const void *from, size_t width)
 }
 
 /*
- * Rows whose slot s lies (1 + s) * stride floats behind them.  Gradients lie
- * row by row.
+ * Change rows whose slot s lies (1 + s) * stride floats behind their values.
+ * The gradient has p.count * p.width floats, row by row.
  */
 void apply_rows(const struct apply *, struct row_set, size_t stride,
 		const void *gradient);

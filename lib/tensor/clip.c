@@ -21,7 +21,7 @@ bound(float *sum, size_t n, float limit)
 	}
 }
 
-/* Onto what the row sums of others have come to. */
+/* Return total plus the squares of a gradient, row by row. */
 static double
 add_squares(double total, const struct gradient *g)
 {
@@ -37,8 +37,9 @@ add_squares(double total, const struct gradient *g)
 }
 
 /*
- * Norm of the sums against the limit of the mean: the number of examples
- * multiplies the one or divides the other.
+ * Return the factor that brings the mean gradient down to the limit; 1 if it is
+ * within it.  The norm is that of the sums, so the limit is multiplied by the
+ * number of examples instead of dividing every sum.
  */
 static float
 factor(double squares, float limit, size_t examples)
@@ -49,7 +50,11 @@ factor(double squares, float limit, size_t examples)
 	return norm > most ? (float)(most / norm) : 1;
 }
 
-/* An optimizer clips the gradients of its own variables together. */
+/*
+ * Clip all gradients of the optimizer of g[at] by their common norm.  The
+ * caller comes here once for each gradient; the work is done at the optimizer's
+ * first.
+ */
 static void
 clip_together(struct gradient *g, size_t count, size_t at, size_t examples)
 {
@@ -59,7 +64,7 @@ clip_together(struct gradient *g, size_t count, size_t at, size_t examples)
 
 	for (size_t i = 0; i < at; i++)
 		if (g[i].variable->optimizer == o)
-			return;		/* done when its first was met */
+			return;		/* done at the optimizer's first one */
 	for (size_t i = at; i < count; i++)
 		if (g[i].variable->optimizer == o)
 			squares = add_squares(squares, &g[i]);

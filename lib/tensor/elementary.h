@@ -1,11 +1,12 @@
 /*
- * elementary - exp and logarithms for loops that take several numbers at a
- * time (see target_clones).
+ * elementary - exp and logarithms for loops that a compiler can vectorize (see
+ * target_clones).
  *
- * They are plain arithmetic without a branch, so a compiler can do in vectors
- * what it inlines them into, with the same bits as for one number.  Each has
- * the domain that layers and losses need, and is within 1.5 units in the last
- * place there.  NaN gives NaN.
+ * The functions are plain arithmetic without a branch, and are inlined.  So the
+ * compiler can compute several numbers at once in vector registers, and gets
+ * the same bits as for one number.  Each function has only the domain that
+ * layers and losses need, and is within 1.5 units in the last place there.  NaN
+ * gives NaN.
  */
 #ifndef PS_ELEMENTARY_H
 #define PS_ELEMENTARY_H
@@ -15,14 +16,20 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Their sum is ln 2.  Whole multiples of the first are exact. */
+/*
+ * The sum of both is ln 2.  The product of the first and a whole number is
+ * exact, for those that occur here (below 2^11).
+ */
 #define LN_2_HIGH	0x1.62e42feep-1
 #define LN_2_LOW	0x1.a39ef35793c76p-33
 
-/* Added to a number below 2^51 it leaves whole ones, in the lowest bits. */
+/*
+ * Added to a number below 2^51, this rounds it to a whole number, which then
+ * stands in the lowest bits of the sum.
+ */
 #define WHOLE		0x1.8p52
 
-/* 2^n; n is that number plus WHOLE, -1022 to 1023. */
+/* Return 2^k for a whole k from -1022 to 1023; n is k + WHOLE. */
 static inline double
 power_of_2(double n)
 {
@@ -36,9 +43,9 @@ power_of_2(double n)
 }
 
 /*
- * e^x of x <= 0; 0 of what is below -708, where it would be no normal number.
- * With x = n ln 2 + r it is 2^n e^r; |r| is at most ln(2) / 2, where 13 terms
- * of Taylor's series do.
+ * Return e^x for x <= 0; 0 for x below -708, where the result would not be a
+ * normal number.  With x = n ln 2 + r the result is 2^n e^r; |r| is at most
+ * ln(2) / 2, where Taylor's series up to r^13 is exact enough.
  */
 static inline double
 exp_of_negative(double x)
@@ -63,9 +70,9 @@ exp_of_negative(double x)
 }
 
 /*
- * ln(1 + f) of -0.3 <= f <= 0.5.  With s = f / (2 + f) it is
- * 2 artanh(s), or 2 s + 2 s^3 / 3 + 2 s^5 / 5 ...; and 2 s = f - s f, which
- * leaves the rounding of s little to say.
+ * Return ln(1 + f) for -0.3 <= f <= 0.5.  With s = f / (2 + f) the result is 2
+ * artanh(s), or 2 s + 2 s^3 / 3 + 2 s^5 / 5 ...; and since 2 s = f - s f, the
+ * rounding of s hardly matters.
  */
 static inline double
 log1p_near_0(double f)
@@ -85,7 +92,7 @@ log1p_near_0(double f)
 	return f - s * (f - p * q);
 }
 
-/* ln(1 + x) of 0 <= x <= 1. */
+/* Return ln(1 + x) for 0 <= x <= 1. */
 static inline double
 log1p_of_fraction(double x)
 {
@@ -96,8 +103,8 @@ log1p_of_fraction(double x)
 }
 
 /*
- * ln(x) of a positive normal number up to 2^1023: of m where x = 2^n m, and
- * n ln 2.
+ * Return ln(x) for a positive normal x up to 2^1023: with x = 2^n m and m from
+ * sqrt(1/2) to sqrt(2) the result is n ln 2 + ln m.
  */
 static inline double
 log_of_positive(double x)

@@ -1,7 +1,8 @@
 /*
- * few - sums of rows, which may be so short that a call is not worth it.
+ * few - copy and add rows that may be too short for a call to be worth it.
  *
- * What is read and what is written lie apart.
+ * The arrays that are read and written do not overlap. n is the number of
+ * floats of each array.
  */
 #ifndef PS_FEW_H
 #define PS_FEW_H
@@ -11,7 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define FEW_FLOATS	16	/* that are not worth a call */
+#define FEW_FLOATS	16	/* rows up to this length are done inline */
 
 static inline void
 few_copy(float *restrict to, const float *restrict from, size_t n)

@@ -1,7 +1,9 @@
 /*
- * gemm - what CBLAS does for kernels, apart from them: a program that has
- * layers but computes nothing does without the library, which takes longer to
- * load than all others.
+ * gemm - the two functions of kernels.h that need CBLAS.
+ *
+ * They are in a file of their own so that a program which knows layers but
+ * computes nothing is not linked with that library: it takes longer to load
+ * than all others together.
  */
 #include "tensor/kernels.h"
 
@@ -9,11 +11,11 @@
 #include <cblas.h>
 #include <limits.h>
 
-/* Sums of more terms are added up by parts. */
+/* A sum of more than LONG products is added up in parts of PART products. */
 #define LONG	8192
 #define PART	1024
 
-/* OpenBLAS's; other libraries have one thread anyway. */
+/* OpenBLAS has this function; other libraries have one thread anyway. */
 extern void openblas_set_num_threads(int) __attribute__((weak));
 
 void
@@ -24,9 +26,10 @@ kernel_one_thread(void)
 }
 
 /*
- * OpenBLAS adds up hundreds of products before it adds them to the result, but
- * where the result is small its kernels for AVX-512 add up all, one by one, in
- * a float: of 300,000 equal ones 0.1 % is lost.
+ * Long sums are cut because of rounding.  OpenBLAS adds up hundreds of products
+ * before it adds them to the result, but where the result is small its kernels
+ * for AVX-512 add up all products in one float: a sum of 300,000 equal products
+ * loses 0.1 %.
  */
 void
 kernel_gemm(struct gemm g, const float *a, const float *b, float *c)

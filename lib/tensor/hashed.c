@@ -1,6 +1,9 @@
 #include "tensor/hashed.h"
 
-/* As if the table had all rows there can be. */
+/*
+ * Set the first values and slots of a row.  They are those of row id in an
+ * array of 2^64 rows, so they do not depend on which rows are there.
+ */
 static void
 start(const void *data, uint64_t id, float *row)
 {

@@ -1,5 +1,6 @@
 /*
- * hashed - the table of a variable whose rows are made as ids are met.
+ * hashed - the table of a variable whose rows are made when their ids are first
+ * pushed to.
  */
 #ifndef PS_HASHED_H
 #define PS_HASHED_H
@@ -7,13 +8,20 @@
 #include "tensor/table.h"
 #include "tensor/variable.h"
 
-/* Kept as long as the table, in the same place. */
+/*
+ * What the table needs for first values.  The caller keeps it as long as the
+ * table, at the same address.
+ */
 struct hashed {
 	const struct variable *variable;	/* borrowed */
 	uint64_t seed;			/* of the initial values */
 };
 
-/* Of so many of its HASHED_RANGES: the share it has of the most rows. */
+/*
+ * Return a new table for a shard of so many of the variable's HASHED_RANGES
+ * ranges of keys.  If the variable has a limit of rows, the shard has its share
+ * of the limit, at least 1 row.  The caller frees the table.
+ */
 struct table *hashed_table(const struct hashed *, size_t ranges);
 
 #endif

@@ -13,23 +13,26 @@
 
 #define BLOCK	256	/* values */
 
-/* What lies below -2 of a standard normal distribution. */
+/* The probability that a standard normal variable is below -2. */
 #define CUT	.022750131948179209
 
 /*
- * One draw an element and arithmetic that rounds alike everywhere (so no
- * libm, whose last bits depend on the processor): thus any slice is the same
- * bits on any machine.
+ * Each element takes one random number, and arithmetic that rounds alike
+ * everywhere (libm is avoided, since its last bits depend on the processor).
+ * So any slice has the same bits on any machine.
  */
 
-/* Open at both ends, and as far from 0 as from 1. */
+/* Return a number above 0 and below 1, with the same distance from both. */
 static double
 unit(uint64_t bits)
 {
 	return ((double)(bits >> 12) + .5) * 0x1p-52;
 }
 
-/* log x = e log 2 + log m, by the series of artanh((m - 1) / (m + 1)). */
+/*
+ * Return the natural logarithm of x = 2^e m, as e log 2 + log m, by the series
+ * of artanh((m - 1) / (m + 1)).
+ */
 static double
 logarithm(double x)
 {
@@ -48,9 +51,10 @@ logarithm(double x)
 }
 
 /*
- * Where a standard normal variable stays below with probability p: Wichura,
- * "The percentage points of the normal distribution" (1988), algorithm AS
- * 241, PPND7; good to 1e-7.  For p within .425 of a half, and for others.
+ * The quantile of a standard normal distribution: Wichura, "The percentage
+ * points of the normal distribution" (1988), algorithm AS 241, PPND7; good to
+ * 1e-7.  There is one function for p within .425 of a half, and one for the
+ * others.
  */
 static inline bool
 is_central(double p)
@@ -93,10 +97,10 @@ enum fan { FAN_NONE, FAN_IN, FAN_AVERAGE };
 struct initializer_kind {
 	const char *name;
 	enum draw { CONSTANT, UNIFORM, NORMAL, TRUNCATED } draw;
-	enum fan fan;		/* what the variance goes by, if anything */
-	double scale;		/* fan x variance */
-	float a, b;		/* unless there is a fan: the defaults */
-	size_t min, max;	/* numbers that may be said in the text */
+	enum fan fan;		/* the fan that divides the scale, if any */
+	double scale;		/* the variance times the fan */
+	float a, b;		/* defaults, if there is no fan */
+	size_t min, max;	/* numbers that the text may have */
 };
 
 static const struct initializer_kind kinds[] = {
@@ -132,7 +136,10 @@ find(const char *name)
 	return NULL;
 }
 
-/* Of one number the normal ones take the second, stddev. */
+/*
+ * Read the numbers of the text.  A normal distribution takes a single number as
+ * its stddev, the second of the pair.
+ */
 static bool
 numbers_fit(struct initializer *p, char **word, size_t n)
 {
@@ -206,8 +213,9 @@ initializer_has_fan(const struct initializer *p)
 }
 
 /*
- * Keras's compute_fans: the last two axes are in and out, what is before them
- * is a receptive field that multiplies both.
+ * Return the fan, at least 1, as Keras's compute_fans: the last two axes are in
+ * and out, and the axes before them are a receptive field, whose size
+ * multiplies both.
  */
 static double
 fan_of(enum fan fan, struct shape s)
@@ -238,13 +246,15 @@ scale(const struct initializer_kind *kind, struct shape s, double *a,
 		*b = sqrt(3 * variance);
 		*a = -*b;
 	} else {
-		/* What two standard deviations leave of one. */
+		/*
+		 * A distribution cut at 2 stddev has .87962566103423978 of it.
+		 */
 		*b = sqrt(variance) / .87962566103423978;
 		*a = 0;
 	}
 }
 
-/* Which values of a variable, by whose numbers. */
+/* Elements to draw, and the two numbers of the distribution. */
 struct draws {
 	uint64_t seed, stream, first;
 	double a, b;
@@ -262,8 +272,9 @@ fill_uniform(const struct draws *d, float *values, size_t n)
 }
 
 /*
- * Of the whole there is what lies between the ends below and 1 - below.  The
- * few values far from the middle are put right after all of a block.
+ * Draw from a normal distribution of which the share `below` is cut off at both
+ * ends; 0: none.  The few values far from the middle need a slower function and
+ * a branch, so they are computed after the others of their block.
  */
 static TARGET_CLONES void
 fill_normal(const struct draws *d, double below, float *values, size_t n)

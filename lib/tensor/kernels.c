@@ -47,9 +47,12 @@ kernel_fill_rows(float *y, const float *row, size_t rows, size_t n)
 			memcpy(y + i * n, row, n * sizeof(float));
 }
 
-#define SUMS	64	/* made at a time, in the nearest cache */
+#define SUMS	64	/* sums at a time: they stay in the first-level cache */
 
-/* Each of n sums, SUMS at most, over rows that are so far apart. */
+/*
+ * Add the n numbers of each row to sum[]; n is at most SUMS, and a row begins
+ * stride floats behind the one before it.
+ */
 static TARGET_CLONES void
 add_up(double *restrict sum, const float *restrict x, size_t rows,
        size_t stride, size_t n)
@@ -59,8 +62,10 @@ add_up(double *restrict sum, const float *restrict x, size_t rows,
 			sum[k] += (double)x[k];
 }
 
-/* Of short rows several are as one long one, so that nothing waits for a
-   single sum. */
+/*
+ * Take several short rows as one long one, so that the processor need not wait
+ * for the one sum it has just changed.
+ */
 static void
 add_short_rows(float *sum, const float *x, size_t rows, size_t n)
 {
@@ -128,8 +133,8 @@ kernel_dot(const float *x, const float *y, size_t n)
 }
 
 /*
- * No early way out: a loop without one goes over several at a time.  What has
- * all bits of the exponent set is an infinity or a NaN.
+ * There is no early return, because a loop without one is vectorized.  A float
+ * whose exponent bits are all 1 is an infinity or a NaN.
  */
 TARGET_CLONES bool
 kernel_finite(const void *x, size_t n)
@@ -147,7 +152,7 @@ kernel_finite(const void *x, size_t n)
 	return !odd;
 }
 
-/* Without the sign their bits are in order. */
+/* Without the sign, floats are in the order of their bits as integers. */
 TARGET_CLONES float
 kernel_largest(const void *x, size_t n)
 {
@@ -166,7 +171,10 @@ kernel_largest(const void *x, size_t n)
 	return largest;
 }
 
-/* What is added carries into the half that stays; a NaN's may all carry out. */
+/*
+ * The number that is added carries into the upper half where the float is to be
+ * rounded up. In a NaN the carry could reach the sign, so a NaN is not rounded.
+ */
 TARGET_CLONES void
 kernel_to_bfloat16(uint16_t *restrict y, const float *restrict x, size_t n)
 {
@@ -198,7 +206,7 @@ kernel_from_bfloat16(float *restrict y, const void *restrict x, size_t n)
 	}
 }
 
-/* ---- bfloat16 and int8, added up ---- */
+/* ---- sums of bfloat16 and int8 ---- */
 
 TARGET_CLONES void
 kernel_add_loose(float *restrict y, const void *restrict x, size_t n)
@@ -261,7 +269,9 @@ kernel_int8_scale(float largest)
 	return scale;
 }
 
-/* In scales; between -127 and 127, though the quotient may be rounded. */
+/*
+ * Return x / scale, kept between -127 and 127 though the quotient was rounded.
+ */
 static inline float
 in_scales(float x, float scale)
 {
@@ -271,7 +281,10 @@ in_scales(float x, float scale)
 	return above > 127 ? 127 : above;
 }
 
-/* What is added moves all behind the point out of the number. */
+/*
+ * Adding 1.5 * 2^23 rounds a float to a whole number, in the current rounding
+ * mode: to the nearest, ties to even.
+ */
 TARGET_CLONES void
 kernel_to_int8(int8_t *restrict to, const float *restrict x, size_t n,
 	       float scale)
@@ -284,9 +297,10 @@ kernel_to_int8(int8_t *restrict to, const float *restrict x, size_t n,
 }
 
 /*
- * The draw is a number between two steps of 2^-23: it is below what there is
- * above the lower neighbour as often as that is large.  The bits are those of
- * MurmurHash3's finalizer, of a counter.
+ * The random number is one of the 2^23 midpoints of steps of 2^-23 from 0 to 1.
+ * The result is the upper neighbour where the random number is below the
+ * fraction of y, so with a probability of that fraction.  The bits are those of
+ * MurmurHash3's finalizer, applied to a counter.
  */
 TARGET_CLONES void
 kernel_draw_int8(int8_t *restrict to, const float *restrict x, size_t n,

@@ -1,7 +1,8 @@
 /*
  * kernels - the arithmetic of layers on plain arrays of floats, row-major.
  *
- * Arrays that are written do not overlap those that are read.
+ * An array that is written does not overlap one that is read.  n is the number
+ * of elements of each array, if nothing else is said.
  */
 #ifndef PS_KERNELS_H
 #define PS_KERNELS_H
@@ -11,9 +12,11 @@
 #include <stdint.h>
 
 /*
- * c[m][n] = a b, or c + a b if add.  a is [m][k], b is [k][n]; one that is
- * transposed lies as [k][m] or [n][k].  By CBLAS, which comes with
- * kernel_one_thread(): a program that never calls that has no product.
+ * Set c[m][n] = a b, or c + a b if add.  a is [m][k], or [k][m] if it is
+ * transposed; b is [k][n], or [n][k] if it is transposed.  Each of m, n and k
+ * is at most INT_MAX.  The product is CBLAS's, in a file that is linked only
+ * with a program that calls kernel_one_thread(); in another program kernel_gemm
+ * is NULL.
  */
 struct gemm {
 	size_t m, n, k;
@@ -22,40 +25,49 @@ struct gemm {
 void kernel_gemm(struct gemm, const float *a, const float *b, float *c)
 	__attribute__((weak));
 
-/* The same by three loops, for those who want to check. */
+/* Compute the same by three loops, with sums in double precision, for tests. */
 void kernel_gemm_naive(struct gemm, const float *a, const float *b, float *c);
 
 void kernel_add(float *y, const float *x, size_t n);		/* y += x */
-void kernel_add_loose(float *y, const void *x, size_t n);	/* from any
+void kernel_add_loose(float *y, const void *x, size_t n);	/* x at any
 								   address */
 /* y = a + b */
 void kernel_add_two(float *y, const float *a, const float *b, size_t n);
 void kernel_axpy(float *y, float a, const float *x, size_t n);	/* y += a x */
-/* Each of the rows, of n floats, is that one, or zeros where it is NULL. */
+/*
+ * Set each of the rows of y, of n floats, to a copy of row, or to 0 if row is
+ * NULL.
+ */
 void kernel_fill_rows(float *y, const float *row, size_t rows, size_t n);
-/* sum += what the rows add up to in double precision, however many. */
+/* sum[n] += the sum of the rows x[rows][n], added up in double precision. */
 void kernel_add_rows(float *sum, const float *x, size_t rows, size_t n);
 void kernel_multiply(float *y, const float *x, size_t n);	/* y *= x */
 /* y += a b, element by element. */
 void kernel_add_product(float *y, const float *a, const float *b, size_t n);
+/* Return the dot product, added up in double precision. */
 double kernel_dot(const float *x, const float *y, size_t n);
 
 /*
- * Keep the library behind CBLAS to the calling thread, where it has a say in
- * it: a process is one unit of work here, and sums must not depend on how
- * many cores there are.
+ * Restrict the library behind CBLAS to the calling thread, if it has threads
+ * (OpenBLAS).  A process is one unit of work here, and sums must not depend on
+ * the number of cores.
  */
 void kernel_one_thread(void);
 
-/* Of n floats at any address: no infinity, no NaN. */
+/* Return whether none of n floats, at any address, is an infinity or a NaN. */
 bool kernel_finite(const void *, size_t n);
-/* The largest, without its sign: a NaN or an infinity is larger than all. */
+/*
+ * Return the largest absolute value of n floats at any address.  A NaN counts
+ * as larger than an infinity, and an infinity as larger than all numbers.
+ */
 float kernel_largest(const void *, size_t n);
 
 /*
- * A bfloat16 is the high half of a float: its exponent, and 8 bits of what it
- * is.  To the nearest, of two as near the even one; beyond the largest is an
- * infinity, a NaN is a quiet NaN.  From any address, and exact.
+ * A bfloat16 is the high half of a float: the sign, the exponent and 8 bits of
+ * precision.  The conversion from float rounds to the nearest, of two equally
+ * near to the even one; a float beyond the largest bfloat16 becomes an
+ * infinity, and a NaN a quiet NaN.  The conversion to float is exact.  A const
+ * void * may be any address.
  */
 void kernel_to_bfloat16(uint16_t *, const float *, size_t n);
 void kernel_from_bfloat16(float *, const void *, size_t n);
@@ -63,21 +75,28 @@ void kernel_add_bfloat16(float *, const void *, size_t n);	/* y += x */
 bool kernel_finite_bfloat16(const void *, size_t n);
 
 /*
- * Eight bits a number: -127 to 127 times a scale.  That of a block whose
- * largest number this is, without its sign: a bfloat16, of the smallest one
- * that none of its numbers is too large for; 0 if no number of it is normal,
- * and a number that is not counts as 0.
+ * Return the scale of a block of 8-bit numbers, which stand for -127 to 127
+ * times the scale; largest is the largest absolute value in the block.  The
+ * scale is the smallest bfloat16 by which no number of the block exceeds 127;
+ * or 0, and all numbers become 0, if largest is smaller than a normal float.  A
+ * denormal number always becomes 0.
  */
 float kernel_int8_scale(float largest);
 
-/* To the nearest, of two as near the even one. */
+/*
+ * Round each x / scale to the nearest whole number, of two equally near to the
+ * even one.
+ */
 void kernel_to_int8(int8_t *, const float *, size_t n, float scale);
 /*
- * To one of both neighbours, by chance: the nearer one is the likelier.  Number
- * i of them is number first + i of its block, of which the key is.
+ * Round each x / scale to one of the two whole numbers beside it, at random:
+ * with the probability that makes the expected result x / scale.  The random
+ * number of x[i] depends on key, which is the block's, and on first + i, its
+ * index in the block.
  */
 void kernel_draw_int8(int8_t *, const float *, size_t n, float scale,
 		      uint64_t key, size_t first);
+/* y = x scale, and y += x scale. */
 void kernel_from_int8(float *, const int8_t *, size_t n, float scale);
 void kernel_add_int8(float *, const int8_t *, size_t n, float scale);
 

@@ -65,8 +65,8 @@ static const char *const wanted[] = {
 };
 
 /*
- * Read as double: 1 - beta_2 of .999 as a float would be off by 1e-5 of
- * itself, and Keras computes it before it rounds.
+ * A setting is a double: computed with floats, 1 - beta_2 for .999 would have a
+ * relative error of 1e-5.  Keras computes it before it rounds to float, too.
  */
 static int
 parse_hyper(double *x, const struct hyper *h, struct settings *s,
@@ -154,7 +154,10 @@ void
 optimizer_apply(const struct optimizer *o, const struct update *u)
 {
 	assert(u->t > 0);
-	/* A momentum of before it was frozen would carry it on. */
+	/*
+	 * Slots of a time before the freezing hold a momentum, which would
+	 * still move the values, though the rate is 0.
+	 */
 	if (!o->frozen)
 		o->kind->apply(o, u);
 }

@@ -2,8 +2,8 @@
  * optimizer - how a gradient changes a variable.
  *
  * Names, defaults and formulas are Keras's; see the table of each kind.  The
- * servers apply them; a variable's slots (momentum, accumulator ...) live
- * beside it, element for element.
+ * servers apply an optimizer.  Its slots (momentum, accumulator ...)  are
+ * stored beside the variable, one element for each element of the variable.
  */
 #ifndef PS_OPTIMIZER_H
 #define PS_OPTIMIZER_H
@@ -25,55 +25,66 @@ struct optimizer_kind;
 struct optimizer {
 	const struct optimizer_kind *kind;
 	struct schedule schedule;	/* holds the learning rate */
-	double hyper[OPTIMIZER_HYPER];	/* what else the kind takes */
+	double hyper[OPTIMIZER_HYPER];	/* the kind's other settings */
 	float weight_decay;		/* 0: none */
 	float clipvalue, clipnorm, global_clipnorm;	/* 0: none */
-	bool frozen;			/* a model that says a rate of 0 has
-					   its values and slots stay */
-	size_t slots;			/* how many this one needs */
+	bool frozen;			/* the model's rate is 0 throughout:
+					   values and slots never change */
+	size_t slots;			/* number of slots in use */
 	const char *slot_name[OPTIMIZER_SLOTS];	/* "momentum", ... */
-	float slot_start[OPTIMIZER_SLOTS];	/* their first value */
+	float slot_start[OPTIMIZER_SLOTS];	/* first value of each */
 };
 
-/* Does it keep small weights at 0, by what gradients come to exactly? */
+/*
+ * Return whether the optimizer sets weights to exactly 0 by comparing sums of
+ * gradients with a threshold (FTRL): then a rounded gradient changes which
+ * weights are 0.
+ */
 bool optimizer_thresholds(const struct optimizer *);
 
-/* A float at any address, as those of a frame are. */
+/* A float at any address, such as one in a frame. */
 typedef float loose_float __attribute__((aligned(1)));
 
 /*
- * Elements to change.  w, slot[] and sum do not overlap; w and slot[] need
- * only the alignment of a float.
+ * n elements to change.  w, slot[] and sum do not overlap; w and slot[] are
+ * aligned as floats.
  */
 struct update {
 	float *w;			/* n */
 	float *slot[OPTIMIZER_SLOTS];	/* n each */
 	const loose_float *sum;		/* n: gradients, clipped */
-	float examples;			/* that they are sums over */
+	float examples;			/* that the gradients are sums over */
 	size_t n;
 	float learning_rate;
 	uint64_t t;			/* updates of this variable, this one
 					   included: 1 at the first */
 };
 
-/* Of a name ("adam") and its settings, which it takes from s. */
+/*
+ * Read an optimizer by its name ("adam") and the settings of s that it uses,
+ * which it takes from s.  Return 0; or -1 with FAIL_CONFIG, and leave the
+ * optimizer as it was.
+ */
 int optimizer_parse(struct optimizer *, const char *name, struct settings *s,
 		    struct fail *);
 /*
- * What is no gradient, but to be averaged: w = momentum w + (1 - momentum) x,
- * whatever the learning rate.
+ * Make an optimizer for a variable that is a moving average: its "gradient" is
+ * a value x, and w = momentum w + (1 - momentum) x, whatever the learning rate.
  */
 void optimizer_average(struct optimizer *, float momentum);
 
 /*
- * Do the slots that another one made suit this one, as far as it had them, and
- * goes on what it has counted?  Another kind begins anew, though it calls a
- * slot by the same name.
+ * Return whether an optimizer can resume with the slots and the number of
+ * updates of another one.  It can if both use the same formula (adam and adamw
+ * do); a slot that the other one did not have begins with its first value.  A
+ * slot of the same name but of another formula is of no use.
  */
 bool optimizer_goes_on(const struct optimizer *, const struct optimizer *was);
 
+/* Return the name of the kind, a constant. */
 const char *optimizer_name(const struct optimizer *);
 
+/* Change w and the slots by one update. */
 void optimizer_apply(const struct optimizer *, const struct update *);
 
 #endif

@@ -6,9 +6,9 @@
 enum { RHO, EPSILON };
 
 /*
- * Zeiler, "Adadelta" (2012), whose steps have the unit of the weights; Keras
- * multiplies them by a learning rate all the same.  Of the two roots that it
- * divides by each other we take one, of the quotient.
+ * Zeiler, "Adadelta" (2012).  Its steps have the unit of the weights; Keras
+ * multiplies them by a learning rate all the same.  The paper divides one root
+ * by another; the root of the quotient is one operation fewer.
  */
 static TARGET_CLONES void
 kernel(float *restrict w, float *restrict a, float *restrict d,

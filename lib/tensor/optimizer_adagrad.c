@@ -6,8 +6,8 @@
 enum { START, EPSILON };
 
 /*
- * Duchi, Hazan and Singer, "Adaptive subgradient methods" (2011).  Keras has
- * epsilon under the root.
+ * Duchi, Hazan and Singer, "Adaptive subgradient methods" (2011).  As in Keras,
+ * epsilon is under the root.
  */
 static TARGET_CLONES void
 kernel(float *restrict w, float *restrict a, struct step s, float epsilon)

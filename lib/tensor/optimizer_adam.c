@@ -10,8 +10,8 @@ struct constants {
 };
 
 /*
- * Kingma and Ba, "Adam" (2015), with both bias corrections drawn into alpha:
- * the form just before their section 2.1, which is Keras's.
+ * Kingma and Ba, "Adam" (2015), in the form just before their section 2.1,
+ * which is Keras's, too: alpha includes both bias corrections.
  */
 static TARGET_CLONES void
 adam(float *restrict w, float *restrict m, float *restrict v, struct step s,
@@ -43,7 +43,10 @@ amsgrad(float *restrict w, float *restrict m, float *restrict v,
 	}
 }
 
-/* Adam's section 7.1: the largest gradient, fading, in place of the root. */
+/*
+ * Section 7.1 of "Adam": the largest gradient so far, which fades by beta_2
+ * with each update, takes the place of the root.
+ */
 static TARGET_CLONES void
 adamax(float *restrict w, float *restrict m, float *restrict u,
        struct step s, float alpha, float rest_1, float beta_2, float epsilon)
@@ -118,7 +121,7 @@ const struct optimizer_kind optimizer_adam = {
 	.prepare = prepare, .apply = apply
 };
 
-/* Adam whose weights decay unless told otherwise. */
+/* Adam with a weight decay by default. */
 const struct optimizer_kind optimizer_adamw = {
 	.name = "adamw", .learning_rate = .001f, .weight_decay = .004f,
 	.hyper = {

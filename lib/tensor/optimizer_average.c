@@ -2,8 +2,8 @@
 #include "tensor/target_clones.h"
 
 /*
- * A moving average: of what is to be averaged, not of a gradient.  Neither a
- * learning rate nor a line of a model has a say in it.
+ * A moving average of the values that take the place of gradients.  Neither a
+ * learning rate nor a setting of the model has an effect on it.
  */
 static TARGET_CLONES void
 average(float *restrict w, struct step s, float momentum)

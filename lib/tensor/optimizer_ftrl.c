@@ -7,15 +7,15 @@
 enum { POWER, START, L1, L2, SHRINKAGE, BETA };
 
 struct constants {
-	float inverse /* of the rate */, power /* the negated one */;
+	float inverse /* 1 / learning rate */, power /* -learning_rate_power */;
 	float l1, l2, shrinkage;
 };
 
 /*
  * McMahan and others, "Ad click prediction: a view from the trenches" (2013),
- * in Keras's form.  r0 and r are the accumulator before and after, to the
- * power.  q is 0 only when neither a gradient nor a regularizer has said
- * anything yet.
+ * in Keras's form.  r0 and r are the accumulator before and after this update,
+ * to the power -learning_rate_power.  q is 0 only while the accumulator is 0
+ * and there is no L2 regularization: all gradients so far were 0.
  */
 static inline float
 weight(float w, float *z, float g, float r0, float r, struct constants c)
@@ -29,7 +29,7 @@ weight(float w, float *z, float g, float r0, float r, struct constants c)
 	return q == 0 ? 0 : (clipped - *z) / q;
 }
 
-/* The default power: a root can be taken of many numbers at once. */
+/* The default power, -0.5: square roots can be vectorized. */
 static TARGET_CLONES void
 by_root(float *restrict w, float *restrict a, float *restrict z,
 	struct step s, struct constants c)
@@ -69,8 +69,11 @@ apply(const struct optimizer *o, const struct update *u)
 	const struct step s = step_of(o, u);
 	const float rate = u->learning_rate;
 
-	/* At the end of a schedule it may be 0, and then nothing moves; nor
-	   does it where the rate has no reciprocal. */
+	/*
+	 * The rate may be 0 at the end of a schedule.  Then nothing moves; nor
+	 * does anything where the rate is so small that its reciprocal
+	 * overflows.
+	 */
 	if (!(rate >= FLT_MIN))
 		return;
 

@@ -1,7 +1,8 @@
 /*
  * optimizer_kind - what an optimizer is made of; for optimizer*.c only.
  *
- * A new one is a file with a kernel and a table, and a line in optimizer.c.
+ * A new optimizer is a file with a kernel and a table, and a line in
+ * optimizer.c.
  */
 #ifndef PS_OPTIMIZER_KIND_H
 #define PS_OPTIMIZER_KIND_H
@@ -20,32 +21,34 @@ enum hyper_range {
 };
 
 struct hyper {
-	const char *key, *alias;	/* alias: another name, or NULL */
+	const char *key, *alias;	/* alias: a second name, or NULL */
 	enum hyper_range range;
-	double start;			/* when it is not said */
+	double start;			/* the default */
 };
 
 struct optimizer_kind {
 	const char *name;
-	float learning_rate, weight_decay;	/* when they are not said */
-	struct hyper hyper[OPTIMIZER_HYPER];	/* of optimizer.hyper[], in
-						   its order */
-	/* Add the slots that these hyper parameters ask for. */
+	float learning_rate, weight_decay;	/* the defaults */
+	struct hyper hyper[OPTIMIZER_HYPER];	/* described in the order of
+						   optimizer.hyper[] */
+	/* Add the slots that the hyper parameters ask for. */
 	void (*prepare)(struct optimizer *);
+	/* Change w and the slots by one update; see struct update. */
 	void (*apply)(const struct optimizer *, const struct update *);
 };
 
 /*
- * What all kernels need of an update.  They divide gradients and let weights
- * decay where they read them: a pass by itself would halt the streams from
- * memory.
+ * What all kernels need of an update.  A kernel divides the gradients and lets
+ * the weights decay in the loop that reads them: separate passes would load
+ * everything from memory twice.
  */
 struct step {
 	const loose_float *sum;		/* n: gradients */
 	size_t n;
-	float examples;			/* that they are sums over */
+	float examples;			/* that sum[] is added up over */
 	float share;			/* 1 / examples, if a product with it
-					   is the same to the bit; or 0 */
+					   has the same bits as the quotient
+					   (powers of 2); else 0 */
 	float rate, weight_decay;
 };
 
@@ -60,8 +63,11 @@ step_of(const struct optimizer *o, const struct update *u)
 			      o->weight_decay };
 }
 
-/* A division takes as long as the roots that other numbers wait for; compilers
-   make two loops of this. */
+/*
+ * Return element i of the mean gradient.  A product is used where it is exact,
+ * because a division takes as long as the square roots that the kernels
+ * compute; compilers make two loops of this condition.
+ */
 static inline float
 mean_at(struct step s, size_t i)
 {
@@ -69,8 +75,8 @@ mean_at(struct step s, size_t i)
 }
 
 /*
- * Loshchilov and Hutter, "Decoupled weight decay regularization" (2019): what
- * is left of a weight before the optimizer changes it.
+ * Return a weight after its decay, before the optimizer changes it: Loshchilov
+ * and Hutter, "Decoupled weight decay regularization" (2019).
  */
 static inline float
 decayed(float w, struct step s)
@@ -78,7 +84,10 @@ decayed(float w, struct step s)
 	return w - w * s.weight_decay * s.rate;
 }
 
-/* By squaring: pow()'s last bit is not the same on every processor. */
+/*
+ * Return x^n by repeated squaring: the last bit of pow() is not the same on
+ * every processor.
+ */
 static inline double
 optimizer_power(double x, uint64_t n)
 {
@@ -90,6 +99,7 @@ optimizer_power(double x, uint64_t n)
 	return result;
 }
 
+/* Add a slot with this name and first value; for prepare(). */
 static inline void
 optimizer_add_slot(struct optimizer *o, const char *name, double start)
 {

@@ -7,7 +7,7 @@ struct constants {
 	float beta_1, rest_1, beta_2, rest_2 /* 1 - beta */;
 };
 
-/* Of NaN this is NaN, so that it shows. */
+/* Return -1, 0 or 1.  A NaN stays a NaN, so that it is noticed. */
 static inline float
 sign(float x)
 {

@@ -3,18 +3,20 @@
 
 #include <math.h>
 
-#define WARM_UP	1024		/* then 0.96^t is nothing beside 1 */
+#define WARM_UP	1024		/* from there on 1 - 0.96^t / 2 is 1 */
 
 enum { BETA_1, BETA_2, EPSILON };
 
 struct constants {
-	float of_m, of_g, root;		/* what each is multiplied by */
+	float of_m, of_g, root;		/* factors of the moment, the gradient
+					   and the root's argument */
 	float rest_1, rest_2 /* 1 - beta */, epsilon, rate;
 };
 
 /*
- * Dozat, "Incorporating Nesterov momentum into Adam" (2016): the moment as it
- * will be after the next gradient, of which this one takes the place.
+ * Dozat, "Incorporating Nesterov momentum into Adam" (2016): uses the moment as
+ * it will be after the next gradient, with the present gradient in place of the
+ * next one.
  */
 static TARGET_CLONES void
 nadam(float *restrict w, float *restrict m, float *restrict v, struct step s,
@@ -31,7 +33,10 @@ nadam(float *restrict w, float *restrict m, float *restrict v, struct step s,
 	}
 }
 
-/* 0.96^t, and the product of 1 - 0.96^i / 2 up to there. */
+/*
+ * For each t up to WARM_UP 0.96^t, and the product of 1 - 0.96^i / 2 for i from
+ * 1 to t.
+ */
 static struct { double fading, product; } warm[WARM_UP + 1];
 
 static void
@@ -52,7 +57,10 @@ prepare(struct optimizer *o)
 	warm[0].fading = warm[0].product = 1;
 }
 
-/* Keras's schedule of the momentum, and the product of all up to t. */
+/*
+ * Keras's schedule of the momentum, at update t; and the product of the momenta
+ * of the updates 1 to t.
+ */
 static double
 momentum_at(double beta_1, uint64_t t)
 {

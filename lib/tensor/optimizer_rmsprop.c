@@ -36,8 +36,8 @@ with_momentum(float *restrict w, float *restrict v, float *restrict m,
 }
 
 /*
- * v - b^2 is a variance, yet rounding may take it below 0, where Keras ends
- * in NaN.
+ * Return the variance v - b^2.  Rounding may take it below 0, where Keras gets
+ * NaN; here it is 0 then.
  */
 static inline float
 spread(float v, float b)

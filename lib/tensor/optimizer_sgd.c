@@ -20,7 +20,7 @@ with_momentum(float *restrict w, float *restrict m, struct step s,
 	}
 }
 
-/* As if the gradient had been taken one step of momentum ahead. */
+/* The gradient counts as if it had been taken one step of momentum ahead. */
 static TARGET_CLONES void
 with_nesterov(float *restrict w, float *restrict m, struct step s,
 	      float momentum)

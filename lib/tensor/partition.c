@@ -101,7 +101,7 @@ partitioner_release(struct partitioner *head)
 	}
 }
 
-/* The one of a list that is for a variable of that name. */
+/* Return the partitioner of the list that is for a variable with this name. */
 static const struct partitioner *
 find(const struct partitioner *head, const char *name)
 {
@@ -112,7 +112,10 @@ find(const struct partitioner *head, const char *name)
 	return p ? p : head;
 }
 
-/* Why has it none to cut? */
+/*
+ * Fail, and say why a pattern has no variable: all that it matches are hashed
+ * tables, or earlier patterns match them, too; or it matches none.
+ */
 static int
 refuse_pattern(const char *pattern, bool matched, bool hashed, struct fail *f)
 {
@@ -143,8 +146,10 @@ partitioner_check(const struct partitioner *head, const struct variable *v,
 }
 
 /*
- * The smallest shard of n has rows / n rows and the largest one more if any
- * are left over, hence:
+ * Return the number of shards for a limit of bytes.
+ *
+ * The smallest shard of n has rows / n rows and the largest one more if any are
+ * left over, hence:
  *
  * MIN: as many shards as still have the rows that make up the bytes.
  * TensorFlow's MinSizePartitioner takes the ceiling of total / bytes, so its
@@ -152,11 +157,11 @@ partitioner_check(const struct partitioner *head, const struct variable *v,
  * become 3 shards of 16, 12 and 12.  Here they become 2 of 20.
  *
  * MAX: as few shards as keep each within the rows that fit into the bytes.  A
- * row is never cut, so where one row is larger than that, each stands alone.
+ * row is never cut, so rows that are larger than the limit have a shard each.
  *
- * A variable smaller than MIN's bytes stays whole.  A said count is the last
- * word: MAX's bytes give way to it, because who says both wants no more
- * shards than that.
+ * A variable smaller than MIN's bytes stays whole.  A limit on the number of
+ * shards overrides MAX's bytes: a user who gives both wants no more shards than
+ * that.
  */
 static size_t
 count_by_bytes(const struct partitioner *p, size_t rows, uint64_t row_bytes)
@@ -179,7 +184,7 @@ partition_count(const struct partitioner *p, struct shape shape)
 	const size_t rows = shape_rows(shape), width = shape_width(shape);
 	size_t n = PARTITION_SHARDS;
 
-	/* Nothing can be cut from a single number or an empty array. */
+	/* A single number and an empty array cannot be cut. */
 	if (shape.rank == 0 || rows == 0 || width == 0)
 		return 1;
 	switch (p->kind) {
@@ -313,7 +318,7 @@ placement_count_beside(const struct placement *p)
 	return p->hybrid ? (size_t)p->dense.last + 1 : 0;
 }
 
-/* The range that a variable is in; NULL: all servers. */
+/* Return the range of a variable; NULL: all servers. */
 static const struct placement_range *
 find_range(const struct placement *p, const struct variable *v)
 {
@@ -324,7 +329,10 @@ find_range(const struct placement *p, const struct variable *v)
 	return r || !p->hybrid ? r : v->table ? &p->tables : &p->dense;
 }
 
-/* The one behind it; NULL, of all servers, is the last. */
+/*
+ * Return the range to place after r, or the first one if r is NULL.  The last
+ * is NULL, for variables of all servers.
+ */
 static const struct placement_range *
 next_range(const struct placement *p, const struct placement_range *r)
 {
@@ -366,14 +374,17 @@ place_bytes(const struct place *p, const struct variable *variables)
 	return p->rows.count * shape_width(v->shape) * sizeof(float) * copies;
 }
 
-/* The servers that a variable may be on; all, if the range is NULL. */
+/* Return the servers of a range; all of them for NULL. */
 static struct placement_range
 servers_of(const struct placement_range *r, size_t servers)
 {
 	return r ? *r : (struct placement_range){ .last = servers - 1 };
 }
 
-/* The same of groups of rows, of which the last may lack some. */
+/*
+ * Return the rows of shard i of n where groups of rows stay together.  The last
+ * group may be shorter.
+ */
 static struct rows
 grouped_rows(size_t rows, size_t group, size_t n, size_t i)
 {
@@ -435,7 +446,9 @@ larger_first(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Does this one have fewer bytes, or is it the first of as many? */
+/*
+ * Return whether a has fewer bytes than b, or equally many and the lower index.
+ */
 static bool
 lighter(const struct load *a, const struct load *b)
 {
@@ -443,10 +456,10 @@ lighter(const struct load *a, const struct load *b)
 		a->index < b->index;
 }
 
-/* Servers by what they hold, the lightest on top. */
+/* A binary heap of servers by the bytes that they hold, the fewest on top. */
 struct heap {
 	struct load *load;
-	size_t *at, count;	/* of each server, where it is */
+	size_t *at, count;	/* at[s]: index of server s in load[] */
 };
 
 static void
@@ -474,7 +487,10 @@ add_load(struct heap *h, size_t server, uint64_t bytes)
 	put(h, at, load);
 }
 
-/* The servers of a range, with what they hold already. */
+/*
+ * Return a heap of the servers of a range, with the bytes that they hold
+ * already.
+ */
 static struct heap
 heap_new(const uint64_t *held, struct placement_range on)
 {
@@ -494,10 +510,11 @@ heap_new(const uint64_t *held, struct placement_range on)
 }
 
 /*
- * Place the shards of a group, the largest first.
+ * Place the shards of one range, the largest first.
  *
  * Graham, "Bounds on multiprocessing timing anomalies" (1969): the fullest
- * server has at most 4/3 - 1/(3 servers) of the best possible.
+ * server has at most 4/3 - 1/(3 servers) of the bytes that it would have in the
+ * best placement.
  */
 static void
 balance(struct place *list, struct load *shard, size_t count,
@@ -537,7 +554,10 @@ take_turns(struct place *list, const struct load *shard, size_t count,
 	}
 }
 
-/* The shards of a range, or those that are in none. */
+/*
+ * Set shard[] to the shards of a range, or for NULL to those that are in none.
+ * Return their number.
+ */
 static size_t
 group(struct load *shard, const struct place *list, size_t count,
       const struct variable *variables, const struct placement *placement,
@@ -575,7 +595,7 @@ partition_plan(const struct variable *variables, size_t n,
 			balance(list, shard, some, variables, on, held);
 		else
 			take_turns(list, shard, some, variables, on);
-		if (!range)	/* all that are in none came last */
+		if (!range)	/* the variables without a range come last */
 			break;
 	}
 	free(held);

@@ -1,9 +1,10 @@
 /*
- * partition - into how many shards a variable is cut, and which server has
- * them.
+ * partition - into how many shards a variable is cut, and which server holds
+ * each.
  *
- * Shards are contiguous rows along axis 0, sizes differ by one at most
- * (TensorFlow's "div").
+ * A shard is a range of rows along axis 0.  The sizes of a variable's shards
+ * differ by one row at most (TensorFlow's "div"), or by one group where rows
+ * are kept together.
  */
 #ifndef PS_PARTITION_H
 #define PS_PARTITION_H
@@ -11,10 +12,13 @@
 #include "base/fail.h"
 #include "tensor/variable.h"
 
-/* Of one variable: the most that may be asked for, and the most made. */
+/*
+ * Shards of a variable: the largest number that a text may ask for, and the
+ * largest that is made.
+ */
 #define PARTITION_SHARDS	65536
 
-/* SPREAD cuts no shard smaller than this. */
+/* SPREAD makes no shard smaller than this. */
 #define PARTITION_SPREAD_BYTES	((uint64_t)256 << 10)
 
 enum partitioner_kind { PARTITION_NONE, PARTITION_FIXED, PARTITION_MIN,
@@ -24,52 +28,70 @@ enum partitioner_kind { PARTITION_NONE, PARTITION_FIXED, PARTITION_MIN,
 struct partitioner {
 	enum partitioner_kind kind;
 	uint64_t bytes;		/* MIN, MAX */
-	uint64_t shards;	/* FIXED: how many; else at most; 0: no limit */
-	const char *pattern;	/* of variables' names; NULL: any */
-	struct partitioner *next;	/* of the others: see below */
-	const size_t *group;	/* of the head: so many rows of each variable
-				   stay together; NULL: 1 of each */
+	uint64_t shards;	/* FIXED: number of shards; else the most; 0: no
+				   limit */
+	const char *pattern;	/* shell pattern of variables' names; NULL:
+				   all */
+	struct partitioner *next;	/* see partitioner_add() */
+	/*
+	 * Set in the head of a list alone: rows of each variable that stay
+	 * together, by its index; NULL: 1 for all.
+	 */
+	const size_t *group;
 };
 
 /*
- * A text may end in "@PATTERN", a shell pattern; it is borrowed.  FAIL_CONFIG:
- * it is none, and the partitioner is as it was.
+ * Read a partitioner.  The text may end in "@PATTERN", a shell pattern, which
+ * is borrowed from the text.  Return 0; or -1 with FAIL_CONFIG if the text is
+ * wrong, and leave the partitioner as it was.
  */
 int partitioner_parse(struct partitioner *, const char *text, struct fail *);
 
 /*
- * The head of a list is for the variables that no pattern matches, those
- * behind it have patterns, and the first that matches counts.  Add what a text
- * says: without a pattern it takes the place of the head.
+ * Add the partitioner of a text to a list.  The head of a list is for the
+ * variables that no pattern matches; those behind it have patterns, and the
+ * first one that matches counts.  A text without a pattern replaces the head.
+ * Return 0, or -1 as partitioner_parse().
  */
 int partitioner_add(struct partitioner *head, const char *text, struct fail *);
+/* Free the list behind the head, which is the caller's. */
 void partitioner_release(struct partitioner *head);
 
-/* FAIL_CONFIG: a pattern of the list has none of these variables to cut. */
+/*
+ * Check that each pattern of the list has a variable to cut.  Return 0, or -1
+ * with FAIL_CONFIG.
+ */
 int partitioner_check(const struct partitioner *head,
 		      const struct variable *, size_t variables,
 		      struct fail *);
 
 /*
- * How many shards, from 1 to rows; rank 0 is never cut.  MIN keeps every
- * shard at or over its bytes, MAX at or under them, where rows and the said
- * number of shards allow; where TensorFlow's formulas do not keep that promise
- * though they could, ours do (see partition.c).
+ * Return the number of shards, from 1 to the number of rows; rank 0 is never
+ * cut.  MIN keeps every shard at or above its bytes, MAX at or below them, as
+ * far as the sizes of rows and the limit of shards allow.  TensorFlow's
+ * formulas break this promise in some cases in which it can be kept; see
+ * partition.c.  Not for SPREAD, which depends on the servers.
  */
 size_t partition_count(const struct partitioner *, struct shape);
 
-/* The same of a variable, by the one of a list that is for it. */
+/*
+ * Return the number of shards of a variable, by the partitioner of the list
+ * that is for it.  servers is the number of servers that the variable may be
+ * on: a hashed table has a shard on each.
+ */
 size_t partition_shards(const struct partitioner *head,
 			const struct variable *, size_t servers);
 
-/* The rows of shard i of n: first row and how many. */
+/* Return the rows of shard i of n, for a variable of so many rows. */
 struct rows { size_t first, count; };
 struct rows partition_rows(size_t rows, size_t n, size_t i);
 
-/* Which shard of n has a row. */
+/* Return which shard of n has a row. */
 size_t partition_find(size_t rows, size_t n, size_t row);
 
-/* Variables whose names fit the pattern are on these servers alone. */
+/*
+ * The variables whose names match the pattern are on the servers first to last.
+ */
 struct placement_range {
 	char *pattern;
 	uint64_t first, last;	/* indices of servers */
@@ -77,15 +99,18 @@ struct placement_range {
 };
 
 /*
- * The rule is for each range, of which the first whose pattern fits counts,
- * and then for the variables that none is for: over all servers; or, if some
- * are beside workers, over these for dense variables, and over the others, if
- * there are any, for tables.
+ * Where the variables go.  A variable is on the servers of the first range
+ * whose pattern matches it.  If none matches, it may be on all servers; or, in
+ * a hybrid placement, where the first servers run beside workers: a dense
+ * variable on these, and a table on the others, if there are any.  The rule
+ * says how the shards are spread, over the servers of each range separately and
+ * then over the others.
  */
 struct placement {
 	enum { PLACE_BALANCED, PLACE_ROUND_ROBIN } rule;
 	struct placement_range *range;
-	bool hybrid;		/* some are beside workers: */
+	bool hybrid;		/* some servers are beside workers: see dense
+				   and tables */
 	struct placement_range dense, tables;
 };
 
@@ -93,19 +118,26 @@ extern const struct placement placement_balanced, placement_round_robin;
 
 /*
  * Add what a text says: "balanced", "round-robin" or "PATTERN@FIRST[-LAST]".
- * FAIL_CONFIG: it says none of these.
+ * Return 0, or -1 with FAIL_CONFIG if it says none of these.
  */
 int placement_add(struct placement *, const char *text, struct fail *);
 void placement_release(struct placement *);
 
-/* The first so many of the servers, 1 at least, are beside workers. */
+/*
+ * Record that the first `beside` servers, 1 to all of them, are beside workers.
+ */
 void placement_beside(struct placement *, uint64_t beside, size_t servers);
+/* Return the number of servers beside workers; 0 if none are. */
 size_t placement_count_beside(const struct placement *);
 
-/* FAIL_CONFIG: there are not so many servers, or a range has no variables. */
+/*
+ * Check the ranges.  Return 0; or -1 with FAIL_CONFIG if a range names a server
+ * that there is not, or has no variable.
+ */
 int placement_check(const struct placement *, const struct variable *,
 		    size_t variables, size_t servers, struct fail *);
 
+/* One shard, and the server that holds it. */
 struct place {
 	uint32_t variable;	/* index into the model's variables */
 	uint32_t shard, shards;
@@ -113,17 +145,19 @@ struct place {
 	struct rows rows;
 };
 
-/* What it takes on its server: weights and slots. */
+/* Return the bytes of a shard on its server: values and slots. */
 uint64_t place_bytes(const struct place *, const struct variable *variables);
 
 /*
- * Every shard of every variable, in order of variable and shard.  Balanced
- * puts the largest shards first on the server with the fewest bytes (weights
- * and slots), lowest index on a tie; round robin continues one counter over
- * all shards, as TensorFlow does.  Ranges of servers come first, in their
- * order; then the other variables go to all servers, these included.  A hashed
- * table has a shard on each server that it may be on.  The caller frees the
- * list.
+ * Return a list of every shard of every variable, ordered by variable and
+ * shard, and set *count to its length; the caller frees the list.
+ *
+ * BALANCED places the largest shards first, each on the server with the fewest
+ * bytes (values and slots), of several such on the one with the lowest index.
+ * ROUND_ROBIN continues one counter over all shards, as TensorFlow does.
+ * Variables with ranges of servers are placed first, in the order of the
+ * ranges; then the other variables are spread over all servers, these included.
+ * A hashed table has a shard on each server that it may be on.
  */
 struct place *partition_plan(const struct variable *, size_t n,
 			     const struct partitioner *,

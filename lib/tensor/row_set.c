@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define GROUP	8	/* rows of one float that are moved at a time */
+#define GROUP	8	/* rows of one float that are copied at a time */
 
 static inline float *
 row_at(const struct row_set *p, size_t k, size_t width)
@@ -41,7 +41,10 @@ move(const struct row_set p, size_t width, size_t behind, float *block,
 		     back);
 }
 
-/* Rows of a width that the compiler knows are copied without a call. */
+/*
+ * Give the compiler the common widths as constants: then it copies a row
+ * without a call.
+ */
 static inline void
 move_any(const struct row_set *p, size_t behind, float *block, bool back)
 {

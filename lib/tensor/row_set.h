@@ -1,8 +1,9 @@
 /*
- * row_set - rows of a table, to be taken out, changed and put back.
+ * row_set - rows that are to be gathered from memory, changed and scattered
+ * back.
  *
- * Rows of one array are known by their numbers, any others by where each lies.
- * Pointers do for both, but have to be made first.
+ * Rows of one array are given by their numbers, other rows by a pointer to
+ * each.  Pointers would do for both, but would have to be made first.
  */
 #ifndef PS_ROW_SET_H
 #define PS_ROW_SET_H
@@ -10,23 +11,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Rows of width floats, each another. */
+/* count distinct rows of width floats each. */
 struct row_set {
 	size_t count, width;
-	float *const *row;	/* where each lies; or, if it is NULL, */
-	const uint64_t *number;	/* their numbers, in order, */
-	float *first;		/* in an array that begins here */
-	uint64_t base;		/* with the row of this number */
+	float *const *row;	/* a pointer to each row; or NULL: by number */
+	const uint64_t *number;	/* the numbers of the rows, rising */
+	float *first;		/* where row number base lies; the rows of the
+				   array follow each other */
+	uint64_t base;		/* number of the first row of the array */
 };
 
-/* Where they begin if they lie side by side, as far as can be seen; or NULL. */
+/*
+ * Return the address of the first row if the rows are seen to lie side by side;
+ * NULL if not, or if it is not known.
+ */
 float *row_set_whole(const struct row_set *);
 
-/* Copy what lies so far behind each to where it is side by side; and back. */
+/*
+ * Gather: copy width floats at an offset of behind floats from each row to an
+ * array, row by row.  Scatter: copy them back.
+ */
 void row_set_gather(const struct row_set *, size_t behind, float *to);
 void row_set_scatter(const struct row_set *, size_t behind, const float *from);
 
-/* Leave out the first ones. */
+/* Remove the first count rows from the set. */
 static inline void
 row_set_skip(struct row_set *p, size_t count)
 {

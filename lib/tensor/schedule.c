@@ -34,7 +34,7 @@ parse_steps(struct schedule *p, struct settings *s, struct fail *f)
 			     f);
 }
 
-/* How far into the decay, 1 at its end. */
+/* Return how much of the decay is over: 1 at its end, and more behind it. */
 static double
 part(const struct schedule *p, double s)
 {
@@ -123,7 +123,10 @@ parse_cosine(struct schedule *p, struct settings *s, struct fail *f)
 	    settings_float(s, "warmup_target", &p->warmup_target, 0, FLT_MAX,
 			   f) < 0)
 		return -1;
-	/* Keras silently ignores the steps when there is no target. */
+	/*
+	 * Keras silently ignores warmup_steps without warmup_target; here
+	 * either one without the other is an error.
+	 */
 	if (settings_text(s, "warmup_steps"))
 		return need(s, p, "warmup_target", f);
 	if (settings_text(s, "warmup_target"))
@@ -152,7 +155,10 @@ cosine(const struct schedule *p, double s)
 		      alpha);
 }
 
-/* Of the list at key; the caller frees copy and words. */
+/*
+ * Return the words of the list that s has at key; the caller frees *copy and
+ * the words.
+ */
 static char **
 words(struct settings *s, const char *key, char **copy, size_t *n)
 {
@@ -263,7 +269,10 @@ unknown(const char *name, const struct settings *s, struct fail *f)
 	return choices_refuse(&names, FAIL_CONFIG, s->where, "schedule", f);
 }
 
-/* Both are Keras's: an optimizer's name for it, and a schedule's. */
+/*
+ * Both names are Keras's: an optimizer has learning_rate, a schedule
+ * initial_learning_rate.
+ */
 static int
 parse_initial(struct schedule *p, struct settings *s, struct fail *f)
 {
@@ -301,7 +310,10 @@ schedule_at(const struct schedule *p, uint64_t s)
 	return p->kind ? (float)p->kind->at(p, (double)s) : p->learning_rate;
 }
 
-/* A decay that ends at 0 and a warm-up that begins there are no freezing. */
+/*
+ * Return whether the rate is ever above 0.  A decay that ends at 0 and a
+ * warm-up that begins there pass through 0, but freeze nothing.
+ */
 static bool
 moves(const struct schedule *p)
 {

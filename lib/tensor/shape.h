@@ -22,14 +22,15 @@ size_t shape_width(struct shape);	/* elements of one row */
 bool shape_equal(struct shape, struct shape);
 
 /*
- * Is it a shape that a peer or a file may have said: rank and dimensions in
- * range, and no overflow in its bytes as floats?
+ * Return whether a shape, from a peer or a file, has a rank and dimensions in
+ * range, none of them 0, and at most 2^48 elements, so that its bytes as floats
+ * do not overflow.
  */
 bool shape_sound(const struct shape *);
-/* The same of one that may have no rows. */
+/* Return the same for a shape that may have no rows. */
 bool shape_sound_rows(const struct shape *);
 
-/* "[7, 20]", as NumPy and TensorFlow print it; returns text. */
+/* Write a shape as NumPy and TensorFlow do, "[7, 20]"; return text. */
 const char *shape_text(struct shape, char text[SHAPE_TEXT]);
 
 #endif

@@ -12,46 +12,51 @@
 #include <sys/mman.h>
 
 /*
- * A page is so large that it is seldom split, and so small that splitting and
- * copying it are a matter of microseconds.  The bits of a key behind those
- * that led to the page say in which group of places it stands, or after which
- * other groups: so sorted keys go through a page from its front to its end,
- * as memory is read fastest.  The places of a group are compared all at once,
- * since a branch for each would be foreseen by nobody.  A place whose key is 0
- * is free, and stays taken once it was; the row of key 0 itself has the place
- * behind the last one.
+ * A page is large enough to be split seldom, and small enough to be split and
+ * copied within microseconds.  Its places form groups.  The bits of a key
+ * behind those that led to the page give the group in which the search begins;
+ * a key stands there or, if that group was full, in one of the next.  So sorted
+ * keys go through a page from its front to its end, as memory is read fastest.
+ * All places of a group are compared at once, since a branch for each would be
+ * mispredicted.  A place whose key is 0 is free; a place that was once taken
+ * stays taken.  The row of key 0 itself has the place behind the last one.
  *
- * Rows that are made in order crowd a page that is still there for many more
- * keys than will be its own: it is split before it is full.
+ * When rows are put in order of key, the first ones crowd into a page that has
+ * not been split for the later ones yet: a crowded page is split before it is
+ * full.
  *
- * A small row stands beside its key: one miss of the cache for both.  The
- * keys of others stand together, so that a search does not wade through rows.
+ * A small row stands beside its key, so that both cost one cache miss.  The
+ * keys of large rows stand together, so that a search does not read through
+ * rows.
  */
 #define PAGE_BYTES	((size_t)16 << 10)
-#define PAGE_LEAST	16		/* places */
+#define PAGE_LEAST	16		/* places of a page, at least */
 #define GROUP		4		/* places */
-#define INLINE_BYTES	32		/* of a key and its row */
-#define LINE		64		/* bytes that memory gives at once */
-#define SPREAD		((size_t)1 << 12)	/* of the directory: entries
-						   for a page, at most */
-#define SPREAD_CROWD	((size_t)1 << 8)	/* the same, if pages that are
-						   not full are split */
-#define PUT_SPREAD	((size_t)1 << 22)	/* entries that are always
-						   there for rows put back */
-#define CROWD		8		/* groups; keys that are so far from
-					   their own are a crowd */
+#define INLINE_BYTES	32		/* a key and its row within this size
+					   stand together */
+#define LINE		64		/* bytes of a cache line */
+#define SPREAD		((size_t)1 << 12)	/* directory entries for each
+						   page, at most */
+#define SPREAD_CROWD	((size_t)1 << 8)	/* the same, when a page that is
+						   not full is to be split */
+#define PUT_SPREAD	((size_t)1 << 22)	/* directory entries that
+						   table_put() may always
+						   make */
+#define CROWD		8		/* groups; a key this far from its own
+					   group is in a crowd */
 
 /*
- * Pages are cut from slabs, of which large ones ask for large pages of the
- * machine: rows lie all over a table, and most of the time of finding one
- * would go into translating its address.  A slab goes when its last page has
- * gone, whoever frees that.
+ * Pages are cut from slabs.  A slab of the largest size asks for huge pages of
+ * the machine: the rows that are looked up lie all over a table, and
+ * translating their addresses would take most of the time.  A slab is freed
+ * with its last page, by whichever table frees that.
  */
 #define SLAB_LEAST	((size_t)64 << 10)	/* bytes */
 #define SLAB_MOST	((size_t)2 << 20)
 
 struct slab {
-	atomic_size_t references;	/* pages, and the table that cuts */
+	atomic_size_t references;	/* its pages, and the table that cuts
+					   pages from it */
 	size_t used, bytes;
 };
 
@@ -64,10 +69,12 @@ struct page {
 };
 
 struct layout {
-	uint32_t places, full;	/* of a page; a full one is split */
+	uint32_t places, full;	/* places of a page; a page with `full` used
+				   ones is split */
 	size_t key_step, row_at, row_step;	/* bytes */
 	size_t floats, row_bytes;
-	size_t date_at;		/* of the last update, behind the floats */
+	size_t date_at;		/* offset of the last update in a row, behind
+				   the floats */
 	bool dated;
 	size_t page_bytes;
 };
@@ -79,14 +86,17 @@ struct table {
 	uintptr_t *directory;		/* 1 << depth entries */
 	size_t pages;
 	uint64_t rows;
-	uint64_t now;			/* the update under way */
-	uint64_t oldest;	/* rows not touched since then are gone,
-				   though they may still lie there */
-	struct age_histogram dates;	/* of the rows that are there */
+	uint64_t now;			/* number of the present update */
+	uint64_t oldest;	/* a row touched last before this update is
+				   gone, though it may still have a place */
+	struct age_histogram dates;	/* last updates of the rows that are
+					   there */
 	struct table *waiting;
-	bool counting;			/* a table of those that wait */
-	struct slab *slab;		/* where the next page comes from */
-	atomic_int *sharers;		/* tables that have pages in common */
+	bool counting;			/* this table is the waiting table of
+					   another */
+	struct slab *slab;		/* the next page is cut from it */
+	atomic_int *sharers;		/* number of tables that may share
+					   pages */
 };
 
 /* ---- places ---- */
@@ -120,7 +130,10 @@ make_layout(const struct table_kind *kind)
 		l.row_step = l.row_bytes;
 		l.key_step = sizeof(uint64_t);
 	}
-	/* A group of free places ends them: who looks there goes no further. */
+	/*
+	 * A group of places that stay free lies behind the last one: find_far()
+	 * may look into the group behind any group.
+	 */
 	l.page_bytes = sizeof(struct page) + whole_lines(l.row_at +
 		(l.places + GROUP) * l.row_step + l.row_bytes);
 	return l;
@@ -145,9 +158,10 @@ date_at(const struct layout *l, float *row)
 }
 
 /*
- * An entry of the directory is where a page lies, which is on a line, and, in
- * the bits that this leaves, how many bits its keys have in common.  In the
- * page these would be another miss of the cache for each row.
+ * An entry of the directory is the address of a page, which begins on a cache
+ * line; the low bits, free for that reason, are the depth: the number of
+ * leading bits that the keys of the page have in common.  Kept in the page, the
+ * depth would cost another cache miss for each row.
  */
 #define ENTRY_DEPTH	((uintptr_t)LINE - 1)
 
@@ -163,7 +177,7 @@ entry_depth(uintptr_t entry)
 	return entry & ENTRY_DEPTH;
 }
 
-/* The group of a key, counted from the first one of its page. */
+/* Return the group of a key in its page, counted from 0. */
 static inline uint32_t
 group_of(const struct layout *l, uintptr_t entry, uint64_t key)
 {
@@ -171,7 +185,7 @@ group_of(const struct layout *l, uintptr_t entry, uint64_t key)
 			  (l->places / GROUP) >> 32);
 }
 
-/* Which places of a group have a key: a bit for each. */
+/* Return which places of a group have a key: a bit for each. */
 static inline unsigned
 matches(const struct layout *l, struct page *p, uint32_t group, uint64_t key)
 {
@@ -202,7 +216,7 @@ next_group(const struct layout *l, uint32_t group)
 	return group + GROUP < l->places ? group + GROUP : 0;
 }
 
-/* The place of a key in its page, or NOWHERE. */
+/* Return the place of a key in its page, or NOWHERE. */
 static inline uint32_t
 find(const struct layout *l, uintptr_t entry, uint64_t key)
 {
@@ -221,7 +235,7 @@ find(const struct layout *l, uintptr_t entry, uint64_t key)
 	}
 }
 
-/* A place for a key that has none, in a page that is not full. */
+/* Give a place to a key that has none, in a page that is not full. */
 static uint32_t
 take(const struct layout *l, uintptr_t entry, uint64_t key)
 {
@@ -241,7 +255,9 @@ take(const struct layout *l, uintptr_t entry, uint64_t key)
 	return place;
 }
 
-/* Would a key that has no place yet come to stand behind a crowd? */
+/*
+ * Return whether a new key would be placed CROWD groups or more behind its own.
+ */
 static bool
 is_crowded(const struct layout *l, uintptr_t entry, uint64_t key)
 {
@@ -286,7 +302,7 @@ slab_new(size_t last, size_t page)
 	return s;
 }
 
-/* The same places as an older page, or empty. */
+/* Return a new page: a copy of an older one, or empty if from is NULL. */
 static struct page *
 page_new(struct table *t, const struct page *from)
 {
@@ -326,7 +342,10 @@ page_drop(struct page *p)
 		slab_drop(p->slab);
 }
 
-/* All entries of the directory for the page that has a key; they are equal. */
+/*
+ * Set all directory entries of the page that has a key; they are equal. Return
+ * the entry.
+ */
 static uintptr_t
 set_page(struct table *t, uint64_t key, struct page *p, unsigned depth)
 {
@@ -339,8 +358,9 @@ set_page(struct table *t, uint64_t key, struct page *p, unsigned depth)
 }
 
 /*
- * May pages be another table's, too?  That is looked up here, not in each
- * page: it would be another miss of the cache for each row.
+ * Return whether another table may share pages.  The number of tables is asked
+ * here first, since reading the reference count of each page would cost another
+ * cache miss for each row.
  */
 static inline bool
 is_sharing(const struct table *t)
@@ -348,7 +368,10 @@ is_sharing(const struct table *t)
 	return atomic_load_explicit(t->sharers, memory_order_acquire) > 1;
 }
 
-/* The entry of a key whose page is to be written. */
+/*
+ * Return the entry of a key, whose page the caller may write: a shared one is
+ * copied first.
+ */
 static uintptr_t
 entry_writable(struct table *t, uint64_t key)
 {
@@ -363,7 +386,10 @@ entry_writable(struct table *t, uint64_t key)
 	return set_page(t, key, copy, entry_depth(entry));
 }
 
-/* Forgotten, or no longer waiting; the place is used again by a split. */
+/*
+ * Return whether a row is gone: too old, or in a waiting table admitted.  A
+ * split drops it and frees its place.
+ */
 static inline bool
 is_gone(const struct table *t, float *row)
 {
@@ -397,11 +423,14 @@ grow_directory(struct table *t)
 }
 
 /*
- * Two pages in place of one that is full or crowded, or a single one if so
- * many rows of a full one are gone that it will do.  Mixed ids differ in their
- * first bits; where keys do not, somebody made them up, and gets no more
- * memory for it: there are to be no more entries for a page than spread, but
- * at least so many.
+ * Split the full or crowded page of a key in two; or replace it by a single
+ * page if at most half of a full one is left once the rows that are gone are
+ * dropped.  Return false if the directory would become too large.
+ *
+ * Mixed ids differ in their first bits.  Where keys do not differ there,
+ * somebody chose the ids to make them collide, and gets no more memory for it:
+ * the directory grows only while it has fewer than `least` entries, or fewer
+ * than `spread` entries for each page.
  */
 static bool
 split(struct table *t, uint64_t key, size_t spread, size_t least)
@@ -457,7 +486,10 @@ table_update(struct table *t, uint64_t now)
 	}
 }
 
-/* Not when the next one begins: until then rows are pulled. */
+/*
+ * Rows that are too old go now and not when the next update begins, because
+ * rows are pulled between the two.
+ */
 void
 table_end_update(struct table *t)
 {
@@ -509,7 +541,7 @@ table_new(const struct table_kind *kind)
 	return t;
 }
 
-/* Each page stands in the directory as often as it has room for bits. */
+/* Return the index of the first entry behind those of the page of entry i. */
 static size_t
 next_page(const struct table *t, size_t i)
 {
@@ -602,7 +634,10 @@ row_of(const struct table *t, uint64_t key)
 	return is_gone(t, row) ? NULL : row;
 }
 
-/* The first place of a group: its key, and the row of it if it is apart. */
+/*
+ * The first place of a group: where its key is, and where its row is if rows
+ * stand apart from keys.
+ */
 struct place {
 	const char *key;
 	char *row;
@@ -622,7 +657,7 @@ fetch_group(const struct layout *l, const char *key)
 		__builtin_prefetch(key + LINE, 1);
 }
 
-/* Where the keys' groups are; the memory is asked for them. */
+/* Set first[] to the group of each key, and prefetch the keys of each group. */
 static inline void
 fetch_places(const struct table *t, const struct layout *l,
 	     const uint64_t *key, size_t count, struct place *first)
@@ -649,9 +684,9 @@ has_key(const struct layout *l, const struct place *first, size_t i,
 }
 
 /*
- * The row of a key that stands in this group, and some other row of the group
- * if it does not.  At most one place has the key; which one is summed up, for
- * no branch would foresee it.
+ * Return the row of a key if it stands in this group; else set *far and return
+ * some other row of the group. At most one place has the key.  Its index is
+ * added up without a branch, which would be mispredicted.
  */
 static inline float *
 find_near(const struct layout *l, const struct place *first, uint64_t key,
@@ -668,8 +703,9 @@ find_near(const struct layout *l, const struct place *first, uint64_t key,
 }
 
 /*
- * The rows of those keys that are not in their own groups; how many are there.
- * Nearly all are in the next one.
+ * Set row[] for the keys with indices far[], which are not in their own groups;
+ * NULL where there is no row.  Return how many rows there are.  Nearly all of
+ * them are in the next group.
  */
 static inline size_t
 find_far(const struct table *t, const struct layout *l,
@@ -698,11 +734,14 @@ find_far(const struct table *t, const struct layout *l,
 }
 
 /*
- * The rows of some keys as they are; how many are there.  Memory is asked for
- * all places at once, and for so many floats of rows before anybody reads one.
- * A processor may drop what it has no room to remember, so for each place it
- * is asked once more, some keys ahead.  Keys that do not stand in their own
- * group come last, all together: whether one does nobody foresees either.
+ * Set row[k] to the row of key[k] for at most TABLE_BATCH keys, or to NULL.
+ * Return how many rows there are.
+ *
+ * The keys of all groups are prefetched first, and so many floats of each row
+ * are before the caller reads them.  A processor may drop a prefetch when too
+ * many are under way, so each group is asked for once more, AHEAD keys before
+ * its turn.  Keys that are not in their own group are handled together at the
+ * end, because a branch for each would be mispredicted.
  */
 #define AHEAD	16
 
@@ -728,7 +767,10 @@ find_as(const struct table *t, const struct layout *l, const uint64_t *key,
 	return count - fars + find_far(t, l, first, far, fars, key, row);
 }
 
-/* Steps that the compiler knows, those of the smallest rows, are faster. */
+/*
+ * Give the compiler the steps of the smallest rows as constants: it makes
+ * faster code of them.
+ */
 static size_t
 find_rows(const struct table *t, const uint64_t *key, size_t count,
 	  size_t floats, float **row)
@@ -762,7 +804,10 @@ copy_values(const float *const *row, size_t count, size_t width, float *to)
 			memcpy(to, row[k], width * sizeof(*to));
 }
 
-/* Absent rows as they would begin, in start, which has room for them. */
+/*
+ * Point row[k] of each row that is not there to its first values, in start,
+ * which has room for count rows.
+ */
 static void
 fill_in(const struct table *t, const uint64_t *key, size_t count,
 	float **row, float *start)
@@ -797,7 +842,7 @@ table_pull(const struct table *t, const uint64_t *key, size_t count,
 	free(start);
 }
 
-/* The row of a key in a page that may be written, or NULL. */
+/* Return the row of a key in a page that may be written, or NULL. */
 static float *
 writable_row(struct table *t, uint64_t key)
 {
@@ -812,8 +857,8 @@ writable_row(struct table *t, uint64_t key)
 }
 
 /*
- * The row of a key that was absent, its floats still to be set; NULL: there
- * is no room.  For least see split().
+ * Make the row of a key that has none, and return it; the caller sets its
+ * floats.  Return NULL if there is no room.  For least see split().
  */
 static float *
 make_row(struct table *t, uint64_t key, size_t least)
@@ -836,7 +881,10 @@ make_row(struct table *t, uint64_t key, size_t least)
 	return row_at(l, entry_page(entry), place);
 }
 
-/* Another push to a row that is not there: is it to be made? */
+/*
+ * Count another push to a row that is not there.  Return whether the row is to
+ * be made now.
+ */
 static bool
 admit(struct table *t, uint64_t key)
 {
@@ -848,7 +896,7 @@ admit(struct table *t, uint64_t key)
 	table_touch(w, &key, 1, &pushes);
 	if (!pushes || ++*pushes < (float)t->kind.admit)
 		return false;
-	*pushes = -1;		/* it waits no longer */
+	*pushes = -1;		/* it is not waiting any more: see is_gone() */
 	w->rows--;
 	if (w->layout.dated)
 		age_histogram_take(&w->dates, w->now);
@@ -892,15 +940,16 @@ table_touch(struct table *t, const uint64_t *key, size_t count, float **row)
 		else
 			set_date(t, row[k], true, t->now);
 	}
-	/* A page may have been split meanwhile. */
+	/* A page that was split has moved rows found before. */
 	for (size_t k = 0; made && k < count; k++)
 		if (row[k])
 			row[k] = row_of(t, key[k]);
 }
 
 /*
- * A table that had room for these rows had more pages by then than this one,
- * which is given them in order.
+ * The table that the rows come from had room for them, with more pages in the
+ * end than this table has yet; rows come in order of key.  So the directory may
+ * grow up to PUT_SPREAD entries at any time.
  */
 void
 table_put(struct table *t, uint64_t key, const float *row, uint64_t update)
@@ -918,7 +967,7 @@ table_put(struct table *t, uint64_t key, const float *row, uint64_t update)
 	set_date(t, there, was_there, update);
 }
 
-/* ---- all of them ---- */
+/* ---- all rows ---- */
 
 struct table_order {
 	uint64_t key;

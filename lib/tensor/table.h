@@ -1,16 +1,16 @@
 /*
- * table - rows found by any 64-bit id, as many as have been met.
+ * table - rows found by any 64-bit id; a row is made when it is first written.
  *
- * A table knows an id by its key, hash_mix(id): keys are spread evenly
- * whatever the ids are, no two ids have the same, and hash_unmix() gives the
- * id back.  Keys and rows lie in pages; a directory finds the page by the
- * first bits of a key (Fagin and others, "Extendible hashing", 1979).  A full
- * page is split in two: nobody ever waits for more than that.  References to
- * pages are counted, so that a second table may share them all: whoever
- * writes first copies the page.
+ * A table knows an id by its key, hash_mix(id): keys are spread evenly whatever
+ * the ids are, no two ids have the same key, and hash_unmix() gives the id
+ * back.  Keys and rows lie in pages; a directory finds the page by the first
+ * bits of a key (Fagin and others, "Extendible hashing", 1979).  A full page is
+ * split in two, and no single write takes longer than that.  References to
+ * pages are counted, so that a second table may share all pages of a first; the
+ * first to write to a shared page copies it.
  *
- * What is in a table depends on what was pushed to it only: not on how it
- * grew, nor on who shared it.
+ * The content of a table depends only on what was pushed to it: not on how it
+ * grew, nor on which tables shared its pages.
  */
 #ifndef PS_TABLE_H
 #define PS_TABLE_H
@@ -21,76 +21,93 @@
 
 struct table;
 
-/* What a row is, and which rows stay. */
+/* What a row is, and how long it stays. */
 struct table_kind {
-	size_t width;		/* floats of a row's values; */
-	size_t slots;		/* as many of each slot lie behind them */
-	/* First values and slots of a row. */
+	size_t width;		/* floats of a row's values */
+	size_t slots;		/* arrays of width floats behind the values */
+	/* Set the first values and slots of a row; NULL: zeros. */
 	void (*start)(const void *data, uint64_t id, float *row);
-	const void *data;	/* borrowed */
-	uint64_t admit;		/* a row is made by its push number admit */
-	uint64_t age;		/* it goes at the end of an update, if it is
-				   so many updates since one touched it; 0:
-				   never */
-	uint64_t most;		/* rows: when an update begins with more,
-				   those touched longest ago go; 0: no limit */
+	const void *data;	/* for start(); borrowed */
+	uint64_t admit;		/* the push of a row that makes it, from 1;
+				   earlier ones are only counted */
+	uint64_t age;		/* a row goes at the end of an update if no
+				   update touched it for this many; 0: never */
+	uint64_t most;		/* most rows: when an update begins with more,
+				   the rows touched longest ago go; 0: no
+				   limit */
 };
 
+/* Return an empty table; the caller frees it. */
 struct table *table_new(const struct table_kind *);
 void table_free(struct table *);
 
 /*
- * Another one with the rows as they are now.  Each may be written by one
- * thread; what is not written any more can be read by any.
+ * Return another table with the rows as they are now, which the caller frees.
+ * Each of the two may be written by one thread at a time; a table that is not
+ * written any more may be read by any number of threads.
  */
 struct table *table_share(const struct table *);
 
-size_t table_floats(const struct table *);	/* of a row: values, slots */
+size_t table_floats(const struct table *);	/* of a row: values and slots */
 uint64_t table_rows(const struct table *);
-uint64_t table_bytes(const struct table *);	/* of memory, for all pages */
+uint64_t table_bytes(const struct table *);	/* of memory: all pages and the
+						   directory */
 
-/* Values of rows, one after the other; of absent rows their first values. */
+/*
+ * Copy the values of count rows, one after the other, to an array of count *
+ * width floats.  Of a row that is not there, copy its first values.
+ */
 void table_pull(const struct table *, const uint64_t *key, size_t count,
 		float *values);
 
 /*
- * An update begins: it is number now, counted from 1.  When its rows have been
- * written it ends, and those that are too old by then are gone.
+ * Begin update number now, counted from 1, and end it when all its rows have
+ * been written.  table_update() removes rows over the limit, table_end_update()
+ * those that are too old.
  */
 void table_update(struct table *, uint64_t now);
 void table_end_update(struct table *);
 
 /*
- * Rows to be written in this update; those that are absent are made, or NULL
- * when they are not admitted yet.  Keys come once in an update; sorted ones
- * are found faster.  The rows are good until the next call.
+ * Set row[k] to the row of key[k], for at most TABLE_BATCH keys, to be written
+ * in this update.  A row that is not there is made; or row[k] is NULL if it is
+ * not admitted yet, or there is no room for it.  A key may come only once in an
+ * update.  Sorted keys are found faster.  The pointers are good until the next
+ * call.
  */
-#define TABLE_BATCH	128	/* keys of one call, at most */
+#define TABLE_BATCH	128
 void table_touch(struct table *, const uint64_t *key, size_t count,
 		 float **row);
 
 /*
- * All rows in order of key: begin with a zeroed walk; false: that was all.
- * The table must not be written meanwhile.
+ * Visit all rows in order of key.  Begin with a zeroed walk.  table_next() sets
+ * key, row and update, and returns false after the last row.  The table must
+ * not be written meanwhile.  table_walk_release() is needed only for a walk
+ * that does not come to the end.
  */
 struct table_walk {
 	uint64_t key;
 	const float *row;
-	uint64_t update;	/* that touched it last; 0 if rows stay */
+	uint64_t update;	/* that touched the row last; 0 if rows stay for
+				   good */
 
-	struct table_order *order;	/* the walk's own */
+	struct table_order *order;	/* the walk's own state */
 	size_t next, count, page;
 };
 bool table_next(const struct table *, struct table_walk *);
 void table_walk_release(struct table_walk *);
 
-/* A row as a walk gave it, after the update that was the last one then. */
+/*
+ * Set a row as a walk of another table gave it: its floats, and the update that
+ * touched it last.
+ */
 void table_put(struct table *, uint64_t key, const float *row,
 	       uint64_t update);
 
 /*
- * Ids that were pushed to and are not admitted: a table of one float, how
- * often.  NULL if there is no waiting.  It is t's own.
+ * Return the table of the rows that are not admitted yet: one float for each,
+ * the number of its pushes.  NULL if all rows are admitted at once.  It belongs
+ * to t.
  */
 struct table *table_waiting(const struct table *t);
 

@@ -4,9 +4,9 @@
  *	static TARGET_CLONES void
  *	kernel(float *restrict w, const float *restrict g, size_t n)
  *
- * The widest the processor has is taken when the program starts.  All give
- * the same bits: contraction is off, and division and square root round
- * correctly whatever the width.
+ * The program takes the widest copy that the processor supports when it starts.
+ * All copies give the same bits: contraction (a * b + c in one operation) is
+ * off, and division and square root round correctly whatever the width.
  *
  * It needs glibc's indirect functions and a compiler that knows the levels;
  * elsewhere, and under sanitizers (which run before the choice is made), there

@@ -5,7 +5,10 @@
 #include <assert.h>
 #include <string.h>
 
-/* Leaves of both halves differ in this bit, and in none above it. */
+/*
+ * Return the highest bit that is set.  For two numbers XORed it is the bit in
+ * which the leaves of the left half differ from those of the right half.
+ */
 static unsigned
 top_bit(uint32_t bits)
 {

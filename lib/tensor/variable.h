@@ -1,6 +1,4 @@
-/*
- * variable - a named array of floats that is trained, and what belongs to it.
- */
+/* variable - a named array of floats that is trained, and its settings. */
 #ifndef PS_VARIABLE_H
 #define PS_VARIABLE_H
 
@@ -11,14 +9,18 @@
 #include <stdbool.h>
 
 /*
- * A hashed table has the rows that are met, whatever their ids (see table.h).
- * For its shape, and when it is cut into shards, this many ranges of keys
- * stand for rows: all keys with the same first bits are in one.
+ * A hashed table has a row for each id that was pushed to, whatever the ids are
+ * (see table.h).  In its shape, and when it is cut into shards, this many
+ * ranges of keys take the place of rows: the keys of a range have the same
+ * first HASHED_BITS bits.
  */
 #define HASHED_BITS	16
 #define HASHED_RANGES	((size_t)1 << HASHED_BITS)
 
-/* The first key of a range; of the one behind the last it is 0 again. */
+/*
+ * Return the first key of a range; for HASHED_RANGES, the end of the last one,
+ * 0.
+ */
 static inline uint64_t
 hashed_first(size_t range)
 {
@@ -28,22 +30,27 @@ hashed_first(size_t range)
 struct variable {
 	char *name;			/* "emb/embeddings" */
 	struct shape shape;
-	bool table;			/* its rows are looked up by id: */
-	bool hashed;			/* of any 64 bits, */
-	uint64_t admit, age, most;	/* see struct table_kind */
-	size_t lookups;			/* so many an example; 0: it depends */
+	bool table;			/* its rows are looked up by id */
+	bool hashed;			/* a table of ids of any 64 bits */
+	uint64_t admit, age, most;	/* hashed: see struct table_kind */
+	size_t lookups;			/* ids that each example looks up; 0:
+					   not fixed */
 	struct initializer initializer;
 	const struct optimizer *optimizer;	/* borrowed from the model */
 	float l1, l2;			/* regularizers; 0: none */
-	bool async;			/* waits for no round: */
-	bool has_mode;			/* a line of the model says it */
-	bool averaged;			/* from what batches have: its
-					   gradient is that, its optimizer its
-					   own */
-	bool unused;			/* by layers: no step pulls it, or
-					   changes it */
-	/* A bit for each step line of the model whose steps pull it, and of
-	   those whose steps change it; of one without: all of them. */
+	bool async;			/* its gradients wait for no round */
+	bool has_mode;			/* the model file sets async */
+	bool averaged;			/* a moving average of values of
+					   batches: its gradient is such a
+					   value, its optimizer
+					   optimizer_average() */
+	/* no layer uses it: no step pulls or changes it */
+	bool unused;
+	/*
+	 * A bit for each step line of the model whose steps pull the variable,
+	 * and for each whose steps change it.  In a model without step lines
+	 * all bits are set.
+	 */
 	uint64_t lines, trained_by;
 };
 
