@@ -796,7 +796,11 @@ define_one(struct model *m, struct statement *st, int round,
 			    "; put blanks around the =" : "");
 	if (k->round != round)
 		return 0;
-	if (st->words < k->least || st->words > k->most)
+	if (st->words > k->most)
+		return fail(f, FAIL_CONFIG, "%s: '%s' is one word too many: "
+			    "a line like '%s [KEY=VALUE]...' is expected",
+			    where, st->word[k->most], k->usage);
+	if (st->words < k->least)
 		return fail(f, FAIL_CONFIG, "%s: a line like '%s [KEY=VALUE]"
 			    "...' is expected", where, k->usage);
 	return k->define ? k->define(m, st, f) : k->choose(m, st, names, f);

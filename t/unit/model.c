@@ -23,6 +23,8 @@ static const struct {
 	  "optimizer, mode" },
 	{ "input x", "model.ps:1: a line like 'input NAME KIND "
 	  "[KEY=VALUE]...' is expected" },
+	{ "input x float mean=1 scaled", "model.ps:1: 'scaled' is one word too "
+	  "many: a line like 'input NAME KIND [KEY=VALUE]...' is expected" },
 	{ "\ninput x \"float", "model.ps:2: a \" is not closed" },
 	{ "input x int", "model.ps:1: x: 'int' is none of float, id, string, "
 	  "sparse" },
