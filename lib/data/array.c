@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOAD_MAX	((size_t)4 << 30)	/* of an array in memory */
+#define LOAD_MAX	((size_t)4 << 30)	/* bytes of a loaded array */
 #define HALF_MANT_DIG	11
 
 int
@@ -70,7 +70,7 @@ more_follows(const struct array *a, struct fail *f)
 		    a->name, (unsigned long long)a->rows);
 }
 
-/* The bytes of the next row; NULL behind the last one, or in trouble. */
+/* Return the bytes of the next row; NULL behind the last one, or if *bad. */
 static const unsigned char *
 next_row(struct array *a, bool *bad, struct fail *f)
 {
@@ -82,7 +82,7 @@ next_row(struct array *a, bool *bad, struct fail *f)
 		return a->row < a->rows ? a->bytes + a->row * want : NULL;
 	}
 	if (a->row == a->rows)
-		want = 1;	/* there should be none */
+		want = 1;	/* one byte is already too much */
 	if (source_copy(a->source, a->bytes, want, &got, f) != 0)
 		return NULL;
 	if (a->row == a->rows) {
@@ -112,7 +112,7 @@ fill_whole(const struct npy *n, struct feature *to, size_t at,
 				   below_zero, f);
 }
 
-/* Floats go where they belong at once: images are many numbers. */
+/* The fast path: images have many numbers, so all are converted in one call. */
 static int
 fill_floats(const struct npy *head, struct feature *to, size_t at,
 	    size_t width, const unsigned char *bytes, struct fail *f)
@@ -129,7 +129,7 @@ fill_floats(const struct npy *head, struct feature *to, size_t at,
 	return 0;
 }
 
-/* Binary digits that its floats have. */
+/* The number of bits in the significand of this float type. */
 static int
 digits_of(const struct npy *n)
 {
@@ -200,7 +200,7 @@ npy_header_read(struct array *a, struct fail *f)
 	unsigned char bytes[NPY_HEADER_MAX];
 	size_t got, more, size;
 
-	/* Up to the length of the rest, whichever version it is. */
+	/* The first 12 bytes have the header's length in every version. */
 	if (source_copy(a->source, bytes, 12, &got, f) != 0)
 		return -1;
 	if (got == 0)
@@ -242,7 +242,7 @@ array_load(struct array *a, struct source *s, struct fail *f)
 			    LOAD_MAX >> 30);
 	size *= a->head.item;
 
-	/* The header's word is not enough to take the memory at once. */
+	/* A header may lie: memory grows only as fast as bytes arrive. */
 	while (got > 0 && end < size) {
 		if (end == room) {
 			room = end ? 2 * end : 65536;
@@ -258,13 +258,12 @@ array_load(struct array *a, struct source *s, struct fail *f)
 	if (end < size)
 		return ends_early(a, f);
 	a->row = 0;
-	/* Only behind the last byte a zip's checksum is compared. */
+	/* libarchive compares a zip's checksum only behind the last byte. */
 	if (source_copy(s, &beyond, 1, &got, f) != 0)
 		return -1;
 	return got == 0 ? 0 : more_follows(a, f);
 }
 
-/* Values and labels. */
 struct pair {
 	struct array value, label;
 	bool labelled;
@@ -326,7 +325,7 @@ array_pair_read(void *state, struct batch *b, struct fail *f)
 	const int got = array_next(&p->value, b ? &b->feature[0] : NULL,
 				   example, f);
 
-	/* After a bad record, too: the two stay in step. */
+	/* Read the label of a bad record, too: the files stay in step. */
 	if (p->labelled && array_next(&p->label, b ? &b->label : NULL,
 				      example, got < 0 ? &second : f) < 0)
 		return -1;

@@ -1,6 +1,7 @@
 /*
- * array - numbers in binary, row by row: what IDX and NumPy files have in
- * common.  A row is the record of one input, or of the label.
+ * array - one array of binary numbers, read row by row: the part that IDX and
+ * NumPy files share.  Row i holds the values of record i, for one input or for
+ * the label.
  */
 #ifndef PS_ARRAY_H
 #define PS_ARRAY_H
@@ -13,48 +14,64 @@
 
 struct array {
 	struct npy head;	/* shape, and how a number is written */
-	struct source *source;	/* NULL: all bytes are in hand */
-	char *name;		/* of the file, and the member */
-	unsigned char *bytes;	/* a row, or everything */
+	struct source *source;	/* owned; NULL: bytes has the whole array */
+	char *name;		/* of the file, or "FILE:MEMBER" */
+	unsigned char *bytes;	/* the current row, or the whole array */
 	size_t row_size;	/* bytes of a row */
-	uint64_t row, rows;	/* read so far, and in all */
+	uint64_t row, rows;	/* rows read so far, rows in all */
 };
 
-/* Read a file's header: what is in the file is the format's to say. */
+/* Read the header of a file format into a->head.  Return 0 or -1. */
 typedef int array_header(struct array *, struct fail *);
 
-/* A zeroed struct array is an empty one, for release. */
+/*
+ * Open a file and read its header.  Return 0 or -1; the caller releases the
+ * struct in both cases.  A zeroed struct array is an empty one.
+ */
 int array_open(struct array *, const char *file, struct commands *commands,
 	       array_header *, struct fail *);
 void array_release(struct array *);
 
-/* Can its rows feed the input?  If not, say why; if so, get ready. */
+/*
+ * Check that a row has as many values as the input takes, and prepare to read
+ * rows.  Return 0, or -1 (FAIL_DATA) if the rows cannot feed the input.
+ */
 int array_begin(struct array *, const struct input *, struct fail *);
 
-/* Put the next row into a feature, or pass over it if NULL: 1; 0: no more. */
+/*
+ * Put the next row into a feature, as the values of that example; a feature of
+ * NULL passes over the row.  Return 1, 0 behind the last row, or -1.  A value
+ * that does not fit the input is a skippable failure, and its row counts as
+ * read.
+ */
 int array_next(struct array *, struct feature *, size_t example,
 	       struct fail *);
 
-/* Read all of a NumPy array, out of a source that has come to it. */
+/*
+ * Read a whole NumPy array into memory, from a source that stands at its
+ * header; the source stays the caller's.  Return 0 or -1.
+ */
 int array_load(struct array *, struct source *, struct fail *);
 
 /*
- * Put n numbers, as they are written in arrays of that header, into a feature
- * that takes numbers, from value number at on.  Fails without their place.
+ * Convert n numbers, whose type is in the header, and put them into a feature,
+ * from value number at on; the input must take numbers, not words.  Return 0
+ * or -1, with no file name in front of the message.
  */
 int array_fill(const struct npy *head, struct feature *, size_t at, size_t n,
 	       const unsigned char *bytes, struct fail *);
 
 /*
- * A format's open, read and close for one array of values and, if there is a
- * label, a second one of labels, each with as many rows.
+ * The open, read and close of a struct format (see format.h) whose files hold
+ * one array each: files[0] the values of the only input and, if labels are
+ * read, files[1] the labels, with the same number of rows.
  */
 void *array_pair_open(const struct read_spec *, char *const *files,
 		      array_header *, struct fail *);
 int array_pair_read(void *, struct batch *, struct fail *);
 void array_pair_close(void *);
 
-/* NumPy's header. */
+/* An array_header: NumPy's.  An array without rows is FAIL_NOINPUT. */
 int npy_header_read(struct array *, struct fail *);
 
 #endif

@@ -45,7 +45,7 @@ block_write_span(struct pack *p, const struct record_range *s)
 	pack_uint(p, s->segment);
 }
 
-/* A name out of a frame, or NULL if it is empty. */
+/* Read a file name, which the caller frees; NULL if it is empty or bad. */
 static char *
 read_name(struct unpack *u)
 {
@@ -117,7 +117,7 @@ block_read(struct block *b, const void *data, size_t size, struct fail *f)
 	return fail(f, FAIL_PROTOCOL, "a malformed block");
 }
 
-/* Durstenfeld's shuffle. */
+/* Durstenfeld, "Algorithm 235: random permutation", 1964. */
 void
 block_order(uint64_t seed, size_t *order, size_t n)
 {

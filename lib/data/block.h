@@ -1,8 +1,10 @@
 /*
- * block - records that are read at once and used a slice at a time.
+ * block - a list of record ranges that a worker reads at once and uses in
+ * slices, one slice a step.
  *
- * What the coordinator says of them when it leases a step; the bytes of two
- * blocks are the same if the blocks are.
+ * The coordinator sends a block, as a frame, when it leases a step.  Equal
+ * blocks have equal bytes, so bytes can be compared instead.  ps-wire(7) has
+ * the frames; it calls a record range a span.
  */
 #ifndef PS_BLOCK_H
 #define PS_BLOCK_H
@@ -13,27 +15,41 @@
 #define BLOCK_IN_ORDER	UINT64_MAX
 
 struct block {
-	uint64_t seed;		/* of their order; or BLOCK_IN_ORDER */
+	uint64_t seed;		/* of the records' order, or BLOCK_IN_ORDER */
 	size_t spans;
 	struct record_range *span;
 };
 
 void block_release(struct block *);
 
-/* The next span of it; the names are copied. */
+/* Append a range; its names are copied. */
 void block_add(struct block *, const struct record_range *);
 
+/*
+ * Write a block as a frame, and read one from size bytes.  A block that was
+ * read is the caller's to release; -1 (FAIL_PROTOCOL): it is malformed, and
+ * there is nothing to release.
+ */
 void block_write(struct pack *, const struct block *);
 int block_read(struct block *, const void *, size_t, struct fail *);
 
-/* One span as a frame: to be counted. */
+/* The same for one range: the frame in which the coordinator names the records
+   that a worker has to count. */
 void block_write_span(struct pack *, const struct record_range *);
 int block_read_span(struct record_range *, const void *, size_t, struct fail *);
 
-/* Which record stands where: a permutation of 0 to n - 1. */
+/*
+ * Compute the order in which the n records of a block are used: order[i] is
+ * the number of the record at position i.  The order is a permutation of 0 to
+ * n - 1 that depends only on the seed and n; with BLOCK_IN_ORDER, order[i] is
+ * i.
+ */
 void block_order(uint64_t seed, size_t *order, size_t n);
 
-/* How files are to be read, as a frame. */
+/*
+ * The same for the format of the files; only the name and no_header travel.
+ * A name that was read is the caller's to free.
+ */
 void block_write_format(struct pack *, const struct record_range_format *);
 int block_read_format(struct record_range_format *, const void *, size_t,
 		      struct fail *);

@@ -11,14 +11,15 @@
 
 struct state {
 	struct cache_input in;
-	void *text;		/* state of the format; NULL: not opened */
+	void *text;		/* state of the input's format; NULL: the input
+				   is not open, the cache is read */
 	char *path;		/* of the cache; NULL: there can be none */
 	struct cache_key key;
-	struct cache_reader reader;	/* if there is one */
-	struct cache_maker maker;	/* if one is made */
+	struct cache_reader reader;	/* while a cache is read */
+	struct cache_maker maker;	/* while a cache is made */
 };
 
-/* By the slash a plain file is told from a folder. */
+/* With the slash at its end, the path of a plain file fails. */
 int
 cache_probe(const char *folder, struct fail *f)
 {
@@ -35,8 +36,9 @@ cache_probe(const char *folder, struct fail *f)
 /* ---- making one ---- */
 
 /*
- * A cache has the records of all shards: one that is bad is bad for each of
- * them, and the end of the cache that was to be.
+ * A cache has the records of all shards, so the record is read into the
+ * maker's block even if b is NULL.  One bad record ends the making: an input
+ * with a malformed record has no cache.
  */
 static int
 read_and_keep(struct state *s, struct batch *b, struct fail *f)
@@ -56,7 +58,7 @@ read_and_keep(struct state *s, struct batch *b, struct fail *f)
 
 /* ---- reading one ---- */
 
-/* The cache is damaged: read the input, from the same record on. */
+/* The cache is damaged: resume at the same record of the input itself. */
 static int
 fall_back(struct state *s, const struct fail *why, struct fail *f)
 {
@@ -91,7 +93,7 @@ read_kept(struct state *s, struct batch *b, size_t most, struct fail *f)
 	return s->in.format->read(s->text, b, f);
 }
 
-/* ---- as a format ---- */
+/* ---- the struct format of a cache ---- */
 
 static int
 cache_read_some(void *state, struct batch *b, size_t most, struct fail *f)
@@ -133,7 +135,7 @@ cache_close(void *state)
 	free(s);
 }
 
-/* Is there a cache, and is it of what is to be read? */
+/* Open the cache of this input, if there is one with the same key. */
 static bool
 find(struct state *s)
 {

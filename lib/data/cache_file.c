@@ -18,15 +18,15 @@
 struct head {
 	char magic[8];
 	struct cache_key key;
-	uint64_t sum;		/* XXH3-64 of what is before */
+	uint64_t sum;		/* XXH3-64 of the bytes before it */
 };
 
 _Static_assert(sizeof(struct head) == 128 && sizeof(struct cache_block) == 32,
 	       "structs without gaps, written as they are");
 
-#define BLOCK_MAX	((size_t)1 << 30)
+#define BLOCK_MAX	((size_t)1 << 30)	/* bytes */
 #define SHORT		65536	/* numbers below it take two bytes */
-#define SOME		1024	/* numbers at a time */
+#define SOME		1024	/* numbers that are converted at a time */
 
 int
 cache_file_create(struct disk_file *file, const char *path,
@@ -55,7 +55,10 @@ add_number(struct text *to, size_t n)
 	text_add_bytes(to, &number, sizeof(number));
 }
 
-/* Four-byte items, if there are any that are not the usual ones. */
+/*
+ * Add an array that is left out in the usual case, in which item is NULL: a
+ * flag, then n items of four bytes if the flag is 1.
+ */
 static void
 add_beside(struct text *to, const void *item, size_t n)
 {
@@ -77,7 +80,7 @@ add_shorts(struct text *to, const uint32_t *from, size_t n)
 	}
 }
 
-/* All begins at a multiple of four bytes. */
+/* Round up: each array of a block begins at a multiple of four bytes. */
 static size_t
 padded(size_t bytes)
 {
@@ -92,10 +95,8 @@ pad(struct text *to)
 	text_add_bytes(to, zeros, padded(to->size) - to->size);
 }
 
-/*
- * Each id once, packed as on the wire, and for each place which of them stands
- * there.
- */
+/* The packed form of ps-data(5): each id once, packed as on the wire; then, for
+   each of n values, the number of its id among these. */
 static void
 add_gathered(struct text *to, const struct feature *x, size_t n)
 {
@@ -193,7 +194,7 @@ cache_file_open(struct cache_file *c, const char *path,
 		return -1;
 	if (memcmp(h.magic, MAGIC, sizeof(h.magic) - 1) == 0 &&
 	    memcmp(h.magic, MAGIC, sizeof(h.magic)) != 0)
-		return 0;		/* of another release: made anew */
+		return 0;		/* another version: make it again */
 	if (h.sum != hash64(&h, offsetof(struct head, sum)))
 		return damaged(c, "its header", f);
 	c->at = sizeof(h);
@@ -211,13 +212,13 @@ cache_file_close(struct cache_file *c)
 	*c = (struct cache_file){ .fd = -1 };
 }
 
-/* Bytes of a block not used yet. */
+/* The bytes of a block that have not been parsed yet. */
 struct rest {
 	const char *next;
 	size_t size;
 };
 
-/* n items, or NULL if there are fewer. */
+/* Move past n items and return the first; NULL if there are fewer. */
 static const char *
 take(struct rest *r, size_t n, size_t item)
 {
@@ -230,7 +231,7 @@ take(struct rest *r, size_t n, size_t item)
 	return p;
 }
 
-/* Of so many examples from first on, where those end. */
+/* Read where the values of each example end, of the examples from first on. */
 static bool
 read_offsets(struct feature *x, size_t first, size_t examples, struct rest *r)
 {
@@ -248,7 +249,7 @@ read_offsets(struct feature *x, size_t first, size_t examples, struct rest *r)
 	return p != NULL;
 }
 
-/* n items of four bytes; *item is NULL if there are only the usual ones. */
+/* The inverse of add_beside(): *item is NULL in the usual case. */
 static bool
 read_beside(const void **item, size_t n, struct rest *r)
 {
@@ -262,7 +263,7 @@ read_beside(const void **item, size_t n, struct rest *r)
 	return *item || !some;
 }
 
-/* Returns the largest. */
+/* Return the largest of the ids. */
 static TARGET_CLONES uint32_t
 copy_ids(const uint32_t *restrict from, size_t n, uint32_t *restrict to)
 {
@@ -287,14 +288,14 @@ copy_shorts(const uint16_t *restrict from, size_t n, uint32_t *restrict to)
 	return largest;
 }
 
-/* Bytes of a number below that. */
+/* Bytes of one number of the packed form, when there are count ids. */
 static size_t
 place_size(size_t count)
 {
 	return count <= SHORT ? sizeof(uint16_t) : sizeof(uint32_t);
 }
 
-/* For n places, of ids that take so many bytes. */
+/* Read the packed form: size bytes of ids, then n numbers of ids. */
 static bool
 read_gathered(struct feature *x, size_t size, size_t n, struct rest *r)
 {
@@ -311,14 +312,16 @@ read_gathered(struct feature *x, size_t size, size_t n, struct rest *r)
 	if (unpack_ok(&u) && g->count > 0 && g->count <= n)
 		row = take(r, padded(n * place_size(g->count)), 1);
 	if (!row) {
-		unique_ids_release(g);	/* it may have room for them alone */
+		/* Room for the ids may have grown past that of the rows. */
+		unique_ids_release(g);
 		return false;
 	}
 	return (g->count <= SHORT ? copy_shorts(row, n, g->row) :
 		copy_ids(row, n, g->row)) < g->count;
 }
 
-/* All below the number of rows: a cache never leads out of a table. */
+/* Read the plain form.  An id that is not below the number of rows is refused:
+   damage must never lead outside a table. */
 static bool
 read_spread(struct feature *x, size_t at, size_t n, struct rest *r)
 {
@@ -332,7 +335,7 @@ read_spread(struct feature *x, size_t at, size_t n, struct rest *r)
 	largest = copy_ids(low, n, feature_ids(x, at, n));
 	feature_add_high(x, at, high, n);
 	if (x->input->hashed)
-		return true;	/* there is none that it does not take */
+		return true;	/* every id of 64 bits is allowed */
 	for (size_t i = 0; high && i < n; i++)
 		if (feature_id(x, at + i) > largest)
 			largest = feature_id(x, at + i);
@@ -369,7 +372,7 @@ read_weights(struct feature *x, size_t at, size_t n, struct rest *r)
 	return true;
 }
 
-/* Of so many examples, behind the first ones. */
+/* Append that many examples behind the first ones. */
 static bool
 read_feature(struct feature *x, size_t first, size_t examples, bool keep,
 	     struct rest *r)
@@ -412,7 +415,8 @@ cache_file_peek(struct cache_file *c, struct fail *f)
 	return block->records;
 }
 
-/* Does the file go on for as long as it says? */
+/* Check that the file is as long as the block's header says, before memory is
+   taken for it. */
 static int
 check_there(const struct cache_file *c, size_t size, struct fail *f)
 {
@@ -426,7 +430,7 @@ check_there(const struct cache_file *c, size_t size, struct fail *f)
 		    (uintmax_t)st.st_size);
 }
 
-/* The block's bytes, if they are what was written. */
+/* Read the block's bytes and compare their checksum. */
 static int
 read_block(struct cache_file *c, struct fail *f)
 {

@@ -24,7 +24,7 @@ add_text(struct hash *h, const char *text)
 	hash_add(h, text, strlen(text) + 1);
 }
 
-/* All of an input that decides what it is fed from a record. */
+/* Hash every property of an input that changes what a record gives it. */
 static void
 add_input(struct hash *h, const struct input *in)
 {
@@ -52,7 +52,8 @@ add_input(struct hash *h, const struct input *in)
 		lookup_hash(in->lookup, h);
 }
 
-/* How the files are read, and with a folder of caches, which they are. */
+/* Hash how the files are read.  In a folder of caches files of the same name
+   can meet, so there the paths are hashed, too. */
 static void
 hash_way(const struct cache_input *in, char text[HASH_TEXT])
 {
@@ -76,7 +77,7 @@ hash_way(const struct cache_input *in, char text[HASH_TEXT])
 	hash_free(h);
 }
 
-/* As the files are now. */
+/* Take the present sizes and times of the files. */
 static bool
 stat_files(struct cache_key *key, const struct cache_input *in)
 {
@@ -116,8 +117,8 @@ cache_key_holds(const struct cache_key *key, const struct cache_input *in)
 }
 
 /*
- * "FOLDER/NAME-WAY.pscache", or beside the input with a point before it, so
- * that no pattern for inputs matches it.
+ * "FOLDER/NAME-WAY.pscache"; or, beside the input, ".NAME-WAY.pscache": the
+ * point keeps it out of patterns for inputs, such as "*".
  */
 char *
 cache_key_path(const struct cache_key *key, const struct cache_input *in,

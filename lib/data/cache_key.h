@@ -1,8 +1,8 @@
 /*
- * cache_key - what a cache is made of, and where it lies.
+ * cache_key - identifies the input of a cache, and names the cache's file.
  *
  * Two caches have the same key if their bytes would be the same: their inputs
- * are the same files, as they are now, and are read in the same way.
+ * have the same size and times, and are read in the same way.
  */
 #ifndef PS_CACHE_KEY_H
 #define PS_CACHE_KEY_H
@@ -12,34 +12,39 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* It is compared, and written, as bytes. */
+/* A key is compared and written as bytes, so it has no gaps. */
 struct cache_key {
 	struct cache_stat {
 		uint64_t size;
 		int64_t modified[2], changed[2];	/* seconds, and ns */
-	} file[2];	/* the second is of labels, or zero */
-	char way[32];	/* hexadecimal digits: the hash of how it is read */
+	} file[2];	/* the second: of the file of labels, or zero */
+	char way[32];	/* hexadecimal digits of a hash of the format, its
+			   options, and what the model reads of a record */
 };
 
-/* All is borrowed. */
+/* The input of a cache.  All pointers are borrowed. */
 struct cache_input {
 	const char *folder;	/* of caches; "": beside each input */
 	const struct format *format;
 	const struct read_spec *want;
 	char *const *files;
-	size_t count;		/* of files that are read together */
+	size_t count;		/* of files: 2 with a file of labels, else 1 */
 };
 
 struct cache_input cache_input(const char *folder, const struct format *,
 			       const struct read_spec *, char *const *files);
 
-/* false: one of the files is not there, or is no plain file. */
+/* Compute the key.  false: a file is missing, or is not a plain file. */
 bool cache_key_make(struct cache_key *, const struct cache_input *);
 
-/* Are the files still what they were? */
+/* Do the files still have the sizes and times that are in the key? */
 bool cache_key_holds(const struct cache_key *, const struct cache_input *);
 
-/* Of which records: "", all of them, or a name for those.  Free it. */
+/*
+ * Return the path of the cache of some records, to be freed by the caller.
+ * which becomes a part of the name: "" for all records, or for example
+ * ".0+32768" for those of one segment.
+ */
 char *cache_key_path(const struct cache_key *, const struct cache_input *,
 		     const char *which);
 

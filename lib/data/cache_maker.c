@@ -69,7 +69,7 @@ block_bytes(const struct batch *b)
 	return bytes;
 }
 
-/* The records of the block, which that batch has, too. */
+/* Write the records of the block, out of a batch that has the same. */
 static void
 write_block(struct cache_maker *m, const struct batch *b)
 {
@@ -127,7 +127,7 @@ cache_maker_abandon(struct cache_maker *m)
 	disk_abandon(&m->to);
 }
 
-/* Behind the last record comes a block without any. */
+/* The second block is the mark of the end, without records. */
 void
 cache_maker_commit(struct cache_maker *m, const struct cache_key *key,
 		   const struct cache_input *in)

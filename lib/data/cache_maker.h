@@ -1,7 +1,8 @@
 /*
- * cache_maker - a cache in the making, record by record.
+ * cache_maker - makes a cache, record by record, while the input is read.
  *
- * What cannot be made or written is a warning, once, and no cache.
+ * A failure to create or write a file is a warning; no more caches are made
+ * then (cache->off), so there is only one such warning.
  */
 #ifndef PS_CACHE_MAKER_H
 #define PS_CACHE_MAKER_H
@@ -10,46 +11,61 @@
 #include "data/cache_file.h"
 
 struct cache_maker {
-	struct cache *cache;	/* borrowed: are there any to be made? */
+	struct cache *cache;	/* borrowed; cache->off: make no more */
 	const char *path;	/* borrowed */
-	struct disk_file to;
-	struct batch block;	/* records that are not written yet, */
-	bool batches;		/* are read, and used as they are */
-	bool whole;		/* that is the beginning of one, or all of it */
+	struct disk_file to;	/* to.fd is -1 while none is being made */
+	struct batch block;	/* records that are not written yet */
+	bool batches;		/* as read_spec.batches: records are used in
+				   the order in which they are read */
+	bool whole;		/* all records of block are of one batch */
 	struct sorter sorter;
-	uint64_t first;		/* number of the first one of them */
-	uint64_t made;		/* records, with these */
+	uint64_t first;		/* number of the block's first record */
+	uint64_t made;		/* records so far, those of block included */
 	struct text room;
 };
 
-/* For caches of what is wanted, one after the other. */
+/*
+ * Prepare to make caches of the inputs of a spec, one after the other.  The
+ * cache and the inputs are borrowed.
+ */
 void cache_maker_begin(struct cache_maker *, struct cache *,
 		       const struct read_spec *);
 void cache_maker_release(struct cache_maker *);
 
-/* Begin one with record first, unless somebody else is making it there. */
+/*
+ * Create the file of a cache whose first record has the number first; nothing
+ * is made if another program is making this file.  The path is borrowed until
+ * the cache is committed or abandoned.
+ */
 void cache_maker_create(struct cache_maker *, const char *path,
 			const struct cache_key *, uint64_t first);
 
-/* Is one being made, and is this the next record of it? */
+/* Is a cache being made whose next record has this number? */
 bool cache_maker_wants(const struct cache_maker *, uint64_t number);
 
 /*
- * The next record has been put behind the examples of the block: copy it into
- * a batch, for the caller to count, if that is not NULL, and keep it.
+ * Keep the record that the caller has read behind the examples of block.  It
+ * is also copied behind the examples of the batch, if that is not NULL; the
+ * caller then counts it in batch->examples.
  */
 void cache_maker_add(struct cache_maker *, struct batch *);
 
 /*
- * This batch was made of what was read.  If it is not small its ids are
- * gathered, and it has a block of its own: whoever reads such batches again
- * gets them so.
+ * The caller has filled a batch with records that were added.  If they are
+ * exactly those of block, and have CACHE_LEAST bytes or more, gather the ids
+ * of the batch and write it as a block of its own; a later pass with the same
+ * batch size then reads the ids as they were gathered.
  */
 void cache_maker_end_batch(struct cache_maker *, struct batch *);
 
-/* It has all of its records, of files that are what they were; or none. */
+/*
+ * All records have been added: complete the file.  The file is dropped if the
+ * inputs have changed since the key was made.
+ */
 void cache_maker_commit(struct cache_maker *, const struct cache_key *,
 			const struct cache_input *);
+
+/* Drop the file that is being made, if there is one. */
 void cache_maker_abandon(struct cache_maker *);
 
 #endif

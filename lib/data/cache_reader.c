@@ -59,8 +59,9 @@ cache_reader_at(const struct cache_reader *r)
 }
 
 /*
- * The next block: right into the batch, for the caller to count, if all of
- * its records are wanted there, and else into ours.  How many there are; -1.
+ * Read the next block: straight into the batch, whose examples the caller
+ * counts, if all of its records are wanted there; else into r->block.  Return
+ * the number of its records, or -1.
  */
 static int64_t
 read_block(struct cache_reader *r, struct batch *b, size_t most,

@@ -7,18 +7,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Nothing is at such a place. */
+/* A place that no record has. */
 static const struct segment_place nowhere = { UINT64_MAX, UINT64_MAX };
 
 struct cache_segments {
 	struct cache_input in;
 	struct cache_key key;
-	struct segment_place open;	/* what the reader has, */
-	struct segment_place missing;	/* or found that there is not */
-	char *path;			/* of that */
+	struct segment_place open;	/* the segment that reader has open, */
+	struct segment_place missing;	/* or one that has no file */
+	char *path;			/* of whichever was looked for last */
 	struct cache_reader reader;
-	struct segment_place made;	/* what the maker makes, */
-	uint64_t size;			/* of so many records */
+	struct segment_place made;	/* the segment that maker makes */
+	uint64_t size;			/* records that it will have */
 	char *made_path;
 	struct cache_maker maker;
 };
@@ -76,7 +76,7 @@ path_of(const struct cache_segments *p, struct segment_place segment)
 	return cache_key_path(&p->key, &p->in, which);
 }
 
-/* Is it there?  It is looked for once. */
+/* Open a segment.  A missing one is looked for only once in a row. */
 static bool
 open_segment(struct cache_segments *p, struct segment_place segment)
 {

@@ -1,10 +1,13 @@
 /*
- * segments - caches of a file of which a reader reads but some places.
+ * cache_segment - caches of parts of a file, for a worker that reads only the
+ * records that it is leased.
  *
- * A segment holds SEGMENT_RECORDS records, or those up to the end of a split.
- * It is known by a byte, at which a record begins, and by how many records lie
- * between that and its first one: so it is right whoever numbers the records,
- * and however.  Who reads the first record of a segment makes it.
+ * A segment holds SEGMENT_RECORDS records, or fewer at the end of a split.  Its
+ * name is a byte of the file at which a record begins, and the number of
+ * records between this byte and the segment's first record.  The name does not
+ * depend on how many records lie before that byte, so it stays right when a
+ * coordinator counts records in another way.  The worker that reads the first
+ * record of a segment makes the segment.
  */
 #ifndef PS_CACHE_SEGMENT_H
 #define PS_CACHE_SEGMENT_H
@@ -15,42 +18,50 @@
 
 struct cache_segments;
 
-/* A record: so many behind the one that begins at a byte. */
+/* The place of a record: the byte at which some record begins, and the number
+   of records from that one to this one. */
 struct segment_place {
 	uint64_t origin, inside;
 };
 
-/* All is borrowed.  NULL: the file is none that is kept. */
+/*
+ * Return the segments of one file, or of a file and its labels.  All arguments
+ * are borrowed.  NULL: the file is not a plain file, and is not cached.
+ */
 struct cache_segments *cache_segments_new(struct cache *, const struct format *,
 					  const struct read_spec *,
 					  char *const *files);
 void cache_segments_free(struct cache_segments *);
 
 /*
- * Put the record of that place, and up to most in all of its segment, behind
- * the examples of the batch, for the caller to count.  How many; 0: that one
- * is not kept.
+ * Put up to most records of one segment, from a place on, behind the examples
+ * of the batch.  Return how many, for the caller to add to batch->examples;
+ * 0: no cache has the record of this place.
  */
 size_t cache_segments_read(struct cache_segments *, struct segment_place,
 			   struct batch *, size_t most);
 
 /*
- * Where that record is to be read, as it will be kept; NULL: it will not.
- * size: of its segment.
+ * Return the batch behind whose examples the caller must read the record of
+ * this place, because the segment that is being made continues with it; NULL:
+ * no segment does.  The first record of a segment begins a new one, of size
+ * records, and drops one that is not complete.
  */
 struct batch *cache_segments_room(struct cache_segments *, struct segment_place,
 				  uint64_t size);
 
-/* Does a segment that is being made go on with that record? */
+/* Does the segment that is being made continue with this record? */
 bool cache_segments_wants(const struct cache_segments *, struct segment_place);
 
 /*
- * It was read there: keep it, and put it into the batch if not NULL.  sure:
- * it lies where the segment says; or nothing comes of that.
+ * Keep the record that the caller has read there, and copy it behind the
+ * examples of the batch, if that is not NULL.  The last record of the segment
+ * completes it.  sure: the caller has verified that the record lies at its
+ * place; if not, the segment is dropped.
  */
 void cache_segments_add(struct cache_segments *, struct batch *, bool sure);
 
-/* Nothing comes of what is being made. */
+/* Drop the segment that is being made, if there is one. */
 void cache_segments_abandon(struct cache_segments *);
 
 #endif

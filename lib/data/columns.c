@@ -41,7 +41,7 @@ shown(const struct columns *c, size_t column, char text[FEATURE_SET_SHOWN])
 				 text);
 }
 
-/* The names of the columns, as far as they fit a message. */
+/* List the names of the columns, as far as a message has room. */
 static void
 list(const struct columns *c, struct text *names)
 {
@@ -56,7 +56,7 @@ list(const struct columns *c, struct text *names)
 	}
 }
 
-/* A record is in the place of the names. */
+/* Is the line of names a record?  All of its fields are numbers then. */
 static bool
 are_values(const struct columns *c)
 {
@@ -83,13 +83,17 @@ not_found(const struct columns *c, const struct input *in, const char *pattern,
 	return -1;
 }
 
-/* There may be a million columns, and thousands of inputs. */
+/*
+ * There may be a million columns and thousands of inputs, so names are sorted,
+ * and taken[] stands for a set of columns that need not be cleared.
+ */
 struct planner {
 	struct columns *c;
 	struct names_sorted names;
-	size_t feeds, *taken;	/* of each column: by which feed, the last */
-	bool *label, *apart;	/* of each: is it the label's; or does it
-				   weigh examples? */
+	size_t feeds, *taken;	/* number of this feed, from 1; for each column
+				   that of the last feed that took it */
+	bool *label, *apart;	/* for each column: is it the label's?  Is it
+				   the label's or a sample_weight's? */
 };
 
 static void
@@ -112,8 +116,8 @@ planner_end(struct planner *p)
 }
 
 /*
- * Take the columns that a pattern means; those there already stay as once.
- * Those that are set apart are only taken by their names.
+ * Add the columns that match a pattern to a feed, each column once.  Those that
+ * are set apart must be named: a pattern does not match them.
  */
 static int
 take(struct planner *p, struct feed *feed, const char *pattern, bool exact,
@@ -148,7 +152,6 @@ side_by_side(const struct feed *feed)
 	return true;
 }
 
-/* No pattern takes by chance the columns that are set apart. */
 static int
 plan(struct planner *p, struct feed *feed, const struct input *in,
      const bool *apart, struct fail *f)
@@ -167,7 +170,7 @@ plan(struct planner *p, struct feed *feed, const struct input *in,
 	return 0;
 }
 
-/* As many columns as the input has values, or one to be cut. */
+/* Check for as many columns as the input has values, or for one to be cut. */
 static int
 check_width(const struct feed *feed, struct fail *f)
 {
@@ -187,8 +190,8 @@ check_width(const struct feed *feed, struct fail *f)
 		    feed->count == 1 ? "s" : "");
 }
 
-/* The columns of the label and of what weighs examples, as far as there are
-   any. */
+/* Mark the columns of the label, and those of inputs that only weigh examples;
+   a missing one is reported later, by the plan of its own input. */
 static void
 set_apart(struct planner *p, const struct read_spec *want)
 {
@@ -212,7 +215,10 @@ set_apart(struct planner *p, const struct read_spec *want)
 	}
 }
 
-/* Where columns have names, and it is not said which is the first of them. */
+/*
+ * Check that columns that match a pattern have the order that they had in
+ * earlier files.  Numbered columns, as with --no-header, have but one order.
+ */
 static int
 keep_order(const struct planner *p, const struct read_spec *want, size_t input,
 	   const struct feed *feed, struct fail *f)
@@ -279,7 +285,7 @@ columns_plan(struct columns *c, const struct read_spec *want, bool narrow,
 	return got;
 }
 
-/* One column, which is named if it fails. */
+/* Fill from one column; a failure names it. */
 static int
 fill_one(const struct columns *c, size_t column, struct feature *to, size_t at,
 	 size_t *count, column_fill *fill, void *record, struct fail *f)
@@ -290,7 +296,10 @@ fill_one(const struct columns *c, size_t column, struct feature *to, size_t at,
 		fail_at(f, "%s", shown(c, column, text));
 }
 
-/* One id of what the columns have: of the hashes of their words. */
+/*
+ * Make one id of the words of all columns: h(i) = XXH3-64 of h(i - 1) and the
+ * hash of word i, with h(0) = 0.  Modulo the rows, unless the input is hashed.
+ */
 static int
 fill_crossed(const struct columns *c, const struct feed *feed,
 	     struct feature *to, size_t example, column_fill *fill,

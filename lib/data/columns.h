@@ -1,9 +1,9 @@
 /*
- * columns - which columns of a record feed an input, by their names.
+ * columns - finds by their names the columns that feed each input.
  *
- * An input takes the column of its own name, or those that its patterns mean.
- * Patterns do not take by chance the columns of the label, or of what is but
- * an example's weight.
+ * An input takes the column of its own name, or those that its columns= names
+ * or matches by a pattern.  A pattern such as "*" does not match the column of
+ * the label, nor of an input that is only a sample_weight: these must be named.
  */
 #ifndef PS_COLUMNS_H
 #define PS_COLUMNS_H
@@ -14,43 +14,52 @@
 struct feed {
 	const struct input *input;
 	size_t *column, count, room;
-	bool numbers;		/* floats, each a column if those are narrow */
+	bool numbers;		/* a fixed number of floats; if columns are
+				   narrow, one float a column */
 	bool together;		/* the columns stand side by side */
-	bool unread;		/* it is 1 in every record */
-	struct input word;	/* as which a column is read to be crossed */
+	bool unread;		/* no column is read: the value is 1 */
+	struct input word;	/* crossed: each column is read as this input,
+				   which hashes a word */
 };
 
 struct columns {
-	char **name;		/* owned, as all of it is */
+	char **name;		/* owned */
 	size_t count, room;
-	bool header;		/* names are what stands in a first record */
-	struct feed *feed;	/* of the inputs */
+	bool header;		/* the names stand in the file's first line */
+	struct feed *feed;	/* one an input, in the model's order; owned */
 	size_t feeds;
-	struct feed label;	/* no input: none is read */
-	struct input any;	/* a word that is crossed, */
-	struct batch crossed;	/* and its hash */
+	struct feed label;	/* input NULL: no label is read */
+	struct input any;	/* the model of each feed.word, */
+	struct batch crossed;	/* and room for one hash, which it reads */
 };
 
-/* A zeroed struct is an empty one.  The name is copied. */
+/* Append a column; its name is copied.  A zeroed struct is an empty one. */
 void columns_add(struct columns *, const char *name);
 void columns_release(struct columns *);
 
 /*
- * All columns have been added: which of them feed what is wanted?  narrow: a
- * column has one value, or those that sep= cuts it into, so that their number
- * can be checked.  FAIL_DATA, with no place in front: some are not there.
+ * Find the columns that feed each input, and the label, after all columns have
+ * been added.  narrow: a column holds one value, or the values into which sep=
+ * cuts it, so the number of columns is checked, too.  Return 0, or -1
+ * (FAIL_DATA, with no place in front) if a column is missing, if their number
+ * is wrong, or if their order is not that of an earlier file (order.h).
  */
 int columns_plan(struct columns *, const struct read_spec *, bool narrow,
 		 struct fail *);
 
 /*
- * Put what a record has in a column into a feature from value number at on,
- * and say how many values; or fail without the name of the column.
+ * Put the values that a record has in a column into a feature, from value
+ * number at on, and set *count to their number.  Return 0, or -1 with no name
+ * of the column in front.
  */
 typedef int column_fill(void *record, size_t column, struct feature *,
 			size_t at, size_t *count, struct fail *);
 
-/* The columns of a feed, one after the other, as those of an example. */
+/*
+ * Put the values of a feed's columns, one column after the other, into a
+ * feature as those of one example; too few are filled up with pad=, if the
+ * input has one.  Return 0 or -1.
+ */
 int columns_fill(const struct columns *, const struct feed *, struct feature *,
 		 size_t example, column_fill *, void *record, struct fail *);
 

@@ -13,7 +13,8 @@
 
 extern char **environ;
 
-/* A pid is ours as long as it is listed, and nobody else's then. */
+/* While a command is on a list its process has not been reaped, so its pid
+   cannot be that of another process: a signal never hits a stranger. */
 static pthread_mutex_t listed = PTHREAD_MUTEX_INITIALIZER;
 
 static void
@@ -26,7 +27,7 @@ enlist(struct command *c, struct commands *all, pid_t pid)
 	pthread_mutex_unlock(&listed);
 }
 
-/* Its status, as waitpid() tells it, and it is off the list. */
+/* Take the command off the list and get its status, as of waitpid(). */
 static int
 reap(struct command *c, int *status)
 {
@@ -43,7 +44,7 @@ reap(struct command *c, int *status)
 	return got;
 }
 
-/* The program ignores SIGPIPE, but "zcat | head" relies on it. */
+/* Our programs ignore SIGPIPE, but "zcat | head" needs it: reset it. */
 static int
 spawn(pid_t *pid, const char *text, int output)
 {

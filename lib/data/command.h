@@ -1,8 +1,8 @@
 /*
- * command - the output of a command that sh runs, for us to read.
+ * command - runs a command by sh, for the caller to read its output.
  *
- * Who reads it may wait for it for ever; who wants to go on all the same, from
- * another thread, ends the commands of a list.
+ * A thread that reads the output may wait for ever.  Another thread can end
+ * this wait: it ends all commands of a list by commands_end().
  */
 #ifndef PS_COMMAND_H
 #define PS_COMMAND_H
@@ -11,10 +11,10 @@
 
 #include <sys/types.h>
 
-/* One of a list, until it was waited for. */
+/* A command is on its list until command_await() has returned. */
 struct command {		/* { 0 } is none */
 	pid_t pid;		/* 0: none */
-	struct commands *all;	/* that list, borrowed */
+	struct commands *all;	/* its list, borrowed */
 	struct command *next;
 };
 
@@ -23,19 +23,21 @@ struct commands {		/* { 0 } is empty */
 };
 
 /*
- * Run it: a descriptor, to be closed by the caller; or -1, FAIL_NOINPUT.  The
- * name is what messages call it.
+ * Run "sh -c text" and put the command on the list.  Return a descriptor that
+ * reads its output, for the caller to close; or -1 (FAIL_NOINPUT).  Messages
+ * call the command by name.
  */
 int command_start(struct command *, struct commands *, const char *text,
 		  const char *name, struct fail *);
 
 /*
- * It has closed its output: wait for its end.  Status 0 and SIGPIPE are a good
- * one, and so is that of none; else FAIL_IO.
+ * Wait for the end of a command that has closed its output, and take it off its
+ * list.  Return 0 if its status was 0, if SIGPIPE ended it (status 141, too),
+ * or if there is no command; else -1 (FAIL_IO).
  */
 int command_await(struct command *, const char *name, struct fail *);
 
-/* Ask one, or all of a list, to end. */
+/* Send SIGTERM to a command, or to all of a list. */
 void command_end(const struct command *);
 void commands_end(const struct commands *);
 

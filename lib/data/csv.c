@@ -11,30 +11,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A field of the record, as a place in its text, which may move. */
+/* A field of the record: an offset in its text, since the text may move. */
 struct field {
 	size_t start, size;
 };
 
 /*
- * Comma-separated values as RFC 4180 has them, or tab-separated ones, in which
- * a quote is a character like another.
+ * Comma-separated values as RFC 4180 describes them, or tab-separated ones, in
+ * which a quote is an ordinary character.
  */
 struct csv {
 	struct lines lines;
 	char separator;
 	bool quotes;
-	uint64_t line;		/* where the record begins */
+	uint64_t line;		/* number of the record's first line */
 	struct field *field;	/* of the record; each ends in a NUL */
 	size_t count, room;
-	struct columns columns;	/* none until they are known */
-	const struct skip_records *bad;	/* what may be passed over, or NULL */
-	bool told;		/* so that the line of a bad one is wanted */
-	float *number;		/* of a record, each a column, if floats can
-				   tell all that is wanted; else NULL */
-	struct number_format *form;	/* of those, as they were last */
+	struct columns columns;	/* none until the names are read */
+	const struct skip_records *bad;	/* how many bad records are skipped;
+					   NULL: none */
+	bool told;		/* the line of a bad record will be reported */
+	float *number;		/* a record's numbers, one a column; NULL:
+				   some input needs more than floats */
+	struct number_format *form;	/* the form of each number, as the
+					   last record had it */
 	bool pending;		/* the first record has been split already */
-	bool part;		/* not to the end of the file */
+	bool part;		/* only a part of the file is read */
 };
 
 static void
@@ -56,7 +58,7 @@ csv_fail(const struct csv *c, struct fail *f)
 	return lines_fail_at(&c->lines, c->line, f);
 }
 
-/* What comes behind it can be read. */
+/* Mark a failure as that of one record: reading can resume behind it. */
 static int
 bad_record(const struct csv *c, struct fail *f)
 {
@@ -73,7 +75,8 @@ add_field(struct csv *c, size_t start, size_t end)
 	c->lines.text[end] = '\0';
 }
 
-/* A field in quotes, which *at moves past; quotes doubled inside are one. */
+/* Split off a field in quotes at *at, and move past it; "" inside is one
+   quote. */
 static int
 split_quoted(struct csv *c, size_t *at, struct fail *f)
 {
@@ -113,7 +116,7 @@ split_plain(struct csv *c, size_t *at)
 	const size_t start = *at;
 	unsigned n = 8;
 
-	/* Eight characters at a time; behind the line there is slack. */
+	/* Eight characters at a time: LINE_SLACK bytes may be read behind. */
 	for (; *at < l->size && n == 8; *at += n) {
 		const uint64_t other = swar_load(l->text + *at) ^
 				       '0' * SWAR_EACH ^ separators;
@@ -125,14 +128,14 @@ split_plain(struct csv *c, size_t *at)
 	add_field(c, start, *at);
 }
 
-/* The line in which the next record begins: 1; 0: no more. */
+/* Read the line in which the next record begins.  Return 1, 0 or -1. */
 static int
 next_line(struct csv *c, struct fail *f)
 {
 	struct lines *l = &c->lines;
 	int got;
 
-	/* An empty one can be a record of one column only. */
+	/* An empty line is a record only if the file has one column. */
 	do {
 		got = lines_next(l, f);
 	} while (got > 0 && l->size == 0 && c->columns.count != 1);
@@ -147,7 +150,7 @@ split(struct csv *c, struct fail *f)
 	struct lines *l = &c->lines;
 	size_t at = 0;
 
-	/* Where the file was cut may be between quotes. */
+	/* A part may begin between quotes, where no line can be trusted. */
 	if (c->part && c->quotes && memchr(l->text, '"', l->size)) {
 		fail(f, FAIL_AGAIN, "quotes: it cannot be read in parts");
 		return csv_fail(c, f);
@@ -170,7 +173,8 @@ field_text(const struct csv *c, size_t i)
 	return c->lines.text + c->field[i].start;
 }
 
-/* Are its values numbers that floats hold, each a column of its own? */
+/* Does a float hold each value of this input, and each column one value?  Ids
+   below 2^24 are exact as floats. */
 static bool
 told_by_floats(const struct input *in)
 {
@@ -179,7 +183,8 @@ told_by_floats(const struct input *in)
 		 !in->hashed && in->rows <= (uint64_t)1 << 24));
 }
 
-/* If all that is wanted is, a record of plain numbers need not be cut. */
+/* If floats hold all values that are wanted, plan to read records of plain
+   numbers without splitting them. */
 static void
 plan_floats(struct csv *c, const struct read_spec *want)
 {
@@ -204,7 +209,7 @@ plan(struct csv *c, const struct read_spec *want, struct fail *f)
 	return 0;
 }
 
-/* A name ends at a NUL, and what is behind it would go by the same one. */
+/* A NUL would end a name, so two columns could get the same name. */
 static int
 check_names(const struct csv *c, struct fail *f)
 {
@@ -217,7 +222,7 @@ check_names(const struct csv *c, struct fail *f)
 	return 0;
 }
 
-/* Name the columns by the first line, or by numbers. */
+/* Name the columns by the first record, or by numbers from 1. */
 static int
 name_columns(struct csv *c, bool no_header, struct fail *f)
 {
@@ -281,10 +286,8 @@ fill_field(void *state, size_t column, struct feature *to, size_t at,
 			       c->field[column].size, count, f);
 }
 
-/*
- * Columns of plain numbers, one for each value; false if there is anything
- * else about them, which fill_fields() is to find out.
- */
+/* Read columns of plain numbers, one for each value.  false: some column is not
+   that plain, and columns_fill() has to read or refuse it. */
 static bool
 fill_numbers(const struct csv *c, const struct feed *feed, float *value)
 {
@@ -309,7 +312,8 @@ fill(struct csv *c, const struct feed *feed, struct feature *to,
 	return columns_fill(&c->columns, feed, to, example, fill_field, c, f);
 }
 
-/* false: some do not fit. */
+/* Put c->number of the feed's columns into a feature.  false: a number does not
+   fit the input, as an id that is out of range. */
 static bool
 put_numbers(const struct csv *c, const struct feed *feed, struct feature *to,
 	    size_t example)
@@ -339,8 +343,8 @@ put_numbers(const struct csv *c, const struct feed *feed, struct feature *to,
 }
 
 /*
- * A record of nothing but plain numbers need not be cut; false: it is another,
- * or there is something wrong with it.
+ * Read a record of nothing but plain numbers, without splitting it.  false: the
+ * record is not plain, or is wrong, and must be split.
  */
 static bool
 read_plain(const struct csv *c, struct batch *b)
@@ -388,7 +392,8 @@ csv_read(void *state, struct batch *b, struct fail *f)
 	return got == 0 ? 1 : bad_record(c, f);
 }
 
-/* The names stand at the front, and no record begins before their end. */
+/* The names have been read at the front of the file, so a part that begins
+   before their end begins at their end. */
 static int
 csv_seek(void *state, uint64_t from, uint64_t until, struct fail *f)
 {
