@@ -34,7 +34,7 @@ skip_blanks(const char *p)
 	return p;
 }
 
-/* The whole of the text, but for blanks, is one number. */
+/* Read a text that is one number, with blanks around it or none. */
 static int
 read_float(const char *text, size_t size, float *x, struct fail *f)
 {
@@ -79,13 +79,13 @@ feature_set_add_noes(struct noes *noes, const struct batch *b, size_t first,
 }
 
 /*
- * Where a number comes from, for what is said of it: as it stands in a text,
- * or else as the number that it is, of a type with so many binary digits.
+ * Where a number comes from, so that messages can show it: a text, or a binary
+ * type.
  */
 struct origin {
-	const char *text;	/* size characters; NULL: there is none */
+	const char *text;	/* size characters; NULL: a binary type */
 	size_t size;
-	int digits;
+	int digits;		/* bits in the significand of the type */
 };
 
 static const char *
@@ -105,7 +105,7 @@ show(const struct origin *from, double x, char shown[FEATURE_SET_SHOWN])
 	return feature_set_shown(p, (size_t)(end - p), shown);
 }
 
-/* Not one of the ids, which is shown. */
+/* Fail: the id that is shown is not one of the input's. */
 static int
 out_of_range(const struct feature *to, const char *shown, struct fail *f)
 {
@@ -116,7 +116,7 @@ out_of_range(const struct feature *to, const char *shown, struct fail *f)
 		    (unsigned long long)in->rows - 1);
 }
 
-/* A whole number, with its sign beside it. */
+/* Is n, or -n if below_zero, an id of the input? */
 static bool
 is_id(const struct input *in, uint64_t n, bool below_zero)
 {
@@ -141,9 +141,9 @@ feature_set_integer(struct feature *to, size_t at, uint64_t n, bool below_zero,
 }
 
 /*
- * A whole number in a float, as some tools write ids and classes.  Where the
- * type has no more digits, another one may have been rounded to it: by who
- * wrote "7.9E+17", if not by us.
+ * Add an id that is written as a float, as some tools write ids and classes.
+ * Above the significand of its type the number may be another one that was
+ * rounded: by the tool that wrote "7.9E+17", if not by us.  So it is refused.
  */
 static int
 add_float_id(struct feature *to, size_t at, double x,
@@ -164,8 +164,8 @@ add_float_id(struct feature *to, size_t at, double x,
 	return feature_set_integer(to, at, (uint64_t)fabs(x), x < 0, f);
 }
 
-/* One of two classes, of which the other data of the set have the first as
-   that, too; see struct noes. */
+/* Add a label of 0 or 1, or -1 or 1; all labels of a data set must use the same
+   pair, see struct noes. */
 static int
 add_binary(struct feature *to, size_t at, float x, const struct origin *from,
 	   struct fail *f)
@@ -193,7 +193,7 @@ add_float(struct feature *to, size_t at, float x, const struct origin *from,
 	return 0;
 }
 
-/* A whole number, with a sign or ".0" if so written, in a text. */
+/* A whole number in a text; a sign and ".000" may be there. */
 struct whole {
 	const char *text, *end;
 	uint64_t n;		/* without the sign */
@@ -227,7 +227,7 @@ add_whole(struct feature *to, size_t at, const struct whole *w, struct fail *f)
 						  shown), f);
 }
 
-/* The id of a number's bin. */
+/* Add the number of a bin: how many boundaries are not above x. */
 static int
 add_bin(struct feature *to, size_t at, float x)
 {

@@ -1,8 +1,8 @@
 /*
- * feature_set - put one value into a feature, checked against its input.
+ * feature_set - puts one value into a feature, and checks it against the input.
  *
- * Failures are FAIL_DATA and say what is wrong with the value; the caller
- * puts in front where it stands.
+ * A failure is FAIL_DATA, and its message names the value and what is wrong
+ * with it.  The caller puts the place in front: file, line and column.
  */
 #ifndef PS_FEATURE_SET_H
 #define PS_FEATURE_SET_H
@@ -15,47 +15,59 @@
 #include <stdint.h>
 
 /*
- * Text of size bytes, a NUL and NUMBER_SLACK more, as value number at.
- * Blanks around a number do not matter; a missing number does.  For a sparse
- * input the text is "id" or "id:weight".  Ids are from 0, or any whole numbers
- * of 64 bits if the input is hashed.
+ * Read the value number at from a text of size bytes, behind which there must
+ * be a NUL and NUMBER_SLACK bytes more.  Blanks around a number are ignored; an
+ * empty number is an error.  For a sparse input the text is "id" or
+ * "id:weight".  An id is at least 0 and below the input's rows, or any whole
+ * number of 64 bits if the input is hashed.  Return 0 or -1.
  */
 int feature_set_text(struct feature *, size_t at, const char *text, size_t size,
 		     struct fail *);
 
 /*
- * The same for each part of the text if the input is cut by sep=, else for the
- * whole of it: *count values from at on.  Between blanks there is nothing.  The
- * text is cut in place and left as it was.
+ * Read all values of a text, from value number at on, and set *count to their
+ * number: the parts between separators if the input has a sep=, else the whole
+ * text as one value.  If the separator is a blank, empty parts do not count.
+ * With a pad=, parts beyond the input's width are not read.  The function
+ * writes into the text, and restores it.  Return 0 or -1.
  */
 int feature_set_cut(struct feature *, size_t at, char *text, size_t size,
 		    size_t *count, struct fail *);
 
-/* What an input's pad= has behind so many values from at on, if it has one. */
+/*
+ * If the input has a pad=, fill an example up with it: count of its values,
+ * from at on, are there already.  Return 0 or -1.
+ */
 int feature_set_padding(struct feature *, size_t at, size_t count,
 			struct fail *);
 
 /*
- * A number out of a binary file, of a type with so many binary digits, as
- * FLT_MANT_DIG.  Words cannot be filled so.
+ * Put a number of a binary file in; digits is the number of bits in the
+ * significand of its type there, such as FLT_MANT_DIG.  An id must be so small
+ * that this type holds it exactly.  The input must not be of words.  Return 0
+ * or -1.
  */
 int feature_set_number(struct feature *, size_t at, double, int digits,
 		       struct fail *);
 
-/* For an input of ids: a whole number, its sign beside it. */
+/*
+ * Put a whole number into an input of ids: its absolute value, and whether it
+ * is below 0.  Return 0 or -1.
+ */
 int feature_set_integer(struct feature *, size_t at, uint64_t, bool below_zero,
 			struct fail *);
 
 /*
- * The n examples from the first on are good: their labels are among those
- * that were read.  Out of a cache there may come both a 0 and a -1.
+ * Add the labels of n good examples, from the first on, to those that were
+ * read so far.  Return 0, or -1 if binary labels have a 0 and a -1 by now: the
+ * records of a cache are not checked one by one, so both can come at once.
  */
 int feature_set_add_noes(struct noes *, const struct batch *, size_t first,
 			 size_t n, struct fail *);
 
 #define FEATURE_SET_SHOWN	44
 
-/* Text fit for a message: short, and of one line; returns shown. */
+/* Copy a text for a message: one line, cut off with "...".  Return shown. */
 const char *feature_set_shown(const char *text, size_t size,
 			      char shown[FEATURE_SET_SHOWN]);
 

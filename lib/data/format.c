@@ -30,7 +30,7 @@ format_unknown(const char *name, struct fail *f)
 	return choices_refuse(&names, FAIL_USAGE, NULL, "data format", f);
 }
 
-/* Does a name of that size end so?  Then it gets shorter. */
+/* If a name of *size characters ends with the suffix, take that off. */
 static bool
 strip(const char *name, size_t *size, const char *suffix)
 {

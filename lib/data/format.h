@@ -1,9 +1,9 @@
 /*
- * format - what a data format has to do: one const struct, one file each.
+ * format - the interface of a data format: one const struct, one file each.
  *
- * A format reads the records of one file (idx and npy: of two, the labels in
- * the second) and puts what the inputs want into a batch.  A new one is added
- * here and to the table in format.c.
+ * A format reads the records of one file (idx and npy: of two, the second has
+ * the labels) and puts the values of the inputs into a batch.  A new format is
+ * declared here and gets a line in the table of format.c.
  */
 #ifndef PS_FORMAT_H
 #define PS_FORMAT_H
@@ -20,24 +20,28 @@
 
 struct order;
 
-/* What to read: borrowed, for as long as the file is open. */
+/* What to read.  All of it is borrowed as long as the file is open. */
 struct read_spec {
 	const struct input *inputs;
-	size_t count;
+	size_t count;			/* of inputs */
 	const struct input *label;	/* NULL: labels are not read */
-	const struct input *apart;	/* the model's label, if not read */
-	bool no_header;
-	bool batches;			/* what is read is used as it is: see
-					   struct feature, is_gathered */
+	const struct input *apart;	/* the model's label, if label is NULL;
+					   its columns are set apart */
+	bool no_header;			/* csv, tsv: columns are 1, 2, 3 ... */
+	bool batches;			/* records are used in the order in
+					   which they are read, so a cache may
+					   store whole batches */
 	struct commands *commands;	/* NULL: "pipe:" is refused */
-	const struct skip_records *bad;	/* what may be passed over, or NULL */
-	const struct noes *noes;	/* labels that were read, or NULL */
-	struct order *order;		/* of the columns so far, or NULL */
+	const struct skip_records *bad;	/* how many bad records are skipped;
+					   NULL: none */
+	const struct noes *noes;	/* the binary labels so far, or NULL */
+	struct order *order;		/* of columns in earlier files; NULL:
+					   not checked */
 };
 
 /*
- * Is the input read of each record?  What does nothing but weigh examples is
- * not where there are no labels; read_spec_unread() puts 1 for it.
+ * Is the input read from each record?  Without labels, an input that only
+ * weighs examples is not; read_spec_unread() gives an example its value, 1.
  */
 static inline bool
 read_spec_reads(const struct read_spec *want, const struct input *in)
@@ -53,44 +57,63 @@ read_spec_unread(struct feature *to, size_t example)
 
 struct format {
 	const char *name;
-	const char *suffix;	/* how its files' names end, or NULL */
-	const char *within;	/* what stands in its files' names, or NULL */
+	const char *suffix;	/* the end of its files' names, or NULL */
+	const char *within;	/* a part of its files' names, or NULL */
 	bool pairs;		/* labels are in a second file */
-	/* NULL if the files cannot feed what is wanted. */
+	/*
+	 * Open a file, or two if pairs and labels are read.  Return a state for
+	 * the other functions, or NULL if the files cannot feed the inputs.
+	 */
 	void *(*open)(const struct read_spec *, char *const *files,
 		      struct fail *);
 	/*
-	 * Put one record behind the examples of the batch, which the caller
-	 * then counts, or pass over it if the batch is NULL.  1; 0: no more.
+	 * Put one record behind the examples of the batch, or pass over it if
+	 * the batch is NULL.  Return 1, and the caller adds it to
+	 * batch->examples; 0 behind the last record; or -1.  After a skippable
+	 * failure the next call reads the next record.
 	 */
 	int (*read)(void *, struct batch *, struct fail *);
-	/* The same for several at once, up to most: how many.  Or NULL. */
+	/*
+	 * The same for up to most records; return how many.  NULL: the format
+	 * reads one at a time.
+	 */
 	int (*read_some)(void *, struct batch *, size_t most, struct fail *);
-	/* Of what was read this is a batch, to be used as it is.  Or NULL. */
+	/*
+	 * The batch is filled, only with records that were read, in order
+	 * (read_spec.batches).  NULL: the format need not know.
+	 */
 	void (*end_batch)(void *, struct batch *);
 	void (*close)(void *);
 	/*
-	 * Formats of lines: go to the records that begin at byte from or
-	 * behind it, but before until, of a plain file that has just been
-	 * opened; and where the last one began, or UINT64_MAX if the file is
-	 * not plain.  NULL: it is read from the front only.  FAIL_AGAIN: it
-	 * can be read as a whole, but not in parts.
+	 * Formats of lines; NULL: a file is read from the front only.  Restrict
+	 * a plain file that has just been opened to the records that begin at
+	 * byte from or behind it, and before byte until.  Return 0 or -1; a
+	 * later read fails with FAIL_AGAIN if this file can only be read as a
+	 * whole.
 	 */
 	int (*seek)(void *, uint64_t from, uint64_t until, struct fail *);
+	/*
+	 * Return the byte at which the last record began; UINT64_MAX if the
+	 * file is not plain.  NULL where seek is.
+	 */
 	uint64_t (*at)(const void *);
 };
 
 extern const struct format format_csv, format_idx, format_npy, format_npz,
 	format_svmlight, format_tar, format_tsv;
 
-/* By its name, or NULL. */
+/* Return the format of that name, as -F has it, or NULL. */
 const struct format *format_find(const char *name);
 
-/* No format has that name: FAIL_USAGE, with the names that there are. */
+/* Fail, FAIL_USAGE: no format has that name; the message lists all names. */
 int format_unknown(const char *name, struct fail *);
 
 
-/* By the name of a file, or else svmlight. */
+/*
+ * Return the format that the name of a file suggests, by its suffix or a part
+ * of it, without the suffix of a compression; svmlight for all others and for
+ * "pipe:".
+ */
 const struct format *format_of(const char *file);
 
 #endif

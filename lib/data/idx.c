@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* What the third byte of the magic number says of the numbers. */
+/* The types of numbers, by the third byte of the magic number. */
 static const struct idx_type {
 	unsigned char code;
 	char kind;
@@ -22,8 +22,8 @@ find_type(unsigned char code)
 }
 
 /*
- * The header of LeCun's MNIST files: 0, 0, type, rank, then each dimension in
- * four bytes, big end first.
+ * An array_header: that of LeCun's MNIST files.  Two zero bytes, the type, the
+ * rank, then each dimension as a big-endian number of four bytes.
  */
 static int
 idx_header(struct array *a, struct fail *f)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK	((size_t)256 << 10)	/* read at once, if it is there */
+#define BLOCK	((size_t)256 << 10)	/* bytes read at once, if there */
 
 int
 lines_open(struct lines *l, const char *name, struct commands *commands,
@@ -26,11 +26,12 @@ lines_release(struct lines *l)
 	*l = (struct lines){ 0 };
 }
 
-/* Move what is left to the front and put more behind it: 1, 0: no more. */
+/* Move the rest to the front and read more behind it.  Return 1; 0 at the end
+   of the source; or -1. */
 static int
 refill(struct lines *l, struct fail *f)
 {
-	const size_t behind = 1 + LINE_SLACK;	/* a NUL, too */
+	const size_t behind = 1 + LINE_SLACK;	/* a NUL and the slack */
 	size_t size;
 
 	if (l->start > 0) {
@@ -52,7 +53,7 @@ refill(struct lines *l, struct fail *f)
 	return size > 0;
 }
 
-/* The line from l->line on ends before at; its end has n characters. */
+/* End the line that begins at l->line before at; its end has n characters. */
 static int
 cut(struct lines *l, size_t at, size_t n)
 {
@@ -101,7 +102,10 @@ advance(struct lines *l, struct fail *f)
 	}
 }
 
-/* The line that holds the byte before is passed, or none if it ends there. */
+/*
+ * Reading begins one byte before from, and the rest of that line is passed: it
+ * is only a "\n" if a line begins at from.
+ */
 int
 lines_seek(struct lines *l, uint64_t from, uint64_t until, struct fail *f)
 {
@@ -149,7 +153,7 @@ lines_more(struct lines *l, struct fail *f)
 {
 	char *end = l->text + l->size;
 
-	/* Put the line's end back, which is data now. */
+	/* The line's end is data now: put it back over the NUL. */
 	if (l->cut == 2)
 		*end++ = '\r';
 	if (l->next > (size_t)(end - l->buffer))
@@ -158,7 +162,7 @@ lines_more(struct lines *l, struct fail *f)
 	return advance(l, f);
 }
 
-/* Ends of lines in the part of the file that we passed over. */
+/* Count the lines of the file before the part that is read. */
 static uint64_t
 lines_before(const struct lines *l)
 {

@@ -1,5 +1,5 @@
 /*
- * lines - a source cut into lines, each with its number.
+ * lines - reads a source line by line, and knows the number of each line.
  */
 #ifndef PS_LINES_H
 #define PS_LINES_H
@@ -13,50 +13,64 @@
 
 struct lines {
 	struct source *source;
-	char *text;		/* the line, then a NUL; ours to write in */
-	size_t size;		/* of the line, without its end */
-	uint64_t number;	/* of its last line, from where we began: 1 */
+	char *text;		/* the line, then a NUL; the caller may write
+				   in it */
+	size_t size;		/* bytes of the line, without its end */
+	uint64_t number;	/* of text's last line; the first line that is
+				   read here is 1, also in a part of a file */
 	/* Private: */
-	char *buffer;		/* what was read and not yet passed */
-	size_t start, line, next, end, room;
-	size_t cut;		/* characters of the line's end */
-	size_t mark;		/* of the byte order mark before its start */
-	uint64_t began, base;	/* bytes of the file before ours, and before
-				   the buffer's */
-	uint64_t until;		/* no line begins there or behind */
+	char *buffer;		/* bytes that were read, but not passed yet */
+	size_t start, line, next, end, room;	/* offsets in buffer: of text,
+				   of its last line, of the line behind, of the
+				   last byte; and its size */
+	size_t cut;		/* bytes of the line's end: 0, 1 or 2 */
+	size_t mark;		/* bytes of a byte order mark before start */
+	uint64_t began, base;	/* bytes of the file before the part that is
+				   read, and before buffer */
+	uint64_t until;		/* no line begins at this byte or behind it */
 };
 
-/* A zeroed struct lines is an empty one, for release. */
+/*
+ * Open a source by name.  Return 0 or -1; the caller releases the struct in
+ * both cases.  A zeroed struct lines is an empty one.
+ */
 int lines_open(struct lines *, const char *name, struct commands *commands,
 	       struct fail *);
 void lines_release(struct lines *);
 
 /*
- * Go to those lines of a plain file that begin at byte from or behind it, but
- * before until.
+ * Restrict a plain file to the lines that begin at byte from or behind it, and
+ * before byte until.  With from 0, reading resumes where it is.  Return 0 or
+ * -1.
  */
 int lines_seek(struct lines *, uint64_t from, uint64_t until, struct fail *);
 
 /*
- * Where the line begins, with a byte order mark if one is there, in bytes of
- * what is read; behind it.
+ * Return the byte at which the present line begins, with its byte order mark if
+ * it has one; and the byte at which the next line begins.  Both count bytes
+ * behind decompression.
  */
 uint64_t lines_at(const struct lines *);
 uint64_t lines_behind(const struct lines *);
 
 /*
- * The next line: 1, and text and size are it until the next call; 0: no more.
- * "\r\n" ends a line as "\n" does, and a byte order mark is passed over.  A
- * line of more than LINE_MAX_SIZE bytes is FAIL_DATA.
+ * Read the next line.  Return 1, and text and size are good until the next
+ * call; 0 behind the last line; or -1.  "\r\n" ends a line as "\n" does, and a
+ * byte order mark at the front of the file is passed over.  A line of more than
+ * LINE_MAX_SIZE bytes is FAIL_DATA.
  */
 int lines_next(struct lines *, struct fail *);
 
-/* Add the line that follows, for a record that has "\n" in it. */
+/*
+ * Append the next line to text, with the line end between the two: for a record
+ * that has "\n" in it.  Return as lines_next() does.
+ */
 int lines_more(struct lines *, struct fail *);
 
 /*
- * Put "file:line: " before the failure, of this line or the one with that
- * number; returns -1.  The line is the file's, wherever we began.
+ * Put "FILE:LINE: " in front of a failure, for the present line or for the one
+ * with a number, and return -1.  The message counts lines from the front of the
+ * file: lines before a part are counted now, by reading them.
  */
 int lines_fail(const struct lines *, struct fail *);
 int lines_fail_at(const struct lines *, uint64_t number, struct fail *);

@@ -18,11 +18,12 @@ const struct format format_npy = {
 };
 
 /*
- * An archive with an array for each input and for the label, by name.  They
- * stand one behind the other, so all are held in memory.
+ * An archive that has an array for each input and for the label, by name.  The
+ * arrays follow one another in the file, so all are held in memory.
  */
 struct npz {
-	struct array *array;	/* of the inputs, then of the label */
+	struct array *array;	/* of each input, then of the label; name NULL:
+				   no array is read for it */
 	size_t count;
 };
 
@@ -43,7 +44,7 @@ input_of(const struct read_spec *want, size_t i)
 	return i < want->count ? &want->inputs[i] : want->label;
 }
 
-/* Is a member the array of that name?  NumPy puts ".npy" behind it. */
+/* Is a member the array of that name?  NumPy calls it "NAME.npy". */
 static bool
 is_array(const char *member, const char *name)
 {
@@ -139,7 +140,7 @@ npz_read(void *state, struct batch *b, struct fail *f)
 	struct fail second;
 	int all = 1;
 
-	/* After a bad value, too: the arrays stay in step. */
+	/* Read the other arrays after a bad value, too: they stay in step. */
 	for (size_t i = 0; i < n->count; i++) {
 		struct feature *to = !b ? NULL :
 			i < b->features ? &b->feature[i] : &b->label;

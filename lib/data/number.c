@@ -14,7 +14,7 @@ static const double power[] = {
 	1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22
 };
 
-/* What was read: digits x 10^exponent. */
+/* A number as it was written: digits x 10^exponent. */
 struct decimal {
 	uint64_t digits;
 	int count;		/* of digits, without leading zeros */
@@ -28,7 +28,7 @@ is_digit(char c)
 	return (unsigned char)(c - '0') < 10;
 }
 
-/* Past a run of digits, which join those of d. */
+/* Append a run of digits to those of d, and return where it ends. */
 static const char *
 add_digits(const char *p, struct decimal *d)
 {
@@ -47,13 +47,14 @@ add_digits(const char *p, struct decimal *d)
 			d->count += (int)n;
 		else if (word > 0)
 			d->count = 8 - __builtin_ctzll(word) / 8;
-		/* 19 digits fit; what comes of more is never used. */
+		/* 19 digits fit; with more, d->digits is never used. */
 		d->digits = d->digits * ten[n] + swar_value(word);
 	}
 	return p;
 }
 
-/* Past an exponent; one without digits is none. */
+/* Read an exponent and return where it ends; an "e" without digits is not a
+   part of the number. */
 static const char *
 add_exponent(const char *p, struct decimal *d)
 {
@@ -86,7 +87,7 @@ scan(const char *text, struct decimal *d)
 		point = p + 1;
 		p = add_digits(point, d);
 		digits += p - point;
-		/* A text of 2^31 digits is beyond the line limit. */
+		/* The line limit, 64 MiB, keeps this below 2^31. */
 		d->exponent = -(int)(p - point);
 	}
 	if (digits == 0)
@@ -97,13 +98,15 @@ scan(const char *text, struct decimal *d)
 }
 
 /*
- * Clinger, "How to read floating point numbers accurately", his fast path: if
- * digits and power are both exact as doubles, their product or quotient is
- * rounded once.  Rounding it once more, to float, can only err if the first
- * rounding ended in the very middle between two floats.
+ * The fast path of Clinger, "How to read floating point numbers accurately",
+ * 1990: if digits and power are both exact as doubles, their product or
+ * quotient is rounded once.  The second rounding, to float, can only err if the
+ * first one ended exactly in the middle between two floats.
  *
- * More than 15 digits are rounded, too: the double is then off by less than 4
- * units in its last place, and must not be nearer to the middle than that.
+ * More than 15 digits are rounded as a double, too.  The double is then off by
+ * less than 4 units in its last place, and must not be nearer to the middle
+ * than that.  The low 29 bits of a double are those that a float does not have;
+ * in the middle they are 0x10000000.
  */
 static bool
 quick(const struct decimal *d, float *value)
@@ -136,8 +139,9 @@ number_float(const char *text, float *value)
 }
 
 /*
- * The short number at p, up to this character or one below it, and its form;
- * returns where it ends, or NULL if there is none.
+ * Read the short number at p, which ends before the character end or any
+ * character below it, and its form.  Return where it ends, or NULL if it is not
+ * one.
  */
 static inline const char *
 read_short(const char *p, char end, struct number_format *form, float *value)
@@ -167,8 +171,9 @@ number_short(const char *text, size_t size, float *value)
 }
 
 /*
- * Those that are written as the forms say, two at a time but for the last;
- * returns how many, and *at is the next one.
+ * Read numbers as long as each has its form, two at a time; the last of the
+ * list is left over, as its end is another.  Return how many, and move *at
+ * behind them.
  */
 static inline size_t
 read_alike(const char **at, char between, float *restrict value,
@@ -236,7 +241,7 @@ number_uint(const char *text, uint64_t *value, bool *fits)
 	if (d.count < 20)
 		return p;
 
-	/* Again, with care. */
+	/* 20 digits may overflow: read them again, and check each. */
 	*value = 0;
 	for (const char *q = text; q < p && *fits; q++) {
 		const uint64_t digit = (uint64_t)(*q - '0');
@@ -249,7 +254,7 @@ number_uint(const char *text, uint64_t *value, bool *fits)
 
 /* ---- pairs ---- */
 
-/* Where pairs are read from, and to. */
+/* The arguments of number_sparse_pairs(); p, id and value move ahead. */
 struct sparse_pairs {
 	const char *p;
 	uint64_t first, next, rows;
@@ -257,14 +262,14 @@ struct sparse_pairs {
 	float *value;
 };
 
-/* How their values are written. */
+/* How the values are written. */
 enum manner {
-	ALIKE,			/* all as the form says */
-	SIGNED,			/* the same, but for a "-" before some */
-	FREELY
+	ALIKE,			/* all in one form */
+	SIGNED,			/* the same, but some with a "-" */
+	FREELY			/* each in its own form */
 };
 
-/* How many digits are there before a colon?  0: none, or more than 8. */
+/* Return the number of digits before a colon; 0: none, or more than 8. */
 static inline unsigned
 id_size(const char *p)
 {
@@ -273,7 +278,7 @@ id_size(const char *p)
 	return p[size] == ':' ? size : 0;
 }
 
-/* As far as it goes: what stops it is for others to see. */
+/* Read pairs whose values are written in that manner, up to the first other. */
 static inline void
 take(struct sparse_pairs *from, struct number_format form, enum manner manner)
 {
@@ -310,7 +315,7 @@ take(struct sparse_pairs *from, struct number_format form, enum manner manner)
 		p = v;
 		if (*p != ' ')
 			break;
-		/* Ids ascend, and get longer. */
+		/* Ids ascend, so most have as many digits as the last. */
 		p++;
 		if (p[size] != ':')
 			size = id_size(p);

@@ -1,8 +1,8 @@
 /*
- * number - decimal numbers out of text, fast, and to the nearest float.
+ * number - reads decimal numbers from text, fast, rounded to the nearest float.
  *
- * A text must have an end that is no part of a number, such as a NUL, and
- * NUMBER_SLACK bytes behind that can be read.
+ * A text must end with a character that is not a part of a number, such as a
+ * NUL, and NUMBER_SLACK bytes behind this character must be readable.
  */
 #ifndef PS_NUMBER_H
 #define PS_NUMBER_H
@@ -14,44 +14,50 @@
 #define NUMBER_SLACK	32
 
 /*
- * [+-] digits [. digits] [e [+-] digits]; infinite if too large.  Returns
- * where it ended, or NULL if there is none.
+ * Read [+-] digits [. digits] [e [+-] digits]; a number that is too large for a
+ * float is infinite.  Return where the number ended, or NULL if there is none.
  */
 const char *number_float(const char *text, float *);
 
 /*
- * The same for the most common numbers: all of the size characters are digits
- * but for a "-" before and a point, and there are 8 digits at most, beside a
- * 0 that is alone before the point.  false: it is not such a number, or ends
- * in a point behind 8.
+ * Read a number of the most common form, such as "-12.5": size characters, then
+ * a NUL; an optional "-", 1 to 8 digits, and at most one point.  A 0 that is
+ * alone before the point does not count as a digit.  false: the text has
+ * another form, or a point behind 8 digits, and the float is left alone.
  */
 bool number_short(const char *text, size_t size, float *);
 
 /*
- * count of them with this character between any two, and a NUL behind them,
- * which is returned; NULL: there is anything else.  A list is read faster if
- * it is written like the one before, whose forms these are, or become.
+ * Read count numbers of that form, with a given character between any two, and
+ * a NUL behind the last.  Return a pointer to the NUL, or NULL if the text has
+ * anything else.  form[count] says how each number of the last list was
+ * written, and is updated; a list that is written alike is read faster.
  */
 struct number_format;
 const char *number_list(const char *text, char between, float *value,
 			struct number_format *, size_t count);
 
-/* Digits only; do they fit 64 bits?  Returns as number_float() does. */
+/*
+ * Read a number of digits only, and say if it fits 64 bits.  Return where it
+ * ended, or NULL if there is none.
+ */
 const char *number_uint(const char *text, uint64_t *, bool *fits);
 
 #define NUMBER_PAIR	4	/* characters of the shortest pair: "1:2 " */
 
 /*
- * Pairs, "id:value id:value ...", that are plainly written, each behind one
- * blank or at p, at the speed of memory: ids of up to 8 digits that ascend,
- * and numbers as number_short() takes them.  There are *count of them.  An id
- * is stored less the first one that there may be, 0 or 1, and then at least
- * next and below rows.  It returns where it stopped: at a blank or the NUL that
- * ends the line, at the first pair that is not as plain, or at one that is
- * wrong, which others will find out.  The values are those of strtof().
+ * Read pairs "id:value id:value ..." at the speed of memory, as far as they are
+ * plain: one blank before each but the first, ids of 1 to 8 digits, and values
+ * as number_short() takes them.  The row of a pair is its id less first, which
+ * is 0 or 1; rows must ascend, from next or above, and be below rows.
  *
- * id and value have room for one of every NUMBER_PAIR characters of the
- * line, and one more; NUMBER_SLACK bytes behind its end can be read.
+ * Store the rows in id[], the values in value[], which are those of strtof(),
+ * and their number in *count.  Return where reading stopped: at the blank or
+ * the NUL behind the last pair, or at the first pair that is not plain or is
+ * wrong; the caller finds out which.
+ *
+ * id and value need room for one pair of every NUMBER_PAIR characters of the
+ * line, and one more; NUMBER_SLACK bytes behind the line must be readable.
  */
 const char *number_sparse_pairs(const char *p, uint64_t first, uint64_t next,
 				uint64_t rows, uint32_t *id, float *value,

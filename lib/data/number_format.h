@@ -1,6 +1,7 @@
 /*
- * number_format - what makes short numbers fast to read: their digits, eight at
- * once in the bytes of a word, and the form in which they are written.
+ * number_format - reads short numbers fast: all eight digits at once, in the
+ * bytes of a word (SWAR, "SIMD within a register"), and by the form in which
+ * the number before was written.
  */
 #ifndef PS_NUMBER_FORMAT_H
 #define PS_NUMBER_FORMAT_H
@@ -15,13 +16,15 @@
 /*
  * ---- digits ----
  *
- * The first character is the lowest byte.  A word that is shifted up until
- * its last character is the highest byte is a number with leading zeros.
+ * A word holds eight characters, the first in its lowest byte.  A shorter
+ * number is shifted up until its last digit is the highest byte: the zeros that
+ * come in below are its leading zeros.
  */
 
 #define SWAR_EACH	UINT64_C(0x0101010101010101)	/* times a byte */
 
-/* Eight characters; a digit is its value, any other byte is 10 or more. */
+/* Load eight characters; a digit becomes its value, any other byte is 10 to
+   255. */
 static inline uint64_t
 swar_load(const char *p)
 {
@@ -31,7 +34,7 @@ swar_load(const char *p)
 	return word ^ '0' * SWAR_EACH;
 }
 
-/* The top bit of every byte that is no digit, and of no other. */
+/* Mark the bytes that are not digits: set their top bits, and no other bit. */
 static inline uint64_t
 swar_not(uint64_t word)
 {
@@ -40,7 +43,7 @@ swar_not(uint64_t word)
 	return ((low + 0x76 * SWAR_EACH) | word) & 0x80 * SWAR_EACH;
 }
 
-/* The top bit of every byte that is 0, and of no other. */
+/* Mark the bytes that are 0, in the same way. */
 static inline uint64_t
 swar_zero(uint64_t word)
 {
@@ -49,7 +52,7 @@ swar_zero(uint64_t word)
 	return ~(((word & low) + low) | word | low);
 }
 
-/* How many of eight characters stand before the first that is marked. */
+/* Return how many of eight characters stand before the first marked one. */
 static inline unsigned
 swar_before(uint64_t marks)
 {
@@ -62,11 +65,12 @@ swar_all(uint64_t a, uint64_t b)
 {
 	const uint64_t six = 0x06 * SWAR_EACH;
 
-	/* Only a byte that is none itself can carry into its neighbour. */
+	/* A digit plus 6 is below 16.  Only a byte that is not a digit can
+	   carry into its neighbour, and its own high bits show already. */
 	return ((a | (a + six) | b | (b + six)) & 0xf0 * SWAR_EACH) == 0;
 }
 
-/* The number of eight digits: pairs of digits, then of pairs, of those. */
+/* Return the number of eight digits, by sums of 2, then of 4, then of 8. */
 static inline uint64_t
 swar_value(uint64_t word)
 {
@@ -78,7 +82,7 @@ swar_value(uint64_t word)
 	return ((word & mask) * even + (word >> 16 & mask) * odd) >> 32;
 }
 
-/* Two such words beside each other. */
+/* Two words, which are computed with side by side. */
 #ifdef __x86_64__
 typedef __m128i swar_pair;
 #else
@@ -112,7 +116,7 @@ static inline uint64_t
 swar_values(swar_pair x)
 {
 #ifdef __x86_64__
-	/* The upper one of two bytes, and ten times the lower one. */
+	/* Of two bytes, ten times the lower one and the upper one. */
 	x = _mm_srli_epi16(_mm_mullo_epi16(x, _mm_set1_epi16(10 * 256 + 1)),
 			   8);
 	x = _mm_madd_epi16(x, _mm_set1_epi32(1 << 16 | 100));
@@ -127,32 +131,34 @@ swar_values(swar_pair x)
 /*
  * ---- forms ----
  *
- * Numbers beside or above each other are mostly written alike, with as many
- * digits before a point and behind it.  Where the next one begins is then known
- * before this one is looked at: nothing waits for the search of a separator.
- * Where each has a form of its own, it is found without a branch: none could be
- * foretold.
+ * Numbers that stand beside or below each other are mostly written alike, with
+ * the same number of digits before the point and behind it.  The processor then
+ * knows where the next number begins before it has looked at this one, and does
+ * not wait for the search of a separator.  If each number has another form, the
+ * form is found without a branch, since none could be predicted.
  */
 
 struct number_format {
-	unsigned size;		/* characters but for the "-" */
-	unsigned skip;		/* of those: a 0 that is not among the digits */
+	unsigned size;		/* characters, without the "-" */
+	unsigned skip;		/* 1: the number begins with a 0 that is not
+				   among its 8 digits, as in 0.12345678 */
 	unsigned places;	/* digits behind the point */
-	unsigned shift;		/* by so many bits the digits move up */
-	/* In words of the eight characters from there on: */
-	uint64_t before;	/* the digits before the point, behind skip */
-	uint64_t fixed;		/* what is no digit ... */
-	uint64_t expected;	/* ... and what it should be */
+	unsigned shift;		/* bits by which the digits are shifted up */
+	/* Masks of words of eight characters, the first at the low end: */
+	uint64_t before;	/* from skip on: the digits before the point */
+	uint64_t fixed;		/* the point and the skipped 0 ... */
+	uint64_t expected;	/* ... and the characters expected there */
 };
 
-/* Of a number of one digit, to begin with. */
+/* The form of a number of one digit: a first guess. */
 static const struct number_format form_digit = {
 	.size = 1, .shift = 56, .before = 0xff
 };
 
 /*
- * 1 if it is a "-", else 0: neither by a branch nor by a byte register, which
- * some processors only have when all that was in it before is known, too.
+ * Return 1 for a "-", else 0.  Arithmetic, rather than a comparison: compilers
+ * make a branch of that, or write a byte register, which makes some processors
+ * wait for the register's earlier contents.
  */
 static inline unsigned
 number_format_minus(char c)
@@ -160,7 +166,7 @@ number_format_minus(char c)
 	return ((unsigned)((unsigned char)c ^ '-') - 1) >> 31;
 }
 
-/* Which of sixteen characters are points?  Bit i is for p[i]. */
+/* Which of sixteen characters are points?  Bit i stands for p[i]. */
 static inline unsigned
 number_format_points(const char *p)
 {
@@ -178,7 +184,8 @@ number_format_points(const char *p)
 #endif
 }
 
-/* And which are this one, or below it as a tab is below a blank? */
+/* Which of them are the character end, or below it, as a tab is below a blank?
+   */
 static inline unsigned
 number_format_ends(const char *p, char end)
 {
@@ -197,9 +204,9 @@ number_format_ends(const char *p, char end)
 }
 
 /*
- * The form of the number at p, which begins with so many characters of a sign
- * and ends before the character or one below it; false: it is not plain.  What
- * is no digit among the digits is found by swar_good().
+ * Find the form of the number at p.  sign is 1 if it begins with a "-", else 0;
+ * it ends before the character end or any below it.  false: it has more than 8
+ * digits, or none.  The digits are not checked here: swar_good() does that.
  */
 static inline bool
 number_format_look(struct number_format *f, const char *p, unsigned sign,
@@ -235,7 +242,8 @@ number_format_look(struct number_format *f, const char *p, unsigned sign,
 	return true;
 }
 
-/* Are the point and a 0 that is passed over where they should be? */
+/* Are the point and the skipped 0 of this form at their places?  p is behind
+   the sign. */
 static inline bool
 number_format_fits(const struct number_format *f, const char *p)
 {
@@ -245,7 +253,8 @@ number_format_fits(const struct number_format *f, const char *p)
 	return (word & f->fixed) == f->expected;
 }
 
-/* The digits of the number at p, which has no sign. */
+/* Return the digits of the number at p, behind its sign, as a word; the point
+   between them is left out. */
 static inline uint64_t
 number_format_word(const struct number_format *f, const char *p)
 {
@@ -256,11 +265,13 @@ number_format_word(const struct number_format *f, const char *p)
 }
 
 /*
- * Eight digits and 10^8 are exact as doubles, and their quotient is rounded
- * once.  That it is rounded once more, to float, could only err if the first
- * rounding ended in the middle between two floats, m * 2^e with m < 2^25.  It
- * cannot: a quotient beside that differs from it by 1 / (m * 10^8) of it at
- * least, which is more than the 2^-53 by which a double is rounded.
+ * Return digits / 10^places, or its negative, as the nearest float.
+ *
+ * Eight digits and 10^8 are exact as doubles, so the quotient is rounded once.
+ * The second rounding, to float, could only err if the first one ended in the
+ * middle between two floats, m * 2^e with m < 2^25.  It cannot: any other
+ * quotient differs from the middle by at least 1 / (m * 10^8) of its value,
+ * which is more than 2^-53, by which a double is rounded.
  */
 static inline float
 number_format_value(const struct number_format *f, uint64_t digits,

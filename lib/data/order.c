@@ -15,7 +15,7 @@ order_release(struct order *o)
 	*o = (struct order){ 0 };
 }
 
-/* Of several columns with the same name the first one tells. */
+/* Of several columns with the same name the first one counts. */
 static int
 check(const struct names *place, const char *const *name, size_t count,
       struct fail *f)

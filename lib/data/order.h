@@ -1,8 +1,9 @@
 /*
- * order - a column that a pattern means is the same one of those in all files.
+ * order - checks that columns which match a pattern have the same order in all
+ * files.
  *
- * A pattern takes columns as they stand, so where they stand otherwise in
- * another file each would feed the place of another.
+ * Columns that match feed an input in the order in which they stand.  In a file
+ * with another order each column would feed the place of another one.
  */
 #ifndef PS_ORDER_H
 #define PS_ORDER_H
@@ -12,15 +13,18 @@
 
 /* A zeroed struct is an empty one: no file was read. */
 struct order {
-	struct names *place;	/* of each input: that of each of its columns */
+	struct names *place;	/* for each input: the name of a column gives
+				   its place among those that feed the input */
 	size_t inputs;
 };
 
 void order_release(struct order *);
 
 /*
- * The columns that feed one of so many inputs, by their names, which are
- * copied.  FAIL_DATA if one of them had another place.
+ * Check, and remember, the count columns of a file that feed input number
+ * input, in their order; inputs is the number of all inputs, and names are
+ * copied.  Return 0, or -1 (FAIL_DATA) if one of the columns had another place
+ * in an earlier file.
  */
 int order_keep(struct order *, size_t inputs, size_t input,
 	       const char *const *name, size_t count, struct fail *);

@@ -11,32 +11,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MANY	1024		/* examples of a batch that is worth a guess */
-#define AT_ONCE	(1 << 20)	/* records, between looks for a stop; no cache
-				   gathers the ids of more */
+#define MANY	1024		/* examples of a batch for which room is made
+				   in advance */
+#define AT_ONCE	(1 << 20)	/* records between two looks at stop; so a
+				   cache gives gathered ids only to batches of
+				   at most so many */
 
 struct reader {
 	struct reader_options options;
-	const struct format *format;	/* NULL: by the names */
+	const struct format *format;	/* NULL: by the files' names */
 	struct read_spec want;
 	char **file;
-	size_t files, next;	/* next to be opened */
+	size_t files, next;	/* next: number of the file to be opened next */
 	const struct format *now;	/* of the open file */
-	struct cache cache;	/* if the options want one */
-	void *state;		/* of the format; NULL: none is open */
-	size_t opened;		/* which file it is */
-	uint64_t in_file;	/* records so far, bad ones included */
-	uint64_t in_pass;
-	uint64_t kept;		/* of those in the pass, in our shard */
-	uint64_t records;
+	struct cache cache;	/* if the options want caches */
+	void *state;		/* of the format; NULL: no file is open */
+	size_t opened;		/* number of the open file */
+	uint64_t in_file;	/* records so far in the file, bad ones too */
+	uint64_t in_pass;	/* records so far in the pass, bad ones too */
+	uint64_t kept;		/* good ones of the pass in our shard */
+	uint64_t records;	/* for reader_records() */
 	struct skip_records bad;
 	struct noes noes;
 	struct order order;
-	/* Of shuffling: */
+	/* For shuffling: */
 	struct rng rng;
-	struct batch *held;	/* one example each */
-	size_t holds, begun, room;
-	bool over;		/* the pass is, but for those held */
+	struct batch *held;	/* the buffer: batches of one example each */
+	size_t holds, begun, room;	/* batches with an example, batches
+					   that exist, and room */
+	bool over;		/* the pass is over, but for those held */
 };
 
 bool
@@ -53,7 +56,7 @@ close_file(struct reader *r)
 	r->state = NULL;
 }
 
-/* Open the next file, or two. */
+/* Open the next file; for a format of pairs, the next two. */
 static int
 open_file(struct reader *r, struct fail *f)
 {
@@ -146,7 +149,7 @@ reader_close(struct reader *r)
 	free(r);
 }
 
-/* The current file is at its end. */
+/* Close the file at its end; one without records is an error. */
 static int
 end_file(struct reader *r, struct fail *f)
 {
@@ -166,9 +169,9 @@ is_stopped(const struct reader *r)
 }
 
 /*
- * The next record of our shard, behind the examples of the batch, or up to
- * most of them: 1; 0: the pass is over.  A bad one is passed over by the call
- * after.
+ * Append the next record of our shard to the batch, or up to most records, if
+ * the format reads several at once.  Return 1, 0 at the end of the pass, or
+ * -1; after a bad record the next call resumes behind it.
  */
 static int
 read_records(struct reader *r, struct batch *b, size_t most, struct fail *f)
@@ -218,7 +221,7 @@ read_records(struct reader *r, struct batch *b, size_t most, struct fail *f)
 	}
 }
 
-/* Hold as many examples as we may. */
+/* Fill the buffer. */
 static int
 hold(struct reader *r, struct fail *f)
 {
@@ -241,7 +244,7 @@ hold(struct reader *r, struct fail *f)
 	return 0;
 }
 
-/* Any one of those held; the last one takes its place. */
+/* Append a random example of the buffer; the last one takes its place there. */
 static int
 draw(struct reader *r, struct batch *b, struct fail *f)
 {

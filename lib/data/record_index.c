@@ -12,15 +12,15 @@
 #include <unistd.h>
 
 #define MAGIC	"pscount1"	/* the last character is the version */
-#define MOST	((size_t)64 << 20)	/* bytes of such a file */
+#define MOST	((size_t)64 << 20)	/* bytes of a file that is read */
 
-/* The places follow. */
+/* The head of a file; the places follow it. */
 struct head {
 	char magic[8];
 	struct cache_key key;
 	uint64_t begin, end, records, places;
-	uint64_t sum;		/* XXH3-64 of what is before, */
-	uint64_t places_sum;	/* and of what is behind */
+	uint64_t sum;		/* XXH3-64 of the bytes before it */
+	uint64_t places_sum;	/* XXH3-64 of the places */
 };
 
 _Static_assert(sizeof(struct head) == 168, "a struct without gaps");
@@ -45,7 +45,8 @@ is_of(const struct head *h, const struct cache_key *key,
 		h->begin == s->begin && h->end == s->end;
 }
 
-/* 1: it holds what was counted; 0: of something else; -1: it is damaged. */
+/* Return 1 if the file has the tally of this range, 0 if it has that of another
+   input or version, -1 if it is damaged. */
 static int
 parse(const struct text *file, struct head *h, const struct cache_key *key,
       const struct record_range *s)
@@ -57,7 +58,7 @@ parse(const struct text *file, struct head *h, const struct cache_key *key,
 	memcpy(h, file->data, sizeof(*h));
 	if (memcmp(h->magic, MAGIC, sizeof(h->magic) - 1) == 0 &&
 	    memcmp(h->magic, MAGIC, sizeof(h->magic)) != 0)
-		return 0;		/* of another release: made anew */
+		return 0;		/* another version: make it again */
 	if (h->sum != hash64(h, offsetof(struct head, sum)))
 		return -1;
 	if (!is_of(h, key, s))

@@ -10,26 +10,30 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define LITTLE	1024		/* records at a time when there is no hurry */
+#define LITTLE	1024		/* records of record_range_finish() */
 
 struct record_range_reader {
 	const struct format *format;
 	struct read_spec want;
 	char *file[2];
-	uint64_t number;	/* of the next record */
-	struct segment_place at;	/* the same, */
-	uint64_t segment;	/* in a segment of so many */
-	uint64_t left;		/* of the span */
+	/* The range: */
+	uint64_t number;	/* of the next record that is wanted */
+	struct segment_place at;	/* its place */
+	uint64_t segment;	/* records of its segment */
+	uint64_t left;		/* records left of the range */
 	const atomic_bool *stop;
 	struct skip_records *bad;
 	struct noes *noes;
-	uint64_t begin, end;	/* bytes where the span is entered, */
-	uint64_t first;		/* and number of the first record there */
-	void *state;		/* of the format; NULL: not opened */
-	bool front;		/* it was entered at the front */
-	uint64_t entered;	/* the first record that came, */
-	uint64_t comes;		/* and the one that comes next */
-	struct cache_segments *segments;	/* NULL: there are none */
+	uint64_t begin, end;	/* bytes at which the file is to be entered and
+				   left */
+	uint64_t first;		/* number of the first record behind begin */
+	/* The open file, which can lag behind if a cache has the records: */
+	void *state;		/* of the format; NULL: not open */
+	bool front;		/* it was entered at its front */
+	uint64_t entered;	/* number of the first record since it was
+				   entered */
+	uint64_t comes;		/* number of the record that it gives next */
+	struct cache_segments *segments;	/* NULL: no caches */
 };
 
 void
@@ -52,7 +56,7 @@ find_format(const struct record_range *s, const struct record_range_format *how,
 	return format;
 }
 
-/* Nothing that could keep us waiting, or run. */
+/* Refuse all but plain files: a pipe could make us wait, or run a command. */
 static int
 check_file(const char *name, struct fail *f)
 {
@@ -115,7 +119,7 @@ changed(const struct record_range_reader *r, struct fail *f)
 		    (unsigned long long)r->number + 1);
 }
 
-/* The next record, unless somebody wants us to stop; b may be NULL. */
+/* Read the next record of the open file, unless stop is set; b may be NULL. */
 static int
 next(struct record_range_reader *r, struct batch *b, struct fail *f)
 {
@@ -125,7 +129,8 @@ next(struct record_range_reader *r, struct batch *b, struct fail *f)
 	return r->format->read(r->state, b, f);
 }
 
-/* Pass over the next record: 1, 0: there is none.  A bad one is one, too. */
+/* Pass over the next record.  Return 1, also for a bad one if bad ones may be
+   skipped; 0 at the end; or -1. */
 static int
 pass(struct record_range_reader *r, struct fail *f)
 {
@@ -135,8 +140,9 @@ pass(struct record_range_reader *r, struct fail *f)
 }
 
 /*
- * The next record is what comes next.  Others may have come from a cache, so
- * that it is far ahead, or lies behind.
+ * Move the open file to the record that is wanted.  Since records may have come
+ * from a cache, the file may be far before this record, or after it: it is
+ * entered anew at r->begin if it is after it, or if that way is shorter.
  */
 static int
 come_to_it(struct record_range_reader *r, struct fail *f)
@@ -157,7 +163,7 @@ come_to_it(struct record_range_reader *r, struct fail *f)
 	return 0;
 }
 
-/* The span begins; it may be one that follows. */
+/* Begin a range. */
 static void
 take_up(struct record_range_reader *r, const struct record_range *s)
 {
@@ -231,7 +237,8 @@ record_range_follow(struct record_range_reader *r, const struct record_range *s)
 	return true;
 }
 
-/* The record that was just read is the first one of that segment, for sure. */
+/* Has the record that was just read the place r->at?  Peers named that place,
+   so it is verified before a cache is kept under its name. */
 static bool
 is_first(const struct record_range_reader *r)
 {
@@ -241,7 +248,8 @@ is_first(const struct record_range_reader *r)
 		r->format->at(r->state) == r->at.origin;
 }
 
-/* A record of the file, kept if a segment of it is made; b may be NULL. */
+/* Read a record of the file, and keep it if its segment is being made; b may be
+   NULL. */
 static int
 read_file(struct record_range_reader *r, struct batch *b, struct fail *f)
 {
@@ -337,7 +345,7 @@ count(struct record_range_reader *r, struct record_range_tally *t,
 	return got;
 }
 
-/* The same as last time, or as it is now, and then kept for the next. */
+/* Take the tally that an earlier run kept; or count, and keep the tally. */
 static int
 count_once(struct record_range_reader *r, const struct record_range *s,
 	   const struct cache *cache, struct record_range_tally *t,
@@ -359,10 +367,8 @@ count_once(struct record_range_reader *r, const struct record_range *s,
 	return 0;
 }
 
-/*
- * A file that is bad in a part may be sound as a whole, if it is one that
- * quotes ends of lines.
- */
+/* A csv file that is malformed in a part may be sound as a whole: quotes may
+   hold line ends. */
 int
 record_range_count(const struct record_range *s,
 		   const struct record_range_format *how,

@@ -1,8 +1,10 @@
 /*
- * record_range - some records of a file, one behind the other.
+ * record_range - reads a number of successive records of a file (a span in
+ * ps-wire(7)).
  *
- * What is known of where they are is used: the file is entered at a byte, and
- * the first records from there on are passed over.
+ * A range names a byte of the file before its first record, and the number of
+ * records to pass over from this byte on, so the file need not be read from the
+ * front.
  */
 #ifndef PS_RECORD_RANGE_H
 #define PS_RECORD_RANGE_H
@@ -19,36 +21,45 @@
 struct record_range {
 	char *file;
 	char *label;		/* the file of labels (idx, npy), or NULL */
-	uint64_t begin, end;	/* bytes: records that begin there, and before
-				   the end; 0 and UINT64_MAX: all */
-	uint64_t skip, count;	/* records */
-	uint64_t number;	/* of the first one in the file, from 0 */
-	struct segment_place at;	/* the first one; all are of its
-					   segment, */
-	uint64_t segment;	/* which has so many records */
+	uint64_t begin, end;	/* bytes: look at records that begin at begin
+				   or behind it, and before end; 0 and
+				   UINT64_MAX: all */
+	uint64_t skip, count;	/* records to pass over from begin on, records
+				   of the range */
+	uint64_t number;	/* of the range's first record in the file,
+				   from 0 */
+	struct segment_place at;	/* place of the first record; all
+					   others are in the same segment */
+	uint64_t segment;	/* records of this segment */
 };
 
-void record_range_release(struct record_range *);	/* the names */
+/* Free the names. */
+void record_range_release(struct record_range *);
 
 struct order;
 
 /* How files are to be read. */
 struct record_range_format {
-	char *name;		/* NULL: by the file's name */
-	bool no_header;
-	const atomic_bool *stop;	/* leave off when it is true; or NULL */
-	struct cache *cache;	/* NULL: there are none; borrowed */
-	struct skip_records *bad;	/* what may be passed over, or NULL; so,
-					   too */
-	struct noes *noes;	/* labels that were read, or NULL; so, too */
-	struct order *order;	/* of the columns so far, or NULL; so, too */
+	char *name;		/* of the format; NULL: by the file's name */
+	bool no_header;		/* csv, tsv: columns are called 1, 2, 3 ... */
+	/* All of these are borrowed: */
+	const atomic_bool *stop;	/* when it is true, reading fails with
+					   FAIL_PEER; or NULL */
+	struct cache *cache;	/* NULL: no caches */
+	struct skip_records *bad;	/* how many bad records are skipped;
+					   NULL: none */
+	struct noes *noes;	/* the binary labels so far, or NULL */
+	struct order *order;	/* of columns in earlier files; NULL: not
+				   checked */
 };
 
 struct record_range_reader;
 
 /*
- * All but the span is borrowed; label may be NULL.  Only files are opened,
- * never commands: a span may be a peer's word.
+ * Prepare to read a range.  The range is copied; all else is borrowed; label
+ * may be NULL.  A range may come from a peer, so only plain files are opened,
+ * never commands (FAIL_DENIED).  NULL: the file is missing or not plain, has no
+ * file of labels, or the format is unknown.
  */
 struct record_range_reader *
 record_range_open(const struct record_range *,
@@ -57,34 +68,44 @@ record_range_open(const struct record_range *,
 		  const struct input *label, struct fail *);
 void record_range_close(struct record_range_reader *);
 
-/* Go on with a span that follows in the file; false: it is another place. */
+/*
+ * Continue with another range, if it follows in the same file and the first one
+ * has been read to its end.  false: open it anew.
+ */
 bool record_range_follow(struct record_range_reader *,
 			 const struct record_range *);
 
 /*
- * Append the next records to a batch: how many; 0: those of the span have been
- * read.  Of one that is passed over, and then comes alone, there is no example.
- * When there are fewer than that the file is not what it was, FAIL_DATA.
+ * Append the next records to a batch, and count them in batch->examples.
+ * Return how many records of the range were read, 0 at its end, or -1.  A bad
+ * record that is skipped makes a call of its own: it returns 1 and appends no
+ * example.  If the file has fewer records than the range it has changed,
+ * FAIL_DATA.
  */
 int record_range_read(struct record_range_reader *, struct batch *,
 		      struct fail *);
 
 /*
- * A segment of cache that was begun is worth its end.  Read a little more of
- * it, after the last span that follows: false when there is nothing to be done.
+ * Read up to 1024 records more for the cache segment that was begun, after the
+ * last range that follows; a segment is only of use when it is complete.
+ * false: nothing is left to do.
  */
 bool record_range_finish(struct record_range_reader *);
 
-/*
- * How many records there are between two bytes of a file, and where: a place
- * for each RECORD_RANGE_EVERY of them, or none if the file can only be read
- * from the front.  What is in the records is not looked at.  Free place.
- */
+/* How many records a range of a file has, and where they begin. */
 struct record_range_tally {
-	uint64_t records, *place;
-	size_t places;
+	uint64_t records, *place;	/* place[i]: the byte at which record
+					   i * RECORD_RANGE_EVERY begins */
+	size_t places;		/* 0: the file is only read from the front */
 	bool whole;		/* this file cannot be cut: count it as one */
 };
+
+/*
+ * Count the records that begin between begin and end of a range; its skip and
+ * count are ignored, and so are the values in the records.  Return 0 or -1;
+ * the caller frees place[].  If a part of a file is malformed, but the file as
+ * a whole may not be, return 0 with only whole set.
+ */
 int record_range_count(const struct record_range *,
 		       const struct record_range_format *,
 		       const struct input *inputs, size_t count,

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOLD	10	/* that are told in full */
+#define TOLD	10	/* failures whose texts are shown */
 
 static bool
 is_power_of_ten(uint64_t n)

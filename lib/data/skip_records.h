@@ -1,6 +1,5 @@
 /*
- * skip_records - malformed records that are passed over, if there are not too
- * many.
+ * skip_records - skips malformed records, up to a limit (--max-bad).
  */
 #ifndef PS_SKIP_RECORDS_H
 #define PS_SKIP_RECORDS_H
@@ -10,32 +9,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Zeroed: none is. */
+/* A zeroed struct, or NULL where that is allowed, skips none. */
 struct skip_records {
-	uint64_t most;		/* that may be in a pass */
-	uint64_t count;		/* in this one, for the caller to begin anew */
-	uint64_t all;
+	uint64_t most;		/* records that may be skipped in a pass */
+	uint64_t count;		/* skipped in this pass; the caller sets it to
+				   0 when a pass begins */
+	uint64_t all;		/* skipped in all passes */
 };
 
 /*
- * Reading failed: was it for a record that may be passed over?  It is counted,
- * and a warning says what is wrong with it, for the first of them; then one
- * says how many there are, ever more seldom.  false: the failure stands, and
- * says how many were before it.
+ * Decide if reading may resume after a failure.  true: it is that of one
+ * malformed record, which is now counted as skipped.  A warning has the text of
+ * each of the first 10; from then on one has the number of all, at 100, 1000
+ * and so on.  false: the failure stands; if the limit is reached, its text now
+ * has the number of records that were skipped before it.
  */
 bool skip_records_pass(struct skip_records *, struct fail *);
 
 /*
- * Will what is wrong with the next one be read by anybody?  Where it stands
- * can take as long to find out as the file takes to read.  looked: the record
- * is read, and not just counted.  Of NULL, none may be passed over.
+ * Will the text of the next failure be shown?  If not, its place need not be
+ * found out, which can take as long as reading the file (see lines_fail()).
+ * looked: the record is read, not only counted.  NULL is allowed.
  */
 bool skip_records_reports(const struct skip_records *, bool looked);
 
-/* May any be passed over? */
+/* May any record be skipped?  NULL is allowed. */
 bool skip_records_any(const struct skip_records *);
 
-/* There will be no more: how many were there, if there were any? */
+/* Warn, at the end of all passes, how many were skipped, if any were. */
 void skip_records_end(const struct skip_records *);
 
 #endif

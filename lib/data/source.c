@@ -22,23 +22,25 @@ struct source {
 	struct archive *archive;
 	int fd;
 	struct command command;	/* of "pipe:" */
-	bool members;		/* an archive, rather than one stream, */
-	struct archive_entry *member;	/* of which this is at hand */
-	locale_t names;		/* in which its names are read; or 0 */
-	bool bare;		/* nothing is unpacked */
-	bool regular;		/* it is a file */
-	bool ended;
-	const unsigned char *rest;	/* of a block, for source_fill() */
+	bool members;		/* an archive, rather than one stream */
+	struct archive_entry *member;	/* the present member */
+	locale_t names;		/* the locale of members' names; or 0 */
+	bool bare;		/* nothing is decompressed */
+	bool regular;		/* a regular file, as of S_ISREG() */
+	bool ended;		/* no bytes are left, of the member or in all */
+	const unsigned char *rest;	/* bytes that source_fill() has left of
+					   a block */
 	size_t rest_size;
-	bool looked;		/* bytes of a block are there already, */
-	size_t seen;		/* so many */
+	bool looked;		/* look() has filled block, */
+	size_t seen;		/* with that many bytes */
 	uint64_t taken;		/* bytes that libarchive read from fd */
 	unsigned char tail[TRAILER];	/* the last of them */
-	uint64_t given;		/* bytes made of them */
-	bool gzip;		/* those were packed by gzip: */
-	uint32_t crc;		/* their checksum (RFC 1952) */
-	struct fail fail;	/* of take(), deep in libarchive, */
-	bool failed;		/* which may take it for the end */
+	uint64_t given;		/* bytes that source_read() gave */
+	bool gzip;		/* the input is compressed by gzip */
+	uint32_t crc;		/* checksum of the given bytes (RFC 1952) */
+	struct fail fail;	/* take() failed: libarchive, which called it,
+				   may report only the end of the input */
+	bool failed;
 	unsigned char block[BLOCK];
 };
 
@@ -53,7 +55,7 @@ read_bytes(const struct source *s, void *to, size_t room)
 	return n;
 }
 
-/* The first bytes, before libarchive asks for them. */
+/* Read the first bytes before libarchive asks for them. */
 static int
 look(struct source *s, struct fail *f)
 {
@@ -105,7 +107,7 @@ take(struct archive *a, void *context, const void **bytes)
 	return ARCHIVE_FATAL;
 }
 
-/* What libarchive has to complain of, or what we have had to. */
+/* Fail with the error of take(), if it had one, or else with libarchive's. */
 static int
 broken(struct source *s, struct fail *f)
 {
@@ -151,8 +153,9 @@ open_fd(struct source *s, struct commands *commands, struct fail *f)
 }
 
 /*
- * The filters by name: "all" would have those in that run other programs, and
- * uudecode, which takes a line of text for its own.
+ * The filters are named one by one: archive_read_support_filter_all() has some
+ * that run other programs, and uudecode, which mistakes some lines of text for
+ * its own format.
  */
 static void
 support_filters(struct archive *a)
@@ -165,7 +168,10 @@ support_filters(struct archive *a)
 	archive_read_support_filter_lz4(a);
 }
 
-/* Does what was seen begin so, as far as there is that much of it? */
+/*
+ * Do the first bytes begin with a magic number, as far as there are bytes?  The
+ * mask is for the first of them.
+ */
 static bool
 begins(const struct source *s, const char *magic, unsigned char mask)
 {
@@ -178,7 +184,7 @@ begins(const struct source *s, const char *magic, unsigned char mask)
 static bool
 may_be_packed(const struct source *s)
 {
-	/* gzip, bzip2, xz, lzip; zstd; lz4, today's and as it was. */
+	/* gzip, bzip2, xz, lzip; zstd; lz4 and its legacy format. */
 	static const char *const magic[] = {
 		"\x1f\x8b", "BZh", "\xfd\x37\x7aXZ", "LZIP",
 		"\x28\xb5\x2f\xfd",
@@ -188,13 +194,14 @@ may_be_packed(const struct source *s)
 	for (size_t i = 0; i < sizeof(magic) / sizeof(*magic); i++)
 		if (begins(s, magic[i], 0xff))
 			return true;
-	/* What zstd and lz4 pass over, of 16 kinds. */
+	/* The 16 kinds of skippable frames of zstd and lz4. */
 	return begins(s, "\x50\x2a\x4d\x18", 0xf0);
 }
 
 /*
- * To tell how it is compressed libarchive waits for more bytes than a short
- * line has, which may be all that somebody says before he waits for us.
+ * Filters are only enabled if the first bytes may be compressed.  To recognize
+ * a compression libarchive waits for more bytes than a short line has; a writer
+ * may send one line and then wait for our answer, for ever.
  */
 static int
 open_archive(struct source *s, struct fail *f)
@@ -212,7 +219,7 @@ open_archive(struct source *s, struct fail *f)
 	if (s->members) {
 		archive_read_support_format_tar(a);
 		archive_read_support_format_zip_streamable(a);
-		/* As "cat *.tar" puts them behind each other. */
+		/* Read all archives that "cat *.tar" has joined. */
 		archive_read_set_format_option(a, "tar",
 					       "read_concatenated_archives",
 					       "1");
@@ -286,7 +293,8 @@ source_close(struct source *s)
 	archive_read_free(s->archive);
 	if (s->fd >= 0)
 		close(s->fd);
-	/* It may be waiting for something else than our reading. */
+	/* A command may wait for something else than a reader of its pipe, and
+	   would not notice that we have closed it. */
 	command_end(&s->command);
 	command_await(&s->command, s->name, &ignored);
 	if (s->names)
@@ -330,7 +338,7 @@ source_name(const struct source *s)
 	return s->name;
 }
 
-/* Four bytes, little end first. */
+/* Return the little-endian number of four bytes. */
 static uint32_t
 number_at(const unsigned char *b)
 {
@@ -339,9 +347,10 @@ number_at(const unsigned char *b)
 }
 
 /*
- * libarchive does not look at gzip's checksum.  The last member's is at the
- * very end, and speaks for all there is if its size does; where several were
- * put behind each other, none is checked.
+ * libarchive does not check gzip's checksum, so compare it here (RFC 1952: the
+ * last 8 bytes are the CRC-32 and the size).  If several members were joined,
+ * the last 8 bytes are those of the last one; its size then differs from the
+ * bytes given, and nothing is checked.
  */
 static int
 check_gzip(const struct source *s, struct fail *f)
@@ -353,7 +362,8 @@ check_gzip(const struct source *s, struct fail *f)
 		    "compressed data is another", s->name);
 }
 
-/* All has been read; was it all there was, and is who gave it content? */
+/* At the end: check that nothing follows the compressed data, that the command
+   has ended well, and the checksum. */
 static int
 finish(struct source *s, struct fail *f)
 {
@@ -367,7 +377,7 @@ finish(struct source *s, struct fail *f)
 	    (uint64_t)archive_filter_bytes(s->archive, -1) != s->taken)
 		return fail(f, FAIL_DATA, "%s: something else follows the "
 			    "compressed data", s->name);
-	do {			/* what a zip has behind its members */
+	do {			/* read past the directory of a zip */
 		n = take(s->archive, s, &bytes);
 	} while (n > 0 && s->members);
 	if (n != 0)
@@ -375,7 +385,8 @@ finish(struct source *s, struct fail *f)
 	return check_gzip(s, f);
 }
 
-/* Names are read as UTF-8, wherever we are; what is none stays as it is. */
+/* Go to the next member that is not a folder.  Names are read as UTF-8 in any
+   locale of ours; a name that is not UTF-8 is kept as it is. */
 static int
 next_header(struct source *s)
 {
@@ -412,7 +423,7 @@ source_member(struct source *s, const char **name, struct fail *f)
 	return 1;
 }
 
-/* What has no bytes of its own must not pass for an empty file. */
+/* Refuse a member that has no bytes of its own: it would look empty. */
 static int
 check_member(const struct source *s, struct fail *f)
 {
@@ -458,8 +469,8 @@ source_read(struct source *s, const void **bytes, size_t *size,
 }
 
 /*
- * Once libarchive has looked at the front of a plain file, and given it away,
- * there is no more for it to do.
+ * Read a plain file directly: libarchive has nothing more to do once it has
+ * given all bytes of the front that it has read to recognize the format.
  */
 static int
 read_plain(struct source *s, void *to, size_t room, size_t *got,
@@ -491,7 +502,7 @@ source_fill(struct source *s, void *to, size_t room, size_t *got,
 	}
 	*got = room < s->rest_size ? room : s->rest_size;
 	if (*got == 0)
-		return 0;	/* s->rest may be nowhere */
+		return 0;	/* memcpy() must not get s->rest, maybe NULL */
 	memcpy(to, s->rest, *got);
 	s->rest += *got;
 	s->rest_size -= *got;

@@ -1,12 +1,14 @@
 /*
- * source - bytes out of a file, decompressed as they come.
+ * source - reads the bytes of an input, decompressed as they come.
  *
  * The name is a file, "-" (standard input) or "pipe:COMMAND", which sh runs.
- * gzip, bzip2, xz, lzip, zstd and lz4 are known by their first bytes; all else
- * is taken as it is.  A command must end with status 0, or by SIGPIPE.
+ * gzip, bzip2, xz, lzip, zstd and lz4 are recognized by their first bytes; all
+ * other bytes are given as they are.  A command must end with status 0, or by
+ * SIGPIPE.
  *
- * FAIL_NOINPUT: it cannot be read at all; FAIL_DATA: it is damaged or cut
- * short; FAIL_IO: reading broke off.  Every message begins with the name.
+ * Functions return 0, or -1 or NULL with FAIL_NOINPUT (the input cannot be
+ * opened), FAIL_DATA (it is damaged or cut short) or FAIL_IO (reading broke
+ * off, or the command failed).  Every message begins with the name.
  */
 #ifndef PS_SOURCE_H
 #define PS_SOURCE_H
@@ -20,41 +22,50 @@
 
 struct source;
 
-/* Commands are put on that list; NULL: "pipe:" is refused (FAIL_DENIED). */
+/*
+ * Open an input.  A command is put on the list, borrowed, until the source is
+ * closed; NULL: "pipe:" is refused (FAIL_DENIED).
+ */
 struct source *source_open(const char *name, struct commands *, struct fail *);
 
 /* The same for an archive, tar or zip, to be read member by member. */
 struct source *source_open_archive(const char *name, struct commands *,
 				   struct fail *);
-/* The bytes of a file from an offset on, as they are. */
+
+/* Open a file to give its bytes from an offset on, never decompressed. */
 struct source *source_open_at(const char *name, uint64_t offset,
 			      struct fail *);
+
+/* Close a source; a command that still runs is sent SIGTERM and awaited. */
 void source_close(struct source *);
 
-/* Can it be read but once, as standard input and named pipes can? */
+/* Can it be read only once, as standard input or a named pipe? */
 bool source_once(const char *name);
 
-/* A file that is not there, or a folder, is refused as source_open() would;
-   nothing is opened, and no command run. */
+/* Refuse a missing file or a folder, as source_open() would, but open nothing
+   and run no command. */
 int source_look(const char *name, struct fail *);
 
-/* Is it a plain file, whose bytes we give as they lie there? */
+/* Is it a plain file that is not compressed, so that bytes that are read have
+   the same offsets in the file? */
 bool source_plain(const struct source *);
 
 const char *source_name(const struct source *);
 
-/* Go to the next member: 1, and its name until the next call; 0: no more. */
+/* Go to the next member of an archive.  Return 1, and its name is good until
+   the next call; 0: there are no more; or -1. */
 int source_member(struct source *, const char **name, struct fail *);
 
-/* Some more bytes, good until the next call; no bytes are the end. */
+/* Give some more bytes, which are good until the next call; *size is 0 at the
+   end of the input, or of the member. */
 int source_read(struct source *, const void **bytes, size_t *size,
 		struct fail *);
 
-/* Copy as many as there are at hand, up to room; none are the end. */
+/* Copy the bytes that are at hand, up to room; *got is 0 only at the end. */
 int source_fill(struct source *, void *to, size_t room, size_t *got,
 		struct fail *);
 
-/* Copy n bytes, fewer only at the end; *got says how many. */
+/* Copy n bytes, fewer only at the end; *got is their number. */
 int source_copy(struct source *, void *to, size_t n, size_t *got,
 		struct fail *);
 

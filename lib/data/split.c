@@ -23,7 +23,7 @@ splits_release(struct splits *s)
 	*s = (struct splits){ 0 };
 }
 
-/* Names, one behind the other. */
+/* A list of names, owned. */
 struct names {
 	char **name;
 	size_t count;
@@ -40,7 +40,7 @@ static int
 add_matches(struct names *n, const char *pattern, struct fail *f)
 {
 	glob_t found;
-	/* What is behind a folder that cannot be read would be left out. */
+	/* Without GLOB_ERR, files in an unreadable folder would be left out. */
 	const int got = glob(pattern, GLOB_ERR, NULL, &found);
 
 	for (size_t i = 0; got == 0 && i < found.gl_pathc; i++)
@@ -68,7 +68,7 @@ add_input(struct names *n, const char *input, struct fail *f)
 	return 0;
 }
 
-/* How large is it, if it can be cut?  UINT64_MAX: it cannot. */
+/* Set *size to the bytes of a file that can be cut; UINT64_MAX: it cannot. */
 static int
 size_to_cut(const char *name, const struct format *format, uint64_t *size,
 	    struct fail *f)

@@ -1,8 +1,8 @@
 /*
- * split - inputs cut into parts of about one size, to be read by several.
+ * split - cuts inputs into parts of about the same size, for several workers.
  *
- * A plain file of lines (svmlight, csv, tsv) is cut at bytes: a split owns the
- * lines that begin in it.  Any other file is one split.
+ * A plain file of lines (svmlight, csv, tsv) is cut at bytes: the lines that
+ * begin between two bytes belong to one split.  Any other file is one split.
  */
 #ifndef PS_SPLIT_H
 #define PS_SPLIT_H
@@ -10,12 +10,12 @@
 #include "data/record_range.h"
 
 struct split {
-	size_t file;
-	uint64_t begin, end;	/* bytes, as in a span */
+	size_t file;		/* number in splits.file */
+	uint64_t begin, end;	/* bytes, as in a struct record_range */
 };
 
 struct split_file {
-	char *name, *label;	/* label: NULL, or of its labels */
+	char *name, *label;	/* label: the file of its labels, or NULL */
 };
 
 struct splits {
@@ -28,10 +28,14 @@ struct splits {
 void splits_release(struct splits *);
 
 /*
- * Cut inputs; splits is then theirs, also after a failure.  An input that is
- * no file's name is a pattern (* ? [...]), which stands for all that fit it,
- * sorted.  Each has to be a file: what is read again and again, by others and
- * elsewhere, is no pipe.  Labelled: idx and npy files are given in pairs.
+ * Cut count inputs into splits of at most size bytes.  An input that is not the
+ * name of a file, but has one of "*?[", is a pattern: it stands for all files
+ * that match, sorted.  Standard input and "pipe:" are refused (FAIL_USAGE),
+ * since several workers read the inputs, and more than once.  labelled: idx and
+ * npy files are given in pairs.  Return 0, or -1: FAIL_NOINPUT for a file that
+ * is missing, not plain, or without its labels, FAIL_USAGE for an unknown
+ * format or more than 2^20 splits.  The caller releases the splits in both
+ * cases.
  */
 int splits_cut(struct splits *, char *const *inputs, size_t count,
 	       const struct record_range_format *, bool labelled, uint64_t size,

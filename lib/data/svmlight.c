@@ -11,22 +11,24 @@
 #include <string.h>
 
 /*
- * "label [qid:n] id:value id:value ... # comment"; ids from 1, ascending, as
- * SVM-light and LIBSVM write them, or from 0.  They feed the one input of a
- * model, whose first row or element is that of the first id.
+ * Lines of "label [qid:n] id:value id:value ... # comment", as SVM-light and
+ * LIBSVM write them.  Ids ascend and begin at 1, or at 0 if the input has
+ * zero_based=true; the first id is row, or element, 0 of the model's one input.
  */
 struct svmlight {
 	struct lines lines;
-	const struct skip_records *bad;	/* what may be passed over, or NULL */
-	const struct input *label;	/* NULL: it is passed over, */
-	const struct input *apart;	/* which would be this one; or NULL */
-	uint64_t size;		/* so many ids there are, */
-	uint64_t first;		/* from 0 or 1 on */
+	const struct skip_records *bad;	/* how many bad records are skipped;
+					   NULL: none */
+	const struct input *label;	/* NULL: labels are not read */
+	const struct input *apart;	/* the model's label then, or NULL */
+	uint64_t size;		/* number of ids that are allowed, */
+	uint64_t first;		/* from this one on, 0 or 1 */
 	bool dense;		/* the input is float[size] */
-	/* Of lines whose labels nobody reads: */
+	/* If labels are not read: */
 	enum { UNKNOWN, LABELLED, BARE } lines_are;
-	uint64_t empty;		/* such ones that are still to be read, */
-	bool waits;		/* and then the line that we have */
+	uint64_t empty;		/* empty lines that are still to be given as
+				   examples without features, */
+	bool waits;		/* before the line that we have */
 	float *value;		/* of a record's pairs */
 	size_t room;
 };
@@ -41,7 +43,8 @@ svmlight_close(void *state)
 	free(s);
 }
 
-/* Most of what does not fit was not meant to be read so, or is not there. */
+/* A file that does not fit was often not meant to be svmlight, or is missing:
+   the message says so. */
 static int
 check_inputs(const struct read_spec *want, const char *file, struct fail *f)
 {
@@ -96,7 +99,7 @@ skip_blanks(char *p)
 	return p;
 }
 
-/* The record ends there: with the line, or at a comment. */
+/* Does the record end there?  The line ends, or a comment begins. */
 static bool
 is_end(char c)
 {
@@ -124,8 +127,9 @@ misfit(const char *p, const char *what, struct fail *f)
 }
 
 /*
- * Past a label that nobody reads, if there is one.  A line of a single word
- * may be one of another format.
+ * Pass over a label that is not read, if the word from p to end is one: a pair
+ * has a colon.  A line of a single word may be a line of another format, so if
+ * the label is a number the word must be one.
  */
 static char *
 pass_label(const struct input *in, char *p, char *end, struct fail *f)
@@ -141,7 +145,8 @@ pass_label(const struct input *in, char *p, char *end, struct fail *f)
 	return NULL;
 }
 
-/* Past the word at p, which is the label unless it is a feature already. */
+/* Read the label at p and return its end.  If labels are not read the word may
+   be a pair already, and p is returned. */
 static char *
 read_label(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 {
@@ -162,7 +167,7 @@ read_label(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 	return NULL;
 }
 
-/* One "id:value" at p, of this row or one behind it; returns its end. */
+/* Read one "id:value" at p, whose row must be next or above; return its end. */
 static char *
 read_pair(const struct svmlight *s, char *p, uint64_t next, uint64_t *row,
 	  float *value, struct fail *f)
@@ -204,7 +209,7 @@ skip_query(char *p)
 	return *p == 'q' && strncmp(p, "qid:", 4) == 0 ? skip_word(p) : p;
 }
 
-/* A NUL ends the line, and nothing else. */
+/* Refuse a NUL within the line, which would look like its end. */
 static int
 check_end(const struct svmlight *s, const char *p, struct fail *f)
 {
@@ -213,10 +218,8 @@ check_end(const struct svmlight *s, const char *p, struct fail *f)
 	return fail(f, FAIL_DATA, "a NUL byte");
 }
 
-/*
- * What number_sparse_pairs() does not take is read with more care, or said to
- * be wrong.
- */
+/* The fast number_sparse_pairs() reads plain pairs; read_pair() reads one that
+   is not plain, or says what is wrong with it. */
 static int
 read_sparse(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 {
@@ -271,7 +274,7 @@ read_dense(struct svmlight *s, struct batch *b, char *p, struct fail *f)
 	return check_end(s, p, f);
 }
 
-/* The next line that is more than blanks and a comment. */
+/* Find the next line that is more than blanks and a comment. */
 static int
 next_record(struct svmlight *s, char **start, struct fail *f)
 {
@@ -286,7 +289,7 @@ next_record(struct svmlight *s, char **start, struct fail *f)
 	return got;
 }
 
-/* Does the line at p begin with a pair, or the number of a query? */
+/* Does the line at p begin with a pair or a "qid:n", without a label? */
 static bool
 is_bare(char *p)
 {
@@ -294,9 +297,10 @@ is_bare(char *p)
 }
 
 /*
- * The same where labels are not read.  If there are none an empty line is an
- * example without features, and so are those in front of the first line that
- * says whether there are; *start is NULL then.
+ * The same if labels are not read.  If lines have no labels, an empty line is
+ * an example without features, for which *start is NULL.  The first line that
+ * is not empty decides if they have, so empty lines before it are counted
+ * first, and given as examples afterwards.
  */
 static int
 next_unlabelled(struct svmlight *s, char **start, struct fail *f)

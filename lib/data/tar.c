@@ -1,7 +1,8 @@
 /*
- * Samples out of an archive, as WebDataset lays them out: members that have
- * the same name up to its first point stand side by side and are one record.
- * What is behind that point names a column, and says how it is written.
+ * Samples of an archive, as WebDataset writes them: members that follow each
+ * other and have the same name up to its first point are one record.  The rest
+ * of the name, after that point, has the column and its form: "0017.x.npy" is
+ * the column x of record 0017, an array of NumPy.
  */
 #include "data/array.h"
 #include "data/columns.h"
@@ -19,7 +20,7 @@
 #include <string.h>
 
 #define MEMBER_MAX	((size_t)1 << 30)
-#define STEP		4096	/* by so many bytes a member grows, at least */
+#define STEP		4096	/* bytes by which a buffer grows, at least */
 
 enum content { TEXT, ARRAY, OBJECT };
 
@@ -32,30 +33,32 @@ static const struct content_kind {
 
 #define KINDS	(sizeof(kinds) / sizeof(*kinds))
 
-/* A member that samples have. */
+/* A member that each sample has, with the bytes of the present sample. */
 struct member {
 	char *extension;
 	enum content content;
-	bool wanted;
-	size_t times;		/* that this sample has it */
-	unsigned char *bytes;	/* with NUMBER_SLACK zeros behind them */
+	bool wanted;		/* some column of it is read */
+	size_t times;		/* how often this sample has it */
+	unsigned char *bytes;	/* with NUMBER_SLACK zeros after them */
 	size_t size, room;
-	struct npy head;	/* of an array */
-	json_t *object;
+	struct npy head;	/* of an ARRAY */
+	json_t *object;		/* of an OBJECT */
 };
 
 struct tar {
 	struct source *source;
-	char *next;		/* name of the member we are at; NULL: none */
-	char *sample;		/* what its members' names have in common */
-	uint64_t record;	/* its number, from 1 */
+	char *next;		/* name of the member at which the archive
+				   stands; NULL: none */
+	char *sample;		/* name of the present sample: the common part
+				   of its members' names */
+	uint64_t record;	/* number of the sample, from 1 */
 	struct member *member;	/* those of the first sample */
 	size_t members, room;
 	struct columns columns;
-	size_t *from, from_room;	/* which member has a column */
+	size_t *from, from_room;	/* for each column: its member */
 	char *word;		/* a string of JSON, with slack */
 	size_t word_room;
-	bool pending;		/* the first sample is in hand */
+	bool pending;		/* the first sample is loaded, not read yet */
 };
 
 static void
@@ -80,7 +83,8 @@ tar_close(void *state)
 
 /* ---- members ---- */
 
-/* Behind the first point of a name in its folder; NULL: it is of no sample. */
+/* Return the part after the first point of a name, without its folder; NULL:
+   the member belongs to no sample. */
 static const char *
 extension_of(const char *name)
 {
@@ -91,7 +95,7 @@ extension_of(const char *name)
 	return point && point > base && point[1] ? point + 1 : NULL;
 }
 
-/* Go to the next member of a sample. */
+/* Go to the next member that belongs to a sample. */
 static int
 advance(struct tar *t, struct fail *f)
 {
@@ -106,7 +110,7 @@ advance(struct tar *t, struct fail *f)
 	return got < 0 ? -1 : 0;
 }
 
-/* How an extension's last part says that its member is written, or NULL. */
+/* Return the kind that the last part of an extension names, or NULL. */
 static const struct content_kind *
 kind_of(const char *extension)
 {
@@ -165,8 +169,8 @@ load(struct member *m, struct source *s, struct fail *f)
 }
 
 /*
- * The members of the next sample, those that are wanted, or pass over it:
- * 1; 0: there are no more.
+ * Load the wanted members of the next sample, or pass over it.  The first
+ * sample adds the members.  Return 1, 0 if there are no more samples, or -1.
  */
 static int
 next_sample(struct tar *t, bool pass, struct fail *f)
@@ -197,7 +201,7 @@ next_sample(struct tar *t, bool pass, struct fail *f)
 	return 1;
 }
 
-/* ---- what they hold ---- */
+/* ---- the content of members ---- */
 
 static int
 read_object(struct member *m, struct fail *f)
@@ -226,7 +230,7 @@ read_array(struct member *m, struct fail *f)
 		     m->size - m->head.offset, size);
 }
 
-/* The line end of a text is none of its words. */
+/* Take off the line end of a text. */
 static int
 read_text(struct member *m)
 {
@@ -236,7 +240,7 @@ read_text(struct member *m)
 	return 0;
 }
 
-/* The sample has all that is wanted, and it makes sense. */
+/* Parse the wanted members; the sample must have each of them once. */
 static int
 read_members(struct tar *t, struct fail *f)
 {
@@ -302,7 +306,7 @@ fill_list(struct tar *t, const json_t *list, struct feature *to, size_t at,
 	return 0;
 }
 
-/* Numbers as they are written: what is checked of a text is so of them. */
+/* Numbers are written as text again, so that they are checked as in a text. */
 static int
 fill_value(struct tar *t, const json_t *value, struct feature *to, size_t at,
 	   size_t *count, struct fail *f)
@@ -367,7 +371,8 @@ add_column(struct tar *t, const char *name, size_t member)
 	columns_add(&t->columns, name);
 }
 
-/* An object's values, or the member without what says how it is written. */
+/* Add the columns of a member: the names of an object, or the one that its
+   extension names, without the kind. */
 static void
 add_columns(struct tar *t, size_t member)
 {
@@ -421,7 +426,7 @@ tar_fail(const struct tar *t, struct fail *f)
 		       feature_set_shown(t->sample, strlen(t->sample), shown));
 }
 
-/* The first sample tells which columns there are. */
+/* Load the first sample, which decides which columns there are. */
 static int
 begin(struct tar *t, const struct read_spec *want, const char *file,
       struct fail *f)
