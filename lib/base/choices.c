@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LONGEST	48	/* letters; no name that there is has more */
+#define LONGEST	48	/* letters; longer words are not compared */
 
 static size_t
 least(size_t a, size_t b)
@@ -13,9 +13,10 @@ least(size_t a, size_t b)
 }
 
 /*
- * The fewest letters to leave out, put in, exchange, or swap with a neighbour,
- * each place changed once (the "optimal string alignment" distance): row i has
- * the distances of the first i letters of a from each beginning of b.
+ * Return the fewest changes that make b of a: a letter left out, put in,
+ * exchanged, or swapped with a neighbour, each place at most once (the "optimal
+ * string alignment" distance).  row[i][j] is the distance of the first i
+ * letters of a from the first j of b.
  */
 static size_t
 distance(const char *a, size_t n, const char *b, size_t m)
@@ -54,7 +55,7 @@ choices_add(struct choices *c, const char *name)
 	size_t d;
 
 	text_add(&c->names, " %s", name);
-	/* Any letter would be near one that stands alone. */
+	/* With one change allowed, a single letter is near any other. */
 	if (n < 2 || m < 2 || n > LONGEST || m > LONGEST)
 		return;
 	d = distance(c->word, n, name, m);

@@ -16,12 +16,12 @@ struct member {
 
 struct crew {
 	size_t members;
-	struct member *member;		/* the caller has none: number 0 */
+	struct member *member;		/* from number 1 on; 0 is the caller */
 	pthread_mutex_t lock;
 	pthread_cond_t begun, ended;
-	size_t round;			/* pieces of work that have begun */
-	size_t busy;			/* who is at the newest one */
-	bool over;
+	size_t round;			/* calls of crew_run() so far */
+	size_t busy;			/* threads still at work in the last */
+	bool over;			/* threads must end */
 	void (*work)(void *arg, size_t member);
 	void *arg;
 };
@@ -50,7 +50,7 @@ live(void *self)
 	return NULL;
 }
 
-/* Signals are the program's own thread's to take. */
+/* New threads block all signals, so that the main thread receives them. */
 static int
 begin_threads(struct crew *c, size_t members)
 {

@@ -10,7 +10,7 @@
 static const char letters_digits[] =
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-/* What follows the scheme, or NULL if it is another one. */
+/* Return the text after the scheme; NULL: the endpoint has another scheme. */
 static const char *
 after(const char *scheme, const char *endpoint)
 {
@@ -19,7 +19,7 @@ after(const char *scheme, const char *endpoint)
 	return strncmp(endpoint, scheme, n) == 0 ? endpoint + n : NULL;
 }
 
-/* A name, an IPv4 address or an IPv6 address in brackets; n bytes. */
+/* Are n bytes a name, an IPv4 address or an IPv6 address in brackets? */
 static bool
 host_fits(const char *host, size_t n, enum endpoint_use use)
 {
@@ -68,7 +68,9 @@ check_tcp(const char *endpoint, const char *address, enum endpoint_use use,
 static int
 check_ipc(const char *endpoint, const char *path, struct fail *f)
 {
-	/* "@" and "*" are names that no directory's permissions guard. */
+	/* ZeroMQ gives "@" (an abstract socket) and "*" (a random path) a
+	   meaning of their own; neither is guarded by the permissions of a
+	   directory of the user's. */
 	if (!*path || *path == '@' || strcmp(path, "*") == 0)
 		return fail(f, FAIL_USAGE, "'%s' names no file", endpoint);
 	if (strlen(path) > ENDPOINT_PATH)
@@ -97,7 +99,7 @@ endpoint_loopback(const char *endpoint)
 
 	if (!host)
 		return true;
-	/* "127.evil.example" begins like an address and is a name. */
+	/* "127.evil.example" begins like an address, but is a name. */
 	if (after("127.", host))
 		return host[strspn(host, "0123456789.")] == ':';
 	return after("localhost:", host) || after("[::1]:", host);

@@ -12,7 +12,7 @@
 
 #define MAX_POINTS	16
 
-/* How often each entry of PS_FAIL was met. */
+/* How often the line of each entry of PS_FAIL was reached. */
 static atomic_ulong met[MAX_POINTS];
 
 static int

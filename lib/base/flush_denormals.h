@@ -1,5 +1,5 @@
 /*
- * flush_denormals - numbers too small to be whole.
+ * flush_denormals - makes the processor treat denormal floats as 0.
  */
 #ifndef PS_FLUSH_DENORMALS_H
 #define PS_FLUSH_DENORMALS_H
@@ -10,11 +10,13 @@
 #endif
 
 /*
- * From here on those below 1.2e-38 are 0 for this thread and those that it
- * starts, in what is computed and in its results.  Momentums that nothing
- * feeds any more fade to such and stay there, at 0.9 times 4 units of the last
- * place rounded to 4; and processors that take them for what they are take 2
- * to 100 times as long.
+ * From this call on, floats below 1.2e-38 are 0, as operands and as results, in
+ * this thread and in threads that it starts later.
+ *
+ * Arithmetic with denormals takes 2 to 100 times as long on many processors,
+ * and training makes them: a momentum that gets no more gradients shrinks by a
+ * factor of 0.9 a step until it is a denormal, and stays one, since 0.9 times 4
+ * units in the last place is rounded to 4 again.
  */
 static inline void
 flush_denormals(void)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-/* The same sum, with the widest instructions there are. */
+/* If the library has it: the same hash, by the processor's widest vectors. */
 #ifdef HAVE_XXH3_128BITS_UPDATE_DISPATCH
 #define XXH_DISPATCH_DISABLE_REPLACE
 #include <xxh_x86dispatch.h>
@@ -31,7 +31,7 @@ hash_chain(uint64_t before, const void *bytes, size_t size)
 	return hash_mix(before + 1) ^ hash64(bytes, size);
 }
 
-/* The factors are those of hash_mix(), inverted modulo 2^64. */
+/* The factors are the inverses of those of hash_mix(), modulo 2^64. */
 uint64_t
 hash_unmix(uint64_t z)
 {

@@ -1,7 +1,8 @@
 /*
- * hash - XXH3, for placing words and for finding damage.
+ * hash - XXH3, for hash tables and for finding damage.
  *
- * Against accidents only: nobody is kept out by these.
+ * The hashes find accidents, not attacks: anybody can make two texts with the
+ * same hash.
  */
 #ifndef PS_HASH_H
 #define PS_HASH_H
@@ -11,14 +12,19 @@
 
 #define HASH_TEXT	33	/* 32 hexadecimal digits and a NUL */
 
-/* XXH3-64. */
+/* Return the XXH3-64 of size bytes. */
 uint64_t hash64(const void *, size_t size);
-/* That of a sequence, one more of which is this: 0 is the empty one's. */
+
+/*
+ * Return the hash of a sequence of texts: the first argument is the hash of the
+ * texts before, 0 if there are none; the others are the next text.
+ */
 uint64_t hash_chain(uint64_t of_those_before, const void *, size_t size);
 
 /*
- * Numbers mixed so that any few bits depend on all: no two give the same, and
- * hash_unmix() is the way back.  splitmix64's finalizer.
+ * Mix the bits of a number, so that each bit of the result depends on all bits.
+ * Different numbers have different results: hash_unmix() is the inverse.  This
+ * is the finalizer of splitmix64.
  */
 static inline uint64_t
 hash_mix(uint64_t z)
@@ -30,7 +36,8 @@ hash_mix(uint64_t z)
 
 uint64_t hash_unmix(uint64_t);
 
-/* XXH3-128 of what comes in pieces, as 32 hexadecimal digits. */
+/* The XXH3-128 of bytes that come in pieces; hash_text() writes it as 32
+   hexadecimal digits. */
 struct hash;
 struct hash *hash_new(void);
 void hash_free(struct hash *);

@@ -45,11 +45,11 @@ json_line(const json_t *value, size_t flags)
 	return line;
 }
 
-/* ---- as it was written ---- */
+/* ---- members as they were written ---- */
 
 #define BLANKS	" \t\r\n"
 
-/* Behind the string that begins at p. */
+/* Return the place after the string that begins at p. */
 static const char *
 pass_string(const char *p)
 {
@@ -58,7 +58,7 @@ pass_string(const char *p)
 	return p + 1;
 }
 
-/* How long is the value that begins here? */
+/* Return the number of bytes of the value that begins here. */
 static size_t
 value_length(const char *from)
 {
@@ -101,7 +101,7 @@ json_member(const char *line, const char *key, const json_t *value)
 
 /* ---- reading ---- */
 
-/* That this thread may still take; SIZE_MAX is no limit. */
+/* Bytes that jansson may still allocate in this thread; SIZE_MAX: no limit. */
 static _Thread_local size_t left = SIZE_MAX;
 
 static void *

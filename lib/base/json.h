@@ -1,5 +1,6 @@
 /*
- * json - texts of files and peers, read, and their words, as strings.
+ * json - reads JSON from files and peers with a limit of memory, and writes
+ * JSON that is fit for a terminal.
  */
 #ifndef PS_JSON_H
 #define PS_JSON_H
@@ -10,30 +11,33 @@ struct json_t;
 struct json_error_t;
 
 /*
- * The value of this member of a sound object, as it stands in the line that
- * the object was read from, or else as json_line() writes it; to be freed.
+ * Return the text of a member's value exactly as it is written in the line from
+ * which the object was read, so that no digit of a number is lost.  The line
+ * must be a valid object.  If the key is not found there, the text is that of
+ * json_line() of the value.  The caller frees it.
  */
 char *json_member(const char *line, const char *key, const struct json_t *);
 
-#define JSON_MOST	((size_t)512 << 20)	/* bytes of what is read */
+#define JSON_MOST	((size_t)512 << 20)	/* bytes: see json_read() */
 
 /*
- * A new string with this text.  JSON knows UTF-8 only, but names and messages
- * have bytes of files in them, and may be cut short: what is no character is
- * a question mark.
+ * Return a new JSON string.  JSON allows only UTF-8, but names and messages may
+ * contain bytes of files, and may be cut off within a character: each byte that
+ * is not a part of a character becomes a question mark.
  */
 struct json_t *json_words(const char *);
 
 /*
- * As text, to be freed: what must not reach a terminal is written as "\u009b".
- * The flags are those of json_dumps().
+ * Return the value as text, for the caller to free; NULL: json_dumps() failed.
+ * A character that must not reach a terminal is written as an escape, such as
+ * "\u009b".  The flags are those of json_dumps().
  */
 char *json_line(const struct json_t *, size_t flags);
 
 /*
- * json_loadb(), of a text from outside: what is read can take fifty times as
- * much memory as the text, and is given up when it takes more than JSON_MOST.
- * Elsewhere the limit is that of the text.
+ * Read a text that comes from a file or a peer, as json_loadb() does.  Values
+ * can take fifty times the memory of their text; reading fails if they take
+ * more than JSON_MOST bytes.  Other calls of jansson have no such limit.
  */
 struct json_t *json_read(const char *text, size_t size, size_t flags,
 			 struct json_error_t *);

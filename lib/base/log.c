@@ -29,7 +29,8 @@ log_begin(const char *name, enum log_level level, const char *path,
 	return 0;
 }
 
-/* One fputs is one write, so that the lines of several programs stay whole. */
+/* One fputs() is one write(), so that the lines of several programs that share
+   a log stay whole. */
 static void
 say(const char *format, va_list args)
 {

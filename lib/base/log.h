@@ -1,8 +1,8 @@
 /*
- * log - what a program tells its operator, on standard error or in --log=FILE.
+ * log - messages to the operator, on standard error or in --log=FILE.
  *
- * One event is one line: "name: text".  No time stamps: whoever keeps the
- * log adds them (s6-log, systemd, ts).
+ * One event is one line: "name: text".  There are no time stamps: the program
+ * that keeps the log adds them (s6-log, systemd, ts).
  */
 #ifndef PS_LOG_H
 #define PS_LOG_H
@@ -13,18 +13,27 @@
 
 enum log_level { LOG_QUIET, LOG_NORMAL, LOG_VERBOSE };
 
-/* A path of NULL is standard error. */
+/*
+ * Set the name and the level of this program, and append to a file; a path of
+ * NULL is standard error.  The name is borrowed.  Return 0, or -1
+ * (FAIL_CREATE).
+ */
 int log_begin(const char *name, enum log_level, const char *path,
 	      struct fail *);
 
-void log_error(const char *format, ...)	/* always; the reason of an end */
+/* Always written: the reason why the program ends. */
+void log_error(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
-void log_answer(const char *format, ...)	/* always; who asked wants it */
+/* Always written: the answer to a question of the operator, as by SIGUSR1. */
+void log_answer(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
-void log_warn(const char *format, ...)	/* unless quiet */
+/* Written unless the level is LOG_QUIET. */
+void log_warn(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
-void log_warn_lines(const char *text, size_t size);	/* one for each */
-void log_info(const char *format, ...)	/* if verbose */
+/* A warning for each line of a text of size bytes. */
+void log_warn_lines(const char *text, size_t size);
+/* Written only if the level is LOG_VERBOSE. */
+void log_info(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
 #endif

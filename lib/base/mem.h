@@ -1,10 +1,10 @@
 /*
  * mem - allocation that does not fail.
  *
- * Running out of memory is the one error no caller can repair, so these end
- * the program, there and then, with FAIL_MEMORY; they never return NULL.
- * Check every size that came from outside against a limit before it gets
- * here.
+ * Running out of memory is the one error that no caller can repair: these
+ * functions then end the program at once, with status FAIL_MEMORY, and never
+ * return NULL.  A caller checks every size that came from outside against a
+ * limit first.
  */
 #ifndef PS_MEM_H
 #define PS_MEM_H
@@ -18,8 +18,9 @@ char *mem_text_n(const char *, size_t n);	/* of the first n bytes */
 void *mem_copy(const void *, size_t size);
 
 /*
- * Room for one more: "list = mem_grow(list, count, &room, sizeof(*list))"
- * makes it hold at least count + 1 items, doubling room when it must.
+ * Make room for one more item: after
+ * "list = mem_grow(list, count, &room, sizeof(*list))" the list holds at least
+ * count + 1 items.  When it is full its room doubles; new items are not zeroed.
  */
 void *mem_grow(void *, size_t count, size_t *room, size_t size);
 

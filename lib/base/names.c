@@ -23,7 +23,7 @@ names_release(struct names *n)
 	*n = (struct names){ 0 };
 }
 
-/* The slot where a name is, or where it would go. */
+/* Return the slot where a name is, or where it would go. */
 static size_t *
 place(const struct names *n, const char *name, size_t size)
 {
@@ -40,7 +40,7 @@ place(const struct names *n, const char *name, size_t size)
 	}
 }
 
-/* At most half of the slots are taken. */
+/* Double the slots, so that at most half of them are taken. */
 static void
 widen(struct names *n)
 {
@@ -77,7 +77,7 @@ names_get(const struct names *n, const char *name, size_t size)
 	return slot && *slot > 0 ? n->entry[*slot - 1].number : NAMES_NONE;
 }
 
-/* ---- in their order ---- */
+/* ---- sorted names ---- */
 
 static int
 by_name(const void *left, const void *right, void *list)
@@ -108,7 +108,8 @@ names_sorted_release(struct names_sorted *s)
 	*s = (struct names_sorted){ 0 };
 }
 
-/* The place of the first that does not come before these n characters. */
+/* Return the place, in alphabetical order, of the first name that is not below
+   the first n characters of the text. */
 static size_t
 first_from(const struct names_sorted *s, const char *text, size_t n)
 {
@@ -137,7 +138,8 @@ const size_t *
 names_match(struct names_sorted *s, const char *text, bool pattern,
 	    size_t *count)
 {
-	/* Names that begin so stand side by side; with its NUL, the same. */
+	/* Names that share a beginning stand side by side.  With its NUL, a
+	   text that is not a pattern is such a beginning. */
 	const size_t plain = pattern ? strcspn(text, "*?[\\") : strlen(text);
 	const size_t n = text[plain] ? plain : plain + 1;
 

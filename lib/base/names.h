@@ -1,5 +1,6 @@
 /*
- * names - numbers by name, and names by pattern, without a look at each.
+ * names - a map from names to numbers, and a sorted list of names in which a
+ * pattern is looked up without a comparison with each name.
  *
  * A zeroed struct is an empty one.
  */
@@ -14,22 +15,23 @@
 struct names_entry;
 
 struct names {
-	struct names_entry *entry;	/* in the order of their coming */
+	struct names_entry *entry;	/* in the order in which they came */
 	size_t count, room;
-	size_t *slot, slots;		/* entry + 1, or 0; open addressing */
+	size_t *slot, slots;		/* a hash table with open addressing:
+					   number of an entry + 1, or 0 */
 };
 
 void names_release(struct names *);
 
-/* A name, copied, of any bytes; its number takes the place of an earlier. */
+/* Set the number of a name, which is copied and may have any bytes. */
 void names_put(struct names *, const char *name, size_t size, size_t number);
 
-/* Or NAMES_NONE. */
+/* Return the number of a name, or NAMES_NONE. */
 size_t names_get(const struct names *, const char *name, size_t size);
 
 /*
- * Many names in their order; several may be the same.  They are borrowed, and
- * their numbers are their places in the list.
+ * A list of names, which is borrowed, with its alphabetical order.  The number
+ * of a name is its place in the list; a name may be there more than once.
  */
 struct names_sorted {
 	const char *const *name;
@@ -41,9 +43,10 @@ void names_sort(struct names_sorted *, const char *const *name, size_t count);
 void names_sorted_release(struct names_sorted *);
 
 /*
- * Those that are the text, or fit it if it is a shell pattern: their numbers,
- * ascending, good until the next call.  Which are looked at is told by what
- * stands before the first character that is special to patterns.
+ * Find the names that equal a text; if pattern, also those that match it as a
+ * shell pattern.  Return *count numbers of names, ascending, good until the
+ * next call.  Only names with the same beginning, up to the first special
+ * character of the pattern, are compared.
  */
 const size_t *names_match(struct names_sorted *, const char *text,
 			  bool pattern, size_t *count);

@@ -1,8 +1,9 @@
 /*
- * pause - a time in which a program did not run itself.
+ * pause - recognizes a time in which this program itself did not run: it was
+ * stopped, its machine slept, or it waited for a disk.
  *
- * It was stopped, its machine slept, or it waited for a disk.  Whoever was to
- * be heard meanwhile has not been silent.
+ * Messages that peers sent in a pause are still unread, so the pause must not
+ * count as silence of these peers.
  */
 #ifndef PS_PAUSE_H
 #define PS_PAUSE_H
@@ -10,13 +11,17 @@
 #include <stdint.h>
 
 /*
- * It is called now, and was last at *ticked (0: never), which is set: the
- * milliseconds since then if they are a pause, a second and half a lease at
- * least; else 0.
+ * Note that the program runs now, at now ms; *ticked is the time of the last
+ * call, 0 if there was none, and is set to now.  Return the milliseconds since
+ * the last call if they are a pause, that is at least 1000 and at least half a
+ * lease; else 0.
  */
 uint64_t pause_since(uint64_t *ticked, uint64_t now, uint64_t lease_ms);
 
-/* From when what has been so since then counts, if a pause has just ended. */
+/*
+ * After a pause of that many ms has ended, return the time from which a state
+ * that began at since counts now: the pause later, but not after now.
+ */
 uint64_t pause_excuse(uint64_t since, uint64_t now, uint64_t pause);
 
 #endif

@@ -12,7 +12,7 @@ peers_release(struct peers *p)
 	*p = (struct peers){ 0 };
 }
 
-/* Where the peer is, or would be. */
+/* Return the slot where a peer is, or where it would go. */
 static size_t
 slot(const struct peers *p, uint64_t peer)
 {
@@ -66,7 +66,8 @@ peers_remove(struct peers *p, uint64_t peer)
 		return;
 	p->entry[hole].item = NULL;
 	p->count--;
-	/* Those behind it may have been pushed past the hole: put them anew. */
+	/* Open addressing: the entries that follow, up to a free slot, may
+	   belong in the hole, so they are put in again. */
 	for (size_t at = (hole + 1) & (p->room - 1); p->entry[at].item;
 	     at = (at + 1) & (p->room - 1)) {
 		const struct peers_entry moved = p->entry[at];

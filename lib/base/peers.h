@@ -1,5 +1,5 @@
 /*
- * peers - what is known of each peer, found by its number.
+ * peers - a hash table from the numbers of peers to pointers.
  */
 #ifndef PS_PEERS_H
 #define PS_PEERS_H
@@ -7,17 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A map from peers to pointers, which it does not own; { 0 } is empty. */
+/* The pointers are borrowed, and not NULL; { 0 } is an empty table. */
 struct peers {
 	struct peers_entry {
 		uint64_t peer;
-		void *item;	/* NULL: nobody is here */
+		void *item;	/* NULL: the slot is free */
 	} *entry;
 	size_t count, room;	/* room is a power of two */
 };
 
 void peers_release(struct peers *);
-void *peers_find(const struct peers *, uint64_t peer);	/* or NULL */
+void *peers_find(const struct peers *, uint64_t peer);	/* NULL: none */
 void peers_set(struct peers *, uint64_t peer, void *item);
 void peers_remove(struct peers *, uint64_t peer);
 

@@ -12,7 +12,7 @@ prometheus_metric(struct text *out, const char *name, const char *type,
 	text_add(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* Counts up to 10^15 to the last digit, times to the microsecond. */
+/* 15 digits: counts up to 10^15 are exact, times are so to the microsecond. */
 static void
 add_value(struct text *out, double value)
 {
@@ -30,7 +30,7 @@ prometheus_sample(struct text *out, const char *name, double value)
 	prometheus_labels(out, name, NULL, 0, value);
 }
 
-/* One byte that is no UTF-8, and the whole text would be refused. */
+/* One byte that is not UTF-8 would make Prometheus refuse the whole text. */
 static void
 add_quoted(struct text *out, const char *value)
 {
@@ -83,7 +83,8 @@ prometheus_single(struct text *out, const char *name, const char *type,
 	prometheus_sample(out, name, value);
 }
 
-/* A sample's name ends with its labels, or its value. */
+/* The name of a sample ends at the "{" of its labels, or at the blank before
+   its value. */
 static void
 add_marked(struct text *out, const char *line, size_t size, const char *label,
 	   const char *is)

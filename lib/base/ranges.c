@@ -12,7 +12,7 @@ ranges_release(struct ranges *r)
 	*r = (struct ranges){ 0 };
 }
 
-/* The first range that ends at the number or behind it. */
+/* Return the place of the first range whose end is the number or above it. */
 static size_t
 find(const struct ranges *r, uint64_t number)
 {
@@ -56,7 +56,7 @@ ranges_add(struct ranges *r, uint64_t first, uint64_t count)
 
 	if (count == 0)
 		return;
-	/* Those that touch it become one with it. */
+	/* Merge the ranges that overlap the new one or are next to it. */
 	while (last < r->count && r->range[last].first <= end) {
 		if (r->range[last].first < first)
 			first = r->range[last].first;

@@ -1,9 +1,9 @@
 /*
- * refcount - memory that several read, and the last of them frees.
+ * refcount - counts the readers of a block of memory; the last one frees it.
  *
- * It is the first member of what it holds.  Who reads for a while takes a
- * reference and drops it, in any thread; who wants to write may do so while
- * nobody else has one, and else takes fresh memory.
+ * The count is the first member of the block.  A reader takes a reference, and
+ * drops it when done, in any thread.  A writer may write while its own
+ * reference is the only one; otherwise it takes fresh memory.
  */
 #ifndef PS_REFCOUNT_H
 #define PS_REFCOUNT_H
@@ -13,14 +13,15 @@
 
 struct refcount {
 	atomic_int references;
-	void (*release)(struct refcount *);	/* at the last drop; any
-						   thread */
+	void (*release)(struct refcount *);	/* frees the block; called by
+						   the last drop, in the thread
+						   of that */
 };
 
 void refcount_take(struct refcount *);
 void refcount_drop(struct refcount *);
 
-/* Is the reference that we have the only one? */
+/* Is the caller's reference the only one? */
 bool refcount_alone(const struct refcount *);
 
 #endif

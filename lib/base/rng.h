@@ -2,8 +2,8 @@
  * rng - seeded random numbers, the same on every machine.
  *
  * rng_at() is a function, not a sequence: element i of a variable gets the
- * same initial value whoever computes it, in any order and any number of
- * pieces.  struct rng is a sequence, for shuffling.
+ * same initial value in any program, in any order and in any number of pieces.
+ * struct rng is a sequence, for shuffling.
  */
 #ifndef PS_RNG_H
 #define PS_RNG_H
@@ -23,8 +23,9 @@ rng_mix(uint64_t z)
 }
 
 /*
- * 64 random bits for (seed, stream, index): splitmix64's finalizer, chained.
- * Inline, since most of it is the same for all of a stream.
+ * Return 64 random bits for (seed, stream, index): splitmix64's finalizer,
+ * chained.  It is inline so that a loop over the indices of a stream computes
+ * the part of seed and stream only once.
  */
 static inline uint64_t
 rng_at(uint64_t seed, uint64_t stream, uint64_t index)
@@ -35,7 +36,7 @@ rng_at(uint64_t seed, uint64_t stream, uint64_t index)
 	return rng_mix(z + (index + 1) * RNG_GOLDEN);
 }
 
-/* Bits as a number in [0, 1), of 53 binary places. */
+/* Return a number in [0, 1), with 53 random binary places. */
 static inline double
 rng_unit(uint64_t bits)
 {
@@ -46,7 +47,8 @@ struct rng {
 	uint64_t seed, next;
 };
 
-uint64_t rng_next(struct rng *);
-uint64_t rng_below(struct rng *, uint64_t n);	/* n > 0, without bias */
+uint64_t rng_next(struct rng *);	/* 64 random bits */
+uint64_t rng_below(struct rng *, uint64_t n);	/* 0 to n - 1, each with the
+						   same probability; n > 0 */
 
 #endif

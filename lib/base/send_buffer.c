@@ -7,7 +7,7 @@
 static void
 release(struct refcount *hold)
 {
-	free(hold);		/* its first member */
+	free(hold);		/* the first member of the block */
 }
 
 void
@@ -26,7 +26,7 @@ send_buffer_room(struct send_buffer **p, size_t n)
 	if (x && n <= x->room && refcount_alone(&x->hold))
 		return x->at;
 	send_buffer_free(p);
-	/* The next one will need about as much, or a little more. */
+	/* The next call will need about as much, or a little more. */
 	n += n / 8;
 	x = *p = mem_resize(NULL, 1, sizeof(*x) + n * sizeof(float));
 	atomic_init(&x->hold.references, 1);

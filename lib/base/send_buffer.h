@@ -1,8 +1,9 @@
 /*
- * send_buffer - numbers that are sent as they lie.
+ * send_buffer - floats that are sent without a copy.
  *
- * Who has sent them need not wait until they are gone: to write again it takes
- * the same memory if nobody reads that any more, and else fresh memory.
+ * The sender need not wait until the transport has sent them.  When it writes
+ * again it gets the same memory if nobody reads that any more, else fresh
+ * memory.
  */
 #ifndef PS_SEND_BUFFER_H
 #define PS_SEND_BUFFER_H
@@ -17,15 +18,21 @@ struct send_buffer {
 	_Alignas(16) float at[];
 };
 
-/* Room for n that nobody else reads, in *p (NULL: none yet): its .at. */
+/*
+ * Return room for n floats that nobody else reads: (*p)->at.  *p is NULL at
+ * first; the old contents are lost.  The room is the caller's until
+ * send_buffer_free().
+ */
 float *send_buffer_room(struct send_buffer **p, size_t n);
-/* So many have room for so many bytes. */
+
+/* Return the number of floats that have room for that many bytes. */
 static inline size_t
 send_buffer_for(size_t bytes)
 {
 	return (bytes + sizeof(float) - 1) / sizeof(float);
 }
 
+/* Drop the caller's reference, and set the pointer to NULL. */
 void send_buffer_free(struct send_buffer **);
 
 #endif

@@ -53,7 +53,8 @@ settings_add(struct settings *s, const char *word, struct fail *f)
 	return 0;
 }
 
-/* Where none is given nobody asks which there are. */
+/* Remember a key that is asked for.  Without any setting settings_done() has
+   nothing to refuse, so the list would not be used. */
 static void
 note(struct settings *s, const char *key)
 {

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Digits, then where they ended; NULL if there were none or too many. */
+/* Read digits and return where they end; NULL: there are none, or the number
+   does not fit 64 bits. */
 static const char *
 digits(const char *text, uint64_t *value)
 {
@@ -102,7 +103,7 @@ with_unit(const char *text, const struct unit *units, uint64_t *value)
 	return false;
 }
 
-/* 139 years, which can be added to a time, of microseconds, too. */
+/* 139 years: the sum with a time fits 64 bits, in microseconds, too. */
 #define LONGEST_MS	((uint64_t)1 << 42)
 
 bool
@@ -234,7 +235,7 @@ void
 text_add_bytes(struct text *t, const void *bytes, size_t size)
 {
 	reserve(t, size);
-	if (size > 0)		/* nothing may be NULL */
+	if (size > 0)		/* else bytes may be NULL */
 		memcpy(t->data + t->size, bytes, size);
 	t->size += size;
 	t->data[t->size] = '\0';

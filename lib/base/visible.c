@@ -3,20 +3,20 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Characters that may not be shown, in their order; beside ASCII's. */
+/* Code points that must not be shown, besides ASCII's, in ascending order. */
 static const struct {
 	uint32_t first, last;
 } hidden[] = {
-	{ 0x80, 0x9f },		/* C1: 9b is a terminal's escape sequence */
+	{ 0x80, 0x9f },		/* C1: 9b begins a terminal's sequence */
 	{ 0x61c, 0x61c },	/* bidi: Arabic letter mark */
 	{ 0x180e, 0x180e },
-	{ 0x200b, 0x200b },	/* of no width, */
+	{ 0x200b, 0x200b },	/* zero width space */
 	{ 0x200e, 0x200f },	/* bidi: marks */
 	{ 0x2028, 0x202e },	/* ends of lines; bidi: embeddings, overrides */
 	{ 0x2060, 0x206f },	/* invisible; bidi: isolates */
 	{ 0xfeff, 0xfeff },
 	{ 0xfff9, 0xfffb },
-	{ 0xe0000, 0xe0fff },	/* tags, and what else is not seen */
+	{ 0xe0000, 0xe0fff },	/* tags and other invisible characters */
 };
 
 bool

@@ -1,10 +1,10 @@
 /*
- * visible - text of peers and files, made fit for eyes and terminals.
+ * visible - makes text from peers and files fit for logs and terminals.
  *
- * Names, words and messages may have any bytes in them.  What would steer a
- * terminal (C0, DEL, C1), turn the order of what is read (Unicode's bidi
- * controls), be a line of its own or not be seen at all, and what is no UTF-8,
- * must reach neither logs nor results.
+ * Names, words and messages may have any bytes.  Five kinds must reach neither
+ * logs nor results: characters that control a terminal (C0, DEL, C1), that
+ * change the order in which text is read (Unicode's bidi controls), that begin
+ * a new line, or that are invisible; and bytes that are not UTF-8.
  */
 #ifndef PS_VISIBLE_H
 #define PS_VISIBLE_H
@@ -14,21 +14,26 @@
 #include <stdint.h>
 
 /*
- * The character that a text of size bytes begins with: how many bytes it has,
- * and may it be shown?  0: that is no UTF-8.
+ * Return how many bytes the first character of a text of size bytes has, and
+ * set *shown if it may be shown.  0: the text is empty, or does not begin with
+ * UTF-8.
  */
 size_t visible_character(const char *, size_t size, bool *shown);
 
-/* The number of that character, and how many bytes it has; 0: no UTF-8. */
+/*
+ * Decode the first character of a text of size bytes, at least 1.  Set *c to
+ * its code point and return how many bytes it has; 0: it is not UTF-8.
+ */
 size_t visible_decode(const unsigned char *, size_t size, uint32_t *c);
 
-/* Must it not be shown? */
+/* Must a code point not be shown? */
 bool visible_hides(uint32_t c);
 
 /*
- * Copy text into room bytes, with its NUL; a question mark stands for each
- * character that may not be shown, and each byte of none.  What does not fit is
- * left out, by whole characters; returns how many bytes of the text were taken.
+ * Copy a text into room bytes, at least 1, with a NUL at its end.  A question
+ * mark replaces each character that must not be shown, and each byte that is
+ * not UTF-8.  Copying stops before the first character that does not fit.
+ * Return how many bytes of the text were copied.
  */
 size_t visible_copy(char *to, size_t room, const char *text, size_t size);
 

@@ -16,7 +16,7 @@ visible_add(struct text *out, const char *text, size_t size)
 	}
 }
 
-/* UTF-16's halves beyond the first 65536. */
+/* JSON writes code points above 0xffff as two surrogates of UTF-16. */
 static void
 add_escape(struct text *out, uint32_t c)
 {
@@ -40,8 +40,9 @@ visible_add_json(struct text *out, const char *json)
 		n = visible_decode((const unsigned char *)p, (size_t)(end - p),
 				   &c);
 		if (n == 0)
-			n = 1;	/* the writer of JSON lets through none */
-		/* Between strings there may be ends of lines. */
+			n = 1;	/* cannot be: jansson writes only UTF-8 */
+		/* ASCII's controls are escaped already, and line ends may
+		   stand between strings. */
 		if (c < 0x7f || !visible_hides(c))
 			continue;
 		text_add_bytes(out, from, (size_t)(p - from));

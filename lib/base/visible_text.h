@@ -1,6 +1,6 @@
 /*
- * visible_text - text of peers and files behind a text that grows, made fit for
- * eyes and terminals: see base/visible.h.
+ * visible_text - appends text from peers and files to a struct text, made fit
+ * for logs and terminals: see base/visible.h.
  */
 #ifndef PS_VISIBLE_TEXT_H
 #define PS_VISIBLE_TEXT_H
@@ -9,10 +9,13 @@
 
 #include <stddef.h>
 
-/* As visible_copy() does. */
+/* Append size bytes, with question marks as visible_copy() has them. */
 void visible_add(struct text *, const char *text, size_t size);
 
-/* As "\u009b" in the strings of JSON that is there already; no byte is lost. */
+/*
+ * Append JSON, which jansson has written.  Each character that must not be
+ * shown becomes an escape, such as "\u009b", so nothing is lost.
+ */
 void visible_add_json(struct text *, const char *json);
 
 #endif

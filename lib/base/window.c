@@ -64,7 +64,7 @@ window_end(const struct window *w, uint64_t mark)
 	while (end > mark && !window_has(w, end - 1)) {
 		const uint64_t at = (end - 1) % WINDOW;
 
-		/* Nothing in this word: the whole of it is passed over. */
+		/* A word without steps is passed over as a whole. */
 		if (w->bits[at / 64] == 0 && at % 64 == 63 && end - mark >= 64)
 			end -= 64;
 		else

@@ -1,7 +1,8 @@
 /*
- * window - a set of steps, bounded: those from a mark up to WINDOW beyond it.
+ * window - a bounded set of steps: those from a low watermark (the mark) to
+ * mark + WINDOW - 1.
  *
- * What became of the steps below the mark is settled and forgotten.
+ * The owner keeps the mark.  Steps below the mark are settled and forgotten.
  */
 #ifndef PS_WINDOW_H
 #define PS_WINDOW_H
@@ -13,30 +14,35 @@
 #define WINDOW	((uint64_t)1 << 16)
 
 struct window {
-	uint64_t *bits;		/* WINDOW of them, a ring; NULL: empty */
+	uint64_t *bits;		/* WINDOW bits, a ring: step S has bit
+				   S % WINDOW; NULL: the set is empty */
 };
 
 void window_release(struct window *);
 bool window_has(const struct window *, uint64_t step);
 void window_add(struct window *, uint64_t step);
 
-/* The mark moves: forget the steps from .. to - 1. */
+/* The mark moves up to a step: forget the steps from the old mark on, and below
+   the new one. */
 void window_forget(struct window *, uint64_t from, uint64_t to);
 
-/* The one behind its last step from a mark on; the mark if it has none. */
+/* Return the step after the last one in the set; the mark if it is empty. */
 uint64_t window_end(const struct window *, uint64_t mark);
 
-/* Keep of the first what the second has, too; add what the second has. */
+/* Make the first set the intersection of both sets, or their union. */
 void window_keep(struct window *, const struct window *);
 void window_join(struct window *, const struct window *);
 
 /*
- * Its steps from a mark on as bits, the mark's the lowest of the first byte:
- * how many bytes, at most WINDOW_BYTES.  And back again, as many as fit.
+ * Write the set as bits: step mark + i is bit i % 8 of byte i / 8.  Return the
+ * number of bytes, at most WINDOW_BYTES; zero bytes at the end are left out.
  */
 #define WINDOW_BYTES	(WINDOW / 8)
 size_t window_write(const struct window *, uint64_t mark,
 		    unsigned char bytes[WINDOW_BYTES]);
+
+/* Add the steps of bits that were written so; bytes after WINDOW_BYTES are
+   ignored. */
 void window_read(struct window *, uint64_t mark, const unsigned char *bytes,
 		 size_t size);
 
