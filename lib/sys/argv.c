@@ -17,7 +17,7 @@ argv_release(struct argv *w)
 	*w = (struct argv){ 0 };
 }
 
-/* It is ours from now on; NULL: an empty one. */
+/* Append a word and take it over; NULL is an empty word. */
 static void
 add(struct argv *w, char *word)
 {

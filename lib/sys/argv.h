@@ -1,5 +1,5 @@
 /*
- * argv - a command line that grows.
+ * argv - builds the command line of a program, word by word.
  */
 #ifndef PS_ARGV_H
 #define PS_ARGV_H
@@ -7,16 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct argv {			/* { 0 } has none */
-	char **word;		/* NULL behind the last */
+struct argv {			/* { 0 } has no words */
+	char **word;		/* owned; a NULL follows the last */
 	size_t count, room;
 };
 
 void argv_release(struct argv *);
+
+/* Append a word, as sprintf() writes it. */
 void argv_add(struct argv *, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* A word for member index of count, with these for %i and %n. */
+/* Append a word in which %i is replaced by index, and %n by count. */
 void argv_fill(struct argv *, const char *word, size_t index,
 	       uint64_t count);
 

@@ -1,5 +1,6 @@
 /*
- * breathing - signs of life at the right times: see base/breath.
+ * breathing - limits how often breathe() sends a sign of life: see
+ * base/breath.h.
  */
 #ifndef PS_BREATHING_H
 #define PS_BREATHING_H
@@ -12,7 +13,10 @@ struct breathing {
 	void *to;
 };
 
-/* Have this thread say so, a few times in each lease. */
+/*
+ * Let breathe(), in this thread, call say(to) at most once in a quarter of a
+ * lease.  The struct is borrowed until breathing_end().
+ */
 void breathing_begin(struct breathing *, uint64_t lease_ms,
 		     void (*say)(void *), void *to);
 void breathing_end(void);

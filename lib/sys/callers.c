@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 
-#define QUIET_MS	10000	/* after a line */
+#define QUIET_MS	10000	/* after a warning */
 
 void
 callers_note(struct callers *c, const struct net_event *e, uint64_t now)

@@ -1,9 +1,9 @@
 /*
- * callers - say what was refused of those who call, but not each time.
+ * callers - logs that callers were refused, but not each time.
  *
- * What is no message of ours is for the curious (-v).  That a program of
- * another release calls is for everybody: its people read it at their end, and
- * ours here; at most one line in 10 seconds, since anybody can say HELLO.
+ * Bytes that are not a message of ours are logged only with -v.  A HELLO of
+ * another release is a warning, so that the operators at both ends learn of it;
+ * at most one in 10 seconds, since anybody can send HELLO.
  */
 #ifndef PS_CALLERS_H
 #define PS_CALLERS_H
@@ -11,9 +11,10 @@
 #include "sys/net.h"
 
 struct callers {
-	uint64_t next_ms;	/* no line before that */
+	uint64_t next_ms;	/* no warning before this time */
 };
 
+/* Log an event if it is one of these. */
 void callers_note(struct callers *, const struct net_event *, uint64_t now_ms);
 
 #endif

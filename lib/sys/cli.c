@@ -23,7 +23,7 @@
 
 enum { INSECURE = 1 << 16, KEY, LOG };
 
-/* A launcher has the first ones alone. */
+/* A launcher has only these. */
 static const struct cli_option few_options[] = {
 	{ 'h', "help",    "[WORD]",
 	  "print this, or what is said here of WORD, and exit" },
@@ -52,18 +52,19 @@ static const struct cli_option peer_options[] = {
 static const struct cli_option none[] = { { 0 } };
 static const struct cli_program nobody = { .name = "?" };
 static const struct cli_program *program = &nobody;
-static char current[64];	/* the option at hand, as a user writes it */
+static char current[64];	/* the present option, as the user wrote it */
 static bool log_is_file;
 
 volatile sig_atomic_t cli_stop;
 int cli_stop_fd = -1;
 static int stop_pipe = -1;
 
-/* Did this signal come for the first time; and no other one before? */
+/* Is this the first signal that asks for a stop, or the same one again within
+   CLOCK_ONCE_MS? */
 static bool
 is_first(int number)
 {
-	static _Atomic uint64_t first;	/* when it came, and which it was */
+	static _Atomic uint64_t first;	/* its time << 8, and its number */
 	const uint64_t now = clock_ms();
 	uint64_t before = 0;
 
@@ -73,8 +74,9 @@ is_first(int number)
 		 now - (before >> 8) < CLOCK_ONCE_MS);
 }
 
-/* A terminal that hangs up may say so twice, by its shell and by itself; and
-   then it is the system that says SIGTERM, not an impatient user. */
+/* A terminal that hangs up may send SIGHUP twice, by its shell and by itself.
+   A SIGTERM after that comes from the system, not from an impatient user, so
+   SIGHUP never counts as the first signal. */
 static void
 on_stop(int number)
 {
@@ -84,12 +86,13 @@ on_stop(int number)
 	if (number != SIGHUP && !is_first(number))
 		_exit(128 + number);
 	if (write(stop_pipe, "", 1) < 0)
-		errno = saved;	/* full: it is readable already */
+		errno = saved;	/* the pipe is full, so readable already */
 }
 
 /*
- * A socket must not become standard output because that was closed.  What is
- * opened here fails when it is used, just as the closed one would have.
+ * Open the standard files that are closed, so that no socket becomes standard
+ * output.  /dev/null is opened for the wrong direction: its use fails, just as
+ * that of a closed file would.
  */
 static void
 hold_standard_files(void)
@@ -99,7 +102,7 @@ hold_standard_files(void)
 			open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
-/* What nohup(1) has ignored stays so. */
+/* SIGHUP stays ignored if nohup(1) has ignored it. */
 static void
 heed_stops(void)
 {
@@ -133,17 +136,19 @@ cli_begin(const struct cli_program *p)
 	stop_pipe = ends[1];
 	heed_stops();
 	sigaction(SIGPIPE, &broken, NULL);
-	/* A limit on the size of files is an error of write, no death. */
+	/* A file at its limit (ulimit -f) makes write() fail, and kills no
+	   program. */
 	signal(SIGXFSZ, SIG_IGN);
-	/* Who started us may not wait for its children, but we do for ours. */
+	/* Our parent may ignore SIGCHLD; then waitpid() would find no child. */
 	signal(SIGCHLD, SIG_DFL);
 }
 
-/* ---- questions ---- */
+/* ---- the status signal ---- */
 
-static sigset_t questions;	/* empty: they are not heeded */
+static sigset_t questions;	/* SIGUSR1; empty: not enabled */
 
-/* Blocked, in all threads to come, it waits for us and breaks nothing off. */
+/* A blocked signal stays pending until cli_asked() takes it, and interrupts no
+   system call.  Threads that start later inherit the mask. */
 void
 cli_enable_status_signal(void)
 {
@@ -162,7 +167,7 @@ cli_asked(void)
 
 /* ---- usage and version ---- */
 
-/* What a launcher's operands name has peers. */
+/* Has the program no peers, and none of the options about them? */
 static bool
 launches(void)
 {
@@ -199,7 +204,7 @@ print_version(void)
 
 /* ---- the command line ---- */
 
-/* Options in the two forms in which getopt_long() wants them. */
+/* The options in the two forms that getopt_long() takes. */
 struct table {
 	char letters[3 * CLI_OPTIONS + 3];
 	struct option longs[CLI_OPTIONS + 1];
@@ -243,7 +248,7 @@ find_option(int id)
 	return NULL;
 }
 
-/* Put the name of an option, as it was written, where messages find it. */
+/* Set current to the name of an option, in the form that the user wrote. */
 static void
 name_option(int id, bool is_long)
 {
@@ -263,7 +268,7 @@ add_names(struct choices *c, const struct cli_option *o)
 			choices_add(c, o->name);
 }
 
-/* A long name that there is not, with what may be behind it. */
+/* Refuse an unknown long name, which may have "=ARGUMENT" after it. */
 static _Noreturn void
 no_option(const char *word)
 {
@@ -285,7 +290,8 @@ refuse(int c, const char *word)
 {
 	const bool is_long = strncmp(word, "--", 2) == 0;
 
-	/* There may be letters behind it, and the word be the one before. */
+	/* When getopt_long() refuses b in "-abc" it has not passed that word,
+	   so word is the one before: look at optopt first. */
 	if (optopt && !find_option(optopt))
 		cli_usage("no option -%c", optopt);
 	if (optopt)
@@ -299,7 +305,7 @@ refuse(int c, const char *word)
 	no_option(word + 2);
 }
 
-/* Take in an option of every program; false if it is none of these. */
+/* Handle an option of every program; false: it is the program's own. */
 static bool
 take_common(int c, struct cli_common *common)
 {
@@ -345,7 +351,7 @@ cli_next(int argc, char **argv, struct cli_common *common)
 	int c, place;
 
 	if (launches())
-		strcpy(t.letters, "+:");	/* no option behind operands */
+		strcpy(t.letters, "+:");	/* no options after operands */
 	add_options(&t, own_options());
 	add_options(&t, few_options);
 	if (!launches())
@@ -360,7 +366,7 @@ cli_next(int argc, char **argv, struct cli_common *common)
 			finish_common(common);
 		else
 			name_option(c, place >= 0);
-		/* As of a script whose variable is not set: it says nothing. */
+		/* An empty argument, as of an unset variable in a script. */
 		if (optarg && !*optarg)
 			cli_usage("%s: an argument is wanted", current);
 	} while (take_common(c, common));
@@ -472,7 +478,7 @@ cli_no_command(const char *word)
 	cli_usage("no command '%s'", word);
 }
 
-/* A file of ours keeps others out of ipc; a port is anybody's. */
+/* The file of an ipc endpoint has permissions; a port is open to anybody. */
 void
 cli_warn_open(const struct cli_common *common, const char *endpoint)
 {
@@ -503,7 +509,7 @@ cli_usage(const char *format, ...)
 	exit(FAIL_USAGE);
 }
 
-/* The reason of an end is for whoever started the program, too. */
+/* With --log, the person who started the program sees the reason, too. */
 void
 cli_die(const struct fail *f)
 {
@@ -516,7 +522,7 @@ cli_die(const struct fail *f)
 	exit(f->kind);
 }
 
-/* A pipe that nobody will read from any more? */
+/* Is it a pipe that nobody can read from any more? */
 static bool
 is_unread(int fd)
 {
@@ -555,7 +561,8 @@ cli_ready(const char *endpoint)
 int
 cli_end(int status)
 {
-	/* An earlier error has its reason no more; a fresh one does. */
+	/* errno belongs to the last error only: an earlier error of stdout has
+	   lost its reason. */
 	const bool lost = ferror(stdout), unread = is_unread(STDOUT_FILENO);
 
 	if (fclose(stdout) == 0 && !lost)

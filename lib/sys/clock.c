@@ -26,6 +26,6 @@ clock_random(void)
 
 	while (bits == 0)
 		if (getrandom(&bits, sizeof(bits), 0) < 0)
-			abort();	/* it does not fail for so few bytes */
+			abort();	/* cannot fail for 256 bytes or less */
 	return bits;
 }

@@ -9,7 +9,8 @@
 
 #define PATH	4096
 
-/* Two numbers of a file, or of two; a word in place of one is no number. */
+/* Read two positive numbers: both from the first file, or one from each.
+   false: a number is missing, or is a word such as "max". */
 static bool
 read_numbers(const char *first, const char *second, int64_t *a, int64_t *b)
 {
@@ -26,7 +27,7 @@ read_numbers(const char *first, const char *second, int64_t *a, int64_t *b)
 	return n == 2 && *a > 0 && *b > 0;
 }
 
-/* What a group has of the time of CPUs, rounded up; many: no less. */
+/* Return the CPU quota of a control group, rounded up, but at most many. */
 static size_t
 quota_of(const char *group, size_t many)
 {
@@ -47,7 +48,7 @@ quota_of(const char *group, size_t many)
 	return cores < many ? cores : many;
 }
 
-/* Of a group and all that it is in. */
+/* Return the least quota of a group and of all groups above it. */
 static size_t
 least_quota(char *group, size_t many)
 {
@@ -56,7 +57,8 @@ least_quota(char *group, size_t many)
 	return quota_of("", many);
 }
 
-/* "0::/a/b", or "4:cpu,cpuacct:/a/b" in version 1. */
+/* Return the group in a line "0::/a/b"; of version 1, in
+   "4:cpu,cpuacct:/a/b".  NULL: the line is about something else. */
 static char *
 group_of(char *line)
 {

@@ -6,8 +6,10 @@
 
 #include <stddef.h>
 
-/* Those that it may run on, or as many as its control group grants of their
-   time, if that is less; at least 1. */
+/*
+ * Return the number of CPUs in the affinity mask of this program, or the CPU
+ * quota of its control groups, rounded up, if that is less; at least 1.
+ */
 size_t cores_granted(void);
 
 #endif

@@ -10,7 +10,7 @@
 #define KEY_BYTES	32
 #define ASKED_FRAMES	7
 
-/* The word of the only line of a file that is nobody else's. */
+/* Read the one line of a file that only its owner may read. */
 static int
 read_secret(char secret[CURVE_TEXT], FILE *file, const char *path,
 	    struct fail *f)
@@ -104,8 +104,9 @@ curve_door(void *context, struct fail *f)
 }
 
 /*
- * A question of ZAP: version, request, domain, address, routing id,
- * mechanism, key.  The request's number is kept for the answer.
+ * Receive a question of ZAP, which has the frames version, request, domain,
+ * address, routing id, mechanism and key.  The answer needs the request.  The
+ * key stays 0, and is refused, if the question is malformed.
  */
 static bool
 take_question(void *door, char *request, size_t *size, unsigned char *key)

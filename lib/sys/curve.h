@@ -1,13 +1,12 @@
 /*
- * curve - the key that the members of a cluster share.
+ * curve - encrypts connections with a key that all members of a cluster share.
  *
- * With it connections are encrypted, and whoever does not have it is neither
- * heard nor spoken to: CURVE of ZeroMQ (its RFC 26), one pair of keys for all
- * members, made of one secret; who dials is admitted by ZAP (RFC 27), in the
- * thread of who listens.
+ * A program without the key can neither send to a member nor receive from one.
+ * This is CURVE of ZeroMQ (its RFC 26), with one pair of keys for all members,
+ * made of one secret.  A listener admits callers by ZAP (RFC 27), in its own
+ * thread.
  *
- * The file has 40 characters of base64 or Z85, and nobody but its owner may
- * read it:
+ * The file has 40 characters of base64 or Z85, and only its owner may read it:
  *
  *	(umask 077; head -c 30 /dev/urandom | base64 >key)
  */
@@ -18,28 +17,36 @@
 
 #include <stdbool.h>
 
-#define CURVE_TEXT	41	/* a key in Z85, ended by a 0 */
+#define CURVE_TEXT	41	/* bytes: a key in Z85, and a NUL */
 
 struct curve {
 	char secret[CURVE_TEXT], public[CURVE_TEXT];
 };
 
-/* FAIL_NOINPUT, FAIL_DATA; FAIL_DENIED: others can read the file. */
+/*
+ * Read the key of a file.  Return 0, or -1: FAIL_NOINPUT or FAIL_IO (the file
+ * cannot be read), FAIL_DATA (it has no key), FAIL_DENIED (others may read or
+ * write it), FAIL_CONFIG (libzmq was built without encryption).
+ */
 int curve_read(struct curve *, const char *path, struct fail *);
 
-/* A key like no other, as a stranger has it. */
+/* Make a new random key, such as a stranger would have.  Return 0 or -1. */
 int curve_make(struct curve *, struct fail *);
 
-/* What this socket of ZeroMQ listens for is to have our key. */
+/* Make a ZeroMQ socket accept only callers with our key; before it binds. */
 void curve_guard(const struct curve *, void *socket);
 
-/* What it dials has the public key, and is shown ours. */
+/* Make a ZeroMQ socket use our key, and talk only to a listener with this
+   public key; before it connects. */
 void curve_show(const struct curve *ours, const char *public, void *socket);
 
-/* The socket that is asked who may come in, of those who dial the context. */
+/*
+ * Open the socket (ZAP's handler) on which libzmq asks, for each connection to
+ * this context, if the caller is admitted.  The caller closes it.
+ */
 void *curve_door(void *context, struct fail *);
 
-/* Answer one who asks there.  False: nobody does. */
+/* Answer one of these questions; false: there is none. */
 bool curve_answer(const struct curve *, void *door);
 
 #endif

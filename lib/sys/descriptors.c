@@ -3,7 +3,7 @@
 #include <sys/resource.h>
 
 #define ENOUGH	((rlim_t)1 << 20)
-#define LEAST	256	/* if the system does not tell */
+#define LEAST	256	/* if the limit cannot be read */
 
 size_t
 descriptors_raise(void)

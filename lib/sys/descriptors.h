@@ -6,7 +6,8 @@
 
 #include <stddef.h>
 
-/* As many as the system allows us; a million are enough.  How many. */
+/* Raise the limit of open files as far as the system allows, up to 2^20.
+   Return the limit. */
 size_t descriptors_raise(void);
 
 #endif

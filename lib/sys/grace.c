@@ -20,7 +20,7 @@ grace_over(struct grace *g, bool needed)
 	return !needed || clock_ms() >= g->until;
 }
 
-/* The descriptor stays readable. */
+/* cli_stop_fd stays readable, so poll() must not have it after the signal. */
 struct pollfd
 grace_fd(const struct grace *g)
 {

@@ -1,6 +1,6 @@
 /*
- * grace - told to end, a program goes on for a while, for those who bring to
- * an end with it what they have in common.
+ * grace - keeps a program running for a while after a signal to stop, so that
+ * the other programs of its run can end the run with it.
  */
 #ifndef PS_GRACE_H
 #define PS_GRACE_H
@@ -10,16 +10,19 @@
 #include <stdint.h>
 
 struct grace {
-	uint64_t ms;		/* so long; 0: not at all */
-	uint64_t until;		/* 0: it was not told yet */
+	uint64_t ms;		/* from the signal on; 0: stop at once */
+	uint64_t until;		/* end of this time; 0: no signal came yet */
 };
 
-/* It ends now: it was told to, and is not needed or has had its time. */
+/* Must the program end now?  A signal came (cli_stop), and it is not needed any
+   more, or its time is over. */
 bool grace_over(struct grace *, bool needed);
 
 /*
- * What wakes it up: a signal, until one has come; then a time, in
- * milliseconds, after which to look again.  -1: none.
+ * Return what poll() should wait for: grace_fd() is cli_stop_fd until
+ * grace_over() has seen the signal, then none; grace_wait() is the
+ * milliseconds, at most 250, until grace_over() should be asked again, -1
+ * before the signal.
  */
 struct pollfd grace_fd(const struct grace *);
 int grace_wait(const struct grace *);

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #define COLUMNS	79
-#define HELP_AT	30	/* the column of what an option does */
+#define HELP_AT	30	/* the column at which the help of options begins */
 
-/* Is it one that the program cannot do without? */
+/* Is it an option that must be given? */
 static bool
 is_wanted(const struct cli_program *p, const struct cli_option *o)
 {
@@ -20,7 +20,7 @@ help_may_lack(const char *argument)
 	return *argument == '[' && argument[strlen(argument) - 1] == ']';
 }
 
-/* Arguments stand for themselves in capitals, and in small in a synopsis. */
+/* Arguments are in capitals in the list, and in small letters in a synopsis. */
 static void
 add_small(struct text *to, const char *argument)
 {
@@ -28,7 +28,7 @@ add_small(struct text *to, const char *argument)
 		text_add(to, "%c", tolower((unsigned char)*argument));
 }
 
-/* "=n", or "[=n]" of what may be left out. */
+/* Append "=n", or "[=n]" if the argument may be left out. */
 static void
 add_argument(struct text *to, const char *argument)
 {
@@ -40,7 +40,7 @@ add_argument(struct text *to, const char *argument)
 
 /* ---- the synopsis ---- */
 
-/* The form of an option that a user would type: the short one, if any. */
+/* Append an option as a user would type it: in its short form, if any. */
 static void
 add_form(struct text *to, const struct cli_option *o)
 {
@@ -61,7 +61,7 @@ add_form(struct text *to, const struct cli_option *o)
 	text_release(&argument);
 }
 
-/* Letters come first, a small one before its capital, then names. */
+/* Order options: letters first, a small one before its capital, then names. */
 static int
 compare(const void *x, const void *y)
 {
@@ -77,7 +77,8 @@ compare(const void *x, const void *y)
 	return order ? order : n - m;
 }
 
-/* " [-b endpoint] [--plan] ...", or without brackets those that must be. */
+/* Append " [-b endpoint] [--plan] ..."; or, without brackets, the options that
+   must be given. */
 static void
 add_forms(struct text *to, const struct cli_program *p,
 	  const struct cli_option *o, bool wanted)
@@ -111,8 +112,8 @@ add_synopsis(struct text *to, const struct cli_program *p,
 		text_add(to, " %s", p->operands);
 }
 
-/* The next part of a synopsis: up to a blank outside of all brackets; an
-   option that must be there keeps its argument. */
+/* Return the length of the part of a synopsis that must stay on one line: up to
+   a blank outside of brackets; "-b endpoint" is one part, too. */
 static size_t
 part_length(const char *text)
 {
@@ -152,7 +153,7 @@ write_synopsis(struct text *to, const struct cli_program *p,
 
 /* ---- the list ---- */
 
-/* A word, or all that is in parentheses. */
+/* Return the length of a word; text in parentheses is one word. */
 static size_t
 word_length(const char *text)
 {
@@ -163,7 +164,7 @@ word_length(const char *text)
 	return n;
 }
 
-/* What a line is about, and in as many lines as it takes what that does. */
+/* Append an option or command, and its help, in as many lines as that takes. */
 static void
 add_line(struct text *to, const struct text *about, const char *help)
 {
@@ -191,7 +192,7 @@ add_line(struct text *to, const struct text *about, const char *help)
 	text_add(to, "\n");
 }
 
-/* Is the word in what a line says, or does it say all: the word is NULL? */
+/* Is the word in a line of the list?  A NULL is in every line. */
 static bool
 says(const struct text *about, const char *help, const char *word)
 {
@@ -199,7 +200,8 @@ says(const struct text *about, const char *help, const char *word)
 		strcasestr(help, word);
 }
 
-/* A heading stands before the first line under it. */
+/* Write a table of options.  A heading is written with the first option under
+   it, and not at all in a search. */
 static void
 write_options(struct text *to, const char *heading, const struct cli_option *o,
 	      const char *word)

@@ -1,7 +1,8 @@
 /*
- * help - what --help prints: a synopsis and a list, made of tables of options.
+ * help - writes the text of --help, a synopsis and a list, from tables of
+ * options.
  *
- * Completion in shells (bin/completion.bash) reads it, too.
+ * Completion in shells (bin/completion.bash) reads this text, too.
  */
 #ifndef PS_HELP_H
 #define PS_HELP_H
@@ -11,16 +12,18 @@
 
 #include <stdbool.h>
 
-/* An argument as "[BUFFER]" may be left out; "[LAYER=]COMMAND" may not. */
+/* May an argument be left out?  "[BUFFER]" may; "[LAYER=]COMMAND" may not. */
 bool help_may_lack(const char *argument);
 
-/* Options of every program: those of all, and of all that have peers or NULL;
-   the former are letters. */
+/*
+ * Append the help of a program.  few are the options of every program, all with
+ * letters; peers those of programs that have peers, or NULL.
+ */
 void help_write(struct text *, const struct cli_program *,
 		const struct cli_option *few, const struct cli_option *peers);
 
-/* The lines of the same list that have the word in them, in capitals or not;
-   false: none has. */
+/* Append the options and commands of the same list whose name, argument or help
+   has a word, in any case of letters.  false: none has it. */
 bool help_search(struct text *, const struct cli_program *,
 		 const struct cli_option *few, const struct cli_option *peers,
 		 const char *word);

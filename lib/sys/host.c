@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define AGAIN_MS	250	/* between two looks */
+#define AGAIN_MS	250	/* between two look-ups */
 
 static void
 name_of(const char *endpoint, char *name, size_t size)
@@ -54,7 +54,8 @@ has_name(const char *endpoint)
 	return strcmp(name, "*") != 0 && inet_pton(AF_INET, name, &number) != 1;
 }
 
-/* Does this machine have the address?  Any port will do. */
+/* Does this machine have the address?  Only then a socket can bind to it, with
+   any port. */
 static bool
 is_ours(const char *number)
 {

@@ -1,5 +1,5 @@
 /*
- * host - the numbers of hosts, which endpoints call by their names.
+ * host - looks up the IPv4 addresses of hosts that endpoints name.
  */
 #ifndef PS_HOST_H
 #define PS_HOST_H
@@ -9,16 +9,19 @@
 #include <netinet/in.h>
 #include <stdint.h>
 
-/* The number of a tcp endpoint's host, by name or number of IPv4. */
+/*
+ * Write the IPv4 address of a tcp endpoint's host, which may be a name or such
+ * an address already.  Return 0, or -1 (FAIL_PEER).
+ */
 int host_find(const char *endpoint, char number[INET_ADDRSTRLEN],
 	      struct fail *);
 
 /*
- * Before a program listens: the name of its own machine may come to be known
- * only when others have been told that it is there, or still be that of the
- * machine that it had before.  Wait for it, for so long, or until the
- * descriptor can be read from; -1 says what it is not.  A warning says what is
- * waited for.  Endpoints without a name are good at once.
+ * Wait, before a program listens, until the name in its endpoint is an address
+ * of this machine.  In a cluster the name of a new machine may not be in DNS
+ * yet, or may still be that of an older machine.  Return 0; or -1 (FAIL_PEER)
+ * with what is wrong, after ms milliseconds or when stop_fd is readable.  A
+ * warning says what is waited for.  An endpoint without a name is good at once.
  */
 int host_await(const char *endpoint, uint64_t ms, int stop_fd, struct fail *);
 

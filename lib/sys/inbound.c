@@ -10,9 +10,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define READY		64	/* events at a time */
-#define TURNS		8	/* in which one of this host may speak */
-#define TURN_MS		100	/* later, one more */
+#define READY		64	/* events of epoll at a time */
+#define TURNS		8	/* looks at which a stranger of this host may
+				   have sent something */
+#define TURN_MS		100	/* after which it may once more */
 
 /*
  * One connection:
@@ -22,31 +23,33 @@
  *	               `-> CUT   `-> went
  *	                     `-----> went
  *
- * Strangers are in a list, in the order in which they came.
+ * Strangers are in a list, in the order in which they came.  A caller that is
+ * CUT stays until libzmq has found its connection broken, and closed it.
  */
 enum standing { STRANGER, WELCOME, CUT };
 
 struct caller {
 	enum standing standing;
 	int fd;
-	bool by_tcp;		/* the system counts its bytes */
+	bool by_tcp;		/* the system counts the bytes it has sent */
 	uint64_t peer;		/* 0: not met */
-	uint64_t heard;		/* bytes */
-	struct unread *unread;	/* NULL: none was sent yet */
-	uint64_t turns_ms;	/* when it had all its turns, but for */
-	unsigned turns;		/* these, that it has used */
+	uint64_t heard;		/* bytes of its messages, as a stranger */
+	struct unread *unread;	/* NULL: nothing was sent to it yet */
+	/* Not by TCP: a bucket of TURNS, one of which comes back in TURN_MS. */
+	uint64_t turns_ms;	/* the time up to which they came back */
+	unsigned turns;		/* turns that are used */
 	struct caller *before, *behind;
 };
 
 struct inbound {
 	struct caller **at;	/* by descriptor */
 	size_t room, count, most;
-	size_t going;		/* of them, that were cut off */
+	size_t going;		/* callers of count that are CUT */
 	struct caller *first, *last;	/* strangers */
 	size_t strangers, most_strangers;
 	struct peers met;
-	int epoll;		/* of strangers */
-	bool left;
+	int epoll;		/* of the strangers' descriptors */
+	bool left;		/* for inbound_left() */
 };
 
 struct inbound *
@@ -108,7 +111,8 @@ add_stranger(struct inbound *c, struct caller *one)
 	*(c->last ? &c->last->behind : &c->first) = one;
 	c->last = one;
 	c->strangers++;
-	/* It may be gone again: then the descriptor is no more, or another. */
+	/* Errors are ignored: the caller may be gone again, and its descriptor
+	   be closed, or be another file. */
 	epoll_ctl(c->epoll, EPOLL_CTL_ADD, one->fd, &said);
 }
 
@@ -123,9 +127,10 @@ remove_stranger(struct inbound *c, struct caller *one)
 }
 
 /*
- * The connection breaks, for both sides, and what was not read is dropped; its
- * descriptor is libzmq's, which finds that out, and closes it.  A socket of
- * this host has no more to drop than fits into its peer's buffer.
+ * Break the connection for both sides.  The descriptor belongs to libzmq, which
+ * notices, and closes it.  A TCP socket is disconnected by connect() to
+ * AF_UNSPEC, which drops the bytes that were not read; a socket of this host
+ * has no more of them than fit its buffer, so shutdown() is enough.
  */
 static void
 cut(struct inbound *c, struct caller *one)
@@ -215,9 +220,13 @@ inbound_left(struct inbound *c)
 	return left;
 }
 
-/* ---- what they say ---- */
+/* ---- messages ---- */
 
-/* More than it may?  Its bytes are counted, or else its turns. */
+/*
+ * Has a stranger sent more than it may?  By TCP the system counts its bytes.
+ * For a socket of this host there is no such count: it may use up TURNS turns,
+ * one for each time when it was found readable.
+ */
 static bool
 says_too_much(struct caller *one, uint64_t now)
 {
@@ -264,7 +273,8 @@ inbound_received(struct inbound *c, uint64_t peer, size_t bytes)
 		one->heard += bytes;
 }
 
-/* libzmq numbers its callers as they come: bytes 1 to 4, high bits first. */
+/* Did a peer come after another one?  libzmq numbers its callers as they come,
+   in the bytes 1 to 4 of the routing id, big-endian; the numbers wrap. */
 static bool
 is_newer(uint64_t peer, uint64_t than)
 {
@@ -285,12 +295,12 @@ inbound_meet(struct inbound *c, uint64_t peer, int fd)
 	struct caller *one = find(c, fd);
 
 	if (!one)
-		return;		/* it has gone, and spoken before */
-	/* What a caller said before it went may be heard when another one has
-	   its descriptor. */
+		return;		/* it went after it had sent this message */
+	/* A message is often received after its caller has gone, when another
+	   caller has the descriptor already. */
 	if (one->peer && !is_newer(peer, one->peer))
 		return;
-	if (one->peer) {	/* so had the one before, whose place it has */
+	if (one->peer) {	/* the caller before it, by this descriptor */
 		peers_remove(&c->met, one->peer);
 		c->left = true;
 	}
@@ -307,7 +317,7 @@ inbound_here(const struct inbound *c, uint64_t peer)
 static void
 free_unread(struct refcount *hold)
 {
-	free(hold);		/* its first member */
+	free(hold);		/* the first member of struct unread */
 }
 
 struct unread *
@@ -334,7 +344,7 @@ inbound_welcome(struct inbound *c, uint64_t peer)
 	one->standing = WELCOME;
 }
 
-/* ---- cut off ---- */
+/* ---- cutting callers off ---- */
 
 void
 inbound_cut(struct inbound *c, int fd)

@@ -1,15 +1,17 @@
 /*
- * inbound - those who have called us, and what strangers among them may take.
+ * inbound - keeps track of the connections that others have made to us, and
+ * limits those of strangers.
  *
- * libzmq reads whatever a connection says, as fast as it comes, and keeps it
- * until the program has heard it: parts of a message, too, whose end never
- * comes.  So whoever calls is a stranger until the program has an answer for
- * it (inbound_welcome()), and is cut off when more of what it said waits than
- * anybody has to say before.  Strangers have so many connections: a further
- * one costs the first of them its own.
+ * libzmq reads the bytes of a connection as fast as they come, and keeps them
+ * until the program receives them, even parts of a message whose end never
+ * comes.  So a caller is a stranger until the program has an answer for it
+ * (inbound_welcome()).  A stranger is cut off when more than INBOUND_UNHEARD of
+ * its bytes have not been received; no program of ours sends that many before
+ * the first answer.  The number of strangers is limited, too: one more makes us
+ * cut off the one that came first.
  *
- * A caller is known by its descriptor, from when it came until it went, and by
- * the number that its messages have.
+ * A caller is known by its descriptor, from its connection to its end, and by
+ * the peer number of its messages, from the first message on.
  */
 #ifndef PS_INBOUND_H
 #define PS_INBOUND_H
@@ -20,36 +22,42 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define INBOUND_STRANGERS	4096	/* at most, of a quarter of all */
-#define INBOUND_UNHEARD		((size_t)16 << 10)	/* bytes of one */
+#define INBOUND_STRANGERS	4096	/* strangers; or a quarter of the
+					   descriptors, if that is less */
+#define INBOUND_UNHEARD		((size_t)16 << 10)	/* bytes of each */
 
 struct inbound;
 
-/* Of so many descriptors of the process half are for callers. */
+/* The process may have that many descriptors; half of them are for callers. */
 struct inbound *inbound_new(size_t descriptors);
 void inbound_free(struct inbound *);
 
+/* A connection with this descriptor was accepted, or has ended. */
 void inbound_came(struct inbound *, int fd, uint64_t now_ms);
 void inbound_went(struct inbound *, int fd);
 
-/* Is ready to be read from when inbound_watch() has something to do. */
+/* Return a descriptor that is readable when inbound_watch() has work to do. */
 int inbound_fd(const struct inbound *);
 
-/* Cut off strangers who have said too much; those who went are known. */
+/* Cut off strangers that have sent too much.  All ends of connections must have
+   been reported by inbound_went() before. */
 void inbound_watch(struct inbound *, uint64_t now_ms);
 
-/* A message of so many bytes on its connection was heard. */
+/* The program received a message of a peer, which took that many bytes on its
+   connection. */
 void inbound_received(struct inbound *, uint64_t peer, size_t bytes);
 
-/* The one with this descriptor sends as this peer. */
+/* The caller with this descriptor has sent its first message, as this peer. */
 void inbound_meet(struct inbound *, uint64_t peer, int fd);
 
-/* Is a peer, that was met, still here? */
+/* Does a peer that was met still have its connection? */
 bool inbound_here(const struct inbound *, uint64_t peer);
 
 /*
- * Bytes that were sent to a caller, and not taken off by the system: whoever
- * counts them, in any thread, holds it.  NULL: the peer is not here.
+ * The bytes of counted frames that were sent to a caller, and that libzmq has
+ * not given to the system yet.  A thread that counts a frame takes a reference.
+ * inbound_unread() returns NULL if the peer is not here; the result is borrowed
+ * until the caller goes.
  */
 struct unread {
 	struct refcount hold;
@@ -57,19 +65,20 @@ struct unread {
 };
 struct unread *inbound_unread(struct inbound *, uint64_t peer);
 
-/* No stranger any more. */
+/* The peer is not a stranger any more. */
 void inbound_welcome(struct inbound *, uint64_t peer);
 
-/* Cut off the one with this descriptor; or a peer, if it is a stranger. */
+/* Cut off the caller with this descriptor; or a peer, if it is a stranger. */
 void inbound_cut(struct inbound *, int fd);
 void inbound_refuse(struct inbound *, uint64_t peer);
 
-/* Cut off all.  How many are here still. */
+/* Cut off all callers.  Return how many connections have not ended yet. */
 size_t inbound_cut_all(struct inbound *);
 
+/* Has this descriptor a caller that is not welcome? */
 bool inbound_is_stranger(const struct inbound *, int fd);
 
-/* Since last asked, has anybody gone who was met? */
+/* Has a caller that was met gone since the last call of this function? */
 bool inbound_left(struct inbound *);
 
 #endif

@@ -5,9 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LONGEST		((size_t)64 << 10)	/* of a line, or it is cut */
-#define LAST		((size_t)400)		/* of what is remembered */
-#define REST		64			/* reads */
+#define LONGEST		((size_t)64 << 10)	/* bytes; longer lines are
+						   cut */
+#define LAST		((size_t)400)		/* bytes kept of last */
+#define REST		64			/* most reads of a rest */
 
 void
 log_mux_release(struct log_mux *r)
@@ -38,8 +39,9 @@ log_mux_is_full(const struct log_mux *r)
 }
 
 /*
- * A pipe that takes something takes so much.  Others may write there, too, so
- * that it is whole lines, of such as are not longer.  Nobody there: it is lost.
+ * A writable pipe takes PIPE_BUF bytes without waiting, and does not mix them
+ * with those of other writers; so write whole lines, unless one is longer.  If
+ * nobody reads the pipe any more, the lines are lost.
  */
 void
 log_mux_write(struct log_mux *r)
@@ -60,7 +62,7 @@ log_mux_write(struct log_mux *r)
 	r->written = 0;
 }
 
-/* Programs begin a line with their names; we say which of them it is. */
+/* Programs begin a line with "NAME: "; replace that by "NAME[INDEX]: ". */
 static void
 add_line(struct log_mux *r, struct log_mux_source *p, const char *line,
 	 size_t n)
@@ -109,7 +111,8 @@ log_mux_read(struct log_mux *r, struct log_mux_source *p)
 		hang_up(p);
 }
 
-/* Something that it has started may go on to write. */
+/* A child of the program may still have the pipe, and write for ever: REST
+   bounds this loop. */
 void
 log_mux_read_rest(struct log_mux *r, struct log_mux_source *p)
 {

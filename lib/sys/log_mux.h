@@ -1,9 +1,9 @@
 /*
- * log_mux - what programs say, line by line and each with its name, to one
- * file.
+ * log_mux - joins the log lines of several programs in one file, each line with
+ * the name and the index of its program.
  *
- * That is written to only as far as it takes something at once: who cannot
- * read keeps the programs waiting, when their pipes are full, and not us.
+ * Writing never waits.  If the reader of the file is slow, nothing more is read
+ * from the programs: they wait when their pipes are full, and we do not.
  */
 #ifndef PS_LOG_MUX_H
 #define PS_LOG_MUX_H
@@ -15,32 +15,35 @@
 
 struct log_mux {		/* { .to = FILE } */
 	int to;
-	struct text out;	/* what is to be written, */
-	size_t written;		/* and how much of it has been */
+	struct text out;	/* lines to be written, */
+	size_t written;		/* and how many bytes of them have been */
 };
 
-struct log_mux_source {		/* { .from = PIPE }; -1: it has ended */
-	int from;
-	const char *program;	/* borrowed */
+struct log_mux_source {		/* { .from = PIPE } */
+	int from;		/* owned; -1: closed */
+	const char *program;	/* its name, borrowed */
 	size_t index;
-	struct text line;	/* what is there of it */
-	struct text last;	/* line that it said under its name; or else,
-				   if it said none, the last one */
-	bool named;
+	struct text line;	/* the part of a line that has come so far */
+	struct text last;	/* its last line with "NAME: " in front; the
+				   last line of all if there is none */
+	bool named;		/* last is one of the former */
 };
 
 void log_mux_release(struct log_mux *);
-void log_mux_source_release(struct log_mux_source *);	/* closes it */
 
-/* Is there something to write, and so nothing more to be read? */
+/* Close the pipe, and free the rest. */
+void log_mux_source_release(struct log_mux_source *);
+
+/* Are there lines to be written?  Then wait to write, and do not read. */
 bool log_mux_is_full(const struct log_mux *);
 
-/* It can be written to. */
+/* Write some lines; call it when to is writable. */
 void log_mux_write(struct log_mux *);
 
-/* There is something to read, or the end. */
+/* Read lines, or find the end; call it when from is readable. */
 void log_mux_read(struct log_mux *, struct log_mux_source *);
-/* Read all that is there by now, of one that has ended. */
+
+/* Read all that is left in the pipe of a program that has ended. */
 void log_mux_read_rest(struct log_mux *, struct log_mux_source *);
 
 #endif

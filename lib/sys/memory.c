@@ -14,7 +14,7 @@
 #define SIZE	4096
 #define SPARE	((size_t)8 << 20)	/* bytes that may stay free */
 
-/* A small file; "" if it cannot be read. */
+/* Read a small file; "" if it cannot be read. */
 static void
 read_text(const char *path, char bytes[SIZE])
 {
@@ -28,7 +28,8 @@ read_text(const char *path, char bytes[SIZE])
 	text_release(&text);
 }
 
-/* The lower one; a limit that says "max", or nothing, is none. */
+/* Return the lower one of a limit and that in a file; a file that is missing or
+   has "max" sets no limit. */
 static uint64_t
 lower(uint64_t limit, const char *path)
 {
@@ -41,8 +42,9 @@ lower(uint64_t limit, const char *path)
 }
 
 /*
- * We are in the control group that is named behind these words, and in all
- * those above it; what a container does not see of them has no files there.
+ * Lower a limit to those of our control group and of all groups above it.  The
+ * name of the group follows these words in /proc/self/cgroup; groups that a
+ * container does not see have no files there.
  */
 static uint64_t
 group_limit(uint64_t limit, const char *words, const char *folder,

@@ -1,5 +1,6 @@
 /*
- * memory - how much of it this program can have, and giving back the rest.
+ * memory - the memory that this program can have, and the return of free
+ * memory to the system.
  */
 #ifndef PS_MEMORY_H
 #define PS_MEMORY_H
@@ -7,16 +8,17 @@
 #include <stdint.h>
 
 /*
- * Bytes: of the machine's memory and swap, as far as limits of this process
- * (ulimit -v) or of its control groups (containers, Slurm) let it.  What
- * others use of it does not count; 0 is not known.
+ * Return the bytes of the machine's memory and swap, or the least limit of this
+ * process (ulimit -v, -d) or of its control groups (containers, Slurm), if that
+ * is lower.  Memory that other programs use is not subtracted.  0: not known.
  */
 uint64_t memory_limit(void);
 
 /*
- * To be called now and then: what was freed, and is a good part of all that we
- * hold, goes back to the system.  What a burst took, as of changes that waited
- * for a standby, would else stay ours for good, and each larger one add to it.
+ * Return free memory to the system, if it is more than 8 MiB and more than a
+ * quarter of the memory in use.  Programs call it now and then: malloc() would
+ * keep for ever what a burst took, for example changes that waited for a
+ * standby.
  */
 void memory_give_back(void);
 

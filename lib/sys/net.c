@@ -33,24 +33,25 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#define SEAL		64	/* bytes, more than an encrypted frame adds */
-#define SEALED		33	/* bytes, that it adds */
-#define ZERO_COPY	((size_t)64 << 10)
-#define COUNTED		((size_t)16 << 10)	/* bytes of a frame to one who
-						   called us */
-#define HANDSHAKE_MS	2000	/* or half a lease */
+#define SEAL		64	/* bytes, more than SEALED */
+#define SEALED		33	/* bytes that encryption adds to a frame */
+#define ZERO_COPY	((size_t)64 << 10)	/* least bytes of a frame that
+						   is sent without a copy */
+#define COUNTED		((size_t)16 << 10)	/* least bytes of a frame that
+						   net_unread() counts */
+#define HANDSHAKE_MS	2000	/* or half a lease, if that is more */
 #define RECONNECT_MS	10
 #define RECONNECT_MAX_MS 2000
-#define HAND_OVER_MS	500	/* for last words */
-#define RECEIVE_US		20000	/* then it is somebody else's turn */
-#define MAX_TTL		6553599	/* ms that a peer can be told of */
-#define BACKLOG		1024
+#define HAND_OVER_MS	500	/* for messages to leave */
+#define RECEIVE_US		20000	/* between two NET_NOTHING */
+#define MAX_TTL		6553599	/* the longest TTL in ms that ZMTP can send */
+#define BACKLOG		1024	/* connections that wait to be accepted */
 #define FEW		4096	/* descriptors: too few for the shortcut */
 #define WATCH_MS	2	/* between looks at strangers */
-#define CLOSE_MS	2000	/* until all connections have broken */
-#define UNREAD		16384	/* messages to one who called us */
-#define SETTLE_MS	10000	/* between looks at what is free */
-#define DYING_MS	2000	/* for who had our endpoint, and was killed */
+#define CLOSE_MS	2000	/* for all connections to break */
+#define UNREAD		16384	/* messages that a caller may leave unread */
+#define SETTLE_MS	10000	/* between looks at free memory */
+#define DYING_MS	2000	/* for a killed program to free our endpoint */
 #define REFUSALS	(ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | \
 			 ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | \
 			 ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
@@ -59,9 +60,10 @@
 #define DIALLED		((uint64_t)1 << 63)
 
 /*
- * A ZeroMQ socket is heard only when its descriptor said that something may
- * be there, or when something was sent (libzmq may then have seen, and
- * unsignalled, what came in): every look for nothing costs a system call.
+ * A ZeroMQ socket is read only when it is stirred: when its descriptor was
+ * readable, or after we sent something, since libzmq may have taken notice of
+ * incoming messages then, and the descriptor is not readable any more.  Each
+ * read that finds nothing would cost a system call.
  */
 struct ear {
 	void *socket;
@@ -72,49 +74,50 @@ struct ear {
 struct dialled {
 	struct ear ear, monitor;
 	int fd;			/* of its connection, or -1 */
-	bool cut;		/* which we have broken */
-	bool up, told;		/* somebody is there; NET_UP has said so */
-	bool met;		/* somebody has been, and we agreed on a key, */
-	bool stranger;		/* or never have with who is there now, */
-	bool speaks;		/* who at least has told us so */
+	bool cut;		/* we have broken that connection */
+	bool up, told;		/* somebody is there; NET_UP was reported */
+	bool met;		/* a handshake has succeeded once */
+	bool stranger;		/* none has, and the last one was refused */
+	bool speaks;		/* it answered in ZMTP, so a program with
+				   ZeroMQ is there */
 	uint64_t left_ms;	/* when we hung up; 0: we did not */
 	char endpoint[256];
 };
 
-/* An address of ours. */
+/* An address at which the net listens. */
 struct place {
 	char endpoint[256];
-	int lock;		/* of an ipc endpoint */
+	int lock;		/* of an ipc endpoint, or -1 */
 	char lock_path[300];
 };
 
 struct net {
 	void *context;
 	struct ear listener, door;
-	struct ear listener_monitor;	/* of both threads, as inbound is: */
-	struct inbound *inbound;
-	pthread_mutex_t lock_inbound;	/* who has it may touch them */
+	struct ear listener_monitor;	/* guarded by lock_inbound, */
+	struct inbound *inbound;	/* as this is: two threads use both */
+	pthread_mutex_t lock_inbound;
 	pthread_t watch;
-	bool watched;
-	int stop_watch;		/* an eventfd each */
-	struct ear departures;
-	size_t descriptors;
+	bool watched;		/* the thread runs */
+	int stop_watch;		/* an eventfd, which ends the thread */
+	struct ear departures;	/* an eventfd: a caller has gone */
+	size_t descriptors;	/* that the process may have */
 	struct curve curve;
 	bool guarded;		/* by the curve's key */
-	struct place place[2];	/* where it listens */
+	struct place place[2];	/* where the net listens */
 	struct dialled *dial;
 	size_t dials, dial_room;
 	uint64_t lease_ms;
-	uint64_t await_ms;	/* a name, unless it is to stop */
+	uint64_t await_ms;	/* net_await_name() */
 	int await_stop;
-	size_t turn;		/* sockets are heard in turn */
+	size_t turn;		/* the socket that net_next() reads first */
 	uint64_t settled_ms;	/* when memory was last given back */
-	uint64_t since_us;	/* things happened, so many that */
-	size_t told;		/* were told since NET_NOTHING */
+	uint64_t since_us;	/* time of the first event, and */
+	size_t told;		/* number of events, since NET_NOTHING */
 	struct pack header;
 	zmq_msg_t id, head, frame[MESSAGE_FRAMES];
 	struct pollfd *polled;
-	struct ear **polled_ear;	/* NULL for a descriptor of others */
+	struct ear **polled_ear;	/* of each; NULL: the caller's */
 	size_t polled_room, ear_room;
 };
 
@@ -127,8 +130,9 @@ trouble(struct fail *f, enum fail_kind kind, const char *what,
 }
 
 /*
- * Routing ids come from rand(), which libzmq does not seed; and glibc must
- * not return the memory of every large frame to the system.
+ * Prepare what libzmq leaves to us.  Routing ids begin at a number from rand(),
+ * which libzmq does not seed.  And glibc must not return the memory of every
+ * large frame to the system, which would have to clear it anew each time.
  */
 static void
 prepare_process(void)
@@ -143,10 +147,11 @@ prepare_process(void)
 }
 
 /*
- * What a message wakes up need not push aside who sent it: under SCHED_BATCH
- * a program that has more to do goes on, and many messages are handled at one
- * switch.  Only the threads that carry messages do: they are done at once,
- * and somebody waits for it, maybe while others here compute for long.
+ * Run under SCHED_BATCH: a program that is woken by a message then does not
+ * preempt the program that sent it, which may have more to send, and many
+ * messages are handled at one switch.  The threads of libzmq, which carry
+ * messages, stay under SCHED_OTHER: their work is short, and a peer waits for
+ * it, maybe while other threads here compute for long.
  */
 static void
 be_patient(void *context)
@@ -188,10 +193,11 @@ net_guard(struct net *net, const char *key, struct fail *f)
 }
 
 /*
- * Only what has no connection, or none whose handshake is over: libzmq 4.3.4,
- * and 4.3.5, abort the program when a peer says something and hangs up, or
- * leaves half of a message unread, while its connection is closed on this side
- * (_io_error in stream_engine_base.cpp, clean_pipes() in session_base.cpp).
+ * Close a socket and its monitor.  The socket must have no connection whose
+ * handshake is over: libzmq 4.3.4 and 4.3.5 abort the program if a peer sends
+ * something and hangs up, or leaves half of a message unread, while its
+ * connection is closed on this side (_io_error in stream_engine_base.cpp,
+ * clean_pipes() in session_base.cpp).
  */
 static void
 close_with(const struct ear *ear, const struct ear *monitor)
@@ -210,7 +216,7 @@ set(void *socket, int option, int value)
 	zmq_setsockopt(socket, option, &value, sizeof(value));
 }
 
-/* With its descriptor; a look at it is due, as after every beginning. */
+/* Return the ear of a socket.  It is stirred: events may be there already. */
 static struct ear
 ear_of(void *socket)
 {
@@ -223,8 +229,10 @@ ear_of(void *socket)
 }
 
 /*
- * As long as libzmq can count.  A peer is told after how long it is to take us
- * for lost; if that is more than can be said, it goes by its own lease alone.
+ * Set heartbeats: one in a quarter of a lease, and a connection that is silent
+ * for a lease is lost.  An int bounds the lease here.  The TTL tells the peer
+ * after which silence we are lost; if it does not fit ZMTP's field, the peer
+ * uses its own lease.
  */
 static void
 set_lease(void *socket, uint64_t lease_ms)
@@ -236,7 +244,8 @@ set_lease(void *socket, uint64_t lease_ms)
 	set(socket, ZMQ_HEARTBEAT_TTL, lease <= MAX_TTL ? lease : 0);
 }
 
-/* With a key it takes three trips there and back. */
+/* With a key a handshake takes three round trips, so a long lease allows more
+   time. */
 static int
 handshake_ms(const struct net *net)
 {
@@ -246,14 +255,15 @@ handshake_ms(const struct net *net)
 		half < INT_MAX / 2 ? (int)half : INT_MAX / 2;
 }
 
-/* An address of IPv6, in brackets; names are looked up in IPv4. */
+/* Only an address in brackets is IPv6; names are looked up as IPv4. */
 static bool
 is_ipv6(const char *endpoint)
 {
 	return strncmp(endpoint, "tcp://[", 7) == 0;
 }
 
-/* The name of a shortcut has no permissions that the system would check. */
+/* Admit only our own user, and root, to ipc: the abstract name of a shortcut
+   has no permissions that the system would check. */
 static void
 admit_own(void *socket)
 {
@@ -265,8 +275,9 @@ admit_own(void *socket)
 }
 
 /*
- * So many callers may come at once.  Where the way is short, one for whom there
- * is no descriptor aborts the program; there are half of all for them.
+ * Return how many callers may wait to be accepted.  By ipc, libzmq aborts the
+ * program if accept() finds no free descriptor; callers may have half of all,
+ * so with few descriptors the queue is an eighth of them.
  */
 static int
 backlog(const struct net *net, const char *endpoint)
@@ -276,16 +287,20 @@ backlog(const struct net *net, const char *endpoint)
 }
 
 /*
- * Whom we called is answered for; but who calls us may ask and ask, and never
- * read: the answers must not fill our memory.  What is said to us has no limit
- * but that of messages: a connection that is not read for one, and is hung up
- * on, trips over an assertion of libzmq 4.3.4 at its next heartbeat.
+ * Open a ROUTER to listen, or a DEALER to dial one peer.
+ *
+ * Only a ROUTER has a limit of unsent messages: a caller may ask again and
+ * again and never read, and the answers must not fill our memory.  What a
+ * dialled peer is sent we decide ourselves.  Neither has a limit of received
+ * messages, only of their size: with one, libzmq would stop reading a
+ * connection, and if that is then broken, version 4.3.4 fails an assertion at
+ * the next heartbeat.
  */
 static struct ear
 open_socket(struct net *net, int type, const char *endpoint)
 {
 	void *socket = zmq_socket(net->context, type);
-	const int64_t max = WIRE_FRAME + SEAL;	/* or the peer is cut off */
+	const int64_t max = WIRE_FRAME + SEAL;	/* larger: it is cut off */
 
 	if (!socket)
 		return ear_of(NULL);
@@ -308,7 +323,7 @@ open_socket(struct net *net, int type, const char *endpoint)
 	return ear_of(socket);
 }
 
-/* No signal that comes at this moment tears a message apart. */
+/* Receive a frame.  A signal must not interrupt between frames of a message. */
 static int
 receive_frame(zmq_msg_t *frame, void *socket)
 {
@@ -320,7 +335,7 @@ receive_frame(zmq_msg_t *frame, void *socket)
 	return size;
 }
 
-/* A socket from which the comings and goings of another can be read. */
+/* Open a socket on which another socket reports events of its connections. */
 static struct ear
 open_monitor(struct net *net, void *socket, int events)
 {
@@ -332,14 +347,15 @@ open_monitor(struct net *net, void *socket, int events)
 		return ear_of(NULL);
 	monitor = zmq_socket(net->context, ZMQ_PAIR);
 	if (monitor) {
-		/* Where it is full all connections stand still. */
+		/* With a limit, a full monitor would stop all connections. */
 		set(monitor, ZMQ_RCVHWM, 0);
 		zmq_connect(monitor, address);
 	}
 	return ear_of(monitor);
 }
 
-/* The next event of a monitor, or 0; and its descriptor, if it is of one. */
+/* Return the next event of a monitor, or 0; set *fd to the value of the event,
+   which is the descriptor of the connection for most events. */
 static uint16_t
 monitored(struct ear *monitor, int *fd)
 {
@@ -367,8 +383,9 @@ monitored(struct ear *monitor, int *fd)
 }
 
 /*
- * Who was killed keeps an endpoint for as long as it takes to die, which on a
- * busy machine is longer than its successor takes to start.
+ * Wait 5 ms, up to DYING_MS in all, and return true to try again.  A program
+ * that was killed keeps its endpoint until it is dead, which on a busy machine
+ * takes longer than the start of its successor.
  */
 static bool
 may_be_dying(uint64_t since_ms)
@@ -388,7 +405,8 @@ taken(const char *path, struct fail *f)
 		    "another program does", path);
 }
 
-/* Does somebody listen at a socket's path?  One left behind is refused. */
+/* Does a program listen at a socket's path?  The system refuses a connection to
+   a socket that a dead program has left. */
 static bool
 is_live(const char *path)
 {
@@ -405,7 +423,8 @@ is_live(const char *path)
 	return live;
 }
 
-/* What is at the path goes when we bind: none but a socket of the dead. */
+/* Check that binding, which removes the file at the path, only removes a socket
+   of a dead program. */
 static int
 check_path(const char *path, struct fail *f)
 {
@@ -419,7 +438,11 @@ check_path(const char *path, struct fail *f)
 	return is_live(path) ? taken(path, f) : 0;
 }
 
-/* Held, or another program has it.  One that its owner took along is none. */
+/*
+ * Open and lock a file; *held is false if another program has the lock.  If the
+ * file was unlinked meanwhile by its last owner, the lock is worth nothing, and
+ * the inodes differ.
+ */
 static int
 open_lock(const char *path, bool *held)
 {
@@ -441,8 +464,8 @@ open_lock(const char *path, bool *held)
 }
 
 /*
- * Binding an ipc endpoint steals it silently from whoever has it: hold a lock
- * beside it for as long as it is ours.
+ * Hold a lock, in a file beside it, as long as an ipc endpoint is ours: bind
+ * would silently take the endpoint from another program.
  */
 static int
 lock_path(struct place *p, const char *path, struct fail *f)
@@ -494,7 +517,7 @@ net_explain_failure(const struct net *net, const char *endpoint, struct fail *f)
 	return why.kind;
 }
 
-/* libzmq binds to numbers only: find the number of a host's name. */
+/* Replace the name of a host by its address: libzmq binds only to addresses. */
 static int
 resolve(const char *endpoint, char *numeric, size_t size, struct fail *f)
 {
@@ -511,10 +534,11 @@ resolve(const char *endpoint, char *numeric, size_t size, struct fail *f)
 }
 
 /*
- * On one host, ipc takes two thirds of the processor time of tcp.  Who listens
- * at an address of tcp does so, too, at a name made of it in the abstract
- * space of ipc, which needs no file and ends with its owner; whoever dials
- * that address on the same host finds the name there.
+ * Make the name of a shortcut.  On one host, ipc takes two thirds of the
+ * processor time of tcp.  So a net that listens at an address of tcp also
+ * listens at a name, made of that address, among the abstract names of ipc,
+ * which need no file and end with their owner.  A program on the same host that
+ * dials the address finds the name.
  */
 static void
 name_shortcut(const char *endpoint, char *name, size_t size)
@@ -548,9 +572,9 @@ is_there(const char *name)
 }
 
 /*
- * Somebody who knows whom to call, but has a key of his own, must not get in.
- * Nor do those without any key if he does not: that is libzmq's to see to, at
- * the first bytes.
+ * Test that our listener refuses a caller with another key, which knows our
+ * public key.  A caller without any key is refused by libzmq itself, at the
+ * first bytes, so that is not tested.
  */
 static int
 try_stranger(struct net *net, struct fail *f)
@@ -585,7 +609,7 @@ try_stranger(struct net *net, struct fail *f)
 		     net->place[0].endpoint);
 }
 
-/* From now on only who has our key comes in. */
+/* From now on the listener admits only callers with our key. */
 static int
 guard(struct net *net, struct fail *f)
 {
@@ -596,9 +620,10 @@ guard(struct net *net, struct fail *f)
 	return 0;
 }
 
-/* ---- who calls ---- */
+/* ---- callers ---- */
 
-/* All that has happened at the door; whoever has the lock. */
+/* Process all connections and ends of connections of the listener.  The calling
+   thread holds lock_inbound. */
 static void
 mind_door(struct net *net)
 {
@@ -615,12 +640,13 @@ mind_door(struct net *net)
 	inbound_watch(net->inbound, clock_ms());
 	if (inbound_left(net->inbound) &&
 	    write(net->departures.fd, &one, sizeof(one)) < 0)
-		return;		/* it is readable already */
+		return;		/* the eventfd is readable already */
 }
 
 /*
- * In a thread of its own, since the program may be busy for long, and what
- * strangers say comes all the same.  It looks before it waits, as with an ear.
+ * The thread that watches callers: the program may be busy for long, but libzmq
+ * reads from strangers all the same.  It processes events before it waits, as
+ * for an ear that is stirred, and at most once in WATCH_MS.
  */
 static void *
 watch_door(void *data)
@@ -643,7 +669,7 @@ watch_door(void *data)
 	return NULL;
 }
 
-/* It takes no signals, and need not be patient. */
+/* Start that thread, with all signals blocked, and not under SCHED_BATCH. */
 static int
 begin_watch(struct net *net, struct fail *f)
 {
@@ -687,7 +713,8 @@ end_watch(struct net *net)
 
 /* ---- listening ---- */
 
-/* The short way aborts the program that has no descriptor for a caller. */
+/* Bind the shortcut, too, unless descriptors are few: libzmq aborts the program
+   if a caller by ipc finds no descriptor.  A failure does no harm. */
 static void
 bind_shortcut(struct net *net, const struct place *p)
 {
@@ -696,7 +723,7 @@ bind_shortcut(struct net *net, const struct place *p)
 	if (net->descriptors < FEW)
 		return;
 	name_shortcut(p->endpoint, shortcut, sizeof(shortcut));
-	zmq_bind(net->listener.socket, shortcut);	/* or not */
+	zmq_bind(net->listener.socket, shortcut);
 }
 
 void
@@ -706,7 +733,8 @@ net_await_name(struct net *net, uint64_t ms, int stop_fd)
 	net->await_stop = stop_fd;
 }
 
-/* May it be listened at by us? */
+/* Check that we may listen at an endpoint, lock it or await its name, and write
+   the form of it that libzmq binds to. */
 static int
 prepare_place(struct net *net, struct place *p, const char *endpoint,
 	      bool insecure, char *numeric, size_t size, struct fail *f)
@@ -840,8 +868,9 @@ dialled(struct net *net, uint64_t peer)
 }
 
 /*
- * libzmq's one thread does what it is told in turn: when it has failed to
- * reach nobody, it has begun to write whatever was sent before.
+ * Wait until libzmq's I/O thread has begun to write all messages sent so far.
+ * It executes commands in order, so it has done so once it has failed to reach
+ * an endpoint at which nobody listens.
  */
 static void
 await_turn(struct net *net, uint64_t until)
@@ -874,10 +903,8 @@ is_stranger(struct net *net, int fd)
 	return is;
 }
 
-/*
- * Does this descriptor, if of epoll, wait until another can be written to?
- * Strangers are not waited for.
- */
+/* Is this descriptor an epoll that waits for another one to be writable?
+   Connections of strangers do not count. */
 static bool
 awaits_output(struct net *net, int fdinfo, const char *name)
 {
@@ -897,9 +924,9 @@ awaits_output(struct net *net, int fdinfo, const char *name)
 }
 
 /*
- * Is there something that the kernel did not take yet?  libzmq does not tell,
- * but as long as it has something to write, it waits to be able to.  Where
- * that is not to be seen, there may be: without /proc, or a descriptor more.
+ * Are there bytes that the kernel has not taken yet?  libzmq does not say, but
+ * as long as it has bytes to write, its epoll waits for a writable socket, and
+ * /proc shows that.  If /proc cannot be read, there may be such bytes.
  */
 static bool
 unwritten(struct net *net)
@@ -916,10 +943,10 @@ unwritten(struct net *net)
 }
 
 /*
- * What was said must have left before a socket is closed.  To let it linger
- * is no way: a lingering connection takes no input, and if then the peer says
- * something and hangs up, the next heartbeat trips over an assertion of
- * libzmq 4.3.4, which ends the program.
+ * Wait, at most HAND_OVER_MS, until all messages have left; sockets are closed
+ * after that.  ZMQ_LINGER cannot be used: a lingering connection reads no
+ * input, and if its peer then sends something and hangs up, libzmq 4.3.4 fails
+ * an assertion at the next heartbeat, which ends the program.
  */
 static void
 hand_over(struct net *net)
@@ -941,7 +968,8 @@ writable(void *socket)
 		events & ZMQ_POLLOUT;
 }
 
-/* What the monitor of a dialled peer knows. */
+/* Process the next event of a dialled peer's monitor.  Return NET_UP, NET_DOWN
+   or NET_NOTHING. */
 static enum net_event_kind
 comings(struct dialled *d)
 {
@@ -961,13 +989,15 @@ comings(struct dialled *d)
 	}
 	if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
 		d->up = d->met = true;
+	/* A peer with which a handshake has succeeded has our key: it refuses
+	   only since it is dying, or is stopped. */
 	if (event & REFUSALS)
-		d->stranger = !d->met;	/* or it dies, or is stopped */
+		d->stranger = !d->met;
 	if (event & (ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
 		     ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL))
-		d->speaks = true;	/* others hang up, or so it seems */
+		d->speaks = true;	/* NO_DETAIL: it only hung up */
 	if (event & (ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_CLOSED))
-		d->stranger = false;	/* closed: nobody is there at all */
+		d->stranger = false;	/* CLOSED: nobody is there at all */
 	if (!d->up || d->told || !writable(d->ear.socket))
 		return NET_NOTHING;
 	d->told = true;
@@ -977,8 +1007,9 @@ comings(struct dialled *d)
 /* ---- hanging up ---- */
 
 /*
- * First the connection is to break.  libzmq dials again soon; so if this comes
- * late, once more.  Is it closed?
+ * Close a dialled peer: break its connection, and close the socket when the
+ * monitor has reported that.  libzmq may have dialled again by then; that
+ * connection has to be broken, too.  false: not closed yet, call it again.
  */
 static bool
 close_dialled(struct dialled *d)
@@ -997,7 +1028,8 @@ close_dialled(struct dialled *d)
 	return true;
 }
 
-/* Who is there is still to be given what was said before. */
+/* If the peer is there the socket stays for HAND_OVER_MS, so that messages that
+   were sent before can leave. */
 void
 net_hang_up(struct net *net, uint64_t peer)
 {
@@ -1010,7 +1042,8 @@ net_hang_up(struct net *net, uint64_t peer)
 		d->left_ms -= HAND_OVER_MS;
 }
 
-/* Whom we left has been given what was said, or not.  When to ask again. */
+/* Close a peer that we hung up on, when its time is over.  Return the ms after
+   which to call this again; INT64_MAX: it is closed. */
 static int64_t
 leave(struct dialled *d)
 {
@@ -1030,7 +1063,8 @@ part_from(struct place *p)
 {
 	if (p->lock < 0)
 		return;
-	/* libzmq leaves the socket's file; it is ours until then. */
+	/* libzmq does not remove the socket's file.  Remove it before the lock,
+	   while the endpoint is still ours. */
 	if (*p->endpoint)
 		unlink(p->endpoint + strlen("ipc://"));
 	unlink(p->lock_path);
@@ -1048,7 +1082,7 @@ part(struct net *net)
 void
 net_leave(struct net *net)
 {
-	static struct net *left;	/* what has it is not lost */
+	static struct net *left;	/* for leak checkers: it is not lost */
 
 	if (!net)
 		return;
@@ -1058,8 +1092,9 @@ net_leave(struct net *net)
 }
 
 /*
- * All connections are to break; have they?  Those that come yet have not said
- * anything.  (When libzmq stops to listen, it closes what it has accepted.)
+ * Break all connections; return true when all have ended.  A connection that
+ * comes later has sent no message, so libzmq can close it safely, as it does
+ * with the listener.
  */
 static bool
 break_all(struct net *net)
@@ -1109,7 +1144,8 @@ net_free(struct net *net)
 	free(net);
 }
 
-/* A routing id of libzmq's making: five bytes, the first one 0; or else 0. */
+/* Return the peer of a routing id that libzmq has made: five bytes, the first
+   of them 0.  0: the caller has chosen its routing id itself. */
 static uint64_t
 peer_of(zmq_msg_t *id)
 {
@@ -1121,7 +1157,8 @@ peer_of(zmq_msg_t *id)
 	return peer;
 }
 
-/* As ZMTP has it: flags, a size of one byte or eight, and a seal. */
+/* Return the bytes of a frame in ZMTP: flags, a size of one byte or eight, and
+   what encryption adds. */
 static size_t
 on_the_wire(const struct net *net, zmq_msg_t *frame)
 {
@@ -1130,7 +1167,8 @@ on_the_wire(const struct net *net, zmq_msg_t *frame)
 	return size + (size > 255 ? 9 : 2);
 }
 
-/* All frames of one message; those too many are dropped. */
+/* Receive all frames of one message.  *frames is their number, without the
+   header; those after MESSAGE_FRAMES are dropped. */
 static bool
 take(struct net *net, void *socket, size_t *frames, size_t *bytes)
 {
@@ -1158,8 +1196,9 @@ take(struct net *net, void *socket, size_t *frames, size_t *bytes)
 }
 
 /*
- * Who has said this?  A caller that is met for the first time had come before
- * it spoke, and those who had its descriptor before it had gone.
+ * Note which caller has sent a message.  If it is its first one, process the
+ * monitor before: the events of its connection, and of the ends of earlier
+ * connections with its descriptor, are there already.
  */
 static void
 know_caller(struct net *net, uint64_t peer, size_t bytes)
@@ -1174,7 +1213,8 @@ know_caller(struct net *net, uint64_t peer, size_t bytes)
 	pthread_mutex_unlock(&net->lock_inbound);
 }
 
-/* Of a stranger, it was the last. */
+/* A caller has sent something that is not a message: cut it off, if it is a
+   stranger. */
 static void
 refuse_caller(struct net *net, uint64_t peer)
 {
@@ -1187,7 +1227,8 @@ refuse_caller(struct net *net, uint64_t peer)
 	pthread_mutex_unlock(&net->lock_inbound);
 }
 
-/* What was taken becomes a message, but for data of its frames. */
+/* Read the header of a message, and check the number of its frames; receive()
+   sets their data. */
 static int
 read_message(struct net *net, struct message *m, size_t frames,
 	     struct fail *f)
@@ -1247,7 +1288,7 @@ has_departed(struct net *net)
 	return read(net->departures.fd, &count, sizeof(count)) > 0;
 }
 
-/* Socket i of all: the listener, then those dialled. */
+/* Get an event of socket i: 0 is the listener, then come the dialled ones. */
 static bool
 receive_at(struct net *net, size_t i, struct net_event *e)
 {
@@ -1273,7 +1314,8 @@ receive_at(struct net *net, size_t i, struct net_event *e)
 		receive(net, &d->ear, e->peer, e);
 }
 
-/* The clock is not asked for each message, which may take less. */
+/* Have events come for RECEIVE_US?  Reading the clock can take longer than a
+   message, so only each 32nd event does. */
 static bool
 heard_enough(struct net *net)
 {
@@ -1321,7 +1363,8 @@ add_ear(struct net *net, size_t *count, struct ear *ear)
 			   ear);
 }
 
-/* See prepare_process(): it is not returned as it is freed. */
+/* Give memory back now and then: prepare_process() has told malloc() not to
+   return it when it is freed. */
 static void
 settle(struct net *net)
 {
@@ -1360,7 +1403,7 @@ net_wait(struct net *net, struct pollfd *fds, size_t count, int64_t ms,
 		}
 		add_ear(net, &n, &d->ear);
 		add_ear(net, &n, &d->monitor);
-		/* Up, but not yet writable: no descriptor tells when. */
+		/* No descriptor is ready when a socket gets writable. */
 		if (d->ear.socket && d->up && !d->told)
 			ms = 1;
 	}
@@ -1388,11 +1431,12 @@ release(void *data, void *hint)
 	refcount_drop(hint);
 }
 
-/* A frame that is counted until it has left. */
+/* A frame that net_unread() counts until libzmq is done with it. */
 struct counted {
 	struct unread *unread;
 	size_t size;
-	struct refcount *hold;	/* NULL: the bytes are here */
+	struct refcount *hold;	/* of the sender's bytes; NULL: bytes[] has a
+				   copy */
 	char bytes[];
 };
 
@@ -1424,13 +1468,13 @@ count_frame(zmq_msg_t *out, const struct frame *frame, struct unread *unread)
 		memcpy(c->bytes, frame->data, frame->size);
 	else
 		refcount_take(frame->hold);
-	/* libzmq only reads it. */
+	/* The cast is safe: libzmq only reads the data. */
 	zmq_msg_init_data(out, copied ? c->bytes :
 			  (void *)(uintptr_t)frame->data, frame->size,
 			  uncount, c);
 }
 
-/* The unread are NULL for a frame that is not to be counted. */
+/* Send one frame.  unread is NULL if the frame must not be counted. */
 static int
 send_frame(void *socket, const struct frame *frame, int flags,
 	   struct unread *unread)
@@ -1460,8 +1504,9 @@ send_frame(void *socket, const struct frame *frame, int flags,
 }
 
 /*
- * A caller is welcome once there is something to say to it, but that we are
- * here, or that it is not.  What it has not read, or NULL: it is gone.
+ * Return the count of a caller's unread bytes, with a reference; NULL: it has
+ * gone.  A caller that is sent a real answer, not PING, PONG or REFUSED, is not
+ * a stranger any more.
  */
 static struct unread *
 unread_of_caller(struct net *net, uint64_t peer, enum message_kind kind)
@@ -1497,7 +1542,7 @@ net_unread(struct net *net, uint64_t peer)
 	return bytes;
 }
 
-/* The header, and then the frames. */
+/* Send the header, and then the frames. */
 static int
 send_message(struct net *net, void *socket, const struct message *m,
 	     struct unread *unread)
@@ -1514,7 +1559,7 @@ send_message(struct net *net, void *socket, const struct message *m,
 			  ZMQ_DONTWAIT, NULL);
 	if (sent < 0)
 		return -1;
-	/* If it breaks here, libzmq drops all up to the end of a message. */
+	/* If one fails, libzmq drops the others up to the message's end. */
 	for (size_t i = first; i < m->frames; i++)
 		if (send_frame(socket, &m->frame[i], i + 1 < m->frames ?
 			       more : ZMQ_DONTWAIT, unread) < 0)

@@ -8,7 +8,7 @@
 
 static pid_t remembered;
 
-/* In the place of the C library's, for the shared libraries, too. */
+/* This replaces the C library's function, also in the shared libraries. */
 pid_t
 getpid(void)
 {

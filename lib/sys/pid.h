@@ -1,17 +1,17 @@
 /*
  * pid - getpid() without a system call.
  *
- * libzmq asks for it whenever it looks whether something has come, to find out
- * if there was a fork in between: that is every third system call of a worker
- * of small steps, and one in twenty of its time.  glibc once remembered the
- * answer, and does not any more.
+ * libzmq calls getpid() whenever it looks for incoming messages, to notice a
+ * fork(): that is every third system call of a worker with small steps, and 5 %
+ * of its time.  glibc once cached the answer, and does not any more.
  */
 #ifndef PS_PID_H
 #define PS_PID_H
 
 /*
- * Remember it in this process, before it has other threads; a child of fork()
- * asks again.  One of vfork() must not ask.
+ * Cache the pid of this process, before it starts threads.  A child of fork()
+ * asks the system again; a child of vfork() must not call getpid(), as it would
+ * get its parent's pid.
  */
 void pid_remember(void);
 

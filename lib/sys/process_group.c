@@ -30,7 +30,7 @@ process_group_signal(pid_t group, int number)
 		kill(-group, number);
 }
 
-/* A system that does not tell whose children are whose has none of them. */
+/* Without this file in /proc (CONFIG_PROC_CHILDREN) there are no children. */
 size_t
 process_group_children(pid_t **group, size_t *room)
 {

@@ -1,10 +1,11 @@
 /*
- * process_group - process groups that we have launched, and what they left
- * behind.
+ * process_group - signals process groups that we have launched, and finds what
+ * is left of them.
  *
- * Who adopts is the parent of all that its children started, once theirs have
- * ended.  So none of a group is overlooked, each end is a SIGCHLD, and no
- * number of a group is another's before we know that ours has gone.
+ * A process whose parent has ended becomes a child of a program that has called
+ * process_group_adopt(), if that is an ancestor.  So the program is told of the
+ * end of each process of its groups by SIGCHLD, overlooks none, and the number
+ * of a group is not reused before the program knows that the group has gone.
  */
 #ifndef PS_PROCESS_GROUP_H
 #define PS_PROCESS_GROUP_H
@@ -15,16 +16,16 @@
 
 void process_group_adopt(void);
 
-/* Nobody is in it any more; none was, if it is not above 0. */
+/* Has a group no process any more?  True of a number that is not above 0. */
 bool process_group_is_gone(pid_t group);
 
-/* To all of it, if it is not gone. */
+/* Send a signal to all processes of a group, unless it is gone. */
 void process_group_signal(pid_t group, int number);
 
 /*
- * The groups of those children of ours that are of our session, each as often
- * as it has such; returns how many.  *group is resized, to be freed at last.
- * Those of another session have left us on purpose.
+ * List the groups of our children, one entry for each child, and return the
+ * number of entries.  A child in another session has left us on purpose, and is
+ * not listed.  *group, of *room items, is resized; the caller frees it.
  */
 size_t process_group_children(pid_t **group, size_t *room);
 

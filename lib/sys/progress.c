@@ -28,7 +28,8 @@ progress_wipe(void)
 	drawn = false;
 }
 
-/* So much of it that no figure, which two blanks come before, is cut. */
+/* Return how much of a text fits in most characters.  It is cut at two blanks,
+   which stand before each figure, if it can be: half a number would mislead. */
 static int
 fitting(const char *text, int most)
 {

@@ -1,5 +1,5 @@
 /*
- * progress - one line on a terminal, drawn again in its place.
+ * progress - draws one line on a terminal, again and again in its place.
  */
 #ifndef PS_PROGRESS_H
 #define PS_PROGRESS_H
@@ -11,8 +11,11 @@
 /* Is there a terminal to draw on? */
 bool progress_possible(void);
 
-/* Draw, at most ten times a second; an empty text wipes the line. */
+/* Draw the text, unless the line was drawn less than 100 ms ago; an empty text
+   erases the line. */
 void progress_draw(const char *text, uint64_t now_ms);
+
+/* Erase the line, if one is drawn. */
 void progress_wipe(void);
 
 #endif

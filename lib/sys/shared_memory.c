@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MOST	((off_t)1 << 40)	/* bytes, of which few are ever there */
-#define PIECE	((size_t)1 << 21)	/* so many more are mapped at least */
+#define MOST	((off_t)1 << 40)	/* bytes of the file, mostly holes */
+#define PIECE	((size_t)1 << 21)	/* bytes mapped are a multiple of it */
 
 struct shared_memory {
 	int file;
@@ -56,7 +56,7 @@ round_up(size_t n, size_t to)
 	return (n + to - 1) / to * to;
 }
 
-/* The first bytes, wherever they come to lie. */
+/* Map the first size bytes, which may move. */
 static int
 map(struct shared_memory *s, size_t size, struct fail *f)
 {
@@ -75,7 +75,8 @@ map(struct shared_memory *s, size_t size, struct fail *f)
 	return 0;
 }
 
-/* Memory that is not there is a SIGBUS later; here it is a failure. */
+/* Without posix_fallocate() a lack of memory would be a SIGBUS at the first
+   access; with it, it is a failure here. */
 int
 shared_memory_take(struct shared_memory *s, size_t bytes, size_t *offset,
 		   struct fail *f)

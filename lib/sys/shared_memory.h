@@ -1,11 +1,11 @@
 /*
- * shared_memory - memory that we share with a program that we start, by a
- * descriptor that it is given.
+ * shared_memory - memory that we share with a program that we start; the
+ * program inherits its descriptor.
  *
- * Its size is fixed and far larger than what is used: pages come as they are
- * taken.  It is sealed, so the program can neither cut it short, which would
- * be a SIGBUS of ours, nor make it grow, nor seal it against us.  What lies in
- * it may change at any moment: it is to be copied before it is checked.
+ * The size of the file is fixed, 2^40 bytes; memory is only allocated as places
+ * are taken.  The file is sealed, so that the program can neither truncate it,
+ * which would kill us by SIGBUS, nor make it grow, nor seal it against us.  The
+ * program may change the bytes at any moment, so copy them, then check the copy.
  */
 #ifndef PS_SHARED_MEMORY_H
 #define PS_SHARED_MEMORY_H
@@ -14,28 +14,28 @@
 
 #include <stddef.h>
 
-#define SHARED_ALIGN	64	/* bytes: of each place */
+#define SHARED_ALIGN	64	/* bytes: alignment of each place */
 
 struct shared_memory;
 
-/* NULL: the system gives us none. */
+/* Return NULL if the system gives us no such memory. */
 struct shared_memory *shared_memory_new(void);
 void shared_memory_free(struct shared_memory *);
 
-/* For the program; ours. */
+/* Return the descriptor for the program; it stays ours to close. */
 int shared_memory_file(const struct shared_memory *);
 
 /*
- * Take a new place of so many bytes, which there is memory for, behind all
- * others.  FAIL_AGAIN: there is none.
+ * Allocate a new place of that many bytes, after all others; *offset is its
+ * offset in the file.  Return 0, or -1 (FAIL_AGAIN) if there is no memory.
  */
 int shared_memory_take(struct shared_memory *, size_t bytes, size_t *offset,
 		       struct fail *);
 
-/* That place, until the next one is taken. */
+/* Return the address of a place, good until the next one is taken. */
 void *shared_memory_at(const struct shared_memory *, size_t offset);
 
-/* All places are below. */
+/* Return the offset of the end of the last place. */
 size_t shared_memory_used(const struct shared_memory *);
 
 #endif

@@ -16,7 +16,8 @@
 
 static const int standard[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
 
-/* What we ignore, or a shell in whose background we are, is not theirs. */
+/* Reset the signals that we ignore, or that a shell made us ignore because we
+   run in its background. */
 static void
 heed_signals(void)
 {
@@ -50,7 +51,7 @@ take_files(const struct spawn *l)
 	return l->shared > 0 && dup2(l->shared, SPAWN_SHARED) < 0 ? -1 : 0;
 }
 
-/* In the child: it becomes the program, or says why not, and is no more. */
+/* In the child: become the program; or write the reason to said, and die. */
 static _Noreturn void
 become(const struct spawn *l, pid_t parent, int said)
 {
@@ -64,7 +65,7 @@ become(const struct spawn *l, pid_t parent, int said)
 		CPU_SET(l->cpu, &one);
 		sched_setaffinity(0, sizeof(one), &one);
 	}
-	/* Its place is another's. */
+	/* take_files() will put the shared file at this descriptor. */
 	if (said == SPAWN_SHARED && l->shared > 0)
 		said = fcntl(said, F_DUPFD_CLOEXEC, SPAWN_SHARED + 1);
 	if (failpoint("launch", &f) == 0 && getppid() == parent &&
@@ -81,7 +82,7 @@ become(const struct spawn *l, pid_t parent, int said)
 		raise(SIGKILL);
 }
 
-/* Of something that there may be again. */
+/* Is it a lack of something that may be there again later? */
 static bool
 is_lack(int why)
 {
@@ -108,7 +109,9 @@ spawn(const struct spawn *l, struct fail *f)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	spawn_close(&ends[1]);
 	if (pid > 0) {
-		setpgid(pid, pid);	/* whoever of both is first */
+		/* The child does the same; whichever runs first, the group is
+		   there when spawn() returns. */
+		setpgid(pid, pid);
 		if (read(ends[0], &why, sizeof(why)) != sizeof(why))
 			why = 0;
 	}
@@ -129,7 +132,7 @@ is_program(const char *path)
 		access(path, X_OK) == 0;
 }
 
-/* Whoever names a file has it called what it is. */
+/* A name with a slash is a file: the reason is that of the system. */
 static int
 find_file(const char *path, struct fail *f)
 {
@@ -143,7 +146,7 @@ find_file(const char *path, struct fail *f)
 	return fail_sys(f, FAIL_NOINPUT, "cannot run %s", path);
 }
 
-/* As execvp() has it where there is none. */
+/* Return PATH, or what execvp() takes if it is not set. */
 static const char *
 path_now(void)
 {
@@ -152,7 +155,7 @@ path_now(void)
 	return path ? path : "/bin:/usr/bin";
 }
 
-/* In the first folder that has it. */
+/* Set file to the program in the first folder of PATH that has it. */
 static bool
 find_on_path(const char *name, struct text *file)
 {

@@ -1,10 +1,10 @@
 /*
- * spawn - start a program as a child of ours and a process group of its own.
+ * spawn - starts a program as a child of ours, in a process group of its own.
  *
- * A signal to the group reaches it and all that it starts, and nobody else.
- * All groups that a program launches are of one session, since the system may
- * share CPUs out by sessions: among members of one, whom a message wakes runs
- * when it is best for all of them.
+ * A signal to the group reaches the program and all that it starts, and nothing
+ * else.  All groups that we start stay in our session, since Linux may share
+ * CPUs out among sessions (autogroups): in one session, a program that is woken
+ * by a message is scheduled among all programs of the run.
  */
 #ifndef PS_SPAWN_H
 #define PS_SPAWN_H
@@ -18,33 +18,36 @@ struct spawn {
 	char *const *word;	/* the program, which is looked up as a shell
 				   does, and its arguments; NULL ends them */
 	int file[3];		/* its standard files; -1: /dev/null */
-	int cpu;		/* the one to stay on; -1: any */
-	int shared;		/* what it has as SPAWN_SHARED; 0: nothing */
+	int cpu;		/* the only one that it may use; -1: any */
+	int shared;		/* what it gets as SPAWN_SHARED; 0: nothing */
 };
 
-#define SPAWN_SHARED	3	/* a file besides the standard ones */
+#define SPAWN_SHARED	3	/* a descriptor besides the standard files */
 
 /*
- * Its pid, or -1: FAIL_NOINPUT if it is no program.  It has no signal blocked,
- * and heeds all but SIGHUP, if that was ignored; it is sent SIGTERM when we
- * die.
+ * Start a program.  Return its pid, or -1: FAIL_NOINPUT if it cannot be run,
+ * FAIL_AGAIN if the system lacks something now.  The program has no signal
+ * blocked, and none ignored but SIGHUP, if we ignore that.  It is sent SIGTERM
+ * when we die.
  */
 pid_t spawn(const struct spawn *, struct fail *);
 
-/* Is there a program of this name?  FAIL_NOINPUT: there is none, or why it
-   cannot be run. */
+/* Return 0 if there is a program of this name, on PATH unless it has a slash;
+   else -1 (FAIL_NOINPUT), with the reason. */
 int spawn_find(const char *name, struct fail *);
 
 /*
- * Put the folder of the program that we are on PATH, so that those beside it
- * are found, by all that we start, too: behind what is there, unless a program
- * of our name is in a folder of that and is another one; then before it.
+ * Add the folder of our own program, which has this name, to PATH, so that we
+ * and all that we start find the programs beside it.  The folder is added at
+ * the end, or in front if PATH has another program of this name.
  */
 void spawn_beside(const char *name);
 
-/* A pipe, of which no program has an end that it is not given. */
+/* Make a pipe whose ends are closed in programs that we start, unless they are
+   given one as a file.  Return 0, or -1 (FAIL_AGAIN). */
 int spawn_pipe(int ends[2], struct fail *);
-/* Close it, if it is none of -1, which it is then. */
+
+/* Close a descriptor, unless it is -1, and set it to -1. */
 void spawn_close(int *file);
 
 #endif

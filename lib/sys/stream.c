@@ -47,7 +47,7 @@ stream_read(struct stream *in, struct fail *f)
 	if (n < 0)
 		return errno == EINTR || errno == EAGAIN ? 0 :
 			fail_sys(f, FAIL_IO, "cannot read %s", in->name);
-	/* What was handed out makes room. */
+	/* Remove the lines that were given. */
 	if (in->at > 0) {
 		memmove(in->text.data, in->text.data + in->at,
 			in->text.size - in->at + 1);
@@ -149,7 +149,7 @@ int
 stream_cut(int fd, const char *path, uint64_t size, struct fail *f)
 {
 	if (!stream_is_file(fd))
-		return 0;	/* what it has taken is not ours any more */
+		return 0;	/* a pipe has no bytes to take back */
 	if (stream_check(fd, path, size, f) < 0)
 		return -1;
 	if (ftruncate(fd, (off_t)size) == 0 && lseek(fd, 0, SEEK_END) >= 0)
@@ -157,7 +157,8 @@ stream_cut(int fd, const char *path, uint64_t size, struct fail *f)
 	return fail_sys(f, FAIL_IO, "cannot write %s", path);
 }
 
-/* A pipe that is writable takes this much without waiting. */
+/* Return how much a writable descriptor takes without waiting: a pipe takes
+   PIPE_BUF. */
 static size_t
 at_once(int fd, size_t size)
 {

@@ -1,9 +1,10 @@
 /*
- * stream - text in and out of descriptors that others may be slow at.
+ * stream - reads lines from, and writes text to, descriptors whose other ends
+ * may be slow.
  *
- * Reading and writing never wait: the program polls, and goes on with its
- * peers meanwhile.  The descriptors' flags are left alone, since they may be
- * shared with other programs.
+ * Reading and writing never wait: the program polls, and serves its peers
+ * meanwhile.  The descriptors are not made non-blocking, since other programs
+ * may share them.
  */
 #ifndef PS_STREAM_H
 #define PS_STREAM_H
@@ -13,51 +14,59 @@
 
 struct stream {
 	int fd;
-	const char *name;	/* for messages */
-	struct text text;	/* from at on not handed out yet */
-	size_t at;
-	uint64_t number;	/* of the last line, from 1 */
-	uint64_t skip;		/* lines to pass over */
+	const char *name;	/* for messages; borrowed */
+	struct text text;	/* bytes that were read */
+	size_t at;		/* of the next line in text */
+	uint64_t number;	/* of the last line given, from 1 */
+	uint64_t skip;		/* lines to pass over at the beginning */
 	bool end;		/* there is no more to read */
 };
 
-/* "-" is standard input. */
+/* Open a file, or standard input ("-").  Return 0, or -1 (FAIL_NOINPUT); close
+   it in both cases.  The path is borrowed. */
 int stream_open(struct stream *, const char *path, struct fail *);
 void stream_close(struct stream *);
 
-/* Read once; call it when poll says that it is readable. */
+/* Read once, when poll() says that it is readable.  Return 0 or -1: FAIL_IO, or
+   FAIL_DATA for a line of more than 16 MiB. */
 int stream_read(struct stream *, struct fail *);
 
-/* The next whole line without its newline, good until the next read: so many
-   bytes, and a NUL behind them. */
+/*
+ * Return the next whole line, of *size bytes and a NUL in place of its newline;
+ * it is good until the next read.  NULL: no whole line was read yet.
+ */
 char *stream_next(struct stream *, size_t *size);
 
-/* Whole lines that were read, and not handed out. */
+/* Return the number of whole lines that were read, but not given yet. */
 uint64_t stream_lines_left(const struct stream *);
 
-/* Can it be read again from its beginning, and cut at its end? */
+/* Is it a regular file, which can be read again, and be truncated? */
 bool stream_is_file(int fd);
 
 /*
- * To write to: a file, made if it is not there, that nobody else writes to
- * (FAIL_AGAIN), or standard output (NULL).
+ * Open a file to write to, and make it if there is none; NULL is standard
+ * output.  Return a descriptor, or -1: FAIL_CREATE, or FAIL_AGAIN if another
+ * program writes to the file.
  */
 int stream_create(const char *path, struct fail *);
-/* Has that file so many bytes at the least?  FAIL_DATA: they are gone. */
+
+/* Check that a file has at least size bytes.  Return 0, or -1 (FAIL_DATA). */
 int stream_check(int fd, const char *path, uint64_t size, struct fail *);
-/* Go on behind the first size bytes of that file; what follows them goes. */
+
+/* Truncate a file to its first size bytes, and go to its end.  Return 0 or -1;
+   anything but a file is left as it is. */
 int stream_cut(int fd, const char *path, uint64_t size, struct fail *);
 
 /*
- * Write as much of a text as the descriptor takes at once, when poll says
- * that it is writable, and drop it from the text.  It is a file of that name,
- * or standard output (NULL).
+ * Write as much of a text as the descriptor takes without waiting, and remove
+ * that from the text.  name is that of the file; NULL: standard output.  Return
+ * 0, or -1 (FAIL_IO).
  */
 int stream_write(int fd, const char *name, struct text *, struct fail *);
 
 /*
- * The same behind the first size bytes of a file: what follows them goes when
- * there is something to write, and not before; *cut says that it has gone.
+ * The same to a file that keeps only its first size bytes: it is truncated
+ * before the first byte is written, not earlier, and *cut is set then.
  */
 int stream_resume(int fd, const char *name, uint64_t size, bool *cut,
 		  struct text *, struct fail *);

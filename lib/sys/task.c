@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 /*
- * It gives way to steps, but not to everything: on a machine that is always
- * busy it still has a tenth of a CPU, and a checkpoint comes to its end.
+ * Steps go first, but on a machine that is always busy the thread still gets a
+ * tenth of a CPU, so that a checkpoint is completed.
  */
 #define NICE	10
 
@@ -57,7 +57,7 @@ run(void *self)
 	const struct task *t = self;
 	const uint64_t one = 1;
 
-	/* To Linux 0 is this thread, not the program. */
+	/* On Linux 0 means this thread, not the whole program. */
 	setpriority(PRIO_PROCESS, 0, NICE);
 	t->work(t->arg);
 	if (write(t->event, &one, sizeof(one)) < 0)

@@ -1,6 +1,6 @@
 /*
- * task - work on files in a thread of its own, a piece at a time, while the
- * program goes on, to whose threads it gives way.
+ * task - runs work on files in a thread of its own, one piece at a time, with a
+ * lower priority than the other threads of the program.
  */
 #ifndef PS_TASK_H
 #define PS_TASK_H
@@ -10,18 +10,22 @@
 struct task;
 
 struct task *task_new(void);
-void task_free(struct task *);	/* waits for what has begun */
 
-/* Readable when a piece has ended; -1 if there is no task (NULL). */
+/* Wait for the end of work that has begun, and free the task. */
+void task_free(struct task *);
+
+/* Return a descriptor that is readable when work has ended; -1: the task is
+   NULL. */
 int task_fd(const struct task *);
 
-/* Begin a piece of work, which borrows arg until it has ended. */
+/* Begin work, while none is running; it borrows arg until it has ended. */
 void task_begin(struct task *, void (*work)(void *arg), void *arg);
 
-/* Begun, and not seen to end; not so if there is no task. */
+/* Has work begun, whose end task_ended() has not reported?  No, if the task is
+   NULL. */
 bool task_busy(const struct task *);
 
-/* Has it ended?  True once for each piece. */
+/* Has the work ended?  True only once for each piece. */
 bool task_ended(struct task *);
 
 #endif
