@@ -1,8 +1,8 @@
 /*
- * archive_source - the bytes of a file as libarchive asks for them.
+ * archive_source - gives libarchive the bytes of a file, and can hash them on
+ * the way.
  *
- * They are read where they lie, whatever the descriptor stands at, and can be
- * hashed on the way.
+ * Bytes are read by pread(), so the descriptor's own offset does not matter.
  */
 #ifndef PS_ARCHIVE_SOURCE_H
 #define PS_ARCHIVE_SOURCE_H
@@ -17,14 +17,14 @@
 struct archive_source {
 	int fd;
 	const char *path;
-	uint64_t at, size;
-	struct hash *hash;	/* of all that is read; or NULL */
-	struct fail *fail;	/* says why, */
-	bool failed;		/* if reading did, or was to stop */
+	uint64_t at, size;	/* offset of the next byte; bytes of the file */
+	struct hash *hash;	/* of all bytes that are read; or NULL */
+	struct fail *fail;	/* set when */
+	bool failed;		/* reading failed, or was asked to stop */
 	char block[1 << 16];
 };
 
-/* libarchive's archive_read_callback, of a struct archive_source. */
+/* An archive_read_callback of libarchive; packed is a struct archive_source. */
 la_ssize_t archive_source_read(struct archive *, void *packed,
 			       const void **bytes);
 

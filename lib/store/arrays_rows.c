@@ -1,6 +1,6 @@
 /*
- * arrays_rows - what the formats of arrays have in common: the values of an
- * array, some rows at a time.
+ * arrays_rows - the code that all formats of arrays share: an array's values,
+ * some rows at a time.
  */
 #include "store/arrays.h"
 

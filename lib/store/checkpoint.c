@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How often to look again when a checkpoint is replaced under our eyes. */
+/* How often to open a checkpoint that is replaced while it is opened. */
 #define LOOKS	8
 
 struct checkpoint {
@@ -18,11 +18,11 @@ struct checkpoint {
 	struct manifest manifest;
 	struct parts parts;
 	struct checkpoint_entry *entry;
-	size_t *first;			/* of each entry's members */
+	size_t *first;			/* for each entry: its first member */
 	size_t entries;
 };
 
-/* Members of one array stand together; an entry is made for each run. */
+/* Make an entry for each array, whose members stand side by side. */
 static void
 index_entries(struct checkpoint *c)
 {
@@ -71,7 +71,8 @@ read_manifest(struct checkpoint *c, int folder, struct fail *f)
 	return r;
 }
 
-/* "ckpt-00000300" of "DIR/ckpt-00000300/". */
+/* Return "ckpt-00000300" for "DIR/ckpt-00000300/"; made for a path without a
+   name. */
 static char *
 last_component(const char *path, const char *made)
 {
@@ -83,7 +84,7 @@ last_component(const char *path, const char *made)
 	return mem_text(made);
 }
 
-/* Does another folder have the name by now? */
+/* Does another folder have this path by now? */
 static bool
 was_replaced(const char *path, int folder)
 {
@@ -94,8 +95,10 @@ was_replaced(const char *path, int folder)
 }
 
 /*
- * The folder is opened once: what takes its name meanwhile is not mixed in.
- * But then its files may go before we have them, and the new one is there.
+ * Open a checkpoint.  All files are opened in one folder, so those of another
+ * checkpoint, which takes its name meanwhile, are never mixed in.  But the old
+ * files may then be removed before they are opened: *again is set, and the new
+ * checkpoint can be opened.
  */
 static struct checkpoint *
 try_to_open(const char *path, bool verify, bool *again, struct fail *f)
@@ -217,7 +220,8 @@ checkpoint_find(const struct checkpoint *c, const char *variable,
 	return NULL;
 }
 
-/* Only hashed tables have such slots, and each part of one is whole. */
+/* Only hashed tables have slots of numbers, and an array of theirs is never cut
+   into shards. */
 int
 checkpoint_numbers(struct checkpoint *c, const char *variable,
 		   const char *slot, struct rows rows, uint64_t *out,

@@ -15,7 +15,7 @@
 
 #define PREFIX	"ckpt-"
 
-/* How often to look again when checkpoints are pruned under our eyes. */
+/* How often to list a folder whose checkpoints are pruned meanwhile. */
 #define LOOKS	8
 
 bool
@@ -23,13 +23,13 @@ checkpoint_is_one(const char *path)
 {
 	char *manifest = disk_path("%s/" MANIFEST_FILE, path);
 	struct stat st;
-	const bool is = lstat(manifest, &st) == 0;	/* and we may know */
+	const bool is = lstat(manifest, &st) == 0;
 
 	free(manifest);
 	return is;
 }
 
-/* A checkpoint's own path is easily said for that of its folder. */
+/* Users easily give the path of a checkpoint in place of its folder's. */
 static int
 check_folder(const char *dir, struct fail *f)
 {
@@ -38,7 +38,7 @@ check_folder(const char *dir, struct fail *f)
 		     dir);
 }
 
-/* Whoever asks does it with a file of its own: servers ask all at once. */
+/* The name of the file is unique, since all servers of a run probe at once. */
 int
 checkpoint_probe(const char *dir, struct fail *f)
 {
@@ -153,8 +153,9 @@ checkpoint_remove(const char *dir, const char *name, struct fail *f)
 	char *old = disk_path("%s/" DISK_TEMP "old-%s", dir, name);
 	int r = failpoint("prune-remove", f);
 
-	/* First out of sight, then file by file: nobody finds half of it.
-	   One that was to go before may not have gone to its end. */
+	/* Rename it first, so that nobody finds half of a checkpoint while its
+	   files are removed.  An earlier removal may have been interrupted, so
+	   the new name can be taken. */
 	if (r == 0)
 		r = disk_remove_folder(old, f);
 	if (r < 0)
@@ -215,8 +216,8 @@ checkpoint_prune(const char *dir, uint64_t newest, size_t keep, bool verify,
 }
 
 /*
- * The newest whole one of a list; NULL with *again if one was pruned while
- * we looked, for then a newer one has come.
+ * Open the newest whole checkpoint of a list.  NULL with *again: one was pruned
+ * meanwhile, so there must be a newer one: list the folder again.
  */
 static struct checkpoint *
 pick(const struct checkpoint_list *list, const char *dir, bool *again,
@@ -262,7 +263,7 @@ checkpoint_newest(const char *dir, void (*warn)(const char *text),
 	return c;
 }
 
-/* The last of a folder, whole or not; *again as for pick(). */
+/* Open the newest checkpoint of a folder; *again as for pick(). */
 static struct checkpoint *
 open_last(const char *dir, bool verify, bool *again, struct fail *f)
 {

@@ -24,7 +24,7 @@ checkpoint_name(uint64_t step, char name[CHECKPOINT_NAME])
 	snprintf(name, CHECKPOINT_NAME, "ckpt-%08ju", (uintmax_t)step);
 }
 
-/* What an array says of one row of a table. */
+/* Append what an array has of one row of a table. */
 static void
 add_row(const struct checkpoint_array *a, const struct table_walk *at,
 	struct text *to)
@@ -39,14 +39,14 @@ add_row(const struct checkpoint_array *a, const struct table_walk *at,
 			       shape_width(a->shape) * sizeof(float));
 }
 
-#define BLOCK	((size_t)1 << 18)	/* bytes: all passes but the first find
-					   them in a cache */
+#define BLOCK	((size_t)1 << 18)	/* bytes: small enough for a cache, as
+					   they are checked, hashed, written */
 
 /*
- * Whoever begins with a checkpoint is to be better off than without.  A value
- * that is not finite spoils all that comes by it, as does a slot that is no
- * number.  One that is infinite, as a sum of squares may become, only keeps
- * its value from being trained.
+ * Refuse numbers that make a checkpoint useless: a value that is not finite
+ * spoils all that is computed from it, and so does a slot that is NaN.  A slot
+ * may be infinite, as a sum of squares may become: then only its own value is
+ * no longer trained.
  */
 static int
 check_numbers(const struct checkpoint_array *a, const void *x, size_t n,
@@ -146,8 +146,8 @@ write_array(struct tar_writer *tar, const struct checkpoint_array *array,
 	return r;
 }
 
-/* Our own caller's word, but the file outlives us: say it before it is
-   wrong. */
+/* The caller is our own code, but files outlive it: find its mistakes before
+   they are written. */
 static int
 check_arrays(const struct checkpoint_array *array, size_t arrays,
 	     struct fail *f)
@@ -261,9 +261,9 @@ stamp(char time_text[32])
 }
 
 /*
- * Give the finished folder its name.  A run that went back and came by again
- * replaces the older one of the same step, in one move where the file system
- * can.
+ * Rename a finished folder.  A run that was restored from an earlier step comes
+ * to the same step again, and replaces the checkpoint there, in one step if the
+ * file system can exchange names.
  */
 static int
 move(const char *dir, const char *from, const char *name, struct fail *f)
@@ -272,7 +272,7 @@ move(const char *dir, const char *from, const char *name, struct fail *f)
 	char *old = disk_path("%s/" DISK_TEMP "old-%s", dir, name);
 	int r = 0;
 
-	/* One of this name that was to go may not have gone to its end. */
+	/* An interrupted removal may have left a folder of this name. */
 	if (failpoint("publish-rename", f) < 0 ||
 	    disk_remove_folder(old, f) < 0)
 		r = -1;
@@ -312,7 +312,8 @@ write_text(const char *folder, const struct text *text, struct fail *f)
 	return r;
 }
 
-/* Who follows a folder may find that it was pruned since. */
+/* Find the checkpoint before this one.  It may be pruned later; then readers
+   that follow the folder know that they have missed it. */
 static void
 find_previous(const char *dir, struct checkpoint_info *info)
 {
@@ -338,7 +339,7 @@ checkpoint_publish(const char *dir, const char *name,
 {
 	char *folder = disk_path("%s/" DISK_TEMP "%s", dir, name);
 	char *copy = mem_text(name);
-	/* All borrowed: never released. */
+	/* All pointers are borrowed: m is never released. */
 	struct manifest m = {
 		.name = copy, .info = *info, .model = *model,
 		.part = (struct checkpoint_part *)part, .parts = n,
@@ -374,10 +375,8 @@ checkpoint_publish(const char *dir, const char *name,
 	return r;
 }
 
-/*
- * The manifest is written anew beside the old one and takes its place: at no
- * moment is the checkpoint without one.
- */
+/* The new manifest is written beside the old one, and renamed: at any time the
+   checkpoint has one. */
 int
 checkpoint_finish(const char *dir, const char *name, struct fail *f)
 {

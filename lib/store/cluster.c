@@ -115,7 +115,7 @@ read_jobs(struct cluster *c, json_t *jobs, struct fail *f)
 		if (find_type(name, &type, f) < 0)
 			return -1;
 		if (type == CLUSTER_EVALUATOR)
-			continue;	/* nobody calls one, wherever it is */
+			continue;	/* nobody dials an evaluator */
 		if (json_is_array(members)
 		    ? read_list(&c->job[type], name, members, f) < 0
 		    : read_map(&c->job[type], name, members, f) < 0)
@@ -127,8 +127,8 @@ read_jobs(struct cluster *c, json_t *jobs, struct fail *f)
 	return 0;
 }
 
-/* A sparse cluster leaves out whoever its reader need not know, and so does an
-   evaluator's. */
+/* A sparse cluster, or that of an evaluator, may lack members that its reader
+   need not know. */
 static int
 check_jobs(const struct cluster *c, bool sparse, struct fail *f)
 {
@@ -144,7 +144,7 @@ check_jobs(const struct cluster *c, bool sparse, struct fail *f)
 
 /* ---- the task ---- */
 
-/* "index" may be a number or the digits of one. */
+/* The index may be a number, or a string of digits. */
 static int
 read_task(struct cluster *c, const json_t *task, struct fail *f)
 {
@@ -166,7 +166,7 @@ read_task(struct cluster *c, const json_t *task, struct fail *f)
 	return 0;
 }
 
-/* "TYPE:INDEX", or "TYPE" for the first of them. */
+/* Parse "TYPE:INDEX"; "TYPE" stands for "TYPE:0". */
 static int
 parse_task(struct cluster *c, const char *text, struct fail *f)
 {
@@ -186,7 +186,8 @@ parse_task(struct cluster *c, const char *text, struct fail *f)
 	return 0;
 }
 
-/* An evaluator has no place among the jobs, so any index will do. */
+/* Check that the task is a member.  An evaluator is not in the jobs, so it may
+   have any index. */
 static int
 check_task(const struct cluster *c, struct fail *f)
 {
@@ -200,9 +201,9 @@ check_task(const struct cluster *c, struct fail *f)
 		    type_names[c->type], (uintmax_t)c->index, count);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole text ---- */
 
-/* It may be a pipe, without an end. */
+/* The file may be a pipe that never ends, so its size is limited. */
 static int
 read_file(const char *path, struct text *text, struct fail *f)
 {
@@ -248,7 +249,8 @@ load(const char *source, bool is_file, struct fail *f)
 	return root;
 }
 
-/* In a sparse cluster a ps is told of no ps but itself, and at index 0. */
+/* In a sparse cluster a ps gets no address of a ps but its own, as the first
+   one of a list: move that to its index. */
 static void
 move_sparse_ps(struct cluster *c)
 {

@@ -1,17 +1,17 @@
 /*
- * cluster - who is where in a run, from JSON in the shape of TF_CONFIG.
+ * cluster - the addresses of all programs of a run, and the task of this one,
+ * from JSON like TensorFlow's TF_CONFIG.
  *
  *	{"cluster": {"chief":  ["h0:2222"],
  *	             "ps":     ["h1:2222", "h2:2222"],
  *	             "worker": ["h3:2222", "h4:2222"]},
  *	 "task": {"type": "worker", "index": 1}}
  *
- * The cluster is the same on every machine, the task is another on each.  A
- * job may also be an object from index to address, and the whole be called
- * "sparseCluster", when a machine is told only of those that it must know.  An
- * evaluator, which checkpoints are enough for, need not be told of anybody: its
- * cluster may lack all others, or be missing.  Keys that are not ours are
- * ignored.
+ * The cluster is the same on every machine, the task differs.  A machine that
+ * has to know only some members may get a "sparseCluster" instead.  In place of
+ * a list, a job may be an object from index to address.  An evaluator needs
+ * only checkpoints, so its cluster may lack all other members, or be missing.
+ * Unknown keys are ignored.
  */
 #ifndef PS_CLUSTER_H
 #define PS_CLUSTER_H
@@ -26,13 +26,13 @@ enum cluster_type {
 	CLUSTER_CHIEF,		/* ps-coord; "master" is another name */
 	CLUSTER_WORKER,		/* ps-work */
 	CLUSTER_PS,		/* ps-serve */
-	CLUSTER_EVALUATOR,	/* ps-eval; where it is does not matter */
+	CLUSTER_EVALUATOR,	/* ps-eval; its address is not used */
 	CLUSTER_RELAY,		/* ps-relay */
 	CLUSTER_TYPES
 };
 
 struct cluster_job {
-	char **endpoint;	/* to connect to; NULL where one is not told */
+	char **endpoint;	/* to connect to; NULL: not given */
 	size_t count;		/* the highest index + 1 */
 };
 
@@ -44,11 +44,12 @@ struct cluster {
 };
 
 /*
- * From source, a file or the JSON itself (-f), or else from the environment's
- * TF_CONFIG; task, "TYPE:INDEX" (-t), wins over what these say.  Either may be
- * NULL; without all three the cluster is empty.  Messages name the place; what
- * is wrong is FAIL_CONFIG, a file that is not there FAIL_NOINPUT, -t itself
- * FAIL_USAGE.
+ * Read the cluster from source, which is the name of a file or the JSON itself
+ * (-f); if it is NULL, from TF_CONFIG in the environment.  task, "TYPE:INDEX"
+ * (-t), unless it is NULL, replaces the task that these have.  Without all
+ * three the cluster is empty.  Return 0, or -1: FAIL_CONFIG for wrong content,
+ * FAIL_NOINPUT for a missing file, FAIL_USAGE for a wrong -t; messages begin
+ * with the place.
  */
 int cluster_read(struct cluster *, const char *source, const char *task,
 		 struct fail *);
@@ -57,7 +58,7 @@ void cluster_release(struct cluster *);
 /* "chief", "worker", "ps", "evaluator", "relay". */
 const char *cluster_type_name(enum cluster_type);
 
-/* A member's endpoint, or NULL; borrowed, as long as the cluster. */
+/* Return a member's endpoint, borrowed from the cluster; NULL: not given. */
 const char *cluster_endpoint(const struct cluster *, enum cluster_type,
 			     uint64_t index);
 

@@ -19,7 +19,7 @@ add_one(struct sums *s, double a, double b)
 {
 	double d = fabs(a - b);
 
-	/* The same infinity is no difference, nor is NaN from NaN. */
+	/* Two equal infinities do not differ, nor do two NaN. */
 	if (a == b || (isnan(a) && isnan(b)))
 		d = 0;
 	else if (isnan(d))
@@ -29,7 +29,7 @@ add_one(struct sums *s, double a, double b)
 	s->squares += d * d;
 }
 
-/* n numbers of arrays that are both of this kind. */
+/* Add the differences of n numbers: of uint64_t if numbers, else of floats. */
 static void
 add(struct sums *s, bool numbers, const void *a, const void *b, size_t n)
 {
@@ -42,7 +42,7 @@ add(struct sums *s, bool numbers, const void *a, const void *b, size_t n)
 		add_one(s, (double)value[0][i], (double)value[1][i]);
 }
 
-/* One of the two, and the rows of it that are in memory. */
+/* An array of one of the two checkpoints, and its rows that are in memory. */
 struct side {
 	const struct merged_arrays *from;
 	const struct merged_array *array, *ids;
@@ -51,10 +51,10 @@ struct side {
 	size_t width, bytes;		/* of a row: numbers, and bytes */
 	size_t step;			/* rows of a block, at most */
 
-	/* Of a hashed table: where we are in the block, and at which key. */
-	uint64_t *id, key;
-	size_t next;
-	bool there;
+	/* The present row of a hashed table: */
+	uint64_t *id, key;		/* ids of the block; the row's key */
+	size_t next;			/* its place in the block */
+	bool there;			/* false: after the last row */
 };
 
 static void
@@ -81,7 +81,7 @@ end(struct side *s)
 	free(s->id);
 }
 
-/* The next block, which is empty behind the last row. */
+/* Read the next block, which is empty after the last row. */
 static int
 load(struct side *s, struct fail *f)
 {
@@ -113,7 +113,7 @@ compare_rows(struct side *a, struct side *b, struct compare_item *item,
 	return r;
 }
 
-/* To the next row of a hashed table, if there is one. */
+/* Go to the next row of a hashed table, if there is one. */
 static int
 advance(struct side *s, struct fail *f)
 {
@@ -138,7 +138,8 @@ advance(struct side *s, struct fail *f)
 	return 0;
 }
 
-/* Both are in the order of keys, so rows are joined as sorted lists are. */
+/* Compare two hashed tables.  Rows of both are in the order of keys, so a merge
+   finds those with equal ids. */
 static int
 join_rows(struct side *a, struct side *b, struct compare_item *item,
 	  struct fail *f)
@@ -203,7 +204,7 @@ compare_arrays(const struct merged_arrays *w[2], const struct merged_array *a,
 	return r;
 }
 
-/* Rows are joined by their ids, so these do not differ. */
+/* Is this array compared?  Ids are not: rows are matched by them. */
 static bool
 is_wanted(const struct merged_array *a, bool slots)
 {
@@ -212,7 +213,7 @@ is_wanted(const struct merged_array *a, bool slots)
 	return *a->slot == '\0' || slots;
 }
 
-/* All of the first, and of the second what only it has. */
+/* Compare all arrays of the first, then list those that only the second has. */
 static int
 compare_wholes(const struct merged_arrays *w[2], bool slots,
 	       struct compare_item *item, size_t *count, struct fail *f)

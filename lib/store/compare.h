@@ -1,5 +1,5 @@
 /*
- * compare - how far two checkpoints are apart, array by array.
+ * compare - computes the differences of two checkpoints, array by array.
  */
 #ifndef PS_COMPARE_H
 #define PS_COMPARE_H
@@ -13,16 +13,18 @@
 
 struct compare_item {
 	char *name;			/* "VARIABLE" or "VARIABLE@SLOT" */
-	const char *misfit;		/* why it has no difference; or NULL */
-	double largest, rms;		/* NaN in one only: infinity */
-	uint64_t only[2];		/* rows of a hashed table that are in
-					   the first, in the second alone */
+	const char *misfit;		/* why the two arrays cannot be
+					   compared; or NULL */
+	double largest, rms;		/* of the differences; infinity if a
+					   number is NaN in one only */
+	uint64_t only[2];		/* rows of a hashed table that are only
+					   in the first, or in the second */
 };
 
 /*
- * Every variable, and with slots every slot, of either one, hashed tables
- * whole and row by row, by id: a block of each is in memory at a time.  Free
- * the list by compare_free().
+ * Compare all variables of both, and with slots all slots.  The parts of a
+ * hashed table are joined, and its rows are compared by id.  A block of each is
+ * in memory at a time.  Return *count items, for compare_free(); or NULL.
  */
 struct compare_item *compare_checkpoints(struct checkpoint *,
 					 struct checkpoint *, bool slots,

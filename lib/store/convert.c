@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a variable's slots have counted, which is an array, too. */
+/* The counts of a variable, which are written as an array, too. */
 struct counts {
 	const char *variable;
 	uint64_t number[CONVERT_COUNTS];
@@ -19,7 +19,7 @@ struct export {
 	struct merged_arrays whole;
 	const struct merged_array **array;
 	size_t arrays;
-	struct counts *counts;		/* they come behind those */
+	struct counts *counts;		/* written after the arrays */
 };
 
 static int
@@ -62,7 +62,7 @@ write_arrays(struct export *x, size_t counts, const char *path,
 	return r;
 }
 
-/* Of the values of a variable, but not of what waits to have a row. */
+/* Has an array counts?  Values have, but not the ids that wait for a row. */
 static bool
 has_counts(const struct merged_array *a)
 {
@@ -74,7 +74,8 @@ has_counts(const struct merged_array *a)
 		  strcmp(name + n - tail, "/waiting") == 0);
 }
 
-/* Those of parts that have been updated; how many variables they are of. */
+/* Collect the counts of all variables that have been updated; return their
+   number. */
 static size_t
 count_all(struct export *x)
 {

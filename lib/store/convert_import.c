@@ -10,29 +10,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Servers keep a count for each update that there was; see table.c. */
+/* The most updates: servers keep a count for each update, see table.c. */
 #define UPDATES	((uint64_t)1 << 32)
 
 /* The values of a group, or one of its slots. */
 struct target {
 	const char *slot;
 	bool integers;
-	void *values;		/* of a hashed table: NULL, until given */
+	void *values;		/* NULL: a hashed table's, not given yet */
 	size_t rows;
-	bool given;
+	bool given;		/* the file has it */
 };
 
 /*
- * What has the same rows: a variable and its slots.  A hashed table has as
- * many as the file has ids, and those that wait are a group of their own.
+ * A variable and its slots, which have the same rows.  A hashed table has a row
+ * for each id in the file; its ids that wait for a row are another group.
  */
 struct group {
 	const struct variable *variable;
 	char *name;			/* of the values in the file */
-	bool waits;
+	bool waits;			/* the group of waiting ids */
 	size_t rows, width;
 	uint64_t updates;
-	uint64_t counts[CONVERT_COUNTS];	/* if they are given */
+	uint64_t counts[CONVERT_COUNTS];	/* of the file, if counted */
 	bool counted;
 	struct target target[3 + OPTIMIZER_SLOTS];
 	size_t targets;
@@ -43,7 +43,7 @@ struct import {
 	size_t count;
 };
 
-/* ---- what there may be ---- */
+/* ---- the arrays of the model ---- */
 
 static size_t
 target_bytes(const struct group *g, const struct target *t)
@@ -108,7 +108,7 @@ make_groups(struct import *x, const struct variable *v, size_t n,
 		if (v->hashed && v->admit > 1)
 			add_group(x, v, true);
 		if (v->hashed)
-			continue;	/* no rows to begin with */
+			continue;	/* it has no initial rows */
 		g->target[0].values = first_values(v, seed);
 		for (size_t s = 1; s < g->targets; s++)
 			g->target[s].values = first_slots(g, s - 1);
@@ -137,7 +137,7 @@ find_target(struct group *g, const char *slot)
 	return NULL;
 }
 
-/* ---- what there is ---- */
+/* ---- the arrays of the file ---- */
 
 static int
 check_hashed(const struct group *g, const struct target *t, const char *name,
@@ -227,7 +227,8 @@ place(void *data, const char *name, const struct npy *npy, bool *integers,
 
 /* ---- rows of hashed tables ---- */
 
-/* All of their arrays are there, or can be made, and have as many rows. */
+/* Check that a table has its values and ids, make its other arrays if they are
+   missing, and check that all have the same number of rows. */
 static int
 complete(struct group *g, struct fail *f)
 {
@@ -275,7 +276,7 @@ count_updates(struct group *g, struct fail *f)
 	return 0;
 }
 
-/* What waits has been pushed to so many times. */
+/* The values of waiting ids are numbers of pushes: check them. */
 static int
 check_counts(const struct group *g, struct fail *f)
 {
@@ -316,7 +317,8 @@ reorder(const struct group *g, struct target *t, const struct order *order)
 	t->values = to;
 }
 
-/* As servers write them: in the order of keys, and none twice. */
+/* Sort rows as servers write them, in the order of keys; refuse an id that is
+   there twice. */
 static int
 sort_rows(struct group *g, struct fail *f)
 {
@@ -352,7 +354,7 @@ take_tables(struct import *x, const char *path, struct fail *f)
 	return 0;
 }
 
-/* Has the file a slot of the optimizer's, if that has any? */
+/* Has the file any slot of the optimizer?  Yes, if the optimizer has none. */
 static bool
 has_slots(const struct group *g)
 {
@@ -365,8 +367,8 @@ has_slots(const struct group *g)
 	return given;
 }
 
-/* What slots have counted goes on with them; those that begin anew, as they
-   are not there, count anew. */
+/* Take the counts of the file: they continue if the file has the slots, and
+   begin again if the slots do. */
 static int
 take_counts(struct import *x, const char *path, struct fail *f)
 {
@@ -391,7 +393,8 @@ take_counts(struct import *x, const char *path, struct fail *f)
 	return 0;
 }
 
-/* No training would come back from any other, nor say where they came from. */
+/* Refuse numbers that are not finite: training could not recover from them, and
+   a later message would not name the file. */
 static int
 check_finite(const struct import *x, const char *path, struct fail *f)
 {
@@ -413,7 +416,7 @@ check_finite(const struct import *x, const char *path, struct fail *f)
 	return 0;
 }
 
-/* ---- a checkpoint of them ---- */
+/* ---- the checkpoint ---- */
 
 static size_t
 describe(const struct group *g, char *name, struct checkpoint_array *array,
@@ -520,7 +523,7 @@ notify_missing(const struct import *x, const char *values, uint64_t seed,
 	}
 }
 
-/* A run would go on from those. */
+/* Warn of checkpoints of later steps: a run would resume from those. */
 static void
 notify_later(const char *dir, void (*warn)(const char *))
 {

@@ -26,7 +26,7 @@ add_json(json_t *object, struct text *out)
 	json_decref(object);
 }
 
-/* Words out of a file, which may be anybody's. */
+/* Append text from a file, which may contain anything. */
 static void
 add_words(struct text *out, const char *key, const char *words)
 {
@@ -73,7 +73,7 @@ add_damaged(const char *name, uint64_t step, bool json, struct text *out)
 			 (uintmax_t)step);
 }
 
-/* What is pruned while we look is none of them any more. */
+/* A checkpoint that is pruned meanwhile is left out. */
 int
 describe_folder(const char *dir, bool json, void (*warn)(const char *),
 		struct text *out, struct fail *f)
@@ -144,9 +144,9 @@ describe_difference(struct checkpoint *a, struct checkpoint *b, bool slots,
 	return status;
 }
 
-#define BLOCK	((size_t)1 << 18)	/* numbers at a time, or a row */
+#define BLOCK	((size_t)1 << 18)	/* numbers at a time, at least a row */
 
-/* The largest number, see kernel_largest(). */
+/* Find the largest absolute value of an array, or NaN: see kernel_largest(). */
 static int
 find_largest(struct checkpoint *c, const struct checkpoint_entry *e,
 	     float *largest, struct fail *f)
@@ -190,7 +190,7 @@ describe_unsound(struct checkpoint *c, void (*say)(const char *format, ...),
 
 	e = checkpoint_entries(c, &n);
 	for (size_t i = 0; i < n; i++, e++) {
-		/* An infinite slot: see checkpoint_write_part(). */
+		/* A slot may be infinite: see checkpoint_write_part(). */
 		if (manifest_is_number(e->slot))
 			continue;
 		if (find_largest(c, e, &largest, f) < 0)
@@ -231,7 +231,7 @@ describe_json(const struct checkpoint *c, const char *model, struct text *out)
 	char seed[24];
 	size_t n;
 
-	/* 64 bits are more than JSON's readers agree on. */
+	/* Many readers of JSON round integers above 2^53: use a string. */
 	snprintf(seed, sizeof(seed), "%ju", (uintmax_t)info->seed);
 	e = checkpoint_entries(c, &n);
 	for (size_t i = 0; i < n; i++)

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 /*
- * What is written past the page cache is written in blocks of this size, from
- * and to multiples of a page: enough for a disk, and few enough for a second
- * level cache.
+ * Past the page cache, bytes are written in blocks of this size, which are
+ * aligned to pages in memory and in the file: large enough for a disk, and
+ * small enough for a second level cache.
  */
 #define BLOCK	((size_t)1 << 20)
 #define PAGE	((size_t)4096)
@@ -48,7 +48,7 @@ disk_base(const char *path)
 	return mem_text_n(path + start, end - start);
 }
 
-/* "DIR/.tmp-NAME" for "DIR/NAME". */
+/* Return "DIR/.tmp-NAME" for "DIR/NAME". */
 static char *
 temporary(const char *path)
 {
@@ -67,7 +67,7 @@ disk_is_named(int fd, const char *name)
 	       open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
-/* What has our temporary name may be another writer's by now. */
+/* Remove our temporary file, unless another writer has its name by now. */
 static void
 remove_temporary(const struct disk_file *file)
 {
@@ -75,14 +75,14 @@ remove_temporary(const struct disk_file *file)
 		unlink(file->temp);
 }
 
-/* Takes the temporary name. */
+/* Begin a file under a temporary name, which is taken over. */
 static int
 create(struct disk_file *file, const char *path, char *temp, struct fail *f)
 {
 	int fd;
 
-	/* What a killed writer left; whoever still has it open keeps a file
-	   without a name. */
+	/* A killed writer may have left a file there.  A writer that still has
+	   it open keeps a file without a name. */
 	unlink(temp);
 	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd < 0) {
@@ -117,7 +117,7 @@ disk_pass_cache(struct disk_file *file)
 	file->block = file->room + (PAGE - room % PAGE);
 }
 
-/* From here on through the page cache; false: so it was. */
+/* Write through the page cache from now on; false: it was so already. */
 static bool
 use_cache(const struct disk_file *file)
 {
@@ -134,8 +134,8 @@ write_all(const struct disk_file *file, const char *at, size_t left,
 	while (left > 0) {
 		const ssize_t n = write(file->fd, at, left);
 
-		/* Some file systems, and the ends of full disks, are not
-		   passed in blocks as ours. */
+		/* Some file systems, and the last bytes of a full disk, do not
+		   take our blocks past the cache. */
 		if (n < 0 && (errno == EINTR ||
 			      (errno == EINVAL && use_cache(file))))
 			continue;
@@ -157,7 +157,7 @@ write_block(struct disk_file *file, struct fail *f)
 	return write_all(file, file->block, size, f);
 }
 
-/* Collect what makes a block, and write those that are full. */
+/* Collect bytes in the block, and write it when it is full. */
 static int
 write_blocks(struct disk_file *file, const char *at, size_t left,
 	     struct fail *f)
@@ -197,7 +197,7 @@ disk_write(struct disk_file *file, const void *bytes, size_t size,
 	return 0;
 }
 
-/* What makes no whole block. */
+/* Write the bytes that do not fill a block. */
 static int
 write_rest(struct disk_file *file, struct fail *f)
 {
@@ -223,7 +223,7 @@ disk_abandon(struct disk_file *file)
 	if (file->fd < 0)
 		return;
 	remove_temporary(file);
-	close(file->fd);	/* last: it gives up a lock */
+	close(file->fd);	/* last, since it releases the lock */
 	release(file);
 }
 
@@ -250,7 +250,7 @@ disk_create_alone(struct disk_file *file, const char *path, struct fail *f)
 		free(temp);
 		return -1;
 	}
-	/* What a killed writer left is not locked, and written over. */
+	/* The file of a killed writer is not locked, and is overwritten. */
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0 || !disk_is_named(fd, temp)) {
 		close(fd);
 		free(temp);
@@ -288,10 +288,10 @@ disk_commit(struct disk_file *file, struct fail *f)
 		r = failpoint("disk-sync", f);
 	if (r == 0 && file->hash && fsync(file->fd) < 0)
 		r = fail_sys(f, FAIL_IO, "cannot write %s", file->path);
-	/* All is safe by now. */
+	/* The bytes are safe now, the name is not. */
 	if (r == 0)
 		r = failpoint("disk-rename", f);
-	/* Never what another has begun under this name, and not ended. */
+	/* Never rename the unfinished file of another writer. */
 	if (r == 0 && !disk_is_named(file->fd, file->temp))
 		r = fail(f, FAIL_CREATE, "cannot create %s: %s was removed or "
 			 "replaced by another program", file->path,
@@ -302,7 +302,7 @@ disk_commit(struct disk_file *file, struct fail *f)
 		remove_temporary(file);
 	else if ((r = failpoint("disk-renamed", f)) == 0 && file->hash)
 		r = disk_sync_parent(file->path, f);
-	close(file->fd);	/* last: it gives up a lock */
+	close(file->fd);	/* last, since it releases the lock */
 	release(file);
 	return r;
 }
@@ -339,7 +339,7 @@ disk_probe(const char *path, struct fail *f)
 	struct disk_file file;
 	struct stat st;
 
-	/* A link, a device: they would be gone. */
+	/* The rename would replace a link or a device. */
 	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		return fail(f, FAIL_CREATE, "%s is there, and no plain file",
 			    path);
@@ -372,7 +372,7 @@ disk_sync_folder(const char *path, struct fail *f)
 
 	if (fd < 0)
 		return fail_sys(f, FAIL_IO, "cannot open %s", path);
-	/* Some file systems cannot, and need not. */
+	/* Some file systems cannot sync folders, and need not. */
 	if (fsync(fd) < 0 && errno != EINVAL)
 		r = fail_sys(f, FAIL_IO, "cannot write %s", path);
 	close(fd);
@@ -470,7 +470,7 @@ int
 disk_open(int folder, const char *path, uint64_t *size, struct fail *f)
 {
 	const char *slash = folder == AT_FDCWD ? NULL : strrchr(path, '/');
-	/* Without O_NONBLOCK a FIFO would have us wait for a writer. */
+	/* Without O_NONBLOCK, open() of a FIFO waits for a writer. */
 	const int fd = openat(folder, slash ? slash + 1 : path,
 			      O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;

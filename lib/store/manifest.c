@@ -14,7 +14,7 @@
 #define FORMAT		1
 #define MAX_NAME	200
 
-/* How both texts begin; the hash is of all behind it. */
+/* The beginning of both texts; the hash is that of all bytes after HEAD_END. */
 #define HEAD		"{\n  \"hash\": \""
 #define HEAD_END	"\",\n"
 #define HEAD_SIZE	(sizeof(HEAD) - 1 + HASH_TEXT - 1 + \
@@ -36,8 +36,8 @@ sound_name(const char *name, const char *extra)
 		"abcdefghijklmnopqrstuvwxyz0123456789_";
 	const size_t n = strlen(name);
 
-	/* Each component begins with a letter, digit or underscore: so none
-	   is empty, "." or "..". */
+	/* Each component begins with a letter, digit or underscore, so that
+	   none is empty, "." or "..". */
 	for (size_t i = 0; i < n; i++) {
 		const bool first = i == 0 || name[i - 1] == '/';
 
@@ -104,7 +104,7 @@ static void
 set(json_t *object, const char *key, json_t *value)
 {
 	if (json_object_set_new(object, key, value) < 0)
-		abort();		/* out of memory, or no UTF-8 */
+		abort();		/* out of memory, or not UTF-8 */
 }
 
 static void
@@ -119,7 +119,7 @@ add_compact(struct text *out, const json_t *value)
 	free(text);
 }
 
-/* A line for each key, and for each item of a list: grep and diff read it. */
+/* Write a line for each key, and for each item of a list, for grep and diff. */
 static void
 add_lines(struct text *out, json_t *object)
 {
@@ -144,7 +144,7 @@ add_lines(struct text *out, json_t *object)
 	text_add(out, "\n}\n");
 }
 
-/* Takes over the object. */
+/* Append an object, with its hash in front, and free the object. */
 static void
 seal(json_t *object, struct text *out)
 {
@@ -213,7 +213,8 @@ same_array(const struct manifest_member *a, const struct manifest_member *b)
 	       strcmp(a->slot, b->slot) == 0;
 }
 
-/* Members are sorted: those of one array stand together. */
+/* List all arrays with their shards.  Members are sorted, so those of one array
+   are adjacent. */
 static json_t *
 variables_json(const struct manifest_member *m, size_t members)
 {
@@ -240,8 +241,9 @@ variables_json(const struct manifest_member *m, size_t members)
 }
 
 /*
- * Text, or else bytes of which each is one character: JSON knows UTF-8 only,
- * and a vocabulary, or its name, may be older.
+ * Set a text; or, under another key, bytes, each of which is written as the
+ * code point of its value.  JSON allows only UTF-8, but a vocabulary, or its
+ * name, may be in an older encoding.
  */
 static void
 set_text(json_t *item, const char *key, const char *bytes_key,
@@ -298,7 +300,7 @@ manifest_write(const struct manifest *m, const struct manifest_member *member,
 		json_array_append_new(parts, part);
 		free(file);
 	}
-	/* A seed has 64 bits; many a JSON reader rounds above 2^53. */
+	/* A seed has 64 bits, and many readers of JSON round above 2^53. */
 	snprintf(seed, sizeof(seed), "%ju", (uintmax_t)info->seed);
 	set(o, "format", json_integer(FORMAT));
 	set(o, "name", json_string(m->name));
@@ -365,14 +367,14 @@ check_format(json_t *o, struct fail *f)
 	return 0;
 }
 
-/* json_unpack_ex() has said why, for people who know the text. */
+/* Fail with the reason of json_unpack_ex(), which names keys of the text. */
 static int
 misfit(const json_error_t *e, struct fail *f)
 {
 	return fail(f, FAIL_DATA, "not as it should be: %s", e->text);
 }
 
-/* A string that goes on behind a NUL would not be what we take it for. */
+/* Has an object a string with a NUL?  We would read only the part before it. */
 static bool
 has_hidden(json_t *object)
 {
@@ -523,7 +525,8 @@ manifest_part_release(struct manifest_part *p)
 	*p = (struct manifest_part){ 0 };
 }
 
-/* The text of either key, to be freed; NULL: there is none. */
+/* The inverse of set_text(): return the text, for the caller to free; NULL:
+   there is none under either key. */
 static char *
 take_text(json_t *item, const char *key, const char *bytes_key, size_t *size)
 {
@@ -539,7 +542,7 @@ take_text(json_t *item, const char *key, const char *bytes_key, size_t *size)
 	for (; !text && left > 0; left--, from++) {
 		unsigned char c = (unsigned char)*from;
 
-		if (c >= 0xc4) {	/* no byte */
+		if (c >= 0xc4) {	/* a code point above 255 */
 			free(to);
 			return NULL;
 		}

@@ -1,10 +1,10 @@
 /*
- * manifest - the JSON texts of a checkpoint: what each part holds, and what
- * all of it is.
+ * manifest - reads and writes the JSON texts of a checkpoint: the manifest of
+ * each part, and MANIFEST.json.
  *
- * Both begin with the hash of all that follows it, so that no bit of them can
- * change unseen.  Nothing that was read is believed before it was checked:
- * names are fit for files, shapes sound, rows within them.
+ * Both begin with the hash of all that follows, so that a change of any bit is
+ * noticed.  Reading checks that names can be names of files, that shapes are
+ * sound, and that rows lie within them.
  */
 #ifndef PS_MANIFEST_H
 #define PS_MANIFEST_H
@@ -27,26 +27,30 @@ struct manifest_member {
 	char *variable, *slot;
 	struct shape shape;		/* of the whole variable */
 	struct rows rows;
-	uint64_t updates, since, begun, size;
+	uint64_t updates, since, begun, size;	/* see struct
+						   checkpoint_counts; bytes of
+						   the .npy */
 	char hash[HASH_TEXT];
 
-	/* Not in the text: where it was found. */
+	/* Not in the text: the place where it was found. */
 	size_t part;
 	uint64_t offset;		/* of the .npy in the part */
-	uint64_t numbers;		/* of the first number in the part */
-	bool verified;			/* the hash was seen to hold */
+	uint64_t numbers;		/* offset of its first number there */
+	bool verified;			/* the hash was compared */
 };
 
 /* Is it a slot of 64-bit numbers: CHECKPOINT_ID or CHECKPOINT_UPDATE? */
 bool manifest_is_number(const char *slot);
 
-/* Its name in the archive, "emb/embeddings@velocity/0-3.npy"; free it. */
+/* Return the name of a member in the archive, for the caller to free, such as
+   "emb/embeddings@velocity/0-3.npy". */
 char *manifest_member_file(const struct manifest_member *);
 
-/* The rows' own shape. */
+/* Return the shape of the member's rows. */
 struct shape manifest_member_shape(const struct manifest_member *);
 
-/* May these be names of a variable and a slot, and of files? */
+/* Check that names of a variable and a slot ("": none) can be names of files.
+   Return 0, or -1 (FAIL_DATA). */
 int manifest_check_names(const char *variable, const char *slot,
 			 struct fail *);
 
@@ -55,7 +59,7 @@ bool manifest_sound_name(const char *name);
 
 void manifest_member_release(struct manifest_member *);
 
-/* The last member of a part. */
+/* The manifest of a part, which is its last member. */
 struct manifest_part {
 	char *name;			/* the checkpoint's */
 	size_t part, parts;
@@ -63,6 +67,8 @@ struct manifest_part {
 	size_t count;
 };
 
+/* Append its text; or read a text of size bytes.  Return 0, or -1 (FAIL_DATA);
+   the caller releases the struct in both cases. */
 void manifest_part_write(const struct manifest_part *, struct text *);
 int manifest_part_read(struct manifest_part *, const char *text, size_t size,
 		       struct fail *);
@@ -78,11 +84,17 @@ struct manifest {
 	struct json_t *variables;	/* for manifest_agrees() */
 };
 
-/* Members are those of all parts, by variable, slot and row. */
+/* Append the text of MANIFEST.json.  The members are those of all parts, sorted
+   by variable, slot and row. */
 void manifest_write(const struct manifest *, const struct manifest_member *,
 		    size_t members, struct text *);
+
+/* Read a text of size bytes.  Return 0, or -1 (FAIL_DATA); the caller releases
+   the struct in both cases. */
 int manifest_read(struct manifest *, const char *text, size_t size,
 		  struct fail *);
+
+/* Does MANIFEST.json list exactly these members? */
 bool manifest_agrees(const struct manifest *, const struct manifest_member *,
 		     size_t members);
 void manifest_release(struct manifest *);

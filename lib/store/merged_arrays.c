@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An array of the checkpoint, and which whole one it is a part of. */
+/* An array of the checkpoint, and the merged array that it belongs to. */
 struct piece {
 	const struct checkpoint_entry *entry;
 	char *variable;
-	size_t first;			/* of its ranges of keys */
+	size_t first;			/* its first range of keys */
 	bool hashed;
 };
 
-/* What has a part's name, but no ids, is a variable of its own. */
+/* A variable with the name of a part, but without ids, is not a part. */
 static struct piece
 make_piece(const struct checkpoint *c, const struct checkpoint_entry *e)
 {
@@ -46,7 +46,7 @@ compare(const void *left, const void *right)
 	return r;
 }
 
-/* Another part of the last array, or of a new one. */
+/* Add a part to the last array, or to a new one. */
 static int
 add_piece(struct merged_arrays *w, struct piece *p, struct fail *f)
 {
@@ -94,7 +94,8 @@ merged_arrays_find(const struct merged_arrays *w, const char *variable,
 	return bsearch(&key, w->array, w->count, sizeof(key), by_name);
 }
 
-/* Every part has the same slots. */
+/* Check that each slot of a hashed table has as many rows as the values: all
+   parts must have the same slots. */
 static int
 check_rows(const struct merged_arrays *w, struct fail *f)
 {

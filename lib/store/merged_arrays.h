@@ -1,10 +1,11 @@
 /*
- * merged_arrays - a checkpoint's arrays as a model knows them, whoever wrote
- * them.
+ * merged_arrays - joins the parts of a checkpoint's arrays into the arrays that
+ * the model has.
  *
- * A hashed table, which each server writes under a name of its own (rows.h),
- * is one array under the variable's name: "emb/embeddings", its rows in the
- * order of their keys, their ids in slot "id".  Those that wait are
+ * Each server writes its part of a hashed table under a name of its own
+ * (rows.h).  Here the table is one array under the variable's name, for example
+ * "emb/embeddings", with its rows in the order of their keys, and the ids of
+ * the rows in its slot "id".  Ids that wait to be admitted are the array
  * "emb/embeddings/waiting".
  */
 #ifndef PS_MERGED_ARRAYS_H
@@ -20,32 +21,35 @@ struct merged_array {
 	char *variable;
 	const char *slot;		/* borrowed from the checkpoint */
 	struct shape shape;
-	bool hashed;			/* a row is known by its id */
-	bool numbers;			/* 64-bit ones, not floats */
-	const struct checkpoint_entry **part;	/* by their first key */
+	bool hashed;			/* of a hashed table */
+	bool numbers;			/* of uint64_t; false: of floats */
+	const struct checkpoint_entry **part;	/* sorted by their first key */
 	size_t parts;
 };
 
 struct merged_arrays {
 	struct checkpoint *checkpoint;	/* borrowed */
-	struct merged_array *array;	/* by name, values first */
+	struct merged_array *array;	/* sorted by name, values first */
 	size_t count;
 };
 
-/* FAIL_DATA if parts do not fit together.  Release it, then, too. */
+/* Join the arrays of a checkpoint.  Return 0, or -1 (FAIL_DATA) if parts do not
+   fit together; the caller releases the struct in both cases. */
 int merged_arrays_open(struct merged_arrays *, struct checkpoint *,
 		       struct fail *);
 void merged_arrays_release(struct merged_arrays *);
 
-/* One of them, or NULL. */
+/* Return an array, or NULL. */
 const struct merged_array *merged_arrays_find(const struct merged_arrays *,
 					      const char *variable,
 					      const char *slot);
 
-/* Its name, "VARIABLE" or "VARIABLE@SLOT"; free it. */
+/* Return the name of an array, "VARIABLE" or "VARIABLE@SLOT", for the caller to
+   free. */
 char *merged_array_name(const struct merged_array *);
 
-/* Rows of one: floats, or numbers. */
+/* Read some rows of an array to out, as floats or as uint64_t, as the array has
+   them.  Return 0 or -1. */
 int merged_arrays_read(const struct merged_arrays *,
 		       const struct merged_array *, struct rows, void *out,
 		       struct fail *);

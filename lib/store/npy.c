@@ -7,7 +7,7 @@
 
 #define MAGIC	"\x93NUMPY"
 
-/* Where we are in the header's text, a Python dictionary. */
+/* A place in the header's text, which is a Python dictionary. */
 struct cursor {
 	const char *at, *end;
 };
@@ -24,7 +24,7 @@ write_header(struct shape s, const char *type, char header[NPY_HEADER_MAX])
 	for (int i = 0; i < s.rank; i++)
 		n += (size_t)snprintf(text + n, room - n, "%s%zu",
 				      i ? ", " : "", s.dim[i]);
-	/* A tuple of one needs its comma. */
+	/* In Python a tuple of one item needs a comma. */
 	n += (size_t)snprintf(text + n, room - n, "%s), }",
 			      s.rank == 1 ? "," : "");
 	while ((10 + n + 1) % 64 != 0)
@@ -56,7 +56,7 @@ skip_space(struct cursor *c)
 		c->at++;
 }
 
-/* Is this what comes next?  Then step over it. */
+/* If the word comes next, step over it. */
 static bool
 take(struct cursor *c, const char *word)
 {
@@ -69,7 +69,7 @@ take(struct cursor *c, const char *word)
 	return true;
 }
 
-/* A quoted word without escapes. */
+/* Read a quoted word without escapes. */
 static bool
 take_quoted(struct cursor *c, char *word, size_t room)
 {
@@ -128,7 +128,7 @@ read_shape(struct cursor *c, struct shape *s, struct fail *f)
 	return 0;
 }
 
-/* "<f4": byte order, kind, bytes. */
+/* Read a type such as "<f4": byte order, kind, bytes. */
 static int
 read_type(struct cursor *c, struct npy *npy, struct fail *f)
 {
@@ -190,7 +190,7 @@ read_dictionary(struct cursor *c, struct npy *npy, struct fail *f)
 	skip_space(c);
 	if (seen != (TYPE | ORDER | SHAPE) || c->at != c->end)
 		return fail(f, FAIL_DATA, "NumPy header: not complete");
-	/* With one dimension the two orders are the same. */
+	/* With one dimension both orders are the same. */
 	if (fortran && npy->shape.rank > 1)
 		return fail(f, FAIL_DATA, "array is in Fortran order; "
 			    "save it as numpy.ascontiguousarray(x)");
@@ -228,7 +228,7 @@ npy_read(struct npy *npy, const void *bytes, size_t size, struct fail *f)
 	return 0;
 }
 
-/* IEEE 754 binary16. */
+/* Return the value of an IEEE 754 binary16. */
 static float
 half(uint64_t bits)
 {
@@ -245,7 +245,7 @@ half(uint64_t bits)
 	return bits >> 15 ? -x : x;
 }
 
-/* bfloat16: the high half of a float. */
+/* Return the value of a bfloat16: the high half of a float. */
 static float
 high_half(uint64_t bits)
 {

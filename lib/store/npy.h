@@ -1,9 +1,9 @@
 /*
- * npy - NumPy's array format: a header and raw numbers.
+ * npy - reads and writes NumPy's array format: a header and raw numbers.
  *
- * Written: version 1.0, '<f4' or '<u8', C order.  Read: versions 1 to 3, C
- * order, any number type; npy_floats() makes floats of them, npy_integers()
- * integers of those that are.
+ * Headers are written in version 1.0, for '<f4' or '<u8' in C order.  Versions
+ * 1 to 3 are read, in C order, with integers, floats of up to 8 bytes, or bool;
+ * npy_floats() converts these to floats, npy_integers() integers to uint64_t.
  */
 #ifndef PS_NPY_H
 #define PS_NPY_H
@@ -17,10 +17,10 @@
 
 #define NPY_HEADER_MAX	1024
 
-/* The header of a '<f4' array; returns its size, a multiple of 64. */
+/* Write the header of a '<f4' array.  Return its size, a multiple of 64. */
 size_t npy_header(struct shape, char header[NPY_HEADER_MAX]);
 
-/* Of a '<u8' array. */
+/* The same for a '<u8' array. */
 size_t npy_header_numbers(struct shape, char header[NPY_HEADER_MAX]);
 
 struct npy {
@@ -29,24 +29,26 @@ struct npy {
 				   which NumPy itself does not have */
 	size_t item;		/* bytes of one number */
 	bool big;		/* big-endian */
-	size_t offset;		/* where the numbers begin */
+	size_t offset;		/* bytes before the first number */
 };
 
 /*
- * Of the first bytes of a file, at least its whole header (NPY_HEADER_MAX are
- * enough for what NumPy writes).  Returns 0, or -1 (FAIL_DATA, no name in
- * front).  Fortran order and objects are refused; an array may have no rows.
+ * Read a header from the first size bytes of a file, which must include the
+ * whole header; NPY_HEADER_MAX bytes are enough for headers that NumPy writes.
+ * Return 0, or -1 (FAIL_DATA, with no name in front).  Fortran order and
+ * objects are refused; an array may have no rows.
  */
 int npy_read(struct npy *, const void *bytes, size_t size, struct fail *);
 
-/* n numbers as floats; 64-bit integers are rounded. */
+/* Convert n numbers to floats; integers and doubles are rounded. */
 void npy_floats(const struct npy *, const void *numbers, float *out,
 		size_t n);
 
-/* One number; floats of 8 bytes are not rounded, integers as above. */
+/* Return one number; a float of 8 bytes is not rounded, an integer is rounded
+   to a float. */
 double npy_double(const struct npy *, const void *number);
 
-/* n integers, all of their bits; those below 0 as two's complement. */
+/* Convert n integers to 64 bits; numbers below 0 are in two's complement. */
 void npy_integers(const struct npy *, const void *numbers, uint64_t *out,
 		  size_t n);
 

@@ -1,5 +1,5 @@
 /*
- * npz - arrays as NumPy's savez() keeps them: a zip of .npy files.
+ * npz - arrays in the format of NumPy's savez(): a zip of .npy files.
  */
 #include "store/arrays.h"
 
@@ -23,7 +23,8 @@ struct output {
 	bool failed;
 };
 
-/* As for tar: libarchive is told that all is well, outcome() that not. */
+/* An archive_write_callback that never fails for libarchive; outcome() reports
+   the failure.  See tar.c. */
 static la_ssize_t
 write_block(struct archive *a, void *data, const void *bytes, size_t size)
 {
@@ -109,7 +110,7 @@ write_npz(struct disk_file *file, const struct arrays_source *source,
 
 /* ---- reading ---- */
 
-/* To where a zip's list of its members is. */
+/* libarchive's seek callback: a zip's directory is at its end. */
 static la_int64_t
 seek_block(struct archive *a, void *data, la_int64_t offset, int whence)
 {
@@ -149,7 +150,8 @@ broken(struct archive *a, const struct archive_source *in, const char *name,
 		    reason ? reason : "cut short");
 }
 
-/* As many bytes as there are, up to size; -1 for damage. */
+/* Read up to size bytes, fewer only at the end of the member.  Return their
+   number; -1: the member is damaged. */
 static la_ssize_t
 read_full(struct archive *a, char *bytes, size_t size)
 {
@@ -169,9 +171,10 @@ read_full(struct archive *a, char *bytes, size_t size)
 }
 
 /*
- * Numbers into out, through a block that begins with what came in with the
- * header; then exactly the end, where the zip's checksum is compared: 1 if
- * more comes.
+ * Convert all numbers of an array into out.  They go through a block of room
+ * bytes, whose first held bytes were read with the header.  Return 0 if the
+ * member ends exactly there, where libarchive compares its checksum; 1 if it
+ * continues; -1 if it is damaged.
  */
 static int
 read_numbers(struct archive *a, const struct npy *npy, char *block,
@@ -201,7 +204,7 @@ read_numbers(struct archive *a, const struct npy *npy, char *block,
 	return n > 0 ? 1 : (int)n;
 }
 
-/* Deflate makes one byte of at most so many. */
+/* The most bytes that Deflate can compress into one. */
 #define PACKED	1032
 
 static int
@@ -260,9 +263,11 @@ read_entry(struct archive *a, struct archive_entry *e,
 	return r;
 }
 
-#define LIST_END	22	/* bytes that end a zip, but for a comment */
+#define LIST_END	22	/* bytes at the end of a zip, before its
+				   comment */
 
-/* What numpy.savez() writes of nothing, and libarchive takes for no zip. */
+/* Is it a zip without members?  numpy.savez() writes one for no arrays, and
+   libarchive does not recognize it. */
 static bool
 has_no_members(int fd, const char *path, uint64_t size)
 {
@@ -276,7 +281,8 @@ has_no_members(int fd, const char *path, uint64_t size)
 		size == LIST_END + bytes[20] + 256u * bytes[21];
 }
 
-/* By its list, which is at the end: what is cut short has none. */
+/* Read members by the directory at the end of the zip, which a file that was
+   cut short does not have. */
 static int
 read_npz(int fd, const char *path, uint64_t size,
 	 const struct arrays_sink *sink, struct fail *f)

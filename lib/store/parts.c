@@ -15,7 +15,7 @@ parts_path(const char *folder, size_t i, size_t n)
 	return disk_path("%s/shard-%zu-of-%zu.tar", folder, i, n);
 }
 
-/* The last member says what the others are. */
+/* Read the manifest of a part, which is its last member. */
 static int
 read_manifest(struct manifest_part *m, const struct parts_file *file,
 	      const struct tar_index *index, struct fail *f)
@@ -39,7 +39,8 @@ read_manifest(struct manifest_part *m, const struct parts_file *file,
 	return r;
 }
 
-/* The array's own header must tell the same as the manifest. */
+/* Check that the header of an array has the type, shape and size that are in
+   the manifest. */
 static int
 check_array(struct manifest_member *m, const struct parts_file *file,
 	    struct fail *f)
@@ -170,7 +171,8 @@ compare(const void *left, const void *right)
 	return r;
 }
 
-/* Each array's rows follow one another from the first to the last. */
+/* Check that each array has all of its rows once, and that the slots of a
+   variable have its shape. */
 static int
 check_rows(const struct parts *p, const char *folder, struct fail *f)
 {

@@ -1,10 +1,10 @@
 /*
- * parts - the archives of one checkpoint, open and indexed.
+ * parts - opens the archives of one checkpoint, and reads rows of their arrays.
  *
  * Opening checks all that can be checked without reading the numbers: sizes,
- * members against each part's manifest, shapes, that rows of an array
- * neither overlap nor miss.  The files stay open, so that whoever removes the
- * checkpoint does not pull it from under a reader.
+ * shapes, members against the manifest of their part, and that the rows of an
+ * array neither overlap nor are missing.  The files stay open, so a reader can
+ * finish even if the checkpoint is removed.
  */
 #ifndef PS_PARTS_H
 #define PS_PARTS_H
@@ -22,17 +22,20 @@ struct parts {
 		char *path;
 	} *file;
 	size_t count;
-	struct manifest_member *member;	/* by variable, slot and row */
+	struct manifest_member *member;	/* of all parts, sorted by variable,
+					   slot and row */
 	size_t members;
 };
 
-/* Part i of n: "FOLDER/shard-i-of-n.tar"; free it. */
+/* Return the path of part i of n, "FOLDER/shard-i-of-n.tar", for the caller to
+   free. */
 char *parts_path(const char *folder, size_t i, size_t n);
 
 /*
- * The n parts of the checkpoint called name, as vouched for, in an open
- * folder whose path is for messages.  With verify every byte is read and
- * every hash compared.  On failure release it, too.
+ * Open the n parts of the checkpoint called name, in an open folder, whose path
+ * is used in messages.  Each must have the size in its struct checkpoint_part;
+ * with verify every byte is read, and every hash is compared.  Return 0 or -1;
+ * the caller releases the struct in both cases.
  */
 int parts_open(struct parts *, int folder, const char *path,
 	       const char *name, const struct checkpoint_part *, size_t n,
@@ -40,8 +43,9 @@ int parts_open(struct parts *, int folder, const char *path,
 void parts_release(struct parts *);
 
 /*
- * Rows of one member, counted from its own first.  Its hash is verified
- * before the first number leaves.
+ * Read some rows of a member, counted from its own first row.  Before its first
+ * read its hash is compared.  parts_floats() rounds numbers to floats.  Return
+ * 0, or -1 (FAIL_DATA if the array is damaged).
  */
 int parts_floats(const struct parts *, struct manifest_member *, struct rows,
 		 float *out, struct fail *);

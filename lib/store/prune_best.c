@@ -15,11 +15,11 @@
 #define FILE_MAX	((size_t)256 << 20)
 
 struct score {
-	const char *name;		/* of the list */
+	const char *name;		/* borrowed from the list */
 	uint64_t step;
 	double value;			/* high is good; NaN: the worst */
-	bool judged;
-	bool needed;			/* by a run that goes on from it */
+	bool judged;			/* a line is about it */
+	bool needed;			/* a run will resume from it */
 };
 
 static bool
@@ -29,8 +29,8 @@ low_is_good(const char *metric)
 	       strstr(metric, "crossentropy");
 }
 
-/* A line that is about another metric, or no checkpoint of ours, is not for
-   us; one that is no JSON is an error. */
+/* Read a line.  One about another metric, or about a checkpoint that is not in
+   the list, is ignored; one that is not JSON is an error. */
 static int
 read_line(struct score *score, size_t n, const char *line,
 	  const char *metric, struct fail *f)
@@ -46,7 +46,7 @@ read_line(struct score *score, size_t n, const char *line,
 		json_decref(o);
 		return fail(f, FAIL_DATA, "no JSON object: %.100s", line);
 	}
-	if (!value)		/* the loss is none of the metrics */
+	if (!value)		/* the loss is beside the metrics */
 		value = json_object_get(o, metric);
 	slash = path ? strrchr(path, '/') : NULL;
 	for (size_t i = 0; path && value && i < n; i++)
@@ -86,8 +86,9 @@ read_scores(struct score *score, size_t n, const char *path,
 }
 
 /*
- * A run that has not ended goes on from its newest whole one.  It has ended if
- * that is marked as its last one, and no other run has begun there since.
+ * Find the checkpoint from which a run would resume: the newest whole one.  It
+ * is not needed if it is marked as the last of its run, and if the folder has
+ * no journal, so that no other run has begun there since.
  */
 static int
 find_needed(struct score *score, size_t n, const char *dir, struct fail *f)
@@ -112,7 +113,8 @@ find_needed(struct score *score, size_t n, const char *dir, struct fail *f)
 	return r;
 }
 
-/* Best first; of equals the newer one; those that nobody judged at the end. */
+/* Order scores: best first, of equal ones the newer first, those without a line
+   last. */
 static int
 compare(const void *left, const void *right)
 {
@@ -127,7 +129,7 @@ compare(const void *left, const void *right)
 	return a->step > b->step ? -1 : a->step < b->step;
 }
 
-/* Those that come behind the first keep whole ones, but what is needed. */
+/* Remove all after the first keep whole ones, except for the one needed. */
 static int
 remove_rest(const struct score *score, size_t n, const char *dir, size_t keep,
 	    struct fail *f)

@@ -1,5 +1,5 @@
 /*
- * prune_best - which checkpoints of a folder are the best by a metric.
+ * prune_best - keeps the checkpoints of a folder that are the best by a metric.
  */
 #ifndef PS_PRUNE_BEST_H
 #define PS_PRUNE_BEST_H
@@ -9,11 +9,14 @@
 #include <stddef.h>
 
 /*
- * Remove those that path, lines of JSON with "checkpoint" and metrics as
- * ps-eval(1) prints them, ranks below the best keep (1 or more).  Low is
- * good for what is called a loss or an error, high for the rest.  What has no
- * line stays: nobody has judged it; so does the newest whole one of a run that
- * has not ended.
+ * Keep the best whole checkpoints of dir, keep of them (1 or more), and remove
+ * others.
+ * The file at path has a line of JSON, as ps-eval(1) prints it, for each
+ * checkpoint that was scored.  If the name of the metric has "loss", "error" or
+ * "crossentropy" in it, a low value is good, else a high one.  Two kinds stay
+ * in any case: checkpoints without a line, and the newest whole one of a run
+ * that has not ended.  Return 0, or -1: FAIL_DATA if no line is about the
+ * metric.
  */
 int prune_best(const char *dir, const char *metric, const char *path,
 	       size_t keep, struct fail *);

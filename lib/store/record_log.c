@@ -18,15 +18,15 @@
 #include <unistd.h>
 
 #define BUFFER	(1U << 20)	/* bytes held before they are written */
-#define ASIDE	".new"		/* what is to take its place */
+#define ASIDE	".new"		/* suffix of the file that will replace it */
 
 struct record_log {
 	char *path;
 	int fd;
 	size_t limit;		/* bytes of one record */
 	uint64_t written;	/* bytes in the file */
-	uint64_t safe;		/* of them on disk */
-	struct text held;	/* what comes behind them */
+	uint64_t safe;		/* bytes of these that are safe on disk */
+	struct text held;	/* records to be written after these */
 	bool broken;		/* a write or sync failed */
 };
 
@@ -52,7 +52,7 @@ get(const unsigned char *at, size_t bytes)
 	return n;
 }
 
-/* The offset is in it, so that a head that was moved is none. */
+/* Hash a head with its offset, so that it is not valid at another place. */
 static uint64_t
 head_hash(const unsigned char bytes[RECORD_HEAD], uint64_t offset)
 {
@@ -88,7 +88,7 @@ head_read(struct head *h, const unsigned char bytes[RECORD_HEAD],
 }
 
 /*
- * A file that is being told.
+ * Reading.
  */
 
 struct reading {
@@ -135,9 +135,9 @@ read_record(struct reading *in, uint64_t at, struct record *r, struct fail *f)
 }
 
 /*
- * No whole record is at the offset.  Does a head behind it say that one was
- * safe there?  The size that would lead to that head may be what is damaged,
- * so every place is tried.
+ * At an offset there is no whole record.  Fail if any head after it shows that
+ * the record there was safe.  The damaged part may be the size that would lead
+ * to the next head, so a head is looked for at every byte.
  */
 static int
 check_torn(const struct reading *in, uint64_t torn, struct fail *f)
@@ -164,9 +164,9 @@ check_torn(const struct reading *in, uint64_t torn, struct fail *f)
 }
 
 /*
- * Nothing at all is whole.  Can it be what a crash left of the first record,
- * or is it a file of somebody else's?  A head is written as a whole, or not,
- * and nothing was safe before the first one.
+ * A file has no whole record.  Fail if it is not what a crash can have left of
+ * the first record, but a file of another kind.  A crash leaves the head whole,
+ * or zeros, or a part of the head; and the first head has 0 as its safe size.
  */
 static int
 check_ours(const struct reading *in, struct fail *f)
@@ -186,7 +186,7 @@ check_ours(const struct reading *in, struct fail *f)
 		    in->path);
 }
 
-/* *end: behind the last whole record. */
+/* Call told() with each record; *end is the offset after the last whole one. */
 static int
 replay(int fd, const char *path, size_t limit, record_log_fn *told, void *self,
        uint64_t *end, uint64_t *cut, struct fail *f)
@@ -254,12 +254,12 @@ open_locked(const char *path, struct fail *f)
 		}
 		if (disk_is_named(fd, path))
 			return fd;
-		close(fd);	/* it was replaced before we had it */
+		close(fd);	/* replaced before we had the lock */
 	}
 }
 
-/* The torn end goes, and the name is there without power too; what was to
-   take its place never did. */
+/* Cut off the torn end, make file and name safe from a power failure, and
+   remove a file that was about to replace it when its program died. */
 static int
 make_ready(struct record_log *file, uint64_t cut, struct fail *f)
 {
@@ -310,7 +310,7 @@ record_log_close(struct record_log *file)
 }
 
 /*
- * Adding.
+ * Appending.
  */
 
 static int
@@ -359,8 +359,8 @@ record_log_sync(struct record_log *file, struct fail *f)
 		return -1;
 	if (file->safe == file->written)
 		return 0;
-	/* A second try that succeeds would prove nothing: the kernel forgets
-	   what it could not write. */
+	/* A second fdatasync() that succeeds would prove nothing: the kernel
+	   drops pages that it could not write. */
 	if (fdatasync(file->fd) < 0)
 		return break_off(file, f);
 	file->safe = file->written;
@@ -402,7 +402,7 @@ ignore(void *self, const struct record *r, struct fail *f)
 	return 0;
 }
 
-/* The other file has our name from now on, and is locked. */
+/* Rename the other file, which is locked, to ours, and use it from now on. */
 static int
 replace(struct record_log *file, struct record_log *by, struct fail *f)
 {
@@ -418,7 +418,8 @@ replace(struct record_log *file, struct record_log *by, struct fail *f)
 	by->fd = -1;
 	if (failpoint("record-renamed", f) < 0 ||
 	    disk_sync_parent(file->path, f) < 0) {
-		file->broken = true;	/* which one comes back? */
+		/* After a crash either file may have the name. */
+		file->broken = true;
 		return -1;
 	}
 	return 0;

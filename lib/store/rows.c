@@ -19,7 +19,7 @@ rows_part_name(const char *table, bool waits, struct rows ranges)
 			 ranges.first, ranges.first + ranges.count - 1);
 }
 
-/* Step over a kind and two numbers, of which the first is kept. */
+/* Parse "KIND-FIRST-LAST", and keep the first number. */
 static bool
 take_ranges(const char *at, const char *kind, size_t *first)
 {
@@ -95,7 +95,8 @@ struct part {
 	bool waits, slots;
 };
 
-/* Values and slots of some rows, one after the other. */
+/* Read the values and slots of some rows, so that those of each row are
+   adjacent, as a table has them. */
 static int
 read_floats(const struct part *p, struct rows rows, float *row,
 	    size_t floats, struct fail *f)
@@ -179,7 +180,7 @@ put_part(const struct part *p, struct table *t, struct rows ranges,
 	return r;
 }
 
-/* Is it a part of the variable? */
+/* Is an entry the values of a part of this variable? */
 static bool
 is_part(const struct checkpoint_entry *e, const struct variable *v,
 	bool *waits)

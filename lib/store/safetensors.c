@@ -1,6 +1,7 @@
 /*
- * safetensors - a length (8 bytes, little end first), that much JSON, and
- * the numbers: https://github.com/huggingface/safetensors, "Format".
+ * safetensors - arrays in the format of
+ * https://github.com/huggingface/safetensors, "Format": a length of 8 bytes,
+ * little-endian, JSON of this length, and the numbers.
  */
 #include "store/arrays.h"
 
@@ -31,7 +32,8 @@ add(void *to, const void *bytes, size_t size, struct fail *f)
 	return disk_write(to, bytes, size, f);
 }
 
-/* Numbers begin at a multiple of 8: blanks are allowed behind the JSON. */
+/* Write the JSON.  Blanks, which are allowed after it, make the numbers begin
+   at a multiple of 8 bytes. */
 static void
 make_header(const struct arrays_source *source, struct text *text)
 {
@@ -44,7 +46,8 @@ make_header(const struct arrays_source *source, struct text *text)
 			(uint64_t)shape_size(item->shape);
 		char shape[SHAPE_TEXT];
 
-		/* Names are of letters, digits and ./@_+-: no escapes. */
+		/* Names have only letters, digits and ./@_+-, which need no
+		   escapes. */
 		text_add(text, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":%s,"
 			 "\"data_offsets\":[%ju,%ju]}", i ? "," : "",
 			 item->name, item->numbers ? "U64" : "F32",
@@ -101,7 +104,7 @@ read_type(const json_t *item, struct npy *npy, struct fail *f)
 		    type ? type : "");
 }
 
-/* Shape and place of one array; false if they make no sense. */
+/* Read the shape and the place of one array; false: they make no sense. */
 static bool
 read_place(const struct input *in, const json_t *item, struct npy *npy)
 {
@@ -150,7 +153,7 @@ read_numbers(const struct input *in, const struct npy *npy, bool integers,
 	return r;
 }
 
-/* Bytes of the numbers that an array has. */
+/* The bytes, among all numbers, that belong to one array. */
 struct stretch {
 	uint64_t from, size;
 };
@@ -165,7 +168,8 @@ by_place(const void *left, const void *right)
 	return (a->size > b->size) - (a->size < b->size);
 }
 
-/* Each byte belongs to one array, or damage to a place would go unseen. */
+/* Check that each byte belongs to exactly one array: otherwise a damaged offset
+   would not be noticed. */
 static int
 check_stretches(const struct input *in, struct stretch *s, size_t n,
 		struct fail *f)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define BLOCK		512
-#define STRETCH		((size_t)32 << 10)
+#define STRETCH		((size_t)32 << 10)	/* bytes, see tar_add() */
 #define MAX_MEMBERS	((size_t)1 << 20)
 #define MAX_NAME	1024
 
@@ -38,8 +38,8 @@ struct tar_writer {
 };
 
 /*
- * libarchive 3.6 loses memory when a write fails.  So it hears that all is
- * well; we remember that it is not, and outcome() tells.
+ * An archive_write_callback that never fails for libarchive: version 3.6 leaks
+ * memory when a write fails.  The failure is kept, and outcome() reports it.
  */
 static la_ssize_t
 write_block(struct archive *a, void *data, const void *bytes, size_t size)
@@ -52,7 +52,8 @@ write_block(struct archive *a, void *data, const void *bytes, size_t size)
 	return (la_ssize_t)size;
 }
 
-/* What came of a call that went well or not by libarchive's own account. */
+/* Return 0 after a call of libarchive; -1 if write_block() failed, or if the
+   call itself did (well is false). */
 static int
 outcome(struct tar_writer *w, bool well, struct fail *f)
 {
@@ -80,7 +81,7 @@ tar_create(const char *path, struct fail *f)
 	if (!w->archive)
 		abort();
 	archive_write_set_format_pax_restricted(w->archive);
-	/* No blocks of tape: the end is two empty records, no more. */
+	/* Do not fill up to a tape's block: two empty records end the file. */
 	archive_write_set_bytes_per_block(w->archive, 0);
 	if (outcome(w, archive_write_open(w->archive, w, NULL, write_block,
 					  NULL) == ARCHIVE_OK, f) < 0) {
@@ -108,7 +109,8 @@ tar_begin(struct tar_writer *w, const char *name, uint64_t size,
 	return outcome(w, r == ARCHIVE_OK, f);
 }
 
-/* So much at a time that all passes but the first find it in the cache. */
+/* Add STRETCH bytes at a time: hashing reads them first, and all later passes
+   find them in the processor's cache. */
 int
 tar_add(struct tar_writer *w, const void *bytes, size_t size, struct fail *f)
 {
@@ -151,7 +153,7 @@ tar_abandon(struct tar_writer *w)
 {
 	if (!w)
 		return;
-	/* Freeing an open archive writes its end: to nowhere. */
+	/* Freeing an open archive writes its end, which must go nowhere. */
 	w->failed = true;
 	archive_write_free(w->archive);
 	disk_abandon(&w->file);
@@ -161,7 +163,8 @@ tar_abandon(struct tar_writer *w)
 
 /* ---- reading ---- */
 
-/* libarchive reads on by itself when we skip less than it asked for. */
+/* libarchive's skip callback.  It may skip fewer bytes than asked for, as when
+   every byte must be hashed: libarchive then reads them. */
 static la_int64_t
 skip_block(struct archive *a, void *data, la_int64_t n)
 {
@@ -192,7 +195,8 @@ complain(struct archive *a)
 	return reason ? reason : "no tar archive";
 }
 
-/* Is it what we write: a plain file with a size that can be true? */
+/* Return what is wrong with a member: it must be a plain file, with a size that
+   the file has room for.  NULL: nothing. */
 static const char *
 unsound(struct archive_entry *e, uint64_t offset, uint64_t size)
 {
@@ -267,7 +271,7 @@ read_members(struct tar_index *index, struct archive *a,
 	return 0;
 }
 
-/* Nothing may hide behind the last member, nor may a byte be missing. */
+/* Check that the file ends exactly, with zeros, after the last member. */
 static int
 check_end(const struct tar_index *index, const struct archive_source *in,
 	  struct fail *f)
@@ -294,7 +298,7 @@ check_end(const struct tar_index *index, const struct archive_source *in,
 	return 0;
 }
 
-/* The archive ended; its hash is of everything. */
+/* Read the bytes after the archive's end, so that the hash includes them. */
 static int
 read_rest(struct archive *a, struct archive_source *in)
 {

@@ -5,7 +5,7 @@
  * The size of the file is fixed, 2^40 bytes; memory is only allocated as places
  * are taken.  The file is sealed, so that the program can neither truncate it,
  * which would kill us by SIGBUS, nor make it grow, nor seal it against us.  The
- * program may change the bytes at any moment, so copy them, then check the copy.
+ * program may change the bytes at any moment, so copy them, and check the copy.
  */
 #ifndef PS_SHARED_MEMORY_H
 #define PS_SHARED_MEMORY_H
