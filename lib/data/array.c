@@ -70,7 +70,7 @@ more_follows(const struct array *a, struct fail *f)
 		    a->name, (unsigned long long)a->rows);
 }
 
-/* Return the bytes of the next row; NULL behind the last one, or if *bad. */
+/* Return the bytes of the next row; NULL after the last one, or if *bad. */
 static const unsigned char *
 next_row(struct array *a, bool *bad, struct fail *f)
 {
@@ -258,7 +258,7 @@ array_load(struct array *a, struct source *s, struct fail *f)
 	if (end < size)
 		return ends_early(a, f);
 	a->row = 0;
-	/* libarchive compares a zip's checksum only behind the last byte. */
+	/* libarchive compares a zip's checksum only after the last byte. */
 	if (source_copy(s, &beyond, 1, &got, f) != 0)
 		return -1;
 	return got == 0 ? 0 : more_follows(a, f);

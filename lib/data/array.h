@@ -40,7 +40,7 @@ int array_begin(struct array *, const struct input *, struct fail *);
 
 /*
  * Put the next row into a feature, as the values of that example; a feature of
- * NULL passes over the row.  Return 1, 0 behind the last row, or -1.  A value
+ * NULL passes over the row.  Return 1, 0 after the last row, or -1.  A value
  * that does not fit the input is a skippable failure, and its row counts as
  * read.
  */

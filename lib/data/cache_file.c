@@ -372,7 +372,7 @@ read_weights(struct feature *x, size_t at, size_t n, struct rest *r)
 	return true;
 }
 
-/* Append that many examples behind the first ones. */
+/* Append that many examples after the first ones. */
 static bool
 read_feature(struct feature *x, size_t first, size_t examples, bool keep,
 	     struct rest *r)

@@ -48,7 +48,7 @@ int cache_file_add(struct disk_file *, const struct batch *, uint64_t first,
 struct cache_block {
 	uint64_t first;		/* number of its first record, from 0 */
 	uint32_t records;	/* 0: the end */
-	uint32_t size;		/* bytes of the block behind this header */
+	uint32_t size;		/* bytes of the block, without this header */
 	uint64_t data_sum;	/* XXH3-64 of these bytes */
 	uint64_t sum;		/* XXH3-64 of the 24 bytes before it */
 };

@@ -41,9 +41,9 @@ bool cache_key_make(struct cache_key *, const struct cache_input *);
 bool cache_key_holds(const struct cache_key *, const struct cache_input *);
 
 /*
- * Return the path of the cache of some records, to be freed by the caller.
- * which becomes a part of the name: "" for all records, or for example
- * ".0+32768" for those of one segment.
+ * Return the path of a cache, to be freed by the caller.  The text that says
+ * which records it has becomes a part of the name: "" for all records, or, for
+ * example, ".0+32768" for those of one segment.
  */
 char *cache_key_path(const struct cache_key *, const struct cache_input *,
 		     const char *which);

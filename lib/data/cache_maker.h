@@ -44,9 +44,9 @@ void cache_maker_create(struct cache_maker *, const char *path,
 bool cache_maker_wants(const struct cache_maker *, uint64_t number);
 
 /*
- * Keep the record that the caller has read behind the examples of block.  It
- * is also copied behind the examples of the batch, if that is not NULL; the
- * caller then counts it in batch->examples.
+ * Keep the record that the caller has read into block, as its next example.
+ * Unless the batch is NULL, copy the record into that, too, as the next
+ * example, which the caller then counts in batch->examples.
  */
 void cache_maker_add(struct cache_maker *, struct batch *);
 

@@ -9,9 +9,8 @@
 struct cache_reader {
 	struct cache_file from;
 	bool batches;		/* as read_spec.batches */
-	struct batch block;	/* a block of which not all was wanted at once,
-				   */
-	size_t used;		/* and how many of its records are used up */
+	struct batch block;	/* a block that was not wanted as a whole */
+	size_t used;		/* records of it that are used up */
 };
 
 void cache_reader_begin(struct cache_reader *, const struct read_spec *);
@@ -39,9 +38,9 @@ uint64_t cache_reader_at(const struct cache_reader *);
 int cache_reader_seek(struct cache_reader *, uint64_t number, struct fail *);
 
 /*
- * Put up to most of the next records behind the examples of the batch, or pass
- * over them if it is NULL.  Return how many, for the caller to add to
- * batch->examples; 0 behind the last record; or -1 if the cache is damaged.
+ * Append up to most of the next records to the batch, or pass over them if it
+ * is NULL.  Return how many, for the caller to add to batch->examples; 0 after
+ * the last record; or -1 if the cache is damaged.
  */
 int64_t cache_reader_next(struct cache_reader *, struct batch *, size_t most,
 			  struct fail *);

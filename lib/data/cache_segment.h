@@ -34,18 +34,18 @@ struct cache_segments *cache_segments_new(struct cache *, const struct format *,
 void cache_segments_free(struct cache_segments *);
 
 /*
- * Put up to most records of one segment, from a place on, behind the examples
- * of the batch.  Return how many, for the caller to add to batch->examples;
- * 0: no cache has the record of this place.
+ * Append up to most records of one segment, from a place on, to the batch.
+ * Return how many, for the caller to add to batch->examples; 0: no cache has
+ * the record of this place.
  */
 size_t cache_segments_read(struct cache_segments *, struct segment_place,
 			   struct batch *, size_t most);
 
 /*
- * Return the batch behind whose examples the caller must read the record of
- * this place, because the segment that is being made continues with it; NULL:
- * no segment does.  The first record of a segment begins a new one, of size
- * records, and drops one that is not complete.
+ * Return the batch into which the caller must read the record of this place, as
+ * the next example, because the segment that is being made continues with it;
+ * NULL: no segment does.  The first record of a segment begins a new one, of
+ * size records, and drops one that is not complete.
  */
 struct batch *cache_segments_room(struct cache_segments *, struct segment_place,
 				  uint64_t size);
@@ -54,10 +54,10 @@ struct batch *cache_segments_room(struct cache_segments *, struct segment_place,
 bool cache_segments_wants(const struct cache_segments *, struct segment_place);
 
 /*
- * Keep the record that the caller has read there, and copy it behind the
- * examples of the batch, if that is not NULL.  The last record of the segment
- * completes it.  sure: the caller has verified that the record lies at its
- * place; if not, the segment is dropped.
+ * Keep the record that the caller has read into that batch, and, unless the
+ * other batch is NULL, copy it into that, as for cache_maker_add().  The last
+ * record of the segment completes it.  sure: the caller has verified that the
+ * record lies at its place; if not, the segment is dropped.
  */
 void cache_segments_add(struct cache_segments *, struct batch *, bool sure);
 

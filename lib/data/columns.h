@@ -29,8 +29,8 @@ struct columns {
 	struct feed *feed;	/* one an input, in the model's order; owned */
 	size_t feeds;
 	struct feed label;	/* input NULL: no label is read */
-	struct input any;	/* the model of each feed.word, */
-	struct batch crossed;	/* and room for one hash, which it reads */
+	struct input any;	/* copied to each feed.word */
+	struct batch crossed;	/* room for the hash of one word */
 };
 
 /* Append a column; its name is copied.  A zeroed struct is an empty one. */

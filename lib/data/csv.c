@@ -58,7 +58,7 @@ csv_fail(const struct csv *c, struct fail *f)
 	return lines_fail_at(&c->lines, c->line, f);
 }
 
-/* Mark a failure as that of one record: reading can resume behind it. */
+/* Mark a failure as that of one record: reading can resume after it. */
 static int
 bad_record(const struct csv *c, struct fail *f)
 {
@@ -116,7 +116,7 @@ split_plain(struct csv *c, size_t *at)
 	const size_t start = *at;
 	unsigned n = 8;
 
-	/* Eight characters at a time: LINE_SLACK bytes may be read behind. */
+	/* Eight characters at a time: after the line there is LINE_SLACK. */
 	for (; *at < l->size && n == 8; *at += n) {
 		const uint64_t other = swar_load(l->text + *at) ^
 				       '0' * SWAR_EACH ^ separators;

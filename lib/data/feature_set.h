@@ -15,11 +15,11 @@
 #include <stdint.h>
 
 /*
- * Read the value number at from a text of size bytes, behind which there must
- * be a NUL and NUMBER_SLACK bytes more.  Blanks around a number are ignored; an
- * empty number is an error.  For a sparse input the text is "id" or
- * "id:weight".  An id is at least 0 and below the input's rows, or any whole
- * number of 64 bits if the input is hashed.  Return 0 or -1.
+ * Read a text of size bytes as one value, and store it as value number at.  A
+ * NUL and NUMBER_SLACK bytes more must follow the text.  Blanks around a number
+ * are ignored; an empty number is an error.  For a sparse input the text is
+ * "id" or "id:weight".  An id is at least 0 and below the input's rows, or any
+ * whole number of 64 bits if the input is hashed.  Return 0 or -1.
  */
 int feature_set_text(struct feature *, size_t at, const char *text, size_t size,
 		     struct fail *);

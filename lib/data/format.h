@@ -67,10 +67,10 @@ struct format {
 	void *(*open)(const struct read_spec *, char *const *files,
 		      struct fail *);
 	/*
-	 * Put one record behind the examples of the batch, or pass over it if
-	 * the batch is NULL.  Return 1, and the caller adds it to
-	 * batch->examples; 0 behind the last record; or -1.  After a skippable
-	 * failure the next call reads the next record.
+	 * Append one record to the batch, or pass over it if the batch is
+	 * NULL.  Return 1, and the caller adds it to batch->examples; 0 after
+	 * the last record; or -1.  After a skippable failure the next call
+	 * reads the next record.
 	 */
 	int (*read)(void *, struct batch *, struct fail *);
 	/*
@@ -87,7 +87,7 @@ struct format {
 	/*
 	 * Formats of lines; NULL: a file is read from the front only.  Restrict
 	 * a plain file that has just been opened to the records that begin at
-	 * byte from or behind it, and before byte until.  Return 0 or -1; a
+	 * byte from or after it, and before byte until.  Return 0 or -1; a
 	 * later read fails with FAIL_AGAIN if this file can only be read as a
 	 * whole.
 	 */

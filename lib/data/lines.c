@@ -26,8 +26,8 @@ lines_release(struct lines *l)
 	*l = (struct lines){ 0 };
 }
 
-/* Move the rest to the front and read more behind it.  Return 1; 0 at the end
-   of the source; or -1. */
+/* Move the rest of the bytes to the front, and append more.  Return 1; 0 at the
+   end of the source; or -1. */
 static int
 refill(struct lines *l, struct fail *f)
 {

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define LINE_MAX_SIZE	((size_t)64 << 20)
-#define LINE_SLACK	32	/* bytes behind the NUL that can be read */
+#define LINE_SLACK	32	/* bytes after the NUL that can be read */
 
 struct lines {
 	struct source *source;
@@ -21,13 +21,13 @@ struct lines {
 	/* Private: */
 	char *buffer;		/* bytes that were read, but not passed yet */
 	size_t start, line, next, end, room;	/* offsets in buffer: of text,
-				   of its last line, of the line behind, of the
-				   last byte; and its size */
+				   of its last line, of the next line, of the
+				   end of the bytes; and its size */
 	size_t cut;		/* bytes of the line's end: 0, 1 or 2 */
 	size_t mark;		/* bytes of a byte order mark before start */
 	uint64_t began, base;	/* bytes of the file before the part that is
 				   read, and before buffer */
-	uint64_t until;		/* no line begins at this byte or behind it */
+	uint64_t until;		/* no line begins at this byte or after it */
 };
 
 /*
@@ -39,7 +39,7 @@ int lines_open(struct lines *, const char *name, struct commands *commands,
 void lines_release(struct lines *);
 
 /*
- * Restrict a plain file to the lines that begin at byte from or behind it, and
+ * Restrict a plain file to the lines that begin at byte from or after it, and
  * before byte until.  With from 0, reading resumes where it is.  Return 0 or
  * -1.
  */
@@ -47,15 +47,15 @@ int lines_seek(struct lines *, uint64_t from, uint64_t until, struct fail *);
 
 /*
  * Return the byte at which the present line begins, with its byte order mark if
- * it has one; and the byte at which the next line begins.  Both count bytes
- * behind decompression.
+ * it has one; and the byte at which the next line begins.  Both count
+ * decompressed bytes.
  */
 uint64_t lines_at(const struct lines *);
 uint64_t lines_behind(const struct lines *);
 
 /*
  * Read the next line.  Return 1, and text and size are good until the next
- * call; 0 behind the last line; or -1.  "\r\n" ends a line as "\n" does, and a
+ * call; 0 after the last line; or -1.  "\r\n" ends a line as "\n" does, and a
  * byte order mark at the front of the file is passed over.  A line of more than
  * LINE_MAX_SIZE bytes is FAIL_DATA.
  */

@@ -171,9 +171,9 @@ number_short(const char *text, size_t size, float *value)
 }
 
 /*
- * Read numbers as long as each has its form, two at a time; the last of the
- * list is left over, as its end is another.  Return how many, and move *at
- * behind them.
+ * Read numbers, two at a time, up to the first that does not have its form; the
+ * last of the list is left over, since it ends with a NUL.  Return how many,
+ * and move *at to the next.
  */
 static inline size_t
 read_alike(const char **at, char between, float *restrict value,

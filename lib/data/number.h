@@ -2,7 +2,7 @@
  * number - reads decimal numbers from text, fast, rounded to the nearest float.
  *
  * A text must end with a character that is not a part of a number, such as a
- * NUL, and NUMBER_SLACK bytes behind this character must be readable.
+ * NUL, and NUMBER_SLACK bytes after this character must be readable.
  */
 #ifndef PS_NUMBER_H
 #define PS_NUMBER_H
@@ -23,15 +23,15 @@ const char *number_float(const char *text, float *);
  * Read a number of the most common form, such as "-12.5": size characters, then
  * a NUL; an optional "-", 1 to 8 digits, and at most one point.  A 0 that is
  * alone before the point does not count as a digit.  false: the text has
- * another form, or a point behind 8 digits, and the float is left alone.
+ * another form, or a point after 8 digits, and the float is left alone.
  */
 bool number_short(const char *text, size_t size, float *);
 
 /*
  * Read count numbers of that form, with a given character between any two, and
- * a NUL behind the last.  Return a pointer to the NUL, or NULL if the text has
- * anything else.  form[count] says how each number of the last list was
- * written, and is updated; a list that is written alike is read faster.
+ * a NUL after the last.  Return a pointer to the NUL, or NULL if the text has
+ * anything else.  The array of count formats has the form of each number in the
+ * last list, and is updated; a list that is written alike is read faster.
  */
 struct number_format;
 const char *number_list(const char *text, char between, float *value,
@@ -53,11 +53,11 @@ const char *number_uint(const char *text, uint64_t *, bool *fits);
  *
  * Store the rows in id[], the values in value[], which are those of strtof(),
  * and their number in *count.  Return where reading stopped: at the blank or
- * the NUL behind the last pair, or at the first pair that is not plain or is
+ * the NUL after the last pair, or at the first pair that is not plain or is
  * wrong; the caller finds out which.
  *
  * id and value need room for one pair of every NUMBER_PAIR characters of the
- * line, and one more; NUMBER_SLACK bytes behind the line must be readable.
+ * line, and one more; NUMBER_SLACK bytes after the line must be readable.
  */
 const char *number_sparse_pairs(const char *p, uint64_t first, uint64_t next,
 				uint64_t rows, uint32_t *id, float *value,

@@ -132,7 +132,7 @@ swar_values(swar_pair x)
  * ---- forms ----
  *
  * Numbers that stand beside or below each other are mostly written alike, with
- * the same number of digits before the point and behind it.  The processor then
+ * the same number of digits before the point and after it.  The processor then
  * knows where the next number begins before it has looked at this one, and does
  * not wait for the search of a separator.  If each number has another form, the
  * form is found without a branch, since none could be predicted.
@@ -142,7 +142,7 @@ struct number_format {
 	unsigned size;		/* characters, without the "-" */
 	unsigned skip;		/* 1: the number begins with a 0 that is not
 				   among its 8 digits, as in 0.12345678 */
-	unsigned places;	/* digits behind the point */
+	unsigned places;	/* digits after the point */
 	unsigned shift;		/* bits by which the digits are shifted up */
 	/* Masks of words of eight characters, the first at the low end: */
 	uint64_t before;	/* from skip on: the digits before the point */
@@ -242,7 +242,7 @@ number_format_look(struct number_format *f, const char *p, unsigned sign,
 	return true;
 }
 
-/* Are the point and the skipped 0 of this form at their places?  p is behind
+/* Are the point and the skipped 0 of this form at their places?  p is after
    the sign. */
 static inline bool
 number_format_fits(const struct number_format *f, const char *p)
@@ -253,7 +253,7 @@ number_format_fits(const struct number_format *f, const char *p)
 	return (word & f->fixed) == f->expected;
 }
 
-/* Return the digits of the number at p, behind its sign, as a word; the point
+/* Return the digits of the number at p, after its sign, as a word; the point
    between them is left out. */
 static inline uint64_t
 number_format_word(const struct number_format *f, const char *p)

@@ -21,10 +21,10 @@ struct order {
 void order_release(struct order *);
 
 /*
- * Check, and remember, the count columns of a file that feed input number
- * input, in their order; inputs is the number of all inputs, and names are
- * copied.  Return 0, or -1 (FAIL_DATA) if one of the columns had another place
- * in an earlier file.
+ * Check, and remember, the order of count columns of a file, which feed one of
+ * all inputs; the input is given by its number, and names are copied.  Return
+ * 0, or -1 (FAIL_DATA) if one of the columns had another place in an earlier
+ * file.
  */
 int order_keep(struct order *, size_t inputs, size_t input,
 	       const char *const *name, size_t count, struct fail *);

@@ -171,7 +171,7 @@ is_stopped(const struct reader *r)
 /*
  * Append the next record of our shard to the batch, or up to most records, if
  * the format reads several at once.  Return 1, 0 at the end of the pass, or
- * -1; after a bad record the next call resumes behind it.
+ * -1; after a bad record the next call resumes after it.
  */
 static int
 read_records(struct reader *r, struct batch *b, size_t most, struct fail *f)

@@ -70,7 +70,7 @@ void reader_close(struct reader *);
  * NULL.  Return 1 if the batch has examples, 0 if there are no more, or -1.
  *
  * An input without a record is FAIL_NOINPUT.  A failure of a bad record loses
- * the examples of this batch; the next call resumes behind that record.
+ * the examples of this batch; the next call resumes after that record.
  */
 int reader_next(struct reader *, size_t n, struct batch *, struct fail *);
 

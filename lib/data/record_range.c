@@ -26,8 +26,8 @@ struct record_range_reader {
 	struct noes *noes;
 	uint64_t begin, end;	/* bytes at which the file is to be entered and
 				   left */
-	uint64_t first;		/* number of the first record behind begin */
-	/* The open file, which can lag behind if a cache has the records: */
+	uint64_t first;		/* number of the first record from begin on */
+	/* The open file, which can be elsewhere if a cache has the records: */
 	void *state;		/* of the format; NULL: not open */
 	bool front;		/* it was entered at its front */
 	uint64_t entered;	/* number of the first record since it was

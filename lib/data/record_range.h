@@ -21,8 +21,8 @@
 struct record_range {
 	char *file;
 	char *label;		/* the file of labels (idx, npy), or NULL */
-	uint64_t begin, end;	/* bytes: look at records that begin at begin
-				   or behind it, and before end; 0 and
+	uint64_t begin, end;	/* bytes: only records that begin from begin
+				   on, and before end, count; 0 and
 				   UINT64_MAX: all */
 	uint64_t skip, count;	/* records to pass over from begin on, records
 				   of the range */
@@ -86,8 +86,8 @@ int record_range_read(struct record_range_reader *, struct batch *,
 		      struct fail *);
 
 /*
- * Read up to 1024 records more for the cache segment that was begun, after the
- * last range that follows; a segment is only of use when it is complete.
+ * After the last range that follows, read up to 1024 records more for the cache
+ * segment that was begun, since a segment is only of use when it is complete.
  * false: nothing is left to do.
  */
 bool record_range_finish(struct record_range_reader *);
