@@ -39,6 +39,7 @@ struct names_sorted {
 	size_t *found, room;
 };
 
+/* Sort a list of names. */
 void names_sort(struct names_sorted *, const char *const *name, size_t count);
 void names_sorted_release(struct names_sorted *);
 

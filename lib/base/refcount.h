@@ -18,6 +18,7 @@ struct refcount {
 						   of that */
 };
 
+/* Take a reference; drop one, and release the block if it was the last. */
 void refcount_take(struct refcount *);
 void refcount_drop(struct refcount *);
 

@@ -19,6 +19,8 @@ struct window {
 };
 
 void window_release(struct window *);
+
+/* Is a step in the set?  Add a step.  It must be one of the window. */
 bool window_has(const struct window *, uint64_t step);
 void window_add(struct window *, uint64_t step);
 

@@ -2,7 +2,8 @@
  * cache_key - identifies the input of a cache, and names the cache's file.
  *
  * Two caches have the same key if their bytes would be the same: their inputs
- * have the same size and times, and are read in the same way.
+ * are the same files, with the same sizes and times, and are read in the same
+ * way.
  */
 #ifndef PS_CACHE_KEY_H
 #define PS_CACHE_KEY_H
@@ -31,6 +32,7 @@ struct cache_input {
 	size_t count;		/* of files: 2 with a file of labels, else 1 */
 };
 
+/* Return this struct, with the number of files that are read together. */
 struct cache_input cache_input(const char *folder, const struct format *,
 			       const struct read_spec *, char *const *files);
 

@@ -13,6 +13,7 @@ struct cache_reader {
 	size_t used;		/* records of it that are used up */
 };
 
+/* Prepare to read caches of the inputs of a spec, which are borrowed. */
 void cache_reader_begin(struct cache_reader *, const struct read_spec *);
 void cache_reader_release(struct cache_reader *);
 

@@ -16,8 +16,8 @@ struct lines {
 	char *text;		/* the line, then a NUL; the caller may write
 				   in it */
 	size_t size;		/* bytes of the line, without its end */
-	uint64_t number;	/* of text's last line; the first line that is
-				   read here is 1, also in a part of a file */
+	uint64_t number;	/* of text's last line, from the line on that
+				   has byte number began, which is 1 */
 	/* Private: */
 	char *buffer;		/* bytes that were read, but not passed yet */
 	size_t start, line, next, end, room;	/* offsets in buffer: of text,

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* From now on, adopt descendants whose parents have ended. */
 void process_group_adopt(void);
 
 /* Has a group no process any more?  True of a number that is not above 0. */
