@@ -98,6 +98,7 @@ UNITS += %D%/unit/request
 UNITS += %D%/unit/result
 UNITS += %D%/unit/result_file
 UNITS += %D%/unit/round
+UNITS += %D%/unit/site_numbers
 UNITS += %D%/unit/run
 UNITS += %D%/unit/samples
 UNITS += %D%/unit/schedule

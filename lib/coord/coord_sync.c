@@ -10,9 +10,11 @@
 #include "base/mem.h"
 #include "coord/coord_lease.h"
 #include "coord/coord_members.h"
+#include "coord/coord_relays.h"
 #include "coord/coord_rerun.h"
 #include "coord/round.h"
 #include "coord/scheduler.h"
+#include "coord/site_numbers.h"
 #include "wire/result.h"
 
 #include <stdlib.h>
@@ -50,6 +52,36 @@ sync_begun(const struct coord *c)
 	return c->sync->rounds != NULL;
 }
 
+/* The sites of the workers that are to have a replica of their own; "": of
+   those of none, or that are not there. */
+static const char **
+list_sites(const struct coord *c, size_t replicas)
+{
+	const char **site = mem_alloc(replicas, sizeof(*site));
+
+	for (size_t k = 0; k < replicas; k++)
+		site[k] = "";
+	for (const struct member *w = c->member; w; w = w->next)
+		if (worker_leasable(w) && w->index < replicas)
+			site[w->index] = relays_site(c, w);
+	return site;
+}
+
+/* In every run alike: if all are of one site, worker:0 has replica 0. */
+static void
+assign_replicas(struct coord *c, size_t replicas)
+{
+	const char **site = list_sites(c, replicas);
+	size_t *number = mem_alloc(replicas, sizeof(*number));
+
+	site_numbers(site, replicas, number);
+	for (struct member *w = c->member; w; w = w->next)
+		if (worker_leasable(w) && w->index < replicas)
+			rounds_own(c->sync->rounds, number[w->index], w);
+	free(site);
+	free(number);
+}
+
 /* Enough workers are there: how many replicas has a round? */
 static void
 begin(struct coord *c)
@@ -69,10 +101,7 @@ begin(struct coord *c)
 		replicas = WIRE_REPLICAS;
 	s->rounds = rounds_new(replicas, c->o.backup);
 	rounds_number(s->rounds, (c->plan.term - 1) << 32);
-	/* In every run alike: worker:0 has replica 0. */
-	for (struct member *w = c->member; w; w = w->next)
-		if (worker_leasable(w) && w->index < replicas)
-			rounds_own(s->rounds, w->index, w);
+	assign_replicas(c, replicas);
 }
 
 /* ---- leases ---- */

@@ -70,6 +70,8 @@ lib_libps_a_SOURCES += \
 	%D%/sampler_position.c \
 	%D%/sampler_private.h \
 	%D%/scheduler.h \
+	%D%/site_numbers.c \
+	%D%/site_numbers.h \
 	%D%/step_history.c \
 	%D%/step_history.h \
 	%D%/submitters.c \
